@@ -164,7 +164,7 @@ fuzz-long: ## every fuzz target for FUZZTIME, or 10 minutes each; writes the cou
 	@counts=$$(mktemp); trap 'rm -f "$$counts"' EXIT; failed=0; \
 	  CHASKI_FUZZ_COUNTS=$$counts CHASKI_FUZZ_MISSING=$(if $(FUZZNEW),docs/fuzzing.md) \
 	    tools/fuzz.sh $(or $(FUZZTIME),10m) || failed=1; \
-	  $(GO) run ./tools/fuzztable docs/fuzzing.md <$$counts; exit $$failed
+	  $(or $(PYTHON),python3) tools/fuzz_table.py docs/fuzzing.md <$$counts; exit $$failed
 
 .PHONY: check check-go check-python check-generated check-house api
 check: check-go check-python check-generated check-house ## formatting, static analysis, types, generated code, lines, imports, API
@@ -272,6 +272,14 @@ interop: build-default ## compatibility with the original Python packages in bot
 interop-newest: build-default ## which files of the newest packages of the index, not pinned, chaski does not read
 	$(or $(PYTHON),python3) tools/interop_newest.py
 
+.PHONY: frameworks
+frameworks: build-default ## the adapters for TorchGeo and TerraTorch, each in an environment with it, of Python 3.12
+	for name in torchgeo terratorch; do \
+	  tools/pinned.sh .frameworks-env/$$name $$name $(or $(PYTHON),python3.12) && \
+	  CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=python/src .frameworks-env/$$name/bin/python -m pytest -q \
+	    python/tests/test_$$name.py python/tests/test_coming_from.py || exit 1; \
+	done
+
 .PHONY: cross
 cross: ## whether the command compiles for the other platforms
 	for platform in linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do \
@@ -306,4 +314,4 @@ release-snapshot: ## dist: all that a release publishes, built twice and checked
 
 .PHONY: clean
 clean: ## remove everything that was built, except .venv
-	rm -rf bin dist .demo .peers .wheel .site .site-env .release .release-env .notebooks-env python/THIRD-PARTY-NOTICES.txt
+	rm -rf bin dist .demo .peers .wheel .site .site-env .release .release-env .notebooks-env .frameworks-env python/THIRD-PARTY-NOTICES.txt

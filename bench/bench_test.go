@@ -3,26 +3,22 @@ package bench
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -40,41 +36,6 @@ func TestFigure(t *testing.T) {
 	}
 }
 
-// TestChunksOfAWindow counts, corner by corner, the chunks that the planner reads.
-func TestChunksOfAWindow(t *testing.T) {
-	for _, size := range [][2]int{{37, 50}, {64, 64}, {16, 16}, {5, 90}} {
-		x := &chunk.Index{
-			Bands: 3, Height: size[0], Width: size[1], ChunkB: 1, ChunkH: 16,
-			ChunkW: 16, DType: chunk.Uint8, Codec: chunk.Raw, Predictor: 1,
-		}
-		n := x.Down() * x.Across() * 3
-		for i := range n {
-			x.Ranges = append(x.Ranges, chunk.Range{Off: int64(256 * i), Len: 256})
-		}
-		for _, w := range [][2]int{{1, 1}, {16, 16}, {24, 7}, {200, 200}} {
-			h, wd := min(w[0], x.Height), min(w[1], x.Width)
-			sum, corners := 0, 0
-			var p chunk.RunPlan
-			for y := 0; y+h <= x.Height; y++ {
-				for c := 0; c+wd <= x.Width; c++ {
-					p.Reset(x, chunk.Box{B1: 3, Y0: y, Y1: y + h, X0: c, X1: c + wd}, []int{0, 2, 2}, 0, 1<<20)
-					for _, r := range p.Runs {
-						sum += len(r.Chunks)
-					}
-					corners++
-				}
-			}
-			want := float64(sum) / float64(corners)
-			got := chunksOf(x, loader.Field{Bands: []int{0, 2, 2}}, loader.Sampler{
-				Kind: spec.RandomWindow, Height: w[0], Width: w[1],
-			})
-			if math.Abs(got-want) > 1e-9 {
-				t.Errorf("%v windows %v: %g chunks, want %g", size, w, got, want)
-			}
-		}
-	}
-}
-
 // raster returns the valid files of testdata that can be read.
 func raster(t *testing.T) []corpus.File {
 	t.Helper()
@@ -87,36 +48,19 @@ func raster(t *testing.T) []corpus.File {
 	return files
 }
 
-// TestDecodeDoesTheWork: the stage "array" yields the whole image as the original readers have it,
-// and "float32" yields y = f32(f32(x*a) + c) of it.
+// TestDecodeDoesTheWork: a measurement yields the whole image as the original readers have it.
 func TestDecodeDoesTheWork(t *testing.T) {
-	floats := 0
 	for _, f := range raster(t) {
 		path := filepath.Join(f.Dir, f.Path)
-		native := decoded(t, path, StageArray)
-		if got := corpus.SHA256(native); got != f.SHA256 {
+		if got := corpus.SHA256(decoded(t, path)); got != f.SHA256 {
 			t.Errorf("%s: %s, want %s", f.Path, got, f.SHA256)
 		}
-		if f.DType != "uint8" {
-			continue
-		}
-		floats++
-		out := decoded(t, path, StageFloat32)
-		for i, v := range native {
-			want := float32(float32(v)*float32(1e-4)) + float32(-0.1)
-			if got := math.Float32frombits(binary.LittleEndian.Uint32(out[4*i:])); got != want {
-				t.Fatalf("%s sample %d: %v, want %v", f.Path, i, got, want)
-			}
-		}
-	}
-	if floats == 0 {
-		t.Error("no uint8 file")
 	}
 }
 
-func decoded(t *testing.T, path, stage string) []byte {
+func decoded(t *testing.T, path string) []byte {
 	t.Helper()
-	d := &decodeRun{o: DecodeOptions{Stage: stage}.withDefaults(), paths: []string{path}, files: &source.Files{}}
+	d := &decodeRun{o: DecodeOptions{}.withDefaults(), paths: []string{path}, files: &source.Files{}}
 	defer d.files.Close()
 	d.workers = []*decodeWorker{newDecodeWorker(d)}
 	if err := d.warm(t.Context()); err != nil {
@@ -128,27 +72,24 @@ func decoded(t *testing.T, path, stage string) []byte {
 func TestDecodeReports(t *testing.T) {
 	f := raster(t)[0]
 	path := filepath.Join(f.Dir, f.Path)
-	for _, stage := range Stages() {
-		for _, opened := range []bool{false, true} {
-			done := 0
-			r, err := Decode(t.Context(), []string{path, path}, DecodeOptions{
-				Stage: stage, Opened: opened, Workers: 2, Rounds: 3, Time: 10 * time.Millisecond,
-				Progress: func(d, _ int) { done = d },
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkReport(t, r, 3)
-			checkStages(t, r)
-			if done != 3 {
-				t.Errorf("progress ended at %d", done)
-			}
+	for _, opened := range []bool{false, true} {
+		done := 0
+		r, err := Decode(t.Context(), []string{path, path}, DecodeOptions{
+			Opened: opened, Workers: 2, Rounds: 3, Time: 10 * time.Millisecond,
+			Progress: func(d, _ int) { done = d },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkReport(t, r, 3)
+		checkStages(t, r)
+		if done != 3 {
+			t.Errorf("progress ended at %d", done)
 		}
 	}
 }
 
-// checkReport requires figures that are positive, ordered and complete, and settings and machine in
-// both forms.
+// checkReport requires figures that are positive, ordered and complete, and settings and machine.
 func checkReport(t *testing.T, r *Report, rounds int) {
 	t.Helper()
 	for _, f := range r.Figures {
@@ -160,23 +101,18 @@ func checkReport(t *testing.T, r *Report, rounds int) {
 	if r.Machine.CPU == "" || r.Machine.Cores < 1 || r.Machine.Go == "" || r.Machine.Zstd == "" || len(r.Settings) < 4 {
 		t.Errorf("%+v", r)
 	}
-	var text bytes.Buffer
-	if err := r.WriteText(&text); err != nil {
-		t.Fatal(err)
-	}
 	b, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{r.Machine.CPU, "rounds", r.Settings[0].Value, r.Figures[0].Unit} {
-		if !strings.Contains(text.String(), want) || !bytes.Contains(b, []byte(want)) {
-			t.Errorf("no %q in\n%s\n%s", want, text.String(), b)
+		if !bytes.Contains(b, []byte(want)) {
+			t.Errorf("no %q in\n%s", want, b)
 		}
 	}
 }
 
-// checkStages requires every stage, times that add up to the whole, and a line for each stage in
-// both forms.
+// checkStages requires every stage, and times that add up to the whole.
 func checkStages(t *testing.T, r *Report) {
 	t.Helper()
 	share := 0.0
@@ -186,14 +122,9 @@ func checkStages(t *testing.T, r *Report) {
 		}
 		share += r.Stages[i].Share
 	}
-	if math.Abs(share-1) > 1e-9 ||
+	if math.Abs(share-1) > 1e-5 ||
 		r.Stages[resources.StageDecode].Seconds == 0 && r.Stages[resources.StagePredictor].Seconds == 0 {
 		t.Errorf("%s: stages %+v", r.Workload, r.Stages)
-	}
-	var text bytes.Buffer
-	err := r.WriteText(&text)
-	if err != nil || !strings.Contains(text.String(), "predictor") || !strings.Contains(text.String(), "100.0 %") {
-		t.Errorf("%v in\n%s", err, text.String())
 	}
 }
 
@@ -246,7 +177,7 @@ func TestDecodeErrors(t *testing.T) {
 	if _, err := Decode(t.Context(), []string{"none.tif"}, DecodeOptions{}); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("missing file: %v", err)
 	}
-	for _, o := range []DecodeOptions{{Stage: "x"}, {Workers: -1}, {Rounds: -1}} {
+	for _, o := range []DecodeOptions{{Workers: -1}, {Rounds: -1}} {
 		if _, err := Decode(t.Context(), []string{filepath.Join(f.Dir, f.Path)}, o); err == nil {
 			t.Errorf("%+v: no error", o)
 		}
@@ -360,21 +291,5 @@ func TestNormalization(t *testing.T) {
 func TestMachine(t *testing.T) {
 	if m := ThisMachine(); m.Cores < 1 || m.GOMAXPROCS < 1 || m.Go == "" || m.OS == "" || m.Arch == "" || m.CPU == "" {
 		t.Errorf("%+v", m)
-	}
-}
-
-// TestTouchesTheWholeAsset: a window as large as the asset touches every chunk.
-func TestTouchesTheWholeAsset(t *testing.T) {
-	files := &source.Files{}
-	defer files.Close()
-	for _, f := range raster(t) {
-		a, _, err := catalog.OpenAsset(t.Context(), files, filepath.Join(f.Dir, f.Path), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := chunksOf(a.Index, loader.Field{}, loader.Sampler{Kind: spec.WholeChip})
-		if got != float64(len(a.Index.Ranges)) {
-			t.Errorf("%s: %g of %d chunks", f.Path, got, len(a.Index.Ranges))
-		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,21 +24,8 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Stages of decoding. Each includes the ones before it.
-const (
-	StageCodec   = "codec"   // decompression alone
-	StageChunk   = "chunk"   // predictor and byte order undone
-	StageArray   = "array"   // laid out as (b, y, x) in the file's dtype
-	StageFloat32 = "float32" // and cast to float32, scaled and offset
-)
-
-// Stages lists the stages in their order.
-func Stages() []string { return []string{StageCodec, StageChunk, StageArray, StageFloat32} }
-
 // DecodeOptions of Decode.
 type DecodeOptions struct {
-	// Stage is the last stage of decoding. Default StageArray.
-	Stage string
 	// Workers is how many files to decode at the same time. Default: the number of processors.
 	Workers int
 	// Rounds of at least Time each. Default 5 of 1 s.
@@ -54,7 +40,6 @@ type DecodeOptions struct {
 }
 
 func (o DecodeOptions) withDefaults() DecodeOptions {
-	o.Stage = cmp.Or(o.Stage, StageArray)
 	o.Workers = cmp.Or(o.Workers, procs.Workers())
 	o.Rounds = cmp.Or(o.Rounds, 5)
 	o.Time = cmp.Or(o.Time, time.Second)
@@ -63,9 +48,6 @@ func (o DecodeOptions) withDefaults() DecodeOptions {
 }
 
 func (o DecodeOptions) validate() error {
-	if !slices.Contains(Stages(), o.Stage) {
-		return fmt.Errorf("bench: the stage is %q: it must be one of %s", o.Stage, strings.Join(Stages(), ", "))
-	}
 	if o.Workers < 1 || o.Rounds < 1 || o.Time < 0 || o.MaxChunk < 1 {
 		return fmt.Errorf("bench: workers is %d, rounds %d, the time %v and max-chunk %d: all must be positive",
 			o.Workers, o.Rounds, o.Time, o.MaxChunk)
@@ -92,7 +74,6 @@ func Decode(ctx context.Context, paths []string, o DecodeOptions) (*Report, erro
 		return nil, err
 	}
 	report := &Report{Workload: "decode: whole files", Machine: ThisMachine()}
-	report.set("stage", "%s", o.Stage)
 	report.set("files", "%d", len(paths))
 	report.set("opening", "%t", !o.Opened)
 	report.set("workers", "%d", o.Workers)
@@ -218,7 +199,6 @@ type decodeWorker struct {
 	decoder *chunk.Decoder
 	openzl  *openzl.Decoder  // of loose frames
 	clock   *resources.Clock // of a round
-	codecs  map[chunk.Codec]chunk.Decompressor
 	plan    chunk.RunPlan
 	stored  []byte
 	pixels  []byte
@@ -236,11 +216,8 @@ type target struct {
 }
 
 func newDecodeWorker(d *decodeRun) *decodeWorker {
-	w := &decodeWorker{run: d, decoder: chunk.NewDecoder(pixels.Codecs()), codecs: map[chunk.Codec]chunk.Decompressor{}}
+	w := &decodeWorker{run: d, decoder: chunk.NewDecoder(pixels.Codecs())}
 	w.openzl = openzl.NewDecoder(openzl.Options{MaxOutput: d.o.MaxChunk, Custom: geozl.Codecs()})
-	for c, newCodec := range pixels.Codecs() {
-		w.codecs[c] = newCodec()
-	}
 	w.decoder.Decompressed = func() { w.clock.Lap(resources.StageDecode) }
 	return w
 }
@@ -335,22 +312,13 @@ func (w *decodeWorker) asset(ctx context.Context, a catalog.Asset) (int64, error
 // maxArray is the largest array that a file is laid out in, in bytes.
 const maxArray = 4 << 30
 
-// prepare makes the array for the stages from StageArray on.
+// prepare makes the array that an image is laid out in.
 func (w *decodeWorker) prepare(x *chunk.Index) error {
-	if w.run.o.Stage == StageCodec || w.run.o.Stage == StageChunk {
-		return nil
-	}
 	shape := [3]int{x.Bands, x.Height, x.Width}
 	if w.target.plan != nil && w.target.shape == shape && w.target.dtype == x.DType {
 		return nil
 	}
-	dtype := x.DType
-	conv := einops.Convert{From: x.DType, To: dtype}
-	if w.run.o.Stage == StageFloat32 {
-		dtype = chunk.Float32
-		conv = einops.Convert{From: x.DType, To: dtype, Scale: []float32{1e-4}, Offset: []float32{-0.1}}
-	}
-	if int64(x.Height)*int64(x.Width) > maxArray/int64(x.Bands)/int64(dtype.Size()) {
+	if int64(x.Height)*int64(x.Width) > maxArray/int64(x.Bands)/int64(x.DType.Size()) {
 		return fault.New(fault.Limit, "array", fault.NoOffset, "over %d bytes", int64(maxArray))
 	}
 	pattern, err := einops.Parse("b y x")
@@ -362,11 +330,12 @@ func (w *decodeWorker) prepare(x *chunk.Index) error {
 	if w.target.plan, err = pattern.Plan(axes, nil); err != nil {
 		return err
 	}
-	if w.target.convert, err = einops.NewConverter(conv); err != nil {
+	convert := einops.Convert{From: x.DType, To: x.DType}
+	if w.target.convert, err = einops.NewConverter(convert); err != nil {
 		w.target.plan = nil
 		return fault.Wrap(fault.Unsupported, "cast", fault.NoOffset, err)
 	}
-	if n := w.target.plan.Len() * dtype.Size(); cap(w.out) < n {
+	if n := w.target.plan.Len() * x.DType.Size(); cap(w.out) < n {
 		w.out = cast.Aligned(n)
 	} else {
 		w.out = w.out[:n]
@@ -376,17 +345,10 @@ func (w *decodeWorker) prepare(x *chunk.Index) error {
 
 func (w *decodeWorker) chunk(x *chunk.Index, i int, stored []byte) error {
 	pixels := w.pixels[:x.StoredBytes(i)]
-	if w.run.o.Stage == StageCodec {
-		defer w.clock.Lap(resources.StageDecode)
-		return w.decompress(pixels, stored, x, i)
-	}
 	if err := w.decoder.Decode(pixels, stored, x, i); err != nil {
 		return fault.AtOffset(err, x.Ranges[i].Off)
 	}
 	w.clock.Lap(resources.StagePredictor)
-	if w.target.plan == nil {
-		return nil
-	}
 	box := x.Box(i)
 	strides := x.Strides(i)
 	blk := einops.Block{DType: x.DType, StrideB: strides.B, StrideY: strides.Y, StrideX: strides.X}
@@ -398,21 +360,4 @@ func (w *decodeWorker) chunk(x *chunk.Index, i int, stored []byte) error {
 	}
 	w.clock.Lap(resources.StageScatter)
 	return nil
-}
-
-func (w *decodeWorker) decompress(dst, stored []byte, x *chunk.Index, i int) error {
-	switch {
-	case len(stored) == 0:
-		clear(dst)
-		return nil
-	case x.Codec == chunk.Raw:
-		copy(dst, stored)
-		return nil
-	}
-	d := w.codecs[x.Codec]
-	if d == nil {
-		return fault.New(fault.Unsupported, "chunk "+strconv.Itoa(i), x.Ranges[i].Off, "codec %s", x.Codec)
-	}
-	err := d.Decompress(dst, stored, x.DType.Size())
-	return fault.WithPart(err, "chunk "+strconv.Itoa(i), x.Ranges[i].Off)
 }

@@ -10,15 +10,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/loader/rows"
-	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // LoadOptions of Load.
@@ -78,10 +74,6 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 		return nil, err
 	}
 	first := time.Since(begin)
-	chunks, err := chunksPerSample(ctx, engine.Spec(), o.Options)
-	if err != nil {
-		return nil, err
-	}
 	report := &Report{Workload: "load: batches in this process", Machine: ThisMachine()}
 	describeSpec(report, engine.Spec(), engine.Len())
 	describeShuffle(report, engine)
@@ -97,7 +89,7 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 	var m loadRounds
 	before := spentIn(&stages)
 	for i := range o.Rounds {
-		if err := m.round(ctx, l, o.Time, chunks); err != nil {
+		if err := m.round(ctx, l, o.Time, &stages); err != nil {
 			return nil, err
 		}
 		if o.Progress != nil {
@@ -153,11 +145,12 @@ type loadRounds struct {
 	rows  int64 // of all rounds
 }
 
-func (m *loadRounds) round(ctx context.Context, l *loader.Loader, d time.Duration, chunks float64) error {
+func (m *loadRounds) round(ctx context.Context, l *loader.Loader, d time.Duration, stages *resources.Stages) error {
 	var before, after runtime.MemStats
 	// Grown before the counters are read, so that the measurement does not count its own allocations.
 	m.taken = slices.Grow(m.taken[:0], 1<<14)
 	runtime.ReadMemStats(&before)
+	chunks, _ := stages.Decoded()
 	var rows, bytes int64
 	cpu, start := cputime.Used(), time.Now()
 	for rows == 0 || time.Since(start) < d {
@@ -172,6 +165,7 @@ func (m *loadRounds) round(ctx context.Context, l *loader.Loader, d time.Duratio
 	t := time.Since(start).Seconds()
 	cpu = cputime.Used() - cpu
 	runtime.ReadMemStats(&after)
+	decoded, _ := stages.Decoded()
 	m.waits.add(m.taken)
 	m.rows += rows
 	m.cpu = append(m.cpu, float64(cpu)/1e6/float64(rows))
@@ -180,11 +174,7 @@ func (m *loadRounds) round(ctx context.Context, l *loader.Loader, d time.Duratio
 	m.mb = append(m.mb, float64(bytes)/1e6/t)
 	m.perSample = append(m.perSample, float64(after.Mallocs-before.Mallocs)/n)
 	m.bytesPerSample = append(m.bytesPerSample, float64(after.TotalAlloc-before.TotalAlloc)/n)
-	perChunk := 0.0
-	if chunks > 0 {
-		perChunk = float64(after.Mallocs-before.Mallocs) / (n * chunks)
-	}
-	m.perChunk = append(m.perChunk, perChunk)
+	m.perChunk = append(m.perChunk, float64(after.Mallocs-before.Mallocs)/float64(max(decoded-chunks, 1)))
 	return nil
 }
 
@@ -213,53 +203,3 @@ func take(ctx context.Context, l *loader.Loader) (rows, bytes int64, err error) 
 
 // touched uses what take reads: the compiler would otherwise remove the reads.
 var touched atomic.Uint64
-
-// chunksPerSample returns how many chunks the windows of a sample touch, judged by the first sample: exactly for whole
-// chips, and the mean over all corners for random windows.
-func chunksPerSample(ctx context.Context, s loader.Spec, o loader.Options) (float64, error) {
-	table, err := rows.OpenTable(ctx, s, o)
-	if err != nil {
-		return 0, err
-	}
-	defer table.Close()
-	sum := 0.0
-	for i, field := range s.Fields {
-		if table.Kind(i) != catalog.Raster {
-			continue
-		}
-		asset, err := table.Asset(ctx, i, 0)
-		if err != nil {
-			return 0, err
-		}
-		sum += chunksOf(asset.Index, field, s.Sampler)
-	}
-	return sum, nil
-}
-
-func chunksOf(x *chunk.Index, f loader.Field, s loader.Sampler) float64 {
-	groups := float64(x.Groups())
-	if len(f.Bands) > 0 && x.ChunkB == 1 {
-		distinct := map[int]bool{}
-		for _, b := range f.Bands {
-			distinct[b] = true
-		}
-		groups = float64(len(distinct))
-	}
-	height, width := s.Height, s.Width
-	if s.Kind == spec.WholeChip || height >= x.Height {
-		height = x.Height
-	}
-	if s.Kind == spec.WholeChip || width >= x.Width {
-		width = x.Width
-	}
-	return groups * touches(x.Height, height, x.ChunkH) * touches(x.Width, width, x.ChunkW)
-}
-
-// touches returns the mean number of chunks of size c that a window of size w touches, on an axis of length n.
-func touches(n, w, c int) float64 {
-	sum := 0
-	for pos := 0; pos+w <= n; pos++ {
-		sum += (pos+w-1)/c - pos/c + 1
-	}
-	return float64(sum) / float64(n-w+1)
-}

@@ -207,7 +207,7 @@ func result(ctx context.Context, c *duck.Conn, query string, n int) ([][]any, er
 	}
 	// The line break ends a comment at the end of the query.
 	sql := "CREATE TEMP TABLE chaski_result(" + strings.Join(names, ", ") + ") AS FROM (" + statement(query) + "\n)"
-	if err := execute(ctx, c, sql); err != nil {
+	if _, err := c.ExecContext(ctx, sql, nil); err != nil {
 		return nil, err
 	}
 	return cellsOf(ctx, c, "FROM temp.chaski_result", n)
@@ -215,29 +215,12 @@ func result(ctx context.Context, c *duck.Conn, query string, n int) ([][]any, er
 
 // cellsOf returns the result of one of our own queries, column by column.
 func cellsOf(ctx context.Context, c *duck.Conn, sql string, n int, args ...driver.NamedValue) ([][]any, error) {
-	prepared, err := c.PrepareContext(ctx, sql)
-	if err != nil {
-		return nil, err
-	}
-	st := prepared.(*duck.Stmt)
-	defer st.Close()
-	rows, err := st.QueryContext(ctx, args)
+	rows, err := c.QueryContext(ctx, sql, args)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	return collect(rows, n)
-}
-
-func execute(ctx context.Context, c *duck.Conn, sql string) error {
-	prepared, err := c.PrepareContext(ctx, sql)
-	if err != nil {
-		return err
-	}
-	st := prepared.(*duck.Stmt)
-	defer st.Close()
-	_, err = st.ExecContext(ctx, nil)
-	return err
 }
 
 // statement returns the only statement of a query, without the semicolon after it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"reflect"
 	"strings"
 	"time"
 
@@ -305,26 +306,10 @@ func intVector(t tables.Type, cells []any, nulls []bool) (*tables.Vector, error)
 			if x {
 				out[i] = 1
 			}
-		case int8:
-			out[i] = int64(x)
-		case int16:
-			out[i] = int64(x)
-		case int32:
-			out[i] = int64(x)
-		case int64:
-			out[i] = x
-		case uint8:
-			out[i] = int64(x)
-		case uint16:
-			out[i] = int64(x)
-		case uint32:
-			out[i] = int64(x)
-		case uint64:
-			out[i] = int64(x)
 		case time.Time:
 			switch t.Kind {
 			case tables.Date:
-				out[i] = floorDiv(x.Unix(), 86400)
+				out[i] = int64(math.Floor(float64(x.Unix()) / 86400))
 			case tables.Time:
 				out[i] = ((int64(x.Hour())*60+int64(x.Minute()))*60+int64(x.Second()))*1e6 + int64(x.Nanosecond()/1000)
 			default:
@@ -333,21 +318,20 @@ func intVector(t tables.Type, cells []any, nulls []bool) (*tables.Vector, error)
 				}
 			}
 		default:
-			return nil, fmt.Errorf("a value of type %T", c)
+			switch number := reflect.ValueOf(c); {
+			case number.CanInt():
+				out[i] = number.Int()
+			case number.CanUint():
+				out[i] = int64(number.Uint())
+			default:
+				return nil, fmt.Errorf("a value of type %T", c)
+			}
 		}
 	}
 	if ns != nil {
 		return tables.NewTimes(t, out, ns, nulls), nil
 	}
 	return tables.NewInts(t, out, nulls), nil
-}
-
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
 }
 
 func bigVector(cells []any, nulls []bool) (*tables.Vector, error) {

@@ -49,10 +49,7 @@ func (e *Engine) Check(ctx context.Context, o CheckOptions) (*CheckReport, error
 	c := &check{engine: e, options: o}
 	total, remote := int64(0), false
 	for _, set := range e.sets {
-		n := set.table.Len()
-		if set.rows != nil {
-			n = int64(len(set.rows))
-		}
+		n, _ := set.selected()
 		total += n
 		c.ends = append(c.ends, total)
 		remote = remote || set.remote
@@ -96,20 +93,19 @@ func (c *check) visit(ctx context.Context, r *pixels.Reader, i int64) error {
 	if set > 0 {
 		i -= c.ends[set-1]
 	}
-	if dataset.rows != nil {
-		i = int64(dataset.rows[i])
-	}
-	err := c.row(ctx, r, dataset, i)
+	_, rowOf := dataset.selected()
+	row := rowOf(i)
+	err := c.row(ctx, r, dataset, row)
 	if err == nil || fault.KindOf(err) == 0 {
 		return err
 	}
-	id, _ := dataset.table.ID(ctx, i) // without an id, the number of the row names it
+	id, _ := dataset.table.ID(ctx, row) // without an id, the number of the row names it
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// If there are more than MaxBad, these are roughly the first, because the workers finish in any
 	// order.
 	if c.bad++; len(c.list) < c.options.MaxBad {
-		c.list = append(c.list, checked{set, BadSample{dataset.name, dataset.source.Source, i, id, err}})
+		c.list = append(c.list, checked{set, BadSample{dataset.name, dataset.source.Source, row, id, err}})
 	}
 	return nil
 }

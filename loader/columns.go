@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"bytes"
 	"encoding/binary"
 	"slices"
 
@@ -113,25 +112,32 @@ func (e *Engine) valueColumn(p *Pending, i int) column {
 	}
 }
 
+// intTensor returns the tensor (n) of some numbers.
+func intTensor(name string, numbers []int64, rows int) Tensor {
+	tensor := Tensor{Name: name, DType: chunk.Int64, Axes: []string{"n"}, Shape: []int64{int64(rows)},
+		Data: make([]byte, 0, 8*len(numbers))}
+	for _, n := range numbers {
+		tensor.Data = binary.LittleEndian.AppendUint64(tensor.Data, uint64(n))
+	}
+	return tensor
+}
+
 // sourceColumn returns the number of the source of each row of a mixture, -1 for padding.
 func sourceColumn(p *Pending) column {
 	return column{members: func() []member {
-		tensor := Tensor{Name: spec.SourceColumn, DType: chunk.Int64, Axes: []string{"n"},
-			Shape: []int64{int64(p.batch.Rows)}, Data: make([]byte, 0, 8*p.batch.Rows)}
+		sources := slices.Repeat([]int64{-1}, p.batch.Rows)
 		for k, pos := range p.batch.Positions {
-			source := int64(-1)
 			if pos >= 0 {
-				source = int64(p.set(k).number)
+				sources[k] = int64(p.set(k).number)
 			}
-			tensor.Data = binary.LittleEndian.AppendUint64(tensor.Data, uint64(source))
 		}
-		return []member{{tensor, catalog.Int.String()}}
+		return []member{{intTensor(spec.SourceColumn, sources, p.batch.Rows), catalog.Int.String()}}
 	}}
 }
 
 // windowColumn returns the windows of the rows' assets: y, x, height, width. Windows of padding are -1.
 func (e *Engine) windowColumn(p *Pending) column {
-	data := bytes.Repeat([]byte{0xff}, p.batch.Rows*windowBytes)
+	windows := slices.Repeat([]int64{-1}, 4*p.batch.Rows)
 	return column{
 		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error {
 			asset, err := e.begin(p.ctx, d, draw)
@@ -143,14 +149,15 @@ func (e *Engine) windowColumn(p *Pending) column {
 				return asset.Fault(err)
 			}
 			for i, v := range [...]int{window.Y, window.X, window.H, window.W} {
-				binary.LittleEndian.PutUint64(data[k*windowBytes+8*i:], uint64(v))
+				windows[4*k+i] = int64(v)
 			}
 			return nil
 		},
-		clear: func(k int) { copy(data[k*windowBytes:], bytes.Repeat([]byte{0xff}, windowBytes)) },
+		clear: func(k int) { copy(windows[4*k:], []int64{-1, -1, -1, -1}) },
 		members: func() []member {
-			return []member{{Tensor{Name: spec.WindowMember, DType: chunk.Int64, Axes: []string{"n", "yxhw"},
-				Shape: []int64{int64(p.batch.Rows), 4}, Data: data}, catalog.Int.String()}}
+			tensor := intTensor(spec.WindowMember, windows, p.batch.Rows)
+			tensor.Axes, tensor.Shape = append(tensor.Axes, "yxhw"), append(tensor.Shape, 4)
+			return []member{{tensor, catalog.Int.String()}}
 		},
 	}
 }
@@ -192,8 +199,9 @@ func (e *Engine) geoColumn(p *Pending) column {
 		},
 		clear: clear,
 		members: func() (out []member) {
-			shape, axes := e.valueShape(p.batch.Rows)
-			for _, tensor := range append(geoMembers(places), timeTensor(shape, axes, times)) {
+			clock := intTensor(spec.GeoTime, times, p.batch.Rows)
+			clock.Shape, clock.Axes = e.valueShape(p.batch.Rows)
+			for _, tensor := range append(geoMembers(places), clock) {
 				kind := catalog.Float
 				if tensor.DType == chunk.Int64 {
 					kind = catalog.Int

@@ -299,30 +299,27 @@ func (d *dataset) mixture(e *Engine, one shuffle.Dataset, groups [][]uint32, bat
 		mixture.Sources = append(mixture.Sources, leaf)
 		e.leaves = append(e.leaves, d)
 	}
-	sizes, err := spec.Lengths(mixture.Sources)
-	if err != nil {
-		return shuffle.Source{}, err
-	}
-	weights := make([]float64, len(sizes))
-	total := int64(0)
-	for i := range weights {
-		weights[i] = 1
-		total += sizes[i]
-	}
-	if t := d.source.Strata.Temperature; t != 0 {
-		if weights, err = shuffle.Temperature(sizes, t); err != nil {
-			return shuffle.Source{}, err
-		}
-	}
 	// The default length is the length of all strata together. With per_batch every batch must be whole, so it is
 	// rounded down to batches, but to one at least.
 	if mixture.Until == shuffle.Given && mixture.Length == 0 {
-		if mixture.Length = total; mixture.Batch > 0 {
-			mixture.Length = max(total/mixture.Batch, 1) * mixture.Batch
+		sizes, err := spec.Lengths(mixture.Sources)
+		if err != nil {
+			return shuffle.Source{}, err
+		}
+		for _, n := range sizes {
+			mixture.Length += n
+		}
+		if mixture.Batch > 0 {
+			mixture.Length = max(mixture.Length/mixture.Batch, 1) * mixture.Batch
 		}
 	}
-	if mixture.Counts, err = shuffle.Apportion(parts, weights); err != nil {
+	mixed := Source{Mixture: spec.Mixture{Sources: make([]Source, len(groups)),
+		Temperature: d.source.Strata.Temperature}}
+	if err := mixed.SetCounts(mixture.Sources, parts); err != nil {
 		return shuffle.Source{}, fmt.Errorf("strata: %w", err)
+	}
+	for i := range mixed.Sources {
+		mixture.Counts = append(mixture.Counts, mixed.Sources[i].Count)
 	}
 	return shuffle.Source{Mixture: mixture}, nil
 }
@@ -551,18 +548,8 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 // windows depends on their sizes.
 func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Dataset) error {
 	s, target := &d.sampler, &one.Sampler
-	target.PerItem, target.H, target.W = int64(s.PerAsset), s.Height, s.Width
-	target.AlignY, target.AlignX = d.alignY, d.alignX
-	switch s.Kind {
-	case spec.WholeChip:
-		target.Kind = shuffle.WholeChip
-		return nil
-	case spec.RandomWindow:
-		target.Kind = shuffle.RandomWindow
-		return nil
-	case spec.GridWindow:
-		target.Kind = shuffle.GridWindow
-		target.Grid = s.GridOf(d.alignY, d.alignX)
+	switch *target = s.Plan(d.alignY, d.alignX); target.Kind {
+	case shuffle.GridWindow:
 		if s.Pad && slices.ContainsFunc(d.rasters, func(r *pixels.Raster) bool { return !r.Pad }) {
 			return errors.New("spec: sampler: a grid that pads needs fields that do")
 		}
@@ -571,9 +558,8 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 				s.StrideX, d.alignY, d.alignX)
 		}
 		return d.measure(ctx, e)
-	case spec.TileWindow:
-		target.Kind = shuffle.VisitWindow
-		visits := s.VisitsOf(d.alignY, d.alignX)
+	case shuffle.VisitWindow:
+		visits := &target.Visits
 		if visits.TileH < 1 || visits.TileW < 1 || visits.TileH%visits.AlignY != 0 || visits.TileW%visits.AlignX != 0 {
 			return fmt.Errorf("spec: sampler: tiles of %d by %d pixels must be multiples of %d by %d", visits.TileH,
 				visits.TileW, visits.AlignY, visits.AlignX)
@@ -582,25 +568,19 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 			visits.Pool = visits.PoolWithin(s.PoolBytes, d.tileBytes())
 			s.Pool = visits.Pool
 		}
-		target.Visits = visits
-		if s.PerAsset > 0 {
-			return nil
+		if s.PerAsset == 0 {
+			return d.measure(ctx, e)
 		}
-		return d.measure(ctx, e)
-	case spec.GroundWindow:
+	case shuffle.GroundWindow:
 		return d.compileGround(ctx, e, target)
-	case spec.ResizedWindow:
-		target.Kind = shuffle.ResizedWindow
-		target.Resized = s.ResizedOf(d.alignY, d.alignX)
-		return nil
+	case shuffle.WeightedWindow:
+		var err error
+		if d.weights, err = rows.OpenWeights(ctx, s.Weights, e.options, d.table); err != nil {
+			return err
+		}
+		d.hasDigest = true
+		_, _ = d.digest.Write(d.weights.Hash[:])
 	}
-	target.Kind = shuffle.WeightedWindow
-	var err error
-	if d.weights, err = rows.OpenWeights(ctx, s.Weights, e.options, d.table); err != nil {
-		return err
-	}
-	d.hasDigest = true
-	_, _ = d.digest.Write(d.weights.Hash[:])
 	return nil
 }
 
@@ -621,8 +601,8 @@ func (d *dataset) tileBytes() int64 {
 // poolBytes returns the decoded bytes of the tiles of all pools that fill at the same time, one for
 // each stratum. It is at most maxTileBytes.
 func (d *dataset) poolBytes() int64 {
-	v := d.sampler.VisitsOf(d.alignY, d.alignX)
-	down, across := v.Chunks()
+	planned := d.sampler.Plan(d.alignY, d.alignX)
+	down, across := planned.Visits.Chunks()
 	return upTo(maxTileBytes, down, across, d.sampler.Pool, d.leaves, int(d.tileBytes()))
 }
 
@@ -679,18 +659,13 @@ const maxMeasured = 10_000_000
 
 // measureFiles reads the sizes of the selected assets from the headers of their files.
 func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error {
-	n := d.table.Len()
-	if n > maxMeasured {
+	if n := d.table.Len(); n > maxMeasured {
 		return fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset,
 			"this sampler needs the sizes of all %d assets, and more than %d are not read from their headers: "+
 				"make a catalog with 'chaski index'", n, maxMeasured), d.source.Source)
 	}
-	d.sizes.each = make([]catalog.Size, n)
-	rows := d.rows
-	rowOf := func(i int64) int64 { return i }
-	if rows != nil {
-		n, rowOf = int64(len(rows)), func(i int64) int64 { return int64(rows[i]) }
-	}
+	d.sizes.each = make([]catalog.Size, d.table.Len())
+	n, rowOf := d.selected()
 	// At least 4, because reading a header is mostly waiting.
 	return each.Of(ctx, n, max(e.options.Workers, 4), func(ctx context.Context, i int64) error {
 		row := rowOf(i)
@@ -770,6 +745,14 @@ func (d *dataset) agrees(first *dataset) error {
 		}
 	}
 	return nil
+}
+
+// selected returns how many rows the subset selects, and the row of each.
+func (d *dataset) selected() (n int64, row func(i int64) int64) {
+	if d.rows == nil {
+		return d.table.Len(), func(i int64) int64 { return i }
+	}
+	return int64(len(d.rows)), func(i int64) int64 { return int64(d.rows[i]) }
 }
 
 // window returns the window of a draw, in an asset of height by width pixels of the first raster

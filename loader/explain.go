@@ -2,15 +2,18 @@ package loader
 
 import (
 	"context"
+	"math"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/crs/warp"
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // Explain describes the rows of a ticket: the assets, windows and chunks of each, without reading a pixel. Faults of a
@@ -94,7 +97,6 @@ func (e *Engine) explainVectors(ctx context.Context, d *dataset, draw *shuffle.D
 // explainRasters adds the reads of the rasters of a draw.
 func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.Draw,
 	r *dryrun.Row) (stop bool, _ error) {
-	var plan chunk.RunPlan
 	for step := range max(d.span(), 1) {
 		for i, field := range d.rasters {
 			if step >= max(field.Steps, 1) {
@@ -105,7 +107,7 @@ func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.D
 			read := []dryrun.Asset{asset}
 			if row >= 0 {
 				var err error
-				if read, err = e.explainAsset(ctx, d, draw, i, asset, &plan); err != nil {
+				if read, err = e.explainAsset(ctx, d, draw, i, asset); err != nil {
 					if stop, err := r.Note(err); stop {
 						return true, err
 					}
@@ -122,24 +124,28 @@ func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.D
 func (e *Engine) explainPoints(ctx context.Context, d *dataset, draw *shuffle.Draw) ([]dryrun.Points, error) {
 	var out []dryrun.Points
 	err := e.eachPoints(ctx, d, draw, func(_ int, f *pointsField, at pointWindow) error {
-		box, ok := f.box(at.win, at.t, at.n)
-		if !ok {
-			box = nil
+		points := dryrun.Points{Field: f.name, Array: f.array.URI(), Exact: true}
+		if box, ok := f.box(at.win, at.t, at.n); ok {
+			points.Again = func(ctx context.Context, r *pixels.DryReader) error {
+				return fault.WithFile(r.Points(ctx, f.array, f.attr, box), f.array.URI())
+			}
+			reader := pixels.NewDryReader(e.options)
+			if err := points.Again(ctx, reader); err != nil {
+				return err
+			}
+			points.Runs, points.Exact = reader.Runs, !reader.Loose
 		}
-		p, err := dryrun.NewPoints(ctx, f.name, f.array, f.attr, box)
-		if err == nil {
-			out = append(out, p)
-		}
-		return err
+		out = append(out, points)
+		return nil
 	})
 	return out, err
 }
 
 // explainAsset adds the reads of one asset of a draw; of a stack, the reads of each part.
-func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, p dryrun.Asset,
-	plan *chunk.RunPlan) ([]dryrun.Asset, error) {
+func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Draw, field int,
+	p dryrun.Asset) ([]dryrun.Asset, error) {
 	if d.ground != nil {
-		return e.explainGround(ctx, d, draw, field, p, plan)
+		return e.explainGround(ctx, d, draw, field, p)
 	}
 	raster := d.rasters[field]
 	asset, err := d.table.Asset(ctx, d.column(field, p.Step), p.Row)
@@ -153,14 +159,14 @@ func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Dra
 	p.URI, p.Size = asset.URI, shuffle.Box{H: asset.Index.Height, W: asset.Index.Width}
 	p.Window = win
 	if asset.Parts != nil {
-		return e.explainStack(ctx, d, field, &asset, p, plan)
+		return e.explainStack(ctx, d, field, &asset, p)
 	}
 	in := pixels.Inside(win, asset.Index.Height, asset.Index.Width)
 	picked, err := d.names.bandsOf(ctx, raster, asset)
 	if err != nil {
 		return nil, err
 	}
-	err = e.explainReads(ctx, d, asset, picked.Picked, raster.Final.Nodata, in, &p, plan)
+	err = e.explainReads(ctx, d, asset, picked.Picked, raster.Final.Nodata, in, &p)
 	return []dryrun.Asset{p}, err
 }
 
@@ -206,8 +212,8 @@ func (e *Engine) Sources() []SourceInfo {
 }
 
 // explainStack adds the reads of the parts of a stack for a window.
-func (e *Engine) explainStack(ctx context.Context, d *dataset, field int, a *catalog.Asset, p dryrun.Asset,
-	plan *chunk.RunPlan) (out []dryrun.Asset, _ error) {
+func (e *Engine) explainStack(ctx context.Context, d *dataset, field int, a *catalog.Asset,
+	p dryrun.Asset) (out []dryrun.Asset, _ error) {
 	f, names := d.rasters[field], d.rasters[field].Field.Parts()
 	err := eachPart(f, a, func(k int, part *pixels.Raster, l *pixels.Lay) error {
 		q, asset := p, a.Parts[k]
@@ -226,7 +232,7 @@ func (e *Engine) explainStack(ctx context.Context, d *dataset, field int, a *cat
 		q.URI, q.Size = asset.URI, shuffle.Box{H: asset.Index.Height, W: asset.Index.Width}
 		q.Window = shuffle.Box{Y: in.Y0, X: in.X0, H: max(in.Y1-in.Y0, 0), W: max(in.X1-in.X0, 0)}
 		if q.Window.H > 0 && q.Window.W > 0 {
-			if err := e.explainReads(ctx, d, asset, part.Picked, part.Final.Nodata, in, &q, plan); err != nil {
+			if err := e.explainReads(ctx, d, asset, part.Picked, part.Final.Nodata, in, &q); err != nil {
 				return err
 			}
 		}
@@ -236,27 +242,35 @@ func (e *Engine) explainStack(ctx context.Context, d *dataset, field int, a *cat
 	return out, err
 }
 
-// explainReads adds the reads of box in of an asset, and of its mask if the field uses it.
+// explainReads adds the reads of box in of an asset, and of its mask if the field uses it, by a reader that has read
+// nothing yet.
 func (e *Engine) explainReads(ctx context.Context, d *dataset, a catalog.Asset, bands []int, masked bool, in chunk.Box,
-	p *dryrun.Asset, plan *chunk.RunPlan) (err error) {
-	how := dryrun.Reading{MaxChunk: e.options.MaxChunkBytes}
-	if how.Gap, err = e.gap(ctx, a); err != nil {
+	p *dryrun.Asset) error {
+	gap, err := e.gap(ctx, a)
+	if err != nil {
 		return err
 	}
-	if p.Add(a.Index, in, bands, plan, how, false); a.Index.Blocks != nil {
-		return p.AddBlocks(ctx, a.Index, in, d.sampler.Kind == spec.TileWindow)
+	var mask pixels.Sink
+	if masked {
+		mask = pixels.Nowhere{}
 	}
-	if m := a.Index.Mask; m != nil && masked {
-		in, outBands := pixels.MaskBands(m, in, bands)
-		p.Add(m, in, outBands, plan, how, true)
+	p.Again = func(ctx context.Context, r *pixels.DryReader) error {
+		r.Gap = gap
+		return r.Read(ctx, a, in, bands, pixels.Nowhere{}, mask)
 	}
-	return nil
+	reader := pixels.NewDryReader(e.options)
+	if d.sampler.Kind == spec.TileWindow && e.tiles != nil { // tiles are shared, and so decoded whole
+		reader.Share.Tiles = pixels.NewTileCounter(math.MaxInt64)
+	}
+	err = p.Again(ctx, reader)
+	p.Runs, p.Chunks = reader.Runs, reader.Chunks
+	return err
 }
 
 // explainGround adds the reads of the scenes of a window. Headers do not show all: scenes are read one after the other
 // until no pixel is missing, so a run may skip those after the first.
-func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, p dryrun.Asset,
-	plan *chunk.RunPlan) (out []dryrun.Asset, _ error) {
+func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Draw, field int,
+	p dryrun.Asset) (out []dryrun.Asset, _ error) {
 	f := d.rasters[field]
 	names := f.Field.Parts()
 	err := eachPiece(f, func(part int, of *pixels.Raster) error {
@@ -278,7 +292,7 @@ func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Dr
 			}
 			asset.Size = shuffle.Box{H: a.Index.Height, W: a.Index.Width}
 			asset.Window = shuffle.Box{Y: in.Y0, X: in.X0, H: in.Y1 - in.Y0, W: in.X1 - in.X0}
-			if err := e.explainReads(ctx, d, *a, bands, true, in, &asset, plan); err != nil {
+			if err := e.explainReads(ctx, d, *a, bands, true, in, &asset); err != nil {
 				return false, err
 			}
 			out = append(out, asset)
@@ -287,4 +301,61 @@ func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Dr
 		})
 	})
 	return out, err
+}
+
+// RasterWindow is the raster of a field, and the window of it that a sample is made of.
+type RasterWindow struct {
+	Field  string
+	Asset  catalog.Asset
+	Window shuffle.Box // in pixels of the asset, before the sample's transform
+}
+
+// RasterWindows returns the windows that a draw takes of the raster fields, in their order, without reading a pixel.
+// Windows on the ground (spec.GroundWindow) are fault.Unsupported: they are made of several rasters.
+func (e *Engine) RasterWindows(ctx context.Context, draw shuffle.Draw) ([]RasterWindow, error) {
+	set := e.leaves[draw.Dataset]
+	if set.ground != nil {
+		return nil, fault.New(fault.Unsupported, "sampler", fault.NoOffset,
+			"windows on the ground are made of several rasters, and are not windows of one")
+	}
+	assets, err := e.RowAssets(ctx, draw)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]RasterWindow, len(set.rasters))
+	for i, field := range set.rasters {
+		window, err := e.windowOf(ctx, set, &draw, i, draw.Row, assets[i])
+		if err != nil {
+			return nil, assets[i].Fault(err)
+		}
+		out[i] = RasterWindow{Field: field.Name, Asset: assets[i], Window: window}
+	}
+	return out, nil
+}
+
+// RowAssets returns the rasters of the row of a draw, of the raster fields in their order. The row of a window on the
+// ground is the row of the scene that comes first there. Fields whose steps of time are files are fault.Unsupported.
+func (e *Engine) RowAssets(ctx context.Context, draw shuffle.Draw) ([]catalog.Asset, error) {
+	set := e.leaves[draw.Dataset]
+	if set.files.some() {
+		return nil, errSteps
+	}
+	out := make([]catalog.Asset, len(set.rasters))
+	for i, f := range set.rasters {
+		var err error
+		if out[i], err = set.table.Asset(ctx, f.TableColumn, draw.Row); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Data returns all columns and rows of the only source of the spec. A row of the table is the Row of a draw. It is
+// fault.Unsupported if the source has no columns, such as a directory.
+func (e *Engine) Data(ctx context.Context) (*tables.Table, error) {
+	if read := e.sets[0].extras.Data; read != nil {
+		return read(ctx)
+	}
+	return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "it has no columns"),
+		e.sets[0].source.Source)
 }

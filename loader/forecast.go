@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -33,7 +31,7 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 	if o.Prefetch < 1 {
 		return nil, fmt.Errorf("loader: Prefetch is %d: it must be at least 1", o.Prefetch)
 	}
-	p := &dryRun{engine: e, options: o, arrays: new(dryrun.Arrays)}
+	p := &dryRun{engine: e, options: o, reader: pixels.NewDryReader(e.options)}
 	p.out = dryrun.Forecast{Epoch: o.Epoch, Samples: e.samples, Steps: e.Steps(), Rank: o.Rank, World: o.World}
 	for _, s := range e.Sources() {
 		p.out.Sources = append(p.out.Sources, dryrun.SourceWork{Name: s.Name, Source: s.Source})
@@ -51,7 +49,7 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 		return nil, err
 	}
 	if e.tiles != nil {
-		p.cache = dryrun.NewTiles(e.tiles.Bound)
+		p.cache = pixels.NewTileCounter(e.tiles.Bound)
 	}
 	for _, b := range p.blocks() {
 		if err := p.block(ctx, b); err != nil {
@@ -67,8 +65,8 @@ type dryRun struct {
 	engine  *Engine
 	options dryrun.Options
 	out     dryrun.Forecast
-	cache   *dryrun.Tiles // nil if windows share no tiles
-	arrays  *dryrun.Arrays
+	cache   *pixels.TileCache // nil if windows share no tiles
+	reader  *pixels.DryReader // stands for the one worker that reads all steps in their order
 	done    int64
 	total   int64
 	// The most bytes that a worker holds of a run of chunks, of a decoded chunk, and of a window to
@@ -134,65 +132,34 @@ func (p *dryRun) memory() error {
 	return nil
 }
 
-// stepPlan carries a step from the goroutines that plan it to the one that counts.
-type stepPlan struct {
-	step int64
-	rows []dryrun.Row
-	err  error
-	done chan struct{}
-}
+// plannedSteps is how many steps each goroutine plans before they are counted.
+const plannedSteps = 8
 
 // block examines some steps. It plans them in parallel and counts them in their order, because the chunks to
 // decode depend on the tiles that earlier steps left in memory.
 func (p *dryRun) block(ctx context.Context, b stepRange) error {
-	group, ctx := errgroup.WithContext(ctx)
 	workers := p.engine.options.Workers
-	ordered := make(chan *stepPlan, 2*workers)
-	jobs := make(chan *stepPlan)
-	group.Go(func() error {
-		defer close(jobs)
-		defer close(ordered)
-		for s := b.from; s < b.end; s++ {
-			sp := &stepPlan{step: s, done: make(chan struct{})}
-			for _, list := range []chan *stepPlan{ordered, jobs} {
-				select {
-				case list <- sp:
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-			}
-		}
-		return nil
-	})
-	for range workers {
-		group.Go(func() error {
-			for sp := range jobs {
-				sp.err = crash.Call(func() (err error) {
-					sp.rows, err = p.planStep(ctx, sp.step)
-					return err
-				})
-				close(sp.done)
-			}
+	plans := make([][]dryrun.Row, plannedSteps*workers)
+	errs := make([]error, len(plans))
+	for first := b.from; first < b.end; first += int64(len(plans)) {
+		n := min(int64(len(plans)), b.end-first)
+		err := each.Of(ctx, n, workers, func(ctx context.Context, i int64) error {
+			plans[i], errs[i] = p.planStep(ctx, first+i)
 			return nil
 		})
-	}
-	group.Go(crash.Guard(func() error {
-		for sp := range ordered {
-			select {
-			case <-sp.done:
-			case <-ctx.Done():
-				return ctx.Err()
+		if err != nil {
+			return err
+		}
+		for i, rows := range plans[:n] {
+			if errs[i] != nil { // of the first step, not the first in time
+				return errs[i]
 			}
-			if sp.err != nil { // of the first step, not the first in time
-				return sp.err
-			}
-			if err := p.step(ctx, sp); err != nil {
+			if err := p.step(ctx, rows); err != nil {
 				return err
 			}
 		}
-		return nil
-	}))
-	return group.Wait()
+	}
+	return nil
 }
 
 // planStep returns the reads of a step, with the reads of substitutes for bad samples.
@@ -218,10 +185,10 @@ func (p *dryRun) planStep(ctx context.Context, step int64) ([]dryrun.Row, error)
 }
 
 // step counts a step.
-func (p *dryRun) step(ctx context.Context, s *stepPlan) error {
+func (p *dryRun) step(ctx context.Context, rows []dryrun.Row) error {
 	var total dryrun.Work
-	for i := range s.rows {
-		row := &s.rows[i]
+	for i := range rows {
+		row := &rows[i]
 		if row.Position < 0 {
 			continue
 		}
@@ -270,60 +237,36 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		w.Needed += int64(len(asset.Chunks))
 		field := set.raster(asset.Field)
 		p.noteWorkerMemory(asset, set, field, len(r.Assets))
+		p.reader.Share = pixels.Shared{}
 		if p.cache != nil && set.sampler.Kind == spec.TileWindow {
-			column := set.column(slices.Index(set.rasters, field), asset.Step)
-			key := pixels.TileKey{Set: set.number, Column: column, Part: asset.Stack, Row: asset.Row}
+			key := pixels.TileKey{Set: set.number, Column: set.column(slices.Index(set.rasters, field), asset.Step),
+				Part: asset.Stack, Row: asset.Row}
 			if asset.Overview != nil {
 				key.Level = 1 + *asset.Overview
 			}
-			mine := p.cache.Asset(asset, key, &w)
-			p.out.Evicted = p.cache.Evicted()
-			if err := p.arrayReads(ctx, asset, mine, &w); err != nil {
-				return w, err
-			}
-			p.countRuns(asset, &w, true)
-			continue
+			p.reader.Share = pixels.Shared{Tiles: p.cache, Key: key}
 		}
-		if err := p.arrayReads(ctx, asset, asset.Chunks, &w); err != nil {
+		if err := p.count(ctx, asset.Again, &w); err != nil {
 			return w, err
-		}
-		p.countRuns(asset, &w, false)
-		for _, c := range asset.Chunks {
-			w.Chunks++
-			w.Decoded += int64(c.Decoded)
 		}
 	}
 	for i := range r.Points {
-		points := r.Points[i]
-		if err := p.arrays.Points(ctx, &points, w.Read); err != nil {
-			return w, err
+		if again := r.Points[i].Again; again != nil {
+			if err := p.count(ctx, again, &w); err != nil {
+				return w, err
+			}
 		}
-		p.out.Loose = p.out.Loose || !points.Exact
 	}
 	return w, nil
 }
 
-// countRuns counts the reads of an asset that is not an image of an array: all of them, or only the reads of chunks
-// that are decoded in pieces.
-func (p *dryRun) countRuns(a *dryrun.Asset, w *dryrun.Work, inPieces bool) {
-	if a.InArray() {
-		return
-	}
-	for k := range a.Runs {
-		if run := &a.Runs[k]; run.InPieces() || !inPieces {
-			exact := run.Count(w)
-			p.out.Loose = p.out.Loose || !exact
-		}
-	}
-}
-
-// arrayReads counts the reads for some chunks of an array.
-func (p *dryRun) arrayReads(ctx context.Context, a *dryrun.Asset, chunks []dryrun.Chunk, w *dryrun.Work) error {
-	if !a.InArray() {
-		return nil
-	}
-	exact, err := p.arrays.Blocks(ctx, a, chunks, w.Read)
-	p.out.Loose = p.out.Loose || !exact
+// count counts what the worker reads and decodes.
+func (p *dryRun) count(ctx context.Context, again func(context.Context, *pixels.DryReader) error,
+	w *dryrun.Work) error {
+	p.reader.Reads = pixels.Reads{}
+	err := again(ctx, p.reader)
+	w.Count(&p.reader.Reads)
+	p.out.Loose = p.out.Loose || p.reader.Loose
 	return err
 }
 
@@ -331,12 +274,12 @@ func (p *dryRun) arrayReads(ctx context.Context, a *dryrun.Asset, chunks []dryru
 // the maximum of each counts. scenes is at least how many scenes a window on the ground has.
 func (p *dryRun) noteWorkerMemory(a *dryrun.Asset, d *dataset, f *pixels.Raster, scenes int) {
 	for _, r := range a.Runs {
-		if !a.InArray() && !r.InPieces() { // readers of arrays, and of pieces, have memory of their own
+		if r.Held { // readers of arrays, and of pieces, have memory of their own
 			p.maxRun = max(p.maxRun, r.Len)
 		}
 	}
 	for _, c := range a.Chunks {
-		p.maxChunk = max(p.maxChunk, c.Held())
+		p.maxChunk = max(p.maxChunk, c.Held)
 	}
 	if d.ground != nil {
 		if a.Part != "" {
@@ -363,7 +306,10 @@ func (p *dryRun) noteWorkerMemory(a *dryrun.Asset, d *dataset, f *pixels.Raster,
 // finish scales the sums up to the epoch.
 func (p *dryRun) finish() {
 	forecast := &p.out
-	forecast.Memory.Worker = p.maxRun + p.maxChunk + p.maxResampled + p.arrays.Held
+	if p.cache != nil {
+		forecast.Evicted = p.cache.Evicted
+	}
+	forecast.Memory.Worker = p.maxRun + p.maxChunk + p.maxResampled + p.reader.Held
 	if forecast.Examined < forecast.Steps {
 		spec := &p.engine.spec
 		rows := shuffle.RankRows(forecast.Samples, spec.BatchSize, forecast.Rank, forecast.World, spec.DropLast)

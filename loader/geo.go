@@ -72,16 +72,6 @@ func geoMembers(places []rowPlace) (out []Tensor) {
 	return out
 }
 
-// timeTensor returns the tensor of times of a shape.
-func timeTensor(shape []int64, axes []string, times []int64) Tensor {
-	tensor := Tensor{Name: spec.GeoTime, DType: chunk.Int64, Axes: axes, Shape: shape,
-		Data: make([]byte, 0, timeBytes*len(times))}
-	for _, us := range times {
-		tensor.Data = binary.LittleEndian.AppendUint64(tensor.Data, uint64(us))
-	}
-	return tensor
-}
-
 // clock has the time of each row of a table; nil for a table without times.
 type clock []int64
 

@@ -17,7 +17,6 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -692,8 +691,6 @@ func TestInvalidPoints(t *testing.T) {
 		t.Errorf("a batch of 2^40 points: %v", err)
 	}
 }
-
-var _ chunk.BlockArray = pixels.PointArray{}
 
 // TestPointsInContainers: rasters in a container are placed by their own headers, and not by the
 // header of the container, which is the same for all. The chips lie side by side (read with GDAL):

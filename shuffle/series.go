@@ -101,12 +101,6 @@ func (s *Series) Len() int64 { return s.runs.Len() }
 // Length returns the rows of a sequence.
 func (s *Series) Length() int { return s.length }
 
-// Groups returns the number of groups.
-func (s *Series) Groups() int { return len(s.starts) - 1 }
-
-// Group returns the group of sequence i, and the sequence's number in it.
-func (s *Series) Group(i int64) (group, number int64) { return s.runs.At(i) }
-
 // First returns the first row of sequence i.
 func (s *Series) First(i int64) int64 {
 	pos, _ := s.span(i)

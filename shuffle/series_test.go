@@ -23,7 +23,7 @@ func TestSeriesRefuses(t *testing.T) {
 		}
 	}
 	s, err := NewSeries([]int{}, nil, nil, 1, 1, false)
-	if err != nil || s.Len() != 0 || s.Groups() != 0 {
+	if err != nil || s.Len() != 0 {
 		t.Errorf("an empty series: %+v, %v", s, err)
 	}
 }

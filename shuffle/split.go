@@ -102,10 +102,3 @@ func hashText(seed uint64, text string) uint64 {
 	}
 	return h
 }
-
-// Range is a named part of a split by time: From <= t < To, in any unit that the column has.
-type Range struct {
-	Name string `json:"name"`
-	From int64  `json:"from"`
-	To   int64  `json:"to"`
-}

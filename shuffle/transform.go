@@ -75,27 +75,6 @@ func (g Element) Shape(h, w int) (int, int) {
 	return h, w
 }
 
-// Then returns the element that applies g, then next.
-func (g Element) Then(next Element) Element {
-	if g&4 != 0 {
-		// g has swapped the axes, so that a mirror of next needs to be a mirror of the other axis.
-		next = next&4 | next&1<<1 | next>>1&1
-	}
-	return g ^ next
-}
-
-// Inverse returns the element that undoes g.
-func (g Element) Inverse() Element {
-	switch g {
-	case RotateLeft:
-		return RotateRight
-	case RotateRight:
-		return RotateLeft
-	default:
-		return g // the others undo themselves
-	}
-}
-
 // String returns the name of the element.
 func (g Element) String() string {
 	names := [...]string{"identity", "flip x", "flip y", "rotate 180", "transpose", "rotate left",

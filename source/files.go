@@ -50,14 +50,20 @@ type file struct {
 // file, and a URI of another scheme, are fault.Unsupported. A failure of the system (no permission) is an error without
 // a kind, because it says nothing about the file. If no file descriptor is free, Open waits: see WithDescriptor.
 func (s *Files) Open(ctx context.Context, uri string) (Reader, error) {
-	uri, part, err := named(uri)
-	switch {
-	case err != nil || part != nil:
-		return openPart(ctx, s, part, Known{}, err)
-	case IsRemote(uri):
-		return nil, noDriver(uri)
+	return openName(ctx, s, uri, Known{})
+}
+
+// route implements router.
+func (s *Files) route(ctx context.Context, p Path) (context.Context, Opener, error) {
+	if p.remote() {
+		return nil, nil, noDriver(p)
 	}
-	path := LocalPath(uri)
+	return ctx, s, nil
+}
+
+// open opens a local file.
+func (s *Files) open(ctx context.Context, p Path) (Reader, error) {
+	uri, path := p.Name, p.local()
 	if file := s.take(path); file != nil {
 		if file.unchanged() {
 			return file, nil
@@ -67,7 +73,7 @@ func (s *Files) Open(ctx context.Context, uri string) (Reader, error) {
 		}
 	}
 	var f *os.File
-	err = WithDescriptor(ctx, func() (err error) {
+	err := WithDescriptor(ctx, func() (err error) {
 		f, err = s.roots.openFile(path) // does not wait for the writer of a named pipe, which is refused below
 		return err
 	})

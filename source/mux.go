@@ -1,76 +1,82 @@
 package source
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
-	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Scheme returns the scheme of the URI that a name resolves to (see Resolve) in lower case, or "" for a path. The name
-// of a part of a file, and a name that cannot be resolved, has the name of its file system, such as "vsizip".
-func Scheme(uri string) string {
-	if hasAlias(uri) {
-		resolved, err := Resolve(uri)
-		if prefix := vsiPrefix(cmp.Or(resolved, uri)); prefix != "" {
-			return strings.Trim(prefix, "/?")
-		}
-		if err == nil {
-			uri = resolved
-		}
-	}
-	return plainScheme(uri)
+// router is an Opener that knows which opener has a path that is of no part of a file.
+type router interface {
+	Opener
+	route(ctx context.Context, p Path) (context.Context, Opener, error)
 }
 
-// plainScheme returns the scheme that a URI begins with, in lower case, or "".
-func plainScheme(uri string) string {
-	i := strings.Index(uri, "://")
-	if i < 1 {
-		return ""
+// openName opens a name.
+func openName(ctx context.Context, r router, name string, k Known) (Reader, error) {
+	p, err := Parse(name)
+	if err != nil {
+		return nil, err
 	}
-	for _, c := range []byte(uri[:i]) {
-		letter, digit := 'a' <= c|32 && c|32 <= 'z', '0' <= c && c <= '9'
-		if !letter && !digit && strings.IndexByte("+-.", c) < 0 {
-			return ""
-		}
-	}
-	return strings.ToLower(uri[:i])
+	return openPath(ctx, r, p, k)
 }
 
-// IsRemote reports whether uri names an object that is not a local file. Parts of files are such objects too, also
-// parts of local files.
-func IsRemote(uri string) bool {
-	s := Scheme(uri)
-	return s != "" && s != "file"
+// openPath opens a path.
+func openPath(ctx context.Context, r router, p Path, k Known) (Reader, error) {
+	if p.part != nil {
+		return openPart(ctx, r, p.part, k)
+	}
+	ctx, opener, err := r.route(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	switch next := opener.(type) { // types that embed these have methods of their own
+	case *Files:
+		return next.open(ctx, p)
+	case *Mux:
+		return openPath(ctx, next, p, k)
+	}
+	if k == (Known{}) {
+		return opener.Open(ctx, p.Name)
+	}
+	return OpenKnown(ctx, opener, p.Name, k)
 }
 
-// Name returns the last part of a path or URI, without the query of one of HTTP: that may have secrets.
-func Name(uri string) string {
-	if file, _, _, ok := Subfile(uri); ok {
-		return Name(file)
+// listName calls each for the objects below a folder.
+func listName(ctx context.Context, r router, folder string, each func(Entry) error) error {
+	ctx, opener, p, err := folderOf(ctx, r, folder)
+	switch {
+	case err != nil:
+		return err
+	case p.part != nil:
+		return listPart(ctx, r, p.part, each)
 	}
-	if s := Scheme(uri); s == "http" || s == "https" {
-		uri, _, _ = strings.Cut(uri, "?")
-	}
-	return uri[strings.LastIndexByte(uri, '/')+1:]
+	return List(ctx, opener, p.Name, each)
 }
 
-// LocalPath returns the path in a file:// URI, whose escapes (%20) it undoes: Python's Path.as_uri writes them. A path
-// with a "%" that begins no escape is taken as it is. Other strings are returned as they are.
-func LocalPath(uri string) string {
-	if Scheme(uri) != "file" {
-		return uri
+// namesOf returns the names of the entries of a directory.
+func namesOf(ctx context.Context, r router, folder string) ([]string, error) {
+	ctx, opener, p, err := folderOf(ctx, r, folder)
+	switch {
+	case err != nil:
+		return nil, err
+	case p.part != nil:
+		return entriesOf(func(each func(Entry) error) error { return listPart(ctx, r, p.part, each) })
 	}
-	path := strings.TrimPrefix(uri[len("file://"):], "localhost")
-	if plain, err := url.PathUnescape(path); err == nil {
-		return plain
+	return Names(ctx, opener, p.Name)
+}
+
+// folderOf parses the name of a folder, and returns its opener unless it is in a ZIP.
+func folderOf(ctx context.Context, r router, name string) (context.Context, Opener, Path, error) {
+	p, err := Parse(name)
+	if err != nil || p.part != nil {
+		return ctx, nil, p, err
 	}
-	return path
+	ctx, opener, err := r.route(ctx, p)
+	return ctx, opener, p, err
 }
 
 // Mux opens each URI with the opener of its scheme.
@@ -81,67 +87,41 @@ type Mux struct {
 	Schemes map[string]Opener
 }
 
-// opener returns the opener of a resolved URI. A scheme without one is fault.Unsupported.
-func (m *Mux) opener(uri string) (Opener, error) {
-	if !IsRemote(uri) {
-		return m.Files, nil
+// route implements router. A scheme without an opener is fault.Unsupported.
+func (m *Mux) route(ctx context.Context, p Path) (context.Context, Opener, error) {
+	opener := m.Files
+	if p.remote() {
+		opener = m.Schemes[p.Scheme]
 	}
-	if o := m.Schemes[Scheme(uri)]; o != nil {
-		return o, nil
+	if opener == nil {
+		return nil, nil, noDriver(p)
 	}
-	return nil, noDriver(uri)
+	return ctx, opener, nil
 }
 
-func noDriver(uri string) error {
+func noDriver(p Path) error {
 	return fault.WithFile(fault.New(fault.Unsupported, "URI", fault.NoOffset,
-		"no store is known for the scheme %s://", Scheme(uri)), uri)
+		"no store is known for the scheme %s://", p.Scheme), p.Name)
 }
 
 // Open implements Opener.
 func (m *Mux) Open(ctx context.Context, uri string) (Reader, error) {
-	return m.OpenKnown(ctx, uri, Known{})
+	return openName(ctx, m, uri, Known{})
 }
 
 // OpenKnown implements KnownOpener.
 func (m *Mux) OpenKnown(ctx context.Context, uri string, k Known) (Reader, error) {
-	uri, p, err := named(uri)
-	if err != nil || p != nil {
-		return openPart(ctx, m, p, k, err)
-	}
-	opener, err := m.opener(uri)
-	if err != nil {
-		return nil, err
-	}
-	if k == (Known{}) {
-		return opener.Open(ctx, uri)
-	}
-	return OpenKnown(ctx, opener, uri, k)
+	return openName(ctx, m, uri, k)
 }
 
 // List implements Lister.
 func (m *Mux) List(ctx context.Context, folder string, each func(Entry) error) error {
-	folder, p, err := named(folder)
-	if err != nil || p != nil {
-		return listPart(ctx, m, p, each, err)
-	}
-	opener, err := m.opener(folder)
-	if err != nil {
-		return err
-	}
-	return List(ctx, opener, folder, each)
+	return listName(ctx, m, folder, each)
 }
 
 // Names implements Namer.
 func (m *Mux) Names(ctx context.Context, folder string) ([]string, error) {
-	folder, p, err := named(folder)
-	if err != nil || p != nil {
-		return namesOf(ctx, m, p, err)
-	}
-	opener, err := m.opener(folder)
-	if err != nil {
-		return nil, err
-	}
-	return Names(ctx, opener, folder)
+	return namesOf(ctx, m, folder)
 }
 
 // Close closes the openers that have a Close method.

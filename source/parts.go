@@ -11,35 +11,17 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// named resolves a name for an opener. The part is nil if the name does not stand for a part of another file.
-func named(name string) (resolved string, p *part, err error) {
-	resolved, err = Resolve(name)
-	if err != nil || !IsPart(resolved) {
-		return resolved, nil, err
-	}
-	parsed, _ := partOf(resolved)
-	parsed.given = name
-	return resolved, &parsed, nil
-}
-
-// openPart opens a part of a file, whose file o opens, so that the rules of o hold for it. err is the error of named.
-func openPart(ctx context.Context, o Opener, p *part, k Known, err error) (Reader, error) {
-	if err != nil {
-		return nil, err
-	}
-	var r Reader
+// openPart opens a part of a file, whose file o opens, so that the rules of o hold for it.
+func openPart(ctx context.Context, o router, p *part, k Known) (r Reader, err error) {
 	if p.zip {
 		r, err = openMember(ctx, o, p, k)
-	} else {
+	} else if r, err = openPath(ctx, o, p.file, Known{ETag: k.ETag}); err == nil {
 		// A tag that is known belongs to the file, a size to the part.
-		r, err = OpenKnown(ctx, o, p.file, Known{ETag: k.ETag})
-		if err == nil {
-			size := p.size
-			if size == untilEnd {
-				size = r.Size() - p.off
-			}
-			r, err = partReader(r, p.off, size)
+		size := p.size
+		if size == untilEnd {
+			size = r.Size() - p.off
 		}
+		r, err = partReader(r, p.off, size)
 	}
 	if err != nil {
 		return nil, fault.WithFile(err, p.given)
@@ -78,7 +60,7 @@ func (p *timedPart) Gap() int64   { return Gap(p.Reader) }
 func (p *timedPart) ETag() string { return ETag(p.Reader) }
 
 // openMember opens a member of a ZIP that is stored without compression.
-func openMember(ctx context.Context, o Opener, p *part, k Known) (Reader, error) {
+func openMember(ctx context.Context, o router, p *part, k Known) (Reader, error) {
 	file, archive, err := openArchive(ctx, o, p.file, k.ETag)
 	if err != nil {
 		return nil, err
@@ -90,11 +72,8 @@ func openMember(ctx context.Context, o Opener, p *part, k Known) (Reader, error)
 	return partReader(file, off, size)
 }
 
-// listPart calls each for the members of a ZIP below a directory. err is the error of named.
-func listPart(ctx context.Context, o Opener, p *part, each func(Entry) error, err error) error {
-	if err != nil {
-		return err
-	}
+// listPart calls each for the members of a ZIP below a directory.
+func listPart(ctx context.Context, o router, p *part, each func(Entry) error) error {
 	if !p.zip {
 		return noListing(p.given)
 	}
@@ -111,17 +90,9 @@ func listPart(ctx context.Context, o Opener, p *part, each func(Entry) error, er
 		if !below || path == "" {
 			continue
 		}
-		if err = each(Entry{Path: path, Size: archive.members[name].size, ETag: ETag(file)}); err != nil {
+		if err = each(Entry{Path: path, Size: archive.members[name].Size, ETag: ETag(file)}); err != nil {
 			break
 		}
 	}
 	return errors.Join(err, file.Close())
-}
-
-// namesOf returns the names of the entries of a directory of a ZIP. err is the error of named.
-func namesOf(ctx context.Context, o Opener, p *part, err error) ([]string, error) {
-	if err != nil {
-		return nil, err
-	}
-	return entriesOf(func(each func(Entry) error) error { return listPart(ctx, o, p, each, nil) })
 }

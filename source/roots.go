@@ -34,20 +34,21 @@ func NewRoots(dirs []string) *Roots {
 	}
 	roots := &Roots{dirs: []string{}}
 	for _, d := range dirs {
-		if resolved, err := Resolve(d); err == nil {
-			d = resolved
+		p, err := Parse(d)
+		if err != nil { // it allows what has the same name, which nobody can open
+			p.Name = d
 		}
-		if IsRemote(d) {
-			roots.dirs = append(roots.dirs, strings.TrimSuffix(d, "/"))
+		if p.remote() {
+			roots.dirs = append(roots.dirs, strings.TrimSuffix(p.Name, "/"))
 			continue
 		}
-		abs, err := pathname.Abs(LocalPath(d))
+		abs, err := pathname.Abs(p.local())
 		if err == nil {
 			abs, err = filepath.EvalSymlinks(abs)
 		}
 		if err == nil {
 			roots.dirs = append(roots.dirs, abs)
-			roots.all = roots.all || abs == "/" || d == "/" // of all volumes, where there are some
+			roots.all = roots.all || abs == "/" || p.Name == "/" // of all volumes, where there are some
 		}
 	}
 	return roots
@@ -71,23 +72,29 @@ func Outside(err error) bool { return errors.Is(err, errOutside) }
 // roots and contain neither ".." nor anything that a server could take for it. The returned path must be opened by
 // these Roots, because links may change in between.
 // For a part of a file the rules hold for that file.
-func (r *Roots) Allow(p string) (string, error) {
-	p, partial, err := named(p)
-	switch {
-	case err != nil:
+func (r *Roots) Allow(name string) (string, error) {
+	p, err := Parse(name)
+	if err != nil {
 		return "", err
-	case partial != nil:
-		file, err := r.Allow(partial.file)
+	}
+	return r.allow(p)
+}
+
+func (r *Roots) allow(path Path) (string, error) {
+	p := path.Name
+	switch {
+	case path.part != nil:
+		file, err := r.allow(path.part.file)
 		if err != nil {
 			return "", err
 		}
-		return partial.with(file).String(), nil
+		return path.part.name(file), nil
 	case r == nil:
 		return p, nil
-	case IsRemote(p):
-		return p, r.allowRemote(p)
+	case path.remote():
+		return p, r.allowRemote(path)
 	}
-	abs, err := pathname.Abs(LocalPath(p))
+	abs, err := pathname.Abs(path.local())
 	if err != nil {
 		return "", outside(p)
 	}
@@ -111,8 +118,8 @@ func (r *Roots) Allow(p string) (string, error) {
 	return w.at, nil
 }
 
-func (r *Roots) allowRemote(p string) error {
-	s := Scheme(p)
+func (r *Roots) allowRemote(path Path) error {
+	p, s := path.Name, path.Scheme
 	if slices.Contains(r.dirs, s+":/") { // the whole scheme
 		return nil
 	}
@@ -363,15 +370,15 @@ func Names(ctx context.Context, o Opener, folder string) ([]string, error) {
 	if n, ok := o.(Namer); ok {
 		return n.Names(ctx, folder)
 	}
-	if !IsRemote(folder) {
-		return RootsOf(o).names(folder)
+	if p, _ := Parse(folder); !p.remote() {
+		return RootsOf(o).names(p)
 	}
 	return entriesOf(func(each func(Entry) error) error { return List(ctx, o, folder, each) })
 }
 
 // names implements Names of a local directory. Links to directories count as such.
-func (r *Roots) names(folder string) ([]string, error) {
-	dir := LocalPath(folder)
+func (r *Roots) names(p Path) ([]string, error) {
+	folder, dir := p.Name, p.local()
 	list, err := r.ReadDir(dir)
 	if err != nil {
 		kind := fault.Unsupported
@@ -450,8 +457,11 @@ func Below(o Opener, roots []string) Opener {
 
 // RootsOf returns the roots of an opener from Below, nil of any other one.
 func RootsOf(o Opener) *Roots {
-	if b, ok := o.(*below); ok {
-		return b.roots
+	switch o := o.(type) {
+	case *below:
+		return o.roots
+	case *Files:
+		return o.roots
 	}
 	return nil
 }
@@ -480,57 +490,35 @@ type below struct {
 
 // Open implements Opener.
 func (b *below) Open(ctx context.Context, uri string) (Reader, error) {
-	return b.OpenKnown(ctx, uri, Known{})
+	return openName(ctx, b, uri, Known{})
 }
 
 // OpenKnown implements KnownOpener.
 func (b *below) OpenKnown(ctx context.Context, uri string, k Known) (Reader, error) {
-	uri, part, err := named(uri)
+	return openName(ctx, b, uri, k)
+}
+
+// route implements router.
+func (b *below) route(ctx context.Context, p Path) (context.Context, Opener, error) {
 	switch {
-	case err != nil || part != nil:
-		return openPart(ctx, b, part, k, err)
-	case IsRemote(uri):
-		if err := b.roots.allowRemote(uri); err != nil {
-			return nil, err
-		}
-		if b.base == nil {
-			return nil, noDriver(uri)
-		}
-		ctx = WithRoots(ctx, b.roots)
-	case b.roots.Bounded() || b.base == nil:
-		return b.files.Open(ctx, uri)
+	case !p.remote() && (b.roots.Bounded() || b.base == nil):
+		return ctx, &b.files, nil
+	case !p.remote():
+		return ctx, b.base, nil
+	case b.base == nil:
+		return nil, nil, noDriver(p)
 	}
-	if k == (Known{}) {
-		return b.base.Open(ctx, uri)
-	}
-	return OpenKnown(ctx, b.base, uri, k)
+	return WithRoots(ctx, b.roots), b.base, b.roots.allowRemote(p)
 }
 
 // List implements Lister.
 func (b *below) List(ctx context.Context, folder string, each func(Entry) error) error {
-	folder, p, err := named(folder)
-	if err != nil || p != nil {
-		return listPart(ctx, b, p, each, err)
-	}
-	if _, err := b.roots.Allow(folder); err != nil {
-		return err
-	}
-	return List(WithRoots(ctx, b.roots), b.base, folder, each)
+	return listName(ctx, b, folder, each)
 }
 
 // Names implements Namer.
 func (b *below) Names(ctx context.Context, folder string) ([]string, error) {
-	folder, p, err := named(folder)
-	if err != nil || p != nil {
-		return namesOf(ctx, b, p, err)
-	}
-	if !IsRemote(folder) {
-		return b.roots.names(folder)
-	}
-	if _, err := b.roots.Allow(folder); err != nil {
-		return nil, err
-	}
-	return Names(WithRoots(ctx, b.roots), b.base, folder)
+	return namesOf(ctx, b, folder)
 }
 
 // Close closes the files that are kept open.

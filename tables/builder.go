@@ -3,7 +3,8 @@ package tables
 import (
 	"math"
 	"runtime"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
@@ -20,16 +21,14 @@ type builder struct {
 	nulls bool
 	codes *coder // codes of strings while there are at most 255 distinct ones, else nil
 
-	copying sync.WaitGroup
-	slots   chan struct{} // a token for each copy that runs on another goroutine
-	mu      sync.Mutex
-	failed  error // the error of a copy, guarded by mu
+	copying errgroup.Group
 }
 
 func newBuilder(p *parquetTable, leaf int) *builder {
 	column := &p.f.Columns[leaf]
 	b := &builder{p: p, name: column.Name, unit: 6, v: Vector{typ: leafType(column)}}
-	b.slots = make(chan struct{}, min(runtime.GOMAXPROCS(0), maxAhead)-1)
+	b.v.typ.Nano = nano(column)
+	b.copying.SetLimit(min(runtime.GOMAXPROCS(0), maxAhead) - 1)
 	if (column.Note.Kind == parquet.Timestamp || column.Note.Kind == parquet.Time) && column.Type != parquet.Int96 {
 		b.unit = column.Note.Unit
 	}
@@ -73,10 +72,7 @@ func (b *builder) addRange(v *parquet.Values, lo, hi int) error {
 	case Float64:
 		var out []float64
 		values.floats, out = extend(b, values.floats, n)
-		b.copy(n, func() error {
-			v.FillFloats(out, lo)
-			return nil
-		})
+		b.copy(n, func() { v.FillFloats(out, lo) })
 	case String, Binary:
 		return b.addBytes(v, lo, hi)
 	case Decimal:
@@ -84,10 +80,7 @@ func (b *builder) addRange(v *parquet.Values, lo, hi int) error {
 	default:
 		var out []int64
 		values.ints, out = extend(b, values.ints, n)
-		b.copy(n, func() error {
-			v.FillInts(out, lo)
-			return b.scale(out)
-		})
+		b.copy(n, func() { v.FillInts(out, lo) })
 	}
 	return nil
 }
@@ -99,41 +92,27 @@ const minParallelRows = 4096
 
 // copy calls run, which copies n rows, on another goroutine if one is free. The caller must not move the memory that
 // run writes to before copying.Wait has returned: see reserve and extend.
-func (b *builder) copy(n int, run func() error) {
-	if n < minParallelRows {
-		b.fail(run())
-		return
-	}
-	select {
-	case b.slots <- struct{}{}:
-		b.copying.Go(func() {
-			b.fail(crash.Call(run))
-			<-b.slots
+func (b *builder) copy(n int, run func()) {
+	safely := func() error {
+		return crash.Call(func() error {
+			run()
+			return nil
 		})
-	default:
-		b.fail(run())
 	}
-}
-
-func (b *builder) fail(err error) {
-	if err == nil {
-		return
+	if n < minParallelRows || !b.copying.TryGo(safely) {
+		run()
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.failed = err // only scale fails, and always with the same error, so that it does not matter whose is kept
 }
 
 // vector returns what was added. It waits for copies that still run, so it must be called even after an error.
 func (b *builder) vector() (*Vector, error) {
-	b.copying.Wait()
-	if b.failed != nil {
-		return nil, b.failed
+	if err := b.copying.Wait(); err != nil {
+		return nil, err
 	}
 	if b.codes != nil && b.v.n > 0 {
 		b.v.coded, b.v.offs = b.codes.coded(), nil
 	}
-	return &b.v, nil
+	return &b.v, b.scale()
 }
 
 func (b *builder) addNulls(v *parquet.Values, lo, hi int) {
@@ -163,7 +142,7 @@ func (b *builder) reserve(n int) {
 	if values.n > 0 && b.p.keep == nil {
 		expect = min(int64(float64(need)/float64(values.n)*float64(b.p.f.Rows)*1.05), b.p.o.MaxBytes)
 	}
-	b.copying.Wait()
+	_ = b.copying.Wait() // vector returns the error
 	grown := make([]byte, len(values.data), max(need, 2*len(values.data), int(min(expect, 4*int64(need)))))
 	copy(grown, values.data)
 	values.data = grown
@@ -178,7 +157,7 @@ func extend[T any](b *builder, values []T, n int) (all, more []T) {
 		if whole := int(b.p.f.Rows) + 1; b.p.keep == nil && need <= whole {
 			room = max(need, min(4*need, whole))
 		}
-		b.copying.Wait()
+		_ = b.copying.Wait() // vector returns the error
 		values = append(make([]T, 0, room), values...)
 	}
 	return values[:need], values[need-n : need]
@@ -191,7 +170,7 @@ func (b *builder) addBytes(v *parquet.Values, lo, hi int) error {
 			b.addCodes(v, lo, hi)
 			return nil
 		}
-		b.copying.Wait()
+		_ = b.copying.Wait() // vector returns the error
 		values.data, values.offs = b.codes.coded().flat()
 		b.codes = nil
 	}
@@ -205,10 +184,7 @@ func (b *builder) addBytes(v *parquet.Values, lo, hi int) error {
 	var offs []uint32
 	values.offs, offs = extend(b, values.offs, hi-lo)
 	data := values.data[pos:]
-	b.copy(hi-lo, func() error {
-		v.FillBytes(data, offs, uint32(pos), lo)
-		return nil
-	})
+	b.copy(hi-lo, func() { v.FillBytes(data, offs, uint32(pos), lo) })
 	return nil
 }
 
@@ -216,10 +192,7 @@ func (b *builder) addCodes(v *parquet.Values, lo, hi int) {
 	var out []uint8
 	b.codes.codes, out = extend(b, b.codes.codes, hi-lo)
 	codes := b.codes.last
-	b.copy(hi-lo, func() error {
-		v.FillCodes(out, codes, nullCode, lo)
-		return nil
-	})
+	b.copy(hi-lo, func() { v.FillCodes(out, codes, nullCode, lo) })
 }
 
 // addDecimals appends decimals that the file stores as integers or as big-endian two's complement of up to 16 bytes.
@@ -251,17 +224,25 @@ func (b *builder) addDecimals(v *parquet.Values, lo, hi int) error {
 	return nil
 }
 
-// scale converts times from the column's unit to microseconds.
-func (b *builder) scale(x []int64) error {
-	if b.v.typ.Kind != Timestamp && b.v.typ.Kind != Time || b.unit == 6 {
+// scale converts times from the column's unit to microseconds, and keeps the rest of nanoseconds.
+func (b *builder) scale() error {
+	v := &b.v
+	if v.typ.Kind != Timestamp && v.typ.Kind != Time || b.unit == 6 {
 		return nil
 	}
-	for i, t := range x {
-		var ok bool
-		if x[i], ok = microseconds(t, b.unit); !ok {
+	for i, t := range v.ints {
+		us, ok := microseconds(t, b.unit)
+		if !ok {
 			return fault.New(fault.Unsupported, "column "+b.name, fault.NoOffset,
 				"a time that 64 bits of microseconds do not hold")
 		}
+		if rest := t - us*1000; v.typ.Nano && rest != 0 {
+			if v.high == nil {
+				v.high = make([]int64, len(v.ints))
+			}
+			v.high[i] = rest
+		}
+		v.ints[i] = us
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -52,9 +53,9 @@ func (p *parquetTable) nested(ctx context.Context, f *parquet.Field) (*Vector, e
 				len(pos[leaf]), p.f.Rows)
 		}
 	}
-	values, err := a.node(f, int(p.f.Rows), pos)
-	if err != nil || p.keep == nil {
-		return values, err
+	values := a.node(f, int(p.f.Rows), pos)
+	if a.err != nil || p.keep == nil {
+		return values, a.err
 	}
 	var rows []int
 	for _, s := range p.keep {
@@ -68,10 +69,12 @@ func (p *parquetTable) nested(ctx context.Context, f *parquet.Field) (*Vector, e
 // places are positions in the streams, by leaf: one for each instance of a node's parent.
 type places map[int][]int32
 
-// assembler builds the vectors of one nested column from the streams of its leaves.
+// assembler builds the vectors of one nested column from the streams of its leaves. After the first error its vectors
+// have no meaning.
 type assembler struct {
 	p       *parquetTable
 	streams map[int]*stream
+	err     error
 }
 
 // load reads the leaves below a node into streams.
@@ -84,11 +87,8 @@ func (a *assembler) load(ctx context.Context, f *parquet.Field) error {
 	if f.Leaf < 0 {
 		return nil
 	}
-	builder, nanos := newBuilder(a.p, f.Leaf), nano(&a.p.f.Columns[f.Leaf])
-	if nanos {
-		builder.unit = 6 // copies the nanoseconds unscaled
-	}
-	defer builder.copying.Wait()
+	builder := newBuilder(a.p, f.Leaf)
+	defer func() { _ = builder.copying.Wait() }()
 	s := &stream{}
 	for g := range a.p.f.Groups {
 		file, err := a.p.f.Buffered(ctx, g, f.Leaf, a.p.o.Whole)
@@ -106,11 +106,9 @@ func (a *assembler) load(ctx context.Context, f *parquet.Field) error {
 			return err
 		}
 	}
-	var err error
-	if s.values, err = builder.vector(); err == nil && nanos {
-		s.values.splitNanos()
-	}
 	a.streams[f.Leaf] = s
+	var err error
+	s.values, err = builder.vector()
 	return err
 }
 
@@ -133,7 +131,7 @@ func first(f *parquet.Field) int {
 }
 
 // node assembles n instances of a node from the given places.
-func (a *assembler) node(f *parquet.Field, n int, at places) (*Vector, error) {
+func (a *assembler) node(f *parquet.Field, n int, at places) *Vector {
 	if f.Repeated {
 		return a.list(f, f, f.Def-1, n, at)
 	}
@@ -141,7 +139,7 @@ func (a *assembler) node(f *parquet.Field, n int, at places) (*Vector, error) {
 }
 
 // bare assembles instances of a node as if it were not repeated itself.
-func (a *assembler) bare(f *parquet.Field, n int, at places) (*Vector, error) {
+func (a *assembler) bare(f *parquet.Field, n int, at places) *Vector {
 	if f.Leaf >= 0 {
 		return a.leaf(f, at)
 	}
@@ -150,16 +148,13 @@ func (a *assembler) bare(f *parquet.Field, n int, at places) (*Vector, error) {
 	}
 	out := &Vector{typ: a.p.bare(f), n: n, nulls: a.nulls(f, f.Def, n, at)}
 	for i := range f.Children {
-		values, err := a.node(&f.Children[i], n, at)
-		if err != nil {
-			return nil, err
-		}
+		values := a.node(&f.Children[i], n, at)
 		if values.n != n {
-			return nil, a.disagree(f)
+			a.disagree(f)
 		}
 		out.children = append(out.children, values)
 	}
-	return out, nil
+	return out
 }
 
 // nulls returns which instances of a node are missing: those below its definition level. It returns nil if none is.
@@ -181,13 +176,18 @@ func (a *assembler) nulls(f *parquet.Field, def, n int, at places) []bool {
 	return nulls
 }
 
-func (a *assembler) disagree(f *parquet.Field) error {
-	return fault.New(fault.Corrupt, "column "+f.Name, fault.NoOffset, "the levels of its parts disagree")
+func (a *assembler) fail(err error) *Vector {
+	a.err = cmp.Or(a.err, err)
+	return &Vector{}
+}
+
+func (a *assembler) disagree(f *parquet.Field) *Vector {
+	return a.fail(fault.New(fault.Corrupt, "column "+f.Name, fault.NoOffset, "the levels of its parts disagree"))
 }
 
 // list assembles lists of the elements elem of a repeated node. An instance whose definition level is below def is
 // null, one below the repeated node's level is empty.
-func (a *assembler) list(repeated, elem *parquet.Field, def, n int, at places) (*Vector, error) {
+func (a *assembler) list(repeated, elem *parquet.Field, def, n int, at places) *Vector {
 	typ := a.p.bare(elem)
 	if elem != repeated {
 		typ = a.p.typeOf(elem)
@@ -210,30 +210,26 @@ func (a *assembler) list(repeated, elem *parquet.Field, def, n int, at places) (
 			offs = append(offs, uint32(len(elems)))
 		}
 		if out.offs != nil && !slices.Equal(out.offs, offs) {
-			return nil, a.disagree(repeated)
+			return a.disagree(repeated)
 		}
 		in[leaf], out.offs = elems, offs
 	}
 	if out.offs == nil { // a list of structs without fields has no leaf that says how long it is
-		return nil, fault.New(fault.Unsupported, "column "+repeated.Name, fault.NoOffset,
-			"lists of structs without fields")
+		return a.fail(fault.New(fault.Unsupported, "column "+repeated.Name, fault.NoOffset,
+			"lists of structs without fields"))
 	}
 	count := int(out.offs[n])
 	var child *Vector
-	var err error
 	if elem == repeated {
-		child, err = a.bare(elem, count, in)
+		child = a.bare(elem, count, in)
 	} else {
-		child, err = a.node(elem, count, in)
-	}
-	if err != nil {
-		return nil, err
+		child = a.node(elem, count, in)
 	}
 	if child.n != count {
-		return nil, a.disagree(repeated)
+		return a.disagree(repeated)
 	}
 	out.children = []*Vector{child}
-	return out, nil
+	return out
 }
 
 func leaves(f *parquet.Field, to []int) []int {
@@ -247,21 +243,25 @@ func leaves(f *parquet.Field, to []int) []int {
 }
 
 // leaf takes the values of a leaf, in order, each value once.
-func (a *assembler) leaf(f *parquet.Field, at places) (*Vector, error) {
+func (a *assembler) leaf(f *parquet.Field, at places) *Vector {
 	stream := a.streams[f.Leaf]
 	rows := make([]int, len(at[f.Leaf]))
 	for i, k := range at[f.Leaf] {
 		rows[i] = -1
 		if stream.defAt(int(k)) == f.Def {
 			if stream.next >= stream.values.n {
-				return nil, a.disagree(f)
+				return a.disagree(f)
 			}
 			rows[i] = stream.next
 			stream.next++
 		}
 	}
 	if stream.next != stream.values.n || stream.values.n > math.MaxInt32 {
-		return nil, a.disagree(f) // values are left that belong to no instance
+		return a.disagree(f) // values are left that belong to no instance
 	}
-	return stream.values.Take(rows)
+	values, err := stream.values.Take(rows)
+	if err != nil {
+		return a.fail(err)
+	}
+	return values
 }

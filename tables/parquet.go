@@ -17,35 +17,6 @@ func nano(c *parquet.Column) bool {
 	return (kind == Timestamp || kind == Time) && c.Type == parquet.Int64 && c.Note.Unit == 9
 }
 
-// nanos decodes a column of nanoseconds into microseconds and the rest.
-func (p *parquetTable) nanos(ctx context.Context, leaf int) (*Vector, error) {
-	file, q := *p.f, *p
-	file.Columns = slices.Clone(file.Columns)
-	file.Columns[leaf].Note.Unit = 6 // the builder then copies the nanoseconds unscaled
-	q.f = &file
-	values, err := q.flat(ctx, leaf)
-	if err != nil {
-		return nil, err
-	}
-	values.splitNanos()
-	return values, nil
-}
-
-// splitNanos turns nanoseconds into microseconds and the rest.
-func (v *Vector) splitNanos() {
-	v.typ.Nano = true
-	for i, x := range v.ints {
-		us, _ := microseconds(x, 9)
-		if rest := x - us*1000; rest != 0 {
-			if v.high == nil {
-				v.high = make([]int64, len(v.ints))
-			}
-			v.high[i] = rest
-		}
-		v.ints[i] = us
-	}
-}
-
 // Options bounds the memory of a table. The zero value selects the defaults.
 type Options struct {
 	// MaxRows bounds the rows of a table, and the values in the lists of one column. The default is
@@ -129,9 +100,7 @@ func (p *parquetTable) column(ctx context.Context, i int) (*Vector, error) {
 	field := &p.f.Fields[i]
 	var v *Vector
 	var err error
-	if field.Leaf >= 0 && !field.Repeated && nano(&p.f.Columns[field.Leaf]) {
-		v, err = p.nanos(ctx, field.Leaf)
-	} else if field.Leaf >= 0 && !field.Repeated {
+	if field.Leaf >= 0 && !field.Repeated {
 		v, err = p.flat(ctx, field.Leaf)
 	} else {
 		v, err = p.nested(ctx, field)

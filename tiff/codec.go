@@ -103,15 +103,13 @@ func checkDeflate(behind []byte, sum uint32) error {
 }
 
 // lzmaDecoder reads xz streams, which libtiff calls LZMA.
-type lzmaDecoder struct{ d xz.Decoder }
+type lzmaDecoder struct{}
 
 // Decompress fills dst. A stream may hold more, because some writers pad the last strip.
-func (d *lzmaDecoder) Decompress(dst, src []byte, _ int) error { return d.d.Decode(dst, src, len(dst)) }
+func (lzmaDecoder) Decompress(dst, src []byte, _ int) error { return xz.Decode(dst, src) }
 
-// DecompressPrefix stops after the chunk of LZMA2 that reaches n. It verifies no check after that.
-func (d *lzmaDecoder) DecompressPrefix(dst, src []byte, n, _ int) error {
-	return d.d.Decode(dst, src, n)
-}
+// DecompressPrefix stops after n bytes. It verifies no check after that.
+func (lzmaDecoder) DecompressPrefix(dst, src []byte, n, _ int) error { return xz.Decode(dst[:n], src) }
 
 // errNoShape returns the error of codecs that need the shape of a chunk.
 func errNoShape(part string) error {

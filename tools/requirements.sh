@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes python/requirements*.txt from python/requirements*.in: each package with what it needs, pinned, with the hashes
 # of all files of each version that the package index has, on all systems: for Python 3.10 and newer what users and tests
-# need, for 3.11 and newer what builds the site and a release, and runs the notebooks.
+# need, for 3.11 and newer what builds the site and a release, and runs the notebooks, for 3.12 what adapters are for.
 #
 #   tools/requirements.sh     asks the package index; needs python3 with venv
 #
@@ -39,7 +39,13 @@ oldest=3.11 # of mkdocs-material
 compile requirements-site.txt requirements-site.in
 compile requirements-release.txt requirements-release.in
 compile requirements-notebooks.txt -c "$tmp/all.txt" requirements-notebooks.in
+oldest=3.12 # of TorchGeo
+adapter=(requirements.in requirements-dev.in requirements-torch.in --override "$tmp/cpu.txt")
+compile requirements-torchgeo.txt -c "$tmp/all.txt" requirements-torchgeo.in "${adapter[@]}"
+sed -nE 's/^([A-Za-z][^ ]*==[^\\]*)\\?$/\1/p' "$tmp/all.txt" | grep -v '^numpy=' >"$tmp/others.txt"
+echo 'numpy==2.3.5' >>"$tmp/cpu.txt"
+compile requirements-terratorch.txt -c "$tmp/others.txt" requirements-terratorch.in "${adapter[@]}"
 for f in requirements requirements-torch requirements-dev requirements-build requirements-site requirements-release \
-  requirements-notebooks; do
+  requirements-notebooks requirements-torchgeo requirements-terratorch; do
   sed -i.bak "1i # Written by tools/requirements.sh from $f.in." "$f.txt" && rm "$f.txt.bak"
 done

@@ -48,7 +48,7 @@ FILES: dict[str, tuple[str, dict[str, Any]]] = {
 def make(path: Path, bands: Any, dtype: str, options: dict[str, Any]) -> None:
     """Writes the bands as one file of a dtype."""
     import numpy as np
-    import rasterio  # type: ignore[import-untyped]
+    import rasterio
 
     data = bands.astype(dtype)
     if dtype == "uint8":

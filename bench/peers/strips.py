@@ -38,7 +38,7 @@ TOPS = {"top": 0, "middle": SIDE // 2, "end": SIDE - WINDOW}
 def make(path: Path, scene: Path, options: dict[str, Any]) -> None:
     """Writes one strip: the first band of the scene, side by side and below itself."""
     import numpy as np
-    import rasterio  # type: ignore[import-untyped]
+    import rasterio
 
     with rasterio.open(scene) as src:
         band = src.read(1).astype("uint16")
@@ -59,7 +59,7 @@ def with_rasterio(path: str, top: int) -> None:
     """Reads a window in this process and prints what it took."""
     import numpy  # noqa: F401  # counts as idle
     import rasterio
-    from rasterio.windows import Window  # type: ignore[import-untyped]
+    from rasterio.windows import Window
 
     idle = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()

@@ -3,8 +3,8 @@ package geozl
 import (
 	"encoding/binary"
 
-	"github.com/chaski-eo/chaski/codec/geozl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl"
+	"github.com/chaski-eo/chaski/internal/planes"
 )
 
 // maxBlock bounds a block, which needs scratch memory of its size: 64 MiB, a quarter of the default output.
@@ -14,7 +14,7 @@ const maxBlock = 64 << 20
 // the magic number. The header is a version (1), the width of the numbers, two zeros, the size of a block
 // and the count of numbers.
 func decodeBlocked(c *openzl.Call) error {
-	h, src := c.Header(), c.In(0).Data
+	h, src := c.Header, c.In[0].Data
 	if len(h) != 16 || h[0] != 1 || h[2]|h[3] != 0 {
 		return c.Corrupt("header % x", h)
 	}
@@ -44,11 +44,11 @@ func decodeBlocked(c *openzl.Call) error {
 				return err
 			}
 		}
-		if err := c.Zstd(out, frame); err != nil {
+		if err := c.Unzstd(out[:len(out):len(out)], frame); err != nil {
 			return err
 		}
 		if width > 1 {
-			kernel.Join(dst[:n], out, width)
+			planes.Join(dst[:n], out, width)
 		}
 		dst, src = dst[n:], src[4+size:]
 	}

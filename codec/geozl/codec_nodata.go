@@ -6,6 +6,8 @@ import (
 
 	"github.com/chaski-eo/chaski/codec/geozl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl"
+	"github.com/chaski-eo/chaski/internal/cast"
+	numbers "github.com/chaski-eo/chaski/internal/kernel"
 )
 
 // Codes of older headers of nodata.
@@ -20,7 +22,7 @@ const (
 // code, and may lack values or mask. Old and new headers never have the same length, except one byte, which
 // only an old header without a mask can have.
 func decodeNodata(c *openzl.Call) error {
-	values, mask, h := c.In(0), c.In(1), c.Header()
+	values, mask, h := c.In[0], c.In[1], c.Header
 	w := values.Width
 	if mask.Width != 1 {
 		return c.Corrupt("mask of %d bytes a sample", mask.Width)
@@ -67,10 +69,10 @@ func restore[T kernel.Unsigned](dst, values, mask, h []byte) bool {
 	var guards [4]T // the pattern, then its replacements
 	w := size[T]()
 	for i := range len(h) / w {
-		guards[i] = T(le(h[i*w : (i+1)*w]))
+		guards[i] = T(cast.Uint(h[i*w:], w))
 	}
 	v, ok := read[T](values), true
-	filled(dst, func(d []T) {
+	cast.Fill(dst, func(d []T) {
 		if len(h) == w {
 			kernel.Restore(d, v, mask, guards[0])
 		} else {
@@ -82,7 +84,7 @@ func restore[T kernel.Unsigned](dst, values, mask, h []byte) bool {
 
 // allHoles returns samples that are all missing. The header is a code, the pattern and the number of samples.
 func allHoles(c *openzl.Call, w int) error {
-	h := c.Header()
+	h := c.Header
 	n := binary.LittleEndian.Uint64(h[1+w:])
 	if n == 0 || n > math.MaxInt64/8 {
 		return c.Corrupt("%d samples", n)
@@ -91,16 +93,6 @@ func allHoles(c *openzl.Call, w int) error {
 	if err != nil {
 		return err
 	}
-	pattern := le(h[1 : 1+w])
-	switch w {
-	case 1:
-		filled(dst, func(d []uint8) { kernel.Fill(d, uint8(pattern)) })
-	case 2:
-		filled(dst, func(d []uint16) { kernel.Fill(d, uint16(pattern)) })
-	case 4:
-		filled(dst, func(d []uint32) { kernel.Fill(d, uint32(pattern)) })
-	case 8:
-		filled(dst, func(d []uint64) { kernel.Fill(d, pattern) })
-	}
+	numbers.Fill(dst, h[1:1+w])
 	return nil
 }

@@ -6,13 +6,16 @@ import (
 
 	"github.com/chaski-eo/chaski/codec/geozl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl"
+	"github.com/chaski-eo/chaski/internal/cast"
+	numbers "github.com/chaski-eo/chaski/internal/kernel"
 )
 
-// The codecs of this file combine two streams of equal length.
+// The codecs of this file combine two streams of equal length. Those after decodeDeinterleave are no longer written,
+// and not tuned: their numbers are read one by one.
 
 // decodeDeinterleave takes samples from two lanes in turn: the real and imaginary parts of complex numbers.
 func decodeDeinterleave(c *openzl.Call) error {
-	a, b := c.In(0), c.In(1)
+	a, b := c.In[0], c.In[1]
 	if a.Width != b.Width || a.Count != b.Count && a.Count != b.Count+1 {
 		return c.Corrupt("lanes of %d samples of %d bytes and %d of %d", a.Count, a.Width, b.Count, b.Width)
 	}
@@ -20,15 +23,10 @@ func decodeDeinterleave(c *openzl.Call) error {
 	if err != nil {
 		return err
 	}
-	switch a.Width {
-	case 1:
-		filled(dst, func(d []uint8) { kernel.Interleave(d, a.Data, b.Data) })
-	case 2:
-		filled(dst, func(d []uint16) { kernel.Interleave(d, read[uint16](a.Data), read[uint16](b.Data)) })
-	case 4:
-		filled(dst, func(d []uint32) { kernel.Interleave(d, read[uint32](a.Data), read[uint32](b.Data)) })
-	case 8:
-		filled(dst, func(d []uint64) { kernel.Interleave(d, read[uint64](a.Data), read[uint64](b.Data)) })
+	w := a.Width
+	numbers.CopyStrided(dst, a.Data, a.Count, 2*w, w, w)
+	if b.Count > 0 {
+		numbers.CopyStrided(dst[w:], b.Data, b.Count, 2*w, w, w)
 	}
 	return nil
 }
@@ -36,7 +34,7 @@ func decodeDeinterleave(c *openzl.Call) error {
 // decodeBinOffset adds the lower bound of its bin to every offset. The header is the number of bins and, for
 // each bin, its lower bound and the number of bits of its offsets.
 func decodeBinOffset(c *openzl.Call) error {
-	bins, offsets, h := c.In(0), c.In(1), c.Header()
+	bins, offsets, h := c.In[0], c.In[1], c.Header
 	w := offsets.Width
 	if bins.Width != 1 || bins.Count != offsets.Count {
 		return c.Corrupt("%d bins of %d bytes for %d offsets", bins.Count, bins.Width, offsets.Count)
@@ -51,38 +49,21 @@ func decodeBinOffset(c *openzl.Call) error {
 		if int(nbits) > 8*w {
 			return c.Corrupt("offsets of %d bits", nbits)
 		}
-		lower[i], mask[i] = le(e[:w]), 1<<nbits-1
+		lower[i], mask[i] = cast.Uint(e, w), 1<<nbits-1
 	}
 	dst, err := c.Make(0, w, offsets.Count)
 	if err != nil {
 		return err
 	}
-	ok, count := false, int(h[0])
-	switch w {
-	case 1:
-		filled(dst, func(d []uint8) { ok = kernel.AddBins(d, bins.Data, offsets.Data, &lower, &mask, count) })
-	case 2:
-		filled(dst, func(d []uint16) {
-			ok = kernel.AddBins(d, bins.Data, read[uint16](offsets.Data), &lower, &mask, count)
-		})
-	case 4:
-		filled(dst, func(d []uint32) {
-			ok = kernel.AddBins(d, bins.Data, read[uint32](offsets.Data), &lower, &mask, count)
-		})
-	case 8:
-		filled(dst, func(d []uint64) {
-			ok = kernel.AddBins(d, bins.Data, read[uint64](offsets.Data), &lower, &mask, count)
-		})
-	}
-	if !ok {
+	if !kernel.AddBins(dst, bins.Data, offsets.Data, w, &lower, &mask, int(h[0])) {
 		return c.Corrupt("bin that is not declared, or an offset too large for it")
 	}
 	return nil
 }
 
 // pair returns two inputs of equal width and length.
-func pair(c *openzl.Call) (a, b openzl.Stream, err error) {
-	a, b = c.In(0), c.In(1)
+func pair(c *openzl.Call) (a, b *openzl.Stream, err error) {
+	a, b = c.In[0], c.In[1]
 	if a.Width != b.Width || a.Count != b.Count {
 		err = c.Corrupt("%d samples of %d bytes and %d of %d", a.Count, a.Width, b.Count, b.Width)
 	}
@@ -95,37 +76,21 @@ func decodeIntMult(c *openzl.Call) error {
 	if err != nil {
 		return err
 	}
-	if len(c.Header()) != q.Width || le(c.Header()) < 2 {
-		return c.Corrupt("header % x is not a base", c.Header())
+	if len(c.Header) != q.Width || cast.Uint(c.Header, q.Width) < 2 {
+		return c.Corrupt("header % x is not a base", c.Header)
 	}
-	base := le(c.Header())
 	dst, err := c.Make(0, q.Width, q.Count)
 	if err != nil {
 		return err
 	}
-	ok := false
-	switch q.Width {
-	case 1:
-		filled(dst, func(d []uint8) { ok = kernel.MulAdd(d, q.Data, r.Data, uint8(base)) })
-	case 2:
-		filled(dst, func(d []uint16) {
-			ok = kernel.MulAdd(d, read[uint16](q.Data), read[uint16](r.Data), uint16(base))
-		})
-	case 4:
-		filled(dst, func(d []uint32) {
-			ok = kernel.MulAdd(d, read[uint32](q.Data), read[uint32](r.Data), uint32(base))
-		})
-	case 8:
-		filled(dst, func(d []uint64) { ok = kernel.MulAdd(d, read[uint64](q.Data), read[uint64](r.Data), base) })
-	}
-	if !ok {
+	if !kernel.MulAdd(dst, q.Data, r.Data, q.Width, cast.Uint(c.Header, q.Width)) {
 		return c.Corrupt("remainder that is not below its base")
 	}
 	return nil
 }
 
 // floatPair is pair for floats.
-func floatPair(c *openzl.Call) (a, b openzl.Stream, err error) {
+func floatPair(c *openzl.Call) (a, b *openzl.Stream, err error) {
 	if a, b, err = pair(c); err == nil && a.Width < 4 {
 		err = c.Corrupt("floats of %d bytes", a.Width)
 	}
@@ -142,25 +107,15 @@ func decodeFloatQuant(c *openzl.Call) error {
 	if high.Width == 8 {
 		mantissa = 52
 	}
-	if len(c.Header()) != 1 || c.Header()[0] == 0 || int(c.Header()[0]) > mantissa {
-		return c.Corrupt("header % x", c.Header())
+	if len(c.Header) != 1 || c.Header[0] == 0 || int(c.Header[0]) > mantissa {
+		return c.Corrupt("header % x", c.Header)
 	}
-	k := uint(c.Header()[0])
+	k := uint(c.Header[0])
 	dst, err := c.Make(0, high.Width, high.Count)
 	if err != nil {
 		return err
 	}
-	ok := false
-	if high.Width == 4 {
-		filled(dst, func(d []uint32) {
-			ok = kernel.LowBits(d, read[uint32](high.Data), read[uint32](low.Data), k, 1<<31)
-		})
-	} else {
-		filled(dst, func(d []uint64) {
-			ok = kernel.LowBits(d, read[uint64](high.Data), read[uint64](low.Data), k, 1<<63)
-		})
-	}
-	if !ok {
+	if !kernel.LowBits(dst, high.Data, low.Data, high.Width, k) {
 		return c.Corrupt("lower part of more than %d bits", k)
 	}
 	return nil
@@ -172,10 +127,10 @@ func decodeFloatMult(c *openzl.Call) error {
 	if err != nil {
 		return err
 	}
-	if len(c.Header()) != 8 {
-		return c.Corrupt("header of %d bytes", len(c.Header()))
+	if len(c.Header) != 8 {
+		return c.Corrupt("header of %d bytes", len(c.Header))
 	}
-	base := math.Float64frombits(binary.LittleEndian.Uint64(c.Header()))
+	base := math.Float64frombits(binary.LittleEndian.Uint64(c.Header))
 	if base == 0 || base != base {
 		return c.Corrupt("base %v", base)
 	}
@@ -184,11 +139,11 @@ func decodeFloatMult(c *openzl.Call) error {
 		return err
 	}
 	if mult.Width == 4 {
-		filled(dst, func(d []uint32) {
+		cast.Fill(dst, func(d []uint32) {
 			kernel.Multiples32(d, read[uint32](mult.Data), read[uint32](adjust.Data), float32(base))
 		})
 	} else {
-		filled(dst, func(d []uint64) {
+		cast.Fill(dst, func(d []uint64) {
 			kernel.Multiples64(d, read[uint64](mult.Data), read[uint64](adjust.Data), base)
 		})
 	}

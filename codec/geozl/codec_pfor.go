@@ -10,7 +10,7 @@ import (
 // decodePfor unpacks blocks of 256 numbers. The header is how many numbers there are, and their
 // width.
 func decodePfor(c *openzl.Call) error {
-	h := c.Header()
+	h := c.Header
 	if len(h) != 9 {
 		return c.Corrupt("header of %d bytes", len(h))
 	}
@@ -20,7 +20,7 @@ func decodePfor(c *openzl.Call) error {
 
 // unpfor unpacks the numbers, whose count and width are at the front of h.
 func unpfor(c *openzl.Call, h []byte) ([]byte, error) {
-	src := c.In(0).Data
+	src := c.In[0].Data
 	count, width := binary.LittleEndian.Uint64(h), int(h[8])
 	if width != 1 && width != 2 && width != 4 && width != 8 {
 		return nil, c.Corrupt("numbers of %d bytes", width)
@@ -42,7 +42,7 @@ func unpfor(c *openzl.Call, h []byte) ([]byte, error) {
 // decodePlanarZigzagPfor is pfor, then planar_zigzag. The header is the header of pfor with, after it,
 // the width of a row and the number of planes.
 func decodePlanarZigzagPfor(c *openzl.Call) error {
-	h := c.Header()
+	h := c.Header
 	if len(h) != 17 {
 		return c.Corrupt("header of %d bytes", len(h))
 	}
@@ -51,7 +51,7 @@ func decodePlanarZigzagPfor(c *openzl.Call) error {
 		return err
 	}
 	size := int(h[8])
-	g, err := planes(c, binary.LittleEndian.Uint32(h[9:]), h[13:], len(dst)/size)
+	g, err := gridOf(c, binary.LittleEndian.Uint32(h[9:]), h[13:], len(dst)/size)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/chaski-eo/chaski/codec/geozl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl"
+	"github.com/chaski-eo/chaski/internal/planes"
 )
 
 // Sizes of the header of planar_zigzag_pivco, and the modes of a lane.
@@ -19,14 +20,14 @@ const (
 // decodePlanarZigzagPivco joins the lanes of the numbers, that is all their lowest bytes, then all their
 // next ones. Each lane is PivCo Huffman or pfor. It then undoes planar_zigzag.
 func decodePlanarZigzagPivco(c *openzl.Call) error {
-	h := c.Header()
+	h := c.Header
 	if len(h) < pivcoFixed || len(h) != pivcoFixed+pivcoLane*int(h[8]) {
 		return c.Corrupt("header of %d bytes", len(h))
 	}
 	count, width := binary.LittleEndian.Uint64(h), int(h[8])
 	block := binary.LittleEndian.Uint32(h[17:])
-	if !isWidth(width) || c.In(0).Width != 1 {
-		return c.Corrupt("numbers of %d bytes, weights of %d", width, c.In(0).Width)
+	if !isWidth(width) || c.In[0].Width != 1 {
+		return c.Corrupt("numbers of %d bytes, weights of %d", width, c.In[0].Width)
 	}
 	lanes := h[pivcoFixed:]
 	if count == 0 {
@@ -39,7 +40,7 @@ func decodePlanarZigzagPivco(c *openzl.Call) error {
 	if err := checkLanes(c, lanes, n); err != nil {
 		return err
 	}
-	g, err := planes(c, binary.LittleEndian.Uint32(h[9:]), h[13:17], n)
+	g, err := gridOf(c, binary.LittleEndian.Uint32(h[9:]), h[13:17], n)
 	if err != nil {
 		return err
 	}
@@ -57,7 +58,7 @@ func decodePlanarZigzagPivco(c *openzl.Call) error {
 		return err
 	}
 	if width > 1 {
-		kernel.Join(dst, out, width)
+		planes.Join(dst, out, width)
 	}
 	planarZigzag.run(dst, dst, width, g)
 	return nil
@@ -70,8 +71,8 @@ func noLanes(c *openzl.Call, lanes []byte, width int) error {
 			return c.Corrupt("lanes of no numbers")
 		}
 	}
-	if c.In(0).Count > 0 || c.In(1).Count > 0 {
-		return c.Corrupt("%d weights and %d bytes of no numbers", c.In(0).Count, c.In(1).Count)
+	if c.In[0].Count > 0 || c.In[1].Count > 0 {
+		return c.Corrupt("%d weights and %d bytes of no numbers", c.In[0].Count, c.In[1].Count)
 	}
 	_, err := c.Make(0, width, 0)
 	return err
@@ -80,7 +81,7 @@ func noLanes(c *openzl.Call, lanes []byte, width int) error {
 // checkLanes checks that the lanes take all weights and all bytes, and that their bytes hold n numbers. A lane
 // of a single symbol takes no bytes: what bounds n then is the memory that a frame may take.
 func checkLanes(c *openzl.Call, lanes []byte, n int) error {
-	weights, payload := c.In(0).Data, c.In(1).Data
+	weights, payload := c.In[0].Data, c.In[1].Data
 	for ; len(lanes) > 0; lanes = lanes[pivcoLane:] {
 		w, size := laneSizes(lanes)
 		weighted := lanes[0] != modePfor
@@ -122,7 +123,7 @@ func symbols(weights []byte) int {
 
 // unlane fills dst with the lanes, n bytes each.
 func unlane(c *openzl.Call, dst, lanes []byte, n, block int) error {
-	weights, payload := c.In(0).Data, c.In(1).Data
+	weights, payload := c.In[0].Data, c.In[1].Data
 	for ; len(lanes) > 0; lanes = lanes[pivcoLane:] {
 		w, size := laneSizes(lanes)
 		if lanes[0] == modePivco {

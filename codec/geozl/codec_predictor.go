@@ -5,6 +5,7 @@ import (
 
 	"github.com/chaski-eo/chaski/codec/geozl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl"
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // The header of a predictor is the width of a row in samples and, if there is more than one, the number of
@@ -16,8 +17,8 @@ type grid struct {
 	plane int // samples per plane
 }
 
-// planes reads the number of planes, b, and checks that whole rows of width samples fill each.
-func planes(c *openzl.Call, width uint32, b []byte, n int) (grid, error) {
+// gridOf reads the number of planes, b, and checks that whole rows of width samples fill each.
+func gridOf(c *openzl.Call, width uint32, b []byte, n int) (grid, error) {
 	count := uint32(1)
 	if len(b) > 0 {
 		count = binary.LittleEndian.Uint32(b)
@@ -32,11 +33,11 @@ func planes(c *openzl.Call, width uint32, b []byte, n int) (grid, error) {
 }
 
 func predictorGrid(c *openzl.Call, n int) (grid, error) {
-	h := c.Header()
+	h := c.Header
 	if len(h) != 4 && len(h) != 8 {
 		return grid{}, c.Corrupt("header of %d bytes", len(h))
 	}
-	return planes(c, binary.LittleEndian.Uint32(h), h[4:], n)
+	return gridOf(c, binary.LittleEndian.Uint32(h), h[4:], n)
 }
 
 // predictor undoes one prediction, with a function for each width of a sample. A function fills dst, a plane
@@ -70,14 +71,14 @@ func decodeMedZigzag(c *openzl.Call) error    { return medZigzag.decode(c) }
 
 // decodeDeltaW undoes a prediction for which planes would make no difference, and are not said.
 func decodeDeltaW(c *openzl.Call) error {
-	if len(c.Header()) != 4 {
-		return c.Corrupt("header of %d bytes", len(c.Header()))
+	if len(c.Header) != 4 {
+		return c.Corrupt("header of %d bytes", len(c.Header))
 	}
 	return deltaW.decode(c)
 }
 
 func (p *predictor) decode(c *openzl.Call) error {
-	in := c.In(0)
+	in := c.In[0]
 	g, err := predictorGrid(c, in.Count)
 	if err != nil {
 		return err
@@ -106,7 +107,7 @@ func (p *predictor) run(dst, src []byte, size int, g grid) {
 
 func eachPlane[T kernel.Unsigned](dst, src []byte, g grid, f func(dst, res []T, width int)) {
 	res := read[T](src)
-	filled(dst, func(d []T) {
+	cast.Fill(dst, func(d []T) {
 		for pos := 0; pos < len(d); pos += g.plane {
 			f(d[pos:pos+g.plane], res[pos:pos+g.plane], g.width)
 		}
@@ -116,7 +117,7 @@ func eachPlane[T kernel.Unsigned](dst, src []byte, g grid, f func(dst, res []T, 
 // decodeWPStatic undoes a prediction by weights: the header has, after the width of a row, how far
 // to shift the weighted sum, and four weights.
 func decodeWPStatic(c *openzl.Call) error {
-	in, h := c.In(0), c.Header()
+	in, h := c.In[0], c.Header
 	if len(h) != 13 && len(h) != 17 {
 		return c.Corrupt("header of %d bytes", len(h))
 	}
@@ -128,7 +129,7 @@ func decodeWPStatic(c *openzl.Call) error {
 	if w.Shift > 63 {
 		return c.Corrupt("shift of %d bits", w.Shift)
 	}
-	g, err := planes(c, binary.LittleEndian.Uint32(h), h[13:], in.Count)
+	g, err := gridOf(c, binary.LittleEndian.Uint32(h), h[13:], in.Count)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/chaski-eo/chaski/codec/geozl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl"
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // A quantizer's header is the type of the samples, flags, and one or two 64-bit floats. The stream
@@ -49,7 +50,7 @@ type quantized struct {
 
 // open reads the header of a quantizer with these flags and that many floats, and allocates the samples.
 func (q *quantized) open(c *openzl.Call, flags byte, floats int) error {
-	in, h := c.In(0), c.Header()
+	in, h := c.In[0], c.Header
 	if len(h) != 2+8*floats {
 		return c.Corrupt("header of %d bytes", len(h))
 	}
@@ -94,19 +95,19 @@ func (q *quantized) limits() (lo, hi float64) {
 func (q *quantized) levels(floor bool) {
 	switch q.typ {
 	case typeI8:
-		filled(q.dst, func(d []int8) { kernel.Floor(d, read[int8](q.src), floor) })
+		cast.Fill(q.dst, func(d []int8) { kernel.Floor(d, read[int8](q.src), floor) })
 	case typeI16:
-		filled(q.dst, func(d []int16) { kernel.Floor(d, read[int16](q.src), floor) })
+		cast.Fill(q.dst, func(d []int16) { kernel.Floor(d, read[int16](q.src), floor) })
 	case typeI32:
-		filled(q.dst, func(d []int32) { kernel.Floor(d, read[int32](q.src), floor) })
+		cast.Fill(q.dst, func(d []int32) { kernel.Floor(d, read[int32](q.src), floor) })
 	case typeI64:
-		filled(q.dst, func(d []int64) { kernel.Floor(d, read[int64](q.src), floor) })
+		cast.Fill(q.dst, func(d []int64) { kernel.Floor(d, read[int64](q.src), floor) })
 	case typeF16:
-		filled(q.dst, func(d []uint16) { kernel.Halves(d, read[int16](q.src), floor) })
+		cast.Fill(q.dst, func(d []uint16) { kernel.Halves(d, read[int16](q.src), floor) })
 	case typeF32:
-		filled(q.dst, func(d []float32) { kernel.Floats(d, read[int32](q.src), floor) })
+		cast.Fill(q.dst, func(d []float32) { kernel.Floats(d, read[int32](q.src), floor) })
 	case typeF64:
-		filled(q.dst, func(d []float64) { kernel.Floats(d, read[int64](q.src), floor) })
+		cast.Fill(q.dst, func(d []float64) { kernel.Floats(d, read[int64](q.src), floor) })
 	default:
 		copy(q.dst, q.src)
 	}
@@ -134,27 +135,27 @@ func decodeQuantLinear(c *openzl.Call) error {
 	}
 	switch q.typ {
 	case typeU8:
-		filled(q.dst, func(d []uint8) { kernel.Times(d, read[uint8](q.src), k, math.MaxUint8) })
+		cast.Fill(q.dst, func(d []uint8) { kernel.Times(d, read[uint8](q.src), k, math.MaxUint8) })
 	case typeU16:
-		filled(q.dst, func(d []uint16) { kernel.Times(d, read[uint16](q.src), k, math.MaxUint16) })
+		cast.Fill(q.dst, func(d []uint16) { kernel.Times(d, read[uint16](q.src), k, math.MaxUint16) })
 	case typeU32:
-		filled(q.dst, func(d []uint32) { kernel.Times(d, read[uint32](q.src), k, math.MaxUint32) })
+		cast.Fill(q.dst, func(d []uint32) { kernel.Times(d, read[uint32](q.src), k, math.MaxUint32) })
 	case typeU64:
-		filled(q.dst, func(d []uint64) { kernel.Times(d, read[uint64](q.src), k, math.MaxUint64) })
+		cast.Fill(q.dst, func(d []uint64) { kernel.Times(d, read[uint64](q.src), k, math.MaxUint64) })
 	case typeI8:
-		filled(q.dst, func(d []int8) { kernel.TimesSigned(d, read[int8](q.src), k, 1<<7, q.nonnegative) })
+		cast.Fill(q.dst, func(d []int8) { kernel.TimesSigned(d, read[int8](q.src), k, 1<<7, q.nonnegative) })
 	case typeI16:
-		filled(q.dst, func(d []int16) { kernel.TimesSigned(d, read[int16](q.src), k, 1<<15, q.nonnegative) })
+		cast.Fill(q.dst, func(d []int16) { kernel.TimesSigned(d, read[int16](q.src), k, 1<<15, q.nonnegative) })
 	case typeI32:
-		filled(q.dst, func(d []int32) { kernel.TimesSigned(d, read[int32](q.src), k, 1<<31, q.nonnegative) })
+		cast.Fill(q.dst, func(d []int32) { kernel.TimesSigned(d, read[int32](q.src), k, 1<<31, q.nonnegative) })
 	case typeI64:
-		filled(q.dst, func(d []int64) { kernel.TimesSigned(d, read[int64](q.src), k, 1<<63, q.nonnegative) })
+		cast.Fill(q.dst, func(d []int64) { kernel.TimesSigned(d, read[int64](q.src), k, 1<<63, q.nonnegative) })
 	case typeF16:
-		filled(q.dst, func(d []uint16) { kernel.LinearHalves(d, read[int16](q.src), q.step, lo, hi) })
+		cast.Fill(q.dst, func(d []uint16) { kernel.LinearHalves(d, read[int16](q.src), q.step, lo, hi) })
 	case typeF32:
-		filled(q.dst, func(d []float32) { kernel.Linear(d, read[int32](q.src), q.step, lo, hi) })
+		cast.Fill(q.dst, func(d []float32) { kernel.Linear(d, read[int32](q.src), q.step, lo, hi) })
 	case typeF64:
-		filled(q.dst, func(d []float64) { kernel.Linear(d, read[int64](q.src), q.step, lo, hi) })
+		cast.Fill(q.dst, func(d []float64) { kernel.Linear(d, read[int64](q.src), q.step, lo, hi) })
 	}
 	return nil
 }
@@ -179,13 +180,13 @@ func decodeQuantLog(c *openzl.Call) error {
 	switch q.typ {
 	case typeF16:
 		g := kernel.LogGrid{Step: q.step, Anchor: -24, Lo: lo, Hi: hi}
-		filled(q.dst, func(d []uint16) { kernel.Log(d, read[int16](q.src), &g, kernel.HalfOf) })
+		cast.Fill(q.dst, func(d []uint16) { kernel.Log(d, read[int16](q.src), &g, kernel.HalfOf) })
 	case typeF32:
 		g := kernel.LogGrid{Step: q.step, Anchor: -149, Lo: lo, Hi: hi}
-		filled(q.dst, func(d []float32) { kernel.Log(d, read[int32](q.src), &g, kernel.SingleOf) })
+		cast.Fill(q.dst, func(d []float32) { kernel.Log(d, read[int32](q.src), &g, kernel.SingleOf) })
 	case typeF64:
 		g := kernel.LogGrid{Step: q.step, Anchor: -1074, Lo: lo, Hi: hi}
-		filled(q.dst, func(d []float64) { kernel.Log(d, read[int64](q.src), &g, kernel.DoubleOf) })
+		cast.Fill(q.dst, func(d []float64) { kernel.Log(d, read[int64](q.src), &g, kernel.DoubleOf) })
 	}
 	return nil
 }
@@ -212,25 +213,25 @@ func decodeQuantSqrt(c *openzl.Call) error {
 	g := kernel.SqrtGrid{Step: q.step, Offset: q.offset, Lo: lo, Hi: hi, Top: q.top()}
 	switch q.typ {
 	case typeU8:
-		filled(q.dst, func(d []uint8) { kernel.SqrtWhole(d, read[uint8](q.src), &g) })
+		cast.Fill(q.dst, func(d []uint8) { kernel.SqrtWhole(d, read[uint8](q.src), &g) })
 	case typeU16:
-		filled(q.dst, func(d []uint16) { kernel.SqrtWhole(d, read[uint16](q.src), &g) })
+		cast.Fill(q.dst, func(d []uint16) { kernel.SqrtWhole(d, read[uint16](q.src), &g) })
 	case typeU32:
-		filled(q.dst, func(d []uint32) { kernel.SqrtWhole(d, read[uint32](q.src), &g) })
+		cast.Fill(q.dst, func(d []uint32) { kernel.SqrtWhole(d, read[uint32](q.src), &g) })
 	case typeU64:
-		filled(q.dst, func(d []uint64) { kernel.SqrtWhole(d, read[uint64](q.src), &g) })
+		cast.Fill(q.dst, func(d []uint64) { kernel.SqrtWhole(d, read[uint64](q.src), &g) })
 	case typeI8:
-		filled(q.dst, func(d []int8) { kernel.SqrtWhole(d, read[uint8](q.src), &g) })
+		cast.Fill(q.dst, func(d []int8) { kernel.SqrtWhole(d, read[uint8](q.src), &g) })
 	case typeI16:
-		filled(q.dst, func(d []int16) { kernel.SqrtWhole(d, read[uint16](q.src), &g) })
+		cast.Fill(q.dst, func(d []int16) { kernel.SqrtWhole(d, read[uint16](q.src), &g) })
 	case typeI32:
-		filled(q.dst, func(d []int32) { kernel.SqrtWhole(d, read[uint32](q.src), &g) })
+		cast.Fill(q.dst, func(d []int32) { kernel.SqrtWhole(d, read[uint32](q.src), &g) })
 	case typeI64:
-		filled(q.dst, func(d []int64) { kernel.SqrtWhole(d, read[uint64](q.src), &g) })
+		cast.Fill(q.dst, func(d []int64) { kernel.SqrtWhole(d, read[uint64](q.src), &g) })
 	case typeF16:
-		filled(q.dst, func(d []uint16) { kernel.SqrtHalves(d, read[uint16](q.src), &g) })
+		cast.Fill(q.dst, func(d []uint16) { kernel.SqrtHalves(d, read[uint16](q.src), &g) })
 	case typeF32:
-		filled(q.dst, func(d []float32) {
+		cast.Fill(q.dst, func(d []float32) {
 			if q.narrow {
 				kernel.SqrtNarrow(d, read[uint32](q.src), &g)
 			} else {
@@ -238,7 +239,7 @@ func decodeQuantSqrt(c *openzl.Call) error {
 			}
 		})
 	case typeF64:
-		filled(q.dst, func(d []float64) { kernel.Sqrt(d, read[uint64](q.src), &g) })
+		cast.Fill(q.dst, func(d []float64) { kernel.Sqrt(d, read[uint64](q.src), &g) })
 	}
 	return nil
 }

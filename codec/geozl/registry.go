@@ -27,12 +27,6 @@ const (
 	QuantSqrt            = 0x72D783
 )
 
-// First and Last bound the ids that are reserved for geozl.
-const (
-	First = 0x72D700
-	Last  = 0x72D7FF
-)
-
 // Shorthands for signatures.
 var (
 	serial        = []openzl.Type{openzl.Serial}
@@ -43,17 +37,17 @@ var (
 
 // Codecs returns a new registry of all codecs. Decoding does not change it, so that several decoders may
 // share it.
-func Codecs() map[uint32]openzl.CustomCodec {
-	register := func(name string, decode func(*openzl.Call) error) openzl.CustomCodec {
-		return openzl.CustomCodec{Name: "geozl." + name, In: numeric, Out: numeric, Decode: decode}
+func Codecs() map[uint32]*openzl.CustomCodec {
+	register := func(name string, decode func(*openzl.Call) error) *openzl.CustomCodec {
+		return &openzl.CustomCodec{Name: "geozl." + name, In: numeric, Out: numeric, Decode: decode}
 	}
-	two := func(name string, decode func(*openzl.Call) error) openzl.CustomCodec {
-		return openzl.CustomCodec{Name: "geozl." + name, In: numericBoth, Out: numeric, Decode: decode}
+	two := func(name string, decode func(*openzl.Call) error) *openzl.CustomCodec {
+		return &openzl.CustomCodec{Name: "geozl." + name, In: numericBoth, Out: numeric, Decode: decode}
 	}
-	packed := func(name string, decode func(*openzl.Call) error) openzl.CustomCodec {
-		return openzl.CustomCodec{Name: "geozl." + name, In: serial, Out: numeric, Decode: decode}
+	packed := func(name string, decode func(*openzl.Call) error) *openzl.CustomCodec {
+		return &openzl.CustomCodec{Name: "geozl." + name, In: serial, Out: numeric, Decode: decode}
 	}
-	return map[uint32]openzl.CustomCodec{
+	return map[uint32]*openzl.CustomCodec{
 		DeltaW:               register("delta_w", decodeDeltaW),
 		DeltaN:               register("delta_n", decodeDeltaN),
 		Planar:               register("planar", decodePlanar),

@@ -9,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/internal/planes"
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
@@ -274,7 +275,7 @@ func (e *Encoder) planes(at slot, samples []byte, width int) {
 	node := e.node(at, idTransposeSplit, nil, width)
 	e.w.nodes[node].vars = width
 	split := e.buffer(len(samples))
-	kernel.Split(split, samples, width)
+	planes.Split(split, samples, width)
 	n := len(samples) / width
 	for k := range width {
 		e.serial(slot{node, k}, split[k*n:(k+1)*n])

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+	"github.com/chaski-eo/chaski/internal/planes"
 )
 
 // pfor adds a pfor codec. Its header is the count and the width of the numbers, and more.
@@ -46,7 +47,7 @@ func (e *Encoder) lanes(grid, numbers []byte, width int) {
 	split := numbers
 	if width > 1 {
 		split = e.buffer(len(numbers))
-		kernel.Split(split, numbers, width)
+		planes.Split(split, numbers, width)
 	}
 	head := binary.LittleEndian.AppendUint64(nil, uint64(n))
 	head = append(append(head, byte(width)), grid...)

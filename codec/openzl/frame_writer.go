@@ -6,6 +6,7 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl/internal/codecs"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/memory"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
+	"github.com/chaski-eo/chaski/internal/cursor"
 	"github.com/zeebo/xxh3"
 )
 
@@ -112,17 +113,24 @@ func (w *frameWriter) appendMap(dst []byte) []byte {
 	}
 	dst = binary.AppendUvarint(dst, uint64(n)+1)
 	dst = binary.AppendUvarint(dst, uint64(streams))
-	b := wire.BitAppender{Dst: dst}
+	b := cursor.Packer{Dst: dst}
+	flag := func(set bool) {
+		bit := uint64(0)
+		if set {
+			bit = 1
+		}
+		b.Put(bit, 1)
+	}
 	each := func(f func(*writtenNode)) {
 		for i := n - 1; i >= 0; i-- {
 			f(&w.nodes[i])
 		}
 		b.Align()
 	}
-	each(func(d *writtenNode) { b.Flag(d.custom) })
+	each(func(d *writtenNode) { flag(d.custom) })
 	each(func(d *writtenNode) {
 		if !d.custom {
-			b.Put(d.id, 7)
+			b.Put(uint64(d.id), 7)
 		}
 	})
 	each(func(d *writtenNode) {
@@ -130,19 +138,19 @@ func (w *frameWriter) appendMap(dst []byte) []byte {
 			b.Dst = binary.AppendUvarint(b.Dst, uint64(d.id))
 		}
 	})
-	each(func(d *writtenNode) { b.Flag(len(d.header) > 0) })
+	each(func(d *writtenNode) { flag(len(d.header) > 0) })
 	each(func(d *writtenNode) {
 		if len(d.header) > 0 {
 			b.Dst = binary.AppendUvarint(b.Dst, uint64(len(d.header))-1)
 		}
 	})
-	each(func(d *writtenNode) { b.Flag(d.vars > 0) })
+	each(func(d *writtenNode) { flag(d.vars > 0) })
 	each(func(d *writtenNode) {
 		if d.vars > 0 {
 			b.Dst = binary.AppendUvarint(b.Dst, uint64(d.vars)-1)
 		}
 	})
-	each(func(*writtenNode) { b.Flag(false) }) // because all regenerate one stream
+	each(func(*writtenNode) { flag(false) }) // because all regenerate one stream
 	w.appendDistances(&b, n+streams)
 	for s := range w.stored {
 		b.Dst = binary.AppendUvarint(b.Dst, uint64(len(s)))
@@ -152,7 +160,7 @@ func (w *frameWriter) appendMap(dst []byte) []byte {
 
 // appendDistances appends, for every node, how far after its last input the stream lies that it
 // regenerates. total is the number of streams.
-func (w *frameWriter) appendDistances(b *wire.BitAppender, total int) {
+func (w *frameWriter) appendDistances(b *cursor.Packer, total int) {
 	n := len(w.nodes)
 	target := make([]int, n) // indices of streams
 	end := make([]int, n)    // index after a node's inputs
@@ -171,7 +179,7 @@ func (w *frameWriter) appendDistances(b *wire.BitAppender, total int) {
 		target[0] = pos // the output
 	}
 	for i := n - 1; i >= 0; i-- {
-		b.Put(uint32(target[i]-end[i]), wire.BitsFor(total))
+		b.Put(uint64(target[i]-end[i]), wire.BitsFor(total))
 	}
 	b.Align()
 }

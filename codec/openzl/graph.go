@@ -112,7 +112,7 @@ func (g *graph) place(d *Decoder, i int, next *int) error {
 // codec returns the codec of node i.
 func (d *Decoder) codec(i int, nd *node) (*codecs.Codec, error) {
 	if nd.custom {
-		if c := d.codecs[nd.id]; c != nil {
+		if c := d.opt.Custom[nd.id]; c != nil {
 			return c, nil
 		}
 		return nil, graphFault(fault.Unsupported, i, "openzl custom codec (%d)", nd.id)

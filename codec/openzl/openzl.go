@@ -48,7 +48,7 @@ type Options struct {
 	SkipChecksums bool
 	// Custom holds custom codecs by id. It must not be changed while a Decoder uses it. Several
 	// decoders may share it.
-	Custom map[uint32]CustomCodec
+	Custom map[uint32]*CustomCodec
 }
 
 // Decoder decodes frames, one after the other. It keeps its memory between frames, so that a frame of the
@@ -61,10 +61,8 @@ type Decoder struct {
 	outs   []Output
 	held   []held // the memory of outs
 	space  codecs.Workspace
-	custom Call                     // of the custom codec that runs
-	codecs map[uint32]*codecs.Codec // the custom ones
-	ins    []*codecs.Stream         // inputs of the node that runs
-	regens []*codecs.Stream         // regenerated streams of the node that runs
+	ins    []*codecs.Stream // inputs of the node that runs
+	regens []*codecs.Stream // regenerated streams of the node that runs
 	hash   *xxh3.Hasher
 	lens   []byte // lengths of strings as bytes, to be hashed
 }
@@ -81,9 +79,7 @@ func NewDecoder(o Options) *Decoder {
 		o.MaxOutput = DefaultMaxOutput
 	}
 	o.MaxOutput = min(o.MaxOutput, math.MaxInt/64) // arithmetic stays in range
-	d := &Decoder{opt: o, space: codecs.Workspace{Memory: memory.New()}}
-	d.codecs = customCodecs(o.Custom, &d.custom)
-	return d
+	return &Decoder{opt: o, space: codecs.Workspace{Memory: memory.New()}}
 }
 
 // Decode decodes a whole frame. The outputs are valid until the next call of Decode or Decompress; they do

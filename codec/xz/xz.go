@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"hash/crc64"
+	"io"
+
+	"github.com/ulikunitz/xz/lzma"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -29,9 +33,6 @@ var checkSizes = [16]int{0, 4, 4, 4, 8, 8, 8, 16, 16, 16, 32, 32, 32, 64, 64, 64
 
 var crc64Table = crc64.MakeTable(crc64.ECMA)
 
-// Decoder decodes streams one after another. It is not safe for concurrent use.
-type Decoder struct{ lzma lzmaDecoder }
-
 func corrupt(format string, args ...any) error {
 	return fault.New(fault.Corrupt, "lzma", fault.NoOffset, format, args...)
 }
@@ -40,9 +41,9 @@ func unsupported(format string, args ...any) error {
 	return fault.New(fault.Unsupported, "lzma", fault.NoOffset, format, args...)
 }
 
-// Decode fills at least the first need bytes of dst. A stream may hold more than dst, because some writers pad the
-// last strip. Checks are verified of blocks that end in dst.
-func (d *Decoder) Decode(dst, src []byte, need int) error {
+// Decode fills dst. A stream may hold more, because some writers pad the last strip. Checks are verified of blocks that
+// end in dst.
+func Decode(dst, src []byte) error {
 	const header = 12
 	magic := []byte("\xfd7zXZ\x00\x00") // and the first flag, which is 0
 	if len(src) < header || !bytes.HasPrefix(src, magic) || src[7] > 15 ||
@@ -50,15 +51,15 @@ func (d *Decoder) Decode(dst, src []byte, need int) error {
 		return corrupt("not the header of an xz stream")
 	}
 	check, pos := int(src[7]), header
-	for out := 0; out < need; {
+	for out := 0; out < len(dst); {
 		size, distance, err := blockHeader(src[pos:])
 		if err != nil {
 			return err
 		}
-		start := pos + size
-		n, used, ended, err := d.lzma.decode(dst[out:], src[start:], need-out)
+		pos += size
+		n, used, ended, err := fill(dst[out:], src[pos:])
 		if err != nil {
-			return err
+			return corrupt("after %d of %d bytes: %v", out+n, len(dst), err)
 		}
 		block := dst[out : out+n]
 		if distance > 0 {
@@ -67,18 +68,38 @@ func (d *Decoder) Decode(dst, src []byte, need int) error {
 		if out += n; !ended {
 			break // the samples are complete, and the block holds more
 		}
-		pos = start + (used+3)&^3
-		if len(src) < pos+checkSizes[check] {
+		if pos += (used + 3) &^ 3; len(src) < pos+checkSizes[check] {
 			return corrupt("the check of a block is missing")
 		}
 		if err := verify(check, block, src[pos:]); err != nil {
 			return err
 		}
-		if pos += checkSizes[check]; n == 0 && out < need {
+		if pos += checkSizes[check]; n == 0 && out < len(dst) {
 			return corrupt("a block without content, after %d of %d bytes", out, len(dst))
 		}
 	}
 	return nil
+}
+
+// lookAhead is how much the decoder holds beyond what is read of it: a match, 273 bytes at most, and a byte.
+const lookAhead = 273 + 1
+
+// fill fills the front of dst from an LZMA2 stream. It returns how many bytes it wrote and how many of src it used;
+// ended reports whether the stream holds no more. The dictionary has the size of dst, whatever the stream states: no
+// match within dst reaches further.
+func fill(dst, src []byte) (n, used int, ended bool, err error) {
+	in := bytes.NewReader(src)
+	stream, err := lzma.Reader2Config{DictCap: max(lzma.MinDictCap, len(dst)+lookAhead)}.NewReader2(in)
+	if err != nil {
+		return 0, 0, false, err
+	}
+	if n, err = io.ReadFull(stream, dst); err == nil {
+		_, _ = stream.Read(make([]byte, 1)) // to see whether it ends here; what follows dst may be damaged
+	}
+	if ended = stream.EOS(); ended && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
+		err = nil
+	}
+	return n, len(src) - in.Len(), ended, err
 }
 
 // blockHeader reads the header of a block, whose size it returns, and the distance of its delta filter, 0 if it has
@@ -117,7 +138,7 @@ func blockHeader(b []byte) (size, distance int, err error) {
 		b = b[n:]
 		switch {
 		case id == filterLZMA2 && last == 0 && n == 1:
-			return size, distance, nil // the property is the size of the dictionary, which dst is here
+			return size, distance, nil // the property is the size of the dictionary, which fill bounds
 		case id == filterDelta && last > 0 && n == 1 && distance == 0:
 			distance = int(properties[0]) + 1
 		default:

@@ -30,32 +30,31 @@ var streams = map[string]string{
 // TestStreams: each comes back, a part of it too, and no changed or cut one gives other samples without an error.
 func TestStreams(t *testing.T) {
 	want := strings.Repeat("chaski reads tiles of satellite images. ", 6)
-	var decoder Decoder
 	for name, text := range streams {
 		src, err := hex.DecodeString(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		dst := make([]byte, len(want))
-		if err := decoder.Decode(dst, src, len(dst)); err != nil || string(dst) != want {
+		if err := Decode(dst, src); err != nil || string(dst) != want {
 			t.Errorf("%s: %q, %v", name, dst, err)
 		}
-		if err := decoder.Decode(dst[:100], src, 100); err != nil || string(dst[:100]) != want[:100] {
+		if err := Decode(dst[:100], src); err != nil || string(dst[:100]) != want[:100] {
 			t.Errorf("%s: the begin is %q, %v", name, dst[:100], err)
 		}
-		if err := decoder.Decode(make([]byte, len(want)+1), src, len(want)+1); !errors.Is(err, fault.Corrupt) {
+		if err := Decode(make([]byte, len(want)+1), src); !errors.Is(err, fault.Corrupt) {
 			t.Errorf("%s, one byte too short: %v", name, err)
 		}
 		for i := range src {
 			changed := append([]byte(nil), src...)
 			changed[i] ^= 0x10
 			clear(dst)
-			err := decoder.Decode(dst, changed, len(dst))
+			err := Decode(dst, changed)
 			if err == nil && string(dst) != want && name != "no check" {
 				t.Errorf("%s with another byte %d: %q", name, i, dst)
 			}
 			clear(dst)
-			if err := decoder.Decode(dst, src[:i], len(dst)); !errors.Is(err, fault.Corrupt) && string(dst) != want {
+			if err := Decode(dst, src[:i]); !errors.Is(err, fault.Corrupt) && string(dst) != want {
 				t.Errorf("%s, cut to %d bytes: %v", name, i, err)
 			}
 		}

@@ -277,13 +277,7 @@ func (l *lane) receive(stream grpc.ClientStream, leases *leaseConn) error {
 
 // memory returns where batches are put together.
 func (l *lane) memory() payload.Memory {
-	switch {
-	case l.s.demand.memory != nil:
-		return l.s.demand.memory
-	case l.peer.options.Memory != nil:
-		return l.peer.options.Memory
-	}
-	return l.s.demand.own
+	return cmp.Or[payload.Memory](l.s.demand.memory, l.peer.options.Memory, l.s.demand.own)
 }
 
 // oldest records that the server sent something, and returns the request that it must answer.
@@ -322,7 +316,7 @@ func (l *lane) hand(in *assembly, want *request) error {
 
 // leased does the same with a batch in shared memory.
 func (l *lane) leased(lease *chaskiv1.Lease, want *request, leases *leaseConn) error {
-	batch, err := leases.claim(lease, l.peer.options.MaxBatchBytes, cmp.Or(l.s.demand.memory, l.peer.options.Memory))
+	batch, err := leases.claim(lease, l.peer.options.MaxBatchBytes, l.memory())
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -35,8 +34,8 @@ const connectFor = 5 * time.Second
 // some hundred messages. gRPC's keepalive takes as long.
 const sendFor = 20 * time.Second
 
-// leaseConn is the connection of a client to a lease socket (proto/chaski/v1/chaski.proto, at Shared). A batch in
-// shared memory is leased until it is released.
+// leaseConn is the connection of a client to a lease socket (proto/chaski/v1/chaski.proto, at Shared). A batch is copied
+// out of shared memory, so that its lease ends at once.
 type leaseConn struct {
 	conn     *shm.Conn
 	token    shm.Token // of the server
@@ -46,26 +45,17 @@ type leaseConn struct {
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed and made anew when segments or over change
-	segments map[uint64]*segment
-	held     map[uint64]*segment // by lease
+	segments map[uint64]*shm.Segment
 	streams  map[uint64][]uint64 // leases that are recalled when the stream was read to its end
 	last     uint64              // stream
 	over     bool                // the other side is gone
-	closing  bool
-}
-
-// segment is a mapped segment. Its fields are guarded by leaseConn.mu.
-type segment struct {
-	memory *shm.Segment
-	users  int
-	gone   bool // it is not in leaseConn.segments any more: the last user unmaps it
 }
 
 // connectLeases connects to the lease socket of a server.
 func connectLeases(d *chaskiv1.Shared) (*leaseConn, error) {
 	c := &leaseConn{
 		patience: sendFor, done: make(chan struct{}), changed: make(chan struct{}),
-		segments: map[uint64]*segment{}, held: map[uint64]*segment{}, streams: map[uint64][]uint64{},
+		segments: map[uint64]*shm.Segment{}, streams: map[uint64][]uint64{},
 	}
 	if len(d.GetToken()) != len(c.token) {
 		return nil, errors.New("the server has no shared memory")
@@ -135,7 +125,7 @@ func (c *leaseConn) take(m shm.Message, file int) error {
 		defer c.mu.Unlock()
 		if g := c.segments[m.A]; g != nil {
 			delete(c.segments, m.A)
-			return g.leave()
+			return g.Close()
 		}
 		return nil
 	case shm.Recall:
@@ -145,7 +135,7 @@ func (c *leaseConn) take(m shm.Message, file int) error {
 			c.streams[m.B] = append(waiting, m.A)
 			return nil
 		}
-		return c.answer(m.A)
+		return c.giveBack(m.A)
 	}
 	return fmt.Errorf("lease socket: message of kind %d", m.Kind)
 }
@@ -164,26 +154,9 @@ func (c *leaseConn) give(id, n uint64, file int) error {
 	if c.segments[id] != nil {
 		return errors.Join(fmt.Errorf("lease socket: segment %d is given twice", id), m.Close())
 	}
-	c.segments[id] = &segment{memory: m}
+	c.segments[id] = m
 	c.wake()
 	return nil
-}
-
-// leave takes g out of use. It needs the lock.
-func (g *segment) leave() error {
-	g.gone = true
-	if g.users > 0 {
-		return nil
-	}
-	return g.memory.Close()
-}
-
-// answer answers a recall of a lease: is it still held here? It needs the lock.
-func (c *leaseConn) answer(lease uint64) error {
-	if c.held[lease] != nil {
-		return nil
-	}
-	return c.giveBack(lease)
 }
 
 // giveBack tells the server that a lease has ended. An error closes the connection, so that a server that does not read
@@ -215,61 +188,44 @@ func (c *leaseConn) end(stream uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, lease := range c.streams[stream] {
-		if c.answer(lease) != nil {
+		if c.giveBack(lease) != nil {
 			break
 		}
 	}
 	delete(c.streams, stream)
 }
 
-// claim returns the batch of a lease, which ends when the batch is released. With memory, the batch is put there and
-// the lease ends at once.
+// claim copies the batch of a lease to memory, and ends the lease.
 func (c *leaseConn) claim(l *chaskiv1.Lease, limit int64, memory payload.Memory) (*loader.Batch, error) {
-	segment, err := c.hold(l)
+	segment, err := c.find(l.GetSegment())
 	if err != nil {
 		return nil, err
 	}
-	shared := segment.memory.Bytes()
+	defer c.mu.Unlock() // until then the segment stays mapped
+	var batch *loader.Batch
+	shared := segment.Bytes()
 	if int64(len(l.GetHead()))+int64(len(shared)) > limit {
-		c.release(l.GetId())
-		return nil, fmt.Errorf("%w: a batch of %d bytes in shared memory, at most %d", ErrProtocol, len(shared), limit)
+		err = fmt.Errorf("a batch of %d bytes in shared memory, at most %d", len(shared), limit)
+	} else {
+		batch, err = payload.Copy(l.GetHead(), shared, memory)
 	}
-	var b *loader.Batch
-	if memory != nil {
-		b, err = payload.Copy(l.GetHead(), shared, memory)
-	} else if b, err = payload.DecodeShared(l.GetHead(), shared); err == nil {
-		for i := range b.Tensors {
-			err = cmp.Or(err, payload.Apply(&b.Tensors[i]))
-		}
-	}
-	if memory != nil || err != nil {
-		c.release(l.GetId())
-	}
+	_ = c.giveBack(l.GetId()) // the batch is here, and the next stream finds that the connection is over
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
-	if memory == nil {
-		b.OnRelease(func() { c.release(l.GetId()) })
-	}
-	return b, nil
+	return batch, nil
 }
 
-// hold finds the segment of a lease, which is on its way if it is not there yet.
-func (c *leaseConn) hold(l *chaskiv1.Lease) (*segment, error) {
+// find returns a segment, which is on its way if it is not there yet. Without an error, the caller has the lock then.
+func (c *leaseConn) find(id uint64) (*shm.Segment, error) {
 	timeout := time.NewTimer(connectFor)
 	defer timeout.Stop()
 	for {
 		c.mu.Lock()
-		segment, done, changed := c.segments[l.GetSegment()], c.over, c.changed
-		if segment != nil {
-			defer c.mu.Unlock()
-			if c.held[l.GetId()] != nil {
-				return nil, fmt.Errorf("%w: lease %d comes twice", ErrProtocol, l.GetId())
-			}
-			segment.users++
-			c.held[l.GetId()] = segment
+		if segment := c.segments[id]; segment != nil {
 			return segment, nil
 		}
+		done, changed := c.over, c.changed
 		c.mu.Unlock()
 		if done {
 			return nil, io.ErrUnexpectedEOF
@@ -277,52 +233,29 @@ func (c *leaseConn) hold(l *chaskiv1.Lease) (*segment, error) {
 		select {
 		case <-changed:
 		case <-timeout.C:
-			return nil, fmt.Errorf("segment %d has not come", l.GetSegment())
+			return nil, fmt.Errorf("segment %d has not come", id)
 		}
 	}
 }
 
-// release ends a lease.
-func (c *leaseConn) release(lease uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	segment := c.held[lease]
-	if segment == nil {
-		return
-	}
-	delete(c.held, lease)
-	segment.users--
-	// Last, because the server may write to the memory from here on.
-	err := c.giveBack(lease)
-	if segment.gone && segment.users == 0 {
-		err = errors.Join(err, segment.memory.Close())
-	}
-	if err != nil || c.closing && len(c.held) == 0 {
-		c.conn.Close()
-	}
-}
-
-// close closes the connection when the last batch is released.
+// close closes the connection.
 func (c *leaseConn) close() {
 	c.mu.Lock()
-	c.closing = true
+	c.over = true
 	for _, g := range c.segments {
-		_ = g.leave() // there is nothing that could be done
+		_ = g.Close() // there is nothing that could be done
 	}
 	clear(c.segments)
-	idle := len(c.held) == 0
 	c.mu.Unlock()
-	if idle {
-		c.conn.Close()
-		<-c.done
-	}
+	c.conn.Close()
+	<-c.done
 }
 
 // usable says whether new streams can attach.
 func (c *leaseConn) usable(token []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.over && !c.closing && string(c.token[:]) == string(token)
+	return !c.over && string(c.token[:]) == string(token)
 }
 
 // leaseSocket returns the connection to the lease socket, made if need be, or nil if batches come over gRPC.

@@ -17,11 +17,11 @@ func TestServerThatDoesNotRead(t *testing.T) {
 	defer c.mu.Unlock()
 	const most = 1 << 20 // answers of some 50 bytes: more than any socket holds
 	for lease := range uint64(most) {
-		if err := c.answer(lease); err != nil {
+		if err := c.giveBack(lease); err != nil {
 			if !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Fatal(err)
 			}
-			if err := c.answer(lease); err == nil {
+			if err := c.giveBack(lease); err == nil {
 				t.Error("an answer over a connection that is closed")
 			}
 			if !c.over { // though nobody reads

@@ -6,34 +6,9 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/loader"
 )
-
-// Apply does the arithmetic that t.Convert leaves to the receiver, and replaces t.DType, t.Data and
-// t.Convert: y = f32(f32(f32(x)*scale) + offset), clipped, rounded to the nearest even of the
-// result's dtype (package einops, type Convert), and the fill value wherever the mask is 0.
-// A tensor without Convert is left alone. The error names what contradicts the tensor.
-func Apply(t *loader.Tensor) error {
-	convert := t.Convert
-	if convert == nil {
-		return nil
-	}
-	if msg := checkSizes(t, convert, uint64(len(t.Data)), uint64(len(convert.Mask)), convert.Mask != nil); msg != "" {
-		return fmt.Errorf("tensor %q: %s", t.Name, msg)
-	}
-	elems, _ := elements(t.Shape)
-	out := cast.Aligned(int(elems) * convert.To.Size())
-	converter, err := newConverter(t, out)
-	if err != nil {
-		return err
-	}
-	if len(out) > 0 {
-		converter.write(t.Data)
-	}
-	return converted(t, out)
-}
 
 // converted makes out, which has all but the mask, the data of t.
 func converted(t *loader.Tensor, out []byte) error {

@@ -71,35 +71,6 @@ const (
 // spanSize is the bytes of a Span.
 const spanSize = 16
 
-// DecodeShared reads a payload that goes on from head in memory, as EncodeShared makes it; nil is no memory. No range
-// may lie in both. The tensors of the batch alias head and memory, which the caller must leave alone as long as it uses
-// them; their Data is as aligned as these are. Errors are *fault.Error of kind corrupt or unsupported (another
-// version), with an offset from the start of head.
-func DecodeShared(head, memory []byte) (*loader.Batch, error) {
-	p := head
-	if len(p) < sizePrefix {
-		return nil, fault.New(fault.Corrupt, "payload", 0, "%d bytes", len(p))
-	}
-	n := binary.LittleEndian.Uint32(p)
-	if uint64(n) > uint64(len(p)-sizePrefix) {
-		return nil, fault.New(fault.Corrupt, "payload", 0, "header of %d bytes in a payload of %d", n, len(p))
-	}
-	h := p[sizePrefix : sizePrefix+int(n)]
-	decoder := newDecoder(h, len(p), len(memory))
-	batch := decoder.batch()
-	decoder.load(batch, func(s span) []byte {
-		if len(memory) > 0 && s.offset >= uint64(len(p)) {
-			s.offset -= uint64(len(p))
-			return s.of(memory)
-		}
-		return s.of(p)
-	})
-	if decoder.err != nil {
-		return nil, decoder.err
-	}
-	return batch, nil
-}
-
 // decoder first reads the header (batch), which needs no other byte of the payload, and then the bytes of the ranges
 // (load).
 type decoder struct {

@@ -1,10 +1,10 @@
 // Package payload is the bytes of one batch on the wire: a FlatBuffers header and raw,
 // little-endian tensors at offsets divisible by 64, as proto/chaski/v1/batch.fbs lays them out.
 //
-// Encode copies no tensor: it returns the batch's own memory in order. Decode trusts nothing: it
+// Encode copies no tensor: it returns the batch's own memory in order. A Receiver trusts nothing: it
 // reads the header by itself (FlatBuffers for Go does not verify a buffer), checks every table,
-// vector, shape and range before it uses it, and returns tensors that alias the payload.
-// Apply does the arithmetic that is left to a receiver of native tensors.
+// vector, shape and range before it uses it, and puts tensors into memory of the receiver, with the
+// arithmetic done that is left to a receiver of native tensors.
 //
 // Headers with version 1 are read. FlatBuffers features that the schema does not use (unions,
 // nested buffers, 64-bit vectors, file identifiers) are not.

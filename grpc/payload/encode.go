@@ -2,6 +2,7 @@ package payload
 
 import (
 	"math"
+	"slices"
 
 	flatbuffers "github.com/google/flatbuffers/go"
 
@@ -25,20 +26,30 @@ type spans struct{ data, offsets, mask span }
 // Encode returns the payload of b as segments to be sent one after the other, and their length in
 // bytes. The first segment is the header; the others alias the tensors of b, with zeros between
 // them, and are valid until b is released.
-func Encode(b *loader.Batch) (segments [][]byte, total int) {
+func Encode(b *loader.Batch) (segments [][]byte, total int) { return layOut(b, nil) }
+
+// EncodeShared returns the head of b's payload whose rest is memory, for which InMemory holds: all
+// of the payload that does not lie in memory. Offsets from the length of head on count into memory.
+func EncodeShared(b *loader.Batch, memory []byte) (head []byte) {
+	segments, _ := layOut(b, memory)
+	return slices.Concat(segments...)
+}
+
+// layOut returns the payload of b but for memory, in which some of its tensors may lie, and which comes last.
+func layOut(b *loader.Batch, memory []byte) (segments [][]byte, total int) {
 	// The length of the header does not depend on the ranges in it: fixed-size structs, and no
 	// field that is left out for its value. So it is built once to learn where the tensors begin.
 	places := make([]spans, len(b.Tensors))
 	size := len(header(b, places, math.MaxUint64, 1024+18*b.Rows))
 
-	total = roundUp(size)
-	var body [][]byte
+	head := make([]byte, roundUp(size)) // so that the first tensor is aligned, too
+	segments, total = [][]byte{head}, len(head)
 	place := func(p []byte) span {
 		s := span{uint64(total), uint64(len(p))}
-		if len(p) > 0 {
-			body = append(body, p)
+		if _, in := cast.Offset(memory, p); !in && len(p) > 0 {
+			segments = append(segments, p)
 			if pad := roundUp(len(p)) - len(p); pad > 0 {
-				body = append(body, zeros[:pad])
+				segments = append(segments, zeros[:pad])
 			}
 			total += roundUp(len(p))
 		}
@@ -52,10 +63,13 @@ func Encode(b *loader.Batch) (segments [][]byte, total int) {
 			places[i].mask = place(t.Convert.Mask)
 		}
 	}
-
-	head := make([]byte, roundUp(size)) // so that the first tensor is aligned, too
-	copy(head, header(b, places, uint64(total), size))
-	return append([][]byte{head}, body...), total
+	for i := range b.Tensors {
+		if o, in := cast.Offset(memory, b.Tensors[i].Data); in {
+			places[i].data.offset = uint64(total + o)
+		}
+	}
+	copy(head, header(b, places, uint64(total+len(memory)), size))
+	return segments, total
 }
 
 // header returns the size-prefixed header of b.
@@ -228,37 +242,4 @@ func InMemory(b *loader.Batch, memory []byte) bool {
 		}
 	}
 	return some
-}
-
-// EncodeShared returns the head of b's payload whose rest is memory, for which InMemory holds: all
-// of the payload that does not lie in memory. Offsets from the length of head on count into memory.
-func EncodeShared(b *loader.Batch, memory []byte) (head []byte) {
-	places := make([]spans, len(b.Tensors))
-	size := len(header(b, places, math.MaxUint64, 1024+18*b.Rows))
-	end := roundUp(size)
-	var body [][]byte
-	place := func(p []byte) span {
-		s := span{uint64(end), uint64(len(p))}
-		if _, in := cast.Offset(memory, p); !in && len(p) > 0 {
-			body = append(body, p)
-			end += roundUp(len(p))
-		}
-		return s
-	}
-	for i := range b.Tensors {
-		places[i].data = place(b.Tensors[i].Data)
-		places[i].offsets = place(b.Tensors[i].Offsets)
-	}
-	for i := range b.Tensors {
-		if o, in := cast.Offset(memory, b.Tensors[i].Data); in {
-			places[i].data.offset = uint64(end + o)
-		}
-	}
-	head = make([]byte, roundUp(size), end)
-	copy(head, header(b, places, uint64(end+len(memory)), size))
-	for _, p := range body {
-		head = append(head, p...)
-		head = append(head, zeros[:roundUp(len(p))-len(p)]...)
-	}
-	return head
 }

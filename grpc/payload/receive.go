@@ -58,8 +58,8 @@ func NewReceiver(total int, memory Memory) *Receiver {
 	return &Receiver{memory: memory, total: total, first: total}
 }
 
-// Copy reads a payload that goes on from head in shared, as DecodeShared does, and puts the batch into memory, so that
-// a server can pass it on. Its arithmetic is done.
+// Copy reads a payload that goes on from head in shared, as EncodeShared makes it, and puts the batch into memory.
+// Offsets of errors are from the start of head.
 func Copy(head, shared []byte, memory Memory) (*loader.Batch, error) {
 	r := &Receiver{memory: memory, total: len(head) + len(shared), first: len(head)}
 	defer r.Drop()
@@ -71,8 +71,8 @@ func Copy(head, shared []byte, memory Memory) (*loader.Batch, error) {
 	return r.Batch()
 }
 
-// Write takes the next bytes of the payload; together they are no more than total. It returns the same errors as
-// Decode.
+// Write takes the next bytes of the payload; together they are no more than total. Errors are *fault.Error of kind
+// corrupt or unsupported (another version).
 func (r *Receiver) Write(p []byte) error {
 	if len(p) > r.total-r.got {
 		return fault.New(fault.Corrupt, "payload", int64(r.total), "%d bytes more than %d", len(p)-r.total+r.got,

@@ -66,8 +66,7 @@ func (s *Server) tap(ctx context.Context, i *tap.Info) (context.Context, error) 
 		in = c.in
 	}
 	if isHealth(i.FullMethodName) {
-		in.charge(guestFrames)
-		return in.begin(ctx, sizeOf(i.Header)), nil
+		return in.call(ctx, sizeOf(i.Header), false, guestFrames), nil
 	}
 	begun := time.Now()
 	pass, err := s.options.Gate.Check(ctx)
@@ -77,9 +76,7 @@ func (s *Server) tap(ctx context.Context, i *tap.Info) (context.Context, error) 
 		s.audit.call(ctx, i.FullMethodName, func() string { return "" }, begun, err)
 		return ctx, err
 	}
-	in.let()
-	in.charge(callFrames)
-	return context.WithValue(in.begin(ctx, sizeOf(i.Header)), passKey{}, pass), nil
+	return context.WithValue(in.call(ctx, sizeOf(i.Header), true, callFrames), passKey{}, pass), nil
 }
 
 // admit returns the context of a call, with the client that makes it, or the status of one that is not let in. An

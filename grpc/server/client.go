@@ -45,8 +45,7 @@ func clientOf(ctx context.Context) clientID {
 	return "connection" // the gRPC server was not made with GRPCOptions
 }
 
-// namedListener names the connections of a Unix socket by the process at their other end. The local address of a
-// connection holds the connection itself, so that code that only has addresses can close it (connections.TagConn).
+// namedListener names the connections of a Unix socket by the process at their other end.
 type namedListener struct{ net.Listener }
 
 // Accept implements net.Listener.
@@ -55,40 +54,19 @@ func (l namedListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, ok := conn.(*net.UnixConn)
-	if !ok {
-		if t, ok := conn.(*net.TCPConn); ok {
-			return tcpConn{t}, nil
+	if u, ok := conn.(*net.UnixConn); ok {
+		user, process, err := shm.Peer(u)
+		if err == nil && process != 0 { // 0: processes of other containers, which must not count as one
+			return namedConn{u, processAddr{user, process}}, nil
 		}
-		return otherConn{conn}, nil
 	}
-	user, process, err := shm.Peer(u)
-	if err != nil || process == 0 { // 0: processes of other containers, which must not count as one
-		return otherConn{conn}, nil
-	}
-	return namedConn{u, processAddr{user, process}}, nil
+	return conn, nil
 }
-
-// tcpConn and otherConn are connections that can be closed by their local address. Of TCP, gRPC sets options by
-// methods that net.Conn lacks.
-type (
-	tcpConn   struct{ *net.TCPConn }
-	otherConn struct{ net.Conn }
-)
-
-// LocalAddr implements net.Conn.
-func (c tcpConn) LocalAddr() net.Addr { return closableAddr{c.TCPConn.LocalAddr(), c.TCPConn, nil} }
-
-// LocalAddr implements net.Conn.
-func (c otherConn) LocalAddr() net.Addr { return closableAddr{c.Conn.LocalAddr(), c.Conn, nil} }
 
 type namedConn struct {
 	*net.UnixConn
 	from processAddr
 }
-
-// LocalAddr implements net.Conn.
-func (c namedConn) LocalAddr() net.Addr { return closableAddr{c.UnixConn.LocalAddr(), c.UnixConn, nil} }
 
 // RemoteAddr implements net.Conn.
 func (c namedConn) RemoteAddr() net.Addr { return c.from }

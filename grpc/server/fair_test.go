@@ -15,6 +15,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/grpc/internal/fake"
+	"github.com/chaski-eo/chaski/internal/turns"
+	"github.com/chaski-eo/chaski/loader"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -290,22 +292,21 @@ func TestStreamsWithoutCreditEnd(t *testing.T) {
 // all: parsing passes no turn on, so that a few large specs would hold up all batches.
 func TestSpecsLeaveProcessorsToBatches(t *testing.T) {
 	l, target, dial := listenBuf(t)
-	r := start(t, l, Options{})
+	processors := turns.New(2, 2)
+	r := start(t, l, Options{Loader: loader.Options{Turns: processors}})
 	defer r.stop(t)
 	conn := dialed(t, target, dial)
 	defer conn.Close()
-	half := r.server.engines.openings.turns
-	const other = "another client"
-	taken := 0
-	for half.Try(other) {
-		taken++
+	opening := processors.Slot("another client").Halved()
+	if err := opening.Tick(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	answered := make(chan error, 1)
 	go func() {
 		_, err := chaskiv1.NewChaskiClient(conn).Describe(t.Context(), &chaskiv1.DescribeRequest{Spec: []byte("{")})
 		answered <- err
 	}()
-	for half.Waiting() == 0 {
+	for processors.Waiting() == 0 {
 		select {
 		case err := <-answered:
 			t.Fatalf("a spec is parsed while openings have all of their processors: %v", err)
@@ -313,12 +314,10 @@ func TestSpecsLeaveProcessorsToBatches(t *testing.T) {
 			runtime.Gosched()
 		}
 	}
-	if n := r.server.options.Loader.Turns.Taken(); n > 0 {
-		t.Errorf("a spec that waits has %d processors", n)
+	if n := processors.Taken(); n != 1 {
+		t.Errorf("a spec that waits has a processor: %d are taken", n)
 	}
-	for range taken {
-		half.Leave(other)
-	}
+	opening.Rest()
 	if err := <-answered; status.Code(err) != codes.InvalidArgument {
 		t.Errorf("an unfinished spec is answered with %v", err)
 	}

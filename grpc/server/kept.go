@@ -11,7 +11,7 @@ import (
 // keptFor is for how long a dataset is not closed for the memory of others although it has no users: after its last
 // batch, if a stream takes batches from it, and after a client has described it. Without that, as long as others wait
 // for memory, every dataset would be closed between the Describe and the first ticket of its client, which would open
-// it again and again and get no batch. It is less than the 5 s that a table waits for memory to grow (budget), so
+// it again and again and get no batch. It is less than the 15 s that a table waits for memory to grow (budget), so
 // that the datasets of clients that pause are closed for it, and many times a round trip.
 const keptFor = 4 * time.Second
 

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"io"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -90,9 +89,8 @@ func (l *lease) change(f func()) {
 // stream ends, but not those it had queued when the whole connection breaks: then they are called
 // back here.
 type connection struct {
-	number uint64    // names the connection
-	conn   io.Closer // nil if it is not known
-	in     *inbound  // nil if the credentials are not those of GRPCOptions
+	number uint64   // names the connection
+	in     *inbound // nil if the credentials are not those of GRPCOptions
 
 	mu     sync.Mutex
 	leases map[*lease]struct{}
@@ -101,8 +99,8 @@ type connection struct {
 
 // hangUp closes the connection, with all streams of it.
 func (c *connection) hangUp() {
-	if c != nil && c.conn != nil {
-		_ = c.conn.Close() // the connection is given up, so its error does not matter
+	if c != nil && c.in != nil {
+		_ = c.in.raw.Close() // the connection is given up, so its error does not matter
 	}
 }
 
@@ -135,8 +133,8 @@ var lastConnection atomic.Uint64
 
 func (connections) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.Context {
 	c := &connection{number: lastConnection.Add(1), leases: map[*lease]struct{}{}}
-	if addr, ok := info.LocalAddr.(closableAddr); ok {
-		c.conn, c.in = addr.conn, addr.inbound
+	if addr, ok := info.LocalAddr.(inboundAddr); ok {
+		c.in = addr.inbound
 	}
 	return context.WithValue(ctx, connectionKey{}, c)
 }
@@ -150,12 +148,3 @@ func (connections) HandleConn(ctx context.Context, s stats.ConnStats) {
 }
 
 func (connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
-
-// HandleRPC implements stats.Handler.
-func (connections) HandleRPC(ctx context.Context, s stats.RPCStats) {
-	if _, ok := s.(*stats.InPayload); ok {
-		if c, ok := ctx.Value(inCallKey{}).(inCall); ok {
-			c.read()
-		}
-	}
-}

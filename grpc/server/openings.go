@@ -9,7 +9,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
-	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/resources"
 )
@@ -21,7 +20,6 @@ type openings struct {
 	timeout time.Duration   // of one opening, once it has its place
 	options Options
 	places  *turns.Turns // of openings that run
-	turns   *turns.Turns // of openings of local files, on half of the processors
 	logger  *slog.Logger
 
 	mu      sync.Mutex
@@ -42,7 +40,6 @@ type opening struct {
 func newOpenings(ctx context.Context, o Options) *openings {
 	return &openings{
 		ctx: ctx, options: o, places: turns.New(o.MaxOpenings, half(o.MaxOpenings, 4)), timeout: o.OpenTimeout,
-		turns:  turns.Processors(max(1, procs.Workers()/2)),
 		logger: o.Logger, byKey: map[string]*opening{}, begun: map[clientID]int{},
 	}
 }
@@ -63,9 +60,7 @@ func (o *openings) inTurn(id clientID, f func(context.Context) (any, error)) fun
 }
 
 // slot returns a slot without a place for a client, of the processors that openings may have.
-func (o *openings) slot(id clientID) *turns.Slot {
-	return o.options.Loader.Turns.Slot(id).Within(o.turns.Slot(id))
-}
+func (o *openings) slot(id clientID) *turns.Slot { return o.options.Loader.Turns.Slot(id).Halved() }
 
 // local calls do with an opening of local files.
 func (o *openings) local(ctx context.Context, v *view, key string, f func(context.Context) (any, error)) (any, error) {

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -171,17 +170,9 @@ func TestOpeningsAreBounded(t *testing.T) {
 // client with many of them does not hold up another one, and that openings of remote files do not wait for them.
 func TestLocalOpeningsTakeTurns(t *testing.T) {
 	const all = 6
-	s, e := newSlow(Options{MaxOpenings: 4 * all, MaxClientOpenings: 2 * all})
+	computing := turns.New(2, 2)
+	s, e := newSlow(Options{MaxOpenings: 4 * all, MaxClientOpenings: 2 * all, Loader: loader.Options{Turns: computing}})
 	defer e.shut()
-	most, computing := max(1, procs.Workers()/2), newOpenings(t.Context(), Options{MaxOpenings: 1}).turns
-	n := 0
-	for computing.Try("one") {
-		n++
-	}
-	if n != most {
-		t.Errorf("%d openings compute at a time, of %d processors", n, procs.Workers())
-	}
-	e.openings.turns = turns.New(1, 1)
 	errs := make(chan error, 2*all)
 	open := func(who string, source string) {
 		go func() { errs <- askFor(withClient(t.Context(), who), e, source) }()
@@ -193,9 +184,9 @@ func TestLocalOpeningsTakeTurns(t *testing.T) {
 	for i := range all {
 		open("greedy", fmt.Sprint(i))
 	}
-	until(t, "they wait for their turn", func() bool { return e.openings.turns.Waiting() == all })
+	until(t, "they wait for their turn", func() bool { return computing.Waiting() == all })
 	open("modest", "modest")
-	until(t, "it waits for its turn", func() bool { return e.openings.turns.Waiting() == all+1 })
+	until(t, "it waits for its turn", func() bool { return computing.Waiting() == all+1 })
 	open("far", "https://host/far")
 	if got := <-s.begun; got != "https://host/far" {
 		t.Errorf("%q began", got)
@@ -259,7 +250,7 @@ func TestOpeningsWaitForMemoryWithoutPlaces(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if p, w := e.openings.places.Taken(), e.openings.turns.Taken(); p+w != 0 || o.Loader.Turns.Taken() != 0 {
+		if p, w := e.openings.places.Taken(), o.Loader.Turns.Taken(); p+w != 0 {
 			t.Errorf("%d places and %d turns are taken", p, w)
 		}
 		e.shut()

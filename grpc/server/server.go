@@ -159,7 +159,6 @@ func (s *Server) GRPCOptions() []grpc.ServerOption {
 		grpc.MaxSendMsgSize(MaxPartBytes + maxRequest),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.MaxConcurrentStreams(maxConnStreams),
-		grpc.ReadBufferSize(0), // inbound has a buffer
 		grpc.WriteBufferSize(writeBuffer),
 		grpc.WaitForHandlers(true),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: idlePing, Timeout: pingTimeout,
@@ -249,7 +248,6 @@ func (s *Server) Close() {
 	s.health.Shutdown()
 	s.stopped.Do(func() { close(s.stop) })
 	s.answering.Wait()
-	s.arriving.close()
 	s.engines.shut()
 	s.views.close()
 	s.shared.close() // with all clients, and so all idle arrays

@@ -30,6 +30,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/internal/fake"
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -393,7 +394,7 @@ func (r *raw) answer(id uint64) (*loader.Batch, *chaskiv1.Fault) {
 		}
 		p = append(p, part.GetData()...)
 		if uint64(len(p)) == part.GetTotal() {
-			b, err := payload.DecodeShared(p, nil)
+			b, err := payload.Copy(p, nil, heapMemory{})
 			if err != nil {
 				r.t.Fatal(err)
 			}
@@ -1208,3 +1209,9 @@ func TestMemoryIsKeptBetweenEpochs(t *testing.T) {
 		}
 	}
 }
+
+// heapMemory is memory of the Go heap.
+type heapMemory struct{}
+
+func (heapMemory) Take(n int) loader.Buffer { return resources.NewHeap(n) }
+func (heapMemory) Give(loader.Buffer, bool) {}

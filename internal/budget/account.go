@@ -2,6 +2,7 @@ package budget
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -56,13 +57,6 @@ func (a *Account) level() Level {
 	return Kept
 }
 
-func (a *Account) lane() *lane {
-	if a.asks {
-		return &a.budget.lanes[questions]
-	}
-	return &a.budget.lanes[others]
-}
-
 // Held returns the bytes that are charged to the account.
 func (a *Account) Held() int64 {
 	if a == nil {
@@ -78,13 +72,111 @@ func (a *Account) Grow(ctx context.Context, n int64) error {
 	if a == nil || n <= 0 || a.TryGrow(n) {
 		return nil
 	}
-	if n > a.budget.limit || a.asks && n > a.budget.asks {
+	budget := a.budget
+	if n > budget.limit || a.asks && n > budget.asks {
 		return a.full(n)
 	}
 	turns.Rest(ctx) // before any wait: those who give memory back may need the processor
 	a.growing.Lock()
 	defer a.growing.Unlock()
-	return a.budget.wait(ctx, a, n, false)
+	waiter := newWaiter(n)
+	waiter.account = a
+	budget.mu.Lock()
+	budget.start(waiter)
+	budget.serve()
+	budget.mu.Unlock()
+	over, err := budget.wait(ctx, waiter, a.level(), budget.grow)
+	if over {
+		return a.full(n)
+	}
+	return err
+}
+
+// start lets an account wait behind those that come before it. It needs the lock.
+func (b *Budget) start(w *waiter) {
+	pos := slices.IndexFunc(b.growing, func(o *waiter) bool { return w.account.before(o.account) })
+	if pos < 0 {
+		pos = len(b.growing)
+	}
+	b.growing = slices.Insert(b.growing, pos, w)
+}
+
+// stop ends the wait of an account, and reports whether it has waited until now. It needs the lock.
+func (b *Budget) stop(w *waiter) bool {
+	pos := slices.Index(b.growing, w)
+	if pos >= 0 {
+		b.growing = slices.Delete(b.growing, pos, pos+1)
+	}
+	return pos >= 0
+}
+
+// before reports whether an account grows before another one.
+func (a *Account) before(o *Account) bool {
+	if a.asks != o.asks {
+		return o.asks
+	}
+	return a.age < o.age
+}
+
+// fits reports whether n bytes are free for an account. It needs the lock.
+func (b *Budget) fits(a *Account, n int64) bool {
+	return !b.lacks(a, n) && (!a.asks || n <= b.asks-b.asked)
+}
+
+// lacks reports whether there is too little memory for an account, and not for questions alone. It needs the lock.
+func (b *Budget) lacks(a *Account, n int64) bool {
+	if !a.asks {
+		n -= b.growth
+	}
+	return b.short(n)
+}
+
+// charge needs the lock.
+func (b *Budget) charge(a *Account, n int64) {
+	b.used += n
+	a.held += n
+	if a.asks {
+		a.grown += n
+		b.asked += n
+	}
+}
+
+// untie refuses accounts that wait for each other. This is found without a timeout, because only memory of accounts
+// that do not wait, and memory without an account, can come back. If the first account that waits, or the first
+// question, would not find room even then, those behind it are refused at once, the last one first, until it would; and
+// at last it is refused itself. So work goes on: the oldest account is refused last, and others never for questions. It
+// needs the lock.
+func (b *Budget) untie() {
+	for pos := 0; pos < len(b.growing); {
+		first, last := b.growing[pos], b.growing[len(b.growing)-1]
+		switch {
+		case first.n > b.couldHave(first.account):
+			last.refused = true
+			b.stop(last)
+			close(last.ready)
+		case first.account.asks:
+			return
+		default:
+			pos = slices.IndexFunc(b.growing, func(w *waiter) bool { return w.account.asks })
+			if pos < 0 {
+				return
+			}
+		}
+	}
+}
+
+// couldHave returns the bytes that an account would find free if all came back that does not wait, but for what is kept
+// for first seats, whether they have it or not. It needs the lock.
+func (b *Budget) couldHave(a *Account) int64 {
+	room, asked := b.limit-b.seats, b.asks
+	for _, w := range b.growing {
+		room -= w.account.held
+		asked -= w.account.grown
+	}
+	if a.asks {
+		return min(room-b.growth, asked)
+	}
+	return room
 }
 
 func (a *Account) full(n int64) error {
@@ -100,10 +192,9 @@ func (a *Account) full(n int64) error {
 
 // Shrink gives n bytes back, at most what the account has.
 func (a *Account) Shrink(n int64) {
-	if a == nil || n <= 0 {
-		return
+	if a != nil && n > 0 {
+		a.budget.change(func() { a.budget.used -= a.drop(n) })
 	}
-	a.budget.release(func() int64 { return a.drop(n) })
 }
 
 // drop takes n bytes off the account, at most all of them, and returns how many. They stay charged to the budget. It
@@ -125,10 +216,10 @@ func (a *Account) TryGrow(n int64) bool {
 	budget := a.budget
 	budget.mu.Lock()
 	defer budget.mu.Unlock()
-	ok, _ := budget.fits(a, n, false)
+	ok := budget.fits(a, n)
 	if ok {
 		budget.charge(a, n)
-		budget.untie() // it may wait in another goroutine, and holds more now
+		budget.serve() // it may wait in another goroutine, and holds more now
 	}
 	return ok
 }
@@ -153,36 +244,11 @@ func (a *Account) Take(n int64) {
 	a.drop(n)
 }
 
-// Settle ends the growth of the account, so that another account may use the reserve. It moves the bytes that the
-// account holds in the reserve out of it, because the reserve would otherwise be taken for as long as the account is
-// open. If there is no room for them, it returns an error of kind limit.
-func (a *Account) Settle(ctx context.Context) error {
-	if a == nil || !a.hasTurn() {
-		return nil
-	}
-	turns.Rest(ctx) // as in Grow
-	a.growing.Lock()
-	defer a.growing.Unlock()
-	return a.budget.wait(ctx, a, 0, true)
-}
-
-func (a *Account) hasTurn() bool {
-	a.budget.mu.Lock()
-	defer a.budget.mu.Unlock()
-	return a.lane().turn == a
-}
-
 // Close gives back all that the account has. It may be called more than once.
 func (a *Account) Close() {
-	if a == nil {
-		return
+	if a != nil {
+		a.budget.change(func() { a.budget.used -= a.drop(a.held) })
 	}
-	a.budget.release(func() int64 {
-		if l := a.lane(); l.turn == a {
-			l.turn = nil
-		}
-		return a.drop(a.held)
-	})
 }
 
 type accountKey struct{}

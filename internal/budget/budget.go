@@ -5,9 +5,8 @@
 //   - Open is the first charge of a request. It waits its turn in a queue, which clients share (queue), and is the only
 //     call that does: whoever waits in the queue holds nothing, so in no order can two of them wait for each other.
 //   - Account.Grow is for memory whose size is only known later, such as the rows of a table. Its caller holds memory
-//     already, so it must not wait for memory of others that wait for it. It takes what is free. If that is not enough,
-//     one account at a time may take from a reserve that no other call can take from. Accounts that wait for each other
-//     are found and refused at once (lane), and the account with the reserve waits for nobody for long.
+//     already, so it comes before the queue, and accounts that wait for each other are found and refused at once
+//     (Budget.untie).
 //   - TryAcquire is for memory that makes things faster. It takes what is free if nobody waits.
 //
 // Seat is Open for the first batch of a client, which must not wait behind requests that are a hundred times as large:
@@ -20,7 +19,6 @@
 package budget
 
 import (
-	"container/list"
 	"context"
 	"runtime"
 	"slices"
@@ -36,26 +34,27 @@ import (
 const Flag = "--memory-total"
 
 const (
-	// reserveShare is the part of the limit that is kept for an account that grows: an eighth. A table of a million
-	// rows takes about 80 MB, which is the reserve of a limit of 640 MB.
-	reserveShare = 8
+	// growthShare is the part of the limit that is kept for accounts that grow, but for questions: an eighth. A table
+	// of a million rows takes about 80 MB, which is that part of a limit of 640 MB.
+	growthShare = 8
 	// seatsShare is the part of the limit that is kept for seats: a sixteenth. Of 700 MiB it is 44 MiB, the first
 	// batches of seven clients with 16 chips of 6 bands, 128 rows and 128 columns of float32 each, which take 6 MiB.
 	seatsShare = 16
 	// asksShare bounds by how much questions grow together: 1/asksShare of the limit, half of it. From a limit of 700
-	// MiB on, the rest has room for the reserves and five datasets: each takes 4 MiB for its opening, 1/32 of the limit
-	// for its caches, and 1/64 for its batches. A question begins with a few MiB.
+	// MiB on, the rest has room for five datasets: each takes 4 MiB for its opening, 1/32 of the limit for its caches,
+	// and 1/64 for its batches. A question begins with a few MiB.
 	asksShare = 2
 	// maxWaiters bounds the queue. Each waiter is a request of a few KiB; a server has at most 1,024 streams.
 	maxWaiters = 1024
 	// waitFor is how long a request waits. It must end, because clients may keep their batches for any time. A minute
 	// is several times as long as a slow disk needs for 1 GiB.
 	waitFor = time.Minute
+	// growFor is how long an account waits to grow, with the memory that it has. It is three times as long as a server
+	// waits for a client that does not read.
+	growFor = 15 * time.Second
 	// lookEvery is how often garbage is collected while a request waits. A collection takes some 10 ms, a hundredth of
 	// it.
 	lookEvery = time.Second
-	// growFor is how long the account with the reserve waits for others to end, such as a read that is being sent.
-	growFor = 5 * time.Second
 )
 
 // Holder is memory that can be given back.
@@ -80,37 +79,46 @@ const (
 
 // Budget bounds memory. It is safe for concurrent use.
 type Budget struct {
-	limit   int64
-	reserve int64 // bytes of limit that only an account with the turn can take
-	seats   int64 // bytes of limit that only first seats can take
-	asks    int64 // bytes of limit that questions can take as they grow; an eighth of it is their reserve
-	queued  time.Duration
-	grow    time.Duration
-	look    time.Duration
+	limit  int64
+	growth int64 // bytes of limit that only accounts that grow can take
+	seats  int64 // bytes of limit that only first seats can take
+	asks   int64 // bytes of limit that questions can take as they grow
+	queued time.Duration
+	grow   time.Duration
+	look   time.Duration
 
 	finding sync.Mutex // held while find collects
 	found   time.Time  // when it last did; guarded by finding
 
-	pressed atomic.Int64 // requests that wait for memory that anybody may have, in the queue or to grow
-
-	sinceMu sync.Mutex // may be locked under mu
-	since   list.List  // of time.Time: when those that wait began to, the oldest first
+	pressed atomic.Int64 // requests that wait for memory that anybody may have; changed with mu
 
 	mu      sync.Mutex
 	used    int64
 	seated  int64 // of used: first seats
 	asked   int64 // of used: by how much questions have grown
 	opened  int64 // accounts until now
-	lanes   [lanes]lane
 	queue   queue
-	holders []Holder
+	growing []*waiter     // accounts that wait to grow: questions last, and of both the oldest first
+	holders []Holder      // never changed in place
 	offered chan struct{} // closed and replaced when a holder has more to give
+}
+
+// waiter is a request that waits: in the queue, or of an account that grows.
+type waiter struct {
+	client  *client  // in the queue
+	account *Account // that grows
+	n       int64
+	as      kind
+	since   time.Time
+	turned  chan struct{} // closed once holders are to give memory for it
+	ready   chan struct{} // closed once n is charged, or the request is refused
+	refused bool          // others need the memory of the account; set before ready is closed
 }
 
 // New returns a budget of limit bytes. by returns the client that a request is of, which is compared with ==: clients
 // take turns in the queue. If it is nil, all requests are of one.
 func New(limit int64, by func(context.Context) any) *Budget {
-	return &Budget{limit: limit, reserve: limit / reserveShare, seats: limit / seatsShare, asks: limit / asksShare,
+	return &Budget{limit: limit, growth: limit / growthShare, seats: limit / seatsShare, asks: limit / asksShare,
 		queued: waitFor, grow: growFor, look: lookEvery, offered: make(chan struct{}), queue: newQueue(by)}
 }
 
@@ -147,7 +155,7 @@ func (b *Budget) Asking() bool {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.lanes[questions].waiting) > 0
+	return len(b.growing) > 0 && b.growing[len(b.growing)-1].account.asks
 }
 
 // Waited returns for how long the request that waits longest has waited for memory, 0 if none waits.
@@ -155,20 +163,19 @@ func (b *Budget) Waited() time.Duration {
 	if b == nil {
 		return 0
 	}
-	b.sinceMu.Lock()
-	defer b.sinceMu.Unlock()
-	if b.since.Len() == 0 {
-		return 0
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var longest time.Duration
+	look := func(w *waiter) { longest = max(longest, time.Since(w.since)) }
+	for _, c := range b.queue.turns {
+		look(c.waiters[0])
 	}
-	return time.Since(b.since.Front().Value.(time.Time))
-}
-
-// press says that a request waits, until relieve.
-func (b *Budget) press() *list.Element {
-	b.pressed.Add(1)
-	b.sinceMu.Lock()
-	defer b.sinceMu.Unlock()
-	return b.since.PushBack(time.Now())
+	for _, w := range b.growing {
+		if b.lacks(w.account, w.n) {
+			look(w)
+		}
+	}
+	return longest
 }
 
 // Join adds a holder. leave removes it.
@@ -178,23 +185,22 @@ func (b *Budget) Join(h Holder) (leave func()) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.holders = append(b.holders, h)
+	b.holders = append(slices.Clone(b.holders), h)
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.holders = slices.DeleteFunc(b.holders, func(o Holder) bool { return o == h })
+		b.holders = slices.DeleteFunc(slices.Clone(b.holders), func(o Holder) bool { return o == h })
 	}
 }
 
-// common returns how many bytes are kept for nothing: what calls without the reserve and without first seats may have.
-func (b *Budget) common() int64 { return b.limit - b.reserve - b.seats }
+// common returns how many bytes are kept for nothing.
+func (b *Budget) common() int64 { return b.limit - b.growth - b.seats }
 
-// open returns how many bytes may be taken by such calls and by first seats, with those that they have. It needs the
-// lock.
-func (b *Budget) open() int64 { return b.common() + min(b.seated, b.seats) }
+// short reports whether n bytes do not fit into what is common. It needs the lock.
+func (b *Budget) short(n int64) bool { return n > b.common()+min(b.seated, b.seats)-b.used }
 
 // kept returns how many bytes only first seats may take. It needs the lock.
-func (b *Budget) kept() int64 { return min(b.seats-b.seated, b.limit-b.reserve-b.used) }
+func (b *Budget) kept() int64 { return min(b.seats-b.seated, b.limit-b.growth-b.used) }
 
 // use charges n bytes. It needs the lock.
 func (b *Budget) use(n int64, as kind) {
@@ -211,7 +217,7 @@ func (b *Budget) TryAcquire(n int64) bool {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.pressed.Load() > 0 || n > b.open()-b.used {
+	if b.pressed.Load() > 0 || b.short(n) {
 		return false
 	}
 	b.used += n
@@ -267,7 +273,7 @@ func (b *Budget) acquire(ctx context.Context, n int64, most Level, as kind) erro
 			b.limit-b.common())
 	}
 	b.mu.Lock()
-	if b.queue.waiting == 0 && n <= b.open()-b.used || as == firstSeat && n <= b.kept() {
+	if b.queue.waiting == 0 && !b.short(n) || as == firstSeat && n <= b.kept() {
 		b.use(n, as)
 		b.mu.Unlock()
 		return nil
@@ -277,43 +283,53 @@ func (b *Budget) acquire(ctx context.Context, n int64, most Level, as kind) erro
 		return fault.New(fault.Limit, "memory", fault.NoOffset, "%d requests wait for memory of %s, no more are taken",
 			maxWaiters, Flag)
 	}
-	waiter := b.queue.push(ctx, n, as)
+	waiter := newWaiter(n)
+	waiter.as = as
+	b.queue.push(ctx, waiter)
 	b.serve() // those that wait may have been given more than this client
-	if isClosed(waiter.ready) {
-		b.mu.Unlock()
-		return nil
-	}
-	waits := b.press()
-	offered := b.offered
 	b.mu.Unlock()
+	over, err := b.wait(ctx, waiter, most, b.queued)
+	if over {
+		return fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes of %s (%d) were not free for %v: "+
+			"raise it, or ask for less at a time", n, Flag, b.limit, b.queued)
+	}
+	return err
+}
+
+func newWaiter(n int64) *waiter {
+	return &waiter{n: n, since: time.Now(), turned: make(chan struct{}), ready: make(chan struct{})}
+}
+
+// wait waits until a request has its memory. over says that it was refused, or has waited for too long.
+func (b *Budget) wait(ctx context.Context, w *waiter, most Level, patience time.Duration) (over bool, err error) {
+	if isClosed(w.ready) {
+		return w.refused, nil
+	}
 	turns.Rest(ctx) // those who give memory back may need the processor
-	if leave, ok := ctx.Value(waitKey{}).(func()); ok {
+	if leave, ok := ctx.Value(waitKey{}).(func()); ok && w.account == nil {
 		leave()
 	}
-	defer b.relieve(waits)
-	done := make(chan struct{})
-	defer close(done)
-	go b.collect(waiter, most, offered, done)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go b.collect(ctx, w, most)
 	look := time.NewTicker(b.look)
 	defer look.Stop()
-	timer := time.NewTimer(b.queued)
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
-	var err error
-	for err == nil {
+	for !over && err == nil {
 		select {
-		case <-waiter.ready:
-			return nil
+		case <-w.ready:
+			return w.refused, nil
 		case <-look.C:
 			b.find()
 		case <-ctx.Done():
 			err = ctx.Err()
 		case <-timer.C:
-			err = fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes of %s (%d) were not free for %v: "+
-				"raise it, or ask for less at a time", n, Flag, b.limit, b.queued)
+			over = true
 		}
 	}
-	b.leave(waiter)
-	return err
+	b.leave(w)
+	return over, err
 }
 
 // find runs the garbage collector, at most once per look, however many requests wait. Some memory is only freed by
@@ -329,24 +345,32 @@ func (b *Budget) find() {
 	}
 }
 
-// collect asks holders for the memory of w once it is the first one of the queue, and again whenever one has more to
-// give, until done is closed. The caller of Acquire does not do it, because it may be a holder itself: a holder that
-// ends waits for its own calls.
-func (b *Budget) collect(w *waiter, most Level, offered, done chan struct{}) {
+// collect asks holders for the memory of w once it is its turn, and again whenever one has more to give, until ctx
+// ends. The caller of Acquire does not do it, because it may be a holder itself: a holder that ends waits for its own
+// calls.
+func (b *Budget) collect(ctx context.Context, w *waiter, most Level) {
+	offered := b.offers()
 	select {
-	case <-done:
+	case <-ctx.Done():
 		return
 	case <-w.turned:
 	}
 	for {
-		b.reclaim(most, func() bool { return isClosed(w.ready) || isClosed(done) })
+		b.reclaim(most, func() bool { return isClosed(w.ready) || ctx.Err() != nil || !b.wants(w) })
 		select {
-		case <-done:
+		case <-ctx.Done():
 			return
 		case <-offered:
 		}
 		offered = b.offers()
 	}
+}
+
+// wants reports whether there is too little memory for a request; the memory of questions is not for holders to give.
+func (b *Budget) wants(w *waiter) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return w.account == nil || b.lacks(w.account, w.n)
 }
 
 // offers returns a channel that is closed when a holder has more to give.
@@ -368,36 +392,55 @@ func (b *Budget) Offer() {
 	b.offered = make(chan struct{})
 }
 
-// leave takes w out of the queue. If w was served in the meantime, it gives the memory back.
+// leave ends the wait of w. If w was served in the meantime, it gives the memory back.
 func (b *Budget) leave(w *waiter) {
-	b.mu.Lock()
-	waited := b.queue.remove(w)
-	b.serve() // the next may want less
-	b.mu.Unlock()
-	if !waited {
-		if w.as == firstSeat {
-			b.Unseat(w.n)
+	b.change(func() {
+		switch {
+		case w.account == nil && !b.queue.remove(w):
+			b.used -= w.n
+			if w.as == firstSeat {
+				b.seated -= w.n
+			}
+		case w.account != nil && !b.stop(w) && !w.refused:
+			b.used -= w.account.drop(w.n)
 		}
-		b.Release(w.n)
-	}
+	})
 }
 
 // serve gives memory to accounts that grow, which hold what others may need, and then to the queue, in its
 // order: while the first one has too little room, nobody behind it is served but first seats. It needs the lock.
 func (b *Budget) serve() {
-	for i := range b.lanes {
-		b.grant(&b.lanes[i])
+	for len(b.growing) > 0 && b.fits(b.growing[0].account, b.growing[0].n) {
+		w := b.growing[0]
+		b.charge(w.account, w.n)
+		b.stop(w)
+		close(w.ready)
 	}
-	for w := b.queue.first(); w != nil && w.n <= b.open()-b.used; w = b.queue.first() {
+	for w := b.queue.first(); w != nil && !b.short(w.n); w = b.queue.first() {
 		b.hand(w)
 	}
 	for w := b.queue.firstSeat(b.kept()); w != nil; w = b.queue.firstSeat(b.kept()) {
 		b.hand(w)
 	}
-	if w := b.queue.first(); w != nil && !isClosed(w.turned) {
+	b.untie()
+	pressed := b.queue.waiting
+	if w := b.queue.first(); w != nil {
+		w.turn()
+	}
+	for _, w := range b.growing {
+		if b.lacks(w.account, w.n) {
+			pressed++
+			w.turn()
+		}
+	}
+	b.pressed.Store(int64(pressed))
+}
+
+// turn says that holders are to give memory. It needs the lock of the budget.
+func (w *waiter) turn() {
+	if !isClosed(w.turned) {
 		close(w.turned)
 	}
-	b.untie()
 }
 
 // hand charges what w waits for. It needs the lock.
@@ -409,42 +452,25 @@ func (b *Budget) hand(w *waiter) {
 
 // Release gives n bytes back. The caller must not hold a lock that a Holder needs.
 func (b *Budget) Release(n int64) {
-	if b == nil || n == 0 {
-		return
+	if b != nil && n != 0 {
+		b.change(func() { b.used -= n })
 	}
-	b.release(func() int64 { return n })
 }
 
-// release gives back as many bytes as given returns, which it calls with the lock.
-func (b *Budget) release(given func() int64) {
+// change gives memory back by f, which it calls with the lock, and tells the holders if nobody waits for it.
+func (b *Budget) change(f func()) {
 	b.mu.Lock()
-	b.used -= given()
-	if b.used < 0 {
+	f()
+	if b.used < 0 || b.seated < 0 {
 		b.mu.Unlock()
 		panic("budget: more is given back than was taken")
 	}
 	b.serve()
+	holders := b.holders
 	b.mu.Unlock()
-	if b.pressed.Load() == 0 {
-		b.tell()
+	if b.pressed.Load() > 0 {
+		return
 	}
-}
-
-// relieve says that a request waits no more, for which press returned waits.
-func (b *Budget) relieve(waits *list.Element) {
-	b.sinceMu.Lock()
-	b.since.Remove(waits)
-	b.sinceMu.Unlock()
-	if b.pressed.Add(-1) == 0 {
-		b.tell() // what came back while it waited was not for holders
-	}
-}
-
-// tell tells the holders that there may be memory for them.
-func (b *Budget) tell() {
-	b.mu.Lock()
-	holders := slices.Clone(b.holders)
-	b.mu.Unlock()
 	for _, h := range holders {
 		h.Freed()
 	}
@@ -453,7 +479,7 @@ func (b *Budget) tell() {
 // reclaim asks all holders to give memory back, level by level up to most, until enough says so.
 func (b *Budget) reclaim(most Level, enough func() bool) {
 	b.mu.Lock()
-	holders := slices.Clone(b.holders)
+	holders := b.holders
 	b.mu.Unlock()
 	for l := range most + 1 {
 		for _, holder := range holders {

@@ -27,7 +27,7 @@ func unseated(limit int64, by func(context.Context) any) *Budget {
 // batches take nothing of it.
 func TestFirstSeatsDoNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(1600, nil) // 200 are the reserve, 100 are for seats
+		b := New(1600, nil) // 200 are for growth, 100 for seats
 		large, err := b.Open(t.Context(), 1200)
 		if err != nil {
 			t.Fatal(err)
@@ -172,13 +172,14 @@ func TestWaitingEnds(t *testing.T) {
 	})
 }
 
-// TestAccountsThatGrowDoNotWaitForEachOther: two accounts fill the budget and both need more. One gets the reserve and
-// ends, then the other.
+// TestAccountsThatGrowDoNotWaitForEachOther: two accounts fill the budget and both need more. The younger one is
+// refused at once, and the other goes on.
 func TestAccountsThatGrowDoNotWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := unseated(800, nil)
 		begin := time.Now()
 		var done sync.WaitGroup
+		var refused atomic.Int64
 		for range 2 {
 			a, err := b.Open(t.Context(), 350)
 			if err != nil {
@@ -187,80 +188,50 @@ func TestAccountsThatGrowDoNotWaitForEachOther(t *testing.T) {
 			done.Go(func() {
 				defer a.Close()
 				for range 10 {
-					if err := a.Grow(t.Context(), 10); err != nil {
+					if err := a.Grow(t.Context(), 20); fault.KindOf(err) == fault.Limit {
+						refused.Add(1)
+						return
+					} else if err != nil {
 						t.Error(err)
 					}
 				}
 			})
 		}
 		done.Wait()
-		if b.Used() != 0 || time.Since(begin) > 0 {
-			t.Errorf("%d bytes are charged after %v", b.Used(), time.Since(begin))
+		if b.Used() != 0 || refused.Load() != 1 || time.Since(begin) > 0 {
+			t.Errorf("%d are refused, %d bytes are charged after %v", refused.Load(), b.Used(), time.Since(begin))
 		}
 	})
 }
 
-// TestWhoWaitsForMemoryHasNoTurn: whoever waits to grow or to settle leaves its turn to those who could give memory
-// back.
+// TestWhoWaitsForMemoryHasNoTurn: whoever waits to grow leaves its turn to those who could give memory back.
 func TestWhoWaitsForMemoryHasNoTurn(t *testing.T) {
-	for name, wait := range map[string]func(context.Context, *Account) error{
-		"grow":   func(ctx context.Context, a *Account) error { return a.Grow(ctx, 100) },
-		"settle": func(ctx context.Context, a *Account) error { return a.Settle(ctx) },
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			b, all := unseated(800, nil), turns.New(1, 1)
-			other, err := b.Open(t.Context(), 650)
-			if err != nil {
-				t.Fatal(err)
-			}
-			a, err := b.Open(t.Context(), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := a.Grow(t.Context(), 100); err != nil { // in the reserve
-				t.Fatal(err)
-			}
-			slot := all.Slot("a")
-			if err := slot.Tick(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			got := make(chan error, 1)
-			go func() { got <- wait(turns.With(t.Context(), slot), a) }()
-			synctest.Wait()
-			if len(got) > 0 || all.Taken() != 0 {
-				t.Errorf("%s: it waits with its turn, or not at all", name)
-			}
-			other.Close()
-			if err := <-got; err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-			a.Close()
-			slot.Rest()
-		})
-	}
-}
-
-// TestTheReserveStays: an account that stays open does not keep the reserve.
-func TestTheReserveStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := unseated(800, nil)
-		a, _ := b.Open(t.Context(), 650)
-		if err := a.Grow(t.Context(), 100); err != nil {
+		b, all := unseated(800, nil), turns.New(1, 1)
+		other, err := b.Open(t.Context(), 650)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if err := a.Settle(t.Context()); fault.KindOf(err) != fault.Limit {
-			t.Errorf("%v", err)
+		a, err := b.Open(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
 		}
-		a.Shrink(50)
-		if err := a.Settle(t.Context()); err != nil {
-			t.Error(err)
+		slot := all.Slot("a")
+		if err := slot.Tick(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		other, _ := b.Open(t.Context(), 0)
-		if err := other.Grow(t.Context(), 100); err != nil {
-			t.Error(err)
+		got := make(chan error, 1)
+		go func() { got <- a.Grow(turns.With(t.Context(), slot), 200) }()
+		synctest.Wait()
+		if len(got) > 0 || all.Taken() != 0 {
+			t.Error("it waits with its turn, or not at all")
 		}
 		other.Close()
+		if err := <-got; err != nil {
+			t.Error(err)
+		}
 		a.Close()
+		slot.Rest()
 	})
 }
 
@@ -454,7 +425,7 @@ func TestNoBudget(t *testing.T) {
 	b.Release(1 << 60)
 	b.Offer()
 	b.Join(nil)()
-	if a.Settle(t.Context()) != nil || b.Used()+b.Limit()+b.Waiting()+a.Held() != 0 {
+	if b.Used()+b.Limit()+b.Waiting()+a.Held() != 0 {
 		t.Error("nil has figures")
 	}
 }

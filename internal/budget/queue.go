@@ -31,14 +31,6 @@ type client struct {
 	waiters []*waiter // the oldest first
 }
 
-type waiter struct {
-	client *client
-	n      int64
-	as     kind
-	turned chan struct{} // closed once it is, or was, the first one
-	ready  chan struct{} // closed once n is charged
-}
-
 // kind says what memory is for.
 type kind int
 
@@ -60,8 +52,8 @@ func newQueue(by func(context.Context) any) queue {
 	return queue{by: by, clients: map[any]*client{}, purge: fewClients}
 }
 
-// push adds a request for n bytes.
-func (q *queue) push(ctx context.Context, n int64, as kind) *waiter {
+// push adds a request.
+func (q *queue) push(ctx context.Context, w *waiter) {
 	var key any
 	if q.by != nil {
 		key = q.by(ctx)
@@ -75,10 +67,9 @@ func (q *queue) push(ctx context.Context, n int64, as kind) *waiter {
 		c.given = max(c.given, q.begin)
 		q.turns = append(q.turns, c)
 	}
-	w := &waiter{client: c, n: n, as: as, turned: make(chan struct{}), ready: make(chan struct{})}
+	w.client = c
 	c.waiters = append(c.waiters, w)
 	q.waiting++
-	return w
 }
 
 // first returns the request that comes next, or nil.

@@ -12,7 +12,7 @@ import (
 // for first seats is free all the same, and goes to those that wait before any byte is released.
 func TestUnseatServesFirstSeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(1600, nil) // 200 are the reserve, 100 are for seats
+		b := New(1600, nil) // 200 are for growth, 100 for seats
 		if err := b.Seat(t.Context(), 100); err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestUnseatServesFirstSeats(t *testing.T) {
 // wants more than there is beside both is refused at once.
 func TestSeatsGiveAccountsNoHope(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(800, nil) // 100 are the reserve, 50 are for seats
+		b := New(800, nil) // 100 are for growth, 50 for seats
 		if err := b.Seat(t.Context(), 50); err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestSeatsGiveAccountsNoHope(t *testing.T) {
 			t.Fatal(err)
 		}
 		begin := time.Now()
-		if err := a.Settle(t.Context()); fault.KindOf(err) != fault.Limit || time.Since(begin) > 0 {
+		if err := a.Grow(t.Context(), 100); fault.KindOf(err) != fault.Limit || time.Since(begin) > 0 {
 			t.Errorf("%v after %v", err, time.Since(begin))
 		}
 		a.Close()

@@ -1,6 +1,6 @@
 // Package cast views bytes as numbers without a copy. It is the only package that uses unsafe for that.
 // With the build tag purego, on processors other than amd64 and arm64, and for bytes that are not
-// aligned, Of returns false, and callers use their byte-wise twin.
+// aligned, Of returns false, and callers copy or use their byte-wise twin.
 package cast
 
 import "reflect"

@@ -14,3 +14,41 @@ func Values[T Number](b []byte) []T {
 	_, _ = binary.Decode(b, binary.LittleEndian, s)
 	return s
 }
+
+// Fill runs f on b as little-endian numbers, and copies them back to b if they were a copy.
+func Fill[T Number](b []byte, f func([]T)) {
+	v, ok := Of[T](b)
+	if !ok {
+		v = Values[T](b)
+	}
+	if f(v); !ok {
+		_, _ = binary.Encode(b, binary.LittleEndian, v) // it fails only if b is shorter than v
+	}
+}
+
+// Uint returns the little-endian number of 1, 2, 4 or 8 bytes at the front of b.
+func Uint(b []byte, size int) uint64 {
+	switch size {
+	case 1:
+		return uint64(b[0])
+	case 2:
+		return uint64(binary.LittleEndian.Uint16(b))
+	case 4:
+		return uint64(binary.LittleEndian.Uint32(b))
+	}
+	return binary.LittleEndian.Uint64(b)
+}
+
+// PutUint writes the low 1, 2, 4 or 8 bytes of v to the front of b, the lowest first.
+func PutUint(b []byte, size int, v uint64) {
+	switch size {
+	case 1:
+		b[0] = byte(v)
+	case 2:
+		binary.LittleEndian.PutUint16(b, uint16(v))
+	case 4:
+		binary.LittleEndian.PutUint32(b, uint32(v))
+	default:
+		binary.LittleEndian.PutUint64(b, v)
+	}
+}

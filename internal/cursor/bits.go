@@ -22,12 +22,18 @@ func (p *Packer) Put(v uint64, width int) {
 	}
 }
 
-// Bytes returns all bytes, the last one filled up with zeros.
+// Bytes returns all bytes, the last one filled up with zeros, as Align does.
 func (p *Packer) Bytes() []byte {
-	if p.n > 0 {
-		return append(p.Dst, byte(p.acc))
-	}
+	p.Align()
 	return p.Dst
+}
+
+// Align fills up the last byte with zeros.
+func (p *Packer) Align() {
+	if p.n > 0 {
+		p.Dst = append(p.Dst, byte(p.acc))
+		p.acc, p.n = 0, 0
+	}
 }
 
 // Unpacker reads the bits that Packer wrote. It must have enough bytes for all reads.
@@ -38,14 +44,19 @@ type Unpacker struct {
 
 // Get reads a number of width bits, at most 64.
 func (u *Unpacker) Get(width int) uint64 {
-	first, shift := u.pos>>3, u.pos&7
 	u.pos += width
-	if first+8 <= len(u.Src) && shift+width <= 64 {
-		return binary.LittleEndian.Uint64(u.Src[first:]) >> shift & (1<<width - 1)
+	return BitsAt(u.Src, u.pos-width, width)
+}
+
+// BitsAt returns width bits of src, at most 64, from bit pos on, the lowest first. src must have them.
+func BitsAt(src []byte, pos, width int) uint64 {
+	first, shift := pos>>3, pos&7
+	if first+8 <= len(src) && shift+width <= 64 {
+		return binary.LittleEndian.Uint64(src[first:]) >> shift & (1<<width - 1)
 	}
 	var v uint64
 	for i := 0; 8*i < shift+width; i++ { // bytes, the first one from bit shift on
-		b := uint64(u.Src[first+i])
+		b := uint64(src[first+i])
 		if i == 0 {
 			v = b >> shift
 		} else {

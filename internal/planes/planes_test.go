@@ -28,12 +28,26 @@ func TestJoinAgainstByteByByte(t *testing.T) {
 			if !bytes.Equal(buf[1:1+n*size], want) || buf[0] != 0x5a || buf[n*size+1] != 0x5a {
 				t.Fatalf("%d values of %d bytes: joined otherwise", n, size)
 			}
+			clear(buf)
+			JoinAll(buf[1:1+n*size], apart(src, size))
+			if !bytes.Equal(buf[1:1+n*size], want) || buf[0] != 0 || buf[n*size+1] != 0 {
+				t.Fatalf("%d values of %d bytes: joined otherwise from planes", n, size)
+			}
 			back := make([]byte, n*size)
 			if Split(back, want, size); !bytes.Equal(back, src) {
 				t.Fatalf("%d values of %d bytes: split otherwise", n, size)
 			}
 		}
 	}
+}
+
+// apart returns copies of the planes of src, each in memory of its own.
+func apart(src []byte, size int) (planes [][]byte) {
+	n := len(src) / size
+	for k := range size {
+		planes = append(planes, bytes.Clone(src[k*n:(k+1)*n]))
+	}
+	return planes
 }
 
 func BenchmarkJoin2(b *testing.B) {

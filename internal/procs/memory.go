@@ -5,7 +5,6 @@ import (
 	"math"
 	"os"
 	"path"
-	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"strconv"
@@ -85,21 +84,6 @@ func shrinkHeap() {
 		debug.FreeOSMemory()
 	}
 }
-
-// GiveBack collects garbage and gives free memory of the heap back to the system now, if it is worth it. Pools of
-// buffers let go of them at the second collection.
-func GiveBack() {
-	heap.shrinks.Lock()
-	defer heap.shrinks.Unlock()
-	if _, spare := heapMemory(); spare < worthwhile {
-		return
-	}
-	runtime.GC()
-	debug.FreeOSMemory()
-}
-
-// worthwhile is how many bytes are worth two collections, which take some milliseconds of a processor.
-const worthwhile = 8 << 20
 
 // heapSlack is the part of the limit that the heap may have to spare. A sixteenth is 55 MiB for a budget of 700 MiB.
 // Giving back costs a collection, so it should be worth one, and not come again before the heap has grown by as much.

@@ -18,12 +18,11 @@ const long = 50 * Slice
 // Slot is the place of one goroutine that computes. It has a place from a Tick until Rest. nil, the slot of a nil
 // *Turns, bounds nothing. It is safe for concurrent use, but then the goroutines share its place.
 type Slot struct {
-	turns  *Turns
-	urgent bool // see Urgent
-	ticks  atomic.Uint64
-	away   atomic.Bool // unstick has given the place to others; set with the lock of turns
-	seen   uint64      // ticks when unstick looked; needs the lock of turns
-	outer  *Slot       // see Within; nil for none
+	turns *Turns
+	work  kind
+	ticks atomic.Uint64
+	away  atomic.Bool // unstick has given the place to others; set with the lock of turns
+	seen  uint64      // ticks when unstick looked; needs the lock of turns
 
 	mu   sync.Mutex
 	key  any
@@ -42,23 +41,25 @@ func (t *Turns) Slot(key any) *Slot {
 	return &Slot{turns: t, key: key}
 }
 
-// Urgent returns s, whose work is urgent from now on: see the package's comment. It must not have a place yet.
-func (s *Slot) Urgent() *Slot {
-	if s != nil {
-		s.urgent = true
+// kind returns the kind of work; that of places without a slot is other.
+func (s *Slot) kind() kind {
+	if s == nil {
+		return other
 	}
-	return s
+	return s.work
 }
 
-// Within returns s, which from now on has a place only while outer has one, of other turns: Tick of s waits for both
-// places, first for outer's, and Rest gives both back. Slots of Beside share outer.
-func (s *Slot) Within(outer *Slot) *Slot {
-	if s == nil {
-		return outer
+// Urgent returns s, whose work is urgent from now on: see the package's comment. It must not have a place yet.
+func (s *Slot) Urgent() *Slot { return s.as(urgent) }
+
+// Halved returns s, whose work has at most half of the places from now on, even while nobody else wants them: a piece
+// of it may take so long that others would wait for it. It must not have a place yet.
+func (s *Slot) Halved() *Slot { return s.as(halved) }
+
+func (s *Slot) as(k kind) *Slot {
+	if s != nil {
+		s.work = k
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.outer = outer
 	return s
 }
 
@@ -80,7 +81,7 @@ func (s *Slot) Beside() *Slot {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &Slot{turns: s.turns, urgent: s.urgent, key: s.key, also: s.also, outer: s.outer}
+	return &Slot{turns: s.turns, work: s.work, key: s.key, also: s.also}
 }
 
 // Tick comes before each piece of work. It waits for a place if all are taken, and passes the place on if others should
@@ -89,18 +90,16 @@ func (s *Slot) Tick(ctx context.Context) error {
 	if s == nil {
 		return ctx.Err()
 	}
-	if !s.outer.goesOn() {
-		s.leave() // before the wait, so that the holder of a place here never waits for one of outer's
-		if err := s.outer.Tick(ctx); err != nil {
-			return err
-		}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if s.keeps() {
+	s.ticks.Add(1)
+	if s.away.Load() || s.has != s.key { // the following work may count for another client
+		s.rest()
+	}
+	if s.held && s.stays() {
 		return nil
 	}
 	if err := s.take(ctx); err != nil {
@@ -111,34 +110,8 @@ func (s *Slot) Tick(ctx context.Context) error {
 	return nil
 }
 
-// goesOn is Tick that does not wait: it reports whether there is a place, or no slot.
-func (s *Slot) goesOn() bool {
-	if s == nil {
-		return true
-	}
-	if !s.outer.goesOn() {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.keeps()
-}
-
-// keeps counts a tick and reports whether the slot has a place and keeps it. It needs the lock.
-func (s *Slot) keeps() bool {
-	s.ticks.Add(1)
-	if s.away.Load() {
-		s.rest()
-	}
-	return s.held && s.stays()
-}
-
 // stays reports whether the slot keeps its place, and gives the place back otherwise. It needs the lock.
 func (s *Slot) stays() bool {
-	if s.has != s.key { // the following work counts for another client
-		s.rest()
-		return false
-	}
 	if !s.turns.Wanted() {
 		return true
 	}
@@ -167,12 +140,6 @@ func (s *Slot) Rest() {
 	if s == nil {
 		return
 	}
-	s.leave()
-	s.outer.Rest()
-}
-
-// leave is Rest that leaves outer alone.
-func (s *Slot) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rest()

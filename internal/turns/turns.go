@@ -2,7 +2,7 @@
 //
 // A place goes to the client that has used the fewest so far, in seconds of places, among those that wait. So a client
 // gets its share however it asks: by many requests, by long ones, or for datasets. Time while it asked for nothing is
-// not saved for it.
+// not saved for it, and what clients used while nobody waited does not count.
 //
 // Some work is urgent, such as batches, for which trainers wait one after the other. While urgent work waits, all other
 // work has at most half of the places, and at least one. Use is counted for both kinds separately: a client whose
@@ -10,9 +10,9 @@
 package turns
 
 import (
-	"container/list"
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -30,76 +30,75 @@ type Turns struct {
 	each  int           // places of one client at most
 	stuck time.Duration // see Processors; 0: never
 
-	waiting atomic.Int64 // requests
+	waiting atomic.Int64 // len(queue)
 
 	mu     sync.Mutex
-	free   int
-	urgent line
-	other  line
-	most   time.Duration   // largest use of a client: see lag
-	slots  map[*Slot]*seat // with a place, and who pays for it
-	looked time.Time       // when unstick looked at slots
+	held   [kinds]int // places by kind of work
+	queue  []*waiter  // the oldest first
+	seats  map[seatKey]*seat
+	clock  [kinds]time.Duration // use of the client that got the last place: new clients begin with it
+	quiet  time.Time            // when the last request that waited went
+	grants int64                // until now
+	purge  int                  // seats at which those that are gone are forgotten
+	slots  map[*Slot]*seat      // with a place, and who pays for it
+	looked time.Time            // when unstick looked at slots
 }
 
-// line is work of one kind: urgent or not.
-type line struct {
-	seats map[any]*seat // of clients with a place, or waiting for one, or with a debt
-	queue list.List     // of *seat: those that wait and may have a place; who had one last comes last
-	clock time.Duration // use of the client that got the last place: new clients begin with it
-	purge int           // seats at which those without a debt are forgotten
-	held  int           // places
-	asked int           // requests that wait
+// kind is a kind of work.
+type kind int
+
+const (
+	other kind = iota
+	urgent
+	halved // it has at most half of the places, whoever waits
+	kinds
+)
+
+// seatKey names a client in one kind of work.
+type seatKey struct {
+	client any
+	kind   kind
 }
 
-// seat is the state of one client in one line.
+// seat is the use of one client in one kind of work.
 type seat struct {
-	key     any
-	line    *line
-	held    int
-	used    time.Duration // places times time, until since
-	since   time.Time
-	waiters []*waiter
-	turn    *list.Element // in line.queue, or nil
+	seatKey
+	held  int
+	asked int           // requests that wait
+	used  time.Duration // places times time, until since
+	since time.Time
+	grant int64 // number of its last place
 }
 
 // waiter is a request for a place.
 type waiter struct {
 	by    *seat         // who gets the place
-	also  []*seat       // who wait behind it, and so may get it the place
+	also  []any         // clients that wait behind it, and so may get it the place
 	slot  *Slot         // for which the place is, or nil
 	ready chan struct{} // closed when there is a place
 }
 
-// lag is how far a client may be behind another one, for each place. Without a bound, a client that used idle
-// processors for an hour would get none until a new client has used as much. Between two that wait at the same time the
-// difference is about a piece of work, which is shorter: see stuckFor.
-const lag = 2 * time.Second
-
-// fewSeats is how many seats there may be before the seats of clients that are gone are looked for.
-const fewSeats = 64
-
-// forgiven is for how long a client that is gone is sure to keep its debt, which is a few slices of processors.
-const forgiven = time.Second
+const (
+	// lag is how far a client may be ahead for the sake of those who wait behind it. Without a bound, it could use
+	// another one that uses nothing as a lever. It is longer than any piece of work: see stuckFor.
+	lag = 2 * time.Second
+	// forgiven is for how long use counts although nobody waits, so that a client which leaves and comes back for each
+	// piece of work still owes what it used. It is many pieces of work of some milliseconds.
+	forgiven = time.Second
+	// manySeats is how many seats there may be before those of clients that are gone are looked for.
+	manySeats = 64
+)
 
 // New returns n places; a client may have each of them at a time.
 func New(n, each int) *Turns {
-	turns := &Turns{all: n, each: each, free: n, slots: map[*Slot]*seat{}}
-	for _, l := range []*line{&turns.urgent, &turns.other} {
-		l.seats, l.purge = map[any]*seat{}, fewSeats
-	}
-	return turns
+	return &Turns{all: n, each: each, seats: map[seatKey]*seat{}, purge: manySeats, slots: map[*Slot]*seat{}}
 }
 
 // half returns how many places work that is not urgent has at most while urgent work waits.
 func (t *Turns) half() int { return max(1, t.all/2) }
 
-// lineOf returns the line of a slot, or of a request without one.
-func (t *Turns) lineOf(s *Slot) *line {
-	if s != nil && s.urgent {
-		return &t.urgent
-	}
-	return &t.other
-}
+// free returns how many places nobody has. It needs the lock.
+func (t *Turns) free() int { return t.all - t.held[other] - t.held[urgent] - t.held[halved] }
 
 // stuckFor is longer than any piece of work between two Ticks: decoding a chunk of 64 MiB takes half a second.
 const stuckFor = 2 * time.Second
@@ -113,29 +112,27 @@ func Processors(n int) *Turns {
 	return t
 }
 
-// Try takes a place if one is free and no other client waits for it.
+// Try takes a place if one is free and nobody waits.
 func (t *Turns) Try(key any) bool { return t.try(key, nil) }
 
 func (t *Turns) try(key any, to *Slot) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.free == 0 || t.urgent.queue.Len() > 0 || t.other.queue.Len() > 0 {
+	if len(t.queue) > 0 || t.free() == 0 || to.kind() == halved && t.held[halved] >= t.half() {
 		return false
 	}
-	line := t.lineOf(to)
-	seat := t.of(line, key)
+	seat := t.seatOf(key, to.kind())
 	if seat.held >= t.each {
 		return false
 	}
-	t.hold(seat, to, time.Now())
-	line.clock = max(line.clock, seat.used)
+	now := time.Now()
+	t.hold(&waiter{by: seat, slot: to}, seat.usedAt(now), now)
 	return true
 }
 
 // Take waits for a place until ctx ends or stop is closed, which is ErrStopped. Unless there is an error, the caller
 // gives the place back with Leave. Clients in also wait behind this request: it gets a place as soon as one of them
-// would, because otherwise a client that has used much would hold them up. They are only for Turns without a bound for
-// each client.
+// would, because otherwise a client that has used much would hold them up.
 func (t *Turns) Take(ctx context.Context, stop <-chan struct{}, key any, also ...any) error {
 	if t.Try(key) {
 		return nil
@@ -145,25 +142,29 @@ func (t *Turns) Take(ctx context.Context, stop <-chan struct{}, key any, also ..
 
 // take is Take after Try. to is the slot for which the place is, or nil.
 func (t *Turns) take(ctx context.Context, stop <-chan struct{}, key any, to *Slot, also []any) (err error) {
+	w := &waiter{also: also, slot: to, ready: make(chan struct{})}
 	t.mu.Lock()
-	waiter := t.ask(key, to, also)
+	if !t.contended(time.Now()) {
+		t.forgive()
+	}
+	w.by = t.seatOf(key, to.kind())
+	w.by.asked++
+	t.queue = append(t.queue, w)
+	t.waiting.Add(1)
 	t.grant() // a place may have become free since Try
 	t.mu.Unlock()
-	if err = t.wait(ctx, stop, waiter); err == nil {
+	if err = t.wait(ctx, stop, w); err == nil {
 		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	select {
-	case <-waiter.ready: // at the last moment
-		if holder := t.slots[to]; to == nil || holder != nil { // otherwise unstick was faster
-			delete(t.slots, to)
-			t.giveBack(waiter.by)
-		}
-	default:
-		t.forget(waiter)
+	if slices.Contains(t.queue, w) {
+		t.remove(w)
 		t.grant()
-		t.end(waiter.by)
+		t.end(w.by)
+	} else if to == nil || t.slots[to] != nil { // it got a place at the last moment, which unstick did not take
+		delete(t.slots, to)
+		t.giveBack(w.by)
 	}
 	return err
 }
@@ -172,9 +173,9 @@ func (t *Turns) take(ctx context.Context, stop <-chan struct{}, key any, to *Slo
 func (t *Turns) wait(ctx context.Context, stop <-chan struct{}, w *waiter) error {
 	var look <-chan time.Time
 	if t.stuck > 0 {
-		k := time.NewTicker(t.stuck / 2)
-		defer k.Stop()
-		look = k.C
+		ticker := time.NewTicker(t.stuck / 2)
+		defer ticker.Stop()
+		look = ticker.C
 	}
 	for {
 		select {
@@ -199,22 +200,22 @@ func (t *Turns) unstick() {
 		return
 	}
 	t.looked = now
-	for s, holder := range t.slots {
-		if n := s.ticks.Load(); n != s.seen {
-			s.seen = n
+	for slot, holder := range t.slots {
+		if n := slot.ticks.Load(); n != slot.seen {
+			slot.seen = n
 			continue
 		}
-		delete(t.slots, s)
-		s.away.Store(true)
+		delete(t.slots, slot)
+		slot.away.Store(true)
 		t.giveBack(holder)
 	}
 }
 
-// Leave gives a place back.
+// Leave gives a place of Take back.
 func (t *Turns) Leave(key any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.giveBack(t.other.seats[key])
+	t.giveBack(t.seats[seatKey{key, other}])
 }
 
 // Wanted reports whether a request waits.
@@ -227,7 +228,7 @@ func (t *Turns) Waiting() int64 { return t.waiting.Load() }
 func (t *Turns) Taken() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.all - t.free
+	return t.all - t.free()
 }
 
 // leave gives the place of a slot back, unless unstick has done that.
@@ -253,18 +254,13 @@ func (t *Turns) passOn(s *Slot, long bool) bool {
 		return true
 	}
 	now := time.Now()
-	t.advance(mine, now)
-	others := t.other.held // without this slot
-	if !s.urgent {
-		others--
-	}
-	urgent := others >= t.half() && (s.urgent || t.urgent.queue.Len() > 0)
-	next := t.next(now, urgent)
+	t.held[mine.kind]-- // as it would be without this slot
+	next, used, must := t.next(now, mine.kind == urgent)
+	t.held[mine.kind]++
 	if next == nil {
 		return false
 	}
-	must, enough := urgent && !s.urgent, next.used > mine.used || next.used == mine.used && !long
-	if !must && enough {
+	if own := mine.usedAt(now); (!must || mine.kind == urgent) && (used > own || used == own && !long) {
 		return false
 	}
 	delete(t.slots, s)
@@ -272,162 +268,141 @@ func (t *Turns) passOn(s *Slot, long bool) bool {
 	return true
 }
 
-// of returns the seat of a client in a line. It needs the lock.
-func (t *Turns) of(l *line, key any) *seat {
-	s := l.seats[key]
+// seatOf returns the seat of a client, whose use begins with that of the others. It needs the lock.
+func (t *Turns) seatOf(client any, k kind) *seat {
+	key := seatKey{client, k}
+	s := t.seats[key]
 	if s == nil {
-		s = &seat{key: key, line: l}
-		l.seats[key] = s
+		s = &seat{seatKey: key, since: time.Now()}
+		t.seats[key] = s
 	}
-	if l.held == 0 && l.asked == 0 { // its clock has stood still
-		l.clock = max(l.clock, t.urgent.clock, t.other.clock)
-	}
-	if s.held == 0 && len(s.waiters) == 0 {
-		s.used = max(s.used, l.clock)
+	if s.held == 0 && s.asked == 0 {
+		s.used = max(s.used, t.clock[k])
 	}
 	return s
 }
 
-// advance counts the use of a client until now. It needs the lock.
-func (t *Turns) advance(s *seat, now time.Time) {
-	s.used += time.Duration(s.held) * now.Sub(s.since)
-	s.since = now
-	t.most = max(t.most, s.used)
-	s.used = max(s.used, t.most-time.Duration(t.all)*lag)
+// usedAt returns the use until now.
+func (s *seat) usedAt(now time.Time) time.Duration {
+	return s.used + time.Duration(s.held)*now.Sub(s.since)
 }
 
-// hold gives s a place, for a slot or nil. It needs the lock.
-func (t *Turns) hold(s *seat, to *Slot, now time.Time) {
-	t.advance(s, now)
-	s.held++
-	s.line.held++
-	t.free--
-	if to != nil {
-		to.seen = 0 // it has ticked at least once
-		t.slots[to] = s
+// change counts the use until now, and then places that come or go.
+func (s *seat) change(places int, now time.Time) {
+	s.used, s.since = s.usedAt(now), now
+	s.held += places
+}
+
+// hold gives a request its place, which it got because somebody had used so much. It needs the lock.
+func (t *Turns) hold(w *waiter, used time.Duration, now time.Time) {
+	w.by.change(1, now)
+	t.held[w.by.kind]++
+	t.grants++
+	w.by.grant = t.grants
+	// Not of w.by, which may have used much more than those who wait behind it.
+	t.clock[w.by.kind] = max(t.clock[w.by.kind], used)
+	if w.slot != nil {
+		w.slot.seen = 0 // it has ticked at least once
+		t.slots[w.slot] = w.by
 	}
 }
 
 // giveBack needs the lock.
 func (t *Turns) giveBack(s *seat) {
-	t.advance(s, time.Now())
-	s.held--
-	s.line.held--
-	t.free++
-	t.enqueue(s)
+	s.change(-1, time.Now())
+	t.held[s.kind]--
 	t.grant()
 	t.end(s)
 }
 
-// ask adds a request for a slot, or nil. It needs the lock.
-func (t *Turns) ask(key any, to *Slot, also []any) *waiter {
-	line := t.lineOf(to)
-	w := &waiter{by: t.of(line, key), slot: to, ready: make(chan struct{})}
-	w.by.waiters = append(w.by.waiters, w)
-	for _, k := range also {
-		if k != key {
-			w.also = append(w.also, t.of(line, k))
-		}
-	}
-	line.asked++
-	for _, s := range w.also {
-		s.waiters = append(s.waiters, w)
-		t.enqueue(s)
-	}
-	t.enqueue(w.by)
-	t.waiting.Add(1)
-	return w
-}
-
-// forget removes a request. It needs the lock.
-func (t *Turns) forget(w *waiter) {
-	t.waiting.Add(-1)
-	w.by.line.asked--
-	drop := func(s *seat) {
-		i := slices.Index(s.waiters, w) // 0, unless it gives up
-		s.waiters = slices.Delete(s.waiters, i, i+1)
-		t.enqueue(s)
-	}
-	drop(w.by)
-	for _, s := range w.also {
-		drop(s)
-		t.end(s)
+// remove takes a request out of the queue. It needs the lock.
+func (t *Turns) remove(w *waiter) {
+	pos := slices.Index(t.queue, w)
+	t.queue = slices.Delete(t.queue, pos, pos+1)
+	w.by.asked--
+	if t.waiting.Add(-1) == 0 {
+		t.quiet = time.Now()
 	}
 }
 
 // grant hands out free places. It needs the lock.
 func (t *Turns) grant() {
-	for t.free > 0 {
+	for t.free() > 0 {
 		now := time.Now()
-		seat := t.next(now, t.urgent.queue.Len() > 0 && t.other.held >= t.half())
-		if seat == nil {
+		next, used, _ := t.next(now, false)
+		if next == nil {
 			return
 		}
-		waiter := seat.waiters[0]
-		seat.line.queue.Remove(seat.turn) // to the end, if it may have more
-		seat.turn = nil
-		t.hold(waiter.by, waiter.slot, now)
-		// Not of w.by, which may have used much more than those who wait.
-		seat.line.clock = max(seat.line.clock, seat.used)
-		t.forget(waiter)
-		t.enqueue(seat)
-		close(waiter.ready)
+		t.remove(next)
+		t.hold(next, used, now)
+		close(next.ready)
 	}
 }
 
-// next returns the seat that gets the next place, or nil if none waits. With urgent, only urgent work counts. It needs
-// the lock.
-func (t *Turns) next(now time.Time, urgent bool) (least *seat) {
-	for _, l := range []*line{&t.urgent, &t.other} {
-		for e := l.queue.Front(); e != nil; e = e.Next() {
-			s := e.Value.(*seat)
-			if t.advance(s, now); least == nil || s.used < least.used {
-				least = s
-			}
+// next returns the request that gets the next place, or nil if none waits that may have one, and how much the client
+// has used for whose sake it comes next. onlyUrgent says that the place is for urgent work: some waits, or has it now,
+// and other work has its half. It needs the lock.
+func (t *Turns) next(now time.Time, isUrgent bool) (next *waiter, least time.Duration, onlyUrgent bool) {
+	onlyUrgent = t.held[other]+t.held[halved] >= t.half() && (isUrgent ||
+		slices.ContainsFunc(t.queue, func(w *waiter) bool { return w.by.kind == urgent }))
+	for _, w := range t.queue {
+		kind := w.by.kind
+		switch {
+		case w.by.held >= t.each, onlyUrgent && kind != urgent, kind == halved && t.held[halved] >= t.half():
+			continue
 		}
-		if urgent {
-			break
+		used := t.usedBehind(w, now)
+		if next == nil || used < least || used == least && w.by.grant < next.by.grant {
+			next, least = w, used
 		}
 	}
-	return least
+	return next, least, onlyUrgent
 }
 
-// enqueue gives s a turn, or takes it away. It needs the lock.
-func (t *Turns) enqueue(s *seat) {
-	switch may := len(s.waiters) > 0 && s.held < t.each; {
-	case may && s.turn == nil:
-		s.turn = s.line.queue.PushBack(s)
-	case !may && s.turn != nil:
-		s.line.queue.Remove(s.turn)
-		s.turn = nil
+// usedBehind returns the least use of the client of a request and of those who wait behind it. It needs the lock.
+func (t *Turns) usedBehind(w *waiter, now time.Time) time.Duration {
+	own := w.by.usedAt(now)
+	least := own
+	for _, client := range w.also {
+		if s := t.seats[seatKey{client, w.by.kind}]; s != nil {
+			least = min(least, s.usedAt(now))
+		} else {
+			least = min(least, t.clock[w.by.kind])
+		}
+	}
+	return max(least, own-lag)
+}
+
+// contended reports whether use counts: somebody waits, or did a moment ago. It needs the lock.
+func (t *Turns) contended(now time.Time) bool { return len(t.queue) > 0 || now.Sub(t.quiet) < forgiven }
+
+// forgive lets the use of all clients begin anew. It needs the lock.
+func (t *Turns) forgive() {
+	now := time.Now()
+	clear(t.clock[:])
+	for _, s := range t.seats {
+		s.used, s.since = 0, now
 	}
 }
 
-// end forgets clients without places and without a debt. Use beyond the others' is a debt, with which a client
-// begins when it comes back. It needs the lock.
+// end forgets a client that has no place and waits for none, unless it has used more than new clients begin with. It
+// needs the lock.
 func (t *Turns) end(s *seat) {
-	if s.held > 0 || len(s.waiters) > 0 {
+	if len(t.queue) == 0 && t.free() == t.all { // without other clients there are no debts
+		clear(t.seats)
+		clear(t.clock[:])
 		return
 	}
-	if t.free == t.all && t.waiting.Load() == 0 {
-		t.most = 0 // without other clients there are no debts
-		for _, l := range []*line{&t.urgent, &t.other} {
-			clear(l.seats)
-			l.clock, l.purge = 0, fewSeats
-		}
-		return
+	now := time.Now()
+	gone := func(s *seat) bool {
+		return s.held == 0 && s.asked == 0 &&
+			(s.used <= t.clock[s.kind] || now.Sub(s.since) > forgiven || !t.contended(now))
 	}
-	l := s.line
-	if s.used <= l.clock {
-		delete(l.seats, s.key)
+	if gone(s) {
+		delete(t.seats, s.seatKey)
 	}
-	if len(l.seats) >= l.purge {
-		now := time.Now()
-		for k, s := range l.seats {
-			if s.held == 0 && len(s.waiters) == 0 && (s.used <= l.clock || now.Sub(s.since) > forgiven) {
-				delete(l.seats, k)
-			}
-		}
-		l.purge = max(fewSeats, 2*len(l.seats))
+	if len(t.seats) >= t.purge {
+		maps.DeleteFunc(t.seats, func(_ seatKey, s *seat) bool { return gone(s) })
+		t.purge = max(manySeats, 2*len(t.seats))
 	}
 }

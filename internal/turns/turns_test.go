@@ -15,12 +15,7 @@ import (
 
 // left reports whether something is left of clients that are gone.
 func left(p *Turns) bool {
-	for _, l := range []*line{&p.urgent, &p.other} {
-		if len(l.seats) != 0 || l.queue.Len() != 0 || l.held != 0 || l.asked != 0 {
-			return true
-		}
-	}
-	return p.Taken() != 0 || p.waiting.Load() != 0
+	return len(p.seats) != 0 || len(p.queue) != 0 || p.Taken() != 0 || p.waiting.Load() != 0
 }
 
 // TestPlacesInTurn: a client with many requests and one with few get places in turn, no client has more than each, and
@@ -62,7 +57,7 @@ func TestPlacesInTurn(t *testing.T) {
 			t.Errorf("places went to %s", order.String())
 		}
 		if left(p) {
-			t.Errorf("left: %d clients, %d places, %d requests", len(p.other.seats), p.Taken(), p.waiting.Load())
+			t.Errorf("left: %d clients, %d places, %d requests", len(p.seats), p.Taken(), p.waiting.Load())
 		}
 	})
 }
@@ -103,7 +98,7 @@ func TestPlacesAreNeverTooMany(t *testing.T) {
 			}
 			group.Wait()
 			if left(p) {
-				t.Errorf("left: %d clients, %d places, %d requests", len(p.other.seats), p.Taken(), p.waiting.Load())
+				t.Errorf("left: %d clients, %d places, %d requests", len(p.seats), p.Taken(), p.waiting.Load())
 			}
 		})
 	}
@@ -237,10 +232,10 @@ func TestWhoWaitsBehindAnother(t *testing.T) {
 		p.Leave("other")
 		<-first
 		much := ask("much")
-		time.Sleep(time.Second)
+		time.Sleep(forgiven / 10)
 		p.Leave("other")
 		<-much
-		time.Sleep(3 * time.Second / 2) // less than lag
+		time.Sleep(forgiven * 9 / 10)
 		other := ask("other")
 		behind := ask("much", "modest")
 		p.Leave("much")
@@ -254,7 +249,7 @@ func TestWhoWaitsBehindAnother(t *testing.T) {
 		p.Leave("other")
 		hold("modest", 0)
 		if left(p) {
-			t.Errorf("left: %d clients, %d places, %d requests", len(p.other.seats), p.Taken(), p.Waiting())
+			t.Errorf("left: %d clients, %d places, %d requests", len(p.seats), p.Taken(), p.Waiting())
 		}
 	})
 }
@@ -295,8 +290,8 @@ func TestPlacesThatAreStuck(t *testing.T) {
 			if all < 2*90*time.Second || all > 2*(100*time.Second-stuckFor) {
 				t.Errorf("the others computed for %v in 100 s of 2 places, want 180 to 196 s", all)
 			}
-			if left(p) || p.free != 2 || len(p.slots) != 0 {
-				t.Errorf("%d places are free, %d slots are left", p.free, len(p.slots))
+			if left(p) || len(p.slots) != 0 {
+				t.Errorf("%d slots are left", len(p.slots))
 			}
 		})
 	}
@@ -416,7 +411,7 @@ func TestManyClientsLeaveNothing(t *testing.T) {
 			}
 			time.Sleep(100 * time.Millisecond)
 			p.Leave(i)
-			if n := len(p.other.seats); n > 2*fewSeats+2 {
+			if n := len(p.seats); n > 2*manySeats+2 {
 				t.Fatalf("%d clients are remembered", n)
 			}
 		}
@@ -463,7 +458,8 @@ func TestSlot(t *testing.T) {
 		}
 		<-got
 		s.For("c", nil) // somebody else pays from now on
-		if err := s.Tick(t.Context()); err != nil || p.other.seats["c"] == nil || p.other.seats["c"].held != 1 {
+		err := s.Tick(t.Context())
+		if c := p.seats[seatKey{"c", other}]; err != nil || c == nil || c.held != 1 {
 			t.Errorf("c does not have the place: %v", err)
 		}
 		s.Rest()
@@ -473,7 +469,7 @@ func TestSlot(t *testing.T) {
 			t.Error("a context that is over gets a place")
 		}
 		b := s.Beside()
-		if b.Tick(t.Context()) != nil || p.other.seats["c"].held != 1 {
+		if b.Tick(t.Context()) != nil || p.seats[seatKey{"c", other}].held != 1 {
 			t.Error("a slot beside another one has no place of its client")
 		}
 		b.Rest()
@@ -485,65 +481,35 @@ func TestSlot(t *testing.T) {
 	})
 }
 
-// TestSlotWithin: a slot within another one has a place of each or of none, whoever waits for the outer one leaves the
-// inner one to others, and two that take turns on the outer one both go on.
-func TestSlotWithin(t *testing.T) {
+// TestHalvedWorkHasHalf: halved work has half of the places although nobody else wants them, and leaves the rest to
+// others that come.
+func TestHalvedWorkHasHalf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		outer, inner := Processors(1), Processors(1)
-		taken := func() string { return fmt.Sprint(outer.Taken(), inner.Taken()) }
-		a, b := inner.Slot("a").Within(outer.Slot("a")), inner.Slot("b").Within(outer.Slot("b"))
-		for range 2 {
-			if a.Tick(t.Context()) != nil || taken() != "1 1" {
-				t.Errorf("it has places of %s", taken())
-			}
-			if a.Rest(); taken() != "0 0" {
-				t.Errorf("it rests and has places of %s", taken())
-			}
-		}
-		other := outer.Slot("other")
-		if err := other.Tick(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		got := make(chan error, 1)
-		beside := a.Beside()
-		go func() { got <- beside.Tick(t.Context()) }()
-		synctest.Wait()
-		if len(got) > 0 || taken() != "1 0" {
-			t.Errorf("it waits with places of %s", taken())
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if b.Tick(ctx) == nil || taken() != "1 0" {
-			t.Errorf("a context that is over gets places of %s", taken())
-		}
-		other.Rest()
-		if err := <-got; err != nil || taken() != "1 1" {
-			t.Errorf("%v, places of %s", err, taken())
-		}
-		beside.Rest()
+		p, stop := Processors(4), make(chan struct{})
 		var group sync.WaitGroup
-		most := atomic.Int64{}
-		for _, s := range []*Slot{a, b} {
-			group.Go(func() {
-				defer s.Rest()
-				for range 5 {
-					if err := s.Tick(t.Context()); err != nil {
-						t.Error(err)
-					}
-					n := int64(outer.Taken() + inner.Taken())
-					for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-					}
-					time.Sleep(2 * Slice)
+		var running, most atomic.Int64
+		for range 4 {
+			group.Go(slotted(t, p.Slot("a").Halved().Beside(), stop, func() {
+				if n := running.Add(1); n > most.Load() {
+					most.Store(n)
 				}
-			})
+				time.Sleep(10 * time.Millisecond)
+				running.Add(-1)
+			}))
 		}
+		time.Sleep(time.Second)
+		if most.Load() != 2 || p.Taken() != 2 {
+			t.Errorf("%d goroutines computed at a time, %d places are taken", most.Load(), p.Taken())
+		}
+		b := p.Slot("b")
+		if err := b.Tick(t.Context()); err != nil || p.Taken() != 3 {
+			t.Errorf("%v, %d places are taken", err, p.Taken())
+		}
+		b.Rest()
+		close(stop)
 		group.Wait()
-		if most.Load() != 2 || taken() != "0 0" {
-			t.Errorf("%d places were taken, and %s are left", most.Load(), taken())
-		}
-		var none *Turns
-		if s := outer.Slot("a"); none.Slot("a").Within(s) != s {
-			t.Error("without turns of its own, a slot is not the outer one")
+		if left(p) {
+			t.Error("places or clients are left")
 		}
 	})
 }

@@ -1,4 +1,3 @@
 // Package dryrun describes the reads of a run and their cost, without reading a pixel. Package
-// loader makes the plans: see Engine.Explain and Engine.Forecast. Tiles and Arrays stand for the
-// memory of a worker, because the reads of a worker depend on its earlier ones.
+// loader makes the plans: see Engine.Explain and Engine.Forecast.
 package dryrun

@@ -1,5 +1,7 @@
 package dryrun
 
+import "github.com/chaski-eo/chaski/loader/pixels"
+
 // DefaultSamples is the default of Options.Samples.
 const DefaultSamples = 1 << 17
 
@@ -38,30 +40,33 @@ type Work struct {
 	Decoded int64 `json:"decoded"`
 }
 
+// figures returns all figures.
+func (w *Work) figures() [8]*int64 {
+	return [...]*int64{&w.Rows, &w.Bad, &w.Opens, &w.Requests, &w.Bytes, &w.Needed, &w.Chunks, &w.Decoded}
+}
+
 // Add adds the work of o.
 func (w *Work) Add(o Work) {
-	w.Rows += o.Rows
-	w.Bad += o.Bad
-	w.Opens += o.Opens
-	w.Requests += o.Requests
-	w.Bytes += o.Bytes
-	w.Needed += o.Needed
-	w.Chunks += o.Chunks
-	w.Decoded += o.Decoded
+	other := o.figures()
+	for i, n := range w.figures() {
+		*n += *other[i]
+	}
 }
 
 // Max keeps the larger of every figure.
 func (w *Work) Max(o Work) {
-	w.Rows, w.Bad, w.Opens = max(w.Rows, o.Rows), max(w.Bad, o.Bad), max(w.Opens, o.Opens)
-	w.Requests, w.Bytes = max(w.Requests, o.Requests), max(w.Bytes, o.Bytes)
-	w.Needed, w.Chunks, w.Decoded = max(w.Needed, o.Needed), max(w.Chunks, o.Chunks), max(w.Decoded, o.Decoded)
+	other := o.figures()
+	for i, n := range w.figures() {
+		*n = max(*n, *other[i])
+	}
 }
 
 // Times returns the work multiplied by a factor, rounded.
 func (w Work) Times(f float64) Work {
-	scaled := func(n int64) int64 { return int64(float64(n)*f + 0.5) }
-	return Work{scaled(w.Rows), scaled(w.Bad), scaled(w.Opens), scaled(w.Requests), scaled(w.Bytes), scaled(w.Needed),
-		scaled(w.Chunks), scaled(w.Decoded)}
+	for _, n := range w.figures() {
+		*n = int64(float64(*n)*f + 0.5)
+	}
+	return w
 }
 
 // SourceWork is the work for the samples of one source.
@@ -132,8 +137,14 @@ type Forecast struct {
 // tiles in memory.
 func (f *Forecast) Exact() bool { return f.Examined == f.Steps && f.Total.Bad == 0 && !f.Loose }
 
-// Read counts one read.
-func (w *Work) Read(_ string, _, n int64) {
-	w.Requests++
-	w.Bytes += n
+// Count adds what a dry reader would have read and decoded.
+func (w *Work) Count(reads *pixels.Reads) {
+	for _, run := range reads.Runs {
+		w.Requests += run.Requests
+		w.Bytes += run.Len
+	}
+	for _, chunk := range reads.Chunks {
+		w.Chunks++
+		w.Decoded += int64(chunk.Decoded)
+	}
 }

@@ -7,43 +7,42 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
 // maxArrays is how many arrays a worker keeps open readers of. A reader holds the last tile that it
 // decoded, so a worker holds up to four tiles beside its own buffers (see Options.MaxChunkBytes).
 const maxArrays = 4
 
-// PerArray has a value for each of the arrays that a worker used last, the last used one first.
-type PerArray[V any] []arrayValue[V]
-
-type arrayValue[V any] struct {
-	array chunk.BlockArray
-	Value V
+// arrayReader is the open reader of an array.
+type arrayReader struct {
+	array  chunk.BlockArray
+	reader chunk.BlockReader
 }
 
-// Get returns the value of an array, which open makes. A fifth array evicts the one that was used longest ago.
-func (p *PerArray[V]) Get(a chunk.BlockArray, open func() V) V {
-	list := *p
-	k := slices.IndexFunc(list, func(v arrayValue[V]) bool { return v.array == a })
-	if k < 0 {
-		*p = slices.Insert(list[:min(len(list), maxArrays-1)], 0, arrayValue[V]{a, open()})
-		return (*p)[0].Value
-	}
-	found := list[k]
-	copy(list[1:], list[:k])
-	list[0] = found
-	return found.Value
-}
-
-// reader returns this worker's reader of an array.
+// reader returns this worker's reader of an array. A fifth array evicts the one that was used longest ago.
 func (r *Reader) reader(a chunk.BlockArray) chunk.BlockReader {
-	return r.arrays.Get(a, func() chunk.BlockReader {
-		reader := a.Open()
-		if t, ok := reader.(chunk.TurnTaker); ok {
-			t.SetTurn(r.turn)
-		}
-		return reader
-	})
+	k := slices.IndexFunc(r.arrays, func(v arrayReader) bool { return v.array == a })
+	if k < 0 {
+		opened := arrayReader{a, r.openArray(a)}
+		r.arrays = slices.Insert(r.arrays[:min(len(r.arrays), maxArrays-1)], 0, opened)
+		return opened.reader
+	}
+	found := r.arrays[k]
+	copy(r.arrays[1:], r.arrays[:k])
+	r.arrays[0] = found
+	return found.reader
+}
+
+func (r *Reader) openArray(a chunk.BlockArray) chunk.BlockReader {
+	if r.dry != nil {
+		return r.dry.openDry(a)
+	}
+	reader := a.Open()
+	if t, ok := reader.(chunk.TurnTaker); ok {
+		t.SetTurn(r.turn)
+	}
+	return reader
 }
 
 // turn waits for a turn to decode, and measures the stages around it. Readers of arrays call it between
@@ -70,7 +69,7 @@ func (r *Reader) blocks(ctx context.Context, x *chunk.Index, box chunk.Box, to S
 	}
 	r.boxes = r.boxes[:0]
 	for _, i := range r.plan.Blocks {
-		r.boxes = append(r.boxes, RowsIn(x.Box(i), box))
+		r.boxes = append(r.boxes, rowsIn(x.Box(i), box))
 	}
 	if err := r.ahead(ctx, reader, x); err != nil {
 		return err
@@ -93,19 +92,21 @@ func (r *Reader) ahead(ctx context.Context, from chunk.BlockReader, x *chunk.Ind
 	return prefetcher.Ahead(ctx, x.Blocks.Image, r.boxes)
 }
 
-// block reads chunk i, or only its rows inside box (see RowsIn), and puts it into the sink.
+// block reads chunk i, or only its rows inside box (see rowsIn), and puts it into the sink.
 func (r *Reader) block(
 	ctx context.Context, from chunk.BlockReader, x *chunk.Index, i int, box chunk.Box, to Sink,
 ) error {
-	samples, part := r.Samples[:x.StoredBytes(i)], x.Box(i)
+	samples, part := r.samples(x.StoredBytes(i)), x.Box(i)
 	dst := samples
-	if cut := RowsIn(part, box); cut != part {
+	if cut := rowsIn(part, box); cut != part {
 		// The rows go where the whole chunk would have them, because sinks use the chunk's strides.
 		line := (part.X1 - part.X0) * x.DType.Size()
-		dst = samples[(cut.Y0-part.Y0)*line : (cut.Y1-part.Y0)*line]
+		if r.dry == nil {
+			dst = samples[(cut.Y0-part.Y0)*line : (cut.Y1-part.Y0)*line]
+		}
 		part = cut
 	}
-	if err := r.readBox(ctx, from, dst, x, part); err != nil {
+	if err := r.readBox(ctx, from, dst, x, i, part); err != nil {
 		return err
 	}
 	r.Clock.Decoded(len(samples))
@@ -114,20 +115,24 @@ func (r *Reader) block(
 	return nil
 }
 
-// RowsIn returns the box that is read for the chunk at part if a window needs box: only the rows of
+// rowsIn returns the box that is read for the chunk at part if a window needs box: only the rows of
 // part inside box, all columns. A chunk of several bands is read as a whole.
-func RowsIn(part, box chunk.Box) chunk.Box {
+func rowsIn(part, box chunk.Box) chunk.Box {
 	if part.B1-part.B0 == 1 { // with more bands, such rows would not be contiguous in memory
 		part.Y0, part.Y1 = max(part.Y0, box.Y0), min(part.Y1, box.Y1)
 	}
 	return part
 }
 
-// readBox fills dst with the samples of box b. Time that is neither reading nor decoding, such as
+// readBox fills dst with the samples of box b of chunk i. Time that is neither reading nor decoding, such as
 // copying samples from tiles, counts as decoding.
-func (r *Reader) readBox(ctx context.Context, from chunk.BlockReader, dst []byte, x *chunk.Index, b chunk.Box) error {
+func (r *Reader) readBox(ctx context.Context, from chunk.BlockReader, dst []byte, x *chunk.Index, i int,
+	b chunk.Box) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if r.dry != nil {
+		r.dry.decoded(x, i, chunk.Range{})
 	}
 	r.Clock.Lap(resources.StageOther)
 	err := from.ReadBox(ctx, dst, x.Blocks.Image, b)
@@ -159,7 +164,7 @@ func (r *Reader) sharedBlocks(ctx context.Context, from chunk.BlockReader, x *ch
 				return err
 			}
 		case want.mine:
-			if err := r.readBox(ctx, from, want.t.Samples, x, x.Box(want.i)); err != nil {
+			if err := r.readBox(ctx, from, want.t.Samples, x, want.i, x.Box(want.i)); err != nil {
 				return err
 			}
 			r.Share.Tiles.Finish(want.t, false)
@@ -169,4 +174,39 @@ func (r *Reader) sharedBlocks(ctx context.Context, from chunk.BlockReader, x *ch
 		}
 	}
 	return r.others(ctx, wants, x, to, func(i int) error { return r.block(ctx, from, x, i, x.Box(i), to) })
+}
+
+// pointArray is an array of points as a chunk.BlockArray, so that a Reader keeps the readers of points
+// and of images in one list, with one bound.
+type pointArray struct{ array *tiledb.Array }
+
+// Open implements chunk.BlockArray.
+func (p pointArray) Open() chunk.BlockReader { return pointReader{p.array.NewReader()} }
+
+// Plan implements chunk.BlockPlanner.
+func (p pointArray) Plan() chunk.BlockPlan { return pointPlan{p.array.NewDryRun()} }
+
+// pointPlan is the dry run of a reader of points.
+type pointPlan struct{ *tiledb.DryRun }
+
+// PlanBox implements chunk.BlockPlan. It always fails, because points have no image to take a box of.
+func (pointPlan) PlanBox(context.Context, int64, chunk.Box, func(string, int64, int64)) (bool, error) {
+	return false, errNoImage
+}
+
+// pointReader is a reader of points as a chunk.BlockReader.
+type pointReader struct{ *tiledb.Reader }
+
+// SetTurn implements chunk.TurnTaker.
+func (r pointReader) SetTurn(turn func() (done func())) { r.Turn = turn }
+
+// ReadBox implements chunk.BlockReader. It always fails, because points have no image to read a box of.
+func (pointReader) ReadBox(context.Context, []byte, int64, chunk.Box) error { return errNoImage }
+
+var errNoImage = fault.New(fault.Unsupported, "array", fault.NoOffset, "points are not an image")
+
+// PointReader returns this worker's reader of an array of points. It shares the maxArrays readers of
+// the worker with arrays of images.
+func (r *Reader) PointReader(a *tiledb.Array) *tiledb.Reader {
+	return r.reader(pointArray{a}).(pointReader).Reader
 }

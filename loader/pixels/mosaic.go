@@ -94,29 +94,21 @@ func (m *Mosaic) Add(ctx context.Context, a catalog.Asset, bands []int, at *warp
 	if copied && !m.any && m.all == nil && field.copies(a.Index, in, last) {
 		return m.copy(ctx, a, bands, in)
 	}
-	source := shuffle.Box{Y: in.Y0, X: in.X0, H: in.Y1 - in.Y0, W: in.X1 - in.X0}
-	size, k := field.resampledAtOnce(source, limit)
-	if k == 0 {
-		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset,
-			"%d by %d pixels to resample are over %d bytes", source.H, source.W, limit))
-	}
-	resampler, n := &m.r.Resample, field.H*field.W
-	if !field.Blends && !copied {
-		if err := resampler.pickAll(at, in, n); err != nil {
-			return err
+	err := m.r.inGroups(ctx, a, bands, windowOf(in), field, limit, func(first, n, size int) error {
+		resampler, plane := &m.r.Resample, field.H*field.W
+		if first == 0 && !field.Blends && !copied {
+			if err := resampler.pickAll(at, in, plane); err != nil {
+				return err
+			}
 		}
-	}
-	if !m.any {
-		resampler.Out, resampler.OutValid = Grown(resampler.Out, len(field.Picked)*n*size), Grown(resampler.OutValid,
-			len(field.Picked)*n)
-	}
-	for b := 0; b < len(bands); b += k {
-		if err := m.bands(ctx, a, bands[b:min(b+k, len(bands))], b, source, at); err != nil {
-			return err
+		if first == 0 && !m.any {
+			samples := len(field.Picked) * plane
+			resampler.Out, resampler.OutValid = Grown(resampler.Out, samples*size), Grown(resampler.OutValid, samples)
 		}
-	}
-	m.any = true
-	return nil
+		return m.bands(first, n, in, at)
+	})
+	m.any = m.any || err == nil
+	return err
 }
 
 // Taken returns the pixels of a scene that the field takes for a mapping, without bands, and whether they are the
@@ -165,15 +157,11 @@ func (m *Mosaic) copy(ctx context.Context, a catalog.Asset, bands []int, in chun
 	return m.r.Read(ctx, a, in, bands, &target, target.Masked(&field.Final, in))
 }
 
-// bands adds some bands of window win of a scene, from band first of the field on.
-func (m *Mosaic) bands(ctx context.Context, a catalog.Asset, bands []int, first int, win shuffle.Box,
-	at *warp.Mapping) error {
+// bands adds the bands of a scene in Resample.In, of which the first is number first of the field. They hold box in of
+// the scene.
+func (m *Mosaic) bands(first, bands int, in chunk.Box, at *warp.Mapping) error {
 	field := m.to.Field
 	resampler, n, size := &m.r.Resample, field.H*field.W, m.size
-	if err := m.r.Planes(ctx, a, bands, win, &field.raw, size); err != nil {
-		return err
-	}
-	in := chunk.Box{Y0: win.Y, X0: win.X, Y1: win.Y + win.H, X1: win.X + win.W}
 	for p := range bands {
 		out, valid := resampler.Out[(first+p)*n*size:][:n*size], resampler.OutValid[(first+p)*n:][:n]
 		if m.all != nil {

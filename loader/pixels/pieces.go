@@ -7,7 +7,6 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -22,8 +21,8 @@ import (
 // that claim more are decoded whole only.
 const maxWindow = 64 << 20
 
-// PieceBytes returns the most bytes that a worker holds to decode chunks of x in pieces.
-func PieceBytes(x, pieces *chunk.Index) int64 {
+// pieceBytes returns the most bytes that a worker holds to decode chunks of x in pieces.
+func pieceBytes(x, pieces *chunk.Index) int64 {
 	n := int64(MaxRun) + int64(pieces.MaxStoredBytes()) + chunk.Spare
 	if x.Codec == chunk.Zstd {
 		return n + maxWindow + 2<<20 // 1.5 MB of buffers and tables
@@ -35,7 +34,7 @@ func PieceBytes(x, pieces *chunk.Index) int64 {
 func (r *Reader) inPieces(
 	ctx context.Context, f source.Reader, x, pieces *chunk.Index, box chunk.Box, bands []int, to Sink,
 ) error {
-	if resources.IsLarge(pieces) { // rows of more than DefaultMaxChunkBytes
+	if r.dry == nil && resources.IsLarge(pieces) { // rows of more than DefaultMaxChunkBytes
 		r.Slot.Rest() // others may need a turn to free the room
 		done, err := r.large.Take(ctx, pieces)
 		if err != nil {
@@ -46,11 +45,13 @@ func (r *Reader) inPieces(
 			done()
 		}()
 	}
-	if n := pieces.MaxStoredBytes() + chunk.Spare; cap(r.Samples) < n {
-		r.Samples = cast.Aligned(n)
-	}
+	r.room(pieces)
 	r.plan.Reset(x, box, bands, 0, 0) // every chunk is a run of its own
 	for _, run := range r.plan.Runs {
+		if r.dry != nil {
+			r.dry.inPieces(x, pieces, run.Chunks[0], chunk.Range{Off: run.Off, Len: run.Len}, box)
+			continue
+		}
 		if err := present(f, run); err != nil {
 			return err
 		}
@@ -59,6 +60,10 @@ func (r *Reader) inPieces(
 		}
 	}
 	for _, i := range r.plan.Sparse {
+		if r.dry != nil {
+			r.dry.inPieces(x, pieces, i, chunk.Range{}, box)
+			continue
+		}
 		if err := r.rows(ctx, f, x, pieces, i, box, to); err != nil {
 			return err
 		}

@@ -50,9 +50,10 @@ type Reader struct {
 	Resample Resampler
 	Share    Shared // where decoded chunks of the current asset are shared
 	wants    []want
-	boxes    []chunk.Box // the boxes of an array that are read next
-	planned  []int       // the chunks of all runs of the plan
-	arrays   PerArray[chunk.BlockReader]
+	boxes    []chunk.Box   // the boxes of an array that are read next
+	planned  []int         // the chunks of all runs of the plan
+	arrays   []arrayReader // of the arrays that were used last, the last used one first
+	dry      *DryReader    // the reader itself, if it is dry; else nil
 }
 
 // NewReader returns a reader for one worker of an engine with these options.
@@ -132,14 +133,14 @@ func (r *Reader) readAsset(ctx context.Context, a catalog.Asset, box chunk.Box, 
 	}
 	// The mask comes last, because its sink fills masked pixels of the tensor, which the image's chunks
 	// would otherwise overwrite.
-	box, bands = MaskBands(a.Index.Mask, box, bands)
+	box, bands = maskBands(a.Index.Mask, box, bands)
 	r.Share.Key.Mask = true
 	return InMask(r.chunks(ctx, file, a.Index.Mask, box, bands, masked))
 }
 
-// MaskBands returns which box and bands of a mask belong to a box and bands of its image. A mask of
+// maskBands returns which box and bands of a mask belong to a box and bands of its image. A mask of
 // one band holds for all bands of the image; any other mask has the bands of the image.
-func MaskBands(mask *chunk.Index, box chunk.Box, bands []int) (chunk.Box, []int) {
+func maskBands(mask *chunk.Index, box chunk.Box, bands []int) (chunk.Box, []int) {
 	if mask.Bands == 1 {
 		box.B0, box.B1 = 0, 1
 		return box, nil
@@ -149,7 +150,7 @@ func MaskBands(mask *chunk.Index, box chunk.Box, bands []int) (chunk.Box, []int)
 
 // open opens the file of an asset and checks that it is still the file that the index describes.
 func (r *Reader) open(ctx context.Context, a *catalog.Asset) (source.Reader, error) {
-	if a.Bytes != nil {
+	if a.Bytes != nil || r.dry != nil {
 		return a.Reader(), nil
 	}
 	file, err := source.OpenKnown(ctx, r.opener, a.URI, a.Known())
@@ -199,14 +200,12 @@ func (r *Reader) chunks(
 		// room that this one holds, so waiting for it would be a deadlock.
 		shared = false
 	}
-	if n := x.MaxStoredBytes() + chunk.Spare; cap(r.Samples) < n {
-		r.Samples = cast.Aligned(n)
-	}
+	r.room(x)
 	if x.Blocks != nil {
 		r.plan.Reset(x, box, bands, 0, 0)
 		return r.blocks(ctx, x, box, to)
 	}
-	r.plan.Reset(x, box, bands, source.Gap(f), MaxRun)
+	r.plan.Reset(x, box, bands, r.gap(f), MaxRun)
 	if shared {
 		err := r.fromTiles(ctx, f, x, box, to)
 		if err != nil && fault.KindOf(err) == 0 {
@@ -226,6 +225,29 @@ func (r *Reader) chunks(
 		}
 	}
 	return r.sparse(ctx, x, box.Y1, to)
+}
+
+// room makes Samples large enough for any chunk of x.
+func (r *Reader) room(x *chunk.Index) {
+	if n := x.MaxStoredBytes() + chunk.Spare; r.dry == nil && cap(r.Samples) < n {
+		r.Samples = cast.Aligned(n)
+	}
+}
+
+// samples returns n bytes of Samples. A dry reader has none.
+func (r *Reader) samples(n int) []byte {
+	if r.dry != nil {
+		return nil
+	}
+	return r.Samples[:n]
+}
+
+// gap returns the gap, in bytes, over which ranges of a file are read as one.
+func (r *Reader) gap(f source.Reader) int64 {
+	if r.dry != nil {
+		return r.dry.Gap
+	}
+	return source.Gap(f)
 }
 
 // sparse makes the chunks that the file leaves out.
@@ -258,12 +280,19 @@ func (r *Reader) run(ctx context.Context, f source.Reader, x *chunk.Index, run c
 		if err := r.Slot.Tick(ctx); err != nil {
 			return err
 		}
-		p := x.Place(i)
-		if err := r.chunk(r.Stored[p.Off-run.Off:][:p.Len], x, i, y1, to); err != nil {
+		if err := r.chunk(r.stored(x.Place(i), run.Off), x, i, y1, to); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// stored returns the bytes of a place in Stored, which begins at offset off of the file. A dry reader has none.
+func (r *Reader) stored(place chunk.Range, off int64) []byte {
+	if r.dry != nil {
+		return nil
+	}
+	return r.Stored[place.Off-off:][:place.Len]
 }
 
 // decoding waits for a turn to decode. The caller must call over when it has decoded.
@@ -286,12 +315,16 @@ func (r *Reader) fetch(ctx context.Context, f source.Reader, run chunk.Run) erro
 	}
 	// Offset and length come from the file's header, which may lie. They are checked before memory is
 	// allocated, so that a small hostile file cannot claim gigabytes.
-	if err := present(f, run); err != nil {
+	if err := present(f, run); err != nil && r.dry == nil { // a dry reader has no file
 		return err
 	}
 	if run.Len > int64(max(r.maxChunk, MaxRun)) {
 		return fault.New(fault.Limit, partOf(run), run.Off,
 			"%d stored bytes, over max_chunk, which is %d", run.Len, r.maxChunk)
+	}
+	if r.dry != nil {
+		r.dry.fetched(run)
+		return nil
 	}
 	r.Stored = slices.Grow(r.Stored[:0], int(run.Len))[:run.Len]
 	r.Clock.Lap(resources.StageOther)
@@ -312,7 +345,7 @@ func present(f source.Reader, run chunk.Run) error {
 // chunk decodes chunk i and puts it into the sink. It decodes only the rows above row y1 of the image,
 // because a window that ends inside the chunk needs no more. stored is nil for a sparse chunk.
 func (r *Reader) chunk(stored []byte, x *chunk.Index, i, y1 int, to Sink) error {
-	samples := r.Samples[:x.StoredBytes(i)]
+	samples := r.samples(x.StoredBytes(i))
 	if err := r.decode(samples, stored, x, i, y1); err != nil {
 		return err
 	}
@@ -323,6 +356,10 @@ func (r *Reader) chunk(stored []byte, x *chunk.Index, i, y1 int, to Sink) error 
 
 // decode fills samples with the rows of chunk i above row y1 of the image, and measures the time.
 func (r *Reader) decode(samples, stored []byte, x *chunk.Index, i, y1 int) error {
+	if r.dry != nil {
+		r.dry.decoded(x, i, x.Place(i))
+		return nil
+	}
 	box := x.Box(i)
 	if err := r.Decoder.DecodeRows(samples, stored, x, i, min(y1, box.Y1)-box.Y0); err != nil {
 		return fault.AtOffset(err, x.Ranges[i].Off)

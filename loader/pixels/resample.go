@@ -99,28 +99,41 @@ func (r *Raster) setResample() error {
 // tensor. It holds as many bands at a time as fit into limit bytes, and fails with kind limit if one
 // does not. Its errors name the asset's file, except for errors of a plan.
 func (r *Reader) Resampled(ctx context.Context, a catalog.Asset, win shuffle.Box, to *Row, limit int) error {
-	field, bands := to.Field, to.picked().Picked
-	size, k := field.resampledAtOnce(win, limit)
-	if k == 0 {
+	field := to.Field
+	return r.inGroups(ctx, a, to.picked().Picked, win, field, limit, func(first, n, size int) error {
+		if field.smooths {
+			if first == 0 {
+				if err := r.Resample.Smooth.Prepare(win.H, win.W, field.H, field.W, int64(limit)); err != nil {
+					return a.Fault(err)
+				}
+			}
+			r.Resample.Antialias(n, win.H, win.W, field)
+		} else {
+			r.Resample.Resample(n, win.H, win.W, field, size)
+		}
+		to.whole(first, n, &r.Resample, size)
+		return nil
+	})
+}
+
+// inGroups reads window win of bands of asset a to resample for field f into r.Resample, as many bands at a time as fit
+// into limit bytes. It calls do for each group, with the place of its first band, how many it has, and the size of a
+// sample in bytes. It fails with kind limit if not even one band fits.
+func (r *Reader) inGroups(ctx context.Context, a catalog.Asset, bands []int, win shuffle.Box, f *Raster, limit int,
+	do func(first, n, size int) error) error {
+	size, most := f.resampledAtOnce(win, limit)
+	if most == 0 {
 		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset,
 			"%d by %d pixels to resample are over %d bytes", win.H, win.W, limit))
 	}
-	if field.smooths {
-		if err := r.Resample.Smooth.Prepare(win.H, win.W, field.H, field.W, int64(limit)); err != nil {
-			return a.Fault(err)
-		}
-	}
-	for b := 0; b < len(bands); b += k {
-		some := bands[b:min(b+k, len(bands))]
-		if err := r.Planes(ctx, a, some, win, &field.raw, size); err != nil {
+	for first := 0; first < len(bands); first += most {
+		group := bands[first:min(first+most, len(bands))]
+		if err := r.Planes(ctx, a, group, win, &f.raw, size); err != nil {
 			return err
 		}
-		if field.smooths {
-			r.Resample.Antialias(len(some), win.H, win.W, field)
-		} else {
-			r.Resample.Resample(len(some), win.H, win.W, field, size)
+		if err := do(first, len(group), size); err != nil {
+			return err
 		}
-		to.whole(b, len(some), &r.Resample, size)
 	}
 	return nil
 }

@@ -226,35 +226,29 @@ func (r *Reader) Warped(ctx context.Context, part catalog.Asset, l *Lay, m *warp
 		to.Clear()
 		return nil
 	}
-	source := shuffle.Box{Y: in.Y0, X: in.X0, H: in.Y1 - in.Y0, W: in.X1 - in.X0}
-	size, k := field.resampledAtOnce(source, limit)
-	if k == 0 {
-		return part.Fault(fault.New(fault.Limit, "window", fault.NoOffset,
-			"%d by %d pixels to resample are over %d bytes", source.H, source.W, limit))
-	}
-	resampler, n := &r.Resample, field.H*field.W
-	if !field.Blends {
-		if err := resampler.pickAll(m, in, n); err != nil {
-			return err
+	resampler, plane := &r.Resample, field.H*field.W
+	return r.inGroups(ctx, part, field.Picked, windowOf(in), field, limit, func(first, n, size int) error {
+		if first == 0 && !field.Blends {
+			if err := resampler.pickAll(m, in, plane); err != nil {
+				return err
+			}
 		}
-	}
-	for b := 0; b < len(field.Picked); b += k {
-		some := field.Picked[b:min(b+k, len(field.Picked))]
-		if err := r.Planes(ctx, part, some, source, &field.raw, size); err != nil {
-			return err
-		}
-		resampler.Out, resampler.OutValid = Grown(resampler.Out, len(some)*n*size), Grown(resampler.OutValid,
-			len(some)*n)
-		for p := range some {
-			if err := resampler.warp(field, m, in, p, size, resampler.Out[p*n*size:][:n*size],
-				resampler.OutValid[p*n:][:n]); err != nil {
+		resampler.Out, resampler.OutValid = Grown(resampler.Out, n*plane*size), Grown(resampler.OutValid, n*plane)
+		for p := range n {
+			if err := resampler.warp(field, m, in, p, size, resampler.Out[p*plane*size:][:plane*size],
+				resampler.OutValid[p*plane:][:plane]); err != nil {
 				return err
 			}
 			resampler.crop(field, p, size, win, l.stack.Height, l.stack.Width)
 		}
-		to.whole(b, len(some), resampler, size)
-	}
-	return nil
+		to.whole(first, n, resampler, size)
+		return nil
+	})
+}
+
+// windowOf returns a box, which has no bands, as a window.
+func windowOf(in chunk.Box) shuffle.Box {
+	return shuffle.Box{Y: in.Y0, X: in.X0, H: in.Y1 - in.Y0, W: in.X1 - in.X0}
 }
 
 // warp fills a plane of samples and their validity from plane p of In and InValid, which holds box in of the part.

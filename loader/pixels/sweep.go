@@ -5,6 +5,7 @@ import (
 	"iter"
 	"sync"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -52,3 +53,12 @@ func Sweep(
 		return nil
 	})
 }
+
+// Nowhere is a Sink that discards chunks. It serves checks of whether an asset can be read.
+type Nowhere struct{}
+
+// Put implements Sink.
+func (Nowhere) Put(*chunk.Index, int, []byte) {}
+
+// Begin returns a sink for a box: again one that discards chunks.
+func (Nowhere) Begin(chunk.Box) Sink { return Nowhere{} }

@@ -168,7 +168,7 @@ func (r *Reader) fromTiles(ctx context.Context, f source.Reader, x *chunk.Index,
 	wants, done := r.want(x, r.planned)
 	defer done()
 	for start := 0; start < len(wants); {
-		run, end := nextRun(x, wants, start, source.Gap(f))
+		run, end := nextRun(x, wants, start, r.gap(f))
 		if len(run.Chunks) > 0 {
 			if err := r.fetch(ctx, f, run); err != nil {
 				return err
@@ -261,8 +261,7 @@ func (r *Reader) own(x *chunk.Index, w *want, off int64, y1 int, to Sink) error 
 	if w.t != nil && !w.mine {
 		return nil
 	}
-	p := x.Place(w.i)
-	stored := r.Stored[p.Off-off:][:p.Len]
+	stored := r.stored(x.Place(w.i), off)
 	if w.t == nil {
 		return r.chunk(stored, x, w.i, y1, to)
 	}

@@ -129,7 +129,7 @@ func noneOf(ctx context.Context, o source.Opener, src *spec.Source) error {
 }
 
 func (c *Container) open(ctx context.Context, fields []spec.Field) error {
-	if err := c.selectRows(ctx); err != nil {
+	if _, err := c.selector(ctx); err != nil {
 		return err
 	}
 	if len(c.rows) == 0 && c.level0 != nil {
@@ -205,7 +205,7 @@ func (c *Container) Kind(field int) catalog.Kind { return c.fields[field].kind }
 
 // Extras implements Table.
 func (c *Container) Extras() Extras {
-	return Extras{Centroids: c.centroids, BandNames: c.bandNames, Selected: c.selected, Steps: c.steps}
+	return Extras{Centroids: c.centroids, Data: c.data, BandNames: c.bandNames, Selected: c.selected, Steps: c.steps}
 }
 
 // bandNames returns the names that the collection gives the bands of its rasters, or their common
@@ -224,13 +224,9 @@ func (c *Container) bandNames() []string {
 	return out
 }
 
-// Columns returns the columns of level 0 of the samples.
-func (c *Container) Columns() *tables.Table {
-	rows := make([]int, len(c.rows))
-	for i, row := range c.rows {
-		rows[i] = int(row)
-	}
-	return c.level0.Take(rows)
+// data returns the columns of level 0 of the samples.
+func (c *Container) data(context.Context) (*tables.Table, error) {
+	return c.level0.Take(ints(c.rows)), nil
 }
 
 // Fingerprint implements Table. See hash for what it covers.
@@ -781,9 +777,9 @@ func (d *digester) sum() string {
 	return hex.EncodeToString(b[:])
 }
 
-// selectSamples is selectRows that also returns the rows of level 0 that remain or, after a condition with a SELECT,
-// its result, and the row of level 0 for each. Without samples the table has columns too, because callers show them and
-// queries name them.
+// selectSamples sets rows as selector does. It returns the rows of level 0 that remain or, after a condition with a
+// SELECT, its result, and the row of level 0 for each. Without samples the table has columns too, because callers show
+// them and queries name them.
 func (c *Container) selectSamples(ctx context.Context) (*tables.Table, []int32, error) {
 	sel, err := c.selector(ctx)
 	if err != nil {
@@ -796,13 +792,8 @@ func (c *Container) selectSamples(ctx context.Context) (*tables.Table, []int32, 
 	return sel.left(ctx)
 }
 
-// selectRows sets rows to the samples that meet the conditions and the split, in the order of level 0.
-func (c *Container) selectRows(ctx context.Context) error {
-	_, err := c.selector(ctx)
-	return err
-}
-
-// selector applies the conditions and the split, and sets rows. It returns nil for a container without samples.
+// selector applies the conditions and the split, and sets rows to the samples that meet them, in the order of level 0.
+// It returns nil for a container without samples.
 func (c *Container) selector(ctx context.Context) (*selector, error) {
 	defer func() { c.selected = true }()
 	visible, err := c.set.Visible(ctx, 0)

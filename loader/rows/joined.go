@@ -4,149 +4,76 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/zeebo/xxh3"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// joined is a Table of Datasets.
-type joined struct {
+// Joined is a Table of several datasets of scenes, one after the other. A field has assets in the rows of some of them.
+type Joined struct {
 	tables []Table
-	first  []int64 // row of each table, and at the end the number of rows
+	begins []int64 // row of each table, and at the end the number of rows
 	// fields has for each field its number in each table, or -1.
 	fields [][]int
 	leads  []bool // for each table
 }
 
-// openJoined opens the dataset of a source and those that fields name, each with its own fields. The conditions and
-// options of the source are for its own dataset.
-func openJoined(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (t Table, err error) {
-	j := &joined{first: []int64{0}, fields: make([][]int, len(from))}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, j.Close())
-		}
-	}()
-	paths := []string{""}
-	for _, f := range from {
-		for _, p := range f.Scenes {
-			if !slices.Contains(paths, p) {
-				paths = append(paths, p)
-			}
-		}
-	}
-	leading := spec.Leading(from)
-	for k, p := range paths {
-		j.leads = append(j.leads, slices.Contains(leading, p))
-		var mine []spec.Field
-		for i, field := range from {
-			number := -1
-			if listed := field.Scenes; slices.Contains(listed, p) || listed == nil && p == "" {
-				number = len(mine)
-				field.Scenes = nil
-				mine = append(mine, field)
-			}
-			j.fields[i] = append(j.fields[i], number)
-		}
-		if len(mine) == 0 {
-			return nil, errors.New("spec: scenes: no field has rasters of the source itself")
-		}
-		source := src
-		if k > 0 {
-			source = spec.Source{Source: p, Sampler: src.Sampler, More: src.More}
-		}
-		table, err := Open(ctx, source, mine, o)
-		if err != nil {
-			return nil, err
-		}
-		j.tables = append(j.tables, table)
-		j.first = append(j.first, j.first[k]+table.Len())
-	}
-	return j, nil
-}
-
-// Dataset implements Datasets.
-func (j *joined) Dataset(row int64) (int, int64) {
-	k, found := slices.BinarySearch(j.first, row)
+// Dataset returns the number of the dataset that a row is of, and the row in it.
+func (j *Joined) Dataset(row int64) (int, int64) {
+	k, found := slices.BinarySearch(j.begins, row)
 	if !found {
 		k--
 	}
-	for k+1 < len(j.tables) && j.first[k+1] == row { // datasets without rows
+	for k+1 < len(j.tables) && j.begins[k+1] == row { // datasets without rows
 		k++
 	}
-	return k, row - j.first[k]
+	return k, row - j.begins[k]
 }
 
-// Count implements Datasets.
-func (j *joined) Count() int { return len(j.tables) }
+// Count returns how many datasets there are.
+func (j *Joined) Count() int { return len(j.tables) }
 
-// Has implements Datasets.
-func (j *joined) Has(field, dataset int) bool { return j.fields[field][dataset] >= 0 }
+// Has reports whether a field has assets in the rows of a dataset.
+func (j *Joined) Has(field, dataset int) bool { return j.fields[field][dataset] >= 0 }
 
-// Leads implements Datasets.
-func (j *joined) Leads(dataset int) bool { return j.leads[dataset] }
+// Leads reports whether the scenes of a dataset are steps of sequences (spec.Leading).
+func (j *Joined) Leads(dataset int) bool { return j.leads[dataset] }
 
-// Selected implements Datasets.
-func (j *joined) Selected(ctx context.Context, s *spec.Subset, o resources.Options) ([]uint32, error) {
-	rows, err := selectRows(ctx, j.tables[0], s, o)
-	if err != nil || rows == nil {
-		return nil, err
-	}
-	if j.Len() > math.MaxUint32 {
-		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows: conditions take at most 2^32-1",
-			j.Len())
-	}
-	for row := j.first[1]; row < j.Len(); row++ {
-		rows = append(rows, uint32(row))
-	}
-	return rows, nil
-}
-
-// FirstAsset implements Datasets.
-func (j *joined) FirstAsset(ctx context.Context, field int, policy string, rows []uint32) (catalog.Asset, error) {
+// first returns the first rows, among some (nil: all), of the first dataset that has a field: as many as FirstAssets
+// tries.
+func (j *Joined) first(field int, rows []uint32) (mine []uint32) {
 	k := slices.IndexFunc(j.fields[field], func(at int) bool { return at >= 0 })
-	var mine []uint32
-	for row := j.first[k]; row < j.first[k+1] && len(mine) < firstTries && rows == nil; row++ {
+	for row := j.begins[k]; row < j.begins[k+1] && len(mine) < firstTries && rows == nil; row++ {
 		mine = append(mine, uint32(row))
 	}
 	for _, row := range rows {
-		if int64(row) >= j.first[k] && int64(row) < j.first[k+1] && len(mine) < firstTries {
+		if int64(row) >= j.begins[k] && int64(row) < j.begins[k+1] && len(mine) < firstTries {
 			mine = append(mine, row)
 		}
 	}
-	if len(mine) == 0 {
-		return catalog.Asset{}, fault.New(fault.NotFound, "dataset", fault.NoOffset, "no scenes")
-	}
-	a, err := FirstAssets(ctx, j, []int{field}, policy, mine)
-	if err != nil {
-		return catalog.Asset{}, err
-	}
-	return a[0], nil
+	return mine
 }
 
 // Len implements Table.
-func (j *joined) Len() int64 { return j.first[len(j.tables)] }
+func (j *Joined) Len() int64 { return j.begins[len(j.tables)] }
 
 // own returns the first table that has a field, and the field there.
-func (j *joined) own(field int) (Table, int) {
+func (j *Joined) own(field int) (Table, int) {
 	k := slices.IndexFunc(j.fields[field], func(at int) bool { return at >= 0 })
 	return j.tables[k], j.fields[field][k]
 }
 
 // Kind implements Table.
-func (j *joined) Kind(field int) catalog.Kind {
+func (j *Joined) Kind(field int) catalog.Kind {
 	t, column := j.own(field)
 	return t.Kind(column)
 }
 
 // Asset implements Table.
-func (j *joined) Asset(ctx context.Context, field int, row int64) (catalog.Asset, error) {
+func (j *Joined) Asset(ctx context.Context, field int, row int64) (catalog.Asset, error) {
 	k, r := j.Dataset(row)
 	if !j.Has(field, k) {
 		return catalog.Asset{}, fault.New(fault.NotFound, "field", fault.NoOffset, "it has no rasters in this dataset")
@@ -155,7 +82,7 @@ func (j *joined) Asset(ctx context.Context, field int, row int64) (catalog.Asset
 }
 
 // Value implements Table. It is null in the rows of other datasets.
-func (j *joined) Value(ctx context.Context, field int, row int64) (catalog.Value, error) {
+func (j *Joined) Value(ctx context.Context, field int, row int64) (catalog.Value, error) {
 	k, r := j.Dataset(row)
 	if !j.Has(field, k) {
 		return catalog.Value{Null: true}, nil
@@ -164,13 +91,13 @@ func (j *joined) Value(ctx context.Context, field int, row int64) (catalog.Value
 }
 
 // ID implements Table.
-func (j *joined) ID(ctx context.Context, row int64) (string, error) {
+func (j *Joined) ID(ctx context.Context, row int64) (string, error) {
 	k, r := j.Dataset(row)
 	return j.tables[k].ID(ctx, r)
 }
 
 // Fingerprint implements Table.
-func (j *joined) Fingerprint() string {
+func (j *Joined) Fingerprint() string {
 	hasher := xxh3.New()
 	for _, t := range j.tables {
 		_, _ = hasher.WriteString(t.Fingerprint() + "\n")
@@ -186,7 +113,7 @@ func (j *joined) Fingerprint() string {
 
 // Column implements Table. A dataset without the column has nulls; those that have it with other kinds or units are
 // fault.Unsupported.
-func (j *joined) Column(ctx context.Context, name string) (column Column, err error) {
+func (j *Joined) Column(ctx context.Context, name string) (column Column, err error) {
 	parts := make([]Column, len(j.tables))
 	known := false
 	var missing error
@@ -211,9 +138,9 @@ func (j *joined) Column(ctx context.Context, name string) (column Column, err er
 		for k, part := range parts {
 			err := error(nil)
 			if part.Scan == nil {
-				err = eachRow(j.first[k], j.first[k+1], visit)
+				err = eachRow(j.begins[k], j.begins[k+1], visit)
 			} else {
-				err = part.Scan(ctx, func(row int64, v catalog.Value) error { return visit(j.first[k]+row, v) })
+				err = part.Scan(ctx, func(row int64, v catalog.Value) error { return visit(j.begins[k]+row, v) })
 			}
 			if err != nil {
 				return err
@@ -235,9 +162,9 @@ func eachRow(first, end int64, visit func(row int64, v catalog.Value) error) err
 }
 
 // ScanIDs implements Table.
-func (j *joined) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
+func (j *Joined) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
 	for k, t := range j.tables {
-		err := t.ScanIDs(ctx, func(row int64, id string) error { return visit(j.first[k]+row, id) })
+		err := t.ScanIDs(ctx, func(row int64, id string) error { return visit(j.begins[k]+row, id) })
 		if err != nil {
 			return err
 		}
@@ -246,10 +173,10 @@ func (j *joined) ScanIDs(ctx context.Context, visit func(row int64, id string) e
 }
 
 // Extras implements Table.
-func (j *joined) Extras() Extras { return Extras{Joined: j} }
+func (j *Joined) Extras() Extras { return Extras{Joined: j} }
 
 // Close implements Table.
-func (j *joined) Close() error {
+func (j *Joined) Close() error {
 	var errs []error
 	for _, t := range j.tables {
 		errs = append(errs, t.Close())

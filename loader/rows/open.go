@@ -142,6 +142,53 @@ func Open(ctx context.Context, src spec.Source, from []spec.Field, o resources.O
 	return table, nil
 }
 
+// openJoined opens the dataset of a source and those that fields name, each with its own fields. The conditions and
+// options of the source are for its own dataset.
+func openJoined(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (t Table, err error) {
+	j := &Joined{begins: []int64{0}, fields: make([][]int, len(from))}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, j.Close())
+		}
+	}()
+	paths := []string{""}
+	for _, f := range from {
+		for _, p := range f.Scenes {
+			if !slices.Contains(paths, p) {
+				paths = append(paths, p)
+			}
+		}
+	}
+	leading := spec.Leading(from)
+	for k, p := range paths {
+		j.leads = append(j.leads, slices.Contains(leading, p))
+		var mine []spec.Field
+		for i, field := range from {
+			number := -1
+			if listed := field.Scenes; slices.Contains(listed, p) || listed == nil && p == "" {
+				number = len(mine)
+				field.Scenes = nil
+				mine = append(mine, field)
+			}
+			j.fields[i] = append(j.fields[i], number)
+		}
+		if len(mine) == 0 {
+			return nil, errors.New("spec: scenes: no field has rasters of the source itself")
+		}
+		source := src
+		if k > 0 {
+			source = spec.Source{Source: p, Sampler: src.Sampler, More: src.More}
+		}
+		table, err := Open(ctx, source, mine, o)
+		if err != nil {
+			return nil, err
+		}
+		j.tables = append(j.tables, table)
+		j.begins = append(j.begins, j.begins[k]+table.Len())
+	}
+	return j, nil
+}
+
 // openFlat implements Open for fields that are not stacks.
 func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (Table, error) {
 	hasPattern := func(f spec.Field) bool { return f.Pattern != "" }

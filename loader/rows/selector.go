@@ -383,7 +383,7 @@ func Selected(ctx context.Context, t Table, src spec.Source, o resources.Options
 	var rows []uint32
 	var err error
 	if j := t.Extras().Joined; j != nil {
-		rows, err = j.Selected(ctx, &src.Subset, o)
+		rows, err = j.selected(ctx, &src.Subset, o)
 	} else {
 		rows, err = selectRows(ctx, t, &src.Subset, o)
 	}
@@ -391,6 +391,22 @@ func Selected(ctx context.Context, t Table, src spec.Source, o resources.Options
 		err = fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d rows is selected", t.Len())
 	}
 	return rows, fault.WithFile(err, src.Source)
+}
+
+// selected returns the rows that a subset selects of the first dataset, and all of the others; nil for all.
+func (j *Joined) selected(ctx context.Context, s *spec.Subset, o resources.Options) ([]uint32, error) {
+	rows, err := selectRows(ctx, j.tables[0], s, o)
+	if err != nil || rows == nil {
+		return nil, err
+	}
+	if j.Len() > math.MaxUint32 {
+		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows: conditions take at most 2^32-1",
+			j.Len())
+	}
+	for row := j.begins[1]; row < j.Len(); row++ {
+		rows = append(rows, uint32(row))
+	}
+	return rows, nil
 }
 
 // rows returns the rows that are left, ascending; nil for all.

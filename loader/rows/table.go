@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tables"
@@ -77,24 +76,7 @@ type Extras struct {
 	// Selected is true if the rows are those that the conditions and the split of the source leave.
 	Selected bool
 	// Joined is nil unless the table joins several datasets of scenes, one after the other.
-	Joined Datasets
-}
-
-// Datasets are several datasets of scenes in one table. A field has assets in the rows of some of them.
-type Datasets interface {
-	// Count returns how many there are.
-	Count() int
-	// Dataset returns the number of the dataset that a row is of, and the row in it.
-	Dataset(row int64) (int, int64)
-	// Has reports whether a field has assets in the rows of a dataset.
-	Has(field, dataset int) bool
-	// Leads reports whether the scenes of a dataset are steps of sequences (spec.Leading).
-	Leads(dataset int) bool
-	// FirstAsset returns the first asset of a field that can be read, as FirstAssets does. rows are the selected
-	// ones, nil for all.
-	FirstAsset(ctx context.Context, field int, policy string, rows []uint32) (catalog.Asset, error)
-	// Selected returns the rows that a subset selects of the first dataset, and all of the others; nil for all.
-	Selected(ctx context.Context, s *spec.Subset, o resources.Options) ([]uint32, error)
+	Joined *Joined
 }
 
 // scan visits the values of a column of a table, with the column.
@@ -154,17 +136,21 @@ func FirstAssets(ctx context.Context, t Table, columns []int, policy string, row
 // field has the first of its own.
 func FirstOf(ctx context.Context, t Table, fields []spec.Field, columns []int, policy string, rows []uint32) (
 	[]catalog.Asset, error) {
-	datasets := t.Extras().Joined
-	if datasets == nil {
+	joined := t.Extras().Joined
+	if joined == nil {
 		return FirstAssets(ctx, t, columns, policy, rows)
 	}
 	var out []catalog.Asset
 	for _, c := range columns {
-		asset, err := datasets.FirstAsset(ctx, c, policy, rows)
+		some := joined.first(c, rows)
+		if len(some) == 0 {
+			return nil, InField(fields[c].Name, fault.New(fault.NotFound, "dataset", fault.NoOffset, "no scenes"))
+		}
+		asset, err := FirstAssets(ctx, t, []int{c}, policy, some)
 		if err != nil {
 			return nil, InField(fields[c].Name, err)
 		}
-		out = append(out, asset)
+		out = append(out, asset...)
 	}
 	return out, nil
 }

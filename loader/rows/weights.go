@@ -1,12 +1,14 @@
 package rows
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
+	"math"
+	"reflect"
 	"strings"
 
 	"github.com/zeebo/xxh3"
@@ -53,12 +55,10 @@ type CellCounts struct {
 
 // WriteWeights writes a file of weights to w: the counts of all rows.
 func WriteWeights(w io.Writer, h WeightsHeader, counts []CellCounts) error {
-	head, err := json.Marshal(h)
+	buf, err := beginWeights(&h)
 	if err != nil {
 		return err
 	}
-	buf := binary.LittleEndian.AppendUint32([]byte(WeightsMagic), uint32(len(head)))
-	buf = append(buf, head...)
 	for _, r := range counts {
 		buf = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(buf, r.Height), r.Width)
 	}
@@ -76,6 +76,12 @@ func WriteWeights(w io.Writer, h WeightsHeader, counts []CellCounts) error {
 	}
 	_, err = w.Write(buf)
 	return err
+}
+
+// beginWeights returns the bytes of a file of weights before the sizes.
+func beginWeights(h *WeightsHeader) ([]byte, error) {
+	head, err := json.Marshal(h)
+	return append(binary.LittleEndian.AppendUint32([]byte(WeightsMagic), uint32(len(head))), head...), err
 }
 
 // Weights is a file of weights in memory.
@@ -231,17 +237,94 @@ func badWeights(off int64, format string, args ...any) error {
 // ParseWeights parses the bytes of a file of weights, which it keeps. A damaged file is
 // fault.Corrupt, another version fault.Unsupported.
 func ParseWeights(b []byte) (*Weights, error) {
-	part, err := openWeightsPart(io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b))))
+	read := func(p []byte, off int64) error {
+		copy(p, b[off:])
+		return nil
+	}
+	h, start, err := readWeightsHeader(read, int64(len(b)))
 	if err != nil {
 		return nil, err
 	}
-	first := int64(len(b)) - part.cells.Size()
+	first := start + 8*h.Rows
 	weights := &Weights{
-		WeightsHeader: part.WeightsHeader, Hash: xxh3.Hash128(b).Bytes(), sizes: b[part.start:first], cells: b[first:],
+		WeightsHeader: h, Hash: xxh3.Hash128(b).Bytes(), sizes: b[start:first], cells: b[first:],
 		// A row has 8 bytes of sizes, so the check of the header bounds this memory by the size of the file.
-		ends: make([]int64, 0, part.Rows),
+		ends: make([]int64, 0, h.Rows),
 	}
-	return weights, part.check(func(end int64) { weights.ends = append(weights.ends, end) })
+	end, total := int64(0), int64(len(weights.cells)/4)
+	for row := range h.Rows {
+		height, width := weights.Size(row)
+		if height > math.MaxInt32 || width > math.MaxInt32 {
+			return nil, badWeights(start+8*row, "row %d has %d by %d pixels", row, height, width)
+		}
+		down := int64(RoundUp(height, h.CellHeight) / h.CellHeight)
+		across := int64(RoundUp(width, h.CellWidth) / h.CellWidth)
+		if down*across > total-end { // two numbers below 2^31
+			return nil, badWeights(start+8*row, "row %d has cells past the end of the file", row)
+		}
+		end += down * across
+		weights.ends = append(weights.ends, end)
+	}
+	if n := int64(len(weights.cells)); 4*end != n {
+		return nil, badWeights(fault.NoOffset, "%d bytes of cells, where there should be %d", n, 4*end)
+	}
+	return weights, nil
+}
+
+// WeightsPart is a file of weights of a run of rows.
+type WeightsPart struct {
+	Rows int64 // that it must have
+	File *io.SectionReader
+}
+
+// MergeWeights joins files of weights of runs of rows into the file of all rows, in their order. It holds them in
+// memory, since the sizes of all rows come before the cells: as much as OpenWeights takes of the result. It returns
+// fault.Corrupt for a part that is not such a file, has other rows, or has other fields, cells or samples than the
+// first one.
+func MergeWeights(w io.Writer, parts iter.Seq2[WeightsPart, error]) error {
+	var total *WeightsHeader
+	var sizes, cells []byte
+	for part, err := range parts {
+		if err != nil {
+			return err
+		}
+		size := part.File.Size()
+		if size > maxWeights-int64(len(sizes)+len(cells)) {
+			return fault.New(fault.Limit, "weights", fault.NoOffset, "the parts are over %d bytes", int64(maxWeights))
+		}
+		data := make([]byte, size)
+		if _, err := io.ReadFull(io.NewSectionReader(part.File, 0, size), data); err != nil {
+			return err
+		}
+		weights, err := ParseWeights(data)
+		if err != nil {
+			return err
+		}
+		head := weights.WeightsHeader
+		if head.Rows != part.Rows {
+			return badWeights(fault.NoOffset, "%d rows, where there should be %d", head.Rows, part.Rows)
+		}
+		if total == nil {
+			total = &WeightsHeader{}
+			*total = head
+			total.Rows = 0
+		}
+		if head.Rows = total.Rows; !reflect.DeepEqual(head, *total) {
+			return badWeights(fault.NoOffset, "of other fields, cells or samples than the part before it")
+		}
+		total.Rows += part.Rows
+		sizes, cells = append(sizes, weights.sizes...), append(cells, weights.cells...)
+	}
+	if total == nil {
+		return badWeights(fault.NoOffset, "no part")
+	}
+	head, err := beginWeights(total)
+	for _, section := range [][]byte{head, sizes, cells} {
+		if err == nil {
+			_, err = w.Write(section)
+		}
+	}
+	return err
 }
 
 // Size returns the size in pixels that a row's asset had when it was counted, 0 by 0 if it could

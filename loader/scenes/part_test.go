@@ -134,7 +134,7 @@ func TestPartsDoNotOverlap(t *testing.T) {
 				s.Maps[p.Map].CRS.Inverse(at, at)
 				for _, q := range at {
 					if cut.part(q[0], q[1]) != k {
-						t.Fatalf("round %d: %s has a point of the other part at %v", round, s.At(p), q)
+						t.Fatalf("round %d: %v has a point of the other part at %v", round, p, q)
 					}
 				}
 			}

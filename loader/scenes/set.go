@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/paulmach/orb"
 	"github.com/paulmach/orb/clip"
@@ -632,10 +631,4 @@ func (s *Set) Digest(w io.Writer) {
 		}
 	}
 	_, _ = w.Write(b)
-}
-
-// At returns a place in the words of a user: the middle of its window.
-func (s *Set) At(p shuffle.Place) string {
-	c := s.bound(p).Center()
-	return strings.TrimSpace(fmt.Sprintf("%v (%.0f, %.0f)", s.Maps[p.Map].CRS, c[0], c[1]))
 }

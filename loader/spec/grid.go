@@ -29,7 +29,7 @@ const GridWindow = "grid"
 
 var grid = samplerKind{
 	name: GridWindow, members: func(s *Sampler) any { return &s.GridWindows }, counts: true,
-	defaults: (*Sampler).fillGrid, check: (*Sampler).checkGrid,
+	defaults: (*Sampler).fillGrid, check: (*Sampler).checkGrid, plan: (*Sampler).planGrid,
 }
 
 func (s *Sampler) fillGrid() {
@@ -56,9 +56,8 @@ func (s *Sampler) checkGrid() error {
 		"windows, give a stride", Pair{s.Height, s.Width})
 }
 
-// GridOf returns the grid of a sampler of kind "grid". Corners are multiples of alignY and alignX.
-func (s *Sampler) GridOf(alignY, alignX int) shuffle.Grid {
-	return shuffle.Grid{
-		H: s.Height, W: s.Width, StrideY: s.StrideY, StrideX: s.StrideX, Pad: s.Pad, AlignY: alignY, AlignX: alignX,
-	}
+func (s *Sampler) planGrid(to *shuffle.Sampler) {
+	to.Kind = shuffle.GridWindow
+	to.Grid = shuffle.Grid{H: s.Height, W: s.Width, StrideY: s.StrideY, StrideX: s.StrideX, Pad: s.Pad,
+		AlignY: to.AlignY, AlignX: to.AlignX}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/shuffle"
 )
 
 // Ground are the members of a Sampler of kind "geo_window". The rows of the dataset are scenes, in any CRS and
@@ -29,7 +30,7 @@ type Ground struct {
 	BoundsCRS EPSG `json:"bounds_crs,omitempty" yaml:"bounds_crs,omitempty"`
 	// ROI keeps windows in polygons as Bounds does: the path of a GeoJSON or GeoParquet file, or GeoJSON. The
 	// spec hash covers where windows may lie, not the path. Default: everywhere.
-	ROI GeoJSON `json:"roi,omitempty" yaml:"roi,omitempty"`
+	ROI GeoJSON `json:"roi,omitempty" yaml:"roi,omitempty" hash:"place"`
 	// PerEpoch is the number of random windows of an epoch. Default: as many as fit side by side.
 	PerEpoch int64 `json:"per_epoch,omitempty" yaml:"per_epoch,omitempty"`
 	// StrideM takes windows on a grid instead, every StrideM metres, a multiple of Resolution of at most SizeM. They
@@ -73,6 +74,7 @@ var ground = samplerKind{
 	name: GroundWindow, members: func(s *Sampler) any { return &s.Ground }, anySize: true, counts: true,
 	defaults: func(s *Sampler) { s.Ground = s.Ground.withDefaults() },
 	check:    func(s *Sampler) error { return s.Ground.validate(s) },
+	plan:     func(_ *Sampler, to *shuffle.Sampler) { to.Kind = shuffle.GroundWindow },
 }
 
 // Values of Ground.Mosaic and Ground.CRS.

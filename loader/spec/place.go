@@ -1,117 +1,68 @@
 package spec
 
 import (
-	"slices"
+	"fmt"
+	"reflect"
 	"strings"
 )
 
-// Placeless returns a copy of the spec without the members that change no byte of a batch: paths,
-// names of sources and rules about faults. The spec hash is computed from it, so that a run resumes
-// after its data has moved.
+// Members that change no byte of a batch have a tag `hash`, which says why the spec hash leaves them out:
+//
+//	place  a path, or the name of a source: a run resumes after its data has moved
+//	rule   it only ends or refuses a run, or states what the fingerprint covers: users may change it to continue
+//	pool   it gives the default of Pool, and counts as long as that is not filled in
+
+// Placeless returns a copy of the spec without the members that the spec hash leaves out.
 func (s Spec) Placeless() Spec {
-	// BadLimit and Missing only end or refuse a run, so that a user may change them to continue.
-	s.Source, s.Container, s.BadLimit, s.Missing = "", Container{}, nil, ""
-	s.Fields = placelessFields(s.Fields)
-	s.Sampler = s.Sampler.placeless()
-	var strip func(list []Source) []Source
-	strip = func(list []Source) []Source {
-		list = slices.Clone(list)
-		for i := range list {
-			src := &list[i]
-			src.Name, src.Source, src.Container, src.Missing = "", "", Container{}, ""
-			src.Fields = placelessFields(src.Fields)
-			if src.Sampler != nil {
-				f := src.Sampler.placeless()
-				src.Sampler = &f
-			}
-			src.Sources = strip(src.Sources)
+	unhashed(reflect.ValueOf(&s).Elem(), func(why, _ string, member, of reflect.Value) {
+		if why != "pool" || of.Addr().Interface().(*TileWindows).Pool > 0 {
+			member.SetZero()
 		}
-		return list
-	}
-	s.Sources = strip(s.Sources)
+	})
 	return s
 }
 
 // Places returns a key made of the paths and names that Placeless removes. The spec hash does not cover them,
-// but an engine depends on them. For a spec of one source it is the path of the source.
+// but an engine depends on them.
 func (s Spec) Places() string {
 	var b strings.Builder
-	points := func(fields []Field) {
-		for _, field := range fields {
-			if field.Points != nil {
-				b.WriteString("\x00" + field.Points.Array)
-			}
-			if field.Vector != nil {
-				b.WriteString("\x00" + field.Vector.Path)
-			}
-			for _, p := range field.Scenes {
-				b.WriteString("\x00scenes " + p)
-			}
+	unhashed(reflect.ValueOf(&s).Elem(), func(why, name string, member, _ reflect.Value) {
+		if why == "place" {
+			fmt.Fprintf(&b, "%s %q\n", name, member.Interface())
 		}
-	}
-	points(s.Fields)
-	_ = s.walk(func(src Source, depth int) error {
-		if depth > 0 {
-			b.WriteString("\x00" + src.Name + "\x00")
-		}
-		b.WriteString(src.Source)
-		for _, p := range src.Parts {
-			b.WriteString("\x00" + p)
-		}
-		if src.BasePath != "" {
-			// "at " keeps a base path apart from a part of the same path.
-			b.WriteString("\x00at " + src.BasePath)
-		}
-		if src.Sampler != nil {
-			src.Sampler.places(&b)
-		}
-		points(src.Fields)
-		return nil
 	})
-	s.Sampler.places(&b)
 	return b.String()
 }
 
-// places writes the paths of the sampler.
-func (s *Sampler) places(b *strings.Builder) {
-	if s.Weights != "" {
-		b.WriteString("\x00" + s.Weights)
-	}
-	if s.ROI != "" {
-		b.WriteString("\x00within " + string(s.ROI))
-	}
-}
-
-// placeless returns the sampler without the paths of its weights and of ROI, and without PoolBytes if Pool is
-// set.
-func (s Sampler) placeless() Sampler {
-	s.Weights, s.ROI = "", ""
-	// Pool decides the order alone. An engine computes Pool from PoolBytes, which otherwise has no effect.
-	if s.Pool > 0 {
-		s.PoolBytes = 0
-	}
-	return s
-}
-
-// placelessFields returns a copy of the fields without the paths of points and shapes and without
-// kinds.
-func placelessFields(fields []Field) []Field {
-	fields = slices.Clone(fields)
-	for i := range fields {
-		// A kind only states what the column holds, which the fingerprint of the dataset covers.
-		fields[i].Kind = ""
-		// Nor are paths of scenes: the fingerprint covers which datasets have the field.
-		fields[i].Scenes = nil
-		if p := fields[i].Points; p != nil {
-			q := *p // a copy, because the caller's fields share the pointer
-			q.Array = ""
-			fields[i].Points = &q
+// unhashed calls do for the members with a tag `hash` in a value, at any depth: with the tag, the name of the member,
+// and the struct that has it. Lists and structs are copied on the way, because a caller shares them, so that do may
+// change members.
+func unhashed(v reflect.Value, do func(why, name string, member, of reflect.Value)) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return
 		}
-		if v := fields[i].Vector; v != nil {
-			q := *v
-			q.Path = ""
-			fields[i].Vector = &q
+		own := reflect.New(v.Type().Elem())
+		own.Elem().Set(v.Elem())
+		v.Set(own)
+		unhashed(own.Elem(), do)
+	case reflect.Slice:
+		if v.IsNil() || v.Type().Elem().Kind() != reflect.Struct {
+			return
+		}
+		v.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v))
+		for i := range v.Len() {
+			unhashed(v.Index(i), do)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			field := v.Type().Field(i)
+			if why := field.Tag.Get("hash"); why != "" {
+				do(why, field.Name, v.Field(i), v)
+			} else if field.IsExported() {
+				unhashed(v.Field(i), do)
+			}
 		}
 	}
-	return fields
 }

@@ -19,7 +19,7 @@ import (
 type Points struct {
 	// Array is the directory of the array. The spec hash covers the fingerprint of the array, not
 	// its path.
-	Array string `json:"array"`
+	Array string `json:"array" hash:"place"`
 	// Dims names the dimensions of the array in their order: y, x and, if every sample has its own
 	// points, n. n is the row, or for samples of an array the coordinate along n. Default: the
 	// names that the array has for them.

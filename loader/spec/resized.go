@@ -28,7 +28,7 @@ const ResizedWindow = "resized_window"
 
 var resized = samplerKind{
 	name: ResizedWindow, members: func(s *Sampler) any { return &s.ResizedWindows },
-	defaults: (*Sampler).fillResized, check: (*Sampler).checkResized,
+	defaults: (*Sampler).fillResized, check: (*Sampler).checkResized, plan: (*Sampler).planResized,
 }
 
 func (s *Sampler) fillResized() {
@@ -53,8 +53,9 @@ func (s *Sampler) checkResized() error {
 	case s.Scale != nil:
 		return fmt.Errorf("scale is [%v,%v], and scale_min or scale_max is given beside it", s.Scale[0], s.Scale[1])
 	}
-	windows := s.ResizedOf(1, 1)
-	switch number, rule := windows.Wrong(); number {
+	planned := shuffle.Sampler{AlignY: 1, AlignX: 1}
+	s.planResized(&planned)
+	switch number, rule := planned.Resized.Wrong(); number {
 	case "scale":
 		return wrong(number, [2]float64{s.ScaleMin, s.ScaleMax}, "%s", rule)
 	case "ratio":
@@ -63,11 +64,8 @@ func (s *Sampler) checkResized() error {
 	return nil
 }
 
-// ResizedOf returns the windows of a sampler of kind "resized_window". Sides and corners are multiples of alignY and
-// alignX.
-func (s *Sampler) ResizedOf(alignY, alignX int) shuffle.Resized {
-	return shuffle.Resized{
-		H: s.Height, W: s.Width, Lo: s.ScaleMin, Hi: s.ScaleMax, Ratio: s.Ratio, OfAsset: s.OfAsset,
-		AlignY: alignY, AlignX: alignX,
-	}
+func (s *Sampler) planResized(to *shuffle.Sampler) {
+	to.Kind = shuffle.ResizedWindow
+	to.Resized = shuffle.Resized{H: s.Height, W: s.Width, Lo: s.ScaleMin, Hi: s.ScaleMax, Ratio: s.Ratio,
+		OfAsset: s.OfAsset, AlignY: to.AlignY, AlignX: to.AlignX}
 }

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/chaski-eo/chaski/shuffle"
 )
 
 // Sampler says which window of a sample is read. docs/order.md defines each kind exactly. JSON may write the size of
@@ -49,6 +51,8 @@ type samplerKind struct {
 	defaults func(s *Sampler)
 	// check checks what the bounds of all numbers do not say; nil if there is nothing.
 	check func(s *Sampler) error
+	// plan sets the kind and the members of the sampler of package shuffle, beside those that all kinds have.
+	plan func(s *Sampler, to *shuffle.Sampler)
 	// anySize says that Height and Width may be left out, and mean something else than a window.
 	anySize bool
 	// counts says that the sizes of assets decide how many samples an asset has, if PerAsset does not.
@@ -57,8 +61,9 @@ type samplerKind struct {
 
 // samplers are the kinds in the order in which they are listed.
 var samplers = []samplerKind{
-	{name: WholeChip, anySize: true, check: (*Sampler).checkChip},
-	{name: RandomWindow},
+	{name: WholeChip, anySize: true, check: (*Sampler).checkChip,
+		plan: func(_ *Sampler, to *shuffle.Sampler) { to.Kind = shuffle.WholeChip }},
+	{name: RandomWindow, plan: func(_ *Sampler, to *shuffle.Sampler) { to.Kind = shuffle.RandomWindow }},
 	grid,
 	resized,
 	weighted,
@@ -81,6 +86,13 @@ func (s *Sampler) kind() *samplerKind {
 		return nil
 	}
 	return &samplers[i]
+}
+
+// Plan returns a valid sampler for package shuffle. Sides and corners of windows are multiples of alignY and alignX.
+func (s *Sampler) Plan(alignY, alignX int) shuffle.Sampler {
+	to := shuffle.Sampler{PerItem: int64(s.PerAsset), H: s.Height, W: s.Width, AlignY: alignY, AlignX: alignX}
+	s.kind().plan(s, &to)
+	return to
 }
 
 func (s Sampler) withDefaults() Sampler {

@@ -101,10 +101,10 @@ const (
 // Source is one of the sources of a mixture: a dataset, or a mixture again.
 type Source struct {
 	// Name is the name of the source in errors and reports. Default: its number, from 0.
-	Name string `json:"name,omitempty"`
+	Name string `json:"name,omitempty" hash:"place"`
 	// Source is the path or URI of the dataset, as in Spec.
-	Source string `json:"source,omitempty"`
-	Container
+	Source    string `json:"source,omitempty" hash:"place"`
+	Container `hash:"place"`
 	// Dims names the dimensions of an array, as in Spec.
 	Dims string `json:"dims,omitempty"`
 	// Timestamp opens an array as it was in a range of time, as in Spec.
@@ -145,7 +145,7 @@ type Subset struct {
 	Time *Time `json:"time,omitempty"`
 	// Missing says what happens to ids for which a field with a pattern has no file: "error"
 	// (default) refuses the dataset, "drop" leaves the ids out, and the engine logs how many.
-	Missing string `json:"missing,omitempty"`
+	Missing string `json:"missing,omitempty" hash:"rule"`
 }
 
 // Values of Subset.Missing.
@@ -1099,3 +1099,16 @@ var (
 	// column epsg.
 	BoundsColumns = []string{"minx", "miny", "maxx", "maxy"}
 )
+
+// checkDims checks the names in Spec.Dims. Whether the array has these dimensions shows when it is
+// opened.
+func checkDims(dims string) error {
+	seen := map[string]bool{}
+	for _, name := range strings.Fields(dims) {
+		if seen[name] || !slices.Contains([]string{"n", "t", "b", "y", "x"}, name) {
+			return fmt.Errorf("dims %q: dimensions are called n, t, b, y and x, each once", dims)
+		}
+		seen[name] = true
+	}
+	return nil
+}

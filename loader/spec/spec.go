@@ -26,8 +26,8 @@ type Spec struct {
 	// .parquet), a container, a directory, a glob, one file, or the directory of a TileDB array
 	// or of a Zarr array or group.
 	// The spec hash leaves it out, so a run resumes after its data has moved.
-	Source string `json:"source"`
-	Container
+	Source    string `json:"source" hash:"place"`
+	Container `hash:"place"`
 	// Dims names the dimensions of an array in their order: n, b, y and x, and t of a Zarr array. An
 	// array may lack n, t and b. Default: the names that the array has for them.
 	Dims string `json:"dims,omitempty"`
@@ -62,7 +62,7 @@ type Spec struct {
 	BadSamples string `json:"bad_samples"`
 	// BadLimit ends an epoch with an error if a loader meets more bad samples in it. Default: no
 	// limit.
-	BadLimit *BadLimit `json:"bad_limit,omitempty"`
+	BadLimit *BadLimit `json:"bad_limit,omitempty" hash:"rule"`
 	// Augment is a set of flips and rotations: "flip_x", "flip_y", "flips", "rotations" or "d4".
 	// Every sample gets one of the set. Default: none.
 	Augment string `json:"augment,omitempty"`
@@ -102,7 +102,7 @@ type Field struct {
 	// all of its non-empty strings end in .tif, .tiff or .rumi, and strings if none does. A mix is an error, and so is
 	// a column that does not hold the given kind. "text" of a column of rasters, or of the files of a directory, gives
 	// their paths.
-	Kind string `json:"kind,omitempty"`
+	Kind string `json:"kind,omitempty" hash:"rule"`
 	// Column is the column of the table that holds the path of the raster, or the values of a
 	// metadata column. In a container it is a column of level 0 or, for rasters, the path of ids
 	// below the sample ("s2/image"), which may be a sequence of files ("s2/t*.tif"), the steps of an
@@ -123,7 +123,7 @@ type Field struct {
 	// Scenes are the paths of the datasets of scenes that the field has rasters in, for windows on the ground: labels
 	// that lie elsewhere than images, for example. "" is the source of the spec. Column, Pattern and the like are those
 	// of each of them. Ground.Cover says where windows lie then. Default: the source.
-	Scenes []string `json:"scenes,omitempty"`
+	Scenes []string `json:"scenes,omitempty" hash:"place"`
 	// Match gives the field an axis t in sequences of scenes with the steps of another dataset: "step" takes the
 	// scenes that have the step's value in the column of the step, such as its day, and "nearest" the one whose time is
 	// nearest to the step's. The field is missing in a step without such a scene. Default: one image without an
@@ -605,3 +605,35 @@ const (
 	// Pillow, and of torchvision with antialias=True. Only tensors of floats can use it.
 	Antialias = "antialias"
 )
+
+// MaxClasses bounds the classes of a field: the land cover legends in use have some hundred.
+const MaxClasses = 1 << 16
+
+// ClassLimit returns how many classes a dtype of a field of kind "class" can number from 0.
+func ClassLimit(dtype string) int {
+	switch dtype {
+	case "uint8":
+		return 1 << 8
+	case "int16":
+		return 1 << 15
+	}
+	return MaxClasses
+}
+
+// CheckClasses checks that classes are different, not empty, and that a dtype can number them.
+func CheckClasses(classes []string, dtype string) error {
+	if limit := ClassLimit(dtype); len(classes) > limit {
+		return fmt.Errorf("classes has %d strings: dtype %q can number %d", len(classes), dtype, limit)
+	}
+	seen := make(map[string]bool, len(classes))
+	for _, c := range classes {
+		switch {
+		case c == "":
+			return fmt.Errorf("classes has an empty string: samples without a class are bad")
+		case seen[c]:
+			return fmt.Errorf("classes has %q twice", c)
+		}
+		seen[c] = true
+	}
+	return nil
+}

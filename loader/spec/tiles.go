@@ -27,7 +27,7 @@ type TileWindows struct {
 	// into PoolBytes.
 	Pool int `json:"pool,omitempty"`
 	// PoolBytes is the memory for the decoded tiles of a pool, in bytes. Default 64 MiB.
-	PoolBytes int64 `json:"pool_bytes,omitempty"`
+	PoolBytes int64 `json:"pool_bytes,omitempty" hash:"pool"`
 }
 
 // TileWindow is the kind of samplers of windows that are drawn tile by tile.
@@ -38,7 +38,7 @@ const DefaultPoolBytes = 64 << 20
 
 var tiles = samplerKind{
 	name: TileWindow, members: func(s *Sampler) any { return &s.TileWindows }, counts: true,
-	defaults: (*Sampler).fillTiles, check: (*Sampler).checkTiles,
+	defaults: (*Sampler).fillTiles, check: (*Sampler).checkTiles, plan: (*Sampler).planTiles,
 }
 
 func (s *Sampler) fillTiles() {
@@ -63,10 +63,8 @@ func (s *Sampler) checkTiles() error {
 	return checkPair("tile", s.Tile)
 }
 
-// VisitsOf returns the visits of a sampler of kind "tile_window". Corners are multiples of alignY and alignX.
-func (s *Sampler) VisitsOf(alignY, alignX int) shuffle.Visits {
-	return shuffle.Visits{
-		H: s.Height, W: s.Width, TileH: s.TileHeight, TileW: s.TileWidth, PerVisit: s.PerVisit, Pool: s.Pool,
-		AlignY: alignY, AlignX: alignX,
-	}
+func (s *Sampler) planTiles(to *shuffle.Sampler) {
+	to.Kind = shuffle.VisitWindow
+	to.Visits = shuffle.Visits{H: s.Height, W: s.Width, TileH: s.TileHeight, TileW: s.TileWidth, PerVisit: s.PerVisit,
+		Pool: s.Pool, AlignY: to.AlignY, AlignX: to.AlignX}
 }

@@ -15,7 +15,7 @@ import (
 type Vector struct {
 	// Path is the path or URI of the file: GeoParquet or GeoJSON. The spec hash covers the shapes and their values, not
 	// the path.
-	Path string `json:"path" yaml:"path"`
+	Path string `json:"path" yaml:"path" hash:"place"`
 	// Kind is the content of the tensor: "mask" (default) for the value of the shape at each pixel, "instances" for its
 	// number in the file, from 1. "boxes" and "polygons" give ragged tensors of the shapes that lie in the window, cut
 	// to it, in pixels of the window from its upper left corner: boxes as x0 y0 x1 y1, or the vertices of polygons.

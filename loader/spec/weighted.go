@@ -1,13 +1,17 @@
 package spec
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/chaski-eo/chaski/shuffle"
+)
 
 // WeightedWindows are the members of a Sampler of kind "weighted_window": windows about pixels that count: valid
 // pixels, or a class of a mask.
 type WeightedWindows struct {
 	// Weights is the path of the file by which "weighted_window" draws, as 'chaski stats --sampling' writes it. The
 	// spec hash covers the content of the file, not its path.
-	Weights string `json:"weights,omitempty"`
+	Weights string `json:"weights,omitempty" hash:"place"`
 }
 
 // WeightedWindow is the kind of samplers of windows that are drawn by weight.
@@ -21,4 +25,5 @@ var weighted = samplerKind{
 		}
 		return nil
 	},
+	plan: func(_ *Sampler, to *shuffle.Sampler) { to.Kind = shuffle.WeightedWindow },
 }

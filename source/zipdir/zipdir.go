@@ -9,8 +9,13 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
 )
+
+// Reader reads ranges of a file: a source.Reader is one.
+type Reader interface {
+	ReadAt(ctx context.Context, p []byte, off int64) error
+	Size() int64
+}
 
 // Signatures of records (APPNOTE 6.3): of an entry, of the end, and of the end and its locator in ZIP64.
 const (
@@ -47,11 +52,31 @@ const MaxBytes = 1 << 30
 // comment of at most 65,535 bytes, the record of 22 bytes, and the locator and record of ZIP64.
 const MaxTail = 65535 + 22 + 20 + 56
 
-// Read reads the central directory of a ZIP and returns the entries that want accepts, by
-// name. Tables may have been appended to the archive. If they are too long to search back over, it
+// Read returns the entries of a ZIP that want accepts, by name. Two of one name are an error. See Each.
+func Read(ctx context.Context, r Reader, after int64, want func(name []byte) bool) (map[string]Entry, error) {
+	dir := map[string]Entry{}
+	err := Each(ctx, r, after, func(name []byte, parse func() (Entry, error)) error {
+		if !want(name) {
+			return nil
+		}
+		entry, err := parse()
+		if _, twice := dir[string(name)]; twice {
+			err = fault.New(fault.Corrupt, "central directory", fault.NoOffset, "there are two entries %q", name)
+		}
+		dir[string(name)] = entry
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return dir, nil
+}
+
+// Each reads the central directory of a ZIP, and calls each for its entries until that returns an error. The name is
+// valid during the call. Tables may have been appended to the archive. If they are too long to search back over, it
 // looks for the directory at after, the end of COLLECTION.json.
-func Read(ctx context.Context, r source.Reader, after int64,
-	want func(name []byte) bool) (map[string]Entry, error) {
+func Each(ctx context.Context, r Reader, after int64,
+	each func(name []byte, parse func() (Entry, error)) error) error {
 	where, n, err := Find(ctx, r, after)
 	if err != nil && after > r.Size()-MaxTail { // the directory may be in front of COLLECTION.json
 		where, n, err = Find(ctx, r, 0)
@@ -59,26 +84,26 @@ func Read(ctx context.Context, r source.Reader, after int64,
 	if err != nil {
 		sig := make([]byte, 4)
 		if fault.KindOf(err) != fault.Corrupt || r.ReadAt(ctx, sig, after) != nil || string(sig) != Signature {
-			return nil, err
+			return err
 		}
 		where, n = Span{after, r.Size() - after}, UntilEnd
 	}
 	if where.Size > MaxBytes {
-		return nil, fault.New(fault.Limit, "central directory", where.Off, "%d bytes, at most %d",
+		return fault.New(fault.Limit, "central directory", where.Off, "%d bytes, at most %d",
 			where.Size, MaxBytes)
 	}
 	data := make([]byte, where.Size)
 	if err := r.ReadAt(ctx, data, where.Off); err != nil {
-		return nil, fault.WithPart(err, "central directory", 0)
+		return fault.WithPart(err, "central directory", 0)
 	}
-	return parseDirectory(data, where.Off, n, want)
+	return walk(data, where.Off, n, each)
 }
 
 // UntilEnd as the number of entries means that the directory ends where no entry follows.
 const UntilEnd = 1<<64 - 1
 
 // Data returns the place of an entry's data, from its local header.
-func Data(ctx context.Context, r source.Reader, name string, e Entry) (Span, error) {
+func Data(ctx context.Context, r Reader, name string, e Entry) (Span, error) {
 	data := make([]byte, 30)
 	if err := r.ReadAt(ctx, data, e.Local); err != nil {
 		return Span{}, fault.WithPart(err, "local file header of "+name, 0)
@@ -91,41 +116,43 @@ func Data(ctx context.Context, r source.Reader, name string, e Entry) (Span, err
 	return span, nil
 }
 
-// parseDirectory parses n entries of a central directory at offset base.
-func parseDirectory(b []byte, base int64, n uint64, want func(name []byte) bool) (map[string]Entry, error) {
-	dir := map[string]Entry{}
+// walk calls each for the n entries of a central directory at offset base.
+func walk(b []byte, base int64, n uint64, each func(name []byte, parse func() (Entry, error)) error) error {
 	pos := 0
 	for i := range n {
 		if len(b)-pos < 46 || string(b[pos:pos+4]) != Signature {
 			if n == UntilEnd {
 				break
 			}
-			return nil, fault.New(fault.Corrupt, "central directory", base+int64(pos),
-				"it has only %d of %d entries", i, n)
+			return fault.New(fault.Corrupt, "central directory", base+int64(pos), "it has only %d of %d entries", i, n)
 		}
 		name, extra, comment := int(le16(b, pos+28)), int(le16(b, pos+30)), int(le16(b, pos+32))
 		if len(b)-pos-46 < name+extra+comment {
-			return nil, fault.New(fault.Corrupt, "central directory", base+int64(pos), "ends inside an entry")
+			return fault.New(fault.Corrupt, "central directory", base+int64(pos), "ends inside an entry")
 		}
-		id := b[pos+46 : pos+46+name]
-		if want(id) {
-			entry := Entry{Local: int64(le32(b, pos+42)), Size: int64(le32(b, pos+20)), Bytes: int64(le32(b, pos+24)),
-				CRC: le32(b, pos+16), Method: le16(b, pos+10)}
-			entry.Encrypted = le16(b, pos+8)&1 != 0
-			entry.Plain = entry.Method == 0 && !entry.Encrypted
-			if !entry.extend(b[pos+46+name:pos+46+name+extra]) || entry.Local < 0 || entry.Size < 0 {
-				return nil, fault.New(fault.Corrupt, "central directory", base+int64(pos),
+		record := b[pos : pos+46+name+extra]
+		err := each(record[46:46+name], func() (Entry, error) {
+			entry, ok := parse(record, name)
+			if !ok {
+				return entry, fault.New(fault.Corrupt, "central directory", base+int64(pos),
 					"the ZIP64 sizes of an entry are invalid")
 			}
-			if _, twice := dir[string(id)]; twice {
-				return nil, fault.New(fault.Corrupt, "central directory", base+int64(pos),
-					"there are two entries %q", id)
-			}
-			dir[string(id)] = entry
+			return entry, nil
+		})
+		if err != nil {
+			return fault.AtOffset(err, base+int64(pos))
 		}
 		pos += 46 + name + extra + comment
 	}
-	return dir, nil
+	return nil
+}
+
+// parse parses a record of the directory whose name has so many bytes.
+func parse(record []byte, name int) (entry Entry, ok bool) {
+	entry = Entry{Local: int64(le32(record, 42)), Size: int64(le32(record, 20)), Bytes: int64(le32(record, 24)),
+		CRC: le32(record, 16), Method: le16(record, 10), Encrypted: le16(record, 8)&1 != 0}
+	entry.Plain = entry.Method == 0 && !entry.Encrypted
+	return entry, entry.extend(record[46+name:]) && entry.Local >= 0 && entry.Size >= 0
 }
 
 // extend reads fields that do not fit into 32 bits from the ZIP64 extra field.
@@ -162,7 +189,7 @@ func (e *Entry) extend(extra []byte) bool {
 // Find searches for the end-of-directory record from the end of the file backwards, to
 // offset from. It skips bytes appended to the archive; COLLECTION.json is right before the
 // directory.
-func Find(ctx context.Context, r source.Reader, from int64) (Span, uint64, error) {
+func Find(ctx context.Context, r Reader, from int64) (Span, uint64, error) {
 	tail := min(int64(MaxTail), r.Size()-min(max(from, 0), r.Size()))
 	base := r.Size() - tail
 	data := make([]byte, tail)
@@ -183,7 +210,7 @@ func Find(ctx context.Context, r source.Reader, from int64) (Span, uint64, error
 
 // parseEnd parses the end-of-directory record at b[at:], where b begins at base of the file. ok is
 // true if the record directly follows a directory.
-func parseEnd(ctx context.Context, r source.Reader, b []byte, at int, base int64) (s Span, entries uint64,
+func parseEnd(ctx context.Context, r Reader, b []byte, at int, base int64) (s Span, entries uint64,
 	ok bool, err error) {
 	start := base + int64(at)
 	n, size, off := uint64(le16(b, at+10)), uint64(le32(b, at+12)), uint64(le32(b, at+16))
@@ -215,7 +242,7 @@ const maxExtra = 1 << 10
 
 // LocalHeader checks that the data at an offset of a ZIP follow the local file header of an entry
 // with a name. It returns the CRC-32 in that header, or 0 if it has none.
-func LocalHeader(ctx context.Context, r source.Reader, name string, data Span) (crc uint32, err error) {
+func LocalHeader(ctx context.Context, r Reader, name string, data Span) (crc uint32, err error) {
 	n := int64(30 + len(name))
 	for _, extra := range [...]int64{0, maxExtra} {
 		b := make([]byte, min(n+extra, data.Off))
@@ -236,7 +263,7 @@ func LocalHeader(ctx context.Context, r source.Reader, name string, data Span) (
 
 // CheckSum checks that data have one of the CRC-32 that the ZIP states for them. Those that are 0
 // are missing.
-func CheckSum(ctx context.Context, r source.Reader, name string, data Span, sums ...uint32) error {
+func CheckSum(ctx context.Context, r Reader, name string, data Span, sums ...uint32) error {
 	sums = slices.DeleteFunc(sums, func(crc uint32) bool { return crc == 0 })
 	if len(sums) == 0 {
 		return nil

@@ -175,70 +175,44 @@ func namesRasters(ctx context.Context, c columns.Column, name string) (bool, err
 
 // pick keeps the rows at of the field, in their order.
 func (f *field) pick(at []int64) {
-	f.main = columns.Pick(f.main, at)
+	for _, c := range []*columns.Column{&f.main, &f.size, &f.mtime, &f.height, &f.width, &f.etag, &f.offset,
+		&f.length} {
+		*c = columns.Pick(*c, at)
+	}
 	for i := range f.blobs {
 		f.blobs[i] = columns.Pick(f.blobs[i], at)
-	}
-	if f.size != nil {
-		f.size = columns.Pick(f.size, at)
-	}
-	if f.mtime != nil {
-		f.mtime = columns.Pick(f.mtime, at)
-	}
-	if f.height != nil && f.width != nil {
-		f.height, f.width = columns.Pick(f.height, at), columns.Pick(f.width, at)
-	}
-	if f.etag != nil {
-		f.etag = columns.Pick(f.etag, at)
-	}
-	if f.offset != nil {
-		f.offset, f.length = columns.Pick(f.offset, at), columns.Pick(f.length, at)
 	}
 	f.place, f.names = f.place.pick(at), f.names.pick(at)
 }
 
 // asset makes a sample's asset from the table and, if that has no index, from the file.
 func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
-	part := func() string { return fmt.Sprintf("field %q row %d", f.name, row) }
-	fail := func(err error) (Asset, error) { return Asset{}, fault.WithFile(err, t.src) }
-	cell, err := f.main.Cell(ctx, row)
-	if err != nil {
-		return fail(err)
+	r := &rowReader{ctx: ctx, row: row, field: f.name}
+	path := r.cell(f.main)
+	if path.Null || len(path.Text) == 0 {
+		r.fail(fault.NotFound, "no path")
 	}
-	if cell.Null || len(cell.Text) == 0 {
-		return fail(fault.New(fault.NotFound, part(), fault.NoOffset, "no path"))
+	text, member := r.member(f, string(path.Text))
+	index := r.index(f.blobs, t.maxChunk)
+	if r.err == nil && index == nil && member != nil {
+		r.fail(fault.Corrupt, "a member of a container without an index")
 	}
-	text, member, err := t.member(ctx, f, row, string(cell.Text))
-	if err != nil {
-		return fail(err)
+	asset := Asset{Index: index}
+	r.version(f, &asset)
+	if r.err != nil {
+		return Asset{}, fault.WithFile(r.err, t.src)
 	}
 	uri, err := t.roots.Allow(listing.Resolve(t.base, text))
 	if err != nil {
 		return Asset{}, err
 	}
-	index, err := f.index(ctx, row, t.maxChunk)
-	switch {
-	case err != nil:
-		return fail(err)
-	case index == nil && member != nil:
-		return fail(fault.New(fault.Corrupt, part(), fault.NoOffset, "a member of a container without an index"))
-	case index == nil:
-		known := Asset{URI: uri}
-		if err := f.version(ctx, row, &known); err != nil {
-			return fail(err)
-		}
-		a, _, err := OpenSmall(ctx, t.opener, uri, known.Known(), t.maxChunk)
-		return a, err
+	if asset.URI = uri; index == nil {
+		opened, _, err := OpenSmall(ctx, t.opener, uri, asset.Known(), t.maxChunk)
+		return opened, err
 	}
-	asset := Asset{URI: uri, Index: index}
-	if err := f.version(ctx, row, &asset); err != nil {
-		return fail(err)
-	}
-	if asset.Place, err = f.place.place(ctx, row, index.Height, index.Width); err != nil {
-		return fail(err)
-	}
-	if asset.Names, err = f.names.get(ctx, row, index.StepBands()); err != nil {
-		return fail(err)
+	asset.Place, asset.Names = r.place(f.place, index.Height, index.Width), r.names(f.names, index.StepBands())
+	if r.err != nil {
+		return Asset{}, fault.WithFile(r.err, t.src)
 	}
 	if member != nil {
 		if asset, err = member.asset(asset, t.maxChunk); err != nil {
@@ -248,49 +222,52 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 	return asset, CheckRaster(ctx, t.opener, uri, asset.Offset)
 }
 
-// index returns the index in the first blob of a row, or nil if the row has no blob.
-func (f *field) index(ctx context.Context, row int64, maxChunk int) (*chunk.Index, error) {
-	for _, b := range f.blobs {
-		cell, err := b.Cell(ctx, row)
-		if err != nil {
-			return nil, err
-		}
+// rowReader reads the cells of a row. After the first error all cells are null.
+type rowReader struct {
+	ctx   context.Context
+	row   int64
+	field string // for errors
+	err   error
+}
+
+// cell returns the cell of a column that a table may lack: of a nil column it is null.
+func (r *rowReader) cell(c columns.Column) columns.Cell {
+	if c == nil || r.err != nil {
+		return columns.Cell{Null: true}
+	}
+	cell, err := c.Cell(r.ctx, r.row)
+	r.err = err
+	return cell
+}
+
+func (r *rowReader) part() string { return fmt.Sprintf("field %q row %d", r.field, r.row) }
+
+func (r *rowReader) fail(kind fault.Kind, format string, args ...any) {
+	if r.err == nil {
+		r.err = fault.New(kind, r.part(), fault.NoOffset, format, args...)
+	}
+}
+
+// index returns the index in the first blob of the row, or nil if it has no blob.
+func (r *rowReader) index(blobs []columns.Column, maxChunk int) *chunk.Index {
+	for _, blob := range blobs {
+		cell := r.cell(blob)
 		if cell.Null || len(cell.Text) == 0 {
 			continue
 		}
 		index, err := ParseIndex(cell.Text, maxChunk)
-		if err != nil {
-			return nil, fault.WithPart(err, fmt.Sprintf("field %q row %d", f.name, row), fault.NoOffset)
-		}
-		return index, nil
+		r.err = fault.WithPart(err, r.part(), fault.NoOffset)
+		return index
 	}
-	return nil, nil
+	return nil
 }
 
 // version sets the asset's size, time and tag from the table, as far as it has them.
-func (f *field) version(ctx context.Context, row int64, a *Asset) error {
-	size, err := cellOf(ctx, f.size, row)
-	if err != nil {
-		return err
-	}
-	mtime, err := cellOf(ctx, f.mtime, row)
-	if err != nil {
-		return err
-	}
-	if when, err := time.Parse(time.RFC3339Nano, string(mtime.Text)); err == nil { // else it stays unknown
+func (r *rowReader) version(f *field, a *Asset) {
+	a.Size, a.ETag = max(r.cell(f.size).Int, 0), string(r.cell(f.etag).Text)
+	if when, err := time.Parse(time.RFC3339Nano, string(r.cell(f.mtime).Text)); err == nil { // else it stays unknown
 		a.MTime = when
 	}
-	tag, err := cellOf(ctx, f.etag, row)
-	a.Size, a.ETag = max(size.Int, 0), string(tag.Text)
-	return err
-}
-
-// cellOf returns a row's cell of a column that a table may lack: of a nil column it is null.
-func cellOf(ctx context.Context, c columns.Column, row int64) (columns.Cell, error) {
-	if c == nil {
-		return columns.Cell{Null: true}, nil
-	}
-	return c.Cell(ctx, row)
 }
 
 // inField adds the field to an error, and keeps the error's offset if it has one.

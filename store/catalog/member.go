@@ -2,8 +2,6 @@ package catalog
 
 import (
 	"cmp"
-	"context"
-	"fmt"
 	"math"
 	"strings"
 
@@ -20,24 +18,18 @@ type memberAt struct {
 
 // member splits the URI of a member of a container into the container's URI and the member. Other URIs it returns as
 // they are.
-func (t *Table) member(ctx context.Context, f *field, row int64, uri string) (string, *memberAt, error) {
-	if f.offset == nil {
-		return uri, nil, nil
+func (r *rowReader) member(f *field, uri string) (string, *memberAt) {
+	offset := r.cell(f.offset)
+	if offset.Null {
+		return uri, nil
 	}
-	off, err := f.offset.Cell(ctx, row)
-	if err != nil || off.Null {
-		return uri, nil, err
-	}
-	cell, err := f.length.Cell(ctx, row)
-	if err != nil {
-		return uri, nil, err
-	}
+	length := r.cell(f.length)
 	container, path, ok := strings.Cut(uri, layout.MemberSeparator)
-	if !ok || cell.Null || off.Int < 0 || cell.Int < 0 {
-		return uri, nil, fault.New(fault.Corrupt, fmt.Sprintf("field %q row %d", f.name, row), fault.NoOffset,
-			"%d bytes at %d of %q, which is not CONTAINER%sPATH", cell.Int, off.Int, uri, layout.MemberSeparator)
+	if !ok || length.Null || offset.Int < 0 || length.Int < 0 {
+		r.fail(fault.Corrupt, "%d bytes at %d of %q, which is not CONTAINER%sPATH", length.Int, offset.Int, uri,
+			layout.MemberSeparator)
 	}
-	return container, &memberAt{path, off.Int, cell.Int}, nil
+	return container, &memberAt{path, offset.Int, length.Int}
 }
 
 // asset makes the asset of a member from the asset of its container. The index has the member's own offsets; it is

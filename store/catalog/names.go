@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"sync/atomic"
@@ -37,16 +36,15 @@ func (n *nameColumn) pick(rows []int64) *nameColumn {
 	return &nameColumn{column: columns.Pick(n.column, rows)}
 }
 
-// get returns the names of the bands of a row's file, one for each, or nil if the catalog does not say them.
-func (n *nameColumn) get(ctx context.Context, row int64, bands int) ([]string, error) {
+// names returns the names of the bands of the row's file, one for each, or nil if the catalog does not say them.
+func (r *rowReader) names(n *nameColumn, bands int) (names []string) {
 	if n == nil {
-		return nil, nil
+		return nil
 	}
-	cell, err := n.column.Cell(ctx, row)
-	if err != nil || cell.Null || len(cell.Text) == 0 {
-		return nil, err
+	if cell := r.cell(n.column); len(cell.Text) > 0 {
+		names, r.err = n.names.Parse(r.row, cell.Text, bands)
 	}
-	return n.names.Parse(row, cell.Text, bands)
+	return names
 }
 
 // Parse returns the names in the text of a row, one for each band: others are an error of kind corrupt.

@@ -38,64 +38,52 @@ func (p *placeColumns) pick(rows []int64) *placeColumns {
 	if p == nil {
 		return nil
 	}
-	out := &placeColumns{transform: p.transform.Pick(rows)}
-	if p.epsg != nil {
-		out.epsg = columns.Pick(p.epsg, rows)
-	}
-	if p.crs != nil {
-		out.crs = columns.Pick(p.crs, rows)
-	}
+	out := &placeColumns{epsg: columns.Pick(p.epsg, rows), crs: columns.Pick(p.crs, rows),
+		transform: p.transform.Pick(rows)}
 	for i, c := range p.bounds {
 		out.bounds[i] = columns.Pick(c, rows)
 	}
 	return out
 }
 
-// place returns where the raster of a row lies, which has height by width pixels, or nil if the catalog does not say
+// place returns where the raster of the row lies, which has height by width pixels, or nil if the catalog does not say
 // it. A row with bounds but without a transform has a Boxed place.
-func (p *placeColumns) place(ctx context.Context, row int64, height, width int) (*Place, error) {
-	if p == nil {
-		return nil, nil
+func (r *rowReader) place(p *placeColumns, height, width int) *Place {
+	if p == nil || r.err != nil {
+		return nil
 	}
-	code, err := cellOf(ctx, p.epsg, row)
-	if err != nil {
-		return nil, err
-	}
-	parameters, err := cellOf(ctx, p.crs, row)
-	if err != nil {
-		return nil, err
-	}
+	code, parameters := r.cell(p.epsg), r.cell(p.crs)
 	meta := Meta{CRS: string(parameters.Text)}
 	if code.Int >= 0 && code.Int <= math.MaxInt32 {
 		meta.EPSG = int(code.Int)
 	}
-	if meta.Transform, err = p.transform.Transform(ctx, row); err != nil {
-		return nil, err
+	box := r.boxed(p, meta.EPSG)
+	if r.err == nil {
+		meta.Transform, r.err = p.transform.Transform(r.ctx, r.row)
 	}
-	box, err := p.boxed(ctx, row, meta.EPSG)
-	if err != nil || meta.Transform == nil {
-		return box, err
+	if r.err != nil || meta.Transform == nil {
+		return box
 	}
 	// Other programs write transforms in another order of numbers: then the bounds are right.
 	place := meta.place(height, width)
 	if place != nil && box != nil && !sameBox(*place, *box, place.pixel(height, width)) {
-		return box, nil
+		return box
 	}
-	return place, nil
+	return place
 }
 
-// boxed returns the place of a row by its bounds alone, or nil if it has none.
-func (p *placeColumns) boxed(ctx context.Context, row int64, code int) (*Place, error) {
+// boxed returns the place of the row by its bounds alone, or nil if it has none.
+func (r *rowReader) boxed(p *placeColumns, code int) *Place {
 	var b [4]float64
 	for i, c := range p.bounds {
-		cell, err := c.Cell(ctx, row)
-		if err != nil || cell.Null || !finite(cell.Float) {
-			return nil, err
+		cell := r.cell(c)
+		if cell.Null || !finite(cell.Float) {
+			return nil
 		}
 		b[i] = cell.Float
 	}
 	return &Place{EPSG: code, Boxed: true,
-		Corners: [4]crs.Point{{b[0], b[3]}, {b[2], b[3]}, {b[0], b[1]}, {b[2], b[1]}}}, nil
+		Corners: [4]crs.Point{{b[0], b[3]}, {b[2], b[3]}, {b[0], b[1]}, {b[2], b[1]}}}
 }
 
 // Misplaced calls visit for each row of rows (nil: of all) in which the raster of the field other lies elsewhere than
@@ -111,34 +99,26 @@ func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 	if err != nil {
 		return fault.WithFile(err, t.src)
 	}
-	check := func(row int64) error {
-		if !suspects[row] {
-			return nil
-		}
-		asset, err := t.placed(ctx, field, row)
-		if err != nil {
-			return err
-		}
-		y, err := t.placed(ctx, b, row)
-		if err != nil {
-			return err
-		}
-		if err := SameGround(&asset, &y); err != nil {
-			visit(row, y.Fault(err))
-		}
-		return nil
-	}
 	if rows == nil {
+		rows = make([]uint32, 0, t.n)
 		for row := range t.n {
-			if err := check(row); err != nil {
-				return fault.WithFile(err, t.src)
-			}
+			rows = append(rows, uint32(row))
 		}
-		return nil
 	}
 	for _, row := range rows {
-		if err := check(int64(row)); err != nil {
+		if !suspects[row] {
+			continue
+		}
+		asset, err := t.placed(ctx, field, int64(row))
+		if err != nil {
 			return fault.WithFile(err, t.src)
+		}
+		y, err := t.placed(ctx, b, int64(row))
+		if err != nil {
+			return fault.WithFile(err, t.src)
+		}
+		if err := SameGround(&asset, &y); err != nil {
+			visit(int64(row), y.Fault(err))
 		}
 	}
 	return nil
@@ -223,20 +203,14 @@ func (t *Table) turned(ctx context.Context, a, b *columns.Numbers, suspects []bo
 }
 
 // placed returns the place and the size of an asset, and its path as the table has it.
-func (t *Table) placed(ctx context.Context, f *field, row int64) (a Asset, err error) {
-	var cells [3]columns.Cell
-	for i, c := range []columns.Column{f.main, f.height, f.width} {
-		if cells[i], err = c.Cell(ctx, row); err != nil {
-			return a, err
-		}
+func (t *Table) placed(ctx context.Context, f *field, row int64) (Asset, error) {
+	r := &rowReader{ctx: ctx, row: row, field: f.name}
+	a := Asset{URI: string(r.cell(f.main).Text),
+		Index: &chunk.Index{Height: int(side(r.cell(f.height))), Width: int(side(r.cell(f.width)))}}
+	if a.Index.Height > 0 && a.Index.Width > 0 { // else it cannot be compared before it is opened
+		a.Place = r.place(f.place, a.Index.Height, a.Index.Width)
 	}
-	a.URI = string(cells[0].Text)
-	a.Index = &chunk.Index{Height: int(side(cells[1])), Width: int(side(cells[2]))}
-	if a.Index.Height == 0 || a.Index.Width == 0 {
-		return a, nil // it cannot be compared before it is opened
-	}
-	a.Place, err = f.place.place(ctx, row, a.Index.Height, a.Index.Width)
-	return a, err
+	return a, r.err
 }
 
 // placed reports whether the table has places and sizes of the field's rasters.

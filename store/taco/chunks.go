@@ -94,7 +94,7 @@ func ownChunk(x *chunk.Index, e Entry) (int, error) {
 // verifyChunks compares the rows of the chunks with the samples' own indexes. It skips samples that
 // are not TIFFs that this program reads.
 func (d *Dataset) verifyChunks(ctx context.Context, r *Report) error {
-	if !slices.ContainsFunc(d.parts, func(p *model.Container) bool { return p.Chunker != nil }) {
+	if !slices.ContainsFunc(d.parts, func(p *model.Container) bool { return p.Chunks != nil }) {
 		return nil
 	}
 	missing := 0
@@ -102,8 +102,8 @@ func (d *Dataset) verifyChunks(ctx context.Context, r *Report) error {
 		if err != nil {
 			return err
 		}
-		chunker := d.parts[e.Part].Chunker
-		if chunker == nil || e.Padding {
+		chunks := d.parts[e.Part].Chunks
+		if chunks == nil || e.Padding {
 			continue
 		}
 		im, err := openSample(ctx, d.opener, e)
@@ -114,7 +114,7 @@ func (d *Dataset) verifyChunks(ctx context.Context, r *Report) error {
 			continue
 		}
 		for k := range im.Index.Ranges {
-			ce, err := chunker.Chunk(ctx, e.Level, e.Row, strconv.Itoa(k))
+			ce, err := chunks.Of(ctx, e.Level, e.Row, strconv.Itoa(k))
 			if fault.KindOf(err) == fault.NotFound {
 				missing++
 				continue

@@ -1,7 +1,6 @@
 package taco
 
 import (
-	"context"
 	"slices"
 
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
@@ -48,22 +47,21 @@ func (d *Dataset) Partitions() int {
 
 // chunks returns the chunks of all containers, for which hasChunks must be true. stored includes
 // the chunks of histograms.
-func (d *Dataset) chunks(ctx context.Context, stored bool) (*tables.Table, error) {
-	tables := make([]*tables.Table, len(d.parts))
+func (d *Dataset) chunks(stored bool) (*tables.Table, error) {
+	list := make([]*tables.Table, len(d.parts))
 	for i, p := range d.parts {
-		var err error
-		if tables[i], err = p.Chunker.Chunks(ctx, stored); err != nil {
-			return nil, err
+		if list[i] = p.Chunks.Table; !stored && p.Histograms >= 0 {
+			list[i] = list[i].Take(p.Chunks.Samples())
 		}
 	}
-	if len(tables) == 1 {
-		return tables[0], nil
+	if len(list) == 1 {
+		return list[0], nil
 	}
-	return d.join(tables, false, "chunks")
+	return d.join(list, false, "chunks")
 }
 
 // hasChunks reports whether all containers have named chunks.
 func (d *Dataset) hasChunks() bool {
-	without := func(p *model.Container) bool { return p.Chunker == nil }
+	without := func(p *model.Container) bool { return p.Chunks == nil }
 	return len(d.parts) > 0 && !slices.ContainsFunc(d.parts, without)
 }

@@ -141,7 +141,7 @@ const indexCost = 48
 func (d *Dataset) sameHierarchy(ctx context.Context) error {
 	for i, container := range d.parts {
 		first := d.parts[0]
-		if first.Lazy != nil && container.Lazy != nil {
+		if first.Depth != nil && container.Depth != nil {
 			continue
 		}
 		if err := d.deepen(ctx, max(first.Levels(), container.Levels())-1, first, container); err != nil {
@@ -160,7 +160,7 @@ func (d *Dataset) sameHierarchy(ctx context.Context) error {
 // namesOf returns the names of the tables of a container, or nil if they have none.
 func namesOf(c *model.Container) []string {
 	if c.Named != nil {
-		return c.Named.Names()
+		return c.Named.Names
 	}
 	return nil
 }
@@ -487,8 +487,7 @@ func (d *Dataset) Row(ctx context.Context, e Entry) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	row, err := d.parts[e.Part].FinalRow(ctx, e.Level, e.Row)
-	return bases[e.Part] + row, err
+	return bases[e.Part] + e.Row, nil
 }
 
 // Entry returns the sample of a row of a level, with its path.

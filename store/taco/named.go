@@ -29,7 +29,7 @@ func (d *Dataset) FileNamed(name string) string {
 	if d.LevelNames() == nil {
 		return name
 	}
-	files := d.parts[0].Named.Files()
+	files := d.parts[0].Named.Files
 	if len(files) == 1 && name == "image" {
 		return files[0]
 	}
@@ -59,6 +59,9 @@ func (d *Dataset) Sequence(ctx context.Context, name string) (*Sequence, error) 
 	}
 	var joined *Sequence
 	for i, p := range d.parts {
+		if p.Named.Sequence == nil {
+			return nil, nil
+		}
 		sequence, err := p.Named.Sequence(ctx, name)
 		if err != nil || sequence == nil {
 			return nil, err
@@ -88,7 +91,7 @@ func (d *Dataset) LevelRows(ctx context.Context, name string) (level int, rows [
 			"no level %.80q: the levels are 0 to %d", name, d.Levels()-1), d.name())
 	}
 	for i, p := range d.parts {
-		table, k, first, err := p.Named.NamedRows(ctx, name)
+		table, k, first, err := p.Named.Rows(ctx, name)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -106,22 +109,22 @@ func (d *Dataset) LevelRows(ctx context.Context, name string) (level int, rows [
 
 // LevelTable returns a table of TACO 3 by its name, as it is stored.
 func (d *Dataset) LevelTable(ctx context.Context, name string) (*tables.Table, error) {
-	return d.joinNamed(ctx, name, func(c model.Named, _ int) (*tables.Table, error) {
-		t, _, _, err := c.NamedRows(ctx, name)
+	return d.joinNamed(ctx, name, func(c *model.Named, _ int) (*tables.Table, error) {
+		t, _, _, err := c.Rows(ctx, name)
 		return t, err
 	})
 }
 
 // wide returns the table with a row for each sample.
 func (d *Dataset) wide(ctx context.Context) (*tables.Table, error) {
-	return d.joinNamed(ctx, "dataset", func(c model.Named, first int) (*tables.Table, error) {
+	return d.joinNamed(ctx, "dataset", func(c *model.Named, first int) (*tables.Table, error) {
 		return c.Wide(ctx, first, source.VSI)
 	})
 }
 
 // joinNamed joins a table of all containers. get gets the number of rows in front.
 func (d *Dataset) joinNamed(ctx context.Context, name string,
-	get func(c model.Named, first int) (*tables.Table, error)) (*tables.Table, error) {
+	get func(c *model.Named, first int) (*tables.Table, error)) (*tables.Table, error) {
 	parts, bases := make([]*tables.Table, len(d.parts)), make([]int, len(d.parts)+1)
 	for i, p := range d.parts {
 		table, err := get(p.Named, bases[i])

@@ -3,7 +3,6 @@ package taco
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -46,7 +45,7 @@ type numberPool struct {
 	number string
 	at     int // of the number in geotiffNames, or -1 for classes
 
-	bands [][]weighted // of a band one value, or one for each class
+	bands [][]pooledNumber // of a band one value, or one for each class
 }
 
 func (p *numberPool) rows(ctx context.Context, t *tables.Table, rows []int) error {
@@ -90,7 +89,7 @@ func (p *numberPool) row(ctx context.Context, stats *tables.Vector, row int, w f
 		if err := budget.Grow(ctx, int64(hi-lo)*bandBytes); err != nil {
 			return err
 		}
-		p.bands = make([][]weighted, hi-lo)
+		p.bands = make([][]pooledNumber, hi-lo)
 	}
 	if hi > lo && hi-lo != len(p.bands) {
 		return bad(fault.Unsupported, "%d bands, but earlier rows have %d", hi-lo, len(p.bands))
@@ -127,10 +126,15 @@ func (p *numberPool) row(ctx context.Context, stats *tables.Vector, row int, w f
 			x = x[p.at : p.at+1]
 		}
 		if *band == nil {
-			*band = make([]weighted, len(x))
+			*band = make([]pooledNumber, len(x))
 		}
 		for k := range x {
-			(*band)[k].add(w, x[k], s)
+			v := &(*band)[k]
+			if v.n++; v.n == 1 {
+				v.least, v.most = x[k], x[k]
+			}
+			v.least, v.most = min(v.least, x[k]), max(v.most, x[k])
+			v.add(w, x[k], s)
 		}
 	}
 	return nil
@@ -140,44 +144,27 @@ func (p *numberPool) row(ctx context.Context, stats *tables.Vector, row int, w f
 // answer, 24 bytes each, and the smallest allocation for such an answer.
 const bandBytes = 3*24 + 8
 
-// classBytes is the memory of a class of a band, or of the one value of measurements: 48 bytes as weighted, 8 in the
+// classBytes is the memory of a class of a band, or of the one value of measurements: 56 bytes as such, 8 in the
 // row that is added, 8 in the result of PoolNumber and 4 in a server's answer, these three twice, because slices that
 // grow are copied. A file of some KiB can hold tens of millions of equal shares.
-const classBytes = 48 + 2*(8+8+4)
+const classBytes = 56 + 2*(8+8+4)
 
-// weighted pools a value, by its rows.
-type weighted struct {
-	n                    int
-	weight, mean         float64 // Σw, Σwx/Σw
-	squares, least, most float64 // Σ(w−1)s² + Σw(x−mean)²
+// pooledNumber pools one number of a band.
+type pooledNumber struct {
+	moments
+
+	n           int
+	least, most float64
 }
 
-// add adds a row with weight w, value x and, if x is a mean, the deviation s.
-func (v *weighted) add(w, x, s float64) {
-	if v.n++; v.n == 1 {
-		v.least, v.most = x, x
-	}
-	v.least, v.most = min(v.least, x), max(v.most, x)
-	if !(w > 0) {
-		return // it has no pixels
-	}
-	v.weight += w
-	apart := x - v.mean
-	v.mean += apart * w / v.weight
-	v.squares += (w-1)*s*s + w*apart*(x-v.mean)
-}
-
-func (v *weighted) value(number string) float64 {
+func (v *pooledNumber) value(number string) float64 {
 	switch number {
 	case "min":
 		return v.least
 	case "max":
 		return v.most
 	case "std":
-		return math.Sqrt(v.squares / (v.weight - 1))
+		return v.deviation(1)
 	}
-	if v.weight == 0 {
-		return math.NaN() // no row has pixels
-	}
-	return v.mean
+	return v.average()
 }

@@ -2,6 +2,7 @@ package taco
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -66,40 +67,97 @@ const (
 	TacocatFile  = model.TacocatFile
 )
 
+// format is how a form of containers is recognised and opened.
+type format struct {
+	form Form
+	// is reports whether an open file is one, by its first bytes, or nil for directories.
+	is   func(ctx context.Context, from model.Source) bool
+	open func(ctx context.Context, from model.Source) (*model.Container, error)
+}
+
+// formats are the formats of containers. The first that recognises a file counts.
+var formats = []format{
+	{model.Cozip, isCozip, taco3.OpenZIP},
+	{model.ZIP, begins("PK\x03\x04"), taco2.OpenZIP},
+	{model.TacocatFile, begins("TACOCAT\x00"), taco2.OpenTacocat},
+	{model.TortillaFile, begins(tortilla.MagicTortilla), tortilla.Open}, // or a TACO 0.2: the file says which
+	{model.PlainTaco, begins(tortilla.MagicTACO), tortilla.Open},
+	{model.MDS, isMDS, shards.OpenMDS},
+	{model.Tacollection, isJSON, nil}, // its files are opened, one by one
+	{model.WebDataset, isTar, shards.OpenTars},
+	{model.TacoFolder, nil, taco2.OpenFolder},
+	{model.Tacocat, nil, taco2.OpenTacocatFolder},
+	{model.CozipFolder, nil, taco3.OpenFolder},
+	{model.CozipCatalog, nil, taco3.OpenCatalog},
+}
+
 // headBytes is the number of bytes that are read to identify a format. The headers of all formats
 // fit into it, except a tar file's.
 const headBytes = 256
 
-// identify returns the form of a path, according to its first bytes or to the entries of its directory, or Auto. If it
-// is a file, it also returns an open reader and its first bytes. A file of TACO 0.2 counts as a Tortilla.
-func identify(ctx context.Context, o source.Opener, uri string) (f Form, r source.Reader, head []byte, err error) {
-	r, err = o.Open(ctx, uri)
+func begins(magic string) func(context.Context, model.Source) bool {
+	return func(_ context.Context, from model.Source) bool { return bytes.HasPrefix(from.Head, []byte(magic)) }
+}
+
+func isCozip(_ context.Context, from model.Source) bool { return taco3.IsCozip(from.Head) }
+
+func isJSON(_ context.Context, from model.Source) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(from.Head, " \t\r\n"), []byte("{"))
+}
+
+// isMDS reports whether a file is an index of MDS shards. Others have files of this name, too.
+func isMDS(ctx context.Context, from model.Source) bool {
+	return path.Base(from.URI) == shards.IndexName && isJSON(ctx, from) && shards.IsMDS(ctx, from.File)
+}
+
+// isTar reports whether an open file is a tar file. Only one with that extension is looked at, because its header is
+// longer than headBytes, and a request more.
+func isTar(ctx context.Context, from model.Source) bool {
+	head := make([]byte, min(shards.TarBlock, from.File.Size()))
+	return path.Ext(from.URI) == ".tar" && from.File.ReadAt(ctx, head, 0) == nil && shards.IsTar(head)
+}
+
+// formatOf returns the format of a form of directories, or of one that names alone tell.
+func formatOf(form Form) *format {
+	i := slices.IndexFunc(formats, func(f format) bool { return f.form == form })
+	return &formats[i]
+}
+
+// identify returns the format of a path, according to its first bytes or to the entries of its directory, or nil. If it
+// is a file, it is open in from.
+func identify(ctx context.Context, o source.Opener, uri string) (f *format, from model.Source, err error) {
+	from = model.Source{Opener: o, URI: uri}
+	from.File, err = o.Open(ctx, uri)
 	if err == nil {
-		head = make([]byte, min(headBytes, r.Size()))
-		if err := r.ReadAt(ctx, head, 0); err != nil {
-			return model.Auto, nil, nil, errors.Join(fault.WithFile(err, uri), r.Close())
+		from.Head = make([]byte, min(headBytes, from.File.Size()))
+		if err := from.File.ReadAt(ctx, from.Head, 0); err != nil {
+			return nil, from, errors.Join(fault.WithFile(err, uri), from.File.Close())
 		}
-		if !isHTMLPage(uri, head) {
-			if f = tellBytes(head); f == model.Auto && isTar(ctx, uri, r) {
-				f = model.WebDataset
+		if !isHTMLPage(uri, from.Head) {
+			for i := range formats {
+				if is := formats[i].is; is != nil && is(ctx, from) {
+					return &formats[i], from, nil
+				}
 			}
-			return f, r, head, nil
+			return nil, from, nil
 		}
 		err = errors.Join(fault.New(fault.Unsupported, "file", 0,
-			"is not a container: it begins like an HTML page"), r.Close())
+			"is not a container: it begins like an HTML page"), from.File.Close())
 	}
+	from.File = nil
 	// A server that does not answer would let every further name wait as long.
 	if source.Unreachable(err) {
-		return model.Auto, nil, nil, err
+		return nil, from, err
 	}
-	if isTars(ctx, o, uri) {
-		return model.WebDataset, nil, nil, nil
+	if shards.AreTars(o, uri) {
+		return formatOf(model.WebDataset), from, nil
 	}
 	f, ferr := identifyDirectory(ctx, o, uri)
-	if f == model.Auto {
-		return model.Auto, nil, nil, errors.Join(ferr, err)
+	if f == nil {
+		err = errors.Join(ferr, err)
+		return nil, from, err
 	}
-	return f, nil, nil, nil
+	return f, from, nil
 }
 
 // isHTMLPage reports whether an HTTP response is an HTML page, which many servers return for a
@@ -116,53 +174,29 @@ func readsHTMLPage(ctx context.Context, uri string, r source.Reader) bool {
 	return isHTMLPage(uri, []byte("<")) && r.ReadAt(ctx, head, 0) == nil && isHTMLPage(uri, head)
 }
 
-func tellBytes(head []byte) Form {
-	switch {
-	case taco3.IsCozip(head):
-		return model.Cozip
-	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
-		return model.ZIP
-	case bytes.HasPrefix(head, []byte("TACOCAT\x00")):
-		return TacocatFile
-	case bytes.HasPrefix(head, []byte("#y")), bytes.HasPrefix(head, []byte("WX")):
-		return model.TortillaFile
-	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
-		return Tacollection
-	}
-	return model.Auto
-}
-
-// isTar reports whether an open file is a tar file. Only one with that extension is looked at, because its header is
-// longer than headBytes, and a request more.
-func isTar(ctx context.Context, uri string, r source.Reader) bool {
-	head := make([]byte, min(shards.TarBlock, r.Size()))
-	return path.Ext(uri) == ".tar" && r.ReadAt(ctx, head, 0) == nil && shards.IsTar(head)
-}
-
 // identifyDirectory looks for the files that containers have in their directory.
-func identifyDirectory(ctx context.Context, o source.Opener, uri string) (Form, error) {
+func identifyDirectory(ctx context.Context, o source.Opener, uri string) (*format, error) {
 	for _, c := range [...]struct {
 		name string
-		f    Form
+		form Form
 	}{{"METADATA/level0.parquet", model.TacoFolder}, {"level0.parquet", model.Tacocat},
 		{"METADATA/sample.parquet", model.CozipFolder}, {"sample.parquet", model.CozipCatalog},
 		{"COLLECTION.json", model.TacoFolder}, {shards.IndexName, model.MDS}} {
-		file, err := o.Open(ctx, taco2.Join(uri, c.name))
-		if err == nil && readsHTMLPage(ctx, uri, file) {
-			err = file.Close()
-		} else if err == nil && c.f == model.MDS && !shards.IsMDS(ctx, file) { // others have files of this name, too
-			err = file.Close()
-		} else if err == nil {
-			return c.f, file.Close()
+		file, err := o.Open(ctx, model.Join(uri, c.name))
+		if err == nil {
+			is := !readsHTMLPage(ctx, uri, file) && (c.form != model.MDS || shards.IsMDS(ctx, file))
+			if err = file.Close(); is {
+				return formatOf(c.form), err
+			}
 		}
 		if ctx.Err() != nil {
-			return model.Auto, ctx.Err()
+			return nil, ctx.Err()
 		}
 		if source.Unreachable(err) {
-			return model.Auto, err
+			return nil, err
 		}
 	}
-	return model.Auto, nil
+	return nil, nil
 }
 
 // Named reports whether a path is a container by its name alone.
@@ -172,7 +206,7 @@ func Named(uri string) bool {
 	case ".tacozip", ".taco", ".tortilla", ".tacocat":
 		return true
 	}
-	return name == "__TACOCAT__" || name == "TACOLLECTION.json" || isTarPattern(uri)
+	return name == "__TACOCAT__" || name == "TACOLLECTION.json" || shards.IsTarPattern(uri)
 }
 
 // Is reports whether a path is a container, or is Named like one.
@@ -180,16 +214,15 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 	if Named(uri) {
 		return true
 	}
-	form, file, _, err := identify(ctx, o, uri)
-	if file != nil {
-		isMDS := path.Base(uri) == shards.IndexName && shards.IsMDS(ctx, file)
-		is := form != model.Auto && (form != Tacollection || isMDS)
-		return errors.Join(err, file.Close()) == nil && is
-	}
+	f, from, err := identify(ctx, o, uri)
 	if err != nil {
 		return ctx.Err() == nil && !source.Unreachable(err) && catalogIn(ctx, o, uri) != ""
 	}
-	return form != model.Auto
+	if from.File != nil && from.File.Close() != nil {
+		return false
+	}
+	// Many files are JSON.
+	return f != nil && f.form != Tacollection
 }
 
 // Open opens containers as one dataset, whose rows are theirs one after the other. If a directory
@@ -266,7 +299,7 @@ func flat(parts [][]*model.Container, err error) ([]*model.Container, error) {
 
 // openOne opens one path, which may stand for several containers.
 func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed bool) ([]*model.Container, error) {
-	form, file, head, err := identify(ctx, d.opener, uri)
+	f, from, err := identify(ctx, d.opener, uri)
 	if source.Unreachable(err) {
 		return nil, fault.WithFile(err, uri)
 	}
@@ -288,48 +321,18 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 		}
 		return nil, fault.WithFile(err, uri)
 	}
-	base := o.BasePath
-	if base == "" {
-		base = parent(uri)
-	}
-	var c *model.Container
-	switch form {
-	case model.ZIP:
-		c, err = taco2.OpenZIP(ctx, d.opener, uri, file, head)
-	case model.Cozip:
-		c, err = taco3.OpenZIP(ctx, d.opener, taco2.Join, uri, file, head)
-	case model.CozipFolder:
-		c, err = taco3.OpenFolder(ctx, d.opener, taco2.Join, uri)
-	case model.CozipCatalog:
-		c, err = taco3.OpenCatalog(ctx, d.opener, taco2.Join, uri, base)
-	case TacocatFile:
-		c, err = taco2.OpenTacocat(ctx, d.opener, uri, base, file, head)
-	case model.TacoFolder:
-		c, err = taco2.OpenFolder(ctx, d.opener, uri)
-	case model.Tacocat:
-		c, err = taco2.OpenTacocatFolder(ctx, d.opener, uri, base)
-	case Tacollection:
-		if path.Base(uri) == shards.IndexName && shards.IsMDS(ctx, file) {
-			if err = file.Close(); err == nil {
-				c, err = shards.OpenMDS(ctx, d.opener, base, taco2.Join)
-			}
-			break
-		}
-		if !listed {
-			return d.openCollection(ctx, uri, base, file, o)
-		}
+	from.Base = cmp.Or(o.BasePath, parent(uri))
+	switch {
+	case f == nil:
+		return nil, errors.Join(fault.WithFile(fault.New(fault.Unsupported, "file", 0,
+			"is not a container: its first bytes are of no known format"), uri), from.File.Close())
+	case f.form == Tacollection && listed:
 		err = fault.New(fault.Corrupt, "TACOLLECTION.json", fault.NoOffset, "is listed by another TACOLLECTION.json")
-		err = errors.Join(fault.WithFile(err, uri), file.Close())
-	case model.WebDataset:
-		c, err = openTars(ctx, d.opener, uri, file)
-	case model.MDS:
-		c, err = shards.OpenMDS(ctx, d.opener, uri, taco2.Join)
-	case model.TortillaFile:
-		c, err = tortilla.Open(ctx, uri, file, head)
-	default:
-		err = errors.Join(fault.WithFile(fault.New(fault.Unsupported, "file", 0,
-			"is not a container: its first bytes are of no known format"), uri), file.Close())
+		return nil, errors.Join(fault.WithFile(err, uri), from.File.Close())
+	case f.form == Tacollection:
+		return d.openCollection(ctx, from, o)
 	}
+	c, err := f.open(ctx, from)
 	if err != nil {
 		return nil, err
 	}
@@ -339,13 +342,13 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 // catalogIn returns the catalog in a directory, or "".
 func catalogIn(ctx context.Context, o source.Opener, uri string) string {
 	for _, name := range [...]string{".tacocat/COLLECTION.json", "__TACOCAT__", "TACOLLECTION.json"} {
-		file, err := o.Open(ctx, taco2.Join(uri, name))
+		file, err := o.Open(ctx, model.Join(uri, name))
 		if err != nil {
 			continue
 		}
 		page := readsHTMLPage(ctx, uri, file)
 		if file.Close() == nil && !page {
-			return taco2.Join(uri, strings.TrimSuffix(name, "/COLLECTION.json"))
+			return model.Join(uri, strings.TrimSuffix(name, "/COLLECTION.json"))
 		}
 	}
 	return ""
@@ -359,7 +362,7 @@ func notFound(err error) error {
 	return err
 }
 
-// parent returns the directory of a path. For an HTTP URL it keeps the query; see taco2.Join.
+// parent returns the directory of a path. For an HTTP URL it keeps the query; see model.Join.
 func parent(uri string) string {
 	query := ""
 	if s := source.Scheme(uri); s == "http" || s == "https" {
@@ -376,11 +379,10 @@ func parent(uri string) string {
 
 // openCollection opens the files of a TACOLLECTION.json, except those that Options.Filters rule
 // out.
-func (d *Dataset) openCollection(ctx context.Context, uri, base string, r source.Reader,
-	o Options) ([]*model.Container, error) {
-	collection, err := taco2.ReadTacollection(ctx, r)
-	if err = errors.Join(err, r.Close()); err != nil {
-		return nil, fault.WithFile(err, uri)
+func (d *Dataset) openCollection(ctx context.Context, from model.Source, o Options) ([]*model.Container, error) {
+	collection, err := taco2.ReadTacollection(ctx, from.File)
+	if err = errors.Join(err, from.File.Close()); err != nil {
+		return nil, fault.WithFile(err, from.URI)
 	}
 	d.mu.Lock()
 	d.collection = collection
@@ -388,7 +390,7 @@ func (d *Dataset) openCollection(ctx context.Context, uri, base string, r source
 	var files []string
 	for i, file := range collection.Sources.Files {
 		if !slices.ContainsFunc(o.Filters, func(f Filter) bool { return !f.mayMatch(collection, i) }) {
-			files = append(files, taco2.Join(base, file))
+			files = append(files, model.Join(from.Base, file))
 		}
 	}
 	return flat(d.open(ctx, files, o, true))

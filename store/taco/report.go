@@ -2,7 +2,6 @@ package taco
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -273,8 +272,7 @@ func (d *Dataset) addHistogram(ctx context.Context, counts [][]uint64, e Entry, 
 
 // addCounts adds the rows of an image for which want returns true to the counts by band and column.
 func addCounts(ctx context.Context, counts [][]uint64, r source.Reader, x *chunk.Index, want func(y int) bool) error {
-	count := counter(x.DType)
-	if count == nil {
+	if !x.DType.Integer() && x.DType != chunk.Float32 && x.DType != chunk.Float64 {
 		return fault.New(fault.Unsupported, "histogram", fault.NoOffset, "counts of type %v", x.DType)
 	}
 	if !x.ChunkFits(tiff.DefaultMaxChunk) {
@@ -307,7 +305,7 @@ func addCounts(ctx context.Context, counts [][]uint64, r source.Reader, x *chunk
 			for b := range box.B1 - box.B0 {
 				row, step := (strides.Plane(b)+(y-box.Y0)*strides.Y)*size, strides.X*size
 				for col := box.X0; col < box.X1; col++ {
-					counts[box.B0+b][col] += count(tile[row+(col-box.X0)*step:])
+					counts[box.B0+b][col] += countOf(x.DType.Number(tile[row+(col-box.X0)*step:]))
 				}
 			}
 		}
@@ -315,32 +313,8 @@ func addCounts(ctx context.Context, counts [][]uint64, r source.Reader, x *chunk
 	return nil
 }
 
-// counter returns a function that decodes a count, or nil if the type cannot hold counts.
-func counter(t chunk.DType) func(b []byte) uint64 {
-	le := binary.LittleEndian
-	switch t {
-	case chunk.Uint8:
-		return func(b []byte) uint64 { return uint64(b[0]) }
-	case chunk.Uint16:
-		return func(b []byte) uint64 { return uint64(le.Uint16(b)) }
-	case chunk.Uint32:
-		return func(b []byte) uint64 { return uint64(le.Uint32(b)) }
-	case chunk.Uint64:
-		return le.Uint64
-	case chunk.Int32:
-		return func(b []byte) uint64 { return uint64(max(int32(le.Uint32(b)), 0)) }
-	case chunk.Int64:
-		return func(b []byte) uint64 { return uint64(max(int64(le.Uint64(b)), 0)) }
-	case chunk.Float32:
-		return func(b []byte) uint64 { return floatCount(float64(math.Float32frombits(le.Uint32(b)))) }
-	case chunk.Float64:
-		return func(b []byte) uint64 { return floatCount(math.Float64frombits(le.Uint64(b))) }
-	}
-	return nil
-}
-
-// floatCount converts a count that is stored as a float. Values that are not counts become 0.
-func floatCount(v float64) uint64 {
+// countOf returns a stored count. Values that are not counts become 0.
+func countOf(v float64) uint64 {
 	if !(v >= 0 && v < 1<<53) {
 		return 0
 	}

@@ -250,9 +250,6 @@ func (d *Dataset) find(ctx context.Context, s *siblings, id string) (node, bool,
 	if s.n == 0 {
 		return node{}, false, nil
 	}
-	if container.Lazy != nil && s.rows != nil {
-		return d.findLazy(ctx, s, id)
-	}
 	ids, err := container.IDs(ctx, s.of.level+1)
 	if err != nil {
 		return node{}, false, err
@@ -275,21 +272,6 @@ func (d *Dataset) find(ctx context.Context, s *siblings, id string) (node, bool,
 	n := s.node(part)
 	pad, err := container.Padding(ctx, n.level, n.row)
 	return n, !pad && err == nil, err
-}
-
-// findLazy is find for a level whose table may not be read yet.
-func (d *Dataset) findLazy(ctx context.Context, s *siblings, id string) (node, bool, error) {
-	for i := range s.n {
-		n := s.node(i)
-		have, err := d.parts[n.part].ID(ctx, n.level, n.row)
-		if err != nil {
-			return node{}, false, err
-		}
-		if have == id {
-			return n, true, nil
-		}
-	}
-	return node{}, false, nil
 }
 
 // indexOf returns the positions of the ids of siblings, of equal ones the first, or nil if an index
@@ -377,14 +359,14 @@ func (d *Dataset) chunk(ctx context.Context, groups []siblings, folder, key stri
 	if err == nil && rest == "" {
 		part = n.part
 	}
-	chunker := d.parts[part].Chunker
-	if chunker == nil {
+	chunks := d.parts[part].Chunks
+	if chunks == nil {
 		return e, false, nil
 	}
 	if err == nil && rest == "" {
-		e, err = chunker.Chunk(ctx, n.level, n.row, name)
+		e, err = chunks.Of(ctx, n.level, n.row, name)
 	} else {
-		e, err = chunker.NamedChunk(ctx, folder, key)
+		e, err = chunks.Named(ctx, folder, key)
 		if fault.KindOf(err) == fault.NotFound {
 			return e, false, nil
 		}

@@ -45,7 +45,7 @@ func (d *Dataset) SQLTables() []string {
 // …. A streaming TACO also has chunks.
 func (d *Dataset) SQLTable(ctx context.Context, name string) (*tables.Table, error) {
 	if strings.EqualFold(name, "chunks") && d.hasChunks() {
-		return d.chunks(ctx, false)
+		return d.chunks(false)
 	}
 	table, err := d.StoredTable(ctx, name)
 	k, ok := LevelOf(name)
@@ -68,7 +68,7 @@ func (d *Dataset) StoredTable(ctx context.Context, name string) (*tables.Table, 
 	case low == "data":
 		return d.Level(ctx, 0)
 	case low == "chunks" && d.hasChunks():
-		return d.chunks(ctx, true)
+		return d.chunks(true)
 	case low == "dataset" && d.LevelNames() != nil:
 		return d.wide(ctx)
 	case slices.Contains(d.LevelNames(), name):

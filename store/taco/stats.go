@@ -103,7 +103,11 @@ func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int)
 		return nil, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset,
 			"no sample %q has statistics", component), d.name())
 	}
-	out := p.pooled()
+	out := &Pooled{Min: p.min, Max: p.max, Samples: p.n}
+	for _, band := range p.bands {
+		out.Mean, out.Std = append(out.Mean, band.average()), append(out.Std, band.deviation(0))
+		out.pixels = append(out.pixels, band.weight)
+	}
 	// Sums of squares may overflow although every value is finite: NaN must not reach a normaliser.
 	if slices.ContainsFunc(slices.Concat(out.Mean, out.Std), isNotFinite) {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, fmt.Sprintf("level%d", k), fault.NoOffset,
@@ -174,6 +178,38 @@ func lists(ctx context.Context, t *tables.Table, name string) (*tables.Vector, e
 	return values, nil
 }
 
+// moments pool a value over rows.
+type moments struct {
+	weight, mean float64 // Σw, Σwx/Σw
+	// squares is Σws² + Σw(x − mean)², and alone is Σs².
+	squares, alone float64
+}
+
+// add adds a row with weight w, value x and, if x is a mean, the deviation s. A row without pixels says nothing.
+func (m *moments) add(w, x, s float64) {
+	if !(w > 0) {
+		return
+	}
+	m.weight += w
+	apart := x - m.mean
+	m.mean += apart * w / m.weight
+	m.squares += w*s*s + w*apart*(x-m.mean)
+	m.alone += s * s
+}
+
+// average returns the mean, NaN if no row has pixels.
+func (m *moments) average() float64 {
+	if m.weight == 0 {
+		return math.NaN()
+	}
+	return m.mean
+}
+
+// deviation returns the deviation of all pixels, or with less = 1 that of a sample.
+func (m *moments) deviation(less float64) float64 {
+	return math.Sqrt((m.squares - less*m.alone) / (m.weight - less))
+}
+
 // pool sums the statistics of rows.
 type pool struct {
 	cols     [4]*tables.Vector // mean, std, min, max; nil if geotiff is set
@@ -181,8 +217,7 @@ type pool struct {
 	scale    *tables.Vector // scale of the rasters, or nil
 	shapes   *tables.Vector
 	n        int
-	weight   []float64 // Σw, by band
-	sum, sq  []float64 // Σwm, Σw(s² + m²)
+	bands    []moments
 	min, max []float64
 }
 
@@ -297,19 +332,16 @@ func (p *pool) add(row int) error {
 		return fault.New(fault.Corrupt, "shape", fault.NoOffset, "%v has no number of pixels", shape)
 	}
 	if p.n == 0 {
-		p.sum, p.sq, p.weight = make([]float64, len(v[0])), make([]float64, len(v[0])), make([]float64, len(v[0]))
+		p.bands = make([]moments, len(v[0]))
 		p.min, p.max = append(p.min, v[2]...), append(p.max, v[3]...)
 	}
-	if len(v[0]) != len(p.sum) {
+	if len(v[0]) != len(p.bands) {
 		return fault.New(fault.Unsupported, "stats", fault.NoOffset, "%d bands, but earlier rows have %d",
-			len(v[0]), len(p.sum))
+			len(v[0]), len(p.bands))
 	}
 	p.n++
-	for b := range p.sum {
-		m, s, w := v[0][b], v[1][b], w*valid[b]
-		p.weight[b] += w
-		p.sum[b] += w * m
-		p.sq[b] += w * (s*s + m*m)
+	for b := range p.bands {
+		p.bands[b].add(w*valid[b], v[0][b], v[1][b])
 		p.min[b], p.max[b] = min(p.min[b], v[2][b]), max(p.max[b], v[3][b])
 	}
 	return nil
@@ -334,14 +366,4 @@ func numbers(v *tables.Vector, row int) (list []float64, ok bool) {
 		}
 	}
 	return list, true
-}
-
-func (p *pool) pooled() *Pooled {
-	out := &Pooled{Min: p.min, Max: p.max, Samples: p.n, pixels: p.weight}
-	for b := range p.sum {
-		mean := p.sum[b] / p.weight[b] // NaN without a valid pixel, which Pool refuses
-		out.Mean = append(out.Mean, mean)
-		out.Std = append(out.Std, math.Sqrt(max(p.sq[b]/p.weight[b]-mean*mean, 0)))
-	}
-	return out
 }

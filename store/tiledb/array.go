@@ -47,19 +47,14 @@ func (a *Array) Format() int {
 // NonEmpty returns the bounds of the cells that were written, inside the domain, or nil if no cell
 // was written.
 func (a *Array) NonEmpty() Box {
-	var b Box
-	for _, fragment := range a.Fragments {
-		if b == nil {
-			b = append(b, fragment.NonEmpty...)
-		}
-		for d, i := range fragment.NonEmpty {
-			b[d] = Interval{min(b[d].Lo, i.Lo), max(b[d].Hi, i.Hi)}
-		}
-	}
-	if b == nil {
+	if len(a.Fragments) == 0 {
 		return nil
 	}
-	return b.cut(a.Schema.Domain()) // the tiles of a dense fragment may reach past the domain: see denseGrid
+	boxes := make([]Box, len(a.Fragments))
+	for i, fragment := range a.Fragments {
+		boxes[i] = fragment.NonEmpty
+	}
+	return union(boxes).cut(a.Schema.Domain()) // the tiles of a dense fragment may reach past the domain: see denseGrid
 }
 
 // maxCovers limits the pieces that Covers looks at, because the number of pieces grows

@@ -17,7 +17,7 @@ import (
 type listing struct {
 	schemas    []schemaFile // the earliest first
 	fragments  []fragmentDir
-	conditions []condition
+	conditions []string // the files of deletes and updates
 	vacuums    []vacuum
 }
 
@@ -35,12 +35,6 @@ type fragmentDir struct {
 	// complete.
 	version uint32
 	bad     error // error about the name, if it may be a fragment of format 3
-}
-
-// condition is a delete or an update that was written for a time.
-type condition struct {
-	name string // its file's
-	time uint64
 }
 
 // vacuum lists the fragments that a consolidated one replaces.
@@ -201,7 +195,7 @@ func (l *lister) entry(name string) {
 		start, end, _, ok := laterName(name[:len(name)-len(deleteSuffix)])
 		if ok && !l.deletes[name] && l.a.o.includes(start, end) {
 			l.deletes[name] = true
-			l.out.conditions = append(l.out.conditions, condition{name, end})
+			l.out.conditions = append(l.out.conditions, name)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
@@ -251,30 +252,12 @@ func (t Datatype) Coord(b []byte) Coord {
 	case Float64:
 		return floatCoord(math.Float64frombits(binary.LittleEndian.Uint64(b)))
 	}
-	switch t.Size() {
-	case 1:
-		if t.unsigned() {
-			return Coord(b[0])
-		}
-		return t.CoordOf(int64(int8(b[0])))
-	case 2:
-		v := binary.LittleEndian.Uint16(b)
-		if t.unsigned() {
-			return Coord(v)
-		}
-		return t.CoordOf(int64(int16(v)))
-	case 4:
-		v := binary.LittleEndian.Uint32(b)
-		if t.unsigned() {
-			return Coord(v)
-		}
-		return t.CoordOf(int64(int32(v)))
-	}
-	v := binary.LittleEndian.Uint64(b)
+	v := cast.Uint(b, t.Size())
 	if t.unsigned() {
 		return Coord(v)
 	}
-	return Coord(v ^ signBit)
+	shift := 64 - 8*t.Size()
+	return t.CoordOf(int64(v<<shift) >> shift)
 }
 
 // store appends the encoded value of a coordinate, little-endian.

@@ -12,7 +12,7 @@ import (
 type DryRun struct {
 	r     *Reader
 	note  func(file string, off, n int64) // called for each read
-	exact bool                            // see Dense and Sparse
+	exact bool                            // see run
 	tile  uint64                          // size of the largest tile
 	read  uint64                          // peak of stored bytes held
 	kept  uint64                          // peak of decoded bytes held of sparse fragments
@@ -38,24 +38,13 @@ func (p *DryRun) decoded(n uint64, h *readAhead) {
 	p.tile, p.read, p.kept = max(p.tile, n), max(p.read, stored), max(p.kept, kept)
 }
 
-// Ahead corresponds to Reader.Ahead.
-func (p *DryRun) Ahead(ctx context.Context, attr int, boxes []Box) error {
-	return p.r.Ahead(ctx, attr, boxes)
-}
-
-// run calls do, which reads by the dry run's reader, with a function that is called for each read.
+// run calls do, which reads by the dry run's reader, with a function that is called for every range of a file that a
+// reader would read. exact is false if a sparse fragment is involved whose cells in the box are known only after
+// reading its coordinates.
 func (p *DryRun) run(read func(file string, off, n int64), do func() error) (exact bool, err error) {
 	p.note, p.exact = read, true
 	err = do()
 	return p.exact && err == nil, fault.WithFile(err, p.r.a.uri)
-}
-
-// Dense calls read for every range of a file that Reader.DenseInto would read for a box. exact is
-// false if a sparse fragment is involved whose cells in the box are known only after reading its
-// coordinates.
-func (p *DryRun) Dense(ctx context.Context, attr int, b Box, axes []int,
-	read func(file string, off, n int64)) (exact bool, err error) {
-	return p.run(read, func() error { return p.r.DenseInto(ctx, nil, attr, b, axes) })
 }
 
 // Sparse calls read for every range of a file that Reader.Sparse would read for a box and an

@@ -103,3 +103,14 @@ func TestForesightIsWhatIsRead(t *testing.T) {
 		t.Errorf("%d exact, %d not", exactly, about)
 	}
 }
+
+// Ahead corresponds to Reader.Ahead.
+func (p *DryRun) Ahead(ctx context.Context, attr int, boxes []Box) error {
+	return p.r.Ahead(ctx, attr, boxes)
+}
+
+// Dense is a dry run of Reader.DenseInto.
+func (p *DryRun) Dense(ctx context.Context, attr int, b Box, axes []int,
+	read func(file string, off, n int64)) (exact bool, err error) {
+	return p.run(read, func() error { return p.r.DenseInto(ctx, nil, attr, b, axes) })
+}

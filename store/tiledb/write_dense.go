@@ -18,23 +18,13 @@ func (a *Array) WriteDense(ctx context.Context, b Box, values []Values) error {
 }
 
 func (a *Array) writeDense(ctx context.Context, b Box, values []Values, from, to uint64) error {
-	_, cells, err := a.Shape(b)
-	if err != nil {
-		return err
-	}
-	if err := a.Schema.checkValues(sequence(len(a.Schema.Attrs)), cells, values); err != nil {
+	if _, _, err := a.Shape(b); err != nil {
 		return err
 	}
 	return a.writeFragment(newName(from, to), b, func(w *writer) error {
-		for i := range a.Schema.Attrs {
-			err := w.dense(ctx, []int{i}, slices.Values([]Box{b}), func(Box) ([]Values, error) {
-				return values[i : i+1], nil
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		return w.dense(ctx, sequence(len(a.Schema.Attrs)), slices.Values([]Box{b}), func(Box) ([]Values, error) {
+			return values, nil
+		})
 	})
 }
 

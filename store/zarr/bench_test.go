@@ -22,7 +22,7 @@ func BenchmarkWindows(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	m, err := n.Array.Images("")
+	m, err := single(n.Array.Images(""))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,6 +14,25 @@ func (m *Meta) chunksOf(lo, hi []int64) Box {
 	return b
 }
 
+// objectSides returns the cells of an object along each dimension: of a shard, or of a chunk.
+func (m *Meta) objectSides() []int64 {
+	if m.Shards != nil {
+		return m.Shards
+	}
+	return m.Chunks
+}
+
+// gridOf returns how many boxes with these sides a shape takes along each dimension, 0 for one without cells.
+func gridOf(shape, sides []int64) []int64 {
+	grid := make([]int64, len(shape))
+	for d, n := range shape {
+		if n > 0 {
+			grid[d] = (n-1)/sides[d] + 1
+		}
+	}
+	return grid
+}
+
 // eachIn calls each with all coordinates of a box, which must not be empty, the last one fastest. The slice is reused.
 func eachIn(b Box, each func(at []int64) error) error {
 	places := slices.Clone(b.Lo)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // numpyTypes are the types of version 2, without their byte order.
@@ -76,7 +77,7 @@ func parseFill(raw json.RawMessage, t chunk.DType) ([]byte, error) {
 			if err != nil || !isFloat(t) || bits>>(8*t.Size()-1)>>1 != 0 {
 				return nil, corrupt("fill value %q of type %v", v, t)
 			}
-			putBits(fill, bits)
+			cast.PutUint(fill, len(fill), bits)
 			return fill, nil
 		}
 		switch v {
@@ -112,14 +113,14 @@ func putNumber(to []byte, s string, t chunk.DType) error {
 		if err != nil {
 			return bad
 		}
-		putBits(to, uint64(i))
+		cast.PutUint(to, len(to), uint64(i))
 		return nil
 	}
 	u, err := strconv.ParseUint(s, 10, bits)
 	if err != nil {
 		return bad
 	}
-	putBits(to, u)
+	cast.PutUint(to, len(to), u)
 	return nil
 }
 
@@ -128,11 +129,4 @@ func putNumber(to []byte, s string, t chunk.DType) error {
 func putFloat(to []byte, f float64, t chunk.DType) {
 	clear(to)
 	copy(to, (&chunk.Index{DType: t, NoData: &f}).NoDataSample()) // which is nil if all its bytes are 0
-}
-
-// putBits puts the low bytes of v into to, the lowest first.
-func putBits(to []byte, v uint64) {
-	for i := range to {
-		to[i] = byte(v >> (8 * i))
-	}
 }

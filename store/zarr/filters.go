@@ -2,21 +2,16 @@ package zarr
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // load returns the bits of value i.
-func (n number) load(b []byte, i int) (v uint64) {
+func (n number) load(b []byte, i int) uint64 {
 	size := n.t.Size()
-	b = b[i*size : (i+1)*size]
-	for k := range b {
-		if n.big {
-			v = v<<8 | uint64(b[k])
-		} else {
-			v |= uint64(b[k]) << (8 * k)
-		}
-	}
+	v := n.order(cast.Uint(b[i*size:], size))
 	if n.t >= chunk.Int8 && n.t <= chunk.Int64 {
 		shift := 64 - 8*size
 		v = uint64(int64(v<<shift) >> shift)
@@ -27,14 +22,15 @@ func (n number) load(b []byte, i int) (v uint64) {
 // store sets value i to the low bits of v.
 func (n number) store(b []byte, i int, v uint64) {
 	size := n.t.Size()
-	b = b[i*size : (i+1)*size]
-	for k := range b {
-		if n.big {
-			b[len(b)-1-k] = byte(v >> (8 * k))
-		} else {
-			b[k] = byte(v >> (8 * k))
-		}
+	cast.PutUint(b[i*size:], size, n.order(v))
+}
+
+// order turns the bytes of a value around if the type is big-endian.
+func (n number) order(v uint64) uint64 {
+	if n.big {
+		return bits.ReverseBytes64(v) >> (64 - 8*n.t.Size())
 	}
+	return v
 }
 
 // undelta adds up n differences.

@@ -12,7 +12,7 @@ import (
 )
 
 // Images is an array as images (b, y, x), or (t, b, y, x), along an axis n. It does not change and is safe for
-// concurrent use; each worker reads with a reader of its own. It implements chunk.BlockArray.
+// concurrent use; each worker reads with a reader of its own.
 type Images struct {
 	a    *Array
 	dim  [5]int // the dimension of n, t, b, y and x, or -1
@@ -121,19 +121,13 @@ func (m *Images) measure() error {
 // Grid returns a chunk index, without byte ranges, that describes every image.
 func (m *Images) Grid() chunk.Index { return m.grid }
 
-// Index returns a chunk index of image i.
-func (m *Images) Index(i int64) *chunk.Index {
-	return m.grid.WithBlocks(chunk.Blocks{Array: m, Image: i})
-}
-
-// Open implements chunk.BlockArray.
-func (m *Images) Open() chunk.BlockReader { return &imageReader{m: m, r: m.a.NewReader()} }
-
 // imageReader reads images for one worker.
 type imageReader struct {
 	m *Images
 	r *Reader
 }
+
+func (m *Images) open() *imageReader { return &imageReader{m, m.a.NewReader()} }
 
 // SetTurn implements chunk.TurnTaker.
 func (r *imageReader) SetTurn(turn func() (done func())) { r.r.Turn = turn }

@@ -3,6 +3,7 @@ package zarr
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -28,21 +29,24 @@ type object map[string]json.RawMessage
 
 const metaPart = "metadata"
 
-// decodeObject parses a JSON object that is bounded.
-func decodeObject(b []byte) (object, error) {
-	var v object
-	if err := decode(b, &v); err != nil {
-		return nil, err
+// decodeObject parses a JSON object that is bounded, and returns the number of values in it.
+func decodeObject(b []byte) (v object, values int, err error) {
+	if len(b) > maxMeta {
+		return nil, 0, fault.New(fault.Limit, metaPart, fault.NoOffset, "%d bytes, at most %d", len(b), maxMeta)
 	}
-	if v == nil {
-		return nil, corrupt("null is not an object")
+	text := newPlainText(bytes.NewReader(b), min(len(b), 64<<10), maxValues)
+	err = decodeFrom(text, &v)
+	if err = cmp.Or(text.err, err); err == nil && v == nil {
+		err = corrupt("null is not an object")
 	}
-	return v, nil
+	return v, text.values, err
 }
 
 // decode decodes one JSON value.
-func decode(b []byte, to any) error {
-	decoder := json.NewDecoder(bytes.NewReader(b))
+func decode(b []byte, to any) error { return decodeFrom(bytes.NewReader(b), to) }
+
+func decodeFrom(in io.Reader, to any) error {
+	decoder := json.NewDecoder(in)
 	decoder.UseNumber()
 	if err := decoder.Decode(to); err != nil {
 		var s *json.SyntaxError
@@ -55,20 +59,6 @@ func decode(b []byte, to any) error {
 		return corrupt("more follows after the value")
 	}
 	return nil
-}
-
-// plain returns what plainText makes of a text, and the number of values.
-func plain(b []byte) ([]byte, int, error) {
-	if len(b) > maxMeta {
-		return nil, 0, fault.New(fault.Limit, metaPart, fault.NoOffset, "%d bytes, at most %d", len(b), maxMeta)
-	}
-	plainText := newPlainText(bytes.NewReader(b), min(len(b), 64<<10), maxValues)
-	var out bytes.Buffer
-	out.Grow(len(b) + bytes.MinRead)
-	if _, err := out.ReadFrom(plainText); err != nil {
-		return nil, 0, err
-	}
-	return out.Bytes(), plainText.values, nil
 }
 
 // plainText reads JSON. It bounds depth and number of values, and puts the bare words NaN, Infinity and -Infinity in

@@ -28,13 +28,9 @@ func (n *Node) readObject(ctx context.Context, uri string) (object, error) {
 	if err := file.ReadAt(ctx, data, 0); err != nil {
 		return nil, fault.WithFile(err, uri)
 	}
-	data, values, err := plain(data)
+	v, values, err := decodeObject(data)
 	if err == nil {
 		err = n.charge(ctx, int64(values)*valueBytes)
-	}
-	var v object
-	if err == nil {
-		v, err = decodeObject(data)
 	}
 	n.refund(file.Size()) // the text itself goes
 	return v, fault.WithFile(err, uri)

@@ -127,7 +127,7 @@ func (n *named) UnmarshalJSON(b []byte) error {
 // parse2 parses .zarray, with the attributes of .zattrs, or nil.
 func parse2(v, attrs object) (*Meta, error) {
 	meta := &Meta{Format: 2, Attrs: attrs, keys: keys{sep: "."}}
-	var typ, order, sep string
+	var typ, order string
 	var format int
 	if err := v.need("zarr_format", &format); err != nil {
 		return nil, err
@@ -151,19 +151,8 @@ func parse2(v, attrs object) (*Meta, error) {
 		return nil, err
 	}
 	meta.Bool = strings.HasSuffix(typ, "b1")
-	if err := checkShape(meta.Shape, meta.Chunks); err != nil {
+	if err := cmp.Or(meta.finish(v), meta.separator(v, "dimension_separator")); err != nil {
 		return nil, err
-	}
-	if meta.Fill, err = parseFill(v["fill_value"], meta.DType); err != nil {
-		return nil, err
-	}
-	if ok, err := v.get("dimension_separator", &sep); err != nil {
-		return nil, err
-	} else if ok {
-		if sep != "." && sep != "/" {
-			return nil, corrupt("dimension_separator %q", sep)
-		}
-		meta.keys.sep = sep
 	}
 	meta.order = count(len(meta.Shape))
 	switch order {
@@ -180,7 +169,6 @@ func parse2(v, attrs object) (*Meta, error) {
 		meta.Names = nil // a convention of xarray: a value of another form is an attribute like any other
 	}
 	meta.xarrayFill = meta.Names != nil && v["fill_value"] != nil && string(v["fill_value"]) != "null"
-	meta.raw = fingerprintText(v)
 	return meta, nil
 }
 
@@ -245,13 +233,7 @@ func parse3(v object) (*Meta, error) {
 		return nil, err
 	}
 	meta.Bool = string(v["data_type"]) == `"bool"`
-	if err := checkShape(meta.Shape, meta.Chunks); err != nil {
-		return nil, err
-	}
-	if meta.Fill, err = parseFill(v["fill_value"], meta.DType); err != nil {
-		return nil, err
-	}
-	if err := meta.keyEncoding(enc); err != nil {
+	if err := cmp.Or(meta.finish(v), meta.keyEncoding(enc)); err != nil {
 		return nil, err
 	}
 	if err := meta.codecs3(codecs); err != nil {
@@ -270,11 +252,27 @@ func parse3(v object) (*Meta, error) {
 		}
 		meta.Names = append(meta.Names, *n)
 	}
-	if _, err := v.get("attributes", &meta.Attrs); err != nil {
-		return nil, err
+	_, err = v.get("attributes", &meta.Attrs)
+	return meta, err
+}
+
+// finish reads what both versions write alike, once the sizes and the type are known.
+func (m *Meta) finish(v object) (err error) {
+	if err := checkShape(m.Shape, m.Chunks); err != nil {
+		return err
 	}
-	meta.raw = fingerprintText(v)
-	return meta, nil
+	m.Fill, err = parseFill(v["fill_value"], m.DType)
+	m.raw = fingerprintText(v)
+	return err
+}
+
+// separator reads what stands between the numbers in the name of an object, if it is given.
+func (m *Meta) separator(v object, key string) error {
+	ok, err := v.get(key, &m.keys.sep)
+	if ok && err == nil && m.keys.sep != "." && m.keys.sep != "/" {
+		return corrupt("%s %q", key, m.keys.sep)
+	}
+	return err
 }
 
 // mustUnderstand refuses keys that are not known, unless their value says that it may be ignored.
@@ -303,15 +301,7 @@ func (m *Meta) keyEncoding(enc named) error {
 	default:
 		return unsupported("chunk key encoding %q", enc.name)
 	}
-	var sep string
-	ok, err := enc.conf.get("separator", &sep)
-	if err == nil && ok {
-		if sep != "." && sep != "/" {
-			return corrupt("separator %q of chunk keys", sep)
-		}
-		m.keys.sep = sep
-	}
-	return err
+	return m.separator(enc.conf, "separator")
 }
 
 // fingerprintText returns the metadata that decides how chunks are read, in a fixed order.

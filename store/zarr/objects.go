@@ -19,18 +19,7 @@ const maxAsked = 1 << 22
 // the name of every object that is neither a chunk of the array nor metadata. Where the store cannot list, it calls
 // each for all objects that may exist.
 func (a *Array) objects(ctx context.Context, each func(at []int64) error, stray func(name string)) error {
-	grid := make([]int64, len(a.Shape)) // objects along each dimension
-	for d, n := range a.Shape {
-		side := a.Chunks[d]
-		if a.Shards != nil {
-			side = a.Shards[d]
-		}
-		if n == 0 {
-			clear(grid)
-			break
-		}
-		grid[d] = (n-1)/side + 1
-	}
+	grid := gridOf(a.Shape, a.objectSides())
 	visit := func(name string) error {
 		places, ok := a.keys.parse(name, grid)
 		if ok {

@@ -125,11 +125,11 @@ func TestPartialShards(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.take()
-			r := m.Open()
+			r := m.open()
 			read := func(b chunk.Box) {
 				t.Helper()
 				dst := make([]byte, (b.Y1-b.Y0)*(b.X1-b.X0))
-				if err := r.(chunk.Prefetcher).Ahead(t.Context(), 0, []chunk.Box{b}); err != nil {
+				if err := r.Ahead(t.Context(), 0, []chunk.Box{b}); err != nil {
 					t.Fatal(err)
 				}
 				if err := r.ReadBox(t.Context(), dst, 0, b); err != nil {

@@ -64,9 +64,6 @@ func (s *Raster) Grid() chunk.Index { return s.grid }
 
 // Index returns the chunk index of image i.
 func (s *Raster) Index(i int64) *chunk.Index {
-	if s.names == nil {
-		return s.bands[0].Index(i)
-	}
 	return s.grid.WithBlocks(chunk.Blocks{Array: s, Image: i})
 }
 
@@ -84,9 +81,12 @@ func (s *Raster) Arrays() []*Array {
 
 // Open implements chunk.BlockArray.
 func (s *Raster) Open() chunk.BlockReader {
+	if s.names == nil {
+		return s.bands[0].open()
+	}
 	r := &stackReader{s: s}
 	for _, m := range s.bands {
-		r.bands = append(r.bands, &imageReader{m: m, r: m.a.NewReader()})
+		r.bands = append(r.bands, m.open())
 	}
 	return r
 }

@@ -97,7 +97,7 @@ func (r *Reader) straight(ctx context.Context, dst []byte, at []int64) (bool, er
 		kernel.Fill(dst, r.a.Fill)
 		return true, nil
 	}
-	return true, r.decode(dst[:len(dst):len(dst)], data, at)
+	return true, r.fault(r.decode(dst[:len(dst):len(dst)], data), at, fault.NoOffset)
 }
 
 // load decodes the chunk at into tile, unless tile holds it already.
@@ -110,23 +110,27 @@ func (r *Reader) load(ctx context.Context, at []int64) error {
 	if err != nil {
 		return err
 	}
-	r.gone = !ok
-	if ok {
-		// The memory is bounded by Options.MaxChunk, and allocated after the bytes have arrived.
-		if n := storedSize(r.a.steps, r.a.bytes); n >= 0 && n != len(data) {
-			return r.fault(badSize("bytes", len(data), n), at)
-		}
-		r.tile = slices.Grow(r.tile[:0], r.a.bytes+zstd.Spare)[:r.a.bytes]
-		if err := r.decode(r.tile, data, at); err != nil {
-			return err
+	if r.gone = !ok; ok {
+		if err := r.unpack(data); err != nil {
+			return r.fault(err, at, fault.NoOffset)
 		}
 	}
 	r.at, r.valid = append(r.at[:0], at...), true
 	return nil
 }
 
+// unpack decodes the bytes of a chunk into tile, which is bounded by Options.MaxChunk, and allocated after the bytes
+// have arrived.
+func (r *Reader) unpack(b []byte) error {
+	if n := storedSize(r.a.steps, r.a.bytes); n >= 0 && n != len(b) {
+		return badSize("bytes", len(b), n)
+	}
+	r.tile = slices.Grow(r.tile[:0], r.a.bytes+zstd.Spare)[:r.a.bytes]
+	return r.decode(r.tile, b)
+}
+
 // decode decodes the bytes of a chunk.
-func (r *Reader) decode(dst, b []byte, at []int64) error {
+func (r *Reader) decode(dst, b []byte) error {
 	if r.Turn != nil {
 		defer r.Turn()()
 	}
@@ -134,7 +138,7 @@ func (r *Reader) decode(dst, b []byte, at []int64) error {
 	if err == nil && r.a.Bool {
 		booleans(dst)
 	}
-	return r.fault(err, at)
+	return err
 }
 
 // booleans makes 1 of every byte that is not 0, as numpy reads them.
@@ -146,19 +150,21 @@ func booleans(b []byte) {
 	}
 }
 
-// fault adds the chunk's object to an error.
-func (r *Reader) fault(err error, at []int64) error {
+// fault adds the chunk, its object and its place there to an error.
+func (r *Reader) fault(err error, at []int64, off int64) error {
 	if err == nil {
 		return nil
 	}
+	return fault.WithFile(fault.WithPart(err, "chunk "+r.a.keys.name(at), off), r.a.objectOf(at))
+}
+
+// objectOf returns the URI of the object that holds a chunk.
+func (a *Array) objectOf(at []int64) string {
 	object := slices.Clone(at)
-	for d := range object {
-		if r.a.Shards != nil {
-			object[d] = at[d] / (r.a.Shards[d] / r.a.Chunks[d])
-		}
+	for d, side := range a.objectSides() {
+		object[d] /= side / a.Chunks[d]
 	}
-	return fault.WithFile(fault.WithPart(err, "chunk "+r.a.keys.name(at), fault.NoOffset),
-		Join(r.a.URI, r.a.keys.name(object)))
+	return Join(a.URI, a.keys.name(object))
 }
 
 // bytes returns the stored bytes of a chunk, valid until the next call, or false if it was not written.
@@ -173,12 +179,16 @@ func (r *Reader) bytes(ctx context.Context, at []int64) ([]byte, bool, error) {
 	if err != nil || place.gone {
 		return nil, false, err
 	}
-	if place.whole {
-		var ok bool
-		r.stored, ok, err = r.a.wholeObject(ctx, r.stored, place.uri, r.a.maxStored())
+	return r.fetch(ctx, place)
+}
+
+// fetch is bytes for a chunk whose place is known.
+func (r *Reader) fetch(ctx context.Context, p place) (b []byte, ok bool, err error) {
+	if p.whole {
+		r.stored, ok, err = r.a.wholeObject(ctx, r.stored, p.uri, r.a.maxStored())
 		return r.stored, ok, err
 	}
-	r.stored, err = readRange(ctx, r.a.open, r.stored, place.uri, place.known, place.at)
+	r.stored, err = readRange(ctx, r.a.open, r.stored, p.uri, p.known, p.at)
 	return r.stored, err == nil, err
 }
 

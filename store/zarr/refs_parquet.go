@@ -1,7 +1,6 @@
 package zarr
 
 import (
-	"cmp"
 	"context"
 	"net/url"
 	"path"
@@ -124,20 +123,14 @@ func (n *Node) referRecords(ctx context.Context, all object) error {
 	return nil
 }
 
-// newRecordArray makes a recordArray from metadata. It returns nil if the metadata are damaged; their chunks are never
-// read.
+// newRecordArray makes a recordArray from metadata. It returns nil if no array can be made of them; their chunks are
+// never read.
 func newRecordArray(meta object) *recordArray {
-	var shape, chunks []int64
-	if cmp.Or(meta.need("shape", &shape), meta.need("chunks", &chunks)) != nil || checkShape(shape, chunks) != nil {
+	m, err := parse2(meta, nil)
+	if err != nil {
 		return nil
 	}
-	records := &recordArray{keys: keys{sep: "."}, grid: make([]int64, len(shape))}
-	if meta.text("dimension_separator") == "/" {
-		records.keys.sep = "/"
-	}
-	for d, n := range shape {
-		records.grid[d] = (n + chunks[d] - 1) / chunks[d]
-	}
+	records := &recordArray{keys: m.keys, grid: gridOf(m.Shape, m.Chunks)}
 	if !slices.Contains(records.grid, 0) && cells(records.grid, maxRecordChunks) < 0 {
 		return nil
 	}

@@ -162,41 +162,39 @@ type place struct {
 	known source.Known
 }
 
+// inShard returns the place of a chunk in a shard.
+func (a *Array) inShard(uri string, at chunk.Range, known source.Known) (place, error) {
+	p := place{uri: uri, at: at, known: known}
+	if limit := a.maxStored(); at.Len > limit {
+		return p, fault.WithFile(fault.New(fault.Limit, shardPart, at.Off, "a chunk of %d bytes, at most %d", at.Len,
+			limit), uri)
+	}
+	return p, nil
+}
+
 // find returns where the chunk with the given coordinates is. Without shards it asks for nothing.
 func (a *Array) find(ctx context.Context, at []int64) (place, error) {
+	uri := a.objectOf(at)
 	if len(a.shards) == 0 {
-		return place{uri: Join(a.URI, a.keys.name(at)), whole: true}, nil
+		return place{uri: uri, whole: true}, nil
 	}
-	object := make([]int64, len(at))
-	for d := range at {
-		object[d] = at[d] / (a.Shards[d] / a.Chunks[d])
-	}
-	p := place{uri: Join(a.URI, a.keys.name(object))}
+	var span chunk.Range
+	var known source.Known
 	inside := make([]int64, 0, len(a.shards))
 	for level := range a.shards {
 		shard := &a.shards[level]
-		index, err := a.index(ctx, p.uri, inside)
-		if err != nil {
-			return p, err
-		}
-		if index.gone {
-			p.gone = true
-			return p, nil
+		index, err := a.index(ctx, uri, inside)
+		if err != nil || index.gone {
+			return place{uri: uri, gone: true}, err
 		}
 		n := int64(0)
 		for d := range at {
 			n = n*shard.grid[d] + at[d]/(shard.inner[d]/a.Chunks[d])%shard.grid[d]
 		}
-		p.at, p.known = index.at[n], index.known
-		if p.at.Off < 0 {
-			p.gone = true
-			return p, nil
+		if span, known = index.at[n], index.known; span.Off < 0 {
+			return place{uri: uri, gone: true}, nil
 		}
 		inside = append(inside, n)
 	}
-	if p.at.Len > a.maxStored() {
-		return p, fault.WithFile(fault.New(fault.Limit, shardPart, p.at.Off, "a chunk of %d bytes, at most %d",
-			p.at.Len, a.maxStored()), p.uri)
-	}
-	return p, nil
+	return a.inShard(uri, span, known)
 }

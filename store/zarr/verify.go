@@ -11,8 +11,6 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
-	"github.com/chaski-eo/chaski/internal/zstd"
-	"github.com/chaski-eo/chaski/source"
 )
 
 // Checked counts what Verify checked. Chunks past the edge of the array, which the last shards may hold, do not count.
@@ -49,9 +47,9 @@ func (a *Array) Verify(ctx context.Context, workers int) (Checked, error) {
 		need += 2 * int64(n) // the index as bytes and as ranges
 	}
 	workers = int(max(1, min(int64(workers), inFlight/need)))
-	v.scratch = make(chan *scratch, workers)
+	v.readers = make(chan *Reader, workers)
 	for range workers {
-		v.scratch <- &scratch{}
+		v.readers <- a.NewReader()
 	}
 	var gctx context.Context
 	v.group, gctx = errgroup.WithContext(ctx)
@@ -79,19 +77,13 @@ type verifier struct {
 	a       *Array
 	ctx     context.Context
 	group   *errgroup.Group
-	scratch chan *scratch // one for each worker
+	readers chan *Reader // one for each worker
 
 	mu      sync.Mutex // of the fields below
 	c       Checked
 	touched int64   // existing chunks, decoded or not, with those of indexes that cannot be read
 	first   error   // the first fault
 	at      []int64 // its first cell
-}
-
-// scratch is the memory of a worker.
-type scratch struct {
-	dec            decoder
-	stored, pixels []byte
 }
 
 // stray counts an object that is not a chunk.
@@ -127,72 +119,64 @@ func (v *verifier) result(cell []int64, n, bytes int64, err error) error {
 // object checks an object: a chunk or a shard.
 func (v *verifier) object(at []int64) error {
 	array := v.a
-	outer := array.Chunks
-	if array.Shards != nil {
-		outer = array.Shards
-	}
 	cell := make([]int64, len(at))
-	for d := range at {
-		cell[d] = at[d] * outer[d]
+	for d, side := range array.objectSides() {
+		cell[d] = at[d] * side
 	}
 	uri := Join(array.URI, array.keys.name(at))
 	if len(array.shards) == 0 {
-		return v.chunk(cell, func(s *scratch) (_ []byte, found bool, err error) {
-			s.stored, found, err = array.wholeObject(v.ctx, s.stored, uri, array.maxStored())
-			return s.stored, found, err
-		}, uri, fault.NoOffset)
+		return v.chunk(cell, place{uri: uri, whole: true}, nil)
 	}
-	file, err := array.open.Open(v.ctx, uri)
-	if missing(err) {
-		return nil
-	}
-	if err != nil {
-		return v.result(cell, array.chunksIn(cell, array.Shards), 0, fault.WithFile(err, uri))
-	}
-	defer file.Close()
-	return v.shard(file, uri, 0, chunk.Range{Len: file.Size()}, cell)
+	return v.shard(uri, nil, 0, cell)
 }
 
-// shard checks the chunks of a shard that is a range of an object. cell is its first cell.
-func (v *verifier) shard(r source.Reader, uri string, level int, at chunk.Range, cell []int64) error {
+// shard checks the chunks of a shard that begins at a cell: an object or, of shards in shards, the chunk of the outer
+// ones that inside has the numbers of, with size bytes.
+func (v *verifier) shard(uri string, inside []int64, size int64, cell []int64) error {
+	level := len(inside)
 	array, shard := v.a, &v.a.shards[level]
-	size := array.Shards
-	if level > 0 {
-		size = array.shards[level-1].inner
-	}
-	list, err := shard.read(v.ctx, r, at.Off, at.Len)
+	index, err := array.index(v.ctx, uri, inside)
 	if err == nil {
-		err = overlap(list, at)
+		if index.gone {
+			return nil
+		}
+		if level == 0 {
+			size = index.known.Size
+		}
+		err = overlap(index.at, size)
 	}
 	if err != nil {
-		return v.result(cell, array.chunksIn(cell, size), 0,
-			fault.WithFile(fault.WithPart(err, "shard of "+v.name(cell), fault.NoOffset), uri))
+		cells := array.Shards
+		if level > 0 {
+			cells = array.shards[level-1].inner
+		}
+		part := "shard of chunk " + array.keys.name(array.chunkAt(cell))
+		return v.result(cell, array.chunksIn(cell, cells), 0,
+			fault.WithFile(fault.WithPart(err, part, fault.NoOffset), uri))
 	}
-	var tasks sync.WaitGroup // r is closed after them
-	defer tasks.Wait()
-	for i, span := range list {
-		inner, inside := shard.cell(cell, i, array.Shape)
-		if span.Off < 0 || !inside {
+	for i, span := range index.at {
+		inner, within := shard.cell(cell, i, array.Shape)
+		if span.Off < 0 || !within {
 			continue
 		}
 		if err := v.ctx.Err(); err != nil {
 			return err
 		}
 		if level < len(array.shards)-1 {
-			if err := v.shard(r, uri, level+1, span, inner); err != nil {
+			if err := v.shard(uri, append(slices.Clip(inside), int64(i)), span.Len, inner); err != nil {
 				return err
 			}
 			continue
 		}
-		task := crash.Guard(func() error { return v.inner(r, uri, span, inner) })
-		tasks.Add(1)
+		task := crash.Guard(func() error {
+			place, err := array.inShard(uri, span, index.known)
+			return v.chunk(inner, place, err)
+		})
 		// The chunks of one shard go to all workers that are free, and else to this one.
-		if v.group.TryGo(func() error { defer tasks.Done(); return task() }) {
+		if v.group.TryGo(task) {
 			continue
 		}
-		err := task()
-		tasks.Done()
-		if err != nil {
+		if err := task(); err != nil {
 			return err
 		}
 	}
@@ -201,15 +185,15 @@ func (v *verifier) shard(r source.Reader, uri string, level int, at chunk.Range,
 
 // overlap returns an error if ranges of a shard overlap so much that they cannot lie side by side. Otherwise a small
 // file could name one range millions of times, and each of them would be decoded.
-func overlap(list []chunk.Range, shard chunk.Range) error {
+func overlap(list []chunk.Range, size int64) error {
 	sum := int64(0)
 	for i, span := range list {
 		if span.Off < 0 {
 			continue
 		}
-		if sum += span.Len; sum > shard.Len {
+		if sum += span.Len; sum > size {
 			return fault.New(fault.Corrupt, shardPart, fault.NoOffset,
-				"the first %d of its %d chunks have more bytes than the shard, which has %d", i+1, len(list), shard.Len)
+				"the first %d of its %d chunks have more bytes than the shard, which has %d", i+1, len(list), size)
 		}
 	}
 	return nil
@@ -226,51 +210,34 @@ func (s *shard) cell(first []int64, i int, shape []int64) (cell []int64, inside 
 	return cell, inside
 }
 
-// inner checks a chunk of a shard.
-func (v *verifier) inner(r source.Reader, uri string, at chunk.Range, cell []int64) error {
-	return v.chunk(cell, func(s *scratch) ([]byte, bool, error) {
-		if limit := v.a.maxStored(); at.Len > limit {
-			return nil, false, fault.New(fault.Limit, "", fault.NoOffset, "%d bytes stored, at most %d", at.Len, limit)
-		}
-		s.stored = slices.Grow(s.stored[:0], int(at.Len))[:at.Len]
-		if at.Len == 0 {
-			return s.stored, true, nil
-		}
-		return s.stored, true, r.ReadAt(v.ctx, s.stored, at.Off)
-	}, uri, at.Off)
+// chunkAt returns the coordinates of the chunk that begins at a cell.
+func (a *Array) chunkAt(cell []int64) []int64 {
+	at := make([]int64, len(cell))
+	for d := range at {
+		at[d] = cell[d] / a.Chunks[d]
+	}
+	return at
 }
 
-// name returns the name of the chunk that begins at a cell.
-func (v *verifier) name(cell []int64) string {
-	places := make([]int64, len(cell))
-	for d := range places {
-		places[d] = cell[d] / v.a.Chunks[d]
+// chunk decodes the chunk at a place, which begins at a cell. err says that it has none.
+func (v *verifier) chunk(cell []int64, p place, err error) error {
+	reader := <-v.readers
+	defer func() { v.readers <- reader }()
+	off := int64(fault.NoOffset)
+	if !p.whole {
+		off = p.at.Off
 	}
-	return "chunk " + v.a.keys.name(places)
-}
-
-// chunk decodes the chunk that begins at a cell. read returns its stored bytes, or false if it was not written.
-func (v *verifier) chunk(cell []int64, read func(*scratch) ([]byte, bool, error), uri string, off int64) error {
-	s := <-v.scratch
-	defer func() { v.scratch <- s }()
-	data, found, err := read(s)
-	if err == nil && !found {
-		return nil
-	}
-	array := v.a
 	if err == nil {
-		if n := storedSize(array.steps, array.bytes); n >= 0 && n != len(data) {
-			err = badSize("bytes", len(data), n)
+		var data []byte
+		var found bool
+		if data, found, err = reader.fetch(v.ctx, p); err == nil && !found {
+			return nil
+		}
+		if err == nil {
+			err = reader.unpack(data)
 		}
 	}
-	if err == nil {
-		s.pixels = slices.Grow(s.pixels[:0], array.bytes+zstd.Spare)[:array.bytes]
-		err = s.dec.chunk(s.pixels, data, array.steps)
-	}
-	if err != nil {
-		err = fault.WithFile(fault.WithPart(err, v.name(cell), off), uri)
-	}
-	return v.result(cell, 1, int64(array.bytes), err)
+	return v.result(cell, 1, int64(v.a.bytes), reader.fault(err, v.a.chunkAt(cell), off))
 }
 
 // chunksIn returns the number of chunks that a box of cells from first on meets inside of the array. It is

@@ -52,12 +52,8 @@ var codec zstd.Codec
 // NewWriter returns a writer of tables with these columns. meta, which may be nil, is the key-value metadata of each.
 func NewWriter(cols []tables.Column, meta map[string]string) (_ *Writer, err error) {
 	defer recovered(&err)
-	group, err := groupOf(cols)
-	if err != nil {
-		return nil, err
-	}
 	options := []parquet.WriterOption{
-		parquet.NewSchema("schema", group), parquet.Compression(&codec), parquet.CreatedBy("chaski", version, ""),
+		parquet.NewSchema("schema", groupOf(cols)), parquet.Compression(&codec), parquet.CreatedBy("chaski", version, ""),
 	}
 	if arrow.HasForms(cols) {
 		options = append(options, parquet.KeyValueMetadata(tables.ArrowKey, arrow.EncodedSchema(cols, meta)))

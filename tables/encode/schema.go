@@ -6,7 +6,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -23,11 +22,17 @@ func (g *group) Fields() []parquet.Field { return g.fields }
 // GoType implements parquet.Node. The names of columns are not names of Go, and nothing here goes through Go structs.
 func (g *group) GoType() reflect.Type { return reflect.TypeFor[struct{}]() }
 
+// Group returns the node of columns in their order.
+func Group(columns []parquet.Field) parquet.Node { return &group{fields: columns} }
+
 // field is a named node of a group.
 type field struct {
 	parquet.Node
 	name string
 }
+
+// Field returns a column with a name.
+func Field(name string, n parquet.Node) parquet.Field { return field{n, name} }
 
 // Name implements parquet.Field.
 func (f field) Name() string { return f.name }
@@ -53,16 +58,12 @@ func maybeNull(n parquet.Node, t tables.Type) parquet.Node {
 }
 
 // groupOf returns the node of columns.
-func groupOf(cols []tables.Column) (*group, error) {
+func groupOf(cols []tables.Column) *group {
 	g := &group{}
 	for _, column := range cols {
-		node, err := nodeOf(column.Type)
-		if err != nil {
-			return nil, fault.WithPart(err, "column "+column.Name, fault.NoOffset)
-		}
-		g.fields = append(g.fields, field{maybeNull(node, column.Type), column.Name})
+		g.fields = append(g.fields, field{maybeNull(nodeOf(column.Type), column.Type), column.Name})
 	}
-	return g, nil
+	return g
 }
 
 // half is the type of float16.
@@ -117,64 +118,47 @@ func unitOf(t tables.Type) parquet.TimeUnit {
 	return parquet.Microsecond
 }
 
-// mapNode returns the node of a map, whose keys are never null.
-func mapNode(pair []tables.Column) (parquet.Node, error) {
-	key, err := nodeOf(pair[0].Type)
-	if err != nil {
-		return nil, err
-	}
-	value, err := nodeOf(pair[1].Type)
-	if err != nil {
-		return nil, err
-	}
-	return parquet.Map(key, maybeNull(value, pair[1].Type)), nil
-}
-
 // nodeOf returns the node of a type, which is required.
-func nodeOf(t tables.Type) (parquet.Node, error) {
+func nodeOf(t tables.Type) parquet.Node {
 	switch t.Kind {
 	case tables.Null:
-		return parquet.Leaf(nothing{parquet.Int32Type}), nil
+		return parquet.Leaf(nothing{parquet.Int32Type})
 	case tables.Bool:
-		return parquet.Leaf(parquet.BooleanType), nil
+		return parquet.Leaf(parquet.BooleanType)
 	case tables.Int64:
-		return parquet.Int(int(t.Bits)), nil
+		return parquet.Int(int(t.Bits))
 	case tables.Uint64:
-		return parquet.Uint(int(t.Bits)), nil
+		return parquet.Uint(int(t.Bits))
 	case tables.Decimal:
-		return parquet.Decimal(int(t.Scale), int(t.Precision), parquet.FixedLenByteArrayType(decimalWidth(t))), nil
+		return parquet.Decimal(int(t.Scale), int(t.Precision), parquet.FixedLenByteArrayType(decimalWidth(t)))
 	case tables.Float64:
 		if t.Bits == 64 {
-			return parquet.Leaf(parquet.DoubleType), nil
+			return parquet.Leaf(parquet.DoubleType)
 		}
 		if t.Bits == 16 {
-			return parquet.Leaf(half{parquet.FixedLenByteArrayType(2)}), nil
+			return parquet.Leaf(half{parquet.FixedLenByteArrayType(2)})
 		}
-		return parquet.Leaf(parquet.FloatType), nil
+		return parquet.Leaf(parquet.FloatType)
 	case tables.String:
 		if t.Stored().Extension == tables.ExtensionJSON {
-			return coded(parquet.JSON(), t), nil
+			return coded(parquet.JSON(), t)
 		}
-		return coded(parquet.String(), t), nil
+		return coded(parquet.String(), t)
 	case tables.Binary:
-		return coded(binaryNode(t.Stored()), t), nil
+		return coded(binaryNode(t.Stored()), t)
 	case tables.Timestamp:
-		return parquet.TimestampAdjusted(unitOf(t), t.UTC), nil
+		return parquet.TimestampAdjusted(unitOf(t), t.UTC)
 	case tables.Date:
-		return parquet.Date(), nil
+		return parquet.Date()
 	case tables.Time:
-		return parquet.TimeAdjusted(unitOf(t), false), nil
+		return parquet.TimeAdjusted(unitOf(t), false)
 	case tables.List:
-		if t.Stored().Store == tables.Map {
-			return mapNode(t.Elem.Fields)
+		if t.Stored().Store == tables.Map { // whose keys are never null
+			key, value := t.Elem.Fields[0].Type, t.Elem.Fields[1].Type
+			return parquet.Map(nodeOf(key), maybeNull(nodeOf(value), value))
 		}
-		node, err := nodeOf(*t.Elem)
-		if err != nil {
-			return nil, err
-		}
-		return parquet.List(maybeNull(node, *t.Elem)), nil
-	case tables.Struct:
+		return parquet.List(maybeNull(nodeOf(*t.Elem), *t.Elem))
+	default:
 		return groupOf(t.Fields)
 	}
-	return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "type %v cannot be written as Parquet", t)
 }

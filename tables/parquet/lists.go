@@ -57,61 +57,18 @@ func (l *Lists) append(dst []float64, lo, hi, limit int) ([]float64, error) {
 // or the next row if none does: writers of files without an offset index end pages within lists, and only the
 // repetition levels say where rows begin.
 func (f *File) ListPages(ctx context.Context, group, column int) (*Pages, error) {
-	g, part, col := &f.Groups[group], &f.Groups[group].chunks[column], &f.Columns[column]
-	if err := f.readable(part, col); err != nil {
-		return nil, err
-	}
+	part, col := &f.Groups[group].chunks[column], &f.Columns[column]
 	if col.repLevel != 1 {
 		return nil, fault.New(fault.Unsupported, "column "+col.Name, fault.NoOffset, "does not hold lists of values")
 	}
-	pages := &Pages{rows: g.Rows}
-	if part.start < part.dataOff {
-		pages.Dict = Page{Off: part.start, Len: clampLen(part.dataOff - part.start)}
-	}
-	if g.Rows == 0 {
-		return pages, nil
-	}
-	var err error
-	if part.indexOff > 0 {
-		err = f.indexedPages(ctx, pages, part)
-	} else {
-		err = f.walkListPages(ctx, pages, part, col)
-	}
-	return pages, fault.WithPart(err, "column "+col.Name, 0)
-}
-
-// walkListPages reads all pages of a column, and counts the rows that begin in each.
-func (f *File) walkListPages(ctx context.Context, p *Pages, c *columnChunk, col *Column) error {
-	row := int64(0)
-	for pos := c.start; pos < c.end; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		pageHeader, stored, err := f.load(ctx, Page{Off: pos}, c.end)
+	return f.locate(ctx, group, column, func(h pageHeader, pos int64) (int64, error) {
+		stored, err := f.body(ctx, &h, pos)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		size := int64(pageHeader.head) + int64(pageHeader.stored)
-		switch pageHeader.kind {
-		case dictionaryPage:
-			if p.Dict.Off != 0 && p.Dict.Off != pos || len(p.Pages) > 0 {
-				return fault.New(fault.Corrupt, "page header", pos, "a dictionary that is not at the start")
-			}
-			p.Dict = Page{Off: pos, Len: clampLen(size)}
-		case dataPage, dataPageV2:
-			levels, _, err := pageHeader.readLevels(stored, c, col)
-			if err != nil {
-				return fault.WithPart(err, "", pos)
-			}
-			p.Pages = append(p.Pages, Page{Off: pos, Len: clampLen(size), First: row})
-			row += levels.rows(int(pageHeader.values))
-		}
-		pos += size
-	}
-	if row != p.rows {
-		return fault.New(fault.Corrupt, "column chunk", c.start, "%d rows of %d", row, p.rows)
-	}
-	return nil
+		levels, _, err := h.readLevels(stored, part, col)
+		return levels.rows(int(h.values)), fault.WithPart(err, "", pos)
+	})
 }
 
 // ReadLists decodes page i of a column of lists. ListPages has found the pages. It calls dict, which returns the

@@ -40,29 +40,13 @@ func (p *Pages) Rows(i int) int {
 
 // Pages locates the pages of a column in a row group: by the offset index, or by reading the headers of all its pages.
 func (f *File) Pages(ctx context.Context, group, column int) (*Pages, error) {
-	g, part := &f.Groups[group], &f.Groups[group].chunks[column]
 	col := &f.Columns[column]
-	if err := f.readable(part, col); err != nil {
-		return nil, err
-	}
 	if col.Repeated {
 		return nil, fault.New(fault.Unsupported, "column "+col.Name, fault.NoOffset, "holds lists")
 	}
-	pages := &Pages{rows: g.Rows}
-	if part.start < part.dataOff {
-		pages.Dict = Page{Off: part.start, Len: clampLen(part.dataOff - part.start)}
-	}
-	if g.Rows == 0 {
-		return pages, nil
-	}
-	var err error
-	if part.indexOff > 0 {
-		err = f.indexedPages(ctx, pages, part)
-	} else {
-		err = f.walkPages(ctx, pages, part)
-	}
+	pages, err := f.locate(ctx, group, column, nil)
 	if err != nil {
-		return nil, fault.WithPart(err, "column "+col.Name, 0)
+		return nil, err
 	}
 	for i := range pages.Pages {
 		if n := pages.Rows(i); n > maxPageValues {
@@ -71,6 +55,28 @@ func (f *File) Pages(ctx context.Context, group, column int) (*Pages, error) {
 		}
 	}
 	return pages, nil
+}
+
+// locate implements Pages and, with the rows that begin in a data page, ListPages.
+func (f *File) locate(ctx context.Context, group, column int,
+	rowsOf func(h pageHeader, pos int64) (int64, error)) (*Pages, error) {
+	g, part, col := &f.Groups[group], &f.Groups[group].chunks[column], &f.Columns[column]
+	if err := f.readable(part, col); err != nil {
+		return nil, err
+	}
+	pages := &Pages{rows: g.Rows}
+	if part.start < part.dataOff {
+		pages.Dict = Page{Off: part.start, Len: clampLen(part.dataOff - part.start)}
+	}
+	var err error
+	switch {
+	case g.Rows == 0:
+	case part.indexOff > 0:
+		err = f.indexedPages(ctx, pages, part)
+	default:
+		err = f.walkPages(ctx, pages, part, rowsOf)
+	}
+	return pages, fault.WithPart(err, "column "+col.Name, 0)
 }
 
 func clampLen(n int64) int32 {
@@ -131,10 +137,15 @@ func (f *File) indexedPages(ctx context.Context, p *Pages, c *columnChunk) error
 	return nil
 }
 
-// walkPages reads every page's header, from the first to the last.
-func (f *File) walkPages(ctx context.Context, p *Pages, c *columnChunk) error {
+// walkPages reads every page's header, from the first to the last: of lists, whose rows rowsOf counts, to the end of
+// the chunk, because the last list may go on, and of other columns to the last row.
+func (f *File) walkPages(ctx context.Context, p *Pages, c *columnChunk,
+	rowsOf func(h pageHeader, pos int64) (int64, error)) error {
 	row := int64(0)
-	for pos := c.start; row < p.rows; {
+	for pos := c.start; row < p.rows || rowsOf != nil && pos < c.end; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		pageHeader, err := f.pageHeader(ctx, pos, c.end)
 		if err != nil {
 			return err
@@ -147,14 +158,19 @@ func (f *File) walkPages(ctx context.Context, p *Pages, c *columnChunk) error {
 			}
 			p.Dict = Page{Off: pos, Len: clampLen(size)}
 		case dataPage, dataPageV2:
-			if int64(pageHeader.values) > p.rows-row {
-				return fault.New(fault.Corrupt, "page header", pos, "%d values, but only %d rows are left",
-					pageHeader.values, p.rows-row)
+			rows := int64(pageHeader.values)
+			if rowsOf != nil {
+				if rows, err = rowsOf(pageHeader, pos); err != nil {
+					return err
+				}
 			}
-			if pageHeader.values > 0 { // one without values would make a second page start at the same row
+			if rows > p.rows-row {
+				return fault.New(fault.Corrupt, "page header", pos, "%d rows, but only %d are left", rows, p.rows-row)
+			}
+			if rows > 0 || rowsOf != nil { // one without values would make a second page start at the same row
 				p.Pages = append(p.Pages, Page{Off: pos, Len: clampLen(size), First: row})
 			}
-			row += int64(pageHeader.values)
+			row += rows
 		}
 		pos += size
 	}
@@ -275,11 +291,17 @@ func (f *File) load(ctx context.Context, pg Page, end int64) (pageHeader, []byte
 	if err != nil {
 		return h, nil, err
 	}
-	b, err := f.bytes(ctx, pg.Off+int64(h.head), int64(h.stored))
+	b, err := f.body(ctx, &h, pg.Off)
+	return h, b, err
+}
+
+// body reads the stored bytes of the page at an offset.
+func (f *File) body(ctx context.Context, h *pageHeader, off int64) ([]byte, error) {
+	b, err := f.bytes(ctx, off+int64(h.head), int64(h.stored))
 	if err != nil {
-		return h, nil, err
+		return nil, err
 	}
-	return h, b, h.checksum(b, pg.Off)
+	return b, h.checksum(b, off)
 }
 
 func (h *pageHeader) checksum(b []byte, off int64) error {

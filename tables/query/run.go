@@ -4,8 +4,8 @@ import (
 	"context"
 	"maps"
 	"math"
-	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -61,12 +61,9 @@ func Where(ctx context.Context, t *tables.Table, condition string) ([]int, error
 	binder := bind.New(ctx, functionLibrary)
 	binder.AddTable("data", t)
 	binder.Clause = "a condition"
-	node, err := binder.Condition(expr)
-	if err == nil {
-		node, err = binder.AsScanned(node)
-	}
-	if err != nil {
-		return nil, err
+	node := binder.AsScanned(binder.Condition(expr))
+	if binder.Err != nil {
+		return nil, binder.Err
 	}
 	t, numbers, err := eval.Prune(ctx, t, 0, node)
 	if err != nil {
@@ -136,17 +133,15 @@ func (r *run) from(ctx context.Context, find Tables) error {
 		var on *plan.Node
 		if from.On != nil { // bound here, because it sees only the tables up to this one
 			r.b.Clause = "a JOIN condition"
-			if on, err = r.b.Condition(from.On); err != nil {
-				return err
-			}
+			on = r.b.Condition(from.On)
 		}
 		r.on = append(r.on, on)
 	}
-	return nil
+	return r.b.Err
 }
 
 // bind binds all expressions. WHERE comes before the select list, because it may use aliases but no aggregates.
-func (r *run) bind() (err error) {
+func (r *run) bind() error {
 	binder, sel := r.b, r.s
 	for _, it := range sel.Items {
 		if name := strings.ToLower(it.Alias); name != "" && binder.Aliases[name] == nil {
@@ -155,54 +150,32 @@ func (r *run) bind() (err error) {
 	}
 	if sel.Where != nil {
 		binder.Clause = "a WHERE clause"
-		if r.where, err = binder.Condition(sel.Where); err != nil {
-			return err
-		}
-		if r.where, err = binder.AsScanned(r.where); err != nil {
-			return err
-		}
+		r.where = binder.AsScanned(binder.Condition(sel.Where))
 	}
 	binder.AllowAggregates = true
-	if err = r.bindItems(); err != nil {
-		return err
-	}
-	if err = r.bindGroups(); err != nil {
-		return err
-	}
+	r.bindItems()
+	r.bindGroups()
 	if sel.Having != nil {
-		if r.having, err = binder.Condition(sel.Having); err != nil {
-			return err
-		}
+		r.having = binder.Condition(sel.Having)
 	}
-	if err = r.bindOrder(); err != nil {
-		return err
+	for _, term := range sel.OrderBy {
+		r.addOrder(r.ordered(term.Expr), term)
 	}
-	if r.limit, err = count(sel.Limit, -1); err != nil {
-		return err
-	}
-	if r.offset, err = count(sel.Offset, 0); err != nil {
-		return err
-	}
+	r.limit, r.offset = r.count(sel.Limit, -1), r.count(sel.Offset, 0)
 	r.grouped = len(r.keys) > 0 || r.having != nil || len(binder.Aggregates) > 0
-	if r.grouped {
-		return r.rewriteOverGroups()
+	if r.grouped && binder.Err == nil {
+		r.rewriteOverGroups()
 	}
-	return nil
+	return binder.Err
 }
 
-func (r *run) bindItems() error {
+func (r *run) bindItems() {
 	for _, it := range r.s.Items {
 		if it.Expr.Op == ast.OpStar {
-			if err := r.star(it.Expr); err != nil {
-				return err
-			}
+			r.star(it.Expr)
 			continue
 		}
-		node, err := r.b.Bind(it.Expr)
-		if err != nil {
-			return err
-		}
-		name := it.Alias
+		node, name := r.b.Bind(it.Expr), it.Alias
 		switch {
 		case name != "":
 		case node.Op == ast.OpColumn && it.Expr.Op == ast.OpColumn:
@@ -212,11 +185,10 @@ func (r *run) bindItems() error {
 		}
 		r.items, r.names = append(r.items, node), append(r.names, name)
 	}
-	return nil
 }
 
 // star adds the columns that a star selects.
-func (r *run) star(e *ast.Expr) error {
+func (r *run) star(e *ast.Expr) {
 	excluded := map[string]bool{} // by lower-case name: whether a column has it
 	for _, name := range e.Exclude {
 		excluded[strings.ToLower(name)] = false
@@ -232,87 +204,61 @@ func (r *run) star(e *ast.Expr) error {
 				excluded[strings.ToLower(col.Name)] = true
 				continue
 			}
-			node, err := r.b.Intern(&plan.Node{Op: ast.OpColumn, Name: col.Name, Table: i, Column: c, Type: col.Type})
-			if err != nil {
-				return err
-			}
+			node := r.b.Intern(&plan.Node{Op: ast.OpColumn, Name: col.Name, Table: i, Column: c, Type: col.Type})
 			r.items, r.names = append(r.items, node), append(r.names, col.Name)
 		}
 	}
 	switch {
-	case !found && len(r.tables) == 0:
-		return sqlerr.Bind("* without FROM")
 	case found:
 		for _, name := range e.Exclude {
 			if !excluded[strings.ToLower(name)] {
-				return r.b.NoColumn(name)
+				r.b.Fail(r.b.NoColumn(name))
 			}
 		}
+	case len(r.tables) == 0:
+		r.b.Fail(sqlerr.Bind("* without FROM"))
+	default:
+		r.b.Fail(fault.New(fault.NotFound, "query", fault.NoOffset, "no table %q in FROM; there are %s",
+			e.Table, r.b.TableNames()))
+	}
+}
+
+// selected returns the select item whose number an expression is, in GROUP BY and ORDER BY; nil if the expression is
+// not a whole number.
+func (r *run) selected(e *ast.Expr, clause string) *plan.Node {
+	if e.Op != ast.OpNumber || strings.ContainsAny(e.Name, ".eE") {
 		return nil
 	}
-	return fault.New(fault.NotFound, "query", fault.NoOffset, "no table %q in FROM; there are %s",
-		e.Table, r.b.TableNames())
+	number, err := strconv.Atoi(e.Name)
+	if err != nil || number < 1 || number > len(r.items) {
+		return r.b.Fail(sqlerr.Bind("%s term %s is out of range: it should be between 1 and %d", clause, e.Name,
+			len(r.items)))
+	}
+	return r.items[number-1]
 }
 
-// position returns the select item whose number an expression is, in GROUP BY and ORDER BY; -1 if the expression is not
-// a whole number.
-func (r *run) position(e *ast.Expr, clause string) (int, error) {
-	if e.Op != ast.OpNumber || strings.ContainsAny(e.Name, ".eE") {
-		return -1, nil
-	}
-	number, ok := new(big.Int).SetString(e.Name, 10)
-	if !ok || !number.IsInt64() || number.Int64() < 1 || number.Int64() > int64(len(r.items)) {
-		return 0, sqlerr.Bind("%s term %s is out of range: it should be between 1 and %d", clause, e.Name, len(r.items))
-	}
-	return int(number.Int64()) - 1, nil
-}
-
-func (r *run) bindGroups() error {
+func (r *run) bindGroups() {
 	r.b.AllowAggregates, r.b.Clause = false, "a GROUP BY clause"
 	defer func() { r.b.AllowAggregates = true }()
 	for _, expr := range r.s.GroupBy {
-		i, err := r.position(expr, "GROUP BY")
-		if err != nil {
-			return err
+		key := r.selected(expr, "GROUP BY")
+		if key == nil {
+			key = r.b.Bind(expr)
 		}
-		var n *plan.Node
-		if i >= 0 {
-			n = r.items[i]
-		} else if n, err = r.b.Bind(expr); err != nil {
-			return err
+		if key.HasAggregate {
+			r.b.Fail(sqlerr.Bind("a GROUP BY clause cannot contain aggregates"))
 		}
-		if n.HasAggregate {
-			return sqlerr.Bind("a GROUP BY clause cannot contain aggregates")
+		if sqltype.RepOf(key.Type) == sqltype.RepOther && key.Op != ast.OpColumn {
+			r.b.Fail(sqlerr.Unsupported("GROUP BY of type %s", plan.TypeName(key)))
 		}
-		if sqltype.RepOf(n.Type) == sqltype.RepOther && n.Op != ast.OpColumn {
-			return sqlerr.Unsupported("GROUP BY of type %s", plan.TypeName(n))
-		}
-		r.keys = append(r.keys, n)
+		r.keys = append(r.keys, key)
 	}
-	return nil
-}
-
-func (r *run) bindOrder() error {
-	for _, term := range r.s.OrderBy {
-		node, err := r.ordered(term.Expr)
-		if err != nil {
-			return err
-		}
-		if err := r.addOrder(node, term); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // ordered binds a term of ORDER BY: a position, an alias (which wins over a column), or an expression.
-func (r *run) ordered(e *ast.Expr) (*plan.Node, error) {
-	i, err := r.position(e, "ORDER BY")
-	if err != nil {
-		return nil, err
-	}
-	if i >= 0 {
-		return r.items[i], nil
+func (r *run) ordered(e *ast.Expr) *plan.Node {
+	if item := r.selected(e, "ORDER BY"); item != nil {
+		return item
 	}
 	if e.Op == ast.OpColumn && e.Table == "" {
 		if k := slices.IndexFunc(r.s.Items, func(it ast.SelectItem) bool {
@@ -321,101 +267,88 @@ func (r *run) ordered(e *ast.Expr) (*plan.Node, error) {
 			return r.b.Bind(r.s.Items[k].Expr)
 		}
 	}
-	node, err := r.b.Bind(e)
-	if err == nil && node.Op == plan.OpLiteral {
-		return nil, sqlerr.Bind("ORDER BY of a literal that is not a position has no effect")
+	node := r.b.Bind(e)
+	if node.Op == plan.OpLiteral {
+		r.b.Fail(sqlerr.Bind("ORDER BY of a literal that is not a position has no effect"))
 	}
-	return node, err
+	return node
 }
 
-func (r *run) addOrder(n *plan.Node, o ast.OrderTerm) error {
+func (r *run) addOrder(n *plan.Node, term ast.OrderTerm) {
 	if !vec.Ordered(n.Type) {
-		return sqlerr.Unsupported("ORDER BY of type %s", plan.TypeName(n))
+		r.b.Fail(sqlerr.Unsupported("ORDER BY of type %s", plan.TypeName(n)))
 	}
 	if r.s.Distinct && !slices.Contains(r.items, n) {
-		return sqlerr.Unsupported("DISTINCT with ORDER BY of an expression that is not selected")
+		r.b.Fail(sqlerr.Unsupported("DISTINCT with ORDER BY of an expression that is not selected"))
 	}
-	r.order, r.by = append(r.order, n), append(r.by, o)
-	return nil
+	r.order, r.by = append(r.order, n), append(r.by, term)
 }
 
+// maxCount is more than any table has rows, and the sum of LIMIT and OFFSET does not overflow.
+const maxCount = 1 << 40
+
 // count evaluates LIMIT or OFFSET; none is the value if it is missing.
-func count(e *ast.Expr, none int) (int, error) {
+func (r *run) count(e *ast.Expr, none int) int {
 	switch {
 	case e == nil || e.Op == ast.OpNull:
-		return none, nil
+		return none
 	case e.Op != ast.OpNumber || strings.ContainsAny(e.Name, ".eE"):
-		return 0, sqlerr.Unsupported("LIMIT or OFFSET that is not a whole number")
+		r.b.Fail(sqlerr.Unsupported("LIMIT or OFFSET that is not a whole number"))
 	}
-	number, ok := new(big.Int).SetString(e.Name, 10)
-	switch {
-	case !ok || number.Sign() < 0:
-		return 0, sqlerr.Bind("LIMIT and OFFSET cannot be negative")
-	case !number.IsInt64() || number.Int64() > 1<<40:
-		return 1 << 40, nil // more than any table has rows, and the sum of LIMIT and OFFSET does not overflow
+	number, _ := strconv.Atoi(e.Name) // the largest number, if it is out of range
+	if number < 0 {
+		r.b.Fail(sqlerr.Bind("LIMIT and OFFSET cannot be negative"))
 	}
-	return int(number.Int64()), nil
+	return min(number, maxCount)
 }
 
 // rewriteOverGroups rewrites the expressions that are computed after GROUP BY to read the table of groups, whose
 // columns are the keys and then the aggregates.
-func (r *run) rewriteOverGroups() (err error) {
-	number := map[*plan.Node]int{}
-	for i, k := range r.keys {
-		if _, ok := number[k]; !ok {
-			number[k] = i
-		}
+func (r *run) rewriteOverGroups() {
+	columns := map[*plan.Node]int{}
+	for i, key := range slices.Backward(r.keys) {
+		columns[key] = i
 	}
-	sorted := func(nodes []*plan.Node) []*plan.Node {
+	over := func(nodes []*plan.Node) []*plan.Node {
+		out := make([]*plan.Node, len(nodes))
 		for i := range nodes {
-			if err == nil {
-				nodes[i], err = r.overGroups(nodes[i], number)
-			}
+			out[i] = r.overGroups(nodes[i], columns)
 		}
-		return nodes
+		return out
 	}
-	r.items = sorted(slices.Clone(r.items))
-	r.order = sorted(r.order)
+	r.items, r.order = over(r.items), over(r.order)
 	if r.having != nil {
-		r.having = sorted([]*plan.Node{r.having})[0]
+		r.having = r.overGroups(r.having, columns)
 	}
-	return err
 }
 
-// overGroups rewrites one expression. at gives the column of each key. It keeps the result in the node, because
+// overGroups rewrites one expression. columns gives the column of each key. It keeps the result in the node, because
 // expressions share nodes: without that a chain of aliases would take exponential time.
-func (r *run) overGroups(n *plan.Node, at map[*plan.Node]int) (*plan.Node, error) {
+func (r *run) overGroups(n *plan.Node, columns map[*plan.Node]int) *plan.Node {
 	if n.Rewritten != nil {
-		return n.Rewritten, nil
+		return n.Rewritten
 	}
 	out := &plan.Node{Op: ast.OpColumn, Name: n.Name, Table: groupTable, Type: n.Type}
-	if i, ok := at[n]; ok {
+	if i, ok := columns[n]; ok {
 		out.Column = i
 	} else {
 		switch n.Op {
 		case plan.OpAggregate:
 			out.Column = len(r.keys) + n.Aggregate
 		case ast.OpColumn:
-			return nil, sqlerr.Bind("column %q must appear in the GROUP BY clause or be used in an "+
-				"aggregate function", n.Name)
+			return r.b.Fail(sqlerr.Bind("column %q must appear in the GROUP BY clause or be used in an "+
+				"aggregate function", n.Name))
 		default:
-			c := *n
-			out = &c
+			rewritten := *n
+			out = &rewritten
 			out.Args = make([]*plan.Node, len(n.Args))
-			for i, a := range n.Args {
-				var err error
-				if out.Args[i], err = r.overGroups(a, at); err != nil {
-					return nil, err
-				}
+			for i, arg := range n.Args {
+				out.Args[i] = r.overGroups(arg, columns)
 			}
 		}
 	}
-	out, err := r.b.Intern(out)
-	if err != nil {
-		return nil, err
-	}
-	n.Rewritten = out
-	return out, nil
+	n.Rewritten = r.b.Intern(out)
+	return n.Rewritten
 }
 
 // groupTable is the table number of group columns while the nodes of the tables of FROM still exist; run.group sets it

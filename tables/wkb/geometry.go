@@ -19,108 +19,57 @@ func (r *reader) geometry(depth int) (orb.Geometry, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch kind {
-	case point:
-		if r.left() < size {
-			return nil, r.corrupt("ends early")
+	if kind <= polygon {
+		var rings orb.Polygon
+		err := r.rings(kind, size, func(p positions) {
+			ring := make(orb.Ring, p.len())
+			for i := range ring {
+				ring[i][0], ring[i][1] = p.at(i)
+			}
+			rings = append(rings, ring)
+		})
+		switch {
+		case err != nil:
+			return nil, err
+		case kind == point:
+			return rings[0][0], nil
+		case kind == lineString:
+			return orb.LineString(rings[0]), nil
 		}
-		x, y := r.xy(size)
-		return orb.Point{x, y}, nil
-	case lineString:
-		p, err := r.points(size)
-		return orb.LineString(p), err
-	case polygon:
-		return r.rings(size)
+		return rings, nil
 	}
 	n, err := r.parts(depth)
+	var parts orb.Collection
+	for ; n > 0 && err == nil; n-- {
+		var part orb.Geometry
+		part, err = r.geometry(depth + 1)
+		parts = append(parts, part)
+	}
 	if err != nil {
 		return nil, err
-	}
-	var parts orb.Collection
-	for range n {
-		part, err := r.geometry(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, part)
 	}
 	return parts, nil
 }
 
-// points reads a count and as many points.
-func (r *reader) points(size int) ([]orb.Point, error) {
-	n, err := r.count(size)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]orb.Point, n)
-	for i := range list {
-		list[i][0], list[i][1] = r.xy(size)
-	}
-	return list, nil
-}
-
-// rings reads the rings of a polygon.
-func (r *reader) rings(size int) (orb.Geometry, error) {
-	n, err := r.count(4)
-	if err != nil {
-		return nil, err
-	}
-	var rings orb.Polygon
-	for range n {
-		ring, err := r.points(size)
-		if err != nil {
-			return nil, err
-		}
-		rings = append(rings, ring)
-	}
-	return rings, nil
-}
+// noBox has no point.
+var noBox = Box{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
 
 // Bounds returns the smallest box around a geometry, and false if it has no point: without coordinates, or with some
-// that are not numbers only. It returns the same errors as Match. It does not allocate.
+// that are not numbers only. It returns the same errors as Match.
 func Bounds(wkb []byte) (Box, bool, error) {
-	r := reader{b: wkb, order: binary.LittleEndian}
-	box := Box{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
-	if err := r.each(0, func(kind uint32, size int) error { return r.bounds(&box, kind, size) }); err != nil {
+	r, box := reader{b: wkb, order: binary.LittleEndian}, noBox
+	err := r.each(0, func(kind uint32, size int) error { return r.rings(kind, size, box.grow) })
+	if err != nil {
 		return Box{}, false, err
 	}
 	return box, box.MinX <= box.MaxX && box.MinY <= box.MaxY, nil
 }
 
-// bounds widens a box by a point, line or polygon.
-func (r *reader) bounds(b *Box, kind uint32, size int) error {
-	switch kind {
-	case point:
-		if r.left() < size {
-			return r.corrupt("ends early")
-		}
-		r.grow(b, 1, size)
-		return nil
-	case lineString:
-		return r.growBy(b, size)
-	}
-	n, err := r.count(4)
-	for ; n > 0 && err == nil; n-- {
-		err = r.growBy(b, size)
-	}
-	return err
-}
-
-// growBy reads a count and widens a box by as many points.
-func (r *reader) growBy(b *Box, size int) error {
-	n, err := r.count(size)
-	if err == nil {
-		r.grow(b, n, size)
-	}
-	return err
-}
-
-// grow widens a box by n points. Coordinates that are not numbers, as an empty point has, do not count: comparisons
+// grow widens a box by positions. Coordinates that are not numbers, as an empty point has, do not count: comparisons
 // with them are false.
-func (r *reader) grow(b *Box, n, size int) {
-	for range n {
-		x, y := r.xy(size)
+func (b *Box) grow(p positions) {
+	for i := range p.len() {
+		x, y := p.at(i)
 		if x < b.MinX {
 			b.MinX = x
 		}

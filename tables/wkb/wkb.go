@@ -211,10 +211,40 @@ func (r *reader) uint32() (uint32, error) {
 	return v, nil
 }
 
-func (r *reader) float() float64 {
-	v := math.Float64frombits(r.order.Uint64(r.b[r.off:]))
-	r.off += 8
-	return v
+// positions are those of a point, a line or a ring, as they are stored.
+type positions struct {
+	b     []byte
+	size  int // bytes of a position
+	order binary.ByteOrder
+}
+
+func (p positions) len() int { return len(p.b) / p.size }
+
+func (p positions) at(i int) (x, y float64) {
+	at := p.b[i*p.size:]
+	return math.Float64frombits(p.order.Uint64(at)), math.Float64frombits(p.order.Uint64(at[8:]))
+}
+
+// rings calls visit with the positions of a point or line, or of each ring of a polygon, after its head.
+func (r *reader) rings(kind uint32, size int, visit func(p positions)) (err error) {
+	rings := 1
+	if kind == polygon {
+		rings, err = r.count(4)
+	}
+	for ; rings > 0 && err == nil; rings-- {
+		n := 1
+		if kind != point {
+			n, err = r.count(size)
+		} else if r.left() < size {
+			err = r.corrupt("ends early")
+		}
+		if err == nil {
+			end := r.off + n*size
+			visit(positions{r.b[r.off:end], size, r.order})
+			r.off = end
+		}
+	}
+	return err
 }
 
 // count reads a number of items of at least size bytes each.
@@ -308,11 +338,9 @@ func Point(wkb []byte) (x, y float64, err error) {
 		return 0, 0, err
 	case kind != point:
 		return 0, 0, fault.New(fault.Unsupported, "geometry", 0, "type %d is not a point", kind)
-	case r.left() < size:
-		return 0, 0, r.corrupt("ends early")
 	}
-	x, y = r.xy(size)
-	return x, y, nil
+	err = r.rings(kind, size, func(p positions) { x, y = p.at(0) })
+	return x, y, err
 }
 
 // AppendPoint appends a point in well-known binary: little-endian, without a further coordinate.
@@ -361,32 +389,33 @@ func (s *scan) single(r *reader, kind uint32, size int) error {
 	return nil
 }
 
+// one takes in a point, line or polygon. If no edge of a polygon meets the box, the box lies wholly inside or outside
+// the polygon, and one corner of it tells which.
 func (s *scan) one(r *reader, kind uint32, size int) error {
-	switch kind {
-	case point:
-		return s.point(r, size)
-	case lineString:
-		return s.line(r, size)
+	crossings, box := 0, noBox
+	err := r.rings(kind, size, func(p positions) {
+		switch kind {
+		case point:
+			x, y := p.at(0)
+			if s.to != nil {
+				x, y = s.to(x, y)
+			}
+			s.vertex(x, y)
+		case lineString:
+			s.path(p, nil)
+		case polygon:
+			s.path(p, &crossings)
+			box.grow(p)
+		}
+	})
+	if crossings%2 == 1 && !s.hit {
+		s.hit, s.outside = true, true
 	}
-	return s.polygon(r, size)
-}
-
-func (s *scan) point(r *reader, size int) error {
-	if r.left() < size {
-		return r.corrupt("ends early")
+	// A polygon that fills the box exactly has all its vertices on the edges, but its interior inside.
+	if s.hit && !s.outside && box.MaxX > box.MinX && box.MaxY > box.MinY {
+		s.inside = true
 	}
-	x, y := r.xy(size)
-	if s.to != nil {
-		x, y = s.to(x, y)
-	}
-	s.vertex(x, y)
-	return nil
-}
-
-func (r *reader) xy(size int) (x, y float64) {
-	x, y = r.float(), r.float()
-	r.off += size - 16
-	return x, y
+	return err
 }
 
 // vertex takes in a position. One that is not a number, which is an empty point, is ignored.
@@ -403,18 +432,9 @@ func (s *scan) vertex(x, y float64) {
 	}
 }
 
-func (s *scan) line(r *reader, size int) error {
-	n, err := r.count(size)
-	if err != nil {
-		return err
-	}
-	s.path(r, n, size, nil)
-	return nil
-}
-
-// path takes in the segments of n positions. If crossings is set, it counts the segments that a ray from the box's
+// path takes in the segments between positions. If crossings is set, it counts the segments that a ray from the box's
 // lower left corner to the right meets.
-func (s *scan) path(r *reader, n, size int, crossings *int) {
+func (s *scan) path(p positions, crossings *int) {
 	var fx, fy, px, py float64 // the last position in the file's CRS, and in longitude and latitude
 	var first, north, last, turn float64
 	step := func(x, y float64) {
@@ -425,8 +445,8 @@ func (s *scan) path(r *reader, n, size int, crossings *int) {
 		}
 		px, py = x, y
 	}
-	for i := range n {
-		x, y := r.xy(size)
+	for i := range p.len() {
+		x, y := p.at(i)
 		parts := 1
 		if s.to != nil && i > 0 {
 			parts = linePieces
@@ -510,50 +530,3 @@ func clip(x0, y0, x1, y1 float64, b Box) (lo, hi float64, ok bool) {
 	}
 	return lo, hi, lo <= hi
 }
-
-// polygon takes in rings. If no edge meets the box, the box lies wholly inside or outside the polygon, and one corner
-// of it tells which.
-func (s *scan) polygon(r *reader, size int) error {
-	rings, err := r.count(4)
-	if err != nil {
-		return err
-	}
-	hit, crossings, box := s.hit, 0, ringBox{}
-	s.hit, s.across = false, false
-	for range rings {
-		n, err := r.count(size)
-		if err != nil {
-			return err
-		}
-		start := r.off
-		s.path(r, n, size, &crossings)
-		end := r.off
-		for r.off = start; r.off < end; {
-			box.add(r.xy(size))
-		}
-	}
-	if crossings%2 == 1 && !s.hit {
-		s.hit, s.outside = true, true
-	}
-	// A polygon that fills the box exactly has all its vertices on the edges, but its interior inside.
-	if s.hit && !s.outside && box.area() {
-		s.inside = true
-	}
-	s.hit = s.hit || hit
-	return nil
-}
-
-// ringBox is the bounding box of the vertices of a polygon.
-type ringBox struct {
-	b   Box
-	set bool
-}
-
-func (r *ringBox) add(x, y float64) {
-	if !r.set {
-		r.b, r.set = Box{x, y, x, y}, true
-	}
-	r.b = Box{min(r.b.MinX, x), min(r.b.MinY, y), max(r.b.MaxX, x), max(r.b.MaxY, y)}
-}
-
-func (r *ringBox) area() bool { return r.b.MaxX > r.b.MinX && r.b.MaxY > r.b.MinY }

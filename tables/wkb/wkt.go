@@ -3,6 +3,7 @@ package wkb
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,45 +20,62 @@ func AppendText(dst []byte, text string) ([]byte, error) {
 	if strings.HasPrefix(strings.ToUpper(text), "SRID=") {
 		p.off = strings.IndexByte(text, ';') + 1
 	}
-	if err := p.geometry(0); err != nil {
-		return dst, err
+	p.geometry(0)
+	if p.peek(); p.off != len(p.s) {
+		p.fail(fault.Corrupt, "text follows the geometry")
 	}
-	if p.blanks(); p.off != len(p.s) {
-		return dst, p.corrupt("text follows the geometry")
+	if p.err != nil {
+		return dst, p.err
 	}
 	return p.dst, nil
 }
 
-// textParser parses well-known text and appends well-known binary.
+// textParser parses well-known text and appends well-known binary. After the first error it stands at the end of the
+// text, where nothing follows.
 type textParser struct {
 	s   string
 	off int
 	dst []byte
+	err error
 }
 
-func (p *textParser) corrupt(what string) error {
-	return fault.New(fault.Corrupt, "geometry", int64(p.off), "%s", what)
+func (p *textParser) fail(kind fault.Kind, format string, args ...any) {
+	if p.err == nil {
+		p.err = fault.New(kind, "geometry", int64(p.off), format, args...)
+	}
+	p.off = len(p.s)
 }
 
-func (p *textParser) blanks() {
+// peek returns the next character after blanks, 0 at the end.
+func (p *textParser) peek() byte {
 	for p.off < len(p.s) && strings.IndexByte(" \t\r\n", p.s[p.off]) >= 0 {
 		p.off++
 	}
+	if p.off == len(p.s) {
+		return 0
+	}
+	return p.s[p.off]
 }
 
 // next takes the character c if it is the next one.
 func (p *textParser) next(c byte) bool {
-	p.blanks()
-	if p.off < len(p.s) && p.s[p.off] == c {
+	found := p.peek() == c
+	if found {
 		p.off++
-		return true
 	}
-	return false
+	return found
+}
+
+// expect takes the character c, which what names.
+func (p *textParser) expect(c byte, what string) {
+	if !p.next(c) {
+		p.fail(fault.Corrupt, "no %s", what)
+	}
 }
 
 // word takes the letters that follow, in upper case.
 func (p *textParser) word() string {
-	p.blanks()
+	p.peek()
 	start := p.off
 	for p.off < len(p.s) && (p.s[p.off]|0x20) >= 'a' && (p.s[p.off]|0x20) <= 'z' {
 		p.off++
@@ -84,106 +102,77 @@ func (p *textParser) head(kind uint32) {
 	p.dst = binary.LittleEndian.AppendUint32(append(p.dst, 1), kind)
 }
 
-func (p *textParser) geometry(depth int) error {
+func (p *textParser) geometry(depth int) {
 	word := p.word()
 	word = strings.TrimSuffix(strings.TrimSuffix(word, "M"), "Z") // "POINTZ"
-	for kind := uint32(point); kind <= collection; kind++ {
-		if word == wktNames[kind] {
-			return p.body(kind, depth)
-		}
+	if kind := slices.Index(wktNames[:], word); kind >= point {
+		p.body(uint32(kind), depth)
+		return
 	}
-	return fault.New(fault.Unsupported, "geometry", int64(p.off), "type %q", word)
+	p.fail(fault.Unsupported, "type %q", word)
 }
 
-func (p *textParser) body(kind uint32, depth int) error {
+func (p *textParser) body(kind uint32, depth int) {
 	p.head(kind)
-	if kind == point {
-		return p.point()
-	}
 	if depth > maxDepth {
-		return fault.New(fault.Limit, "geometry", int64(p.off), "collections %d deep", depth)
+		p.fail(fault.Limit, "collections %d deep", depth)
 	}
 	switch kind {
+	case point:
+		p.point()
 	case lineString:
-		return p.list(p.position)
+		p.list(p.position)
 	case polygon:
-		return p.list(func() error { return p.list(p.position) })
+		p.list(func() { p.list(p.position) })
 	case multiPoint:
-		return p.list(func() error {
+		p.list(func() {
 			p.head(point)
-			if p.off < len(p.s) && p.peek() == '(' || p.peekEmpty() {
-				return p.point()
+			if c := p.peek(); c == '(' || c|0x20 == 'e' { // EMPTY
+				p.point()
+			} else {
+				p.position()
 			}
-			return p.position()
 		})
 	case collection:
-		return p.list(func() error { return p.geometry(depth + 1) })
+		p.list(func() { p.geometry(depth + 1) })
+	default: // of lines or polygons
+		p.list(func() { p.body(kind-3, depth+1) })
 	}
-	return p.list(func() error { return p.body(kind-3, depth+1) }) // of lines or polygons
-}
-
-func (p *textParser) peek() byte {
-	p.blanks()
-	if p.off == len(p.s) {
-		return 0
-	}
-	return p.s[p.off]
-}
-
-func (p *textParser) peekEmpty() bool {
-	before := p.off
-	empty := p.word() == "EMPTY"
-	p.off = before
-	return empty
 }
 
 // list takes items between parentheses, and puts their number in front of them.
-func (p *textParser) list(item func() error) error {
+func (p *textParser) list(item func()) {
 	pos := len(p.dst)
 	p.dst = append(p.dst, 0, 0, 0, 0)
 	if p.empty() {
-		return nil
+		return
 	}
-	if !p.next('(') {
-		return p.corrupt("no parenthesis")
+	p.expect('(', "parenthesis")
+	item()
+	n := uint32(1)
+	for ; p.next(','); n++ {
+		item()
 	}
-	for n := uint32(1); ; n++ {
-		if err := item(); err != nil {
-			return err
-		}
-		binary.LittleEndian.PutUint32(p.dst[pos:], n)
-		if p.next(')') {
-			return nil
-		}
-		if !p.next(',') {
-			return p.corrupt("neither a comma nor the end of a list")
-		}
-	}
+	p.expect(')', "comma and no end of a list")
+	binary.LittleEndian.PutUint32(p.dst[pos:], n)
 }
 
-func (p *textParser) point() error {
+func (p *textParser) point() {
 	if p.empty() {
 		nan := math.Float64bits(math.NaN())
 		p.dst = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(p.dst, nan), nan)
-		return nil
+		return
 	}
-	if !p.next('(') {
-		return p.corrupt("no parenthesis")
-	}
-	if err := p.position(); err != nil {
-		return err
-	}
-	if !p.next(')') {
-		return p.corrupt("no end of a point")
-	}
-	return nil
+	p.expect('(', "parenthesis")
+	p.position()
+	p.expect(')', "end of a point")
 }
 
 // position takes two to four numbers, and appends the first two.
-func (p *textParser) position() error {
+func (p *textParser) position() {
 	n := 0
 	for ; n < 4; n++ {
-		p.blanks()
+		p.peek()
 		start := p.off
 		for p.off < len(p.s) && strings.IndexByte("+-.0123456789eE", p.s[p.off]) >= 0 {
 			p.off++
@@ -193,14 +182,14 @@ func (p *textParser) position() error {
 		}
 		v, err := strconv.ParseFloat(p.s[start:p.off], 64)
 		if err != nil {
-			return p.corrupt("a coordinate is not a number")
+			p.fail(fault.Corrupt, "a coordinate is not a number")
+			return
 		}
 		if n < 2 {
 			p.dst = binary.LittleEndian.AppendUint64(p.dst, math.Float64bits(v))
 		}
 	}
 	if n < 2 {
-		return p.corrupt("a position of fewer than two numbers")
+		p.fail(fault.Corrupt, "a position of fewer than two numbers")
 	}
-	return nil
 }

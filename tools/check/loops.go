@@ -3,9 +3,7 @@ package main
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"os"
 	"strings"
 )
 
@@ -13,24 +11,11 @@ import (
 // iterator of values and errors, such as the batches of a loader, and the test looks at nothing that they change.
 // tools/vacuous.py does the same for Python.
 func checkLoops(root string) (problems []string, err error) {
-	err = walkSources(root, func(path string) error {
-		if !strings.HasSuffix(path, "_test.go") {
-			return nil
-		}
-		src, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, path, src, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
+	err = walkGo(root, true, func(set *token.FileSet, file *ast.File) {
 		for _, loop := range emptyLoops(file) {
 			problems = append(problems, fmt.Sprintf("%s: nothing fails if this loop has no round: count them",
 				set.Position(loop.Pos())))
 		}
-		return nil
 	})
 	return problems, err
 }

@@ -3,11 +3,9 @@ package main
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // makers are the functions of package os that give a file its name or its first content. Only internal/durable may
@@ -28,14 +26,9 @@ var ownWriters = map[string]string{
 
 // checkWrites returns the calls below root by which a file could get a name before its content is on the disk.
 func checkWrites(root string) (problems []string, err error) {
-	files := token.NewFileSet()
-	err = walkSources(root, func(path string) error {
-		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || mayWrite(path) {
-			return nil
-		}
-		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
+	err = walkGo(root, false, func(set *token.FileSet, file *ast.File) {
+		if mayWrite(set.Position(file.Pos()).Filename) {
+			return
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			s, ok := n.(*ast.SelectorExpr)
@@ -44,11 +37,10 @@ func checkWrites(root string) (problems []string, err error) {
 			}
 			if x, ok := s.X.(*ast.Ident); ok && x.Name == "os" && slices.Contains(makers, s.Sel.Name) {
 				problems = append(problems, fmt.Sprintf("%s: os.%s: use internal/durable, or say in "+
-					"tools/check/writes.go why not", files.Position(s.Pos()), s.Sel.Name))
+					"tools/check/writes.go why not", set.Position(s.Pos()), s.Sel.Name))
 			}
 			return true
 		})
-		return nil
 	})
 	return problems, err
 }

@@ -17,7 +17,8 @@ func TestTablesByTheirNames(t *testing.T) {
 		}
 		r := chaski(t.Context(), "info", name)
 		fields := strings.Join(strings.Fields(r.out), " ")
-		want := "rows 2 column path: text column label: int64 column score: float64"
+		want := "rows: 2 columns: - {name: path, type: text} - {name: label, type: int64} " +
+			"- {name: score, type: float64}"
 		if !strings.HasSuffix(fields, want) {
 			t.Errorf("info %s: exit %d: %s%s; want %q", name, r.code, r.out, r.err, want)
 		}

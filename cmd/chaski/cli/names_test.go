@@ -72,7 +72,7 @@ func TestNamesOfGDAL(t *testing.T) {
 			t.Errorf("cat %s: %d %s", name, b.code, b.err)
 		}
 		a, b = chaski(t.Context(), "info", file), chaski(t.Context(), "info", name)
-		if a.code != 0 || strings.TrimPrefix(a.out, file) != strings.TrimPrefix(b.out, name) {
+		if a.code != 0 || strings.TrimPrefix(a.out, "path: "+file) != strings.TrimPrefix(b.out, "path: "+name) {
 			t.Errorf("info %s: %+v", name, b)
 		}
 		a, b = chaski(t.Context(), "stats", file), chaski(t.Context(), "stats", name)

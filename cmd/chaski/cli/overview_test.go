@@ -70,7 +70,7 @@ func testOverviews(t *testing.T, folder string) {
 // TestInfoOfOverviewsBeside: info names the file of overviews, and says why it is refused.
 func TestInfoOfOverviewsBeside(t *testing.T) {
 	plain := testdata(t, "overviews", "plain.tif")
-	if r := chaski(t.Context(), "info", plain); !strings.Contains(r.out, "in "+plain+".ovr\n") {
+	if r := chaski(t.Context(), "info", plain); !strings.Contains(r.out, "overview_file: "+plain+".ovr\n") {
 		t.Errorf("%+v", r)
 	}
 	b, err := os.ReadFile(plain)
@@ -83,7 +83,7 @@ func TestInfoOfOverviewsBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := chaski(t.Context(), "info", path)
-	if r.code != 0 || !strings.Contains(r.out, "they are not read: "+path+".ovr: header at 0: ") {
+	if r.code != 0 || !strings.Contains(r.out, path+".ovr: header at 0: ") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -75,7 +75,7 @@ func TestVerifyPairs(t *testing.T) {
 		}
 	}
 	r = chaski(t.Context(), append(append([]string{"verify", "--pairs"}, fields...), dir)...)
-	for _, line := range []string{"1 pairs have no place", "by place: 64.0 pixels left"} {
+	for _, line := range []string{"unplaced: 1\n", "by_place: {y: 0, x: -64}"} {
 		if !strings.Contains(r.out, line) {
 			t.Errorf("%q is missing in\n%s", line, r.out)
 		}

@@ -29,7 +29,7 @@ func TestPlanPrices(t *testing.T) {
 		t.Errorf("%+v, not %v and %v", got, egress, asking)
 	}
 	r = chaski(t.Context(), "plan", "--price-per-gb", "0.09", "--batch", "2", "--bad-samples", "skip", "chips")
-	if r.code != 0 || !strings.Contains(r.out, "0.09 a GB") || !strings.Contains(r.out, "1 epoch") {
+	if r.code != 0 || !strings.Contains(r.out, "per_gb: 0.09") || !strings.Contains(r.out, "epochs: 1") {
 		t.Errorf("%+v", r)
 	}
 	for _, args := range [][]string{{"--epochs", "2"}, {"--price-per-gb", "-1"}, {"--price-per-gb", "nan"}} {

@@ -223,8 +223,8 @@ func TestExplainIsTheStep(t *testing.T) {
 	}
 	text := chaski(t.Context(), "explain", "--time", "--epoch", "1", "--step", "1", "windows.json")
 	for _, want := range []string{
-		"epoch 1, step 1: positions from 5, 5 rows", "fields: image raster", "row 4: position 9",
-		"image: ", "chips/", "40 x 24 from (", "bytes ", "chunks ", "decode ",
+		"\nepoch: 1\nstep: 1\n", "fields: ['image raster", "row: 4\n    position: 9",
+		"field: image", "uri: chips/", "h: 40, w: 24}", "runs:", "chunks:", "stage: decode",
 	} {
 		if !strings.Contains(text.out, want) {
 			t.Errorf("no %q in\n%s", want, text.out)
@@ -263,7 +263,7 @@ func TestNamesDriveNoTerminal(t *testing.T) {
 				break
 			}
 		}
-		if r.code != 0 || !strings.Contains(r.out, "title") && !strings.Contains(r.out, "x [31m") {
+		if r.code != 0 || !strings.Contains(r.out, "title") && !strings.Contains(r.out, `x\e[31m`) {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -284,7 +284,7 @@ func TestSpecAndFlagsAreOne(t *testing.T) {
 		t.Errorf("%+v\n%+v", a, b)
 	}
 	for _, want := range []string{
-		"epoch 0: 6 samples, 3 steps of 2", "requests", "memory at most", "exact: every step was examined",
+		"\nsamples: 6\nsteps: 3\n", "requests: ", "memory_total: ", "exact: true",
 	} {
 		if !strings.Contains(a.out, want) {
 			t.Errorf("no %q in\n%s", want, a.out)

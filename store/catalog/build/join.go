@@ -3,7 +3,6 @@ package build
 import (
 	"context"
 	"path"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,7 +37,6 @@ type joined struct {
 	tab columns.Table
 	on  *rowkey.Index // the rows by the values of Join.On
 	at  []int64       // the row of each file, or -1
-	row reflect.Type  // a struct with the fields of rowio.Row, then a pointer or slice for each of cols
 }
 
 // openJoin opens the table.
@@ -63,43 +61,34 @@ func openJoin(ctx context.Context, o Options) (_ *joined, err error) {
 	return j, err
 }
 
-// Type is the type of a row without further columns.
-var Type = reflect.TypeFor[rowio.Row]()
-
-// rowFields returns the fields of Type, and the names of their columns.
-func rowFields() (fields []reflect.StructField, own map[string]bool) {
-	own = map[string]bool{}
-	for i := range Type.NumField() {
-		field := Type.Field(i)
-		name, _, _ := strings.Cut(field.Tag.Get("parquet"), ",")
-		own[name] = true
-		fields = append(fields, field)
+// ownNames returns the names of the columns of a row without further columns.
+func ownNames() map[string]bool {
+	own := map[string]bool{}
+	for _, field := range rowio.Fields() {
+		own[field.Name()] = true
 	}
-	return fields, own
+	return own
 }
 
-// columns makes the type of a row with the table's columns.
+// columns adds the table's columns.
 func (j *joined) columns(names []string, on string) error {
 	if !slices.Contains(names, on) {
 		_, err := j.tab.Column(on)
 		return err
 	}
-	fields, members := rowFields()
+	own := ownNames()
 	for _, name := range names {
 		if name == layout.URI {
 			continue // the catalog's own
 		}
 		column, err := j.tab.Column(name)
+		if err == nil {
+			err = j.add(name, column, own)
+		}
 		if err != nil {
 			return err
 		}
-		field, err := j.add(name, column, members)
-		if err != nil {
-			return err
-		}
-		fields = append(fields, field)
 	}
-	j.row = reflect.StructOf(fields)
 	return nil
 }
 
@@ -150,22 +139,9 @@ func stem(uri string) string {
 	return strings.TrimSuffix(base, path.Ext(base))
 }
 
-// RowType implements rowio.Columns.
-func (j *joined) RowType() reflect.Type { return j.row }
-
-// Meta implements rowio.Columns.
-func (j *joined) Meta() []parquet.WriterOption { return nil }
-
-// Extend implements rowio.Columns: it adds the table's values to the row of file i.
-func (j *joined) Extend(r *rowio.Row, i int) (any, int, error) {
-	value, src := reflect.New(j.row).Elem(), reflect.ValueOf(r).Elem()
-	count := src.NumField()
-	for k := range count {
-		value.Field(k).Set(src.Field(k))
-	}
-	if j.at[i] < 0 {
-		return value.Interface(), 0, nil
-	}
-	size, err := j.set(value, count, j.at[i])
-	return value.Interface(), size, err
+// more returns the table's columns for the rows of the files.
+func (j *joined) more() *rowio.Columns {
+	return &rowio.Columns{Fields: j.fields, Append: func(row parquet.Row, i int) (parquet.Row, int, error) {
+		return j.append(row, len(rowio.Fields()), j.at[i])
+	}}
 }

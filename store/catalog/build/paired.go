@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
-	"strconv"
-	"strings"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -17,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
+	"github.com/chaski-eo/chaski/tables/encode"
 )
 
 // paired holds the files that the patterns of fields pair, or that the columns of a table name.
@@ -27,11 +25,11 @@ type paired struct {
 	o      Options
 	first  int           // the first row of the current block
 	more   [][]rowio.Row // by row of the block: the rows of the fields after the first
-	row    reflect.Type
-	rowOf  func(ctx context.Context, i, field int) (rowio.Row, error) // makes the row of a file
+	// rowOf makes the row of a file.
+	rowOf func(ctx context.Context, i, field int) (rowio.Row, error)
 
-	types []reflect.StructField // of row
-	own   map[string]bool       // names of columns
+	columns rowio.Columns   // of the fields after the first, and of a table
+	own     map[string]bool // names of columns
 
 	added  *added    // the other columns of a table; nil without one
 	rows   []int64   // the table's row of each row
@@ -53,7 +51,7 @@ func openPaired(ctx context.Context, paths []string, o Options) (*paired, error)
 			"a catalog of pairs takes one directory, glob or table, not %d paths", len(paths))
 	}
 	p := &paired{name: paths[0], fields: o.Fields, o: o}
-	if err := p.columns(); err != nil {
+	if err := p.fieldColumns(); err != nil {
 		return nil, err
 	}
 	base, err := pathname.Abs(o.Base)
@@ -67,7 +65,7 @@ func openPaired(ctx context.Context, paths []string, o Options) (*paired, error)
 	} else if err := p.listed(ctx, base); err != nil {
 		return nil, err
 	}
-	p.row = reflect.StructOf(p.types)
+	p.columns.Append = p.append
 	return p, nil
 }
 
@@ -112,40 +110,40 @@ func badField(s catalog.Source, format string, args ...any) error {
 	return fault.New(fault.Unsupported, fmt.Sprintf("field %q", s.Field), fault.NoOffset, format, args...)
 }
 
-// columns makes the type of a row.
-func (p *paired) columns() error {
+// fieldColumns makes the columns of the fields after the first, and the metadata that names the fields.
+func (p *paired) fieldColumns() error {
 	if len(p.fields) > layout.MaxFields {
 		return fault.New(fault.Limit, "catalog", fault.NoOffset, "%d fields, at most %d",
 			len(p.fields), layout.MaxFields)
 	}
-	fields, names := rowFields()
+	p.own = ownNames()
+	var names []string
 	for k, source := range p.fields {
 		if err := columnName(source.Field); err != nil {
 			return err
 		}
+		names = append(names, source.Field)
 		if k == 0 {
 			continue
 		}
-		for i := range Type.NumField() {
-			field := Type.Field(i)
-			name, rest, _ := strings.Cut(field.Tag.Get("parquet"), ",")
-			if name == layout.URI {
+		prefix := source.Field + layout.FieldSeparator
+		for _, column := range rowio.Fields() {
+			name := prefix + column.Name()
+			if column.Name() == layout.URI {
 				name = source.Field
-			} else {
-				name = source.Field + layout.FieldSeparator + name
 			}
-			if names[name] || source.Field == p.fields[0].Field {
+			if p.own[name] || source.Field == p.fields[0].Field {
 				return badField(source, "%q is a column of the catalog already", name)
 			}
-			names[name] = true
-			field.Name = "Field" + strconv.Itoa(k) + field.Name
-			field.Tag = reflect.StructTag(`parquet:"` + name + "," + rest + `"`)
-			field.Index, field.Offset = nil, 0
-			fields = append(fields, field)
+			p.own[name] = true
+			p.columns.Fields = append(p.columns.Fields, encode.Field(name, column))
 		}
+		p.columns.Meta = append(p.columns.Meta,
+			parquet.SkipPageBounds(prefix+layout.Index), parquet.SkipPageBounds(prefix+layout.Header))
 	}
-	p.types, p.own = fields, names
-	return nil
+	text, err := json.Marshal(names)
+	p.columns.Meta = append(p.columns.Meta, parquet.KeyValueMetadata(layout.FieldsKey, string(text)))
+	return err
 }
 
 // begin makes room for the rows of a block.
@@ -167,42 +165,18 @@ func (p *paired) make(ctx context.Context, i int) (rowio.Row, error) {
 	return rows[0], nil
 }
 
-// RowType implements rowio.Columns.
-func (p *paired) RowType() reflect.Type { return p.row }
-
-// Meta implements rowio.Columns: it names the fields.
-func (p *paired) Meta() []parquet.WriterOption {
-	var names []string
-	var out []parquet.WriterOption
-	for i, s := range p.fields {
-		if names = append(names, s.Field); i > 0 {
-			prefix := s.Field + layout.FieldSeparator
-			out = append(out, parquet.SkipPageBounds(prefix+layout.Index), parquet.SkipPageBounds(prefix+layout.Header))
-		}
-	}
-	b, _ := json.Marshal(names) // strings always marshal
-	return append(out, parquet.KeyValueMetadata(layout.FieldsKey, string(b)))
-}
-
-// Extend implements rowio.Columns: it adds the rows of the fields after the first.
-func (p *paired) Extend(r *rowio.Row, i int) (any, int, error) {
-	value, size := reflect.New(p.row).Elem(), 0
-	count := Type.NumField()
-	set := func(pos int, r *rowio.Row) {
-		src := reflect.ValueOf(r).Elem()
-		for k := range count {
-			value.Field(pos + k).Set(src.Field(k))
-		}
-	}
-	set(0, r)
+// append appends the values of the fields after the first, and of the table, for row number i.
+func (p *paired) append(row parquet.Row, i int) (_ parquet.Row, size int, err error) {
+	first := len(rowio.Fields())
 	for k := range p.more[i-p.first] {
-		other := &p.more[i-p.first][k]
-		set((k+1)*count, other)
-		size += other.Bytes()
+		file := &p.more[i-p.first][k]
+		row = file.Append(row, first)
+		size += file.Bytes()
+		first += len(rowio.Fields())
 	}
-	if p.added != nil {
-		n, err := p.added.set(value, len(p.fields)*count, p.rows[i])
-		return value.Interface(), size + n, err
+	if p.added == nil {
+		return row, size, nil
 	}
-	return value.Interface(), size, nil
+	row, added, err := p.added.append(row, first, p.rows[i])
+	return row, size + added, err
 }

@@ -94,9 +94,9 @@ func (l *Listing) write(ctx context.Context, w io.Writer, parts *merging) (n int
 	switch {
 	case l.pairs != nil:
 		l.pairs.rowOf = l.file
-		src.Begin, src.Make, src.Columns = l.pairs.begin, l.pairs.make, l.pairs
+		src.Begin, src.Make, src.Columns = l.pairs.begin, l.pairs.make, &l.pairs.columns
 	case l.join != nil:
-		src.Columns = l.join
+		src.Columns = l.join.more()
 	}
 	if parts != nil {
 		if l.pairs != nil {

@@ -1,20 +1,20 @@
 package build
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
-	"reflect"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
+	"github.com/chaski-eo/chaski/tables/encode"
 )
 
 // openTable opens a table, and returns the names of its columns. Columns of a CSV file that raw names stay strings.
@@ -43,103 +43,98 @@ func openTable(ctx context.Context, opener source.Opener, name string, raw ...st
 	return held, held.Names, nil
 }
 
-// maxAdded bounds the columns of a table that a catalog takes: reflect.StructOf makes a struct type of them.
+// maxAdded bounds the columns of a table that a catalog takes: each has buffers of its own in the writer.
 const maxAdded = 1000
 
 // added are the columns of a table that a catalog has beside the columns about its files.
 type added struct {
-	table string // its name, for errors
-	cols  []columns.Column
+	table  string // its name, for errors
+	cols   []columns.Column
+	fields []parquet.Field
 }
 
-// add adds a column, and returns its field in the struct type of a row. own are the names that the row has.
-func (a *added) add(name string, c columns.Column, own map[string]bool) (reflect.StructField, error) {
+// add adds a column. own are the names that the row has.
+func (a *added) add(name string, c columns.Column, own map[string]bool) error {
 	if own[name] {
-		return reflect.StructField{}, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+		return fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
 			"a catalog already has a column of this name")
 	}
 	if len(a.cols) == maxAdded {
-		return reflect.StructField{}, fault.New(fault.Limit, "table", fault.NoOffset, "over %d columns", maxAdded)
+		return fault.New(fault.Limit, "table", fault.NoOffset, "over %d columns", maxAdded)
 	}
 	if err := columnName(name); err != nil {
-		return reflect.StructField{}, err
+		return err
 	}
 	own[name] = true
-	a.cols = append(a.cols, c)
-	return reflect.StructField{
-		Name: "Added" + strconv.Itoa(len(a.cols)), Type: goType(c),
-		Tag: reflect.StructTag(`parquet:"` + name + `,optional,plain,zstd` + timeTag(c) + `"`),
-	}, nil
+	node := parquet.Optional(parquet.Compressed(parquet.Encoded(nodeOf(c), &parquet.Plain), &parquet.Zstd))
+	a.cols, a.fields = append(a.cols, c), append(a.fields, encode.Field(name, node))
+	return nil
 }
 
-// set sets the fields of a struct, from field first on, to a row of the table. It returns their size in bytes.
-func (a *added) set(v reflect.Value, first int, row int64) (size int, _ error) {
+// append appends the values of a row of the table, whose columns have the numbers from first on in the catalog; of
+// row -1 they are null. It returns their size in bytes.
+func (a *added) append(out parquet.Row, first int, row int64) (_ parquet.Row, size int, _ error) {
 	for k, c := range a.cols {
-		cell, err := c.Cell(context.Background(), row)
-		if err != nil {
-			return 0, fault.WithFile(err, a.table)
+		cell := columns.Cell{Null: true}
+		if row >= 0 {
+			var err error
+			if cell, err = c.Cell(context.Background(), row); err != nil {
+				return nil, 0, fault.WithFile(err, a.table)
+			}
+			size += 8 + len(cell.Text)
 		}
-		size += 8 + len(cell.Text)
-		if f := v.Field(first + k); !cell.Null {
-			f.Set(valueOf(cell, f.Type()))
+		value, level := parquet.NullValue(), 0
+		if !cell.Null {
+			value, level = valueOf(cell, c), 1
 		}
+		out = append(out, value.Level(0, level, first+k))
 	}
-	return size, nil
+	return out, size, nil
 }
 
-// columnName checks that a name can be written into a struct tag, where parquet-go reads it.
+// columnName checks that a column has a name.
 func columnName(name string) error {
-	if name == "" || name == "-" || strings.ContainsFunc(name, func(r rune) bool {
-		return r < ' ' || strings.ContainsRune("\",`\\", r)
-	}) {
-		return fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
-			"%q cannot be a column's name in a catalog", name)
+	if name == "" {
+		return fault.New(fault.Unsupported, "column", fault.NoOffset, "a column of a catalog needs a name")
 	}
 	return nil
 }
 
-// timeTag returns the struct tag's annotation of a column of dates or timestamps.
-func timeTag(c columns.Column) string {
-	return map[time.Duration]string{
-		columns.Day: ",date", time.Millisecond: ",timestamp(millisecond)",
-		time.Microsecond: ",timestamp(microsecond)", time.Nanosecond: ",timestamp(nanosecond)",
-	}[columns.UnitOf(c)]
-}
-
-// goType returns the Go type of a column, whose nil is a null.
-func goType(c columns.Column) reflect.Type {
-	if columns.UnitOf(c) == columns.Day {
-		return reflect.TypeFor[*int32]()
+// nodeOf returns the type of a column.
+func nodeOf(c columns.Column) parquet.Node {
+	switch columns.UnitOf(c) {
+	case columns.Day:
+		return parquet.Date()
+	case time.Millisecond:
+		return parquet.Timestamp(parquet.Millisecond)
+	case time.Microsecond:
+		return parquet.Timestamp(parquet.Microsecond)
+	case time.Nanosecond:
+		return parquet.Timestamp(parquet.Nanosecond)
 	}
 	switch c.Kind() {
 	case catalog.Int:
-		return reflect.TypeFor[*int64]()
+		return parquet.Int(64)
 	case catalog.Float:
-		return reflect.TypeFor[*float64]()
+		return parquet.Leaf(parquet.DoubleType)
 	}
 	if p, ok := c.(*columns.ParquetColumn); ok && p.Opaque {
-		return reflect.TypeFor[[]byte]()
+		return parquet.Leaf(parquet.ByteArrayType)
 	}
-	return reflect.TypeFor[*string]()
+	return parquet.String()
 }
 
-func valueOf(x columns.Cell, t reflect.Type) reflect.Value {
-	switch t {
-	case reflect.TypeFor[*int32](): // a date, of 32 bits
-		n := int32(x.Int)
-		return reflect.ValueOf(&n)
-	case reflect.TypeFor[*int64]():
-		return reflect.ValueOf(&x.Int)
-	case reflect.TypeFor[*float64]():
-		return reflect.ValueOf(&x.Float)
-	case reflect.TypeFor[[]byte]():
-		if len(x.Text) == 0 {
-			return reflect.ValueOf([]byte{})
-		}
-		return reflect.ValueOf(bytes.Clone(x.Text))
+// valueOf returns a cell that is not null, for the node of its column.
+func valueOf(cell columns.Cell, c columns.Column) parquet.Value {
+	switch {
+	case columns.UnitOf(c) == columns.Day:
+		return parquet.Int32Value(int32(cell.Int))
+	case c.Kind() == catalog.Int:
+		return parquet.Int64Value(cell.Int)
+	case c.Kind() == catalog.Float:
+		return parquet.DoubleValue(cell.Float)
 	}
-	s := string(x.Text)
-	return reflect.ValueOf(&s)
+	return parquet.ByteArrayValue(cell.Text)
 }
 
 // openTabled opens a table whose columns hold the paths of the fields' files.
@@ -187,7 +182,7 @@ func pathColumn(tab columns.Table, s catalog.Source, taken map[string]bool) (col
 	return column, nil
 }
 
-// addColumns adds the columns of the table to the type of a row, except columns of paths and of lists.
+// addColumns adds the columns of the table, except columns of paths and of lists.
 func (p *paired) addColumns(tab columns.Table, names []string, taken map[string]bool) error {
 	p.added = &added{table: p.name}
 	for _, name := range names {
@@ -205,12 +200,11 @@ func (p *paired) addColumns(tab columns.Table, names []string, taken map[string]
 		if err != nil {
 			return err
 		}
-		field, err := p.added.add(name, column, p.own)
-		if err != nil {
+		if err := p.added.add(name, column, p.own); err != nil {
 			return err
 		}
-		p.types = append(p.types, field)
 	}
+	p.columns.Fields = append(p.columns.Fields, p.added.fields...)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package filter
 import (
 	"encoding/binary"
 
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/expand"
 	"github.com/chaski-eo/chaski/internal/kernel"
 )
@@ -54,8 +55,8 @@ func expandDelta(dst, src []byte, e Elem) error {
 		return corrupt("", "of floating-point values")
 	case len(src) < 8 || len(src)-8 != len(dst)/size*size:
 		return corrupt("", "%d bytes for %d in values of %d", len(src), len(dst), size)
-	case le(src, 8) != uint64(len(dst)/size):
-		return corrupt("", "%d values, %d needed", le(src, 8), len(dst)/size)
+	case cast.Uint(src, 8) != uint64(len(dst)/size):
+		return corrupt("", "%d values, %d needed", cast.Uint(src, 8), len(dst)/size)
 	}
 	n := copy(dst, src[8:])
 	clear(dst[n:]) // as in expandDoubleDelta

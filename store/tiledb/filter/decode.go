@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/expand"
 	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/planes"
@@ -271,7 +272,7 @@ func (d *Decoder) widen(dst, meta, data []byte, final int, e Elem) (m, out []byt
 	target := out
 	for i := range windows {
 		h, _ := take(&meta, uint32(header))
-		off, width, n := le(h, e.Size), int(h[e.Size]), binary.LittleEndian.Uint32(h[e.Size+1:])
+		off, width, n := cast.Uint(h, e.Size), int(h[e.Size]), binary.LittleEndian.Uint32(h[e.Size+1:])
 		if width != 8 && width != 16 && width != 32 && width != 64 {
 			return nil, nil, corrupt("metadata", "window %d of %d bits", i, width)
 		}
@@ -313,13 +314,13 @@ func (d *Decoder) undelta(dst, meta, data []byte, final, size int) (m, out []byt
 	target := out
 	for i := range windows {
 		h, _ := take(&meta, uint32(header))
-		off, n := le(h, size), binary.LittleEndian.Uint32(h[size:])
+		off, n := cast.Uint(h, size), binary.LittleEndian.Uint32(h[size:])
 		w, ok := take(&target, n)
 		if !ok {
 			return nil, nil, corrupt("metadata", "window %d of %d bytes, %d are left", i, n, len(target))
 		}
 		if len(w)%size == 0 && len(w) > 0 {
-			putLE(w, size, le(w, size)+off)
+			cast.PutUint(w, size, cast.Uint(w, size)+off)
 			kernel.UndoHorizontal(w, size, 1)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/planes"
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
@@ -227,7 +228,7 @@ func deltas(data []byte, limit int, e Elem) (meta, out []byte, err error) {
 			out = append(out, w...)
 			continue
 		}
-		meta = appendLE(meta, e.Size, le(w, e.Size))
+		meta = appendLE(meta, e.Size, cast.Uint(w, e.Size))
 		meta = binary.LittleEndian.AppendUint32(meta, uint32(len(w)))
 		for i := 0; i < len(w); i += e.Size {
 			j := max(i-e.Size, 0)

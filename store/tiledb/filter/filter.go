@@ -18,6 +18,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // ID names a filter. The values are the format's.
@@ -227,8 +228,8 @@ func (f *Filter) configure(c []byte, as func(datatype uint8) (Elem, bool)) strin
 	case f.ID == BitWidth || f.ID == PositiveDelta:
 		f.Window = binary.LittleEndian.Uint32(c)
 	case f.ID == ScaleFloat:
-		f.Scale, f.Offset = math.Float64frombits(le(c, 8)), math.Float64frombits(le(c[8:], 8))
-		switch w := le(c[16:], 8); w {
+		f.Scale, f.Offset = math.Float64frombits(cast.Uint(c, 8)), math.Float64frombits(cast.Uint(c[8:], 8))
+		switch w := cast.Uint(c[16:], 8); w {
 		case 1, 2, 4, 8:
 			f.Width = int(w)
 		default:
@@ -313,33 +314,6 @@ func take(b *[]byte, n uint32) ([]byte, bool) {
 	head := (*b)[:n:n]
 	*b = (*b)[n:]
 	return head, true
-}
-
-// le reads a value of 1, 2, 4 or 8 bytes.
-func le(b []byte, size int) uint64 {
-	switch size {
-	case 1:
-		return uint64(b[0])
-	case 2:
-		return uint64(binary.LittleEndian.Uint16(b))
-	case 4:
-		return uint64(binary.LittleEndian.Uint32(b))
-	}
-	return binary.LittleEndian.Uint64(b)
-}
-
-// putLE writes a value of 1, 2, 4 or 8 bytes.
-func putLE(b []byte, size int, v uint64) {
-	switch size {
-	case 1:
-		b[0] = byte(v)
-	case 2:
-		binary.LittleEndian.PutUint16(b, uint16(v))
-	case 4:
-		binary.LittleEndian.PutUint32(b, uint32(v))
-	default:
-		binary.LittleEndian.PutUint64(b, v)
-	}
 }
 
 // appendLE appends a value of 1, 2, 4 or 8 bytes.

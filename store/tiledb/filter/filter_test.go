@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/planes"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
@@ -276,8 +277,8 @@ func TestDoubleDeltaBitByBit(t *testing.T) {
 			v = append(v, 2*v[i-1]-v[i-2]+mag)
 		}
 		for i, want := range v {
-			if mask := ^uint64(0) >> (64 - 8*size); le(got[i*size:], size) != want&mask {
-				t.Fatalf("value %d of %d: %x, want %x", i, n, le(got[i*size:], size), want&mask)
+			if mask := ^uint64(0) >> (64 - 8*size); cast.Uint(got[i*size:], size) != want&mask {
+				t.Fatalf("value %d of %d: %x, want %x", i, n, cast.Uint(got[i*size:], size), want&mask)
 			}
 		}
 	})
@@ -295,7 +296,7 @@ func TestWidenValueByValue(t *testing.T) {
 		widen(got, src, size, width, signed, off)
 		for i := range n {
 			want := (uint64(extend(src[i*width/8:], width/8, signed)) + off) & (^uint64(0) >> (64 - 8*size))
-			if v := le(got[i*size:], size); v != want {
+			if v := cast.Uint(got[i*size:], size); v != want {
 				t.Fatalf("value %d: %x, want %x", i, v, want)
 			}
 		}

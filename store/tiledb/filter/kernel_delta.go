@@ -3,6 +3,8 @@ package filter
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // Double delta: u8 width of the magnitudes of the differences in bits, u64 count, the first two
@@ -24,10 +26,10 @@ func ddWords(n, width int) int {
 func ddDecode(dst []byte, size, width int, first, second int64, words []byte) {
 	n := len(dst) / size
 	if n > 0 {
-		putLE(dst, size, uint64(first))
+		cast.PutUint(dst, size, uint64(first))
 	}
 	if n > 1 {
-		putLE(dst[size:], size, uint64(second))
+		cast.PutUint(dst[size:], size, uint64(second))
 	}
 	prev, delta := second, second-first
 	var word uint64 // bits not used yet, at the top
@@ -53,13 +55,13 @@ func ddDecode(dst []byte, size, width int, first, second int64, words []byte) {
 		}
 		delta += mag
 		prev += delta
-		putLE(dst[i*size:], size, uint64(prev))
+		cast.PutUint(dst[i*size:], size, uint64(prev))
 	}
 }
 
 // extend returns the value of size bytes at b, with its sign if it has one.
 func extend(b []byte, size int, signed bool) int64 {
-	v := le(b, size)
+	v := cast.Uint(b, size)
 	if signed {
 		s := 64 - 8*size
 		return int64(v<<s) >> s

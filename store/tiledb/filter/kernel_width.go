@@ -1,6 +1,10 @@
 package filter
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/chaski-eo/chaski/internal/cast"
+)
 
 // widen writes values of size bytes to dst: the len(dst)/size narrow values of src, of width bits (8,
 // 16 or 32, less than 8*size), each with its sign if they have one, plus off.
@@ -68,9 +72,9 @@ func rangeOf(src []byte, size int, signed bool) (low, span uint64) {
 		}
 		return uint64(lo), uint64(hi) - uint64(lo)
 	}
-	lo, hi := le(src, size), le(src, size)
+	lo, hi := cast.Uint(src, size), cast.Uint(src, size)
 	for i := size; i < len(src); i += size {
-		v := le(src[i:], size)
+		v := cast.Uint(src[i:], size)
 		lo, hi = min(lo, v), max(hi, v)
 	}
 	return lo, hi - lo
@@ -79,7 +83,7 @@ func rangeOf(src []byte, size int, signed bool) (low, span uint64) {
 // narrow appends the values of src less low, in width bits.
 func narrow(out, src []byte, size, width int, low uint64) []byte {
 	for i := 0; i < len(src); i += size {
-		out = appendLE(out, width/8, le(src[i:], size)-low)
+		out = appendLE(out, width/8, cast.Uint(src[i:], size)-low)
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // check verifies the checksums of a chunk. Its metadata is two counts, for each part of the metadata
@@ -32,7 +33,7 @@ func (d *Decoder) check(id ID, dst, meta, data []byte, final int) (m, out []byte
 		if i < int(nmeta) {
 			rest = &restMeta
 		}
-		length := le(sums[i*entry:], 8)
+		length := cast.Uint(sums[i*entry:], 8)
 		if length > uint64(len(*rest)) {
 			return nil, nil, corrupt("metadata", "checksum %d is of %d bytes, %d are left", i, length, len(*rest))
 		}

@@ -56,11 +56,6 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}
 	}
-	for n, want := range map[int64]string{10239: "10239 bytes", 10240: "10.0 KiB", 5 << 30: "5.0 GiB"} {
-		if got := BinarySize(n); got != want {
-			t.Errorf("%d: %q, want %q", n, got, want)
-		}
-	}
 }
 
 // TestNotAnInput: no output may take the place of a file that the command reads, under whatever name, or of a raster in
@@ -104,10 +99,44 @@ func TestNotAnInput(t *testing.T) {
 // TestPrintable: text of files moves no cursor and makes no second line.
 func TestPrintable(t *testing.T) {
 	text := "a\x1b[2Jb\u009bc\x7fd\ne"
-	for name, got := range map[string]string{"Printable": Printable(text), "OneLine": OneLine(text)} {
-		whole := strings.HasPrefix(got, "a") && strings.HasSuffix(got, "e")
-		if !whole || strings.ContainsAny(got, "\x1b\u009b\x7f\n") {
-			t.Errorf("%s: %q", name, got)
-		}
+	got := Printable(text)
+	whole := strings.HasPrefix(got, "a") && strings.HasSuffix(got, "e")
+	if !whole || strings.ContainsAny(got, "\x1b\u009b\x7f\n") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestPrint: YAML has the members of the JSON that say something, a row of a table on a line, no character that a
+// terminal obeys, and reads as the same values.
+func TestPrint(t *testing.T) {
+	type row struct {
+		Name string `json:"name"`
+		Size [2]int `json:"size"`
+	}
+	found := struct {
+		Path  string         `json:"path"`
+		None  *int           `json:"none"`
+		Empty []int          `json:"empty"`
+		Zero  int            `json:"zero"`
+		Rows  []row          `json:"rows"`
+		Deep  map[string]any `json:"deep"`
+	}{Path: "a\x1b]0;x\a\u009b\u202e\ufeff: <b>", Rows: []row{{"x, y", [2]int{1, 2}}, {"yes", [2]int{3, 4}}},
+		Deep: map[string]any{"at": map[string]any{"rows": []row{{"z", [2]int{}}}}}}
+	var text strings.Builder
+	if err := Print(&text, found, false); err != nil {
+		t.Fatal(err)
+	}
+	want := `path: "a\e]0;x\a   : <b>"
+zero: 0
+rows:
+  - {name: 'x, y', size: [1, 2]}
+  - {name: yes, size: [3, 4]}
+deep:
+  at:
+    rows:
+      - {name: z, size: [0, 0]}
+`
+	if text.String() != want {
+		t.Errorf("%s", text.String())
 	}
 }

@@ -2,9 +2,6 @@ package dataset
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,7 +42,7 @@ workers went (reading, decoding, undoing predictors, scattering, the rest) and w
 	}
 	f.run.Add(cmd)
 	f.step.add(cmd.Flags())
-	f.run.AddJSON(cmd.Flags(), "one line of JSON instead of text")
+	f.run.AddJSON(cmd.Flags(), "one line of JSON instead of YAML")
 	cmd.Flags().BoolVar(&f.time, "time", false, "also read the step, and print where the time went")
 	return cmd
 }
@@ -106,12 +103,7 @@ func (f *explainFlags) do(cmd *cobra.Command, env console.Env, path string) erro
 	if f.time {
 		r.Time, failed = timeStep(ctx, engine, r.Ticket, stages)
 	}
-	if f.run.JSON {
-		err = console.PrintJSON(env.Out, r)
-	} else {
-		r.print(env.Out)
-	}
-	return console.FirstError(err, failed)
+	return console.FirstError(console.Print(env.Out, r, f.run.JSON), failed)
 }
 
 // explainRows explains the rows of a ticket, with the substitutes of bad samples.
@@ -160,118 +152,4 @@ func timeStep(ctx context.Context, e *loader.Engine, t shuffle.Ticket, stages *r
 	}
 	out.Chunks, out.Decoded = stages.Decoded()
 	return out, err
-}
-
-func (r *ExplainReport) print(w io.Writer) {
-	fmt.Fprintf(w, "spec %s of dataset %s\nepoch %d, step %d", r.Spec, r.Dataset, r.Epoch, r.Step)
-	if r.World > 1 {
-		fmt.Fprintf(w, ", rank %d of %d", r.Rank, r.World)
-	}
-	fmt.Fprintf(w, ": positions from %d, %d rows\n%s\n", r.Ticket.First, len(r.Rows),
-		"fields: "+strings.Join(r.Fields, "; "))
-	for i := range r.Rows {
-		row := &r.Rows[i]
-		printRow(w, &row.Row)
-		for k := range row.Instead {
-			printRow(w, &row.Instead[k])
-		}
-	}
-	if t := r.Time; t != nil {
-		t.print(w)
-	}
-}
-
-func printRow(w io.Writer, r *dryrun.Row) {
-	if r.Position < 0 {
-		fmt.Fprintf(w, "\nrow %d: padding\n", r.Row)
-		return
-	}
-	fmt.Fprintf(w, "\nrow %d: position %d, sample %d, %s", r.Row, r.Position, r.Draw.Sample, console.OneLine(r.ID))
-	if r.Source != "" {
-		fmt.Fprintf(w, " of source %s", console.OneLine(r.Source))
-	}
-	if r.Draw.Attempt > 0 {
-		fmt.Fprintf(w, " (substitute, attempt %d)", r.Draw.Attempt)
-	}
-	if r.Draw.Transform != 0 {
-		fmt.Fprintf(w, ", transform %d", r.Draw.Transform)
-	}
-	fmt.Fprintln(w)
-	if r.Error != "" {
-		fmt.Fprintf(w, "  bad: %s\n", console.OneLine(r.Error))
-	}
-	for i := range r.Assets {
-		printAsset(w, &r.Assets[i])
-	}
-	for _, points := range r.Points {
-		fmt.Fprintf(w, "  %s: points of %s\n", console.OneLine(points.Field), console.OneLine(points.Array))
-		printRuns(w, points.Array, points.Runs)
-		if !points.Exact {
-			fmt.Fprint(w, ", at most")
-		}
-		fmt.Fprintln(w)
-	}
-}
-
-// printRuns prints byte ranges. In an array, they follow the name of their file.
-func printRuns(w io.Writer, array string, runs []dryrun.Range) {
-	fmt.Fprint(w, "    bytes")
-	file := ""
-	for _, r := range runs {
-		if r.File != file {
-			file = r.File
-			fmt.Fprintf(w, " %s:", console.OneLine(strings.TrimPrefix(strings.TrimPrefix(file,
-				strings.TrimRight(array, "/")), "/")))
-		}
-		fmt.Fprintf(w, " %d+%d", r.Off, r.Len)
-	}
-}
-
-func printAsset(w io.Writer, a *dryrun.Asset) {
-	if a.Row < 0 {
-		fmt.Fprintf(w, "  %s, step %d: padding\n", console.OneLine(a.Field), a.Step)
-		return
-	}
-	name := a.Field
-	if a.Part != "" {
-		name += ", " + a.Part
-	}
-	if a.Step > 0 {
-		name += fmt.Sprintf(", step %d", a.Step)
-	}
-	if a.Overview != nil {
-		name += fmt.Sprintf(", overview %d", *a.Overview)
-	}
-	if a.Resampled {
-		name += ", resampled"
-	}
-	fmt.Fprintf(w, "  %s: %s\n    %d x %d from (%d, %d) of %d x %d pixels\n", console.OneLine(name),
-		console.OneLine(a.URI), a.Window.H, a.Window.W, a.Window.Y, a.Window.X, a.Size.H, a.Size.W)
-	printRuns(w, a.URI, a.Runs)
-	fmt.Fprint(w, "\n    chunks")
-	decoded := int64(0)
-	for _, chunk := range a.Chunks {
-		mask := ""
-		if chunk.Mask {
-			mask = "m"
-		}
-		fmt.Fprintf(w, " %s%d", mask, chunk.Chunk)
-		decoded += int64(chunk.Decoded)
-	}
-	fmt.Fprintf(w, ", decoded %s\n", console.DecimalSize(decoded))
-}
-
-func (t *stepTime) print(w io.Writer) {
-	fmt.Fprintf(w, "\nread in %.1f ms: %d chunks, decoded %s\n", t.Seconds*1e3, t.Chunks,
-		console.DecimalSize(t.Decoded))
-	sum := 0.0
-	for _, s := range t.Stages {
-		sum += s.Seconds
-	}
-	for _, s := range t.Stages {
-		fmt.Fprintf(w, "  %-10s%8.2f ms %5.1f%%\n", s.Stage, s.Seconds*1e3, 100*s.Seconds/max(sum, 1e-12))
-	}
-	for _, b := range t.Bad {
-		fmt.Fprintf(w, "  bad: row %d at position %d: %s\n", b.Row, b.Position, b.Error)
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/loader"
 )
 
@@ -19,7 +18,7 @@ func fieldStrings(fields []loader.FieldInfo) []string {
 				lengths = append(lengths, fmt.Sprintf("%s %d", axis, fieldInfo.Shape[k]))
 			}
 		}
-		out[i] = console.OneLine(fieldInfo.Name) + " " + fieldInfo.Kind
+		out[i] = fieldInfo.Name + " " + fieldInfo.Kind
 		if fieldInfo.DType.Valid() && fieldInfo.DType.String() != fieldInfo.Kind {
 			out[i] += " " + fieldInfo.DType.String()
 		}

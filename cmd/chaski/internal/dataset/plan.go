@@ -1,9 +1,6 @@
 package dataset
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
@@ -28,30 +25,35 @@ func NewPlan(env console.Env) *cobra.Command {
 order; it reads no pixels. The run is a spec in JSON, such as Python's loader.spec, or a dataset with
 the flags of 'chaski bench load'.
 
-For an epoch, for the average step and for the largest step it prints:
+For an epoch (total), for the average step (mean) and for the largest step (most) it prints:
 
-  opens           assets opened, once for each window
-  requests        reads of pixels; neighbouring chunks are one read
-  read            bytes of these reads, with the gaps between the chunks of one read
-  chunks needed   chunks that windows touch, counted for each window
-  chunks decoded  chunks decoded: fewer than needed if windows of a pool share decoded tiles
-  decoded         bytes of the decoded chunks
+  rows      samples
+  bad       samples among them that cannot be read
+  opens     assets opened, once for each window
+  requests  reads of pixels; neighbouring chunks are one read
+  bytes     of these reads, with the gaps between the chunks of one read
+  needed    chunks that windows touch, counted for each window
+  chunks    chunks decoded: fewer than needed if windows of a pool share decoded tiles
+  decoded   bytes of the decoded chunks
 
 With --price-per-gb and --price-per-1000-requests it prints the cost of these bytes (1 GB is
 10^9) and requests, over --epochs epochs like this one.
 
-It also prints the largest memory use: batches, shared tiles, workers, headers and pages of tables. It does
+It also prints the largest memory use in bytes: batches, shared tiles, workers, headers and pages of tables. It does
 not count the reading of headers that a catalog does not hold. A sample on which a run would end, such as
 one smaller than the window, ends the command with the same error; with other policies of --bad-samples
 bad samples are counted.
 
-How exact the numbers are:
+How exact the numbers are, which "exact" says:
 
   - They are exact if every step was examined and no sample is bad; for arrays, with one worker.
   - Bytes of points are an estimate where a window covers a tile of points only in part.
   - With shared tiles they hold for the first epoch of an engine. Requests and bytes are then exact for one
-    worker, and decoded chunks for any number, as long as no tile has to make room for another.
-  - If an epoch has more than --sample samples, a part of its steps stands for all.
+    worker, and decoded chunks for any number, as long as no tile has to make room for another ("evicted"):
+    more memory would then save decoding.
+  - If an epoch has more than --sample samples, a part of its steps ("examined") stands for all.
+  - "loose" says that requests are an estimate, and bytes an upper bound: which values of points or of sparse
+    fragments are read depends on their coordinates, and how much of a large strip on its compression.
 
 With --world N the numbers are those of one rank of N that has its own engine.`,
 		Example: `  chaski plan --batch 2 --window 64x64 --per-asset 4 chips/
@@ -62,7 +64,7 @@ With --world N the numbers are those of one rank of N that has its own engine.`,
 	}
 	f.run.Add(cmd)
 	fl := cmd.Flags()
-	f.run.AddJSON(fl, "one line of JSON instead of a table")
+	f.run.AddJSON(fl, "one line of JSON instead of YAML")
 	fl.Uint64Var(&f.options.Epoch, "epoch", 0, "the epoch to examine")
 	fl.IntVar(&f.options.Rank, "rank", 0, "the rank to count, from 0")
 	console.CountVar(fl, &f.options.World, "world", 1, 1, "how many ranks share a step (1: one rank takes all rows)")
@@ -107,112 +109,5 @@ func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 	r := planReport{Spec: engine.Hash(), Dataset: engine.Fingerprint(), Fields: fieldStrings(engine.Fields()),
 		Forecast: forecast,
 		Price:    f.price.of(&forecast.Total), MemoryTotal: forecast.Memory.Total(), Exact: forecast.Exact()}
-	if f.run.JSON {
-		return console.PrintJSON(env.Out, r)
-	}
-	return r.print(env, engine.Spec())
-}
-
-func (r *planReport) print(env console.Env, spec loader.Spec) error {
-	fmt.Fprintf(env.Out, "spec %s of dataset %s\nepoch %d: %d samples, %d steps of %d", r.Spec, r.Dataset, r.Epoch,
-		r.Samples, r.Steps, spec.BatchSize)
-	if r.World > 1 {
-		fmt.Fprintf(env.Out, "; rank %d of %d", r.Rank, r.World)
-	}
-	fmt.Fprintf(env.Out, "\n%s\n\n", "fields: "+strings.Join(r.Fields, "; "))
-	if err := console.WriteTable(env.Out, r.work()); err != nil {
-		return err
-	}
-	if len(r.Sources) > 1 {
-		fmt.Fprintln(env.Out)
-		if err := console.WriteTable(env.Out, r.sources()); err != nil {
-			return err
-		}
-	}
-	if r.Price != nil {
-		fmt.Fprintln(env.Out)
-		if err := console.WriteTable(env.Out, r.Price.table()); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintln(env.Out)
-	if err := console.WriteTable(env.Out, r.memory()); err != nil {
-		return err
-	}
-	fmt.Fprintln(env.Out)
-	for _, n := range r.notes() {
-		fmt.Fprintln(env.Out, n)
-	}
-	return nil
-}
-
-func (r *planReport) work() [][]string {
-	rows := [][]string{{"", "epoch", "average step", "largest step"}}
-	line := func(name string, of func(w *dryrun.Work) string) {
-		rows = append(rows, []string{name, of(&r.Total), of(&r.Mean), of(&r.Most)})
-	}
-	count := func(n int64) string { return fmt.Sprint(n) }
-	line("samples", func(w *dryrun.Work) string { return count(w.Rows) })
-	if r.Total.Bad > 0 {
-		line("bad samples", func(w *dryrun.Work) string { return count(w.Bad) })
-	}
-	line("opens", func(w *dryrun.Work) string { return count(w.Opens) })
-	line("requests", func(w *dryrun.Work) string { return count(w.Requests) })
-	line("read", func(w *dryrun.Work) string { return console.DecimalSize(w.Bytes) })
-	line("chunks needed", func(w *dryrun.Work) string { return count(w.Needed) })
-	line("chunks decoded", func(w *dryrun.Work) string { return count(w.Chunks) })
-	line("decoded", func(w *dryrun.Work) string { return console.DecimalSize(w.Decoded) })
-	return rows
-}
-
-func (r *planReport) sources() [][]string {
-	rows := [][]string{{"source", "samples", "bad", "requests", "read", "chunks decoded", "decoded"}}
-	for i := range r.Sources {
-		w := &r.Sources[i]
-		rows = append(rows, []string{console.OneLine(w.Name), fmt.Sprint(w.Rows), fmt.Sprint(w.Bad),
-			fmt.Sprint(w.Requests), console.DecimalSize(w.Bytes), fmt.Sprint(w.Chunks), console.DecimalSize(w.Decoded)})
-	}
-	return rows
-}
-
-func (r *planReport) memory() [][]string {
-	memory := &r.Memory
-	rows := [][]string{
-		{"memory at most", "each", "number", "total"},
-		{"batches", console.DecimalSize(memory.Batch), fmt.Sprint(memory.Batches),
-			console.DecimalSize(memory.Batch * int64(memory.Batches))},
-	}
-	if memory.Tiles > 0 {
-		rows = append(rows, []string{"shared tiles", "", "", console.DecimalSize(memory.Tiles)})
-	}
-	return append(rows,
-		[]string{"workers", console.DecimalSize(memory.Worker), fmt.Sprint(memory.Workers),
-			console.DecimalSize(memory.Worker * int64(memory.Workers))},
-		[]string{"headers, tables", "", "", console.DecimalSize(memory.Catalog)},
-		[]string{"sum", "", "", console.DecimalSize(memory.Total())})
-}
-
-func (r *planReport) notes() (out []string) {
-	switch {
-	case r.Examined < r.Steps:
-		out = append(out, fmt.Sprintf("estimated from %d of %d steps; --all examines every step", r.Examined, r.Steps))
-	case r.Exact:
-		out = append(out, "exact: every step was examined")
-	}
-	if r.Evicted > 0 {
-		out = append(out, fmt.Sprintf("%d tiles have to make room for others: the numbers hold for one worker, "+
-			"and more memory would save decoding", r.Evicted))
-	}
-	if r.Loose {
-		out = append(out, "which values of points or sparse fragments are read depends on their coordinates, and how "+
-			"much of a large strip on its compression: requests are an estimate, and bytes an upper bound")
-	}
-	if r.LeftOut > 0 {
-		out = append(out, fmt.Sprintf("%d scenes are left out, because no window can show them, the first: %s",
-			r.LeftOut, r.FirstLeft))
-	}
-	if r.FirstBad != "" {
-		out = append(out, fmt.Sprintf("%d samples cannot be read, the first: %s", r.Total.Bad, r.FirstBad))
-	}
-	return out
+	return console.Print(env.Out, r, f.run.JSON)
 }

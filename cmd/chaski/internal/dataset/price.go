@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/spf13/pflag"
@@ -67,18 +66,4 @@ func (p *price) of(epoch *dryrun.Work) *priceReport {
 	r.Egress, r.Asking = float64(work.Bytes)/gigabyte*p.perGB, float64(work.Requests)/1000*p.perRequests
 	r.Total = r.Egress + r.Asking
 	return r
-}
-
-func (r *priceReport) table() [][]string {
-	money := func(v float64) string { return fmt.Sprintf("%.4f", v) }
-	epochs := "1 epoch"
-	if r.Epochs > 1 {
-		epochs = fmt.Sprintf("%d epochs", r.Epochs)
-	}
-	return [][]string{
-		{"price", epochs, "each", "total"},
-		{"read", console.DecimalSize(r.Bytes), fmt.Sprintf("%g a GB", r.PerGB), money(r.Egress)},
-		{"requests", fmt.Sprint(r.Requests), fmt.Sprintf("%g for 1000", r.PerRequests), money(r.Asking)},
-		{"sum", "", "", money(r.Total)},
-	}
 }

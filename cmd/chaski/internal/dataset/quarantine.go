@@ -1,12 +1,9 @@
 package dataset
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -54,7 +51,7 @@ exit code; use 'chaski verify' for that.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.do(cmd.Context(), env, args) },
 	}
 	f.run.Add(cmd)
-	f.run.AddJSON(cmd.Flags(), "one line of JSON instead of text")
+	f.run.AddJSON(cmd.Flags(), "one line of JSON instead of YAML")
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.met, "met", nil, "`FILE` with a list that runs wrote; repeatable")
 	fl.StringVarP(&f.out, "output", "o", "", "`FILE` to write the list to, as lines of JSON (default: none)")
@@ -99,11 +96,7 @@ func (f *quarantineFlags) do(ctx context.Context, env console.Env, args []string
 			return nil
 		}
 	}
-	if f.run.JSON {
-		return console.PrintJSON(env.Out, r)
-	}
-	r.print(env.Out, len(args) == 1)
-	return nil
+	return console.Print(env.Out, r, f.run.JSON)
 }
 
 // readList adds the records of a file to l.
@@ -145,29 +138,4 @@ func (f *quarantineFlags) check(ctx context.Context, env console.Env, path strin
 		}
 	}
 	return nil
-}
-
-func (r *quarantineReport) print(w io.Writer, checked bool) {
-	if checked {
-		fmt.Fprintf(w, "dataset %s: %d samples read, %d of them bad\n", r.Dataset, r.Checked, r.Found)
-	}
-	for i := range r.Bad {
-		record := &r.Bad[i]
-		fmt.Fprintf(w, "%s %6dx  ", record.FirstSeen.Format(time.DateTime), record.Count)
-		if record.Source != "" {
-			fmt.Fprintf(w, "[%s] ", console.OneLine(record.Source))
-		}
-		if record.ID != "" {
-			fmt.Fprintf(w, "%s  ", console.OneLine(record.ID))
-		}
-		fmt.Fprint(w, console.OneLine(record.Message))
-		if record.Instead != nil {
-			fmt.Fprintf(w, "  (substitute: %s)", cmp.Or(console.OneLine(record.Instead.ID),
-				fmt.Sprint("row ", record.Instead.Row)))
-		}
-		fmt.Fprintln(w)
-	}
-	if r.Skipped > 0 {
-		fmt.Fprintf(w, "%d lines of the lists are not records\n", r.Skipped)
-	}
 }

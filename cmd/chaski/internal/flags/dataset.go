@@ -29,7 +29,6 @@ type Dataset struct {
 	Bad       string
 	sampler   sampler
 	augment   string
-	ground    ground
 
 	// Own has only these flags, so that a command can tell which of them a spec forbids.
 	Own pflag.FlagSet
@@ -42,7 +41,6 @@ func (f *Dataset) Add(to *pflag.FlagSet, batch int, shuffle bool) {
 	f.bands.Add(fl)
 	console.CountVar(fl, &f.Batch, "batch", batch, 1, "samples in a batch")
 	f.sampler.add(fl)
-	f.ground.add(fl)
 	fl.StringVar(&f.augment, "augment", "",
 		"random flips and rotations: flip_x, flip_y, flips, rotations or d4 (default: none)")
 	fl.BoolVar(&f.shuffle, "shuffle", shuffle, "shuffle the samples")
@@ -89,9 +87,6 @@ func (f *Dataset) Spec(dataset string) (loader.Spec, error) {
 	}
 	s.BatchSize, s.Shuffle, s.Seed, s.BadSamples = f.Batch, f.shuffle, f.Seed, f.Bad
 	if s.Sampler, err = f.sampler.sampler(); err != nil {
-		return s, err
-	}
-	if err := f.ground.sampler(&s.Sampler); err != nil {
 		return s, err
 	}
 	s.Augment = f.augment
@@ -141,23 +136,8 @@ func (f *Dataset) normalization(field *loader.Field) (err error) {
 
 // check checks the values of the flags. Spec.Validate would refuse them by the names of the spec's members.
 func (f *Dataset) check() error {
-	for _, x := range []struct {
-		flag, value string
-		choices     []string
-	}{
-		{"bad-samples", f.Bad, spec.BadPolicies},
-		{"sampler", f.sampler.kind, spec.SamplerKinds},
-		{"augment", f.augment, spec.Augments},
-		{"dtype", f.DType, spec.RasterDTypes},
-	} {
-		if x.value != "" {
-			if err := console.OneOf(x.flag, x.value, x.choices...); err != nil {
-				return err
-			}
-		}
-	}
 	if f.clip && f.DType != "uint8" {
 		return console.Usagef("--clip needs --dtype uint8")
 	}
-	return f.sampler.check(f.ground.window != "")
+	return f.sampler.check()
 }

@@ -17,11 +17,12 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 )
 
-// sampler are the flags of windows in pixels: how they are chosen, and the members of each kind of sampler. The members
-// come from the spec: a new one is a flag without more ado.
+// sampler are the flags of windows: how they are chosen, and the members of each kind of sampler. The members come from
+// the spec: a new one is a flag without more ado.
 type sampler struct {
 	kind     string
 	window   string
+	onGround string // --geo-window
 	perAsset int
 	members  []*member
 }
@@ -34,19 +35,31 @@ type member struct {
 }
 
 // flagOf returns the name of the flag for a member of a spec.
-func flagOf(member string) string { return strings.ReplaceAll(member, "_", "-") }
+func flagOf(member string) string {
+	return cmp.Or(flagsOf[member], strings.ReplaceAll(member, "_", "-"))
+}
+
+// needs returns the flag that a sampler of a kind needs beside --sampler, and which alone chooses it.
+func needs(kind string) string {
+	if kind == spec.GroundWindow {
+		return "--geo-window"
+	}
+	return "--sampler " + kind
+}
 
 // add adds the flags to a set.
 func (s *sampler) add(fl *pflag.FlagSet) {
 	fl.StringVar(&s.window, "window", "", "`HxW`: draw random windows of this size in pixels (default: the whole chip)")
+	fl.StringVar(&s.onGround, "geo-window", "",
+		"`SIDE/PIXEL` in metres, such as 2560/10: draw windows at places on the ground; samples are scenes in any CRS")
 	console.CountVar(fl, &s.perAsset, "per-asset", 0, 1,
 		"windows that an epoch takes from each asset; visits for tile_window (default: 1; for tile_window its "+
 			"number of tiles)")
 	fl.StringVar(&s.kind, "sampler", "", "how windows are chosen: "+strings.Join(spec.SamplerKinds, ", ")+
 		" (default: chip, random_window if --window is set, geo_window if --geo-window is)")
 	for m := range spec.SamplerMembers() {
-		// Windows on the ground have flags with words of their own, and --per-asset says visits.
-		if m.Kind == spec.GroundWindow || m.Name == "visits" {
+		// --geo-window and --per-asset say these.
+		if m.Name == "size_m" || m.Name == "resolution" || m.Name == "visits" {
 			continue
 		}
 		member := &member{about: m}
@@ -64,8 +77,13 @@ var backticked = regexp.MustCompile("`\\w+`")
 // usage returns the line of help: the first sentence of the documentation, and the default.
 func (m *member) usage() string {
 	text := backticked.ReplaceAllStringFunc(m.about.Doc, func(name string) string {
-		if name = strings.Trim(name, "`"); name == m.about.Name {
+		switch name = strings.Trim(name, "`"); name {
+		case m.about.Name:
 			return strings.ToUpper(name)
+		case "size_m":
+			return "SIDE"
+		case "resolution":
+			return "PIXEL"
 		}
 		return "--" + flagOf(name)
 	})
@@ -76,7 +94,7 @@ func (m *member) usage() string {
 		value, _, _ = strings.Cut(strings.TrimLeft(value, ": "), ". ")
 		text += " (default: " + value + ")"
 	}
-	return fmt.Sprintf("with --sampler %s: %s%s", m.about.Kind, m.form().hint, text)
+	return fmt.Sprintf("with %s: %s%s", needs(m.about.Kind), m.form().hint, text)
 }
 
 // form is how a flag of a type is written.
@@ -103,6 +121,8 @@ func (m *member) form() form {
 		}}
 	case t.Kind() == reflect.Array:
 		return form{"range", "`LEAST,MOST`, ", parseRange}
+	case t.Kind() == reflect.Slice:
+		return form{"numbers", "`A,B,...`, ", parseNumbers}
 	case t.Kind() == reflect.Bool:
 		return form{"bool", "", func(text string) (any, error) { return strconv.ParseBool(text) }}
 	case t.Kind() == reflect.Float64:
@@ -111,7 +131,7 @@ func (m *member) form() form {
 			return v, cmp.Or(err, above0(v > 0))
 		}}
 	case t.Kind() == reflect.String:
-		return form{"string", "`FILE`, ", func(text string) (any, error) { return text, nil }}
+		return form{"string", "", func(text string) (any, error) { return text, nil }}
 	}
 	return form{"int", "", func(text string) (any, error) {
 		v, err := strconv.ParseInt(text, 10, 64)
@@ -129,13 +149,24 @@ func above0(is bool) error {
 
 // parseRange reads two numbers.
 func parseRange(text string) (any, error) {
-	least, most, two := strings.Cut(text, ",")
-	lo, err1 := strconv.ParseFloat(least, 64)
-	hi, err2 := strconv.ParseFloat(most, 64)
-	if !two || err1 != nil || err2 != nil {
+	numbers, err := parseNumbers(text)
+	if err != nil || len(numbers.([]float64)) != 2 {
 		return nil, errors.New("it must be two numbers, such as 0.5,2")
 	}
-	return []float64{lo, hi}, nil
+	return numbers, nil
+}
+
+// parseNumbers reads numbers.
+func parseNumbers(text string) (any, error) {
+	var numbers []float64
+	for part := range strings.SplitSeq(text, ",") {
+		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil {
+			return nil, errors.New("it must be numbers, such as 0.5,2")
+		}
+		numbers = append(numbers, v)
+	}
+	return numbers, nil
 }
 
 // Set implements pflag.Value.
@@ -160,22 +191,25 @@ func (m *member) String() string { return m.text }
 func (m *member) Type() string { return m.form().name }
 
 // check checks that flags stand beside the sampler that they are for.
-func (s *sampler) check(onGround bool) error {
+func (s *sampler) check() error {
+	kind := s.kind
+	if kind != "" {
+		if err := console.OneOf("sampler", kind, spec.SamplerKinds...); err != nil {
+			return err
+		}
+	} else if s.onGround != "" {
+		kind = spec.GroundWindow
+	}
 	for _, m := range s.members {
-		if m.json != nil && s.kind != m.about.Kind {
-			return console.Usagef("--%s needs --sampler %s", flagOf(m.about.Name), m.about.Kind)
+		if m.json != nil && kind != m.about.Kind {
+			return console.Usagef("--%s needs %s", flagOf(m.about.Name), needs(m.about.Kind))
 		}
 	}
-	switch s.kind {
-	case "", spec.WholeChip:
-	case spec.GroundWindow:
-		if !onGround {
-			return console.Usagef("--sampler %s needs --geo-window", s.kind)
-		}
-	default:
-		if s.window == "" {
-			return console.Usagef("--sampler %s needs --window", s.kind)
-		}
+	switch {
+	case kind == spec.GroundWindow && s.onGround == "":
+		return console.Usagef("--sampler %s needs --geo-window", kind)
+	case kind != "" && kind != spec.WholeChip && kind != spec.GroundWindow && s.window == "":
+		return console.Usagef("--sampler %s needs --window", kind)
 	}
 	return nil
 }
@@ -188,9 +222,19 @@ func (s *sampler) sampler() (out loader.Sampler, err error) {
 			return out, console.Usagef("--window is %w", err)
 		}
 	}
+	members := map[string]json.RawMessage{}
+	if s.onGround != "" {
+		out.Kind = spec.GroundWindow
+		side, pixel, two := strings.Cut(s.onGround, "/")
+		var metres float64
+		if !two || json.Unmarshal([]byte(side), &metres) != nil || json.Unmarshal([]byte(pixel), &metres) != nil {
+			return out, console.Usagef("--geo-window is %q: it must be the sides of a window and of a pixel in "+
+				"metres, such as 2560/10", s.onGround)
+		}
+		members["size_m"], members["resolution"] = json.RawMessage(side), json.RawMessage(pixel)
+	}
 	out.Kind = cmp.Or(s.kind, out.Kind)
 	out.PerAsset = s.perAsset
-	members := map[string]json.RawMessage{}
 	for _, m := range s.members {
 		if m.json != nil {
 			members[m.about.Name] = m.json
@@ -216,7 +260,7 @@ func wrongSpec(err error, flags *pflag.FlagSet) error {
 	if !errors.As(err, &wrong) {
 		return console.WrongUsage(err)
 	}
-	name := cmp.Or(flagsOf[wrong.Member], flagOf(wrong.Member))
+	name := flagOf(wrong.Member)
 	if !flags.Changed(name) {
 		return console.WrongUsage(err)
 	}

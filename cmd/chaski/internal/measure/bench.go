@@ -2,8 +2,6 @@
 package measure
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/bench"
@@ -41,12 +39,12 @@ func newBenchDecode(env console.Env) *cobra.Command {
 		Long: `Measure the decoding of whole files: decoded MB and files per second. Each worker decodes one file at a
 time; the workers go through the files again and again, in the order of the arguments.
 
---stage says how far a file is decoded: codec only decompresses; chunk also undoes the predictor; array
-also lays the chunks out as (b y x); float32 also casts, scales and offsets the values.
+The chunks of a file are decompressed, their predictor is undone, and they are laid out as (b y x). The report
+has the workers' time by these stages.
 
 Files FRAME.zl are loose OpenZL frames, which are decompressed only.`,
 		Example: `  chaski bench decode --rounds 2 --seconds 0.1 chip.tif
-  chaski bench decode --stage float32 --workers 1 --rounds 2 --seconds 0.1 --json chip.tif`,
+  chaski bench decode --opened --workers 1 --rounds 2 --seconds 0.1 --json chip.tif`,
 		Args: console.AtLeastOne("PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if err := f.check(); err != nil {
@@ -60,8 +58,6 @@ Files FRAME.zl are loose OpenZL frames, which are decompressed only.`,
 		},
 	}
 	f.add(cmd.Flags(), 1)
-	console.ChoiceVar(cmd.Flags(), &o.Stage, "stage", bench.StageArray,
-		"how far to decode: "+strings.Join(bench.Stages(), ", "), bench.Stages()...)
 	cmd.Flags().BoolVar(&o.Opened, "opened", false, "open files and read their headers before the measurement")
 	flags.AddMaxChunk(cmd.Flags(), &o.MaxChunk)
 	return cmd

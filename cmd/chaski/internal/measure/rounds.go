@@ -1,11 +1,11 @@
 package measure
 
 import (
-	"io"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/chaski-eo/chaski/bench"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 )
 
@@ -19,7 +19,7 @@ type roundFlags struct {
 
 func (f *roundFlags) add(fl *pflag.FlagSet, seconds float64) {
 	console.CountVar(fl, &f.workers, "workers", 0, 0, "decoding workers (default: the number of processors)")
-	fl.BoolVar(&f.json, "json", false, "print one line of JSON instead of a table")
+	fl.BoolVar(&f.json, "json", false, "print one line of JSON instead of YAML")
 	console.NumberVar(fl, &f.rounds, "rounds", 5, 1, 1000, "number of rounds, each measured on its own")
 	fl.Float64Var(&f.seconds, "seconds", seconds, "shortest time of a round, in seconds")
 }
@@ -35,14 +35,11 @@ func (f *roundFlags) check() error {
 func (f *roundFlags) time() time.Duration { return time.Duration(f.seconds * float64(time.Second)) }
 
 // print prints a report, unless there is an error.
-func (f *roundFlags) print(env console.Env, r interface{ WriteText(io.Writer) error }, err error) error {
-	switch {
-	case err != nil:
+func (f *roundFlags) print(env console.Env, r *bench.Report, err error) error {
+	if err != nil {
 		return err
-	case f.json:
-		return console.PrintJSON(env.Out, r)
 	}
-	return r.WriteText(env.Out)
+	return console.Print(env.Out, r, f.json)
 }
 
 // bar returns a progress bar of the rounds, and the function that moves it.

@@ -1,6 +1,7 @@
 package raster
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ func TestEncoding(t *testing.T) {
 		}
 		got := ""
 		if err == nil {
-			got = strings.Join([]string{f.o.Format, f.o.Graph, map[bool]string{true: "true", false: "false"}[f.o.Cells]}, " ")
+			got = fmt.Sprintf("%s %s %t", f.o.Format, f.o.Graph, f.o.Cells)
 		}
 		if got != want {
 			t.Errorf("%q: %q, %v; want %q", text, got, err, want)

@@ -1,7 +1,6 @@
 package raster
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -37,7 +36,7 @@ func (f *pairsFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.pairs, "pairs", false, "check whether the rasters of each sample of a dataset lie on each other")
 	f.source.Add(&f.data)
 	console.NumberVar(&f.own, &f.options.Worst, "worst", 20, 1, 10_000, "with --pairs: list at most this many pairs")
-	fl.BoolVar(&f.json, "json", false, "with --pairs: one line of JSON instead of text; without, it always is JSON")
+	fl.BoolVar(&f.json, "json", false, "with --pairs: one line of JSON instead of YAML; without, it always is JSON")
 	f.own.AddFlagSet(&f.data)
 	fl.AddFlagSet(&f.own)
 }
@@ -68,10 +67,7 @@ func (f *pairsFlags) run(cmd *cobra.Command, env console.Env, paths []string, ou
 		return console.UsageUnlessFault(err)
 	}
 	err = console.WriteFile(out, env.Out, func(w io.Writer) error {
-		if f.json {
-			return console.PrintJSON(w, report)
-		}
-		return printPairs(w, report)
+		return console.Print(w, report, f.json)
 	})
 	if err == nil && len(report.Worst) > 0 {
 		err = report.Worst[0].Err()
@@ -85,41 +81,4 @@ func (f *pairsFlags) spec(path string) (loader.Spec, error) {
 		return flags.ReadSpec(path, &f.data)
 	}
 	return f.source.Spec(path)
-}
-
-// printPairs prints a report as text.
-func printPairs(out io.Writer, r *survey.PairReport) error {
-	count := func(n int64) string { return fmt.Sprint(n) }
-	err := console.WriteTable(out, [][]string{
-		{"samples", count(r.Samples)},
-		{"pairs", count(r.Pairs)},
-		{"misplaced: they lie at different places on the ground", count(r.Misplaced)},
-		{"unreadable", count(r.Unreadable)},
-	})
-	if err != nil {
-		return err
-	}
-	if r.Unplaced > 0 {
-		fmt.Fprintf(out, "\n%d pairs have no place on the ground, and are compared by their sizes.\n", r.Unplaced)
-	}
-	for i := range r.Worst {
-		printPair(out, &r.Worst[i])
-	}
-	if total := r.Misplaced + r.Unreadable; int64(len(r.Worst)) < total {
-		fmt.Fprintln(out, "\nMore pairs are not listed; see --worst.")
-	}
-	return nil
-}
-
-// printPair prints one pair.
-func printPair(out io.Writer, p *survey.Pair) {
-	fmt.Fprintf(out, "\nrow %d", p.Row)
-	if p.ID != "" {
-		fmt.Fprintf(out, " %s", console.OneLine(p.ID))
-	}
-	fmt.Fprintf(out, ": %s and %s: %s\n", console.OneLine(p.First), console.OneLine(p.Other), p.Verdict)
-	fmt.Fprintf(out, "  %s\n", console.OneLine(p.Error))
-	if p.ByPlace != nil {
-		fmt.Fprintf(out, "  by place: %v\n", p.ByPlace)
-	}
 }

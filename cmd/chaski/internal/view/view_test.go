@@ -21,8 +21,8 @@ func view(t *testing.T, args ...string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// TestPictures: a picture has the sides that --size allows, several stand side by side with a gap, and wrong flags write
-// nothing.
+// TestPictures: a picture has the sides that --size allows, several stand side by side with a gap, and wrong flags
+// write nothing.
 func TestPictures(t *testing.T) {
 	testdata := filepath.Join("..", "..", "..", "..", "testdata")
 	file := filepath.Join(testdata, "raster", "tog", "tog-1x1.tif") // one pixel

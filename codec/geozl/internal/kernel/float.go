@@ -1,21 +1,24 @@
 package kernel
 
-import "math"
+import (
+	"math"
 
-// LowBits joins the lower k bits of floats with their upper bits. Both are bits of keys in the order of the
-// floats; the lower bits of negative floats are flipped. sign is the highest bit. It reports whether no
-// lower part has more than k bits. All slices have equal lengths.
-func LowBits[T uint32 | uint64](dst, high, low []T, k uint, sign T) bool {
-	high, low = high[:len(dst)], low[:len(dst)]
-	allOnes := T(1)<<k - 1
-	var extra T
-	for i, h := range high {
-		l := low[i]
+	"github.com/chaski-eo/chaski/internal/cast"
+)
+
+// LowBits joins the lower k bits of floats of width bytes with their upper bits. Both are bits of keys in the order of
+// the floats; the lower bits of negative floats are flipped. It reports whether no lower part has more than k bits. All
+// have one length.
+func LowBits(dst, high, low []byte, width int, k uint) bool {
+	allOnes, sign := uint64(1)<<k-1, uint64(1)<<(8*width-1)
+	var extra uint64
+	for i := 0; i < len(dst); i += width {
+		h, l := cast.Uint(high[i:], width), cast.Uint(low[i:], width)
 		extra |= l >> k
 		if h < sign>>k {
 			l = allOnes - l
 		}
-		dst[i] = unordered(h<<k+l, sign)
+		cast.PutUint(dst[i:], width, unordered(h<<k+l, sign))
 	}
 	return extra == 0
 }

@@ -3,6 +3,8 @@ package kernel
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/chaski-eo/chaski/internal/cursor"
 )
 
 // PforBlock is the number of numbers of a block of Pfor.
@@ -139,21 +141,7 @@ func bitsAt(b []byte, pos, n int) uint64 {
 	if offset := pos >> 3; n <= 57 && offset+8 <= len(b) {
 		return binary.LittleEndian.Uint64(b[offset:]) >> (pos & 7) & (1<<(n&63) - 1)
 	}
-	return fewBitsAt(b, pos, n)
-}
-
-// fewBitsAt is bitsAt byte by byte.
-func fewBitsAt(b []byte, pos, n int) uint64 {
-	var v uint64
-	for got := 0; got < n; {
-		p := pos + got
-		v |= uint64(b[p>>3]>>(p&7)) << got
-		got += 8 - p&7
-	}
-	if n < 64 {
-		v &= 1<<n - 1
-	}
-	return v
+	return cursor.BitsAt(b, pos, n)
 }
 
 // pforBodyGo fills dst, a block of numbers of width bytes, from src, nbits bits each. The numbers of a block

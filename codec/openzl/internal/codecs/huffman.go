@@ -13,10 +13,7 @@ func (c *Call) entropyHeader() (byte, int, error) {
 	if len(c.Header) < 2 || len(c.Header) > 9 {
 		return 0, 0, c.Corrupt("header of %d bytes", len(c.Header))
 	}
-	var n uint64
-	for i, b := range c.Header[1:] {
-		n |= uint64(b) << (8 * i)
-	}
+	n := kernel.Word(c.Header[1:])
 	if n < 2 || n > 1<<40 {
 		return 0, 0, c.Corrupt("%d symbols", n)
 	}

@@ -60,9 +60,6 @@ func (s *Stream) Drop(m *memory.Memory) {
 	s.Buf, s.LensBuf, s.Data, s.Lens = nil, nil, nil, nil
 }
 
-// Made reports whether a regenerated stream has its elements.
-func (s *Stream) Made() bool { return s.Data != nil || s.Buf != nil }
-
 // aligned reports whether numbers of width bytes can be read from b in place.
 func aligned(b []byte, width int) bool {
 	var ok bool

@@ -1,6 +1,9 @@
 package codecs
 
-import "github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+import (
+	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+	"github.com/chaski-eo/chaski/internal/planes"
+)
 
 // decodeTranspose turns w elements of n bytes into n elements of w bytes.
 func decodeTranspose(c *Call) error {
@@ -35,7 +38,7 @@ func decodeTransposeSplit(c *Call) error {
 	if err != nil {
 		return err
 	}
-	kernel.Join(dst, c.w.tabs)
+	planes.JoinAll(dst, c.w.tabs)
 	clear(c.w.tabs)
 	return nil
 }

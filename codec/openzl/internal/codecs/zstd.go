@@ -4,12 +4,17 @@ import (
 	"bytes"
 	"math/bits"
 
+	frames "github.com/klauspost/compress/zstd"
+
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
 // magiclessVersion is the first version whose zstd frames are stored without their magic number.
 const magiclessVersion = 9
+
+// maxFrameHead is the size of the longest header of a frame behind its magic number (RFC 8878, 3.1.1.1).
+const maxFrameHead = 14
 
 // decodeZstd decompresses one zstd frame (RFC 8878). The stream is the width of the elements, then the frame
 // without its magic number, which must state the size of its content. It serves zstd_fixed too.
@@ -26,10 +31,12 @@ func decodeZstd(c *Call) error {
 		}
 		src = src[len(zstdMagic):]
 	}
-	size, ok := zstdContentSize(src)
-	if !ok {
+	c.w.framed = append(append(c.w.framed[:0], zstdMagic...), src[:min(len(src), maxFrameHead)]...)
+	var head frames.Header
+	if err := head.Decode(c.w.framed); err != nil || !head.HasFCS {
 		return c.Corrupt("zstd frame without the size of its content")
 	}
+	size := head.FrameContentSize
 	// A block has at least three bytes and produces at most 128 KiB, so that size is bounded by the
 	// bytes present.
 	if size%width != 0 || size > uint64(len(src)/3+1)<<17 {
@@ -44,27 +51,4 @@ func decodeZstd(c *Call) error {
 		return err
 	}
 	return c.Unzstd(dst, src)
-}
-
-// zstdContentSize reads the content size from a zstd frame header without magic number (RFC 8878,
-// 3.1.1.1).
-func zstdContentSize(b []byte) (uint64, bool) {
-	if len(b) == 0 {
-		return 0, false
-	}
-	d := b[0]
-	single := d >> 5 & 1
-	pos := 2 - int(single) + [4]int{0, 1, 2, 4}[d&3]
-	n := [4]int{int(single), 2, 4, 8}[d>>6]
-	if n == 0 || len(b) < pos+n {
-		return 0, false
-	}
-	var v uint64
-	for i, x := range b[pos : pos+n] {
-		v |= uint64(x) << (8 * i)
-	}
-	if n == 2 {
-		v += 256
-	}
-	return v, true
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/internal/cursor"
 )
 
 // Bitunpack fills dst with numbers of width bytes, each from the next nbits bits of src, lowest bit first.
@@ -73,16 +74,10 @@ func bitunpack4(dst, src []byte, nbits int) int {
 	return done
 }
 
-// bitunpackTail fills dst from element i on, one byte of src at a time.
+// bitunpackTail fills dst from element i on, one number at a time.
 func bitunpackTail(dst, src []byte, width, nbits, i int) {
 	for n := len(dst) / width; i < n; i++ {
-		var v uint64
-		for got := 0; got < nbits; {
-			pos := i*nbits + got
-			v |= uint64(src[pos>>3]>>(pos&7)) << got
-			got += 8 - pos&7
-		}
-		PutLE(dst, i, width, v&(1<<nbits-1))
+		PutLE(dst, i, width, cursor.BitsAt(src, i*nbits, nbits))
 	}
 }
 

@@ -12,40 +12,24 @@ type unsigned interface {
 // Delta writes first and then the running sum of first and deltas, modulo the width, to dst. first has width
 // bytes; dst has one element more than deltas.
 func Delta(dst, first, deltas []byte, width int) {
+	v := LE(first, 0, width)
 	switch width {
 	case 1:
-		delta(dst, deltas, first[0])
+		delta(dst, deltas, uint8(v))
 	case 2:
-		deltaWide[uint16](dst, first, deltas, width)
+		delta(dst, deltas, uint16(v))
 	case 4:
-		deltaWide[uint32](dst, first, deltas, width)
+		delta(dst, deltas, uint32(v))
 	case 8:
-		deltaWide[uint64](dst, first, deltas, width)
+		delta(dst, deltas, v)
 	}
 }
 
-func deltaWide[T unsigned](dst, first, deltas []byte, width int) {
-	v := LE(first, 0, width)
-	if d, ok := cast.Of[T](dst); ok {
-		if s, ok := cast.Of[T](deltas); ok {
-			delta(d, s, T(v))
-			return
-		}
-	}
-	deltaBytes(dst, deltas, v, width)
-}
-
-func delta[T unsigned](dst, deltas []T, v T) {
-	dst[0] = v
-	scan.Sum(dst[1:], deltas, v)
-}
-
-func deltaBytes(dst, deltas []byte, v uint64, width int) {
-	PutLE(dst, 0, width, v)
-	for i := range len(deltas) / width {
-		v += LE(deltas, i, width)
-		PutLE(dst, i+1, width, v)
-	}
+func delta[T unsigned](dst, deltas []byte, v T) {
+	cast.Fill(dst, func(d []T) {
+		d[0] = v
+		scan.Sum(d[1:], cast.Values[T](deltas), v)
+	})
 }
 
 // Differences writes the differences of neighbouring numbers of width bytes in src, modulo the
@@ -53,34 +37,24 @@ func deltaBytes(dst, deltas []byte, v uint64, width int) {
 func Differences(dst, src []byte, width int) {
 	switch width {
 	case 1:
-		differences(dst, src)
+		differences[uint8](dst, src)
 	case 2:
-		differencesWide[uint16](dst, src, width)
+		differences[uint16](dst, src)
 	case 4:
-		differencesWide[uint32](dst, src, width)
+		differences[uint32](dst, src)
 	case 8:
-		differencesWide[uint64](dst, src, width)
+		differences[uint64](dst, src)
 	}
 }
 
-func differencesWide[T unsigned](dst, src []byte, width int) {
-	if d, ok := cast.Of[T](dst); ok {
-		if s, ok := cast.Of[T](src); ok {
-			differences(d, s)
-			return
+func differences[T unsigned](dst, src []byte) {
+	numbers := cast.Values[T](src)
+	cast.Fill(dst, func(d []T) {
+		v, rest := numbers[0], numbers[1:]
+		d = d[:len(rest)]
+		for i, x := range rest {
+			d[i] = x - v
+			v = x
 		}
-	}
-	for i := range len(dst) / width {
-		PutLE(dst, i, width, LE(src, i+1, width)-LE(src, i, width))
-	}
-}
-
-func differences[T unsigned](dst, src []T) {
-	v := src[0]
-	src = src[1:]
-	dst = dst[:len(src)]
-	for i, x := range src {
-		dst[i] = x - v
-		v = x
-	}
+	})
 }

@@ -25,7 +25,7 @@ func (f *FastLZ) Decode(dst []byte) bool {
 			if len(f.Offsets) < k {
 				return false
 			}
-			last = int(word(f.Offsets[:k]))
+			last = int(Word(f.Offsets[:k]))
 			f.Offsets = f.Offsets[k:]
 		}
 		lits, match := int(token>>2&15), int(token>>6&31)

@@ -13,23 +13,11 @@ func Gather(dst, alphabet, indices []byte, width, indexWidth int) bool {
 	case 1:
 		return gatherWide(dst, alphabet, indices, indexWidth)
 	case 2:
-		if d, ok := cast.Of[uint16](dst); ok {
-			if a, ok := cast.Of[uint16](alphabet); ok {
-				return gatherWide(d, a, indices, indexWidth)
-			}
-		}
+		return gatherNumbers[uint16](dst, alphabet, indices, indexWidth)
 	case 4:
-		if d, ok := cast.Of[uint32](dst); ok {
-			if a, ok := cast.Of[uint32](alphabet); ok {
-				return gatherWide(d, a, indices, indexWidth)
-			}
-		}
+		return gatherNumbers[uint32](dst, alphabet, indices, indexWidth)
 	case 8:
-		if d, ok := cast.Of[uint64](dst); ok {
-			if a, ok := cast.Of[uint64](alphabet); ok {
-				return gatherWide(d, a, indices, indexWidth)
-			}
-		}
+		return gatherNumbers[uint64](dst, alphabet, indices, indexWidth)
 	}
 	n := uint64(len(alphabet) / width)
 	for i := range len(indices) / indexWidth {
@@ -40,6 +28,11 @@ func Gather(dst, alphabet, indices []byte, width, indexWidth int) bool {
 		copy(dst[i*width:(i+1)*width], alphabet[int(k)*width:])
 	}
 	return true
+}
+
+func gatherNumbers[T unsigned](dst, alphabet, indices []byte, indexWidth int) (ok bool) {
+	cast.Fill(dst, func(d []T) { ok = gatherWide(d, cast.Values[T](alphabet), indices, indexWidth) })
+	return ok
 }
 
 func gatherWide[T unsigned](dst, alphabet []T, indices []byte, indexWidth int) bool {

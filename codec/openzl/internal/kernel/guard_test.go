@@ -56,11 +56,6 @@ func (r *rooms) plain(back bool, n int) {
 		src, dst := r.noise(r.src, back, n*w), r.dst.At(back, n*w)
 		Zigzag(dst, src, w)
 		Transpose(dst, src, w)
-		planes := make([][]byte, w)
-		for b := range planes {
-			planes[b] = src[b*n : (b+1)*n : (b+1)*n]
-		}
-		Join(dst, planes)
 		if n > 0 {
 			Delta(r.dst.At(back, n*w), r.noise(r.more, back, w), src[w:], w)
 		}

@@ -84,15 +84,6 @@ func TestTranspose(t *testing.T) {
 		if !bytes.Equal(got, want) {
 			t.Fatal("Transpose differs")
 		}
-		planes := make([][]byte, w)
-		for b := range planes {
-			planes[b] = src[b*n : (b+1)*n]
-		}
-		clear(got)
-		Join(got, planes)
-		if !bytes.Equal(got, want) {
-			t.Fatal("Join differs")
-		}
 	})
 }
 

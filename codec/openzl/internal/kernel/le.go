@@ -3,34 +3,17 @@
 // requires of its arguments; the bindings in package codecs ensure it.
 package kernel
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/chaski-eo/chaski/internal/cast"
+)
 
 // LE returns element i of b as a little-endian number of w bytes, w being 1, 2, 4 or 8.
-func LE(b []byte, i, w int) uint64 {
-	switch w {
-	case 1:
-		return uint64(b[i])
-	case 2:
-		return uint64(binary.LittleEndian.Uint16(b[2*i:]))
-	case 4:
-		return uint64(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-	return binary.LittleEndian.Uint64(b[8*i:])
-}
+func LE(b []byte, i, w int) uint64 { return cast.Uint(b[i*w:], w) }
 
 // PutLE stores v as element i of b, a little-endian number of w bytes, w being 1, 2, 4 or 8.
-func PutLE(b []byte, i, w int, v uint64) {
-	switch w {
-	case 1:
-		b[i] = byte(v)
-	case 2:
-		binary.LittleEndian.PutUint16(b[2*i:], uint16(v))
-	case 4:
-		binary.LittleEndian.PutUint32(b[4*i:], uint32(v))
-	default:
-		binary.LittleEndian.PutUint64(b[8*i:], v)
-	}
-}
+func PutLE(b []byte, i, w int, v uint64) { cast.PutUint(b[i*w:], w, v) }
 
 // AppendU32 appends v to b in little-endian order.
 func AppendU32(b []byte, v []uint32) []byte {

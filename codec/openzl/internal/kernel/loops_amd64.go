@@ -35,16 +35,6 @@ func huffmanFour5(t *uint16, s *huffmanState)
 //go:noescape
 func fseFour(t *fseState, dst *byte, n int, src *byte, pos, over int, s *[4]uint64) (done, newPos, newOver int)
 
-// join2x16 joins n times 16 bytes of two planes, n >= 1.
-//
-//go:noescape
-func join2x16(dst, a, b *byte, n int)
-
-// join4x16 joins n times 16 bytes of four planes, n >= 1.
-//
-//go:noescape
-func join4x16(dst, a, b, c, d *byte, n int)
-
 // fieldSequences is sequencesGo with the addresses and limits of f. No limit is negative.
 //
 //go:noescape
@@ -159,26 +149,6 @@ func (h *HuffmanTable) quadRounds(s *[4]*quadState, rounds int) {
 	for i, p := range s {
 		p.pos, p.bits, p.at = q.pos[i], q.bits[i], q.at[i]
 	}
-}
-
-// join2 is join2Go, faster. It needs nothing that not every amd64 has.
-func join2(dst, a, b []byte) {
-	b, dst = b[:len(a)], dst[:2*len(a)]
-	n := len(a) / 16
-	if n > 0 {
-		join2x16(&dst[0], &a[0], &b[0], n)
-	}
-	join2Go(dst[32*n:], a[16*n:], b[16*n:])
-}
-
-// join4 is join4Go, faster.
-func join4(dst, a, b, c, d []byte) {
-	b, c, d, dst = b[:len(a)], c[:len(a)], d[:len(a)], dst[:4*len(a)]
-	n := len(a) / 16
-	if n > 0 {
-		join4x16(&dst[0], &a[0], &b[0], &c[0], &d[0], n)
-	}
-	join4Go(dst[64*n:], a[16*n:], b[16*n:], c[16*n:], d[16*n:])
 }
 
 // four5 is four5Go or does the same faster.

@@ -235,65 +235,6 @@ done:
 	MOVQ R13, 24(AX)
 	RET
 
-// func join2x16(dst, a, b *byte, n int)
-TEXT ·join2x16(SB), NOSPLIT, $0-32
-	MOVQ dst+0(FP), DI
-	MOVQ a+8(FP), SI
-	MOVQ b+16(FP), DX
-	MOVQ n+24(FP), CX
-
-two:
-	MOVOU     (SI), X0
-	MOVOU     (DX), X1
-	MOVO      X0, X2
-	PUNPCKLBW X1, X0
-	PUNPCKHBW X1, X2
-	MOVOU     X0, (DI)
-	MOVOU     X2, 16(DI)
-	ADDQ      $16, SI
-	ADDQ      $16, DX
-	ADDQ      $32, DI
-	DECQ      CX
-	JNZ       two
-	RET
-
-// func join4x16(dst, a, b, c, d *byte, n int)
-TEXT ·join4x16(SB), NOSPLIT, $0-48
-	MOVQ dst+0(FP), DI
-	MOVQ a+8(FP), SI
-	MOVQ b+16(FP), DX
-	MOVQ c+24(FP), R8
-	MOVQ d+32(FP), R9
-	MOVQ n+40(FP), CX
-	XORQ AX, AX
-
-quads:
-	MOVOU     (SI)(AX*1), X0
-	MOVOU     (DX)(AX*1), X1
-	MOVOU     (R8)(AX*1), X2
-	MOVOU     (R9)(AX*1), X3
-	MOVO      X0, X4
-	PUNPCKLBW X1, X0            // a and b, first half
-	PUNPCKHBW X1, X4            // second half
-	MOVO      X2, X5
-	PUNPCKLBW X3, X2            // c and d
-	PUNPCKHBW X3, X5
-	MOVO      X0, X6
-	PUNPCKLWL X2, X0
-	PUNPCKHWL X2, X6
-	MOVO      X4, X7
-	PUNPCKLWL X5, X4
-	PUNPCKHWL X5, X7
-	MOVOU     X0, (DI)
-	MOVOU     X6, 16(DI)
-	MOVOU     X4, 32(DI)
-	MOVOU     X7, 48(DI)
-	ADDQ      $16, AX
-	ADDQ      $64, DI
-	DECQ      CX
-	JNZ       quads
-	RET
-
 // func fseStates(t *fseState, symbols *uint8, n int, next *[256]uint32, log int)
 TEXT ·fseStates(SB), NOSPLIT, $0-40
 	MOVQ t+0(FP), DI

@@ -11,10 +11,6 @@ func (h *HuffmanTable) four5(out *[4][]byte, r *[4]backBits) int { return h.four
 
 func (f *FSETable) decode4(dst []byte, r *backBits, s *[4]uint64) int { return f.decode4Go(dst, r, s) }
 
-func join2(dst, a, b []byte) { join2Go(dst, a, b) }
-
-func join4(dst, a, b, c, d []byte) { join4Go(dst, a, b, c, d) }
-
 func (f *fieldState) sequences(dst []byte, s *FieldSequences) { f.sequencesGo(dst, s) }
 
 func (q *Quantizer) pairs(dst, codes, extra []byte) (done, pos int) {

@@ -1,6 +1,10 @@
 package kernel
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/chaski-eo/chaski/internal/cursor"
+)
 
 // Partitions are consecutive ranges of numbers.
 type Partitions struct {
@@ -30,14 +34,8 @@ func (p *Partitions) Decode(dst, buckets, extra []byte, width int) bool {
 		if pos+n > 8*len(extra) {
 			return false
 		}
-		var v uint64
-		for got := 0; got < n; {
-			q := pos + got
-			v |= uint64(extra[q>>3]>>(q&7)) << got
-			got += 8 - q&7
-		}
+		PutLE(dst, i, width, p.Base[k]+cursor.BitsAt(extra, pos, n))
 		pos += n
-		PutLE(dst, i, width, p.Base[k]+v&(1<<n-1))
 	}
 	return true
 }

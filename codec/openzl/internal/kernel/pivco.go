@@ -194,13 +194,13 @@ func (p *Pivco) number(n int) (int, bool) {
 	if p.pos+n > 8*len(p.src) {
 		return 0, false
 	}
-	v := word(p.src[p.pos/8:]) >> (p.pos % 8)
+	v := Word(p.src[p.pos/8:]) >> (p.pos % 8)
 	p.pos += n
 	return int(v & (1<<n - 1)), true
 }
 
-// word returns the first 8 bytes of b, zeros where b is shorter.
-func word(b []byte) uint64 {
+// Word returns the first 8 bytes of b, zeros where b is shorter.
+func Word(b []byte) uint64 {
 	if len(b) >= 8 {
 		return binary.LittleEndian.Uint64(b)
 	}
@@ -261,7 +261,7 @@ func pivcoOnes(m []byte, n int) int {
 		ones += bits.OnesCount64(binary.LittleEndian.Uint64(m))
 		m = m[8:]
 	}
-	return ones + bits.OnesCount64(word(m)&(1<<n-1))
+	return ones + bits.OnesCount64(Word(m)&(1<<n-1))
 }
 
 // pivcoMergeGo fills out with bytes of ones where m has a one, and of zeros elsewhere. Both have as many

@@ -35,7 +35,7 @@ type pivcoWords struct {
 func wordsOf(out, m []byte) pivcoWords {
 	n := len(out)
 	w := pivcoWords{out: &out[0], bits: &m[0], words: n / 64, keep: 1<<(n%64) - 1}
-	w.last = word(m[n/64*8:]) & w.keep
+	w.last = Word(m[n/64*8:]) & w.keep
 	return w
 }
 

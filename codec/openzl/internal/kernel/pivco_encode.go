@@ -3,6 +3,8 @@ package kernel
 import (
 	"math/bits"
 	"slices"
+
+	"github.com/chaski-eo/chaski/internal/cursor"
 )
 
 // pivcoPlace is where a symbol is in the tree: bit l of path says to which child of a node of level l it belongs,
@@ -14,24 +16,21 @@ type pivcoPlace struct {
 
 // pivcoWriter writes the nodes of one block, lowest bit first.
 type pivcoWriter struct {
+	cursor.Packer
 	p      *Pivco
 	places [256]pivcoPlace
-	dst    []byte
-	acc    uint64
-	held   int // bits in acc, fewer than 8
 }
 
 // Append appends src in blocks, in the form that Decode reads, by the code that was built last. src has only
 // symbols of the code, which has at least two. scratch has twice the bytes of a block, or of src.
 func (p *Pivco) Append(dst, src []byte, block int, scratch []byte) []byte {
-	w := pivcoWriter{p: p, dst: dst}
+	w := pivcoWriter{Packer: cursor.Packer{Dst: dst}, p: p}
 	w.place(0, 0, 0)
 	for part := range slices.Chunk(src, block) {
 		n := copy(scratch, part)
 		w.node(0, 0, scratch[:n], scratch[n:])
 	}
-	w.align()
-	return w.dst
+	return w.Bytes()
 }
 
 // Inner returns how many nodes of the code built last have children. Each of these says how many ones it has.
@@ -65,13 +64,13 @@ func (w *pivcoWriter) node(node, level int, src, scratch []byte) {
 	if t.constant() {
 		return
 	}
-	w.align()
+	w.Align()
 	if len(src) == 0 {
 		return // the nodes below are empty too, and what begins with a byte here does so there
 	}
 	if t.right == 0 {
 		for _, s := range src {
-			w.put(uint64(w.places[s].index), int(t.depth))
+			w.Put(uint64(w.places[s].index), int(t.depth))
 		}
 		return
 	}
@@ -86,27 +85,10 @@ func (w *pivcoWriter) node(node, level int, src, scratch []byte) {
 			ones += int(bit)
 			bitmap |= uint64(bit) << i
 		}
-		w.put(bitmap, len(part))
+		w.Put(bitmap, len(part))
 	}
-	w.put(uint64(ones), bits.Len(uint(len(src))))
+	w.Put(uint64(ones), bits.Len(uint(len(src))))
 	copy(src[zeros:], scratch[:ones])
 	w.node(node+1, level+1, src[:zeros], scratch)
 	w.node(int(t.right), level+1, src[zeros:], scratch)
-}
-
-// put adds the n lowest bits of v, which has no higher ones, n <= 32.
-func (w *pivcoWriter) put(v uint64, n int) {
-	w.acc |= v << w.held
-	for w.held += n; w.held >= 8; w.held -= 8 {
-		w.dst = append(w.dst, byte(w.acc))
-		w.acc >>= 8
-	}
-}
-
-// align fills up the last byte with zeros.
-func (w *pivcoWriter) align() {
-	if w.held > 0 {
-		w.dst = append(w.dst, byte(w.acc))
-		w.acc, w.held = 0, 0
-	}
 }

@@ -1,10 +1,6 @@
 package kernel
 
-import (
-	"encoding/binary"
-
-	"github.com/chaski-eo/chaski/internal/cast"
-)
+import "github.com/chaski-eo/chaski/internal/cast"
 
 // ZigzagMap maps numbers of width bytes in place: 0, -1, 1, -2, ... become 0, 1, 2, 3, ....
 func ZigzagMap(b []byte, width int) {
@@ -22,16 +18,11 @@ func ZigzagMap(b []byte, width int) {
 
 func zigzagMap[T unsigned](b []byte, width int) {
 	top := uint(8*width - 1)
-	if v, ok := cast.Of[T](b); ok {
+	cast.Fill(b, func(v []T) {
 		for i, x := range v {
 			v[i] = x<<1 ^ -(x >> top)
 		}
-		return
-	}
-	for i := range len(b) / width {
-		x := T(LE(b, i, width))
-		PutLE(b, i, width, uint64(x<<1^-(x>>top)))
-	}
+	})
 }
 
 // PlanarResiduals writes the numbers of width bytes in src, in rows of row numbers, minus W + N - NW: the
@@ -40,37 +31,19 @@ func zigzagMap[T unsigned](b []byte, width int) {
 func PlanarResiduals(dst, src []byte, width, row int) {
 	switch width {
 	case 1:
-		planarResiduals[uint8](dst, src, 1, row)
+		planarResiduals[uint8](dst, src, row)
 	case 2:
-		planarResiduals[uint16](dst, src, 2, row)
+		planarResiduals[uint16](dst, src, row)
 	case 4:
-		planarResiduals[uint32](dst, src, 4, row)
+		planarResiduals[uint32](dst, src, row)
 	case 8:
-		planarResiduals[uint64](dst, src, 8, row)
+		planarResiduals[uint64](dst, src, row)
 	}
 }
 
-func planarResiduals[T unsigned](dst, src []byte, width, row int) {
-	d, ok := cast.Of[T](dst)
-	s, ok2 := cast.Of[T](src)
-	if ok && ok2 {
-		planarRows(d, s, row)
-		return
-	}
-	sample := func(i int) uint64 { return LE(src, i, width) }
-	for i := range len(src) / width {
-		v, x, y := sample(i), i%row, i/row
-		if x > 0 {
-			v -= sample(i - 1)
-		}
-		if y > 0 {
-			v -= sample(i - row)
-		}
-		if x > 0 && y > 0 {
-			v += sample(i - row - 1)
-		}
-		PutLE(dst, i, width, v)
-	}
+func planarResiduals[T unsigned](dst, src []byte, row int) {
+	numbers := cast.Values[T](src)
+	cast.Fill(dst, func(d []T) { planarRows(d, numbers, row) })
 }
 
 func planarRows[T unsigned](dst, src []T, row int) {
@@ -86,32 +59,6 @@ func planarRows[T unsigned](dst, src []T, row int) {
 			diff := v - up[i]
 			d[i] = diff - before
 			before = diff
-		}
-	}
-}
-
-// Split writes byte k of every element of src, width bytes each, to plane k of dst; the planes follow each
-// other. dst and src have equal lengths.
-func Split(dst, src []byte, width int) {
-	n := len(src) / width
-	switch width {
-	case 2:
-		a, b := dst[:n], dst[n:2*n]
-		for i := range a {
-			v := binary.LittleEndian.Uint16(src[2*i : 2*i+2])
-			a[i], b[i] = byte(v), byte(v>>8)
-		}
-	case 4:
-		a, b, c, d := dst[:n], dst[n:2*n], dst[2*n:3*n], dst[3*n:4*n]
-		for i := range a {
-			v := binary.LittleEndian.Uint32(src[4*i : 4*i+4])
-			a[i], b[i], c[i], d[i] = byte(v), byte(v>>8), byte(v>>16), byte(v>>24)
-		}
-	default:
-		for k := range width {
-			for i := range n {
-				dst[k*n+i] = src[i*width+k]
-			}
 		}
 	}
 }

@@ -15,42 +15,29 @@ func Widen(dst, src []byte, to, from int, low uint64) {
 	}
 	switch to {
 	case 1:
-		widenTo[uint8](dst, src, to, from, low)
+		widenTo(dst, src, from, uint8(low))
 	case 2:
-		widenTo[uint16](dst, src, to, from, low)
+		widenTo(dst, src, from, uint16(low))
 	case 4:
-		widenTo[uint32](dst, src, to, from, low)
+		widenTo(dst, src, from, uint32(low))
 	case 8:
-		widenTo[uint64](dst, src, to, from, low)
+		widenTo(dst, src, from, low)
 	}
 }
 
-func widenTo[T unsigned](dst, src []byte, to, from int, low uint64) {
-	if d, ok := cast.Of[T](dst); ok {
+func widenTo[T unsigned](dst, src []byte, from int, low T) {
+	cast.Fill(dst, func(d []T) {
 		switch from {
 		case 1:
-			widen(d, src, T(low))
-			return
+			widen(d, src, low)
 		case 2:
-			if s, ok := cast.Of[uint16](src); ok {
-				widen(d, s, T(low))
-				return
-			}
+			widen(d, cast.Values[uint16](src), low)
 		case 4:
-			if s, ok := cast.Of[uint32](src); ok {
-				widen(d, s, T(low))
-				return
-			}
+			widen(d, cast.Values[uint32](src), low)
 		case 8:
-			if s, ok := cast.Of[uint64](src); ok {
-				widen(d, s, T(low))
-				return
-			}
+			widen(d, cast.Values[uint64](src), low)
 		}
-	}
-	for i := range len(src) / from {
-		PutLE(dst, i, to, LE(src, i, from)+low)
-	}
+	})
 }
 
 func widen[T, S unsigned](dst []T, src []S, low T) {

@@ -99,36 +99,3 @@ func BitsFor(n int) int {
 	}
 	return bits.Len(uint(n - 1))
 }
-
-// BitAppender appends packed numbers to Dst.
-type BitAppender struct {
-	Dst  []byte
-	acc  uint64 // bits that do not fill a byte yet
-	held int    // how many these are
-}
-
-// Put appends the lowest n bits of v, which has no higher ones.
-func (b *BitAppender) Put(v uint32, n int) {
-	b.acc |= uint64(v) << b.held
-	for b.held += n; b.held >= 8; b.held -= 8 {
-		b.Dst = append(b.Dst, byte(b.acc))
-		b.acc >>= 8
-	}
-}
-
-// Flag appends one bit.
-func (b *BitAppender) Flag(v bool) {
-	if v {
-		b.Put(1, 1)
-	} else {
-		b.Put(0, 1)
-	}
-}
-
-// Align fills up the last byte with zeros.
-func (b *BitAppender) Align() {
-	if b.held > 0 {
-		b.Dst = append(b.Dst, byte(b.acc))
-	}
-	b.acc, b.held = 0, 0
-}

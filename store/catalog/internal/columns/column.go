@@ -173,8 +173,13 @@ type picked struct {
 	at []int64
 }
 
-// Pick returns the rows at of a column, in their order.
-func Pick(c Column, at []int64) Column { return picked{c, at} }
+// Pick returns the rows at of a column, in their order; nil of no column.
+func Pick(c Column, at []int64) Column {
+	if c == nil {
+		return nil
+	}
+	return picked{c, at}
+}
 
 func (p picked) Cell(ctx context.Context, row int64) (Cell, error) {
 	return p.Column.Cell(ctx, p.at[row])

@@ -307,18 +307,19 @@ func (l *Listing) sort() {
 		order[i] = int32(i)
 	}
 	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(l.Paths[a], l.Paths[b]) })
-	paths, sizes := make([]string, len(order)), make([]int64, len(order))
-	for i, o := range order {
-		paths[i], sizes[i] = l.Paths[o], l.Sizes[o]
-	}
-	l.Paths, l.Sizes = paths, sizes
+	l.Paths, l.Sizes = ordered(l.Paths, order), ordered(l.Sizes, order)
 	if l.Etags != nil {
-		etags := make([]string, len(order))
-		for i, o := range order {
-			etags[i] = l.Etags[o]
-		}
-		l.Etags = etags
+		l.Etags = ordered(l.Etags, order)
 	}
+}
+
+// ordered returns values in another order.
+func ordered[T any](values []T, order []int32) []T {
+	out := make([]T, len(order))
+	for i, k := range order {
+		out[i] = values[k]
+	}
+	return out
 }
 
 // Pattern is a pattern with one or more {id}.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
+	"github.com/chaski-eo/chaski/tables/encode"
 )
 
 // Row is one row of a catalog. Blob columns are not compressed, because chunk indexes are packed already. Pages are
@@ -59,7 +60,7 @@ func (r *Row) Bytes() int { return 160 + len(r.URI) + len(r.Index) + len(r.Heade
 type Source struct {
 	Begin   func(first, n int) error // called before each block of rows; may be nil
 	Make    func(ctx context.Context, i int) (Row, error)
-	Columns Columns // more columns, or nil
+	Columns *Columns // more columns, or nil
 }
 
 // RowOptions say how rows are made and written.
@@ -71,14 +72,28 @@ type RowOptions struct {
 	Skipped func(i int, err error)
 }
 
-// Columns adds columns to rows.
-type Columns interface {
-	// RowType returns a struct type with the fields of Row, then its own.
-	RowType() reflect.Type
-	// Extend returns that struct for row number i, and how many bytes its own fields take.
-	Extend(r *Row, i int) (any, int, error)
-	// Meta returns the footer's metadata about the columns, if any.
-	Meta() []parquet.WriterOption
+// Columns are columns behind those of Row, without lists in them.
+type Columns struct {
+	Fields []parquet.Field
+	// Append appends the values of row number i, and returns how many bytes they take.
+	Append func(row parquet.Row, i int) (out parquet.Row, size int, err error)
+	Meta   []parquet.WriterOption // the footer's metadata about the columns
+}
+
+// schema is that of the columns of Row.
+var schema = parquet.SchemaOf(Row{})
+
+// Fields returns the columns of Row, each of which has one leaf.
+func Fields() []parquet.Field { return schema.Fields() }
+
+// Append appends the values of the row, whose columns have the numbers from first on.
+func (r *Row) Append(row parquet.Row, first int) parquet.Row {
+	start := len(row)
+	row = schema.Deconstruct(row, r)
+	for i, v := range row[start:] {
+		row[start+i] = v.Level(v.RepetitionLevel(), v.DefinitionLevel(), first+v.Column())
+	}
+	return row
 }
 
 // Write makes n rows in parallel, a block at a time, and writes them in order.
@@ -99,46 +114,44 @@ func Write(ctx context.Context, w io.Writer, n int, o RowOptions, src Source) (r
 	return c.rows, err
 }
 
-// rowWriter is the part of parquet.GenericWriter that does not depend on its type.
-type rowWriter interface {
-	Flush() error
-	Close() error
-}
-
 // catalogWriter writes rows to a file.
 type catalogWriter struct {
-	file    rowWriter
-	write   func(r *Row, i int) (bytes int, err error)
+	file    *parquet.GenericWriter[any]
+	columns *Columns
+	row     parquet.Row // of the last row, for its memory
 	rows    int
 	inGroup int // bytes of the current row group
 	inRows  int // rows of the current row group
 }
 
-func newCatalogWriter(w io.Writer, j Columns) *catalogWriter {
+func newCatalogWriter(w io.Writer, more *Columns) *catalogWriter {
 	options := []parquet.WriterOption{
 		parquet.PageBufferSize(pageBytes), parquet.DataPageStatistics(false),
 		parquet.SkipPageBounds(layout.Index), parquet.SkipPageBounds(layout.Header),
 		parquet.CreatedBy("chaski", layout.Version, ""), parquet.KeyValueMetadata(layout.VersionKey, layout.Version),
 		parquet.KeyValueMetadata(layout.MasksKey, "1"),
 	}
-	if j != nil {
-		options = append(options, j.Meta()...)
-		pw := parquet.NewGenericWriter[any](w,
-			append(options, parquet.SchemaOf(reflect.New(j.RowType()).Interface()))...)
-		return &catalogWriter{file: pw, write: func(r *Row, i int) (int, error) {
-			v, n, err := j.Extend(r, i)
-			if err != nil {
-				return 0, err
-			}
-			_, err = pw.Write([]any{v})
-			return r.Bytes() + n, err
-		}}
+	whole := schema
+	if more != nil {
+		options = append(options, more.Meta...)
+		whole = parquet.NewSchema("", encode.Group(slices.Concat(Fields(), more.Fields)))
 	}
-	pw := parquet.NewGenericWriter[Row](w, options...)
-	return &catalogWriter{file: pw, write: func(r *Row, _ int) (int, error) {
-		_, err := pw.Write([]Row{*r})
-		return r.Bytes(), err
-	}}
+	return &catalogWriter{file: parquet.NewGenericWriter[any](w, append(options, whole)...), columns: more}
+}
+
+// write writes the row of number i, and returns how many bytes it takes.
+func (c *catalogWriter) write(r *Row, i int) (size int, err error) {
+	size = r.Bytes()
+	c.row = r.Append(c.row[:0], 0)
+	if c.columns != nil {
+		more := 0
+		if c.row, more, err = c.columns.Append(c.row, i); err != nil {
+			return 0, err
+		}
+		size += more
+	}
+	_, err = c.file.WriteRows([]parquet.Row{c.row})
+	return size, err
 }
 
 // all makes and writes the rows, except those that are skipped.

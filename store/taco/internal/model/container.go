@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -15,6 +16,8 @@ import (
 // included. It is safe for concurrent use. Levels are read when they are first needed.
 type Container struct {
 	URI      string // the path or URI that it was opened by
+	From     Source
+	Object   source.Known // size and tag of its file, to open it again without a request
 	Form     Form
 	Document json.RawMessage // about the whole dataset, or nil
 	IDColumn string
@@ -24,15 +27,19 @@ type Container struct {
 	Histograms int
 	// Partitions is the number of files that the container is split into, or 0 if its format has no such number.
 	Partitions int
-	// Named, Chunker and Lazy are what only some formats have, or nil.
-	Named   Named
-	Chunker Chunker
-	Lazy    Lazy
+	// Named and Chunks are what only some formats have, or nil.
+	Named  *Named
+	Chunks *Chunks
+	// Depth finds out the number of levels before one below level 0 is read, which may be more than the container
+	// was opened with. It is nil if that number is certain.
+	Depth func(ctx context.Context) (int, error)
 
-	// Mu guards the levels and what the reader keeps. Methods of Named and Chunker lock it themselves.
+	// Mu guards the levels and what the reader keeps. Functions of Named and Chunks lock it themselves.
 	Mu     sync.Mutex
 	Reader Reader
 	levels []*Level
+	files  map[string]source.Reader // open ones, by URI
+	absent map[string]error         // URIs of files that do not exist
 }
 
 // Level is the rows of a level.
@@ -55,24 +62,10 @@ type Reader interface {
 	Parents(ctx context.Context, k int) ([]int32, error)
 	// Entry returns id, kind and place of a row that exists.
 	Entry(ctx context.Context, level, row int) (Entry, error)
-	// Verify checks everything and adds its results to r.
+	// Verify checks what the rules of the format say beside those of verifyRows, and adds its results to r.
 	Verify(ctx context.Context, r *Report) error
 	// Bytes estimates the memory of what it keeps beside the levels.
 	Bytes() int64
-	Close() error
-}
-
-// Lazy is a Reader that reads the children of one sample alone. The rows that its Children returns may be provisional:
-// they are valid for calls of this container only.
-type Lazy interface {
-	Children(ctx context.Context, level, row int) ([]int32, error)
-	// ID returns the id of a row, provisional or not.
-	ID(ctx context.Context, level, row int) (string, error)
-	// FinalRow returns the row in the table of the level for a provisional row.
-	FinalRow(ctx context.Context, level, row int) (int, error)
-	// Known returns the number of levels seen so far, and Deepen finds out the number of all levels.
-	Known() int
-	Deepen(ctx context.Context) (int, error)
 }
 
 // Open makes r the reader of a container of some levels.
@@ -85,9 +78,6 @@ func (c *Container) Open(r Reader, levels int) *Container {
 func (c *Container) Levels() int {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
-	if c.Lazy != nil {
-		return max(c.Lazy.Known(), len(c.levels))
-	}
 	return len(c.levels)
 }
 
@@ -99,11 +89,11 @@ func (c *Container) Deepen(ctx context.Context) error {
 }
 
 func (c *Container) deepen(ctx context.Context) error {
-	if c.Lazy == nil {
+	if c.Depth == nil {
 		return nil
 	}
-	n, err := c.Lazy.Deepen(ctx)
-	if err == nil {
+	n, err := c.Depth(ctx)
+	if err == nil && n > len(c.levels) {
 		c.levels = append(c.levels, make([]*Level, n-len(c.levels))...)
 	}
 	return err
@@ -142,11 +132,8 @@ func (c *Container) Parents(ctx context.Context, k int) ([]int32, error) {
 func (c *Container) Children(ctx context.Context, k, row int) ([]int32, error) {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
-	switch {
-	case c.Lazy != nil:
-		return c.Lazy.Children(ctx, k, row)
-	case k+1 >= len(c.levels):
-		return nil, nil
+	if err := c.deepen(ctx); err != nil || k+1 >= len(c.levels) {
+		return nil, err
 	}
 	level, err := c.Linked(ctx, k+1)
 	if err != nil {
@@ -165,40 +152,15 @@ func (c *Container) Entry(ctx context.Context, k, row int) (Entry, error) {
 	return c.EntryOf(ctx, k, row)
 }
 
-// ID returns the id of a row, which may be provisional.
-func (c *Container) ID(ctx context.Context, k, row int) (string, error) {
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	if c.Lazy != nil {
-		return c.Lazy.ID(ctx, k, row)
-	}
-	level, err := c.Level(ctx, k)
-	if err == nil && (row < 0 || row >= level.Table.Len()) {
-		err = c.NoRow(k, row)
-	}
-	if err != nil {
-		return "", err
-	}
-	return level.IDs.Str(row), nil
-}
-
-// FinalRow returns the row in the table of a level for a row that may be provisional.
-func (c *Container) FinalRow(ctx context.Context, k, row int) (int, error) {
-	if c.Lazy == nil {
-		return row, nil
-	}
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	return c.Lazy.FinalRow(ctx, k, row)
-}
-
 // Padding reports whether a row is a placeholder.
 func (c *Container) Padding(ctx context.Context, k, row int) (bool, error) {
 	if !c.Form.Pads() {
 		return false, nil
 	}
-	id, err := c.ID(ctx, k, row)
-	return IsPadding(id), err
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	level, err := c.rowOf(ctx, k, row)
+	return err == nil && IsPadding(level.IDs.Str(row)), err
 }
 
 // Bytes estimates the memory of the levels that were read. Those that are being read do not count yet.
@@ -216,25 +178,18 @@ func (c *Container) Bytes() int64 {
 	return n
 }
 
-// Verify checks everything and adds its results to r.
-func (c *Container) Verify(ctx context.Context, r *Report) error {
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	return c.Reader.Verify(ctx, r)
-}
-
 // Close closes all files.
 func (c *Container) Close() error {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
-	return c.Reader.Close()
+	return c.closeFiles()
 }
 
 // The methods below are for readers: the container is locked.
 
 // Level returns a level, whose parents may be missing.
 func (c *Container) Level(ctx context.Context, k int) (*Level, error) {
-	if k >= len(c.levels) {
+	if k > 0 {
 		if err := c.deepen(ctx); err != nil {
 			return nil, err
 		}
@@ -273,28 +228,34 @@ func (c *Container) Linked(ctx context.Context, k int) (*Level, error) {
 
 // EntryOf is Entry.
 func (c *Container) EntryOf(ctx context.Context, k, row int) (Entry, error) {
-	if c.Lazy == nil { // else the row may be provisional
-		level, err := c.Level(ctx, k)
-		if err == nil && (row < 0 || row >= level.Table.Len()) {
-			err = c.NoRow(k, row)
-		}
-		if err != nil {
-			return Entry{}, err
-		}
+	if _, err := c.rowOf(ctx, k, row); err != nil {
+		return Entry{}, err
 	}
 	e, err := c.Reader.Entry(ctx, k, row)
 	e.Padding, e.Level, e.Row = c.Form.Pads() && IsPadding(e.ID), k, row
 	return e, err
 }
 
+// rowOf returns the level of a row that must exist.
+func (c *Container) rowOf(ctx context.Context, k, row int) (*Level, error) {
+	level, err := c.Level(ctx, k)
+	if err == nil && (row < 0 || row >= level.Table.Len()) {
+		err = c.NoRow(k, row)
+	}
+	return level, err
+}
+
 // NoRow returns the error about a row that does not exist, or about its level if the container has fewer levels.
 func (c *Container) NoRow(k, row int) error {
 	part, what := LevelName(k), fmt.Sprintf("the levels are 0 to %d", len(c.levels)-1)
 	if k >= 0 && k < len(c.levels) {
-		part, what = part+" row "+strconv.Itoa(row), "does not exist"
+		part, what = RowName(k, row), "does not exist"
 	}
 	return fault.WithFile(fault.New(fault.NotFound, part, fault.NoOffset, "%s", what), c.URI)
 }
 
 // LevelName returns the name of a level in errors and tables: "level0".
 func LevelName(k int) string { return "level" + strconv.Itoa(k) }
+
+// RowName returns the name of a row of a level in errors: "level0 row 3".
+func RowName(k, row int) string { return LevelName(k) + " row " + strconv.Itoa(row) }

@@ -7,14 +7,19 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tables"
 )
 
 // tree is a reader of two samples with two and one files. It counts how often a level is read.
-type tree struct {
-	reads  [2]int
-	closed error
-}
+type tree struct{ reads [2]int }
+
+// file is one that cannot be closed.
+type file struct{ source.Memory }
+
+var errClosed = errors.New("closed")
+
+func (file) Close() error { return errClosed }
 
 func level(ids ...string) *Level {
 	v := tables.NewStrings(ids, nil)
@@ -36,13 +41,12 @@ func (r *tree) Entry(_ context.Context, k, row int) (Entry, error) {
 
 func (r *tree) Verify(context.Context, *Report) error { return nil }
 func (r *tree) Bytes() int64                          { return 7 }
-func (r *tree) Close() error                          { return r.closed }
 
 // TestContainer promises that a container asks its reader for each level once, and answers what readers have in common:
 // children in storage order, placeholders where the form has them, and errors about rows that do not exist.
 func TestContainer(t *testing.T) {
-	ctx, r := t.Context(), &tree{closed: errors.New("closed")}
-	c := (&Container{URI: "u", Form: ZIP, Histograms: -1}).Open(r, 2)
+	ctx, r := t.Context(), &tree{}
+	c := New(Source{URI: "u", File: file{}}, ZIP).Open(r, 2)
 	for range 2 {
 		if kids, err := c.Children(ctx, 0, 1); err != nil || !slices.Equal(kids, []int32{0, 2}) {
 			t.Fatal(kids, err)
@@ -75,7 +79,7 @@ func TestContainer(t *testing.T) {
 	if e, err := c.Entry(ctx, 0, 1); err != nil || e.Padding {
 		t.Error(e, err)
 	}
-	if err := c.Close(); !errors.Is(err, r.closed) {
+	if err := c.Close(); !errors.Is(err, errClosed) {
 		t.Error(err)
 	}
 }

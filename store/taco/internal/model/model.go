@@ -67,20 +67,20 @@ func Subfile(e Entry, path string) string {
 	return source.SubfileName(path, e.Offset, e.Size)
 }
 
-// Named reads a container whose tables have names, such as "children/before". A level of the model joins the tables of
-// a depth.
-type Named interface {
+// Named describes a container whose tables have names, such as "children/before". A level of the model joins the tables
+// of a depth.
+type Named struct {
 	// Names are the names of the tables, those above first.
-	Names() []string
-	// NamedRows returns a table as it is stored, and the level and the row in it at which its rows begin.
-	NamedRows(ctx context.Context, name string) (t *tables.Table, level, first int, err error)
+	Names []string
+	// Rows returns a table as it is stored, and the level and the row in it at which its rows begin.
+	Rows func(ctx context.Context, name string) (t *tables.Table, level, first int, err error)
 	// Files are the paths of files that every sample has.
-	Files() []string
+	Files []string
 	// Sequence returns the sequence of files that a name means, with rows of this container, or nil.
-	Sequence(ctx context.Context, name string) (*Sequence, error)
+	Sequence func(ctx context.Context, name string) (*Sequence, error)
 	// Wide returns a table with a row for each sample: its number counted from first, its columns, and where its files
 	// are: see Subfile. path returns the path under which GDAL opens an object.
-	Wide(ctx context.Context, first int, path func(uri string) string) (*tables.Table, error)
+	Wide func(ctx context.Context, first int, path func(uri string) string) (*tables.Table, error)
 }
 
 // Sequence says where the files of a sequence lie. Each sample has some, which are numbered from 0.
@@ -94,16 +94,17 @@ type Sequence struct {
 	Rows [][]int
 }
 
-// Chunker reads a container whose samples have named chunks.
-type Chunker interface {
-	// Chunk returns a chunk by its name below a sample ("10" of "roi_0::10"), or fault.NotFound.
+// Chunks describes a container whose samples have named chunks.
+type Chunks struct {
+	// Of returns a chunk by its name below a sample ("10" of "roi_0::10"), or fault.NotFound.
 	// The bytes of the entry are the compressed chunk.
-	Chunk(ctx context.Context, level, row int, name string) (Entry, error)
-	// NamedChunk returns the chunk that the container stores under a root and an id ("roi_0/t0" and
+	Of func(ctx context.Context, level, row int, name string) (Entry, error)
+	// Named returns the chunk that the container stores under a root and an id ("roi_0/t0" and
 	// "lrf::3"), or fault.NotFound.
-	NamedChunk(ctx context.Context, root, id string) (Entry, error)
-	// Chunks returns the table of chunks. The chunks of histograms are included if stored is set.
-	Chunks(ctx context.Context, stored bool) (*tables.Table, error)
+	Named func(ctx context.Context, root, id string) (Entry, error)
+	// Table is the table of all chunks, and Samples returns its rows that are not of histograms, where there are any.
+	Table   *tables.Table
+	Samples func() []int
 }
 
 // Report has the counts of Verify.

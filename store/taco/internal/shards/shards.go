@@ -9,8 +9,10 @@ package shards
 
 import (
 	"context"
+	"errors"
+	"io"
+	"slices"
 	"strconv"
-	"unique"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/each"
@@ -19,48 +21,99 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Names of columns.
-const (
-	columnID   = "id"
-	columnType = "type"
-)
+// columnID is the column of ids.
+const columnID = "id"
 
 // maxRows limits samples and files: rows of containers are numbered by int32.
 const maxRows = 1<<31 - 1
 
-// file is a file below a sample. Few names and headers belong to many files, and are kept once.
+// file is a file below a sample.
 type file struct {
-	name, head unique.Handle[string]
-	shard      int32
+	name, head string // few of each belong to many files
 	off, size  int64
 }
 
-// noHead is the head of files that the shards store whole.
-var noHead = unique.Make("")
+// fileBytes is the memory of a file, with its parent, its shard and the least of its name in the table.
+const fileBytes = 6*8 + 4 + 4 + 8
 
-// fileBytes is the memory of a file, with its parent and the least of its name in the table.
-const fileBytes = 5*8 + 4 + 8
-
-// shard is one file of the dataset.
-type shard struct {
-	uri    string
-	object source.Known
+// part has the samples and columns of one shard.
+type part struct {
+	uri     string
+	object  source.Known
+	ids     []string
+	ends    []int // of the files of each sample
+	files   []file
+	columns columns
+	kept    map[string]string
 }
 
-// reader is a model.Reader of shards, all of which is read when they are opened.
+// keep returns a string of which all equal ones share the memory.
+func (p *part) keep(s string) string {
+	if kept, ok := p.kept[s]; ok {
+		return kept
+	}
+	if p.kept == nil {
+		p.kept = map[string]string{}
+	}
+	p.kept[s] = s
+	return s
+}
+
+// file adds a file to the sample that is being read, and sample ends it.
+func (p *part) file(name, head string, off, size int64) {
+	p.files = append(p.files, file{p.keep(name), p.keep(head), off, size})
+}
+
+func (p *part) sample(id string) {
+	p.ids, p.ends = append(p.ids, id), append(p.ends, len(p.files))
+}
+
+// openAtOnce limits the shards that are read at a time.
+const openAtOnce = 8
+
+// open reads all shards and joins their samples. After an error it begins no further shard: a pattern may name a
+// million that do not exist. one reads shard i; its reader is nil if the shard does not exist.
+func open(ctx context.Context, o source.Opener, name string, form model.Form, uris []string,
+	one func(ctx context.Context, p *part, i int, r source.Reader) error) (*model.Container, error) {
+	parts := make([]*part, len(uris))
+	err := each.Of(ctx, int64(len(uris)), openAtOnce, func(ctx context.Context, i int64) error {
+		r, err := o.Open(ctx, uris[i])
+		if fault.KindOf(err) == fault.NotFound {
+			if why := one(ctx, nil, int(i), nil); why != nil {
+				err = why
+			}
+		}
+		if err != nil {
+			return fault.WithFile(err, uris[i])
+		}
+		parts[i] = &part{uri: uris[i], object: source.Known{Size: r.Size(), ETag: source.ETag(r)}}
+		err = one(ctx, parts[i], int(i), r)
+		if cerr := r.Close(); err == nil {
+			err = cerr
+		}
+		return fault.WithFile(err, uris[i])
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := &reader{of: model.New(model.Source{URI: name}, form), parts: parts}
+	if err := c.join(); err != nil {
+		return nil, fault.WithFile(err, name)
+	}
+	return c.of.Open(c, len(c.levels)), nil
+}
+
+// reader is a model.Reader of shards, all of which is read when they are opened. Who reads files opens their shards.
 type reader struct {
 	of      *model.Container
-	shards  []shard
-	files   []file
+	parts   []*part
+	ends    []int // of the files of each part in level 1
 	levels  [2]*model.Level
 	parents []int32
 }
 
-// Close implements model.Reader. Shards are opened by those who read their files.
-func (c *reader) Close() error { return nil }
-
 // Bytes implements model.Reader.
-func (c *reader) Bytes() int64 { return fileBytes * int64(len(c.files)) }
+func (c *reader) Bytes() int64 { return fileBytes * int64(len(c.parents)) }
 
 // Level implements model.Reader.
 func (c *reader) Level(_ context.Context, level int) (*model.Level, error) {
@@ -75,115 +128,77 @@ func (c *reader) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	if level == 0 {
 		return model.Entry{ID: c.levels[0].IDs.Str(row), Kind: model.Folder}, nil
 	}
-	file := &c.files[row]
-	s := &c.shards[file.shard]
-	return model.Entry{ID: file.name.Value(), URI: s.uri, Offset: file.off, Size: file.size, Head: file.head.Value(),
-		Object: s.object}, nil
+	i, _ := slices.BinarySearch(c.ends, row+1)
+	p := c.parts[i]
+	f := p.files[len(p.files)-(c.ends[i]-row)]
+	return model.Entry{ID: f.name, URI: p.uri, Offset: f.off, Size: f.size, Head: f.head, Object: p.object}, nil
 }
 
 // Verify implements model.Reader. The places of all files were checked when the shards were opened.
 func (c *reader) Verify(_ context.Context, r *model.Report) error {
-	ids := c.levels[0].IDs
-	r.Rows += int64(ids.Len() + len(c.files))
-	r.Files += int64(len(c.files))
-	for _, f := range c.files {
-		r.Bytes += f.size
-	}
-	seen := make(map[string]bool, ids.Len())
-	for i := range ids.Len() {
-		if id := ids.Str(i); seen[id] {
+	seen := map[string]bool{}
+	for i := range c.levels[0].IDs.Len() {
+		id := c.levels[0].IDs.Str(i)
+		if seen[id] {
 			r.Note("%s: two samples have the id %q: only the first is found by it", c.of.URI, id)
-		} else {
-			seen[id] = true
 		}
+		seen[id] = true
 	}
 	return nil
 }
 
-// part has the samples and columns of one shard.
-type part struct {
-	shard   shard
-	ids     []string
-	counts  []int32 // files of each sample
-	files   []file  // shard is not set yet
-	columns columns
-}
-
-// openAtOnce limits the shards that are read at a time.
-const openAtOnce = 8
-
-// open reads all shards and joins their samples. After an error it begins no further shard: a pattern may name a
-// million that do not exist.
-func open(ctx context.Context, o source.Opener, name string, form model.Form, uris []string,
-	one func(ctx context.Context, i int, p *part, r source.Reader) error) (*model.Container, error) {
-	parts := make([]*part, len(uris))
-	err := each.Of(ctx, int64(len(uris)), openAtOnce, func(ctx context.Context, i int64) error {
-		reader, err := o.Open(ctx, uris[i])
-		if err != nil {
-			return fault.WithFile(err, uris[i])
-		}
-		known := source.Known{Size: reader.Size(), ETag: source.ETag(reader)}
-		parts[i] = &part{shard: shard{uri: uris[i], object: known}}
-		err = one(ctx, int(i), parts[i], reader)
-		if cerr := reader.Close(); err == nil {
-			err = cerr
-		}
-		return fault.WithFile(err, uris[i])
-	})
-	if err != nil {
-		return nil, err
-	}
-	c := &reader{of: &model.Container{URI: name, Form: form, IDColumn: columnID, Histograms: -1}}
-	if err := c.join(parts); err != nil {
-		return nil, fault.WithFile(err, name)
-	}
-	return c.of.Open(c, len(c.levels)), nil
-}
+// cellBytes is about the memory of a value in a column; fewBytes are always allowed. A sample that lacks a
+// column takes as much as one that has it, so the product of rows and columns must be bounded: a small file could claim
+// any number.
+const (
+	cellBytes    = 16
+	fewBytes     = 64 << 20
+	bytesPerByte = 4
+)
 
 // join makes the levels of the parts.
-func (c *reader) join(parts []*part) error {
-	var ids []string
-	var cols columns
+func (c *reader) join() error {
+	var ids, names []string
+	var all columns
 	var size int64
-	for i, part := range parts {
-		if len(ids)+len(part.ids) > maxRows || len(c.files)+len(part.files) > maxRows {
+	for _, p := range c.parts {
+		if len(ids)+len(p.ids) > maxRows || len(names)+len(p.files) > maxRows {
 			return fault.New(fault.Limit, "samples", fault.NoOffset, "over %d of them, or of files", maxRows)
 		}
-		cols.join(&part.columns, len(ids))
-		for k, n := range part.counts {
-			for range n {
-				c.parents = append(c.parents, int32(len(ids)+k))
+		for _, column := range p.columns.list {
+			joined := all.of(column.name, column.typ)
+			for k, row := range column.rows {
+				joined.add(len(ids)+int(row), column.values[k])
 			}
 		}
-		ids = append(ids, part.ids...)
-		size += part.shard.object.Size
-		for _, file := range part.files {
-			file.shard = int32(i)
-			c.files = append(c.files, file)
+		p.columns = columns{}
+		end := 0
+		for k, next := range p.ends {
+			c.parents = append(c.parents, slices.Repeat([]int32{int32(len(ids) + k)}, next-end)...)
+			end = next
 		}
-		c.shards = append(c.shards, part.shard)
+		for _, f := range p.files {
+			names = append(names, f.name)
+		}
+		ids, size = append(ids, p.ids...), size+p.object.Size
+		c.ends = append(c.ends, len(names))
 	}
-	if err := cols.tooMany(len(ids), size); err != nil {
-		return err
+	if int64(len(all.list))*int64(len(ids)) > (fewBytes+bytesPerByte*size)/cellBytes {
+		return fault.New(fault.Limit, "columns", fault.NoOffset, "%d columns of %d samples in %d bytes", len(all.list),
+			len(ids), size)
 	}
 	for i := range ids {
 		if ids[i] == "" {
 			ids[i] = strconv.Itoa(i)
 		}
 	}
-	header, vectors := []string{columnID, columnType}, described(ids, model.Folder)
-	taken := map[string]bool{columnID: true, columnType: true}
-	for _, column := range cols.list {
+	header, vectors := []string{columnID, model.ColumnType}, described(ids, model.Folder)
+	for _, column := range all.list {
 		name := column.name
-		for taken[name] {
+		for slices.Contains(header, name) {
 			name = "source:" + name // as columns of tables are renamed that a container has itself
 		}
-		taken[name] = true
 		header, vectors = append(header, name), append(vectors, column.vector(len(ids)))
-	}
-	names := make([]string, len(c.files))
-	for i, f := range c.files {
-		names[i] = f.name.Value()
 	}
 	below := described(names, model.File)
 	c.levels = [2]*model.Level{{Table: tables.FromVectors(header, vectors), IDs: vectors[0]},
@@ -193,9 +208,85 @@ func (c *reader) join(parts []*part) error {
 
 // described returns the columns of ids and types: all samples are folders, and all below them are files.
 func described(ids []string, k model.Kind) []*tables.Vector {
-	kinds := make([]string, len(ids))
-	for i := range kinds {
-		kinds[i] = k.String()
-	}
+	kinds := slices.Repeat([]string{k.String()}, len(ids))
 	return []*tables.Vector{tables.NewStrings(ids, nil), tables.NewStrings(kinds, nil)}
+}
+
+// Bytes that are read at a time while the places of files are looked up. Of a local shard, 4 KiB is a page, and holds
+// the header of a member or the sizes and numbers of a sample; a request to a server costs as much as 64 KiB or more.
+const (
+	localWindow  = 4 << 10
+	remoteWindow = 64 << 10
+)
+
+// window reads small pieces of a shard in ascending order through a buffer. It is an io.ReadSeeker for archive/tar.
+type window struct {
+	ctx  context.Context
+	r    source.Reader
+	uri  string
+	at   int64 // of Read
+	off  int64 // of held in the shard
+	held []byte
+}
+
+// bytes returns n bytes at an offset, which are valid until the next call. Those behind the end are Corrupt, and so
+// nothing is allocated for them.
+func (w *window) bytes(off int64, n int) ([]byte, error) {
+	if off < 0 || n < 0 || off > w.r.Size() || int64(n) > w.r.Size()-off {
+		return nil, fault.New(fault.Corrupt, "byte range", off, "%d bytes in a file of %d", n, w.r.Size())
+	}
+	if off < w.off || off+int64(n) > w.off+int64(len(w.held)) {
+		size := localWindow
+		if source.IsRemote(w.uri) {
+			size = remoteWindow
+		}
+		want := int(min(int64(max(n, size)), w.r.Size()-off))
+		w.off, w.held = off, slices.Grow(w.held[:0], want)[:want]
+		if err := w.r.ReadAt(w.ctx, w.held, off); err != nil {
+			w.held = w.held[:0]
+			return nil, err
+		}
+	}
+	return w.held[off-w.off:][:n], nil
+}
+
+// maxValue limits a value of a column: a loader hands out values, not documents.
+const maxValue = 1 << 20
+
+// value returns what parse makes of the bytes of a value.
+func (w *window) value(off, size int64, parse func(b []byte) (string, error)) (string, error) {
+	if size > maxValue {
+		return "", fault.New(fault.Limit, "", off, "a value of %d bytes, at most %d", size, maxValue)
+	}
+	data, err := w.bytes(off, int(size))
+	if err != nil {
+		return "", err
+	}
+	return parse(data)
+}
+
+// Read implements io.Reader.
+func (w *window) Read(p []byte) (int, error) {
+	left := w.r.Size() - w.at
+	if left <= 0 {
+		return 0, io.EOF
+	}
+	data, err := w.bytes(w.at, int(min(int64(len(p)), left, localWindow)))
+	w.at += int64(len(data))
+	return copy(p, data), err
+}
+
+// Seek implements io.Seeker.
+func (w *window) Seek(off int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		off += w.at
+	case io.SeekEnd:
+		off += w.r.Size()
+	}
+	if off < 0 {
+		return 0, errors.New("shards: seek before the beginning")
+	}
+	w.at = off
+	return off, nil
 }

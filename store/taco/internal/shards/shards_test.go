@@ -45,8 +45,6 @@ func (h held) ReadAt(_ context.Context, p []byte, off int64) error {
 	return nil
 }
 
-func join(dir, name string) string { return dir + "/" + name }
-
 // fixture returns the files that the original writers made: see testdata/shards/make.py.
 func fixture(t testing.TB, name string) memory {
 	m := memory{}
@@ -115,14 +113,15 @@ func TestHostileMDS(t *testing.T) {
 		"absolute": {replace(`"shard.00000.mds"`, `"/etc/passwd"`), fault.Corrupt, "below the directory"},
 		"no shards": {func(m memory) { m["mds/index.json"] = []byte(`{"shards": []}`) }, fault.Corrupt,
 			"no shards"},
-		"not JSON":      {func(m memory) { m["mds/index.json"] = []byte(`{"shards": [`) }, fault.Corrupt, ""},
-		"version":       {replace(`"version": 2`, `"version": 3`), fault.Unsupported, "version 3"},
-		"columns":       {replace(`"array", "count"`, `"array", "array"`), fault.Unsupported, "different columns"},
-		"dots":          {rename(".."), fault.Corrupt, "only dots"},
-		"no name":       {rename(""), fault.Corrupt, "empty"},
-		"encoding":      {replaceAll(`"str_int"`, `"thing"`), fault.Unsupported, "thing"},
-		"size":          {replaceAll(`288`, `289`), fault.Corrupt, "its size 289"},
-		"huge shape":    {replaceAll(`2,8,9`, `2000000000,2000000000,2000000000`), fault.Limit, ""},
+		"not JSON": {func(m memory) { m["mds/index.json"] = []byte(`{"shards": [`) }, fault.Corrupt, ""},
+		"version":  {replace(`"version": 2`, `"version": 3`), fault.Unsupported, "version 3"},
+		"columns":  {replace(`"array", "count"`, `"array", "array"`), fault.Unsupported, "different columns"},
+		"dots":     {rename(".."), fault.Corrupt, "only dots"},
+		"no name":  {rename(""), fault.Corrupt, "empty"},
+		"encoding": {replaceAll(`"str_int"`, `"thing"`), fault.Unsupported, "thing"},
+		"size":     {replaceAll(`288`, `289`), fault.Corrupt, "in 289 bytes"},
+		"huge shape": {replaceAll(`2,8,9`, `2000000000,2000000000,2000000000`), fault.Corrupt,
+			"in 288 bytes"},
 		"samples":       {replace(`"samples": `, `"samples": 1`), fault.Corrupt, "samples"},
 		"huge samples":  {shard(0, 1<<31), fault.Corrupt, "samples"},
 		"shard missing": {func(m memory) { delete(m, "mds/shard.00000.mds") }, fault.NotFound, ""},
@@ -131,11 +130,11 @@ func TestHostileMDS(t *testing.T) {
 		"offset back":   {shard(8, 3), fault.Corrupt, "sample 1 is at 3"},
 		"offset beyond": {shard(8, 1<<31), fault.Corrupt, "sample 1 is at"},
 		"huge column":   {func(m memory) { shard(first(m), 1<<31)(m) }, fault.Corrupt, "sizes"},
-		"no column":     {func(m memory) { shard(first(m), 0)(m) }, fault.Corrupt, "sizes"},
+		"no column":     {func(m memory) { shard(first(m), 0)(m) }, fault.Corrupt, "mask"},
 	} {
 		m := fixture(t, "mds")
 		c.change(m)
-		_, err := OpenMDS(t.Context(), m, "mds", join)
+		_, err := OpenMDS(t.Context(), model.Source{Opener: m, URI: "mds"})
 		if fault.KindOf(err) != c.kind || !strings.Contains(fmt.Sprint(err), c.want) {
 			t.Errorf("%s: %v, want %v about %q", name, err, c.kind, c.want)
 		}
@@ -153,11 +152,11 @@ func TestCompressedShards(t *testing.T) {
 	m := fixture(t, "mds")
 	m["mds/index.json"] = []byte(strings.ReplaceAll(string(m["mds/index.json"]), `"zip_data": null`,
 		`"zip_data": {"basename": "shard.mds.zstd", "bytes": 9, "hashes": {}}`))
-	if _, err := OpenMDS(t.Context(), m, "mds", join); err != nil {
+	if _, err := OpenMDS(t.Context(), model.Source{Opener: m, URI: "mds"}); err != nil {
 		t.Error("the raw shards are there:", err)
 	}
 	delete(m, "mds/shard.00001.mds")
-	_, err := OpenMDS(t.Context(), m, "mds", join)
+	_, err := OpenMDS(t.Context(), model.Source{Opener: m, URI: "mds"})
 	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "decompress it beside itself") {
 		t.Error(err)
 	}
@@ -224,7 +223,7 @@ func TestHostileTars(t *testing.T) {
 		"GNU sparse": {patched(tarOf(t, member{name: "a.png", body: "p"}), 156, "S"), 0, ""},
 	} {
 		m := memory{"x.tar": c.tar}
-		got, err := OpenTars(t.Context(), m, "x.tar", []string{"x.tar"})
+		got, err := openTars(t.Context(), m, "x.tar", []string{"x.tar"})
 		if name == "GNU sparse" { // refused by its type, or by the standard library by its map
 			if k := fault.KindOf(err); k != fault.Unsupported && k != fault.Corrupt {
 				t.Errorf("%s: %v", name, err)
@@ -272,7 +271,7 @@ func TestNamesOfMembers(t *testing.T) {
 func TestPythonNumbers(t *testing.T) {
 	m := memory{"x.tar": tarOf(t, member{name: "a.json", body: `{"c": NaN, "d": -Infinity, "e": "\"NaN", "f": [NaN]}`},
 		member{name: "b.json", body: `{"c": 0.5, "d": 1.5, "e": "", "f": []}`})}
-	c, err := OpenTars(t.Context(), m, "x.tar", []string{"x.tar"})
+	c, err := openTars(t.Context(), m, "x.tar", []string{"x.tar"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,12 +294,13 @@ func TestPythonNumbers(t *testing.T) {
 
 // TestRenamedColumns: a column is renamed to a name that no other has.
 func TestRenamedColumns(t *testing.T) {
-	p := &part{ids: []string{"a"}, counts: []int32{0}}
+	p := &part{}
+	p.sample("a")
 	for _, name := range []string{"type", "source:type", "id"} {
-		p.columns.add(0, name, tables.Type{}, name)
+		p.columns.of(name, tables.Type{}).add(0, `"`+name+`"`)
 	}
-	c := &reader{}
-	if err := c.join([]*part{p}); err != nil {
+	c := &reader{parts: []*part{p}}
+	if err := c.join(); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -328,7 +328,7 @@ func TestMissingShards(t *testing.T) {
 	for i := range uris {
 		uris[i] = fmt.Sprintf("%d.tar", i)
 	}
-	_, err := OpenTars(t.Context(), o, "x.tar", uris)
+	_, err := openTars(t.Context(), o, "x.tar", uris)
 	if fault.KindOf(err) != fault.NotFound || !strings.HasPrefix(err.Error(), "0.tar: ") || o.opened.Load() > 500 {
 		t.Error(err, o.opened.Load())
 	}
@@ -367,7 +367,7 @@ func TestOtherIndex(t *testing.T) {
 		}
 	}
 	m := memory{"d/index.json": []byte(`{"shards": [{"format": "jsonl", "version": 2}]}`)}
-	_, err := OpenMDS(t.Context(), m, "d", join)
+	_, err := OpenMDS(t.Context(), model.Source{Opener: m, URI: "d"})
 	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), `"jsonl"`) {
 		t.Error(err)
 	}
@@ -378,7 +378,7 @@ func FuzzMDS(f *testing.F) {
 	f.Add(m["mds/index.json"], m["mds/shard.00000.mds"], m["mds/shard.00001.mds"])
 	f.Fuzz(func(t *testing.T, index, a, b []byte) {
 		m := memory{"mds/index.json": index, "mds/shard.00000.mds": a, "mds/shard.00001.mds": b}
-		c, err := OpenMDS(t.Context(), m, "mds", join)
+		c, err := OpenMDS(t.Context(), model.Source{Opener: m, URI: "mds"})
 		if err != nil {
 			if fault.KindOf(err) == 0 {
 				t.Fatalf("without a kind: %v", err)
@@ -396,7 +396,7 @@ func FuzzTar(f *testing.F) {
 	f.Add(tarOf(f, member{name: strings.Repeat("n", 300) + ".json", body: `{"a": 1.5, "b": [null]}`}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m := memory{"x.tar": b}
-		c, err := OpenTars(t.Context(), m, "x.tar", []string{"x.tar"})
+		c, err := openTars(t.Context(), m, "x.tar", []string{"x.tar"})
 		if err != nil {
 			if fault.KindOf(err) == 0 {
 				t.Fatalf("without a kind: %v", err)

@@ -2,6 +2,7 @@ package shards
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,9 +12,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"unique"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -26,104 +25,101 @@ const TarBlock = 512
 
 // IsTar reports whether the first block of a file is the header of a tar member: its checksum is right.
 func IsTar(head []byte) bool {
-	if len(head) < TarBlock || head[0] == 0 {
+	if len(head) < TarBlock {
 		return false
 	}
-	// The sum of all bytes, in octal digits; the bytes of the sum itself count as blanks.
-	const at, end = 148, 156
-	sum := int64(end-at) * ' '
-	for i, b := range head[:TarBlock] {
-		if i < at || i >= end {
-			sum += int64(b)
-		}
-	}
-	want, err := strconv.ParseInt(strings.Trim(string(head[at:end]), " \x00"), 8, 64)
-	return err == nil && want == sum
+	_, err := tar.NewReader(bytes.NewReader(head[:TarBlock])).Next()
+	return err == nil || errors.Is(err, io.ErrUnexpectedEOF) // that of a long name needs more blocks
 }
 
-// OpenTars opens tar files of WebDataset as one dataset. It reads the headers of all members, and the contents of
-// numbers, strings and JSON.
-func OpenTars(ctx context.Context, o source.Opener, name string, uris []string) (*model.Container, error) {
-	return open(ctx, o, name, model.WebDataset, uris, func(ctx context.Context, _ int, p *part, r source.Reader) error {
-		return readTar(ctx, p, r)
+// OpenTars opens tar files of WebDataset as one dataset: a file, or those that a name stands for. It reads the headers
+// of all members, and the contents of numbers, strings and JSON.
+func OpenTars(ctx context.Context, from model.Source) (*model.Container, error) {
+	uris := []string{from.URI}
+	var err error
+	if from.File != nil {
+		err = from.File.Close()
+	} else {
+		uris, err = tarsOf(ctx, from.Opener, from.URI)
+	}
+	if err != nil {
+		return nil, fault.WithFile(err, from.URI)
+	}
+	return openTars(ctx, from.Opener, from.URI, uris)
+}
+
+func openTars(ctx context.Context, o source.Opener, name string, uris []string) (*model.Container, error) {
+	return open(ctx, o, name, model.WebDataset, uris, func(ctx context.Context, p *part, i int, r source.Reader) error {
+		if r == nil {
+			return nil
+		}
+		return readTar(p, &window{ctx: ctx, r: r, uri: uris[i]})
 	})
 }
 
 // readTar reads the members of a tar file. Members of a sample follow each other, and their names are equal up to the
 // first dot of the last element of the path.
-func readTar(ctx context.Context, p *part, r source.Reader) error {
-	window := newWindow(ctx, p.shard.uri, r)
-	in := tar.NewReader(window)
-	known := map[string]bool{}
-	var s tarSample
-	for n := 0; ; n++ {
-		start := window.at
+func readTar(p *part, w *window) error {
+	in := tar.NewReader(w)
+	known, members := map[string]bool{}, map[string]bool{} // keys of samples, and extensions of the last one
+	last := ""
+	for {
+		start := w.at
 		header, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
+		if errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrFieldTooLong) {
+			return fault.Wrap(fault.Corrupt, "tar header", start, err)
+		}
 		if err != nil {
-			return tarFault(err, start)
+			return err // of reading, or of the network
 		}
 		key, ext, ok := tarName(header.Name)
-		if err := refuse(header, window.at, r.Size()); err != nil {
-			return fault.WithPart(err, fmt.Sprintf("member %.200q", header.Name), fault.NoOffset)
-		}
-		if !ok || header.Typeflag != tar.TypeReg {
+		err = refuse(header, w.at, w.r.Size())
+		switch {
+		case err != nil:
+		case !ok || header.Typeflag != tar.TypeReg:
 			continue
-		}
-		if key != s.key || n == 0 {
-			s.end(p)
-			if known[key] {
-				return fault.New(fault.Unsupported, fmt.Sprintf("member %.200q", header.Name), start,
-					"the sample %.200q has members at two places: those of a sample follow each other", key)
+		case key == last && members[ext]:
+			err = fault.New(fault.Corrupt, "", start, "the sample %.200q has two members %.200q", key, ext)
+		case key != last && known[key]:
+			err = fault.New(fault.Unsupported, "", start,
+				"the sample %.200q has members at two places: those of a sample follow each other", key)
+		default:
+			if key != last && last != "" {
+				p.sample(last)
 			}
-			known[key] = true
-			s = tarSample{key: key, seen: map[string]bool{}}
+			if key != last {
+				clear(members)
+			}
+			known[key], members[ext], last = true, true, key
+			err = addMember(p, w, ext, header.Size)
 		}
-		if s.seen[ext] {
-			return fault.New(fault.Corrupt, fmt.Sprintf("member %.200q", header.Name), start,
-				"the sample %.200q has two members %.200q", key, ext)
-		}
-		s.seen[ext] = true
-		if err := s.add(p, in, ext, window.at, header.Size); err != nil {
+		if err != nil {
 			return fault.WithPart(err, fmt.Sprintf("member %.200q", header.Name), fault.NoOffset)
 		}
-		if err := ctx.Err(); err != nil {
+		if err := w.ctx.Err(); err != nil {
 			return err
 		}
 	}
-	s.end(p)
-	return nil
-}
-
-// tarFault gives an error of the standard library a kind. Errors of reading have one, unless the network is to
-// blame.
-func tarFault(err error, off int64) error {
-	if errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrFieldTooLong) {
-		return fault.Wrap(fault.Corrupt, "tar header", off, err)
+	if last != "" {
+		p.sample(last)
 	}
-	return err
+	return nil
 }
 
 // refuse refuses members whose bytes are not a range of the file. off is where they begin.
 func refuse(h *tar.Header, off, size int64) error {
-	for key := range h.PAXRecords {
-		if strings.HasPrefix(key, "GNU.sparse.") {
-			return fault.New(fault.Unsupported, "", fault.NoOffset, "is sparse")
-		}
-	}
-	switch h.Typeflag {
-	case tar.TypeReg:
-		if h.Size < 0 || off > size || h.Size > size-off {
-			return fault.New(fault.Corrupt, "", off, "%d bytes in a file of %d", h.Size, size)
-		}
-	case tar.TypeDir, tar.TypeXGlobalHeader:
-	case tar.TypeGNUSparse:
+	sparse := func(key string) bool { return strings.HasPrefix(key, "GNU.sparse.") }
+	switch {
+	case h.Typeflag == tar.TypeGNUSparse, slices.ContainsFunc(slices.Collect(maps.Keys(h.PAXRecords)), sparse):
 		return fault.New(fault.Unsupported, "", fault.NoOffset, "is sparse")
-	case tar.TypeLink, tar.TypeSymlink:
+	case h.Typeflag == tar.TypeReg && (h.Size < 0 || off > size || h.Size > size-off):
+		return fault.New(fault.Corrupt, "", off, "%d bytes in a file of %d", h.Size, size)
+	case h.Typeflag == tar.TypeLink || h.Typeflag == tar.TypeSymlink:
 		return fault.New(fault.Unsupported, "", fault.NoOffset, "is a link to %.200q: samples are files", h.Linkname)
-	default:
+	case h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeDir && h.Typeflag != tar.TypeXGlobalHeader:
 		return fault.New(fault.Unsupported, "", fault.NoOffset, "is of type %q: samples are files", h.Typeflag)
 	}
 	return nil
@@ -144,66 +140,44 @@ func tarName(name string) (key, ext string, ok bool) {
 	return dir + stem, strings.ToLower(ext), true
 }
 
-// tarSample collects the members of a sample.
-type tarSample struct {
-	key   string
-	seen  map[string]bool
-	count int32
-}
-
-// end takes the sample.
-func (s *tarSample) end(p *part) {
-	if s.seen != nil {
-		p.ids, p.counts = append(p.ids, s.key), append(p.counts, s.count)
-	}
-}
-
-// Extensions of members that become columns, as decoders of WebDataset have them.
-var (
-	textExtensions = []string{"txt", "text", "transcript"}
-	intExtensions  = []string{"cls", "cls2", "class", "count", "index", "inx", "id"}
-	jsonExtensions = []string{"json", "jsn"}
-)
+// columnExtensions are extensions of members that become columns, as decoders of WebDataset have them. Those of JSON
+// are nil: its objects are a column for each member.
+var columnExtensions = map[string]func(b []byte) (string, error){"txt": text, "text": text, "transcript": text,
+	"cls": number, "cls2": number, "class": number, "count": number, "index": number, "inx": number, "id": number,
+	"json": nil, "jsn": nil}
 
 // maxKeys limits the members of one JSON object that become columns.
 const maxKeys = 256
 
-// add adds a member of size bytes from off on, which in reads.
-func (s *tarSample) add(p *part, in io.Reader, ext string, off, size int64) error {
-	last := ext[strings.LastIndexByte(ext, '.')+1:] // "seg.cls" is a class, too
-	isText, isInt := slices.Contains(textExtensions, last), slices.Contains(intExtensions, last)
-	if isJSON := slices.Contains(jsonExtensions, last); size > maxValue || !isText && !isInt && !isJSON {
-		p.files, s.count = append(p.files, file{name: unique.Make(ext), head: noHead, off: off, size: size}), s.count+1
+// addMember adds the member of size bytes that follows to the last sample.
+func addMember(p *part, w *window, ext string, size int64) error {
+	parse, isColumn := columnExtensions[ext[strings.LastIndexByte(ext, '.')+1:]] // "seg.cls" is a class, too
+	if !isColumn || size > maxValue {
+		p.file(ext, "", w.at, size)
 		return nil
 	}
-	data := make([]byte, size)
-	if _, err := io.ReadFull(in, data); err != nil {
-		return tarFault(err, off)
-	}
-	row := len(p.ids)
-	switch {
-	case isText:
-		v, err := text(data)
-		p.columns.add(row, ext, tables.Type{}, v)
-		return err
-	case isInt:
-		v, err := number(strings.TrimSpace(string(data)))
-		p.columns.add(row, ext, tables.Type{}, v)
-		return err
-	}
-	data = fromPython(data)
+	add := func(name, value string) { p.columns.of(name, tables.Type{}).add(len(p.ids), value) }
 	var object map[string]json.RawMessage
-	if json.Unmarshal(data, &object) != nil || object == nil || len(object) > maxKeys {
-		v, err := parseJSON(data)
-		p.columns.add(row, ext, tables.Type{}, v)
-		return err
+	value, err := w.value(w.at, size, func(b []byte) (string, error) {
+		if parse != nil {
+			return parse(b)
+		}
+		b = fromPython(b)
+		if json.Unmarshal(b, &object) == nil && object != nil && len(object) <= maxKeys {
+			return "", nil
+		}
+		object = nil
+		return parseJSON(b)
+	})
+	if err == nil && object == nil {
+		add(ext, value)
 	}
 	for _, key := range slices.Sorted(maps.Keys(object)) {
-		v, err := parseJSON(object[key])
+		value, err := parseJSON(object[key])
 		if err != nil {
 			return err
 		}
-		p.columns.add(row, ext+":"+key, tables.Type{}, v)
+		add(ext+":"+key, value)
 	}
-	return nil
+	return err
 }

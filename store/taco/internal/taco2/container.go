@@ -9,11 +9,6 @@ package taco2
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"net/url"
-	"strconv"
-	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -33,15 +28,10 @@ type place struct {
 // reader is a model.Reader of TACO 2.
 type reader struct {
 	of     *model.Container
-	opener source.Opener
-	base   string // directory of the source files of a catalog; of a FOLDER its own directory
 	coll   *Collection
 	places []place
-	collAt span         // the place of COLLECTION.json in a ZIP
-	object source.Known // size and tag of a ZIP, to open it again without a request
+	collAt span // the place of COLLECTION.json in a ZIP
 	levels []*level
-	files  map[string]source.Reader // open ones by URI
-	absent map[string]error         // URIs that could not be opened
 }
 
 // level is a level with the values derived from its table.
@@ -56,26 +46,25 @@ type level struct {
 	trusted bool // the offsets and sizes, or spans, were checked
 }
 
-// OpenZIP opens a ZIP. head has its first bytes, at least zipDataAt if there are as many.
-func OpenZIP(ctx context.Context, o source.Opener, uri string, r source.Reader, head []byte) (*model.Container, error) {
-	c := newReader(o, model.ZIP, uri, "")
-	c.files[uri], c.object = r, source.Known{Size: r.Size(), ETag: source.ETag(r)}
-	levels, coll, err := parseHeader(head, r.Size())
+// OpenZIP opens a ZIP.
+func OpenZIP(ctx context.Context, from model.Source) (*model.Container, error) {
+	c := &reader{of: model.New(from, model.ZIP)}
+	levels, coll, err := parseHeader(from.Head, from.File.Size())
 	if err == nil {
-		c.coll, c.files[uri], err = readCollectionAhead(ctx, r, coll)
+		var file source.Reader
+		c.coll, file, err = readCollectionAhead(ctx, from.File, coll)
+		c.of.Hold(file)
 	}
 	c.collAt = coll
 	return c.located(levels, err)
 }
 
-// OpenTacocat opens a __TACOCAT__ file with source files in base. head has its first bytes.
-func OpenTacocat(ctx context.Context, o source.Opener, uri, base string, r source.Reader,
-	head []byte) (*model.Container, error) {
-	c := newReader(o, model.TacocatFile, uri, base)
-	c.files[uri] = r
-	levels, coll, err := parseTacocat(head, r.Size())
+// OpenTacocat opens a __TACOCAT__ file.
+func OpenTacocat(ctx context.Context, from model.Source) (*model.Container, error) {
+	c := &reader{of: model.New(from, model.TacocatFile)}
+	levels, coll, err := parseTacocat(from.Head, from.File.Size())
 	if err == nil {
-		c.coll, err = readCollection(ctx, r, coll, "COLLECTION.json")
+		c.coll, err = readCollection(ctx, from.File, coll, "COLLECTION.json")
 	}
 	return c.located(levels, err)
 }
@@ -91,7 +80,7 @@ func (c *reader) located(levels []span, err error) (*model.Container, error) {
 // opened finishes a container, or closes its files after an error.
 func (c *reader) opened(err error) (*model.Container, error) {
 	if err != nil {
-		return nil, errors.Join(fault.WithFile(err, c.of.URI), c.Close())
+		return nil, c.of.Failed(err)
 	}
 	c.levels = make([]*level, len(c.places))
 	c.of.Document, c.of.Tree = c.coll.Raw, c.coll.Tree
@@ -99,13 +88,15 @@ func (c *reader) opened(err error) (*model.Container, error) {
 }
 
 // OpenFolder opens a FOLDER.
-func OpenFolder(ctx context.Context, o source.Opener, uri string) (*model.Container, error) {
-	return newReader(o, model.TacoFolder, uri, uri).openFolder(ctx, Join(uri, "METADATA"))
+func OpenFolder(ctx context.Context, from model.Source) (*model.Container, error) {
+	c := &reader{of: model.New(from, model.TacoFolder)}
+	return c.openFolder(ctx, model.Join(from.URI, "METADATA"))
 }
 
-// OpenTacocatFolder opens a .tacocat directory with source files in base.
-func OpenTacocatFolder(ctx context.Context, o source.Opener, uri, base string) (*model.Container, error) {
-	return newReader(o, model.Tacocat, uri, base).openFolder(ctx, uri)
+// OpenTacocatFolder opens a .tacocat directory.
+func OpenTacocatFolder(ctx context.Context, from model.Source) (*model.Container, error) {
+	c := &reader{of: model.New(from, model.Tacocat)}
+	return c.openFolder(ctx, from.URI)
 }
 
 // MaxLevels limits the levels of a directory to those that the header of a __TACOCAT__ has room
@@ -113,7 +104,7 @@ func OpenTacocatFolder(ctx context.Context, o source.Opener, uri, base string) (
 const MaxLevels = catLevels
 
 func (c *reader) openFolder(ctx context.Context, tables string) (*model.Container, error) {
-	r, err := c.open(ctx, Join(c.of.URI, "COLLECTION.json"))
+	r, err := c.of.File(ctx, model.Join(c.of.URI, "COLLECTION.json"))
 	if err == nil {
 		c.coll, err = readCollection(ctx, r, span{Off: 0, Size: r.Size()}, "COLLECTION.json")
 	}
@@ -129,8 +120,8 @@ func (c *reader) openFolder(ctx context.Context, tables string) (*model.Containe
 			"it has %d levels, at most %d are supported", known, MaxLevels))
 	}
 	for k := range MaxLevels {
-		uri := Join(tables, model.LevelName(k)+".parquet")
-		if _, err := c.open(ctx, uri); err != nil {
+		uri := model.Join(tables, model.LevelName(k)+".parquet")
+		if _, err := c.of.File(ctx, uri); err != nil {
 			if k > 0 && k >= known && fault.KindOf(err) == fault.NotFound {
 				break
 			}
@@ -139,64 +130,6 @@ func (c *reader) openFolder(ctx context.Context, tables string) (*model.Containe
 		c.places = append(c.places, place{uri: uri})
 	}
 	return c.opened(nil)
-}
-
-func newReader(o source.Opener, f model.Form, uri, base string) *reader {
-	of := &model.Container{URI: uri, Form: f, IDColumn: model.ColumnID, Histograms: -1}
-	return &reader{of: of, opener: o, base: base, files: map[string]source.Reader{}, absent: map[string]error{}}
-}
-
-// Join appends a relative path to a directory, which is a path or a URI. In a file:// URI and an HTTP
-// URL the path is escaped. It is inserted before the query of the latter, since the query may be a
-// signature for the whole directory.
-func Join(folder, path string) string {
-	if folder == "" {
-		return path
-	}
-	query := ""
-	if s := source.Scheme(folder); s == "http" || s == "https" || s == "file" {
-		if i := strings.IndexByte(folder, '?'); i >= 0 && s != "file" {
-			folder, query = folder[:i], folder[i:]
-		}
-		parts := strings.Split(path, "/")
-		for i, p := range parts {
-			parts[i] = url.PathEscape(p)
-		}
-		path = strings.Join(parts, "/")
-	}
-	return strings.TrimRight(folder, "/") + "/" + path + query
-}
-
-// open returns an open reader of an object. It stays open until Close, because each level of a directory is read from
-// the same few files.
-func (c *reader) open(ctx context.Context, uri string) (source.Reader, error) {
-	if r := c.files[uri]; r != nil {
-		return r, nil
-	}
-	if err := c.absent[uri]; err != nil {
-		return nil, err
-	}
-	file, err := c.opener.Open(ctx, uri)
-	if err != nil {
-		// Only missing files are remembered: a network error may pass, and would otherwise stay
-		// until the container is closed.
-		if k := fault.KindOf(err); k == fault.NotFound || errors.Is(err, fs.ErrNotExist) {
-			c.absent[uri] = err
-		}
-		return nil, err
-	}
-	c.files[uri] = file
-	return file, nil
-}
-
-// Close implements model.Reader.
-func (c *reader) Close() error {
-	var errs []error
-	for _, r := range c.files {
-		errs = append(errs, r.Close())
-	}
-	c.files = map[string]source.Reader{}
-	return errors.Join(errs...)
 }
 
 // Bytes implements model.Reader.
@@ -217,7 +150,7 @@ func (c *reader) inLevel(err error, k int) error {
 // Level implements model.Reader.
 func (c *reader) Level(ctx context.Context, k int) (*model.Level, error) {
 	place := c.places[k]
-	file, err := c.open(ctx, place.uri)
+	file, err := c.of.File(ctx, place.uri)
 	if err != nil {
 		return nil, err
 	}
@@ -260,10 +193,4 @@ func (c *reader) column(ctx context.Context, t *tables.Table, k int, name string
 		return nil, c.inLevel(err, k)
 	}
 	return values, nil
-}
-
-// row returns an error for a value in a row.
-func (c *reader) row(kind fault.Kind, k, row int, format string, args ...any) error {
-	return fault.WithFile(fault.New(kind, model.LevelName(k)+" row "+strconv.Itoa(row), fault.NoOffset, format,
-		args...), c.of.URI)
 }

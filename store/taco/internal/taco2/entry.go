@@ -19,12 +19,12 @@ func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
 	level := c.levels[k]
 	e := model.Entry{ID: level.IDs.Str(row)}
 	if level.IDs.Null(row) {
-		return e, c.row(fault.Corrupt, k, row, "id is null")
+		return e, c.of.InRow(k, row, "id is null")
 	}
 	// The id becomes part of a path in a FOLDER, so that a hostile container must not lead out of
 	// it.
 	if model.Climbs(e.ID) {
-		return e, c.row(fault.Corrupt, k, row, "id %q could lead out of its folder", e.ID)
+		return e, c.of.InRow(k, row, "id %q could lead out of its folder", e.ID)
 	}
 	switch t := level.types.Bytes(row); string(t) {
 	case "FILE":
@@ -32,7 +32,7 @@ func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
 	case "FOLDER":
 		e.Kind = model.Folder
 	default:
-		return e, c.row(fault.Corrupt, k, row, "type %q is neither FILE nor FOLDER", t)
+		return e, c.of.InRow(k, row, "type %q is neither FILE nor FOLDER", t)
 	}
 	if c.of.Form != model.TacoFolder {
 		return c.zipEntry(ctx, e, k, row)
@@ -41,9 +41,9 @@ func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
 	if err != nil {
 		return e, err
 	}
-	e.URI, e.Offset, e.Size = Join(c.base, "DATA/"+path), model.Whole, model.Whole
+	e.URI, e.Offset, e.Size = model.Join(c.of.URI, "DATA/"+path), model.Whole, model.Whole
 	if e.Kind == model.Folder {
-		e.URI = Join(e.URI, MetaName)
+		e.URI = model.Join(e.URI, MetaName)
 	}
 	return e, nil
 }
@@ -62,10 +62,10 @@ func (c *reader) zipEntry(ctx context.Context, e model.Entry, k, row int) (model
 	if err != nil {
 		return e, err
 	}
-	if size := c.object.Size; c.of.Form == model.ZIP && (span.Off < int64(zipDataAt) || !span.In(0, size)) {
-		return e, c.row(fault.Corrupt, k, row, "%d bytes at %d, the file has %d bytes", span.Size, span.Off, size)
+	if size := c.of.Object.Size; c.of.Form == model.ZIP && (span.Off < int64(zipDataAt) || !span.In(0, size)) {
+		return e, c.of.InRow(k, row, "%d bytes at %d, the file has %d bytes", span.Size, span.Off, size)
 	}
-	e.Offset, e.Size, e.Object = span.Off, span.Size, c.object
+	e.Offset, e.Size, e.Object = span.Off, span.Size, c.of.Object
 	return e, nil
 }
 
@@ -75,11 +75,11 @@ func (c *reader) span(l *level, k, row int) (span, error) {
 		return l.spans[row], nil
 	}
 	if l.offsets.Null(row) || l.sizes.Null(row) {
-		return span{}, c.row(fault.Corrupt, k, row, "%s or %s is null", model.ColumnOffset, model.ColumnSize)
+		return span{}, c.of.InRow(k, row, "%s or %s is null", model.ColumnOffset, model.ColumnSize)
 	}
 	s := span{Off: l.offsets.Int(row), Size: l.sizes.Int(row)}
 	if !s.In(0, math.MaxInt64) {
-		return s, c.row(fault.Corrupt, k, row, "%d bytes at %d", s.Size, s.Off)
+		return s, c.of.InRow(k, row, "%d bytes at %d", s.Size, s.Off)
 	}
 	return s, nil
 }
@@ -91,9 +91,9 @@ func (c *reader) sourceOf(l *level, k, row int) (string, error) {
 	}
 	name := l.sources.Str(row)
 	if l.sources.Null(row) || badSource(name) {
-		return "", c.row(fault.Corrupt, k, row, "%s %q is not the name of a file below", model.ColumnSource, name)
+		return "", c.of.InRow(k, row, "%s %q is not the name of a file below", model.ColumnSource, name)
 	}
-	return Join(c.base, name), nil
+	return model.Join(c.of.From.Base, name), nil
 }
 
 // path returns the ids from level 0 down to a row, joined by "/". It refuses ids that could lead
@@ -107,7 +107,7 @@ func (c *reader) path(ctx context.Context, k, row int) (string, error) {
 		}
 		id := level.IDs.Str(row)
 		if what := BadID(id); what != "" {
-			return "", c.row(fault.Corrupt, k, row, "id %q %s", id, what)
+			return "", c.of.InRow(k, row, "id %q %s", id, what)
 		}
 		ids = append(ids, id)
 		if k == 0 {
@@ -229,7 +229,7 @@ func (c *reader) replace(ctx context.Context, l *level, k int, doubtful map[stri
 	spans := make([]span, l.Table.Len())
 	for i := range spans {
 		if l.offsets.Null(i) || l.sizes.Null(i) {
-			return c.row(fault.Corrupt, k, i, "%s or %s is null", model.ColumnOffset, model.ColumnSize)
+			return c.of.InRow(k, i, "%s or %s is null", model.ColumnOffset, model.ColumnSize)
 		}
 		spans[i] = span{Off: l.offsets.Int(i), Size: l.sizes.Int(i)}
 		stored[spans[i]] = true
@@ -269,9 +269,9 @@ func (c *reader) zip(ctx context.Context, l *level, k int, name string) (*zipDir
 			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+model.ColumnSource, fault.NoOffset,
 				"%q is not a file below the directory", name), k)
 		}
-		uri = Join(c.base, name)
+		uri = model.Join(c.of.From.Base, name)
 	}
-	file, err := c.open(ctx, uri)
+	file, err := c.of.File(ctx, uri)
 	if err != nil {
 		if l.sources != nil && fault.KindOf(err) == fault.NotFound {
 			return nil, nil
@@ -301,7 +301,7 @@ func (c *reader) find(ctx context.Context, z *zipDirectory, l *level, k, row int
 	}
 	entry, ok := z.entries[name]
 	if !ok || !entry.Plain {
-		return span{}, c.row(fault.Corrupt, k, row, "the ZIP has no stored entry %q", name)
+		return span{}, c.of.InRow(k, row, "the ZIP has no stored entry %q", name)
 	}
 	s := span{Off: entry.Local + int64(30+len(name)), Size: entry.Size}
 	if stored[s] {

@@ -3,7 +3,6 @@ package taco2
 import (
 	"context"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -30,7 +29,7 @@ func (c *reader) join(l, up *level, ids *tables.Vector, k int) ([]int32, error) 
 	var rows []int32
 	for i := range parents {
 		if ids.Null(i) {
-			return nil, c.row(fault.Corrupt, k, i, "%s is null", model.ColumnParent)
+			return nil, c.of.InRow(k, i, "%s is null", model.ColumnParent)
 		}
 		n := int64(up.Table.Len())
 		if bySource != nil {
@@ -42,7 +41,7 @@ func (c *reader) join(l, up *level, ids *tables.Vector, k int) ([]int32, error) 
 		}
 		p := ids.Int(i)
 		if p < 0 || p >= n {
-			return nil, c.row(fault.Corrupt, k, i, "%s is %d, the level above has rows 0 to %d",
+			return nil, c.of.InRow(k, i, "%s is %d, the level above has rows 0 to %d",
 				model.ColumnParent, p, n-1)
 		}
 		parents[i] = int32(p)

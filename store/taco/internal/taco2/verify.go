@@ -24,7 +24,7 @@ import (
 // files of a catalog.
 func (c *reader) Verify(ctx context.Context, r *model.Report) error {
 	for k := range c.places {
-		if err := c.verifyLevel(ctx, k, r); err != nil {
+		if err := c.verifyLevel(ctx, k); err != nil {
 			return err
 		}
 	}
@@ -60,13 +60,9 @@ func (c *reader) Verify(ctx context.Context, r *model.Report) error {
 	return nil
 }
 
-// verifyLevel checks the rows of a level by themselves and against their parents.
-func (c *reader) verifyLevel(ctx context.Context, k int, r *model.Report) error {
-	if _, err := c.of.Linked(ctx, k); err != nil {
-		return err
-	}
+// verifyLevel checks the ids of a level and its relative paths.
+func (c *reader) verifyLevel(ctx context.Context, k int) error {
 	level := c.levels[k]
-	r.Rows += int64(level.Table.Len())
 	var relative *tables.Vector
 	if level.Table.Index(model.ColumnRelative) >= 0 {
 		var err error
@@ -75,11 +71,8 @@ func (c *reader) verifyLevel(ctx context.Context, k int, r *model.Report) error 
 		}
 	}
 	for i := range level.Table.Len() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := c.verifyRow(ctx, level, k, i); err != nil {
-			return err
+		if what := BadID(level.IDs.Str(i)); what != "" {
+			return c.of.InRow(k, i, "id %q %s", level.IDs.Str(i), what)
 		}
 		if relative != nil && !relative.Null(i) {
 			if err := c.verifyPath(ctx, k, i, relative.Str(i)); err != nil {
@@ -87,73 +80,20 @@ func (c *reader) verifyLevel(ctx context.Context, k int, r *model.Report) error 
 			}
 		}
 	}
-	if err := level.Table.Check(ctx); err != nil {
-		return c.inLevel(err, k)
-	}
-	return c.verifySiblings(level, k)
-}
-
-func (c *reader) verifyRow(ctx context.Context, l *level, k, i int) error {
-	if l.IDs.Null(i) {
-		return c.row(fault.Corrupt, k, i, "id is null")
-	}
-	if what := BadID(l.IDs.Str(i)); what != "" {
-		return c.row(fault.Corrupt, k, i, "id %q %s", l.IDs.Str(i), what)
-	}
-	if t := string(l.types.Bytes(i)); t != "FILE" && t != "FOLDER" {
-		return c.row(fault.Corrupt, k, i, "type %q is neither FILE nor FOLDER", t)
-	}
-	if k > 0 {
-		if up := c.levels[k-1]; string(up.types.Bytes(int(l.Parents[i]))) == "FILE" {
-			return c.row(fault.Corrupt, k, i, "its parent %q is a FILE", up.IDs.Str(int(l.Parents[i])))
-		}
-	}
-	_, err := c.sourceOf(l, k, i)
-	return err
+	return ctx.Err()
 }
 
 // verifyPath checks that the relative path of a row has the ids from level 0 down.
 func (c *reader) verifyPath(ctx context.Context, k, i int, relative string) error {
 	if model.Climbs(relative) {
-		return c.row(fault.Corrupt, k, i, "%s %q is not a path below DATA", model.ColumnRelative, relative)
+		return c.of.InRow(k, i, "%s %q is not a path below DATA", model.ColumnRelative, relative)
 	}
 	path, err := c.path(ctx, k, i)
 	if err != nil {
 		return err
 	}
 	if strings.TrimSuffix(relative, "/") != path {
-		return c.row(fault.Corrupt, k, i, "%s is %q, its ids are %q", model.ColumnRelative, relative, path)
-	}
-	return nil
-}
-
-// verifySiblings checks that ids are unique among siblings, at level 0 among the rows of a source
-// file.
-func (c *reader) verifySiblings(l *level, k int) error {
-	seen := map[string]bool{}
-	check := func(rows []int32) error {
-		clear(seen)
-		for _, i := range rows {
-			id := l.IDs.Str(int(i))
-			if seen[id] {
-				return c.row(fault.Corrupt, k, int(i), "a sibling has the same id %q", id)
-			}
-			seen[id] = true
-		}
-		return nil
-	}
-	if k == 0 {
-		for _, rows := range l.rowsBySource() {
-			if err := check(rows); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	for p := range c.levels[k-1].Table.Len() {
-		if err := check(l.Below(p)); err != nil {
-			return err
-		}
+		return c.of.InRow(k, i, "%s is %q, its ids are %q", model.ColumnRelative, relative, path)
 	}
 	return nil
 }
@@ -183,18 +123,18 @@ func (c *reader) sameTree(k, a, b int, top bool) error {
 	if !top {
 		ida, idb := level.IDs.Str(a), level.IDs.Str(b)
 		if !model.SameID(ida, idb) {
-			return c.row(fault.Corrupt, k, b, "id %q, where the first sample of level 0 has %q (PIT-1)", idb, ida)
+			return c.of.InRow(k, b, "id %q, where the first sample of level 0 has %q (PIT-1)", idb, ida)
 		}
 	}
 	if ta, tb := level.types.Str(a), level.types.Str(b); ta != tb {
-		return c.row(fault.Corrupt, k, b, "type %s, where the first sample of level 0 has %s (PIT-1)", tb, ta)
+		return c.of.InRow(k, b, "type %s, where the first sample of level 0 has %s (PIT-1)", tb, ta)
 	}
 	if k+1 == len(c.levels) {
 		return nil
 	}
 	ca, cb := c.levels[k+1].Below(a), c.levels[k+1].Below(b)
 	if len(ca) != len(cb) {
-		return c.row(fault.Corrupt, k, b, "%d children, where the first sample of level 0 has %d (PIT-1)", len(cb),
+		return c.of.InRow(k, b, "%d children, where the first sample of level 0 has %d (PIT-1)", len(cb),
 			len(ca))
 	}
 	for i := range ca {
@@ -253,7 +193,7 @@ func (v *verifier) readDirectory(ctx context.Context) error {
 	if v.c.of.Form != model.ZIP {
 		return nil
 	}
-	file, err := v.c.open(ctx, v.c.of.URI)
+	file, err := v.c.of.File(ctx, v.c.of.URI)
 	if err != nil {
 		return err
 	}
@@ -301,7 +241,7 @@ func (v *verifier) samples(ctx context.Context, k int) error {
 // open returns a reader of the object with a sample, or nil if a catalog's source file is missing.
 func (v *verifier) open(ctx context.Context, e model.Entry) (source.Reader, error) {
 	if v.c.of.Form == model.TacoFolder {
-		file, err := v.c.opener.Open(ctx, e.URI)
+		file, err := v.c.of.From.Opener.Open(ctx, e.URI)
 		if err != nil {
 			return nil, fault.WithFile(err, e.URI)
 		}
@@ -310,7 +250,7 @@ func (v *verifier) open(ctx context.Context, e model.Entry) (source.Reader, erro
 	if v.absent[e.URI] {
 		return nil, nil
 	}
-	reader, err := v.c.open(ctx, e.URI)
+	reader, err := v.c.of.File(ctx, e.URI)
 	if err != nil && v.c.of.Form.Indexes() && fault.KindOf(err) == fault.NotFound {
 		v.absent[e.URI] = true
 		v.r.Absent = append(v.r.Absent, e.URI)
@@ -325,7 +265,7 @@ func (v *verifier) sample(ctx context.Context, e model.Entry, r source.Reader) e
 	if e.Offset != model.Whole {
 		s = span{Off: e.Offset, Size: e.Size}
 		if !s.In(0, r.Size()) {
-			return v.c.row(fault.Corrupt, e.Level, e.Row, "%d bytes at %d, the file %s has %d bytes", s.Size,
+			return v.c.of.InRow(e.Level, e.Row, "%d bytes at %d, the file %s has %d bytes", s.Size,
 				s.Off, e.URI, r.Size())
 		}
 		if err := v.header(ctx, e, r, s); err != nil {
@@ -385,7 +325,7 @@ func (v *verifier) tables(ctx context.Context) error {
 		if !ok || z.Size != e.span.Size {
 			continue
 		}
-		file, err := container.open(ctx, container.of.URI)
+		file, err := container.of.File(ctx, container.of.URI)
 		if err != nil {
 			return err
 		}

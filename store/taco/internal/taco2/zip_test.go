@@ -194,11 +194,11 @@ func openBytes(ctx context.Context, b []byte) (*model.Container, error) {
 	if err != nil {
 		return nil, err
 	}
-	head := b[:min(len(b), 256)]
-	if strings.HasPrefix(string(head), catMagic) {
-		return OpenTacocat(ctx, m, "x", "", r, head)
+	from := model.Source{Opener: m, URI: "x", File: r, Head: b[:min(len(b), 256)]}
+	if strings.HasPrefix(string(from.Head), catMagic) {
+		return OpenTacocat(ctx, from)
 	}
-	return OpenZIP(ctx, m, "x", r, head)
+	return OpenZIP(ctx, from)
 }
 
 // walk verifies a container and reads everything of every row. Every entry must be inside its file.
@@ -340,11 +340,13 @@ func TestMisplacedOffsets(t *testing.T) {
 		b := containers(t)[name]
 		cat := catalogOf(t, b, "a.tacozip", "absent.tacozip", "b.tacozip")
 		m := memory{"z.tacozip": b, "dir/a.tacozip": b, "dir/b.tacozip": b}
-		zip, err := OpenZIP(t.Context(), m, "z.tacozip", &corpus.Mem{B: b}, b[:256])
+		zip, err := OpenZIP(t.Context(), model.Source{Opener: m, URI: "z.tacozip", File: &corpus.Mem{B: b},
+			Head: b[:256]})
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := OpenTacocat(t.Context(), m, "x", "dir/", &corpus.Mem{B: cat}, cat[:256])
+		all, err := OpenTacocat(t.Context(), model.Source{Opener: m, URI: "x", Base: "dir/",
+			File: &corpus.Mem{B: cat}, Head: cat[:256]})
 		if err != nil {
 			t.Fatal(err)
 		}

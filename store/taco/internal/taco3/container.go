@@ -9,8 +9,6 @@ package taco3
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"path"
 	"slices"
 	"strconv"
@@ -22,19 +20,11 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// joinURI appends a relative path to a directory.
-type joinURI func(folder, path string) string
-
 // reader is a model.Reader of TACO 3.
 type reader struct {
 	of      *model.Container
-	opener  source.Opener
-	join    joinURI
-	base    string // the directory of a FOLDER, and the one of a catalog's ZIPs
 	coll    *collection
-	index   *index          // of a ZIP
-	object  source.Known    // a ZIP, to open it again without a request
-	files   []source.Reader // open ones: the ZIP, or tables of a directory
+	index   *index // of a ZIP
 	levels  []*level
 	byDepth [][]*level
 	// locations are the columns PATH::location of the wide table, each a table of its own.
@@ -58,19 +48,18 @@ type level struct {
 	parents                 []int32 // rows of the level above
 }
 
-// OpenZIP opens a cozip, of profile TACO or Flat. head has its first bytes. It closes r if it fails.
-func OpenZIP(ctx context.Context, o source.Opener, join func(folder, path string) string, uri string, r source.Reader,
-	head []byte) (*model.Container, error) {
-	object := source.Known{Size: r.Size(), ETag: source.ETag(r)}
-	index, tail, err := readIndex(ctx, r, head)
+// OpenZIP opens a cozip, of profile TACO or Flat.
+func OpenZIP(ctx context.Context, from model.Source) (*model.Container, error) {
+	of := model.New(from, model.Cozip)
+	index, tail, err := readIndex(ctx, from.File, from.Head)
 	if err != nil {
-		return nil, errors.Join(fault.WithFile(err, uri), r.Close())
+		return nil, of.Failed(err)
 	}
+	of.Hold(tail)
 	if index.profile == profileFlat {
-		return openFlat(ctx, uri, tail, object, index)
+		return openFlat(ctx, of, index)
 	}
-	c := &reader{of: container(uri, model.Cozip), opener: o, join: join,
-		index: index, object: object, files: []source.Reader{tail}}
+	c := &reader{of: of, index: index}
 	place, ok := index.spans[CollectionName]
 	if !ok {
 		err = fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", CollectionName)
@@ -82,7 +71,7 @@ func OpenZIP(ctx context.Context, o source.Opener, join func(folder, path string
 		err = c.listed()
 	}
 	if err != nil {
-		return nil, errors.Join(fault.WithFile(err, uri), c.Close())
+		return nil, of.Failed(err)
 	}
 	return c.of, nil
 }
@@ -102,32 +91,26 @@ func (c *reader) listed() error {
 }
 
 // OpenFolder opens a directory with COLLECTION.json, METADATA and DATA.
-func OpenFolder(ctx context.Context, o source.Opener, join func(folder, path string) string,
-	uri string) (*model.Container, error) {
-	return openDirectory(ctx, &reader{of: container(uri, model.CozipFolder), opener: o, join: join, base: uri})
+func OpenFolder(ctx context.Context, from model.Source) (*model.Container, error) {
+	return openDirectory(ctx, model.New(from, model.CozipFolder))
 }
 
-// OpenCatalog opens a directory with the tables of many ZIPs, which are in base.
-func OpenCatalog(ctx context.Context, o source.Opener, join func(folder, path string) string,
-	uri, base string) (*model.Container, error) {
-	return openDirectory(ctx, &reader{of: container(uri, model.CozipCatalog), opener: o, join: join, base: base})
+// OpenCatalog opens a directory with the tables of many ZIPs, which are in its base.
+func OpenCatalog(ctx context.Context, from model.Source) (*model.Container, error) {
+	return openDirectory(ctx, model.New(from, model.CozipCatalog))
 }
 
-func openDirectory(ctx context.Context, c *reader) (*model.Container, error) {
-	file, err := c.opener.Open(ctx, c.join(c.of.URI, CollectionName))
-	if err != nil {
-		return nil, fault.WithFile(err, c.of.URI)
+func openDirectory(ctx context.Context, of *model.Container) (*model.Container, error) {
+	c := &reader{of: of}
+	file, err := of.File(ctx, model.Join(of.URI, CollectionName))
+	if err == nil {
+		c.coll, err = readCollection(ctx, file, span{Off: 0, Size: file.Size()})
 	}
-	c.coll, err = readCollection(ctx, file, span{Off: 0, Size: file.Size()})
-	if err = errors.Join(err, file.Close()); err != nil {
-		return nil, fault.WithFile(err, c.of.URI)
+	if err != nil {
+		return nil, of.Failed(err)
 	}
 	c.layOut()
-	return c.of, nil
-}
-
-func container(uri string, form model.Form) *model.Container {
-	return &model.Container{URI: uri, Form: form, IDColumn: model.ColumnID, Histograms: -1}
+	return of, nil
 }
 
 // layOut makes the levels of taco:structure.
@@ -149,21 +132,14 @@ func (c *reader) layOut() {
 		}
 		c.levels, c.byDepth[l.depth] = append(c.levels, l), append(c.byDepth[l.depth], l)
 	}
-	c.of.Document, c.of.Named = c.coll.raw, c
+	c.of.Document = c.coll.raw
+	c.of.Named = &model.Named{Names: slices.Clone(c.coll.structure.Levels), Rows: c.rows, Files: c.filePaths(),
+		Sequence: c.sequence, Wide: c.wide}
 	c.of.Open(c, len(c.byDepth))
 }
 
 // entry returns the name of the table in a ZIP and in a FOLDER.
 func (l *level) entry() string { return "METADATA/" + TableName(l.name) }
-
-// Close implements model.Reader.
-func (c *reader) Close() error {
-	var errs []error
-	for _, r := range c.files {
-		errs = append(errs, r.Close())
-	}
-	return errors.Join(errs...)
-}
 
 // Bytes implements model.Reader.
 func (c *reader) Bytes() int64 {
@@ -287,24 +263,25 @@ func (c *reader) place(l *level, i int, e *model.Entry) error {
 		if model.Climbs(p) {
 			return c.inRow(l, i, "%s %q is not a path below DATA", model.ColumnRelative, p)
 		}
-		e.URI, e.Offset, e.Size = c.join(c.base, "DATA/"+p), model.Whole, model.Whole
+		e.URI, e.Offset, e.Size = model.Join(c.of.URI, "DATA/"+p), model.Whole, model.Whole
 		return nil
 	}
-	e.URI, e.Object = c.of.URI, c.object
+	e.URI, e.Object = c.of.URI, c.of.Object
 	if l.sources != nil {
 		name := l.sources.Str(i)
 		if l.sources.Null(i) || model.Climbs(name) {
 			return c.inRow(l, i, "%s %q is not the name of a file below", model.ColumnSource, name)
 		}
-		e.URI, e.Object = c.join(c.base, name), source.Known{}
+		e.URI, e.Object = model.Join(c.of.From.Base, name), source.Known{}
 	}
 	if l.offsets.Null(i) || l.sizes.Null(i) {
 		return c.inRow(l, i, "%s or %s is null", model.ColumnOffset, model.ColumnSize)
 	}
 	e.Offset, e.Size = l.offsets.Int(i), l.sizes.Int(i)
-	past := l.sources == nil && (e.Offset > c.object.Size || e.Size > c.object.Size-e.Offset)
+	size := c.of.Object.Size
+	past := l.sources == nil && (e.Offset > size || e.Size > size-e.Offset)
 	if e.Offset < indexAt || e.Size < 1 || past {
-		return c.inRow(l, i, "%d bytes at %d: the file has %d bytes", uint64(e.Size), uint64(e.Offset), c.object.Size)
+		return c.inRow(l, i, "%d bytes at %d: the file has %d bytes", uint64(e.Size), uint64(e.Offset), size)
 	}
 	return nil
 }
@@ -313,9 +290,4 @@ func (c *reader) place(l *level, i int, e *model.Entry) error {
 func (c *reader) inRow(l *level, row int, format string, args ...any) error {
 	return fault.WithFile(corrupt(l.name+" row "+strconv.Itoa(row), format, args...),
 		c.of.URI)
-}
-
-// missing reports whether an error says that a file does not exist.
-func missing(err error) bool {
-	return fault.KindOf(err) == fault.NotFound || errors.Is(err, fs.ErrNotExist)
 }

@@ -2,11 +2,9 @@ package taco3
 
 import (
 	"context"
-	"errors"
 	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -18,29 +16,31 @@ const metadataName = "__metadata__"
 // level, whose rows are the files.
 type flat struct {
 	of                    *model.Container
-	object                source.Known
-	file                  source.Reader
 	tbl                   *tables.Table
 	names, offsets, sizes *tables.Vector
 }
 
-// openFlat reads the table of a Flat archive. It closes r if it fails.
-func openFlat(ctx context.Context, uri string, r source.Reader, object source.Known, x *index) (*model.Container,
-	error) {
-	f := &flat{of: container(uri, model.Flat), object: object, file: r}
+// openFlat reads the table of a Flat archive.
+func openFlat(ctx context.Context, of *model.Container, x *index) (*model.Container, error) {
+	f := &flat{of: of}
+	of.Form, of.IDColumn = model.Flat, "name"
+	of.Named = &model.Named{Names: []string{"sample"}, Rows: f.rows, Wide: f.wide}
 	if err := f.read(ctx, x); err != nil {
-		return nil, errors.Join(fault.WithFile(err, uri), r.Close())
+		return nil, of.Failed(err)
 	}
-	f.of.IDColumn, f.of.Named = "name", f
-	return f.of.Open(f, 1), nil
+	return of.Open(f, 1), nil
 }
 
 func (f *flat) read(ctx context.Context, x *index) error {
+	file, err := f.of.File(ctx, f.of.URI)
+	if err != nil {
+		return err
+	}
 	place, ok := x.spans[metadataName]
 	if !ok || len(x.names) != 1 {
 		return fault.New(fault.Corrupt, indexPart, indexAt, "of profile Flat must list %s alone", metadataName)
 	}
-	table, err := model.ReadTable(ctx, f.file, place, 0)
+	table, err := model.ReadTable(ctx, file, place, 0)
 	if err != nil {
 		return fault.WithPart(err, metadataName, 0)
 	}
@@ -57,9 +57,6 @@ func (f *flat) read(ctx context.Context, x *index) error {
 	return nil
 }
 
-// Close implements model.Reader.
-func (f *flat) Close() error { return f.file.Close() }
-
 // Bytes implements model.Reader.
 func (f *flat) Bytes() int64 { return 0 }
 
@@ -73,29 +70,20 @@ func (f *flat) Level(context.Context, int) (*model.Level, error) {
 
 // Entry implements model.Reader.
 func (f *flat) Entry(_ context.Context, _, row int) (model.Entry, error) {
-	e := model.Entry{ID: f.names.Str(row), URI: f.of.URI, Object: f.object, Offset: f.offsets.Int(row),
+	e := model.Entry{ID: f.names.Str(row), URI: f.of.URI, Object: f.of.Object, Offset: f.offsets.Int(row),
 		Size: f.sizes.Int(row)}
 	null := f.names.Null(row) || f.offsets.Null(row) || f.sizes.Null(row)
-	past := e.Offset > f.object.Size || e.Size > f.object.Size-e.Offset
+	past := e.Offset > f.of.Object.Size || e.Size > f.of.Object.Size-e.Offset
 	if null || past || e.Offset < indexAt || e.Size < 0 {
 		return e, fault.WithFile(corrupt(metadataName+" row "+strconv.Itoa(row),
-			"%.80q has %d bytes at %d: the file has %d", e.ID, uint64(e.Size), uint64(e.Offset), f.object.Size),
+			"%.80q has %d bytes at %d: the file has %d", e.ID, uint64(e.Size), uint64(e.Offset), f.of.Object.Size),
 			f.of.URI)
 	}
 	return e, nil
 }
 
-// Names implements model.Named.
-func (f *flat) Names() []string { return []string{"sample"} }
-
-// Files implements model.Named: a sample is a file.
-func (f *flat) Files() []string { return nil }
-
-// Sequence implements model.Named: a flat file has no sequences.
-func (f *flat) Sequence(context.Context, string) (*model.Sequence, error) { return nil, nil }
-
-// NamedRows implements model.Named.
-func (f *flat) NamedRows(_ context.Context, name string) (t *tables.Table, level, first int, err error) {
+// rows implements model.Named.
+func (f *flat) rows(_ context.Context, name string) (t *tables.Table, level, first int, err error) {
 	if name != "sample" {
 		err = fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset, "no level %.80q: there is sample",
 			name), f.of.URI)
@@ -103,7 +91,7 @@ func (f *flat) NamedRows(_ context.Context, name string) (t *tables.Table, level
 	return f.tbl, 0, 0, err
 }
 
-// Wide implements model.Named: the table has the places already.
-func (f *flat) Wide(context.Context, int, func(string) string) (*tables.Table, error) {
+// wide implements model.Named: the table has the places already.
+func (f *flat) wide(context.Context, int, func(string) string) (*tables.Table, error) {
 	return f.tbl, nil
 }

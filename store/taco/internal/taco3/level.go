@@ -3,11 +3,9 @@ package taco3
 import (
 	"context"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -48,22 +46,21 @@ func (c *reader) readLevel(ctx context.Context, l *level) error {
 }
 
 func (c *reader) readTable(ctx context.Context, l *level) (*tables.Table, error) {
-	var file source.Reader
-	var place span
+	uri := c.of.URI
+	switch c.of.Form {
+	case model.CozipFolder:
+		uri = model.Join(uri, l.entry())
+	case model.CozipCatalog:
+		uri = model.Join(uri, TableName(l.name))
+	}
+	// The table is read when its columns are asked for, so the file must stay.
+	file, err := c.of.File(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	place := span{Size: file.Size()}
 	if c.index != nil {
-		file, place = c.files[0], c.index.spans[l.entry()]
-	} else {
-		uri := c.join(c.of.URI, l.entry())
-		if c.of.Form == model.CozipCatalog {
-			uri = c.join(c.of.URI, TableName(l.name))
-		}
-		var err error
-		if file, err = c.opener.Open(ctx, uri); err != nil {
-			return nil, err
-		}
-		place.Size = file.Size()
-		// The table is read when its columns are asked for, so the reader must stay.
-		c.files = append(c.files, file)
+		place = c.index.spans[l.entry()]
 	}
 	return model.ReadTable(ctx, file, place, 0)
 }
@@ -122,14 +119,12 @@ func (c *reader) columns(ctx context.Context, l *level) (err error) {
 	return nil
 }
 
-// Names implements model.Named.
-func (c *reader) Names() []string { return slices.Clone(c.coll.structure.Levels) }
-
 // maxNamed bounds the files of a sequence that can be named without their extension.
 const maxNamed = 1 << 10
 
-// Files implements model.Named. A file of a sequence counts if its number is below the minimum.
-func (c *reader) Files() (paths []string) {
+// filePaths returns the paths of files that every sample has. A file of a sequence counts if its number is below the
+// minimum.
+func (c *reader) filePaths() (paths []string) {
 	for i := range c.coll.structure.items {
 		it := &c.coll.structure.items[i]
 		for n := range min(max(it.Least, 1), maxNamed) {
@@ -142,10 +137,10 @@ func (c *reader) Files() (paths []string) {
 	return paths
 }
 
-// Sequence implements model.Named. A name is an entry of taco:structure, as it is or without the bounds
+// sequence returns the sequence that a name means. A name is an entry of taco:structure, as it is or without the bounds
 // ("before/t*.tif"), or what stands in front of the number ("before/t"), if no file is called so. "image", the name of
 // a field that nobody named, means the only entry, too.
-func (c *reader) Sequence(ctx context.Context, name string) (*model.Sequence, error) {
+func (c *reader) sequence(ctx context.Context, name string) (*model.Sequence, error) {
 	it := c.coll.structure.sequence(name)
 	if it == nil {
 		return nil, nil
@@ -170,8 +165,8 @@ func (c *reader) Sequence(ctx context.Context, name string) (*model.Sequence, er
 	return sequence, nil
 }
 
-// NamedRows implements model.Named.
-func (c *reader) NamedRows(ctx context.Context, name string) (t *tables.Table, depth, first int, err error) {
+// rows implements model.Named.
+func (c *reader) rows(ctx context.Context, name string) (t *tables.Table, depth, first int, err error) {
 	c.of.Mu.Lock()
 	defer c.of.Mu.Unlock()
 	for _, level := range c.levels {

@@ -30,8 +30,6 @@ func (m memory) Open(_ context.Context, uri string) (source.Reader, error) {
 	return &corpus.Mem{B: b}, nil
 }
 
-func join(dir, name string) string { return dir + "/" + name }
-
 func fixture(t testing.TB, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(corpus.Testdata(t), "taco3", name))
@@ -56,8 +54,8 @@ func seal(b []byte, n int) []byte {
 
 func open(t testing.TB, b []byte) (*model.Container, error) {
 	t.Helper()
-	return OpenZIP(t.Context(), memory{"a.zip": b}, join, "a.zip", &corpus.Mem{B: b},
-		b[:min(len(b), 256)])
+	return OpenZIP(t.Context(), model.Source{Opener: memory{"a.zip": b}, URI: "a.zip", File: &corpus.Mem{B: b},
+		Head: b[:min(len(b), 256)]})
 }
 
 // TestIndex promises that an archive with a wrong header, index or checksum is refused where it is opened, by its kind.
@@ -177,7 +175,7 @@ func TestLargeStructures(t *testing.T) {
 			t.Errorf("%s: got %v, want kind %v", name, err, c.kind)
 		}
 		if err == nil {
-			if n := len((&reader{coll: &collection{structure: s}}).Files()); n > maxItems {
+			if n := len((&reader{coll: &collection{structure: s}}).filePaths()); n > maxItems {
 				t.Errorf("%s: got %d files, want at most %d", name, n, maxItems)
 			}
 		}

@@ -1,6 +1,7 @@
 package taco3
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -23,120 +24,57 @@ func init() {
 	}
 }
 
-// typeName returns a type of taco:metadata with the names of pyarrow and without "?", which marks what may be null.
-// It returns "" for a text that is not a type.
-func typeName(text string) string {
-	p := typeParser{text}
-	name := p.parse(0)
-	if p.rest != "" {
-		return ""
-	}
-	return name
-}
-
-// typeParser parses the name of a type.
-type typeParser struct{ rest string }
-
-// cut passes over a text and reports whether it was there.
-func (p *typeParser) cut(text string) bool {
-	rest, ok := strings.CutPrefix(p.rest, text)
-	if ok {
-		p.rest = strings.TrimLeft(rest, " ")
-	}
-	return ok
-}
-
-// until returns what stands in front of one of some letters.
-func (p *typeParser) until(letters string) string {
-	i := strings.IndexAny(p.rest, letters)
-	if i < 0 {
-		i = len(p.rest)
-	}
-	word := p.rest[:i]
-	p.rest = p.rest[i:]
-	return strings.TrimSpace(word)
-}
-
 // maxTypeDepth bounds types inside each other, as the reader of Parquet does.
 const maxTypeDepth = 64
 
-// parse returns the name of the type that follows, or "".
-func (p *typeParser) parse(depth int) string {
-	if depth > maxTypeDepth {
-		return ""
-	}
-	name := p.one(depth)
-	p.cut("?")
-	return name
-}
+// Types with parameters: decimal128(10, 2), timestamp[us, tz=UTC], fixed_size_binary[16].
+var (
+	decimalPattern = regexp.MustCompile(`^(decimal\w*)\(([-+]?\d+), *([-+]?\d+)\)$`)
+	zonedPattern   = regexp.MustCompile(`^timestamp\[(s|ms|us|ns), *([^\[\]]*)\]$`)
+	fixedPattern   = regexp.MustCompile(`^fixed_size_binary\[[-+]?\d+\]$`)
+)
 
-func (p *typeParser) one(depth int) string {
-	word := p.until("<>[]()?,:")
-	switch {
-	case p.cut("<"):
-		return p.nested(word, depth)
-	case p.cut("["):
-		return p.parametrised(word, p.until("]"), p.cut("]"))
-	case p.cut("("):
-		digits := p.until(")")
-		precision, scale, ok := strings.Cut(digits, ",")
-		_, err1 := strconv.Atoi(precision)
-		_, err2 := strconv.Atoi(strings.TrimSpace(scale))
-		if !p.cut(")") || !ok || err1 != nil || err2 != nil || !strings.HasPrefix(word, "decimal") {
-			return ""
+// nestedTypes are the types with others in them, by how many there are; of a struct any number.
+var nestedTypes = map[string]int{"list": 1, "large_list": 1, "list_view": 1, "large_list_view": 1, "map": 2,
+	"fixed_size_list": 2, "struct": -1}
+
+// typeName returns a type of taco:metadata with the names of pyarrow and without "?", which marks what may be null.
+// It returns "" for a text that is not a type.
+func typeName(text string) string { return typeInside(text, 0) }
+
+func typeInside(text string, depth int) string {
+	text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "?"))
+	word, inner, nested := strings.Cut(text, "<")
+	if !nested {
+		text = decimalPattern.ReplaceAllString(text, "$1($2, $3)")
+		text = zonedPattern.ReplaceAllString(text, "timestamp[$1, tz=$2]")
+		if decimalPattern.MatchString(text) || zonedPattern.MatchString(text) || fixedPattern.MatchString(text) {
+			return text
 		}
-		return word + "(" + precision + ", " + strings.TrimSpace(scale) + ")"
+		return plainTypes[text]
 	}
-	return plainTypes[word]
-}
-
-// parametrised returns the name of a type with a parameter in brackets.
-func (p *typeParser) parametrised(word, parameter string, closed bool) string {
-	unit, zone, zoned := strings.Cut(parameter, ",")
-	switch {
-	case !closed:
-		return ""
-	case word == "timestamp" && zoned && plainTypes["timestamp["+unit+"]"] != "":
-		return "timestamp[" + unit + ", tz=" + strings.TrimSpace(zone) + "]"
-	case word == "fixed_size_binary":
-		if _, err := strconv.Atoi(parameter); err == nil {
-			return "fixed_size_binary[" + parameter + "]"
-		}
+	inner, closed := strings.CutSuffix(inner, ">")
+	parts := splitTypes(inner)
+	want := nestedTypes[word]
+	if !closed || depth == maxTypeDepth || want == 0 || want > 0 && len(parts) != want {
 		return ""
 	}
-	return plainTypes[word+"["+parameter+"]"]
-}
-
-// nested returns the name of a type with other types.
-func (p *typeParser) nested(word string, depth int) string {
-	var parts []string
-	for !p.cut(">") {
-		part := ""
+	for i, part := range parts {
+		field := ""
 		if word == "struct" {
-			part = p.until(":") + ": "
-			if !p.cut(":") {
+			name, typ, named := strings.Cut(part, ":")
+			if !named {
 				return ""
 			}
+			field, part = strings.TrimSpace(name)+": ", typ
 		}
-		if word == "fixed_size_list" && len(parts) == 1 {
-			part = p.until(">")
-			if _, err := strconv.Atoi(part); err != nil {
-				return ""
-			}
-		} else if t := p.parse(depth + 1); t != "" {
-			part += t
-		} else {
+		if _, err := strconv.Atoi(part); err == nil && word == "fixed_size_list" && i == 1 {
+			continue
+		}
+		if part = typeInside(part, depth+1); part == "" || word == "fixed_size_list" && i == 1 {
 			return ""
 		}
-		parts = append(parts, part)
-		if !p.cut(",") && !strings.HasPrefix(p.rest, ">") {
-			return ""
-		}
-	}
-	want := map[string]int{"list": 1, "large_list": 1, "list_view": 1, "large_list_view": 1, "map": 2,
-		"fixed_size_list": 2, "struct": len(parts)}[word]
-	if want == 0 || len(parts) != want {
-		return ""
+		parts[i] = field + part
 	}
 	return word + "<" + strings.Join(parts, ", ") + ">"
 }

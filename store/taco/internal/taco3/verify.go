@@ -26,10 +26,9 @@ func (c *reader) Verify(ctx context.Context, r *model.Report) error {
 		return err
 	}
 	for _, level := range c.levels {
-		if err := cmp.Or(ctx.Err(), c.verifySchema(level), level.tbl.Check(ctx)); err != nil {
+		if err := c.verifySchema(level); err != nil {
 			return fault.WithFile(fault.WithPart(err, level.name, 0), c.of.URI)
 		}
-		r.Rows += int64(level.tbl.Len())
 	}
 	if err := c.verifySources(ctx); err != nil {
 		return fault.WithFile(err, c.of.URI)
@@ -39,7 +38,11 @@ func (c *reader) Verify(ctx context.Context, r *model.Report) error {
 	}
 	switch c.of.Form {
 	case model.Cozip:
-		return c.verifyArchive(ctx, c.files[0], "", r)
+		file, err := c.of.File(ctx, c.of.URI)
+		if err != nil {
+			return err
+		}
+		return c.verifyArchive(ctx, file, "", r)
 	case model.CozipFolder:
 		return c.verifyFiles(ctx, r)
 	}
@@ -241,11 +244,8 @@ func (c *reader) verifyValues(ctx context.Context) error {
 			if level.sources != nil && (level.sources.Null(i) || level.sources.Str(i) != level.above.sources.Str(p)) {
 				return c.inRow(level, i, "%s is another than its parent's", model.ColumnSource)
 			}
-			if c.kind(level, i) == model.File {
-				if err := c.place(level, i, &model.Entry{}); err != nil {
-					return err
-				}
-			} else if level.offsets != nil && !(level.offsets.Null(i) && level.sizes.Null(i)) {
+			placed := level.offsets != nil && !(level.offsets.Null(i) && level.sizes.Null(i))
+			if placed && c.kind(level, i) == model.Folder {
 				return c.inRow(level, i, "a folder has %s or %s", model.ColumnOffset, model.ColumnSize)
 			}
 		}
@@ -261,8 +261,8 @@ func (c *reader) verifyFiles(ctx context.Context, r *model.Report) error {
 			if c.kind(level, i) == model.Folder {
 				continue
 			}
-			uri := c.join(c.base, "DATA/"+level.paths.Str(i))
-			file, err := c.opener.Open(ctx, uri)
+			uri := model.Join(c.of.URI, "DATA/"+level.paths.Str(i))
+			file, err := c.of.From.Opener.Open(ctx, uri)
 			if err != nil {
 				return fault.WithFile(err, uri)
 			}
@@ -290,14 +290,14 @@ func (c *reader) verifyListing(ctx context.Context, named map[string]bool) error
 	for _, l := range c.levels {
 		tablesOf[TableName(l.name)] = true
 	}
-	err := walk(ctx, c.join(c.base, "METADATA"), func(path string) error {
+	err := walk(ctx, model.Join(c.of.URI, "METADATA"), func(path string) error {
 		if strings.HasSuffix(path, ".parquet") && !tablesOf[path] {
 			return corrupt("METADATA/"+path, "is not declared")
 		}
 		return nil
 	})
 	if err == nil {
-		err = walk(ctx, c.join(c.base, "DATA"), func(path string) error {
+		err = walk(ctx, model.Join(c.of.URI, "DATA"), func(path string) error {
 			if !named[path] {
 				return corrupt("DATA/"+path, "is in no row")
 			}
@@ -335,9 +335,9 @@ func (c *reader) verifyParts(ctx context.Context, r *model.Report) error {
 		if samples.sources.Null(i) || model.Climbs(name) {
 			return c.inRow(samples, i, "%s %.80q is not the name of a file below", model.ColumnSource, name)
 		}
-		uri := c.join(c.base, name)
-		file, err := c.opener.Open(ctx, uri)
-		if err != nil && missing(err) {
+		uri := model.Join(c.of.From.Base, name)
+		file, err := c.of.From.Opener.Open(ctx, uri)
+		if err != nil && model.IsMissing(err) {
 			r.Absent = append(r.Absent, uri)
 			continue
 		}
@@ -455,12 +455,13 @@ const (
 
 // Verify implements model.Reader.
 func (f *flat) Verify(ctx context.Context, r *model.Report) error {
-	index, err := indexOf(ctx, f.file)
+	file, err := f.of.File(ctx, f.of.URI)
+	if err != nil {
+		return err
+	}
+	index, err := indexOf(ctx, file)
 	if err != nil {
 		return fault.WithFile(err, f.of.URI)
-	}
-	if err := f.tbl.Check(ctx); err != nil {
-		return fault.WithFile(fault.WithPart(err, metadataName, 0), f.of.URI)
 	}
 	places := map[string]span{metadataName: index.spans[metadataName]}
 	for i := range f.tbl.Len() {
@@ -468,12 +469,7 @@ func (f *flat) Verify(ctx context.Context, r *model.Report) error {
 		if err != nil {
 			return err
 		}
-		if _, twice := places[entry.ID]; twice {
-			return fault.WithFile(corrupt(metadataName, "two rows are called %.80q", entry.ID),
-				f.of.URI)
-		}
 		places[entry.ID] = span{Off: entry.Offset, Size: entry.Size}
 	}
-	r.Rows += int64(f.tbl.Len())
-	return fault.WithFile(verifyZIP(ctx, f.file, index, places, r), f.of.URI)
+	return fault.WithFile(verifyZIP(ctx, file, index, places, r), f.of.URI)
 }

@@ -17,10 +17,10 @@ type wideTable struct {
 	loads []func(context.Context) (*tables.Vector, error)
 }
 
-// Wide implements model.Named. The columns are taco:sample_index, the columns of the level of samples, and for each
+// wide implements model.Named. The columns are taco:sample_index, the columns of the level of samples, and for each
 // entry of taco:structure where its file is (PATH::location; of a sequence a list, in the order of the numbers) and its
 // columns of rumi (PATH::header). The table of a catalog begins with source_file.
-func (c *reader) Wide(ctx context.Context, first int, path func(uri string) string) (*tables.Table, error) {
+func (c *reader) wide(ctx context.Context, first int, path func(uri string) string) (*tables.Table, error) {
 	c.of.Mu.Lock()
 	defer c.of.Mu.Unlock()
 	if err := c.read(ctx, len(c.byDepth)-1); err != nil {

@@ -14,7 +14,6 @@ package tortilla
 
 import (
 	"context"
-	"errors"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -24,33 +23,30 @@ import (
 // file is an open container of either kind.
 type file struct {
 	of       *model.Container
-	r        source.Reader
-	object   source.Known // size and entity tag of r
 	header   Header
-	requests source.Reader // r, with bytes read ahead served from memory
+	requests source.Reader // its file, with bytes read ahead served from memory
 }
 
-// Close implements model.Reader.
-func (f *file) Close() error { return f.r.Close() }
+// size is the size of the file.
+func (f *file) size() int64 { return f.of.Object.Size }
 
-// Open opens a container whose first bytes (the whole header, if there are as many) are in head. It
-// reads the footer, the collection of a TACO, and the first nested sample of each level. These are
-// mostly one request, because they are at the end of the file. It closes r if it fails.
-func Open(ctx context.Context, uri string, r source.Reader, head []byte) (*model.Container, error) {
-	f := &file{of: &model.Container{URI: uri, IDColumn: ColID, Histograms: -1}, r: r,
-		object: source.Known{Size: r.Size(), ETag: source.ETag(r)}}
-	if err := f.open(ctx, head); err != nil {
-		return nil, errors.Join(f.fail(err), r.Close())
+// Open opens a container. It reads the footer, the collection of a TACO, and the first nested sample of each level.
+// These are mostly one request, because they are at the end of the file.
+func Open(ctx context.Context, from model.Source) (*model.Container, error) {
+	f := &file{of: model.New(from, model.TortillaFile)}
+	f.of.IDColumn = ColID
+	if err := f.open(ctx, from); err != nil {
+		return nil, f.of.Failed(err)
 	}
 	return f.of, nil
 }
 
-func (f *file) open(ctx context.Context, head []byte) (err error) {
-	if f.header, err = ParseHeader(head, f.r.Size()); err != nil {
+func (f *file) open(ctx context.Context, from model.Source) (err error) {
+	if f.header, err = ParseHeader(from.Head, f.size()); err != nil {
 		return err
 	}
 	f.of.Partitions = int(min(f.header.Partitions, model.MaxRows))
-	if f.requests, err = readTail(ctx, f.r, f.header.Footer.Off); err != nil {
+	if f.requests, err = readTail(ctx, from.File, f.header.Footer.Off); err != nil {
 		return err
 	}
 	if f.header.TACO {

@@ -72,6 +72,16 @@ func readRows(ctx context.Context, r source.Reader, at span, part string) (*rows
 // folder reports whether a row contains samples.
 func (t *rows) folder(i int) bool { return !t.formats.Null(i) && string(t.formats.Bytes(i)) == nested }
 
+// nextFolder returns the first row from i on with nested samples, or -1.
+func (t *rows) nextFolder(i int) int {
+	for ; i < t.len(); i++ {
+		if t.folder(i) {
+			return i
+		}
+	}
+	return -1
+}
+
 // span returns the place of a row's bytes, which must lie between lo and hi in a file whose offsets
 // are counted from base.
 func (t *rows) span(i int, base, lo, hi int64) (span, error) {
@@ -101,40 +111,18 @@ func (t *rows) entry(i int) (e model.Entry, err error) {
 	return e, nil
 }
 
-// verify checks the rows by themselves: ids, formats, splits, and that siblings have different ids.
-// group returns the parent of a row; nil means that all rows are siblings. It returns the number of
-// splits whose names are not in the specification.
-func (t *rows) verify(ctx context.Context, group func(i int) int32) (splits int, err error) {
-	type key struct {
-		group int32
-		id    string
+// unknownSplits returns the number of splits whose names are not in the specification.
+func (t *rows) unknownSplits(ctx context.Context) (n int, err error) {
+	if t.tbl.Index(colSplit) < 0 {
+		return 0, nil
 	}
-	seen := make(map[key]bool, t.len())
-	var split *tables.Vector
-	if t.tbl.Index(colSplit) >= 0 {
-		if split, err = t.tbl.Column(ctx, colSplit); err != nil {
-			return 0, err
-		}
-	}
+	split, err := t.tbl.Column(ctx, colSplit)
 	for i := range t.len() {
-		e, err := t.entry(i)
-		if err != nil {
-			return splits, err
-		}
-		k := key{id: e.ID}
-		if group != nil {
-			k.group = group(i)
-		}
-		if seen[k] {
-			return splits, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset,
-				"a sibling has the same %s %q", ColID, e.ID)
-		}
-		seen[k] = true
-		if split != nil && !split.Null(i) && !knownSplit(split, i) {
-			splits++
+		if err == nil && !split.Null(i) && !knownSplit(split, i) {
+			n++
 		}
 	}
-	return splits, t.tbl.Check(ctx)
+	return n, err
 }
 
 func knownSplit(v *tables.Vector, i int) bool {

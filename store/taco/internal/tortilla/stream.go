@@ -1,7 +1,6 @@
 package tortilla
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"sort"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // stream is a container whose footer has the rows of all levels and of the chunks.
@@ -26,7 +24,6 @@ type stream struct {
 
 	index map[string]int32
 	same  []int32 // the next chunk with the same root and id, or -1; made with index
-	asked int     // chunks searched for without an index
 	owned *owners
 }
 
@@ -71,7 +68,8 @@ func openStream(ctx context.Context, f *file, top *rows, pointer string) error {
 			"ends the chain before the table of the chunks")
 	}
 	c.levels, c.chunks = tables[:n], tables[n]
-	f.of.Form, f.of.Histograms, f.of.Chunker = model.StreamingTaco, c.findHistogram(), c
+	f.of.Form, f.of.Histograms = model.StreamingTaco, c.findHistogram()
+	f.of.Chunks = &model.Chunks{Of: c.chunkOf, Named: c.namedChunk, Table: c.chunks.tbl, Samples: c.sampleChunks}
 	f.of.Open(c, n)
 	return nil
 }
@@ -94,8 +92,8 @@ func (c *stream) findHistogram() int {
 // fits checks the place of the next table of the chain. It must lie in the file and must not
 // overlap another table, because a chain could otherwise be endless.
 func (c *stream) fits(s span) error {
-	if !s.In(HeaderSize, c.r.Size()) || s.Size == 0 {
-		return fault.New(fault.Corrupt, "", fault.NoOffset, "%d bytes at %d in %d bytes", s.Size, s.Off, c.r.Size())
+	if !s.In(HeaderSize, c.size()) || s.Size == 0 {
+		return fault.New(fault.Corrupt, "", fault.NoOffset, "%d bytes at %d in %d bytes", s.Size, s.Off, c.size())
 	}
 	if len(c.chain) == maxTables {
 		return fault.New(fault.Limit, "", fault.NoOffset, "more than %d tables", maxTables)
@@ -122,18 +120,14 @@ func (c *stream) Level(_ context.Context, level int) (*model.Level, error) {
 	return c.levels[level].asLevel(), nil
 }
 
-// Chunks implements model.Chunker. A chunk of the histograms is one whose bytes lie in theirs.
-func (c *stream) Chunks(_ context.Context, stored bool) (*tables.Table, error) {
-	if stored || c.of.Histograms < 0 {
-		return c.chunks.tbl, nil
-	}
-	rows := make([]int, 0, c.chunks.len())
+// sampleChunks returns the chunks that are not of histograms: their bytes do not lie in those of the histograms.
+func (c *stream) sampleChunks() (rows []int) {
 	for i := range c.chunks.len() {
 		if !c.encloses(c.levels[0], c.of.Histograms, c.chunks, i) {
 			rows = append(rows, i)
 		}
 	}
-	return c.chunks.tbl.Take(rows), nil
+	return rows
 }
 
 // Entry implements model.Reader.
@@ -147,12 +141,12 @@ func (c *stream) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	if err != nil {
 		return model.Entry{}, c.fail(fault.WithPart(err, model.LevelName(level), fault.NoOffset))
 	}
-	e.URI, e.Object, e.Offset, e.Size = c.of.URI, c.object, s.Off, s.Size
+	e.URI, e.Object, e.Offset, e.Size = c.of.URI, c.of.Object, s.Off, s.Size
 	return e, nil
 }
 
 // span returns the place of a row's bytes.
-func (c *stream) span(t *rows, row int) (span, error) { return t.span(row, 0, HeaderSize, c.r.Size()) }
+func (c *stream) span(t *rows, row int) (span, error) { return t.span(row, 0, HeaderSize, c.size()) }
 
 // Parents implements model.Reader.
 func (c *stream) Parents(ctx context.Context, level int) ([]int32, error) {
@@ -220,7 +214,7 @@ func (c *stream) joiner(ctx context.Context, level int) (*joiner, error) {
 
 // pathBudget limits the total size of the paths of a level. Each id counts once for every sample
 // below it, so that a few long ids could otherwise take any amount of memory.
-func (c *stream) pathBudget() int64 { return fewBytes + c.r.Size() }
+func (c *stream) pathBudget() int64 { return fewBytes + c.size() }
 
 func (c *stream) longPaths(level int) error {
 	return fault.New(fault.Limit, model.LevelName(level), fault.NoOffset,
@@ -279,8 +273,8 @@ func (c *stream) path(ctx context.Context, level, row int) (path, top string, er
 	return strings.Join(ids, "/"), ids[0], nil
 }
 
-// Chunk implements model.Chunker.
-func (c *stream) Chunk(ctx context.Context, level, row int, name string) (model.Entry, error) {
+// chunkOf implements model.Chunks.
+func (c *stream) chunkOf(ctx context.Context, level, row int, name string) (model.Entry, error) {
 	c.of.Mu.Lock()
 	defer c.of.Mu.Unlock()
 	entry, err := c.of.EntryOf(ctx, level, row)
@@ -318,7 +312,7 @@ func (c *stream) chunk(of model.Entry, row int, name string, s span) (model.Entr
 			"%s %q does not end in a number", ColID, c.chunks.ids.Str(row)))
 	}
 	return model.Entry{
-		ID: c.chunks.ids.Str(row), URI: c.of.URI, Object: c.object, Offset: s.Off, Size: s.Size,
+		ID: c.chunks.ids.Str(row), URI: c.of.URI, Object: c.of.Object, Offset: s.Off, Size: s.Size,
 		Level: len(c.levels), Row: row, Of: &of, Number: int(n),
 	}, nil
 }
@@ -337,8 +331,8 @@ func (c *stream) rootsOf(ctx context.Context, level, row int) ([]string, error) 
 	return []string{above, top}, nil
 }
 
-// NamedChunk implements model.Chunker.
-func (c *stream) NamedChunk(ctx context.Context, root, id string) (model.Entry, error) {
+// namedChunk implements model.Chunks.
+func (c *stream) namedChunk(ctx context.Context, root, id string) (model.Entry, error) {
 	c.of.Mu.Lock()
 	defer c.of.Mu.Unlock()
 	rows, err := c.find(ctx, root, id)
@@ -364,22 +358,9 @@ func (c *stream) NamedChunk(ctx context.Context, root, id string) (model.Entry, 
 	return c.chunk(owner, int(rows[0]), name, span)
 }
 
-// fewLookups is the number of chunks that are found row by row before an index is made, which takes
-// as long as several searches.
-const fewLookups = 3
-
 // find returns the chunks with a root and an id.
 func (c *stream) find(ctx context.Context, root, id string) ([]int32, error) {
 	rows := c.chunks
-	if c.asked++; c.asked <= fewLookups {
-		var found []int32
-		for i := range rows.len() {
-			if bytes.Equal(rows.ids.Bytes(i), []byte(id)) && bytes.Equal(rows.roots.Bytes(i), []byte(root)) {
-				found = append(found, int32(i))
-			}
-		}
-		return found, ctx.Err()
-	}
 	if c.index == nil {
 		c.index, c.same = make(map[string]int32, rows.len()), make([]int32, rows.len())
 		for i := rows.len() - 1; i >= 0; i-- {
@@ -471,28 +452,13 @@ func (o *owners) of(row int) (model.Entry, error) {
 		rows.roots.Str(row), id)
 }
 
-// Verify implements model.Reader. It checks the header, the chain, and of every level the ids
-// (unique among siblings), formats, parents and places of all samples; also that every chunk
+// Verify implements model.Reader. It checks that a table follows that of a level with folders, and that every chunk
 // belongs to a sample, lies in its bytes, and exists once.
 func (c *stream) Verify(ctx context.Context, r *model.Report) error {
-	splits := 0
-	for k, rows := range c.levels {
-		var siblings func(int) int32
-		if k > 0 {
-			linked, err := c.of.Linked(ctx, k)
-			if err != nil {
-				return err
-			}
-			siblings = func(i int) int32 { return linked.Parents[i] }
-		}
-		n, err := rows.verify(ctx, siblings)
-		if err == nil {
-			err = c.places(k, r)
-		}
-		if err != nil {
-			return c.fail(fault.WithPart(err, model.LevelName(k), fault.NoOffset))
-		}
-		splits += n
+	k := len(c.levels) - 1
+	if last := c.levels[k]; last.nextFolder(0) >= 0 {
+		return c.fail(fault.New(fault.Corrupt, model.RowName(k, last.nextFolder(0)), fault.NoOffset,
+			"format %s, but the chain has no table of its samples", nested))
 	}
 	if err := c.verifyChunks(ctx, r); err != nil {
 		return c.fail(err)
@@ -500,31 +466,7 @@ func (c *stream) Verify(ctx context.Context, r *model.Report) error {
 	if c.levels[0].roots == nil {
 		r.Note("the first table has no column %s", ColRoot)
 	}
-	c.notes(r, splits)
-	return nil
-}
-
-// places checks and counts the places of the samples of a level.
-func (c *stream) places(k int, r *model.Report) error {
-	rows := c.levels[k]
-	for i := range rows.len() {
-		span, err := c.span(rows, i)
-		if err != nil {
-			return err
-		}
-		switch {
-		case !rows.folder(i):
-			r.Files++
-			r.Bytes += span.Size
-		case k+1 == len(c.levels):
-			return fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset,
-				"format %s, but the chain has no table of its samples", nested)
-		default:
-			r.Folders++
-		}
-	}
-	r.Rows += int64(rows.len())
-	return nil
+	return c.verify(ctx, r, c.levels)
 }
 
 func (c *stream) verifyChunks(ctx context.Context, r *model.Report) error {

@@ -81,7 +81,7 @@ func TestPointer(t *testing.T) {
 
 func openBytes(ctx context.Context, b []byte) (*model.Container, *corpus.Mem, error) {
 	r := &corpus.Mem{B: b}
-	c, err := Open(ctx, "x", r, b[:min(len(b), 256)])
+	c, err := Open(ctx, model.Source{URI: "x", File: r, Head: b[:min(len(b), 256)]})
 	return c, r, err
 }
 
@@ -162,37 +162,28 @@ func TestUnevenDepth(t *testing.T) {
 	}
 }
 
-// TestProvisionalRows: a row that was found before all footers were read is the same sample afterwards.
-func TestProvisionalRows(t *testing.T) {
+// TestNestedRows: a row below level 0 has its parent, and a row that does not exist is not found.
+func TestNestedRows(t *testing.T) {
 	b := buildTortilla(t, []sample{folder("a", blobOf("x", 1), blobOf("y", 2)), folder("b", blobOf("x", 3)),
-		folder("c", blobOf("x", 4), blobOf("y", 5))})
-	c, r, err := openBytes(t.Context(), b)
+		folder("n", []sample{}...), folder("c", blobOf("x", 4), blobOf("y", 5))})
+	c, _, err := openBytes(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	r.Reads = 0
-	kids, err := c.Children(t.Context(), 0, 2) // before those of the second are known
-	if err != nil || len(kids) != 2 || r.Reads != 2 {
-		t.Fatal(kids, r.Reads, err)
+	kids, err := c.Children(t.Context(), 0, 3)
+	if err != nil || !slices.Equal(kids, []int32{3, 4}) {
+		t.Fatal(kids, err)
 	}
 	e, err := c.Entry(t.Context(), 1, int(kids[1]))
 	if err != nil || e.ID != "y" || e.Size != 5 {
 		t.Fatal(e, err)
 	}
-	row, err := c.FinalRow(t.Context(), 1, int(kids[1]))
-	if err != nil || row != 4 {
-		t.Errorf("row %d, %v", row, err)
-	}
-	again, err := c.Entry(t.Context(), 1, row)
-	if err != nil || again.ID != e.ID || again.Offset != e.Offset {
-		t.Error(again, err)
-	}
 	parents, err := c.Parents(t.Context(), 1)
-	if err != nil || !slices.Equal(parents, []int32{0, 0, 1, 2, 2}) {
+	if err != nil || !slices.Equal(parents, []int32{0, 0, 1, 3, 3}) {
 		t.Error(parents, err)
 	}
-	for _, row := range []int{-1, 5, provisional + 5, math.MaxInt32} {
+	for _, row := range []int{-1, 5, math.MaxInt32} {
 		if _, err := c.Entry(t.Context(), 1, row); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("row %d: %v", row, err)
 		}
@@ -235,12 +226,12 @@ func TestRoots(t *testing.T) {
 			s := c.Reader.(*stream)
 			for row, size := range []int64{10, 4, 20, 6, 30, 8, 40, 2} {
 				for k := range 2 {
-					e, err := s.Chunk(t.Context(), 2, row, fmt.Sprint(k))
+					e, err := s.chunkOf(t.Context(), 2, row, fmt.Sprint(k))
 					if err != nil || e.Size != size/2 || e.Number != k || e.Of.Row != row {
 						t.Errorf("byTop %t row %d chunk %d: %+v, %v", byTop, row, k, e, err)
 					}
 				}
-				if _, err := s.Chunk(t.Context(), 2, row, "2"); fault.KindOf(err) != fault.NotFound {
+				if _, err := s.chunkOf(t.Context(), 2, row, "2"); fault.KindOf(err) != fault.NotFound {
 					t.Error(err)
 				}
 			}
@@ -439,11 +430,11 @@ func walk(t testing.TB, b []byte) error {
 			check(e)
 			_, err = c.Children(ctx, k, row)
 			errs = append(errs, err)
-			if s := c.Chunker; s != nil {
-				if e, err := s.Chunk(ctx, k, row, "1"); err == nil {
+			if s := c.Chunks; s != nil {
+				if e, err := s.Of(ctx, k, row, "1"); err == nil {
 					check(e)
 				}
-				if e, err := s.NamedChunk(ctx, e.ID, e.ID+"::0"); err == nil {
+				if e, err := s.Named(ctx, e.ID, e.ID+"::0"); err == nil {
 					check(e)
 				}
 			}

@@ -88,108 +88,83 @@ func usedRows(a *bind.Aggregate, in *vec.Grouped) []int32 {
 	return use
 }
 
-func bindCount(_ *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
+func bindCount(b *bind.Binder, a *bind.Aggregate) tables.Type {
 	if a.Function.Names[0] == "count_star" {
-		return sqltype.Int64, nil
+		return sqltype.Int64
 	}
-	n, err := a.OneArgument()
-	if err == nil && a.Distinct && sqltype.RepOf(n.Type) == sqltype.RepOther && n.Op != ast.OpColumn {
-		err = sqlerr.Unsupported("COUNT(DISTINCT …) of type %s", plan.TypeName(n))
+	n := a.OneArgument(b)
+	if a.Distinct && sqltype.RepOf(n.Type) == sqltype.RepOther && n.Op != ast.OpColumn {
+		b.Fail(sqlerr.Unsupported("COUNT(DISTINCT …) of type %s", plan.TypeName(n)))
 	}
-	return sqltype.Int64, err
+	return sqltype.Int64
 }
 
 // bindAnyValue binds the aggregates that return one of the values.
-func bindAnyValue(b *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
-	node, err := a.OneArgument()
-	if err != nil {
-		return tables.Type{}, err
-	}
+func bindAnyValue(b *bind.Binder, a *bind.Aggregate) tables.Type {
+	node := a.OneArgument(b)
 	if sqltype.RepOf(node.Type) == sqltype.RepOther {
-		return tables.Type{}, sqlerr.Unsupported("%s of type %s", a.Function.Names[0], plan.TypeName(node))
+		return a.Refuse(b, node)
 	}
-	return node.Type, nil
+	return node.Type
 }
 
-func bindSum(b *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
-	node, err := a.OneArgument()
-	if err != nil {
-		return tables.Type{}, err
-	}
+func bindSum(b *bind.Binder, a *bind.Aggregate) tables.Type {
+	node := a.OneArgument(b)
 	switch typ := node.Type; {
 	case typ.Kind == tables.Bool, sqltype.IsInteger(typ), typ.Kind == tables.Null:
-		return sqltype.Int64, nil
+		return sqltype.Int64
 	case typ.Kind == tables.Float64:
-		return sqltype.Double, nil
+		return sqltype.Double
 	case sqltype.IsDay(typ), typ.Kind == tables.Time:
-		return typ, sqlerr.Unsupported("sum of type %s", plan.TypeName(node))
+		return a.Refuse(b, node)
 	default:
-		return typ, a.WrongArgument(node)
+		return a.WrongArgument(b, node)
 	}
 }
 
 // bindNumbers binds an aggregate of one number, which is converted to DOUBLE.
-func bindNumbers(b *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
-	if _, err := a.OneArgument(); err != nil {
-		return tables.Type{}, err
+func bindNumbers(b *bind.Binder, a *bind.Aggregate) tables.Type {
+	node := a.OneArgument(b)
+	if !sqltype.IsNumber(node.Type) && node.Type.Kind != tables.Null {
+		return a.WrongArgument(b, node)
 	}
-	return sqltype.Double, doubles(a, b)
+	a.Args[0] = b.Convert(node, sqltype.Double)
+	return sqltype.Double
 }
 
-// doubles converts all arguments to DOUBLE.
-func doubles(a *bind.Aggregate, b *bind.Binder) (err error) {
-	for i, node := range a.Args {
-		if !sqltype.IsNumber(node.Type) && node.Type.Kind != tables.Null {
-			return a.WrongArgument(node)
-		}
-		if a.Args[i], err = b.Convert(node, sqltype.Double); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func bindMedian(b *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
+func bindMedian(b *bind.Binder, a *bind.Aggregate) tables.Type {
 	a.Fraction = 0.5
-	return quantileType(a, b)
+	return quantileType(b, a)
 }
 
 // bindQuantile binds QUANTILE_CONT, whose fraction must be a literal between 0 and 1.
-func bindQuantile(b *bind.Binder, a *bind.Aggregate) (tables.Type, error) {
+func bindQuantile(b *bind.Binder, a *bind.Aggregate) tables.Type {
 	if len(a.Args) != 2 {
-		return tables.Type{}, sqlerr.Bind("quantile_cont needs a value and a fraction")
+		return b.Fail(sqlerr.Bind("quantile_cont needs a value and a fraction")).Type
 	}
-	fraction, err := b.Convert(a.Args[1], sqltype.Double)
-	if err != nil {
-		return tables.Type{}, err
-	}
+	fraction := b.Convert(a.Args[1], sqltype.Double)
 	if fraction.Literal == nil || fraction.Literal.Null || fraction.Literal.Float < 0 {
-		return tables.Type{}, sqlerr.Unsupported("quantile_cont with a fraction that is not a literal, or negative")
-	}
-	if a.Fraction = fraction.Literal.Float; a.Fraction > 1 {
-		return tables.Type{}, sqlerr.Bind("quantile_cont: a fraction must be between 0 and 1")
+		b.Fail(sqlerr.Unsupported("quantile_cont with a fraction that is not a literal, or negative"))
+	} else if a.Fraction = fraction.Literal.Float; a.Fraction > 1 {
+		b.Fail(sqlerr.Bind("quantile_cont: a fraction must be between 0 and 1"))
 	}
 	a.Args = a.Args[:1]
-	return quantileType(a, b)
+	return quantileType(b, a)
 }
 
 // quantileType returns the type of a quantile: the type of the values, but DOUBLE for integers.
-func quantileType(a *bind.Aggregate, b *bind.Binder) (tables.Type, error) {
-	node, err := a.OneArgument()
-	if err != nil {
-		return tables.Type{}, err
-	}
-	typ := node.Type
-	switch {
+func quantileType(b *bind.Binder, a *bind.Aggregate) tables.Type {
+	node := a.OneArgument(b)
+	switch typ := node.Type; {
 	case a.Distinct:
-		return typ, sqlerr.Unsupported("%s(DISTINCT …)", a.Function.Names[0])
+		b.Fail(sqlerr.Unsupported("%s(DISTINCT …)", a.Function.Names[0]))
 	case sqltype.IsInteger(typ):
-		typ = sqltype.Double
-		a.Args[0], err = b.Convert(node, typ)
+		a.Args[0] = b.Convert(node, sqltype.Double)
+		return sqltype.Double
 	case typ.Kind != tables.Float64 && typ.Kind != tables.Null:
-		err = sqlerr.Unsupported("%s of type %s", a.Function.Names[0], plan.TypeName(node))
+		return a.Refuse(b, node)
 	}
-	return typ, err
+	return node.Type
 }
 
 func countOf(_ *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {

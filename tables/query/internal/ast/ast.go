@@ -14,7 +14,6 @@ type Expr struct {
 	Not   bool // of IN, BETWEEN, LIKE, IS
 	Flag  bool // DISTINCT of an aggregate; TRY_CAST
 	depth int
-	pos   int
 
 	Type    tables.Type // of OpCast
 	Exclude []string    // of OpStar

@@ -2,6 +2,7 @@ package ast
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -45,6 +46,9 @@ func (t token) is(word string) bool {
 	}
 	return false
 }
+
+// names reports whether the token can name a column, a table or an alias.
+func (t token) names() bool { return t.kind == tQuoted || t.kind == tName && !reserved(t.text) }
 
 // syntaxErrorAt is the error "at or near" a token, in DuckDB's words. It shows at most 40 bytes of the query.
 func syntaxErrorAt(t token, query string) error {
@@ -161,7 +165,7 @@ func next(q string, at int) (token, int, error) {
 		}
 		return token{tName, s[:n], at}, n, nil
 	case sqltype.IsDigit(c) || c == '.' && len(s) > 1 && sqltype.IsDigit(s[1]):
-		n := number(s)
+		n := len(number.FindString(s))
 		if n < len(s) && (letter(s[n]) || sqltype.IsDigit(s[n])) {
 			return token{}, 0, &sqlerr.SyntaxError{Msg: fmt.Sprintf("at or near %q", s[:n+1]), Pos: at}
 		}
@@ -199,28 +203,5 @@ func quoted(s string) (text string, n int, ok bool) {
 	return "", 0, false
 }
 
-// number returns the length of a leading number: digits, a fraction, an exponent.
-func number(s string) int {
-	n := 0
-	for n < len(s) && sqltype.IsDigit(s[n]) {
-		n++
-	}
-	if n < len(s) && s[n] == '.' {
-		n++
-		for n < len(s) && sqltype.IsDigit(s[n]) {
-			n++
-		}
-	}
-	if n < len(s) && s[n]|0x20 == 'e' {
-		k := n + 1
-		if k < len(s) && (s[k] == '+' || s[k] == '-') {
-			k++
-		}
-		if k < len(s) && sqltype.IsDigit(s[k]) {
-			for n = k; n < len(s) && sqltype.IsDigit(s[n]); {
-				n++
-			}
-		}
-	}
-	return n
-}
+// number matches digits, a fraction and an exponent.
+var number = regexp.MustCompile(`^[0-9]*(\.[0-9]*)?([eE][+-]?[0-9]+)?`)

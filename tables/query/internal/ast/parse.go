@@ -2,52 +2,69 @@ package ast
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 )
 
-// parser is a recursive-descent parser of one SELECT.
+// parser is a recursive-descent parser of one SELECT. After the first error it stands at the end of the query, where
+// every method returns something, so that only its callers look at err.
 type parser struct {
-	q     string
-	toks  []token
-	at    int
-	depth int // depth of the expression that is being read
+	query  string
+	tokens []token // the last one is tEnd
+	at     int
+	depth  int // of the expression that is being read
+	err    error
 }
 
 // Parse reads one SELECT.
-func Parse(q string) (*Select, error) {
-	toks, err := tokens(q)
-	if err != nil {
-		return nil, err
-	}
-	p := &parser{q: q, toks: toks}
-	sel, err := p.statement()
-	if err != nil {
-		return nil, err
-	}
-	return sel, nil
+func Parse(query string) (*Select, error) {
+	return parsed(query, (*parser).statement)
 }
 
 // ParseCondition reads a single expression.
-func ParseCondition(q string) (*Expr, error) {
-	toks, err := tokens(q)
+func ParseCondition(query string) (*Expr, error) {
+	return parsed(query, func(p *parser) *Expr {
+		expr := p.expr()
+		if p.peek().kind != tEnd {
+			p.unexpected()
+		}
+		return expr
+	})
+}
+
+// parsed returns what read reads of a query.
+func parsed[T any](query string, read func(*parser) *T) (*T, error) {
+	list, err := tokens(query)
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{q: q, toks: toks}
-	expr, err := p.expr()
-	if err == nil && p.peek().kind != tEnd {
-		err = p.unexpected()
+	p := &parser{query: query, tokens: list}
+	out := read(p)
+	if p.err != nil {
+		return nil, p.err
 	}
-	return expr, err
+	return out, nil
 }
 
-func (p *parser) peek() token { return p.toks[p.at] }
+// fail ends the query with an error, unless it has ended with one. It returns an expression to go on with.
+func (p *parser) fail(err error) *Expr {
+	p.err = cmp.Or(p.err, err)
+	p.at = len(p.tokens) - 1
+	return &Expr{}
+}
+
+func (p *parser) peek() token { return p.after(0) }
+
+// after returns the token n places after the next one.
+func (p *parser) after(n int) token { return p.tokens[min(p.at+n, len(p.tokens)-1)] }
 
 func (p *parser) take() token {
-	tok := p.toks[p.at]
+	tok := p.peek()
 	if tok.kind != tEnd {
 		p.at++
 	}
@@ -57,7 +74,7 @@ func (p *parser) take() token {
 // accept takes the words if all of them come next.
 func (p *parser) accept(words ...string) bool {
 	for i, w := range words {
-		if p.at+i >= len(p.toks) || !p.toks[p.at+i].is(w) {
+		if !p.after(i).is(w) {
 			return false
 		}
 	}
@@ -65,301 +82,269 @@ func (p *parser) accept(words ...string) bool {
 	return true
 }
 
-func (p *parser) expect(word string) error {
+func (p *parser) expect(word string) {
 	if !p.accept(word) {
-		return p.unexpected()
+		p.unexpected()
 	}
-	return nil
 }
 
-// unexpected is the error for the next token: unsupported if it begins a construct of DuckDB's grammar, so that the
-// error can name DuckDB, otherwise a syntax error.
-func (p *parser) unexpected() error {
+// unexpected fails at the next token: unsupported if it begins a construct of DuckDB's grammar, so that the error can
+// name DuckDB, otherwise a syntax error.
+func (p *parser) unexpected() *Expr {
 	tok := p.peek()
 	if word := strings.ToUpper(tok.text); (tok.kind == tName || tok.kind == tSign) && onlyDuckDB[word] {
-		return sqlerr.Unsupported("%q here", word)
+		return p.fail(sqlerr.Unsupported("%q here", word))
 	}
-	return syntaxErrorAt(tok, p.q)
+	return p.fail(syntaxErrorAt(tok, p.query))
 }
 
 // statement reads a query to the end of the input.
-func (p *parser) statement() (*Select, error) {
+func (p *parser) statement() *Select {
 	switch tok := p.peek(); {
-	case tok.is("SELECT"):
-	case p.beginsQuery(), tok.is("("), tok.is("SUMMARIZE"), tok.is("DESCRIBE"), tok.is("PIVOT"), tok.is("UNPIVOT"),
-		tok.is("TABLE"), tok.is("SHOW"), tok.is("EXPLAIN"):
-		return nil, sqlerr.Unsupported("a query that begins with %q", strings.ToUpper(tok.text))
+	case p.accept("SELECT"):
+	case p.beginsQuery(), slices.ContainsFunc(
+		[]string{"(", "SUMMARIZE", "DESCRIBE", "PIVOT", "UNPIVOT", "TABLE", "SHOW", "EXPLAIN"}, tok.is):
+		p.fail(sqlerr.Unsupported("a query that begins with %q", strings.ToUpper(tok.text)))
 	default:
-		return nil, syntaxErrorAt(tok, p.q)
+		p.fail(syntaxErrorAt(tok, p.query))
 	}
-	sel, err := p.selection()
-	if err == nil {
-		err = p.tail(sel)
-	}
-	if err != nil {
-		return nil, err
-	}
+	sel := p.selection()
+	p.tail(sel)
 	ended := false
 	for p.accept(";") {
 		ended = true
 	}
 	switch tok := p.peek(); {
 	case tok.kind == tEnd:
-		return sel, nil
 	case ended:
-		return nil, &sqlerr.SyntaxError{Msg: "after \";\": only a single SELECT is run", Pos: tok.pos}
+		p.fail(&sqlerr.SyntaxError{Msg: "after \";\": only a single SELECT is run", Pos: tok.pos})
+	default:
+		p.unexpected()
 	}
-	return nil, p.unexpected()
+	return sel
 }
 
 // beginsQuery reports whether the next token begins a query.
 func (p *parser) beginsQuery() bool {
-	t := p.peek()
-	return t.is("SELECT") || t.is("WITH") || t.is("FROM") || t.is("VALUES")
+	return slices.ContainsFunc([]string{"SELECT", "WITH", "FROM", "VALUES"}, p.peek().is)
 }
 
-// noQuery is the error for a query in brackets, if one begins here.
-func (p *parser) noQuery() error {
+// noQuery fails if a query in brackets begins here.
+func (p *parser) noQuery() {
 	if p.beginsQuery() {
-		return sqlerr.Unsupported("a query inside a query")
+		p.fail(sqlerr.Unsupported("a query inside a query"))
 	}
-	return nil
 }
 
-// selection reads a SELECT up to HAVING.
-func (p *parser) selection() (s *Select, err error) {
-	s = &Select{}
-	if err = p.expect("SELECT"); err != nil {
-		return nil, err
-	}
-	if s.Distinct = p.accept("DISTINCT"); !s.Distinct {
+// selection reads a SELECT after this word and up to HAVING.
+func (p *parser) selection() *Select {
+	sel := &Select{Distinct: p.accept("DISTINCT")}
+	if !sel.Distinct {
 		p.accept("ALL")
 	} else if p.peek().is("ON") {
-		return nil, p.unexpected()
+		p.unexpected()
 	}
-	if s.Items, err = p.items(); err != nil {
-		return nil, err
-	}
+	sel.Items = p.items()
 	if p.accept("FROM") {
-		if s.From, err = p.from(); err != nil {
-			return nil, err
-		}
+		sel.From = p.from()
 	}
 	if p.accept("WHERE") {
-		if s.Where, err = p.expr(); err != nil {
-			return nil, err
-		}
+		sel.Where = p.expr()
 	}
 	if p.accept("GROUP", "BY") {
-		if s.GroupBy, err = p.list(); err != nil {
-			return nil, err
-		}
+		sel.GroupBy = p.list()
 	}
 	if p.accept("HAVING") {
-		if s.Having, err = p.expr(); err != nil {
-			return nil, err
-		}
+		sel.Having = p.expr()
 	}
-	return s, nil
+	return sel
 }
 
 // tail reads ORDER BY, LIMIT and OFFSET.
-func (p *parser) tail(s *Select) (err error) {
+func (p *parser) tail(sel *Select) {
 	if p.accept("ORDER", "BY") {
-		if s.OrderBy, err = p.order(); err != nil {
-			return err
-		}
+		sel.OrderBy = commas(p, p.order)
 	}
 	for range 2 { // in either order
 		switch {
-		case s.Limit == nil && p.accept("LIMIT"):
-			s.Limit, err = p.additive()
-		case s.Offset == nil && p.accept("OFFSET"):
-			s.Offset, err = p.additive()
-		}
-		if err != nil {
-			return err
+		case sel.Limit == nil && p.accept("LIMIT"):
+			sel.Limit = p.binary(additive)
+		case sel.Offset == nil && p.accept("OFFSET"):
+			sel.Offset = p.binary(additive)
 		}
 	}
-	return nil
 }
 
-func (p *parser) items() ([]SelectItem, error) {
-	var out []SelectItem
-	for {
-		var it SelectItem
-		var err error
-		start := p.peek().pos
-		if it.Expr, err = p.star(); it.Expr == nil && err == nil {
-			it.Expr, err = p.expr()
-		}
-		if err != nil {
-			return nil, err
-		}
-		it.Text = strings.TrimSpace(p.q[start:p.peek().pos])
-		if it.Alias, err = p.alias(true); err != nil {
-			return nil, err
-		}
-		if it.Alias != "" && it.Expr.Op == OpStar {
-			return nil, sqlerr.Unsupported("a star with a name")
-		}
-		out = append(out, it)
-		if !p.accept(",") {
-			return out, nil
-		}
-		if t := p.peek(); t.is("FROM") || t.kind == tEnd { // DuckDB allows a comma after the last item
-			return out, nil
-		}
+// commas reads one or more items with commas between them.
+func commas[T any](p *parser, item func() T) []T {
+	out := []T{item()}
+	for p.accept(",") {
+		out = append(out, item())
 	}
+	return out
+}
+
+func (p *parser) list() []*Expr { return commas(p, p.expr) }
+
+func (p *parser) items() []SelectItem {
+	out := []SelectItem{p.item()}
+	for p.accept(",") {
+		if tok := p.peek(); tok.is("FROM") || tok.kind == tEnd { // DuckDB allows a comma after the last item
+			break
+		}
+		out = append(out, p.item())
+	}
+	return out
+}
+
+func (p *parser) item() SelectItem {
+	start := p.peek().pos
+	it := SelectItem{Expr: p.star()}
+	if it.Expr == nil {
+		it.Expr = p.expr()
+	}
+	if p.err != nil {
+		return it
+	}
+	it.Text = strings.TrimSpace(p.query[start:p.peek().pos])
+	if it.Alias = p.alias(true); it.Alias != "" && it.Expr.Op == OpStar {
+		p.fail(sqlerr.Unsupported("a star with a name"))
+	}
+	return it
 }
 
 // star reads * or table.*, with EXCLUDE; or returns nil.
-func (p *parser) star() (*Expr, error) {
+func (p *parser) star() *Expr {
 	tok := p.peek()
-	expr := &Expr{Op: OpStar, pos: tok.pos}
-	switch next := p.toks[min(p.at+1, len(p.toks)-1)]; {
+	expr := &Expr{Op: OpStar}
+	switch {
 	case p.accept("*"):
-	case (tok.kind == tName && !reserved(tok.text) || tok.kind == tQuoted) && p.at+2 < len(p.toks) && next.is(".") &&
-		p.toks[p.at+2].is("*"):
+	case tok.names() && p.after(1).is(".") && p.after(2).is("*"):
 		p.at += 3
 		expr.Table = tok.text
 	default:
-		return nil, nil
+		return nil
 	}
-	if p.accept("EXCLUDE") {
-		return expr, p.excluded(expr)
+	if !p.accept("EXCLUDE") {
+		return expr
 	}
-	return expr, nil
+	if p.accept("(") {
+		expr.Exclude = commas(p, p.excluded)
+		p.expect(")")
+	} else {
+		expr.Exclude = []string{p.excluded()}
+	}
+	return expr
 }
 
-// excluded reads a name, or names in brackets.
-func (p *parser) excluded(star *Expr) error {
-	several := p.accept("(")
-	for {
-		tok := p.peek()
-		if tok.kind != tQuoted && tok.kind != tName {
-			return p.unexpected()
-		}
-		p.at++
-		if p.peek().is(".") {
-			return sqlerr.Unsupported("EXCLUDE of a column of a table")
-		}
-		star.Exclude = append(star.Exclude, tok.text)
-		if !several {
-			return nil
-		}
-		if !p.accept(",") {
-			return p.expect(")")
-		}
+// excluded reads the name of a column.
+func (p *parser) excluded() string {
+	tok := p.peek()
+	if tok.kind != tQuoted && tok.kind != tName {
+		p.unexpected()
+		return ""
 	}
+	p.at++
+	if p.peek().is(".") {
+		p.fail(sqlerr.Unsupported("EXCLUDE of a column of a table"))
+	}
+	return tok.text
 }
 
 // alias reads an alias, "" if none follows. With anyWord, a reserved word may be one after AS.
-func (p *parser) alias(anyWord bool) (string, error) {
+func (p *parser) alias(anyWord bool) string {
 	as := p.accept("AS")
-	token := p.peek()
-	free := as && anyWord || !reserved(token.text)
-	if token.kind == tQuoted || token.kind == tName && free {
+	tok := p.peek()
+	if tok.names() || tok.kind == tName && as && anyWord {
 		p.at++
-		return token.text, nil
+		return tok.text
 	}
 	if as {
-		return "", p.unexpected()
+		p.unexpected()
 	}
-	return "", nil
+	return ""
 }
 
-func (p *parser) from() ([]From, error) {
-	first, err := p.tableRef()
-	if err != nil {
-		return nil, err
-	}
-	out := []From{first}
+func (p *parser) from() []From {
+	out := []From{p.tableRef()}
 	for {
-		cond := true
+		condition := true
 		switch {
 		case p.accept(","), p.accept("CROSS", "JOIN"):
-			cond = false
+			condition = false
 		case p.accept("JOIN"), p.accept("INNER", "JOIN"):
 		default:
-			return out, nil
+			return out
 		}
-		from, err := p.tableRef()
-		if err != nil {
-			return nil, err
-		}
-		if cond {
-			if err := p.expect("ON"); err != nil {
-				return nil, err
-			}
-			if from.On, err = p.expr(); err != nil {
-				return nil, err
-			}
+		from := p.tableRef()
+		if condition {
+			p.expect("ON")
+			from.On = p.expr()
 		}
 		if out = append(out, from); len(out) > 16 {
-			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "more than 16 tables")
+			p.fail(fault.New(fault.Limit, "query", fault.NoOffset, "more than 16 tables"))
 		}
 	}
 }
 
-func (p *parser) tableRef() (f From, err error) {
+func (p *parser) tableRef() (f From) {
 	tok := p.peek()
 	switch {
-	case tok.is("("):
-		p.at++
-		return f, cmp.Or(p.noQuery(), p.unexpected())
+	case p.accept("("):
+		p.noQuery()
+		p.unexpected()
 	case tok.kind == tString:
-		return f, sqlerr.Unsupported("a table that is a file")
-	case tok.kind != tQuoted && (tok.kind != tName || reserved(tok.text)):
-		return f, p.unexpected()
+		p.fail(sqlerr.Unsupported("a table that is a file"))
+	case !tok.names():
+		p.unexpected()
 	default:
 		p.at++
 		f.Table = tok.text
 		if p.peek().is("(") || p.peek().is(".") {
-			return f, sqlerr.Unsupported("a table that is a function or lies in a schema")
+			p.fail(sqlerr.Unsupported("a table that is a function or lies in a schema"))
 		}
 	}
-	f.Alias, err = p.alias(false)
+	f.Alias = p.alias(false)
 	if f.Alias != "" && p.peek().is("(") {
-		return f, sqlerr.Unsupported("names of columns after a table's alias")
+		p.fail(sqlerr.Unsupported("names of columns after a table's alias"))
 	}
 	f.Alias = cmp.Or(f.Alias, f.Table)
-	return f, err
+	return f
 }
 
-func (p *parser) list() ([]*Expr, error) {
-	var out []*Expr
-	for {
-		expr, err := p.expr()
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, expr)
-		if !p.accept(",") {
-			return out, nil
-		}
+func (p *parser) order() OrderTerm {
+	term := OrderTerm{Expr: p.expr()}
+	if !p.accept("ASC") {
+		term.Desc = p.accept("DESC")
 	}
+	if p.accept("NULLS", "FIRST") {
+		term.NullsFirst = true
+	} else if p.peek().is("NULLS") && !p.accept("NULLS", "LAST") {
+		p.unexpected()
+	}
+	return term
 }
 
-func (p *parser) order() ([]OrderTerm, error) {
-	var out []OrderTerm
-	for {
-		var o OrderTerm
-		var err error
-		if o.Expr, err = p.expr(); err != nil {
-			return nil, err
-		}
-		if !p.accept("ASC") {
-			o.Desc = p.accept("DESC")
-		}
-		if p.accept("NULLS", "FIRST") {
-			o.NullsFirst = true
-		} else if p.peek().is("NULLS") && !p.accept("NULLS", "LAST") {
-			return nil, p.unexpected()
-		}
-		out = append(out, o)
-		if !p.accept(",") {
-			return out, nil
-		}
+// sqlType reads a type.
+func (p *parser) sqlType() tables.Type {
+	tok := p.peek()
+	if tok.kind != tName {
+		p.unexpected()
+		return tables.Type{}
 	}
+	p.at++
+	typ, ok := sqltype.ByName[strings.ToUpper(tok.text)]
+	switch {
+	case !ok:
+		p.fail(sqlerr.Unsupported("the type %s", tok.text))
+	case tok.is("DOUBLE"):
+		p.accept("PRECISION")
+	case typ.Kind == tables.String && p.accept("("): // VARCHAR(10) has no effect
+		p.take()
+		p.expect(")")
+	}
+	if next := p.peek(); next.is("[") || next.is("WITH") && typ.Kind == tables.Timestamp {
+		p.fail(sqlerr.Unsupported("the type %s %s", tok.text, next.text))
+	}
+	return typ
 }

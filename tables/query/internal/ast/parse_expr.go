@@ -1,264 +1,182 @@
 package ast
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
 )
 
-// make returns an expression over args, or an error if it is deeper than maxDepth.
-func (p *parser) make(op Op, pos int, name string, args ...*Expr) (*Expr, error) {
-	expr := &Expr{Op: op, Name: name, Args: args, pos: pos}
-	for _, a := range args {
-		expr.depth = max(expr.depth, a.depth+1)
+// make returns an expression over args. It fails if the expression is deeper than maxDepth.
+func (p *parser) make(op Op, name string, args ...*Expr) *Expr {
+	expr := &Expr{Op: op, Name: name, Args: args}
+	for _, arg := range args {
+		expr.depth = max(expr.depth, arg.depth+1)
 	}
 	if expr.depth > maxDepth {
-		return nil, tooDeep()
+		return p.tooDeep()
 	}
-	return expr, nil
+	return expr
 }
 
-func tooDeep() error {
-	return fault.New(fault.Limit, "query", fault.NoOffset, "an expression more than %d deep", maxDepth)
+func (p *parser) tooDeep() *Expr {
+	return p.fail(fault.New(fault.Limit, "query", fault.NoOffset, "an expression more than %d deep", maxDepth))
 }
 
 // expr reads an expression. The methods from here on go by precedence, loosest first.
-func (p *parser) expr() (*Expr, error) {
+func (p *parser) expr() *Expr {
 	if p.depth++; p.depth > maxDepth {
-		return nil, tooDeep()
+		return p.tooDeep()
 	}
 	defer func() { p.depth-- }()
-	return p.chain("OR", OpOr, func() (*Expr, error) { return p.chain("AND", OpAnd, p.not) })
+	return p.chain("OR", OpOr, func() *Expr { return p.chain("AND", OpAnd, p.not) })
 }
 
 // chain reads terms joined by a word into one node with many arguments, so that a long AND or OR is not deep.
-func (p *parser) chain(word string, op Op, term func() (*Expr, error)) (*Expr, error) {
-	pos := p.peek().pos
-	first, err := term()
-	if err != nil || !p.peek().is(word) {
-		return first, err
-	}
-	terms := []*Expr{first}
+func (p *parser) chain(word string, op Op, term func() *Expr) *Expr {
+	terms := []*Expr{term()}
 	for p.accept(word) {
-		expr, err := term()
-		if err != nil {
-			return nil, err
-		}
-		terms = append(terms, expr)
+		terms = append(terms, term())
 	}
-	return p.make(op, pos, word, terms...)
+	if len(terms) == 1 {
+		return terms[0]
+	}
+	return p.make(op, word, terms...)
 }
 
-func (p *parser) not() (*Expr, error) {
-	pos := p.peek().pos
+func (p *parser) not() *Expr {
 	nots := 0
 	for p.accept("NOT") {
 		nots++
 	}
 	if nots > maxDepth {
-		return nil, tooDeep()
+		return p.tooDeep()
 	}
-	expr, err := p.is()
-	for ; err == nil && nots > 0; nots-- {
-		expr, err = p.make(OpNot, pos, "NOT", expr)
+	expr := p.is()
+	for range nots {
+		expr = p.make(OpNot, "NOT", expr)
 	}
-	return expr, err
+	return expr
 }
 
-func (p *parser) is() (*Expr, error) {
-	expr, err := p.compare()
-	for err == nil {
-		pos := p.peek().pos
+func (p *parser) is() *Expr {
+	expr := p.compare()
+	for {
+		not := false
 		switch {
 		case p.accept("ISNULL"):
-			expr, err = p.make(OpIsNull, pos, "", expr)
+			expr = p.make(OpIsNull, "", expr)
 		case p.accept("NOTNULL"), p.accept("NOT", "NULL"):
-			if expr, err = p.make(OpIsNull, pos, "", expr); err == nil {
-				expr.Not = true
-			}
+			expr, not = p.make(OpIsNull, "", expr), true
 		case p.accept("IS"):
-			expr, err = p.isWhat(expr, pos)
+			not = p.accept("NOT")
+			switch word := strings.ToUpper(p.peek().text); {
+			case p.accept("NULL"), p.accept("UNKNOWN"):
+				expr = p.make(OpIsNull, "", expr)
+			case p.accept("TRUE"), p.accept("FALSE"):
+				expr = p.make(OpIsBool, word, expr)
+			default:
+				return p.unexpected()
+			}
 		default:
-			return expr, nil
+			return expr
 		}
+		expr.Not = not
 	}
-	return nil, err
 }
 
-func (p *parser) isWhat(e *Expr, pos int) (out *Expr, err error) {
-	not := p.accept("NOT")
-	switch {
-	case p.accept("NULL"), p.accept("UNKNOWN"):
-		out, err = p.make(OpIsNull, pos, "", e)
-	case p.accept("TRUE"):
-		out, err = p.make(OpIsBool, pos, "TRUE", e)
-	case p.accept("FALSE"):
-		out, err = p.make(OpIsBool, pos, "FALSE", e)
-	default:
-		return nil, p.unexpected()
-	}
-	if err == nil {
-		out.Not = not
-	}
-	return out, err
-}
+// comparisons are the signs of comparisons, with their names.
+var comparisons = map[string]string{"=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">",
+	">=": ">="}
 
-func (p *parser) compare() (*Expr, error) {
-	expr, err := p.between()
-	if err != nil {
-		return nil, err
+func (p *parser) compare() *Expr {
+	expr := p.between()
+	if tok := p.peek(); tok.kind == tSign && comparisons[tok.text] != "" {
+		p.at++
+		return p.make(OpCompare, comparisons[tok.text], expr, p.between())
 	}
-	tok := p.peek()
-	if tok.kind != tSign {
-		return expr, nil
-	}
-	name := tok.text
-	switch name {
-	case "=", "<>", "<", "<=", ">", ">=":
-	case "==":
-		name = "="
-	case "!=":
-		name = "<>"
-	default:
-		return expr, nil
-	}
-	p.at++
-	r, err := p.between()
-	if err != nil {
-		return nil, err
-	}
-	return p.make(OpCompare, tok.pos, name, expr, r)
+	return expr
 }
 
 // between reads an operand and the BETWEEN, IN and LIKE that follow it.
-func (p *parser) between() (*Expr, error) {
-	expr, err := p.concat()
-	for err == nil {
-		tok := p.peek()
-		not := false
-		if tok.is("NOT") {
-			if n := p.toks[min(p.at+1, len(p.toks)-1)]; !n.is("BETWEEN") && !n.is("IN") && !n.is("LIKE") &&
-				!n.is("ILIKE") && !n.is("SIMILAR") {
-				return expr, nil
-			}
+func (p *parser) between() *Expr {
+	expr := p.binary(loosest)
+	for {
+		not := p.peek().is("NOT") &&
+			slices.ContainsFunc([]string{"BETWEEN", "IN", "LIKE", "ILIKE", "SIMILAR"}, p.after(1).is)
+		if not {
 			p.at++
-			not = true
 		}
-		switch {
+		switch word := strings.ToUpper(p.peek().text); {
 		case p.accept("BETWEEN"):
-			expr, err = p.range3(expr, tok.pos)
+			low := p.binary(loosest)
+			p.expect("AND")
+			expr = p.make(OpBetween, "", expr, low, p.binary(loosest))
 		case p.accept("IN"):
-			expr, err = p.in(expr, tok.pos)
-		case p.accept("LIKE"):
-			expr, err = p.like(expr, tok.pos, "LIKE")
-		case p.accept("ILIKE"):
-			expr, err = p.like(expr, tok.pos, "ILIKE")
+			expr = p.in(expr)
+		case p.accept("LIKE"), p.accept("ILIKE"):
+			args := []*Expr{expr, p.binary(loosest)}
+			if p.accept("ESCAPE") {
+				args = append(args, p.binary(loosest))
+			}
+			expr = p.make(OpLike, word, args...)
 		default:
-			return expr, nil
+			return expr
 		}
-		switch {
-		case err == nil && not && expr.Op == OpCall:
-			expr, err = p.make(OpNot, tok.pos, "NOT", expr)
-		case err == nil:
+		if not && expr.Op == OpCall {
+			expr = p.make(OpNot, "NOT", expr)
+		} else {
 			expr.Not = not
 		}
 	}
-	return nil, err
-}
-
-func (p *parser) range3(e *Expr, pos int) (*Expr, error) {
-	lo, err := p.concat()
-	if err != nil {
-		return nil, err
-	}
-	if err := p.expect("AND"); err != nil {
-		return nil, err
-	}
-	hi, err := p.concat()
-	if err != nil {
-		return nil, err
-	}
-	return p.make(OpBetween, pos, "", e, lo, hi)
 }
 
 // in reads the operand of IN: a list, or a column of lists.
-func (p *parser) in(e *Expr, pos int) (*Expr, error) {
+func (p *parser) in(x *Expr) *Expr {
 	if !p.accept("(") {
-		list, err := p.concat()
-		if err != nil {
-			return nil, err
-		}
-		return p.make(OpCall, pos, "contains", list, e)
+		return p.make(OpCall, "contains", p.binary(loosest), x)
 	}
-	if err := p.noQuery(); err != nil {
-		return nil, err
-	}
-	list, err := p.list()
-	if err != nil {
-		return nil, err
-	}
-	if err := p.expect(")"); err != nil {
-		return nil, err
-	}
-	return p.make(OpIn, pos, "", append([]*Expr{e}, list...)...)
+	p.noQuery()
+	list := p.list()
+	p.expect(")")
+	return p.make(OpIn, "", append([]*Expr{x}, list...)...)
 }
 
-func (p *parser) like(e *Expr, pos int, name string) (*Expr, error) {
-	pattern, err := p.concat()
-	if err != nil {
-		return nil, err
+// levels are the operators between two operands by precedence, loosest first. They are read from left to right.
+var levels = [...]struct {
+	op    Op
+	signs []string
+}{
+	{OpConcat, []string{"||"}},
+	{OpArith, []string{"+", "-"}},
+	{OpArith, []string{"*", "/", "//", "%"}},
+	{OpArith, []string{"^", "**"}},
+}
+
+// Numbers of levels.
+const (
+	loosest  = 0
+	additive = 1
+)
+
+// binary reads operands joined by the operators of a level and tighter ones.
+func (p *parser) binary(level int) *Expr {
+	if level == len(levels) {
+		return p.unary()
 	}
-	args := []*Expr{e, pattern}
-	if p.accept("ESCAPE") {
-		esc, err := p.concat()
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, esc)
-	}
-	return p.make(OpLike, pos, name, args...)
-}
-
-func (p *parser) concat() (*Expr, error) {
-	return p.operators(OpConcat, p.additive, "||")
-}
-
-func (p *parser) additive() (*Expr, error) {
-	return p.operators(OpArith, p.multiplicative, "+", "-")
-}
-
-func (p *parser) multiplicative() (*Expr, error) {
-	return p.operators(OpArith, p.power, "*", "/", "//", "%")
-}
-
-func (p *parser) power() (*Expr, error) {
-	return p.operators(OpArith, p.unary, "^", "**")
-}
-
-// operators reads terms joined by signs, from left to right.
-func (p *parser) operators(op Op, term func() (*Expr, error), signs ...string) (*Expr, error) {
-	expr, err := term()
-	for err == nil {
+	expr := p.binary(level + 1)
+	for {
 		tok := p.peek()
-		found := false
-		for _, s := range signs {
-			found = found || tok.kind == tSign && tok.text == s
-		}
-		if !found {
-			return expr, nil
+		if tok.kind != tSign || !slices.Contains(levels[level].signs, tok.text) {
+			return expr
 		}
 		p.at++
-		var r *Expr
-		if r, err = term(); err == nil {
-			expr, err = p.make(op, tok.pos, tok.text, expr, r)
-		}
+		expr = p.make(levels[level].op, tok.text, expr, p.binary(level+1))
 	}
-	return nil, err
 }
 
-func (p *parser) unary() (*Expr, error) {
-	pos := p.peek().pos
+func (p *parser) unary() *Expr {
 	signs, minus := 0, 0
 	for p.peek().is("-") || p.peek().is("+") {
 		if p.take().text == "-" {
@@ -267,300 +185,231 @@ func (p *parser) unary() (*Expr, error) {
 		signs++
 	}
 	if signs > maxDepth {
-		return nil, tooDeep()
+		return p.tooDeep()
 	}
-	expr, err := p.postfix()
-	for ; err == nil && minus > 0; minus-- {
-		// One literal: -9223372036854775808 fits.
-		if expr.Op == OpNumber && !strings.HasPrefix(expr.Name, "-") && minus == 1 {
-			expr = &Expr{Op: OpNumber, Name: "-" + expr.Name, pos: pos}
-			continue
-		}
-		expr, err = p.make(OpMinus, pos, "-", expr)
+	expr := p.postfix()
+	if expr.Op == OpNumber && minus == 1 { // one literal: -9223372036854775808 fits
+		return &Expr{Op: OpNumber, Name: "-" + expr.Name}
 	}
-	return expr, err
+	for range minus {
+		expr = p.make(OpMinus, "-", expr)
+	}
+	return expr
 }
 
 // postfix reads an operand and the [ ] and :: that follow it.
-func (p *parser) postfix() (*Expr, error) {
-	expr, err := p.primary()
-	for err == nil {
-		pos := p.peek().pos
+func (p *parser) postfix() *Expr {
+	expr := p.primary()
+	for {
 		switch {
 		case p.accept("["):
-			expr, err = p.index(expr, pos)
+			expr = p.index(expr)
 		case p.accept("::"):
-			expr, err = p.castTo(expr, pos, false)
+			expr = p.castTo(expr, false)
 		default:
-			return expr, nil
+			return expr
 		}
 	}
-	return nil, err
 }
 
-func (p *parser) index(e *Expr, pos int) (*Expr, error) {
-	if p.peek().is(":") {
-		return nil, sqlerr.Unsupported("a slice of a list")
+func (p *parser) index(list *Expr) *Expr {
+	slice := func() {
+		if p.peek().is(":") {
+			p.fail(sqlerr.Unsupported("a slice of a list"))
+		}
 	}
-	expr, err := p.expr()
-	if err != nil {
-		return nil, err
-	}
-	if p.peek().is(":") {
-		return nil, sqlerr.Unsupported("a slice of a list")
-	}
-	if err := p.expect("]"); err != nil {
-		return nil, err
-	}
-	return p.make(OpIndex, pos, "", e, expr)
+	slice()
+	number := p.expr()
+	slice()
+	p.expect("]")
+	return p.make(OpIndex, "", list, number)
 }
 
-// castTo reads the type that e is cast to.
-func (p *parser) castTo(e *Expr, pos int, try bool) (*Expr, error) {
-	typ, err := p.sqlType()
-	if err != nil {
-		return nil, err
-	}
-	out, err := p.make(OpCast, pos, "", e)
-	if err == nil {
-		out.Type, out.Flag = typ, try
-	}
-	return out, err
+// castTo reads the type that x is cast to.
+func (p *parser) castTo(x *Expr, try bool) *Expr {
+	typ := p.sqlType()
+	cast := p.make(OpCast, "", x)
+	cast.Type, cast.Flag = typ, try
+	return cast
 }
 
-func (p *parser) primary() (*Expr, error) {
+func (p *parser) primary() *Expr {
 	tok := p.peek()
-	word := func(op Op) (*Expr, error) { p.at++; return &Expr{Op: op, Name: tok.text, pos: tok.pos}, nil }
-	switch tok.kind {
-	case tNumber:
-		return word(OpNumber)
-	case tString:
-		return word(OpString)
-	case tQuoted:
+	literal := func(op Op) *Expr {
+		p.at++
+		return &Expr{Op: op, Name: tok.text}
+	}
+	switch {
+	case tok.kind == tNumber:
+		return literal(OpNumber)
+	case tok.kind == tString:
+		return literal(OpString)
+	case tok.kind == tQuoted:
 		return p.named()
-	case tName:
+	case tok.kind == tName:
 		switch {
 		case tok.is("TRUE"):
-			return word(OpTrue)
+			return literal(OpTrue)
 		case tok.is("FALSE"):
-			return word(OpFalse)
+			return literal(OpFalse)
 		case tok.is("NULL"):
-			return word(OpNull)
+			return literal(OpNull)
 		}
 		return p.word(tok)
-	case tSign:
-		if p.accept("(") {
-			return p.brackets()
+	case p.accept("("):
+		p.noQuery()
+		expr := p.expr()
+		if p.peek().is(",") {
+			return p.fail(sqlerr.Unsupported("a row of values"))
 		}
+		p.expect(")")
+		return expr
 	}
-	return nil, p.unexpected()
-}
-
-// brackets reads an expression in brackets.
-func (p *parser) brackets() (*Expr, error) {
-	if err := p.noQuery(); err != nil {
-		return nil, err
-	}
-	expr, err := p.expr()
-	if err != nil {
-		return nil, err
-	}
-	if p.peek().is(",") {
-		return nil, sqlerr.Unsupported("a row of values")
-	}
-	return expr, p.expect(")")
+	return p.unexpected()
 }
 
 // word reads an expression that begins with a name: one with syntax of its own, a typed literal, a column or a call.
-func (p *parser) word(t token) (*Expr, error) {
-	next := p.toks[p.at+1]
-	if next.is("(") {
-		if read := bracketSyntax[strings.ToUpper(t.text)]; read != nil {
-			p.at += 2
-			expr, err := read(p, t)
-			if err != nil {
-				return nil, err
-			}
-			return expr, p.expect(")")
-		}
-	}
+func (p *parser) word(tok token) *Expr {
+	next := p.after(1)
+	called := next.is("(")
 	switch {
-	case t.is("CASE"):
-		p.at++
-		return p.caseOf(t.pos)
-	case t.is("INTERVAL") && (next.kind == tNumber || next.kind == tString || next.is("(")):
-		return nil, sqlerr.Unsupported("an interval")
+	case called && (tok.is("CAST") || tok.is("TRY_CAST")):
+		return p.castCall(tok.is("TRY_CAST"))
+	case called && tok.is("EXTRACT"):
+		return p.extract()
+	case p.accept("CASE"):
+		return p.caseOf()
+	case tok.is("INTERVAL") && (next.kind == tNumber || next.kind == tString || called):
+		return p.fail(sqlerr.Unsupported("an interval"))
 	case next.kind == tString:
 		return p.typed()
-	case (t.is("LEFT") || t.is("RIGHT")) && next.is("("):
+	case called && (tok.is("LEFT") || tok.is("RIGHT")):
 		return p.named()
-	case t.is("EXISTS") && next.is("("), reserved(t.text):
-		return nil, p.unexpected()
+	case called && tok.is("EXISTS"), reserved(tok.text):
+		return p.unexpected()
 	}
 	return p.named()
 }
 
-// bracketSyntax are the functions whose arguments have words between them. They leave the closing bracket to the
-// caller. init fills the map, because its functions use it through expr.
-var bracketSyntax map[string]func(p *parser, t token) (*Expr, error)
-
-func init() {
-	bracketSyntax = map[string]func(p *parser, t token) (*Expr, error){
-		"CAST": (*parser).castCall, "TRY_CAST": (*parser).castCall, "EXTRACT": (*parser).extract,
-	}
+// castCall reads CAST(x AS type).
+func (p *parser) castCall(try bool) *Expr {
+	p.at += 2
+	expr := p.expr()
+	p.expect("AS")
+	cast := p.castTo(expr, try)
+	p.expect(")")
+	return cast
 }
 
-func (p *parser) castCall(t token) (*Expr, error) {
-	expr, err := p.expr()
-	if err != nil {
-		return nil, err
-	}
-	if err := p.expect("AS"); err != nil {
-		return nil, err
-	}
-	return p.castTo(expr, t.pos, t.is("TRY_CAST"))
-}
-
-func (p *parser) extract(t token) (*Expr, error) {
+// extract reads EXTRACT(part FROM x).
+func (p *parser) extract() *Expr {
+	p.at += 2
 	part := p.peek()
 	if part.kind != tName && part.kind != tString && part.kind != tQuoted {
-		return nil, p.unexpected()
+		return p.unexpected()
 	}
 	p.at++
-	if err := p.expect("FROM"); err != nil {
-		return nil, err
-	}
-	expr, err := p.expr()
-	if err != nil {
-		return nil, err
-	}
-	name := &Expr{Op: OpString, Name: strings.ToLower(part.text), pos: part.pos}
-	return p.make(OpCall, t.pos, "date_part", name, expr)
+	p.expect("FROM")
+	expr := p.expr()
+	p.expect(")")
+	return p.make(OpCall, "date_part", &Expr{Op: OpString, Name: strings.ToLower(part.text)}, expr)
 }
 
 // caseOf reads CASE up to END. CASE with an operand compares it with each value.
-func (p *parser) caseOf(pos int) (*Expr, error) {
+func (p *parser) caseOf() *Expr {
 	var operand *Expr
-	var err error
 	if !p.peek().is("WHEN") {
-		if operand, err = p.expr(); err != nil {
-			return nil, err
-		}
+		operand = p.expr()
 	}
 	var args []*Expr
 	for p.accept("WHEN") {
-		cond, err := p.expr()
-		if err == nil && operand != nil {
-			cond, err = p.make(OpCompare, cond.pos, "=", operand, cond)
+		condition := p.expr()
+		if operand != nil {
+			condition = p.make(OpCompare, "=", operand, condition)
 		}
-		if err != nil {
-			return nil, err
-		}
-		if err := p.expect("THEN"); err != nil {
-			return nil, err
-		}
-		value, err := p.expr()
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, cond, value)
+		p.expect("THEN")
+		args = append(args, condition, p.expr())
 	}
 	if len(args) == 0 {
-		return nil, p.unexpected()
+		return p.unexpected()
 	}
-	last := &Expr{Op: OpNull, Name: "NULL", pos: pos}
+	last := &Expr{Op: OpNull, Name: "NULL"}
 	if p.accept("ELSE") {
-		if last, err = p.expr(); err != nil {
-			return nil, err
-		}
+		last = p.expr()
 	}
-	if err := p.expect("END"); err != nil {
-		return nil, err
-	}
-	return p.make(OpCase, pos, "", append(args, last)...)
+	p.expect("END")
+	return p.make(OpCase, "", append(args, last)...)
 }
 
 // typed reads a literal with a type before it: DATE '…' or TIMESTAMP '…'.
-func (p *parser) typed() (*Expr, error) {
-	tok, token := p.take(), p.peek()
-	o := OpDate
+func (p *parser) typed() *Expr {
+	typ, text := p.take(), p.peek()
+	op := OpDate
 	switch {
-	case tok.is("DATE"):
-	case tok.is("TIMESTAMP"), tok.is("DATETIME"):
-		o = OpTimestamp
-	case reserved(tok.text):
-		return nil, syntaxErrorAt(token, p.q)
+	case typ.is("DATE"):
+	case typ.is("TIMESTAMP"), typ.is("DATETIME"):
+		op = OpTimestamp
+	case reserved(typ.text):
+		return p.fail(syntaxErrorAt(text, p.query))
 	default:
-		return nil, sqlerr.Unsupported("a literal of type %s", tok.text)
+		return p.fail(sqlerr.Unsupported("a literal of type %s", typ.text))
 	}
 	p.at++
-	return &Expr{Op: o, Name: token.text, pos: tok.pos}, nil
+	return &Expr{Op: op, Name: text.text}
 }
 
 // named reads a column or a call.
-func (p *parser) named() (*Expr, error) {
+func (p *parser) named() *Expr {
 	tok := p.take()
-	if p.peek().is("(") {
-		return p.call(tok)
+	if p.accept("(") {
+		return p.call(strings.ToLower(tok.text))
 	}
 	parts := []string{tok.text}
-	for p.peek().is(".") {
-		token := p.toks[min(p.at+1, len(p.toks)-1)]
-		if token.kind != tName && token.kind != tQuoted {
-			p.at++
-			return nil, p.unexpected()
+	for p.accept(".") {
+		part := p.peek()
+		if part.kind != tName && part.kind != tQuoted {
+			return p.unexpected()
 		}
-		p.at += 2
-		parts = append(parts, token.text)
+		p.at++
+		parts = append(parts, part.text)
 	}
 	switch {
 	case p.peek().is("(") || len(parts) > 2:
-		return nil, sqlerr.Unsupported("names of more than two parts")
+		return p.fail(sqlerr.Unsupported("names of more than two parts"))
 	case len(parts) == 2:
-		return &Expr{Op: OpColumn, Table: parts[0], Name: parts[1], pos: tok.pos}, nil
+		return &Expr{Op: OpColumn, Table: parts[0], Name: parts[1]}
 	}
-	return &Expr{Op: OpColumn, Name: parts[0], pos: tok.pos}, nil
+	return &Expr{Op: OpColumn, Name: parts[0]}
 }
 
-func (p *parser) call(t token) (*Expr, error) {
-	p.at++
-	expr := &Expr{Op: OpCall, Name: strings.ToLower(t.text), pos: t.pos}
+// call reads the arguments of a function.
+func (p *parser) call(name string) *Expr {
+	call := &Expr{Op: OpCall, Name: name}
 	switch {
 	case p.accept("*"):
-		if expr.Name != "count" {
-			return nil, sqlerr.Unsupported("a star in %s", expr.Name)
+		if name != "count" {
+			return p.fail(sqlerr.Unsupported("a star in %s", name))
 		}
-		expr.Name = "count_star"
+		call.Name = "count_star"
 	case p.peek().is(")"):
 	default:
 		distinct := p.accept("DISTINCT")
-		if err := p.without(expr.Name+"(", "BOTH", "LEADING", "TRAILING", "FROM"); err != nil {
-			return nil, err
-		}
-		args, err := p.list()
-		if err == nil {
-			err = p.without(expr.Name+"( …", "FROM", "FOR", "ORDER")
-		}
-		if err != nil {
-			return nil, err
-		}
-		if expr, err = p.make(OpCall, t.pos, expr.Name, args...); err != nil {
-			return nil, err
-		}
-		expr.Flag = distinct
+		p.without(name+"(", "BOTH", "LEADING", "TRAILING", "FROM")
+		args := p.list()
+		p.without(name+"( …", "FROM", "FOR", "ORDER")
+		call = p.make(OpCall, name, args...)
+		call.Flag = distinct
 	}
-	if err := p.expect(")"); err != nil {
-		return nil, err
-	}
-	return expr, p.without(expr.Name+"( … )", "WITHIN", "FILTER", "OVER", ".")
+	p.expect(")")
+	p.without(call.Name+"( … )", "WITHIN", "FILTER", "OVER", ".")
+	return call
 }
 
-// without is the error for one of the words that DuckDB allows after what was read.
-func (p *parser) without(read string, words ...string) error {
+// without fails at one of the words that DuckDB allows after what was read.
+func (p *parser) without(read string, words ...string) {
 	for _, word := range words {
 		if p.peek().is(word) {
-			return sqlerr.Unsupported("%s %s", read, word)
+			p.fail(sqlerr.Unsupported("%s %s", read, word))
 		}
 	}
-	return nil
 }

@@ -4,6 +4,7 @@
 package bind
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"math"
@@ -19,13 +20,29 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 )
 
+// Fail keeps the first error of a query. It returns a node to go on with.
+func (b *Binder) Fail(err error) *plan.Node {
+	b.Err = cmp.Or(b.Err, err)
+	return &plan.Node{Op: plan.OpLiteral, Literal: &plan.Literal{Null: true}}
+}
+
+// unsupported fails because DuckDB may run what this package does not.
+func (b *Binder) unsupported(format string, args ...any) *plan.Node {
+	return b.Fail(sqlerr.Unsupported(format, args...))
+}
+
 // Literal returns the node of a literal.
-func (b *Binder) Literal(t tables.Type, l plan.Literal) (*plan.Node, error) {
+func (b *Binder) Literal(t tables.Type, l plan.Literal) *plan.Node {
 	return b.Intern(&plan.Node{Op: plan.OpLiteral, Type: t, Literal: &l})
 }
 
-// number returns a whole number as a literal of the narrowest type: INTEGER, BIGINT or UBIGINT.
-func (b *Binder) number(r *big.Rat) (*plan.Node, error) {
+// numeral returns a number as a literal: with a point as a DOUBLE, unless it meets a FLOAT, and without one of the
+// narrowest type, which is INTEGER, BIGINT or UBIGINT.
+func (b *Binder) numeral(r *big.Rat, point bool) *plan.Node {
+	if point {
+		f, _ := r.Float64()
+		return b.Literal(sqltype.Double, plan.Literal{Rat: r, Float: f})
+	}
 	typ := sqltype.Int64
 	switch x := r.Num(); {
 	case x.IsInt64():
@@ -35,105 +52,88 @@ func (b *Binder) number(r *big.Rat) (*plan.Node, error) {
 	case x.IsUint64():
 		typ.Kind = tables.Uint64
 	default:
-		return nil, sqlerr.Unsupported("the number %s", x)
+		return b.unsupported("the number %s", x)
 	}
 	return b.Literal(typ, plan.Literal{Rat: r})
 }
 
-// point returns a number that is written with a point. It is a DOUBLE unless it meets a FLOAT.
-func (b *Binder) point(r *big.Rat) (*plan.Node, error) {
-	f, _ := r.Float64()
-	return b.Literal(sqltype.Double, plan.Literal{Rat: r, Float: f})
-}
-
-// bindAll binds the operands of an expression.
-func (b *Binder) bindAll(es []*ast.Expr) ([]*plan.Node, error) {
-	out := make([]*plan.Node, len(es))
-	for i, e := range es {
-		var err error
-		if out[i], err = b.Bind(e); err == nil && out[i].Type.Kind == tables.Decimal {
-			out[i], err = b.asDouble(out[i])
+// bindAll binds the operands of an expression. Columns of decimals are read as DOUBLE.
+func (b *Binder) bindAll(operands []*ast.Expr) []*plan.Node {
+	out := make([]*plan.Node, len(operands))
+	for i, e := range operands {
+		if out[i] = b.Bind(e); out[i].Type.Kind != tables.Decimal {
+			continue
 		}
-		if err != nil {
-			return nil, err
+		if out[i].Op != ast.OpColumn || out[i].Type.Precision > exactDigits {
+			b.unsupported("a computation with type %s", plan.TypeName(out[i]))
 		}
+		column := *out[i]
+		column.Type = sqltype.Double
+		out[i] = b.Intern(&column)
 	}
-	return out, nil
+	return out
 }
 
 // exactDigits is how many digits of a decimal a DOUBLE always tells apart.
 const exactDigits = 15
 
-// asDouble returns a column of decimals whose values are read as DOUBLE.
-func (b *Binder) asDouble(n *plan.Node) (*plan.Node, error) {
-	if n.Op != ast.OpColumn || n.Type.Precision > exactDigits {
-		return nil, sqlerr.Unsupported("a computation with type %s", plan.TypeName(n))
-	}
-	column := *n
-	column.Type = sqltype.Double
-	return b.Intern(&column)
-}
-
 // column finds a column with a name or, failing that, an alias of the select list.
-func (b *Binder) column(e *ast.Expr) (*plan.Node, error) {
+func (b *Binder) column(table, name string) (*plan.Node, error) {
 	found := []*plan.Node{}
 	tableThere := false
 	for i := range b.Tables {
 		source := &b.Tables[i]
-		if e.Table != "" && !strings.EqualFold(e.Table, source.Alias) {
+		if table != "" && !strings.EqualFold(table, source.Alias) {
 			continue
 		}
 		tableThere = true
-		for _, c := range source.names[strings.ToLower(e.Name)] {
-			found = append(found, &plan.Node{Op: ast.OpColumn, Name: source.Table.Columns()[c].Name, Table: i,
-				Column: c,
-				Type:   source.Table.Columns()[c].Type.SQL()})
+		for _, c := range source.names[strings.ToLower(name)] {
+			column := source.Table.Columns()[c]
+			found = append(found, &plan.Node{Op: ast.OpColumn, Name: column.Name, Table: i, Column: c,
+				Type: column.Type.SQL()})
 		}
 	}
 	switch {
 	case len(found) == 1:
-		return b.Intern(found[0])
+		return b.Intern(found[0]), nil
 	case len(found) > 1:
-		return nil, sqlerr.Bind("ambiguous reference to column name %q", e.Name)
-	case e.Table != "" && !tableThere:
-		if n, err := b.field(e); n != nil || err != nil {
-			return n, err
+		return nil, sqlerr.Bind("ambiguous reference to column name %q", name)
+	case table != "" && !tableThere:
+		return b.field(table, name)
+	case table == "":
+		if n := b.alias(name); n != nil {
+			return n, nil
 		}
-		return nil, fault.New(fault.NotFound, "query", fault.NoOffset, "no table %q in FROM; there are %s",
-			e.Table, b.TableNames())
-	case e.Table == "":
-		if n, err := b.alias(e.Name); n != nil || err != nil {
-			return n, err
-		}
-		if slices.ContainsFunc(b.Tables, func(t Source) bool { return strings.EqualFold(t.Alias, e.Name) }) {
+		if slices.ContainsFunc(b.Tables, func(t Source) bool { return strings.EqualFold(t.Alias, name) }) {
 			return nil, sqlerr.Unsupported("a table as a value")
 		}
-		switch strings.ToLower(e.Name) {
+		switch strings.ToLower(name) {
 		case "rowid", "current_date", "current_timestamp", "current_time", "localtime", "localtimestamp":
-			return nil, sqlerr.Unsupported("%s", e.Name)
+			return nil, sqlerr.Unsupported("%s", name)
 		}
 	}
-	return nil, b.NoColumn(e.Name)
+	return nil, b.NoColumn(name)
 }
 
-// field binds COLUMN.NAME, a field of a column of structs. It returns nil if no table has such a column.
-func (b *Binder) field(e *ast.Expr) (*plan.Node, error) {
-	column, err := b.column(&ast.Expr{Op: ast.OpColumn, Name: e.Table})
+// field finds COLUMN.NAME, a field of a column of structs.
+func (b *Binder) field(of, name string) (*plan.Node, error) {
+	column, err := b.column("", of)
 	switch {
 	case fault.KindOf(err) == fault.NotFound:
-		return nil, nil
+		return nil, fault.New(fault.NotFound, "query", fault.NoOffset, "no table %q in FROM; there are %s",
+			of, b.TableNames())
 	case err != nil:
 		return nil, err
 	case column.Op != ast.OpColumn || column.Type.Kind != tables.Struct || column.Field > 0:
 		return nil, sqlerr.Unsupported("a field of a value of type %s", plan.TypeName(column))
 	}
 	for k, f := range column.Type.Fields {
-		if strings.EqualFold(f.Name, e.Name) {
+		if strings.EqualFold(f.Name, name) {
 			return b.Intern(&plan.Node{Op: ast.OpColumn, Name: f.Name, Table: column.Table, Column: column.Column,
-				Field: k + 1, Type: f.Type})
+				Field: k + 1, Type: f.Type}), nil
 		}
 	}
-	return nil, fault.New(fault.NotFound, "query", fault.NoOffset, "%q has no field %q; there are %s", e.Table, e.Name,
+	return nil, fault.New(fault.NotFound, "query", fault.NoOffset, "%q has no field %q; there are %s", of, name,
 		tables.Names(column.Type.Fields))
 }
 
@@ -159,27 +159,25 @@ func (b *Binder) NoColumn(name string) error {
 }
 
 // alias binds the expression of an alias of the select list; nil if the alias does not exist.
-func (b *Binder) alias(name string) (*plan.Node, error) {
+func (b *Binder) alias(name string) *plan.Node {
 	name = strings.ToLower(name)
 	expr := b.Aliases[name]
 	if expr == nil || b.busy[name] {
-		return nil, nil
+		return nil
 	}
 	key := aliasUse{name, b.AllowAggregates, b.inAgg}
-	if n := b.meant[key]; n != nil {
-		return n, nil
+	if b.meant[key] == nil {
+		b.busy[name] = true
+		b.meant[key] = b.Bind(expr)
+		delete(b.busy, name)
 	}
-	b.busy[name] = true
-	defer delete(b.busy, name)
-	node, err := b.Bind(expr)
-	if err == nil {
-		b.meant[key] = node
-	}
-	return node, err
+	return b.meant[key]
 }
 
-// Binder binds the expressions of one SELECT.
+// Binder binds the expressions of one SELECT. After the first error its methods still return nodes, so that only its
+// callers look at Err.
 type Binder struct {
+	Err     error
 	ctx     context.Context
 	Library *Library
 	Tables  []Source
@@ -255,7 +253,7 @@ func keyOf(n *plan.Node) nodeKey {
 }
 
 // Intern returns the node that is the same expression as n: n itself, or one that was interned before.
-func (b *Binder) Intern(n *plan.Node) (*plan.Node, error) {
+func (b *Binder) Intern(n *plan.Node) *plan.Node {
 	n.Weight = 1
 	nodeKey := keyOf(n)
 	var args []byte
@@ -269,15 +267,15 @@ func (b *Binder) Intern(n *plan.Node) (*plan.Node, error) {
 		n.HasAggregate = true
 	}
 	if n.Weight > plan.MaxWeight {
-		return nil, fault.New(fault.Limit, "query", fault.NoOffset,
-			"an expression of more than %d parts", plan.MaxWeight)
+		return b.Fail(fault.New(fault.Limit, "query", fault.NoOffset,
+			"an expression of more than %d parts", plan.MaxWeight))
 	}
 	if old := b.Nodes[nodeKey]; old != nil {
-		return old, nil
+		return old
 	}
 	n.ID = len(b.Nodes) + 1
 	b.Nodes[nodeKey] = n
-	return n, nil
+	return n
 }
 
 // New returns a binder.

@@ -13,7 +13,7 @@ import (
 )
 
 // Compare binds a comparison, after converting both sides to one type.
-func (b *Binder) Compare(name string, l, r *plan.Node) (*plan.Node, error) {
+func (b *Binder) Compare(name string, l, r *plan.Node) *plan.Node {
 	if l.Literal != nil && r.Literal == nil { // put the literal on the right, which compareNumber and pruning expect
 		flip := map[string]string{"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 		return b.Compare(flip[name], r, l)
@@ -21,10 +21,12 @@ func (b *Binder) Compare(name string, l, r *plan.Node) (*plan.Node, error) {
 	if r.Literal != nil && r.Literal.Rat != nil && sqltype.IsInteger(l.Type) && l.Literal == nil {
 		return b.compareNumber(name, l, r.Literal.Rat)
 	}
-	l, r, err := b.unify(l, r)
-	if err != nil {
-		return nil, err
-	}
+	l, r = b.unify(l, r)
+	return b.comparison(name, l, r)
+}
+
+// comparison returns a comparison of two nodes of one type.
+func (b *Binder) comparison(name string, l, r *plan.Node) *plan.Node {
 	return b.Intern(&plan.Node{Op: ast.OpCompare, Name: name, Type: sqltype.Bool, Args: []*plan.Node{l, r}})
 }
 
@@ -33,16 +35,13 @@ func (b *Binder) Compare(name string, l, r *plan.Node) (*plan.Node, error) {
 // number. Everywhere else NaN is above every number. That includes 32-bit floats compared with a number with an
 // exponent, which is a DOUBLE: the column is converted before it is compared, so that the scan does not see the
 // comparison.
-func (b *Binder) AsScanned(n *plan.Node) (*plan.Node, error) {
+func (b *Binder) AsScanned(n *plan.Node) *plan.Node {
 	switch {
 	case n.Op == ast.OpAnd:
 		node := *n
 		node.Args = make([]*plan.Node, len(n.Args))
 		for i, a := range n.Args {
-			var err error
-			if node.Args[i], err = b.AsScanned(a); err != nil {
-				return nil, err
-			}
+			node.Args[i] = b.AsScanned(a)
 		}
 		return b.Intern(&node)
 	case n.Op == ast.OpNot && n.Args[0].Op == ast.OpCompare:
@@ -50,24 +49,22 @@ func (b *Binder) AsScanned(n *plan.Node) (*plan.Node, error) {
 		if opposite := map[string]string{"<": ">=", "<=": ">"}[in.Name]; opposite != "" {
 			c := *in
 			c.Name = opposite
-			if got, err := b.AsScanned(&c); err != nil || got != &c {
-				return got, err
+			if got := b.AsScanned(&c); got != &c {
+				return got
 			}
 		}
 	case n.Op == ast.OpCompare && (n.Name == ">" || n.Name == ">="):
 		l, r := n.Args[0], n.Args[1]
 		if l.Op == ast.OpColumn && r.Literal != nil && r.Type.Kind == tables.Float64 &&
 			!math.IsNaN(r.Literal.Float) && (l.Type.Bits == 64 || r.Type.Bits < 64) {
-			c := *n
-			c.Name += plan.Ieee
-			return b.Intern(&c)
+			return b.comparison(n.Name+plan.Ieee, l, r)
 		}
 	}
-	return n, nil
+	return n
 }
 
 // compareNumber compares integers with a number exactly: it may have a fraction, or be out of their range.
-func (b *Binder) compareNumber(name string, l *plan.Node, r *big.Rat) (*plan.Node, error) {
+func (b *Binder) compareNumber(name string, l *plan.Node, r *big.Rat) *plan.Node {
 	wide := sqltype.Int64 // which holds all integers but those of 64 bits without a sign
 	if sqltype.RepOf(l.Type) == sqltype.RepUint {
 		wide = l.Type
@@ -85,78 +82,58 @@ func (b *Binder) compareNumber(name string, l *plan.Node, r *big.Rat) (*plan.Nod
 	case !r.IsInt(): // x < 1.5 is x <= 1, and x >= 1.5 is x > 1
 		name = map[string]string{"<": "<=", "<=": "<=", ">": ">", ">=": ">"}[name]
 	}
-	literal, err := b.Literal(l.Type, plan.Literal{Rat: new(big.Rat).SetInt(number), Int: sqltype.Word(number)})
-	if err != nil {
-		return nil, err
-	}
-	return b.Intern(&plan.Node{Op: ast.OpCompare, Name: name, Type: sqltype.Bool, Args: []*plan.Node{l, literal}})
+	literal := plan.Literal{Rat: new(big.Rat).SetInt(number), Int: sqltype.Word(number)}
+	return b.comparison(name, l, b.Literal(l.Type, literal))
 }
 
 // asTheyAre are the kinds whose values are compared as they are, in any type of the kind.
 var asTheyAre = []tables.Kind{tables.String, tables.Binary, tables.Bool, tables.Date}
 
 // unify converts two nodes to a type in which they can be compared.
-func (b *Binder) unify(l, r *plan.Node) (*plan.Node, *plan.Node, error) {
+func (b *Binder) unify(l, r *plan.Node) (*plan.Node, *plan.Node) {
 	lt, rt := l.Type, r.Type
 	either := func(k tables.Kind) bool { return lt.Kind == k || rt.Kind == k }
+	refuse := func() (*plan.Node, *plan.Node) {
+		b.unsupported("a comparison of type %s and type %s", plan.TypeName(l), plan.TypeName(r))
+		return l, r
+	}
 	switch {
-	case either(tables.Null):
-		return l, r, nil
-	case lt.Kind == rt.Kind && slices.Contains(asTheyAre, lt.Kind):
-		return l, r, nil
+	case either(tables.Null), lt.Kind == rt.Kind && slices.Contains(asTheyAre, lt.Kind):
+		return l, r
 	case r.Literal != nil && rt.Kind == tables.String:
-		r2, err := b.parseAs(r, lt)
-		if err != nil {
-			return nil, nil, err
+		parsed := b.parseAs(r, lt)
+		if parsed.Type.Equal(lt) {
+			return l, parsed
 		}
-		if r2.Type.Equal(lt) {
-			return l, r2, nil
-		}
-		return b.unify(l, r2)
+		return b.unify(l, parsed)
 	case l.Literal != nil && lt.Kind == tables.String:
-		r2, l2, err := b.unify(r, l)
-		return l2, r2, err
+		r, l = b.unify(r, l)
+		return l, r
 	case sqltype.RepOf(lt) == sqltype.RepOther || sqltype.RepOf(rt) == sqltype.RepOther || either(tables.Time):
-		return nil, nil, sqlerr.Unsupported("a comparison of type %s and type %s", plan.TypeName(l), plan.TypeName(r))
-	case either(tables.String) || either(tables.Binary):
-		return nil, nil, cannotCompare(l, r)
+		return refuse()
 	case sqltype.IsDay(lt) && sqltype.IsDay(rt):
 		return b.both(l, r, tables.Type{Kind: tables.Timestamp})
 	case lt.Kind == tables.Bool && sqltype.IsInteger(rt) || sqltype.IsInteger(lt) && rt.Kind == tables.Bool:
-		return nil, nil, sqlerr.Unsupported("a comparison of type %s and type %s", plan.TypeName(l), plan.TypeName(r))
+		return refuse()
 	case !sqltype.IsNumber(lt) || !sqltype.IsNumber(rt):
-		return nil, nil, cannotCompare(l, r)
+		b.Fail(sqlerr.Bind("cannot compare values of type %s and type %s", plan.TypeName(l), plan.TypeName(r)))
+		return l, r
 	}
-	return b.unifyNumbers(l, r)
-}
-
-func cannotCompare(l, r *plan.Node) error {
-	return sqlerr.Bind("cannot compare values of type %s and type %s", plan.TypeName(l), plan.TypeName(r))
+	typ, ok := floatOf(l, r)
+	if !ok {
+		if sqltype.RepOf(lt) == sqltype.RepInt && sqltype.RepOf(rt) == sqltype.RepInt {
+			return l, r
+		}
+		if typ, ok = sqltype.Common(lt, rt); !ok {
+			return refuse()
+		}
+	}
+	return b.both(l, r, typ)
 }
 
 // both converts two nodes to a type.
-func (b *Binder) both(l, r *plan.Node, t tables.Type) (*plan.Node, *plan.Node, error) {
-	l2, err := b.Convert(l, t)
-	if err != nil {
-		return nil, nil, err
-	}
-	r2, err := b.Convert(r, t)
-	return l2, r2, err
-}
-
-// unifyNumbers implements unify for numbers.
-func (b *Binder) unifyNumbers(l, r *plan.Node) (*plan.Node, *plan.Node, error) {
-	if t, ok := floatOf(l, r); ok {
-		return b.both(l, r, t)
-	}
-	if sqltype.RepOf(l.Type) == sqltype.RepInt && sqltype.RepOf(r.Type) == sqltype.RepInt {
-		return l, r, nil
-	}
-	typ, ok := sqltype.Common(l.Type, r.Type)
-	if !ok {
-		return nil, nil, sqlerr.Unsupported("a comparison of type %s and type %s", plan.TypeName(l), plan.TypeName(r))
-	}
-	return b.both(l, r, typ)
+func (b *Binder) both(l, r *plan.Node, t tables.Type) (*plan.Node, *plan.Node) {
+	return b.Convert(l, t), b.Convert(r, t)
 }
 
 // floatOf returns the common type of two numbers if one of them is a float. A number with a point, which DuckDB takes
@@ -182,37 +159,23 @@ func floatOf(l, r *plan.Node) (t tables.Type, ok bool) {
 }
 
 // equal compares for IN, in which DuckDB casts strings and numbers to each other.
-func (b *Binder) equal(l, r *plan.Node) (*plan.Node, error) {
-	node, err := b.Compare("=", l, r)
-	if err != nil && (l.Type.Kind == tables.String) != (r.Type.Kind == tables.String) {
-		return nil, sqlerr.Unsupported("a cast of type %s or %s", plan.TypeName(l), plan.TypeName(r))
+func (b *Binder) equal(l, r *plan.Node) *plan.Node {
+	before := b.Err
+	node := b.Compare("=", l, r)
+	if before == nil && b.Err != nil && (l.Type.Kind == tables.String) != (r.Type.Kind == tables.String) {
+		b.Err = sqlerr.Unsupported("a cast of type %s or %s", plan.TypeName(l), plan.TypeName(r))
 	}
-	return node, err
+	return node
 }
 
 // negate joins terms by AND or OR and puts NOT before them if not is set.
-func (b *Binder) negate(not bool, o ast.Op, terms ...*plan.Node) (*plan.Node, error) {
+func (b *Binder) negate(not bool, op ast.Op, terms ...*plan.Node) *plan.Node {
 	node := terms[0]
 	if len(terms) > 1 {
-		var err error
-		if node, err = b.Intern(&plan.Node{Op: o, Type: sqltype.Bool, Args: terms}); err != nil {
-			return nil, err
-		}
+		node = b.Intern(&plan.Node{Op: op, Type: sqltype.Bool, Args: terms})
 	}
-	if !not {
-		return node, nil
+	if not {
+		node = b.Intern(&plan.Node{Op: ast.OpNot, Type: sqltype.Bool, Args: []*plan.Node{node}})
 	}
-	return b.Intern(&plan.Node{Op: ast.OpNot, Type: sqltype.Bool, Args: []*plan.Node{node}})
-}
-
-func (b *Binder) between(args []*plan.Node, not bool) (*plan.Node, error) {
-	lo, err := b.Compare(">=", args[0], args[1])
-	if err != nil {
-		return nil, err
-	}
-	hi, err := b.Compare("<=", args[0], args[2])
-	if err != nil {
-		return nil, err
-	}
-	return b.negate(not, ast.OpAnd, lo, hi)
+	return node
 }

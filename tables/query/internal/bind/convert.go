@@ -14,14 +14,11 @@ import (
 )
 
 // Convert casts a node to another type that holds its values, or the nearest ones.
-func (b *Binder) Convert(n *plan.Node, t tables.Type) (*plan.Node, error) {
+func (b *Binder) Convert(n *plan.Node, t tables.Type) *plan.Node {
 	switch {
-	case n.Type.Equal(t) || n.Type.Kind == tables.Null:
-		return n, nil
-	case n.Type.Kind == tables.Timestamp && t.Kind == tables.Timestamp:
-		return n, nil
-	case n.Type.Kind == tables.Float64 && t.Kind == tables.Float64 && t.Bits == 64:
-		return n, nil
+	case n.Type.Equal(t), n.Type.Kind == tables.Null, n.Type.Kind == tables.Timestamp && t.Kind == tables.Timestamp,
+		n.Type.Kind == tables.Float64 && t.Kind == tables.Float64 && t.Bits == 64:
+		return n
 	case n.Literal != nil && n.Literal.Rat != nil && t.Kind == tables.Float64:
 		f, _ := n.Literal.Rat.Float64()
 		if t.Bits < 64 {
@@ -41,65 +38,55 @@ func (b *Binder) Convert(n *plan.Node, t tables.Type) (*plan.Node, error) {
 }
 
 // parseAs parses a string literal as a value of a type.
-func (b *Binder) parseAs(text *plan.Node, t tables.Type) (*plan.Node, error) {
+func (b *Binder) parseAs(text *plan.Node, t tables.Type) *plan.Node {
 	s := text.Literal.String
-	bad := func() (*plan.Node, error) {
-		return nil, sqlerr.Bind("could not convert string %q to %s", s, plan.TypeName(&plan.Node{Type: t}))
-	}
 	switch t.Kind {
 	case tables.Date:
-		d, rest, ok := clock.ParseDate(s)
-		if !ok {
-			return bad()
+		if _, _, ok := clock.ParseDate(s); ok {
+			return b.timeLiteral(ast.OpDate, s)
 		}
-		if rest != "" {
-			return nil, sqlerr.Unsupported("a date that reads %q", s)
-		}
-		return b.Literal(t, plan.Literal{Int: d})
 	case tables.Timestamp:
 		if d, rest, ok := clock.ParseDate(s); ok && t.Nano {
 			return b.clockLiteral(s, d, rest, true)
 		}
 		return b.timeLiteral(ast.OpTimestamp, s)
 	case tables.Int64, tables.Uint64, tables.Float64, tables.Bool:
-		node, err := b.Intern(&plan.Node{Op: ast.OpCast, Type: t, Args: []*plan.Node{text}})
-		if err == nil {
-			node, err = b.fold(node)
+		node := b.fold(b.Intern(&plan.Node{Op: ast.OpCast, Type: t, Args: []*plan.Node{text}}))
+		if node.Literal != nil {
+			return node
 		}
-		if err != nil {
-			return nil, err
-		}
-		if node.Literal == nil {
-			return bad()
-		}
-		return node, nil
+	default:
+		return b.unsupported("the string %q as a value of type %s", s, plan.TypeName(&plan.Node{Type: t}))
 	}
-	return nil, sqlerr.Unsupported("the string %q as a value of type %s", s, plan.TypeName(&plan.Node{Type: t}))
+	return b.Fail(sqlerr.Bind("could not convert string %q to %s", s, plan.TypeName(&plan.Node{Type: t})))
 }
 
 // cast binds CAST, or TRY_CAST if try is set.
-func (b *Binder) cast(n *plan.Node, t tables.Type, try bool) (*plan.Node, error) {
+func (b *Binder) cast(n *plan.Node, t tables.Type, try bool) *plan.Node {
 	if n.Type.Kind != t.Kind && !Castable(n.Type.Kind, t.Kind) || sqltype.RepOf(n.Type) == sqltype.RepOther {
-		return nil, sqlerr.Unsupported("a cast of type %s to type %s", plan.TypeName(n), sqltype.Name(t))
+		return b.unsupported("a cast of type %s to type %s", plan.TypeName(n), sqltype.Name(t))
 	}
 	if n.Type.Equal(t) && n.Type.Nano == t.Nano && (n.Literal == nil || n.Literal.Rat == nil) {
-		return n, nil
+		return n
 	}
-	out, err := b.Intern(&plan.Node{Op: ast.OpCast, Type: t, Args: []*plan.Node{n}, Try: try})
-	if err != nil || n.Literal == nil || !sqltype.IsDay(t) {
-		return out, err
+	out := b.Intern(&plan.Node{Op: ast.OpCast, Type: t, Args: []*plan.Node{n}, Try: try})
+	if n.Literal == nil || !sqltype.IsDay(t) {
+		return out
 	}
 	return b.fold(out)
 }
 
 // fold computes an expression of literals, so that Prune can leave out rows by it. If the computation fails the node
 // stays: it is an error only if there is a row to compute it for.
-func (b *Binder) fold(n *plan.Node) (*plan.Node, error) {
-	values, err := eval.New(b.ctx, nil).Eval(n, &vec.Batch{N: 1})
-	if err != nil {
-		return n, nil //nolint:nilerr // see above
+func (b *Binder) fold(n *plan.Node) *plan.Node {
+	if b.Err != nil {
+		return n
 	}
-	if values.IsNull(0) {
+	values, err := eval.New(b.ctx, nil).Eval(n, &vec.Batch{N: 1})
+	switch {
+	case err != nil:
+		return n
+	case values.IsNull(0):
 		return b.Literal(n.Type, plan.Literal{Null: true})
 	}
 	literal := plan.Literal{Nanos: values.Nanos(0)}
@@ -108,21 +95,22 @@ func (b *Binder) fold(n *plan.Node) (*plan.Node, error) {
 		literal.Int = sqltype.Bit(values.Bools[0])
 	case values.Floats != nil:
 		literal.Float = values.Floats[0]
-	case n.Type.Kind == tables.Uint64:
-		literal.Rat = new(big.Rat).SetUint64(uint64(values.Ints[0]))
-	case n.Type.Kind == tables.Int64:
-		literal.Rat = new(big.Rat).SetInt64(values.Ints[0])
-	}
-	if values.Ints != nil {
+	case values.Ints != nil:
 		literal.Int = values.Ints[0]
+	}
+	switch n.Type.Kind {
+	case tables.Uint64:
+		literal.Rat = new(big.Rat).SetUint64(uint64(literal.Int))
+	case tables.Int64:
+		literal.Rat = new(big.Rat).SetInt64(literal.Int)
 	}
 	return b.Literal(n.Type, literal)
 }
 
 // AsString binds a cast to VARCHAR, unless the node is one.
-func (b *Binder) AsString(n *plan.Node) (*plan.Node, error) {
+func (b *Binder) AsString(n *plan.Node) *plan.Node {
 	if n.Type.Kind == tables.String || n.Type.Kind == tables.Null {
-		return n, nil
+		return n
 	}
 	return b.cast(n, sqltype.String, false)
 }
@@ -151,29 +139,27 @@ func Castable(from, to tables.Kind) bool {
 }
 
 // timeLiteral binds DATE '…' and TIMESTAMP '…'.
-func (b *Binder) timeLiteral(o ast.Op, s string) (*plan.Node, error) {
-	d, rest, ok := clock.ParseDate(s)
-	if o == ast.OpDate {
-		switch {
-		case !ok:
-			return nil, sqlerr.Bind("%q is not a date of the form 2006-01-02", s)
-		case rest != "":
-			return nil, sqlerr.Unsupported("a date that reads %q", s)
-		}
-		return b.Literal(tables.Type{Kind: tables.Date}, plan.Literal{Int: d})
+func (b *Binder) timeLiteral(op ast.Op, s string) *plan.Node {
+	days, rest, ok := clock.ParseDate(s)
+	switch {
+	case !ok && op == ast.OpDate:
+		return b.Fail(sqlerr.Bind("%q is not a date of the form 2006-01-02", s))
+	case !ok:
+		return b.Fail(sqlerr.Bind("%q is not a timestamp of the form 2006-01-02 15:04:05", s))
+	case op == ast.OpTimestamp:
+		return b.clockLiteral(s, days, rest, false)
+	case rest != "":
+		return b.unsupported("a date that reads %q", s)
 	}
-	if !ok {
-		return nil, sqlerr.Bind("%q is not a timestamp of the form 2006-01-02 15:04:05", s)
-	}
-	return b.clockLiteral(s, d, rest, false)
+	return b.Literal(sqltype.Date, plan.Literal{Int: days})
 }
 
 // clockLiteral makes a timestamp of days and of rest, a time of day; with nano, one that counts nanoseconds.
-func (b *Binder) clockLiteral(s string, days int64, rest string, nano bool) (*plan.Node, error) {
+func (b *Binder) clockLiteral(s string, days int64, rest string, nano bool) *plan.Node {
 	ns, digits, ok := clock.ParseTimeOfDay(rest)
 	if !ok || !nano && digits > 6 {
-		return nil, sqlerr.Unsupported("a timestamp that reads %q", s)
+		return b.unsupported("a timestamp that reads %q", s)
 	}
 	return b.Literal(tables.Type{Kind: tables.Timestamp, Nano: nano},
-		plan.Literal{Int: days*86400e6 + ns/1000, Nanos: ns % 1000})
+		plan.Literal{Int: days*clock.DayMicros + ns/1000, Nanos: ns % 1000})
 }

@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"cmp"
 	"math/big"
 	"strconv"
 	"strings"
@@ -14,40 +15,38 @@ import (
 )
 
 // Condition binds an expression that must be a truth value.
-func (b *Binder) Condition(e *ast.Expr) (*plan.Node, error) {
-	node, err := b.Bind(e)
-	if err != nil {
-		return nil, err
-	}
-	return b.Truth(node)
-}
+func (b *Binder) Condition(e *ast.Expr) *plan.Node { return b.Truth(b.Bind(e)) }
 
 // Truth converts a node to a truth value: a number is true unless it is 0.
-func (b *Binder) Truth(n *plan.Node) (*plan.Node, error) {
+func (b *Binder) Truth(n *plan.Node) *plan.Node {
 	switch {
 	case n.Type.Kind == tables.Bool || n.Type.Kind == tables.Null:
-		return n, nil
+		return n
 	case sqltype.IsInteger(n.Type) && n.Literal == nil:
-		zero, err := b.number(new(big.Rat))
-		if err != nil {
-			return nil, err
-		}
-		return b.Compare("<>", n, zero)
+		return b.Compare("<>", n, b.numeral(new(big.Rat), false))
 	case sqltype.IsInteger(n.Type):
 		return b.Literal(sqltype.Bool, plan.Literal{Int: sqltype.Bit(n.Literal.Rat.Sign() != 0)})
 	}
-	return nil, sqlerr.Unsupported("a condition of type %s", plan.TypeName(n))
+	return b.unsupported("a condition of type %s", plan.TypeName(n))
 }
 
 // Bind binds an expression.
-func (b *Binder) Bind(e *ast.Expr) (*plan.Node, error) {
+func (b *Binder) Bind(e *ast.Expr) *plan.Node {
+	switch {
+	case b.Err != nil:
+		return b.Fail(b.Err)
+	case e.Op == ast.OpColumn:
+		node, err := b.column(e.Table, e.Name)
+		if err != nil {
+			return b.Fail(err)
+		}
+		return node
+	}
 	switch e.Op {
-	case ast.OpColumn:
-		return b.column(e)
 	case ast.OpStar:
-		return nil, sqlerr.Unsupported("a star inside an expression")
+		return b.unsupported("a star inside an expression")
 	case ast.OpNumber:
-		return b.bindNumber(e)
+		return b.bindNumber(e.Name)
 	case ast.OpString:
 		return b.Literal(sqltype.String, plan.Literal{String: e.Name})
 	case ast.OpNull:
@@ -59,18 +58,21 @@ func (b *Binder) Bind(e *ast.Expr) (*plan.Node, error) {
 	case ast.OpCall:
 		return b.call(e)
 	}
-	args, err := b.bindAll(e.Args)
-	if err != nil {
-		return nil, err
-	}
-	return b.operator(e, args)
+	return b.operator(e, b.bindAll(e.Args))
 }
 
 // operator binds an operator over bound operands.
-func (b *Binder) operator(e *ast.Expr, args []*plan.Node) (*plan.Node, error) {
+func (b *Binder) operator(e *ast.Expr, args []*plan.Node) *plan.Node {
 	switch e.Op {
-	case ast.OpNot, ast.OpAnd, ast.OpOr:
-		return b.truths(&plan.Node{Op: e.Op, Args: args})
+	case ast.OpNot, ast.OpAnd, ast.OpOr, ast.OpIsBool: // of truth values, as their operands are
+		for i := range args {
+			args[i] = b.Truth(args[i])
+		}
+		name := ""
+		if e.Op == ast.OpIsBool {
+			name = e.Name
+		}
+		return b.Intern(&plan.Node{Op: e.Op, Name: name, Type: sqltype.Bool, Args: args, Not: e.Not})
 	case ast.OpMinus:
 		return b.minus(args[0])
 	case ast.OpCompare:
@@ -78,13 +80,8 @@ func (b *Binder) operator(e *ast.Expr, args []*plan.Node) (*plan.Node, error) {
 	case ast.OpArith:
 		return b.Arith(e.Name, args[0], args[1])
 	case ast.OpConcat:
-		for i, a := range args {
-			var err error
-			if args[i], err = b.AsString(a); err != nil {
-				return nil, err
-			}
-		}
-		return b.Intern(&plan.Node{Op: ast.OpConcat, Type: sqltype.String, Args: args})
+		return b.Intern(&plan.Node{Op: e.Op, Type: sqltype.String,
+			Args: []*plan.Node{b.AsString(args[0]), b.AsString(args[1])}})
 	case ast.OpCast:
 		return b.cast(args[0], e.Type, e.Flag)
 	case ast.OpCase:
@@ -92,147 +89,112 @@ func (b *Binder) operator(e *ast.Expr, args []*plan.Node) (*plan.Node, error) {
 	case ast.OpIn:
 		return b.in(args, e.Not)
 	case ast.OpBetween:
-		return b.between(args, e.Not)
+		return b.negate(e.Not, ast.OpAnd, b.Compare(">=", args[0], args[1]), b.Compare("<=", args[0], args[2]))
 	case ast.OpLike:
 		return b.like(e.Name, args, e.Not)
 	case ast.OpIsNull:
-		if a := args[0]; sqltype.RepOf(a.Type) == sqltype.RepOther && a.Op != ast.OpColumn && a.Op != plan.OpAggregate {
-			return nil, sqlerr.Unsupported("IS NULL of type %s", plan.TypeName(a))
+		if x := args[0]; sqltype.RepOf(x.Type) == sqltype.RepOther && x.Op != ast.OpColumn && x.Op != plan.OpAggregate {
+			return b.unsupported("IS NULL of type %s", plan.TypeName(x))
 		}
 		return b.Intern(&plan.Node{Op: ast.OpIsNull, Type: sqltype.Bool, Args: args, Not: e.Not})
-	case ast.OpIsBool:
-		return b.truths(&plan.Node{Op: ast.OpIsBool, Name: e.Name, Args: args, Not: e.Not})
 	case ast.OpIndex:
 		return b.index(args[0], args[1])
 	}
-	return nil, sqlerr.Unsupported("this expression")
+	return b.unsupported("this expression")
 }
 
-// truths binds an operator whose operands and result are truth values.
-func (b *Binder) truths(n *plan.Node) (*plan.Node, error) {
-	for i := range n.Args {
-		var err error
-		if n.Args[i], err = b.Truth(n.Args[i]); err != nil {
-			return nil, err
-		}
-	}
-	n.Type = sqltype.Bool
-	return b.Intern(n)
-}
-
-func (b *Binder) bindNumber(e *ast.Expr) (*plan.Node, error) {
-	if strings.ContainsAny(e.Name, "eE") {
-		f, err := strconv.ParseFloat(e.Name, 64)
+func (b *Binder) bindNumber(text string) *plan.Node {
+	if strings.ContainsAny(text, "eE") {
+		f, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			return nil, sqlerr.Bind("%s is out of range", e.Name)
+			return b.Fail(sqlerr.Bind("%s is out of range", text))
 		}
 		return b.Literal(sqltype.Double, plan.Literal{Float: f})
 	}
-	if len(e.Name) > 64 {
-		return nil, sqlerr.Unsupported("a number of %d digits", len(e.Name))
+	if len(text) > 64 {
+		return b.unsupported("a number of %d digits", len(text))
 	}
-	ratio, ok := new(big.Rat).SetString(e.Name)
+	ratio, ok := new(big.Rat).SetString(text)
 	if !ok {
-		return nil, sqlerr.Bind("%q is not a number", e.Name)
+		return b.Fail(sqlerr.Bind("%q is not a number", text))
 	}
-	if strings.Contains(e.Name, ".") {
-		return b.point(ratio)
-	}
-	return b.number(ratio)
+	return b.numeral(ratio, strings.Contains(text, "."))
 }
 
 // in binds x IN (a, b, …): as a set if all are literals of x's own type, else as equality with each.
-func (b *Binder) in(args []*plan.Node, not bool) (*plan.Node, error) {
-	node := args[0]
-	if set := plan.NewSet(node, args[1:]); set != nil {
-		n, err := b.Intern(&plan.Node{Op: ast.OpIn, Type: sqltype.Bool, Args: args, Not: not})
-		if err == nil && n.Set == nil {
-			n.Set = set
-		}
-		return n, err
+func (b *Binder) in(args []*plan.Node, not bool) *plan.Node {
+	x := args[0]
+	if set := plan.NewSet(x, args[1:]); set != nil {
+		node := b.Intern(&plan.Node{Op: ast.OpIn, Type: sqltype.Bool, Args: args, Not: not})
+		node.Set = cmp.Or(node.Set, set)
+		return node
 	}
 	terms := make([]*plan.Node, 0, len(args)-1)
-	for _, a := range args[1:] {
-		t, err := b.equal(node, a)
-		if err != nil {
-			return nil, err
-		}
-		terms = append(terms, t)
+	for _, arg := range args[1:] {
+		terms = append(terms, b.equal(x, arg))
 	}
 	return b.negate(not, ast.OpOr, terms...)
 }
 
-func (b *Binder) like(name string, args []*plan.Node, not bool) (*plan.Node, error) {
-	for _, a := range args {
-		if a.Type.Kind != tables.String && a.Type.Kind != tables.Null {
-			return nil, sqlerr.Bind("no function matches %s of type %s", name, plan.TypeName(a))
+func (b *Binder) like(name string, args []*plan.Node, not bool) *plan.Node {
+	for _, arg := range args {
+		if arg.Type.Kind != tables.String && arg.Type.Kind != tables.Null {
+			return b.Fail(sqlerr.Bind("no function matches %s of type %s", name, plan.TypeName(arg)))
 		}
 	}
 	var escape string
 	if len(args) == 3 {
 		if args[2].Literal == nil || args[2].Literal.Null || len([]rune(args[2].Literal.String)) != 1 {
-			return nil, sqlerr.Unsupported("an ESCAPE that is not one character")
+			return b.unsupported("an ESCAPE that is not one character")
 		}
 		escape = args[2].Literal.String
 	}
-	node, err := b.Intern(&plan.Node{Op: ast.OpLike, Name: name, Type: sqltype.Bool, Args: args, Not: not})
-	if err != nil || node.Like != nil {
-		return node, err
-	}
-	if p := args[1]; p.Literal != nil && !p.Literal.Null {
-		if node.Like, err = plan.NewLike(p.Literal.String, escape, name == "ILIKE"); err != nil {
-			return nil, err
+	node := b.Intern(&plan.Node{Op: ast.OpLike, Name: name, Type: sqltype.Bool, Args: args, Not: not})
+	switch pattern := args[1]; {
+	case node.Like != nil || pattern.Type.Kind == tables.Null || pattern.Literal != nil && pattern.Literal.Null:
+	case pattern.Literal == nil:
+		return b.unsupported("%s with a pattern that is not a literal", name)
+	default:
+		var err error
+		if node.Like, err = plan.NewLike(pattern.Literal.String, escape, name == "ILIKE"); err != nil {
+			return b.Fail(err)
 		}
-		return node, nil
 	}
-	if p := args[1]; p.Literal == nil && p.Type.Kind != tables.Null {
-		return nil, sqlerr.Unsupported("%s with a pattern that is not a literal", name)
-	}
-	return node, nil
+	return node
 }
 
 // index binds list[i].
-func (b *Binder) index(x, i *plan.Node) (*plan.Node, error) {
-	if x.Type.Kind != tables.List || x.Op != ast.OpColumn {
-		return nil, sqlerr.Unsupported("[ ] of type %s", plan.TypeName(x))
-	}
-	if sqltype.RepOf(*x.Type.Elem) == sqltype.RepOther {
-		return nil, sqlerr.Unsupported("[ ] of type %s", plan.TypeName(x))
+func (b *Binder) index(x, i *plan.Node) *plan.Node {
+	if x.Type.Kind != tables.List || x.Op != ast.OpColumn || sqltype.RepOf(*x.Type.Elem) == sqltype.RepOther {
+		return b.unsupported("[ ] of type %s", plan.TypeName(x))
 	}
 	if !sqltype.IsInteger(i.Type) {
-		return nil, sqlerr.Unsupported("[ ] with an index of type %s", plan.TypeName(i))
+		return b.unsupported("[ ] with an index of type %s", plan.TypeName(i))
 	}
-	i, err := b.integer(i, sqltype.Int64)
-	if err != nil {
-		return nil, err
-	}
-	return b.Intern(&plan.Node{Op: ast.OpIndex, Type: *x.Type.Elem, Args: []*plan.Node{x, i}})
+	return b.Intern(&plan.Node{Op: ast.OpIndex, Type: *x.Type.Elem,
+		Args: []*plan.Node{x, b.integer(i, sqltype.Int64)}})
 }
 
 // call binds a function or an aggregate.
-func (b *Binder) call(e *ast.Expr) (*plan.Node, error) {
+func (b *Binder) call(e *ast.Expr) *plan.Node {
 	if b.Library.Aggregates[e.Name] != nil {
 		return b.aggregate(e)
 	}
 	function := b.Library.Functions[e.Name]
 	switch {
 	case function == nil:
-		return nil, sqlerr.Unsupported("the function %s", e.Name)
+		return b.unsupported("the function %s", e.Name)
 	case e.Flag:
-		return nil, sqlerr.Bind("DISTINCT is for aggregates, and %s is not one", e.Name)
+		return b.Fail(sqlerr.Bind("DISTINCT is for aggregates, and %s is not one", e.Name))
 	case len(e.Args) > maxArgs:
-		return nil, fault.New(fault.Limit, "query", fault.NoOffset, "%s of %d values, at most %d", e.Name,
-			len(e.Args), maxArgs)
+		return b.Fail(fault.New(fault.Limit, "query", fault.NoOffset, "%s of %d values, at most %d", e.Name,
+			len(e.Args), maxArgs))
 	}
-	args, err := b.bindAll(e.Args)
-	if err != nil {
-		return nil, err
-	}
-	return b.invoke(function, args)
+	return b.invoke(function, b.bindAll(e.Args))
 }
 
 // invoke binds a function over bound arguments.
-func (b *Binder) invoke(f *Function, args []*plan.Node) (*plan.Node, error) {
+func (b *Binder) invoke(f *Function, args []*plan.Node) *plan.Node {
 	if f.Bind != nil {
 		return f.Bind(b, f, args)
 	}

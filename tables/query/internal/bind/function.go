@@ -19,7 +19,7 @@ type AggregateFunction struct {
 	Signature string
 	Doc       string
 	// Bind checks the arguments and returns the type of the result.
-	Bind func(b *Binder, a *Aggregate) (tables.Type, error)
+	Bind func(b *Binder, a *Aggregate) tables.Type
 	// Compute returns a value for each group, of the rows in.Rows: those whose first argument is not null.
 	Compute func(a *Aggregate, in *vec.Grouped) (*tables.Vector, error)
 }
@@ -43,31 +43,25 @@ type Library struct {
 const maxAggregates = 1000
 
 // aggregate binds a call of an aggregate function.
-func (b *Binder) aggregate(e *ast.Expr) (*plan.Node, error) {
+func (b *Binder) aggregate(e *ast.Expr) *plan.Node {
 	switch {
 	case b.inAgg:
-		return nil, sqlerr.Bind("aggregate function calls cannot be nested")
+		return b.Fail(sqlerr.Bind("aggregate function calls cannot be nested"))
 	case !b.AllowAggregates:
-		return nil, sqlerr.Bind("%s cannot contain aggregates", b.Clause)
+		return b.Fail(sqlerr.Bind("%s cannot contain aggregates", b.Clause))
 	}
 	aggregate := Aggregate{Function: b.Library.Aggregates[e.Name], Distinct: e.Flag}
 	if e.Name == "count" && len(e.Args) == 0 && !e.Flag {
 		aggregate.Function = b.Library.Aggregates["count_star"]
 	}
 	b.inAgg = true
-	args, err := b.bindAll(e.Args)
+	aggregate.Args = b.bindAll(e.Args)
 	b.inAgg = false
-	if err != nil {
-		return nil, err
-	}
-	aggregate.Args = args
-	if aggregate.Type, err = aggregate.Function.Bind(b, &aggregate); err != nil {
-		return nil, err
-	}
+	aggregate.Type = aggregate.Function.Bind(b, &aggregate)
 	i := slices.IndexFunc(b.Aggregates, func(o Aggregate) bool { return aggregate.same(&o) })
 	if i < 0 {
 		if len(b.Aggregates) >= maxAggregates {
-			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "more than %d aggregates", maxAggregates)
+			return b.Fail(fault.New(fault.Limit, "query", fault.NoOffset, "more than %d aggregates", maxAggregates))
 		}
 		i = len(b.Aggregates)
 		b.Aggregates = append(b.Aggregates, aggregate)
@@ -81,17 +75,24 @@ func (a *Aggregate) same(o *Aggregate) bool {
 		slices.Equal(a.Args, o.Args)
 }
 
-// OneArgument returns the only argument, or an error if there is not exactly one.
-func (a *Aggregate) OneArgument() (*plan.Node, error) {
+// OneArgument returns the only argument, and fails if there is not exactly one.
+func (a *Aggregate) OneArgument(b *Binder) *plan.Node {
 	if len(a.Args) != 1 {
-		return nil, sqlerr.Bind("%s of %d values", a.Function.Names[0], len(a.Args))
+		a.Args = []*plan.Node{b.Fail(sqlerr.Bind("%s of %d values", a.Function.Names[0], len(a.Args)))}
 	}
-	return a.Args[0], nil
+	return a.Args[0]
 }
 
-// WrongArgument is the error for an argument of the wrong type.
-func (a *Aggregate) WrongArgument(n *plan.Node) error {
-	return sqlerr.Bind("no function matches %s(%s)", a.Function.Names[0], plan.TypeName(n))
+// Refuse fails because an aggregate of a type is not computed. It returns the type.
+func (a *Aggregate) Refuse(b *Binder, n *plan.Node) tables.Type {
+	b.unsupported("%s of type %s", a.Function.Names[0], plan.TypeName(n))
+	return n.Type
+}
+
+// WrongArgument fails because an argument has the wrong type. It returns the type.
+func (a *Aggregate) WrongArgument(b *Binder, n *plan.Node) tables.Type {
+	b.Fail(sqlerr.Bind("no function matches %s(%s)", a.Function.Names[0], plan.TypeName(n)))
+	return n.Type
 }
 
 // maxArgs bounds the arguments of a function: all are in memory for a batch of 4,096 rows, 8 MiB for 256 of 8 bytes.
@@ -117,19 +118,20 @@ type Function struct {
 	Params   []Param
 	Optional int
 	Type     tables.Type
-	Bind     func(b *Binder, f *Function, args []*plan.Node) (*plan.Node, error)
+	Bind     func(b *Binder, f *Function, args []*plan.Node) *plan.Node
 	// Prepare computes Node.State from literal arguments, once for all rows.
 	Prepare func(n *plan.Node) (any, error)
 	Eval    plan.Evaluation
 }
 
-// WrongArguments is the error for arguments that a function does not take.
-func WrongArguments(f *Function, args []*plan.Node) error {
-	var s []string
-	for _, a := range args {
-		s = append(s, plan.TypeName(a))
+// WrongArguments fails because a function does not take the arguments.
+func (b *Binder) WrongArguments(f *Function, args []*plan.Node) *plan.Node {
+	var types []string
+	for _, arg := range args {
+		types = append(types, plan.TypeName(arg))
 	}
-	return sqlerr.Bind("no function matches %s(%s): it is %s", f.Names[0], strings.Join(s, ", "), f.Signature)
+	return b.Fail(sqlerr.Bind("no function matches %s(%s): it is %s", f.Names[0], strings.Join(types, ", "),
+		f.Signature))
 }
 
 // Name returns the function's name for errors.
@@ -141,22 +143,19 @@ func (f *Function) Evaluate(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b 
 }
 
 // ByParams binds a function by its Params.
-func (b *Binder) ByParams(f *Function, args []*plan.Node) (*plan.Node, error) {
+func (b *Binder) ByParams(f *Function, args []*plan.Node) *plan.Node {
 	if len(args) > len(f.Params) || len(args) < len(f.Params)-f.Optional {
-		return nil, WrongArguments(f, args)
+		return b.WrongArguments(f, args)
 	}
-	args = slices.Clone(args)
-	for i, node := range args {
-		typ, ok := f.Params[i].wants(node)
+	converted := make([]*plan.Node, len(args))
+	for i, arg := range args {
+		typ, ok := f.Params[i].wants(arg)
 		if !ok {
-			return nil, WrongArguments(f, args)
+			return b.WrongArguments(f, args)
 		}
-		var err error
-		if args[i], err = b.Convert(node, typ); err != nil {
-			return nil, err
-		}
+		converted[i] = b.Convert(arg, typ)
 	}
-	return b.Call(f, f.Type, args...)
+	return b.Call(f, f.Type, converted...)
 }
 
 // wants returns the type to which an argument is converted, or false if the function does not take it.
@@ -178,12 +177,15 @@ func (p Param) wants(a *plan.Node) (t tables.Type, ok bool) {
 }
 
 // Call makes the call of a function.
-func (b *Binder) Call(f *Function, t tables.Type, args ...*plan.Node) (*plan.Node, error) {
-	node, err := b.Intern(&plan.Node{Op: ast.OpCall, Call: f, Type: t, Args: args})
-	if err == nil && node.State == nil && f.Prepare != nil {
-		node.State, err = f.Prepare(node)
+func (b *Binder) Call(f *Function, t tables.Type, args ...*plan.Node) *plan.Node {
+	node := b.Intern(&plan.Node{Op: ast.OpCall, Call: f, Type: t, Args: args})
+	if b.Err == nil && node.State == nil && f.Prepare != nil {
+		var err error
+		if node.State, err = f.Prepare(node); err != nil {
+			return b.Fail(err)
+		}
 	}
-	return node, err
+	return node
 }
 
 // ArgsAre reports whether args are of these kinds, or null.

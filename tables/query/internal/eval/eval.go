@@ -411,29 +411,13 @@ func (ev *Evaluator) constant(n *plan.Node, size int) *vec.Vec {
 		values = constantVec(n, vec.BatchRows)
 		ev.consts[n] = values
 	}
-	v := *values
-	v.N = size
-	cut := func(s []int64) []int64 {
-		if s == nil {
-			return nil
-		}
-		return s[:size]
-	}
-	v.Ints, v.After = cut(v.Ints), cut(v.After)
-	if v.Nulls != nil {
-		v.Nulls = v.Nulls[:size]
-	}
-	if v.Bools != nil {
-		v.Bools = v.Bools[:size]
-	}
-	if v.Floats != nil {
-		v.Floats = v.Floats[:size]
-	}
-	if v.Lo != nil {
-		v.Lo, v.Hi = v.Lo[:size], v.Hi[:size]
-	}
-	return &v
+	return &vec.Vec{N: size, Nulls: first(values.Nulls, size), Bools: first(values.Bools, size),
+		Ints: first(values.Ints, size), After: first(values.After, size), Floats: first(values.Floats, size),
+		Data: values.Data, Lo: first(values.Lo, size), Hi: first(values.Hi, size)}
 }
+
+// first returns the first values of a batch, nil of nil.
+func first[T any](values []T, size int) []T { return values[:min(size, len(values))] }
 
 func constantVec(n *plan.Node, size int) *vec.Vec {
 	if n.Literal.Null || n.Type.Kind == tables.Null {

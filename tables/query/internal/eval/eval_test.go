@@ -22,9 +22,9 @@ func where(t *testing.T, table *tables.Table, text string) []int32 {
 	}
 	binder := bind.New(t.Context(), &bind.Library{})
 	binder.AddTable("data", table)
-	node, err := binder.Condition(e)
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
+	node := binder.Condition(e)
+	if binder.Err != nil {
+		t.Fatalf("%s: %v", text, binder.Err)
 	}
 	evaluator := eval.New(t.Context(), []*tables.Table{table})
 	rows, err := evaluator.Where(node, &vec.Rows{N: table.Len(), Tables: [][]int32{nil}}, -1)

@@ -27,9 +27,7 @@ func evalNot(a *plan.Node, x *vec.Vec) *vec.Vec {
 func (ev *Evaluator) logic(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 	values := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
 	decides := n.Op == ast.OpOr
-	for k := range values.Bools {
-		values.Bools[k] = !decides
-	}
+	vec.Fill(values.Bools, !decides)
 	for _, arg := range n.Args {
 		vector, err := ev.Eval(arg, b)
 		if err != nil {
@@ -38,24 +36,15 @@ func (ev *Evaluator) logic(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 		if values.Nulls == nil && (arg.Type.Kind == tables.Null || vector.Nulls != nil) {
 			values.Nulls = make([]bool, b.N)
 		}
-		switch {
-		case arg.Type.Kind == tables.Null:
-			for k := range values.Nulls {
+		if arg.Type.Kind == tables.Null {
+			vec.Fill(values.Nulls, true)
+			continue
+		}
+		for k, t := range vector.Bools {
+			if vector.Nulls != nil && vector.Nulls[k] {
 				values.Nulls[k] = true
-			}
-		case vector.Nulls == nil:
-			for k, t := range vector.Bools {
-				if t == decides {
-					values.Bools[k] = decides
-				}
-			}
-		default:
-			for k, t := range vector.Bools {
-				if vector.Nulls[k] {
-					values.Nulls[k] = true
-				} else if t == decides {
-					values.Bools[k] = decides
-				}
+			} else if t == decides {
+				values.Bools[k] = decides
 			}
 		}
 	}
@@ -76,36 +65,28 @@ func evalIsBool(n *plan.Node, x *vec.Vec) *vec.Vec {
 }
 
 func evalCompare(n *plan.Node, args []*vec.Vec, size int) *vec.Vec {
-	values, vector := args[0], args[1]
-	typ, r := n.Args[0].Type, n.Args[1].Type
-	if typ.Kind == tables.Null || r.Kind == tables.Null {
+	left, right := args[0], args[1]
+	typ := n.Args[0].Type
+	if typ.Kind == tables.Null || n.Args[1].Type.Kind == tables.Null {
 		return vec.AllNull(sqltype.Bool, size)
 	}
-	v := &vec.Vec{N: size, Nulls: vec.EitherNull(values, vector), Bools: make([]bool, size)}
-	name := n.Name
-	switch {
-	case typ.Kind == tables.Bool:
-		compareInts(name, truths(values), truths(vector), v.Bools)
-	case sqltype.RepOf(typ) == sqltype.RepFloat:
-		compareFloats(name, values.Floats, vector.Floats, v.Bools)
-	case sqltype.RepOf(typ) == sqltype.RepBytes:
-		compareBytes(name, values, vector, v.Bools)
-	case sqltype.RepOf(typ) == sqltype.RepUint:
-		compareUints(name, values.Ints, vector.Ints, v.Bools)
-	case values.After != nil || vector.After != nil:
-		compareTimes(name, values, vector, v.Bools)
+	v := &vec.Vec{N: size, Nulls: vec.EitherNull(left, right), Bools: make([]bool, size)}
+	switch rep := sqltype.RepOf(typ); {
+	case rep == sqltype.RepFloat:
+		compareFloats(n.Name, left.Floats, right.Floats, v.Bools)
+	case rep == sqltype.RepInt && typ.Kind != tables.Bool && left.After == nil && right.After == nil:
+		compareInts(n.Name, left.Ints, right.Ints, v.Bools)
+	case rep == sqltype.RepBytes && (n.Name == "=" || n.Name == "<>"): // without a look at strings of other lengths
+		equal := n.Name == "="
+		for k := range v.Bools {
+			v.Bools[k] = (string(left.Bytes(k)) == string(right.Bytes(k))) == equal
+		}
 	default:
-		compareInts(name, values.Ints, vector.Ints, v.Bools)
+		for k := range v.Bools {
+			v.Bools[k] = holds(n.Name, vec.OrderAt(typ, left, k, right, k))
+		}
 	}
 	return v
-}
-
-func truths(v *vec.Vec) []int64 {
-	out := make([]int64, v.N)
-	for k, t := range v.Bools {
-		out[k] = sqltype.Bit(t)
-	}
-	return out
 }
 
 // The kernels below need slices of equal length: reslicing to the length of the first lets the
@@ -114,44 +95,20 @@ func truths(v *vec.Vec) []int64 {
 func compareInts(name string, a, b []int64, out []bool) {
 	b, out = b[:len(a)], out[:len(a)]
 	switch name {
-	case "=":
-		for k := range a {
-			out[k] = a[k] == b[k]
-		}
-	case "<>":
-		for k := range a {
-			out[k] = a[k] != b[k]
-		}
-	case "<":
-		for k := range a {
-			out[k] = a[k] < b[k]
-		}
-	case "<=":
-		for k := range a {
-			out[k] = a[k] <= b[k]
-		}
-	case ">":
-		for k := range a {
-			out[k] = a[k] > b[k]
-		}
-	default:
-		for k := range a {
-			out[k] = a[k] >= b[k]
-		}
-	}
-}
-
-func compareUints(name string, a, b []int64, out []bool) {
-	switch name {
 	case "=", "<>":
-		compareInts(name, a, b, out)
-	case "<", ">=":
+		equal := name == "="
 		for k := range a {
-			out[k] = (uint64(a[k]) < uint64(b[k])) == (name == "<")
+			out[k] = (a[k] == b[k]) == equal
+		}
+	case "<", ">=":
+		less := name == "<"
+		for k := range a {
+			out[k] = (a[k] < b[k]) == less
 		}
 	default:
+		more := name == ">"
 		for k := range a {
-			out[k] = (uint64(a[k]) > uint64(b[k])) == (name == ">")
+			out[k] = (a[k] > b[k]) == more
 		}
 	}
 }
@@ -161,16 +118,16 @@ func compareFloats(name string, a, b []float64, out []bool) {
 	b, out = b[:len(a)], out[:len(a)]
 	switch name {
 	case "=", "<>":
-		eq := name == "="
+		equal := name == "="
 		for k, x := range a {
 			y := b[k]
-			out[k] = (x == y || x != x && y != y) == eq
+			out[k] = (x == y || x != x && y != y) == equal
 		}
 	case "<", ">=":
-		lt := name == "<"
+		less := name == "<"
 		for k, x := range a {
 			y := b[k]
-			out[k] = (x < y || y != y && x == x) == lt
+			out[k] = (x < y || y != y && x == x) == less
 		}
 	case ">" + plan.Ieee:
 		for k, x := range a {
@@ -181,42 +138,11 @@ func compareFloats(name string, a, b []float64, out []bool) {
 			out[k] = x >= b[k]
 		}
 	default:
-		gt := name == ">"
+		more := name == ">"
 		for k, x := range a {
 			y := b[k]
-			out[k] = (x > y || x != x && y == y) == gt
+			out[k] = (x > y || x != x && y == y) == more
 		}
-	}
-}
-
-func compareBytes(name string, a, b *vec.Vec, out []bool) {
-	switch name {
-	case "=", "<>":
-		eq := name == "="
-		for k := range out {
-			out[k] = (string(a.Bytes(k)) == string(b.Bytes(k))) == eq
-		}
-	case "<", ">=":
-		lt := name == "<"
-		for k := range out {
-			out[k] = (string(a.Bytes(k)) < string(b.Bytes(k))) == lt
-		}
-	default:
-		gt := name == ">"
-		for k := range out {
-			out[k] = (string(a.Bytes(k)) > string(b.Bytes(k))) == gt
-		}
-	}
-}
-
-// compareTimes compares timestamps with nanoseconds.
-func compareTimes(name string, a, b *vec.Vec, out []bool) {
-	for k := range out {
-		o := vec.Order(a.Ints[k], b.Ints[k])
-		if o == 0 {
-			o = vec.Order(a.Nanos(k), b.Nanos(k))
-		}
-		out[k] = holds(name, o)
 	}
 }
 

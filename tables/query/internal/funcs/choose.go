@@ -13,25 +13,19 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
-func bindCoalesce(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+func bindCoalesce(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
 	if len(args) == 0 {
-		return nil, bind.WrongArguments(f, args)
+		return b.WrongArguments(f, args)
 	}
-	args, typ, err := b.ToCommonType(f.Names[0], args)
-	if err != nil {
-		return nil, err
-	}
+	args, typ := b.ToCommonType(f.Names[0], args)
 	return b.Intern(&plan.Node{Op: plan.OpCoalesce, Call: f, Type: typ, Args: args})
 }
 
-func bindExtreme(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+func bindExtreme(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
 	if len(args) == 0 {
-		return nil, bind.WrongArguments(f, args)
+		return b.WrongArguments(f, args)
 	}
-	args, typ, err := b.ToCommonType(f.Names[0], args)
-	if err != nil {
-		return nil, err
-	}
+	args, typ := b.ToCommonType(f.Names[0], args)
 	return b.Call(f, typ, args...)
 }
 
@@ -55,25 +49,18 @@ func extremeOf(sign int) func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, 
 }
 
 // bindNullIf binds NULLIF(x, y) as CASE WHEN x = y THEN NULL ELSE x END.
-func bindNullIf(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+func bindNullIf(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
 	if len(args) != 2 {
-		return nil, bind.WrongArguments(f, args)
+		return b.WrongArguments(f, args)
 	}
-	same, err := b.Compare("=", args[0], args[1])
-	if err != nil {
-		return nil, err
-	}
-	null, err := b.Literal(tables.Type{}, plan.Literal{Null: true})
-	if err != nil {
-		return nil, err
-	}
-	return b.Case([]*plan.Node{same, null, args[0]})
+	null := b.Literal(tables.Type{}, plan.Literal{Null: true})
+	return b.Case([]*plan.Node{b.Compare("=", args[0], args[1]), null, args[0]})
 }
 
 // bindIf binds IF(condition, x, y) as CASE.
-func bindIf(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+func bindIf(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
 	if len(args) != 3 {
-		return nil, bind.WrongArguments(f, args)
+		return b.WrongArguments(f, args)
 	}
 	return b.Case(args)
 }
@@ -99,14 +86,14 @@ func Others() []*bind.Function {
 }
 
 // bindLen binds the length of a list, or of a string in characters.
-func bindLen(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+func bindLen(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
 	switch {
 	case len(args) == 1 && args[0].Type.Kind == tables.List && args[0].Op == ast.OpColumn:
 	case bind.ArgsAre(args, tables.String):
 	case len(args) == 1 && args[0].Type.Kind == tables.Binary:
-		return nil, sqlerr.Unsupported("%s of type BLOB", f.Names[0])
+		return b.Fail(sqlerr.Unsupported("%s of type BLOB", f.Names[0]))
 	default:
-		return nil, bind.WrongArguments(f, args)
+		return b.WrongArguments(f, args)
 	}
 	return b.Call(f, sqltype.Int64, args...)
 }
@@ -132,12 +119,12 @@ func evalLen(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*v
 }
 
 // bindContains binds list_contains(column, literal).
-func bindContains(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+func bindContains(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
 	if len(args) != 2 || args[0].Type.Kind != tables.List {
-		return nil, bind.WrongArguments(f, args)
+		return b.WrongArguments(f, args)
 	}
 	if args[0].Op != ast.OpColumn || args[1].Literal == nil {
-		return nil, sqlerr.Unsupported("%s of other than a column and a literal", f.Names[0])
+		return b.Fail(sqlerr.Unsupported("%s of other than a column and a literal", f.Names[0]))
 	}
 	elem := *args[0].Type.Elem
 	node := args[1]
@@ -146,12 +133,10 @@ func bindContains(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.No
 	case elem.Kind == tables.String && node.Type.Kind == tables.String:
 	case sqltype.IsInteger(elem) && node.Literal.Rat != nil:
 	case elem.Kind == tables.Float64 && (node.Literal.Rat != nil || node.Type.Kind == tables.Float64):
-		var err error
-		if node, err = b.Convert(node, elem); err != nil {
-			return nil, err
-		}
+		node = b.Convert(node, elem)
 	default:
-		return nil, sqlerr.Unsupported("%s of types %s and %s", f.Names[0], plan.TypeName(args[0]), plan.TypeName(node))
+		return b.Fail(sqlerr.Unsupported("%s of types %s and %s", f.Names[0], plan.TypeName(args[0]),
+			plan.TypeName(node)))
 	}
 	return b.Call(f, sqltype.Bool, args[0], node)
 }

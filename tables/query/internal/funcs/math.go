@@ -125,39 +125,36 @@ func positive(x float64) error {
 	return nil
 }
 
-// digits is how many digits ROUND keeps after the point.
-type digits int
-
 // bindRound binds ROUND, whose number of digits must be a literal.
-func bindRound(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
-	if len(args) == 0 || len(args) > 2 || !sqltype.IsNumber(args[0].Type) && args[0].Type.Kind != tables.Null {
-		return nil, bind.WrongArguments(f, args)
+func bindRound(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
+	if len(args) == 0 || len(args) > 2 || !numeric(args[0]) {
+		return b.WrongArguments(f, args)
 	}
-	digit := digits(0)
+	digits := int64(0)
 	if len(args) == 2 {
 		lit := args[1].Literal
 		if lit == nil || lit.Rat == nil || !sqltype.IsInteger(args[1].Type) {
-			return nil, sqlerr.Unsupported("round to a number of digits that is not a whole literal")
+			return b.Fail(sqlerr.Unsupported("round to a number of digits that is not a whole literal"))
 		}
 		x := lit.Rat.Num()
 		if !x.IsInt64() || x.Int64() < -400 || x.Int64() > 400 {
-			return nil, sqlerr.Unsupported("round to %s digits", x)
+			return b.Fail(sqlerr.Unsupported("round to %s digits", x))
 		}
-		digit = digits(x.Int64())
+		digits = x.Int64()
 	}
 	node, typ := args[0], args[0].Type
 	switch {
-	case sqltype.IsInteger(typ) && (sqltype.RepOf(typ) != sqltype.RepInt || node.Literal != nil && digit < 0):
-		return nil, sqlerr.Unsupported("round of type %s", plan.TypeName(node))
-	case sqltype.IsInteger(typ) && digit >= 0:
-		return node, nil
+	case sqltype.IsInteger(typ) && (sqltype.RepOf(typ) != sqltype.RepInt || node.Literal != nil && digits < 0):
+		return b.Fail(sqlerr.Unsupported("round of type %s", plan.TypeName(node)))
+	case sqltype.IsInteger(typ) && digits >= 0:
+		return node
 	}
-	number, err := b.Literal(sqltype.Int64, plan.Literal{Int: int64(digit), Rat: big.NewRat(int64(digit), 1)})
-	if err != nil {
-		return nil, err
-	}
+	number := b.Literal(sqltype.Int64, plan.Literal{Int: digits, Rat: big.NewRat(digits, 1)})
 	return b.Call(f, typ, node, number)
 }
+
+// numeric reports whether a node is a number, or NULL.
+func numeric(n *plan.Node) bool { return sqltype.IsNumber(n.Type) || n.Type.Kind == tables.Null }
 
 var (
 	roundFloats = eval.Floats(func(n *plan.Node, r eval.Row) (float64, error) {
@@ -226,21 +223,19 @@ func roundInt(x int64, zeros int) int64 {
 }
 
 // bindWhole binds FLOOR, CEIL and TRUNC. For integers FLOOR and CEIL return DOUBLE.
-func bindWhole(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
-	if len(args) != 1 || !sqltype.IsNumber(args[0].Type) && args[0].Type.Kind != tables.Null {
-		if len(args) == 2 {
-			return nil, sqlerr.Unsupported("%s with a number of digits", f.Names[0])
-		}
-		return nil, bind.WrongArguments(f, args)
+func bindWhole(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
+	switch {
+	case len(args) == 2:
+		return b.Fail(sqlerr.Unsupported("%s with a number of digits", f.Names[0]))
+	case len(args) != 1 || !numeric(args[0]):
+		return b.WrongArguments(f, args)
 	}
-	if sqltype.IsInteger(args[0].Type) && f.Names[0] == "trunc" {
-		return args[0], nil
-	}
-	node, err := args[0], error(nil)
+	node := args[0]
 	if sqltype.IsInteger(node.Type) {
-		if node, err = b.Convert(node, sqltype.Double); err != nil {
-			return nil, err
+		if f.Names[0] == "trunc" {
+			return node
 		}
+		node = b.Convert(node, sqltype.Double)
 	}
 	return b.Call(f, node.Type, node)
 }
@@ -249,16 +244,16 @@ func evalWhole(f func(x float64) float64) plan.Evaluation {
 	return eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return f(r.Float(0)), nil })
 }
 
-func bindAbs(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
-	if len(args) != 1 || !sqltype.IsNumber(args[0].Type) && args[0].Type.Kind != tables.Null {
-		return nil, bind.WrongArguments(f, args)
+func bindAbs(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
+	if len(args) != 1 || !numeric(args[0]) {
+		return b.WrongArguments(f, args)
 	}
 	typ := args[0].Type
 	switch typ.Kind {
 	case tables.Int64:
 		typ = sqltype.Int64
 	case tables.Uint64:
-		return args[0], nil
+		return args[0]
 	}
 	return b.Call(f, typ, args...)
 }

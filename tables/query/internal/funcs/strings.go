@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
-	"slices"
 	"unicode"
 	"unicode/utf8"
 
@@ -225,7 +224,7 @@ func toUpper(r rune) rune {
 }
 
 // bindStringOrListContains binds CONTAINS, which has one meaning for strings and one for lists.
-func bindStringOrListContains(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+func bindStringOrListContains(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
 	if len(args) == 2 && args[0].Type.Kind == tables.List {
 		return bindContains(b, b.Library.Functions["list_contains"], args)
 	}
@@ -233,18 +232,15 @@ func bindStringOrListContains(b *bind.Binder, f *bind.Function, args []*plan.Nod
 }
 
 // bindConcat binds CONCAT, which casts all values to strings.
-func bindConcat(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+func bindConcat(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
 	if len(args) == 0 {
-		return nil, bind.WrongArguments(f, args)
+		return b.WrongArguments(f, args)
 	}
-	args = slices.Clone(args)
-	for i, a := range args {
-		var err error
-		if args[i], err = b.AsString(a); err != nil {
-			return nil, err
-		}
+	texts := make([]*plan.Node, len(args))
+	for i, arg := range args {
+		texts[i] = b.AsString(arg)
 	}
-	return b.Call(f, sqltype.String, args...)
+	return b.Call(f, sqltype.String, texts...)
 }
 
 func evalConcatAll(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {

@@ -79,16 +79,16 @@ var partFunctions = func() map[string]string {
 }()
 
 // bindPart binds DATE_PART, whose part must be a literal, as the function of the part.
-func bindPart(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+func bindPart(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
 	if len(args) != 2 || !sqltype.IsDay(args[1].Type) && args[1].Type.Kind != tables.Null {
-		return nil, bind.WrongArguments(f, args)
+		return b.WrongArguments(f, args)
 	}
 	if args[0].Literal == nil || args[0].Type.Kind != tables.String {
-		return nil, sqlerr.Unsupported("date_part with a part that is not a literal")
+		return b.Fail(sqlerr.Unsupported("date_part with a part that is not a literal"))
 	}
 	function := b.Library.Functions[partFunctions[strings.ToLower(args[0].Literal.String)]]
 	if function == nil {
-		return nil, sqlerr.Unsupported("the part %q of a date", args[0].Literal.String)
+		return b.Fail(sqlerr.Unsupported("the part %q of a date", args[0].Literal.String))
 	}
 	return b.ByParams(function, args[1:])
 }

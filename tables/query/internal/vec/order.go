@@ -1,6 +1,9 @@
 package vec
 
 import (
+	"bytes"
+	"cmp"
+
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 )
@@ -16,68 +19,35 @@ func OrderAt(t tables.Type, a *Vec, i int, b *Vec, k int) int {
 	case sqltype.RepFloat:
 		return OrderFloat(a.Floats[i], b.Floats[k])
 	case sqltype.RepBytes:
-		s, t := a.Bytes(i), b.Bytes(k)
-		return int(sqltype.Bit(string(s) > string(t)) - sqltype.Bit(string(s) < string(t)))
+		return bytes.Compare(a.Bytes(i), b.Bytes(k))
 	case sqltype.RepUint:
-		return Order(uint64(a.Ints[i]), uint64(b.Ints[k]))
+		return cmp.Compare(uint64(a.Ints[i]), uint64(b.Ints[k]))
 	}
 	if t.Kind == tables.Bool {
-		return Order(sqltype.Bit(a.Bools[i]), sqltype.Bit(b.Bools[k]))
+		return cmp.Compare(sqltype.Bit(a.Bools[i]), sqltype.Bit(b.Bools[k]))
 	}
-	if o := Order(a.Ints[i], b.Ints[k]); o != 0 {
-		return o
-	}
-	return Order(a.Nanos(i), b.Nanos(k))
+	return cmp.Or(cmp.Compare(a.Ints[i], b.Ints[k]), cmp.Compare(a.Nanos(i), b.Nanos(k)))
 }
 
 // comparator compares two rows of a vector by their values. Nulls compare as some value; the caller handles them.
 func comparator(v *tables.Vector) func(a, b int) int {
-	if v.Kind() == tables.Decimal {
+	ints, nanos, floats := v.Ints(), v.Nanos(), v.Floats()
+	switch rep := sqltype.RepOf(v.Type()); {
+	case v.Kind() == tables.Decimal:
 		return func(a, b int) int { return v.Big(a).Cmp(v.Big(b)) }
-	}
-	switch sqltype.RepOf(v.Type()) {
-	case sqltype.RepNone, sqltype.RepOther:
+	case rep == sqltype.RepNone, rep == sqltype.RepOther:
 		return func(int, int) int { return 0 }
-	case sqltype.RepFloat:
-		x := v.Floats()
-		return func(a, b int) int { return OrderFloat(x[a], x[b]) }
-	case sqltype.RepBytes:
+	case rep == sqltype.RepFloat:
+		return func(a, b int) int { return OrderFloat(floats[a], floats[b]) }
+	case rep == sqltype.RepBytes:
 		data, offs := v.Raw()
-		return func(a, b int) int {
-			s, t := data[offs[a]:offs[a+1]], data[offs[b]:offs[b+1]]
-			switch {
-			case string(s) < string(t):
-				return -1
-			case string(s) > string(t):
-				return 1
-			}
-			return 0
-		}
-	case sqltype.RepUint:
-		x := v.Ints()
-		return func(a, b int) int { return Order(uint64(x[a]), uint64(x[b])) }
+		return func(a, b int) int { return bytes.Compare(data[offs[a]:offs[a+1]], data[offs[b]:offs[b+1]]) }
+	case rep == sqltype.RepUint:
+		return func(a, b int) int { return cmp.Compare(uint64(ints[a]), uint64(ints[b])) }
+	case nanos != nil:
+		return func(a, b int) int { return cmp.Or(cmp.Compare(ints[a], ints[b]), cmp.Compare(nanos[a], nanos[b])) }
 	}
-	x := v.Ints()
-	if ns := v.Nanos(); ns != nil {
-		return func(a, b int) int {
-			if x[a] != x[b] {
-				return Order(x[a], x[b])
-			}
-			return Order(ns[a], ns[b])
-		}
-	}
-	return func(a, b int) int { return Order(x[a], x[b]) }
-}
-
-// Order compares two integers.
-func Order[T int64 | uint64](a, b T) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
+	return func(a, b int) int { return cmp.Compare(ints[a], ints[b]) }
 }
 
 // OrderFloat compares two floats. NaN is equal to itself and above all numbers.
@@ -90,5 +60,5 @@ func OrderFloat(a, b float64) int {
 	case a == b:
 		return 0
 	}
-	return int(sqltype.Bit(a != a)) - int(sqltype.Bit(b != b))
+	return int(sqltype.Bit(a != a) - sqltype.Bit(b != b))
 }

@@ -177,10 +177,7 @@ func (c *Collector) Vector() *tables.Vector {
 
 // AllNull returns n nulls of a type.
 func AllNull(t tables.Type, n int) *Vec {
-	values := &Vec{N: n, Nulls: make([]bool, n)}
-	for k := range values.Nulls {
-		values.Nulls[k] = true
-	}
+	values := &Vec{N: n, Nulls: Fill(make([]bool, n), true)}
 	switch sqltype.RepOf(t) {
 	case sqltype.RepInt, sqltype.RepUint:
 		if t.Kind == tables.Bool {

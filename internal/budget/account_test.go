@@ -31,7 +31,6 @@ type member struct {
 	first   int64 // bytes from its opening
 	held    int64
 	wants   int64 // bytes
-	settles bool
 	waits   bool
 	got     chan error
 }
@@ -45,7 +44,7 @@ type step struct {
 }
 
 // does has the steps as often as they are drawn.
-const does = "open open grow grow grow grow shrink settle close hold seat"
+const does = "open open grow grow grow grow shrink close hold seat"
 
 func steps() *rapid.Generator[[]step] {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
@@ -100,7 +99,7 @@ func TestNobodyWaitsForEachOther(t *testing.T) {
 
 // do does one step.
 func (c *crowd) do(ctx context.Context, s step) error {
-	if s.do == "open" && len(c.members) < 8 && s.n <= c.b.open()-c.b.Used() {
+	if s.do == "open" && len(c.members) < 8 && s.n <= c.b.limit-c.reserved()-c.b.Used() {
 		return c.open(ctx, s)
 	}
 	if s.do == "hold" {
@@ -123,14 +122,9 @@ func (c *crowd) do(ctx context.Context, s step) error {
 	}
 	m := c.members[s.who]
 	switch s.do {
-	case "grow", "settle":
-		m.wants, m.settles, m.waits, m.got = s.n, s.do == "settle", true, make(chan error, 1)
-		if m.settles {
-			m.wants = 0
-			go func() { m.got <- m.account.Settle(ctx) }()
-		} else {
-			go func() { m.got <- m.account.Grow(ctx, m.wants) }()
-		}
+	case "grow":
+		m.wants, m.waits, m.got = s.n, true, make(chan error, 1)
+		go func() { m.got <- m.account.Grow(ctx, m.wants) }()
 	case "shrink":
 		n := min(s.n, m.held)
 		m.account.Shrink(n)
@@ -161,7 +155,7 @@ func (c *crowd) seat(ctx context.Context, s step) error {
 // kept returns the bytes that only first seats may take.
 func (c *crowd) kept() int64 { return max(c.b.limit/16-c.seated, 0) }
 
-// reserved returns the bytes that are for the account with the turn, or for first seats.
+// reserved returns the bytes that are for accounts that grow, or for first seats.
 func (c *crowd) reserved() int64 { return c.b.limit/8 + c.kept() }
 
 func (c *crowd) open(ctx context.Context, s step) error {
@@ -199,8 +193,6 @@ func (c *crowd) look() error {
 				continue
 			}
 			switch err := <-m.got; {
-			case err == nil && m.settles && m.account.hasTurn():
-				return errors.New("the one that settled still has the turn")
 			case err == nil:
 				m.held += m.wants
 				m.waits = false
@@ -227,20 +219,23 @@ func (c *crowd) look() error {
 	return nil
 }
 
-// inOrder checks that of each kind, in the order of their ages, the younger ones were refused, and the one with the
-// turn last.
+// inOrder checks that those were refused that come last.
 func (c *crowd) inOrder(refused []*member) error {
 	for _, m := range refused {
-		for i, o := range c.members {
-			if o.asks != m.asks || !o.waits || slices.Contains(refused, o) || o.account.hasTurn() {
-				continue
+		for _, o := range c.members {
+			if o.waits && !slices.Contains(refused, o) && m.account.before(o.account) {
+				return errors.New("one that comes later still waits")
 			}
-			if i > slices.Index(c.members, m) {
-				return errors.New("a younger one still waits")
-			}
-			if m.account.hasTurn() && !m.asks { // a question may be refused for others
-				return errors.New("the one with the turn was refused, and another one still waits")
-			}
+		}
+	}
+	return nil
+}
+
+// first returns the account that comes first of those of a kind that wait, or nil.
+func (c *crowd) first(asks bool) *member {
+	for _, m := range c.members {
+		if m.waits && m.asks == asks {
+			return m
 		}
 	}
 	return nil
@@ -248,15 +243,10 @@ func (c *crowd) inOrder(refused []*member) error {
 
 // free reports whether what an account waits for is free.
 func (c *crowd) free(m *member) bool {
-	free, turn := c.b.limit-c.b.Used(), m.account.hasTurn()
-	if m.asks || m.settles || !turn {
-		free -= c.reserved()
-	}
+	free := c.b.limit - c.b.Used() - c.kept()
 	if m.asks {
+		free -= c.b.limit / 8
 		asked := c.b.limit / 2
-		if !turn {
-			asked -= asked / 8
-		}
 		for _, o := range c.members {
 			if o.asks {
 				asked -= o.held - o.first
@@ -267,48 +257,33 @@ func (c *crowd) free(m *member) bool {
 	return m.wants <= free
 }
 
-// canGoOn is the slow and obvious answer: of the accounts of one kind that wait, the one with the turn gets what it
-// wants if everything ends that does not wait, and for a question also everything that is no question. It is true if
-// none waits, or if the one with the turn does not. Seats that end are kept for others.
+// canGoOn is the slow and obvious answer: of the accounts of one kind that wait, the first one gets what it wants if
+// everything ends that does not wait. It is true if none waits. Seats that end are kept for others.
 func (c *crowd) canGoOn(asks bool) bool {
-	var first *member
-	reserved := c.b.limit/8 + c.b.limit/16
-	free, forQuestions := c.b.limit, c.b.limit/2
+	first := c.first(asks)
+	free, forQuestions := c.b.limit-c.b.limit/16, c.b.limit/2
 	for _, m := range c.members {
-		if m.waits && m.asks == asks && m.account.hasTurn() {
-			first = m
-		}
-		if m.waits && (!asks || m.asks) {
+		if m.waits {
 			free -= m.held
 		}
 		if m.waits && m.asks {
 			forQuestions -= m.held - m.first
 		}
 	}
-	switch {
-	case first == nil:
-		return true
-	case asks:
-		return first.wants <= free-reserved && first.wants <= forQuestions
-	case first.settles:
-		return free-reserved >= 0
+	if asks {
+		free -= c.b.limit / 8
 	}
-	return first.wants <= free
+	return first == nil || first.wants <= free && (!asks || first.wants <= forQuestions)
 }
 
 // check compares the budget with what is known of its accounts.
 func (c *crowd) check() error {
-	used, asked, waits := c.outside+c.seated, int64(0), map[bool]int{}
-	turn := map[bool]bool{}
+	used, asked := c.outside+c.seated, int64(0)
 	for _, m := range c.members {
 		used += m.held
 		if m.asks {
 			asked += m.held - m.first
 		}
-		if m.waits {
-			waits[m.asks]++
-		}
-		turn[m.asks] = turn[m.asks] || m.account.hasTurn()
 	}
 	switch {
 	case used != c.b.Used() || used > 800 || c.seated != c.b.seated:
@@ -318,22 +293,12 @@ func (c *crowd) check() error {
 	case !c.canGoOn(false) || !c.canGoOn(true):
 		return errors.New("accounts wait for each other")
 	}
-	for _, asks := range []bool{false, true} {
-		if waits[asks] > 0 && !turn[asks] {
-			return fmt.Errorf("%d accounts wait, and none has the turn", waits[asks])
-		}
+	next := c.first(false)
+	if next == nil {
+		next = c.first(true)
 	}
-	// The one with the turn comes first, and if it does not wait, the oldest.
-	for _, asks := range []bool{false, true} {
-		var next *member
-		for _, m := range c.members {
-			if m.waits && m.asks == asks && (next == nil || m.account.hasTurn()) {
-				next = m
-			}
-		}
-		if next != nil && c.free(next) {
-			return fmt.Errorf("%d bytes are free, and an account waits for them", next.wants)
-		}
+	if next != nil && c.free(next) {
+		return fmt.Errorf("%d bytes are free, and an account waits for them", next.wants)
 	}
 	return nil
 }

@@ -1,0 +1,87 @@
+package console
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Print writes what a command has found: as one line of JSON, or else as YAML with the same members, without those that
+// are empty. Neither has secrets: see fault.WithoutSecrets.
+func Print(w io.Writer, found any, asJSON bool) error {
+	if asJSON {
+		return PrintJSON(w, found)
+	}
+	text, err := json.Marshal(found)
+	if err != nil {
+		return err
+	}
+	// JSON is YAML, but for some characters that do not print, which terminals may obey.
+	printed := strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, fault.WithoutSecrets(string(text)))
+	var document yaml.Node
+	if err := yaml.Unmarshal([]byte(printed), &document); err != nil {
+		return err
+	}
+	lay(&document)
+	lines := yaml.NewEncoder(w)
+	lines.SetIndent(2)
+	if err := lines.Encode(&document); err != nil {
+		return err
+	}
+	return lines.Close()
+}
+
+// rowBytes is how long an object may be that stands on one line outside of a list.
+const rowBytes = 72
+
+// lay removes the empty members of a document, and lays it out: lists of values are on one line, and so are objects of
+// values, if they are short or the rows of a list. It returns the bytes of n on one line, or -1 if it needs several.
+func lay(n *yaml.Node) (bytes int) {
+	bytes = len(n.Value)
+	var kept []*yaml.Node
+	for i, below := range n.Content {
+		size := lay(below)
+		isMember := n.Kind == yaml.MappingNode && i%2 == 1
+		isRow := size >= 0 && (n.Kind == yaml.SequenceNode || isMember && size <= rowBytes)
+		if below.Kind == yaml.MappingNode && isRow {
+			below.Style = yaml.FlowStyle
+		}
+		switch {
+		case isMember && isEmpty(below):
+			continue
+		case isMember:
+			kept = append(kept, n.Content[i-1], below)
+		}
+		if size < 0 || bytes < 0 || below.Kind == yaml.MappingNode {
+			bytes = -1
+			continue
+		}
+		bytes += size + len(", ")
+	}
+	n.Style = 0
+	if n.Kind == yaml.MappingNode {
+		n.Content = kept
+	}
+	if n.Kind == yaml.SequenceNode && bytes >= 0 {
+		n.Style = yaml.FlowStyle
+	}
+	return bytes
+}
+
+// isEmpty reports whether a value says nothing.
+func isEmpty(n *yaml.Node) bool {
+	if n.Kind == yaml.ScalarNode {
+		return n.Tag == "!!null" || n.Tag == "!!str" && n.Value == ""
+	}
+	return len(n.Content) == 0
+}

@@ -1,0 +1,140 @@
+package pixels
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/store/tiledb"
+)
+
+// Reads are what a dry reader would have read and decoded.
+type Reads struct {
+	// Runs are the byte ranges, in the order of the reads, and Chunks those that are decoded.
+	Runs   []ReadRange
+	Chunks []ReadChunk
+	// Loose is true if a reader may read less: if that depends on what an array holds, or if chunks are decoded in
+	// pieces, whose reads stop after the last row of a window.
+	Loose bool
+}
+
+// ReadRange is a range of bytes in a file.
+type ReadRange struct {
+	File string `json:"file,omitempty"` // empty unless it belongs to an array
+	Off  int64  `json:"off"`
+	Len  int64  `json:"len"`
+	// Requests is how many reads it takes: a chunk that is decoded in pieces is read in parts of MaxRun.
+	Requests int64 `json:"-"`
+	// Held is true if the bytes of the range are in memory at one time.
+	Held bool `json:"-"`
+}
+
+// ReadChunk is a chunk that is decoded.
+type ReadChunk struct {
+	Chunk   int   `json:"chunk"`
+	Mask    bool  `json:"mask,omitempty"` // of the asset's mask
+	Off     int64 `json:"off"`
+	Len     int64 `json:"len"`     // 0 for a sparse chunk, and one of an array
+	Decoded int   `json:"decoded"` // bytes
+	Held    int64 `json:"-"`       // bytes that a worker holds to decode it, besides the stored ones
+}
+
+// DryReader is a Reader that opens, reads and decodes nothing. It takes the way that a Reader takes through the chunks
+// of an asset, because the reads of one depend on its earlier ones, and sinks get no samples.
+type DryReader struct {
+	Reader
+	// Gap is what source.Gap says of the file that is read next.
+	Gap int64
+	// Held is the most memory, in bytes, that the readers of arrays held at a time.
+	Held int64
+	Reads
+}
+
+// NewDryReader returns a dry reader of an engine with these options. It takes no turns.
+func NewDryReader(o resources.Options) *DryReader {
+	d := &DryReader{Reader: Reader{maxChunk: o.MaxChunkBytes}}
+	d.dry = d
+	return d
+}
+
+// Points notes the reads of the points of an array in a box. attr is the attribute with their values.
+func (d *DryReader) Points(ctx context.Context, a *tiledb.Array, attr int, box tiledb.Box) error {
+	array := d.reader(pointArray{a}).(dryArray)
+	exact, err := array.plan.(pointPlan).Sparse(ctx, attr, box, d.read)
+	array.note(exact)
+	return err
+}
+
+// read notes a read of an array's file.
+func (d *DryReader) read(file string, off, n int64) {
+	d.Runs = append(d.Runs, ReadRange{File: file, Off: off, Len: n, Requests: 1})
+}
+
+// fetched notes the read of a run.
+func (d *DryReader) fetched(run chunk.Run) {
+	d.Runs = append(d.Runs, ReadRange{Off: run.Off, Len: run.Len, Requests: 1, Held: true})
+}
+
+// decoded notes that a chunk whose bytes lie at a place is decoded.
+func (d *DryReader) decoded(x *chunk.Index, i int, place chunk.Range) {
+	n := x.StoredBytes(i)
+	d.Chunks = append(d.Chunks, ReadChunk{Chunk: i, Mask: d.Share.Key.Mask, Off: place.Off, Len: place.Len, Decoded: n,
+		Held: int64(n) + chunk.Spare})
+}
+
+// inPieces notes that the rows of a chunk down to the last one of box are decoded, in pieces.
+func (d *DryReader) inPieces(x, pieces *chunk.Index, i int, place chunk.Range, box chunk.Box) {
+	if place.Len > 0 {
+		requests := (place.Len-1)/MaxRun + 1
+		d.Runs = append(d.Runs, ReadRange{Off: place.Off, Len: place.Len, Requests: requests})
+		d.Loose = d.Loose || requests > 1
+	}
+	part := x.Box(i)
+	bands, _, width := x.Stored(i)
+	d.Chunks = append(d.Chunks, ReadChunk{Chunk: i, Mask: d.Share.Key.Mask, Off: place.Off, Len: place.Len,
+		Decoded: (min(box.Y1, part.Y1) - part.Y0) * bands * width * x.DType.Size(), Held: pieceBytes(x, pieces)})
+}
+
+// dryArray is the dry run of a reader of an array.
+type dryArray struct {
+	dry  *DryReader
+	plan chunk.BlockPlan // nil for an array that has none: its reads are not known
+}
+
+// openDry returns the dry run of a new reader of an array.
+func (d *DryReader) openDry(a chunk.BlockArray) chunk.BlockReader {
+	if planner, ok := a.(chunk.BlockPlanner); ok {
+		return dryArray{d, planner.Plan()}
+	}
+	return dryArray{d, nil}
+}
+
+// note records the memory of all readers of arrays, and whether a read was exact.
+func (a dryArray) note(exact bool) {
+	held := int64(0)
+	for _, r := range a.dry.arrays {
+		if plan := r.reader.(dryArray).plan; plan != nil {
+			held += plan.Held()
+		}
+	}
+	a.dry.Held = max(a.dry.Held, held)
+	a.dry.Loose = a.dry.Loose || !exact
+}
+
+// Ahead implements chunk.Prefetcher.
+func (a dryArray) Ahead(ctx context.Context, image int64, boxes []chunk.Box) error {
+	if prefetcher, ok := a.plan.(chunk.Prefetcher); ok {
+		return prefetcher.Ahead(ctx, image, boxes)
+	}
+	return nil
+}
+
+// ReadBox implements chunk.BlockReader: it fills nothing.
+func (a dryArray) ReadBox(ctx context.Context, _ []byte, image int64, b chunk.Box) (err error) {
+	exact := false
+	if a.plan != nil {
+		exact, err = a.plan.PlanBox(ctx, image, b, a.dry.read)
+	}
+	a.note(exact)
+	return err
+}

@@ -1,0 +1,354 @@
+"""Datasets of TorchGeo give the same samples whether rasterio or the engine reads the pixels."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torchgeo.datasets", reason="TorchGeo is not installed: make frameworks")
+
+import pandas as pd
+import pyproj
+import rasterio
+import rasterio.warp
+import torch
+from conftest import nonempty
+from rasterio.transform import from_origin
+from torch.utils.data import DataLoader
+from torchgeo.datasets import RasterDataset, stack_samples
+from torchgeo.samplers import GriddedPatchSampler, RandomPatchSampler
+
+import chaski.torchgeo
+
+pytestmark = pytest.mark.usefixtures("binary")
+
+RES, WEST, NORTH = 10.0, 500_000.0, 5_000_000.0
+SIDE = 96
+# Files side by side: the second one overlaps the first one, the third one lies apart.
+FILES = {"20240101": (0, 0), "20240202": (64, 16), "20240303": (200, -30)}
+SUFFIX = ("B02", "B03")
+
+
+def write(path, column, row, x, nodata=None, epsg=32633):
+    how = {
+        "driver": "GTiff",
+        "tiled": True,
+        "blockxsize": 32,
+        "blockysize": 32,
+        "compress": "deflate",
+    }
+    transform = from_origin(WEST + column * RES, NORTH - row * RES, RES, RES)
+    count, height, width = x.shape
+    with rasterio.open(
+        path,
+        "w",
+        count=count,
+        height=height,
+        width=width,
+        dtype=x.dtype,
+        crs=f"EPSG:{epsg}",
+        transform=transform,
+        nodata=nodata,
+        **how,
+    ) as f:
+        f.write(x)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Images of three bands, masks, and the images with a file for each band."""
+    root = tmp_path_factory.mktemp("torchgeo")
+    rng = np.random.default_rng(0)
+    for name in ("images", "masks", "bands", "floats", "nodata"):
+        (root / name).mkdir()
+    for date, (column, row) in FILES.items():
+        image = rng.integers(0, 4000, (3, SIDE, SIDE)).astype("uint16")
+        write(root / "images" / f"a_{date}.tif", column, row, image)
+        write(
+            root / "masks" / f"m_{date}.tif",
+            column,
+            row,
+            rng.integers(0, 9, (1, SIDE, SIDE)).astype("uint8"),
+        )
+        for band, name in enumerate(SUFFIX):
+            write(root / "bands" / f"s_{date}_{name}.tif", column, row, image[band : band + 1], 0)
+        image[:, 20:60, 30:90] = 7
+        write(root / "nodata" / f"n_{date}.tif", column, row, image, 7)
+        real = rng.normal(0, 1, (1, SIDE, SIDE)).astype("float32")
+        real[:, 20:60, 30:90] = np.nan
+        write(root / "floats" / f"f_{date}.tif", column, row, real, np.nan)
+    return root
+
+
+class Dated(RasterDataset):
+    filename_glob = "*.tif"
+    filename_regex = r"._(?P<date>\d+)"
+
+
+class Masks(Dated):
+    is_image = False
+
+
+class Picked(Dated):
+    all_bands = ("one", "two", "three")
+
+
+class Bands(Dated):
+    filename_glob = "*_B02.tif"
+    filename_regex = r"._(?P<date>\d+)_(?P<band>B\d+)"
+    separate_files = True
+    all_bands = SUFFIX
+
+
+def both(kind, *args, **kwargs):
+    """Returns a dataset as TorchGeo has it, and the same one with an engine."""
+    ours = type(kind.__name__, (chaski.torchgeo.ChaskiDataset, kind), {})
+    return kind(*args, **kwargs), ours(*args, **kwargs)
+
+
+def boxes(n, height=40, width=56, seed=3):
+    """Returns slices at pixels around the files, some of them past all edges."""
+    rng = np.random.default_rng(seed)
+    out = []
+    for _ in range(n):
+        column, row = rng.integers(-50, 320), rng.integers(-60, 120)
+        x, y = WEST + column * RES, NORTH - row * RES
+        out.append((slice(x, x + width * RES), slice(y - height * RES, y)))
+    return out
+
+
+def same(theirs, ours):
+    assert theirs.keys() == ours.keys()
+    for name, v in theirs.items():
+        assert ours[name].dtype == v.dtype, name
+        assert torch.equal(torch.nan_to_num(ours[name], -9.0), torch.nan_to_num(v, -9.0)), name
+
+
+def compare(theirs, ours, slices):
+    """Compares the samples of slices, and returns how many there are."""
+    wanted = []
+    for s in slices:
+        try:
+            wanted.append((s, theirs[s]))
+        except IndexError:
+            with pytest.raises(IndexError):
+                ours[s]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the engine reads all of them
+        assert any(ours._opened().request(s) for s, _ in wanted)
+        got = ours.__getitems__([s for s, _ in wanted])
+        for (s, sample), batched in zip(wanted, got, strict=True):
+            same(sample, batched)
+            same(sample, ours[s])
+    return len(wanted)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "options"),
+    [
+        (Dated, "images", {}),
+        (Dated, "nodata", {}),
+        (Dated, "floats", {}),
+        (Dated, "images", {"time_series": True}),
+        (Dated, "nodata", {"time_series": True, "cache": False}),
+        (Dated, "images", {"transforms": lambda s: {**s, "image": s["image"] / 2}}),
+        (Masks, "masks", {}),
+        (Picked, "images", {"bands": ("three", "one")}),
+        (Bands, "bands", {}),
+        (Bands, "bands", {"bands": ("B03",), "time_series": True}),
+    ],
+)
+def test_equal(folder, kind, name, options):
+    theirs, ours = both(kind, folder / name, **options)
+    assert ours.bounds == theirs.bounds and ours.crs == theirs.crs and ours.res == theirs.res
+    assert ours.index.equals(theirs.index)
+    assert compare(theirs, ours, boxes(60)) > 20
+    days = pd.Timestamp("2024-02-01"), pd.Timestamp("2024-12-31")
+    steps = itertools.cycle([None, 1, 2])
+    dated = [(x, y, slice(*days, next(steps))) for x, y in boxes(40, seed=4)]
+    assert compare(theirs, ours, dated) > 10
+    x, y, _ = theirs.bounds
+    assert compare(theirs, ours, [x, (x, y), (slice(None), slice(None))]) == 3
+
+
+def test_samplers(folder):
+    theirs, ours = both(Dated, folder / "images")
+    masks, our_masks = both(Masks, folder / "masks")
+    for dataset, engine in (
+        (theirs, ours),
+        (theirs & masks, ours & our_masks),
+        (theirs & masks, ours & masks),
+    ):
+        for sampler, options in (
+            (RandomPatchSampler, {"length": 24, "generator": 5}),
+            (GriddedPatchSampler, {"stride": 24}),
+        ):
+            batches = [
+                list(
+                    DataLoader(
+                        d,
+                        batch_size=7,
+                        sampler=sampler(d, size=32, **options),
+                        collate_fn=stack_samples,
+                    )
+                )
+                for d in (dataset, engine)
+            ]
+            assert len(batches[0]) == len(batches[1]) > 1
+            for a, b in zip(*batches, strict=True):
+                same(a, b)
+    chained, engine = (theirs & masks) & masks, (ours & our_masks) & our_masks
+    window = boxes(1)[0]
+    window = tuple(slice(s.start, s.start + 320) for s in theirs.bounds[:2])
+    same(chained[window], engine.__getitems__([window])[0])
+
+
+@pytest.mark.parametrize("options", [{"res": 20.0}, {"crs": "EPSG:32632"}])
+def test_what_torchgeo_reads(folder, options):
+    if "crs" in options:
+        options = {"crs": pyproj.CRS(options["crs"])}
+    theirs, ours = both(Dated, folder / "images", **options)
+    x, y, _ = theirs.bounds
+    window = slice(x.start, x.start + 640), slice(y.stop - 640, y.stop)
+    with pytest.warns(UserWarning, match="TorchGeo reads Dated itself"):
+        got = ours[window]
+    same(theirs[window], got)
+
+
+def test_one_file_of_another_map(folder, tmp_path):
+    for f in (folder / "images").iterdir():
+        (tmp_path / f.name).symlink_to(f)
+    x = np.full((3, SIDE, SIDE), 9, "uint16")
+    write(tmp_path / "z_20240404.tif", 0, 300, x, epsg=32632)
+    theirs, ours = both(Dated, tmp_path)
+    assert compare(theirs, ours, boxes(20)) > 5
+    with rasterio.open(tmp_path / "z_20240404.tif") as f:
+        west, south, east, north = rasterio.warp.transform_bounds(f.crs, "EPSG:32633", *f.bounds)
+    middle = (west + east) / 2, (south + north) / 2
+    window = tuple(slice(v - 160, v + 160) for v in middle)
+    same(theirs[window], ours[window])
+
+
+def test_copies(folder):
+    _, ours = both(Dated, folder / "images")
+    window = boxes(1, seed=1)[0]
+    want = ours[window]
+    same(want, copy.deepcopy(ours)[window])
+    changed = copy.copy(ours)
+    changed.index = ours.index.iloc[:1]
+    theirs, _ = both(Dated, folder / "images")
+    theirs.index = changed.index
+    assert compare(theirs, changed, boxes(20)) > 2
+    same(want, ours[window])
+
+
+def test_pickled(folder):
+    ours = chaski.torchgeo.ChaskiDataset(folder / "masks")
+    window = boxes(1, seed=1)[0]
+    same(ours[window], pickle.loads(pickle.dumps(ours))[window])
+
+
+def test_workers(folder):
+    _, ours = both(Dated, folder / "images")
+    sampler = RandomPatchSampler(ours, size=16, length=2)
+    with pytest.raises(RuntimeError, match="num_workers=0"):
+        next(iter(DataLoader(ours, sampler=sampler, num_workers=1, collate_fn=stack_samples)))
+
+
+def test_a_file_that_cannot_be_read(folder, tmp_path):
+    for f in (folder / "images").iterdir():
+        (tmp_path / f.name).write_bytes(f.read_bytes())
+    _, ours = both(Dated, tmp_path)
+    bad = tmp_path / "a_20240101.tif"
+    bad.write_bytes(bad.read_bytes()[:2000])
+    x, y, _ = ours.bounds
+    with pytest.raises(chaski.Error) as e:
+        ours[slice(x.start, x.start + 320), slice(NORTH - 320, NORTH)]
+    assert "a_20240101.tif" in e.value.file
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    """Chips with masks of three classes."""
+    root = tmp_path_factory.mktemp("pairs")
+    rng = np.random.default_rng(2)
+    for name in ("images", "masks"):
+        (root / name).mkdir()
+    for i in range(22):
+        image = rng.integers(0, 4000, (3, 32, 32)).astype("uint16")
+        write(root / "images" / f"{i:02}.tif", i * 40, 0, image)
+        write(root / "masks" / f"{i:02}.tif", i * 40, 0, (image[:1] % 3).astype("uint8"))
+    return root
+
+
+FIELDS = {
+    "image": chaski.Field(
+        pattern="images/{id}.tif",
+        dtype="float32",
+        normalize={"mean": [2000] * 3, "std": [1000] * 3},
+    ),
+    "mask": chaski.Field(pattern="masks/{id}.tif", dtype="uint8"),
+}
+
+
+def module(folder, **more):
+    options = {"fields": FIELDS, "val": {"rows": chaski.Rows(take=6)}, "seed": 4, **more}
+    return chaski.torchgeo.ChaskiDataModule(folder, batch_size=4, **options)
+
+
+def task(seen):
+    """Returns their task, which notes the samples of each step, and trains a small net."""
+    from torchgeo.tasks import SemanticSegmentation
+
+    class Task(SemanticSegmentation):
+        def training_step(self, batch, *args):
+            seen.append(batch["sample"].tolist())
+            return super().training_step(batch, *args)
+
+    return Task(model="unet", backbone="resnet18", in_channels=3, num_classes=3, loss="ce")
+
+
+def trainer(**options):
+    from lightning import Trainer
+
+    quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+    quiet["enable_checkpointing"] = "callbacks" in options
+    return Trainer(accelerator="cpu", **quiet, **options)
+
+
+def test_their_task_trains(pairs, tmp_path):
+    """It resumes from a checkpoint inside of an epoch with the batch that is next."""
+    from lightning.pytorch.callbacks import ModelCheckpoint
+
+    whole, rest = [], []
+    saver = ModelCheckpoint(tmp_path, "a", every_n_train_steps=7)
+    trainer(max_epochs=2, callbacks=[saver]).fit(task(whole), module(pairs))
+    assert [len(s) for s in whole] == [4] * 10  # the last batch of each epoch is left out
+    assert len({i for step in whole[:5] for i in step}) == 20 and whole[:5] != whole[5:]
+    trainer(max_epochs=2).fit(task(rest), module(pairs), ckpt_path=tmp_path / "a.ckpt")
+    assert rest == whole[7:]
+
+
+def test_batches_and_pictures(pairs):
+    data = module(pairs, pixels=chaski.Pixels(geo=True), test={})
+    assert data.predict_dataloader() == []
+    batches = list(data.val_dataloader())
+    assert [len(b["image"]) for b in batches] == [4, 2]  # no rows that only pad
+    for b in batches:
+        assert b["image"].dtype == torch.float32 and b["mask"].dtype == torch.int64
+        assert b["mask"].shape == b["image"][:, 0].shape
+        for k, i in enumerate(nonempty(b["sample"].tolist())):
+            with rasterio.open(pairs / "images" / f"{i:02}.tif") as f:
+                want = torch.from_numpy((f.read().astype("float64") - 2000) / 1000)
+                bounds = torch.tensor(f.bounds, dtype=torch.float64)
+            assert torch.allclose(b["image"][k].double(), want, atol=1e-6)
+            assert torch.equal(b["bounds"][k], bounds)
+    sample = {k: v[0] for k, v in batches[0].items()}
+    sample["prediction"] = sample["mask"]
+    figure = data.plot(sample)
+    assert len([a for a in figure.axes if a.images]) == 3

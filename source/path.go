@@ -1,0 +1,186 @@
+package source
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pathname"
+)
+
+// Path is a name that was parsed, of a local file, an object of a store, or a part of another file. Openers of this
+// package hand paths to each other, so that nobody looks into the name again.
+type Path struct {
+	// Name is the name by which chaski opens the file: a local path, a URI of a scheme of Mux, or one of two forms of
+	// GDAL that stand for a part of another file, /vsisubfile/OFFSET_SIZE,FILE and /vsizip/{ARCHIVE}/MEMBER.
+	Name string
+	// Scheme is the scheme of the URI in lower case, or "" for a local path. A part of a file has the name of its file
+	// system, such as "vsizip".
+	Scheme string
+
+	part *part // of another file, or nil
+}
+
+// Parse parses a name: of GDAL's virtual file systems (/vsicurl/URL, /vsis3/BUCKET/KEY, /vsizip/ARCHIVE.zip/MEMBER, …),
+// and of schemes with several spellings (abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY,
+// source://ACCOUNT/REPOSITORY/KEY). All other names, and the names of paths, stay as they are. A name that begins with
+// /vsi but has no meaning here is fault.Unsupported; its path has only a scheme, the name of the file system.
+func Parse(name string) (Path, error) {
+	if !hasAlias(name) {
+		return Path{Name: name, Scheme: plainScheme(name)}, nil
+	}
+	if IsPart(name) {
+		return parsePart(name)
+	}
+	prefix := vsiPrefix(name)
+	failed := Path{Scheme: plainScheme(name)}
+	if prefix != "" {
+		failed.Scheme = fileSystem(prefix)
+	}
+	for _, a := range aliases {
+		if len(name) < len(a.prefix) || !strings.EqualFold(name[:len(a.prefix)], a.prefix) {
+			continue
+		}
+		resolved, err := a.resolve(a.prefix, name[len(a.prefix):])
+		if err != nil {
+			return failed, fault.WithFile(err, name)
+		}
+		return Path{Name: resolved, Scheme: plainScheme(resolved)}, nil
+	}
+	if prefix != "" {
+		return failed, fault.WithFile(unnamed("chaski does not read %s: of GDAL's file systems it reads %s", prefix,
+			"/vsicurl/, /vsis3/, /vsigs/, /vsiaz/, /vsiadls/, /vsizip/ and /vsisubfile/"), name)
+	}
+	return Path{Name: name, Scheme: plainScheme(name)}, nil
+}
+
+// fileSystem returns the name of a file system of GDAL with a prefix.
+func fileSystem(prefix string) string { return strings.Trim(prefix, "/?") }
+
+// plainScheme returns the scheme that a URI begins with, in lower case, or "".
+func plainScheme(uri string) string {
+	i := strings.Index(uri, "://")
+	if i < 1 {
+		return ""
+	}
+	for _, c := range []byte(uri[:i]) {
+		letter, digit := 'a' <= c|32 && c|32 <= 'z', '0' <= c && c <= '9'
+		if !letter && !digit && strings.IndexByte("+-.", c) < 0 {
+			return ""
+		}
+	}
+	return strings.ToLower(uri[:i])
+}
+
+// remote reports whether the path is of an object that is not a local file, such as a part of one.
+func (p Path) remote() bool { return p.Scheme != "" && p.Scheme != "file" }
+
+// local returns the path in a file:// URI, whose escapes (%20) it undoes: Python's Path.as_uri writes them. A path with
+// a "%" that begins no escape is taken as it is. Other names are returned as they are.
+func (p Path) local() string {
+	if p.Scheme != "file" {
+		return p.Name
+	}
+	path := strings.TrimPrefix(p.Name[len("file://"):], "localhost")
+	if plain, err := url.PathUnescape(path); err == nil {
+		return plain
+	}
+	return path
+}
+
+// Resolve returns the name of the path that a name stands for: see Parse.
+func Resolve(name string) (string, error) {
+	p, err := Parse(name)
+	return p.Name, err
+}
+
+// Scheme returns the scheme of the path that a name stands for: see Path.
+func Scheme(uri string) string {
+	p, _ := Parse(uri) // the scheme is also there with an error
+	return p.Scheme
+}
+
+// IsRemote reports whether uri names an object that is not a local file, such as a part of one.
+func IsRemote(uri string) bool {
+	p, _ := Parse(uri)
+	return p.remote()
+}
+
+// LocalPath returns the path in a file:// URI, without its escapes. Other strings are returned as they are.
+func LocalPath(uri string) string { return Path{Name: uri, Scheme: plainScheme(uri)}.local() }
+
+// Name returns the last part of a path or URI, without the query of one of HTTP: that may have secrets.
+func Name(uri string) string {
+	if file, _, _, ok := Subfile(uri); ok {
+		return Name(file)
+	}
+	if s := Scheme(uri); s == "http" || s == "https" {
+		uri, _, _ = strings.Cut(uri, "?")
+	}
+	return uri[strings.LastIndexByte(uri, '/')+1:]
+}
+
+// FileOf returns the file whose part a name stands for, or the name itself. Parts of parts lead to the outermost file.
+func FileOf(name string) string {
+	p, err := Parse(name)
+	if err != nil {
+		return name
+	}
+	for p.part != nil {
+		p = p.part.file
+	}
+	return p.Name
+}
+
+// VSI returns the name under which GDAL opens a local path or URI. A URI that GDAL has no name for stays as it is.
+func VSI(uri string) string {
+	p, err := Parse(uri)
+	if err == nil && p.part != nil {
+		return p.part.name(VSI(p.part.file.Name))
+	}
+	_, rest, _ := strings.Cut(uri, "://")
+	switch scheme := plainScheme(uri); scheme {
+	case "", "file":
+		return LocalPath(uri)
+	case "http", "https":
+		return "/vsicurl/" + uri
+	default:
+		for _, a := range aliases {
+			if a.scheme == scheme {
+				return a.prefix + rest
+			}
+		}
+	}
+	return uri
+}
+
+// ResolveFrom resolves a name as Resolve does, and a relative path in it by join, which gets a path that is not
+// absolute and belongs to no scheme, or the name itself if it has one. A name that cannot be resolved stays as it is,
+// so that opening it says why.
+func ResolveFrom(name string, join func(name string) string) string {
+	p, err := Parse(name)
+	switch {
+	case err != nil:
+		return name
+	case p.part != nil:
+		return p.part.name(ResolveFrom(p.part.file.Name, join))
+	}
+	return join(p.Name)
+}
+
+// Abs returns a local path as an absolute one, also the path of a file whose part a name stands for. The names of
+// remote objects stay as they are.
+func Abs(name string) (string, error) {
+	var err error
+	abs := ResolveFrom(name, func(path string) string {
+		if IsRemote(path) {
+			return path
+		}
+		full, aerr := pathname.Abs(LocalPath(path))
+		if aerr != nil {
+			err = aerr
+		}
+		return full
+	})
+	return abs, err
+}
