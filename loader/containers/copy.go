@@ -20,15 +20,8 @@ func Copy(ctx context.Context, w io.Writer, files source.Opener, e taco.Entry) e
 		return fault.WithFile(err, e.URI)
 	}
 	defer file.Close()
-	buf := make([]byte, min(copyBytes, file.Size()))
-	for off := int64(0); off < file.Size(); off += int64(len(buf)) {
-		buf = buf[:min(int64(len(buf)), file.Size()-off)]
-		if err := file.ReadAt(ctx, buf, off); err != nil {
-			return fault.WithFile(err, e.URI)
-		}
-		if _, err := w.Write(buf); err != nil {
-			return err
-		}
-	}
-	return nil
+	buffer := make([]byte, max(min(copyBytes, file.Size()), 1))
+	// Without other methods of the writer, each of which may have a buffer of its own.
+	_, err = io.CopyBuffer(struct{ io.Writer }{w}, source.Sequential(ctx, file, 0), buffer)
+	return fault.WithFile(err, e.URI)
 }

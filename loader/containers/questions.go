@@ -143,8 +143,6 @@ func inOrder(ctx context.Context, d *taco.Dataset, samples []int32, level int, a
 			first[row] = i
 		}
 	}
-	type placed struct{ row, position int }
-	list := make([]placed, len(at))
 	top := make([]int32, len(at))
 	for i, row := range at {
 		top[i] = int32(row)
@@ -158,13 +156,11 @@ func inOrder(ctx context.Context, d *taco.Dataset, samples []int32, level int, a
 			top[i] = parents[row]
 		}
 	}
+	places := make(map[int]int, len(at)) // by row
 	for i, row := range at {
-		list[i] = placed{row, first[top[i]]}
+		places[row] = first[top[i]]
 	}
-	slices.SortStableFunc(list, func(a, b placed) int { return a.position - b.position })
-	for i, p := range list {
-		at[i] = p.row
-	}
+	slices.SortStableFunc(at, func(a, b int) int { return places[a] - places[b] })
 	return at, nil
 }
 

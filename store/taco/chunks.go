@@ -261,7 +261,7 @@ func (d *Dataset) image(ctx context.Context, e Entry) (*tiff.Image, error) {
 
 // ChunkIndex returns the chunk index of an image that is a single chunk, found by Resolve. Its only
 // range is where the chunk lies in the file. It reads the header of the chunk's sample once.
-func (d *Dataset) ChunkIndex(ctx context.Context, e Entry) (x *chunk.Index, err error) {
+func (d *Dataset) ChunkIndex(ctx context.Context, e Entry) (*chunk.Index, error) {
 	if e.Of == nil {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is not a chunk"),
 			e.URI)
@@ -270,23 +270,15 @@ func (d *Dataset) ChunkIndex(ctx context.Context, e Entry) (x *chunk.Index, err 
 	if err != nil {
 		return nil, err
 	}
-	head, err := chunkHeader(im, e)
+	i, err := ownChunk(im.Index, e)
 	if err != nil {
 		return nil, err
 	}
-	file, err := Section(ctx, d.opener, e)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	alone, err := tiff.Open(ctx, headed(file, head), tiff.Limits{}) // reads only the header, which is in memory
-	if err == nil && len(alone.Index.Ranges) != 1 {
-		err = fault.New(fault.Corrupt, "", fault.NoOffset, "has %d chunks instead of one", len(alone.Index.Ranges))
-	}
-	if err != nil {
-		return nil, fault.WithFile(fault.WithPart(err, "chunk "+e.Path, fault.NoOffset), e.URI)
-	}
-	return alone.Index.Shift(e.Offset - alone.Index.Ranges[0].Off), nil
+	alone, box := *im.Index, im.Index.Box(i)
+	alone.Bands, alone.Height, alone.Width = box.B1-box.B0, box.Y1-box.Y0, box.X1-box.X0
+	alone.ChunkB, alone.Mask = alone.Bands, nil
+	alone.Ranges = []chunk.Range{{Off: e.Offset, Len: e.Size}}
+	return &alone, nil
 }
 
 // imageBytes limits the memory of the headers of samples that a dataset keeps.

@@ -1,6 +1,7 @@
 package taco
 
 import (
+	"context"
 	"slices"
 
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
@@ -47,17 +48,14 @@ func (d *Dataset) Partitions() int {
 
 // chunks returns the chunks of all containers, for which hasChunks must be true. stored includes
 // the chunks of histograms.
-func (d *Dataset) chunks(stored bool) (*tables.Table, error) {
-	list := make([]*tables.Table, len(d.parts))
-	for i, p := range d.parts {
-		if list[i] = p.Chunks.Table; !stored && p.Histograms >= 0 {
-			list[i] = list[i].Take(p.Chunks.Samples())
+func (d *Dataset) chunks(ctx context.Context, stored bool) (*tables.Table, error) {
+	t, _, err := d.join(ctx, "chunks", false, func(_ context.Context, p *model.Container) (*tables.Table, error) {
+		if stored || p.Histograms < 0 {
+			return p.Chunks.Table, nil
 		}
-	}
-	if len(list) == 1 {
-		return list[0], nil
-	}
-	return d.join(list, false, "chunks")
+		return p.Chunks.Table.Take(p.Chunks.Samples()), nil
+	})
+	return t, err
 }
 
 // hasChunks reports whether all containers have named chunks.

@@ -279,50 +279,50 @@ func (d *Dataset) deepen(ctx context.Context, k int, parts ...*model.Container) 
 	return nil
 }
 
-func (d *Dataset) concat(ctx context.Context, k int) error {
-	parts, bases := make([]*tables.Table, len(d.parts)), make([]int, len(d.parts)+1)
-	err := each.Of(ctx, int64(len(parts)), openAtOnce, func(ctx context.Context, i int64) (err error) {
-		if k < d.parts[i].Levels() { // else a Tortilla without samples at this level
-			parts[i], err = d.parts[i].Table(ctx, k)
-		}
+func (d *Dataset) concat(ctx context.Context, k int) (err error) {
+	d.levels[k], d.bases[k], err = d.join(ctx, fmt.Sprintf("level%d", k), k == 0 && d.chosen,
+		func(ctx context.Context, p *model.Container) (*tables.Table, error) {
+			if k >= p.Levels() { // a Tortilla without samples at this level
+				return nil, nil
+			}
+			return p.Table(ctx, k)
+		})
+	if err == nil {
+		d.levels[k] = d.withSource(d.levels[k], d.bases[k])
+	}
+	return err
+}
+
+// join concatenates a table of each container; nil is a missing one. bases has the first row of each, and the number of
+// rows. It warns about columns that some tables lack. part names the tables in the warning. If chosen is set, such
+// columns are neither reported nor an error.
+func (d *Dataset) join(ctx context.Context, part string, chosen bool,
+	get func(ctx context.Context, p *model.Container) (*tables.Table, error)) (t *tables.Table, bases []int, err error) {
+	parts := make([]*tables.Table, len(d.parts))
+	err = each.Of(ctx, int64(len(parts)), openAtOnce, func(ctx context.Context, i int64) (err error) {
+		parts[i], err = get(ctx, d.parts[i])
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	for i, tbl := range parts {
+	bases = make([]int, len(d.parts)+1)
+	for i, table := range parts {
 		bases[i+1] = bases[i]
-		if tbl != nil {
-			bases[i+1] += tbl.Len()
+		if table != nil {
+			bases[i+1] += table.Len()
 		}
 	}
 	if len(parts) == 1 {
-		d.levels[k], d.bases[k] = parts[0], bases
-		return nil
+		return parts[0], bases, nil
 	}
-	table, err := d.join(parts, k == 0 && d.chosen, fmt.Sprintf("level%d", k))
-	if err != nil {
-		return err
-	}
-	if table.Index(SourceColumn) < 0 {
-		table = tables.Join(table, d.sourceColumn(bases))
-	}
-	d.levels[k], d.bases[k] = table, bases
-	return nil
-}
-
-// join concatenates the tables of the containers; a nil table is missing. It warns about columns that some tables lack.
-// part names the tables in the warning. If chosen is set, such columns are neither reported nor an error.
-func (d *Dataset) join(parts []*tables.Table, chosen bool, part string) (*tables.Table, error) {
 	mode, names := d.mode, d.Parts()
 	if chosen && mode == tables.Strict {
 		mode = tables.Intersection
 	}
-	table, err := tables.Concat(slices.DeleteFunc(slices.Clone(parts), func(t *tables.Table) bool {
-		return t == nil
-	}), mode)
+	t, err = tables.Concat(slices.DeleteFunc(slices.Clone(parts), func(t *tables.Table) bool { return t == nil }), mode)
 	if err != nil {
-		return nil, fault.WithFile(fault.WithPart(err, part, fault.NoOffset), d.name())
+		return nil, nil, fault.WithFile(fault.WithPart(err, part, fault.NoOffset), d.name())
 	}
 	if !chosen {
 		columns, without := tables.MissingColumns(parts, names)
@@ -330,10 +330,18 @@ func (d *Dataset) join(parts []*tables.Table, chosen bool, part string) (*tables
 			d.warn(fmt.Sprintf("%s: column %q is %s: it is not in %s", part, c, mode.Missing(), without[i]))
 		}
 	}
-	for _, m := range tables.JoinedAsStrings(table, parts, names) {
+	for _, m := range tables.JoinedAsStrings(t, parts, names) {
 		d.warn(part + ": " + m)
 	}
-	return table, nil
+	return t, bases, nil
+}
+
+// withSource adds SourceColumn to a table of several containers, unless they have it.
+func (d *Dataset) withSource(t *tables.Table, bases []int) *tables.Table {
+	if len(d.parts) == 1 || t.Index(SourceColumn) >= 0 {
+		return t
+	}
+	return tables.Join(t, d.sourceColumn(bases))
 }
 
 // sourceColumn returns a table of one column with the file of each row.
@@ -403,50 +411,48 @@ func (d *Dataset) knownWhole(k int) bool {
 
 // Visible returns the rows of a level that are neither padding nor histograms, in order.
 func (d *Dataset) Visible(ctx context.Context, k int) ([]int, error) {
-	rows, err := d.samples(ctx, k)
-	if err != nil || d.knownWhole(k) {
-		return rows, err
+	rows, total, err := d.shown(ctx, k, d.knownWhole(k))
+	if err == nil && len(rows) == total {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.unpadded[k] = true
 	}
-	_, bases, err := d.level(ctx, k)
-	if err != nil {
-		return nil, err
-	}
-	i := 0 // the part of the row
-	rows = slices.DeleteFunc(rows, func(row int) bool {
-		for row >= bases[i+1] {
-			i++
-		}
-		pad, perr := d.parts[i].Padding(ctx, k, row-bases[i])
-		err = errors.Join(err, perr)
-		return pad
-	})
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.unpadded[k] = err == nil && len(rows) == bases[len(d.parts)]
 	return rows, err
 }
 
 // samples returns the rows of a level that are not histograms, padding included, in order.
 func (d *Dataset) samples(ctx context.Context, k int) ([]int, error) {
+	rows, _, err := d.shown(ctx, k, true)
+	return rows, err
+}
+
+// shown returns the rows of a level that are not histograms nor, unless padded is set, padding, and the number of all.
+func (d *Dataset) shown(ctx context.Context, k int, padded bool) (rows []int, total int, err error) {
 	_, bases, err := d.level(ctx, k)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	rows := allRows(bases[len(d.parts)])
+	total = bases[len(d.parts)]
+	rows = make([]int, 0, total)
 	for i, p := range d.parts {
 		hidden, err := histograms(ctx, p, k)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		if len(hidden) == 0 {
-			continue
+		for row := range bases[i+1] - bases[i] {
+			_, hide := slices.BinarySearch(hidden, int32(row))
+			if !hide && !padded {
+				hide, err = p.Padding(ctx, k, row)
+			}
+			if err != nil {
+				return nil, 0, err
+			}
+			if !hide {
+				rows = append(rows, bases[i]+row)
+			}
 		}
-		rows = slices.DeleteFunc(rows, func(row int) bool {
-			_, found := slices.BinarySearch(hidden, int32(row-bases[i]))
-			return found
-		})
 	}
-	return rows, nil
+	return rows, total, nil
 }
 
 // Histograms returns the number of rows of a level with histograms of a streaming TACO.

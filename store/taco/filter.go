@@ -9,7 +9,6 @@ import (
 
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/wkb"
@@ -83,29 +82,39 @@ func (d *Dataset) Select(ctx context.Context, f Filter) (Selection, error) {
 	if f.Level < 0 || f.Level >= d.Levels() {
 		return nil, d.noLevel(f.Level)
 	}
-	bases := make([][]int, f.Level+1)
-	for k := range bases {
-		var err error
-		if _, bases[k], err = d.level(ctx, k); err != nil {
-			return nil, err
-		}
+	_, bases, err := d.level(ctx, f.Level)
+	if err != nil {
+		return nil, err
 	}
-	left := make(Selection, f.Level+1)
-	for k := range left {
-		left[k] = []int{}
-	}
+	var match []int
 	for i, p := range d.parts {
-		part, err := f.part(ctx, p)
+		table, err := p.Table(ctx, f.Level)
 		if err != nil {
 			return nil, err
 		}
-		for k, rows := range part {
-			for _, row := range rows {
-				left[k] = append(left[k], bases[k][i]+row)
-			}
+		rows, err := f.rows(ctx, p.URI, table)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			match = append(match, bases[i]+row)
 		}
 	}
-	return left, nil
+	left := make(Selection, f.Level+1)
+	for k := f.Level; ; k-- {
+		visible, err := d.Visible(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		if left[k] = intersection(match, visible); k == 0 {
+			return left, nil
+		}
+		parents, err := d.Parents(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		match = above(left[k], parents)
+	}
 }
 
 // RowsBelow returns the selected rows of a level, in order, that lie below selected rows of level
@@ -180,42 +189,6 @@ func intersection(a, b []int) []int {
 // fault.NotFound.
 func (f Filter) Match(ctx context.Context, t *tables.Table) ([]int, error) {
 	return f.rows(ctx, "", t)
-}
-
-// part returns the visible rows of a container that match, and the rows above them.
-func (f *Filter) part(ctx context.Context, p *model.Container) (Selection, error) {
-	table, err := p.Table(ctx, f.Level)
-	if err != nil {
-		return nil, err
-	}
-	match, err := f.rows(ctx, p.URI, table)
-	if err != nil {
-		return nil, err
-	}
-	left := make(Selection, f.Level+1)
-	for k := f.Level; ; k-- {
-		if left[k], err = hidePadding(ctx, p, k, match); err != nil || k == 0 {
-			return left, err
-		}
-		parents, err := p.Parents(ctx, k)
-		if err != nil {
-			return nil, err
-		}
-		match = above(left[k], parents)
-	}
-}
-
-// hidePadding drops the rows of a level that are placeholders or, at level 0, histograms.
-func hidePadding(ctx context.Context, p *model.Container, k int, rows []int) ([]int, error) {
-	var err error
-	rows = slices.DeleteFunc(rows, func(row int) bool {
-		pad, perr := p.Padding(ctx, k, row)
-		if perr != nil {
-			err = perr
-		}
-		return pad || k == 0 && row == p.Histograms
-	})
-	return rows, err
 }
 
 // rows returns the rows of a table that match. uri is the container of the table.

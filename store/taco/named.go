@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -109,36 +110,26 @@ func (d *Dataset) LevelRows(ctx context.Context, name string) (level int, rows [
 
 // LevelTable returns a table of TACO 3 by its name, as it is stored.
 func (d *Dataset) LevelTable(ctx context.Context, name string) (*tables.Table, error) {
-	return d.joinNamed(ctx, name, func(c *model.Named, _ int) (*tables.Table, error) {
-		t, _, _, err := c.Rows(ctx, name)
-		return t, err
-	})
+	t, bases, err := d.join(ctx, fmt.Sprintf("table %q", name), false,
+		func(ctx context.Context, p *model.Container) (*tables.Table, error) {
+			t, _, _, err := p.Named.Rows(ctx, name)
+			return t, err
+		})
+	if err != nil {
+		return nil, err
+	}
+	return d.withSource(t, bases), nil
 }
 
 // wide returns the table with a row for each sample.
 func (d *Dataset) wide(ctx context.Context) (*tables.Table, error) {
-	return d.joinNamed(ctx, "dataset", func(c *model.Named, first int) (*tables.Table, error) {
-		return c.Wide(ctx, first, source.VSI)
-	})
-}
-
-// joinNamed joins a table of all containers. get gets the number of rows in front.
-func (d *Dataset) joinNamed(ctx context.Context, name string,
-	get func(c *model.Named, first int) (*tables.Table, error)) (*tables.Table, error) {
-	parts, bases := make([]*tables.Table, len(d.parts)), make([]int, len(d.parts)+1)
-	for i, p := range d.parts {
-		table, err := get(p.Named, bases[i])
-		if err != nil {
-			return nil, err
-		}
-		parts[i], bases[i+1] = table, bases[i]+table.Len()
+	_, bases, err := d.level(ctx, 0)
+	if err != nil {
+		return nil, err
 	}
-	if len(parts) == 1 {
-		return parts[0], nil
-	}
-	tbl, err := d.join(parts, false, fmt.Sprintf("table %q", name))
-	if err == nil && tbl.Index(SourceColumn) < 0 && name != "dataset" {
-		tbl = tables.Join(tbl, d.sourceColumn(bases))
-	}
-	return tbl, err
+	t, _, err := d.join(ctx, `table "dataset"`, false,
+		func(ctx context.Context, p *model.Container) (*tables.Table, error) {
+			return p.Named.Wide(ctx, bases[slices.Index(d.parts, p)], source.VSI)
+		})
+	return t, err
 }

@@ -3,11 +3,14 @@ package taco
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/tortilla"
 )
 
@@ -83,40 +86,35 @@ func partitions(ctx context.Context, o source.Opener, uri string) int {
 // wholeSets checks that all parts of a split container are opened if more than one is. A single
 // part is a container like any other.
 func (d *Dataset) wholeSets() error {
-	type set struct {
-		first int // index in d.parts
-		have  map[int]bool
-		least int
-	}
-	sets := map[string]*set{}
-	for i, container := range d.parts {
+	sets := map[string]map[int]*model.Container{} // by the name of the whole and the number of the part
+	for _, container := range d.parts {
 		whole, number, ok := cutPart(container.URI)
 		if !ok || container.Partitions < 2 {
 			continue
 		}
-		s := sets[whole]
-		if s == nil {
-			s = &set{first: i, have: map[int]bool{}, least: number}
-			sets[whole] = s
+		if sets[whole] == nil {
+			sets[whole] = map[int]*model.Container{}
 		}
-		first := d.parts[s.first]
-		if n := first.Partitions; n != container.Partitions {
-			return fault.WithFile(fault.New(fault.Corrupt, "header", 18, "split into %d files, but %d according to %s",
-				container.Partitions, n, first.URI), container.URI)
+		sets[whole][number] = container
+		for _, other := range sets[whole] {
+			if other.Partitions != container.Partitions {
+				return fault.WithFile(fault.New(fault.Corrupt, "header", 18, "split into %d files, but %d according to %s",
+					container.Partitions, other.Partitions, other.URI), container.URI)
+			}
 		}
-		s.have[number] = true
-		s.least = min(s.least, number)
 	}
-	for whole, s := range sets {
-		n := d.parts[s.first].Partitions
-		if len(s.have) == 1 || len(s.have) == n {
+	for whole, set := range sets {
+		numbers := slices.Sorted(maps.Keys(set))
+		first := set[numbers[0]]
+		if len(set) == 1 || len(set) == first.Partitions {
 			continue
 		}
-		missing := 0 // the smallest missing number; numbers begin at 0 or 1
-		for missing = min(s.least, 1); s.have[missing]; missing++ {
+		missing := min(numbers[0], 1) // numbers begin at 0 or 1
+		for set[missing] != nil {
+			missing++
 		}
 		return fault.WithFile(fault.New(fault.NotFound, "part "+strconv.Itoa(missing), fault.NoOffset,
-			"%d of %d parts of %s are opened", len(s.have), n, whole), d.parts[s.first].URI)
+			"%d of %d parts of %s are opened", len(set), first.Partitions, whole), first.URI)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // node is a row of a part.
@@ -254,29 +255,29 @@ func (d *Dataset) find(ctx context.Context, s *siblings, id string) (node, bool,
 	if err != nil {
 		return node{}, false, err
 	}
-	part := -1
-	if index := d.indexOf(s, func(i int) string { return ids.Str(s.node(i).row) }); index != nil {
+	place := int32(-1)
+	if index := d.indexOf(s, ids); index != nil {
 		if i, ok := index[id]; ok {
-			part = int(i)
+			place = i
 		}
 	} else {
-		for i := 0; i < s.n && part < 0; i++ {
+		for i := 0; i < s.n && place < 0; i++ {
 			if string(ids.Bytes(s.node(i).row)) == id {
-				part = i
+				place = int32(i)
 			}
 		}
 	}
-	if part < 0 {
+	if place < 0 {
 		return node{}, false, nil
 	}
-	n := s.node(part)
+	n := s.node(int(place))
 	pad, err := container.Padding(ctx, n.level, n.row)
 	return n, !pad && err == nil, err
 }
 
 // indexOf returns the positions of the ids of siblings, of equal ones the first, or nil if an index
 // does not pay.
-func (d *Dataset) indexOf(s *siblings, id func(i int) string) map[string]int32 {
+func (d *Dataset) indexOf(s *siblings, ids *tables.Vector) map[string]int32 {
 	if s.n < manySiblings {
 		return nil
 	}
@@ -285,22 +286,15 @@ func (d *Dataset) indexOf(s *siblings, id func(i int) string) map[string]int32 {
 	if d.index == nil {
 		d.index, d.lookups = map[node]map[string]int32{}, map[node]int{}
 	}
-	if m := d.index[s.of]; m != nil {
-		return m
-	}
-	if d.lookups[s.of]++; d.lookups[s.of] <= fewLookups {
-		return nil
-	}
-	m := make(map[string]int32, s.n)
-	for i := range s.n {
-		if name := id(i); name != "" {
-			if _, twice := m[name]; !twice {
-				m[name] = int32(i)
-			}
+	if d.lookups[s.of]++; d.index[s.of] == nil && d.lookups[s.of] > fewLookups {
+		places := make(map[string]int32, s.n)
+		for i := s.n - 1; i >= 0; i-- {
+			places[ids.Str(s.node(i).row)] = int32(i)
 		}
+		delete(places, "")
+		d.index[s.of] = places
 	}
-	d.index[s.of] = m
-	return m
+	return d.index[s.of]
 }
 
 // position returns the visible sample at a position.

@@ -45,7 +45,7 @@ func (d *Dataset) SQLTables() []string {
 // …. A streaming TACO also has chunks.
 func (d *Dataset) SQLTable(ctx context.Context, name string) (*tables.Table, error) {
 	if strings.EqualFold(name, "chunks") && d.hasChunks() {
-		return d.chunks(false)
+		return d.chunks(ctx, false)
 	}
 	table, err := d.StoredTable(ctx, name)
 	k, ok := LevelOf(name)
@@ -68,7 +68,7 @@ func (d *Dataset) StoredTable(ctx context.Context, name string) (*tables.Table, 
 	case low == "data":
 		return d.Level(ctx, 0)
 	case low == "chunks" && d.hasChunks():
-		return d.chunks(true)
+		return d.chunks(ctx, true)
 	case low == "dataset" && d.LevelNames() != nil:
 		return d.wide(ctx)
 	case slices.Contains(d.LevelNames(), name):

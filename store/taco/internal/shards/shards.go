@@ -9,10 +9,10 @@ package shards
 
 import (
 	"context"
-	"errors"
 	"io"
 	"slices"
 	"strconv"
+	"unique"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/each"
@@ -44,24 +44,11 @@ type part struct {
 	ends    []int // of the files of each sample
 	files   []file
 	columns columns
-	kept    map[string]string
 }
 
-// keep returns a string of which all equal ones share the memory.
-func (p *part) keep(s string) string {
-	if kept, ok := p.kept[s]; ok {
-		return kept
-	}
-	if p.kept == nil {
-		p.kept = map[string]string{}
-	}
-	p.kept[s] = s
-	return s
-}
-
-// file adds a file to the sample that is being read, and sample ends it.
+// file adds a file to the sample that is being read, and sample ends it. Equal names and heads share their memory.
 func (p *part) file(name, head string, off, size int64) {
-	p.files = append(p.files, file{p.keep(name), p.keep(head), off, size})
+	p.files = append(p.files, file{unique.Make(name).Value(), unique.Make(head).Value(), off, size})
 }
 
 func (p *part) sample(id string) {
@@ -219,12 +206,11 @@ const (
 	remoteWindow = 64 << 10
 )
 
-// window reads small pieces of a shard in ascending order through a buffer. It is an io.ReadSeeker for archive/tar.
+// window reads small pieces of a shard in ascending order through a buffer. It is an io.ReaderAt, too.
 type window struct {
 	ctx  context.Context
 	r    source.Reader
 	uri  string
-	at   int64 // of Read
 	off  int64 // of held in the shard
 	held []byte
 }
@@ -265,28 +251,12 @@ func (w *window) value(off, size int64, parse func(b []byte) (string, error)) (s
 	return parse(data)
 }
 
-// Read implements io.Reader.
-func (w *window) Read(p []byte) (int, error) {
-	left := w.r.Size() - w.at
-	if left <= 0 {
-		return 0, io.EOF
+// ReadAt implements io.ReaderAt.
+func (w *window) ReadAt(p []byte, off int64) (int, error) {
+	data, err := w.bytes(off, int(min(int64(len(p)), w.r.Size()-off)))
+	n := copy(p, data)
+	if err == nil && n < len(p) {
+		err = io.EOF
 	}
-	data, err := w.bytes(w.at, int(min(int64(len(p)), left, localWindow)))
-	w.at += int64(len(data))
-	return copy(p, data), err
-}
-
-// Seek implements io.Seeker.
-func (w *window) Seek(off int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		off += w.at
-	case io.SeekEnd:
-		off += w.r.Size()
-	}
-	if off < 0 {
-		return 0, errors.New("shards: seek before the beginning")
-	}
-	w.at = off
-	return off, nil
+	return n, err
 }

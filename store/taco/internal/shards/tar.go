@@ -60,11 +60,16 @@ func openTars(ctx context.Context, o source.Opener, name string, uris []string) 
 // readTar reads the members of a tar file. Members of a sample follow each other, and their names are equal up to the
 // first dot of the last element of the path.
 func readTar(p *part, w *window) error {
-	in := tar.NewReader(w)
+	section := io.NewSectionReader(w, 0, w.r.Size())
+	at := func() int64 {
+		off, _ := section.Seek(0, io.SeekCurrent) // a seek to where it is does not fail
+		return off
+	}
+	in := tar.NewReader(section)
 	known, members := map[string]bool{}, map[string]bool{} // keys of samples, and extensions of the last one
 	last := ""
 	for {
-		start := w.at
+		start := at()
 		header, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			break
@@ -76,7 +81,7 @@ func readTar(p *part, w *window) error {
 			return err // of reading, or of the network
 		}
 		key, ext, ok := tarName(header.Name)
-		err = refuse(header, w.at, w.r.Size())
+		err = refuse(header, at(), w.r.Size())
 		switch {
 		case err != nil:
 		case !ok || header.Typeflag != tar.TypeReg:
@@ -94,7 +99,7 @@ func readTar(p *part, w *window) error {
 				clear(members)
 			}
 			known[key], members[ext], last = true, true, key
-			err = addMember(p, w, ext, header.Size)
+			err = addMember(p, w, ext, at(), header.Size)
 		}
 		if err != nil {
 			return fault.WithPart(err, fmt.Sprintf("member %.200q", header.Name), fault.NoOffset)
@@ -149,16 +154,16 @@ var columnExtensions = map[string]func(b []byte) (string, error){"txt": text, "t
 // maxKeys limits the members of one JSON object that become columns.
 const maxKeys = 256
 
-// addMember adds the member of size bytes that follows to the last sample.
-func addMember(p *part, w *window, ext string, size int64) error {
+// addMember adds the member of size bytes at an offset to the last sample.
+func addMember(p *part, w *window, ext string, off, size int64) error {
 	parse, isColumn := columnExtensions[ext[strings.LastIndexByte(ext, '.')+1:]] // "seg.cls" is a class, too
 	if !isColumn || size > maxValue {
-		p.file(ext, "", w.at, size)
+		p.file(ext, "", off, size)
 		return nil
 	}
 	add := func(name, value string) { p.columns.of(name, tables.Type{}).add(len(p.ids), value) }
 	var object map[string]json.RawMessage
-	value, err := w.value(w.at, size, func(b []byte) (string, error) {
+	value, err := w.value(off, size, func(b []byte) (string, error) {
 		if parse != nil {
 			return parse(b)
 		}
