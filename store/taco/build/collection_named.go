@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -42,7 +41,7 @@ func (c *Collection) named(more ...member) ([]byte, error) {
 		return nil, err
 	}
 	if err := taco3.CheckCollection(doc); err != nil {
-		return nil, fault.New(fault.Unsupported, collName, fault.NoOffset, "cannot be that of TACO 3: %v", err)
+		return nil, unsupported(collName, "cannot be that of TACO 3: %v", err)
 	}
 	return doc, nil
 }
