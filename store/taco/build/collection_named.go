@@ -17,17 +17,18 @@ func (c *Collection) named(more ...member) ([]byte, error) {
 	curators, _ := people(c.Curators)
 	members := []member{{"taco:version", taco3.Current}, {"id", c.ID}, {"description", c.Description},
 		{"licenses", c.Licenses}, {"providers", providers}}
-	for _, m := range []struct {
-		member
-		given bool
-	}{{member{"tasks", c.Tasks}, len(c.Tasks) > 0}, {member{"title", c.Title}, c.Title != ""},
-		{member{"keywords", c.Keywords}, len(c.Keywords) > 0}, {member{"curators", curators}, len(c.Curators) > 0},
-		{member{"extent", c.Extent}, c.Extent != nil}, {member{oldSpace + "providers", c.Providers}, others},
-		{member{oldSpace + "dataset_version", c.DatasetVersion}, c.DatasetVersion != ""}} {
-		if m.given {
-			members = append(members, m.member)
+	maybe := func(name string, value any, given bool) {
+		if given {
+			members = append(members, member{name, value})
 		}
 	}
+	maybe("tasks", c.Tasks, len(c.Tasks) > 0)
+	maybe("title", c.Title, c.Title != "")
+	maybe("keywords", c.Keywords, len(c.Keywords) > 0)
+	maybe("curators", curators, len(c.Curators) > 0)
+	maybe("extent", c.Extent, c.Extent != nil)
+	maybe(oldSpace+"providers", c.Providers, others)
+	maybe(oldSpace+"dataset_version", c.DatasetVersion, c.DatasetVersion != "")
 	members = append(members, more...)
 	known, err := filled(c.More)
 	if err != nil {

@@ -97,11 +97,14 @@ func newest(ctx context.Context, o source.Opener, zips []string, form Form) (For
 	if form != Tacocat || len(zips) == 0 {
 		return form, nil
 	}
-	is, err := isCozip(ctx, o, zips[0])
-	if is {
+	dataset, err := taco.Open(ctx, o, zips[:1], taco.Options{})
+	if err != nil {
+		return 0, fault.WithFile(err, zips[0])
+	}
+	if dataset.Form() == Cozip {
 		form = CozipCatalog
 	}
-	return form, fault.WithFile(err, zips[0])
+	return form, fault.WithFile(dataset.Close(), zips[0])
 }
 
 // indexForm returns the form of an index. Auto stands for the form that its name says.

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
@@ -34,15 +33,6 @@ type partition struct {
 	Samples  int             `json:"samples"`
 	Spatial  json.RawMessage `json:"spatial,omitempty"`
 	Temporal json.RawMessage `json:"temporal,omitempty"`
-}
-
-// isCozip reports whether a path is a ZIP of TACO 3.
-func isCozip(ctx context.Context, o source.Opener, path string) (is bool, err error) {
-	dataset, err := taco.Open(ctx, o, []string{path}, taco.Options{})
-	if err != nil {
-		return false, err
-	}
-	return dataset.Form() == Cozip, dataset.Close()
 }
 
 // add implements joined.
