@@ -33,7 +33,7 @@ const journalName = ".chaski-append"
 func Append(ctx context.Context, folder string, o Options,
 	write func(path string, c Collection) (*Result, error)) (_ *Result, err error) {
 	if st, err := os.Stat(folder); err == nil && !st.IsDir() {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "container", fault.NoOffset,
+		return nil, fault.WithFile(unsupported("container",
 			"is a file: samples are appended to a folder of ZIPs with an index"), folder)
 	}
 	unlock, err := lockRuns(folder, indexBusy)
@@ -105,7 +105,7 @@ func indexed(ctx context.Context, o source.Opener, path string) (x *index, err e
 	}
 	x = &index{first: filepath.Base(path), pit: doc.Tree, sources: doc.Sources, ids: map[string]string{}}
 	if n := len(x.sources.Files); n == 0 || len(x.sources.Extents) != n || len(x.sources.IDs) != n || x.pit == nil {
-		return nil, fault.New(fault.Unsupported, collName, fault.NoOffset,
+		return nil, unsupported(collName,
 			"does not say of which ZIPs it is: write it again with 'chaski pack -o %s FOLDER'", x.first)
 	}
 	for _, name := range x.sources.Files {
@@ -154,7 +154,7 @@ func (a *appending) recover() error {
 		return nil
 	}
 	if err == nil && !st.Mode().IsRegular() { // a pipe would make the run wait
-		err = fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset, "is not a file of a run"), path)
+		err = fault.WithFile(unsupported("file", "is not a file of a run"), path)
 	}
 	if err != nil {
 		return err

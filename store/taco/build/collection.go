@@ -134,7 +134,7 @@ func decodeInto(field reflect.Value, name string, b []byte) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &wrong):
-		return fault.New(fault.Unsupported, collName, fault.NoOffset, "%s", wrongType(name, wrong))
+		return unsupported(collName, "%s", wrongType(name, wrong))
 	case err != nil:
 		return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -18,17 +17,18 @@ func (c *Collection) named(more ...member) ([]byte, error) {
 	curators, _ := people(c.Curators)
 	members := []member{{"taco:version", taco3.Current}, {"id", c.ID}, {"description", c.Description},
 		{"licenses", c.Licenses}, {"providers", providers}}
-	for _, m := range []struct {
-		member
-		given bool
-	}{{member{"tasks", c.Tasks}, len(c.Tasks) > 0}, {member{"title", c.Title}, c.Title != ""},
-		{member{"keywords", c.Keywords}, len(c.Keywords) > 0}, {member{"curators", curators}, len(c.Curators) > 0},
-		{member{"extent", c.Extent}, c.Extent != nil}, {member{oldSpace + "providers", c.Providers}, others},
-		{member{oldSpace + "dataset_version", c.DatasetVersion}, c.DatasetVersion != ""}} {
-		if m.given {
-			members = append(members, m.member)
+	maybe := func(name string, value any, given bool) {
+		if given {
+			members = append(members, member{name, value})
 		}
 	}
+	maybe("tasks", c.Tasks, len(c.Tasks) > 0)
+	maybe("title", c.Title, c.Title != "")
+	maybe("keywords", c.Keywords, len(c.Keywords) > 0)
+	maybe("curators", curators, len(c.Curators) > 0)
+	maybe("extent", c.Extent, c.Extent != nil)
+	maybe(oldSpace+"providers", c.Providers, others)
+	maybe(oldSpace+"dataset_version", c.DatasetVersion, c.DatasetVersion != "")
 	members = append(members, more...)
 	known, err := filled(c.More)
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *Collection) named(more ...member) ([]byte, error) {
 		return nil, err
 	}
 	if err := taco3.CheckCollection(doc); err != nil {
-		return nil, fault.New(fault.Unsupported, collName, fault.NoOffset, "cannot be that of TACO 3: %v", err)
+		return nil, unsupported(collName, "cannot be that of TACO 3: %v", err)
 	}
 	return doc, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -45,7 +44,7 @@ func Consolidate(ctx context.Context, zips []string, path string, o Options) (_ 
 		return nil, err
 	}
 	if o.Store != nil && form != TacocatFile && form != Tacollection {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "index", fault.NoOffset,
+		return nil, fault.WithFile(unsupported("index",
 			"is several objects, which a store does not replace together: write %s", tacocatFileName), path)
 	}
 	defer o.open()()
@@ -98,11 +97,14 @@ func newest(ctx context.Context, o source.Opener, zips []string, form Form) (For
 	if form != Tacocat || len(zips) == 0 {
 		return form, nil
 	}
-	is, err := isCozip(ctx, o, zips[0])
-	if is {
+	dataset, err := taco.Open(ctx, o, zips[:1], taco.Options{})
+	if err != nil {
+		return 0, fault.WithFile(err, zips[0])
+	}
+	if dataset.Form() == Cozip {
 		form = CozipCatalog
 	}
-	return form, fault.WithFile(err, zips[0])
+	return form, fault.WithFile(dataset.Close(), zips[0])
 }
 
 // indexForm returns the form of an index. Auto stands for the form that its name says.
@@ -111,7 +113,7 @@ func indexForm(path string, form Form) (Form, error) {
 		form = FormOf(path)
 	}
 	if !form.Indexes() || form == CozipCatalog && filepath.Base(path) != tacocatName {
-		return 0, fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
+		return 0, fault.WithFile(unsupported("file",
 			"is not an index: it must be called %s, %s or %s", tacocatName, tacocatFileName, tacollectionName), path)
 	}
 	return form, nil
@@ -172,7 +174,7 @@ type sources struct {
 // add implements joined.
 func (x *index) add(ctx context.Context, dataset *taco.Dataset, name string) error {
 	if parts := dataset.Parts(); len(parts) != 1 || dataset.Form() != ZIP {
-		return fault.New(fault.Unsupported, "file", fault.NoOffset, "is a %s: an index is of ZIPs", dataset.Form())
+		return unsupported("file", "is a %s: an index is of ZIPs", dataset.Form())
 	}
 	collection, err := CollectionOf(dataset)
 	if err != nil {
@@ -195,8 +197,7 @@ func (x *index) join(ctx context.Context, w *writer, name string) error {
 		x.first, x.levels = name, make([][]*tables.Table, len(w.levels))
 	}
 	if len(w.levels) != len(x.levels) {
-		return fault.New(fault.Unsupported, "pit_schema", fault.NoOffset, "it has %d levels, and %q has %d",
-			len(w.levels), x.first, len(x.levels))
+		return unsupported("pit_schema", "it has %d levels, and %q has %d", len(w.levels), x.first, len(x.levels))
 	}
 	for k, level := range w.levels {
 		level.takePlaces()
@@ -206,9 +207,8 @@ func (x *index) join(ctx context.Context, w *writer, name string) error {
 				x.result.Bytes += level.spans[i].Size
 			}
 		}
-		sources := slices.Repeat([]string{name}, len(level.Rows))
-		table := tables.Join(w.consolidated(k), tables.FromVectors([]string{taco.SourceColumn},
-			[]*tables.Vector{tables.NewStrings(sources, nil)}))
+		source := func(int) string { return name }
+		table := tables.Join(w.consolidated(k), tableOf(column{taco.SourceColumn, texts(len(level.Rows), source)}))
 		if len(x.levels[k]) > 0 {
 			if err := sameColumns(x.levels[k][0], table, levelName(k), x.first); err != nil {
 				return err
@@ -237,7 +237,7 @@ func unique(ids map[string]string, id, zip string) error {
 		return nil
 	}
 	if in, found := ids[id]; found {
-		return fault.New(fault.Unsupported, "sample "+strconv.Quote(id), fault.NoOffset, "%q has one of this id", in)
+		return unsupported("sample "+strconv.Quote(id), "%q has one of this id", in)
 	}
 	ids[id] = zip
 	return nil
@@ -246,7 +246,7 @@ func unique(ids map[string]string, id, zip string) error {
 // sameColumns checks that a table has the columns of the first, which is of the file name. Their order may differ.
 func sameColumns(first, t *tables.Table, part, name string) error {
 	bad := func(format string, args ...any) error {
-		return fault.New(fault.Unsupported, part, fault.NoOffset, format, args...)
+		return unsupported(part, format, args...)
 	}
 	for _, column := range t.Columns() {
 		i := first.Index(column.Name)
@@ -273,8 +273,7 @@ func (x *index) count(tree *model.Tree) error {
 		return nil
 	}
 	if !x.pit.Same(tree) {
-		return fault.New(fault.Unsupported, "pit_schema", fault.NoOffset,
-			"the tree of its samples differs from that of %q", x.first)
+		return unsupported("pit_schema", "the tree of its samples differs from that of %q", x.first)
 	}
 	x.pit.Root.N += tree.Root.N
 	for level, folders := range x.pit.Hierarchy {
@@ -374,11 +373,10 @@ func replaceFile(path string, content []byte) error {
 // writeTacocat writes the folder .tacocat, in exchange for an existing one.
 func writeTacocat(ctx context.Context, path string, files indexFiles) error {
 	if st, err := os.Lstat(path); err == nil && !st.IsDir() {
-		return fault.New(fault.Unsupported, "folder", fault.NoOffset, "exists and is not a folder")
+		return unsupported("folder", "exists and is not a folder")
 	} else if err == nil {
 		if _, err := os.Lstat(pathname.Join(path, collName)); err != nil {
-			return fault.New(fault.Unsupported, "folder", fault.NoOffset,
-				"exists and is not an index: it has no %s", collName)
+			return unsupported("folder", "exists and is not an index: it has no %s", collName)
 		}
 	}
 	return durable.ReplaceFolder(path, func(folder string) error {

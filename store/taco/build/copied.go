@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
@@ -24,7 +23,7 @@ func wholeLevels(ctx context.Context, d *taco.Dataset) ([]*Level, error) {
 // copied returns the levels of rows of a dataset, and checks them.
 func copied(ctx context.Context, d *taco.Dataset, rows []int, form Form) ([]*Level, error) {
 	if len(rows) == 0 {
-		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset, "has no samples")
+		return nil, unsupported("dataset", "has no samples")
 	}
 	var levels []*Level
 	parents := make([]int32, len(rows))

@@ -177,42 +177,29 @@ var (
 // stored returns the columns of the container itself.
 func (w *writer) stored(l *namedLevel) *tables.Table {
 	columns := &namedColumns{}
-	numbers := func(n func(i int) int64, nulls []bool) *tables.Vector {
-		v := make([]int64, len(l.rows))
-		for i := range v {
-			v[i] = n(i)
-		}
-		return tables.NewInts(position, v, nulls)
-	}
-	level, samples := w.levels[l.depth], l == w.named.levels[0]
-	columns.add(model.ColumnCurrent, rowID, numbers(func(i int) int64 { return int64(i) }, nil))
+	n, level, samples := len(l.rows), w.levels[l.depth], l == w.named.levels[0]
+	columns.add(model.ColumnCurrent, rowID, integers(position, n, func(i int) int64 { return int64(i) }))
 	if !samples {
-		columns.add(model.ColumnParent, rowID, numbers(func(i int) int64 { return int64(l.parents[i]) }, nil))
+		columns.add(model.ColumnParent, rowID, integers(position, n, func(i int) int64 { return int64(l.parents[i]) }))
 	}
-	paths := make([]string, len(l.rows))
-	for i := range paths {
-		paths[i] = w.named.path(w, l, i)
-	}
-	columns.add(model.ColumnRelative, nameType, tables.NewStrings(paths, nil))
+	columns.add(model.ColumnRelative, nameType, texts(n, func(i int) string { return w.named.path(w, l, i) }))
 	switch {
 	case samples:
-		ids := make([]string, len(l.rows))
-		for i, row := range l.rows {
-			ids[i] = level.Rows[row].ID
-		}
 		noted := nameType.With(func(f *tables.Form) { f.Note = "Id of the sample" })
-		columns.add(model.ColumnID, noted, tables.NewStrings(ids, nil))
+		columns.add(model.ColumnID, noted, texts(n, func(i int) string { return level.Rows[l.rows[i]].ID }))
 	case level.spans != nil:
-		nulls := make([]bool, len(l.rows))
+		nulls := make([]bool, n)
 		for i, row := range l.rows {
 			nulls[i] = level.Rows[row].Folder
 		}
-		columns.add(model.ColumnOffset, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].Off },
-			nulls))
-		columns.add(model.ColumnSize, position, numbers(func(i int) int64 { return level.spans[l.rows[i]].Size },
-			nulls))
+		numbers := func(value func(s span) int64) *tables.Vector {
+			all := integers(position, n, func(i int) int64 { return value(level.spans[l.rows[i]]) })
+			return tables.NewInts(position, all.Ints(), nulls)
+		}
+		columns.add(model.ColumnOffset, position, numbers(func(s span) int64 { return s.Off }))
+		columns.add(model.ColumnSize, position, numbers(func(s span) int64 { return s.Size }))
 	}
-	return columns.table(len(l.rows))
+	return columns.table(n)
 }
 
 // declaredColumns returns what taco:metadata says of the columns of a level.

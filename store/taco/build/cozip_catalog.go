@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
@@ -36,20 +35,10 @@ type partition struct {
 	Temporal json.RawMessage `json:"temporal,omitempty"`
 }
 
-// isCozip reports whether a path is a ZIP of TACO 3.
-func isCozip(ctx context.Context, o source.Opener, path string) (is bool, err error) {
-	dataset, err := taco.Open(ctx, o, []string{path}, taco.Options{})
-	if err != nil {
-		return false, err
-	}
-	return dataset.Form() == Cozip, dataset.Close()
-}
-
 // add implements joined.
 func (x *cozips) add(ctx context.Context, dataset *taco.Dataset, name string) error {
 	if dataset.Form() != Cozip || len(dataset.Parts()) != 1 {
-		return fault.New(fault.Unsupported, "file", fault.NoOffset, "is a %s: an index of TACO 3 is of ZIPs of TACO 3",
-			dataset.Form())
+		return unsupported("file", "is a %s: an index of TACO 3 is of ZIPs of TACO 3", dataset.Form())
 	}
 	var doc map[string]json.RawMessage
 	if err := json.Unmarshal(dataset.Collection(), &doc); err != nil {
@@ -92,14 +81,12 @@ func (x *cozips) same(doc map[string]json.RawMessage) (metadata map[string]map[s
 	}
 	for _, name := range slices.Sorted(maps.Keys(doc)) {
 		if !ofOne(name) && !sameValue(doc[name], x.members[name]) {
-			return nil, fault.New(fault.Unsupported, collName, fault.NoOffset, "%s differs from that of %q", name,
-				x.sources[0].File)
+			return nil, unsupported(collName, "%s differs from that of %q", name, x.sources[0].File)
 		}
 	}
 	for name := range x.members {
 		if doc[name] == nil && !ofOne(name) {
-			return nil, fault.New(fault.Unsupported, collName, fault.NoOffset, "has no %s, which %q has", name,
-				x.sources[0].File)
+			return nil, unsupported(collName, "has no %s, which %q has", name, x.sources[0].File)
 		}
 	}
 	return metadata, nil
@@ -157,7 +144,7 @@ func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 		}
 		columns.add(column.Name, typ, values)
 	}
-	columns.add(taco.SourceColumn, nameType, tables.NewStrings(slices.Repeat([]string{name}, t.Len()), nil))
+	columns.add(taco.SourceColumn, nameType, texts(t.Len(), func(int) string { return name }))
 	x.parts[i] = append(x.parts[i], columns.table(t.Len()))
 	return x.count(ctx, t)
 }

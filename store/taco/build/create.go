@@ -52,8 +52,7 @@ func (w *writer) check(ctx context.Context, path string) error {
 		w.o.Form = FormOf(path)
 	}
 	if w.o.Form.Old() && w.o.split() {
-		return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-			"a TACO 0.2 is written as one file, not in parts")
+		return unsupported("dataset", "a TACO 0.2 is written as one file, not in parts")
 	}
 	if err := w.collection.CheckFor(w.o.Form); err != nil {
 		return err
@@ -70,8 +69,7 @@ func (c *Collection) CheckFor(form Form) error {
 	case form.Named():
 		return c.checkNamed()
 	case form.Old() && len(c.Curators) == 0:
-		return fault.New(fault.Unsupported, collName, fault.NoOffset,
-			"curators is missing: a TACO 0.2 must have at least one")
+		return unsupported(collName, "curators is missing: a TACO 0.2 must have at least one")
 	}
 	return c.Check()
 }
@@ -166,7 +164,7 @@ func Writable(ctx context.Context, path string, o Options) error {
 		form = Folder
 	}
 	bad := func(part, what string) error {
-		return fault.WithFile(fault.New(fault.Unsupported, part, fault.NoOffset, "%s", what), path)
+		return fault.WithFile(unsupported(part, "%s", what), path)
 	}
 	switch {
 	case form.Indexes():

@@ -159,8 +159,7 @@ func cast(v *tables.Vector, to tables.Type) (*tables.Vector, error) {
 			ints[i], ok = parsed(text, to)
 		}
 		if !ok {
-			return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "row %d is %.100s, which is no %v", i,
-				v.AppendJSON(nil, i), to)
+			return nil, unsupported("table", "row %d is %.100s, which is no %v", i, v.AppendJSON(nil, i), to)
 		}
 	}
 	switch to.Kind {

@@ -40,7 +40,7 @@ type Changes struct {
 func Edit(ctx context.Context, path string, c Changes, o Options) (err error) {
 	defer func() { err = fault.WithFile(err, path) }()
 	if source.IsRemote(path) {
-		return fault.New(fault.Unsupported, "file", fault.NoOffset, "is not a local file: only these can be edited")
+		return unsupported("file", "is not a local file: only these can be edited")
 	}
 	real, err := realPath(path)
 	if err != nil {
@@ -90,8 +90,7 @@ func (e *editing) read(ctx context.Context) (err error) {
 	parts := dataset.Parts()
 	known := []Form{ZIP, Folder, Tacocat}
 	if len(parts) != 1 || !slices.Contains(known, e.form) {
-		return fault.New(fault.Unsupported, "file", fault.NoOffset,
-			"is a %s: a ZIP, a folder or an index of TACO 2 can be edited", e.form)
+		return unsupported("file", "is a %s: a ZIP, a folder or an index of TACO 2 can be edited", e.form)
 	}
 	if e.indexOf = e.path; filepath.Base(e.path) != tacocatName {
 		e.indexOf = pathname.Join(e.path, tacocatName)
@@ -181,8 +180,7 @@ func (e *editing) indexLevels(ctx context.Context, d *taco.Dataset) (levels []*L
 
 // errInZIPs is returned for columns of an index at a level below the top, which each folder has in its table __meta__.
 func errInZIPs(k int) error {
-	return fault.New(fault.Unsupported, levelName(k), fault.NoOffset,
-		"its columns are in the ZIPs as well: edit these, and write the index again")
+	return unsupported(levelName(k), "its columns are in the ZIPs as well: edit these, and write the index again")
 }
 
 // apply drops and renames columns of the levels, and takes the descriptions of renamed ones along.
@@ -205,7 +203,7 @@ func (c *Changes) apply(levels []*Level, said map[string]string) error {
 			what = "is there already"
 		}
 		if what != "" {
-			return fault.New(fault.Unsupported, "column "+to, fault.NoOffset, "%s", what)
+			return unsupported("column "+to, "%s", what)
 		}
 		levels[k].Table = levels[k].Table.Rename(func(column string) string {
 			if column == name {
@@ -233,7 +231,7 @@ func find(levels []*Level, text string) (level int, name string, err error) {
 			len(levels)-1)
 	}
 	if what := badColumn(name); what != "" {
-		return 0, "", fault.New(fault.Unsupported, "column "+text, fault.NoOffset, "%s", what)
+		return 0, "", unsupported("column "+text, "%s", what)
 	}
 	if table := levels[level].Table; table.Index(name) < 0 {
 		return 0, "", table.NoColumn(name)

@@ -79,7 +79,7 @@ func replaceable(path string) error {
 	case err != nil:
 		return err
 	case !st.Mode().IsRegular():
-		return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
+		return fault.WithFile(unsupported("file",
 			"exists and is not a file: a container that is a file replaces files only"), path)
 	}
 	return nil

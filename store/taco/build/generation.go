@@ -112,56 +112,59 @@ func isOldSplit(v *tables.Vector) bool {
 	return true
 }
 
-// mapped returns a column of integers of another type, or nil if a value does not fit.
-func mapped(v *tables.Vector, to tables.Type, value func(int64) (int64, bool)) *tables.Vector {
-	out, none := make([]int64, v.Len()), make([]bool, v.Len())
-	for i := range out {
-		if none[i] = v.Null(i); none[i] {
+// converted returns the values of a column in another type, or nil if one of them cannot have it.
+func converted[T any](v *tables.Vector, value func(row int) (T, bool)) []T {
+	out := make([]T, v.Len())
+	for row := range out {
+		if v.Null(row) {
 			continue
 		}
-		var fits bool
-		if out[i], fits = value(v.Int(i)); !fits {
+		var ok bool
+		if out[row], ok = value(row); !ok {
 			return nil
 		}
 	}
-	return tables.NewInts(to, out, none)
+	return out
+}
+
+// mapped returns a column of integers of another type, or nil if a value does not fit.
+func mapped(v *tables.Vector, to tables.Type, value func(int64) (int64, bool)) *tables.Vector {
+	if out := converted(v, func(row int) (int64, bool) { return value(v.Int(row)) }); out != nil {
+		return tables.NewInts(to, out, v.Nulls())
+	}
+	return nil
 }
 
 // asWKT returns a column of points in WKB as text, or nil if a value is not a point.
 func asWKT(v *tables.Vector) *tables.Vector {
-	out, none := make([]string, v.Len()), make([]bool, v.Len())
-	for i := range out {
-		if none[i] = v.Null(i); none[i] {
-			continue
-		}
-		x, y, err := wkb.Point(v.Bytes(i))
-		if err != nil {
-			return nil
-		}
+	out := converted(v, func(row int) (string, bool) {
+		x, y, err := wkb.Point(v.Bytes(row))
 		number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
-		out[i] = "POINT (" + number(x) + " " + number(y) + ")"
+		return "POINT (" + number(x) + " " + number(y) + ")", err == nil
+	})
+	if out == nil {
+		return nil
 	}
-	return tables.NewStrings(out, none)
+	return tables.NewStrings(out, v.Nulls())
 }
 
 // asWKB returns a column of points in WKT as WKB, or nil if a value is not a point.
 func asWKB(v *tables.Vector) *tables.Vector {
-	var data []byte
-	offs, none := make([]uint32, 1, v.Len()+1), make([]bool, v.Len())
-	for i := range none {
-		if none[i] = v.Null(i); !none[i] {
-			b, err := wkb.AppendText(nil, v.Str(i))
-			if err == nil {
-				_, _, err = wkb.Point(b)
-			}
-			if err != nil {
-				return nil
-			}
-			data = append(data, b...)
+	out := converted(v, func(row int) ([]byte, bool) {
+		point, err := wkb.AppendText(nil, v.Str(row))
+		if err == nil {
+			_, _, err = wkb.Point(point)
 		}
-		offs = append(offs, uint32(len(data)))
+		return point, err == nil
+	})
+	if out == nil {
+		return nil
 	}
-	return tables.NewBytes(tables.Type{Kind: tables.Binary}, data, offs, none)
+	offs := make([]uint32, 1, len(out)+1)
+	for _, point := range out {
+		offs = append(offs, offs[len(offs)-1]+uint32(len(point)))
+	}
+	return tables.NewBytes(tables.Type{Kind: tables.Binary}, slices.Concat(out...), offs, v.Nulls())
 }
 
 // upgrade turns the members of a COLLECTION of generation 1 into members of generation 2. A member of a form that is

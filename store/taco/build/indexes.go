@@ -43,7 +43,7 @@ func lockRuns(path, busy string) (unlock func() error, err error) {
 	lock, err := durable.Lock(target)
 	switch {
 	case errors.Is(err, durable.ErrLocked):
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "container", fault.NoOffset, "%s", busy), path)
+		return nil, fault.WithFile(unsupported("container", "%s", busy), path)
 	case errors.Is(err, errors.ErrUnsupported):
 		return func() error { return nil }, nil
 	case err != nil:
@@ -79,7 +79,7 @@ func zipName(folder, zip string, taken []string) (string, error) {
 	default:
 		return name, nil
 	}
-	return "", fault.New(fault.Unsupported, "file", fault.NoOffset, "%s", what)
+	return "", unsupported("file", "%s", what)
 }
 
 // realPath returns a path from the root, without links.

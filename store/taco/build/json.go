@@ -79,5 +79,5 @@ func quoted(text string) json.RawMessage {
 
 // badMember returns an error about COLLECTION.json.
 func badMember(format string, args ...any) error {
-	return fault.New(fault.Unsupported, collName, fault.NoOffset, format, args...)
+	return unsupported(collName, format, args...)
 }

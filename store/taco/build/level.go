@@ -58,14 +58,8 @@ func (l *Level) takePlaces() {
 // below returns the range of the children of a row in the next level.
 func (l *Level) below(row int) (from, to int) { return int(l.first[row]), int(l.first[row+1]) }
 
-// ids returns the ids of all rows.
-func (l *Level) ids() []string {
-	ids := make([]string, len(l.Rows))
-	for i := range ids {
-		ids[i] = l.Rows[i].ID
-	}
-	return ids
-}
+// id returns the id of a row.
+func (l *Level) id(row int) string { return l.Rows[row].ID }
 
 // Open opens the bytes of a file.
 func (r *Row) Open(ctx context.Context, o source.Opener) (source.Reader, error) {
@@ -123,4 +117,38 @@ func replaced(t, by *tables.Table) *tables.Table {
 		t = t.Without(c.Name)
 	}
 	return tables.Join(t, by)
+}
+
+// column is a column that the container itself has.
+type column struct {
+	name   string
+	values *tables.Vector
+}
+
+// tableOf returns columns as a table.
+func tableOf(columns ...column) *tables.Table {
+	var names []string
+	var vectors []*tables.Vector
+	for _, c := range columns {
+		names, vectors = append(names, c.name), append(vectors, c.values)
+	}
+	return tables.FromVectors(names, vectors)
+}
+
+// texts returns n values.
+func texts(n int, value func(i int) string) *tables.Vector {
+	values := make([]string, n)
+	for i := range values {
+		values[i] = value(i)
+	}
+	return tables.NewStrings(values, nil)
+}
+
+// integers returns n values of a type.
+func integers(t tables.Type, n int, value func(i int) int64) *tables.Vector {
+	values := make([]int64, n)
+	for i := range values {
+		values[i] = value(i)
+	}
+	return tables.NewInts(t, values, nil)
 }

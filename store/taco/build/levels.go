@@ -67,8 +67,7 @@ func (g *grower) grow(k int, parent int32, s *Sample) (row int32, err error) {
 	part := "sample " + strconv.Quote(path(g.levels, k, int(row)))
 	switch {
 	case set != 1:
-		return 0, fault.New(fault.Unsupported, part, fault.NoOffset,
-			"has %d of a file, bytes and children: it must have exactly one", set)
+		return 0, unsupported(part, "has %d of a file, bytes and children: it must have exactly one", set)
 	case s.Children != nil && k+1 == taco2.MaxLevels:
 		return 0, fault.New(fault.Limit, part, fault.NoOffset,
 			"is a folder at level %d: a container has at most %d levels", k, taco2.MaxLevels)
@@ -102,7 +101,7 @@ func checkIDs(levels []*Level, form Form, k, row int, siblings map[string]bool) 
 	level := levels[k]
 	r := &level.Rows[row]
 	bad := func(what string) error {
-		return fault.New(fault.Unsupported, "sample "+strconv.Quote(path(levels, k, row)), fault.NoOffset, "%s", what)
+		return unsupported("sample "+strconv.Quote(path(levels, k, row)), "%s", what)
 	}
 	if what := badIDFor(form, k, r.ID); what != "" && !r.Padding {
 		return bad("its id " + what)
@@ -129,7 +128,7 @@ func checkIDs(levels []*Level, form Form, k, row int, siblings map[string]bool) 
 // end completes the levels.
 func (g *grower) end() error {
 	if len(g.levels) == 0 {
-		return fault.New(fault.Unsupported, "dataset", fault.NoOffset, "has no samples")
+		return unsupported("dataset", "has no samples")
 	}
 	g.levels[len(g.levels)-1].first = nil
 	return nil

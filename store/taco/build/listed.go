@@ -90,14 +90,14 @@ func Listed(ctx context.Context, t *tables.Table, dir string) (*List, error) {
 
 // badRow returns an error about a row of a table of samples.
 func badRow(row int, what string) error {
-	return fault.New(fault.Unsupported, "row "+strconv.Itoa(row), fault.NoOffset, "%s", what)
+	return unsupported("row "+strconv.Itoa(row), "%s", what)
 }
 
 // textOf returns a column of text.
 func textOf(ctx context.Context, t *tables.Table, name string) (*tables.Vector, error) {
 	values, err := t.Column(ctx, name)
 	if err == nil && values.Kind() != tables.String && values.Kind() != tables.Null {
-		err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is of type %v, not text", values.Type())
+		err = unsupported("column "+name, "is of type %v, not text", values.Type())
 	}
 	return values, err
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
@@ -46,13 +45,13 @@ func (w *writer) nameLevels(ctx context.Context, paths []string) (*named, error)
 		}
 		samples = append(samples, int32(i))
 		if first := &top.Rows[samples[0]]; row.Folder != first.Folder {
-			return nil, fault.New(fault.Unsupported, "sample "+strconv.Quote(row.ID), fault.NoOffset,
+			return nil, unsupported("sample "+strconv.Quote(row.ID),
 				"is a %s, and %q is a %s: the samples of TACO 3 have the same files", kindName(row.Folder), first.ID,
 				kindName(first.Folder))
 		}
 	}
 	if len(samples) == 0 {
-		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset, "has no samples")
+		return nil, unsupported("dataset", "has no samples")
 	}
 	if !top.Rows[samples[0]].Folder {
 		file, err := w.fileName(ctx, samples)
@@ -75,7 +74,7 @@ func (w *writer) nameLevels(ctx context.Context, paths []string) (*named, error)
 func (w *writer) laidOut(paths []string, file string, samples []int32) (*named, error) {
 	layout, err := taco3.NewLayout(paths)
 	if err != nil {
-		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset, "cannot be TACO 3: %v", err)
+		return nil, unsupported("dataset", "cannot be TACO 3: %v", err)
 	}
 	n := &named{paths: paths, layout: layout, file: file}
 	return n, n.fill(w, samples)
@@ -148,7 +147,7 @@ func (d *deriver) folder(folder string, k int, rows []int32) error {
 			continue
 		}
 		if children.count[name] != len(rows) {
-			return fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%d of %d samples have %q: the samples of "+
+			return unsupported("dataset", "%d of %d samples have %q: the samples of "+
 				"TACO 3 have the same files, but for files whose names differ in a number that counts from 0",
 				children.count[name], len(rows), path)
 		}
@@ -182,7 +181,7 @@ func (d *deriver) children(folder string, k int, rows []int32) (*children, error
 				c.all = append(c.all, name)
 				c.dirs[name] = below.Rows[i].Folder
 			} else if c.dirs[name] != below.Rows[i].Folder {
-				return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+				return nil, unsupported("dataset",
 					"%q is a file in some samples and a folder in others", join(folder, name))
 			}
 			c.count[name]++
@@ -298,7 +297,7 @@ func (l *namedLevel) fill(w *writer, layout *taco3.Layout, above *namedLevel, na
 		order, wrong := layout.Order(l.Folder, names)
 		if wrong != "" {
 			id := w.levels[0].Rows[w.topRow(above.depth, row)].ID
-			return fault.New(fault.Unsupported, "sample "+strconv.Quote(id), fault.NoOffset,
+			return unsupported("sample "+strconv.Quote(id),
 				"does not have the files of the others: %q", join(l.Folder, wrong))
 		}
 		for _, k := range order {

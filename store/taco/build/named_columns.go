@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/crs"
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/arrow"
@@ -93,7 +92,7 @@ func modern(ctx context.Context, t *tables.Table, said func(name string, t table
 	seen := map[string]string{}
 	for _, column := range out.cols {
 		if was := seen[strings.ToLower(column.Name)]; was != "" {
-			return nil, fault.New(fault.Unsupported, "column "+column.Name, fault.NoOffset,
+			return nil, unsupported("column "+column.Name,
 				"would be called like %s: names in TACO 3 differ in more than case", was)
 		}
 		seen[strings.ToLower(column.Name)] = column.Name

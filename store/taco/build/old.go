@@ -48,7 +48,7 @@ func (c *Collection) oldDocument() ([]byte, error) {
 	for i, text := range extent.Temporal {
 		times, err := taco.ParseTimes(text)
 		if err != nil || strings.Contains(text, "/") {
-			return nil, fault.New(fault.Unsupported, collName, fault.NoOffset,
+			return nil, unsupported(collName,
 				"extent.temporal has %q: it must be a date or a timestamp such as 2024-05-01T10:00:00Z", text)
 		}
 		us := []int64{times.First, times.Last}[i] // a date is its first instant as a start, and its last as an end
@@ -95,7 +95,7 @@ func (w *writer) addHistograms(ctx context.Context) error {
 	top := w.levels[0]
 	for i := range top.Rows {
 		if top.Rows[i].ID == tortilla.HistogramID && top.Rows[i].Folder {
-			return fault.New(fault.Unsupported, "sample "+strconv.Quote(tortilla.HistogramID), fault.NoOffset,
+			return unsupported("sample "+strconv.Quote(tortilla.HistogramID),
 				"is a folder: that of this name has the histograms of a streaming TACO")
 		}
 	}

@@ -30,12 +30,20 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 	var sum Result
 	err = w.onto(ctx, path, func(ctx context.Context, t sink) error {
 		var zips []string
-		for i := range groups {
-			part, name, write, err := w.part(ctx, groups, i, filepath.Base(path))
-			if err != nil {
+		for i, tops := range groups {
+			part := &writer{o: w.o, collection: w.collection, levels: picked(w.levels, tops), partitions: len(groups)}
+			part.files = part.copyFiles
+			name, write := partName(i), part.zip
+			switch w.o.Form {
+			case Cozip:
+				name, write = strings.TrimSuffix(name, ".tacozip")+".zip", part.cozip
+			case TortillaFile:
+				name, write = tortillaPart(filepath.Base(path), i), part.tortilla
+			}
+			w.partOf(part, tops)
+			if err := part.measure(ctx); err != nil {
 				return err
 			}
-			zips = append(zips, t.path(name))
 			archive, err := part.archived(ctx, write)
 			if err == nil {
 				err = t.put(ctx, name, archive)
@@ -43,6 +51,7 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 			if err != nil {
 				return err
 			}
+			zips = append(zips, t.path(name))
 			sum.add(&part.result)
 		}
 		if w.o.Form == TortillaFile {
@@ -54,27 +63,7 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 		}
 		return files.put(ctx, t, tacocatName+"/")
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &sum, nil
-}
-
-// part returns the writer of part i of the container called whole, its name, and what writes it.
-func (w *writer) part(ctx context.Context, groups [][]int, i int, whole string) (part *writer, name string,
-	write func(context.Context, archiveFile) error, err error) {
-	part = &writer{o: w.o, collection: w.collection, levels: picked(w.levels, groups[i]),
-		partitions: len(groups)}
-	part.files = part.copyFiles
-	name, write = partName(i), part.zip
-	if w.o.Form == Cozip {
-		name, write = strings.TrimSuffix(name, ".tacozip")+".zip", part.cozip
-	}
-	if w.o.Form == TortillaFile {
-		name, write = tortillaPart(whole, i), part.tortilla
-	}
-	w.partOf(part, groups[i])
-	return part, name, write, part.measure(ctx)
+	return &sum, err
 }
 
 // allColumns makes the structure and the columns of all parts of a TACO 3.

@@ -96,7 +96,7 @@ func Scan(ctx context.Context, dir string, skip ...string) (*Tortilla, error) {
 
 // badEntry returns an error about a file of a directory.
 func badEntry(dir, path, what string) error {
-	return fault.New(fault.Unsupported, "file "+strconv.Quote(pathname.Join(dir, path)), fault.NoOffset, "%s", what)
+	return unsupported("file "+strconv.Quote(pathname.Join(dir, path)), "%s", what)
 }
 
 // skips reports whether a file is one of those that are left out. They need not exist yet.

@@ -15,7 +15,7 @@ import (
 // checkColumns checks the names of the columns of a level.
 func checkColumns(t *tables.Table, k int) error {
 	bad := func(format string, args ...any) error {
-		return fault.New(fault.Unsupported, "level "+strconv.Itoa(k), fault.NoOffset, format, args...)
+		return unsupported("level "+strconv.Itoa(k), format, args...)
 	}
 	seen := map[string]bool{}
 	for _, column := range t.Columns() {
@@ -69,4 +69,9 @@ func badID(id string) string {
 		return "holds a control character"
 	}
 	return ""
+}
+
+// unsupported returns an error about a part of a container.
+func unsupported(part, format string, args ...any) *fault.Error {
+	return fault.New(fault.Unsupported, part, fault.NoOffset, format, args...)
 }

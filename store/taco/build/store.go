@@ -42,7 +42,7 @@ const tacocatColl = tacocatName + "/" + collName
 // interrupted reports whether the objects below a prefix were left by an interrupted run. It returns an error for other
 // objects, such as a container of any form that is complete except for the removal of unfinishedName.
 func interrupted(ctx context.Context, s Store, prefix string) (bool, error) {
-	exists := fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset, newFolder), prefix)
+	exists := fault.WithFile(unsupported("folder", newFolder), prefix)
 	switch _, err := s.Get(ctx, prefix+unfinishedName); {
 	case err == nil:
 		for _, last := range []string{collName, tacocatColl} {
@@ -121,8 +121,7 @@ func (w *writer) inStore(ctx context.Context, path string,
 	return o.store.Delete(ctx, o.prefix+unfinishedName)
 }
 
-var errOvertaken = fault.New(fault.Unsupported, "folder", fault.NoOffset,
-	"another run has begun to write it, and has removed what this one wrote")
+var errOvertaken = unsupported("folder", "another run has begun to write it, and has removed what this one wrote")
 
 // own returns an error if another run has begun.
 func (o *objects) own(ctx context.Context) error {

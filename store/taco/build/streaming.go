@@ -15,8 +15,8 @@ import (
 
 // chunkRows are the rows of the tiles of a streaming TACO, in the order of the files.
 type chunkRows struct {
-	ids, roots  []string
-	offs, sizes []int64
+	ids, roots []string
+	spans      []span
 }
 
 // add adds the tiles of a file whose bytes begin at an offset of the container.
@@ -28,7 +28,7 @@ func (c *chunkRows) add(ctx context.Context, levels []*Level, p place, l *loaded
 	id, root := levels[p.level].Rows[p.row].ID, rootOf(levels, p.level, p.row)
 	for k, r := range taco.FileOrder(index) {
 		c.ids, c.roots = append(c.ids, id+"::"+strconv.Itoa(k)), append(c.roots, root)
-		c.offs, c.sizes = append(c.offs, at+r.Off), append(c.sizes, r.Len)
+		c.spans = append(c.spans, span{Off: at + r.Off, Size: r.Len})
 	}
 	return nil
 }
@@ -51,14 +51,14 @@ func rootOf(levels []*Level, k, row int) string {
 func tiles(ctx context.Context, l *loaded, histogram bool) (*chunk.Index, error) {
 	im, err := tiff.Open(ctx, l.open(), tiff.Limits{})
 	if err != nil {
-		failed := fault.New(fault.Unsupported, "file", fault.NoOffset,
+		failed := unsupported("file",
 			"is not a TOG, and a streaming TACO has no other files: "+
 				"see 'chaski convert --to tog', or write a plain TACO")
 		failed.Err = err
 		return nil, failed
 	}
 	if x := im.Index; !histogram && (!im.Meta.Tiled || x.Codec != chunk.Zstd || x.ChunkB != 1 || x.BigEndian) {
-		return nil, fault.New(fault.Unsupported, "file", fault.NoOffset,
+		return nil, unsupported("file",
 			"is a TIFF but not a TOG, which has zstd tiles of one band each: see 'chaski convert --to tog'")
 	}
 	return im.Index, nil

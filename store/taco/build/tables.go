@@ -19,50 +19,40 @@ func (w *writer) settle(ctx context.Context) error {
 				return err
 			}
 		}
-		types := make([]string, len(level.Rows))
-		for i := range types {
-			types[i] = kindName(level.Rows[i].Folder)
-		}
-		level.Table = tables.Join(tables.FromVectors([]string{model.ColumnID, model.ColumnType},
-			[]*tables.Vector{tables.NewStrings(level.ids(), nil), tables.NewStrings(types, nil)}), level.Table)
+		kind := func(row int) string { return kindName(level.Rows[row].Folder) }
+		level.Table = tables.Join(tableOf(column{model.ColumnID, texts(len(level.Rows), level.id)},
+			column{model.ColumnType, texts(len(level.Rows), kind)}), level.Table)
 	}
 	return nil
 }
 
 // places returns the columns with the place of each row's bytes in a ZIP, or no table if the container is not a ZIP.
 func (l *Level) places() *tables.Table {
-	offs, sizes := make([]int64, len(l.spans)), make([]int64, len(l.spans))
-	for i, s := range l.spans {
-		offs[i], sizes[i] = s.Off, s.Size
-	}
-	return tables.FromVectors([]string{model.ColumnOffset, model.ColumnSize},
-		[]*tables.Vector{tables.NewInts(int64Type, offs, nil), tables.NewInts(int64Type, sizes, nil)})
+	n := len(l.spans)
+	return tableOf(
+		column{model.ColumnOffset, integers(int64Type, n, func(row int) int64 { return l.spans[row].Off })},
+		column{model.ColumnSize, integers(int64Type, n, func(row int) int64 { return l.spans[row].Size })})
 }
 
 // consolidated returns the table of METADATA of a level.
 func (w *writer) consolidated(k int) *tables.Table {
 	level := w.levels[k]
-	current, parents := make([]int64, len(level.Rows)), make([]int64, len(level.Rows))
-	for i := range current {
-		current[i], parents[i] = int64(i), int64(level.Rows[i].Parent)
-	}
-	table := tables.Join(level.Table, tables.FromVectors([]string{model.ColumnCurrent, model.ColumnParent},
-		[]*tables.Vector{tables.NewInts(int64Type, current, nil), tables.NewInts(int64Type, parents, nil)}))
+	n, parent := len(level.Rows), func(row int) int64 { return int64(level.Rows[row].Parent) }
+	table := tables.Join(level.Table, tableOf(
+		column{model.ColumnCurrent, integers(int64Type, n, func(row int) int64 { return int64(row) })},
+		column{model.ColumnParent, integers(int64Type, n, parent)}))
 	if level.spans != nil {
 		table = tables.Join(table, level.places())
 	}
 	if k == 0 {
 		return table
 	}
-	relative := make([]string, len(level.Rows))
-	for i := range relative {
-		relative[i] = path(w.levels, k, i)
-		if level.Rows[i].Folder {
-			relative[i] += "/"
+	return tables.Join(table, tableOf(column{model.ColumnRelative, texts(n, func(row int) string {
+		if level.Rows[row].Folder {
+			return path(w.levels, k, row) + "/"
 		}
-	}
-	return tables.Join(table, tables.FromVectors([]string{model.ColumnRelative},
-		[]*tables.Vector{tables.NewStrings(relative, nil)}))
+		return path(w.levels, k, row)
+	})}))
 }
 
 // metaTables encodes the tables __meta__ of the folders of level k, and calls put with each in the order of their rows.

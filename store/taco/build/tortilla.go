@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco/internal/tortilla"
@@ -34,7 +33,7 @@ func (w *writer) tortilla(ctx context.Context, f archiveFile) error {
 		t.encoders = append(t.encoders, enc)
 		for i := range level.Rows {
 			if level.Rows[i].Padding {
-				return fault.New(fault.Unsupported, fmt.Sprintf("sample %q", path(w.levels, k, i)), fault.NoOffset,
+				return unsupported(fmt.Sprintf("sample %q", path(w.levels, k, i)),
 					"is padding, which a Tortilla has none of")
 			}
 		}
@@ -236,8 +235,6 @@ func (t *tortillaWriter) columns(k int) *tables.Table {
 // table returns rows of level k with the columns of a Tortilla.
 func (t *tortillaWriter) table(ctx context.Context, k int, rows []int, spans []span) (*tables.Table, error) {
 	level := t.w.levels[k]
-	ids, formats := make([]string, len(rows)), make([]string, len(rows))
-	offs, sizes := make([]int64, len(rows)), make([]int64, len(rows))
 	var named *tables.Vector // the formats that the source declares
 	if level.Table.Index(tortilla.ColFormat) >= 0 {
 		var err error
@@ -248,52 +245,43 @@ func (t *tortillaWriter) table(ctx context.Context, k int, rows []int, spans []s
 			named = nil
 		}
 	}
-	for i, row := range rows {
-		ids[i], formats[i] = level.Rows[row].ID, t.formats[k][row]
-		offs[i], sizes[i] = spans[i].Off, spans[i].Size
+	format := func(i int) string {
+		row := rows[i]
 		if named != nil && !level.Rows[row].Folder && !named.Null(row) && named.Str(row) != "TORTILLA" {
-			formats[i] = named.Str(row)
+			return named.Str(row)
 		}
+		return t.formats[k][row]
 	}
-	return tables.Join(
-		tables.FromVectors([]string{tortilla.ColID, tortilla.ColFormat, tortilla.ColOffset, tortilla.ColLength},
-			[]*tables.Vector{tables.NewStrings(ids, nil), tables.NewStrings(formats, nil),
-				tables.NewInts(int64Type, offs, nil), tables.NewInts(int64Type, sizes, nil)}),
-		t.columns(k).Take(rows)), nil
+	id := func(i int) string { return level.Rows[rows[i]].ID }
+	return tables.Join(ownColumns(spans, id, format), t.columns(k).Take(rows)), nil
+}
+
+// ownColumns returns the columns that a Tortilla defines itself.
+func ownColumns(spans []span, id, format func(i int) string) *tables.Table {
+	n := len(spans)
+	return tableOf(column{tortilla.ColID, texts(n, id)}, column{tortilla.ColFormat, texts(n, format)},
+		column{tortilla.ColOffset, integers(int64Type, n, func(i int) int64 { return spans[i].Off })},
+		column{tortilla.ColLength, integers(int64Type, n, func(i int) int64 { return spans[i].Size })})
+}
+
+// rooted returns a table with the paths of folders, as a streaming TACO has them.
+func rooted(t *tables.Table, root func(i int) string) *tables.Table {
+	return tables.Join(t, tableOf(column{tortilla.ColRoot, texts(t.Len(), root)}))
 }
 
 // chain writes the tables of a streaming TACO, each with the place of the next, and returns the place of the first, the
 // table of level 0. They are written from the last to the first, because the place of the next must be known.
 func (t *tortillaWriter) chain(ctx context.Context) (span, error) {
-	chunkRows, n := &t.chunks, len(t.chunks.ids)
-	formats := make([]string, n)
-	for i := range formats {
-		formats[i] = "BYTES"
-	}
-	next, err := t.link(ctx, streamed(chunkRows.ids, chunkRows.roots, formats, chunkRows.offs, chunkRows.sizes), span{})
+	chunks := &t.chunks
+	table := ownColumns(chunks.spans, func(i int) string { return chunks.ids[i] }, func(int) string { return "BYTES" })
+	next, err := t.link(ctx, rooted(table, func(i int) string { return chunks.roots[i] }), span{})
 	for k := len(t.w.levels) - 1; k >= 0 && err == nil; k-- {
 		level := t.w.levels[k]
-		rows := make([]int, len(level.Rows))
-		roots := make([]string, len(level.Rows))
-		for i := range rows {
-			rows[i], roots[i] = i, rootOf(t.w.levels, k, i)
-		}
-		var table *tables.Table
-		if table, err = t.table(ctx, k, rows, level.spans); err == nil {
-			table = tables.Join(table, tables.FromVectors([]string{tortilla.ColRoot},
-				[]*tables.Vector{tables.NewStrings(roots, nil)}))
-			next, err = t.link(ctx, table, next)
+		if table, err = t.table(ctx, k, upTo[int](len(level.Rows)), level.spans); err == nil {
+			next, err = t.link(ctx, rooted(table, func(row int) string { return rootOf(t.w.levels, k, row) }), next)
 		}
 	}
 	return next, err
-}
-
-// streamed returns a table of chunks.
-func streamed(ids, roots, formats []string, offs, sizes []int64) *tables.Table {
-	return tables.FromVectors([]string{tortilla.ColID, tortilla.ColFormat, tortilla.ColOffset, tortilla.ColLength,
-		tortilla.ColRoot},
-		[]*tables.Vector{tables.NewStrings(ids, nil), tables.NewStrings(formats, nil),
-			tables.NewInts(int64Type, offs, nil), tables.NewInts(int64Type, sizes, nil), tables.NewStrings(roots, nil)})
 }
 
 // link writes a table of the chain that is followed by the one at next, if that is not empty, and returns its place.

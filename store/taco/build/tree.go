@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
@@ -13,7 +12,7 @@ import (
 func sameTree(levels []*Level, row int) error {
 	top := levels[0].Rows
 	if what := apart(levels, 0, 0, row); what != "" {
-		return fault.New(fault.Unsupported, "sample "+strconv.Quote(top[row].ID), fault.NoOffset,
+		return unsupported("sample "+strconv.Quote(top[row].ID),
 			"differs from %q, and all samples of level 0 must have the same tree (PIT-1): %s", top[0].ID, what)
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
@@ -194,8 +193,7 @@ func (w *writer) add(added []*tables.Table) error {
 		}
 		level := w.levels[k]
 		if table.Len() != len(level.Rows) {
-			return fault.New(fault.Unsupported, levelName(k), fault.NoOffset, "%d rows of columns for %d samples",
-				table.Len(), len(level.Rows))
+			return unsupported(levelName(k), "%d rows of columns for %d samples", table.Len(), len(level.Rows))
 		}
 		if err := checkColumns(table, k); err != nil {
 			return err

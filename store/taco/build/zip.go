@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -56,6 +55,5 @@ func (w *writer) data(ctx context.Context, a *archive) error {
 func (w *writer) emptyFile(p place) error {
 	id := w.levels[0].Rows[w.topRow(p.level, int32(p.row))].ID
 	_, file, _ := strings.Cut(p.path, "/")
-	return fault.New(fault.Unsupported, "sample "+strconv.Quote(id), fault.NoOffset,
-		"%s has no bytes: files of TACO 3 have some", file)
+	return unsupported("sample "+strconv.Quote(id), "%s has no bytes: files of TACO 3 have some", file)
 }
