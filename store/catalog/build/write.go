@@ -306,12 +306,13 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 		case source.IsRemote(p) && !listing.RemoteGlob(p) && isFile(listing.Extension(p)):
 			err = addNamed(namedFile{path: p})
 		default:
-			err = listing.Stream(ctx, p, o.Opener, func(l *listing.Listing, rel string, size int64, etag string) error {
+			each := func(l *listing.Listing, rel string, size int64, etag string) error {
 				if source.IsRemote(l.Base) {
 					return addNamed(namedFile{path: listing.Resolve(l.Base, rel), size: size, etag: etag})
 				}
 				return addNamed(namedFile{path: pathname.Join(l.Base, filepath.FromSlash(rel)), bytes: size})
-			})
+			}
+			err = listing.Stream(ctx, p, o.Opener, each)
 		}
 		if err != nil {
 			return err
@@ -344,8 +345,8 @@ func (o memberOpener) Open(ctx context.Context, _ string) (source.Reader, error)
 	return o.m.Open(ctx)
 }
 
-// name sets the URI of a file for a catalog in the directory base, which is absolute. If the path stands for a part of a
-// file, it has the URI of that file.
+// name sets the URI of a file for a catalog in the directory base, which is absolute. If the path stands for a part of
+// a file, it has the URI of that file.
 func (f *namedFile) name(base string, absolute bool) (err error) {
 	f.uri = source.ResolveFrom(f.path, func(name string) string {
 		if !source.IsRemote(name) {
