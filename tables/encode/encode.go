@@ -53,7 +53,8 @@ var codec zstd.Codec
 func NewWriter(cols []tables.Column, meta map[string]string) (_ *Writer, err error) {
 	defer recovered(&err)
 	options := []parquet.WriterOption{
-		parquet.NewSchema("schema", groupOf(cols)), parquet.Compression(&codec), parquet.CreatedBy("chaski", version, ""),
+		parquet.NewSchema("schema", groupOf(cols)), parquet.Compression(&codec),
+		parquet.CreatedBy("chaski", version, ""),
 	}
 	if arrow.HasForms(cols) {
 		options = append(options, parquet.KeyValueMetadata(tables.ArrowKey, arrow.EncodedSchema(cols, meta)))

@@ -76,40 +76,25 @@ func (f *File) ListPages(ctx context.Context, group, column int) (*Pages, error)
 func (f *File) ReadLists(ctx context.Context, group, column int, pages *Pages, i int,
 	dict func() (*Values, error)) (*Lists, error) {
 	c, col := &f.Groups[group].chunks[column], &f.Columns[column]
-	lists, err := f.readLists(ctx, c, col, pages, i, dict)
+	page, rows := pages.Pages[i], pages.Rows(i)
+	lists := &Lists{values: newFew(col, page)}
+	err := f.dataPage(ctx, c, page, func(h pageHeader, stored []byte) error {
+		rep, def, data, err := h.splitLevels(stored, c.codec, true, col.defLevel > 0)
+		if err != nil {
+			return err
+		}
+		count, err := lists.begin(h, rep, def, col, rows)
+		if err != nil {
+			return err
+		}
+		if len(lists.starts) != rows {
+			return fault.New(fault.Corrupt, "page header", 0, "%d rows, not %d", len(lists.starts), rows)
+		}
+		lists.values.values = &Values{n: count, typ: col.Type, logical: col.Logical, width: col.size()}
+		return lists.values.decode(data, count, h.encoding, dict)
+	})
 	if err != nil {
 		return nil, fault.WithPart(err, "column "+col.Name, 0)
-	}
-	return lists, nil
-}
-
-func (f *File) readLists(ctx context.Context, c *columnChunk, col *Column, pages *Pages, i int,
-	dict func() (*Values, error)) (*Lists, error) {
-	page := pages.Pages[i]
-	pageHeader, stored, err := f.load(ctx, page, c.end)
-	if err != nil {
-		return nil, err
-	}
-	if pageHeader.kind != dataPage && pageHeader.kind != dataPageV2 {
-		return nil, fault.New(fault.Corrupt, "page header", page.Off, "page of kind %d", pageHeader.kind)
-	}
-	rep, def, data, err := pageHeader.splitLevels(stored, c.codec, true, col.defLevel > 0)
-	if err != nil {
-		return nil, fault.WithPart(err, "", page.Off)
-	}
-	lists := &Lists{}
-	count, err := lists.begin(pageHeader, rep, def, col, pages.Rows(i))
-	if err != nil {
-		return nil, fault.WithPart(err, "", page.Off)
-	}
-	if len(lists.starts) != pages.Rows(i) {
-		return nil, fault.New(fault.Corrupt, "page header", page.Off, "%d rows, not %d", len(lists.starts),
-			pages.Rows(i))
-	}
-	lists.values = newFew(col, page)
-	lists.values.values = &Values{n: count, typ: col.Type, logical: col.Logical, width: col.size()}
-	if err := lists.values.decode(data, count, pageHeader.encoding, dict); err != nil {
-		return nil, fault.WithPart(err, "", page.Off)
 	}
 	return lists, nil
 }

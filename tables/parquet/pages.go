@@ -376,27 +376,32 @@ func (f *File) ReadFew(ctx context.Context, group, column int, p *Pages, i int,
 // read reads a page. decode reads the n values that are not null.
 func (f *File) read(ctx context.Context, c *columnChunk, col *Column, pg Page, rows int,
 	decode func(v *Values, b []byte, n int, encoding int32) error) (*Values, error) {
-	pageHeader, b, err := f.load(ctx, pg, c.end)
+	values := &Values{n: rows, typ: col.Type, logical: col.Logical, width: col.size()}
+	return values, f.dataPage(ctx, c, pg, func(h pageHeader, stored []byte) error {
+		if int(h.values) != rows {
+			return fault.New(fault.Corrupt, "page header", 0, "%d values for %d rows", h.values, rows)
+		}
+		_, levels, data, err := h.splitLevels(stored, c.codec, false, col.defLevel > 0)
+		if err != nil {
+			return err
+		}
+		count, err := values.nulls(levels, col.defLevel, h.defEncoding)
+		if err != nil {
+			return err
+		}
+		return decode(values, data, count, h.encoding)
+	})
+}
+
+// dataPage calls read with a data page. Errors of read count offsets from the page.
+func (f *File) dataPage(ctx context.Context, c *columnChunk, pg Page,
+	read func(h pageHeader, stored []byte) error) error {
+	pageHeader, stored, err := f.load(ctx, pg, c.end)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if pageHeader.kind != dataPage && pageHeader.kind != dataPageV2 {
-		return nil, fault.New(fault.Corrupt, "page header", pg.Off, "page of kind %d", pageHeader.kind)
+		return fault.New(fault.Corrupt, "page header", pg.Off, "page of kind %d", pageHeader.kind)
 	}
-	if int(pageHeader.values) != rows {
-		return nil, fault.New(fault.Corrupt, "page header", pg.Off, "%d values for %d rows", pageHeader.values, rows)
-	}
-	_, levels, data, err := pageHeader.splitLevels(b, c.codec, false, col.defLevel > 0)
-	if err != nil {
-		return nil, fault.WithPart(err, "", pg.Off)
-	}
-	values := &Values{n: rows, typ: col.Type, logical: col.Logical, width: col.size()}
-	count, err := values.nulls(levels, col.defLevel, pageHeader.defEncoding)
-	if err == nil {
-		err = decode(values, data, count, pageHeader.encoding)
-	}
-	if err != nil {
-		return nil, fault.WithPart(err, "", pg.Off)
-	}
-	return values, nil
+	return fault.WithPart(read(pageHeader, stored), "", pg.Off)
 }

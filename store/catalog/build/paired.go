@@ -96,7 +96,7 @@ func (p *paired) listed(ctx context.Context, base string) error {
 		}
 		for _, path := range files {
 			file := namedFile{path: path}
-			if file.uri, err = uriOf(base, path, options.Absolute); err != nil {
+			if err := file.name(base, options.Absolute); err != nil {
 				return err
 			}
 			p.files[i] = append(p.files[i], file)

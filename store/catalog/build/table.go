@@ -248,11 +248,10 @@ func (p *paired) filesOf(ctx context.Context, row int64, folder, base string,
 			return nil, fault.New(fault.NotFound, fmt.Sprintf("field %q row %d", p.fields[i].Field, row),
 				fault.NoOffset, "no path")
 		}
-		file := namedFile{path: listing.Resolve(folder, string(cell.Text))}
-		if file.uri, err = uriOf(base, file.path, p.o.Absolute); err != nil {
+		files[i] = namedFile{path: listing.Resolve(folder, string(cell.Text))}
+		if err := files[i].name(base, p.o.Absolute); err != nil {
 			return nil, err
 		}
-		files[i] = file
 	}
 	return files, nil
 }

@@ -286,46 +286,33 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 	if err != nil {
 		return err
 	}
+	addNamed := func(file namedFile) error {
+		if err := file.name(base, o.Absolute); err != nil {
+			return err
+		}
+		return add(file)
+	}
 	for _, p := range paths {
 		members, err := o.members(ctx, p)
 		switch {
 		case err != nil:
 			return err
 		case members != nil:
-			err = eachMember(members, base, o.Absolute, add)
-		case source.IsRemote(p) && !listing.RemoteGlob(p) && isFile(listing.Extension(p)):
-			f := namedFile{path: p}
-			if f.uri, err = uriOf(base, p, o.Absolute); err == nil {
-				err = add(f)
+			for i := range members {
+				if err = addNamed(members[i].file()); err != nil {
+					break
+				}
 			}
+		case source.IsRemote(p) && !listing.RemoteGlob(p) && isFile(listing.Extension(p)):
+			err = addNamed(namedFile{path: p})
 		default:
-			err = listing.Stream(ctx, p, o.Opener, func(l *listing.Listing, rel string, size int64, etag string) error {
+			each := func(l *listing.Listing, rel string, size int64, etag string) error {
 				if source.IsRemote(l.Base) {
-					file := namedFile{path: listing.Resolve(l.Base, rel), size: size, etag: etag}
-					if file.uri, err = uriOf(base, file.path, o.Absolute); err != nil {
-						return err
-					}
-					return add(file)
+					return addNamed(namedFile{path: listing.Resolve(l.Base, rel), size: size, etag: etag})
 				}
-				f := namedFile{path: pathname.Join(l.Base, filepath.FromSlash(rel)), bytes: size}
-				if f.uri, err = uriOf(base, f.path, o.Absolute); err != nil {
-					return err
-				}
-				return add(f)
-			})
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func eachMember(members []Member, base string, absolute bool, add func(namedFile) error) error {
-	for i := range members {
-		f, err := members[i].named(base, absolute)
-		if err == nil {
-			err = add(f)
+				return addNamed(namedFile{path: pathname.Join(l.Base, filepath.FromSlash(rel)), bytes: size})
+			}
+			err = listing.Stream(ctx, p, o.Opener, each)
 		}
 		if err != nil {
 			return err
@@ -341,17 +328,13 @@ func (o *Options) members(ctx context.Context, path string) ([]Member, error) {
 	return o.Members(ctx, path)
 }
 
-// named returns a member as a file of the catalog.
-func (m *Member) named(base string, absolute bool) (f namedFile, err error) {
-	f = namedFile{path: m.File, size: m.Known.Size, etag: m.Known.ETag}
-	if f.uri, err = uriOf(base, m.File, absolute); err != nil {
-		return f, err
-	}
+// file returns a member as a file of the catalog, without its URI.
+func (m *Member) file() namedFile {
+	file := namedFile{path: m.File, size: m.Known.Size, etag: m.Known.ETag}
 	if m.Offset >= 0 {
-		f.member = m
-		f.uri += layout.MemberSeparator + m.Path
+		file.member = m
 	}
-	return f, nil
+	return file
 }
 
 // memberOpener ignores the name and opens one member.
@@ -362,19 +345,22 @@ func (o memberOpener) Open(ctx context.Context, _ string) (source.Reader, error)
 	return o.m.Open(ctx)
 }
 
-// uriOf returns the URI of a file for a catalog in the directory base, which is absolute. If the name stands for a part
-// of a file, it has the URI of that file.
-func uriOf(base, path string, absolute bool) (uri string, err error) {
-	uri = source.ResolveFrom(path, func(name string) string {
+// name sets the URI of a file for a catalog in the directory base, which is absolute. If the path stands for a part of
+// a file, it has the URI of that file.
+func (f *namedFile) name(base string, absolute bool) (err error) {
+	f.uri = source.ResolveFrom(f.path, func(name string) string {
 		if !source.IsRemote(name) {
 			name, err = localURI(base, name, absolute)
 		}
 		return name
 	})
-	return uri, err
+	if f.member != nil {
+		f.uri += layout.MemberSeparator + f.member.Path
+	}
+	return err
 }
 
-// localURI is uriOf for a local file.
+// localURI returns the URI of a local file.
 func localURI(base, path string, absolute bool) (string, error) {
 	abs, err := pathname.Abs(path)
 	if err != nil {

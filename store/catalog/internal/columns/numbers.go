@@ -91,14 +91,7 @@ func (c *Numbers) Row(ctx context.Context, row int64, dst []float64, limit int) 
 }
 
 func (c *Numbers) page(ctx context.Context, group, page int, pages *parquet.Pages) (*parquet.Lists, error) {
-	key := pageKey{c.leaf, group, page}
-	lists, err := c.table.page(ctx, key, pages, func(dict func() (*parquet.Values, error)) (decoded, error) {
-		return c.table.File.ReadLists(ctx, group, c.leaf, pages, page, dict)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return lists.(*parquet.Lists), nil
+	return pageOf(ctx, c.table, pageKey{c.leaf, group, page}, pages, c.table.File.ReadLists)
 }
 
 // Transform returns the six numbers of a row, or nil if it has others. c may be nil.

@@ -1,6 +1,7 @@
 package columns
 
 import (
+	"cmp"
 	"context"
 	"sort"
 	"strconv"
@@ -127,7 +128,7 @@ func (c *ParquetColumn) Cell(ctx context.Context, row int64) (Cell, error) {
 	}
 	in := row - g[group].First
 	page := pages.Find(in)
-	few, err := c.t.values(ctx, pageKey{c.i, group, page}, pages)
+	few, err := pageOf(ctx, c.t, pageKey{c.i, group, page}, pages, c.t.File.ReadFew)
 	if err != nil {
 		return Cell{}, err
 	}
@@ -214,43 +215,30 @@ func (t *ParquetTable) pagesOf(ctx context.Context, column, group int) (*parquet
 	return pages, nil
 }
 
-// values returns a decoded page of a flat column.
-func (t *ParquetTable) values(ctx context.Context, key pageKey, pages *parquet.Pages) (*parquet.Few, error) {
-	page, err := t.page(ctx, key, pages, func(dict func() (*parquet.Values, error)) (decoded, error) {
-		return t.File.ReadFew(ctx, key.group, key.column, pages, key.page, dict)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return page.(*parquet.Few), nil
-}
-
-// page returns a decoded page, from the cache if possible. read decodes it with the dictionary of its column.
+// pageOf returns a decoded page, from the cache if possible. read decodes it with the dictionary of its column.
 //
 // A page keeps its dictionary alive. Every use of a page also touches the dictionary's entry, after the page's own, so
 // that the cache evicts the dictionary after its pages, and counts its memory as long as it is in use.
-func (t *ParquetTable) page(ctx context.Context, key pageKey, pages *parquet.Pages,
-	read func(dict func() (*parquet.Values, error)) (decoded, error)) (decoded, error) {
+func pageOf[T decoded](ctx context.Context, t *ParquetTable, key pageKey, pages *parquet.Pages,
+	read func(ctx context.Context, group, column int, pages *parquet.Pages, page int,
+		dict func() (*parquet.Values, error)) (T, error)) (none T, _ error) {
 	dictKey := pageKey{key.column, key.group, dictPage}
 	if page, ok := t.Cache.Get(key); ok {
 		if page.Dictionary() != nil {
 			t.Cache.Get(dictKey)
 		}
-		return page, nil
+		return page.(T), nil
 	}
 	if page := t.largeOf(key); page != nil {
-		return page, nil
+		return page.(T), nil
 	}
 	var dictErr error
-	page, err := read(func() (dict *parquet.Values, _ error) {
+	page, err := read(ctx, key.group, key.column, pages, key.page, func() (dict *parquet.Values, _ error) {
 		dict, dictErr = t.dictionary(ctx, dictKey, pages)
 		return dict, dictErr
 	})
-	if dictErr != nil {
-		return nil, dictErr // it names the dictionary, not the page
-	}
-	if err != nil {
-		return nil, err
+	if err = cmp.Or(dictErr, err); err != nil { // the first names the dictionary, not the page
+		return none, err
 	}
 	cost := int64(0)
 	// A dictionary so large that it may be evicted before its pages is counted with each page.
