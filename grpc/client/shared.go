@@ -34,8 +34,8 @@ const connectFor = 5 * time.Second
 // some hundred messages. gRPC's keepalive takes as long.
 const sendFor = 20 * time.Second
 
-// leaseConn is the connection of a client to a lease socket (proto/chaski/v1/chaski.proto, at Shared). A batch is copied
-// out of shared memory, so that its lease ends at once.
+// leaseConn is the connection of a client to a lease socket (proto/chaski/v1/chaski.proto, at Shared). A batch is
+// copied out of shared memory, so that its lease ends at once.
 type leaseConn struct {
 	conn     *shm.Conn
 	token    shm.Token // of the server

@@ -21,8 +21,8 @@ const (
 )
 
 // FuzzLeaseSocket plays any packets of a server, with any files, between any calls of a client. Only sealed memory of
-// the size that the packet says becomes a segment, and a segment that is given twice is refused. A lease of a segment is
-// read, here without a batch in it. In the end no descriptor is left.
+// the size that the packet says becomes a segment, and a segment that is given twice is refused. A lease of a segment
+// is read, here without a batch in it. In the end no descriptor is left.
 func FuzzLeaseSocket(f *testing.F) {
 	f.Add([]byte{byte(shm.Give), 1, 0, opClaim, 1, 7, byte(shm.Forget), 1, 0})
 	f.Add([]byte{byte(shm.Give), 1, 0, byte(shm.Give), 1, 0})

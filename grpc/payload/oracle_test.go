@@ -9,7 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 )
 
-// DecodeShared is what Receiver is compared with: it reads a payload that goes on from head in memory, as EncodeShared makes it; nil is no memory. No range
+// DecodeShared is what Receiver is compared with: it reads a payload that goes on from head in memory, as EncodeShared
+// makes it; nil is no memory. No range
 // may lie in both. The tensors of the batch alias head and memory, which the caller must leave alone as long as it uses
 // them; their Data is as aligned as these are. Errors are *fault.Error of kind corrupt or unsupported (another
 // version), with an offset from the start of head.
@@ -38,7 +39,8 @@ func DecodeShared(head, memory []byte) (*loader.Batch, error) {
 	return batch, nil
 }
 
-// Apply is what Receiver is compared with: it does the arithmetic that t.Convert leaves to the receiver, and replaces t.DType, t.Data and
+// Apply is what Receiver is compared with: it does the arithmetic that t.Convert leaves to the receiver, and replaces
+// t.DType, t.Data and
 // t.Convert: y = f32(f32(f32(x)*scale) + offset), clipped, rounded to the nearest even of the
 // result's dtype (package einops, type Convert), and the fill value wherever the mask is 0.
 // A tensor without Convert is left alone. The error names what contradicts the tensor.

@@ -155,8 +155,8 @@ func counter(t *testing.T, c prometheus.Counter) float64 {
 	return m.GetCounter().GetValue()
 }
 
-// TestKeepingAllBatches: a client may keep all batches. Leases stay within the memory and leave room for one more batch,
-// and the rest comes over gRPC.
+// TestKeepingAllBatches: a client may keep all batches. Leases stay within the memory and leave room for one more
+// batch, and the rest comes over gRPC.
 func TestKeepingAllBatches(t *testing.T) {
 	h := &house{samples: 200, elems: sharedElems}
 	const one = 4 * sharedElems * sharedRows
@@ -164,7 +164,8 @@ func TestKeepingAllBatches(t *testing.T) {
 	r, _, _ := newSharedRaw(t, target, dial...)
 	leases := 0
 	for id := range uint64(25) {
-		r.ticket(&chaskiv1.Ticket{Id: id, Handle: r.hash, First: int64(id * sharedRows), Count: sharedRows, RowStride: 1})
+		first := int64(id * sharedRows)
+		r.ticket(&chaskiv1.Ticket{Id: id, Handle: r.hash, First: first, Count: sharedRows, RowStride: 1})
 		r.credit(1)
 		if leases < 3 {
 			if m, err := r.stream.Recv(); err != nil || m.GetLease() == nil {

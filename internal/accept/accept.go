@@ -2,9 +2,9 @@
 package accept
 
 import (
-	"container/list"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"github.com/chaski-eo/chaski/internal/procs"
@@ -21,47 +21,29 @@ func Descriptors(most int, part int64) int {
 }
 
 // Listener accepts a limited number of connections, and half as many of one host. A new connection beyond that takes
-// the place of one that has not proven itself (Conn.Prove), which is closed: the oldest one of the host that has most
-// of them. Without such a one, the new one is closed. It is safe for concurrent use.
+// the place of one that has not proven itself (Conn.Prove), which is closed: the oldest one of its host, or of the
+// hosts with most connections. Without such a one, the new one is closed. It is safe for concurrent use.
 type Listener struct {
 	net.Listener
-	most, mostOfHost int
+	most int
 
-	mu    sync.Mutex
-	open  int
-	last  uint64 // number of the last connection
-	hosts map[string]*host
-}
-
-// host has the connections of one host.
-type host struct {
+	mu     sync.Mutex
 	open   int
-	guests list.List // of *Conn that have not proven themselves, the oldest first
-}
-
-// oldest returns the oldest guest, or nil.
-func (h *host) oldest() *Conn {
-	if e := h.guests.Front(); e != nil {
-		return e.Value.(*Conn)
-	}
-	return nil
+	hosts  map[string]int // open connections
+	guests []*Conn        // that have not proven themselves, the oldest first
 }
 
 // NewListener returns a listener with up to most connections, 2 at least.
 func NewListener(l net.Listener, most int) *Listener {
-	most = max(most, 2)
-	return &Listener{Listener: l, most: most, mostOfHost: most / 2, hosts: map[string]*host{}}
+	return &Listener{Listener: l, most: max(most, 2), hosts: map[string]int{}}
 }
 
 // Conn is an accepted connection.
 type Conn struct {
 	net.Conn
 	listener *Listener
-	name     string // of the host
-	host     *host
-	number   uint64
-	guest    *list.Element // nil after Prove and after its place is gone
-	gone     bool          // its place is free
+	host     string
+	gone     bool // its place is free
 }
 
 // Accept implements net.Listener.
@@ -84,43 +66,37 @@ func (l *Listener) Accept() (net.Conn, error) {
 
 // enter gives a connection a place. older is the connection that had it before. c is nil if there is no place.
 func (l *Listener) enter(raw net.Conn) (c, older *Conn) {
-	name := hostOf(raw.RemoteAddr())
+	host := hostOf(raw.RemoteAddr())
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	h := l.hosts[name]
-	if h == nil {
-		h = &host{}
-	}
-	if h.open >= l.mostOfHost {
-		older = h.oldest()
+	if l.hosts[host] >= l.most/2 {
+		older = l.oldest(func(c *Conn) bool { return c.host == host })
 	} else if l.open >= l.most {
-		older = l.busiest().oldest()
+		most := 0
+		for _, guest := range l.guests {
+			most = max(most, l.hosts[guest.host])
+		}
+		older = l.oldest(func(c *Conn) bool { return l.hosts[c.host] == most })
 	}
 	if older != nil {
 		l.leave(older)
 	}
-	if h.open >= l.mostOfHost || l.open >= l.most {
+	if l.hosts[host] >= l.most/2 || l.open >= l.most {
 		return nil, older
 	}
-	l.hosts[name] = h // again, if its only connection has left
 	l.open++
-	l.last++
-	h.open++
-	c = &Conn{Conn: raw, listener: l, name: name, host: h, number: l.last}
-	c.guest = h.guests.PushBack(c)
+	l.hosts[host]++
+	c = &Conn{Conn: raw, listener: l, host: host}
+	l.guests = append(l.guests, c)
 	return c, older
 }
 
-// busiest returns the host with most guests; of several, the one with the oldest guest. The caller holds the lock.
-func (l *Listener) busiest() *host {
-	busiest := &host{}
-	for _, host := range l.hosts {
-		if n, largest := host.guests.Len(), busiest.guests.Len(); n > largest ||
-			n == largest && n > 0 && host.oldest().number < busiest.oldest().number {
-			busiest = host
-		}
+// oldest returns the oldest guest that is one, or nil. The caller holds the lock.
+func (l *Listener) oldest(is func(*Conn) bool) *Conn {
+	if i := slices.IndexFunc(l.guests, is); i >= 0 {
+		return l.guests[i]
 	}
-	return busiest
+	return nil
 }
 
 // leave frees the place of a connection, once. The caller holds the lock.
@@ -129,19 +105,16 @@ func (l *Listener) leave(c *Conn) {
 		return
 	}
 	c.gone = true
-	c.prove()
+	l.prove(c)
 	l.open--
-	if c.host.open--; c.host.open == 0 {
-		delete(l.hosts, c.name)
+	if l.hosts[c.host]--; l.hosts[c.host] == 0 {
+		delete(l.hosts, c.host)
 	}
 }
 
-// prove needs the lock of the listener.
-func (c *Conn) prove() {
-	if c.guest != nil {
-		c.host.guests.Remove(c.guest)
-		c.guest = nil
-	}
+// prove needs the lock.
+func (l *Listener) prove(c *Conn) {
+	l.guests = slices.DeleteFunc(l.guests, func(o *Conn) bool { return o == c })
 }
 
 // Host names the host that the connection counts to. It is empty for nil.
@@ -149,14 +122,14 @@ func (c *Conn) Host() string {
 	if c == nil {
 		return ""
 	}
-	return c.name
+	return c.host
 }
 
 // Prove says that the client has shown who it is: newer connections do not take its place.
 func (c *Conn) Prove() {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
-	c.prove()
+	c.listener.prove(c)
 }
 
 // Close implements net.Conn.
