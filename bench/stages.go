@@ -52,7 +52,7 @@ func WriteStages(w io.Writer, s *resources.Stages) error {
 
 func newStageTime(stage string, t, all time.Duration, samples int64) StageTime {
 	return StageTime{
-		Stage: stage, Seconds: t.Seconds(), Share: rounded(t.Seconds() / max(all.Seconds(), 1e-9)),
+		Stage: stage, Seconds: rounded(t.Seconds()), Share: rounded(t.Seconds() / max(all.Seconds(), 1e-9)),
 		PerSample: rounded(1e3 * t.Seconds() / float64(max(samples, 1))),
 	}
 }

@@ -127,8 +127,8 @@ Exit codes:
 		container.NewSQL(env), container.NewPack(env), container.NewAppend(env), container.NewEdit(env),
 		container.NewCard(env), container.NewMake(env),
 		array.NewArray(env), array.NewConsolidate(env),
-		dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewReplay(env),
-		dataset.NewSpec(env), dataset.NewQuarantine(env), dataset.NewStats(env),
+		dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewSpec(env),
+		dataset.NewQuarantine(env), dataset.NewStats(env),
 		serve.NewServe(env), serve.NewToken(env), view.NewView(env), measure.NewBench(env),
 	)
 	root.AddCommand(&cobra.Command{

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,13 +20,15 @@ type explainFlags struct {
 	run  flags.Run
 	step stepFlags
 	time bool
+	out  string
 }
 
 func NewExplain(env console.Env) *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
-		Use:   "explain [flags] SPEC.json|DATASET",
-		Short: "Show which samples, windows and bytes make up a step of a run",
+		Use:     "explain [flags] SPEC.json|DATASET",
+		Aliases: []string{"replay"}, // as it was called with -o
+		Short:   "Show which samples, windows and bytes make up a step of a run, or reproduce its batch",
 		Long: `Show what makes up one step of a run: for each row its position, sample, id and transform, and for each
 asset its window, the byte ranges to read and the chunks to decode. The run is a spec in JSON, such as
 Python's loader.spec, or a dataset with the flags of 'chaski bench load'. The step is the one that follows
@@ -33,10 +36,16 @@ a state (--state FILE), or --step of --epoch. The command reads no pixels, so th
 samples, with their substitutes, that headers and tables reveal.
 
 With --time the command also reads the step, with an engine of its own, and prints where the time of the
-workers went (reading, decoding, undoing predictors, scattering, the rest) and which samples were bad.`,
+workers went (reading, decoding, undoing predictors, scattering, the rest) and which samples were bad.
+
+With -o it reproduces the batch of the step, byte for byte, as an .npz file for numpy.load: one array for each
+tensor of the batch, and the arrays valid, position and sample with one element for each row. An element type
+that NumPy lacks becomes raw bytes: bfloat16 is "|V2". The member step.json names the step and the bad rows.
+With --back 1 it is the last step before the state; --rank R --world W takes the rows of one rank.`,
 		Example: `  chaski explain --batch 2 --window 64x64 --step 1 chips/
   chaski explain --state state.json --time spec.json
-  chaski explain --state state.json --back 1 --rank 1 --world 2 --json spec.json`,
+  chaski explain --state state.json --back 1 --rank 1 --world 2 --json spec.json
+  chaski explain --batch 2 --step 1 -o step.npz chips/`,
 		Args: console.ExactlyOne("SPEC.json or DATASET"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.do(cmd, env, args[0]) },
 	}
@@ -44,6 +53,7 @@ workers went (reading, decoding, undoing predictors, scattering, the rest) and w
 	f.step.add(cmd.Flags())
 	f.run.AddJSON(cmd.Flags(), "one line of JSON instead of YAML")
 	cmd.Flags().BoolVar(&f.time, "time", false, "also read the step, and print where the time went")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "`FILE` to write the batch of the step to; - for standard output")
 	return cmd
 }
 
@@ -96,6 +106,9 @@ func (f *explainFlags) do(cmd *cobra.Command, env console.Env, path string) erro
 	if r.stepAt, err = f.step.at(cmd.Flags(), engine); err != nil {
 		return err
 	}
+	if f.out != "" {
+		return f.replay(ctx, env, engine, r.stepAt)
+	}
 	if r.Rows, err = explainRows(ctx, engine, r.Ticket); err != nil {
 		return err
 	}
@@ -104,6 +117,18 @@ func (f *explainFlags) do(cmd *cobra.Command, env console.Env, path string) erro
 		r.Time, failed = timeStep(ctx, engine, r.Ticket, stages)
 	}
 	return console.FirstError(console.Print(env.Out, r, f.run.JSON), failed)
+}
+
+// replay writes the batch of a step.
+func (f *explainFlags) replay(ctx context.Context, env console.Env, e *loader.Engine, step stepAt) error {
+	batch, err := e.Start(ctx, step.Ticket, false).Wait(ctx)
+	if err != nil {
+		return err
+	}
+	defer batch.Release()
+	return console.WriteFile(f.out, env.Out, func(w io.Writer) error {
+		return writeBatch(w, batch, Replayed{e.Hash(), e.Fingerprint(), step, badRows(batch)})
+	})
 }
 
 // explainRows explains the rows of a ticket, with the substitutes of bad samples.

@@ -39,10 +39,10 @@ For an epoch (total), for the average step (mean) and for the largest step (most
 With --price-per-gb and --price-per-1000-requests it prints the cost of these bytes (1 GB is
 10^9) and requests, over --epochs epochs like this one.
 
-It also prints the largest memory use in bytes: batches, shared tiles, workers, headers and pages of tables. It does
-not count the reading of headers that a catalog does not hold. A sample on which a run would end, such as
-one smaller than the window, ends the command with the same error; with other policies of --bad-samples
-bad samples are counted.
+It also prints the largest memory use in bytes: batches, shared tiles, workers, headers and pages of tables.
+It does not count the reading of headers that a catalog does not hold. A sample on which a run would end,
+such as one smaller than the window, ends the command with the same error; with other policies of
+--bad-samples bad samples are counted.
 
 How exact the numbers are, which "exact" says:
 

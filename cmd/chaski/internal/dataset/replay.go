@@ -6,46 +6,12 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/cobra"
-
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/picture/npy"
 )
-
-type replayFlags struct {
-	run  flags.Run
-	step stepFlags
-	out  string
-}
-
-func NewReplay(env console.Env) *cobra.Command {
-	var f replayFlags
-	cmd := &cobra.Command{
-		Use:   "replay [flags] SPEC.json|DATASET",
-		Short: "Reproduce the batch of one training step",
-		Long: `Reproduce the batch of one training step, byte for byte, as an .npz file for numpy.load. The run is a
-spec in JSON, such as Python's loader.spec, or a dataset with the flags of 'chaski bench load'. The step is
-the one that follows a state (--state FILE); with --back 1, the last one before the state; or --step of
---epoch. --rank R --world W takes the rows of one rank.
-
-The file has one array for each tensor of the batch, and the arrays valid, position and sample with one
-element for each row. An element type that NumPy lacks becomes raw bytes: bfloat16 is "|V2". The member
-step.json names the step and the bad rows.`,
-		Example: `  chaski replay --batch 2 --step 1 -o step.npz chips/
-  chaski replay --state state.json --back 1 -o last.npz spec.json
-  chaski replay --state state.json --rank 1 --world 2 -o - spec.json > step.npz`,
-		Args: console.ExactlyOne("SPEC.json or DATASET"),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.do(cmd, env, args[0]) },
-	}
-	f.run.Add(cmd)
-	f.step.add(cmd.Flags())
-	cmd.Flags().StringVarP(&f.out, "output", "o", "step.npz", "`FILE` to write; - for standard output")
-	return cmd
-}
 
 // Replayed is the content of step.json.
 type Replayed struct {
@@ -55,34 +21,12 @@ type Replayed struct {
 	Bad []badRow `json:"bad"`
 }
 
-func (f *replayFlags) do(cmd *cobra.Command, env console.Env, path string) error {
-	ctx := cmd.Context()
-	engine, closeAll, err := f.run.Open(ctx, env, path, nil)
-	if err != nil {
-		return err
-	}
-	defer closeAll()
-	step, err := f.step.at(cmd.Flags(), engine)
-	if err != nil {
-		return err
-	}
-	batch, err := engine.Start(ctx, step.Ticket, false).Wait(ctx)
-	if err != nil {
-		return err
-	}
-	defer batch.Release()
-	note, err := json.Marshal(Replayed{engine.Hash(), engine.Fingerprint(), step, badRows(batch)})
-	if err != nil {
-		return err
-	}
-	return console.WriteFile(f.out, env.Out, func(w io.Writer) error {
-		return writeBatch(w, batch, append(note,
-			'\n'))
-	})
-}
-
 // writeBatch writes a batch as .npz.
-func writeBatch(w io.Writer, b *loader.Batch, note []byte) error {
+func writeBatch(w io.Writer, b *loader.Batch, step Replayed) error {
+	note, err := json.Marshal(step)
+	if err != nil {
+		return err
+	}
 	zip := npy.NewZip(w)
 	for i := range b.Tensors {
 		if err := writeTensor(zip, &b.Tensors[i]); err != nil {
@@ -97,7 +41,7 @@ func writeBatch(w io.Writer, b *loader.Batch, note []byte) error {
 	}
 	rows := []int{b.Rows}
 	return console.FirstError(zip.Bools("valid", b.Valid), zip.Array("position", chunk.Int64, rows, ints(b.Positions)),
-		zip.Array("sample", chunk.Int64, rows, ints(b.Samples)), zip.File("step.json", note), zip.Close())
+		zip.Array("sample", chunk.Int64, rows, ints(b.Samples)), zip.File("step.json", append(note, '\n')), zip.Close())
 }
 
 func writeTensor(z *npy.Zip, t *loader.Tensor) error {

@@ -1,4 +1,4 @@
-// Package dataset has the commands about the runs of a dataset: plan, explain, replay, quarantine and
+// Package dataset has the commands about the runs of a dataset: plan, explain, quarantine and
 // stats.
 package dataset
 

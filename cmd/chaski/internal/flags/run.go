@@ -64,15 +64,19 @@ func (f *Run) AddJSON(fl *pflag.FlagSet, what string) {
 	fl.BoolVar(&f.JSON, "json", false, what)
 }
 
+// Prepare returns the spec of a run, and the settings of its engine without an opener. path is a spec or a dataset.
+func (f *Run) Prepare(env console.Env, path string) (spec loader.Spec, o loader.Options, err error) {
+	if o, err = f.engine.Options(env.SQL); err == nil {
+		spec, err = f.data.SpecOf(path)
+	}
+	return spec, o, err
+}
+
 // Open opens the engine of a run. path is a spec or a dataset. change, if not nil, edits the spec and
 // the options before. closeAll closes the engine and its files.
 func (f *Run) Open(ctx context.Context, env console.Env, path string,
 	change func(*loader.Spec, *loader.Options)) (e *loader.Engine, closeAll func(), err error) {
-	o, err := f.engine.Options(env.SQL)
-	if err != nil {
-		return nil, nil, err
-	}
-	spec, err := f.data.SpecOf(path)
+	spec, o, err := f.Prepare(env, path)
 	if err != nil {
 		return nil, nil, err
 	}

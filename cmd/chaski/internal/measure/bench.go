@@ -51,13 +51,15 @@ Files FRAME.zl are loose OpenZL frames, which are decompressed only.`,
 				return err
 			}
 			bar, progress := f.bar(env)
-			o.Rounds, o.Time, o.Workers, o.Progress = f.rounds, f.time(), f.workers, progress
+			o.Rounds, o.Time, o.Progress = f.rounds, f.time(), progress
 			r, err := bench.Decode(cmd.Context(), paths, o)
 			bar.Done()
 			return f.print(env, r, err)
 		},
 	}
 	f.add(cmd.Flags(), 1)
+	console.CountVar(cmd.Flags(), &o.Workers, "workers", 0, 0,
+		"decoding workers (default: the number of processors)")
 	cmd.Flags().BoolVar(&o.Opened, "opened", false, "open files and read their headers before the measurement")
 	flags.AddMaxChunk(cmd.Flags(), &o.MaxChunk)
 	return cmd
@@ -65,10 +67,8 @@ Files FRAME.zl are loose OpenZL frames, which are decompressed only.`,
 
 func newBenchLoad(env console.Env) *cobra.Command {
 	var f roundFlags
-	var d flags.Dataset
+	var run flags.Run
 	var prefetch int
-	var memory int64
-	var total flags.MemoryTotal
 	cmd := &cobra.Command{
 		Use:   "load [flags] DATASET",
 		Short: "Measure batches in this process",
@@ -83,31 +83,22 @@ or SPEC.json, such as Python's loader.spec.`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			spec, err := d.SpecOf(args[0])
-			if err != nil {
-				return err
-			}
-			budget, err := total.Budget(memory)
+			spec, options, err := run.Prepare(env, args[0])
 			if err != nil {
 				return err
 			}
 			bar, progress := f.bar(env)
 			opener := open.NewOpener(true)
 			defer opener.Close()
-			report, err := bench.Load(cmd.Context(), bench.LoadOptions{
-				Spec: spec, Options: loader.Options{Workers: f.workers, MemoryBytes: memory, Opener: opener,
-					SQL: env.SQL, Budget: budget}, Prefetch: prefetch,
-				Rounds: f.rounds, Time: f.time(), Progress: progress,
-			})
+			options.Opener = opener
+			report, err := bench.Load(cmd.Context(), bench.LoadOptions{Spec: spec, Options: options,
+				Prefetch: prefetch, Rounds: f.rounds, Time: f.time(), Progress: progress})
 			bar.Done()
 			return f.print(env, report, console.UsageUnlessFault(err))
 		},
 	}
 	f.add(cmd.Flags(), 2)
-	d.Add(cmd.Flags(), 32, true)
-	d.AddArithmetic(cmd.Flags())
+	run.Add(cmd)
 	console.CountVar(cmd.Flags(), &prefetch, "prefetch", loader.DefaultPrefetch, 1, "batches prepared ahead")
-	flags.AddMemory(cmd.Flags(), &memory, "batches")
-	total.Add(cmd.Flags())
 	return cmd
 }

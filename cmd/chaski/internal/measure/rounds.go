@@ -14,11 +14,9 @@ type roundFlags struct {
 	json    bool
 	rounds  int
 	seconds float64
-	workers int
 }
 
 func (f *roundFlags) add(fl *pflag.FlagSet, seconds float64) {
-	console.CountVar(fl, &f.workers, "workers", 0, 0, "decoding workers (default: the number of processors)")
 	fl.BoolVar(&f.json, "json", false, "print one line of JSON instead of YAML")
 	console.NumberVar(fl, &f.rounds, "rounds", 5, 1, 1000, "number of rounds, each measured on its own")
 	fl.Float64Var(&f.seconds, "seconds", seconds, "shortest time of a round, in seconds")
