@@ -1,12 +1,12 @@
 package openzl
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
 	"strconv"
 
 	"github.com/chaski-eo/chaski/codec/openzl/internal/codecs"
-	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/memory"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 	"github.com/chaski-eo/chaski/fault"
@@ -279,7 +279,7 @@ func (d *Decoder) contentSum() uint32 {
 		if s.Type == String && d.header.version >= 15 {
 			lens, ok := cast.Bytes(s.Lens)
 			if !ok {
-				d.lens = kernel.AppendU32(d.lens[:0], s.Lens)
+				d.lens, _ = binary.Append(d.lens[:0], binary.LittleEndian, s.Lens) // it knows the size of numbers
 				lens = d.lens
 			}
 			_, _ = d.hash.Write(lens)
