@@ -2,6 +2,7 @@ package openzl
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"os"
@@ -13,7 +14,6 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/codec/openzl/internal/codecs"
-	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/cputime"
@@ -108,7 +108,7 @@ func checkOutputs(t *testing.T, dir string, e corpusEntry, outs []Output) {
 		if w.Lens != "" {
 			want = sha(read(t, dir, w.Lens))
 		}
-		if w.Type == "string" && sha(kernel.AppendU32(nil, o.Lens)) != want {
+		if w.Type == "string" && sha(little(o.Lens)) != want {
 			t.Errorf("output %d: wrong string lengths", i)
 		}
 	}
@@ -186,6 +186,14 @@ func TestInspect(t *testing.T) {
 			}
 		}
 	}
+}
+
+// little returns numbers as little-endian bytes.
+func little(numbers []uint32) (b []byte) {
+	for _, n := range numbers {
+		b = binary.LittleEndian.AppendUint32(b, n)
+	}
+	return b
 }
 
 // TestSteadyState: decoding a frame again allocates nothing.

@@ -92,6 +92,17 @@ func (h *frameHeader) parse(c *wire.Cursor, limit int) error {
 	return nil
 }
 
+// ended reports whether the frame ends after so many chunks.
+func (h *frameHeader) ended(c *wire.Cursor, chunks int) (bool, error) {
+	if h.version < chunkVersion {
+		return chunks == 1, nil
+	}
+	if c.Left() == 0 {
+		return false, fault.New(fault.Corrupt, "frame footer", int64(c.Off), "frame ends without end mark")
+	}
+	return c.B[c.Off] == 0, nil
+}
+
 func (h *frameHeader) parseFlags(c *wire.Cursor) error {
 	flags := c.Byte()
 	h.contentChecksum = flags&1 != 0

@@ -6,7 +6,6 @@ import (
 
 	"github.com/chaski-eo/chaski/codec/openzl/internal/codecs"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
-	"github.com/chaski-eo/chaski/fault"
 )
 
 // Info describes a frame without decoding it.
@@ -37,13 +36,12 @@ func Inspect(frame []byte) (Info, error) {
 	seen := map[string]bool{}
 	for {
 		start := c.Off
-		if h.version >= chunkVersion {
-			if c.Left() == 0 {
-				return Info{}, fault.New(fault.Corrupt, "frame footer", int64(c.Off), "frame ends without end mark")
-			}
-			if c.B[c.Off] == 0 {
-				break
-			}
+		end, err := h.ended(&c, info.Chunks)
+		if err != nil {
+			return Info{}, err
+		}
+		if end {
+			break
 		}
 		if err := k.parse(&c, &h); err != nil {
 			return Info{}, inChunk(err, info.Chunks, start)
@@ -60,9 +58,6 @@ func Inspect(frame []byte) (Info, error) {
 		}
 		if h.chunkChecksum {
 			c.Take(4)
-		}
-		if h.version < chunkVersion {
-			break
 		}
 	}
 	info.ContentChecksum, info.ChunkChecksum = h.contentChecksum, h.chunkChecksum

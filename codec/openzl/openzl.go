@@ -1,12 +1,12 @@
 package openzl
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
 	"strconv"
 
 	"github.com/chaski-eo/chaski/codec/openzl/internal/codecs"
-	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/memory"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 	"github.com/chaski-eo/chaski/fault"
@@ -161,25 +161,23 @@ func (d *Decoder) reset() {
 func (d *Decoder) chunks(c *wire.Cursor) error {
 	d.setLimit(len(c.B))
 	for i := 0; ; i++ {
-		if d.header.version >= chunkVersion {
-			if c.Left() == 0 {
-				return fault.New(fault.Corrupt, "frame footer", int64(c.Off), "frame ends without end mark")
-			}
-			if c.B[c.Off] == 0 {
-				if i == 0 {
-					return fault.New(fault.Corrupt, "frame footer", int64(c.Off), "frame ends without a chunk")
-				}
-				c.Off++
-				break
-			}
+		end, err := d.header.ended(c, i)
+		if end && i == 0 {
+			err = fault.New(fault.Corrupt, "frame footer", int64(c.Off), "frame ends without a chunk")
+		}
+		if err != nil {
+			return err
+		}
+		if end {
+			break
 		}
 		start := c.Off
 		if err := d.oneChunk(c); err != nil {
 			return inChunk(err, i, start)
 		}
-		if d.header.version < chunkVersion {
-			break
-		}
+	}
+	if d.header.version >= chunkVersion {
+		c.Off++ // the end mark
 	}
 	if c.Left() > 0 {
 		return fault.New(fault.Corrupt, "frame footer", int64(c.Off), "%d bytes after the end", c.Left())
@@ -281,7 +279,7 @@ func (d *Decoder) contentSum() uint32 {
 		if s.Type == String && d.header.version >= 15 {
 			lens, ok := cast.Bytes(s.Lens)
 			if !ok {
-				d.lens = kernel.AppendU32(d.lens[:0], s.Lens)
+				d.lens, _ = binary.Append(d.lens[:0], binary.LittleEndian, s.Lens) // it knows the size of numbers
 				lens = d.lens
 			}
 			_, _ = d.hash.Write(lens)

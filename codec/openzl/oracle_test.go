@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 	"github.com/chaski-eo/chaski/fault"
 )
 
@@ -65,7 +64,7 @@ func TestOriginalGraphs(t *testing.T) {
 			t.Errorf("%s: %v", filepath.Base(file), err)
 		case len(outs) != 1 || !bytes.Equal(outs[0].Data, want):
 			t.Errorf("%s: wrong content", filepath.Base(file))
-		case outs[0].Type == String && !bytes.Equal(kernel.AppendU32(nil, outs[0].Lens), read(t, stem+".len")):
+		case outs[0].Type == String && !bytes.Equal(little(outs[0].Lens), read(t, stem+".len")):
 			t.Errorf("%s: wrong string lengths", filepath.Base(file))
 		}
 	}

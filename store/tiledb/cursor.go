@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
@@ -49,26 +50,17 @@ func (c *cursor) take(n uint64, what string) []byte {
 	return p
 }
 
-func (c *cursor) u8(what string) uint8 {
-	if p := c.take(1, what); p != nil {
-		return p[0]
+// number reads a number of 1, 4 or 8 bytes.
+func (c *cursor) number(size int, what string) uint64 {
+	if p := c.take(uint64(size), what); p != nil {
+		return cast.Uint(p, size)
 	}
 	return 0
 }
 
-func (c *cursor) u32(what string) uint32 {
-	if p := c.take(4, what); p != nil {
-		return binary.LittleEndian.Uint32(p)
-	}
-	return 0
-}
-
-func (c *cursor) u64(what string) uint64 {
-	if p := c.take(8, what); p != nil {
-		return binary.LittleEndian.Uint64(p)
-	}
-	return 0
-}
+func (c *cursor) u8(what string) uint8   { return uint8(c.number(1, what)) }
+func (c *cursor) u32(what string) uint32 { return uint32(c.number(4, what)) }
+func (c *cursor) u64(what string) uint64 { return c.number(8, what) }
 
 // u64s reads n numbers. It checks n against the bytes that are left before it allocates.
 func (c *cursor) u64s(n uint64, what string) []uint64 {

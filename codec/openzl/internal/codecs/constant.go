@@ -3,8 +3,8 @@ package codecs
 import (
 	"math"
 
-	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
+	numbers "github.com/chaski-eo/chaski/internal/kernel"
 )
 
 // decodeConstant repeats one element. The header says how often.
@@ -19,6 +19,6 @@ func decodeConstant(c *Call) error {
 	if err != nil {
 		return err
 	}
-	kernel.Repeat(dst, in.Data)
+	numbers.Fill(dst, in.Data)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
+	numbers "github.com/chaski-eo/chaski/internal/kernel"
 )
 
 // The conversions share the bytes of their input. The big-endian ones reverse the bytes of each number.
@@ -71,7 +72,8 @@ func (c *Call) swap(width, count int) error {
 	if err != nil {
 		return err
 	}
-	kernel.SwapBytes(dst, in.Data, in.Width)
+	copy(dst, in.Data)
+	numbers.SwapBytes(dst, in.Width)
 	return nil
 }
 

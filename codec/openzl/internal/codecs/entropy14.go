@@ -7,6 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl/internal/memory"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 	"github.com/chaski-eo/chaski/internal/fse"
+	numbers "github.com/chaski-eo/chaski/internal/kernel"
 )
 
 // Up to version 14 the entropy codecs share one format: a tree of blocks, each with its compression and its
@@ -133,7 +134,7 @@ func (e *entropy14) block(dst []byte, depth int) int {
 		}
 		src := e.bytes(size)
 		if out := e.room(dst, n); out != nil {
-			kernel.Repeat(out, src)
+			numbers.Fill(out, src)
 		}
 		return n
 	}
@@ -241,7 +242,7 @@ func (e *entropy14) huffman(dst, src []byte) bool {
 		copy(dst, src)
 		return true
 	case len(src) == 1:
-		kernel.Repeat(dst, src)
+		numbers.Fill(dst, src)
 		return true
 	}
 	var weights [256]byte
@@ -314,7 +315,7 @@ func (e *entropy14) huffman16(dst, src []byte) bool {
 		if c.Bad || n != want || len(body) != bytes {
 			return false
 		}
-		kernel.Repeat(dst, body)
+		numbers.Fill(dst, body)
 		return true
 	case 0:
 	default:
@@ -377,7 +378,7 @@ func (e *entropy14) vector(dst, src []byte) bool {
 		if form == vectorConstant && len(body) != e.sym || form == vectorStored && len(body) != len(dst) {
 			return false
 		}
-		kernel.Repeat(dst, body)
+		numbers.Fill(dst, body)
 		return true
 	case vectorCoded:
 		log, ok := e.vectorTable(&c)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/cast"
+	numbers "github.com/chaski-eo/chaski/internal/kernel"
 )
 
 // maxPivcoSymbols keeps a number of symbols within an int. pivcoCode bounds it further, by the bytes present.
@@ -70,7 +71,7 @@ func (c *Call) pivcoDecode(dst, src []byte, block int) error {
 		if len(src) > 0 {
 			return c.Corrupt("%d bytes, but symbols that are all the same take none", len(src))
 		}
-		kernel.Repeat(dst, []byte{v})
+		numbers.Fill(dst, []byte{v})
 		return nil
 	}
 	size := p.Scratch(len(dst), block)

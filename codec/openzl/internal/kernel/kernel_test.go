@@ -128,32 +128,6 @@ func TestWiden(t *testing.T) {
 	})
 }
 
-func TestRepeat(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		elem := drawBytes(t, rapid.IntRange(1, 9).Draw(t, "width"), "elem")
-		n := rapid.IntRange(0, 40).Draw(t, "n")
-		got := make([]byte, n*len(elem))
-		Repeat(got, elem)
-		if !bytes.Equal(got, bytes.Repeat(elem, n)) {
-			t.Fatalf("% x repeated %d times: % x", elem, n, got)
-		}
-	})
-}
-
-func TestSwapBytes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := drawWidth(t)
-		src := drawBytes(t, w*rapid.IntRange(0, 20).Draw(t, "n"), "src")
-		got := make([]byte, len(src))
-		SwapBytes(got, src, w)
-		for i := range src {
-			if got[i] != src[i/w*w+w-1-i%w] {
-				t.Fatalf("width %d: % x gives % x", w, src, got)
-			}
-		}
-	})
-}
-
 // fill returns n elements of from, chosen by a seed: long inputs drawn one by one are slow and rare.
 func fill(t *rapid.T, from []byte, least, most int) []byte {
 	n := rapid.IntRange(least, most).Draw(t, "length")

@@ -3,35 +3,13 @@
 // requires of its arguments; the bindings in package codecs ensure it.
 package kernel
 
-import (
-	"encoding/binary"
-
-	"github.com/chaski-eo/chaski/internal/cast"
-)
+import "github.com/chaski-eo/chaski/internal/cast"
 
 // LE returns element i of b as a little-endian number of w bytes, w being 1, 2, 4 or 8.
 func LE(b []byte, i, w int) uint64 { return cast.Uint(b[i*w:], w) }
 
 // PutLE stores v as element i of b, a little-endian number of w bytes, w being 1, 2, 4 or 8.
 func PutLE(b []byte, i, w int, v uint64) { cast.PutUint(b[i*w:], w, v) }
-
-// AppendU32 appends v to b in little-endian order.
-func AppendU32(b []byte, v []uint32) []byte {
-	for _, x := range v {
-		b = binary.LittleEndian.AppendUint32(b, x)
-	}
-	return b
-}
-
-// SwapBytes writes the elements of src, w bytes each, to dst with their bytes in reverse order.
-// dst and src have one length, a multiple of w.
-func SwapBytes(dst, src []byte, w int) {
-	for o := 0; o < len(src); o += w {
-		for k := range w {
-			dst[o+k] = src[o+w-1-k]
-		}
-	}
-}
 
 // Lengths writes the numbers of width bytes in src to dst and returns their sum. It reports whether all of
 // them fit in 32 bits. dst has one element per number.

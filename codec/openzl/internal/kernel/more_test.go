@@ -24,7 +24,7 @@ func testFieldLZ(t *testing.T) {
 			s.Literals = append(s.Literals, b...)
 			want = append(want, b...)
 		}
-		u32 := func(b []byte, v int) []byte { return AppendU32(b, []uint32{uint32(v)}) }
+		u32 := func(b []byte, v int) []byte { return binary.LittleEndian.AppendUint32(b, uint32(v)) }
 		last := []int{1, 2, 4}
 		for range rapid.IntRange(0, 12).Draw(t, "sequences") {
 			nlit := rapid.OneOf(rapid.IntRange(0, 16), rapid.IntRange(0, 70)).Draw(t, "literals")
@@ -413,7 +413,11 @@ func TestSequenceLoopsAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u32 := func(name string, most int) []byte {
 			v := rapid.SliceOfN(rapid.OneOf(rapid.Uint32Range(0, 40), rapid.Uint32()), 0, most).Draw(t, name)
-			return append(AppendU32(nil, v),
+			var b []byte
+			for _, number := range v {
+				b = binary.LittleEndian.AppendUint32(b, number)
+			}
+			return append(b,
 				drawBytes(t, rapid.SampledFrom([]int{0, 0, 0, 3}).Draw(t, "more"), name)...)
 		}
 		s := FieldSequences{

@@ -1,5 +1,7 @@
 package kernel
 
+import numbers "github.com/chaski-eo/chaski/internal/kernel"
+
 // Sentinel writes the numbers of from bytes in values to dst as numbers of to bytes, and replaces every
 // sentinel by the next number of exceptions, of to bytes. It reports whether there are exactly as many
 // exceptions as sentinels. dst has as many numbers as values.
@@ -26,7 +28,7 @@ func Sparse(dst, distances, values, dominant []byte, width int) {
 	for i := range len(distances) / width {
 		n := int(LE(distances, i, width)) * w
 		if n > 0 {
-			Repeat(dst[:n], dominant)
+			numbers.Fill(dst[:n], dominant)
 			dst = dst[n:]
 		}
 		if len(values) > 0 {
