@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -376,18 +377,14 @@ func (d *dataset) digestRows(what string, rows []uint32) {
 func (d *dataset) digestSeries(s *shuffle.Series) {
 	d.hasDigest = true
 	rows := make([]int64, s.Length())
-	var b []byte
+	w := bufio.NewWriterSize(&d.digest, 1<<16) // a write for each row would be slow
 	for i := range s.Len() {
 		s.Rows(i, rows)
 		for _, r := range rows {
-			b = binary.LittleEndian.AppendUint64(b, uint64(r))
-		}
-		// Writing 64 KiB at a time avoids a second copy of all sequences in memory.
-		if len(b) > 1<<16 || i == s.Len()-1 {
-			_, _ = d.digest.Write(b)
-			b = b[:0]
+			_, _ = w.Write(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), uint64(r)))
 		}
 	}
+	_ = w.Flush() // a hash takes all
 }
 
 // compileFields opens the assets of the first sample, and compiles the fields for them.
@@ -685,23 +682,16 @@ func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error
 // samplers depends on them.
 func (d *dataset) digestSizes(ctx context.Context) error {
 	d.hasDigest = true
-	// Blocks of 65,536 rows keep the buffer at 512 KiB.
-	const block = 1 << 16
-	buf := make([]byte, 0, 8*min(d.table.Len(), block))
+	w := bufio.NewWriterSize(&d.digest, 1<<16)
 	for row := range d.table.Len() {
 		s := d.sizes.of(row)
-		buf = binary.LittleEndian.AppendUint32(buf, uint32(s.Height))
-		buf = binary.LittleEndian.AppendUint32(buf, uint32(s.Width))
-		if len(buf) == cap(buf) {
-			_, _ = d.digest.Write(buf)
-			buf = buf[:0]
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
+		_, _ = w.Write(binary.LittleEndian.AppendUint64(w.AvailableBuffer(),
+			uint64(uint32(s.Height))|uint64(uint32(s.Width))<<32))
+		if row%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
 		}
 	}
-	_, _ = d.digest.Write(buf)
-	return nil
+	return w.Flush()
 }
 
 // agrees returns an error if the batches of a source differ from the batches of the first one in shape,

@@ -283,7 +283,9 @@ func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffl
 		}
 		rows := make([]int64, steps)
 		if pos >= 0 {
-			e.Plan().Rows(&draw, rows)
+			for step := range rows {
+				rows[step] = e.Plan().Row(&draw, step)
+			}
 		}
 		if s := b.Tensor("steps"); s != nil {
 			for i, r := range rows {
@@ -344,7 +346,9 @@ func stepBad(e *Engine, tab *fakeTable, d *shuffle.Draw, rows []int64, step int)
 func checkBadSteps(t testing.TB, e *Engine, tab *fakeTable, b *Batch, k int, draw *shuffle.Draw) {
 	t.Helper()
 	rows := make([]int64, e.sets[0].steps)
-	e.Plan().Rows(draw, rows)
+	for step := range rows {
+		rows[step] = e.Plan().Row(draw, step)
+	}
 	var want, got []Bad
 	for i, r := range rows {
 		if r >= 0 && stepBad(e, tab, draw, rows, i) {
@@ -373,7 +377,9 @@ func sourceOf(e *Engine, dataset int) int {
 
 func rowsGood(e *Engine, tab *fakeTable, d *shuffle.Draw) bool {
 	rows := make([]int64, e.Plan().Length(d.Dataset))
-	e.Plan().Rows(d, rows)
+	for step := range rows {
+		rows[step] = e.Plan().Row(d, step)
+	}
 	return !slices.ContainsFunc(rows, func(r int64) bool { return tab.broken[r] != nil })
 }
 

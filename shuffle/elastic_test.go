@@ -62,7 +62,9 @@ func (j *job) describe(pl *Plan, epoch uint64, p int64, rows []int64) uint64 {
 	}
 	b, flagged := pl.Window(&d, height, width, &weights)
 	rows = rows[:pl.Length(d.Dataset)]
-	pl.Rows(&d, rows)
+	for step := range rows {
+		rows[step] = pl.Row(&d, step)
+	}
 	h := Hash(uint64(d.Dataset), d.Epoch, uint64(d.Position), uint64(d.Sample), uint64(d.Item), uint64(d.Row),
 		uint64(d.Sub), uint64(d.Transform), uint64(d.Attempt))
 	h = Hash(h, uint64(b.Y), uint64(b.X), uint64(b.H), uint64(b.W))

@@ -105,7 +105,7 @@ type Draw struct {
 	// Sample is the number of the sample in the dataset.
 	Sample int64 `json:"sample"`
 	// Item is the row, the index in Rows, or the sequence. Row is the row of the table; for a sequence
-	// its first row. See Plan.Rows.
+	// its first row. See Plan.Row.
 	Item int64 `json:"item"`
 	Row  int64 `json:"row"`
 	// Sub says which of the item's windows it is: its number, or with VisitWindow its visit. With
@@ -149,7 +149,6 @@ type leaf struct {
 	seed uint64
 	runs Runs // samples of items; with VisitWindow visits
 	n    int64
-	path []int
 }
 
 // maxDepth bounds mixtures in mixtures, because a spec is user input and add is recursive.
@@ -158,7 +157,7 @@ const maxDepth = 16
 // NewPlan compiles a spec. The spec's slices are kept and must not be changed.
 func NewPlan(s Spec) (*Plan, error) {
 	pl := &Plan{shuffle: s.Shuffle}
-	if _, err := pl.add(s.Source, s.Seed, nil); err != nil {
+	if _, err := pl.add(s.Source, s.Seed, 0); err != nil {
 		return nil, err
 	}
 	top := &pl.nodes[0]
@@ -175,19 +174,19 @@ func NewPlan(s Spec) (*Plan, error) {
 	return pl, nil
 }
 
-// add compiles a source and the sources in it, and returns its node.
-func (pl *Plan) add(s Source, seed uint64, path []int) (int, error) {
+// add compiles a source, with depth mixtures around it, and the sources in it, and returns its node.
+func (pl *Plan) add(s Source, seed uint64, depth int) (int, error) {
 	pos := len(pl.nodes)
 	pl.nodes = append(pl.nodes, node{})
 	var nd node
 	var err error
 	switch {
-	case len(path) > maxDepth:
+	case depth > maxDepth:
 		err = fmt.Errorf("mixtures in mixtures over %d deep", maxDepth)
 	case s.Dataset != nil && s.Mixture == nil:
-		nd, err = pl.addDataset(s.Dataset, seed, path)
+		nd, err = pl.addDataset(s.Dataset, seed)
 	case s.Mixture != nil && s.Dataset == nil:
-		nd, err = pl.addMixture(s.Mixture, seed, path)
+		nd, err = pl.addMixture(s.Mixture, seed, depth)
 	default:
 		err = errors.New("a source is either a dataset or a mixture")
 	}
@@ -195,7 +194,7 @@ func (pl *Plan) add(s Source, seed uint64, path []int) (int, error) {
 	return pos, err
 }
 
-func (pl *Plan) addMixture(m *Mixture, seed uint64, path []int) (node, error) {
+func (pl *Plan) addMixture(m *Mixture, seed uint64, depth int) (node, error) {
 	if err := m.check(); err != nil {
 		return node{}, err
 	}
@@ -210,7 +209,7 @@ func (pl *Plan) addMixture(m *Mixture, seed uint64, path []int) (node, error) {
 				fmt.Errorf("source %d: batches of %d in a mixture that has %d of it in batches of %d", i,
 					source.Mixture.Batch, m.Counts[i], m.Batch)
 		}
-		child, err := pl.add(source, Hash(seed, domainSource, uint64(i)), append(path[:len(path):len(path)], i))
+		child, err := pl.add(source, Hash(seed, domainSource, uint64(i)), depth+1)
 		if err != nil {
 			return node{}, fmt.Errorf("source %d: %w", i, err)
 		}
@@ -221,8 +220,8 @@ func (pl *Plan) addMixture(m *Mixture, seed uint64, path []int) (node, error) {
 	return node{n: n, word: word}, err
 }
 
-func (pl *Plan) addDataset(d *Dataset, seed uint64, path []int) (node, error) {
-	lf := leaf{Dataset: *d, seed: seed, path: path}
+func (pl *Plan) addDataset(d *Dataset, seed uint64) (node, error) {
+	lf := leaf{Dataset: *d, seed: seed}
 	if err := lf.compile(); err != nil {
 		return node{}, err
 	}
@@ -321,10 +320,6 @@ func (pl *Plan) Len() int64 { return cmp.Or(pl.take, pl.nodes[0].n) }
 // Datasets returns the number of datasets.
 func (pl *Plan) Datasets() int { return len(pl.leaves) }
 
-// Path returns the number of a dataset's source in each mixture around it, from the outermost. It is empty if
-// the spec's source is a dataset. The caller must not change it.
-func (pl *Plan) Path(dataset int) []int { return pl.leaves[dataset].path }
-
 // DatasetLen returns the samples of an epoch of a dataset.
 func (pl *Plan) DatasetLen(dataset int) int64 { return pl.leaves[dataset].n }
 
@@ -404,37 +399,11 @@ func (lf *leaf) pooled(d *Draw, shuffle bool) int64 {
 	first := pool * int64(v.Pool)
 	o := d.Position - first*k
 	if shuffle {
-		inPool := lf.poolOrder(d, pool, min(int64(v.Pool), visits-first)*k)
+		inPool := permutation(Hash(d.Seed, domainPool, d.Epoch, uint64(pool)), min(int64(v.Pool), visits-first)*k)
 		o = inPool.At(o)
 	}
 	order := NewOrder(d.Seed, d.Epoch, visits, shuffle)
 	return order.At(first+o/k)*k + o%k
-}
-
-func (lf *leaf) poolOrder(d *Draw, pool, n int64) Order {
-	return permutation(Hash(d.Seed, domainPool, d.Epoch, uint64(pool)), n)
-}
-
-// Position returns the position of a sample in an epoch of a dataset: the inverse of what At
-// does below the mixtures. It panics unless 0 <= sample < DatasetLen(dataset).
-func (pl *Plan) Position(dataset int, epoch uint64, sample int64) int64 {
-	lf := &pl.leaves[dataset]
-	draw := Draw{Seed: lf.seed, Epoch: epoch}
-	if lf.Sampler.Kind != VisitWindow {
-		o := NewOrder(draw.Seed, draw.Epoch, lf.n, pl.shuffle)
-		return o.Position(sample)
-	}
-	v := &lf.Sampler.Visits
-	k, visits := int64(v.PerVisit), lf.runs.Len()
-	order := NewOrder(draw.Seed, draw.Epoch, visits, pl.shuffle)
-	pos := order.Position(sample / k)
-	first := pos / int64(v.Pool) * int64(v.Pool)
-	o := (pos-first)*k + sample%k
-	if pl.shuffle {
-		inPool := lf.poolOrder(&draw, first/int64(v.Pool), min(int64(v.Pool), visits-first)*k)
-		o = inPool.Position(o)
-	}
-	return first*k + o
 }
 
 // PoolOf returns the pool of position p of an epoch, and whether there is one: tickets whose
@@ -472,17 +441,8 @@ func (pl *Plan) Substitute(d Draw, attempt int) Draw {
 	return d
 }
 
-// Rows fills dst, whose length must be Length(dataset), with the rows of a draw: its row, or those
-// of its sequence with -1 for padding.
-func (pl *Plan) Rows(d *Draw, dst []int64) {
-	if s := pl.leaves[d.Dataset].Series; s != nil {
-		s.Rows(d.Item, dst)
-		return
-	}
-	dst[0] = d.Row
-}
-
-// Row returns element step, below Length(dataset), of Rows for a draw.
+// Row returns the row of a step of a draw, which is below Length(dataset): its row, or one of its sequence, -1 for
+// padding.
 func (pl *Plan) Row(d *Draw, step int) int64 {
 	if s := pl.leaves[d.Dataset].Series; s != nil {
 		return s.Row(d.Item, step)

@@ -1,7 +1,6 @@
 package shuffle
 
 import (
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -41,8 +40,8 @@ func TestPlanOfOneDatasetIsTheOrder(t *testing.T) {
 	}
 }
 
-// TestPositionIsTheInverseOfAt: holds in the plain and in the tile-aware order.
-func TestPositionIsTheInverseOfAt(t *testing.T) {
+// TestEverySampleOnce: an epoch has each sample once, in the plain and in the tile-aware order.
+func TestEverySampleOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		items := rapid.Int64Range(1, 30).Draw(t, "items")
 		counts := rapid.SliceOfN(rapid.Int64Range(1, 5), int(items), int(items)).Draw(t, "counts")
@@ -66,8 +65,8 @@ func TestPositionIsTheInverseOfAt(t *testing.T) {
 		seen := map[int64]bool{}
 		for p := range pl.Len() {
 			d := pl.At(epoch, p)
-			if back := pl.Position(0, epoch, d.Sample); back != p || seen[d.Sample] {
-				t.Fatalf("sample %d at %d comes back as %d, or twice", d.Sample, p, back)
+			if seen[d.Sample] {
+				t.Fatalf("sample %d at %d comes twice", d.Sample, p)
 			}
 			seen[d.Sample] = true
 		}
@@ -189,16 +188,12 @@ func TestMixtureEpochs(t *testing.T) {
 }
 
 // TestNestedSourcesHaveOrdersOfTheirOwn: equal datasets at different places of a spec have
-// different orders, and Path tells them apart.
+// different orders.
 func TestNestedSourcesHaveOrdersOfTheirOwn(t *testing.T) {
 	inner := Source{Mixture: &Mixture{Sources: []Source{dataset(1000), dataset(1000)}, Counts: []int64{5000, 5000}}}
 	pl := mustPlan(t, Spec{Seed: 1, Shuffle: true, Source: Source{Mixture: &Mixture{
 		Sources: []Source{inner, inner, dataset(1000)}, Counts: []int64{4000, 4000, 2000},
 	}}})
-	got := fmt.Sprint(pl.Path(0), pl.Path(1), pl.Path(2), pl.Path(3), pl.Path(4))
-	if got != "[0 0] [0 1] [1 0] [1 1] [2]" {
-		t.Errorf("paths %s", got)
-	}
 	var first [5][]int64
 	for p := range pl.Len() {
 		d := pl.At(0, p)
@@ -425,12 +420,11 @@ func threeMillion() Spec {
 // searched. Compiling a plan allocates for the mixture's word only, however many samples there are.
 func TestSeekDoesNotAllocate(t *testing.T) {
 	pl := mustPlan(t, threeMillion())
-	rows := make([]int64, 1)
 	at := int64(64 * 1_000_000)
 	if n := testing.AllocsPerRun(100, func() {
 		d := pl.At(3, at)
 		pl.Window(&d, 3000, 2000, nil)
-		pl.Rows(&d, rows)
+		pl.Row(&d, 0)
 		pl.Substitute(d, 1)
 		pl.PoolOf(3, at)
 		at++

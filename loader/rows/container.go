@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -678,8 +679,8 @@ func absolute(path string) string {
 // Package catalog has the same forms of numbers, records and values. The path and the number of the
 // container's files are left out, so that a state resumes after they were moved or merged.
 func (c *Container) hash(ctx context.Context) error {
-	var h digester
-	h.text("chaski container 1\n")
+	h := newDigester()
+	_, _ = h.WriteString("chaski container 1\n")
 	h.number(uint64(len(c.rows)))
 	h.number(uint64(len(c.fields)))
 	err := c.ScanIDs(ctx, func(_ int64, id string) error {
@@ -691,7 +692,7 @@ func (c *Container) hash(ctx context.Context) error {
 	}
 	for i := range c.fields {
 		member := &c.fields[i]
-		h.text(string(rune(member.kind)))
+		_, _ = h.WriteString(string(rune(member.kind)))
 		for row := range c.rows {
 			place := c.row(member, int64(row))
 			switch {
@@ -722,32 +723,30 @@ func (c *Container) hash(ctx context.Context) error {
 }
 
 // digester hashes numbers and strings through a buffer of 8 KiB, because a Write for each 8-byte
-// number would be slow.
+// number would be slow. Writing to a hash never fails.
 type digester struct {
-	h   xxh3.Hasher
-	buf []byte
+	*bufio.Writer
+	hash *xxh3.Hasher
 }
 
-// text appends the bytes of a string.
-func (d *digester) text(s string) {
-	d.buf = append(d.buf, s...)
-	d.flush(1 << 13)
+func newDigester() digester {
+	hash := xxh3.New()
+	return digester{bufio.NewWriterSize(hash, 1<<13), hash}
 }
 
 // number appends a number as 8 little-endian bytes.
-func (d *digester) number(n uint64) {
-	d.buf = binary.LittleEndian.AppendUint64(d.buf, n)
-	d.flush(1 << 13)
+func (d digester) number(n uint64) {
+	_, _ = d.Write(binary.LittleEndian.AppendUint64(d.AvailableBuffer(), n))
 }
 
 // record appends the length of a string and the string, so that "ab", "c" and "a", "bc" differ.
-func (d *digester) record(s string) {
+func (d digester) record(s string) {
 	d.number(uint64(len(s)))
-	d.text(s)
+	_, _ = d.WriteString(s)
 }
 
 // value appends a value as a record; null has the length 2^64-1, which no record has.
-func (d *digester) value(k catalog.Kind, v catalog.Value) {
+func (d digester) value(k catalog.Kind, v catalog.Value) {
 	switch {
 	case v.Null:
 		d.number(math.MaxUint64)
@@ -762,18 +761,10 @@ func (d *digester) value(k catalog.Kind, v catalog.Value) {
 	}
 }
 
-// flush hashes the buffer if it has at least full bytes.
-func (d *digester) flush(full int) {
-	if len(d.buf) >= full {
-		_, _ = d.h.Write(d.buf)
-		d.buf = d.buf[:0]
-	}
-}
-
 // sum returns the hash as 32 hexadecimal digits.
-func (d *digester) sum() string {
-	d.flush(0)
-	b := d.h.Sum128().Bytes()
+func (d digester) sum() string {
+	_ = d.Flush()
+	b := d.hash.Sum128().Bytes()
 	return hex.EncodeToString(b[:])
 }
 
