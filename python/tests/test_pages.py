@@ -203,7 +203,8 @@ def test_commands_of_resuming_and_operating(data, binary):
         said[line] = run(binary, line).stdout
     with np.load("step.npz") as step:
         assert step["image"].tobytes() == last.tobytes()
-    assert "8 samples cannot be read, the first: " in said["chaski plan spec.json"]
+    plan = said["chaski plan spec.json"]
+    assert "  bad: 8\n" in plan and "chips/3.tif: header at 0: not a TIFF" in plan
     assert "4 samples read, 1 of them bad" in said["chaski quarantine -o bad.jsonl spec.json"]
 
 

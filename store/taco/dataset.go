@@ -297,7 +297,8 @@ func (d *Dataset) concat(ctx context.Context, k int) (err error) {
 // rows. It warns about columns that some tables lack. part names the tables in the warning. If chosen is set, such
 // columns are neither reported nor an error.
 func (d *Dataset) join(ctx context.Context, part string, chosen bool,
-	get func(ctx context.Context, p *model.Container) (*tables.Table, error)) (t *tables.Table, bases []int, err error) {
+	get func(ctx context.Context, p *model.Container) (*tables.Table, error),
+) (t *tables.Table, bases []int, err error) {
 	parts := make([]*tables.Table, len(d.parts))
 	err = each.Of(ctx, int64(len(parts)), openAtOnce, func(ctx context.Context, i int64) (err error) {
 		parts[i], err = get(ctx, d.parts[i])

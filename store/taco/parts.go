@@ -98,8 +98,9 @@ func (d *Dataset) wholeSets() error {
 		sets[whole][number] = container
 		for _, other := range sets[whole] {
 			if other.Partitions != container.Partitions {
-				return fault.WithFile(fault.New(fault.Corrupt, "header", 18, "split into %d files, but %d according to %s",
-					container.Partitions, other.Partitions, other.URI), container.URI)
+				return fault.WithFile(fault.New(fault.Corrupt, "header", 18,
+					"split into %d files, but %d according to %s", container.Partitions, other.Partitions, other.URI),
+					container.URI)
 			}
 		}
 	}

@@ -87,9 +87,9 @@ why: counts, split, histograms, a map and some chips. Statistics of the recipe a
 
 OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not exist. The
 same recipe gives the same bytes, for any number of workers. A run with --resume makes parts beside OUT, as
---shard does, and joins them at the end: if it is interrupted, the next one with --resume makes only those that
-are missing. OUT may be in S3 (s3://), where a ZIP and a folder are written without a local copy, and one file also in other stores (gs://,
-az://), where it is uploaded when it is complete.`
+--shard does, and joins them at the end: if it is interrupted, the next one with --resume makes only those
+that are missing. OUT may be in S3 (s3://), where a ZIP and a folder are written without a local copy, and
+one file also in other stores (gs://, az://), where it is uploaded when it is complete.`
 
 // NewMake returns the command make.
 func NewMake(env console.Env) *cobra.Command {
