@@ -252,9 +252,9 @@ func TestPartsWithOtherStatistics(t *testing.T) {
 	dir := scenes(t, 1)
 	for _, quality := range []string{"", "quality: {duplicates: 0}\n"} {
 		r := parsed(t, "source: img\n"+quality)
-		chip, end := pieces(t, parts(t, r, dir, 1)[0])
-		other, otherEnd := pieces(t, parts(t, parsed(t, "source: img\nfields: [{bands: [0]}]\n"+quality), dir, 1)[0])
-		if end = otherEnd; chip.Judged != nil {
+		chip, _ := pieces(t, parts(t, r, dir, 1)[0])
+		other, end := pieces(t, parts(t, parsed(t, "source: img\nfields: [{bands: [0]}]\n"+quality), dir, 1)[0])
+		if chip.Judged != nil {
 			chip.Judged.Measured = other.Judged.Measured
 		}
 		var changed bytes.Buffer

@@ -3,6 +3,7 @@ package catalog
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -367,4 +368,17 @@ func (t *Table) Asset(ctx context.Context, field int, row int64) (Asset, error) 
 	}
 	t.assets.Add(key, asset, indexCost(asset))
 	return asset, nil
+}
+
+// pairedFields returns the fields of a catalog of pairs, nil for another catalog.
+func pairedFields(tab *columns.ParquetTable) (names []string, err error) {
+	text := tab.File.Meta[layout.FieldsKey]
+	if text == "" {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(text), &names); err != nil || len(names) == 0 || len(names) > layout.MaxFields {
+		return nil, fault.New(fault.Corrupt, "footer", fault.NoOffset,
+			"%s are not the names of fields", layout.FieldsKey)
+	}
+	return names, nil
 }
