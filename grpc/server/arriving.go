@@ -27,6 +27,9 @@ const (
 	// callWindow is how many bytes a client may send ahead of what is read: the least of HTTP/2. Without a fixed one,
 	// gRPC lets it grow to 16 MiB. A larger message opens the window for itself.
 	callWindow = 64 << 10
+	// maxUnread is the most that a call can have of data that its handler has not read: its window, and a message that
+	// has opened the window for itself.
+	maxUnread = callWindow + maxRequest
 	// maxUnknown bounds what is kept for a connection without a call that was let in: four calls that are refused may
 	// send their first window, beside eight calls for health with 4 KiB of metadata. Probes make one at a time.
 	maxUnknown = 4*callWindow + 8*(callCost+(4<<10))
@@ -403,8 +406,12 @@ func (c *inCall) end(gaveUp bool) {
 	if gaveUp && !c.answered.Load() { // clients end each stream so, with all of its batches
 		in.budget -= resetFrames
 	}
+	// What the call leaves unread is not kept, but no count is of one call. What is counted beyond what the other calls
+	// can have is such, so that what calls leave does not add up.
 	if in.calls--; in.calls == 0 {
-		in.forget() // of calls that ended before their handlers had read all
+		in.forget()
+	} else if most := int64(in.calls) * maxUnread; in.unread > most {
+		in.read(in.unread - most)
 	}
 }
 

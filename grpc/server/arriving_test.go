@@ -280,6 +280,41 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+// TestLeftoversDoNotAddUp promises that beside a stream that stays open, no number of calls that are refused while their
+// clients send brings a connection near its bound, and that what a call may have unread still counts.
+func TestLeftoversDoNotAddUp(t *testing.T) {
+	in := newInbound(newArriving(nil, quiet))
+	in.skip = 0
+	begin := func() context.Context {
+		ctx := in.call(t.Context(), 0, true, callFrames)
+		connections{}.HandleRPC(ctx, &stats.Begin{})
+		return ctx
+	}
+	var sent bytes.Buffer
+	to := http2.NewFramer(&sent, nil)
+	stream := begin()
+	for range 1000 {
+		refused := begin()
+		for range callWindow / (16 << 10) {
+			if err := to.WriteData(3, false, make([]byte, 16<<10)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		in.scan(sent.Next(sent.Len()))
+		connections{}.HandleRPC(refused, &stats.End{})
+		if !in.fits() || in.held.Load() > maxConnArriving/8 {
+			t.Fatalf("%d bytes are kept", in.held.Load())
+		}
+	}
+	if in.unread != maxUnread {
+		t.Errorf("%d bytes are unread of a call that may have %d", in.unread, maxUnread)
+	}
+	connections{}.HandleRPC(stream, &stats.End{})
+	if in.held.Load() != 0 {
+		t.Errorf("%d bytes are kept after all calls", in.held.Load())
+	}
+}
+
 // TestFloods promises that a connection is read slowly that costs more frames and calls than it moves data.
 func TestFloods(t *testing.T) {
 	target, token, path := besetServer(t)
