@@ -102,7 +102,8 @@ func (d *Dataset) verifyChunks(ctx context.Context, r *Report) error {
 		if err != nil {
 			return err
 		}
-		chunks := d.parts[e.Part].Chunks
+		part, row := d.place(e.Level, e.Row)
+		chunks := d.parts[part].Chunks
 		if chunks == nil || e.Padding {
 			continue
 		}
@@ -114,7 +115,7 @@ func (d *Dataset) verifyChunks(ctx context.Context, r *Report) error {
 			continue
 		}
 		for k := range im.Index.Ranges {
-			ce, err := chunks.Of(ctx, e.Level, e.Row, strconv.Itoa(k))
+			ce, err := chunks.Of(ctx, e.Level, row, strconv.Itoa(k))
 			if fault.KindOf(err) == fault.NotFound {
 				missing++
 				continue
@@ -165,11 +166,7 @@ func (d *Dataset) verifyHeaders(ctx context.Context) error {
 }
 
 func (d *Dataset) verifyHeader(ctx context.Context, e Entry, h *Headers) error {
-	row, err := d.Row(ctx, e)
-	if err != nil {
-		return err
-	}
-	stored, names, err := h.Of(row, 0)
+	stored, names, err := h.Of(e.Row, 0)
 	if err == nil && stored == nil {
 		return nil
 	}
@@ -248,7 +245,7 @@ func headed(r source.Reader, head []byte) source.Reader {
 
 // image returns the header of a sample that is a TIFF. It keeps the headers of the last ones.
 func (d *Dataset) image(ctx context.Context, e Entry) (*tiff.Image, error) {
-	key := node{e.Part, e.Level, e.Row}
+	key := node{e.Level, e.Row}
 	if im, ok := d.images.Get(key); ok {
 		return im, nil
 	}

@@ -76,18 +76,15 @@ func (d *Dataset) Select(ctx context.Context, f Filter) (Selection, error) {
 	if len(d.parts) == 0 {
 		return nil, nil
 	}
-	if err := d.deepen(ctx, f.Level, d.parts...); err != nil {
-		return nil, err
-	}
-	if f.Level < 0 || f.Level >= d.Levels() {
-		return nil, d.noLevel(f.Level)
-	}
-	_, bases, err := d.level(ctx, f.Level)
+	bases, err := d.bases(ctx, f.Level)
 	if err != nil {
 		return nil, err
 	}
 	var match []int
 	for i, p := range d.parts {
+		if f.Level >= p.Levels() { // a Tortilla without samples at this level
+			continue
+		}
 		table, err := p.Table(ctx, f.Level)
 		if err != nil {
 			return nil, err

@@ -165,8 +165,7 @@ func (d *Dataset) Histogram(ctx context.Context, component string, keep func(row
 	if len(d.parts) != 1 || d.Levels() < 2 {
 		return nil, 0, 0, none
 	}
-	row := d.parts[0].Histograms
-	if row < 0 {
+	if len(d.all.Histograms) == 0 {
 		return nil, 0, 0, none
 	}
 	rows, err := d.samples(ctx, 0)
@@ -176,7 +175,7 @@ func (d *Dataset) Histogram(ctx context.Context, component string, keep func(row
 	if lo, hi, err = d.valueRange(ctx); err != nil {
 		return nil, 0, 0, err
 	}
-	top, err := d.Entry(ctx, 0, row)
+	top, err := d.Entry(ctx, 0, int(d.all.Histograms[0]))
 	if err != nil {
 		return nil, 0, 0, err
 	}

@@ -50,9 +50,8 @@ type Entry struct {
 	// Object has the size and tag of the object if the container's tables were read from it, so that opening it
 	// needs no request. It is zero for other files.
 	Object source.Known
-	// Part is the number of the container in a dataset of several. Level and Row are the place of
-	// the sample's row in the tables of that container.
-	Part, Level, Row int
+	// Level and Row are the place of the sample's row in the tables of the container or dataset.
+	Level, Row int
 	// Of is the sample that a chunk belongs to, nil if this is not a chunk, and Number the number
 	// of the chunk in the sample's chunk index.
 	Of     *Entry

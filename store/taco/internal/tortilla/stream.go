@@ -79,14 +79,14 @@ func openStream(ctx context.Context, f *file, top *rows, pointer string) error {
 // that name is a sample like any other.
 const HistogramID = "histogram"
 
-func (c *stream) findHistogram() int {
+func (c *stream) findHistogram() []int32 {
 	top := c.levels[0]
 	for i := range top.len() {
 		if string(top.ids.Bytes(i)) == HistogramID && top.folder(i) {
-			return i
+			return []int32{int32(i)}
 		}
 	}
-	return -1
+	return nil
 }
 
 // fits checks the place of the next table of the chain. It must lie in the file and must not
@@ -123,7 +123,7 @@ func (c *stream) Level(_ context.Context, level int) (*model.Level, error) {
 // sampleChunks returns the chunks that are not of histograms: their bytes do not lie in those of the histograms.
 func (c *stream) sampleChunks() (rows []int) {
 	for i := range c.chunks.len() {
-		if !c.encloses(c.levels[0], c.of.Histograms, c.chunks, i) {
+		if !c.encloses(c.levels[0], int(c.of.Histograms[0]), c.chunks, i) {
 			rows = append(rows, i)
 		}
 	}
