@@ -48,8 +48,8 @@ type part struct {
 
 // file adds a file to the sample that is being read. Equal names and heads share their memory.
 func (p *part) file(name, head string, off, size int64) {
-	p.files = append(p.files, file{name: unique.Make(name).Value(), head: unique.Make(head).Value(), off: off, size: size,
-		sample: int32(len(p.ids))})
+	name, head = unique.Make(name).Value(), unique.Make(head).Value()
+	p.files = append(p.files, file{name: name, head: head, off: off, size: size, sample: int32(len(p.ids))})
 }
 
 // column returns a column, which it makes if it is new. typ is the type that the encoding says, or its zero value.
@@ -187,8 +187,8 @@ func (c *reader) join(all *part) error {
 		size += object.Size
 	}
 	if int64(len(all.columns))*int64(len(all.ids)) > (fewBytes+bytesPerByte*size)/cellBytes {
-		return fault.New(fault.Limit, "columns", fault.NoOffset, "%d columns of %d samples in %d bytes", len(all.columns),
-			len(all.ids), size)
+		return fault.New(fault.Limit, "columns", fault.NoOffset, "%d columns of %d samples in %d bytes",
+			len(all.columns), len(all.ids), size)
 	}
 	for i, id := range all.ids {
 		all.ids[i] = cmp.Or(id, strconv.Itoa(i))

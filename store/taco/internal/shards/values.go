@@ -77,7 +77,8 @@ func (c *column) vector(n int) *tables.Vector {
 	if typ.Kind == tables.Null {
 		typ = wholeType
 	}
-	nulls, ints, floats, texts := slices.Repeat([]bool{true}, n), make([]int64, n), make([]float64, n), make([]string, n)
+	nulls := slices.Repeat([]bool{true}, n)
+	ints, floats, texts := make([]int64, n), make([]float64, n), make([]string, n)
 	for i, row := range c.rows {
 		value := c.values[i]
 		switch nulls[row] = false; {

@@ -37,12 +37,8 @@ type reader struct {
 // level is a level with the values derived from its table.
 type level struct {
 	model.Level
+	model.Places
 	types   *tables.Vector
-	offsets *tables.Vector
-	sizes   *tables.Vector
-	sources *tables.Vector
-	// spans replace offsets and sizes that turned out to be misplaced.
-	spans   []span
 	trusted bool // the offsets and sizes, or spans, were checked
 }
 
@@ -136,7 +132,7 @@ func (c *reader) openFolder(ctx context.Context, tables string) (*model.Containe
 func (c *reader) Bytes() (n int64) {
 	for _, l := range c.levels {
 		if l != nil {
-			n += 16 * int64(cap(l.spans))
+			n += 16 * int64(cap(l.Spans))
 		}
 	}
 	return n
@@ -161,17 +157,17 @@ func (c *reader) Level(ctx context.Context, k int) (*model.Level, error) {
 	if err != nil {
 		return nil, c.inLevel(err, k)
 	}
-	l := &level{Level: model.Level{Table: table}}
-	if l.IDs, err = c.column(ctx, table, k, model.ColumnID, tables.String); err != nil {
-		return nil, err
-	}
-	if l.types, err = c.column(ctx, table, k, model.ColumnType, tables.String); err != nil {
-		return nil, err
+	l := &level{Level: model.Level{Table: table}, Places: model.Places{Name: model.LevelName(k)}}
+	wants := []model.Want{{To: &l.IDs, Name: model.ColumnID, Kind: tables.String},
+		{To: &l.types, Name: model.ColumnType, Kind: tables.String}}
+	if c.of.Form == model.ZIP {
+		l.Places.First = int64(zipDataAt)
 	}
 	if c.of.Form.Indexes() {
-		if l.sources, err = c.column(ctx, table, k, model.ColumnSource, tables.String); err != nil {
-			return nil, err
-		}
+		wants = append(wants, model.Want{To: &l.Sources, Name: model.ColumnSource, Kind: tables.String})
+	}
+	if err := model.Columns(ctx, table, wants...); err != nil {
+		return nil, c.inLevel(err, k)
 	}
 	c.levels[k] = l
 	return &l.Level, nil

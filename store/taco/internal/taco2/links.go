@@ -22,7 +22,7 @@ func (c *reader) Parents(ctx context.Context, k int) ([]int32, error) {
 func (c *reader) join(l, up *level, ids *tables.Vector, k int) ([]int32, error) {
 	parents := make([]int32, l.Table.Len())
 	var bySource map[string][]int32
-	if up.sources != nil {
+	if up.Sources != nil {
 		bySource = up.rowsBySource()
 	}
 	var last string

@@ -284,7 +284,7 @@ func (v *verifier) sample(ctx context.Context, e model.Entry, r source.Reader) e
 func (v *verifier) header(ctx context.Context, e model.Entry, r source.Reader, s span) error {
 	path, err := v.c.path(ctx, e.Level, e.Row)
 	l := v.c.levels[e.Level]
-	if l.spans != nil && (l.offsets.Int(e.Row) != s.Off || l.sizes.Int(e.Row) != s.Size) {
+	if l.Spans != nil && (l.Offsets.Int(e.Row) != s.Off || l.Sizes.Int(e.Row) != s.Size) {
 		v.misplaced++
 	}
 	if err != nil {
@@ -435,23 +435,17 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 		return nil
 	}
 	container := v.c
-	ids, err := model.Column(ctx, t, model.ColumnID, tables.String)
-	if err != nil {
-		return err
-	}
-	types, err := model.Column(ctx, t, model.ColumnType, tables.String)
-	if err != nil {
-		return err
-	}
-	var offsets, sizes *tables.Vector
+	var ids, types *tables.Vector
+	var at model.Places
+	wants := []model.Want{{To: &ids, Name: model.ColumnID, Kind: tables.String},
+		{To: &types, Name: model.ColumnType, Kind: tables.String}}
 	if container.of.Form != model.TacoFolder {
-		if offsets, err = model.Column(ctx, t, model.ColumnOffset, tables.Int64); err != nil {
-			return err
-		}
-		if sizes, err = model.Column(ctx, t, model.ColumnSize, tables.Int64); err != nil {
-			return err
-		}
+		wants = append(wants, at.At(tables.Int64)...)
 	}
+	if err := model.Columns(ctx, t, wants...); err != nil {
+		return err
+	}
+	offsets, sizes := at.Offsets, at.Sizes
 	for i, row := range rows {
 		entry, err := container.of.EntryOf(ctx, k, int(row))
 		if err != nil {

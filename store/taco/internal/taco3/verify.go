@@ -107,7 +107,7 @@ func (c *reader) verifySources(ctx context.Context) error {
 	var stored []sourceRows
 	samples := c.levels[0]
 	for i := range samples.tbl.Len() {
-		if name := samples.sources.Str(i); len(stored) == 0 || stored[len(stored)-1].file != name {
+		if name := samples.Sources.Str(i); len(stored) == 0 || stored[len(stored)-1].file != name {
 			stored = append(stored, sourceRows{file: name})
 		}
 		stored[len(stored)-1].rows++
@@ -175,7 +175,7 @@ func (c *reader) verifySamples(ctx context.Context) error {
 	seen := make(map[string]bool, level.tbl.Len())
 	number := 0 // of the sample in its own ZIP
 	for i := range level.tbl.Len() {
-		if level.sources != nil && i > 0 && level.sources.Str(i) != level.sources.Str(i-1) {
+		if level.Sources != nil && i > 0 && level.Sources.Str(i) != level.Sources.Str(i-1) {
 			number = 0
 		}
 		id := ids.Str(i)
@@ -241,10 +241,10 @@ func (c *reader) verifyValues(ctx context.Context) error {
 				return c.inRow(level, i, "%s is %.80q: its parent's is %.80q", model.ColumnRelative, level.paths.Str(i),
 					paths.Str(p))
 			}
-			if level.sources != nil && (level.sources.Null(i) || level.sources.Str(i) != level.above.sources.Str(p)) {
+			if level.Sources != nil && (level.Sources.Null(i) || level.Sources.Str(i) != level.above.Sources.Str(p)) {
 				return c.inRow(level, i, "%s is another than its parent's", model.ColumnSource)
 			}
-			placed := level.offsets != nil && !(level.offsets.Null(i) && level.sizes.Null(i))
+			placed := level.Offsets != nil && !(level.Offsets.Null(i) && level.Sizes.Null(i))
 			if placed && c.kind(level, i) == model.Folder {
 				return c.inRow(level, i, "a folder has %s or %s", model.ColumnOffset, model.ColumnSize)
 			}
@@ -327,12 +327,12 @@ func (c *reader) verifyParts(ctx context.Context, r *model.Report) error {
 	var done []string
 	samples := c.levels[0]
 	for i := range samples.tbl.Len() {
-		name := samples.sources.Str(i)
+		name := samples.Sources.Str(i)
 		if slices.Contains(done, name) {
 			continue
 		}
 		done = append(done, name)
-		if samples.sources.Null(i) || model.Climbs(name) {
+		if samples.Sources.Null(i) || model.Climbs(name) {
 			return c.inRow(samples, i, "%s %.80q is not the name of a file below", model.ColumnSource, name)
 		}
 		uri := model.Join(c.of.From.Base, name)
@@ -356,8 +356,8 @@ func (c *reader) verifyArchive(ctx context.Context, r source.Reader, from string
 	rows := map[string]span{} // places by the name of the entry
 	for _, level := range c.levels[1:] {
 		for i := range level.tbl.Len() {
-			if c.kind(level, i) == model.File && (from == "" || level.sources.Str(i) == from) {
-				rows["DATA/"+level.paths.Str(i)] = span{Off: level.offsets.Int(i), Size: level.sizes.Int(i)}
+			if c.kind(level, i) == model.File && (from == "" || level.Sources.Str(i) == from) {
+				rows["DATA/"+level.paths.Str(i)] = span{Off: level.Offsets.Int(i), Size: level.Sizes.Int(i)}
 			}
 		}
 	}

@@ -49,22 +49,14 @@ func readRows(ctx context.Context, r source.Reader, at span, part string) (*rows
 		return nil, fault.WithPart(err, part, 0)
 	}
 	t := &rows{tbl: tbl}
-	for _, c := range [...]struct {
-		to       **tables.Vector
-		name     string
-		kind     tables.Kind
-		optional bool
-	}{
-		{&t.ids, ColID, tables.String, false}, {&t.formats, ColFormat, tables.String, false},
-		{&t.offsets, ColOffset, tables.Int64, false}, {&t.lengths, ColLength, tables.Int64, false},
-		{&t.roots, ColRoot, tables.String, true},
-	} {
-		if i := tbl.Index(c.name); c.optional && (i < 0 || tbl.Columns()[i].Type.Kind != c.kind) {
-			continue
-		}
-		if *c.to, err = model.Column(ctx, tbl, c.name, c.kind); err != nil {
-			return nil, fault.WithPart(err, part, fault.NoOffset)
-		}
+	wants := []model.Want{{To: &t.ids, Name: ColID, Kind: tables.String},
+		{To: &t.formats, Name: ColFormat, Kind: tables.String}, {To: &t.offsets, Name: ColOffset, Kind: tables.Int64},
+		{To: &t.lengths, Name: ColLength, Kind: tables.Int64}}
+	if i := tbl.Index(ColRoot); i >= 0 && tbl.Columns()[i].Type.Kind == tables.String {
+		wants = append(wants, model.Want{To: &t.roots, Name: ColRoot, Kind: tables.String})
+	}
+	if err := model.Columns(ctx, tbl, wants...); err != nil {
+		return nil, fault.WithPart(err, part, fault.NoOffset)
 	}
 	return t, nil
 }
