@@ -108,11 +108,10 @@ type Chunks struct {
 
 // Report has the counts of Verify.
 type Report struct {
-	Rows    int64    // of all levels
-	Files   int64    // samples whose bytes exist
-	Folders int64    // tables of children
-	Bytes   int64    // of the samples
-	Absent  []string // URIs of missing source files of a catalog
+	Rows   int64    // of all levels
+	Files  int64    // samples whose bytes exist
+	Bytes  int64    // of the samples
+	Absent []string // URIs of missing source files of a catalog
 	// Notes describe violations that can be read anyway.
 	Notes []string
 }

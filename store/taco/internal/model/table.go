@@ -178,8 +178,8 @@ func (c *Container) Place(p *Places, row int, e *Entry) error {
 		at = p.Spans[row]
 	}
 	if e.Offset, e.Size = at.Off, at.Size; !at.In(p.First, end) || at.Size < p.Least {
-		return bad("%s bytes at %s: the file has %d bytes", p.Sizes.AppendJSON(nil, row), p.Offsets.AppendJSON(nil, row),
-			c.Object.Size)
+		return bad("%s bytes at %s: the file has %d bytes", p.Sizes.AppendJSON(nil, row),
+			p.Offsets.AppendJSON(nil, row), c.Object.Size)
 	}
 	return nil
 }
