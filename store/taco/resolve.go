@@ -312,15 +312,18 @@ func (d *Dataset) noSuchID(ctx context.Context, s *siblings, key string) error {
 // folder's root. ok is false if the key does not name a chunk.
 func (d *Dataset) chunk(ctx context.Context, s *siblings, folder, key string) (e Entry, ok bool, err error) {
 	id, name, ok := model.CutLast(key, Separator)
-	if !ok || s.n == 0 {
+	if !ok || len(d.parts) == 0 {
 		return e, false, nil
 	}
 	n, rest, err := d.step(ctx, s, id)
 	isOf := err == nil && rest == "" // the chunk is one of this sample
 	if !isOf {
-		n = s.node(0) // the rows of a folder are of one part
+		n = s.of
 	}
-	part, row := d.place(n.level, n.row)
+	part, row := 0, 0
+	if n.level >= 0 {
+		part, row = d.place(n.level, n.row)
+	}
 	chunks := d.parts[part].Chunks
 	if chunks == nil {
 		return e, false, nil

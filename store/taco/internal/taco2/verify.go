@@ -143,8 +143,8 @@ func (c *reader) sameTree(k, a, b int) error {
 	return nil
 }
 
-// compareTree notes where taco:pit_schema disagrees with the tables: their numbers of rows, and the tree below the first
-// sample, which all others share.
+// compareTree notes where taco:pit_schema disagrees with the tables: their numbers of rows, and the tree below the
+// first sample, which all others share.
 func (c *reader) compareTree(r *model.Report) {
 	pit := c.coll.Tree
 	if pit == nil {
