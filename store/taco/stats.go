@@ -120,46 +120,33 @@ func isNotFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
 // named returns the rows of a level with a name: an id, or the ids from level 1 down. They lie
 // below the samples of level 0 that keep selects.
-func (d *Dataset) named(ctx context.Context, k int, name string, keep func(int) bool) ([]int, error) {
-	ids, err := d.IDs(ctx, k)
-	if err != nil {
-		return nil, err
-	}
-	path := strings.Contains(name, "/")
-	var up [][]int32           // parents by level, from k on
-	var above []*tables.Vector // ids of the levels above k, down to 1
-	for l := k; l > 0 && (keep != nil || path); l-- {
-		parents, err := d.Parents(ctx, l)
+func (d *Dataset) named(ctx context.Context, k int, name string, keep func(int) bool) (rows []int, err error) {
+	ids, parents := make([]*tables.Vector, k+1), make([][]int32, k+1) // by level
+	for l := k; l >= 0; l-- {
+		if ids[l], err = d.IDs(ctx, l); err == nil {
+			parents[l], err = d.Parents(ctx, l)
+		}
 		if err != nil {
 			return nil, err
 		}
-		up = append(up, parents)
-		if l == 1 || !path {
-			continue
-		}
-		values, err := d.IDs(ctx, l-1)
-		if err != nil {
-			return nil, err
-		}
-		above = append(above, values)
 	}
 	visible, err := d.Visible(ctx, k)
 	if err != nil {
 		return nil, err
 	}
-	var rows []int
-	for _, i := range visible {
-		root, is := i, name == "*" || string(ids.Bytes(i)) == name
-		rest, under := strings.CutSuffix(name, string(ids.Bytes(i)))
-		for l, parents := range up {
-			root = int(parents[root])
-			if under = under && path && l < len(above); under {
-				rest, under = strings.CutSuffix(rest, string(above[l].Bytes(root))+"/")
-				is = is || under && rest == "" && l == len(above)-1
+	for _, row := range visible {
+		is := name == "*" || string(ids[k].Bytes(row)) == name
+		// What is left of the name in front of the ids from level k up.
+		rest, under := strings.CutSuffix(name, string(ids[k].Bytes(row)))
+		root := row
+		for l := k; l > 0; l-- {
+			is = is || under && rest == "" && l == 1
+			if root = int(parents[l][root]); under && l > 1 {
+				rest, under = strings.CutSuffix(rest, string(ids[l-1].Bytes(root))+"/")
 			}
 		}
 		if is && (keep == nil || keep(root)) {
-			rows = append(rows, i)
+			rows = append(rows, row)
 		}
 	}
 	return rows, nil
