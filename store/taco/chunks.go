@@ -28,8 +28,8 @@ func openChunk(ctx context.Context, o source.Opener, e Entry) (head []byte, err 
 	i, err := ownChunk(index, e)
 	if err == nil && (index.BigEndian || len(index.Params) > 0 || index.Packed != 0 || index.Reversed) {
 		err = fault.WithFile(fault.New(fault.Unsupported, "chunk "+e.Path, e.Offset,
-			"single chunks of big-endian TIFFs, of samples of odd widths, or of the codec %s with parameters, cannot be read",
-			index.Codec), e.URI)
+			"single chunks of big-endian TIFFs, of samples of odd widths, or of the codec %s with parameters, "+
+				"cannot be read", index.Codec), e.URI)
 	}
 	if err != nil {
 		return nil, err
@@ -83,55 +83,10 @@ func ownChunk(x *chunk.Index, e Entry) (int, error) {
 	return i, nil
 }
 
-// verifyChunks compares the rows of the chunks with the samples' own indexes. It skips samples that
-// are not TIFFs that this program reads.
-func (d *Dataset) verifyChunks(ctx context.Context, r *Report) error {
-	missing, some := 0, slices.ContainsFunc(d.parts, func(p *model.Container) bool { return p.Chunks != nil })
-	if !some {
-		return nil
-	}
-	for e, err := range d.Leaves(ctx, true) { // histograms have chunks too
-		if err != nil {
-			return err
-		}
-		part, row := d.place(e.Level, e.Row)
-		chunks := d.parts[part].Chunks
-		if chunks == nil || e.Padding {
-			continue
-		}
-		im, err := openSample(ctx, d.opener, e)
-		if err != nil {
-			if fault.KindOf(err) == 0 {
-				return err
-			}
-			continue
-		}
-		for k := range im.Index.Ranges {
-			ce, err := chunks.Of(ctx, e.Level, row, strconv.Itoa(k))
-			if fault.KindOf(err) == fault.NotFound {
-				missing++
-				continue
-			}
-			if err == nil {
-				ce.Path = e.Path + Separator + strconv.Itoa(k)
-				_, err = ownChunk(im.Index, ce)
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	if missing > 0 {
-		r.Note("%d chunks of samples have no row", missing)
-	}
-	return nil
-}
-
-// verifyHeaders compares the headers in the tables with the headers of the rasters. Rasters whose chunks are larger
-// than the limits of verifying, and those of missing source files, are left out.
-func (d *Dataset) verifyHeaders(ctx context.Context) error {
+// verifyRasters compares the rows of chunks, and the headers in the tables, with the rasters themselves.
+func (d *Dataset) verifyRasters(ctx context.Context, r *Report) error {
 	headers := make([]*Headers, d.Levels())
-	found := false
+	some := slices.ContainsFunc(d.parts, func(p *model.Container) bool { return p.Chunks != nil })
 	for k := range headers {
 		table, err := d.Level(ctx, k)
 		if err == nil {
@@ -140,23 +95,62 @@ func (d *Dataset) verifyHeaders(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		found = found || headers[k] != nil
+		some = some || headers[k] != nil
 	}
-	if !found {
+	if !some {
 		return nil
 	}
-	for e, err := range d.Leaves(ctx, true) {
-		if err == nil && headers[e.Level] != nil {
+	missing := 0
+	for e, err := range d.Leaves(ctx, true) { // histograms have chunks too
+		if err == nil && !e.Padding {
+			err = d.verifyChunks(ctx, e, &missing)
+		}
+		if err != nil {
+			return err
+		}
+		if headers[e.Level] != nil {
 			err = d.verifyHeader(ctx, e, headers[e.Level])
 		}
+		// Rasters whose chunks are larger than the limits of verifying, and those of missing source files, are left out.
 		k := fault.KindOf(err)
 		if err != nil && k != fault.Limit && k != fault.NotFound && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
+	if missing > 0 {
+		r.Note("%d chunks of samples have no row", missing)
+	}
 	return nil
 }
 
+// verifyChunks compares the rows of the chunks of a sample with its own index. It skips one that is no TIFF that this
+// program reads.
+func (d *Dataset) verifyChunks(ctx context.Context, e Entry, missing *int) error {
+	part, row := d.place(e.Level, e.Row)
+	chunks := d.parts[part].Chunks
+	if chunks == nil {
+		return nil
+	}
+	im, err := openSample(ctx, d.opener, e)
+	if fault.KindOf(err) != 0 {
+		return nil
+	}
+	for k := 0; err == nil && k < len(im.Index.Ranges); k++ {
+		var c Entry
+		c, err = chunks.Of(ctx, e.Level, row, strconv.Itoa(k))
+		switch {
+		case fault.KindOf(err) == fault.NotFound:
+			*missing++
+			err = nil
+		case err == nil:
+			c.Path = e.Path + Separator + strconv.Itoa(k)
+			_, err = ownChunk(im.Index, c)
+		}
+	}
+	return err
+}
+
+// verifyHeader compares the header in the row of a raster with its own.
 func (d *Dataset) verifyHeader(ctx context.Context, e Entry, h *Headers) error {
 	stored, names, err := h.Of(e.Row, 0)
 	if err == nil && stored == nil {

@@ -364,8 +364,5 @@ func (d *Dataset) Verify(ctx context.Context) (*Report, error) {
 			return r, err
 		}
 	}
-	if err := d.verifyChunks(ctx, r); err != nil {
-		return r, err
-	}
-	return r, d.verifyHeaders(ctx)
+	return r, d.verifyRasters(ctx, r)
 }

@@ -2,6 +2,7 @@ package tortilla
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -109,21 +110,17 @@ func (t *rows) unknownSplits(ctx context.Context) (n int, err error) {
 		return 0, nil
 	}
 	split, err := t.tbl.Column(ctx, colSplit)
+	if err != nil {
+		return 0, err
+	}
 	for i := range t.len() {
-		if err == nil && !split.Null(i) && !knownSplit(split, i) {
+		known := split.Kind() == tables.String && slices.Contains(splits, split.Str(i))
+		if !split.Null(i) && !known {
 			n++
 		}
 	}
-	return n, err
+	return n, nil
 }
 
-func knownSplit(v *tables.Vector, i int) bool {
-	if v.Kind() != tables.String {
-		return false
-	}
-	switch string(v.Bytes(i)) {
-	case "train", "test", "validation":
-		return true
-	}
-	return false
-}
+// splits are the splits of the specification.
+var splits = []string{"train", "test", "validation"}
