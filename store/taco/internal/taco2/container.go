@@ -32,6 +32,10 @@ type reader struct {
 	places []place
 	collAt span // the place of COLLECTION.json in a ZIP
 	levels []*level
+	// sources are the names of the source files of a catalog, and numbers the places of names in it. The first is "", the
+	// container itself.
+	sources []string
+	numbers map[string]int32
 }
 
 // level is a level with the values derived from its table.
@@ -39,7 +43,8 @@ type level struct {
 	model.Level
 	model.Places
 	types   *tables.Vector
-	trusted bool // the offsets and sizes, or spans, were checked
+	numbers []int32 // of the source file of each row; nil outside catalogs
+	trusted bool    // the offsets and sizes, or spans, were checked
 }
 
 // OpenZIP opens a ZIP.
@@ -78,7 +83,7 @@ func (c *reader) opened(err error) (*model.Container, error) {
 	if err != nil {
 		return nil, c.of.Failed(err)
 	}
-	c.levels = make([]*level, len(c.places))
+	c.levels, c.sources, c.numbers = make([]*level, len(c.places)), []string{""}, map[string]int32{"": 0}
 	c.of.Document, c.of.Tree = c.coll.Raw, c.coll.Tree
 	return c.of.Open(c, len(c.places)), nil
 }
@@ -132,7 +137,7 @@ func (c *reader) openFolder(ctx context.Context, tables string) (*model.Containe
 func (c *reader) Bytes() (n int64) {
 	for _, l := range c.levels {
 		if l != nil {
-			n += 16 * int64(cap(l.Spans))
+			n += 16*int64(cap(l.Spans)) + 4*int64(cap(l.numbers))
 		}
 	}
 	return n
@@ -168,6 +173,9 @@ func (c *reader) Level(ctx context.Context, k int) (*model.Level, error) {
 	}
 	if err := model.Columns(ctx, table, wants...); err != nil {
 		return nil, c.inLevel(err, k)
+	}
+	if l.Sources != nil {
+		c.number(l)
 	}
 	c.levels[k] = l
 	return &l.Level, nil

@@ -103,79 +103,47 @@ func (c *reader) settle(ctx context.Context, k int) error {
 	return nil
 }
 
-// doubtful returns the source files whose rows of a level may have misplaced offsets: the paths of the
-// folders above are not in byte order, or the offsets of the files are not in storage order.
-func (c *reader) doubtful(ctx context.Context, l *level, k int) (map[string]bool, error) {
+// doubtful returns the source files whose rows of a level may have misplaced offsets: the paths of the folders above
+// are not in byte order, with or without a separator at the end, or the offsets of the files are not in storage order.
+func (c *reader) doubtful(ctx context.Context, l *level, k int) (doubtful map[int32]bool, err error) {
 	if _, err := c.of.Linked(ctx, k); err != nil {
 		return nil, err
 	}
-	doubtful := map[string]bool{}
-	if err := c.doubtNames(ctx, k-1, doubtful); err != nil {
-		return nil, err
-	}
-	last, source := int64(-1), ""
-	for i := range l.Table.Len() {
-		if !l.sameSource(i, source) {
-			source, last = l.source(i), -1
+	doubtful = map[int32]bool{}
+	up, before := c.levels[k-1], make([]string, len(c.sources))
+	for i := range up.Table.Len() {
+		from := up.from(i)
+		if string(up.types.Bytes(i)) != "FOLDER" || doubtful[from] {
+			continue
 		}
+		path := up.IDs.Str(i)
+		if k > 1 {
+			if path, err = c.path(ctx, k-1, i); err != nil {
+				return nil, err
+			}
+		}
+		if last := before[from]; last != "" && (path <= last || path+"/" <= last+"/") {
+			doubtful[from] = true
+		}
+		before[from] = path
+	}
+	end := slices.Repeat([]int64{-1}, len(c.sources))
+	for i := range l.Table.Len() {
 		if string(l.types.Bytes(i)) != "FILE" || l.Offsets.Null(i) {
 			continue
 		}
-		if off := l.Offsets.Int(i); off <= last {
-			doubtful[source] = true
-		} else {
-			last = off
+		off, from := l.Offsets.Int(i), l.from(i)
+		if off <= end[from] {
+			doubtful[from] = true
 		}
+		end[from] = max(end[from], off)
 	}
 	return doubtful, nil
 }
 
-// doubtNames adds the source files whose folders of a level are not in byte order, with or without
-// a separator at the end.
-func (c *reader) doubtNames(ctx context.Context, k int, doubtful map[string]bool) error {
-	level := c.levels[k]
-	last, source := "", ""
-	for i := range level.Table.Len() {
-		if string(level.types.Bytes(i)) != "FOLDER" {
-			continue
-		}
-		if !level.sameSource(i, source) {
-			source, last = level.source(i), ""
-		}
-		if doubtful[source] {
-			continue
-		}
-		path := level.IDs.Str(i)
-		if k > 0 {
-			var err error
-			if path, err = c.path(ctx, k, i); err != nil {
-				return err
-			}
-		}
-		if last != "" && (path <= last || path+"/" <= last+"/") {
-			doubtful[source] = true
-		}
-		last = path
-	}
-	return nil
-}
-
-// source returns the source file of a row, or "" outside catalogs.
-func (l *level) source(row int) string {
-	if l.Sources == nil {
-		return ""
-	}
-	return l.Sources.Str(row)
-}
-
-// sameSource reports whether a row has a source file, without allocating a string.
-func (l *level) sameSource(row int, name string) bool {
-	return l.Sources == nil || string(l.Sources.Bytes(row)) == name
-}
-
 // replace gives the rows of doubtful source files the places in the directories of the ZIPs. The
 // rows of missing source files keep theirs, because nothing of them can be read anyway.
-func (c *reader) replace(ctx context.Context, l *level, k int, doubtful map[string]bool) error {
+func (c *reader) replace(ctx context.Context, l *level, k int, doubtful map[int32]bool) error {
 	stored := make(map[span]bool, l.Table.Len())
 	spans := make([]span, l.Table.Len())
 	for i := range spans {
@@ -185,8 +153,8 @@ func (c *reader) replace(ctx context.Context, l *level, k int, doubtful map[stri
 		spans[i] = span{Off: l.Offsets.Int(i), Size: l.Sizes.Int(i)}
 		stored[spans[i]] = true
 	}
-	for name := range doubtful {
-		z, err := c.zip(ctx, l, k, name)
+	for from := range doubtful {
+		z, err := c.zip(ctx, l, k, c.sources[from])
 		if err != nil {
 			return err
 		}
@@ -194,7 +162,7 @@ func (c *reader) replace(ctx context.Context, l *level, k int, doubtful map[stri
 			continue
 		}
 		for i := range spans {
-			if !l.sameSource(i, name) || !spans[i].In(0, z.r.Size()) {
+			if l.from(i) != from || !spans[i].In(0, z.r.Size()) {
 				continue // an entry outside the file was never another sample's: reading it is an error
 			}
 			if spans[i], err = c.find(ctx, z, l, k, i, stored); err != nil {
