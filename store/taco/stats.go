@@ -2,12 +2,12 @@ package taco
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -67,26 +67,24 @@ const geotiffNumbers = 9
 // pixels: mean = Σwm/Σw, std = √(Σw(s² + m²)/Σw − mean²). Rows with a null list are skipped. A
 // value that is not finite, as of a chip without a valid pixel, is fault.Unsupported.
 func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int) bool) (*Pooled, error) {
-	k := d.Levels() - 1
-	table, err := d.Level(ctx, max(k, 0))
+	k := max(d.Levels()-1, 0)
+	table, err := d.Level(ctx, k)
 	if err != nil {
 		return nil, err
 	}
 	p := &pool{}
 	if err := p.columns(ctx, table); err != nil {
-		return nil, fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d", k), fault.NoOffset), d.name())
+		return nil, d.inLevel(err, k)
 	}
 	for _, name := range shapeColumns {
-		if table.Index(name) >= 0 {
+		if table.Index(name) >= 0 && p.shapes == nil {
 			if p.shapes, err = lists(ctx, table, name); err != nil {
 				return nil, fault.WithFile(err, d.name())
 			}
-			break
 		}
 	}
 	if p.shapes == nil {
-		return nil, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset,
-			"no column of shapes (%v)", shapeColumns), d.name())
+		return nil, d.inLevel(fault.New(fault.NotFound, "", fault.NoOffset, "no column of shapes (%v)", shapeColumns), k)
 	}
 	rows, err := d.named(ctx, k, component, keep)
 	if err != nil {
@@ -94,14 +92,12 @@ func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int)
 	}
 	for _, row := range rows {
 		if err := p.add(row); err != nil {
-			return nil, fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d row %d", k, row), fault.NoOffset),
-				d.name())
+			return nil, fault.WithFile(fault.WithPart(err, model.RowName(k, row), fault.NoOffset), d.name())
 		}
 	}
 	// A component without statistics needs to be an error, since its mean would be NaN.
 	if p.n == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset,
-			"no sample %q has statistics", component), d.name())
+		return nil, d.inLevel(fault.New(fault.NotFound, "", fault.NoOffset, "no sample %q has statistics", component), k)
 	}
 	out := &Pooled{Min: p.min, Max: p.max, Samples: p.n}
 	for _, band := range p.bands {
@@ -110,10 +106,15 @@ func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int)
 	}
 	// Sums of squares may overflow although every value is finite: NaN must not reach a normaliser.
 	if slices.ContainsFunc(slices.Concat(out.Mean, out.Std), isNotFinite) {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, fmt.Sprintf("level%d", k), fault.NoOffset,
-			"the statistics are too large to be pooled"), d.name())
+		return nil, d.inLevel(fault.New(fault.Unsupported, "", fault.NoOffset,
+			"the statistics are too large to be pooled"), k)
 	}
 	return out, nil
+}
+
+// inLevel adds a level and the file to an error.
+func (d *Dataset) inLevel(err error, k int) error {
+	return fault.WithFile(fault.WithPart(err, model.LevelName(k), fault.NoOffset), d.name())
 }
 
 func isNotFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }

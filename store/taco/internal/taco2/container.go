@@ -32,8 +32,8 @@ type reader struct {
 	places []place
 	collAt span // the place of COLLECTION.json in a ZIP
 	levels []*level
-	// sources are the names of the source files of a catalog, and numbers the places of names in it. The first is "", the
-	// container itself.
+	// sources are the names of the source files of a catalog, and numbers the places of names in it. The first is "",
+	// the container itself.
 	sources []string
 	numbers map[string]int32
 }
@@ -187,14 +187,4 @@ func (c *reader) level(ctx context.Context, k int) (*level, error) {
 		return nil, err
 	}
 	return c.levels[k], nil
-}
-
-// column returns a mandatory column of a given type.
-func (c *reader) column(ctx context.Context, t *tables.Table, k int, name string,
-	want tables.Kind) (*tables.Vector, error) {
-	values, err := model.Column(ctx, t, name, want)
-	if err != nil {
-		return nil, c.inLevel(err, k)
-	}
-	return values, nil
 }

@@ -11,9 +11,9 @@ import (
 // of the same source file.
 func (c *reader) Parents(ctx context.Context, k int) ([]int32, error) {
 	l, up := c.levels[k], c.levels[k-1]
-	ids, err := c.column(ctx, l.Table, k, model.ColumnParent, tables.Int64)
+	ids, err := model.Column(ctx, l.Table, model.ColumnParent, tables.Int64)
 	if err != nil {
-		return nil, err
+		return nil, c.inLevel(err, k)
 	}
 	above := make([][]int32, len(c.sources)) // rows by source
 	above[0] = make([]int32, 0, up.Table.Len())

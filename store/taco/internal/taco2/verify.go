@@ -61,42 +61,34 @@ func (c *reader) Verify(ctx context.Context, r *model.Report) error {
 	return nil
 }
 
-// verifyLevel checks the ids of a level and its relative paths.
+// verifyLevel checks the ids of a level and its relative paths, which have the ids from level 0 down.
 func (c *reader) verifyLevel(ctx context.Context, k int) error {
 	level := c.levels[k]
-	var relative *tables.Vector
+	relative := tables.NewNulls(tables.Type{}, level.Table.Len())
 	if level.Table.Index(model.ColumnRelative) >= 0 {
-		var err error
-		if relative, err = c.column(ctx, level.Table, k, model.ColumnRelative, tables.String); err != nil {
-			return err
+		want := model.Want{To: &relative, Name: model.ColumnRelative, Kind: tables.String}
+		if err := model.Columns(ctx, level.Table, want); err != nil {
+			return c.inLevel(err, k)
 		}
 	}
 	for i := range level.Table.Len() {
 		if what := BadID(level.IDs.Str(i)); what != "" {
 			return c.of.InRow(k, i, "id %q %s", level.IDs.Str(i), what)
 		}
-		if relative != nil && !relative.Null(i) {
-			if err := c.verifyPath(ctx, k, i, relative.Str(i)); err != nil {
-				return err
-			}
+		if relative.Null(i) {
+			continue
+		}
+		path, err := c.path(ctx, k, i)
+		switch text := relative.Str(i); {
+		case model.Climbs(text):
+			return c.of.InRow(k, i, "%s %q is not a path below DATA", model.ColumnRelative, text)
+		case err != nil:
+			return err
+		case strings.TrimSuffix(text, "/") != path:
+			return c.of.InRow(k, i, "%s is %q, its ids are %q", model.ColumnRelative, text, path)
 		}
 	}
 	return ctx.Err()
-}
-
-// verifyPath checks that the relative path of a row has the ids from level 0 down.
-func (c *reader) verifyPath(ctx context.Context, k, i int, relative string) error {
-	if model.Climbs(relative) {
-		return c.of.InRow(k, i, "%s %q is not a path below DATA", model.ColumnRelative, relative)
-	}
-	path, err := c.path(ctx, k, i)
-	if err != nil {
-		return err
-	}
-	if strings.TrimSuffix(relative, "/") != path {
-		return c.of.InRow(k, i, "%s is %q, its ids are %q", model.ColumnRelative, relative, path)
-	}
-	return nil
 }
 
 // verifyTrees checks that the samples of level 0 have the same tree. Placeholders match anything.
