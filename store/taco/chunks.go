@@ -16,15 +16,25 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// openChunk returns the header of a TIFF whose only tile or strip is the chunk of an entry. Its
-// image is the part of the sample that the chunk covers. It reads the sample's own header, but not
+// openChunk returns the header and directory of a TIFF whose only tile or strip is the chunk of an entry, whose bytes
+// follow them. Its image is the part of the sample that the chunk covers. It reads the sample's own header, but not
 // the chunk.
 func openChunk(ctx context.Context, o source.Opener, e Entry) (head []byte, err error) {
 	im, err := openSample(ctx, o, *e.Of)
 	if err != nil {
 		return nil, err
 	}
-	return chunkHeader(im, e)
+	index := im.Index
+	i, err := ownChunk(index, e)
+	if err == nil && (index.BigEndian || len(index.Params) > 0 || index.Packed != 0 || index.Reversed) {
+		err = fault.WithFile(fault.New(fault.Unsupported, "chunk "+e.Path, e.Offset,
+			"single chunks of big-endian TIFFs, of samples of odd widths, or of the codec %s with parameters, "+
+				"cannot be read", index.Codec), e.URI)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ifdOf(im, i, e.Size), nil
 }
 
 // openSample reads the header of a sample that is a TIFF.
@@ -57,24 +67,6 @@ func FileOrder(x *chunk.Index) []chunk.Range {
 	return out
 }
 
-// chunkHeader returns the header and directory of openChunk. The bytes of the chunk follow them.
-func chunkHeader(im *tiff.Image, e Entry) ([]byte, error) {
-	index := im.Index
-	i, err := ownChunk(index, e)
-	if err != nil {
-		return nil, err
-	}
-	if index.BigEndian {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "chunk "+e.Path, e.Offset,
-			"single chunks of big-endian TIFFs cannot be read"), e.URI)
-	}
-	if len(index.Params) > 0 || index.Packed != 0 || index.Reversed {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "chunk "+e.Path, e.Offset,
-			"single chunks of the codec %s, or of samples of odd widths, cannot be read", index.Codec), e.URI)
-	}
-	return ifdOf(im, i, e.Size), nil
-}
-
 // ownChunk returns the number of a chunk in the index of its sample, which must have it at the same
 // place.
 func ownChunk(x *chunk.Index, e Entry) (int, error) {
@@ -91,54 +83,10 @@ func ownChunk(x *chunk.Index, e Entry) (int, error) {
 	return i, nil
 }
 
-// verifyChunks compares the rows of the chunks with the samples' own indexes. It skips samples that
-// are not TIFFs that this program reads.
-func (d *Dataset) verifyChunks(ctx context.Context, r *Report) error {
-	if !slices.ContainsFunc(d.parts, func(p *model.Container) bool { return p.Chunks != nil }) {
-		return nil
-	}
-	missing := 0
-	for e, err := range d.Leaves(ctx, true) { // histograms have chunks too
-		if err != nil {
-			return err
-		}
-		chunks := d.parts[e.Part].Chunks
-		if chunks == nil || e.Padding {
-			continue
-		}
-		im, err := openSample(ctx, d.opener, e)
-		if err != nil {
-			if fault.KindOf(err) == 0 {
-				return err
-			}
-			continue
-		}
-		for k := range im.Index.Ranges {
-			ce, err := chunks.Of(ctx, e.Level, e.Row, strconv.Itoa(k))
-			if fault.KindOf(err) == fault.NotFound {
-				missing++
-				continue
-			}
-			if err == nil {
-				ce.Path = e.Path + Separator + strconv.Itoa(k)
-				_, err = ownChunk(im.Index, ce)
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	if missing > 0 {
-		r.Note("%d chunks of samples have no row", missing)
-	}
-	return nil
-}
-
-// verifyHeaders compares the headers in the tables with the headers of the rasters. Rasters whose chunks are larger
-// than the limits of verifying, and those of missing source files, are left out.
-func (d *Dataset) verifyHeaders(ctx context.Context) error {
+// verifyRasters compares the rows of chunks, and the headers in the tables, with the rasters themselves.
+func (d *Dataset) verifyRasters(ctx context.Context, r *Report) error {
 	headers := make([]*Headers, d.Levels())
-	found := false
+	some := slices.ContainsFunc(d.parts, func(p *model.Container) bool { return p.Chunks != nil })
 	for k := range headers {
 		table, err := d.Level(ctx, k)
 		if err == nil {
@@ -147,29 +95,64 @@ func (d *Dataset) verifyHeaders(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		found = found || headers[k] != nil
+		some = some || headers[k] != nil
 	}
-	if !found {
+	if !some {
 		return nil
 	}
-	for e, err := range d.Leaves(ctx, true) {
-		if err == nil && headers[e.Level] != nil {
+	missing := 0
+	for e, err := range d.Leaves(ctx, true) { // histograms have chunks too
+		if err == nil && !e.Padding {
+			err = d.verifyChunks(ctx, e, &missing)
+		}
+		if err != nil {
+			return err
+		}
+		if headers[e.Level] != nil {
 			err = d.verifyHeader(ctx, e, headers[e.Level])
 		}
+		// Rasters with chunks beyond the limits of verifying, and those of missing source files, are left out.
 		k := fault.KindOf(err)
 		if err != nil && k != fault.Limit && k != fault.NotFound && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
+	if missing > 0 {
+		r.Note("%d chunks of samples have no row", missing)
+	}
 	return nil
 }
 
-func (d *Dataset) verifyHeader(ctx context.Context, e Entry, h *Headers) error {
-	row, err := d.Row(ctx, e)
-	if err != nil {
-		return err
+// verifyChunks compares the rows of the chunks of a sample with its own index. It skips one that is no TIFF that this
+// program reads.
+func (d *Dataset) verifyChunks(ctx context.Context, e Entry, missing *int) error {
+	part, row := d.place(e.Level, e.Row)
+	chunks := d.parts[part].Chunks
+	if chunks == nil {
+		return nil
 	}
-	stored, names, err := h.Of(row, 0)
+	im, err := openSample(ctx, d.opener, e)
+	if fault.KindOf(err) != 0 {
+		return nil
+	}
+	for k := 0; err == nil && k < len(im.Index.Ranges); k++ {
+		var c Entry
+		c, err = chunks.Of(ctx, e.Level, row, strconv.Itoa(k))
+		switch {
+		case fault.KindOf(err) == fault.NotFound:
+			*missing++
+			err = nil
+		case err == nil:
+			c.Path = e.Path + Separator + strconv.Itoa(k)
+			_, err = ownChunk(im.Index, c)
+		}
+	}
+	return err
+}
+
+// verifyHeader compares the header in the row of a raster with its own.
+func (d *Dataset) verifyHeader(ctx context.Context, e Entry, h *Headers) error {
+	stored, names, err := h.Of(e.Row, 0)
 	if err == nil && stored == nil {
 		return nil
 	}
@@ -177,58 +160,42 @@ func (d *Dataset) verifyHeader(ctx context.Context, e Entry, h *Headers) error {
 	if err == nil {
 		file, _, err = catalog.OpenAsset(ctx, Alone(d.opener, e), e.URI, 0)
 	}
-	if err != nil {
-		return fault.WithFile(fault.WithPart(err, "sample "+e.Path, 0), e.URI)
+	bad := func(what string) error {
+		return fault.New(fault.Corrupt, "", fault.NoOffset, "its row has %s of another file", what)
 	}
-	what := ""
-	if string(file.Index.AppendBlob(nil)) != string(stored.AppendBlob(nil)) {
-		what = "the header"
-	} else if names != nil && file.Names != nil && !slices.Equal(names, file.Names) {
-		what = "names of the bands"
+	switch {
+	case err != nil:
+	case string(file.Index.AppendBlob(nil)) != string(stored.AppendBlob(nil)):
+		err = bad("the header")
+	case names != nil && file.Names != nil && !slices.Equal(names, file.Names):
+		err = bad("names of the bands")
 	}
-	if what == "" {
-		return nil
-	}
-	return fault.WithFile(fault.New(fault.Corrupt, "sample "+e.Path, fault.NoOffset,
-		"its row has %s of another file", what), e.URI)
+	return fault.WithFile(fault.WithPart(err, "sample "+e.Path, 0), e.URI)
 }
-
-// TIFF tags.
-const (
-	tagWidth, tagLength, tagBits, tagCompression, tagPhotometric           = 256, 257, 258, 259, 262
-	tagStripOffsets, tagSamples, tagRows, tagStripBytes, tagPlanar         = 273, 277, 278, 279, 284
-	tagPredictor, tagTileWidth, tagTileLength, tagTileOffsets, tagTileSize = 317, 322, 323, 324, 325
-	tagFormat, tagNoData                                                   = 339, 42113
-)
 
 // ifdOf returns the header and directory of a TIFF with chunk i alone, which has size bytes.
 func ifdOf(im *tiff.Image, i int, size int64) []byte {
 	index, box := im.Index, im.Index.Box(i)
 	format, bits := tiff.FormatOf(index.DType)
 	bands := box.B1 - box.B0
-	each := func(v uint16) []uint16 {
-		values := make([]uint16, bands)
-		for k := range values {
-			values[k] = v
-		}
-		return values
-	}
 	fields := []ifd.Field{
-		ifd.Longs(tagWidth, uint32(box.X1-box.X0)), ifd.Longs(tagLength, uint32(box.Y1-box.Y0)),
-		ifd.Shorts(tagBits, each(bits)...), ifd.Shorts(tagCompression, im.Meta.Compression),
-		ifd.Shorts(tagPhotometric, 1), ifd.Shorts(tagSamples, uint16(bands)), ifd.Shorts(tagPlanar, 1),
-		ifd.Shorts(tagPredictor, uint16(index.Predictor)), ifd.Shorts(tagFormat, each(format)...),
+		ifd.Longs(ifd.TagImageWidth, uint32(box.X1-box.X0)), ifd.Longs(ifd.TagImageLength, uint32(box.Y1-box.Y0)),
+		ifd.Shorts(ifd.TagBitsPerSample, slices.Repeat([]uint16{bits}, bands)...),
+		ifd.Shorts(ifd.TagCompression, im.Meta.Compression), ifd.Shorts(ifd.TagPhotometric, 1),
+		ifd.Shorts(ifd.TagSamplesPerPixel, uint16(bands)), ifd.Shorts(ifd.TagPlanarConfig, 1),
+		ifd.Shorts(ifd.TagPredictor, uint16(index.Predictor)),
+		ifd.Shorts(ifd.TagSampleFormat, slices.Repeat([]uint16{format}, bands)...),
 	}
 	if im.Meta.NoData != "" {
-		fields = append(fields, ifd.Text(tagNoData, im.Meta.NoData))
+		fields = append(fields, ifd.Text(ifd.TagGDALNoData, im.Meta.NoData))
 	}
-	offsets, counts := uint16(tagTileOffsets), uint16(tagTileSize)
+	offsets, counts := uint16(ifd.TagTileOffsets), uint16(ifd.TagTileByteCounts)
 	if im.Meta.Tiled {
-		fields = append(fields, ifd.Longs(tagTileWidth, uint32(index.ChunkW)), ifd.Longs(tagTileLength,
-			uint32(index.ChunkH)))
+		fields = append(fields, ifd.Longs(ifd.TagTileWidth, uint32(index.ChunkW)),
+			ifd.Longs(ifd.TagTileLength, uint32(index.ChunkH)))
 	} else {
-		offsets, counts = tagStripOffsets, tagStripBytes
-		fields = append(fields, ifd.Longs(tagRows, uint32(box.Y1-box.Y0)))
+		offsets, counts = ifd.TagStripOffsets, ifd.TagStripByteCounts
+		fields = append(fields, ifd.Longs(ifd.TagRowsPerStrip, uint32(box.Y1-box.Y0)))
 	}
 	fields = append(fields, ifd.Long8s(offsets, 0), ifd.Long8s(counts, uint64(size)))
 	const dir = 16
@@ -241,14 +208,9 @@ func ifdOf(im *tiff.Image, i int, size int64) []byte {
 // is placed after them, so that it is fetched by itself, and only once.
 const readAhead = 64 << 10
 
-// headed reads a chunk with the header of its TIFF in front of it.
-func headed(r source.Reader, head []byte) source.Reader {
-	return &prefixed{r, string(head), max(int64(len(head)), readAhead)}
-}
-
 // image returns the header of a sample that is a TIFF. It keeps the headers of the last ones.
 func (d *Dataset) image(ctx context.Context, e Entry) (*tiff.Image, error) {
-	key := node{e.Part, e.Level, e.Row}
+	key := node{e.Level, e.Row}
 	if im, ok := d.images.Get(key); ok {
 		return im, nil
 	}

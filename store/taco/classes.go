@@ -49,8 +49,8 @@ func (d *Dataset) Partitions() int {
 // chunks returns the chunks of all containers, for which hasChunks must be true. stored includes
 // the chunks of histograms.
 func (d *Dataset) chunks(ctx context.Context, stored bool) (*tables.Table, error) {
-	t, _, err := d.join(ctx, "chunks", false, func(_ context.Context, p *model.Container) (*tables.Table, error) {
-		if stored || p.Histograms < 0 {
+	t, _, err := d.concat(ctx, "chunks", func(_ context.Context, p *model.Container) (*tables.Table, error) {
+		if stored || len(p.Histograms) == 0 {
 			return p.Chunks.Table, nil
 		}
 		return p.Chunks.Table.Take(p.Chunks.Samples()), nil

@@ -10,31 +10,26 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/lru"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// SourceColumn is the column with the file that a row of several containers comes from.
-const SourceColumn = "internal:source_file"
-
 // Dataset is one container, or several one after the other. It is safe for concurrent use.
 type Dataset struct {
 	opener     *pooledOpener
 	parts      []*model.Container
-	ends       []int // the end of the parts of each opened path, with a leading 0
+	all        *model.Container // the rows of all parts
+	joined     *joined          // its reader, if there are several parts
+	ends       []int            // the end of the parts of each opened path, with a leading 0
 	mode       tables.Mode
 	chosen     bool
 	warn       func(string)
 	collection *taco2.Collection // the document of a TACOLLECTION.json
 
 	mu       sync.Mutex
-	levels   []*tables.Table
-	bases    [][]int
 	unpadded map[int]bool // levels without invisible rows
 	// index has the ids of the children of nodes with many children. lookups counts the searches
 	// before an index is made.
@@ -69,7 +64,7 @@ func (d *Dataset) Group(ctx context.Context, from, to int, mode tables.Mode, cho
 	if from < 0 || from >= to || to > d.Paths() {
 		return nil, 0, d.missing("", fmt.Sprintf("no paths %d to %d of %d", from, to-1, d.Paths()))
 	}
-	_, bases, err := d.level(ctx, 0)
+	bases, err := d.bases(ctx, 0)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -79,11 +74,12 @@ func (d *Dataset) Group(ctx context.Context, from, to int, mode tables.Mode, cho
 		of = &Dataset{
 			opener: d.opener, parts: d.parts[lo:hi], mode: mode, chosen: chosen, warn: d.warn,
 			unpadded: map[int]bool{}, images: lru.New[node, *tiff.Image](imageBytes),
-			groups: map[group]*Dataset{}, // parts are numbered anew in the group
+			groups: map[group]*Dataset{},
 		}
 		for _, end := range d.ends[from : to+1] {
 			of.ends = append(of.ends, end-lo)
 		}
+		of.all, of.joined = join(of.parts, mode, chosen, d.warn)
 		d.groups[key] = of
 	}
 	d.mu.Unlock()
@@ -106,27 +102,24 @@ func (d *Dataset) Bytes() int64 {
 	for _, p := range d.parts {
 		n += p.Bytes()
 	}
-	return n + d.joined()
+	return n + d.derived()
 }
 
-// joined estimates the memory of headers of samples and of values derived from the tables.
-func (d *Dataset) joined() int64 {
+// derived estimates the memory of headers of samples and of values derived from the tables.
+func (d *Dataset) derived() int64 {
 	n := d.images.Used()
+	if d.joined != nil {
+		n += d.all.Bytes()
+	}
 	if !d.mu.TryLock() {
 		return n
 	}
 	defer d.mu.Unlock()
-	for k, t := range d.levels {
-		if t != nil && len(d.parts) > 1 { // with one part the table is the part's own
-			n += t.Bytes()
-		}
-		n += 8 * int64(cap(d.bases[k]))
-	}
 	for _, m := range d.index {
 		n += indexCost * int64(len(m))
 	}
 	for _, g := range d.groups {
-		n += g.joined()
+		n += g.derived()
 	}
 	return n
 }
@@ -144,7 +137,10 @@ func (d *Dataset) sameHierarchy(ctx context.Context) error {
 		if first.Depth != nil && container.Depth != nil {
 			continue
 		}
-		if err := d.deepen(ctx, max(first.Levels(), container.Levels())-1, first, container); err != nil {
+		if err := container.Reach(ctx, first.Levels()-1); err != nil {
+			return err
+		}
+		if err := first.Reach(ctx, container.Levels()-1); err != nil {
 			return err
 		}
 		same := container.Levels() == first.Levels() && container.IDColumn == first.IDColumn &&
@@ -195,212 +191,75 @@ func (d *Dataset) Collection() json.RawMessage {
 }
 
 // IDColumn returns the name of the column of ids.
-func (d *Dataset) IDColumn() string {
-	if len(d.parts) == 0 {
-		return "id"
-	}
-	return d.parts[0].IDColumn
-}
+func (d *Dataset) IDColumn() string { return d.all.IDColumn }
 
 // IDs returns the ids of the rows of a level.
 func (d *Dataset) IDs(ctx context.Context, level int) (*tables.Vector, error) {
-	table, err := d.Level(ctx, level)
-	if err != nil {
-		return nil, err
-	}
-	ids, err := table.Column(ctx, d.IDColumn())
-	return ids, fault.WithFile(err, d.name())
+	return d.all.IDs(ctx, level)
 }
 
 // Levels returns the number of levels. It is 0 only if no file of a TACOLLECTION.json was opened.
 // For nested Tortillas it is the depth of the first samples until the table of a deeper level is
 // read.
 func (d *Dataset) Levels() int {
-	n := 0
-	for _, p := range d.parts {
-		n = max(n, p.Levels())
-	}
-	return n
-}
-
-// noLevel returns the error for a level that does not exist.
-func (d *Dataset) noLevel(k int) error {
-	return fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset,
-		"the levels are 0 to %d", d.Levels()-1), d.name())
-}
-
-func (d *Dataset) name() string {
 	if len(d.parts) == 0 {
-		return ""
+		return 0
 	}
-	return d.parts[0].URI
+	return d.all.Levels()
 }
+
+func (d *Dataset) name() string { return d.all.URI }
 
 // Level returns the rows of a level, padding included, with the stored columns. With several
 // containers, Options.Mode decides about columns that some lack, and SourceColumn is added.
 func (d *Dataset) Level(ctx context.Context, k int) (*tables.Table, error) {
-	t, _, err := d.level(ctx, k)
-	return t, err
+	return d.all.Table(ctx, k)
 }
 
-// level returns a level, the first row of each part in it, and the number of rows at the end.
-func (d *Dataset) level(ctx context.Context, k int) (*tables.Table, []int, error) {
-	if len(d.parts) == 0 {
-		return tables.FromVectors(nil, nil), []int{0}, nil
-	}
-	if err := d.deepen(ctx, k, d.parts...); err != nil {
-		return nil, nil, err
-	}
-	if k < 0 || k >= d.Levels() {
-		return nil, nil, d.noLevel(k)
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for len(d.levels) <= k {
-		d.levels, d.bases = append(d.levels, nil), append(d.bases, nil)
-	}
-	if d.levels[k] == nil {
-		if err := d.concat(ctx, k); err != nil {
-			return nil, nil, err
-		}
-	}
-	return d.levels[k], d.bases[k], nil
-}
-
-// deepen finds out whether containers have a level, if that is not known yet.
-func (d *Dataset) deepen(ctx context.Context, k int, parts ...*model.Container) error {
-	for _, p := range parts {
-		if k >= p.Levels() {
-			if err := p.Deepen(ctx); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (d *Dataset) concat(ctx context.Context, k int) (err error) {
-	d.levels[k], d.bases[k], err = d.join(ctx, fmt.Sprintf("level%d", k), k == 0 && d.chosen,
-		func(ctx context.Context, p *model.Container) (*tables.Table, error) {
-			if k >= p.Levels() { // a Tortilla without samples at this level
-				return nil, nil
-			}
-			return p.Table(ctx, k)
-		})
-	if err == nil {
-		d.levels[k] = d.withSource(d.levels[k], d.bases[k])
-	}
-	return err
-}
-
-// join concatenates a table of each container; nil is a missing one. bases has the first row of each, and the number of
-// rows. It warns about columns that some tables lack. part names the tables in the warning. If chosen is set, such
-// columns are neither reported nor an error.
-func (d *Dataset) join(ctx context.Context, part string, chosen bool,
-	get func(ctx context.Context, p *model.Container) (*tables.Table, error),
-) (t *tables.Table, bases []int, err error) {
-	parts := make([]*tables.Table, len(d.parts))
-	err = each.Of(ctx, int64(len(parts)), openAtOnce, func(ctx context.Context, i int64) (err error) {
-		parts[i], err = get(ctx, d.parts[i])
-		return err
-	})
+// bases returns the first row of each part in a level, and the number of rows at the end.
+func (d *Dataset) bases(ctx context.Context, k int) ([]int, error) {
+	table, err := d.all.Table(ctx, k)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	bases = make([]int, len(d.parts)+1)
-	for i, table := range parts {
-		bases[i+1] = bases[i]
-		if table != nil {
-			bases[i+1] += table.Len()
-		}
+	if d.joined == nil {
+		return []int{0, table.Len()}, nil
 	}
-	if len(parts) == 1 {
-		return parts[0], bases, nil
-	}
-	mode, names := d.mode, d.Parts()
-	if chosen && mode == tables.Strict {
-		mode = tables.Intersection
-	}
-	t, err = tables.Concat(slices.DeleteFunc(slices.Clone(parts), func(t *tables.Table) bool { return t == nil }), mode)
-	if err != nil {
-		return nil, nil, fault.WithFile(fault.WithPart(err, part, fault.NoOffset), d.name())
-	}
-	if !chosen {
-		columns, without := tables.MissingColumns(parts, names)
-		for i, c := range columns {
-			d.warn(fmt.Sprintf("%s: column %q is %s: it is not in %s", part, c, mode.Missing(), without[i]))
-		}
-	}
-	for _, m := range tables.JoinedAsStrings(t, parts, names) {
-		d.warn(part + ": " + m)
-	}
-	return t, bases, nil
+	d.all.Mu.Lock()
+	defer d.all.Mu.Unlock()
+	return d.joined.bases[k], nil
 }
 
-// withSource adds SourceColumn to a table of several containers, unless they have it.
-func (d *Dataset) withSource(t *tables.Table, bases []int) *tables.Table {
-	if len(d.parts) == 1 || t.Index(SourceColumn) >= 0 {
-		return t
+// place returns the number of the part with a row of a level that was read, and the row there.
+func (d *Dataset) place(k, row int) (part, rowThere int) {
+	if d.joined == nil {
+		return 0, row
 	}
-	return tables.Join(t, d.sourceColumn(bases))
+	d.all.Mu.Lock()
+	defer d.all.Mu.Unlock()
+	return d.joined.place(k, row)
 }
 
-// sourceColumn returns a table of one column with the file of each row.
-func (d *Dataset) sourceColumn(bases []int) *tables.Table {
-	cols := []tables.Column{{Name: SourceColumn, Type: tables.Type{Kind: tables.String}}}
-	return tables.New(bases[len(d.parts)], cols, func(context.Context, int) (*tables.Vector, error) {
-		names := make([]string, 0, bases[len(d.parts)])
-		for i, p := range d.parts {
-			name := source.Name(strings.TrimRight(p.URI, "/"))
-			names = append(names, slices.Repeat([]string{name}, bases[i+1]-bases[i])...)
-		}
-		return tables.NewStrings(names, nil), nil
-	})
+// concat concatenates another table of each container, and returns the first row of each.
+func (d *Dataset) concat(ctx context.Context, name string,
+	get func(ctx context.Context, p *model.Container) (*tables.Table, error)) (*tables.Table, []int, error) {
+	if d.joined != nil {
+		return d.joined.tables(ctx, name, false, get)
+	}
+	t, err := get(ctx, d.all)
+	return t, nil, err
 }
 
 // Parents returns for each row of a level its parent row in the level above, or nil at level 0.
-func (d *Dataset) Parents(ctx context.Context, k int) ([]int32, error) {
-	if k == 0 {
-		return nil, nil
-	}
-	_, up, err := d.level(ctx, k-1)
-	if err != nil {
-		return nil, err
-	}
-	_, bases, err := d.level(ctx, k)
-	if err != nil {
-		return nil, err
-	}
-	if len(d.parts) == 1 {
-		return d.parts[0].Parents(ctx, k)
-	}
-	rows := make([]int32, 0, bases[len(d.parts)])
-	for i, container := range d.parts {
-		if k >= container.Levels() {
-			continue
-		}
-		parents, err := container.Parents(ctx, k)
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range parents {
-			rows = append(rows, int32(up[i])+row)
-		}
-	}
-	return rows, nil
-}
+func (d *Dataset) Parents(ctx context.Context, k int) ([]int32, error) { return d.all.Parents(ctx, k) }
 
 // AllVisible reports whether a level has neither padding nor histograms of a streaming TACO.
 func (d *Dataset) AllVisible(ctx context.Context, k int) (bool, error) {
-	_, bases, err := d.level(ctx, k)
-	if err != nil {
-		return false, err
-	}
 	if d.knownWhole(k) {
 		return true, nil
 	}
-	rows, err := d.Visible(ctx, k)
-	return err == nil && len(rows) == bases[len(d.parts)], err
+	_, err := d.Visible(ctx, k)
+	return d.knownWhole(k), err
 }
 
 // knownWhole reports whether Visible has found that all rows of a level are visible.
@@ -412,48 +271,49 @@ func (d *Dataset) knownWhole(k int) bool {
 
 // Visible returns the rows of a level that are neither padding nor histograms, in order.
 func (d *Dataset) Visible(ctx context.Context, k int) ([]int, error) {
-	rows, total, err := d.shown(ctx, k, d.knownWhole(k))
-	if err == nil && len(rows) == total {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.unpadded[k] = true
+	rows, err := d.samples(ctx, k)
+	if err != nil || !d.all.Form.Pads() || d.knownWhole(k) {
+		return rows, err
 	}
-	return rows, err
+	ids, err := d.all.IDs(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	all := len(rows)
+	rows = slices.DeleteFunc(rows, func(row int) bool { return model.IsPadding(ids.Str(row)) })
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.unpadded[k] = len(rows) == all
+	return rows, nil
 }
 
 // samples returns the rows of a level that are not histograms, padding included, in order.
 func (d *Dataset) samples(ctx context.Context, k int) ([]int, error) {
-	rows, _, err := d.shown(ctx, k, true)
-	return rows, err
-}
-
-// shown returns the rows of a level that are not histograms nor, unless padded is set, padding, and the number of all.
-func (d *Dataset) shown(ctx context.Context, k int, padded bool) (rows []int, total int, err error) {
-	_, bases, err := d.level(ctx, k)
+	table, err := d.Level(ctx, k)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	total = bases[len(d.parts)]
-	rows = make([]int, 0, total)
-	for i, p := range d.parts {
-		hidden, err := histograms(ctx, p, k)
-		if err != nil {
-			return nil, 0, err
-		}
-		for row := range bases[i+1] - bases[i] {
-			_, hide := slices.BinarySearch(hidden, int32(row))
-			if !hide && !padded {
-				hide, err = p.Padding(ctx, k, row)
-			}
+	hidden := d.all.Histograms
+	for above := range k {
+		var below []int32
+		for _, row := range hidden {
+			children, err := d.all.Children(ctx, above, int(row))
 			if err != nil {
-				return nil, 0, err
+				return nil, err
 			}
-			if !hide {
-				rows = append(rows, bases[i]+row)
-			}
+			below = append(below, children...)
 		}
+		hidden = below
 	}
-	return rows, total, nil
+	rows := allRows(table.Len())
+	if len(hidden) == 0 {
+		return rows, nil
+	}
+	slices.Sort(hidden)
+	return slices.DeleteFunc(rows, func(row int) bool {
+		_, hide := slices.BinarySearch(hidden, int32(row))
+		return hide
+	}), nil
 }
 
 // Histograms returns the number of rows of a level with histograms of a streaming TACO.
@@ -466,109 +326,33 @@ func (d *Dataset) Histograms(ctx context.Context, k int) (int, error) {
 	return table.Len() - len(samples), err
 }
 
-// histograms returns the rows of a level of a container that have histograms of its samples, in
-// order.
-func histograms(ctx context.Context, p *model.Container, k int) ([]int32, error) {
-	if p.Histograms < 0 {
-		return nil, nil
-	}
-	rows := []int32{int32(p.Histograms)}
-	for above := range k {
-		var below []int32
-		for _, row := range rows {
-			children, err := p.Children(ctx, above, int(row))
-			if err != nil {
-				return nil, err
-			}
-			below = append(below, children...)
-		}
-		rows = below
-	}
-	slices.Sort(rows)
-	return rows, nil
-}
-
-// Row returns the row of an entry in the table of its level.
-func (d *Dataset) Row(ctx context.Context, e Entry) (int, error) {
-	_, bases, err := d.level(ctx, e.Level)
-	if err != nil {
-		return 0, err
-	}
-	return bases[e.Part] + e.Row, nil
-}
-
 // Entry returns the sample of a row of a level, with its path.
 func (d *Dataset) Entry(ctx context.Context, k, row int) (Entry, error) {
-	node, err := d.nodeAt(ctx, k, row)
+	e, err := d.all.Entry(ctx, k, row)
 	if err != nil {
 		return Entry{}, err
 	}
-	prefix, err := d.pathAbove(ctx, node)
-	if err != nil {
-		return Entry{}, err
+	ids := []string{e.ID}
+	for ; k > 0; k-- {
+		parents, err := d.all.Parents(ctx, k)
+		if err != nil {
+			return Entry{}, err
+		}
+		row = int(parents[row])
+		above, err := d.all.Entry(ctx, k-1, row)
+		if err != nil {
+			return Entry{}, err
+		}
+		ids = append(ids, above.ID)
 	}
-	return d.entry(ctx, node, prefix)
+	slices.Reverse(ids)
+	e.Path = strings.Join(ids, "/")
+	return e, nil
 }
 
 // EntryAt is Entry without the path, which takes no search in the levels above.
 func (d *Dataset) EntryAt(ctx context.Context, k, row int) (Entry, error) {
-	node, err := d.nodeAt(ctx, k, row)
-	if err != nil {
-		return Entry{}, err
-	}
-	e, err := d.parts[node.part].Entry(ctx, node.level, node.row)
-	e.Part = node.part
-	return e, err
-}
-
-// nodeAt returns the part of a row of a level, and its row there.
-func (d *Dataset) nodeAt(ctx context.Context, k, row int) (node, error) {
-	_, bases, err := d.level(ctx, k)
-	if err != nil {
-		return node{}, err
-	}
-	if row < 0 || row >= bases[len(d.parts)] {
-		return node{}, d.noRow(k, row, bases)
-	}
-	i, _ := slices.BinarySearch(bases, row+1)
-	return node{i - 1, k, row - bases[i-1]}, nil
-}
-
-func (d *Dataset) noRow(k, row int, bases []int) error {
-	return fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset,
-		"no row %d, there are %d", row, bases[len(d.parts)]), d.name())
-}
-
-// pathAbove returns the path of the folder that contains a node.
-func (d *Dataset) pathAbove(ctx context.Context, n node) (string, error) {
-	var ids []string
-	for container := d.parts[n.part]; n.level > 0; {
-		parents, err := container.Parents(ctx, n.level)
-		if err != nil {
-			return "", err
-		}
-		n.row, n.level = int(parents[n.row]), n.level-1
-		entry, err := container.Entry(ctx, n.level, n.row)
-		if err != nil {
-			return "", err
-		}
-		ids = append(ids, entry.ID)
-	}
-	slices.Reverse(ids)
-	return strings.Join(ids, "/"), nil
-}
-
-// entry returns the sample of a node, given the path of its folder.
-func (d *Dataset) entry(ctx context.Context, n node, folder string) (Entry, error) {
-	entry, err := d.parts[n.part].Entry(ctx, n.level, n.row)
-	if err != nil {
-		return entry, err
-	}
-	entry.Part, entry.Path = n.part, entry.ID
-	if folder != "" {
-		entry.Path = folder + "/" + entry.ID
-	}
-	return entry, nil
+	return d.all.Entry(ctx, k, row)
 }
 
 // Verify checks everything in all containers. Faults are errors; the report has counts, and notes on violations that
@@ -580,8 +364,5 @@ func (d *Dataset) Verify(ctx context.Context) (*Report, error) {
 			return r, err
 		}
 	}
-	if err := d.verifyChunks(ctx, r); err != nil {
-		return r, err
-	}
-	return r, d.verifyHeaders(ctx)
+	return r, d.verifyRasters(ctx, r)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/wkb"
@@ -76,18 +77,15 @@ func (d *Dataset) Select(ctx context.Context, f Filter) (Selection, error) {
 	if len(d.parts) == 0 {
 		return nil, nil
 	}
-	if err := d.deepen(ctx, f.Level, d.parts...); err != nil {
-		return nil, err
-	}
-	if f.Level < 0 || f.Level >= d.Levels() {
-		return nil, d.noLevel(f.Level)
-	}
-	_, bases, err := d.level(ctx, f.Level)
+	bases, err := d.bases(ctx, f.Level)
 	if err != nil {
 		return nil, err
 	}
 	var match []int
 	for i, p := range d.parts {
+		if f.Level >= p.Levels() { // a Tortilla without samples at this level
+			continue
+		}
 		table, err := p.Table(ctx, f.Level)
 		if err != nil {
 			return nil, err
@@ -192,50 +190,41 @@ func (f Filter) Match(ctx context.Context, t *tables.Table) ([]int, error) {
 }
 
 // rows returns the rows of a table that match. uri is the container of the table.
-func (f *Filter) rows(ctx context.Context, uri string, t *tables.Table) ([]int, error) {
-	var match []int
+func (f *Filter) rows(ctx context.Context, uri string, t *tables.Table) (rows []int, err error) {
+	if f.Times != nil || f.Box != nil {
+		rows = allRows(t.Len())
+	}
 	if f.Times != nil {
-		i, err := f.column(uri, t, f.Time, timeColumns, "time")
-		if err != nil {
-			return nil, err
-		}
-		match, err = f.either(ctx, t, i, f.Time, allRows(t.Len()), func(i int, rows []int) ([]int, error) {
-			values, err := t.At(ctx, i)
-			if err != nil {
-				return nil, err
-			}
-			return f.timeRows(rows, values)
-		})
-		if err != nil {
-			return nil, f.named(err, uri)
-		}
+		rows, err = f.either(ctx, t, f.Time, timeColumns, "time", rows, f.timeRows)
 	}
-	if f.Box == nil {
-		return match, nil
+	if f.Box != nil && err == nil {
+		rows, err = f.either(ctx, t, f.Geometry, geometryColumns, "geometry", rows, f.boxRows)
 	}
-	i, err := f.column(uri, t, f.Geometry, geometryColumns, "geometry")
 	if err != nil {
-		return nil, err
+		return nil, fault.WithFile(fault.WithPart(err, model.LevelName(f.Level), fault.NoOffset), uri)
 	}
-	if f.Times == nil {
-		match = allRows(t.Len())
-	}
-	match, err = f.either(ctx, t, i, f.Geometry, match, func(i int, rows []int) ([]int, error) {
-		return f.boxRows(ctx, rows, t, i)
-	})
-	if err != nil {
-		return nil, f.named(err, uri)
-	}
-	return match, nil
+	return rows, nil
 }
 
-// either returns the rows that match by column i or, where that is null and nobody named a column, by the column that
-// stands for it.
-func (f *Filter) either(ctx context.Context, t *tables.Table, i int, named string, rows []int,
-	match func(i int, rows []int) ([]int, error)) ([]int, error) {
-	other := t.Index(insteadColumns[t.Columns()[i].Name])
-	if named != "" && named != "auto" || other < 0 {
-		return match(i, rows)
+// either returns the rows that match by a column, which is the named one or the first of some that exists. Where that
+// is null, and nobody named a column, the column that stands for it decides.
+func (f *Filter) either(ctx context.Context, t *tables.Table, name string, auto []string, what string, rows []int,
+	match func(ctx context.Context, rows []int, t *tables.Table, i int) ([]int, error)) ([]int, error) {
+	if name != "" && name != "auto" {
+		i := t.Index(name)
+		if i < 0 {
+			return nil, t.NoColumn(name)
+		}
+		return match(ctx, rows, t, i)
+	}
+	k := slices.IndexFunc(auto, func(name string) bool { return t.Index(name) >= 0 })
+	if k < 0 {
+		return nil, fault.New(fault.NotFound, "", fault.NoOffset, "no %s column (%s): the columns are %s", what,
+			strings.Join(auto, ", "), tables.Names(t.Columns()))
+	}
+	i, other := t.Index(auto[k]), t.Index(insteadColumns[auto[k]])
+	if other < 0 {
+		return match(ctx, rows, t, i)
 	}
 	values, err := t.At(ctx, i)
 	if err != nil {
@@ -247,17 +236,14 @@ func (f *Filter) either(ctx context.Context, t *tables.Table, i int, named strin
 			null = append(null, row)
 		}
 	}
-	first, err := match(i, rows)
+	first, err := match(ctx, rows, t, i)
 	if err != nil || len(null) == 0 {
 		return first, err
 	}
-	second, err := match(other, null)
-	if err != nil {
-		return nil, err
-	}
+	second, err := match(ctx, null, t, other)
 	both := slices.Concat(first, second)
 	slices.Sort(both)
-	return both, nil
+	return both, err
 }
 
 func allRows(n int) []int {
@@ -268,31 +254,13 @@ func allRows(n int) []int {
 	return rows
 }
 
-func (f *Filter) named(err error, uri string) error {
-	return fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d", f.Level), fault.NoOffset), uri)
-}
-
-// column returns the index of the column with a name, or of the first existing one of several.
-func (f *Filter) column(uri string, t *tables.Table, name string, auto []string, what string) (int, error) {
-	if name != "" && name != "auto" {
-		i := t.Index(name)
-		if i < 0 {
-			return 0, f.named(t.NoColumn(name), uri)
-		}
-		return i, nil
-	}
-	for _, c := range auto {
-		if i := t.Index(c); i >= 0 {
-			return i, nil
-		}
-	}
-	return 0, f.named(fault.New(fault.NotFound, "", fault.NoOffset, "no %s column (%s): the columns are %s",
-		what, strings.Join(auto, ", "), tables.Names(t.Columns())), uri)
-}
-
 // timeRows keeps the rows whose time lies in the range. Numbers are seconds since 1970 UTC, text is a date or a
 // timestamp, which counts by its beginning.
-func (f *Filter) timeRows(rows []int, v *tables.Vector) ([]int, error) {
+func (f *Filter) timeRows(ctx context.Context, rows []int, t *tables.Table, i int) ([]int, error) {
+	v, err := t.At(ctx, i)
+	if err != nil {
+		return nil, err
+	}
 	var at func(i int) (int64, error) // microseconds
 	switch v.Kind() {
 	case tables.Null:
@@ -351,79 +319,61 @@ func scaled(n, unit int64) int64 {
 
 // boxRows keeps the rows whose geometry in column i matches the box. rows are in ascending order.
 func (f *Filter) boxRows(ctx context.Context, rows []int, t *tables.Table, i int) ([]int, error) {
-	switch typ := t.Columns()[i].Type; typ.Kind {
+	column := t.Columns()[i]
+	switch column.Type.Kind {
 	case tables.Null:
 		return nil, nil
-	case tables.Binary, tables.String:
-	case tables.Struct:
-		return f.pointRows(ctx, rows, t, i)
+	case tables.Binary, tables.String, tables.Struct:
 	default:
-		return nil, fault.New(fault.Unsupported, "column "+t.Columns()[i].Name, fault.NoOffset,
-			"geometries of type %v, want binary or strings", typ)
+		return nil, fault.New(fault.Unsupported, "column "+column.Name, fault.NoOffset,
+			"geometries of type %v, want binary or strings", column.Type)
 	}
 	place, err := wkb.NewPlace(*f.Box)
 	if err != nil {
 		return nil, fault.New(fault.Unsupported, "bbox", fault.NoOffset, "%v", err)
 	}
-	systems, err := systemsOf(ctx, t, t.Columns()[i].Name)
+	keep := rows[:0] // writes behind the row that is read
+	match := func(row int, geometry []byte, system position) error {
+		ok, err := place.Match(geometry, f.Rule, system)
+		if err != nil {
+			return fault.WithPart(err, fmt.Sprintf("row %d", row), fault.NoOffset)
+		}
+		if ok {
+			keep = append(keep, row)
+		}
+		return nil
+	}
+	var binary []byte
+	if column.Type.Kind == tables.Struct { // points of lon and lat
+		values, err := t.At(ctx, i)
+		for k := 0; k < len(rows) && err == nil; k++ {
+			row := rows[k]
+			var lon, lat float64
+			if lon, lat, err = Centroid(values, row); err == nil && !math.IsNaN(lon) && !math.IsNaN(lat) {
+				binary = wkb.AppendPoint(binary[:0], lon, lat)
+				err = match(row, binary, nil)
+			}
+		}
+		return keep, err
+	}
+	systems, err := systemsOf(ctx, t, column.Name)
 	if err != nil {
 		return nil, err
 	}
-	text := t.Columns()[i].Type.Kind == tables.String
-	var binary []byte
-	keep := rows[:0] // writes behind the row that is read
-	err = t.Scan(ctx, i, rows, f.Keep, func(row int, g []byte) (err error) {
+	err = t.Scan(ctx, i, rows, f.Keep, func(row int, geometry []byte) error {
 		system, err := systems.of(row)
 		if err != nil {
 			return err
 		}
-		if text {
-			if binary, err = wkb.AppendText(binary[:0], string(g)); err != nil {
+		if column.Type.Kind == tables.String {
+			if binary, err = wkb.AppendText(binary[:0], string(geometry)); err != nil {
 				return fault.WithPart(err, fmt.Sprintf("row %d", row), fault.NoOffset)
 			}
-			g = binary
+			geometry = binary
 		}
-		keep, err = f.keep(keep, place, row, g, system)
-		return err
+		return match(row, geometry, system)
 	})
 	return keep, err
-}
-
-// keep appends a row if its geometry matches the box.
-func (f *Filter) keep(rows []int, place *wkb.Place, row int, g []byte, system position) ([]int, error) {
-	ok, err := place.Match(g, f.Rule, system)
-	if err != nil {
-		return nil, fault.WithPart(err, fmt.Sprintf("row %d", row), fault.NoOffset)
-	}
-	if ok {
-		rows = append(rows, row)
-	}
-	return rows, nil
-}
-
-// pointRows is boxRows for a column of structs of lon and lat.
-func (f *Filter) pointRows(ctx context.Context, rows []int, t *tables.Table, i int) ([]int, error) {
-	values, err := t.At(ctx, i)
-	if err != nil {
-		return nil, err
-	}
-	place, err := wkb.NewPlace(*f.Box)
-	if err != nil {
-		return nil, fault.New(fault.Unsupported, "bbox", fault.NoOffset, "%v", err)
-	}
-	var point []byte
-	keep := rows[:0]
-	for _, row := range rows {
-		lon, lat, err := Centroid(values, row)
-		if err == nil && !math.IsNaN(lon) && !math.IsNaN(lat) {
-			point = wkb.AppendPoint(point[:0], lon, lat)
-			keep, err = f.keep(keep, place, row, point, nil)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return keep, nil
 }
 
 // Centroid returns the point in a row of a column: well-known binary, or as in TACO 3 a struct of lon and lat. Null

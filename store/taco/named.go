@@ -67,7 +67,7 @@ func (d *Dataset) Sequence(ctx context.Context, name string) (*Sequence, error) 
 		if err != nil || sequence == nil {
 			return nil, err
 		}
-		_, bases, err := d.level(ctx, sequence.Level)
+		bases, err := d.bases(ctx, sequence.Level)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +96,7 @@ func (d *Dataset) LevelRows(ctx context.Context, name string) (level int, rows [
 		if err != nil {
 			return 0, nil, err
 		}
-		_, bases, err := d.level(ctx, k)
+		bases, err := d.bases(ctx, k)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -110,24 +110,24 @@ func (d *Dataset) LevelRows(ctx context.Context, name string) (level int, rows [
 
 // LevelTable returns a table of TACO 3 by its name, as it is stored.
 func (d *Dataset) LevelTable(ctx context.Context, name string) (*tables.Table, error) {
-	t, bases, err := d.join(ctx, fmt.Sprintf("table %q", name), false,
+	t, bases, err := d.concat(ctx, fmt.Sprintf("table %q", name),
 		func(ctx context.Context, p *model.Container) (*tables.Table, error) {
 			t, _, _, err := p.Named.Rows(ctx, name)
 			return t, err
 		})
-	if err != nil {
-		return nil, err
+	if err != nil || d.joined == nil {
+		return t, err
 	}
-	return d.withSource(t, bases), nil
+	return d.joined.withSource(t, bases), nil
 }
 
 // wide returns the table with a row for each sample.
 func (d *Dataset) wide(ctx context.Context) (*tables.Table, error) {
-	_, bases, err := d.level(ctx, 0)
+	bases, err := d.bases(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	t, _, err := d.join(ctx, `table "dataset"`, false,
+	t, _, err := d.concat(ctx, `table "dataset"`,
 		func(ctx context.Context, p *model.Container) (*tables.Table, error) {
 			return p.Named.Wide(ctx, bases[slices.Index(d.parts, p)], source.VSI)
 		})

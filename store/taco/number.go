@@ -29,7 +29,7 @@ func (d *Dataset) PoolNumber(ctx context.Context, level int, rows []int, number 
 		return nil, err
 	}
 	if err := p.rows(ctx, table, rows); err != nil {
-		return nil, fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d", level), fault.NoOffset), d.name())
+		return nil, d.inLevel(err, level)
 	}
 	out := make([][]float64, len(p.bands))
 	for b, values := range p.bands {

@@ -249,6 +249,7 @@ func Open(ctx context.Context, opener source.Opener, paths []string, o Options) 
 	for i, parts := range byPath {
 		dataset.ends[i+1] = dataset.ends[i] + len(parts)
 	}
+	dataset.all, dataset.joined = join(dataset.parts, o.Mode, o.Chosen, dataset.warn)
 	if err = dataset.sameHierarchy(ctx); err == nil {
 		err = dataset.wholeSets()
 	}
@@ -270,10 +271,6 @@ func (d *Dataset) strict(ctx context.Context) error {
 	}
 	return nil
 }
-
-// openAtOnce limits the containers that are opened at a time, because opening a remote one takes
-// several requests.
-const openAtOnce = 8
 
 // open opens paths and returns the containers of each. Files that a TACOLLECTION.json lists
 // (listed) cannot be TACOLLECTION.json files themselves: they could list each other without end.

@@ -106,7 +106,7 @@ func (o *Opener) sample(ctx context.Context, uri string) (source.Reader, error) 
 	}
 	file, err := Section(ctx, o.Base, e.Entry)
 	if err == nil && e.head != nil {
-		file = headed(file, e.head)
+		file = &prefixed{file, string(e.head), max(int64(len(e.head)), readAhead)}
 	}
 	return file, err
 }

@@ -49,15 +49,13 @@ func partsOf(ctx context.Context, o source.Opener, whole string) []string {
 	}
 	// Both numberings are tried, because writers begin at 0000 and the specification at 0001.
 	for first := range 2 {
-		n := partitions(ctx, o, setMember(whole, first))
-		if n == 0 {
-			continue
+		var names []string
+		for i := range partitions(ctx, o, setMember(whole, first)) {
+			names = append(names, setMember(whole, first+i))
 		}
-		names := make([]string, n)
-		for i := range names {
-			names[i] = setMember(whole, first+i)
+		if names != nil {
+			return names
 		}
-		return names
 	}
 	return nil
 }

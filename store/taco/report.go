@@ -165,8 +165,7 @@ func (d *Dataset) Histogram(ctx context.Context, component string, keep func(row
 	if len(d.parts) != 1 || d.Levels() < 2 {
 		return nil, 0, 0, none
 	}
-	row := d.parts[0].Histograms
-	if row < 0 {
+	if len(d.all.Histograms) == 0 {
 		return nil, 0, 0, none
 	}
 	rows, err := d.samples(ctx, 0)
@@ -176,7 +175,7 @@ func (d *Dataset) Histogram(ctx context.Context, component string, keep func(row
 	if lo, hi, err = d.valueRange(ctx); err != nil {
 		return nil, 0, 0, err
 	}
-	top, err := d.Entry(ctx, 0, row)
+	top, err := d.Entry(ctx, 0, int(d.all.Histograms[0]))
 	if err != nil {
 		return nil, 0, 0, err
 	}
@@ -305,20 +304,15 @@ func addCounts(ctx context.Context, counts [][]uint64, r source.Reader, x *chunk
 			for b := range box.B1 - box.B0 {
 				row, step := (strides.Plane(b)+(y-box.Y0)*strides.Y)*size, strides.X*size
 				for col := box.X0; col < box.X1; col++ {
-					counts[box.B0+b][col] += countOf(x.DType.Number(tile[row+(col-box.X0)*step:]))
+					// Values that are not counts are 0.
+					if v := x.DType.Number(tile[row+(col-box.X0)*step:]); v >= 0 && v < 1<<53 {
+						counts[box.B0+b][col] += uint64(v)
+					}
 				}
 			}
 		}
 	}
 	return nil
-}
-
-// countOf returns a stored count. Values that are not counts become 0.
-func countOf(v float64) uint64 {
-	if !(v >= 0 && v < 1<<53) {
-		return 0
-	}
-	return uint64(v)
 }
 
 // dtypeOf returns the dtype of the rasters of a component, from the header of the first one, or

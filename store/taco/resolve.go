@@ -12,10 +12,10 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// node is a row of a part.
-type node struct{ part, level, row int }
+// node is a row of a level.
+type node struct{ level, row int }
 
-// siblings are the children of one node, or the samples of level 0 of a part.
+// siblings are the children of one node, or the samples of level 0.
 type siblings struct {
 	of   node // the parent; level -1 at the top
 	n    int
@@ -27,94 +27,85 @@ func (s *siblings) node(i int) node {
 	if s.rows != nil {
 		row = int(s.rows[i])
 	}
-	return node{s.of.part, s.of.level + 1, row}
+	return node{s.of.level + 1, row}
 }
 
-// roots returns the samples of level 0 by part.
-func (d *Dataset) roots(ctx context.Context) ([]siblings, error) {
-	list := make([]siblings, len(d.parts))
-	for i, p := range d.parts {
-		table, err := p.Table(ctx, 0)
-		if err != nil {
-			return nil, err
-		}
-		list[i] = siblings{of: node{i, -1, 0}, n: table.Len()}
+// roots returns the samples of level 0.
+func (d *Dataset) roots(ctx context.Context) (siblings, error) {
+	table, err := d.Level(ctx, 0)
+	if err != nil {
+		return siblings{}, err
 	}
-	return list, nil
+	return siblings{of: node{-1, 0}, n: table.Len()}, nil
 }
 
-func (d *Dataset) children(ctx context.Context, n node) (siblings, error) {
-	rows, err := d.parts[n.part].Children(ctx, n.level, n.row)
-	return siblings{of: n, n: len(rows), rows: rows}, err
+func (d *Dataset) children(ctx context.Context, e Entry) (siblings, error) {
+	rows, err := d.all.Children(ctx, e.Level, e.Row)
+	return siblings{of: node{e.Level, e.Row}, n: len(rows), rows: rows}, err
 }
 
 // Roots iterates over the visible samples of level 0, in the order of the rows. An error ends this
 // and all other iterations.
 func (d *Dataset) Roots(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		groups, err := d.roots(ctx)
-		if err != nil {
-			yield(Entry{}, err)
-			return
-		}
-		d.each(ctx, groups, "", false, yield)
+		s, err := d.roots(ctx)
+		d.each(ctx, s, err, "", false, yield)
 	}
 }
 
 // Children returns the visible children of a sample, which must be of this dataset.
 func (d *Dataset) Children(ctx context.Context, e Entry) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		s, err := d.children(ctx, node{e.Part, e.Level, e.Row})
-		if err != nil {
-			yield(Entry{}, err)
-			return
-		}
-		d.each(ctx, []siblings{s}, e.Path, false, yield)
+		s, err := d.children(ctx, e)
+		d.each(ctx, s, err, e.Path, false, yield)
 	}
 }
 
-// each yields the entries of siblings, and returns whether to continue.
-func (d *Dataset) each(ctx context.Context, groups []siblings, folder string, padding bool,
+// each yields the entries of siblings, or the error of finding them, and returns whether to continue.
+func (d *Dataset) each(ctx context.Context, s siblings, err error, folder string, padding bool,
 	yield func(Entry, error) bool) bool {
-	for i := range groups {
-		hidden := d.hidden(&groups[i])
-		for k := range groups[i].n {
-			if k == hidden && !padding {
-				continue
-			}
-			e, err := d.entry(ctx, groups[i].node(k), folder)
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err == nil && e.Padding && !padding {
-				continue
-			}
-			if !yield(e, err) || err != nil {
-				return false
-			}
+	if err != nil {
+		yield(Entry{}, err)
+		return false
+	}
+	for i := range s.n {
+		if d.hidden(s.node(i)) && !padding {
+			continue
+		}
+		e, err := d.entry(ctx, s.node(i), folder)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil && e.Padding && !padding {
+			continue
+		}
+		if !yield(e, err) || err != nil {
+			return false
 		}
 	}
 	return true
 }
 
-// hidden returns which of the siblings holds the histograms of the others, or -1.
-func (d *Dataset) hidden(s *siblings) int {
-	if s.of.level >= 0 { // the siblings of level 0 are all its rows
-		return -1
+// hidden reports whether a row holds the histograms of the others.
+func (d *Dataset) hidden(n node) bool {
+	return n.level == 0 && slices.Contains(d.all.Histograms, int32(n.row))
+}
+
+// entry returns the sample of a node, given the path of its folder.
+func (d *Dataset) entry(ctx context.Context, n node, folder string) (Entry, error) {
+	e, err := d.all.Entry(ctx, n.level, n.row)
+	if e.Path = e.ID; folder != "" {
+		e.Path = folder + "/" + e.ID
 	}
-	return d.parts[s.of.part].Histograms
+	return e, err
 }
 
 // Leaves iterates over all samples with bytes, depth first in the order of the rows. padding
 // includes placeholders and the histograms of a streaming TACO.
 func (d *Dataset) Leaves(ctx context.Context, padding bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		groups, err := d.roots(ctx)
-		if err != nil {
-			yield(Entry{}, err)
-			return
-		}
-		d.leaves(ctx, groups, "", padding, yield)
+		s, err := d.roots(ctx)
+		d.leaves(ctx, s, err, "", padding, yield)
 	}
 }
 
@@ -125,27 +116,19 @@ func (d *Dataset) LeavesOf(ctx context.Context, e Entry, padding bool) iter.Seq2
 			yield(e, nil)
 			return
 		}
-		s, err := d.children(ctx, node{e.Part, e.Level, e.Row})
-		if err != nil {
-			yield(e, err)
-			return
-		}
-		d.leaves(ctx, []siblings{s}, e.Path, padding, yield)
+		s, err := d.children(ctx, e)
+		d.leaves(ctx, s, err, e.Path, padding, yield)
 	}
 }
 
-func (d *Dataset) leaves(ctx context.Context, groups []siblings, folder string, padding bool,
+func (d *Dataset) leaves(ctx context.Context, s siblings, err error, folder string, padding bool,
 	yield func(Entry, error) bool) bool {
-	return d.each(ctx, groups, folder, padding, func(e Entry, err error) bool {
+	return d.each(ctx, s, err, folder, padding, func(e Entry, err error) bool {
 		if err != nil || e.Kind == File {
 			return yield(e, err)
 		}
-		s, err := d.children(ctx, node{e.Part, e.Level, e.Row})
-		if err != nil {
-			yield(e, err)
-			return false
-		}
-		return d.leaves(ctx, []siblings{s}, e.Path, padding, yield)
+		s, err := d.children(ctx, e)
+		return d.leaves(ctx, s, err, e.Path, padding, yield)
 	})
 }
 
@@ -159,35 +142,35 @@ func (d *Dataset) Resolve(ctx context.Context, path string) (Entry, error) {
 // Below is Resolve for a path that begins at the children of a sample, which must be of this
 // dataset.
 func (d *Dataset) Below(ctx context.Context, e Entry, path string) (Entry, error) {
-	s, err := d.children(ctx, node{e.Part, e.Level, e.Row})
+	s, err := d.children(ctx, e)
 	if err != nil {
 		return Entry{}, err
 	}
-	return d.locate(ctx, []siblings{s}, e, []string{path})
+	return d.locate(ctx, s, e, []string{path})
 }
 
 // Locate is Resolve with one key, an id or "#N", for each step. A key that is not an id is resolved
 // as a path. An empty or unknown key is fault.NotFound.
 func (d *Dataset) Locate(ctx context.Context, keys []string) (Entry, error) {
-	groups, err := d.roots(ctx)
+	s, err := d.roots(ctx)
 	if err != nil {
 		return Entry{}, err
 	}
-	return d.locate(ctx, groups, Entry{}, keys)
+	return d.locate(ctx, s, Entry{}, keys)
 }
 
-// locate follows keys down from groups, the children of e.
-func (d *Dataset) locate(ctx context.Context, groups []siblings, e Entry, keys []string) (Entry, error) {
+// locate follows keys down from s, the children of e.
+func (d *Dataset) locate(ctx context.Context, s siblings, e Entry, keys []string) (Entry, error) {
 	if len(keys) == 0 || slices.Contains(keys, "") {
 		return Entry{}, d.missing(e.Path, "no key is given, or an empty one")
 	}
 	for _, key := range keys {
 		for goesOn := true; goesOn; {
-			node, rest, err := d.step(ctx, groups, key)
+			node, rest, err := d.step(ctx, &s, key)
 			if err != nil {
 				// A chunk is not a row of any level, so that its name is tried when no sample has
 				// it.
-				if c, ok, cerr := d.chunk(ctx, groups, e.Path, key); ok {
+				if c, ok, cerr := d.chunk(ctx, &s, e.Path, key); ok {
 					return c, cerr
 				}
 				return Entry{}, fault.WithFile(fault.WithPart(err, partName(e.Path), fault.NoOffset), d.name())
@@ -195,11 +178,9 @@ func (d *Dataset) locate(ctx context.Context, groups []siblings, e Entry, keys [
 			if e, err = d.entry(ctx, node, e.Path); err != nil {
 				return Entry{}, err
 			}
-			s, err := d.children(ctx, node)
-			if err != nil {
+			if s, err = d.children(ctx, e); err != nil {
 				return Entry{}, err
 			}
-			groups = []siblings{s}
 			key, goesOn = rest, rest != ""
 		}
 	}
@@ -218,24 +199,19 @@ func (d *Dataset) missing(path, what string) error {
 }
 
 // step finds the sample that a key begins with, and returns the rest of the key.
-func (d *Dataset) step(ctx context.Context, groups []siblings, key string) (node, string, error) {
+func (d *Dataset) step(ctx context.Context, s *siblings, key string) (node, string, error) {
 	// The longest id comes first because ids of old formats may contain "/".
 	for end := len(key); end > 0; end = strings.LastIndexByte(key[:end], '/') {
-		for i := range groups {
-			n, ok, err := d.find(ctx, &groups[i], key[:end])
-			if err != nil {
-				return node{}, "", err
-			}
-			if ok {
-				return n, strings.TrimPrefix(key[end:], "/"), nil
-			}
+		n, ok, err := d.find(ctx, s, key[:end])
+		if err != nil || ok {
+			return n, strings.TrimPrefix(key[end:], "/"), err
 		}
 	}
 	if first, rest, _ := strings.Cut(key, "/"); strings.HasPrefix(first, "#") {
-		n, err := d.position(ctx, groups, first[1:])
+		n, err := d.position(ctx, s, first[1:])
 		return n, rest, err
 	}
-	return node{}, "", d.noSuchID(ctx, groups, key)
+	return node{}, "", d.noSuchID(ctx, s, key)
 }
 
 // manySiblings is the number of siblings from which ids are found by an index, after fewLookups
@@ -246,33 +222,24 @@ const (
 )
 
 // find returns the visible sample with an id.
-func (d *Dataset) find(ctx context.Context, s *siblings, id string) (node, bool, error) {
-	container := d.parts[s.of.part]
-	if s.n == 0 {
+func (d *Dataset) find(ctx context.Context, s *siblings, id string) (n node, ok bool, err error) {
+	if s.n == 0 || d.all.Form.Pads() && model.IsPadding(id) {
 		return node{}, false, nil
 	}
-	ids, err := container.IDs(ctx, s.of.level+1)
+	ids, err := d.all.IDs(ctx, s.of.level+1)
 	if err != nil {
 		return node{}, false, err
 	}
-	place := int32(-1)
 	if index := d.indexOf(s, ids); index != nil {
-		if i, ok := index[id]; ok {
-			place = i
-		}
-	} else {
-		for i := 0; i < s.n && place < 0; i++ {
-			if string(ids.Bytes(s.node(i).row)) == id {
-				place = int32(i)
-			}
+		place, ok := index[id]
+		return s.node(int(place)), ok, nil
+	}
+	for i := range s.n {
+		if string(ids.Bytes(s.node(i).row)) == id {
+			return s.node(i), true, nil
 		}
 	}
-	if place < 0 {
-		return node{}, false, nil
-	}
-	n := s.node(int(place))
-	pad, err := container.Padding(ctx, n.level, n.row)
-	return n, !pad && err == nil, err
+	return node{}, false, nil
 }
 
 // indexOf returns the positions of the ids of siblings, of equal ones the first, or nil if an index
@@ -298,35 +265,35 @@ func (d *Dataset) indexOf(s *siblings, ids *tables.Vector) map[string]int32 {
 }
 
 // position returns the visible sample at a position.
-func (d *Dataset) position(ctx context.Context, groups []siblings, text string) (node, error) {
+func (d *Dataset) position(ctx context.Context, s *siblings, text string) (node, error) {
 	want, err := strconv.Atoi(text)
+	if err != nil {
+		want = -1
+	}
+	ids, err := d.all.IDs(ctx, s.of.level+1)
+	if err != nil {
+		return node{}, err
+	}
 	visible := 0
-	for i := range groups {
-		container, hidden := d.parts[groups[i].of.part], d.hidden(&groups[i])
-		for k := range groups[i].n {
-			n := groups[i].node(k)
-			pad, perr := container.Padding(ctx, n.level, n.row)
-			if perr != nil {
-				return node{}, perr
-			}
-			if pad || k == hidden {
-				continue
-			}
-			if err == nil && visible == want {
-				return n, nil
-			}
-			visible++
+	for i := range s.n {
+		n := s.node(i)
+		if d.hidden(n) || d.all.Form.Pads() && model.IsPadding(ids.Str(n.row)) {
+			continue
 		}
+		if visible == want {
+			return n, nil
+		}
+		visible++
 	}
 	return node{}, fault.New(fault.NotFound, "", fault.NoOffset,
 		"no position #%s: the positions are #0 to #%d", text, visible-1)
 }
 
 // noSuchID returns an error that lists some of the existing ids.
-func (d *Dataset) noSuchID(ctx context.Context, groups []siblings, key string) error {
+func (d *Dataset) noSuchID(ctx context.Context, s *siblings, key string) error {
 	const shown = 10
 	var ids []string
-	d.each(ctx, groups, "", false, func(e Entry, err error) bool {
+	d.each(ctx, *s, nil, "", false, func(e Entry, err error) bool {
 		if err == nil {
 			ids = append(ids, e.ID)
 		}
@@ -343,22 +310,26 @@ func (d *Dataset) noSuchID(ctx context.Context, groups []siblings, key string) e
 
 // chunk returns the chunk at the end of a key, "lrf::3": of the sample before it, or of the
 // folder's root. ok is false if the key does not name a chunk.
-func (d *Dataset) chunk(ctx context.Context, groups []siblings, folder, key string) (e Entry, ok bool, err error) {
+func (d *Dataset) chunk(ctx context.Context, s *siblings, folder, key string) (e Entry, ok bool, err error) {
 	id, name, ok := model.CutLast(key, Separator)
-	if !ok || len(groups) == 0 {
+	if !ok || len(d.parts) == 0 {
 		return e, false, nil
 	}
-	part := groups[0].of.part
-	n, rest, err := d.step(ctx, groups, id)
-	if err == nil && rest == "" {
-		part = n.part
+	n, rest, err := d.step(ctx, s, id)
+	isOf := err == nil && rest == "" // the chunk is one of this sample
+	if !isOf {
+		n = s.of
+	}
+	part, row := 0, 0
+	if n.level >= 0 {
+		part, row = d.place(n.level, n.row)
 	}
 	chunks := d.parts[part].Chunks
 	if chunks == nil {
 		return e, false, nil
 	}
-	if err == nil && rest == "" {
-		e, err = chunks.Of(ctx, n.level, n.row, name)
+	if isOf {
+		e, err = chunks.Of(ctx, n.level, row, name)
 	} else {
 		e, err = chunks.Named(ctx, folder, key)
 		if fault.KindOf(err) == fault.NotFound {
@@ -368,13 +339,12 @@ func (d *Dataset) chunk(ctx context.Context, groups []siblings, folder, key stri
 	if err != nil {
 		return e, true, err
 	}
-	e.Part, e.Path = part, strings.TrimPrefix(folder+"/"+key, "/")
-	owner := node{part, e.Of.Level, e.Of.Row}
-	above, err := d.pathAbove(ctx, owner)
+	bases, err := d.bases(ctx, e.Of.Level)
 	if err != nil {
 		return e, true, err
 	}
-	sample, err := d.entry(ctx, owner, above)
+	e.Path = strings.TrimPrefix(folder+"/"+key, "/")
+	sample, err := d.Entry(ctx, e.Of.Level, bases[part]+e.Of.Row)
 	e.Of = &sample
 	return e, true, err
 }

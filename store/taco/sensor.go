@@ -107,19 +107,15 @@ func (s Sensor) Pick(names ...string) ([]int, error) {
 			})
 		}
 		if places[k] < 0 {
+			names := make([]string, len(s.Bands))
+			for i, b := range s.Bands {
+				names[i] = b.Name
+			}
 			return nil, fault.New(fault.NotFound, "sensor "+s.Name, fault.NoOffset, "no band %q: the bands are %s",
-				name, strings.Join(s.names(), ", "))
+				name, strings.Join(names, ", "))
 		}
 	}
 	return places, nil
-}
-
-func (s Sensor) names() []string {
-	names := make([]string, len(s.Bands))
-	for i, b := range s.Bands {
-		names[i] = b.Name
-	}
-	return names
 }
 
 // Sensor returns the sensor and bands in the collection document. ok is false if it has none. Bands

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query"
 )
@@ -49,9 +48,7 @@ func (d *Dataset) SQLTable(ctx context.Context, name string) (*tables.Table, err
 	}
 	table, err := d.StoredTable(ctx, name)
 	k, ok := LevelOf(name)
-	if err != nil || !ok || k >= d.Levels() || !slices.ContainsFunc(d.parts, func(p *model.Container) bool {
-		return p.Histograms >= 0
-	}) {
+	if err != nil || !ok || k >= d.Levels() || len(d.all.Histograms) == 0 {
 		return table, err
 	}
 	rows, err := d.samples(ctx, k)
@@ -82,10 +79,10 @@ func (d *Dataset) StoredTable(ctx context.Context, name string) (*tables.Table, 
 		if err != nil || digits != strconv.Itoa(k) || k < 0 {
 			break
 		}
-		if err := d.deepen(ctx, k, d.parts...); err != nil {
+		if err := d.all.Reach(ctx, k); err != nil {
 			return nil, err
 		}
-		if k < max(d.Levels(), 1) {
+		if k < d.all.Levels() {
 			return get(ctx, k)
 		}
 	}

@@ -2,12 +2,12 @@ package taco
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -67,26 +67,24 @@ const geotiffNumbers = 9
 // pixels: mean = Σwm/Σw, std = √(Σw(s² + m²)/Σw − mean²). Rows with a null list are skipped. A
 // value that is not finite, as of a chip without a valid pixel, is fault.Unsupported.
 func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int) bool) (*Pooled, error) {
-	k := d.Levels() - 1
-	table, err := d.Level(ctx, max(k, 0))
+	k := max(d.Levels()-1, 0)
+	table, err := d.Level(ctx, k)
 	if err != nil {
 		return nil, err
 	}
 	p := &pool{}
 	if err := p.columns(ctx, table); err != nil {
-		return nil, fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d", k), fault.NoOffset), d.name())
+		return nil, d.inLevel(err, k)
 	}
 	for _, name := range shapeColumns {
-		if table.Index(name) >= 0 {
+		if table.Index(name) >= 0 && p.shapes == nil {
 			if p.shapes, err = lists(ctx, table, name); err != nil {
 				return nil, fault.WithFile(err, d.name())
 			}
-			break
 		}
 	}
 	if p.shapes == nil {
-		return nil, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset,
-			"no column of shapes (%v)", shapeColumns), d.name())
+		return nil, d.inLevel(fault.New(fault.NotFound, "", fault.NoOffset, "no column of shapes (%v)", shapeColumns), k)
 	}
 	rows, err := d.named(ctx, k, component, keep)
 	if err != nil {
@@ -94,14 +92,12 @@ func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int)
 	}
 	for _, row := range rows {
 		if err := p.add(row); err != nil {
-			return nil, fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d row %d", k, row), fault.NoOffset),
-				d.name())
+			return nil, fault.WithFile(fault.WithPart(err, model.RowName(k, row), fault.NoOffset), d.name())
 		}
 	}
 	// A component without statistics needs to be an error, since its mean would be NaN.
 	if p.n == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset,
-			"no sample %q has statistics", component), d.name())
+		return nil, d.inLevel(fault.New(fault.NotFound, "", fault.NoOffset, "no sample %q has statistics", component), k)
 	}
 	out := &Pooled{Min: p.min, Max: p.max, Samples: p.n}
 	for _, band := range p.bands {
@@ -110,56 +106,48 @@ func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int)
 	}
 	// Sums of squares may overflow although every value is finite: NaN must not reach a normaliser.
 	if slices.ContainsFunc(slices.Concat(out.Mean, out.Std), isNotFinite) {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, fmt.Sprintf("level%d", k), fault.NoOffset,
-			"the statistics are too large to be pooled"), d.name())
+		return nil, d.inLevel(fault.New(fault.Unsupported, "", fault.NoOffset,
+			"the statistics are too large to be pooled"), k)
 	}
 	return out, nil
+}
+
+// inLevel adds a level and the file to an error.
+func (d *Dataset) inLevel(err error, k int) error {
+	return fault.WithFile(fault.WithPart(err, model.LevelName(k), fault.NoOffset), d.name())
 }
 
 func isNotFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
 // named returns the rows of a level with a name: an id, or the ids from level 1 down. They lie
 // below the samples of level 0 that keep selects.
-func (d *Dataset) named(ctx context.Context, k int, name string, keep func(int) bool) ([]int, error) {
-	ids, err := d.IDs(ctx, k)
-	if err != nil {
-		return nil, err
-	}
-	path := strings.Contains(name, "/")
-	var up [][]int32           // parents by level, from k on
-	var above []*tables.Vector // ids of the levels above k, down to 1
-	for l := k; l > 0 && (keep != nil || path); l-- {
-		parents, err := d.Parents(ctx, l)
+func (d *Dataset) named(ctx context.Context, k int, name string, keep func(int) bool) (rows []int, err error) {
+	ids, parents := make([]*tables.Vector, k+1), make([][]int32, k+1) // by level
+	for l := k; l >= 0; l-- {
+		if ids[l], err = d.IDs(ctx, l); err == nil {
+			parents[l], err = d.Parents(ctx, l)
+		}
 		if err != nil {
 			return nil, err
 		}
-		up = append(up, parents)
-		if l == 1 || !path {
-			continue
-		}
-		values, err := d.IDs(ctx, l-1)
-		if err != nil {
-			return nil, err
-		}
-		above = append(above, values)
 	}
 	visible, err := d.Visible(ctx, k)
 	if err != nil {
 		return nil, err
 	}
-	var rows []int
-	for _, i := range visible {
-		root, is := i, name == "*" || string(ids.Bytes(i)) == name
-		rest, under := strings.CutSuffix(name, string(ids.Bytes(i)))
-		for l, parents := range up {
-			root = int(parents[root])
-			if under = under && path && l < len(above); under {
-				rest, under = strings.CutSuffix(rest, string(above[l].Bytes(root))+"/")
-				is = is || under && rest == "" && l == len(above)-1
+	for _, row := range visible {
+		is := name == "*" || string(ids[k].Bytes(row)) == name
+		// What is left of the name in front of the ids from level k up.
+		rest, under := strings.CutSuffix(name, string(ids[k].Bytes(row)))
+		root := row
+		for l := k; l > 0; l-- {
+			is = is || under && rest == "" && l == 1
+			if root = int(parents[l][root]); under && l > 1 {
+				rest, under = strings.CutSuffix(rest, string(ids[l-1].Bytes(root))+"/")
 			}
 		}
 		if is && (keep == nil || keep(root)) {
-			rows = append(rows, i)
+			rows = append(rows, row)
 		}
 	}
 	return rows, nil

@@ -22,9 +22,9 @@ type Container struct {
 	Document json.RawMessage // about the whole dataset, or nil
 	IDColumn string
 	Tree     *Tree // the tree that the document declares, or nil
-	// Histograms is the row of level 0 with histograms of the other samples, or -1. That row and everything below it
-	// can be found by path, but are not samples.
-	Histograms int
+	// Histograms are the rows of level 0 with histograms of the other samples. They and everything below them can be
+	// found by path, but are not samples.
+	Histograms []int32
 	// Partitions is the number of files that the container is split into, or 0 if its format has no such number.
 	Partitions int
 	// Named and Chunks are what only some formats have, or nil.
@@ -79,6 +79,14 @@ func (c *Container) Levels() int {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
 	return len(c.levels)
+}
+
+// Reach finds out whether there is a level, if that is not known yet.
+func (c *Container) Reach(ctx context.Context, k int) error {
+	if k < c.Levels() {
+		return nil
+	}
+	return c.Deepen(ctx)
 }
 
 // Deepen finds out the number of levels if it is not known yet.
@@ -150,17 +158,6 @@ func (c *Container) Entry(ctx context.Context, k, row int) (Entry, error) {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
 	return c.EntryOf(ctx, k, row)
-}
-
-// Padding reports whether a row is a placeholder.
-func (c *Container) Padding(ctx context.Context, k, row int) (bool, error) {
-	if !c.Form.Pads() {
-		return false, nil
-	}
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	level, err := c.rowOf(ctx, k, row)
-	return err == nil && IsPadding(level.IDs.Str(row)), err
 }
 
 // Bytes estimates the memory of the levels that were read. Those that are being read do not count yet.

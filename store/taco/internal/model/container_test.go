@@ -58,9 +58,6 @@ func TestContainer(t *testing.T) {
 	if e, err := c.Entry(ctx, 0, 1); err != nil || !e.Padding || e.Level != 0 || e.Row != 1 || e.Kind != Folder {
 		t.Error(e, err)
 	}
-	if pad, err := c.Padding(ctx, 0, 0); pad || err != nil {
-		t.Error(pad, err)
-	}
 	if r.reads != [2]int{1, 1} || c.Levels() != 2 || c.Bytes() < 7 {
 		t.Error(r.reads, c.Levels(), c.Bytes())
 	}

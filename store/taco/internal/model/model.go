@@ -50,9 +50,8 @@ type Entry struct {
 	// Object has the size and tag of the object if the container's tables were read from it, so that opening it
 	// needs no request. It is zero for other files.
 	Object source.Known
-	// Part is the number of the container in a dataset of several. Level and Row are the place of
-	// the sample's row in the tables of that container.
-	Part, Level, Row int
+	// Level and Row are the place of the sample's row in the tables of the container or dataset.
+	Level, Row int
 	// Of is the sample that a chunk belongs to, nil if this is not a chunk, and Number the number
 	// of the chunk in the sample's chunk index.
 	Of     *Entry
@@ -109,11 +108,10 @@ type Chunks struct {
 
 // Report has the counts of Verify.
 type Report struct {
-	Rows    int64    // of all levels
-	Files   int64    // samples whose bytes exist
-	Folders int64    // tables of children
-	Bytes   int64    // of the samples
-	Absent  []string // URIs of missing source files of a catalog
+	Rows   int64    // of all levels
+	Files  int64    // samples whose bytes exist
+	Bytes  int64    // of the samples
+	Absent []string // URIs of missing source files of a catalog
 	// Notes describe violations that can be read anyway.
 	Notes []string
 }

@@ -23,7 +23,7 @@ type Source struct {
 
 // New returns a container that is being opened.
 func New(from Source, form Form) *Container {
-	c := &Container{URI: from.URI, From: from, Form: form, IDColumn: ColumnID, Histograms: -1,
+	c := &Container{URI: from.URI, From: from, Form: form, IDColumn: ColumnID,
 		files: map[string]source.Reader{}, absent: map[string]error{}}
 	if from.File != nil {
 		c.files[from.URI] = from.File

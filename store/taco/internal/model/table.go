@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -77,6 +79,23 @@ func Column(ctx context.Context, t *tables.Table, name string, want tables.Kind)
 		want)
 }
 
+// Want is a column that a table must have.
+type Want struct {
+	To   **tables.Vector
+	Name string
+	Kind tables.Kind
+}
+
+// Columns reads columns that a table must have: see Column.
+func Columns(ctx context.Context, t *tables.Table, all ...Want) (err error) {
+	for _, want := range all {
+		if *want.To, err = Column(ctx, t, want.Name, want.Kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // maxDocument limits COLLECTION.json and the like, in bytes, as taco-eo does.
 const maxDocument = 64 << 20
 
@@ -115,6 +134,54 @@ func Climbs(path string) bool {
 	return slices.ContainsFunc(strings.Split(strings.TrimSuffix(path, "/"), "/"), func(part string) bool {
 		return part == "" || part == "." || part == ".."
 	})
+}
+
+// BadSource reports whether the name of a source file could lead out of its folder.
+func BadSource(name string) bool {
+	return Climbs(strings.ReplaceAll(name, ":", "_")) || strings.HasSuffix(name, "/")
+}
+
+// Places are the columns that say where the bytes of the rows of a level lie.
+type Places struct {
+	Offsets, Sizes *tables.Vector
+	Sources        *tables.Vector // names of files below the base of the container; nil: its own file
+	Spans          []Span         // in place of offsets and sizes that turned out to be those of other rows
+	Name           string         // of the level in errors
+	First, Least   int64          // the least offset, and the least size
+}
+
+// At returns the columns of offsets and sizes, as TACO 2 and 3 have them with integers of a kind.
+func (p *Places) At(kind tables.Kind) []Want {
+	return []Want{{&p.Offsets, ColumnOffset, kind}, {&p.Sizes, ColumnSize, kind}}
+}
+
+// Place sets where the bytes of a row are.
+func (c *Container) Place(p *Places, row int, e *Entry) error {
+	bad := func(format string, args ...any) error {
+		part := p.Name + " row " + strconv.Itoa(row)
+		return fault.WithFile(fault.New(fault.Corrupt, part, fault.NoOffset, format, args...), c.URI)
+	}
+	end := c.Object.Size
+	e.URI, e.Object = c.URI, c.Object
+	if p.Sources != nil {
+		name := p.Sources.Str(row)
+		if p.Sources.Null(row) || BadSource(name) {
+			return bad("%s %.80q is not the name of a file below", ColumnSource, name)
+		}
+		e.URI, e.Object, end = Join(c.From.Base, name), source.Known{}, math.MaxInt64
+	}
+	if p.Offsets.Null(row) || p.Sizes.Null(row) {
+		return bad("%s or %s is null", ColumnOffset, ColumnSize)
+	}
+	at := Span{Off: p.Offsets.Int(row), Size: p.Sizes.Int(row)}
+	if p.Spans != nil && p.Spans[row].In(0, math.MaxInt64) {
+		at = p.Spans[row]
+	}
+	if e.Offset, e.Size = at.Off, at.Size; !at.In(p.First, end) || at.Size < p.Least {
+		return bad("%s bytes at %s: the file has %d bytes", p.Sizes.AppendJSON(nil, row),
+			p.Offsets.AppendJSON(nil, row), c.Object.Size)
+	}
+	return nil
 }
 
 // Tail is a reader with the bytes from Off to Off+len(Bytes) in memory.

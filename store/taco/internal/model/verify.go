@@ -63,8 +63,9 @@ func (c *Container) verifyRows(ctx context.Context, k int, above []Kind, r *Repo
 			return nil, c.InRow(k, row, "a sibling has the same %s %q", c.IDColumn, e.ID)
 		}
 		seen[is] = true
-		if c.Form.Older() || c.Form.InShards() { // the others count the bytes that they read
-			r.count(e)
+		if e.Kind == File && (c.Form.Older() || c.Form.InShards()) { // the others count the bytes that they read
+			r.Files++
+			r.Bytes += e.Size
 		}
 	}
 	return kinds, fault.WithFile(fault.WithPart(level.Table.Check(ctx), LevelName(k), 0), c.URI)
@@ -73,14 +74,4 @@ func (c *Container) verifyRows(ctx context.Context, k int, above []Kind, r *Repo
 // InRow returns an error about a value in a row.
 func (c *Container) InRow(k, row int, format string, args ...any) error {
 	return fault.WithFile(fault.New(fault.Corrupt, RowName(k, row), fault.NoOffset, format, args...), c.URI)
-}
-
-// count counts a sample.
-func (r *Report) count(e Entry) {
-	if e.Kind == Folder {
-		r.Folders++
-		return
-	}
-	r.Files++
-	r.Bytes += e.Size
 }

@@ -2,6 +2,7 @@ package shards
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -141,9 +142,7 @@ func OpenMDS(ctx context.Context, from model.Source) (*model.Container, error) {
 		}
 	}
 	index, err := readIndex(ctx, file)
-	if cerr := file.Close(); err == nil {
-		err = cerr
-	}
+	err = cmp.Or(err, file.Close())
 	var encodings []encoding
 	if err == nil {
 		encodings, err = parseEncodings(index[0])
@@ -155,9 +154,9 @@ func OpenMDS(ctx context.Context, from model.Source) (*model.Container, error) {
 	for i, s := range index {
 		uris[i] = model.Join(dir, s.Raw.Name)
 	}
-	read := func(ctx context.Context, p *part, i int, r source.Reader) error {
-		if r != nil {
-			return readMDS(p, &window{ctx: ctx, r: r, uri: uris[i]}, index[i], encodings)
+	read := func(p *part, i int, w *window) error {
+		if w != nil {
+			return readMDS(p, w, index[i], encodings)
 		}
 		if index[i].Zip == nil {
 			return nil
@@ -401,7 +400,7 @@ func sampleMDS(p *part, w *window, encodings []encoding, from, to int64) error {
 		case e.name == columnID:
 			id = unquoted(value)
 		default:
-			p.columns.of(e.name, e.typ).add(len(p.ids), value)
+			p.column(e.name, e.typ).add(len(p.ids), value)
 		}
 		if err != nil {
 			return fault.WithPart(err, fmt.Sprintf("column %q", e.name), fault.NoOffset)
@@ -411,6 +410,6 @@ func sampleMDS(p *part, w *window, encodings []encoding, from, to int64) error {
 	if pos != to {
 		return fault.New(fault.Corrupt, "sizes", from, "the columns end at %d, and the sample at %d", pos, to)
 	}
-	p.sample(id)
+	p.ids = append(p.ids, id)
 	return nil
 }

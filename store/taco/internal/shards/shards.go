@@ -8,6 +8,7 @@
 package shards
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -29,62 +30,93 @@ const maxRows = 1<<31 - 1
 
 // file is a file below a sample.
 type file struct {
-	name, head string // few of each belong to many files
-	off, size  int64
+	name, head    string // few of each belong to many files
+	off, size     int64
+	sample, shard int32
 }
 
-// fileBytes is the memory of a file, with its parent, its shard and the least of its name in the table.
+// fileBytes is the memory of a file, with the least of its name in the table.
 const fileBytes = 6*8 + 4 + 4 + 8
 
-// part has the samples and columns of one shard.
+// part has the samples, files and columns of one shard or, with those of all of them behind each other, of a dataset.
 type part struct {
-	uri     string
-	object  source.Known
 	ids     []string
-	ends    []int // of the files of each sample
 	files   []file
-	columns columns
+	columns []*column // in the order in which they were first seen
+	byName  map[string]*column
 }
 
-// file adds a file to the sample that is being read, and sample ends it. Equal names and heads share their memory.
+// file adds a file to the sample that is being read. Equal names and heads share their memory.
 func (p *part) file(name, head string, off, size int64) {
-	p.files = append(p.files, file{unique.Make(name).Value(), unique.Make(head).Value(), off, size})
+	name, head = unique.Make(name).Value(), unique.Make(head).Value()
+	p.files = append(p.files, file{name: name, head: head, off: off, size: size, sample: int32(len(p.ids))})
 }
 
-func (p *part) sample(id string) {
-	p.ids, p.ends = append(p.ids, id), append(p.ends, len(p.files))
+// column returns a column, which it makes if it is new. typ is the type that the encoding says, or its zero value.
+func (p *part) column(name string, typ tables.Type) *column {
+	known := p.byName[name]
+	if known == nil {
+		if p.byName == nil {
+			p.byName = map[string]*column{}
+		}
+		known = &column{name: name, typ: typ}
+		p.byName[name], p.columns = known, append(p.columns, known)
+	}
+	return known
+}
+
+// add adds what another shard has.
+func (p *part) add(o *part, shard int) error {
+	first := len(p.ids)
+	if first+len(o.ids) > maxRows || len(p.files)+len(o.files) > maxRows {
+		return fault.New(fault.Limit, "samples", fault.NoOffset, "over %d of them, or of files", maxRows)
+	}
+	for _, column := range o.columns {
+		joined := p.column(column.name, column.typ)
+		for k, row := range column.rows {
+			joined.add(first+int(row), column.values[k])
+		}
+	}
+	for _, f := range o.files {
+		f.sample, f.shard = f.sample+int32(first), int32(shard)
+		p.files = append(p.files, f)
+	}
+	p.ids = append(p.ids, o.ids...)
+	return nil
 }
 
 // openAtOnce limits the shards that are read at a time.
 const openAtOnce = 8
 
 // open reads all shards and joins their samples. After an error it begins no further shard: a pattern may name a
-// million that do not exist. one reads shard i; its reader is nil if the shard does not exist.
+// million that do not exist. one reads shard i; its window is nil if the shard does not exist.
 func open(ctx context.Context, o source.Opener, name string, form model.Form, uris []string,
-	one func(ctx context.Context, p *part, i int, r source.Reader) error) (*model.Container, error) {
-	parts := make([]*part, len(uris))
+	one func(p *part, i int, w *window) error) (*model.Container, error) {
+	parts := make([]part, len(uris))
+	c := &reader{of: model.New(model.Source{URI: name}, form), uris: uris, objects: make([]source.Known, len(uris))}
 	err := each.Of(ctx, int64(len(uris)), openAtOnce, func(ctx context.Context, i int64) error {
 		r, err := o.Open(ctx, uris[i])
 		if fault.KindOf(err) == fault.NotFound {
-			if why := one(ctx, nil, int(i), nil); why != nil {
-				err = why
-			}
+			return fault.WithFile(cmp.Or(one(nil, int(i), nil), err), uris[i])
 		}
 		if err != nil {
 			return fault.WithFile(err, uris[i])
 		}
-		parts[i] = &part{uri: uris[i], object: source.Known{Size: r.Size(), ETag: source.ETag(r)}}
-		err = one(ctx, parts[i], int(i), r)
-		if cerr := r.Close(); err == nil {
-			err = cerr
-		}
-		return fault.WithFile(err, uris[i])
+		c.objects[i] = source.Known{Size: r.Size(), ETag: source.ETag(r)}
+		err = one(&parts[i], int(i), &window{ctx: ctx, r: r, uri: uris[i]})
+		return fault.WithFile(cmp.Or(err, r.Close()), uris[i])
 	})
-	if err != nil {
-		return nil, err
+	all := &part{}
+	for i := range parts {
+		if err == nil {
+			err = all.add(&parts[i], i)
+			parts[i] = part{}
+		}
 	}
-	c := &reader{of: model.New(model.Source{URI: name}, form), parts: parts}
-	if err := c.join(); err != nil {
+	if err == nil {
+		err = c.join(all)
+	}
+	if err != nil {
 		return nil, fault.WithFile(err, name)
 	}
 	return c.of.Open(c, len(c.levels)), nil
@@ -93,14 +125,14 @@ func open(ctx context.Context, o source.Opener, name string, form model.Form, ur
 // reader is a model.Reader of shards, all of which is read when they are opened. Who reads files opens their shards.
 type reader struct {
 	of      *model.Container
-	parts   []*part
-	ends    []int // of the files of each part in level 1
+	uris    []string
+	objects []source.Known
+	files   []file // the rows of level 1
 	levels  [2]*model.Level
-	parents []int32
 }
 
 // Bytes implements model.Reader.
-func (c *reader) Bytes() int64 { return fileBytes * int64(len(c.parents)) }
+func (c *reader) Bytes() int64 { return fileBytes * int64(len(c.files)) }
 
 // Level implements model.Reader.
 func (c *reader) Level(_ context.Context, level int) (*model.Level, error) {
@@ -108,17 +140,22 @@ func (c *reader) Level(_ context.Context, level int) (*model.Level, error) {
 }
 
 // Parents implements model.Reader.
-func (c *reader) Parents(context.Context, int) ([]int32, error) { return c.parents, nil }
+func (c *reader) Parents(context.Context, int) ([]int32, error) {
+	parents := make([]int32, len(c.files))
+	for i := range parents {
+		parents[i] = c.files[i].sample
+	}
+	return parents, nil
+}
 
 // Entry implements model.Reader.
 func (c *reader) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	if level == 0 {
 		return model.Entry{ID: c.levels[0].IDs.Str(row), Kind: model.Folder}, nil
 	}
-	i, _ := slices.BinarySearch(c.ends, row+1)
-	p := c.parts[i]
-	f := p.files[len(p.files)-(c.ends[i]-row)]
-	return model.Entry{ID: f.name, URI: p.uri, Offset: f.off, Size: f.size, Head: f.head, Object: p.object}, nil
+	f := c.files[row]
+	return model.Entry{ID: f.name, URI: c.uris[f.shard], Offset: f.off, Size: f.size, Head: f.head,
+		Object: c.objects[f.shard]}, nil
 }
 
 // Verify implements model.Reader. The places of all files were checked when the shards were opened.
@@ -143,51 +180,33 @@ const (
 	bytesPerByte = 4
 )
 
-// join makes the levels of the parts.
-func (c *reader) join() error {
-	var ids, names []string
-	var all columns
+// join makes the levels.
+func (c *reader) join(all *part) error {
 	var size int64
-	for _, p := range c.parts {
-		if len(ids)+len(p.ids) > maxRows || len(names)+len(p.files) > maxRows {
-			return fault.New(fault.Limit, "samples", fault.NoOffset, "over %d of them, or of files", maxRows)
-		}
-		for _, column := range p.columns.list {
-			joined := all.of(column.name, column.typ)
-			for k, row := range column.rows {
-				joined.add(len(ids)+int(row), column.values[k])
-			}
-		}
-		p.columns = columns{}
-		end := 0
-		for k, next := range p.ends {
-			c.parents = append(c.parents, slices.Repeat([]int32{int32(len(ids) + k)}, next-end)...)
-			end = next
-		}
-		for _, f := range p.files {
-			names = append(names, f.name)
-		}
-		ids, size = append(ids, p.ids...), size+p.object.Size
-		c.ends = append(c.ends, len(names))
+	for _, object := range c.objects {
+		size += object.Size
 	}
-	if int64(len(all.list))*int64(len(ids)) > (fewBytes+bytesPerByte*size)/cellBytes {
-		return fault.New(fault.Limit, "columns", fault.NoOffset, "%d columns of %d samples in %d bytes", len(all.list),
-			len(ids), size)
+	if int64(len(all.columns))*int64(len(all.ids)) > (fewBytes+bytesPerByte*size)/cellBytes {
+		return fault.New(fault.Limit, "columns", fault.NoOffset, "%d columns of %d samples in %d bytes",
+			len(all.columns), len(all.ids), size)
 	}
-	for i := range ids {
-		if ids[i] == "" {
-			ids[i] = strconv.Itoa(i)
-		}
+	for i, id := range all.ids {
+		all.ids[i] = cmp.Or(id, strconv.Itoa(i))
 	}
-	header, vectors := []string{columnID, model.ColumnType}, described(ids, model.Folder)
-	for _, column := range all.list {
+	header, vectors := []string{columnID, model.ColumnType}, described(all.ids, model.Folder)
+	for _, column := range all.columns {
 		name := column.name
 		for slices.Contains(header, name) {
 			name = "source:" + name // as columns of tables are renamed that a container has itself
 		}
-		header, vectors = append(header, name), append(vectors, column.vector(len(ids)))
+		header, vectors = append(header, name), append(vectors, column.vector(len(all.ids)))
+	}
+	names := make([]string, len(all.files))
+	for i := range names {
+		names[i] = all.files[i].name
 	}
 	below := described(names, model.File)
+	c.files = all.files
 	c.levels = [2]*model.Level{{Table: tables.FromVectors(header, vectors), IDs: vectors[0]},
 		{Table: tables.FromVectors(header[:2], below), IDs: below[0]}}
 	return nil

@@ -294,13 +294,12 @@ func TestPythonNumbers(t *testing.T) {
 
 // TestRenamedColumns: a column is renamed to a name that no other has.
 func TestRenamedColumns(t *testing.T) {
-	p := &part{}
-	p.sample("a")
+	p := &part{ids: []string{"a"}}
 	for _, name := range []string{"type", "source:type", "id"} {
-		p.columns.of(name, tables.Type{}).add(0, `"`+name+`"`)
+		p.column(name, tables.Type{}).add(0, `"`+name+`"`)
 	}
-	c := &reader{parts: []*part{p}}
-	if err := c.join(); err != nil {
+	c := &reader{}
+	if err := c.join(p); err != nil {
 		t.Fatal(err)
 	}
 	var got []string

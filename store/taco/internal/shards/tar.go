@@ -49,11 +49,11 @@ func OpenTars(ctx context.Context, from model.Source) (*model.Container, error) 
 }
 
 func openTars(ctx context.Context, o source.Opener, name string, uris []string) (*model.Container, error) {
-	return open(ctx, o, name, model.WebDataset, uris, func(ctx context.Context, p *part, i int, r source.Reader) error {
-		if r == nil {
+	return open(ctx, o, name, model.WebDataset, uris, func(p *part, _ int, w *window) error {
+		if w == nil {
 			return nil
 		}
-		return readTar(p, &window{ctx: ctx, r: r, uri: uris[i]})
+		return readTar(p, w)
 	})
 }
 
@@ -93,7 +93,7 @@ func readTar(p *part, w *window) error {
 				"the sample %.200q has members at two places: those of a sample follow each other", key)
 		default:
 			if key != last && last != "" {
-				p.sample(last)
+				p.ids = append(p.ids, last)
 			}
 			if key != last {
 				clear(members)
@@ -109,7 +109,7 @@ func readTar(p *part, w *window) error {
 		}
 	}
 	if last != "" {
-		p.sample(last)
+		p.ids = append(p.ids, last)
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func addMember(p *part, w *window, ext string, off, size int64) error {
 		p.file(ext, "", off, size)
 		return nil
 	}
-	add := func(name, value string) { p.columns.of(name, tables.Type{}).add(len(p.ids), value) }
+	add := func(name, value string) { p.column(name, tables.Type{}).add(len(p.ids), value) }
 	var object map[string]json.RawMessage
 	value, err := w.value(off, size, func(b []byte) (string, error) {
 		if parse != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -19,25 +20,6 @@ type column struct {
 	typ    tables.Type // of numbers, where the encoding says it; otherwise the values do
 	rows   []int32
 	values []string
-}
-
-// columns are the columns of a dataset, in the order in which they were first seen.
-type columns struct {
-	list []*column
-	at   map[string]*column
-}
-
-// of returns a column, which it makes if it is new. typ is the type that the encoding says, or its zero value.
-func (c *columns) of(name string, typ tables.Type) *column {
-	known := c.at[name]
-	if known == nil {
-		if c.at == nil {
-			c.at = map[string]*column{}
-		}
-		known = &column{name: name, typ: typ}
-		c.at[name], c.list = known, append(c.list, known)
-	}
-	return known
 }
 
 // add adds the value of a row; "" is none.
@@ -89,37 +71,30 @@ func joinTypes(a, b tables.Type) tables.Type {
 // vector returns the values of n rows.
 func (c *column) vector(n int) *tables.Vector {
 	typ := c.typ
+	for i := 0; i < len(c.values) && c.typ.Kind == tables.Null; i++ {
+		typ = joinTypes(typ, typeOf(c.values[i]))
+	}
 	if typ.Kind == tables.Null {
-		for _, value := range c.values {
-			typ = joinTypes(typ, typeOf(value))
-		}
-		if len(c.values) == 0 {
-			typ = wholeType
-		}
+		typ = wholeType
 	}
-	nulls, ints, floats, texts := make([]bool, n), make([]int64, n), make([]float64, n), make([]string, n)
-	for i := range nulls {
-		nulls[i] = true
-	}
+	nulls := slices.Repeat([]bool{true}, n)
+	ints, floats, texts := make([]int64, n), make([]float64, n), make([]string, n)
 	for i, row := range c.rows {
 		value := c.values[i]
-		nulls[row] = false
-		switch {
+		switch nulls[row] = false; {
 		case typ.Kind == tables.Float64:
 			floats[row], _ = strconv.ParseFloat(value, 64) // beyond its range an infinity, as in Python
-		case typ.Kind == tables.Bool:
-			if value == "true" {
-				ints[row] = 1
-			}
+		case typ.Kind == tables.Bool && value == "true":
+			ints[row] = 1
 		case typ.Kind == tables.Uint64:
 			whole, _ := strconv.ParseUint(value, 10, 64) // the encoding wrote it
 			ints[row] = int64(whole)
 		case typ.Kind == tables.Int64:
 			ints[row], _ = strconv.ParseInt(value, 10, 64) // typeOf or the encoding says that it is one
-		case typ.Form == nil:
-			texts[row] = unquoted(value)
-		default:
+		case typ.Form != nil:
 			texts[row] = value
+		default:
+			texts[row] = unquoted(value)
 		}
 	}
 	switch typ.Kind {

@@ -96,7 +96,7 @@ func ReadTacollection(ctx context.Context, r source.Reader) (*Collection, error)
 		return nil, fault.New(fault.Corrupt, part, fault.NoOffset, "has no taco:sources with files")
 	}
 	for _, f := range collection.Sources.Files {
-		if badSource(f) {
+		if model.BadSource(f) {
 			return nil, fault.New(fault.Corrupt, part, fault.NoOffset,
 				"taco:sources has %q, which is not a file below its directory", f)
 		}

@@ -32,18 +32,19 @@ type reader struct {
 	places []place
 	collAt span // the place of COLLECTION.json in a ZIP
 	levels []*level
+	// sources are the names of the source files of a catalog, and numbers the places of names in it. The first is "",
+	// the container itself.
+	sources []string
+	numbers map[string]int32
 }
 
 // level is a level with the values derived from its table.
 type level struct {
 	model.Level
+	model.Places
 	types   *tables.Vector
-	offsets *tables.Vector
-	sizes   *tables.Vector
-	sources *tables.Vector
-	// spans replace offsets and sizes that turned out to be misplaced.
-	spans   []span
-	trusted bool // the offsets and sizes, or spans, were checked
+	numbers []int32 // of the source file of each row; nil outside catalogs
+	trusted bool    // the offsets and sizes, or spans, were checked
 }
 
 // OpenZIP opens a ZIP.
@@ -82,7 +83,7 @@ func (c *reader) opened(err error) (*model.Container, error) {
 	if err != nil {
 		return nil, c.of.Failed(err)
 	}
-	c.levels = make([]*level, len(c.places))
+	c.levels, c.sources, c.numbers = make([]*level, len(c.places)), []string{""}, map[string]int32{"": 0}
 	c.of.Document, c.of.Tree = c.coll.Raw, c.coll.Tree
 	return c.of.Open(c, len(c.places)), nil
 }
@@ -136,7 +137,7 @@ func (c *reader) openFolder(ctx context.Context, tables string) (*model.Containe
 func (c *reader) Bytes() (n int64) {
 	for _, l := range c.levels {
 		if l != nil {
-			n += 16 * int64(cap(l.spans))
+			n += 16*int64(cap(l.Spans)) + 4*int64(cap(l.numbers))
 		}
 	}
 	return n
@@ -161,17 +162,20 @@ func (c *reader) Level(ctx context.Context, k int) (*model.Level, error) {
 	if err != nil {
 		return nil, c.inLevel(err, k)
 	}
-	l := &level{Level: model.Level{Table: table}}
-	if l.IDs, err = c.column(ctx, table, k, model.ColumnID, tables.String); err != nil {
-		return nil, err
-	}
-	if l.types, err = c.column(ctx, table, k, model.ColumnType, tables.String); err != nil {
-		return nil, err
+	l := &level{Level: model.Level{Table: table}, Places: model.Places{Name: model.LevelName(k)}}
+	wants := []model.Want{{To: &l.IDs, Name: model.ColumnID, Kind: tables.String},
+		{To: &l.types, Name: model.ColumnType, Kind: tables.String}}
+	if c.of.Form == model.ZIP {
+		l.Places.First = int64(zipDataAt)
 	}
 	if c.of.Form.Indexes() {
-		if l.sources, err = c.column(ctx, table, k, model.ColumnSource, tables.String); err != nil {
-			return nil, err
-		}
+		wants = append(wants, model.Want{To: &l.Sources, Name: model.ColumnSource, Kind: tables.String})
+	}
+	if err := model.Columns(ctx, table, wants...); err != nil {
+		return nil, c.inLevel(err, k)
+	}
+	if l.Sources != nil {
+		c.number(l)
 	}
 	c.levels[k] = l
 	return &l.Level, nil
@@ -183,14 +187,4 @@ func (c *reader) level(ctx context.Context, k int) (*level, error) {
 		return nil, err
 	}
 	return c.levels[k], nil
-}
-
-// column returns a mandatory column of a given type.
-func (c *reader) column(ctx context.Context, t *tables.Table, k int, name string,
-	want tables.Kind) (*tables.Vector, error) {
-	values, err := model.Column(ctx, t, name, want)
-	if err != nil {
-		return nil, c.inLevel(err, k)
-	}
-	return values, nil
 }

@@ -3,7 +3,6 @@ package taco2
 import (
 	"bytes"
 	"context"
-	"math"
 	"slices"
 	"strings"
 
@@ -35,7 +34,11 @@ func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
 		return e, c.of.InRow(k, row, "type %q is neither FILE nor FOLDER", t)
 	}
 	if c.of.Form != model.TacoFolder {
-		return c.zipEntry(ctx, e, k, row)
+		if err := c.settle(ctx, k); err != nil {
+			return e, err
+		}
+		err := c.of.Place(&level.Places, row, &e)
+		return e, err
 	}
 	path, err := c.path(ctx, k, row)
 	if err != nil {
@@ -46,54 +49,6 @@ func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
 		e.URI = model.Join(e.URI, MetaName)
 	}
 	return e, nil
-}
-
-// zipEntry returns a sample with its place in a ZIP, or in one of a catalog's ZIPs.
-func (c *reader) zipEntry(ctx context.Context, e model.Entry, k, row int) (model.Entry, error) {
-	if err := c.settle(ctx, k); err != nil {
-		return e, err
-	}
-	l := c.levels[k]
-	var err error
-	if e.URI, err = c.sourceOf(l, k, row); err != nil {
-		return e, err
-	}
-	span, err := c.span(l, k, row)
-	if err != nil {
-		return e, err
-	}
-	if size := c.of.Object.Size; c.of.Form == model.ZIP && (span.Off < int64(zipDataAt) || !span.In(0, size)) {
-		return e, c.of.InRow(k, row, "%d bytes at %d, the file has %d bytes", span.Size, span.Off, size)
-	}
-	e.Offset, e.Size, e.Object = span.Off, span.Size, c.of.Object
-	return e, nil
-}
-
-// span returns the place of the bytes that a row states.
-func (c *reader) span(l *level, k, row int) (span, error) {
-	if l.spans != nil && l.spans[row].In(0, math.MaxInt64) {
-		return l.spans[row], nil
-	}
-	if l.offsets.Null(row) || l.sizes.Null(row) {
-		return span{}, c.of.InRow(k, row, "%s or %s is null", model.ColumnOffset, model.ColumnSize)
-	}
-	s := span{Off: l.offsets.Int(row), Size: l.sizes.Int(row)}
-	if !s.In(0, math.MaxInt64) {
-		return s, c.of.InRow(k, row, "%d bytes at %d", s.Size, s.Off)
-	}
-	return s, nil
-}
-
-// sourceOf returns the URI of the ZIP with a row's bytes.
-func (c *reader) sourceOf(l *level, k, row int) (string, error) {
-	if l.sources == nil {
-		return c.of.URI, nil
-	}
-	name := l.sources.Str(row)
-	if l.sources.Null(row) || badSource(name) {
-		return "", c.of.InRow(k, row, "%s %q is not the name of a file below", model.ColumnSource, name)
-	}
-	return model.Join(c.of.From.Base, name), nil
 }
 
 // path returns the ids from level 0 down to a row, joined by "/". It refuses ids that could lead
@@ -128,12 +83,8 @@ func (c *reader) settle(ctx context.Context, k int) error {
 	if level.trusted {
 		return nil
 	}
-	var err error
-	if level.offsets, err = c.column(ctx, level.Table, k, model.ColumnOffset, tables.Int64); err != nil {
-		return err
-	}
-	if level.sizes, err = c.column(ctx, level.Table, k, model.ColumnSize, tables.Int64); err != nil {
-		return err
+	if err := model.Columns(ctx, level.Table, level.At(tables.Int64)...); err != nil {
+		return c.inLevel(err, k)
 	}
 	// Only levels below 0 can be misplaced, because level 0 has no folders whose order could
 	// differ.
@@ -152,90 +103,58 @@ func (c *reader) settle(ctx context.Context, k int) error {
 	return nil
 }
 
-// doubtful returns the source files whose rows of a level may have misplaced offsets: the paths of the
-// folders above are not in byte order, or the offsets of the files are not in storage order.
-func (c *reader) doubtful(ctx context.Context, l *level, k int) (map[string]bool, error) {
+// doubtful returns the source files whose rows of a level may have misplaced offsets: the paths of the folders above
+// are not in byte order, with or without a separator at the end, or the offsets of the files are not in storage order.
+func (c *reader) doubtful(ctx context.Context, l *level, k int) (doubtful map[int32]bool, err error) {
 	if _, err := c.of.Linked(ctx, k); err != nil {
 		return nil, err
 	}
-	doubtful := map[string]bool{}
-	if err := c.doubtNames(ctx, k-1, doubtful); err != nil {
-		return nil, err
-	}
-	last, source := int64(-1), ""
-	for i := range l.Table.Len() {
-		if !l.sameSource(i, source) {
-			source, last = l.source(i), -1
-		}
-		if string(l.types.Bytes(i)) != "FILE" || l.offsets.Null(i) {
+	doubtful = map[int32]bool{}
+	up, before := c.levels[k-1], make([]string, len(c.sources))
+	for i := range up.Table.Len() {
+		from := up.from(i)
+		if string(up.types.Bytes(i)) != "FOLDER" || doubtful[from] {
 			continue
 		}
-		if off := l.offsets.Int(i); off <= last {
-			doubtful[source] = true
-		} else {
-			last = off
+		path := up.IDs.Str(i)
+		if k > 1 {
+			if path, err = c.path(ctx, k-1, i); err != nil {
+				return nil, err
+			}
 		}
+		if last := before[from]; last != "" && (path <= last || path+"/" <= last+"/") {
+			doubtful[from] = true
+		}
+		before[from] = path
+	}
+	end := slices.Repeat([]int64{-1}, len(c.sources))
+	for i := range l.Table.Len() {
+		if string(l.types.Bytes(i)) != "FILE" || l.Offsets.Null(i) {
+			continue
+		}
+		off, from := l.Offsets.Int(i), l.from(i)
+		if off <= end[from] {
+			doubtful[from] = true
+		}
+		end[from] = max(end[from], off)
 	}
 	return doubtful, nil
 }
 
-// doubtNames adds the source files whose folders of a level are not in byte order, with or without
-// a separator at the end.
-func (c *reader) doubtNames(ctx context.Context, k int, doubtful map[string]bool) error {
-	level := c.levels[k]
-	last, source := "", ""
-	for i := range level.Table.Len() {
-		if string(level.types.Bytes(i)) != "FOLDER" {
-			continue
-		}
-		if !level.sameSource(i, source) {
-			source, last = level.source(i), ""
-		}
-		if doubtful[source] {
-			continue
-		}
-		path := level.IDs.Str(i)
-		if k > 0 {
-			var err error
-			if path, err = c.path(ctx, k, i); err != nil {
-				return err
-			}
-		}
-		if last != "" && (path <= last || path+"/" <= last+"/") {
-			doubtful[source] = true
-		}
-		last = path
-	}
-	return nil
-}
-
-// source returns the source file of a row, or "" outside catalogs.
-func (l *level) source(row int) string {
-	if l.sources == nil {
-		return ""
-	}
-	return l.sources.Str(row)
-}
-
-// sameSource reports whether a row has a source file, without allocating a string.
-func (l *level) sameSource(row int, name string) bool {
-	return l.sources == nil || string(l.sources.Bytes(row)) == name
-}
-
 // replace gives the rows of doubtful source files the places in the directories of the ZIPs. The
 // rows of missing source files keep theirs, because nothing of them can be read anyway.
-func (c *reader) replace(ctx context.Context, l *level, k int, doubtful map[string]bool) error {
+func (c *reader) replace(ctx context.Context, l *level, k int, doubtful map[int32]bool) error {
 	stored := make(map[span]bool, l.Table.Len())
 	spans := make([]span, l.Table.Len())
 	for i := range spans {
-		if l.offsets.Null(i) || l.sizes.Null(i) {
+		if l.Offsets.Null(i) || l.Sizes.Null(i) {
 			return c.of.InRow(k, i, "%s or %s is null", model.ColumnOffset, model.ColumnSize)
 		}
-		spans[i] = span{Off: l.offsets.Int(i), Size: l.sizes.Int(i)}
+		spans[i] = span{Off: l.Offsets.Int(i), Size: l.Sizes.Int(i)}
 		stored[spans[i]] = true
 	}
-	for name := range doubtful {
-		z, err := c.zip(ctx, l, k, name)
+	for from := range doubtful {
+		z, err := c.zip(ctx, l, k, c.sources[from])
 		if err != nil {
 			return err
 		}
@@ -243,7 +162,7 @@ func (c *reader) replace(ctx context.Context, l *level, k int, doubtful map[stri
 			continue
 		}
 		for i := range spans {
-			if !l.sameSource(i, name) || !spans[i].In(0, z.r.Size()) {
+			if l.from(i) != from || !spans[i].In(0, z.r.Size()) {
 				continue // an entry outside the file was never another sample's: reading it is an error
 			}
 			if spans[i], err = c.find(ctx, z, l, k, i, stored); err != nil {
@@ -251,7 +170,7 @@ func (c *reader) replace(ctx context.Context, l *level, k int, doubtful map[stri
 			}
 		}
 	}
-	l.spans = spans
+	l.Spans = spans
 	return nil
 }
 
@@ -264,8 +183,8 @@ type zipDirectory struct {
 // zip reads the directory of a source file of a level, or returns nil if the file is missing.
 func (c *reader) zip(ctx context.Context, l *level, k int, name string) (*zipDirectory, error) {
 	uri, after := c.of.URI, c.collAt.End()
-	if l.sources != nil {
-		if badSource(name) {
+	if l.Sources != nil {
+		if model.BadSource(name) {
 			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+model.ColumnSource, fault.NoOffset,
 				"%q is not a file below the directory", name), k)
 		}
@@ -273,7 +192,7 @@ func (c *reader) zip(ctx context.Context, l *level, k int, name string) (*zipDir
 	}
 	file, err := c.of.File(ctx, uri)
 	if err != nil {
-		if l.sources != nil && fault.KindOf(err) == fault.NotFound {
+		if l.Sources != nil && fault.KindOf(err) == fault.NotFound {
 			return nil, nil
 		}
 		return nil, err

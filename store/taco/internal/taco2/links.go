@@ -7,64 +7,53 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Parents implements model.Reader.
+// Parents implements model.Reader. A row has the position of its parent in the level above, in a catalog among the rows
+// of the same source file.
 func (c *reader) Parents(ctx context.Context, k int) ([]int32, error) {
 	l, up := c.levels[k], c.levels[k-1]
-	ids, err := c.column(ctx, l.Table, k, model.ColumnParent, tables.Int64)
+	ids, err := model.Column(ctx, l.Table, model.ColumnParent, tables.Int64)
 	if err != nil {
-		return nil, err
+		return nil, c.inLevel(err, k)
 	}
-	return c.join(l, up, ids, k)
-}
-
-// join turns positions in the level above (in a catalog: among its rows of the same source file)
-// into rows of it.
-func (c *reader) join(l, up *level, ids *tables.Vector, k int) ([]int32, error) {
+	above := make([][]int32, len(c.sources)) // rows by source
+	above[0] = make([]int32, 0, up.Table.Len())
+	for i := range up.Table.Len() {
+		from := up.from(i)
+		above[from] = append(above[from], int32(i))
+	}
 	parents := make([]int32, l.Table.Len())
-	var bySource map[string][]int32
-	if up.sources != nil {
-		bySource = up.rowsBySource()
-	}
-	var last string
-	var rows []int32
 	for i := range parents {
-		if ids.Null(i) {
+		among := above[l.from(i)]
+		switch {
+		case ids.Null(i):
 			return nil, c.of.InRow(k, i, "%s is null", model.ColumnParent)
+		case ids.Int(i) < 0 || ids.Int(i) >= int64(len(among)):
+			return nil, c.of.InRow(k, i, "%s is %d, the level above has rows 0 to %d", model.ColumnParent, ids.Int(i),
+				len(among)-1)
 		}
-		n := int64(up.Table.Len())
-		if bySource != nil {
-			if i == 0 || !l.sameSource(i, last) {
-				last = l.source(i)
-				rows = bySource[last]
-			}
-			n = int64(len(rows))
-		}
-		p := ids.Int(i)
-		if p < 0 || p >= n {
-			return nil, c.of.InRow(k, i, "%s is %d, the level above has rows 0 to %d",
-				model.ColumnParent, p, n-1)
-		}
-		parents[i] = int32(p)
-		if bySource != nil {
-			parents[i] = rows[p]
-		}
+		parents[i] = among[ids.Int(i)]
 	}
 	return parents, nil
 }
 
-// rowsBySource returns the rows of each source file.
-func (l *level) rowsBySource() map[string][]int32 {
-	m := map[string][]int32{}
-	var name string
-	var rows []int32
-	for i := range l.Table.Len() {
-		if !l.sameSource(i, name) || i == 0 {
-			m[name] = rows
-			name = l.source(i)
-			rows = m[name]
+// number sets the numbers of the source files of a level's rows.
+func (c *reader) number(l *level) {
+	l.numbers = make([]int32, l.Table.Len())
+	for i := range l.numbers {
+		name := l.Sources.Bytes(i)
+		n, known := c.numbers[string(name)]
+		if !known {
+			n = int32(len(c.sources))
+			c.numbers[string(name)], c.sources = n, append(c.sources, string(name))
 		}
-		rows = append(rows, int32(i))
+		l.numbers[i] = n
 	}
-	m[name] = rows
-	return m
+}
+
+// from returns the number of the source file of a row; outside catalogs all rows are of the container's own.
+func (l *level) from(row int) int32 {
+	if l.numbers == nil {
+		return 0
+	}
+	return l.numbers[row]
 }

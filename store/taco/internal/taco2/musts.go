@@ -3,9 +3,9 @@ package taco2
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -101,58 +101,20 @@ func (c *reader) verifyFields(note func(format string, args ...any)) {
 				note("taco:field_schema has %s for %s, which is not [name, type]", raw, model.LevelName(k))
 			}
 		}
+		ours := func(name string) bool { return strings.HasPrefix(name, "internal:") }
 		var violations []string
 		for _, col := range c.levels[k].Table.Columns() {
-			if !names[col.Name] && !strings.HasPrefix(col.Name, "internal:") {
+			if !names[col.Name] && !ours(col.Name) {
 				violations = append(violations, col.Name)
 			}
 			delete(names, col.Name)
 		}
-		var missing []string
-		for name := range names {
-			if !strings.HasPrefix(name, "internal:") {
-				missing = append(missing, name)
-			}
-		}
-		slices.Sort(missing)
+		missing := slices.DeleteFunc(slices.Sorted(maps.Keys(names)), ours)
 		if len(missing) > 0 {
 			note("taco:field_schema has %q, which the table of %s has not", missing, model.LevelName(k))
 		}
 		if len(violations) > 0 {
 			note("taco:field_schema has not %q, which the table of %s has", violations, model.LevelName(k))
 		}
-	}
-}
-
-// verifyHierarchy compares the types and ids of taco:pit_schema with the tree below the first
-// sample, which all others share.
-func (c *reader) verifyHierarchy(r *model.Report) {
-	if c.coll.Tree == nil || c.levels[0].Table.Len() == 0 {
-		return
-	}
-	folders := []int32{0} // at level k-1, below the first sample
-	for k := 1; k < len(c.places); k++ {
-		declared := c.coll.Tree.Hierarchy[strconv.Itoa(k)]
-		if len(declared) != len(folders) {
-			r.Note("taco:pit_schema has %d folders with samples of level %d, the first sample has %d",
-				len(declared), k, len(folders))
-			return
-		}
-		level := c.levels[k]
-		var below []int32
-		for i, folder := range folders {
-			var types, ids []string
-			for _, row := range level.Below(int(folder)) {
-				types, ids = append(types, string(level.types.Bytes(int(row)))), append(ids, level.IDs.Str(int(row)))
-				if string(level.types.Bytes(int(row))) == "FOLDER" {
-					below = append(below, row)
-				}
-			}
-			if !slices.Equal(types, declared[i].Type) || !slices.EqualFunc(ids, declared[i].ID, model.SameID) {
-				r.Note("taco:pit_schema has %q of types %q at level %d, the first sample has %q of %q", declared[i].ID,
-					declared[i].Type, k, ids, types)
-			}
-		}
-		folders = below
 	}
 }

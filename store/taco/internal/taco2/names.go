@@ -23,8 +23,3 @@ func BadID(id string) string {
 	}
 	return ""
 }
-
-// badSource reports whether the name of a source file could lead out of its folder.
-func badSource(name string) bool {
-	return model.Climbs(strings.ReplaceAll(name, ":", "_")) || strings.HasSuffix(name, "/")
-}

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,7 +34,6 @@ func (c *reader) Verify(ctx context.Context, r *model.Report) error {
 		return err
 	}
 	c.compareTree(r)
-	c.verifyHierarchy(r)
 	c.verifyCollection(r)
 	v := &verifier{c: c, r: r, absent: map[string]bool{}, schemas: make([]map[string]tables.Type, len(c.places)+1)}
 	if err := v.readDirectory(ctx); err != nil {
@@ -60,114 +61,125 @@ func (c *reader) Verify(ctx context.Context, r *model.Report) error {
 	return nil
 }
 
-// verifyLevel checks the ids of a level and its relative paths.
+// verifyLevel checks the ids of a level and its relative paths, which have the ids from level 0 down.
 func (c *reader) verifyLevel(ctx context.Context, k int) error {
 	level := c.levels[k]
-	var relative *tables.Vector
+	relative := tables.NewNulls(tables.Type{}, level.Table.Len())
 	if level.Table.Index(model.ColumnRelative) >= 0 {
-		var err error
-		if relative, err = c.column(ctx, level.Table, k, model.ColumnRelative, tables.String); err != nil {
-			return err
+		want := model.Want{To: &relative, Name: model.ColumnRelative, Kind: tables.String}
+		if err := model.Columns(ctx, level.Table, want); err != nil {
+			return c.inLevel(err, k)
 		}
 	}
 	for i := range level.Table.Len() {
 		if what := BadID(level.IDs.Str(i)); what != "" {
 			return c.of.InRow(k, i, "id %q %s", level.IDs.Str(i), what)
 		}
-		if relative != nil && !relative.Null(i) {
-			if err := c.verifyPath(ctx, k, i, relative.Str(i)); err != nil {
-				return err
-			}
+		if relative.Null(i) {
+			continue
+		}
+		path, err := c.path(ctx, k, i)
+		switch text := relative.Str(i); {
+		case model.Climbs(text):
+			return c.of.InRow(k, i, "%s %q is not a path below DATA", model.ColumnRelative, text)
+		case err != nil:
+			return err
+		case strings.TrimSuffix(text, "/") != path:
+			return c.of.InRow(k, i, "%s is %q, its ids are %q", model.ColumnRelative, text, path)
 		}
 	}
 	return ctx.Err()
 }
 
-// verifyPath checks that the relative path of a row has the ids from level 0 down.
-func (c *reader) verifyPath(ctx context.Context, k, i int, relative string) error {
-	if model.Climbs(relative) {
-		return c.of.InRow(k, i, "%s %q is not a path below DATA", model.ColumnRelative, relative)
-	}
-	path, err := c.path(ctx, k, i)
-	if err != nil {
-		return err
-	}
-	if strings.TrimSuffix(relative, "/") != path {
-		return c.of.InRow(k, i, "%s is %q, its ids are %q", model.ColumnRelative, relative, path)
-	}
-	return nil
-}
-
 // verifyTrees checks that the samples of level 0 have the same tree. Placeholders match anything.
 func (c *reader) verifyTrees(ctx context.Context) error {
-	level := c.levels[0]
-	first := -1
-	for i := range level.Table.Len() {
-		if model.IsPadding(level.IDs.Str(i)) {
-			continue
-		}
-		if first < 0 {
+	ids, first := c.levels[0].IDs, -1
+	for i := range ids.Len() {
+		switch {
+		case model.IsPadding(ids.Str(i)):
+		case first < 0:
 			first = i
-			continue
-		}
-		if err := cmp.Or(ctx.Err(), c.sameTree(0, first, i, true)); err != nil {
-			return err
+		default:
+			if err := cmp.Or(ctx.Err(), c.sameTree(0, first, i)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
 // sameTree compares the trees below two rows of a level.
-func (c *reader) sameTree(k, a, b int, top bool) error {
+func (c *reader) sameTree(k, a, b int) error {
 	level := c.levels[k]
-	if !top {
-		ida, idb := level.IDs.Str(a), level.IDs.Str(b)
-		if !model.SameID(ida, idb) {
-			return c.of.InRow(k, b, "id %q, where the first sample of level 0 has %q (PIT-1)", idb, ida)
-		}
+	bad := func(what string, of, first any) error {
+		return c.of.InRow(k, b, "%s %v, where the first sample of level 0 has %v (PIT-1)", what, of, first)
+	}
+	if ida, idb := level.IDs.Str(a), level.IDs.Str(b); k > 0 && !model.SameID(ida, idb) {
+		return bad("id", strconv.Quote(idb), strconv.Quote(ida))
 	}
 	if ta, tb := level.types.Str(a), level.types.Str(b); ta != tb {
-		return c.of.InRow(k, b, "type %s, where the first sample of level 0 has %s (PIT-1)", tb, ta)
+		return bad("type", tb, ta)
 	}
 	if k+1 == len(c.levels) {
 		return nil
 	}
 	ca, cb := c.levels[k+1].Below(a), c.levels[k+1].Below(b)
 	if len(ca) != len(cb) {
-		return c.of.InRow(k, b, "%d children, where the first sample of level 0 has %d (PIT-1)", len(cb),
-			len(ca))
+		return bad("number of children", len(cb), len(ca))
 	}
 	for i := range ca {
-		if err := c.sameTree(k+1, int(ca[i]), int(cb[i]), false); err != nil {
+		if err := c.sameTree(k+1, int(ca[i]), int(cb[i])); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// compareTree notes where COLLECTION.json disagrees with the tables.
+// compareTree notes where taco:pit_schema disagrees with the tables: their numbers of rows, and the tree below the
+// first sample, which all others share.
 func (c *reader) compareTree(r *model.Report) {
 	pit := c.coll.Tree
 	if pit == nil {
 		r.Note("COLLECTION.json has no taco:pit_schema")
 		return
 	}
-	level := c.levels[0]
-	if int64(level.Table.Len()) != pit.Root.N || level.Table.Len() > 0 && level.types.Str(0) != pit.Root.Type {
+	top := c.levels[0]
+	if int64(top.Table.Len()) != pit.Root.N || top.Table.Len() > 0 && top.types.Str(0) != pit.Root.Type {
 		r.Note("taco:pit_schema says %d samples of type %s at level 0, there are %d", pit.Root.N,
-			pit.Root.Type, level.Table.Len())
+			pit.Root.Type, top.Table.Len())
 	}
 	if n := pit.Levels(); n != len(c.places) {
 		r.Note("taco:pit_schema says %d levels, there are %d", n, len(c.places))
 	}
+	folders := make([]int32, min(top.Table.Len(), 1)) // of the level above, below the first sample
 	for k := 1; k < len(c.places); k++ {
-		n := int64(0)
-		for _, f := range pit.Hierarchy[strconv.Itoa(k)] {
+		level, declared, n := c.levels[k], pit.Hierarchy[strconv.Itoa(k)], int64(0)
+		for _, f := range declared {
 			n += f.N
 		}
-		if n != int64(c.levels[k].Table.Len()) {
-			r.Note("taco:pit_schema says %d samples at level %d, there are %d", n, k, c.levels[k].Table.Len())
+		if n != int64(level.Table.Len()) {
+			r.Note("taco:pit_schema says %d samples at level %d, there are %d", n, k, level.Table.Len())
 		}
+		if len(folders) > 0 && len(declared) != len(folders) {
+			r.Note("taco:pit_schema has %d folders with samples of level %d, the first sample has %d",
+				len(declared), k, len(folders))
+			folders = nil // there is nothing to compare with from here on
+		}
+		var below []int32
+		for i, folder := range folders {
+			var types, ids []string
+			for _, row := range level.Below(int(folder)) {
+				types, ids = append(types, level.types.Str(int(row))), append(ids, level.IDs.Str(int(row)))
+				if types[len(types)-1] == "FOLDER" {
+					below = append(below, row)
+				}
+			}
+			if !slices.Equal(types, declared[i].Type) || !slices.EqualFunc(ids, declared[i].ID, model.SameID) {
+				r.Note("taco:pit_schema has %q of types %q at level %d, the first sample has %q of %q", declared[i].ID,
+					declared[i].Type, k, ids, types)
+			}
+		}
+		folders = below
 	}
 }
 
@@ -284,7 +296,7 @@ func (v *verifier) sample(ctx context.Context, e model.Entry, r source.Reader) e
 func (v *verifier) header(ctx context.Context, e model.Entry, r source.Reader, s span) error {
 	path, err := v.c.path(ctx, e.Level, e.Row)
 	l := v.c.levels[e.Level]
-	if l.spans != nil && (l.offsets.Int(e.Row) != s.Off || l.sizes.Int(e.Row) != s.Size) {
+	if l.Spans != nil && (l.Offsets.Int(e.Row) != s.Off || l.Sizes.Int(e.Row) != s.Size) {
 		v.misplaced++
 	}
 	if err != nil {
@@ -312,26 +324,25 @@ func (v *verifier) header(ctx context.Context, e model.Entry, r source.Reader, s
 // Those that were appended later have no entry.
 func (v *verifier) tables(ctx context.Context) error {
 	container := v.c
-	type entry struct {
-		name string
-		span span
+	if v.directory == nil {
+		return nil
 	}
-	entries := []entry{{"COLLECTION.json", container.collAt}}
+	file, err := container.of.File(ctx, container.of.URI)
+	if err != nil {
+		return err
+	}
+	spans := map[string]span{"COLLECTION.json": container.collAt}
 	for k, p := range container.places {
-		entries = append(entries, entry{"METADATA/" + model.LevelName(k) + ".parquet", p.span})
+		spans["METADATA/"+model.LevelName(k)+".parquet"] = p.span
 	}
-	for _, e := range entries {
-		z, ok := v.directory[e.name]
-		if !ok || z.Size != e.span.Size {
+	for _, name := range slices.Sorted(maps.Keys(spans)) {
+		z, ok := v.directory[name]
+		if !ok || z.Size != spans[name].Size {
 			continue
 		}
-		file, err := container.of.File(ctx, container.of.URI)
-		if err != nil {
-			return err
-		}
-		data, err := zipdir.Data(ctx, file, e.name, z)
-		if err == nil && data == (zipdir.Span(e.span)) {
-			err = zipdir.CheckSum(ctx, file, e.name, data, z.CRC)
+		data, err := zipdir.Data(ctx, file, name, z)
+		if err == nil && span(data) == spans[name] {
+			err = zipdir.CheckSum(ctx, file, name, data, z.CRC)
 		} else if fault.KindOf(err) == fault.Corrupt { // the table at this place is another one
 			err = nil
 		}
@@ -345,33 +356,25 @@ func (v *verifier) tables(ctx context.Context) error {
 // children compares the table of a folder with the rows of the next level.
 func (v *verifier) children(ctx context.Context, e model.Entry, r source.Reader, s span) error {
 	container := v.c
-	bad := func(err error) error {
-		part := model.LevelName(e.Level) + " row " + strconv.Itoa(e.Row) + " " + MetaName
-		return fault.WithFile(fault.WithPart(err, part, 0), e.URI)
-	}
-	table, err := model.ReadTable(ctx, r, s, 0)
-	if err != nil {
-		return bad(err)
-	}
 	var rows []int32
 	if e.Level+1 < len(container.levels) {
 		rows = container.levels[e.Level+1].Below(e.Row)
 	}
-	if table.Len() != len(rows) {
-		return bad(fault.New(fault.Corrupt, "rows", fault.NoOffset, "it has %d rows, but METADATA has %d children",
-			table.Len(), len(rows)))
+	table, err := model.ReadTable(ctx, r, s, 0)
+	if err == nil && table.Len() != len(rows) {
+		err = fault.New(fault.Corrupt, "rows", fault.NoOffset, "it has %d rows, but METADATA has %d children",
+			table.Len(), len(rows))
 	}
-	if err := table.Check(ctx); err != nil {
-		return bad(err)
+	if err == nil {
+		err = table.Check(ctx)
 	}
-	if err := v.schema(ctx, table, e.Level+1, rows); err != nil {
-		return bad(err)
+	if err == nil {
+		err = v.schema(ctx, table, e.Level+1, rows)
 	}
-	if err := v.compare(ctx, table, e.Level+1, rows); err != nil {
-		return bad(err)
+	if err == nil {
+		err = v.compare(ctx, table, e.Level+1, rows)
 	}
-	v.r.Folders++
-	return nil
+	return fault.WithFile(fault.WithPart(err, model.RowName(e.Level, e.Row)+" "+MetaName, 0), e.URI)
 }
 
 // schema checks that a table of children has the columns of the other tables of its level, with
@@ -435,23 +438,17 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 		return nil
 	}
 	container := v.c
-	ids, err := model.Column(ctx, t, model.ColumnID, tables.String)
-	if err != nil {
-		return err
-	}
-	types, err := model.Column(ctx, t, model.ColumnType, tables.String)
-	if err != nil {
-		return err
-	}
-	var offsets, sizes *tables.Vector
+	var ids, types *tables.Vector
+	var at model.Places
+	wants := []model.Want{{To: &ids, Name: model.ColumnID, Kind: tables.String},
+		{To: &types, Name: model.ColumnType, Kind: tables.String}}
 	if container.of.Form != model.TacoFolder {
-		if offsets, err = model.Column(ctx, t, model.ColumnOffset, tables.Int64); err != nil {
-			return err
-		}
-		if sizes, err = model.Column(ctx, t, model.ColumnSize, tables.Int64); err != nil {
-			return err
-		}
+		wants = append(wants, at.At(tables.Int64)...)
 	}
+	if err := model.Columns(ctx, t, wants...); err != nil {
+		return err
+	}
+	offsets, sizes := at.Offsets, at.Sizes
 	for i, row := range rows {
 		entry, err := container.of.EntryOf(ctx, k, int(row))
 		if err != nil {

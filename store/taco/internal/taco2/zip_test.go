@@ -134,8 +134,8 @@ func TestNames(t *testing.T) {
 	for name, want := range map[string]bool{"part0.tacozip": false, "sub/part0.tacozip": false,
 		"t_10:30.tacozip": false, "../x": true, "/etc/passwd": true,
 		"a/": true, "s3://b/k": true, "": true} {
-		if badSource(name) != want {
-			t.Errorf("badSource(%q) is not %v", name, want)
+		if model.BadSource(name) != want {
+			t.Errorf("model.BadSource(%q) is not %v", name, want)
 		}
 	}
 }
@@ -421,7 +421,7 @@ func misplaced(t *testing.T, c *model.Container, m memory) (wrong int) {
 				int64(binary.LittleEndian.Uint32(b[at-8:])) != e.Size {
 				t.Errorf("%s: %s is not at %d, or has not %d bytes", e.URI, path, e.Offset, e.Size)
 			}
-			if c.Reader.(*reader).levels[k].offsets.Int(row) != e.Offset {
+			if c.Reader.(*reader).levels[k].Offsets.Int(row) != e.Offset {
 				wrong++
 			}
 		}

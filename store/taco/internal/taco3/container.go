@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -43,9 +42,9 @@ type level struct {
 	ids   []string      // nil at the level of samples, which has names
 	names *tables.Vector
 	paths *tables.Vector
-	// offsets and sizes are nil in a FOLDER and at the level of samples, sources elsewhere than in a catalog.
-	offsets, sizes, sources *tables.Vector
-	parents                 []int32 // rows of the level above
+	// Offsets and Sizes are nil in a FOLDER and at the level of samples, Sources elsewhere than in a catalog.
+	model.Places
+	parents []int32 // rows of the level above
 }
 
 // OpenZIP opens a cozip, of profile TACO or Flat.
@@ -117,7 +116,7 @@ func openDirectory(ctx context.Context, of *model.Container) (*model.Container, 
 func (c *reader) layOut() {
 	byFolder := map[string]*level{}
 	for _, name := range c.coll.structure.Levels {
-		l := &level{name: name}
+		l := &level{name: name, Places: model.Places{Name: name, First: indexAt, Least: 1}}
 		if name != "sample" {
 			l.folder = FolderOf(name)
 			l.depth, l.above = 1, c.levels[0]
@@ -266,24 +265,7 @@ func (c *reader) place(l *level, i int, e *model.Entry) error {
 		e.URI, e.Offset, e.Size = model.Join(c.of.URI, "DATA/"+p), model.Whole, model.Whole
 		return nil
 	}
-	e.URI, e.Object = c.of.URI, c.of.Object
-	if l.sources != nil {
-		name := l.sources.Str(i)
-		if l.sources.Null(i) || model.Climbs(name) {
-			return c.inRow(l, i, "%s %q is not the name of a file below", model.ColumnSource, name)
-		}
-		e.URI, e.Object = model.Join(c.of.From.Base, name), source.Known{}
-	}
-	if l.offsets.Null(i) || l.sizes.Null(i) {
-		return c.inRow(l, i, "%s or %s is null", model.ColumnOffset, model.ColumnSize)
-	}
-	e.Offset, e.Size = l.offsets.Int(i), l.sizes.Int(i)
-	size := c.of.Object.Size
-	past := l.sources == nil && (e.Offset > size || e.Size > size-e.Offset)
-	if e.Offset < indexAt || e.Size < 1 || past {
-		return c.inRow(l, i, "%d bytes at %d: the file has %d bytes", uint64(e.Size), uint64(e.Offset), size)
-	}
-	return nil
+	return c.of.Place(&l.Places, i, e)
 }
 
 // inRow returns an error for a value in a row.

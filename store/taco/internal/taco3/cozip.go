@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"hash/fnv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -102,14 +101,10 @@ func readIndex(ctx context.Context, r source.Reader, head []byte) (*index, sourc
 	if err := r.ReadAt(ctx, end.Bytes, end.Off); err != nil {
 		return nil, r, err
 	}
-	// The checksum counts bytes once that are both in the index and in the tail.
-	sum := fnv.New64a()
-	_, _ = sum.Write(data) // a hash takes all bytes
-	_, _ = sum.Write(end.Bytes[max(size-TailBytes, indexAt+n)-end.Off:])
-	if want := binary.LittleEndian.Uint64(head[ChecksumAt:]); sum.Sum64() != want {
+	want, sum := binary.LittleEndian.Uint64(head[ChecksumAt:]), Checksum(data, end.Bytes[size-TailBytes-end.Off:], size)
+	if want != sum {
 		return nil, r, fault.New(fault.Corrupt, "archive", ChecksumAt,
-			"the checksum of its index and of its last %d bytes is %016x, stored is %016x", TailBytes, sum.Sum64(),
-			want)
+			"the checksum of its index and of its last %d bytes is %016x, stored is %016x", TailBytes, sum, want)
 	}
 	x.held = int64(len(end.Bytes))
 	return x, end, nil

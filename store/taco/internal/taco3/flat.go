@@ -15,14 +15,15 @@ const metadataName = "__metadata__"
 // flat is a model.Reader of a cozip of profile Flat: files with a table of their names, places and metadata. It has one
 // level, whose rows are the files.
 type flat struct {
-	of                    *model.Container
-	tbl                   *tables.Table
-	names, offsets, sizes *tables.Vector
+	model.Places
+	of    *model.Container
+	tbl   *tables.Table
+	names *tables.Vector
 }
 
 // openFlat reads the table of a Flat archive.
 func openFlat(ctx context.Context, of *model.Container, x *index) (*model.Container, error) {
-	f := &flat{of: of}
+	f := &flat{of: of, Places: model.Places{Name: metadataName, First: indexAt}}
 	of.Form, of.IDColumn = model.Flat, "name"
 	of.Named = &model.Named{Names: []string{"sample"}, Rows: f.rows, Wide: f.wide}
 	if err := f.read(ctx, x); err != nil {
@@ -45,16 +46,9 @@ func (f *flat) read(ctx context.Context, x *index) error {
 		return fault.WithPart(err, metadataName, 0)
 	}
 	f.tbl = table
-	for _, c := range []struct {
-		name string
-		kind tables.Kind
-		v    **tables.Vector
-	}{{"name", tables.String, &f.names}, {"offset", tables.Uint64, &f.offsets}, {"size", tables.Uint64, &f.sizes}} {
-		if *c.v, err = model.Column(ctx, table, c.name, c.kind); err != nil {
-			return fault.WithPart(err, metadataName, 0)
-		}
-	}
-	return nil
+	return fault.WithPart(model.Columns(ctx, table, model.Want{To: &f.names, Name: "name", Kind: tables.String},
+		model.Want{To: &f.Offsets, Name: "offset", Kind: tables.Uint64},
+		model.Want{To: &f.Sizes, Name: "size", Kind: tables.Uint64}), metadataName, 0)
 }
 
 // Bytes implements model.Reader.
@@ -70,16 +64,12 @@ func (f *flat) Level(context.Context, int) (*model.Level, error) {
 
 // Entry implements model.Reader.
 func (f *flat) Entry(_ context.Context, _, row int) (model.Entry, error) {
-	e := model.Entry{ID: f.names.Str(row), URI: f.of.URI, Object: f.of.Object, Offset: f.offsets.Int(row),
-		Size: f.sizes.Int(row)}
-	null := f.names.Null(row) || f.offsets.Null(row) || f.sizes.Null(row)
-	past := e.Offset > f.of.Object.Size || e.Size > f.of.Object.Size-e.Offset
-	if null || past || e.Offset < indexAt || e.Size < 0 {
-		return e, fault.WithFile(corrupt(metadataName+" row "+strconv.Itoa(row),
-			"%.80q has %d bytes at %d: the file has %d", e.ID, uint64(e.Size), uint64(e.Offset), f.of.Object.Size),
-			f.of.URI)
+	e := model.Entry{ID: f.names.Str(row)}
+	if f.names.Null(row) {
+		return e, fault.WithFile(corrupt(metadataName+" row "+strconv.Itoa(row), "name is null"), f.of.URI)
 	}
-	return e, nil
+	err := f.of.Place(&f.Places, row, &e)
+	return e, err
 }
 
 // rows implements model.Named.

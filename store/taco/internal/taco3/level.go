@@ -66,26 +66,21 @@ func (c *reader) readTable(ctx context.Context, l *level) (*tables.Table, error)
 }
 
 // columns reads the columns of places, and checks what other rows are found by.
-func (c *reader) columns(ctx context.Context, l *level) (err error) {
+func (c *reader) columns(ctx context.Context, l *level) error {
+	var parents *tables.Vector
+	wants := []model.Want{{To: &l.names, Name: model.ColumnID, Kind: tables.String}}
+	if l.above != nil {
+		wants = []model.Want{{To: &l.paths, Name: model.ColumnRelative, Kind: tables.String},
+			{To: &parents, Name: model.ColumnParent, Kind: tables.Uint64}}
+		if c.of.Form != model.CozipFolder {
+			wants = append(wants, l.At(tables.Uint64)...)
+		}
+	}
 	if c.of.Form == model.CozipCatalog {
-		if l.sources, err = model.Column(ctx, l.tbl, model.ColumnSource, tables.String); err != nil {
-			return err
-		}
+		wants = append(wants, model.Want{To: &l.Sources, Name: model.ColumnSource, Kind: tables.String})
 	}
-	if l.above == nil {
-		l.names, err = model.Column(ctx, l.tbl, model.ColumnID, tables.String)
+	if err := model.Columns(ctx, l.tbl, wants...); err != nil || l.above == nil {
 		return err
-	}
-	if l.paths, err = model.Column(ctx, l.tbl, model.ColumnRelative, tables.String); err != nil {
-		return err
-	}
-	if c.of.Form != model.CozipFolder {
-		if l.offsets, err = model.Column(ctx, l.tbl, model.ColumnOffset, tables.Uint64); err != nil {
-			return err
-		}
-		if l.sizes, err = model.Column(ctx, l.tbl, model.ColumnSize, tables.Uint64); err != nil {
-			return err
-		}
 	}
 	l.ids = make([]string, l.tbl.Len())
 	names := map[string]string{} // a few names stand in all samples
@@ -101,10 +96,6 @@ func (c *reader) columns(ctx context.Context, l *level) (err error) {
 			names[id] = id
 		}
 		l.ids[i] = id
-	}
-	parents, err := model.Column(ctx, l.tbl, model.ColumnParent, tables.Uint64)
-	if err != nil {
-		return err
 	}
 	above := uint64(l.above.tbl.Len())
 	l.parents = make([]int32, l.tbl.Len())

@@ -67,6 +67,14 @@ type Layout struct {
 	members map[string][]member
 }
 
+// name returns the name of a folder or a file in its folder; of a sequence what stands in front of the number.
+func (m member) name() string {
+	if m.item != nil {
+		return m.item.Name
+	}
+	return m.folder[strings.LastIndexByte(m.folder, '/')+1:]
+}
+
 // FolderOf returns the folder whose children a level has, "" for the root of a sample.
 func FolderOf(level string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(level, "sample"), "children"), "/")
@@ -178,12 +186,8 @@ func (s *Layout) Order(folder string, names []string) (order []int, wrong string
 	}
 	for _, member := range s.members[folder] {
 		if member.item == nil || !member.item.sequence() {
-			name := member.folder[strings.LastIndexByte(member.folder, '/')+1:]
-			if member.item != nil {
-				name = member.item.Name
-			}
-			if !take(name) {
-				return nil, name
+			if !take(member.name()) {
+				return nil, member.name()
 			}
 			continue
 		}
@@ -243,12 +247,9 @@ func (i *Item) parse(path string) error {
 func distinct(members []member) error {
 	seen := map[string]bool{}
 	for _, member := range members {
-		name := strings.ToLower(member.folder[strings.LastIndexByte(member.folder, '/')+1:])
-		if member.item != nil {
-			name = strings.ToLower(member.item.Name)
-			if member.item.sequence() {
-				name += "*" // no name has it
-			}
+		name := strings.ToLower(member.name())
+		if member.item != nil && member.item.sequence() {
+			name += "*" // no name has it
 		}
 		if seen[name] {
 			return structureFault("two children of a folder are called %q", name)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"path/filepath"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,7 +107,7 @@ func (c *reader) verifySources(ctx context.Context) error {
 	var stored []sourceRows
 	samples := c.levels[0]
 	for i := range samples.tbl.Len() {
-		if name := samples.sources.Str(i); len(stored) == 0 || stored[len(stored)-1].file != name {
+		if name := samples.Sources.Str(i); len(stored) == 0 || stored[len(stored)-1].file != name {
 			stored = append(stored, sourceRows{file: name})
 		}
 		stored[len(stored)-1].rows++
@@ -126,10 +126,15 @@ func (c *reader) verifySources(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// verifyRows compares the rows of all levels with taco:structure.
+// verifyRows compares the rows of all levels with taco:structure, and their paths and places.
 func (c *reader) verifyRows(ctx context.Context) error {
+	if c.levels[0].tbl.Len() == 0 {
+		return fault.WithFile(corrupt(c.levels[0].name, "there are no samples"), c.of.URI)
+	}
 	for _, level := range c.levels {
-		current, err := model.Column(ctx, level.tbl, model.ColumnCurrent, tables.Uint64)
+		var current *tables.Vector
+		err := model.Columns(ctx, level.tbl, model.Want{To: &current, Name: model.ColumnCurrent, Kind: tables.Uint64},
+			model.Want{To: &level.paths, Name: model.ColumnRelative, Kind: tables.String})
 		if err != nil {
 			return fault.WithFile(fault.WithPart(err, level.name, 0), c.of.URI)
 		}
@@ -137,55 +142,35 @@ func (c *reader) verifyRows(ctx context.Context) error {
 			if current.Null(i) || current.Int(i) != int64(i) {
 				return c.inRow(level, i, "%s is not the number of the row", model.ColumnCurrent)
 			}
-			// Readers find the rows of a folder by the parent alone, but go on in order.
-			if level.above != nil && i > 0 && level.parents[i] < level.parents[i-1] {
-				return c.inRow(level, i, "its parent is %d: it follows a row of %d", level.parents[i],
-					level.parents[i-1])
-			}
+		}
+		if level.above == nil {
+			err = c.verifySamples(level)
+		} else {
+			err = c.verifyBelow(ctx, level)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	if err := c.verifySamples(ctx); err != nil {
-		return err
-	}
-	for _, level := range c.levels[1:] {
-		first, rows := model.Group(level.parents, level.above.tbl.Len())
-		for p := range level.above.tbl.Len() {
-			if p%1024 == 0 && ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err := c.verifyChildren(level, p, rows[first[p]:first[p+1]]); err != nil {
-				return err
-			}
-		}
-	}
-	return c.verifyValues(ctx)
+	return nil
 }
 
 // verifySamples checks the rows of the level of samples.
-func (c *reader) verifySamples(ctx context.Context) error {
-	level := c.levels[0]
-	paths, err := model.Column(ctx, level.tbl, model.ColumnRelative, tables.String)
-	if err != nil {
-		return fault.WithFile(fault.WithPart(err, level.name, 0), c.of.URI)
-	}
-	ids := level.names
-	if level.tbl.Len() == 0 {
-		return fault.WithFile(corrupt(level.name, "there are no samples"), c.of.URI)
-	}
+func (c *reader) verifySamples(level *level) error {
 	seen := make(map[string]bool, level.tbl.Len())
 	number := 0 // of the sample in its own ZIP
 	for i := range level.tbl.Len() {
-		if level.sources != nil && i > 0 && level.sources.Str(i) != level.sources.Str(i-1) {
+		if level.Sources != nil && i > 0 && level.Sources.Str(i) != level.Sources.Str(i-1) {
 			number = 0
 		}
-		id := ids.Str(i)
+		id := level.names.Str(i)
 		switch {
-		case ids.Null(i) || strings.TrimSpace(id) == "":
+		case level.names.Null(i) || strings.TrimSpace(id) == "":
 			return c.inRow(level, i, "the id is empty")
 		case seen[id]:
 			return c.inRow(level, i, "another sample has the id %.80q, too", id)
-		case paths.Null(i) || paths.Str(i) != strconv.Itoa(number):
-			return c.inRow(level, i, "%s is %.80q: it must be %d", model.ColumnRelative, paths.Str(i), number)
+		case level.paths.Null(i) || level.paths.Str(i) != strconv.Itoa(number):
+			return c.inRow(level, i, "%s is %.80q: it must be %d", model.ColumnRelative, level.paths.Str(i), number)
 		}
 		seen[id] = true
 		number++
@@ -193,10 +178,40 @@ func (c *reader) verifySamples(ctx context.Context) error {
 	return nil
 }
 
+// verifyBelow checks the rows of a level below the samples.
+func (c *reader) verifyBelow(ctx context.Context, level *level) error {
+	above := level.above
+	for i, parent := range level.parents {
+		p := int(parent)
+		placed := level.Offsets != nil && !(level.Offsets.Null(i) && level.Sizes.Null(i))
+		switch {
+		case i > 0 && parent < level.parents[i-1]: // readers find rows by the parent alone, but go on in order
+			return c.inRow(level, i, "its parent is %d: it follows a row of %d", parent, level.parents[i-1])
+		case level.paths.Str(i) != above.paths.Str(p)+"/"+level.ids[i]:
+			return c.inRow(level, i, "%s is %.80q: its parent's is %.80q", model.ColumnRelative, level.paths.Str(i),
+				above.paths.Str(p))
+		case level.Sources != nil && (level.Sources.Null(i) || level.Sources.Str(i) != above.Sources.Str(p)):
+			return c.inRow(level, i, "%s is another than its parent's", model.ColumnSource)
+		case placed && c.kind(level, i) == model.Folder:
+			return c.inRow(level, i, "a folder has %s or %s", model.ColumnOffset, model.ColumnSize)
+		}
+	}
+	first, rows := model.Group(level.parents, above.tbl.Len())
+	for p := range above.tbl.Len() {
+		if p%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := c.verifyChildren(level, p, rows[first[p]:first[p+1]]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // verifyChildren checks the rows below row p of the level above l.
 func (c *reader) verifyChildren(l *level, p int, rows []int32) error {
 	above := l.above
-	if above.above != nil && !c.folderIs(above, p, l.folder) {
+	if above.above != nil && strings.TrimPrefix(above.folder+"/"+above.ids[p], "/") != l.folder {
 		if len(rows) > 0 {
 			return c.inRow(l, int(rows[0]), "its parent %d is not the folder %s", p, l.folder)
 		}
@@ -215,40 +230,6 @@ func (c *reader) verifyChildren(l *level, p int, rows []int32) error {
 	}
 	if wrong != "" {
 		return c.inRow(above, p, "lacks %s", strings.TrimPrefix(l.folder+"/"+wrong, "/"))
-	}
-	return nil
-}
-
-// folderIs reports whether a row is a folder.
-func (c *reader) folderIs(l *level, row int, folder string) bool {
-	return strings.TrimPrefix(l.folder+"/"+l.ids[row], "/") == folder
-}
-
-// verifyValues checks paths and places of all rows below the samples.
-func (c *reader) verifyValues(ctx context.Context) error {
-	top, err := model.Column(ctx, c.levels[0].tbl, model.ColumnRelative, tables.String)
-	if err != nil {
-		return fault.WithFile(err, c.of.URI)
-	}
-	for _, level := range c.levels[1:] {
-		for i := range level.tbl.Len() {
-			paths := top
-			if level.above.above != nil {
-				paths = level.above.paths
-			}
-			p := int(level.parents[i])
-			if level.paths.Str(i) != paths.Str(p)+"/"+level.ids[i] {
-				return c.inRow(level, i, "%s is %.80q: its parent's is %.80q", model.ColumnRelative, level.paths.Str(i),
-					paths.Str(p))
-			}
-			if level.sources != nil && (level.sources.Null(i) || level.sources.Str(i) != level.above.sources.Str(p)) {
-				return c.inRow(level, i, "%s is another than its parent's", model.ColumnSource)
-			}
-			placed := level.offsets != nil && !(level.offsets.Null(i) && level.sizes.Null(i))
-			if placed && c.kind(level, i) == model.Folder {
-				return c.inRow(level, i, "a folder has %s or %s", model.ColumnOffset, model.ColumnSize)
-			}
-		}
 	}
 	return nil
 }
@@ -309,16 +290,11 @@ func (c *reader) verifyListing(ctx context.Context, named map[string]bool) error
 
 // walk calls each for every file below a local directory, with its path there.
 func walk(ctx context.Context, dir string, each func(path string) error) error {
-	dir = source.LocalPath(dir)
-	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	return fs.WalkDir(os.DirFS(source.LocalPath(dir)), ".", func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return cmp.Or(err, ctx.Err())
 		}
-		path, err = filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		return each(filepath.ToSlash(path))
+		return each(path)
 	})
 }
 
@@ -327,12 +303,12 @@ func (c *reader) verifyParts(ctx context.Context, r *model.Report) error {
 	var done []string
 	samples := c.levels[0]
 	for i := range samples.tbl.Len() {
-		name := samples.sources.Str(i)
+		name := samples.Sources.Str(i)
 		if slices.Contains(done, name) {
 			continue
 		}
 		done = append(done, name)
-		if samples.sources.Null(i) || model.Climbs(name) {
+		if samples.Sources.Null(i) || model.BadSource(name) {
 			return c.inRow(samples, i, "%s %.80q is not the name of a file below", model.ColumnSource, name)
 		}
 		uri := model.Join(c.of.From.Base, name)
@@ -356,8 +332,8 @@ func (c *reader) verifyArchive(ctx context.Context, r source.Reader, from string
 	rows := map[string]span{} // places by the name of the entry
 	for _, level := range c.levels[1:] {
 		for i := range level.tbl.Len() {
-			if c.kind(level, i) == model.File && (from == "" || level.sources.Str(i) == from) {
-				rows["DATA/"+level.paths.Str(i)] = span{Off: level.offsets.Int(i), Size: level.sizes.Int(i)}
+			if c.kind(level, i) == model.File && (from == "" || level.Sources.Str(i) == from) {
+				rows["DATA/"+level.paths.Str(i)] = span{Off: level.Offsets.Int(i), Size: level.Sizes.Int(i)}
 			}
 		}
 	}

@@ -28,9 +28,9 @@ func (c *reader) wide(ctx context.Context, first int, path func(uri string) stri
 	}
 	w := wideTable{c: c, path: path}
 	samples := c.levels[0]
-	if samples.sources != nil {
-		w.add("source_file", samples.sources.Type(), func(context.Context) (*tables.Vector, error) {
-			return samples.sources, nil
+	if samples.Sources != nil {
+		w.add("source_file", samples.Sources.Type(), func(context.Context) (*tables.Vector, error) {
+			return samples.Sources, nil
 		})
 	}
 	number := tables.Type{Kind: tables.Uint64, Bits: 64}

@@ -2,6 +2,7 @@ package tortilla
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -49,22 +50,14 @@ func readRows(ctx context.Context, r source.Reader, at span, part string) (*rows
 		return nil, fault.WithPart(err, part, 0)
 	}
 	t := &rows{tbl: tbl}
-	for _, c := range [...]struct {
-		to       **tables.Vector
-		name     string
-		kind     tables.Kind
-		optional bool
-	}{
-		{&t.ids, ColID, tables.String, false}, {&t.formats, ColFormat, tables.String, false},
-		{&t.offsets, ColOffset, tables.Int64, false}, {&t.lengths, ColLength, tables.Int64, false},
-		{&t.roots, ColRoot, tables.String, true},
-	} {
-		if i := tbl.Index(c.name); c.optional && (i < 0 || tbl.Columns()[i].Type.Kind != c.kind) {
-			continue
-		}
-		if *c.to, err = model.Column(ctx, tbl, c.name, c.kind); err != nil {
-			return nil, fault.WithPart(err, part, fault.NoOffset)
-		}
+	wants := []model.Want{{To: &t.ids, Name: ColID, Kind: tables.String},
+		{To: &t.formats, Name: ColFormat, Kind: tables.String}, {To: &t.offsets, Name: ColOffset, Kind: tables.Int64},
+		{To: &t.lengths, Name: ColLength, Kind: tables.Int64}}
+	if i := tbl.Index(ColRoot); i >= 0 && tbl.Columns()[i].Type.Kind == tables.String {
+		wants = append(wants, model.Want{To: &t.roots, Name: ColRoot, Kind: tables.String})
+	}
+	if err := model.Columns(ctx, tbl, wants...); err != nil {
+		return nil, fault.WithPart(err, part, fault.NoOffset)
 	}
 	return t, nil
 }
@@ -117,21 +110,17 @@ func (t *rows) unknownSplits(ctx context.Context) (n int, err error) {
 		return 0, nil
 	}
 	split, err := t.tbl.Column(ctx, colSplit)
+	if err != nil {
+		return 0, err
+	}
 	for i := range t.len() {
-		if err == nil && !split.Null(i) && !knownSplit(split, i) {
+		known := split.Kind() == tables.String && slices.Contains(splits, split.Str(i))
+		if !split.Null(i) && !known {
 			n++
 		}
 	}
-	return n, err
+	return n, nil
 }
 
-func knownSplit(v *tables.Vector, i int) bool {
-	if v.Kind() != tables.String {
-		return false
-	}
-	switch string(v.Bytes(i)) {
-	case "train", "test", "validation":
-		return true
-	}
-	return false
-}
+// splits are the splits of the specification.
+var splits = []string{"train", "test", "validation"}

@@ -1,6 +1,7 @@
 package tortilla
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sort"
@@ -22,8 +23,7 @@ type stream struct {
 	chunks *rows
 	chain  []span // the places of the tables, that of the chunks last
 
-	index map[string]int32
-	same  []int32 // the next chunk with the same root and id, or -1; made with index
+	index map[[2]string][]int32 // the chunks by root and id
 	owned *owners
 }
 
@@ -79,14 +79,14 @@ func openStream(ctx context.Context, f *file, top *rows, pointer string) error {
 // that name is a sample like any other.
 const HistogramID = "histogram"
 
-func (c *stream) findHistogram() int {
+func (c *stream) findHistogram() []int32 {
 	top := c.levels[0]
 	for i := range top.len() {
 		if string(top.ids.Bytes(i)) == HistogramID && top.folder(i) {
-			return i
+			return []int32{int32(i)}
 		}
 	}
-	return -1
+	return nil
 }
 
 // fits checks the place of the next table of the chain. It must lie in the file and must not
@@ -107,12 +107,13 @@ func (c *stream) fits(s span) error {
 	return nil
 }
 
-// indexCost estimates the memory of a chunk in the index.
-const indexCost = 64
+// indexCost estimates the memory of a chunk in the index: the headers and bytes of two strings, a slice, and what a
+// map and an allocation of the slice take beside them.
+const indexCost = 2*(16+16) + 24 + 40
 
 // Bytes implements model.Reader.
 func (c *stream) Bytes() int64 {
-	return c.chunks.tbl.Bytes() + indexCost*int64(len(c.index)) + 4*int64(cap(c.same))
+	return c.chunks.tbl.Bytes() + indexCost*int64(len(c.index))
 }
 
 // Level implements model.Reader.
@@ -123,7 +124,7 @@ func (c *stream) Level(_ context.Context, level int) (*model.Level, error) {
 // sampleChunks returns the chunks that are not of histograms: their bytes do not lie in those of the histograms.
 func (c *stream) sampleChunks() (rows []int) {
 	for i := range c.chunks.len() {
-		if !c.encloses(c.levels[0], c.of.Histograms, c.chunks, i) {
+		if !c.encloses(c.levels[0], int(c.of.Histograms[0]), c.chunks, i) {
 			rows = append(rows, i)
 		}
 	}
@@ -199,14 +200,7 @@ func (c *stream) joiner(ctx context.Context, level int) (*joiner, error) {
 	}
 	for _, rows := range j.tops {
 		slices.SortStableFunc(rows, func(a, b int32) int {
-			x, y := up.offsets.Int(int(a)), up.offsets.Int(int(b))
-			switch {
-			case x < y:
-				return -1
-			case x > y:
-				return 1
-			}
-			return 0
+			return cmp.Compare(up.offsets.Int(int(a)), up.offsets.Int(int(b)))
 		})
 	}
 	return j, nil
@@ -339,14 +333,14 @@ func (c *stream) namedChunk(ctx context.Context, root, id string) (model.Entry, 
 	if err == nil && len(rows) == 0 {
 		err = fault.New(fault.NotFound, "chunk "+root+" "+id, fault.NoOffset, "does not exist")
 	}
-	if err != nil {
-		return model.Entry{}, c.fail(err)
+	var owners *owners
+	if err == nil {
+		owners, err = c.owners(ctx)
 	}
-	owners, err := c.owners(ctx)
-	if err != nil {
-		return model.Entry{}, c.fail(err)
+	var owner model.Entry
+	if err == nil {
+		owner, err = owners.of(int(rows[0]))
 	}
-	owner, err := owners.of(int(rows[0]))
 	if err != nil {
 		return model.Entry{}, c.fail(err)
 	}
@@ -362,23 +356,13 @@ func (c *stream) namedChunk(ctx context.Context, root, id string) (model.Entry, 
 func (c *stream) find(ctx context.Context, root, id string) ([]int32, error) {
 	rows := c.chunks
 	if c.index == nil {
-		c.index, c.same = make(map[string]int32, rows.len()), make([]int32, rows.len())
-		for i := rows.len() - 1; i >= 0; i-- {
-			key := rows.roots.Str(i) + "\x00" + rows.ids.Str(i)
-			c.same[i] = -1
-			if n, ok := c.index[key]; ok {
-				c.same[i] = n
-			}
-			c.index[key] = int32(i)
+		c.index = make(map[[2]string][]int32, rows.len())
+		for i := range rows.len() {
+			key := [2]string{rows.roots.Str(i), rows.ids.Str(i)}
+			c.index[key] = append(c.index[key], int32(i))
 		}
 	}
-	var found []int32
-	if i, ok := c.index[root+"\x00"+id]; ok {
-		for ; i >= 0; i = c.same[i] {
-			found = append(found, i)
-		}
-	}
-	return found, ctx.Err()
+	return c.index[[2]string{root, id}], ctx.Err()
 }
 
 // owners finds the samples that chunks belong to.
@@ -474,25 +458,19 @@ func (c *stream) verifyChunks(ctx context.Context, r *model.Report) error {
 	if err != nil {
 		return err
 	}
-	type key struct{ root, id string }
-	seen := make(map[key]bool, c.chunks.len())
+	seen := make(map[[2]string]bool, c.chunks.len())
 	for i := range c.chunks.len() {
 		if _, err := owners.of(i); err != nil {
 			return err
 		}
-		k := key{c.chunks.roots.Str(i), c.chunks.ids.Str(i)}
-		if seen[k] && !owners.ambiguous(k.root, k.id) {
+		k := [2]string{c.chunks.roots.Str(i), c.chunks.ids.Str(i)}
+		id, _, _ := model.CutLast(k[1], "::")
+		if seen[k] && len(owners.samples[[2]string{k[0], id}]) < 2 { // only one sample has chunks of this name
 			return fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(i), fault.NoOffset,
-				"%q of %q exists twice", k.id, k.root)
+				"%q of %q exists twice", k[1], k[0])
 		}
 		seen[k] = true
 	}
 	r.Rows += int64(c.chunks.len())
 	return c.chunks.tbl.Check(ctx)
-}
-
-// ambiguous reports whether several samples have chunks with one root and id.
-func (o *owners) ambiguous(root, id string) bool {
-	id, _, _ = model.CutLast(id, "::")
-	return len(o.samples[[2]string{root, id}]) > 1
 }

@@ -1,0 +1,183 @@
+package taco
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/each"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// SourceColumn is the column with the file that a row of several containers comes from.
+const SourceColumn = "internal:source_file"
+
+// joined is a model.Reader of containers whose rows follow each other, so that they are one container.
+type joined struct {
+	of     *model.Container
+	parts  []*model.Container
+	mode   tables.Mode
+	chosen bool
+	warn   func(string)
+	// bases has for each level the first row of each part, and the number of rows.
+	bases map[int][]int
+}
+
+// openAtOnce limits the containers that are opened or read at a time, because a remote one takes several requests.
+const openAtOnce = 8
+
+// join returns the container that has the rows of all parts. Its reader is nil if it is the only part.
+func join(parts []*model.Container, mode tables.Mode, chosen bool, warn func(string)) (*model.Container, *joined) {
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	j := &joined{parts: parts, mode: mode, chosen: chosen, warn: warn, bases: map[int][]int{}}
+	j.of = model.New(model.Source{}, model.Tacollection)
+	levels := 1 // without rows, if there are no parts
+	for i, p := range parts {
+		if i == 0 {
+			j.of.URI, j.of.Form, j.of.IDColumn = p.URI, p.Form, p.IDColumn
+		}
+		if levels = max(levels, p.Levels()); p.Depth != nil {
+			j.of.Depth = j.depth
+		}
+	}
+	return j.of.Open(j, levels), j
+}
+
+// depth is model.Container.Depth: a Tortilla of several may have levels that the first ones lack.
+func (j *joined) depth(ctx context.Context) (int, error) {
+	levels := 0
+	for _, p := range j.parts {
+		if err := p.Deepen(ctx); err != nil {
+			return 0, err
+		}
+		levels = max(levels, p.Levels())
+	}
+	return levels, nil
+}
+
+// Level implements model.Reader.
+func (j *joined) Level(ctx context.Context, k int) (*model.Level, error) {
+	if len(j.parts) == 0 {
+		return &model.Level{Table: tables.FromVectors(nil, nil), IDs: tables.NewStrings(nil, nil)}, nil
+	}
+	table, bases, err := j.tables(ctx, model.LevelName(k), k == 0 && j.chosen,
+		func(ctx context.Context, p *model.Container) (*tables.Table, error) {
+			if k >= p.Levels() { // a Tortilla without samples at this level
+				return nil, nil
+			}
+			return p.Table(ctx, k)
+		})
+	if err != nil {
+		return nil, err
+	}
+	if k == 0 {
+		for i, p := range j.parts {
+			for _, row := range p.Histograms {
+				j.of.Histograms = append(j.of.Histograms, int32(bases[i])+row)
+			}
+		}
+	}
+	ids, err := table.Column(ctx, j.of.IDColumn)
+	j.bases[k] = bases
+	return &model.Level{Table: j.withSource(table, bases), IDs: ids}, fault.WithFile(err, j.of.URI)
+}
+
+// Parents implements model.Reader.
+func (j *joined) Parents(ctx context.Context, k int) ([]int32, error) {
+	var rows []int32
+	for i, p := range j.parts {
+		if k >= p.Levels() {
+			continue
+		}
+		parents, err := p.Parents(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range parents {
+			rows = append(rows, int32(j.bases[k-1][i])+row)
+		}
+	}
+	return rows, nil
+}
+
+// Entry implements model.Reader.
+func (j *joined) Entry(ctx context.Context, k, row int) (model.Entry, error) {
+	part, row := j.place(k, row)
+	return j.parts[part].Entry(ctx, k, row)
+}
+
+// place returns the part with a row of a level that was read, and the row there.
+func (j *joined) place(k, row int) (part, rowThere int) {
+	next, _ := slices.BinarySearch(j.bases[k], row+1)
+	return next - 1, row - j.bases[k][next-1]
+}
+
+// Verify implements model.Reader: the parts are verified one by one.
+func (j *joined) Verify(context.Context, *model.Report) error { return nil }
+
+// Bytes implements model.Reader. The parts count by themselves.
+func (j *joined) Bytes() int64 { return 8 * int64(len(j.bases)*(len(j.parts)+1)) }
+
+// tables concatenates a table of each part; nil is a missing one. bases has the first row of each, and the number of
+// rows. It warns about columns that some tables lack. name is theirs in the warning. If chosen is set, such columns are
+// neither reported nor an error.
+func (j *joined) tables(ctx context.Context, name string, chosen bool,
+	get func(ctx context.Context, p *model.Container) (*tables.Table, error),
+) (t *tables.Table, bases []int, err error) {
+	parts, uris := make([]*tables.Table, len(j.parts)), make([]string, len(j.parts))
+	err = each.Of(ctx, int64(len(parts)), openAtOnce, func(ctx context.Context, i int64) (err error) {
+		uris[i] = j.parts[i].URI
+		parts[i], err = get(ctx, j.parts[i])
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	bases = make([]int, len(parts)+1)
+	for i, table := range parts {
+		bases[i+1] = bases[i]
+		if table != nil {
+			bases[i+1] += table.Len()
+		}
+	}
+	mode := j.mode
+	if chosen && mode == tables.Strict {
+		mode = tables.Intersection
+	}
+	t, err = tables.Concat(slices.DeleteFunc(slices.Clone(parts), func(t *tables.Table) bool { return t == nil }), mode)
+	if err != nil {
+		return nil, nil, fault.WithFile(fault.WithPart(err, name, fault.NoOffset), j.of.URI)
+	}
+	if !chosen {
+		columns, without := tables.MissingColumns(parts, uris)
+		for i, c := range columns {
+			j.warn(fmt.Sprintf("%s: column %q is %s: it is not in %s", name, c, mode.Missing(), without[i]))
+		}
+	}
+	for _, m := range tables.JoinedAsStrings(t, parts, uris) {
+		j.warn(name + ": " + m)
+	}
+	return t, bases, nil
+}
+
+// withSource adds SourceColumn to a table of all parts, unless they have it.
+func (j *joined) withSource(t *tables.Table, bases []int) *tables.Table {
+	if t.Index(SourceColumn) >= 0 {
+		return t
+	}
+	cols := []tables.Column{{Name: SourceColumn, Type: tables.Type{Kind: tables.String}}}
+	return tables.Join(t, tables.New(t.Len(), cols, func(context.Context, int) (*tables.Vector, error) {
+		names := make([]string, 0, t.Len())
+		for i, p := range j.parts {
+			name := source.Name(strings.TrimRight(p.URI, "/"))
+			names = append(names, slices.Repeat([]string{name}, bases[i+1]-bases[i])...)
+		}
+		return tables.NewStrings(names, nil), nil
+	}))
+}
