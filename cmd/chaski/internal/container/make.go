@@ -258,11 +258,7 @@ func (f *makeFlags) draw(ctx context.Context, env console.Env, r *recipe.Recipe,
 	if f.page == "" {
 		return nil
 	}
-	title, _ := r.Collection["title"].(string)
-	if title == "" {
-		title, _ = r.Collection["id"].(string)
-	}
-	ro := report.Options{Source: f.out, Title: title, Generator: "chaski " + env.Version, Low: 2, High: 98,
+	ro := report.Options{Source: f.out, Title: r.Title(), Generator: "chaski " + env.Version, Low: 2, High: 98,
 		Statistics: res.Report, Loader: o}
 	for i := range r.Fields {
 		field := loader.Field{Name: r.Fields[i].Name}
