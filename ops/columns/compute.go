@@ -162,23 +162,20 @@ func inherit(levels []build.Level, rasters [][]*Raster) {
 	}
 }
 
-// wants reports whether the columns of a part of an extension are computed.
-func (c *Compute) wants(part string) bool {
-	switch part {
-	case OfCentre:
-		return c.names["stac"]
-	case OfPixels:
-		return c.names["stats"] && !c.Old
-	case ofMoments:
-		return c.names["stats"] && c.Old
-	case OfRumi:
-		return c.names["index"] || c.names["rumi"]
+// wanted returns the columns of rasters that are computed, about place or not.
+func (c *Compute) wanted(place bool) (names []string) {
+	extensions := maps.Clone(c.names)
+	if c.Old {
+		extensions[oldStats], extensions["stats"] = extensions["stats"], false
 	}
-	return c.names[part]
+	for _, column := range columns {
+		is := func(extension string) bool { return extensions[extension] }
+		if column.place == place && slices.ContainsFunc(column.extensions, is) {
+			names = append(names, column.name)
+		}
+	}
+	return names
 }
-
-// ofFolder reports whether a part is about place, so that folders have it.
-func ofFolder(part string) bool { return part == OfPlace || part == OfCentre || part == ofRegion }
 
 // level returns the columns of level k.
 func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*Raster, k int) (*Set, error) {
@@ -195,7 +192,7 @@ func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*
 	}
 	is := func(r *Raster) bool { return r != nil }
 	if slices.ContainsFunc(rasters[k], is) && !(c.Old && levels[k].Table.Index(CRS) >= 0) {
-		set.Rasters(rasters[k], func(part string) bool { return ofFolder(part) && c.wants(part) })
+		set.Rasters(rasters[k], c.wanted(true))
 	}
 	for _, extension := range []string{"stac", "istac"} {
 		if !c.names[extension] {
@@ -206,7 +203,7 @@ func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*
 		}
 	}
 	if slices.ContainsFunc(files, is) {
-		set.Rasters(files, func(part string) bool { return !ofFolder(part) && c.wants(part) })
+		set.Rasters(files, c.wanted(false))
 	}
 	if k > 0 {
 		return set, nil

@@ -19,8 +19,11 @@ const (
 	columnSplit  = "split"
 )
 
-var computed = []string{columnSource, columnWindow, columnSplit, columns.CRS, columns.Shape, columns.Transform,
-	columns.Centroid, columns.Stats, columns.ChunkIndex, columns.RumiHeader, catalog.NamesColumn}
+// ofHeaders are the columns with a copy of the headers of files.
+var ofHeaders = []string{columns.ChunkIndex, columns.RumiHeader, catalog.NamesColumn}
+
+var computed = append([]string{columnSource, columnWindow, columnSplit, columns.CRS, columns.Shape, columns.Transform,
+	columns.Centroid, columns.Stats}, ofHeaders...)
 
 // table holds the values of the columns, one row per chip.
 type table struct {
@@ -121,13 +124,16 @@ func (m *Maker) columns(ctx context.Context) ([]*tables.Table, error) {
 		}
 		first = append(first, &table.files[0][i].Raster)
 	}
-	ofFiles := func(part string) bool {
-		return part == columns.OfPlace || part == columns.OfIndex || part == columns.OfRumi ||
-			part == columns.OfPixels && *m.recipe.Statistics
+	place := []string{columns.CRS, columns.Shape, columns.Transform}
+	ofFiles := append(slices.Clone(place), ofHeaders...)
+	if *m.recipe.Statistics {
+		ofFiles = append(ofFiles, columns.Stats)
 	}
-	top.Rasters(first, func(part string) bool {
-		return part == columns.OfPlace || part == columns.OfCentre || single && ofFiles(part)
-	})
+	place = append(place, columns.Centroid)
+	if single {
+		place = append(place, ofFiles...)
+	}
+	top.Rasters(first, place)
 	levels := []*columns.Set{top}
 	if !single {
 		below := &columns.Set{}
@@ -136,7 +142,7 @@ func (m *Maker) columns(ctx context.Context) ([]*tables.Table, error) {
 	}
 	var out []*tables.Table
 	for _, set := range levels {
-		set.DropNulls(columns.ChunkIndex, columns.RumiHeader, catalog.NamesColumn)
+		set.DropNulls(ofHeaders...)
 		out = append(out, set.Table())
 	}
 	return out, nil
