@@ -79,8 +79,8 @@ func eachZIP(zips []string) (names []string, err error) {
 type joined interface {
 	// add adds a ZIP, which has a name in the index.
 	add(ctx context.Context, d *taco.Dataset, name string) error
-	// encoded returns the files of an index of a form.
-	encoded(ctx context.Context, form Form) (indexFiles, error)
+	// encoded returns the files of an index of a form: tables, and COLLECTION.json at the end.
+	encoded(ctx context.Context, form Form) ([]entry, error)
 	counts() *Result
 }
 
@@ -333,30 +333,31 @@ func writeIndex(ctx context.Context, x joined, path string, form Form, s Store) 
 	case err != nil:
 		return err
 	case s != nil:
-		return s.Put(ctx, path, files.joined(form))
+		return s.Put(ctx, path, oneFile(form, files))
 	case form == Tacocat || form == CozipCatalog:
 		return writeTacocat(ctx, path, files)
 	}
-	return replaceFile(path, files.joined(form))
+	return replaceFile(path, oneFile(form, files))
 }
 
 // encoded returns the tables of an index, none for Tacollection, and its COLLECTION.json.
-func (x *index) encoded(ctx context.Context, form Form) (out indexFiles, err error) {
-	if out.doc, err = x.document(form); err != nil || form == Tacollection {
-		return out, err
+func (x *index) encoded(ctx context.Context, form Form) (out []entry, err error) {
+	doc, err := x.document(form)
+	if err != nil || form == Tacollection {
+		return []entry{{collName, doc}}, err
 	}
 	for k, parts := range x.levels {
 		table, err := tables.Concat(parts, tables.Strict)
 		if err != nil {
-			return out, fault.WithPart(err, levelName(k), fault.NoOffset)
+			return nil, fault.WithPart(err, levelName(k), fault.NoOffset)
 		}
-		data, err := encoded(ctx, table)
+		data, err := encoded(ctx, table, false)
 		if err != nil {
-			return out, err
+			return nil, err
 		}
-		out.add(levelName(k)+".parquet", data)
+		out = append(out, entry{levelName(k) + ".parquet", data})
 	}
-	return out, nil
+	return append(out, entry{collName, doc}), nil
 }
 
 // replaceFile writes a file, which may replace one.
@@ -371,7 +372,7 @@ func replaceFile(path string, content []byte) error {
 }
 
 // writeTacocat writes the folder .tacocat, in exchange for an existing one.
-func writeTacocat(ctx context.Context, path string, files indexFiles) error {
+func writeTacocat(ctx context.Context, path string, files []entry) error {
 	if st, err := os.Lstat(path); err == nil && !st.IsDir() {
 		return unsupported("folder", "exists and is not a folder")
 	} else if err == nil {
@@ -380,6 +381,7 @@ func writeTacocat(ctx context.Context, path string, files indexFiles) error {
 		}
 	}
 	return durable.ReplaceFolder(path, func(folder string) error {
-		return files.put(ctx, &localFolder{dir: folder}, "")
+		_, err := putAll(ctx, &localFolder{dir: folder}, "", files)
+		return err
 	})
 }

@@ -202,19 +202,19 @@ func (x *cozips) source(doc map[string]json.RawMessage, name string, samples int
 func (x *cozips) counts() *Result { return &x.result }
 
 // encoded implements joined: there is one form.
-func (x *cozips) encoded(ctx context.Context, _ Form) (out indexFiles, err error) {
+func (x *cozips) encoded(ctx context.Context, _ Form) (out []entry, err error) {
 	for i, level := range x.names {
 		table, err := tables.Concat(x.parts[i], tables.Strict)
 		if err != nil {
-			return out, fault.WithPart(err, level, fault.NoOffset)
+			return nil, fault.WithPart(err, level, fault.NoOffset)
 		}
 		first := x.parts[i][0].Columns() // whose types have what taco:metadata says
 		table = table.Retype(func(k int, _ tables.Column) tables.Type { return first[k].Type })
 		data, err := encodedNamed(ctx, level, table)
 		if err != nil {
-			return out, fault.WithPart(err, level, fault.NoOffset)
+			return nil, fault.WithPart(err, level, fault.NoOffset)
 		}
-		out.add(taco3.TableName(level), data)
+		out = append(out, entry{taco3.TableName(level), data})
 	}
 	members := []member{}
 	for _, name := range slices.Sorted(maps.Keys(x.members)) {
@@ -227,6 +227,6 @@ func (x *cozips) encoded(ctx context.Context, _ Form) (out indexFiles, err error
 	}
 	members = append(members, member{sourcesMember,
 		object{{"samples", x.result.Samples}, {"partitions", x.sources}}})
-	out.doc, err = object(members).lines()
-	return out, err
+	doc, err := object(members).lines()
+	return append(out, entry{collName, doc}), err
 }

@@ -284,13 +284,13 @@ func (e *editing) index(ctx context.Context) error {
 	if e.writer.levels == nil {
 		return replaceFile(pathname.Join(e.indexOf, collName), doc)
 	}
-	files := indexFiles{doc: doc}
+	var files []entry
 	for k, l := range e.writer.levels {
-		data, err := encoded(ctx, l.Table)
+		data, err := encoded(ctx, l.Table, false)
 		if err != nil {
 			return err
 		}
-		files.add(levelName(k)+".parquet", data)
+		files = append(files, entry{levelName(k) + ".parquet", data})
 	}
-	return writeTacocat(ctx, e.indexOf, files)
+	return writeTacocat(ctx, e.indexOf, append(files, entry{collName, doc}))
 }

@@ -65,7 +65,7 @@ func (e *editing) behind(ctx context.Context, f *os.File, l *taco2.Layout) error
 		if err != nil {
 			return err
 		}
-		if places[len(places)-1], err = a.addNew(collName, doc); err != nil {
+		if places[len(places)-1], err = a.put(ctx, collName, held(doc)); err != nil {
 			return err
 		}
 	} else {
@@ -73,7 +73,7 @@ func (e *editing) behind(ctx context.Context, f *os.File, l *taco2.Layout) error
 		for _, level := range e.writer.levels {
 			level.takePlaces() // those of folders are set again as their tables are written
 		}
-		if places, err = e.writer.metadata(ctx, a.addNew); err != nil {
+		if places, err = e.writer.metadata(ctx, a); err != nil {
 			return err
 		}
 	}
@@ -126,11 +126,7 @@ func (e *editing) folder(ctx context.Context) error {
 		return replaceFile(pathname.Join(e.path, collName), doc)
 	}
 	return durable.ReplaceFolder(e.path, func(folder string) error {
-		target := &localFolder{dir: folder}
-		_, err := writer.metadata(ctx, func(name string, data []byte) (span, error) {
-			return span{}, target.put(ctx, name, held(data))
-		})
-		if err != nil {
+		if _, err := writer.metadata(ctx, &localFolder{dir: folder}); err != nil {
 			return err
 		}
 		return e.others(folder)

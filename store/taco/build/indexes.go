@@ -1,7 +1,6 @@
 package build
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -99,35 +98,16 @@ func folderOf(path string) string {
 	return pathname.Dir(path)
 }
 
-// indexFiles are the files of an index.
-type indexFiles struct {
-	names  []string // of tables
-	tables [][]byte
-	doc    []byte // COLLECTION.json
-}
-
-func (x *indexFiles) add(name string, table []byte) {
-	x.names, x.tables = append(x.names, name), append(x.tables, table)
-}
-
-// put writes an index that is a folder.
-func (x indexFiles) put(ctx context.Context, t sink, folder string) error {
-	for k, b := range x.tables {
-		if err := t.put(ctx, folder+x.names[k], held(b)); err != nil {
-			return err
-		}
-	}
-	return t.put(ctx, folder+collName, held(x.doc))
-}
-
-// joined returns an index that is one file.
-func (x indexFiles) joined(form Form) []byte {
+// oneFile returns an index that is one file, of its tables and its description.
+func oneFile(form Form, entries []entry) []byte {
+	doc := entries[len(entries)-1].data
 	if form == Tacollection {
-		return x.doc
+		return doc
 	}
-	lengths := make([]int, len(x.tables))
-	for k, table := range x.tables {
-		lengths[k] = len(table)
+	var lengths []int
+	var contents [][]byte
+	for _, e := range entries {
+		lengths, contents = append(lengths, len(e.data)), append(contents, e.data)
 	}
-	return slices.Concat(taco2.TacocatHeader(lengths, len(x.doc)), slices.Concat(x.tables...), x.doc)
+	return slices.Concat(taco2.TacocatHeader(lengths[:len(entries)-1], len(doc)), slices.Concat(contents...))
 }

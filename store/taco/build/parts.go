@@ -28,7 +28,7 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 		return nil, err
 	}
 	var sum Result
-	err = w.onto(ctx, path, func(ctx context.Context, t sink) error {
+	err = w.onto(ctx, path, func(ctx context.Context, t folderSink) error {
 		var zips []string
 		for i, tops := range groups {
 			part := &writer{o: w.o, collection: w.collection, levels: picked(w.levels, tops), partitions: len(groups)}
@@ -46,7 +46,7 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 			}
 			archive, err := part.archived(ctx, write)
 			if err == nil {
-				err = t.put(ctx, name, archive)
+				_, err = t.put(ctx, name, archive)
 			}
 			if err != nil {
 				return err
@@ -61,7 +61,8 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 		if err != nil {
 			return err
 		}
-		return files.put(ctx, t, tacocatName+"/")
+		_, err = putAll(ctx, t, tacocatName+"/", files)
+		return err
 	})
 	return &sum, err
 }
@@ -153,7 +154,7 @@ func (w *writer) bytesOf(ctx context.Context, k, row int) (size int64, err error
 }
 
 // partIndex returns the index of the parts of a container.
-func (w *writer) partIndex(ctx context.Context, zips []string, path string) (indexFiles, error) {
+func (w *writer) partIndex(ctx context.Context, zips []string, path string) ([]entry, error) {
 	var o Options
 	if w.o.Store != nil { // else the opener of the options may see other folders only
 		o.Opener = w.o.Opener
@@ -164,7 +165,7 @@ func (w *writer) partIndex(ctx context.Context, zips []string, path string) (ind
 	}
 	x := indexOf(form)
 	if err := gather(ctx, zips, path, x, o); err != nil {
-		return indexFiles{}, err
+		return nil, err
 	}
 	return x.encoded(ctx, form)
 }

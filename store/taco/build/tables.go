@@ -84,21 +84,23 @@ func (w *writer) metaTables(ctx context.Context, k int, put func(row int, b []by
 		func([]byte) {})
 }
 
-// encoded returns a table as Parquet.
-func encoded(ctx context.Context, t *tables.Table) ([]byte, error) {
+// encoded returns a table as Parquet. byContent ends pages where their content says so.
+func encoded(ctx context.Context, t *tables.Table, byContent bool) ([]byte, error) {
 	var b bytes.Buffer
-	err := encode.Table(ctx, &b, t)
+	write := encode.Table
+	if byContent {
+		write = encode.ByContent
+	}
+	err := write(ctx, &b, t)
 	return b.Bytes(), err
 }
 
-// metadata calls put with the tables of folders from the deepest level up, because each holds the places of the rows
-// below it, then with the tables of levels and COLLECTION.json. It returns the places of the latter.
-func (w *writer) metadata(ctx context.Context, put func(name string, data []byte) (span, error)) (places []span,
-	err error) {
+// metadata writes the tables and COLLECTION.json: see taco2.
+func (w *writer) metadata(ctx context.Context, t sink) (places []span, err error) {
 	for k := len(w.levels) - 2; k >= 0; k-- {
 		spans := w.levels[k].spans
 		err := w.metaTables(ctx, k, func(row int, data []byte) error {
-			place, err := put(dataFolder+path(w.levels, k, row)+metaSuffix, data)
+			place, err := t.put(ctx, dataFolder+path(w.levels, k, row)+metaSuffix, held(data))
 			if spans != nil {
 				spans[row] = place
 			}
@@ -108,33 +110,20 @@ func (w *writer) metadata(ctx context.Context, put func(name string, data []byte
 			return nil, err
 		}
 	}
-	add := func(name string, data []byte, err error) error {
-		if err != nil {
-			return err
-		}
-		place, err := put(name, data)
-		places = append(places, place)
-		return err
-	}
+	var entries []entry
 	for k, level := range w.levels {
-		encode := encoded
-		if level.spans == nil { // a store that keeps equal pieces of files once gets the pages that an edit changes
-			encode = encodedByContent
-		}
-		data, err := encode(ctx, w.consolidated(k))
-		if err := add(metadataFolder+levelName(k)+".parquet", data, err); err != nil {
+		// A store that keeps equal pieces of files once gets the pages that an edit changes.
+		data, err := encoded(ctx, w.consolidated(k), level.spans == nil)
+		if err != nil {
 			return nil, err
 		}
+		entries = append(entries, entry{metadataFolder + levelName(k) + ".parquet", data})
 	}
 	doc, err := w.document(ctx)
-	return places, add(collName, doc, err)
-}
-
-// encodedByContent is encoded with pages that end where their content says so.
-func encodedByContent(ctx context.Context, t *tables.Table) ([]byte, error) {
-	var b bytes.Buffer
-	err := encode.ByContent(ctx, &b, t)
-	return b.Bytes(), err
+	if err != nil {
+		return nil, err
+	}
+	return putAll(ctx, t, "", append(entries, entry{collName, doc}))
 }
 
 // document returns COLLECTION.json.

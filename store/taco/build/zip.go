@@ -4,49 +4,53 @@ import (
 	"context"
 	"strconv"
 	"strings"
-
-	"github.com/chaski-eo/chaski/source"
 )
 
-// zip writes the container as a ZIP: the files, then the tables of folders from the deepest level up, because each
-// holds the places of the rows below it, then the tables of levels, and COLLECTION.json.
+// zip writes the container as a ZIP: TACO_HEADER, then what taco2 writes.
 func (w *writer) zip(ctx context.Context, f archiveFile) error {
 	archive := newArchive(f)
 	head, err := archive.reserve()
 	if err != nil {
 		return err
 	}
-	err = w.data(ctx, archive)
-	if err == nil {
-		err = w.settle(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	places, err := w.metadata(ctx, archive.addNew)
+	places, err := w.taco2(ctx, archive)
 	if err != nil {
 		return err
 	}
 	return archive.close(head, places)
 }
 
-// data writes the files, and notes their places.
-func (w *writer) data(ctx context.Context, a *archive) error {
-	err := w.files(ctx, func(p place, l *loaded) (err error) {
-		level, name := w.levels[p.level], dataFolder+p.path
-		level.spans = append(level.spans, make([]span, len(level.Rows)-len(level.spans))...)
-		switch target := &level.spans[p.row]; {
-		case w.o.Form.Named() && l.size == 0:
+// taco2 writes the files, then the tables of folders from the deepest level up, because each holds the places of the
+// rows below it, then the tables of levels, and COLLECTION.json. It returns the places of the latter.
+func (w *writer) taco2(ctx context.Context, t sink) ([]span, error) {
+	err := w.data(ctx, t)
+	if err == nil {
+		err = w.settle(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return w.metadata(ctx, t)
+}
+
+// data writes the files, and notes their places in a container that is one file.
+func (w *writer) data(ctx context.Context, t sink) error {
+	_, oneFile := t.(*archive)
+	err := w.files(ctx, func(p place, l *loaded) error {
+		if w.o.Form.Named() && l.size == 0 {
 			return w.emptyFile(p)
-		case l.r == nil:
-			*target, err = a.add(name, l.bytes, l.crc)
-		default:
-			*target, err = a.copy(name, l.size, source.Sequential(ctx, l.r, 0))
+		}
+		place, err := t.put(ctx, dataFolder+p.path, l)
+		if level := w.levels[p.level]; oneFile {
+			level.spans = append(level.spans, make([]span, len(level.Rows)-len(level.spans))...)
+			level.spans[p.row] = place
 		}
 		return err
 	})
 	for _, l := range w.levels {
-		l.spans = append(l.spans, make([]span, len(l.Rows)-len(l.spans))...)
+		if oneFile {
+			l.spans = append(l.spans, make([]span, len(l.Rows)-len(l.spans))...)
+		}
 	}
 	return err
 }
