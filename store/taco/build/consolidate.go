@@ -207,8 +207,8 @@ func (x *index) join(ctx context.Context, w *writer, name string) error {
 				x.result.Bytes += level.spans[i].Size
 			}
 		}
-		source := func(int) string { return name }
-		table := tables.Join(w.consolidated(k), tableOf(column{taco.SourceColumn, texts(len(level.Rows), source)}))
+		n, source := len(level.Rows), func(int) string { return name }
+		table := tables.Join(w.consolidated(k), new(columns).add(taco.SourceColumn, texts(n, source)).table(n))
 		if len(x.levels[k]) > 0 {
 			if err := sameColumns(x.levels[k][0], table, levelName(k), x.first); err != nil {
 				return err

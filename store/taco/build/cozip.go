@@ -146,10 +146,7 @@ func (w *writer) columnsOf(ctx context.Context, l *namedLevel) (*tables.Table, e
 				return nil, err
 			}
 			_, declared := w.collection.declared[l.Name][tbl.Columns()[i].Name]
-			for row := 0; row < values.Len() && !declared; row++ {
-				declared = !values.Null(row)
-			}
-			if declared {
+			if declared || someValue(values) {
 				keep = append(keep, i)
 			}
 		}
@@ -184,17 +181,17 @@ var (
 
 // stored returns the columns of the container itself.
 func (w *writer) stored(l *namedLevel) *tables.Table {
-	columns := &namedColumns{}
+	columns := &columns{}
 	n, level, samples := len(l.rows), w.levels[l.depth], l == w.named.levels[0]
-	columns.add(model.ColumnCurrent, rowID, integers(position, n, func(i int) int64 { return int64(i) }))
+	columns.addAs(model.ColumnCurrent, rowID, integers(position, n, func(i int) int64 { return int64(i) }))
 	if !samples {
-		columns.add(model.ColumnParent, rowID, integers(position, n, func(i int) int64 { return int64(l.parents[i]) }))
+		columns.addAs(model.ColumnParent, rowID, integers(position, n, func(i int) int64 { return int64(l.parents[i]) }))
 	}
-	columns.add(model.ColumnRelative, nameType, texts(n, func(i int) string { return w.named.path(w, l, i) }))
+	columns.addAs(model.ColumnRelative, nameType, texts(n, func(i int) string { return w.named.path(w, l, i) }))
 	switch {
 	case samples:
 		noted := nameType.With(func(f *tables.Form) { f.Note = "Id of the sample" })
-		columns.add(model.ColumnID, noted, texts(n, func(i int) string { return level.Rows[l.rows[i]].ID }))
+		columns.addAs(model.ColumnID, noted, texts(n, func(i int) string { return level.Rows[l.rows[i]].ID }))
 	case level.spans != nil:
 		nulls := make([]bool, n)
 		for i, row := range l.rows {
@@ -204,8 +201,8 @@ func (w *writer) stored(l *namedLevel) *tables.Table {
 			all := integers(position, n, func(i int) int64 { return value(level.spans[l.rows[i]]) })
 			return tables.NewInts(position, all.Ints(), nulls)
 		}
-		columns.add(model.ColumnOffset, position, numbers(func(s span) int64 { return s.Off }))
-		columns.add(model.ColumnSize, position, numbers(func(s span) int64 { return s.Size }))
+		columns.addAs(model.ColumnOffset, position, numbers(func(s span) int64 { return s.Off }))
+		columns.addAs(model.ColumnSize, position, numbers(func(s span) int64 { return s.Size }))
 	}
 	return columns.table(n)
 }

@@ -106,7 +106,7 @@ func sameValue(a, b json.RawMessage) bool {
 // level adds the table of a level. Numbers of rows are counted through all ZIPs; paths are those in the ZIP.
 func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 	declared map[string]taco3.Declared) error {
-	columns := &namedColumns{}
+	columns := &columns{}
 	above := 0
 	if i > 0 {
 		above = x.bases[x.above(i)]
@@ -142,9 +142,9 @@ func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 				typ = d.Form(typ)
 			}
 		}
-		columns.add(column.Name, typ, values)
+		columns.addAs(column.Name, typ, values)
 	}
-	columns.add(taco.SourceColumn, nameType, texts(t.Len(), func(int) string { return name }))
+	columns.addAs(taco.SourceColumn, nameType, texts(t.Len(), func(int) string { return name }))
 	x.parts[i] = append(x.parts[i], columns.table(t.Len()))
 	return x.count(ctx, t)
 }

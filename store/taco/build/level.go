@@ -119,20 +119,24 @@ func replaced(t, by *tables.Table) *tables.Table {
 	return tables.Join(t, by)
 }
 
-// column is a column that the container itself has.
-type column struct {
-	name   string
-	values *tables.Vector
+// columns are columns in memory, with the types that they are stored in.
+type columns struct {
+	cols    []tables.Column
+	vectors []*tables.Vector
 }
 
-// tableOf returns columns as a table.
-func tableOf(columns ...column) *tables.Table {
-	var names []string
-	var vectors []*tables.Vector
-	for _, c := range columns {
-		names, vectors = append(names, c.name), append(vectors, c.values)
-	}
-	return tables.FromVectors(names, vectors)
+// add adds a column, and returns the columns.
+func (c *columns) add(name string, v *tables.Vector) *columns { return c.addAs(name, v.Type(), v) }
+
+// addAs adds a column that is stored in a type.
+func (c *columns) addAs(name string, t tables.Type, v *tables.Vector) *columns {
+	c.cols, c.vectors = append(c.cols, tables.Column{Name: name, Type: t}), append(c.vectors, v)
+	return c
+}
+
+// table returns the columns as a table of n rows.
+func (c *columns) table(n int) *tables.Table {
+	return tables.New(n, c.cols, func(_ context.Context, i int) (*tables.Vector, error) { return c.vectors[i], nil })
 }
 
 // texts returns n values.

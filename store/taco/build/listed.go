@@ -120,8 +120,7 @@ func (l *List) Columns(ctx context.Context, levels []Level) ([]*tables.Table, er
 			}
 		}
 		above = paths
-		var names []string
-		var vectors []*tables.Vector
+		found := &columns{}
 		for i, column := range l.table.Columns() {
 			if column.Name == ListID || column.Name == ListPath {
 				continue
@@ -134,11 +133,11 @@ func (l *List) Columns(ctx context.Context, levels []Level) ([]*tables.Table, er
 				return nil, fault.WithPart(err, "column "+column.Name, fault.NoOffset)
 			}
 			if _, keep := l.Declared[keyOf(k, column.Name)]; keep || someValue(values) {
-				names, vectors = append(names, column.Name), append(vectors, values)
+				found.add(column.Name, values)
 			}
 		}
-		if len(names) > 0 {
-			out[k] = tables.FromVectors(names, vectors)
+		if found.cols != nil {
+			out[k] = found.table(len(rows))
 		}
 	}
 	return out, nil

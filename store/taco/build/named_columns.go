@@ -31,21 +31,6 @@ const (
 	oldSpace   = "taco2:"
 )
 
-// namedColumns are columns with the forms that they are stored in.
-type namedColumns struct {
-	cols    []tables.Column
-	vectors []*tables.Vector
-}
-
-func (c *namedColumns) add(name string, t tables.Type, v *tables.Vector) {
-	c.cols, c.vectors = append(c.cols, tables.Column{Name: name, Type: t}), append(c.vectors, v)
-}
-
-// table returns the columns as a table of n rows.
-func (c *namedColumns) table(n int) *tables.Table {
-	return tables.New(n, c.cols, func(_ context.Context, i int) (*tables.Vector, error) { return c.vectors[i], nil })
-}
-
 // encodedNamed returns a table of a level as Parquet.
 func encodedNamed(ctx context.Context, level string, t *tables.Table) ([]byte, error) {
 	enc, err := encode.NewWriter(t.Columns(), map[string]string{"taco:level": level})
@@ -61,14 +46,14 @@ func encodedNamed(ctx context.Context, level string, t *tables.Table) ([]byte, e
 // known of the column by its old name: its description, and whether it may be null.
 func modern(ctx context.Context, t *tables.Table, said func(name string, t tables.Type) tables.Type) (*tables.Table,
 	error) {
-	out := &namedColumns{}
+	out := &columns{}
 	grouped, err := groupsOf(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	add := func(name string, typ tables.Type, values *tables.Vector) {
 		some := slices.Contains(values.Nulls(), true)
-		out.add(name, typ.With(func(f *tables.Form) {
+		out.addAs(name, typ.With(func(f *tables.Form) {
 			f.Required = !some && (f.Required || name == "rumi:header")
 		}), values)
 	}
@@ -175,7 +160,7 @@ func fieldName(text string) string {
 // grouped are the columns of a group of places and times.
 type grouped struct {
 	types map[string]tables.Type // of those that the table has
-	namedColumns
+	columns
 	used map[string]bool // the columns of TACO 2 that these come from
 }
 
@@ -209,7 +194,7 @@ func groupsOf(ctx context.Context, t *tables.Table) (*grouped, error) {
 				if values == nil {
 					values = tables.NewNulls(c.Type.Plain(), t.Len())
 				}
-				g.add(group.Name+":"+c.Name, c.Type, values)
+				g.addAs(group.Name+":"+c.Name, c.Type, values)
 			}
 			for _, name := range places.used {
 				g.used[name] = true

@@ -19,9 +19,9 @@ func (w *writer) settle(ctx context.Context) error {
 				return err
 			}
 		}
-		kind := func(row int) string { return kindName(level.Rows[row].Folder) }
-		level.Table = tables.Join(tableOf(column{model.ColumnID, texts(len(level.Rows), level.id)},
-			column{model.ColumnType, texts(len(level.Rows), kind)}), level.Table)
+		n, kind := len(level.Rows), func(row int) string { return kindName(level.Rows[row].Folder) }
+		ids := new(columns).add(model.ColumnID, texts(n, level.id)).add(model.ColumnType, texts(n, kind))
+		level.Table = tables.Join(ids.table(n), level.Table)
 	}
 	return nil
 }
@@ -29,30 +29,31 @@ func (w *writer) settle(ctx context.Context) error {
 // places returns the columns with the place of each row's bytes in a ZIP, or no table if the container is not a ZIP.
 func (l *Level) places() *tables.Table {
 	n := len(l.spans)
-	return tableOf(
-		column{model.ColumnOffset, integers(int64Type, n, func(row int) int64 { return l.spans[row].Off })},
-		column{model.ColumnSize, integers(int64Type, n, func(row int) int64 { return l.spans[row].Size })})
+	c := &columns{}
+	c.add(model.ColumnOffset, integers(int64Type, n, func(row int) int64 { return l.spans[row].Off }))
+	return c.add(model.ColumnSize, integers(int64Type, n, func(row int) int64 { return l.spans[row].Size })).table(n)
 }
 
 // consolidated returns the table of METADATA of a level.
 func (w *writer) consolidated(k int) *tables.Table {
 	level := w.levels[k]
-	n, parent := len(level.Rows), func(row int) int64 { return int64(level.Rows[row].Parent) }
-	table := tables.Join(level.Table, tableOf(
-		column{model.ColumnCurrent, integers(int64Type, n, func(row int) int64 { return int64(row) })},
-		column{model.ColumnParent, integers(int64Type, n, parent)}))
+	n, numbers := len(level.Rows), &columns{}
+	numbers.add(model.ColumnCurrent, integers(int64Type, n, func(row int) int64 { return int64(row) }))
+	numbers.add(model.ColumnParent, integers(int64Type, n, func(row int) int64 { return int64(level.Rows[row].Parent) }))
+	table := tables.Join(level.Table, numbers.table(n))
 	if level.spans != nil {
 		table = tables.Join(table, level.places())
 	}
 	if k == 0 {
 		return table
 	}
-	return tables.Join(table, tableOf(column{model.ColumnRelative, texts(n, func(row int) string {
+	paths := new(columns).add(model.ColumnRelative, texts(n, func(row int) string {
 		if level.Rows[row].Folder {
 			return path(w.levels, k, row) + "/"
 		}
 		return path(w.levels, k, row)
-	})}))
+	}))
+	return tables.Join(table, paths.table(n))
 }
 
 // metaTables encodes the tables __meta__ of the folders of level k, and calls put with each in the order of their rows.
