@@ -167,9 +167,6 @@ type Quality struct {
 	// Pairs is what becomes of samples whose rasters do not lie together on the ground: "error" (default; see
 	// BadSamples) or "drop".
 	Pairs string `json:"pairs"`
-	// Duplicates leaves out chips whose picture is like an earlier one's: the hashes of both, of 64 bits, differ in at
-	// most so many, from 0 to 11. The picture is of the first field of rasters. Default: all chips stay.
-	Duplicates *int `json:"duplicates"`
 	// Labels leaves out chips without enough pixels of some classes. Default: all chips stay.
 	Labels *Labels `json:"labels"`
 }
@@ -392,9 +389,6 @@ func (f *Field) checkCodec() error {
 func (r *Recipe) checkQuality() error {
 	if m := r.Quality.MaxNoData; m != nil && !(*m >= 0 && *m <= 1) {
 		return fmt.Errorf("quality.max_nodata is %g: it must be from 0 to 1", *m)
-	}
-	if d := r.Quality.Duplicates; d != nil && (*d < 0 || *d > maxDistance) {
-		return fmt.Errorf("quality.duplicates is %d: it must be from 0 to %d bits", *d, maxDistance)
 	}
 	for _, name := range r.Quality.Fields {
 		i := r.field(name)
