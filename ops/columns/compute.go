@@ -63,7 +63,7 @@ func (c *Compute) Check() error {
 // have nulls. A raster that cannot be read is an error that names its sample.
 //
 // Levels with a raster get the columns of the raster. A folder gets the columns about the place of its first raster:
-// stac and istac. Level 0 alone gets majortom, spatialgroup, split, geoenrich and rai.
+// stac and istac. Level 0 alone gets majortom, spatialgroup and split.
 func (c *Compute) Inspect(levels []build.Level) build.Inspection {
 	rasters := make([][]*Raster, len(levels))
 	for k := range levels {
@@ -212,10 +212,7 @@ func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*
 	if err != nil {
 		return nil, err
 	}
-	if err := c.samples(set, ids, points); err != nil {
-		return nil, err
-	}
-	return set, c.declare(set, &levels[0])
+	return set, c.samples(set, ids, points)
 }
 
 // centroids returns the centre of each sample: of its raster, or as the column stac:centroid says that it has.
@@ -263,31 +260,6 @@ func (c *Compute) samples(set *Set, ids []string, points [][2]float64) error {
 			}
 			return c.split.Shares[c.split.OfText(ids[i])].Name
 		}))
-	}
-	return nil
-}
-
-// declare adds the columns of services that level 0 lacks, without values. Those that it has, such as of a table, stay
-// if they are of the kind that the service defines.
-func (c *Compute) declare(set *Set, l *build.Level) error {
-	number := func(k tables.Kind) bool { return k == tables.Float64 || k == tables.Int64 }
-	for _, name := range Extensions {
-		if !c.names[name] {
-			continue
-		}
-		for _, want := range services[name] {
-			i := l.Table.Index(want.Name)
-			if i < 0 {
-				set.Add(want.Name, tables.NewNulls(want.Type, len(l.Rows)))
-				continue
-			}
-			have := l.Table.Columns()[i].Type
-			if have.Kind != want.Type.Kind && have.Kind != tables.Null &&
-				!(number(have.Kind) && number(want.Type.Kind)) {
-				return fault.New(fault.Unsupported, "column "+want.Name, fault.NoOffset, "is of type %v: %s defines %v",
-					have, name, want.Type)
-			}
-		}
 	}
 	return nil
 }

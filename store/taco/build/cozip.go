@@ -185,7 +185,8 @@ func (w *writer) stored(l *namedLevel) *tables.Table {
 	n, level, samples := len(l.rows), w.levels[l.depth], l == w.named.levels[0]
 	columns.addAs(model.ColumnCurrent, rowID, integers(position, n, func(i int) int64 { return int64(i) }))
 	if !samples {
-		columns.addAs(model.ColumnParent, rowID, integers(position, n, func(i int) int64 { return int64(l.parents[i]) }))
+		parent := func(i int) int64 { return int64(l.parents[i]) }
+		columns.addAs(model.ColumnParent, rowID, integers(position, n, parent))
 	}
 	columns.addAs(model.ColumnRelative, nameType, texts(n, func(i int) string { return w.named.path(w, l, i) }))
 	switch {

@@ -39,7 +39,8 @@ func (w *writer) consolidated(k int) *tables.Table {
 	level := w.levels[k]
 	n, numbers := len(level.Rows), &columns{}
 	numbers.add(model.ColumnCurrent, integers(int64Type, n, func(row int) int64 { return int64(row) }))
-	numbers.add(model.ColumnParent, integers(int64Type, n, func(row int) int64 { return int64(level.Rows[row].Parent) }))
+	parent := func(row int) int64 { return int64(level.Rows[row].Parent) }
+	numbers.add(model.ColumnParent, integers(int64Type, n, parent))
 	table := tables.Join(level.Table, numbers.table(n))
 	if level.spans != nil {
 		table = tables.Join(table, level.places())
