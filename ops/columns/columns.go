@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/wkb"
 )
@@ -45,8 +46,8 @@ const oldStats = "stats of TACO 0.2"
 
 // columns are all columns of rasters, in their order.
 var columns = []column{
-	{CRS, []string{"stac"}, true, each(Texts, (*Raster).epsg)},
-	{Shape, []string{"stac"}, true, each(Integers, func(r *Raster) []int64 {
+	{CRS, []string{"stac"}, true, each(build.Texts, (*Raster).epsg)},
+	{Shape, []string{"stac"}, true, each(build.Integers, func(r *Raster) []int64 {
 		return []int64{int64(r.Shape[0]), int64(r.Shape[1]), int64(r.Shape[2])}
 	})},
 	{Transform, []string{"stac"}, true, each(floats, func(r *Raster) []float64 {
@@ -55,15 +56,15 @@ var columns = []column{
 		}
 		return r.Transform[:]
 	})},
-	{Centroid, []string{"stac"}, true, each(Bytes, (*Raster).point)},
-	{"istac:crs", []string{"istac"}, true, each(Texts, func(r *Raster) string {
+	{Centroid, []string{"stac"}, true, each(build.Bytes, (*Raster).point)},
+	{"istac:crs", []string{"istac"}, true, each(build.Texts, func(r *Raster) string {
 		if !r.Placed {
 			return ""
 		}
 		return r.epsg()
 	})},
-	{"istac:geometry", []string{"istac"}, true, each(Bytes, (*Raster).footprint)},
-	{"istac:centroid", []string{"istac"}, true, each(Bytes, (*Raster).point)},
+	{"istac:geometry", []string{"istac"}, true, each(build.Bytes, (*Raster).footprint)},
+	{"istac:centroid", []string{"istac"}, true, each(build.Bytes, (*Raster).point)},
 	// Where Summarizer.Of has the moments.
 	{momentNames[0], []string{oldStats}, false, each(floats, func(r *Raster) []float64 { return r.moment(2) })},
 	{momentNames[1], []string{oldStats}, false, each(floats, func(r *Raster) []float64 { return r.moment(0) })},
@@ -79,16 +80,16 @@ var columns = []column{
 		number := tables.Type{Kind: tables.Int64, Bits: 32}
 		return tables.NewNulls(tables.Type{Kind: tables.List, Elem: &number}, len(rasters))
 	}},
-	{"taco:header", []string{"header"}, false, each(Bytes, func(r *Raster) []byte { return r.header })},
-	{ChunkIndex, []string{"index"}, false, each(Bytes, func(r *Raster) []byte { return r.blob(false) })},
-	{RumiHeader, []string{"index", "rumi"}, false, each(Bytes, func(r *Raster) []byte { return r.blob(true) })},
+	{"taco:header", []string{"header"}, false, each(build.Bytes, func(r *Raster) []byte { return r.header })},
+	{ChunkIndex, []string{"index"}, false, each(build.Bytes, func(r *Raster) []byte { return r.blob(false) })},
+	{RumiHeader, []string{"index", "rumi"}, false, each(build.Bytes, func(r *Raster) []byte { return r.blob(true) })},
 	{"rumi:minimum", []string{"rumi"}, false, pooled(0)},
 	{"rumi:maximum", []string{"rumi"}, false, pooled(1)},
 	{"rumi:mean", []string{"rumi"}, false, pooled(2)},
 	{"rumi:stddev", []string{"rumi"}, false, pooled(3)},
 	{"rumi:p2", []string{"rumi"}, false, pooled(4)},
 	{"rumi:p98", []string{"rumi"}, false, pooled(5)},
-	{catalog.NamesColumn, []string{"index"}, false, each(Texts, func(r *Raster) string { return r.Names })},
+	{catalog.NamesColumn, []string{"index"}, false, each(build.Texts, func(r *Raster) string { return r.Names })},
 }
 
 // each returns what makes a column of a value of each raster. The zero value, which nil rasters have, is null.
@@ -221,72 +222,25 @@ func (c *Set) DropNulls(names ...string) {
 	}
 }
 
-// Texts returns a column of n strings; "" is null.
-func Texts(n int, value func(i int) string) *tables.Vector {
-	texts, none := make([]string, n), make([]bool, n)
-	for i := range n {
-		texts[i] = value(i)
-		none[i] = texts[i] == ""
-	}
-	return tables.NewStrings(texts, none)
-}
-
-// Bytes returns a column of n byte strings; a nil one is null.
-func Bytes(n int, value func(i int) []byte) *tables.Vector {
-	var data []byte
-	offs, none := make([]uint32, 1, n+1), make([]bool, n)
-	for i := range n {
-		b := value(i)
-		none[i] = b == nil
-		data = append(data, b...)
-		offs = append(offs, uint32(len(data)))
-	}
-	return tables.NewBytes(tables.Type{Kind: tables.Binary}, data, offs, none)
-}
-
 var (
-	int64s      = tables.Type{Kind: tables.Int64, Bits: 64}
 	float64s    = tables.Type{Kind: tables.Float64, Bits: 64}
 	float32Type = tables.Type{Kind: tables.Float64, Bits: 32}
-	textType    = tables.Type{Kind: tables.String}
 )
-
-// Integers returns a column of n lists of integers; a nil one is null.
-func Integers(n int, values func(i int) []int64) *tables.Vector {
-	return listOf(func(v []int64) *tables.Vector { return tables.NewInts(int64s, v, nil) }, n, values)
-}
 
 // floats and float32s return a column of n lists of numbers; a nil one is null.
 func floats(n int, values func(i int) []float64) *tables.Vector {
-	return listOf(numbersOf(float64s), n, values)
+	return build.Floats(float64s, n, values)
 }
 
 func float32s(n int, values func(i int) []float64) *tables.Vector {
-	return listOf(numbersOf(float32Type), n, values)
-}
-
-func numbersOf(t tables.Type) func([]float64) *tables.Vector {
-	return func(v []float64) *tables.Vector { return tables.NewFloats(t, v, nil) }
+	return build.Floats(float32Type, n, values)
 }
 
 // bands returns a column of n lists with a list of numbers for each band; a nil one is null.
 func bands(n int, values func(i int) [][]float64) *tables.Vector {
-	return listOf(func(all [][]float64) *tables.Vector {
+	return build.Lists(func(all [][]float64) *tables.Vector {
 		return float32s(len(all), func(i int) []float64 { return all[i] })
 	}, n, values)
-}
-
-// listOf returns n lists; a nil one is null.
-func listOf[T any](of func([]T) *tables.Vector, n int, values func(i int) []T) *tables.Vector {
-	var flat []T
-	offs, none := make([]uint32, 1, n+1), make([]bool, n)
-	for i := range n {
-		v := values(i)
-		none[i] = v == nil
-		flat = append(flat, v...)
-		offs = append(offs, uint32(len(flat)))
-	}
-	return tables.NewList(of(flat), offs, none)
 }
 
 // single returns a column of n numbers, each the first of a list; a nil list is null.

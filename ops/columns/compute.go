@@ -243,7 +243,7 @@ func centroids(ctx context.Context, l *build.Level, rasters []*Raster) ([][2]flo
 func (c *Compute) samples(set *Set, ids []string, points [][2]float64) error {
 	if c.names["majortom"] {
 		g := newGrid(c.kilometres)
-		set.Add(gridCode, Texts(len(ids), func(i int) string { return g.code(points[i]) }))
+		set.Add(gridCode, build.Texts(len(ids), func(i int) string { return g.code(points[i]) }))
 	}
 	if c.names["spatialgroup"] {
 		codes := groups(points, c.group)
@@ -251,10 +251,10 @@ func (c *Compute) samples(set *Set, ids []string, points [][2]float64) error {
 			return fault.New(fault.NotFound, "column "+groupCode, fault.NoOffset,
 				"no sample has a place: neither a raster with a known CRS nor %s", Centroid)
 		}
-		set.Add(groupCode, Texts(len(ids), func(i int) string { return codes[i] }))
+		set.Add(groupCode, build.Texts(len(ids), func(i int) string { return codes[i] }))
 	}
 	if c.names[splitName] {
-		set.Add(splitName, Texts(len(ids), func(i int) string {
+		set.Add(splitName, build.Texts(len(ids), func(i int) string {
 			if ids[i] == "" {
 				return ""
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/ops/columns"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -111,7 +112,7 @@ func (m *Maker) columns(ctx context.Context) ([]*tables.Table, error) {
 	}
 	top.Add(columnSource, tables.NewStrings(table.sources, nil))
 	if m.recipe.Windows.inPixels() {
-		top.Add(columnWindow, columns.Integers(table.len(), func(i int) []int64 { return table.files[0][i].Window[:] }))
+		top.Add(columnWindow, build.Integers(table.len(), func(i int) []int64 { return table.files[0][i].Window[:] }))
 	}
 	if m.recipe.Split != nil {
 		top.Add(columnSplit, tables.NewStrings(table.splits, nil))

@@ -75,8 +75,8 @@ func eachZIP(zips []string) (names []string, err error) {
 	return names, nil
 }
 
-// joined is the content of several ZIPs of one generation.
-type joined interface {
+// contents is the content of several ZIPs of one generation.
+type contents interface {
 	// add adds a ZIP, which has a name in the index.
 	add(ctx context.Context, d *taco.Dataset, name string) error
 	// encoded returns the files of an index of a form: tables, and COLLECTION.json at the end.
@@ -85,7 +85,7 @@ type joined interface {
 }
 
 // indexOf returns what joins ZIPs for an index of a form.
-func indexOf(form Form) joined {
+func indexOf(form Form) contents {
 	if form == CozipCatalog {
 		return &cozips{ids: map[string]string{}}
 	}
@@ -120,7 +120,7 @@ func indexForm(path string, form Form) (Form, error) {
 }
 
 // gather adds ZIPs to an index that will be in the folder of path.
-func gather(ctx context.Context, zips []string, path string, x joined, o Options) error {
+func gather(ctx context.Context, zips []string, path string, x contents, o Options) error {
 	defer o.open()()
 	if len(zips) == 0 {
 		return fault.WithFile(fault.New(fault.NotFound, "index", fault.NoOffset, "is of no ZIP"), path)
@@ -142,7 +142,7 @@ func gather(ctx context.Context, zips []string, path string, x joined, o Options
 }
 
 // addZIP opens a ZIP and adds it.
-func addZIP(ctx context.Context, x joined, o source.Opener, zip, name string) (err error) {
+func addZIP(ctx context.Context, x contents, o source.Opener, zip, name string) (err error) {
 	dataset, err := taco.Open(ctx, o, []string{zip}, taco.Options{})
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ type sources struct {
 	Extents []taco2.Extent `json:"extents"`
 }
 
-// add implements joined.
+// add implements contents.
 func (x *index) add(ctx context.Context, dataset *taco.Dataset, name string) error {
 	if parts := dataset.Parts(); len(parts) != 1 || dataset.Form() != ZIP {
 		return unsupported("file", "is a %s: an index is of ZIPs", dataset.Form())
@@ -208,7 +208,7 @@ func (x *index) join(ctx context.Context, w *writer, name string) error {
 			}
 		}
 		n, source := len(level.Rows), func(int) string { return name }
-		table := tables.Join(w.consolidated(k), new(columns).add(taco.SourceColumn, texts(n, source)).table(n))
+		table := tables.Join(w.consolidated(k), new(columns).add(taco.SourceColumn, Texts(n, source)).table(n))
 		if len(x.levels[k]) > 0 {
 			if err := sameColumns(x.levels[k][0], table, levelName(k), x.first); err != nil {
 				return err
@@ -322,11 +322,11 @@ func (x *index) document(form Form) ([]byte, error) {
 	return x.collection.document(members...)
 }
 
-// counts implements joined.
+// counts implements contents.
 func (x *index) counts() *Result { return &x.result }
 
 // writeIndex writes an index of a form, to a store if that is not nil.
-func writeIndex(ctx context.Context, x joined, path string, form Form, s Store) (err error) {
+func writeIndex(ctx context.Context, x contents, path string, form Form, s Store) (err error) {
 	defer func() { err = fault.WithFile(err, path) }()
 	files, err := x.encoded(ctx, form)
 	switch {

@@ -188,11 +188,11 @@ func (w *writer) stored(l *namedLevel) *tables.Table {
 		parent := func(i int) int64 { return int64(l.parents[i]) }
 		columns.addAs(model.ColumnParent, rowID, integers(position, n, parent))
 	}
-	columns.addAs(model.ColumnRelative, nameType, texts(n, func(i int) string { return w.named.path(w, l, i) }))
+	columns.addAs(model.ColumnRelative, nameType, Texts(n, func(i int) string { return w.named.path(w, l, i) }))
 	switch {
 	case samples:
 		noted := nameType.With(func(f *tables.Form) { f.Note = "Id of the sample" })
-		columns.addAs(model.ColumnID, noted, texts(n, func(i int) string { return level.Rows[l.rows[i]].ID }))
+		columns.addAs(model.ColumnID, noted, Texts(n, func(i int) string { return level.Rows[l.rows[i]].ID }))
 	case level.spans != nil:
 		nulls := make([]bool, n)
 		for i, row := range l.rows {

@@ -35,7 +35,7 @@ type partition struct {
 	Temporal json.RawMessage `json:"temporal,omitempty"`
 }
 
-// add implements joined.
+// add implements contents.
 func (x *cozips) add(ctx context.Context, dataset *taco.Dataset, name string) error {
 	if dataset.Form() != Cozip || len(dataset.Parts()) != 1 {
 		return unsupported("file", "is a %s: an index of TACO 3 is of ZIPs of TACO 3", dataset.Form())
@@ -144,7 +144,7 @@ func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 		}
 		columns.addAs(column.Name, typ, values)
 	}
-	columns.addAs(taco.SourceColumn, nameType, texts(t.Len(), func(int) string { return name }))
+	columns.addAs(taco.SourceColumn, nameType, Texts(t.Len(), func(int) string { return name }))
 	x.parts[i] = append(x.parts[i], columns.table(t.Len()))
 	return x.count(ctx, t)
 }
@@ -198,10 +198,10 @@ func (x *cozips) source(doc map[string]json.RawMessage, name string, samples int
 	return nil
 }
 
-// counts implements joined.
+// counts implements contents.
 func (x *cozips) counts() *Result { return &x.result }
 
-// encoded implements joined: there is one form.
+// encoded implements contents: there is one form.
 func (x *cozips) encoded(ctx context.Context, _ Form) (out []entry, err error) {
 	for i, level := range x.names {
 		table, err := tables.Concat(x.parts[i], tables.Strict)

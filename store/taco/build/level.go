@@ -35,8 +35,6 @@ type Row struct {
 	entry *taco.Entry
 }
 
-var int64Type = tables.Type{Kind: tables.Int64, Bits: 64}
-
 // add adds a row to level k, and returns its number.
 func (l *Level) add(k int, r Row) int32 {
 	row := int32(len(l.Rows))
@@ -117,42 +115,4 @@ func replaced(t, by *tables.Table) *tables.Table {
 		t = t.Without(c.Name)
 	}
 	return tables.Join(t, by)
-}
-
-// columns are columns in memory, with the types that they are stored in.
-type columns struct {
-	cols    []tables.Column
-	vectors []*tables.Vector
-}
-
-// add adds a column, and returns the columns.
-func (c *columns) add(name string, v *tables.Vector) *columns { return c.addAs(name, v.Type(), v) }
-
-// addAs adds a column that is stored in a type.
-func (c *columns) addAs(name string, t tables.Type, v *tables.Vector) *columns {
-	c.cols, c.vectors = append(c.cols, tables.Column{Name: name, Type: t}), append(c.vectors, v)
-	return c
-}
-
-// table returns the columns as a table of n rows.
-func (c *columns) table(n int) *tables.Table {
-	return tables.New(n, c.cols, func(_ context.Context, i int) (*tables.Vector, error) { return c.vectors[i], nil })
-}
-
-// texts returns n values.
-func texts(n int, value func(i int) string) *tables.Vector {
-	values := make([]string, n)
-	for i := range values {
-		values[i] = value(i)
-	}
-	return tables.NewStrings(values, nil)
-}
-
-// integers returns n values of a type.
-func integers(t tables.Type, n int, value func(i int) int64) *tables.Vector {
-	values := make([]int64, n)
-	for i := range values {
-		values[i] = value(i)
-	}
-	return tables.NewInts(t, values, nil)
 }

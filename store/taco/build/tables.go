@@ -20,7 +20,7 @@ func (w *writer) settle(ctx context.Context) error {
 			}
 		}
 		n, kind := len(level.Rows), func(row int) string { return kindName(level.Rows[row].Folder) }
-		ids := new(columns).add(model.ColumnID, texts(n, level.id)).add(model.ColumnType, texts(n, kind))
+		ids := new(columns).add(model.ColumnID, Texts(n, level.id)).add(model.ColumnType, Texts(n, kind))
 		level.Table = tables.Join(ids.table(n), level.Table)
 	}
 	return nil
@@ -48,7 +48,7 @@ func (w *writer) consolidated(k int) *tables.Table {
 	if k == 0 {
 		return table
 	}
-	paths := new(columns).add(model.ColumnRelative, texts(n, func(row int) string {
+	paths := new(columns).add(model.ColumnRelative, Texts(n, func(row int) string {
 		if level.Rows[row].Folder {
 			return path(w.levels, k, row) + "/"
 		}

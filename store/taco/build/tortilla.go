@@ -259,14 +259,14 @@ func (t *tortillaWriter) table(ctx context.Context, k int, rows []int, spans []s
 // ownColumns returns the columns that a Tortilla defines itself.
 func ownColumns(spans []span, id, format func(i int) string) *tables.Table {
 	n := len(spans)
-	c := new(columns).add(tortilla.ColID, texts(n, id)).add(tortilla.ColFormat, texts(n, format))
+	c := new(columns).add(tortilla.ColID, Texts(n, id)).add(tortilla.ColFormat, Texts(n, format))
 	c.add(tortilla.ColOffset, integers(int64Type, n, func(i int) int64 { return spans[i].Off }))
 	return c.add(tortilla.ColLength, integers(int64Type, n, func(i int) int64 { return spans[i].Size })).table(n)
 }
 
 // rooted returns a table with the paths of folders, as a streaming TACO has them.
 func rooted(t *tables.Table, root func(i int) string) *tables.Table {
-	return tables.Join(t, new(columns).add(tortilla.ColRoot, texts(t.Len(), root)).table(t.Len()))
+	return tables.Join(t, new(columns).add(tortilla.ColRoot, Texts(t.Len(), root)).table(t.Len()))
 }
 
 // chain writes the tables of a streaming TACO, each with the place of the next, and returns the place of the first, the
