@@ -115,7 +115,7 @@ func (w *writer) partOf(part *writer, tops []int) {
 func (w *writer) cuts(ctx context.Context) (groups [][]int, err error) {
 	size, part := int64(0), []int(nil)
 	for row := range w.levels[0].Rows {
-		bytes, err := w.bytesOf(ctx, 0, row)
+		bytes, err := w.bytesOf(ctx, row)
 		if err != nil {
 			return nil, err
 		}
@@ -128,29 +128,23 @@ func (w *writer) cuts(ctx context.Context) (groups [][]int, err error) {
 	return append(groups, part), nil
 }
 
-// bytesOf returns the size of the files of a row and of all below it.
-func (w *writer) bytesOf(ctx context.Context, k, row int) (size int64, err error) {
-	level := w.levels[k]
-	r := &level.Rows[row]
-	if r.Folder {
-		from, to := level.below(row)
-		for c := from; c < to; c++ {
-			n, err := w.bytesOf(ctx, k+1, c)
+// bytesOf returns the size of the files of a row of level 0.
+func (w *writer) bytesOf(ctx context.Context, row int) (size int64, err error) {
+	for _, p := range w.leaves(nil, place{0, row, ""}) {
+		r := &w.levels[p.level].Rows[p.row]
+		n, known := r.size()
+		if !known {
+			file, err := w.o.Opener.Open(ctx, r.uri())
 			if err != nil {
+				return 0, fault.WithFile(err, r.uri())
+			}
+			if n, err = file.Size(), file.Close(); err != nil {
 				return 0, err
 			}
-			size += n
 		}
-		return size, nil
+		size += n
 	}
-	if n, known := r.size(); known {
-		return n, nil
-	}
-	file, err := w.o.Opener.Open(ctx, r.uri())
-	if err != nil {
-		return 0, fault.WithFile(err, r.uri())
-	}
-	return file.Size(), file.Close()
+	return size, nil
 }
 
 // partIndex returns the index of the parts of a container.

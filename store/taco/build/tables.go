@@ -69,7 +69,12 @@ func (w *writer) metaTables(ctx context.Context, k int, put func(row int, b []by
 	if err != nil {
 		return err
 	}
-	rows := w.folderRows(k)
+	var rows []int
+	for row := range level.Rows {
+		if level.Rows[row].Folder {
+			rows = append(rows, row)
+		}
+	}
 	return inorder.Do(ctx, len(rows), w.o.Workers,
 		func(ctx context.Context, i int) ([]byte, error) {
 			var mine []int
