@@ -4,6 +4,7 @@ package yamljson
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -62,7 +63,11 @@ func Members(n *yaml.Node) (map[string]any, error) {
 	return m, nil
 }
 
-// asText makes strings of dates and keys. seen has the targets of aliases, which are changed once.
+// noNumber has the strings for the numbers of YAML that JSON has not, as specs write them.
+var noNumber = map[string]string{".nan": "nan", ".inf": "inf", "+.inf": "inf", "-.inf": "-inf"}
+
+// asText makes strings of dates, keys and numbers that JSON has not. seen has the targets of aliases,
+// which are changed once.
 func asText(n *yaml.Node, seen map[*yaml.Node]bool) {
 	const text = "!!str"
 	switch {
@@ -71,6 +76,8 @@ func asText(n *yaml.Node, seen map[*yaml.Node]bool) {
 		asText(n.Alias, seen)
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!timestamp":
 		n.Tag = text
+	case n.Kind == yaml.ScalarNode && n.Tag == "!!float" && noNumber[strings.ToLower(n.Value)] != "":
+		n.Tag, n.Value = text, noNumber[strings.ToLower(n.Value)]
 	}
 	for i, node := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && node.Kind == yaml.ScalarNode && node.Tag != "!!merge" {

@@ -17,54 +17,54 @@ import (
 // grid there. docs/order.md defines the places.
 type Ground struct {
 	// SizeM is the side of a window in metres of its map, a multiple of Resolution.
-	SizeM float64 `json:"size_m,omitempty" yaml:"size_m,omitempty"`
+	SizeM float64 `json:"size_m,omitempty"`
 	// Resolution is the side of a pixel of windows in metres of their map.
-	Resolution float64 `json:"resolution,omitempty" yaml:"resolution,omitempty"`
+	Resolution float64 `json:"resolution,omitempty"`
 	// CRS is the map that windows lie on: "utm" (default) for the zone of UTM of each place, or a code such as
 	// "EPSG:3035", or 3035, of a map in metres.
-	CRS Text `json:"crs,omitempty" yaml:"crs,omitempty"`
+	CRS Text `json:"crs,omitempty"`
 	// Bounds keeps the middles of windows in a box: west, south, east, north. With StrideM it keeps windows that touch
 	// the box. Default: everywhere.
-	Bounds []float64 `json:"bounds,omitempty" yaml:"bounds,omitempty"`
+	Bounds []float64 `json:"bounds,omitempty"`
 	// BoundsCRS is the EPSG code of Bounds. Default 4326, longitude and latitude.
-	BoundsCRS EPSG `json:"bounds_crs,omitempty" yaml:"bounds_crs,omitempty"`
+	BoundsCRS EPSG `json:"bounds_crs,omitempty"`
 	// ROI keeps windows in polygons as Bounds does: the path of a GeoJSON or GeoParquet file, or GeoJSON. The
 	// spec hash covers where windows may lie, not the path. Default: everywhere.
-	ROI GeoJSON `json:"roi,omitempty" yaml:"roi,omitempty" hash:"place"`
+	ROI GeoJSON `json:"roi,omitempty" hash:"place"`
 	// PerEpoch is the number of random windows of an epoch. Default: as many as fit side by side.
-	PerEpoch int64 `json:"per_epoch,omitempty" yaml:"per_epoch,omitempty"`
+	PerEpoch int64 `json:"per_epoch,omitempty"`
 	// StrideM takes windows on a grid instead, every StrideM metres, a multiple of Resolution of at most SizeM. They
 	// cover all scenes. Default: random windows.
-	StrideM float64 `json:"stride_m,omitempty" yaml:"stride_m,omitempty"`
+	StrideM float64 `json:"stride_m,omitempty"`
 	// Edge lets random windows reach past the scenes, with padding there, so that all places are equally likely. By
 	// default windows lie wholly inside of the scenes together.
-	Edge bool `json:"edge,omitempty" yaml:"edge,omitempty"`
+	Edge bool `json:"edge,omitempty"`
 	// Pick says which scenes come first where several cover a window: "first" (default) in the order of the rows,
 	// "newest" or "oldest" by a column ("newest:acquired"; default column "datetime"), "least:cloud_cover" or
 	// "most:quality" by a column of numbers. Rows without a value come last.
-	Pick string `json:"pick,omitempty" yaml:"pick,omitempty"`
+	Pick string `json:"pick,omitempty"`
 	// Mosaic is "first" (default): each pixel comes from the first scene in which it is valid. "none" reads the first
 	// scene of a window only. "mean" and "median" are taken over all scenes in which a pixel is valid, for fields that
 	// are resampled bilinearly or antialiased; others, such as labels, have the first one.
-	Mosaic string `json:"mosaic,omitempty" yaml:"mosaic,omitempty"`
+	Mosaic string `json:"mosaic,omitempty"`
 	// Length gives each window a sequence of that many steps instead of one image, from 1 to 65,536: the scenes that
 	// cover it, the first ones by Pick. Where there are fewer, the rest is padding: the tensor "steps", uint8 (n t), is
 	// 0 there. Default: one image without steps.
-	Length int `json:"length,omitempty" yaml:"length,omitempty"`
+	Length int `json:"length,omitempty"`
 	// Order is the rule by which the steps of a window stand, as Pick: "oldest", for example. Default: Pick.
-	Order string `json:"order,omitempty" yaml:"order,omitempty"`
+	Order string `json:"order,omitempty"`
 	// Step is the column whose equal values make scenes one step, which is a mosaic of them as Mosaic says. "day"
 	// stands for the days in UTC of the column "datetime", "day:acquired" for the days of another one. Default: each
 	// scene is a step.
-	Step string `json:"step,omitempty" yaml:"step,omitempty"`
+	Step string `json:"step,omitempty"`
 	// Cover says where windows lie if fields have scenes of several datasets (Field.Scenes): "all" (default) where
 	// every dataset has ground, "any" where one of them has. There the fields of the others are missing.
-	Cover string `json:"cover,omitempty" yaml:"cover,omitempty"`
+	Cover string `json:"cover,omitempty"`
 	// Overviews says which fields are read from the overviews of a TIFF where windows are coarser than its pixels: from
 	// the coarsest whose pixels are no larger than the pixels of the window. "auto" (default): fields that are
 	// resampled bilinearly or antialiased; others, such as labels, are read from the raster itself, because their
 	// overviews may hold averages. "all" (true) or "none" (false) of the fields.
-	Overviews Text `json:"overviews,omitempty" yaml:"overviews,omitempty"`
+	Overviews Text `json:"overviews,omitempty"`
 }
 
 // GroundWindow is the kind of samplers of windows on the ground.

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,16 +55,24 @@ func parse(b []byte) (Spec, error) {
 
 // ParseNormalize reads the normalisation of a field as it stands in the JSON form of a spec. WithDefaults completes it.
 func ParseNormalize(b []byte) (*Normalize, error) {
+	n := &Normalize{}
+	return n, place{name: "normalize"}.read(b, n)
+}
+
+// Read reads JSON into a struct, by its JSON tags, as strictly as a spec is read: see place.check.
+func Read(b []byte, into any) error { return place{}.read(b, into) }
+
+// read reads JSON that stands at a place.
+func (p place) read(b []byte, into any) error {
 	var text bytes.Buffer
 	if err := json.Compact(&text, b); err != nil {
-		return nil, within("normalize", err)
+		return within(cmp.Or(p.name, "it"), err)
 	}
-	long, err := place{name: "normalize"}.check(reflect.TypeFor[Normalize](), text.Bytes())
+	long, err := p.check(reflect.TypeOf(into).Elem(), text.Bytes())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	n := &Normalize{}
-	return n, json.Unmarshal(long, n)
+	return json.Unmarshal(long, into)
 }
 
 // place says where in a spec a value stands.

@@ -15,31 +15,31 @@ import (
 type Vector struct {
 	// Path is the path or URI of the file: GeoParquet or GeoJSON. The spec hash covers the shapes and their values, not
 	// the path.
-	Path string `json:"path" yaml:"path" hash:"place"`
+	Path string `json:"path" hash:"place"`
 	// Kind is the content of the tensor: "mask" (default) for the value of the shape at each pixel, "instances" for its
 	// number in the file, from 1. "boxes" and "polygons" give ragged tensors of the shapes that lie in the window, cut
 	// to it, in pixels of the window from its upper left corner: boxes as x0 y0 x1 y1, or the vertices of polygons.
-	Kind string `json:"kind,omitempty" yaml:"kind,omitempty"`
+	Kind string `json:"kind,omitempty"`
 	// Column is the column with the values of the shapes: numbers or, with Classes, strings. Shapes without a value
 	// are left out. Default: 1 for every shape.
-	Column string `json:"column,omitempty" yaml:"column,omitempty"`
+	Column string `json:"column,omitempty"`
 	// Classes are the strings of Column in the order of their values: the first one is 1. Shapes of other classes are
 	// not drawn. Default: none, Column has numbers.
-	Classes []string `json:"classes,omitempty" yaml:"classes,omitempty"`
+	Classes []string `json:"classes,omitempty"`
 	// AllTouched covers all pixels that a line or the outline of a polygon passes through. By default a polygon covers
 	// the pixels whose centres lie in it.
-	AllTouched bool `json:"all_touched,omitempty" yaml:"all_touched,omitempty"`
+	AllTouched bool `json:"all_touched,omitempty"`
 	// DType is the dtype of the values: "uint8", "int16", "int32", "int64" or "float32". A value that it cannot hold
 	// is an error. Default: "int32" for "instances", "float32" for numbers that are not whole, "uint8" for masks
 	// without values or of classes, "int64" for all others.
-	DType string `json:"dtype,omitempty" yaml:"dtype,omitempty"`
+	DType string `json:"dtype,omitempty"`
 	// CRS is the CRS of the coordinates: "EPSG:32630", or WKT. Default: the one that the file names.
-	CRS string `json:"crs,omitempty" yaml:"crs,omitempty"`
+	CRS string `json:"crs,omitempty"`
 	// Image is the column with the path of the image that each shape lies on. Shapes then are in pixels of it, from its
 	// upper left corner, and images need no place on the ground. They are found by the last parts of their paths; one
 	// that no row names is a bad sample. A row without a geometry names an image without shapes. Default: none, shapes
 	// lie on the ground.
-	Image string `json:"image,omitempty" yaml:"image,omitempty"`
+	Image string `json:"image,omitempty"`
 }
 
 // Values of Vector.Kind.

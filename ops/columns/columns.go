@@ -1,11 +1,20 @@
 package columns
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
+	"slices"
 
+	"github.com/paulmach/orb"
+	orbwkb "github.com/paulmach/orb/encoding/wkb"
+
+	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/wkb"
 )
 
 // Columns of rasters that the extensions of TACO have.
@@ -22,70 +31,65 @@ const (
 // momentNames are the columns of STATS in TACO 0.2: the mean, the least, the greatest and the standard deviation.
 var momentNames = [...]string{"stats:mean", "stats:min", "stats:max", "stats:std"}
 
-// Parts of extensions, each with some columns of rasters. Folders have those about place too, of their first raster.
-const (
-	OfPlace     = "stac"
-	OfCentre    = "stac, the centroid"
-	ofRegion    = "istac"
-	OfPixels    = "stats"
-	ofMoments   = "stats of TACO 0.2"
-	ofScaling   = "scaling"
-	ofHeader    = "header"
-	OfIndex     = "index"
-	OfRumi      = "index and rumi"
-	ofAllPixels = "rumi"
-)
-
 // column is a column of rasters.
 type column struct {
-	part, name string
-	of         func(rasters []*Raster) *tables.Vector
+	name string
+	// extensions are those of which it is. Of TACO 0.2 are oldStats in place of stats.
+	extensions []string
+	// place says that it is about place, so that folders have it too, of their first raster.
+	place bool
+	of    func(rasters []*Raster) *tables.Vector
 }
+
+// oldStats stands for the extension stats where the columns are those of TACO 0.2.
+const oldStats = "stats of TACO 0.2"
 
 // columns are all columns of rasters, in their order.
 var columns = []column{
-	{OfPlace, CRS, each(Texts, (*Raster).epsg)},
-	{OfPlace, Shape, each(Integers, func(r *Raster) []int64 {
+	{CRS, []string{"stac"}, true, each(build.Texts, (*Raster).epsg)},
+	{Shape, []string{"stac"}, true, each(build.Integers, func(r *Raster) []int64 {
 		return []int64{int64(r.Shape[0]), int64(r.Shape[1]), int64(r.Shape[2])}
 	})},
-	{OfPlace, Transform, each(floats, func(r *Raster) []float64 {
+	{Transform, []string{"stac"}, true, each(floats, func(r *Raster) []float64 {
 		if !r.Placed {
 			return nil
 		}
 		return r.Transform[:]
 	})},
-	{OfCentre, Centroid, each(Bytes, func(r *Raster) []byte { return point(r.LonLat) })},
-	{ofRegion, "istac:crs", each(Texts, func(r *Raster) string {
+	{Centroid, []string{"stac"}, true, each(build.Bytes, (*Raster).point)},
+	{"istac:crs", []string{"istac"}, true, each(build.Texts, func(r *Raster) string {
 		if !r.Placed {
 			return ""
 		}
 		return r.epsg()
 	})},
-	{ofRegion, "istac:geometry", each(Bytes, (*Raster).footprint)},
-	{ofRegion, "istac:centroid", each(Bytes, func(r *Raster) []byte { return point(r.LonLat) })},
-	// Where Summary has the moments.
-	{ofMoments, momentNames[0], each(floats, func(r *Raster) []float64 { return r.moment(2) })},
-	{ofMoments, momentNames[1], each(floats, func(r *Raster) []float64 { return r.moment(0) })},
-	{ofMoments, momentNames[2], each(floats, func(r *Raster) []float64 { return r.moment(1) })},
-	{ofMoments, momentNames[3], each(floats, func(r *Raster) []float64 { return r.moment(3) })},
-	{OfPixels, Stats, each(bands, func(r *Raster) [][]float64 { return r.Stats })},
-	{ofScaling, "scaling:scale_factor", scaling(func(factors, _ []float64) []float64 { return factors })},
-	{ofScaling, "scaling:scale_offset", scaling(func(_, offsets []float64) []float64 { return offsets })},
+	{"istac:geometry", []string{"istac"}, true, each(build.Bytes, (*Raster).footprint)},
+	{"istac:centroid", []string{"istac"}, true, each(build.Bytes, (*Raster).point)},
+	// Where Summarizer.Of has the moments.
+	{momentNames[0], []string{oldStats}, false, each(floats, func(r *Raster) []float64 { return r.moment(2) })},
+	{momentNames[1], []string{oldStats}, false, each(floats, func(r *Raster) []float64 { return r.moment(0) })},
+	{momentNames[2], []string{oldStats}, false, each(floats, func(r *Raster) []float64 { return r.moment(1) })},
+	{momentNames[3], []string{oldStats}, false, each(floats, func(r *Raster) []float64 { return r.moment(3) })},
+	{Stats, []string{"stats"}, false, each(bands, func(r *Raster) [][]float64 { return r.Stats })},
+	{"scaling:scale_factor", []string{"scaling"}, false,
+		scaling(func(factors, _ []float64) []float64 { return factors })},
+	{"scaling:scale_offset", []string{"scaling"}, false,
+		scaling(func(_, offsets []float64) []float64 { return offsets })},
 	// No raster says that it has any padding.
-	{ofScaling, "scaling:padding", func(rasters []*Raster) *tables.Vector {
+	{"scaling:padding", []string{"scaling"}, false, func(rasters []*Raster) *tables.Vector {
 		number := tables.Type{Kind: tables.Int64, Bits: 32}
 		return tables.NewNulls(tables.Type{Kind: tables.List, Elem: &number}, len(rasters))
 	}},
-	{ofHeader, "taco:header", each(Bytes, func(r *Raster) []byte { return r.header })},
-	{OfIndex, ChunkIndex, each(Bytes, func(r *Raster) []byte { return r.blob(false) })},
-	{OfRumi, RumiHeader, each(Bytes, func(r *Raster) []byte { return r.blob(true) })},
-	{ofAllPixels, "rumi:minimum", pooled(0)},
-	{ofAllPixels, "rumi:maximum", pooled(1)},
-	{ofAllPixels, "rumi:mean", pooled(2)},
-	{ofAllPixels, "rumi:stddev", pooled(3)},
-	{ofAllPixels, "rumi:p2", pooled(4)},
-	{ofAllPixels, "rumi:p98", pooled(5)},
-	{OfIndex, catalog.NamesColumn, each(Texts, func(r *Raster) string { return r.Names })},
+	{"taco:header", []string{"header"}, false, each(build.Bytes, func(r *Raster) []byte { return r.header })},
+	{ChunkIndex, []string{"index"}, false, each(build.Bytes, func(r *Raster) []byte { return r.blob(false) })},
+	{RumiHeader, []string{"index", "rumi"}, false, each(build.Bytes, func(r *Raster) []byte { return r.blob(true) })},
+	{"rumi:minimum", []string{"rumi"}, false, pooled(0)},
+	{"rumi:maximum", []string{"rumi"}, false, pooled(1)},
+	{"rumi:mean", []string{"rumi"}, false, pooled(2)},
+	{"rumi:stddev", []string{"rumi"}, false, pooled(3)},
+	{"rumi:p2", []string{"rumi"}, false, pooled(4)},
+	{"rumi:p98", []string{"rumi"}, false, pooled(5)},
+	{catalog.NamesColumn, []string{"index"}, false, each(build.Texts, func(r *Raster) string { return r.Names })},
 }
 
 // each returns what makes a column of a value of each raster. The zero value, which nil rasters have, is null.
@@ -137,6 +141,28 @@ func (r *Raster) epsg() string {
 	return fmt.Sprintf("EPSG:%d", r.EPSG)
 }
 
+// point returns the centre as WKB, nil if it is not known.
+func (r *Raster) point() []byte {
+	if math.IsNaN(r.LonLat[0] + r.LonLat[1]) {
+		return nil
+	}
+	return wkb.AppendPoint(nil, r.LonLat[0], r.LonLat[1])
+}
+
+// footprint returns the outline of the raster as WKB, in its CRS, nil if that is not known. It begins at the upper left
+// and turns against the clock where north is up, as GeoJSON wants.
+func (r *Raster) footprint() []byte {
+	if !r.Placed || r.EPSG == 0 {
+		return nil
+	}
+	h, w := float64(r.Shape[1]), float64(r.Shape[2])
+	var ring orb.Ring
+	for _, corner := range [...][2]float64{{0, 0}, {0, h}, {w, h}, {w, 0}, {0, 0}} {
+		ring = append(ring, orb.Point(crs.At(&r.Transform, corner[0], corner[1])))
+	}
+	return orbwkb.MustMarshal(orb.Polygon{ring}, binary.LittleEndian)
+}
+
 // moment returns a statistic of each band, by its place in Stats; nil without statistics.
 func (r *Raster) moment(at int) (out []float64) {
 	for _, band := range r.Stats {
@@ -151,4 +177,81 @@ func (r *Raster) blob(ofRumi bool) []byte {
 		return nil
 	}
 	return r.Index
+}
+
+// Renamed is the prefix that columns of a table get if every container has one of their name.
+const Renamed = "source:"
+
+// Rename returns the name that a column of a table has in a container.
+func Rename(name string) string {
+	if name == "id" || name == "type" {
+		return Renamed + name
+	}
+	return name
+}
+
+// Set collects columns.
+type Set struct {
+	names   []string
+	vectors []*tables.Vector
+}
+
+// Add adds a column.
+func (c *Set) Add(name string, v *tables.Vector) {
+	c.names, c.vectors = append(c.names, name), append(c.vectors, v)
+}
+
+// Table returns the columns.
+func (c *Set) Table() *tables.Table { return tables.FromVectors(c.names, c.vectors) }
+
+// Rasters adds those columns of rasters that have some names. A nil raster has null.
+func (c *Set) Rasters(rasters []*Raster, names []string) {
+	for _, column := range columns {
+		if slices.Contains(names, column.name) {
+			c.Add(column.name, column.of(rasters))
+		}
+	}
+}
+
+// DropNulls leaves out those of some columns that have no value.
+func (c *Set) DropNulls(names ...string) {
+	for i := len(c.names) - 1; i >= 0; i-- {
+		if v := c.vectors[i]; slices.Contains(names, c.names[i]) && !slices.Contains(v.Nulls(), false) {
+			c.names, c.vectors = slices.Delete(c.names, i, i+1), slices.Delete(c.vectors, i, i+1)
+		}
+	}
+}
+
+var (
+	float64s    = tables.Type{Kind: tables.Float64, Bits: 64}
+	float32Type = tables.Type{Kind: tables.Float64, Bits: 32}
+)
+
+// floats and float32s return a column of n lists of numbers; a nil one is null.
+func floats(n int, values func(i int) []float64) *tables.Vector {
+	return build.Floats(float64s, n, values)
+}
+
+func float32s(n int, values func(i int) []float64) *tables.Vector {
+	return build.Floats(float32Type, n, values)
+}
+
+// bands returns a column of n lists with a list of numbers for each band; a nil one is null.
+func bands(n int, values func(i int) [][]float64) *tables.Vector {
+	return build.Lists(func(all [][]float64) *tables.Vector {
+		return float32s(len(all), func(i int) []float64 { return all[i] })
+	}, n, values)
+}
+
+// single returns a column of n numbers, each the first of a list; a nil list is null.
+func single(t tables.Type, n int, values func(i int) []float64) *tables.Vector {
+	numbers, none := make([]float64, n), make([]bool, n)
+	for i := range n {
+		if v := values(i); v == nil {
+			none[i] = true
+		} else {
+			numbers[i] = v[0]
+		}
+	}
+	return tables.NewFloats(t, numbers, none)
 }

@@ -63,7 +63,7 @@ func (c *Compute) Check() error {
 // have nulls. A raster that cannot be read is an error that names its sample.
 //
 // Levels with a raster get the columns of the raster. A folder gets the columns about the place of its first raster:
-// stac and istac. Level 0 alone gets majortom, spatialgroup, split, geoenrich and rai.
+// stac and istac. Level 0 alone gets majortom, spatialgroup and split.
 func (c *Compute) Inspect(levels []build.Level) build.Inspection {
 	rasters := make([][]*Raster, len(levels))
 	for k := range levels {
@@ -162,23 +162,20 @@ func inherit(levels []build.Level, rasters [][]*Raster) {
 	}
 }
 
-// wants reports whether the columns of a part of an extension are computed.
-func (c *Compute) wants(part string) bool {
-	switch part {
-	case OfCentre:
-		return c.names["stac"]
-	case OfPixels:
-		return c.names["stats"] && !c.Old
-	case ofMoments:
-		return c.names["stats"] && c.Old
-	case OfRumi:
-		return c.names["index"] || c.names["rumi"]
+// wanted returns the columns of rasters that are computed, about place or not.
+func (c *Compute) wanted(place bool) (names []string) {
+	extensions := maps.Clone(c.names)
+	if c.Old {
+		extensions[oldStats], extensions["stats"] = extensions["stats"], false
 	}
-	return c.names[part]
+	for _, column := range columns {
+		is := func(extension string) bool { return extensions[extension] }
+		if column.place == place && slices.ContainsFunc(column.extensions, is) {
+			names = append(names, column.name)
+		}
+	}
+	return names
 }
-
-// ofFolder reports whether a part is about place, so that folders have it.
-func ofFolder(part string) bool { return part == OfPlace || part == OfCentre || part == ofRegion }
 
 // level returns the columns of level k.
 func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*Raster, k int) (*Set, error) {
@@ -195,7 +192,7 @@ func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*
 	}
 	is := func(r *Raster) bool { return r != nil }
 	if slices.ContainsFunc(rasters[k], is) && !(c.Old && levels[k].Table.Index(CRS) >= 0) {
-		set.Rasters(rasters[k], func(part string) bool { return ofFolder(part) && c.wants(part) })
+		set.Rasters(rasters[k], c.wanted(true))
 	}
 	for _, extension := range []string{"stac", "istac"} {
 		if !c.names[extension] {
@@ -206,7 +203,7 @@ func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*
 		}
 	}
 	if slices.ContainsFunc(files, is) {
-		set.Rasters(files, func(part string) bool { return !ofFolder(part) && c.wants(part) })
+		set.Rasters(files, c.wanted(false))
 	}
 	if k > 0 {
 		return set, nil
@@ -215,10 +212,7 @@ func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*
 	if err != nil {
 		return nil, err
 	}
-	if err := c.samples(set, ids, points); err != nil {
-		return nil, err
-	}
-	return set, c.declare(set, &levels[0])
+	return set, c.samples(set, ids, points)
 }
 
 // centroids returns the centre of each sample: of its raster, or as the column stac:centroid says that it has.
@@ -249,7 +243,7 @@ func centroids(ctx context.Context, l *build.Level, rasters []*Raster) ([][2]flo
 func (c *Compute) samples(set *Set, ids []string, points [][2]float64) error {
 	if c.names["majortom"] {
 		g := newGrid(c.kilometres)
-		set.Add(gridCode, Texts(len(ids), func(i int) string { return g.code(points[i]) }))
+		set.Add(gridCode, build.Texts(len(ids), func(i int) string { return g.code(points[i]) }))
 	}
 	if c.names["spatialgroup"] {
 		codes := groups(points, c.group)
@@ -257,40 +251,15 @@ func (c *Compute) samples(set *Set, ids []string, points [][2]float64) error {
 			return fault.New(fault.NotFound, "column "+groupCode, fault.NoOffset,
 				"no sample has a place: neither a raster with a known CRS nor %s", Centroid)
 		}
-		set.Add(groupCode, Texts(len(ids), func(i int) string { return codes[i] }))
+		set.Add(groupCode, build.Texts(len(ids), func(i int) string { return codes[i] }))
 	}
 	if c.names[splitName] {
-		set.Add(splitName, Texts(len(ids), func(i int) string {
+		set.Add(splitName, build.Texts(len(ids), func(i int) string {
 			if ids[i] == "" {
 				return ""
 			}
 			return c.split.Shares[c.split.OfText(ids[i])].Name
 		}))
-	}
-	return nil
-}
-
-// declare adds the columns of services that level 0 lacks, without values. Those that it has, such as of a table, stay
-// if they are of the kind that the service defines.
-func (c *Compute) declare(set *Set, l *build.Level) error {
-	number := func(k tables.Kind) bool { return k == tables.Float64 || k == tables.Int64 }
-	for _, name := range Extensions {
-		if !c.names[name] {
-			continue
-		}
-		for _, want := range services[name] {
-			i := l.Table.Index(want.Name)
-			if i < 0 {
-				set.Add(want.Name, tables.NewNulls(want.Type, len(l.Rows)))
-				continue
-			}
-			have := l.Table.Columns()[i].Type
-			if have.Kind != want.Type.Kind && have.Kind != tables.Null &&
-				!(number(have.Kind) && number(want.Type.Kind)) {
-				return fault.New(fault.Unsupported, "column "+want.Name, fault.NoOffset, "is of type %v: %s defines %v",
-					have, name, want.Type)
-			}
-		}
 	}
 	return nil
 }

@@ -33,6 +33,7 @@ const (
 // component is a raster that the samples of level 0 have, by its path below them.
 type component struct {
 	path  string
+	bands int          // -1 if they differ between samples
 	files []*build.Row // of each sample; nil for one without valid pixels
 }
 
@@ -48,7 +49,12 @@ func (c *Compute) Histograms(ctx context.Context, o source.Opener, levels []buil
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for i := range deepest.Rows {
 		for b := range lows[i] {
-			lo, hi = minOf(lo, lows[i][b]), maxOf(hi, highs[i][b])
+			if lows[i][b] < lo { // NaN, of a band without valid pixels, is not
+				lo = lows[i][b]
+			}
+			if highs[i][b] > hi {
+				hi = highs[i][b]
+			}
 		}
 	}
 	if !(lo <= hi) || math.IsInf(hi-lo, 0) {
@@ -62,21 +68,6 @@ func (c *Compute) Histograms(ctx context.Context, o source.Opener, levels []buil
 		out = append(out, build.Histogram{Path: part.path, Bytes: data})
 	}
 	return out, nil
-}
-
-// minOf and maxOf leave NaN, of a band without valid pixels, out.
-func minOf(a, b float64) float64 {
-	if b < a {
-		return b
-	}
-	return a
-}
-
-func maxOf(a, b float64) float64 {
-	if b > a {
-		return b
-	}
-	return a
 }
 
 // bounds returns stats:min and stats:max of each row, or nil if the level has no such columns.
@@ -114,7 +105,7 @@ func bounds(ctx context.Context, l *build.Level) (lows, highs [][]float64, err e
 // Those whose number of bands differs between samples have no histogram.
 func components(levels []build.Level, stats [][]float64) (out []component) {
 	deepest := len(levels) - 1
-	places, bands := map[string]int{}, map[string]int{}
+	places := map[string]int{}
 	for i := range levels[deepest].Rows {
 		r := &levels[deepest].Rows[i]
 		if r.Folder || r.Padding || len(stats[i]) == 0 {
@@ -124,11 +115,11 @@ func components(levels []build.Level, stats [][]float64) (out []component) {
 		k, known := places[below]
 		if !known {
 			k = len(out)
-			places[below], bands[below] = k, len(stats[i])
-			out = append(out, component{path: below, files: make([]*build.Row, len(levels[0].Rows))})
+			places[below] = k
+			out = append(out, component{below, len(stats[i]), make([]*build.Row, len(levels[0].Rows))})
 		}
-		if bands[below] != len(stats[i]) {
-			bands[below] = -1
+		if out[k].bands != len(stats[i]) {
+			out[k].bands = -1
 		}
 		row := i
 		for l := deepest; l > 0; l-- {
@@ -136,7 +127,7 @@ func components(levels []build.Level, stats [][]float64) (out []component) {
 		}
 		out[k].files[row] = r
 	}
-	return slices.DeleteFunc(out, func(c component) bool { return bands[c.path] < 0 })
+	return slices.DeleteFunc(out, func(c component) bool { return c.bands < 0 })
 }
 
 // count returns the histograms of a component as a TIFF.
@@ -145,16 +136,23 @@ func (c *Compute) count(ctx context.Context, o source.Opener, of component, lo, 
 	if workers <= 0 {
 		workers = procs.Workers()
 	}
-	s := &strips{rows: len(of.files)}
+	s := &strips{len(of.files), make([][]byte, of.bands), make([][][]byte, of.bands)}
 	err := inorder.Do(ctx, len(of.files), workers,
 		func(ctx context.Context, i int) ([][]uint32, error) {
 			if of.files[i] == nil {
 				return nil, nil
 			}
 			counts, err := histogram(ctx, rowOpener{o, of.files[i]}, lo, hi)
+			if err == nil && len(counts) != of.bands {
+				err = fault.New(fault.Unsupported, "image", fault.NoOffset, "%d bands, where its statistics have %d",
+					len(counts), of.bands)
+			}
 			return counts, fault.WithPart(bare(err), "sample "+of.files[i].ID, fault.NoOffset)
 		},
-		func(_ int, counts [][]uint32) error { return s.add(counts) }, func([][]uint32) {})
+		func(_ int, counts [][]uint32) error {
+			s.append(counts)
+			return nil
+		}, func([][]uint32) {})
 	if err != nil {
 		return nil, err
 	}
@@ -206,30 +204,9 @@ type strips struct {
 	rows   int        // of the image
 	bands  [][]byte   // rows of each band that are not in a strip yet
 	stored [][][]byte // strips of each band
-	absent int        // rows before the first with counts: the number of bands was not known
 }
 
-// add adds a row: nil is one of zeros.
-func (s *strips) add(counts [][]uint32) error {
-	if s.bands == nil {
-		if counts == nil {
-			s.absent++
-			return nil
-		}
-		s.bands, s.stored = make([][]byte, len(counts)), make([][][]byte, len(counts))
-		for range s.absent {
-			s.append(nil)
-		}
-	}
-	if counts != nil && len(counts) != len(s.bands) {
-		return fault.New(fault.Unsupported, "image", fault.NoOffset, "%d bands, where others have %d", len(counts),
-			len(s.bands))
-	}
-	s.append(counts)
-	return nil
-}
-
-// append appends a row to each band, and ends a strip.
+// append appends a row to each band, and ends a strip. A row of nil is one of zeros.
 func (s *strips) append(counts [][]uint32) {
 	for b := range s.bands {
 		if counts == nil {
@@ -263,34 +240,30 @@ func (s *strips) tiff() []byte {
 		s.end(b)
 		lists = append(lists, s.stored[b]...)
 	}
+	const dir = 16 // behind the header of a BigTIFF
+	offs, sizes := make([]uint64, len(lists)), make([]uint64, len(lists))
+	pos := uint64(ifd.End(dir, s.fields(offs, sizes))) // the fields have their size before they have their values
+	for i, strip := range lists {
+		offs[i], sizes[i] = pos, uint64(len(strip))
+		pos += sizes[i]
+	}
+	out := ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, s.fields(offs, sizes))
+	return append(out, bytes.Join(lists, nil)...)
+}
+
+// fields returns the directory of the image, whose strips have some offsets and sizes.
+func (s *strips) fields(offs, sizes []uint64) []ifd.Field {
 	n := len(s.bands)
 	fields := []ifd.Field{
 		ifd.Longs(ifd.TagImageWidth, histogramBins), ifd.Longs(ifd.TagImageLength, uint32(s.rows)),
 		ifd.Shorts(ifd.TagBitsPerSample, slices.Repeat([]uint16{32}, n)...),
 		ifd.Shorts(ifd.TagCompression, compressionZstd),
-		ifd.Shorts(ifd.TagPhotometric, 1), ifd.Long8s(ifd.TagStripOffsets, make([]uint64, len(lists))...),
+		ifd.Shorts(ifd.TagPhotometric, 1), ifd.Long8s(ifd.TagStripOffsets, offs...),
 		ifd.Shorts(ifd.TagSamplesPerPixel, uint16(n)), ifd.Longs(ifd.TagRowsPerStrip, stripRows),
-		ifd.Long8s(ifd.TagStripByteCounts, make([]uint64, len(lists))...), ifd.Shorts(ifd.TagPlanarConfig, 2),
+		ifd.Long8s(ifd.TagStripByteCounts, sizes...), ifd.Shorts(ifd.TagPlanarConfig, 2),
 	}
 	if n > 1 {
 		fields = append(fields, ifd.Shorts(ifd.TagExtraSamples, make([]uint16, n-1)...))
 	}
-	fields = append(fields, ifd.Shorts(ifd.TagSampleFormat, slices.Repeat([]uint16{1}, n)...))
-	const dir = 16 // behind the header of a BigTIFF
-	offs, sizes := make([]uint64, len(lists)), make([]uint64, len(lists))
-	pos := uint64(ifd.End(dir, fields))
-	for i, strip := range lists {
-		offs[i], sizes[i] = pos, uint64(len(strip))
-		pos += sizes[i]
-	}
-	for i := range fields {
-		switch fields[i].Tag {
-		case ifd.TagStripOffsets:
-			fields[i] = ifd.Long8s(ifd.TagStripOffsets, offs...)
-		case ifd.TagStripByteCounts:
-			fields[i] = ifd.Long8s(ifd.TagStripByteCounts, sizes...)
-		}
-	}
-	out := ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, fields)
-	return append(out, bytes.Join(lists, nil)...)
+	return append(fields, ifd.Shorts(ifd.TagSampleFormat, slices.Repeat([]uint16{1}, n)...))
 }

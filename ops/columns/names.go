@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/shuffle"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // Columns that level 0 alone has.
@@ -18,28 +17,9 @@ const (
 	splitName = "split"
 )
 
-// services are extensions whose values come from a service or from data sets of the whole globe. chaski adds their
-// columns without values, so that a table or another tool can fill them. The types come from tacotoolbox 0.26.9
-// (geoenrich) and from the text of TACO 0.2.0 (rai).
-var services = map[string][]tables.Column{
-	"geoenrich": append(declared("geoenrich:", float32Type, "elevation", "cisi", "precipitation", "temperature",
-		"soil_clay", "soil_sand", "soil_carbon", "soil_bulk_density", "soil_ph", "gdp", "human_modification",
-		"population"), declared("geoenrich:", textType, "admin_countries", "admin_states", "admin_districts")...),
-	"rai": slices.Concat(declared("rai:", int64s, "elevation"),
-		declared("rai:", float32Type, "cisi", "gdp", "hdi", "gmi", "pop"),
-		declared("rai:", textType, "admin0", "admin1", "admin2")),
-}
-
-func declared(prefix string, t tables.Type, names ...string) (out []tables.Column) {
-	for _, name := range names {
-		out = append(out, tables.Column{Name: prefix + name, Type: t})
-	}
-	return out
-}
-
 // Extensions are the names that Parse accepts, in the order of the help.
 var Extensions = []string{"stac", "istac", "stats", "scaling", "header", "index", "rumi", "majortom", "spatialgroup",
-	"split", "geoenrich", "rai"}
+	"split"}
 
 // defaultKilometres is the spacing of the grid of majortom where none is given; tacotoolbox has the same.
 const defaultKilometres = 100

@@ -10,47 +10,16 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
-	"github.com/chaski-eo/chaski/internal/kernel"
 )
 
-// AppendValues appends samples as numbers.
+// AppendValues appends samples as numbers. It appends none of a type whose samples are not numbers.
 func AppendValues(dst []float64, line []byte, d chunk.DType) []float64 {
-	switch d {
-	case chunk.Uint8:
-		return numbers[uint8](dst, line)
-	case chunk.Int8:
-		return numbers[int8](dst, line)
-	case chunk.Uint16:
-		return numbers[uint16](dst, line)
-	case chunk.Int16:
-		return numbers[int16](dst, line)
-	case chunk.Uint32:
-		return numbers[uint32](dst, line)
-	case chunk.Int32:
-		return numbers[int32](dst, line)
-	case chunk.Uint64:
-		return numbers[uint64](dst, line)
-	case chunk.Int64:
-		return numbers[int64](dst, line)
-	case chunk.Float32:
-		return numbers[float32](dst, line)
-	case chunk.Float64:
-		return numbers[float64](dst, line)
-	case chunk.Float16:
-		for _, v := range cast.Values[uint16](line) {
-			dst = append(dst, float64(kernel.Float32FromFloat16(v)))
-		}
-	case chunk.BFloat16:
-		for _, v := range cast.Values[uint16](line) {
-			dst = append(dst, float64(kernel.Float32FromBFloat16(v)))
-		}
+	if !d.Integer() && !slices.Contains([]chunk.DType{chunk.Float16, chunk.BFloat16, chunk.Float32, chunk.Float64}, d) {
+		return dst
 	}
-	return dst // package stats has refused other types
-}
-
-func numbers[T cast.Number](dst []float64, line []byte) []float64 {
-	for _, v := range cast.Values[T](line) {
-		dst = append(dst, float64(v))
+	size := d.Size()
+	for ; len(line) >= size; line = line[size:] {
+		dst = append(dst, d.Number(line))
 	}
 	return dst
 }

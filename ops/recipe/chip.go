@@ -30,7 +30,6 @@ const (
 	misplaced  // its rasters do not lie together
 	empty      // too much of it is nodata
 	unlabelled // it has too few pixels of the classes
-	duplicate  // an earlier chip has the same picture; the chip is kept until it is taken
 )
 
 // chip is the result of one window. Its exported fields are in parts.
@@ -43,13 +42,6 @@ type chip struct {
 	Split  string
 	LonLat [2]float64 // of the centre of the first field; NaN if it is not known
 	Files  []file
-	Judged *judged // nil unless the recipe leaves out duplicates
-}
-
-// judged holds the data of a chip that may still be left out when it is taken.
-type judged struct {
-	Hash     uint64
-	Measured [][]byte // stats.Field.AppendState of each field, if the recipe wants statistics
 }
 
 // image is the pixels of a field, with axes of bands, rows and columns, and which samples are valid.
@@ -129,14 +121,6 @@ func (m *Maker) chip(ctx context.Context, i int64) (*chip, error) {
 func (m *Maker) encode(ctx context.Context, b *loader.Batch, c *chip, images []image, windows []*origin) error {
 	tally := <-m.tallies
 	defer func() { m.tallies <- tally }()
-	if m.seen != nil {
-		c.Judged = &judged{}
-		first := slices.IndexFunc(m.recipe.Fields, func(f Field) bool { return f.Vector == nil })
-		var err error
-		if c.Judged.Hash, err = hashOf(images[first].pixels, images[first].valid); err != nil {
-			return fault.WithFile(err, windows[first].Asset.URI)
-		}
-	}
 	for k, im := range images {
 		file, err := m.file(ctx, b, k, im, windows[k], tally)
 		if err == nil && *m.recipe.Statistics {
@@ -149,9 +133,6 @@ func (m *Maker) encode(ctx context.Context, b *loader.Batch, c *chip, images []i
 			file.LonLat = c.LonLat
 		}
 		c.Files = append(c.Files, *file)
-	}
-	if c.Judged != nil {
-		c.Judged.Measured, tally.fields = states(tally.fields), nil
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/ops/columns"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -19,8 +20,11 @@ const (
 	columnSplit  = "split"
 )
 
-var computed = []string{columnSource, columnWindow, columnSplit, columns.CRS, columns.Shape, columns.Transform,
-	columns.Centroid, columns.Stats, columns.ChunkIndex, columns.RumiHeader, catalog.NamesColumn}
+// ofHeaders are the columns with a copy of the headers of files.
+var ofHeaders = []string{columns.ChunkIndex, columns.RumiHeader, catalog.NamesColumn}
+
+var computed = append([]string{columnSource, columnWindow, columnSplit, columns.CRS, columns.Shape, columns.Transform,
+	columns.Centroid, columns.Stats}, ofHeaders...)
 
 // table holds the values of the columns, one row per chip.
 type table struct {
@@ -108,7 +112,7 @@ func (m *Maker) columns(ctx context.Context) ([]*tables.Table, error) {
 	}
 	top.Add(columnSource, tables.NewStrings(table.sources, nil))
 	if m.recipe.Windows.inPixels() {
-		top.Add(columnWindow, columns.Integers(table.len(), func(i int) []int64 { return table.files[0][i].Window[:] }))
+		top.Add(columnWindow, build.Integers(table.len(), func(i int) []int64 { return table.files[0][i].Window[:] }))
 	}
 	if m.recipe.Split != nil {
 		top.Add(columnSplit, tables.NewStrings(table.splits, nil))
@@ -121,13 +125,16 @@ func (m *Maker) columns(ctx context.Context) ([]*tables.Table, error) {
 		}
 		first = append(first, &table.files[0][i].Raster)
 	}
-	ofFiles := func(part string) bool {
-		return part == columns.OfPlace || part == columns.OfIndex || part == columns.OfRumi ||
-			part == columns.OfPixels && *m.recipe.Statistics
+	place := []string{columns.CRS, columns.Shape, columns.Transform}
+	ofFiles := append(slices.Clone(place), ofHeaders...)
+	if *m.recipe.Statistics {
+		ofFiles = append(ofFiles, columns.Stats)
 	}
-	top.Rasters(first, func(part string) bool {
-		return part == columns.OfPlace || part == columns.OfCentre || single && ofFiles(part)
-	})
+	place = append(place, columns.Centroid)
+	if single {
+		place = append(place, ofFiles...)
+	}
+	top.Rasters(first, place)
 	levels := []*columns.Set{top}
 	if !single {
 		below := &columns.Set{}
@@ -136,7 +143,7 @@ func (m *Maker) columns(ctx context.Context) ([]*tables.Table, error) {
 	}
 	var out []*tables.Table
 	for _, set := range levels {
-		set.DropNulls(columns.ChunkIndex, columns.RumiHeader, catalog.NamesColumn)
+		set.DropNulls(ofHeaders...)
 		out = append(out, set.Table())
 	}
 	return out, nil

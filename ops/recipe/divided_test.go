@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -119,7 +120,7 @@ func TestOlderForms(t *testing.T) {
 	}
 	want := leaves(t, zip)
 	r := parsed(t, text)
-	r.Collection["curators"] = []any{map[string]any{"name": "Ana"}}
+	r.Collection["curators"] = json.RawMessage(`[{"name": "Ana"}]`)
 	for name, form := range map[string]build.Form{"a.taco": build.Auto, "b.taco": build.PlainTaco,
 		"c.tortilla": build.Auto} {
 		if testing.Short() && form == build.PlainTaco {
@@ -203,6 +204,6 @@ func TestOlderFormsRefused(t *testing.T) {
 		if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
-		r.Collection["curators"] = []any{map[string]any{"name": "Ana"}}
+		r.Collection["curators"] = json.RawMessage(`[{"name": "Ana"}]`)
 	}
 }

@@ -15,12 +15,12 @@ import (
 // and part gives the same.
 type Labels struct {
 	// Field is the field of labels: one band of whole numbers, or a mask of shapes.
-	Field string `yaml:"field"`
+	Field string `json:"field"`
 	// Classes are values of Field, which are whole numbers. A chip stays if it has enough pixels of one of them.
-	Classes []float64 `yaml:"classes"`
+	Classes []float64 `json:"classes"`
 	// MinShare is the least share of the pixels of a chip that is enough, from 0 to 1. Nodata, masked pixels and those
 	// past the edge are of no class, but count as pixels. Default: one pixel is enough.
-	MinShare float64 `yaml:"min_share"`
+	MinShare float64 `json:"min_share"`
 }
 
 // maxClass bounds classes. Pixels are compared as float64, which holds all whole numbers up to 2^53; a larger pixel

@@ -60,7 +60,6 @@ type Result struct {
 	Misplaced  int64 // whose rasters do not lie together
 	Empty      int64 // with too much nodata
 	Unlabelled int64 // with too few pixels of the classes
-	Duplicates int64 // with the picture of an earlier one
 	// Moved is how many valid samples had the nodata value of their chip and got the next value instead.
 	Moved int64
 	First error // the reason of the first bad or misplaced sample, or nil
@@ -155,9 +154,8 @@ type Maker struct {
 	split   shuffle.Split
 	metas   *lru.Cache[string, *tiff.Meta]
 	tallies chan *tally // as many as there are workers
-	total   tally       // of chips that were measured elsewhere, or by themselves
+	total   tally       // of chips that were measured elsewhere
 	table   table       // of the chips that were written
-	seen    *hashes     // of these chips; nil unless the recipe leaves out duplicates
 	ids     ids
 }
 
@@ -179,9 +177,6 @@ func Open(ctx context.Context, r *Recipe, o Options) (_ *Maker, err error) {
 	if o.Loader.Opener == nil {
 		m.files = &source.Files{}
 		m.options.Loader.Opener = m.files
-	}
-	if d := r.Quality.Duplicates; d != nil {
-		m.seen = newHashes(*d)
 	}
 	m.options.Loader.AllColumns = len(r.Columns) > 0 || r.Split != nil && r.Split.By == "column"
 	defer func() {
@@ -267,13 +262,12 @@ func (m *Maker) windows(ctx context.Context, begin, end int64, use func(i int64,
 
 // count returns the number of windows that are left out for a reason.
 func (r *Result) count(left int) *int64 {
-	return [...]*int64{bad: &r.Bad, misplaced: &r.Misplaced, empty: &r.Empty, unlabelled: &r.Unlabelled,
-		duplicate: &r.Duplicates}[left]
+	return [...]*int64{bad: &r.Bad, misplaced: &r.Misplaced, empty: &r.Empty, unlabelled: &r.Unlabelled}[left]
 }
 
 // LeftOut says for people how many windows have no chip, and why the first has none. It is "" if all have one.
 func (r *Result) LeftOut() string {
-	left := r.Bad + r.Misplaced + r.Empty + r.Unlabelled + r.Duplicates
+	left := r.Bad + r.Misplaced + r.Empty + r.Unlabelled
 	if left == 0 {
 		return ""
 	}
@@ -302,9 +296,6 @@ func (r *Result) reasons() string {
 	if r.Unlabelled > 0 {
 		s += fmt.Sprintf(", %d have too few pixels of the classes", r.Unlabelled)
 	}
-	if r.Duplicates > 0 {
-		s += fmt.Sprintf(", %d are duplicates", r.Duplicates)
-	}
 	return s
 }
 
@@ -329,9 +320,6 @@ func (m *Maker) finish(res *Result) (err error) {
 
 // take writes a chip, or counts why it is left out.
 func (m *Maker) take(c *chip, put func(*build.Sample) error, res *Result) error {
-	if c.Judged != nil && !m.seen.add(c.Judged.Hash) {
-		c.Left = duplicate
-	}
 	if c.Left != kept {
 		*res.count(c.Left)++
 		res.First = cmp.Or(res.First, c.why)
@@ -351,7 +339,7 @@ func (m *Maker) take(c *chip, put func(*build.Sample) error, res *Result) error 
 		return err
 	}
 	m.table.add(c)
-	return m.measure(c)
+	return nil
 }
 
 // ids makes the ids of samples.

@@ -7,14 +7,15 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strconv"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/ops/columns"
 	"github.com/chaski-eo/chaski/ops/convert"
+	"github.com/chaski-eo/chaski/tiff"
 )
 
 // maskAlpha marks the pixels of field k as missing where an alpha band is 0. As in GDAL it is the last of two or four
@@ -104,14 +105,13 @@ func sampleOf(x *chunk.Index) []byte {
 // byValue gives a chip whose bands miss different pixels the nodata value of its source, because a mask is the same for
 // all bands. It is an error if the source has none, or the chip's dtype cannot hold it.
 func byValue(c *convert.Chip, f *Field, nodata string, valid []byte) (moved int64, err error) {
-	index, ok := noDataAs(nodata, c.DType)
-	if !ok {
+	sample := noDataAs(nodata, c.DType)
+	if sample == nil {
 		return 0, fault.New(fault.Unsupported, "field "+f.Name, fault.NoOffset, "its bands miss different pixels, "+
 			"which a mask cannot say, and %s cannot hold the source's nodata value %q: the field's nodata gives one",
 			c.DType, nodata)
 	}
 	c.NoData, c.Mask = nodata, nil
-	sample := sampleOf(index)
 	fillMissing(c.Pixels, valid, sample)
 	return avoid(c.Pixels, valid, sample, c.DType), nil
 }
@@ -122,8 +122,8 @@ func lose(c *convert.Chip, format string, valid []byte) {
 		return
 	}
 	var sample []byte
-	if index, ok := noDataAs(c.NoData, c.DType); ok && convert.HoldsNoData(format) {
-		sample = sampleOf(index)
+	if convert.HoldsNoData(format) {
+		sample = noDataAs(c.NoData, c.DType)
 	}
 	size := c.DType.Size()
 	for i := range valid {
@@ -133,44 +133,21 @@ func lose(c *convert.Chip, format string, valid []byte) {
 	}
 }
 
-// noDataAs returns an index with a nodata value of type d. It reports false if samples of d cannot have the value.
-func noDataAs(nodata string, d chunk.DType) (x *chunk.Index, ok bool) {
-	x = &chunk.Index{DType: d}
-	switch d { // float64 would round integers beyond 2^53
-	case chunk.Int64:
-		if n, err := strconv.ParseInt(nodata, 10, 64); err == nil {
-			bits := uint64(n)
-			x.NoDataBits = &bits
-			return x, true
-		}
-	case chunk.Uint64:
-		if bits, err := strconv.ParseUint(nodata, 10, 64); err == nil {
-			x.NoDataBits = &bits
-			return x, true
-		}
+// noDataAs returns a nodata value as a sample of type d, nil if samples of d cannot have it.
+func noDataAs(nodata string, d chunk.DType) []byte {
+	index := (&tiff.Meta{NoData: nodata}).WithNoData(&chunk.Index{DType: d})
+	sample := sampleOf(index)
+	numbers := columns.AppendValues(nil, sample, d)
+	if len(numbers) == 0 {
+		return nil
 	}
-	v, err := strconv.ParseFloat(nodata, 64)
-	x.NoData = &v
-	return x, err == nil && fits(v, d)
-}
-
-// fits reports whether a sample of type d can have the value v.
-func fits(v float64, d chunk.DType) bool {
-	bits := 8 * d.Size()
-	switch d {
-	case chunk.Uint8, chunk.Uint16, chunk.Uint32, chunk.Uint64:
-		return v == math.Trunc(v) && v >= 0 && v < math.Ldexp(1, bits)
-	case chunk.Int8, chunk.Int16, chunk.Int32, chunk.Int64:
-		return v == math.Trunc(v) && v >= -math.Ldexp(1, bits-1) && v < math.Ldexp(1, bits-1)
-	case chunk.Float16:
-		return math.IsNaN(v) || math.IsInf(v, 0) || math.Abs(v) <= 65504
-	case chunk.Float32:
-		// Many files have -3.4028235e+38, which rounds to the lowest float32.
-		return math.IsInf(v, 0) || !math.IsInf(float64(float32(v)), 0)
-	case chunk.Float64:
-		return true
+	want, have := *index.NoData, numbers[0]
+	// Many files have -3.4028235e+38, which rounds to the lowest float32.
+	rounded := !d.Integer() && !math.IsInf(have, 0) && !math.IsNaN(want)
+	if rounded || want == have || math.IsNaN(want) && math.IsNaN(have) {
+		return sample
 	}
-	return false
+	return nil
 }
 
 // avoid moves valid samples that have the nodata value, or that GDAL takes for it, to the next value, as GDAL's warper

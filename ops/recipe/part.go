@@ -172,7 +172,7 @@ func (m *Maker) join(ctx context.Context, p *Part, put func(*build.Sample) error
 	}
 	states := end.Statistics
 	want := 0
-	if *m.recipe.Statistics && m.seen == nil && m.table.len() > before {
+	if *m.recipe.Statistics && m.table.len() > before {
 		want = len(m.recipe.Fields)
 	}
 	if want != len(states) {
@@ -193,7 +193,7 @@ func (m *Maker) join(ctx context.Context, p *Part, put func(*build.Sample) error
 
 // partEnd is the end of a part.
 type partEnd struct {
-	Statistics [][]byte // stats.Field.AppendState of each field; empty without chips, and where each chip has its own
+	Statistics [][]byte // stats.Field.AppendState of each field; empty without chips
 }
 
 // damaged is the error about a part that WritePart does not write.
@@ -221,10 +221,6 @@ func (c *chip) check(m *Maker) error {
 	if c.Left == kept {
 		fields = len(recipe.Fields)
 	}
-	judged, measured := c.Left == kept && recipe.Quality.Duplicates != nil, 0
-	if judged && *recipe.Statistics {
-		measured = fields
-	}
 	switch {
 	case c.Left < kept || c.Left > unlabelled || c.Row < 0 || c.Row > math.MaxInt32:
 		return damaged("reason %d, row %d", c.Left, c.Row)
@@ -232,8 +228,6 @@ func (c *chip) check(m *Maker) error {
 		return damaged("row %d of %d", c.Row, m.data.Len())
 	case len(c.Files) != fields:
 		return damaged("%d files, of %d fields", len(c.Files), fields)
-	case judged != (c.Judged != nil) || judged && len(c.Judged.Measured) != measured:
-		return damaged("it has not what tells duplicates, or has it without need")
 	}
 	if s := recipe.Split; c.Left == kept && s != nil {
 		if _, is := s.Shares[c.Split]; !is {

@@ -218,12 +218,6 @@ type partChip struct {
 	Split       string
 	LonLat      [2]float64
 	Files       []partFile
-	Judged      *partJudged
-}
-
-type partJudged struct {
-	Hash     uint64
-	Measured [][]byte
 }
 
 type partFile struct {
@@ -250,23 +244,18 @@ func pieces(t *testing.T, p *recipe.Part) (chip partChip, end partEnd) {
 func TestPartsWithOtherStatistics(t *testing.T) {
 	unsynced(t)
 	dir := scenes(t, 1)
-	for _, quality := range []string{"", "quality: {duplicates: 0}\n"} {
-		r := parsed(t, "source: img\n"+quality)
-		chip, _ := pieces(t, parts(t, r, dir, 1)[0])
-		other, end := pieces(t, parts(t, parsed(t, "source: img\nfields: [{bands: [0]}]\n"+quality), dir, 1)[0])
-		if chip.Judged != nil {
-			chip.Judged.Measured = other.Judged.Measured
-		}
-		var changed bytes.Buffer
-		out := gob.NewEncoder(&changed)
-		if err := errors.Join(out.Encode(chip), out.Encode(end)); err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(t.TempDir(), "out.tacozip")
-		_, err := joined(t, r, path, []*recipe.Part{partOf(0, 1, changed.Bytes())}, recipe.Options{Base: dir})
-		if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "1 bands") {
-			t.Errorf("%q: %v", quality, err)
-		}
+	r := parsed(t, "source: img\n")
+	chip, _ := pieces(t, parts(t, r, dir, 1)[0])
+	_, end := pieces(t, parts(t, parsed(t, "source: img\nfields: [{bands: [0]}]\n"), dir, 1)[0])
+	var changed bytes.Buffer
+	out := gob.NewEncoder(&changed)
+	if err := errors.Join(out.Encode(chip), out.Encode(end)); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "out.tacozip")
+	_, err := joined(t, r, path, []*recipe.Part{partOf(0, 1, changed.Bytes())}, recipe.Options{Base: dir})
+	if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), "1 bands") {
+		t.Error(err)
 	}
 }
 
@@ -275,22 +264,17 @@ func FuzzPart(f *testing.F) {
 	unsynced(f)
 	dir := f.TempDir()
 	scene(f, filepath.Join(dir, "s0.tif"), 0, 1, 20, 10)
-	plain, judging := parsed(f, "source: s0.tif\n"), parsed(f, "source: s0.tif\nquality: {duplicates: 4}\n")
-	for _, r := range []*recipe.Recipe{plain, judging} {
-		all := parts(f, r, dir, 1)
-		good, err := io.ReadAll(all[0].Body)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(good)
+	r := parsed(f, "source: s0.tif\n")
+	good, err := io.ReadAll(parts(f, r, dir, 1)[0].Body)
+	if err != nil {
+		f.Fatal(err)
 	}
+	f.Add(good)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, r := range []*recipe.Recipe{plain, judging} {
-			out := filepath.Join(t.TempDir(), "out.tacozip")
-			_, err := joined(t, r, out, []*recipe.Part{partOf(0, 1, b)}, recipe.Options{Base: dir})
-			if err != nil && fault.KindOf(err) == 0 {
-				t.Errorf("no kind: %v", err)
-			}
+		out := filepath.Join(t.TempDir(), "out.tacozip")
+		_, err := joined(t, r, out, []*recipe.Part{partOf(0, 1, b)}, recipe.Options{Base: dir})
+		if err != nil && fault.KindOf(err) == 0 {
+			t.Errorf("no kind: %v", err)
 		}
 	})
 }

@@ -3,70 +3,70 @@ package recipe
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"reflect"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/yamljson"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/ops/convert"
 )
 
-// Recipe describes a container and its source. The tags are the names in YAML and JSON.
+// Recipe describes a container and its source. The tags are the names in JSON and YAML.
 type Recipe struct {
 	// Collection has the members of COLLECTION.json.
-	Collection map[string]any `yaml:"collection"`
+	Collection map[string]json.RawMessage `json:"collection"`
 	// Source is the dataset that chips are cut from: all that a spec of the loader takes. A relative path is
 	// relative to the directory of the recipe.
-	Source string `yaml:"source"`
+	Source string `json:"source"`
 	// Parts are further containers, whose samples follow.
-	Parts []string `yaml:"parts"`
+	Parts []string `json:"parts"`
 	// Where is SQL, the part after WHERE over the columns of the source. BBox is west, south, east, north in
 	// degrees, and Datetime is A/B.
-	Where    string    `yaml:"where"`
-	BBox     []float64 `yaml:"bbox"`
-	Datetime string    `yaml:"datetime"`
+	Where    string    `json:"where"`
+	BBox     []float64 `json:"bbox"`
+	Datetime string    `json:"datetime"`
 	// Missing says what happens to ids for which a field with a pattern has no file: error or drop.
-	Missing string `yaml:"missing"`
+	Missing string `json:"missing"`
 
-	Windows Windows `yaml:"windows"`
-	Fields  []Field `yaml:"fields"`
+	Windows Windows `json:"windows"`
+	Fields  []Field `json:"fields"`
 	// Columns are the metadata columns of the source that level 0 of the container gets. "*" stands for all.
-	Columns []string `yaml:"columns"`
-	Split   *Split   `yaml:"split"`
+	Columns []string `json:"columns"`
+	Split   *Split   `json:"split"`
 	// Statistics says whether the columns geotiff:stats are computed. Default true.
-	Statistics *bool `yaml:"statistics"`
+	Statistics *bool `json:"statistics"`
 	// Index says whether each file gets its chunk index in a column, so that a reader opens no header. Default true.
-	Index   *bool   `yaml:"index"`
-	Quality Quality `yaml:"quality"`
+	Index   *bool   `json:"index"`
+	Quality Quality `json:"quality"`
 	// BadSamples is what becomes of samples that cannot be read: "error" (default) or "skip".
-	BadSamples string `yaml:"bad_samples"`
+	BadSamples string `json:"bad_samples"`
 }
 
 // Windows says which windows of each sample become chips.
 type Windows struct {
-	Kind    string `yaml:"kind"`     // whole (default), grid, random, weighted or ground
-	Size    Pair   `yaml:"size"`     // in pixels of the first field: one number, or [height, width]
-	Stride  Pair   `yaml:"stride"`   // of a grid; default: its size
-	PerFile int    `yaml:"per_file"` // random and weighted: windows of each file; default 1
-	Seed    uint64 `yaml:"seed"`     // random, weighted and ground
+	Kind    string `json:"kind"`     // whole (default), grid, random, weighted or ground
+	Size    Pair   `json:"size"`     // in pixels of the first field: one number, or [height, width]
+	Stride  Pair   `json:"stride"`   // of a grid; default: its size
+	PerFile int    `json:"per_file"` // random and weighted: windows of each file; default 1
+	Seed    uint64 `json:"seed"`     // random, weighted and ground
 	// Weights is the file of survey.Weights by which weighted draws windows, relative to the directory of the recipe.
-	Weights string `yaml:"weights"`
+	Weights string `json:"weights"`
 	// Pad leaves the last windows of a grid at their stride, so that they reach past the edge. Otherwise they are
 	// moved inside.
-	Pad bool `yaml:"pad"`
+	Pad bool `json:"pad"`
 	// Ground are the members of kind ground, whose windows lie at places on the ground, over the rows of the source as
 	// scenes. Chips have no steps, and their fields are of one dataset: Length, Order, Step and Cover do not apply.
-	spec.Ground `yaml:",inline"`
+	spec.Ground
 }
 
 // Kinds of Windows.
@@ -84,118 +84,98 @@ func (w *Windows) inPixels() bool { return w.Kind == Grid || w.Kind == Random ||
 // Pair is a height and a width.
 type Pair struct{ H, W int }
 
-// UnmarshalYAML reads one number, for both, or a list of two.
-func (p *Pair) UnmarshalYAML(n *yaml.Node) error {
-	if n.Kind == yaml.SequenceNode {
-		var two []int
-		if err := n.Decode(&two); err != nil {
-			return err
-		}
-		if len(two) != 2 {
-			return fmt.Errorf("line %d: %d numbers: a size is one number, or [height, width]", n.Line, len(two))
-		}
+// UnmarshalJSON reads one number, for both, or a list of two.
+func (p *Pair) UnmarshalJSON(b []byte) error {
+	var two []int
+	if json.Unmarshal(b, &two) == nil && len(two) == 2 {
 		p.H, p.W = two[0], two[1]
 		return nil
 	}
-	err := n.Decode(&p.H)
-	p.W = p.H
-	return err
-}
-
-// Number is a number that may also be the string "nan", "inf" or "-inf", because JSON has no numbers for these values.
-type Number float64
-
-// UnmarshalYAML reads a number or one of the strings.
-func (v *Number) UnmarshalYAML(n *yaml.Node) error {
-	if slices.Contains([]string{"nan", "inf", "-inf"}, n.Value) {
-		f, err := strconv.ParseFloat(n.Value, 64)
-		*v = Number(f)
-		return err
+	if json.Unmarshal(b, &p.H) != nil {
+		return errors.New("a whole number, or two: [height, width]")
 	}
-	return n.Decode((*float64)(v))
+	p.W = p.H
+	return nil
 }
 
 // Field is one raster of each chip.
 type Field struct {
 	// Name is the id of the file in the container. A recipe of one field makes samples that are files themselves.
-	Name string `yaml:"name"`
+	Name string `json:"name"`
 	// Column and Pattern say where the rasters are, as in a field of the loader. Columns and Patterns join rasters
 	// as bands.
-	Column   string   `yaml:"column"`
-	Pattern  string   `yaml:"pattern"`
-	Columns  []string `yaml:"columns"`
-	Patterns []string `yaml:"patterns"`
+	Column   string   `json:"column"`
+	Pattern  string   `json:"pattern"`
+	Columns  []string `json:"columns"`
+	Patterns []string `json:"patterns"`
 	// Bands are indices from 0. BandNames are names that the files give bands.
-	Bands     []int    `yaml:"bands"`
-	BandNames []string `yaml:"band_names"`
+	Bands     []int    `json:"bands"`
+	BandNames []string `json:"band_names"`
 	// DType is native (default), float32, uint8 or int64.
-	DType string `yaml:"dtype"`
+	DType string `json:"dtype"`
 	// Clip lets dtype uint8 make 0 or 255 of valid pixels beyond it, which are an error otherwise.
-	Clip bool `yaml:"clip"`
+	Clip bool `json:"clip"`
 	// NoData is the value of nodata in the chips. Pixels that are nodata in the source, are masked there or lie
 	// past its edge become it, and valid ones that have this value get the next one. Default: the source's.
-	NoData *Number `yaml:"nodata"`
+	NoData *spec.Float `json:"nodata"`
 	// Resample is nearest or bilinear, for Columns and Patterns of several resolutions.
-	Resample string `yaml:"resample"`
+	Resample string `json:"resample"`
 	// Ground is match (default) or ignore: whether the raster must lie where the first field's lies.
-	Ground string `yaml:"ground"`
+	Ground string `json:"ground"`
 	// Vector makes the field a raster of shapes, which are drawn into the window of the first field of rasters. It is
 	// a mask or instances; Path is relative to the directory of the recipe.
-	Vector *spec.Vector `yaml:"vector"`
-	Codec  Codec        `yaml:"codec"`
+	Vector *spec.Vector `json:"vector"`
+	Codec  Codec        `json:"codec"`
 }
 
 // Codec says how the chips of a field are stored. It is the options of 'chaski convert'.
 type Codec struct {
-	Format string  `yaml:"format"`   // tog (default), rumi, rumi2 or rumi3
-	Graph  string  `yaml:"graph"`    // of rumi: auto (default), best, or steps
-	Level  int     `yaml:"level"`    // zstd level, 1 to 22; default 13
-	Tile   int     `yaml:"tile"`     // side of a tile in pixels; default 512, or less for a smaller chip
-	Cost   float64 `yaml:"max_cost"` // see convert.Options.MaxCost
+	Format string  `json:"format"`   // tog (default), rumi, rumi2 or rumi3
+	Graph  string  `json:"graph"`    // of rumi: auto (default), best, or steps
+	Level  int     `json:"level"`    // zstd level, 1 to 22; default 13
+	Tile   int     `json:"tile"`     // side of a tile in pixels; default 512, or less for a smaller chip
+	Cost   float64 `json:"max_cost"` // see convert.Options.MaxCost
 	// Strict makes properties that the format cannot hold an error, such as the nodata value in rumi2 and rumi3.
 	// Otherwise they are left out. Default true.
-	Strict *bool `yaml:"strict"`
+	Strict *bool `json:"strict"`
 
 	// Only of rumi3.
 
-	Unit  string `yaml:"unit"`  // see convert.Options.Unit
-	Geozl int    `yaml:"geozl"` // see convert.Options.Geozl
+	Unit  string `json:"unit"`  // see convert.Options.Unit
+	Geozl int    `json:"geozl"` // see convert.Options.Geozl
 	// Time is the time of all chips: a time, or A/B. Default: the time of the row of the source, as in batches.
-	Time string `yaml:"time"`
+	Time string `json:"time"`
 }
 
 // Split divides the chips into named parts, which the column split names.
 type Split struct {
 	// By is hash (of the source's ids), place (cells of Cell degrees, in which chips stay together), or column
 	// (equal values of Column stay together).
-	By     string             `yaml:"by"`
-	Column string             `yaml:"column"`
-	Cell   float64            `yaml:"cell"`
-	Seed   uint64             `yaml:"seed"`
-	Shares map[string]float64 `yaml:"shares"`
+	By     string             `json:"by"`
+	Column string             `json:"column"`
+	Cell   float64            `json:"cell"`
+	Seed   uint64             `json:"seed"`
+	Shares map[string]float64 `json:"shares"`
 }
 
 // Quality says which chips are left out.
 type Quality struct {
 	// MaxNoData is the largest share of samples of a field, from 0 to 1, that may be nodata, masked or past the edge.
-	MaxNoData *float64 `yaml:"max_nodata"`
+	MaxNoData *float64 `json:"max_nodata"`
 	// Fields are the fields that MaxNoData is about. Default: all.
-	Fields []string `yaml:"fields"`
+	Fields []string `json:"fields"`
 	// Pairs is what becomes of samples whose rasters do not lie together on the ground: "error" (default; see
 	// BadSamples) or "drop".
-	Pairs string `yaml:"pairs"`
-	// Duplicates leaves out chips whose picture is like an earlier one's: the hashes of both, of 64 bits, differ in at
-	// most so many, from 0 to 11. The picture is of the first field of rasters. Default: all chips stay.
-	Duplicates *int `yaml:"duplicates"`
+	Pairs string `json:"pairs"`
 	// Labels leaves out chips without enough pixels of some classes. Default: all chips stay.
-	Labels *Labels `yaml:"labels"`
+	Labels *Labels `json:"labels"`
 }
 
 // MaxBytes bounds a recipe, as the loader bounds a spec.
 const MaxBytes = 1 << 20
 
-// Parse reads a recipe of YAML or JSON and checks it. Unknown keys, keys given twice and wrong types are errors, which
-// name the line. Errors have no kind.
+// Parse reads a recipe of YAML or JSON and checks it. Unknown keys, keys given twice and values of other types are
+// errors, which name the key, its value and the rule. Errors have no kind.
 func Parse(b []byte) (*Recipe, error) {
 	if len(b) > MaxBytes {
 		return nil, fmt.Errorf("recipe: %d bytes, at most %d", len(b), MaxBytes)
@@ -203,73 +183,43 @@ func Parse(b []byte) (*Recipe, error) {
 	recipe := &Recipe{}
 	// The library must not end a program on what somebody wrote.
 	err := crash.Call(func() error {
-		decoder := yaml.NewDecoder(bytes.NewReader(b))
-		decoder.KnownFields(true)
-		if err := decoder.Decode(recipe); err != nil {
-			return err
+		data, err := asJSON(b)
+		if err == nil {
+			err = spec.Read(data, recipe)
 		}
-		if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-			return errors.New("a second document follows the first")
-		}
-		var n yaml.Node
-		if err := yaml.Unmarshal(b, &n); err != nil {
-			return err
-		}
-		if err := wholes(&n, reflect.TypeFor[Recipe]()); err != nil {
-			return err
-		}
-		var err error
-		recipe.Collection, err = members(&n)
 		return err
 	})
 	if errors.Is(err, io.EOF) {
 		err = errors.New("it is empty")
 	}
-	if err != nil {
-		return nil, fmt.Errorf("recipe: %s", plain(err))
+	if err == nil {
+		recipe.defaults()
+		err = recipe.check()
 	}
-	recipe.defaults()
-	if err := recipe.check(); err != nil {
-		return nil, fmt.Errorf("recipe: %w", err)
+	if err != nil {
+		return nil, fmt.Errorf("recipe: %s", strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), "\n", " "))
 	}
 	return recipe, nil
 }
 
-var (
-	unknownKey = regexp.MustCompile(`field (.*) not found in type \S+`)
-	wrongType  = regexp.MustCompile("cannot unmarshal !!(\\w+)(?: `([^`]*)`)? into (\\S+)")
-)
-
-// plain returns an error of the library in words of a user, on one line.
-func plain(err error) string {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	text = strings.TrimPrefix(text, "unmarshal errors:\n  ")
-	text = unknownKey.ReplaceAllString(text, `there is no key "$1"`)
-	text = wrongType.ReplaceAllStringFunc(text, func(s string) string {
-		names := wrongType.FindStringSubmatch(s)
-		if names[2] == "" {
-			return "what is here is not " + kindOf(names[3])
-		}
-		return fmt.Sprintf("%q is not %s", names[2], kindOf(names[3]))
-	})
-	return strings.Join(strings.Fields(strings.ReplaceAll(text, "\n", ";")), " ")
-}
-
-// kindOf returns the word of a user for a Go type.
-func kindOf(t string) string {
-	switch {
-	case strings.HasPrefix(t, "[]"):
-		return "a list"
-	case strings.HasPrefix(t, "int"), strings.HasPrefix(t, "uint"):
-		return "a whole number"
-	case strings.HasPrefix(t, "float"):
-		return "a number"
-	case t == "bool":
-		return "true or false"
-	case t == "string":
-		return "a string"
+// asJSON returns a recipe as JSON.
+func asJSON(b []byte) ([]byte, error) {
+	if json.Valid(b) {
+		return b, nil
 	}
-	return "an object of keys and values"
+	var document yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(b))
+	if err := decoder.Decode(&document); err != nil {
+		return nil, err
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("a second document follows the first")
+	}
+	members, err := yamljson.Members(&document)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(members)
 }
 
 func (r *Recipe) defaults() {
@@ -439,9 +389,6 @@ func (f *Field) checkCodec() error {
 func (r *Recipe) checkQuality() error {
 	if m := r.Quality.MaxNoData; m != nil && !(*m >= 0 && *m <= 1) {
 		return fmt.Errorf("quality.max_nodata is %g: it must be from 0 to 1", *m)
-	}
-	if d := r.Quality.Duplicates; d != nil && (*d < 0 || *d > maxDistance) {
-		return fmt.Errorf("quality.duplicates is %d: it must be from 0 to %d bits", *d, maxDistance)
 	}
 	for _, name := range r.Quality.Fields {
 		i := r.field(name)

@@ -76,11 +76,8 @@ func (r *Recipe) spec(base string) (spec.Spec, error) {
 // spec returns the field of the run.
 func (f *Field) spec(pad bool, at func(path string) string) spec.Field {
 	field := spec.Field{Name: f.Name, Column: f.Column, Pattern: f.Pattern, Columns: f.Columns, Patterns: f.Patterns,
-		Bands: f.Bands, BandNames: f.BandNames, DType: f.DType, Clip: f.Clip, Resample: f.Resample, Ground: f.Ground}
-	if f.NoData != nil {
-		fill := spec.Float(*f.NoData)
-		field.Fill = &fill
-	}
+		Bands: f.Bands, BandNames: f.BandNames, DType: f.DType, Clip: f.Clip, Resample: f.Resample, Ground: f.Ground,
+		Fill: f.NoData}
 	if f.Vector != nil {
 		v := *f.Vector
 		v.Path = at(v.Path)
@@ -119,6 +116,15 @@ func (r *Recipe) collection() (*build.Collection, error) {
 		return nil, err
 	}
 	return collection, collection.Check()
+}
+
+// Title returns the title of the collection, or its id if it has none.
+func (r *Recipe) Title() string {
+	collection, err := r.collection()
+	if err != nil {
+		return "" // Parse refuses such a collection
+	}
+	return cmp.Or(collection.Title, collection.ID)
 }
 
 // hash returns the shares of the split, in the order of their names.

@@ -37,21 +37,6 @@ func (t *tally) count(k, n int, im image) error {
 	return nil
 }
 
-// measure adds the statistics of a chip that could have been left out.
-func (m *Maker) measure(c *chip) error {
-	if c.Judged == nil || c.Judged.Measured == nil {
-		return nil
-	}
-	measured, err := stats.ParseStates(c.Judged.Measured)
-	if err != nil {
-		return err
-	}
-	if err := m.total.merge(measured); err != nil {
-		return damaged("statistics of a chip: %v", err)
-	}
-	return nil
-}
-
 // merge adds the statistics of all fields, which it may keep.
 func (t *tally) merge(fields []*stats.Field) error {
 	if t.fields == nil {

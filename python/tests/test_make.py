@@ -174,7 +174,7 @@ def test_card(scenes, binary, monkeypatch):
     ("recipe", "options", "error", "message"),
     [
         ({"source": "x"}, {}, chaski.EngineError, "^recipe: collection is missing"),
-        ({"source": "x", "windos": 1}, {}, chaski.EngineError, 'there is no key "windos"'),
+        ({"source": "x", "windos": 1}, {}, chaski.EngineError, 'no member "windos"'),
         ({"source": object()}, {}, chaski.SpecError, "recipe is <object"),
         (7, {}, chaski.SpecError, "recipe is 7: it must be a file or a dict"),
         ("none.yaml", {}, chaski.EngineError, "none.yaml"),
@@ -197,4 +197,4 @@ def test_wrong_recipes(scenes, binary):
         check=False,
     )
     assert done.returncode == 1 and not (scenes / "x.tacozip").exists()
-    assert 'line 15: there is no key "quallity": unsupported' in done.stderr
+    assert 'no member "quallity"; there are bad_samples' in done.stderr

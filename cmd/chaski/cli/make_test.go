@@ -64,14 +64,14 @@ func TestMakeReport(t *testing.T) {
 	text := strings.Replace(string(recipe), "../testdata", testdata(t), 1)
 	text = strings.Replace(text, "{kind: grid, size: 16, stride: 8}", "{kind: random, size: 16, per_file: 30}", 1)
 	text = strings.Replace(text, "columns: [split, ", "columns: [", 1)
-	text += "split: {by: hash, shares: {first: 1, other: 1}}\nquality: {duplicates: 0}\n"
+	text += "split: {by: hash, shares: {first: 1, other: 1}}\nquality: {labels: {field: mask, classes: [1]}}\n"
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	if err := os.WriteFile(at("chips.yaml"), []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	r := chaski(t.Context(), "make", "-o", at("out.tacozip"), "--report", at("made.html"), at("chips.yaml"))
-	if r.code != 0 || !strings.Contains(r.err, " are duplicates") {
+	if r.code != 0 || !strings.Contains(r.err, " too few pixels of the classes") {
 		t.Fatal(r.err)
 	}
 	r = chaski(t.Context(), "view", "--report", "-o", at("viewed.html"), "--field", "image=image", "--field",
@@ -90,7 +90,7 @@ func TestMakeReport(t *testing.T) {
 		if !strings.Contains(string(b), "data:image/png") {
 			t.Errorf("%s has no picture", name)
 		}
-		for _, want := range []string{" are duplicates", `data-field="split"`, "<b>first</b>", "<svg"} {
+		for _, want := range []string{" too few pixels of the classes", `data-field="split"`, "<b>first</b>", "<svg"} {
 			if i == 0 && !strings.Contains(string(b), want) {
 				t.Errorf("the page has no %s", want)
 			}

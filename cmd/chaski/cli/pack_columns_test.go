@@ -190,24 +190,3 @@ func TestPackDeclaredColumns(t *testing.T) {
 		t.Error(r.err)
 	}
 }
-
-// TestPackColumnsOfServices: the columns of rai keep the values that a table has, and are null without.
-func TestPackColumnsOfServices(t *testing.T) {
-	at := folderOf(t, map[string]string{"files/a.bin": "x", "t.csv": "id,rai:gdp\na,5\n",
-		"bad.csv": "id,rai:gdp\na,much\n"})
-	pack := []string{"pack", "-o", at("x.tacozip"), "--collection", at("about.json"), "--columns", "rai"}
-	if r := chaski(t.Context(), append(pack, "--metadata", at("bad.csv"), at("files"))...); r.code != 1 ||
-		!strings.Contains(r.err, "column rai:gdp") || !strings.Contains(r.err, "is of type text: rai defines float32") {
-		t.Error(r.err)
-	}
-	if r := chaski(t.Context(), append(pack, "--metadata", at("t.csv"), at("files"))...); r.code != 0 {
-		t.Fatal(r.err)
-	}
-	if r := chaski(t.Context(), "edit", "--columns", "rai", at("x.tacozip")); r.code != 0 {
-		t.Fatal(r.err)
-	}
-	got := rowsOf(t, `SELECT "rai:gdp", "rai:pop", "rai:admin0" FROM data`, at("x.tacozip"))
-	if strings.TrimSpace(got) != "[[5,null,null]]" {
-		t.Error(got)
-	}
-}

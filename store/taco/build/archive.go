@@ -2,7 +2,9 @@ package build
 
 import (
 	"archive/zip"
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -11,6 +13,7 @@ import (
 	"os"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
@@ -75,13 +78,9 @@ func newArchive(f archiveFile) *archive {
 	return a
 }
 
-// begin writes the local file header of an entry, whose CRC-32 may be set in the header until close.
-func (a *archive) begin(name string, size int64, crc uint32) (*zip.FileHeader, io.Writer, error) {
-	return a.beginWith(name, size, crc, nil)
-}
-
-// beginWith is begin for a header with an extra field, which the directory has not.
-func (a *archive) beginWith(name string, size int64, crc uint32, extra []byte) (*zip.FileHeader, io.Writer, error) {
+// begin writes the local file header of an entry, with an extra field that the directory has not. Its CRC-32 may be set
+// in the header until close.
+func (a *archive) begin(name string, size int64, crc uint32, extra []byte) (*zip.FileHeader, io.Writer, error) {
 	if len(name) > maxName {
 		return nil, nil, fault.New(fault.Limit, "sample", fault.NoOffset, "its path has %d bytes, a ZIP allows %d",
 			len(name), maxName)
@@ -117,7 +116,7 @@ func (a *archive) beginWith(name string, size int64, crc uint32, extra []byte) (
 
 // add writes an entry and returns the place of its bytes.
 func (a *archive) add(name string, b []byte, crc uint32) (span, error) {
-	_, writer, err := a.begin(name, int64(len(b)), crc)
+	_, writer, err := a.begin(name, int64(len(b)), crc, nil)
 	if err != nil {
 		return span{}, err
 	}
@@ -126,16 +125,19 @@ func (a *archive) add(name string, b []byte, crc uint32) (span, error) {
 	return s, err
 }
 
-// addNew is add for bytes whose CRC-32 is not known yet.
-func (a *archive) addNew(name string, b []byte) (span, error) {
-	return a.add(name, b, crc32.ChecksumIEEE(b))
+// put implements sink.
+func (a *archive) put(ctx context.Context, name string, l *loaded) (span, error) {
+	if l.r != nil {
+		return a.copy(name, l.size, source.Sequential(ctx, l.r, 0))
+	}
+	return a.add(name, l.bytes, l.crc)
 }
 
 // copy writes an entry of size bytes, which it reads once: the CRC-32 is set afterwards.
 func (a *archive) copy(name string, size int64, from io.Reader) (span, error) {
 	head := a.at()
 	a.hold(head+crcAt, crcBytes)
-	header, writer, err := a.begin(name, size, 0)
+	header, writer, err := a.begin(name, size, 0, nil)
 	if err != nil {
 		return span{}, err
 	}
@@ -159,7 +161,7 @@ func (a *archive) copy(name string, size int64, from io.Reader) (span, error) {
 func (a *archive) reserve() (*zip.FileHeader, error) {
 	a.hold(crcAt, crcBytes)
 	a.hold(int64(taco2.HeaderAt), taco2.HeaderBytes)
-	header, writer, err := a.begin(taco2.HeaderName, taco2.HeaderBytes, 0)
+	header, writer, err := a.begin(taco2.HeaderName, taco2.HeaderBytes, 0, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -193,17 +195,17 @@ const (
 )
 
 // pad adds the entry that brings a small archive to the least size, in front of the block that follows.
-func (a *archive) pad(names []string, block [][]byte) error {
+func (a *archive) pad(ctx context.Context, block []entry) error {
 	size := a.at() + a.directory + endBytes
-	for i, name := range names {
-		size += int64(localBytes + directoryBytes + 2*len(name) + len(block[i]))
+	for _, e := range block {
+		size += int64(localBytes + directoryBytes + 2*len(e.name) + len(e.data))
 	}
 	missing := taco3.MinBytes - size
 	if missing <= 0 {
 		return nil
 	}
 	n := max(1, missing-int64(localBytes+directoryBytes+2*len(taco3.PaddingName)))
-	_, err := a.addNew(taco3.PaddingName, bytes.Repeat([]byte{taco3.PaddingByte}, int(n)))
+	_, err := a.put(ctx, taco3.PaddingName, held(bytes.Repeat([]byte{taco3.PaddingByte}, int(n))))
 	return err
 }
 
@@ -215,3 +217,67 @@ type archiveFile interface {
 
 // Tests replace this to fail.
 var disk = func(f *os.File) archiveFile { return f }
+
+// patched is a file that is written from its beginning on, through a buffer, and at some places again.
+type patched struct {
+	file    *counted
+	out     *bufio.Writer
+	held    holder // nil for a file that can be written at any place until it is closed
+	patches []patch
+}
+
+// patch is a few bytes of the file whose values are known only after later bytes are written.
+type patch struct {
+	at    int64
+	bytes []byte
+}
+
+// holder is an archiveFile that must know before some bytes are written that they will be written again, as soon as
+// possible: it keeps them in memory until then.
+type holder interface {
+	Hold(at, n int64)
+}
+
+func newPatched(f archiveFile) patched {
+	p := patched{file: &counted{archiveFile: f}}
+	p.out = bufio.NewWriterSize(p.file, bufferBytes)
+	p.held, _ = f.(holder)
+	return p
+}
+
+// at returns where the next byte will be in the file.
+func (p *patched) at() int64 { return p.file.n + int64(p.out.Buffered()) }
+
+// hold announces a patch of n bytes, before the bytes that it replaces are written.
+func (p *patched) hold(at, n int64) {
+	if p.held != nil {
+		p.held.Hold(at, n)
+	}
+}
+
+// patch replaces bytes that hold has announced: at once if the file holds them, else in finish, as a file on a disk is
+// best written without a seek between.
+func (p *patched) patch(at int64, b []byte) error {
+	if p.held == nil {
+		p.patches = append(p.patches, patch{at, b})
+		return nil
+	}
+	if err := p.out.Flush(); err != nil {
+		return err
+	}
+	_, err := p.file.WriteAt(b, at)
+	return err
+}
+
+// finish writes the buffer and the patches.
+func (p *patched) finish() error {
+	if err := p.out.Flush(); err != nil {
+		return err
+	}
+	for _, patch := range p.patches {
+		if _, err := p.file.WriteAt(patch.bytes, patch.at); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
@@ -75,17 +77,17 @@ func eachZIP(zips []string) (names []string, err error) {
 	return names, nil
 }
 
-// joined is the content of several ZIPs of one generation.
-type joined interface {
+// contents is the content of several ZIPs of one generation.
+type contents interface {
 	// add adds a ZIP, which has a name in the index.
 	add(ctx context.Context, d *taco.Dataset, name string) error
-	// encoded returns the files of an index of a form.
-	encoded(ctx context.Context, form Form) (indexFiles, error)
+	// encoded returns the files of an index of a form: tables, and COLLECTION.json at the end.
+	encoded(ctx context.Context, form Form) ([]entry, error)
 	counts() *Result
 }
 
 // indexOf returns what joins ZIPs for an index of a form.
-func indexOf(form Form) joined {
+func indexOf(form Form) contents {
 	if form == CozipCatalog {
 		return &cozips{ids: map[string]string{}}
 	}
@@ -120,7 +122,7 @@ func indexForm(path string, form Form) (Form, error) {
 }
 
 // gather adds ZIPs to an index that will be in the folder of path.
-func gather(ctx context.Context, zips []string, path string, x joined, o Options) error {
+func gather(ctx context.Context, zips []string, path string, x contents, o Options) error {
 	defer o.open()()
 	if len(zips) == 0 {
 		return fault.WithFile(fault.New(fault.NotFound, "index", fault.NoOffset, "is of no ZIP"), path)
@@ -142,7 +144,7 @@ func gather(ctx context.Context, zips []string, path string, x joined, o Options
 }
 
 // addZIP opens a ZIP and adds it.
-func addZIP(ctx context.Context, x joined, o source.Opener, zip, name string) (err error) {
+func addZIP(ctx context.Context, x contents, o source.Opener, zip, name string) (err error) {
 	dataset, err := taco.Open(ctx, o, []string{zip}, taco.Options{})
 	if err != nil {
 		return err
@@ -171,7 +173,7 @@ type sources struct {
 	Extents []taco2.Extent `json:"extents"`
 }
 
-// add implements joined.
+// add implements contents.
 func (x *index) add(ctx context.Context, dataset *taco.Dataset, name string) error {
 	if parts := dataset.Parts(); len(parts) != 1 || dataset.Form() != ZIP {
 		return unsupported("file", "is a %s: an index is of ZIPs", dataset.Form())
@@ -207,8 +209,8 @@ func (x *index) join(ctx context.Context, w *writer, name string) error {
 				x.result.Bytes += level.spans[i].Size
 			}
 		}
-		source := func(int) string { return name }
-		table := tables.Join(w.consolidated(k), tableOf(column{taco.SourceColumn, texts(len(level.Rows), source)}))
+		n, source := len(level.Rows), func(int) string { return name }
+		table := tables.Join(w.consolidated(k), new(columns).add(taco.SourceColumn, Texts(n, source)).table(n))
 		if len(x.levels[k]) > 0 {
 			if err := sameColumns(x.levels[k][0], table, levelName(k), x.first); err != nil {
 				return err
@@ -322,41 +324,42 @@ func (x *index) document(form Form) ([]byte, error) {
 	return x.collection.document(members...)
 }
 
-// counts implements joined.
+// counts implements contents.
 func (x *index) counts() *Result { return &x.result }
 
 // writeIndex writes an index of a form, to a store if that is not nil.
-func writeIndex(ctx context.Context, x joined, path string, form Form, s Store) (err error) {
+func writeIndex(ctx context.Context, x contents, path string, form Form, s Store) (err error) {
 	defer func() { err = fault.WithFile(err, path) }()
 	files, err := x.encoded(ctx, form)
 	switch {
 	case err != nil:
 		return err
 	case s != nil:
-		return s.Put(ctx, path, files.joined(form))
+		return s.Put(ctx, path, oneFile(form, files))
 	case form == Tacocat || form == CozipCatalog:
 		return writeTacocat(ctx, path, files)
 	}
-	return replaceFile(path, files.joined(form))
+	return replaceFile(path, oneFile(form, files))
 }
 
 // encoded returns the tables of an index, none for Tacollection, and its COLLECTION.json.
-func (x *index) encoded(ctx context.Context, form Form) (out indexFiles, err error) {
-	if out.doc, err = x.document(form); err != nil || form == Tacollection {
-		return out, err
+func (x *index) encoded(ctx context.Context, form Form) (out []entry, err error) {
+	doc, err := x.document(form)
+	if err != nil || form == Tacollection {
+		return []entry{{collName, doc}}, err
 	}
 	for k, parts := range x.levels {
 		table, err := tables.Concat(parts, tables.Strict)
 		if err != nil {
-			return out, fault.WithPart(err, levelName(k), fault.NoOffset)
+			return nil, fault.WithPart(err, levelName(k), fault.NoOffset)
 		}
-		data, err := encoded(ctx, table)
+		data, err := encoded(ctx, table, false)
 		if err != nil {
-			return out, err
+			return nil, err
 		}
-		out.add(levelName(k)+".parquet", data)
+		out = append(out, entry{levelName(k) + ".parquet", data})
 	}
-	return out, nil
+	return append(out, entry{collName, doc}), nil
 }
 
 // replaceFile writes a file, which may replace one.
@@ -371,7 +374,7 @@ func replaceFile(path string, content []byte) error {
 }
 
 // writeTacocat writes the folder .tacocat, in exchange for an existing one.
-func writeTacocat(ctx context.Context, path string, files indexFiles) error {
+func writeTacocat(ctx context.Context, path string, files []entry) error {
 	if st, err := os.Lstat(path); err == nil && !st.IsDir() {
 		return unsupported("folder", "exists and is not a folder")
 	} else if err == nil {
@@ -380,6 +383,104 @@ func writeTacocat(ctx context.Context, path string, files indexFiles) error {
 		}
 	}
 	return durable.ReplaceFolder(path, func(folder string) error {
-		return files.put(ctx, &localFolder{dir: folder}, "")
+		_, err := putAll(ctx, &localFolder{dir: folder}, "", files)
+		return err
 	})
+}
+
+// ZIPsIn returns the paths of the files *.tacozip in a folder that are not hidden, or without any those of the files
+// *.zip, which TACO 3 has, in the order of their bytes.
+func ZIPsIn(folder string) (zips []string, err error) {
+	entries, err := os.ReadDir(folder)
+	for _, ending := range []string{".tacozip", ".zip"} {
+		for _, e := range entries {
+			if strings.HasSuffix(e.Name(), ending) && !strings.HasPrefix(e.Name(), ".") {
+				zips = append(zips, pathname.Join(folder, e.Name()))
+			}
+		}
+		if zips != nil {
+			break
+		}
+	}
+	return zips, err
+}
+
+// lockRuns keeps other runs from a container, or from the indexes of a folder, until unlock is called. The path may be
+// a link. busy is the error about another run.
+func lockRuns(path, busy string) (unlock func() error, err error) {
+	target, err := realPath(path)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := durable.Lock(target)
+	switch {
+	case errors.Is(err, durable.ErrLocked):
+		return nil, fault.WithFile(unsupported("container", "%s", busy), path)
+	case errors.Is(err, errors.ErrUnsupported):
+		return func() error { return nil }, nil
+	case err != nil:
+		return nil, err
+	}
+	return lock.Close, nil
+}
+
+// indexBusy is the error about another run that locks the folder of an index.
+const indexBusy = "another run appends to it, or writes an index"
+
+// zipName returns the name of a ZIP in an index that is in a folder, which must not be one of taken.
+func zipName(folder, zip string, taken []string) (string, error) {
+	name, below := strings.CutPrefix(zip, prefixOf(folder))
+	if !source.IsRemote(folder) && !source.IsRemote(zip) {
+		base, err := realPath(folder)
+		if err != nil {
+			return "", err
+		}
+		file, err := realPath(zip)
+		if err != nil {
+			return "", err
+		}
+		name, err = filepath.Rel(base, file)
+		name, below = filepath.ToSlash(name), err == nil && filepath.IsLocal(name)
+	}
+	what := ""
+	switch {
+	case !below:
+		what = "does not lie in the folder of the index, " + strconv.Quote(folder) + ", or below it"
+	case slices.Contains(taken, name):
+		what = "is named twice"
+	default:
+		return name, nil
+	}
+	return "", unsupported("file", "%s", what)
+}
+
+// realPath returns a path from the root, without links.
+func realPath(path string) (string, error) {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	return pathname.Abs(path)
+}
+
+// folderOf returns the folder of a local path or a URI.
+func folderOf(path string) string {
+	if source.IsRemote(path) {
+		return path[:strings.LastIndexByte(path, '/')]
+	}
+	return pathname.Dir(path)
+}
+
+// oneFile returns an index that is one file, of its tables and its description.
+func oneFile(form Form, entries []entry) []byte {
+	doc := entries[len(entries)-1].data
+	if form == Tacollection {
+		return doc
+	}
+	var lengths []int
+	var contents [][]byte
+	for _, e := range entries {
+		lengths, contents = append(lengths, len(e.data)), append(contents, e.data)
+	}
+	return slices.Concat(taco2.TacocatHeader(lengths[:len(entries)-1], len(doc)), slices.Concat(contents...))
 }

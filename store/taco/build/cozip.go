@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"slices"
 	"strings"
@@ -30,35 +31,27 @@ func (w *writer) cozip(ctx context.Context, f archiveFile) error {
 	index := taco3.AppendIndex(nil, names, make([]span, len(names)))
 	archive.hold(crcAt, crcBytes)
 	archive.hold(taco3.ChecksumAt, 8+int64(len(index)))
-	head, body, err := archive.beginWith(taco3.IndexName, int64(len(index)), 0, taco3.IndexExtra(0))
+	head, body, err := archive.begin(taco3.IndexName, int64(len(index)), 0, taco3.IndexExtra(0))
 	if err == nil {
 		_, err = body.Write(index)
 	}
+	if err != nil {
+		return err
+	}
+	block, err := w.taco3(ctx, archive)
 	if err == nil {
-		err = w.data(ctx, archive)
+		err = archive.pad(ctx, block)
 	}
 	if err != nil {
 		return err
 	}
-	block, err := w.block(ctx)
-	if err == nil {
-		err = archive.pad(names, block)
-	}
+	places, err := putAll(ctx, archive, "", block)
 	if err != nil {
 		return err
-	}
-	places := make([]span, len(names))
-	for i, name := range names {
-		if places[i], err = archive.addNew(name, block[i]); err != nil {
-			return err
-		}
 	}
 	index = taco3.AppendIndex(nil, names, places)
 	head.CRC32 = crc32.ChecksumIEEE(index)
-	if err := archive.zip.Close(); err != nil {
-		return err
-	}
-	if err := archive.out.Flush(); err != nil {
+	if err := errors.Join(archive.zip.Close(), archive.out.Flush()); err != nil {
 		return err
 	}
 	sum := taco3.Checksum(index, archive.file.last(), archive.at())
@@ -72,6 +65,18 @@ func (w *writer) cozip(ctx context.Context, f archiveFile) error {
 	return archive.finish()
 }
 
+// taco3 writes the files, and returns COLLECTION.json and the tables, in the order of the index.
+func (w *writer) taco3(ctx context.Context, t sink) ([]entry, error) {
+	err := w.name(ctx)
+	if err == nil {
+		err = w.data(ctx, t)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return w.block(ctx)
+}
+
 // name finds the structure, once.
 func (w *writer) name(ctx context.Context) (err error) {
 	if w.named == nil {
@@ -81,8 +86,8 @@ func (w *writer) name(ctx context.Context) (err error) {
 }
 
 // block returns COLLECTION.json and the tables, in the order of the index.
-func (w *writer) block(ctx context.Context) ([][]byte, error) {
-	out := [][]byte{nil}
+func (w *writer) block(ctx context.Context) ([]entry, error) {
+	out := []entry{{name: taco3.CollectionName}}
 	metadata := make([]member, len(w.named.levels))
 	for i, level := range w.named.levels {
 		columns, err := w.columnsOf(ctx, level)
@@ -94,10 +99,13 @@ func (w *writer) block(ctx context.Context) ([][]byte, error) {
 		if err != nil {
 			return nil, fault.WithPart(err, level.Name, fault.NoOffset)
 		}
-		out = append(out, data)
+		out = append(out, entry{metadataFolder + taco3.TableName(level.Name), data})
 	}
-	doc, err := w.namedDocument(ctx, metadata)
-	out[0] = doc
+	err := w.located(ctx, nil)
+	if err == nil {
+		out[0].data, err = w.collection.named(member{"taco:structure", w.named.paths},
+			member{"taco:metadata", object(metadata)})
+	}
 	return out, err
 }
 
@@ -138,10 +146,7 @@ func (w *writer) columnsOf(ctx context.Context, l *namedLevel) (*tables.Table, e
 				return nil, err
 			}
 			_, declared := w.collection.declared[l.Name][tbl.Columns()[i].Name]
-			for row := 0; row < values.Len() && !declared; row++ {
-				declared = !values.Null(row)
-			}
-			if declared {
+			if declared || someValue(values) {
 				keep = append(keep, i)
 			}
 		}
@@ -176,17 +181,18 @@ var (
 
 // stored returns the columns of the container itself.
 func (w *writer) stored(l *namedLevel) *tables.Table {
-	columns := &namedColumns{}
+	columns := &columns{}
 	n, level, samples := len(l.rows), w.levels[l.depth], l == w.named.levels[0]
-	columns.add(model.ColumnCurrent, rowID, integers(position, n, func(i int) int64 { return int64(i) }))
+	columns.addAs(model.ColumnCurrent, rowID, integers(position, n, func(i int) int64 { return int64(i) }))
 	if !samples {
-		columns.add(model.ColumnParent, rowID, integers(position, n, func(i int) int64 { return int64(l.parents[i]) }))
+		parent := func(i int) int64 { return int64(l.parents[i]) }
+		columns.addAs(model.ColumnParent, rowID, integers(position, n, parent))
 	}
-	columns.add(model.ColumnRelative, nameType, texts(n, func(i int) string { return w.named.path(w, l, i) }))
+	columns.addAs(model.ColumnRelative, nameType, Texts(n, func(i int) string { return w.named.path(w, l, i) }))
 	switch {
 	case samples:
 		noted := nameType.With(func(f *tables.Form) { f.Note = "Id of the sample" })
-		columns.add(model.ColumnID, noted, texts(n, func(i int) string { return level.Rows[l.rows[i]].ID }))
+		columns.addAs(model.ColumnID, noted, Texts(n, func(i int) string { return level.Rows[l.rows[i]].ID }))
 	case level.spans != nil:
 		nulls := make([]bool, n)
 		for i, row := range l.rows {
@@ -196,8 +202,8 @@ func (w *writer) stored(l *namedLevel) *tables.Table {
 			all := integers(position, n, func(i int) int64 { return value(level.spans[l.rows[i]]) })
 			return tables.NewInts(position, all.Ints(), nulls)
 		}
-		columns.add(model.ColumnOffset, position, numbers(func(s span) int64 { return s.Off }))
-		columns.add(model.ColumnSize, position, numbers(func(s span) int64 { return s.Size }))
+		columns.addAs(model.ColumnOffset, position, numbers(func(s span) int64 { return s.Off }))
+		columns.addAs(model.ColumnSize, position, numbers(func(s span) int64 { return s.Size }))
 	}
 	return columns.table(n)
 }
@@ -216,36 +222,4 @@ func (w *writer) declaredColumns(level string, cols []tables.Column) object {
 		out = append(out, member{c.Name, declared})
 	}
 	return out
-}
-
-// namedDocument returns COLLECTION.json.
-func (w *writer) namedDocument(ctx context.Context, metadata []member) ([]byte, error) {
-	if err := w.located(ctx, nil); err != nil {
-		return nil, err
-	}
-	return w.collection.named(member{"taco:structure", w.named.paths}, member{"taco:metadata", object(metadata)})
-}
-
-// namedInto writes the files of a folder of TACO 3.
-func (w *writer) namedInto(ctx context.Context, t sink) error {
-	if err := w.name(ctx); err != nil {
-		return err
-	}
-	err := w.files(ctx, func(p place, l *loaded) error {
-		if l.size == 0 {
-			return w.emptyFile(p)
-		}
-		return t.put(ctx, dataFolder+p.path, l)
-	})
-	if err != nil {
-		return err
-	}
-	block, err := w.block(ctx)
-	for i := 0; err == nil && i < len(w.named.levels); i++ {
-		err = t.put(ctx, metadataFolder+taco3.TableName(w.named.levels[i].Name), held(block[i+1]))
-	}
-	if err != nil {
-		return err
-	}
-	return t.put(ctx, collName, held(block[0]))
 }

@@ -35,7 +35,7 @@ type partition struct {
 	Temporal json.RawMessage `json:"temporal,omitempty"`
 }
 
-// add implements joined.
+// add implements contents.
 func (x *cozips) add(ctx context.Context, dataset *taco.Dataset, name string) error {
 	if dataset.Form() != Cozip || len(dataset.Parts()) != 1 {
 		return unsupported("file", "is a %s: an index of TACO 3 is of ZIPs of TACO 3", dataset.Form())
@@ -106,7 +106,7 @@ func sameValue(a, b json.RawMessage) bool {
 // level adds the table of a level. Numbers of rows are counted through all ZIPs; paths are those in the ZIP.
 func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 	declared map[string]taco3.Declared) error {
-	columns := &namedColumns{}
+	columns := &columns{}
 	above := 0
 	if i > 0 {
 		above = x.bases[x.above(i)]
@@ -142,9 +142,9 @@ func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 				typ = d.Form(typ)
 			}
 		}
-		columns.add(column.Name, typ, values)
+		columns.addAs(column.Name, typ, values)
 	}
-	columns.add(taco.SourceColumn, nameType, texts(t.Len(), func(int) string { return name }))
+	columns.addAs(taco.SourceColumn, nameType, Texts(t.Len(), func(int) string { return name }))
 	x.parts[i] = append(x.parts[i], columns.table(t.Len()))
 	return x.count(ctx, t)
 }
@@ -198,23 +198,23 @@ func (x *cozips) source(doc map[string]json.RawMessage, name string, samples int
 	return nil
 }
 
-// counts implements joined.
+// counts implements contents.
 func (x *cozips) counts() *Result { return &x.result }
 
-// encoded implements joined: there is one form.
-func (x *cozips) encoded(ctx context.Context, _ Form) (out indexFiles, err error) {
+// encoded implements contents: there is one form.
+func (x *cozips) encoded(ctx context.Context, _ Form) (out []entry, err error) {
 	for i, level := range x.names {
 		table, err := tables.Concat(x.parts[i], tables.Strict)
 		if err != nil {
-			return out, fault.WithPart(err, level, fault.NoOffset)
+			return nil, fault.WithPart(err, level, fault.NoOffset)
 		}
 		first := x.parts[i][0].Columns() // whose types have what taco:metadata says
 		table = table.Retype(func(k int, _ tables.Column) tables.Type { return first[k].Type })
 		data, err := encodedNamed(ctx, level, table)
 		if err != nil {
-			return out, fault.WithPart(err, level, fault.NoOffset)
+			return nil, fault.WithPart(err, level, fault.NoOffset)
 		}
-		out.add(taco3.TableName(level), data)
+		out = append(out, entry{taco3.TableName(level), data})
 	}
 	members := []member{}
 	for _, name := range slices.Sorted(maps.Keys(x.members)) {
@@ -227,6 +227,6 @@ func (x *cozips) encoded(ctx context.Context, _ Form) (out indexFiles, err error
 	}
 	members = append(members, member{sourcesMember,
 		object{{"samples", x.result.Samples}, {"partitions", x.sources}}})
-	out.doc, err = object(members).lines()
-	return out, err
+	doc, err := object(members).lines()
+	return append(out, entry{collName, doc}), err
 }

@@ -3,9 +3,12 @@ package build
 import (
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/tortilla"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -77,4 +80,174 @@ func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path
 		return err
 	}
 	return w.create(ctx, path)
+}
+
+// wholeLevels returns all levels of a dataset as a ZIP may have them.
+func wholeLevels(ctx context.Context, d *taco.Dataset) ([]*Level, error) {
+	table, err := d.Level(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	return copied(ctx, d, upTo[int](table.Len()), ZIP)
+}
+
+// copied returns the levels of rows of a dataset, and checks them.
+func copied(ctx context.Context, d *taco.Dataset, rows []int, form Form) ([]*Level, error) {
+	if len(rows) == 0 {
+		return nil, unsupported("dataset", "has no samples")
+	}
+	var levels []*Level
+	parents := make([]int32, len(rows))
+	for k := 0; ; k++ {
+		table, err := d.Level(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		level, err := copiedLevel(ctx, d, table, k, rows, parents)
+		if err != nil {
+			return nil, err
+		}
+		levels = append(levels, level)
+		if k+1 >= d.Levels() {
+			break
+		}
+		if rows, parents, err = below(ctx, d, table, level, k, rows); err != nil {
+			return nil, err
+		}
+		if d.LevelNames() != nil && (form == ZIP || form == Folder) {
+			if rows, parents, err = even(ctx, d, levels, rows); err != nil {
+				return nil, err
+			}
+		}
+		if len(rows) == 0 {
+			break
+		}
+	}
+	levels[len(levels)-1].first = nil
+	seen := make(map[string]bool, len(rows))
+	for row := range levels[0].Rows {
+		if err := checkSample(levels, form, row, seen); err != nil {
+			return nil, err
+		}
+	}
+	return levels, nil
+}
+
+// copiedLevel returns rows of level k, whose table is t. A row of -1 is a placeholder.
+func copiedLevel(ctx context.Context, d *taco.Dataset, t *tables.Table, k int, rows []int,
+	parents []int32) (*Level, error) {
+	l := &Level{}
+	pads := 0 // of the parent
+	for i, row := range rows {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if i == 0 || parents[i] != parents[i-1] {
+			pads = 0
+		}
+		if row < 0 {
+			l.add(k, Row{ID: model.PadPrefix + strconv.Itoa(pads), Parent: parents[i], Padding: true, bytes: []byte{}})
+			pads++
+			continue
+		}
+		e, err := d.EntryAt(ctx, k, row)
+		if err != nil {
+			return nil, err
+		}
+		r := Row{ID: e.ID, Parent: parents[i], Folder: e.Kind == taco.Folder, Padding: e.Padding, entry: &e}
+		if e.Padding {
+			r.bytes = []byte{}
+		}
+		l.add(k, r)
+	}
+	var keep []int
+	for i, c := range t.Columns() {
+		if !ofContainer(c.Name, d.IDColumn()) {
+			keep = append(keep, i)
+		}
+	}
+	typed := t.Retype(func(i int, _ tables.Column) tables.Type { return t.Required(i) })
+	l.Table = typed.Select(keep).Take(slices.Clone(rows))
+	return l, checkColumns(l.Table, k)
+}
+
+// ofContainer reports whether a column holds places or ids of samples in their container. The new container
+// computes its own.
+func ofContainer(name, id string) bool {
+	switch name {
+	case id, "type", "path", "tortilla:offset", "tortilla:length", "tortilla:root", "__index_level_0__":
+		return true
+	}
+	return strings.HasPrefix(name, "internal:")
+}
+
+// below returns the children of rows of level k, and for each the place of its parent among the rows.
+func below(ctx context.Context, d *taco.Dataset, t *tables.Table, l *Level, k int, rows []int) (next []int,
+	parents []int32, err error) {
+	up, err := d.Parents(ctx, k+1)
+	if err != nil {
+		return nil, nil, err
+	}
+	first, list := model.Group(up, t.Len())
+	for i, row := range rows {
+		l.first = append(l.first, int32(len(next)))
+		if row < 0 {
+			continue
+		}
+		for _, c := range list[first[row]:first[row+1]] {
+			next, parents = append(next, int(c)), append(parents, int32(i))
+		}
+	}
+	l.first = append(l.first, int32(len(next)))
+	return next, parents, nil
+}
+
+// even adds a row of -1 to folders of the last level for each file of a sequence that others at their place of the tree
+// have more: the samples of TACO 2 have the same tree, with placeholders for what they lack.
+func even(ctx context.Context, d *taco.Dataset, levels []*Level, next []int) (rows []int, parents []int32, err error) {
+	k := len(levels) - 1
+	up, names := levels[k], map[string][]string{}
+	ids, err := d.IDs(ctx, k+1)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range up.Rows {
+		place, last := placeOf(levels, k, i), -1
+		all := names[place]
+		for _, row := range next[up.first[i]:up.first[i+1]] {
+			id := ids.Str(row)
+			if last++; last == len(all) || all[last] != id {
+				if at := slices.Index(all, id); at >= 0 {
+					last = at
+				} else {
+					all = slices.Insert(all, last, id)
+				}
+			}
+		}
+		names[place] = all
+	}
+	first := make([]int32, 0, len(up.first))
+	for i := range up.Rows {
+		first = append(first, int32(len(rows)))
+		left := next[up.first[i]:up.first[i+1]]
+		for _, name := range names[placeOf(levels, k, i)] {
+			row := -1
+			if len(left) > 0 && ids.Str(left[0]) == name {
+				row, left = left[0], left[1:]
+			}
+			rows, parents = append(rows, row), append(parents, int32(i))
+		}
+	}
+	up.first = append(first, int32(len(rows)))
+	return rows, parents, nil
+}
+
+// placeOf returns the path of a row below its sample.
+func placeOf(levels []*Level, k, row int) string {
+	place := ""
+	for ; k > 0; k-- {
+		place = levels[k].Rows[row].ID + "/" + place
+		row = int(levels[k].Rows[row].Parent)
+	}
+	return place
 }

@@ -12,7 +12,7 @@ import (
 
 // onto calls fill with what takes the files of a container that is a folder. The container appears at path when it is
 // complete.
-func (w *writer) onto(ctx context.Context, path string, fill func(ctx context.Context, t sink) error) error {
+func (w *writer) onto(ctx context.Context, path string, fill func(ctx context.Context, t folderSink) error) error {
 	if w.o.Store != nil {
 		return fault.WithFile(w.inStore(ctx, path, fill), path)
 	}
@@ -20,20 +20,15 @@ func (w *writer) onto(ctx context.Context, path string, fill func(ctx context.Co
 }
 
 // into writes a container that is a folder.
-func (w *writer) into(ctx context.Context, t sink) error {
-	if w.o.Form == CozipFolder {
-		return w.namedInto(ctx, t)
-	}
-	err := w.files(ctx, func(p place, l *loaded) error { return t.put(ctx, dataFolder+p.path, l) })
-	if err == nil {
-		err = w.settle(ctx)
-	}
-	if err != nil {
+func (w *writer) into(ctx context.Context, t folderSink) error {
+	if w.o.Form != CozipFolder {
+		_, err := w.taco2(ctx, t)
 		return err
 	}
-	_, err = w.metadata(ctx, func(name string, data []byte) (span, error) {
-		return span{}, t.put(ctx, name, held(data))
-	})
+	block, err := w.taco3(ctx, t)
+	if err == nil { // the description is what makes it a container
+		_, err = putAll(ctx, t, "", append(block[1:], block[0]))
+	}
 	return err
 }
 
@@ -62,14 +57,14 @@ func (t *localFolder) folder(path string) error {
 	return err
 }
 
-func (t *localFolder) put(ctx context.Context, name string, l *loaded) error {
+func (t *localFolder) put(ctx context.Context, name string, l *loaded) (none span, err error) {
 	path := t.path(name)
 	if err := t.folder(pathname.Dir(path)); err != nil {
-		return err
+		return none, err
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
-		return err
+		return none, err
 	}
-	return errors.Join(l.writeTo(ctx, disk(file)), file.Close())
+	return none, errors.Join(l.writeTo(ctx, disk(file)), file.Close())
 }

@@ -160,11 +160,7 @@ func asWKB(v *tables.Vector) *tables.Vector {
 	if out == nil {
 		return nil
 	}
-	offs := make([]uint32, 1, len(out)+1)
-	for _, point := range out {
-		offs = append(offs, offs[len(offs)-1]+uint32(len(point)))
-	}
-	return tables.NewBytes(tables.Type{Kind: tables.Binary}, slices.Concat(out...), offs, v.Nulls())
+	return Bytes(len(out), func(row int) []byte { return out[row] })
 }
 
 // upgrade turns the members of a COLLECTION of generation 1 into members of generation 2. A member of a form that is

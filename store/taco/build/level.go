@@ -2,11 +2,17 @@ package build
 
 import (
 	"context"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -34,8 +40,6 @@ type Row struct {
 	bytes []byte
 	entry *taco.Entry
 }
-
-var int64Type = tables.Type{Kind: tables.Int64, Bits: 64}
 
 // add adds a row to level k, and returns its number.
 func (l *Level) add(k int, r Row) int32 {
@@ -119,36 +123,66 @@ func replaced(t, by *tables.Table) *tables.Table {
 	return tables.Join(t, by)
 }
 
-// column is a column that the container itself has.
-type column struct {
-	name   string
-	values *tables.Vector
+// checkColumns checks the names of the columns of a level.
+func checkColumns(t *tables.Table, k int) error {
+	bad := func(format string, args ...any) error {
+		return unsupported("level "+strconv.Itoa(k), format, args...)
+	}
+	seen := map[string]bool{}
+	for _, column := range t.Columns() {
+		if what := badColumn(column.Name); what != "" {
+			return bad("column %q %s", column.Name, what)
+		}
+		if seen[column.Name] {
+			return bad("there are two columns %q", column.Name)
+		}
+		seen[column.Name] = true
+	}
+	return nil
 }
 
-// tableOf returns columns as a table.
-func tableOf(columns ...column) *tables.Table {
-	var names []string
-	var vectors []*tables.Vector
-	for _, c := range columns {
-		names, vectors = append(names, c.name), append(vectors, c.values)
+// badColumn returns the reason why a column may not have this name, or "".
+func badColumn(name string) string {
+	switch {
+	case name == "":
+		return "has no name"
+	case name == model.ColumnID || name == model.ColumnType || name == "path" || strings.HasPrefix(name, "internal:"):
+		return "is one that the container has itself"
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		return "is not UTF-8 without control characters"
 	}
-	return tables.FromVectors(names, vectors)
+	return ""
 }
 
-// texts returns n values.
-func texts(n int, value func(i int) string) *tables.Vector {
-	values := make([]string, n)
-	for i := range values {
-		values[i] = value(i)
+// badIDFor returns the reason why a sample of level k may not have this id, or "". No path has the ids of the samples
+// of TACO 3, whose folders are numbered.
+func badIDFor(f Form, k int, id string) string {
+	switch {
+	case !f.Named() || k > 0:
+		return badID(id)
+	case strings.TrimSpace(id) == "":
+		return "is blank"
+	case !utf8.ValidString(id):
+		return "is not UTF-8"
 	}
-	return tables.NewStrings(values, nil)
+	return ""
 }
 
-// integers returns n values of a type.
-func integers(t tables.Type, n int, value func(i int) int64) *tables.Vector {
-	values := make([]int64, n)
-	for i := range values {
-		values[i] = value(i)
+// badID returns the reason why no path may have this id, or "".
+func badID(id string) string {
+	if what := taco2.BadID(id); what != "" {
+		return what
 	}
-	return tables.NewInts(t, values, nil)
+	if strings.HasPrefix(id, model.PadPrefix) {
+		return `begins with "` + model.PadPrefix + `", which is reserved`
+	}
+	if strings.ContainsFunc(id, unicode.IsControl) {
+		return "holds a control character"
+	}
+	return ""
+}
+
+// unsupported returns an error about a part of a container.
+func unsupported(part, format string, args ...any) *fault.Error {
+	return fault.New(fault.Unsupported, part, fault.NoOffset, format, args...)
 }

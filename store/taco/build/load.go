@@ -28,7 +28,9 @@ type loaded struct {
 }
 
 // held returns a file in memory.
-func held(b []byte) *loaded { return &loaded{bytes: b, size: int64(len(b))} }
+func held(b []byte) *loaded {
+	return &loaded{bytes: b, crc: crc32.ChecksumIEEE(b), size: int64(len(b))}
+}
 
 // close ends the use of the bytes.
 func (l *loaded) close() error {
@@ -65,7 +67,7 @@ func (l *loaded) keep() []byte {
 // load opens a file, and reads it if it is small.
 func load(ctx context.Context, o source.Opener, r *Row) (*loaded, error) {
 	if r.bytes != nil {
-		return &loaded{bytes: r.bytes, crc: crc32.ChecksumIEEE(r.bytes), size: int64(len(r.bytes))}, nil
+		return held(r.bytes), nil
 	}
 	file, err := r.Open(ctx, o)
 	if err != nil {

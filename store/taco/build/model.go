@@ -12,9 +12,9 @@
 // The package is apart from package taco, so that readers do not import a Parquet writer.
 //
 // Its files use only those below them, from the ground up: the model of what is written (model, form, collection), rows
-// and where their bytes are (level, tree, schema; levels makes them from a model, copied from a container), the bytes
-// themselves (load, archive), the writer and its tables, a file for each form of container
-// (zip, folder, tortilla), and on top what users call.
+// and where their bytes are (level; levels makes them from a model, export from a container), the bytes themselves
+// (load, archive), the writer and its tables, the forms of containers (folder, tortilla, cozip), and on top what users
+// call.
 package build
 
 // Sample is a file, or a folder of samples. Exactly one of File, Bytes and Children is set.

@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/chaski-eo/chaski/internal/inorder"
 )
@@ -45,13 +46,10 @@ func (w *writer) inspectAll(ctx context.Context) error {
 		return nil
 	}
 	var files []place
-	for k, level := range w.levels {
-		for i := range level.Rows {
-			if r := &level.Rows[i]; !r.Folder && !r.Padding {
-				files = append(files, place{level: k, row: i})
-			}
-		}
+	for row := range w.levels[0].Rows {
+		files = w.leaves(files, place{0, row, ""})
 	}
+	files = slices.DeleteFunc(files, func(p place) bool { return w.levels[p.level].Rows[p.row].Padding })
 	return inorder.Do(ctx, len(files), w.o.Workers, func(ctx context.Context, i int) (struct{}, error) {
 		p := files[i]
 		file, err := w.levels[p.level].Rows[p.row].Open(ctx, w.o.Opener)

@@ -31,21 +31,6 @@ const (
 	oldSpace   = "taco2:"
 )
 
-// namedColumns are columns with the forms that they are stored in.
-type namedColumns struct {
-	cols    []tables.Column
-	vectors []*tables.Vector
-}
-
-func (c *namedColumns) add(name string, t tables.Type, v *tables.Vector) {
-	c.cols, c.vectors = append(c.cols, tables.Column{Name: name, Type: t}), append(c.vectors, v)
-}
-
-// table returns the columns as a table of n rows.
-func (c *namedColumns) table(n int) *tables.Table {
-	return tables.New(n, c.cols, func(_ context.Context, i int) (*tables.Vector, error) { return c.vectors[i], nil })
-}
-
 // encodedNamed returns a table of a level as Parquet.
 func encodedNamed(ctx context.Context, level string, t *tables.Table) ([]byte, error) {
 	enc, err := encode.NewWriter(t.Columns(), map[string]string{"taco:level": level})
@@ -61,14 +46,14 @@ func encodedNamed(ctx context.Context, level string, t *tables.Table) ([]byte, e
 // known of the column by its old name: its description, and whether it may be null.
 func modern(ctx context.Context, t *tables.Table, said func(name string, t tables.Type) tables.Type) (*tables.Table,
 	error) {
-	out := &namedColumns{}
+	out := &columns{}
 	grouped, err := groupsOf(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	add := func(name string, typ tables.Type, values *tables.Vector) {
 		some := slices.Contains(values.Nulls(), true)
-		out.add(name, typ.With(func(f *tables.Form) {
+		out.addAs(name, typ.With(func(f *tables.Form) {
 			f.Required = !some && (f.Required || name == "rumi:header")
 		}), values)
 	}
@@ -175,7 +160,7 @@ func fieldName(text string) string {
 // grouped are the columns of a group of places and times.
 type grouped struct {
 	types map[string]tables.Type // of those that the table has
-	namedColumns
+	columns
 	used map[string]bool // the columns of TACO 2 that these come from
 }
 
@@ -209,7 +194,7 @@ func groupsOf(ctx context.Context, t *tables.Table) (*grouped, error) {
 				if values == nil {
 					values = tables.NewNulls(c.Type.Plain(), t.Len())
 				}
-				g.add(group.Name+":"+c.Name, c.Type, values)
+				g.addAs(group.Name+":"+c.Name, c.Type, values)
 			}
 			for _, name := range places.used {
 				g.used[name] = true
@@ -231,50 +216,63 @@ func asGroup(typ tables.Type, v *tables.Vector) *tables.Vector {
 	return v
 }
 
-// places are what the columns of TACO 2 say of places and times.
+// places are the columns of TACO 2 about places and times.
 type places struct {
-	group string
-	used  []string // the columns
-	rows  []placed
-}
-
-// placed is a row of places.
-type placed struct {
-	code             string // "" if the grid is not known
-	shape            [2]int64
-	transform        [6]float64 // in the order of TACO 3
-	lon, lat         float64    // NaN if not known
-	start, end       int64      // microseconds
-	started, stopped bool
+	group  string   // of TACO 3 that they make, "" for none
+	used   []string // the columns
+	values map[string]*tables.Vector
+	points [][2]float64 // longitude and latitude of each row, NaN if they are not known
 }
 
 // names of the columns of TACO 2.
 const oldCRS, oldTransform, oldMiddle = "stac:crs", "stac:geotransform", "stac:time_middle"
 
+// oldColumns are the columns of TACO 2 that a group is made of, and which of their values a group may have.
+var oldColumns = []struct {
+	name string
+	kind tables.Kind
+	may  func(v *tables.Vector, row int) bool
+}{
+	{oldCRS, tables.String, func(v *tables.Vector, row int) bool { return codePattern.MatchString(v.Str(row)) }},
+	{newShape, tables.List, func(v *tables.Vector, row int) bool { return slices.Min(shapeOf(v, row)) > 0 }},
+	{oldTransform, tables.List, func(v *tables.Vector, row int) bool {
+		t := transformOf(v, row)
+		infinite := func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }
+		return t != nil && !slices.ContainsFunc(t, infinite) && t[0]*t[4]-t[1]*t[3] != 0
+	}},
+	{centroid, tables.Binary, func(v *tables.Vector, row int) bool {
+		x, y, err := wkb.Point(v.Bytes(row))
+		return err == nil && math.Abs(x) <= 180 && math.Abs(y) <= 90
+	}},
+	{timeColumns[0], tables.Timestamp, nil},
+	{timeColumns[1], tables.Timestamp, nil},
+}
+
+// shapeOf returns the rows and columns of a shape, 0 if it has none.
+func shapeOf(v *tables.Vector, row int) []int64 {
+	child, lo, hi := v.List(row)
+	if child.Kind() != tables.Int64 || hi-lo < 2 {
+		return []int64{0, 0}
+	}
+	return child.Ints()[hi-2 : hi]
+}
+
+// transformOf returns a transform in the order of TACO 3, nil if it is none. That of GDAL has x = c + a*column + b*row,
+// y = f + d*column + e*row as c, a, b, f, d, e.
+func transformOf(v *tables.Vector, row int) []float64 {
+	child, lo, hi := v.List(row)
+	if child.Kind() != tables.Float64 || hi-lo != 6 {
+		return nil
+	}
+	f := child.Floats()[lo:hi]
+	return []float64{f[1], f[2], f[0], f[4], f[5], f[3]}
+}
+
 // oldPlaces reads the columns of TACO 2, or returns nil if they do not make a group: every row must have what the group
 // must have, or nothing.
 func oldPlaces(ctx context.Context, t *tables.Table) (*places, error) {
-	o := &places{rows: make([]placed, t.Len())}
-	for i := range o.rows {
-		o.rows[i].lon, o.rows[i].lat = math.NaN(), math.NaN()
-	}
-	grid := 0
-	for _, c := range []struct {
-		name string
-		kind tables.Kind
-		set  func(p *placed, v *tables.Vector, i int) bool
-	}{
-		{oldCRS, tables.String, setCode}, {newShape, tables.List, setShape}, {oldTransform, tables.List, setTransform},
-		{centroid, tables.Binary, setCentroid},
-		{timeColumns[0], tables.Timestamp, func(p *placed, v *tables.Vector, i int) bool {
-			p.start, p.started = v.Int(i), true
-			return true
-		}},
-		{timeColumns[1], tables.Timestamp, func(p *placed, v *tables.Vector, i int) bool {
-			p.end, p.stopped = v.Int(i), true
-			return true
-		}},
-	} {
+	o := &places{values: map[string]*tables.Vector{}, points: make([][2]float64, t.Len())}
+	for _, c := range oldColumns {
 		i := t.Index(c.name)
 		if i < 0 || t.Columns()[i].Type.Kind != c.kind {
 			continue
@@ -283,79 +281,55 @@ func oldPlaces(ctx context.Context, t *tables.Table) (*places, error) {
 		if err != nil {
 			return nil, err
 		}
-		if o.used = append(o.used, c.name); c.kind == tables.List || c.name == oldCRS {
-			grid++
-		}
-		for row := range o.rows {
-			if !values.Null(row) && !c.set(&o.rows[row], values, row) {
+		for row := range values.Len() {
+			if c.may != nil && !values.Null(row) && !c.may(values, row) {
 				return nil, nil
 			}
 		}
+		o.used, o.values[c.name] = append(o.used, c.name), values
 	}
 	if t.Index(oldMiddle) >= 0 { // it follows from the other two
 		o.used = append(o.used, oldMiddle)
 	}
-	return o, o.choose(grid == 3)
+	o.choose()
+	return o, nil
 }
 
-func setCode(p *placed, v *tables.Vector, i int) bool {
-	p.code = v.Str(i)
-	return codePattern.MatchString(p.code)
+// has reports whether a row has a value.
+func (o *places) has(name string, row int) bool {
+	v := o.values[name]
+	return v != nil && !v.Null(row)
 }
 
-func setShape(p *placed, v *tables.Vector, i int) bool {
-	child, lo, hi := v.List(i)
-	if child.Kind() != tables.Int64 || hi-lo < 2 {
-		return false
-	}
-	p.shape = [2]int64{child.Int(hi - 2), child.Int(hi - 1)}
-	return p.shape[0] > 0 && p.shape[1] > 0
-}
-
-// setTransform reads a transform in the order of GDAL: x = c + a*column + b*row, y = f + d*column + e*row as c, a, b,
-// f, d, e.
-func setTransform(p *placed, v *tables.Vector, i int) bool {
-	child, lo, hi := v.List(i)
-	if child.Kind() != tables.Float64 || hi-lo != 6 {
-		return false
-	}
-	f := child.Floats()[lo:hi]
-	p.transform = [6]float64{f[1], f[2], f[0], f[4], f[5], f[3]}
-	infinite := func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }
-	return !slices.ContainsFunc(p.transform[:], infinite) && f[1]*f[5]-f[2]*f[4] != 0
-}
-
-func setCentroid(p *placed, v *tables.Vector, i int) bool {
-	x, y, err := wkb.Point(v.Bytes(i))
-	p.lon, p.lat = x, y
-	return err == nil && math.Abs(x) <= 180 && math.Abs(y) <= 90
-}
-
-// choose sets the group that the rows make, and leaves it "" if they make none.
-func (o *places) choose(grids bool) error {
+// choose sets the points, and the group that the rows make.
+func (o *places) choose() {
 	where, when, both, none := 0, 0, 0, 0
-	for i := range o.rows {
-		p := &o.rows[i]
-		placed := grids && p.code != "" && p.shape[0] > 0 && p.transform != [6]float64{}
-		if placed && math.IsNaN(p.lon+p.lat) {
-			p.centre()
+	for row := range o.points {
+		parts := 0
+		for _, name := range []string{oldCRS, newShape, oldTransform} {
+			if o.has(name, row) {
+				parts++
+			}
 		}
-		partly := p.code != "" || p.shape[0] > 0 || p.transform != [6]float64{} || !math.IsNaN(p.lon+p.lat)
-		placed = placed && !math.IsNaN(p.lon+p.lat)
+		o.points[row] = o.point(row, parts == 3)
+		known := !math.IsNaN(o.points[row][0])
+		placed := parts == 3 && known
+		started, stopped := o.has(timeColumns[0], row), o.has(timeColumns[1], row)
 		switch {
-		case partly && !placed, p.stopped && (!p.started || p.end < p.start):
-			return nil
-		case placed && p.started:
+		case !placed && (parts > 0 || known),
+			stopped && (!started || o.values[timeColumns[1]].Int(row) < o.values[timeColumns[0]].Int(row)):
+			return
+		case placed && started:
 			both++
 		case placed:
 			where++
-		case p.started:
+		case started:
 			when++
 		default:
 			none++
 		}
 	}
-	switch n := len(o.rows) - none; {
+	switch n := len(o.points) - none; {
 	case n == 0:
 	case both == n:
 		o.group = "stac"
@@ -364,51 +338,73 @@ func (o *places) choose(grids bool) error {
 	case when == n:
 		o.group = "temporal"
 	}
-	return nil
 }
 
-// centre sets the place to the centre of the grid, if the CRS is known.
-func (p *placed) centre() {
-	system, ok := crs.ByName(p.code)
-	if !ok {
-		return
-	}
-	col, row, t := float64(p.shape[1])/2, float64(p.shape[0])/2, p.transform
-	points := []crs.Point{{t[0]*col + t[1]*row + t[2], t[3]*col + t[4]*row + t[5]}}
-	if system.Inverse(points, points); math.Abs(points[0][0]) <= 180 && math.Abs(points[0][1]) <= 90 {
-		p.lon, p.lat = points[0][0], points[0][1]
-	}
-}
-
-// columns returns the columns of the group.
-func (o *places) columns(n int) map[string]*tables.Vector {
-	lon, lat, codes := make([]float64, n), make([]float64, n), make([]string, n)
-	var shapes []int64
-	var transforms []float64
-	shapeEnds, transformEnds := make([]uint32, 1, n+1), make([]uint32, 1, n+1)
-	single, first, last := make([]int64, n), make([]int64, n), make([]int64, n)
-	noPlace, noTime, noRange := make([]bool, n), make([]bool, n), make([]bool, n)
-	for i, placed := range o.rows {
-		if noPlace[i] = placed.code == ""; !noPlace[i] {
-			lon[i], lat[i], codes[i] = placed.lon, placed.lat, placed.code
-			shapes, transforms = append(shapes, placed.shape[:]...), append(transforms, placed.transform[:]...)
+// point returns the centroid of a row or, if it has none, the centre of its grid where the CRS is known.
+func (o *places) point(row int, grid bool) [2]float64 {
+	if o.has(centroid, row) {
+		x, y, err := wkb.Point(o.values[centroid].Bytes(row))
+		if err == nil {
+			return [2]float64{x, y}
 		}
-		shapeEnds = append(shapeEnds, uint32(len(shapes)))
-		transformEnds = append(transformEnds, uint32(len(transforms)))
-		noRange[i], noTime[i] = !placed.stopped, !placed.started || placed.stopped
-		single[i], first[i], last[i] = placed.start, placed.start, placed.end
+	}
+	if grid {
+		if system, ok := crs.ByName(o.values[oldCRS].Str(row)); ok {
+			shape, t := shapeOf(o.values[newShape], row), transformOf(o.values[oldTransform], row)
+			y, x := float64(shape[0])/2, float64(shape[1])/2
+			points := []crs.Point{{t[0]*x + t[1]*y + t[2], t[3]*x + t[4]*y + t[5]}}
+			system.Inverse(points, points)
+			if math.Abs(points[0][0]) <= 180 && math.Abs(points[0][1]) <= 90 {
+				return points[0]
+			}
+		}
+	}
+	return [2]float64{math.NaN(), math.NaN()}
+}
+
+// columns returns the columns of the group, of n rows.
+func (o *places) columns(n int) map[string]*tables.Vector {
+	noPlace := make([]bool, n)
+	lon, lat := make([]float64, n), make([]float64, n)
+	for row := range n {
+		if noPlace[row] = !o.has(oldCRS, row); !noPlace[row] {
+			lon[row], lat[row] = o.points[row][0], o.points[row][1]
+		}
+	}
+	ranged := func(row int) bool { return o.has(timeColumns[1], row) }
+	times := func(name string, may func(row int) bool) *tables.Vector {
+		values, nulls := make([]int64, n), make([]bool, n)
+		for row := range n {
+			if nulls[row] = !o.has(name, row) || !may(row); !nulls[row] {
+				values[row] = o.values[name].Int(row)
+			}
+		}
+		return tables.NewInts(tables.Type{Kind: tables.Timestamp, UTC: true}, values, nulls)
 	}
 	float32s := tables.Type{Kind: tables.Float64, Bits: 32}
-	stamps := tables.Type{Kind: tables.Timestamp, UTC: true}
 	return map[string]*tables.Vector{
 		"centroid": tables.NewStruct([]string{"lon", "lat"}, []*tables.Vector{
 			tables.NewFloats(float32s, lon, noPlace), tables.NewFloats(float32s, lat, noPlace)}, noPlace),
-		"proj_code":  tables.NewStrings(codes, noPlace),
-		"proj_shape": tables.NewList(tables.NewInts(int64Type, shapes, nil), shapeEnds, noPlace),
-		"proj_transform": tables.NewList(tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64}, transforms, nil),
-			transformEnds, noPlace),
-		"datetime":       tables.NewInts(stamps, single, noTime),
-		"start_datetime": tables.NewInts(stamps, first, noRange),
-		"end_datetime":   tables.NewInts(stamps, last, noRange),
+		"proj_code": Texts(n, func(row int) string {
+			if noPlace[row] {
+				return ""
+			}
+			return o.values[oldCRS].Str(row)
+		}),
+		"proj_shape": Integers(n, func(row int) []int64 {
+			if noPlace[row] {
+				return nil
+			}
+			return shapeOf(o.values[newShape], row)
+		}),
+		"proj_transform": Floats(float64Type, n, func(row int) []float64 {
+			if noPlace[row] {
+				return nil
+			}
+			return transformOf(o.values[oldTransform], row)
+		}),
+		"datetime":       times(timeColumns[0], func(row int) bool { return !ranged(row) }),
+		"start_datetime": times(timeColumns[0], ranged),
+		"end_datetime":   times(timeColumns[1], ranged),
 	}
 }

@@ -106,17 +106,16 @@ func (w *writer) addHistograms(ctx context.Context) error {
 	if err != nil || len(made) == 0 {
 		return err
 	}
-	files := map[string][]byte{}
+	tree := newTree()
 	for _, h := range made {
-		for path := h.Path; path != ""; path = path[:max(strings.LastIndexByte(path, '/'), 0)] {
-			files[path] = nil // its folders
-		}
-	}
-	for _, h := range made {
-		files[h.Path] = h.Bytes
+		tree.add(h.Path, Sample{Bytes: h.Bytes})
 	}
 	w.histograms = true
-	w.grow(0, Row{ID: tortilla.HistogramID, Folder: true}, func(row int32) { w.growBelow(0, 0, row, "", files) })
+	folder := &Sample{ID: tortilla.HistogramID, Children: tree.top}
+	if _, err := (&grower{form: w.o.Form, levels: w.levels}).grow(0, 0, folder); err != nil {
+		return err
+	}
+	w.levels[len(w.levels)-1].first = nil
 	for k, level := range w.levels {
 		missing := tables.New(len(level.Rows)-level.Table.Len(), nil, nil)
 		if missing.Len() == 0 {
@@ -127,32 +126,4 @@ func (w *writer) addHistograms(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// grow appends a row to its level, and the rows below it to theirs.
-func (w *writer) grow(k int, r Row, below func(row int32)) {
-	level := w.levels[k]
-	row := level.add(k, r)
-	if r.Folder {
-		below(row)
-	}
-	if level.first != nil {
-		level.first = append(level.first, int32(len(w.levels[k+1].Rows)))
-	}
-}
-
-// growBelow adds to a row of level k the files, and their folders, that are below another row of its level.
-func (w *writer) growBelow(k int, like, row int32, above string, files map[string][]byte) {
-	l, below := w.levels[k], w.levels[k+1]
-	for c := l.first[like]; c < l.first[like+1]; c++ {
-		r := &below.Rows[c]
-		path := join(above, r.ID)
-		data, is := files[path]
-		if !is {
-			continue
-		}
-		w.grow(k+1, Row{ID: r.ID, Parent: row, Folder: r.Folder, bytes: data}, func(row int32) {
-			w.growBelow(k+1, c, row, path, files)
-		})
-	}
 }

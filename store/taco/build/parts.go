@@ -28,7 +28,7 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 		return nil, err
 	}
 	var sum Result
-	err = w.onto(ctx, path, func(ctx context.Context, t sink) error {
+	err = w.onto(ctx, path, func(ctx context.Context, t folderSink) error {
 		var zips []string
 		for i, tops := range groups {
 			part := &writer{o: w.o, collection: w.collection, levels: picked(w.levels, tops), partitions: len(groups)}
@@ -46,7 +46,7 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 			}
 			archive, err := part.archived(ctx, write)
 			if err == nil {
-				err = t.put(ctx, name, archive)
+				_, err = t.put(ctx, name, archive)
 			}
 			if err != nil {
 				return err
@@ -61,7 +61,8 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 		if err != nil {
 			return err
 		}
-		return files.put(ctx, t, tacocatName+"/")
+		_, err = putAll(ctx, t, tacocatName+"/", files)
+		return err
 	})
 	return &sum, err
 }
@@ -114,7 +115,7 @@ func (w *writer) partOf(part *writer, tops []int) {
 func (w *writer) cuts(ctx context.Context) (groups [][]int, err error) {
 	size, part := int64(0), []int(nil)
 	for row := range w.levels[0].Rows {
-		bytes, err := w.bytesOf(ctx, 0, row)
+		bytes, err := w.bytesOf(ctx, row)
 		if err != nil {
 			return nil, err
 		}
@@ -127,33 +128,27 @@ func (w *writer) cuts(ctx context.Context) (groups [][]int, err error) {
 	return append(groups, part), nil
 }
 
-// bytesOf returns the size of the files of a row and of all below it.
-func (w *writer) bytesOf(ctx context.Context, k, row int) (size int64, err error) {
-	level := w.levels[k]
-	r := &level.Rows[row]
-	if r.Folder {
-		from, to := level.below(row)
-		for c := from; c < to; c++ {
-			n, err := w.bytesOf(ctx, k+1, c)
+// bytesOf returns the size of the files of a row of level 0.
+func (w *writer) bytesOf(ctx context.Context, row int) (size int64, err error) {
+	for _, p := range w.leaves(nil, place{0, row, ""}) {
+		r := &w.levels[p.level].Rows[p.row]
+		n, known := r.size()
+		if !known {
+			file, err := w.o.Opener.Open(ctx, r.uri())
 			if err != nil {
+				return 0, fault.WithFile(err, r.uri())
+			}
+			if n, err = file.Size(), file.Close(); err != nil {
 				return 0, err
 			}
-			size += n
 		}
-		return size, nil
+		size += n
 	}
-	if n, known := r.size(); known {
-		return n, nil
-	}
-	file, err := w.o.Opener.Open(ctx, r.uri())
-	if err != nil {
-		return 0, fault.WithFile(err, r.uri())
-	}
-	return file.Size(), file.Close()
+	return size, nil
 }
 
 // partIndex returns the index of the parts of a container.
-func (w *writer) partIndex(ctx context.Context, zips []string, path string) (indexFiles, error) {
+func (w *writer) partIndex(ctx context.Context, zips []string, path string) ([]entry, error) {
 	var o Options
 	if w.o.Store != nil { // else the opener of the options may see other folders only
 		o.Opener = w.o.Opener
@@ -164,7 +159,7 @@ func (w *writer) partIndex(ctx context.Context, zips []string, path string) (ind
 	}
 	x := indexOf(form)
 	if err := gather(ctx, zips, path, x, o); err != nil {
-		return indexFiles{}, err
+		return nil, err
 	}
 	return x.encoded(ctx, form)
 }

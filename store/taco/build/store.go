@@ -83,7 +83,7 @@ const requests = 16
 
 // inStore writes a container that is a folder: what fill puts.
 func (w *writer) inStore(ctx context.Context, path string,
-	fill func(ctx context.Context, t sink) error) (err error) {
+	fill func(ctx context.Context, t folderSink) error) (err error) {
 	o := &objects{w: w, store: w.o.Store, prefix: prefixOf(path), id: []byte(rand.Text()),
 		last: lastOf(w.o.Form, w.o.split())}
 	stale, err := interrupted(ctx, o.store, o.prefix)
@@ -178,23 +178,23 @@ func (o *objects) next() error {
 func (o *objects) path(name string) string { return o.prefix + name }
 
 // put keeps the last object in memory until all others are written.
-func (o *objects) put(ctx context.Context, name string, l *loaded) error {
+func (o *objects) put(ctx context.Context, name string, l *loaded) (none span, err error) {
 	if l.r != nil || l.made != nil { // that takes long, so that another run may have begun since the last one
 		if err := o.own(ctx); err != nil {
-			return err
+			return none, err
 		}
-		return o.w.object(ctx, o.prefix+name, l)
+		return none, o.w.object(ctx, o.prefix+name, l)
 	}
 	b := l.keep()
 	if name == o.last {
 		o.doc = b
-		return nil
+		return none, nil
 	}
 	if err := o.next(); err != nil {
-		return err
+		return none, err
 	}
 	o.group.Go(func() error { return o.store.Put(o.ctx, o.prefix+name, b) })
-	return nil
+	return none, nil
 }
 
 // object writes an object in pieces.

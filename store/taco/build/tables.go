@@ -19,9 +19,9 @@ func (w *writer) settle(ctx context.Context) error {
 				return err
 			}
 		}
-		kind := func(row int) string { return kindName(level.Rows[row].Folder) }
-		level.Table = tables.Join(tableOf(column{model.ColumnID, texts(len(level.Rows), level.id)},
-			column{model.ColumnType, texts(len(level.Rows), kind)}), level.Table)
+		n, kind := len(level.Rows), func(row int) string { return kindName(level.Rows[row].Folder) }
+		ids := new(columns).add(model.ColumnID, Texts(n, level.id)).add(model.ColumnType, Texts(n, kind))
+		level.Table = tables.Join(ids.table(n), level.Table)
 	}
 	return nil
 }
@@ -29,30 +29,32 @@ func (w *writer) settle(ctx context.Context) error {
 // places returns the columns with the place of each row's bytes in a ZIP, or no table if the container is not a ZIP.
 func (l *Level) places() *tables.Table {
 	n := len(l.spans)
-	return tableOf(
-		column{model.ColumnOffset, integers(int64Type, n, func(row int) int64 { return l.spans[row].Off })},
-		column{model.ColumnSize, integers(int64Type, n, func(row int) int64 { return l.spans[row].Size })})
+	c := &columns{}
+	c.add(model.ColumnOffset, integers(int64Type, n, func(row int) int64 { return l.spans[row].Off }))
+	return c.add(model.ColumnSize, integers(int64Type, n, func(row int) int64 { return l.spans[row].Size })).table(n)
 }
 
 // consolidated returns the table of METADATA of a level.
 func (w *writer) consolidated(k int) *tables.Table {
 	level := w.levels[k]
-	n, parent := len(level.Rows), func(row int) int64 { return int64(level.Rows[row].Parent) }
-	table := tables.Join(level.Table, tableOf(
-		column{model.ColumnCurrent, integers(int64Type, n, func(row int) int64 { return int64(row) })},
-		column{model.ColumnParent, integers(int64Type, n, parent)}))
+	n, numbers := len(level.Rows), &columns{}
+	numbers.add(model.ColumnCurrent, integers(int64Type, n, func(row int) int64 { return int64(row) }))
+	parent := func(row int) int64 { return int64(level.Rows[row].Parent) }
+	numbers.add(model.ColumnParent, integers(int64Type, n, parent))
+	table := tables.Join(level.Table, numbers.table(n))
 	if level.spans != nil {
 		table = tables.Join(table, level.places())
 	}
 	if k == 0 {
 		return table
 	}
-	return tables.Join(table, tableOf(column{model.ColumnRelative, texts(n, func(row int) string {
+	paths := new(columns).add(model.ColumnRelative, Texts(n, func(row int) string {
 		if level.Rows[row].Folder {
 			return path(w.levels, k, row) + "/"
 		}
 		return path(w.levels, k, row)
-	})}))
+	}))
+	return tables.Join(table, paths.table(n))
 }
 
 // metaTables encodes the tables __meta__ of the folders of level k, and calls put with each in the order of their rows.
@@ -67,7 +69,12 @@ func (w *writer) metaTables(ctx context.Context, k int, put func(row int, b []by
 	if err != nil {
 		return err
 	}
-	rows := w.folderRows(k)
+	var rows []int
+	for row := range level.Rows {
+		if level.Rows[row].Folder {
+			rows = append(rows, row)
+		}
+	}
 	return inorder.Do(ctx, len(rows), w.o.Workers,
 		func(ctx context.Context, i int) ([]byte, error) {
 			var mine []int
@@ -84,21 +91,23 @@ func (w *writer) metaTables(ctx context.Context, k int, put func(row int, b []by
 		func([]byte) {})
 }
 
-// encoded returns a table as Parquet.
-func encoded(ctx context.Context, t *tables.Table) ([]byte, error) {
+// encoded returns a table as Parquet. byContent ends pages where their content says so.
+func encoded(ctx context.Context, t *tables.Table, byContent bool) ([]byte, error) {
 	var b bytes.Buffer
-	err := encode.Table(ctx, &b, t)
+	write := encode.Table
+	if byContent {
+		write = encode.ByContent
+	}
+	err := write(ctx, &b, t)
 	return b.Bytes(), err
 }
 
-// metadata calls put with the tables of folders from the deepest level up, because each holds the places of the rows
-// below it, then with the tables of levels and COLLECTION.json. It returns the places of the latter.
-func (w *writer) metadata(ctx context.Context, put func(name string, data []byte) (span, error)) (places []span,
-	err error) {
+// metadata writes the tables and COLLECTION.json: see taco2.
+func (w *writer) metadata(ctx context.Context, t sink) (places []span, err error) {
 	for k := len(w.levels) - 2; k >= 0; k-- {
 		spans := w.levels[k].spans
 		err := w.metaTables(ctx, k, func(row int, data []byte) error {
-			place, err := put(dataFolder+path(w.levels, k, row)+metaSuffix, data)
+			place, err := t.put(ctx, dataFolder+path(w.levels, k, row)+metaSuffix, held(data))
 			if spans != nil {
 				spans[row] = place
 			}
@@ -108,33 +117,20 @@ func (w *writer) metadata(ctx context.Context, put func(name string, data []byte
 			return nil, err
 		}
 	}
-	add := func(name string, data []byte, err error) error {
-		if err != nil {
-			return err
-		}
-		place, err := put(name, data)
-		places = append(places, place)
-		return err
-	}
+	var entries []entry
 	for k, level := range w.levels {
-		encode := encoded
-		if level.spans == nil { // a store that keeps equal pieces of files once gets the pages that an edit changes
-			encode = encodedByContent
-		}
-		data, err := encode(ctx, w.consolidated(k))
-		if err := add(metadataFolder+levelName(k)+".parquet", data, err); err != nil {
+		// A store that keeps equal pieces of files once gets the pages that an edit changes.
+		data, err := encoded(ctx, w.consolidated(k), level.spans == nil)
+		if err != nil {
 			return nil, err
 		}
+		entries = append(entries, entry{metadataFolder + levelName(k) + ".parquet", data})
 	}
 	doc, err := w.document(ctx)
-	return places, add(collName, doc, err)
-}
-
-// encodedByContent is encoded with pages that end where their content says so.
-func encodedByContent(ctx context.Context, t *tables.Table) ([]byte, error) {
-	var b bytes.Buffer
-	err := encode.ByContent(ctx, &b, t)
-	return b.Bytes(), err
+	if err != nil {
+		return nil, err
+	}
+	return putAll(ctx, t, "", append(entries, entry{collName, doc}))
 }
 
 // document returns COLLECTION.json.

@@ -121,16 +121,6 @@ func (w *writer) complete(ctx context.Context) error {
 	return w.typed(ctx)
 }
 
-// folderRows returns the folders of a level.
-func (w *writer) folderRows(k int) (rows []int) {
-	for i := range w.levels[k].Rows {
-		if w.levels[k].Rows[i].Folder {
-			rows = append(rows, i)
-		}
-	}
-	return rows
-}
-
 // Names in a container.
 const (
 	dataFolder = "DATA/"

@@ -66,8 +66,8 @@ strict: false leaves out what the format cannot hold. Or it has vector: path, co
 the other keys of chaski.Vector, for a mask of shapes.
 split.by is hash (of the source's ids), place (cells of cell degrees) or column. quality leaves out chips
 with more nodata than max_nodata, a share from 0 to 1, in any of its fields, with pairs: drop samples whose
-rasters do not lie together, with duplicates: BITS chips whose picture is that of an earlier one, and with
-labels: {field: mask, classes: [3, 7], min_share: 0.01} those that have too few pixels of each of the classes.
+rasters do not lie together, and with labels: {field: mask, classes: [3, 7], min_share: 0.01} those that have
+too few pixels of each of the classes.
 bad_samples is error (default) or skip. An unknown key is an error.
 
 The loader reads the windows as for training. Pixels, nodata, masks, names of bands and CRS are kept, and
@@ -258,11 +258,7 @@ func (f *makeFlags) draw(ctx context.Context, env console.Env, r *recipe.Recipe,
 	if f.page == "" {
 		return nil
 	}
-	title, _ := r.Collection["title"].(string)
-	if title == "" {
-		title, _ = r.Collection["id"].(string)
-	}
-	ro := report.Options{Source: f.out, Title: title, Generator: "chaski " + env.Version, Low: 2, High: 98,
+	ro := report.Options{Source: f.out, Title: r.Title(), Generator: "chaski " + env.Version, Low: 2, High: 98,
 		Statistics: res.Report, Loader: o}
 	for i := range r.Fields {
 		field := loader.Field{Name: r.Fields[i].Name}

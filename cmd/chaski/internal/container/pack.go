@@ -60,8 +60,8 @@ is an error; with --metadata-left its columns are null. Rows without a sample ar
 --columns computes columns from the rasters: stac and istac (CRS, shape or footprint, centre), stats
 (geotiff:stats; of the classes of --classes their shares), scaling (GDAL's scale and offset), header
 (taco:header, of TACOTIFFs), index (chaski:index, rumi:header and the bands' names, chaski:bands),
-rumi (rumi:header, rumi:mean, rumi:p2, ...), majortom[=KM], spatialgroup=SAMPLES,
-split=train:0.8/validation:0.2 (by a hash of the id), and without values, to be filled, geoenrich and rai.
+rumi (rumi:header, rumi:mean, rumi:p2, ...), majortom[=KM], spatialgroup=SAMPLES and
+split=train:0.8/validation:0.2 (by a hash of the id).
 
 An OUT that ends in .tortilla is a Tortilla 0.5: the samples and columns without COLLECTION.json. One that
 ends in .taco is a streaming TACO 0.2: its rasters must be TOGs ('chaski convert --to tog'), and stac, stats
