@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/inspect"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/measure"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/raster"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/serve"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/view"
@@ -61,6 +62,9 @@ func Main(p Parts) {
 
 // run runs one command line and returns its exit code.
 func run(ctx context.Context, args []string, env console.Env) int {
+	files := open.NewOpener(true)
+	defer files.Close()
+	env.Files = files
 	root := newRoot(env)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)

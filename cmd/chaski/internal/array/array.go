@@ -79,9 +79,7 @@ type Read struct {
 }
 
 func (f *arrayFlags) run(ctx context.Context, env console.Env, path string) error {
-	files := open.NewOpener(true)
-	defer files.Close()
-	array, err := open.Array(ctx, files, path, f.at.Options(f.options))
+	array, err := open.Array(ctx, env.Files, path, f.at.Options(f.options))
 	if err != nil {
 		return err
 	}

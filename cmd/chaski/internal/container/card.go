@@ -13,7 +13,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/ops/card"
@@ -64,9 +63,7 @@ func (f *cardFlags) run(ctx context.Context, env console.Env, name string) error
 		console.Between("year", f.year, 0, 9999)); err != nil {
 		return err
 	}
-	files := open.NewOpener(true)
-	defer files.Close()
-	dataset, err := f.open(ctx, files, []string{name})
+	dataset, err := f.open(ctx, env.Files, []string{name})
 	if err != nil {
 		return err
 	}
@@ -93,7 +90,7 @@ func (f *cardFlags) run(ctx context.Context, env console.Env, name string) error
 			return "", fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
 				"is not local: Croissant needs the sum of all its bytes"), name)
 		}
-		file, err := files.Open(ctx, local)
+		file, err := env.Files.Open(ctx, local)
 		if err != nil {
 			return "", err
 		}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco/build"
 )
@@ -71,9 +70,7 @@ func (f *editFlags) run(ctx context.Context, env console.Env, path string) error
 		}
 		changes.Rename[oldName] = newName
 	}
-	files := open.NewOpener(true)
-	defer files.Close()
-	options := build.Options{Opener: files, Workers: f.workers}
+	options := build.Options{Opener: env.Files, Workers: f.workers}
 	if err := console.FirstError(console.AtLeast("workers", f.workers, 0), f.columns.check(&options)); err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
@@ -49,14 +48,12 @@ PATH may also be a byte range as GDAL writes it, /vsisubfile/OFFSET_SIZE,FILE, o
 }
 
 func (f *extractFlags) run(ctx context.Context, env console.Env, name string) error {
-	files := open.NewOpener(true)
-	defer files.Close()
 	name, err := source.Resolve(name)
 	if err != nil {
 		return err
 	}
 	if e, ok := rows.Subfile(name); ok {
-		return f.file(ctx, env, files, e)
+		return f.file(ctx, env, env.Files, e)
 	}
 	container, path, ok := taco.Split(name)
 	if ok && !source.IsRemote(name) {
@@ -66,9 +63,9 @@ func (f *extractFlags) run(ctx context.Context, env console.Env, name string) er
 		}
 	}
 	if !ok {
-		return f.file(ctx, env, files, taco.Entry{URI: name, Path: name, Offset: taco.Whole, Size: taco.Whole})
+		return f.file(ctx, env, env.Files, taco.Entry{URI: name, Path: name, Offset: taco.Whole, Size: taco.Whole})
 	}
-	dataset, err := taco.Open(ctx, files, []string{container}, taco.Options{BasePath: f.base})
+	dataset, err := taco.Open(ctx, env.Files, []string{container}, taco.Options{BasePath: f.base})
 	if err != nil {
 		return err
 	}
@@ -78,9 +75,9 @@ func (f *extractFlags) run(ctx context.Context, env console.Env, name string) er
 		return err
 	}
 	if e.Kind == taco.Folder {
-		return f.folder(ctx, files, dataset, e)
+		return f.folder(ctx, env.Files, dataset, e)
 	}
-	return f.file(ctx, env, files, e)
+	return f.file(ctx, env, env.Files, e)
 }
 
 // file copies the bytes of a sample.

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -53,9 +52,7 @@ type located struct {
 }
 
 func (f *containerFlags) locate(ctx context.Context, env console.Env, path string, keys []string, format string) error {
-	files := open.NewOpener(true)
-	defer files.Close()
-	dataset, err := f.open(ctx, files, []string{path})
+	dataset, err := f.open(ctx, env.Files, []string{path})
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/survey"
@@ -83,14 +82,12 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 	if err != nil {
 		return err
 	}
-	files := open.NewOpener(true)
-	defer files.Close()
-	kind, err := store.Of(ctx, files, paths[0])
+	kind, err := store.Of(ctx, env.Files, paths[0])
 	if err != nil {
 		return err
 	}
 	if kind == store.Zarr {
-		return f.listZarr(ctx, env.Out, files, paths)
+		return f.listZarr(ctx, env.Out, env.Files, paths)
 	}
 	var prune []taco.Filter
 	// Files without matching rows are not opened, unless --where compares several rows, such as with a mean:
@@ -98,7 +95,7 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 	if filter != nil && query.RowWise(f.Where) {
 		prune = append(prune, *filter)
 	}
-	dataset, err := f.open(ctx, files, paths, prune...)
+	dataset, err := f.open(ctx, env.Files, paths, prune...)
 	if err != nil {
 		return err
 	}
@@ -120,7 +117,7 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 	}
 	writer := bufio.NewWriterSize(env.Out, 1<<16)
 	if f.leaves {
-		err = f.listLeaves(ctx, writer, files, dataset, left)
+		err = f.listLeaves(ctx, writer, env.Files, dataset, left)
 	} else {
 		err = f.listRows(ctx, writer, dataset, left)
 	}

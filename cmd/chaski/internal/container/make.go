@@ -159,11 +159,9 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 			return err // before the chips are made
 		}
 	}
-	files := open.NewOpener(true)
-	defer files.Close()
 	bar := console.NewBar(env.Err, "chips", -1)
 	options := recipe.Options{Base: pathname.Dir(path),
-		Loader: loader.Options{Workers: f.workers, MemoryBytes: f.memory, MaxChunkBytes: f.maxChunk, Opener: files,
+		Loader: loader.Options{Workers: f.workers, MemoryBytes: f.memory, MaxChunkBytes: f.maxChunk, Opener: env.Files,
 			SQL: env.SQL}}
 	if !f.quiet {
 		options.Progress = bar.Set
@@ -294,7 +292,7 @@ func (f *makeFlags) recipe(ctx context.Context, env console.Env, path string) (*
 		text, err = io.ReadAll(io.LimitReader(env.In, recipe.MaxBytes+1))
 		err = console.FileError(path, err)
 	} else {
-		text, err = open.Whole(ctx, path)
+		text, err = open.Whole(ctx, env.Files, path)
 		err = fault.WithFile(err, path)
 	}
 	if err != nil {

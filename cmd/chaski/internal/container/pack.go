@@ -13,7 +13,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/store"
@@ -154,10 +153,8 @@ func (f *packFlags) run(ctx context.Context, env console.Env, paths []string) er
 // show shows the progress of write, then the notes about its sources and the counts of out.
 func (f *packFlags) show(env console.Env, command, out string, paths []string, added string,
 	write func(o build.Options) (*build.Result, error)) error {
-	files := open.NewOpener(true)
-	defer files.Close()
 	bar := console.NewBar(env.Err, command, 0)
-	options := build.Options{Opener: files, Workers: f.workers}
+	options := build.Options{Opener: env.Files, Workers: f.workers}
 	if !f.quiet {
 		options.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
 	}

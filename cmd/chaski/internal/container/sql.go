@@ -14,7 +14,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/arrow"
@@ -91,9 +90,7 @@ func runSQL(ctx context.Context, env console.Env, f *containerFlags, given *cond
 		return err
 	}
 	f.chosen = subset.Joins()
-	files := open.NewOpener(true)
-	defer files.Close()
-	dataset, err := f.open(ctx, files, paths)
+	dataset, err := f.open(ctx, env.Files, paths)
 	if err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ type stageShare struct {
 func (f *explainFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 	ctx := cmd.Context()
 	var stages *resources.Stages
-	engine, closeAll, err := f.run.Open(ctx, env, path, func(_ *loader.Spec, o *loader.Options) {
+	engine, err := f.run.Open(ctx, env, path, func(_ *loader.Spec, o *loader.Options) {
 		if f.time {
 			stages = &resources.Stages{}
 			o.Stages = stages
@@ -101,7 +101,7 @@ func (f *explainFlags) do(cmd *cobra.Command, env console.Env, path string) erro
 	if err != nil {
 		return err
 	}
-	defer closeAll()
+	defer engine.Close()
 	r := ExplainReport{Spec: engine.Hash(), Dataset: engine.Fingerprint(), Fields: fieldStrings(engine.Fields())}
 	if r.stepAt, err = f.step.at(cmd.Flags(), engine); err != nil {
 		return err

@@ -91,11 +91,11 @@ func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 	if err := console.FirstError(checkRank(f.options.Rank, f.options.World), f.price.check(cmd.Flags())); err != nil {
 		return err
 	}
-	engine, closeAll, err := f.run.Open(cmd.Context(), env, path, nil)
+	engine, err := f.run.Open(cmd.Context(), env, path, nil)
 	if err != nil {
 		return err
 	}
-	defer closeAll()
+	defer engine.Close()
 	if f.all {
 		f.options.Samples = -1
 	}

@@ -115,13 +115,13 @@ func readList(l *quarantine.List, name string) error {
 // check reads all samples of a run and adds the bad ones to list and r.
 func (f *quarantineFlags) check(ctx context.Context, env console.Env, path string, list *quarantine.List,
 	r *quarantineReport) error {
-	engine, closeAll, err := f.run.Open(ctx, env, path, func(sp *loader.Spec, _ *loader.Options) {
+	engine, err := f.run.Open(ctx, env, path, func(sp *loader.Spec, _ *loader.Options) {
 		sp.BadSamples = spec.BadSkip // with the policy error, the first bad sample would end the check
 	})
 	if err != nil {
 		return err
 	}
-	defer closeAll()
+	defer engine.Close()
 	bar := console.NewBar(env.Err, "reading", -1)
 	found, err := engine.Check(ctx, loader.CheckOptions{MaxBad: f.max, Progress: bar.Set})
 	bar.Done()

@@ -22,7 +22,7 @@ documentation.`,
 		Example: `  chaski spec spec.json
   chaski spec --schema`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case schema == (len(args) == 1):
 				return console.Usagef("give either SPEC.json or --schema")
@@ -30,7 +30,7 @@ documentation.`,
 				_, err := env.Out.Write(spec.Schema())
 				return err
 			}
-			spec, err := flags.ReadSpec(args[0], pflag.NewFlagSet("", pflag.ContinueOnError))
+			spec, err := flags.ReadSpec(cmd.Context(), env.Files, args[0], pflag.NewFlagSet("", pflag.ContinueOnError))
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/shards"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
@@ -80,7 +79,7 @@ that the conditions leave, so that they must be those of the run.`,
 				return err
 			}
 			if f.metadata {
-				if flags.IsSpec(args[0]) {
+				if flags.IsSpec(cmd.Context(), env.Files, args[0]) {
 					return console.Usagef("--from-metadata needs a container: %s is a spec", args[0])
 				}
 				for _, name := range []string{"split", "sampling", "dims", "timestamp", "workers",
@@ -133,9 +132,7 @@ func (f *statsFlags) pooled(ctx context.Context, env console.Env, name string) e
 	if len(fields) > 0 && f.component != "*" {
 		return console.Usagef("--field and --component exclude each other")
 	}
-	files := open.NewOpener(true)
-	defer files.Close()
-	dataset, err := taco.Open(ctx, files, []string{name}, taco.Options{BasePath: f.base})
+	dataset, err := taco.Open(ctx, env.Files, []string{name}, taco.Options{BasePath: f.base})
 	if err != nil {
 		return err
 	}
@@ -226,15 +223,13 @@ func (f *statsFlags) keep(ctx context.Context, d *taco.Dataset) (func(row int) b
 }
 
 func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) error {
-	spec, err := f.Spec(dataset)
+	spec, err := f.Spec(ctx, env.Files, dataset)
 	if err != nil {
 		return err
 	}
 	bar := console.NewBar(env.Err, "reading", -1)
 	defer bar.Done()
-	opener := open.NewOpener(true)
-	defer opener.Close()
-	o := loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, Opener: opener, SQL: env.SQL}
+	o := loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, Opener: env.Files, SQL: env.SQL}
 	switch {
 	case f.shards.Given() && f.sampling:
 		err = f.weightsOfShards(ctx, spec.WithDefaults(), o, bar.Set)
@@ -242,7 +237,7 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 		err = f.statsOfShards(ctx, spec.WithDefaults(), o, bar.Set)
 	case f.sampling:
 		var b bytes.Buffer
-		if err = survey.Weights(ctx, &b, spec, o, f.weights, bar.Set); err == nil {
+		if err = survey.Weights(ctx, &b, spec, o, f.weights, nil, bar.Set); err == nil {
 			bar.Done()
 			err = console.WriteFile(f.out, env.Out, func(w io.Writer) error {
 				_, err := b.WriteTo(w)
@@ -284,7 +279,8 @@ func (f *statsFlags) statsOfShards(ctx context.Context, spec loader.Spec, o load
 		return err
 	}
 	return f.shards.Do(ctx, work, func(s shards.Share, body io.Writer) (any, error) {
-		part, err := survey.StatsPart(ctx, spec, o, extent, s.First, s.Count, progress)
+		share := &survey.Share{Of: extent, First: s.First, Count: s.Count}
+		part, err := survey.StatsPart(ctx, spec, o, share, progress)
 		if err != nil {
 			return nil, err
 		}
@@ -323,7 +319,8 @@ func (f *statsFlags) weightsOfShards(ctx context.Context, spec loader.Spec, o lo
 		return err
 	}
 	return f.shards.Do(ctx, work, func(s shards.Share, body io.Writer) (any, error) {
-		return nil, survey.WeightsPart(ctx, body, spec, o, f.weights, extent, s.First, s.Count, progress)
+		share := &survey.Share{Of: extent, First: s.First, Count: s.Count}
+		return nil, survey.Weights(ctx, body, spec, o, f.weights, share, progress)
 	}, func(parts iter.Seq2[*shards.Part, error]) error {
 		return console.WriteFile(f.out, nil, func(w io.Writer) error {
 			return rows.MergeWeights(w, func(yield func(rows.WeightsPart, error) bool) {

@@ -3,6 +3,7 @@
 package flags
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -11,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/stats"
 )
 
@@ -68,11 +70,11 @@ func (f *Dataset) AddArithmetic(to *pflag.FlagSet) {
 
 // SpecOf reads the spec at path if it is a JSON file, and otherwise makes one of the dataset at path
 // and the flags.
-func (f *Dataset) SpecOf(path string) (loader.Spec, error) {
-	if !IsSpec(path) {
+func (f *Dataset) SpecOf(ctx context.Context, files source.Opener, path string) (loader.Spec, error) {
+	if !IsSpec(ctx, files, path) {
 		return f.Spec(path)
 	}
-	return ReadSpec(path, &f.Own)
+	return ReadSpec(ctx, files, path, &f.Own)
 }
 
 // Spec makes a spec of a dataset and the flags. Its errors are about the flags, or about the file of

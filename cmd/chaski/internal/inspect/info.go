@@ -11,7 +11,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
@@ -53,11 +52,9 @@ The text is YAML with the members that --json has, which prints one line for eac
 }
 
 func info(ctx context.Context, env console.Env, paths []string, at *flags.Timestamp, asJSON bool) error {
-	files := open.NewOpener(true)
-	defer files.Close()
 	shown := 0
 	for _, pattern := range paths {
-		matches, err := catalog.Glob(ctx, files, pattern)
+		matches, err := catalog.Glob(ctx, env.Files, pattern)
 		if err != nil {
 			return err
 		}
@@ -65,7 +62,7 @@ func info(ctx context.Context, env console.Env, paths []string, at *flags.Timest
 			if shown++; shown > 1 && !asJSON {
 				fmt.Fprintln(env.Out, "---")
 			}
-			if err := infoOf(ctx, env, files, p, at, asJSON); err != nil {
+			if err := infoOf(ctx, env, env.Files, p, at, asJSON); err != nil {
 				return err
 			}
 		}

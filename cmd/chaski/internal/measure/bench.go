@@ -7,7 +7,6 @@ import (
 	"github.com/chaski-eo/chaski/bench"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/loader"
 )
 
@@ -83,14 +82,11 @@ or SPEC.json, such as Python's loader.spec.`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			spec, options, err := run.Prepare(env, args[0])
+			spec, options, err := run.Prepare(cmd.Context(), env, args[0])
 			if err != nil {
 				return err
 			}
 			bar, progress := f.bar(env)
-			opener := open.NewOpener(true)
-			defer opener.Close()
-			options.Opener = opener
 			report, err := bench.Load(cmd.Context(), bench.LoadOptions{Spec: spec, Options: options,
 				Prefetch: prefetch, Rounds: f.rounds, Time: f.time(), Progress: progress})
 			bar.Done()

@@ -12,7 +12,6 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
@@ -94,9 +93,7 @@ in C order. npy writes a NumPy file (version 1.0). raw writes the bytes alone.`,
 }
 
 func (f *catFlags) run(ctx context.Context, env console.Env, paths []string) error {
-	files := open.NewOpener(true)
-	defer files.Close()
-	bands, err := namedBands(ctx, files, f.b, paths)
+	bands, err := namedBands(ctx, env.Files, f.b, paths)
 	if err != nil {
 		return err
 	}
@@ -113,7 +110,7 @@ func (f *catFlags) run(ctx context.Context, env console.Env, paths []string) err
 	if bands != nil {
 		readOptions.B = raster.Selection{List: bands}
 	}
-	readOptions.Options.Opener, readOptions.Options.MaxChunkBytes = taco.InContainers(files), f.maxChunk
+	readOptions.Options.Opener, readOptions.Options.MaxChunkBytes = taco.InContainers(env.Files), f.maxChunk
 	array, err := raster.Read(ctx, paths, readOptions)
 	if err != nil {
 		return console.UsageUnlessFault(fault.WithFile(err, paths[0]))

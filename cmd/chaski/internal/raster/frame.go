@@ -56,7 +56,7 @@ func (f *frameFlags) run(ctx context.Context, env console.Env, path string) erro
 			return err
 		}
 	}
-	frame, err := open.Whole(ctx, path)
+	frame, err := open.Whole(ctx, env.Files, path)
 	if err != nil {
 		return fault.WithFile(err, path)
 	}

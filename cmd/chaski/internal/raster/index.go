@@ -15,7 +15,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/shards"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
@@ -147,8 +146,6 @@ func (f *indexFlags) run(ctx context.Context, env console.Env, paths []string) e
 	if err := f.check(); err != nil {
 		return err
 	}
-	files := open.NewOpener(true)
-	defer files.Close()
 	if f.format == "hex" {
 		for _, path := range paths {
 			if st, err := os.Stat(source.LocalPath(path)); err == nil && st.IsDir() {
@@ -156,14 +153,14 @@ func (f *indexFlags) run(ctx context.Context, env console.Env, paths []string) e
 					path)
 			}
 		}
-		return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return f.hex(ctx, w, files, paths) })
+		return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return f.hex(ctx, w, env.Files, paths) })
 	}
 	if f.out == "-" || f.out == "" {
 		if err := console.NotToTerminal(env.Out, "a catalog"); err != nil {
 			return err
 		}
 	}
-	return f.parquet(ctx, env, files, paths)
+	return f.parquet(ctx, env, env.Files, paths)
 }
 
 // parquet writes a catalog, and prints the numbers of files it left out on standard error.
@@ -292,7 +289,7 @@ func (f *indexFlags) resumed(ctx context.Context, paths []string, o build.Option
 	var done error
 	err := console.WriteFile(mine, nil, func(w io.Writer) error {
 		var rows int
-		if rows, done = build.Write(ctx, w, paths, o); done != nil && int64(rows) <= rowsIn(partial) {
+		if rows, done = build.Write(ctx, w, paths, o); done != nil && int64(rows) <= rowsIn(ctx, o.Opener, partial) {
 			return done // the earlier run got further, so that its file stays
 		}
 		return nil
@@ -312,16 +309,15 @@ func (f *indexFlags) resumed(ctx context.Context, paths []string, o build.Option
 	return nil
 }
 
-// rowsIn returns the number of rows of a catalog, or 0 if the file is not one.
-func rowsIn(name string) int64 {
-	files := open.NewOpener(true)
-	defer files.Close()
-	file, err := files.Open(context.Background(), name)
+// rowsIn returns the number of rows of a catalog, or 0 if the file is not one. It also reads after an interruption.
+func rowsIn(ctx context.Context, files source.Opener, name string) int64 {
+	ctx = context.WithoutCancel(ctx)
+	file, err := files.Open(ctx, name)
 	if err != nil {
 		return 0
 	}
 	defer file.Close()
-	sum, err := catalog.Describe(context.Background(), file)
+	sum, err := catalog.Describe(ctx, file)
 	if err != nil {
 		return 0
 	}

@@ -1,6 +1,7 @@
 package raster
 
 import (
+	"context"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -8,10 +9,10 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/ops/verify"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // pairsHelp is the part of the help of verify about --pairs.
@@ -52,13 +53,11 @@ func (f *pairsFlags) run(cmd *cobra.Command, env console.Env, paths []string, ou
 	if err := console.Between("workers", o.Workers, 0, flags.MaxWorkers); err != nil {
 		return err
 	}
-	spec, err := f.spec(paths[0])
+	spec, err := f.spec(cmd.Context(), env.Files, paths[0])
 	if err != nil {
 		return err
 	}
-	opener := open.NewOpener(true)
-	defer opener.Close()
-	lo := loader.Options{Workers: o.Workers, MaxChunkBytes: o.MaxChunk, Opener: opener, SQL: env.SQL}
+	lo := loader.Options{Workers: o.Workers, MaxChunkBytes: o.MaxChunk, Opener: env.Files, SQL: env.SQL}
 	bar := console.NewBar(env.Err, "comparing", -1)
 	f.options.Progress = bar.Set
 	report, err := survey.Pairs(cmd.Context(), spec, lo, f.options)
@@ -76,9 +75,9 @@ func (f *pairsFlags) run(cmd *cobra.Command, env console.Env, paths []string, ou
 }
 
 // spec returns the spec of a dataset, or of the file that holds one.
-func (f *pairsFlags) spec(path string) (loader.Spec, error) {
-	if flags.IsSpec(path) {
-		return flags.ReadSpec(path, &f.data)
+func (f *pairsFlags) spec(ctx context.Context, files source.Opener, path string) (loader.Spec, error) {
+	if flags.IsSpec(ctx, files, path) {
+		return flags.ReadSpec(ctx, files, path, &f.data)
 	}
 	return f.source.Spec(path)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/ops/paste"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -60,8 +59,6 @@ func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) erro
 			return err
 		}
 	}
-	files := open.NewOpener(true)
-	defer files.Close()
 	in := env.In
 	if name != "-" {
 		file, err := os.Open(name)
@@ -71,7 +68,7 @@ func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) erro
 		defer file.Close()
 		in = file
 	}
-	write, err := paste.Scene(ctx, files, f.like, in, name, options, f.workers)
+	write, err := paste.Scene(ctx, env.Files, f.like, in, name, options, f.workers)
 	if err != nil {
 		return console.UsageUnlessFault(err)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/shards"
 	"github.com/chaski-eo/chaski/ops/verify"
 	"github.com/chaski-eo/chaski/store/tiledb"
@@ -90,9 +89,7 @@ func (f *verifyFlags) run(ctx context.Context, env console.Env, paths []string, 
 	bar := console.NewBar(env.Err, "verifying", -1)
 	defer bar.Done()
 	o.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
-	opener := open.NewOpener(true)
-	defer opener.Close()
-	o.Opener = opener
+	o.Opener = env.Files
 	if f.shards.Given() {
 		return f.divided(ctx, paths, o)
 	}

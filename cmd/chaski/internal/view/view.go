@@ -15,7 +15,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/draw"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
@@ -70,9 +69,7 @@ warnings (samples that cannot be read, mixed shapes or CRSs, missing nodata), an
 
 The statistics of a report cover all pixels. It decodes each pixel once, and a second time if a sample
 cannot be read or for the classes of a mask whose values are 100 or more apart. The map shows a random 5,000
-samples if there are more. It is in longitude and latitude for EPSG 4326, 4258, 4269, 3857 and for UTM on
-WGS 84, ETRS89 and NAD83, otherwise in the CRS of most assets. A report ignores --bands, --window and
---per-asset.`,
+samples if there are more, in longitude and latitude. A report ignores --bands, --window and --per-asset.`,
 		Example: `  chaski view -o quick.png chip.tif
   chaski view --b 3,2,1 --size 256 -o sheet.png first.tif second.tif
   chaski view --batch 9 --window 64x64 --seed 7 -o batch.png chips/
@@ -138,22 +135,20 @@ func (f *viewFlags) run(ctx context.Context, env console.Env, paths []string) er
 	if f.report {
 		return f.page(ctx, env, paths, options)
 	}
-	opener := open.NewOpener(true)
-	defer opener.Close()
 	var pictures []*image.NRGBA
 	columns := f.columns
 	dataset := false
 	if len(paths) == 1 {
-		if dataset, err = isDataset(ctx, taco.InContainers(opener), paths[0]); err != nil {
+		if dataset, err = isDataset(ctx, taco.InContainers(env.Files), paths[0]); err != nil {
 			return err
 		}
 	}
 	if dataset {
-		pictures, err = f.batch(ctx, env, opener, paths[0], options, &columns)
+		pictures, err = f.batch(ctx, env, env.Files, paths[0], options, &columns)
 	} else if name := flags.Changed(&f.data.Own); name != "" {
 		return console.Usagef("--%s needs a dataset: pictures of files show all pixels, and the bands of --b", name)
 	} else {
-		pictures, err = f.files(ctx, env, taco.InContainers(opener), paths, options)
+		pictures, err = f.files(ctx, env, taco.InContainers(env.Files), paths, options)
 	}
 	if err != nil {
 		return err
