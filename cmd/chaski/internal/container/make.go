@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
@@ -22,12 +21,13 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/ops/recipe"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/build"
 )
 
 type makeFlags struct {
 	out, stats    string
 	page          string
-	made          madeFlags
+	form          formFlags
 	workers       int
 	memory        int64
 	maxChunk      int
@@ -115,7 +115,14 @@ func NewMake(env console.Env) *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "`OUT`, the container to write")
-	f.made.add(fl)
+	// 'chaski convert' says --to for the same.
+	fl.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "to" {
+			name = "form"
+		}
+		return pflag.NormalizedName(name)
+	})
+	f.form.add(fl, madeForms...)
 	flags.NonEmptyVar(fl, &f.stats, "stats", "also write the statistics of all chips to `FILE`, as 'chaski stats' does")
 	flags.NonEmptyVar(fl, &f.page, "report", "also write a page of HTML about the chips to `FILE`")
 	fl.IntVar(&f.workers, "workers", 0,
@@ -133,13 +140,13 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	if f.out == "" {
 		return console.Usagef("-o OUT is missing")
 	}
-	output, err := f.made.output(f.out)
-	if err := console.FirstError(err, console.Between("workers", f.workers, 0, flags.MaxWorkers),
+	var output build.Options
+	if err := console.FirstError(f.form.into(&output, f.out), console.Between("workers", f.workers, 0, flags.MaxWorkers),
 		console.AtLeast("memory", f.memory, 0)); err != nil {
 		return err
 	}
-	if err := f.apart(path); err != nil {
-		return err
+	if output.PartBytes > 0 && output.Form.Older() {
+		return console.Usagef("--part-size is for ZIPs: --form is %s", f.form.form)
 	}
 	if f.resume && f.shards.Given() {
 		return console.Usagef("--resume is for a run without --shard and --merge: shards that are done are kept anyway")
@@ -161,6 +168,7 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	}
 	bar := console.NewBar(env.Err, "chips", -1)
 	options := recipe.Options{Base: pathname.Dir(path),
+		Output: recipe.Output{Form: output.Form, PartBytes: output.PartBytes},
 		Loader: loader.Options{Workers: f.workers, MemoryBytes: f.memory, MaxChunkBytes: f.maxChunk, Opener: env.Files,
 			SQL: env.SQL}}
 	if !f.quiet {
@@ -172,8 +180,8 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 		return err
 	}
 	var res *recipe.Result
-	err = f.made.stored(ctx, f.out, output, func(path string, output recipe.Output) (err error) {
-		options.Output = output
+	err = stored(ctx, f.out, output, func(path string, store build.Store) (err error) {
+		options.Output.Store = store
 		if f.shards.Merging() || f.resume {
 			res, err = f.divided(ctx, r, text, options)
 		} else {
@@ -235,21 +243,6 @@ func (f *makeFlags) divided(ctx context.Context, r *recipe.Recipe, text []byte, 
 	return res, work.Resume(ctx, max(1, maker.Parts()), write, join)
 }
 
-// apart refuses files of --stats and --report that would replace another.
-func (f *makeFlags) apart(recipe string) error {
-	for _, file := range []struct{ flag, name string }{{"stats", f.stats}, {"report", f.page}} {
-		for _, other := range []string{f.out, recipe} {
-			if file.name != "" && file.name != "-" && samePath(file.name, other) {
-				return console.Usagef("--%s %s would replace %s", file.flag, file.name, other)
-			}
-		}
-	}
-	if f.page != "" && f.stats != "" && samePath(f.page, f.stats) {
-		return console.Usagef("--report %s would replace --stats", f.page)
-	}
-	return nil
-}
-
 // draw writes the page of --report about the container.
 func (f *makeFlags) draw(ctx context.Context, env console.Env, r *recipe.Recipe, res *recipe.Result,
 	o loader.Options) error {
@@ -304,17 +297,6 @@ func (f *makeFlags) recipe(ctx context.Context, env console.Env, path string) (*
 			strings.TrimPrefix(err.Error(), "recipe: ")), path)
 	}
 	return r, text, nil
-}
-
-// samePath reports whether two paths name one file, which need not exist yet.
-func samePath(a, b string) bool {
-	if st, err := os.Stat(a); err == nil {
-		other, err := os.Stat(b)
-		return err == nil && os.SameFile(st, other)
-	}
-	a, aerr := filepath.Abs(a)
-	b, berr := filepath.Abs(b)
-	return aerr == nil && berr == nil && a == b
 }
 
 // writeStatistics writes the statistics of all chips into a file.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,14 +24,14 @@ import (
 
 type packFlags struct {
 	lsFlags
-	out, collection, form string
-	workers               int
-	quiet                 bool
-	parts                 partFlags
-	given                 *build.Collection // the description of append, instead of the source's
-	notes                 []string          // violations in the sources that can be read anyway
-	columns               columnFlags
-	ofContainers          *pflag.FlagSet // flags that mean nothing for a directory of files
+	out, collection string
+	workers         int
+	quiet           bool
+	form            formFlags
+	given           *build.Collection // the description of append, instead of the source's
+	notes           []string          // violations in the sources that can be read anyway
+	columns         columnFlags
+	ofContainers    *pflag.FlagSet // flags that mean nothing for a directory of files
 }
 
 // packHelp describes the command pack.
@@ -108,10 +109,7 @@ func NewPack(env console.Env) *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "`OUT`, the container to write")
 	flags.NonEmptyVar(fl, &f.collection, "collection", "YAML or JSON `FILE` with members of COLLECTION.json")
-	fl.StringVar(&f.form, "form", "auto",
-		"auto (by the name of OUT), zip, folder, taco3, tortilla, taco, taco-plain, tacocat, tacocat-file "+
-			"or tacollection")
-	f.parts.add(fl, ", or of Tortillas")
+	f.form.add(fl, slices.Concat(madeForms, indexForms)...)
 	f.addShared(fl)
 	return cmd
 }
@@ -131,17 +129,14 @@ func (f *packFlags) run(ctx context.Context, env console.Env, paths []string) er
 	if f.out == "" {
 		return console.Usagef("-o OUT is missing")
 	}
-	if err := console.FirstError(console.OneOf("form", f.form, packFormNames...),
-		console.AtLeast("workers", f.workers, 0)); err != nil {
-		return err
-	}
-	form, err := formOf(f.form, f.out, f.parts)
-	if err != nil {
+	if err := console.AtLeast("workers", f.workers, 0); err != nil {
 		return err
 	}
 	return f.show(env, "pack", f.out, paths, "", func(o build.Options) (r *build.Result, err error) {
-		o.Form = form
-		err = stored(ctx, f.out, form, f.parts, func(path string, store build.Store) (err error) {
+		if err := f.form.into(&o, f.out); err != nil {
+			return nil, err
+		}
+		err = stored(ctx, f.out, o, func(path string, store build.Store) (err error) {
 			f.out, o.Store = path, store
 			r, err = f.write(ctx, paths, o)
 			return err
@@ -175,7 +170,7 @@ func (f *packFlags) show(env console.Env, command, out string, paths []string, a
 
 // write writes the container.
 func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) (_ *build.Result, err error) {
-	if err := console.FirstError(f.parts.into(&o, f.out), f.columns.check(&o)); err != nil {
+	if err := f.columns.check(&o); err != nil {
 		return nil, err
 	}
 	if err := f.columns.old(&o); err != nil {

@@ -18,7 +18,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/shards"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
@@ -36,7 +35,6 @@ type convertFlags struct {
 	skipBad   bool
 	workers   int
 	shards    shards.Flags
-	losses    convert.Losses
 
 	dims, extents, attr string // of arrays
 	at                  flags.Timestamp
@@ -169,28 +167,23 @@ func (f *convertFlags) run(ctx context.Context, env console.Env, paths []string)
 	if err := f.resolve(); err != nil {
 		return err
 	}
-	files := open.NewOpener(true)
-	defer files.Close()
-	f.o.Opener = files
-	jobs, err := f.jobs(ctx, files, paths)
+	f.o.Opener = env.Files
+	jobs, err := f.jobs(ctx, env.Files, paths)
 	if err != nil {
 		return err
-	}
-	if f.to == convert.TileDB {
-		if err := f.array(ctx, env, jobs); err != nil {
-			return err
-		}
-		f.warn(env.Err)
-		return nil
 	}
 	if f.shards.Given() {
 		return f.divided(ctx, env, jobs)
 	}
-	results, err := f.convertAll(ctx, env, jobs)
+	do := f.convertAll
+	if f.to == convert.TileDB {
+		do = f.array
+	}
+	results, err := do(ctx, env, jobs)
 	if err != nil {
 		return err
 	}
-	f.report(env.Err, jobs, results)
+	report(env.Err, jobs, results)
 	return nil
 }
 
@@ -259,7 +252,7 @@ func (f *convertFlags) divided(ctx context.Context, env console.Env, jobs []conv
 			}
 			all = append(all, results...)
 		}
-		f.report(env.Err, jobs, all)
+		report(env.Err, jobs, all)
 		return nil
 	})
 }
@@ -294,27 +287,35 @@ func stillThere(ctx context.Context, p *shards.Part, jobs []conversion) error {
 	})
 }
 
-// report says which files were left out, and the properties that the new files lack. It runs after the last file,
-// because a command that fails prints one line, its error.
-func (f *convertFlags) report(w io.Writer, jobs []conversion, results []converted) {
+// report says which files were left out, and the properties that the new files lack: rasters with the same losses share
+// a line, because a directory mostly holds rasters of one kind. It runs after the last file, because a command that
+// fails prints one line, its error.
+func report(w io.Writer, jobs []conversion, results []converted) {
 	skipped := 0
+	var kinds []string // of losses, in the order of the first raster that has each
+	rasters := map[string][]string{}
 	for i, r := range results {
-		f.losses.Add(i, jobs[i].src, r.Left)
 		if r.Error != "" {
 			skipped++
 			fmt.Fprintf(w, "chaski: skipped: %s\n", r.Error)
+		}
+		if len(r.Left) > 0 {
+			kind := strings.Join(r.Left, ", ")
+			if rasters[kind] == nil {
+				kinds = append(kinds, kind)
+			}
+			rasters[kind] = append(rasters[kind], jobs[i].src)
 		}
 	}
 	if skipped > 0 {
 		fmt.Fprintf(w, "chaski: files skipped: %d\n", skipped)
 	}
-	f.warn(w)
-}
-
-// warn reports the properties that the new files lack.
-func (f *convertFlags) warn(w io.Writer) {
-	for _, line := range f.losses.Lines() {
-		fmt.Fprintf(w, "chaski: %s\n", console.Printable(line))
+	for _, kind := range kinds {
+		more := ""
+		if n := len(rasters[kind]) - 1; n > 0 {
+			more = fmt.Sprintf(" and %d more", n)
+		}
+		fmt.Fprintf(w, "chaski: %s\n", console.Printable("warning: "+rasters[kind][0]+more+": left out: "+kind))
 	}
 }
 

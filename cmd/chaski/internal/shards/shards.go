@@ -8,6 +8,7 @@
 package shards
 
 import (
+	"archive/zip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -117,9 +118,9 @@ func (w *Work) share(k, n int) Share {
 // Part is what a shard has written.
 type Part struct {
 	Share
-	Tally json.RawMessage // what write has returned
-	Body  *io.SectionReader
-	sum   string // of the body
+	Tally  json.RawMessage // what write has returned
+	Body   *io.SectionReader
+	member *zip.File // of the body
 }
 
 // Do does the share of --shard, or with --merge joins the parts. write writes the body of a part and returns a tally,
@@ -188,15 +189,7 @@ func (d *divided) do(ctx context.Context, s Share, write func(Share, io.Writer) 
 		return err // before the share is done
 	}
 	return console.FileError(name, durable.WriteFile(name, func(file *os.File) error {
-		body := newBodyWriter(file)
-		var tally any
-		var err error
-		if s.Count > 0 {
-			if tally, err = write(s, body); err != nil {
-				return err
-			}
-		}
-		return body.end(d.trailer(s), tally)
+		return d.write(file, s, write)
 	}))
 }
 
