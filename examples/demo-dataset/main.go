@@ -204,7 +204,8 @@ func (c chip) write(ctx context.Context, out string, i int, mask []byte) error {
 		if err := chip.Write(ctx, &file, options); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(out, folder, fmt.Sprintf("%05d.tif", i)), file.Bytes(), 0o666); err != nil {
+		name := filepath.Join(out, folder, fmt.Sprintf("%05d.tif", i))
+		if err := os.WriteFile(name, file.Bytes(), 0o666); err != nil {
 			return err
 		}
 	}

@@ -16,8 +16,8 @@ import (
 var outputs = []string{"output", "stats", "report"}
 
 // NotAnInput refuses a command that would replace a file that one of its arguments or other flags names, a raster below
-// a directory that is an argument, or another of its outputs. Commands with --overwrite may do so: they have read a file completely before
-// they replace it.
+// a directory that is an argument, or another of its outputs. Commands with --overwrite may do so: they have read a
+// file completely before they replace it.
 func NotAnInput(fl *pflag.FlagSet, args []string) error {
 	if fl.Lookup("overwrite") != nil {
 		return nil

@@ -141,8 +141,8 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 		return console.Usagef("-o OUT is missing")
 	}
 	var output build.Options
-	if err := console.FirstError(f.form.into(&output, f.out), console.Between("workers", f.workers, 0, flags.MaxWorkers),
-		console.AtLeast("memory", f.memory, 0)); err != nil {
+	if err := console.FirstError(f.form.into(&output, f.out),
+		console.Between("workers", f.workers, 0, flags.MaxWorkers), console.AtLeast("memory", f.memory, 0)); err != nil {
 		return err
 	}
 	if output.PartBytes > 0 && output.Form.Older() {

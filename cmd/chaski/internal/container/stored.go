@@ -26,10 +26,10 @@ func (s s3Store) Create(ctx context.Context, uri string, size int64) (build.Obje
 	return upload, nil
 }
 
-// stored has write make a container of the form of o at a path, in a store if that is not nil. The path is out or, if out is an object
-// of a store other than S3, a file in the directory for temporary files, which is then uploaded: the head of a ZIP says
-// where its end lies, and only uploads to S3 take parts in any order. The object is the old one or the new one at any
-// time.
+// stored has write make a container of the form of o at a path, in a store if that is not nil. The path is out or, if
+// out is an object of a store other than S3, a file in the directory for temporary files, which is then uploaded: the
+// head of a ZIP says where its end lies, and only uploads to S3 take parts in any order. The object is the old one or
+// the new one at any time.
 func stored(ctx context.Context, out string, o build.Options, write func(path string, store build.Store) error) error {
 	if !open.IsStore(out) {
 		return write(out, nil)
