@@ -30,20 +30,7 @@ type cardFlags struct {
 func NewCard(env console.Env) *cobra.Command {
 	var f cardFlags
 	cmd := &cobra.Command{
-		Use:   "card [flags] CONTAINER",
-		Short: "Describe a container: data card, page, or entry of a catalog",
-		Long: `Print a description of a container, made of its COLLECTION.json, tables and columns.
-
---to says in which form: markdown (a data card), html (one page), huggingface (the card of a repository there:
-Markdown with a header), croissant (JSON of Croissant 1.0), datacite (JSON of DataCite 4.5, to register a DOI)
-or stac (a collection of STAC 1.0). croissant has the SHA-256 of a local ZIP, or of the table of a folder,
-which it reads whole.
-
-Without --url, croissant and stac name the container by its path from the folder of --output, and on standard
-output by its path from the root (croissant: by the name of its file).`,
-		Example: `  chaski card data.tacozip
-  chaski card --to html -o card.html data.tacozip
-  chaski card --to stac --url https://data.example.org/data.tacozip data.tacozip`,
+		Use:  "card [flags] CONTAINER",
 		Args: console.ExactlyOne("CONTAINER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.warn(env, f.run(cmd.Context(), env, args[0]))

@@ -27,16 +27,7 @@ type extractFlags struct {
 func NewExtract(env console.Env) *cobra.Command {
 	var f extractFlags
 	cmd := &cobra.Command{
-		Use:   "extract [-o OUT] CONTAINER::PATH",
-		Short: "Copy the bytes of a sample out of a container",
-		Long: `Copy the bytes of a sample out of a local or remote container, unchanged, to standard output or to the
-file -o. If PATH is a folder of the container, -o names a new directory; the command writes the files
-below the folder into it, under the paths of their ids. A chunk of a streaming TACO is copied as it is
-stored, compressed.
-
-PATH may also be a byte range as GDAL writes it, /vsisubfile/OFFSET_SIZE,FILE, or a whole file.`,
-		Example: `  chaski extract -o image.tif data.tacozip::roi_qs0/image
-  chaski extract -o roi_qs0 data.tacozip::roi_qs0`,
+		Use:  "extract [-o OUT] CONTAINER::PATH",
 		Args: console.ExactlyOne("PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
 	}

@@ -36,20 +36,7 @@ type lsFlags struct {
 func NewLs(env console.Env) *cobra.Command {
 	var f lsFlags
 	cmd := &cobra.Command{
-		Use:   "ls [flags] CONTAINER...",
-		Short: "List the samples of containers",
-		Long: `List the rows of one level of TACO containers (ZIP, directory, __TACOCAT__, .tacocat, TACOLLECTION.json,
-.taco), Tortillas and archives of cozip. With --leaves, list every sample that has bytes, with its path
-and byte range. Several containers are listed one after the other. For a Tortilla in parts, name all
-parts, one part, or the whole: data.tortilla stands for data.0000.part.tortilla and so on.
-
-Of a Zarr group, list its arrays: path, shape and data type.
-
---format json prints one line of JSON for each row, with all stored columns. With --leaves a line is
-{"path","offset","size"}, and "sha256" with --sha256; offset is null if the sample is a whole file.`,
-		Example: `  chaski ls data.tacozip
-  chaski ls --leaves --sha256 --format json data.tacozip
-  chaski ls --bbox=-180,-60,-60,0 --datetime 2015-01-01/2015-03-31 data.tacozip`,
+		Use:  "ls [flags] CONTAINER...",
 		Args: console.AtLeastOne("CONTAINER"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return f.warn(env, f.run(cmd.Context(), env, paths)) },
 	}

@@ -35,76 +35,11 @@ type makeFlags struct {
 	shards        shards.Flags
 }
 
-const makeHelp = `Cut chips out of rasters by a recipe, and write them as a TACO 2 container: a ZIP (OUT ends in .tacozip or
-.zip) or a folder, or in an older form. RECIPE is a file of YAML or JSON, to which paths are
-relative; "-" reads it from standard input:
-
-  collection:              # COLLECTION.json: these members are needed
-    id: coast
-    dataset_version: "1.0"
-    description: Chips of the coast
-    licenses: [CC-BY-4.0]
-    providers: [{name: Ana}]
-    tasks: [semantic-segmentation]
-  source: scenes/          # a directory, glob, table, catalog or container
-  where: cloud_cover < 20  # rows of a table, catalog or container; also bbox, datetime
-  windows: {kind: grid, size: 256, stride: 128}
-  fields:                  # the files of each chip
-    - {name: image, pattern: "images/{id}.tif", bands: [3, 2, 1]}
-    - {name: mask, pattern: "masks/{id}.tif", codec: {format: rumi, graph: best}}
-  columns: ["*"]           # metadata columns of the source to keep
-  split: {by: place, cell: 0.1, shares: {train: 0.8, val: 0.2}}
-  quality: {max_nodata: 0.2, pairs: drop}
-  bad_samples: skip
-
-windows.kind is whole (default), grid (size, stride, pad), random (size, per_file, seed), weighted (the same
-and weights, a file of 'chaski stats --sampling': windows around pixels of a class) or ground (size_m,
-resolution, stride_m and the other keys of chaski.GeoWindow). A field has name, column or pattern (columns or
-patterns join rasters as bands), bands or band_names, dtype, nodata, resample, ground and codec: format (tog,
-rumi, rumi2, rumi3), graph, level, tile, max_cost and, for rumi3, unit, geozl and time as in 'chaski convert';
-strict: false leaves out what the format cannot hold. Or it has vector: path, column, classes, all_touched and
-the other keys of chaski.Vector, for a mask of shapes.
-split.by is hash (of the source's ids), place (cells of cell degrees) or column. quality leaves out chips
-with more nodata than max_nodata, a share from 0 to 1, in any of its fields, with pairs: drop samples whose
-rasters do not lie together, with duplicates: BITS chips whose picture is that of an earlier one, and with
-labels: {field: mask, classes: [3, 7], min_share: 0.01} those that have too few pixels of each of the classes.
-bad_samples is error (default) or skip. An unknown key is an error.
-
-The loader reads the windows as for training. Pixels, nodata, masks, names of bands and CRS are kept, and
-each chip has the transform of its window. A chip of one field is a file, one of several fields a folder
-with a file for each. Level 0 has the columns chaski:source, chaski:window, split, stac:crs,
-stac:tensor_shape, stac:geotransform and stac:centroid; files have geotiff:stats and chaski:index or
-rumi:header, a copy of their header, which the loader then does not read, and the bands' names, chaski:bands.
-
---form taco3, or an OUT that ends in .taco3.zip or .taco3, writes TACO 3 in place of TACO 2. With --part-size,
-OUT is a folder of ZIPs with an index (.tacocat), as 'chaski pack' writes it of the ZIP without it. An OUT
-that ends in .taco is a streaming TACO 0.2 with statistics and histograms (all codecs must be tog, and
-collection have curators), with --form taco-plain a plain one, and one that ends in .tortilla a Tortilla.
-Of these, too, the ZIP is made first, so that the disk needs room for both.
-
---report writes a page as 'chaski view --report' does of the container, with the windows that are left out and
-why: counts, split, histograms, a map and some chips. Statistics of the recipe are not computed again.
-
-OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not exist. The
-same recipe gives the same bytes, for any number of workers. A run with --resume makes parts beside OUT, as
---shard does, and joins them at the end: if it is interrupted, the next one with --resume makes only those
-that are missing. OUT may be in S3 (s3://), where a ZIP and a folder are written without a local copy, and
-one file also in other stores (gs://, az://), where it is uploaded when it is complete.`
-
 // NewMake returns the command make.
 func NewMake(env console.Env) *cobra.Command {
 	var f makeFlags
 	cmd := &cobra.Command{
-		Use:   "make -o OUT [flags] RECIPE",
-		Short: "Cut chips by a recipe into a TACO 2 container",
-		Long:  makeHelp,
-		Example: `  chaski make -o chips.tacozip chips.yaml
-  chaski make -o made/ --stats made.json chips.yaml
-  chaski make -o seen.tacozip --report chips.html chips.yaml
-  chaski make -o chips.tacozip --resume chips.yaml
-  chaski make -o made-parts --part-size 4GB chips.yaml
-  chaski make -o made.tortilla chips.yaml
-  chaski make -o small.tacozip --workers 2 --memory 100000000 chips.json`,
+		Use:  "make -o OUT [flags] RECIPE",
 		Args: console.ExactlyOne("RECIPE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.shards.Check(cmd.Flags(), f.out); err != nil {

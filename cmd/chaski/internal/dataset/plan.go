@@ -18,42 +18,7 @@ type planFlags struct {
 func NewPlan(env console.Env) *cobra.Command {
 	var f planFlags
 	cmd := &cobra.Command{
-		Use:   "plan [flags] SPEC.json|DATASET",
-		Short: "Estimate requests, bytes and memory of a run before it starts",
-		Long: `Estimate what an epoch of a run will cost. The command does a dry run over headers, tables and the
-order; it reads no pixels. The run is a spec in JSON, such as Python's loader.spec, or a dataset with
-the flags of 'chaski bench load'.
-
-For an epoch (total), for the average step (mean) and for the largest step (most) it prints:
-
-  rows      samples
-  bad       samples among them that cannot be read
-  opens     assets opened, once for each window
-  requests  reads of pixels; neighbouring chunks are one read
-  bytes     of these reads, with the gaps between the chunks of one read
-  needed    chunks that windows touch, counted for each window
-  chunks    chunks decoded: fewer than needed if windows of a pool share decoded tiles
-  decoded   bytes of the decoded chunks
-
-It also prints the largest memory use in bytes: batches, shared tiles, workers, headers and pages of tables.
-It does not count the reading of headers that a catalog does not hold. A sample on which a run would end,
-such as one smaller than the window, ends the command with the same error; with other policies of
---bad-samples bad samples are counted.
-
-How exact the numbers are, which "exact" says:
-
-  - They are exact if every step was examined and no sample is bad; for arrays, with one worker.
-  - Bytes of points are an estimate where a window covers a tile of points only in part.
-  - With shared tiles they hold for the first epoch of an engine. Requests and bytes are then exact for one
-    worker, and decoded chunks for any number, as long as no tile has to make room for another ("evicted"):
-    more memory would then save decoding.
-  - If an epoch has more than --sample samples, a part of its steps ("examined") stands for all.
-  - "loose" says that requests are an estimate, and bytes an upper bound: which values of points or of sparse
-    fragments are read depends on their coordinates, and how much of a large strip on its compression.
-
-With --world N the numbers are those of one rank of N that has its own engine.`,
-		Example: `  chaski plan --batch 2 --window 64x64 --per-asset 4 chips/
-  chaski plan --json spec.json`,
+		Use:  "plan [flags] SPEC.json|DATASET",
 		Args: console.ExactlyOne("SPEC.json or DATASET"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.do(cmd, env, args[0]) },
 	}

@@ -14,13 +14,7 @@ import (
 func NewSpec(env console.Env) *cobra.Command {
 	var schema bool
 	cmd := &cobra.Command{
-		Use:   "spec [--schema | SPEC.json]",
-		Short: "Check a spec, or print the JSON Schema of specs",
-		Long: `Check a spec, such as Python's loader.spec, without its dataset, and print it with all defaults filled
-in. With --schema, print the JSON Schema of specs: their members with types, defaults and
-documentation.`,
-		Example: `  chaski spec spec.json
-  chaski spec --schema`,
+		Use:  "spec [--schema | SPEC.json]",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {

@@ -39,35 +39,7 @@ type statsFlags struct {
 func NewStats(env console.Env) *cobra.Command {
 	var f statsFlags
 	cmd := &cobra.Command{
-		Use:   "stats [flags] SPEC.json|DATASET",
-		Short: "Compute means, deviations and percentiles of a dataset",
-		Long: `Compute what normalisation needs. The command reads every raster of a dataset once and prints JSON: for
-each field and band the count, mean, standard deviation, minimum, maximum, percentiles and histogram of
-the values that are not nodata. Python's chaski.load takes the file as stats, and 'chaski bench' with
---stats.
-
-A dataset is a catalog, table, container, directory, glob, file or array. --where, --bbox, --datetime and
---split choose rows of a table or catalog, and samples of level 0 of a container as in 'chaski ls'. In a
-container, a --field is a path of ids below a sample, or a column. SPEC.json, such as Python's loader.spec,
-describes a dataset with its fields, conditions and split; samples that cannot be read are left out unless
-its policy is "error".
-
---from-metadata reads no pixels. The dataset is a container whose rows hold statistics (stats:mean, ...);
-the command pools those of the deepest level band by band and weights each row by its number of pixels.
-Percentiles come from the container's histograms, if it has them. The JSON has "mean", "std", "min" and
-"max" of all components together, and "fields" with one entry for each component. --field NAME=PATH selects
-the component at the end of PATH and calls it NAME, like a run.
-
---sampling writes another file: for each cell of each asset, the number of valid pixels, or of pixels of
-some classes of a field. Python's chaski.WeightedWindow takes the file and draws windows where these pixels
-are. For a table or catalog it counts all rows, whatever the conditions; for a container only the samples
-that the conditions leave, so that they must be those of the run.`,
-		Example: `  chaski stats -o stats.json chips/
-  chaski stats --field image=images/{id}.tif --field mask=masks/{id}.tif -o stats.json pairs/
-  chaski stats -o stats.json spec.json
-  chaski stats --from-metadata --field image=t0/t0-img -o pooled.json data.taco
-  chaski stats --field image=s2/img.tif --where "cloud_cover < 10" --split train coast.tacozip
-  chaski stats --sampling --field image=images/{id}.tif --field mask=masks/{id}.tif --count mask --classes 3 -o fields.weights pairs/`,
+		Use:  "stats [flags] SPEC.json|DATASET",
 		Args: console.ExactlyOne("SPEC.json or DATASET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, name := range []string{"count", "classes", "cell"} {

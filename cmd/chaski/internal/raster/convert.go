@@ -43,94 +43,10 @@ type convertFlags struct {
 	stack bool
 }
 
-const convertHelp = `Write rasters as TOG or rumi files, or as one TileDB array, and arrays as rasters.
-
-SRC is a raster of any format that chaski reads, a directory, which is searched for .tif, .tiff and .rumi
-files, or a TileDB array. A SRC may be remote (s3://, gs://, az://, https://); a remote directory ends
-in a slash.
-
-DST is a file if there is one SRC and that is a file. It is a directory if there are several files to
-write, if it exists as a directory, or if it ends in a slash; the command makes it if necessary. A file in
-it has the name of its source, or its path below a SRC that is a directory, with the extension .tif, or
-.rumi for rumi2 and rumi3.
-
-An array as SRC becomes one file for each image along n that was written, named by its coordinate. With
-several attributes each has a directory of its name. --dims says what the dimensions of the array are
-(default: their names), and --attr selects an attribute (default: all). With --to tiledb all SRC become
-one dense array in the directory DST: n counts them in the order of the arguments, and in a directory in
-the order of their paths. All must have the same shape and dtype.
-
-Formats (default: rumi2 if DST ends in .rumi, otherwise tog):
-
-  tog      as GDAL's COG driver writes with INTERLEAVE=TILE and COMPRESS=ZSTD: tiles whose sides are
-           multiples of 16 pixels, predictors, no overviews
-  rumi     rumi of generation 1, a BigTIFF of OpenZL frames
-  rumi2    rumi of generation 2 (.rumi), which rumi-eo 0.16 reads and 0.18 does not; with --unit cell one
-           frame holds a tile of all bands
-  rumi3    rumi of generation 3 (.rumi), which rumi-eo 0.26 reads
-  tiledb   a TileDB array of format version 3 with byteshuffle and zstd, encrypted if there is a key (see
-           'chaski array')
-
-Pixels are kept bit for bit. What else is kept depends on the format:
-
-  tog      georeferencing, ground control points, RPCs, nodata value, internal mask, names, scales,
-           offsets and units of bands, GDAL metadata, colour table and colours, TIFF's tags of text,
-           resolution and colour profile; overviews with --overviews
-  rumi     all of these but mask, overviews and which band is which colour
-  rumi2    a transform together with an EPSG code; a raster that is georeferenced otherwise is refused
-  rumi3    the same, names of bands, and times
-  tiledb   nothing
-
-When all is converted, a warning on standard error names what the new files lack; rasters that lack the
-same share a line. --strict refuses such rasters instead. Files beside a raster (.msk, .ovr, .aux.xml)
-are ignored. The first SRC that cannot be converted ends the command; --skip-bad leaves such files out,
-and lists them on standard error. A raster from an array has the array's fill value as nodata value,
-unless the whole image was written.
-
-A file of rumi3 has the time of each step, and bands with names. --time gives the times if SRC has none:
-2024-05-06, 2024-05-06T07:08:09Z or an interval, 2024-05-06/2024-05-09; once for each step. --names
-gives names in place of those of SRC; bands without one become "band 0" and so on. --stack makes one file
-of all SRC, which become its steps of time. --unit says what a frame holds: tile (one band of one step;
-all steps of a band follow each other), step (the same, all bands of a step follow each other), cell
-(all), or its axes, such as "h w b" or "b t h w". --dtype stores samples as another type of at most 16
-bits, such as uint1, float8_e4m3fn or bfloat16; values that it does not have are refused. rumi-eo 0.26
-reads no types of 2, 4 and 6 bits.
-
---t picks steps of time of a SRC of rumi3: "start:stop", "i,j,k" or "all". The other formats hold one
-step. If --t picks several, DST is a directory, and each step becomes a file, named NAME-t0.tif and so on.
-
---graph names the OpenZL graph of rumi files by its steps: [delta> or planar>] [zigzag>] [transpose>]
-and then store, zstd, entropy, bitpack, constant, pfor or pivco. planar is not for rumi, pfor only for
-rumi3. pivco, for rumi3 as well, needs readers with geozl 0.19, which rumi-eo 0.26 does not have:
---geozl 19 says that yours have it.
-
---codec auto (the default) tries several graphs on a part of each tile and takes the one with the smallest
-result. --codec best does the same among graphs that decode fast: in at most --max-cost times (default: 0.71)
-what a tile of a TOG takes, by a table of measured costs, which has other figures for pivco on processors
-without AVX-512 VBMI2.
-
-A file appears under its name when it is complete; until then it has a temporary name in the same
-directory. The command refuses to replace existing files unless --overwrite is set. It holds one decoded
-image in memory for each file that it converts at the same time. The first fault ends the command; files
-that were complete stay.`
-
 func NewConvert(env console.Env) *cobra.Command {
 	var f convertFlags
 	cmd := &cobra.Command{
-		Use:   "convert [flags] SRC... -o DST",
-		Short: "Write rasters as TOG or rumi files, or as an array",
-		Long:  convertHelp,
-		Example: `  chaski convert chip.tif -o chip.rumi
-  chaski convert --to tog --tile 256 --level 19 chip.tif -o chip-tog.tif
-  chaski convert --to rumi --graph "delta>zstd" --workers 8 chips/ -o chips-rumi/
-  chaski convert --to rumi2 --unit cell first.tif second.tif -o rumi2/
-  chaski convert --to rumi3 --time 2024-05-06 --unit "h w b" chip.tif -o dated.rumi
-  chaski convert --to rumi3 --stack --time 2024-05-06 --time 2024-05-16 may.tif june.tif -o cube.rumi
-  chaski convert --to tog --t all cube.rumi -o steps/
-  chaski convert --to rumi3 --codec best --time 2024-05-06 --unit cell --tile 256 chips/ -o chips-rumi3/
-  chaski convert --to tiledb --dims "n b y x" --extent "y=256 x=256" chips/ -o chips-cube
-  chaski convert --to rumi chips-cube -o chips-again/
-  chaski convert --strict --overviews scene.tif -o scene-tog.tif`,
+		Use:  "convert [flags] SRC... -o DST",
 		Args: console.AtLeastOne("SRC"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if err := f.shards.Check(cmd.Flags(), f.out); err != nil {

@@ -39,50 +39,7 @@ type indexFlags struct {
 func NewIndex(env console.Env) *cobra.Command {
 	var f indexFlags
 	cmd := &cobra.Command{
-		Use:   "index [flags] PATH...",
-		Short: "Print the header blobs of files, or write a catalog of them",
-		Long: `Index raster files, so that windows of them can be read without reading their headers first.
-
-Formats: hex prints one line for each file, in the order of the arguments: the header blob of a rumi
-file or the chunk index blob of a TIFF, in hexadecimal. 'chaski cat --header' takes either. parquet
-writes a catalog with one row for each file (path, blob, shape, dtype, nodata, EPSG, transform, bounds,
-size), which is the fastest way to open a dataset. For a catalog, PATH may also be a directory; a glob,
-also of an object store (s3://bucket/chips/*.tif); or a TACO container or Tortilla, whose rasters become
-rows CONTAINER::PATH and are read in place. The catalog stores paths of local files relative to its own
-directory, unless --absolute is set. A name that ends in .parquet chooses this format.
-
---resume reads only files that are new or changed. It takes the rows of the output file, if that exists,
-for files with the same path, size and modification time; for objects listed in a remote directory, with
-the same path, size and ETag. It always reads remote files that are named one by one. If the command is
-interrupted or fails, OUTPUT.partial keeps the finished rows, and the next --resume uses them.
-
-The first file that cannot be indexed ends the command. With --skip-bad the command leaves such files
-out, lists them on standard error, one line each and their number at the end, and exits with 0.
-
---field NAME=PATTERN, once for each field of a sample, writes a catalog of pairs. PATH is one directory,
-and a pattern is the path of a field's files below it, with {id} in place of the sample's id. The catalog
-has one row for each id with a file in every field. The first field has the usual columns; another field
-NAME has NAME for the path and NAME:COLUMN for the rest. A dataset of such a catalog has these fields. An
-id that lacks a file is an error; --drop-missing leaves it out and counts it on standard error. The
-format is parquet.
-
---field NAME=COLUMN does the same for one table: a Parquet or CSV file, or STAC items (an ItemCollection
-as JSON, JSON lines, or STAC-GeoParquet). The column has the paths of the field's files; of STAC items it
-may be the name of an asset, and NAME alone is the asset of that name. The catalog has one row for each
-row of the table, and its other columns, such as datetime and eo:cloud_cover.
-
---join adds the columns of a table (Parquet, CSV, or STAC items as JSON) to the catalog. The column --on
-names the file of a row: its path as the catalog stores it or, if no row has that, its name without
-directory and extension. A file without a row is an error; with --join-left its columns are null. Rows
-without a file are counted on standard error.`,
-		Example: `  chaski index chip.tif > chip.hex
-  chaski index --format parquet -o train.parquet chips/
-  chaski index --format parquet -o all.parquet first.tif second.tif
-  chaski index --format parquet -o members.parquet coast.tacozip
-  chaski index --format parquet -o train.parquet --resume --skip-bad chips/
-  chaski index --field image=images/{id}.tif --field mask=masks/{id}.tif -o pairs.parquet pairs/
-  chaski index --field B04 --field B08 -o scenes.parquet items.json
-  chaski index --format parquet -o labelled.parquet --join labels.csv --on id chips/`,
+		Use:  "index [flags] PATH...",
 		Args: console.AtLeastOne("PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if !cmd.Flags().Changed("format") && (len(f.fields) > 0 || catalog.IsParquet(f.out)) {

@@ -15,13 +15,6 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// pairsHelp is the part of the help of verify about --pairs.
-const pairsHelp = `--pairs checks a dataset whose samples have several rasters, such as an image and its mask. It compares
-each raster of a sample with the first one: CRS and corners, from headers or the catalog, must be the same
-to half a pixel of the coarser raster. Rasters without a place are compared by their sizes.
-
-It prints the counts and the worst pairs. The exit code is 1 if a pair is misplaced or cannot be read.`
-
 // pairsFlags are the flags of verify --pairs.
 type pairsFlags struct {
 	pairs   bool

@@ -23,14 +23,7 @@ type pasteFlags struct {
 func NewPaste(env console.Env) *cobra.Command {
 	var f pasteFlags
 	cmd := &cobra.Command{
-		Use:   "paste [flags] --like SCENE --window HxW -o OUT.tif PREDICTIONS.npy",
-		Short: "Assemble the predictions for the windows of a scene into one raster",
-		Long: `Assemble the predictions for the windows of a grid (sampler grid, not shuffled) into one raster with the
-georeferencing of the scene, and write it as a TOG. Windows that overlap are blended. PREDICTIONS.npy is
-a float32 array (windows, bands, height, width), such as Python's chaski.paste sends; "-" reads it from
-standard input.`,
-		Example: `  chaski paste --like scene.tif --window 256 --stride 192 -o probability.tif predictions.npy
-  chaski paste --like scene.tif --window 256 --stride 192 --argmax -o classes.tif scores.npy`,
+		Use:  "paste [flags] --like SCENE --window HxW -o OUT.tif PREDICTIONS.npy",
 		Args: console.ExactlyOne("PREDICTIONS.npy"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
 	}
