@@ -25,7 +25,7 @@ import (
 
 // Limits of a report.
 const (
-	// An outline takes some 80 bytes of the page: 400 kB for these, a random choice of which stands for more.
+	// An outline takes some 80 bytes of the page: 400 kB for these. Of more samples as many are chosen at random.
 	MaxFootprints = 5000
 	MaxKinds      = 64  // different shapes, CRSs or values that are counted one by one
 	MaxSamples    = 256 // chips

@@ -200,21 +200,21 @@ func (p *Part) Report(fields []spec.Field) *stats.Report {
 
 // picked returns the report of the bands that a field picks.
 func picked(whole stats.FieldReport, field *spec.Field) stats.FieldReport {
-	all := whole.Bands
+	bands := whole.Bands
 	if field.Bands != nil || field.BandNames != nil {
 		whole.Picked, whole.Bands = true, nil
 	}
 	for _, i := range field.Bands {
-		if i < len(all) { // a stack of fewer bands fails where it is read
-			band := all[i]
+		if i < len(bands) { // a stack of fewer bands fails where it is read
+			band := bands[i]
 			band.Index = &i
 			whole.Bands = append(whole.Bands, band)
 		}
 	}
 	for _, name := range field.BandNames {
-		i := slices.IndexFunc(all, func(b stats.Band) bool { return b.Name == name })
+		i := slices.IndexFunc(bands, func(b stats.Band) bool { return b.Name == name })
 		if i >= 0 {
-			whole.Bands = append(whole.Bands, all[i])
+			whole.Bands = append(whole.Bands, bands[i])
 		}
 	}
 	return whole

@@ -46,7 +46,7 @@ func NewCard(env console.Env) *cobra.Command {
 }
 
 func (f *cardFlags) run(ctx context.Context, env console.Env, name string) error {
-	if err := console.FirstError(console.OneOf("to", f.to, card.Forms...),
+	if err := cmp.Or(console.OneOf("to", f.to, card.Forms...),
 		console.Between("year", f.year, 0, 9999)); err != nil {
 		return err
 	}

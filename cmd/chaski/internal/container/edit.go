@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -52,7 +53,7 @@ func (f *editFlags) run(ctx context.Context, env console.Env, path string) error
 		changes.Rename[oldName] = newName
 	}
 	options := build.Options{Opener: env.Files, Workers: f.workers}
-	if err := console.FirstError(console.AtLeast("workers", f.workers, 0), f.columns.check(&options)); err != nil {
+	if err := cmp.Or(console.AtLeast("workers", f.workers, 0), f.columns.check(&options)); err != nil {
 		return err
 	}
 	f.columns.attach.Replace = true

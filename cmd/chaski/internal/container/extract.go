@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -94,7 +95,7 @@ func (f *extractFlags) folder(ctx context.Context, files source.Opener, d *taco.
 	if err != nil {
 		return console.FileError(f.out, err)
 	}
-	defer func() { err = console.FirstError(err, folder.Remove()) }()
+	defer func() { err = cmp.Or(err, folder.Remove()) }()
 	for leaf, err := range d.LeavesOf(ctx, e, false) {
 		if err != nil {
 			return err
@@ -122,5 +123,5 @@ func extractTo(ctx context.Context, dir string, files source.Opener, folder, lea
 	if err != nil {
 		return console.FileError(name, err)
 	}
-	return console.FileError(name, console.FirstError(containers.Copy(ctx, file, files, leaf), file.Close()))
+	return console.FileError(name, cmp.Or(containers.Copy(ctx, file, files, leaf), file.Close()))
 }

@@ -2,6 +2,7 @@ package container
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -55,7 +56,7 @@ func NewLs(env console.Env) *cobra.Command {
 func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) error {
 	number, notNumber := strconv.Atoi(f.levelName)
 	f.level = number
-	if err := console.FirstError(console.AtLeast("level", number, 0),
+	if err := cmp.Or(console.AtLeast("level", number, 0),
 		console.AtLeast("offset", f.Offset, 0)); err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 	} else {
 		err = f.listRows(ctx, writer, dataset, left)
 	}
-	return console.FirstError(err, writer.Flush())
+	return cmp.Or(err, writer.Flush())
 }
 
 // listRows lists a level.

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -76,8 +77,8 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 		return console.Usagef("-o OUT is missing")
 	}
 	var output build.Options
-	if err := console.FirstError(f.form.into(&output, f.out),
-		console.Between("workers", f.workers, 0, flags.MaxWorkers), console.AtLeast("memory", f.memory, 0)); err != nil {
+	if err := cmp.Or(f.form.into(&output, f.out), console.Between("workers", f.workers, 0, flags.MaxWorkers),
+		console.AtLeast("memory", f.memory, 0)); err != nil {
 		return err
 	}
 	if output.PartBytes > 0 && output.Form.Older() {
@@ -154,17 +155,9 @@ func (f *makeFlags) divided(ctx context.Context, r *recipe.Recipe, text []byte, 
 	}
 	join := func(parts iter.Seq2[*shards.Part, error]) (err error) {
 		before = 0
-		res, err = maker.Merge(ctx, f.out, func(yield func(*recipe.Part, error) bool) {
-			for p, err := range parts {
-				part := &recipe.Part{}
-				if err == nil {
-					part.First, part.Count, part.Body = p.First, p.Count, p.Body
-				}
-				if !yield(part, err) || err != nil {
-					return
-				}
-			}
-		})
+		res, err = maker.Merge(ctx, f.out, shards.As(parts, func(p *shards.Part) (*recipe.Part, error) {
+			return &recipe.Part{First: p.First, Count: p.Count, Body: p.Body}, nil
+		}))
 		return err
 	}
 	work := shards.Work{Output: f.out, Settings: []string{string(text), extent.Version}, Inputs: extent.Source,

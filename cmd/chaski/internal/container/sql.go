@@ -2,6 +2,7 @@ package container
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -86,7 +87,7 @@ func runSQL(ctx context.Context, env console.Env, f *containerFlags, given *cond
 		case "arrow":
 			write = func(ctx context.Context, w io.Writer, t *tables.Table) error { return arrow.Write(ctx, w, t) }
 		}
-		err = console.FirstError(write(ctx, writer, table), writer.Flush())
+		err = cmp.Or(write(ctx, writer, table), writer.Flush())
 	}
 	return console.UsageUnlessFault(fault.WithFile(err, paths[0]))
 }

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path"
@@ -63,5 +64,5 @@ func stored(ctx context.Context, out string, o build.Options, write func(path st
 	if err = write(file, nil); err == nil {
 		err = open.Upload(ctx, bucket, key, out, file)
 	}
-	return console.FirstError(err, folder.Remove())
+	return cmp.Or(err, folder.Remove())
 }

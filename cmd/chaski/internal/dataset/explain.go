@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"time"
@@ -98,7 +99,7 @@ func (f *explainFlags) do(cmd *cobra.Command, env console.Env, path string) erro
 	if f.time {
 		r.Time, failed = timeStep(ctx, engine, r.Ticket, stages)
 	}
-	return console.FirstError(console.Print(env.Out, r, f.run.JSON), failed)
+	return cmp.Or(console.Print(env.Out, r, f.run.JSON), failed)
 }
 
 // replay writes the batch of a step.

@@ -1,15 +1,12 @@
 package dataset
 
 import (
-	"context"
-
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/source"
 )
 
 // Measured has the flags that say which samples are measured, and with which fields.
@@ -31,11 +28,8 @@ func (m *Measured) Add(fl *pflag.FlagSet) {
 	fl.AddFlagSet(&m.own)
 }
 
-// Spec reads the spec in a JSON file, or makes one of a dataset and the flags.
-func (m *Measured) Spec(ctx context.Context, files source.Opener, dataset string) (loader.Spec, error) {
-	if flags.IsSpec(ctx, files, dataset) {
-		return flags.ReadSpec(ctx, files, dataset, &m.own)
-	}
+// spec makes a spec of a dataset and the flags.
+func (m *Measured) spec(dataset string) (loader.Spec, error) {
 	if m.bad != "" {
 		if err := console.OneOf("bad-samples", m.bad, spec.BadError, spec.BadSkip); err != nil {
 			return loader.Spec{}, err

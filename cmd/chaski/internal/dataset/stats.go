@@ -195,7 +195,7 @@ func (f *statsFlags) keep(ctx context.Context, d *taco.Dataset) (func(row int) b
 }
 
 func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) error {
-	spec, err := f.Spec(ctx, env.Files, dataset)
+	spec, err := flags.SpecOr(ctx, env.Files, dataset, &f.own, f.spec)
 	if err != nil {
 		return err
 	}
@@ -259,11 +259,8 @@ func (f *statsFlags) statsOfShards(ctx context.Context, spec loader.Spec, o load
 		return nil, part.Write(body)
 	}, func(parts iter.Seq2[*shards.Part, error]) error {
 		var total *survey.Part
-		for p, err := range parts {
-			if err != nil {
-				return err
-			}
-			part, err := survey.ReadPart(p.Body)
+		read := func(p *shards.Part) (*survey.Part, error) { return survey.ReadPart(p.Body) }
+		for part, err := range shards.As(parts, read) {
 			switch {
 			case err != nil:
 				return err
@@ -295,17 +292,9 @@ func (f *statsFlags) weightsOfShards(ctx context.Context, spec loader.Spec, o lo
 		return nil, survey.Weights(ctx, body, spec, o, f.weights, share, progress)
 	}, func(parts iter.Seq2[*shards.Part, error]) error {
 		return console.WriteFile(f.out, nil, func(w io.Writer) error {
-			return rows.MergeWeights(w, func(yield func(rows.WeightsPart, error) bool) {
-				for p, err := range parts {
-					if err != nil {
-						yield(rows.WeightsPart{}, err)
-						return
-					}
-					if !yield(rows.WeightsPart{Rows: p.Count, File: p.Body}, nil) {
-						return
-					}
-				}
-			})
+			return rows.MergeWeights(w, shards.As(parts, func(p *shards.Part) (rows.WeightsPart, error) {
+				return rows.WeightsPart{Rows: p.Count, File: p.Body}, nil
+			}))
 		})
 	})
 }

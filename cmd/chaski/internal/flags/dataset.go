@@ -3,7 +3,6 @@
 package flags
 
 import (
-	"context"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -12,7 +11,6 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/stats"
 )
 
@@ -66,15 +64,6 @@ func (f *Dataset) AddArithmetic(to *pflag.FlagSet) {
 	fl.StringVar(&f.stats, "stats", "",
 		"`FILE` with the JSON of 'chaski stats', its member \"fields\" alone, or with the lists \"mean\" and \"std\"")
 	to.AddFlagSet(fl)
-}
-
-// SpecOf reads the spec at path if it is a JSON file, and otherwise makes one of the dataset at path
-// and the flags.
-func (f *Dataset) SpecOf(ctx context.Context, files source.Opener, path string) (loader.Spec, error) {
-	if !IsSpec(ctx, files, path) {
-		return f.Spec(path)
-	}
-	return ReadSpec(ctx, files, path, &f.Own)
 }
 
 // Spec makes a spec of a dataset and the flags. Its errors are about the flags, or about the file of

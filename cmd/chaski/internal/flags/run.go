@@ -68,7 +68,7 @@ func (f *Run) Prepare(ctx context.Context, env console.Env, path string) (
 	spec loader.Spec, o loader.Options, err error) {
 	if o, err = f.engine.Options(env.SQL); err == nil {
 		o.Opener = env.Files
-		spec, err = f.data.SpecOf(ctx, env.Files, path)
+		spec, err = SpecOr(ctx, env.Files, path, &f.data.Own, f.data.Spec)
 	}
 	return spec, o, err
 }

@@ -63,6 +63,15 @@ func ReadSpec(ctx context.Context, files source.Opener, path string, own *pflag.
 	return s, nil
 }
 
+// SpecOr reads the spec at path if it is one, and otherwise makes one of the dataset there and the flags in own.
+func SpecOr(ctx context.Context, files source.Opener, path string, own *pflag.FlagSet,
+	of func(dataset string) (loader.Spec, error)) (loader.Spec, error) {
+	if !IsSpec(ctx, files, path) {
+		return of(path)
+	}
+	return ReadSpec(ctx, files, path, own)
+}
+
 // Changed returns the name of the first flag in own that the command line sets, or an empty string.
 func Changed(own *pflag.FlagSet) (name string) {
 	own.VisitAll(func(flag *pflag.Flag) {

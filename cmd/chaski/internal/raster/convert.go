@@ -134,7 +134,7 @@ func (f *convertFlags) convertAll(ctx context.Context, env console.Env, jobs []c
 	return results, err
 }
 
-// divided does a share of the conversions, or reports what those of all parts have left out.
+// divided does a share of the conversions, or reports what all shares have left out.
 func (f *convertFlags) divided(ctx context.Context, env console.Env, jobs []conversion) (err error) {
 	work := shards.Work{Output: f.out, Settings: []any{f.o, f.o.MaxChunk, f.steps, f.skipBad}, Items: int64(len(jobs))}
 	work.Inputs, err = shards.Hash(func(yield func([]any) bool) {
@@ -158,11 +158,7 @@ func (f *convertFlags) divided(ctx context.Context, env console.Env, jobs []conv
 		return f.convertAll(ctx, env, jobs[s.First:s.First+s.Count])
 	}, func(parts iter.Seq2[*shards.Part, error]) error {
 		var all []converted
-		for p, err := range parts {
-			if err != nil {
-				return err
-			}
-			results, err := convertedBy(p)
+		for results, err := range shards.As(parts, convertedBy) {
 			if err != nil {
 				return err
 			}
@@ -227,11 +223,11 @@ func report(w io.Writer, jobs []conversion, results []converted) {
 		fmt.Fprintf(w, "chaski: files skipped: %d\n", skipped)
 	}
 	for _, kind := range kinds {
-		more := ""
+		others := ""
 		if n := len(rasters[kind]) - 1; n > 0 {
-			more = fmt.Sprintf(" and %d more", n)
+			others = fmt.Sprintf(" and %d more", n)
 		}
-		fmt.Fprintf(w, "chaski: %s\n", console.Printable("warning: "+rasters[kind][0]+more+": left out: "+kind))
+		fmt.Fprintf(w, "chaski: %s\n", console.Printable("warning: "+rasters[kind][0]+others+": left out: "+kind))
 	}
 }
 

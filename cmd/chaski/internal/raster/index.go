@@ -1,6 +1,7 @@
 package raster
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -198,26 +199,16 @@ func (f *indexFlags) divided(ctx context.Context, paths []string, o build.Option
 		return list.WritePart(ctx, body, int(s.First), int(s.Count))
 	}, func(parts iter.Seq2[*shards.Part, error]) error {
 		return console.WriteFile(f.out, nil, func(w io.Writer) error {
-			_, err := list.Merge(ctx, w, catalogParts(parts))
+			_, err := list.Merge(ctx, w, shards.As(parts, catalogPart))
 			return err
 		})
 	})
 }
 
-// catalogParts returns parts as package build takes them.
-func catalogParts(parts iter.Seq2[*shards.Part, error]) iter.Seq2[*build.Part, error] {
-	return func(yield func(*build.Part, error) bool) {
-		for p, err := range parts {
-			part := &build.Part{}
-			if err == nil {
-				part.First, part.Count, part.Body = int(p.First), int(p.Count), p.Body
-				part.Skipped, err = shards.ParseTally[[]build.SkippedFile](p)
-			}
-			if !yield(part, err) || err != nil {
-				return
-			}
-		}
-	}
+// catalogPart returns a part as package build takes it.
+func catalogPart(p *shards.Part) (*build.Part, error) {
+	skipped, err := shards.ParseTally[[]build.SkippedFile](p)
+	return &build.Part{First: int(p.First), Count: int(p.Count), Body: p.Body, Skipped: skipped}, err
 }
 
 // pairFields parses the fields of a catalog of pairs, of a directory, glob or table.
@@ -255,7 +246,7 @@ func (f *indexFlags) resumed(ctx context.Context, paths []string, o build.Option
 	case err != nil:
 		return err
 	case done != nil:
-		return console.FirstError(console.FileError(partial, durable.Rename(mine, partial)), done)
+		return cmp.Or(console.FileError(partial, durable.Rename(mine, partial)), done)
 	}
 	if err := durable.Rename(mine, f.out); err != nil {
 		return console.FileError(f.out, err)

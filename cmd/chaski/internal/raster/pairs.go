@@ -1,7 +1,6 @@
 package raster
 
 import (
-	"context"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -12,7 +11,6 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/ops/verify"
-	"github.com/chaski-eo/chaski/source"
 )
 
 // pairsFlags are the flags of verify --pairs.
@@ -46,7 +44,7 @@ func (f *pairsFlags) run(cmd *cobra.Command, env console.Env, paths []string, ou
 	if err := console.Between("workers", o.Workers, 0, flags.MaxWorkers); err != nil {
 		return err
 	}
-	spec, err := f.spec(cmd.Context(), env.Files, paths[0])
+	spec, err := flags.SpecOr(cmd.Context(), env.Files, paths[0], &f.data, f.source.Spec)
 	if err != nil {
 		return err
 	}
@@ -65,12 +63,4 @@ func (f *pairsFlags) run(cmd *cobra.Command, env console.Env, paths []string, ou
 		err = report.Worst[0].Err()
 	}
 	return err
-}
-
-// spec returns the spec of a dataset, or of the file that holds one.
-func (f *pairsFlags) spec(ctx context.Context, files source.Opener, path string) (loader.Spec, error) {
-	if flags.IsSpec(ctx, files, path) {
-		return flags.ReadSpec(ctx, files, path, &f.data)
-	}
-	return f.source.Spec(path)
 }

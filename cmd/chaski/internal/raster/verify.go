@@ -73,7 +73,7 @@ func (f *verifyFlags) run(ctx context.Context, env console.Env, paths []string, 
 	if err != nil {
 		return err
 	}
-	return console.FirstError(f.write(env.Out, report), report.Err())
+	return cmp.Or(f.write(env.Out, report), report.Err())
 }
 
 func (f *verifyFlags) write(out io.Writer, report *verify.Report) error {
@@ -109,11 +109,7 @@ func (f *verifyFlags) divided(ctx context.Context, paths []string, o verify.Opti
 		return found, nil
 	}, func(parts iter.Seq2[*shards.Part, error]) error {
 		total := &verify.Part{Report: verify.Report{Faults: []string{}}}
-		for p, err := range parts {
-			if err != nil {
-				return err
-			}
-			part, err := shards.ParseTally[verified](p)
+		for part, err := range shards.As(parts, shards.ParseTally[verified]) {
 			if err != nil {
 				return err
 			}

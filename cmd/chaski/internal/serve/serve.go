@@ -119,6 +119,7 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 
 func (f *serveFlags) check() (slog.Level, error) {
 	var level slog.Level
+	oneProgram := f.stopOnEOF && !f.access.insecure && !f.access.asks() // it alone has the token that is made
 	switch {
 	case level.UnmarshalText([]byte(f.logLevel)) != nil:
 		return level, console.Usagef("--log-level is %q: it must be debug, info, warn or error", f.logLevel)
@@ -128,7 +129,7 @@ func (f *serveFlags) check() (slog.Level, error) {
 		return level, console.Usagef("--grace is %v: it must be longer than 0s", f.DrainTimeout)
 	case f.IdleTimeout <= 0:
 		return level, console.Usagef("--idle-timeout is %v: it must be longer than 0s", f.IdleTimeout)
-	case f.upstream && !onlyUser(f.listen) && (!f.stopOnEOF || f.access.insecure || f.access.asks()):
+	case f.upstream && !onlyUser(f.listen) && !oneProgram:
 		// Other clients could make this process connect to any address in its own network.
 		return level, console.Usagef("--allow-upstream needs --listen unix:PATH or unix-abstract:NAME, not %q, or "+
 			"--stop-on-eof and the token that is made", f.listen)

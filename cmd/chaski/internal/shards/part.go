@@ -48,12 +48,12 @@ func (d *divided) write(file io.Writer, s Share, write func(Share, io.Writer) (a
 			return err
 		}
 	}
-	said, err := json.Marshal(tally)
+	told, err := json.Marshal(tally)
 	if err != nil {
 		return err
 	}
 	text, err := json.Marshal(label{Shard: s.Number, Count: d.count, Items: d.Items, Settings: d.settings,
-		Inputs: d.Inputs, Tally: json.RawMessage(fault.WithoutSecrets(string(said)))}) // which leaves JSON valid
+		Inputs: d.Inputs, Tally: json.RawMessage(fault.WithoutSecrets(string(told)))}) // which leaves JSON valid
 	if err != nil {
 		return err
 	}
@@ -170,6 +170,21 @@ func readLabel(member *zip.File) (*label, error) {
 	}
 	l := &label{}
 	return l, json.Unmarshal(text, l)
+}
+
+// As returns parts in another form, up to the first error.
+func As[T any](parts iter.Seq2[*Part, error], form func(*Part) (T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for p, err := range parts {
+			var part T
+			if err == nil {
+				part, err = form(p)
+			}
+			if !yield(part, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // ParseTally parses what a shard has returned.
