@@ -292,7 +292,7 @@ func TestWeightsAgainstCounting(t *testing.T) {
 		sp := Spec{Source: "x", Fields: slices.Clone(sampledFields), BatchSize: 1}.WithDefaults()
 		o := Options{Opener: tab, Workers: 3}.WithDefaults()
 		head, counts, err := survey.CountWeights(t.Context(), sp, o, tab,
-			survey.WeightOptions{Field: "mask", Classes: classes, Cell: 5}, nil)
+			survey.WeightOptions{Field: "mask", Classes: classes, Cell: 5}, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -379,7 +379,7 @@ func TestWeightsAreOfTheirSamples(t *testing.T) {
 	ctx, o := context.Background(), Options{Opener: tab, Workers: 1}.WithDefaults()
 	counted := &renamed{tab, []string{"a/b/1.tif", "a/b/2.tif", "a/bc/3.tif", "a/4.tif"}}
 	sp := Spec{Source: "x", Fields: slices.Clone(sampledFields), BatchSize: 1}.WithDefaults()
-	head, counts, err := survey.CountWeights(ctx, sp, o, counted, survey.WeightOptions{}, nil)
+	head, counts, err := survey.CountWeights(ctx, sp, o, counted, survey.WeightOptions{}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -956,7 +956,7 @@ func TestRootsOfSources(t *testing.T) {
 		}
 		var b bytes.Buffer
 		if err := survey.Weights(context.Background(), &b, Spec{Source: dir}, Options{},
-			survey.WeightOptions{Cell: 16}, nil); err != nil {
+			survey.WeightOptions{Cell: 16}, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(dir, "weights"), b.Bytes(), 0o600); err != nil {

@@ -264,7 +264,7 @@ func TestStepsThatAreRefused(t *testing.T) {
 	}
 	o := loader.Options{IndexCache: resources.NoIndexCache}
 	spec := loader.Spec{Source: source, Fields: []loader.Field{seq}}
-	if err := survey.Weights(t.Context(), io.Discard, spec, o, survey.WeightOptions{}, nil); err == nil ||
+	if err := survey.Weights(t.Context(), io.Discard, spec, o, survey.WeightOptions{}, nil, nil); err == nil ||
 		!strings.Contains(err.Error(), "one raster") {
 		t.Errorf("weights: %v", err)
 	}

@@ -133,15 +133,11 @@ func withoutPalette(src []byte, whole io.Reader) io.Reader {
 
 // faultOf makes an error of the library one with a kind.
 func faultOf(err error) error {
-	var unsupported png.UnsupportedError
-	var format png.FormatError
-	switch {
-	case errors.As(err, &unsupported):
-		return fault.Wrap(fault.Unsupported, "png", fault.NoOffset, err)
-	case errors.As(err, &format), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return fault.Wrap(fault.Corrupt, "png", fault.NoOffset, err)
+	kind := fault.Corrupt // also where zlib refuses the data
+	if errors.As(err, new(png.UnsupportedError)) {
+		kind = fault.Unsupported
 	}
-	return fault.Wrap(fault.Corrupt, "png", fault.NoOffset, err) // of zlib
+	return fault.Wrap(kind, "png", fault.NoOffset, err)
 }
 
 // pixels copies the samples of an image, interleaved by pixel and little-endian.

@@ -64,7 +64,7 @@ func (d *drawing) part() markup.Part {
 		}))
 }
 
-// histogram draws the histogram of a band. The drawing is nil if there is none.
+// histogram draws the histogram of a band. It returns no drawing for a band without a histogram.
 func histogram(p *draw.Panel) (d *drawing, caption string) {
 	if p.Histogram == nil {
 		return nil, "no valid pixel"

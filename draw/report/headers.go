@@ -8,9 +8,8 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -46,14 +45,12 @@ func (m *maker) headers(ctx context.Context) error {
 				return err
 			}
 		}
-		if order.Position(row) < MaxFootprints {
-			if err := m.footprint(ctx, row); err != nil {
-				return err
-			}
+		if lead != nil && order.Position(row) < MaxFootprints {
+			m.Map.add(lead.Place)
 		}
 		m.Progress("headers", row+1, n)
 	}
-	return m.names(ctx)
+	return nil
 }
 
 // pair compares the place of a raster with the place of the first one of its sample.
@@ -78,9 +75,12 @@ func (m *maker) asset(ctx context.Context, i int, row int64) (catalog.Asset, err
 	}
 	field, index := &m.Report.Fields[i], asset.Index
 	if field.first == nil {
-		field.first, field.firstAsset = index, asset
+		field.first = index
+		// They are optional, and a fault of the file must show when its pixels are read.
+		field.BandNames, _ = pixels.BandNames(ctx, m.Loader.Opener, asset)
 	}
 	field.Assets++
+	field.CRS.add(crsOf(asset.Place))
 	field.Shapes.add(fmt.Sprintf("%d × %d × %d %s", index.Bands, index.Height, index.Width, index.DType))
 	field.Codecs.add(index.Codec.String())
 	field.NoData.add(noData(index))
@@ -97,6 +97,17 @@ func (m *maker) asset(ctx context.Context, i int, row int64) (catalog.Asset, err
 		field.Decoded += int64(decoded)
 	}
 	return asset, nil
+}
+
+// crsOf returns the name of the CRS of a place.
+func crsOf(place *catalog.Place) string {
+	switch {
+	case place == nil:
+		return none
+	case place.EPSG == 0:
+		return "a CRS without EPSG code"
+	}
+	return fmt.Sprintf("EPSG:%d", place.EPSG)
 }
 
 // bytesOf returns the bytes of a raster, and of its chunks. A member of a container is smaller than the file, and
@@ -131,57 +142,4 @@ func noData(x *chunk.Index) string {
 		return strconv.FormatFloat(*x.NoData, 'g', -1, 64)
 	}
 	return none
-}
-
-// names reads the names of bands from the first asset of each field.
-func (m *maker) names(ctx context.Context) error {
-	for i := range m.Report.Fields {
-		field := &m.Report.Fields[i]
-		if field.firstAsset.URI == "" {
-			continue
-		}
-		alone := m.Loader
-		alone.Opener = rows.Alone(alone.Opener, field.firstAsset)
-		info, err := survey.Inspect(ctx, field.firstAsset.URI, alone)
-		if err == nil && info.TIFF != nil {
-			field.BandNames = info.TIFF.BandNames
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-// footprint adds the footprint of the first raster of a sample.
-func (m *maker) footprint(ctx context.Context, row int64) error {
-	for i := range m.Report.Fields {
-		field := &m.Report.Fields[i]
-		if field.Kind != catalog.Raster {
-			continue
-		}
-		asset, err := m.table.Asset(ctx, i, row)
-		if err != nil {
-			return m.isBad(row, err)
-		}
-		_, meta, err := catalog.OpenAsset(ctx, rows.Alone(m.Loader.Opener, asset), asset.URI, m.Loader.MaxChunkBytes)
-		if err != nil {
-			return m.isBad(row, err)
-		}
-		name := none
-		switch {
-		case meta.EPSG != 0:
-			name = fmt.Sprintf("EPSG:%d", meta.EPSG)
-		case meta.Transform != nil:
-			name = unnamed
-		}
-		field.CRS.add(name)
-		if meta.Transform == nil {
-			m.Map.nowhere++
-			return nil
-		}
-		m.Map.add(meta.EPSG, corners(*meta.Transform, float64(asset.Index.Height), float64(asset.Index.Width)))
-		return nil
-	}
-	return nil
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
-	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
@@ -81,8 +79,8 @@ func (m *maker) measurable() (list []int) {
 	return list
 }
 
-// measure computes the statistics with loader.Stats, without samples that cannot be read. If headers show no
-// bad sample, it tries without skipping first: samples are decoded twice only if there is one after all.
+// measure computes the statistics with survey.Stats, without samples that cannot be read. If headers show no bad
+// sample, it tries without skipping first: samples are decoded twice only if there is one after all.
 func (m *maker) measure(ctx context.Context) error {
 	list := m.measurable()
 	if len(list) == 0 {
@@ -96,17 +94,16 @@ func (m *maker) measure(ctx context.Context) error {
 	for _, i := range list {
 		sp.Fields = append(sp.Fields, m.Options.Fields[i])
 	}
-	o := m.Loader
-	skipped := &skipped{m: m}
-	o.Logger = slog.New(skipped)
-	if m.nBad > 0 || m.mixed(list) {
+	if m.nBad > 0 {
 		sp.BadSamples = spec.BadSkip
 	}
+	o := m.Loader
+	o.Logger = slog.New(slog.DiscardHandler) // the page names the samples
 	progress := func(done, total int64) { m.Progress("measuring", done, total) }
-	report, err := survey.Stats(ctx, sp, o, progress)
+	part, err := survey.StatsPart(ctx, sp, o, nil, progress)
 	if fault.KindOf(err) != 0 && sp.BadSamples == spec.BadError {
 		sp.BadSamples = spec.BadSkip
-		report, err = survey.Stats(ctx, sp, o, progress)
+		part, err = survey.StatsPart(ctx, sp, o, nil, progress)
 	}
 	switch {
 	case fault.KindOf(err) != 0: // statistics need one readable sample for shape and dtype
@@ -115,8 +112,13 @@ func (m *maker) measure(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	m.Skipped = report.Skipped
-	m.take(report, list)
+	m.Skipped = part.Skipped
+	for row, err := range part.Bad {
+		if _, known := m.bad[row]; !known && len(m.bad) < maxNamed {
+			m.bad[row] = fault.Line(err)
+		}
+	}
+	m.take(part.Report(sp.Fields), list)
 	return nil
 }
 
@@ -129,51 +131,3 @@ func (m *maker) take(r *stats.Report, list []int) {
 		}
 	}
 }
-
-// mixed reports whether assets of a field differ in number of bands or dtype, which statistics cannot combine.
-func (m *maker) mixed(list []int) bool {
-	for _, i := range list {
-		kinds := map[string]bool{}
-		field := &m.Report.Fields[i]
-		for _, c := range field.Shapes.Counts() {
-			bands, _, _ := strings.Cut(c.Name, " ")
-			kinds[bands+c.Name[strings.LastIndexByte(c.Name, ' '):]] = true
-		}
-		if len(kinds) > 1 || field.Shapes.Other > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// skipped is a slog.Handler that records the samples that loader.Stats leaves out: it only logs them.
-type skipped struct {
-	m  *maker
-	mu sync.Mutex
-}
-
-func (*skipped) Enabled(context.Context, slog.Level) bool { return true }
-
-// Handle implements slog.Handler.
-func (s *skipped) Handle(_ context.Context, r slog.Record) error {
-	row, text := int64(-1), ""
-	r.Attrs(func(a slog.Attr) bool {
-		switch {
-		case a.Key == "sample" && a.Value.Kind() == slog.KindInt64:
-			row = a.Value.Int64()
-		case a.Key == "error":
-			text = a.Value.String()
-		}
-		return true
-	})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, known := s.m.bad[row]; row >= 0 && !known && len(s.m.bad) < maxNamed {
-		s.m.bad[row] = text
-	}
-	return nil
-}
-
-func (s *skipped) WithAttrs([]slog.Attr) slog.Handler { return s }
-
-func (s *skipped) WithGroup(string) slog.Handler { return s }

@@ -25,7 +25,7 @@ import (
 
 // Limits of a report.
 const (
-	// Each footprint needs to open a file, so that a random choice of this many stands for more.
+	// An outline takes some 80 bytes of the page: 400 kB for these. Of more samples as many are chosen at random.
 	MaxFootprints = 5000
 	MaxKinds      = 64  // different shapes, CRSs or values that are counted one by one
 	MaxSamples    = 256 // chips
@@ -123,22 +123,21 @@ type Field struct {
 	Kind catalog.Kind
 
 	// Of a raster:
-	BandNames  []string // of the first asset
-	Shapes     Tally    // "bands × height × width dtype"
-	CRS        Tally
-	NoData     Tally
-	Codecs     Tally
-	Assets     int64 // that could be opened
-	Bytes      int64 // of their files; of files whose size is not known, of their pixels
-	Stored     int64 // bytes of pixels as they are in the files
-	Decoded    int64 // bytes of pixels
-	Smallest   int64 // bytes of an asset
-	Largest    int64
-	Stats      *stats.FieldReport    // nil: not measured
-	Classes    []Class               // of an integer field of one band with few values; by value
-	colours    map[int64]color.NRGBA // of the classes
-	first      *chunk.Index
-	firstAsset catalog.Asset
+	BandNames []string // of the first asset
+	Shapes    Tally    // "bands × height × width dtype"
+	CRS       Tally
+	NoData    Tally
+	Codecs    Tally
+	Assets    int64 // that could be opened
+	Bytes     int64 // of their files; of files whose size is not known, of their pixels
+	Stored    int64 // bytes of pixels as they are in the files
+	Decoded   int64 // bytes of pixels
+	Smallest  int64 // bytes of an asset
+	Largest   int64
+	Stats     *stats.FieldReport    // nil: not measured
+	Classes   []Class               // of an integer field of one band with few values; by value
+	colours   map[int64]color.NRGBA // of the classes
+	first     *chunk.Index
 
 	// Of values:
 	Values Values

@@ -26,15 +26,15 @@ func (f *Field) section() part {
 // properties returns what the headers of a field of rasters say.
 func (f *Field) properties() (lines markup.Parts) {
 	line := func(name, value string) { lines = append(lines, entry(name, text(value))) }
-	for _, of := range []struct {
+	for _, fact := range []struct {
 		name  string
 		tally *Tally
 	}{
 		{"Shape (bands × height × width)", &f.Shapes}, {"CRS", &f.CRS}, {"nodata", &f.NoData},
 		{"Compression", &f.Codecs},
 	} {
-		if of.tally.Kinds() > 0 {
-			line(of.name, list(of.tally))
+		if fact.tally.Kinds() > 0 {
+			line(fact.name, list(fact.tally))
 		}
 	}
 	if f.Assets == 0 {
@@ -90,9 +90,9 @@ func more(bands int, what string) part {
 func bandRow(name string, b *stats.Band) part {
 	total := b.Count + b.NoData + b.NaN + b.Inf
 	cells := []string{"–", "–", "–", "–", "–", "–", "–"}
-	if at := b.Percentiles; b.Mean != nil {
-		cells = []string{exact(*b.Mean), exact(*b.Std), whole(b.Min.String()), exact(at["2.5"]), exact(at["50"]),
-			exact(at["98.5"]), whole(b.Max.String())}
+	if p := b.Percentiles; b.Mean != nil {
+		cells = []string{exact(*b.Mean), exact(*b.Std), whole(b.Min.String()), exact(p["2.5"]), exact(p["50"]),
+			exact(p["98.5"]), whole(b.Max.String())}
 	}
 	return markup.Headed(name,
 		append([]string{count(b.Count), draw.Percent(b.NoData, total), count(b.NaN), count(b.Inf)}, cells...)...)
@@ -134,13 +134,13 @@ func bar(name string, n, all, longest uint64, colour string) part {
 
 // classBars draws the classes of a field of masks.
 func (f *Field) classBars() part {
-	longest, all := uint64(1), uint64(0)
+	longest, total := uint64(1), uint64(0)
 	for _, c := range f.Classes {
-		longest, all = max(longest, c.Count), all+c.Count
+		longest, total = max(longest, c.Count), total+c.Count
 	}
 	bars := markup.Each(f.Classes, func(c Class) part {
 		colour := f.colours[c.Value]
-		return bar(minus(strconv.FormatInt(c.Value, 10)), c.Count, all, longest,
+		return bar(minus(strconv.FormatInt(c.Value, 10)), c.Count, total, longest,
 			fmt.Sprintf("#%02x%02x%02x", colour.R, colour.G, colour.B))
 	})
 	return markup.Parts{markup.El("div", class("bars"), bars),
@@ -172,7 +172,8 @@ func (f *Field) values() (lines markup.Parts) {
 func (f *Field) valueBars() part {
 	values := &f.Values
 	kinds := values.Kinds.Counts()
-	if len(kinds) == 0 || values.Kinds.Other > 0 || values.Long > 0 || len(kinds) > 1 && kinds[0].N == 1 {
+	names := len(kinds) > 1 && kinds[0].N == 1
+	if len(kinds) == 0 || names || values.Kinds.Other+values.Long > 0 {
 		return nil
 	}
 	bars := markup.Each(kinds[:min(len(kinds), maxBars)], func(c Count) part {

@@ -11,7 +11,6 @@ import (
 
 // warn adds the warnings and notes about the dataset.
 func (m *maker) warn() {
-	m.Map.choose()
 	if n := max(m.nBad, m.Skipped); n > 0 {
 		text := plural(n, "sample", "samples") + " cannot be read"
 		if m.measured() {
@@ -40,14 +39,13 @@ func (m *maker) warn() {
 			" at another place on the ground than the first raster of the sample.", items)
 	}
 	if m.unplaced > 0 {
-		m.note("Rasters without a place on the ground are paired by their sizes; \"chaski verify --pairs\" compares " +
-			"their pixels.")
+		m.note("Rasters without a place on the ground are paired by their sizes.")
 	}
-	if m.Map.nowhere > 0 && len(m.Map.Outlines) > 0 {
+	switch {
+	case len(m.Map.Outlines) == 0 && m.Map.nowhere+m.Map.Elsewhere > 0:
+		m.note("No sample is georeferenced in a CRS that is known, so there is no map.")
+	case m.Map.nowhere > 0:
 		m.alarm(plural(m.Map.nowhere, "sample is", "samples are")+" not georeferenced, the others are.", nil)
-	}
-	if len(m.Map.Outlines) == 0 && m.Map.nowhere > 0 {
-		m.note("No sample is georeferenced, so there is no map.")
 	}
 }
 

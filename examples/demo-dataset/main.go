@@ -14,11 +14,12 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -26,10 +27,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/loader/raster"
-	"github.com/chaski-eo/chaski/rumi"
-	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/ops/convert"
 )
 
 // Bands of the scene.
@@ -86,7 +85,7 @@ func run(ctx context.Context, scene, out string, size, stride int) error {
 		{"val", height - size, height, size / 2},
 	}
 	for _, s := range sets {
-		n, classes, err := cut(img, filepath.Join(out, s.name), size, s.y0, s.y1, s.step)
+		n, classes, err := cut(ctx, img, filepath.Join(out, s.name), size, s.y0, s.y1, s.step)
 		if err != nil {
 			return err
 		}
@@ -96,7 +95,7 @@ func run(ctx context.Context, scene, out string, size, stride int) error {
 }
 
 // cut writes the chips of rows y0 to y1, and returns how many there are and which classes they have.
-func cut(img *raster.Array, out string, size, y0, y1, step int) (int, counts, error) {
+func cut(ctx context.Context, img *raster.Array, out string, size, y0, y1, step int) (int, counts, error) {
 	for _, kind := range []string{"images", "masks"} {
 		if err := os.RemoveAll(filepath.Join(out, kind)); err != nil {
 			return 0, counts{}, err
@@ -117,7 +116,7 @@ func cut(img *raster.Array, out string, size, y0, y1, step int) (int, counts, er
 	for i, corner := range corners {
 		g.Go(func() error {
 			c := chip{pixels: crop(img, corner[0], corner[1], size), size: size}
-			return c.write(out, i, c.mask(&list[i]))
+			return c.write(ctx, out, i, c.mask(&list[i]))
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -191,65 +190,24 @@ func (c chip) mask(n *counts) []byte {
 }
 
 // write writes image and mask number i.
-func (c chip) write(out string, i int, mask []byte) error {
-	name := fmt.Sprintf("%05d.tif", i)
-	write := writeTOG
-	if i%2 == 1 {
-		write = writeRumi
+func (c chip) write(ctx context.Context, out string, i int, mask []byte) error {
+	image := convert.Chip{Shape: [3]int{6, c.size, c.size}, DType: chunk.Uint16, Pixels: c.pixels}
+	label := convert.Chip{Shape: [3]int{1, c.size, c.size}, DType: chunk.Uint8, Pixels: mask}
+	options := convert.Options{Format: convert.Rumi, Graph: "delta>zstd", Tile: c.size, Level: level, Workers: 1,
+		MaxBytes: math.MaxInt64}
+	if i%2 == 0 {
+		options.Format, options.Graph = convert.TOG, ""
+		image.NoData, label.NoData = "0", fmt.Sprint(nodata)
 	}
-	image := picture{c.pixels, [3]int{6, c.size, c.size}, chunk.Uint16, "0"}
-	if err := write(filepath.Join(out, "images", name), image); err != nil {
-		return err
-	}
-	label := picture{mask, [3]int{1, c.size, c.size}, chunk.Uint8, fmt.Sprint(nodata)}
-	return write(filepath.Join(out, "masks", name), label)
-}
-
-// picture is what either format stores.
-type picture struct {
-	pixels []byte // little-endian, C order
-	shape  [3]int // bands, height, width
-	dtype  chunk.DType
-	nodata string
-}
-
-func writeTOG(path string, r picture) error {
-	return create(path, func(w *bufio.Writer) error {
-		return tiff.WriteTOG(w, r.pixels, tiff.TOGOptions{
-			Shape: r.shape, DType: r.dtype, Tile: r.shape[2], Level: level, NoData: r.nodata,
-		})
-	})
-}
-
-func writeRumi(path string, r picture) error {
-	tiles, layout, err := rumi.Tile(r.pixels, r.shape, r.dtype, r.shape[2])
-	if err != nil {
-		return err
-	}
-	for i, t := range tiles {
-		if tiles[i], err = openzl.DeltaZstd(nil, t, r.dtype.Size(), level); err != nil {
+	for folder, chip := range map[string]*convert.Chip{"images": &image, "masks": &label} {
+		var file bytes.Buffer
+		if err := chip.Write(ctx, &file, options); err != nil {
+			return err
+		}
+		name := filepath.Join(out, folder, fmt.Sprintf("%05d.tif", i))
+		if err := os.WriteFile(name, file.Bytes(), 0o666); err != nil {
 			return err
 		}
 	}
-	return create(path, func(w *bufio.Writer) error {
-		_, err := rumi.Write(w, tiles, layout)
-		return err
-	})
-}
-
-func create(path string, write func(*bufio.Writer) error) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	writer := bufio.NewWriter(file)
-	if err := write(writer); err != nil {
-		file.Close()
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	if err := writer.Flush(); err != nil {
-		file.Close()
-		return err
-	}
-	return file.Close()
+	return nil
 }

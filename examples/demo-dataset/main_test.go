@@ -45,7 +45,7 @@ func TestChips(t *testing.T) {
 	const size, stride = 128, 192
 	out := t.TempDir()
 	img := read(t, scene, raster.ReadOptions{})
-	n, classes, err := cut(img, out, size, 0, 512, stride)
+	n, classes, err := cut(t.Context(), img, out, size, 0, 512, stride)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -261,22 +260,4 @@ func (p *pairing) pair(ctx context.Context, pair *Pair, column int) (placed bool
 		pair.Verdict, pair.err = Misplaced, other.Fault(err)
 	}
 	return first.Place != nil && other.Place != nil, nil
-}
-
-// String returns the shift in words, such as "64.0 pixels right".
-func (s *PixelShift) String() string {
-	word := func(v float64, more, less string) string {
-		if v < 0 {
-			more = less
-		}
-		return fmt.Sprintf("%.1f pixels %s", math.Abs(v), more)
-	}
-	down, right := word(s.Y, "below", "above"), word(s.X, "right", "left")
-	switch {
-	case math.Abs(s.Y) < 0.5 && math.Abs(s.X) >= 0.5:
-		return right
-	case math.Abs(s.X) < 0.5:
-		return down
-	}
-	return down + " and " + right
 }

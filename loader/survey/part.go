@@ -30,24 +30,34 @@ func Measurable(ctx context.Context, sp spec.Spec, o resources.Options) (e Exten
 	return e, err
 }
 
-// check refuses a dataset that has another extent than when it was divided, and samples that it has not.
-func (e Extent) check(have Extent, sp spec.Spec, first, count int64) error {
-	if have != e {
-		return fault.WithFile(fault.New(fault.Corrupt, "dataset", fault.NoOffset,
+// Share is a part of the samples of a survey: Count from First on, in a dataset of the extent Of. A nil *Share is all.
+type Share struct {
+	Of           Extent
+	First, Count int64
+}
+
+// of returns which samples of a dataset of an extent the share has. A dataset that has not the extent Of is a fault of
+// kind corrupt: it changed since it was divided.
+func (s *Share) of(have Extent, dataset string) (first, count int64, err error) {
+	switch {
+	case s == nil:
+		return 0, have.Rows, nil
+	case have != s.Of:
+		return 0, 0, fault.WithFile(fault.New(fault.Corrupt, "dataset", fault.NoOffset,
 			"it changed: %d samples with the fingerprint %s, and %d with %s before", have.Rows, have.Fingerprint,
-			e.Rows, e.Fingerprint), sp.Source)
+			s.Of.Rows, s.Of.Fingerprint), dataset)
+	case s.First < 0 || s.Count < 0 || s.Count > s.Of.Rows-s.First:
+		return 0, 0, fmt.Errorf("survey: samples %d to %d of %d", s.First, s.First+s.Count, s.Of.Rows)
 	}
-	if first < 0 || count < 0 || count > e.Rows-first {
-		return fmt.Errorf("survey: samples %d to %d of %d", first, first+count, e.Rows)
-	}
-	return nil
+	return s.First, s.Count, nil
 }
 
 // Part is what Stats measures in some of a dataset's samples. Parts of one dataset and spec give the same report, in
 // every bit, however its samples are divided.
 type Part struct {
 	Samples, Skipped int64
-	Fields           []PartField // in the order of the spec; a stack has one for each of its rasters
+	Fields           []PartField     // in the order of the spec; a stack has one for each of its rasters
+	Bad              map[int64]error // why some of the skipped samples, by row, cannot be read; not written
 }
 
 // PartField has the statistics of one raster of a field.
@@ -57,17 +67,16 @@ type PartField struct {
 	Stats *stats.Field
 }
 
-// StatsPart is Stats of count of the samples from first on. A dataset that has not the extent want is a fault of kind
-// corrupt: it changed since it was divided.
+// StatsPart is Stats of a share of the samples.
 func StatsPart(
-	ctx context.Context, sp spec.Spec, o resources.Options, want Extent, first, count int64,
-	progress func(done, total int64),
+	ctx context.Context, sp spec.Spec, o resources.Options, share *Share, progress func(done, total int64),
 ) (p *Part, err error) {
 	err = withTable(ctx, "statistics", measured(sp), o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
 		selected, err := rows.Selected(ctx, t, sp.Root(), o)
-		if err == nil {
-			err = want.check(Extent{chosen(t, selected), t.Fingerprint()}, sp, first, count)
+		if err != nil {
+			return err
 		}
+		first, count, err := share.of(Extent{chosen(t, selected), t.Fingerprint()}, sp.Source)
 		if err != nil {
 			return err
 		}
@@ -191,21 +200,21 @@ func (p *Part) Report(fields []spec.Field) *stats.Report {
 
 // picked returns the report of the bands that a field picks.
 func picked(whole stats.FieldReport, field *spec.Field) stats.FieldReport {
-	all := whole.Bands
+	bands := whole.Bands
 	if field.Bands != nil || field.BandNames != nil {
 		whole.Picked, whole.Bands = true, nil
 	}
 	for _, i := range field.Bands {
-		if i < len(all) { // a stack of fewer bands fails where it is read
-			band := all[i]
+		if i < len(bands) { // a stack of fewer bands fails where it is read
+			band := bands[i]
 			band.Index = &i
 			whole.Bands = append(whole.Bands, band)
 		}
 	}
 	for _, name := range field.BandNames {
-		i := slices.IndexFunc(all, func(b stats.Band) bool { return b.Name == name })
+		i := slices.IndexFunc(bands, func(b stats.Band) bool { return b.Name == name })
 		if i >= 0 {
-			whole.Bands = append(whole.Bands, all[i])
+			whole.Bands = append(whole.Bands, bands[i])
 		}
 	}
 	return whole

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
+	"sync"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
@@ -26,15 +26,12 @@ import (
 // error.
 func Stats(
 	ctx context.Context, sp spec.Spec, o resources.Options, progress func(done, total int64),
-) (r *stats.Report, err error) {
-	err = withTable(ctx, "statistics", measured(sp), o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
-		selected, err := rows.Selected(ctx, t, sp.Root(), o)
-		if err == nil {
-			r, err = Measure(ctx, sp, o, t, selected, progress)
-		}
-		return err
-	})
-	return r, err
+) (*stats.Report, error) {
+	part, err := StatsPart(ctx, sp, o, nil, progress)
+	if err != nil {
+		return nil, err
+	}
+	return part.Report(sp.WithDefaults().Fields), nil
 }
 
 // measured returns the spec with a policy of bad samples for measuring: substitutes and fill values are no
@@ -53,8 +50,11 @@ type pass struct {
 	table   rows.Table
 	columns []int      // the columns of the raster fields
 	rasters []rasterOf // rasters to measure: of each field its raster, or those of its stack
-	skipped atomic.Int64
-	remote  bool // the first assets of some columns are not local
+	remote  bool       // the first assets of some columns are not local
+
+	mu      sync.Mutex // of what follows
+	skipped int64
+	bad     map[int64]error
 }
 
 // rasterOf is the raster of a field, or one of a stack, which is measured by its own pixels.
@@ -101,7 +101,7 @@ func measure(
 	ctx context.Context, sp spec.Spec, o resources.Options, t rows.Table, rows []uint32, first, count int64,
 	progress func(done, total int64),
 ) (*Part, error) {
-	p := &pass{spec: sp, options: o, table: t}
+	p := &pass{spec: sp, options: o, table: t, bad: map[int64]error{}}
 	var err error
 	if p.columns, err = rasterColumns(t, sp); err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func measure(
 			}
 		}
 	}
-	out := &Part{Samples: count - p.skipped.Load(), Skipped: p.skipped.Load()}
+	out := &Part{Samples: count - p.skipped, Skipped: p.skipped, Bad: p.bad}
 	for k, raster := range p.rasters {
 		out.Fields = append(out.Fields, PartField{sp.Fields[raster.field].Name, raster.names, total[k]})
 	}
@@ -187,6 +187,9 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, e
 	return out, nil
 }
 
+// maxBad is how many samples a Part names that cannot be read: enough to find out what is wrong with a dataset.
+const maxBad = 8
+
 // visit adds one sample to the accumulators. With BadSkip it leaves out a sample that cannot be read,
 // and counts it.
 func (p *pass) visit(ctx context.Context, r *pixels.Reader, fields []*stats.Field, row int64) error {
@@ -197,8 +200,12 @@ func (p *pass) visit(ctx context.Context, r *pixels.Reader, fields []*stats.Fiel
 	if p.spec.BadSamples != spec.BadSkip || fault.KindOf(err) == 0 {
 		return fmt.Errorf("sample %d: %w", row, err)
 	}
-	p.skipped.Add(1)
 	p.options.Logger.Warn("skipped", "sample", row, "error", fault.Line(err))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.skipped++; len(p.bad) < maxBad {
+		p.bad[row] = err
+	}
 	return nil
 }
 

@@ -30,19 +30,20 @@ type WeightOptions struct {
 	Cell int
 }
 
-// Weights counts the valid pixels, or the pixels of some classes, in the cells of every asset. It writes
-// the file that the sampler WeightedWindow reads to w. A sample that cannot be read ends it with an
-// error; with any bad-sample policy but "error" it has no weight instead. A mixture is an error.
+// Weights counts the valid pixels, or the pixels of some classes, in the cells of the assets in a share of the rows. It
+// writes the file that the sampler WeightedWindow reads to w; rows.MergeWeights joins the files of shares. A sample
+// that cannot be read ends it with an error; with any bad-sample policy but "error" it has no weight instead. A
+// mixture is an error.
 func Weights(
-	ctx context.Context, w io.Writer, sp spec.Spec, o resources.Options, c WeightOptions,
+	ctx context.Context, w io.Writer, sp spec.Spec, o resources.Options, c WeightOptions, share *Share,
 	progress func(done, total int64),
 ) error {
 	return withTable(ctx, "weights", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
-		h, counts, err := CountWeights(ctx, sp, o, t, c, progress)
+		head, counts, err := CountWeights(ctx, sp, o, t, c, share, progress)
 		if err != nil {
 			return err
 		}
-		return rows.WriteWeights(w, h, counts)
+		return rows.WriteWeights(w, head, counts)
 	})
 }
 
@@ -57,30 +58,6 @@ func WeightsExtent(ctx context.Context, sp spec.Spec, o resources.Options, c Wei
 	return e, err
 }
 
-// WeightsPart is Weights of count of the rows from first on: w gets a file of weights of these rows, which
-// rows.MergeWeights joins with others. A dataset that has not the extent want is a fault of kind corrupt.
-func WeightsPart(
-	ctx context.Context, w io.Writer, sp spec.Spec, o resources.Options, c WeightOptions, want Extent,
-	first, count int64, progress func(done, total int64),
-) error {
-	return withTable(ctx, "weights", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
-		if err := want.check(Extent{t.Len(), t.Fingerprint()}, sp, first, count); err != nil {
-			return err
-		}
-		p := &weighing{options: o, table: t}
-		remote, err := p.compile(ctx, sp, c)
-		if err != nil {
-			return err
-		}
-		counts, err := p.count(ctx, sp, remote, first, count, progress)
-		if err != nil {
-			return err
-		}
-		p.head.Rows = count
-		return rows.WriteWeights(w, p.head, counts)
-	})
-}
-
 // weighing is one pass of Weights, shared by its workers.
 type weighing struct {
 	options resources.Options
@@ -90,17 +67,22 @@ type weighing struct {
 	field   *pixels.Raster // the field whose pixels are counted
 }
 
-// CountWeights counts the cells of all rows of an open table, for rows.WriteWeights.
+// CountWeights counts the cells of a share of the rows of an open table, for rows.WriteWeights.
 func CountWeights(
-	ctx context.Context, sp spec.Spec, o resources.Options, t rows.Table, c WeightOptions,
+	ctx context.Context, sp spec.Spec, o resources.Options, t rows.Table, c WeightOptions, share *Share,
 	progress func(done, total int64),
 ) (rows.WeightsHeader, []rows.CellCounts, error) {
+	first, count, err := share.of(Extent{t.Len(), t.Fingerprint()}, sp.Source)
+	if err != nil {
+		return rows.WeightsHeader{}, nil, err
+	}
 	p := &weighing{options: o, table: t}
 	remote, err := p.compile(ctx, sp, c)
 	if err != nil {
 		return p.head, nil, err
 	}
-	out, err := p.count(ctx, sp, remote, 0, p.head.Rows, progress)
+	out, err := p.count(ctx, sp, remote, first, count, progress)
+	p.head.Rows = count
 	return p.head, out, err
 }
 

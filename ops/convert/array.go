@@ -2,7 +2,6 @@ package convert
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -90,7 +89,7 @@ type toArray struct {
 //
 // An array holds only the pixels of a raster. Array calls ArrayOptions.Left with what it leaves out, and with
 // Options.Strict it refuses rasters that hold more than pixels.
-func Array(ctx context.Context, dir string, paths []string, o Options, a ArrayOptions) (err error) {
+func Array(ctx context.Context, dir string, paths []string, o Options, a ArrayOptions) error {
 	c := &toArray{o: o, a: a, paths: paths}
 	if err := c.measure(ctx); err != nil {
 		return fault.WithFile(err, paths[0])
@@ -102,35 +101,32 @@ func Array(ctx context.Context, dir string, paths []string, o Options, a ArrayOp
 	if err := c.schema.Validate(); err != nil {
 		return fault.WithFile(err, dir)
 	}
-	target, err := newTarget(dir, a.Overwrite)
-	if err != nil {
+	err := newArray(dir, a.Overwrite, func(path string) error { return c.write(ctx, path) })
+	return fault.WithFile(err, dir)
+}
+
+// write makes the array at a path.
+func (c *toArray) write(ctx context.Context, path string) error {
+	if err := tiledb.Create(path, c.schema, c.a.Key); err != nil {
 		return err
-	}
-	defer func() { err = errors.Join(err, target.close()) }()
-	path := target.path()
-	if err := tiledb.Create(path, c.schema, a.Key); err != nil {
-		return fault.WithFile(err, dir)
 	}
 	var files source.Files
 	defer files.Close()
-	array, err := tiledb.Open(ctx, &files, path, tiledb.Options{Key: a.Key, MaxTile: o.MaxBytes, MaxResult: o.MaxBytes})
+	array, err := tiledb.Open(ctx, &files, path,
+		tiledb.Options{Key: c.a.Key, MaxTile: c.o.MaxBytes, MaxResult: c.o.MaxBytes})
 	if err != nil {
 		return err
 	}
-	if a.Dims[0] == "n" {
-		err = array.WriteDenseSlabs(ctx, c.schema.Domain(), func(slab tiledb.Box) ([]tiledb.Values, error) {
+	if c.a.Dims[0] == "n" {
+		return array.WriteDenseSlabs(ctx, c.schema.Domain(), func(slab tiledb.Box) ([]tiledb.Values, error) {
 			return c.read(ctx, int(slab[0].Hi-slab[0].Lo)+1)
 		})
-	} else {
-		var v []tiledb.Values
-		if v, err = c.read(ctx, len(paths)); err == nil {
-			err = array.WriteDense(ctx, c.schema.Domain(), v)
-		}
 	}
+	values, err := c.read(ctx, len(c.paths))
 	if err != nil {
 		return err
 	}
-	return target.put()
+	return array.WriteDense(ctx, c.schema.Domain(), values)
 }
 
 // measure takes the shape and dtype of all rasters from the first. read checks the others.

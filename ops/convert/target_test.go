@@ -49,26 +49,26 @@ func TestNewPlaces(t *testing.T) {
 	cube := filepath.Join(dir, "cube")
 	for _, name := range []string{"a", "b"} {
 		before := marked(t, cube)
-		p, err := newTarget(cube+"/", name == "b")
-		if err != nil {
-			t.Fatal(err)
-		}
-		mark(t, p.path(), name)
-		if at := marked(t, cube); at != before {
-			t.Errorf("the array is %q while the next is written", at)
-		}
-		if err := errors.Join(p.put(), p.close()); err != nil || marked(t, cube) != name {
+		err := newArray(cube+"/", name == "b", func(path string) error {
+			mark(t, path, name)
+			if got := marked(t, cube); got != before {
+				t.Errorf("the array is %q while the next is written", got)
+			}
+			return nil
+		})
+		if err != nil || marked(t, cube) != name {
 			t.Errorf("%v, %q", err, marked(t, cube))
 		}
 	}
-	if _, err := newTarget(cube, false); fault.KindOf(err) != fault.Unsupported {
+	never := func(string) error { t.Error("it was written"); return nil }
+	if err := newArray(cube, false, never); fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("over an array: %v", err)
 	}
 	other := filepath.Join(dir, "other")
 	if err := os.Mkdir(other, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newTarget(other, true); fault.KindOf(err) != fault.Unsupported {
+	if err := newArray(other, true, never); fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("over a folder that is no array: %v", err)
 	}
 	if list, _ := os.ReadDir(dir); len(list) != 2 {
@@ -81,20 +81,16 @@ func TestReplacedByOther(t *testing.T) {
 	dir := t.TempDir()
 	cube := filepath.Join(dir, "cube")
 	mark(t, cube, "old")
-	p, err := newTarget(cube, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mark(t, p.path(), "new")
 	note := filepath.Join(cube, "note")
-	if err := errors.Join(os.RemoveAll(cube), os.Mkdir(cube, 0o777), os.WriteFile(note, nil, 0o666)); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.put(); fault.KindOf(err) != fault.Unsupported {
+	err := newArray(cube, true, func(path string) error {
+		mark(t, path, "new")
+		return errors.Join(os.RemoveAll(cube), os.Mkdir(cube, 0o777), os.WriteFile(note, nil, 0o666))
+	})
+	if fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("a folder that is no array any more: %v", err)
 	}
 	list, _ := os.ReadDir(dir)
-	if _, err := os.Stat(note); err != nil || p.close() != nil || len(list) != 2 {
+	if _, err := os.Stat(note); err != nil || len(list) != 1 {
 		t.Errorf("%v, %v", err, list)
 	}
 }
@@ -111,12 +107,11 @@ func TestLinkToArray(t *testing.T) {
 	mark(t, far, "old")
 	replace := func(folder, name string) {
 		t.Helper()
-		p, err := newTarget(folder, true)
+		err := newArray(folder, true, func(path string) error {
+			mark(t, path, name)
+			return nil
+		})
 		if err != nil {
-			t.Fatal(err)
-		}
-		mark(t, p.path(), name)
-		if err := errors.Join(p.put(), p.close()); err != nil {
 			t.Fatal(err)
 		}
 		if list, _ := os.ReadDir(filepath.Dir(far)); marked(t, far) != name || len(list) != 1 {

@@ -138,7 +138,7 @@ func TestWeightedWindows(t *testing.T) {
 	var w bytes.Buffer
 	// Cells of one pixel say of each pixel whether it has the class.
 	err := survey.Weights(t.Context(), &w, spec.Spec{Source: dir, Fields: fields, BatchSize: 1},
-		resources.Options{}, survey.WeightOptions{Field: "mask", Classes: []float64{3}, Cell: 1}, nil)
+		resources.Options{}, survey.WeightOptions{Field: "mask", Classes: []float64{3}, Cell: 1}, nil, nil)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "three.weights"), w.Bytes(), 0o666)
 	}

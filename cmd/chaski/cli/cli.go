@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/inspect"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/measure"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/raster"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/serve"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/view"
@@ -61,6 +62,9 @@ func Main(p Parts) {
 
 // run runs one command line and returns its exit code.
 func run(ctx context.Context, args []string, env console.Env) int {
+	files := open.NewOpener(true)
+	defer files.Close()
+	env.Files = files
 	root := newRoot(env)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
@@ -79,24 +83,7 @@ func newRoot(env console.Env) *cobra.Command {
 		return err
 	}
 	root := &cobra.Command{
-		Use:   "chaski",
-		Short: "Read, measure and serve satellite-image chips",
-		Long: `chaski reads GeoTIFFs, rumi files, containers of chips (TACO, Tortilla, MDS, WebDataset), and TileDB and
-Zarr arrays. It lays their pixels out as arrays by einops patterns, and streams shuffled, normalised batches
-of them to PyTorch.
-
-Exit codes:
-
-  0         success
-  1         an input is wrong. One line on standard error says what:
-            "chaski: FILE: PART at OFFSET: MESSAGE: KIND". KIND is corrupt, unsupported, limit,
-            not found or misplaced; or unavailable if a server did not answer or refused.
-  2         the command line is wrong
-  130, 143  SIGINT or SIGTERM interrupted the command. A second signal kills it at once.`,
-		Example: `  chaski info chip.tif
-  chaski cat --layout "y x b" --format npy chip.tif > chip.npy
-  chaski index --format parquet -o train.parquet chips/
-  chaski serve --root chips`,
+		Use:           "chaski",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          console.Verb,
@@ -132,14 +119,11 @@ Exit codes:
 		serve.NewServe(env), serve.NewToken(env), view.NewView(env), measure.NewBench(env),
 	)
 	root.AddCommand(&cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Long: "Print the version, the revision of the sources, and the version of Go, the system and the\n" +
-			"decoder of zstd that this command was built with.",
-		Example: "  chaski version",
-		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return printVersion() },
+		Use:  "version",
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return printVersion() },
 	})
+	describe(root)
 	console.CompleteChoices(root)
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {

@@ -24,26 +24,7 @@ type arrayFlags struct {
 func NewArray(env console.Env) *cobra.Command {
 	var f arrayFlags
 	cmd := &cobra.Command{
-		Use:   "array --sub LO..HI,... [flags] ARRAY",
-		Short: "Read a box of cells of a TileDB array",
-		Long: `Read the cells in a box of a TileDB array (dense or sparse). --sub gives the box: one interval for each
-dimension, both ends included; those of a dimension of strings have at most seven bytes, and * is the
-last string. The array may be in a directory, in an object store, in a dataset of Hugging Face, or on a
-web server whose pages about directories link to the files in them.
-
-The command prints one line of JSON. For a dense array it has the shape and the hash of the values of
-each attribute, in row-major order; cells that were never written have the fill value of their type. For
-a sparse array it has the number of cells, the hash of their coordinates, cell by cell and sorted, and
-the hash of the values of each attribute in that order, and instead of that of the coordinates one for
-each dimension if one has strings. A nullable attribute also has the hash of a byte for each cell, 0
-without a value. An attribute of variable length has the hash of its offsets (uint64) and that of its
-values.
-
-For an encrypted array, ` + tiledb.KeyVar + ` has the key (32 bytes), or
-` + tiledb.KeyFileVar + ` names a file with it.`,
-		Example: `  chaski array --sub 0..1,4..19,8..23 cube
-  chaski array --timestamp 2026-11-20T12:00:00Z cube
-  chaski array --sub=-50..73 --attr v profile`,
+		Use:  "array --sub LO..HI,... [flags] ARRAY",
 		Args: console.ExactlyOne("ARRAY"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
 	}
@@ -79,9 +60,7 @@ type Read struct {
 }
 
 func (f *arrayFlags) run(ctx context.Context, env console.Env, path string) error {
-	files := open.NewOpener(true)
-	defer files.Close()
-	array, err := open.Array(ctx, files, path, f.at.Options(f.options))
+	array, err := open.Array(ctx, env.Files, path, f.at.Options(f.options))
 	if err != nil {
 		return err
 	}

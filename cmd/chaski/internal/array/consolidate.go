@@ -20,26 +20,7 @@ type consolidateFlags struct {
 func NewConsolidate(env console.Env) *cobra.Command {
 	var f consolidateFlags
 	cmd := &cobra.Command{
-		Use:   "consolidate [--remove] [flags] ARRAY",
-		Short: "Merge the fragments of a dense TileDB array into one",
-		Long: `Merge all fragments of a local, dense TileDB array (format version 3) into one. Every write adds
-a fragment, and a window that several fragments cover reads tiles of each. After the merge it reads tiles of
-the new fragment only.
-
-The old fragments stay, hidden by the new one: --timestamp still opens the array as it was before, and
-the array takes the space of both. --remove deletes them, and fragments that an earlier run hid; programs
-that have the array open may then miss files. With --remove an array of one fragment is only cleaned.
-
-The new fragment appears in one step, when it is complete. An interrupted run leaves the array as it was.
-The command needs memory for one tile of each attribute, not for the array. Cells that were never written,
-within the box of all writes, get the fill value.
-
-The command prints one line of JSON: names and bytes of the merged fragments, those of the new one, and
-what was removed. It leaves an array of one fragment alone; "fragment" is then null. It cannot merge arrays
-with bzip2, because chaski reads bzip2 but does not write it, and no sparse arrays: tiledb.consolidate of the
-Python package tiledb merges those. For encrypted arrays see 'chaski array'.`,
-		Example: `  chaski consolidate series
-  chaski consolidate --remove series`,
+		Use:  "consolidate [--remove] [flags] ARRAY",
 		Args: console.ExactlyOne("ARRAY"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
 	}

@@ -5,6 +5,7 @@ package console
 import (
 	"io"
 
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
@@ -16,6 +17,9 @@ type Env struct {
 	// SQL runs the queries that package query does not read. It is nil in the default command, which
 	// has no DuckDB. Commands get it as a value because a package variable would tie all of them to
 	// one package.
-	SQL     query.Full
+	SQL query.Full
+	// Files opens local files and remote objects. It is closed when the command has ended. It is nil where no command
+	// runs, such as for the pages of the site.
+	Files   source.Opener
 	Version string
 }

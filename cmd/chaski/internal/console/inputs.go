@@ -13,11 +13,11 @@ import (
 )
 
 // outputs are the flags that name a file to write.
-var outputs = []string{"output", "html", "stats"}
+var outputs = []string{"output", "stats", "report"}
 
-// NotAnInput refuses a command that would replace a file that one of its arguments or other flags names, or a raster
-// below a directory that is an argument. Commands with --overwrite may do so: they have read a file completely before
-// they replace it.
+// NotAnInput refuses a command that would replace a file that one of its arguments or other flags names, a raster below
+// a directory that is an argument, or another of its outputs. Commands with --overwrite may do so: they have read a
+// file completely before they replace it.
 func NotAnInput(fl *pflag.FlagSet, args []string) error {
 	if fl.Lookup("overwrite") != nil {
 		return nil
@@ -28,11 +28,17 @@ func NotAnInput(fl *pflag.FlagSet, args []string) error {
 			named = append(named, f.Value.String())
 		}
 	})
+	written := map[string]string{} // the flag that names each output
 	for _, name := range outputs {
 		flag := fl.Lookup(name)
-		if flag == nil || !flag.Changed {
+		if flag == nil || !flag.Changed || flag.Value.Type() == "bool" {
 			continue
 		}
+		path, err := filepath.Abs(flag.Value.String())
+		if other := written[path]; err == nil && other != "" {
+			return Usagef("--%s and --%s are both %s: one would replace the other", other, name, flag.Value)
+		}
+		written[path] = name
 		out, err := os.Stat(flag.Value.String())
 		if err != nil || !out.Mode().IsRegular() {
 			continue

@@ -56,7 +56,7 @@ func WriteFile(name string, out io.Writer, write func(io.Writer) error) error {
 		if err != nil {
 			return FileError(name, err)
 		}
-		return FileError(name, FirstError(write(file), file.Close()))
+		return FileError(name, cmp.Or(write(file), file.Close()))
 	}
 	return FileError(name, durable.WriteFile(name, func(f *os.File) error { return write(f) }))
 }
@@ -92,6 +92,3 @@ func FileError(name string, err error) error {
 	}
 	return err
 }
-
-// FirstError returns the first error that is not nil.
-func FirstError(errs ...error) error { return cmp.Or(errs...) }

@@ -13,17 +13,7 @@ import (
 func NewAppend(env console.Env) *cobra.Command {
 	var f packFlags
 	cmd := &cobra.Command{
-		Use:   "append [flags] FOLDER DIR | TABLE | CONTAINER...",
-		Short: "Add samples to a container in parts",
-		Long: `Add samples to a container in parts: a folder of TACO 2 ZIPs with an index, as 'chaski pack --part-size' and
-'chaski pack -o FOLDER/.tacocat FOLDER' make it. The samples of a directory, a table or containers become
-a new ZIP beside the others, and the indexes of the folder are replaced. The other ZIPs stay as they are,
-as does what 'chaski edit' and 'chaski columns' changed in the index.
-
-The new samples must have the tree and the columns of those that are there, and other ids. Readers see the old
-container or the new one, also after a kill; what a killed run left is removed by the next one.`,
-		Example: `  chaski append months/ june.tacozip
-  chaski append months/ --where "score < 0.3" data.tacozip`,
+		Use: "append [flags] FOLDER DIR | TABLE | CONTAINER...",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
 				return console.Usagef("FOLDER and at least one DIR, TABLE or CONTAINER are needed")

@@ -13,7 +13,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/ops/card"
@@ -31,20 +30,7 @@ type cardFlags struct {
 func NewCard(env console.Env) *cobra.Command {
 	var f cardFlags
 	cmd := &cobra.Command{
-		Use:   "card [flags] CONTAINER",
-		Short: "Describe a container: data card, page, or entry of a catalog",
-		Long: `Print a description of a container, made of its COLLECTION.json, tables and columns.
-
---to says in which form: markdown (a data card), html (one page), huggingface (the card of a repository there:
-Markdown with a header), croissant (JSON of Croissant 1.0), datacite (JSON of DataCite 4.5, to register a DOI)
-or stac (a collection of STAC 1.0). croissant has the SHA-256 of a local ZIP, or of the table of a folder,
-which it reads whole.
-
-Without --url, croissant and stac name the container by its path from the folder of --output, and on standard
-output by its path from the root (croissant: by the name of its file).`,
-		Example: `  chaski card data.tacozip
-  chaski card --to html -o card.html data.tacozip
-  chaski card --to stac --url https://data.example.org/data.tacozip data.tacozip`,
+		Use:  "card [flags] CONTAINER",
 		Args: console.ExactlyOne("CONTAINER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.warn(env, f.run(cmd.Context(), env, args[0]))
@@ -60,13 +46,11 @@ output by its path from the root (croissant: by the name of its file).`,
 }
 
 func (f *cardFlags) run(ctx context.Context, env console.Env, name string) error {
-	if err := console.FirstError(console.OneOf("to", f.to, card.Forms...),
+	if err := cmp.Or(console.OneOf("to", f.to, card.Forms...),
 		console.Between("year", f.year, 0, 9999)); err != nil {
 		return err
 	}
-	files := open.NewOpener(true)
-	defer files.Close()
-	dataset, err := f.open(ctx, files, []string{name})
+	dataset, err := f.open(ctx, env.Files, []string{name})
 	if err != nil {
 		return err
 	}
@@ -93,7 +77,7 @@ func (f *cardFlags) run(ctx context.Context, env console.Env, name string) error
 			return "", fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
 				"is not local: Croissant needs the sum of all its bytes"), name)
 		}
-		file, err := files.Open(ctx, local)
+		file, err := env.Files.Open(ctx, local)
 		if err != nil {
 			return "", err
 		}

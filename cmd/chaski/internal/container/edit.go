@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco/build"
 )
@@ -28,26 +28,7 @@ type editFlags struct {
 func NewEdit(env console.Env) *cobra.Command {
 	var f editFlags
 	cmd := &cobra.Command{
-		Use:   "edit [flags] CONTAINER",
-		Short: "Change COLLECTION.json and columns of a container in place",
-		Long: `Change what COLLECTION.json says, and columns of samples, of a TACO 2 ZIP, folder or .tacocat. Pixels stay
-where they are.
-
---set title="New title" sets a member of COLLECTION.json: text, a number, or a list or object of YAML, such
-as --set 'licenses=[MIT, CC0-1.0]'. --unset removes an optional one, --collection FILE sets those of a YAML
-or JSON file. The result is checked.
-
---metadata TABLE adds the columns of a table as in 'chaski pack', --columns LIST computes some from the
-rasters; both replace columns of their names. --drop NAME and --rename OLD=NEW remove and rename columns of
-level 0, or as l1:NAME, l2:NAME, … of lower levels, before others are added.
-
-Readers see the old container or the new one at any time, also after a kill. A ZIP gets new tables behind
-its end, and then a header with their places: the old tables stay in the file until 'chaski pack -o DATA
-DATA' writes it anew. A folder is exchanged for one of links to its files. Two runs at a time cannot edit a
-container: the second is refused. The index of a ZIP is not changed with it; write it again.`,
-		Example: `  chaski edit --set title="Two chips" --set 'keywords=[coast]' data.tacozip
-  chaski edit --columns stac,stats data.tacozip
-  chaski edit --drop stac:tensor_shape data.tacozip`,
+		Use:  "edit [flags] CONTAINER",
 		Args: console.ExactlyOne("CONTAINER"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
 	}
@@ -71,10 +52,8 @@ func (f *editFlags) run(ctx context.Context, env console.Env, path string) error
 		}
 		changes.Rename[oldName] = newName
 	}
-	files := open.NewOpener(true)
-	defer files.Close()
-	options := build.Options{Opener: files, Workers: f.workers}
-	if err := console.FirstError(console.AtLeast("workers", f.workers, 0), f.columns.check(&options)); err != nil {
+	options := build.Options{Opener: env.Files, Workers: f.workers}
+	if err := cmp.Or(console.AtLeast("workers", f.workers, 0), f.columns.check(&options)); err != nil {
 		return err
 	}
 	f.columns.attach.Replace = true

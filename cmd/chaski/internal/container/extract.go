@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -10,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
@@ -28,16 +28,7 @@ type extractFlags struct {
 func NewExtract(env console.Env) *cobra.Command {
 	var f extractFlags
 	cmd := &cobra.Command{
-		Use:   "extract [-o OUT] CONTAINER::PATH",
-		Short: "Copy the bytes of a sample out of a container",
-		Long: `Copy the bytes of a sample out of a local or remote container, unchanged, to standard output or to the
-file -o. If PATH is a folder of the container, -o names a new directory; the command writes the files
-below the folder into it, under the paths of their ids. A chunk of a streaming TACO is copied as it is
-stored, compressed.
-
-PATH may also be a byte range as GDAL writes it, /vsisubfile/OFFSET_SIZE,FILE, or a whole file.`,
-		Example: `  chaski extract -o image.tif data.tacozip::roi_qs0/image
-  chaski extract -o roi_qs0 data.tacozip::roi_qs0`,
+		Use:  "extract [-o OUT] CONTAINER::PATH",
 		Args: console.ExactlyOne("PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
 	}
@@ -49,14 +40,12 @@ PATH may also be a byte range as GDAL writes it, /vsisubfile/OFFSET_SIZE,FILE, o
 }
 
 func (f *extractFlags) run(ctx context.Context, env console.Env, name string) error {
-	files := open.NewOpener(true)
-	defer files.Close()
 	name, err := source.Resolve(name)
 	if err != nil {
 		return err
 	}
 	if e, ok := rows.Subfile(name); ok {
-		return f.file(ctx, env, files, e)
+		return f.file(ctx, env, env.Files, e)
 	}
 	container, path, ok := taco.Split(name)
 	if ok && !source.IsRemote(name) {
@@ -66,9 +55,9 @@ func (f *extractFlags) run(ctx context.Context, env console.Env, name string) er
 		}
 	}
 	if !ok {
-		return f.file(ctx, env, files, taco.Entry{URI: name, Path: name, Offset: taco.Whole, Size: taco.Whole})
+		return f.file(ctx, env, env.Files, taco.Entry{URI: name, Path: name, Offset: taco.Whole, Size: taco.Whole})
 	}
-	dataset, err := taco.Open(ctx, files, []string{container}, taco.Options{BasePath: f.base})
+	dataset, err := taco.Open(ctx, env.Files, []string{container}, taco.Options{BasePath: f.base})
 	if err != nil {
 		return err
 	}
@@ -78,9 +67,9 @@ func (f *extractFlags) run(ctx context.Context, env console.Env, name string) er
 		return err
 	}
 	if e.Kind == taco.Folder {
-		return f.folder(ctx, files, dataset, e)
+		return f.folder(ctx, env.Files, dataset, e)
 	}
-	return f.file(ctx, env, files, e)
+	return f.file(ctx, env, env.Files, e)
 }
 
 // file copies the bytes of a sample.
@@ -106,7 +95,7 @@ func (f *extractFlags) folder(ctx context.Context, files source.Opener, d *taco.
 	if err != nil {
 		return console.FileError(f.out, err)
 	}
-	defer func() { err = console.FirstError(err, folder.Remove()) }()
+	defer func() { err = cmp.Or(err, folder.Remove()) }()
 	for leaf, err := range d.LeavesOf(ctx, e, false) {
 		if err != nil {
 			return err
@@ -134,5 +123,5 @@ func extractTo(ctx context.Context, dir string, files source.Opener, folder, lea
 	if err != nil {
 		return console.FileError(name, err)
 	}
-	return console.FileError(name, console.FirstError(containers.Copy(ctx, file, files, leaf), file.Close()))
+	return console.FileError(name, cmp.Or(containers.Copy(ctx, file, files, leaf), file.Close()))
 }

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -130,7 +131,7 @@ func (f *lsFlags) listLeaf(ctx context.Context, w io.Writer, files source.Opener
 		if f.sha256 {
 			leaf.SHA256, err = hashReader(ctx, file, buf)
 		}
-		if err = console.FirstError(err, file.Close()); err != nil {
+		if err = cmp.Or(err, file.Close()); err != nil {
 			return err
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -16,18 +15,7 @@ func NewLocate(env console.Env) *cobra.Command {
 	var f containerFlags
 	var format string
 	cmd := &cobra.Command{
-		Use:   "locate [flags] CONTAINER KEY...",
-		Short: "Print the byte range of a sample, or the children of a folder",
-		Long: `Follow keys from level 0 of a container down and print what they lead to. A key is an id, or #N for a
-position among the visible siblings, from 0. A key that is not an id is read as a path of ids. In a
-streaming TACO the last key may name a chunk, lrf::2.
-
-For a sample with bytes the command prints its byte range as a path of GDAL,
-/vsisubfile/OFFSET_SIZE,FILE, or the path of its file if it is the whole file. For a folder it prints the
-ids of its children. --format json prints {"vsi": ...} or {"ids": [...], "columns": [...]}, columns being
-those of the children.`,
-		Example: `  chaski locate data.tacozip roi_qs1 image
-  chaski locate --format json data.tacozip "#0"`,
+		Use: "locate [flags] CONTAINER KEY...",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
 				return console.Usagef("CONTAINER and at least one KEY are needed")
@@ -53,9 +41,7 @@ type located struct {
 }
 
 func (f *containerFlags) locate(ctx context.Context, env console.Env, path string, keys []string, format string) error {
-	files := open.NewOpener(true)
-	defer files.Close()
-	dataset, err := f.open(ctx, files, []string{path})
+	dataset, err := f.open(ctx, env.Files, []string{path})
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package container
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/survey"
@@ -37,20 +37,7 @@ type lsFlags struct {
 func NewLs(env console.Env) *cobra.Command {
 	var f lsFlags
 	cmd := &cobra.Command{
-		Use:   "ls [flags] CONTAINER...",
-		Short: "List the samples of containers",
-		Long: `List the rows of one level of TACO containers (ZIP, directory, __TACOCAT__, .tacocat, TACOLLECTION.json,
-.taco), Tortillas and archives of cozip. With --leaves, list every sample that has bytes, with its path
-and byte range. Several containers are listed one after the other. For a Tortilla in parts, name all
-parts, one part, or the whole: data.tortilla stands for data.0000.part.tortilla and so on.
-
-Of a Zarr group, list its arrays: path, shape and data type.
-
---format json prints one line of JSON for each row, with all stored columns. With --leaves a line is
-{"path","offset","size"}, and "sha256" with --sha256; offset is null if the sample is a whole file.`,
-		Example: `  chaski ls data.tacozip
-  chaski ls --leaves --sha256 --format json data.tacozip
-  chaski ls --bbox=-180,-60,-60,0 --datetime 2015-01-01/2015-03-31 data.tacozip`,
+		Use:  "ls [flags] CONTAINER...",
 		Args: console.AtLeastOne("CONTAINER"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return f.warn(env, f.run(cmd.Context(), env, paths)) },
 	}
@@ -69,7 +56,7 @@ Of a Zarr group, list its arrays: path, shape and data type.
 func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) error {
 	number, notNumber := strconv.Atoi(f.levelName)
 	f.level = number
-	if err := console.FirstError(console.AtLeast("level", number, 0),
+	if err := cmp.Or(console.AtLeast("level", number, 0),
 		console.AtLeast("offset", f.Offset, 0)); err != nil {
 		return err
 	}
@@ -83,14 +70,12 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 	if err != nil {
 		return err
 	}
-	files := open.NewOpener(true)
-	defer files.Close()
-	kind, err := store.Of(ctx, files, paths[0])
+	kind, err := store.Of(ctx, env.Files, paths[0])
 	if err != nil {
 		return err
 	}
 	if kind == store.Zarr {
-		return f.listZarr(ctx, env.Out, files, paths)
+		return f.listZarr(ctx, env.Out, env.Files, paths)
 	}
 	var prune []taco.Filter
 	// Files without matching rows are not opened, unless --where compares several rows, such as with a mean:
@@ -98,7 +83,7 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 	if filter != nil && query.RowWise(f.Where) {
 		prune = append(prune, *filter)
 	}
-	dataset, err := f.open(ctx, files, paths, prune...)
+	dataset, err := f.open(ctx, env.Files, paths, prune...)
 	if err != nil {
 		return err
 	}
@@ -120,11 +105,11 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 	}
 	writer := bufio.NewWriterSize(env.Out, 1<<16)
 	if f.leaves {
-		err = f.listLeaves(ctx, writer, files, dataset, left)
+		err = f.listLeaves(ctx, writer, env.Files, dataset, left)
 	} else {
 		err = f.listRows(ctx, writer, dataset, left)
 	}
-	return console.FirstError(err, writer.Flush())
+	return cmp.Or(err, writer.Flush())
 }
 
 // listRows lists a level.

@@ -1,16 +1,16 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
@@ -22,12 +22,13 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/ops/recipe"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/build"
 )
 
 type makeFlags struct {
 	out, stats    string
 	page          string
-	made          madeFlags
+	form          formFlags
 	workers       int
 	memory        int64
 	maxChunk      int
@@ -35,76 +36,11 @@ type makeFlags struct {
 	shards        shards.Flags
 }
 
-const makeHelp = `Cut chips out of rasters by a recipe, and write them as a TACO 2 container: a ZIP (OUT ends in .tacozip or
-.zip) or a folder, or in an older form. RECIPE is a file of YAML or JSON, to which paths are
-relative; "-" reads it from standard input:
-
-  collection:              # COLLECTION.json: these members are needed
-    id: coast
-    dataset_version: "1.0"
-    description: Chips of the coast
-    licenses: [CC-BY-4.0]
-    providers: [{name: Ana}]
-    tasks: [semantic-segmentation]
-  source: scenes/          # a directory, glob, table, catalog or container
-  where: cloud_cover < 20  # rows of a table, catalog or container; also bbox, datetime
-  windows: {kind: grid, size: 256, stride: 128}
-  fields:                  # the files of each chip
-    - {name: image, pattern: "images/{id}.tif", bands: [3, 2, 1]}
-    - {name: mask, pattern: "masks/{id}.tif", codec: {format: rumi, graph: best}}
-  columns: ["*"]           # metadata columns of the source to keep
-  split: {by: place, cell: 0.1, shares: {train: 0.8, val: 0.2}}
-  quality: {max_nodata: 0.2, pairs: drop}
-  bad_samples: skip
-
-windows.kind is whole (default), grid (size, stride, pad), random (size, per_file, seed), weighted (the same
-and weights, a file of 'chaski stats --sampling': windows around pixels of a class) or ground (size_m,
-resolution, stride_m and the other keys of chaski.GeoWindow). A field has name, column or pattern (columns or
-patterns join rasters as bands), bands or band_names, dtype, nodata, resample, ground and codec: format (tog,
-rumi, rumi2, rumi3), graph, level, tile, max_cost and, for rumi3, unit, geozl and time as in 'chaski convert';
-strict: false leaves out what the format cannot hold. Or it has vector: path, column, classes, all_touched and
-the other keys of chaski.Vector, for a mask of shapes.
-split.by is hash (of the source's ids), place (cells of cell degrees) or column. quality leaves out chips
-with more nodata than max_nodata, a share from 0 to 1, in any of its fields, with pairs: drop samples whose
-rasters do not lie together, and with labels: {field: mask, classes: [3, 7], min_share: 0.01} those that have
-too few pixels of each of the classes.
-bad_samples is error (default) or skip. An unknown key is an error.
-
-The loader reads the windows as for training. Pixels, nodata, masks, names of bands and CRS are kept, and
-each chip has the transform of its window. A chip of one field is a file, one of several fields a folder
-with a file for each. Level 0 has the columns chaski:source, chaski:window, split, stac:crs,
-stac:tensor_shape, stac:geotransform and stac:centroid; files have geotiff:stats and chaski:index or
-rumi:header, a copy of their header, which the loader then does not read, and the bands' names, chaski:bands.
-
---form taco3, or an OUT that ends in .taco3.zip or .taco3, writes TACO 3 in place of TACO 2. With --part-size,
-OUT is a folder of ZIPs with an index (.tacocat), as 'chaski pack' writes it of the ZIP without it. An OUT
-that ends in .taco is a streaming TACO 0.2 with statistics and histograms (all codecs must be tog, and
-collection have curators), with --form taco-plain a plain one, and one that ends in .tortilla a Tortilla.
-Of these, too, the ZIP is made first, so that the disk needs room for both.
-
---report writes a page as 'chaski view --report' does of the container, with the windows that are left out and
-why: counts, split, histograms, a map and some chips. Statistics of the recipe are not computed again.
-
-OUT is complete or absent, also after a kill. A ZIP replaces an older one; a folder must not exist. The
-same recipe gives the same bytes, for any number of workers. A run with --resume makes parts beside OUT, as
---shard does, and joins them at the end: if it is interrupted, the next one with --resume makes only those
-that are missing. OUT may be in S3 (s3://), where a ZIP and a folder are written without a local copy, and
-one file also in other stores (gs://, az://), where it is uploaded when it is complete.`
-
 // NewMake returns the command make.
 func NewMake(env console.Env) *cobra.Command {
 	var f makeFlags
 	cmd := &cobra.Command{
-		Use:   "make -o OUT [flags] RECIPE",
-		Short: "Cut chips by a recipe into a TACO 2 container",
-		Long:  makeHelp,
-		Example: `  chaski make -o chips.tacozip chips.yaml
-  chaski make -o made/ --stats made.json chips.yaml
-  chaski make -o seen.tacozip --report chips.html chips.yaml
-  chaski make -o chips.tacozip --resume chips.yaml
-  chaski make -o made-parts --part-size 4GB chips.yaml
-  chaski make -o made.tortilla chips.yaml
-  chaski make -o small.tacozip --workers 2 --memory 100000000 chips.json`,
+		Use:  "make -o OUT [flags] RECIPE",
 		Args: console.ExactlyOne("RECIPE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.shards.Check(cmd.Flags(), f.out); err != nil {
@@ -115,7 +51,14 @@ func NewMake(env console.Env) *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "`OUT`, the container to write")
-	f.made.add(fl)
+	// 'chaski convert' says --to for the same.
+	fl.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "to" {
+			name = "form"
+		}
+		return pflag.NormalizedName(name)
+	})
+	f.form.add(fl, madeForms...)
 	flags.NonEmptyVar(fl, &f.stats, "stats", "also write the statistics of all chips to `FILE`, as 'chaski stats' does")
 	flags.NonEmptyVar(fl, &f.page, "report", "also write a page of HTML about the chips to `FILE`")
 	fl.IntVar(&f.workers, "workers", 0,
@@ -133,13 +76,13 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	if f.out == "" {
 		return console.Usagef("-o OUT is missing")
 	}
-	output, err := f.made.output(f.out)
-	if err := console.FirstError(err, console.Between("workers", f.workers, 0, flags.MaxWorkers),
+	var output build.Options
+	if err := cmp.Or(f.form.into(&output, f.out), console.Between("workers", f.workers, 0, flags.MaxWorkers),
 		console.AtLeast("memory", f.memory, 0)); err != nil {
 		return err
 	}
-	if err := f.apart(path); err != nil {
-		return err
+	if output.PartBytes > 0 && output.Form.Older() {
+		return console.Usagef("--part-size is for ZIPs: --form is %s", f.form.form)
 	}
 	if f.resume && f.shards.Given() {
 		return console.Usagef("--resume is for a run without --shard and --merge: shards that are done are kept anyway")
@@ -159,11 +102,10 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 			return err // before the chips are made
 		}
 	}
-	files := open.NewOpener(true)
-	defer files.Close()
 	bar := console.NewBar(env.Err, "chips", -1)
 	options := recipe.Options{Base: pathname.Dir(path),
-		Loader: loader.Options{Workers: f.workers, MemoryBytes: f.memory, MaxChunkBytes: f.maxChunk, Opener: files,
+		Output: recipe.Output{Form: output.Form, PartBytes: output.PartBytes},
+		Loader: loader.Options{Workers: f.workers, MemoryBytes: f.memory, MaxChunkBytes: f.maxChunk, Opener: env.Files,
 			SQL: env.SQL}}
 	if !f.quiet {
 		options.Progress = bar.Set
@@ -174,8 +116,8 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 		return err
 	}
 	var res *recipe.Result
-	err = f.made.stored(ctx, f.out, output, func(path string, output recipe.Output) (err error) {
-		options.Output = output
+	err = stored(ctx, f.out, output, func(path string, store build.Store) (err error) {
+		options.Output.Store = store
 		if f.shards.Merging() || f.resume {
 			res, err = f.divided(ctx, r, text, options)
 		} else {
@@ -213,17 +155,9 @@ func (f *makeFlags) divided(ctx context.Context, r *recipe.Recipe, text []byte, 
 	}
 	join := func(parts iter.Seq2[*shards.Part, error]) (err error) {
 		before = 0
-		res, err = maker.Merge(ctx, f.out, func(yield func(*recipe.Part, error) bool) {
-			for p, err := range parts {
-				part := &recipe.Part{}
-				if err == nil {
-					part.First, part.Count, part.Body = p.First, p.Count, p.Body
-				}
-				if !yield(part, err) || err != nil {
-					return
-				}
-			}
-		})
+		res, err = maker.Merge(ctx, f.out, shards.As(parts, func(p *shards.Part) (*recipe.Part, error) {
+			return &recipe.Part{First: p.First, Count: p.Count, Body: p.Body}, nil
+		}))
 		return err
 	}
 	work := shards.Work{Output: f.out, Settings: []string{string(text), extent.Version}, Inputs: extent.Source,
@@ -235,21 +169,6 @@ func (f *makeFlags) divided(ctx context.Context, r *recipe.Recipe, text []byte, 
 		return nil, err
 	}
 	return res, work.Resume(ctx, max(1, maker.Parts()), write, join)
-}
-
-// apart refuses files of --stats and --report that would replace another.
-func (f *makeFlags) apart(recipe string) error {
-	for _, file := range []struct{ flag, name string }{{"stats", f.stats}, {"report", f.page}} {
-		for _, other := range []string{f.out, recipe} {
-			if file.name != "" && file.name != "-" && samePath(file.name, other) {
-				return console.Usagef("--%s %s would replace %s", file.flag, file.name, other)
-			}
-		}
-	}
-	if f.page != "" && f.stats != "" && samePath(f.page, f.stats) {
-		return console.Usagef("--report %s would replace --stats", f.page)
-	}
-	return nil
 }
 
 // draw writes the page of --report about the container.
@@ -290,7 +209,7 @@ func (f *makeFlags) recipe(ctx context.Context, env console.Env, path string) (*
 		text, err = io.ReadAll(io.LimitReader(env.In, recipe.MaxBytes+1))
 		err = console.FileError(path, err)
 	} else {
-		text, err = open.Whole(ctx, path)
+		text, err = open.Whole(ctx, env.Files, path)
 		err = fault.WithFile(err, path)
 	}
 	if err != nil {
@@ -302,17 +221,6 @@ func (f *makeFlags) recipe(ctx context.Context, env console.Env, path string) (*
 			strings.TrimPrefix(err.Error(), "recipe: ")), path)
 	}
 	return r, text, nil
-}
-
-// samePath reports whether two paths name one file, which need not exist yet.
-func samePath(a, b string) bool {
-	if st, err := os.Stat(a); err == nil {
-		other, err := os.Stat(b)
-		return err == nil && os.SameFile(st, other)
-	}
-	a, aerr := filepath.Abs(a)
-	b, berr := filepath.Abs(b)
-	return aerr == nil && berr == nil && a == b
 }
 
 // writeStatistics writes the statistics of all chips into a file.

@@ -1,11 +1,9 @@
 package container
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -16,34 +14,6 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
 )
-
-// packForms are the values of --form of pack.
-var packForms = map[string]build.Form{"auto": build.Auto, "zip": build.ZIP, "folder": build.Folder,
-	"tortilla": build.TortillaFile, "taco": build.StreamingTaco, "taco-plain": build.PlainTaco,
-	"tacocat": build.Tacocat, "tacocat-file": build.TacocatFile,
-	"tacollection": build.Tacollection, "taco3": build.Cozip}
-
-// packFormNames are the keys of packForms in the order of the help.
-var packFormNames = []string{"auto", "zip", "folder", "taco3", "tortilla", "taco", "taco-plain",
-	"tacocat", "tacocat-file", "tacollection"}
-
-// formOf returns the form of a container at out. Of TACO 3, the name of OUT says whether it is a ZIP, a folder or an
-// index.
-func formOf(name, out string, parts partFlags) (build.Form, error) {
-	form := cmp.Or(packForms[name], build.FormOf(out))
-	if form != build.Cozip || parts != (partFlags{}) {
-		return form, nil
-	}
-	switch ext := strings.ToLower(filepath.Ext(out)); {
-	case filepath.Base(out) == ".tacocat":
-		return build.CozipCatalog, nil
-	case ext == ".zip":
-		return build.Cozip, nil
-	case ext == ".tacozip":
-		return 0, console.Usagef("-o is %q: the name of a ZIP of TACO 3 ends in .zip", out)
-	}
-	return build.CozipFolder, nil
-}
 
 // index writes an index of ZIPs. A folder among the paths stands for the ZIPs in it.
 func (f *packFlags) index(ctx context.Context, paths []string, o build.Options) (*build.Result, error) {

@@ -2,6 +2,7 @@ package container
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/arrow"
@@ -26,31 +26,8 @@ func NewSQL(env console.Env) *cobra.Command {
 	var given conditionFlags
 	var format string
 	cmd := &cobra.Command{
-		Use:   "sql [flags] QUERY CONTAINER...",
-		Short: "Run a SELECT over the tables of containers",
-		Long: `Run one SELECT over the tables of TACO containers:
-
-  data, level1, …  the stored columns of level 0, level 1, …
-  l0, l1, …        one row for each row of that level, with the columns of all levels up to it, named
-                   "l0:id", "l1:id", …
-  chunks           the chunks of a streaming TACO
-  dataset          of TACO 3: one row for each sample, with the places of its files, "image.tif::location"
-  sample, …        of TACO 3: the tables by their names, sample, children, "children/before"
-
-A streaming TACO stores histograms among its samples; tables leave them out unless --stored is set. Without
-ORDER BY, rows keep the order of the file.
-
-The SELECT may use joins, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT, CASE, casts and EXCLUDE. It means
-the same as in DuckDB; docs/sql.md lists the differences. The command chaski-full runs all other queries
-with DuckDB itself, and so does chaski.taco in Python if the package duckdb is installed.
-
---format json prints {"columns":[…],"rows":[[…],…]}; binary values are {"hex":"…"}, and NaN and the
-infinities are strings. --format arrow writes an Arrow IPC stream. With --given, data has only the samples
-that meet the conditions. To read the query from a file, write @FILE for QUERY.
-
-` + functionHelp(),
-		Example: `  chaski sql 'SELECT id, score FROM data WHERE score < 0.5 ORDER BY 2' data.tacozip
-  chaski sql --format json 'SELECT "l0:id", count(*) AS n FROM l1 GROUP BY 1' data.tacozip`,
+		Use:  "sql [flags] QUERY CONTAINER...",
+		Long: "\n\n" + functionHelp(),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
 				return console.Usagef("QUERY and at least one CONTAINER are needed")
@@ -91,9 +68,7 @@ func runSQL(ctx context.Context, env console.Env, f *containerFlags, given *cond
 		return err
 	}
 	f.chosen = subset.Joins()
-	files := open.NewOpener(true)
-	defer files.Close()
-	dataset, err := f.open(ctx, files, paths)
+	dataset, err := f.open(ctx, env.Files, paths)
 	if err != nil {
 		return err
 	}
@@ -112,7 +87,7 @@ func runSQL(ctx context.Context, env console.Env, f *containerFlags, given *cond
 		case "arrow":
 			write = func(ctx context.Context, w io.Writer, t *tables.Table) error { return arrow.Write(ctx, w, t) }
 		}
-		err = console.FirstError(write(ctx, writer, table), writer.Flush())
+		err = cmp.Or(write(ctx, writer, table), writer.Flush())
 	}
 	return console.UsageUnlessFault(fault.WithFile(err, paths[0]))
 }

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path"
@@ -26,24 +27,20 @@ func (s s3Store) Create(ctx context.Context, uri string, size int64) (build.Obje
 	return upload, nil
 }
 
-// stored has write make a container at a path, in a store if that is not nil. The path is out or, if out is an object
-// of a store other than S3, a file in the directory for temporary files, which is then uploaded: the head of a ZIP says
-// where its end lies, and only uploads to S3 take parts in any order. The object is the old one or the new one at any
-// time.
-func stored(ctx context.Context, out string, form build.Form, parts partFlags,
-	write func(path string, store build.Store) error) error {
+// stored has write make a container of the form of o at a path, in a store if that is not nil. The path is out or, if
+// out is an object of a store other than S3, a file in the directory for temporary files, which is then uploaded: the
+// head of a ZIP says where its end lies, and only uploads to S3 take parts in any order. The object is the old one or
+// the new one at any time.
+func stored(ctx context.Context, out string, o build.Options, write func(path string, store build.Store) error) error {
 	if !open.IsStore(out) {
 		return write(out, nil)
-	}
-	if form == build.Auto {
-		form = build.FormOf(out)
 	}
 	bucket, key, done, err := open.Bucket(ctx, out)
 	if err != nil {
 		return err
 	}
 	defer done()
-	oneFile := form.OneFile() && parts == (partFlags{})
+	oneFile := o.Form.OneFile() && o.PartBytes == 0
 	if strings.Trim(key, "/") == "" || oneFile && strings.HasSuffix(key, "/") {
 		return console.Usagef("OUT is %s: it has no name of an object", out)
 	}
@@ -67,5 +64,5 @@ func stored(ctx context.Context, out string, form build.Form, parts partFlags,
 	if err = write(file, nil); err == nil {
 		err = open.Upload(ctx, bucket, key, out, file)
 	}
-	return console.FirstError(err, folder.Remove())
+	return cmp.Or(err, folder.Remove())
 }

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"time"
@@ -28,26 +29,8 @@ func NewExplain(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "explain [flags] SPEC.json|DATASET",
 		Aliases: []string{"replay"}, // as it was called with -o
-		Short:   "Show which samples, windows and bytes make up a step of a run, or reproduce its batch",
-		Long: `Show what makes up one step of a run: for each row its position, sample, id and transform, and for each
-asset its window, the byte ranges to read and the chunks to decode. The run is a spec in JSON, such as
-Python's loader.spec, or a dataset with the flags of 'chaski bench load'. The step is the one that follows
-a state (--state FILE), or --step of --epoch. The command reads no pixels, so that it shows only those bad
-samples, with their substitutes, that headers and tables reveal.
-
-With --time the command also reads the step, with an engine of its own, and prints where the time of the
-workers went (reading, decoding, undoing predictors, scattering, the rest) and which samples were bad.
-
-With -o it reproduces the batch of the step, byte for byte, as an .npz file for numpy.load: one array for each
-tensor of the batch, and the arrays valid, position and sample with one element for each row. An element type
-that NumPy lacks becomes raw bytes: bfloat16 is "|V2". The member step.json names the step and the bad rows.
-With --back 1 it is the last step before the state; --rank R --world W takes the rows of one rank.`,
-		Example: `  chaski explain --batch 2 --window 64x64 --step 1 chips/
-  chaski explain --state state.json --time spec.json
-  chaski explain --state state.json --back 1 --rank 1 --world 2 --json spec.json
-  chaski explain --batch 2 --step 1 -o step.npz chips/`,
-		Args: console.ExactlyOne("SPEC.json or DATASET"),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.do(cmd, env, args[0]) },
+		Args:    console.ExactlyOne("SPEC.json or DATASET"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.do(cmd, env, args[0]) },
 	}
 	f.run.Add(cmd)
 	f.step.add(cmd.Flags())
@@ -92,7 +75,7 @@ type stageShare struct {
 func (f *explainFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 	ctx := cmd.Context()
 	var stages *resources.Stages
-	engine, closeAll, err := f.run.Open(ctx, env, path, func(_ *loader.Spec, o *loader.Options) {
+	engine, err := f.run.Open(ctx, env, path, func(_ *loader.Spec, o *loader.Options) {
 		if f.time {
 			stages = &resources.Stages{}
 			o.Stages = stages
@@ -101,7 +84,7 @@ func (f *explainFlags) do(cmd *cobra.Command, env console.Env, path string) erro
 	if err != nil {
 		return err
 	}
-	defer closeAll()
+	defer engine.Close()
 	r := ExplainReport{Spec: engine.Hash(), Dataset: engine.Fingerprint(), Fields: fieldStrings(engine.Fields())}
 	if r.stepAt, err = f.step.at(cmd.Flags(), engine); err != nil {
 		return err
@@ -116,7 +99,7 @@ func (f *explainFlags) do(cmd *cobra.Command, env console.Env, path string) erro
 	if f.time {
 		r.Time, failed = timeStep(ctx, engine, r.Ticket, stages)
 	}
-	return console.FirstError(console.Print(env.Out, r, f.run.JSON), failed)
+	return cmp.Or(console.Print(env.Out, r, f.run.JSON), failed)
 }
 
 // replay writes the batch of a step.

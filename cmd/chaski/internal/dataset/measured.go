@@ -28,11 +28,8 @@ func (m *Measured) Add(fl *pflag.FlagSet) {
 	fl.AddFlagSet(&m.own)
 }
 
-// Spec reads the spec in a JSON file, or makes one of a dataset and the flags.
-func (m *Measured) Spec(dataset string) (loader.Spec, error) {
-	if flags.IsSpec(dataset) {
-		return flags.ReadSpec(dataset, &m.own)
-	}
+// spec makes a spec of a dataset and the flags.
+func (m *Measured) spec(dataset string) (loader.Spec, error) {
 	if m.bad != "" {
 		if err := console.OneOf("bad-samples", m.bad, spec.BadError, spec.BadSkip); err != nil {
 			return loader.Spec{}, err

@@ -25,23 +25,7 @@ type quarantineFlags struct {
 func NewQuarantine(env console.Env) *cobra.Command {
 	var f quarantineFlags
 	cmd := &cobra.Command{
-		Use:   "quarantine [flags] [SPEC.json|DATASET]",
-		Short: "List the samples that cannot be read",
-		Long: `List bad samples, which cannot be read, and why.
-
-Given a dataset (with the flags of 'chaski bench load') or a spec in JSON, such as Python's loader.spec, the
-command reads all samples of the run completely and in parallel: the selected bands, masks and metadata
-columns. --met FILE adds what earlier runs met: 'chaski serve --quarantine FILE' and Python's
-load(..., quarantine=FILE) append to such a file, and several processes may share one.
-
-A list has one line of JSON for each bad sample: dataset (its fingerprint), source (of a mixture), id, row,
-sample, uri, part, offset, kind, message, first_seen, count, and instead (id, row, sample), its substitute
-when it was first met. -o writes all bad samples as such a list, each once. Bad samples do not change the
-exit code; use 'chaski verify' for that.`,
-		Example: `  chaski quarantine chips/
-  chaski quarantine -o bad.jsonl spec.json
-  chaski quarantine --met bad.jsonl --json
-  chaski quarantine --met bad.jsonl -o all.jsonl train.parquet`,
+		Use: "quarantine [flags] [SPEC.json|DATASET]",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return console.Usagef("there are %d arguments: the command takes one SPEC.json or DATASET", len(args))
@@ -115,13 +99,13 @@ func readList(l *quarantine.List, name string) error {
 // check reads all samples of a run and adds the bad ones to list and r.
 func (f *quarantineFlags) check(ctx context.Context, env console.Env, path string, list *quarantine.List,
 	r *quarantineReport) error {
-	engine, closeAll, err := f.run.Open(ctx, env, path, func(sp *loader.Spec, _ *loader.Options) {
+	engine, err := f.run.Open(ctx, env, path, func(sp *loader.Spec, _ *loader.Options) {
 		sp.BadSamples = spec.BadSkip // with the policy error, the first bad sample would end the check
 	})
 	if err != nil {
 		return err
 	}
-	defer closeAll()
+	defer engine.Close()
 	bar := console.NewBar(env.Err, "reading", -1)
 	found, err := engine.Check(ctx, loader.CheckOptions{MaxBad: f.max, Progress: bar.Set})
 	bar.Done()

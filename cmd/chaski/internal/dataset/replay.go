@@ -1,13 +1,13 @@
 package dataset
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/picture/npy"
@@ -40,7 +40,7 @@ func writeBatch(w io.Writer, b *loader.Batch, step Replayed) error {
 		return out
 	}
 	rows := []int{b.Rows}
-	return console.FirstError(zip.Bools("valid", b.Valid), zip.Array("position", chunk.Int64, rows, ints(b.Positions)),
+	return cmp.Or(zip.Bools("valid", b.Valid), zip.Array("position", chunk.Int64, rows, ints(b.Positions)),
 		zip.Array("sample", chunk.Int64, rows, ints(b.Samples)), zip.File("step.json", append(note, '\n')), zip.Close())
 }
 

@@ -14,15 +14,9 @@ import (
 func NewSpec(env console.Env) *cobra.Command {
 	var schema bool
 	cmd := &cobra.Command{
-		Use:   "spec [--schema | SPEC.json]",
-		Short: "Check a spec, or print the JSON Schema of specs",
-		Long: `Check a spec, such as Python's loader.spec, without its dataset, and print it with all defaults filled
-in. With --schema, print the JSON Schema of specs: their members with types, defaults and
-documentation.`,
-		Example: `  chaski spec spec.json
-  chaski spec --schema`,
+		Use:  "spec [--schema | SPEC.json]",
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case schema == (len(args) == 1):
 				return console.Usagef("give either SPEC.json or --schema")
@@ -30,7 +24,7 @@ documentation.`,
 				_, err := env.Out.Write(spec.Schema())
 				return err
 			}
-			spec, err := flags.ReadSpec(args[0], pflag.NewFlagSet("", pflag.ContinueOnError))
+			spec, err := flags.ReadSpec(cmd.Context(), env.Files, args[0], pflag.NewFlagSet("", pflag.ContinueOnError))
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/shards"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
@@ -40,35 +39,7 @@ type statsFlags struct {
 func NewStats(env console.Env) *cobra.Command {
 	var f statsFlags
 	cmd := &cobra.Command{
-		Use:   "stats [flags] SPEC.json|DATASET",
-		Short: "Compute means, deviations and percentiles of a dataset",
-		Long: `Compute what normalisation needs. The command reads every raster of a dataset once and prints JSON: for
-each field and band the count, mean, standard deviation, minimum, maximum, percentiles and histogram of
-the values that are not nodata. Python's chaski.load takes the file as stats, and 'chaski bench' with
---stats.
-
-A dataset is a catalog, table, container, directory, glob, file or array. --where, --bbox, --datetime and
---split choose rows of a table or catalog, and samples of level 0 of a container as in 'chaski ls'. In a
-container, a --field is a path of ids below a sample, or a column. SPEC.json, such as Python's loader.spec,
-describes a dataset with its fields, conditions and split; samples that cannot be read are left out unless
-its policy is "error".
-
---from-metadata reads no pixels. The dataset is a container whose rows hold statistics (stats:mean, ...);
-the command pools those of the deepest level band by band and weights each row by its number of pixels.
-Percentiles come from the container's histograms, if it has them. The JSON has "mean", "std", "min" and
-"max" of all components together, and "fields" with one entry for each component. --field NAME=PATH selects
-the component at the end of PATH and calls it NAME, like a run.
-
---sampling writes another file: for each cell of each asset, the number of valid pixels, or of pixels of
-some classes of a field. Python's chaski.WeightedWindow takes the file and draws windows where these pixels
-are. For a table or catalog it counts all rows, whatever the conditions; for a container only the samples
-that the conditions leave, so that they must be those of the run.`,
-		Example: `  chaski stats -o stats.json chips/
-  chaski stats --field image=images/{id}.tif --field mask=masks/{id}.tif -o stats.json pairs/
-  chaski stats -o stats.json spec.json
-  chaski stats --from-metadata --field image=t0/t0-img -o pooled.json data.taco
-  chaski stats --field image=s2/img.tif --where "cloud_cover < 10" --split train coast.tacozip
-  chaski stats --sampling --field image=images/{id}.tif --field mask=masks/{id}.tif --count mask --classes 3 -o fields.weights pairs/`,
+		Use:  "stats [flags] SPEC.json|DATASET",
 		Args: console.ExactlyOne("SPEC.json or DATASET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, name := range []string{"count", "classes", "cell"} {
@@ -80,7 +51,7 @@ that the conditions leave, so that they must be those of the run.`,
 				return err
 			}
 			if f.metadata {
-				if flags.IsSpec(args[0]) {
+				if flags.IsSpec(cmd.Context(), env.Files, args[0]) {
 					return console.Usagef("--from-metadata needs a container: %s is a spec", args[0])
 				}
 				for _, name := range []string{"split", "sampling", "dims", "timestamp", "workers",
@@ -133,9 +104,7 @@ func (f *statsFlags) pooled(ctx context.Context, env console.Env, name string) e
 	if len(fields) > 0 && f.component != "*" {
 		return console.Usagef("--field and --component exclude each other")
 	}
-	files := open.NewOpener(true)
-	defer files.Close()
-	dataset, err := taco.Open(ctx, files, []string{name}, taco.Options{BasePath: f.base})
+	dataset, err := taco.Open(ctx, env.Files, []string{name}, taco.Options{BasePath: f.base})
 	if err != nil {
 		return err
 	}
@@ -226,15 +195,13 @@ func (f *statsFlags) keep(ctx context.Context, d *taco.Dataset) (func(row int) b
 }
 
 func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) error {
-	spec, err := f.Spec(dataset)
+	spec, err := flags.SpecOr(ctx, env.Files, dataset, &f.own, f.spec)
 	if err != nil {
 		return err
 	}
 	bar := console.NewBar(env.Err, "reading", -1)
 	defer bar.Done()
-	opener := open.NewOpener(true)
-	defer opener.Close()
-	o := loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, Opener: opener, SQL: env.SQL}
+	o := loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, Opener: env.Files, SQL: env.SQL}
 	switch {
 	case f.shards.Given() && f.sampling:
 		err = f.weightsOfShards(ctx, spec.WithDefaults(), o, bar.Set)
@@ -242,7 +209,7 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 		err = f.statsOfShards(ctx, spec.WithDefaults(), o, bar.Set)
 	case f.sampling:
 		var b bytes.Buffer
-		if err = survey.Weights(ctx, &b, spec, o, f.weights, bar.Set); err == nil {
+		if err = survey.Weights(ctx, &b, spec, o, f.weights, nil, bar.Set); err == nil {
 			bar.Done()
 			err = console.WriteFile(f.out, env.Out, func(w io.Writer) error {
 				_, err := b.WriteTo(w)
@@ -284,18 +251,16 @@ func (f *statsFlags) statsOfShards(ctx context.Context, spec loader.Spec, o load
 		return err
 	}
 	return f.shards.Do(ctx, work, func(s shards.Share, body io.Writer) (any, error) {
-		part, err := survey.StatsPart(ctx, spec, o, extent, s.First, s.Count, progress)
+		share := &survey.Share{Of: extent, First: s.First, Count: s.Count}
+		part, err := survey.StatsPart(ctx, spec, o, share, progress)
 		if err != nil {
 			return nil, err
 		}
 		return nil, part.Write(body)
 	}, func(parts iter.Seq2[*shards.Part, error]) error {
 		var total *survey.Part
-		for p, err := range parts {
-			if err != nil {
-				return err
-			}
-			part, err := survey.ReadPart(p.Body)
+		read := func(p *shards.Part) (*survey.Part, error) { return survey.ReadPart(p.Body) }
+		for part, err := range shards.As(parts, read) {
 			switch {
 			case err != nil:
 				return err
@@ -323,20 +288,13 @@ func (f *statsFlags) weightsOfShards(ctx context.Context, spec loader.Spec, o lo
 		return err
 	}
 	return f.shards.Do(ctx, work, func(s shards.Share, body io.Writer) (any, error) {
-		return nil, survey.WeightsPart(ctx, body, spec, o, f.weights, extent, s.First, s.Count, progress)
+		share := &survey.Share{Of: extent, First: s.First, Count: s.Count}
+		return nil, survey.Weights(ctx, body, spec, o, f.weights, share, progress)
 	}, func(parts iter.Seq2[*shards.Part, error]) error {
 		return console.WriteFile(f.out, nil, func(w io.Writer) error {
-			return rows.MergeWeights(w, func(yield func(rows.WeightsPart, error) bool) {
-				for p, err := range parts {
-					if err != nil {
-						yield(rows.WeightsPart{}, err)
-						return
-					}
-					if !yield(rows.WeightsPart{Rows: p.Count, File: p.Body}, nil) {
-						return
-					}
-				}
-			})
+			return rows.MergeWeights(w, shards.As(parts, func(p *shards.Part) (rows.WeightsPart, error) {
+				return rows.WeightsPart{Rows: p.Count, File: p.Body}, nil
+			}))
 		})
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/dryrun"
 )
 
 // TestStepAt: flags and states name the step that comes next, or one before it, in whatever epoch that is; steps that
@@ -59,17 +58,5 @@ func TestStepAt(t *testing.T) {
 			t.Errorf("%q: epoch %d, step %d, from %d; want epoch %d, step %d", c.args, at.Epoch, at.Step,
 				at.Ticket.First, c.epoch, c.step)
 		}
-	}
-}
-
-// TestPrice: a run costs what its bytes and requests cost, epoch by epoch.
-func TestPrice(t *testing.T) {
-	p := price{perGB: 0.25, perRequests: 0.5, epochs: 4}
-	got := p.of(&dryrun.Work{Bytes: 3e9, Requests: 2000})
-	if got.Bytes != 12e9 || got.Requests != 8000 || got.Egress != 3 || got.Asking != 4 || got.Total != 7 {
-		t.Errorf("%+v", got)
-	}
-	if (&price{epochs: 1}).of(&dryrun.Work{Bytes: 1}) != nil {
-		t.Error("a run without a price has one")
 	}
 }

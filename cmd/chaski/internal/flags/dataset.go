@@ -66,15 +66,6 @@ func (f *Dataset) AddArithmetic(to *pflag.FlagSet) {
 	to.AddFlagSet(fl)
 }
 
-// SpecOf reads the spec at path if it is a JSON file, and otherwise makes one of the dataset at path
-// and the flags.
-func (f *Dataset) SpecOf(path string) (loader.Spec, error) {
-	if !IsSpec(path) {
-		return f.Spec(path)
-	}
-	return ReadSpec(path, &f.Own)
-}
-
 // Spec makes a spec of a dataset and the flags. Its errors are about the flags, or about the file of
 // statistics.
 func (f *Dataset) Spec(dataset string) (loader.Spec, error) {

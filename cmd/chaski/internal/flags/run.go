@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/tables/query"
@@ -64,34 +63,27 @@ func (f *Run) AddJSON(fl *pflag.FlagSet, what string) {
 	fl.BoolVar(&f.JSON, "json", false, what)
 }
 
-// Prepare returns the spec of a run, and the settings of its engine without an opener. path is a spec or a dataset.
-func (f *Run) Prepare(env console.Env, path string) (spec loader.Spec, o loader.Options, err error) {
+// Prepare returns the spec of a run, and the settings of its engine. path is a spec or a dataset.
+func (f *Run) Prepare(ctx context.Context, env console.Env, path string) (
+	spec loader.Spec, o loader.Options, err error) {
 	if o, err = f.engine.Options(env.SQL); err == nil {
-		spec, err = f.data.SpecOf(path)
+		o.Opener = env.Files
+		spec, err = SpecOr(ctx, env.Files, path, &f.data.Own, f.data.Spec)
 	}
 	return spec, o, err
 }
 
 // Open opens the engine of a run. path is a spec or a dataset. change, if not nil, edits the spec and
-// the options before. closeAll closes the engine and its files.
+// the options before.
 func (f *Run) Open(ctx context.Context, env console.Env, path string,
-	change func(*loader.Spec, *loader.Options)) (e *loader.Engine, closeAll func(), err error) {
-	spec, o, err := f.Prepare(env, path)
+	change func(*loader.Spec, *loader.Options)) (*loader.Engine, error) {
+	spec, o, err := f.Prepare(ctx, env, path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if change != nil {
 		change(&spec, &o)
 	}
-	opener := open.NewOpener(true)
-	o.Opener = opener
-	if e, err = loader.Open(ctx, spec, o); err != nil {
-		opener.Close()
-		return nil, nil, console.UsageUnlessFault(err)
-	}
-	return e, func() {
-		// The engine first, because its workers read through the opener.
-		e.Close()
-		opener.Close()
-	}, nil
+	engine, err := loader.Open(ctx, spec, o)
+	return engine, console.UsageUnlessFault(err)
 }

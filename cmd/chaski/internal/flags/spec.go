@@ -18,21 +18,19 @@ import (
 
 // IsSpec reports whether path, an argument SPEC.json|DATASET, is a spec: a JSON file that is neither a store, such as
 // a TACOLLECTION.json or a file of references, nor a table of STAC items.
-func IsSpec(path string) bool {
+func IsSpec(ctx context.Context, files source.Opener, path string) bool {
 	if !strings.EqualFold(filepath.Ext(path), ".json") {
 		return false
 	}
-	files := open.NewOpener(true)
-	defer files.Close()
-	kind, err := store.Of(context.Background(), files, path)
-	return (err != nil || kind == store.Other) && !isItems(files, path)
+	kind, err := store.Of(ctx, files, path)
+	return (err != nil || kind == store.Other) && !isItems(ctx, files, path)
 }
 
 // isItems reports whether a file of JSON has the member "type", as STAC and GeoJSON have it and specs have not, or is
 // larger than specs are.
-func isItems(files source.Opener, path string) bool {
+func isItems(ctx context.Context, files source.Opener, path string) bool {
 	const largest = 1 << 20 // bytes; loader.ParseSpec refuses more
-	file, err := files.Open(context.Background(), path)
+	file, err := files.Open(ctx, path)
 	if err != nil {
 		return false
 	}
@@ -44,17 +42,16 @@ func isItems(files source.Opener, path string) bool {
 	var document struct {
 		Type *string `json:"type"`
 	}
-	return file.ReadAt(context.Background(), data, 0) == nil && json.Unmarshal(data, &document) == nil &&
-		document.Type != nil
+	return file.ReadAt(ctx, data, 0) == nil && json.Unmarshal(data, &document) == nil && document.Type != nil
 }
 
 // ReadSpec reads a spec. It refuses the flags in own, because the spec would overrule them silently.
-func ReadSpec(path string, own *pflag.FlagSet) (loader.Spec, error) {
+func ReadSpec(ctx context.Context, files source.Opener, path string, own *pflag.FlagSet) (loader.Spec, error) {
 	if name := Changed(own); name != "" {
 		return loader.Spec{}, console.Usagef("--%s describes a dataset: %s is a spec, which says that itself", name,
 			path)
 	}
-	data, err := open.Whole(context.Background(), path)
+	data, err := open.Whole(ctx, files, path)
 	if err != nil {
 		return loader.Spec{}, fault.WithFile(err, path)
 	}
@@ -64,6 +61,15 @@ func ReadSpec(path string, own *pflag.FlagSet) (loader.Spec, error) {
 			strings.TrimPrefix(err.Error(), "spec: ")), path)
 	}
 	return s, nil
+}
+
+// SpecOr reads the spec at path if it is one, and otherwise makes one of the dataset there and the flags in own.
+func SpecOr(ctx context.Context, files source.Opener, path string, own *pflag.FlagSet,
+	of func(dataset string) (loader.Spec, error)) (loader.Spec, error) {
+	if !IsSpec(ctx, files, path) {
+		return of(path)
+	}
+	return ReadSpec(ctx, files, path, own)
 }
 
 // Changed returns the name of the first flag in own that the command line sets, or an empty string.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
@@ -22,28 +21,7 @@ func NewInfo(env console.Env) *cobra.Command {
 	var asJSON bool
 	var stamp flags.Timestamp
 	cmd := &cobra.Command{
-		Use:   "info [--json] [--timestamp TIME] PATH...",
-		Short: "Describe files, directories, containers and arrays",
-		Long: `Describe what each PATH is, from its headers alone (CSV files are read as a whole):
-
-  TIFF, TOG        shape, tiles, compression, predictor, nodata, mask, bands, georeferencing, and which of
-                   the eight rules of the TOG profile hold; the sizes of overviews, also of those in PATH.ovr
-  rumi             shape, frames, georeferencing, and the codecs of its first frames
-  OpenZL frame     format version, outputs and codecs
-  table            rows and columns of catalogs, other Parquet files and CSV files
-  directory        number of files, by type
-  container        levels with their rows and columns, classes, sensor and bands of TACO and Tortilla; a
-                   path CONTAINER::PATH describes a sample in it
-  array            schema and fragments of a TileDB array; with --timestamp, the fragments open at that time
-  Zarr             shape, chunks, shards, codecs and georeferencing of an array, or of the arrays of a group
-
-A PATH may be remote, a name of GDAL, such as /vsicurl/URL or /vsizip/ARCHIVE.zip/MEMBER, or a pattern of
-raster files in quotes, such as "chips/*.tif".
-
-The text is YAML with the members that --json has, which prints one line for each path.`,
-		Example: `  chaski info chip.tif
-  chaski info --json chip.tif chips/
-  chaski info "chips/*.tif"`,
+		Use:  "info [--json] [--timestamp TIME] PATH...",
 		Args: console.AtLeastOne("PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return info(cmd.Context(), env, paths, &stamp, asJSON) },
 	}
@@ -53,11 +31,9 @@ The text is YAML with the members that --json has, which prints one line for eac
 }
 
 func info(ctx context.Context, env console.Env, paths []string, at *flags.Timestamp, asJSON bool) error {
-	files := open.NewOpener(true)
-	defer files.Close()
 	shown := 0
 	for _, pattern := range paths {
-		matches, err := catalog.Glob(ctx, files, pattern)
+		matches, err := catalog.Glob(ctx, env.Files, pattern)
 		if err != nil {
 			return err
 		}
@@ -65,7 +41,7 @@ func info(ctx context.Context, env console.Env, paths []string, at *flags.Timest
 			if shown++; shown > 1 && !asJSON {
 				fmt.Fprintln(env.Out, "---")
 			}
-			if err := infoOf(ctx, env, files, p, at, asJSON); err != nil {
+			if err := infoOf(ctx, env, env.Files, p, at, asJSON); err != nil {
 				return err
 			}
 		}

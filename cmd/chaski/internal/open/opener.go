@@ -19,9 +19,7 @@ import (
 const maxWhole = 1 << 31
 
 // Whole reads all of a local or remote file.
-func Whole(ctx context.Context, path string) ([]byte, error) {
-	files := NewOpener(true)
-	defer files.Close()
+func Whole(ctx context.Context, files source.Opener, path string) ([]byte, error) {
 	file, err := files.Open(ctx, path)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,6 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
@@ -36,36 +35,7 @@ type catFlags struct {
 func NewCat(env console.Env) *cobra.Command {
 	var f catFlags
 	cmd := &cobra.Command{
-		Use:   "cat [flags] PATH...",
-		Short: "Decode pixels and print them, or their hash",
-		Long: `Decode a window of a file, lay it out and write it to standard output. Several files of the same
-shape and dtype are stacked along n, in the order of the arguments. A PATH may be a URI: http://, https://,
-s3://, gs://, az://, abfs://, source:// or hf://datasets/OWNER/NAME@REVISION/PATH. It may be a name of
-GDAL: /vsicurl/URL, /vsis3/BUCKET/KEY, /vsizip/ARCHIVE.zip/MEMBER, /vsisubfile/OFFSET_SIZE,FILE. The command
-reads only the bytes that the window needs.
-
-A selection SEL is "start:stop" (zero-based, stop not included) or, for n, t and b, a list "i,j,k"
-in any order, which may repeat numbers. The default is the whole axis.
-
-A layout is an einops pattern over the axes n (files), t (steps of time), b (bands), y (rows) and
-x (columns), such as "b y x", "(y x) b" or "n (b y x)". A two-sided pattern,
-"b (y p) (x q) -> (y x) (b p q)", splits axes; --size p=8 --size q=8 gives the lengths. An axis that the
-pattern leaves out must have length 1.
-
-A path may point into a container, data.tacozip::roi_1/image. In a streaming TACO it may name a chunk,
-data.taco::roi_1/lrf::2: the part of the image that the chunk covers.
-
---b also takes names of bands, B04,B03,B02: those of the container's collection or, without one, the band
-descriptions of the file. For a file without names that has all bands of a sensor,
---b "sentinel2msi[B04, B03, B02]" uses the names of that sensor.
-
-Formats: sha256 prints one line of JSON with shape, dtype and the hash of the little-endian bytes
-in C order. npy writes a NumPy file (version 1.0). raw writes the bytes alone.`,
-		Example: `  chaski cat chip.tif
-  chaski cat --b 3,2,1 --y 0:64 --x 0:64 --layout "y x b" --format npy chip.tif > rgb.npy
-  chaski cat --layout "b (y p) (x q) -> (y x) b p q" --size p=16 --size q=16 --y 0:64 --x 0:64 chip.tif
-  chaski cat --n 1,0 first.tif second.tif
-  chaski cat data.tacozip::roi_qs1/image`,
+		Use:  "cat [flags] PATH...",
 		Args: console.AtLeastOne("PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return f.run(cmd.Context(), env, paths) },
 	}
@@ -94,9 +64,7 @@ in C order. npy writes a NumPy file (version 1.0). raw writes the bytes alone.`,
 }
 
 func (f *catFlags) run(ctx context.Context, env console.Env, paths []string) error {
-	files := open.NewOpener(true)
-	defer files.Close()
-	bands, err := namedBands(ctx, files, f.b, paths)
+	bands, err := namedBands(ctx, env.Files, f.b, paths)
 	if err != nil {
 		return err
 	}
@@ -113,7 +81,7 @@ func (f *catFlags) run(ctx context.Context, env console.Env, paths []string) err
 	if bands != nil {
 		readOptions.B = raster.Selection{List: bands}
 	}
-	readOptions.Options.Opener, readOptions.Options.MaxChunkBytes = taco.InContainers(files), f.maxChunk
+	readOptions.Options.Opener, readOptions.Options.MaxChunkBytes = taco.InContainers(env.Files), f.maxChunk
 	array, err := raster.Read(ctx, paths, readOptions)
 	if err != nil {
 		return console.UsageUnlessFault(fault.WithFile(err, paths[0]))

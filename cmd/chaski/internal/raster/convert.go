@@ -18,7 +18,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/shards"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
@@ -36,7 +35,6 @@ type convertFlags struct {
 	skipBad   bool
 	workers   int
 	shards    shards.Flags
-	losses    convert.Losses
 
 	dims, extents, attr string // of arrays
 	at                  flags.Timestamp
@@ -45,94 +43,10 @@ type convertFlags struct {
 	stack bool
 }
 
-const convertHelp = `Write rasters as TOG or rumi files, or as one TileDB array, and arrays as rasters.
-
-SRC is a raster of any format that chaski reads, a directory, which is searched for .tif, .tiff and .rumi
-files, or a TileDB array. A SRC may be remote (s3://, gs://, az://, https://); a remote directory ends
-in a slash.
-
-DST is a file if there is one SRC and that is a file. It is a directory if there are several files to
-write, if it exists as a directory, or if it ends in a slash; the command makes it if necessary. A file in
-it has the name of its source, or its path below a SRC that is a directory, with the extension .tif, or
-.rumi for rumi2 and rumi3.
-
-An array as SRC becomes one file for each image along n that was written, named by its coordinate. With
-several attributes each has a directory of its name. --dims says what the dimensions of the array are
-(default: their names), and --attr selects an attribute (default: all). With --to tiledb all SRC become
-one dense array in the directory DST: n counts them in the order of the arguments, and in a directory in
-the order of their paths. All must have the same shape and dtype.
-
-Formats (default: rumi2 if DST ends in .rumi, otherwise tog):
-
-  tog      as GDAL's COG driver writes with INTERLEAVE=TILE and COMPRESS=ZSTD: tiles whose sides are
-           multiples of 16 pixels, predictors, no overviews
-  rumi     rumi of generation 1, a BigTIFF of OpenZL frames
-  rumi2    rumi of generation 2 (.rumi), which rumi-eo 0.16 reads and 0.18 does not; with --unit cell one
-           frame holds a tile of all bands
-  rumi3    rumi of generation 3 (.rumi), which rumi-eo 0.26 reads
-  tiledb   a TileDB array of format version 3 with byteshuffle and zstd, encrypted if there is a key (see
-           'chaski array')
-
-Pixels are kept bit for bit. What else is kept depends on the format:
-
-  tog      georeferencing, ground control points, RPCs, nodata value, internal mask, names, scales,
-           offsets and units of bands, GDAL metadata, colour table and colours, TIFF's tags of text,
-           resolution and colour profile; overviews with --overviews
-  rumi     all of these but mask, overviews and which band is which colour
-  rumi2    a transform together with an EPSG code; a raster that is georeferenced otherwise is refused
-  rumi3    the same, names of bands, and times
-  tiledb   nothing
-
-When all is converted, a warning on standard error names what the new files lack; rasters that lack the
-same share a line. --strict refuses such rasters instead. Files beside a raster (.msk, .ovr, .aux.xml)
-are ignored. The first SRC that cannot be converted ends the command; --skip-bad leaves such files out,
-and lists them on standard error. A raster from an array has the array's fill value as nodata value,
-unless the whole image was written.
-
-A file of rumi3 has the time of each step, and bands with names. --time gives the times if SRC has none:
-2024-05-06, 2024-05-06T07:08:09Z or an interval, 2024-05-06/2024-05-09; once for each step. --names
-gives names in place of those of SRC; bands without one become "band 0" and so on. --stack makes one file
-of all SRC, which become its steps of time. --unit says what a frame holds: tile (one band of one step;
-all steps of a band follow each other), step (the same, all bands of a step follow each other), cell
-(all), or its axes, such as "h w b" or "b t h w". --dtype stores samples as another type of at most 16
-bits, such as uint1, float8_e4m3fn or bfloat16; values that it does not have are refused. rumi-eo 0.26
-reads no types of 2, 4 and 6 bits.
-
---t picks steps of time of a SRC of rumi3: "start:stop", "i,j,k" or "all". The other formats hold one
-step. If --t picks several, DST is a directory, and each step becomes a file, named NAME-t0.tif and so on.
-
---graph names the OpenZL graph of rumi files by its steps: [delta> or planar>] [zigzag>] [transpose>]
-and then store, zstd, entropy, bitpack, constant, pfor or pivco. planar is not for rumi, pfor only for
-rumi3. pivco, for rumi3 as well, needs readers with geozl 0.19, which rumi-eo 0.26 does not have:
---geozl 19 says that yours have it.
-
---codec auto (the default) tries several graphs on a part of each tile and takes the one with the smallest
-result. --codec best does the same among graphs that decode fast: in at most --max-cost times (default: 0.71)
-what a tile of a TOG takes, by a table of measured costs, which has other figures for pivco on processors
-without AVX-512 VBMI2.
-
-A file appears under its name when it is complete; until then it has a temporary name in the same
-directory. The command refuses to replace existing files unless --overwrite is set. It holds one decoded
-image in memory for each file that it converts at the same time. The first fault ends the command; files
-that were complete stay.`
-
 func NewConvert(env console.Env) *cobra.Command {
 	var f convertFlags
 	cmd := &cobra.Command{
-		Use:   "convert [flags] SRC... -o DST",
-		Short: "Write rasters as TOG or rumi files, or as an array",
-		Long:  convertHelp,
-		Example: `  chaski convert chip.tif -o chip.rumi
-  chaski convert --to tog --tile 256 --level 19 chip.tif -o chip-tog.tif
-  chaski convert --to rumi --graph "delta>zstd" --workers 8 chips/ -o chips-rumi/
-  chaski convert --to rumi2 --unit cell first.tif second.tif -o rumi2/
-  chaski convert --to rumi3 --time 2024-05-06 --unit "h w b" chip.tif -o dated.rumi
-  chaski convert --to rumi3 --stack --time 2024-05-06 --time 2024-05-16 may.tif june.tif -o cube.rumi
-  chaski convert --to tog --t all cube.rumi -o steps/
-  chaski convert --to rumi3 --codec best --time 2024-05-06 --unit cell --tile 256 chips/ -o chips-rumi3/
-  chaski convert --to tiledb --dims "n b y x" --extent "y=256 x=256" chips/ -o chips-cube
-  chaski convert --to rumi chips-cube -o chips-again/
-  chaski convert --strict --overviews scene.tif -o scene-tog.tif`,
+		Use:  "convert [flags] SRC... -o DST",
 		Args: console.AtLeastOne("SRC"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if err := f.shards.Check(cmd.Flags(), f.out); err != nil {
@@ -169,28 +83,23 @@ func (f *convertFlags) run(ctx context.Context, env console.Env, paths []string)
 	if err := f.resolve(); err != nil {
 		return err
 	}
-	files := open.NewOpener(true)
-	defer files.Close()
-	f.o.Opener = files
-	jobs, err := f.jobs(ctx, files, paths)
+	f.o.Opener = env.Files
+	jobs, err := f.jobs(ctx, env.Files, paths)
 	if err != nil {
 		return err
-	}
-	if f.to == convert.TileDB {
-		if err := f.array(ctx, env, jobs); err != nil {
-			return err
-		}
-		f.warn(env.Err)
-		return nil
 	}
 	if f.shards.Given() {
 		return f.divided(ctx, env, jobs)
 	}
-	results, err := f.convertAll(ctx, env, jobs)
+	do := f.convertAll
+	if f.to == convert.TileDB {
+		do = f.array
+	}
+	results, err := do(ctx, env, jobs)
 	if err != nil {
 		return err
 	}
-	f.report(env.Err, jobs, results)
+	report(env.Err, jobs, results)
 	return nil
 }
 
@@ -225,7 +134,7 @@ func (f *convertFlags) convertAll(ctx context.Context, env console.Env, jobs []c
 	return results, err
 }
 
-// divided does a share of the conversions, or reports what those of all parts have left out.
+// divided does a share of the conversions, or reports what all shares have left out.
 func (f *convertFlags) divided(ctx context.Context, env console.Env, jobs []conversion) (err error) {
 	work := shards.Work{Output: f.out, Settings: []any{f.o, f.o.MaxChunk, f.steps, f.skipBad}, Items: int64(len(jobs))}
 	work.Inputs, err = shards.Hash(func(yield func([]any) bool) {
@@ -249,17 +158,13 @@ func (f *convertFlags) divided(ctx context.Context, env console.Env, jobs []conv
 		return f.convertAll(ctx, env, jobs[s.First:s.First+s.Count])
 	}, func(parts iter.Seq2[*shards.Part, error]) error {
 		var all []converted
-		for p, err := range parts {
-			if err != nil {
-				return err
-			}
-			results, err := convertedBy(p)
+		for results, err := range shards.As(parts, convertedBy) {
 			if err != nil {
 				return err
 			}
 			all = append(all, results...)
 		}
-		f.report(env.Err, jobs, all)
+		report(env.Err, jobs, all)
 		return nil
 	})
 }
@@ -294,27 +199,35 @@ func stillThere(ctx context.Context, p *shards.Part, jobs []conversion) error {
 	})
 }
 
-// report says which files were left out, and the properties that the new files lack. It runs after the last file,
-// because a command that fails prints one line, its error.
-func (f *convertFlags) report(w io.Writer, jobs []conversion, results []converted) {
+// report says which files were left out, and the properties that the new files lack: rasters with the same losses share
+// a line, because a directory mostly holds rasters of one kind. It runs after the last file, because a command that
+// fails prints one line, its error.
+func report(w io.Writer, jobs []conversion, results []converted) {
 	skipped := 0
+	var kinds []string // of losses, in the order of the first raster that has each
+	rasters := map[string][]string{}
 	for i, r := range results {
-		f.losses.Add(i, jobs[i].src, r.Left)
 		if r.Error != "" {
 			skipped++
 			fmt.Fprintf(w, "chaski: skipped: %s\n", r.Error)
+		}
+		if len(r.Left) > 0 {
+			kind := strings.Join(r.Left, ", ")
+			if rasters[kind] == nil {
+				kinds = append(kinds, kind)
+			}
+			rasters[kind] = append(rasters[kind], jobs[i].src)
 		}
 	}
 	if skipped > 0 {
 		fmt.Fprintf(w, "chaski: files skipped: %d\n", skipped)
 	}
-	f.warn(w)
-}
-
-// warn reports the properties that the new files lack.
-func (f *convertFlags) warn(w io.Writer) {
-	for _, line := range f.losses.Lines() {
-		fmt.Fprintf(w, "chaski: %s\n", console.Printable(line))
+	for _, kind := range kinds {
+		others := ""
+		if n := len(rasters[kind]) - 1; n > 0 {
+			others = fmt.Sprintf(" and %d more", n)
+		}
+		fmt.Fprintf(w, "chaski: %s\n", console.Printable("warning: "+rasters[kind][0]+others+": left out: "+kind))
 	}
 }
 

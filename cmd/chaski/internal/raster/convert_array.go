@@ -12,22 +12,22 @@ import (
 )
 
 // array writes one array of all rasters.
-func (f *convertFlags) array(ctx context.Context, env console.Env, jobs []conversion) error {
+func (f *convertFlags) array(ctx context.Context, env console.Env, jobs []conversion) ([]converted, error) {
 	dims := cmp.Or(f.dims, "n b y x")
 	a := convert.ArrayOptions{Attr: f.attr}
 	var err error
 	if a.Dims, err = convert.ParseDims(dims); err != nil {
-		return console.WrongUsage(err)
+		return nil, console.WrongUsage(err)
 	}
 	if a.Extents, err = convert.ParseExtents(f.extents, a.Dims, f.o.Tile); err != nil {
-		return console.WrongUsage(err)
+		return nil, console.WrongUsage(err)
 	}
 	a.Attr = cmp.Or(a.Attr, "image")
 	if a.Key, err = tiledb.KeyFromEnv(); err != nil {
-		return err
+		return nil, err
 	}
 	if f.out == "-" {
-		return console.Usagef("-o is \"-\": an array is a directory and cannot go to standard output")
+		return nil, console.Usagef("-o is \"-\": an array is a directory and cannot go to standard output")
 	}
 	bar := console.NewBar(env.Err, "converting", int64(len(jobs)))
 	defer bar.Done()
@@ -38,9 +38,10 @@ func (f *convertFlags) array(ctx context.Context, env console.Env, jobs []conver
 	}
 	out := pathname.Join(f.out)
 	a.Overwrite = f.overwrite
-	a.Left = func(i int, names []string) { f.losses.Add(i, paths[i], names) }
+	results := make([]converted, len(jobs))
+	a.Left = func(i int, names []string) { results[i].Left = names }
 	if err := durable.MkdirAll(pathname.Dir(out)); err != nil {
-		return console.FileError(pathname.Dir(out), err)
+		return nil, console.FileError(pathname.Dir(out), err)
 	}
-	return console.FileError(f.out, convert.Array(ctx, out, paths, f.o, a))
+	return results, console.FileError(f.out, convert.Array(ctx, out, paths, f.o, a))
 }

@@ -22,16 +22,7 @@ type frameFlags struct {
 func NewFrame(env console.Env) *cobra.Command {
 	var f frameFlags
 	cmd := &cobra.Command{
-		Use:   "frame [flags] FILE",
-		Short: "Decode a loose OpenZL frame",
-		Long: `Decode a file that consists of one OpenZL frame (format versions 8 to 27).
-
-Formats: sha256 prints one line of JSON with the type (serial, struct, numeric or string), the width
-in bytes, the number of elements and the hash of each output. A string output has width 0, count is its
-number of strings, and lens_sha256 is the hash of their lengths as little-endian uint32. raw writes the
-bytes of the outputs, one after the other.`,
-		Example: `  chaski frame data.zl
-  chaski frame --format raw data.zl > data.bin`,
+		Use:  "frame [flags] FILE",
 		Args: console.ExactlyOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
 	}
@@ -56,7 +47,7 @@ func (f *frameFlags) run(ctx context.Context, env console.Env, path string) erro
 			return err
 		}
 	}
-	frame, err := open.Whole(ctx, path)
+	frame, err := open.Whole(ctx, env.Files, path)
 	if err != nil {
 		return fault.WithFile(err, path)
 	}

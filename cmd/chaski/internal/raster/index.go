@@ -1,6 +1,7 @@
 package raster
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -15,7 +16,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/shards"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
@@ -40,50 +40,7 @@ type indexFlags struct {
 func NewIndex(env console.Env) *cobra.Command {
 	var f indexFlags
 	cmd := &cobra.Command{
-		Use:   "index [flags] PATH...",
-		Short: "Print the header blobs of files, or write a catalog of them",
-		Long: `Index raster files, so that windows of them can be read without reading their headers first.
-
-Formats: hex prints one line for each file, in the order of the arguments: the header blob of a rumi
-file or the chunk index blob of a TIFF, in hexadecimal. 'chaski cat --header' takes either. parquet
-writes a catalog with one row for each file (path, blob, shape, dtype, nodata, EPSG, transform, bounds,
-size), which is the fastest way to open a dataset. For a catalog, PATH may also be a directory; a glob,
-also of an object store (s3://bucket/chips/*.tif); or a TACO container or Tortilla, whose rasters become
-rows CONTAINER::PATH and are read in place. The catalog stores paths of local files relative to its own
-directory, unless --absolute is set. A name that ends in .parquet chooses this format.
-
---resume reads only files that are new or changed. It takes the rows of the output file, if that exists,
-for files with the same path, size and modification time; for objects listed in a remote directory, with
-the same path, size and ETag. It always reads remote files that are named one by one. If the command is
-interrupted or fails, OUTPUT.partial keeps the finished rows, and the next --resume uses them.
-
-The first file that cannot be indexed ends the command. With --skip-bad the command leaves such files
-out, lists them on standard error, one line each and their number at the end, and exits with 0.
-
---field NAME=PATTERN, once for each field of a sample, writes a catalog of pairs. PATH is one directory,
-and a pattern is the path of a field's files below it, with {id} in place of the sample's id. The catalog
-has one row for each id with a file in every field. The first field has the usual columns; another field
-NAME has NAME for the path and NAME:COLUMN for the rest. A dataset of such a catalog has these fields. An
-id that lacks a file is an error; --drop-missing leaves it out and counts it on standard error. The
-format is parquet.
-
---field NAME=COLUMN does the same for one table: a Parquet or CSV file, or STAC items (an ItemCollection
-as JSON, JSON lines, or STAC-GeoParquet). The column has the paths of the field's files; of STAC items it
-may be the name of an asset, and NAME alone is the asset of that name. The catalog has one row for each
-row of the table, and its other columns, such as datetime and eo:cloud_cover.
-
---join adds the columns of a table (Parquet, CSV, or STAC items as JSON) to the catalog. The column --on
-names the file of a row: its path as the catalog stores it or, if no row has that, its name without
-directory and extension. A file without a row is an error; with --join-left its columns are null. Rows
-without a file are counted on standard error.`,
-		Example: `  chaski index chip.tif > chip.hex
-  chaski index --format parquet -o train.parquet chips/
-  chaski index --format parquet -o all.parquet first.tif second.tif
-  chaski index --format parquet -o members.parquet coast.tacozip
-  chaski index --format parquet -o train.parquet --resume --skip-bad chips/
-  chaski index --field image=images/{id}.tif --field mask=masks/{id}.tif -o pairs.parquet pairs/
-  chaski index --field B04 --field B08 -o scenes.parquet items.json
-  chaski index --format parquet -o labelled.parquet --join labels.csv --on id chips/`,
+		Use:  "index [flags] PATH...",
 		Args: console.AtLeastOne("PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if !cmd.Flags().Changed("format") && (len(f.fields) > 0 || catalog.IsParquet(f.out)) {
@@ -147,8 +104,6 @@ func (f *indexFlags) run(ctx context.Context, env console.Env, paths []string) e
 	if err := f.check(); err != nil {
 		return err
 	}
-	files := open.NewOpener(true)
-	defer files.Close()
 	if f.format == "hex" {
 		for _, path := range paths {
 			if st, err := os.Stat(source.LocalPath(path)); err == nil && st.IsDir() {
@@ -156,14 +111,14 @@ func (f *indexFlags) run(ctx context.Context, env console.Env, paths []string) e
 					path)
 			}
 		}
-		return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return f.hex(ctx, w, files, paths) })
+		return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return f.hex(ctx, w, env.Files, paths) })
 	}
 	if f.out == "-" || f.out == "" {
 		if err := console.NotToTerminal(env.Out, "a catalog"); err != nil {
 			return err
 		}
 	}
-	return f.parquet(ctx, env, files, paths)
+	return f.parquet(ctx, env, env.Files, paths)
 }
 
 // parquet writes a catalog, and prints the numbers of files it left out on standard error.
@@ -244,26 +199,16 @@ func (f *indexFlags) divided(ctx context.Context, paths []string, o build.Option
 		return list.WritePart(ctx, body, int(s.First), int(s.Count))
 	}, func(parts iter.Seq2[*shards.Part, error]) error {
 		return console.WriteFile(f.out, nil, func(w io.Writer) error {
-			_, err := list.Merge(ctx, w, catalogParts(parts))
+			_, err := list.Merge(ctx, w, shards.As(parts, catalogPart))
 			return err
 		})
 	})
 }
 
-// catalogParts returns parts as package build takes them.
-func catalogParts(parts iter.Seq2[*shards.Part, error]) iter.Seq2[*build.Part, error] {
-	return func(yield func(*build.Part, error) bool) {
-		for p, err := range parts {
-			part := &build.Part{}
-			if err == nil {
-				part.First, part.Count, part.Body = int(p.First), int(p.Count), p.Body
-				part.Skipped, err = shards.ParseTally[[]build.SkippedFile](p)
-			}
-			if !yield(part, err) || err != nil {
-				return
-			}
-		}
-	}
+// catalogPart returns a part as package build takes it.
+func catalogPart(p *shards.Part) (*build.Part, error) {
+	skipped, err := shards.ParseTally[[]build.SkippedFile](p)
+	return &build.Part{First: int(p.First), Count: int(p.Count), Body: p.Body, Skipped: skipped}, err
 }
 
 // pairFields parses the fields of a catalog of pairs, of a directory, glob or table.
@@ -292,7 +237,7 @@ func (f *indexFlags) resumed(ctx context.Context, paths []string, o build.Option
 	var done error
 	err := console.WriteFile(mine, nil, func(w io.Writer) error {
 		var rows int
-		if rows, done = build.Write(ctx, w, paths, o); done != nil && int64(rows) <= rowsIn(partial) {
+		if rows, done = build.Write(ctx, w, paths, o); done != nil && int64(rows) <= rowsIn(ctx, o.Opener, partial) {
 			return done // the earlier run got further, so that its file stays
 		}
 		return nil
@@ -301,7 +246,7 @@ func (f *indexFlags) resumed(ctx context.Context, paths []string, o build.Option
 	case err != nil:
 		return err
 	case done != nil:
-		return console.FirstError(console.FileError(partial, durable.Rename(mine, partial)), done)
+		return cmp.Or(console.FileError(partial, durable.Rename(mine, partial)), done)
 	}
 	if err := durable.Rename(mine, f.out); err != nil {
 		return console.FileError(f.out, err)
@@ -312,16 +257,15 @@ func (f *indexFlags) resumed(ctx context.Context, paths []string, o build.Option
 	return nil
 }
 
-// rowsIn returns the number of rows of a catalog, or 0 if the file is not one.
-func rowsIn(name string) int64 {
-	files := open.NewOpener(true)
-	defer files.Close()
-	file, err := files.Open(context.Background(), name)
+// rowsIn returns the number of rows of a catalog, or 0 if the file is not one. It also reads after an interruption.
+func rowsIn(ctx context.Context, files source.Opener, name string) int64 {
+	ctx = context.WithoutCancel(ctx)
+	file, err := files.Open(ctx, name)
 	if err != nil {
 		return 0
 	}
 	defer file.Close()
-	sum, err := catalog.Describe(context.Background(), file)
+	sum, err := catalog.Describe(ctx, file)
 	if err != nil {
 		return 0
 	}

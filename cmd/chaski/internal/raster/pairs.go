@@ -8,18 +8,10 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/ops/verify"
 )
-
-// pairsHelp is the part of the help of verify about --pairs.
-const pairsHelp = `--pairs checks a dataset whose samples have several rasters, such as an image and its mask. It compares
-each raster of a sample with the first one: CRS and corners, from headers or the catalog, must be the same
-to half a pixel of the coarser raster. Rasters without a place are compared by their sizes.
-
-It prints the counts and the worst pairs. The exit code is 1 if a pair is misplaced or cannot be read.`
 
 // pairsFlags are the flags of verify --pairs.
 type pairsFlags struct {
@@ -52,13 +44,11 @@ func (f *pairsFlags) run(cmd *cobra.Command, env console.Env, paths []string, ou
 	if err := console.Between("workers", o.Workers, 0, flags.MaxWorkers); err != nil {
 		return err
 	}
-	spec, err := f.spec(paths[0])
+	spec, err := flags.SpecOr(cmd.Context(), env.Files, paths[0], &f.data, f.source.Spec)
 	if err != nil {
 		return err
 	}
-	opener := open.NewOpener(true)
-	defer opener.Close()
-	lo := loader.Options{Workers: o.Workers, MaxChunkBytes: o.MaxChunk, Opener: opener, SQL: env.SQL}
+	lo := loader.Options{Workers: o.Workers, MaxChunkBytes: o.MaxChunk, Opener: env.Files, SQL: env.SQL}
 	bar := console.NewBar(env.Err, "comparing", -1)
 	f.options.Progress = bar.Set
 	report, err := survey.Pairs(cmd.Context(), spec, lo, f.options)
@@ -73,12 +63,4 @@ func (f *pairsFlags) run(cmd *cobra.Command, env console.Env, paths []string, ou
 		err = report.Worst[0].Err()
 	}
 	return err
-}
-
-// spec returns the spec of a dataset, or of the file that holds one.
-func (f *pairsFlags) spec(path string) (loader.Spec, error) {
-	if flags.IsSpec(path) {
-		return flags.ReadSpec(path, &f.data)
-	}
-	return f.source.Spec(path)
 }

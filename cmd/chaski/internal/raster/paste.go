@@ -9,7 +9,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/ops/paste"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -24,14 +23,7 @@ type pasteFlags struct {
 func NewPaste(env console.Env) *cobra.Command {
 	var f pasteFlags
 	cmd := &cobra.Command{
-		Use:   "paste [flags] --like SCENE --window HxW -o OUT.tif PREDICTIONS.npy",
-		Short: "Assemble the predictions for the windows of a scene into one raster",
-		Long: `Assemble the predictions for the windows of a grid (sampler grid, not shuffled) into one raster with the
-georeferencing of the scene, and write it as a TOG. Windows that overlap are blended. PREDICTIONS.npy is
-a float32 array (windows, bands, height, width), such as Python's chaski.paste sends; "-" reads it from
-standard input.`,
-		Example: `  chaski paste --like scene.tif --window 256 --stride 192 -o probability.tif predictions.npy
-  chaski paste --like scene.tif --window 256 --stride 192 --argmax -o classes.tif scores.npy`,
+		Use:  "paste [flags] --like SCENE --window HxW -o OUT.tif PREDICTIONS.npy",
 		Args: console.ExactlyOne("PREDICTIONS.npy"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
 	}
@@ -60,8 +52,6 @@ func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) erro
 			return err
 		}
 	}
-	files := open.NewOpener(true)
-	defer files.Close()
 	in := env.In
 	if name != "-" {
 		file, err := os.Open(name)
@@ -71,7 +61,7 @@ func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) erro
 		defer file.Close()
 		in = file
 	}
-	write, err := paste.Scene(ctx, files, f.like, in, name, options, f.workers)
+	write, err := paste.Scene(ctx, env.Files, f.like, in, name, options, f.workers)
 	if err != nil {
 		return console.UsageUnlessFault(err)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/shards"
 	"github.com/chaski-eo/chaski/ops/verify"
 	"github.com/chaski-eo/chaski/store/tiledb"
@@ -22,32 +21,7 @@ func NewVerify(env console.Env) *cobra.Command {
 	var p pairsFlags
 	var f verifyFlags
 	cmd := &cobra.Command{
-		Use:   "verify [flags] PATH...\n  chaski verify --pairs [flags] SPEC.json|DATASET",
-		Short: "Check every byte of files, or whether images and masks lie on each other",
-		Long: `Check every byte of files: their structure, every tile, strip or frame, and every checksum.
-
-  file       every chunk is decoded
-  catalog    every column is decoded, the file of every row is checked, and that the row has the file's
-             chunk index
-  container  ids, tree, every column of the tables, stored headers, the byte range and the checksum of every
-             sample; with --pixels, and in formats without checksums (Tortilla, TACO 0.2, directories), every
-             chunk is decoded
-  array      every tile of every fragment is decoded; 'chaski array --help' says how to give a key
-  Zarr       every chunk of every array is decoded; absent_chunks counts those that were never written,
-             notes name the arrays of types that are not read
-
-Directories are searched for .tif, .tiff, .rumi, .zl, .parquet, .tacozip, .taco and .tortilla files and
-for arrays. As in datasets, links to files and directories are followed.
-
-The command prints one line of JSON: how many files, rows of catalogs, chunks and decoded bytes it
-checked, and the first fault of each bad file. If there is one, the exit code is 1 and standard error has
-the first.
-
-` + pairsHelp,
-		Example: `  chaski verify chip.tif
-  chaski verify chips/ train.parquet
-  chaski verify --pairs --field image=images/{id}.tif --field mask=masks/{id}.tif pairs/
-  chaski verify --pairs --json --field image=images/{id}.tif --field mask=masks/{id}.tif pairs/`,
+		Use:  "verify [flags] PATH...\n  chaski verify --pairs [flags] SPEC.json|DATASET",
 		Args: console.AtLeastOne("PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if err := f.shards.Check(cmd.Flags(), f.out); err != nil {
@@ -90,9 +64,7 @@ func (f *verifyFlags) run(ctx context.Context, env console.Env, paths []string, 
 	bar := console.NewBar(env.Err, "verifying", -1)
 	defer bar.Done()
 	o.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
-	opener := open.NewOpener(true)
-	defer opener.Close()
-	o.Opener = opener
+	o.Opener = env.Files
 	if f.shards.Given() {
 		return f.divided(ctx, paths, o)
 	}
@@ -101,7 +73,7 @@ func (f *verifyFlags) run(ctx context.Context, env console.Env, paths []string, 
 	if err != nil {
 		return err
 	}
-	return console.FirstError(f.write(env.Out, report), report.Err())
+	return cmp.Or(f.write(env.Out, report), report.Err())
 }
 
 func (f *verifyFlags) write(out io.Writer, report *verify.Report) error {
@@ -137,11 +109,7 @@ func (f *verifyFlags) divided(ctx context.Context, paths []string, o verify.Opti
 		return found, nil
 	}, func(parts iter.Seq2[*shards.Part, error]) error {
 		total := &verify.Part{Report: verify.Report{Faults: []string{}}}
-		for p, err := range parts {
-			if err != nil {
-				return err
-			}
-			part, err := shards.ParseTally[verified](p)
+		for part, err := range shards.As(parts, shards.ParseTally[verified]) {
 			if err != nil {
 				return err
 			}

@@ -51,28 +51,7 @@ type serveFlags struct {
 func NewServe(env console.Env) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
-		Use:   "serve [flags]",
-		Short: "Serve batches over gRPC",
-		Long: `Serve batches, windows and file information over gRPC to Python and Go clients.
-
-The server serves only files below the directories of --root, through symbolic links too, and remote objects
-whose URI begins with a --root. By default there is no --root, and it serves nothing.
-
-To a Unix socket only this user can connect. On a loopback address, which every user of this machine
-reaches, clients need a token: the server makes one and prints it to standard error, unless --tokens, --jwks
-or --client-ca says who may connect. Any other address also needs a certificate, --tls-cert and --tls-key.
---insecure listens without. The files of these flags are read again when they change.
-
-When the server is ready, it prints one line of JSON with its address, {"listen":"127.0.0.1:7447"}; with
---stop-on-eof, by which a program ends the server that it starts, also with a token that was made, "token".
-The log goes to standard error. SIGINT or SIGTERM stops it: each stream ends after the batch that is being
-sent, or after --grace. A second signal kills it at once.`,
-		Example: `  chaski serve --root chips
-  chaski serve --listen unix:/tmp/chaski.sock --root chips --root masks --stop-on-eof
-  chaski serve --root s3://bucket/chips
-  chaski serve --listen 127.0.0.1:0 --root chips --tokens tokens.jsonl
-  chaski serve --listen 127.0.0.1:0 --root chips --metrics 127.0.0.1:9447
-  chaski serve --listen 127.0.0.1:0 --root chips --quarantine bad.jsonl`,
+		Use: "serve [flags]",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return console.Usagef("serve takes no argument %q: --root DIR names what to serve", args[0])
@@ -140,6 +119,7 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 
 func (f *serveFlags) check() (slog.Level, error) {
 	var level slog.Level
+	oneProgram := f.stopOnEOF && !f.access.insecure && !f.access.asks() // it alone has the token that is made
 	switch {
 	case level.UnmarshalText([]byte(f.logLevel)) != nil:
 		return level, console.Usagef("--log-level is %q: it must be debug, info, warn or error", f.logLevel)
@@ -149,7 +129,7 @@ func (f *serveFlags) check() (slog.Level, error) {
 		return level, console.Usagef("--grace is %v: it must be longer than 0s", f.DrainTimeout)
 	case f.IdleTimeout <= 0:
 		return level, console.Usagef("--idle-timeout is %v: it must be longer than 0s", f.IdleTimeout)
-	case f.upstream && !onlyUser(f.listen) && (!f.stopOnEOF || f.access.insecure || f.access.asks()):
+	case f.upstream && !onlyUser(f.listen) && !oneProgram:
 		// Other clients could make this process connect to any address in its own network.
 		return level, console.Usagef("--allow-upstream needs --listen unix:PATH or unix-abstract:NAME, not %q, or "+
 			"--stop-on-eof and the token that is made", f.listen)

@@ -15,14 +15,7 @@ func NewToken(env console.Env) *cobra.Command {
 	var c auth.Client
 	var valid time.Duration
 	cmd := &cobra.Command{
-		Use:   "token [flags] NAME",
-		Short: "Make a token that lets a client into a server",
-		Long: `Make a token that lets a client into a server, and print its line for the file of 'chaski serve --tokens'. The
-token itself goes to standard error, once: the line has only its SHA-256. NAME stands in the server's log.
-
-A server reads its file again when it changes. To revoke a token, delete its line.`,
-		Example: `  chaski token alice >> tokens.jsonl
-  chaski token --root /data/chips --root s3://bucket/chips --streams 4 --rate 200000000 --valid 720h bob >> tokens.jsonl`,
+		Use:  "token [flags] NAME",
 		Args: console.ExactlyOne("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var expires time.Time

@@ -1,15 +1,14 @@
 package shards
 
 import (
+	"archive/zip"
 	"bufio"
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"hash"
 	"io"
 	"iter"
 	"os"
@@ -18,68 +17,55 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// A part is a body, a trailer of JSON, the length of the trailer as 8 bytes (little endian), and magic.
-
+// A part is a ZIP of two members without compression, whose checksums tell damage: the body, and what the part is.
 const (
-	magic   = "chaskip1"
-	endSize = 8 + int64(len(magic))
-	// maxTrailer bounds a trailer, in bytes: with 100,000 lines of 640 bytes in its tally.
-	maxTrailer = 64 << 20
+	bodyName  = "body"
+	labelName = "part.json"
+	// maxLabel bounds a label, in bytes: with 100,000 lines of 640 bytes in its tally.
+	maxLabel = 64 << 20
 )
 
-// trailer says what a part is.
-type trailer struct {
+// label says what a part is.
+type label struct {
 	Shard    int             `json:"shard"`
 	Count    int             `json:"of"`
 	Items    int64           `json:"items"` // of all shards
 	Settings string          `json:"settings"`
 	Inputs   string          `json:"inputs"`
-	SHA256   string          `json:"sha256"` // of the body
 	Tally    json.RawMessage `json:"tally"`
 }
 
-// trailer returns the trailer of a share, without what depends on its body.
-func (d *divided) trailer(s Share) trailer {
-	return trailer{Shard: s.Number, Count: d.count, Items: d.Items, Settings: d.settings, Inputs: d.Inputs}
-}
-
-// bodyWriter writes a part.
-type bodyWriter struct {
-	file *bufio.Writer
-	sum  hash.Hash
-}
-
-func newBodyWriter(file io.Writer) *bodyWriter {
-	return &bodyWriter{bufio.NewWriterSize(file, 1<<20), sha256.New()}
-}
-
-// Write implements io.Writer: it writes bytes of the body.
-func (b *bodyWriter) Write(p []byte) (int, error) {
-	b.sum.Write(p)
-	return b.file.Write(p)
-}
-
-// end writes what follows the body.
-func (b *bodyWriter) end(t trailer, tally any) (err error) {
-	t.SHA256 = hex.EncodeToString(b.sum.Sum(nil))
-	said, err := json.Marshal(tally)
+// write writes the part of a share.
+func (d *divided) write(file io.Writer, s Share, write func(Share, io.Writer) (any, error)) error {
+	archive := zip.NewWriter(bufio.NewWriterSize(file, 1<<20))
+	body, err := archive.CreateHeader(&zip.FileHeader{Name: bodyName})
 	if err != nil {
 		return err
 	}
-	t.Tally = json.RawMessage(fault.WithoutSecrets(string(said))) // which leaves JSON valid
-	text, err := json.Marshal(t)
+	var tally any
+	if s.Count > 0 {
+		if tally, err = write(s, body); err != nil {
+			return err
+		}
+	}
+	told, err := json.Marshal(tally)
 	if err != nil {
 		return err
 	}
-	if len(text) > maxTrailer {
+	text, err := json.Marshal(label{Shard: s.Number, Count: d.count, Items: d.Items, Settings: d.settings,
+		Inputs: d.Inputs, Tally: json.RawMessage(fault.WithoutSecrets(string(told)))}) // which leaves JSON valid
+	if err != nil {
+		return err
+	}
+	if len(text) > maxLabel {
 		return fault.New(fault.Limit, "part", fault.NoOffset, "a tally of %d bytes, at most %d: use more shards",
-			len(text), maxTrailer)
+			len(text), maxLabel)
 	}
-	text = binary.LittleEndian.AppendUint64(text, uint64(len(text)))
-	if _, err := b.file.Write(append(text, magic...)); err != nil {
-		return err
+	member, err := archive.CreateHeader(&zip.FileHeader{Name: labelName})
+	if err == nil {
+		_, err = member.Write(text)
 	}
-	return b.file.Flush()
+	return cmp.Or(err, archive.Close())
 }
 
 // open opens the part of a share. A part that is not there, or is damaged, is a fault of kind not found; one of other
@@ -90,10 +76,10 @@ func (d *divided) open(s Share) (*os.File, *Part, error) {
 	if err != nil {
 		return nil, nil, console.FileError(name, err)
 	}
-	t, part, err := parse(file)
+	l, part, err := parse(file)
 	if err == nil {
 		part.Share = s
-		err = d.fits(s, t)
+		err = d.fits(s, l)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(fault.WithFile(err, name), file.Close())
@@ -108,28 +94,32 @@ func (d *divided) check(ctx context.Context, s Share) error {
 		return err
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	sum := sha256.New()
-	if _, err := io.Copy(sum, &interrupted{ctx, part.Body}); err != nil {
-		return console.FileError(file.Name(), err)
+	// Bodies may have gigabytes: an interruption ends reading.
+	defer context.AfterFunc(ctx, func() { file.Close() })()
+	body, err := part.member.Open()
+	if err == nil {
+		_, err = io.Copy(io.Discard, body)
 	}
-	if hex.EncodeToString(sum.Sum(nil)) != part.sum {
-		return fault.WithFile(damaged("its body is not that which it names"), file.Name())
-	}
-	if d.Check != nil && s.Count > 0 {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return fault.WithFile(damaged("its body: %v", err), file.Name())
+	case d.Check != nil && s.Count > 0:
 		return fault.WithFile(d.Check(ctx, part), file.Name())
 	}
 	return nil
 }
 
 // fits refuses the part of other work than d does.
-func (d *divided) fits(s Share, t *trailer) error {
+func (d *divided) fits(s Share, l *label) error {
 	switch {
-	case t.Shard != s.Number || t.Count != d.count:
-		return damaged("it is the part of shard %d of %d", t.Shard, t.Count)
-	case t.Settings != d.settings:
+	case l.Shard != s.Number || l.Count != d.count:
+		return damaged("it is the part of shard %d of %d", l.Shard, l.Count)
+	case l.Settings != d.settings:
 		return fault.New(fault.Unsupported, "part", fault.NoOffset,
 			"it was made with other flags: do the shard again with these")
-	case t.Inputs != d.Inputs || t.Items != d.Items:
+	case l.Inputs != d.Inputs || l.Items != d.Items:
 		return fault.New(fault.Corrupt, "part", fault.NoOffset,
 			"the inputs have changed since it was made: do the shard again")
 	}
@@ -141,47 +131,60 @@ func damaged(format string, args ...any) error {
 	return fault.New(fault.NotFound, "part", fault.NoOffset, format, args...)
 }
 
-// parse parses the trailer of a part.
-func parse(file *os.File) (*trailer, *Part, error) {
+// parse parses a part but for its body.
+func parse(file *os.File) (*label, *Part, error) {
 	st, err := file.Stat()
 	if err != nil {
 		return nil, nil, err
 	}
-	size := st.Size() - endSize
-	if !st.Mode().IsRegular() || size < 0 {
-		return nil, nil, damaged("it is cut short")
+	archive, err := zip.NewReader(file, st.Size())
+	if err != nil {
+		return nil, nil, damaged("it is cut short, or no part: %v", err)
 	}
-	end := make([]byte, endSize)
-	if _, err := file.ReadAt(end, size); err != nil {
-		return nil, nil, err
+	members := archive.File
+	if len(members) != 2 || members[0].Name != bodyName || members[0].Method != zip.Store ||
+		members[1].Name != labelName || members[1].UncompressedSize64 > maxLabel {
+		return nil, nil, damaged("it is no part")
 	}
-	length := binary.LittleEndian.Uint64(end)
-	if !bytes.HasSuffix(end, []byte(magic)) || length > maxTrailer || length > uint64(size) {
-		return nil, nil, damaged("it is cut short, or no part")
+	off, err := members[0].DataOffset()
+	if err != nil || members[0].UncompressedSize64 > uint64(st.Size()-off) {
+		return nil, nil, damaged("its body does not lie in it")
 	}
-	text := make([]byte, length)
-	if _, err := file.ReadAt(text, size-int64(length)); err != nil {
-		return nil, nil, err
+	l, err := readLabel(members[1])
+	if err != nil {
+		return nil, nil, damaged("its label: %v", err)
 	}
-	var t trailer
-	if err := json.Unmarshal(text, &t); err != nil {
-		return nil, nil, damaged("its trailer: %v", err)
-	}
-	return &t, &Part{Tally: t.Tally, Body: io.NewSectionReader(file, 0, size-int64(length)), sum: t.SHA256}, nil
+	size := int64(members[0].UncompressedSize64)
+	return l, &Part{Tally: l.Tally, Body: io.NewSectionReader(file, off, size), member: members[0]}, nil
 }
 
-// interrupted is a reader that ends with a context.
-type interrupted struct {
-	ctx context.Context
-	r   io.Reader
+func readLabel(member *zip.File) (*label, error) {
+	file, err := member.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return nil, err
+	}
+	l := &label{}
+	return l, json.Unmarshal(text, l)
 }
 
-// Read implements io.Reader.
-func (r *interrupted) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
+// As returns parts in another form, up to the first error.
+func As[T any](parts iter.Seq2[*Part, error], form func(*Part) (T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for p, err := range parts {
+			var part T
+			if err == nil {
+				part, err = form(p)
+			}
+			if !yield(part, err) || err != nil {
+				return
+			}
+		}
 	}
-	return r.r.Read(p)
 }
 
 // ParseTally parses what a shard has returned.

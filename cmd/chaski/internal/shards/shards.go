@@ -8,6 +8,7 @@
 package shards
 
 import (
+	"archive/zip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -65,7 +66,8 @@ func (f *Flags) Check(fl *pflag.FlagSet, output string) (err error) {
 		flag = "shard"
 		err = f.parse()
 	}
-	if err == nil && (output == "" || output == "-" || source.IsRemote(output) || source.LocalPath(output) != output) {
+	isPath := output != "" && output != "-" && source.LocalPath(output) == output
+	if err == nil && (!isPath || source.IsRemote(output)) {
 		err = console.Usagef("-o is %q: --%s needs a local output, beside which the parts lie", output, flag)
 	}
 	return err
@@ -76,7 +78,7 @@ func (f *Flags) parse() error {
 	number, count, _ := strings.Cut(f.shard, "/")
 	k, err := strconv.Atoi(number)
 	n, wrong := strconv.Atoi(count)
-	if err != nil || wrong != nil || n < 1 || n > maxShards || k < 0 || k >= n {
+	if err != nil || wrong != nil || k < 0 || k >= n || n > maxShards {
 		return console.Usagef("--shard is %q: it must be K/N, with K from 0 to N-1 and N up to %d", f.shard, maxShards)
 	}
 	f.number, f.count = k, n
@@ -117,9 +119,9 @@ func (w *Work) share(k, n int) Share {
 // Part is what a shard has written.
 type Part struct {
 	Share
-	Tally json.RawMessage // what write has returned
-	Body  *io.SectionReader
-	sum   string // of the body
+	Tally  json.RawMessage // what write has returned
+	Body   *io.SectionReader
+	member *zip.File // of the body
 }
 
 // Do does the share of --shard, or with --merge joins the parts. write writes the body of a part and returns a tally,
@@ -188,15 +190,7 @@ func (d *divided) do(ctx context.Context, s Share, write func(Share, io.Writer) 
 		return err // before the share is done
 	}
 	return console.FileError(name, durable.WriteFile(name, func(file *os.File) error {
-		body := newBodyWriter(file)
-		var tally any
-		var err error
-		if s.Count > 0 {
-			if tally, err = write(s, body); err != nil {
-				return err
-			}
-		}
-		return body.end(d.trailer(s), tally)
+		return d.write(file, s, write)
 	}))
 }
 
@@ -213,12 +207,12 @@ func (d *divided) merge(ctx context.Context, join func(iter.Seq2[*Part, error]) 
 	}
 	if len(missing) > 0 {
 		const most = 20
-		more := ""
+		others := ""
 		if n := len(missing) - most; n > 0 {
-			more = fmt.Sprintf(" and %d more", n)
+			others = fmt.Sprintf(" and %d more", n)
 		}
 		return fault.WithFile(fault.New(fault.NotFound, "parts", fault.NoOffset, "%d of %d shards have none: %s%s",
-			len(missing), d.count, strings.Join(missing[:min(len(missing), most)], ", "), more), d.Output)
+			len(missing), d.count, strings.Join(missing[:min(len(missing), most)], ", "), others), d.Output)
 	}
 	reading := "" // the part that join has
 	err := join(func(yield func(*Part, error) bool) {

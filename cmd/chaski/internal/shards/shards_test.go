@@ -252,13 +252,13 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// FuzzTrailer: any file is no part, or one whose body lies in it.
-func FuzzTrailer(f *testing.F) {
+// FuzzPart: any file is no part, or one whose body lies in it.
+func FuzzPart(f *testing.F) {
 	w := Work{Output: filepath.Join(f.TempDir(), "out"), Settings: "a", Inputs: "b", Items: 3}
 	d := divided{Work: w, count: 1}
 	var b bytes.Buffer
-	body := newBodyWriter(&b)
-	if err := body.end(d.trailer(Share{Count: 3}), nil); err != nil {
+	err := d.write(&b, Share{Count: 3}, func(Share, io.Writer) (any, error) { return nil, nil })
+	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())

@@ -15,7 +15,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/draw"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
@@ -51,33 +50,7 @@ const maxSize = 1 << 14
 func NewView(env console.Env) *cobra.Command {
 	var f viewFlags
 	cmd := &cobra.Command{
-		Use:   "view [--report] [flags] -o OUT PATH...",
-		Short: "Make a picture of files or of a batch, or a report of a dataset",
-		Long: `Draw a PNG for a quick look: one file, a contact sheet of several files, or one batch of a dataset if
-the one PATH is a directory or a table (catalog, Parquet, CSV). The fields of a batch are drawn below each
-other.
-
-One band is drawn grey; three are red, green and blue. Each is stretched from its 2nd to its 98th
-percentile. A band of integers with few different values counts as a mask and gets one colour for each
-value. nodata, NaN and pixels that a file's mask excludes are transparent. Steps of time of a dataset lie
-side by side.
-
---report writes one page of HTML about the dataset PATH, a directory, a table, or a glob in quotes. The page
-needs no other file and no network, and follows the reader's choice of light or dark. It has counts, fields,
-sizes and compression, the statistics and histogram of each band, the classes of masks, a map of footprints,
-warnings (samples that cannot be read, mixed shapes or CRSs, missing nodata), and the first --batch samples
-(default: 18, or 16 if there are several rasters) in the order of --seed.
-
-The statistics of a report cover all pixels. It decodes each pixel once, and a second time if a sample
-cannot be read or for the classes of a mask whose values are 100 or more apart. The map shows a random 5,000
-samples if there are more. It is in longitude and latitude for EPSG 4326, 4258, 4269, 3857 and for UTM on
-WGS 84, ETRS89 and NAD83, otherwise in the CRS of most assets. A report ignores --bands, --window and
---per-asset.`,
-		Example: `  chaski view -o quick.png chip.tif
-  chaski view --b 3,2,1 --size 256 -o sheet.png first.tif second.tif
-  chaski view --batch 9 --window 64x64 --seed 7 -o batch.png chips/
-  chaski view --report -o report.html chips/
-  chaski view --report --field image=images/{id}.tif --field mask=masks/{id}.tif --b 2,1,0 -o pairs.html pairs/`,
+		Use:  "view [--report] [flags] -o OUT PATH...",
 		Args: console.AtLeastOne("PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			f.resized, f.several = cmd.Flags().Changed("size"), cmd.Flags().Changed("batch")
@@ -138,22 +111,20 @@ func (f *viewFlags) run(ctx context.Context, env console.Env, paths []string) er
 	if f.report {
 		return f.page(ctx, env, paths, options)
 	}
-	opener := open.NewOpener(true)
-	defer opener.Close()
 	var pictures []*image.NRGBA
 	columns := f.columns
 	dataset := false
 	if len(paths) == 1 {
-		if dataset, err = isDataset(ctx, taco.InContainers(opener), paths[0]); err != nil {
+		if dataset, err = isDataset(ctx, taco.InContainers(env.Files), paths[0]); err != nil {
 			return err
 		}
 	}
 	if dataset {
-		pictures, err = f.batch(ctx, env, opener, paths[0], options, &columns)
+		pictures, err = f.batch(ctx, env, env.Files, paths[0], options, &columns)
 	} else if name := flags.Changed(&f.data.Own); name != "" {
 		return console.Usagef("--%s needs a dataset: pictures of files show all pixels, and the bands of --b", name)
 	} else {
-		pictures, err = f.files(ctx, env, taco.InContainers(opener), paths, options)
+		pictures, err = f.files(ctx, env, taco.InContainers(env.Files), paths, options)
 	}
 	if err != nil {
 		return err

@@ -8,13 +8,16 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 )
 
 // view runs the command and returns what it writes.
 func view(t *testing.T, args ...string) ([]byte, error) {
 	t.Helper()
 	var out bytes.Buffer
-	cmd := NewView(console.Env{Out: &out, Err: io.Discard})
+	files := open.NewOpener(true)
+	defer files.Close()
+	cmd := NewView(console.Env{Out: &out, Err: io.Discard, Files: files})
 	cmd.SetArgs(args)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	err := cmd.ExecuteContext(t.Context())
