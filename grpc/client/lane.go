@@ -263,7 +263,6 @@ func (l *lane) receive(stream grpc.ClientStream, leases *leaseConn) error {
 		default:
 			err = in.add(reply, want.id, l.peer.options.MaxBatchBytes)
 		}
-		size := reply.Len
 		reply.Free()
 		if err != nil {
 			return err
@@ -271,7 +270,6 @@ func (l *lane) receive(stream grpc.ClientStream, leases *leaseConn) error {
 		if in.whole() {
 			return l.hand(&in, want)
 		}
-		l.peer.frames.await(stream.Context(), min(size, in.total-in.got))
 	}
 }
 
