@@ -26,7 +26,7 @@ func farContainers(t *testing.T, path string) map[string]farContainer {
 		t.Fatal(err)
 	}
 	all := map[string]farContainer{}
-	for scheme, p := range far.Places(t, filepath.Base(path), b, remote.Options{HedgeShare: -1}) {
+	for scheme, p := range far.Places(t, filepath.Base(path), b, remote.Options{}) {
 		var n int64
 		all[scheme] = farContainer{p.URI, p.Opener, func() int64 { n += int64(len(p.Asked())); return n }}
 	}

@@ -745,7 +745,8 @@ func TestTilesAreReadAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if err := all.Take(t.Context(), nil, "other"); err != nil {
+	holder := all.Slot("other")
+	if err := holder.Tick(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	p := e.Start(t.Context(), shuffle.StepTicket(0, 0, 6, 0, 1), false)
@@ -763,7 +764,7 @@ func TestTilesAreReadAhead(t *testing.T) {
 		t.Error("a batch without a turn")
 	default:
 	}
-	all.Leave("other")
+	holder.Rest()
 	wait(t, p).Release()
 	if k.check(t, e) != 6 {
 		t.Error("other rows")

@@ -4,8 +4,6 @@ import (
 	"container/list"
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,7 +29,6 @@ type queue struct {
 	memory *memory
 	more   chan struct{} // holds one element when take may find a ticket
 
-	active atomic.Int64 // clients: len(all.members)
 	coming atomic.Int64 // batches that giveBack is about to give back
 
 	// mu guards the fields below and all shares.
@@ -96,7 +93,6 @@ func (q *queue) put(p *Pending) bool {
 	}
 	p.client = turn.Client
 	share := q.all.member(turn.Client).member(turn.Stream)
-	q.active.Store(int64(len(q.all.members)))
 	if share.first == nil {
 		share.first = p
 	} else {
@@ -386,7 +382,6 @@ func (q *queue) end(s *share) {
 	if key := s.of.key; q.all.members[key] == nil {
 		q.keepSeats(key)
 	}
-	q.active.Store(int64(len(q.all.members)))
 }
 
 // end takes the claim off its windows. Only the first call counts. c may be nil.
@@ -427,16 +422,6 @@ func (q *queue) wanted(t resources.Turn) bool {
 	client := q.all.turns.Front().Value.(*share)
 	stream := client.turns.Front().Value.(*share)
 	return q.all.turns.Len() > 1 || client.turns.Len() > 1 || client.key != t.Client || stream.key != t.Stream
-}
-
-// several reports whether several clients are active.
-func (q *queue) several() bool { return q.active.Load() > 1 }
-
-// clients returns those that are active.
-func (q *queue) clients() (keys []any) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return slices.Collect(maps.Keys(q.all.members))
 }
 
 // failAll closes the queue and ends all waiting tickets with ErrClosed.

@@ -55,8 +55,7 @@ func newBucket(tb testing.TB, chips, bands, side, tile int, roundTrip time.Durat
 		fatal(b.store.Put(fmt.Sprintf("c/%04d.tif", i), chip))
 	}
 	open := func(url string) *remote.Opener {
-		// Hedges would be requests beside those of the fetchers, and come whenever this machine is busy.
-		o, err := blobsource.New(s3.New(s3.Options{Endpoint: url}), remote.Options{HedgeShare: -1})
+		o, err := blobsource.New(s3.New(s3.Options{Endpoint: url}), remote.Options{})
 		fatal(err)
 		return o
 	}
@@ -309,7 +308,6 @@ func BenchmarkRemoteStream(b *testing.B) {
 			b.ReportMetric(100*float64(total)/spent.Seconds()/rate, "link%")
 			b.ReportMetric((float64(after.HeapInuse)-float64(before.HeapInuse))/1e6, "heap-MB")
 			b.ReportMetric(float64(end.Bytes-start.Bytes)/float64(end.Requests-start.Requests), "B/request")
-			b.ReportMetric(float64(end.Hedges-start.Hedges), "hedges")
 		})
 	}
 }
@@ -367,7 +365,7 @@ func TestForecastOverAServer(t *testing.T) {
 		{Kind: spec.TileWindow, Height: 50, Width: 50, TileWindows: loader.TileWindows{TileHeight: 100, TileWidth: 90,
 			PerVisit: 2, Pool: 2}},
 	} {
-		web, err := httpsource.New(httpsource.Options{Options: remote.Options{HedgeShare: -1}})
+		web, err := httpsource.New(httpsource.Options{Options: remote.Options{}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -90,7 +90,7 @@ func TestSmallRemoteChipsAreReadOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			o, err := blobsource.New(s3.New(s3.Options{Endpoint: store.URL}), remote.Options{HedgeShare: -1})
+			o, err := blobsource.New(s3.New(s3.Options{Endpoint: store.URL}), remote.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

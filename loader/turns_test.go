@@ -18,8 +18,9 @@ func TestEnginesShareTurns(t *testing.T) { synctest.Test(t, testEnginesShareTurn
 
 func testEnginesShareTurns(t *testing.T) {
 	all := turns.New(1, 1)
-	if !all.Try("other") {
-		t.Fatal("no turn")
+	holder := all.Slot("other")
+	if err := holder.Tick(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	var pending []*Pending
 	stages := &resources.Stages{}
@@ -40,7 +41,7 @@ func testEnginesShareTurns(t *testing.T) {
 	if n, _ := stages.Decoded(); n != 0 {
 		t.Errorf("%d chunks were decoded without a turn", n)
 	}
-	all.Leave("other")
+	holder.Rest()
 	for _, p := range pending {
 		wait(t, p).Release()
 	}
@@ -297,9 +298,10 @@ func TestBatchesAreUrgent(t *testing.T) { synctest.Test(t, testBatchesAreUrgent)
 
 func testBatchesAreUrgent(t *testing.T) {
 	all := turns.New(2, 2)
-	for range 2 {
-		if !all.Try("a") {
-			t.Fatal("no turn")
+	holders := []*turns.Slot{all.Slot("a"), all.Slot("a")}
+	for _, holder := range holders {
+		if err := holder.Tick(t.Context()); err != nil {
+			t.Fatal(err)
 		}
 	}
 	e, err := Open(t.Context(), Spec{Source: "../testdata/demo", BatchSize: 1}, Options{Turns: all, Workers: 1})
@@ -307,8 +309,10 @@ func testBatchesAreUrgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	stop, got := make(chan struct{}), make(chan error, 1)
-	go func() { got <- all.Take(t.Context(), stop, "b") }()
+	waits, stop := context.WithCancel(t.Context())
+	defer stop()
+	other, got := all.Slot("b"), make(chan error, 1)
+	go func() { got <- other.Tick(waits) }()
 	synctest.Wait()
 	ctx := resources.WithTurn(t.Context(), resources.Turn{Client: "trainer"})
 	p := e.Start(ctx, shuffle.StepTicket(0, 0, 1, 0, 1), false)
@@ -316,17 +320,17 @@ func testBatchesAreUrgent(t *testing.T) {
 	if all.Waiting() != 2 {
 		t.Errorf("%d wait for a turn, want 2", all.Waiting())
 	}
-	all.Leave("a")
+	holders[0].Rest()
 	synctest.Wait()
 	select {
 	case <-p.done:
 	default:
 		t.Error("the batch waits behind other work")
-		close(stop)
-		all.Leave("a")
+		stop()
+		holders[1].Rest()
 	}
 	wait(t, p).Release()
 	if err := <-got; err == nil {
-		all.Leave("b")
+		other.Rest()
 	}
 }

@@ -320,11 +320,7 @@ func (e *Engine) nextUnit(r *pixels.Reader) (u unit, ok bool) {
 	if !ok || e.options.Turns == nil {
 		return u, ok
 	}
-	var behind func() []any
-	if e.queue.several() {
-		behind = e.queue.clients
-	}
-	r.Slot.For(u.p.client, behind)
+	r.Slot.For(u.p.client)
 	if !e.options.Waits() {
 		_ = r.Slot.Tick(u.p.ctx) // work looks at the context itself
 	}
@@ -444,7 +440,7 @@ func (p *Pending) settle(r *pixels.Reader) error {
 				// The dispatcher finishes a batch if the workers were faster. It needs a clock of
 				// its own, otherwise the chunks of the substitute would be missing from Stages.
 				r = p.engine.newReader()
-				r.Slot.For(p.client, nil)
+				r.Slot.For(p.client)
 				defer endReader(r)
 			}
 			good, err := p.replace(r, k)

@@ -2,7 +2,7 @@
 //
 // It has the interfaces, local files (Files), and Mux, which chooses an Opener by the scheme of a URI. Package
 // source/httpsource reads objects over HTTP, source/blobsource objects of object stores. Both follow the policy of
-// source/remote for retries, deadlines, hedged requests and limits. A program compiles only the backends that it
+// source/remote for retries, deadlines and limits. A program compiles only the backends that it
 // imports.
 package source
 

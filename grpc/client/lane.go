@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -239,7 +238,7 @@ func (l *lane) message(r *request) *chaskiv1.StreamRequest {
 
 // receive receives the parts of one batch, or its lease, or the fault in its place, and hands it on.
 func (l *lane) receive(stream grpc.ClientStream, leases *leaseConn) error {
-	in := assembly{memory: l.memory()}
+	in := assembly{memory: l.s.options.Memory}
 	defer in.drop()
 	reply := &wire.Reply{}
 	for {
@@ -263,7 +262,6 @@ func (l *lane) receive(stream grpc.ClientStream, leases *leaseConn) error {
 		default:
 			err = in.add(reply, want.id, l.peer.options.MaxBatchBytes)
 		}
-		size := reply.Len
 		reply.Free()
 		if err != nil {
 			return err
@@ -271,13 +269,7 @@ func (l *lane) receive(stream grpc.ClientStream, leases *leaseConn) error {
 		if in.whole() {
 			return l.hand(&in, want)
 		}
-		l.peer.frames.await(stream.Context(), min(size, in.total-in.got))
 	}
-}
-
-// memory returns where batches are put together.
-func (l *lane) memory() payload.Memory {
-	return cmp.Or[payload.Memory](l.s.demand.memory, l.peer.options.Memory, l.s.demand.own)
 }
 
 // oldest records that the server sent something, and returns the request that it must answer.
@@ -316,7 +308,7 @@ func (l *lane) hand(in *assembly, want *request) error {
 
 // leased does the same with a batch in shared memory.
 func (l *lane) leased(lease *chaskiv1.Lease, want *request, leases *leaseConn) error {
-	batch, err := leases.claim(lease, l.peer.options.MaxBatchBytes, l.memory())
+	batch, err := leases.claim(lease, l.peer.options.MaxBatchBytes, l.s.options.Memory)
 	if err != nil {
 		return err
 	}

@@ -23,12 +23,8 @@ type LoaderOptions struct {
 	AnyState bool
 	// Epochs ends the run after so many epochs, counted from epoch 0. Default: it goes on for ever.
 	Epochs uint64
-	// Prefetch is the number of batches requested ahead, which is also how many are held in memory.
-	// Default loader.DefaultPrefetch.
-	Prefetch int
-	// PrefetchBytes, with several servers and a tile-aware order (spec.TileWindow), requests more
-	// batches than Prefetch, so that every server has a pool of tiles to work on, while all of them
-	// fit into this many bytes. Negative: none. Default DefaultPrefetchBytes.
+	// Prefetch and PrefetchBytes are as of TicketOptions.
+	Prefetch      int
 	PrefetchBytes int64
 	// Native has tensors travel in their native dtype where that is smaller, and converts them here.
 	Native bool
@@ -41,10 +37,11 @@ var ErrClosed = errors.New("client: the loader is closed")
 type Loader struct {
 	run     *Run
 	options LoaderOptions
+	ahead   TicketOptions // with memory that outlives sessions
 	state   shuffle.State
-	session *session
-	demand  *demand
-	next    cursor // the step that the session asks for next; guarded by the session's lock
+	session *session // nil after an error
+	added   int      // tickets whose batches Next has not returned
+	next    cursor   // the step whose ticket is added next
 	closed  bool
 	bad     loader.BadCounter
 }
@@ -58,22 +55,19 @@ type cursor struct {
 // Loader starts iterating. The error is about the options or the state.
 func (r *Run) Loader(o LoaderOptions) (*Loader, error) {
 	o.World = cmp.Or(o.World, 1)
-	o.Prefetch = cmp.Or(o.Prefetch, loader.DefaultPrefetch)
-	o.PrefetchBytes = cmp.Or(o.PrefetchBytes, DefaultPrefetchBytes)
+	ahead, err := TicketOptions{Prefetch: o.Prefetch, PrefetchBytes: o.PrefetchBytes}.withDefaults(r)
+	if err != nil {
+		return nil, err
+	}
 	if err := shuffle.CheckRank(o.Rank, o.World); err != nil {
 		return nil, fmt.Errorf("client: %w", err)
-	}
-	if o.Prefetch < 1 || o.Prefetch > maxPrefetch {
-		return nil, fmt.Errorf("client: Prefetch is %d: it must be in 1..%d", o.Prefetch, maxPrefetch)
 	}
 	if r.Steps() == 0 {
 		return nil, fmt.Errorf("client: an epoch of %d samples has no whole batch: batch_size is %d and "+
 			"drop_last is true", r.samples, r.spec.BatchSize)
 	}
-	l := &Loader{run: r, options: o, bad: loader.NewBadCounter(r.spec, r.samples, o.Rank, o.World)}
-	l.demand = newDemand(r, o.Prefetch, o.PrefetchBytes, l.step)
-	l.demand.bytes = r.RowBytes() * int64((r.spec.BatchSize-1)/o.World+1)
-	l.state = r.State()
+	l := &Loader{run: r, options: o, ahead: ahead, state: r.State(),
+		bad: loader.NewBadCounter(r.spec, r.samples, o.Rank, o.World)}
 	if o.State != nil {
 		var note string
 		var err error
@@ -88,12 +82,6 @@ func (r *Run) Loader(o LoaderOptions) (*Loader, error) {
 	return l, nil
 }
 
-// DefaultPrefetchBytes is the default of LoaderOptions.PrefetchBytes.
-const DefaultPrefetchBytes = 2 << 30
-
-// maxPrefetch bounds LoaderOptions.Prefetch, and the requests beyond it.
-const maxPrefetch = 1024
-
 // Next returns the batch of the next step, or io.EOF after the last epoch. The batch is the
 // caller's until Release. While ctx is not done, Next waits; broken connections are made again.
 // The error names the server, and has a *fault.Error in its chain if it is about a file; after an
@@ -107,39 +95,42 @@ func (l *Loader) Next(ctx context.Context) (*loader.Batch, error) {
 		return nil, io.EOF
 	}
 	if l.session == nil {
-		l.next = next
-		l.session = newSession(l.run, l.demand)
+		l.session, l.added, l.next = newSession(l.run, l.ahead), 0, next
 	}
-	l.session.want()
-	select {
-	case result := <-l.session.out:
-		if result.err != nil {
-			l.drop()
-			return nil, result.err
-		}
-		if err := l.bad.Note(result.batch); err != nil {
+	l.add()
+	result, err := l.session.receive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if result.err == nil {
+		if result.err = l.bad.Note(result.batch); result.err != nil {
 			result.batch.Release()
-			l.drop()
-			return nil, err
 		}
-		l.session.taken(result.batch)
-		l.state.Epoch = next.epoch
-		l.state.Samples = min((next.step+1)*int64(l.run.spec.BatchSize), l.run.samples)
-		return result.batch, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
+	if result.err != nil {
+		l.drop()
+		return nil, result.err
+	}
+	l.session.taken(result.batch)
+	l.added--
+	l.add()
+	l.state.Epoch = next.epoch
+	l.state.Samples = min((next.step+1)*int64(l.run.spec.BatchSize), l.run.samples)
+	return result.batch, nil
 }
 
-// step returns the ticket of the next step, and moves on to the one after it.
-func (l *Loader) step() (t shuffle.Ticket, native, ok bool) {
-	next, ok := l.skip(l.next)
-	if !ok {
-		return t, false, false
+// add adds the tickets of the next steps, as many as may be open.
+func (l *Loader) add() {
+	for l.added < l.run.maxOpen(l.ahead.Prefetch) {
+		next, ok := l.skip(l.next)
+		if !ok {
+			return
+		}
+		l.next = cursor{next.epoch, next.step + 1}
+		l.session.add(queued{shuffle.StepTicket(next.epoch, next.step, l.run.spec.BatchSize, l.options.Rank,
+			l.options.World), l.options.Native})
+		l.added++
 	}
-	l.next = cursor{next.epoch, next.step + 1}
-	return shuffle.StepTicket(next.epoch, next.step, l.run.spec.BatchSize, l.options.Rank, l.options.World),
-		l.options.Native, true
 }
 
 // skip moves a cursor past the end of an epoch to the next one, and reports whether there is one.

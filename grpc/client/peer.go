@@ -9,7 +9,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/chaski-eo/chaski/grpc/auth"
@@ -34,7 +33,6 @@ type peer struct {
 	options Options
 	conn    *grpc.ClientConn
 	stub    chaskiv1.ChaskiClient
-	frames  *frames
 
 	mu       sync.Mutex
 	leases   *leaseConn // may be nil
@@ -44,12 +42,11 @@ type peer struct {
 }
 
 func dialPeer(at address, o Options) (*peer, error) {
-	target, pool := at.target, newFrames()
+	target := at.target
 	dial := []grpc.DialOption{
 		grpc.WithTransportCredentials(o.Credentials),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.NewCodec()), grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithReadBufferSize(readBuffer),
-		experimental.WithBufferPool(pool),
 		grpc.WithStaticStreamWindowSize(window),
 		grpc.WithStaticConnWindowSize(window),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 20 * time.Second}),
@@ -75,7 +72,7 @@ func dialPeer(at address, o Options) (*peer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("chaski at %s: %w", target, err)
 	}
-	return &peer{target: target, options: o, conn: conn, stub: chaskiv1.NewChaskiClient(conn), frames: pool}, nil
+	return &peer{target: target, options: o, conn: conn, stub: chaskiv1.NewChaskiClient(conn)}, nil
 }
 
 func (p *peer) close() error {
@@ -121,7 +118,7 @@ func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array
 	in := assembly{memory: make(memory)}
 	defer in.drop()
 	reply := &wire.Reply{}
-	defer func() { reply.Free() }() // with an error; frames that are not freed would end later waits early
+	defer func() { reply.Free() }() // with an error
 	for ; !in.whole(); reply.Free() {
 		if err := stream.RecvMsg(reply); err != nil {
 			return nil, p.failed(err)

@@ -38,7 +38,7 @@ func TestHedgeIsAShare(t *testing.T) {
 // TestWorkBeyondRoomTakesNone: a batch that Next waits for is requested even from a server whose
 // share of the memory is used up, and takes none of the others' share.
 func TestWorkBeyondRoomTakesNone(t *testing.T) {
-	s := &session{run: &Run{}, demand: &demand{prefetch: 1}}
+	s := &session{run: &Run{}, options: TicketOptions{Prefetch: 1}}
 	for range 2 {
 		s.lanes = append(s.lanes, &lane{s: s, up: true, unsent: make(chan struct{}, 1)})
 	}
@@ -62,8 +62,7 @@ func TestRowsOfAnyNumberOfFields(t *testing.T) {
 		client: &Client{peers: make([]*peer, 2)}, samples: 1 << 20,
 		spec: loader.Spec{BatchSize: 1 << 20}, fields: fields,
 	}
-	l, err := r.Loader(LoaderOptions{})
-	if err != nil || l.demand.bytes < 1 {
-		t.Errorf("%d bytes: %v", l.demand.bytes, err)
+	if n := r.RowBytes() * int64(r.spec.BatchSize); n < 1 {
+		t.Errorf("%d bytes", n)
 	}
 }

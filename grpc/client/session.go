@@ -25,15 +25,17 @@ import (
 // Every server has a lane. A batch is requested from one server, from another if that one breaks, and from a second
 // one too if it is slow. Next returns batches in the order of the steps.
 type session struct {
-	demand *demand
-	run    *Run
-	ctx    context.Context
-	cancel context.CancelFunc
-	group  sync.WaitGroup // the session's goroutines
-	out    chan result    // has room for all requested batches and the error
-	lanes  []*lane
+	run     *Run
+	options TicketOptions
+	ctx     context.Context
+	cancel  context.CancelFunc
+	group   sync.WaitGroup // the session's goroutines
+	out     chan result    // has room for all requested batches and the error
+	lanes   []*lane
 
 	mu      sync.Mutex
+	queue   []queued   // tickets that are not requested yet
+	bytes   int64      // of the largest batch, first an estimate
 	last    uint64     // id of the last ticket
 	open    []*request // not handed to Next, in order
 	waiting []*request // open requests that no server has, in order
@@ -61,6 +63,12 @@ type request struct {
 	err    error
 }
 
+// queued is a ticket that is not requested yet.
+type queued struct {
+	ticket shuffle.Ticket
+	native bool
+}
+
 // span is a number of requests in a row that are of one group.
 type span struct {
 	group int64
@@ -74,17 +82,16 @@ type result struct {
 	over  bool
 }
 
-func newSession(r *Run, d *demand) *session {
+func newSession(r *Run, o TicketOptions) *session {
 	s := &session{
-		demand: d, run: r,
-		out:  make(chan result, maxOpen(d.prefetch, len(r.client.peers))), // and the error
+		run: r, options: o,
+		out:  make(chan result, r.maxOpen(o.Prefetch)+1), // and the error
 		look: make(chan struct{}, 1),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	for i, p := range r.client.peers {
 		s.lanes = append(s.lanes, newLane(s, p, r.places[i]))
 	}
-	s.ask()
 	for _, l := range s.lanes {
 		s.group.Go(l.work)
 	}
@@ -108,7 +115,7 @@ func (s *session) taken(b *loader.Batch) {
 		for i := range b.Tensors {
 			n += int64(len(b.Tensors[i].Data))
 		}
-		s.demand.bytes = max(s.demand.bytes, n)
+		s.bytes = max(s.bytes, n)
 	}
 	s.mu.Unlock()
 	s.ask()
@@ -116,7 +123,7 @@ func (s *session) taken(b *loader.Batch) {
 
 // wants reports whether one more batch should be requested. It needs the lock.
 func (s *session) wants() bool {
-	least, lanes := s.demand.prefetch, len(s.lanes)
+	least, lanes := s.options.Prefetch, len(s.lanes)
 	if s.asked < least {
 		return true
 	}
@@ -130,29 +137,36 @@ func (s *session) wants() bool {
 	switch {
 	case beyond >= s.given+least:
 		return false // every server has a group, and the last one is as far ahead as Next is in the first one
-	case int64(s.asked) < min(s.demand.prefetchBytes/max(s.demand.bytes, 1), maxPrefetch):
+	case int64(s.asked) < min(s.options.PrefetchBytes/max(s.bytes, 1), maxPrefetch):
 		return true
 	case !s.told:
 		s.told = true
 		s.run.client.options.Logger.Info("not all servers have work at a time: more bytes of prefetched batches "+
 			"would reach further",
-			"prefetch_bytes", max(s.demand.prefetchBytes, 0), "batches", s.asked, "bytes", s.demand.bytes, "groups",
+			"prefetch_bytes", max(s.options.PrefetchBytes, 0), "batches", s.asked, "bytes", s.bytes, "groups",
 			len(s.spans), "servers", lanes)
 	}
 	return false
+}
+
+// add adds a ticket.
+func (s *session) add(q queued) {
+	s.mu.Lock()
+	s.queue = append(s.queue, q)
+	s.mu.Unlock()
+	s.ask()
 }
 
 // ask requests batches while wants reports true and some are left.
 func (s *session) ask() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.wants() {
-		ticket, native, ok := s.demand.next()
-		if !ok {
-			break
-		}
+	for len(s.queue) > 0 && s.wants() {
+		next := s.queue[0]
+		s.queue = s.queue[1:]
+		s.bytes = max(s.bytes, s.run.RowBytes()*int64(next.ticket.Rows()))
 		s.last++
-		r := &request{id: s.last, ticket: ticket, native: native}
+		r := &request{id: s.last, ticket: next.ticket, native: next.native}
 		if r.group = -1; s.run.groups != nil {
 			r.group, r.turn = s.run.groups.Of(r.ticket), s.run.groups.Turn(r.ticket)
 		}
@@ -173,6 +187,17 @@ func (s *session) want() {
 	s.poke()
 }
 
+// receive returns what comes next, or the error of ctx if that ends first.
+func (s *session) receive(ctx context.Context) (result, error) {
+	s.want()
+	select {
+	case r := <-s.out:
+		return r, nil
+	case <-ctx.Done():
+		return result{}, ctx.Err()
+	}
+}
+
 func (s *session) poke() {
 	select {
 	case s.look <- struct{}{}:
@@ -188,7 +213,7 @@ func (s *session) assign() {
 	room := 0
 	for _, l := range s.lanes {
 		if l.up {
-			room += max(s.demand.prefetch-len(l.asked), 0)
+			room += max(s.options.Prefetch-len(l.asked), 0)
 		}
 	}
 	left := s.waiting[:0]
@@ -198,11 +223,11 @@ func (s *session) assign() {
 			left = append(left, s.waiting[i:]...)
 			break
 		}
-		if len(lane.asked) >= s.demand.prefetch && request != s.open[0] {
+		if len(lane.asked) >= s.options.Prefetch && request != s.open[0] {
 			left = append(left, request)
 			continue
 		}
-		if len(lane.asked) < s.demand.prefetch { // only open[0] may exceed it, and takes no room
+		if len(lane.asked) < s.options.Prefetch { // only open[0] may exceed it, and takes no room
 			room--
 		}
 		lane.add(request)

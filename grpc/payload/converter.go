@@ -29,7 +29,7 @@ const shortRun = 512
 func newConverter(t *loader.Tensor, out []byte) (*converter, error) {
 	convert := t.Convert
 	cv, err := einops.NewConverter(einops.Convert{
-		From: t.DType, To: convert.To, Scale: orNil(convert.Scale), Offset: orNil(convert.Offset),
+		From: t.DType, To: convert.To, Scale: convert.Scale, Offset: convert.Offset,
 		Clip: convert.Clip, Lo: convert.Lo, Hi: convert.Hi, Fill: convert.Fill,
 	})
 	if err != nil {

@@ -4,77 +4,28 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/bits"
+	"runtime"
+	"slices"
+	"unicode/utf8"
+
+	flatbuffers "github.com/google/flatbuffers/go"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/loader"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+	"github.com/chaski-eo/chaski/proto/chaski/v1/fbs"
 )
-
-// Fields of the tables, by their order in batch.fbs.
-const (
-	batchVersion = iota
-	batchEpoch
-	batchFirst
-	batchRows
-	batchValid
-	batchPositions
-	batchSamples
-	batchBad
-	batchTensors
-	batchLength
-)
-
-const (
-	badIndex = iota
-	badPosition
-	badMessage
-	badSource
-	badSample
-	badInstead
-	badKind
-	badFile
-	badPart
-	badOffset
-)
-
-const (
-	refID = iota
-	refIndex
-	refRow
-)
-
-const (
-	tensorName = iota
-	tensorKind
-	tensorDType
-	tensorAxes
-	tensorShape
-	tensorData
-	tensorOffsets
-	tensorConvert
-)
-
-const (
-	convertTo = iota
-	convertScale
-	convertOffset
-	convertBandAxis
-	convertClip
-	convertLo
-	convertHi
-	convertFill
-	convertMask
-)
-
-// spanSize is the bytes of a Span.
-const spanSize = 16
 
 // decoder first reads the header (batch), which needs no other byte of the payload, and then the bytes of the ranges
-// (load).
+// (load). The first thing that is wrong is kept in err.
 type decoder struct {
-	reader
+	head []byte // without its size prefix
+	// budget is how many bytes may still be read from the header. References may be shared: without
+	// it a small header could unfold into a large batch.
+	budget  int
+	err     error
 	first   uint64 // bytes of the payload's first piece of memory
 	size    uint64 // of the payload: of its one or two pieces of memory
 	rows    int
@@ -92,8 +43,55 @@ type place struct {
 
 // newDecoder returns a decoder of header h of a payload in one piece of memory of first bytes and another one of rest.
 func newDecoder(h []byte, first, rest int) *decoder {
-	// The budget avoids that references to the same bytes unfold into more than was received.
-	return &decoder{reader: reader{b: h, budget: len(h)}, first: uint64(first), size: uint64(first) + uint64(rest)}
+	return &decoder{head: slices.Clip(h), budget: len(h), first: uint64(first), size: uint64(first) + uint64(rest),
+		names: map[string]bool{}}
+}
+
+func (d *decoder) fail(part string, at int, format string, args ...any) {
+	if d.err == nil {
+		d.err = fault.New(fault.Corrupt, part, int64(at)+sizePrefix, format, args...)
+	}
+}
+
+// spend takes n elements of size bytes from the budget, and reports whether it had them.
+func (d *decoder) spend(part string, at, n, size int) bool {
+	if n < 0 || n > d.budget/size {
+		d.fail(part, at, "references unfold to more than the header's %d bytes", len(d.head))
+	}
+	if d.err == nil {
+		d.budget -= n * size
+	}
+	return d.err == nil
+}
+
+// table spends the inline bytes of a table, and returns its place.
+func (d *decoder) table(part string, t flatbuffers.Table) (at int) {
+	fields := flatbuffers.UOffsetT(flatbuffers.SOffsetT(t.Pos) - t.GetSOffsetT(t.Pos)) // vtable
+	d.spend(part, int(t.Pos), 1, max(int(t.GetVOffsetT(fields+flatbuffers.SizeVOffsetT)), 1))
+	return int(t.Pos)
+}
+
+// text returns the characters of a string, checked to be UTF-8.
+func (d *decoder) text(part string, at int, b []byte) string {
+	if !d.spend(part, at, len(b), 1) {
+		return ""
+	}
+	if !utf8.Valid(b) {
+		d.fail(part, at, "string is not UTF-8")
+	}
+	return string(b)
+}
+
+// vector returns n elements of size bytes, which get reads.
+func vector[T any](d *decoder, part string, at, n, size int, get func(i int) T) []T {
+	if !d.spend(part, at, n, size) {
+		return nil
+	}
+	v := make([]T, n)
+	for i := range v {
+		v[i] = get(i)
+	}
+	return v
 }
 
 // of returns the bytes of s, which lies in p.
@@ -122,145 +120,158 @@ func (d *decoder) load(b *loader.Batch, find func(span) []byte) {
 	}
 }
 
-func (d *decoder) batch() *loader.Batch {
-	t := d.table("batch", d.follow("batch", 0))
-	if v := t.uint8(batchVersion, Version); v != Version && d.err == nil {
-		d.err = fault.New(fault.Unsupported, "batch", sizePrefix,
-			"payload version %d; this reads version %d", v, Version)
+// batch reads the header. FlatBuffers for Go verifies nothing, but slices of Go do: a reference that leads out of the
+// header is a panic of the runtime.
+func (d *decoder) batch() (batch *loader.Batch) {
+	const part = "batch"
+	defer func() {
+		if p := recover(); p != nil {
+			if _, ok := p.(runtime.Error); !ok {
+				panic(p)
+			}
+			d.fail(part, 0, "a reference leads out of the header")
+		}
+	}()
+	t := fbs.GetRootAsBatch(d.head, 0)
+	at := d.table(part, t.Table())
+	if v := t.Version(); v != Version && d.err == nil {
+		d.err = fault.New(fault.Unsupported, part, sizePrefix, "payload version %d; this reads version %d", v, Version)
 	}
-	if n := t.uint64(batchLength); n != d.size {
-		d.fail("batch", t.pos, "payload of %d bytes says that it has %d", d.size, n)
+	if n := t.Length(); n != d.size {
+		d.fail(part, at, "payload of %d bytes says that it has %d", d.size, n)
 	}
-	rows := t.int32(batchRows)
-	if rows < 0 {
-		d.fail("batch", t.pos, "%d rows", rows)
+	d.rows = int(t.Rows())
+	n := t.ValidLength()
+	if d.rows < 0 || n != d.rows || t.PositionsLength() != d.rows || t.SamplesLength() != d.rows {
+		d.fail(part, at, "%d rows, but %d valid, %d positions, %d samples", d.rows, n, t.PositionsLength(),
+			t.SamplesLength())
 		return nil
 	}
-	d.rows = int(rows)
-	batch := &loader.Batch{
-		Epoch:     t.uint64(batchEpoch),
-		First:     int64(t.uint64(batchFirst)),
+	batch = &loader.Batch{
+		Epoch:     t.Epoch(),
+		First:     t.First(),
 		Rows:      d.rows,
-		Positions: t.int64s(batchPositions),
-		Samples:   t.int64s(batchSamples),
+		Valid:     vector(d, part, at, n, 1, func(i int) bool { return t.Valid(i) != 0 }),
+		Positions: vector(d, part, at, n, 8, t.Positions),
+		Samples:   vector(d, part, at, n, 8, t.Samples),
 	}
-	valid, _ := t.vector(batchValid, 1)
-	if len(valid) != d.rows || len(batch.Positions) != d.rows || len(batch.Samples) != d.rows {
-		d.fail("batch", t.pos, "%d rows, but %d valid, %d positions, %d samples", d.rows, len(valid),
-			len(batch.Positions), len(batch.Samples))
-		return nil
+	var bad fbs.Bad
+	for i := 0; i < t.BadLength() && d.spend(part, at, 1, 4); i++ {
+		t.Bad(&bad, i)
+		batch.Bad = append(batch.Bad, d.bad(&bad))
 	}
-	batch.Valid = make([]bool, len(valid))
-	for i, v := range valid {
-		batch.Valid[i] = v != 0
+	var tensor fbs.Tensor
+	for i := 0; i < t.TensorsLength() && d.spend(part, at, 1, 4); i++ {
+		t.Tensors(&tensor, i)
+		batch.Tensors = append(batch.Tensors, d.tensor(&tensor))
 	}
-	t.each(batchBad, "bad row", func(_ int, t table) {
-		batch.Bad = append(batch.Bad, d.bad(t))
-	})
-	t.each(batchTensors, "tensor", func(_ int, t table) {
-		batch.Tensors = append(batch.Tensors, d.tensor(t))
-	})
 	return batch
 }
 
-func (d *decoder) bad(t table) loader.Bad {
-	row := t.int32(badIndex)
-	if row < 0 || int(row) >= d.rows {
-		d.fail(t.part, t.pos, "row %d of %d", row, d.rows)
+func (d *decoder) bad(t *fbs.Bad) loader.Bad {
+	const part = "bad row"
+	at := d.table(part, t.Table())
+	row := int(t.Row())
+	if row < 0 || row >= d.rows {
+		d.fail(part, at, "row %d of %d", row, d.rows)
 	}
-	err := errors.New(t.string(badMessage))
-	failed := wire.FaultError(&chaskiv1.Fault{Kind: t.string(badKind), File: t.string(badFile),
-		Part: t.string(badPart), Offset: t.int64(badOffset, fault.NoOffset), Message: err.Error()})
+	err := errors.New(d.text(part, at, t.Message()))
+	failed := wire.FaultError(&chaskiv1.Fault{Kind: d.text(part, at, t.Kind()), File: d.text(part, at, t.File()),
+		Part: d.text(part, at, t.Part()), Offset: t.Offset(), Message: err.Error()})
 	// Older servers give no kind, and newer ones may give one that this program does not know.
 	if fault.KindOf(failed) != 0 {
 		err = failed
 	}
 	return loader.Bad{
-		Row: int(row), Position: int64(t.uint64(badPosition)), Err: err,
-		Source: t.string(badSource), Sample: sampleRefOf(t, badSample), Instead: sampleRefOf(t, badInstead),
+		Row: row, Position: t.Position(), Err: err, Source: d.text(part, at, t.Source()),
+		Sample: d.sampleRef(t.Sample(nil)), Instead: d.sampleRef(t.Instead(nil)),
 	}
 }
 
-// sampleRefOf returns the sample of an error, or nil.
-func sampleRefOf(t table, id int) *loader.SampleRef {
-	s, ok := t.sub(id, "sample")
-	if !ok {
+// sampleRef returns the sample of an error, or nil.
+func (d *decoder) sampleRef(s *fbs.SampleRef) *loader.SampleRef {
+	if s == nil {
 		return nil
 	}
-	return &loader.SampleRef{Index: s.int64(refIndex, -1), Row: s.int64(refRow, -1), ID: s.string(refID)}
+	at := d.table("sample", s.Table())
+	return &loader.SampleRef{Index: s.Index(), Row: s.Row(), ID: d.text("sample", at, s.Id())}
 }
 
-func (d *decoder) tensor(t table) loader.Tensor {
+func (d *decoder) tensor(t *fbs.Tensor) loader.Tensor {
+	at := d.table(tensorPart, t.Table())
 	out := loader.Tensor{
-		Name:  t.string(tensorName),
-		Kind:  loader.TensorKind(t.uint8(tensorKind, 0)),
-		DType: chunk.DType(t.uint8(tensorDType, 0)),
-		Axes:  t.strings(tensorAxes),
-		Shape: t.int64s(tensorShape),
+		Name:  d.text(tensorPart, at, t.Name()),
+		Kind:  loader.TensorKind(t.Kind()),
+		DType: chunk.DType(t.Dtype()),
+		Axes: vector(d, tensorPart, at, t.AxesLength(), 4, func(i int) string {
+			return d.text(tensorPart, at, t.Axes(i))
+		}),
+		Shape: vector(d, tensorPart, at, t.ShapeLength(), 8, t.Shape),
 	}
 	if d.names[out.Name] {
-		d.fail(t.part, t.pos, "a second tensor is called %q", out.Name)
-	} else if d.names == nil {
-		d.names = map[string]bool{}
+		d.fail(tensorPart, at, "a second tensor is called %q", out.Name)
 	}
 	d.names[out.Name] = true
-	p := place{pos: t.pos}
-	p.data = d.span(t, tensorData)
+	p := place{pos: at}
+	p.data = d.span(tensorPart, t.Data(nil))
 	switch out.Kind {
 	case loader.Dense:
-		d.dense(t, &out, &p)
+		d.dense(&out, &p)
 	case loader.Ragged, loader.Text:
 		d.ragged(t, &out, &p)
 	default:
-		d.fail(t.part, t.pos, "kind %d", out.Kind)
+		d.fail(tensorPart, at, "kind %d", out.Kind)
 	}
-	if c, ok := t.sub(tensorConvert, "convert"); ok {
+	if c := t.Convert(nil); c != nil {
 		out.Convert = d.convert(c, &out, &p)
 	}
 	d.places = append(d.places, p)
 	return out
 }
 
+// tensorPart names tensors in errors.
+const tensorPart = "tensor"
+
 // dense checks that shape, dtype and length of the data agree.
-func (d *decoder) dense(t table, out *loader.Tensor, at *place) {
+func (d *decoder) dense(out *loader.Tensor, at *place) {
 	if !out.DType.Valid() {
-		d.fail(t.part, t.pos, "dtype %d", uint8(out.DType))
+		d.fail(tensorPart, at.pos, "dtype %d", uint8(out.DType))
 		return
 	}
 	if len(out.Axes) != len(out.Shape) {
-		d.fail(t.part, t.pos, "%d axes and %d lengths", len(out.Axes), len(out.Shape))
+		d.fail(tensorPart, at.pos, "%d axes and %d lengths", len(out.Axes), len(out.Shape))
 	}
 	n, ok := elements(out.Shape)
 	hi, size := bits.Mul64(n, uint64(out.DType.Size()))
 	if !ok || hi != 0 || size != at.data.length {
-		d.fail(t.part, t.pos, "shape %v of %v in %d bytes", out.Shape, out.DType, at.data.length)
+		d.fail(tensorPart, at.pos, "shape %v of %v in %d bytes", out.Shape, out.DType, at.data.length)
 	}
 }
 
 // cells returns how many texts or runs of values a tensor has: one a row, or of text in time one a row and step.
-func (d *decoder) cells(t table, out *loader.Tensor) int {
+func (d *decoder) cells(out *loader.Tensor, at *place) int {
 	if out.Kind != loader.Text || len(out.Shape) < 2 {
 		return d.rows
 	}
 	n, ok := elements(out.Shape)
 	steps := len(out.Shape) == 2 && len(out.Axes) == 2 && out.Shape[0] == int64(d.rows)
 	if !ok || !steps || n > d.size {
-		d.fail(t.part, t.pos, "texts of shape %v over %v for %d rows", out.Shape, out.Axes, d.rows)
+		d.fail(tensorPart, at.pos, "texts of shape %v over %v for %d rows", out.Shape, out.Axes, d.rows)
 		return 0
 	}
 	return int(n)
 }
 
 // ragged checks that there is one offset more than there are cells.
-func (d *decoder) ragged(t table, out *loader.Tensor, at *place) {
+func (d *decoder) ragged(t *fbs.Tensor, out *loader.Tensor, at *place) {
 	if (out.Kind == loader.Ragged) != out.DType.Valid() || out.Kind == loader.Text && out.DType != chunk.Invalid {
-		d.fail(t.part, t.pos, "dtype %d", uint8(out.DType))
+		d.fail(tensorPart, at.pos, "dtype %d", uint8(out.DType))
 		return
 	}
-	at.offsets = d.span(t, tensorOffsets)
-	at.cells = d.cells(t, out)
+	at.offsets = d.span(tensorPart, t.Offsets(nil))
+	at.cells = d.cells(out, at)
 	if n := at.offsets.length; d.err == nil && (n%8 != 0 || n/8 != uint64(at.cells)+1) {
-		d.fail(t.part, t.pos, "%d bytes of offsets for %d rows", n, at.cells)
+		d.fail(tensorPart, at.pos, "%d bytes of offsets for %d rows", n, at.cells)
 	}
 }
 
@@ -270,7 +281,7 @@ func (d *decoder) runs(t *loader.Tensor, at *place) {
 	for i := 0; i < len(t.Offsets); i += 8 {
 		v := binary.LittleEndian.Uint64(t.Offsets[i:])
 		if v < last || i == 0 && v != 0 {
-			d.fail("tensor", at.pos, "offset %d of row %d after %d", v, i/8, last)
+			d.fail(tensorPart, at.pos, "offset %d of row %d after %d", v, i/8, last)
 			return
 		}
 		last = v
@@ -281,7 +292,7 @@ func (d *decoder) runs(t *loader.Tensor, at *place) {
 		d.groups(t, at)
 	}
 	if hi, n := bits.Mul64(last, uint64(size)); hi != 0 || n != uint64(len(t.Data)) {
-		d.fail("tensor", at.pos, "offsets end at %d, values have %d bytes", last, len(t.Data))
+		d.fail(tensorPart, at.pos, "offsets end at %d, values have %d bytes", last, len(t.Data))
 	}
 }
 
@@ -292,62 +303,64 @@ func (d *decoder) groups(t *loader.Tensor, at *place) {
 	}
 	k := uint64(t.Shape[1])
 	if t.Shape[1] < 1 || t.Shape[0] != int64(d.rows) {
-		d.fail("tensor", at.pos, "ragged values of shape %v for %d rows", t.Shape, d.rows)
+		d.fail(tensorPart, at.pos, "ragged values of shape %v for %d rows", t.Shape, d.rows)
 		return
 	}
 	for i := 0; i < len(t.Offsets); i += 8 {
 		if v := binary.LittleEndian.Uint64(t.Offsets[i:]); v%k != 0 {
-			d.fail("tensor", at.pos, "offset %d of row %d in groups of %d", v, i/8, k)
+			d.fail(tensorPart, at.pos, "offset %d of row %d in groups of %d", v, i/8, k)
 			return
 		}
 	}
 }
 
-func (d *decoder) convert(c table, t *loader.Tensor, at *place) *loader.Convert {
+func (d *decoder) convert(c *fbs.Convert, t *loader.Tensor, at *place) *loader.Convert {
+	const part = "convert"
+	pos := d.table(part, c.Table())
 	out := &loader.Convert{
-		To:       chunk.DType(c.uint8(convertTo, 0)),
-		Scale:    c.float32s(convertScale),
-		Offset:   c.float32s(convertOffset),
-		BandAxis: int(c.int32(convertBandAxis)),
-		Clip:     c.uint8(convertClip, 0) != 0,
-		Lo:       c.float32(convertLo),
-		Hi:       c.float32(convertHi),
-		Fill:     c.float64(convertFill),
+		To:       chunk.DType(c.To()),
+		Scale:    orNil(vector(d, part, pos, c.ScaleLength(), 4, c.Scale)),
+		Offset:   orNil(vector(d, part, pos, c.OffsetLength(), 4, c.Offset)),
+		BandAxis: int(c.BandAxis()),
+		Clip:     c.Clip(),
+		Lo:       c.Lo(),
+		Hi:       c.Hi(),
+		Fill:     c.Fill(),
 	}
-	at.mask = d.span(c, convertMask)
+	at.mask = d.span(part, c.Mask(nil))
 	if d.err == nil {
 		if msg := checkSizes(t, out, at.data.length, at.mask.length, at.mask.offset > 0); msg != "" {
-			d.fail(c.part, c.pos, "%s", msg)
+			d.fail(part, pos, "%s", msg)
 		}
 	}
 	return out
 }
 
-// span returns the range that field id, a Span, names. A missing one is empty and has offset 0.
-func (d *decoder) span(t table, id int) span {
-	o := t.field(id, spanSize)
-	if o < 0 {
+// span returns the range that a field names. A missing one is empty and has offset 0.
+func (d *decoder) span(part string, field *fbs.Span) span {
+	if field == nil {
 		return span{}
 	}
-	s := span{binary.LittleEndian.Uint64(d.b[o:]), binary.LittleEndian.Uint64(d.b[o+8:])}
+	o := int(field.Table().Pos)
+	s := span{field.Offset(), field.Length()}
 	pos, end := s.offset, d.first // in the piece of memory
 	if d.size > d.first && pos >= d.first {
 		pos, end = pos-d.first, d.size-d.first
-	} else if pos < uint64(sizePrefix+len(d.b)) {
-		d.fail(t.part, o, "range of %d bytes at %d, in the header", s.length, s.offset)
+	} else if pos < uint64(sizePrefix+len(d.head)) {
+		d.fail(part, o, "range of %d bytes at %d, in the header", s.length, s.offset)
 		return span{}
 	}
 	switch {
 	case pos%Align != 0:
-		d.fail(t.part, o, "range at %d, which %d does not divide", pos, Align)
+		d.fail(part, o, "range at %d, which %d does not divide", pos, Align)
 		return span{}
 	case pos > end || s.length > end-pos:
-		d.fail(t.part, o, "range of %d bytes at %d of %d", s.length, pos, end)
+		d.fail(part, o, "range of %d bytes at %d of %d", s.length, pos, end)
 		return span{}
 	}
 	// Ranges must not overlap, so the memory of a receiver is in proportion to the payload.
 	if d.spanned += s.length; d.spanned > d.size {
-		d.fail(t.part, o, "ranges of %d bytes in a payload of %d", d.spanned, d.size)
+		d.fail(part, o, "ranges of %d bytes in a payload of %d", d.spanned, d.size)
 		return span{}
 	}
 	return s

@@ -280,8 +280,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// TestLeftoversDoNotAddUp promises that beside a stream that stays open, no number of calls that are refused while their
-// clients send brings a connection near its bound, and that what a call may have unread still counts.
+// TestLeftoversDoNotAddUp promises that beside a stream that stays open, no number of calls that are refused while
+// their clients send brings a connection near its bound, and that what a call may have unread still counts.
 func TestLeftoversDoNotAddUp(t *testing.T) {
 	in := newInbound(newArriving(nil, quiet))
 	in.skip = 0

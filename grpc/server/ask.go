@@ -65,15 +65,8 @@ func (s *Server) Ask(g askStream) error {
 	return watch.run(&s.answering, func() error {
 		defer view.leave()
 		// A question that waits for memory has no place: the memory bounds how many go on.
-		ctx, cancel := context.WithCancel(budget.OnWait(g.Context(), leave))
+		ctx, cancel := s.whileServing(budget.OnWait(g.Context(), leave)) // stopping does not wait for long answers
 		defer cancel()
-		go func() { // a server that stops does not wait for long answers
-			select {
-			case <-s.stop:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
 		account, err := s.options.Loader.Budget.OpenQuestion(ctx, int64(s.options.PartBytes)+maxRequest)
 		if err != nil {
 			return failed(err)
@@ -96,10 +89,8 @@ func (s *Server) Ask(g askStream) error {
 		if err == nil {
 			return nil
 		}
-		select {
-		case <-s.stop:
+		if s.serving.Err() != nil {
 			return failed(errStopping)
-		default:
 		}
 		return failed(askedWrong(err))
 	})

@@ -233,8 +233,9 @@ func TestQuestionsTakeTurns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			// Not in a bubble: the process keeps decoders of zstd, whose channels belong to the bubble that made them.
 			all := turns.New(1, 1)
-			if !all.Try("others") {
-				t.Fatal("no turn")
+			others := all.Slot("others")
+			if err := others.Tick(t.Context()); err != nil {
+				t.Fatal(err)
 			}
 			connected(t, Options{Loader: loader.Options{Turns: all}}, func(c chaskiv1.ChaskiClient) {
 				var answer []byte
@@ -250,7 +251,7 @@ func TestQuestionsTakeTurns(t *testing.T) {
 					t.Error("an answer without a turn")
 				default:
 				}
-				all.Leave("others")
+				others.Rest()
 				<-done
 				if failed != nil || len(answer) == 0 {
 					t.Errorf("an answer of %d bytes, %v", len(answer), failed)

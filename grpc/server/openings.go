@@ -2,9 +2,7 @@ package server
 
 import (
 	"context"
-	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
@@ -17,15 +15,13 @@ import (
 // files. Those who ask for the same wait for one opening, which ends with the last of them.
 type openings struct {
 	ctx     context.Context // ends with the server
-	timeout time.Duration   // of one opening, once it has its place
 	options Options
 	places  *turns.Turns // of openings that run
-	logger  *slog.Logger
 
-	mu      sync.Mutex
-	byKey   map[string]*opening // those that a client may join
-	waiting int                 // openings without a place
-	begun   map[clientID]int    // openings of each client
+	mu    sync.Mutex
+	byKey map[string]*opening // those that a client may join
+	all   int                 // openings, with and without a place
+	begun map[clientID]int    // of these, of each client
 }
 
 // opening is one piece of work. value and err are set before done is closed.
@@ -38,10 +34,8 @@ type opening struct {
 }
 
 func newOpenings(ctx context.Context, o Options) *openings {
-	return &openings{
-		ctx: ctx, options: o, places: turns.New(o.MaxOpenings, half(o.MaxOpenings, 4)), timeout: o.OpenTimeout,
-		logger: o.Logger, byKey: map[string]*opening{}, begun: map[clientID]int{},
-	}
+	return &openings{ctx: ctx, options: o, places: turns.New(o.MaxOpenings, half(o.MaxOpenings, 4)),
+		byKey: map[string]*opening{}, begun: map[clientID]int{}}
 }
 
 // inTurn returns an opening of local files, which computes more than it waits: at most half of the processors do
@@ -94,15 +88,12 @@ func (o *openings) join(id clientID, v *view, key string, f func(context.Context
 			return nil, fault.New(fault.Limit, "server", fault.NoOffset,
 				"%s is already opening %d datasets and files, the most for one client (--max-client-openings)", id, n)
 		}
-		placed := o.places.Try(id)
-		if !placed {
-			if o.waiting >= o.options.MaxQueuedOpenings {
-				return nil, fault.New(fault.Limit, "server", fault.NoOffset,
-					"%d datasets or files are being opened and %d more wait, which is the limit (--max-openings, "+
-						"--max-queued-openings)", o.options.MaxOpenings, o.waiting)
-			}
-			o.waiting++
+		if o.all >= o.options.MaxOpenings+o.options.MaxQueuedOpenings {
+			return nil, fault.New(fault.Limit, "server", fault.NoOffset,
+				"%d datasets or files are being opened or wait for that, which is the limit (--max-openings, "+
+					"--max-queued-openings)", o.all)
 		}
+		o.all++
 		o.begun[id]++
 		w = &opening{done: make(chan struct{})}
 		var c context.Context
@@ -111,7 +102,7 @@ func (o *openings) join(id clientID, v *view, key string, f func(context.Context
 		v.hold()
 		go func() {
 			defer v.leave()
-			o.run(c, id, key, w, placed, f)
+			o.run(c, id, key, w, f)
 		}()
 	}
 	w.users++
@@ -136,38 +127,25 @@ func (o *openings) forget(key string, w *opening) {
 }
 
 func (o *openings) run(
-	ctx context.Context, id clientID, key string, w *opening, placed bool, f func(context.Context) (any, error),
+	ctx context.Context, id clientID, key string, w *opening, f func(context.Context) (any, error),
 ) {
-	if !placed {
-		placed = o.wait(ctx, id)
-	}
-	if placed {
-		c, cancel := context.WithTimeout(ctx, o.timeout)
+	place := o.places.Slot(id)
+	if w.err = place.Tick(ctx); w.err == nil {
+		c, cancel := context.WithTimeout(ctx, o.options.OpenTimeout)
 		// An opening that has waited for memory goes on without a place: the memory bounds how many do.
-		leave := sync.OnceFunc(func() { o.places.Leave(id) })
-		c = budget.OnWait(c, leave)
+		c = budget.OnWait(c, place.Rest)
 		w.err = crash.Call(func() (err error) { w.value, err = f(c); return err })
-		crash.Report(o.logger, w.err)
+		crash.Report(o.options.Logger, w.err)
 		cancel()
-		leave()
-	} else {
-		w.err = ctx.Err()
+		place.Rest()
 	}
 	o.mu.Lock()
 	o.forget(key, w)
+	o.all--
 	if o.begun[id]--; o.begun[id] == 0 {
 		delete(o.begun, id)
 	}
 	o.mu.Unlock()
 	w.cancel()
 	close(w.done)
-}
-
-// wait waits for a place.
-func (o *openings) wait(ctx context.Context, id clientID) (ok bool) {
-	err := o.places.Take(ctx, nil, id)
-	o.mu.Lock()
-	o.waiting--
-	o.mu.Unlock()
-	return err == nil
 }

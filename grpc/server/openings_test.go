@@ -67,7 +67,7 @@ func (o *openings) users() (users, waiting int) {
 	for _, w := range o.byKey {
 		users += w.users
 	}
-	return users, o.waiting
+	return users, int(o.places.Waiting())
 }
 
 // ofClients returns how many openings count against the bound of their client.

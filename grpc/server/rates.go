@@ -26,8 +26,8 @@ type rates struct {
 
 func newRates(each int64) *rates { return &rates{each: each, free: map[clientID]time.Time{}} }
 
-// wait waits until an answer to a client may begin, or returns an error if ctx ends or stop is closed before.
-func (r *rates) wait(ctx context.Context, stop <-chan struct{}, id clientID) error {
+// wait waits until an answer to a client may begin, or returns the cause if ctx ends before.
+func (r *rates) wait(ctx context.Context, id clientID) error {
 	for {
 		left := r.left(id)
 		if left <= 0 {
@@ -38,10 +38,7 @@ func (r *rates) wait(ctx context.Context, stop <-chan struct{}, id clientID) err
 		case <-timer.C: // another answer may have been sent meanwhile
 		case <-ctx.Done():
 			timer.Stop()
-			return ctx.Err()
-		case <-stop:
-			timer.Stop()
-			return errStopping
+			return context.Cause(ctx)
 		}
 	}
 }

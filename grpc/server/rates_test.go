@@ -23,7 +23,7 @@ func TestClientsAreSentNoMoreThanTheirRate(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r, begin, sent := newRates(c.each), time.Now(), int64(0)
 				for i := range 40 {
-					if err := r.wait(t.Context(), nil, "a"); err != nil {
+					if err := r.wait(t.Context(), "a"); err != nil {
 						t.Fatal(err)
 					}
 					if d := time.Since(begin); sent > 0 && d != time.Duration(sent)*time.Second/time.Duration(c.want) {
@@ -32,7 +32,7 @@ func TestClientsAreSentNoMoreThanTheirRate(t *testing.T) {
 					n := 37 * (i%3 + 1)
 					r.spent("a", c.token, n)
 					sent += int64(n)
-					if err := r.wait(t.Context(), nil, "b"); err != nil || r.left("b") != 0 {
+					if err := r.wait(t.Context(), "b"); err != nil || r.left("b") != 0 {
 						t.Error("another client waits")
 					}
 				}
@@ -48,15 +48,16 @@ func TestClientsAreSentNoMoreThanTheirRate(t *testing.T) {
 // TestRateEnds: a client that waits for its rate goes with its call and with the server. Without a rate nobody waits.
 func TestRateEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, stop := newRates(1), make(chan struct{})
+		r := newRates(1)
 		r.spent("a", 0, 1<<62)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := r.wait(ctx, stop, "a"); !errors.Is(err, context.DeadlineExceeded) {
+		if err := r.wait(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
-		close(stop)
-		if err := r.wait(t.Context(), stop, "a"); !errors.Is(err, errStopping) {
+		stopped, stop := context.WithCancelCause(t.Context())
+		stop(errStopping)
+		if err := r.wait(stopped, "a"); !errors.Is(err, errStopping) {
 			t.Error(err)
 		}
 		r = newRates(0)

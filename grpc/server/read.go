@@ -3,10 +3,8 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -100,17 +98,14 @@ func (s *Server) answer(w *watch, conn *connection, c *leaseConn, attach *chaski
 // place waits until the client may be sent more, and then for a place, which leave gives back. leave may be called more
 // than once.
 func (s *Server) place(ctx context.Context, p *turns.Turns) (leave func(), err error) {
+	ctx, cancel := s.whileServing(ctx)
+	defer cancel()
 	id := clientOf(ctx)
-	if err := s.rates.wait(ctx, s.stop, id); err != nil {
+	if err := s.rates.wait(ctx, id); err != nil {
 		return nil, err
 	}
-	if err := p.Take(ctx, s.stop, id); err != nil {
-		if errors.Is(err, turns.ErrStopped) {
-			err = errStopping
-		}
-		return nil, err
-	}
-	return sync.OnceFunc(func() { p.Leave(id) }), nil
+	place := p.Slot(id)
+	return place.Rest, place.Tick(ctx)
 }
 
 // sentTo returns what counts the bytes that the client of a call is sent.

@@ -49,12 +49,7 @@ func (s *Server) Drain() {
 // Ready returns why new clients should go elsewhere, or nil: the server is stopping, a local root cannot be listed, or
 // a request has waited for memory for long.
 func (s *Server) Ready(ctx context.Context) error {
-	select {
-	case <-s.stop:
-		return errStopping
-	default:
-	}
-	if s.draining.Load() {
+	if s.draining.Load() || s.serving.Err() != nil {
 		return errStopping
 	}
 	if s.options.Loader.Budget.Waited() > readyAfter {

@@ -47,9 +47,9 @@ type Server struct {
 	metrics *metrics
 	clients *clients
 	rates   *rates
-	reads   *turns.Turns  // of Read
-	stop    chan struct{} // closed when streams are to end
-	stopped sync.Once
+	reads   *turns.Turns    // of Read
+	serving context.Context // ends when streams are to end
+	stop    context.CancelFunc
 
 	arriving  *arriving
 	questions *turns.Turns // of Ask
@@ -67,22 +67,21 @@ func New(o Options) (*Server, error) {
 	}
 	memory := openShared(&o)
 	server := &Server{
-		options: o,
-		engines: newEngines(o),
-		shared:  memory,
-		arrays:  newArrays(memory, &o),
-		health:  health.NewServer(),
-		clients: newClients(o),
-		rates:   newRates(o.ClientRate),
-		reads:   turns.New(o.MaxReads, o.MaxReads),
-		looking: make(chan struct{}, 1),
-		audit:   newAudit(o.Logger),
-		stop:    make(chan struct{}),
-
+		options:   o,
+		engines:   newEngines(o),
+		shared:    memory,
+		arrays:    newArrays(memory, &o),
+		health:    health.NewServer(),
+		clients:   newClients(o),
+		rates:     newRates(o.ClientRate),
+		reads:     turns.New(o.MaxReads, o.MaxReads),
+		looking:   make(chan struct{}, 1),
+		audit:     newAudit(o.Logger),
 		arriving:  newArriving(o.Loader.Budget, o.Logger),
 		questions: turns.New(o.MaxReads, o.MaxReads),
 		views:     newViews(o.Loader),
 	}
+	server.serving, server.stop = context.WithCancel(context.Background())
 	server.shared.onEnd(func(c *leaseConn) {
 		server.engines.forget(c)
 		server.arrays.forget(c)
@@ -237,16 +236,26 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // are left after Options.DrainTimeout are cut.
 func (s *Server) Stop(g *grpc.Server) {
 	s.Drain()
-	s.stopped.Do(func() { close(s.stop) })
+	s.stop()
 	t := time.AfterFunc(s.options.DrainTimeout, g.Stop)
 	defer t.Stop()
 	g.GracefulStop()
 }
 
+// whileServing returns a context that also ends, by errStopping, when streams are to end.
+func (s *Server) whileServing(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.serving, func() { cancel(errStopping) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
 // Close closes the datasets. Call it once the grpc.Server has stopped; Serve does it by itself.
 func (s *Server) Close() {
 	s.health.Shutdown()
-	s.stopped.Do(func() { close(s.stop) })
+	s.stop()
 	s.answering.Wait()
 	s.engines.shut()
 	s.views.close()

@@ -295,12 +295,9 @@ func (s *stream) head() (*order, error) {
 		ended, left := s.ended, len(s.queue)
 		s.mu.Unlock()
 
-		select {
-		case <-s.server.stop:
-			return nil, failed(errStopping)
-		default:
-		}
 		switch {
+		case s.stopping():
+			return nil, failed(errStopping)
 		case ended != nil && !errors.Is(ended, io.EOF):
 			return nil, failed(ended)
 		case o != nil:
@@ -326,7 +323,7 @@ func (s *stream) head() (*order, error) {
 			}
 		case <-s.ctx.Done():
 			return nil, failed(s.ctx.Err())
-		case <-s.server.stop:
+		case <-s.server.serving.Done():
 			return nil, failed(errStopping)
 		}
 	}
@@ -346,13 +343,17 @@ func (s *stream) answer(o *order) error {
 			b.Discard()
 		}
 	}()
-	if err := s.server.rates.wait(s.ctx, s.server.stop, s.client); err != nil {
+	ctx, cancel := s.server.whileServing(s.ctx)
+	defer cancel()
+	if err := s.server.rates.wait(ctx, s.client); err != nil {
 		return failed(err)
 	}
 	if o.err == nil {
 		start := time.Now()
 		o.err = crash.Call(func() (err error) {
-			b, err = s.wait(o)
+			pending := o.pending
+			o.pending = nil // Wait was called: Cancel must not be
+			b, err = pending.Wait(ctx)
 			return err
 		})
 		s.server.metrics.wait.Observe(time.Since(start).Seconds())
@@ -412,33 +413,7 @@ func (s *stream) tellBad(o *order, b *loader.Batch) {
 	}
 }
 
-// wait waits for a batch, or until the call or the server ends.
-func (s *stream) wait(o *order) (*loader.Batch, error) {
-	ctx, cancel := context.WithCancel(s.ctx)
-	defer cancel()
-	ready := make(chan struct{})
-	defer close(ready)
-	go func() {
-		select {
-		case <-s.server.stop:
-			cancel()
-		case <-ready:
-			// Otherwise each batch would leave a goroutine behind until the server stops.
-		}
-	}()
-	p := o.pending
-	o.pending = nil // Wait was called: Cancel must not be
-	return p.Wait(ctx)
-}
-
-func (s *stream) stopping() bool {
-	select {
-	case <-s.server.stop:
-		return true
-	default:
-		return false
-	}
-}
+func (s *stream) stopping() bool { return s.server.serving.Err() != nil }
 
 // send sends b in shared memory if it can, else in parts.
 func (s *stream) send(o *order, b *loader.Batch) error {

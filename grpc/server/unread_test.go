@@ -166,8 +166,8 @@ func TestCountsEnd(t *testing.T) {
 		if m, err := s.Recv(); m.GetFault() == nil { // so it has read what was sent before
 			t.Fatal("a ticket of no dataset is answered: ", err)
 		}
-		// The stream itself counts, with its metadata, but not the messages that it has read. What was on its way for the
-		// question when it ended may count as the stream's.
+		// The stream itself counts, with its metadata, but not the messages that it has read. What was on its way for
+		// the question when it ended may count as the stream's.
 		wait(t, "while a stream has read all of its messages", callCost+2*maxUnread)
 		cancel()
 		if _, err := s.Recv(); err == nil {

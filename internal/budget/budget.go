@@ -107,6 +107,7 @@ type Budget struct {
 type waiter struct {
 	client  *client  // in the queue
 	account *Account // that grows
+	number  int64    // in the queue
 	n       int64
 	as      kind
 	since   time.Time
@@ -167,8 +168,10 @@ func (b *Budget) Waited() time.Duration {
 	defer b.mu.Unlock()
 	var longest time.Duration
 	look := func(w *waiter) { longest = max(longest, time.Since(w.since)) }
-	for _, c := range b.queue.turns {
-		look(c.waiters[0])
+	for _, c := range b.queue.clients {
+		for _, w := range c.waiters {
+			look(w)
+		}
 	}
 	for _, w := range b.growing {
 		if b.lacks(w.account, w.n) {

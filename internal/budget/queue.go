@@ -2,6 +2,7 @@ package budget
 
 import (
 	"context"
+	"maps"
 	"slices"
 )
 
@@ -18,15 +19,13 @@ import (
 type queue struct {
 	by      func(context.Context) any // returns the client of a request; nil: all requests are of one client
 	clients map[any]*client           // that wait, or were given memory while others did
-	turns   []*client                 // those that wait, in the order in which they came
 	waiting int                       // requests
+	pushed  int64                     // requests until now
 	begin   int64                     // bytes that clients which come count as having
-	purge   int                       // clients at which those that are owed no less than newcomers are forgotten
 }
 
 // client is one of the clients that share a queue.
 type client struct {
-	key     any
 	given   int64     // bytes
 	waiters []*waiter // the oldest first
 }
@@ -39,18 +38,11 @@ const (
 	firstSeat
 )
 
-const (
-	// newcomers is how many new clients, one after the other, may pass a request for each time that its client received
-	// as much as they do. It exceeds the number of clients of most servers, so that new clients are not at a
-	// disadvantage.
-	newcomers = 64
-	// fewClients is how many clients there may be before those that are gone are looked for.
-	fewClients = 64
-)
+// newcomers is how many new clients, one after the other, may pass a request for each time that its client received as
+// much as they do. It exceeds the number of clients of most servers, so that new clients are not at a disadvantage.
+const newcomers = 64
 
-func newQueue(by func(context.Context) any) queue {
-	return queue{by: by, clients: map[any]*client{}, purge: fewClients}
-}
+func newQueue(by func(context.Context) any) queue { return queue{by: by, clients: map[any]*client{}} }
 
 // push adds a request.
 func (q *queue) push(ctx context.Context, w *waiter) {
@@ -60,42 +52,44 @@ func (q *queue) push(ctx context.Context, w *waiter) {
 	}
 	c := q.clients[key]
 	if c == nil {
-		c = &client{key: key}
+		c = &client{}
 		q.clients[key] = c
 	}
 	if len(c.waiters) == 0 {
 		c.given = max(c.given, q.begin)
-		q.turns = append(q.turns, c)
 	}
-	w.client = c
 	c.waiters = append(c.waiters, w)
 	q.waiting++
+	q.pushed++
+	w.client, w.number = c, q.pushed
 }
 
 // first returns the request that comes next, or nil.
 func (q *queue) first() *waiter {
-	var next *client
-	for _, c := range q.turns {
-		if next == nil || c.given+c.waiters[0].n < next.given+next.waiters[0].n {
-			next = c
+	var next *waiter
+	for _, c := range q.clients {
+		if len(c.waiters) == 0 {
+			continue
+		}
+		w := c.waiters[0]
+		if next == nil || c.given+w.n < next.client.given+next.n ||
+			c.given+w.n == next.client.given+next.n && w.number < next.number {
+			next = w
 		}
 	}
-	if next == nil {
-		return nil
-	}
-	return next.waiters[0]
+	return next
 }
 
-// firstSeat returns the request for a first seat of at most room bytes that waits in the client who came first, or nil.
-func (q *queue) firstSeat(room int64) *waiter {
-	for _, c := range q.turns {
+// firstSeat returns the request for a first seat of at most room bytes that came first, or nil.
+func (q *queue) firstSeat(room int64) (first *waiter) {
+	for _, c := range q.clients {
 		for _, w := range c.waiters {
-			if w.as == firstSeat && w.n <= room {
-				return w
+			if w.as == firstSeat && w.n <= room && (first == nil || w.number < first.number) {
+				first = w
 			}
 		}
 	}
-	return nil
+	return first
 }
 
 // served says that w is given its bytes, and removes it.
@@ -106,37 +100,18 @@ func (q *queue) served(w *waiter) {
 	q.remove(w)
 }
 
-// remove reports whether w was in the queue, and removes it.
+// remove reports whether w was in the queue, and removes it. Clients that nothing has to be known of go with it.
 func (q *queue) remove(w *waiter) bool {
-	c := w.client
-	pos := slices.Index(c.waiters, w) // 0, unless it gives up
+	pos := slices.Index(w.client.waiters, w) // 0, unless it gives up
 	if pos < 0 {
 		return false
 	}
-	c.waiters = slices.Delete(c.waiters, pos, pos+1)
-	q.waiting--
-	if len(c.waiters) > 0 {
+	w.client.waiters = slices.Delete(w.client.waiters, pos, pos+1)
+	if q.waiting--; q.waiting == 0 {
+		clear(q.clients)
+		q.begin = 0
 		return true
 	}
-	q.turns = slices.DeleteFunc(q.turns, func(o *client) bool { return o == c })
-	q.forget()
+	maps.DeleteFunc(q.clients, func(_ any, c *client) bool { return len(c.waiters) == 0 && c.given <= q.begin })
 	return true
-}
-
-// forget removes clients that nothing has to be known of.
-func (q *queue) forget() {
-	if q.waiting == 0 {
-		clear(q.clients)
-		q.begin, q.purge = 0, fewClients
-		return
-	}
-	if len(q.clients) < q.purge {
-		return
-	}
-	for key, c := range q.clients {
-		if len(c.waiters) == 0 && c.given <= q.begin {
-			delete(q.clients, key)
-		}
-	}
-	q.purge = max(fewClients, 2*len(q.clients))
 }

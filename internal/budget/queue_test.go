@@ -75,7 +75,7 @@ func TestClientsShareTheQueue(t *testing.T) {
 			}
 			synctest.Wait()
 			q, used := &c.b.queue, c.b.Used()
-			if wrong == nil && (used != 0 || q.waiting != 0 || len(q.clients)+len(q.turns) != 0) {
+			if wrong == nil && (used != 0 || q.waiting != 0 || len(q.clients) != 0) {
 				wrong = fmt.Errorf("%d bytes are charged, %d requests wait, %d clients", used, q.waiting,
 					len(q.clients))
 			}

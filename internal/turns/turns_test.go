@@ -15,7 +15,16 @@ import (
 
 // left reports whether something is left of clients that are gone.
 func left(p *Turns) bool {
-	return len(p.seats) != 0 || len(p.queue) != 0 || p.Taken() != 0 || p.waiting.Load() != 0
+	return len(p.seats) != 0 || len(p.queue) != 0 || len(p.slots) != 0 || p.Taken() != 0 || p.Waiting() != 0
+}
+
+// take waits for a place, and returns it, or nil if ctx ended before.
+func take(ctx context.Context, p *Turns, who any) *Slot {
+	s := p.Slot(who)
+	if s.Tick(ctx) != nil {
+		return nil
+	}
+	return s
 }
 
 // TestPlacesInTurn: a client with many requests and one with few get places in turn, no client has more than each, and
@@ -23,13 +32,13 @@ func left(p *Turns) bool {
 func TestPlacesInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(2, 2)
-		got := make(chan string, 100)
+		got := make(chan *Slot, 100)
 		ctx, cancel := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		ask := func(ctx context.Context, id string) {
 			group.Go(func() {
-				if p.Take(ctx, nil, id) == nil {
-					got <- id
+				if s := take(ctx, p, id); s != nil {
+					got <- s
 				}
 			})
 			synctest.Wait()
@@ -47,9 +56,9 @@ func TestPlacesInTurn(t *testing.T) {
 		synctest.Wait()
 		var order strings.Builder
 		for range 13 {
-			id := <-got
-			order.WriteString(id[:1])
-			p.Leave(id)
+			s := <-got
+			order.WriteString(s.key.(string)[:1])
+			s.Rest()
 			synctest.Wait()
 		}
 		group.Wait()
@@ -57,7 +66,7 @@ func TestPlacesInTurn(t *testing.T) {
 			t.Errorf("places went to %s", order.String())
 		}
 		if left(p) {
-			t.Errorf("left: %d clients, %d places, %d requests", len(p.seats), p.Taken(), p.waiting.Load())
+			t.Errorf("left: %d clients, %d places, %d requests", len(p.seats), p.Taken(), p.Waiting())
 		}
 	})
 }
@@ -78,7 +87,8 @@ func TestPlacesAreNeverTooMany(t *testing.T) {
 				group.Go(func() {
 					ctx, cancel := context.WithTimeout(t.Context(), patience)
 					defer cancel()
-					if p.Take(ctx, nil, id) != nil {
+					s := take(ctx, p, id)
+					if s == nil {
 						return
 					}
 					mu.Lock()
@@ -93,25 +103,25 @@ func TestPlacesAreNeverTooMany(t *testing.T) {
 					held[id]--
 					all--
 					mu.Unlock()
-					p.Leave(id)
+					s.Rest()
 				})
 			}
 			group.Wait()
 			if left(p) {
-				t.Errorf("left: %d clients, %d places, %d requests", len(p.seats), p.Taken(), p.waiting.Load())
+				t.Errorf("left: %d clients, %d places, %d requests", len(p.seats), p.Taken(), p.Waiting())
 			}
 		})
 	}
 }
 
-// TestPlacesStop: requests that wait end with the server.
+// TestPlacesStop: requests that wait end with their context, by its cause.
 func TestPlacesStop(t *testing.T) {
-	p, stop := New(1, 1), make(chan struct{})
-	if !p.Try("a") || p.Try("a") || p.Try("b") {
-		t.Fatal("one place is given to more or less than one")
-	}
-	close(stop)
-	if err := p.Take(t.Context(), stop, "b"); !errors.Is(err, ErrStopped) {
+	p := New(1, 1)
+	take(t.Context(), p, "a")
+	ctx, stop := context.WithCancelCause(t.Context())
+	stopped := errors.New("stopped")
+	stop(stopped)
+	if err := p.Slot("b").Tick(ctx); !errors.Is(err, stopped) {
 		t.Error(err)
 	}
 }
@@ -183,11 +193,9 @@ func TestWhoComesBackOwes(t *testing.T) {
 			group.Go(func() {
 				time.Sleep(from)
 				for begin := time.Now(); time.Since(begin) < 10*time.Second; {
-					if err := p.Take(t.Context(), nil, who); err != nil {
-						t.Error(err)
-					}
+					s := take(t.Context(), p, who)
 					time.Sleep(each)
-					p.Leave(who)
+					s.Rest()
 					used[who].Add(int64(each))
 				}
 			})
@@ -203,53 +211,6 @@ func TestWhoComesBackOwes(t *testing.T) {
 		group.Wait()
 		if a, b := used["short"].Load(), used["long"].Load(); a < b*9/10 || a > b*11/10 {
 			t.Errorf("short pieces got %v, long ones %v", time.Duration(a), time.Duration(b))
-		}
-	})
-}
-
-// TestWhoWaitsBehindAnother: a request of a client that has used much gets a place when those who wait behind it would,
-// and the client pays for it.
-func TestWhoWaitsBehindAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := New(1, 1)
-		ask := func(who string, also ...any) chan struct{} {
-			got := make(chan struct{})
-			go func() {
-				if p.Take(t.Context(), nil, who, also...) == nil {
-					close(got)
-				}
-			}()
-			synctest.Wait()
-			return got
-		}
-		hold := func(who string, d time.Duration) {
-			<-ask(who)
-			time.Sleep(d)
-			p.Leave(who)
-		}
-		<-ask("other") // so that it is never idle, and debts stay
-		first := ask("other")
-		p.Leave("other")
-		<-first
-		much := ask("much")
-		time.Sleep(forgiven / 10)
-		p.Leave("other")
-		<-much
-		time.Sleep(forgiven * 9 / 10)
-		other := ask("other")
-		behind := ask("much", "modest")
-		p.Leave("much")
-		select {
-		case <-behind:
-		case <-other:
-			t.Fatal("the other one was first, which has used more than the one that waits behind")
-		}
-		p.Leave("much")
-		<-other
-		p.Leave("other")
-		hold("modest", 0)
-		if left(p) {
-			t.Errorf("left: %d clients, %d places, %d requests", len(p.seats), p.Taken(), p.Waiting())
 		}
 	})
 }
@@ -290,7 +251,7 @@ func TestPlacesThatAreStuck(t *testing.T) {
 			if all < 2*90*time.Second || all > 2*(100*time.Second-stuckFor) {
 				t.Errorf("the others computed for %v in 100 s of 2 places, want 180 to 196 s", all)
 			}
-			if left(p) || len(p.slots) != 0 {
+			if left(p) {
 				t.Errorf("%d slots are left", len(p.slots))
 			}
 		})
@@ -338,46 +299,11 @@ func TestWhoWasAloneOwesLittle(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			close(stop)
 			group.Wait()
-			if want := 5*time.Second + lag/2 + 50*time.Millisecond; late < 4900*time.Millisecond || late > want {
+			if want := 5*time.Second + maxDebt/2 + 50*time.Millisecond; late < 4900*time.Millisecond || late > want {
 				t.Errorf("who came after minutes computed for %v of 10 s, want 5 s to %v", late, want)
 			}
 		})
 	}
-}
-
-// TestAnIdleClientIsNoLever: a client whose requests others are said to wait behind, which use nothing themselves, does
-// not hold up a third one for good.
-func TestAnIdleClientIsNoLever(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, stop := Processors(1), make(chan struct{})
-		var group sync.WaitGroup
-		for range 4 {
-			group.Go(func() {
-				s := p.Slot("greedy")
-				defer s.Rest()
-				for {
-					select {
-					case <-stop:
-						return
-					default:
-					}
-					s.For("greedy", func() []any { return []any{"idle"} })
-					if err := s.Tick(t.Context()); err != nil {
-						t.Error(err)
-					}
-					time.Sleep(5 * time.Millisecond)
-				}
-			})
-		}
-		var third time.Duration
-		group.Go(worker(t, p, "third", 5*time.Millisecond, stop, &third))
-		time.Sleep(100 * time.Second)
-		close(stop)
-		group.Wait()
-		if third < 30*time.Second {
-			t.Errorf("the third one computed for %v of 100 s, want about half", third)
-		}
-	})
 }
 
 // TestGoroutinesOfOneClientTakeTurns: no goroutine of a client keeps the place from another one of the same client.
@@ -404,18 +330,16 @@ func TestGoroutinesOfOneClientTakeTurns(t *testing.T) {
 func TestManyClientsLeaveNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(2, 2)
-		p.Try("steady")
+		steady := take(t.Context(), p, "steady")
 		for i := range 10_000 {
-			if !p.Try(i) {
-				t.Fatal("no place")
-			}
+			s := take(t.Context(), p, i)
 			time.Sleep(100 * time.Millisecond)
-			p.Leave(i)
-			if n := len(p.seats); n > 2*manySeats+2 {
+			s.Rest()
+			if n := len(p.seats); n > 3 {
 				t.Fatalf("%d clients are remembered", n)
 			}
 		}
-		p.Leave("steady")
+		steady.Rest()
 		if left(p) {
 			t.Error("clients are left")
 		}
@@ -452,12 +376,12 @@ func TestSlot(t *testing.T) {
 			t.Error("the place was passed on before the slice was over")
 		default:
 		}
-		time.Sleep(Slice)
+		time.Sleep(slice)
 		if s.Tick(t.Context()) != nil {
 			t.Error("no place")
 		}
 		<-got
-		s.For("c", nil) // somebody else pays from now on
+		s.For("c") // somebody else pays from now on
 		err := s.Tick(t.Context())
 		if c := p.seats[seatKey{"c", other}]; err != nil || c == nil || c.held != 1 {
 			t.Errorf("c does not have the place: %v", err)
@@ -534,13 +458,15 @@ func BenchmarkTick(b *testing.B) {
 		var over atomic.Bool
 		var group sync.WaitGroup
 		group.Go(func() {
-			for !over.Load() && p.Take(b.Context(), nil, "b") == nil {
-				p.Leave("b")
+			s := p.Slot("b")
+			for !over.Load() && s.Tick(b.Context()) == nil {
+				s.Rest()
 			}
 		})
+		s := p.Slot("a")
 		for b.Loop() {
-			_ = p.Take(b.Context(), nil, "a")
-			p.Leave("a")
+			_ = s.Tick(b.Context())
+			s.Rest()
 		}
 		over.Store(true)
 		group.Wait()

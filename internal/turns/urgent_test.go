@@ -122,7 +122,7 @@ func TestUrgentWorkComes(t *testing.T) {
 			t.Fatal("other work does not have both places")
 		}
 		urgent := tick(trainer)
-		time.Sleep(Slice)
+		time.Sleep(slice)
 		if has(urgent) {
 			t.Fatal("urgent work took a place away")
 		}
@@ -133,7 +133,7 @@ func TestUrgentWorkComes(t *testing.T) {
 		if !has(tick(b)) {
 			t.Error("both places were passed on")
 		}
-		time.Sleep(Slice)
+		time.Sleep(slice)
 		late := p.Slot("late")
 		c := tick(late)
 		if !has(tick(trainer)) || has(again) || has(c) {

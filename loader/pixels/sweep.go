@@ -34,7 +34,7 @@ func Sweep(
 	lent, visits := make([]*Reader, readers), make([]func(ctx context.Context, i int64) error, readers)
 	for w := range readers {
 		lent[w] = NewReader(o)
-		lent[w].Slot.For(client, nil)
+		lent[w].Slot.For(client)
 		visits[w] = start(lent[w])
 	}
 	return each.Share(ctx, each.Numbers(n), readers, func(ctx context.Context, w int, numbers iter.Seq[int64]) error {

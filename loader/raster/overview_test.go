@@ -61,7 +61,7 @@ func web(t *testing.T) (*netsim.Server, resources.Options) {
 		}
 		s.Put("/"+filepath.Base(name), b)
 	}
-	opener, err := httpsource.New(httpsource.Options{Options: remote.Options{HedgeShare: -1}})
+	opener, err := httpsource.New(httpsource.Options{Options: remote.Options{}})
 	if err != nil {
 		t.Fatal(err)
 	}

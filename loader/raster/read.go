@@ -526,7 +526,7 @@ func (q *readPlan) decode(ctx context.Context, pieces iter.Seq[piece]) error {
 // withReader lends do a reader.
 func (q *readPlan) withReader(ctx context.Context, do func(r *pixels.Reader) error) error {
 	reader := pixels.BorrowReader(q.options)
-	reader.Slot.For(resources.TurnOf(ctx).Client, nil)
+	reader.Slot.For(resources.TurnOf(ctx).Client)
 	defer reader.Slot.Rest()
 	err := crash.Call(func() error { return do(reader) })
 	if !crash.Is(err) { // a panic may have left the reader half changed

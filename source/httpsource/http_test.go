@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // never answers is for the tests in a bubble of time.
 var quick = remote.Options{
 	Attempts: 3, Backoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond, Timeout: 5 * time.Minute,
-	MinRate: 1 << 30, HedgeShare: -1, RetryBurst: 1000, Block: 1024, Gap: 1 << 20,
+	MinRate: 1 << 30, RetryBurst: 1000, Block: 1024, Gap: 1 << 20,
 }
 
 func noise(n int) []byte {
@@ -531,39 +531,6 @@ func TestRetryBudget(t *testing.T) {
 		!strings.Contains(last.Error(), "1 attempt") {
 		t.Errorf("%v", last)
 	}
-}
-
-// TestHedge: if one answer of twenty hangs, reads are not delayed: each of them ends before its attempt would.
-func TestHedge(t *testing.T) {
-	p := quick
-	p.HedgeShare, p.HedgeMin = 0.2, 5*time.Millisecond
-	inBubble(t, p, func(t *testing.T, s *netsim.Server, o *remote.Opener) {
-		b := noise(20_000)
-		s.Put("/a", b)
-		s.OnRequest(func(n int, _ *http.Request) netsim.Fault {
-			if n > 60 && n%20 == 0 {
-				return netsim.Stall
-			}
-			return netsim.None
-		})
-		k, err := o.OpenKnown(context.Background(), s.URL+"/a", source.Known{Size: 20_000})
-		if err != nil {
-			t.Fatal(err)
-		}
-		start := time.Now()
-		for i := range 200 {
-			if got, err := readAt(k, int64(i), 100); err != nil || !bytes.Equal(got, b[i:i+100]) {
-				t.Fatal(err)
-			}
-		}
-		st := o.Stats()
-		if d := time.Since(start); d != time.Duration(st.Hedges)*p.HedgeMin {
-			t.Errorf("%d hedges took %v", st.Hedges, d)
-		}
-		if st.HedgesWon < 5 || st.HedgesWon != st.Hedges {
-			t.Errorf("%+v", st)
-		}
-	})
 }
 
 // TestConcurrencyIsLimited: requests in flight are limited, and cancelling ends the reads that

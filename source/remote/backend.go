@@ -1,5 +1,5 @@
 // Package remote is the policy for reading objects over a network: few requests, each with a
-// deadline, limited concurrency, retries within a budget, hedging of slow requests, and a check
+// deadline, limited concurrency, retries within a budget, and a check
 // that the object is still the one that was opened. A Backend makes the requests; packages
 // httpsource and blobsource have backends.
 package remote
@@ -17,8 +17,7 @@ import (
 
 // Backend makes single requests without retries. It is safe for concurrent use.
 type Backend interface {
-	// Host returns the name under which limits, retry budget and latencies are counted: the server
-	// or the bucket.
+	// Host returns the name under which limits and retries are counted: the server or the bucket.
 	Host(uri string) string
 	// Get requests the bytes r of an object, in one request. With a tag that the store can compare,
 	// the request has the condition that the object still has the tag. Get returns when the

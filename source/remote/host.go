@@ -1,48 +1,17 @@
 package remote
 
 import (
-	"slices"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/semaphore"
 )
 
-// host holds the retry budget, latencies and limits of one server.
+// host holds the retry budget and the limit of one server.
 type host struct {
 	slots *semaphore.Weighted // simultaneous requests
 
 	mu      sync.Mutex
-	retries bucket
-	hedges  bucket
-	times   [128]time.Duration // to the first byte, of the latest requests
-	n       int                // number of times ever recorded
-	delay   time.Duration      // after which a request is hedged; 0 for never
-}
-
-// bucket is a token bucket.
-type bucket struct{ tokens, max float64 }
-
-func (b *bucket) add(n float64) { b.tokens = min(b.tokens+n, b.max) }
-
-func (b *bucket) take() bool {
-	if b.tokens < 1 {
-		return false
-	}
-	b.tokens--
-	return true
-}
-
-// hedgeBurst is the most hedges that a host may save up, so that a sudden slowness does not double
-// its load.
-const hedgeBurst = 8
-
-func newHost(o *Options) *host {
-	return &host{
-		slots:   semaphore.NewWeighted(int64(o.Concurrency)),
-		retries: bucket{float64(o.RetryBurst), float64(o.RetryBurst)},
-		hedges:  bucket{0, hedgeBurst},
-	}
+	retries float64 // how many requests may be repeated
 }
 
 // maxHosts limits the hosts that are counted, because URIs of users may name any number. All
@@ -65,60 +34,25 @@ func (h *hosts) get(name string, o *Options) *host {
 		name = ""
 	}
 	if h.byName[name] == nil {
-		h.byName[name] = newHost(o)
+		h.byName[name] = &host{slots: semaphore.NewWeighted(int64(o.Concurrency)), retries: float64(o.RetryBurst)}
 	}
 	return h.byName[name]
-}
-
-// minTimes is the number of recorded times from which their quantile is meaningful.
-const minTimes = 32
-
-// answered records the time to the first byte of a response.
-func (h *host) answered(d time.Duration, o *Options) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.times[h.n%len(h.times)] = d
-	h.n++
-	h.hedges.add(max(o.HedgeShare, 0))
-	if h.n < minTimes || h.n%16 != 0 && h.n != minTimes || o.HedgeShare < 0 {
-		return
-	}
-	known := slices.Sorted(slices.Values(h.times[:min(h.n, len(h.times))]))
-	pos := min(int(o.HedgeAfter*float64(len(known))), len(known)-1)
-	h.delay = max(known[pos], o.HedgeMin)
 }
 
 // worked records a request that brought all its bytes.
 func (h *host) worked(o *Options) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.retries.add(o.RetryShare)
+	h.retries = min(h.retries+o.RetryShare, float64(o.RetryBurst))
 }
 
-// mayRetry takes a token of the retry budget.
+// mayRetry takes a retry of the budget, if one is left.
 func (h *host) mayRetry() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.retries.take()
-}
-
-// hedgeDelay returns how long to wait for a response before a second request, or 0 for no second
-// request.
-func (h *host) hedgeDelay() time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.hedges.tokens < 1 {
-		return 0
-	}
-	return h.delay
-}
-
-// mayHedge takes a token, and a slot for a request if one is free.
-func (h *host) mayHedge() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.hedges.tokens < 1 || !h.slots.TryAcquire(1) {
+	if h.retries < 1 {
 		return false
 	}
-	return h.hedges.take()
+	h.retries--
+	return true
 }

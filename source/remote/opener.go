@@ -23,7 +23,6 @@ type Opener struct {
 	counters counters
 	opening  opening
 	wholes   wholes
-	running  sync.WaitGroup // abandoned requests that have not ended yet
 }
 
 // New returns an opener. Closing it closes the backend too, if that is an io.Closer. It returns an
@@ -39,10 +38,8 @@ func New(b Backend, o Options) (*Opener, error) {
 		wholes: wholes{lru.New[name, *whole](room), make(chan struct{}, 1)}}, nil
 }
 
-// Close waits for abandoned requests to end, and closes the backend. Readers must not be used
-// afterwards.
+// Close closes the backend. Readers must not be used afterwards.
 func (o *Opener) Close() error {
-	o.running.Wait()
 	if c, ok := o.backend.(io.Closer); ok {
 		return c.Close()
 	}

@@ -16,9 +16,6 @@ const (
 	DefaultConcurrency = 64
 	DefaultRetryBurst  = 32
 	DefaultRetryShare  = 0.1
-	DefaultHedgeShare  = 0.05
-	DefaultHedgeAfter  = 0.95
-	DefaultHedgeMin    = 20 * time.Millisecond
 	DefaultBlock       = 64 << 10
 	DefaultCacheBytes  = 32 << 20
 	DefaultFresh       = time.Minute
@@ -30,7 +27,7 @@ const (
 // Options are the policy of an Opener. The zero value is the default. They do not change the bytes
 // that are read.
 type Options struct {
-	// Attempts limits the requests for one range, without hedged ones. Default DefaultAttempts.
+	// Attempts limits the requests for one range. Default DefaultAttempts.
 	Attempts int
 	// Backoff limits the wait before the second attempt. The limit doubles with each attempt up to
 	// MaxBackoff. The wait is random between 0 and the limit, so that many clients do not retry at
@@ -47,13 +44,6 @@ type Options struct {
 	// DefaultRetryBurst, DefaultRetryShare.
 	RetryBurst int
 	RetryShare float64
-	// HedgeAfter is the quantile of a host's recent times to the first byte after which a request
-	// is sent a second time; the faster response is used. It is not sent before HedgeMin, and for
-	// at most HedgeShare of the requests. HedgeShare below 0 turns hedging off. Defaults
-	// DefaultHedgeAfter, DefaultHedgeMin, DefaultHedgeShare.
-	HedgeAfter float64
-	HedgeMin   time.Duration
-	HedgeShare float64
 	// Block is the size in bytes of reads that fetch more than a small range: the head of an object
 	// when it is opened, its tail, or the bytes after the range. Default DefaultBlock.
 	Block int
@@ -80,9 +70,6 @@ func (o Options) withDefaults() Options {
 	o.Concurrency = cmp.Or(o.Concurrency, DefaultConcurrency)
 	o.RetryBurst = cmp.Or(o.RetryBurst, DefaultRetryBurst)
 	o.RetryShare = cmp.Or(o.RetryShare, DefaultRetryShare)
-	o.HedgeAfter = cmp.Or(o.HedgeAfter, DefaultHedgeAfter)
-	o.HedgeMin = cmp.Or(o.HedgeMin, DefaultHedgeMin)
-	o.HedgeShare = cmp.Or(o.HedgeShare, DefaultHedgeShare)
 	o.Block = cmp.Or(o.Block, DefaultBlock)
 	o.CacheBytes = cmp.Or(o.CacheBytes, DefaultCacheBytes)
 	o.Fresh = cmp.Or(o.Fresh, DefaultFresh)
@@ -97,10 +84,8 @@ func (o Options) validate() error {
 	case o.Attempts < 1 || o.Concurrency < 1 || o.RetryBurst < 0 || o.RetryShare < 0:
 		return fmt.Errorf("remote: %d attempts, %d at a time, %d and %v tried again", o.Attempts, o.Concurrency,
 			o.RetryBurst, o.RetryShare)
-	case min(o.Backoff, o.MaxBackoff, o.HedgeMin, o.Fresh) < 0 || o.Timeout <= 0 || o.MinRate < 1:
+	case min(o.Backoff, o.MaxBackoff, o.Fresh) < 0 || o.Timeout <= 0 || o.MinRate < 1:
 		return fmt.Errorf("remote: a time or rate below 0, or no timeout")
-	case o.HedgeAfter < 0 || o.HedgeAfter > 1:
-		return fmt.Errorf("remote: quantile %v", o.HedgeAfter)
 	case o.Block < 1 || o.Block > 1<<30 || o.CacheBytes < 0 || o.Gap < 0 || o.WholeBytes < 0:
 		return fmt.Errorf("remote: blocks of %d bytes, %d kept, %d of whole objects, gaps of %d", o.Block,
 			o.CacheBytes, o.WholeBytes, o.Gap)

@@ -81,27 +81,6 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// TestHedgeDelay: the delay is the quantile of past times, and at least the minimum.
-func TestHedgeDelay(t *testing.T) {
-	o := Options{HedgeShare: 1}.withDefaults()
-	h := newHost(&o)
-	for i := range 256 {
-		if d := h.hedgeDelay(); i < minTimes && d != 0 {
-			t.Fatalf("%v after %d times", d, i)
-		}
-		h.answered(time.Duration(i%128)*time.Millisecond, &o)
-	}
-	if d := h.hedgeDelay(); d != 121*time.Millisecond { // of 0, 1, ..., 127 the one at 95 %
-		t.Errorf("%v", d)
-	}
-	for range 128 {
-		h.answered(time.Microsecond, &o)
-	}
-	if d := h.hedgeDelay(); d != DefaultHedgeMin {
-		t.Errorf("%v", d)
-	}
-}
-
 func TestOptions(t *testing.T) {
 	for _, o := range []Options{
 		{Attempts: -1},
@@ -110,7 +89,6 @@ func TestOptions(t *testing.T) {
 		{RetryShare: -1},
 		{Timeout: -1},
 		{MinRate: -1},
-		{HedgeAfter: 2},
 		{Block: -1},
 		{Block: 1 << 31},
 		{CacheBytes: -1},
@@ -118,7 +96,6 @@ func TestOptions(t *testing.T) {
 		{Backoff: -1},
 		{MaxBackoff: -1},
 		{Fresh: -1},
-		{HedgeMin: -1},
 	} {
 		if _, err := New(nil, o); err == nil {
 			t.Errorf("%+v", o)

@@ -9,26 +9,23 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
 )
 
 // Stats counts the work of an Opener.
 type Stats struct {
-	Requests  int64 // with retries and hedged requests
-	Retries   int64
-	Hedges    int64
-	HedgesWon int64 // hedged requests that were answered first
-	Bytes     int64 // read and used
+	Requests int64 // with retries
+	Retries  int64
+	Bytes    int64 // read and used
 }
 
-type counters struct{ requests, retries, hedges, hedgesWon, bytes atomic.Int64 }
+type counters struct{ requests, retries, bytes atomic.Int64 }
 
 // Stats returns the counts so far.
 func (o *Opener) Stats() Stats {
 	c := &o.counters
-	return Stats{c.requests.Load(), c.retries.Load(), c.hedges.Load(), c.hedgesWon.Load(), c.bytes.Load()}
+	return Stats{c.requests.Load(), c.retries.Load(), c.bytes.Load()}
 }
 
 // get requests the bytes r of an object until use has read a response. use may be called again
@@ -39,10 +36,8 @@ func (o *Opener) get(ctx context.Context, n name, r Range, tag Tag, use func(*An
 	place := place{n.uri, "byte range", r.Off}
 	turns.Rest(ctx) // the server takes longer than a turn
 	return o.try(ctx, host, place, r.Len, func(ctx context.Context) error {
-		answer, err := o.answer(ctx, host, func(ctx context.Context) (*Answer, error) {
-			o.counters.requests.Add(1)
-			return o.backend.Get(ctx, n.uri, r, tag)
-		})
+		o.counters.requests.Add(1)
+		answer, err := o.backend.Get(ctx, n.uri, r, tag)
 		if err != nil {
 			return err
 		}
@@ -131,73 +126,6 @@ func (o *Opener) attempt(ctx context.Context, h *host, n int64, once func(contex
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return once(ctx)
-}
-
-// answer returns the first response: to the request, or to a second one that is sent if the
-// first one takes unusually long. The other one is abandoned.
-func (o *Opener) answer(ctx context.Context, h *host, ask func(context.Context) (*Answer, error)) (*Answer, error) {
-	start := time.Now()
-	delay := h.hedgeDelay()
-	if delay == 0 {
-		answer, err := ask(ctx)
-		if err == nil {
-			h.answered(time.Since(start), &o.options)
-		}
-		return answer, err
-	}
-	type result struct {
-		a     *Answer
-		err   error
-		which int
-	}
-	results := make(chan result, 2)
-	var cancels [2]context.CancelFunc
-	run := func(which int, done func()) {
-		var ctx2 context.Context
-		ctx2, cancels[which] = context.WithCancel(ctx)
-		o.running.Go(func() {
-			defer done()
-			got := result{which: which}
-			got.err = crash.Call(func() (err error) {
-				got.a, err = ask(ctx2)
-				return err
-			})
-			results <- got
-		})
-	}
-	run(0, func() {})
-	tries := 1
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-			if h.mayHedge() {
-				o.counters.hedges.Add(1)
-				run(1, func() { h.slots.Release(1) })
-				tries++
-			}
-			continue
-		case got := <-results:
-			tries--
-			if got.err != nil && tries > 0 {
-				continue // the other request may still succeed
-			}
-			if tries > 0 {
-				cancels[1-got.which]()
-				o.running.Go(func() {
-					if late := <-results; late.a != nil {
-						_ = late.a.Body.Close()
-					}
-				})
-			}
-			if got.err == nil {
-				h.answered(time.Since(start), &o.options)
-				o.counters.hedgesWon.Add(int64(got.which))
-			}
-			return got.a, got.err
-		}
-	}
 }
 
 // readBody fills p from a response that must have exactly these bytes.

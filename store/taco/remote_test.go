@@ -18,7 +18,7 @@ import (
 // are as small as what a reader asks for of a container's head.
 func farPlaces(t *testing.T, name string, b []byte) map[string]far.Place {
 	t.Helper()
-	return far.Places(t, name, b, remote.Options{HedgeShare: -1, Block: 256})
+	return far.Places(t, name, b, remote.Options{Block: 256})
 }
 
 // TestOpeningTakesTwoRequests: over HTTP and from S3, opening a container is its head, and one range at its end; each

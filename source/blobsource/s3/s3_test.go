@@ -38,7 +38,7 @@ func (s store) put(t *testing.T, key string, b []byte) {
 
 var quick = remote.Options{
 	Attempts: 3, Backoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond,
-	Timeout: 5 * time.Minute, HedgeShare: -1, Block: 1024,
+	Timeout: 5 * time.Minute, Block: 1024,
 }
 
 func (s store) open(t *testing.T) *remote.Opener {

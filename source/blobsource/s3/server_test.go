@@ -76,7 +76,7 @@ func TestRealServer(t *testing.T) {
 		t.Setenv(k, v)
 	}
 	d := New(Options{Endpoint: startServer(t), Region: "us-east-1"})
-	o, err := blobsource.New(d, remote.Options{HedgeShare: -1})
+	o, err := blobsource.New(d, remote.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
