@@ -55,9 +55,9 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris columns.Column, 
 	for i, source := range fields {
 		switch {
 		case rows[i] != nil:
-			t.fields[i].pick(pickRows(ids, rows[i]))
+			t.fields[i].rows = pickRows(ids, rows[i])
 		case t.table != nil || source.Column == FolderColumn: // a column has the value of the first field's row
-			t.fields[i].pick(t.order)
+			t.fields[i].rows = t.order
 		default:
 			return noField(source, fault.NotFound, "needs a pattern, because another field of this directory has one")
 		}
