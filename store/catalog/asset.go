@@ -369,7 +369,7 @@ func RasterExtension(head []byte) string {
 
 // IsRasterName reports whether a name ends in one of the extensions of rasters, in upper or lower case.
 func IsRasterName(name string) bool {
-	return listing.IsRaster(name) || listing.IsPicture(name)
+	return listing.IsFile(name)
 }
 
 // magicBytes is the length of the longest of rasterMagics.

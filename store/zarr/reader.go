@@ -66,7 +66,8 @@ func (r *Reader) chunk(ctx context.Context, dst []byte, at, lo, hi, stride []int
 		return err
 	}
 	if r.gone {
-		c.fill(dst[off:], array.Fill)
+		n := c.run(false)
+		fillDims(dst[off:], array.Fill, c.dims, n)
 		return nil
 	}
 	c.copy(dst[off:], r.tile[begin:])
