@@ -265,7 +265,7 @@ func (t *Table) openTable(ctx context.Context, tab columns.Table, fields []Sourc
 	for _, s := range fields {
 		field, err := t.tableField(ctx, tab, s, assets)
 		if err != nil {
-			return inField(err, s.Field)
+			return inPart(err, fmt.Sprintf("field %q", s.Field))
 		}
 		t.fields = append(t.fields, field)
 	}

@@ -275,14 +275,14 @@ func (r *rowReader) version(f *field, a *Asset) {
 	}
 }
 
-// inField adds the field to an error, and keeps the error's offset if it has one.
-func inField(err error, name string) error {
+// inPart adds a part to an error, and keeps the error's offset if it has one.
+func inPart(err error, part string) error {
 	base := int64(fault.NoOffset)
 	var e *fault.Error
 	if errors.As(err, &e) && e.Off >= 0 {
 		base = 0
 	}
-	return fault.WithPart(err, fmt.Sprintf("field %q", name), base)
+	return fault.WithPart(err, part, base)
 }
 
 func noField(s Source, k fault.Kind, format string, args ...any) error {

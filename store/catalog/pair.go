@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -79,7 +80,7 @@ func pickRows(ids []string, rows map[string]int64) []int64 {
 func matches(ctx context.Context, s Source, uris columns.Column, shared int) (map[string]int64, error) {
 	pattern, err := listing.ParsePattern(s.Pattern)
 	if err != nil {
-		return nil, inField(err, s.Field)
+		return nil, inPart(err, fmt.Sprintf("field %q", s.Field))
 	}
 	rows := map[string]int64{}
 	err = uris.Scan(ctx, func(row int64, v columns.Cell) error {

@@ -205,12 +205,6 @@ func readRange(ctx context.Context, o source.Opener, b []byte, uri string, k sou
 		return b, fault.WithFile(fault.New(fault.Corrupt, "shard", at.Off, "%d bytes reach past the file's %d",
 			at.Len, file.Size()), uri)
 	}
-	if int64(cap(b)) < at.Len {
-		b = make([]byte, at.Len)
-	}
-	b = b[:at.Len]
-	if at.Len == 0 {
-		return b, nil
-	}
-	return b, fault.WithFile(file.ReadAt(ctx, b, at.Off), uri)
+	b, err = readInto(ctx, b, file, at)
+	return b, fault.WithFile(err, uri)
 }
