@@ -125,12 +125,8 @@ func (t flat) below(i int) (flat, bool) {
 	return table(t.Bytes, t.Indirect(pos)), true
 }
 
-func (t flat) int16(i int, missing int16) int16 {
-	return t.GetInt16Slot(flatbuffers.VOffsetT(4+2*i), missing)
-}
-
 // unit returns the unit of a type, which is its first member.
-func (t flat) unit(missing int16) uint8 { return uint8(3 * min(max(t.int16(0, missing), 0), 3)) }
+func (t flat) unit(missing int16) uint8 { return uint8(3 * min(max(t.GetInt16Slot(4, missing), 0), 3)) }
 
 func (t flat) int32(i int, missing int32) int32 {
 	return t.GetInt32Slot(flatbuffers.VOffsetT(4+2*i), missing)

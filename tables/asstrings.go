@@ -3,6 +3,7 @@ package tables
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -30,15 +31,15 @@ func (t Type) BecomesString(joined Type) bool {
 	return joined.Kind == String && t.Kind != String && t.Kind != Null
 }
 
-// castToStrings returns the vectors that Append joins as type t: if t is String, the scalars among them are cast to
-// strings.
-func castToStrings(t Type, parts []*Vector) []*Vector {
-	if t.Kind != String {
-		return parts
-	}
-	out := make([]*Vector, len(parts))
+// inType returns the vectors that Append joins as type t: those without values become nulls of the type, and scalars
+// are cast to strings if it is String.
+func inType(t Type, parts []*Vector) []*Vector {
+	out := slices.Clone(parts)
 	for i, p := range parts {
-		if out[i] = p; p.typ.isScalar() {
+		switch {
+		case p.typ.Kind == Null:
+			out[i] = NewNulls(t, p.n)
+		case t.Kind == String && p.typ.isScalar():
 			out[i] = p.asStrings()
 		}
 	}

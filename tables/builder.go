@@ -126,10 +126,6 @@ func (b *builder) addNulls(v *parquet.Values, lo, hi int) {
 	b.v.nulls = v.AppendNulls(b.v.nulls, lo, hi)
 }
 
-func (b *builder) tooLarge() error {
-	return fault.New(fault.Limit, "column "+b.name, fault.NoOffset, "more than %d bytes", b.p.o.MaxBytes)
-}
-
 // reserve makes room for n more bytes. It extrapolates the size of all rows from those so far, but grows at most
 // fourfold, so that a wrong row count in a file cannot allocate more than a multiple of the decoded bytes.
 func (b *builder) reserve(n int) {
@@ -176,7 +172,7 @@ func (b *builder) addBytes(v *parquet.Values, lo, hi int) error {
 	}
 	size := v.Size(lo, hi)
 	if total := int64(len(values.data)) + int64(size); total > b.p.o.MaxBytes || total > math.MaxUint32 {
-		return b.tooLarge()
+		return fault.New(fault.Limit, "column "+b.name, fault.NoOffset, "more than %d bytes", b.p.o.MaxBytes)
 	}
 	b.reserve(size)
 	pos := len(values.data)

@@ -264,7 +264,7 @@ func commonFields(a, b Type) (Type, bool) {
 
 // Append returns the values of several vectors one after the other, as type t, which must hold them all.
 func Append(t Type, parts ...*Vector) (*Vector, error) {
-	out, parts := &Vector{typ: t}, castToStrings(t, parts)
+	out, parts := &Vector{typ: t}, inType(t, parts)
 	if t.Kind == String || t.Kind == Binary || t.Kind == List {
 		out.offs = make([]uint32, 1)
 	}
@@ -275,7 +275,7 @@ func Append(t Type, parts ...*Vector) (*Vector, error) {
 		}
 	}
 	for _, values := range parts {
-		if values.nulls != nil || values.typ.Kind == Null && t.Kind != Null || out.nulls != nil {
+		if values.nulls != nil || out.nulls != nil {
 			out.nulls = append(out.nulls, make([]bool, out.n-len(out.nulls)+values.n)...)
 			for i := range values.n {
 				out.nulls[out.n+i] = values.Null(i)
@@ -300,33 +300,22 @@ func (v *Vector) bytes() int {
 	return len(v.data)
 }
 
-// append adds p's own values, and a zero for each of its nulls.
+// append adds p's own values.
 func (v *Vector) append(p *Vector) error {
 	switch v.typ.Kind {
 	case Bool, Int64, Uint64, Timestamp, Date, Time, Decimal:
-		if p.typ.Kind == Null {
-			v.ints = append(v.ints, make([]int64, p.n)...)
-		} else {
-			v.ints = append(v.ints, p.ints...)
-		}
-		if v.typ.Kind == Timestamp || v.typ.Kind == Time {
+		v.ints = append(v.ints, p.ints...)
+		switch v.typ.Kind {
+		case Timestamp, Time:
 			v.appendNanos(p)
-		}
-		switch {
-		case v.typ.Kind == Decimal && p.typ.Kind == Null:
-			v.high = append(v.high, make([]int64, p.n)...)
-		case v.typ.Kind == Decimal:
+		case Decimal:
 			v.high = append(v.high, p.high...)
 		}
 	case Float64:
-		switch p.typ.Kind {
-		case Float64:
-			v.floats = append(v.floats, p.floats...)
-		case Null:
-			v.floats = append(v.floats, make([]float64, p.n)...)
-		default:
+		if p.typ.Kind != Float64 {
 			return v.appendAsFloats(p)
 		}
+		v.floats = append(v.floats, p.floats...)
 	case String, Binary, List:
 		if p.coded != nil { // Raw would make a copy and keep it
 			for i := range p.n {
@@ -337,11 +326,7 @@ func (v *Vector) append(p *Vector) error {
 		}
 		base := v.offs[len(v.offs)-1]
 		for i := range p.n {
-			end := uint32(0)
-			if p.offs != nil {
-				end = p.offs[i+1]
-			}
-			v.offs = append(v.offs, base+end)
+			v.offs = append(v.offs, base+p.offs[i+1])
 		}
 		v.data = append(v.data, p.data...)
 	}
@@ -375,12 +360,7 @@ func (v *Vector) appendChildren(parts []*Vector) error {
 	for k := range types {
 		var kids []*Vector
 		for _, values := range parts {
-			switch {
-			case values.children != nil:
-				kids = append(kids, values.children[k])
-			case v.typ.Kind == Struct:
-				kids = append(kids, NewNulls(types[k].Type, values.n))
-			}
+			kids = append(kids, values.children[k])
 		}
 		vector, err := Append(types[k].Type, kids...)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Store names a type of Arrow that holds the same values as a Kind, in another way.
@@ -191,7 +192,7 @@ func (t Type) ArrowName() string {
 	case List:
 		return t.listName(large)
 	case Struct:
-		return "struct<" + fieldNames(t.Fields) + ">"
+		return "struct<" + fieldNames(t.Fields, Type.ArrowName) + ">"
 	}
 	return t.Kind.String() // null, bool
 }
@@ -251,15 +252,12 @@ func (t Type) listName(large string) string {
 	return large + "list" + elem
 }
 
-func fieldNames(fields []Column) string {
-	s := ""
+func fieldNames(fields []Column, typeName func(Type) string) string {
+	names := make([]string, len(fields))
 	for i, column := range fields {
-		if i > 0 {
-			s += ", "
-		}
-		s += column.Name + ": " + column.Type.ArrowName()
+		names[i] = column.Name + ": " + typeName(column.Type)
 	}
-	return s
+	return strings.Join(names, ", ")
 }
 
 func b2i(b bool) int {

@@ -19,18 +19,14 @@ type stream struct {
 	next     int // the value that leaf takes next
 }
 
-func (s *stream) repAt(i int) int {
-	if s.rep == nil {
-		return 0
-	}
-	return int(s.rep[i])
-}
+func (s *stream) repAt(i int) int { return levelAt(s.rep, i) }
+func (s *stream) defAt(i int) int { return levelAt(s.def, i) }
 
-func (s *stream) defAt(i int) int {
-	if s.def == nil {
+func levelAt(levels []uint8, i int) int {
+	if levels == nil {
 		return 0
 	}
-	return int(s.def[i])
+	return int(levels[i])
 }
 
 // nested decodes a column that has lists or structs. It decodes all rows and takes the kept ones out, because the

@@ -32,7 +32,8 @@ func (t *Table) Prune(ctx context.Context, ranges []Range) (*Table, []int, error
 		return out, rows, nil
 	}
 	p := t.pages
-	if p == nil || p.keep != nil || len(ranges) == 0 || t.allInMemory(ranges) {
+	onDisk := func(r Range) bool { return t.inMemory(r.Column) == nil }
+	if p == nil || p.keep != nil || !slices.ContainsFunc(ranges, onDisk) {
 		return t, nil, nil
 	}
 	keep := []span{}
@@ -71,10 +72,6 @@ func (t *Table) Prune(ctx context.Context, ranges []Range) (*Table, []int, error
 	out := New(n, t.cols, q.column)
 	out.pages = &q
 	return out, rows, nil
-}
-
-func (t *Table) allInMemory(ranges []Range) bool {
-	return !slices.ContainsFunc(ranges, func(r Range) bool { return t.inMemory(r.Column) == nil })
 }
 
 // within narrows the rows of a row group to those that may lie in a range.

@@ -6,7 +6,6 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -83,14 +82,7 @@ func (t Type) String() string {
 	case List:
 		return "list<" + t.Elem.String() + ">"
 	case Struct:
-		var b strings.Builder
-		for i, column := range t.Fields {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString(column.Name + ": " + column.Type.String())
-		}
-		return "struct<" + b.String() + ">"
+		return "struct<" + fieldNames(t.Fields, Type.String) + ">"
 	}
 	return t.Kind.String()
 }

@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/paulmach/orb"
-	"github.com/zeebo/xxh3"
 
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/boxtree"
+	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -122,54 +122,44 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 
 // index makes the layer of shapes from their boxes. size is the size of the file in bytes.
 func (l *Layer) index(boxes []boxtree.Box, size int64) {
-	var h xxh3.Hasher
+	h := digest.New()
 	code := 0
 	if l.CRS != nil {
 		code = l.CRS.Code()
 	}
-	_, _ = fmt.Fprintln(&h, len(boxes), size, code)
+	_, _ = fmt.Fprintln(h, len(boxes), size, code)
 	for i := range boxes {
 		for _, v := range boxes[i] {
-			hash(&h, uint64(math.Float32bits(v)))
+			h.Number(uint64(math.Float32bits(v)))
 		}
 	}
 	if l.Values != nil {
-		l.Values.hash(&h)
+		l.Values.hash(h)
 	}
 	if l.images != nil {
-		l.images.values.hash(&h)
+		l.images.values.hash(h)
 	}
-	sum := h.Sum128()
-	l.sum = fmt.Sprintf("%016x%016x", sum.Hi, sum.Lo)
+	l.sum = h.Hex()
 	l.n, l.tree = len(boxes), boxtree.New(boxes)
 }
 
 // hash adds the values to a hash.
-func (v *Values) hash(h *xxh3.Hasher) {
+func (v *Values) hash(h digest.Digest) {
 	for i := range v.Ints {
-		hash(h, uint64(v.Ints[i]))
+		h.Number(uint64(v.Ints[i]))
 	}
 	for i := range v.Floats {
-		hash(h, math.Float64bits(v.Floats[i]))
+		h.Number(math.Float64bits(v.Floats[i]))
 	}
 	for i := range v.Codes {
-		hash(h, uint64(v.Codes[i]))
+		h.Number(uint64(v.Codes[i]))
 	}
 	_, _ = fmt.Fprintf(h, "%q", v.Names)
 	for i, null := range v.null {
 		if null {
-			hash(h, uint64(i))
+			h.Number(uint64(i))
 		}
 	}
-}
-
-// hash adds a number to a hash.
-func hash(h *xxh3.Hasher, v uint64) {
-	var b [8]byte
-	for i := range b {
-		b[i] = byte(v >> (8 * i))
-	}
-	_, _ = h.Write(b[:])
 }
 
 // Len returns the number of shapes.

@@ -1,11 +1,8 @@
 package rows
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -14,10 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zeebo/xxh3"
-
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -679,12 +675,12 @@ func absolute(path string) string {
 // Package catalog has the same forms of numbers, records and values. The path and the number of the
 // container's files are left out, so that a state resumes after they were moved or merged.
 func (c *Container) hash(ctx context.Context) error {
-	h := newDigester()
+	h := digest.New()
 	_, _ = h.WriteString("chaski container 1\n")
-	h.number(uint64(len(c.rows)))
-	h.number(uint64(len(c.fields)))
+	h.Number(uint64(len(c.rows)))
+	h.Number(uint64(len(c.fields)))
 	err := c.ScanIDs(ctx, func(_ int64, id string) error {
-		h.record(id)
+		h.Record([]byte(id))
 		return nil
 	})
 	if err != nil {
@@ -697,75 +693,45 @@ func (c *Container) hash(ctx context.Context) error {
 			place := c.row(member, int64(row))
 			switch {
 			case place < 0:
-				h.number(math.MaxUint64)
+				h.Number(math.MaxUint64)
 			case member.kind == catalog.Raster:
 				e, err := c.set.EntryAt(ctx, member.level, int(place))
 				if err != nil {
 					return err
 				}
-				h.number(uint64(e.Size)) // taco.Whole, -1, becomes 2^64-1
+				h.Number(uint64(e.Size)) // taco.Whole, -1, becomes 2^64-1
 			case member.value == nil: // paths as strings
 				e, err := c.set.EntryAt(ctx, member.level, int(place))
 				if err != nil {
 					return err
 				}
-				h.record(e.Path)
+				h.Record([]byte(e.Path))
 			default:
-				h.value(member.kind, valueOf(member.value, int(place)))
+				addValue(h, member.kind, valueOf(member.value, int(place)))
 			}
 			if row%4096 == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
 		}
 	}
-	c.print = h.sum()
+	c.print = h.Hex()
 	return nil
 }
 
-// digester hashes numbers and strings through a buffer of 8 KiB, because a Write for each 8-byte
-// number would be slow. Writing to a hash never fails.
-type digester struct {
-	*bufio.Writer
-	hash *xxh3.Hasher
-}
-
-func newDigester() digester {
-	hash := xxh3.New()
-	return digester{bufio.NewWriterSize(hash, 1<<13), hash}
-}
-
-// number appends a number as 8 little-endian bytes.
-func (d digester) number(n uint64) {
-	_, _ = d.Write(binary.LittleEndian.AppendUint64(d.AvailableBuffer(), n))
-}
-
-// record appends the length of a string and the string, so that "ab", "c" and "a", "bc" differ.
-func (d digester) record(s string) {
-	d.number(uint64(len(s)))
-	_, _ = d.WriteString(s)
-}
-
-// value appends a value as a record; null has the length 2^64-1, which no record has.
-func (d digester) value(k catalog.Kind, v catalog.Value) {
+// addValue adds a value as a record; null has the length 2^64-1, which no record has.
+func addValue(h digest.Digest, k catalog.Kind, v catalog.Value) {
 	switch {
 	case v.Null:
-		d.number(math.MaxUint64)
+		h.Number(math.MaxUint64)
 	case k == catalog.Int:
-		d.number(8)
-		d.number(uint64(v.Int))
+		h.Number(8)
+		h.Number(uint64(v.Int))
 	case k == catalog.Float:
-		d.number(8)
-		d.number(math.Float64bits(v.Float))
+		h.Number(8)
+		h.Number(math.Float64bits(v.Float))
 	default:
-		d.record(v.Text)
+		h.Record([]byte(v.Text))
 	}
-}
-
-// sum returns the hash as 32 hexadecimal digits.
-func (d digester) sum() string {
-	_ = d.Flush()
-	b := d.hash.Sum128().Bytes()
-	return hex.EncodeToString(b[:])
 }
 
 // selectSamples sets rows as selector does. It returns the rows of level 0 that remain or, after a condition with a

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"io"
 	"iter"
 	"math"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -138,17 +138,12 @@ func SamplesOf(ctx context.Context, t Table) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var h xxh3.Hasher
-	var b []byte
+	h := digest.New()
 	err = t.ScanIDs(ctx, func(_ int64, id string) error {
-		id = strings.TrimPrefix(id, dir)
-		// The length comes first, so that "ab", "c" and "a", "bc" differ.
-		b = append(binary.LittleEndian.AppendUint64(b[:0], uint64(len(id))), id...)
-		_, _ = h.Write(b)
+		h.Record([]byte(strings.TrimPrefix(id, dir)))
 		return nil
 	})
-	sum := h.Sum128()
-	return fmt.Sprintf("%016x%016x", sum.Hi, sum.Lo), err
+	return h.Hex(), err
 }
 
 // readWeights reads and checks the file at path, which must lie below the roots.

@@ -5,12 +5,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/picture"
@@ -109,12 +107,7 @@ func (h *held) Close() error { return nil }
 // Fault adds the asset's name to an error.
 func (a *Asset) Fault(err error) error {
 	if a.Member != "" {
-		base := int64(fault.NoOffset)
-		var e *fault.Error
-		if errors.As(err, &e) && e.Off >= 0 {
-			base = 0
-		}
-		err = fault.WithPart(err, "sample "+a.Member, base)
+		err = inPart(err, "sample "+a.Member)
 	}
 	return fault.WithFile(err, a.URI)
 }
@@ -155,24 +148,16 @@ type Meta struct {
 	Transform *[6]float64
 }
 
-// Bounds returns the smallest box (minx, miny, maxx, maxy) in units of the CRS that holds an image
-// of height by width pixels, or false without a transform.
+// Bounds returns the smallest box (minx, miny, maxx, maxy) in units of the CRS that holds an image of height by width
+// pixels, or false without a transform, or with a corner beyond the largest float64.
 func (m *Meta) Bounds(height, width int) (b [4]float64, ok bool) {
-	if m.Transform == nil {
+	place := m.place(height, width)
+	if place == nil {
 		return b, false
 	}
-	h, w := float64(height), float64(width)
-	b = [4]float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
-	for _, corner := range [...]crs.Point{{0, 0}, {w, 0}, {0, h}, {w, h}} {
-		c := crs.At(m.Transform, corner[0], corner[1])
-		b = [4]float64{math.Min(b[0], c[0]), math.Min(b[1], c[1]), math.Max(b[2], c[0]), math.Max(b[3], c[1])}
-	}
-	for _, v := range b {
-		if math.IsNaN(v) || math.IsInf(v, 0) { // a corner beyond the largest float64
-			return [4]float64{}, false
-		}
-	}
-	return b, true
+	box := place.box()
+	high, low := box.Corners[1], box.Corners[2]
+	return [4]float64{low[0], low[1], high[0], high[1]}, true
 }
 
 // OpenAsset reads a file's header and makes its index. maxChunk limits a decoded chunk in bytes (0:
@@ -343,7 +328,7 @@ func CheckRaster(ctx context.Context, o source.Opener, uri string, off int64) er
 	if cerr := file.Close(); cerr != nil {
 		return cerr
 	}
-	if err != nil || !slices.ContainsFunc(rasterMagics, func(m string) bool { return string(head[:len(m)]) == m }) {
+	if err != nil || RasterExtension(head) == "" {
 		return fault.WithFile(fault.New(fault.Unsupported, "header", off,
 			"no raster file, as the index of it says"), uri)
 	}
@@ -369,7 +354,7 @@ func RasterExtension(head []byte) string {
 
 // IsRasterName reports whether a name ends in one of the extensions of rasters, in upper or lower case.
 func IsRasterName(name string) bool {
-	return listing.IsRaster(name) || listing.IsPicture(name)
+	return listing.IsFile(name)
 }
 
 // magicBytes is the length of the longest of rasterMagics.

@@ -265,7 +265,7 @@ func (t *Table) openTable(ctx context.Context, tab columns.Table, fields []Sourc
 	for _, s := range fields {
 		field, err := t.tableField(ctx, tab, s, assets)
 		if err != nil {
-			return inField(err, s.Field)
+			return inPart(err, fmt.Sprintf("field %q", s.Field))
 		}
 		t.fields = append(t.fields, field)
 	}
@@ -307,6 +307,11 @@ func (t *Table) Close() error {
 	return errors.Join(errs...)
 }
 
+// values returns the values of a field, with a row for each sample.
+func (t *Table) values(field int) columns.Column {
+	return t.fields[field].ofSamples(t.fields[field].main)
+}
+
 func (t *Table) checkRow(row int64) {
 	if row < 0 || row >= t.n {
 		panic("catalog: row " + strconv.FormatInt(row, 10) + " of " + strconv.FormatInt(t.n, 10))
@@ -317,7 +322,7 @@ func (t *Table) checkRow(row int64) {
 // Len()-1. A string that is not UTF-8 is Corrupt.
 func (t *Table) Value(ctx context.Context, field int, row int64) (Value, error) {
 	t.checkRow(row)
-	cell, err := t.fields[field].main.Cell(ctx, row)
+	cell, err := t.values(field).Cell(ctx, row)
 	if err != nil {
 		return Value{}, fault.WithFile(err, t.src)
 	}

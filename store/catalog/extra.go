@@ -18,12 +18,10 @@ func (t *Table) Scan(ctx context.Context, name string, visit func(row int64, v V
 	if err != nil {
 		return 0, fault.WithFile(err, t.src)
 	}
-	kind := column.Kind()
-	if t.order != nil {
-		column = columns.Pick(column, t.order)
-	}
-	err = column.Scan(ctx, func(row int64, c columns.Cell) error { return visit(row, c.Value()) })
-	return kind, fault.WithFile(err, t.src)
+	err = columns.Pick(column, t.order).Scan(ctx, func(row int64, c columns.Cell) error {
+		return visit(row, c.Value())
+	})
+	return column.Kind(), fault.WithFile(err, t.src)
 }
 
 // FolderColumn is a column that listings and catalogs have beside those that are stored: the name of the folder that
@@ -68,7 +66,7 @@ func (t *Table) Listed() bool { return t.table == nil }
 
 // Paths returns the paths of a field's files, resolved against the dataset's directory, in the order of the samples.
 func (t *Table) Paths(ctx context.Context, field int) (paths []string, err error) {
-	err = t.fields[field].main.Scan(ctx, func(_ int64, c columns.Cell) error {
+	err = t.values(field).Scan(ctx, func(_ int64, c columns.Cell) error {
 		paths = append(paths, listing.Resolve(t.base, string(c.Text)))
 		return nil
 	})
@@ -82,7 +80,7 @@ func (t *Table) ScanIDs(ctx context.Context, visit func(row int64, id string) er
 		if t.fields[i].kind != Raster {
 			continue
 		}
-		err := t.fields[i].main.Scan(ctx, func(row int64, c columns.Cell) error {
+		err := t.values(i).Scan(ctx, func(row int64, c columns.Cell) error {
 			if c.Null {
 				return visit(row, name(row))
 			}
@@ -109,12 +107,12 @@ func (t *Table) Sizes(ctx context.Context, field int) ([]Size, error) {
 		return nil, nil
 	}
 	sizes := make([]Size, t.n)
-	err := f.height.Scan(ctx, func(row int64, c columns.Cell) error {
+	err := f.ofSamples(f.height).Scan(ctx, func(row int64, c columns.Cell) error {
 		sizes[row].Height = side(c)
 		return nil
 	})
 	if err == nil {
-		err = f.width.Scan(ctx, func(row int64, c columns.Cell) error {
+		err = f.ofSamples(f.width).Scan(ctx, func(row int64, c columns.Cell) error {
 			sizes[row].Width = side(c)
 			return nil
 		})

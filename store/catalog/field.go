@@ -21,6 +21,7 @@ import (
 type field struct {
 	name  string
 	kind  Kind
+	rows  []int64          // the row of the table that each sample has; nil: all rows, in order
 	main  columns.Column   // the values; of a raster its URIs
 	blobs []columns.Column // index blobs of a raster; the first that is not null counts
 	size  columns.Column   // of a raster's file in bytes, or nil
@@ -173,21 +174,20 @@ func namesRasters(ctx context.Context, c columns.Column, name string) (bool, err
 	return first[1] != "", err
 }
 
-// pick keeps the rows at of the field, in their order.
-func (f *field) pick(at []int64) {
-	for _, c := range []*columns.Column{&f.main, &f.size, &f.mtime, &f.height, &f.width, &f.etag, &f.offset,
-		&f.length} {
-		*c = columns.Pick(*c, at)
+// ofSamples returns a column of the field with a row for each sample; nil of no column.
+func (f *field) ofSamples(c columns.Column) columns.Column { return columns.Pick(c, f.rows) }
+
+// tableRow returns the row of the table that a sample has.
+func (f *field) tableRow(sample int64) int64 {
+	if f.rows == nil {
+		return sample
 	}
-	for i := range f.blobs {
-		f.blobs[i] = columns.Pick(f.blobs[i], at)
-	}
-	f.place, f.names = f.place.pick(at), f.names.pick(at)
+	return f.rows[sample]
 }
 
 // asset makes a sample's asset from the table and, if that has no index, from the file.
 func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
-	r := &rowReader{ctx: ctx, row: row, field: f.name}
+	r := newRowReader(ctx, f, row)
 	path := r.cell(f.main)
 	if path.Null || len(path.Text) == 0 {
 		r.fail(fault.NotFound, "no path")
@@ -222,12 +222,17 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 	return asset, CheckRaster(ctx, t.opener, uri, asset.Offset)
 }
 
-// rowReader reads the cells of a row. After the first error all cells are null.
+// rowReader reads the cells of a sample. After the first error all cells are null.
 type rowReader struct {
 	ctx   context.Context
-	row   int64
+	row   int64  // of the sample, for errors
 	field string // for errors
+	at    int64  // its row in the table
 	err   error
+}
+
+func newRowReader(ctx context.Context, f *field, row int64) *rowReader {
+	return &rowReader{ctx: ctx, row: row, field: f.name, at: f.tableRow(row)}
 }
 
 // cell returns the cell of a column that a table may lack: of a nil column it is null.
@@ -235,7 +240,7 @@ func (r *rowReader) cell(c columns.Column) columns.Cell {
 	if c == nil || r.err != nil {
 		return columns.Cell{Null: true}
 	}
-	cell, err := c.Cell(r.ctx, r.row)
+	cell, err := c.Cell(r.ctx, r.at)
 	r.err = err
 	return cell
 }
@@ -270,14 +275,14 @@ func (r *rowReader) version(f *field, a *Asset) {
 	}
 }
 
-// inField adds the field to an error, and keeps the error's offset if it has one.
-func inField(err error, name string) error {
+// inPart adds a part to an error, and keeps the error's offset if it has one.
+func inPart(err error, part string) error {
 	base := int64(fault.NoOffset)
 	var e *fault.Error
 	if errors.As(err, &e) && e.Off >= 0 {
 		base = 0
 	}
-	return fault.WithPart(err, fmt.Sprintf("field %q", name), base)
+	return fault.WithPart(err, part, base)
 }
 
 func noField(s Source, k fault.Kind, format string, args ...any) error {

@@ -3,13 +3,10 @@ package catalog
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"math"
 
-	"github.com/zeebo/xxh3"
-
+	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 )
 
@@ -26,77 +23,44 @@ import (
 // size, or if that is unknown the length of the blob in each of the field's blob columns in turn,
 // 2^64-1 for a null.
 func (t *Table) hash(ctx context.Context) error {
-	var top digest
-	top.h.WriteString("chaski dataset 1\n") //nolint:errcheck // never fails
-	top.number(uint64(t.n))
-	top.number(uint64(len(t.fields)))
+	top := digest.New()
+	_, _ = top.WriteString("chaski dataset 1\n")
+	top.Number(uint64(t.n))
+	top.Number(uint64(len(t.fields)))
 	for i := range t.fields {
 		field := &t.fields[i]
-		top.bytes([]byte{byte(field.kind)})
+		_ = top.WriteByte(byte(field.kind))
 		values, err := hashValues(ctx, field, t.n)
 		if err != nil {
 			return err
 		}
-		top.bytes(values[:])
+		_, _ = top.Write(values[:])
 		if field.kind == Raster {
 			sizes, err := hashSizes(ctx, field)
 			if err != nil {
 				return err
 			}
-			top.bytes(sizes[:])
+			_, _ = top.Write(sizes[:])
 		}
 	}
-	sum := top.sum()
-	t.fingerprint = hex.EncodeToString(sum[:])
+	t.fingerprint = top.Hex()
 	return nil
 }
 
 const noSize = math.MaxUint64
-
-type digest struct {
-	h   xxh3.Hasher
-	buf []byte // collects records, because one Write each is slow
-}
-
-func (d *digest) number(n uint64) {
-	d.buf = binary.LittleEndian.AppendUint64(d.buf, n)
-	d.flush(1 << 13)
-}
-
-func (d *digest) bytes(b []byte) {
-	d.buf = append(d.buf, b...)
-	d.flush(1 << 13)
-}
-
-func (d *digest) record(b []byte) {
-	d.number(uint64(len(b)))
-	d.bytes(b)
-}
-
-func (d *digest) flush(full int) {
-	if len(d.buf) >= full {
-		_, _ = d.h.Write(d.buf)
-		d.buf = d.buf[:0]
-	}
-}
-
-func (d *digest) sum() [16]byte {
-	d.flush(0)
-	return d.h.Sum128().Bytes()
-}
 
 func hashValues(ctx context.Context, f *field, n int64) ([16]byte, error) {
 	// Without sizes only the whole path distinguishes two datasets.
 	if f.kind != Raster || !f.hasSizes() {
 		return hashBelow(ctx, f, nil)
 	}
-	folder, err := outerFolder(ctx, f.main, n)
+	folder, err := outerFolder(ctx, f.ofSamples(f.main), n)
 	if err != nil {
 		return [16]byte{}, err
 	}
 	sum, err := hashBelow(ctx, f, folder)
 	if err == errOutside {
-		if folder, err = sharedFolder(ctx, f.main); err == nil {
+		if folder, err = sharedFolder(ctx, f.ofSamples(f.main)); err == nil {
 			sum, err = hashBelow(ctx, f, folder)
 		}
 	}
@@ -109,25 +73,25 @@ var errOutside = errors.New("a URI outside of the folder")
 // hashBelow returns the digest of the values of a field. Strings are without folder; one that does not begin with it is
 // errOutside.
 func hashBelow(ctx context.Context, f *field, folder []byte) ([16]byte, error) {
-	var d digest
-	err := f.main.Scan(ctx, func(_ int64, c columns.Cell) error {
+	d := digest.New()
+	err := f.ofSamples(f.main).Scan(ctx, func(_ int64, c columns.Cell) error {
 		switch {
 		case c.Null:
-			d.number(math.MaxUint64)
+			d.Number(math.MaxUint64)
 		case f.kind == Int:
-			d.number(8)
-			d.number(uint64(c.Int))
+			d.Number(8)
+			d.Number(uint64(c.Int))
 		case f.kind == Float:
-			d.number(8)
-			d.number(math.Float64bits(c.Float))
+			d.Number(8)
+			d.Number(math.Float64bits(c.Float))
 		case !bytes.HasPrefix(c.Text, folder):
 			return errOutside
 		default:
-			d.record(c.Text[len(folder):])
+			d.Record(c.Text[len(folder):])
 		}
 		return nil
 	})
-	return d.sum(), err
+	return d.Sum(), err
 }
 
 // outerFolder returns the folder that the first and the last of n strings share. In a sorted column all have it, which
@@ -194,20 +158,20 @@ func sharedFolder(ctx context.Context, c columns.Column) ([]byte, error) {
 func (f *field) hasSizes() bool { return f.size != nil || len(f.blobs) > 0 }
 
 func hashSizes(ctx context.Context, f *field) ([16]byte, error) {
-	var d digest
+	d := digest.New()
 	sources := f.blobs
 	if f.size != nil {
 		sources = []columns.Column{f.size}
 	}
 	for _, c := range sources {
-		err := c.Scan(ctx, func(_ int64, v columns.Cell) error {
+		err := f.ofSamples(c).Scan(ctx, func(_ int64, v columns.Cell) error {
 			switch {
 			case v.Null:
-				d.number(noSize)
+				d.Number(noSize)
 			case f.size != nil:
-				d.number(uint64(v.Int))
+				d.Number(uint64(v.Int))
 			default:
-				d.number(uint64(len(v.Text)))
+				d.Number(uint64(len(v.Text)))
 			}
 			return nil
 		})
@@ -215,5 +179,5 @@ func hashSizes(ctx context.Context, f *field) ([16]byte, error) {
 			return [16]byte{}, err
 		}
 	}
-	return d.sum(), nil
+	return d.Sum(), nil
 }

@@ -28,14 +28,6 @@ type parsedNames struct {
 	names []string
 }
 
-// pick keeps some rows, in their order.
-func (n *nameColumn) pick(rows []int64) *nameColumn {
-	if n == nil {
-		return nil
-	}
-	return &nameColumn{column: columns.Pick(n.column, rows)}
-}
-
 // names returns the names of the bands of the row's file, one for each, or nil if the catalog does not say them.
 func (r *rowReader) names(n *nameColumn, bands int) (names []string) {
 	if n == nil {

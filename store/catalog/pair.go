@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -55,9 +56,9 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris columns.Column, 
 	for i, source := range fields {
 		switch {
 		case rows[i] != nil:
-			t.fields[i].pick(pickRows(ids, rows[i]))
+			t.fields[i].rows = pickRows(ids, rows[i])
 		case t.table != nil || source.Column == FolderColumn: // a column has the value of the first field's row
-			t.fields[i].pick(t.order)
+			t.fields[i].rows = t.order
 		default:
 			return noField(source, fault.NotFound, "needs a pattern, because another field of this directory has one")
 		}
@@ -79,7 +80,7 @@ func pickRows(ids []string, rows map[string]int64) []int64 {
 func matches(ctx context.Context, s Source, uris columns.Column, shared int) (map[string]int64, error) {
 	pattern, err := listing.ParsePattern(s.Pattern)
 	if err != nil {
-		return nil, inField(err, s.Field)
+		return nil, inPart(err, fmt.Sprintf("field %q", s.Field))
 	}
 	rows := map[string]int64{}
 	err = uris.Scan(ctx, func(row int64, v columns.Cell) error {

@@ -33,19 +33,6 @@ func placesOf(table columns.Table, prefix string) *placeColumns {
 	return p
 }
 
-// pick keeps some rows, in their order.
-func (p *placeColumns) pick(rows []int64) *placeColumns {
-	if p == nil {
-		return nil
-	}
-	out := &placeColumns{epsg: columns.Pick(p.epsg, rows), crs: columns.Pick(p.crs, rows),
-		transform: p.transform.Pick(rows)}
-	for i, c := range p.bounds {
-		out.bounds[i] = columns.Pick(c, rows)
-	}
-	return out
-}
-
 // place returns where the raster of the row lies, which has height by width pixels, or nil if the catalog does not say
 // it. A row with bounds but without a transform has a Boxed place.
 func (r *rowReader) place(p *placeColumns, height, width int) *Place {
@@ -59,7 +46,7 @@ func (r *rowReader) place(p *placeColumns, height, width int) *Place {
 	}
 	box := r.boxed(p, meta.EPSG)
 	if r.err == nil {
-		meta.Transform, r.err = p.transform.Transform(r.ctx, r.row)
+		meta.Transform, r.err = p.transform.Transform(r.ctx, r.at)
 	}
 	if r.err != nil || meta.Transform == nil {
 		return box
@@ -95,7 +82,7 @@ func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 	if !field.placed() || !b.placed() || source.IsRemote(t.src) {
 		return nil
 	}
-	suspects, err := t.suspects(ctx, field.place, b.place)
+	suspects, err := t.suspects(ctx, field, b)
 	if err != nil {
 		return fault.WithFile(err, t.src)
 	}
@@ -127,69 +114,58 @@ func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 // suspects returns for each row whether any number of two places differs, or either raster is rotated: the bounds of
 // rotated ones do not tell how they lie. Most pairs have the same numbers: they need no look at their sizes, and the
 // numbers of only one column are held at a time.
-func (t *Table) suspects(ctx context.Context, a, b *placeColumns) ([]bool, error) {
+func (t *Table) suspects(ctx context.Context, first, other *field) ([]bool, error) {
+	a, b := first.place, other.place
+	differ := func(x, y float64) bool { return x != y }
+	pairs := []struct {
+		a, b    columns.Column
+		suspect func(x, y float64) bool
+	}{{a.epsg, b.epsg, differ}, {a.crs, b.crs, func(x, y float64) bool { return x > 0 && y > 0 }}}
+	for i := range a.bounds {
+		pairs = append(pairs, pairs[0])
+		pairs[i+2].a, pairs[i+2].b = a.bounds[i], b.bounds[i]
+	}
 	suspects, held := make([]bool, t.n), make([]float64, t.n)
-	compare := func(x, y columns.Column, number func(columns.Cell) float64) error {
-		if x == nil || y == nil {
-			return nil // a CRS that is not known may be the same
+	// A cell has one of these, or is null.
+	number := func(c columns.Cell) float64 { return float64(c.Int) + c.Float + float64(len(c.Text)) }
+	for _, pair := range pairs {
+		if pair.a == nil || pair.b == nil {
+			continue // a CRS that is not known may be the same
 		}
-		err := x.Scan(ctx, func(row int64, c columns.Cell) error {
+		err := first.ofSamples(pair.a).Scan(ctx, func(row int64, c columns.Cell) error {
 			held[row] = number(c)
 			return nil
 		})
-		if err != nil {
-			return err
-		}
-		return y.Scan(ctx, func(row int64, c columns.Cell) error {
-			suspects[row] = suspects[row] || number(c) != held[row]
-			return nil
-		})
-	}
-	err := compare(a.epsg, b.epsg, func(c columns.Cell) float64 { return float64(c.Int) })
-	for i := range a.bounds {
 		if err == nil {
-			err = compare(a.bounds[i], b.bounds[i], func(c columns.Cell) float64 { return c.Float })
+			err = other.ofSamples(pair.b).Scan(ctx, func(row int64, c columns.Cell) error {
+				suspects[row] = suspects[row] || pair.suspect(held[row], number(c))
+				return nil
+			})
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	if err == nil && a.crs != nil && b.crs != nil {
-		err = t.described(ctx, a.crs, b.crs, suspects)
+	if a.transform == nil || b.transform == nil {
+		return suspects, nil
 	}
-	if err == nil && a.transform != nil && b.transform != nil {
-		err = t.turned(ctx, a.transform, b.transform, suspects)
-	}
-	return suspects, err
-}
-
-// described marks the rows in which both rasters have a CRS without a code.
-func (t *Table) described(ctx context.Context, a, b columns.Column, suspects []bool) error {
-	has := make([]bool, t.n)
-	err := a.Scan(ctx, func(row int64, c columns.Cell) error {
-		has[row] = len(c.Text) > 0
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return b.Scan(ctx, func(row int64, c columns.Cell) error {
-		suspects[row] = suspects[row] || has[row] && len(c.Text) > 0
-		return nil
-	})
+	return suspects, t.turned(ctx, first, other, suspects)
 }
 
 // turned marks the rows in which two rasters have their first pixel in other corners of their bounds, or either is
 // rotated.
-func (t *Table) turned(ctx context.Context, a, b *columns.Numbers, suspects []bool) error {
+func (t *Table) turned(ctx context.Context, first, other *field, suspects []bool) error {
 	for row := range t.n {
 		if row%4096 == 0 {
 			if err := turns.Tick(ctx); err != nil {
 				return err
 			}
 		}
-		x, err := a.Transform(ctx, row)
+		x, err := first.place.transform.Transform(ctx, first.tableRow(row))
 		if err != nil {
 			return err
 		}
-		y, err := b.Transform(ctx, row)
+		y, err := other.place.transform.Transform(ctx, other.tableRow(row))
 		if err != nil {
 			return err
 		}
@@ -204,7 +180,7 @@ func (t *Table) turned(ctx context.Context, a, b *columns.Numbers, suspects []bo
 
 // placed returns the place and the size of an asset, and its path as the table has it.
 func (t *Table) placed(ctx context.Context, f *field, row int64) (Asset, error) {
-	r := &rowReader{ctx: ctx, row: row, field: f.name}
+	r := newRowReader(ctx, f, row)
 	a := Asset{URI: string(r.cell(f.main).Text),
 		Index: &chunk.Index{Height: int(side(r.cell(f.height))), Width: int(side(r.cell(f.width)))}}
 	if a.Index.Height > 0 && a.Index.Width > 0 { // else it cannot be compared before it is opened

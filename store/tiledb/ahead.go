@@ -108,14 +108,6 @@ func (h *readAhead) expect(ctx context.Context, a *Array, attr int, boxes ...Box
 	return nil
 }
 
-// expectOne is expect for a single box, unless Ahead announced it.
-func (h *readAhead) expectOne(ctx context.Context, a *Array, attr int, b Box) error {
-	if h.on {
-		return nil
-	}
-	return h.expect(ctx, a, attr, b)
-}
-
 // announce is expect for several boxes.
 func (h *readAhead) announce(ctx context.Context, a *Array, attr int, boxes []Box) error {
 	if !a.Schema.Dense {

@@ -2,14 +2,11 @@ package tiledb
 
 import (
 	"crypto/cipher"
-	"encoding/binary"
-	"fmt"
 	"slices"
 	"sync"
 
-	"github.com/zeebo/xxh3"
-
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -80,24 +77,14 @@ func (a *Array) covers(b Box, n int, left *int) bool {
 		}
 		// The fragment holds the middle of the box: the parts that stick out on each side must be
 		// covered by earlier fragments.
-		rest := append(Box{}, b...)
-		for d, interval := range fragment.NonEmpty {
-			if rest[d].Lo < interval.Lo {
-				out := append(Box{}, rest...)
-				out[d].Hi = interval.Lo - 1
-				if !a.covers(out, n, left) {
-					return false
-				}
-				rest[d].Lo = interval.Lo
+		rest := slices.Clone(b)
+		for d, held := range fragment.NonEmpty {
+			below, above := slices.Clone(rest), slices.Clone(rest)
+			below[d].Hi, above[d].Lo = held.Lo-1, held.Hi+1
+			if rest[d].Lo < held.Lo && !a.covers(below, n, left) || rest[d].Hi > held.Hi && !a.covers(above, n, left) {
+				return false
 			}
-			if rest[d].Hi > interval.Hi {
-				out := append(Box{}, rest...)
-				out[d].Lo = interval.Hi + 1
-				if !a.covers(out, n, left) {
-					return false
-				}
-				rest[d].Hi = interval.Hi
-			}
+			rest[d] = Interval{max(rest[d].Lo, held.Lo), min(rest[d].Hi, held.Hi)}
 		}
 		return true
 	}
@@ -115,28 +102,22 @@ func (a *Array) covers(b Box, n int, left *int) bool {
 // filter that an encrypted array adds to each pipeline is left out, so that a decrypted copy has
 // the same fingerprint.
 func (a *Array) Fingerprint() string {
-	buf := []byte("chaski array 1\n")
-	number := func(n uint64) { buf = binary.LittleEndian.AppendUint64(buf, n) }
+	hash := digest.New()
+	_, _ = hash.WriteString("chaski array 1\n")
 	s := a.Schema.content
 	if a.Schema.version() == Version {
 		s = a.Schema.append(nil)
 	}
-	number(uint64(len(s)))
-	buf = append(buf, s...)
-	number(uint64(len(a.Fragments)))
+	hash.Record(s)
+	hash.Number(uint64(len(a.Fragments)))
 	for _, fragment := range a.Fragments {
-		number(uint64(len(fragment.Name)))
-		buf = append(buf, fragment.Name...)
-		for d, i := range fragment.NonEmpty {
-			t := a.Schema.Type(d)
-			buf = t.store(t.store(buf, i.Lo), i.Hi)
-		}
+		hash.Record([]byte(fragment.Name))
+		_, _ = hash.Write(a.Schema.appendBox(nil, fragment.NonEmpty))
 		for _, n := range slices.Concat(fragment.foot.sizes, fragment.foot.varSizes, fragment.foot.nullSizes) {
-			number(n)
+			hash.Number(n)
 		}
 	}
-	h := xxh3.Hash128(buf)
-	return fmt.Sprintf("%016x%016x", h.Hi, h.Lo)
+	return hash.Hex()
 }
 
 // Shape returns the number of cells of a box of a dense array along each dimension, and in total. A

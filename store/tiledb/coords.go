@@ -51,11 +51,6 @@ func (c *coordFiles) close() (err error) {
 	return err
 }
 
-// fault adds the tile and the file of a dimension to an error.
-func (c *coordFiles) fault(d int, tile int64, err error) error {
-	return c.columns[min(d, len(c.columns)-1)].fault(tile, err)
-}
-
 // tile decodes a tile of coordinates into t. In a dry run the first and the last cell stand for all.
 func (c *coordFiles) tile(ctx context.Context, t *tileCells, tile int64) error {
 	schema := c.r.a.Schema
@@ -133,7 +128,8 @@ func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Bo
 		c.load(schema)
 		for d, i := range boxes[tile] {
 			if row := outside(c.coords[d*c.cells:(d+1)*c.cells], i); row >= 0 {
-				return files.fault(d, tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset,
+				file := files.columns[min(d, len(files.columns)-1)] // formats 3 and 4 have one for all dimensions
+				return file.fault(tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset,
 					"coordinate %s of dimension %d is outside the bounding box of its tile",
 					schema.Type(d).FormatCoord(c.coords[d*c.cells+row]), d))
 			}

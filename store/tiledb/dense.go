@@ -59,8 +59,10 @@ func (r *Reader) densePart(ctx context.Context, to sink, p part, b Box, axes []i
 		return err
 	}
 	place := layout{axes: axes, stride: strides(shape, axes)}
-	if err := r.ahead.expectOne(ctx, r.a, p.column, b); err != nil {
-		return err
+	if !r.ahead.on {
+		if err := r.ahead.expect(ctx, r.a, p.column, b); err != nil {
+			return err
+		}
 	}
 	// Filling is skipped if fragments cover the box, because every byte would be overwritten.
 	if _, covered := r.a.start(b); !covered && r.dry == nil {

@@ -209,25 +209,17 @@ func (r *imageReader) ReadBox(ctx context.Context, dst []byte, image int64, b ch
 
 // Ahead implements chunk.Prefetcher.
 func (r *imageReader) Ahead(ctx context.Context, image int64, boxes []chunk.Box) error {
-	list, err := r.m.allCells(image, boxes)
-	if err != nil {
-		return err
-	}
-	r.r.ahead.whole = r.m.whole(image)
-	err = r.r.Ahead(ctx, r.m.attr, list)
-	r.r.ahead.whole = nil
-	return err
-}
-
-// allCells returns the cells of the array for several boxes of image i.
-func (m *Images) allCells(i int64, boxes []chunk.Box) (list []Box, err error) {
-	list = make([]Box, len(boxes))
+	list := make([]Box, len(boxes))
 	for k, b := range boxes {
-		if list[k], err = m.cells(i, b); err != nil {
-			return nil, err
+		var err error
+		if list[k], err = r.m.cells(image, b); err != nil {
+			return err
 		}
 	}
-	return list, nil
+	r.r.ahead.whole = r.m.whole(image)
+	err := r.r.Ahead(ctx, r.m.attr, list)
+	r.r.ahead.whole = nil
+	return err
 }
 
 // SetTurn implements chunk.TurnTaker.

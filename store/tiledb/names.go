@@ -2,7 +2,6 @@ package tiledb
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -84,12 +83,7 @@ func newName(from, to uint64) string {
 	if to == timeAtCompletion {
 		return ""
 	}
-	return fmt.Sprintf("__%d_%d_%s", from, to, randomID())
-}
-
-// randomID returns 32 hexadecimal digits.
-func randomID() string {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // it never returns an error
-	return hex.EncodeToString(id[:])
+	return fmt.Sprintf("__%d_%d_%x", from, to, id)
 }

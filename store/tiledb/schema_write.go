@@ -121,8 +121,9 @@ func (s *Schema) appendDim(b []byte, d *Dim) []byte {
 }
 
 func (s *Schema) appendBox(b []byte, box Box) []byte {
-	for _, i := range box {
-		b = s.DimType.store(s.DimType.store(b, i.Lo), i.Hi)
+	for d, i := range box {
+		typ := s.Type(d)
+		b = typ.store(typ.store(b, i.Lo), i.Hi)
 	}
 	return b
 }

@@ -61,16 +61,12 @@ func (a *Array) shownTiles(ctx context.Context, i int, b Box) (tiles []int64, er
 	}
 	boxes := tree.levels[len(tree.levels)-1]
 	tree.tiles(b, func(t int64) {
-		if !a.shadowed[i] || !a.hides(i, boxes[t]) {
+		hides := func(later *Fragment) bool { return later.Dense && later.NonEmpty.covers(boxes[t]) }
+		if !a.shadowed[i] || !slices.ContainsFunc(a.Fragments[i+1:], hides) {
 			tiles = append(tiles, t)
 		}
 	})
 	return tiles, nil
-}
-
-// hides reports whether a dense fragment after i holds all of a box.
-func (a *Array) hides(i int, b Box) bool {
-	return slices.ContainsFunc(a.Fragments[i+1:], func(g *Fragment) bool { return g.Dense && g.NonEmpty.covers(b) })
 }
 
 // start returns the index of the first fragment that shows in a box, and whether the fragments from

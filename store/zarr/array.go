@@ -3,6 +3,7 @@ package zarr
 import (
 	"context"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/lru"
@@ -94,14 +95,19 @@ func (a *Array) wholeObject(ctx context.Context, b []byte, uri string, limit int
 		return b, false, fault.WithFile(fault.New(fault.Limit, "chunk", fault.NoOffset, "%d bytes stored, at most %d",
 			n, limit), uri)
 	}
-	if int64(cap(b)) < n {
-		b = make([]byte, n)
+	b, err = readInto(ctx, b, file, chunk.Range{Len: n})
+	return b, true, fault.WithFile(err, uri)
+}
+
+// readInto reads a range of a file into b, which it grows if it has to.
+func readInto(ctx context.Context, b []byte, file source.Reader, at chunk.Range) ([]byte, error) {
+	if int64(cap(b)) < at.Len {
+		b = make([]byte, at.Len)
 	}
-	b = b[:n]
-	if n == 0 {
-		return b, true, nil
+	if b = b[:at.Len]; at.Len == 0 {
+		return b, nil
 	}
-	return b, true, fault.WithFile(file.ReadAt(ctx, b, 0), uri)
+	return b, file.ReadAt(ctx, b, at.Off)
 }
 
 // maxStored is the most bytes that a chunk may take: as chunk.Index.MaxCompressed, twice the decoded size plus 64 KiB.

@@ -65,12 +65,7 @@ func copyDims(dst, src []byte, dims []span, n int64) {
 	}
 }
 
-// fill puts a sample into every cell of the box.
-func (c *copier) fill(dst, sample []byte) {
-	n := c.run(false)
-	fillDims(dst, sample, c.dims, n)
-}
-
+// fillDims puts a sample into every cell of a box.
 func fillDims(dst, sample []byte, dims []span, n int64) {
 	if len(dims) == 0 {
 		kernel.Fill(dst[:n], sample)

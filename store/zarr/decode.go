@@ -87,15 +87,13 @@ func (d *decoder) step(dst, src []byte, s *step) error {
 // undoFilter undoes a step that does not compress.
 func undoFilter(dst, src []byte, s *step) error {
 	switch s.do {
-	case doShuffle:
+	case doShuffle, doSwap:
 		if len(src) != len(dst) {
 			return broken("", "%d bytes, %d needed", len(src), len(dst))
 		}
-		planes.Join(dst, src, s.elem)
-		return nil
-	case doSwap:
-		if len(src) != len(dst) {
-			return broken("", "%d bytes, %d needed", len(src), len(dst))
+		if s.do == doShuffle {
+			planes.Join(dst, src, s.elem)
+			return nil
 		}
 		copy(dst, src)
 		kernel.SwapBytes(dst, s.elem)

@@ -30,7 +30,7 @@ func (a *Array) objects(ctx context.Context, each func(at []int64) error, stray 
 		}
 		return nil
 	}
-	if !listed(a.open, a.URI) {
+	if _, refers := a.open.(*references); !refers && !source.IsRemote(a.URI) {
 		return a.localObjects(ctx, "", len(grid)+1, visit)
 	}
 	err := source.List(ctx, a.open, a.URI, func(e source.Entry) error { return visit(e.Path) })

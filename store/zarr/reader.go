@@ -66,7 +66,8 @@ func (r *Reader) chunk(ctx context.Context, dst []byte, at, lo, hi, stride []int
 		return err
 	}
 	if r.gone {
-		c.fill(dst[off:], array.Fill)
+		n := c.run(false)
+		fillDims(dst[off:], array.Fill, c.dims, n)
 		return nil
 	}
 	c.copy(dst[off:], r.tile[begin:])
@@ -204,12 +205,6 @@ func readRange(ctx context.Context, o source.Opener, b []byte, uri string, k sou
 		return b, fault.WithFile(fault.New(fault.Corrupt, "shard", at.Off, "%d bytes reach past the file's %d",
 			at.Len, file.Size()), uri)
 	}
-	if int64(cap(b)) < at.Len {
-		b = make([]byte, at.Len)
-	}
-	b = b[:at.Len]
-	if at.Len == 0 {
-		return b, nil
-	}
-	return b, fault.WithFile(file.ReadAt(ctx, b, at.Off), uri)
+	b, err = readInto(ctx, b, file, at)
+	return b, fault.WithFile(err, uri)
 }

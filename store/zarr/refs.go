@@ -105,7 +105,7 @@ func parseReferences(ctx context.Context, in io.Reader, grow func(refs int, byte
 // members calls each for every key of the object that follows; each reads the value.
 func (p *refsParser) members(d *json.Decoder, each func(d *json.Decoder, key string) error) error {
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return refsCorrupt("%v where an object is expected", errOr(err, t))
+		return refsCorrupt("%v where an object is expected", cmp.Or[any](err, t))
 	}
 	for d.More() {
 		if err := p.ctx.Err(); err != nil { // the next of 4 MiB is read only after some 100,000 references
@@ -377,13 +377,6 @@ func resolveURL(file, u string) (string, error) {
 
 // firstBytes returns the beginning of a name, for the part of an error.
 func firstBytes(name string) string { return name[:min(len(name), 80)] }
-
-func errOr(err error, t json.Token) any {
-	if err != nil {
-		return err
-	}
-	return t
-}
 
 func refsCorrupt(format string, args ...any) error {
 	return fault.New(fault.Corrupt, refsPart, fault.NoOffset, format, args...)

@@ -265,9 +265,3 @@ func (s *references) Names(ctx context.Context, folder string) ([]string, error)
 	})
 	return out, err
 }
-
-// listed reports whether the opener lists the objects below a URI, in place of a local directory.
-func listed(o source.Opener, uri string) bool {
-	_, ok := o.(*references)
-	return ok || source.IsRemote(uri)
-}

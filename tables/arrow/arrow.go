@@ -218,12 +218,14 @@ func object(b *flatbuffers.Builder, kind byte, n int, fill func()) (byte, flatbu
 	return kind, b.EndObject()
 }
 
+// plainTypes are the numbers of types without parameters.
+var plainTypes = map[tables.Kind]byte{tables.Null: typeNull, tables.Bool: typeBool, tables.String: typeUtf8,
+	tables.Binary: typeBinary, tables.List: typeList, tables.Struct: typeStruct}
+
 // typeOf writes a type in the default form of its kind, and returns its number in the union Type.
 func typeOf(b *flatbuffers.Builder, t tables.Type) (byte, flatbuffers.UOffsetT) {
 	object := func(kind byte, n int, fill func()) (byte, flatbuffers.UOffsetT) { return object(b, kind, n, fill) }
 	switch t.Kind {
-	case tables.Bool:
-		return object(typeBool, 0, nil)
 	case tables.Int64, tables.Uint64:
 		return object(typeInt, 2, func() {
 			b.PrependInt32Slot(0, int32(bits(t)), 0)
@@ -233,15 +235,7 @@ func typeOf(b *flatbuffers.Builder, t tables.Type) (byte, flatbuffers.UOffsetT) 
 		p := map[int]int16{32: precisionSingle, 64: precisionDouble}[bits(t)] // HALF is 0
 		return object(typeFloat, 1, func() { b.PrependInt16Slot(0, p, 0) })
 	case tables.Decimal:
-		return object(typeDecimal, 3, func() {
-			b.PrependInt32Slot(0, int32(t.Precision), 0)
-			b.PrependInt32Slot(1, int32(t.Scale), 0)
-			b.PrependInt32Slot(2, 128, 128)
-		})
-	case tables.String:
-		return object(typeUtf8, 0, nil)
-	case tables.Binary:
-		return object(typeBinary, 0, nil)
+		return decimalOf(b, int32(t.Precision), int32(t.Scale), 128)
 	case tables.Timestamp:
 		unit, form := unitOf(t), t.Stored()
 		var zone flatbuffers.UOffsetT
@@ -269,12 +263,8 @@ func typeOf(b *flatbuffers.Builder, t tables.Type) (byte, flatbuffers.UOffsetT) 
 			b.PrependInt16Slot(0, unit, unitMillisecond)
 			b.PrependInt32Slot(1, width, 32)
 		})
-	case tables.List:
-		return object(typeList, 0, nil)
-	case tables.Struct:
-		return object(typeStruct, 0, nil)
 	}
-	return object(typeNull, 0, nil)
+	return object(plainTypes[t.Kind], 0, nil)
 }
 
 // narrow returns integers in their width.
@@ -284,18 +274,10 @@ func narrow(s []int64, width int) []byte {
 			return p
 		}
 	}
-	out := make([]byte, 0, len(s)*width/8)
-	for _, x := range s {
-		switch width {
-		case 8:
-			out = append(out, byte(x))
-		case 16:
-			out = binary.LittleEndian.AppendUint16(out, uint16(x))
-		case 32:
-			out = binary.LittleEndian.AppendUint32(out, uint32(x))
-		default:
-			out = binary.LittleEndian.AppendUint64(out, uint64(x))
-		}
+	size := width / 8
+	out := make([]byte, len(s)*size)
+	for i, x := range s {
+		cast.PutUint(out[i*size:], size, uint64(x))
 	}
 	return out
 }

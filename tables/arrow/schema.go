@@ -15,10 +15,8 @@ const (
 	typeFixedList     = 16
 	typeMap           = 17
 	typeDuration      = 18
-	typeLargeBinary   = 19
 	typeLargeUtf8     = 20
 	typeLargeList     = 21
-	typeBinaryView    = 23
 	typeUtf8View      = 24
 	typeListView      = 25
 	typeLargeListView = 26
@@ -123,14 +121,18 @@ func unitOf(t tables.Type) int16 {
 	return unitMicrosecond
 }
 
+// plainStores are the numbers of forms without parameters. Bytes have the number before that of strings.
+var plainStores = map[tables.Store]byte{tables.LargeList: typeLargeList, tables.ListView: typeListView,
+	tables.LargeListView: typeLargeListView, tables.LargeText: typeLargeUtf8, tables.TextView: typeUtf8View}
+
 // storedOf writes a type in the form that a file has it, and returns its number in the union Type.
 func storedOf(b *flatbuffers.Builder, t tables.Type) (byte, flatbuffers.UOffsetT) {
-	form, binary := t.Stored(), t.Kind == tables.Binary
-	choose := func(ifBinary, otherwise byte) byte {
-		if binary {
-			return ifBinary
+	form := t.Stored()
+	if number := plainStores[form.Store]; number != 0 {
+		if t.Kind == tables.Binary {
+			number--
 		}
-		return otherwise
+		return object(b, number, 0, nil)
 	}
 	switch form.Store {
 	case tables.Map:
@@ -139,28 +141,21 @@ func storedOf(b *flatbuffers.Builder, t tables.Type) (byte, flatbuffers.UOffsetT
 		return object(b, typeFixedList, 1, func() { b.PrependInt32Slot(0, form.Size, 0) })
 	case tables.FixedBytes:
 		return object(b, typeFixedBinary, 1, func() { b.PrependInt32Slot(0, form.Size, 0) })
-	case tables.LargeList:
-		return object(b, typeLargeList, 0, nil)
-	case tables.ListView:
-		return object(b, typeListView, 0, nil)
-	case tables.LargeListView:
-		return object(b, typeLargeListView, 0, nil)
-	case tables.LargeText:
-		return object(b, choose(typeLargeBinary, typeLargeUtf8), 0, nil)
-	case tables.TextView:
-		return object(b, choose(typeBinaryView, typeUtf8View), 0, nil)
 	case tables.Duration:
 		return object(b, typeDuration, 1, func() { b.PrependInt16Slot(0, int16(form.Unit/3), unitMillisecond) })
 	case tables.Decimals:
-		precision, scale, width := int32(t.Precision), int32(t.Scale), form.Size
-		if binary {
-			precision, scale, width = form.Precision, form.Scale, 256
+		if t.Kind == tables.Binary {
+			return decimalOf(b, form.Precision, form.Scale, 256)
 		}
-		return object(b, typeDecimal, 3, func() {
-			b.PrependInt32Slot(0, precision, 0)
-			b.PrependInt32Slot(1, scale, 0)
-			b.PrependInt32Slot(2, width, 128)
-		})
+		return decimalOf(b, int32(t.Precision), int32(t.Scale), form.Size)
 	}
 	return typeOf(b, t)
+}
+
+func decimalOf(b *flatbuffers.Builder, precision, scale, bits int32) (byte, flatbuffers.UOffsetT) {
+	return object(b, typeDecimal, 3, func() {
+		b.PrependInt32Slot(0, precision, 0)
+		b.PrependInt32Slot(1, scale, 0)
+		b.PrependInt32Slot(2, bits, 128)
+	})
 }

@@ -73,17 +73,17 @@ func (w *Writer) group(ctx context.Context, file *parquet.GenericWriter[any], s 
 		shape := &w.shapes[c]
 		cutters, begun := make([]cutter, shape.end-shape.first), make([]int, shape.end-shape.first)
 		write := func(k int, end bool) error {
-			if _, err := writers[k].WriteRowValues(s.leaves[k].values); err != nil {
+			if _, err := writers[k].WriteRowValues(s.leaves[k]); err != nil {
 				return wrapped(err)
 			}
-			s.leaves[k].values, begun[k-shape.first] = s.leaves[k].values[:0], 0
+			s.leaves[k], begun[k-shape.first] = s.leaves[k][:0], 0
 			if end {
 				return wrapped(writers[k].Flush())
 			}
 			return nil
 		}
 		for k := shape.first; k < shape.end; k++ {
-			s.leaves[k].values = s.leaves[k].values[:0]
+			s.leaves[k] = s.leaves[k][:0]
 		}
 		for i := lo; i < hi; i++ {
 			if (i-lo)%blockRows == 0 && ctx.Err() != nil {
@@ -95,8 +95,8 @@ func (w *Writer) group(ctx context.Context, file *parquet.GenericWriter[any], s 
 				end := false
 				if w.content {
 					start := begun[k-shape.first]
-					begun[k-shape.first] = len(s.leaves[k].values)
-					end = cutters[k-shape.first].ends(s.leaves[k].values[start:])
+					begun[k-shape.first] = len(s.leaves[k])
+					end = cutters[k-shape.first].ends(s.leaves[k][start:])
 				}
 				if end || full {
 					if err := write(k, end); err != nil {

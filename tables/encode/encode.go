@@ -100,7 +100,7 @@ func (w *Writer) Write(ctx context.Context, out io.Writer, t *tables.Table) (err
 	}
 	// A new writer, not Reset: Reset of parquet-go 0.32.0 leaves the paths of the columns in the next footer empty.
 	file := parquet.NewGenericWriter[any](out, w.config)
-	s := &shredder{leaves: make([]leaf, w.leaves)}
+	s := &shredder{leaves: make([][]parquet.Value, w.leaves)}
 	for lo := 0; lo < t.Len(); {
 		if err := ctx.Err(); err != nil {
 			return err

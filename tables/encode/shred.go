@@ -9,15 +9,10 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// leaf is a column of the file: values with their repetition and definition levels, as
-// https://parquet.apache.org/docs/file-format/nestedencoding/ describes them.
-type leaf struct {
-	values []parquet.Value
-}
-
-// shredder takes the values of rows apart into leaves.
+// shredder takes the values of rows apart into the columns of the file: values with their repetition and definition
+// levels, as https://parquet.apache.org/docs/file-format/nestedencoding/ describes them.
 type shredder struct {
-	leaves []leaf
+	leaves [][]parquet.Value
 	broken string // a column with a null whose type is required
 }
 
@@ -87,20 +82,19 @@ func (s *shredder) add(x *shape, v *tables.Vector, i, rep, def, depth int) {
 			s.add(&x.below[k], v.Field(k), i, rep, def+1, depth)
 		}
 	default:
-		l := &s.leaves[x.first]
-		l.values = append(l.values, l.value(x.typ, v, i).Level(rep, def+1, x.first))
+		s.leaves[x.first] = append(s.leaves[x.first], valueOf(x.typ, v, i).Level(rep, def+1, x.first))
 	}
 }
 
 // addNull appends a null to all leaves of a shape.
 func (s *shredder) addNull(x *shape, rep, def int) {
 	for k := x.first; k < x.end; k++ {
-		s.leaves[k].values = append(s.leaves[k].values, parquet.NullValue().Level(rep, def, k))
+		s.leaves[k] = append(s.leaves[k], parquet.NullValue().Level(rep, def, k))
 	}
 }
 
-// value returns value i, which is not null.
-func (l *leaf) value(t tables.Type, v *tables.Vector, i int) parquet.Value {
+// valueOf returns value i, which is not null.
+func valueOf(t tables.Type, v *tables.Vector, i int) parquet.Value {
 	switch t.Kind {
 	case tables.Bool:
 		return parquet.BooleanValue(v.Int(i) != 0)
@@ -141,13 +135,13 @@ func (l *leaf) value(t tables.Type, v *tables.Vector, i int) parquet.Value {
 			return parquet.Int64Value(ns)
 		}
 	case tables.Decimal:
-		return parquet.FixedLenByteArrayValue(l.decimal(v, i)[decimalBytes-decimalWidth(t):])
+		return parquet.FixedLenByteArrayValue(decimal(v, i)[decimalBytes-decimalWidth(t):])
 	}
 	return parquet.Int64Value(v.Int(i))
 }
 
 // decimal returns value i as big-endian two's complement.
-func (l *leaf) decimal(v *tables.Vector, i int) []byte {
+func decimal(v *tables.Vector, i int) []byte {
 	data := binary.BigEndian.AppendUint64(make([]byte, 0, decimalBytes), uint64(v.High()[i]))
 	return binary.BigEndian.AppendUint64(data, uint64(v.Ints()[i]))
 }

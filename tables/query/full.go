@@ -40,11 +40,6 @@ const DefaultTime = 5 * time.Minute
 // DefaultMemory returns a quarter of the memory of the machine or control group, from 512 MiB to 4 GiB.
 func DefaultMemory() int64 { return min(max(procs.Memory()/4, 512<<20), 4<<30) }
 
-func tooLarge(limit int64) error {
-	return fault.New(fault.Limit, "query", fault.NoOffset,
-		"the columns that it computes take more than %d bytes of memory (--sql-memory)", limit)
-}
-
 // Within calls f with a context that ends after the time of a query. If f failed because of that, the error says so.
 func (l Limits) Within(ctx context.Context, f func(ctx context.Context) error) error {
 	duration := l.Time
@@ -104,7 +99,8 @@ type held struct {
 
 func (h *held) hold(n int64) error {
 	if h.bytes.Add(n) > h.limit {
-		return tooLarge(h.limit)
+		return fault.New(fault.Limit, "query", fault.NoOffset,
+			"the columns that it computes take more than %d bytes of memory (--sql-memory)", h.limit)
 	}
 	return nil
 }

@@ -114,23 +114,18 @@ func (j *joined) keys(ctx context.Context, on string) (*rowkey.Index, error) {
 	return keys, err
 }
 
-// match finds the row of each file, before any file is read.
+// match finds the row of each file, before any file is read, and refuses files without one unless the join allows them.
 func (j *joined) match(files []namedFile, o Options) error {
 	match := j.on.Match()
 	j.at = make([]int64, len(files))
 	for i, f := range files {
 		j.at[i] = match.Row(f.uri)
 	}
-	return j.end(match, &o)
-}
-
-// end takes the counts of a match, and refuses files without a row unless the join allows them.
-func (j *joined) end(m *rowkey.Match, o *Options) error {
-	o.Counts.Unmatched, o.Counts.Unused = m.Counts(j.tab.Rows())
+	o.Counts.Unmatched, o.Counts.Unused = match.Counts(j.tab.Rows())
 	if o.Join.Left {
 		return nil
 	}
-	return m.Err()
+	return match.Err()
 }
 
 // stem returns the name of a file without directory and extension.

@@ -277,9 +277,6 @@ func expand(ctx context.Context, paths []string, o Options) (files []namedFile, 
 	return slices.CompactFunc(files, func(a, b namedFile) bool { return a.uri == b.uri }), err
 }
 
-// isFile reports whether raster files have this extension.
-func isFile(ext string) bool { return listing.IsRaster(ext) || listing.IsPicture(ext) }
-
 // eachFile calls add for every file, in any order, and for some twice.
 func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile) error) error {
 	base, err := pathname.Abs(o.Base)
@@ -293,7 +290,10 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 		return add(file)
 	}
 	for _, p := range paths {
-		members, err := o.members(ctx, p)
+		var members []Member
+		if o.Members != nil {
+			members, err = o.Members(ctx, p)
+		}
 		switch {
 		case err != nil:
 			return err
@@ -303,7 +303,7 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 					break
 				}
 			}
-		case source.IsRemote(p) && !listing.RemoteGlob(p) && isFile(listing.Extension(p)):
+		case source.IsRemote(p) && !listing.RemoteGlob(p) && listing.IsFile(listing.Extension(p)):
 			err = addNamed(namedFile{path: p})
 		default:
 			each := func(l *listing.Listing, rel string, size int64, etag string) error {
@@ -319,13 +319,6 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 		}
 	}
 	return nil
-}
-
-func (o *Options) members(ctx context.Context, path string) ([]Member, error) {
-	if o.Members == nil {
-		return nil, nil
-	}
-	return o.Members(ctx, path)
 }
 
 // file returns a member as a file of the catalog, without its URI.

@@ -173,10 +173,10 @@ type picked struct {
 	at []int64
 }
 
-// Pick returns the rows at of a column, in their order; nil of no column.
+// Pick returns the rows at of a column, in their order; the column itself of nil, and nil of no column.
 func Pick(c Column, at []int64) Column {
-	if c == nil {
-		return nil
+	if c == nil || at == nil {
+		return c
 	}
 	return picked{c, at}
 }

@@ -319,8 +319,6 @@ func UnitOf(c Column) time.Duration {
 		if c.values.Kind() == tables.Timestamp {
 			return time.Microsecond
 		}
-	case picked:
-		return UnitOf(c.Column)
 	}
 	return 0
 }

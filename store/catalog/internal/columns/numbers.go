@@ -12,7 +12,6 @@ import (
 type Numbers struct {
 	table *ParquetTable
 	leaf  int
-	rows  []int64 // the rows of the table; nil: all
 }
 
 // NumbersOf returns the column of a table whose rows are lists of floats, or nil if it has none with this name.
@@ -38,28 +37,9 @@ func NumbersOf(table Table, name string) *Numbers {
 	return nil
 }
 
-// Pick returns the rows of a column in their order. c may be nil.
-func (c *Numbers) Pick(rows []int64) *Numbers {
-	if c == nil {
-		return nil
-	}
-	picked := *c
-	picked.rows = rows
-	if c.rows != nil {
-		picked.rows = make([]int64, len(rows))
-		for i, row := range rows {
-			picked.rows[i] = c.rows[row]
-		}
-	}
-	return &picked
-}
-
 // Row returns the first limit numbers of a row in dst. A null has none.
 func (c *Numbers) Row(ctx context.Context, row int64, dst []float64, limit int) ([]float64, error) {
 	dst = dst[:0]
-	if c.rows != nil {
-		row = c.rows[row]
-	}
 	groups := c.table.File.Groups
 	group := sort.Search(len(groups), func(i int) bool { return groups[i].First > row }) - 1
 	pages, err := c.table.pagesOf(ctx, c.leaf, group)

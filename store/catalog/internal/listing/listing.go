@@ -73,6 +73,9 @@ func IsRaster(p string) bool { return endsIn(p, ".tif", ".tiff", ".rumi") }
 // pattern says so, because directories of scenes have previews in them.
 func IsPicture(p string) bool { return endsIn(p, ".png", ".jpg", ".jpeg", ".npy") }
 
+// IsFile reports whether a path ends like a raster or a picture.
+func IsFile(p string) bool { return IsRaster(p) || IsPicture(p) }
+
 // endsIn reports whether a path ends in one of some extensions, in upper or lower case.
 func endsIn(p string, extensions ...string) bool {
 	return slices.ContainsFunc(extensions, func(ext string) bool {
@@ -147,13 +150,15 @@ func list(ctx context.Context, src string, r *source.Roots, o source.Opener, eac
 		return listRemote(ctx, src, r, o, each, pictures)
 	}
 	src = source.LocalPath(src)
+	dir := src
 	if IsGlob(src) {
 		if err := checkLength(src); err != nil {
 			return nil, err
 		}
+		dir, _ = splitLocal(src)
 	}
 	// Checked before anything else, so that a refusal does not reveal which files exist outside the roots.
-	if _, err := r.Allow(unglobbed(src)); err != nil && !source.Missing(err) {
+	if _, err := r.Allow(dir); err != nil && !source.Missing(err) {
 		return nil, err
 	}
 	st, err := r.Stat(src)
@@ -189,7 +194,7 @@ func (l *Listing) isRaster(path string) bool {
 		l.passed++
 		return false
 	}
-	return IsRaster(path) || IsPicture(path)
+	return IsFile(path)
 }
 
 // onlyPictures returns an error if a directory holds pictures and no rasters, which says how to read them.
@@ -199,15 +204,6 @@ func (l *Listing) onlyPictures() error {
 	}
 	return fault.New(fault.NotFound, "directory", fault.NoOffset,
 		"no TIFF and no rumi file, but %d PNG, JPEG or NumPy files: a glob such as **/*.png reads them", l.passed)
-}
-
-// unglobbed returns the directory that a glob starts at, or src if it is not a glob.
-func unglobbed(src string) string {
-	if !IsGlob(src) {
-		return src
-	}
-	dir, _ := splitLocal(src)
-	return dir
 }
 
 // evalSymlinks is filepath.EvalSymlinks below the roots.
@@ -324,14 +320,13 @@ func ordered[T any](values []T, order []int32) []T {
 
 // Pattern is a pattern with one or more {id}.
 type Pattern struct {
-	text string
 	lits []string // the parts before, between and after the ids
 	size int      // bytes of lits
 }
 
 // ParsePattern parses a pattern, which must contain {id}.
 func ParsePattern(s string) (*Pattern, error) {
-	pattern := &Pattern{text: s, lits: strings.Split(s, "{id}")}
+	pattern := &Pattern{lits: strings.Split(s, "{id}")}
 	if len(pattern.lits) < 2 {
 		return nil, fault.New(fault.NotFound, "pattern", fault.NoOffset, "%q has no {id}", s)
 	}

@@ -31,7 +31,7 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 	if _, err := r.Allow(base); err != nil {
 		return nil, err
 	}
-	if ext := Extension(src); pattern == nil && (IsRaster(ext) || IsPicture(ext)) {
+	if ext := Extension(src); pattern == nil && IsFile(ext) {
 		return remoteFile(ctx, src, o)
 	}
 	var m *matcher

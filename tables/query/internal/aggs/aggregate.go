@@ -18,41 +18,27 @@ import (
 
 // List returns the aggregate functions, in the order of the documentation.
 func List() []*bind.AggregateFunction {
-	spread := func(name, doc string, f func(count, m2 float64) (float64, bool),
-		more ...string) *bind.AggregateFunction {
-		return &bind.AggregateFunction{Names: append([]string{name}, more...), Signature: name + "(x)", Doc: doc,
-			Bind: bindNumbers, Compute: spreadOf(f)}
-	}
 	return []*bind.AggregateFunction{
-		{Names: []string{"count_star"}, Signature: "count_star()", Doc: "the number of rows; written count(*)",
-			Bind: bindCount, Compute: countOf},
-		{Names: []string{"count"}, Signature: "count(x)", Doc: "the number of values that are not NULL",
-			Bind: bindCount, Compute: countOf},
-		{Names: []string{"sum"}, Signature: "sum(x)", Doc: "the sum; of integers it is exact",
-			Bind: bindSum, Compute: sumOf},
-		{Names: []string{"avg", "mean"}, Signature: "avg(x)", Doc: "the mean", Bind: bindNumbers, Compute: avgOf},
-		{Names: []string{"min"}, Signature: "min(x)", Doc: "the least value", Bind: bindAnyValue, Compute: extreme(1)},
-		{Names: []string{"max"}, Signature: "max(x)", Doc: "the greatest value", Bind: bindAnyValue,
-			Compute: extreme(-1)},
-		{Names: []string{"median"}, Signature: "median(x)",
-			Doc: "the middle value, or the mean of the two middle values", Bind: bindMedian, Compute: quantileCont},
-		{Names: []string{"quantile_cont"}, Signature: "quantile_cont(x, fraction)",
-			Doc:  "the value at a fraction of the sorted values, interpolated; the fraction is a literal",
-			Bind: bindQuantile, Compute: quantileCont},
-		spread("stddev_samp", "the standard deviation of a sample", func(n, m2 float64) (float64, bool) {
-			return math.Sqrt(m2 / (n - 1)), n > 1
-		}, "stddev"),
-		spread("stddev_pop", "the standard deviation of the population", func(n, m2 float64) (float64, bool) {
-			return math.Sqrt(m2 / n), n > 0
-		}),
-		spread("var_samp", "the variance of a sample", func(n, m2 float64) (float64, bool) {
-			return m2 / (n - 1), n > 1
-		}, "variance"),
-		spread("var_pop", "the variance of the population", func(n, m2 float64) (float64, bool) {
-			return m2 / n, n > 0
-		}),
-		{Names: []string{"any_value"}, Signature: "any_value(x)", Doc: "the first value that is not NULL",
-			Bind: bindAnyValue, Compute: firstOf},
+		bind.DefineAggregate("count_star()", "the number of rows; written count(*)", bindCount, countOf),
+		bind.DefineAggregate("count(x)", "the number of values that are not NULL", bindCount, countOf),
+		bind.DefineAggregate("sum(x)", "the sum; of integers it is exact", bindSum, sumOf),
+		bind.DefineAggregate("avg(x) mean", "the mean", bindNumbers, avgOf),
+		bind.DefineAggregate("min(x)", "the least value", bindAnyValue, extreme(1)),
+		bind.DefineAggregate("max(x)", "the greatest value", bindAnyValue, extreme(-1)),
+		bind.DefineAggregate("median(x)", "the middle value, or the mean of the two middle values", bindMedian,
+			quantileCont),
+		bind.DefineAggregate("quantile_cont(x, fraction)",
+			"the value at a fraction of the sorted values, interpolated; the fraction is a literal", bindQuantile,
+			quantileCont),
+		bind.DefineAggregate("stddev_samp(x) stddev", "the standard deviation of a sample", bindNumbers,
+			spreadOf(func(n, m2 float64) (float64, bool) { return math.Sqrt(m2 / (n - 1)), n > 1 })),
+		bind.DefineAggregate("stddev_pop(x)", "the standard deviation of the population", bindNumbers,
+			spreadOf(func(n, m2 float64) (float64, bool) { return math.Sqrt(m2 / n), n > 0 })),
+		bind.DefineAggregate("var_samp(x) variance", "the variance of a sample", bindNumbers,
+			spreadOf(func(n, m2 float64) (float64, bool) { return m2 / (n - 1), n > 1 })),
+		bind.DefineAggregate("var_pop(x)", "the variance of the population", bindNumbers,
+			spreadOf(func(n, m2 float64) (float64, bool) { return m2 / n, n > 0 })),
+		bind.DefineAggregate("any_value(x)", "the first value that is not NULL", bindAnyValue, firstOf),
 	}
 }
 
@@ -200,7 +186,7 @@ func avgOf(_ *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 }
 
 // extreme returns the least (sign 1) or the greatest (sign -1) value of each group.
-func extreme(sign int) func(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
+func extreme(sign int) bind.Computation {
 	return func(_ *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 		return in.Pick(in.Best(in.Args[0], sign))
 	}
@@ -219,8 +205,7 @@ func firstOf(_ *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 
 // spreadOf computes variances by Welford's method, as DuckDB does, so that rounding is the same. f returns the result
 // for a count and a sum of squared differences, and whether there is one.
-func spreadOf(f func(count, m2 float64) (float64, bool)) func(a *bind.Aggregate,
-	in *vec.Grouped) (*tables.Vector, error) {
+func spreadOf(f func(count, m2 float64) (float64, bool)) bind.Computation {
 	return func(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 		n, mean, m2 := make([]float64, in.Len()), make([]float64, in.Len()), make([]float64, in.Len())
 		x := in.Args[0].Floats()

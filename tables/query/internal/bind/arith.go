@@ -114,10 +114,10 @@ func (b *Binder) dayArith(name string, l, r *plan.Node) *plan.Node {
 
 // daysBetween and daysAfter are the operators on dates in the form of functions.
 var (
-	daysBetween = &Function{Names: []string{"-"}, Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
+	daysBetween = &Function{Names: []string{"-"}, eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
 		return r.Int(0) - r.Int(1), nil
 	})}
-	daysAfter = &Function{Names: []string{"+"}, Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
+	daysAfter = &Function{Names: []string{"+"}, eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
 		if days := r.Int(1); days > clock.MaxDays || days < -clock.MaxDays {
 			return 0, clock.ErrRange
 		}

@@ -195,8 +195,8 @@ func (b *Binder) call(e *ast.Expr) *plan.Node {
 
 // invoke binds a function over bound arguments.
 func (b *Binder) invoke(f *Function, args []*plan.Node) *plan.Node {
-	if f.Bind != nil {
-		return f.Bind(b, f, args)
+	if f.bind != nil {
+		return f.bind(b, f, args)
 	}
 	return b.ByParams(f, args)
 }

@@ -19,9 +19,25 @@ type AggregateFunction struct {
 	Signature string
 	Doc       string
 	// Bind checks the arguments and returns the type of the result.
-	Bind func(b *Binder, a *Aggregate) tables.Type
-	// Compute returns a value for each group, of the rows in.Rows: those whose first argument is not null.
-	Compute func(a *Aggregate, in *vec.Grouped) (*tables.Vector, error)
+	Bind    func(b *Binder, a *Aggregate) tables.Type
+	Compute Computation
+}
+
+// Computation returns a value for each group, of the rows in.Rows: those whose first argument is not null.
+type Computation = func(a *Aggregate, in *vec.Grouped) (*tables.Vector, error)
+
+// DefineAggregate returns an aggregate function. usage is its signature, and behind it its other names.
+func DefineAggregate(usage, doc string, bind func(b *Binder, a *Aggregate) tables.Type,
+	compute Computation) *AggregateFunction {
+	names, signature := namesOf(usage)
+	return &AggregateFunction{Names: names, Signature: signature, Doc: doc, Bind: bind, Compute: compute}
+}
+
+// namesOf returns the names and the signature in a usage.
+func namesOf(usage string) (names []string, signature string) {
+	signature, aliases, _ := strings.Cut(usage, ")")
+	name, _, _ := strings.Cut(signature, "(")
+	return append([]string{name}, strings.Fields(aliases)...), signature + ")"
 }
 
 // Aggregate is a call of an aggregate function.
@@ -108,20 +124,52 @@ const (
 	TimestampParam              // DATE or TIMESTAMP, given as TIMESTAMP
 )
 
+// paramWords are the words by which a signature says the type of an argument.
+var paramWords = map[string]Param{"string": StringParam, "part": StringParam, "old": StringParam, "new": StringParam,
+	"separator": StringParam, "pattern": StringParam, "options": StringParam, "count": IntParam, "from": IntParam,
+	"number": IntParam, "group": IntParam, "x": FloatParam, "y": FloatParam, "t": TimestampParam}
+
 // Function is a function of the values of a row.
 type Function struct {
 	Names     []string // the first is its name, the others mean the same
 	Signature string   // how it is called, for the documentation
 	Doc       string
-	// A function has either Params, whose last Optional ones may be missing, and the Type of
-	// its result; or Bind.
-	Params   []Param
-	Optional int
-	Type     tables.Type
-	Bind     func(b *Binder, f *Function, args []*plan.Node) *plan.Node
-	// Prepare computes Node.State from literal arguments, once for all rows.
-	Prepare func(n *plan.Node) (any, error)
-	Eval    plan.Evaluation
+	// A function has either params, whose last optional ones may be missing, and the type of
+	// its result; or bind.
+	params   []Param
+	optional int
+	result   tables.Type
+	bind     Binding
+	prepare  func(n *plan.Node) (any, error)
+	eval     plan.Evaluation
+}
+
+// Binding binds a call of a function.
+type Binding = func(b *Binder, f *Function, args []*plan.Node) *plan.Node
+
+// Define returns a function. usage is its signature, whose words say the types of its arguments (paramWords), and
+// behind it its other names: "substring(string, from[, count]) substr". result is the type of its result.
+func Define(usage, doc string, result tables.Type, eval plan.Evaluation) *Function {
+	names, signature := namesOf(usage)
+	f := &Function{Names: names, Signature: signature, Doc: doc, result: result, eval: eval,
+		optional: strings.Count(signature, "[")}
+	_, words, _ := strings.Cut(signature, "(")
+	for _, word := range strings.FieldsFunc(words, func(r rune) bool { return strings.ContainsRune("[], )", r) }) {
+		f.params = append(f.params, paramWords[word])
+	}
+	return f
+}
+
+// Bound returns the function with a binding of its own, in place of the types of its arguments and of its result.
+func (f *Function) Bound(bind Binding) *Function {
+	f.bind = bind
+	return f
+}
+
+// Prepared returns the function with what computes Node.State from literal arguments, once for all rows.
+func (f *Function) Prepared(prepare func(n *plan.Node) (any, error)) *Function {
+	f.prepare = prepare
+	return f
 }
 
 // WrongArguments fails because a function does not take the arguments.
@@ -139,23 +187,23 @@ func (f *Function) Name() string { return f.Names[0] }
 
 // Evaluate computes the function for a batch of rows.
 func (f *Function) Evaluate(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-	return f.Eval(ev, n, args, b)
+	return f.eval(ev, n, args, b)
 }
 
-// ByParams binds a function by its Params.
+// ByParams binds a function by the types of its arguments.
 func (b *Binder) ByParams(f *Function, args []*plan.Node) *plan.Node {
-	if len(args) > len(f.Params) || len(args) < len(f.Params)-f.Optional {
+	if len(args) > len(f.params) || len(args) < len(f.params)-f.optional {
 		return b.WrongArguments(f, args)
 	}
 	converted := make([]*plan.Node, len(args))
 	for i, arg := range args {
-		typ, ok := f.Params[i].wants(arg)
+		typ, ok := f.params[i].wants(arg)
 		if !ok {
 			return b.WrongArguments(f, args)
 		}
 		converted[i] = b.Convert(arg, typ)
 	}
-	return b.Call(f, f.Type, converted...)
+	return b.Call(f, f.result, converted...)
 }
 
 // wants returns the type to which an argument is converted, or false if the function does not take it.
@@ -179,9 +227,9 @@ func (p Param) wants(a *plan.Node) (t tables.Type, ok bool) {
 // Call makes the call of a function.
 func (b *Binder) Call(f *Function, t tables.Type, args ...*plan.Node) *plan.Node {
 	node := b.Intern(&plan.Node{Op: ast.OpCall, Call: f, Type: t, Args: args})
-	if b.Err == nil && node.State == nil && f.Prepare != nil {
+	if b.Err == nil && node.State == nil && f.prepare != nil {
 		var err error
-		if node.State, err = f.Prepare(node); err != nil {
+		if node.State, err = f.prepare(node); err != nil {
 			return b.Fail(err)
 		}
 	}

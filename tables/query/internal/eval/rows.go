@@ -59,56 +59,46 @@ func sizeAt(texts []*vec.Vec, k int) (n int) {
 	return n
 }
 
-// eachRow computes a function row by row. The result is null where an argument is.
-func eachRow[T any](ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch, out func(v *vec.Vec) *[]T,
-	f func(r Row) (T, error)) (*vec.Vec, error) {
-	nulls, allNull := Nulls(n, args)
-	if allNull {
-		return vec.AllNull(n.Type, b.N), nil
-	}
-	vector := &vec.Vec{N: b.N, Nulls: nulls}
-	values := make([]T, b.N)
-	*out(vector) = values
-	read := texts(args)
-	for k := range values {
-		if vector.IsNull(k) {
-			continue
-		}
-		err := ev.Read(sizeAt(read, k))
-		if err != nil {
-			return nil, err
-		}
-		if values[k], err = f(Row{args, k}); err != nil {
-			return nil, err
-		}
-	}
-	return vector, nil
-}
-
 // Ints makes an evaluation of a function of a row that returns an integer, date, time or timestamp.
-func Ints(f func(n *plan.Node, r Row) (int64, error)) plan.Evaluation {
-	return func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-		return eachRow(ev, n, args, b, func(v *vec.Vec) *[]int64 {
-			return &v.Ints
-		}, func(r Row) (int64, error) { return f(n, r) })
-	}
-}
+var Ints = each(func(v *vec.Vec) *[]int64 { return &v.Ints })
 
 // Floats makes an evaluation of a function of a row that returns a float.
-func Floats(f func(n *plan.Node, r Row) (float64, error)) plan.Evaluation {
-	return func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-		return eachRow(ev, n, args, b, func(v *vec.Vec) *[]float64 {
-			return &v.Floats
-		}, func(r Row) (float64, error) { return f(n, r) })
-	}
-}
+var Floats = each(func(v *vec.Vec) *[]float64 { return &v.Floats })
+
+var bools = each(func(v *vec.Vec) *[]bool { return &v.Bools })
 
 // Bools makes an evaluation of a function of a row that returns a truth value.
 func Bools(f func(n *plan.Node, r Row) bool) plan.Evaluation {
-	return func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-		return eachRow(ev, n, args, b, func(v *vec.Vec) *[]bool {
-			return &v.Bools
-		}, func(r Row) (bool, error) { return f(n, r), nil })
+	return bools(func(n *plan.Node, r Row) (bool, error) { return f(n, r), nil })
+}
+
+// each returns what makes an evaluation of a function of a row, whose results go to a member of the vec. The result is
+// null where an argument is.
+func each[T any](out func(v *vec.Vec) *[]T) func(f func(n *plan.Node, r Row) (T, error)) plan.Evaluation {
+	return func(f func(n *plan.Node, r Row) (T, error)) plan.Evaluation {
+		return func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+			nulls, allNull := Nulls(n, args)
+			if allNull {
+				return vec.AllNull(n.Type, b.N), nil
+			}
+			vector := &vec.Vec{N: b.N, Nulls: nulls}
+			values := make([]T, b.N)
+			*out(vector) = values
+			read := texts(args)
+			for k := range values {
+				if vector.IsNull(k) {
+					continue
+				}
+				err := ev.Read(sizeAt(read, k))
+				if err != nil {
+					return nil, err
+				}
+				if values[k], err = f(n, Row{args, k}); err != nil {
+					return nil, err
+				}
+			}
+			return vector, nil
+		}
 	}
 }
 

@@ -67,21 +67,18 @@ func bindIf(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
 
 // Others returns the functions that choose among values, and the functions of lists.
 func Others() []*bind.Function {
+	var ofArgs tables.Type // the type of the result follows from the arguments
 	return []*bind.Function{
-		{Names: []string{"coalesce", "ifnull"}, Signature: "coalesce(x, …)",
-			Doc: "the first value that is not NULL", Bind: bindCoalesce},
-		{Names: []string{"nullif"}, Signature: "nullif(x, y)", Doc: "NULL if x = y, otherwise x", Bind: bindNullIf},
-		{Names: []string{"if"}, Signature: "if(condition, x, y)",
-			Doc: "x if the condition holds, otherwise y", Bind: bindIf},
-		{Names: []string{"greatest"}, Signature: "greatest(x, …)", Doc: "the greatest value; ignores NULLs",
-			Bind: bindExtreme, Eval: extremeOf(1)},
-		{Names: []string{"least"}, Signature: "least(x, …)", Doc: "the least value; ignores NULLs",
-			Bind: bindExtreme, Eval: extremeOf(-1)},
-		{Names: []string{"len", "length", "array_length", "list_length"}, Signature: "len(x)",
-			Doc: "the number of characters of a string, or of elements of a list", Bind: bindLen, Eval: evalLen},
-		{Names: []string{"list_contains", "array_contains", "list_has", "array_has"},
-			Signature: "list_contains(list, x)", Doc: "whether a column of lists contains a literal; also `x IN list`",
-			Bind: bindContains, Eval: evalListContains},
+		bind.Define("coalesce(x, …) ifnull", "the first value that is not NULL", ofArgs, nil).Bound(bindCoalesce),
+		bind.Define("nullif(x, y)", "NULL if x = y, otherwise x", ofArgs, nil).Bound(bindNullIf),
+		bind.Define("if(condition, x, y)", "x if the condition holds, otherwise y", ofArgs, nil).Bound(bindIf),
+		bind.Define("greatest(x, …)", "the greatest value; ignores NULLs", ofArgs, extremeOf(1)).Bound(bindExtreme),
+		bind.Define("least(x, …)", "the least value; ignores NULLs", ofArgs, extremeOf(-1)).Bound(bindExtreme),
+		bind.Define("len(x) length array_length list_length",
+			"the number of characters of a string, or of elements of a list", sqltype.Int64, evalLen).Bound(bindLen),
+		bind.Define("list_contains(list, x) array_contains list_has array_has",
+			"whether a column of lists contains a literal; also `x IN list`", sqltype.Bool, evalListContains).
+			Bound(bindContains),
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/chaski-eo/chaski/tables/query/internal/bind"
 )
 
 // TestDocumented: each function has names of its own, in lower case, a signature that begins with its name, and a line
@@ -28,9 +26,6 @@ func TestDocumented(t *testing.T) {
 		}
 		if f.Doc == "" || strings.Contains(f.Doc, "\n") {
 			t.Errorf("%s has the documentation %q", f.Names[0], f.Doc)
-		}
-		if f.Bind == nil && (f.Optional > len(f.Params) || f.Eval == nil) {
-			t.Errorf("%s cannot be bound or computed: %+v", f.Names[0], bind.Function{Params: f.Params})
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"math/big"
-	"slices"
 
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/bind"
@@ -17,103 +16,72 @@ import (
 
 // Numbers returns the functions of numbers.
 func Numbers() []*bind.Function {
-	return slices.Concat(wholes(), powers(), angles(), tests())
-}
-
-// wholes returns the functions of rounding, signs and remainders.
-func wholes() []*bind.Function {
+	tinyInt := tables.Type{Kind: tables.Int64, Bits: 8}
 	return []*bind.Function{
-		{Names: []string{"round"}, Signature: "round(x[, digits])",
-			Doc: "rounded to a number of digits after the point (default: 0), halves away from 0; digits " +
-				"is a literal", Bind: bindRound, Eval: either(roundFloats, roundInts)},
-		{Names: []string{"floor"}, Signature: "floor(x)", Doc: "the greatest whole number that is not above x",
-			Bind: bindWhole, Eval: evalWhole(math.Floor)},
-		{Names: []string{"ceil", "ceiling"}, Signature: "ceil(x)",
-			Doc: "the least whole number that is not below x", Bind: bindWhole, Eval: evalWhole(math.Ceil)},
-		{Names: []string{"trunc"}, Signature: "trunc(x)", Doc: "x without its fraction", Bind: bindWhole,
-			Eval: evalWhole(math.Trunc)},
-		{Names: []string{"abs"}, Signature: "abs(x)", Doc: "x without its sign", Bind: bindAbs,
-			Eval: either(absFloats, absInts)},
-		{Names: []string{"sign"}, Signature: "sign(x)", Doc: "-1, 0 or 1", Params: []bind.Param{bind.FloatParam},
-			Type: tables.Type{Kind: tables.Int64, Bits: 8},
-			Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
-				return sqltype.Bit(r.Float(0) > 0) - sqltype.Bit(r.Float(0) < 0), nil
-			})},
-	}
-}
-
-// float returns a function of one number.
-func float(name, sig, doc string, f func(x float64) float64, more ...string) *bind.Function {
-	return &bind.Function{Names: append([]string{name}, more...), Signature: sig, Doc: doc,
-		Params: []bind.Param{bind.FloatParam}, Type: sqltype.Double,
-		Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return f(r.Float(0)), nil })}
-}
-
-// powers returns the functions of roots, powers and logarithms.
-func powers() []*bind.Function {
-	unary, two := []bind.Param{bind.FloatParam}, []bind.Param{bind.FloatParam, bind.FloatParam}
-	logarithm := func(name, doc string, f func(x float64) float64, more ...string) *bind.Function {
-		return &bind.Function{Names: append([]string{name}, more...), Signature: name + "(x)",
-			Doc: doc + "; an error unless x is positive", Params: unary, Type: sqltype.Double,
-			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
-				return f(r.Float(0)), positive(r.Float(0))
-			})}
-	}
-	return []*bind.Function{
-		{Names: []string{"sqrt"}, Signature: "sqrt(x)", Doc: "the square root; an error if x is negative",
-			Params: unary, Type: sqltype.Double,
-			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
-				if r.Float(0) < 0 {
-					return 0, errors.New("cannot take the square root of a negative number")
-				}
-				return math.Sqrt(r.Float(0)), nil
-			})},
-		{Names: []string{"pow", "power"}, Signature: "pow(x, y)", Doc: "x ^ y, which is also written x ** y",
-			Params: two, Type: sqltype.Double,
-			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
+		bind.Define("round(x[, digits])",
+			"rounded to a number of digits after the point (default: 0), halves away from 0; digits is a literal",
+			sqltype.Double, either(roundFloats, roundInts)).Bound(bindRound),
+		bind.Define("floor(x)", "the greatest whole number that is not above x", sqltype.Double, float(math.Floor)).
+			Bound(bindWhole),
+		bind.Define("ceil(x) ceiling", "the least whole number that is not below x", sqltype.Double, float(math.Ceil)).
+			Bound(bindWhole),
+		bind.Define("trunc(x)", "x without its fraction", sqltype.Double, float(math.Trunc)).Bound(bindWhole),
+		bind.Define("abs(x)", "x without its sign", sqltype.Double, either(float(math.Abs), absInts)).Bound(bindAbs),
+		bind.Define("sign(x)", "-1, 0 or 1", tinyInt, eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
+			return sqltype.Bit(r.Float(0) > 0) - sqltype.Bit(r.Float(0) < 0), nil
+		})),
+		bind.Define("sqrt(x)", "the square root; an error if x is negative", sqltype.Double, root),
+		bind.Define("pow(x, y) power", "x ^ y, which is also written x ** y", sqltype.Double,
+			eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
 				return math.Pow(r.Float(0), r.Float(1)), nil
-			})},
-		float("exp", "exp(x)", "e to the power of x", math.Exp),
-		logarithm("ln", "the natural logarithm", math.Log),
-		logarithm("log10", "the logarithm to base 10", math.Log10, "log"),
+			})),
+		bind.Define("exp(x)", "e to the power of x", sqltype.Double, float(math.Exp)),
+		bind.Define("ln(x)", "the natural logarithm; an error unless x is positive", sqltype.Double,
+			logarithm(math.Log)),
+		bind.Define("log10(x) log", "the logarithm to base 10; an error unless x is positive", sqltype.Double,
+			logarithm(math.Log10)),
+		bind.Define("radians(x)", "degrees as radians", sqltype.Double,
+			float(func(x float64) float64 { return x * (math.Pi / 180) })),
+		bind.Define("degrees(x)", "radians as degrees", sqltype.Double,
+			float(func(x float64) float64 { return x * (180 / math.Pi) })),
+		bind.Define("sin(x)", "the sine of x radians", sqltype.Double, float(math.Sin)),
+		bind.Define("cos(x)", "the cosine of x radians", sqltype.Double, float(math.Cos)),
+		bind.Define("tan(x)", "the tangent of x radians", sqltype.Double, float(math.Tan)),
+		bind.Define("asin(x)", "the arc sine", sqltype.Double, float(math.Asin)),
+		bind.Define("acos(x)", "the arc cosine", sqltype.Double, float(math.Acos)),
+		bind.Define("atan(x)", "the arc tangent", sqltype.Double, float(math.Atan)),
+		bind.Define("pi()", "3.14159…", sqltype.Double,
+			eval.Floats(func(*plan.Node, eval.Row) (float64, error) { return math.Pi, nil })),
+		bind.Define("isnan(x)", "whether x is NaN", sqltype.Bool, is(math.IsNaN)),
+		bind.Define("isinf(x)", "whether x is infinite", sqltype.Bool,
+			is(func(x float64) bool { return math.IsInf(x, 0) })),
+		bind.Define("isfinite(x)", "whether x is neither infinite nor NaN", sqltype.Bool,
+			is(func(x float64) bool { return !math.IsInf(x, 0) && !math.IsNaN(x) })),
 	}
 }
 
-// angles returns the functions of trigonometry.
-func angles() []*bind.Function {
-	return []*bind.Function{
-		float("radians", "radians(x)", "degrees as radians", func(x float64) float64 { return x * (math.Pi / 180) }),
-		float("degrees", "degrees(x)", "radians as degrees", func(x float64) float64 { return x * (180 / math.Pi) }),
-		float("sin", "sin(x)", "the sine of x radians", math.Sin),
-		float("cos", "cos(x)", "the cosine of x radians", math.Cos),
-		float("tan", "tan(x)", "the tangent of x radians", math.Tan),
-		float("asin", "asin(x)", "the arc sine", math.Asin),
-		float("acos", "acos(x)", "the arc cosine", math.Acos),
-		float("atan", "atan(x)", "the arc tangent", math.Atan),
-		{Names: []string{"pi"}, Signature: "pi()", Doc: "3.14159…", Type: sqltype.Double,
-			Eval: eval.Floats(func(*plan.Node, eval.Row) (float64, error) {
-				return math.Pi, nil
-			})},
-	}
+// float returns the evaluation of a function of one number.
+func float(f func(x float64) float64) plan.Evaluation {
+	return eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return f(r.Float(0)), nil })
 }
 
-// tests returns the functions of NaN and infinity.
-func tests() []*bind.Function {
-	test := func(name, doc string, f func(x float64) bool) *bind.Function {
-		return &bind.Function{Names: []string{name}, Signature: name + "(x)", Doc: doc,
-			Params: []bind.Param{bind.FloatParam},
-			Type:   sqltype.Bool, Eval: eval.Bools(func(_ *plan.Node, r eval.Row) bool {
-				return f(r.Float(0))
-			})}
-	}
-	return []*bind.Function{
-		test("isnan", "whether x is NaN", math.IsNaN),
-		test("isinf", "whether x is infinite", func(x float64) bool { return math.IsInf(x, 0) }),
-		test("isfinite", "whether x is neither infinite nor NaN", func(x float64) bool {
-			return !math.IsInf(x, 0) && !math.IsNaN(x)
-		}),
-	}
+// logarithm returns the evaluation of a function of a number above 0.
+func logarithm(f func(x float64) float64) plan.Evaluation {
+	return eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return f(r.Float(0)), positive(r.Float(0)) })
 }
+
+// is returns the evaluation of a condition on a number.
+func is(f func(x float64) bool) plan.Evaluation {
+	return eval.Bools(func(_ *plan.Node, r eval.Row) bool { return f(r.Float(0)) })
+}
+
+// root is the evaluation of SQRT.
+var root = eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
+	if r.Float(0) < 0 {
+		return 0, errors.New("cannot take the square root of a negative number")
+	}
+	return math.Sqrt(r.Float(0)), nil
+})
 
 func positive(x float64) error {
 	switch {
@@ -167,8 +135,7 @@ var (
 	roundInts = eval.Ints(func(n *plan.Node, r eval.Row) (int64, error) {
 		return roundInt(r.Int(0), -int(n.Args[1].Literal.Int)), nil
 	})
-	absFloats = eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return math.Abs(r.Float(0)), nil })
-	absInts   = eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
+	absInts = eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
 		if r.Int(0) == math.MinInt64 {
 			return 0, eval.ErrOverflow
 		}
@@ -238,10 +205,6 @@ func bindWhole(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
 		node = b.Convert(node, sqltype.Double)
 	}
 	return b.Call(f, node.Type, node)
-}
-
-func evalWhole(f func(x float64) float64) plan.Evaluation {
-	return eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return f(r.Float(0)), nil })
 }
 
 func bindAbs(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {

@@ -18,76 +18,67 @@ import (
 
 // Strings returns the functions of strings.
 func Strings() []*bind.Function {
-	unary, two := []bind.Param{bind.StringParam}, []bind.Param{bind.StringParam, bind.StringParam}
-	cut := []bind.Param{bind.StringParam, bind.IntParam}
-	test := func(f func(s, x []byte) bool) plan.Evaluation {
-		return eval.Bools(func(_ *plan.Node, r eval.Row) bool { return f(r.Bytes(0), r.Bytes(1)) })
+	return []*bind.Function{
+		bind.Define("left(string, count)", "the first characters; a negative count leaves out as many at the end",
+			sqltype.String, eval.Strings(left)),
+		bind.Define("right(string, count)", "the last characters; a negative count leaves out as many at the start",
+			sqltype.String, eval.Strings(right)),
+		bind.Define("substring(string, from[, count]) substr", "the characters from number from on, counted from 1",
+			sqltype.String, eval.Strings(substring)),
+		bind.Define("lower(string) lcase", "in lower case", sqltype.String, mapped(unicode.ToLower)),
+		bind.Define("upper(string) ucase", "in upper case", sqltype.String, mapped(toUpper)),
+		bind.Define("trim(string)", "without spaces at both ends", sqltype.String, trimmed(bytes.Trim)),
+		bind.Define("ltrim(string)", "without spaces at the start", sqltype.String, trimmed(bytes.TrimLeft)),
+		bind.Define("rtrim(string)", "without spaces at the end", sqltype.String, trimmed(bytes.TrimRight)),
+		bind.Define("replace(string, old, new)", "with every old replaced by new", sqltype.String,
+			eval.Strings(replace)),
+		bind.Define("concat(x, …)", "the values as one string; ignores NULLs", sqltype.String, evalConcatAll).
+			Bound(bindConcat),
+		bind.Define("repeat(string, count)", "the string count times", sqltype.String, eval.Strings(repeat)),
+		bind.Define("split_part(string, separator, number)",
+			"the part with a number between separators; the first is 1, the last is -1", sqltype.String,
+			eval.Strings(splitPart)),
+		bind.Define("starts_with(string, part) prefix", "whether the string begins with part", sqltype.Bool,
+			test(bytes.HasPrefix)),
+		bind.Define("ends_with(string, part) suffix", "whether the string ends with part", sqltype.Bool,
+			test(bytes.HasSuffix)),
+		bind.Define("contains(string, part)",
+			"whether part is in the string; for a column of lists, as list_contains", sqltype.Bool,
+			test(bytes.Contains)).Bound(bindStringOrListContains),
+		bind.Define("regexp_matches(string, pattern[, options])",
+			"whether a regular expression matches a part of the string; the pattern is a literal in the syntax of "+
+				"RE2; options are c, i, s, m", sqltype.Bool, eval.Bools(func(n *plan.Node, r eval.Row) bool {
+				return n.State.(*regexp.Regexp).Match(r.Bytes(0))
+			})).Prepared(preparePattern(2)),
+		bind.Define("regexp_extract(string, pattern[, group[, options]])",
+			"the first match, or a group of it; empty if nothing matches", sqltype.String,
+			eval.Strings(regexpExtract)).Prepared(preparePattern(3)),
 	}
-	cased := func(f func(rune) rune) plan.Evaluation {
-		return eval.Strings(func(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
-			for s := r.Bytes(0); len(s) > 0 && w.HasRoom(0); {
-				c, n := utf8.DecodeRune(s)
-				w.Vec.Data = utf8.AppendRune(w.Vec.Data, f(c))
-				s = s[n:]
-			}
-			return nil
-		})
-	}
-	return append([]*bind.Function{
-		{Names: []string{"left"}, Signature: "left(string, count)",
-			Doc: "the first characters; a negative count leaves out as many at the end", Params: cut,
-			Type: sqltype.String, Eval: eval.Strings(left)},
-		{Names: []string{"right"}, Signature: "right(string, count)",
-			Doc: "the last characters; a negative count leaves out as many at the start", Params: cut,
-			Type: sqltype.String, Eval: eval.Strings(right)},
-		{Names: []string{"substring", "substr"}, Signature: "substring(string, from[, count])",
-			Doc:    "the characters from number from on, counted from 1",
-			Params: []bind.Param{bind.StringParam, bind.IntParam, bind.IntParam}, Optional: 1, Type: sqltype.String,
-			Eval: eval.Strings(substring)},
-		{Names: []string{"lower", "lcase"}, Signature: "lower(string)", Doc: "in lower case", Params: unary,
-			Type: sqltype.String, Eval: cased(unicode.ToLower)},
-		{Names: []string{"upper", "ucase"}, Signature: "upper(string)", Doc: "in upper case", Params: unary,
-			Type: sqltype.String, Eval: cased(toUpper)},
-		trimmed("trim", "without spaces at both ends", func(s []byte) []byte { return bytes.Trim(s, " ") }),
-		trimmed("ltrim", "without spaces at the start", func(s []byte) []byte { return bytes.TrimLeft(s, " ") }),
-		trimmed("rtrim", "without spaces at the end", func(s []byte) []byte { return bytes.TrimRight(s, " ") }),
-		{Names: []string{"replace"}, Signature: "replace(string, old, new)", Doc: "with every old replaced by new",
-			Params: []bind.Param{bind.StringParam, bind.StringParam, bind.StringParam}, Type: sqltype.String,
-			Eval: eval.Strings(replace)},
-		{Names: []string{"concat"}, Signature: "concat(x, …)", Doc: "the values as one string; ignores NULLs",
-			Bind: bindConcat, Eval: evalConcatAll},
-		{Names: []string{"repeat"}, Signature: "repeat(string, count)", Doc: "the string count times", Params: cut,
-			Type: sqltype.String, Eval: eval.Strings(repeat)},
-		{Names: []string{"split_part"}, Signature: "split_part(string, separator, number)",
-			Doc:    "the part with a number between separators; the first is 1, the last is -1",
-			Params: []bind.Param{bind.StringParam, bind.StringParam, bind.IntParam}, Type: sqltype.String,
-			Eval: eval.Strings(splitPart)},
-		{Names: []string{"starts_with", "prefix"}, Signature: "starts_with(string, part)",
-			Doc: "whether the string begins with part", Params: two, Type: sqltype.Bool, Eval: test(bytes.HasPrefix)},
-		{Names: []string{"ends_with", "suffix"}, Signature: "ends_with(string, part)",
-			Doc: "whether the string ends with part", Params: two, Type: sqltype.Bool, Eval: test(bytes.HasSuffix)},
-		{Names: []string{"contains"}, Signature: "contains(string, part)",
-			Doc: "whether part is in the string; for a column of lists, as list_contains", Type: sqltype.Bool,
-			Bind: bindStringOrListContains, Params: two, Eval: test(bytes.Contains)},
-	}, patterns()...)
 }
 
-// patterns returns the functions of regular expressions.
-func patterns() []*bind.Function {
-	three := []bind.Param{bind.StringParam, bind.StringParam, bind.StringParam}
-	return []*bind.Function{
-		{Names: []string{"regexp_matches"}, Signature: "regexp_matches(string, pattern[, options])",
-			Doc: "whether a regular expression matches a part of the string; the pattern is a literal in the " +
-				"syntax of RE2; options are c, i, s, m",
-			Params: three, Optional: 1, Type: sqltype.Bool, Prepare: preparePattern(2),
-			Eval: eval.Bools(func(n *plan.Node, r eval.Row) bool {
-				return n.State.(*regexp.Regexp).Match(r.Bytes(0))
-			})},
-		{Names: []string{"regexp_extract"}, Signature: "regexp_extract(string, pattern[, group[, options]])",
-			Doc:    "the first match, or a group of it; empty if nothing matches",
-			Params: []bind.Param{bind.StringParam, bind.StringParam, bind.IntParam, bind.StringParam}, Optional: 2,
-			Type: sqltype.String, Prepare: preparePattern(3), Eval: eval.Strings(regexpExtract)},
-	}
+// test returns the evaluation of a condition on two strings.
+func test(f func(s, x []byte) bool) plan.Evaluation {
+	return eval.Bools(func(_ *plan.Node, r eval.Row) bool { return f(r.Bytes(0), r.Bytes(1)) })
+}
+
+// mapped returns the evaluation of a function of each character.
+func mapped(f func(rune) rune) plan.Evaluation {
+	return eval.Strings(func(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
+		for s := r.Bytes(0); len(s) > 0 && w.HasRoom(0); {
+			c, n := utf8.DecodeRune(s)
+			w.Vec.Data = utf8.AppendRune(w.Vec.Data, f(c))
+			s = s[n:]
+		}
+		return nil
+	})
+}
+
+// trimmed returns the evaluation of a function that cuts spaces off.
+func trimmed(trim func(s []byte, cutset string) []byte) plan.Evaluation {
+	return eval.Strings(func(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
+		w.Add(trim(r.Bytes(0), " "))
+		return nil
+	})
 }
 
 // offset returns the byte at which character number count begins, or the length of s if it has fewer characters.
@@ -151,15 +142,6 @@ func substring(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 	lo := offset(s, start)
 	w.Add(s[lo : lo+offset(s[lo:], count)])
 	return nil
-}
-
-func trimmed(name, doc string, trim func(s []byte) []byte) *bind.Function {
-	return &bind.Function{Names: []string{name}, Signature: name + "(string)", Doc: doc,
-		Params: []bind.Param{bind.StringParam}, Type: sqltype.String,
-		Eval: eval.Strings(func(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
-			w.Add(trim(r.Bytes(0)))
-			return nil
-		})}
 }
 
 func replace(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {

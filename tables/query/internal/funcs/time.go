@@ -17,28 +17,21 @@ import (
 func Times() []*bind.Function {
 	var out []*bind.Function
 	for _, part := range parts {
-		names := strings.Fields(part.names)
-		out = append(out, &bind.Function{Names: names, Signature: names[0] + "(t)", Doc: part.doc,
-			Params: []bind.Param{bind.TimestampParam}, Type: sqltype.Int64,
-			Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
-				return part.of(clock.Time(r.Int(0))), nil
-			})})
+		name, aliases, _ := strings.Cut(part.names, " ")
+		out = append(out, bind.Define(name+"(t) "+aliases, part.doc, sqltype.Int64,
+			eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) { return part.of(clock.Time(r.Int(0))), nil })))
 	}
 	return append(out,
-		&bind.Function{Names: []string{"epoch"}, Signature: "epoch(t)", Doc: "seconds since 1970",
-			Params: []bind.Param{bind.TimestampParam}, Type: sqltype.Double,
-			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
-				return float64(r.Int(0)) / 1e6, nil
-			})},
-		&bind.Function{Names: []string{"date_part", "datepart"}, Signature: "date_part(part, t)",
-			Doc:  "a part of a date or timestamp; part is a literal: " + partNames + "; also `extract(part FROM t)`",
-			Bind: bindPart},
-		&bind.Function{Names: []string{"date_trunc", "datetrunc"}, Signature: "date_trunc(part, t)",
-			Doc:    "t cut to the begin of the year, month, week (Monday) or other part",
-			Params: []bind.Param{bind.StringParam, bind.TimestampParam}, Type: sqltype.Timestamp,
-			Prepare: prepareTrunc, Eval: eval.Ints(func(n *plan.Node, r eval.Row) (int64, error) {
+		bind.Define("epoch(t)", "seconds since 1970", sqltype.Double,
+			eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return float64(r.Int(0)) / 1e6, nil })),
+		bind.Define("date_part(part, t) datepart",
+			"a part of a date or timestamp; part is a literal: "+partNames+"; also `extract(part FROM t)`",
+			sqltype.Int64, nil).Bound(bindPart),
+		bind.Define("date_trunc(part, t) datetrunc",
+			"t cut to the begin of the year, month, week (Monday) or other part", sqltype.Timestamp,
+			eval.Ints(func(n *plan.Node, r eval.Row) (int64, error) {
 				return n.State.(func(int64) int64)(r.Int(1)), nil
-			})})
+			})).Prepared(prepareTrunc))
 }
 
 // partNames are the parts for the documentation.

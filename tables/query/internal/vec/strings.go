@@ -6,11 +6,6 @@ import "github.com/chaski-eo/chaski/fault"
 // for each of 4,096 rows.
 const MaxBatchBytes = 1 << 28
 
-func tooLong() error {
-	return fault.New(fault.Limit, "query", fault.NoOffset, "strings of more than %d MiB for %d rows",
-		MaxBatchBytes>>20, BatchRows)
-}
-
 // StepBytes is after how many bytes that are read or made a budget calls its Step. Most functions take at most some 10
 // ns a byte, so that is less than a millisecond, for which a goroutine keeps its turn in any case.
 const StepBytes = 64 << 10
@@ -51,7 +46,8 @@ func (b *Budget) step(bytes int) {
 func (b *Budget) makes(bytes int) {
 	switch {
 	case bytes > MaxBatchBytes && b.err == nil:
-		b.err = tooLong()
+		b.err = fault.New(fault.Limit, "query", fault.NoOffset, "strings of more than %d MiB for %d rows",
+			MaxBatchBytes>>20, BatchRows)
 	case bytes > b.till && b.err == nil:
 		b.step(min(bytes+StepBytes, MaxBatchBytes))
 	}
