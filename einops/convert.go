@@ -46,6 +46,8 @@ type Convert struct {
 	Checked bool
 	// MissNaN makes nodata of NaN, which uint8 cannot hold. It does nothing for other types To.
 	MissNaN bool
+	// Table looks elements up in place of all arithmetic, which NewTable has done. Samples without a value are nodata.
+	Table *Table
 }
 
 // OutOfRange is the mask of a valid sample whose value the element type cannot hold. See Convert.Checked.
@@ -70,6 +72,7 @@ type Converter struct {
 	fillNoData   bool
 	checked      bool
 	missNaN      bool
+	table        *Table // or nil
 	fill         [16]byte
 	fillFloat    float32 // fill, rounded to the type of the tensor
 	samePerBand  bool
@@ -124,6 +127,9 @@ func NewConverter(c Convert) (*Converter, error) {
 	}
 	if err := cv.setNoData(c); err != nil {
 		return nil, err
+	}
+	if c.Table != nil {
+		cv.setTable(c.Table)
 	}
 	return cv, cv.setFill(c.Fill)
 }

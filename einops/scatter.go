@@ -52,6 +52,8 @@ type job struct {
 	runs    runs
 	f       [piece]float32
 	valid   [piece]byte
+
+	elements []uint64 // of the band, with a table
 }
 
 // loop is one axis of a box.
@@ -114,7 +116,7 @@ func (j *job) turned(b, y loop, base, first int) (nodata int) {
 	in := *j
 	in.src, in.strideX = tmp.b[:], 1
 	for kb := range b.n {
-		a, c := j.cv.band(b.first + kb)
+		a, c := in.setBand(b.first + kb)
 		off := base + b.axis.offset(b.first+kb)
 		for pos := 0; pos < y.n; pos += rows {
 			n := min(rows, y.n-pos)
@@ -142,7 +144,7 @@ func (j *job) box(b, y loop, base, first int) (nodata int) {
 	}
 	if b.outside(&y) {
 		for kb := range b.n {
-			a, c := j.cv.band(b.first + kb)
+			a, c := j.setBand(b.first + kb)
 			off, src := base+b.axis.offset(b.first+kb), first+kb*b.stride
 			for ky := range y.n {
 				nodata += j.row(off+y.axis.offset(y.first+ky), src+ky*y.stride, a, c)
@@ -153,7 +155,7 @@ func (j *job) box(b, y loop, base, first int) (nodata int) {
 	for ky := range y.n {
 		off, src := base+y.axis.offset(y.first+ky), first+ky*y.stride
 		for kb := range b.n {
-			a, c := j.cv.band(b.first + kb)
+			a, c := j.setBand(b.first + kb)
 			nodata += j.row(off+b.axis.offset(b.first+kb), src+kb*b.stride, a, c)
 		}
 	}
@@ -241,6 +243,9 @@ func (j *job) row(off, src int, a, c float32) (nodata int) {
 		n = min(n, j.w-done)
 		s := j.src[(src+done*j.strideX)*cv.fromSize:]
 		switch {
+		case cv.table != nil:
+			n = min(n, piece)
+			nodata += j.look(off+pos, s, n)
 		case cv.copies || cv.widens:
 			n = j.limit(n)
 			nodata += j.copyRun(off+pos, s, n)

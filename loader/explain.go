@@ -173,6 +173,9 @@ func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Dra
 // gap returns the gap, in bytes, up to which two ranges of a file are read as one. Remote sources
 // choose it. Asking them costs no request if a catalog knows the size of the file.
 func (e *Engine) gap(ctx context.Context, a catalog.Asset) (int64, error) {
+	if a.Bytes != nil {
+		return source.Gap(a.Reader()), nil
+	}
 	if a.Index.Blocks != nil || !source.IsRemote(a.URI) {
 		return source.DefaultGap, nil
 	}

@@ -146,8 +146,8 @@ type transforms struct {
 
 // rasterKey distinguishes the rasters of one file.
 type rasterKey struct {
-	uri    string
-	offset int64
+	uri, member string
+	offset      int64
 }
 
 // maxTransforms bounds the transforms that are kept: 16,384 of 96 bytes are 1.5 MiB without their
@@ -160,7 +160,7 @@ func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, err
 	if p.fixed != nil {
 		return p.fixed, nil
 	}
-	key := rasterKey{a.URI, a.Offset}
+	key := rasterKey{a.URI, a.Member, a.Offset}
 	p.known.mu.Lock()
 	t := p.known.by[key]
 	p.known.mu.Unlock()

@@ -547,7 +547,7 @@ func TestSpecsThatAreRefused(t *testing.T) {
 			`it must be a number, "nan", "inf" or "-inf"`,
 		`{"sources":[{"name":"s","sources":[{"name":"t","fields":[{"name":"a","colour":1}]}]}]}`: `source "s": ` +
 			`source "t": field "a": no member "colour"; there are band_names, bands, blob, by_position, classes, ` +
-			`clip, column, columns, dtype, fill, grid, ground, kind, layout, match, match_days, name, ` +
+			`clip, column, columns, dtype, fill, grid, ground, kind, layout, lut, match, match_days, name, ` +
 			`normalize, pad, pattern, patterns, points, resample, scenes, sizes, times, validity, vector`,
 	} {
 		if _, err := ParseSpec([]byte(text)); err == nil || err.Error() != "spec: "+want {

@@ -168,6 +168,11 @@ func (r *Raster) pick(x *chunk.Index) error {
 				x.StepBands()-1)
 		}
 	}
+	if n := r.LUT.Bands(); n > 0 && len(r.bandList) != 1 {
+		return fault.New(fault.Unsupported, "look-up table", fault.NoOffset,
+			"it makes %d bands of one, and the field has %d bands: pick one", n, len(r.bandList))
+	}
+	r.bandList = r.looked(r.bandList)
 	switch r.timeList = r.Field.Times; {
 	case len(r.timeList) == 0:
 		r.timeList, r.allTimes = nil, x.Steps()
@@ -187,6 +192,14 @@ func (r *Raster) pick(x *chunk.Index) error {
 	return nil
 }
 
+// looked returns a band as often as the field's look-up table makes bands of it, or bands as they are.
+func (r *Raster) looked(bands []int) []int {
+	if n := r.LUT.Bands(); n > 0 && len(bands) == 1 {
+		return slices.Repeat(bands, n)
+	}
+	return bands
+}
+
 // first returns 0, 1, …, n-1.
 func first(n int) []int {
 	out := make([]int, n)
@@ -199,7 +212,7 @@ func first(n int) []int {
 // PlanesOf returns the planes of an asset with the bands (of each step) that the field picks there. It returns
 // the field's own if they are the same.
 func (r *Raster) PlanesOf(bands []int, x *chunk.Index) *PickedBands {
-	if bands == nil {
+	if bands = r.looked(bands); bands == nil {
 		bands = r.bandList
 	}
 	if slices.Equal(bands, r.bandList) && (r.timeList == nil || r.StepBands == x.StepBands()) {
@@ -233,6 +246,21 @@ func (r *Raster) setArithmetic() error {
 	conv.Fill = r.FillValue
 	conv.Checked = r.To == chunk.Uint8 && r.Native != r.To && r.Normalize == nil && !r.Clip
 	conv.MissNaN = !conv.Checked
+	if r.LUT != nil {
+		numbers, values := r.LUT.Numbers(r.Native), make([][]float64, len(r.LUT.To))
+		for i, value := range r.LUT.To {
+			values[i] = value
+		}
+		var err error
+		conv.Checked = conv.Checked || r.To == chunk.Uint8 && r.Normalize == nil && !r.Clip
+		if conv.Table, err = einops.NewTable(conv, numbers, values); err != nil {
+			return err
+		}
+		if !conv.Table.Whole() && r.Fill == nil {
+			return fmt.Errorf("lut has values for %d numbers of %s: others need a fill", len(numbers), r.Native)
+		}
+		conv.Checked = false // the table has only values that the tensor can hold
+	}
 	r.Final.Base = conv
 	r.Final.Nodata = conv.FillNoData || r.Validity != ""
 	// A native payload keeps its samples as stored: the mask sent with it says where the receiver must
@@ -289,7 +317,7 @@ func (r *Raster) Axes(rows int) []einops.Axis {
 // native dtype has fewer bytes, and the receiver can convert it. For scales of several bands that needs
 // a band axis in the layout, because the receiver must know the band of each value.
 func (r *Raster) WireNative(p *einops.Plan) bool {
-	return r.Native.Components() == 1 && r.Native.Size() < r.To.Size() && r.Validity == "" &&
+	return r.Native.Components() == 1 && r.Native.Size() < r.To.Size() && r.Validity == "" && r.LUT == nil &&
 		(p.BandAxis() >= 0 || len(r.Scale) <= 1)
 }
 
@@ -311,6 +339,9 @@ func (r *Raster) Expect(a *catalog.Asset) {
 		for _, b := range r.Bands {
 			r.Shown = append(r.Shown, a.Names[b])
 		}
+	}
+	if r.LUT.Bands() > 0 {
+		r.Shown = nil // the bands of the tensor are not those of a file
 	}
 	if r.Field.Bands == nil && r.BandNames == nil && !r.ByPosition {
 		r.names, r.namesOf = a.Names, a.Name()

@@ -33,9 +33,11 @@ func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []strin
 	if a.Member != "" {
 		e.Offset, e.Size = a.Offset, a.Length
 	}
-	file, err := taco.Section(ctx, o, e)
-	if err != nil {
-		return nil, a.Fault(rows.Bare(err))
+	var file source.Reader = source.Memory(a.Bytes)
+	if a.Bytes == nil {
+		if file, err = taco.Section(ctx, o, e); err != nil {
+			return nil, a.Fault(rows.Bare(err))
+		}
 	}
 	defer func() { _ = file.Close() }() // nothing was written, so a failure to close loses nothing
 	head := make([]byte, min(4, file.Size()))

@@ -65,7 +65,7 @@ func taps(t []tap, m, n int) []tap {
 // fails with kind unsupported if the field asks for a way that its dtypes rule out.
 func (r *Raster) setResample() error {
 	real := r.Native.Components() == 1
-	blends := isFloat(r.To)
+	blends := isFloat(r.To) && r.LUT == nil // numbers in between mean nothing to a table
 	r.smooths = real && blends && r.Resample == spec.Antialias
 	bilinear := r.Resample == spec.Bilinear || r.Resample == "" && blends
 	r.Blends = r.smooths || real && bilinear

@@ -369,14 +369,16 @@ func openFile(ctx context.Context, o resources.Options, path string, hasHeader b
 	return asset, err
 }
 
-// errNotOneRaster returns the error for a path that holds several rasters: a TileDB array or a
-// container. It returns nil for any other path.
+// errNotOneRaster returns the error for a path that holds several rasters: a TileDB array, a container or a table. It
+// returns nil for any other path.
 func errNotOneRaster(kind store.Kind, path string) error {
 	what := ""
-	switch kind {
-	case store.TileDB:
+	switch {
+	case catalog.IsParquet(path):
+		what = "is a table; the rasters in its cells are called " + source.Name(path) + "::ROW/COLUMN"
+	case kind == store.TileDB:
 		what = "is a TileDB array, of which boxes are read by 'chaski array', and images by loaders"
-	case store.Container:
+	case kind == store.Container:
 		what = "is a container; its rasters are called " + source.Name(path) + "::SAMPLE/PATH"
 	default:
 		return nil
@@ -571,6 +573,9 @@ func (q *readPlan) allocate() error {
 func (q *readPlan) present(ctx context.Context, a catalog.Asset) error {
 	if a.Index.Blocks != nil { // its chunks are in objects of their own, and are checked when they are read
 		return a.Index.Validate(-1, q.options.MaxChunkBytes)
+	}
+	if a.Bytes != nil {
+		return a.Index.Validate(a.Offset+int64(len(a.Bytes)), q.options.MaxChunkBytes)
 	}
 	file, err := source.OpenKnown(ctx, q.options.Opener, a.URI, a.Known())
 	if err != nil {

@@ -531,12 +531,21 @@ func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry) (
 // Alone returns an opener that ignores the name and opens the asset a as a file of its own: offset 0 is the first
 // byte of the raster.
 func Alone(o source.Opener, a catalog.Asset) source.Opener {
+	if a.Bytes != nil {
+		return inMemory{a.Bytes}
+	}
 	e := taco.Entry{Path: a.Member, URI: a.URI, Offset: taco.Whole, Size: taco.Whole}
 	if a.Member != "" {
 		e.Offset, e.Size = a.Offset, a.Length
 	}
 	return taco.Alone(o, e)
 }
+
+// inMemory opens the bytes of a raster, whatever the name.
+type inMemory struct{ source.Memory }
+
+// Open implements source.Opener.
+func (m inMemory) Open(context.Context, string) (source.Reader, error) { return m.Memory, nil }
 
 // InContainer reports whether MemberOf takes the name.
 func InContainer(name string) bool {
@@ -556,6 +565,9 @@ func MemberOf(ctx context.Context, o resources.Options, name string) (a catalog.
 	uri, path, ok := taco.Split(name)
 	if !ok {
 		return a, fault.New(fault.NotFound, "file", fault.NoOffset, "no such file")
+	}
+	if catalog.IsParquet(uri) {
+		return catalog.OpenCell(ctx, o.Opener, uri, path, o.MaxChunkBytes)
 	}
 	err = inContainerOf(ctx, &o, uri, func(c *Container) error {
 		e, err := c.set.Resolve(ctx, path)

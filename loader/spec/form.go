@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/stats"
@@ -86,6 +87,8 @@ func (p place) long(t reflect.Type, b json.RawMessage) (json.RawMessage, error) 
 			return nil, p.wrong(b, "a number, or a list with one for each band")
 		}
 		return slices.Concat(json.RawMessage("["), b, json.RawMessage("]")), nil
+	case t == reflect.TypeFor[LUT]():
+		return p.table(b)
 	case t == reflect.TypeFor[Normalize]() && b[0] != '{':
 		methods := []string{stats.MeanStd, stats.MinMax, stats.Percentile}
 		if !slices.Contains(methods, unquoted(b)) {
@@ -94,6 +97,28 @@ func (p place) long(t reflect.Type, b json.RawMessage) (json.RawMessage, error) 
 		return object{"method": b}.text(), nil
 	}
 	return b, nil
+}
+
+// table returns the long form of a list of values, or of an object of values by number.
+func (p place) table(b json.RawMessage) (json.RawMessage, error) {
+	if b[0] == '[' {
+		return object{"to": b}.text(), nil
+	}
+	if b[0] != '{' {
+		return nil, p.wrong(b, "a list of values, or an object of values by number")
+	}
+	names, values, err := p.members(b)
+	if err != nil || values["to"] != nil {
+		return b, err
+	}
+	from, to := make([]json.RawMessage, len(names)), make([]json.RawMessage, len(names))
+	for i, name := range names {
+		if _, err := strconv.Atoi(name); err != nil {
+			return nil, p.wrong(textOf(name), "a whole number, because it is a key of a look-up table")
+		}
+		from[i], to[i] = json.RawMessage(name), values[name]
+	}
+	return object{"from": listText(from), "to": listText(to)}.text(), nil
 }
 
 // condition returns the condition that SQL, or a list of column, operator and value, stands for.

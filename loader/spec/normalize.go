@@ -12,9 +12,6 @@ import (
 	"github.com/chaski-eo/chaski/stats"
 )
 
-// Values are one for each band, or one for all.
-type Values []float64
-
 // Normalize computes y = f32(f32(x*s) + o), and then clips y. s and o are the scale and the offset of
 // the band, rounded to float32 once; the other members stand for them.
 type Normalize struct {

@@ -172,6 +172,9 @@ type Field struct {
 	Layout string `json:"layout,omitempty"`
 	// Sizes gives the lengths of names in the layout that are not axes.
 	Sizes map[string]int `json:"sizes,omitempty"`
+	// LUT is a look-up table: it replaces stored integers by values, before Normalize. JSON may have a list of values,
+	// for 0, 1 and so on, or an object of values by number.
+	LUT *LUT `json:"lut,omitempty"`
 	// Normalize scales and shifts pixels to float values. In JSON the name of a method stands for its numbers, of the
 	// statistics that the spec has of the field. Default: none.
 	Normalize *Normalize `json:"normalize,omitempty"`
@@ -289,6 +292,9 @@ func (s *Spec) normalize() error {
 
 // normalize does it for one field.
 func (f *Field) normalize() error {
+	if f.LUT != nil && f.Normalize.byStats() {
+		return errors.New("normalize: statistics are of the stored pixels, and lut gives others: give mean and std")
+	}
 	n, err := f.Normalize.numbers(f.Bands, f.BandNames)
 	if err == nil {
 		f.Normalize = n
@@ -478,6 +484,12 @@ func (f Field) Validate() error {
 	}
 	if err := f.normalize(); err != nil {
 		return err
+	}
+	if err := f.LUT.validate(f.Stacked()); err != nil {
+		return within("lut", err)
+	}
+	if f.LUT != nil && f.Resample != "" && f.Resample != Nearest {
+		return fmt.Errorf("resample is %q: lut is given, which takes the nearest pixels", f.Resample)
 	}
 	return f.Normalize.Validate(f.DType)
 }

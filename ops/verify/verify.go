@@ -292,7 +292,11 @@ func (w *worker) check(ctx context.Context, i int, path string) error {
 	case survey.KindFrame:
 		return w.frame(ctx, path)
 	case survey.KindAssets:
-		return w.catalog(ctx, i, path)
+		return w.catalog(ctx, i, path, nil)
+	case survey.KindTable:
+		if images, err := w.images(ctx, path); err != nil || images != nil {
+			return cmp.Or(err, w.catalog(ctx, i, path, images))
+		}
 	}
 	return fault.New(fault.Unsupported, "file", fault.NoOffset, "a file of the kind %s cannot be verified", info.Kind)
 }
@@ -409,19 +413,36 @@ func (w *worker) frame(ctx context.Context, path string) error {
 	return nil
 }
 
-// catalog checks every row of a catalog: its file, and that its chunk index is the file's.
-func (w *worker) catalog(ctx context.Context, file int, path string) error {
-	table, err := catalog.Open(ctx, path, nil, catalog.Options{Opener: w.v.files, MaxChunk: w.v.o.MaxChunk})
+// images returns the fields of a table whose cells hold rasters.
+func (w *worker) images(ctx context.Context, path string) (fields []catalog.Source, err error) {
+	file, err := w.v.files.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	names, err := catalog.ImageColumns(ctx, file)
+	for _, name := range names {
+		fields = append(fields, catalog.Source{Field: name})
+	}
+	return fields, err
+}
+
+// catalog checks every row of a catalog: its file, and that its chunk index is the file's. Of a table it checks the
+// rasters in the cells of fields.
+func (w *worker) catalog(ctx context.Context, file int, path string, fields []catalog.Source) error {
+	table, err := catalog.Open(ctx, path, fields, catalog.Options{Opener: w.v.files, MaxChunk: w.v.o.MaxChunk})
 	if err != nil {
 		return err
 	}
 	defer table.Close()
-	data, err := table.Data(ctx)
-	if err == nil {
-		err = data.Check(ctx)
-	}
-	if err != nil {
-		return err
+	if fields == nil { // else the columns may be larger than the memory
+		data, err := table.Data(ctx)
+		if err == nil {
+			err = data.Check(ctx)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	for row := range table.Len() {
 		w.sum.Rows++

@@ -118,6 +118,7 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 
 func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	switch ext := listing.Extension(t.src); {
+	case columns.IsParquet(ext) && t.severalFiles():
 	case columns.IsParquet(ext):
 		return t.openParquet(ctx, fields, o)
 	case columns.IsTable(ext) && (listing.IsURL(t.src) || !listing.IsGlob(t.src)):
@@ -133,6 +134,9 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	}
 	t.base, t.n = l.Base, int64(len(l.Paths))
 	fields = t.orOwn(fields)
+	if len(l.Paths) == 0 && len(l.Shards) > 0 {
+		return t.openShards(ctx, l.Shards, fields, o)
+	}
 	return t.openListing(ctx, l, fields, o)
 }
 
@@ -149,6 +153,9 @@ func (t *Table) unknown() error {
 			"of them, TACO containers and TileDB arrays are", name)
 }
 
+// defaultField is the field of a dataset without fields of its own.
+const defaultField = "image"
+
 // orOwn returns the given fields, or the dataset's own if none is given.
 func (t *Table) orOwn(fields []Source) []Source {
 	if len(fields) > 0 {
@@ -158,7 +165,7 @@ func (t *Table) orOwn(fields []Source) []Source {
 		fields = append(fields, Source{Field: name})
 	}
 	if fields == nil {
-		fields = []Source{{Field: "image"}}
+		fields = []Source{{Field: defaultField}}
 	}
 	return fields
 }
@@ -246,6 +253,41 @@ func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) err
 		}
 	}
 	return t.openTable(ctx, tab, fields, assets, o)
+}
+
+// openShards opens the Parquet files of a directory or glob as one table.
+func (t *Table) openShards(ctx context.Context, paths []string, fields []Source, o Options) error {
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		name, err := t.roots.Allow(listing.Resolve(t.base, path))
+		if err != nil {
+			return err
+		}
+		names[i] = name
+	}
+	tab, err := columns.OpenShards(ctx, t.opener, names, o.CacheBytes-o.CacheBytes/2)
+	if err != nil {
+		return err
+	}
+	return t.openTable(ctx, tab, fields, "", o)
+}
+
+// severalFiles reports whether a name that ends like a Parquet file is a directory or a glob.
+func (t *Table) severalFiles() bool {
+	if source.IsRemote(t.src) {
+		return listing.RemoteGlob(t.src)
+	}
+	st, err := t.roots.Stat(source.LocalPath(t.src))
+	return err == nil && st.IsDir() || err != nil && listing.IsGlob(t.src)
+}
+
+// fileOf returns the file of the table that holds a row, and the number of the row in it.
+func (t *Table) fileOf(row int64) (uri string, in int64) {
+	if shards, ok := t.table.(*columns.Shards); ok {
+		shard, in := shards.Find(row)
+		return shards.Names[shard], in
+	}
+	return t.src, row
 }
 
 // openTable makes the fields from a table's columns. assets is the column of a catalog's URIs, "" for other tables.

@@ -20,6 +20,18 @@ func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
 		if out, err = tables.Read(ctx, in.Reader, 0, in.Reader.Size(), tables.Options{}); err != nil {
 			return nil, fault.WithFile(err, t.src)
 		}
+	case *columns.Shards:
+		parts := make([]*tables.Table, len(in.Tables))
+		for i, shard := range in.Tables {
+			var err error
+			if parts[i], err = tables.Read(ctx, shard.Reader, 0, shard.Reader.Size(), tables.Options{}); err != nil {
+				return nil, fault.WithFile(err, in.Names[i])
+			}
+		}
+		var err error
+		if out, err = tables.Concat(parts, tables.Mixed); err != nil {
+			return nil, fault.WithFile(err, t.src)
+		}
 	case *columns.Held:
 		if in.N > math.MaxInt32 {
 			return nil, fault.WithFile(fault.New(fault.Limit, "table", fault.NoOffset, "%d rows", in.N), t.src)

@@ -2,7 +2,9 @@ package catalog
 
 import (
 	"context"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
@@ -14,7 +16,7 @@ import (
 // Column describes one column of a Parquet or CSV file for people.
 type Column struct {
 	Name string `json:"name"` // path in the schema, joined by dots
-	Type string `json:"type"` // numpy's name for numbers, else "text", "bytes", "list of …", "other"
+	Type string `json:"type"` // numpy's name for numbers, else "text", "bytes", "images", "list of …", "other"
 }
 
 // Summary describes a Parquet or CSV file.
@@ -52,6 +54,14 @@ func Describe(ctx context.Context, r source.Reader) (*Summary, error) {
 	summary := &Summary{Rows: file.Rows, Columns: make([]Column, len(file.Columns))}
 	for i, c := range file.Columns {
 		summary.Columns[i] = Column{Name: c.Name, Type: typeName(&c)}
+	}
+	if tab, err := columns.OpenParquet(ctx, r, 0); err == nil { // a page that cannot be read has no images to show
+		images, _ := imageColumns(ctx, tab)
+		for i, c := range file.Columns {
+			if slices.Contains(images, strings.TrimSuffix(c.Name, bytesMember)) {
+				summary.Columns[i].Type = "images"
+			}
+		}
 	}
 	has := func(name string) bool { return file.Column(name) >= 0 }
 	summary.Catalog = file.Meta[layout.VersionKey] != "" || has(layout.URI) && (has(layout.Index) || has(layout.Header))

@@ -8,7 +8,9 @@
 //     have its byte range in the container;
 //   - a table of samples: any Parquet (flat columns, see tables/parquet) or CSV file with a header line
 //     (RFC 4180; ".tsv" is tab-separated), whose columns hold paths of rasters, index blobs of
-//     rasters, numbers and strings;
+//     rasters, numbers and strings. Columns of bytes that begin like a raster hold the rasters themselves, and so
+//     do structs of bytes and path, Hugging Face's feature Image. The Parquet files of a directory without
+//     rasters, or those that a glob matches, are one table;
 //   - STAC items: JSON (.json, .geojson) with an ItemCollection, a list of items or one item, or JSON lines
 //     (.jsonl, .ndjson). They have the columns of STAC-GeoParquet: the properties by their names, and
 //     "assets.NAME.href", for which "NAME" also stands;
@@ -49,7 +51,8 @@
 // directory that all of them share, and the files' sizes in bytes; for every metadata column its values. It
 // includes neither the place of the dataset nor any time, so it stays the same when data moves, and a directory
 // and the catalog made from it agree. Sizes come from the directory or the catalog's size column, or else are the
-// lengths of the blobs; a table of paths alone has none.
+// lengths of the blobs; a table of paths alone has none. Of rasters in cells it has the bytes that each row group
+// stores.
 //
 // # Memory
 //

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -32,6 +33,8 @@ type field struct {
 
 	offset, length columns.Column // of a raster in a container, or nil
 
+	cells *cells // the bytes of the rasters, or nil if they are files of their own
+
 	place *placeColumns // nil if the catalog has no bounds
 	names *nameColumn   // nil in older catalogs
 }
@@ -57,6 +60,16 @@ func (t *Table) tableField(ctx context.Context, tab columns.Table, s Source, ass
 		return f, fault.New(fault.Unsupported, "", fault.NoOffset,
 			"patterns pair the files of directories and catalogs; for a table name a column")
 	}
+	var err error
+	if !indexed && s.Blob == "" && s.Kind != Text {
+		if name, err = imageColumn(ctx, tab, s, name); err != nil {
+			return f, err
+		}
+		if f.cells, err = cellsOf(ctx, tab, name); err != nil || f.cells != nil {
+			f.kind, f.main = Raster, cellNames{f.cells}
+			return f, err
+		}
+	}
 	column, err := t.column(name)
 	if err != nil {
 		return f, err
@@ -74,7 +87,7 @@ func (t *Table) tableField(ctx context.Context, tab columns.Table, s Source, ass
 			return f, err
 		}
 	}
-	if pc, ok := column.(*columns.ParquetColumn); ok && !raster && pc.Opaque {
+	if !raster && columns.IsOpaque(column) {
 		return f, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds bytes that are not a string")
 	}
 	if raster {
@@ -84,6 +97,23 @@ func (t *Table) tableField(ctx context.Context, tab columns.Table, s Source, ass
 		f.catalogColumns(tab, prefix)
 	}
 	return f, nil
+}
+
+// imageColumn returns the column that a field reads: its own or, for the field of a dataset without fields, the first
+// one whose cells hold rasters, if none has the field's name.
+func imageColumn(ctx context.Context, tab columns.Table, s Source, name string) (string, error) {
+	if s.Column != "" || name != defaultField || has(tab, name) || has(tab, name+bytesMember) {
+		return name, nil
+	}
+	var names []string
+	var err error
+	switch tab := tab.(type) {
+	case *columns.ParquetTable:
+		names, err = imageColumns(ctx, tab)
+	case *columns.Shards:
+		names, err = imageColumns(ctx, tab.Tables[0])
+	}
+	return append(names, name)[0], err
 }
 
 func has(tab columns.Table, name string) bool {
@@ -188,7 +218,14 @@ func (f *field) tableRow(sample int64) int64 {
 // asset makes a sample's asset from the table and, if that has no index, from the file.
 func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 	r := newRowReader(ctx, f, row)
-	path := r.cell(f.main)
+	paths := f.main
+	if f.cells != nil {
+		if asset, err := t.cellAsset(r, f); asset.Index != nil || err != nil {
+			return asset, err
+		}
+		paths = f.cells.paths // of a row without bytes
+	}
+	path := r.cell(paths)
 	if path.Null || len(path.Text) == 0 {
 		r.fail(fault.NotFound, "no path")
 	}
@@ -220,6 +257,30 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 		}
 	}
 	return asset, CheckRaster(ctx, t.opener, uri, asset.Offset)
+}
+
+// cellAsset makes the asset of a row from the bytes in its cell. If they are null the asset has no index.
+func (t *Table) cellAsset(r *rowReader, f *field) (a Asset, err error) {
+	cell := r.cell(f.cells.bytes)
+	if r.err != nil || cell.Null {
+		return a, fault.WithFile(r.err, t.src)
+	}
+	uri, row := t.fileOf(r.at)
+	if uri, err = t.roots.Allow(uri); err != nil {
+		return a, err
+	}
+	data := bytes.Clone(cell.Text) // the cell is a part of its page, which the asset would keep in memory
+	member := cellName(row, f.cells.column)
+	a, _, err = readAsset(r.ctx, source.Memory(data), t.maxChunk)
+	if fault.KindOf(err) == fault.Corrupt && RasterExtension(data) == "" {
+		err = fault.New(fault.Unsupported, "header", 0, "its bytes are not a TIFF, PNG, JPEG, NumPy or rumi file, "+
+			"they begin like %s", magicName(data))
+	}
+	a.URI, a.Member, a.Length, a.Bytes = uri, member, int64(len(data)), data
+	if err != nil {
+		return Asset{}, a.Fault(err)
+	}
+	return a, nil
 }
 
 // rowReader reads the cells of a sample. After the first error all cells are null.

@@ -21,7 +21,8 @@ import (
 // URIs share, up to and including the last "/"), the string, or 8 bytes of the integer or of the float64;
 // a null has length 2^64-1 and no bytes. The sizes' digest is over one number a row: the file's
 // size, or if that is unknown the length of the blob in each of the field's blob columns in turn,
-// 2^64-1 for a null.
+// 2^64-1 for a null. For rasters in cells it is over the bytes that each row group stores of the column, so that they
+// need not be read.
 func (t *Table) hash(ctx context.Context) error {
 	top := digest.New()
 	_, _ = top.WriteString("chaski dataset 1\n")
@@ -159,6 +160,11 @@ func (f *field) hasSizes() bool { return f.size != nil || len(f.blobs) > 0 }
 
 func hashSizes(ctx context.Context, f *field) ([16]byte, error) {
 	d := digest.New()
+	if f.cells != nil {
+		for _, n := range columns.StoredSizes(f.cells.bytes) {
+			d.Number(uint64(n))
+		}
+	}
 	sources := f.blobs
 	if f.size != nil {
 		sources = []columns.Column{f.size}

@@ -70,6 +70,10 @@ func FuzzCatalog(f *testing.F) {
 		f.Add(b, "path")
 		f.Add(b, "class")
 	}
+	images := imageTable(f, 2, imageRows(pictures(f, 3)...)...)
+	f.Add(images, "image")
+	f.Add(images, "chip")
+	f.Add(images, "image.bytes")
 	f.Fuzz(func(t *testing.T, b []byte, column string) {
 		use(t, "/t.parquet", b, catalog.Source{Field: "image", Column: column})
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
@@ -82,8 +83,12 @@ func (o *Opener) List(ctx context.Context, dir string, each func(source.Entry) e
 	return source.List(ctx, o.Base, dir, each)
 }
 
-// sample opens a sample of a container.
+// sample opens a sample of a container, or the raster in a cell of a table.
 func (o *Opener) sample(ctx context.Context, uri string) (source.Reader, error) {
+	if table, cell, _ := Split(uri); catalog.IsParquet(table) {
+		asset, err := catalog.OpenCell(ctx, o.Base, table, cell, 0)
+		return source.Memory(asset.Bytes), err
+	}
 	// The lock is not held while a container is opened, because that may wait for the network: two
 	// callers may do it for one name.
 	o.mu.Lock()

@@ -27,8 +27,8 @@ const (
 
 var zstdPool = sync.Pool{New: func() any { return zstd.New() }}
 
-// decompress returns the n bytes that b holds compressed. n is at most maxPage, so that it may size an allocation.
-// Streams that give fewer or more bytes are corrupt.
+// decompress returns the n bytes that b holds compressed. n was checked (pageHeader.check), so that it may size an
+// allocation. Streams that give fewer or more bytes are corrupt.
 func decompress(codec int32, b []byte, n int) ([]byte, error) {
 	var out []byte
 	var err error

@@ -26,9 +26,13 @@ import (
 
 // Limits of the values in a footer.
 const (
-	maxFooter     = 64 << 20 // bytes
-	maxChunks     = 1 << 20  // column chunks, all row groups together
-	maxPage       = 64 << 20 // bytes, decompressed
+	maxFooter = 64 << 20 // bytes
+	maxChunks = 1 << 20  // column chunks, all row groups together
+	maxPage   = 64 << 20 // bytes, decompressed
+	// Pages of images are larger: writers count rows, and 1,024 rows of 256 KiB are 256 MiB. They may have up to this
+	// many bytes, and four times those that are stored, so that a small file never takes much memory.
+	maxStoredPage = 512 << 20
+	maxExpansion  = 4
 	maxPageValues = 4 << 20
 	maxPageHeader = 1 << 20
 	maxKeyValue   = 1 << 20 // bytes of key-value metadata that are kept

@@ -252,9 +252,10 @@ func (h *pageHeader) check(off, end int64) error {
 	switch {
 	case h.stored < 0 || h.size < 0 || int64(h.stored) > end-off-int64(h.head):
 		return bad(fault.Corrupt, "a page of %d bytes, %d stored, in %d", h.size, h.stored, end-off)
-	case data && h.size > maxPage:
-		return bad(fault.Limit, "a page of %d bytes, at most %d", h.size, maxPage)
-	case data && h.stored > 2*maxPage:
+	case data && int64(h.size) > max(maxPage, min(maxStoredPage, maxExpansion*int64(h.stored))):
+		return bad(fault.Limit, "a page of %d bytes, %d stored: at most %d, or %d times those stored up to %d", h.size,
+			h.stored, maxPage, maxExpansion, maxStoredPage)
+	case data && h.stored > 2*maxPage && h.stored > h.size+h.size/8: // no codec makes bytes so much longer
 		return bad(fault.Limit, "a page of %d stored bytes", h.stored)
 	case data && h.values < 0:
 		return bad(fault.Corrupt, "%d values", h.values)

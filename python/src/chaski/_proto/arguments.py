@@ -270,6 +270,12 @@ class Field(Argument):
             in a step without such a scene. Default: one image without an axis t, as labels are.
         match_days: how many days a scene may be from its step with `match` "nearest". Default: any
             number.
+        lut: a look-up table for rasters of uint8, int8, uint16 or int16, {10: 0, 20: 1}, or a list
+            or array that has the value of each number as `np.take` finds it: of int8 it has 256
+            values, those of the negative numbers at the end. It applies to stored pixels before
+            `normalize`; nodata and masks are those of the file, and windows are resampled before
+            it, with the nearest pixels. Numbers without a value are nodata and need a `fill`. A
+            value may be a list with one for each band of the tensor, if the raster has one band.
     """
 
     column: str | None = None
@@ -297,6 +303,7 @@ class Field(Argument):
     scenes: Sequence[str] | None = None
     match: Literal["step", "nearest"] | None = None
     match_days: float | None = None
+    lut: Mapping[int, Any] | Sequence[Any] | npt.NDArray[Any] | None = None
 
 
 @dataclass(frozen=True, repr=False)

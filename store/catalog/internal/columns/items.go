@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
 // Limits of a file of STAC items. An item of a Sentinel-2 scene has about 60 properties and 35 assets, and 30 KB.
@@ -312,13 +313,37 @@ func timesOf(ctx context.Context, t *texts) (*tables.Vector, error) {
 
 // UnitOf returns the unit of a column of dates or timestamps, 0 for others.
 func UnitOf(c Column) time.Duration {
+	if p := parquetOf(c); p != nil {
+		return p.Unit
+	}
 	switch c := c.(type) {
-	case *ParquetColumn:
-		return c.Unit
 	case memory:
 		if c.values.Kind() == tables.Timestamp {
 			return time.Microsecond
 		}
 	}
 	return 0
+}
+
+// IsOpaque reports whether a column holds bytes that are not strings.
+func IsOpaque(c Column) bool {
+	p := parquetOf(c)
+	return p != nil && p.Opaque
+}
+
+// IsBytes reports whether a column holds bytes that are not marked as strings, which they may be.
+func IsBytes(c Column) bool {
+	p := parquetOf(c)
+	return p != nil && p.k == Text && p.t.File.Columns[p.i].Logical != parquet.String
+}
+
+// parquetOf returns a column of a Parquet file, of Shards that of the first, or nil.
+func parquetOf(c Column) *ParquetColumn {
+	switch c := c.(type) {
+	case *ParquetColumn:
+		return c
+	case *shardColumn:
+		return c.parts[0]
+	}
+	return nil
 }

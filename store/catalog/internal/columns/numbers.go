@@ -71,7 +71,7 @@ func (c *Numbers) Row(ctx context.Context, row int64, dst []float64, limit int) 
 }
 
 func (c *Numbers) page(ctx context.Context, group, page int, pages *parquet.Pages) (*parquet.Lists, error) {
-	return pageOf(ctx, c.table, pageKey{c.leaf, group, page}, pages, c.table.File.ReadLists)
+	return pageOf(ctx, c.table, pageKey{c.table.shard, c.leaf, group, page}, pages, c.table.File.ReadLists)
 }
 
 // Transform returns the six numbers of a row, or nil if it has others. c may be nil.

@@ -20,13 +20,29 @@ import (
 type ParquetTable struct {
 	File   *parquet.File
 	Reader source.Reader
-	Cache  *lru.Cache[pageKey, decoded]
+	*pageCache
+
+	shard int // the number of the file among those that share the cache
+	mu    sync.Mutex
+	pages map[pageKey]*parquet.Pages // page locations by column and group (page is 0), kept until Close
+}
+
+// pageCache keeps the decoded pages of a file, or of all shards of a table.
+type pageCache struct {
+	Cache *lru.Cache[pageKey, decoded]
 
 	account *budget.Account // of the opening, for memory that the cache does not count
 
 	mu    sync.Mutex
-	pages map[pageKey]*parquet.Pages // page locations by column and group (page is 0), kept until Close
-	large map[int]largePage          // by column
+	large map[int]largePage // by column
+
+	// heavy is held while a page is decoded that takes much of the cache, so that workers do not decode the same one
+	// at once, each into memory of its own.
+	heavy sync.Mutex
+}
+
+func newPageCache(ctx context.Context, bytes int64) *pageCache {
+	return &pageCache{Cache: lru.New[pageKey, decoded](bytes), large: map[int]largePage{}, account: budget.Of(ctx)}
 }
 
 // largePage is the page of a column that was used last of those that are larger than the cache. Otherwise each row of
@@ -43,19 +59,23 @@ type decoded interface {
 	Dictionary() *parquet.Values
 }
 
-type pageKey struct{ column, group, page int }
+type pageKey struct{ shard, column, group, page int }
 
 // dictPage is the page number of a dictionary.
 const dictPage = -1
 
 // OpenParquet opens a Parquet file. Its decoded pages take at most about cacheBytes.
 func OpenParquet(ctx context.Context, r source.Reader, cacheBytes int64) (*ParquetTable, error) {
+	return openParquet(ctx, r, newPageCache(ctx, cacheBytes), 0)
+}
+
+func openParquet(ctx context.Context, r source.Reader, cache *pageCache, shard int) (*ParquetTable, error) {
 	file, err := parquet.Open(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	return &ParquetTable{File: file, Reader: r, Cache: lru.New[pageKey, decoded](cacheBytes),
-		pages: map[pageKey]*parquet.Pages{}, large: map[int]largePage{}, account: budget.Of(ctx)}, nil
+	return &ParquetTable{File: file, Reader: r, pageCache: cache, shard: shard,
+		pages: map[pageKey]*parquet.Pages{}}, nil
 }
 
 func (t *ParquetTable) Rows() int64  { return t.File.Rows }
@@ -128,7 +148,7 @@ func (c *ParquetColumn) Cell(ctx context.Context, row int64) (Cell, error) {
 	}
 	in := row - g[group].First
 	page := pages.Find(in)
-	few, err := pageOf(ctx, c.t, pageKey{c.i, group, page}, pages, c.t.File.ReadFew)
+	few, err := pageOf(ctx, c.t, pageKey{c.t.shard, c.i, group, page}, pages, c.t.File.ReadFew)
 	if err != nil {
 		return Cell{}, err
 	}
@@ -222,7 +242,7 @@ func (t *ParquetTable) pagesOf(ctx context.Context, column, group int) (*parquet
 func pageOf[T decoded](ctx context.Context, t *ParquetTable, key pageKey, pages *parquet.Pages,
 	read func(ctx context.Context, group, column int, pages *parquet.Pages, page int,
 		dict func() (*parquet.Values, error)) (T, error)) (none T, _ error) {
-	dictKey := pageKey{key.column, key.group, dictPage}
+	dictKey := pageKey{key.shard, key.column, key.group, dictPage}
 	if page, ok := t.Cache.Get(key); ok {
 		if page.Dictionary() != nil {
 			t.Cache.Get(dictKey)
@@ -231,6 +251,17 @@ func pageOf[T decoded](ctx context.Context, t *ParquetTable, key pageKey, pages 
 	}
 	if page := t.largeOf(key); page != nil {
 		return page.(T), nil
+	}
+	if t.isHeavy(pages.Pages[key.page]) || t.isHeavy(pages.Dict) {
+		turns.Rest(ctx) // the worker that decodes may need the turn
+		t.heavy.Lock()
+		defer t.heavy.Unlock()
+		if page, ok := t.Cache.Get(key); ok { // another worker decoded it meanwhile
+			return page.(T), nil
+		}
+		if page := t.largeOf(key); page != nil {
+			return page.(T), nil
+		}
 	}
 	var dictErr error
 	page, err := read(ctx, key.group, key.column, pages, key.page, func() (dict *parquet.Values, _ error) {
@@ -257,6 +288,10 @@ func pageOf[T decoded](ctx context.Context, t *ParquetTable, key pageKey, pages 
 	return page, nil
 }
 
+// isHeavy reports whether a page takes at least an eighth of the cache: with eight such pages it is full. Pages of
+// bytes have about the size that is stored.
+func (c *pageCache) isHeavy(p parquet.Page) bool { return int64(p.Len) > c.Cache.Bound()/8 }
+
 // dictionary returns the dictionary of a column in a row group, from the cache if possible, or nil if it has none.
 func (t *ParquetTable) dictionary(ctx context.Context, key pageKey, pages *parquet.Pages) (*parquet.Values, error) {
 	if pages.Dict.Off == 0 {
@@ -273,28 +308,28 @@ func (t *ParquetTable) dictionary(ctx context.Context, key pageKey, pages *parqu
 }
 
 // largeOf returns a page that is kept beside the cache, or nil.
-func (t *ParquetTable) largeOf(key pageKey) decoded {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if p := t.large[key.column]; p.key == key {
+func (c *pageCache) largeOf(key pageKey) decoded {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.large[key.column]; p.key == key {
 		return p.page
 	}
 	return nil
 }
 
 // keepLarge keeps a page beside the cache, in the place of the column's last one, if the budget has room for it.
-func (t *ParquetTable) keepLarge(p largePage) {
-	t.mu.Lock()
-	old := t.large[p.key.column]
-	delete(t.large, p.key.column)
-	t.mu.Unlock()
-	t.account.Shrink(old.cost) // without the lock: it wakes others
-	if !t.account.TryGrow(p.cost) {
+func (c *pageCache) keepLarge(p largePage) {
+	c.mu.Lock()
+	old := c.large[p.key.column]
+	delete(c.large, p.key.column)
+	c.mu.Unlock()
+	c.account.Shrink(old.cost) // without the lock: it wakes others
+	if !c.account.TryGrow(p.cost) {
 		return
 	}
-	t.mu.Lock()
-	old = t.large[p.key.column] // of another worker, since the lock was free
-	t.large[p.key.column] = p
-	t.mu.Unlock()
-	t.account.Shrink(old.cost)
+	c.mu.Lock()
+	old = c.large[p.key.column] // of another worker, since the lock was free
+	c.large[p.key.column] = p
+	c.mu.Unlock()
+	c.account.Shrink(old.cost)
 }

@@ -33,11 +33,12 @@ func glob(ctx context.Context, pattern string, r *source.Roots, each Each, pictu
 	listing := &Listing{Base: base, each: each, pictures: pictures}
 	err = listing.walk(ctx, listing.Base, r, matcher)
 	switch {
-	case err == nil && listing.found == 0 && listing.passed > 0:
+	case err != nil || len(listing.Shards) > 0:
+	case listing.found == 0 && listing.passed > 0:
 		err = fault.New(fault.NotFound, "glob", fault.NoOffset,
 			"no TIFF and no rumi file matches, but %d PNG, JPEG or NumPy files: a glob that ends like one reads them",
 			listing.passed)
-	case err == nil && listing.found == 0:
+	case listing.found == 0:
 		err = fault.New(fault.NotFound, "glob", fault.NoOffset, "no raster file matches")
 	}
 	return listing, err

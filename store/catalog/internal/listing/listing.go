@@ -26,6 +26,8 @@ type Listing struct {
 	Sizes []int64
 	Etags []string // nil for local files
 	File  bool     // the source is one local file
+	// Shards are the Parquet files, which count where there are no rasters: then they are one table.
+	Shards []string
 
 	pictures bool // PNG and JPEG files count, too
 	passed   int  // such files that were left out
@@ -75,6 +77,9 @@ func IsPicture(p string) bool { return endsIn(p, ".png", ".jpg", ".jpeg", ".npy"
 
 // IsFile reports whether a path ends like a raster or a picture.
 func IsFile(p string) bool { return IsRaster(p) || IsPicture(p) }
+
+// MaxShards bounds the Parquet files of one table, each of whose footers stays in memory.
+const MaxShards = 1 << 14
 
 // endsIn reports whether a path ends in one of some extensions, in upper or lower case.
 func endsIn(p string, extensions ...string) bool {
@@ -188,8 +193,11 @@ func list(ctx context.Context, src string, r *source.Roots, o source.Opener, eac
 	return l, nil
 }
 
-// isRaster reports whether a file of the listing is a raster by its name.
+// isRaster reports whether a file of the listing is a raster by its name. It keeps the paths of Parquet files.
 func (l *Listing) isRaster(path string) bool {
+	if l.each == nil && len(l.Shards) <= MaxShards && endsIn(path, ".parquet", ".pq", ".geoparquet") {
+		l.Shards = append(l.Shards, path)
+	}
 	if IsPicture(path) && !l.pictures {
 		l.passed++
 		return false
@@ -199,7 +207,7 @@ func (l *Listing) isRaster(path string) bool {
 
 // onlyPictures returns an error if a directory holds pictures and no rasters, which says how to read them.
 func (l *Listing) onlyPictures() error {
-	if l.found > 0 || l.passed == 0 {
+	if l.found > 0 || l.passed == 0 || len(l.Shards) > 0 {
 		return nil
 	}
 	return fault.New(fault.NotFound, "directory", fault.NoOffset,
@@ -295,6 +303,7 @@ func (l *Listing) add(p, rel string, d fs.DirEntry, keep bool, r *source.Roots) 
 }
 
 func (l *Listing) sort() {
+	slices.Sort(l.Shards)
 	if slices.IsSorted(l.Paths) {
 		return
 	}

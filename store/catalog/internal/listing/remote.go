@@ -46,13 +46,16 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 	}
 	listing := &Listing{Base: base, each: each, pictures: pictures}
 	err := source.List(ctx, o, base, func(e source.Entry) error {
-		if hidden(e.Path) || !listing.isRaster(e.Path) {
+		if hidden(e.Path) {
 			return nil
 		}
 		if m != nil {
 			if whole, _ := m.match(e.Path); !whole {
 				return nil
 			}
+		}
+		if !listing.isRaster(e.Path) {
+			return nil
 		}
 		if err := listing.put(e.Path, e.Size, e.ETag); err != nil || each != nil {
 			return err
@@ -66,7 +69,7 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 	if err == nil && pattern == nil {
 		err = listing.onlyPictures()
 	}
-	if err == nil && listing.found == 0 {
+	if err == nil && listing.found == 0 && len(listing.Shards) == 0 {
 		err = fault.New(fault.NotFound, "listing", fault.NoOffset, "no raster files")
 	}
 	if err != nil {

@@ -1,0 +1,160 @@
+package einops
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/kernel"
+)
+
+// Table has the elements that samples become by a look-up table. It is immutable.
+type Table struct {
+	rows     []int32    // by the bits of a sample, the number of its value, or none
+	elements [][]uint64 // by band, or one for all bands, and by the number of the value: the bits of the element
+	whole    bool       // every sample has a value
+}
+
+// none is the row of a sample without a value.
+const none = -1
+
+// maxElements bounds the elements of a table, of all bands together. They take 8 bytes each, 32 MiB.
+const maxElements = 4 << 20
+
+// NewTable returns the table in which samples become values, one for all bands or one for each. Scale, Offset and Clip
+// of c are applied to the values, as Convert says. Without them a value is rounded to To once, and an integer To must
+// hold it; only uint8 saturates, if c is not Checked. c.From is uint8, int8, uint16 or int16.
+func NewTable(c Convert, samples []int, values [][]float64) (*Table, error) {
+	low, n := 0, 1<<(8*c.From.Size())
+	switch c.From {
+	case chunk.Uint8, chunk.Uint16:
+	case chunk.Int8, chunk.Int16:
+		low = -n / 2
+	default:
+		return nil, fault.New(fault.Unsupported, "look-up table", fault.NoOffset,
+			"of %s: only uint8, int8, uint16 and int16 have one", c.From)
+	}
+	if len(samples) == 0 || len(samples) != len(values) {
+		return nil, errors.New("einops: a table needs a value for each sample")
+	}
+	bands := max(len(values[0]), len(c.Scale), len(c.Offset))
+	if len(samples) > maxElements/max(bands, 1) {
+		return nil, fault.New(fault.Limit, "look-up table", fault.NoOffset,
+			"%d values for each of %d bands: at most %d together", len(samples), bands, maxElements)
+	}
+	t := &Table{rows: make([]int32, n), elements: make([][]uint64, bands)}
+	for i := range t.rows {
+		t.rows[i] = none
+	}
+	for k, sample := range samples {
+		if sample < low || sample >= low+n {
+			return nil, fault.New(fault.Unsupported, "look-up table", fault.NoOffset, "%s has no %d", c.From, sample)
+		}
+		t.rows[sample&(n-1)] = int32(k) // two's complement: the bits of a negative sample
+	}
+	t.whole = len(samples) == n // they differ, so that all are there
+	for b := range t.elements {
+		t.elements[b] = make([]uint64, len(values))
+		for k, value := range values {
+			var err error
+			if t.elements[b][k], err = c.element(value[min(b, len(value)-1)], b); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return t, nil
+}
+
+// Whole reports whether every sample has a value.
+func (t *Table) Whole() bool { return t.whole }
+
+// element returns the bits of the element that a value becomes in a band.
+func (c *Convert) element(value float64, band int) (uint64, error) {
+	num := nums[c.To]
+	if c.Scale == nil && c.Offset == nil && !c.Clip && (c.To != chunk.Uint8 || c.Checked) {
+		if num.IsFloat() {
+			return kernel.FloatBits(num, value), nil
+		}
+		bits, ok := kernel.IntBits(num, value)
+		if !ok {
+			return 0, fault.New(fault.Unsupported, "look-up table", fault.NoOffset, "%v is not a number of %s", value,
+				c.To)
+		}
+		return bits, nil
+	}
+	var sample, element [8]byte
+	binary.LittleEndian.PutUint32(sample[:], math.Float32bits(float32(value)))
+	f := [1]float32{}
+	kernel.LoadAffine(f[:], sample[:4], kernel.F32, 1, pick(c.Scale, band, 1), pick(c.Offset, band, 0))
+	if c.Clip {
+		kernel.Clip(f[:], c.Lo, c.Hi)
+	}
+	kernel.Store(element[:c.To.Size()], f[:], num, 1)
+	return binary.LittleEndian.Uint64(element[:]), nil
+}
+
+// setTable makes the converter look its elements up.
+func (cv *Converter) setTable(t *Table) {
+	cv.table = t
+	cv.copies, cv.widens, cv.affine, cv.checked, cv.missNaN = false, false, false, false, false
+	cv.samePerBand, cv.maxBand = len(t.elements) == 1, math.MaxInt
+	if !cv.samePerBand {
+		cv.maxBand = len(t.elements)
+	}
+}
+
+// setBand makes band b the one that rows are converted for, and returns its scale and offset.
+func (j *job) setBand(b int) (a, c float32) {
+	if t := j.cv.table; t != nil {
+		j.elements = t.elements[min(b, len(t.elements)-1)]
+	}
+	return j.cv.band(b)
+}
+
+// look writes the elements of n samples to element at of a run, with the fill value for nodata.
+func (j *job) look(at int, s []byte, n int) (bad int) {
+	cv, size := j.cv, j.cv.toSize
+	if cv.noData {
+		bad = cv.valid(j.valid[:n], s, j.strideX)
+	} else {
+		kernel.Repeat(j.valid[:n], 1, ones, n)
+	}
+	for i := range n {
+		var bits int
+		if cv.fromSize == 1 {
+			bits = int(s[i*j.strideX])
+		} else {
+			bits = int(binary.LittleEndian.Uint16(s[2*i*j.strideX:]))
+		}
+		row := cv.table.rows[bits]
+		dst := j.dst.Data[(at+i*j.runs.stride)*size:][:size]
+		switch {
+		case row == none:
+			bad += int(j.valid[i])
+			j.valid[i] = 0
+			copy(dst, cv.fill[:size])
+		case cv.fillNoData && j.valid[i] == 0:
+			copy(dst, cv.fill[:size])
+		default:
+			put(dst, j.elements[row])
+		}
+	}
+	j.mask(at, 0, n, bad > 0)
+	return bad
+}
+
+// put writes the bits of an element.
+func put(dst []byte, bits uint64) {
+	switch len(dst) {
+	case 1:
+		dst[0] = byte(bits)
+	case 2:
+		binary.LittleEndian.PutUint16(dst, uint16(bits))
+	case 4:
+		binary.LittleEndian.PutUint32(dst, uint32(bits))
+	default:
+		binary.LittleEndian.PutUint64(dst, bits)
+	}
+}

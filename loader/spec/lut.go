@@ -1,0 +1,77 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/chaski-eo/chaski/chunk"
+)
+
+// Values are one for each band, or one for all.
+type Values []float64
+
+// LUT is a look-up table for rasters of uint8, int8, uint16 or int16. It applies to stored pixels: nodata and masks are
+// those of the file, and windows are resampled before it, with the nearest pixels.
+type LUT struct {
+	// From are the stored numbers that have values. Pixels with other numbers are nodata, and the field needs a fill.
+	// Default: 0, 1 and so on; a list with a value for each number of an int8 or int16 has its negative numbers at
+	// the end, as numpy's take.
+	From []int `json:"from,omitempty"`
+	// To are their values: each a number or, for a raster of one band, a list with one for each band of the tensor.
+	To []Values `json:"to"`
+}
+
+// maxLUT is the largest number of values: one for each number of 16 bits.
+const maxLUT = 1 << 16
+
+// Bands returns how many bands the table makes of one, or 0 if it leaves bands as they are.
+func (l *LUT) Bands() int {
+	if l == nil || len(l.To[0]) == 1 {
+		return 0
+	}
+	return len(l.To[0])
+}
+
+// Numbers returns the stored numbers that have values, for a raster of a dtype.
+func (l *LUT) Numbers(dtype chunk.DType) []int {
+	if l.From != nil {
+		return l.From
+	}
+	n := 1 << (8 * min(dtype.Size(), 2)) // other dtypes have no table
+	signed := len(l.To) == n && (dtype == chunk.Int8 || dtype == chunk.Int16)
+	out := make([]int, len(l.To))
+	for i := range out {
+		if out[i] = i; signed && i >= n/2 {
+			out[i] = i - n
+		}
+	}
+	return out
+}
+
+// validate checks the table of a field. stacked is true of a field with several rasters. A nil l is valid.
+func (l *LUT) validate(stacked bool) error {
+	switch {
+	case l == nil:
+		return nil
+	case len(l.To) == 0 || len(l.To) > maxLUT:
+		return fmt.Errorf("it has %d values: it must have 1 to %d", len(l.To), maxLUT)
+	case l.From != nil && len(l.From) != len(l.To):
+		return fmt.Errorf("from has %d numbers and to has %d values: both need as many", len(l.From), len(l.To))
+	case len(l.To[0]) > 1 && stacked:
+		return errors.New("columns and patterns have several rasters: lists of values are for a raster of one band")
+	}
+	for i, value := range l.To {
+		if n := len(value); n != len(l.To[0]) || n == 0 || n > chunk.MaxBands {
+			return fmt.Errorf("value %d has %d numbers, and the first has %d: all need as many, from 1 to %d", i, n,
+				len(l.To[0]), chunk.MaxBands)
+		}
+	}
+	seen := make(map[int]bool, len(l.From))
+	for _, number := range l.From {
+		if seen[number] {
+			return fmt.Errorf("%d has two values", number)
+		}
+		seen[number] = true
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/internal/turns"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+)
+
+// cells are the columns of rasters whose bytes stand in the cells of a Parquet file: a column of bytes, or Hugging
+// Face's feature Image, a struct of the bytes and a path. A row whose bytes are null has its raster in the file at the
+// path.
+type cells struct {
+	column string         // the name of the field's column, or of its struct
+	bytes  columns.Column // opaque
+	paths  columns.Column // or nil
+	rows   int64
+}
+
+// Members of the struct that is an Image.
+const (
+	bytesMember = ".bytes"
+	pathMember  = ".path"
+)
+
+// cellsOf returns the columns of the rasters in the cells of a column, or nil if it holds paths or values. A struct of
+// bytes and paths that has no raster is fault.Unsupported.
+func cellsOf(ctx context.Context, tab columns.Table, name string) (*cells, error) {
+	c := &cells{column: strings.TrimSuffix(name, bytesMember), rows: tab.Rows()}
+	var err error
+	flat := true
+	if c.bytes, err = tab.Column(name); err != nil {
+		flat = false
+		if c.bytes, err = tab.Column(name + bytesMember); err != nil {
+			return nil, nil // the caller says what is missing
+		}
+	}
+	if !columns.IsBytes(c.bytes) {
+		return nil, nil
+	}
+	if paths, err := tab.Column(c.column + pathMember); err == nil && paths.Kind() == Text {
+		c.paths = paths
+	}
+	head, err := firstBytes(ctx, c.bytes)
+	switch {
+	case err != nil:
+		return nil, err
+	case head == nil && c.paths != nil, head != nil && RasterExtension(head) != "":
+		return c, nil
+	case flat: // it may hold paths that are not marked as strings
+		return nil, nil
+	}
+	return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+		"its bytes are not a TIFF, PNG, JPEG, NumPy or rumi file, they begin like %s", magicName(head))
+}
+
+// magicName names what begins like head.
+func magicName(head []byte) string {
+	if name := magic.OfBytes(head); name != "" {
+		return name
+	}
+	return fmt.Sprintf("%q", head[:min(len(head), magicBytes)])
+}
+
+// errFound ends a scan that has found what it looks for.
+var errFound = errors.New("catalog: found")
+
+// firstBytes returns the head of the first value of a column that is not null, or nil if all are.
+func firstBytes(ctx context.Context, c columns.Column) (head []byte, err error) {
+	err = c.Scan(ctx, func(_ int64, v columns.Cell) error {
+		if v.Null {
+			return nil
+		}
+		head = bytes.Clone(v.Text[:min(len(v.Text), magic.Head)])
+		return errFound
+	})
+	if err == errFound {
+		err = nil
+	}
+	return head, err
+}
+
+// cellNames is the column of the names of rasters in cells: their paths, or what CellName returns.
+type cellNames struct{ *cells }
+
+// Kind, Cell and Scan implement columns.Column.
+func (c cellNames) Kind() Kind { return Text }
+
+func (c cellNames) Cell(ctx context.Context, row int64) (columns.Cell, error) {
+	cell := columns.Cell{Null: true}
+	var err error
+	if c.paths != nil {
+		cell, err = c.paths.Cell(ctx, row)
+	}
+	return c.named(row, cell), err
+}
+
+func (c cellNames) Scan(ctx context.Context, visit func(int64, columns.Cell) error) error {
+	if c.paths != nil {
+		return c.paths.Scan(ctx, func(row int64, path columns.Cell) error { return visit(row, c.named(row, path)) })
+	}
+	for row := range c.rows { // without the bytes, which a scan would read
+		if row%4096 == 0 {
+			if err := turns.Tick(ctx); err != nil {
+				return err
+			}
+		}
+		if err := visit(row, c.named(row, columns.Cell{Null: true})); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// named returns the cell of a path, or the name of the row if it is null or empty.
+func (c cellNames) named(row int64, path columns.Cell) columns.Cell {
+	if path.Null || len(path.Text) == 0 {
+		return columns.Cell{Text: []byte(cellName(row, c.column))}
+	}
+	return path
+}
+
+// cellName returns the name of a raster in a cell: ROW/COLUMN.
+func cellName(row int64, column string) string { return strconv.FormatInt(row, 10) + "/" + column }
+
+// ImageColumns returns the columns of a Parquet file whose cells hold the bytes of rasters. It does not close r.
+func ImageColumns(ctx context.Context, r source.Reader) ([]string, error) {
+	tab, err := columns.OpenParquet(ctx, r, 0)
+	if err != nil {
+		return nil, err
+	}
+	return imageColumns(ctx, tab)
+}
+
+func imageColumns(ctx context.Context, tab *columns.ParquetTable) (names []string, err error) {
+	for i := range tab.File.Fields {
+		name := tab.File.Fields[i].Name
+		c, err := cellsOf(ctx, tab, name)
+		if err != nil && fault.KindOf(err) != fault.Unsupported {
+			return nil, err
+		}
+		if c != nil {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
