@@ -28,6 +28,7 @@ import (
 // it.
 type dataset struct {
 	name      string // empty if the spec has one source
+	group     *group // the sources with which it shares batches
 	number    int    // index in Engine.sets
 	source    Source
 	sampler   Sampler // the source's own or the spec's, with the size of the window
@@ -69,6 +70,12 @@ func (e *Engine) addSource(ctx context.Context, src *Source, name string, open r
 	}
 	mixture := &shuffle.Mixture{Until: spec.Untils[src.Until], Length: src.Length}
 	total := int64(shuffle.WordLen)
+	if src.Batches == spec.OneSource {
+		if batch != int64(e.spec.BatchSize) {
+			return shuffle.Source{}, spec.ErrOneSource
+		}
+		mixture.Block = batch
+	}
 	if src.PerBatch {
 		if batch == 0 {
 			return shuffle.Source{}, spec.ErrPerBatch
@@ -89,9 +96,12 @@ func (e *Engine) addSource(ctx context.Context, src *Source, name string, open r
 		if name != "" {
 			full = name + "/" + full
 		}
-		share := int64(0)
+		share := mixture.Block
 		if src.PerBatch {
 			share = s.Count
+		}
+		if mixture.Block > 0 {
+			e.opening = nil // its batches have shapes of their own
 		}
 		c, err := e.addSource(ctx, s, full, open, share)
 		if err != nil {
@@ -133,6 +143,12 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	}
 	// From here on closeTables closes the table, also after an error below.
 	e.sets = append(e.sets, set)
+	if e.opening == nil {
+		e.opening = &group{}
+		e.groups = append(e.groups, e.opening)
+	}
+	set.group = e.opening
+	set.group.sets = append(set.group.sets, set)
 	set.extras = set.table.Extras()
 	set.names.shared = set.extras.BandNames
 	if set.table.Len() == 0 {
@@ -157,7 +173,7 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	} else if set == e.sets[0] {
 		e.spec.Sampler = set.fill(e.spec.Sampler) // the sources that follow take these values too
 	}
-	return out, set.agrees(e.sets[0])
+	return out, set.agrees(set.group.lead())
 }
 
 // openBeside opens the arrays of the fields of points, and the files of the fields of shapes.
@@ -727,8 +743,8 @@ func (d *dataset) agrees(first *dataset) error {
 		if field.To != raster.To || len(field.Picked) != len(raster.Picked) || field.TimeSteps != raster.TimeSteps ||
 			field.Steps != raster.Steps ||
 			field.H != raster.H || field.W != raster.W {
-			return fmt.Errorf("field %q is %s, and in the first source %s: a mixture's batches need one shape",
-				field.Name, shapeText(field), shapeText(raster))
+			return fmt.Errorf("field %q is %s, and in the first source %s: a mixture's batches need one shape, "+
+				"unless its batches are of one source", field.Name, shapeText(field), shapeText(raster))
 		}
 		if err := field.SameOrder(raster); err != nil {
 			return rows.InField(field.Name, err)

@@ -303,7 +303,7 @@ func TestBatchesOfSeveralSizesShareTheMemory(t *testing.T) {
 	tab := chips(36, 8)
 	sp := Spec{Source: "memory", Fields: chipFields[:1], BatchSize: 4}.WithDefaults()
 	probe := openFake(t, sp, tab, 1)
-	l, err := probe.layout(layoutKey{rows: 4})
+	l, err := probe.layout(layoutKey{group: probe.groups[0], rows: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -532,8 +532,8 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		`{"split":{"by":"hash","shares":[{"name":"a","weight":"x"}]}}`: `share "a": weight is "x": ` +
 			`it must be a finite number`,
 		`{"Shuffle":true,"colour":1}`: `no member "Shuffle"; there are all_fields, augment, bad_limit, bad_samples, ` +
-			`base_path, batch_size, bbox, bbox_crs, datetime, defaults, dims, drop_last, fields, geo, length, ` +
-			`missing, parts, per_batch, sampler, seed, shuffle, source, sources, split, stats, strata, take, ` +
+			`base_path, batch_size, batches, bbox, bbox_crs, datetime, defaults, dims, drop_last, fields, geo, ` +
+			`length, missing, parts, per_batch, sampler, seed, shuffle, source, sources, split, stats, strata, take, ` +
 			`temperature, time, timestamp, until, use, version, where, windows`,
 		`{"fields":[{"name":"a","bands":true}]}`:      `field "a": bands is true: it must be a list`,
 		`{"fields":[{"name":"a","bands":[0,"B"]}]}`:   `field "a": bands[1] is "B": it must be a whole number`,

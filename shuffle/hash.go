@@ -42,6 +42,7 @@ const (
 	domainSubstitute = 13
 	domainBatch      = 14
 	domainGround     = 15
+	domainBlock      = 16
 )
 
 // Mix is the finaliser of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number

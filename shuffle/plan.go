@@ -15,7 +15,7 @@ type Spec struct {
 	Source  Source
 	// Take replaces the number of positions of an epoch; 0 keeps the source's own. Draws go on from
 	// one epoch to the next, so that the source gives every sample once before it repeats one. Over a
-	// mixture with Batch it must be a whole number of batches.
+	// mixture with Batch or Block it must be a whole number of these.
 	Take int64
 }
 
@@ -166,9 +166,9 @@ func NewPlan(s Spec) (*Plan, error) {
 		return nil, fmt.Errorf("an epoch of %d positions", s.Take)
 	case s.Take > 0 && top.n == 0:
 		return nil, errors.New("positions of a source without samples")
-	case s.Take > 0 && top.word != nil && top.word.batch > 0 && s.Take%top.word.batch != 0:
+	case s.Take > 0 && top.word != nil && s.Take%top.word.unit() != 0:
 		return nil, fmt.Errorf("an epoch of %d positions is not a whole number of batches of %d", s.Take,
-			top.word.batch)
+			top.word.unit())
 	}
 	pl.take = s.Take
 	return pl, nil
@@ -198,16 +198,14 @@ func (pl *Plan) addMixture(m *Mixture, seed uint64, depth int) (node, error) {
 	if err := m.check(); err != nil {
 		return node{}, err
 	}
-	word, err := newWord(seed, m.Counts, m.Batch)
+	word, err := newWord(seed, m)
 	if err != nil {
 		return node{}, err
 	}
 	sizes := make([]int64, len(m.Sources))
 	for i, source := range m.Sources {
-		if source.Mixture != nil && source.Mixture.Batch > 0 && (m.Batch == 0 || source.Mixture.Batch != m.Counts[i]) {
-			return node{},
-				fmt.Errorf("source %d: batches of %d in a mixture that has %d of it in batches of %d", i,
-					source.Mixture.Batch, m.Counts[i], m.Batch)
+		if err := m.checkSource(i); err != nil {
+			return node{}, err
 		}
 		child, err := pl.add(source, Hash(seed, domainSource, uint64(i)), depth+1)
 		if err != nil {

@@ -241,6 +241,7 @@ type jsonSource struct {
 	Until    string       `json:"until"`
 	Length   int64        `json:"length"`
 	Batch    int64        `json:"batch"`
+	Block    int64        `json:"block"`
 }
 
 func (s jsonSource) source() Source {
@@ -253,7 +254,7 @@ func (s jsonSource) source() Source {
 		return Source{Dataset: &Dataset{Items: s.N}}
 	}
 	m := &Mixture{
-		Counts: s.Counts, Batch: s.Batch, Length: s.Length,
+		Counts: s.Counts, Batch: s.Batch, Block: s.Block, Length: s.Length,
 		Until: map[string]Until{"shortest": Shortest, "longest": Longest, "given": Given}[s.Until],
 	}
 	for _, c := range s.Sources {

@@ -376,7 +376,8 @@ class Mixture of Spec
         Draws samples from several sources in fixed proportions: in place of a source of `load`.
 
         Batches have a tensor "source": the number of a row's dataset, from 0 in the order of the
-        sources (nested ones in their places), and -1 for padding.
+        sources (nested ones in their places), and -1 for padding. With `batches` it is the same in
+        all rows, and `source` and `fields` of a batch say what that source is.
     sources: Mapping[str, Source | Mixture | Path | Sequence[Path] | Columns]
         By name: a `Source`, what `Source.source` is, or a `Mixture` again.
     temperature
@@ -386,6 +387,7 @@ class Mixture of Spec
     weight: float = field(default=1.0, kw_only=True)
         Its share in a mixture around it.
     per_batch: bool = field(default=False, kw_only=True)
+    batches: Literal["one source"] | None = field(default=None, kw_only=True)
 
 class Engine(HasToken) of Upstream
         How batches are made and received. None of it changes what is in them.

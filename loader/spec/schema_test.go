@@ -31,6 +31,7 @@ var enums = map[string][]string{
 	"Ground.overviews": {AutoOverviews, AllOverviews, NoOverviews},
 	"Mixture.until":    {UntilShortest, UntilLongest, UntilLength},
 	"Strata.until":     {UntilShortest, UntilLongest, UntilLength},
+	"Mixture.batches":  {OneSource},
 	"Subset.missing":   {MissingError, MissingDrop},
 	"Split.by":         {"hash", "column", "date", "cell", "given", ByPlace},
 	"Normalize.method": {stats.MeanStd, stats.MinMax, stats.Percentile},
@@ -151,7 +152,8 @@ func TestSchemaWords(t *testing.T) {
 			"resolution": 10, "mosaic": "WORD"}}`,
 		"Ground.overviews": `{"source": "d", "batch_size": 1, "sampler": {"kind": "geo_window", "size_m": 80,
 			"resolution": 10, "overviews": "WORD"}}`,
-		"Subset.missing": `{"source": "d", "batch_size": 1, "missing": "WORD"}`,
+		"Mixture.batches": `{"sources": [{"source": "d"}], "batch_size": 1, "batches": "WORD"}`,
+		"Subset.missing":  `{"source": "d", "batch_size": 1, "missing": "WORD"}`,
 	} {
 		for _, word := range append([]string{"nonsense"}, enums[name]...) {
 			given := strings.ReplaceAll(spec, "WORD", word)

@@ -725,7 +725,8 @@ class Mixture(Argument):
     """Draws samples from several sources in fixed proportions: in place of a source of `load`.
 
     Batches have a tensor "source": the number of a row's dataset, from 0 in the order of the
-    sources (nested ones in their places), and -1 for padding.
+    sources (nested ones in their places), and -1 for padding. With `batches` it is the same in
+    all rows, and `source` and `fields` of a batch say what that source is.
 
     Attributes:
         sources: by name: a `Source`, what `Source.source` is, or a `Mixture` again.
@@ -738,6 +739,11 @@ class Mixture(Argument):
         per_batch: makes the shares exact in every global batch, and an epoch a whole number of
             batches. Without it they are exact in every 10,000 samples in a row. A mixture in a
             mixture can only have it if the outer one has it, too.
+        batches: "one source" if every global batch comes wholly from one source, the same on all
+            ranks. `sources` may then differ in bands, shapes, dtypes and steps of time. Shares are
+            of batches: exact in every 10,000 in a row, and in any stretch but for about one batch;
+            an epoch is a whole number of batches. A mixture in a mixture can only have it if the
+            outer one has it, too. Default: batches are mixed, and all sources have one shape.
     """
 
     sources: Mapping[str, Source | Mixture | Path | Sequence[Path] | Columns]
@@ -745,6 +751,7 @@ class Mixture(Argument):
     until: Until = "shortest"
     weight: float = field(default=1.0, kw_only=True)
     per_batch: bool = field(default=False, kw_only=True)
+    batches: Literal["one source"] | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,0 +1,125 @@
+"""Batches of one source of a mixture: bands, shapes and pixels, over both transports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import rasterio
+
+import chaski
+
+HOW = ["grpc", "shm"]
+pytestmark = [
+    pytest.mark.usefixtures("binary"),
+    pytest.mark.parametrize("transport", HOW),
+    pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
+]
+SOURCES = {"optical": (5, 40, 23), "radar": (2, 24, 11), "high": (3, 64, 30)}
+"""Bands, side and chips of each source."""
+
+
+@pytest.fixture(scope="module")
+def chips(tmp_path_factory) -> dict[str, tuple[Path, np.ndarray]]:
+    """A folder and the pixels of each source."""
+    r = np.random.default_rng(3)
+    out = {}
+    for name, (bands, side, n) in SOURCES.items():
+        folder = tmp_path_factory.mktemp(name)
+        pixels = r.integers(1, 4000, (n, bands, side, side), dtype=np.uint16)
+        for i, x in enumerate(pixels):
+            how = {"driver": "GTiff", "count": bands, "height": side, "width": side}
+            with rasterio.open(folder / f"{i:02}.tif", "w", dtype="uint16", **how) as f:
+                f.write(x)
+        out[name] = folder, pixels
+    return out
+
+
+def mixture(chips, **more) -> chaski.Mixture:
+    """A mixture of the sources, of which one picks bands."""
+    return chaski.Mixture(
+        {
+            "optical": chaski.Source(
+                chips["optical"][0],
+                weight=2,
+                fields={"image": chaski.Field(bands=[4, 0, 2, 1])},
+            ),
+            "radar": chips["radar"][0],
+            "high": chips["high"][0],
+        },
+        batches="one source",
+        **more,
+    )
+
+
+def test_each_batch_is_of_one_source(chips, transport):
+    """Each batch has the bands and pixels of its source; together they are the shares."""
+    how = {"batch_size": 4, "seed": 9, "engine": chaski.Engine(transport=transport)}
+    drawn = []
+    with chaski.load(mixture(chips, until="longest"), **how) as loader:
+        names = list(SOURCES)
+        for _ in range(2):
+            for batch in loader:
+                (number,) = set(batch["source"].tolist())
+                drawn.append(number)
+                pixels = chips[names[number]][1]
+                if names[number] == "optical":
+                    pixels = pixels[:, [4, 0, 2, 1]]
+                np.testing.assert_array_equal(batch["image"], pixels[batch["sample"]])
+    for n in range(1, len(drawn) // 2 + 1):
+        for source, share in enumerate((0.5, 0.25, 0.25)):
+            assert abs(drawn[:n].count(source) - share * n) < 4
+
+
+def test_ranks_and_resume(chips, transport):
+    """Ranks see one source at a step; any number of ranks goes on at any step."""
+    how = {"batch_size": 5, "seed": 2, "engine": chaski.Engine(transport=transport)}
+    with chaski.load(mixture(chips), **how) as loader:
+        whole = [(b["source"][0], b["sample"].tolist(), b["image"].copy()) for b in loader]
+        states = []
+        loader.set_epoch(0)
+        for _ in loader:
+            states.append(loader.state_dict())
+    for step, state in enumerate(states[:-1]):
+        world = 1 + step % 4
+        ranks = []
+        for rank in range(world):
+            with chaski.load(mixture(chips), rank=rank, world_size=world, **how) as other:
+                other.load_state_dict(state)
+                ranks.append(next(iter(other)))
+        source, samples, image = whole[step + 1]
+        for rank, batch in enumerate(ranks):
+            assert set(batch["source"].tolist()) == {source}  # also of padding
+            rows = batch["valid"]
+            assert batch["sample"][rows].tolist() == samples[rank::world]
+            np.testing.assert_array_equal(batch["image"][rows], image[rank::world])
+
+
+def test_samples_by_number(chips, transport):
+    """Samples that are asked for by number are of one source, too."""
+    how = {"batch_size": 4, "engine": chaski.Engine(transport=transport)}
+    with chaski.load(mixture(chips, until="longest"), shuffle=False, **how) as loader:
+        of = np.concatenate([b["source"] for b in loader])
+        one = loader.fetch(np.flatnonzero(of == 1)[:6])
+        assert one["image"].shape == (6, 2, 24, 24)
+        first = int(np.flatnonzero(of != of[0])[0])
+        with pytest.raises(chaski.UnsupportedError, match="no batch in common"):
+            loader.fetch([0, first])
+        assert loader.sample(first)["source"] == of[first]
+
+
+def test_refused(chips, transport):
+    """Shares within batches and batches of one source exclude each other."""
+    how = {"batch_size": 4, "engine": chaski.Engine(transport=transport)}
+    with pytest.raises(chaski.SpecError, match="per_batch is true"):
+        chaski.load(mixture(chips, per_batch=True), **how)
+    with pytest.raises(chaski.SpecError, match='batches is "all"'):
+        chaski.load(chaski.Mixture({"a": chips["high"][0]}, batches="all"), **how)
+    with pytest.raises(chaski.SpecError, match="unless its batches are of one source"):
+        chaski.load(chaski.Mixture({n: chips[n][0] for n in SOURCES}), **how)
+    inner = chaski.Mixture({"a": mixture(chips)})
+    with pytest.raises(chaski.SpecError, match="needs the same of the mixture around it"):
+        chaski.load(inner, **how)
+    with pytest.raises(chaski.SpecError, match="has 11 samples, and a batch takes 12"):
+        chaski.load(mixture(chips), **how | {"batch_size": 12})
