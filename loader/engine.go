@@ -81,6 +81,9 @@ func (g *group) compile(e *Engine) error {
 	}
 	g.native = make([]bool, len(lead.rasters))
 	for i, field := range lead.rasters {
+		if n := len(field.Wavelengths); n > 0 && n != len(field.Picked) {
+			return fmt.Errorf("spec: field %q: %d wavelengths for %d bands", field.Name, n, len(field.Picked))
+		}
 		g.perRow += max(field.Steps, 1)
 		// A native tensor carries one arithmetic for all its rows, so every source must share it. Resampled windows are
 		// never native, because their pixels are computed, not copied; nor are stacks whose parts may be resampled.
@@ -121,6 +124,9 @@ type FieldInfo struct {
 	Axes  []string    `json:"axes"`  // "n", "b", "(h w)", ...
 	// Bands are the names of the bands of a raster, if the spec or the first file has them.
 	Bands []string `json:"bands,omitempty"`
+	// Wavelengths in micrometres and GSD in metres are those of the spec; empty and 0 without them.
+	Wavelengths []float64 `json:"wavelengths,omitempty"`
+	GSD         float64   `json:"gsd,omitempty"`
 }
 
 // Open opens the spec's dataset and compiles its fields. Errors about files are fault errors;
@@ -648,11 +654,12 @@ func (e *Engine) describe(g *group, one *layout) {
 	g.inOrder(e, func(i int) {
 		field, plan := g.lead().rasters[i], one.rasters[i].plan
 		info := FieldInfo{Name: field.Name, Kind: catalog.Raster.String(), DType: field.To,
-			Shape: pixels.Int64s(plan.Shape), Axes: plan.Axes, Bands: field.Shown}
+			Shape: pixels.Int64s(plan.Shape), Axes: plan.Axes, Bands: field.Shown, Wavelengths: field.Wavelengths,
+			GSD: field.GSD}
 		g.infos = append(g.infos, info)
 		if field.Validity != "" {
-			info.Name, info.Kind, info.DType, info.Bands = field.Validity, "mask", chunk.Uint8, nil
-			g.infos = append(g.infos, info)
+			g.infos = append(g.infos, FieldInfo{Name: field.Validity, Kind: "mask", DType: chunk.Uint8,
+				Shape: info.Shape, Axes: info.Axes})
 		}
 	}, func(i int) { add(parts[i]) })
 	for _, c := range parts[len(g.lead().values):] {

@@ -171,6 +171,8 @@ class Field
     scenes
     match: Literal["step", "nearest"] | None = None
     match_days
+    wavelengths: Sequence[float] | None = None
+    gsd
 
 class Pixels of Field
         What the pixels of a batch look like: defaults of all raster fields.
@@ -366,7 +368,7 @@ class Source
     weight: float = 1.0
     fields: Mapping[str, FieldLike] | None = None
         How its fields differ from those of `load` with the same name: where they are found,
-        `bands`, `normalize`, `fill`, `pad`, `points`, `vector`.
+        `bands`, `normalize`, `fill`, `pad`, `wavelengths`, `gsd`, `points`, `vector`.
     window: Size | Sampler | None = None
         In place of that of `load`; windows must come out at the same size.
     rows: Rows = field(default_factory=Rows)
@@ -439,6 +441,13 @@ class FieldInfo, slots
     shape: tuple[int, ...]
     axes: tuple[str, ...]
     bands: tuple[str, ...] = ()
+    wavelengths: tuple[float, ...] = ()
+    gsd: float = 0.0
+
+class SourceInfo, slots
+        What a dataset of a mixture is.
+    name: str
+    fields: tuple[FieldInfo, ...]
 
 class SampleRef, slots
         Says which sample one is.

@@ -122,7 +122,7 @@ type Source struct {
 	// Timestamp opens an array as it was in a range of time, as in Spec.
 	Timestamp *Timestamp `json:"timestamp,omitempty"`
 	// Fields overrides settings of the fields of the spec, by their names: column, pattern, blob,
-	// bands, normalisation, fill, padding, resampling and points.
+	// bands, normalisation, fill, padding, resampling, wavelengths, ground sampling distance and points.
 	Fields []Field `json:"fields,omitempty"`
 	// Sampler replaces the sampler of the spec. Its windows must have the same size in the batch.
 	Sampler *Sampler `json:"sampler,omitempty"`

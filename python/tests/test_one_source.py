@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +45,11 @@ def mixture(chips, **more) -> chaski.Mixture:
             "optical": chaski.Source(
                 chips["optical"][0],
                 weight=2,
-                fields={"image": chaski.Field(bands=[4, 0, 2, 1])},
+                fields={
+                    "image": chaski.Field(
+                        bands=[4, 0, 2, 1], wavelengths=[0.84, 0.49, 0.66, 0.56], gsd=10
+                    )
+                },
             ),
             "radar": chips["radar"][0],
             "high": chips["high"][0],
@@ -67,6 +73,12 @@ def test_each_batch_is_of_one_source(chips, transport):
                 if names[number] == "optical":
                     pixels = pixels[:, [4, 0, 2, 1]]
                 np.testing.assert_array_equal(batch["image"], pixels[batch["sample"]])
+                assert batch.source == names[number] == loader.sources[number].name
+                image = batch.fields["image"]
+                assert image.shape == (1, *batch["image"].shape[1:])
+                optical = number == 0
+                assert image.gsd == 10 * optical
+                assert image.wavelengths == ((0.84, 0.49, 0.66, 0.56) if optical else ())
     for n in range(1, len(drawn) // 2 + 1):
         for source, share in enumerate((0.5, 0.25, 0.25)):
             assert abs(drawn[:n].count(source) - share * n) < 4
@@ -107,6 +119,52 @@ def test_samples_by_number(chips, transport):
         with pytest.raises(chaski.UnsupportedError, match="no batch in common"):
             loader.fetch([0, first])
         assert loader.sample(first)["source"] == of[first]
+
+
+def test_wavelengths_change_no_state(chips, transport):
+    """States of before go on where only wavelengths differ; their number has to fit."""
+    how = {"batch_size": 4, "engine": chaski.Engine(transport=transport)}
+
+    def load(*wavelengths: float) -> chaski.Loader:
+        image = chaski.Field(wavelengths=wavelengths or None)
+        return chaski.load(chips["radar"][0], fields={"image": image}, **how)
+
+    with load() as a, load(3.1, 5.6) as b:
+        assert a.spec_hash == b.spec_hash
+        assert next(iter(a)).fields["image"].wavelengths == ()
+        batch = next(iter(b))
+        assert (batch.source, batch.fields["image"].wavelengths) == ("", (3.1, 5.6))
+    with pytest.raises(chaski.SpecError, match="3 wavelengths for 2 bands"):
+        load(1, 2, 3)
+    with pytest.raises(chaski.SpecError, match="must be above 0, in micrometres"):
+        load(0, 2)
+
+
+def test_of_servers(chips, transport, binary, tmp_path):
+    """The engine that is the client of two servers passes sources and fields on; so does torch."""
+    adapter = pytest.importorskip("chaski.torch", reason="needs torch")
+    root = str(chips["radar"][0].parent)
+    servers = []
+    try:
+        for k in range(2):
+            listen = ["--listen", f"unix:{tmp_path / f's{k}'}", "--root", root]
+            servers.append(subprocess.Popen([binary, "serve", *listen], stdout=subprocess.PIPE))
+        targets = [json.loads(s.stdout.readline())["listen"] for s in servers]
+        how = {"batch_size": 4, "seed": 9, "engine": chaski.Engine(transport=transport)}
+        with (
+            chaski.load(mixture(chips), **how) as own,
+            chaski.connect(targets, mixture(chips), **how) as theirs,
+        ):
+            for x, y in zip(own, theirs, strict=True):
+                np.testing.assert_array_equal(x["image"], y["image"])
+                assert (x.source, x.fields) == (y.source, y.fields)
+            batch = next(iter(adapter.IterableDataset(own)))
+            assert batch.source in SOURCES
+            assert batch["image"].shape[1:] == batch.fields["image"].shape[1:]
+    finally:
+        for s in servers:
+            s.terminate()
+            s.wait(60)
 
 
 def test_refused(chips, transport):

@@ -50,6 +50,7 @@ __all__ = [
     "Mixture",
     "Engine",
     "FieldInfo",
+    "SourceInfo",
     "SampleRef",
     "BadRow",
 ]
@@ -270,6 +271,10 @@ class Field(Argument):
             in a step without such a scene. Default: one image without an axis t, as labels are.
         match_days: how many days a scene may be from its step with `match` "nearest". Default: any
             number.
+        wavelengths: the centre wavelengths of the bands of the tensor in micrometres, which chaski
+            passes on: models that take any sensor are given them beside each batch.
+        gsd: the ground sampling distance of the field in metres, which chaski passes on like
+            `wavelengths`.
     """
 
     column: str | None = None
@@ -297,6 +302,8 @@ class Field(Argument):
     scenes: Sequence[str] | None = None
     match: Literal["step", "nearest"] | None = None
     match_days: float | None = None
+    wavelengths: Sequence[float] | None = None
+    gsd: float | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -708,7 +715,7 @@ class Source(Argument):
         source: as `load` takes it.
         weight: the share of the source, relative to the other sources. Default 1.
         fields: how its fields differ from those of `load` with the same name: where they are found,
-            `bands`, `normalize`, `fill`, `pad`, `points`, `vector`.
+            `bands`, `normalize`, `fill`, `pad`, `wavelengths`, `gsd`, `points`, `vector`.
         window: in place of that of `load`; windows must come out at the same size.
         rows: which rows of it are samples.
     """
@@ -831,6 +838,8 @@ class FieldInfo(Argument):
         shape: shape for a batch of one row.
         axes: names of the axes: "n", "b", "(h w)", ...
         bands: names of the bands of a raster, if the spec or the first file has them.
+        wavelengths: centre wavelength of each band in micrometres, if the spec has them.
+        gsd: ground sampling distance in metres, 0 if the spec has none.
     """
 
     name: str
@@ -839,6 +848,22 @@ class FieldInfo(Argument):
     shape: tuple[int, ...]
     axes: tuple[str, ...]
     bands: tuple[str, ...] = ()
+    wavelengths: tuple[float, ...] = ()
+    gsd: float = 0.0
+
+
+@dataclass(frozen=True, repr=False, slots=True)
+class SourceInfo(Argument):
+    """What a dataset of a mixture is.
+
+    Attributes:
+        name: its name, after the names of the mixtures around it.
+        fields: names, dtypes and shapes of the tensors of batches with rows of it. They differ from
+            source to source where batches are of one source.
+    """
+
+    name: str
+    fields: tuple[FieldInfo, ...]
 
 
 @dataclass(frozen=True, repr=False, slots=True)
