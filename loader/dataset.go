@@ -31,7 +31,8 @@ type dataset struct {
 	group     *group // the sources with which it shares batches
 	number    int    // index in Engine.sets
 	source    Source
-	sampler   Sampler // the source's own or the spec's, with the size of the window
+	sampler   Sampler          // the source's own or the spec's, with the size of the window
+	sized     map[int]*dataset // the dataset for windows of the other sides of Sampler.Sizes
 	fields    []Field
 	table     rows.Table
 	extras    rows.Extras // of the table
@@ -540,6 +541,20 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 		// multiple is the smallest step at which every field has a whole corner (docs/order.md).
 		d.alignY, d.alignX = pixels.Lcm(d.alignY, field.Ratio.DenY), pixels.Lcm(d.alignX, field.Ratio.DenX)
 	}
+	if err := d.setSize(s.Height, s.Width); err != nil {
+		return err
+	}
+	if s.Kind == spec.TileWindow && s.TileHeight == 0 && s.TileWidth == 0 {
+		s.TileHeight, s.TileWidth = rows.RoundUp(first.ChunkH, d.alignY),
+			rows.RoundUp(min(first.ChunkW, spec.MaxWindow), d.alignX)
+	}
+	return nil
+}
+
+// setSize sets the size of windows in every field.
+func (d *dataset) setSize(height, width int) error {
+	s := &d.sampler
+	s.Height, s.Width = height, width
 	if s.Height%d.alignY != 0 || s.Width%d.alignX != 0 {
 		return fmt.Errorf(
 			"spec: sampler: a window of %d by %d pixels has no whole size in every field: "+
@@ -550,11 +565,17 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 		w := r.Ratio.Scale(shuffle.Box{H: s.Height, W: s.Width})
 		r.SetSize(w.H, w.W)
 	}
-	if s.Kind == spec.TileWindow && s.TileHeight == 0 && s.TileWidth == 0 {
-		s.TileHeight, s.TileWidth = rows.RoundUp(first.ChunkH, d.alignY),
-			rows.RoundUp(min(first.ChunkW, spec.MaxWindow), d.alignX)
-	}
 	return nil
+}
+
+// ofSize returns the dataset for square windows of another side, as a source of a group.
+func (d *dataset) ofSize(side int, g *group) (*dataset, error) {
+	out := *d
+	out.group, out.rasters = g, slices.Clone(d.rasters)
+	for i, r := range d.rasters {
+		out.rasters[i] = r.Sized(r.H, r.W)
+	}
+	return &out, out.setSize(side, side)
 }
 
 // compileSampler compiles the sampler for package shuffle. It measures the assets if the number of
@@ -716,6 +737,10 @@ func (d *dataset) agrees(first *dataset) error {
 	if d == first {
 		return nil
 	}
+	if !slices.Equal(d.sampler.Sizes, first.sampler.Sizes) {
+		return fmt.Errorf("windows have the sizes %v, and in the first source %v: a mixture's batches need one size",
+			d.sampler.Sizes, first.sampler.Sizes)
+	}
 	for i, f := range d.fields {
 		if d.table.Kind(i) != first.table.Kind(i) {
 			return fmt.Errorf("field %q is of kind %s, and in the first source %s", f.Name, d.table.Kind(i),
@@ -806,7 +831,9 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 }
 
 // drawsNoCorner reports whether the windows of the dataset are not random ones of one size.
-func (d *dataset) drawsNoCorner() bool { return d.sampler.Kind != spec.RandomWindow }
+func (d *dataset) drawsNoCorner() bool {
+	return d.sampler.Kind != spec.RandomWindow || len(d.sampler.Sizes) > 0
+}
 
 // asked returns the window of a size at a corner that a ticket names, in an asset of height by width pixels.
 func (d *dataset) asked(corner *[2]int, window shuffle.Box, height, width int, pad bool) (shuffle.Box, error) {

@@ -53,7 +53,8 @@ type Engine struct {
 }
 
 // group is the sources whose samples may stand in one batch, so that their tensors have one shape. A spec has one
-// group; with batches of one source each of these is a group, a mixture among them with all of its sources.
+// group; with batches of one source each of these is a group, a mixture among them with all of its sources. Where
+// batches have windows of several sizes, each has a group for every size.
 type group struct {
 	sets   []*dataset // at least one
 	perRow int        // units of one row of a batch
@@ -91,6 +92,32 @@ func (g *group) compile(e *Engine) error {
 		for _, d := range g.sets {
 			g.native[i] = g.native[i] && d.rasters[i].SameArithmetic(field) && !d.resamples(i) &&
 				d.rasters[i].CopiesParts()
+		}
+	}
+	return nil
+}
+
+// addSizes adds a group for each size of windows but the largest, which the groups that are there have.
+func (e *Engine) addSizes() error {
+	for _, g := range slices.Clone(e.groups) {
+		sampler := g.lead().sampler
+		for _, side := range slices.Compact(slices.Sorted(slices.Values(sampler.Sizes))) {
+			if side == sampler.Height {
+				continue
+			}
+			sized := &group{}
+			for _, d := range g.sets {
+				one, err := d.ofSize(side, sized)
+				if err != nil {
+					return err
+				}
+				if d.sized == nil {
+					d.sized = map[int]*dataset{}
+				}
+				d.sized[side] = one
+				sized.sets = append(sized.sets, one)
+			}
+			e.groups = append(e.groups, sized)
 		}
 	}
 	return nil
@@ -278,12 +305,15 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 		return err
 	}
 	e.plan, err = shuffle.NewPlan(shuffle.Spec{Seed: e.spec.Seed, Shuffle: e.spec.Shuffle, Source: top,
-		Take: e.spec.Take})
+		Take: e.spec.Take, Batch: int64(e.spec.BatchSize)})
 	if err != nil {
 		return fmt.Errorf("spec: %w", err)
 	}
 	e.samples = e.plan.Len()
 	if err := e.setClasses(ctx); err != nil {
+		return err
+	}
+	if err := e.addSizes(); err != nil {
 		return err
 	}
 	for _, g := range e.groups {
@@ -324,7 +354,13 @@ func (e *Engine) setClasses(ctx context.Context) error {
 }
 
 // set returns the dataset of a draw.
-func (e *Engine) set(draw *shuffle.Draw) *dataset { return e.leaves[draw.Dataset] }
+func (e *Engine) set(draw *shuffle.Draw) *dataset {
+	d := e.leaves[draw.Dataset]
+	if sized := d.sized[draw.Side]; sized != nil {
+		return sized
+	}
+	return d
+}
 
 // oneSource reports whether each batch is of one source of the mixture.
 func (e *Engine) oneSource() bool { return e.spec.Batches == spec.OneSource }
@@ -335,24 +371,24 @@ func (e *Engine) groupOf(t shuffle.Ticket) (*group, error) {
 	if len(e.groups) == 1 || e.samples == 0 {
 		return e.groups[0], nil
 	}
-	at := func(p int64) *group {
-		draw := e.plan.At(t.Epoch, min(p, e.samples-1))
-		return e.set(&draw).group
-	}
 	if len(t.Positions) == 0 {
 		if size := int64(e.spec.BatchSize); t.First%size+int64(t.Count) > size {
 			return nil, fault.New(fault.Unsupported, "ticket", fault.NoOffset,
-				"positions %d to %d are of two batches, and each batch is of one source", t.First,
+				"positions %d to %d are of two batches, and each batch is of one source and size", t.First,
 				t.First+int64(t.Count)-1)
 		}
-		return at(t.First), nil
+		draw := e.plan.At(t.Epoch, min(t.First, e.samples-1))
+		return e.set(&draw).group, nil
 	}
-	first := at(t.Positions[0])
-	for _, p := range t.Positions[1:] {
-		if at(p) != first {
+	var first *group
+	for k, p := range t.Positions {
+		draw := e.plan.Draw(t, k)
+		g := e.set(&draw).group
+		if k > 0 && g != first {
 			return nil, fault.New(fault.Unsupported, "ticket", fault.NoOffset,
 				"positions %d and %d are of sources that have no batch in common", t.Positions[0], p)
 		}
+		first = g
 	}
 	return first, nil
 }
@@ -461,7 +497,7 @@ func (e *Engine) Len() int64 { return e.samples }
 func (e *Engine) Steps() int64 { return shuffle.Steps(e.samples, e.spec.BatchSize, e.spec.DropLast) }
 
 // Fields describes the tensors of a batch, in the order of the spec's fields. With batches of one source they are
-// those of the first one, and SourceInfo has those of each.
+// those of the first one, and SourceInfo has those of each. Of several sizes of windows they have the largest.
 func (e *Engine) Fields() []FieldInfo { return e.groups[0].infos }
 
 // Trim frees the idle batch memory and the idle decoded tiles. Call it before an engine rests for a

@@ -215,3 +215,109 @@ func TestMemoryOfUnlikeSources(t *testing.T) {
 		t.Errorf("%d batches fit: %v", fit, err)
 	}
 }
+
+// TestSizesOfBatches: each batch has windows of one of the sizes, the same on all ranks, also of mixed sources and of
+// fields of another resolution, and with its own pixels; samples that are named have the largest.
+func TestSizesOfBatches(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	tabs := map[string]*fakeTable{}
+	for _, name := range []string{"a", "b"} {
+		tab := &fakeTable{rows: 30, kinds: []catalog.Kind{catalog.Raster, catalog.Raster}}
+		for row := range tab.rows {
+			asset, object := newFakeAsset(r, 2, 40, 40, 8, false, false)
+			tab.add(0, row, asset, object)
+			asset, object = newFakeAsset(r, 1, 20, 20, 8, false, false)
+			tab.add(1, row, asset, object)
+		}
+		tabs[name] = tab
+	}
+	sp := Spec{Fields: []Field{{Name: "image", DType: "native"}, {Name: "coarse", DType: "float32"}}, BatchSize: 6,
+		Shuffle: true, Seed: 11, Augment: "d4", Windows: true,
+		Sampler: Sampler{Kind: spec.RandomWindow, Size: []int{16, 32, 24, 16}}}
+	sp.Sources = []Source{{Source: "a"}, {Source: "b"}}
+	e := openMixed(t, sp, tabs, 2)
+	if got := e.Fields()[0].Shape; !slices.Equal(got, []int64{1, 2, 32, 32}) {
+		t.Errorf("described as %v", got)
+	}
+	seen := map[int64]int{}
+	for step := range e.Steps() {
+		side := int64(0)
+		for rank := range 4 {
+			b, err := e.Start(t.Context(), shuffle.StepTicket(0, step, 6, rank, 4), true).Wait(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			image, coarse, window := b.Tensor("image"), b.Tensor("coarse"), b.Tensor("window").Int64()
+			if rank == 0 {
+				side = image.Shape[2]
+				seen[side]++
+			}
+			if !slices.Equal(image.Shape, []int64{2, 2, side, side}) ||
+				!slices.Equal(coarse.Shape, []int64{2, 1, side / 2, side / 2}) {
+				t.Fatalf("step %d: %v and %v", step, image.Shape, coarse.Shape)
+			}
+			for k, p := range b.Positions {
+				if p < 0 {
+					continue
+				}
+				draw := e.plan.At(0, p)
+				asset := tabs[e.Sources()[draw.Dataset].Source].assets[[2]int64{0, draw.Row}]
+				sum, want := 0, 0
+				for _, v := range image.Uint16()[k*int(2*side*side) : (k+1)*int(2*side*side)] {
+					sum += int(v)
+				}
+				y0, x0 := int(window[4*k]), int(window[4*k+1])
+				for i := range int(side * side) {
+					y, x := y0+i/int(side), x0+i%int(side)
+					want += int(asset.at(0, y, x)) + int(asset.at(1, y, x))
+				}
+				if window[4*k+2] != side || sum != want {
+					t.Fatalf("position %d, window %v: pixels sum to %d, not %d", p, window[4*k:4*k+4], sum, want)
+				}
+			}
+			b.Release()
+		}
+	}
+	if len(seen) != 3 {
+		t.Errorf("batches of sizes %v", seen)
+	}
+	named, err := e.Start(t.Context(), shuffle.Ticket{Positions: []int64{0, 7, 50}}, false).Wait(t.Context())
+	if err != nil || named.Tensor("image").Shape[2] != 32 {
+		t.Fatalf("named: %v", err)
+	}
+	named.Release()
+	if n := e.BatchBytes(); n < 6*2*32*32*2 {
+		t.Errorf("batches of %d bytes", n)
+	}
+	for want, sampler := range map[string]Sampler{
+		"only random":                      {Kind: "grid", Size: []int{16, 24, 32}},
+		"must be at least 1 pixel":         {Kind: spec.RandomWindow, Size: []int{16, 0, 32}},
+		"given beside it":                  {Kind: spec.RandomWindow, Sizes: []int{16, 32}, Height: 16, Width: 16},
+		"no whole size in every field":     {Kind: spec.RandomWindow, Sizes: []int{16, 31, 40}},
+		"both sides must be from 1 to 655": {Kind: spec.RandomWindow, Sizes: []int{1 << 17}},
+	} {
+		sp.Sampler = sampler
+		if _, err := tryMixed(sp, tabs, 1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", sampler, err, want)
+		}
+	}
+	sp.Sampler = Sampler{Kind: spec.RandomWindow, Sizes: []int{16, 32}}
+	sp.Sources[1].Sampler = &Sampler{Kind: spec.RandomWindow, Sizes: []int{24, 32}}
+	if _, err := tryMixed(sp, tabs, 1); err == nil || !strings.Contains(err.Error(), "need one size") {
+		t.Errorf("two lists of sizes: %v", err)
+	}
+	sp.Batches = spec.OneSource
+	e = openMixed(t, sp, tabs, 1)
+	clear(seen)
+	for step := range e.Steps() {
+		b, err := e.Start(t.Context(), shuffle.StepTicket(0, step, 6, 0, 1), false).Wait(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[100*b.Tensor("source").Int64()[0]+b.Tensor("image").Shape[2]]++
+		b.Release()
+	}
+	if seen[16]+seen[32]+seen[124]+seen[132] != int(e.Steps()) {
+		t.Errorf("sizes of sources: %v", seen)
+	}
+}

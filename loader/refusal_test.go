@@ -505,7 +505,8 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		`{"sampler":[8,0]}`: `sampler is [8,0]: it must be at least 1 pixel`,
 		`{"sampler":true}`: `sampler is true: it must be the side of a square, [height, width] in pixels, or ` +
 			`a sampler`,
-		`{"sampler":{"size":[8]}}`: `size is [8]: it must be the side of a square, or [height, width] in pixels`,
+		`{"sampler":{"size":[8]}}`: `size is [8]: it must be the side of a square, ` +
+			`[height, width] or the sides of several squares in pixels`,
 		`{"sources":[{"name":"s","where":["a","<",3]}]}`: `source "s": where[1] is "<": it must be SQL: a condition ` +
 			`with an operator goes into a list, [["cloud", "<", 10]]`,
 		`{"where":3}`:           `where is 3: it must be SQL or a list of conditions`,

@@ -683,9 +683,9 @@ func (u unit) stack(r *pixels.Reader, d *dataset, f *pixels.Raster, a *catalog.A
 	share := r.Share
 	return eachPart(f, a, func(k int, part *pixels.Raster, l *pixels.Lay) error {
 		asset := a.Parts[k]
-		convs := &part.Final
+		convs := part.Final
 		if pending.layout.rasters[u.field].native {
-			convs = &part.Wire
+			convs = part.Wire
 		}
 		cv, err := convs.Get(asset.Index)
 		if err != nil {
@@ -877,9 +877,9 @@ func (p *Pending) set(k int) *dataset {
 func (p *Pending) converters(k, field int) *pixels.Converters {
 	raster := p.set(k).rasters[field]
 	if p.layout.rasters[field].native {
-		return &raster.Wire
+		return raster.Wire
 	}
-	return &raster.Final
+	return raster.Final
 }
 
 // sink returns the writer of one step of row k of a field. With masked it also writes the mask, if

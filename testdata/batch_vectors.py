@@ -149,6 +149,15 @@ def groups():
         }  # fmt: skip
 
 
+def sides():
+    """Sides of the windows of batches: seed, epoch, batch, how many there are, and which one it is."""
+    for seed in (0, 5, M - 1):
+        for epoch in (0, 1, M - 1):
+            for batch in (0, 1, 2, 1000, 2**40):
+                for n in (1, 2, 3, 64):
+                    yield [seed, epoch, batch, n, hashed(seed, 17, epoch, batch) * n >> 64]
+
+
 if __name__ == "__main__":
-    out = {"mixtures": list(cases()), "groups": list(groups())}
+    out = {"mixtures": list(cases()), "groups": list(groups()), "sides": list(sides())}
     print("{" + ",\n".join(f'"{k}":[\n' + ",\n".join(json.dumps(v, separators=(",", ":")) for v in vs) + "]" for k, vs in out.items()) + "}")

@@ -221,8 +221,9 @@ class WholeChip of Sampler, chip
 
 class RandomWindow of Sampler, random_window
         Windows at corners that are all as likely.
-    size: Size
-        Height and width in pixels of the first raster field, or the side of a square.
+    size: Size | Sequence[int]
+        Height and width in pixels of the first raster field, or the side of a square; three numbers
+        or more are sides of squares, of which each batch has one, drawn by its number.
     per_asset: int = 1
         Samples that an epoch takes from each asset.
 
@@ -238,8 +239,9 @@ class Grid(GridJson) of Sampler, grid
 
 class ResizedWindow of Sampler, resized_window
         Windows of random area and aspect, resampled to one size, as the field's `resample` says.
-    size: Size
-        Height and width of the result, or the side of a square.
+    size: Size | Sequence[int]
+        Height and width of the result, or the side of a square; three numbers
+        or more are sides of squares, of which each batch has one, drawn by its number.
     scale: tuple[float, float] | None = None
         Least and greatest area, relative to `size` or, with `of_asset`, to the asset. Default:
         (0.5, 2), and (0.08, 1) of the asset.
@@ -251,8 +253,9 @@ class ResizedWindow of Sampler, resized_window
 
 class WeightedWindow of Sampler, weighted_window
         Windows about pixels that count: valid ones, or those of a class of a mask.
-    size: Size
-        Height and width in pixels of the first raster field, or the side of a square.
+    size: Size | Sequence[int]
+        Height and width in pixels of the first raster field, or the side of a square; three numbers
+        or more are sides of squares, of which each batch has one, drawn by its number.
     weights: Path
         File that `chaski stats --sampling` wrote. The spec hash covers its content.
     per_asset: int = 1

@@ -167,6 +167,32 @@ def test_of_servers(chips, transport, binary, tmp_path):
             s.wait(60)
 
 
+def test_sizes_of_batches(chips, transport):
+    """The side of a batch is drawn by its number, on any number of ranks and after a resume."""
+    how = {"batch_size": 4, "seed": 1, "engine": chaski.Engine(transport=transport)}
+    folder, pixels = chips["high"]
+    asked = chaski.RandomWindow([16, 32, 24], per_asset=6)
+    with chaski.load(folder, window=asked, pixels=chaski.Pixels(windows=True), **how) as loader:
+        assert loader.fields[0].shape == (1, 3, 32, 32)
+        sides, states = [], []
+        for batch in loader:
+            side = batch["image"].shape[2]
+            sides.append(side)
+            states.append(loader.state_dict())
+            for k, (y, x, *size) in enumerate(batch["window"]):
+                assert size == [side, side]
+                want = pixels[batch["sample"][k] // 6][:, y : y + side, x : x + side]
+                np.testing.assert_array_equal(batch["image"][k], want)
+        assert set(sides) == {16, 24, 32}
+        assert loader.sample(3)["image"].shape == (3, 32, 32)
+    with chaski.load(folder, window=asked, rank=1, world_size=3, **how) as other:
+        other.load_state_dict({**states[4], **{"spec": other.spec_hash}}, strict=False)
+        assert [b["image"].shape[2] for b in other] == sides[5:]
+    with chaski.load(mixture(chips), window=[8, 16, 24], **how) as loader:
+        seen = {(b.source, b["image"].shape[1:]) for b in loader}
+    assert len(seen) > 6 and {s for s, _ in seen} == set(SOURCES)
+
+
 def test_refused(chips, transport):
     """Shares within batches and batches of one source exclude each other."""
     how = {"batch_size": 4, "engine": chaski.Engine(transport=transport)}

@@ -815,8 +815,9 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         stats: the result of `chaski.stats`, or the JSON of `chaski stats`: its path or content, or
             its member "fields" alone.
         window: the part of an asset to read: the size of a random window in pixels, (height, width)
-            or the side of a square; or a `RandomWindow`, `Grid`, `ResizedWindow`, `WeightedWindow`,
-            `TileWindow` or `GeoWindow`. Default: the whole chip.
+            or the side of a square, or three sides or more, of which each batch has one; or a
+            `RandomWindow`, `Grid`, `ResizedWindow`, `WeightedWindow`, `TileWindow` or `GeoWindow`.
+            Default: the whole chip.
         shuffle: every epoch has an order of its own; else samples come in dataset order.
         seed: of the order and the windows, in [0, 2**64).
         drop_last: leave out the last, short global batch of an epoch.

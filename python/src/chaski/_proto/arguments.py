@@ -409,12 +409,13 @@ class RandomWindow(Argument):
     """Windows at corners that are all as likely.
 
     Attributes:
-        size: height and width in pixels of the first raster field, or the side of a square.
+        size: height and width in pixels of the first raster field, or the side of a square; three
+            numbers or more are sides of squares, of which each batch has one, drawn by its number.
         per_asset: samples that an epoch takes from each asset.
     """
 
     _kind = "random_window"
-    size: Size
+    size: Size | Sequence[int]
     per_asset: int = 1
 
 
@@ -442,7 +443,8 @@ class ResizedWindow(Argument):
     """Windows of random area and aspect, resampled to one size, as the field's `resample` says.
 
     Attributes:
-        size: height and width of the result, or the side of a square.
+        size: height and width of the result, or the side of a square; three numbers or more are
+            sides of squares, of which each batch has one, drawn by its number.
         scale: least and greatest area, relative to `size` or, with `of_asset`, to the asset.
             Default: (0.5, 2), and (0.08, 1) of the asset.
         ratio: bounds the aspect of the window of "resized_window", relative to the aspect of the
@@ -452,7 +454,7 @@ class ResizedWindow(Argument):
     """
 
     _kind = "resized_window"
-    size: Size
+    size: Size | Sequence[int]
     scale: tuple[float, float] | None = None
     ratio: float = 4 / 3
     of_asset: bool = False
@@ -464,13 +466,14 @@ class WeightedWindow(Argument):
     """Windows about pixels that count: valid ones, or those of a class of a mask.
 
     Attributes:
-        size: height and width in pixels of the first raster field, or the side of a square.
+        size: height and width in pixels of the first raster field, or the side of a square; three
+            numbers or more are sides of squares, of which each batch has one, drawn by its number.
         weights: file that `chaski stats --sampling` wrote. The spec hash covers its content.
         per_asset: samples that an epoch takes from each asset.
     """
 
     _kind = "weighted_window"
-    size: Size
+    size: Size | Sequence[int]
     weights: Path
     per_asset: int = 1
 
