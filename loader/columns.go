@@ -38,17 +38,18 @@ type member struct {
 // columns returns the columns of a batch: first the metadata columns, in the order of the spec, then the others in the
 // order of batches.
 func (e *Engine) columns(p *Pending) (list []column) {
-	for i := range e.values {
+	lead := p.group.lead()
+	for i := range lead.values {
 		list = append(list, e.valueColumn(p, i))
 	}
-	if len(e.sets[0].points) > 0 {
+	if len(lead.points) > 0 {
 		list = append(list, e.pointsColumn(p))
 	}
-	if len(e.sets[0].vectors) > 0 {
+	if len(lead.vectors) > 0 {
 		list = append(list, e.vectorsColumn(p))
 	}
 	if len(e.spec.Sources) > 0 {
-		list = append(list, sourceColumn(p))
+		list = append(list, e.sourceColumn(p))
 	}
 	if e.spec.Windows {
 		list = append(list, e.windowColumn(p))
@@ -56,22 +57,22 @@ func (e *Engine) columns(p *Pending) (list []column) {
 	if e.spec.Geo {
 		list = append(list, e.geoColumn(p))
 	}
-	if name, steps := e.validity(); steps > 0 {
+	if name, steps := e.validity(p.group); steps > 0 {
 		list = append(list, e.stepsColumn(p, name, steps))
 	}
 	return list
 }
 
-// hasMetadataUnit reports whether each row has a unit with field -1, which reads the columns that are not made of
-// other ones.
-func (e *Engine) hasMetadataUnit() bool {
-	set := e.sets[0]
-	return len(e.values)+len(set.points)+len(set.vectors) > 0 || e.spec.Windows || e.spec.Geo
+// hasMetadataUnit reports whether each row of a group has a unit with field -1, which reads the columns that are not
+// made of other ones.
+func (e *Engine) hasMetadataUnit(g *group) bool {
+	lead := g.lead()
+	return len(lead.values)+len(lead.points)+len(lead.vectors) > 0 || e.spec.Windows || e.spec.Geo
 }
 
 // valueColumn returns metadata column i.
 func (e *Engine) valueColumn(p *Pending, i int) column {
-	field, steps := e.values[i], max(e.sets[0].steps, 1)
+	field, steps := p.group.lead().values[i], max(p.group.lead().steps, 1)
 	values := make([]catalog.Value, p.batch.Rows*steps) // by row and then step
 	clearStep := func(k, step int) { values[k*steps+step] = catalog.Value{Null: true} }
 	return column{
@@ -106,7 +107,7 @@ func (e *Engine) valueColumn(p *Pending, i int) column {
 		},
 		members: func() []member {
 			tensor := field.tensor(values, p.batch.Valid)
-			tensor.Shape, tensor.Axes = e.valueShape(p.batch.Rows)
+			tensor.Shape, tensor.Axes = p.valueShape()
 			return []member{{tensor, field.kind.String()}}
 		},
 	}
@@ -122,10 +123,15 @@ func intTensor(name string, numbers []int64, rows int) Tensor {
 	return tensor
 }
 
-// sourceColumn returns the number of the source of each row of a mixture, -1 for padding.
-func sourceColumn(p *Pending) column {
+// sourceColumn returns the number of the source of each row of a mixture, -1 for padding. With batches of one source
+// padding has its number, too: a rank may get no other rows.
+func (e *Engine) sourceColumn(p *Pending) column {
 	return column{members: func() []member {
-		sources := slices.Repeat([]int64{-1}, p.batch.Rows)
+		padding := int64(-1)
+		if e.oneSource() {
+			padding = int64(p.group.lead().number)
+		}
+		sources := slices.Repeat([]int64{padding}, p.batch.Rows)
 		for k, pos := range p.batch.Positions {
 			if pos >= 0 {
 				sources[k] = int64(p.set(k).number)
@@ -164,7 +170,7 @@ func (e *Engine) windowColumn(p *Pending) column {
 
 // geoColumn returns the places of the rows' windows, as they lie in the tensor, and the times of all their steps.
 func (e *Engine) geoColumn(p *Pending) column {
-	steps := max(e.sets[0].steps, 1)
+	steps := max(p.group.lead().steps, 1)
 	places := slices.Repeat([]rowPlace{nowhere()}, p.batch.Rows)
 	times := slices.Repeat([]int64{rows.NoTime}, p.batch.Rows*steps) // by row and then step
 	clear := func(k int) {
@@ -200,7 +206,7 @@ func (e *Engine) geoColumn(p *Pending) column {
 		clear: clear,
 		members: func() (out []member) {
 			clock := intTensor(spec.GeoTime, times, p.batch.Rows)
-			clock.Shape, clock.Axes = e.valueShape(p.batch.Rows)
+			clock.Shape, clock.Axes = p.valueShape()
 			for _, tensor := range append(geoMembers(places), clock) {
 				kind := catalog.Float
 				if tensor.DType == chunk.Int64 {

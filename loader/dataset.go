@@ -28,9 +28,11 @@ import (
 // it.
 type dataset struct {
 	name      string // empty if the spec has one source
+	group     *group // the sources with which it shares batches
 	number    int    // index in Engine.sets
 	source    Source
-	sampler   Sampler // the source's own or the spec's, with the size of the window
+	sampler   Sampler          // the source's own or the spec's, with the size of the window
+	sized     map[int]*dataset // the dataset for windows of the other sides of Sampler.Sizes
 	fields    []Field
 	table     rows.Table
 	extras    rows.Extras // of the table
@@ -69,6 +71,12 @@ func (e *Engine) addSource(ctx context.Context, src *Source, name string, open r
 	}
 	mixture := &shuffle.Mixture{Until: spec.Untils[src.Until], Length: src.Length}
 	total := int64(shuffle.WordLen)
+	if src.Batches == spec.OneSource {
+		if batch != int64(e.spec.BatchSize) {
+			return shuffle.Source{}, spec.ErrOneSource
+		}
+		mixture.Block = batch
+	}
 	if src.PerBatch {
 		if batch == 0 {
 			return shuffle.Source{}, spec.ErrPerBatch
@@ -89,9 +97,12 @@ func (e *Engine) addSource(ctx context.Context, src *Source, name string, open r
 		if name != "" {
 			full = name + "/" + full
 		}
-		share := int64(0)
+		share := mixture.Block
 		if src.PerBatch {
 			share = s.Count
+		}
+		if mixture.Block > 0 {
+			e.opening = nil // its batches have shapes of their own
 		}
 		c, err := e.addSource(ctx, s, full, open, share)
 		if err != nil {
@@ -133,6 +144,12 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	}
 	// From here on closeTables closes the table, also after an error below.
 	e.sets = append(e.sets, set)
+	if e.opening == nil {
+		e.opening = &group{}
+		e.groups = append(e.groups, e.opening)
+	}
+	set.group = e.opening
+	set.group.sets = append(set.group.sets, set)
 	set.extras = set.table.Extras()
 	set.names.shared = set.extras.BandNames
 	if set.table.Len() == 0 {
@@ -157,7 +174,7 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	} else if set == e.sets[0] {
 		e.spec.Sampler = set.fill(e.spec.Sampler) // the sources that follow take these values too
 	}
-	return out, set.agrees(e.sets[0])
+	return out, set.agrees(set.group.lead())
 }
 
 // openBeside opens the arrays of the fields of points, and the files of the fields of shapes.
@@ -524,6 +541,20 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 		// multiple is the smallest step at which every field has a whole corner (docs/order.md).
 		d.alignY, d.alignX = pixels.Lcm(d.alignY, field.Ratio.DenY), pixels.Lcm(d.alignX, field.Ratio.DenX)
 	}
+	if err := d.setSize(s.Height, s.Width); err != nil {
+		return err
+	}
+	if s.Kind == spec.TileWindow && s.TileHeight == 0 && s.TileWidth == 0 {
+		s.TileHeight, s.TileWidth = rows.RoundUp(first.ChunkH, d.alignY),
+			rows.RoundUp(min(first.ChunkW, spec.MaxWindow), d.alignX)
+	}
+	return nil
+}
+
+// setSize sets the size of windows in every field.
+func (d *dataset) setSize(height, width int) error {
+	s := &d.sampler
+	s.Height, s.Width = height, width
 	if s.Height%d.alignY != 0 || s.Width%d.alignX != 0 {
 		return fmt.Errorf(
 			"spec: sampler: a window of %d by %d pixels has no whole size in every field: "+
@@ -534,11 +565,17 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 		w := r.Ratio.Scale(shuffle.Box{H: s.Height, W: s.Width})
 		r.SetSize(w.H, w.W)
 	}
-	if s.Kind == spec.TileWindow && s.TileHeight == 0 && s.TileWidth == 0 {
-		s.TileHeight, s.TileWidth = rows.RoundUp(first.ChunkH, d.alignY),
-			rows.RoundUp(min(first.ChunkW, spec.MaxWindow), d.alignX)
-	}
 	return nil
+}
+
+// ofSize returns the dataset for square windows of another side, as a source of a group.
+func (d *dataset) ofSize(side int, g *group) (*dataset, error) {
+	out := *d
+	out.group, out.rasters = g, slices.Clone(d.rasters)
+	for i, r := range d.rasters {
+		out.rasters[i] = r.Sized(r.H, r.W)
+	}
+	return &out, out.setSize(side, side)
 }
 
 // compileSampler compiles the sampler for package shuffle. It measures the assets if the number of
@@ -700,6 +737,10 @@ func (d *dataset) agrees(first *dataset) error {
 	if d == first {
 		return nil
 	}
+	if !slices.Equal(d.sampler.Sizes, first.sampler.Sizes) {
+		return fmt.Errorf("windows have the sizes %v, and in the first source %v: a mixture's batches need one size",
+			d.sampler.Sizes, first.sampler.Sizes)
+	}
 	for i, f := range d.fields {
 		if d.table.Kind(i) != first.table.Kind(i) {
 			return fmt.Errorf("field %q is of kind %s, and in the first source %s", f.Name, d.table.Kind(i),
@@ -727,8 +768,8 @@ func (d *dataset) agrees(first *dataset) error {
 		if field.To != raster.To || len(field.Picked) != len(raster.Picked) || field.TimeSteps != raster.TimeSteps ||
 			field.Steps != raster.Steps ||
 			field.H != raster.H || field.W != raster.W {
-			return fmt.Errorf("field %q is %s, and in the first source %s: a mixture's batches need one shape",
-				field.Name, shapeText(field), shapeText(raster))
+			return fmt.Errorf("field %q is %s, and in the first source %s: a mixture's batches need one shape, "+
+				"unless its batches are of one source", field.Name, shapeText(field), shapeText(raster))
 		}
 		if err := field.SameOrder(raster); err != nil {
 			return rows.InField(field.Name, err)
@@ -790,7 +831,9 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 }
 
 // drawsNoCorner reports whether the windows of the dataset are not random ones of one size.
-func (d *dataset) drawsNoCorner() bool { return d.sampler.Kind != spec.RandomWindow }
+func (d *dataset) drawsNoCorner() bool {
+	return d.sampler.Kind != spec.RandomWindow || len(d.sampler.Sizes) > 0
+}
 
 // asked returns the window of a size at a corner that a ticket names, in an asset of height by width pixels.
 func (d *dataset) asked(corner *[2]int, window shuffle.Box, height, width int, pad bool) (shuffle.Box, error) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/procs"
@@ -32,13 +33,10 @@ type Engine struct {
 	options Options
 	sets    []*dataset // one for each source that is not a mixture, in the order of the spec
 	leaves  []*dataset // for each dataset of the plan, its source: a source with strata has several
+	groups  []*group   // of sets, by what may stand in one batch
+	opening *group     // to which the next source belongs; nil if it begins another
 	plan    *shuffle.Plan
-	samples int64            // N, the samples of an epoch
-	perRow  int              // units of one row of a batch
-	native  []bool           // for each raster field: it may be sent in its native dtype
-	rasters []*pixels.Raster // of the first source; tensors have the same shape in all sources
-	values  []valueField
-	infos   []FieldInfo
+	samples int64 // N, the samples of an epoch
 	memory  *memory
 	tiles   *pixels.TileCache // nil unless a sampler reads windows tile by tile
 	// layoutMu guards layouts. The dispatcher and callers of BatchesFit and BatchBytes ask for
@@ -54,6 +52,96 @@ type Engine struct {
 	closeErr error
 }
 
+// group is the sources whose samples may stand in one batch, so that their tensors have one shape. A spec has one
+// group; with batches of one source each of these is a group, a mixture among them with all of its sources. Where
+// batches have windows of several sizes, each has a group for every size.
+type group struct {
+	sets   []*dataset // at least one
+	perRow int        // units of one row of a batch
+	native []bool     // for each raster field: it may be sent in its native dtype
+	infos  []FieldInfo
+}
+
+// lead returns the first source of the group. Its fields stand for those of the others.
+func (g *group) lead() *dataset { return g.sets[0] }
+
+// compile checks the sources of the group, which are open, and counts the units of a row.
+func (g *group) compile(e *Engine) error {
+	lead := g.lead()
+	if err := e.checkValidity(g); err != nil {
+		return err
+	}
+	if e.spec.Windows && len(lead.rasters) == 0 {
+		return errors.New("spec: windows is true, and no field is a raster")
+	}
+	if e.spec.Geo && len(lead.rasters) == 0 {
+		return errors.New("spec: geo is true, and no field is a raster")
+	}
+	if e.hasMetadataUnit(g) {
+		g.perRow++
+	}
+	g.native = make([]bool, len(lead.rasters))
+	for i, field := range lead.rasters {
+		if n := len(field.Wavelengths); n > 0 && n != len(field.Picked) {
+			return fmt.Errorf("spec: field %q: %d wavelengths for %d bands", field.Name, n, len(field.Picked))
+		}
+		g.perRow += max(field.Steps, 1)
+		// A native tensor carries one arithmetic for all its rows, so every source must share it. Resampled windows are
+		// never native, because their pixels are computed, not copied; nor are stacks whose parts may be resampled.
+		g.native[i] = true
+		for _, d := range g.sets {
+			g.native[i] = g.native[i] && d.rasters[i].SameArithmetic(field) && !d.resamples(i) &&
+				d.rasters[i].CopiesParts()
+		}
+	}
+	return nil
+}
+
+// addSizes adds a group for each size of windows but the largest, which the groups that are there have.
+func (e *Engine) addSizes() error {
+	for _, g := range slices.Clone(e.groups) {
+		sampler := g.lead().sampler
+		for _, side := range slices.Compact(slices.Sorted(slices.Values(sampler.Sizes))) {
+			if side == sampler.Height {
+				continue
+			}
+			sized := &group{}
+			for _, d := range g.sets {
+				one, err := d.ofSize(side, sized)
+				if err != nil {
+					return err
+				}
+				if d.sized == nil {
+					d.sized = map[int]*dataset{}
+				}
+				d.sized[side] = one
+				sized.sets = append(sized.sets, one)
+			}
+			e.groups = append(e.groups, sized)
+		}
+	}
+	return nil
+}
+
+// open describes the batches of the group, of which at least one row must fit into the memory. Whether all rows of a
+// ticket fit is checked when the ticket comes, because its number of rows is not known before.
+func (g *group) open(e *Engine) error {
+	single, err := e.layout(layoutKey{group: g, rows: 1})
+	if err != nil {
+		return err
+	}
+	e.describe(g, single)
+	if e.spec.BatchSize == 1 {
+		return nil
+	}
+	for _, r := range g.lead().rasters { // a layout without n holds one sample only
+		if _, err := r.LayoutPattern.Plan(r.Axes(2), r.Sizes); err != nil {
+			return rows.InField(r.Name, err)
+		}
+	}
+	return nil
+}
+
 // FieldInfo describes one tensor of a batch, for a batch of one row.
 type FieldInfo struct {
 	Name  string      `json:"name"`
@@ -63,6 +151,9 @@ type FieldInfo struct {
 	Axes  []string    `json:"axes"`  // "n", "b", "(h w)", ...
 	// Bands are the names of the bands of a raster, if the spec or the first file has them.
 	Bands []string `json:"bands,omitempty"`
+	// Wavelengths in micrometres and GSD in metres are those of the spec; empty and 0 without them.
+	Wavelengths []float64 `json:"wavelengths,omitempty"`
+	GSD         float64   `json:"gsd,omitempty"`
 }
 
 // Open opens the spec's dataset and compiles its fields. Errors about files are fault errors;
@@ -121,18 +212,9 @@ func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*E
 	if err := engine.setHash(); err != nil {
 		return engine, err
 	}
-	// At least one row must fit into the memory. Whether all rows of a ticket fit is checked when
-	// the ticket comes, because its number of rows is not known before.
-	single, err := engine.layout(layoutKey{rows: 1})
-	if err != nil {
-		return engine, err
-	}
-	engine.describe(single)
-	if engine.spec.BatchSize > 1 { // a layout without n holds one sample only
-		for _, r := range engine.rasters {
-			if _, err := r.LayoutPattern.Plan(r.Axes(2), r.Sizes); err != nil {
-				return engine, rows.InField(r.Name, err)
-			}
+	for _, g := range engine.groups {
+		if err := g.open(engine); err != nil {
+			return engine, err
 		}
 	}
 	floor, err := chargeFloor(ctx, engine.account, &engine.options, engine.BatchBytes())
@@ -223,7 +305,7 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 		return err
 	}
 	e.plan, err = shuffle.NewPlan(shuffle.Spec{Seed: e.spec.Seed, Shuffle: e.spec.Shuffle, Source: top,
-		Take: e.spec.Take})
+		Take: e.spec.Take, Batch: int64(e.spec.BatchSize)})
 	if err != nil {
 		return fmt.Errorf("spec: %w", err)
 	}
@@ -231,30 +313,12 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 	if err := e.setClasses(ctx); err != nil {
 		return err
 	}
-	e.rasters, e.values = e.sets[0].rasters, e.sets[0].values
-	if err := e.checkValidity(); err != nil {
+	if err := e.addSizes(); err != nil {
 		return err
 	}
-	if e.spec.Windows && len(e.rasters) == 0 {
-		return errors.New("spec: windows is true, and no field is a raster")
-	}
-	if e.spec.Geo && len(e.rasters) == 0 {
-		return errors.New("spec: geo is true, and no field is a raster")
-	}
-	if e.hasMetadataUnit() {
-		e.perRow++
-	}
-	for _, r := range e.rasters {
-		e.perRow += max(r.Steps, 1)
-	}
-	e.native = make([]bool, len(e.rasters))
-	for i, field := range e.rasters {
-		// A native tensor carries one arithmetic for all its rows, so every source must share it. Resampled windows are
-		// never native, because their pixels are computed, not copied; nor are stacks whose parts may be resampled.
-		e.native[i] = true
-		for _, d := range e.sets {
-			e.native[i] = e.native[i] && d.rasters[i].SameArithmetic(field) && !d.resamples(i) &&
-				d.rasters[i].CopiesParts()
+	for _, g := range e.groups {
+		if err := g.compile(e); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -289,6 +353,46 @@ func (e *Engine) setClasses(ctx context.Context) error {
 	return nil
 }
 
+// set returns the dataset of a draw.
+func (e *Engine) set(draw *shuffle.Draw) *dataset {
+	d := e.leaves[draw.Dataset]
+	if sized := d.sized[draw.Side]; sized != nil {
+		return sized
+	}
+	return d
+}
+
+// oneSource reports whether each batch is of one source of the mixture.
+func (e *Engine) oneSource() bool { return e.spec.Batches == spec.OneSource }
+
+// groupOf returns the group of a ticket whose positions exist. The group of a run is that of its global batch, which
+// all ranks see; positions that a ticket names must be of one group.
+func (e *Engine) groupOf(t shuffle.Ticket) (*group, error) {
+	if len(e.groups) == 1 || e.samples == 0 {
+		return e.groups[0], nil
+	}
+	if len(t.Positions) == 0 {
+		if size := int64(e.spec.BatchSize); t.First%size+int64(t.Count) > size {
+			return nil, fault.New(fault.Unsupported, "ticket", fault.NoOffset,
+				"positions %d to %d are of two batches, and each batch is of one source and size", t.First,
+				t.First+int64(t.Count)-1)
+		}
+		draw := e.plan.At(t.Epoch, min(t.First, e.samples-1))
+		return e.set(&draw).group, nil
+	}
+	var first *group
+	for k, p := range t.Positions {
+		draw := e.plan.Draw(t, k)
+		g := e.set(&draw).group
+		if k > 0 && g != first {
+			return nil, fault.New(fault.Unsupported, "ticket", fault.NoOffset,
+				"positions %d and %d are of sources that have no batch in common", t.Positions[0], p)
+		}
+		first = g
+	}
+	return first, nil
+}
+
 // Lend counts n bytes of a batch as held by a client for as long as it likes. It reports false if there must be no more
 // of them: the other batches of this engine, and of others, need the memory.
 func (e *Engine) Lend(n int64) bool { return e.memory.lend(n, e.BatchBytes()) }
@@ -306,7 +410,7 @@ func (e *Engine) setHash() error {
 	// A moved dataset must keep its hash, so paths are left out. The order's version is part of it,
 	// because a state must not resume in another order.
 	sp := e.spec.Placeless()
-	for _, v := range e.values { // the kinds of the other fields are in the fingerprint
+	for _, v := range e.sets[0].values { // the kinds of the other fields are in the fingerprint
 		if v.fromSpec {
 			sp.Fields[v.column].Kind = spec.NumberField
 		}
@@ -392,8 +496,9 @@ func (e *Engine) Len() int64 { return e.samples }
 // Steps returns the steps of an epoch.
 func (e *Engine) Steps() int64 { return shuffle.Steps(e.samples, e.spec.BatchSize, e.spec.DropLast) }
 
-// Fields describes the tensors of a batch, in the order of the spec's fields.
-func (e *Engine) Fields() []FieldInfo { return e.infos }
+// Fields describes the tensors of a batch, in the order of the spec's fields. With batches of one source they are
+// those of the first one, and SourceInfo has those of each. Of several sizes of windows they have the largest.
+func (e *Engine) Fields() []FieldInfo { return e.groups[0].infos }
 
 // Trim frees the idle batch memory and the idle decoded tiles. Call it before an engine rests for a
 // while.
@@ -427,6 +532,7 @@ func (e *Engine) Close() error {
 
 // layoutKey has the values that the layout of a batch's memory depends on.
 type layoutKey struct {
+	group  *group
 	rows   int
 	native bool
 }
@@ -454,7 +560,7 @@ const (
 	windowBytes = 4 * 8 // y, x, height and width as int64
 )
 
-// maxLayouts bounds the layouts that are kept. A run has one or two: full batches, and the last one
+// maxLayouts bounds the layouts that are kept, for each group. A run has one or two: full batches, and the last one
 // of an epoch. The bound is for servers, whose clients choose the rows of a ticket.
 const maxLayouts = 64
 
@@ -469,29 +575,30 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 	l := &layout{}
 	// The memory beside the tensors counts too, otherwise a spec without rasters would have no
 	// bound. The layout leaves that much room in front of the tensors to account for it.
-	_, steps := e.validity() // with a byte for each
-	rowSize := rowBytes + steps + valueBytes*len(e.values)*max(e.sets[0].steps, 1) + e.pointBytes()
+	lead := key.group.lead()
+	_, steps := e.validity(key.group) // with a byte for each
+	rowSize := rowBytes + steps + valueBytes*len(lead.values)*max(lead.steps, 1) + lead.pointBytes()
 	if e.spec.Windows {
 		rowSize += windowBytes
 	}
 	if e.spec.Geo {
-		rowSize += geoBytes + timeBytes*max(e.sets[0].steps, 1)
+		rowSize += geoBytes + timeBytes*max(lead.steps, 1)
 	}
 	if l.bytes = key.rows * rowSize; pixels.BoundedBytes(e.options.MemoryBytes, key.rows, rowSize) < 0 {
 		return nil, pixels.OverMemory("batch", key.rows, "", e.options.MemoryBytes)
 	}
 	l.bytes = pixels.Align64(l.bytes)
-	for i, r := range e.rasters {
-		checked := slices.ContainsFunc(e.leaves, func(d *dataset) bool { return d.rasters[i].Checked() })
-		if err := l.add(r, key, e.native[i], checked, e.options.MemoryBytes); err != nil {
+	for i, r := range lead.rasters {
+		checked := slices.ContainsFunc(key.group.sets, func(d *dataset) bool { return d.rasters[i].Checked() })
+		if err := l.add(r, key, key.group.native[i], checked, e.options.MemoryBytes); err != nil {
 			return nil, err
 		}
 	}
-	if err := l.addVectors(e.sets[0], key.rows, e.options.MemoryBytes); err != nil {
+	if err := l.addVectors(lead, key.rows, e.options.MemoryBytes); err != nil {
 		return nil, err
 	}
 	// A layout is cheap to make again, so all are dropped rather than the oldest looked for.
-	if len(e.layouts) >= maxLayouts {
+	if len(e.layouts) >= maxLayouts*len(e.groups) {
 		clear(e.layouts)
 	}
 	e.layouts[key] = l
@@ -535,71 +642,82 @@ func (e *Engine) MemoryBytes() int64 { return e.options.MemoryBytes }
 // Wanted reports whether tickets of other streams than t wait for memory.
 func (e *Engine) Wanted(t resources.Turn) bool { return e.queue.wanted(t) }
 
-// BatchesFit returns how many batches of a number of rows fit into the memory: at least one. If
+// BatchesFit returns how many batches of a number of rows fit into the memory, of the largest ones: at least one. If
 // none fits it returns an error of kind limit.
 func (e *Engine) BatchesFit(rows int) (int64, error) {
-	layout, err := e.layout(layoutKey{rows: rows})
-	if err != nil {
-		return 0, err
+	largest, err := e.bytesOf(rows, false)
+	return e.options.MemoryBytes / max(largest, 1), err
+}
+
+// bytesOf returns the bytes of the largest batch of a number of rows.
+func (e *Engine) bytesOf(rows int, native bool) (largest int64, _ error) {
+	for _, g := range e.groups {
+		layout, err := e.layout(layoutKey{g, rows, native})
+		if err != nil {
+			return 0, err
+		}
+		largest = max(largest, int64(layout.bytes))
 	}
-	return e.options.MemoryBytes / max(int64(layout.bytes), 1), nil
+	return largest, nil
 }
 
 // BatchBytes returns the bytes of the largest batch, which has all rows of a step. It returns 0 if
 // the memory cannot hold it.
 func (e *Engine) BatchBytes() int64 {
-	n := 0
+	n := int64(0)
 	// Both layouts must be compared, because a native one has smaller samples but always a mask.
 	for _, native := range []bool{false, true} {
-		layout, err := e.layout(layoutKey{e.spec.BatchSize, native})
+		largest, err := e.bytesOf(e.spec.BatchSize, native)
 		if err != nil {
 			return 0
 		}
-		n = max(n, layout.bytes)
+		n = max(n, largest)
 	}
-	return int64(n)
+	return n
 }
 
-// describe fills infos with the tensors of a batch of one row, in the order of the fields.
-func (e *Engine) describe(one *layout) {
-	padding := &Pending{engine: e, layout: one, draws: make([]shuffle.Draw, 1), errs: make([]rowErrors, 1),
+// describe fills the infos of a group with the tensors of a batch of one row, in the order of the fields.
+func (e *Engine) describe(g *group, one *layout) {
+	padding := &Pending{engine: e, group: g, layout: one, draws: make([]shuffle.Draw, 1), errs: make([]rowErrors, 1),
 		batch: &Batch{Rows: 1, Valid: make([]bool, 1), Positions: []int64{-1}}}
 	parts := e.columns(padding)
 	add := func(c column) {
 		for _, m := range c.members() {
 			info := FieldInfo{Name: m.Name, Kind: m.kind, DType: m.DType, Shape: m.Shape, Axes: m.Axes}
-			e.infos = append(e.infos, info)
+			g.infos = append(g.infos, info)
 		}
 	}
-	e.inOrder(func(i int) {
-		field, plan := e.rasters[i], one.rasters[i].plan
+	g.inOrder(e, func(i int) {
+		field, plan := g.lead().rasters[i], one.rasters[i].plan
 		info := FieldInfo{Name: field.Name, Kind: catalog.Raster.String(), DType: field.To,
-			Shape: pixels.Int64s(plan.Shape), Axes: plan.Axes, Bands: field.Shown}
-		e.infos = append(e.infos, info)
+			Shape: pixels.Int64s(plan.Shape), Axes: plan.Axes, Bands: field.Shown, Wavelengths: field.Wavelengths,
+			GSD: field.GSD}
+		g.infos = append(g.infos, info)
 		if field.Validity != "" {
-			info.Name, info.Kind, info.DType, info.Bands = field.Validity, "mask", chunk.Uint8, nil
-			e.infos = append(e.infos, info)
+			g.infos = append(g.infos, FieldInfo{Name: field.Validity, Kind: "mask", DType: chunk.Uint8,
+				Shape: info.Shape, Axes: info.Axes})
 		}
 	}, func(i int) { add(parts[i]) })
-	for _, c := range parts[len(e.values):] {
+	for _, c := range parts[len(g.lead().values):] {
 		add(c)
 	}
 }
 
 // validity returns the name and the number of steps of the tensor that says which steps exist, or no steps.
-func (e *Engine) validity() (name string, steps int) {
-	if t := e.spec.Sequence(); t != nil {
+func (e *Engine) validity(g *group) (name string, steps int) {
+	d := g.lead()
+	if t := e.spec.SequenceOf(&d.source); t != nil {
 		return t.Validity, t.Length
 	}
-	if d := e.sets[0]; d.files.some() {
+	if d.files.some() {
 		return spec.DefaultValidity, d.span()
 	}
 	return "", 0
 }
 
 // checkValidity checks that no field has the name of the tensor of validity.
-func (e *Engine) checkValidity() error {
-	name, steps := e.validity()
+func (e *Engine) checkValidity(g *group) error {
+	name, steps := e.validity(g)
 	if steps == 0 {
 		return nil
 	}
@@ -612,16 +730,16 @@ func (e *Engine) checkValidity() error {
 	return nil
 }
 
-// valueShape returns the shape and axes of a metadata column: (n), or (n, t) for sequences.
-func (e *Engine) valueShape(rows int) ([]int64, []string) {
-	return stepShape(rows, e.sets[0].steps)
+// valueShape returns the shape and axes of a metadata column of a batch: (n), or (n, t) for sequences.
+func (p *Pending) valueShape() ([]int64, []string) {
+	return stepShape(p.batch.Rows, p.group.lead().steps)
 }
 
 // inOrder visits raster fields and metadata columns in the order of the spec.
-func (e *Engine) inOrder(raster, value func(i int)) {
-	r, v := 0, 0
+func (g *group) inOrder(e *Engine, raster, value func(i int)) {
+	r, v, values := 0, 0, g.lead().values
 	for i := range spec.RowFields(e.spec.Fields) {
-		if v < len(e.values) && e.values[v].column == i {
+		if v < len(values) && values[v].column == i {
 			value(v)
 			v++
 			continue

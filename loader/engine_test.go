@@ -469,7 +469,8 @@ func TestMemoryByTheBatch(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	tab := chips(7, 8)
 	sp := Spec{Source: "memory", Fields: chipFields[:1], BatchSize: 2}.WithDefaults()
-	l, err := openFake(t, sp, tab, 1).layout(layoutKey{rows: 2})
+	probe := openFake(t, sp, tab, 1)
+	l, err := probe.layout(layoutKey{group: probe.groups[0], rows: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

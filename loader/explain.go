@@ -20,7 +20,7 @@ import (
 // sample are in its row; its substitute is ExplainDraw of shuffle.Plan.Substitute. Explain returns only errors that no
 // bad-sample policy covers.
 func (e *Engine) Explain(ctx context.Context, t shuffle.Ticket) ([]dryrun.Row, error) {
-	if err := e.check(t); err != nil {
+	if _, err := e.check(t); err != nil {
 		return nil, err
 	}
 	rows := make([]dryrun.Row, t.Rows())
@@ -42,7 +42,7 @@ func (e *Engine) Explain(ctx context.Context, t shuffle.Ticket) ([]dryrun.Row, e
 // ExplainDraw is Explain for one sample, such as a substitute (shuffle.Plan.Substitute). Faults of the sample are in
 // the result; it returns only errors that no bad-sample policy covers.
 func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (dryrun.Row, error) {
-	set := e.leaves[draw.Dataset]
+	set := e.set(&draw)
 	row := dryrun.Row{Draw: draw, Source: set.name, Dataset: set.source.Source}
 	var err error
 	if row.ID, err = set.table.ID(ctx, draw.Row); err != nil {
@@ -62,8 +62,8 @@ func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (dryrun.Row
 
 // explainColumns checks the columns of a draw, in the order of a run, and adds the reads of its points.
 func (e *Engine) explainColumns(ctx context.Context, d *dataset, draw *shuffle.Draw, r *dryrun.Row) (err error) {
-	one := &Pending{engine: e, ctx: ctx, batch: &Batch{Rows: 1}}
-	for i := range e.values {
+	one := &Pending{engine: e, group: d.group, ctx: ctx, batch: &Batch{Rows: 1}}
+	for i := range d.values {
 		if err := e.valueColumn(one, i).fill(nil, d, draw, 0); err != nil {
 			return err
 		}
@@ -198,13 +198,15 @@ type SourceInfo struct {
 	Datasets []int `json:"datasets"`
 	// Samples of an epoch, of all its datasets together.
 	Samples int64 `json:"samples"`
+	// Fields describes the tensors of batches with samples of it.
+	Fields []FieldInfo `json:"-"`
 }
 
 // Sources returns the sources, in the order of their numbers in the tensor SourceColumn of a batch.
 func (e *Engine) Sources() []SourceInfo {
 	out := make([]SourceInfo, len(e.sets))
 	for i, d := range e.sets {
-		out[i] = SourceInfo{Name: d.name, Source: d.source.Source, Rows: d.table.Len()}
+		out[i] = SourceInfo{Name: d.name, Source: d.source.Source, Rows: d.table.Len(), Fields: d.group.infos}
 	}
 	for i, d := range e.leaves {
 		s := &out[d.number]
@@ -316,7 +318,7 @@ type RasterWindow struct {
 // RasterWindows returns the windows that a draw takes of the raster fields, in their order, without reading a pixel.
 // Windows on the ground (spec.GroundWindow) are fault.Unsupported: they are made of several rasters.
 func (e *Engine) RasterWindows(ctx context.Context, draw shuffle.Draw) ([]RasterWindow, error) {
-	set := e.leaves[draw.Dataset]
+	set := e.set(&draw)
 	if set.ground != nil {
 		return nil, fault.New(fault.Unsupported, "sampler", fault.NoOffset,
 			"windows on the ground are made of several rasters, and are not windows of one")
@@ -339,7 +341,7 @@ func (e *Engine) RasterWindows(ctx context.Context, draw shuffle.Draw) ([]Raster
 // RowAssets returns the rasters of the row of a draw, of the raster fields in their order. The row of a window on the
 // ground is the row of the scene that comes first there. Fields whose steps of time are files are fault.Unsupported.
 func (e *Engine) RowAssets(ctx context.Context, draw shuffle.Draw) ([]catalog.Asset, error) {
-	set := e.leaves[draw.Dataset]
+	set := e.set(&draw)
 	if set.files.some() {
 		return nil, errSteps
 	}

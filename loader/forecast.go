@@ -112,12 +112,12 @@ func (p *dryRun) blocks() []stepRange {
 // memory computes the memory of the run.
 func (p *dryRun) memory() error {
 	engine, memory := p.engine, &p.out.Memory
-	batch, err := engine.layout(layoutKey{rows: shuffle.LocalRows(engine.spec.BatchSize, p.options.World)})
+	batch, err := engine.bytesOf(shuffle.LocalRows(engine.spec.BatchSize, p.options.World), false)
 	if err != nil {
 		return err
 	}
-	fit := engine.options.MemoryBytes/max(int64(batch.bytes), 1) - 1 // as NewLoader has it
-	memory.Batch, memory.Batches = int64(batch.bytes), int(min(int64(p.options.Prefetch), max(fit, 1)))+1
+	fit := engine.options.MemoryBytes/max(batch, 1) - 1 // as NewLoader has it
+	memory.Batch, memory.Batches = batch, int(min(int64(p.options.Prefetch), max(fit, 1)))+1
 	if limit := engine.options.MemoryBytes / max(memory.Batch, 1); int64(memory.Batches) > limit {
 		memory.Batches = int(max(limit, 1))
 	}
@@ -227,7 +227,7 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 			w.Bad = 1
 		}
 	}
-	set := p.engine.leaves[r.Draw.Dataset]
+	set := p.engine.set(&r.Draw)
 	for i := range r.Assets {
 		asset := &r.Assets[i]
 		if asset.Row < 0 {

@@ -189,13 +189,14 @@ func TestForecastOfAWorker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := e.layout(layoutKey{rows: 17})
+		l, err := e.layout(layoutKey{group: e.groups[0], rows: 17})
 		if err != nil {
 			t.Fatal(err)
 		}
 		r, held := pixels.NewReader(e.options), 0
 		for step := range e.Steps() {
-			p := &Pending{engine: e, ticket: shuffle.StepTicket(0, step, 17, 0, 1), ctx: t.Context(), layout: l,
+			p := &Pending{engine: e, group: e.groups[0], ticket: shuffle.StepTicket(0, step, 17, 0, 1),
+				ctx: t.Context(), layout: l,
 				claim: &claim{queue: e.queue}}
 			p.memory = taken(t, e.memory, p.size())
 			if err := p.prepare(); err != nil {

@@ -427,7 +427,7 @@ func (d *dataset) eachPoints(ctx context.Context, a catalog.Asset, row int64, wi
 
 // pointsColumn returns the points of all fields: coordinates, values and counts.
 func (e *Engine) pointsColumn(p *Pending) column {
-	fields := e.sets[0].points
+	fields := p.group.lead().points
 	tables := make([]pointRows, len(fields))
 	for i, f := range fields {
 		tables[i] = f.make(p.batch.Rows)
@@ -473,17 +473,20 @@ func (e *Engine) pointsColumn(p *Pending) column {
 // LeftOut returns how many points of a field had no room in their rows (Points.Most) since the
 // engine was opened. It returns 0 for other fields. Rows that are read again count again.
 func (e *Engine) LeftOut(field string) int64 {
-	for _, f := range e.sets[0].points {
-		if f.name == field {
-			return f.leftOut.Load()
+	left := int64(0)
+	for _, g := range e.groups {
+		for _, f := range g.lead().points {
+			if f.name == field {
+				left += f.leftOut.Load()
+			}
 		}
 	}
-	return 0
+	return left
 }
 
 // pointBytes returns the bytes of all points of a row.
-func (e *Engine) pointBytes() (n int) {
-	for _, f := range e.sets[0].points {
+func (d *dataset) pointBytes() (n int) {
+	for _, f := range d.points {
 		n += f.rowBytes()
 	}
 	return n

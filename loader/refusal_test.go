@@ -303,7 +303,7 @@ func TestBatchesOfSeveralSizesShareTheMemory(t *testing.T) {
 	tab := chips(36, 8)
 	sp := Spec{Source: "memory", Fields: chipFields[:1], BatchSize: 4}.WithDefaults()
 	probe := openFake(t, sp, tab, 1)
-	l, err := probe.layout(layoutKey{rows: 4})
+	l, err := probe.layout(layoutKey{group: probe.groups[0], rows: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -505,7 +505,8 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		`{"sampler":[8,0]}`: `sampler is [8,0]: it must be at least 1 pixel`,
 		`{"sampler":true}`: `sampler is true: it must be the side of a square, [height, width] in pixels, or ` +
 			`a sampler`,
-		`{"sampler":{"size":[8]}}`: `size is [8]: it must be the side of a square, or [height, width] in pixels`,
+		`{"sampler":{"size":[8]}}`: `size is [8]: it must be the side of a square, ` +
+			`[height, width] or the sides of several squares in pixels`,
 		`{"sources":[{"name":"s","where":["a","<",3]}]}`: `source "s": where[1] is "<": it must be SQL: a condition ` +
 			`with an operator goes into a list, [["cloud", "<", 10]]`,
 		`{"where":3}`:           `where is 3: it must be SQL or a list of conditions`,
@@ -532,8 +533,8 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		`{"split":{"by":"hash","shares":[{"name":"a","weight":"x"}]}}`: `share "a": weight is "x": ` +
 			`it must be a finite number`,
 		`{"Shuffle":true,"colour":1}`: `no member "Shuffle"; there are all_fields, augment, bad_limit, bad_samples, ` +
-			`base_path, batch_size, bbox, bbox_crs, datetime, defaults, dims, drop_last, fields, geo, length, ` +
-			`missing, parts, per_batch, sampler, seed, shuffle, source, sources, split, stats, strata, take, ` +
+			`base_path, batch_size, batches, bbox, bbox_crs, datetime, defaults, dims, drop_last, fields, geo, ` +
+			`length, missing, parts, per_batch, sampler, seed, shuffle, source, sources, split, stats, strata, take, ` +
 			`temperature, time, timestamp, until, use, version, where, windows`,
 		`{"fields":[{"name":"a","bands":true}]}`:      `field "a": bands is true: it must be a list`,
 		`{"fields":[{"name":"a","bands":[0,"B"]}]}`:   `field "a": bands[1] is "B": it must be a whole number`,
@@ -547,8 +548,8 @@ func TestSpecsThatAreRefused(t *testing.T) {
 			`it must be a number, "nan", "inf" or "-inf"`,
 		`{"sources":[{"name":"s","sources":[{"name":"t","fields":[{"name":"a","colour":1}]}]}]}`: `source "s": ` +
 			`source "t": field "a": no member "colour"; there are band_names, bands, blob, by_position, classes, ` +
-			`clip, column, columns, dtype, fill, grid, ground, kind, layout, lut, match, match_days, name, ` +
-			`normalize, pad, pattern, patterns, points, resample, scenes, sizes, times, validity, vector`,
+			`clip, column, columns, dtype, fill, grid, ground, gsd, kind, layout, lut, match, match_days, name, ` +
+			`normalize, pad, pattern, patterns, points, resample, scenes, sizes, times, validity, vector, wavelengths`,
 	} {
 		if _, err := ParseSpec([]byte(text)); err == nil || err.Error() != "spec: "+want {
 			t.Errorf("%s: %v, want %s", text, err, want)

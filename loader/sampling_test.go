@@ -243,7 +243,7 @@ func expected(a *fakeAsset, b shuffle.Box, c, y, x, h, w int, blend bool) (v flo
 func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffle.Ticket, b *Batch) {
 	t.Helper()
 	img, val, mask := b.Tensor("image"), b.Tensor("image_valid"), b.Tensor("mask")
-	h, w, steps := e.rasters[0].H, e.rasters[0].W, max(e.sets[0].steps, 1)
+	h, w, steps := e.sets[0].rasters[0].H, e.sets[0].rasters[0].W, max(e.sets[0].steps, 1)
 	for k := range tk.Rows() {
 		pos := tk.Position(k, e.Len())
 		if b.Positions[k] != pos {

@@ -31,7 +31,7 @@ func (e *Engine) shown(ctx context.Context, d *dataset, draw *shuffle.Draw) (cat
 
 // vectorsColumn returns the shapes of all fields: drawn into the memory of the batch, or cut to the windows.
 func (e *Engine) vectorsColumn(p *Pending) column {
-	set := e.sets[0]
+	set := p.group.lead()
 	cuts := make([][]shapes.Cut, len(set.vectors)) // for each field of boxes or polygons by row
 	for i := range cuts {
 		cuts[i] = make([]shapes.Cut, p.batch.Rows)

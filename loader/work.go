@@ -27,6 +27,7 @@ var ErrClosed = errors.New("loader: the engine is closed")
 // Wait has returned a batch.
 type Pending struct {
 	engine *Engine
+	group  *group // of the ticket's positions
 	ticket shuffle.Ticket
 	native bool
 	ctx    context.Context
@@ -77,8 +78,8 @@ func (e *Engine) Start(ctx context.Context, t shuffle.Ticket, native bool) *Pend
 	pending := &Pending{engine: e, ticket: t, native: native, done: make(chan struct{})}
 	pending.ctx, pending.cancel = context.WithCancel(ctx)
 	err := crash.Call(func() (err error) {
-		if err = e.check(t); err == nil {
-			pending.layout, err = e.layout(layoutKey{t.Rows(), native})
+		if pending.group, err = e.check(t); err == nil {
+			pending.layout, err = e.layout(layoutKey{pending.group, t.Rows(), native})
 		}
 		return err
 	})
@@ -93,21 +94,25 @@ func (e *Engine) Start(ctx context.Context, t shuffle.Ticket, native bool) *Pend
 	return pending
 }
 
-// check returns an error if a ticket asks for positions or rows that do not exist.
-func (e *Engine) check(t shuffle.Ticket) error {
+// check returns the group of a ticket, or an error if it asks for positions or rows that do not exist, or that cannot
+// stand in one batch.
+func (e *Engine) check(t shuffle.Ticket) (*group, error) {
 	switch {
 	case len(t.Positions)+len(t.Corners) > 0:
-		return e.checkNamed(t)
+		if err := e.checkNamed(t); err != nil {
+			return nil, err
+		}
 	case t.First < 0 || t.First > e.samples:
-		return fault.New(fault.NotFound, "ticket", fault.NoOffset, "position %d of an epoch of %d", t.First, e.samples)
+		return nil, fault.New(fault.NotFound, "ticket", fault.NoOffset, "position %d of an epoch of %d", t.First,
+			e.samples)
 	case t.Count < 1 || t.RowStride < 1 || t.RowStart < 0 || t.RowStart >= t.RowStride:
-		return fault.New(fault.Unsupported, "ticket", fault.NoOffset, "%d positions, rows from %d by %d", t.Count,
+		return nil, fault.New(fault.Unsupported, "ticket", fault.NoOffset, "%d positions, rows from %d by %d", t.Count,
 			t.RowStart, t.RowStride)
 	case t.Count > e.spec.BatchSize:
-		return fault.New(fault.Limit, "ticket", fault.NoOffset, "%d positions, at most a global batch of %d", t.Count,
-			e.spec.BatchSize)
+		return nil, fault.New(fault.Limit, "ticket", fault.NoOffset, "%d positions, at most a global batch of %d",
+			t.Count, e.spec.BatchSize)
 	}
-	return nil
+	return e.groupOf(t)
 }
 
 // checkNamed is check of a ticket that names positions. Memory bounds its rows, as the global batch bounds those of a
@@ -231,7 +236,8 @@ func (p *Pending) prepare() error {
 		}
 	}
 	p.errs = make([]rowErrors, rows)
-	p.masks, p.masked = make([]sync.Once, len(engine.rasters)), make([]atomic.Bool, len(engine.rasters))
+	rasters := len(p.group.lead().rasters)
+	p.masks, p.masked = make([]sync.Once, rasters), make([]atomic.Bool, rasters)
 	p.parts = engine.columns(p)
 	return nil
 }
@@ -251,7 +257,7 @@ func (p *Pending) hand() {
 			}
 			continue
 		}
-		p.left.Add(int64(p.engine.perRow))
+		p.left.Add(int64(p.group.perRow))
 		p.units(k, func(u unit) bool {
 			p.engine.units <- u
 			return true
@@ -262,15 +268,15 @@ func (p *Pending) hand() {
 
 // units calls visit for the units of a row, until visit returns false.
 func (p *Pending) units(k int, visit func(unit) bool) {
-	engine := p.engine
-	for step := range max(engine.sets[0].span(), 1) {
-		for f, r := range engine.rasters {
+	lead := p.group.lead()
+	for step := range max(lead.span(), 1) {
+		for f, r := range lead.rasters {
 			if step < max(r.Steps, 1) && !visit(unit{p, k, f, step}) {
 				return
 			}
 		}
 	}
-	if engine.hasMetadataUnit() {
+	if p.engine.hasMetadataUnit(p.group) {
 		visit(unit{p, k, -1, 0})
 	}
 }
@@ -376,7 +382,8 @@ func (p *Pending) fail(u unit, err error) {
 	defer failMu.Unlock()
 	row := &p.errs[u.row]
 	target := &row.all
-	if n := p.engine.sets[0].span(); n > 0 && u.field >= 0 && p.engine.rasters[u.field].Steps > 0 {
+	lead := p.group.lead()
+	if n := lead.span(); n > 0 && u.field >= 0 && lead.rasters[u.field].Steps > 0 {
 		if row.steps == nil {
 			row.steps = make([]error, n)
 		}
@@ -469,7 +476,7 @@ func (p *Pending) fillSteps(k int) {
 		row := p.engine.rowOf(&p.draws[k], step)
 		p.batch.Bad = append(p.batch.Bad, Bad{Row: k, Position: p.batch.Positions[k], Err: err, Source: p.set(k).name,
 			Sample: p.refOf(k, row)})
-		for i, r := range p.engine.rasters {
+		for i, r := range p.group.lead().rasters {
 			if step < r.Steps {
 				p.clearStep(i, k, step)
 			}
@@ -559,7 +566,7 @@ func (p *Pending) replace(r *pixels.Reader, k int) (good bool, err error) {
 // do decodes one field of one row, or of one step of it, into its place in the batch.
 func (u unit) do(r *pixels.Reader) error {
 	draw := &u.p.draws[u.row]
-	set := u.p.engine.leaves[draw.Dataset]
+	set := u.p.set(u.row)
 	if u.field < 0 {
 		for _, c := range u.p.parts {
 			if c.fill == nil {
@@ -672,9 +679,9 @@ func (u unit) stack(r *pixels.Reader, d *dataset, f *pixels.Raster, a *catalog.A
 	share := r.Share
 	return eachPart(f, a, func(k int, part *pixels.Raster, l *pixels.Lay) error {
 		asset := a.Parts[k]
-		convs := &part.Final
+		convs := part.Final
 		if pending.layout.rasters[u.field].native {
-			convs = &part.Wire
+			convs = part.Wire
 		}
 		cv, err := convs.Get(asset.Index)
 		if err != nil {
@@ -737,7 +744,7 @@ func (e *Engine) coarserPart(ctx context.Context, d *dataset, part *pixels.Raste
 
 // rowOf returns the row of the table for a step of a draw, on the ground the row of its first scene, or -1 for padding.
 func (e *Engine) rowOf(draw *shuffle.Draw, step int) int64 {
-	set := e.leaves[draw.Dataset]
+	set := e.set(draw)
 	switch {
 	case set.steps == 0:
 		return draw.Row
@@ -853,17 +860,22 @@ func (p *Pending) row(u unit, x *chunk.Index, win shuffle.Box) (*pixels.Row, err
 		nil
 }
 
-// set returns the dataset of a row. For padding it is the first one.
-func (p *Pending) set(k int) *dataset { return p.engine.leaves[p.draws[k].Dataset] }
+// set returns the dataset of a row. For padding it is the first one of the group.
+func (p *Pending) set(k int) *dataset {
+	if p.batch.Positions[k] < 0 {
+		return p.group.lead()
+	}
+	return p.engine.set(&p.draws[k])
+}
 
 // converters returns the casts from a field's stored pixels to the dtype of its tensor in this
 // batch.
 func (p *Pending) converters(k, field int) *pixels.Converters {
 	raster := p.set(k).rasters[field]
 	if p.layout.rasters[field].native {
-		return &raster.Wire
+		return raster.Wire
 	}
-	return &raster.Final
+	return raster.Final
 }
 
 // sink returns the writer of one step of row k of a field. With masked it also writes the mask, if
@@ -896,7 +908,7 @@ func (p *Pending) mask(field int) []byte {
 
 // clearRow fills a row of padding or of a bad sample.
 func (p *Pending) clearRow(k int) {
-	for i, r := range p.engine.rasters {
+	for i, r := range p.group.lead().rasters {
 		for step := range max(r.Steps, 1) {
 			p.clearStep(i, k, step)
 		}
@@ -936,9 +948,9 @@ func (p *Pending) tensors() error {
 			batch.Tensors = append(batch.Tensors, m.Tensor)
 		}
 	}
-	engine.inOrder(func(i int) { batch.Tensors = append(batch.Tensors, p.raster(i)...) },
+	p.group.inOrder(engine, func(i int) { batch.Tensors = append(batch.Tensors, p.raster(i)...) },
 		func(i int) { add(p.parts[i]) })
-	for _, c := range p.parts[len(engine.values):] {
+	for _, c := range p.parts[len(p.group.lead().values):] {
 		add(c)
 	}
 	return nil
@@ -946,7 +958,7 @@ func (p *Pending) tensors() error {
 
 // raster returns the tensor of a raster field, and its validity if it has one.
 func (p *Pending) raster(i int) []Tensor {
-	field, layout := p.engine.rasters[i], p.layout.rasters[i]
+	field, layout := p.group.lead().rasters[i], p.layout.rasters[i]
 	tensor := Tensor{Name: field.Name, DType: layout.dtype, Axes: layout.plan.Axes,
 		Shape: pixels.Int64s(layout.plan.Shape), Data: p.buf[layout.data:layout.end:layout.end]}
 	if layout.native {

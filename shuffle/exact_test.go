@@ -3,6 +3,7 @@ package shuffle
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -163,6 +164,130 @@ func TestBatchesRefused(t *testing.T) {
 			t.Errorf("%s: a plan of %d positions", what, pl.Len())
 		} else {
 			t.Log(fmt.Sprint(what, ": ", err))
+		}
+	}
+}
+
+// TestBatchesOfOneSource: in a mixture with Block, every batch is of one source for any number of ranks, in any stretch
+// of batches each source has its share but for few batches, and exactly in WordLen of them. Over a run each source
+// gives every sample once before it repeats one. Take changes where epochs end, but not the samples.
+func TestBatchesOfOneSource(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := rapid.IntRange(1, 4).Draw(t, "sources")
+		g := int64(rapid.IntRange(1, 9).Draw(t, "batch"))
+		mix := &Mixture{Block: g, Until: rapid.SampledFrom([]Until{Shortest, Longest}).Draw(t, "until")}
+		weights, sizes := make([]float64, m), make([]int64, m)
+		for i := range m {
+			weights[i] = rapid.Float64Range(1, 9).Draw(t, "weight")
+			sizes[i] = g + int64(rapid.IntRange(0, 40).Draw(t, "more"))
+			mix.Sources = append(mix.Sources, Source{Dataset: &Dataset{Items: sizes[i]}})
+		}
+		var err error
+		if mix.Counts, err = Apportion(WordLen, weights); err != nil {
+			t.Fatal(err)
+		}
+		spec := Spec{Seed: rapid.Uint64().Draw(t, "seed"), Shuffle: true, Source: Source{Mixture: mix}}
+		pl, err := NewPlan(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec.Take = g * int64(rapid.IntRange(1, 9).Draw(t, "take"))
+		taken, err := NewPlan(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps := pl.Len() / g
+		if pl.Len()%g != 0 || steps < 1 {
+			t.Fatalf("an epoch of %d positions, in batches of %d", pl.Len(), g)
+		}
+		batches := make([]int64, m) // of each source
+		seen := make([][]int, m)    // times that each sample came
+		inEpoch := make([]int64, m) // batches of each source in this epoch
+		for i := range seen {
+			seen[i] = make([]int, sizes[i])
+		}
+		for b := range 3 * steps {
+			epoch, step := uint64(b/steps), b%steps
+			if step == 0 {
+				clear(inEpoch)
+			}
+			source := pl.At(epoch, step*g).Dataset
+			for world := range 4 {
+				rows := int64(0)
+				for rank := range world + 1 {
+					ticket := StepTicket(epoch, step, int(g), rank, world+1)
+					for k := range ticket.Rows() {
+						p := ticket.Position(k, pl.Len())
+						if p < 0 {
+							continue
+						}
+						rows++
+						draw := pl.At(epoch, p)
+						if draw.Dataset != source {
+							t.Fatalf("batch %d has sources %d and %d", b, source, draw.Dataset)
+						}
+						if world == 0 {
+							seen[source][draw.Sample]++
+							q := uint64(b*g + p%g)
+							if other := taken.At(q/uint64(spec.Take), int64(q%uint64(spec.Take))); other != draw {
+								t.Fatalf("position %d: %+v, and with take %+v", q, draw, other)
+							}
+						}
+					}
+				}
+				if rows != g {
+					t.Fatalf("batch %d has %d rows on %d ranks", b, rows, world+1)
+				}
+			}
+			batches[source]++
+			inEpoch[source]++
+			for i, c := range mix.Counts {
+				// Of each source, one more or less than its share of the word up to here, whose length is that sum.
+				share := float64(c) / WordLen * float64(step+1)
+				if off := float64(inEpoch[i]) - share; off > float64(m)+1 || off < -float64(m)-1 {
+					t.Fatalf("after %d batches source %d has %d, not %.1f", step+1, i, inEpoch[i], share)
+				}
+			}
+			whole := int(batches[source] * g / sizes[source])
+			for s, n := range seen[source] {
+				if n != whole && n != whole+1 {
+					t.Fatalf("after batch %d of source %d sample %d came %d times", b, source, s, n)
+				}
+			}
+		}
+		counts := make([]int64, m)
+		for _, i := range evenly(spec.Seed, mix.Counts) {
+			counts[i]++
+		}
+		if !slices.Equal(counts, mix.Counts) {
+			t.Fatalf("the word has %v, not %v", counts, mix.Counts)
+		}
+	})
+}
+
+// TestBlockRefused: blocks that cannot lie whole in the batches around them, and epochs that cannot be whole.
+func TestBlockRefused(t *testing.T) {
+	one := func(n int64) Source { return Source{Dataset: &Dataset{Items: n}} }
+	half := []int64{WordLen / 2, WordLen / 2}
+	blocks := func(block int64) Source {
+		return Source{Mixture: &Mixture{Sources: []Source{one(8), one(9)}, Counts: half, Block: block}}
+	}
+	for _, refused := range []struct {
+		mixture Mixture
+		take    int64
+		want    string
+	}{
+		{Mixture{Sources: []Source{one(3), one(9)}, Counts: half, Block: 4}, 0, "source 0 has 3 samples"},
+		{Mixture{Sources: []Source{one(9), one(9)}, Counts: half, Block: 4}, 6, "batches of 4"},
+		{Mixture{Sources: []Source{one(9), one(9)}, Counts: half, Block: 4, Until: Given, Length: 6}, 0,
+			"batches of 4"},
+		{Mixture{Sources: []Source{one(9), blocks(4)}, Counts: half}, 0, "takes 1 of it at a time"},
+		{Mixture{Sources: []Source{one(9), blocks(4)}, Counts: half, Block: 2}, 0, "takes 2 of it at a time"},
+		{Mixture{Sources: []Source{one(9), one(9)}, Counts: []int64{2, 2}, Batch: 4, Block: 4}, 0, "blocks of 4"},
+	} {
+		_, err := NewPlan(Spec{Source: Source{Mixture: &refused.mixture}, Take: refused.take})
+		if err == nil || !strings.Contains(err.Error(), refused.want) {
+			t.Errorf("%+v: %v, want %q", refused.mixture, err, refused.want)
 		}
 	}
 }

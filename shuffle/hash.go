@@ -42,6 +42,8 @@ const (
 	domainSubstitute = 13
 	domainBatch      = 14
 	domainGround     = 15
+	domainBlock      = 16
+	domainSide       = 17
 )
 
 // Mix is the finaliser of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 )
 
@@ -33,16 +34,23 @@ type Mixture struct {
 	// Batch makes the counts exact in every batch of that many positions, and epochs a whole number
 	// of batches. 0 means counts in WordLen positions. If a mixture with Batch is the source of
 	// another, the other needs Batch too, and its count of this source must equal Batch.
-	Batch  int64
+	Batch int64
+	// Block makes every source give that many positions in a row, in place of one: with the size of the
+	// global batch, each batch is of one source. Counts are then counts of blocks in WordLen blocks, and
+	// stand evenly in any stretch of them; epochs are whole numbers of blocks. 0 means 1, and with Batch
+	// it must be 0. If a mixture with Block is the source of another, the other needs Batch or Block too,
+	// so that it takes whole blocks of this one in every batch.
+	Block  int64
 	Until  Until
 	Length int64 // positions of an epoch, with Given
 }
 
-// word is a compiled mixture. Source i has counts[i] of the WordLen slots. The slots repeat over an
-// epoch, so that any WordLen consecutive positions have counts[i] samples of source i.
+// word is a compiled mixture. Source i has counts[i] of the WordLen slots, each of block positions. The
+// slots repeat over an epoch, so that any WordLen consecutive blocks have counts[i] blocks of source i.
 type word struct {
 	counts  []int64
-	drawn   []int64 // draws of each source in an epoch
+	block   int64   // 1 without Mixture.Block
+	drawn   []int64 // draws of each source in an epoch, a multiple of block
 	batch   int64   // Mixture.Batch; if it is not 0, source and rank are not used
 	seed    uint64  // with batch
 	ends    []int64 // with batch: sums of the counts up to and with each source
@@ -52,11 +60,14 @@ type word struct {
 	indices [][]uint16      // the slots of each source; nil once compiled
 }
 
-// newWord spreads the sources over the slots by a keyed permutation. An even interleave would be in
-// step with the ranks: with two of each, every rank would get one source only.
-func newWord(seed uint64, counts []int64, batch int64) (*word, error) {
+// newWord spreads the sources over the slots: single positions by a keyed permutation, blocks evenly.
+func newWord(seed uint64, m *Mixture) (*word, error) {
+	counts, batch := m.Counts, m.Batch
 	if batch < 0 || batch > MaxSamples {
 		return nil, fmt.Errorf("mixture: batches of %d positions", batch)
+	}
+	if m.Block < 0 || m.Block > MaxSamples/WordLen || m.Block > 0 && batch > 0 {
+		return nil, fmt.Errorf("mixture: blocks of %d positions, and batches of %d", m.Block, batch)
 	}
 	sum, length := int64(0), cmp.Or(batch, WordLen)
 	var ends []int64
@@ -73,17 +84,33 @@ func newWord(seed uint64, counts []int64, batch int64) (*word, error) {
 	if batch > 0 {
 		return &word{counts: counts, batch: batch, seed: seed, ends: ends}, nil
 	}
-	w := &word{counts: counts, indices: make([][]uint16, len(counts))}
-	var owner [WordLen]uint16
-	pos := 0
-	for i, c := range counts {
-		for range c {
-			owner[pos] = uint16(i)
-			pos++
-		}
-	}
+	w := &word{counts: counts, block: max(m.Block, 1), indices: make([][]uint16, len(counts))}
 	for i, c := range counts {
 		w.indices[i] = make([]uint16, 0, c)
+	}
+	if m.Block > 0 {
+		w.fill(evenly(seed, counts))
+	} else {
+		w.fill(mixed(seed, counts))
+	}
+	return w, nil
+}
+
+// fill sets the sources of the slots.
+func (w *word) fill(sources []uint16) {
+	for j, i := range sources {
+		w.source[j] = i
+		w.rank[j] = uint16(len(w.indices[i]))
+		w.indices[i] = append(w.indices[i], uint16(j))
+	}
+}
+
+// mixed returns the source of every slot, in the order of a keyed permutation. An even interleave would be
+// in step with the ranks: with two of each, every rank would get one source only.
+func mixed(seed uint64, counts []int64) []uint16 {
+	owner := make([]uint16, 0, WordLen)
+	for i, c := range counts {
+		owner = append(owner, slices.Repeat([]uint16{uint16(i)}, int(c))...)
 	}
 	order := permutation(Hash(seed, domainWord), WordLen)
 	// The network once for each of its 2^14 inputs, the smallest power of two that holds WordLen: this
@@ -92,20 +119,45 @@ func newWord(seed uint64, counts []int64, batch int64) (*word, error) {
 	for x := range once {
 		once[x] = uint16(order.forward(uint64(x)))
 	}
-	for j := range w.source {
+	out := make([]uint16, WordLen)
+	for j := range out {
 		x := once[j]
 		for x >= WordLen {
 			x = once[x]
 		}
-		i := owner[x]
-		w.source[j] = i
-		w.rank[j] = uint16(len(w.indices[i]))
-		w.indices[i] = append(w.indices[i], uint16(j))
+		out[j] = owner[x]
 	}
-	return w, nil
+	return out
 }
 
-// position returns where in the endless word draw q of source i stands.
+// evenly returns the source of every slot, so that in any stretch each source has its share but for about
+// one slot: an epoch may have few batches, whose sources a permutation would leave to chance. Draw k of
+// count c stands at a place drawn in its c-th of the word, so that nothing has the period of the sources.
+func evenly(seed uint64, counts []int64) []uint16 {
+	type place struct {
+		at     uint64
+		source uint16
+	}
+	places := make([]place, 0, WordLen)
+	for i, c := range counts {
+		for k := range uint64(c) {
+			// k is below 2^14, so that k*2^48 leaves two bits of the 64.
+			at := k<<48 + Hash(seed, domainBlock, uint64(i), k)>>16
+			places = append(places, place{at / uint64(c), uint16(i)})
+		}
+	}
+	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.at, b.at) })
+	out := make([]uint16, WordLen)
+	for j, p := range places {
+		out[j] = p.source
+	}
+	return out
+}
+
+// unit returns the positions that lie together in an epoch, which is a whole number of them.
+func (w *word) unit() int64 { return cmp.Or(w.batch, w.block) }
+
+// position returns the block of the endless word in which block q of source i stands.
 func (w *word) position(i int, q int64) int64 {
 	return q/w.counts[i]*WordLen + int64(w.indices[i][q%w.counts[i]])
 }
@@ -144,11 +196,17 @@ func (w *word) epoch(m *Mixture, sizes []int64) (n int64, err error) {
 		if w.batch > 0 {
 			continue
 		}
-		switch end := w.position(i, size); {
-		case m.Until == Shortest && (i == 0 || end < n):
-			n = end
-		case m.Until == Longest:
-			n = max(n, w.position(i, size-1)+1)
+		switch m.Until {
+		case Shortest:
+			if size < w.block {
+				return 0, fmt.Errorf("mixture: source %d has %d samples, and a batch takes %d of them", i, size,
+					w.block)
+			}
+			if end := w.position(i, size/w.block) * w.block; i == 0 || end < n {
+				n = end
+			}
+		case Longest:
+			n = max(n, (w.position(i, (size-1)/w.block)+1)*w.block)
 		}
 	}
 	if w.batch > 0 {
@@ -163,17 +221,23 @@ func (w *word) epoch(m *Mixture, sizes []int64) (n int64, err error) {
 		return 0, fmt.Errorf("mixture: a length of %d, and a rule for its epochs", m.Length)
 	case n < 1 || n > MaxSamples:
 		return 0, fmt.Errorf("mixture: an epoch of %d positions", n)
+	case w.batch == 0 && n%w.block != 0:
+		return 0, fmt.Errorf("mixture: an epoch of %d positions is not a whole number of batches of %d", n, w.block)
 	}
 	// Draws go on from one epoch to the next, so that at needs to know how many an epoch takes.
 	w.drawn = make([]int64, len(sizes))
-	for i := range sizes {
-		w.drawn[i] = n / cmp.Or(w.batch, WordLen) * w.counts[i]
-	}
 	if w.batch > 0 {
+		for i := range sizes {
+			w.drawn[i] = n / w.batch * w.counts[i]
+		}
 		return n, nil
 	}
-	for _, i := range w.source[:n%WordLen] {
-		w.drawn[i]++
+	blocks := n / w.block
+	for i := range sizes {
+		w.drawn[i] = blocks / WordLen * w.counts[i] * w.block
+	}
+	for _, i := range w.source[:blocks%WordLen] {
+		w.drawn[i] += w.block
 	}
 	w.indices = nil
 	return n, nil
@@ -190,9 +254,32 @@ func (w *word) at(epoch uint64, p int64) (source int, draw uint64) {
 		c := w.counts[i]
 		return i, epoch*uint64(w.drawn[i]) + uint64(b*c+x-(w.ends[i]-c))
 	}
-	slot := p % WordLen
+	block := p / w.block
+	slot := block % WordLen
 	source = int(w.source[slot])
-	return source, epoch*uint64(w.drawn[source]) + uint64(p/WordLen*w.counts[source]) + uint64(w.rank[slot])
+	before := block/WordLen*w.counts[source] + int64(w.rank[slot]) // blocks of the source in this epoch
+	return source, epoch*uint64(w.drawn[source]) + uint64(before*w.block+p%w.block)
+}
+
+// unit returns the positions that lie together in an epoch of a mixture, which is a whole number of them:
+// those of a batch, or of a block.
+func (m *Mixture) unit() int64 { return cmp.Or(m.Batch, m.Block) }
+
+// checkSource refuses source i if it is a mixture whose batches or blocks would not lie whole in those of m.
+func (m *Mixture) checkSource(i int) error {
+	inner := m.Sources[i].Mixture
+	if inner == nil || inner.unit() == 0 {
+		return nil
+	}
+	share := m.Block
+	if m.Batch > 0 {
+		share = m.Counts[i]
+	}
+	if inner.unit() != share {
+		return fmt.Errorf("source %d: batches of %d in a mixture that takes %d of it at a time", i, inner.unit(),
+			max(share, 1))
+	}
+	return nil
 }
 
 // check validates the sources before they are compiled.

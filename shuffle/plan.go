@@ -13,9 +13,11 @@ type Spec struct {
 	// Windows and transforms are random in both cases.
 	Shuffle bool
 	Source  Source
+	// Batch is the number of positions of a global batch. It is needed for Sampler.Sides alone.
+	Batch int64
 	// Take replaces the number of positions of an epoch; 0 keeps the source's own. Draws go on from
 	// one epoch to the next, so that the source gives every sample once before it repeats one. Over a
-	// mixture with Batch it must be a whole number of batches.
+	// mixture with Batch or Block it must be a whole number of these.
 	Take int64
 }
 
@@ -81,6 +83,9 @@ type Sampler struct {
 	PerItem int64
 	// H and W are the window's size in pixels, for RandomWindow and WeightedWindow.
 	H, W int
+	// Sides, if there are any, are the sides of square windows in place of H and W, of which each global batch has
+	// one, for RandomWindow, ResizedWindow and WeightedWindow.
+	Sides []int
 	// The corner is a multiple of AlignY and AlignX, for RandomWindow and WeightedWindow. Default 1.
 	AlignY, AlignX int
 
@@ -113,6 +118,8 @@ type Draw struct {
 	Sub int64 `json:"sub"`
 	// Corner is y and x of a window that was asked for, in place of the drawn one (Ticket.Corners), or nil.
 	Corner *[2]int `json:"corner,omitempty"`
+	// Side is that of Sampler.Sides which the global batch has; 0 for H and W.
+	Side int `json:"side,omitempty"`
 	// Transform is applied to every field after its window is read.
 	Transform Element `json:"transform"`
 	// Attempt is 0, or how many samples before this one were bad. See Plan.Substitute.
@@ -131,6 +138,8 @@ type Pool struct {
 // spec and 40 kB per mixture. It may be used from many goroutines.
 type Plan struct {
 	shuffle bool
+	seed    uint64
+	batch   int64 // positions of a global batch, or 0
 	take    int64 // positions of an epoch, or 0
 	nodes   []node
 	leaves  []leaf
@@ -156,7 +165,7 @@ const maxDepth = 16
 
 // NewPlan compiles a spec. The spec's slices are kept and must not be changed.
 func NewPlan(s Spec) (*Plan, error) {
-	pl := &Plan{shuffle: s.Shuffle}
+	pl := &Plan{shuffle: s.Shuffle, seed: s.Seed, batch: s.Batch}
 	if _, err := pl.add(s.Source, s.Seed, 0); err != nil {
 		return nil, err
 	}
@@ -166,11 +175,17 @@ func NewPlan(s Spec) (*Plan, error) {
 		return nil, fmt.Errorf("an epoch of %d positions", s.Take)
 	case s.Take > 0 && top.n == 0:
 		return nil, errors.New("positions of a source without samples")
-	case s.Take > 0 && top.word != nil && top.word.batch > 0 && s.Take%top.word.batch != 0:
+	case s.Take > 0 && top.word != nil && s.Take%top.word.unit() != 0:
 		return nil, fmt.Errorf("an epoch of %d positions is not a whole number of batches of %d", s.Take,
-			top.word.batch)
+			top.word.unit())
 	}
 	pl.take = s.Take
+	for i := range pl.leaves {
+		sampler := &pl.leaves[i].Sampler
+		if len(sampler.Sides) > 0 && (s.Batch < 1 || !sides(sampler.Sides...)) {
+			return nil, fmt.Errorf("sampler: windows of sides %v in batches of %d", sampler.Sides, s.Batch)
+		}
+	}
 	return pl, nil
 }
 
@@ -198,16 +213,14 @@ func (pl *Plan) addMixture(m *Mixture, seed uint64, depth int) (node, error) {
 	if err := m.check(); err != nil {
 		return node{}, err
 	}
-	word, err := newWord(seed, m.Counts, m.Batch)
+	word, err := newWord(seed, m)
 	if err != nil {
 		return node{}, err
 	}
 	sizes := make([]int64, len(m.Sources))
 	for i, source := range m.Sources {
-		if source.Mixture != nil && source.Mixture.Batch > 0 && (m.Batch == 0 || source.Mixture.Batch != m.Counts[i]) {
-			return node{},
-				fmt.Errorf("source %d: batches of %d in a mixture that has %d of it in batches of %d", i,
-					source.Mixture.Batch, m.Counts[i], m.Batch)
+		if err := m.checkSource(i); err != nil {
+			return node{}, err
 		}
 		child, err := pl.add(source, Hash(seed, domainSource, uint64(i)), depth+1)
 		if err != nil {
@@ -334,12 +347,20 @@ func (pl *Plan) At(epoch uint64, p int64) Draw {
 		draw.Sample = o.At(draw.Position)
 	}
 	lf.fill(&draw)
+	if list := lf.Sampler.Sides; len(list) > 0 {
+		// The seed, the epoch and the batch are those of the run, so that all datasets and ranks draw the same one.
+		draw.Side = list[Below(Hash(pl.seed, domainSide, epoch, uint64(p/pl.batch)), len(list))]
+	}
 	return draw
 }
 
-// Draw returns what stands in row k of a ticket's batch. It panics where At does, also for rows of padding.
+// Draw returns what stands in row k of a ticket's batch. Windows of positions that a ticket names have H and W, since
+// they may be of several batches. It panics where At does, also for rows of padding.
 func (pl *Plan) Draw(t Ticket, k int) Draw {
 	draw := pl.At(t.Epoch, t.Position(k, pl.Len()))
+	if len(t.Positions) > 0 {
+		draw.Side = 0
+	}
 	if len(t.Corners) > 0 {
 		draw.Corner = &[2]int{int(t.Corners[2*k]), int(t.Corners[2*k+1])}
 	}
@@ -461,8 +482,8 @@ func (pl *Plan) Length(dataset int) int {
 // crop returns the Crop of a draw.
 func (s *Sampler) crop(d *Draw, height, width int) Crop {
 	return Crop{
-		Seed: d.Seed, Epoch: d.Epoch, Position: d.Position,
-		Height: height, Width: width, H: s.H, W: s.W, AlignY: s.AlignY, AlignX: s.AlignX,
+		Seed: d.Seed, Epoch: d.Epoch, Position: d.Position, Height: height, Width: width,
+		H: cmp.Or(d.Side, s.H), W: cmp.Or(d.Side, s.W), AlignY: s.AlignY, AlignX: s.AlignX,
 	}
 }
 
@@ -484,7 +505,9 @@ func (pl *Plan) Window(d *Draw, height, width int, w *Weights) (b Box, flagged b
 	case GridWindow:
 		return sampler.Grid.Window(d, height, width), false
 	case ResizedWindow:
-		return sampler.Resized.Window(d, height, width), false
+		resized := sampler.Resized
+		resized.H, resized.W = cmp.Or(d.Side, resized.H), cmp.Or(d.Side, resized.W)
+		return resized.Window(d, height, width), false
 	case VisitWindow:
 		ty, tx := sampler.Visits.Tile(d.Seed, d.Epoch, d.Item, d.Sub, lf.runs.Count(d.Item), height, width)
 		return sampler.Visits.At(d.Seed, d.Epoch, d.Sample, ty, tx, height, width), false

@@ -55,8 +55,8 @@ func TestEverySampleOnce(t *testing.T) {
 			s = Sampler{Kind: VisitWindow, Runs: runs, Visits: Visits{4, 4, 8, 8, k, pool, 1, 1}}
 		}
 		pl, err := NewPlan(Spec{
-			rapid.Uint64().Draw(t, "seed"), rapid.Bool().Draw(t, "shuffle"),
-			Source{Dataset: &Dataset{Items: items, Sampler: s}}, 0,
+			Seed: rapid.Uint64().Draw(t, "seed"), Shuffle: rapid.Bool().Draw(t, "shuffle"),
+			Source: Source{Dataset: &Dataset{Items: items, Sampler: s}},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -241,6 +241,7 @@ type jsonSource struct {
 	Until    string       `json:"until"`
 	Length   int64        `json:"length"`
 	Batch    int64        `json:"batch"`
+	Block    int64        `json:"block"`
 }
 
 func (s jsonSource) source() Source {
@@ -253,7 +254,7 @@ func (s jsonSource) source() Source {
 		return Source{Dataset: &Dataset{Items: s.N}}
 	}
 	m := &Mixture{
-		Counts: s.Counts, Batch: s.Batch, Length: s.Length,
+		Counts: s.Counts, Batch: s.Batch, Block: s.Block, Length: s.Length,
 		Until: map[string]Until{"shortest": Shortest, "longest": Longest, "given": Given}[s.Until],
 	}
 	for _, c := range s.Sources {
@@ -458,4 +459,37 @@ func mustPlan(t testing.TB, s Spec) *Plan {
 		t.Fatal(err)
 	}
 	return pl
+}
+
+// TestSideVectors: the side of a batch follows from the run's seed, the epoch and the number of the batch, also in a
+// mixture; all positions of the batch have it, and positions that a ticket names have none.
+func TestSideVectors(t *testing.T) {
+	for _, v := range listOf[[5]uint64](t, "order_batches.json", "sides") {
+		seed, epoch, batch, n, want := v[0], v[1], int64(v[2]), int(v[3]), int(v[4])
+		var list []int
+		for i := range n {
+			list = append(list, 8*(i+1))
+		}
+		sampler := Sampler{Kind: RandomWindow, H: 8 * n, W: 8 * n, Sides: list}
+		one := Source{Dataset: &Dataset{Items: 1 << 43, Sampler: sampler}}
+		other := Source{Dataset: &Dataset{Items: 1 << 43, Sampler: sampler}}
+		for _, source := range []Source{one, {Mixture: &Mixture{Sources: []Source{one, other}, Until: Given,
+			Length: 1 << 44, Counts: []int64{WordLen / 2, WordLen / 2}}}} {
+			pl := mustPlan(t, Spec{Seed: seed, Shuffle: true, Source: source, Batch: 4})
+			p := 4 * batch
+			for k := range int64(4) {
+				draw := pl.At(epoch, p+k)
+				if draw.Side != list[want] {
+					t.Fatalf("%v: position %d has side %d", v, p+k, draw.Side)
+				}
+				if w, _ := pl.Window(&draw, 1000, 900, nil); w.H != draw.Side || w.W != draw.Side {
+					t.Fatalf("%v: window %+v", v, w)
+				}
+			}
+			named := pl.Draw(Ticket{Epoch: epoch, Positions: []int64{p}}, 0)
+			if w, _ := pl.Window(&named, 1000, 900, nil); w.H != 8*n {
+				t.Fatalf("%v: a named position has %+v", v, w)
+			}
+		}
+	}
 }

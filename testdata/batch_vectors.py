@@ -1,4 +1,5 @@
-"""Writes testdata/order_batches.json: mixtures with exact shares in every batch, and epochs of a given length.
+"""Writes testdata/order_batches.json: mixtures with exact shares in every batch or with batches of one source, and
+epochs of a given length.
 
 python testdata/batch_vectors.py > testdata/order_batches.json
 
@@ -21,10 +22,20 @@ class Stream:
             self.n, self.number = source["n"], len(datasets)
             datasets.append(self)
             return
-        self.batch, self.counts = source["batch"], source["counts"]
-        assert sum(self.counts) == self.batch
+        self.batch, self.counts = source.get("batch") or source["block"], source["counts"]
+        whole = sum(self.counts)
+        assert whole == (10_000 if "block" in source else self.batch)
+        if "block" in source:
+            self.word = [
+                i
+                for _, i in sorted(
+                    (((k << 48) + (hashed(seed, 16, i, k) >> 16)) // c, i)
+                    for i, c in enumerate(self.counts)
+                    for k in range(c)
+                )
+            ]
         self.sources = [
-            Stream(hashed(seed, 7, i), s, datasets, (*above, self), share * (c / self.batch))
+            Stream(hashed(seed, 7, i), s, datasets, (*above, self), share * (c / whole))
             for i, (s, c) in enumerate(zip(source["sources"], self.counts, strict=True))
         ]
         self.n = self.length()
@@ -35,7 +46,11 @@ class Stream:
         if until == "given":
             return self.source["length"]
         while True:
-            after = [d + c for d, c in zip(drawn, self.counts, strict=True)]
+            counts = self.counts
+            if "block" in self.source:
+                one = self.word[batches % 10_000]
+                counts = [self.batch * (i == one) for i in range(len(self.sources))]
+            after = [d + c for d, c in zip(drawn, counts, strict=True)]
             over = any(d > s.n for d, s in zip(after, self.sources, strict=True))
             if until == "shortest" and over:
                 return batches * self.batch
@@ -54,6 +69,8 @@ class Stream:
         if "n" in self.source:
             return self.number, epoch, p
         b, j = divmod(p, self.batch)
+        if "block" in self.source:
+            return self.sources[self.word[b % 10_000]].next()
         if j == 0:  # a batch is drawn source by source, and then mixed
             drawn = [s.next() for s, c in zip(self.sources, self.counts, strict=True) for _ in range(c)]
             mixed = permute(self.seed, (14, epoch, b), self.batch, range(self.batch))
@@ -70,6 +87,14 @@ def cases():
             {"n": 50},
         ],
     }  # fmt: skip
+    one = {"block": 8, "counts": [5000, 4000, 1000], "sources": [{"n": 700}, {"n": 91}, {"n": 41}]}
+    inner = {
+        "block": 6, "counts": [9999, 1], "until": "given", "length": 60,
+        "sources": [
+            {"block": 6, "counts": [3000, 7000], "until": "longest", "sources": [{"n": 9}, {"n": 31}]},
+            {"batch": 6, "counts": [2, 4], "until": "shortest", "sources": [{"n": 50}, {"n": 60}]},
+        ],
+    }  # fmt: skip
     for seed, source, take, epochs in [
         (1, three | {"until": "shortest"}, 0, 3),
         (2, three | {"until": "longest"}, 0, 2),
@@ -80,6 +105,12 @@ def cases():
         (7, {"n": 10}, 4, 9),
         (8, {"n": 10}, 25, 3),
         (9, {"batch": 40, "counts": [39, 1], "until": "longest", "sources": [{"n": 60}, {"n": 3}]}, 0, 4),
+        (10, one | {"until": "shortest"}, 0, 4),
+        (11, one | {"until": "longest"}, 0, 3),
+        (M - 1, one | {"until": "given", "length": 160}, 0, 9),
+        (13, one | {"until": "shortest"}, 24, 30),
+        (14, inner, 0, 9),
+        (15, {"block": 1, "counts": [1, 9999], "until": "longest", "sources": [{"n": 3}, {"n": 2}]}, 0, 2),
     ]:
         datasets = []
         stream = Stream(seed, source, datasets)
@@ -118,6 +149,15 @@ def groups():
         }  # fmt: skip
 
 
+def sides():
+    """Sides of the windows of batches: seed, epoch, batch, how many there are, and which one it is."""
+    for seed in (0, 5, M - 1):
+        for epoch in (0, 1, M - 1):
+            for batch in (0, 1, 2, 1000, 2**40):
+                for n in (1, 2, 3, 64):
+                    yield [seed, epoch, batch, n, hashed(seed, 17, epoch, batch) * n >> 64]
+
+
 if __name__ == "__main__":
-    out = {"mixtures": list(cases()), "groups": list(groups())}
+    out = {"mixtures": list(cases()), "groups": list(groups()), "sides": list(sides())}
     print("{" + ",\n".join(f'"{k}":[\n' + ",\n".join(json.dumps(v, separators=(",", ":")) for v in vs) + "]" for k, vs in out.items()) + "}")

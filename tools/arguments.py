@@ -178,6 +178,8 @@ class Field
         nodata and masks are those of the file, and windows are resampled before it, with the
         nearest pixels. Numbers without a value are nodata and need a `fill`. A value may be a list
         with one for each band of the tensor, if the raster has one band.
+    wavelengths: Sequence[float] | None = None
+    gsd
 
 class Pixels of Field
         What the pixels of a batch look like: defaults of all raster fields.
@@ -226,8 +228,9 @@ class WholeChip of Sampler, chip
 
 class RandomWindow of Sampler, random_window
         Windows at corners that are all as likely.
-    size: Size
-        Height and width in pixels of the first raster field, or the side of a square.
+    size: Size | Sequence[int]
+        Height and width in pixels of the first raster field, or the side of a square; three numbers
+        or more are sides of squares, of which each batch has one, drawn by its number.
     per_asset: int = 1
         Samples that an epoch takes from each asset.
 
@@ -243,8 +246,9 @@ class Grid(GridJson) of Sampler, grid
 
 class ResizedWindow of Sampler, resized_window
         Windows of random area and aspect, resampled to one size, as the field's `resample` says.
-    size: Size
-        Height and width of the result, or the side of a square.
+    size: Size | Sequence[int]
+        Height and width of the result, or the side of a square; three numbers
+        or more are sides of squares, of which each batch has one, drawn by its number.
     scale: tuple[float, float] | None = None
         Least and greatest area, relative to `size` or, with `of_asset`, to the asset. Default:
         (0.5, 2), and (0.08, 1) of the asset.
@@ -256,8 +260,9 @@ class ResizedWindow of Sampler, resized_window
 
 class WeightedWindow of Sampler, weighted_window
         Windows about pixels that count: valid ones, or those of a class of a mask.
-    size: Size
-        Height and width in pixels of the first raster field, or the side of a square.
+    size: Size | Sequence[int]
+        Height and width in pixels of the first raster field, or the side of a square; three numbers
+        or more are sides of squares, of which each batch has one, drawn by its number.
     weights: Path
         File that `chaski stats --sampling` wrote. The spec hash covers its content.
     per_asset: int = 1
@@ -373,7 +378,7 @@ class Source
     weight: float = 1.0
     fields: Mapping[str, FieldLike] | None = None
         How its fields differ from those of `load` with the same name: where they are found,
-        `bands`, `normalize`, `fill`, `pad`, `points`, `vector`.
+        `bands`, `normalize`, `fill`, `pad`, `wavelengths`, `gsd`, `points`, `vector`.
     window: Size | Sampler | None = None
         In place of that of `load`; windows must come out at the same size.
     rows: Rows = field(default_factory=Rows)
@@ -383,7 +388,8 @@ class Mixture of Spec
         Draws samples from several sources in fixed proportions: in place of a source of `load`.
 
         Batches have a tensor "source": the number of a row's dataset, from 0 in the order of the
-        sources (nested ones in their places), and -1 for padding.
+        sources (nested ones in their places), and -1 for padding. With `batches` it is the same in
+        all rows, and `source` and `fields` of a batch say what that source is.
     sources: Mapping[str, Source | Mixture | Path | Sequence[Path] | Columns]
         By name: a `Source`, what `Source.source` is, or a `Mixture` again.
     temperature
@@ -393,6 +399,7 @@ class Mixture of Spec
     weight: float = field(default=1.0, kw_only=True)
         Its share in a mixture around it.
     per_batch: bool = field(default=False, kw_only=True)
+    batches: Literal["one source"] | None = field(default=None, kw_only=True)
 
 class Engine(HasToken) of Upstream
         How batches are made and received. None of it changes what is in them.
@@ -444,6 +451,13 @@ class FieldInfo, slots
     shape: tuple[int, ...]
     axes: tuple[str, ...]
     bands: tuple[str, ...] = ()
+    wavelengths: tuple[float, ...] = ()
+    gsd: float = 0.0
+
+class SourceInfo, slots
+        What a dataset of a mixture is.
+    name: str
+    fields: tuple[FieldInfo, ...]
 
 class SampleRef, slots
         Says which sample one is.

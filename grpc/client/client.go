@@ -203,6 +203,7 @@ type Run struct {
 	fingerprint string
 	samples     int64
 	fields      []loader.FieldInfo
+	sources     []loader.SourceInfo
 	batches     int64
 	groups      *shuffle.Groups // of tickets; nil where they share nothing
 	places      []place         // by peer
@@ -305,18 +306,34 @@ func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 			return fmt.Errorf("the server's description: %w", err)
 		}
 	}
-	for _, fieldInfo := range d.GetFields() {
-		info := loader.FieldInfo{Name: fieldInfo.GetName(), Kind: fieldInfo.GetKind(), Shape: fieldInfo.GetShape(),
-			Axes: fieldInfo.GetAxes(), Bands: fieldInfo.GetBands()}
-		if fieldInfo.GetDtype() != "" {
-			if info.DType, err = chunk.ParseDType(fieldInfo.GetDtype()); err != nil {
-				return fmt.Errorf("the server's description: field %q: %w", fieldInfo.GetName(), err)
-			}
+	if r.fields, err = fieldsOf(d.GetFields()); err != nil {
+		return err
+	}
+	for _, s := range d.GetSources() {
+		source := loader.SourceInfo{Name: s.GetName()}
+		if source.Fields, err = fieldsOf(s.GetFields()); err != nil {
+			return err
 		}
-		r.fields = append(r.fields, info)
+		r.sources = append(r.sources, source)
 	}
 	r.groups, err = groupsOf(d)
 	return err
+}
+
+// fieldsOf returns the fields in the description of a server.
+func fieldsOf(described []*chaskiv1.FieldInfo) (out []loader.FieldInfo, err error) {
+	for _, fieldInfo := range described {
+		info := loader.FieldInfo{Name: fieldInfo.GetName(), Kind: fieldInfo.GetKind(), Shape: fieldInfo.GetShape(),
+			Axes: fieldInfo.GetAxes(), Bands: fieldInfo.GetBands(), Wavelengths: fieldInfo.GetWavelengths(),
+			GSD: fieldInfo.GetGsd()}
+		if fieldInfo.GetDtype() != "" {
+			if info.DType, err = chunk.ParseDType(fieldInfo.GetDtype()); err != nil {
+				return nil, fmt.Errorf("the server's description: field %q: %w", fieldInfo.GetName(), err)
+			}
+		}
+		out = append(out, info)
+	}
+	return out, nil
 }
 
 // groupsOf returns the groups in the description of a server, or nil.
@@ -364,10 +381,21 @@ func (r *Run) Steps() int64 { return shuffle.Steps(r.samples, r.spec.BatchSize, 
 // Fields describes the tensors of a batch, in their order.
 func (r *Run) Fields() []loader.FieldInfo { return r.fields }
 
-// RowBytes returns the bytes that a row takes in a batch, without what differs from row to row.
+// Sources returns the name and the fields of each source of a mixture; none from a server that did not say.
+func (r *Run) Sources() []loader.SourceInfo { return r.sources }
+
+// RowBytes returns the bytes that a row takes in a batch, of the largest source, without what differs from row to row.
 func (r *Run) RowBytes() int64 {
+	largest := rowBytes(r.fields)
+	for _, source := range r.sources {
+		largest = max(largest, rowBytes(source.Fields))
+	}
+	return largest
+}
+
+func rowBytes(fields []loader.FieldInfo) int64 {
 	n := int64(besideBytes)
-	for _, fieldInfo := range r.fields {
+	for _, fieldInfo := range fields {
 		if fieldInfo.Kind == "points" || fieldInfo.DType == chunk.Invalid {
 			continue
 		}

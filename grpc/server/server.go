@@ -314,8 +314,12 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 		bad := loader.NewBadCounter(spec, entry.engine.Len(), int(r.GetRank()), int(r.GetWorldSize()))
 		reply.BadLimit = proto.Int64(bad.Limit())
 	}
-	for _, f := range entry.engine.Fields() {
-		reply.Fields = append(reply.Fields, fieldInfo(f))
+	reply.Fields = fieldInfos(entry.engine.Fields())
+	if s, ok := entry.engine.(interface{ Sources() []loader.SourceInfo }); ok && len(spec.Sources) > 0 {
+		for _, source := range s.Sources() {
+			info := &chaskiv1.SourceInfo{Name: source.Name, Fields: fieldInfos(source.Fields)}
+			reply.Sources = append(reply.Sources, info)
+		}
 	}
 	reply.Groups = groups(entry.engine)
 	return reply, nil
@@ -365,12 +369,16 @@ func groups(e Engine) *chaskiv1.Groups {
 	return m
 }
 
-func fieldInfo(f loader.FieldInfo) *chaskiv1.FieldInfo {
-	m := &chaskiv1.FieldInfo{Name: f.Name, Kind: f.Kind, Shape: f.Shape, Axes: f.Axes, Bands: f.Bands}
-	if f.DType.Valid() {
-		m.Dtype = f.DType.String()
+func fieldInfos(fields []loader.FieldInfo) []*chaskiv1.FieldInfo {
+	out := make([]*chaskiv1.FieldInfo, len(fields))
+	for i, f := range fields {
+		out[i] = &chaskiv1.FieldInfo{Name: f.Name, Kind: f.Kind, Shape: f.Shape, Axes: f.Axes, Bands: f.Bands,
+			Wavelengths: f.Wavelengths, Gsd: f.GSD}
+		if f.DType.Valid() {
+			out[i].Dtype = f.DType.String()
+		}
 	}
-	return m
+	return out
 }
 
 // Stream implements chaski.v1.Chaski.

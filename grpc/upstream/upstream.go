@@ -127,6 +127,9 @@ func (e *Engine) Len() int64 { return e.run.Len() }
 // Fields implements server.Engine.
 func (e *Engine) Fields() []loader.FieldInfo { return e.run.Fields() }
 
+// Sources returns the name and the fields of each source of a mixture.
+func (e *Engine) Sources() []loader.SourceInfo { return e.run.Sources() }
+
 // State returns the state at the beginning of epoch 0.
 func (e *Engine) State() shuffle.State { return e.run.State() }
 

@@ -45,12 +45,13 @@ type Raster struct {
 	Scale, Offset []float32 // one value, or one for each band; empty without Normalize
 	FillValue     float64   // for nodata and padding
 
-	Final Converters // from Native to the tensor's dtype
-	Wire  Converters // from Native to Native, for native payloads
+	// Copies of another size (Sized) share the converters.
+	Final *Converters // from Native to the tensor's dtype
+	Wire  *Converters // from Native to Native, for native payloads
 
 	Blends  bool              // resampling computes values in between; otherwise it takes the nearest
 	smooths bool              // Blends, with antialiasing
-	raw     Converters        // from Native to the samples that are resampled: Native, or float32 if Blends
+	raw     *Converters       // from Native to the samples that are resampled: Native, or float32 if Blends
 	blended *einops.Converter // from resampled float32 to the tensor's dtype; nil unless Blends
 }
 
@@ -124,7 +125,8 @@ func (c *Converters) Get(x *chunk.Index) (*einops.Converter, error) {
 // first asset. It fails with kind not found if the asset lacks a band, and with kind unsupported if the
 // field cannot be resampled as asked. Ratio, H, W and Steps are left to the caller.
 func NewRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
-	field := &Raster{Field: f, TableColumn: column, Native: x.DType, To: x.DType, TimeAxis: x.Times > 0}
+	field := &Raster{Field: f, TableColumn: column, Native: x.DType, To: x.DType, TimeAxis: x.Times > 0,
+		Final: &Converters{}, Wire: &Converters{}, raw: &Converters{}}
 	if f.DType != "native" {
 		dtype, err := chunk.ParseDType(f.DType)
 		if err != nil {

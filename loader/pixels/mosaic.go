@@ -154,7 +154,7 @@ func (m *Mosaic) copy(ctx context.Context, a catalog.Asset, bands []int, in chun
 	}
 	target.Cv, target.Win = cv, shuffle.Box{Y: in.Y0, X: in.X0, H: field.H, W: field.W}
 	m.left, m.done = 0, true // full: no other scene is read
-	return m.r.Read(ctx, a, in, bands, &target, target.Masked(&field.Final, in))
+	return m.r.Read(ctx, a, in, bands, &target, target.Masked(field.Final, in))
 }
 
 // bands adds the bands of a scene in Resample.In, of which the first is number first of the field. They hold box in of

@@ -128,7 +128,7 @@ func (r *Reader) inGroups(ctx context.Context, a catalog.Asset, bands []int, win
 	}
 	for first := 0; first < len(bands); first += most {
 		group := bands[first:min(first+most, len(bands))]
-		if err := r.Planes(ctx, a, group, win, &f.raw, size); err != nil {
+		if err := r.Planes(ctx, a, group, win, f.raw, size); err != nil {
 			return err
 		}
 		if err := do(first, len(group), size); err != nil {

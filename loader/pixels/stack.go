@@ -3,6 +3,7 @@ package pixels
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/crs"
@@ -24,7 +25,8 @@ func (r *Raster) CompileParts(a *catalog.Asset) error {
 			return a.Parts[k].Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
 				"dtype %s; the first raster of field %q has %s: give the field a dtype", index.DType, r.Name, r.Native))
 		}
-		field := &Raster{Field: r.Field, TableColumn: r.TableColumn, Native: index.DType, To: r.To}
+		field := &Raster{Field: r.Field, TableColumn: r.TableColumn, Native: index.DType, To: r.To,
+			Final: &Converters{}, Wire: &Converters{}, raw: &Converters{}}
 		field.allBands, field.allTimes = index.Bands, 1
 		field.all, field.into = len(r.bandList), []int{}
 		for j, b := range r.bandList {
@@ -60,6 +62,20 @@ func (r *Raster) SetSize(height, width int) {
 			p.H, p.W = height, width
 		}
 	}
+}
+
+// Sized returns the field for windows of another size.
+func (r *Raster) Sized(height, width int) *Raster {
+	out := *r
+	out.Parts = slices.Clone(r.Parts)
+	for i, p := range out.Parts {
+		if p != nil {
+			part := *p
+			out.Parts[i] = &part
+		}
+	}
+	out.SetSize(height, width)
+	return &out
 }
 
 // CopiesParts reports whether all parts of a stack, wherever they lie, keep their samples as stored. It is true for

@@ -615,5 +615,5 @@ func (q *readPlan) read(ctx context.Context, r *pixels.Reader, p piece) error {
 	}
 	row := &pixels.Row{Field: q.field, Plan: q.plan, Dst: einops.Target{Data: q.out.Data, Mask: q.out.Valid}, Cv: cv,
 		N: p.n, Win: q.window(p.n)}
-	return r.Read(ctx, asset, p.box, q.field.Picked, row, row.Masked(&q.field.Final, p.box))
+	return r.Read(ctx, asset, p.box, q.field.Picked, row, row.Masked(q.field.Final, p.box))
 }

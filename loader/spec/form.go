@@ -59,11 +59,11 @@ func (p place) defaults(b json.RawMessage) (json.RawMessage, error) {
 func (p place) long(t reflect.Type, b json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case t == reflect.TypeFor[Sampler]() && b[0] != '{':
-		var sides Pair
+		var sides Sides
 		if sides.UnmarshalJSON(b) != nil {
 			return nil, p.wrong(b, "the side of a square, [height, width] in pixels, or a sampler")
 		}
-		if min(sides[0], sides[1]) < 1 {
+		if slices.Min(sides) < 1 {
 			return nil, p.wrong(b, "at least 1 pixel") // as a size, it would get the name of a member that is not there
 		}
 		return object{"kind": json.RawMessage(`"` + RandomWindow + `"`), "size": b}.text(), nil

@@ -8,6 +8,7 @@ const (
 	maxFields   = 64
 	maxBatch    = 1 << 20
 	maxPerAsset = 1 << 20
+	maxSizes    = 64      // of windows: the engine has layouts and tensors of each
 	maxSteps    = 1 << 16 // of a sequence
 	// MaxWindow is the longest side of a window in pixels. At 2^16, the 2^32 pixels of the largest
 	// window, in 2^16 bands (chunk.MaxBands) of 2^4 bytes, are 2^52 bytes, so that the product fits

@@ -10,6 +10,7 @@ import (
 //
 //	place  a path, or the name of a source: a run resumes after its data has moved
 //	rule   it only ends or refuses a run, or states what the fingerprint covers: users may change it to continue
+//	note   chaski passes it on to who asks
 //	pool   it gives the default of Pool, and counts as long as that is not filled in
 
 // Placeless returns a copy of the spec without the members that the spec hash leaves out.
@@ -22,13 +23,16 @@ func (s Spec) Placeless() Spec {
 	return s
 }
 
-// Places returns a key made of the paths and names that Placeless removes. The spec hash does not cover them,
+// Places returns a key made of the paths, names and notes that Placeless removes. The spec hash does not cover them,
 // but an engine depends on them.
 func (s Spec) Places() string {
 	var b strings.Builder
 	unhashed(reflect.ValueOf(&s).Elem(), func(why, name string, member, _ reflect.Value) {
-		if why == "place" {
+		switch {
+		case why == "place":
 			fmt.Fprintf(&b, "%s %q\n", name, member.Interface())
+		case why == "note" && !member.IsZero():
+			fmt.Fprintf(&b, "%s %v\n", name, member.Interface())
 		}
 	})
 	return b.String()

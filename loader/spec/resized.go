@@ -27,7 +27,7 @@ type ResizedWindows struct {
 const ResizedWindow = "resized_window"
 
 var resized = samplerKind{
-	name: ResizedWindow, members: func(s *Sampler) any { return &s.ResizedWindows },
+	name: ResizedWindow, sizes: true, members: func(s *Sampler) any { return &s.ResizedWindows },
 	defaults: (*Sampler).fillResized, check: (*Sampler).checkResized, plan: (*Sampler).planResized,
 }
 

@@ -17,8 +17,13 @@ type Sampler struct {
 	// Kind is "chip" (default, the whole chip), "random_window", "grid", "resized_window",
 	// "weighted_window", "tile_window" or "geo_window" (places on the ground).
 	Kind string `json:"kind"`
-	// Size is Height and Width in pixels, or the side of a square, in place of these.
-	Size *Pair `json:"size,omitempty"`
+	// Size is Height and Width in pixels, or the side of a square, in place of these. Three numbers or more stand for
+	// Sizes.
+	Size Sides `json:"size,omitempty"`
+	// Sizes are the sides of square windows, of which each global batch has one, the same on all ranks: each as often
+	// as it is listed. They are for "random_window", "resized_window" and "weighted_window". Samples that are asked for
+	// one by one have the largest.
+	Sizes []int `json:"sizes,omitempty"`
 	// Height and Width are the sides of the window in pixels of the first raster field, from 1 to
 	// 65,536. With "resized_window" they are the sides of the result.
 	Height int `json:"height,omitempty"`
@@ -55,6 +60,8 @@ type samplerKind struct {
 	plan func(s *Sampler, to *shuffle.Sampler)
 	// anySize says that Height and Width may be left out, and mean something else than a window.
 	anySize bool
+	// sizes says that each batch may have another size.
+	sizes bool
 	// counts says that the sizes of assets decide how many samples an asset has, if PerAsset does not.
 	counts bool
 }
@@ -63,7 +70,7 @@ type samplerKind struct {
 var samplers = []samplerKind{
 	{name: WholeChip, anySize: true, check: (*Sampler).checkChip,
 		plan: func(_ *Sampler, to *shuffle.Sampler) { to.Kind = shuffle.WholeChip }},
-	{name: RandomWindow, plan: func(_ *Sampler, to *shuffle.Sampler) { to.Kind = shuffle.RandomWindow }},
+	{name: RandomWindow, sizes: true, plan: func(_ *Sampler, to *shuffle.Sampler) { to.Kind = shuffle.RandomWindow }},
 	grid,
 	resized,
 	weighted,
@@ -90,7 +97,8 @@ func (s *Sampler) kind() *samplerKind {
 
 // Plan returns a valid sampler for package shuffle. Sides and corners of windows are multiples of alignY and alignX.
 func (s *Sampler) Plan(alignY, alignX int) shuffle.Sampler {
-	to := shuffle.Sampler{PerItem: int64(s.PerAsset), H: s.Height, W: s.Width, AlignY: alignY, AlignX: alignX}
+	to := shuffle.Sampler{PerItem: int64(s.PerAsset), H: s.Height, W: s.Width, Sides: s.Sizes, AlignY: alignY,
+		AlignX: alignX}
 	s.kind().plan(s, &to)
 	return to
 }
@@ -99,7 +107,16 @@ func (s Sampler) withDefaults() Sampler {
 	if s.Kind == "" {
 		s.Kind = WholeChip
 	}
-	sides(&s.Size, &s.Height, &s.Width)
+	switch n := len(s.Size); {
+	case n == 0 || s.Height != 0 || s.Width != 0 || s.Sizes != nil || slices.Min(s.Size) < 1:
+	case n <= 2:
+		s.Height, s.Width, s.Size = s.Size[0], s.Size[n-1], nil
+	default:
+		s.Sizes, s.Size = s.Size, nil
+	}
+	if len(s.Sizes) > 0 && s.Height == 0 && s.Width == 0 {
+		s.Height, s.Width = slices.Max(s.Sizes), slices.Max(s.Sizes)
+	}
 	kind := s.kind()
 	if kind == nil {
 		return s
@@ -136,7 +153,7 @@ func (s *Sampler) validate() error {
 	if kind == nil {
 		return fmt.Errorf("the kind of sampler is %q: it must be one of %s", s.Kind, strings.Join(SamplerKinds, ", "))
 	}
-	if err := cmp.Or(checkPair("size", s.Size), s.checkOthers(kind)); err != nil {
+	if err := cmp.Or(s.checkSizes(kind), s.checkOthers(kind)); err != nil {
 		return err
 	}
 	if !kind.anySize && (min(s.Height, s.Width) < 1 || max(s.Height, s.Width) > MaxWindow) {
@@ -155,6 +172,26 @@ func (s *Sampler) validate() error {
 		}
 	}
 	return kind.checkNumbers(s)
+}
+
+// checkSizes refuses a size that the defaults have not moved, and sizes that batches cannot have.
+func (s *Sampler) checkSizes(kind *samplerKind) error {
+	switch n := len(s.Sizes); {
+	case s.Size != nil && slices.Min(s.Size) < 1:
+		return wrong("size", s.Size, "it must be at least 1 pixel")
+	case s.Size != nil:
+		return fmt.Errorf("size is %v, and its sides are given beside it", s.Size)
+	case s.Sizes == nil:
+		return nil
+	case !kind.sizes:
+		return wrong("sizes", s.Sizes, "the kind of sampler is %q: only random, resized and weighted windows have "+
+			"several", s.Kind)
+	case n == 0 || n > maxSizes || slices.Min(s.Sizes) < 1:
+		return wrong("sizes", s.Sizes, "it must have 1 to %d sides of at least 1 pixel", maxSizes)
+	case s.Height != slices.Max(s.Sizes) || s.Width != s.Height:
+		return fmt.Errorf("sizes is %v, and another height or width is given beside it", s.Sizes)
+	}
+	return nil
 }
 
 func (s *Sampler) checkChip() error {

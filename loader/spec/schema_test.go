@@ -31,6 +31,7 @@ var enums = map[string][]string{
 	"Ground.overviews": {AutoOverviews, AllOverviews, NoOverviews},
 	"Mixture.until":    {UntilShortest, UntilLongest, UntilLength},
 	"Strata.until":     {UntilShortest, UntilLongest, UntilLength},
+	"Mixture.batches":  {OneSource},
 	"Subset.missing":   {MissingError, MissingDrop},
 	"Split.by":         {"hash", "column", "date", "cell", "given", ByPlace},
 	"Normalize.method": {stats.MeanStd, stats.MinMax, stats.Percentile},
@@ -77,7 +78,9 @@ func (g generator) short(t reflect.Type) []any {
 	}
 	switch t {
 	case reflect.TypeFor[Sampler]():
-		return []any{integer, list(integer, 2)}
+		return []any{integer, map[string]any{"type": "array", "items": integer, "minItems": 2}}
+	case reflect.TypeFor[Sides]():
+		return []any{integer}
 	case reflect.TypeFor[Pair]():
 		return []any{integer}
 	case reflect.TypeFor[GeoJSON]():
@@ -151,7 +154,8 @@ func TestSchemaWords(t *testing.T) {
 			"resolution": 10, "mosaic": "WORD"}}`,
 		"Ground.overviews": `{"source": "d", "batch_size": 1, "sampler": {"kind": "geo_window", "size_m": 80,
 			"resolution": 10, "overviews": "WORD"}}`,
-		"Subset.missing": `{"source": "d", "batch_size": 1, "missing": "WORD"}`,
+		"Mixture.batches": `{"sources": [{"source": "d"}], "batch_size": 1, "batches": "WORD"}`,
+		"Subset.missing":  `{"source": "d", "batch_size": 1, "missing": "WORD"}`,
 	} {
 		for _, word := range append([]string{"nonsense"}, enums[name]...) {
 			given := strings.ReplaceAll(spec, "WORD", word)

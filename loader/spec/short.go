@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,6 +45,36 @@ func (p *Pair) UnmarshalJSON(b []byte) error {
 	}
 	*p = Pair{*list[0], *list[1]}
 	return nil
+}
+
+// Sides are a height and a width in pixels, or the sides of several squares, which JSON may write as one number for one
+// square.
+type Sides []int
+
+// UnmarshalJSON reads one number, or a list of two or more.
+func (s *Sides) UnmarshalJSON(b []byte) error {
+	var pair Pair
+	if pair.UnmarshalJSON(b) == nil {
+		*s = pair[:]
+		return nil
+	}
+	var list []*int // null is no 0
+	if json.Unmarshal(b, &list) != nil || len(list) < 2 || slices.Contains(list, nil) {
+		return errors.New("the side of a square, [height, width] or the sides of several squares in pixels")
+	}
+	*s = nil
+	for _, n := range list {
+		*s = append(*s, *n)
+	}
+	return nil
+}
+
+// String returns the form in JSON.
+func (s Sides) String() string {
+	if len(s) == 2 {
+		return Pair{s[0], s[1]}.String()
+	}
+	return strings.ReplaceAll(fmt.Sprint([]int(s)), " ", ",")
 }
 
 // String returns the form in JSON: one number for equal sides.

@@ -24,6 +24,10 @@ func InSource(name string, err error) error { return within(fmt.Sprintf("source 
 var ErrPerBatch = errors.New(
 	"per_batch needs per_batch, and weights in place of a temperature, of the mixture around it")
 
+// ErrOneSource is returned if the batches of a mixture cannot be of one source, because those of the mixture around it
+// are not.
+var ErrOneSource = errors.New(`batches "one source" needs the same of the mixture around it`)
+
 // Untils maps the values of Mixture.Until to the rules of package shuffle.
 var Untils = map[Text]shuffle.Until{
 	UntilShortest: shuffle.Shortest, UntilLongest: shuffle.Longest, UntilLength: shuffle.Given,
@@ -89,7 +93,15 @@ type Mixture struct {
 	// batches. Without it they are exact in every 10,000 samples in a row. A mixture in a mixture
 	// can only have it if the outer one has it, too.
 	PerBatch bool `json:"per_batch,omitempty"`
+	// Batches is "one source" if every global batch comes wholly from one source, the same on all ranks. Sources may
+	// then differ in bands, shapes, dtypes and steps of time. Shares are of batches: exact in every 10,000 in a row,
+	// and in any stretch but for about one batch; an epoch is a whole number of batches. A mixture in a mixture can
+	// only have it if the outer one has it, too. Default: batches are mixed, and all sources have one shape.
+	Batches string `json:"batches,omitempty"`
 }
+
+// OneSource is the value of Mixture.Batches.
+const OneSource = "one source"
 
 // Rules for the end of an epoch of a mixture.
 const (
@@ -110,14 +122,14 @@ type Source struct {
 	// Timestamp opens an array as it was in a range of time, as in Spec.
 	Timestamp *Timestamp `json:"timestamp,omitempty"`
 	// Fields overrides settings of the fields of the spec, by their names: column, pattern, blob,
-	// bands, normalisation, fill, padding, resampling and points.
+	// bands, normalisation, fill, padding, resampling, wavelengths, ground sampling distance and points.
 	Fields []Field `json:"fields,omitempty"`
 	// Sampler replaces the sampler of the spec. Its windows must have the same size in the batch.
 	Sampler *Sampler `json:"sampler,omitempty"`
 	// Weight is the share of the source, relative to the other sources. Default 1.
 	Weight float64 `json:"weight,omitempty"`
 	// Count is the number of rows of the source in 10,000 positions, or with PerBatch in a global
-	// batch. The engine fills it in.
+	// batch, or with Batches of its batches in 10,000. The engine fills it in.
 	Count int64 `json:"count,omitempty"`
 	// More are columns that the engine reads beside those that the spec names. They need not exist.
 	More []string `json:"-"`
@@ -340,7 +352,7 @@ type Time struct {
 
 // given reports whether a member is given that only mixtures have, beside their sources.
 func (m *Mixture) given() bool {
-	return m.Temperature != 0 || m.Until != "" || m.Length != 0 || m.PerBatch
+	return m.Temperature != 0 || m.Until != "" || m.Length != 0 || m.PerBatch || m.Batches != ""
 }
 
 func (m Mixture) withDefaults() Mixture {
@@ -501,11 +513,11 @@ func (s *Spec) Sequence() *Time {
 		}
 		src = src.Sources[0]
 	}
-	return s.sequenceOf(&src)
+	return s.SequenceOf(&src)
 }
 
-// sequenceOf returns Sequence of one source that is not a mixture.
-func (s *Spec) sequenceOf(src *Source) *Time {
+// SequenceOf returns Sequence of one source that is not a mixture.
+func (s *Spec) SequenceOf(src *Source) *Time {
 	if o := cmp.Or(src.Sampler, &s.Sampler); src.Time == nil && o.Kind == GroundWindow && o.Length > 0 {
 		return &Time{Length: o.Length, Validity: DefaultValidity}
 	}
@@ -621,7 +633,10 @@ func (s *Spec) validateSources() error {
 			return nil
 		}
 		// A batch has one tensor for all sources, so their sequences need one length and one name.
-		mine := s.sequenceOf(&src)
+		mine := s.SequenceOf(&src)
+		if s.Batches == OneSource {
+			return nil
+		}
 		if (mine == nil) != (steps == nil) ||
 			steps != nil && (mine.Length != steps.Length || mine.Validity != steps.Validity) {
 			return errors.New(
@@ -641,7 +656,7 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 	case !mixed && s.Source == "":
 		return errors.New("source is empty")
 	case !mixed && s.Mixture.given():
-		return errors.New("temperature, until, length and per_batch are members of a mixture")
+		return errors.New("temperature, until, length, per_batch and batches are members of a mixture")
 	case mixed && (s.Where != nil || s.BBoxCRS != 0 || s.Split != nil || s.Use != "" || s.Strata != nil ||
 		s.Time != nil || s.Missing != "" || depth > 0 && (s.Fields != nil || s.Sampler != nil)):
 		return errors.New("rows, fields and samplers belong to the sources of a mixture, not to the mixture")
@@ -706,6 +721,13 @@ func (s *Source) validateMixture() error {
 				"source %q has a weight, and the mixture a temperature, which weights sources by their sizes",
 				src.Named(i))
 		}
+	}
+	switch {
+	case s.Batches != "" && s.Batches != OneSource:
+		return wrong("batches", s.Batches, "it must be %q; without it they are mixed", OneSource)
+	case s.Batches != "" && s.PerBatch:
+		return fmt.Errorf("batches is %q, and per_batch is true: a batch has shares of several sources, or is of one",
+			s.Batches)
 	}
 	return validUntil(s.Until, s.Length, s.Temperature)
 }

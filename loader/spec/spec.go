@@ -200,6 +200,11 @@ type Field struct {
 	// (default) makes a sample bad whose rasters have different CRSs, or corners more than half a pixel of the
 	// coarser one apart; "ignore" goes by their sizes only. Rasters without a place are not compared.
 	Ground string `json:"ground,omitempty"`
+	// Wavelengths are the centre wavelengths of the bands of the tensor in micrometres, which chaski passes on: models
+	// that take any sensor are given them beside each batch.
+	Wavelengths []float64 `json:"wavelengths,omitempty" hash:"note"`
+	// GSD is the ground sampling distance of the field in metres, which chaski passes on like Wavelengths.
+	GSD float64 `json:"gsd,omitempty" hash:"note"`
 	// Points makes this a field of points. Such a field has no other members but Name, and comes
 	// last in a batch.
 	Points *Points `json:"points,omitempty"`
@@ -463,6 +468,15 @@ func (f Field) Validate() error {
 		if t < 0 || t >= chunk.MaxPlanes {
 			return fmt.Errorf("times has %d: indices must be from 0 to %d", t, chunk.MaxPlanes-1)
 		}
+	}
+	if f.GSD < 0 || math.IsInf(f.GSD, 1) {
+		return wrong("gsd", f.GSD, "it must be a number of metres above 0")
+	}
+	if len(f.Wavelengths) > chunk.MaxBands || slices.ContainsFunc(f.Wavelengths, func(w float64) bool {
+		return !(w > 0) || math.IsInf(w, 1)
+	}) {
+		return fmt.Errorf("wavelengths has %d numbers: they must be above 0, in micrometres, at most %d",
+			len(f.Wavelengths), chunk.MaxBands)
 	}
 	if err := f.validateKind(); err != nil {
 		return err

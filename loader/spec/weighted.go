@@ -18,7 +18,7 @@ type WeightedWindows struct {
 const WeightedWindow = "weighted_window"
 
 var weighted = samplerKind{
-	name: WeightedWindow, members: func(s *Sampler) any { return &s.WeightedWindows },
+	name: WeightedWindow, sizes: true, members: func(s *Sampler) any { return &s.WeightedWindows },
 	check: func(s *Sampler) error {
 		if s.Weights == "" {
 			return errors.New("weighted_window needs weights, a file of 'chaski stats --sampling'")

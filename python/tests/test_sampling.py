@@ -164,12 +164,9 @@ def source(v: dict) -> Source:
         return Dataset(1, sampling.Visits(1, 1, 1, 1, v["per_visit"], v["pool"], runs))
     if "n" in v:
         return Dataset(v["n"])
-    sources, length, batch = (
-        [source(s) for s in v["sources"]],
-        v.get("length", 0),
-        v.get("batch", 0),
-    )
-    return Mixture(sources, v["counts"], v["until"], length, batch)
+    sources = [source(s) for s in v["sources"]]
+    more = {name: v.get(name, 0) for name in ("length", "batch", "block")}
+    return Mixture(sources, v["counts"], v["until"], **more)
 
 
 def test_mixture():

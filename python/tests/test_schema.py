@@ -34,6 +34,8 @@ FULL = dict(
             validity="ok",
             resample="antialias",
             ground="ignore",
+            wavelengths=[0.665],
+            gsd=10,
         ),
         "bands": chaski.Field(columns=["B02", "B03"], grid=20.0, bands=[1, 0]),
         "files": chaski.Field(patterns=["{id}_a.tif", "{id}_b.tif"], grid="first"),
@@ -133,6 +135,7 @@ def test_specs_are_of_the_schema(schema: Any) -> None:
     source = chaski.Source("d", 2, {"image": chaski.Field(bands=[1])}, 8, chaski.Rows(dims="y x"))
     nested = chaski.Mixture({"b": "e"}, until="longest")
     hold(chaski.Mixture({"a": source, "n": nested}, until=7, per_batch=True), batch_size=1)
+    hold(chaski.Mixture({"a": source}, batches="one source"), batch_size=1)
 
 
 def test_words(schema: Any) -> None:

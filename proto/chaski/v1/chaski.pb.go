@@ -345,7 +345,9 @@ type DescribeReply struct {
 	Run []byte `protobuf:"bytes,10,opt,name=run,proto3" json:"run,omitempty"`
 	// The bad rows that a client of DescribeRequest.rank may meet in an epoch. Absent if the spec has no limit, or
 	// world_size is 0.
-	BadLimit      *int64 `protobuf:"varint,11,opt,name=bad_limit,json=badLimit,proto3,oneof" json:"bad_limit,omitempty"`
+	BadLimit *int64 `protobuf:"varint,11,opt,name=bad_limit,json=badLimit,proto3,oneof" json:"bad_limit,omitempty"`
+	// The sources of a mixture, in the order of their numbers in the tensor "source".
+	Sources       []*SourceInfo `protobuf:"bytes,12,rep,name=sources,proto3" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -457,6 +459,69 @@ func (x *DescribeReply) GetBadLimit() int64 {
 	return 0
 }
 
+func (x *DescribeReply) GetSources() []*SourceInfo {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
+}
+
+// SourceInfo says what a dataset of a mixture is. Its comments document the class of Python, too.
+type SourceInfo struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name, after the names of the mixtures around it.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Names, dtypes and shapes of the tensors of batches with rows of it. They differ from source to source where batches
+	// are of one source.
+	Fields        []*FieldInfo `protobuf:"bytes,2,rep,name=fields,proto3" json:"fields,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SourceInfo) Reset() {
+	*x = SourceInfo{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SourceInfo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SourceInfo) ProtoMessage() {}
+
+func (x *SourceInfo) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SourceInfo.ProtoReflect.Descriptor instead.
+func (*SourceInfo) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *SourceInfo) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SourceInfo) GetFields() []*FieldInfo {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
 // Groups name the tickets whose windows share decoded tiles (docs/order.md, Ticket groups). One dataset of the spec
 // leads: a group is the tickets that begin in one of its pools.
 type Groups struct {
@@ -472,7 +537,7 @@ type Groups struct {
 
 func (x *Groups) Reset() {
 	*x = Groups{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[4]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -484,7 +549,7 @@ func (x *Groups) String() string {
 func (*Groups) ProtoMessage() {}
 
 func (x *Groups) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[4]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -497,7 +562,7 @@ func (x *Groups) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Groups.ProtoReflect.Descriptor instead.
 func (*Groups) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{4}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Groups) GetDataset() uint32 {
@@ -550,7 +615,7 @@ type Shared struct {
 
 func (x *Shared) Reset() {
 	*x = Shared{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[5]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -562,7 +627,7 @@ func (x *Shared) String() string {
 func (*Shared) ProtoMessage() {}
 
 func (x *Shared) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[5]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -575,7 +640,7 @@ func (x *Shared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shared.ProtoReflect.Descriptor instead.
 func (*Shared) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{5}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Shared) GetAddress() string {
@@ -606,14 +671,18 @@ type FieldInfo struct {
 	// Names of the axes: "n", "b", "(h w)", ...
 	Axes []string `protobuf:"bytes,5,rep,name=axes,proto3" json:"axes,omitempty"`
 	// Names of the bands of a raster, if the spec or the first file has them.
-	Bands         []string `protobuf:"bytes,6,rep,name=bands,proto3" json:"bands,omitempty"`
+	Bands []string `protobuf:"bytes,6,rep,name=bands,proto3" json:"bands,omitempty"`
+	// Centre wavelength of each band in micrometres, if the spec has them.
+	Wavelengths []float64 `protobuf:"fixed64,7,rep,packed,name=wavelengths,proto3" json:"wavelengths,omitempty"`
+	// Ground sampling distance in metres, 0 if the spec has none.
+	Gsd           float64 `protobuf:"fixed64,8,opt,name=gsd,proto3" json:"gsd,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FieldInfo) Reset() {
 	*x = FieldInfo{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[6]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -625,7 +694,7 @@ func (x *FieldInfo) String() string {
 func (*FieldInfo) ProtoMessage() {}
 
 func (x *FieldInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[6]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -638,7 +707,7 @@ func (x *FieldInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FieldInfo.ProtoReflect.Descriptor instead.
 func (*FieldInfo) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{6}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *FieldInfo) GetName() string {
@@ -683,6 +752,20 @@ func (x *FieldInfo) GetBands() []string {
 	return nil
 }
 
+func (x *FieldInfo) GetWavelengths() []float64 {
+	if x != nil {
+		return x.Wavelengths
+	}
+	return nil
+}
+
+func (x *FieldInfo) GetGsd() float64 {
+	if x != nil {
+		return x.Gsd
+	}
+	return 0
+}
+
 type StreamRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -697,7 +780,7 @@ type StreamRequest struct {
 
 func (x *StreamRequest) Reset() {
 	*x = StreamRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[7]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -709,7 +792,7 @@ func (x *StreamRequest) String() string {
 func (*StreamRequest) ProtoMessage() {}
 
 func (x *StreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[7]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -722,7 +805,7 @@ func (x *StreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRequest.ProtoReflect.Descriptor instead.
 func (*StreamRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{7}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *StreamRequest) GetKind() isStreamRequest_Kind {
@@ -796,7 +879,7 @@ type Attach struct {
 
 func (x *Attach) Reset() {
 	*x = Attach{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[8]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -808,7 +891,7 @@ func (x *Attach) String() string {
 func (*Attach) ProtoMessage() {}
 
 func (x *Attach) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[8]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -821,7 +904,7 @@ func (x *Attach) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attach.ProtoReflect.Descriptor instead.
 func (*Attach) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{8}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Attach) GetSecret() []byte {
@@ -863,7 +946,7 @@ type Ticket struct {
 
 func (x *Ticket) Reset() {
 	*x = Ticket{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[9]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -875,7 +958,7 @@ func (x *Ticket) String() string {
 func (*Ticket) ProtoMessage() {}
 
 func (x *Ticket) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[9]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -888,7 +971,7 @@ func (x *Ticket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ticket.ProtoReflect.Descriptor instead.
 func (*Ticket) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{9}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Ticket) GetId() uint64 {
@@ -970,7 +1053,7 @@ type Credit struct {
 
 func (x *Credit) Reset() {
 	*x = Credit{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[10]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -982,7 +1065,7 @@ func (x *Credit) String() string {
 func (*Credit) ProtoMessage() {}
 
 func (x *Credit) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[10]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -995,7 +1078,7 @@ func (x *Credit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Credit.ProtoReflect.Descriptor instead.
 func (*Credit) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{10}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Credit) GetBatches() uint32 {
@@ -1020,7 +1103,7 @@ type StreamReply struct {
 
 func (x *StreamReply) Reset() {
 	*x = StreamReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[11]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1032,7 +1115,7 @@ func (x *StreamReply) String() string {
 func (*StreamReply) ProtoMessage() {}
 
 func (x *StreamReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[11]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1045,7 +1128,7 @@ func (x *StreamReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamReply.ProtoReflect.Descriptor instead.
 func (*StreamReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{11}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StreamReply) GetKind() isStreamReply_Kind {
@@ -1136,7 +1219,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[12]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1148,7 +1231,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[12]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1161,7 +1244,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{12}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Lease) GetTicket() uint64 {
@@ -1207,7 +1290,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[13]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1219,7 +1302,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[13]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1232,7 +1315,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{13}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Part) GetTicket() uint64 {
@@ -1290,7 +1373,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[14]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1302,7 +1385,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[14]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1315,7 +1398,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{14}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Fault) GetTicket() uint64 {
@@ -1390,7 +1473,7 @@ type FaultMember struct {
 
 func (x *FaultMember) Reset() {
 	*x = FaultMember{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1402,7 +1485,7 @@ func (x *FaultMember) String() string {
 func (*FaultMember) ProtoMessage() {}
 
 func (x *FaultMember) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1415,7 +1498,7 @@ func (x *FaultMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FaultMember.ProtoReflect.Descriptor instead.
 func (*FaultMember) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{15}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *FaultMember) GetWhere() string {
@@ -1457,7 +1540,7 @@ type StatusDetails struct {
 
 func (x *StatusDetails) Reset() {
 	*x = StatusDetails{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1469,7 +1552,7 @@ func (x *StatusDetails) String() string {
 func (*StatusDetails) ProtoMessage() {}
 
 func (x *StatusDetails) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1482,7 +1565,7 @@ func (x *StatusDetails) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusDetails.ProtoReflect.Descriptor instead.
 func (*StatusDetails) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{16}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *StatusDetails) GetDetails() []*anypb.Any {
@@ -1511,7 +1594,7 @@ type FaultSample struct {
 
 func (x *FaultSample) Reset() {
 	*x = FaultSample{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[17]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1523,7 +1606,7 @@ func (x *FaultSample) String() string {
 func (*FaultSample) ProtoMessage() {}
 
 func (x *FaultSample) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[17]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1536,7 +1619,7 @@ func (x *FaultSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FaultSample.ProtoReflect.Descriptor instead.
 func (*FaultSample) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{17}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *FaultSample) GetSource() string {
@@ -1617,7 +1700,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[18]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1629,7 +1712,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[18]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1642,7 +1725,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{18}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReadRequest) GetPaths() []string {
@@ -1745,7 +1828,7 @@ type InfoRequest struct {
 
 func (x *InfoRequest) Reset() {
 	*x = InfoRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[19]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1757,7 +1840,7 @@ func (x *InfoRequest) String() string {
 func (*InfoRequest) ProtoMessage() {}
 
 func (x *InfoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[19]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1770,7 +1853,7 @@ func (x *InfoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InfoRequest.ProtoReflect.Descriptor instead.
 func (*InfoRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{19}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *InfoRequest) GetPath() string {
@@ -1789,7 +1872,7 @@ type InfoReply struct {
 
 func (x *InfoReply) Reset() {
 	*x = InfoReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[20]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1801,7 +1884,7 @@ func (x *InfoReply) String() string {
 func (*InfoReply) ProtoMessage() {}
 
 func (x *InfoReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[20]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1814,7 +1897,7 @@ func (x *InfoReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InfoReply.ProtoReflect.Descriptor instead.
 func (*InfoReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{20}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *InfoReply) GetJson() []byte {
@@ -1846,7 +1929,7 @@ type AskRequest struct {
 
 func (x *AskRequest) Reset() {
 	*x = AskRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[21]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1858,7 +1941,7 @@ func (x *AskRequest) String() string {
 func (*AskRequest) ProtoMessage() {}
 
 func (x *AskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[21]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1871,7 +1954,7 @@ func (x *AskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRequest.ProtoReflect.Descriptor instead.
 func (*AskRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{21}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AskRequest) GetKind() isAskRequest_Kind {
@@ -2065,7 +2148,7 @@ type AskReply struct {
 
 func (x *AskReply) Reset() {
 	*x = AskReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[22]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2077,7 +2160,7 @@ func (x *AskReply) String() string {
 func (*AskReply) ProtoMessage() {}
 
 func (x *AskReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[22]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2090,7 +2173,7 @@ func (x *AskReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskReply.ProtoReflect.Descriptor instead.
 func (*AskReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{22}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AskReply) GetData() []byte {
@@ -2135,7 +2218,7 @@ type Containers struct {
 
 func (x *Containers) Reset() {
 	*x = Containers{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[23]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2147,7 +2230,7 @@ func (x *Containers) String() string {
 func (*Containers) ProtoMessage() {}
 
 func (x *Containers) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[23]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +2243,7 @@ func (x *Containers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Containers.ProtoReflect.Descriptor instead.
 func (*Containers) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{23}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Containers) GetPaths() []string {
@@ -2195,7 +2278,7 @@ type AboutQuestion struct {
 
 func (x *AboutQuestion) Reset() {
 	*x = AboutQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2207,7 +2290,7 @@ func (x *AboutQuestion) String() string {
 func (*AboutQuestion) ProtoMessage() {}
 
 func (x *AboutQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[24]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2220,7 +2303,7 @@ func (x *AboutQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AboutQuestion.ProtoReflect.Descriptor instead.
 func (*AboutQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{24}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AboutQuestion) GetContainers() *Containers {
@@ -2250,7 +2333,7 @@ type TableQuestion struct {
 
 func (x *TableQuestion) Reset() {
 	*x = TableQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2262,7 +2345,7 @@ func (x *TableQuestion) String() string {
 func (*TableQuestion) ProtoMessage() {}
 
 func (x *TableQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[25]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2275,7 +2358,7 @@ func (x *TableQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableQuestion.ProtoReflect.Descriptor instead.
 func (*TableQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{25}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TableQuestion) GetContainers() *Containers {
@@ -2313,7 +2396,7 @@ type EntriesQuestion struct {
 
 func (x *EntriesQuestion) Reset() {
 	*x = EntriesQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2325,7 +2408,7 @@ func (x *EntriesQuestion) String() string {
 func (*EntriesQuestion) ProtoMessage() {}
 
 func (x *EntriesQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[26]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2338,7 +2421,7 @@ func (x *EntriesQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntriesQuestion.ProtoReflect.Descriptor instead.
 func (*EntriesQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{26}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *EntriesQuestion) GetContainers() *Containers {
@@ -2380,7 +2463,7 @@ type Entries struct {
 
 func (x *Entries) Reset() {
 	*x = Entries{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2392,7 +2475,7 @@ func (x *Entries) String() string {
 func (*Entries) ProtoMessage() {}
 
 func (x *Entries) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[27]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2405,7 +2488,7 @@ func (x *Entries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entries.ProtoReflect.Descriptor instead.
 func (*Entries) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{27}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Entries) GetRows() []byte {
@@ -2490,7 +2573,7 @@ type PoolQuestion struct {
 
 func (x *PoolQuestion) Reset() {
 	*x = PoolQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[28]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2502,7 +2585,7 @@ func (x *PoolQuestion) String() string {
 func (*PoolQuestion) ProtoMessage() {}
 
 func (x *PoolQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[28]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2515,7 +2598,7 @@ func (x *PoolQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolQuestion.ProtoReflect.Descriptor instead.
 func (*PoolQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{28}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PoolQuestion) GetContainers() *Containers {
@@ -2569,7 +2652,7 @@ type BytesQuestion struct {
 
 func (x *BytesQuestion) Reset() {
 	*x = BytesQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2581,7 +2664,7 @@ func (x *BytesQuestion) String() string {
 func (*BytesQuestion) ProtoMessage() {}
 
 func (x *BytesQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[29]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2594,7 +2677,7 @@ func (x *BytesQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BytesQuestion.ProtoReflect.Descriptor instead.
 func (*BytesQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{29}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *BytesQuestion) GetContainers() *Containers {
@@ -2643,7 +2726,7 @@ type IndexQuestion struct {
 
 func (x *IndexQuestion) Reset() {
 	*x = IndexQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2655,7 +2738,7 @@ func (x *IndexQuestion) String() string {
 func (*IndexQuestion) ProtoMessage() {}
 
 func (x *IndexQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[30]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2668,7 +2751,7 @@ func (x *IndexQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexQuestion.ProtoReflect.Descriptor instead.
 func (*IndexQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{30}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *IndexQuestion) GetPaths() []string {
@@ -2702,7 +2785,7 @@ type Blobs struct {
 
 func (x *Blobs) Reset() {
 	*x = Blobs{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2714,7 +2797,7 @@ func (x *Blobs) String() string {
 func (*Blobs) ProtoMessage() {}
 
 func (x *Blobs) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[31]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2727,7 +2810,7 @@ func (x *Blobs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blobs.ProtoReflect.Descriptor instead.
 func (*Blobs) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{31}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Blobs) GetBlobs() [][]byte {
@@ -2773,7 +2856,7 @@ type RumiHeadQuestion struct {
 
 func (x *RumiHeadQuestion) Reset() {
 	*x = RumiHeadQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2785,7 +2868,7 @@ func (x *RumiHeadQuestion) String() string {
 func (*RumiHeadQuestion) ProtoMessage() {}
 
 func (x *RumiHeadQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[32]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2798,7 +2881,7 @@ func (x *RumiHeadQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RumiHeadQuestion.ProtoReflect.Descriptor instead.
 func (*RumiHeadQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{32}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RumiHeadQuestion) GetShape() []uint32 {
@@ -2910,7 +2993,7 @@ type RumiFramesQuestion struct {
 
 func (x *RumiFramesQuestion) Reset() {
 	*x = RumiFramesQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2922,7 +3005,7 @@ func (x *RumiFramesQuestion) String() string {
 func (*RumiFramesQuestion) ProtoMessage() {}
 
 func (x *RumiFramesQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[33]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2935,7 +3018,7 @@ func (x *RumiFramesQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RumiFramesQuestion.ProtoReflect.Descriptor instead.
 func (*RumiFramesQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{33}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RumiFramesQuestion) GetHead() *RumiHeadQuestion {
@@ -2987,7 +3070,7 @@ type StatsQuestion struct {
 
 func (x *StatsQuestion) Reset() {
 	*x = StatsQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2999,7 +3082,7 @@ func (x *StatsQuestion) String() string {
 func (*StatsQuestion) ProtoMessage() {}
 
 func (x *StatsQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[34]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3012,7 +3095,7 @@ func (x *StatsQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsQuestion.ProtoReflect.Descriptor instead.
 func (*StatsQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{34}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *StatsQuestion) GetSpec() []byte {
@@ -3058,7 +3141,7 @@ type PasteQuestion struct {
 
 func (x *PasteQuestion) Reset() {
 	*x = PasteQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[35]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3070,7 +3153,7 @@ func (x *PasteQuestion) String() string {
 func (*PasteQuestion) ProtoMessage() {}
 
 func (x *PasteQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[35]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3083,7 +3166,7 @@ func (x *PasteQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PasteQuestion.ProtoReflect.Descriptor instead.
 func (*PasteQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{35}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PasteQuestion) GetScene() string {
@@ -3173,7 +3256,7 @@ type GroundGrid struct {
 
 func (x *GroundGrid) Reset() {
 	*x = GroundGrid{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[36]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3185,7 +3268,7 @@ func (x *GroundGrid) String() string {
 func (*GroundGrid) ProtoMessage() {}
 
 func (x *GroundGrid) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[36]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3198,7 +3281,7 @@ func (x *GroundGrid) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroundGrid.ProtoReflect.Descriptor instead.
 func (*GroundGrid) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{36}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GroundGrid) GetEpsg() uint32 {
@@ -3254,7 +3337,7 @@ type Groups_Level struct {
 
 func (x *Groups_Level) Reset() {
 	*x = Groups_Level{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[37]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3266,7 +3349,7 @@ func (x *Groups_Level) String() string {
 func (*Groups_Level) ProtoMessage() {}
 
 func (x *Groups_Level) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[37]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3279,7 +3362,7 @@ func (x *Groups_Level) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Groups_Level.ProtoReflect.Descriptor instead.
 func (*Groups_Level) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{4, 0}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{5, 0}
 }
 
 func (x *Groups_Level) GetDrawn() int64 {
@@ -3327,7 +3410,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x03Tls\x12\x14\n" +
 	"\x05roots\x18\x01 \x01(\fR\x05roots\x12 \n" +
 	"\vcertificate\x18\x02 \x01(\fR\vcertificate\x12\x10\n" +
-	"\x03key\x18\x03 \x01(\fR\x03key\"\xf4\x02\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\"\xa5\x03\n" +
 	"\rDescribeReply\x12\x1b\n" +
 	"\tspec_hash\x18\x01 \x01(\tR\bspecHash\x12 \n" +
 	"\vfingerprint\x18\x02 \x01(\tR\vfingerprint\x12\x18\n" +
@@ -3340,9 +3423,14 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\abatches\x18\t \x01(\x03R\abatches\x12\x10\n" +
 	"\x03run\x18\n" +
 	" \x01(\fR\x03run\x12 \n" +
-	"\tbad_limit\x18\v \x01(\x03H\x00R\bbadLimit\x88\x01\x01B\f\n" +
+	"\tbad_limit\x18\v \x01(\x03H\x00R\bbadLimit\x88\x01\x01\x12/\n" +
+	"\asources\x18\f \x03(\v2\x15.chaski.v1.SourceInfoR\asourcesB\f\n" +
 	"\n" +
-	"_bad_limit\"\xa0\x01\n" +
+	"_bad_limit\"N\n" +
+	"\n" +
+	"SourceInfo\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
+	"\x06fields\x18\x02 \x03(\v2\x14.chaski.v1.FieldInfoR\x06fields\"\xa0\x01\n" +
 	"\x06Groups\x12\x18\n" +
 	"\adataset\x18\x01 \x01(\rR\adataset\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\x03R\x04pool\x12/\n" +
@@ -3352,14 +3440,16 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\asamples\x18\x02 \x01(\x03R\asamples\"8\n" +
 	"\x06Shared\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x14\n" +
-	"\x05token\x18\x02 \x01(\fR\x05token\"\x89\x01\n" +
+	"\x05token\x18\x02 \x01(\fR\x05token\"\xbd\x01\n" +
 	"\tFieldInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05dtype\x18\x03 \x01(\tR\x05dtype\x12\x14\n" +
 	"\x05shape\x18\x04 \x03(\x03R\x05shape\x12\x12\n" +
 	"\x04axes\x18\x05 \x03(\tR\x04axes\x12\x14\n" +
-	"\x05bands\x18\x06 \x03(\tR\x05bands\"\x9e\x01\n" +
+	"\x05bands\x18\x06 \x03(\tR\x05bands\x12 \n" +
+	"\vwavelengths\x18\a \x03(\x01R\vwavelengths\x12\x10\n" +
+	"\x03gsd\x18\b \x01(\x01R\x03gsd\"\x9e\x01\n" +
 	"\rStreamRequest\x12+\n" +
 	"\x06ticket\x18\x01 \x01(\v2\x11.chaski.v1.TicketH\x00R\x06ticket\x12+\n" +
 	"\x06credit\x18\x02 \x01(\v2\x11.chaski.v1.CreditH\x00R\x06credit\x12+\n" +
@@ -3589,100 +3679,103 @@ func file_chaski_v1_chaski_proto_rawDescGZIP() []byte {
 	return file_chaski_v1_chaski_proto_rawDescData
 }
 
-var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*DescribeRequest)(nil),    // 0: chaski.v1.DescribeRequest
 	(*Upstream)(nil),           // 1: chaski.v1.Upstream
 	(*Tls)(nil),                // 2: chaski.v1.Tls
 	(*DescribeReply)(nil),      // 3: chaski.v1.DescribeReply
-	(*Groups)(nil),             // 4: chaski.v1.Groups
-	(*Shared)(nil),             // 5: chaski.v1.Shared
-	(*FieldInfo)(nil),          // 6: chaski.v1.FieldInfo
-	(*StreamRequest)(nil),      // 7: chaski.v1.StreamRequest
-	(*Attach)(nil),             // 8: chaski.v1.Attach
-	(*Ticket)(nil),             // 9: chaski.v1.Ticket
-	(*Credit)(nil),             // 10: chaski.v1.Credit
-	(*StreamReply)(nil),        // 11: chaski.v1.StreamReply
-	(*Lease)(nil),              // 12: chaski.v1.Lease
-	(*Part)(nil),               // 13: chaski.v1.Part
-	(*Fault)(nil),              // 14: chaski.v1.Fault
-	(*FaultMember)(nil),        // 15: chaski.v1.FaultMember
-	(*StatusDetails)(nil),      // 16: chaski.v1.StatusDetails
-	(*FaultSample)(nil),        // 17: chaski.v1.FaultSample
-	(*ReadRequest)(nil),        // 18: chaski.v1.ReadRequest
-	(*InfoRequest)(nil),        // 19: chaski.v1.InfoRequest
-	(*InfoReply)(nil),          // 20: chaski.v1.InfoReply
-	(*AskRequest)(nil),         // 21: chaski.v1.AskRequest
-	(*AskReply)(nil),           // 22: chaski.v1.AskReply
-	(*Containers)(nil),         // 23: chaski.v1.Containers
-	(*AboutQuestion)(nil),      // 24: chaski.v1.AboutQuestion
-	(*TableQuestion)(nil),      // 25: chaski.v1.TableQuestion
-	(*EntriesQuestion)(nil),    // 26: chaski.v1.EntriesQuestion
-	(*Entries)(nil),            // 27: chaski.v1.Entries
-	(*PoolQuestion)(nil),       // 28: chaski.v1.PoolQuestion
-	(*BytesQuestion)(nil),      // 29: chaski.v1.BytesQuestion
-	(*IndexQuestion)(nil),      // 30: chaski.v1.IndexQuestion
-	(*Blobs)(nil),              // 31: chaski.v1.Blobs
-	(*RumiHeadQuestion)(nil),   // 32: chaski.v1.RumiHeadQuestion
-	(*RumiFramesQuestion)(nil), // 33: chaski.v1.RumiFramesQuestion
-	(*StatsQuestion)(nil),      // 34: chaski.v1.StatsQuestion
-	(*PasteQuestion)(nil),      // 35: chaski.v1.PasteQuestion
-	(*GroundGrid)(nil),         // 36: chaski.v1.GroundGrid
-	(*Groups_Level)(nil),       // 37: chaski.v1.Groups.Level
-	nil,                        // 38: chaski.v1.ReadRequest.SizesEntry
-	(*anypb.Any)(nil),          // 39: google.protobuf.Any
+	(*SourceInfo)(nil),         // 4: chaski.v1.SourceInfo
+	(*Groups)(nil),             // 5: chaski.v1.Groups
+	(*Shared)(nil),             // 6: chaski.v1.Shared
+	(*FieldInfo)(nil),          // 7: chaski.v1.FieldInfo
+	(*StreamRequest)(nil),      // 8: chaski.v1.StreamRequest
+	(*Attach)(nil),             // 9: chaski.v1.Attach
+	(*Ticket)(nil),             // 10: chaski.v1.Ticket
+	(*Credit)(nil),             // 11: chaski.v1.Credit
+	(*StreamReply)(nil),        // 12: chaski.v1.StreamReply
+	(*Lease)(nil),              // 13: chaski.v1.Lease
+	(*Part)(nil),               // 14: chaski.v1.Part
+	(*Fault)(nil),              // 15: chaski.v1.Fault
+	(*FaultMember)(nil),        // 16: chaski.v1.FaultMember
+	(*StatusDetails)(nil),      // 17: chaski.v1.StatusDetails
+	(*FaultSample)(nil),        // 18: chaski.v1.FaultSample
+	(*ReadRequest)(nil),        // 19: chaski.v1.ReadRequest
+	(*InfoRequest)(nil),        // 20: chaski.v1.InfoRequest
+	(*InfoReply)(nil),          // 21: chaski.v1.InfoReply
+	(*AskRequest)(nil),         // 22: chaski.v1.AskRequest
+	(*AskReply)(nil),           // 23: chaski.v1.AskReply
+	(*Containers)(nil),         // 24: chaski.v1.Containers
+	(*AboutQuestion)(nil),      // 25: chaski.v1.AboutQuestion
+	(*TableQuestion)(nil),      // 26: chaski.v1.TableQuestion
+	(*EntriesQuestion)(nil),    // 27: chaski.v1.EntriesQuestion
+	(*Entries)(nil),            // 28: chaski.v1.Entries
+	(*PoolQuestion)(nil),       // 29: chaski.v1.PoolQuestion
+	(*BytesQuestion)(nil),      // 30: chaski.v1.BytesQuestion
+	(*IndexQuestion)(nil),      // 31: chaski.v1.IndexQuestion
+	(*Blobs)(nil),              // 32: chaski.v1.Blobs
+	(*RumiHeadQuestion)(nil),   // 33: chaski.v1.RumiHeadQuestion
+	(*RumiFramesQuestion)(nil), // 34: chaski.v1.RumiFramesQuestion
+	(*StatsQuestion)(nil),      // 35: chaski.v1.StatsQuestion
+	(*PasteQuestion)(nil),      // 36: chaski.v1.PasteQuestion
+	(*GroundGrid)(nil),         // 37: chaski.v1.GroundGrid
+	(*Groups_Level)(nil),       // 38: chaski.v1.Groups.Level
+	nil,                        // 39: chaski.v1.ReadRequest.SizesEntry
+	(*anypb.Any)(nil),          // 40: google.protobuf.Any
 }
 var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	1,  // 0: chaski.v1.DescribeRequest.upstream:type_name -> chaski.v1.Upstream
 	2,  // 1: chaski.v1.Upstream.tls:type_name -> chaski.v1.Tls
-	6,  // 2: chaski.v1.DescribeReply.fields:type_name -> chaski.v1.FieldInfo
-	5,  // 3: chaski.v1.DescribeReply.shared:type_name -> chaski.v1.Shared
-	4,  // 4: chaski.v1.DescribeReply.groups:type_name -> chaski.v1.Groups
-	37, // 5: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
-	9,  // 6: chaski.v1.StreamRequest.ticket:type_name -> chaski.v1.Ticket
-	10, // 7: chaski.v1.StreamRequest.credit:type_name -> chaski.v1.Credit
-	8,  // 8: chaski.v1.StreamRequest.attach:type_name -> chaski.v1.Attach
-	13, // 9: chaski.v1.StreamReply.part:type_name -> chaski.v1.Part
-	14, // 10: chaski.v1.StreamReply.fault:type_name -> chaski.v1.Fault
-	12, // 11: chaski.v1.StreamReply.lease:type_name -> chaski.v1.Lease
-	5,  // 12: chaski.v1.StreamReply.shared:type_name -> chaski.v1.Shared
-	17, // 13: chaski.v1.Fault.sample:type_name -> chaski.v1.FaultSample
-	15, // 14: chaski.v1.Fault.member:type_name -> chaski.v1.FaultMember
-	39, // 15: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
-	38, // 16: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
-	8,  // 17: chaski.v1.ReadRequest.attach:type_name -> chaski.v1.Attach
-	24, // 18: chaski.v1.AskRequest.about:type_name -> chaski.v1.AboutQuestion
-	25, // 19: chaski.v1.AskRequest.table:type_name -> chaski.v1.TableQuestion
-	26, // 20: chaski.v1.AskRequest.entries:type_name -> chaski.v1.EntriesQuestion
-	29, // 21: chaski.v1.AskRequest.bytes:type_name -> chaski.v1.BytesQuestion
-	30, // 22: chaski.v1.AskRequest.index:type_name -> chaski.v1.IndexQuestion
-	32, // 23: chaski.v1.AskRequest.rumi_head:type_name -> chaski.v1.RumiHeadQuestion
-	34, // 24: chaski.v1.AskRequest.stats:type_name -> chaski.v1.StatsQuestion
-	35, // 25: chaski.v1.AskRequest.paste:type_name -> chaski.v1.PasteQuestion
-	33, // 26: chaski.v1.AskRequest.rumi_frames:type_name -> chaski.v1.RumiFramesQuestion
-	28, // 27: chaski.v1.AskRequest.pool:type_name -> chaski.v1.PoolQuestion
-	23, // 28: chaski.v1.AboutQuestion.containers:type_name -> chaski.v1.Containers
-	23, // 29: chaski.v1.TableQuestion.containers:type_name -> chaski.v1.Containers
-	23, // 30: chaski.v1.EntriesQuestion.containers:type_name -> chaski.v1.Containers
-	23, // 31: chaski.v1.PoolQuestion.containers:type_name -> chaski.v1.Containers
-	23, // 32: chaski.v1.BytesQuestion.containers:type_name -> chaski.v1.Containers
-	32, // 33: chaski.v1.RumiFramesQuestion.head:type_name -> chaski.v1.RumiHeadQuestion
-	36, // 34: chaski.v1.PasteQuestion.ground:type_name -> chaski.v1.GroundGrid
-	0,  // 35: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
-	7,  // 36: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
-	18, // 37: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
-	19, // 38: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
-	21, // 39: chaski.v1.Chaski.Ask:input_type -> chaski.v1.AskRequest
-	3,  // 40: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
-	11, // 41: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
-	11, // 42: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
-	20, // 43: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
-	22, // 44: chaski.v1.Chaski.Ask:output_type -> chaski.v1.AskReply
-	40, // [40:45] is the sub-list for method output_type
-	35, // [35:40] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	7,  // 2: chaski.v1.DescribeReply.fields:type_name -> chaski.v1.FieldInfo
+	6,  // 3: chaski.v1.DescribeReply.shared:type_name -> chaski.v1.Shared
+	5,  // 4: chaski.v1.DescribeReply.groups:type_name -> chaski.v1.Groups
+	4,  // 5: chaski.v1.DescribeReply.sources:type_name -> chaski.v1.SourceInfo
+	7,  // 6: chaski.v1.SourceInfo.fields:type_name -> chaski.v1.FieldInfo
+	38, // 7: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
+	10, // 8: chaski.v1.StreamRequest.ticket:type_name -> chaski.v1.Ticket
+	11, // 9: chaski.v1.StreamRequest.credit:type_name -> chaski.v1.Credit
+	9,  // 10: chaski.v1.StreamRequest.attach:type_name -> chaski.v1.Attach
+	14, // 11: chaski.v1.StreamReply.part:type_name -> chaski.v1.Part
+	15, // 12: chaski.v1.StreamReply.fault:type_name -> chaski.v1.Fault
+	13, // 13: chaski.v1.StreamReply.lease:type_name -> chaski.v1.Lease
+	6,  // 14: chaski.v1.StreamReply.shared:type_name -> chaski.v1.Shared
+	18, // 15: chaski.v1.Fault.sample:type_name -> chaski.v1.FaultSample
+	16, // 16: chaski.v1.Fault.member:type_name -> chaski.v1.FaultMember
+	40, // 17: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
+	39, // 18: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
+	9,  // 19: chaski.v1.ReadRequest.attach:type_name -> chaski.v1.Attach
+	25, // 20: chaski.v1.AskRequest.about:type_name -> chaski.v1.AboutQuestion
+	26, // 21: chaski.v1.AskRequest.table:type_name -> chaski.v1.TableQuestion
+	27, // 22: chaski.v1.AskRequest.entries:type_name -> chaski.v1.EntriesQuestion
+	30, // 23: chaski.v1.AskRequest.bytes:type_name -> chaski.v1.BytesQuestion
+	31, // 24: chaski.v1.AskRequest.index:type_name -> chaski.v1.IndexQuestion
+	33, // 25: chaski.v1.AskRequest.rumi_head:type_name -> chaski.v1.RumiHeadQuestion
+	35, // 26: chaski.v1.AskRequest.stats:type_name -> chaski.v1.StatsQuestion
+	36, // 27: chaski.v1.AskRequest.paste:type_name -> chaski.v1.PasteQuestion
+	34, // 28: chaski.v1.AskRequest.rumi_frames:type_name -> chaski.v1.RumiFramesQuestion
+	29, // 29: chaski.v1.AskRequest.pool:type_name -> chaski.v1.PoolQuestion
+	24, // 30: chaski.v1.AboutQuestion.containers:type_name -> chaski.v1.Containers
+	24, // 31: chaski.v1.TableQuestion.containers:type_name -> chaski.v1.Containers
+	24, // 32: chaski.v1.EntriesQuestion.containers:type_name -> chaski.v1.Containers
+	24, // 33: chaski.v1.PoolQuestion.containers:type_name -> chaski.v1.Containers
+	24, // 34: chaski.v1.BytesQuestion.containers:type_name -> chaski.v1.Containers
+	33, // 35: chaski.v1.RumiFramesQuestion.head:type_name -> chaski.v1.RumiHeadQuestion
+	37, // 36: chaski.v1.PasteQuestion.ground:type_name -> chaski.v1.GroundGrid
+	0,  // 37: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
+	8,  // 38: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
+	19, // 39: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
+	20, // 40: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
+	22, // 41: chaski.v1.Chaski.Ask:input_type -> chaski.v1.AskRequest
+	3,  // 42: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
+	12, // 43: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
+	12, // 44: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
+	21, // 45: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
+	23, // 46: chaski.v1.Chaski.Ask:output_type -> chaski.v1.AskReply
+	42, // [42:47] is the sub-list for method output_type
+	37, // [37:42] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_chaski_v1_chaski_proto_init() }
@@ -3691,19 +3784,19 @@ func file_chaski_v1_chaski_proto_init() {
 		return
 	}
 	file_chaski_v1_chaski_proto_msgTypes[3].OneofWrappers = []any{}
-	file_chaski_v1_chaski_proto_msgTypes[7].OneofWrappers = []any{
+	file_chaski_v1_chaski_proto_msgTypes[8].OneofWrappers = []any{
 		(*StreamRequest_Ticket)(nil),
 		(*StreamRequest_Credit)(nil),
 		(*StreamRequest_Attach)(nil),
 	}
-	file_chaski_v1_chaski_proto_msgTypes[11].OneofWrappers = []any{
+	file_chaski_v1_chaski_proto_msgTypes[12].OneofWrappers = []any{
 		(*StreamReply_Part)(nil),
 		(*StreamReply_Fault)(nil),
 		(*StreamReply_Lease)(nil),
 		(*StreamReply_Shared)(nil),
 	}
-	file_chaski_v1_chaski_proto_msgTypes[18].OneofWrappers = []any{}
-	file_chaski_v1_chaski_proto_msgTypes[21].OneofWrappers = []any{
+	file_chaski_v1_chaski_proto_msgTypes[19].OneofWrappers = []any{}
+	file_chaski_v1_chaski_proto_msgTypes[22].OneofWrappers = []any{
 		(*AskRequest_About)(nil),
 		(*AskRequest_Table)(nil),
 		(*AskRequest_Entries)(nil),
@@ -3716,14 +3809,14 @@ func file_chaski_v1_chaski_proto_init() {
 		(*AskRequest_Pool)(nil),
 		(*AskRequest_Data)(nil),
 	}
-	file_chaski_v1_chaski_proto_msgTypes[28].OneofWrappers = []any{}
+	file_chaski_v1_chaski_proto_msgTypes[29].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_chaski_v1_chaski_proto_rawDesc), len(file_chaski_v1_chaski_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   39,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

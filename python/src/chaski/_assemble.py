@@ -107,11 +107,16 @@ class Members(dict[str, Any]):
     """A dict whose "geo" is a dict of its members "geo.transform", "geo.epsg" and so on.
 
     In numpy `["geo"]["time"]` is datetime64[us], a view of the microseconds of "geo.time".
+
+    Attributes:
+        source: name of the source of all rows, of a mixture with batches of one source; else "".
+        fields: what its tensors are, by name: their bands, wavelengths, ground sampling distance.
     """
 
     dtypes: Mapping[str, str] = {}
     axes: Mapping[str, tuple[str, ...]] = {}
-    _infos: Mapping[str, FieldInfo] = {}
+    source: str = ""
+    fields: Mapping[str, FieldInfo] = {}
     _spec: Mapping[str, Mapping[str, Any]] = {}  # fields as in the spec
 
     def plot(
@@ -157,7 +162,7 @@ class Members(dict[str, Any]):
     def _like(self, other: Members) -> None:
         """Takes over what other knows of its members."""
         self.dtypes, self.axes = other.dtypes, other.axes
-        self._infos, self._spec = other._infos, other._spec
+        self.source, self.fields, self._spec = other.source, other.fields, other._spec
 
     def _fill(self, name: str) -> float | None:
         """Returns the fill of a field, None without one."""
@@ -189,6 +194,8 @@ class Batch(Members):
         bad: the rows that the bad-sample policy touched.
         dtypes: dtype of every tensor by name, as chaski calls it ("bfloat16", not "uint16").
         axes: names of the axes of every tensor, by name.
+        source: name of the source of all rows, of a mixture with batches of one source; else "".
+        fields: what its tensors are, by name: their bands, wavelengths, ground sampling distance.
     """
 
     epoch: int = 0
@@ -238,7 +245,7 @@ class Batch(Members):
         for name, dtype, shape in self._shown():
             look = ""
             if dtype != "bfloat16":  # of which numpy has no numbers
-                names = self._infos[name].bands if name in self._infos else ()
+                names = self.fields[name].bands if name in self.fields else ()
                 shown = self[name], self.axes.get(name, ()), self["valid"], names
                 look = _show.quicklook(*shown, self._fill(name))
             rows.append((name, dtype, shape, look))

@@ -20,7 +20,7 @@ from chaski._access import Token, check_plain, from_environment
 from chaski._assemble import Batch, Pool, row_of
 from chaski._plain import count, instance, positive
 from chaski._proto import chaski_pb2 as pb
-from chaski._proto.arguments import BadRow, Engine, FieldInfo, Transport, Wire
+from chaski._proto.arguments import BadRow, Engine, FieldInfo, SourceInfo, Transport, Wire
 from chaski._quarantine import Quarantine
 from chaski._read import sizes_and_corners
 from chaski._rpc import Connection, Description, addresses, stands_still
@@ -122,7 +122,10 @@ class Loader:
         rank: this process among `world_size`.
         world_size: processes that share every global batch.
         samples: samples of an epoch.
-        fields: names, dtypes and shapes of the tensors of a batch.
+        fields: names, dtypes and shapes of the tensors of a batch; where batches are of one source,
+            those of the first one.
+        sources: of a mixture, name and fields of each source, in the order of their numbers in
+            "source".
         spec: the spec that determines the batches, with its defaults filled in.
         spec_hash: names this spec on this data.
         bad: counts of the bad samples so far.
@@ -165,6 +168,7 @@ class Loader:
                 )
             self.samples = d.reply.samples
             self.fields: tuple[FieldInfo, ...] = d.fields
+            self.sources: tuple[SourceInfo, ...] = d.sources
             self.spec: dict[str, Any] = d.spec
             self.spec_hash = d.reply.spec_hash
             self._steps = steps(d.reply.samples, self.batch_size, bool(spec.get("drop_last")))
@@ -570,8 +574,12 @@ class Loader:
         self.bad._note(batch)
 
     def _tell(self, batch: Batch) -> None:
-        """Tells a batch what its fields are, for pictures of it."""
-        batch._infos = {f.name: f for f in self.fields}
+        """Tells a batch what its fields are, and of which source."""
+        fields = self.fields
+        if self.sources and self.spec.get("batches"):
+            source = self.sources[int(batch["source"][0])]
+            batch.source, fields = source.name, source.fields
+        batch.fields = {f.name: f for f in fields}
         batch._spec = {f["name"]: f for f in self.spec.get("fields", ())}
 
     def _finished(self) -> None:
@@ -807,8 +815,9 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         stats: the result of `chaski.stats`, or the JSON of `chaski stats`: its path or content, or
             its member "fields" alone.
         window: the part of an asset to read: the size of a random window in pixels, (height, width)
-            or the side of a square; or a `RandomWindow`, `Grid`, `ResizedWindow`, `WeightedWindow`,
-            `TileWindow` or `GeoWindow`. Default: the whole chip.
+            or the side of a square, or three sides or more, of which each batch has one; or a
+            `RandomWindow`, `Grid`, `ResizedWindow`, `WeightedWindow`, `TileWindow` or `GeoWindow`.
+            Default: the whole chip.
         shuffle: every epoch has an order of its own; else samples come in dataset order.
         seed: of the order and the windows, in [0, 2**64).
         drop_last: leave out the last, short global batch of an epoch.

@@ -105,7 +105,7 @@ def _picture(
     if rows is None or not rows.size:
         return None
     rows = rows[shown]
-    info = batch._infos.get(name)
+    info = batch.fields.get(name)
     if info is not None and info.kind == "mask":
         return None
     called = list(info.bands) if info is not None else []

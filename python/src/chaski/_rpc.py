@@ -18,7 +18,7 @@ from chaski._assemble import Assembler, Part, Pool
 from chaski._grpc import grpc
 from chaski._progress import Bar
 from chaski._proto import chaski_pb2 as pb
-from chaski._proto.arguments import FieldInfo, SampleRef
+from chaski._proto.arguments import FieldInfo, SampleRef, SourceInfo
 from chaski._shared import SUPPORTED, Side
 from chaski.errors import DeadlineError, Error, PayloadError, SpecError, UnavailableError
 
@@ -59,6 +59,17 @@ class Description:
     spec: dict[str, Any]
     run: dict[str, str | int | float | bool]  # empty from older servers
     fields: tuple[FieldInfo, ...]
+    sources: tuple[SourceInfo, ...]  # of a mixture; empty from older servers
+
+
+def _fields(described: Iterable[pb.FieldInfo]) -> tuple[FieldInfo, ...]:
+    return tuple(
+        FieldInfo(
+            *(f.name, f.kind, f.dtype, tuple(f.shape), tuple(f.axes)),
+            *(tuple(f.bands), tuple(f.wavelengths), f.gsd),
+        )
+        for f in described
+    )
 
 
 def addresses(target: str | Sequence[str]) -> list[str]:
@@ -282,11 +293,8 @@ class Connection:
             raise PayloadError(f"{self.target}: describe: the spec is not JSON") from None
         if r.samples < 0 or not isinstance(filled, dict) or not isinstance(run, dict):
             raise PayloadError(f"{self.target}: describe: {r.samples} samples")
-        fields = tuple(
-            FieldInfo(f.name, f.kind, f.dtype, tuple(f.shape), tuple(f.axes), tuple(f.bands))
-            for f in r.fields
-        )
-        return Description(r, filled, run, fields)
+        sources = tuple(SourceInfo(s.name, _fields(s.fields)) for s in r.sources)
+        return Description(r, filled, run, _fields(r.fields), sources)
 
     def info(self, path: str, timeout: float) -> dict[str, Any]:
         """Returns what a file is."""

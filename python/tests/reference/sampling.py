@@ -57,6 +57,7 @@ __all__ = [
 _MASK = (1 << 64) - 1
 _RESIZED, _WEIGHTED, _TEXT, _CELL, _SOURCE, _WORD, _GROUND = 3, 4, 5, 6, 7, 8, 15
 _POOL, _VISIT, _CORNER, _TRANSFORM, _SUBSTITUTE, _BATCH = 9, 10, 11, 12, 13, 14
+_BLOCK = 16
 
 WORD_LEN = 10_000
 """Slots of a mixture's word: its proportions are whole parts of it."""
@@ -764,6 +765,8 @@ class Mixture:
         length: positions of an epoch, where it is given.
         batch: the counts are exact in every batch of so many positions, and epochs are a whole
             number of batches. Of a mixture in a mixture it is the other's count of it.
+        block: every source gives so many positions in a row, and epochs are whole numbers of these.
+            Of a mixture in a mixture it is what the other takes of it at a time.
     """
 
     sources: Sequence[Source]
@@ -771,6 +774,7 @@ class Mixture:
     until: str = "shortest"
     length: int = 0
     batch: int = 0
+    block: int = 0
 
 
 Source = Dataset | Mixture
@@ -888,10 +892,11 @@ class _Node:
         if len(counts) != len(source.sources) or sum(counts) != length or min(counts) < 1:
             raise ValueError(f"counts of {len(source.sources)} sources: {list(counts)}")
         for c, s in zip(counts, source.sources, strict=True):
-            batch = s.batch if isinstance(s, Mixture) else 0
-            if batch and (not source.batch or batch != c):
-                raise ValueError(f"batches of {batch} in a mixture that has {c} in a batch")
+            unit = s.batch or s.block if isinstance(s, Mixture) else 0
+            if unit and unit != (c if source.batch else source.block):
+                raise ValueError(f"batches of {unit} in a mixture that has {c} in a batch")
         self.counts, self.batch, self.seed = counts, source.batch, seed
+        self.block = source.block or 1
         self.nodes = [
             _Node(hash_words(seed, _SOURCE, i), s, leaves) for i, s in enumerate(source.sources)
         ]
@@ -900,21 +905,32 @@ class _Node:
             self.n = self._batches(source) * self.batch
             self.drawn = [self.n // self.batch * c for c in counts]
             return
-        order = _Permutation(seed, (_WORD,), WORD_LEN)
-        self.word = [bisect_right(ends, order.at(j)) for j in range(WORD_LEN)]
+        if source.block:
+            self.word = [
+                i
+                for _, i in sorted(
+                    (((k << 48) + (hash_words(seed, _BLOCK, i, k) >> 16)) // c, i)
+                    for i, c in enumerate(counts)
+                    for k in range(c)
+                )
+            ]
+        else:
+            order = _Permutation(seed, (_WORD,), WORD_LEN)
+            self.word = [bisect_right(ends, order.at(j)) for j in range(WORD_LEN)]
         self.slots: list[list[int]] = [[] for _ in counts]
         self.rank = []
         for j, i in enumerate(self.word):
             self.rank.append(len(self.slots[i]))
             self.slots[i].append(j)
         self.n = self._length(source)
+        blocks = self.n // self.block
         self.drawn = [
-            self.n // WORD_LEN * c + self.word[: self.n % WORD_LEN].count(i)
+            (blocks // WORD_LEN * c + self.word[: blocks % WORD_LEN].count(i)) * self.block
             for i, c in enumerate(counts)
         ]
 
     def _stands(self, i: int, draw: int) -> int:
-        """Returns where in the endless word a draw of source i stands."""
+        """Returns where in the endless word a block of source i stands."""
         return draw // self.counts[i] * WORD_LEN + self.slots[i][draw % self.counts[i]]
 
     def _batches(self, m: Mixture) -> int:
@@ -941,10 +957,11 @@ class _Node:
         if min(sizes) < 1:
             raise ValueError(f"a source of a mixture is empty: {sizes}")
         if m.until == "shortest":
-            return min(self._stands(i, n) for i, n in enumerate(sizes))
+            return min(self._stands(i, n // self.block) for i, n in enumerate(sizes)) * self.block
         if m.until == "longest":
-            return max(self._stands(i, n - 1) + 1 for i, n in enumerate(sizes))
-        if m.until != "given" or m.length < 1:
+            last = (self._stands(i, (n - 1) // self.block) for i, n in enumerate(sizes))
+            return (max(last) + 1) * self.block
+        if m.until != "given" or m.length < 1 or m.length % self.block:
             raise ValueError(f"epochs of {m.length} positions, until {m.until!r}")
         return m.length
 
@@ -960,8 +977,10 @@ class _Node:
             draw = epoch * self.drawn[i] + b * c + x - (self.ends[i] - c)
             node = self.nodes[i]
             return node.locate(*divmod(draw & _MASK, node.n))
-        i = self.word[p % WORD_LEN]
-        draw = epoch * self.drawn[i] + p // WORD_LEN * self.counts[i] + self.rank[p % WORD_LEN]
+        block, j = divmod(p, self.block)
+        i = self.word[block % WORD_LEN]
+        before = block // WORD_LEN * self.counts[i] + self.rank[block % WORD_LEN]
+        draw = epoch * self.drawn[i] + before * self.block + j
         node = self.nodes[i]
         return node.locate(*divmod(draw & _MASK, node.n))
 

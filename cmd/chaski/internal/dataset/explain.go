@@ -85,7 +85,7 @@ func (f *explainFlags) do(cmd *cobra.Command, env console.Env, path string) erro
 		return err
 	}
 	defer engine.Close()
-	r := ExplainReport{Spec: engine.Hash(), Dataset: engine.Fingerprint(), Fields: fieldStrings(engine.Fields())}
+	r := ExplainReport{Spec: engine.Hash(), Dataset: engine.Fingerprint(), Fields: fieldsOf(engine)}
 	if r.stepAt, err = f.step.at(cmd.Flags(), engine); err != nil {
 		return err
 	}

@@ -7,6 +7,21 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 )
 
+// fieldsOf describes the fields of a batch, and where each batch is of one source, those of every source.
+func fieldsOf(e *loader.Engine) []string {
+	sp := e.Spec()
+	if sp.Batches == "" {
+		return fieldStrings(e.Fields())
+	}
+	var out []string
+	for _, source := range e.Sources() {
+		for _, text := range fieldStrings(source.Fields) {
+			out = append(out, source.Name+": "+text)
+		}
+	}
+	return out
+}
+
 // fieldStrings describes the fields of a batch: name, kind, dtype and lengths of the axes. It leaves out
 // n, since all fields share it.
 func fieldStrings(fields []loader.FieldInfo) []string {

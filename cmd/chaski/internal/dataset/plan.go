@@ -64,7 +64,7 @@ func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 	if err != nil {
 		return console.UsageUnlessFault(err)
 	}
-	r := planReport{Spec: engine.Hash(), Dataset: engine.Fingerprint(), Fields: fieldStrings(engine.Fields()),
+	r := planReport{Spec: engine.Hash(), Dataset: engine.Fingerprint(), Fields: fieldsOf(engine),
 		Forecast:    forecast,
 		MemoryTotal: forecast.Memory.Total(), Exact: forecast.Exact()}
 	return console.Print(env.Out, r, f.run.JSON)

@@ -50,6 +50,7 @@ __all__ = [
     "Mixture",
     "Engine",
     "FieldInfo",
+    "SourceInfo",
     "SampleRef",
     "BadRow",
 ]
@@ -276,6 +277,10 @@ class Field(Argument):
             `normalize`; nodata and masks are those of the file, and windows are resampled before
             it, with the nearest pixels. Numbers without a value are nodata and need a `fill`. A
             value may be a list with one for each band of the tensor, if the raster has one band.
+        wavelengths: the centre wavelengths of the bands of the tensor in micrometres, which chaski
+            passes on: models that take any sensor are given them beside each batch.
+        gsd: the ground sampling distance of the field in metres, which chaski passes on like
+            `wavelengths`.
     """
 
     column: str | None = None
@@ -304,6 +309,8 @@ class Field(Argument):
     match: Literal["step", "nearest"] | None = None
     match_days: float | None = None
     lut: Mapping[int, Any] | Sequence[Any] | npt.NDArray[Any] | None = None
+    wavelengths: Sequence[float] | None = None
+    gsd: float | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -409,12 +416,13 @@ class RandomWindow(Argument):
     """Windows at corners that are all as likely.
 
     Attributes:
-        size: height and width in pixels of the first raster field, or the side of a square.
+        size: height and width in pixels of the first raster field, or the side of a square; three
+            numbers or more are sides of squares, of which each batch has one, drawn by its number.
         per_asset: samples that an epoch takes from each asset.
     """
 
     _kind = "random_window"
-    size: Size
+    size: Size | Sequence[int]
     per_asset: int = 1
 
 
@@ -442,7 +450,8 @@ class ResizedWindow(Argument):
     """Windows of random area and aspect, resampled to one size, as the field's `resample` says.
 
     Attributes:
-        size: height and width of the result, or the side of a square.
+        size: height and width of the result, or the side of a square; three numbers or more are
+            sides of squares, of which each batch has one, drawn by its number.
         scale: least and greatest area, relative to `size` or, with `of_asset`, to the asset.
             Default: (0.5, 2), and (0.08, 1) of the asset.
         ratio: bounds the aspect of the window of "resized_window", relative to the aspect of the
@@ -452,7 +461,7 @@ class ResizedWindow(Argument):
     """
 
     _kind = "resized_window"
-    size: Size
+    size: Size | Sequence[int]
     scale: tuple[float, float] | None = None
     ratio: float = 4 / 3
     of_asset: bool = False
@@ -464,13 +473,14 @@ class WeightedWindow(Argument):
     """Windows about pixels that count: valid ones, or those of a class of a mask.
 
     Attributes:
-        size: height and width in pixels of the first raster field, or the side of a square.
+        size: height and width in pixels of the first raster field, or the side of a square; three
+            numbers or more are sides of squares, of which each batch has one, drawn by its number.
         weights: file that `chaski stats --sampling` wrote. The spec hash covers its content.
         per_asset: samples that an epoch takes from each asset.
     """
 
     _kind = "weighted_window"
-    size: Size
+    size: Size | Sequence[int]
     weights: Path
     per_asset: int = 1
 
@@ -715,7 +725,7 @@ class Source(Argument):
         source: as `load` takes it.
         weight: the share of the source, relative to the other sources. Default 1.
         fields: how its fields differ from those of `load` with the same name: where they are found,
-            `bands`, `normalize`, `fill`, `pad`, `points`, `vector`.
+            `bands`, `normalize`, `fill`, `pad`, `wavelengths`, `gsd`, `points`, `vector`.
         window: in place of that of `load`; windows must come out at the same size.
         rows: which rows of it are samples.
     """
@@ -732,7 +742,8 @@ class Mixture(Argument):
     """Draws samples from several sources in fixed proportions: in place of a source of `load`.
 
     Batches have a tensor "source": the number of a row's dataset, from 0 in the order of the
-    sources (nested ones in their places), and -1 for padding.
+    sources (nested ones in their places), and -1 for padding. With `batches` it is the same in
+    all rows, and `source` and `fields` of a batch say what that source is.
 
     Attributes:
         sources: by name: a `Source`, what `Source.source` is, or a `Mixture` again.
@@ -745,6 +756,11 @@ class Mixture(Argument):
         per_batch: makes the shares exact in every global batch, and an epoch a whole number of
             batches. Without it they are exact in every 10,000 samples in a row. A mixture in a
             mixture can only have it if the outer one has it, too.
+        batches: "one source" if every global batch comes wholly from one source, the same on all
+            ranks. `sources` may then differ in bands, shapes, dtypes and steps of time. Shares are
+            of batches: exact in every 10,000 in a row, and in any stretch but for about one batch;
+            an epoch is a whole number of batches. A mixture in a mixture can only have it if the
+            outer one has it, too. Default: batches are mixed, and all sources have one shape.
     """
 
     sources: Mapping[str, Source | Mixture | Path | Sequence[Path] | Columns]
@@ -752,6 +768,7 @@ class Mixture(Argument):
     until: Until = "shortest"
     weight: float = field(default=1.0, kw_only=True)
     per_batch: bool = field(default=False, kw_only=True)
+    batches: Literal["one source"] | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -831,6 +848,8 @@ class FieldInfo(Argument):
         shape: shape for a batch of one row.
         axes: names of the axes: "n", "b", "(h w)", ...
         bands: names of the bands of a raster, if the spec or the first file has them.
+        wavelengths: centre wavelength of each band in micrometres, if the spec has them.
+        gsd: ground sampling distance in metres, 0 if the spec has none.
     """
 
     name: str
@@ -839,6 +858,22 @@ class FieldInfo(Argument):
     shape: tuple[int, ...]
     axes: tuple[str, ...]
     bands: tuple[str, ...] = ()
+    wavelengths: tuple[float, ...] = ()
+    gsd: float = 0.0
+
+
+@dataclass(frozen=True, repr=False, slots=True)
+class SourceInfo(Argument):
+    """What a dataset of a mixture is.
+
+    Attributes:
+        name: its name, after the names of the mixtures around it.
+        fields: names, dtypes and shapes of the tensors of batches with rows of it. They differ from
+            source to source where batches are of one source.
+    """
+
+    name: str
+    fields: tuple[FieldInfo, ...]
 
 
 @dataclass(frozen=True, repr=False, slots=True)
