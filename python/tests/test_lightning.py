@@ -68,6 +68,17 @@ class Validated(Module):
         self.validated[-1] += batch["sample"][batch["valid"]].tolist()
 
 
+class Estimates(Module):
+    """The same, with a schedule that asks how many steps there will be.
+
+    Lightning then makes the loader before it reads the checkpoint, and does not load its state.
+    """
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        assert self.trainer.estimated_stepping_batches > 0
+        return super().configure_optimizers()
+
+
 def fit(module: Module, *callbacks: Any, resume: Path | None = None, **options: Any) -> Module:
     trainer = lightning.Trainer(
         accelerator="cpu",
@@ -105,7 +116,7 @@ def saves(folder: Path, **when: Any) -> ModelCheckpoint:
     ],
     ids=str,
 )
-@pytest.mark.parametrize("kind", [Module, Validated])
+@pytest.mark.parametrize("kind", [Module, Validated, Estimates])
 def test_every_checkpoint_resumes(chips, tmp_path, kind, when, options):  # noqa: F811
     folder = str(chips[0])
     whole = fit(kind(folder), saves(tmp_path, **when), **options).seen
