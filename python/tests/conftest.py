@@ -51,7 +51,7 @@ def forks() -> Iterator[Callable[..., Forks]]:
 
         def of(*libraries: str) -> Forks:
             for name in libraries:
-                if importlib.util.find_spec(name.split(".")[0]) is None:
+                if importlib.util.find_spec(name) is None:
                     pytest.skip(f"needs {name}")
             if libraries not in made:
                 made[libraries] = Forks(Path(folder) / str(len(made)), libraries)

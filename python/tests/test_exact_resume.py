@@ -6,9 +6,12 @@ CHASKI_SOAK_KILLS sets how often each trainer is killed: once, if it is not set.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import importlib.util
 import itertools
 import json
+import operator
 import os
 import random
 import signal
@@ -19,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import nonempty
 from forked import Forks, Run
 from helpers import free_port
 
@@ -43,6 +45,7 @@ MODULES = {
     "accelerate": ["torch", "accelerate"],
     "transformers": ["torch", "accelerate", "transformers"],
     "lightning": ["torch", "lightning"],
+    "ray": ["torch", "ray"],
 }
 
 Rows = dict[int, tuple[int, str]]  # the sample and the digest of each position
@@ -70,6 +73,7 @@ class Training:
         self.name, self.fork, self.folder, self.rng = name, fork, folder, rng
         self.worlds: list[int] = []  # of each run
         self.ranks: list[Run] = []
+        self.old = 0  # lines of rank 0 in this run from before a kill
         folder.mkdir()
 
     def start(self, world: int) -> None:
@@ -85,8 +89,8 @@ class Training:
             "RUN": str(len(self.worlds)),
         }
         self.worlds.append(world)
-        self.ranks = []
-        for r in range(world):
+        self.ranks, self.old = [], 0
+        for r in range(1 if self.name == "ray" else world):
             own = {"RANK": str(r), "LOCAL_RANK": str(r)}
             command = [TESTS / "trainers.py", self.name]
             self.ranks.append(self.fork.run(command, self.log(r), self.folder, **env, **own))
@@ -99,25 +103,45 @@ class Training:
         (self.folder / "most.new").write_text(str(most))
         (self.folder / "most.new").replace(self.folder / "most")
 
-    def rows(self, run: int, rank: int) -> list[tuple[int, list[Any]]]:
-        """What a rank wrote down: (step, rows), without a line that is not complete."""
+    def rows(self, run: int, rank: int) -> list[tuple[int, int, list[Any]]]:
+        """What a rank wrote down: (process, step, rows), without a line that is not complete."""
         diary = self.folder / f"rows-{run}-{rank}"
         text = diary.read_text() if diary.exists() else ""
         return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
-    def kill_at(self, step: int) -> None:
-        """Kills all ranks, in any order, some time after one of them has begun a step."""
-        self.may_go_to(step + 2)
-        run, deadline = len(self.worlds) - 1, time.monotonic() + SECONDS
-        while not any(s >= step for s, _ in self.rows(run, 0)):
+    def kill_at(self, step: int) -> bool:
+        """Kills all ranks, in any order, some time after the first one has begun a step.
+
+        Reports whether the run goes on nevertheless: Ray starts workers again.
+        """
+        self.may_go_to(min(step + 2, STEPS - 1))
+        deadline = time.monotonic() + SECONDS
+        while not any(s >= step for _, s, _ in self.rows(len(self.worlds) - 1, 0)[self.old :]):
             assert time.monotonic() < deadline, self.log(0).read_text()
             time.sleep(0.01)
         time.sleep(self.rng.uniform(0, 0.1))
+        if self.name == "ray":
+            return self.kill_worker()
         first, *others = self.rng.sample(range(len(self.ranks)), len(self.ranks))
         self.ranks[first].kill()
         assert self.ranks[first].wait(0) == -signal.SIGKILL, self.log(first).read_text()
         for r in others:  # they may have failed meanwhile, without the first one
             self.ranks[r].kill()
+        return False
+
+    def kill_worker(self) -> bool:
+        """Kills a worker of Ray, every other time after the driver and with all other workers."""
+        run = len(self.worlds) - 1
+        workers = [rows[-1][0] for r in range(self.worlds[run]) if (rows := self.rows(run, r))]
+        self.old = len(self.rows(run, 0))
+        goes_on = self.rng.random() < 0.5
+        if not goes_on:
+            self.ranks[0].kill()
+        for pid in workers[:1] if goes_on else workers:
+            with contextlib.suppress(OSError):  # it has ended with its driver
+                if b"RayTrainWorker" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    os.kill(pid, signal.SIGKILL)
+        return goes_on
 
     def end(self) -> None:
         """Waits until the run has done all steps."""
@@ -126,25 +150,31 @@ class Training:
             assert running.wait(SECONDS) == 0, self.log(r).read_text()
 
     def check(self, want: list[Rows]) -> None:
-        """Compares every row that any run gave, and where each run began."""
-        before = 0
+        """Compares every row that any process gave, and where each process began."""
+        missing = [set(rows) for rows in want]
+        reached = 0  # steps that a rank has begun
         for run, world in enumerate(self.worlds):
-            first = []
+            before, began = reached, set()
             for rank in range(world):
-                seen = self.rows(run, rank)
-                steps = [step for step, _ in seen]
-                if not steps and run < len(self.worlds) - 1:
-                    continue  # killed before its first step
-                assert steps == list(range(steps[0], steps[0] + len(steps)))
-                first.append(steps[0])
-                for step, rows in seen:
-                    got = {position: (sample, digest) for position, sample, digest in rows}
-                    own = {p: row for p, row in want[step].items() if p % BATCH % world == rank}
-                    assert got == own, (run, rank, step)
-            assert set(first) == {first[0]}, "ranks began at different steps"
-            assert before - 2 * SAVE_EVERY < first[0] <= before, "not from the last checkpoint"
-            before = steps[-1] + 1
-        assert before == STEPS
+                at = before
+                processes = itertools.groupby(self.rows(run, rank), operator.itemgetter(0))
+                for number, (_, lines) in enumerate(processes):
+                    steps = []
+                    for _, step, rows in lines:
+                        got = {position: (sample, digest) for position, sample, digest in rows}
+                        own = {p: row for p, row in want[step].items() if p % BATCH % world == rank}
+                        assert got == own, (run, rank, step)
+                        missing[step] -= got.keys()
+                        steps.append(step)
+                    assert steps == list(range(steps[0], steps[-1] + 1))
+                    assert at - 3 * SAVE_EVERY < steps[0] <= at, "not from the last checkpoint"
+                    if number == 0:
+                        began.add(steps[0])
+                    at = steps[-1] + 1
+                reached = max(reached, at)
+            assert len(began) <= 1, "ranks began at different steps"
+        assert reached == STEPS
+        assert not any(missing)
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -152,26 +182,27 @@ class Training:
 def test_every_row_after_kills(
     name: str, forks: Callable[..., Forks], tmp_path: Path, undisturbed: list[Rows]
 ) -> None:
-    fork = forks(*MODULES[name])
+    for module in MODULES[name]:
+        if importlib.util.find_spec(module.split(".")[0]) is None:
+            pytest.skip(f"needs {module}")
+    fork = forks(*(module for module in MODULES[name] if module != "ray"))  # it imports gRPC
     kills = int(os.environ.get("CHASKI_SOAK_KILLS", "1"))
     rng = random.Random(SEED)
     per_epoch = STEPS // EPOCHS
     done = 0
-    for number in nonempty(itertools.count()):
-        training = Training(name, fork, tmp_path / str(number), rng)
-        step = per_epoch if kills == 1 else 0
+    while done < kills:
+        training = Training(name, fork, tmp_path / str(done), rng)
+        step = per_epoch if kills == 1 else 0  # within the second epoch, or any
+        worlds = itertools.cycle(WORLDS)
         try:
-            for world in itertools.cycle(WORLDS):
-                training.start(world)
-                step += rng.randint(1, per_epoch - 2)
-                if done == kills or step >= STEPS - 1:
-                    break
-                training.kill_at(step)
+            training.start(next(worlds))
+            while done < kills and (step := step + rng.randint(1, per_epoch - 2)) < STEPS - 1:
+                goes_on = training.kill_at(step)
                 done += 1
+                if not goes_on:
+                    training.start(next(worlds))
             training.end()
         finally:
             for running in training.ranks:
                 running.kill()
         training.check(undisturbed)
-        if done == kills:
-            break

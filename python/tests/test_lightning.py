@@ -136,6 +136,18 @@ def test_every_checkpoint_resumes(chips, tmp_path, kind, when, options):  # noqa
         assert rest == whole[step:], path.name
 
 
+@pytest.mark.parametrize("when", [{}, {"every_n_train_steps": 1}], ids=str)
+def test_a_resumed_run_resumes(chips, tmp_path, when):  # noqa: F811
+    """This holds for a run, too, that began after the last step of an epoch."""
+    folder = str(chips[0])
+    whole = fit(Module(folder), saves(tmp_path / "whole", **when)).seen
+    last = tmp_path / "whole" / f"epoch=0-step={STEPS}.ckpt"
+    fit(Module(folder), saves(tmp_path / "rest", every_n_train_steps=1), resume=last)
+    for step in nonempty(range(STEPS + 1, 2 * STEPS)):
+        path = tmp_path / "rest" / f"epoch=1-step={step}.ckpt"
+        assert fit(Module(folder), resume=path).seen == whole[step:], path.name
+
+
 @pytest.mark.parametrize("limit", [1.0, 2])
 def test_every_validation_begins_at_the_first_sample(chips, limit):  # noqa: F811
     """This holds for the first epoch too, after Lightning's sanity batches."""

@@ -14,8 +14,9 @@ import hashlib
 import json
 import os
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def note(step: int, batch: dict[str, Any]) -> None:
     assert step < STEPS, "it goes on after the last step"
     while step >= int((FOLDER / "most").read_text()):
         time.sleep(0.01)
-    line = json.dumps([step, rows_of(batch)]) + "\n"
+    line = json.dumps([os.getpid(), step, rows_of(batch)]) + "\n"
     diary = os.open(
         FOLDER / f"rows-{os.environ['RUN']}-{RANK}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666
     )
@@ -108,23 +109,34 @@ def steps_in(path: Path) -> int:
     return int(path.stem.replace("=", "-").split("-")[-1])
 
 
-def save_whole(saved: dict[str, Any]) -> None:
-    """Replaces the checkpoint of plain PyTorch at once."""
-    torch.save(saved, FOLDER / "new.pt")
-    (FOLDER / "new.pt").replace(FOLDER / "last.pt")
+def read_whole() -> dict[str, Any] | None:
+    path = FOLDER / "last.pt"
+    return torch.load(path) if path.exists() else None
 
 
-def plain(loader_of: Callable[[Any], Iterable[dict[str, Any]]], holds_state: bool) -> None:
+def write_whole(saved: dict[str, Any]) -> None:
+    """Replaces the checkpoint at once. That of any rank serves all of them."""
+    if RANK == 0:
+        torch.save(saved, FOLDER / "new.pt")
+        (FOLDER / "new.pt").replace(FOLDER / "last.pt")
+
+
+def plain(
+    loader_of: Callable[[Any], Any] = lambda data: DataLoader(data, batch_size=None),
+    holds_state: bool = False,
+    read: Callable[[], dict[str, Any] | None] = read_whole,
+    write: Callable[[dict[str, Any]], None] = write_whole,
+) -> None:
     """Trains with DDP. The state is the loader's, or that of the dataset inside of it."""
-    torch.distributed.init_process_group("gloo", rank=RANK, world_size=WORLD)
+    if not torch.distributed.is_initialized():
+        torch.distributed.init_process_group("gloo", rank=RANK, world_size=WORLD)
     model = DistributedDataParallel(Net())
     optimizer = optimizer_of(model)
     data = dataset()
-    loader: Any = loader_of(data)
+    loader = loader_of(data)
     stateful = loader if holds_state else data
     step = 0
-    if (FOLDER / "last.pt").exists():
-        saved = torch.load(FOLDER / "last.pt")
+    if (saved := read()) is not None:
         model.load_state_dict(saved["model"])
         stateful.load_state_dict(saved["data"])
         step = saved["step"]
@@ -133,19 +145,67 @@ def plain(loader_of: Callable[[Any], Iterable[dict[str, Any]]], holds_state: boo
             note(step, batch)
             learn(model, optimizer, batch)
             step += 1
-            if step % SAVE_EVERY == 0 and RANK == 0:
+            if step % SAVE_EVERY == 0:
                 state = {"model": model.state_dict(), "data": stateful.state_dict(), "step": step}
-                save_whole(state)
+                write(state)
 
 
 def ddp() -> None:
-    plain(lambda data: DataLoader(data, batch_size=None), holds_state=False)
+    plain()
 
 
 def torchdata() -> None:
     from torchdata.stateful_dataloader import StatefulDataLoader
 
     plain(lambda data: StatefulDataLoader(data, batch_size=None), holds_state=True)
+
+
+def ray() -> None:
+    """Drives workers of Ray, which are the ranks."""
+    import ray
+    import ray.train.torch
+
+    def worker(folder: str) -> None:
+        os.chdir(folder)
+        import trainers  # here, where RANK and WORLD_SIZE are the worker's
+
+        trainers.ray_worker()
+
+    ray.init(num_cpus=WORLD, include_dashboard=False, configure_logging=False)
+    here = str(FOLDER.absolute())
+    ray.train.torch.TorchTrainer(
+        worker,
+        train_loop_config=here,
+        torch_config=ray.train.torch.TorchConfig(backend="gloo"),
+        scaling_config=ray.train.ScalingConfig(num_workers=WORLD),
+        run_config=ray.train.RunConfig(
+            name="run",
+            storage_path=here,
+            failure_config=ray.train.FailureConfig(max_failures=-1),  # starts workers again
+        ),
+    ).fit()
+    for rank in range(WORLD):
+        (FOLDER / f"end-{rank}").touch()
+
+
+def ray_worker() -> None:
+    import ray.train
+
+    def read() -> dict[str, Any] | None:
+        checkpoint = ray.train.get_checkpoint()
+        if checkpoint is None:
+            return None
+        with checkpoint.as_directory() as folder:
+            return torch.load(Path(folder) / "last.pt")
+
+    def write(saved: dict[str, Any]) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            torch.save(saved, Path(folder) / "last.pt")
+            checkpoint = ray.train.Checkpoint.from_directory(folder) if RANK == 0 else None
+            ray.train.report({"step": saved["step"]}, checkpoint=checkpoint)
+
+    torch.set_num_threads(1)
+    plain(read=read, write=write)
 
 
 def fsdp2() -> None:
@@ -260,9 +320,8 @@ def lightning() -> None:
     trainer.fit(Module(), **more)
 
 
-TRAINERS = {
-    run.__name__: run for run in (ddp, fsdp2, torchdata, accelerate, transformers, lightning)
-}
+ALL = ddp, fsdp2, torchdata, accelerate, transformers, lightning, ray
+TRAINERS = {run.__name__: run for run in ALL}
 
 if __name__ == "__main__":
     torch.set_num_threads(1)

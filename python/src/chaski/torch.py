@@ -339,17 +339,22 @@ class _Epochs:
         self._dataset = dataset
 
     def set_epoch(self, epoch: int) -> None:
-        """See `IterableDataset.set_epoch`.
+        """See `IterableDataset.set_epoch`. Mends what Lightning's fit loop did on a resume.
 
-        Lightning loads the state of a checkpoint where it makes the loaders. It never does if they
-        were made before, for `Trainer.estimated_stepping_batches` (its issue 20550), but still has
-        the state: this asks the loop whose function called Lightning's, which called this.
+        - It loads the state of a checkpoint where it makes the loaders. It never does if they were
+          made before, for `Trainer.estimated_stepping_batches` (its issue 20550), but still has the
+          state.
+        - After a checkpoint of the last step of an epoch it does not count the next epoch as begun:
+          checkpoints within that would then begin it again.
         """
-        function = sys._getframe(1).f_back
+        function = sys._getframe(1).f_back  # that called Lightning's function that called this
         loop = None if function is None else function.f_locals.get("self")
-        load = getattr(loop, "_load_combined_loader_states", None)
-        if load is not None:
-            load()
+        if hasattr(loop, "_load_combined_loader_states"):  # it is a fit loop, which trains
+            loop._load_combined_loader_states()
+            current = loop.epoch_progress.current
+            over = current.ready == current.processed  # the epoch that it resumed in
+            if over and hasattr(loop, "reset_restart_stage"):  # since 2.5
+                loop.reset_restart_stage()
         self._dataset.set_epoch(epoch)
 
 
