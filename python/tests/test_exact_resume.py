@@ -15,7 +15,6 @@ import operator
 import os
 import random
 import signal
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +22,6 @@ from typing import Any
 
 import pytest
 from forked import Forks, Run
-from helpers import free_port
 
 pytest.importorskip("torch")
 
@@ -73,30 +71,20 @@ class Training:
         self.name, self.fork, self.folder, self.rng = name, fork, folder, rng
         self.worlds: list[int] = []  # of each run
         self.ranks: list[Run] = []
+        self.logs: list[Path] = []
         self.old = 0  # lines of rank 0 in this run from before a kill
         folder.mkdir()
 
     def start(self, world: int) -> None:
         """Starts all ranks of a run."""
-        env = {
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(free_port()),
-            "GLOO_SOCKET_IFNAME": "lo" if sys.platform == "linux" else "lo0",
-            "ACCELERATE_USE_CPU": "true",
-            "CUDA_VISIBLE_DEVICES": "",
-            "NODE_RANK": "0",
-            "WORLD_SIZE": str(world),
-            "RUN": str(len(self.worlds)),
-        }
+        run = len(self.worlds)
         self.worlds.append(world)
-        self.ranks, self.old = [], 0
-        for r in range(1 if self.name == "ray" else world):
-            own = {"RANK": str(r), "LOCAL_RANK": str(r)}
-            command = [TESTS / "trainers.py", self.name]
-            self.ranks.append(self.fork.run(command, self.log(r), self.folder, **env, **own))
-
-    def log(self, rank: int) -> Path:
-        return self.folder / f"log-{len(self.worlds) - 1}-{rank}"
+        self.old = 0
+        processes = range(1 if self.name == "ray" else world)  # Ray starts workers itself
+        commands = [[TESTS / "trainers.py", self.name] for _ in processes]
+        self.logs = [self.folder / f"log-{run}-{r}" for r in processes]
+        env = {"RUN": str(run), "WORLD_SIZE": str(world)}
+        self.ranks = self.fork.ranks(commands, self.logs, self.folder, **env)
 
     def may_go_to(self, most: int) -> None:
         """Lets it go on to a number of steps, so that none is over before it is killed."""
@@ -117,14 +105,14 @@ class Training:
         self.may_go_to(min(step + 2, STEPS - 1))
         deadline = time.monotonic() + SECONDS
         while not any(s >= step for _, s, _ in self.rows(len(self.worlds) - 1, 0)[self.old :]):
-            assert time.monotonic() < deadline, self.log(0).read_text()
+            assert time.monotonic() < deadline, self.logs[0].read_text()
             time.sleep(0.01)
         time.sleep(self.rng.uniform(0, 0.1))
         if self.name == "ray":
             return self.kill_worker()
         first, *others = self.rng.sample(range(len(self.ranks)), len(self.ranks))
         self.ranks[first].kill()
-        assert self.ranks[first].wait(0) == -signal.SIGKILL, self.log(first).read_text()
+        assert self.ranks[first].wait(0) == -signal.SIGKILL, self.logs[first].read_text()
         for r in others:  # they may have failed meanwhile, without the first one
             self.ranks[r].kill()
         return False
@@ -147,7 +135,7 @@ class Training:
         """Waits until the run has done all steps."""
         self.may_go_to(STEPS)
         for r, running in enumerate(self.ranks):
-            assert running.wait(SECONDS) == 0, self.log(r).read_text()
+            assert running.wait(SECONDS) == 0, self.logs[r].read_text()
 
     def check(self, want: list[Rows]) -> None:
         """Compares every row that any process gave, and where each process began."""
