@@ -228,14 +228,16 @@ pip-audit: env ## known vulnerabilities in the pinned Python packages (installs 
 	$(VENV)/audit/bin/pip-audit --strict --disable-pip --require-hashes -r python/requirements.txt -r python/requirements-dev.txt \
 	  -r python/requirements-torch.txt
 
-.PHONY: soak soak-catalogs soak-frames soak-training soak-disk soak-hostile soak-jobs soak-make soak-edit
-soak: soak-frames soak-training ## both of these
+.PHONY: soak soak-catalogs soak-frames soak-training soak-trainers soak-disk soak-hostile soak-jobs soak-make soak-edit
+soak: soak-frames soak-training soak-trainers ## these three
 soak-frames: ## SOAKCOUNT damaged OpenZL frames, against the original library
 	$(or $(PYTHON),python3) tools/interop.py --soak $(SOAKCOUNT)
 soak-training: build-default env ## training while trainers and servers are killed, then 100,000 steps that must leak nothing
 	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
 	$(PY) tools/soak.py --time $(SOAKTIME) $(SOAKFLAGS)
 
+soak-trainers: build-default trainers-env ## Lightning, Trainer, Accelerate, Ray and others, each killed SOAKKILLS times and resumed
+	CHASKI_SOAK_KILLS=$(or $(SOAKKILLS),30) $(WITH_TRAINERS) python/tests/test_exact_resume.py
 soak-disk: build-default ## power cuts while the command writes, to a small disk in a file; needs root on Linux
 	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
 	$(or $(PYTHON),python3) tools/soak_disk.py $(SOAKFLAGS)
@@ -272,13 +274,20 @@ interop: build-default ## compatibility with the original Python packages in bot
 interop-newest: build-default ## which files of the newest packages of the index, not pinned, chaski does not read
 	$(or $(PYTHON),python3) tools/interop_newest.py
 
-.PHONY: frameworks
-frameworks: build-default ## the adapters for TorchGeo and TerraTorch, each in an environment with it, of Python 3.12
+# What other trainers are tested in. The tests that need them are skipped by name elsewhere.
+TRAINERS := .frameworks-env/trainers
+WITH_TRAINERS = CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=python/src $(TRAINERS)/bin/python -m pytest -q
+
+.PHONY: frameworks trainers-env
+frameworks: build-default trainers-env ## adapters for TorchGeo and TerraTorch, then exact resume in trainers, each with its packages, of Python 3.12
 	for name in torchgeo terratorch; do \
 	  tools/pinned.sh .frameworks-env/$$name $$name $(or $(PYTHON),python3.12) && \
 	  CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=python/src .frameworks-env/$$name/bin/python -m pytest -q \
 	    python/tests/test_$$name.py python/tests/test_coming_from.py || exit 1; \
 	done
+	$(WITH_TRAINERS) $(addprefix python/tests/test_,exact_resume.py trainer.py distributed.py dlpack.py)
+trainers-env:
+	tools/pinned.sh $(TRAINERS) trainers $(or $(PYTHON),python3.12)
 
 .PHONY: cross
 cross: ## whether the command compiles for the other platforms

@@ -42,10 +42,11 @@ compile requirements-notebooks.txt -c "$tmp/all.txt" requirements-notebooks.in
 oldest=3.12 # of TorchGeo
 adapter=(requirements.in requirements-dev.in requirements-torch.in --override "$tmp/cpu.txt")
 compile requirements-torchgeo.txt -c "$tmp/all.txt" requirements-torchgeo.in "${adapter[@]}"
+compile requirements-trainers.txt -c "$tmp/all.txt" requirements-trainers.in "${adapter[@]}"
 sed -nE 's/^([A-Za-z][^ ]*==[^\\]*)\\?$/\1/p' "$tmp/all.txt" | grep -v '^numpy=' >"$tmp/others.txt"
 echo 'numpy==2.3.5' >>"$tmp/cpu.txt"
 compile requirements-terratorch.txt -c "$tmp/others.txt" requirements-terratorch.in "${adapter[@]}"
 for f in requirements requirements-torch requirements-dev requirements-build requirements-site requirements-release \
-  requirements-notebooks requirements-torchgeo requirements-terratorch; do
+  requirements-notebooks requirements-torchgeo requirements-terratorch requirements-trainers; do
   sed -i.bak "1i # Written by tools/requirements.sh from $f.in." "$f.txt" && rm "$f.txt.bak"
 done

@@ -53,6 +53,26 @@ class Forks:
         s.sendall(json.dumps(what).encode() + b"\n")
         return Run(s)
 
+    def ranks(
+        self, commands: Sequence[Sequence[object]], logs: Sequence[Path], cwd: Path, **env: str
+    ) -> list[Run]:
+        """Runs a script for each rank of a process group on this machine."""
+        with socket.create_server(("127.0.0.1", 0)) as s:
+            port = s.getsockname()[1]
+        group = {
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+            "GLOO_SOCKET_IFNAME": "lo" if sys.platform == "linux" else "lo0",
+            "ACCELERATE_USE_CPU": "true",
+            "CUDA_VISIBLE_DEVICES": "",
+            "NODE_RANK": "0",
+            "WORLD_SIZE": str(len(commands)),
+        }
+        return [
+            self.run(command, log, cwd, **{**group, **env}, RANK=str(rank), LOCAL_RANK=str(rank))
+            for rank, (command, log) in enumerate(zip(commands, logs, strict=True))
+        ]
+
     def close(self) -> None:
         """Ends the process. Runs go on."""
         self._process.kill()

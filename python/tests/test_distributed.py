@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 from conftest import nonempty
 from forked import Forks
-from helpers import free_port
 from test_real import N, chips  # noqa: F401
 
 from chaski.order import Order
@@ -29,22 +27,11 @@ def ranks(
 ) -> list[Any]:
     """Runs rank.py once for each rank, and returns the outputs."""
     imported = forks(*dict.fromkeys(("torch", library)))
-    env = {
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(free_port()),
-        "GLOO_SOCKET_IFNAME": "lo" if sys.platform == "linux" else "lo0",
-        "ACCELERATE_USE_CPU": "true",
-        "WORLD_SIZE": str(WORLD),
-        "CUDA_VISIBLE_DEVICES": "",
-    }
-    running = []
     outs = [tmp_path / f"{r}.json" for r in range(WORLD)]
     logs = [tmp_path / f"{r}.log" for r in range(WORLD)]
+    commands = [[TESTS / "rank.py", out, folder, library, how] for out in outs]
+    running = imported.ranks(commands, logs, tmp_path)
     try:
-        for r in range(WORLD):
-            command = [TESTS / "rank.py", outs[r], folder, library, how]
-            own = {"RANK": str(r), "LOCAL_RANK": str(r), "NODE_RANK": "0"}
-            running.append(imported.run(command, logs[r], tmp_path, **env, **own))
         deadline = time.monotonic() + SECONDS
         for r, p in enumerate(running):
             code = p.wait(deadline - time.monotonic())

@@ -68,6 +68,17 @@ class Validated(Module):
         self.validated[-1] += batch["sample"][batch["valid"]].tolist()
 
 
+class Estimates(Module):
+    """The same, with a schedule that asks how many steps there will be.
+
+    Lightning then makes the loader before it reads the checkpoint, and does not load its state.
+    """
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        assert self.trainer.estimated_stepping_batches > 0
+        return super().configure_optimizers()
+
+
 def fit(module: Module, *callbacks: Any, resume: Path | None = None, **options: Any) -> Module:
     trainer = lightning.Trainer(
         accelerator="cpu",
@@ -105,7 +116,7 @@ def saves(folder: Path, **when: Any) -> ModelCheckpoint:
     ],
     ids=str,
 )
-@pytest.mark.parametrize("kind", [Module, Validated])
+@pytest.mark.parametrize("kind", [Module, Validated, Estimates])
 def test_every_checkpoint_resumes(chips, tmp_path, kind, when, options):  # noqa: F811
     folder = str(chips[0])
     whole = fit(kind(folder), saves(tmp_path, **when), **options).seen
@@ -123,6 +134,18 @@ def test_every_checkpoint_resumes(chips, tmp_path, kind, when, options):  # noqa
             continue
         rest = fit(kind(folder), resume=path, **options).seen
         assert rest == whole[step:], path.name
+
+
+@pytest.mark.parametrize("when", [{}, {"every_n_train_steps": 1}], ids=str)
+def test_a_resumed_run_resumes(chips, tmp_path, when):  # noqa: F811
+    """This holds for a run, too, that began after the last step of an epoch."""
+    folder = str(chips[0])
+    whole = fit(Module(folder), saves(tmp_path / "whole", **when)).seen
+    last = tmp_path / "whole" / f"epoch=0-step={STEPS}.ckpt"
+    fit(Module(folder), saves(tmp_path / "rest", every_n_train_steps=1), resume=last)
+    for step in nonempty(range(STEPS + 1, 2 * STEPS)):
+        path = tmp_path / "rest" / f"epoch=1-step={step}.ckpt"
+        assert fit(Module(folder), resume=path).seen == whole[step:], path.name
 
 
 @pytest.mark.parametrize("limit", [1.0, 2])

@@ -314,13 +314,14 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
 
     @property
     def batch_sampler(self) -> SimpleNamespace:
-        """An object whose `sampler` is this dataset: Lightning calls its `set_epoch` every epoch.
+        """An object with a `sampler`, whose `set_epoch` Lightning calls every epoch.
 
         Lightning does not load this dataset's state from a checkpoint of the end of an epoch. Only
-        by this call, the epoch that follows has its own order, and not that of epoch 0.
+        by this call, the epoch that follows has its own order, and not that of epoch 0. Where it
+        forgot a state of the middle of an epoch, the call has it loaded.
         """
         # DeepSpeed's strategy asks whatever has a batch_sampler for its batch_size.
-        return SimpleNamespace(sampler=self, batch_size=self.loader.local_batch_size)
+        return SimpleNamespace(sampler=_Epochs(self), batch_size=self.loader.local_batch_size)
 
     def state_dict(self) -> dict[str, Any]:
         """See `chaski.Loader.state_dict`."""
@@ -329,6 +330,32 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """See `chaski.Loader.load_state_dict`."""
         self.loader.load_state_dict(state, strict)
+
+
+class _Epochs:
+    """What Lightning tells the epoch that begins, in place of a sampler."""
+
+    def __init__(self, dataset: IterableDataset) -> None:
+        self._dataset = dataset
+
+    def set_epoch(self, epoch: int) -> None:
+        """See `IterableDataset.set_epoch`. Mends what Lightning's fit loop did on a resume.
+
+        - It loads the state of a checkpoint where it makes the loaders. It never does if they were
+          made before, for `Trainer.estimated_stepping_batches` (its issue 20550), but still has the
+          state.
+        - After a checkpoint of the last step of an epoch it does not count the next epoch as begun:
+          checkpoints within that would then begin it again.
+        """
+        function = sys._getframe(1).f_back  # that called Lightning's function that called this
+        loop = None if function is None else function.f_locals.get("self")
+        if hasattr(loop, "_load_combined_loader_states"):  # it is a fit loop, which trains
+            loop._load_combined_loader_states()
+            current = loop.epoch_progress.current
+            over = current.ready == current.processed  # the epoch that it resumed in
+            if over and hasattr(loop, "reset_restart_stage"):  # since 2.5
+                loop.reset_restart_stage()
+        self._dataset.set_epoch(epoch)
 
 
 class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
