@@ -34,7 +34,12 @@ func walk(t testing.TB, d *taco.Dataset, found map[string]taco.Entry) {
 			below(child)
 		}
 	}
-	for e, err := range d.Roots(ctx) {
+	rows, err := d.Visible(ctx, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		e, err := d.Entry(ctx, 0, row)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -87,8 +87,8 @@ var formats = []format{
 	{model.WebDataset, isTar, shards.OpenTars},
 	{model.TacoFolder, nil, taco2.OpenFolder},
 	{model.Tacocat, nil, taco2.OpenTacocatFolder},
-	{model.CozipFolder, nil, taco3.OpenFolder},
-	{model.CozipCatalog, nil, taco3.OpenCatalog},
+	{model.CozipFolder, nil, taco3.OpenDirectory(model.CozipFolder)},
+	{model.CozipCatalog, nil, taco3.OpenDirectory(model.CozipCatalog)},
 }
 
 // headBytes is the number of bytes that are read to identify a format. The headers of all formats

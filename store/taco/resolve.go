@@ -44,16 +44,8 @@ func (d *Dataset) children(ctx context.Context, e Entry) (siblings, error) {
 	return siblings{of: node{e.Level, e.Row}, n: len(rows), rows: rows}, err
 }
 
-// Roots iterates over the visible samples of level 0, in the order of the rows. An error ends this
-// and all other iterations.
-func (d *Dataset) Roots(ctx context.Context) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		s, err := d.roots(ctx)
-		d.each(ctx, s, err, "", false, yield)
-	}
-}
-
-// Children returns the visible children of a sample, which must be of this dataset.
+// Children returns the visible children of a sample, which must be of this dataset. An error ends this and all other
+// iterations.
 func (d *Dataset) Children(ctx context.Context, e Entry) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		s, err := d.children(ctx, e)

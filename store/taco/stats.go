@@ -84,7 +84,8 @@ func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int)
 		}
 	}
 	if p.shapes == nil {
-		return nil, d.inLevel(fault.New(fault.NotFound, "", fault.NoOffset, "no column of shapes (%v)", shapeColumns), k)
+		return nil, d.inLevel(fault.New(fault.NotFound, "", fault.NoOffset, "no column of shapes (%v)",
+			shapeColumns), k)
 	}
 	rows, err := d.named(ctx, k, component, keep)
 	if err != nil {
@@ -97,7 +98,8 @@ func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int)
 	}
 	// A component without statistics needs to be an error, since its mean would be NaN.
 	if p.n == 0 {
-		return nil, d.inLevel(fault.New(fault.NotFound, "", fault.NoOffset, "no sample %q has statistics", component), k)
+		return nil, d.inLevel(fault.New(fault.NotFound, "", fault.NoOffset, "no sample %q has statistics",
+			component), k)
 	}
 	out := &Pooled{Min: p.min, Max: p.max, Samples: p.n}
 	for _, band := range p.bands {

@@ -86,12 +86,15 @@ func samplesAt(t *testing.T, dir string) int {
 	if _, err := d.Verify(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	n := 0
-	for e, err := range d.Roots(t.Context()) {
+	rows, err := d.Visible(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, row := range rows {
+		e, err := d.Entry(t.Context(), 0, row)
 		if err != nil || e.ID != fmt.Sprint(n) || strings.Contains(e.URI, ".tmp") {
 			t.Fatalf("sample %d is %+v: %v", n, e, err)
 		}
-		n++
 	}
-	return n
+	return len(rows)
 }

@@ -89,27 +89,21 @@ func (c *reader) listed() error {
 	return nil
 }
 
-// OpenFolder opens a directory with COLLECTION.json, METADATA and DATA.
-func OpenFolder(ctx context.Context, from model.Source) (*model.Container, error) {
-	return openDirectory(ctx, model.New(from, model.CozipFolder))
-}
-
-// OpenCatalog opens a directory with the tables of many ZIPs, which are in its base.
-func OpenCatalog(ctx context.Context, from model.Source) (*model.Container, error) {
-	return openDirectory(ctx, model.New(from, model.CozipCatalog))
-}
-
-func openDirectory(ctx context.Context, of *model.Container) (*model.Container, error) {
-	c := &reader{of: of}
-	file, err := of.File(ctx, model.Join(of.URI, CollectionName))
-	if err == nil {
-		c.coll, err = readCollection(ctx, file, span{Off: 0, Size: file.Size()})
+// OpenDirectory opens a directory of a form: COLLECTION.json with METADATA and DATA, or with the tables of many ZIPs,
+// which are in its base.
+func OpenDirectory(form model.Form) func(ctx context.Context, from model.Source) (*model.Container, error) {
+	return func(ctx context.Context, from model.Source) (*model.Container, error) {
+		c := &reader{of: model.New(from, form)}
+		file, err := c.of.File(ctx, model.Join(from.URI, CollectionName))
+		if err == nil {
+			c.coll, err = readCollection(ctx, file, span{Off: 0, Size: file.Size()})
+		}
+		if err != nil {
+			return nil, c.of.Failed(err)
+		}
+		c.layOut()
+		return c.of, nil
 	}
-	if err != nil {
-		return nil, of.Failed(err)
-	}
-	c.layOut()
-	return of, nil
 }
 
 // layOut makes the levels of taco:structure.
