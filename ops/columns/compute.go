@@ -2,6 +2,7 @@ package columns
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -31,21 +32,13 @@ type Compute struct {
 	split      shuffle.Split
 }
 
-// Need adds extensions that take no value, if they are not there.
-func (c *Compute) Need(names ...string) {
-	if c.names == nil {
-		c.names = map[string]bool{}
-	}
-	for _, name := range names {
-		c.names[name] = true
-	}
-}
-
 // Stream adds the columns of rasters in a streaming TACO, in the form of TACO 0.2, and puts the histograms into o.
 // opener opens the files of samples.
 func (c *Compute) Stream(o *build.Options, opener source.Opener) {
-	c.Need("stac", "stats")
-	c.Old = true
+	if c.names == nil {
+		c.names = map[string]bool{}
+	}
+	c.names["stac"], c.names["stats"], c.Old = true, true, true
 	o.Histograms = func(ctx context.Context, levels []build.Level) ([]build.Histogram, error) {
 		return c.Histograms(ctx, opener, levels)
 	}
@@ -54,7 +47,7 @@ func (c *Compute) Stream(o *build.Options, opener source.Opener) {
 // Check returns an error, without a kind, about members that do not go together.
 func (c *Compute) Check() error {
 	if len(c.Classes) > 0 && !c.names["stats"] {
-		return errClasses
+		return errors.New("classes are for the extension stats")
 	}
 	return nil
 }
@@ -135,8 +128,7 @@ func (c *Compute) checkClasses(levels []build.Level, rasters [][]*Raster) error 
 
 // reads reports whether a column needs the rasters.
 func (c *Compute) reads() bool {
-	return slices.ContainsFunc([]string{"stac", "istac", "stats", "scaling", "header", "index", "rumi", "majortom",
-		"spatialgroup"}, func(name string) bool { return c.names[name] })
+	return len(c.wanted(true)) > 0 || len(c.wanted(false)) > 0 || c.names["majortom"] || c.names["spatialgroup"]
 }
 
 // paths returns the ids of a row from the one below level 0 on, and from level 0 on.

@@ -3,10 +3,8 @@ package columns
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -60,34 +58,15 @@ func timesOf(ctx context.Context, l *build.Level, name string) (*tables.Vector, 
 		return nil, nil
 	}
 	values, err := l.Table.Column(ctx, name)
-	if err != nil || values.Kind() == tables.Timestamp {
-		return values, err
+	if err != nil {
+		return nil, err
 	}
-	out, none := make([]int64, values.Len()), make([]bool, values.Len())
-	for i := range out {
-		if none[i] = values.Null(i); none[i] {
-			continue
-		}
-		switch values.Kind() {
-		case tables.Date:
-			out[i] = values.Int(i) * microsecondsPerDay
-		case tables.Int64:
-			out[i] = values.Int(i)
-		case tables.String:
-			times, err := taco.ParseTimes(values.Str(i))
-			if err != nil || strings.Contains(values.Str(i), "/") {
-				return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset,
-					"sample %q: %q is neither a date nor a timestamp such as 2024-05-01T10:00:00Z", l.Rows[i].ID,
-					values.Str(i))
-			}
-			out[i] = times.First
-		default:
-			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is of type %v, not of times",
-				values.Type())
-		}
+	switch values.Kind() {
+	case tables.Timestamp:
+		return values, nil
+	case tables.Date, tables.Int64, tables.String:
+		values, err = build.Cast(values, timestamps)
+		return values, fault.WithPart(err, "column "+name, fault.NoOffset)
 	}
-	return tables.NewInts(timestamps, out, none), nil
+	return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is of type %v, not of times", values.Type())
 }
-
-// microsecondsPerDay has no leap seconds, because timestamps do not count them.
-const microsecondsPerDay = 24 * 60 * 60 * 1_000_000

@@ -223,14 +223,8 @@ func asJSON(b []byte) ([]byte, error) {
 }
 
 func (r *Recipe) defaults() {
-	set := func(s *string, value string) {
-		if *s == "" {
-			*s = value
-		}
-	}
-	set(&r.Windows.Kind, Whole)
-	set(&r.BadSamples, "error")
-	set(&r.Quality.Pairs, "error")
+	r.Windows.Kind = cmp.Or(r.Windows.Kind, Whole)
+	r.BadSamples, r.Quality.Pairs = cmp.Or(r.BadSamples, "error"), cmp.Or(r.Quality.Pairs, "error")
 	yes := true
 	r.Statistics, r.Index = cmp.Or(r.Statistics, &yes), cmp.Or(r.Index, &yes)
 	if len(r.Fields) == 0 {
@@ -240,13 +234,13 @@ func (r *Recipe) defaults() {
 		r.Windows.PerFile = 1
 	}
 	if len(r.Fields) == 1 {
-		set(&r.Fields[0].Name, "image")
+		r.Fields[0].Name = cmp.Or(r.Fields[0].Name, "image")
 	}
 	for i := range r.Fields {
 		field := &r.Fields[i]
-		set(&field.Codec.Format, convert.TOG)
+		field.Codec.Format = cmp.Or(field.Codec.Format, convert.TOG)
 		if field.Codec.Format != convert.TOG {
-			set(&field.Codec.Graph, "auto")
+			field.Codec.Graph = cmp.Or(field.Codec.Graph, "auto")
 		}
 		field.Codec.Strict = cmp.Or(field.Codec.Strict, &yes)
 		field.Codec.Level = cmp.Or(field.Codec.Level, 13)
