@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"path"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -99,15 +99,7 @@ func keysOf(ctx context.Context, t *tables.Table, on string) (*rowkey.Index, err
 	if err != nil {
 		return nil, err
 	}
-	var key func(i int) string
-	switch values.Kind() {
-	case tables.String:
-		key = values.Str
-	case tables.Int64:
-		key = func(i int) string { return strconv.FormatInt(values.Int(i), 10) }
-	case tables.Uint64:
-		key = func(i int) string { return strconv.FormatUint(uint64(values.Int(i)), 10) }
-	default:
+	if !slices.Contains([]tables.Kind{tables.String, tables.Int64, tables.Uint64}, values.Kind()) {
 		return nil, fault.New(fault.Unsupported, "column "+on, fault.NoOffset,
 			"is of type %v, which cannot name samples", values.Type())
 	}
@@ -116,7 +108,11 @@ func keysOf(ctx context.Context, t *tables.Table, on string) (*rowkey.Index, err
 		if values.Null(i) {
 			continue
 		}
-		if err := keys.Add(int64(i), key(i)); err != nil {
+		key := string(values.AppendCast(nil, i))
+		if values.Kind() == tables.String {
+			key = values.Str(i)
+		}
+		if err := keys.Add(int64(i), key); err != nil {
 			return nil, err
 		}
 	}

@@ -2,6 +2,8 @@ package columns
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -31,21 +33,13 @@ type Compute struct {
 	split      shuffle.Split
 }
 
-// Need adds extensions that take no value, if they are not there.
-func (c *Compute) Need(names ...string) {
-	if c.names == nil {
-		c.names = map[string]bool{}
-	}
-	for _, name := range names {
-		c.names[name] = true
-	}
-}
-
 // Stream adds the columns of rasters in a streaming TACO, in the form of TACO 0.2, and puts the histograms into o.
 // opener opens the files of samples.
 func (c *Compute) Stream(o *build.Options, opener source.Opener) {
-	c.Need("stac", "stats")
-	c.Old = true
+	if c.names == nil {
+		c.names = map[string]bool{}
+	}
+	c.names["stac"], c.names["stats"], c.Old = true, true, true
 	o.Histograms = func(ctx context.Context, levels []build.Level) ([]build.Histogram, error) {
 		return c.Histograms(ctx, opener, levels)
 	}
@@ -54,7 +48,7 @@ func (c *Compute) Stream(o *build.Options, opener source.Opener) {
 // Check returns an error, without a kind, about members that do not go together.
 func (c *Compute) Check() error {
 	if len(c.Classes) > 0 && !c.names["stats"] {
-		return errClasses
+		return errors.New("classes are for the extension stats")
 	}
 	return nil
 }
@@ -135,8 +129,7 @@ func (c *Compute) checkClasses(levels []build.Level, rasters [][]*Raster) error 
 
 // reads reports whether a column needs the rasters.
 func (c *Compute) reads() bool {
-	return slices.ContainsFunc([]string{"stac", "istac", "stats", "scaling", "header", "index", "rumi", "majortom",
-		"spatialgroup"}, func(name string) bool { return c.names[name] })
+	return len(c.wanted(true)) > 0 || len(c.wanted(false)) > 0 || c.names["majortom"] || c.names["spatialgroup"]
 }
 
 // paths returns the ids of a row from the one below level 0 on, and from level 0 on.
@@ -262,4 +255,67 @@ func (c *Compute) samples(set *Set, ids []string, points [][2]float64) error {
 		}))
 	}
 	return nil
+}
+
+// The columns of times of the extensions stac and istac, without their prefix.
+const (
+	timeStart  = "time_start"
+	timeEnd    = "time_end"
+	timeMiddle = "time_middle"
+)
+
+// timestamps is the type of the columns of times: microseconds since 1970, in UTC.
+var timestamps = tables.Type{Kind: tables.Timestamp}
+
+// times casts the columns of times that a level has for an extension to timestamps. If there is an end, it adds the
+// middle, rounded down to a microsecond as tacotoolbox does. A time is a timestamp, a date, a number
+// of microseconds since 1970, or text such as 2024-05-01T10:00:00Z. An end before its start is an error.
+func (c *Compute) times(ctx context.Context, set *Set, l *build.Level, prefix string) error {
+	start, err := timesOf(ctx, l, prefix+timeStart)
+	if start == nil || err != nil {
+		return err
+	}
+	set.Add(prefix+timeStart, start)
+	end, err := timesOf(ctx, l, prefix+timeEnd)
+	if end == nil || err != nil {
+		return err
+	}
+	set.Add(prefix+timeEnd, end)
+	middle, none := make([]int64, len(l.Rows)), make([]bool, len(l.Rows))
+	for i := range middle {
+		if none[i] = start.Null(i) || end.Null(i); none[i] {
+			continue
+		}
+		a, b := start.Int(i), end.Int(i)
+		if a > b {
+			return fault.New(fault.Corrupt, fmt.Sprintf("sample %q", l.Rows[i].ID), fault.NoOffset,
+				"%s is %s, after %s, which is %s", prefix+timeStart, tables.FormatTimestamp(a), prefix+timeEnd,
+				tables.FormatTimestamp(b))
+		}
+		middle[i] = a + int64(uint64(b-a)/2) // their sum could overflow
+	}
+	if l.Table.Index(prefix+timeMiddle) < 0 {
+		set.Add(prefix+timeMiddle, tables.NewInts(timestamps, middle, none))
+	}
+	return nil
+}
+
+// timesOf returns a column as timestamps, or nil if the level does not have it.
+func timesOf(ctx context.Context, l *build.Level, name string) (*tables.Vector, error) {
+	if l.Table.Index(name) < 0 {
+		return nil, nil
+	}
+	values, err := l.Table.Column(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	switch values.Kind() {
+	case tables.Timestamp:
+		return values, nil
+	case tables.Date, tables.Int64, tables.String:
+		values, err = build.Cast(values, timestamps)
+		return values, fault.WithPart(err, "column "+name, fault.NoOffset)
+	}
+	return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is of type %v, not of times",
+		values.Type())
 }

@@ -1,7 +1,6 @@
 package columns
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -121,6 +120,3 @@ func ParseClasses(text string) (path string, classes []int64, err error) {
 
 // maxClasses bounds the classes of a raster: each row of geotiff:stats has a number for each.
 const maxClasses = 1024
-
-// errClasses is returned for classes without statistics.
-var errClasses = errors.New("classes are for the extension stats")

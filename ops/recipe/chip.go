@@ -110,9 +110,12 @@ func (m *Maker) chip(ctx context.Context, i int64) (*chip, error) {
 			return nil, fault.WithFile(err, windows[k].Asset.URI)
 		}
 	}
-	if enough, err := m.isLabelled(images, windows); err != nil || !enough {
-		c.Left = unlabelled
-		return c, err
+	if labels := m.recipe.Quality.Labels; labels != nil {
+		k := m.recipe.field(labels.Field)
+		if enough, err := labels.in(images[k].pixels, images[k].valid); err != nil || !enough {
+			c.Left = unlabelled
+			return c, fault.WithFile(err, windows[k].Asset.URI)
+		}
 	}
 	return c, m.encode(ctx, batch, c, images, windows)
 }
@@ -156,17 +159,6 @@ func (m *Maker) isEmpty(b *loader.Batch) bool {
 		}
 	}
 	return false
-}
-
-// isLabelled reports whether a chip has the labels that the recipe wants.
-func (m *Maker) isLabelled(images []image, windows []*origin) (bool, error) {
-	labels := m.recipe.Quality.Labels
-	if labels == nil {
-		return true, nil
-	}
-	k := m.recipe.field(labels.Field)
-	enough, err := labels.in(images[k].pixels, images[k].valid)
-	return enough, fault.WithFile(err, windows[k].Asset.URI)
 }
 
 // origin is where the raster of a field comes from.

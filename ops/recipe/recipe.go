@@ -15,9 +15,12 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/yamljson"
+	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/ops/columns"
 	"github.com/chaski-eo/chaski/ops/convert"
 )
 
@@ -223,14 +226,8 @@ func asJSON(b []byte) ([]byte, error) {
 }
 
 func (r *Recipe) defaults() {
-	set := func(s *string, value string) {
-		if *s == "" {
-			*s = value
-		}
-	}
-	set(&r.Windows.Kind, Whole)
-	set(&r.BadSamples, "error")
-	set(&r.Quality.Pairs, "error")
+	r.Windows.Kind = cmp.Or(r.Windows.Kind, Whole)
+	r.BadSamples, r.Quality.Pairs = cmp.Or(r.BadSamples, "error"), cmp.Or(r.Quality.Pairs, "error")
 	yes := true
 	r.Statistics, r.Index = cmp.Or(r.Statistics, &yes), cmp.Or(r.Index, &yes)
 	if len(r.Fields) == 0 {
@@ -240,13 +237,13 @@ func (r *Recipe) defaults() {
 		r.Windows.PerFile = 1
 	}
 	if len(r.Fields) == 1 {
-		set(&r.Fields[0].Name, "image")
+		r.Fields[0].Name = cmp.Or(r.Fields[0].Name, "image")
 	}
 	for i := range r.Fields {
 		field := &r.Fields[i]
-		set(&field.Codec.Format, convert.TOG)
+		field.Codec.Format = cmp.Or(field.Codec.Format, convert.TOG)
 		if field.Codec.Format != convert.TOG {
-			set(&field.Codec.Graph, "auto")
+			field.Codec.Graph = cmp.Or(field.Codec.Graph, "auto")
 		}
 		field.Codec.Strict = cmp.Or(field.Codec.Strict, &yes)
 		field.Codec.Level = cmp.Or(field.Codec.Level, 13)
@@ -450,4 +447,64 @@ func (s *Split) check() error {
 	}
 	_, err := s.hash()
 	return err
+}
+
+// Labels says which classes the pixels of a chip must have. The answer depends on the window alone, so every worker
+// and part gives the same.
+type Labels struct {
+	// Field is the field of labels: one band of whole numbers, or a mask of shapes.
+	Field string `json:"field"`
+	// Classes are values of Field, which are whole numbers. A chip stays if it has enough pixels of one of them.
+	Classes []float64 `json:"classes"`
+	// MinShare is the least share of the pixels of a chip that is enough, from 0 to 1. Nodata, masked pixels and those
+	// past the edge are of no class, but count as pixels. Default: one pixel is enough.
+	MinShare float64 `json:"min_share"`
+}
+
+// maxClass bounds classes. Pixels are compared as float64, which holds all whole numbers up to 2^53; a larger pixel
+// never rounds to a smaller class.
+const maxClass = 1<<53 - 1
+
+// check checks the values that do not depend on the field.
+func (l *Labels) check() error {
+	switch {
+	case len(l.Classes) == 0:
+		return errors.New("quality.labels.classes is missing, such as [3, 7]")
+	case !(l.MinShare >= 0 && l.MinShare <= 1):
+		return fmt.Errorf("quality.labels.min_share is %g: it must be from 0 to 1", l.MinShare)
+	}
+	for _, class := range l.Classes {
+		if class != math.Trunc(class) || math.Abs(class) > maxClass {
+			return fmt.Errorf("quality.labels.classes has %.16g: it must be a whole number from %d to %d", class,
+				-maxClass, maxClass)
+		}
+	}
+	return nil
+}
+
+// in reports whether the valid samples of an image have enough pixels of one class.
+func (l *Labels) in(pixels *loader.Tensor, valid []byte) (bool, error) {
+	refuse := func(format string, args ...any) (bool, error) {
+		return false, fault.New(fault.Unsupported, "field "+l.Field, fault.NoOffset, format, args...)
+	}
+	if n := pixels.Shape[1]; n != 1 {
+		return refuse("a chip has %d bands: quality.labels needs one, as bands: [0] gives it", n)
+	}
+	if !pixels.DType.Integer() {
+		return refuse("a chip is %s: classes of quality.labels are whole numbers", pixels.DType)
+	}
+	counts := make([]int, len(l.Classes))
+	width, size := int(pixels.Shape[3]), pixels.DType.Size()
+	var line []float64
+	for pos := 0; pos < len(valid); pos += width {
+		line = columns.AppendValues(line[:0], pixels.Data[pos*size:][:width*size], pixels.DType)
+		for x, v := range line {
+			if i := slices.Index(l.Classes, v); i >= 0 && valid[pos+x] != 0 {
+				counts[i]++
+			}
+		}
+	}
+	// The quotient of 7 and 100 is 0.07 as the recipe has it, and the product of 0.07 and 100 is more than 7.
+	largest := slices.Max(counts)
+	return largest > 0 && float64(largest)/float64(len(valid)) >= l.MinShare, nil
 }

@@ -100,7 +100,7 @@ func typed(ctx context.Context, declared map[string]Declared, levels []*tables.T
 			}
 			values, err := table.At(ctx, i)
 			if err == nil {
-				values, err = cast(values, want)
+				values, err = Cast(values, want)
 			}
 			if err != nil {
 				return fault.WithPart(err, "column "+keyOf(k, column.Name), fault.NoOffset)
@@ -131,8 +131,8 @@ func replacedInPlace(t *tables.Table, i int, name string, v *tables.Vector) *tab
 	return tables.Join(t, tables.FromVectors([]string{name}, []*tables.Vector{v})).Select(places)
 }
 
-// cast returns values as another type. A value that the type cannot have is an error that names its row.
-func cast(v *tables.Vector, to tables.Type) (*tables.Vector, error) {
+// Cast returns values as another type. A value that the type cannot have is an error that names its row.
+func Cast(v *tables.Vector, to tables.Type) (*tables.Vector, error) {
 	n := v.Len()
 	if v.Kind() == tables.Null {
 		return tables.NewNulls(to, n), nil

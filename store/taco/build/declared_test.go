@@ -85,7 +85,7 @@ func TestCast(t *testing.T) {
 		{natural(math.MaxUint64, 64), "string", "18446744073709551615"}, {natural(1, 8), "bool", int64(1)},
 		{number(1e300), "float32", nil}, {number(math.Inf(-1)), "float32", math.Inf(-1)},
 	} {
-		v, err := cast(c.v, declaredTypes[c.to])
+		v, err := Cast(c.v, declaredTypes[c.to])
 		var got any
 		switch {
 		case err != nil:

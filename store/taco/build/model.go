@@ -11,10 +11,9 @@
 //
 // The package is apart from package taco, so that readers do not import a Parquet writer.
 //
-// Its files use only those below them, from the ground up: the model of what is written (model, form, collection), rows
-// and where their bytes are (level; levels makes them from a model, export from a container), the bytes themselves
-// (load, archive), the writer and its tables, the forms of containers (folder, tortilla, cozip), and on top what users
-// call.
+// Its files use only those below them, from the ground up: the model of what is written (model, options, collection),
+// rows and where their bytes are (level; levels makes them from a model, export from a container), the bytes themselves
+// (archive), the writer and its tables, the forms of containers (create, tortilla, cozip), and on top what users call.
 package build
 
 // Sample is a file, or a folder of samples. Exactly one of File, Bytes and Children is set.

@@ -151,7 +151,9 @@ func (w *writer) bytesOf(ctx context.Context, row int) (size int64, err error) {
 func (w *writer) partIndex(ctx context.Context, zips []string, path string) ([]entry, error) {
 	var o Options
 	if w.o.Store != nil { // else the opener of the options may see other folders only
-		o.Opener = w.o.Opener
+		if o.Opener = w.o.stored; o.Opener == nil {
+			o.Opener = w.o.Opener
+		}
 	}
 	form := Tacocat
 	if w.o.Form == Cozip {

@@ -139,7 +139,7 @@ func (s *Sink) finish(c Collection, columns []*tables.Table) error {
 
 // copyInto copies a ZIP into a container of another form, or in parts.
 func copyInto(ctx context.Context, zip, path string, o Options) (r *Result, err error) {
-	// The opener of the options may see other folders only.
+	// The opener of the options may see other folders only, and objects of a store.
 	files := &source.Files{}
 	defer func() { err = errors.Join(err, files.Close()) }()
 	dataset, err := taco.Open(ctx, files, []string{zip}, taco.Options{})
@@ -151,20 +151,6 @@ func copyInto(ctx context.Context, zip, path string, o Options) (r *Result, err 
 	if err != nil {
 		return nil, err
 	}
-	o.Opener = &bothOpener{files, o.Opener}
+	o.Opener, o.stored = files, o.Opener
 	return Export(ctx, dataset, nil, *collection, path, o)
-}
-
-// bothOpener opens local files and, for an index of ZIPs in a store, what another opener does.
-type bothOpener struct {
-	local *source.Files
-	other source.Opener
-}
-
-// Open implements source.Opener.
-func (b *bothOpener) Open(ctx context.Context, uri string) (source.Reader, error) {
-	if b.other != nil && source.IsRemote(uri) {
-		return b.other.Open(ctx, uri)
-	}
-	return b.local.Open(ctx, uri)
 }
