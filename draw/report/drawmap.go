@@ -21,25 +21,19 @@ func (f *frame) y(v float64) float64 { return f.top + (f.maxY-v)*f.scaleY }
 
 // newFrame puts a margin around the outlines. Lengths are in proportion in the middle of the map.
 func newFrame(m *Map) frame {
-	f := frame{minX: math.Inf(1), minY: math.Inf(1), maxX: math.Inf(-1), maxY: math.Inf(-1), left: 84, top: 10, w: 810}
-	width, height := 0.0, 0.0 // of the largest outline
+	f := frame{minX: math.Inf(1), minY: math.Inf(1), maxX: math.Inf(-1), maxY: math.Inf(-1),
+		left: 84, top: 10, w: 810, h: 400}
 	for _, outline := range m.Outlines {
 		x0, y0, x1, y1 := outline.bounds()
 		f.minX, f.minY, f.maxX, f.maxY = min(f.minX, x0), min(f.minY, y0), max(f.maxX, x1), max(f.maxY, y1)
-		width, height = max(width, x1-x0), max(height, y1-y0)
 	}
-	const least = 1e-5 // degrees: a metre or so around a single point
-	padX := max((f.maxX-f.minX)*0.06, width*0.35, least)
-	padY := max((f.maxY-f.minY)*0.06, height*0.35, least)
-	f.minX, f.maxX, f.minY, f.maxY = f.minX-padX, f.maxX+padX, f.minY-padY, f.maxY+padY
-	squeeze := max(math.Cos((f.minY+f.maxY)/2*math.Pi/180), 0.05)
-	// The height follows from the width, within limits. If the outlines are then too narrow, they get room at their
-	// sides, so that lengths stay in proportion.
-	f.h = min(max(f.w*(f.maxY-f.minY)/((f.maxX-f.minX)*squeeze), 240), 460)
-	f.scaleY = min(f.w/((f.maxX-f.minX)*squeeze), f.h/(f.maxY-f.minY))
+	middleX, middleY := (f.minX+f.maxX)/2, (f.minY+f.maxY)/2
+	squeeze := max(math.Cos(middleY*math.Pi/180), 0.05)
+	// A tenth of the frame stays free at each side. 1e-5 degrees, a metre or so, keep a single point from filling it.
+	f.scaleY = 0.8 * min(f.w/((f.maxX-f.minX)*squeeze+1e-5), f.h/(f.maxY-f.minY+1e-5))
 	f.scaleX = f.scaleY * squeeze
-	moreX, moreY := (f.w/f.scaleX-(f.maxX-f.minX))/2, (f.h/f.scaleY-(f.maxY-f.minY))/2
-	f.minX, f.maxX, f.minY, f.maxY = f.minX-moreX, f.maxX+moreX, f.minY-moreY, f.maxY+moreY
+	f.minX, f.maxX = middleX-f.w/f.scaleX/2, middleX+f.w/f.scaleX/2
+	f.minY, f.maxY = middleY-f.h/f.scaleY/2, middleY+f.h/f.scaleY/2
 	return f
 }
 

@@ -13,8 +13,8 @@ import (
 )
 
 // newArray has write make an array at a path in a hidden directory beside dir, and then gives it the name dir in one
-// step: see durable.Replace. For a link it is beside the directory that the link leads to, since it needs to be on the same
-// file system, and the link should stay. With overwrite dir may be an array, whose files are then removed.
+// step: see durable.Replace. For a link it is beside the directory that the link leads to, since it needs to be on the
+// same file system, and the link should stay. With overwrite dir may be an array, whose files are then removed.
 func newArray(dir string, overwrite bool, write func(path string) error) (err error) {
 	place := pathname.Join(dir)
 	if real, err := filepath.EvalSymlinks(place); err == nil {

@@ -30,9 +30,6 @@ func NewAppend(env console.Env) *cobra.Command {
 
 // append adds samples to a folder.
 func (f *packFlags) append(ctx context.Context, env console.Env, folder string, paths []string) error {
-	if err := console.AtLeast("workers", f.workers, 0); err != nil {
-		return err
-	}
 	return f.show(env, "append", folder, paths, " added", func(o build.Options) (*build.Result, error) {
 		o.Form = build.ZIP
 		return build.Append(ctx, folder, o, func(path string, c build.Collection) (*build.Result, error) {

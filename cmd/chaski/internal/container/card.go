@@ -37,19 +37,16 @@ func NewCard(env console.Env) *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.to, "to", "markdown", "markdown, html, huggingface, croissant, datacite or stac")
+	console.ChoiceVar(fl, &f.to, "to", "markdown", "markdown, html, huggingface, croissant, datacite or stac",
+		card.Forms...)
 	fl.StringVarP(&f.out, "output", "o", "-", "`FILE` to write, - for standard output")
 	flags.NonEmptyVar(fl, &f.url, "url", "`URL` where the container is published")
-	fl.IntVar(&f.year, "year", 0, "`YEAR` of its publication (default: this year)")
+	console.NumberVar(fl, &f.year, "year", 0, 0, 9999, "`YEAR` of its publication (default: this year)")
 	f.containerFlags.add(fl)
 	return cmd
 }
 
 func (f *cardFlags) run(ctx context.Context, env console.Env, name string) error {
-	if err := cmp.Or(console.OneOf("to", f.to, card.Forms...),
-		console.Between("year", f.year, 0, 9999)); err != nil {
-		return err
-	}
 	dataset, err := f.open(ctx, env.Files, []string{name})
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package container
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,7 +38,8 @@ func NewEdit(env console.Env) *cobra.Command {
 	fl.StringArrayVar(&f.dropped, "drop", nil, "`COLUMN` to remove")
 	fl.StringArrayVar(&f.renaming, "rename", nil, "`OLD=NEW`: a column and its new name")
 	f.columns.add(fl)
-	fl.IntVar(&f.workers, "workers", 0, "rasters that are read at a time (default: the number of processors)")
+	console.CountVar(fl, &f.workers, "workers", 0, 0,
+		"rasters that are read at a time (default: the number of processors)")
 	return cmd
 }
 
@@ -53,7 +53,7 @@ func (f *editFlags) run(ctx context.Context, env console.Env, path string) error
 		changes.Rename[oldName] = newName
 	}
 	options := build.Options{Opener: env.Files, Workers: f.workers}
-	if err := cmp.Or(console.AtLeast("workers", f.workers, 0), f.columns.check(&options)); err != nil {
+	if err := f.columns.check(&options); err != nil {
 		return err
 	}
 	f.columns.attach.Replace = true

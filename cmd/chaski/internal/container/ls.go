@@ -56,8 +56,7 @@ func NewLs(env console.Env) *cobra.Command {
 func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) error {
 	number, notNumber := strconv.Atoi(f.levelName)
 	f.level = number
-	if err := cmp.Or(console.AtLeast("level", number, 0),
-		console.AtLeast("offset", f.Offset, 0)); err != nil {
+	if err := console.AtLeast("level", number, 0); err != nil {
 		return err
 	}
 	switch {
@@ -125,9 +124,10 @@ func (f *lsFlags) listRows(ctx context.Context, w io.Writer, d *taco.Dataset, le
 	if err != nil {
 		return err
 	}
-	if rows, err = f.choose(ctx, table, rows); err != nil {
+	if rows, err = flags.ChooseRows(ctx, table, rows, f.Where, f.OrderBy); err != nil {
 		return fault.WithFile(err, d.Parts()[0])
 	}
+	rows = f.Cut(rows)
 	if f.format == "text" {
 		return f.listText(ctx, w, d, table, rows)
 	}
@@ -155,19 +155,6 @@ func (f *lsFlags) rows(ctx context.Context, d *taco.Dataset, left taco.Selection
 	}
 	below, err := d.RowsBelow(ctx, left, f.level)
 	return slices.DeleteFunc(rows, func(row int) bool { return !hasRow(below, row) }), err
-}
-
-// choose applies --where, --order-by, --offset and --limit.
-func (f *lsFlags) choose(ctx context.Context, t *tables.Table, rows []int) ([]int, error) {
-	rows, err := flags.ChooseRows(ctx, t, rows, f.Where, f.OrderBy)
-	if err != nil {
-		return nil, err
-	}
-	rows = rows[min(f.Offset, len(rows)):]
-	if f.Limit >= 0 {
-		rows = rows[:min(f.Limit, len(rows))]
-	}
-	return rows, nil
 }
 
 // writeRows writes rows as JSON with all columns.

@@ -1,7 +1,6 @@
 package container
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -61,7 +60,7 @@ func NewMake(env console.Env) *cobra.Command {
 	f.form.add(fl, madeForms...)
 	flags.NonEmptyVar(fl, &f.stats, "stats", "also write the statistics of all chips to `FILE`, as 'chaski stats' does")
 	flags.NonEmptyVar(fl, &f.page, "report", "also write a page of HTML about the chips to `FILE`")
-	fl.IntVar(&f.workers, "workers", 0,
+	console.NumberVar(fl, &f.workers, "workers", 0, 0, flags.MaxWorkers,
 		"chips that are read and encoded at a time (default: the number of processors)")
 	flags.AddMemory(fl, &f.memory, "windows")
 	flags.AddMaxChunk(fl, &f.maxChunk)
@@ -77,8 +76,7 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 		return console.Usagef("-o OUT is missing")
 	}
 	var output build.Options
-	if err := cmp.Or(f.form.into(&output, f.out), console.Between("workers", f.workers, 0, flags.MaxWorkers),
-		console.AtLeast("memory", f.memory, 0)); err != nil {
+	if err := f.form.into(&output, f.out); err != nil {
 		return err
 	}
 	if output.PartBytes > 0 && output.Form.Older() {

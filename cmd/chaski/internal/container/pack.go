@@ -52,7 +52,8 @@ func NewPack(env console.Env) *cobra.Command {
 
 // addShared adds the flags that pack and append have.
 func (f *packFlags) addShared(fl *pflag.FlagSet) {
-	fl.IntVar(&f.workers, "workers", 0, "files that are read at a time (default: the number of processors, at least 4)")
+	console.CountVar(fl, &f.workers, "workers", 0, 0,
+		"files that are read at a time (default: the number of processors, at least 4)")
 	f.columns.add(fl)
 	fl.BoolVar(&f.quiet, "quiet", false, "show no progress")
 	f.ofContainers = pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -64,9 +65,6 @@ func (f *packFlags) addShared(fl *pflag.FlagSet) {
 func (f *packFlags) run(ctx context.Context, env console.Env, paths []string) error {
 	if f.out == "" {
 		return console.Usagef("-o OUT is missing")
-	}
-	if err := console.AtLeast("workers", f.workers, 0); err != nil {
-		return err
 	}
 	return f.show(env, "pack", f.out, paths, "", func(o build.Options) (r *build.Result, err error) {
 		if err := f.form.into(&o, f.out); err != nil {
@@ -126,21 +124,20 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 	if isTable(paths[0]) {
 		return f.table(ctx, paths, o)
 	}
-	filter, err := f.TacoFilter()
-	if err != nil {
-		return nil, err
+	if _, err := f.TacoFilter(); err != nil {
+		return nil, err // before the containers are checked
 	}
 	dataset, err := f.open(ctx, o.Opener, paths)
 	if err != nil {
 		return nil, err
 	}
 	defer dataset.Close()
-	return f.export(ctx, dataset, paths[0], filter, o)
+	return f.export(ctx, dataset, paths[0], o)
 }
 
 // export packs the samples of the container at path that are chosen.
 func (f *packFlags) export(
-	ctx context.Context, d *taco.Dataset, path string, filter *taco.Filter, o build.Options,
+	ctx context.Context, d *taco.Dataset, path string, o build.Options,
 ) (*build.Result, error) {
 	// A copy of broken samples would pass all checks, and hide the damage.
 	checked, err := d.Verify(ctx)
@@ -152,23 +149,11 @@ func (f *packFlags) export(
 	if err != nil {
 		return nil, err
 	}
-	var left taco.Selection
-	if filter != nil {
-		if left, err = d.Select(ctx, *filter); err != nil {
-			return nil, err
-		}
-	}
-	table, err := d.Level(ctx, 0)
+	rows, err := f.Samples(ctx, d)
 	if err != nil {
-		return nil, err
-	}
-	rows, err := f.rows(ctx, d, left, table.Len())
-	if err != nil {
-		return nil, err
-	}
-	if rows, err = f.choose(ctx, table, rows); err != nil {
 		return nil, fault.WithFile(err, path)
 	}
+	rows = f.Cut(rows)
 	collection, err := build.CollectionOf(d)
 	if err != nil {
 		return nil, err

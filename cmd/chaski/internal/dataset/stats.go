@@ -171,21 +171,9 @@ func (f *statsFlags) keep(ctx context.Context, d *taco.Dataset) (func(row int) b
 	if err != nil || filter == nil && f.source.Filter.Where == "" {
 		return nil, err
 	}
-	var rows []int
-	if filter != nil {
-		rows, err = d.Filter(ctx, *filter)
-	} else {
-		rows, err = d.Visible(ctx, 0)
-	}
+	rows, err := f.source.Filter.Samples(ctx, d)
 	if err != nil {
 		return nil, err
-	}
-	t, err := d.Level(ctx, 0)
-	if err == nil {
-		rows, err = flags.ChooseRows(ctx, t, rows, f.source.Filter.Where, "")
-	}
-	if err != nil {
-		return nil, fault.WithFile(err, d.Parts()[0])
 	}
 	chosen := make(map[int]bool, len(rows))
 	for _, row := range rows {

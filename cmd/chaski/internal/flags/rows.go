@@ -6,9 +6,42 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query"
 )
+
+// Samples returns the rows of level 0 of a container that the flags choose, in their order.
+func (f *Filter) Samples(ctx context.Context, d *taco.Dataset) (rows []int, err error) {
+	filter, err := f.TacoFilter()
+	switch {
+	case err != nil:
+		return nil, err
+	case filter != nil:
+		rows, err = d.Filter(ctx, *filter)
+	default:
+		rows, err = d.Visible(ctx, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	table, err := d.Level(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	rows, err = ChooseRows(ctx, table, rows, f.Where, f.OrderBy)
+	return rows, fault.WithFile(err, d.Parts()[0])
+}
+
+// Cut applies --offset and --limit.
+func (f *Filter) Cut(rows []int) []int {
+	rows = rows[min(f.Offset, len(rows)):]
+	if f.Limit >= 0 {
+		rows = rows[:min(f.Limit, len(rows))]
+	}
+	return rows
+}
 
 // ChooseRows returns the rows for which the SQL condition where holds, sorted by orderBy,
 // "COLUMN [asc | desc]". Both may be empty. rows are row numbers of t.

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"os"
 	"slices"
 	"sync"
@@ -86,14 +87,8 @@ type Writer struct {
 	mu     sync.Mutex // of all fields: a count and the line that it is written in must agree
 	file   *os.File
 	folder string
-	known  map[string]*tally
+	known  map[string]*Record // with how often each was met
 	lost   int64
-}
-
-// tally counts how often a record was met, and how much of that is in the file.
-type tally struct {
-	record       Record
-	met, written int64
 }
 
 // Open opens a list to append to, and creates it if it does not exist.
@@ -102,7 +97,7 @@ func Open(path string) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{file: file, folder: pathname.Dir(path), known: map[string]*tally{}}, nil
+	return &Writer{file: file, folder: pathname.Dir(path), known: map[string]*Record{}}, nil
 }
 
 // Add records that a bad sample was met. Beyond the limits it only counts: see Lost.
@@ -110,33 +105,32 @@ func (w *Writer) Add(r Record) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	k := r.key()
-	t := w.known[k]
-	if t == nil {
+	known := w.known[k]
+	if known == nil {
 		if len(w.known) >= MaxKnown {
 			w.lost++
 			return nil
 		}
-		t = &tally{record: r}
-		w.known[k] = t
+		known = &r
+		known.Count = 0
+		w.known[k] = known
 	}
 	// Only powers of two are written, so that a sample met n times takes log2(n) lines.
-	if t.met++; t.met&(t.met-1) != 0 {
+	if known.Count++; known.Count&(known.Count-1) != 0 {
 		return nil
 	}
-	return w.write(t)
+	return w.write(*known, known.Count-known.Count/2)
 }
 
-// write appends a line with the count since the last one. Its caller holds the lock.
-func (w *Writer) write(t *tally) error {
+// write appends a line with a count, the part of r's that is in no line. Its caller holds the lock.
+func (w *Writer) write(r Record, count int64) error {
 	if st, err := w.file.Stat(); err != nil {
 		return err
 	} else if st.Size() > MaxBytes {
-		w.lost += t.met - t.written
-		t.written = t.met
+		w.lost += count
 		return nil
 	}
-	r := t.record
-	r.Count, t.written = t.met-t.written, t.met
+	r.Count = count
 	buf, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -158,9 +152,10 @@ func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var errs []error
-	for _, t := range w.known {
-		if t.met > t.written {
-			errs = append(errs, w.write(t))
+	for _, r := range w.known {
+		written := int64(1) << (bits.Len64(uint64(r.Count)) - 1) // the last power of two
+		if r.Count > written {
+			errs = append(errs, w.write(*r, r.Count-written))
 		}
 	}
 	// A list is read after a run has failed, maybe with its machine. A pipe or device has nothing to sync.
