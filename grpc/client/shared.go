@@ -162,7 +162,7 @@ func (c *leaseConn) give(id, n uint64, file int) error {
 // giveBack tells the server that a lease has ended. An error closes the connection, so that a server that does not read
 // cannot hold the client for long, nor more than once. It needs the lock.
 func (c *leaseConn) giveBack(lease uint64) error {
-	err := c.conn.SetSendDeadline(time.Now().Add(c.patience))
+	err := c.conn.SetWriteDeadline(time.Now().Add(c.patience))
 	if err == nil {
 		err = c.conn.Send(shm.Message{Kind: shm.Return, A: lease}, -1)
 	}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"slices"
 	"sync"
 	"time"
 
@@ -32,7 +31,7 @@ type arrays struct {
 	leave  func()
 
 	mu   sync.Mutex
-	idle []*segment // each charged to the budget and owned by a client; the oldest first
+	idle resources.Idle // each charged to the budget and owned by a client
 	trim *time.Timer
 }
 
@@ -66,16 +65,14 @@ func (a *arrays) alloc(c *leaseConn) func(n int) resources.Buffer {
 		}
 		n = (n + pageOf - 1) / pageOf * pageOf
 		a.mu.Lock()
-		pos := slices.IndexFunc(a.idle, func(g *segment) bool { return g.owner.Load() == c && len(g.Bytes()) == n })
-		if pos >= 0 {
-			segment := a.idle[pos]
-			a.idle = slices.Delete(a.idle, pos, pos+1)
-			a.mu.Unlock()
-			a.budget.Release(int64(n)) // the read has charged it
-			return &array{segment: segment, arrays: a}
-		}
+		b := a.idle.Take(n, c)
 		a.mu.Unlock()
-		if g, ok := a.shared.alloc(n).(*segment); ok {
+		if b != nil {
+			a.budget.Release(int64(n)) // the read has charged it
+		} else {
+			b = a.shared.alloc(n)
+		}
+		if g, ok := b.(*segment); ok {
 			return &array{segment: g, arrays: a}
 		}
 		return nil
@@ -102,51 +99,32 @@ func (a *arrays) keep(g *segment) bool {
 	if !a.budget.TryAcquire(n) {
 		return false
 	}
-	var old *segment
+	freed := n
 	a.mu.Lock()
-	kept := g.Owner() != nil && !g.Owner().Over() // under the lock: forget comes after it
+	kept := g.Owner() != nil && resources.Reusable(g) // under the lock: forget comes after it
 	if kept {
-		if len(a.idle) == maxIdleArrays {
-			old = a.idle[0]
-			a.idle = slices.Delete(a.idle, 0, 1)
+		freed = 0
+		if a.idle.Len() >= maxIdleArrays {
+			freed = a.idle.FreeSome(1)
 		}
-		a.idle = append(a.idle, g)
+		a.idle.Keep(g)
 		a.trim.Reset(a.after)
 	}
 	a.mu.Unlock()
-	if !kept {
-		a.budget.Release(n)
-	}
-	if old != nil {
-		a.free(old)
-	}
+	a.budget.Release(freed)
 	return kept
 }
 
-func (a *arrays) free(g *segment) {
-	n := int64(len(g.Bytes()))
-	g.Free()
-	a.budget.Release(n)
-}
-
 // drop frees all idle segments.
-func (a *arrays) drop() { a.freeIf(func(*segment) bool { return true }) }
+func (a *arrays) drop() { a.free(func() int64 { return a.idle.FreeSome(a.idle.Bytes()) }) }
 
 // forget frees the idle segments of a client that is gone.
-func (a *arrays) forget(c *leaseConn) { a.freeIf(func(g *segment) bool { return g.owner.Load() == c }) }
+func (a *arrays) forget(c *leaseConn) { a.free(func() int64 { return a.idle.Forget(c) }) }
 
-func (a *arrays) freeIf(f func(*segment) bool) {
-	var free []*segment
+// free gives the bytes that some segments had, which f frees, back to the budget.
+func (a *arrays) free(f func() int64) {
 	a.mu.Lock()
-	a.idle = slices.DeleteFunc(a.idle, func(g *segment) bool {
-		if f(g) {
-			free = append(free, g)
-			return true
-		}
-		return false
-	})
+	n := f()
 	a.mu.Unlock()
-	for _, g := range free {
-		a.free(g)
-	}
+	a.budget.Release(n)
 }

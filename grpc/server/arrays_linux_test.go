@@ -119,7 +119,7 @@ func idle(r *running) int {
 	a := r.server.arrays
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return len(a.idle)
+	return a.idle.Len()
 }
 
 // TestArraysInSharedMemory: a lease has the bytes that Read gives without a server. What a client returns holds its

@@ -81,7 +81,7 @@ func FuzzReceive(f *testing.F) {
 		for _, p := range picks[:min(len(picks), 8)] {
 			send = append(send, hostile[int(p)%len(hostile)])
 		}
-		if _, _, err := a.c.WriteMsgUnix(packet, unix.UnixRights(send...), nil); err != nil {
+		if _, _, err := a.WriteMsgUnix(packet, unix.UnixRights(send...), nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.SetDeadline(time.Now().Add(5 * time.Minute)); err != nil {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -147,8 +146,8 @@ func (s *Segment) Close() error {
 // CloseFile closes a received file that is not needed.
 func CloseFile(file int) { _ = unix.Close(file) }
 
-// Listener is the server's end of a control socket. It accepts processes of this user only.
-type Listener struct{ l *net.UnixListener }
+// Listener is the server's end of a control socket. It accepts processes of this user only. Close ends Accept.
+type Listener struct{ *net.UnixListener }
 
 // Listen opens a control socket with a name in the abstract namespace.
 func Listen(name string) (*Listener, error) {
@@ -162,7 +161,7 @@ func Listen(name string) (*Listener, error) {
 // Accept waits for the next process of this user. It closes connections of other users.
 func (d *Listener) Accept() (*Conn, error) {
 	for {
-		conn, err := d.l.AcceptUnix()
+		conn, err := d.AcceptUnix()
 		if err != nil {
 			return nil, err
 		}
@@ -172,9 +171,6 @@ func (d *Listener) Accept() (*Conn, error) {
 		conn.Close()
 	}
 }
-
-// Close ends Accept.
-func (d *Listener) Close() error { return d.l.Close() }
 
 // Dial connects to a control socket of this user.
 func Dial(name string) (*Conn, error) {
@@ -253,17 +249,8 @@ func Peer(c *net.UnixConn) (user, process int, err error) {
 	return int(peer.Uid), int(peer.Pid), nil
 }
 
-// Conn is one end of a control socket. One goroutine may send while another receives.
-type Conn struct{ c *net.UnixConn }
-
-// Close closes the connection and ends Receive at both ends.
-func (c *Conn) Close() error { return c.c.Close() }
-
-// SetDeadline sets the deadline of Send and Receive.
-func (c *Conn) SetDeadline(t time.Time) error { return c.c.SetDeadline(t) }
-
-// SetSendDeadline sets the deadline of Send.
-func (c *Conn) SetSendDeadline(t time.Time) error { return c.c.SetWriteDeadline(t) }
+// Conn is one end of a control socket. One goroutine may send while another receives. Close ends Receive at both ends.
+type Conn struct{ *net.UnixConn }
 
 // Send sends a message, and a file if file is not negative. The file still belongs to the caller.
 func (c *Conn) Send(m Message, file int) error {
@@ -271,7 +258,7 @@ func (c *Conn) Send(m Message, file int) error {
 	if file >= 0 {
 		oob = unix.UnixRights(file)
 	}
-	_, _, err := c.c.WriteMsgUnix(m.bytes(), oob, nil)
+	_, _, err := c.WriteMsgUnix(m.bytes(), oob, nil)
 	return err
 }
 
@@ -281,7 +268,7 @@ func (c *Conn) Receive() (Message, int, error) {
 	var b [Size + 1]byte
 	// Room for four files, since a hostile peer may send more than one; all must be closed.
 	oob := make([]byte, unix.CmsgSpace(4*4))
-	n, oobn, flags, _, err := c.c.ReadMsgUnix(b[:], oob)
+	n, oobn, flags, _, err := c.ReadMsgUnix(b[:], oob)
 	if err != nil {
 		return Message{}, -1, err
 	}

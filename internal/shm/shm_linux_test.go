@@ -202,7 +202,7 @@ func TestReceiveChecks(t *testing.T) {
 		if len(c.files) > 0 {
 			oob = unix.UnixRights(c.files...)
 		}
-		if _, _, err := a.c.WriteMsgUnix(c.b, oob, nil); err != nil {
+		if _, _, err := a.WriteMsgUnix(c.b, oob, nil); err != nil {
 			t.Fatal(err)
 		}
 		if m, _, err := b.Receive(); err == nil {

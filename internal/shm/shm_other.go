@@ -2,10 +2,7 @@
 
 package shm
 
-import (
-	"net"
-	"time"
-)
+import "net"
 
 // Supported says whether this system has shared memory.
 const Supported = false
@@ -32,16 +29,13 @@ func (*Segment) Close() error { return nil }
 func CloseFile(int) {}
 
 // Listener does not exist here.
-type Listener struct{}
+type Listener struct{ *net.UnixListener }
 
 // Listen fails.
 func Listen(string) (*Listener, error) { return nil, ErrUnsupported }
 
 // Accept fails.
 func (*Listener) Accept() (*Conn, error) { return nil, ErrUnsupported }
-
-// Close does nothing.
-func (*Listener) Close() error { return nil }
 
 // Dial fails.
 func Dial(string) (*Conn, error) { return nil, ErrUnsupported }
@@ -59,16 +53,7 @@ func SameUser(*net.UnixConn) error { return ErrUnsupported }
 func Peer(*net.UnixConn) (user, process int, err error) { return 0, 0, ErrUnsupported }
 
 // Conn does not exist here.
-type Conn struct{}
-
-// Close does nothing.
-func (*Conn) Close() error { return nil }
-
-// SetDeadline fails.
-func (*Conn) SetDeadline(time.Time) error { return ErrUnsupported }
-
-// SetSendDeadline fails.
-func (*Conn) SetSendDeadline(time.Time) error { return ErrUnsupported }
+type Conn struct{ *net.UnixConn }
 
 // Send fails.
 func (*Conn) Send(Message, int) error { return ErrUnsupported }

@@ -17,6 +17,14 @@ type Idle struct {
 // Bytes returns the bytes of the buffers that are kept.
 func (i *Idle) Bytes() int64 { return i.bytes }
 
+// Len returns how many buffers are kept.
+func (i *Idle) Len() (n int) {
+	for _, l := range i.buffers {
+		n += len(l)
+	}
+	return n
+}
+
 // Take returns a buffer of n bytes with any content for a batch of an owner (nil: of nobody), or nil if none is kept.
 // The buffer has this owner or none: another owner could write into the batch.
 func (i *Idle) Take(n int, owner Owner) Buffer {
