@@ -53,13 +53,7 @@ func (p *parquetTable) nested(ctx context.Context, f *parquet.Field) (*Vector, e
 	if a.err != nil || p.keep == nil {
 		return values, a.err
 	}
-	var rows []int
-	for _, s := range p.keep {
-		for i := s.lo; i < s.hi; i++ {
-			rows = append(rows, int(i))
-		}
-	}
-	return values.Take(rows)
+	return values.Take(rowsOf(p.keep))
 }
 
 // places are positions in the streams, by leaf: one for each instance of a node's parent.

@@ -54,24 +54,30 @@ func (t *Table) Prune(ctx context.Context, ranges []Range) (*Table, []int, error
 			}
 		}
 	}
-	n := 0
-	for _, s := range keep {
-		n += int(s.hi - s.lo)
-	}
-	if n == t.n {
+	rows := rowsOf(keep)
+	if len(rows) == t.n {
 		return t, nil, nil
-	}
-	rows := make([]int, 0, n)
-	for _, s := range keep {
-		for r := s.lo; r < s.hi; r++ {
-			rows = append(rows, int(r))
-		}
 	}
 	q := *p
 	q.keep = keep
-	out := New(n, t.cols, q.column)
+	out := New(len(rows), t.cols, q.column)
 	out.pages = &q
 	return out, rows, nil
+}
+
+// rowsOf returns the rows of spans. It is not nil, also of no rows.
+func rowsOf(spans []span) []int {
+	n := int64(0)
+	for _, s := range spans {
+		n += s.hi - s.lo
+	}
+	rows := make([]int, 0, n)
+	for _, s := range spans {
+		for row := s.lo; row < s.hi; row++ {
+			rows = append(rows, int(row))
+		}
+	}
+	return rows
 }
 
 // within narrows the rows of a row group to those that may lie in a range.

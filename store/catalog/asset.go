@@ -112,6 +112,16 @@ func (a *Asset) Fault(err error) error {
 	return fault.WithFile(err, a.URI)
 }
 
+// inPart adds a part to an error, and keeps the error's offset if it has one.
+func inPart(err error, part string) error {
+	base := int64(fault.NoOffset)
+	var e *fault.Error
+	if errors.As(err, &e) && e.Off >= 0 {
+		base = 0
+	}
+	return fault.WithPart(err, part, base)
+}
+
 // Name returns the name of the asset for errors and reports, as commands take it.
 func (a *Asset) Name() string {
 	if a.Member != "" {

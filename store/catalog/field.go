@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -334,16 +333,6 @@ func (r *rowReader) version(f *field, a *Asset) {
 	if when, err := time.Parse(time.RFC3339Nano, string(r.cell(f.mtime).Text)); err == nil { // else it stays unknown
 		a.MTime = when
 	}
-}
-
-// inPart adds a part to an error, and keeps the error's offset if it has one.
-func inPart(err error, part string) error {
-	base := int64(fault.NoOffset)
-	var e *fault.Error
-	if errors.As(err, &e) && e.Off >= 0 {
-		base = 0
-	}
-	return fault.WithPart(err, part, base)
 }
 
 func noField(s Source, k fault.Kind, format string, args ...any) error {

@@ -7,7 +7,9 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/kernel"
+	"github.com/chaski-eo/chaski/internal/planes"
 )
 
 // Encodings of values. The numbers are Parquet's.
@@ -218,13 +220,9 @@ func (v *Values) decode(b []byte, n int, encoding int32, dict *Values) error {
 		}
 		var u []uint64
 		if u, _, err = deltas(b, n); err == nil {
-			v.data = make([]byte, 0, n*v.width)
-			for _, x := range u {
-				if v.width == 4 {
-					v.data = binary.LittleEndian.AppendUint32(v.data, uint32(x))
-				} else {
-					v.data = binary.LittleEndian.AppendUint64(v.data, x)
-				}
+			v.data = make([]byte, n*v.width)
+			for i, x := range u {
+				cast.PutUint(v.data[i*v.width:], v.width, x)
 			}
 		}
 		return err
@@ -241,11 +239,7 @@ func (v *Values) decode(b []byte, n int, encoding int32, dict *Values) error {
 			return corrupt("%d bytes for %d values", len(b), n)
 		}
 		v.data = make([]byte, len(b))
-		for k := range v.width {
-			for i, x := range b[k*n : (k+1)*n] {
-				v.data[i*v.width+k] = x
-			}
-		}
+		planes.Join(v.data, b, v.width)
 		return nil
 	}
 	return fault.New(fault.Unsupported, "page", 0, "encoding %d of type %d", encoding, v.typ)
