@@ -211,7 +211,7 @@ def test_commands_of_resuming_and_operating(data, binary):
 
 def test_blocks_of_training(data, binary):
     pytest.importorskip("torch")
-    first, torch_block, mask = blocks("docs/train.md")
+    first, torch_block, mask, tables, images = blocks("docs/train.md")
     assert len(blocks("docs/many-gpus.md")) == 3  # test_distributed.py has their like
     assert len(blocks("docs/exact-resume-in-frameworks.md")) == 5  # trainers.py has
     chaski.stats("chips/").save("stats.json")
@@ -224,6 +224,14 @@ def test_blocks_of_training(data, binary):
     b = names["batch"]
     assert b["mask"].dtype == b["label"].dtype == np.int64 and b["mask"].shape == (64, SIDE, SIDE)  # type: ignore[index]
     assert sorted(b["label"][b["valid"]]) == [0, 1, 2, 3]  # type: ignore[index]
+    exec(tables, names)
+    pq = pytest.importorskip("pyarrow.parquet")
+    cells = [Path(f"chips/{i}.tif").read_bytes() for i in range(4)]
+    pq.write_table(
+        pytest.importorskip("pyarrow").table({"chip": cells, "label": range(4)}), "t.parquet"
+    )
+    exec(images.replace("data/train-*.parquet", "t.parquet"), names)
+    assert names["batch"]["image"].shape == (64, 4, SIDE, SIDE)  # type: ignore[index]
     net, losses = names["torch"].nn.Conv2d(4, 4, 1), []  # type: ignore[attr-defined]
     exec(torch_block.replace("10)", "1)"), {**names, "net": net, "step": losses.append})
     assert len(losses) == 1

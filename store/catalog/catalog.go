@@ -134,10 +134,32 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	}
 	t.base, t.n = l.Base, int64(len(l.Paths))
 	fields = t.orOwn(fields)
-	if len(l.Paths) == 0 && len(l.Shards) > 0 {
+	switch {
+	case l.Metadata != "" && (len(l.Paths) == 0 || l.OnlyPictures || ofTable(fields, o)):
+		t.src = listing.Resolve(l.Base, l.Metadata)
+		if ext := listing.Extension(t.src); !columns.IsParquet(ext) {
+			return t.openHeld(ctx, fields, ext, o)
+		}
+		return t.openParquet(ctx, fields, o)
+	case len(l.Paths) == 0 && len(l.Shards) > 0:
 		return t.openShards(ctx, l.Shards, fields, o)
 	}
 	return t.openListing(ctx, l, fields, o)
+}
+
+// ofTable reports whether fields or conditions name columns, which files of a directory have only in its metadata.
+func ofTable(fields []Source, o Options) bool {
+	return len(o.Columns) > 0 || o.AllColumns || slices.ContainsFunc(fields, func(s Source) bool {
+		return s.Column != "" && s.Column != FolderColumn
+	})
+}
+
+// fileName returns the column in which a directory of images, as Hugging Face has it, names the files of a field.
+func fileName(field string) string {
+	if field == defaultField {
+		return "file_name"
+	}
+	return field + "_file_name"
 }
 
 // unknown returns the error for a source with the extension of another format, nil for others. Directories may
@@ -214,7 +236,7 @@ func (t *Table) openHeld(ctx context.Context, fields []Source, ext string, o Opt
 	fields = t.orOwn(fields)
 	names := slices.Clone(o.Columns)
 	for _, s := range fields {
-		names = append(names, cmp.Or(s.Column, s.Field), s.Blob)
+		names = append(names, cmp.Or(s.Column, s.Field), s.Blob, fileName(s.Field))
 	}
 	want := map[string]bool{}
 	for _, name := range names {

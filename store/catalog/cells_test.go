@@ -254,3 +254,24 @@ func TestRemoteShards(t *testing.T) {
 		}
 	}
 }
+
+// TestRemoteImageFolder: a store's folder of pictures has the samples of its metadata or, without it, of its files.
+func TestRemoteImageFolder(t *testing.T) {
+	png := string(pictures(t, 4)[1])
+	store := bucket{tree(t, "a/x/1.png="+png, "a/y/2.png="+png,
+		`a/metadata.jsonl={"file_name": "y/2.png", "n": 7}`, "b/x/1.png="+png, "b/y/2.png="+png)}
+	described := open(t, "s3://bucket/a", catalog.Options{Opener: store}, catalog.Source{Field: "image"},
+		catalog.Source{Field: "n"})
+	if got := ids(t, described); !slices.Equal(got, []string{"y/2.png"}) || described.Kind(1) != catalog.Int {
+		t.Errorf("samples %q, kind %v", got, described.Kind(1))
+	}
+	plain := open(t, "s3://bucket/b", catalog.Options{Opener: store}, catalog.Source{Field: "image"})
+	if got := ids(t, plain); !slices.Equal(got, []string{"x/1.png", "y/2.png"}) {
+		t.Errorf("samples %q", got)
+	}
+	for _, tab := range []*catalog.Table{described, plain} {
+		if a, err := tab.Asset(t.Context(), 0, tab.Len()-1); err != nil || a.Index.Height != 4 {
+			t.Errorf("asset: %v", err)
+		}
+	}
+}

@@ -60,6 +60,9 @@ func (t *Table) tableField(ctx context.Context, tab columns.Table, s Source, ass
 			"patterns pair the files of directories and catalogs; for a table name a column")
 	}
 	var err error
+	if !indexed && s.Column == "" && !has(tab, name) && has(tab, fileName(s.Field)) {
+		name, s.Kind = fileName(s.Field), cmp.Or(s.Kind, Raster)
+	}
 	if !indexed && s.Blob == "" && s.Kind != Text {
 		if name, err = imageColumn(ctx, tab, s, name); err != nil {
 			return f, err

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -31,10 +32,10 @@ const (
 const cellBytes = 2 * 9
 
 // openItems reads STAC items: an ItemCollection or FeatureCollection, one item, or several of them one after the other
-// (JSON lines). It keeps the columns that want accepts. It has the columns of STAC-GeoParquet, as far as
-// they are numbers, strings and booleans: id, collection, bbox.xmin, bbox.ymin, bbox.xmax and bbox.ymax, the
-// properties by their names, and assets.NAME.href. Columns in which all strings are timestamps (RFC 3339) are
-// timestamps. A property that an item lacks is null.
+// (JSON lines), or the metadata of a directory of images, whose members are columns. It keeps the columns that want
+// accepts. Items have the columns of STAC-GeoParquet, as far as they are numbers, strings and booleans: id, collection,
+// bbox.xmin, bbox.ymin, bbox.xmax and bbox.ymax, the properties by their names, and assets.NAME.href. Columns in which
+// all strings are timestamps (RFC 3339) are timestamps. A property that an item lacks is null.
 func openItems(ctx context.Context, r source.Reader, want func(name string) bool) (*Held, error) {
 	if r.Size() > maxItems {
 		return nil, fault.New(fault.Limit, "items", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxItems))
@@ -125,6 +126,9 @@ func (in *items) object(d *json.Decoder) error {
 	if err != nil {
 		return err
 	}
+	if properties["assets"] == nil && namesFile(properties) { // a row of the metadata of images
+		return in.row(nil, properties, fmt.Sprintf("row %d", in.n), d.InputOffset())
+	}
 	var it item
 	if err := json.Unmarshal(data, &it); err != nil {
 		return fault.Wrap(fault.Corrupt, fmt.Sprintf("item %d", in.n), d.InputOffset(), err)
@@ -177,8 +181,6 @@ func (in *items) add(it *item, at int64) error {
 		return fault.New(fault.Unsupported, part, at, "not a STAC item: it has type %.32q and %d assets",
 			it.Type, len(it.Assets))
 	}
-	in.n++
-	in.file.record = 0
 	values := map[string]json.RawMessage{"id": it.ID, "collection": it.Collection}
 	for name, v := range it.Properties {
 		if _, taken := values[name]; !taken {
@@ -188,7 +190,23 @@ func (in *items) add(it *item, at int64) error {
 	for name, a := range it.Assets {
 		values[AssetColumn(name)] = a.Href
 	}
-	box := it.BBox
+	return in.row(it.BBox, values, part, at)
+}
+
+// namesFile reports whether a member is called file_name, or NAME_file_name.
+func namesFile(members map[string]json.RawMessage) bool {
+	for name := range members {
+		if strings.HasSuffix(name, "file_name") {
+			return true
+		}
+	}
+	return false
+}
+
+// row adds a row of values, with those of a bounding box.
+func (in *items) row(box []float64, values map[string]json.RawMessage, part string, at int64) error {
+	in.n++
+	in.file.record = 0
 	switch len(box) {
 	case 6: // with heights
 		box = []float64{box[0], box[1], box[3], box[4]}

@@ -28,6 +28,10 @@ type Listing struct {
 	File  bool     // the source is one local file
 	// Shards are the Parquet files, which count where there are no rasters: then they are one table.
 	Shards []string
+	// Metadata is the table of a directory of images, as Hugging Face has it, or "". OnlyPictures says that there are
+	// no rasters but pictures, which then count.
+	Metadata     string
+	OnlyPictures bool
 
 	pictures bool // PNG and JPEG files count, too
 	passed   int  // such files that were left out
@@ -173,8 +177,8 @@ func list(ctx context.Context, src string, r *source.Roots, o source.Opener, eac
 		// The path of a sample does not depend on the link by which the user names the directory.
 		if src, err = evalSymlinks(src, r); err == nil {
 			l = &Listing{Base: src, each: each, pictures: pictures}
-			if err = l.walk(ctx, src, r, nil); err == nil {
-				err = l.onlyPictures()
+			if err = l.walk(ctx, src, r, nil); err == nil && l.onlyPictures() {
+				l, err = l.listPictures(func() (*Listing, error) { return list(ctx, src, r, o, each, true) })
 			}
 		}
 	case err == nil:
@@ -193,8 +197,15 @@ func list(ctx context.Context, src string, r *source.Roots, o source.Opener, eac
 	return l, nil
 }
 
-// isRaster reports whether a file of the listing is a raster by its name. It keeps the paths of Parquet files.
+// metadataNames are the names of the table of a directory of images.
+var metadataNames = []string{"metadata.csv", "metadata.jsonl", "metadata.parquet"}
+
+// isRaster reports whether a file of the listing is a raster by its name. It keeps the paths of tables.
 func (l *Listing) isRaster(path string) bool {
+	if l.each == nil && slices.Contains(metadataNames, path) {
+		l.Metadata = path
+		return false
+	}
 	if l.each == nil && len(l.Shards) <= MaxShards && endsIn(path, ".parquet", ".pq", ".geoparquet") {
 		l.Shards = append(l.Shards, path)
 	}
@@ -205,13 +216,21 @@ func (l *Listing) isRaster(path string) bool {
 	return IsFile(path)
 }
 
-// onlyPictures returns an error if a directory holds pictures and no rasters, which says how to read them.
-func (l *Listing) onlyPictures() error {
-	if l.found > 0 || l.passed == 0 || len(l.Shards) > 0 {
-		return nil
+// onlyPictures reports whether a directory holds pictures and neither rasters nor tables.
+func (l *Listing) onlyPictures() bool { return l.found == 0 && l.passed > 0 && len(l.Shards) == 0 }
+
+// listPictures lists the pictures of a directory that has nothing else. They are not streamed: who makes a catalog says
+// by a glob which files it is of.
+func (l *Listing) listPictures(list func() (*Listing, error)) (*Listing, error) {
+	if l.each != nil {
+		return l, fault.New(fault.NotFound, "directory", fault.NoOffset,
+			"no TIFF and no rumi file, but %d PNG, JPEG or NumPy files: a glob such as **/*.png reads them", l.passed)
 	}
-	return fault.New(fault.NotFound, "directory", fault.NoOffset,
-		"no TIFF and no rumi file, but %d PNG, JPEG or NumPy files: a glob such as **/*.png reads them", l.passed)
+	pictures, err := list()
+	if err == nil {
+		pictures.OnlyPictures = true
+	}
+	return pictures, err
 }
 
 // evalSymlinks is filepath.EvalSymlinks below the roots.

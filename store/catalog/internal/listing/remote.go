@@ -66,10 +66,10 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 	if err == nil {
 		err = listing.charge(ctx, true)
 	}
-	if err == nil && pattern == nil {
-		err = listing.onlyPictures()
+	if err == nil && pattern == nil && listing.onlyPictures() {
+		return listing.listPictures(func() (*Listing, error) { return listRemote(ctx, src, r, o, each, true) })
 	}
-	if err == nil && listing.found == 0 && len(listing.Shards) == 0 {
+	if err == nil && listing.found == 0 && len(listing.Shards) == 0 && listing.Metadata == "" {
 		err = fault.New(fault.NotFound, "listing", fault.NoOffset, "no raster files")
 	}
 	if err != nil {
