@@ -290,6 +290,9 @@ func (d *Dataset) Visible(ctx context.Context, k int) ([]int, error) {
 // samples returns the rows of a level that are not histograms, padding included, in order.
 func (d *Dataset) samples(ctx context.Context, k int) ([]int, error) {
 	table, err := d.Level(ctx, k)
+	if err == nil {
+		_, err = d.Level(ctx, 0) // several parts tell which rows of it have histograms when it is read
+	}
 	if err != nil {
 		return nil, err
 	}

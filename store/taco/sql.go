@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query"
 )
@@ -48,7 +49,8 @@ func (d *Dataset) SQLTable(ctx context.Context, name string) (*tables.Table, err
 	}
 	table, err := d.StoredTable(ctx, name)
 	k, ok := LevelOf(name)
-	if err != nil || !ok || k >= d.Levels() || len(d.all.Histograms) == 0 {
+	some := slices.ContainsFunc(d.parts, func(p *model.Container) bool { return len(p.Histograms) > 0 })
+	if err != nil || !ok || k >= d.Levels() || !some {
 		return table, err
 	}
 	rows, err := d.samples(ctx, k)

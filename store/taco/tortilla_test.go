@@ -1086,7 +1086,14 @@ func TestGroupsHaveHeadersOfTheirOwn(t *testing.T) {
 // TestHistogramsAreNoSamples: what lists, queries and counts the samples of a streaming TACO leaves
 // its folder of histograms out; its paths lead there all the same.
 func TestHistogramsAreNoSamples(t *testing.T) {
-	d := mustOpen(t, filepath.Join("..", "..", "testdata", "containers", "taco-v1", "stream_n1.taco"))
+	path := filepath.Join("..", "..", "testdata", "containers", "taco-v1", "stream_n1.taco")
+	for k, want := range []int{2 * 4, 2 * 8} { // of two containers, before any other level is read
+		table, err := mustOpen(t, path, path).SQLTable(t.Context(), fmt.Sprintf("level%d", k))
+		if err != nil || table.Len() != want {
+			t.Errorf("level %d of two has %d rows (%v), want %d", k, table.Len(), err, want)
+		}
+	}
+	d := mustOpen(t, path)
 	for k, want := range []int{4, 8} {
 		rows, err := d.Visible(t.Context(), k)
 		if err != nil || len(rows) != want {
