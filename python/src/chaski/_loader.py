@@ -123,7 +123,7 @@ class Loader:
         world_size: processes that share every global batch.
         samples: samples of an epoch.
         fields: names, dtypes and shapes of the tensors of a batch; where batches are of one source,
-            those of the first one.
+            those of the first one, and where they have several sizes, of the largest.
         sources: of a mixture, name and fields of each source, in the order of their numbers in
             "source".
         spec: the spec that determines the batches, with its defaults filled in.

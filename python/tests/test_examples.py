@@ -1,0 +1,43 @@
+"""The examples that write their own data train what they say, on a CPU."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.timeout(900)
+
+
+def trained(forks, tmp_path: Path, name: str) -> str:
+    """Returns what an example prints."""
+    pytest.importorskip("torch")
+    log = tmp_path / "log"
+    p = forks("torch").run([ROOT / "examples" / name, tmp_path / "data"], log, tmp_path)
+    try:
+        assert p.wait(800) == 0, log.read_text()
+    finally:
+        p.kill()
+    return log.read_text()
+
+
+def share(out: str, what: str) -> float:
+    """Returns a share in percent that an example prints."""
+    found = re.search(rf"^{what} +([\d.]+)% of \d+ ", out, re.MULTILINE)
+    assert found, out
+    return float(found[1])
+
+
+def test_time_series(binary, forks, tmp_path):
+    """Crops are told by their year; single dates would not do."""
+    out = trained(forks, tmp_path, "time_series.py")
+    assert share(out, "held out") > 80
+
+
+def test_detection(binary, forks, tmp_path):
+    """Most objects of held-out scenes are found, and most boxes are of an object."""
+    out = trained(forks, tmp_path, "detection.py")
+    assert share(out, "recall") > 60
+    assert share(out, "precision") > 60
