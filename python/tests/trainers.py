@@ -162,6 +162,8 @@ def torchdata() -> None:
 
 def ray() -> None:
     """Drives workers of Ray, which are the ranks."""
+    # It gives up, and begins again, where workers take longer to import PyTorch than a minute.
+    os.environ["RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S"] = "600"
     import ray
     import ray.train.torch
 

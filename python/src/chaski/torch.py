@@ -348,12 +348,13 @@ class _Epochs:
           checkpoints within that would then begin it again.
         """
         function = sys._getframe(1).f_back  # that called Lightning's function that called this
-        loop = None if function is None else function.f_locals.get("self")
+        loop: Any = None if function is None else function.f_locals.get("self")
         if hasattr(loop, "_load_combined_loader_states"):  # it is a fit loop, which trains
             loop._load_combined_loader_states()
+            stages = "restarted_mid_epoch", "restarted_on_epoch_end"  # since 2.5
             current = loop.epoch_progress.current
             over = current.ready == current.processed  # the epoch that it resumed in
-            if over and hasattr(loop, "reset_restart_stage"):  # since 2.5
+            if over and any(getattr(loop, stage, False) for stage in stages):
                 loop.reset_restart_stage()
         self._dataset.set_epoch(epoch)
 
