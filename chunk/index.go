@@ -122,7 +122,7 @@ type Index struct {
 	CutRight               bool     // chunks at the right edge hold only the columns of the image
 	Times                  int      // steps of time, at least 2; 0 for an image without time
 	LowBits                bool     // a sample of fewer than 8 bits must have zeros above them
-	Packed                 int      // bits of a sample as stored, if not those of DType; see packed.go
+	Packed                 int      // bits of a sample as stored, if DType has others; see packed.go
 	Reversed               bool     // stored bytes have their bits reversed (FillOrder 2 of TIFF)
 	Params                 []byte   // parameters of the codec; see Codec
 	NoData                 *float64 // need not be a value of DType; sparse chunks hold the nearest value

@@ -56,7 +56,7 @@ func (d *Definition) CRS() (*CRS, error) {
 // frame describes the datum of a CRS.
 type frame struct {
 	id     string // EPSG code of the datum, "" if it has none
-	sphere bool   // its latitudes are taken for those of WGS 84, as in PROJ
+	sphere bool   // its latitudes count as latitudes of WGS 84, as in PROJ
 	shift  bool   // the way to WGS 84 is known
 }
 

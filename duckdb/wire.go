@@ -24,7 +24,7 @@ type job struct {
 type fromChild struct {
 	Open   *string  // the columns of the table with this name are wanted
 	Column *cell    // the values of a column are wanted
-	Head   []string // the result's names of columns, each of which follows as Part
+	Head   []string // the names of the result's columns; each follows as a Part
 	Part   []byte   // a column of the result, see encoded
 	Done   bool     // nothing follows
 	Fault  *failure // the query failed

@@ -162,7 +162,7 @@ type resolver struct {
 	p      *Pattern
 	axes   []Axis
 	sizes  map[string]int
-	elems  []elem         // those of one input axis stand together, outermost first
+	elems  []elem         // elements of one input axis stand together, outermost first
 	byName map[string]int // index in elems; those that "..." stands for are not in it
 	rest   []int          // indices in elems that "..." stands for
 }

@@ -18,7 +18,7 @@ const nameBytes = 8 << 20
 // names looks up bands by their names, and keeps the names of files.
 type names struct {
 	opener source.Opener
-	shared func() []string // the names of files that have none; nil if there are none either
+	shared func() []string // the names of files without names; nil: these have no names either
 	cache  *lru.Cache[string, []string]
 }
 

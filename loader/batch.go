@@ -78,7 +78,7 @@ type Bad struct {
 // SampleRef names a sample.
 type SampleRef struct {
 	Index int64  `json:"sample"` // in its dataset
-	Row   int64  `json:"row"`    // of the table; of a sequence its first, or that of the step that was filled
+	Row   int64  `json:"row"`    // of the table; of a sequence its first, or the row of the step that was filled
 	ID    string `json:"id"`     // see Table.ID; empty if it cannot be read
 }
 

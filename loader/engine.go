@@ -62,7 +62,7 @@ type group struct {
 	infos  []FieldInfo
 }
 
-// lead returns the first source of the group. Its fields stand for those of the others.
+// lead returns the first source of the group. Its fields stand for the fields of the others.
 func (g *group) lead() *dataset { return g.sets[0] }
 
 // compile checks the sources of the group, which are open, and counts the units of a row.
@@ -151,7 +151,7 @@ type FieldInfo struct {
 	Axes  []string    `json:"axes"`  // "n", "b", "(h w)", ...
 	// Bands are the names of the bands of a raster, if the spec or the first file has them.
 	Bands []string `json:"bands,omitempty"`
-	// Wavelengths in micrometres and GSD in metres are those of the spec; empty and 0 without them.
+	// Wavelengths in micrometres and GSD in metres come from the spec; empty and 0 without them.
 	Wavelengths []float64 `json:"wavelengths,omitempty"`
 	GSD         float64   `json:"gsd,omitempty"`
 }
@@ -365,7 +365,7 @@ func (e *Engine) set(draw *shuffle.Draw) *dataset {
 // oneSource reports whether each batch is of one source of the mixture.
 func (e *Engine) oneSource() bool { return e.spec.Batches == spec.OneSource }
 
-// groupOf returns the group of a ticket whose positions exist. The group of a run is that of its global batch, which
+// groupOf returns the group of a ticket whose positions exist. The group of a run is the group of its global batch, which
 // all ranks see; positions that a ticket names must be of one group.
 func (e *Engine) groupOf(t shuffle.Ticket) (*group, error) {
 	if len(e.groups) == 1 || e.samples == 0 {

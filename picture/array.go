@@ -51,7 +51,7 @@ func array(d chunk.DType, shape []int, off, size int64) (*chunk.Index, error) {
 		if n < 1 || int64(n) > math.MaxInt32 || line > math.MaxInt32 {
 			return nil, fault.New(fault.Unsupported, "array", fault.NoOffset, "its shape is %d", shape)
 		}
-		line *= int64(n) // of three numbers below 2^31, of which the first two make one below 2^62
+		line *= int64(n) // of three numbers below 2^31: the first two make one below 2^62
 	}
 	// Sizes are compared before they are multiplied: a header may claim any shape.
 	room := (size - off) / line

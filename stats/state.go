@@ -292,7 +292,7 @@ func (a *floats) parseState(p *stateParser) {
 	pos := -1
 	for m := p.Uvarint(); m > 0 && p.Err == nil; m-- {
 		step := p.Uvarint()
-		if step == 0 || step > uint64(len(a.parts)-2-pos) { // the last exponent is that of NaN
+		if step == 0 || step > uint64(len(a.parts)-2-pos) { // the last exponent is NaN's
 			p.Fail(fault.Corrupt, "a step of %d exponents from %d", step, pos)
 			return
 		}

@@ -11,7 +11,7 @@ import (
 // coded holds strings with at most 255 distinct values, in one byte a row.
 type coded struct {
 	codes  []uint8
-	values *Vector // the string of each code; that of nullCode is null
+	values *Vector // the string of each code; nullCode's is null
 
 	once sync.Once
 	data []byte

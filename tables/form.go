@@ -24,8 +24,8 @@ const (
 	Coded      // String or Binary: a dictionary
 	Duration   // Int64, in Form.Unit
 	Decimals   // Decimal, of Form.Size bits; Binary, if it has over 38 digits
-	Seconds    // Time and Timestamp, of which Parquet has milliseconds
-	Millis     // Date, of which Parquet has days
+	Seconds    // Time and Timestamp; Parquet has milliseconds
+	Millis     // Date; Parquet has days
 )
 
 // Form says how Arrow and Parquet store the values of a type where its Kind leaves a choice. It changes nothing in the

@@ -84,7 +84,7 @@ func (p *parser) colorimetry() (params []byte) {
 
 // rgbTables makes RGB of YCbCr as libtiff does (TIFFYCbCrtoRGB), which GDAL reads such images by.
 type rgbTables struct {
-	params []byte // of which the tables are
+	params []byte // that the tables are made of
 	y      [256]int32
 	red    [256]int32 // by Cr
 	blue   [256]int32 // by Cb

@@ -22,7 +22,7 @@ const (
 
 const (
 	magicBase   = 0xD7B1A5C0 // the magic number is this plus the version
-	magicAhead  = 64         // magic numbers up to this far ahead are those of future versions
+	magicAhead  = 64         // magic numbers up to this far ahead belong to future versions
 	maxOutputs  = 2048
 	maxComment  = 10000
 	maxBundleID = 32

@@ -37,7 +37,7 @@ type peer struct {
 	mu       sync.Mutex
 	leases   *leaseConn // may be nil
 	refused  string     // token for which noLeases holds
-	noLeases error      // why there is none
+	noLeases error      // why there are no leases
 	closed   bool       // no connection is made any more
 }
 

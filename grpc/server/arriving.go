@@ -21,7 +21,7 @@ import (
 // gRPC keeps each message in memory until its last byte has arrived and its handler reads it, and asks no code of this
 // package before. Its windows do not bound that: it opens the window of a call to the size that the head of the message
 // says, and the window of the connection whatever has been read. So each connection counts the frames that arrive, and
-// takes off what handlers have read, of which gRPC's statistics tell.
+// takes off what handlers have read, which gRPC's statistics tell.
 const (
 	maxRequest = 2 << 20 // bytes of a message; a spec of 1 MiB fits
 	// callWindow is how many bytes a client may send ahead of what is read: the least of HTTP/2. Without a fixed one,

@@ -90,7 +90,7 @@ func (l *lease) change(f func()) {
 // back here.
 type connection struct {
 	number uint64   // names the connection
-	in     *inbound // nil if the credentials are not those of GRPCOptions
+	in     *inbound // nil if the credentials are not from GRPCOptions
 
 	mu     sync.Mutex
 	leases map[*lease]struct{}

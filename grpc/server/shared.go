@@ -30,7 +30,7 @@ import (
 // Bounds of shared memory.
 const (
 	minShared     = 16 << 10 // bytes; smaller batches cost less to copy than to lease
-	maxSegments   = 256      // each is an open file here and at its client, of which a process has 1,024 by default
+	maxSegments   = 256      // each is an open file here and at its client; a process may open 1,024 by default
 	maxLeaseConns = 256      // since each is a socket and two goroutines
 	// maxLeases bounds the leases of one client, so that all of their returns fit into the buffer of its socket: it
 	// returns them from finalizers, which must not wait.

@@ -12,7 +12,7 @@ import (
 // Account counts the bytes that one request has charged. It is safe for concurrent use.
 type Account struct {
 	budget *Budget
-	asks   bool  // it is that of a question
+	asks   bool  // a question has it
 	age    int64 // how many accounts there were when it was opened, with it
 
 	// growing is held by the call that may wait, so that an account waits once.

@@ -29,7 +29,7 @@ type Decoder struct {
 	sizes [maxLiterals + maxDistances]uint8
 	codes litTable // also of the code of sizes
 	dists distTable
-	fixed bool // codes and dists are those of fixed blocks
+	fixed bool // codes and dists belong to fixed blocks
 }
 
 // Fill fills dst from the start of a stream, and returns how many bytes it wrote. It returns an error if the stream has

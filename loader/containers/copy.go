@@ -21,7 +21,7 @@ func Copy(ctx context.Context, w io.Writer, files source.Opener, e taco.Entry) e
 	}
 	defer file.Close()
 	buffer := make([]byte, max(min(copyBytes, file.Size()), 1))
-	// Without other methods of the writer, each of which may have a buffer of its own.
+	// Other methods of the writer may have buffers of their own.
 	_, err = io.CopyBuffer(struct{ io.Writer }{w}, source.Sequential(ctx, file, 0), buffer)
 	return fault.WithFile(err, e.URI)
 }

@@ -70,7 +70,7 @@ type Converters struct {
 // equal itself and would never be found.
 type nodataKey struct {
 	Has   bool
-	exact bool   // bits are those of a sample (NoDataBits), otherwise of a float64 (NoData)
+	exact bool   // bits are a sample's (NoDataBits), otherwise a float64's (NoData)
 	bits  uint64 // 0 if Has is false
 }
 
@@ -343,7 +343,7 @@ func (r *Raster) Expect(a *catalog.Asset) {
 		}
 	}
 	if r.LUT.Bands() > 0 {
-		r.Shown = nil // the bands of the tensor are not those of a file
+		r.Shown = nil // the bands of the tensor are not the bands of a file
 	}
 	if r.Field.Bands == nil && r.BandNames == nil && !r.ByPosition {
 		r.names, r.namesOf = a.Names, a.Name()
@@ -399,7 +399,7 @@ func (r *Raster) SameGround(first, other *catalog.Asset) error {
 // Row is a Sink that writes the window of one sample into one row of a tensor.
 type Row struct {
 	Field *Raster
-	Bands *PickedBands // of this asset; nil: those of the field
+	Bands *PickedBands // of this asset; nil: the field's
 	Plan  *einops.Plan
 	Dst   einops.Target // the tensor, and its mask
 	Cv    *einops.Converter

@@ -14,7 +14,7 @@ import (
 // Sweep visits the numbers 0 to n-1 once each, in parallel and in no order. There are Options.Workers
 // workers, and for remote files more, as Options.Readers says. start makes the visits of one worker,
 // which share the Reader r; Sweep calls it for one worker after the other. Sweep calls progress, if not
-// nil, after every visit, by one goroutine at a time. The error is that of the lowest number, as in each.Of.
+// nil, after every visit, by one goroutine at a time. The error comes from the lowest number, as in each.Of.
 func Sweep(
 	ctx context.Context, o resources.Options, remote bool, n int64, progress func(done, total int64),
 	start func(r *Reader) (visit func(ctx context.Context, i int64) error),

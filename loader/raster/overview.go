@@ -26,6 +26,6 @@ func atOverview(ctx context.Context, o resources.Options, a catalog.Asset, level
 			level, has)
 	}
 	a = pixels.AtOverview(a, levels, level)
-	a.Place = nil // it is that of the raster, whose pixels are smaller
+	a.Place = nil // it belongs to the raster, whose pixels are smaller
 	return a, nil
 }

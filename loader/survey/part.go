@@ -185,7 +185,7 @@ func (p *Part) Report(fields []spec.Field) *stats.Report {
 		}
 		whole := r.Fields[field.Name]
 		if whole.Bands == nil {
-			whole.DType = report.DType // of a stack, that of its first raster
+			whole.DType = report.DType // of a stack, the dtype of its first raster
 		}
 		whole.Bands = append(whole.Bands, report.Bands...)
 		r.Fields[field.Name] = whole

@@ -49,7 +49,7 @@ type pass struct {
 	options resources.Options
 	table   rows.Table
 	columns []int      // the columns of the raster fields
-	rasters []rasterOf // rasters to measure: of each field its raster, or those of its stack
+	rasters []rasterOf // rasters to measure: of each field its raster, or the rasters of its stack
 	remote  bool       // the first assets of some columns are not local
 
 	mu      sync.Mutex // of what follows

@@ -41,7 +41,7 @@ type column struct {
 	of    func(rasters []*Raster) *tables.Vector
 }
 
-// oldStats stands for the extension stats where the columns are those of TACO 0.2.
+// oldStats stands for the extension stats where the columns are for TACO 0.2.
 const oldStats = "stats of TACO 0.2"
 
 // columns are all columns of rasters, in their order.
@@ -213,7 +213,7 @@ func (c *Set) Rasters(rasters []*Raster, names []string) {
 	}
 }
 
-// DropNulls leaves out those of some columns that have no value.
+// DropNulls leaves out columns without a value.
 func (c *Set) DropNulls(names ...string) {
 	for i := len(c.names) - 1; i >= 0; i-- {
 		if v := c.vectors[i]; slices.Contains(names, c.names[i]) && !slices.Contains(v.Nulls(), false) {

@@ -63,7 +63,7 @@ type Options struct {
 	MaxChunk int `json:"-"`
 
 	Overviews bool `json:"overviews,omitempty"` // TOG only: keep the overviews of the raster
-	Strict    bool `json:"strict,omitempty"`    // refuse rasters of which anything would be left out
+	Strict    bool `json:"strict,omitempty"`    // refuse rasters that would lose anything
 
 	// Steps picks steps of time of the raster. Formats other than Rumi3 need one.
 	Steps raster.Selection `json:"-"`

@@ -20,7 +20,7 @@ func newArray(dir string, overwrite bool, write func(path string) error) (err er
 	if real, err := filepath.EvalSymlinks(place); err == nil {
 		place = real
 	}
-	if place, err = filepath.Abs(place); err != nil { // the hidden name repeats the name, which "." is none
+	if place, err = filepath.Abs(place); err != nil { // the hidden name repeats the name, and "." is not a name
 		return err
 	}
 	check := func() error {

@@ -13,7 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Columns that are computed, beside those of package columns.
+// Columns that are computed, beside the columns of package columns.
 const (
 	columnSource = "chaski:source" // the id of the chip's sample in the source
 	columnWindow = "chaski:window" // y, x, height, width in pixels of the first field's raster
@@ -32,7 +32,7 @@ type table struct {
 	rows    []int
 	splits  []string
 	files   [][]file   // of each field, without their bytes
-	bands   [][]string // of each field, those of the first chip
+	bands   [][]string // of each field, as the first chip has them
 }
 
 func (t *table) len() int { return len(t.sources) }

@@ -111,7 +111,7 @@ func (d *Dataset) verifyRasters(ctx context.Context, r *Report) error {
 		if headers[e.Level] != nil {
 			err = d.verifyHeader(ctx, e, headers[e.Level])
 		}
-		// Rasters with chunks beyond the limits of verifying, and those of missing source files, are left out.
+		// Rasters with chunks beyond the limits of verifying, and rasters of missing source files, are left out.
 		k := fault.KindOf(err)
 		if err != nil && k != fault.Limit && k != fault.NotFound && !errors.Is(err, fs.ErrNotExist) {
 			return err

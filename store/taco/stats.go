@@ -195,7 +195,7 @@ func (m *moments) average() float64 {
 	return m.mean
 }
 
-// deviation returns the deviation of all pixels, or with less = 1 that of a sample.
+// deviation returns the deviation of all pixels, or with less = 1 of a sample.
 func (m *moments) deviation(less float64) float64 {
 	return math.Sqrt((m.squares - less*m.alone) / (m.weight - less))
 }

@@ -241,7 +241,7 @@ func (r *Reader) decode(ctx context.Context, which int, tile int64, n uint64, c 
 	return data, nil
 }
 
-// checkSize returns an error if the stored bytes of a tile are not those of n bytes, which the schema or the metadata
+// checkSize returns an error if the stored bytes of a tile cannot hold n bytes, which the schema or the metadata
 // says. Nothing is allocated before, because a small file could otherwise claim much memory.
 func (r *Reader) checkSize(src []byte, n uint64) error {
 	if n > uint64(r.a.o.MaxTile) {

@@ -54,7 +54,7 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 // beginsLikeJSON reports whether a file begins like the metadata of an array or a group. Some servers send a page for
 // every name.
 func beginsLikeJSON(ctx context.Context, r source.Reader) bool {
-	const most = 16 // bytes, of which all but one may be spaces
+	const most = 16 // bytes; all but one may be spaces
 	head := make([]byte, min(most, r.Size()))
 	return r.ReadAt(ctx, head, 0) == nil && bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{"))
 }

@@ -44,7 +44,7 @@ const recordsPart = "record"
 // Limits of references in Parquet. fsspec writes 10,000 rows to a file by default, kerchunk 100,000, of some 100 bytes
 // in memory.
 const (
-	maxRecordSize = 1 << 22   // rows of a file, those of a page that the reader of Parquet takes
+	maxRecordSize = 1 << 22   // rows of a file: the most of a page that the reader of Parquet takes
 	maxRecordFile = 128 << 20 // bytes of a file
 	recordParts   = 32 << 20  // bytes of pages and footers that a store keeps
 	recordURLs    = 4 << 20   // bytes of the known files that references lead to

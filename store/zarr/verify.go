@@ -81,7 +81,7 @@ type verifier struct {
 
 	mu      sync.Mutex // of the fields below
 	c       Checked
-	touched int64   // existing chunks, decoded or not, with those of indexes that cannot be read
+	touched int64   // existing chunks, decoded or not, with the chunks of indexes that cannot be read
 	first   error   // the first fault
 	at      []int64 // its first cell
 }

@@ -121,7 +121,7 @@ func unitOf(t tables.Type) int16 {
 	return unitMicrosecond
 }
 
-// plainStores are the numbers of forms without parameters. Bytes have the number before that of strings.
+// plainStores are the numbers of forms without parameters. Bytes have the number before the number of strings.
 var plainStores = map[tables.Store]byte{tables.LargeList: typeLargeList, tables.ListView: typeListView,
 	tables.LargeListView: typeLargeListView, tables.LargeText: typeLargeUtf8, tables.TextView: typeUtf8View}
 

@@ -211,7 +211,7 @@ func (r *reader) uint32() (uint32, error) {
 	return v, nil
 }
 
-// positions are those of a point, a line or a ring, as they are stored.
+// positions are the positions of a point, a line or a ring, as they are stored.
 type positions struct {
 	b     []byte
 	size  int // bytes of a position

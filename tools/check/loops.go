@@ -94,7 +94,7 @@ func counted(fn *ast.FuncDecl, loop *ast.RangeStmt) (used bool) {
 	return used
 }
 
-// root returns the variable of an operand, such as x of x.f[i]; "" if it is none.
+// root returns the variable of an operand, such as x of x.f[i]; "" for other operands.
 func root(e ast.Expr) string {
 	switch x := e.(type) {
 	case *ast.Ident:

@@ -91,7 +91,7 @@ func (d *driver) Answer(r *blob.Reader, asked remote.Range) (*remote.Answer, err
 		Tag: remote.Tag{ETag: generation(attrs.Generation), Modified: attrs.LastModified}}, nil
 }
 
-// generation returns a generation as a tag, or "" if it is none.
+// generation returns a generation as a tag, or "" for another text.
 func generation(g int64) string {
 	if g <= 0 {
 		return ""

@@ -195,7 +195,7 @@ func (a *appending) run(ctx context.Context, o Options,
 		return nil, err
 	}
 	c := a.index.collection
-	c.Extent = nil // that of the new samples
+	c.Extent = nil // the extent of the new samples
 	if r, err = write(zip, c); err != nil {
 		return nil, err
 	}

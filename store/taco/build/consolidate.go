@@ -162,7 +162,7 @@ type index struct {
 	collection Collection // of the first
 	pit        *model.Tree
 	sources    sources
-	levels     [][]*tables.Table // by level, those of each ZIP
+	levels     [][]*tables.Table // by level, the tables of each ZIP
 }
 
 // sources is taco:sources: which files there are, and what place and time each is about.

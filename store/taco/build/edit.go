@@ -355,7 +355,7 @@ func (e *editing) behind(ctx context.Context, f *os.File, l *taco2.Layout) error
 	} else {
 		var err error
 		for _, level := range e.writer.levels {
-			level.takePlaces() // those of folders are set again as their tables are written
+			level.takePlaces() // places of folders are set again as their tables are written
 		}
 		if places, err = e.writer.metadata(ctx, a); err != nil {
 			return err

@@ -198,7 +198,7 @@ func sequenceOf(folder, name string, c *children) (sequence taco3.Item, ok bool)
 	if c.dirs[name] {
 		return sequence, false
 	}
-	// The last number of a name is tried first: the number of a step of time stands behind that of a band.
+	// The last number of a name is tried first: the number of a step of time stands behind the number of a band.
 	for end := len(name); end > 0; {
 		if !isDigit(name[end-1]) {
 			end--

@@ -257,7 +257,7 @@ func shapeOf(v *tables.Vector, row int) []int64 {
 	return child.Ints()[hi-2 : hi]
 }
 
-// transformOf returns a transform in the order of TACO 3, nil if it is none. That of GDAL has x = c + a*column + b*row,
+// transformOf returns a transform in the order of TACO 3, nil for another text. GDAL's order has x = c + a*column + b*row,
 // y = f + d*column + e*row as c, a, b, f, d, e.
 func transformOf(v *tables.Vector, row int) []float64 {
 	child, lo, hi := v.List(row)

@@ -136,7 +136,7 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 // divided makes a share of the chips, a container of all parts, or with --resume both.
 func (f *makeFlags) divided(ctx context.Context, r *recipe.Recipe, text []byte, o recipe.Options) (res *recipe.Result,
 	err error) {
-	var before, all int64 // windows before those of the share, and of all shares
+	var before, all int64 // windows before the share's, and of all shares
 	if set := o.Progress; f.resume && set != nil {
 		o.Progress = func(done, _ int64) { set(before+done, all) }
 	}

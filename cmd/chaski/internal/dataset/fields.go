@@ -7,7 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 )
 
-// fieldsOf describes the fields of a batch, and where each batch is of one source, those of every source.
+// fieldsOf describes the fields of a batch, and where each batch is of one source, the fields of every source.
 func fieldsOf(e *loader.Engine) []string {
 	sp := e.Spec()
 	if sp.Batches == "" {

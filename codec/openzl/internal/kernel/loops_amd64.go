@@ -14,7 +14,7 @@ var hasLoops = cpu.X86.HasBMI1 && cpu.X86.HasBMI2
 // huffmanState is the state of the loop of four5: four streams and where their symbols go.
 type huffmanState struct {
 	dst     *byte
-	quarter int       // bytes from where the symbols of one stream go to those of the next
+	quarter int       // bytes from the symbols of one stream to the symbols of the next
 	src     [4]*byte  // the streams
 	pos     [4]int    // where in its stream each word was read
 	bits    [4]uint64 // as in four5Go

@@ -25,7 +25,7 @@ const (
 
 // rolzPlace is a place that followed a context, and how long the match there is expected to be.
 type rolzPlace struct {
-	index  uint32 // plus one; 0 is none
+	index  uint32 // plus one; 0: no index
 	expect uint32
 }
 

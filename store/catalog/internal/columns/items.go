@@ -203,7 +203,7 @@ func namesFile(members map[string]json.RawMessage) bool {
 	return false
 }
 
-// row adds a row of values, with those of a bounding box.
+// row adds a row of values, with the values of a bounding box.
 func (in *items) row(box []float64, values map[string]json.RawMessage, part string, at int64) error {
 	in.n++
 	in.file.record = 0
@@ -262,7 +262,7 @@ func (in *items) cell(name string, raw json.RawMessage, part string, at int64) e
 		}
 		text, c.strings = []byte(s), true
 	case 't', 'f':
-		text, c.numbers = []byte{'0'}, true // a boolean is 1 or 0, as that of a Parquet file
+		text, c.numbers = []byte{'0'}, true // a boolean is 1 or 0, as in a Parquet file
 		if raw[0] == 't' {
 			text[0] = '1'
 		}
@@ -355,7 +355,7 @@ func IsBytes(c Column) bool {
 	return p != nil && p.k == Text && p.t.File.Columns[p.i].Logical != parquet.String
 }
 
-// parquetOf returns a column of a Parquet file, of Shards that of the first, or nil.
+// parquetOf returns a column of a Parquet file, of Shards the column of the first file, or nil.
 func parquetOf(c Column) *ParquetColumn {
 	switch c := c.(type) {
 	case *ParquetColumn:

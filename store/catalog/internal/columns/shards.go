@@ -112,7 +112,7 @@ func (c *shardColumn) Scan(ctx context.Context, visit func(int64, Cell) error) e
 }
 
 // reopened reads a file that it opens for each range: a table may have more shards than a process has descriptors.
-// Openers of local files keep some open, and those of remote ones need no request for a known size.
+// Openers of local files keep some open, and openers of remote files need no request for a known size.
 type reopened struct {
 	opener source.Opener
 	name   string

@@ -60,7 +60,7 @@ func Stream(ctx context.Context, src string, o source.Opener, each Each) error {
 	if err != nil {
 		return err
 	}
-	for i, path := range listing.Paths { // those of a source that is one file
+	for i, path := range listing.Paths { // of a source that is one file
 		etag := ""
 		if listing.Etags != nil {
 			etag = listing.Etags[i]

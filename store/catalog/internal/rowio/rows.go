@@ -72,7 +72,7 @@ type RowOptions struct {
 	Skipped func(i int, err error)
 }
 
-// Columns are columns behind those of Row, without lists in them.
+// Columns are columns behind the columns of Row, without lists in them.
 type Columns struct {
 	Fields []parquet.Field
 	// Append appends the values of row number i, and returns how many bytes they take.
@@ -80,10 +80,10 @@ type Columns struct {
 	Meta   []parquet.WriterOption // the footer's metadata about the columns
 }
 
-// schema is that of the columns of Row.
+// schema is the schema of the columns of Row.
 var schema = parquet.SchemaOf(Row{})
 
-// Fields returns the columns of Row, each of which has one leaf.
+// Fields returns the columns of Row. Each has one leaf.
 func Fields() []parquet.Field { return schema.Fields() }
 
 // Append appends the values of the row, whose columns have the numbers from first on.

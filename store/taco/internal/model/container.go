@@ -62,7 +62,7 @@ type Reader interface {
 	Parents(ctx context.Context, k int) ([]int32, error)
 	// Entry returns id, kind and place of a row that exists.
 	Entry(ctx context.Context, level, row int) (Entry, error)
-	// Verify checks what the rules of the format say beside those of verifyRows, and adds its results to r.
+	// Verify checks what the rules of the format say beside the rules of verifyRows, and adds its results to r.
 	Verify(ctx context.Context, r *Report) error
 	// Bytes estimates the memory of what it keeps beside the levels.
 	Bytes() int64

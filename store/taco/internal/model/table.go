@@ -145,7 +145,7 @@ func BadSource(name string) bool {
 type Places struct {
 	Offsets, Sizes *tables.Vector
 	Sources        *tables.Vector // names of files below the base of the container; nil: its own file
-	Spans          []Span         // in place of offsets and sizes that turned out to be those of other rows
+	Spans          []Span         // in place of offsets and sizes that turned out to belong to other rows
 	Name           string         // of the level in errors
 	First, Least   int64          // the least offset, and the least size
 }

@@ -29,7 +29,7 @@ func IsTar(head []byte) bool {
 		return false
 	}
 	_, err := tar.NewReader(bytes.NewReader(head[:TarBlock])).Next()
-	return err == nil || errors.Is(err, io.ErrUnexpectedEOF) // that of a long name needs more blocks
+	return err == nil || errors.Is(err, io.ErrUnexpectedEOF) // the header of a long name needs more blocks
 }
 
 // OpenTars opens tar files of WebDataset as one dataset: a file, or those that a name stands for. It reads the headers

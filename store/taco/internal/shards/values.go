@@ -22,7 +22,7 @@ type column struct {
 	values []string
 }
 
-// add adds the value of a row; "" is none.
+// add adds the value of a row; "" stands for no value.
 func (c *column) add(row int, value string) {
 	if value != "" {
 		c.rows, c.values = append(c.rows, int32(row)), append(c.values, value)

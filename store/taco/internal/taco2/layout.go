@@ -134,7 +134,7 @@ func AppendDirectory(b []byte, records []Record, at int64) []byte {
 		b = binary.LittleEndian.AppendUint64(b, 56-12) // size of the rest of the record
 		b = binary.LittleEndian.AppendUint16(b, 45)    // version that made it, and that is needed: 4.5, for ZIP64
 		b = binary.LittleEndian.AppendUint16(b, 45)
-		b = binary.LittleEndian.AppendUint64(b, 0) // this disk, and that of the directory
+		b = binary.LittleEndian.AppendUint64(b, 0) // this disk, and the directory's disk
 		for _, v := range []int64{int64(n), int64(n), size, at} {
 			b = binary.LittleEndian.AppendUint64(b, uint64(v))
 		}

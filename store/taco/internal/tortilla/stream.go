@@ -21,7 +21,7 @@ type stream struct {
 	*file
 	levels []*rows // of samples
 	chunks *rows
-	chain  []span // the places of the tables, that of the chunks last
+	chain  []span // the places of the tables, the table of the chunks last
 
 	index map[[2]string][]int32 // the chunks by root and id
 	owned *owners
@@ -121,7 +121,7 @@ func (c *stream) Level(_ context.Context, level int) (*model.Level, error) {
 	return c.levels[level].asLevel(), nil
 }
 
-// sampleChunks returns the chunks that are not of histograms: their bytes do not lie in those of the histograms.
+// sampleChunks returns the chunks that are not of histograms: their bytes do not lie in the bytes of the histograms.
 func (c *stream) sampleChunks() (rows []int) {
 	for i := range c.chunks.len() {
 		if !c.encloses(c.levels[0], int(c.of.Histograms[0]), c.chunks, i) {

@@ -65,7 +65,7 @@ func (b *Binder) AsScanned(n *plan.Node) *plan.Node {
 
 // compareNumber compares integers with a number exactly: it may have a fraction, or be out of their range.
 func (b *Binder) compareNumber(name string, l *plan.Node, r *big.Rat) *plan.Node {
-	wide := sqltype.Int64 // which holds all integers but those of 64 bits without a sign
+	wide := sqltype.Int64 // which holds all integers but the unsigned ones of 64 bits
 	if sqltype.RepOf(l.Type) == sqltype.RepUint {
 		wide = l.Type
 	}

@@ -71,7 +71,7 @@ func (c *caster) each(f func(k int) bool) error {
 			return fmt.Errorf("could not cast %s of type %s to type %s", c.shown(k),
 				sqltype.Name(c.from), sqltype.Name(c.to))
 		}
-		if !owned { // the nulls are still those of c.x
+		if !owned { // the nulls still belong to c.x
 			c.v.Nulls = append(make([]bool, 0, c.x.N), c.x.Nulls...)[:c.x.N]
 			owned = true
 		}
