@@ -152,8 +152,8 @@ func (c *plain) walk(ctx context.Context) (int, error) {
 	return len(c.levels), nil
 }
 
-// below returns the Tortillas nested in the Tortillas of the level above, in the order of their rows. total is the number of
-// rows in front of them.
+// below returns the Tortillas nested in the Tortillas of the level above, in the order of their rows. total is the
+// number of rows in front of them.
 func (c *plain) below(ctx context.Context, above []*blob, level int, total int64) ([]*blob, error) {
 	type place struct {
 		in  *blob
