@@ -52,6 +52,7 @@ const (
 	frameHead    = 9  // length, kind, flags, number of the call
 	frameData    = 0
 	frameHeaders = 1
+	frameReset   = 3
 )
 
 // A frame costs the server a microsecond or more, whatever it holds. So each connection has a budget of frames, in
@@ -165,6 +166,7 @@ type inbound struct {
 	unread  int64 // bytes of data that handlers have not read
 	cost    int64 // of the buffers of these
 	calls   int   // that handlers work on
+	resets  int   // that have arrived, of calls that have not ended
 	opening bool  // the tap has let in a call that its handler may not have begun
 	entered bool  // it is one of arriving.conns, or was
 	closed  bool
@@ -295,6 +297,8 @@ func (in *inbound) frame(kind byte, n int) {
 		}
 	case kind == frameHeaders && in.calls == 0:
 		in.forget() // of a call of an unknown method, which had no handler
+	case kind == frameReset:
+		in.resets++
 	}
 }
 
@@ -328,6 +332,7 @@ type inCall struct {
 	in       *inbound
 	size     int64 // what it takes until it ends, beside its messages
 	answered atomic.Bool
+	ended    bool // by the server, with a status
 }
 
 type inCallKey struct{}
@@ -375,8 +380,10 @@ func (connections) HandleRPC(ctx context.Context, s stats.RPCStats) {
 		call.in.read(int64(s.WireLength))
 	case *stats.OutPayload:
 		call.sent(s.WireLength)
+	case *stats.OutTrailer:
+		call.ended = true
 	case *stats.End:
-		call.end(ctx.Err() != nil)
+		call.end()
 	}
 }
 
@@ -400,11 +407,14 @@ func (c *inCall) sent(n int) {
 }
 
 // end needs in.mu.
-func (c *inCall) end(gaveUp bool) {
+func (c *inCall) end() {
 	in := c.in
 	in.hold(-c.size)
-	if gaveUp && !c.answered.Load() { // clients end each stream so, with all of its batches
-		in.budget -= resetFrames
+	if !c.ended && in.resets > 0 { // a client that gives up gets no status
+		in.resets--
+		if !c.answered.Load() { // clients end each stream so, with all of its batches
+			in.budget -= resetFrames
+		}
 	}
 	// What the call leaves unread is not kept, but no count is of one call. What is counted beyond what the other calls
 	// can have is such, so that what calls leave does not add up.

@@ -436,6 +436,14 @@ func TestFramesPayForThemselves(t *testing.T) {
 	if in.budget < burstFrames/2 {
 		t.Errorf("the budget is %v frames after epochs of one batch", in.budget)
 	}
+	before := in.budget // a read that fails, such as one of a file that is not there, costs what any call does
+	failing := in.call(t.Context(), 0, true, callFrames)
+	connections{}.HandleRPC(failing, &stats.Begin{})
+	connections{}.HandleRPC(failing, &stats.OutTrailer{})
+	connections{}.HandleRPC(failing, &stats.End{Error: errArriving})
+	if cost := before - in.budget; cost != callFrames {
+		t.Errorf("a call that fails costs %v frames", cost)
+	}
 	for range 2 * burstFrames {
 		if err := to.WriteData(1, false, nil); err != nil {
 			t.Fatal(err)

@@ -150,7 +150,7 @@ def test_spec(args, want):
         ),
         ({"window": True}, "window is True: it must be the side of a square, "),
         ({"window": "64"}, 'window is "64"'),
-        ({"window": (64, 64, 1)}, "window is"),
+        ({"window": (64, 64, 1.5)}, "window is"),
         ({"fields": ["image"]}, "must be a dict"),
         ({"batch_size": True}, "batch_size"),
         ({"batch_size": np.float32(4)}, "batch_size"),
