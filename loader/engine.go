@@ -365,8 +365,8 @@ func (e *Engine) set(draw *shuffle.Draw) *dataset {
 // oneSource reports whether each batch is of one source of the mixture.
 func (e *Engine) oneSource() bool { return e.spec.Batches == spec.OneSource }
 
-// groupOf returns the group of a ticket whose positions exist. The group of a run is the group of its global batch, which
-// all ranks see; positions that a ticket names must be of one group.
+// groupOf returns the group of a ticket whose positions exist. The group of a run is the group of its global batch,
+// which all ranks see; positions that a ticket names must be of one group.
 func (e *Engine) groupOf(t shuffle.Ticket) (*group, error) {
 	if len(e.groups) == 1 || e.samples == 0 {
 		return e.groups[0], nil

@@ -91,7 +91,7 @@ func (d *driver) Answer(r *blob.Reader, asked remote.Range) (*remote.Answer, err
 		Tag: remote.Tag{ETag: generation(attrs.Generation), Modified: attrs.LastModified}}, nil
 }
 
-// generation returns a generation as a tag, or "" for another text.
+// generation returns a generation as a tag, or "" for a number that no generation has.
 func generation(g int64) string {
 	if g <= 0 {
 		return ""

@@ -257,8 +257,8 @@ func shapeOf(v *tables.Vector, row int) []int64 {
 	return child.Ints()[hi-2 : hi]
 }
 
-// transformOf returns a transform in the order of TACO 3, nil for another text. GDAL's order has x = c + a*column + b*row,
-// y = f + d*column + e*row as c, a, b, f, d, e.
+// transformOf returns a transform in the order of TACO 3, nil for another list. GDAL's order has
+// x = c + a*column + b*row, y = f + d*column + e*row as c, a, b, f, d, e.
 func transformOf(v *tables.Vector, row int) []float64 {
 	child, lo, hi := v.List(row)
 	if child.Kind() != tables.Float64 || hi-lo != 6 {
