@@ -18,7 +18,7 @@ const nameBytes = 8 << 20
 // names looks up bands by their names, and keeps the names of files.
 type names struct {
 	opener source.Opener
-	shared func() []string // the names of files without names; nil: these have no names either
+	shared func() []string // the names of bands for files that bring no names; nil: their bands have no names
 	cache  *lru.Cache[string, []string]
 }
 

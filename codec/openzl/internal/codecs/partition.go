@@ -9,7 +9,7 @@ import (
 
 // Bits of the first byte of the header. The lowest two bits are the logarithm of the width.
 const (
-	partitionPreset    = 1 << 2 // this byte also has the number of a preset of partitions
+	partitionPreset    = 1 << 2 // the partitions are a preset, whose number follows in this byte
 	partitionFromZero  = 1 << 3 // the first one begins at 0
 	partitionPowersOf2 = 1 << 5 // sizes are given by their logarithms
 )
