@@ -109,11 +109,15 @@ func WriteFile(name string, write func(*os.File) error) error {
 // Writable returns an error if WriteFile could not create the file name, so that a program can say so before it has
 // worked for the content.
 func Writable(name string) error {
-	file, _, err := create(name)
+	file, locked, err := create(name)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(file.Close(), os.Remove(file.Name()))
+	if locked { // without the lock, another run takes it for a leftover and removes it
+		err = errors.Join(os.Remove(file.Name()), file.Close())
+	} else {
+		err = errors.Join(file.Close(), os.Remove(file.Name()))
+	}
 	if st, serr := os.Stat(name); serr == nil && st.IsDir() {
 		err = errors.Join(err, &fs.PathError{Op: "write", Path: name, Err: errors.New("it is a directory")})
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -306,6 +307,34 @@ func TestARunThatLooksForLeftoversAtTheWrongMoment(t *testing.T) {
 	}
 	if got := names(t, dir); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("the folder holds %v", got)
+	}
+}
+
+// TestWritableBesideALookForLeftovers promises that the file that Writable tries is not taken for a leftover.
+func TestWritableBesideALookForLeftovers(t *testing.T) {
+	dir := t.TempDir()
+	over := make(chan struct{})
+	var looks sync.WaitGroup
+	looks.Go(func() {
+		for {
+			select {
+			case <-over:
+				return
+			default:
+				clean(dir)
+			}
+		}
+	})
+	for range 1000 {
+		if err := Writable(filepath.Join(dir, "a")); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	close(over)
+	looks.Wait()
+	if left := names(t, dir); len(left) > 0 {
+		t.Errorf("left: %q", left)
 	}
 }
 
