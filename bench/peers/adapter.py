@@ -48,12 +48,12 @@ class OurMasks(chaski.torchgeo.ChaskiDataset, Masks):
     """Masks that an engine reads."""
 
 
-def write(work: Path, imagery: Path, n: int) -> None:
+def write(work: Path, imagery: Path, n: int, codec: str) -> None:
     """Writes n scenes and masks in a row; each has the imagery turned and moved."""
     bands = np.load(imagery)
     side = min(bands.shape[1:]) // 64 * 64
     options = {"driver": "GTiff", "tiled": True, "blockxsize": 256, "blockysize": 256}
-    options |= {"compress": "deflate", "predictor": 2, "crs": "EPSG:32618"}
+    options |= {"compress": codec, "predictor": 2, "crs": "EPSG:32618"}
     for kind in ("scenes", "masks"):
         (work / kind).mkdir(parents=True, exist_ok=True)
     for i in range(n):
@@ -83,11 +83,12 @@ def main() -> None:
     p.add_argument("--imagery", type=Path, required=True)
     p.add_argument("--work", type=Path, required=True)
     p.add_argument("--scenes", type=int, default=16)
+    p.add_argument("--codec", default="deflate")
     p.add_argument("--workers", type=int, default=2)
     p.add_argument("--rounds", type=int, default=5)
     o = p.parse_args()
     if not (o.work / "masks").exists():
-        write(o.work, o.imagery, o.scenes)
+        write(o.work, o.imagery, o.scenes, o.codec)
     OurScenes.engine = OurMasks.engine = chaski.Engine(workers=o.workers)
     # Made anew each time: processes of a DataLoader must not inherit files that GDAL has open.
     images, masks = (RasterDataset, OurScenes), (Masks, OurMasks)
