@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/kernel"
 )
 
@@ -138,23 +139,9 @@ func (j *job) look(at int, s []byte, n int) (bad int) {
 		case cv.fillNoData && j.valid[i] == 0:
 			copy(dst, cv.fill[:size])
 		default:
-			put(dst, j.elements[row])
+			cast.PutUint(dst, size, j.elements[row])
 		}
 	}
 	j.mask(at, 0, n, bad > 0)
 	return bad
-}
-
-// put writes the bits of an element.
-func put(dst []byte, bits uint64) {
-	switch len(dst) {
-	case 1:
-		dst[0] = byte(bits)
-	case 2:
-		binary.LittleEndian.PutUint16(dst, uint16(bits))
-	case 4:
-		binary.LittleEndian.PutUint32(dst, uint32(bits))
-	default:
-		binary.LittleEndian.PutUint64(dst, bits)
-	}
 }

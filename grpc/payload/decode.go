@@ -94,9 +94,6 @@ func vector[T any](d *decoder, part string, at, n, size int, get func(i int) T) 
 	return v
 }
 
-// of returns the bytes of s, which lies in p.
-func (s span) of(p []byte) []byte { return p[s.offset : s.offset+s.length : s.offset+s.length] }
-
 // load gives the tensors of b their bytes, which find returns for a range, and checks those whose values must be valid.
 func (d *decoder) load(b *loader.Batch, find func(span) []byte) {
 	if d.err != nil {

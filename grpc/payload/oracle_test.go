@@ -9,11 +9,13 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 )
 
+// of returns the bytes of s, which lies in p.
+func (s span) of(p []byte) []byte { return p[s.offset : s.offset+s.length : s.offset+s.length] }
+
 // DecodeShared is what Receiver is compared with: it reads a payload that goes on from head in memory, as EncodeShared
-// makes it; nil is no memory. No range
-// may lie in both. The tensors of the batch alias head and memory, which the caller must leave alone as long as it uses
-// them; their Data is as aligned as these are. Errors are *fault.Error of kind corrupt or unsupported (another
-// version), with an offset from the start of head.
+// makes it; nil is no memory. No range may lie in both. The tensors of the batch alias head and memory, which the
+// caller must leave alone as long as it uses them; their Data is as aligned as these are. Errors are *fault.Error of
+// kind corrupt or unsupported (another version), with an offset from the start of head.
 func DecodeShared(head, memory []byte) (*loader.Batch, error) {
 	p := head
 	if len(p) < sizePrefix {
@@ -40,10 +42,9 @@ func DecodeShared(head, memory []byte) (*loader.Batch, error) {
 }
 
 // Apply is what Receiver is compared with: it does the arithmetic that t.Convert leaves to the receiver, and replaces
-// t.DType, t.Data and
-// t.Convert: y = f32(f32(f32(x)*scale) + offset), clipped, rounded to the nearest even of the
-// result's dtype (package einops, type Convert), and the fill value wherever the mask is 0.
-// A tensor without Convert is left alone. The error names what contradicts the tensor.
+// t.DType, t.Data and t.Convert: y = f32(f32(f32(x)*scale) + offset), clipped, rounded to the nearest even of the
+// result's dtype (package einops, type Convert), and the fill value wherever the mask is 0. A tensor without Convert is
+// left alone. The error names what contradicts the tensor.
 func Apply(t *loader.Tensor) error {
 	convert := t.Convert
 	if convert == nil {

@@ -27,8 +27,8 @@ const (
 	// callWindow is how many bytes a client may send ahead of what is read: the least of HTTP/2. Without a fixed one,
 	// gRPC lets it grow to 16 MiB. A larger message opens the window for itself.
 	callWindow = 64 << 10
-	// maxUnread is the most that a call can have of data that its handler has not read: its window, and a message that
-	// has opened the window for itself.
+	// maxUnread is how many bytes of one call can wait for its handler: its window, and a message that has opened the
+	// window for itself.
 	maxUnread = callWindow + maxRequest
 	// maxUnknown bounds what is kept for a connection without a call that was let in: four calls that are refused may
 	// send their first window, beside eight calls for health with 4 KiB of metadata. Probes make one at a time.
@@ -331,8 +331,8 @@ func (in *inbound) hold(n int64) {
 type inCall struct {
 	in       *inbound
 	size     int64 // what it takes until it ends, beside its messages
-	answered atomic.Bool
-	ended    bool // by the server, with a status
+	answered bool  // with data
+	ended    bool  // by the server, with a status
 }
 
 type inCallKey struct{}
@@ -401,9 +401,10 @@ func (in *inbound) read(n int64) {
 // sent says that the call was answered with n bytes. It needs in.mu.
 func (c *inCall) sent(n int) {
 	c.in.earn(n)
-	if !c.answered.Swap(true) && c.in.known.Load() {
+	if !c.answered && c.in.known.Load() {
 		c.in.budget += callFrames
 	}
+	c.answered = true
 }
 
 // end needs in.mu.
@@ -412,12 +413,12 @@ func (c *inCall) end() {
 	in.hold(-c.size)
 	if !c.ended && in.resets > 0 { // a client that gives up gets no status
 		in.resets--
-		if !c.answered.Load() { // clients end each stream so, with all of its batches
+		if !c.answered { // clients end each stream so, with all of its batches
 			in.budget -= resetFrames
 		}
 	}
-	// What the call leaves unread is not kept, but no count is of one call. What is counted beyond what the other calls
-	// can have is such, so that what calls leave does not add up.
+	// gRPC drops what the call leaves unread, but the count is of the connection and does not know which bytes these
+	// are. So it is lowered to what the calls that go on can have; otherwise what ended calls leave would add up.
 	if in.calls--; in.calls == 0 {
 		in.forget()
 	} else if most := int64(in.calls) * maxUnread; in.unread > most {

@@ -58,20 +58,21 @@ func cellsOf(ctx context.Context, tab columns.Table, name string) (*cells, error
 	case flat: // it may hold paths that are not marked as strings
 		return nil, nil
 	}
-	return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
-		"its bytes are not a TIFF, PNG, JPEG, NumPy or rumi file, they begin like %s", magicName(head))
+	return nil, notRaster("column "+name, fault.NoOffset, head)
 }
 
-// magicName names what begins like head.
-func magicName(head []byte) string {
-	if name := magic.OfBytes(head); name != "" {
-		return name
+// notRaster returns the error for bytes that begin like no raster. part and off say where they stand.
+func notRaster(part string, off int64, head []byte) error {
+	name := magic.OfBytes(head)
+	if name == "" {
+		name = fmt.Sprintf("%q", head[:min(len(head), magicBytes)])
 	}
-	return fmt.Sprintf("%q", head[:min(len(head), magicBytes)])
+	return fault.New(fault.Unsupported, part, off,
+		"its bytes are not a TIFF, PNG, JPEG, NumPy or rumi file, they begin like %s", name)
 }
 
-// errFound ends a scan that has found what it looks for.
-var errFound = errors.New("catalog: found")
+// errStop ends a scan.
+var errStop = errors.New("catalog: stop")
 
 // firstBytes returns the head of the first value of a column that is not null, or nil if all are.
 func firstBytes(ctx context.Context, c columns.Column) (head []byte, err error) {
@@ -80,9 +81,9 @@ func firstBytes(ctx context.Context, c columns.Column) (head []byte, err error) 
 			return nil
 		}
 		head = bytes.Clone(v.Text[:min(len(v.Text), magic.Head)])
-		return errFound
+		return errStop
 	})
-	if err == errFound {
+	if err == errStop {
 		err = nil
 	}
 	return head, err

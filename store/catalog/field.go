@@ -174,9 +174,6 @@ func optional(tab columns.Table, name string, k Kind) columns.Column {
 	return column
 }
 
-// errStop ends a scan.
-var errStop = fmt.Errorf("catalog: stop")
-
 // namesRasters reports whether the strings of a column name raster files, or byte ranges. It looks at all rows, because
 // the first may be "nan" or a file of another format, and sorting the table must not change the column's kind. If only
 // some name rasters it is an error. Nulls and empty strings count for neither.
@@ -275,8 +272,7 @@ func (t *Table) cellAsset(r *rowReader, f *field) (a Asset, err error) {
 	member := cellName(row, f.cells.column)
 	a, _, err = readAsset(r.ctx, source.Memory(data), t.maxChunk)
 	if fault.KindOf(err) == fault.Corrupt && RasterExtension(data) == "" {
-		err = fault.New(fault.Unsupported, "header", 0, "its bytes are not a TIFF, PNG, JPEG, NumPy or rumi file, "+
-			"they begin like %s", magicName(data))
+		err = notRaster("header", 0, data)
 	}
 	a.URI, a.Member, a.Length, a.Bytes = uri, member, int64(len(data)), data
 	if err != nil {
