@@ -123,8 +123,8 @@ func (e *Engine) addSizes() error {
 	return nil
 }
 
-// open describes the batches of the group, of which at least one row must fit into the memory. Whether all rows of a
-// ticket fit is checked when the ticket comes, because its number of rows is not known before.
+// open describes the batches of the group. At least one row must fit into the memory. Whether all rows of a ticket fit
+// is checked when the ticket comes, because its number of rows is not known before.
 func (g *group) open(e *Engine) error {
 	single, err := e.layout(layoutKey{group: g, rows: 1})
 	if err != nil {
@@ -497,7 +497,8 @@ func (e *Engine) Len() int64 { return e.samples }
 func (e *Engine) Steps() int64 { return shuffle.Steps(e.samples, e.spec.BatchSize, e.spec.DropLast) }
 
 // Fields describes the tensors of a batch, in the order of the spec's fields. With batches of one source they are
-// those of the first one, and SourceInfo has those of each. Of several sizes of windows they have the largest.
+// the fields of the first source, and SourceInfo has the fields of each. Windows of several sizes have the largest one
+// here.
 func (e *Engine) Fields() []FieldInfo { return e.groups[0].infos }
 
 // Trim frees the idle batch memory and the idle decoded tiles. Call it before an engine rests for a

@@ -42,7 +42,7 @@ func flood(t *testing.T, target, token string, calls int, sent func(), over <-ch
 	h := hpack.NewEncoder(&block)
 	_ = f.WriteSettings() // writes to memory never fail
 	_ = f.WriteSettingsAck()
-	// gRPC joins frames of less than 56 bytes. Those of 64 pay for themselves (bytesOfCost).
+	// gRPC joins frames of less than 56 bytes. A frame of 64 bytes pays for itself (bytesOfCost).
 	message := append([]byte{0, 0, 0, 0, 59}, make([]byte, 59)...)
 	for i := range calls {
 		call := uint32(2*i + 1)

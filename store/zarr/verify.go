@@ -212,11 +212,11 @@ func (s *shard) cell(first []int64, i int, shape []int64) (cell []int64, inside 
 
 // chunkAt returns the coordinates of the chunk that begins at a cell.
 func (a *Array) chunkAt(cell []int64) []int64 {
-	at := make([]int64, len(cell))
-	for d := range at {
-		at[d] = cell[d] / a.Chunks[d]
+	coordinates := make([]int64, len(cell))
+	for d := range coordinates {
+		coordinates[d] = cell[d] / a.Chunks[d]
 	}
-	return at
+	return coordinates
 }
 
 // chunk decodes the chunk at a place, which begins at a cell. err says that it has none.

@@ -189,7 +189,7 @@ class ChaskiDataset(RasterDataset):  # type: ignore[misc]
 
 
 class _Intersection(IntersectionDataset):  # type: ignore[misc]
-    """An intersection of which a `DataLoader` asks for a batch at once."""
+    """An intersection that gives a `DataLoader` whole batches."""
 
     __and__ = ChaskiDataset.__and__
 
@@ -240,9 +240,9 @@ class ChaskiDataModule(BaseDataModule):  # type: ignore[misc]
             batch_size: samples of a global batch, over all ranks.
             train: arguments that differ in training. `shuffle` and `drop_last` are on there, and
                 off elsewhere.
-            val: those of validation; without any there is no validation. So of the others.
-            test: those of tests.
-            predict: those of predictions.
+            val: arguments that differ in validation. None: there is no validation.
+            test: arguments that differ in tests. None: there are no tests.
+            predict: arguments that differ in predictions. None: there are no predictions.
             options: arguments of `chaski.torch.IterableDataset` for all of them.
         """
         super().__init__(ChaskiDataset, batch_size)

@@ -275,7 +275,7 @@ func (x *index) count(tree *model.Tree) error {
 		return nil
 	}
 	if !x.pit.Same(tree) {
-		return unsupported("pit_schema", "the tree of its samples differs from that of %q", x.first)
+		return unsupported("pit_schema", "the tree of its samples differs from the tree of %q", x.first)
 	}
 	x.pit.Root.N += tree.Root.N
 	for level, folders := range x.pit.Hierarchy {

@@ -81,7 +81,7 @@ func (x *cozips) same(doc map[string]json.RawMessage) (metadata map[string]map[s
 	}
 	for _, name := range slices.Sorted(maps.Keys(doc)) {
 		if !ofOne(name) && !sameValue(doc[name], x.members[name]) {
-			return nil, unsupported(collName, "%s differs from that of %q", name, x.sources[0].File)
+			return nil, unsupported(collName, "%s differs from %[1]s of %q", name, x.sources[0].File)
 		}
 	}
 	for name := range x.members {

@@ -173,11 +173,11 @@ func (c *Container) Place(p *Places, row int, e *Entry) error {
 	if p.Offsets.Null(row) || p.Sizes.Null(row) {
 		return bad("%s or %s is null", ColumnOffset, ColumnSize)
 	}
-	at := Span{Off: p.Offsets.Int(row), Size: p.Sizes.Int(row)}
+	span := Span{Off: p.Offsets.Int(row), Size: p.Sizes.Int(row)}
 	if p.Spans != nil && p.Spans[row].In(0, math.MaxInt64) {
-		at = p.Spans[row]
+		span = p.Spans[row]
 	}
-	if e.Offset, e.Size = at.Off, at.Size; !at.In(p.First, end) || at.Size < p.Least {
+	if e.Offset, e.Size = span.Off, span.Size; !span.In(p.First, end) || span.Size < p.Least {
 		return bad("%s bytes at %s: the file has %d bytes", p.Sizes.AppendJSON(nil, row),
 			p.Offsets.AppendJSON(nil, row), c.Object.Size)
 	}
