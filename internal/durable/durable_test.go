@@ -326,7 +326,8 @@ func TestWritableBesideALookForLeftovers(t *testing.T) {
 		}
 	})
 	for range 1000 {
-		if err := Writable(filepath.Join(dir, "a")); err != nil {
+		// A look for every attempt is more than create expects of other runs: see attempts.
+		if err := Writable(filepath.Join(dir, "a")); err != nil && !errors.Is(err, ErrLocked) {
 			t.Error(err)
 			break
 		}
