@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source/diskcache"
 )
 
 // forecastBlocks is how many ranges of steps stand for a whole epoch. They are spread evenly.
@@ -246,13 +247,13 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 			}
 			p.reader.Share = pixels.Shared{Tiles: p.cache, Key: key}
 		}
-		if err := p.count(ctx, asset.Again, &w); err != nil {
+		if err := p.count(ctx, asset.Again, set, asset.URI, &w); err != nil {
 			return w, err
 		}
 	}
 	for i := range r.Points {
 		if again := r.Points[i].Again; again != nil {
-			if err := p.count(ctx, again, &w); err != nil {
+			if err := p.count(ctx, again, set, r.Points[i].Array, &w); err != nil {
 				return w, err
 			}
 		}
@@ -260,12 +261,18 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 	return w, nil
 }
 
-// count counts what the worker reads and decodes.
-func (p *dryRun) count(ctx context.Context, again func(context.Context, *pixels.DryReader) error,
-	w *dryrun.Work) error {
+// count counts what the worker reads and decodes of an asset at a URI.
+func (p *dryRun) count(ctx context.Context, again func(context.Context, *pixels.DryReader) error, d *dataset,
+	uri string, w *dryrun.Work) error {
 	p.reader.Reads = pixels.Reads{}
 	err := again(ctx, p.reader)
 	w.Count(&p.reader.Reads)
+	if p.options.Cache != nil && d.remote {
+		for _, run := range p.reader.Runs {
+			object := diskcache.NameObject(cmp.Or(run.File, uri), "", "", 0)
+			p.options.Cache.Read(object, diskcache.Span{From: run.Off, End: run.Off + run.Len})
+		}
+	}
 	p.out.Loose = p.out.Loose || p.reader.Loose
 	return err
 }

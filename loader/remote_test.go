@@ -24,6 +24,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/blobsource"
 	"github.com/chaski-eo/chaski/source/blobsource/s3"
+	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/store/catalog/build"
@@ -36,6 +37,7 @@ import (
 type bucket struct {
 	store   *fakes3.Store
 	opener  *remote.Opener // over the link
+	disk    *diskcache.Ref // of the opener
 	catalog string
 	bytes   int64 // of all chips
 }
@@ -54,8 +56,9 @@ func newBucket(tb testing.TB, chips, bands, side, tile int, roundTrip time.Durat
 		b.bytes += int64(len(chip))
 		fatal(b.store.Put(fmt.Sprintf("c/%04d.tif", i), chip))
 	}
+	b.disk = new(diskcache.Ref)
 	open := func(url string) *remote.Opener {
-		o, err := blobsource.New(s3.New(s3.Options{Endpoint: url}), remote.Options{})
+		o, err := blobsource.New(s3.New(s3.Options{Endpoint: url}), remote.Options{Disk: b.disk})
 		fatal(err)
 		return o
 	}

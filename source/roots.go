@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/url"
@@ -52,6 +53,14 @@ func NewRoots(dirs []string) *Roots {
 		}
 	}
 	return roots
+}
+
+// String returns what the roots allow, for keys: equal ones allow the same. It is empty for nil.
+func (r *Roots) String() string {
+	if r == nil {
+		return ""
+	}
+	return fmt.Sprintf("%q", r.dirs)
 }
 
 // Bounded reports whether some local files may not be opened.

@@ -1,6 +1,9 @@
 package dryrun
 
-import "github.com/chaski-eo/chaski/loader/pixels"
+import (
+	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/source/diskcache"
+)
 
 // DefaultSamples is the default of Options.Samples.
 const DefaultSamples = 1 << 17
@@ -17,6 +20,8 @@ type Options struct {
 	// Samples bounds the samples to examine. In a longer epoch some steps stand for all. Default
 	// DefaultSamples; below 0 there is no bound.
 	Samples int64
+	// Cache counts what a folder would have of remote files, if it is not nil. Forecasts of following epochs share it.
+	Cache *diskcache.Simulation
 	// Progress is called after every step, from one goroutine, with numbers of steps.
 	Progress func(done, total int64)
 }

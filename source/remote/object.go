@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/diskcache"
 )
 
 // object is one version of the object at a URI, with some of its blocks.
@@ -146,8 +147,30 @@ func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return nil
 }
 
-// fill reads a range in one request.
+// fill reads a range: what the cache on disk has from there, and the rest in one request.
 func (r *reader) fill(ctx context.Context, p []byte, off int64) error {
+	disk, err := r.o.options.Disk.Get()
+	if err != nil {
+		return err
+	}
+	tag := r.x.currentTag()
+	if disk == nil || tag == (Tag{}) { // nothing says whether the object is still the same
+		return r.request(ctx, p, off)
+	}
+	object := diskcache.NameObject(r.x.uri, r.x.roots.String(), tag.String(), r.x.size)
+	missing := disk.Read(object, p, off)
+	if missing.From == missing.End {
+		return ctx.Err()
+	}
+	if err := r.request(ctx, p[missing.From-off:missing.End-off], missing.From); err != nil {
+		return err
+	}
+	disk.Keep(object, p, off)
+	return nil
+}
+
+// request reads a range in one request.
+func (r *reader) request(ctx context.Context, p []byte, off int64) error {
 	if r.x.whole.Load() {
 		return r.cut(ctx, p, off)
 	}

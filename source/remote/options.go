@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"time"
+
+	"github.com/chaski-eo/chaski/source/diskcache"
 )
 
 // Defaults of Options.
@@ -57,6 +59,8 @@ type Options struct {
 	// read again as a whole when it is needed. Defaults DefaultMaxWhole, DefaultWholeBytes.
 	MaxWhole   int64
 	WholeBytes int64
+	// Disk keeps ranges of objects that have an entity tag or a time of change. Default: none.
+	Disk *diskcache.Ref
 	// Gap is the gap of readers; see source.Gapped. Default DefaultGap.
 	Gap int64
 }

@@ -18,6 +18,7 @@ var ownWriters = map[string]string{
 	"ops/convert/target.go":              "it exchanges folders that it has synced",
 	"store/tiledb/create.go":             "files in a durable.Folder, which syncs them",
 	"store/tiledb/writer.go":             "files in a durable.Folder, which syncs them",
+	"source/diskcache/file.go":           "ranges with checksums: one that is lost is read again",
 	"cmd/chaski/internal/serve/serve.go": "figures of a run, which only its benchmark reads",
 	"bench":                              "working files, which the next run makes again",
 	"examples":                           "working files, which the next run makes again",

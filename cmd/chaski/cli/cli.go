@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/array"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/cache"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/container"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/dataset"
@@ -24,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/view"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/internal/zstd"
+	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
@@ -62,7 +64,9 @@ func Main(p Parts) {
 
 // run runs one command line and returns its exit code.
 func run(ctx context.Context, args []string, env console.Env) int {
-	files := open.NewOpener(true)
+	env.Cache = new(diskcache.Ref)
+	defer env.Cache.Close()
+	files := open.NewOpener(true, env.Cache)
 	defer files.Close()
 	env.Files = files
 	root := newRoot(env)
@@ -96,6 +100,8 @@ func newRoot(env console.Env) *cobra.Command {
 	}
 	// cobra's own flag of this name prints through a template: linking one costs 12 MB (docs/decisions/build.md).
 	root.Flags().BoolP("version", "v", false, "version for chaski")
+	var disk flags.DiskCache
+	disk.Add(root.PersistentFlags())
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
@@ -104,7 +110,10 @@ func newRoot(env console.Env) *cobra.Command {
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		cmd.Root().Annotations = map[string]string{console.Started: ""}
 		flags.LimitHeap()
-		return console.NotAnInput(cmd.Flags(), args)
+		if err := console.NotAnInput(cmd.Flags(), args); err != nil {
+			return err
+		}
+		return disk.Set(env.Cache)
 	}
 	root.AddCommand(
 		raster.NewCat(env), raster.NewIndex(env), raster.NewFrame(env), raster.NewVerify(env),
@@ -115,7 +124,7 @@ func newRoot(env console.Env) *cobra.Command {
 		container.NewCard(env), container.NewMake(env),
 		array.NewArray(env), array.NewConsolidate(env),
 		dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewSpec(env),
-		dataset.NewQuarantine(env), dataset.NewStats(env),
+		dataset.NewQuarantine(env), dataset.NewStats(env), cache.NewCache(env),
 		serve.NewServe(env), serve.NewToken(env), view.NewView(env), measure.NewBench(env),
 	)
 	root.AddCommand(&cobra.Command{

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,6 +24,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/picture/npy"
+	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
@@ -626,6 +628,10 @@ func TestExamplesRun(t *testing.T) {
 		t.Skip("tests of the commands run the same goroutines")
 	}
 	dir := workplace(t)
+	ranges, err := diskcache.Open("ranges", 1<<20)
+	if err := errors.Join(err, ranges.Close()); err != nil {
+		t.Fatal(err)
+	}
 	n := 0
 	for _, c := range commands(newRoot(console.Env{})) {
 		for line := range strings.Lines(c.Example) {

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
@@ -20,6 +21,8 @@ type Env struct {
 	SQL query.Full
 	// Files opens local files and remote objects. It is closed when the command has ended. It is nil where no command
 	// runs, such as for the pages of the site.
-	Files   source.Opener
+	Files source.Opener
+	// Cache is the folder of --cache-dir, in which Files keeps ranges of remote objects.
+	Cache   *diskcache.Ref
 	Version string
 }

@@ -1,12 +1,15 @@
 package dataset
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/dryrun"
+	"github.com/chaski-eo/chaski/source/diskcache"
 )
 
 type planFlags struct {
@@ -42,7 +45,16 @@ type planReport struct {
 	Fields []string `json:"fields"`
 	*dryrun.Forecast
 	MemoryTotal int64 `json:"memory_total"`
-	Exact       bool  `json:"exact"`
+	// Cache has the bytes of the epoch and of the next one, with an empty cache before them.
+	Cache []cachedEpoch `json:"cache,omitempty"`
+	Exact bool          `json:"exact"`
+}
+
+// cachedEpoch is what a cache saves in an epoch, in bytes.
+type cachedEpoch struct {
+	Epoch uint64 `json:"epoch"`
+	Cache int64  `json:"from_cache"`
+	Store int64  `json:"from_store"`
 }
 
 func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
@@ -54,18 +66,41 @@ func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 		return err
 	}
 	defer engine.Close()
-	if f.all {
+	quota := env.Cache.Quota()
+	if quota > 0 {
+		f.options.Cache = diskcache.NewSimulation(quota)
+	}
+	if f.all || quota > 0 { // which ranges the cache has depends on all samples before
 		f.options.Samples = -1
 	}
 	bar := console.NewBar(env.Err, "planning", -1)
+	defer bar.Done()
 	f.options.Progress = bar.Set
 	forecast, err := engine.Forecast(cmd.Context(), f.options)
-	bar.Done()
 	if err != nil {
 		return console.UsageUnlessFault(err)
 	}
+	cached, err := f.cachedEpochs(cmd.Context(), engine)
+	if err != nil {
+		return err
+	}
 	r := planReport{Spec: engine.Hash(), Dataset: engine.Fingerprint(), Fields: fieldsOf(engine),
 		Forecast:    forecast,
-		MemoryTotal: forecast.Memory.Total(), Exact: forecast.Exact()}
+		MemoryTotal: forecast.Memory.Total(), Exact: forecast.Exact(), Cache: cached}
 	return console.Print(env.Out, r, f.run.JSON)
+}
+
+// cachedEpochs returns what the cache saves in the epoch that was examined, and in the next one.
+func (f *planFlags) cachedEpochs(ctx context.Context, engine *loader.Engine) ([]cachedEpoch, error) {
+	simulation, next := f.options.Cache, f.options
+	if simulation == nil {
+		return nil, nil
+	}
+	first := cachedEpoch{next.Epoch, simulation.HitBytes, simulation.MissedBytes}
+	next.Epoch++
+	if _, err := engine.Forecast(ctx, next); err != nil {
+		return nil, err
+	}
+	return []cachedEpoch{first,
+		{next.Epoch, simulation.HitBytes - first.Cache, simulation.MissedBytes - first.Store}}, nil
 }

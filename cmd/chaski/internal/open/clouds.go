@@ -17,8 +17,8 @@ var clouds = map[string]func() blobsource.Driver{
 }
 
 // addClouds adds the clouds of Google and Microsoft.
-func addClouds(schemes map[string]source.Opener) {
-	schemes["gs"] = must(blobsource.New(gcs.New(gcs.Options{}), remote.Options{}))
-	schemes["az"] = must(blobsource.New(azure.New(), remote.Options{}))
+func addClouds(schemes map[string]source.Opener, policy remote.Options) {
+	schemes["gs"] = must(blobsource.New(gcs.New(gcs.Options{}), policy))
+	schemes["az"] = must(blobsource.New(azure.New(), policy))
 	schemes["abfs"] = schemes["az"]
 }

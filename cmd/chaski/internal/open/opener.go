@@ -9,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/blobsource"
 	"github.com/chaski-eo/chaski/source/blobsource/s3"
+	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/source/sign"
@@ -37,10 +38,12 @@ var RemoteSchemes = []string{"http", "https", "hf", "s3", "gs", "az", "abfs"}
 
 // NewOpener returns an opener of local files and remote objects, which its caller closes. otherHosts
 // allows HTTP redirects to other hosts. Commands allow them for what their user names; a server must
-// not, because a redirect would lead its clients to hosts outside of --root.
-func NewOpener(otherHosts bool) *source.Mux {
+// not, because a redirect would lead its clients to hosts outside of --root. cache keeps ranges of remote objects.
+func NewOpener(otherHosts bool, cache *diskcache.Ref) *source.Mux {
 	hub, token := httpsource.HubFromEnv()
-	options := httpsource.Options{OtherHosts: otherHosts, HubURL: hub, HubToken: token, Sign: sign.FromEnv()}
+	policy := remote.Options{Disk: cache}
+	options := httpsource.Options{Options: policy, OtherHosts: otherHosts, HubURL: hub, HubToken: token,
+		Sign: sign.FromEnv()}
 	web, err := httpsource.New(options)
 	if err != nil {
 		// HF_ENDPOINT is not a URL. Only hf:// needs it, so that all other paths still work.
@@ -49,9 +52,9 @@ func NewOpener(otherHosts bool) *source.Mux {
 	}
 	mux := &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{
 		"http": web, "https": web, "hf": web,
-		"s3": must(blobsource.New(s3.New(s3.Options{}), remote.Options{})),
+		"s3": must(blobsource.New(s3.New(s3.Options{}), policy)),
 	}}
-	addClouds(mux.Schemes)
+	addClouds(mux.Schemes, policy)
 	return mux
 }
 

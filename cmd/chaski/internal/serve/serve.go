@@ -11,8 +11,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -171,11 +169,12 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	}
 	// Deferred first, since it must run last: streams that end add bad samples.
 	defer bad.close()
-	opener := open.NewOpener(f.redirects)
+	registry, err := newRegistry(env.Cache)
+	if err != nil {
+		return err
+	}
+	opener := open.NewOpener(f.redirects, env.Cache)
 	defer opener.Close()
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	engine.Logger, engine.SQLLimits = log, f.sql
 	options := f.serverOptions(env, level, log)
 	options.Loader = engine

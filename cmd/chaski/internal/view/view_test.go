@@ -15,7 +15,7 @@ import (
 func view(t *testing.T, args ...string) ([]byte, error) {
 	t.Helper()
 	var out bytes.Buffer
-	files := open.NewOpener(true)
+	files := open.NewOpener(true, nil)
 	defer files.Close()
 	cmd := NewView(console.Env{Out: &out, Err: io.Discard, Files: files})
 	cmd.SetArgs(args)

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/source/diskcache"
+	"github.com/chaski-eo/chaski/tools/testkit/netsim"
+)
+
+// TestCacheDir: a command that reads a remote file a second time has the bytes from the folder, by flags and by
+// variables, and the commands below cache look after it.
+func TestCacheDir(t *testing.T) {
+	web, _, bases := remotes(t, map[string][]byte{"a.tif": netsim.Chip(1, 6, 256, 128)})
+	name, dir := bases[0]+"a.tif", filepath.Join(t.TempDir(), "cache")
+	bytesOf := func(args ...string) (sum string, read int64) {
+		before := len(web.Requests())
+		got := chaski(t.Context(), append([]string{"cat", name}, args...)...)
+		if got.code != 0 {
+			t.Fatalf("%v: %+v", args, got)
+		}
+		for _, r := range web.Requests()[before:] {
+			var first, last int64
+			if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &first, &last); err != nil {
+				t.Fatal(err)
+			}
+			read += last - first + 1
+		}
+		return got.out, read
+	}
+	want, without := bytesOf()
+	if got, _ := bytesOf("--cache-dir", dir, "--cache-bytes", "10000000"); got != want {
+		t.Errorf("the first read with a cache has %s, want %s", got, want)
+	}
+	t.Setenv("CHASKI_CACHE_DIR", dir)
+	t.Setenv("CHASKI_CACHE_BYTES", "10000000")
+	got, with := bytesOf()
+	if got != want {
+		t.Errorf("the second read with a cache has %s, want %s", got, want)
+	}
+	if with > without/4 {
+		t.Errorf("the second read took %d bytes, the one without a cache %d", with, without)
+	}
+
+	list := func() (c diskcache.Content) {
+		got := chaski(t.Context(), "cache", "ls", "--json", dir)
+		if err := json.Unmarshal([]byte(got.out), &c); err != nil || got.code != 0 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		return c
+	}
+	if c := list(); c.Objects != 1 || c.Ranges == 0 || c.Bytes < 6*256*256*2/2 {
+		t.Errorf("the folder holds %+v", c)
+	}
+	if got := chaski(t.Context(), "cache", "verify", dir); got.code != 0 {
+		t.Errorf("verify: %+v", got)
+	}
+	damageAll(t, dir)
+	if got := chaski(t.Context(), "cache", "verify", dir); got.code != 1 || !strings.Contains(got.err, "corrupt") {
+		t.Errorf("verify of damaged ranges: %+v", got)
+	}
+	if c := list(); c.Ranges != 0 {
+		t.Errorf("after verify the folder holds %+v", c)
+	}
+	if got, read := bytesOf(); got != want || read < without/2 {
+		t.Errorf("without ranges %d bytes were read, %s", read, got)
+	}
+	if got := chaski(t.Context(), "cache", "clear", dir); got.code != 0 || list().Ranges != 0 {
+		t.Errorf("clear: %+v", got)
+	}
+}
+
+// damageAll flips a bit of every range.
+func damageAll(t *testing.T, dir string) {
+	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || filepath.Dir(name) == dir {
+			return err
+		}
+		b, err := os.ReadFile(name)
+		if err == nil {
+			b[len(b)/2] ^= 1
+			err = os.WriteFile(name, b, 0o600)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWrongCaches: a folder that is none, and flags without each other, are refused before anything is read.
+func TestWrongCaches(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, _, bases := remotes(t, map[string][]byte{"a.tif": netsim.Chip(1, 6, 256, 128)})
+	for _, test := range []struct {
+		args string
+		code int
+		err  string
+	}{
+		{"cat --cache-dir " + dir + " " + bases[0] + "a.tif", 2, "needs --cache-bytes"},
+		{"cat --cache-bytes -1 " + bases[0] + "a.tif", 2, "cache-bytes"},
+		{"cat --cache-dir " + dir + " --cache-bytes 1000000 " + bases[0] + "a.tif", 1, "is no cache"},
+		{"cat --cache-dir " + dir + "/notes.txt/c --cache-bytes 1000000 " + bases[0] + "a.tif", 1, "not a directory"},
+		{"serve --cache-dir " + dir + " --cache-bytes 1000000 --listen 127.0.0.1:0", 1, "is no cache"},
+		{"cache", 2, "verb"},
+		{"cache fill " + dir, 2, "unknown command"},
+		{"cache ls", 2, "DIR is missing"},
+		{"cache ls " + dir, 1, "no cache"},
+		{"cache clear " + dir, 1, "no cache"},
+		{"cache trim " + dir, 2, "--bytes is missing"},
+		{"cache verify " + dir + "/missing", 1, "no cache"},
+	} {
+		got := chaski(t.Context(), strings.Fields(test.args)...)
+		if got.code != test.code || !strings.Contains(got.err, test.err) {
+			t.Errorf("%s: %+v", test.args, got)
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "notes.txt")); string(b) != "mine" || err != nil {
+		t.Errorf("the folder's file has %q, %v", b, err)
+	}
+}

@@ -1,0 +1,241 @@
+package diskcache
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zeebo/xxh3"
+)
+
+// A range is a file: its bytes, and behind them, for each page of them, 8 bytes, little-endian: the XXH3 hash of the
+// page, seeded with the hash of the file's name plus the number of the page. So a read checks the pages that it needs,
+// and a file under a wrong name is damaged.
+const (
+	pageBytes = 64 << 10
+	sumBytes  = 8
+	// blockBytes is what file systems round the size of a file up to. The quota counts blocks, as the disk does.
+	blockBytes = 4 << 10
+	// partPrefix begins the names of files that are being written.
+	partPrefix = ".part-"
+	// touchAfter is how old the time of a range may be that says when it was last read.
+	touchAfter = 24 * time.Hour
+)
+
+// errDamaged is the error of a range that is not what was written.
+var errDamaged = errors.New("the checksum is wrong")
+
+func pagesOf(n int64) int64 { return (n + pageBytes - 1) / pageBytes }
+
+// fileBytes returns the size of the file of a range of n bytes.
+func fileBytes(n int64) int64 { return n + pagesOf(n)*sumBytes }
+
+// costOf returns what the file of a range of n bytes takes on disk.
+func costOf(n int64) int64 { return (fileBytes(n) + blockBytes - 1) / blockBytes * blockBytes }
+
+// nameOf returns the name of a range's file, below the cache's folder. 256 folders hold the files, so that one has some
+// thousand of a million.
+func nameOf(o Object, s Span) string {
+	uri := hex.EncodeToString(o.uri[:])
+	return filepath.Join(uri[:2], fmt.Sprintf("%s-%x-%x-%x", uri, o.version, s.From, s.End))
+}
+
+// parseName returns the range that a file's name says, without its folder.
+func parseName(name string) (s stored, ok bool) {
+	parts := strings.Split(name, "-")
+	if len(parts) != 4 || len(parts[0]) != 2*len(s.uri) || len(parts[1]) != 2*len(s.version) {
+		return s, false
+	}
+	_, err1 := hex.Decode(s.uri[:], []byte(parts[0]))
+	_, err2 := hex.Decode(s.Object.version[:], []byte(parts[1]))
+	from, err3 := strconv.ParseInt(parts[2], 16, 64)
+	end, err4 := strconv.ParseInt(parts[3], 16, 64)
+	s.Span = Span{from, end}
+	// A name that says more than a file can hold would fill the index.
+	return s, errors.Join(err1, err2, err3, err4) == nil && from >= 0 && end > from && end-from <= maxRange
+}
+
+// maxRange is the largest range that is stored, in bytes: a loader reads at most some MiB at a time, and a whole object
+// of a server without ranges at most 64 MiB.
+const maxRange = 1 << 30
+
+func seedOf(o Object, s Span) uint64 { return xxh3.HashString(filepath.Base(nameOf(o, s))) }
+
+// writeRange writes a range under its name. It reports false if the file is there already.
+func writeRange(folder string, o Object, p []byte, s Span) (made bool, err error) {
+	if s.len() > maxRange {
+		return false, nil
+	}
+	name := filepath.Join(folder, nameOf(o, s))
+	part, err := os.CreateTemp(filepath.Dir(name), partPrefix+"*")
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.Mkdir(filepath.Dir(name), 0o700); err == nil || errors.Is(err, fs.ErrExist) {
+			part, err = os.CreateTemp(filepath.Dir(name), partPrefix+"*")
+		}
+	}
+	if err != nil {
+		return false, err
+	}
+	defer os.Remove(part.Name())
+	seed := seedOf(o, s)
+	sums := make([]byte, 0, pagesOf(s.len())*sumBytes)
+	for page := range slices.Chunk(p, pageBytes) {
+		sums = binary.LittleEndian.AppendUint64(sums, xxh3.HashSeed(page, seed+uint64(len(sums)/sumBytes)))
+	}
+	_, err = part.Write(p)
+	if err == nil {
+		_, err = part.Write(sums)
+	}
+	if err = errors.Join(err, part.Close()); err != nil {
+		return false, err
+	}
+	// Unlike a renaming it fails if another engine has made the file, whose bytes would count twice.
+	err = os.Link(part.Name(), name)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// readRange fills p with bytes of a range, from off of the object on. Its errors are errDamaged, and those of the disk.
+func readRange(name string, o Object, s Span, p []byte, off int64) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() != fileBytes(s.len()) {
+		return errDamaged
+	}
+	if time.Since(info.ModTime()) > touchAfter {
+		now := time.Now()
+		_ = os.Chtimes(name, now, now) // without it the range goes earlier
+	}
+	from := off - s.From
+	first, last := from/pageBytes, (from+int64(len(p))-1)/pageBytes
+	sums := make([]byte, (last-first+1)*sumBytes)
+	if _, err := file.ReadAt(sums, s.len()+first*sumBytes); err != nil {
+		return err
+	}
+	seed := seedOf(o, s)
+	var edge []byte // a page of which p has only a part
+	for k := first; k <= last; k++ {
+		begin := k * pageBytes
+		size := min(pageBytes, s.len()-begin)
+		page := edge
+		whole := begin >= from && begin+size <= from+int64(len(p))
+		switch {
+		case whole:
+			page = p[begin-from:][:size]
+		case edge == nil:
+			edge = make([]byte, pageBytes)
+			page = edge
+		}
+		page = page[:size]
+		if _, err := file.ReadAt(page, begin); err != nil {
+			return err
+		}
+		if xxh3.HashSeed(page, seed+uint64(k)) != binary.LittleEndian.Uint64(sums[(k-first)*sumBytes:]) {
+			return errDamaged
+		}
+		if !whole {
+			low := max(begin, from)
+			copy(p[low-from:], page[low-begin:])
+		}
+	}
+	return nil
+}
+
+// removeRange removes the file of a range, and gives its bytes back unless another engine did so.
+func removeRange(name string, used *counter, cost int64) {
+	if os.Remove(name) == nil {
+		_, _ = used.add(-cost) // without it the cache holds less
+	}
+}
+
+// each calls f for the files of ranges. remove removes the files of killed engines that are no range.
+func each(folder string, remove bool, f func(name string, s stored) error) error {
+	for k := range 256 {
+		dir := filepath.Join(folder, fmt.Sprintf("%02x", k))
+		file, err := os.Open(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		names, err := file.Readdirnames(-1)
+		if err = errors.Join(err, file.Close()); err != nil {
+			return err
+		}
+		for _, name := range names {
+			path := filepath.Join(dir, name)
+			s, ok := parseName(name)
+			switch {
+			case ok:
+				if err := f(path, s); err != nil {
+					return err
+				}
+			case remove && strings.HasPrefix(name, partPrefix):
+				if err := os.Remove(path); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// scan returns the ranges of a folder, and what they take on disk.
+func scan(folder string, alone bool) (spans index, used int64, err error) {
+	spans = index{}
+	err = each(folder, alone, func(_ string, s stored) error {
+		spans.add(s.Object, s.Span)
+		used += costOf(s.len())
+		return nil
+	})
+	return spans, used, err
+}
+
+// trim removes ranges, the longest unread first, until they take at most target bytes. Those that were read after a
+// time stay.
+func trim(folder string, used *counter, target int64, after time.Time) error {
+	type aged struct {
+		name string
+		cost int64
+		read time.Time
+	}
+	var found []aged
+	err := each(folder, false, func(name string, s stored) error {
+		info, err := os.Stat(name)
+		if err == nil && !info.ModTime().After(after) {
+			found = append(found, aged{name, costOf(s.len()), info.ModTime()})
+		}
+		return nil // another engine may have removed it
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(found, func(a, b aged) int { return cmp.Or(a.read.Compare(b.read), cmp.Compare(a.name, b.name)) })
+	for _, file := range found {
+		now, err := used.add(0)
+		if err != nil || now <= target {
+			return err
+		}
+		removeRange(file.name, used, file.cost)
+	}
+	return nil
+}

@@ -1,0 +1,345 @@
+// Package diskcache keeps byte ranges of remote objects in a folder of a local disk, within a quota.
+//
+// A training run reads every chip once an epoch, in a new order each time. Then a cache that drops the least recently
+// used range hardly ever has the next one: with room for a tenth of the data it has 0.5 % of them. One that keeps what
+// it has and takes nothing more has a tenth. So a Folder keeps the first ranges that fit, and its hits are known before
+// the run: see Simulation.
+//
+// The folder may be shared by several engines and runs. Each range is a file, which has its name once it is complete.
+// Its pages have checksums; a damaged range is removed and read again. A file that is missing costs a request and
+// nothing else, so the folder may be deleted at any time. It is never the only copy of anything.
+package diskcache
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
+)
+
+const (
+	// marker is a file by which a folder is known as a cache. Without it nothing in a folder is removed.
+	marker = "chaski-cache.json"
+	// usedName is a file of 8 bytes: the bytes that all ranges take. Its lock guards them.
+	usedName = "used"
+	// liveName is a file on which every engine has a shared lock, so that the next one knows whether it is alone.
+	liveName = "engines"
+	// version is the version of the folder's format.
+	version = 1
+)
+
+// idle is how long nobody has read a range when it may make room for others. A run that reads the data once a week is
+// the slowest that a cache is for.
+const idle = 7 * 24 * time.Hour
+
+// reclaimEvery is how often a full cache looks for idle ranges, which takes a stat for each of them.
+const reclaimEvery = time.Hour
+
+// pause is how long a cache stores nothing after a disk was full or failed, so that each range does not fail anew.
+const pause = time.Minute
+
+// Stats are counts since the folder was opened.
+type Stats struct {
+	// HitBytes were read from the folder, StoredBytes written to it.
+	HitBytes, StoredBytes int64
+	// Hits are reads that needed no request, Misses reads that needed one.
+	Hits, Misses int64
+	// Refused are ranges that the quota had no room for, Damaged those with wrong checksums, Failed those that the disk
+	// did not take.
+	Refused, Damaged, Failed int64
+}
+
+type counts struct{ hitBytes, storedBytes, hits, misses, refused, damaged, failed atomic.Int64 }
+
+// Folder is a cache on disk. It is safe for concurrent use. A nil *Folder holds nothing.
+type Folder struct {
+	path  string
+	quota int64
+	live  *os.File
+	used  counter
+	stats counts
+
+	mu        sync.Mutex
+	spans     index
+	reclaimed time.Time // when idle ranges were looked for
+	paused    time.Time // until when nothing is stored
+}
+
+// Ref is a folder that is opened when it is first used. The zero value, and nil, have none.
+type Ref struct {
+	path  string
+	quota int64
+	once  sync.Once
+	open  *Folder
+	err   error
+}
+
+// Set says which folder it is, before the first use. Without a path there is none.
+func (r *Ref) Set(path string, quota int64) { r.path, r.quota = path, quota }
+
+// Quota returns the most bytes that the folder may take, also where Set named none.
+func (r *Ref) Quota() int64 { return r.quota }
+
+// Get returns the folder, or nil, and the error of its opening.
+func (r *Ref) Get() (*Folder, error) {
+	if r == nil || r.path == "" {
+		return nil, nil
+	}
+	r.once.Do(func() { r.open, r.err = Open(r.path, r.quota) })
+	return r.open, r.err
+}
+
+// Close closes the folder, if it was opened.
+func (r *Ref) Close() error { return r.open.Close() }
+
+// Open opens a folder, which is made if it is missing. It holds at most quota bytes, as the disk counts them; what is
+// beyond goes, the longest unread first. A folder that has other files and no marker of a cache is refused.
+func Open(path string, quota int64) (*Folder, error) {
+	if quota < 0 {
+		return nil, fmt.Errorf("diskcache: a quota of %d bytes", quota)
+	}
+	if err := create(path); err != nil {
+		return nil, err
+	}
+	f := &Folder{path: path, quota: quota, spans: index{}}
+	if err := f.join(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if used, err := f.used.add(0); err == nil && used > quota {
+		err = trim(path, &f.used, quota, time.Now())
+		if err == nil {
+			f.spans, _, err = scan(path, false)
+		}
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	return f, nil
+}
+
+// create makes the folder with its marker, or checks the marker of one that is there.
+func create(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil { // others may not read what a token was needed for
+		return err
+	}
+	text, err := os.ReadFile(filepath.Join(path, marker))
+	if err == nil {
+		var m struct{ Version int }
+		if err := json.Unmarshal(text, &m); err != nil || m.Version != version {
+			return fault.WithFile(fault.New(fault.Unsupported, marker, fault.NoOffset,
+				"%.40q is not of version %d", text, version), path)
+		}
+		return nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), "."+marker) { // which another engine is making
+			return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
+				"it has files, such as %q, and is no cache: name an empty or a new folder", e.Name()), path)
+		}
+	}
+	return durable.WriteFile(filepath.Join(path, marker), func(file *os.File) error {
+		_, err := fmt.Fprintf(file, "{\"version\": %d}\n", version)
+		return err
+	})
+}
+
+// join locks the folder together with other engines, and reads which ranges are there. An engine that is alone counts
+// their bytes anew and removes what a killed one left half written.
+func (f *Folder) join() (err error) {
+	open := func(name string) (*os.File, error) {
+		return os.OpenFile(filepath.Join(f.path, name), os.O_CREATE|os.O_RDWR, 0o600)
+	}
+	if f.live, err = open(liveName); err != nil {
+		return err
+	}
+	if f.used.file, err = open(usedName); err != nil {
+		return err
+	}
+	alone, err := lockAlone(f.live)
+	if err != nil {
+		return err
+	}
+	if !alone {
+		if err := lockShared(f.live); err != nil {
+			return err
+		}
+		f.spans, _, err = scan(f.path, false)
+		return err
+	}
+	spans, used, err := scan(f.path, true)
+	if err != nil {
+		return err
+	}
+	f.spans = spans
+	if err := f.used.set(used); err != nil {
+		return err
+	}
+	return lockShared(f.live)
+}
+
+// Close ends the use of the folder. The ranges stay.
+func (f *Folder) Close() error {
+	if f == nil {
+		return nil
+	}
+	var err error
+	for _, file := range []*os.File{f.used.file, f.live} {
+		if file != nil {
+			err = errors.Join(err, file.Close())
+		}
+	}
+	return err
+}
+
+// Stats returns the counts so far.
+func (f *Folder) Stats() Stats {
+	c := &f.stats
+	return Stats{HitBytes: c.hitBytes.Load(), StoredBytes: c.storedBytes.Load(), Hits: c.hits.Load(),
+		Misses: c.misses.Load(), Refused: c.refused.Load(), Damaged: c.damaged.Load(), Failed: c.failed.Load()}
+}
+
+// Used returns the bytes that the ranges of all engines take on disk.
+func (f *Folder) Used() int64 {
+	used, err := f.used.add(0)
+	if err != nil {
+		return 0
+	}
+	return used
+}
+
+// Quota returns the most bytes that the ranges may take.
+func (f *Folder) Quota() int64 { return f.quota }
+
+// Read fills p with the bytes of an object from off on, as far as they are here, and returns the range that is missing:
+// from the first to the last byte that is not here. It is empty if all are.
+func (f *Folder) Read(o Object, p []byte, off int64) (missing Span) {
+	missing = Span{off, off + int64(len(p))}
+	if f == nil {
+		return missing
+	}
+	f.mu.Lock()
+	found := f.spans.touching(o, missing)
+	f.mu.Unlock()
+	for _, span := range cover(found, missing) {
+		part := span.within(missing)
+		if err := f.readSpan(o, span, p[part.From-off:part.End-off], part.From); err != nil {
+			f.forget(o, span, errors.Is(err, errDamaged))
+			f.stats.misses.Add(1)
+			return missing // of a cache whose disk fails nothing is used
+		}
+	}
+	gaps := gapsOf(found, missing)
+	if len(gaps) == 0 {
+		f.stats.hits.Add(1)
+		f.stats.hitBytes.Add(int64(len(p)))
+		return Span{}
+	}
+	f.stats.misses.Add(1)
+	missing = Span{gaps[0].From, gaps[len(gaps)-1].End}
+	f.stats.hitBytes.Add(int64(len(p)) - missing.len())
+	return missing
+}
+
+// Keep stores the bytes p of an object from off on, as far as they are not here and the quota has room for them.
+func (f *Folder) Keep(o Object, p []byte, off int64) {
+	if f == nil {
+		return
+	}
+	all := Span{off, off + int64(len(p))}
+	f.mu.Lock()
+	old := f.spans.others(o)
+	gaps := gapsOf(f.spans.touching(o, all), all)
+	paused := time.Now().Before(f.paused)
+	f.mu.Unlock()
+	for _, stale := range old { // of another version of the object, which the store does not have any more
+		f.forget(stale.Object, stale.Span, true)
+	}
+	if paused {
+		return
+	}
+	for _, gap := range gaps {
+		if err := f.store(o, p[gap.From-off:gap.End-off], gap); err != nil {
+			f.stats.failed.Add(1)
+			f.mu.Lock()
+			f.paused = time.Now().Add(pause)
+			f.mu.Unlock()
+			return
+		}
+	}
+}
+
+// store writes a range if the quota has room for it.
+func (f *Folder) store(o Object, p []byte, span Span) error {
+	cost := costOf(span.len())
+	if !f.reserve(cost) {
+		f.stats.refused.Add(1)
+		return nil
+	}
+	made, err := writeRange(f.path, o, p, span)
+	if !made || err != nil { // another engine has it, or the disk is full
+		_, back := f.used.add(-cost)
+		if err != nil || back != nil {
+			return errors.Join(err, back)
+		}
+	}
+	if made {
+		f.stats.storedBytes.Add(span.len())
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.spans.add(o, span)
+	return nil
+}
+
+// reserve takes room for a range from the quota. Where there is none, ranges that nobody has read for long go.
+func (f *Folder) reserve(cost int64) bool {
+	fits := func() bool { return f.used.take(cost, f.quota) }
+	if fits() {
+		return true
+	}
+	f.mu.Lock()
+	again := cost <= f.quota && time.Since(f.reclaimed) > reclaimEvery
+	if again {
+		f.reclaimed = time.Now()
+	}
+	f.mu.Unlock()
+	if !again || trim(f.path, &f.used, f.quota-cost, time.Now().Add(-idle)) != nil {
+		return false
+	}
+	return fits()
+}
+
+// forget takes a range out of the index, and removes its file if remove.
+func (f *Folder) forget(o Object, span Span, remove bool) {
+	f.mu.Lock()
+	f.spans.remove(o, span)
+	f.mu.Unlock()
+	if remove {
+		removeRange(filepath.Join(f.path, nameOf(o, span)), &f.used, costOf(span.len()))
+	}
+}
+
+// readSpan fills p with bytes of a stored range, from off of the object on.
+func (f *Folder) readSpan(o Object, span Span, p []byte, off int64) error {
+	err := readRange(filepath.Join(f.path, nameOf(o, span)), o, span, p, off)
+	if errors.Is(err, errDamaged) {
+		f.stats.damaged.Add(1)
+	}
+	return err
+}

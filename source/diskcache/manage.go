@@ -1,0 +1,98 @@
+package diskcache
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Content describes what a folder holds.
+type Content struct {
+	Objects int   `json:"objects"` // versions of objects
+	Ranges  int   `json:"ranges"`
+	Bytes   int64 `json:"bytes"` // of the ranges
+	Disk    int64 `json:"disk"`  // what they take on disk, which the quota counts
+	// Read is when a range was last read, to a day: of the one that was read longest ago, and of the last one.
+	Oldest time.Time `json:"oldest"`
+	Newest time.Time `json:"newest"`
+}
+
+// List describes what a folder holds.
+func List(path string) (c Content, err error) {
+	if err := isCache(path); err != nil {
+		return c, err
+	}
+	objects := map[Object]bool{}
+	err = each(path, false, func(name string, s stored) error {
+		info, err := os.Stat(name)
+		if err != nil {
+			return nil // another engine removed it
+		}
+		objects[s.Object] = true
+		c.Ranges++
+		c.Bytes += s.len()
+		c.Disk += costOf(s.len())
+		if read := info.ModTime().UTC(); c.Ranges == 1 {
+			c.Oldest, c.Newest = read, read
+		} else if read.Before(c.Oldest) {
+			c.Oldest = read
+		} else if read.After(c.Newest) {
+			c.Newest = read
+		}
+		return nil
+	})
+	c.Objects = len(objects)
+	return c, err
+}
+
+// Verify reads all ranges of a folder and removes damaged ones. It returns how many there were of both.
+func Verify(path string, progress func(done int64)) (ranges, damaged int64, err error) {
+	err = manage(path, func(used *counter) error {
+		page := make([]byte, pageBytes)
+		return each(path, false, func(name string, s stored) (err error) {
+			ranges++
+			progress(ranges)
+			for off := s.From; off < s.End && err == nil; off += pageBytes {
+				err = readRange(name, s.Object, s.Span, page[:min(pageBytes, s.End-off)], off)
+			}
+			switch {
+			case errors.Is(err, errDamaged):
+				damaged++
+				removeRange(name, used, costOf(s.len()))
+				return nil
+			case errors.Is(err, os.ErrNotExist): // another engine removed it
+				return nil
+			}
+			return err
+		})
+	})
+	return ranges, damaged, err
+}
+
+// Trim removes ranges, the longest unread first, until they take at most a number of bytes on disk.
+func Trim(path string, bytes int64) error {
+	return manage(path, func(used *counter) error { return trim(path, used, bytes, time.Now()) })
+}
+
+// manage calls f with the counter of a folder's bytes.
+func manage(path string, f func(*counter) error) error {
+	if err := isCache(path); err != nil {
+		return err
+	}
+	cache, err := Open(path, 1<<62)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(&cache.used), cache.Close())
+}
+
+// isCache returns an error for a folder without the marker of a cache.
+func isCache(path string) error {
+	if _, err := os.Stat(filepath.Join(path, marker)); err != nil {
+		return fault.WithFile(fault.New(fault.NotFound, marker, fault.NoOffset, "the folder is no cache"), path)
+	}
+	return create(path)
+}

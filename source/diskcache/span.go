@@ -1,0 +1,124 @@
+package diskcache
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+)
+
+// Object names a version of a remote object. URIs are not in the folder, because some have secrets: only their hash is.
+type Object struct {
+	uri     [16]byte // the begin of the SHA-256 of the URI and of who may read it
+	version [8]byte  // the begin of the SHA-256 of its size and tag
+}
+
+// NameObject returns the name of a version of an object. reader says which rights it is read with: ranges that were
+// read with others are not its own.
+func NameObject(uri, reader, tag string, size int64) (o Object) {
+	hash := sha256.Sum256(fmt.Appendf(nil, "%q %q", uri, reader))
+	copy(o.uri[:], hash[:])
+	hash = sha256.Sum256(fmt.Appendf(nil, "%q %d", tag, size))
+	copy(o.version[:], hash[:])
+	return o
+}
+
+// Span is a range of bytes of an object, from From up to End.
+type Span struct{ From, End int64 }
+
+func (s Span) len() int64 { return s.End - s.From }
+
+// within returns the part of a span that lies within another.
+func (s Span) within(t Span) Span { return Span{max(s.From, t.From), min(s.End, t.End)} }
+
+// bucketBytes is the size of the stretches by which an index finds ranges: about that of the reads of a loader. Smaller
+// ones would put a range into many of them.
+const bucketBytes = 1 << 20
+
+type bucket struct {
+	uri    [16]byte
+	number int64
+}
+
+// stored is a range of a version of an object.
+type stored struct {
+	Object
+	Span
+}
+
+// index knows which ranges there are. A range stands in every bucket that it touches.
+type index map[bucket][]stored
+
+func (x index) add(o Object, s Span) {
+	for k := s.From / bucketBytes; k <= (s.End-1)/bucketBytes; k++ {
+		b := bucket{o.uri, k}
+		if !slices.Contains(x[b], stored{o, s}) {
+			x[b] = append(x[b], stored{o, s})
+		}
+	}
+}
+
+func (x index) remove(o Object, s Span) {
+	for k := s.From / bucketBytes; k <= (s.End-1)/bucketBytes; k++ {
+		b := bucket{o.uri, k}
+		x[b] = slices.DeleteFunc(x[b], func(other stored) bool { return other == stored{o, s} })
+		if len(x[b]) == 0 {
+			delete(x, b)
+		}
+	}
+}
+
+// touching returns the ranges that have bytes of a span, by their begin.
+func (x index) touching(o Object, s Span) []Span {
+	var out []Span
+	for k := s.From / bucketBytes; k <= (s.End-1)/bucketBytes; k++ {
+		for _, other := range x[bucket{o.uri, k}] {
+			overlaps := other.version == o.version && other.From < s.End && other.End > s.From
+			if overlaps && !slices.Contains(out, other.Span) {
+				out = append(out, other.Span)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
+	return out
+}
+
+// others returns ranges of other versions of an object: those in its first bucket, where nearly every object has one.
+func (x index) others(o Object) []stored {
+	var out []stored
+	for _, s := range x[bucket{o.uri, 0}] {
+		if s.version != o.version {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// cover returns those of some ranges that hold what can be had of a span, without those that others hold already.
+func cover(ranges []Span, s Span) []Span {
+	var out []Span
+	end := s.From
+	for _, r := range ranges {
+		if r.End > end {
+			out = append(out, r)
+			end = r.End
+		}
+	}
+	return out
+}
+
+// gapsOf returns the parts of a span that no range has.
+func gapsOf(ranges []Span, s Span) []Span {
+	var out []Span
+	end := s.From
+	for _, r := range ranges {
+		if r.From > end {
+			out = append(out, Span{end, r.From})
+		}
+		end = max(end, r.End)
+	}
+	if end < s.End {
+		out = append(out, Span{end, s.End})
+	}
+	return out
+}
