@@ -3,8 +3,11 @@ package loader_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/dryrun"
@@ -12,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/diskcache"
+	"github.com/chaski-eo/chaski/tools/testkit/netsim"
 )
 
 // TestDiskCacheHoldsItsForecast: with a cache on disk for a third of the data, each epoch takes the bytes from the
@@ -73,8 +77,52 @@ func TestDiskCacheHoldsItsForecast(t *testing.T) {
 	}
 }
 
+// BenchmarkCachedEpoch compares epochs of chips in a bucket behind a link of 30 ms and 100 MB/s, whose ranges are all in
+// a cache on disk, with epochs of the same chips in local files, in turns.
+func BenchmarkCachedEpoch(b *testing.B) {
+	const chips, bands, side = 240, 3, 256
+	far := newBucket(b, chips, bands, side, side, 30*time.Millisecond, 100e6)
+	defer far.disk.Close()
+	far.disk.Set(b.TempDir(), 2*far.bytes)
+	near := b.TempDir()
+	for k := range chips {
+		name := filepath.Join(near, fmt.Sprintf("%04d.tif", k))
+		if err := writeFile(name, string(netsim.Chip(uint64(k), bands, side, side))); err != nil {
+			b.Fatal(err)
+		}
+	}
+	files := &source.Files{}
+	defer files.Close()
+	opener := &source.Mux{Files: files, Schemes: map[string]source.Opener{"s3": far.opener}}
+	var engines [2]*loader.Engine
+	var states [2]*shuffle.State
+	var times [2]time.Duration
+	for k, path := range []string{far.catalog, near} {
+		engine, err := loader.Open(b.Context(), loader.Spec{Source: path, BatchSize: 16, Shuffle: true,
+			Fields: []loader.Field{{Name: "image", DType: "native"}}}, loader.Options{Opener: opener})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer engine.Close()
+		engines[k] = engine
+		_, states[k] = epochBytes(b, engine, 0, nil)
+	}
+	epoch := uint64(0)
+	for b.Loop() {
+		epoch++
+		for k, engine := range engines {
+			start := time.Now()
+			_, states[k] = epochBytes(b, engine, epoch, states[k])
+			times[k] += time.Since(start)
+		}
+	}
+	b.ReportMetric(chips*float64(epoch)/times[0].Seconds(), "cached-chips/s")
+	b.ReportMetric(chips*float64(epoch)/times[1].Seconds(), "local-chips/s")
+	b.ReportMetric(times[1].Seconds()/times[0].Seconds(), "ratio")
+}
+
 // epochBytes returns the pixels of an epoch, and the state behind it. state is that before it.
-func epochBytes(t *testing.T, e *loader.Engine, epoch uint64, state *shuffle.State) (all []byte, _ *shuffle.State) {
+func epochBytes(t testing.TB, e *loader.Engine, epoch uint64, state *shuffle.State) (all []byte, _ *shuffle.State) {
 	l, err := loader.NewLoader(e, loader.LoaderOptions{Epochs: epoch + 1, State: state})
 	if err != nil {
 		t.Fatal(err)

@@ -124,37 +124,52 @@ func readRange(name string, o Object, s Span, p []byte, off int64) error {
 		now := time.Now()
 		_ = os.Chtimes(name, now, now) // without it the range goes earlier
 	}
-	from := off - s.From
-	first, last := from/pageBytes, (from+int64(len(p))-1)/pageBytes
+	from, end := off-s.From, off-s.From+int64(len(p))
+	first, last := from/pageBytes, (end-1)/pageBytes
 	sums := make([]byte, (last-first+1)*sumBytes)
 	if _, err := file.ReadAt(sums, s.len()+first*sumBytes); err != nil {
 		return err
 	}
 	seed := seedOf(o, s)
-	var edge []byte // a page of which p has only a part
-	for k := first; k <= last; k++ {
-		begin := k * pageBytes
-		size := min(pageBytes, s.len()-begin)
-		page := edge
-		whole := begin >= from && begin+size <= from+int64(len(p))
-		switch {
-		case whole:
-			page = p[begin-from:][:size]
-		case edge == nil:
-			edge = make([]byte, pageBytes)
-			page = edge
-		}
-		page = page[:size]
-		if _, err := file.ReadAt(page, begin); err != nil {
-			return err
-		}
+	check := func(k int64, page []byte) error {
 		if xxh3.HashSeed(page, seed+uint64(k)) != binary.LittleEndian.Uint64(sums[(k-first)*sumBytes:]) {
 			return errDamaged
 		}
-		if !whole {
-			low := max(begin, from)
-			copy(p[low-from:], page[low-begin:])
+		return nil
+	}
+	// Pages of which p has only a part are read aside, the others in one go.
+	var edge []byte
+	for k := first; k <= last; {
+		begin := k * pageBytes
+		if begin >= from && (begin+pageBytes <= end || end == s.len()) {
+			stop := end
+			if end < s.len() {
+				stop = end / pageBytes * pageBytes
+			}
+			if _, err := file.ReadAt(p[begin-from:stop-from], begin); err != nil {
+				return err
+			}
+			for page := range slices.Chunk(p[begin-from:stop-from], pageBytes) {
+				if err := check(k, page); err != nil {
+					return err
+				}
+				k++
+			}
+			continue
 		}
+		if edge == nil {
+			edge = make([]byte, pageBytes)
+		}
+		page := edge[:min(pageBytes, s.len()-begin)]
+		if _, err := file.ReadAt(page, begin); err != nil {
+			return err
+		}
+		if err := check(k, page); err != nil {
+			return err
+		}
+		low := max(begin, from)
+		copy(p[low-from:], page[low-begin:])
+		k++
 	}
 	return nil
 }
