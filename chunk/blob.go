@@ -87,36 +87,41 @@ func (x *Index) AppendBlob(dst []byte) []byte {
 		panic("chunk: an index that is read in blocks has no blob")
 	}
 	dst = append(dst, blobMagic...)
-	if x.Times != 0 || x.LowBits {
+	switch {
+	case x.isTimed():
 		dst = binary.AppendUvarint(append(dst, blobVersionTime), uint64(x.Times))
-		low := byte(0)
-		if x.LowBits {
-			low = 1
+		return x.appendBody(append(dst, byte(x.Inner), oneIf(x.LowBits)))
+	case x.hasMore():
+		dst = x.appendBody(x.appendMore(append(dst, blobVersionMore, oneIf(x.Mask != nil))))
+		if x.Mask == nil {
+			return dst
 		}
-		return x.appendBody(append(dst, byte(x.Inner), low))
-	}
-	if x.hasMore() || x.Mask != nil && x.Mask.hasMore() {
-		if dst = append(dst, blobVersionMore); x.Mask == nil {
-			return x.appendBody(x.appendMore(append(dst, 0)))
-		}
-		return x.Mask.appendBody(x.Mask.appendMore(x.appendBody(x.appendMore(append(dst, 1)))))
-	}
-	if x.Mask == nil {
+		return x.Mask.appendBody(x.Mask.appendMore(dst))
+	case x.Mask == nil:
 		return x.appendBody(append(dst, blobVersion))
 	}
 	return x.Mask.appendBody(x.appendBody(append(dst, blobVersionMask)))
 }
 
-// hasMore reports whether the index needs version 4.
-func (x *Index) hasMore() bool { return x.Packed != 0 || x.Reversed || len(x.Params) > 0 }
+// isTimed reports whether the index needs version 3.
+func (x *Index) isTimed() bool { return x.Times != 0 || x.LowBits }
+
+// hasMore reports whether the index, or its mask, needs version 4.
+func (x *Index) hasMore() bool {
+	return x.Packed != 0 || x.Reversed || len(x.Params) > 0 || x.Mask != nil && x.Mask.hasMore()
+}
+
+// oneIf returns the byte of a boolean: 1 for true.
+func oneIf(on bool) byte {
+	if on {
+		return 1
+	}
+	return 0
+}
 
 // appendMore appends what version 4 has before the flags.
 func (x *Index) appendMore(dst []byte) []byte {
-	reversed := byte(0)
-	if x.Reversed {
-		reversed = 1
-	}
-	dst = append(binary.AppendUvarint(dst, uint64(x.Packed)), reversed)
+	dst = append(binary.AppendUvarint(dst, uint64(x.Packed)), oneIf(x.Reversed))
 	return append(binary.AppendUvarint(dst, uint64(len(x.Params))), x.Params...)
 }
 
@@ -132,39 +137,41 @@ func (x *Index) appendBody(dst []byte) []byte {
 	if x.NoDataBits != nil {
 		dst = binary.LittleEndian.AppendUint64(dst, *x.NoDataBits)
 	}
-	walkPlan := x.bestWalk()
-	dst = append(dst, walkPlan.form)
+	plan := x.bestWalk()
+	dst = append(dst, plan.form)
 	// Lengths precede offsets, because the walk needs to know which chunks are sparse.
 	least, width := x.lengthCode()
-	dst = binary.AppendUvarint(dst, least)
-	dst = append(dst, byte(width))
-	dst = x.appendLengths(dst, least, width)
-	if walkPlan.present == 0 {
+	lengths := cursor.Packer{Dst: append(binary.AppendUvarint(dst, least), byte(width))}
+	for _, r := range x.Ranges {
+		lengths.Put(uint64(r.Len)-least, width)
+	}
+	dst = lengths.Bytes()
+	if plan.present == 0 {
 		return dst
 	}
-	dst = binary.AppendUvarint(dst, uint64(walkPlan.first))
-	dst = binary.AppendUvarint(dst, cursor.Zigzag(walkPlan.gap))
-	if walkPlan.form&walkSteps != 0 {
-		walker := x.walk(walkPlan.form)
+	dst = binary.AppendUvarint(dst, uint64(plan.first))
+	dst = binary.AppendUvarint(dst, cursor.Zigzag(plan.gap))
+	if plan.form&walkSteps != 0 {
+		walker := x.walk(plan.form)
 		walker.next()
 		walker.next()
-		for n := 2; n < walkPlan.present; n++ {
+		for n := 2; n < plan.present; n++ {
 			end := walker.end
 			i, _ := walker.next()
-			dst = binary.AppendUvarint(dst, cursor.Zigzag(x.Ranges[i].Off-end-walkPlan.gap))
+			dst = binary.AppendUvarint(dst, cursor.Zigzag(x.Ranges[i].Off-end-plan.gap))
 		}
 	}
 	return dst
 }
 
 func (x *Index) blobFlags() byte {
-	var f byte
+	var flags byte
 	set := func(on bool, bit byte) {
 		if on {
-			f |= bit
+			flags |= bit
 		}
 	}
-	set(x.Inner == YXB && x.Times == 0 && !x.LowBits, flagYXB)
+	set(x.Inner == YXB && !x.isTimed(), flagYXB)
 	set(x.BigEndian, flagBigEndian)
 	set(x.CutEdge, flagCutEdge)
 	set(x.CutRight, flagCutRight)
@@ -172,7 +179,7 @@ func (x *Index) blobFlags() byte {
 	set(x.NoDataBits != nil, flagNoDataBits)
 	set(x.Bands > 1 && x.ChunkB == x.Bands, flagAllBands)
 	set(x.Bits, flagBits)
-	return f
+	return flags
 }
 
 // walker visits the chunks of an index whose length is not 0.
@@ -211,8 +218,9 @@ type walkPlan struct {
 	cost       int // bytes of the steps
 }
 
+// planWalk counts the bytes of the steps of a walk.
 func (x *Index) planWalk(form byte) walkPlan {
-	p := walkPlan{form: form}
+	plan := walkPlan{form: form}
 	walker := x.walk(form)
 	steps := false
 	for {
@@ -222,35 +230,36 @@ func (x *Index) planWalk(form byte) walkPlan {
 			break
 		}
 		off := x.Ranges[i].Off
-		switch p.present {
+		switch plan.present {
 		case 0:
-			p.first = off
+			plan.first = off
 		case 1:
-			p.gap = off - end
+			plan.gap = off - end
 		default:
-			step := off - end - p.gap
+			step := off - end - plan.gap
 			steps = steps || step != 0
-			p.cost += cursor.UvarintLen(cursor.Zigzag(step))
+			plan.cost += cursor.UvarintLen(cursor.Zigzag(step))
 		}
-		p.present++
+		plan.present++
 	}
 	if steps {
-		p.form |= walkSteps
+		plan.form |= walkSteps
 	} else {
-		p.cost = 0
+		plan.cost = 0
 	}
-	return p
+	return plan
 }
 
+// bestWalk returns the walk whose steps need fewer bytes, or the one in the order of the index if both need as many.
 func (x *Index) bestWalk() walkPlan {
-	p := x.planWalk(0)
-	if p.cost == 0 || x.Groups() == 1 {
-		return p
+	plain := x.planWalk(0)
+	if plain.cost == 0 || x.Groups() == 1 {
+		return plain
 	}
-	if g := x.planWalk(walkGroups); g.cost < p.cost {
-		return g
+	if grouped := x.planWalk(walkGroups); grouped.cost < plain.cost {
+		return grouped
 	}
-	return p
+	return plain
 }
 
 // lengthCode returns the smallest length and the bits that the others need above it.
@@ -260,14 +269,6 @@ func (x *Index) lengthCode() (least uint64, width int) {
 		lo, hi = min(lo, r.Len), max(hi, r.Len)
 	}
 	return uint64(lo), max(1, bits.Len64(uint64(hi-lo)))
-}
-
-func (x *Index) appendLengths(dst []byte, least uint64, width int) []byte {
-	p := cursor.Packer{Dst: dst}
-	for _, r := range x.Ranges {
-		p.Put(uint64(r.Len)-least, width)
-	}
-	return p.Bytes()
 }
 
 // ParseBlob reads an index blob. maxChunk is the limit of a decoded chunk in bytes. ParseBlob does not
@@ -285,65 +286,43 @@ func ParseBlob(b []byte, maxChunk int) (*Index, error) {
 
 // index reads the image, and the mask if the version has one.
 func (p *blobParser) index(maxChunk int, version byte) *Index {
-	var time *Index
-	if version == blobVersionTime {
-		time = p.time()
+	index := &Index{}
+	mask, more := version == blobVersionMask, version == blobVersionMore
+	switch version {
+	case blobVersionTime:
+		p.time(index)
+	case blobVersionMore:
+		mask = p.bool()
+		p.more(index)
 	}
-	mask := version == blobVersionMask
-	var extra *Index
-	if version == blobVersionMore {
-		if mask = p.bool(); p.Err == nil {
-			extra = p.more()
-		}
-	}
-	index := p.head(false)
-	index.take(extra)
-	if time != nil && p.Err == nil {
-		if index.Inner != BYX {
-			p.Fail(fault.Corrupt, "flag 1 in version %d", version)
-		}
-		index.Times, index.Inner, index.LowBits = time.Times, time.Inner, time.LowBits
-	}
+	p.head(index, false)
 	p.ranges(index, maxChunk)
-	if p.Err == nil && extra != nil && !mask && !index.hasMore() {
+	if mask && p.Err == nil {
+		index.Mask = &Index{}
+		if more {
+			p.more(index.Mask)
+		}
+		p.head(index.Mask, true)
+		if p.ranges(index.Mask, maxChunk); p.Err == nil {
+			p.Err = index.Validate(-1, maxChunk)
+		}
+	}
+	if p.Err == nil && more && !index.hasMore() {
 		p.Fail(fault.Corrupt, "version %d of an index that needs none", version)
-	}
-	if !mask || p.Err != nil {
-		return index
-	}
-	if extra != nil {
-		extra = p.more()
-	}
-	index.Mask = p.head(true)
-	index.Mask.take(extra)
-	p.ranges(index.Mask, maxChunk)
-	if p.Err == nil && extra != nil && !index.hasMore() && !index.Mask.hasMore() {
-		p.Fail(fault.Corrupt, "version %d of an index that needs none", version)
-	}
-	if p.Err == nil {
-		p.Err = index.Validate(-1, maxChunk)
 	}
 	return index
 }
 
 // more reads what version 4 has before the flags.
-func (p *blobParser) more() *Index {
+func (p *blobParser) more(x *Index) {
 	packed, reversed := p.Uvarint(), p.bool()
 	n := p.Uvarint()
 	if p.Err == nil && (packed > 64 || n > MaxParams) {
 		p.Fail(fault.Corrupt, "samples of %d bits, %d bytes of parameters", packed, n)
 	}
-	index := &Index{Packed: int(packed & 127), Reversed: reversed}
+	x.Packed, x.Reversed = int(packed&127), reversed
 	if p.Err == nil && n > 0 {
-		index.Params = slices.Clone(p.Bytes(int(n))) // because b is not kept
-	}
-	return index
-}
-
-// take sets the fields that more has read.
-func (x *Index) take(more *Index) {
-	if more != nil {
-		x.Packed, x.Reversed, x.Params = more.Packed, more.Reversed, more.Params
+		x.Params = slices.Clone(p.Bytes(int(n))) // because b is not kept
 	}
 }
 
@@ -369,57 +348,53 @@ func (p *blobParser) side(what string) int {
 }
 
 // time reads what version 3 has before the flags.
-func (p *blobParser) time() *Index {
+func (p *blobParser) time(x *Index) {
 	times, inner, low := p.Uvarint(), p.U8(), p.U8()
 	if p.Err == nil && (times > MaxPlanes || low > 1 || times == 0 && low == 0) {
 		p.Fail(fault.Corrupt, "%d steps of time, then %d", times, low)
 	}
-	return &Index{Times: int(min(times, MaxPlanes)), Inner: Inner(inner), LowBits: low == 1}
+	x.Times, x.Inner, x.LowBits = int(min(times, MaxPlanes)), Inner(inner), low == 1
 }
 
 // version reads the magic and the version.
 func (p *blobParser) version() byte {
-	known := []byte{blobVersion, blobVersionMask, blobVersionTime, blobVersionMore}
-	v := p.Magic(blobMagic, "an index blob")
-	if p.Err == nil && !slices.Contains(known, v) {
-		p.Fail(fault.Unsupported, "version %d", v)
+	version := p.Magic(blobMagic, "an index blob")
+	if p.Err == nil && (version < blobVersion || version > blobVersionMore) {
+		p.Fail(fault.Unsupported, "version %d", version)
 	}
-	return v
+	return version
 }
 
-// head reads what precedes the lengths and offsets of the chunks.
-func (p *blobParser) head(mask bool) *Index {
-	f := p.U8()
-	if f&flagBits != 0 && !mask {
-		p.Fail(fault.Corrupt, "flags %#x", f)
+// head reads what precedes the lengths and offsets of the chunks, from the flags on.
+func (p *blobParser) head(x *Index, mask bool) {
+	flags := p.U8()
+	if flags&flagBits != 0 && !mask || flags&flagYXB != 0 && x.isTimed() {
+		p.Fail(fault.Corrupt, "flags %#x", flags)
 	}
-	index := &Index{
-		DType: DType(p.U8()), Codec: Codec(p.U8()), Predictor: Predictor(p.U8()),
-		Bands: p.side("bands"), Height: p.side("height"), Width: p.side("width"),
-		ChunkB: 1, ChunkH: p.side("chunk height"), ChunkW: p.side("chunk width"),
-		BigEndian: f&flagBigEndian != 0, CutEdge: f&flagCutEdge != 0, CutRight: f&flagCutRight != 0,
-		Bits: f&flagBits != 0,
+	x.DType, x.Codec, x.Predictor = DType(p.U8()), Codec(p.U8()), Predictor(p.U8())
+	x.Bands, x.Height, x.Width = p.side("bands"), p.side("height"), p.side("width")
+	x.ChunkB, x.ChunkH, x.ChunkW = 1, p.side("chunk height"), p.side("chunk width")
+	x.BigEndian, x.CutEdge, x.CutRight = flags&flagBigEndian != 0, flags&flagCutEdge != 0, flags&flagCutRight != 0
+	x.Bits = flags&flagBits != 0
+	if x.Bands > MaxPlanes {
+		p.Fail(fault.Corrupt, "%d bands", x.Bands)
 	}
-	if index.Bands > MaxPlanes {
-		p.Fail(fault.Corrupt, "%d bands", index.Bands)
+	if flags&flagYXB != 0 {
+		x.Inner = YXB
 	}
-	if f&flagYXB != 0 {
-		index.Inner = YXB
-	}
-	if f&flagAllBands != 0 {
-		if index.ChunkB = index.Bands; index.Bands == 1 && p.Err == nil {
+	if flags&flagAllBands != 0 {
+		if x.ChunkB = x.Bands; x.Bands == 1 && p.Err == nil {
 			p.Fail(fault.Corrupt, "flag 64 with one band")
 		}
 	}
-	if f&flagNoData != 0 {
-		v := math.Float64frombits(p.U64())
-		index.NoData = &v
+	if flags&flagNoData != 0 {
+		nodata := math.Float64frombits(p.U64())
+		x.NoData = &nodata
 	}
-	if f&flagNoDataBits != 0 {
-		v := p.U64()
-		index.NoDataBits = &v
+	if flags&flagNoDataBits != 0 {
+		nodata := p.U64()
+		x.NoDataBits = &nodata
 	}
-	return index
 }
 
 // ranges reads the byte ranges of the chunks into x, and checks all of x but its mask.
@@ -457,23 +432,23 @@ func (p *blobParser) ranges(x *Index, maxChunk int) {
 	}
 	// Other forms of the same index are refused, because equal indexes must have equal blobs:
 	// catalogs compare assets by them.
-	if l, w := x.lengthCode(); l != least || w != width || x.bestWalk().form != form {
+	if shortest, bits := x.lengthCode(); shortest != least || bits != width || x.bestWalk().form != form {
 		p.Fail(fault.Corrupt, "not the shortest form of its index")
 	}
 }
 
 // lengths unpacks the chunks' lengths.
 func (p *blobParser) lengths(x *Index, packed []byte, least uint64, width int) {
-	u := cursor.Unpacker{Src: packed}
+	unpacker := cursor.Unpacker{Src: packed}
 	for i := range x.Ranges {
-		v := u.Get(width) + least // below 2^64, as both are below 2^63
-		if v > math.MaxInt64 {
-			p.Fail(fault.Corrupt, "chunk %d of %d bytes", i, v)
+		length := unpacker.Get(width) + least // below 2^64, as both are below 2^63
+		if length > math.MaxInt64 {
+			p.Fail(fault.Corrupt, "chunk %d of %d bytes", i, length)
 			return
 		}
-		x.Ranges[i].Len = int64(v)
+		x.Ranges[i].Len = int64(length)
 	}
-	if u.Spare() != 0 {
+	if unpacker.Spare() != 0 {
 		p.Fail(fault.Corrupt, "spare bits are not 0")
 	}
 }

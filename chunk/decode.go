@@ -98,60 +98,64 @@ func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, rows int) error {
 	if rows < 0 || rows > h {
 		panic("chunk: the chunk does not have that many rows")
 	}
-	n := len(dst)
+	wanted := len(dst)
 	least := h // rows that the stored bytes must hold
 	// The capacity is cut, because a decompressor may write to all of it.
-	dst = dst[:n:min(cap(dst), n+Spare)]
+	dst = dst[:wanted:min(cap(dst), wanted+Spare)]
 	if b == 1 || x.Inner.rowsFirst() {
-		n = rows * (n / h) // predictors work row by row, so that the first rows need no others
+		wanted = rows * (wanted / h) // predictors work row by row, so that the first rows need no others
 		box := x.Box(i)
 		least = box.Y1 - box.Y0
 	}
 	if x.Ranges[i].Len == 0 {
-		fillSparse(dst[:n], x)
+		fillSparse(dst[:wanted], x)
 		return nil
 	}
 	if x.isPacked() {
 		packed := x.packedRow(b, w)
 		bits := dst[len(dst)-h*packed:]
 		if err := d.decompress(bits, src, x, i, rows*packed, least*packed); err != nil {
-			return fault.WithPart(err, "chunk "+strconv.Itoa(i), fault.NoOffset)
+			return inChunk(i, err)
 		}
 		if d.Decompressed != nil {
 			d.Decompressed()
 		}
-		x.unpack(dst[:n], bits, b, w)
+		x.unpack(dst[:wanted], bits, b, w)
 		return nil
 	}
-	err := d.decompress(dst, src, x, i, n, least*(len(dst)/h))
-	if err != nil && x.Codec == OpenZL && d.live[OpenZL] != nil {
-		err = d.otherForm(dst, src, x, i, err)
-	}
-	if err != nil {
-		return fault.WithPart(err, "chunk "+strconv.Itoa(i), fault.NoOffset)
+	err := d.decompress(dst, src, x, i, wanted, least*(len(dst)/h))
+	otherForm := err != nil && x.Codec == OpenZL && d.live[OpenZL] != nil && d.otherForm(dst, src, x, i)
+	if err != nil && !otherForm {
+		return inChunk(i, err)
 	}
 	if d.Decompressed != nil {
 		d.Decompressed()
 	}
-	d.unpredict(dst[:n], x, i)
+	d.unpredict(dst[:wanted], x, i)
 	if x.LowBits {
-		return d.lowBits(dst[:n], x, i)
+		return inChunk(i, x.checkLowBits(dst[:wanted]))
 	}
 	return nil
 }
 
-// lowBits checks that the samples of chunk i have zeros above the bits of their type.
-func (d *Decoder) lowBits(dst []byte, x *Index, i int) error {
+// inChunk adds the number of a chunk to an error about it, and drops its offset, which is in decompressed bytes or
+// does not say where in the file they are.
+func inChunk(i int, err error) error {
+	return fault.WithPart(err, "chunk "+strconv.Itoa(i), fault.NoOffset)
+}
+
+// checkLowBits checks that samples have zeros above the bits of their type.
+func (x *Index) checkLowBits(samples []byte) error {
 	mask := byte(0xff) << x.DType.Bits()
 	var anyByte byte
-	for _, v := range dst {
+	for _, v := range samples {
 		anyByte |= v
 	}
 	if anyByte&mask == 0 {
 		return nil
 	}
-	return fault.New(fault.Corrupt, "chunk "+strconv.Itoa(i), fault.NoOffset,
-		"a sample with more than the %d bits of %s", x.DType.Bits(), x.DType)
+	return fault.New(fault.Corrupt, "", fault.NoOffset, "a sample with more than the %d bits of %s", x.DType.Bits(),
+		x.DType)
 }
 
 // raw copies samples that are not compressed. The first least bytes of dst lie in the image. Some
@@ -177,10 +181,10 @@ func (d *Decoder) decompress(dst, src []byte, x *Index, i, n, least int) error {
 	if err != nil {
 		return err
 	}
-	if t, ok := codec.(TileDecompressor); ok {
+	if tiles, ok := codec.(TileDecompressor); ok {
 		b, h, w := x.Stored(i)
 		row := len(dst) / h
-		return t.DecompressTile(dst, src, &Tile{
+		return tiles.DecompressTile(dst, src, &Tile{
 			Bands: b, Height: h, Width: w, Rows: (n + row - 1) / row, Least: (least + row - 1) / row,
 			MaxHeight: x.ChunkH, DType: x.DType, Params: x.Params,
 		})
@@ -214,11 +218,11 @@ func (d *Decoder) codec(c Codec) (Decompressor, error) {
 //
 // The predictor's stride is the number of interleaved samples: ChunkB in a YXB chunk, 1 otherwise.
 func (d *Decoder) unpredict(dst []byte, x *Index, i int) {
-	b, _, w := x.Stored(i)
+	bands, _, width := x.Stored(i)
 	part := x.DType.Size() / x.DType.Components()
-	samples, stride := w*x.DType.Components(), x.DType.Components()
+	samples, stride := width*x.DType.Components(), x.DType.Components()
 	if x.Inner.rowsFirst() {
-		samples, stride = samples*b, stride*b
+		samples, stride = samples*bands, stride*bands
 	}
 	rowBytes := samples * part
 	rows := len(dst) / rowBytes
@@ -226,8 +230,8 @@ func (d *Decoder) unpredict(dst []byte, x *Index, i int) {
 	case FloatingPoint:
 		// No swap, since the byte planes are most significant first in files of either byte order.
 		d.tmp = slices.Grow(d.tmp[:0], rowBytes)[:rowBytes]
-		for r := range rows {
-			kernel.UndoFloatPredictor(dst[r*rowBytes:(r+1)*rowBytes], d.tmp, part, stride)
+		for row := range rows {
+			kernel.UndoFloatPredictor(dst[row*rowBytes:(row+1)*rowBytes], d.tmp, part, stride)
 		}
 		return
 	case Horizontal:
@@ -235,8 +239,8 @@ func (d *Decoder) unpredict(dst []byte, x *Index, i int) {
 		if x.BigEndian {
 			kernel.SwapBytes(dst, part)
 		}
-		for r := range rows {
-			kernel.UndoHorizontal(dst[r*rowBytes:(r+1)*rowBytes], part, stride)
+		for row := range rows {
+			kernel.UndoHorizontal(dst[row*rowBytes:(row+1)*rowBytes], part, stride)
 		}
 		return
 	}
@@ -248,17 +252,17 @@ func (d *Decoder) unpredict(dst []byte, x *Index, i int) {
 // fillSparse writes nodata, or 0, to every sample of dst.
 func fillSparse(dst []byte, x *Index) {
 	clear(dst)
-	var s [16]byte
-	if n := x.nodataSample(&s); n > 0 {
-		kernel.Fill(dst[:len(dst)/n*n], s[:n])
+	var sample [16]byte
+	if n := x.nodataSample(&sample); n > 0 {
+		kernel.Fill(dst[:len(dst)/n*n], sample[:n])
 	}
 }
 
 // NoDataSample returns the nodata value as one little-endian sample, or nil.
 func (x *Index) NoDataSample() []byte {
-	var s [16]byte
-	if n := x.nodataSample(&s); n > 0 {
-		return s[:n:n]
+	var sample [16]byte
+	if n := x.nodataSample(&sample); n > 0 {
+		return sample[:n:n]
 	}
 	return nil
 }
@@ -277,30 +281,30 @@ func (x *Index) nodataSample(s *[16]byte) int {
 	if x.NoData == nil {
 		return 0
 	}
-	v := *x.NoData
+	value := *x.NoData
 	switch x.DType {
 	case Float16, ComplexFloat16:
-		binary.LittleEndian.PutUint16(s[:], kernel.Float16FromFloat32(float32(v)))
+		binary.LittleEndian.PutUint16(s[:], kernel.Float16FromFloat32(float32(value)))
 	case BFloat16:
-		binary.LittleEndian.PutUint16(s[:], kernel.BFloat16FromFloat32(float32(v)))
+		binary.LittleEndian.PutUint16(s[:], kernel.BFloat16FromFloat32(float32(value)))
 	case Float32, Complex64:
-		binary.LittleEndian.PutUint32(s[:], math.Float32bits(float32(v)))
+		binary.LittleEndian.PutUint32(s[:], math.Float32bits(float32(value)))
 	case Float64, Complex128:
-		if v != v {
+		if value != value {
 			// Go's NaN has other bits than NaN in numpy and GDAL, so that checksums would differ.
-			v = math.Float64frombits(0x7ff8 << 48)
+			value = math.Float64frombits(0x7ff8 << 48)
 		}
-		binary.LittleEndian.PutUint64(s[:], math.Float64bits(v))
+		binary.LittleEndian.PutUint64(s[:], math.Float64bits(value))
 	case Uint8, Uint16, Uint32, Uint64:
-		binary.LittleEndian.PutUint64(s[:], nearestUint(v, 8*size))
+		binary.LittleEndian.PutUint64(s[:], nearestUint(value, 8*size))
 	case ComplexInt16: // the imaginary component stays 0
-		binary.LittleEndian.PutUint16(s[:], uint16(nearestInt(v, 16)))
+		binary.LittleEndian.PutUint16(s[:], uint16(nearestInt(value, 16)))
 	case ComplexInt32:
-		binary.LittleEndian.PutUint32(s[:], uint32(nearestInt(v, 32)))
+		binary.LittleEndian.PutUint32(s[:], uint32(nearestInt(value, 32)))
 	case Int8, Int16, Int32, Int64:
-		binary.LittleEndian.PutUint64(s[:], uint64(nearestInt(v, 8*size)))
+		binary.LittleEndian.PutUint64(s[:], uint64(nearestInt(value, 8*size)))
 	default:
-		binary.LittleEndian.PutUint64(s[:], uint64(nearestInt(v, 64)))
+		binary.LittleEndian.PutUint64(s[:], uint64(nearestInt(value, 64)))
 	}
 	return size
 }

@@ -122,7 +122,7 @@ func (d DType) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText reads a numpy name.
 func (d *DType) UnmarshalText(b []byte) error {
-	v, err := ParseDType(string(b))
-	*d = v
+	dtype, err := ParseDType(string(b))
+	*d = dtype
 	return err
 }

@@ -252,10 +252,10 @@ func (b Box) Inside(bands, height, width int) bool {
 
 // Box returns the part of the image that chunk i covers, cut to the image.
 func (x *Index) Box(i int) Box {
-	g, pos := i%x.Groups(), i/x.Groups()
-	row, col := pos/x.Across(), pos%x.Across()
+	group, position := i%x.Groups(), i/x.Groups()
+	row, col := position/x.Across(), position%x.Across()
 	return Box{
-		B0: g * x.ChunkB, B1: min((g+1)*x.ChunkB, x.Bands),
+		B0: group * x.ChunkB, B1: min((group+1)*x.ChunkB, x.Bands),
 		Y0: row * x.ChunkH, Y1: min((row+1)*x.ChunkH, x.Height),
 		X0: col * x.ChunkW, X1: min((col+1)*x.ChunkW, x.Width),
 	}
@@ -281,15 +281,21 @@ func (x *Index) StoredBytes(i int) int {
 	return b * h * w * x.DType.Size()
 }
 
-// MaxStoredBytes returns the decoded size of the largest chunk in bytes.
-func (x *Index) MaxStoredBytes() int {
-	height, width := x.ChunkH, x.ChunkW
+// largest returns the sides of the largest decoded chunk.
+func (x *Index) largest() (height, width int) {
+	height, width = x.ChunkH, x.ChunkW
 	if x.CutEdge {
 		height = min(height, x.Height)
 	}
 	if x.CutRight {
 		width = min(width, x.Width)
 	}
+	return height, width
+}
+
+// MaxStoredBytes returns the decoded size of the largest chunk in bytes.
+func (x *Index) MaxStoredBytes() int {
+	height, width := x.largest()
 	return x.ChunkB * height * width * x.DType.Size()
 }
 
@@ -297,12 +303,12 @@ func (x *Index) MaxStoredBytes() int {
 // chunk plus 64 KiB, so that the limit on decoded chunks also bounds reads. If a chunk may be a whole picture
 // file, it is 4 MiB in place of 64 KiB, for profiles and previews. The largest chunk must fit in an int (ChunkFits).
 func (x *Index) MaxCompressed() int64 {
-	length := int64(64 << 10)
+	beside := int64(64 << 10)
 	if len(x.Ranges) == 1 && (x.Codec == JPEG || x.Codec == PNG) {
-		length = 4 << 20
+		beside = 4 << 20
 	}
 	// Capped at 2^61, since twice that and 4 MiB still fit in an int64.
-	return min(int64(x.MaxStoredBytes()), 1<<61)*2 + length
+	return min(int64(x.MaxStoredBytes()), 1<<61)*2 + beside
 }
 
 // Validate checks that the rest of chaski can work with the index: sizes are in range, there is one
@@ -314,19 +320,19 @@ func (x *Index) Validate(fileSize int64, maxChunk int) error {
 	if err := x.validate(fileSize, maxChunk); err != nil || x.Mask == nil {
 		return err
 	}
-	index := x.Mask
-	if x.Times != 0 || x.LowBits || index.Times != 0 || index.LowBits {
+	mask := x.Mask
+	if x.isTimed() || mask.isTimed() {
 		return fault.New(fault.Corrupt, "chunk index", fault.NoOffset,
 			"an image with steps of time, or of samples of fewer than 8 bits, has a mask")
 	}
-	bands := index.Bands == 1 || index.Bands == x.Bands
-	plain := index.DType == Uint8 && index.Mask == nil && index.NoData == nil && index.NoDataBits == nil
-	if !plain || !bands || index.Height != x.Height || index.Width != x.Width {
+	bands := mask.Bands == 1 || mask.Bands == x.Bands
+	plain := mask.DType == Uint8 && mask.Mask == nil && mask.NoData == nil && mask.NoDataBits == nil
+	if !plain || !bands || mask.Height != x.Height || mask.Width != x.Width {
 		return fault.New(fault.Corrupt, "chunk index", fault.NoOffset,
 			"a mask of %d bands of %d by %d pixels of %s for an image of %d bands of %d by %d",
-			index.Bands, index.Height, index.Width, index.DType, x.Bands, x.Height, x.Width)
+			mask.Bands, mask.Height, mask.Width, mask.DType, x.Bands, x.Height, x.Width)
 	}
-	if err := index.validate(fileSize, maxChunk); err != nil {
+	if err := mask.validate(fileSize, maxChunk); err != nil {
 		return fault.WithPart(err, "mask", 0)
 	}
 	return nil
@@ -453,20 +459,14 @@ func (x *Index) Shift(by int64) *Index {
 
 // ChunkFits reports whether the largest decoded chunk has at most limit bytes.
 func (x *Index) ChunkFits(limit int) bool {
-	height, width := x.ChunkH, x.ChunkW
-	if x.CutEdge {
-		height = min(height, x.Height)
-	}
-	if x.CutRight {
-		width = min(width, x.Width)
-	}
-	n := int64(1)
+	height, width := x.largest()
+	size := int64(1)
 	// Dividing before each multiplication avoids overflow.
-	for _, f := range [...]int{height, width, x.ChunkB, x.DType.Size()} {
-		if n > int64(limit)/int64(f) {
+	for _, factor := range [...]int{height, width, x.ChunkB, x.DType.Size()} {
+		if size > int64(limit)/int64(factor) {
 			return false
 		}
-		n *= int64(f)
+		size *= int64(factor)
 	}
 	return true
 }

@@ -40,10 +40,10 @@ func (d DType) Number(sample []byte) float64 {
 
 // NoData returns a sample as Index.NoData and Index.NoDataBits have it.
 func (d DType) NoData(sample []byte) (*float64, *uint64) {
-	v := d.Number(sample)
+	number := d.Number(sample)
 	if d != Int64 && d != Uint64 {
-		return &v, nil
+		return &number, nil
 	}
 	bits := binary.LittleEndian.Uint64(sample)
-	return &v, &bits
+	return &number, &bits
 }

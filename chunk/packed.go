@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // Samples whose width no DType has are packed (Index.Packed): they follow each other without gaps,
@@ -48,14 +50,13 @@ func (x *Index) unpack(dst, packed []byte, b, w int) {
 			unpack24(dst[:end], packed, x.BigEndian == float, float)
 		case x.DType == Uint8:
 			unpack8(dst[:end], packed, max(x.Packed, 1))
-		case x.DType == Uint16:
-			unpack16(dst[:end], packed, x.Packed)
 		default:
-			unpack32(dst[:end], packed, x.Packed)
+			unpackWords(dst[:end], packed, x.Packed, x.DType.Size())
 		}
 	}
 }
 
+// unpack8 unpacks samples of up to 7 bits, the width, to bytes.
 func unpack8(dst, packed []byte, width int) {
 	if width == 1 {
 		// The product has the byte eight times, 9 bits apart: the highest bit of byte k of it is bit k of the eight.
@@ -77,58 +78,47 @@ func unpack8(dst, packed []byte, width int) {
 	}
 }
 
-func unpack16(dst, packed []byte, width int) {
-	var acc uint
-	have, pos := 0, 0
-	for i := 0; i+2 <= len(dst); i += 2 {
-		for ; have < width; have += 8 {
-			acc = acc<<8 | uint(packed[pos])
-			pos++
-		}
-		have -= width
-		binary.LittleEndian.PutUint16(dst[i:], uint16(acc>>have&(1<<width-1)))
-	}
-}
-
-func unpack32(dst, packed []byte, width int) {
+// unpackWords unpacks samples of width bits to words of 2 or 4 bytes.
+func unpackWords(dst, packed []byte, width, size int) {
 	var acc uint64
 	have, pos := 0, 0
-	for i := 0; i+4 <= len(dst); i += 4 {
+	for i := 0; i+size <= len(dst); i += size {
 		for ; have < width; have += 8 {
 			acc = acc<<8 | uint64(packed[pos])
 			pos++
 		}
 		have -= width
-		binary.LittleEndian.PutUint32(dst[i:], uint32(acc>>have&(1<<width-1)))
+		cast.PutUint(dst[i:], size, acc>>have&(1<<width-1))
 	}
 }
 
+// unpack24 unpacks samples of 3 bytes: integers, or floats of 24 bits.
 func unpack24(dst, packed []byte, bigEndian, float bool) {
 	for i := 0; i+4 <= len(dst); i += 4 {
-		p := packed[i/4*3:][:3]
-		v := uint32(p[0]) | uint32(p[1])<<8 | uint32(p[2])<<16
+		three := packed[i/4*3:][:3]
+		word := uint32(three[0]) | uint32(three[1])<<8 | uint32(three[2])<<16
 		if bigEndian {
-			v = uint32(p[2]) | uint32(p[1])<<8 | uint32(p[0])<<16
+			word = uint32(three[2]) | uint32(three[1])<<8 | uint32(three[0])<<16
 		}
 		if float {
-			v = float24(v)
+			word = float24(word)
 		}
-		binary.LittleEndian.PutUint32(dst[i:], v)
+		binary.LittleEndian.PutUint32(dst[i:], word)
 	}
 }
 
 // float24 returns the bits of the float32 that equals a float of 24 bits: a sign, 7 bits of exponent with bias
 // 63, and 16 bits of fraction.
 func float24(v uint32) uint32 {
-	sign, exp, frac := v>>23<<31, int(v>>16&0x7f), v&0xffff
+	sign, exponent, fraction := v>>23<<31, int(v>>16&0x7f), v&0xffff
 	switch {
-	case exp == 0x7f: // infinite, or NaN with its fraction
-		return sign | 0xff<<23 | frac<<7
-	case exp == 0:
+	case exponent == 0x7f: // infinite, or NaN with its fraction
+		return sign | 0xff<<23 | fraction<<7
+	case exponent == 0:
 		// All numbers below the normal ones are normal as float32.
-		return sign | math.Float32bits(float32(frac)*0x1p-78)
+		return sign | math.Float32bits(float32(fraction)*0x1p-78)
 	}
-	return sign | uint32(exp-63+127)<<23 | frac<<7
+	return sign | uint32(exponent-63+127)<<23 | fraction<<7
 }
 
 // reverse returns src with the bits of every byte reversed.

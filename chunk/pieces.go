@@ -3,9 +3,6 @@ package chunk
 import (
 	"bufio"
 	"math"
-	"strconv"
-
-	"github.com/chaski-eo/chaski/fault"
 )
 
 // pieceBytes is the largest piece in bytes, unless a row has more. It is the size of one read of an
@@ -100,44 +97,40 @@ func (d *Decoder) Rows(src *bufio.Reader, x *Index, i, maxWindow int) (*Rows, er
 	}
 	codec, err := d.codec(x.Codec)
 	if err != nil {
-		return nil, rows.fault(err)
+		return nil, inChunk(i, err)
 	}
-	s, ok := codec.(StreamDecompressor)
+	streams, ok := codec.(StreamDecompressor)
 	if !ok {
 		panic("chunk: the decompressor of " + x.Codec.String() + " is no StreamDecompressor")
 	}
-	if rows.stream, err = s.Stream(src, maxWindow); err != nil {
-		return nil, rows.fault(err)
+	if rows.stream, err = streams.Stream(src, maxWindow); err != nil {
+		return nil, inChunk(i, err)
 	}
 	return rows, nil
-}
-
-func (r *Rows) fault(err error) error {
-	return fault.WithPart(err, "chunk "+strconv.Itoa(r.i), fault.NoOffset)
 }
 
 // Next fills dst with the next rows, as Decode would: little-endian, in the axis order x.Inner. len(dst)
 // must be a multiple of the size of a row, and no more than the rows that are left.
 func (r *Rows) Next(dst []byte) error {
-	n := len(dst) / r.row
-	if len(dst) != n*r.row || n > r.left {
+	rows := len(dst) / r.row
+	if len(dst) != rows*r.row || rows > r.left {
 		panic("chunk: len(dst) is not that of rows of the chunk")
 	}
 	if r.stream == nil {
-		r.left -= n
+		r.left -= rows
 		fillSparse(dst, r.x)
 		return nil
 	}
-	bits := dst[len(dst)-n*r.packed:]
-	if err := r.fill(bits, n); err != nil {
+	bits := dst[len(dst)-rows*r.packed:]
+	if err := r.fill(bits, rows); err != nil {
 		return err
 	}
 	if r.d.Decompressed != nil {
 		r.d.Decompressed()
 	}
 	if r.x.isPacked() {
-		b, _, w := r.x.Stored(r.i)
-		r.x.unpack(dst, bits, b, w)
+		bands, _, width := r.x.Stored(r.i)
+		r.x.unpack(dst, bits, bands, width)
 		return nil
 	}
 	r.d.unpredict(dst, r.x, r.i)
@@ -153,13 +146,13 @@ func (r *Rows) Skip(n int) error {
 		r.left -= n
 		return nil
 	}
-	pos := min(max(1, wasteBytes/r.packed), n)
-	if need := pos * r.packed; cap(r.waste) < need {
+	batch := min(max(1, wasteBytes/r.packed), n)
+	if need := batch * r.packed; cap(r.waste) < need {
 		r.waste = make([]byte, need) // at most a row, or wasteBytes
 	}
-	for ; n > 0; n -= pos {
-		pos = min(pos, n)
-		if err := r.fill(r.waste[:pos*r.packed], pos); err != nil {
+	for ; n > 0; n -= batch {
+		batch = min(batch, n)
+		if err := r.fill(r.waste[:batch*r.packed], batch); err != nil {
 			return err
 		}
 	}
@@ -169,15 +162,12 @@ func (r *Rows) Skip(n int) error {
 // fill decompresses the next n rows.
 func (r *Rows) fill(dst []byte, n int) error {
 	if err := r.stream.Fill(dst); err != nil {
-		return r.fault(err)
+		return inChunk(r.i, err)
 	}
 	if r.left -= n; r.left > 0 || n == 0 {
 		return nil
 	}
-	if err := r.stream.End(); err != nil {
-		return r.fault(err)
-	}
-	return nil
+	return inChunk(r.i, r.stream.End())
 }
 
 // Bytes returns the size of a row in bytes.

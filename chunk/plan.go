@@ -49,7 +49,7 @@ func (x *Index) Place(i int) Range {
 // chunks once) share a run under the same rule.
 func (p *RunPlan) Reset(x *Index, box Box, bands []int, maxGap, maxRun int64) {
 	p.Runs, p.Sparse, p.Blocks, p.chunks = p.Runs[:0], p.Sparse[:0], p.Blocks[:0], p.chunks[:0]
-	g0, g1 := p.selectGroups(x, box, bands)
+	g0, g1 := p.selectGroups(x, box, bands) // from g0 up to g1, as for the rows and columns below
 	y0, y1 := max(box.Y0, 0), min(box.Y1, x.Height)
 	x0, x1 := max(box.X0, 0), min(box.X1, x.Width)
 	if g0 >= g1 || y0 >= y1 || x0 >= x1 {
@@ -63,13 +63,13 @@ func (p *RunPlan) Reset(x *Index, box Box, bands []int, maxGap, maxRun int64) {
 	for row := y0 / x.ChunkH; row <= (y1-1)/x.ChunkH; row++ {
 		for col := x0 / x.ChunkW; col <= (x1-1)/x.ChunkW; col++ {
 			first := (row*across + col) * groups
-			for g := g0; g < g1; g++ {
+			for group := g0; group < g1; group++ {
 				switch {
-				case len(p.groups) > 0 && !p.groups[g]:
-				case x.Ranges[first+g].Len == 0:
-					p.Sparse = append(p.Sparse, first+g)
+				case len(p.groups) > 0 && !p.groups[group]:
+				case x.Ranges[first+group].Len == 0:
+					p.Sparse = append(p.Sparse, first+group)
 				default:
-					p.chunks = append(p.chunks, first+g)
+					p.chunks = append(p.chunks, first+group)
 				}
 			}
 		}
@@ -81,15 +81,16 @@ func (p *RunPlan) Reset(x *Index, box Box, bands []int, maxGap, maxRun int64) {
 // blocks lists the chunks from lo up to hi along bands, rows and columns, in the order in which they
 // lie in files.
 func (p *RunPlan) blocks(x *Index, lo, hi [3]int) {
-	o := x.Blocks.Order
-	if o == [3]uint8{} {
-		o = [3]uint8{1, 2, 0}
+	order := x.Blocks.Order
+	if order == [3]uint8{} {
+		order = [3]uint8{1, 2, 0}
 	}
+	outer, middle, inner := order[0], order[1], order[2]
 	across, groups := x.Across(), x.Groups()
 	var pos [3]int
-	for pos[o[0]] = lo[o[0]]; pos[o[0]] < hi[o[0]]; pos[o[0]]++ {
-		for pos[o[1]] = lo[o[1]]; pos[o[1]] < hi[o[1]]; pos[o[1]]++ {
-			for pos[o[2]] = lo[o[2]]; pos[o[2]] < hi[o[2]]; pos[o[2]]++ {
+	for pos[outer] = lo[outer]; pos[outer] < hi[outer]; pos[outer]++ {
+		for pos[middle] = lo[middle]; pos[middle] < hi[middle]; pos[middle]++ {
+			for pos[inner] = lo[inner]; pos[inner] < hi[inner]; pos[inner]++ {
 				if len(p.groups) == 0 || p.groups[pos[0]] {
 					p.Blocks = append(p.Blocks, (pos[1]*across+pos[2])*groups+pos[0])
 				}
@@ -109,14 +110,14 @@ func (p *RunPlan) selectGroups(x *Index, box Box, bands []int) (g0, g1 int) {
 		}
 		return b0 / x.ChunkB, (b1-1)/x.ChunkB + 1
 	}
-	n := x.Groups()
-	p.groups = slices.Grow(p.groups, n)[:n]
+	groups := x.Groups()
+	p.groups = slices.Grow(p.groups, groups)[:groups]
 	clear(p.groups)
-	g0, g1 = n, 0
+	g0, g1 = groups, 0
 	for _, b := range bands {
-		g := b / x.ChunkB
-		p.groups[g] = true
-		g0, g1 = min(g0, g), max(g1, g+1)
+		group := b / x.ChunkB
+		p.groups[group] = true
+		g0, g1 = min(g0, group), max(g1, group+1)
 	}
 	return g0, g1
 }

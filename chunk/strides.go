@@ -20,25 +20,25 @@ func (s Strides) Plane(p int) int {
 
 // Strides returns the strides of decoded chunk i.
 func (x *Index) Strides(i int) Strides {
-	planes, h, w := x.Stored(i)
-	t, b := 1, planes
+	planes, height, width := x.Stored(i)
+	steps, bands := 1, planes
 	if planes > 1 {
-		t, b = x.Steps(), x.StepBands()
+		steps, bands = x.Steps(), x.StepBands()
 	}
-	strides := Strides{Bands: b}
+	strides := Strides{Bands: bands}
 	switch x.Inner {
 	case YXB:
-		strides.Y, strides.X, strides.T, strides.B = w*planes, planes, b, 1
+		strides.Y, strides.X, strides.T, strides.B = width*planes, planes, bands, 1
 	case BTYX:
-		strides.B, strides.T, strides.Y, strides.X = t*h*w, h*w, w, 1
+		strides.B, strides.T, strides.Y, strides.X = steps*height*width, height*width, width, 1
 	case YXBT:
-		strides.Y, strides.X, strides.B, strides.T = w*planes, planes, t, 1
+		strides.Y, strides.X, strides.B, strides.T = width*planes, planes, steps, 1
 	case BYXT:
-		strides.B, strides.Y, strides.X, strides.T = h*w*t, w*t, t, 1
+		strides.B, strides.Y, strides.X, strides.T = height*width*steps, width*steps, steps, 1
 	case TYXB:
-		strides.T, strides.Y, strides.X, strides.B = h*w*b, w*b, b, 1
+		strides.T, strides.Y, strides.X, strides.B = height*width*bands, width*bands, bands, 1
 	default:
-		strides.T, strides.B, strides.Y, strides.X = b*h*w, h*w, w, 1
+		strides.T, strides.B, strides.Y, strides.X = bands*height*width, height*width, width, 1
 	}
 	return strides
 }

@@ -94,7 +94,7 @@ var complexParts = map[chunk.DType]kernel.Num{
 // NewConverter checks c and chooses the loops for it. Its error has kind fault.Unsupported if the pair of
 // types is not supported.
 func NewConverter(c Convert) (*Converter, error) {
-	cv := &Converter{
+	converter := &Converter{
 		from: c.From, to: c.To, fromNum: nums[c.From], toNum: nums[c.To],
 		fromSize: c.From.Size(), toSize: c.To.Size(), complexParts: complexParts[c.From],
 		fillNoData: c.FillNoData,
@@ -103,35 +103,35 @@ func NewConverter(c Convert) (*Converter, error) {
 		return nil, errors.New("einops: conversion without a sample or element type")
 	}
 	arithmetic := c.Scale != nil || c.Offset != nil || c.Clip
-	cv.widens = c.To == chunk.Int64 && c.From != c.To && !arithmetic && cv.fromNum != kernel.None &&
-		cv.fromNum != kernel.U64 && !cv.fromNum.IsFloat()
-	if !cv.target() && !cv.widens && (c.From != c.To || arithmetic) {
+	converter.widens = c.To == chunk.Int64 && c.From != c.To && !arithmetic && converter.fromNum != kernel.None &&
+		converter.fromNum != kernel.U64 && !converter.fromNum.IsFloat()
+	if !converter.target() && !converter.widens && (c.From != c.To || arithmetic) {
 		what := "to " + c.To.String()
 		if c.From == c.To {
 			what = "with scale, offset or clip"
 		}
 		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%s %s", c.From, what)
 	}
-	if cv.fromNum == kernel.None && c.From != c.To {
+	if converter.fromNum == kernel.None && c.From != c.To {
 		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%s to %s", c.From, c.To)
 	}
-	cv.copies = c.From == c.To && !arithmetic
-	cv.missNaN = c.MissNaN && c.To == chunk.Uint8 && cv.fromNum.IsFloat()
-	if cv.checked = c.Checked && !cv.copies; cv.checked && c.To != chunk.Uint8 {
+	converter.copies = c.From == c.To && !arithmetic
+	converter.missNaN = c.MissNaN && c.To == chunk.Uint8 && converter.fromNum.IsFloat()
+	if converter.checked = c.Checked && !converter.copies; converter.checked && c.To != chunk.Uint8 {
 		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, "checked, to %s", c.To)
 	}
 	// Through float32 these would be rounded twice, and bits would differ from numpy's.
-	cv.odd = c.From == chunk.Float64 && !arithmetic && (c.To == chunk.Float16 || c.To == chunk.Uint8)
-	if err := cv.setArithmetic(c); err != nil {
+	converter.odd = c.From == chunk.Float64 && !arithmetic && (c.To == chunk.Float16 || c.To == chunk.Uint8)
+	if err := converter.setArithmetic(c); err != nil {
 		return nil, err
 	}
-	if err := cv.setNoData(c); err != nil {
+	if err := converter.setNoData(c); err != nil {
 		return nil, err
 	}
 	if c.Table != nil {
-		cv.setTable(c.Table)
+		converter.setTable(c.Table)
 	}
-	return cv, cv.setFill(c.Fill)
+	return converter, converter.setFill(c.Fill)
 }
 
 // target reports whether samples can be converted to the element type.
@@ -210,9 +210,9 @@ func (cv *Converter) setFill(v float64) error {
 	}
 	binary.LittleEndian.PutUint64(cv.fill[:], bits)
 	if cv.target() {
-		f := [1]float32{}
-		kernel.Load(f[:], cv.fill[:], num, 1)
-		cv.fillFloat = f[0]
+		rounded := [1]float32{}
+		kernel.Load(rounded[:], cv.fill[:], num, 1)
+		cv.fillFloat = rounded[0]
 	}
 	return nil
 }
@@ -229,12 +229,12 @@ func (cv *Converter) valid(valid, src []byte, stride int) int {
 func (cv *Converter) validComplex(valid, src []byte, stride int) (bad int) {
 	part := cv.fromSize / 2
 	for i := range valid {
-		o := i * stride * cv.fromSize
-		re, im := littleEndian(src[o:o+part]), littleEndian(src[o+part:o+2*part])
-		hit := cv.match.Hit(re) && cv.imag.Hit(im)
+		start := i * stride * cv.fromSize
+		realPart, imagPart := littleEndian(src[start:start+part]), littleEndian(src[start+part:start+2*part])
+		hit := cv.match.Hit(realPart) && cv.imag.Hit(imagPart)
 		if cv.match.NaN {
 			// A complex number is NaN if either part is, as in numpy.
-			hit = cv.match.Hit(re) || cv.match.Hit(im)
+			hit = cv.match.Hit(realPart) || cv.match.Hit(imagPart)
 		}
 		valid[i] = 1
 		if hit {

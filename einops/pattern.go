@@ -80,18 +80,18 @@ const MaxPattern = 4096
 
 // Parse reads a pattern. Its errors are of type *SyntaxError.
 func Parse(pattern string) (*Pattern, error) {
-	p := &Pattern{text: pattern}
+	parsed := &Pattern{text: pattern}
 	if len(pattern) > MaxPattern {
-		p.text = strings.ToValidUTF8(pattern[:32], "") + "…"
-		return nil, p.errorf(0, "%d bytes long, at most %d are read", len(pattern), MaxPattern)
+		parsed.text = strings.ToValidUTF8(pattern[:32], "") + "…"
+		return nil, parsed.errorf(0, "%d bytes long, at most %d are read", len(pattern), MaxPattern)
 	}
-	if err := p.parse(); err != nil {
+	if err := parsed.parse(); err != nil {
 		return nil, err
 	}
-	if err := p.check(); err != nil {
+	if err := parsed.check(); err != nil {
 		return nil, err
 	}
-	return p, nil
+	return parsed, nil
 }
 
 func (p *Pattern) parse() error {
@@ -99,18 +99,18 @@ func (p *Pattern) parse() error {
 	var items []item
 	var open *item // the group being read
 	for {
-		tok, col, err := s.next()
+		token, col, err := s.next()
 		if err != "" {
 			return p.errorf(col, "%s", err)
 		}
 		switch {
-		case tok == "":
+		case token == "":
 			if open != nil {
 				return p.errorf(open.col, "this parenthesis is not closed")
 			}
 			p.right = items
 			return nil
-		case tok == "->":
+		case token == "->":
 			if open != nil {
 				return p.errorf(open.col, "this parenthesis is not closed")
 			}
@@ -118,20 +118,20 @@ func (p *Pattern) parse() error {
 				return p.errorf(col, "a second arrow")
 			}
 			p.twoSided, p.left, items = true, items, nil
-		case tok == "(":
+		case token == "(":
 			if open != nil {
 				return p.errorf(col, "a group inside a group")
 			}
 			open = &item{group: true, col: col}
-		case tok == ")":
+		case token == ")":
 			if open == nil {
 				return p.errorf(col, "this parenthesis was never opened")
 			}
 			items, open = append(items, *open), nil
 		case open != nil:
-			open.atoms = append(open.atoms, atom{tok, col})
+			open.atoms = append(open.atoms, atom{token, col})
 		default:
-			items = append(items, item{atoms: []atom{{tok, col}}, col: col})
+			items = append(items, item{atoms: []atom{{token, col}}, col: col})
 		}
 	}
 }
@@ -151,20 +151,20 @@ func (s *scanner) next() (tok string, col int, errText string) {
 	if s.rest == "" {
 		return "", col, ""
 	}
-	for _, t := range [...]string{"->", ellipsis, "(", ")"} {
-		if strings.HasPrefix(s.rest, t) {
-			return s.take(len(t)), col, ""
+	for _, mark := range [...]string{"->", ellipsis, "(", ")"} {
+		if strings.HasPrefix(s.rest, mark) {
+			return s.take(len(mark)), col, ""
 		}
 	}
-	n := 0
-	for n < len(s.rest) && isWord(s.rest[n]) {
-		n++
+	length := 0
+	for length < len(s.rest) && isWord(s.rest[length]) {
+		length++
 	}
-	if n == 0 {
-		r, _ := utf8.DecodeRuneInString(s.rest)
-		return "", col, fmt.Sprintf("%q has no meaning here", r)
+	if length == 0 {
+		letter, _ := utf8.DecodeRuneInString(s.rest)
+		return "", col, fmt.Sprintf("%q has no meaning here", letter)
 	}
-	return s.word(n)
+	return s.word(length)
 }
 
 func (s *scanner) word(n int) (tok string, col int, errText string) {
@@ -208,9 +208,9 @@ func (p *Pattern) check() error {
 		return err
 	}
 	for _, it := range p.left {
-		for _, a := range it.atoms {
-			if a.name == ellipsis && it.group {
-				return p.errorf(a.col, "... inside a group on the left side")
+		for _, atom := range it.atoms {
+			if atom.name == ellipsis && it.group {
+				return p.errorf(atom.col, "... inside a group on the left side")
 			}
 		}
 	}
@@ -240,9 +240,9 @@ func (p *Pattern) names(side []item) (map[string]bool, error) {
 // missing refuses the first name of a side that the other side lacks.
 func (p *Pattern) missing(side []item, other map[string]bool, otherSide string) error {
 	for _, it := range side {
-		for _, a := range it.atoms {
-			if a.name != one && !other[a.name] {
-				return p.errorf(a.col, "%s is not on the %s side", a.name, otherSide)
+		for _, atom := range it.atoms {
+			if atom.name != one && !other[atom.name] {
+				return p.errorf(atom.col, "%s is not on the %s side", atom.name, otherSide)
 			}
 		}
 	}

@@ -59,13 +59,13 @@ func (a *axisPlan) offset(i int) int {
 	if len(a.digits) == 1 {
 		return i * a.digits[0].stride
 	}
-	off := 0
+	offset := 0
 	for k := len(a.digits) - 1; k >= 0; k-- {
-		d := a.digits[k]
-		off += i % d.n * d.stride
-		i /= d.n
+		digit := a.digits[k]
+		offset += i % digit.n * digit.stride
+		i /= digit.n
 	}
-	return off
+	return offset
 }
 
 // stride returns the distance of neighbours, and whether it is the same all along the axis.
@@ -85,11 +85,11 @@ func (p *Plan) Len() int { return p.elems }
 // Offset returns what index i of an input axis adds to the offset of an element, in elements. It is 0
 // for an axis that the input lacks. i must lie inside the axis.
 func (p *Plan) Offset(axis string, i int) int {
-	k := axisIndex(axis)
-	if k < 0 {
+	place := axisIndex(axis)
+	if place < 0 {
 		return 0
 	}
-	return p.axes[k].offset(i)
+	return p.axes[place].offset(i)
 }
 
 // BandAxis returns the index of the output axis that is exactly b, or -1.
@@ -130,11 +130,11 @@ func (p *Pattern) Plan(axes []Axis, sizes map[string]int) (*Plan, error) {
 func checkAxes(axes []Axis) (int, error) {
 	last, elems := -1, 1
 	for _, axis := range axes {
-		k := axisIndex(axis.Name)
-		if k < 0 {
+		place := axisIndex(axis.Name)
+		if place < 0 {
 			return 0, fmt.Errorf("einops: no input axis can be called %q, only n, t, b, y, x", axis.Name)
 		}
-		if k <= last {
+		if place <= last {
 			return 0, fmt.Errorf("einops: input axis %s is not in the order n t b y x", axis.Name)
 		}
 		if axis.Len < 1 {
@@ -143,7 +143,7 @@ func checkAxes(axes []Axis) (int, error) {
 		if elems > maxElems/axis.Len {
 			return 0, fmt.Errorf("einops: input axes %v have too many samples", axes)
 		}
-		last, elems = k, elems*axis.Len
+		last, elems = place, elems*axis.Len
 	}
 	return elems, nil
 }
@@ -183,9 +183,9 @@ func (r *resolver) checkSizes() error {
 // column returns where a name first stands, or 0.
 func (r *resolver) column(name string) int {
 	for _, it := range append(slices.Clip(r.p.left), r.p.right...) {
-		for _, a := range it.atoms {
-			if a.name == name && name != one && name != ellipsis {
-				return a.col
+		for _, atom := range it.atoms {
+			if atom.name == name && name != one && name != ellipsis {
+				return atom.col
 			}
 		}
 	}
@@ -243,8 +243,8 @@ func (r *resolver) axisNamed(name string) int {
 
 func (r *resolver) axisNames() string {
 	var names []string
-	for _, a := range r.axes {
-		names = append(names, a.Name)
+	for _, axis := range r.axes {
+		names = append(names, axis.Name)
 	}
 	return strings.Join(names, " ")
 }
@@ -280,8 +280,8 @@ func (r *resolver) left() error {
 	for ; pos < len(r.axes)-len(tail); pos++ {
 		if hasRest {
 			r.addRest(pos)
-		} else if a := r.axes[pos]; a.Len != 1 {
-			return r.p.errorf(r.endOfLeft(), "input axis %s of length %d is left out", a.Name, a.Len)
+		} else if axis := r.axes[pos]; axis.Len != 1 {
+			return r.p.errorf(r.endOfLeft(), "input axis %s of length %d is left out", axis.Name, axis.Len)
 		}
 	}
 	for _, it := range tail {
@@ -296,8 +296,8 @@ func (r *resolver) left() error {
 // leaveOut reports whether the left side leaves out the input axis at index at, of length 1, before item
 // it. If "..." could take the axis, only the name of a later axis says so.
 func (r *resolver) leaveOut(it item, at, spare int, hasRest bool) bool {
-	a := r.axes[at]
-	if spare <= 0 || a.Len != 1 || it.is(a.Name) {
+	axis := r.axes[at]
+	if spare <= 0 || axis.Len != 1 || it.is(axis.Name) {
 		return false
 	}
 	if hasRest {
@@ -309,7 +309,7 @@ func (r *resolver) leaveOut(it item, at, spare int, hasRest bool) bool {
 // tooMany returns the error for a left side with more items than the input has axes. It points at the
 // name of an axis that the input lacks, otherwise at the first item too many.
 func (r *resolver) tooMany() error {
-	n := 0
+	items := 0
 	for _, it := range r.p.left {
 		if !it.group && axisIndex(it.atoms[0].name) >= 0 && r.axisNamed(it.atoms[0].name) < 0 {
 			return r.p.errorf(it.col, "the input has no axis %s, only %s", it.atoms[0].name, r.axisNames())
@@ -319,7 +319,7 @@ func (r *resolver) tooMany() error {
 		if it.is(ellipsis) {
 			continue
 		}
-		if n++; n > len(r.axes) {
+		if items++; items > len(r.axes) {
 			return r.p.errorf(it.col, "the input has no axis left for this, only %s", r.axisNames())
 		}
 	}
@@ -335,31 +335,31 @@ func (r *resolver) endOfLeft() int {
 
 // item adds the elementary axes of one item of the left side, which stands for one input axis.
 func (r *resolver) item(it item, axis int) error {
-	a := r.axes[axis]
+	input := r.axes[axis]
 	if it.group {
 		return r.split(it, axis)
 	}
 	name := it.atoms[0].name
 	if name == one {
-		if a.Len != 1 {
-			return r.p.errorf(it.col, "1 stands for input axis %s of length %d", a.Name, a.Len)
+		if input.Len != 1 {
+			return r.p.errorf(it.col, "1 stands for input axis %s of length %d", input.Name, input.Len)
 		}
 		return nil
 	}
-	if name != a.Name && r.axisNamed(name) >= 0 {
-		return r.p.errorf(it.col, "%s stands at the place of input axis %s; the input is %s", name, a.Name,
+	if name != input.Name && r.axisNamed(name) >= 0 {
+		return r.p.errorf(it.col, "%s stands at the place of input axis %s; the input is %s", name, input.Name,
 			r.axisNames())
 	}
-	if err := r.sizeIs(name, a.Len, it.col); err != nil {
+	if err := r.sizeIs(name, input.Len, it.col); err != nil {
 		return err
 	}
-	r.add(name, axis, a.Len)
+	r.add(name, axis, input.Len)
 	return nil
 }
 
 // split adds the factors of a group on the left side.
 func (r *resolver) split(it item, axis int) error {
-	a := r.axes[axis]
+	input := r.axes[axis]
 	known, open := 1, -1
 	for i, atom := range it.atoms {
 		if atom.name == one {
@@ -367,8 +367,8 @@ func (r *resolver) split(it item, axis int) error {
 		}
 		n, ok := r.sizes[atom.name]
 		switch {
-		case ok && n > a.Len/known:
-			return r.p.errorf(atom.col, "the factors of input axis %s pass its length %d", a.Name, a.Len)
+		case ok && n > input.Len/known:
+			return r.p.errorf(atom.col, "the factors of input axis %s pass its length %d", input.Name, input.Len)
 		case ok:
 			known *= n
 		case open >= 0:
@@ -377,14 +377,14 @@ func (r *resolver) split(it item, axis int) error {
 			open = i
 		}
 	}
-	if a.Len%known != 0 || open < 0 && a.Len != known {
-		return r.p.errorf(it.col, "input axis %s has length %d, its factors %d", a.Name, a.Len, known)
+	if input.Len%known != 0 || open < 0 && input.Len != known {
+		return r.p.errorf(it.col, "input axis %s has length %d, its factors %d", input.Name, input.Len, known)
 	}
 	for i, atom := range it.atoms {
 		switch {
 		case atom.name == one:
 		case i == open:
-			r.add(atom.name, axis, a.Len/known)
+			r.add(atom.name, axis, input.Len/known)
 		default:
 			r.add(atom.name, axis, r.sizes[atom.name])
 		}
@@ -396,8 +396,8 @@ func (r *resolver) split(it item, axis int) error {
 func (r *resolver) outItems() (axes []string, elems [][]int) {
 	for _, it := range r.p.right {
 		if it.is(ellipsis) {
-			for _, e := range r.rest {
-				axes, elems = append(axes, r.elems[e].name), append(elems, []int{e})
+			for _, number := range r.rest {
+				axes, elems = append(axes, r.elems[number].name), append(elems, []int{number})
 			}
 			continue
 		}
@@ -408,8 +408,8 @@ func (r *resolver) outItems() (axes []string, elems [][]int) {
 			case one:
 				names = append(names, one)
 			case ellipsis:
-				for _, e := range r.rest {
-					names, list = append(names, r.elems[e].name), append(list, e)
+				for _, number := range r.rest {
+					names, list = append(names, r.elems[number].name), append(list, number)
 				}
 			default:
 				names, list = append(names, atom.name), append(list, r.byName[atom.name])
@@ -446,8 +446,8 @@ func (r *resolver) plan(elems int) *Plan {
 	for i := range plan.axes {
 		plan.axes[i].n = 1
 	}
-	for _, a := range r.axes {
-		plan.axes[axisIndex(a.Name)].n = a.Len
+	for _, axis := range r.axes {
+		plan.axes[axisIndex(axis.Name)].n = axis.Len
 	}
 	for _, e := range r.elems {
 		plan.axes[axisIndex(r.axes[e.axis].Name)].push(digit{e.n, e.stride})
@@ -462,8 +462,8 @@ func (a *axisPlan) push(d digit) {
 	if d.n == 1 {
 		return
 	}
-	if k := len(a.digits) - 1; k >= 0 && a.digits[k].stride == d.n*d.stride {
-		a.digits[k] = digit{a.digits[k].n * d.n, d.stride}
+	if last := len(a.digits) - 1; last >= 0 && a.digits[last].stride == d.n*d.stride {
+		a.digits[last] = digit{a.digits[last].n * d.n, d.stride}
 		return
 	}
 	a.digits = append(a.digits, d)
@@ -503,10 +503,10 @@ func (r *runs) at(i int) (off, left int) {
 	if r.constant() {
 		return i * r.stride, math.MaxInt
 	}
-	k := i / r.n
-	in := i - k*r.n
+	run := i / r.n
+	inRun := i - run*r.n
 	if r.starts == nil {
-		return r.axis.offset(i), r.n - in
+		return r.axis.offset(i), r.n - inRun
 	}
-	return r.starts[k] + in*r.stride, r.n - in
+	return r.starts[run] + inRun*r.stride, r.n - inRun
 }

@@ -78,8 +78,8 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 		return 0
 	}
 	checkBlock(cv, box, blk)
-	b := loop{&p.axes[axisB], box.B0, box.B1 - box.B0, blk.StrideB}
-	y := loop{&p.axes[axisY], box.Y0, box.Y1 - box.Y0, blk.StrideY}
+	bands := loop{&p.axes[axisB], box.B0, box.B1 - box.B0, blk.StrideB}
+	rows := loop{&p.axes[axisY], box.Y0, box.Y1 - box.Y0, blk.StrideY}
 	j := job{cv: cv, dst: dst, src: blk.Data, strideX: blk.StrideX, x0: box.X0, w: box.X1 - box.X0, runs: p.runs}
 	if cv.toNum == kernel.F32 {
 		j.floats, _ = cast.Of[float32](dst.Data)
@@ -91,12 +91,12 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 		defer kernel.StreamEnd()
 	}
 	base := p.axes[axisN].offset(box.N) + p.axes[axisT].offset(box.T)
-	base += j.mergeBands(&b)
-	base += j.mergeRows(&y)
-	if j.strideX < 0 || y.n > 1 && j.strideX > abs(y.stride) {
-		return j.turned(b, y, base, blk.First)
+	base += j.mergeBands(&bands)
+	base += j.mergeRows(&rows)
+	if j.strideX < 0 || rows.n > 1 && j.strideX > abs(rows.stride) {
+		return j.turned(bands, rows, base, blk.First)
 	}
-	return j.box(b, y, base, blk.First)
+	return j.box(bands, rows, base, blk.First)
 }
 
 // turned is box for a block whose rows are mirrored or transposed. It puts some rows at a time in order,
@@ -113,18 +113,19 @@ func (j *job) turned(b, y loop, base, first int) (nodata int) {
 	}
 	src, step, x0, w := j.src, j.strideX, j.x0, j.w
 	// A second job for tmp, since tmp would escape to the heap if *j held it.
-	in := *j
-	in.src, in.strideX = tmp.b[:], 1
+	turned := *j
+	turned.src, turned.strideX = tmp.b[:], 1
 	for kb := range b.n {
-		a, c := in.setBand(b.first + kb)
+		a, c := turned.setBand(b.first + kb)
 		off := base + b.axis.offset(b.first+kb)
 		for pos := 0; pos < y.n; pos += rows {
 			n := min(rows, y.n-pos)
 			for x := 0; x < w; x += pitch {
-				in.x0, in.w = x0+x, min(pitch, w-x)
-				kernel.Turn(tmp.b[:], src, first+kb*b.stride+pos*y.stride+x*step, y.stride, step, n, in.w, pitch, size)
+				turned.x0, turned.w = x0+x, min(pitch, w-x)
+				from := first + kb*b.stride + pos*y.stride + x*step
+				kernel.Turn(tmp.b[:], src, from, y.stride, step, n, turned.w, pitch, size)
 				for k := range n {
-					nodata += in.row(off+y.axis.offset(y.first+pos+k), k*pitch, a, c)
+					nodata += turned.row(off+y.axis.offset(y.first+pos+k), k*pitch, a, c)
 				}
 			}
 		}
@@ -195,13 +196,13 @@ func checkBlock(cv *Converter, box Box, blk Block) {
 	samples := len(blk.Data) / cv.fromSize
 	// Strides are compared first, so that the products below cannot overflow.
 	least, last := blk.First, blk.First
-	for _, l := range [...][2]int{{box.B1 - box.B0, blk.StrideB}, {box.Y1 - box.Y0, blk.StrideY},
+	for _, side := range [...][2]int{{box.B1 - box.B0, blk.StrideB}, {box.Y1 - box.Y0, blk.StrideY},
 		{box.X1 - box.X0, blk.StrideX}} {
-		if (l[1] > samples || -l[1] > samples) && l[0] > 1 {
+		if (side[1] > samples || -side[1] > samples) && side[0] > 1 {
 			panic("einops: block too short")
 		}
-		least += (l[0] - 1) * min(l[1], 0)
-		last += (l[0] - 1) * max(l[1], 0)
+		least += (side[0] - 1) * min(side[1], 0)
+		last += (side[0] - 1) * max(side[1], 0)
 	}
 	if least < 0 || last >= samples {
 		panic("einops: block too short")
@@ -241,22 +242,22 @@ func (j *job) row(off, src int, a, c float32) (nodata int) {
 	for done := 0; done < j.w; {
 		pos, n := j.runs.at(j.x0 + done)
 		n = min(n, j.w-done)
-		s := j.src[(src+done*j.strideX)*cv.fromSize:]
+		from := j.src[(src+done*j.strideX)*cv.fromSize:]
 		switch {
 		case cv.table != nil:
 			n = min(n, piece)
-			nodata += j.look(off+pos, s, n)
+			nodata += j.look(off+pos, from, n)
 		case cv.copies || cv.widens:
 			n = j.limit(n)
-			nodata += j.copyRun(off+pos, s, n)
+			nodata += j.copyRun(off+pos, from, n)
 		case n >= inPlace && j.floats != nil && j.runs.stride == 1:
 			n = j.limit(n)
-			bad := j.convert(j.floats[off+pos:off+pos+n], s, a, c, j.stream)
+			bad := j.convert(j.floats[off+pos:off+pos+n], from, a, c, j.stream)
 			j.mask(off+pos, 0, n, bad > 0)
 			nodata += bad
 		default:
 			n = min(piece, j.w-done)
-			bad := j.convert(j.f[:n], s, a, c, false)
+			bad := j.convert(j.f[:n], from, a, c, false)
 			bad += j.missNaN(n, bad)
 			j.store(off, j.x0+done, n, j.check(n, bad))
 			nodata += bad
@@ -354,15 +355,15 @@ func (j *job) check(n, bad int) (marked bool) {
 func (j *job) store(off, x, n int, marked bool) {
 	size := j.cv.toSize
 	for i := 0; i < n; {
-		pos, m := j.runs.at(x + i)
-		m = min(m, n-i)
+		pos, run := j.runs.at(x + i)
+		run = min(run, n-i)
 		if j.floats != nil {
-			kernel.StoreFloat32(j.floats[off+pos:], j.f[i:i+m], j.runs.stride)
+			kernel.StoreFloat32(j.floats[off+pos:], j.f[i:i+run], j.runs.stride)
 		} else {
-			kernel.Store(j.dst.Data[(off+pos)*size:], j.f[i:i+m], j.cv.toNum, j.runs.stride)
+			kernel.Store(j.dst.Data[(off+pos)*size:], j.f[i:i+run], j.cv.toNum, j.runs.stride)
 		}
-		j.mask(off+pos, i, m, marked)
-		i += m
+		j.mask(off+pos, i, run, marked)
+		i += run
 	}
 }
 
@@ -411,19 +412,29 @@ func (p *Plan) clear(dst Target, cv *Converter, box Box, data bool) {
 	if p.check(dst, cv, box) {
 		return
 	}
-	fill := cv.fill[:cv.toSize]
+	p.eachRun(box, func(_, _, _, first, n int) (goOn bool) {
+		if data {
+			kernel.Repeat(dst.Data[first*cv.toSize:], p.runs.stride, cv.fill[:cv.toSize], n)
+		}
+		if dst.Mask != nil {
+			kernel.Repeat(dst.Mask[first:], p.runs.stride, zero, n)
+		}
+		return true
+	})
+}
+
+// eachRun calls visit for the runs of a box: n samples from column x of row y of band b on, whose elements begin at
+// number first. It ends when visit returns false.
+func (p *Plan) eachRun(box Box, visit func(b, y, x, first, n int) (goOn bool)) {
 	base := p.axes[axisN].offset(box.N) + p.axes[axisT].offset(box.T)
 	for b := box.B0; b < box.B1; b++ {
 		for y := box.Y0; y < box.Y1; y++ {
-			off := base + p.axes[axisB].offset(b) + p.axes[axisY].offset(y)
+			row := base + p.axes[axisB].offset(b) + p.axes[axisY].offset(y)
 			for x := box.X0; x < box.X1; {
-				pos, n := p.runs.at(x)
+				column, n := p.runs.at(x)
 				n = min(n, box.X1-x)
-				if data {
-					kernel.Repeat(dst.Data[(off+pos)*cv.toSize:], p.runs.stride, fill, n)
-				}
-				if dst.Mask != nil {
-					kernel.Repeat(dst.Mask[off+pos:], p.runs.stride, zero, n)
+				if !visit(b, y, x, row+column, n) {
+					return
 				}
 				x += n
 			}
@@ -439,21 +450,14 @@ func (p *Plan) OutOfRange(dst Target, cv *Converter, box Box) (b, y, x int, foun
 	if p.check(dst, cv, box) {
 		return 0, 0, 0, false
 	}
-	base := p.axes[axisN].offset(box.N) + p.axes[axisT].offset(box.T)
-	for b := box.B0; b < box.B1; b++ {
-		for y := box.Y0; y < box.Y1; y++ {
-			off := base + p.axes[axisB].offset(b) + p.axes[axisY].offset(y)
-			for x := box.X0; x < box.X1; {
-				first, n := p.runs.at(x)
-				n = min(n, box.X1-x)
-				for i := range n {
-					if dst.Mask[off+first+i*p.runs.stride] == OutOfRange {
-						return b, y, x + i, true
-					}
-				}
-				x += n
+	p.eachRun(box, func(band, row, column, first, n int) (goOn bool) {
+		for i := range n {
+			if dst.Mask[first+i*p.runs.stride] == OutOfRange {
+				b, y, x, found = band, row, column+i, true
+				return false
 			}
 		}
-	}
-	return 0, 0, 0, false
+		return true
+	})
+	return b, y, x, found
 }

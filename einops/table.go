@@ -45,27 +45,27 @@ func NewTable(c Convert, samples []int, values [][]float64) (*Table, error) {
 		return nil, fault.New(fault.Limit, "look-up table", fault.NoOffset,
 			"%d values for each of %d bands: at most %d together", len(samples), bands, maxElements)
 	}
-	t := &Table{rows: make([]int32, n), elements: make([][]uint64, bands)}
-	for i := range t.rows {
-		t.rows[i] = none
+	table := &Table{rows: make([]int32, n), elements: make([][]uint64, bands)}
+	for i := range table.rows {
+		table.rows[i] = none
 	}
 	for k, sample := range samples {
 		if sample < low || sample >= low+n {
 			return nil, fault.New(fault.Unsupported, "look-up table", fault.NoOffset, "%s has no %d", c.From, sample)
 		}
-		t.rows[sample&(n-1)] = int32(k) // two's complement: the bits of a negative sample
+		table.rows[sample&(n-1)] = int32(k) // two's complement: the bits of a negative sample
 	}
-	t.whole = len(samples) == n // they differ, so that all are there
-	for b := range t.elements {
-		t.elements[b] = make([]uint64, len(values))
+	table.whole = len(samples) == n // they differ, so that all are there
+	for b := range table.elements {
+		table.elements[b] = make([]uint64, len(values))
 		for k, value := range values {
 			var err error
-			if t.elements[b][k], err = c.element(value[min(b, len(value)-1)], b); err != nil {
+			if table.elements[b][k], err = c.element(value[min(b, len(value)-1)], b); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return t, nil
+	return table, nil
 }
 
 // Whole reports whether every sample has a value.
@@ -87,22 +87,22 @@ func (c *Convert) element(value float64, band int) (uint64, error) {
 	}
 	var sample, element [8]byte
 	binary.LittleEndian.PutUint32(sample[:], math.Float32bits(float32(value)))
-	f := [1]float32{}
-	kernel.LoadAffine(f[:], sample[:4], kernel.F32, 1, pick(c.Scale, band, 1), pick(c.Offset, band, 0))
+	rounded := [1]float32{}
+	kernel.LoadAffine(rounded[:], sample[:4], kernel.F32, 1, pick(c.Scale, band, 1), pick(c.Offset, band, 0))
 	if c.Clip {
-		kernel.Clip(f[:], c.Lo, c.Hi)
+		kernel.Clip(rounded[:], c.Lo, c.Hi)
 	}
-	kernel.Store(element[:c.To.Size()], f[:], num, 1)
+	kernel.Store(element[:c.To.Size()], rounded[:], num, 1)
 	return binary.LittleEndian.Uint64(element[:]), nil
 }
 
 // setTable makes the converter look its elements up.
-func (cv *Converter) setTable(t *Table) {
-	cv.table = t
+func (cv *Converter) setTable(table *Table) {
+	cv.table = table
 	cv.copies, cv.widens, cv.affine, cv.checked, cv.missNaN = false, false, false, false, false
-	cv.samePerBand, cv.maxBand = len(t.elements) == 1, math.MaxInt
+	cv.samePerBand, cv.maxBand = len(table.elements) == 1, math.MaxInt
 	if !cv.samePerBand {
-		cv.maxBand = len(t.elements)
+		cv.maxBand = len(table.elements)
 	}
 }
 

@@ -22,10 +22,6 @@ type names struct {
 	cache  *lru.Cache[string, []string]
 }
 
-func newNames(opener source.Opener) *names {
-	return &names{opener: opener, cache: lru.New[string, []string](nameBytes)}
-}
-
 // bandsOf returns the indices of a field's bands in an asset. Bands given by name are looked up in
 // every file, because a file may have them in another order.
 func (n *names) bandsOf(ctx context.Context, f *pixels.Raster, a catalog.Asset) (*pixels.PickedBands, error) {

@@ -141,9 +141,9 @@ func (c *check) row(ctx context.Context, r *pixels.Reader, d *dataset, row int64
 	}
 	if len(d.vectors) > 0 {
 		_, lead := d.leads(row)
-		a, err := d.table.Asset(ctx, lead, row)
-		if err == nil {
-			err = d.checkVectors(ctx, &a)
+		asset, err := d.table.Asset(ctx, lead, row)
+		for i := 0; i < len(d.vectors) && err == nil; i++ {
+			err = d.vectors[i].Check(ctx, &asset)
 		}
 		note(err)
 	}
@@ -177,27 +177,23 @@ func (c *check) asset(ctx context.Context, r *pixels.Reader, d *dataset, draw *s
 	if err != nil {
 		return err
 	}
-	if d.ground != nil {
-		// A window on the ground is not checked per row: the places of all scenes were checked at opening.
-	} else if _, err := c.engine.windowOf(ctx, d, draw, field, draw.Row, asset); err != nil {
-		return fault.WithFile(err, asset.URI)
+	if d.ground == nil { // otherwise the places of all scenes were checked at opening
+		if _, err := c.engine.windowOf(ctx, d, draw, field, draw.Row, asset); err != nil {
+			return fault.WithFile(err, asset.URI)
+		}
+	}
+	read := func(a catalog.Asset, bands []int) error {
+		whole := chunk.Box{B1: a.Index.Bands, Y1: a.Index.Height, X1: a.Index.Width}
+		return r.Read(ctx, a, whole, bands, pixels.Nowhere{}, pixels.Nowhere{})
 	}
 	if asset.Parts != nil {
-		return c.stack(ctx, r, raster, &asset)
+		return eachPart(raster, &asset, func(k int, part *pixels.Raster, _ *pixels.Lay) error {
+			return read(asset.Parts[k], part.Picked)
+		})
 	}
 	picked, err := d.names.bandsOf(ctx, raster, asset)
 	if err != nil {
 		return err
 	}
-	whole := chunk.Box{B1: asset.Index.Bands, Y1: asset.Index.Height, X1: asset.Index.Width}
-	return r.Read(ctx, asset, whole, picked.Picked, pixels.Nowhere{}, pixels.Nowhere{})
-}
-
-// stack reads all parts of a stack completely.
-func (c *check) stack(ctx context.Context, r *pixels.Reader, f *pixels.Raster, a *catalog.Asset) error {
-	return eachPart(f, a, func(k int, part *pixels.Raster, _ *pixels.Lay) error {
-		asset := a.Parts[k]
-		whole := chunk.Box{B1: asset.Index.Bands, Y1: asset.Index.Height, X1: asset.Index.Width}
-		return r.Read(ctx, asset, whole, part.Picked, pixels.Nowhere{}, pixels.Nowhere{})
-	})
+	return read(asset, picked.Picked)
 }

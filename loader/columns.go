@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"context"
 	"encoding/binary"
 	"slices"
 
@@ -128,7 +129,7 @@ func intTensor(name string, numbers []int64, rows int) Tensor {
 func (e *Engine) sourceColumn(p *Pending) column {
 	return column{members: func() []member {
 		padding := int64(-1)
-		if e.oneSource() {
+		if e.spec.Batches == spec.OneSource {
 			padding = int64(p.group.lead().number)
 		}
 		sources := slices.Repeat([]int64{padding}, p.batch.Rows)
@@ -146,13 +147,9 @@ func (e *Engine) windowColumn(p *Pending) column {
 	windows := slices.Repeat([]int64{-1}, 4*p.batch.Rows)
 	return column{
 		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error {
-			asset, err := e.begin(p.ctx, d, draw)
+			_, window, err := e.beginWindow(p.ctx, d, draw)
 			if err != nil {
 				return err
-			}
-			window, err := d.window(e.plan, draw, asset.Index.Height, asset.Index.Width, d.rasters[0].Pad)
-			if err != nil {
-				return asset.Fault(err)
 			}
 			for i, v := range [...]int{window.Y, window.X, window.H, window.W} {
 				windows[4*k+i] = int64(v)
@@ -166,6 +163,16 @@ func (e *Engine) windowColumn(p *Pending) column {
 			return []member{{tensor, catalog.Int.String()}}
 		},
 	}
+}
+
+// beginWindow returns the asset of Engine.begin, and the window of the first raster field in it.
+func (e *Engine) beginWindow(ctx context.Context, d *dataset, draw *shuffle.Draw) (catalog.Asset, shuffle.Box, error) {
+	asset, err := e.begin(ctx, d, draw)
+	if err != nil {
+		return asset, shuffle.Box{}, err
+	}
+	window, err := d.window(e.plan, draw, asset.Index.Height, asset.Index.Width, d.rasters[0].Pad)
+	return asset, window, asset.Fault(err)
 }
 
 // geoColumn returns the places of the rows' windows, as they lie in the tensor, and the times of all their steps.
@@ -191,17 +198,11 @@ func (e *Engine) geoColumn(p *Pending) column {
 				places[k] = placeOf(&a, shuffle.Box{H: h, W: w}, h, w, draw.Transform)
 				return nil
 			}
-			asset, err := e.begin(p.ctx, d, draw)
-			if err != nil || asset.Place == nil {
-				return err
+			asset, window, err := e.beginWindow(p.ctx, d, draw)
+			if err == nil && asset.Place != nil {
+				places[k] = placeOf(&asset, window, d.rasters[0].H, d.rasters[0].W, draw.Transform)
 			}
-			lead := d.rasters[0]
-			window, err := d.window(e.plan, draw, asset.Index.Height, asset.Index.Width, lead.Pad)
-			if err != nil {
-				return asset.Fault(err)
-			}
-			places[k] = placeOf(&asset, window, lead.H, lead.W, draw.Transform)
-			return nil
+			return err
 		},
 		clear: clear,
 		members: func() (out []member) {

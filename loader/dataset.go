@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -9,11 +8,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/zeebo/xxh3"
-
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/internal/each"
+	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/scenes"
@@ -54,11 +53,11 @@ type dataset struct {
 	weights   *rows.Weights
 	clock     clock       // for Spec.Geo
 	ground    *scenes.Set // nil unless windows lie on the ground
-	overviews *overviews
-	left      leftOut     // with ground
-	rows      []uint32    // rows that the subset selects; nil for all
-	digest    xxh3.Hasher // of the selected rows and all other data that the order depends on
-	hasDigest bool        // something was written to digest
+	overviews *lru.Cache[overviewKey, pixels.Levels]
+	left      leftOut       // with ground
+	rows      []uint32      // rows that the subset selects; nil for all
+	digest    digest.Digest // of the selected rows and all other data that the order depends on
+	hasDigest bool          // something was written to digest
 }
 
 // addSource opens a source and all sources in it, and returns it for package shuffle. It fills in
@@ -123,8 +122,9 @@ func (e *Engine) addSource(ctx context.Context, src *Source, name string, open r
 func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open rows.Opener,
 	batch int64) (shuffle.Source, error) {
 	set := &dataset{name: name, number: len(e.sets), source: *src, sampler: e.spec.Sampler,
-		fields: e.spec.FieldsOf(src), overviews: newOverviews()}
-	set.opener, set.names = e.options.Opener, newNames(e.options.Opener)
+		fields: e.spec.FieldsOf(src), overviews: lru.New[overviewKey, pixels.Levels](overviewBytes),
+		opener: e.options.Opener, digest: digest.New()}
+	set.names = &names{opener: set.opener, cache: lru.New[string, []string](nameBytes)}
 	list := set.fields
 	set.fields = spec.RowFields(list)
 	if src.Sampler != nil {
@@ -380,28 +380,23 @@ func (d *dataset) leaf(one shuffle.Dataset) (shuffle.Source, error) {
 // digestRows adds rows, under a name, to the digest of the data.
 func (d *dataset) digestRows(what string, rows []uint32) {
 	d.hasDigest = true
-	// Both lengths come first, otherwise two lists could be joined into the bytes of one.
-	buf := binary.LittleEndian.AppendUint64(nil, uint64(len(what)))
-	buf = append(buf, what...)
-	buf = binary.LittleEndian.AppendUint64(buf, uint64(len(rows)))
-	for _, r := range rows {
-		buf = binary.LittleEndian.AppendUint32(buf, r)
+	d.digest.Record([]byte(what))
+	d.digest.Number(uint64(len(rows))) // otherwise two lists could be joined into the bytes of one
+	for _, row := range rows {
+		_, _ = d.digest.Write(binary.LittleEndian.AppendUint32(d.digest.AvailableBuffer(), row))
 	}
-	_, _ = d.digest.Write(buf)
 }
 
 // digestSeries adds the rows of all sequences to the digest of the data.
 func (d *dataset) digestSeries(s *shuffle.Series) {
 	d.hasDigest = true
 	rows := make([]int64, s.Length())
-	w := bufio.NewWriterSize(&d.digest, 1<<16) // a write for each row would be slow
 	for i := range s.Len() {
 		s.Rows(i, rows)
-		for _, r := range rows {
-			_, _ = w.Write(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), uint64(r)))
+		for _, row := range rows {
+			d.digest.Number(uint64(row))
 		}
 	}
-	_ = w.Flush() // a hash takes all
 }
 
 // compileFields opens the assets of the first sample, and compiles the fields for them.
@@ -719,16 +714,14 @@ func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error
 // samplers depends on them.
 func (d *dataset) digestSizes(ctx context.Context) error {
 	d.hasDigest = true
-	w := bufio.NewWriterSize(&d.digest, 1<<16)
 	for row := range d.table.Len() {
-		s := d.sizes.of(row)
-		_, _ = w.Write(binary.LittleEndian.AppendUint64(w.AvailableBuffer(),
-			uint64(uint32(s.Height))|uint64(uint32(s.Width))<<32))
+		size := d.sizes.of(row)
+		d.digest.Number(uint64(uint32(size.Height)) | uint64(uint32(size.Width))<<32)
 		if row%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
-	return w.Flush()
+	return nil
 }
 
 // agrees returns an error if the batches of a source differ from the batches of the first one in shape,
@@ -852,13 +845,8 @@ func (d *dataset) asked(corner *[2]int, window shuffle.Box, height, width int, p
 	return window, nil
 }
 
-// raster returns the raster field with a name, which must exist.
-func (d *dataset) raster(name string) *pixels.Raster {
-	return d.rasters[slices.IndexFunc(d.rasters, func(r *pixels.Raster) bool { return r.Name == name })]
-}
-
-// resamples reports whether windows of a raster field have another size in the tensor.
-func (d *dataset) resamples(int) bool { return d.sampler.Kind == spec.ResizedWindow || d.onGround() }
+// resamples reports whether windows have another size in the tensor.
+func (d *dataset) resamples() bool { return d.sampler.Kind == spec.ResizedWindow || d.onGround() }
 
 // onGround reports whether windows lie at places on the ground.
 func (d *dataset) onGround() bool { return d.sampler.Kind == spec.GroundWindow }

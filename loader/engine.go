@@ -8,13 +8,12 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/zeebo/xxh3"
-
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -90,7 +89,7 @@ func (g *group) compile(e *Engine) error {
 		// never native, because their pixels are computed, not copied; nor are stacks whose parts may be resampled.
 		g.native[i] = true
 		for _, d := range g.sets {
-			g.native[i] = g.native[i] && d.rasters[i].SameArithmetic(field) && !d.resamples(i) &&
+			g.native[i] = g.native[i] && d.rasters[i].SameArithmetic(field) && !d.resamples() &&
 				d.rasters[i].CopiesParts()
 		}
 	}
@@ -362,9 +361,6 @@ func (e *Engine) set(draw *shuffle.Draw) *dataset {
 	return d
 }
 
-// oneSource reports whether each batch is of one source of the mixture.
-func (e *Engine) oneSource() bool { return e.spec.Batches == spec.OneSource }
-
 // groupOf returns the group of a ticket whose positions exist. The group of a run is the group of its global batch,
 // which all ranks see; positions that a ticket names must be of one group.
 func (e *Engine) groupOf(t shuffle.Ticket) (*group, error) {
@@ -425,8 +421,9 @@ func (e *Engine) setHash() error {
 	if err != nil {
 		return err
 	}
-	h := xxh3.Hash128(b)
-	e.hash = fmt.Sprintf("%016x%016x", h.Hi, h.Lo)
+	hasher := digest.New()
+	_, _ = hasher.Write(b)
+	e.hash = hasher.Hex()
 	data := hashed{samples: e.samples, digest: e.digest()}
 	for _, d := range e.sets {
 		data.sources = append(data.sources, hashedSource{d.name, d.table.Fingerprint(), d.table.Len()})
@@ -447,18 +444,16 @@ func (e *Engine) fillsFloats() bool {
 // digest returns a hash of the data, beyond the fingerprints, that the order depends on: selected
 // rows, weights, sizes. It is empty if the order depends on nothing else.
 func (e *Engine) digest() string {
-	var h xxh3.Hasher
-	chosen := false
+	hasher, chosen := digest.New(), false
 	for _, dataset := range e.sets {
-		sum := dataset.digest.Sum128().Bytes()
-		_, _ = h.Write(sum[:])
+		sum := dataset.digest.Sum()
+		_, _ = hasher.Write(sum[:])
 		chosen = chosen || dataset.hasDigest
 	}
 	if !chosen {
 		return ""
 	}
-	sum := h.Sum128()
-	return fmt.Sprintf("%016x%016x", sum.Hi, sum.Lo)
+	return hasher.Hex()
 }
 
 // Spec returns the spec with its defaults filled in.
@@ -478,12 +473,11 @@ func (e *Engine) Fingerprint() string {
 	if len(e.sets) == 1 {
 		return e.sets[0].table.Fingerprint()
 	}
-	var h xxh3.Hasher
+	hasher := digest.New()
 	for _, d := range e.sets {
-		_, _ = h.WriteString(d.table.Fingerprint() + "\n")
+		_, _ = hasher.WriteString(d.table.Fingerprint() + "\n")
 	}
-	sum := h.Sum128()
-	return fmt.Sprintf("%016x%016x", sum.Hi, sum.Lo)
+	return hasher.Hex()
 }
 
 // Plan returns the plan of the order, which says what stands at each position. SourceInfo.Datasets

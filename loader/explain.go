@@ -224,7 +224,7 @@ func (e *Engine) explainStack(ctx context.Context, d *dataset, field int, a *cat
 		q, asset := p, a.Parts[k]
 		q.Part, q.Stack = names[k].Column+names[k].Pattern, k
 		in := l.Inside(p.Window)
-		if q.Resampled = !l.Same || d.resamples(field); q.Resampled && !l.Whole() {
+		if q.Resampled = !l.Same || d.resamples(); q.Resampled && !l.Whole() {
 			overview, _, mapping, err := e.coarserPart(ctx, d, part, a, k, l, p.Window)
 			if err != nil {
 				return err

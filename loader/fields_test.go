@@ -341,7 +341,7 @@ func TestNumberFieldsInAnyDType(t *testing.T) {
 	} {
 		v := newValueField(Field{Name: "n", Kind: spec.NumberField, DType: c.dtype}, 0, c.kind)
 		got := bad
-		if err := v.check(c.value); err == nil {
+		if _, err := v.bits(c.value); err == nil {
 			got = fmt.Sprintf("%x", v.tensor([]catalog.Value{c.value}, []bool{true}).Data)
 		} else if fault.KindOf(err) != fault.Corrupt {
 			t.Errorf("%v", err)

@@ -3,7 +3,6 @@ package loader
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -26,11 +25,8 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 	o.World = cmp.Or(o.World, 1)
 	o.Prefetch = cmp.Or(o.Prefetch, DefaultPrefetch)
 	o.Samples = cmp.Or(o.Samples, dryrun.DefaultSamples)
-	if err := shuffle.CheckRank(o.Rank, o.World); err != nil {
-		return nil, fmt.Errorf("loader: %w", err)
-	}
-	if o.Prefetch < 1 {
-		return nil, fmt.Errorf("loader: Prefetch is %d: it must be at least 1", o.Prefetch)
+	if err := e.checkRun(o.Rank, o.World, o.Prefetch); err != nil {
+		return nil, err
 	}
 	p := &dryRun{engine: e, options: o, reader: pixels.NewDryReader(e.options)}
 	p.out = dryrun.Forecast{Epoch: o.Epoch, Samples: e.samples, Steps: e.Steps(), Rank: o.Rank, World: o.World}
@@ -41,10 +37,6 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 		if p.out.LeftOut += d.left.n; d.left.n > 0 && p.out.FirstLeft == "" {
 			p.out.FirstLeft = fault.Line(d.left.first)
 		}
-	}
-	if p.out.Steps == 0 {
-		return nil, fmt.Errorf("loader: an epoch of %d samples has no whole batch: batch_size is %d and "+
-			"drop_last is true", e.samples, e.spec.BatchSize)
 	}
 	if err := p.memory(); err != nil {
 		return nil, err
@@ -117,11 +109,9 @@ func (p *dryRun) memory() error {
 	if err != nil {
 		return err
 	}
-	fit := engine.options.MemoryBytes/max(batch, 1) - 1 // as NewLoader has it
-	memory.Batch, memory.Batches = batch, int(min(int64(p.options.Prefetch), max(fit, 1)))+1
-	if limit := engine.options.MemoryBytes / max(memory.Batch, 1); int64(memory.Batches) > limit {
-		memory.Batches = int(max(limit, 1))
-	}
+	fit := engine.options.MemoryBytes / max(batch, 1)
+	// As NewLoader has it: those that are prefetched, and the caller's.
+	memory.Batch, memory.Batches = batch, int(max(min(int64(p.options.Prefetch)+1, fit), 1))
 	if engine.tiles != nil {
 		memory.Tiles = engine.tiles.Bound
 	}
@@ -236,12 +226,13 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		}
 		w.Opens++
 		w.Needed += int64(len(asset.Chunks))
-		field := set.raster(asset.Field)
+		number := slices.IndexFunc(set.rasters, func(r *pixels.Raster) bool { return r.Name == asset.Field })
+		field := set.rasters[number]
 		p.noteWorkerMemory(asset, set, field, len(r.Assets))
 		p.reader.Share = pixels.Shared{}
 		if p.cache != nil && set.sampler.Kind == spec.TileWindow {
-			key := pixels.TileKey{Set: set.number, Column: set.column(slices.Index(set.rasters, field), asset.Step),
-				Part: asset.Stack, Row: asset.Row}
+			key := pixels.TileKey{Set: set.number, Column: set.column(number, asset.Step), Part: asset.Stack,
+				Row: asset.Row}
 			if asset.Overview != nil {
 				key.Level = 1 + *asset.Overview
 			}

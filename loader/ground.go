@@ -18,7 +18,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/each"
-	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
@@ -88,7 +87,7 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 	d.ground, d.steps = set, s.Length
 	to.Kind, to.Ground = shuffle.GroundWindow, set.Ground
 	d.hasDigest = true
-	set.Digest(&d.digest)
+	set.Digest(d.digest)
 	return nil
 }
 
@@ -373,8 +372,13 @@ func (d *dataset) preferred(ctx context.Context, list []scenes.Scene, rule strin
 		return fmt.Errorf("spec: sampler: pick or order is %q: %w", rule, err)
 	}
 	slices.SortStableFunc(list, func(a, b scenes.Scene) int {
-		if !present[a.Row] || !present[b.Row] {
-			return boolInt(present[b.Row]) - boolInt(present[a.Row])
+		switch {
+		case !present[b.Row] && present[a.Row]:
+			return -1
+		case !present[b.Row]:
+			return 0
+		case !present[a.Row]:
+			return 1
 		}
 		c := cmp.Compare(ranks[a.Row], ranks[b.Row])
 		if pick.Greatest {
@@ -392,13 +396,6 @@ func (d *dataset) preferred(ctx context.Context, list []scenes.Scene, rule strin
 	}
 	slices.SortStableFunc(list, func(a, b scenes.Scene) int { return cmp.Compare(dates(&a), dates(&b)) })
 	return nil
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // windowAsset returns the window of a draw as an asset that lies where it lies and has no pixels.
@@ -557,7 +554,7 @@ func (d *dataset) coarser(ctx context.Context, e *Engine, f *pixels.Raster, wind
 	if !f.WantsOverview(string(d.sampler.Overviews), m) {
 		return a, m, nil
 	}
-	levels, err := d.overviews.of(ctx, e.options, a)
+	levels, err := d.overviewsOf(ctx, e.options, a)
 	if err != nil {
 		return a, m, err
 	}
@@ -578,24 +575,15 @@ const overviewBytes = 8 << 20
 // overviewKey names an asset.
 type overviewKey struct{ uri, member string }
 
-// overviews keeps the indexes of overviews, because catalogs have only the indexes of the rasters.
-type overviews struct {
-	cache *lru.Cache[overviewKey, pixels.Levels]
-}
-
-func newOverviews() *overviews {
-	return &overviews{cache: lru.New[overviewKey, pixels.Levels](overviewBytes)}
-}
-
-// of returns the overviews of an asset, from the largest to the smallest. If one is unsupported, such as one of
-// other bands, it returns none: the raster itself can be read. One without the mask that the raster has is left out,
+// overviewsOf returns the overviews of an asset, from the largest to the smallest. If one is unsupported, such as one
+// of other bands, it returns none: the raster itself can be read. One without the mask that the raster has is left out,
 // because its masked pixels would count as valid.
-func (o *overviews) of(ctx context.Context, opts resources.Options, a catalog.Asset) (pixels.Levels, error) {
+func (d *dataset) overviewsOf(ctx context.Context, o resources.Options, a catalog.Asset) (pixels.Levels, error) {
 	key := overviewKey{a.URI, a.Member}
-	if levels, ok := o.cache.Get(key); ok {
+	if levels, ok := d.overviews.Get(key); ok { // catalogs have only the indexes of the rasters
 		return levels, nil
 	}
-	levels, err := pixels.Overviews(ctx, opts, a)
+	levels, err := pixels.Overviews(ctx, o, a)
 	if fault.KindOf(err) == fault.Unsupported {
 		levels, err = pixels.Levels{}, nil
 	}
@@ -613,6 +601,6 @@ func (o *overviews) of(ctx context.Context, opts resources.Options, a catalog.As
 	if f := levels.File; f != nil {
 		cost += 512 + int64(len(f.URI)) + int64(cap(f.Index.Ranges))*16 // with the index that checks its time
 	}
-	o.cache.Add(key, levels, cost)
+	d.overviews.Add(key, levels, cost)
 	return levels, nil
 }

@@ -59,15 +59,8 @@ type cursor struct {
 func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 	o.World = cmp.Or(o.World, 1)
 	o.Prefetch = cmp.Or(o.Prefetch, DefaultPrefetch)
-	if err := shuffle.CheckRank(o.Rank, o.World); err != nil {
-		return nil, fmt.Errorf("loader: %w", err)
-	}
-	if o.Prefetch < 1 {
-		return nil, fmt.Errorf("loader: Prefetch is %d: it must be at least 1", o.Prefetch)
-	}
-	if e.Steps() == 0 {
-		return nil, fmt.Errorf("loader: an epoch of %d samples has no whole batch: batch_size is %d and "+
-			"drop_last is true", e.Len(), e.spec.BatchSize)
+	if err := e.checkRun(o.Rank, o.World, o.Prefetch); err != nil {
+		return nil, err
 	}
 	fit, err := e.BatchesFit(shuffle.LocalRows(e.spec.BatchSize, o.World))
 	if err != nil {
@@ -96,6 +89,21 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 	ctx := resources.WithTurn(context.Background(), resources.Turn{Stream: loader})
 	loader.ctx, loader.cancel = context.WithCancel(ctx)
 	return loader, nil
+}
+
+// checkRun returns an error if a rank would get no batches, or none would be prepared ahead.
+func (e *Engine) checkRun(rank, world, prefetch int) error {
+	if err := shuffle.CheckRank(rank, world); err != nil {
+		return fmt.Errorf("loader: %w", err)
+	}
+	if prefetch < 1 {
+		return fmt.Errorf("loader: Prefetch is %d: it must be at least 1", prefetch)
+	}
+	if e.Steps() == 0 {
+		return fmt.Errorf("loader: an epoch of %d samples has no whole batch: batch_size is %d and drop_last is true",
+			e.Len(), e.spec.BatchSize)
+	}
+	return nil
 }
 
 // Next returns the batch of the next step, or io.EOF after the last epoch. The caller holds the

@@ -6,12 +6,12 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -32,7 +32,7 @@ type pointsField struct {
 	n, y, x   int // indices of the dimensions; n may be -1
 	leftOut   atomic.Int64
 	opener    Options
-	known     transforms
+	known     *lru.Cache[rasterKey, *affine]
 }
 
 // openPoints opens the array of a field.
@@ -43,7 +43,7 @@ func openPoints(ctx context.Context, f Field, t rows.Table, o Options) (*pointsF
 		return nil, err
 	}
 	field := &pointsField{name: f.Name, maxPoints: points.Most, world: points.In == spec.WorldPoints, array: array,
-		n: -1, y: -1, x: -1, opener: o}
+		n: -1, y: -1, x: -1, opener: o, known: lru.New[rasterKey, *affine](transformBytes)}
 	if err := field.resolve(points, t); err != nil {
 		return nil, fault.WithFile(err, points.Array)
 	}
@@ -138,21 +138,14 @@ func (a *affine) pixel(x, y float64) (col, row float64) {
 	return float64(x*a.back[1]) + float64(y*a.back[2]), float64(x*a.back[4]) + float64(y*a.back[5])
 }
 
-// transforms remembers the transforms of files.
-type transforms struct {
-	mu sync.Mutex // guards by
-	by map[rasterKey]*affine
-}
-
 // rasterKey distinguishes the rasters of one file.
 type rasterKey struct {
 	uri, member string
 	offset      int64
 }
 
-// maxTransforms bounds the transforms that are kept: 16,384 of 96 bytes are 1.5 MiB without their
-// keys.
-const maxTransforms = 1 << 14
+// transformBytes bounds the memory of the transforms of files, for each field: 8 MiB hold about 20,000.
+const transformBytes = 8 << 20
 
 // affine returns the transform of an asset: from the spec or, if it has none, from the file's
 // header. A file without a transform is unsupported.
@@ -161,14 +154,10 @@ func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, err
 		return p.fixed, nil
 	}
 	key := rasterKey{a.URI, a.Member, a.Offset}
-	p.known.mu.Lock()
-	t := p.known.by[key]
-	p.known.mu.Unlock()
-	if t != nil {
+	if t, ok := p.known.Get(key); ok {
 		return t, nil
 	}
-	// The lock is not held during the read, so two workers may read the same header; both get the
-	// same transform.
+	// Two workers may read the same header; both get the same transform.
 	_, meta, err := catalog.OpenAsset(ctx, rows.Alone(p.opener.Opener, a), a.URI, p.opener.MaxChunkBytes)
 	if err != nil {
 		return nil, err
@@ -177,15 +166,11 @@ func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, err
 		return nil, fault.New(fault.Unsupported, "transform", fault.NoOffset,
 			"the file says not where it lies, which points in %q need", spec.WorldPoints)
 	}
-	if t, err = newAffine(*meta.Transform); err != nil {
+	t, err := newAffine(*meta.Transform)
+	if err != nil {
 		return nil, err
 	}
-	p.known.mu.Lock()
-	defer p.known.mu.Unlock()
-	if p.known.by == nil || len(p.known.by) >= maxTransforms {
-		p.known.by = map[rasterKey]*affine{}
-	}
-	p.known.by[key] = t
+	p.known.Add(key, t, int64(len(a.URI)+len(a.Member)+12*8))
 	return t, nil
 }
 
@@ -389,18 +374,11 @@ type pointWindow struct {
 // eachPoints calls do for every field of points, with the window of a draw.
 func (e *Engine) eachPoints(ctx context.Context, d *dataset, draw *shuffle.Draw,
 	do func(i int, f *pointsField, at pointWindow) error) error {
-	if len(d.points) == 0 {
-		return nil
-	}
-	asset, err := d.table.Asset(ctx, d.rasters[0].TableColumn, draw.Row)
+	asset, window, err := e.shown(ctx, d, draw)
 	if err != nil {
 		return err
 	}
-	win, err := e.windowOf(ctx, d, draw, 0, draw.Row, asset)
-	if err != nil {
-		return asset.Fault(err)
-	}
-	return d.eachPoints(ctx, asset, draw.Row, win, do)
+	return d.eachPoints(ctx, asset, draw.Row, window, do)
 }
 
 // eachPoints is Engine.eachPoints for a window of the asset of a row.

@@ -29,29 +29,19 @@ type valueField struct {
 // newValueField compiles a field whose column holds numbers or strings.
 func newValueField(f Field, column int, kind catalog.Kind) valueField {
 	field := valueField{name: f.Name, column: column, kind: kind}
-	if f.Kind == spec.ClassField {
-		return newClassField(f, column)
+	numbers := kind != catalog.Text && (f.Kind == spec.NumberField || f.Kind == spec.ArrayField)
+	if f.Kind == spec.ClassField { // the numbers of strings
+		field.kind, field.classes = catalog.Int, map[string]int64{} // setClasses fills it
 	}
-	switch kind {
+	switch field.kind {
 	case catalog.Int:
 		field.to = chunk.Int64
 	case catalog.Float:
 		field.to = chunk.Float64
-	default:
-		return field
 	}
-	if (f.Kind == spec.NumberField || f.Kind == spec.ArrayField) && f.DType != "native" {
+	if (numbers || field.classes != nil) && f.DType != "native" {
 		field.to, _ = chunk.ParseDType(f.DType) // Validate has checked the name
-		field.fromSpec = true
-	}
-	return field
-}
-
-// newClassField compiles a field whose values are the numbers of the strings of a column. setClasses sets the classes.
-func newClassField(f Field, column int) valueField {
-	field := valueField{name: f.Name, column: column, kind: catalog.Int, to: chunk.Int64, classes: map[string]int64{}}
-	if f.DType != "native" {
-		field.to, _ = chunk.ParseDType(f.DType) // Validate has checked the name
+		field.fromSpec = numbers
 	}
 	return field
 }
@@ -83,19 +73,10 @@ func (v valueField) read(ctx context.Context, t rows.Table, row int64) (catalog.
 	if err == nil && v.classes != nil {
 		val, err = v.class(val)
 	}
-	if err == nil {
-		err = v.check(val)
+	if err == nil && v.kind != catalog.Text {
+		_, err = v.bits(val)
 	}
 	return val, err
-}
-
-// check returns an error if the tensor cannot hold a number.
-func (v valueField) check(val catalog.Value) error {
-	if v.kind == catalog.Text {
-		return nil
-	}
-	_, err := v.bits(val)
-	return err
 }
 
 // bits returns a number as an element of the tensor. A float is rounded to the nearest, ties to

@@ -38,11 +38,11 @@ func (e *Engine) vectorsColumn(p *Pending) column {
 	}
 	// memory returns the bytes of n rows of a field that is drawn. To describe a batch, it has none.
 	memory := func(i, row, n int) []byte {
-		size := set.vectorBytes(i)
-		pos := p.layout.vectors[i] + row*size
 		if p.buf == nil {
 			return nil
 		}
+		size := set.rasters[0].H * set.rasters[0].W * set.vectors[i].To.Size()
+		pos := p.layout.vectors[i] + row*size
 		return p.buf[pos:][: n*size : n*size]
 	}
 	clearRow := func(k int) {
@@ -101,21 +101,6 @@ func (e *Engine) vectorsColumn(p *Pending) column {
 			return out
 		},
 	}
-}
-
-// checkVectors reads all shapes on an asset of the first raster field.
-func (d *dataset) checkVectors(ctx context.Context, a *catalog.Asset) error {
-	for _, v := range d.vectors {
-		if err := v.Check(ctx, a); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// vectorBytes returns the bytes of a row of a field of shapes.
-func (d *dataset) vectorBytes(i int) int {
-	return d.rasters[0].H * d.rasters[0].W * d.vectors[i].To.Size()
 }
 
 // addVectors places the tensors of shapes.

@@ -475,7 +475,7 @@ func (p *Pending) fillSteps(k int) {
 		}
 		row := p.engine.rowOf(&p.draws[k], step)
 		p.batch.Bad = append(p.batch.Bad, Bad{Row: k, Position: p.batch.Positions[k], Err: err, Source: p.set(k).name,
-			Sample: p.refOf(k, row)})
+			Sample: p.engine.refOf(p.ctx, &p.draws[k], row)})
 		for i, r := range p.group.lead().rasters {
 			if step < r.Steps {
 				p.clearStep(i, k, step)
@@ -497,13 +497,9 @@ func (p *Pending) fillSteps(k int) {
 const maxID = 4096
 
 // ref names the sample that stands in a row.
-func (p *Pending) ref(k int) *SampleRef { return p.refOf(k, p.draws[k].Row) }
+func (p *Pending) ref(k int) *SampleRef { return p.engine.refOf(p.ctx, &p.draws[k], p.draws[k].Row) }
 
-// refOf is ref for another row of the table that belongs to the sample, such as a step of a
-// sequence.
-func (p *Pending) refOf(k int, row int64) *SampleRef { return p.engine.refOf(p.ctx, &p.draws[k], row) }
-
-// refOf names a row of the table that belongs to the sample of a draw.
+// refOf names a row of the table that belongs to the sample of a draw, such as a step of a sequence.
 func (e *Engine) refOf(ctx context.Context, draw *shuffle.Draw, row int64) *SampleRef {
 	id, err := e.ID(ctx, draw.Dataset, row)
 	if err != nil {
@@ -520,20 +516,13 @@ func (p *Pending) atRow(k int, err error) error {
 
 // atSample wraps the error about the sample of a draw.
 func (e *Engine) atSample(ctx context.Context, draw shuffle.Draw, epoch uint64, position int64, err error) error {
-	return &SampleError{
-		Source: e.leaves[draw.Dataset].name, Draw: draw, Epoch: epoch, Position: position,
-		Sample: *e.refOf(ctx, &draw, draw.Row), Err: err,
-		text: fmt.Sprintf("%ssample %d at position %d of epoch %d: %v", e.sourceOf(&draw), draw.Sample, position, epoch,
-			err),
+	name := e.leaves[draw.Dataset].name
+	text := fmt.Sprintf("sample %d at position %d of epoch %d: %v", draw.Sample, position, epoch, err)
+	if name != "" {
+		text = fmt.Sprintf("source %q: %s", name, text)
 	}
-}
-
-// sourceOf returns "source NAME: " for a mixture, else "".
-func (e *Engine) sourceOf(d *shuffle.Draw) string {
-	if name := e.leaves[d.Dataset].name; name != "" {
-		return fmt.Sprintf("source %q: ", name)
-	}
-	return ""
+	return &SampleError{Source: name, Draw: draw, Epoch: epoch, Position: position,
+		Sample: *e.refOf(ctx, &draw, draw.Row), Err: err, text: text}
 }
 
 // replace puts a substitute in the place of a bad sample, and reports whether one was good. It
@@ -641,7 +630,7 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	if target.Bands, err = d.names.bandsOf(pending.ctx, field, asset); err != nil {
 		return err
 	}
-	if d.resamples(u.field) {
+	if d.resamples() {
 		// The sink is the resampled window, which has the field's size and begins at 0, 0.
 		target.Win = shuffle.Box{H: field.H, W: field.W}
 		return r.Resampled(pending.ctx, asset, win, target, engine.options.MaxChunkBytes)
@@ -692,7 +681,7 @@ func (u unit) stack(r *pixels.Reader, d *dataset, f *pixels.Raster, a *catalog.A
 		r.Share = share
 		r.Share.Key.Part = k
 		switch {
-		case !d.resamples(u.field) && l.Same:
+		case !d.resamples() && l.Same:
 			return r.Aligned(pending.ctx, asset, l, win, target, target.Masked(convs, l.Inside(win)))
 		case l.Whole():
 			target.Win = shuffle.Box{H: part.H, W: part.W}
@@ -723,7 +712,7 @@ func (e *Engine) coarserPart(ctx context.Context, d *dataset, part *pixels.Raste
 	if !part.WantsOverview(spec.AutoOverviews, mapping) {
 		return asset, l, mapping, nil
 	}
-	levels, err := d.overviews.of(ctx, e.options, asset)
+	levels, err := d.overviewsOf(ctx, e.options, asset)
 	if err != nil {
 		return asset, l, mapping, err
 	}

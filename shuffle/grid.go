@@ -39,9 +39,6 @@ func (g *Grid) Count(height, width int) int64 {
 	return int64(down) * int64(across)
 }
 
-// Window returns the window of a draw in an asset of height by width pixels.
-func (g *Grid) Window(d *Draw, height, width int) Box { return g.At(d.Sub, height, width) }
-
 // At returns window number j, which is below Count, of an asset of height by width pixels; windows are
 // numbered row by row. Readers check the size of the asset first, because one that is smaller than the
 // table says has fewer windows.

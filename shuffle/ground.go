@@ -62,11 +62,11 @@ func (g *Ground) compile() error {
 
 // Cells returns the number of cells.
 func (g *Ground) Cells() int64 {
-	n := int64(0)
+	cells := int64(0)
 	for _, r := range g.Runs {
-		n += int64(r.N)
+		cells += int64(r.N)
 	}
-	return n
+	return cells
 }
 
 // windows returns the windows of an epoch.
@@ -79,24 +79,24 @@ func (g *Ground) windows() int64 {
 
 // at returns cell number i, which is below Cells.
 func (g *Ground) at(i int64) (r CellRun, x int64) {
-	k := sort.Search(len(g.ends), func(k int) bool { return g.ends[k] > i })
-	r = g.Runs[k]
-	return r, int64(r.X) + int64(r.N) - (g.ends[k] - i)
+	run := sort.Search(len(g.ends), func(run int) bool { return g.ends[run] > i })
+	r = g.Runs[run]
+	return r, int64(r.X) + int64(r.N) - (g.ends[run] - i)
 }
 
 // place returns the window of a draw.
 func (g *Ground) place(d *Draw) Place {
 	if g.Samples == 0 {
-		r, x := g.at(d.Sample)
-		return Place{int(r.Map), int64(r.Y) * int64(g.Cell), x * int64(g.Cell)}
+		run, x := g.at(d.Sample)
+		return Place{int(run.Map), int64(run.Y) * int64(g.Cell), x * int64(g.Cell)}
 	}
-	h := Hash(d.Seed, domainGround, d.Epoch, uint64(d.Position))
-	cellRun, x := g.at(below(further(h, 0), g.ends[len(g.ends)-1]))
+	hash := Hash(d.Seed, domainGround, d.Epoch, uint64(d.Position))
+	cellRun, x := g.at(below(further(hash, 0), g.ends[len(g.ends)-1]))
 	half := int64(g.Side / 2)
 	return Place{
 		Map: int(cellRun.Map),
-		Y:   int64(cellRun.Y)*int64(g.Cell) + below(further(h, 1), int64(g.Cell)) - half,
-		X:   x*int64(g.Cell) + below(further(h, 2), int64(g.Cell)) - half,
+		Y:   int64(cellRun.Y)*int64(g.Cell) + below(further(hash, 1), int64(g.Cell)) - half,
+		X:   x*int64(g.Cell) + below(further(hash, 2), int64(g.Cell)) - half,
 	}
 }
 

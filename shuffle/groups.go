@@ -30,12 +30,12 @@ func (g *Groups) Check() error {
 		return fmt.Errorf("groups of pools of %d positions of dataset %d, %d levels deep, of %d samples",
 			g.Pool, g.Dataset, len(g.Levels), g.Samples)
 	}
-	n := g.Samples
+	positions := g.Samples
 	for _, level := range g.Levels {
-		if level.Drawn < 0 || level.Drawn > n || level.Samples < 1 {
-			return fmt.Errorf("groups: %d draws of %d in an epoch of %d", level.Drawn, level.Samples, n)
+		if level.Drawn < 0 || level.Drawn > positions || level.Samples < 1 {
+			return fmt.Errorf("groups: %d draws of %d in an epoch of %d", level.Drawn, level.Samples, positions)
 		}
-		n = level.Samples
+		positions = level.Samples
 	}
 	return nil
 }
@@ -78,14 +78,14 @@ func (pl *Plan) Groups() (g Groups, ok bool) {
 	}
 	pl.leaders(0, top, &leaders)
 	largest := 0.0
-	for _, l := range leaders {
-		largest = max(largest, l.share)
+	for _, one := range leaders {
+		largest = max(largest, one.share)
 	}
 	longest := -1.0
 	for _, leader := range leaders {
-		lf := &pl.leaves[leader.dataset]
-		pool := lf.Sampler.Visits.PoolLen()
-		lasts := float64(min(pool, lf.n)) / leader.share
+		leaf := &pl.leaves[leader.dataset]
+		pool := leaf.Sampler.Visits.PoolLen()
+		lasts := float64(min(pool, leaf.n)) / leader.share
 		if 4*leader.share < largest || lasts <= longest {
 			continue
 		}

@@ -56,11 +56,11 @@ func Mix(x uint64) uint64 {
 
 // Hash mixes a seed and words into one uniform 64-bit word.
 func Hash(seed uint64, words ...uint64) uint64 {
-	h := Mix(seed + golden)
-	for _, w := range words {
-		h = further(h, w)
+	hash := Mix(seed + golden)
+	for _, word := range words {
+		hash = further(hash, word)
 	}
-	return h
+	return hash
 }
 
 // further adds one word to a hash: Hash(seed, a, b) is further(Hash(seed, a), b).

@@ -71,11 +71,11 @@ func newWord(seed uint64, m *Mixture) (*word, error) {
 	}
 	sum, length := int64(0), cmp.Or(batch, WordLen)
 	var ends []int64
-	for i, c := range counts {
-		if c < 1 || c > length-sum {
-			return nil, fmt.Errorf("mixture: source %d has a count of %d after %d of %d", i, c, sum, length)
+	for i, count := range counts {
+		if count < 1 || count > length-sum {
+			return nil, fmt.Errorf("mixture: source %d has a count of %d after %d of %d", i, count, sum, length)
 		}
-		sum += c
+		sum += count
 		ends = append(ends, sum)
 	}
 	if sum != length {
@@ -84,24 +84,24 @@ func newWord(seed uint64, m *Mixture) (*word, error) {
 	if batch > 0 {
 		return &word{counts: counts, batch: batch, seed: seed, ends: ends}, nil
 	}
-	w := &word{counts: counts, block: max(m.Block, 1), indices: make([][]uint16, len(counts))}
-	for i, c := range counts {
-		w.indices[i] = make([]uint16, 0, c)
+	compiled := &word{counts: counts, block: max(m.Block, 1), indices: make([][]uint16, len(counts))}
+	for i, count := range counts {
+		compiled.indices[i] = make([]uint16, 0, count)
 	}
 	if m.Block > 0 {
-		w.fill(evenly(seed, counts))
+		compiled.fill(evenly(seed, counts))
 	} else {
-		w.fill(mixed(seed, counts))
+		compiled.fill(mixed(seed, counts))
 	}
-	return w, nil
+	return compiled, nil
 }
 
 // fill sets the sources of the slots.
 func (w *word) fill(sources []uint16) {
-	for j, i := range sources {
-		w.source[j] = i
-		w.rank[j] = uint16(len(w.indices[i]))
-		w.indices[i] = append(w.indices[i], uint16(j))
+	for slot, source := range sources {
+		w.source[slot] = source
+		w.rank[slot] = uint16(len(w.indices[source]))
+		w.indices[source] = append(w.indices[source], uint16(slot))
 	}
 }
 
@@ -109,8 +109,8 @@ func (w *word) fill(sources []uint16) {
 // in step with the ranks: with two of each, every rank would get one source only.
 func mixed(seed uint64, counts []int64) []uint16 {
 	owner := make([]uint16, 0, WordLen)
-	for i, c := range counts {
-		owner = append(owner, slices.Repeat([]uint16{uint16(i)}, int(c))...)
+	for i, count := range counts {
+		owner = append(owner, slices.Repeat([]uint16{uint16(i)}, int(count))...)
 	}
 	order := permutation(Hash(seed, domainWord), WordLen)
 	// The network once for each of its 2^14 inputs, the smallest power of two that holds WordLen: this
@@ -120,12 +120,12 @@ func mixed(seed uint64, counts []int64) []uint16 {
 		once[x] = uint16(order.forward(uint64(x)))
 	}
 	out := make([]uint16, WordLen)
-	for j := range out {
-		x := once[j]
+	for slot := range out {
+		x := once[slot]
 		for x >= WordLen {
 			x = once[x]
 		}
-		out[j] = owner[x]
+		out[slot] = owner[x]
 	}
 	return out
 }
@@ -139,17 +139,17 @@ func evenly(seed uint64, counts []int64) []uint16 {
 		source uint16
 	}
 	places := make([]place, 0, WordLen)
-	for i, c := range counts {
-		for k := range uint64(c) {
+	for i, count := range counts {
+		for k := range uint64(count) {
 			// k is below 2^14, so that k*2^48 leaves two bits of the 64.
 			at := k<<48 + Hash(seed, domainBlock, uint64(i), k)>>16
-			places = append(places, place{at / uint64(c), uint16(i)})
+			places = append(places, place{at / uint64(count), uint16(i)})
 		}
 	}
 	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.at, b.at) })
 	out := make([]uint16, WordLen)
-	for j, p := range places {
-		out[j] = p.source
+	for slot, p := range places {
+		out[slot] = p.source
 	}
 	return out
 }
@@ -170,14 +170,14 @@ func (w *word) batches(m *Mixture, sizes []int64) (int64, error) {
 	}
 	steps := m.Length / w.batch
 	for i, size := range sizes {
-		c := w.counts[i]
+		share := w.counts[i]
 		switch {
-		case m.Until == Shortest && size < c:
-			return 0, fmt.Errorf("mixture: source %d has %d samples, and a batch takes %d of them", i, size, c)
-		case m.Until == Shortest && (i == 0 || size/c < steps):
-			steps = size / c
+		case m.Until == Shortest && size < share:
+			return 0, fmt.Errorf("mixture: source %d has %d samples, and a batch takes %d of them", i, size, share)
+		case m.Until == Shortest && (i == 0 || size/share < steps):
+			steps = size / share
 		case m.Until == Longest:
-			steps = max(steps, (size-1)/c+1)
+			steps = max(steps, (size-1)/share+1)
 		}
 	}
 	if steps > MaxSamples/w.batch {
@@ -247,12 +247,12 @@ func (w *word) epoch(m *Mixture, sizes []int64) (n int64, err error) {
 // the whole run, modulo 2^64: sources go on from one epoch of the mixture to the next.
 func (w *word) at(epoch uint64, p int64) (source int, draw uint64) {
 	if w.batch > 0 {
-		b := p / w.batch
-		order := permutation(Hash(w.seed, domainBatch, epoch, uint64(b)), w.batch)
-		x := order.At(p % w.batch)
-		i := sort.Search(len(w.ends), func(k int) bool { return w.ends[k] > x })
-		c := w.counts[i]
-		return i, epoch*uint64(w.drawn[i]) + uint64(b*c+x-(w.ends[i]-c))
+		batch := p / w.batch
+		order := permutation(Hash(w.seed, domainBatch, epoch, uint64(batch)), w.batch)
+		place := order.At(p % w.batch)
+		source = sort.Search(len(w.ends), func(k int) bool { return w.ends[k] > place })
+		count := w.counts[source]
+		return source, epoch*uint64(w.drawn[source]) + uint64(batch*count+place-(w.ends[source]-count))
 	}
 	block := p / w.block
 	slot := block % WordLen

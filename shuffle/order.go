@@ -40,9 +40,9 @@ func permutation(h uint64, n int64) Order {
 	if !order.shuffled {
 		return order
 	}
-	k := max(uint(bits.Len64(uint64(n-1))), minBits)
-	order.low = k / 2
-	order.top = k - order.low
+	width := max(uint(bits.Len64(uint64(n-1))), minBits)
+	order.low = width / 2
+	order.top = width - order.low
 	for i := range order.keys {
 		order.keys[i] = further(h, uint64(i))
 	}

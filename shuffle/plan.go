@@ -191,7 +191,7 @@ func NewPlan(s Spec) (*Plan, error) {
 
 // add compiles a source, with depth mixtures around it, and the sources in it, and returns its node.
 func (pl *Plan) add(s Source, seed uint64, depth int) (int, error) {
-	pos := len(pl.nodes)
+	number := len(pl.nodes)
 	pl.nodes = append(pl.nodes, node{})
 	var nd node
 	var err error
@@ -205,8 +205,8 @@ func (pl *Plan) add(s Source, seed uint64, depth int) (int, error) {
 	default:
 		err = errors.New("a source is either a dataset or a mixture")
 	}
-	pl.nodes[pos] = nd
-	return pos, err
+	pl.nodes[number] = nd
+	return number, err
 }
 
 func (pl *Plan) addMixture(m *Mixture, seed uint64, depth int) (node, error) {
@@ -229,8 +229,8 @@ func (pl *Plan) addMixture(m *Mixture, seed uint64, depth int) (node, error) {
 		word.nodes = append(word.nodes, child)
 		sizes[i] = pl.nodes[child].n
 	}
-	n, err := word.epoch(m, sizes)
-	return node{n: n, word: word}, err
+	positions, err := word.epoch(m, sizes)
+	return node{n: positions, word: word}, err
 }
 
 func (pl *Plan) addDataset(d *Dataset, seed uint64) (node, error) {
@@ -273,7 +273,7 @@ func (lf *leaf) compile() error {
 		height, width, lf.runs = sampler.Visits.H, sampler.Visits.W, sampler.Runs
 		err = sampler.Visits.check()
 	case GroundWindow:
-		if sampler.Ground == nil || lf.Series != nil {
+		if sampler.Ground == nil || lf.Series != nil { // a window has many rows
 			return errors.New("sampler: ground windows without a ground, or of sequences")
 		}
 		height, width = sampler.Ground.Side, sampler.Ground.Side
@@ -302,11 +302,12 @@ func (lf *leaf) size() error {
 		lf.n = lf.Sampler.Ground.windows()
 	}
 	if lf.Sampler.Kind == VisitWindow {
-		k := int64(lf.Sampler.Visits.PerVisit)
-		if lf.n > MaxSamples/k {
-			return fmt.Errorf("sampler: %d visits of %d windows are more than %d samples", lf.n, k, int64(MaxSamples))
+		perVisit := int64(lf.Sampler.Visits.PerVisit)
+		if lf.n > MaxSamples/perVisit {
+			return fmt.Errorf("sampler: %d visits of %d windows are more than %d samples", lf.n, perVisit,
+				int64(MaxSamples))
 		}
-		lf.n *= k
+		lf.n *= perVisit
 	}
 	return nil
 }
@@ -319,9 +320,9 @@ func (lf *leaf) checkItems() error {
 	if lf.Series != nil {
 		rows = lf.Series.rows
 	}
-	for _, r := range rows {
-		if int64(r) >= lf.Items {
-			return fmt.Errorf("dataset: row %d of %d", r, lf.Items)
+	for _, row := range rows {
+		if int64(row) >= lf.Items {
+			return fmt.Errorf("dataset: row %d of %d", row, lf.Items)
 		}
 	}
 	return nil
@@ -343,13 +344,13 @@ func (pl *Plan) At(epoch uint64, p int64) Draw {
 	if lf.Sampler.Kind == VisitWindow {
 		draw.Sample = lf.pooled(&draw, pl.shuffle)
 	} else {
-		o := NewOrder(draw.Seed, draw.Epoch, lf.n, pl.shuffle)
-		draw.Sample = o.At(draw.Position)
+		order := NewOrder(draw.Seed, draw.Epoch, lf.n, pl.shuffle)
+		draw.Sample = order.At(draw.Position)
 	}
 	lf.fill(&draw)
-	if list := lf.Sampler.Sides; len(list) > 0 {
+	if sides := lf.Sampler.Sides; len(sides) > 0 {
 		// The seed, the epoch and the batch are those of the run, so that all datasets and ranks draw the same one.
-		draw.Side = list[Below(Hash(pl.seed, domainSide, epoch, uint64(p/pl.batch)), len(list))]
+		draw.Side = sides[Below(Hash(pl.seed, domainSide, epoch, uint64(p/pl.batch)), len(sides))]
 	}
 	return draw
 }
@@ -414,17 +415,18 @@ func (lf *leaf) fill(d *Draw) {
 // pooled returns the sample at a position of the tile-aware order. Visits are permuted like samples in
 // the other orders, and the windows of Pool consecutive visits are permuted among themselves.
 func (lf *leaf) pooled(d *Draw, shuffle bool) int64 {
-	v := &lf.Sampler.Visits
-	k, visits := int64(v.PerVisit), lf.runs.Len()
-	pool := v.PoolOf(d.Position)
-	first := pool * int64(v.Pool)
-	o := d.Position - first*k
+	sampler := &lf.Sampler.Visits
+	perVisit, visits := int64(sampler.PerVisit), lf.runs.Len()
+	pool := sampler.PoolOf(d.Position)
+	first := pool * int64(sampler.Pool)
+	inPool := d.Position - first*perVisit
 	if shuffle {
-		inPool := permutation(Hash(d.Seed, domainPool, d.Epoch, uint64(pool)), min(int64(v.Pool), visits-first)*k)
-		o = inPool.At(o)
+		windows := min(int64(sampler.Pool), visits-first) * perVisit
+		order := permutation(Hash(d.Seed, domainPool, d.Epoch, uint64(pool)), windows)
+		inPool = order.At(inPool)
 	}
 	order := NewOrder(d.Seed, d.Epoch, visits, shuffle)
-	return order.At(first+o/k)*k + o%k
+	return order.At(first+inPool/perVisit)*perVisit + inPool%perVisit
 }
 
 // PoolOf returns the pool of position p of an epoch, and whether there is one: tickets whose
@@ -503,7 +505,7 @@ func (pl *Plan) Window(d *Draw, height, width int, w *Weights) (b Box, flagged b
 		b, weighted := w.Window(sampler.crop(d, height, width))
 		return b, !weighted
 	case GridWindow:
-		return sampler.Grid.Window(d, height, width), false
+		return sampler.Grid.At(d.Sub, height, width), false
 	case ResizedWindow:
 		resized := sampler.Resized
 		resized.H, resized.W = cmp.Or(d.Side, resized.H), cmp.Or(d.Side, resized.W)

@@ -19,16 +19,10 @@ type Quality struct {
 	Repeats int64
 }
 
-// drawn is a sample of the spec, whatever its epoch.
-type drawn struct {
+// numbered is a sample of the spec, whatever its epoch, or an item: a row or a sequence.
+type numbered struct {
 	dataset int
-	sample  int64
-}
-
-// drawnRow is a row, or a sequence, of the spec.
-type drawnRow struct {
-	dataset int
-	item    int64
+	number  int64
 }
 
 // Measure returns the shuffle quality of count positions of an epoch from first, in batches of
@@ -40,23 +34,23 @@ func (pl *Plan) Measure(epoch uint64, first, count int64, batch int) Quality {
 	if count == 0 || batch < 1 {
 		return quality
 	}
-	seen := make(map[drawn]struct{}, count)
-	rows := make(map[drawnRow]struct{}, batch)
+	seen := make(map[numbered]struct{}, count)
+	rows := make(map[numbered]struct{}, batch)
 	share := make([]int64, len(pl.leaves)) // positions of each dataset
 	moved, expected, batches := 0.0, 0.0, 0
-	var before drawnRow
+	var before numbered
 	for i := range count {
 		draw := pl.At(epoch, first+i)
 		share[draw.Dataset]++
 		n := pl.leaves[draw.Dataset].n
 		moved += math.Abs(float64(draw.Sample - draw.Position))
 		expected += uniformDistance(draw.Position, n)
-		key := drawn{draw.Dataset, draw.Sample}
-		if _, ok := seen[key]; ok {
+		sample := numbered{draw.Dataset, draw.Sample}
+		if _, ok := seen[sample]; ok {
 			quality.Repeats++
 		}
-		seen[key] = struct{}{}
-		row := drawnRow{draw.Dataset, draw.Item}
+		seen[sample] = struct{}{}
+		row := numbered{draw.Dataset, draw.Item}
 		if i > 0 && row == before {
 			quality.SameRow++
 		}
@@ -93,12 +87,12 @@ func (pl *Plan) expect(share []int64, count, batch int64) (rows, same float64) {
 		if share[i] == 0 || n < 2 {
 			continue
 		}
-		f, each := float64(share[i])/float64(count), n/items
-		same += f * f * (each - 1) / (n - 1)
+		part, each := float64(share[i])/float64(count), n/items
+		same += part * part * (each - 1) / (n - 1)
 		// The probability that k draws without replacement from n samples all miss the `each` samples
 		// of one row. The factors are multiplied one by one, because factorials would overflow.
 		missed := 1.0
-		for j := range int64(math.Round(f * float64(batch))) {
+		for j := range int64(math.Round(part * float64(batch))) {
 			missed *= math.Max(n-each-float64(j), 0) / math.Max(n-float64(j), 1)
 		}
 		rows += items * (1 - missed)

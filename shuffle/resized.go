@@ -66,10 +66,10 @@ func (r *Resized) size(hash uint64, height, width int) (h, w int) {
 	share := float64(further(hash, 0)>>11) * 0x1p-53
 	share = r.Lo + float64(float64(r.Hi-r.Lo)*share)
 	area = float64(area * share)
-	q := aspect(further(hash, 1), r.Ratio)
+	squeeze := aspect(further(hash, 1), r.Ratio)
 	tall, wide := float64(r.H)/float64(r.W), float64(r.W)/float64(r.H)
-	h = roundTo(math.Sqrt(float64(float64(area*tall)*q)), r.AlignY)
-	w = roundTo(math.Sqrt(float64(float64(area*wide)/q)), r.AlignX)
+	h = roundTo(math.Sqrt(float64(float64(area*tall)*squeeze)), r.AlignY)
+	w = roundTo(math.Sqrt(float64(float64(area*wide)/squeeze)), r.AlignX)
 	if tallest := r.AlignY * max(height/r.AlignY, 1); h > tallest {
 		h, w = tallest, shrink(w, tallest, h, r.AlignX)
 	}
@@ -82,17 +82,17 @@ func (r *Resized) size(hash uint64, height, width int) (h, w int) {
 // aspect returns ratio^u, with u in (-1, 1) in steps of 2^-16. It takes square roots and products only,
 // because every machine rounds these alike, which is not so for pow.
 func aspect(hash uint64, ratio float64) float64 {
-	q := 1.0
+	power := 1.0
 	for i := 63; i >= 48; i-- {
 		ratio = math.Sqrt(ratio)
 		if hash>>i&1 == 1 {
-			q = float64(q * ratio)
+			power = float64(power * ratio)
 		}
 	}
 	if hash&1 == 1 {
-		q = 1 / q
+		power = 1 / power
 	}
-	return q
+	return power
 }
 
 // roundTo returns the multiple of align nearest to v, at least align.
@@ -103,6 +103,6 @@ func roundTo(v float64, align int) int {
 // shrink returns floor(v*num/den), rounded down to a multiple of align but at least align.
 func shrink(v, num, den, align int) int {
 	hi, lo := bits.Mul64(uint64(v), uint64(num))
-	q, _ := bits.Div64(hi, lo, uint64(den)) // num < den, so the quotient is below v
-	return align * max(int(q)/align, 1)
+	quotient, _ := bits.Div64(hi, lo, uint64(den)) // num < den, so the quotient is below v
+	return align * max(int(quotient)/align, 1)
 }

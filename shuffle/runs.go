@@ -107,11 +107,11 @@ func (r *Runs) Index(item, sub int64) int64 {
 // positive and finite, or if there are more weights than parts.
 func Apportion(total int64, weights []float64) ([]int64, error) {
 	sum := 0.0
-	for _, w := range weights {
-		if !(w > 0) || math.IsInf(w, 1) {
-			return nil, fmt.Errorf("weight %v is not positive and finite", w)
+	for _, weight := range weights {
+		if !(weight > 0) || math.IsInf(weight, 1) {
+			return nil, fmt.Errorf("weight %v is not positive and finite", weight)
 		}
-		sum += w
+		sum += weight
 	}
 	switch {
 	case len(weights) == 0:
@@ -124,11 +124,11 @@ func Apportion(total int64, weights []float64) ([]int64, error) {
 	}
 	parts, rest := make([]int64, len(weights)), make([]float64, len(weights))
 	left := total
-	for i, w := range weights {
+	for i, weight := range weights {
 		// The conversions prevent a fused multiply-add, which would round otherwise on some machines.
-		q := float64(float64(total) * float64(w/sum))
-		parts[i] = int64(math.Floor(q))
-		rest[i] = q - math.Floor(q)
+		quota := float64(float64(total) * float64(weight/sum))
+		parts[i] = int64(math.Floor(quota))
+		rest[i] = quota - math.Floor(quota)
 		left -= parts[i]
 	}
 	for ; left > 0; left-- {
@@ -157,22 +157,22 @@ func Temperature(sizes []int64, t float64) ([]float64, error) {
 	weights := make([]float64, len(sizes))
 	// Sizes are divided by the largest one, because N^(1/t) would overflow for small t.
 	largest := float64(slices.Max(append([]int64{1}, sizes...)))
-	for i, n := range sizes {
-		if n <= 0 {
-			return nil, fmt.Errorf("source %d has %d samples", i, n)
+	for i, size := range sizes {
+		if size <= 0 {
+			return nil, fmt.Errorf("source %d has %d samples", i, size)
 		}
-		weights[i] = math.Max(math.Pow(float64(n)/largest, 1/t), math.SmallestNonzeroFloat64)
+		weights[i] = math.Max(math.Pow(float64(size)/largest, 1/t), math.SmallestNonzeroFloat64)
 	}
 	return weights, nil
 }
 
 // indexOfLargest returns the index of the first of the largest values.
 func indexOfLargest[T int64 | float64](v []T) int {
-	pos := 0
-	for i, x := range v {
-		if x > v[pos] {
-			pos = i
+	largest := 0
+	for i, value := range v {
+		if value > v[largest] {
+			largest = i
 		}
 	}
-	return pos
+	return largest
 }

@@ -38,14 +38,14 @@ func NewSeries[K comparable](keys []K, times []int64, rows []uint32, length, str
 	if err := groupRows(series, keys, rows); err != nil {
 		return nil, err
 	}
-	for g := range len(series.starts) - 1 {
-		slices.SortFunc(series.rows[series.starts[g]:series.starts[g+1]], func(a, b uint32) int {
+	for group := range len(series.starts) - 1 {
+		slices.SortFunc(series.rows[series.starts[group]:series.starts[group+1]], func(a, b uint32) int {
 			return cmp.Or(cmp.Compare(times[a], times[b]), cmp.Compare(a, b))
 		})
 	}
 	var err error
-	series.runs, err = NewRuns(int64(len(series.starts)-1), func(g int64) int64 {
-		return sequences(series.starts[g+1]-series.starts[g], int64(length), int64(stride), cut)
+	series.runs, err = NewRuns(int64(len(series.starts)-1), func(group int64) int64 {
+		return sequences(series.starts[group+1]-series.starts[group], int64(length), int64(stride), cut)
 	})
 	return series, err
 }
@@ -61,17 +61,17 @@ func groupRows[K comparable](s *Series, keys []K, rows []uint32) error {
 		if int64(row) >= int64(len(keys)) {
 			return fmt.Errorf("series: row %d of %d", row, len(keys))
 		}
-		g, ok := groups[keys[row]]
+		number, ok := groups[keys[row]]
 		if !ok {
-			g = len(groups)
-			groups[keys[row]] = g
+			number = len(groups)
+			groups[keys[row]] = number
 			s.starts = append(s.starts, 0)
 		}
-		group[i] = uint32(g)
-		s.starts[g+1]++
+		group[i] = uint32(number)
+		s.starts[number+1]++
 	}
-	for g := range len(groups) {
-		s.starts[g+1] += s.starts[g]
+	for number := range len(groups) {
+		s.starts[number+1] += s.starts[number]
 	}
 	// A counting sort: rows keep their order within a group, and memory is one word per group.
 	next := slices.Clone(s.starts)
@@ -103,35 +103,35 @@ func (s *Series) Length() int { return s.length }
 
 // First returns the first row of sequence i.
 func (s *Series) First(i int64) int64 {
-	pos, _ := s.span(i)
-	return int64(s.rows[pos])
+	first, _ := s.span(i)
+	return int64(s.rows[first])
 }
 
 // Rows fills dst, whose length must be Length(), with the rows of sequence i, in order of time; -1
 // is padding, always at the end.
 func (s *Series) Rows(i int64, dst []int64) {
-	pos, end := s.span(i)
+	first, end := s.span(i)
 	for k := range dst[:s.length] {
 		dst[k] = -1
-		if pos+int64(k) < end {
-			dst[k] = int64(s.rows[pos+int64(k)])
+		if first+int64(k) < end {
+			dst[k] = int64(s.rows[first+int64(k)])
 		}
 	}
 }
 
 // Row returns row number k, below Length(), of sequence i, or -1 for padding.
 func (s *Series) Row(i int64, k int) int64 {
-	pos, end := s.span(i)
-	if pos += int64(k); pos < end {
-		return int64(s.rows[pos])
+	place, end := s.span(i)
+	if place += int64(k); place < end {
+		return int64(s.rows[place])
 	}
 	return -1
 }
 
 // span returns where in rows a sequence begins, and where its group ends.
 func (s *Series) span(i int64) (at, end int64) {
-	g, j := s.runs.At(i)
-	return s.starts[g] + j*int64(s.stride), s.starts[g+1]
+	group, sequence := s.runs.At(i)
+	return s.starts[group] + sequence*int64(s.stride), s.starts[group+1]
 }
 
 // Stratum is the rows that share a value.
@@ -146,16 +146,16 @@ type Stratum[K cmp.Ordered] struct {
 func Strata[K cmp.Ordered](keys []K, rows []uint32) []Stratum[K] {
 	groups := map[K][]uint32{}
 	if rows == nil {
-		for i, k := range keys {
-			groups[k] = append(groups[k], uint32(i))
+		for i, key := range keys {
+			groups[key] = append(groups[key], uint32(i))
 		}
 	}
 	for _, i := range rows {
 		groups[keys[i]] = append(groups[keys[i]], i)
 	}
 	strata := make([]Stratum[K], 0, len(groups))
-	for k, rows := range groups {
-		strata = append(strata, Stratum[K]{k, rows})
+	for key, rows := range groups {
+		strata = append(strata, Stratum[K]{key, rows})
 	}
 	slices.SortFunc(strata, func(a, b Stratum[K]) int { return cmp.Compare(a.Key, b.Key) })
 	return strata

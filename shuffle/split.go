@@ -72,9 +72,9 @@ func (s *Split) OfCell(bounds [4]float64, size float64) int {
 }
 
 func (s *Split) of(h uint64) int {
-	pos := int64(h >> 32)
+	left := int64(h >> 32)
 	for i, share := range s.Shares {
-		if pos -= share.Parts; pos < 0 {
+		if left -= share.Parts; left < 0 {
 			return i
 		}
 	}
@@ -83,22 +83,22 @@ func (s *Split) of(h uint64) int {
 
 // cellOf returns floor(((lo + hi) / 2) / size). Every operation is rounded to float64.
 func cellOf(lo, hi, size float64) (int64, bool) {
-	c := math.Floor(float64(float64(float64(lo+hi)*0.5) / size))
+	cell := math.Floor(float64(float64(float64(lo+hi)*0.5) / size))
 	// Out of the range of int64 the conversion would differ between machines.
-	return int64(c), size > 0 && c >= -0x1p62 && c <= 0x1p62
+	return int64(cell), size > 0 && cell >= -0x1p62 && cell <= 0x1p62
 }
 
 // hashText is hash(seed, 5, length, words), of the text's bytes in little-endian words of 64 bits, the last
 // one filled up with zeros.
 func hashText(seed uint64, text string) uint64 {
-	h := Hash(seed, domainText, uint64(len(text)))
+	hash := Hash(seed, domainText, uint64(len(text)))
 	for ; len(text) >= 8; text = text[8:] {
-		h = further(h, binary.LittleEndian.Uint64([]byte(text[:8])))
+		hash = further(hash, binary.LittleEndian.Uint64([]byte(text[:8])))
 	}
 	if len(text) > 0 {
 		var last [8]byte
 		copy(last[:], text)
-		h = further(h, binary.LittleEndian.Uint64(last[:]))
+		hash = further(hash, binary.LittleEndian.Uint64(last[:]))
 	}
-	return h
+	return hash
 }

@@ -51,13 +51,13 @@ func (p *Parts) UnmarshalJSON(b []byte) error {
 		return fmt.Errorf("run: %d bytes, at most %d", len(b), maxParts)
 	}
 	var values map[string]any
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	if err := d.Decode(&values); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(b))
+	decoder.UseNumber()
+	if err := decoder.Decode(&values); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
-	for name, v := range values {
-		switch v.(type) {
+	for name, value := range values {
+		switch value.(type) {
 		case string, bool, json.Number:
 		default:
 			return fmt.Errorf("run: %q is neither a string nor a number nor a boolean", name)
@@ -137,21 +137,21 @@ func (s State) Differences(now State) (out []string, otherOrder bool) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		raw, b := is[name], was[name]
-		if name == "seed" || bytes.Equal(raw, b) {
+		after, before := is[name], was[name]
+		if name == "seed" || bytes.Equal(after, before) {
 			continue
 		}
 		otherOrder = otherOrder || !slices.ContainsFunc(sameSamples,
 			func(p string) bool { return strings.HasPrefix(name, p) })
 		switch {
-		case raw == nil:
-			out = append(out, fmt.Sprintf("%s is not given, in the state it is %s", name, shown(b)))
-		case b == nil:
-			out = append(out, fmt.Sprintf("%s is %s, in the state it is not given", name, shown(raw)))
-		case bytes.HasPrefix(raw, []byte(`"#`)) && bytes.HasPrefix(b, []byte(`"#`)):
+		case after == nil:
+			out = append(out, fmt.Sprintf("%s is not given, in the state it is %s", name, shown(before)))
+		case before == nil:
+			out = append(out, fmt.Sprintf("%s is %s, in the state it is not given", name, shown(after)))
+		case bytes.HasPrefix(after, []byte(`"#`)) && bytes.HasPrefix(before, []byte(`"#`)):
 			out = append(out, name+" differs")
 		default:
-			out = append(out, fmt.Sprintf("%s is %s, in the state %s", name, shown(raw), shown(b)))
+			out = append(out, fmt.Sprintf("%s is %s, in the state %s", name, shown(after), shown(before)))
 		}
 	}
 	if len(out) == 0 {
@@ -165,12 +165,12 @@ func (s State) Differences(now State) (out []string, otherOrder bool) {
 
 // shown returns a part as messages print it. Values that begin with # are hashes of larger parts.
 func shown(v json.RawMessage) string {
-	var s string
-	if json.Unmarshal(v, &s) == nil {
-		if strings.HasPrefix(s, "#") {
+	var text string
+	if json.Unmarshal(v, &text) == nil {
+		if strings.HasPrefix(text, "#") {
 			return "another one"
 		}
-		return s
+		return text
 	}
 	return string(v)
 }
@@ -218,27 +218,27 @@ func (s State) Resume(now State, n int64, g int, dropLast, strict bool) (next St
 // ended reports whether the state is at the end of an epoch of its own run. It is false if the parts
 // do not say.
 func (s State) ended() bool {
-	n, ok := s.Run.int(PartSamples)
-	g, known := s.Run.int(PartBatchSize)
-	if !ok || !known || g < 1 || n < 0 || g > 1<<31-1 {
+	samples, ok := s.Run.int(PartSamples)
+	batch, known := s.Run.int(PartBatchSize)
+	if !ok || !known || batch < 1 || samples < 0 || batch > 1<<31-1 {
 		return false
 	}
 	var drop bool
 	_ = json.Unmarshal(s.Run.values()[PartDropLast], &drop) // false where it is not given
-	return Steps(s.Samples, int(g), false) >= Steps(n, int(g), drop)
+	return Steps(s.Samples, int(batch), false) >= Steps(samples, int(batch), drop)
 }
 
 // ParseState reads the JSON of a state. Unknown members are an error, because a newer version may have
 // added one that changes the order.
 func ParseState(b []byte) (State, error) {
-	var s State
+	var state State
 	decoder := json.NewDecoder(bytes.NewReader(b))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&s); err != nil {
-		return s, fmt.Errorf("state: %w", err)
+	if err := decoder.Decode(&state); err != nil {
+		return state, fmt.Errorf("state: %w", err)
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return s, errors.New("state: more follows the JSON value")
+		return state, errors.New("state: more follows the JSON value")
 	}
-	return s, nil
+	return state, nil
 }

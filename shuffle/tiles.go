@@ -61,9 +61,9 @@ func (v *Visits) Tiles(height, width int) int64 {
 // Tile returns the row and column of the tile that one visit of an item reads. visit is its number
 // among the visits of the item, an asset of height by width pixels.
 func (v *Visits) Tile(seed, epoch uint64, item, visit, visits int64, height, width int) (ty, tx int) {
-	cy, cx := int64(corners(height, v.H, v.AlignY)), int64(corners(width, v.W, v.AlignX))
-	th, tw := int64(v.TileH/v.AlignY), int64(v.TileW/v.AlignX)
-	total := cy * cx
+	down, across := int64(corners(height, v.H, v.AlignY)), int64(corners(width, v.W, v.AlignX)) // of the asset
+	tileRows, tileColumns := int64(v.TileH/v.AlignY), int64(v.TileW/v.AlignX)                   // corners of a tile
+	total := down * across
 	start := below(Hash(seed, domainVisit, epoch, uint64(item)), total)
 	// floor((visit*total + start) / visits), which is below total. The product needs 128 bits, because
 	// total alone may have 62.
@@ -71,10 +71,10 @@ func (v *Visits) Tile(seed, epoch uint64, item, visit, visits int64, height, wid
 	lo, carry := bits.Add64(lo, uint64(start), 0)
 	pos, _ := bits.Div64(hi+carry, lo, uint64(visits))
 	// Tiles are laid end to end, each as long as the number of its corners, so that a tile cut by the
-	// edge is drawn less often. All rows of tiles but the last are th high.
-	row := int64(pos) / (th * cx)
-	inRow := int64(pos) - row*th*cx
-	return int(row), int(inRow / (min(th, cy-row*th) * tw))
+	// edge is drawn less often. All rows of tiles but the last are tileRows high.
+	row := int64(pos) / (tileRows * across)
+	inRow := int64(pos) - row*tileRows*across
+	return int(row), int(inRow / (min(tileRows, down-row*tileRows) * tileColumns))
 }
 
 // At returns the window of a sample of an epoch, in the tile of its visit.

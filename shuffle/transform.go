@@ -41,13 +41,13 @@ func (s Elements) Swaps() bool { return s&swaps != 0 }
 
 // At returns the element for position p of an epoch. All fields of a sample share it.
 func (s Elements) At(seed, epoch uint64, p int64) Element {
-	n := bits.OnesCount8(uint8(s))
-	if n < 2 {
+	members := bits.OnesCount8(uint8(s))
+	if members < 2 {
 		// An empty set has 8 trailing zeros, and 8 & 7 is Identity.
 		return Element(bits.TrailingZeros8(uint8(s)) & 7)
 	}
 	// Clearing the lowest bit k times leaves element number k lowest.
-	for k := Below(Hash(seed, domainTransform, epoch, uint64(p)), n); k > 0; k-- {
+	for k := Below(Hash(seed, domainTransform, epoch, uint64(p)), members); k > 0; k-- {
 		s &= s - 1
 	}
 	return Element(bits.TrailingZeros8(uint8(s)))

@@ -3,6 +3,7 @@ package shuffle
 import (
 	"fmt"
 	"math/bits"
+	"sort"
 )
 
 // Weights is a coarse grid over an asset: cells of CellH by CellW pixels, row by row, Across of them in
@@ -52,25 +53,12 @@ func (w *Weights) Window(c Crop) (b Box, weighted bool) {
 	}
 	hash := Hash(c.Seed, domainWeighted, c.Epoch, uint64(c.Position))
 	pos, _ := bits.Mul64(further(hash, 0), total)
-	cell := search(w.Sums, pos)
+	cell := sort.Search(len(w.Sums)-1, func(i int) bool { return w.Sums[i] > pos })
 	return Box{
 		Y: centred(cell/w.Across*w.CellH, w.CellH, further(hash, 1), c.Height, c.H, c.AlignY),
 		X: centred(cell%w.Across*w.CellW, w.CellW, further(hash, 2), c.Width, c.W, c.AlignX),
 		H: c.H, W: c.W,
 	}, true
-}
-
-// search returns the first index whose sum is greater than at.
-func search(sums []uint64, at uint64) int {
-	lo, hi := 0, len(sums)-1
-	for lo < hi {
-		if mid := int(uint(lo+hi) >> 1); sums[mid] > at {
-			hi = mid
-		} else {
-			lo = mid + 1
-		}
-	}
-	return lo
 }
 
 // centred returns the corner of a window of h centred on a pixel of a cell, on a side of size pixels.

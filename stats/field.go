@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/kernel"
 )
 
@@ -28,6 +27,7 @@ type accumulator interface {
 	merge(accumulator)
 	// samples returns how many samples there are, nodata included.
 	samples() uint64
+	// report returns the statistics so far.
 	report() Band
 	// appendState and parseState write it and read it into an empty one, see state.go.
 	appendState(dst []byte) []byte
@@ -40,11 +40,8 @@ const blockLen = 4096
 
 // scratch is memory that the accumulators of a Field share.
 type scratch struct {
-	ints  [blockLen]int64
-	float [blockLen]float64
-	u16   [blockLen]uint16
-	u32   [blockLen]uint32
-	u64   [blockLen]uint64
+	ints   [blockLen]int64
+	floats [blockLen]float64
 }
 
 // NewField returns an empty Field for images of a dtype with 1 to chunk.MaxBands bands. Complex
@@ -177,38 +174,4 @@ func integerRange(d chunk.DType) (lo, hi float64) {
 		return -math.Ldexp(1, bits-1), math.Ldexp(1, bits-1)
 	}
 	return 0, math.Ldexp(1, bits)
-}
-
-// load returns little-endian bytes as numbers: a view of them if possible, otherwise a copy in tmp,
-// which is valid until the next call.
-func load[T uint16 | uint32 | uint64](b []byte, tmp *scratch) []T {
-	if s, ok := cast.Of[T](b); ok {
-		return s
-	}
-	var out []T
-	switch s := any(&out).(type) {
-	case *[]uint16:
-		*s = tmp.u16[:len(b)/2]
-	case *[]uint32:
-		*s = tmp.u32[:len(b)/4]
-	case *[]uint64:
-		*s = tmp.u64[:len(b)/8]
-	}
-	loadBytes(out, b)
-	return out
-}
-
-// loadBytes decodes little-endian bytes into dst, for hosts and slices that cannot be viewed.
-func loadBytes[T uint16 | uint32 | uint64](dst []T, b []byte) {
-	if len(dst) == 0 {
-		return
-	}
-	size := len(b) / len(dst)
-	for i := range dst {
-		var v uint64
-		for k, x := range b[i*size : (i+1)*size] {
-			v |= uint64(x) << (8 * k)
-		}
-		dst[i] = T(v)
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // floats measures floats of 32 and 64 bits.
@@ -16,22 +17,16 @@ type floats struct {
 	min, max float64
 	// The sums of the values with each binary exponent, in units of that exponent's last place.
 	// Sums by exponent need no rounding, so that the order of the values does not matter.
-	parts []part
+	parts []sums
 	hist  hist
 }
 
-// part sums the mantissas of one exponent, and their squares, exactly.
-type part struct {
-	sum     [2]uint64 // two's complement
-	squares [3]uint64
-}
-
 func newFloats(d chunk.DType) *floats {
-	n := 1 << 8
+	exponents := 1 << 8
 	if d == chunk.Float64 {
-		n = 1 << 11
+		exponents = 1 << 11
 	}
-	return &floats{dtype: d, parts: make([]part, n)}
+	return &floats{dtype: d, parts: make([]sums, exponents)}
 }
 
 // unit returns the smallest positive number as a power of two.
@@ -43,15 +38,13 @@ func (a *floats) unit() int {
 }
 
 func (a *floats) add(b []byte, nd *noData, tmp *scratch) {
-	kept := tmp.float[:0]
+	kept := tmp.floats[:0]
 	if a.dtype == chunk.Float32 {
-		for _, u := range load[uint32](b, tmp) {
-			kept = append(kept, float64(math.Float32frombits(u)))
+		for _, v := range cast.Values[float32](b) {
+			kept = append(kept, float64(v))
 		}
 	} else {
-		for _, u := range load[uint64](b, tmp) {
-			kept = append(kept, math.Float64frombits(u))
-		}
+		kept = append(kept, cast.Values[float64](b)...)
 	}
 	kept = a.keep(kept, nd)
 	if len(kept) == 0 {
@@ -68,16 +61,18 @@ func (a *floats) add(b []byte, nd *noData, tmp *scratch) {
 	}
 	a.extend(lo+0, hi+0)
 	a.n += uint64(len(kept))
-	if a.hist.counts != nil {
-		s1, s2 := scales(a.hist.k)
-		countFloats(a.hist.counts, kept, s1, s2, a.hist.base)
+	if counts, base := a.hist.counts, a.hist.base; counts != nil {
+		bins := binsOf(a.hist.k)
+		for _, v := range kept {
+			counts[bins.of(v)-base]++
+		}
 	}
 }
 
 // keep returns the finite values that are not nodata, in place, and counts the others.
-func (a *floats) keep(s []float64, nd *noData) []float64 {
-	kept := s[:0]
-	for _, v := range s {
+func (a *floats) keep(values []float64, nd *noData) []float64 {
+	kept := values[:0]
+	for _, v := range values {
 		switch {
 		case v != v:
 			if nd.on && nd.nan {
@@ -97,86 +92,73 @@ func (a *floats) keep(s []float64, nd *noData) []float64 {
 }
 
 // sum32 adds values that are float32s.
-func sum32(parts []part, s []float64) {
-	for _, v := range s {
-		u := math.Float32bits(float32(v))
-		e := u >> 23 & 0xff
-		m := int64(u & (1<<23 - 1))
-		if e > 0 {
-			m |= 1 << 23
+func sum32(parts []sums, values []float64) {
+	for _, v := range values {
+		bits32 := math.Float32bits(float32(v))
+		exponent := bits32 >> 23 & 0xff
+		mantissa := int64(bits32 & (1<<23 - 1))
+		if exponent > 0 {
+			mantissa |= 1 << 23
 		}
-		part := &parts[e]
-		q := uint64(m * m)
-		m ^= -int64(u >> 31) // negated with the line below
-		m += int64(u >> 31)
-		var c uint64
-		part.sum[0], c = bits.Add64(part.sum[0], uint64(m), 0)
-		part.sum[1] += uint64(m>>63) + c
-		part.squares[0], c = bits.Add64(part.squares[0], q, 0)
-		part.squares[1] += c // 2^48 · 2^64 values do not reach the third word
+		part := &parts[exponent]
+		square := uint64(mantissa * mantissa)
+		mantissa ^= -int64(bits32 >> 31) // negated with the line below
+		mantissa += int64(bits32 >> 31)
+		part.addSum(uint64(mantissa), uint64(mantissa>>63))
+		var carry uint64
+		part.squares[0], carry = bits.Add64(part.squares[0], square, 0)
+		part.squares[1] += carry // 2^48 · 2^64 values do not reach the third word
 	}
 }
 
 // sum64 adds values that are float64s.
-func sum64(parts []part, s []float64) {
-	for _, v := range s {
-		u := math.Float64bits(v)
-		e := u >> 52 & 0x7ff
-		m := int64(u & (1<<52 - 1))
-		if e > 0 {
-			m |= 1 << 52
+func sum64(parts []sums, values []float64) {
+	for _, v := range values {
+		bits64 := math.Float64bits(v)
+		exponent := bits64 >> 52 & 0x7ff
+		mantissa := int64(bits64 & (1<<52 - 1))
+		if exponent > 0 {
+			mantissa |= 1 << 52
 		}
-		part := &parts[e]
-		h, l := bits.Mul64(uint64(m), uint64(m))
-		if u>>63 == 1 {
-			m = -m
+		if bits64>>63 == 1 {
+			mantissa = -mantissa
 		}
-		var c uint64
-		part.sum[0], c = bits.Add64(part.sum[0], uint64(m), 0)
-		part.sum[1] += uint64(m>>63) + c
-		part.squares[0], c = bits.Add64(part.squares[0], l, 0)
-		part.squares[1], c = bits.Add64(part.squares[1], h, c)
-		part.squares[2] += c
+		parts[exponent].add(mantissa)
 	}
 }
 
-// scales returns two factors whose product is 2^-k; neither overflows.
-func scales(k int) (s1, s2 float64) {
+// bins are bins of width 2^k, which is one divided by the product of two factors: one alone may overflow.
+type bins struct{ factor, further float64 }
+
+func binsOf(k int) bins {
 	if k < -1000 {
-		return 0x1p1000, math.Ldexp(1, -k-1000)
+		return bins{0x1p1000, math.Ldexp(1, -k-1000)}
 	}
-	return math.Ldexp(1, -k), 1
+	return bins{math.Ldexp(1, -k), 1}
 }
 
-// binOf returns floor(v·2^-k), where scales(k) gave s1 and s2.
-func binOf(v, s1, s2 float64) int64 {
-	t := v * s1 * s2 // a power of two: exact, or so small that it rounds towards 0
-	i := int64(t)
-	if float64(i) > t || i == 0 && v < 0 {
-		i--
+// of returns the number of the bin that holds v: floor(v·2^-k).
+func (b bins) of(v float64) int64 {
+	scaled := v * b.factor * b.further // by a power of two: exact, or so small that it rounds towards 0
+	bin := int64(scaled)
+	if float64(bin) > scaled || bin == 0 && v < 0 {
+		bin--
 	}
-	return i
-}
-
-// countFloats needs the bin of every value to lie in base … base+len(counts)-1.
-func countFloats(counts []uint64, s []float64, s1, s2 float64, base int64) {
-	for _, v := range s {
-		counts[binOf(v, s1, s2)-base]++
-	}
+	return bin
 }
 
 // width returns the smallest k at which the values from lo to hi take at most histBins bins of width
 // 2^k, and whose bins have numbers of at most 53 bits.
 func width(lo, hi float64) int {
-	_, e := math.Frexp(max(math.Abs(lo), math.Abs(hi))) // below 2^e
-	for k := max(e-53, -1074); ; k++ {
-		s1, s2 := scales(k)
-		if binOf(hi, s1, s2)-binOf(lo, s1, s2) < histBins {
+	_, exponent := math.Frexp(max(math.Abs(lo), math.Abs(hi))) // both are below 2^exponent
+	for k := max(exponent-53, -1074); ; k++ {
+		if bins := binsOf(k); bins.of(hi)-bins.of(lo) < histBins {
 			return k
 		}
 	}
 }
 
+// extend extends the range to lo and hi, and the bins to the range.
 func (a *floats) extend(lo, hi float64) {
 	if a.n > 0 {
 		if a.min <= lo && hi <= a.max {
@@ -186,8 +168,8 @@ func (a *floats) extend(lo, hi float64) {
 	}
 	if lo != hi {
 		k := width(lo, hi)
-		s1, s2 := scales(k)
-		a.hist.fit(k, binOf(lo, s1, s2), binOf(hi, s1, s2), a.n, binOf(a.min, s1, s2))
+		bins := binsOf(k)
+		a.hist.fit(k, bins.of(lo), bins.of(hi), a.n, bins.of(a.min))
 	}
 	a.min, a.max = lo, hi
 }
@@ -197,59 +179,48 @@ func (a *floats) skip(n uint64) { a.nodata += n }
 func (a *floats) samples() uint64 { return a.n + a.nodata + a.nan + a.inf }
 
 func (a *floats) merge(acc accumulator) {
-	o := acc.(*floats)
-	a.nodata += o.nodata
-	a.nan += o.nan
-	a.inf += o.inf
-	if o.n == 0 {
+	other := acc.(*floats)
+	a.nodata += other.nodata
+	a.nan += other.nan
+	a.inf += other.inf
+	if other.n == 0 {
 		return
 	}
-	a.extend(o.min, o.max)
-	a.n += o.n
-	s1, s2 := scales(a.hist.k)
-	a.hist.merge(&o.hist, o.n, binOf(o.min, s1, s2))
-	for i := range o.parts {
-		part, q := &a.parts[i], &o.parts[i]
-		var c uint64
-		part.sum[0], c = bits.Add64(part.sum[0], q.sum[0], 0)
-		part.sum[1] += q.sum[1] + c
-		part.squares[0], c = bits.Add64(part.squares[0], q.squares[0], 0)
-		part.squares[1], c = bits.Add64(part.squares[1], q.squares[1], c)
-		part.squares[2] += q.squares[2] + c
+	a.extend(other.min, other.max)
+	a.n += other.n
+	a.hist.merge(&other.hist, other.n, binsOf(a.hist.k).of(other.min))
+	for exponent := range other.parts {
+		a.parts[exponent].merge(&other.parts[exponent])
 	}
 }
 
 // moments puts the sums of all exponents together.
 func (a *floats) moments() *moments {
-	m := &moments{n: a.n, unit: a.unit()}
-	for e := range a.parts {
-		p := &a.parts[e]
-		if *p == (part{}) {
+	total := &moments{n: a.n, unit: a.unit()}
+	for exponent := range a.parts {
+		part := &a.parts[exponent]
+		if *part == (sums{}) {
 			continue
 		}
-		shift := uint(max(e, 1) - 1)
-		sum, squares := bigOf(p.sum[:], true), bigOf(p.squares[:], false)
-		m.sum.Add(&m.sum, sum.Lsh(sum, shift))
-		m.squares.Add(&m.squares, squares.Lsh(squares, 2*shift))
+		shift := uint(max(exponent, 1) - 1) // numbers of exponent 0 are in the unit of exponent 1
+		sum, squares := part.big()
+		total.sum.Add(&total.sum, sum.Lsh(&sum, shift))
+		total.squares.Add(&total.squares, squares.Lsh(&squares, 2*shift))
 	}
-	return m
+	return total
 }
 
 func (a *floats) report() Band {
 	band := Band{NoData: a.nodata, NaN: a.nan, Inf: a.inf}
-	moments := a.moments()
-	var d distribution
-	if a.n > 0 {
-		d.min, d.max = a.min, a.max
-		a.hist.each(func(i int64, n uint64) {
-			d.values = append(d.values, weighted{math.Ldexp(float64(i), a.hist.k),
-				math.Ldexp(float64(i)+1, a.hist.k), n})
-		})
-		if a.hist.counts == nil {
-			d.values = []weighted{{a.min, a.min, a.n}}
-			d.exact = true
-		}
+	values := distribution{min: a.min, max: a.max}
+	a.hist.each(func(bin int64, n uint64) {
+		lo, hi := math.Ldexp(float64(bin), a.hist.k), math.Ldexp(float64(bin)+1, a.hist.k)
+		values.groups = append(values.groups, weighted{lo, hi, n})
+	})
+	if a.hist.counts == nil {
+		values.groups = []weighted{{a.min, a.min, a.n}}
+		values.exact = true
 	}
-	band.fill(moments, &d)
+	band.fill(a.moments(), &values)
 	return band
 }

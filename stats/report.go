@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"cmp"
 	"encoding/json"
 	"math"
 	"math/big"
@@ -73,8 +72,8 @@ const histogramBins = 100
 
 // percentiles are the reported percentiles by name.
 var percentiles = [...]struct {
-	name string
-	p    float64
+	name    string
+	percent float64
 }{{"2.5", 2.5}, {"50", 50}, {"98.5", 98.5}}
 
 // moments are exact sums of n values, in units of 2^unit, and of their squares, in units of
@@ -85,55 +84,55 @@ type moments struct {
 	sum, squares big.Int
 }
 
-// add adds n times the value mant·2^(unit+shift).
-func (m *moments) add(n uint64, mant *big.Int, shift uint) {
+// add adds n times the value mantissa·2^(unit+shift).
+func (m *moments) add(n uint64, mantissa *big.Int, shift uint) {
 	m.n += n
-	count := new(big.Int).SetUint64(n)
-	number := new(big.Int).Lsh(mant, shift)
-	count.Mul(count, number)
-	m.sum.Add(&m.sum, count)
-	m.squares.Add(&m.squares, count.Mul(count, number))
+	value := new(big.Int).Lsh(mantissa, shift)
+	product := new(big.Int).SetUint64(n)
+	product.Mul(product, value)
+	m.sum.Add(&m.sum, product)
+	m.squares.Add(&m.squares, product.Mul(product, value))
 }
 
-// split returns v as mant·2^exp with an odd mant (or 0, 0).
-func split(v float64) (mant int64, exp int) {
+// split returns v as mantissa·2^exponent with an odd mantissa (or 0, 0).
+func split(v float64) (mantissa int64, exponent int) {
 	if v == 0 {
 		return 0, 0
 	}
-	f, exp := math.Frexp(v)
-	mant, exp = int64(f*(1<<53)), exp-53
-	for mant&1 == 0 {
-		mant /= 2
-		exp++
+	fraction, exponent := math.Frexp(v)
+	mantissa, exponent = int64(fraction*(1<<53)), exponent-53
+	for mantissa&1 == 0 {
+		mantissa /= 2
+		exponent++
 	}
-	return mant, exp
+	return mantissa, exponent
 }
 
 // meanStd returns Σx/n and sqrt((nΣx²-(Σx)²)/n²), rounded once. n must not be 0.
 func (m *moments) meanStd() (mean, std float64) {
 	n := new(big.Int).SetUint64(m.n)
 	mean, _ = scaled(new(big.Rat).SetFrac(&m.sum, n), m.unit).Float64()
-	num := new(big.Int).Mul(n, &m.squares)
-	num.Sub(num, new(big.Int).Mul(&m.sum, &m.sum))
-	if num.Sign() <= 0 {
+	spread := new(big.Int).Mul(n, &m.squares)
+	spread.Sub(spread, new(big.Int).Mul(&m.sum, &m.sum))
+	if spread.Sign() <= 0 {
 		return mean, 0
 	}
-	// sqrt(num)/n·2^unit; the quotient has 256 bits more than a float64 keeps.
-	float := new(big.Float).SetPrec(320).SetInt(num)
-	float.Sqrt(float)
-	float.Quo(float, new(big.Float).SetPrec(320).SetInt(n))
-	float.SetMantExp(float, m.unit)
-	std, _ = float.Float64()
+	// sqrt(spread)/n·2^unit; the quotient has 256 bits more than a float64 keeps.
+	root := new(big.Float).SetPrec(320).SetInt(spread)
+	root.Sqrt(root)
+	root.Quo(root, new(big.Float).SetPrec(320).SetInt(n))
+	root.SetMantExp(root, m.unit)
+	std, _ = root.Float64()
 	return mean, std
 }
 
 // scaled returns r·2^k.
 func scaled(r *big.Rat, k int) *big.Rat {
-	number := new(big.Int).Lsh(big.NewInt(1), uint(max(k, -k)))
+	power := new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), uint(max(k, -k))))
 	if k < 0 {
-		return r.Quo(r, new(big.Rat).SetInt(number))
+		return r.Quo(r, power)
 	}
-	return r.Mul(r, new(big.Rat).SetInt(number))
+	return r.Mul(r, power)
 }
 
 // weighted is a group of n values from lo to hi.
@@ -142,62 +141,60 @@ type weighted struct {
 	n      uint64
 }
 
-func (w weighted) compare(o weighted) int { return cmp.Compare(w.lo, o.lo) }
-
-// distribution has the values in order. If it is exact, lo equals hi in every group.
+// distribution has n values in groups, in order. If it is exact, lo equals hi in every group.
 type distribution struct {
-	values   []weighted
+	groups   []weighted
 	min, max float64
 	exact    bool
+	n        uint64
 	before   []uint64 // number of values before each group
 }
 
-func (d *distribution) prepare() (n uint64) {
+// prepare fills in what follows from the groups.
+func (d *distribution) prepare() {
 	if d.exact {
-		d.min, d.max = d.values[0].lo, d.values[len(d.values)-1].lo
+		d.min, d.max = d.groups[0].lo, d.groups[len(d.groups)-1].lo
 	}
-	d.before = make([]uint64, len(d.values))
-	for i, v := range d.values {
-		d.before[i] = n
-		n += v.n
+	d.before = make([]uint64, len(d.groups))
+	for i, group := range d.groups {
+		d.before[i] = d.n
+		d.n += group.n
 	}
-	return n
 }
 
-// at returns the value of rank r, counted from 0. The values in a bin are taken to be spread
+// at returns the value of a rank, counted from 0. The values in a bin are taken to be spread
 // evenly.
-func (d *distribution) at(r, n uint64) float64 {
-	switch r {
+func (d *distribution) at(rank uint64) float64 {
+	switch rank {
 	case 0:
 		return d.min
-	case n - 1:
+	case d.n - 1:
 		return d.max
 	}
-	i := sort.Search(len(d.before), func(i int) bool { return d.before[i] > r }) - 1
-	weighted := d.values[i]
-	if weighted.lo == weighted.hi {
-		return weighted.lo
+	i := sort.Search(len(d.before), func(i int) bool { return d.before[i] > rank }) - 1
+	group := d.groups[i]
+	if group.lo == group.hi {
+		return group.lo
 	}
-	x := weighted.lo + float64((weighted.hi-weighted.lo)*((float64(r-d.before[i])+0.5)/float64(weighted.n)))
-	return min(max(x, d.min), d.max)
+	value := group.lo + float64((group.hi-group.lo)*((float64(rank-d.before[i])+0.5)/float64(group.n)))
+	return min(max(value, d.min), d.max)
 }
 
 // percentile interpolates between the two nearest ranks.
-func (d *distribution) percentile(p float64, n uint64) float64 {
-	h := float64(float64(n-1) * (p / 100))
-	r := uint64(math.Floor(h))
-	t := h - math.Floor(h)
-	a := d.at(min(r, n-1), n)
-	b := d.at(min(r+1, n-1), n)
-	// Like numpy, interpolate from the nearer end, because the result is monotone in t only then.
-	diff := b - a
+func (d *distribution) percentile(percent float64) float64 {
+	place := float64(float64(d.n-1) * (percent / 100))
+	rank := uint64(math.Floor(place))
+	part := place - math.Floor(place)
+	below, above := d.at(min(rank, d.n-1)), d.at(min(rank+1, d.n-1))
+	// Like numpy, interpolate from the nearer end, because the result is monotone in part only then.
+	step := above - below
 	switch {
-	case diff > math.MaxFloat64:
-		return float64(a*(1-t)) + float64(b*t)
-	case t >= 0.5:
-		return b - float64(diff*(1-t))
+	case step > math.MaxFloat64:
+		return float64(below*(1-part)) + float64(above*part)
+	case part >= 0.5:
+		return above - float64(step*(1-part))
 	}
-	return a + float64(diff*t)
+	return below + float64(step*part)
 }
 
 // histogram puts every value into one of 100 bins, and the values of a fine bin at its middle.
@@ -220,10 +217,10 @@ func (d *distribution) histogram() *Histogram {
 		}
 	}
 	histogram.Edges[histogramBins] = hi
-	for _, weighted := range d.values {
-		mid := min(max(float64(weighted.lo/2)+float64(weighted.hi/2), d.min), d.max)
-		i := sort.Search(histogramBins, func(i int) bool { return histogram.Edges[i+1] > mid })
-		histogram.Counts[min(i, histogramBins-1)] += weighted.n
+	for _, group := range d.groups {
+		middle := min(max(float64(group.lo/2)+float64(group.hi/2), d.min), d.max)
+		bin := sort.Search(histogramBins, func(i int) bool { return histogram.Edges[i+1] > middle })
+		histogram.Counts[min(bin, histogramBins-1)] += group.n
 	}
 	return histogram
 }
@@ -241,17 +238,16 @@ func (b *Band) fill(m *moments, d *distribution) {
 	b.Histogram = d.histogram()
 	b.Percentiles = map[string]float64{}
 	for _, p := range percentiles {
-		b.Percentiles[p.name] = d.percentile(p.p, m.n)
+		b.Percentiles[p.name] = d.percentile(p.percent)
 	}
 	if !d.exact {
-		v := d.values[0]
-		b.Resolution = v.hi - v.lo
+		b.Resolution = d.groups[0].hi - d.groups[0].lo
 	}
 }
 
 func (b *Band) setRange(lo, hi string) {
-	l, h := json.Number(lo), json.Number(hi)
-	b.Min, b.Max = &l, &h
+	least, greatest := json.Number(lo), json.Number(hi)
+	b.Min, b.Max = &least, &greatest
 }
 
 // decimal writes a value with as few digits as a float64 needs.

@@ -109,14 +109,15 @@ func parseState(b []byte, most uint64) (f *Field, size uint64, err error) {
 	return f, bands * perBand, nil
 }
 
+// appendCounts appends the counts that are not 0. The first step is from the one before number first.
 func appendCounts(dst []byte, counts []uint64, first int) []byte {
-	m := uint64(0)
+	occur := uint64(0)
 	for _, n := range counts {
 		if n > 0 {
-			m++
+			occur++
 		}
 	}
-	dst = binary.AppendUvarint(dst, m)
+	dst = binary.AppendUvarint(dst, occur)
 	last := first - 1
 	for i, n := range counts {
 		if n > 0 {
@@ -135,6 +136,15 @@ func appendWords(dst []byte, words ...uint64) []byte {
 	return dst
 }
 
+func (s *sums) appendState(dst []byte) []byte {
+	return appendWords(appendWords(dst, s.sum[:]...), s.squares[:]...)
+}
+
+func (s *sums) parseState(p *stateParser) {
+	p.words(s.sum[:])
+	p.words(s.squares[:])
+}
+
 func (c *counted) appendState(dst []byte) []byte {
 	return appendCounts(binary.AppendUvarint(dst, c.nodata), c.counts, 0)
 }
@@ -146,7 +156,7 @@ func (a *integers) appendState(dst []byte) []byte {
 		return dst
 	}
 	dst = binary.AppendVarint(binary.AppendVarint(dst, a.min), a.max)
-	dst = appendWords(appendWords(dst, a.sum[:]...), a.squares[:]...)
+	dst = a.sums.appendState(dst)
 	if a.min != a.max {
 		dst = appendCounts(dst, a.hist.counts, int(a.min>>a.hist.k-a.hist.base))
 	}
@@ -161,24 +171,22 @@ func (a *floats) appendState(dst []byte) []byte {
 		return dst
 	}
 	dst = appendWords(dst, math.Float64bits(a.min), math.Float64bits(a.max))
-	m := uint64(0)
+	occur := uint64(0)
 	for i := range a.parts {
-		if a.parts[i] != (part{}) {
-			m++
+		if a.parts[i] != (sums{}) {
+			occur++
 		}
 	}
-	dst = binary.AppendUvarint(dst, m)
+	dst = binary.AppendUvarint(dst, occur)
 	last := -1
 	for i := range a.parts {
-		if p := &a.parts[i]; *p != (part{}) {
-			dst = binary.AppendUvarint(dst, uint64(i-last))
-			dst = appendWords(appendWords(dst, p.sum[:]...), p.squares[:]...)
+		if part := &a.parts[i]; *part != (sums{}) {
+			dst = part.appendState(binary.AppendUvarint(dst, uint64(i-last)))
 			last = i
 		}
 	}
 	if a.min != a.max {
-		s1, s2 := scales(a.hist.k)
-		dst = appendCounts(dst, a.hist.counts, int(binOf(a.min, s1, s2)-a.hist.base))
+		dst = appendCounts(dst, a.hist.counts, int(binsOf(a.hist.k).of(a.min)-a.hist.base))
 	}
 	return dst
 }
@@ -208,7 +216,7 @@ func (p *stateParser) words(to []uint64) {
 // counts reads counts into to, and returns their sum and the first and last that is not 0.
 func (p *stateParser) counts(to []uint64, first int) (sum uint64, lo, hi int) {
 	pos, lo := first-1, -1
-	for m := p.Uvarint(); m > 0 && p.Err == nil; m-- {
+	for left := p.Uvarint(); left > 0 && p.Err == nil; left-- {
 		step, n := p.Uvarint(), p.count()
 		ahead := 0 < step && step <= uint64(len(to)-1-pos)
 		if p.Err == nil && (!ahead || n == 0 || sum+n > maxCount) {
@@ -235,9 +243,9 @@ func (p *stateParser) bins(h *hist, k int, lo, hi int64, n uint64) {
 	}
 	h.fit(k, lo, hi, 0, 0)
 	first, last := int(lo-h.base), int(hi-h.base)
-	sum, a, b := p.counts(h.counts, first)
-	if p.Err == nil && (sum != n || a != first || b != last) {
-		p.Fail(fault.Corrupt, "bins that are not those of %d samples", n)
+	sum, least, greatest := p.counts(h.counts, first)
+	if p.Err == nil && (sum != n || least != first || greatest != last) {
+		p.Fail(fault.Corrupt, "bins that %d samples of this range cannot have", n)
 	}
 }
 
@@ -252,8 +260,7 @@ func (a *integers) parseState(p *stateParser) {
 		return
 	}
 	a.min, a.max = p.Varint(), p.Varint()
-	p.words(a.sum[:])
-	p.words(a.squares[:])
+	a.sums.parseState(p)
 	lo, hi := keyRange(a.dtype)
 	if p.Err == nil && (a.min > a.max || a.min < lo || a.max > hi) {
 		p.Fail(fault.Corrupt, "the range %d to %d", a.min, a.max)
@@ -262,7 +269,8 @@ func (a *integers) parseState(p *stateParser) {
 		k := intWidth(a.min, a.max)
 		p.bins(&a.hist, k, a.min>>k, a.max>>k, a.n)
 	}
-	p.checkSums(a.n, bigOf(a.sum[:], true), bigOf(a.squares[:], false), big.NewInt(a.min), big.NewInt(a.max))
+	sum, squares := a.big()
+	p.checkSums(a.n, &sum, &squares, big.NewInt(a.min), big.NewInt(a.max))
 }
 
 // keyRange returns the smallest and the largest key of an integer type.
@@ -290,28 +298,23 @@ func (a *floats) parseState(p *stateParser) {
 		p.Fail(fault.Corrupt, "the range %g to %g", a.min, a.max)
 	}
 	pos := -1
-	for m := p.Uvarint(); m > 0 && p.Err == nil; m-- {
+	for left := p.Uvarint(); left > 0 && p.Err == nil; left-- {
 		step := p.Uvarint()
 		if step == 0 || step > uint64(len(a.parts)-2-pos) { // the last exponent is NaN's
 			p.Fail(fault.Corrupt, "a step of %d exponents from %d", step, pos)
 			return
 		}
 		pos += int(step)
-		p.words(a.parts[pos].sum[:])
-		p.words(a.parts[pos].squares[:])
+		a.parts[pos].parseState(p)
 	}
 	if p.Err == nil && a.min != a.max {
 		k := width(a.min, a.max)
-		s1, s2 := scales(k)
-		p.bins(&a.hist, k, binOf(a.min, s1, s2), binOf(a.max, s1, s2), a.n)
+		bins := binsOf(k)
+		p.bins(&a.hist, k, bins.of(a.min), bins.of(a.max), a.n)
 	}
 	if p.Err == nil {
 		moments := a.moments()
-		unit := new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).Lsh(big.NewInt(1), uint(-moments.unit)))
-		inUnits := func(v float64) *big.Int {
-			r := new(big.Rat).SetFloat64(v)
-			return r.Quo(r, unit).Num()
-		}
+		inUnits := func(v float64) *big.Int { return scaled(new(big.Rat).SetFloat64(v), -moments.unit).Num() }
 		p.checkSums(a.n, &moments.sum, &moments.squares, inUnits(a.min), inUnits(a.max))
 	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -138,24 +139,11 @@ func aboutOf(m any) string {
 	case *chaskiv1.StreamRequest:
 		return r.GetTicket().GetHandle()
 	case *chaskiv1.AskRequest:
-		switch k := r.GetKind().(type) {
-		case *chaskiv1.AskRequest_About:
-			return first(k.About.GetContainers().GetPaths())
-		case *chaskiv1.AskRequest_Table:
-			return first(k.Table.GetContainers().GetPaths())
-		case *chaskiv1.AskRequest_Entries:
-			return first(k.Entries.GetContainers().GetPaths())
-		case *chaskiv1.AskRequest_Pool:
-			return first(k.Pool.GetContainers().GetPaths())
-		case *chaskiv1.AskRequest_Bytes:
-			return k.Bytes.GetName() + first(k.Bytes.GetContainers().GetPaths())
-		case *chaskiv1.AskRequest_Index:
-			return k.Index.GetFile() + first(k.Index.GetPaths())
-		case *chaskiv1.AskRequest_Stats:
-			return sourceOf(k.Stats.GetSpec())
-		case *chaskiv1.AskRequest_Paste:
-			return k.Paste.GetScene()
-		}
+		// A request is of one kind, and what others would have is nil or empty.
+		containers := cmp.Or(r.GetAbout().GetContainers(), r.GetTable().GetContainers(), r.GetEntries().GetContainers(),
+			r.GetPool().GetContainers(), r.GetBytes().GetContainers())
+		return r.GetBytes().GetName() + first(containers.GetPaths()) + r.GetIndex().GetFile() +
+			first(r.GetIndex().GetPaths()) + sourceOf(r.GetStats().GetSpec()) + r.GetPaste().GetScene()
 	}
 	return ""
 }

@@ -265,7 +265,6 @@ func (s *engines) add(e *entry) (close []*entry, err error) {
 	if s.closed {
 		return []*entry{e}, errStopping
 	}
-	// The open one has caches and decoded tiles, so the new one goes.
 	if old := s.byHandle[e.handle]; old != nil {
 		old.opened = time.Now()
 		old.asked[opener] = old.opened

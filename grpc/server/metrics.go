@@ -18,23 +18,23 @@ type metrics struct {
 }
 
 func newMetrics(r prometheus.Registerer, e *engines, s *shared) (*metrics, error) {
-	const space, sub = "chaski", "server"
-	buckets := prometheus.ExponentialBuckets(0.001, 4, 9) // 1 ms to 65 s
+	named := func(name, help string) prometheus.Opts {
+		return prometheus.Opts{Namespace: "chaski", Subsystem: "server", Name: name, Help: help}
+	}
 	histogram := func(name, help string) prometheus.Histogram {
-		return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: space, Subsystem: sub, Name: name,
-			Help: help, Buckets: buckets})
+		return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "chaski", Subsystem: "server", Name: name,
+			Help: help, Buckets: prometheus.ExponentialBuckets(0.001, 4, 9)}) // 1 ms to 65 s
 	}
 	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: space, Subsystem: sub, Name: name, Help: help})
+		return prometheus.NewCounter(prometheus.CounterOpts(named(name, help)))
 	}
 	m := &metrics{
-		streams: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: space, Subsystem: sub, Name: "streams",
-			Help: "Streams being served."}),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts(named("streams", "Streams being served."))),
 		batches: counter("batches_total", "Batches sent."),
 		lent:    counter("leases_total", "Batches passed in shared memory."),
 		bytes:   counter("payload_bytes_total", "Bytes of payload sent."),
-		faults: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: space, Subsystem: sub,
-			Name: "faults_total", Help: "Tickets answered with a fault, by kind."}, []string{"kind"}),
+		faults: prometheus.NewCounterVec(prometheus.CounterOpts(named("faults_total",
+			"Tickets answered with a fault, by kind.")), []string{"kind"}),
 		describe: histogram("describe_seconds", "Time to answer Describe."),
 		wait: histogram("batch_wait_seconds",
 			"Time a stream waits for a batch that was started: the engine is the bottleneck."),
@@ -44,40 +44,37 @@ func newMetrics(r prometheus.Registerer, e *engines, s *shared) (*metrics, error
 	if r == nil {
 		return m, nil
 	}
-	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: space, Subsystem: sub, Name: "datasets",
-		Help: "Datasets open."}, func() float64 {
+	all := []prometheus.Collector{m.streams, m.batches, m.lent, m.bytes, m.faults, m.describe, m.wait, m.idle,
+		prometheus.NewCounterFunc(prometheus.CounterOpts(named("panics_total",
+			"Panics of this process that ended one request each: bugs, with their stacks in the log.")),
+			func() float64 { return float64(crash.Count()) })}
+	gauge := func(name, help string, value func() float64) {
+		all = append(all, prometheus.NewGaugeFunc(prometheus.GaugeOpts(named(name, help)), value))
+	}
+	gauge("datasets", "Datasets open.", func() float64 {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		return float64(len(e.byHandle))
 	})
-	gauge := func(name, help string, f func() float64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: space, Subsystem: sub,
-			Name: name, Help: help}, f)
-	}
-	panics := prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: space, Subsystem: sub, Name: "panics_total",
-		Help: "Panics of this process that ended one request each: bugs, with their stacks in the log."},
-		func() float64 { return float64(crash.Count()) })
-	leases := gauge("leases", "Batches and arrays that clients have in shared memory.", func() float64 {
-		n, _, _ := s.figures()
-		return float64(n)
+	gauge("leases", "Batches and arrays that clients have in shared memory.", func() float64 {
+		leases, _, _ := s.figures()
+		return float64(leases)
 	})
-	leased := gauge("leased_bytes", "Bytes of batches and arrays that clients have in shared memory.", func() float64 {
-		_, _, n := s.figures()
-		return float64(n)
+	gauge("leased_bytes", "Bytes of batches and arrays that clients have in shared memory.", func() float64 {
+		_, _, bytes := s.figures()
+		return float64(bytes)
 	})
-	segments := gauge("segments", "Segments of shared memory.", func() float64 {
-		_, n, _ := s.figures()
-		return float64(n)
+	gauge("segments", "Segments of shared memory.", func() float64 {
+		_, segments, _ := s.figures()
+		return float64(segments)
 	})
-	total := e.options.Loader.Budget
-	limit := gauge("memory_limit_bytes", "Bytes of --memory-total.",
-		func() float64 { return float64(total.Limit()) })
-	used := gauge("memory_used_bytes", "Bytes of --memory-total in use: batches, reads, openings, tables.",
-		func() float64 { return float64(total.Used()) })
-	waiting := gauge("memory_waiting", "Requests that wait for memory of --memory-total.",
-		func() float64 { return float64(total.Waiting()) })
-	for _, c := range []prometheus.Collector{limit, used, waiting, m.streams, m.batches, m.lent, leases, leased,
-		segments, m.bytes, panics, m.faults, m.describe, m.wait, m.idle, open} {
+	budget := e.options.Loader.Budget
+	gauge("memory_limit_bytes", "Bytes of --memory-total.", func() float64 { return float64(budget.Limit()) })
+	gauge("memory_used_bytes", "Bytes of --memory-total in use: batches, reads, openings, tables.",
+		func() float64 { return float64(budget.Used()) })
+	gauge("memory_waiting", "Requests that wait for memory of --memory-total.",
+		func() float64 { return float64(budget.Waiting()) })
+	for _, c := range all {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}

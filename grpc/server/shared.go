@@ -430,13 +430,8 @@ func (s *shared) leaseConnOf(a *chaskiv1.Attach) (*leaseConn, error) {
 	if len(secret) != 0 && len(secret) != len(shm.Token{}) {
 		return nil, status.Errorf(codes.InvalidArgument, "attach has a secret of %d bytes, not 16", len(secret))
 	}
-	return s.find(secret), nil
-}
-
-// find returns the client with a secret, or nil.
-func (s *shared) find(secret []byte) *leaseConn {
 	if s == nil {
-		return nil
+		return nil, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -446,7 +441,7 @@ func (s *shared) find(secret []byte) *leaseConn {
 			found = c
 		}
 	}
-	return found
+	return found, nil
 }
 
 // maxLeases returns how many leases a client may have before the next one of e.

@@ -480,12 +480,13 @@ func TestSideThatDoesNotRead(t *testing.T) {
 	r, d, secret := newSharedRaw(t, target, dial...)
 	r.ask(1)
 	eventually(t, "a lease", func() bool { n, _, _ := srv.server.shared.figures(); return n == 1 })
-	c := srv.server.shared.find(secret[:])
+	attach := &chaskiv1.Attach{Secret: secret[:]}
+	c, _ := srv.server.shared.leaseConnOf(attach)
 	for range 10 * maxPackets {
 		c.recall(7)
 	}
 	nothingLeased(t, srv)
-	if srv.server.shared.find(secret[:]) != nil {
+	if c, _ := srv.server.shared.leaseConnOf(attach); c != nil {
 		t.Error("still in")
 	}
 	d.shut()

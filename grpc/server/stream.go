@@ -422,12 +422,12 @@ func (s *stream) send(o *order, b *loader.Batch) error {
 	s.mu.Lock()
 	leases, stream := s.leases, s.id
 	s.mu.Unlock()
-	if leases == nil {
-		return s.sendCopy(o.ticket.GetId(), b)
-	}
-	n, err := leases.offer(s.watch, b, o.entry, o.ticket.GetId(), stream)
-	if err != nil {
-		return err
+	n := 0
+	if leases != nil {
+		var err error
+		if n, err = leases.offer(s.watch, b, o.entry, o.ticket.GetId(), stream); err != nil {
+			return err
+		}
 	}
 	if n == 0 {
 		return s.sendCopy(o.ticket.GetId(), b)

@@ -69,10 +69,7 @@ func openCube(ctx context.Context, src *spec.Source, fields []spec.Field, o reso
 		}
 		return typ.FormatCoord(first.Coord(lo + row))
 	}
-	t.size = func(field int) [2]int {
-		g := attrs[field].Grid()
-		return [2]int{g.Height, g.Width}
-	}
+	t.size = func(field int) catalog.Size { return sizeOf(attrs[field].Grid()) }
 	t.asset = func(field int, row int64) catalog.Asset {
 		return catalog.Asset{URI: array.URI(), Index: attrs[field].Index(lo + row)}
 	}

@@ -137,7 +137,7 @@ func (c *Container) open(ctx context.Context, fields []spec.Field) error {
 		for _, field := range fields {
 			member, err := c.member(ctx, field)
 			if err != nil {
-				return partly(err, fmt.Sprintf("field %q", field.Name))
+				return inPart(err, fmt.Sprintf("field %q", field.Name))
 			}
 			if field.Kind == spec.TextField && member.kind == catalog.Raster {
 				member.kind = catalog.Text // Value returns the path of the sample
@@ -149,18 +149,14 @@ func (c *Container) open(ctx context.Context, fields []spec.Field) error {
 	return c.hash(ctx)
 }
 
-// partly puts part in front of the part of an error and keeps the error's offset.
-func partly(err error, part string) error {
-	// WithPart adds the base to an offset, and would make an offset of an error that has none.
-	base := int64(fault.NoOffset)
-	var e *fault.Error
-	if errors.As(err, &e) && e.Off >= 0 {
-		base = 0
-	}
-	if fault.KindOf(err) == 0 {
+// inPart puts part in front of an error: before the part of a fault, which is what commands print. A fault keeps its
+// offset.
+func inPart(err error, part string) error {
+	var cause *fault.Error
+	if !errors.As(err, &cause) {
 		return fmt.Errorf("%s: %w", part, err)
 	}
-	return fault.WithPart(err, part, base)
+	return fault.WithPart(err, part, min(cause.Off, 0)) // NoOffset is -1, which must not become an offset
 }
 
 // addSteps adds a field for each step of the fields that are sequences, behind all others.
@@ -202,7 +198,8 @@ func (c *Container) Kind(field int) catalog.Kind { return c.fields[field].kind }
 
 // Extras implements Table.
 func (c *Container) Extras() Extras {
-	return Extras{Centroids: c.centroids, Data: c.data, BandNames: c.bandNames, Selected: c.selected, Steps: c.steps}
+	data := func(context.Context) (*tables.Table, error) { return c.level0.Take(ints(c.rows)), nil }
+	return Extras{Centroids: c.centroids, Data: data, BandNames: c.bandNames, Selected: c.selected, Steps: c.steps}
 }
 
 // bandNames returns the names that the collection gives the bands of its rasters, or their common
@@ -219,11 +216,6 @@ func (c *Container) bandNames() []string {
 		out = append(out, cmp.Or(b.Name, b.CommonName))
 	}
 	return out
-}
-
-// data returns the columns of level 0 of the samples.
-func (c *Container) data(context.Context) (*tables.Table, error) {
-	return c.level0.Take(ints(c.rows)), nil
 }
 
 // Fingerprint implements Table. See hash for what it covers.
@@ -426,7 +418,7 @@ func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.As
 	}
 	x, names, err := m.header.Of(int(entry), c.options.MaxChunkBytes)
 	if err != nil {
-		return catalog.Asset{}, partly(err, "sample "+e.Path)
+		return catalog.Asset{}, inPart(err, "sample "+e.Path)
 	}
 	asset, err := c.place(ctx, e, x)
 	if err == nil && x != nil { // the header, which has both too, is not read
@@ -702,24 +694,22 @@ func (c *Container) hash(ctx context.Context) error {
 		member := &c.fields[i]
 		_, _ = h.WriteString(string(rune(member.kind)))
 		for row := range c.rows {
-			place := c.row(member, int64(row))
+			place := int(c.row(member, int64(row)))
 			switch {
 			case place < 0:
 				h.Number(math.MaxUint64)
-			case member.kind == catalog.Raster:
-				e, err := c.set.EntryAt(ctx, member.level, int(place))
-				if err != nil {
-					return err
-				}
-				h.Number(uint64(e.Size)) // taco.Whole, -1, becomes 2^64-1
-			case member.value == nil: // paths as strings
-				e, err := c.set.EntryAt(ctx, member.level, int(place))
-				if err != nil {
-					return err
-				}
-				h.Record([]byte(e.Path))
+			case member.value != nil:
+				addValue(h, member.kind, valueOf(member.value, place))
 			default:
-				addValue(h, member.kind, valueOf(member.value, int(place)))
+				e, err := c.set.EntryAt(ctx, member.level, place)
+				if err != nil {
+					return err
+				}
+				if member.kind == catalog.Raster {
+					h.Number(uint64(e.Size)) // taco.Whole, -1, becomes 2^64-1
+				} else { // paths as strings
+					h.Record([]byte(e.Path))
+				}
 			}
 			if row%4096 == 0 && ctx.Err() != nil {
 				return ctx.Err()

@@ -3,6 +3,7 @@ package rows
 import (
 	"context"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -18,7 +19,7 @@ type images struct {
 	isN         func(column string) bool // reports whether a column is the coordinate along n
 	coordinate  func(row int64) int64    // along n; 0 for an array without n
 	id          func(row int64) string   // the coordinate as a string
-	size        func(field int) [2]int   // height and width of all images of a field
+	size        func(field int) catalog.Size
 	asset       func(field int, row int64) catalog.Asset
 }
 
@@ -90,9 +91,9 @@ func (t *images) each(ctx context.Context, visit func(row int64) error) error {
 }
 
 // Extras implements Table.
-func (t *images) Extras() Extras {
-	return Extras{Coordinate: t.coordinate, Size: func(field int) catalog.Size {
-		size := t.size(field)
-		return catalog.Size{Height: int32(size[0]), Width: int32(size[1])}
-	}}
+func (t *images) Extras() Extras { return Extras{Coordinate: t.coordinate, Size: t.size} }
+
+// sizeOf returns the size of the images of a field.
+func sizeOf(grid chunk.Index) catalog.Size {
+	return catalog.Size{Height: int32(grid.Height), Width: int32(grid.Width)}
 }

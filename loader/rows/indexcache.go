@@ -18,6 +18,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
@@ -89,14 +90,11 @@ func (s *indexStore) open(key string) *indexFile {
 	sum := xxh3.HashString128("5\n" + key).Bytes()
 	x := &indexFile{
 		store: s, key: key, path: filepath.Join(s.dir, hex.EncodeToString(sum[:])+".idx"),
-		stored: map[extent]indexBlob{}, fresh: map[extent][]byte{},
+		stored: map[chunk.Range]indexBlob{}, fresh: map[chunk.Range][]byte{},
 	}
 	x.load()
 	return x
 }
-
-// extent is the byte range of a raster in its container.
-type extent struct{ off, length int64 }
 
 // indexBlob says where a blob lies in an index file.
 type indexBlob struct {
@@ -113,10 +111,10 @@ type indexFile struct {
 
 	mu     sync.RWMutex // guards the fields below it
 	file   *os.File     // nil until there is one
-	stored map[extent]indexBlob
-	fresh  map[extent][]byte // indexes that are not written yet
-	bytes  int               // that fresh takes in a file
-	full   bool              // put takes no more
+	stored map[chunk.Range]indexBlob
+	fresh  map[chunk.Range][]byte // indexes that are not written yet
+	bytes  int                    // that fresh takes in a file
+	full   bool                   // put takes no more
 }
 
 // load opens the file and reads its records. Without a file, or with a damaged one, it has no records.
@@ -155,7 +153,9 @@ func (x *indexFile) scan(r io.Reader, size int64) bool {
 			return false
 		}
 		blob = slices.Grow(blob[:0], int(n))[:n]
-		raster := extent{int64(binary.LittleEndian.Uint64(head[:])), int64(binary.LittleEndian.Uint64(head[8:]))}
+		raster := chunk.Range{
+			Off: int64(binary.LittleEndian.Uint64(head[:])), Len: int64(binary.LittleEndian.Uint64(head[8:])),
+		}
 		if _, err := io.ReadFull(in, blob); err != nil || checksum != x.checksum(raster, blob) {
 			return false
 		}
@@ -166,14 +166,14 @@ func (x *indexFile) scan(r io.Reader, size int64) bool {
 }
 
 // appendHead appends a record up to its checksum.
-func appendHead(b []byte, raster extent, blob []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(b, uint64(raster.off))
-	b = binary.LittleEndian.AppendUint64(b, uint64(raster.length))
+func appendHead(b []byte, raster chunk.Range, blob []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(raster.Off))
+	b = binary.LittleEndian.AppendUint64(b, uint64(raster.Len))
 	return binary.LittleEndian.AppendUint32(b, uint32(len(blob)))
 }
 
 // checksum returns the checksum of a record.
-func (x *indexFile) checksum(raster extent, blob []byte) uint32 {
+func (x *indexFile) checksum(raster chunk.Range, blob []byte) uint32 {
 	sum := crc32.Checksum([]byte(x.key), castagnoli)
 	sum = crc32.Update(sum, castagnoli, appendHead(nil, raster, blob))
 	return crc32.Update(sum, castagnoli, blob)
@@ -186,7 +186,7 @@ func (x *indexFile) get(off, length int64) []byte {
 	}
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	raster := extent{off, length}
+	raster := chunk.Range{Off: off, Len: length}
 	if blob, ok := x.fresh[raster]; ok {
 		return blob
 	}
@@ -212,7 +212,7 @@ func (x *indexFile) put(off, length int64, blob []byte) error {
 	if x.full || len(x.stored)+len(x.fresh) >= maxIndexes {
 		return nil
 	}
-	x.fresh[extent{off, length}] = blob
+	x.fresh[chunk.Range{Off: off, Len: length}] = blob
 	x.bytes += indexHead + len(blob)
 	if len(x.fresh) >= pendingIndexes || x.bytes >= pendingBytes {
 		return x.flush()
@@ -238,7 +238,7 @@ func (x *indexFile) flush() error {
 	if len(x.fresh) == 0 {
 		return nil
 	}
-	written := make(map[extent]indexBlob, len(x.fresh))
+	written := make(map[chunk.Range]indexBlob, len(x.fresh))
 	records := make([]byte, 0, x.bytes)
 	for raster, blob := range x.fresh {
 		sum := x.checksum(raster, blob)

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/chaski-eo/chaski/chunk"
 )
 
 // TestIndexFilesKeepWhatTheyGet: stored blobs are found again in this process and in the next one,
@@ -142,7 +144,7 @@ func FuzzIndexFile(f *testing.F) {
 	f.Add(b)
 	f.Add(b[:40])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		x := &indexFile{key: "k", stored: map[extent]indexBlob{}}
+		x := &indexFile{key: "k", stored: map[chunk.Range]indexBlob{}}
 		x.scan(bytes.NewReader(b), int64(len(b)))
 		for _, place := range x.stored {
 			if place.off < indexHead || place.off+int64(place.size) > int64(len(b)) {

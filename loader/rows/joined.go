@@ -3,12 +3,10 @@ package rows
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
-	"github.com/zeebo/xxh3"
-
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -42,10 +40,15 @@ func (j *Joined) Has(field, dataset int) bool { return j.fields[field][dataset] 
 // Leads reports whether the scenes of a dataset are steps of sequences (spec.Leading).
 func (j *Joined) Leads(dataset int) bool { return j.leads[dataset] }
 
+// lead returns the first dataset that has a field.
+func (j *Joined) lead(field int) int {
+	return slices.IndexFunc(j.fields[field], func(column int) bool { return column >= 0 })
+}
+
 // first returns the first rows, among some (nil: all), of the first dataset that has a field: as many as FirstAssets
 // tries.
 func (j *Joined) first(field int, rows []uint32) (mine []uint32) {
-	k := slices.IndexFunc(j.fields[field], func(at int) bool { return at >= 0 })
+	k := j.lead(field)
 	for row := j.begins[k]; row < j.begins[k+1] && len(mine) < firstTries && rows == nil; row++ {
 		mine = append(mine, uint32(row))
 	}
@@ -60,16 +63,10 @@ func (j *Joined) first(field int, rows []uint32) (mine []uint32) {
 // Len implements Table.
 func (j *Joined) Len() int64 { return j.begins[len(j.tables)] }
 
-// own returns the first table that has a field, and the field there.
-func (j *Joined) own(field int) (Table, int) {
-	k := slices.IndexFunc(j.fields[field], func(at int) bool { return at >= 0 })
-	return j.tables[k], j.fields[field][k]
-}
-
 // Kind implements Table.
 func (j *Joined) Kind(field int) catalog.Kind {
-	t, column := j.own(field)
-	return t.Kind(column)
+	k := j.lead(field)
+	return j.tables[k].Kind(j.fields[field][k])
 }
 
 // Asset implements Table.
@@ -98,17 +95,16 @@ func (j *Joined) ID(ctx context.Context, row int64) (string, error) {
 
 // Fingerprint implements Table.
 func (j *Joined) Fingerprint() string {
-	hasher := xxh3.New()
+	hasher := digest.New()
 	for _, t := range j.tables {
 		_, _ = hasher.WriteString(t.Fingerprint() + "\n")
 	}
-	for _, f := range j.fields {
-		for _, number := range f {
-			_, _ = hasher.Write([]byte{byte(number), byte(number >> 8)})
+	for _, columns := range j.fields {
+		for _, column := range columns {
+			_, _ = hasher.Write([]byte{byte(column), byte(column >> 8)})
 		}
 	}
-	sum := hasher.Sum128()
-	return fmt.Sprintf("%016x%016x", sum.Hi, sum.Lo)
+	return hasher.Hex()
 }
 
 // Column implements Table. A dataset without the column has nulls; those that have it with other kinds or units are
@@ -136,29 +132,23 @@ func (j *Joined) Column(ctx context.Context, name string) (column Column, err er
 	}
 	column.Scan = func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
 		for k, part := range parts {
-			err := error(nil)
-			if part.Scan == nil {
-				err = eachRow(j.begins[k], j.begins[k+1], visit)
-			} else {
-				err = part.Scan(ctx, func(row int64, v catalog.Value) error { return visit(j.begins[k]+row, v) })
+			begin := j.begins[k]
+			if part.Scan != nil {
+				err := part.Scan(ctx, func(row int64, v catalog.Value) error { return visit(begin+row, v) })
+				if err != nil {
+					return err
+				}
+				continue
 			}
-			if err != nil {
-				return err
+			for row := begin; row < j.begins[k+1]; row++ {
+				if err := visit(row, catalog.Value{Null: true}); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
 	}
 	return column, nil
-}
-
-// eachRow visits rows with null.
-func eachRow(first, end int64, visit func(row int64, v catalog.Value) error) error {
-	for row := first; row < end; row++ {
-		if err := visit(row, catalog.Value{Null: true}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // ScanIDs implements Table.

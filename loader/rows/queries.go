@@ -251,33 +251,37 @@ func (s *selector) inBounds(ctx context.Context, f taco.Filter) ([]int, error) {
 	var rows []int
 	// The box is projected once for each CRS. A CRS that cannot be compared has a nil region.
 	regions := map[int64]*crs.Region{}
-	unknown := notComparable{column: crsColumn}
-	err = s.scan(ctx, crsColumn, func(row int64, k catalog.Kind, v catalog.Value) error {
+	unknown, firstUnknown, why := 0, int64(0), "" // rows that cannot be compared, and the first one with its reason
+	err = scan(ctx, s.table, crsColumn, func(row int64, c *Column, v catalog.Value) error {
 		b := bounds[row]
-		switch {
+		reason := ""
+		switch region, known := regions[v.Int]; {
 		case !s.keep[row] || math.IsNaN(b[0]+b[1]+b[2]+b[3]): // the sum is NaN if any bound is
 			return nil
 		case v.Null:
-			unknown.add(row, "is null: it is not known in which CRS the bounds are")
-			return nil
-		case k != catalog.Int:
-			return fault.New(fault.Unsupported, "column "+crsColumn, fault.NoOffset, "holds %ss, not EPSG codes", k)
-		}
-		region, ok := regions[v.Int]
-		if !ok {
-			if region, err = f.Box.In(int(v.Int)); err != nil {
-				unknown.add(row, err.Error())
+			reason = "is null: it is not known in which CRS the bounds are"
+		case c.Kind != catalog.Int:
+			return fault.New(fault.Unsupported, "column "+crsColumn, fault.NoOffset,
+				"holds %ss, not EPSG codes", c.Kind)
+		case !known:
+			region, err := f.Box.In(int(v.Int))
+			if regions[v.Int] = region; err != nil {
+				reason = err.Error()
 			}
-			regions[v.Int] = region
+		case region == nil: // an earlier row of this CRS gave its reason, and the error has only the first row's
+			reason = why
+		}
+		if reason != "" {
+			if unknown++; unknown == 1 {
+				firstUnknown, why = row, reason
+			}
+			return nil
 		}
 		meets := (*crs.Region).Meets
 		if f.Rule == taco.Within {
 			meets = (*crs.Region).Holds
 		}
-		switch {
-		case region == nil && ok: // the first row of this CRS gave the reason
-			unknown.n++
-		case region != nil && meets(region, b[0], b[1], b[2], b[3]):
+		if meets(regions[v.Int], b[0], b[1], b[2], b[3]) {
 			rows = append(rows, int(row))
 		}
 		return nil
@@ -287,38 +291,12 @@ func (s *selector) inBounds(ctx context.Context, f taco.Filter) ([]int, error) {
 			"the table has the columns minx, miny, maxx and maxy, but no column %s that says in which CRS; "+
 				"add one, or compare the numbers as they are by where", crsColumn)
 	}
-	if err == nil {
-		err = unknown.err()
+	if err == nil && unknown > 0 {
+		err = fault.New(fault.Unsupported, fmt.Sprintf("column %s of row %d", crsColumn, firstUnknown), fault.NoOffset,
+			"%s; bbox cannot be held against %d of the rows: leave them out by a condition before it, such as where=%q",
+			why, unknown, crsColumn+" IN (4326, 32633)")
 	}
 	return rows, err
-}
-
-// notComparable counts the rows whose bounds cannot be compared with a box. It keeps the first of
-// them with its reason.
-type notComparable struct {
-	column string
-	n      int    // the number of rows
-	first  int64  // the first such row
-	why    string // the reason for that row
-}
-
-// add counts a row.
-func (u *notComparable) add(row int64, why string) {
-	if u.n == 0 {
-		u.first, u.why = row, why
-	}
-	u.n++
-}
-
-// err returns fault.Unsupported with the first row and the number of rows, or nil if there are
-// none.
-func (u *notComparable) err() error {
-	if u.n == 0 {
-		return nil
-	}
-	return fault.New(fault.Unsupported, fmt.Sprintf("column %s of row %d", u.column, u.first), fault.NoOffset,
-		"%s; bbox cannot be held against %d of the rows: leave them out by a condition before it, such as where=%q",
-		u.why, u.n, u.column+" IN (4326, 32633)")
 }
 
 // first returns the first of the names that is a column, or "".

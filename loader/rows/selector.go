@@ -96,15 +96,6 @@ func (s *selector) where(ctx context.Context, w *spec.Condition) error {
 	return s.concat(ctx, w.Concat)
 }
 
-// scan visits the values of a column, with the kind of the column.
-func (s *selector) scan(
-	ctx context.Context, column string, visit func(row int64, k catalog.Kind, v catalog.Value) error,
-) error {
-	return scan(ctx, s.table, column, func(row int64, c *Column, v catalog.Value) error {
-		return visit(row, c.Kind, v)
-	})
-}
-
 // compare keeps the rows that meet a comparison of a column with values.
 func (s *selector) compare(ctx context.Context, w *spec.Condition) error {
 	operands, err := w.Operands()
@@ -144,8 +135,8 @@ func (s *selector) split(ctx context.Context, p *spec.Split, use string) error {
 	case "given":
 		return s.given(ctx, p.Column, use)
 	case "column":
-		return s.scan(ctx, p.Column, func(row int64, k catalog.Kind, v catalog.Value) error {
-			s.keep[row] = s.keep[row] && !v.Null && split.OfText(textOf(k, v)) == share
+		return scan(ctx, s.table, p.Column, func(row int64, c *Column, v catalog.Value) error {
+			s.keep[row] = s.keep[row] && !v.Null && split.OfText(textOf(c.Kind, v)) == share
 			return nil
 		})
 	case "date":
@@ -168,9 +159,8 @@ func (s *selector) split(ctx context.Context, p *spec.Split, use string) error {
 func (s *selector) bounds(ctx context.Context, names []string) ([][4]float64, error) {
 	bounds := make([][4]float64, s.table.Len())
 	for i, name := range names {
-		err := s.scan(ctx, name, func(row int64, k catalog.Kind, v catalog.Value) error {
-			f, err := number(k, v, name)
-			bounds[row][i] = f
+		err := scan(ctx, s.table, name, func(row int64, c *Column, v catalog.Value) (err error) {
+			bounds[row][i], err = number(c.Kind, v, name)
 			return err
 		})
 		if err != nil {
@@ -200,12 +190,12 @@ func (s *selector) lonLat(
 	if err != nil {
 		return nil, err
 	}
-	return bounds, s.scan(ctx, p.CRS, func(row int64, k catalog.Kind, v catalog.Value) error {
-		b := bounds[row]
+	return bounds, scan(ctx, s.table, p.CRS, func(row int64, c *Column, v catalog.Value) error {
+		box := bounds[row]
 		bounds[row] = nowhere
 		switch {
-		case k != catalog.Int:
-			return fault.New(fault.Unsupported, "column "+p.CRS, fault.NoOffset, "holds %ss, not EPSG codes", k)
+		case c.Kind != catalog.Int:
+			return fault.New(fault.Unsupported, "column "+p.CRS, fault.NoOffset, "holds %ss, not EPSG codes", c.Kind)
 		case v.Null || !s.keep[row]:
 			// A row that was dropped must not fail the run by an unknown CRS: a condition before
 			// the split is how users leave such rows out.
@@ -213,7 +203,7 @@ func (s *selector) lonLat(
 		}
 		// The conversions to float64 prevent fused multiply-adds, since a split must have the same
 		// bits on every machine.
-		lon, lat, ok, err := lonlat.At(v.Int, float64((b[0]+b[2])*0.5), float64((b[1]+b[3])*0.5))
+		lon, lat, ok, err := lonlat.At(v.Int, float64((box[0]+box[2])*0.5), float64((box[1]+box[3])*0.5))
 		if err != nil {
 			return fault.New(fault.Unsupported, fmt.Sprintf("column %s of row %d", p.CRS, row), fault.NoOffset,
 				"%v", err)
@@ -235,19 +225,25 @@ func (s *selector) given(ctx context.Context, column, use string) error {
 	}
 	var first error
 	for _, name := range names {
-		parts, found := parts{}, false
-		err := s.scan(ctx, name, func(row int64, k catalog.Kind, v catalog.Value) error {
-			part := textOf(k, v)
-			if s.keep[row] && !v.Null {
-				parts.add(part)
+		// A column that names no parts may have a different value in every row, so one more than the error lists is
+		// kept: it shows that there are others.
+		parts, found := map[string]bool{}, false
+		err := scan(ctx, s.table, name, func(row int64, c *Column, v catalog.Value) error {
+			part := textOf(c.Kind, v)
+			if s.keep[row] = s.keep[row] && !v.Null; s.keep[row] && len(parts) <= maxParts {
+				parts[part] = true
 			}
-			s.keep[row] = s.keep[row] && !v.Null && part == use
+			s.keep[row] = s.keep[row] && part == use
 			found = found || s.keep[row]
 			return nil
 		})
 		if err == nil && s.table.Len() > 0 && !found {
+			list, others := slices.Sorted(maps.Keys(parts)), ""
+			if len(list) > maxParts {
+				list, others = list[:maxParts], ", …"
+			}
 			return fault.New(fault.NotFound, "column "+name, fault.NoOffset,
-				"no row is of the part %q; there are %s", use, parts)
+				"no row is of the part %q; there are %q%s", use, list, others)
 		}
 		if fault.KindOf(err) != fault.NotFound {
 			return err
@@ -258,30 +254,8 @@ func (s *selector) given(ctx context.Context, column, use string) error {
 	return first
 }
 
-// parts collects names of parts for an error. A column that names no parts may have a different
-// value in every row, so it keeps at most maxParts+1: one more than it prints, so that String knows
-// whether there are others.
-type parts map[string]bool
-
-// maxParts is how many names String prints, so that the error stays short.
+// maxParts is how many parts the error of given lists, so that it stays short.
 const maxParts = 10
-
-// add adds a name unless there are enough.
-func (p parts) add(name string) {
-	if len(p) <= maxParts || p[name] {
-		p[name] = true
-	}
-}
-
-// String lists the first names in alphabetical order.
-func (p parts) String() string {
-	names := slices.Sorted(maps.Keys(p))
-	note := ""
-	if len(names) > maxParts {
-		names, note = names[:maxParts], ", …"
-	}
-	return fmt.Sprintf("%q%s", names, note)
-}
 
 // number returns a value as float64, NaN for null. A string is an error.
 func number(k catalog.Kind, v catalog.Value, column string) (float64, error) {
@@ -367,14 +341,6 @@ func selectRows(ctx context.Context, t Table, s *spec.Subset, o resources.Option
 		return nil, err
 	}
 	return sel.rows()
-}
-
-// inPart puts the name of a setting in front of an error: before the part of a fault, which is what commands print.
-func inPart(err error, setting string) error {
-	if fault.KindOf(err) == 0 {
-		return fmt.Errorf("%s: %w", setting, err)
-	}
-	return fault.WithPart(err, setting, fault.NoOffset)
 }
 
 // Selected returns the rows that meet the conditions and the split of a source, ascending; nil for

@@ -64,13 +64,11 @@ func openZarr(ctx context.Context, src *spec.Source, fields []spec.Field, o reso
 		coordinate: func(row int64) int64 { return row },
 		id:         func(row int64) string { return strconv.FormatInt(row, 10) },
 	}
-	t.size = func(field int) [2]int {
-		g := rasters[field].Grid()
-		return [2]int{g.Height, g.Width}
-	}
+	t.size = func(field int) catalog.Size { return sizeOf(rasters[field].Grid()) }
 	t.asset = func(field int, row int64) catalog.Asset {
-		r := rasters[field]
-		return catalog.Asset{URI: r.Arrays()[0].URI, Index: r.Index(row), Place: places[field], Names: r.BandNames()}
+		asset := imageOf(rasters[field], row)
+		asset.Place = places[field]
+		return asset
 	}
 	if len(rasters) > 0 {
 		t.n = rasters[0].Len()
@@ -101,5 +99,10 @@ func OneImage(ctx context.Context, path string, o resources.Options) (catalog.As
 		return catalog.Asset{}, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset,
 			"it has %d images along n, of which loaders read some", raster.Len()), path)
 	}
-	return catalog.Asset{URI: raster.Arrays()[0].URI, Index: raster.Index(0), Names: raster.BandNames()}, nil
+	return imageOf(raster, 0), nil
+}
+
+// imageOf returns an image of an array, without its place.
+func imageOf(r *zarr.Raster, row int64) catalog.Asset {
+	return catalog.Asset{URI: r.Arrays()[0].URI, Index: r.Index(row), Names: r.BandNames()}
 }
