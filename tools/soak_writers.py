@@ -298,22 +298,6 @@ def of_files(d: Data) -> list[Writer]:
 RESUME = ("index", "--format", "parquet", "--resume")
 
 
-def of_arrays(d: Data) -> list[Writer]:
-    """The writers of fragments of arrays."""
-    gaps = ROOT / "testdata" / "tiledb" / "arrays" / "dense_1d_gaps"
-
-    def consolidate(name: str, *more: str) -> Writer:
-        def old(to: Path) -> None:
-            shutil.copytree(gaps, to)
-
-        return Writer(name, old, lambda to: ["consolidate", *more, to], cells)
-
-    return [
-        consolidate("consolidate"),
-        consolidate("consolidate --remove", "--remove"),
-    ]
-
-
 def of_containers(d: Data) -> list[Writer]:
     """The writers of containers."""
     about, more = d.tmp / "about.json", d.tmp / "more"
@@ -500,4 +484,4 @@ def every(d: Data) -> list[Writer]:
     if not PYTHON.exists():
         print("soak_disk: no .venv (make env): what the Python package writes is left out")
     own = of_python(d) if PYTHON.exists() else []
-    return [*of_files(d), *of_arrays(d), *of_containers(d), *of_shards(d), *own]
+    return [*of_files(d), *of_containers(d), *of_shards(d), *own]

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/draw"
-	"github.com/chaski-eo/chaski/draw/markup"
 )
 
 // drawing is an SVG. The style sheet colours its shapes by their classes, so that it follows the page from light
@@ -43,24 +42,20 @@ func num(v float64) string {
 
 func pt(x, y float64) string { return num(x) + " " + num(y) }
 
-func rect(x, y, w, h float64) string {
-	return "M" + pt(x, y) + "h" + num(w) + "v" + num(h) + "h" + num(-w) + "z"
-}
-
 // part returns the drawing as SVG, or nothing without one.
-func (d *drawing) part() markup.Part {
+func (d *drawing) part() part {
 	if d == nil {
 		return nil
 	}
-	attr := func(name, value string) markup.Part { return markup.If(value != "", markup.Attr(name, value)) }
-	return markup.El("svg", attr("xmlns", "http://www.w3.org/2000/svg"), class(d.Class),
-		attr("viewBox", "0 0 "+num(d.Width)+" "+num(d.Height)), attr("role", "img"), attr("aria-label", d.Label),
-		markup.Each(d.Shapes, func(s shape) markup.Part {
+	given := func(name, value string) part { return when(value != "", attr(name, value)) }
+	return el("svg", attr("xmlns", "http://www.w3.org/2000/svg"), class(d.Class),
+		attr("viewBox", "0 0 "+num(d.Width)+" "+num(d.Height)), attr("role", "img"), given("aria-label", d.Label),
+		each(d.Shapes, func(s shape) part {
 			if s.Text != "" {
-				return markup.El("text", class(s.Class), attr("x", s.X), attr("y", s.Y), attr("text-anchor", s.Anchor),
+				return el("text", class(s.Class), given("x", s.X), given("y", s.Y), given("text-anchor", s.Anchor),
 					text(s.Text))
 			}
-			return markup.El("path", class(s.Class), attr("d", s.D))
+			return el("path", class(s.Class), attr("d", s.D))
 		}))
 }
 

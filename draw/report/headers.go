@@ -10,16 +10,12 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // headers reads every sample without its pixels: the chunk indexes of its assets and its values.
 func (m *maker) headers(ctx context.Context) error {
 	n := m.Report.Samples
-	order := shuffle.NewOrder(m.Options.Seed, 0, n, n > MaxFootprints)
-	m.Map.Looked = min(n, MaxFootprints)
-	m.Map.Of = n
 	for row := range n {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -44,9 +40,6 @@ func (m *maker) headers(ctx context.Context) error {
 			if err := m.isBad(row, err); err != nil {
 				return err
 			}
-		}
-		if lead != nil && order.Position(row) < MaxFootprints {
-			m.Map.add(lead.Place)
 		}
 		m.Progress("headers", row+1, n)
 	}

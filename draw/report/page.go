@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/draw"
-	"github.com/chaski-eo/chaski/draw/markup"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -17,29 +16,22 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	if r.Samples == 0 {
 		fields = nil // an empty dataset has no fields to describe
 	}
-	page := &markup.Page{Title: r.Title, Style: style, Body: []part{markup.El("main", r.head(),
-		markup.If(r.Samples == 0, markup.El("p", class("empty"), text("The dataset has no samples."))),
-		r.warnings(), r.samples(), r.places(),
-		markup.Each(fields, func(f Field) part { return f.section() }),
-		r.foot())}}
-	return page.Write(w)
+	return writePage(w, r.Title, style, el("main", r.head(),
+		when(r.Samples == 0, el("p", class("empty"), text("The dataset has no samples."))),
+		r.warnings(), r.samples(), each(fields, func(f Field) part { return f.section() }), r.foot()))
 }
 
-type part = markup.Part
-
-var text, class = markup.Text, markup.Class
-
 func span(names, content string, attrs ...part) part {
-	return markup.El("span", append([]part{class(names), text(content)}, attrs...)...)
+	return el("span", append([]part{class(names), text(content)}, attrs...)...)
 }
 
 // entry returns an entry of a list of terms (dl).
 func entry(term string, meaning part) part {
-	return markup.El("div", markup.El("dt", text(term)), markup.El("dd", meaning))
+	return el("div", el("dt", text(term)), el("dd", meaning))
 }
 
 // lead returns a paragraph, or nothing without a sentence.
-func lead(sentence string) part { return markup.Some("p", sentence, class("lead")) }
+func lead(sentence string) part { return some("p", sentence, class("lead")) }
 
 // head returns what the dataset is, and its numbers.
 func (r *Report) head() part {
@@ -56,9 +48,9 @@ func (r *Report) head() part {
 			valid += b.Count
 		}
 	}
-	var facts markup.Parts
+	var facts parts
 	fact := func(name, value, note string) {
-		facts = append(facts, markup.El("div", class("fact"), span("name", name), span("value", value),
+		facts = append(facts, el("div", class("fact"), span("name", name), span("value", value),
 			span("note", note)))
 	}
 	fact("Samples", thousands(r.Samples), plural(int64(len(r.Fields)), "field each", "fields each"))
@@ -71,26 +63,26 @@ func (r *Report) head() part {
 	if total > 0 {
 		fact("Valid pixels", draw.Percent(valid, total), "neither nodata, NaN nor infinite")
 	}
-	return markup.El("header",
-		markup.El("p", class("kicker"), text("Dataset report")), markup.El("h1", text(r.Title)),
-		markup.El("dl", class("origin"),
-			markup.If(r.Title != r.Source, entry("Source", text(r.Source))),
-			entry("Fingerprint", markup.El("code", text(r.Fingerprint)))),
-		markup.El("div", class("facts"), facts))
+	return el("header",
+		el("p", class("kicker"), text("Dataset report")), el("h1", text(r.Title)),
+		el("dl", class("origin"),
+			when(r.Title != r.Source, entry("Source", text(r.Source))),
+			entry("Fingerprint", el("code", text(r.Fingerprint)))),
+		el("div", class("facts"), facts))
 }
 
 func (r *Report) warnings() part {
 	list := func(names string, all []Warning) part {
-		return markup.Each(all, func(w Warning) part {
-			return markup.El("div", class(names), markup.El("p", text(w.Text)),
-				markup.If(len(w.Items) > 0, markup.El("ul", markup.Each(w.Items, func(item string) part {
-					return markup.El("li", text(item))
+		return each(all, func(w Warning) part {
+			return el("div", class(names), el("p", text(w.Text)),
+				when(len(w.Items) > 0, el("ul", each(w.Items, func(item string) part {
+					return el("li", text(item))
 				}))))
 		})
 	}
-	return markup.If(len(r.Warnings)+len(r.Notes) > 0,
-		markup.El("section", markup.Attr("id", "warnings"),
-			markup.Attr("aria-label", "Warnings"),
+	return when(len(r.Warnings)+len(r.Notes) > 0,
+		el("section", attr("id", "warnings"),
+			attr("aria-label", "Warnings"),
 			list("warning", r.Warnings), list("warning mild", r.Notes)))
 }
 
@@ -105,10 +97,10 @@ func (r *Report) samples() part {
 		}
 	}
 	side := "c" + strconv.Itoa(max(1, min(rasters, maxPictures))) // pictures of a chip side by side
-	return markup.El("section", markup.Attr("id", "chips"), markup.El("h2", text("Samples")),
-		markup.El("p", class("lead"), markup.Textf("The first %d of the order with seed %d.%s Pixels without data are "+
-			"chequered.", len(r.Chips), r.Seed, r.drawn())),
-		markup.El("div", class("chips "+side), markup.Each(r.Chips, chip)))
+	return el("section", attr("id", "chips"), el("h2", text("Samples")),
+		el("p", class("lead"), text(fmt.Sprintf("The first %d of the order with seed %d.%s Pixels without data are "+
+			"chequered.", len(r.Chips), r.Seed, r.drawn()))),
+		el("div", class("chips "+side), each(r.Chips, chip)))
 }
 
 // drawn says how the pictures of each field are drawn.
@@ -117,13 +109,13 @@ func (r *Report) drawn() string {
 	seen := map[string]bool{}
 	for _, c := range r.Chips {
 		for _, picture := range c.Pictures {
-			name := markup.Clean(picture.Field)
+			name := clean(picture.Field)
 			switch {
 			case seen[picture.Field] || picture.Bands == "" && !picture.Mask:
 				continue
 			case picture.Bands != "":
 				parts = append(parts, fmt.Sprintf("%s: %s, each chip stretched by its own percentiles", name,
-					markup.Clean(picture.Bands)))
+					clean(picture.Bands)))
 			default:
 				parts = append(parts, name+": a colour a class")
 			}
@@ -142,15 +134,15 @@ func chip(c Chip) part {
 	if c.Error != "" {
 		missing = "unreadable"
 	}
-	return markup.El("figure", class("chip"), markup.Attr("data-row", strconv.FormatInt(c.Row, 10)),
-		markup.El("div", class("pictures"), markup.Each(c.Pictures, framed),
-			markup.If(len(c.Pictures) == 0, span("frame blank", missing))),
-		markup.El("figcaption", span("id", base(c.ID), markup.Attr("title", c.ID)),
-			markup.Each(c.Values, func(v Value) part {
-				return markup.El("span", class("value"), text(v.Field+" "), markup.El("b", text(v.Text)))
+	return el("figure", class("chip"), attr("data-row", strconv.FormatInt(c.Row, 10)),
+		el("div", class("pictures"), each(c.Pictures, framed),
+			when(len(c.Pictures) == 0, span("frame blank", missing))),
+		el("figcaption", span("id", base(c.ID), attr("title", c.ID)),
+			each(c.Values, func(v Value) part {
+				return el("span", class("value"), text(v.Field+" "), el("b", text(v.Text)))
 			}),
-			markup.Each(c.Pictures, func(p Picture) part { return markup.Some("span", p.Window, class("value")) }),
-			markup.Some("span", c.Error, class("error"))))
+			each(c.Pictures, func(p Picture) part { return some("span", p.Window, class("value")) }),
+			some("span", c.Error, class("error"))))
 }
 
 func framed(p Picture) part {
@@ -161,20 +153,11 @@ func framed(p Picture) part {
 	if p.Mask {
 		names += " mask"
 	}
-	return markup.El("span", class("frame"), markup.El("img", markup.PNG(p.PNG),
-		markup.Attr("width", strconv.Itoa(p.Width)),
-		markup.Attr("height", strconv.Itoa(p.Height)),
-		markup.Attr("alt", p.Field), class(names),
-		markup.If(p.Window != "", markup.Attr("title", p.Window))))
-}
-
-func (r *Report) places() part {
-	drawing, note := r.Map.footprints()
-	if drawing == nil {
-		return nil
-	}
-	return markup.El("section", markup.Attr("id", "map"), markup.El("h2", text("Footprints")),
-		lead(note), markup.El("div", class("scroll"), drawing.part()))
+	return el("span", class("frame"), el("img", pngSource(p.PNG),
+		attr("width", strconv.Itoa(p.Width)),
+		attr("height", strconv.Itoa(p.Height)),
+		attr("alt", p.Field), class(names),
+		when(p.Window != "", attr("title", p.Window))))
 }
 
 func (r *Report) foot() part {
@@ -185,5 +168,5 @@ func (r *Report) foot() part {
 	if r.Generator != "" {
 		sentence += " Made by " + r.Generator + "."
 	}
-	return markup.El("footer", markup.El("p", text(sentence)))
+	return el("footer", el("p", text(sentence)))
 }

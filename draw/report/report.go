@@ -1,14 +1,14 @@
 // Package report reads a whole dataset once and writes a report about it as one page of HTML: counts, bands,
-// histograms, classes, nodata, a map of footprints, sample chips and warnings.
+// histograms, classes, nodata, sample chips and warnings.
 //
 // The page needs nothing else. It contains its style, drawings (SVG) and pictures (PNG), runs no script and
 // sends no request, which its content security policy enforces. Text from files is escaped.
 //
 // # Memory
 //
-// The memory of a report has fixed limits that do not grow with the dataset: MaxFootprints footprints, MaxKinds
-// kinds of anything that is counted, and MaxSamples chips of a few hundred pixels. An asset whose bands decode to
-// more than Options.MaxBytes is shown by a window from its middle.
+// The memory of a report has fixed limits that do not grow with the dataset: MaxKinds kinds of anything that is
+// counted, and MaxSamples chips of a few hundred pixels. An asset whose bands decode to more than Options.MaxBytes is
+// shown by a window from its middle.
 package report
 
 import (
@@ -25,12 +25,10 @@ import (
 
 // Limits of a report.
 const (
-	// An outline takes some 80 bytes of the page: 400 kB for these. Of more samples as many are chosen at random.
-	MaxFootprints = 5000
-	MaxKinds      = 64  // different shapes, CRSs or values that are counted one by one
-	MaxSamples    = 256 // chips
-	MaxBands      = 256 // rows in the table of bands
-	maxNamed      = 8   // samples that a warning names
+	MaxKinds   = 64  // different shapes, CRSs or values that are counted one by one
+	MaxSamples = 256 // chips
+	MaxBands   = 256 // rows in the table of bands
+	maxNamed   = 8   // samples that a warning names
 )
 
 // Options of Make.
@@ -105,7 +103,6 @@ type Report struct {
 	Skipped int64 // samples that are not in the statistics
 	Seed    uint64
 	Fields  []Field
-	Map     Map
 	Chips   []Chip
 	// Warnings are possible errors of the dataset, Notes are facts about it.
 	Warnings, Notes []Warning

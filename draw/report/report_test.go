@@ -22,10 +22,8 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/net/html"
-	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/draw/markup"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
@@ -549,42 +547,6 @@ func axis(t *testing.T, at, value []float64) func(float64) float64 {
 	return func(v float64) float64 { return value[0] + (v-at[0])/(at[n]-at[0])*(value[n]-value[0]) }
 }
 
-// TestMapPlacesFootprints: read off the map's own labels, the boxes have the corners that PROJ
-// gives for the images (EPSG 32633 to 4326).
-func TestMapPlacesFootprints(t *testing.T) {
-	dir, _, _ := pair(t, 3)
-	_, page := pageOf(t, Options{Source: dir, Fields: pairFields()})
-	maps := page.all("svg", "map")
-	if len(maps) != 1 {
-		t.Fatalf("%d maps", len(maps))
-	}
-	var px, lon, py, lat []float64
-	for _, l := range maps[0].all("text", "tick") {
-		name, at := l.text(), floats(t, l.attr("x")+" "+l.attr("y"))
-		switch {
-		case strings.HasSuffix(name, "° E"):
-			px, lon = append(px, at[0]), append(lon, floats(t, name)[0])
-		case strings.HasSuffix(name, "° N"):
-			py, lat = append(py, at[1]), append(lat, floats(t, name)[0])
-		}
-	}
-	x, y := axis(t, px, lon), axis(t, py, lat)
-	boxes := maps[0].all("path", "box")
-	if len(boxes) != 3 {
-		t.Fatalf("%d boxes", len(boxes))
-	}
-	// The upper left corners at (500000 + 400·i, 4600000) and the first image's lower right one.
-	for i, want := range [][2]float64{{15, 41.551664522}, {15.004797, 41.551664}, {15.009593, 41.551662}} {
-		c := floats(t, boxes[i].attr("d"))
-		if got := [2]float64{x(c[0]), y(c[1])}; math.Abs(got[0]-want[0]) > 1e-4 || math.Abs(got[1]-want[1]) > 1e-4 {
-			t.Errorf("box %d starts at %.6f, want %.6f", i, got, want)
-		}
-		if w, h := x(c[4])-x(c[0]), y(c[1])-y(c[5]); math.Abs(w-300/83430.0) > 1e-4 || math.Abs(h-200/111060.0) > 1e-4 {
-			t.Errorf("box %d is %.6f by %.6f degrees", i, w, h)
-		}
-	}
-}
-
 // TestHistogramsAreDrawnInPlace: read off the labels of the axis, the lines stand at the
 // percentiles and the mean, and the area is as high as the counts.
 func TestHistogramsAreDrawnInPlace(t *testing.T) {
@@ -688,7 +650,7 @@ func FuzzText(f *testing.F) {
 		before := parse(t, r)
 		r.Title, r.Source, r.Generator, r.Fields[0].Name, r.Chips[0].ID = "a", "b", "c", "d", "e"
 		n, m := len(before.all("", "")), len(parse(t, r).all("", ""))
-		if s != "" && s == markup.Clean(s) && strings.TrimSpace(s) != "" && n != m {
+		if s != "" && s == clean(s) && strings.TrimSpace(s) != "" && n != m {
 			t.Errorf("%d elements, %d with harmless names", n, m)
 		}
 	})
@@ -725,7 +687,7 @@ func TestWarnings(t *testing.T) {
 		"2 samples cannot be read", "sample 4:", "e.tif", "sample 3:",
 		"1 bands of uint16", "different shapes", "3 × 16 × 16 uint16: 2 assets",
 		"3 × 8 × 32 uint16: 1 asset", "different CRSs", "EPSG:32633: 2 assets",
-		"EPSG:32733: 1 asset", "different nodata values", "1 sample is not georeferenced",
+		"EPSG:32733: 1 asset", "different nodata values", "none: 1 asset",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -862,62 +824,6 @@ func TestLargeAssetsAreShownInPart(t *testing.T) {
 	p := decode(t, img)
 	if a, b := p.NRGBAAt(0, 0).R, p.NRGBAAt(31, 31).R; a != 0 || b != 255 {
 		t.Errorf("from %d to %d", a, b)
-	}
-}
-
-// TestMapOfSome: the map draws each footprint that was read, and says that there are more.
-func TestMapOfSome(t *testing.T) {
-	r := &Report{Samples: 2000}
-	r.Map.Looked, r.Map.Of = 2000, 3000
-	for i := range 2000 {
-		r.Map.add(catalog.NewPlace(4326,
-			&[6]float64{-170 + float64(i%50)*6.5, 0.01, 0, 60 - float64(i/50)*2, 0, -0.01}, 10, 10))
-	}
-	page := parse(t, r)
-	if n := len(page.all("path", "dot")); n != 2000 {
-		t.Errorf("%d footprints", n)
-	}
-	if m, _ := page.id("map"); !strings.Contains(m.text(), "of 3 000 samples were read") {
-		t.Errorf("map: %s", m.text())
-	}
-}
-
-// TestMapsOfExtremes: places at the limits of coordinates are drawn with finite numbers.
-func TestMapsOfExtremes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := Map{}
-		for range rapid.IntRange(1, 5).Draw(t, "n") {
-			f := func(name string) float64 { return rapid.Float64().Draw(t, name) }
-			epsg := rapid.SampledFrom([]int{0, 4326, 32601, 32660, 2154}).Draw(t, "epsg")
-			m.add(catalog.NewPlace(epsg, &[6]float64{f("x"), f("a"), f("b"), f("y"), f("c"), f("d")}, 10, 20))
-		}
-		r := &Report{Samples: 1, Map: m}
-		var b bytes.Buffer
-		if err := r.WriteHTML(&b); err != nil {
-			t.Fatal(err)
-		}
-		s := b.String()
-		if strings.Contains(s, "NaN") && strings.Contains(s, `d="MNaN`) || strings.Contains(s, "Inf ") {
-			t.Fatal("numbers that are none")
-		}
-	})
-}
-
-// TestAntimeridian: boxes on both sides of ±180° are drawn beside each other.
-func TestAntimeridian(t *testing.T) {
-	var m Map
-	m.add(catalog.NewPlace(4326, &[6]float64{179, 0.1, 0, 10, 0, -0.1}, 10, 10))
-	m.add(catalog.NewPlace(4326, &[6]float64{-179, 0.1, 0, 10, 0, -0.1}, 10, 10))
-	m.joinAntimeridian()
-	if d := m.Outlines[1][0][0] - m.Outlines[0][0][0]; d != 2 {
-		t.Errorf("%v degrees apart", d)
-	}
-	page := parse(t, &Report{Samples: 2, Map: m})
-	labels := texts(page.all("text", "tick"))
-	for _, want := range []string{"179° E", "179° W"} {
-		if !slices.Contains(labels, want) {
-			t.Errorf("no meridian %q among %q", want, labels)
-		}
 	}
 }
 

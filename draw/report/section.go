@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/draw"
-	"github.com/chaski-eo/chaski/draw/markup"
 	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -18,13 +17,13 @@ func (f *Field) section() part {
 		lines, body = f.properties, f.measures
 	}
 	facts := lines()
-	return markup.El("section", class("field"), markup.Attr("data-field", f.Name),
-		markup.El("h2", text(f.Name+" "), span("kind", f.Kind.String())),
-		markup.If(len(facts) > 0, markup.El("dl", class("lines"), facts)), body())
+	return el("section", class("field"), attr("data-field", f.Name),
+		el("h2", text(f.Name+" "), span("kind", f.Kind.String())),
+		when(len(facts) > 0, el("dl", class("lines"), facts)), body())
 }
 
 // properties returns what the headers of a field of rasters say.
-func (f *Field) properties() (lines markup.Parts) {
+func (f *Field) properties() (lines parts) {
 	line := func(name, value string) { lines = append(lines, entry(name, text(value))) }
 	for _, fact := range []struct {
 		name  string
@@ -72,18 +71,19 @@ func (f *Field) measures() part {
 	if len(f.Classes) > 0 {
 		pictures = f.classBars
 	}
-	rows := markup.Parts{}
+	rows := parts{}
 	for i := range bands[:min(len(bands), MaxBands)] {
 		rows = append(rows, bandRow(f.BandName(i), &bands[i]))
 	}
-	return markup.Parts{pictures(), markup.El("div", class("scroll"), markup.El("table", class("bands"),
-		markup.El("thead", markup.Row("th", bandColumns...)), markup.El("tbody", rows))),
+	head := each(bandColumns, func(name string) part { return el("th", text(name)) })
+	return parts{pictures(), el("div", class("scroll"), el("table", class("bands"),
+		el("thead", el("tr", head)), el("tbody", rows))),
 		more(len(bands)-MaxBands, "are not shown")}
 }
 
 // more says how many bands are not there, or nothing if all are.
 func more(bands int, what string) part {
-	return markup.If(bands > 0, lead(fmt.Sprintf("%d more bands %s.", bands, what)))
+	return when(bands > 0, lead(fmt.Sprintf("%d more bands %s.", bands, what)))
 }
 
 // bandRow returns the row of a band in the table.
@@ -94,8 +94,8 @@ func bandRow(name string, b *stats.Band) part {
 		cells = []string{exact(*b.Mean), exact(*b.Std), whole(b.Min.String()), exact(p["2.5"]), exact(p["50"]),
 			exact(p["98.5"]), whole(b.Max.String())}
 	}
-	return markup.Headed(name,
-		append([]string{count(b.Count), draw.Percent(b.NoData, total), count(b.NaN), count(b.Inf)}, cells...)...)
+	cells = append([]string{count(b.Count), draw.Percent(b.NoData, total), count(b.NaN), count(b.Inf)}, cells...)
+	return el("tr", el("th", text(name)), each(cells, func(cell string) part { return el("td", text(cell)) }))
 }
 
 func (f *Field) histograms() part {
@@ -105,15 +105,15 @@ func (f *Field) histograms() part {
 		return nil
 	}
 	key := func(names, meaning string) part {
-		return markup.El("span", markup.El("i", class(names)), text(meaning))
+		return el("span", el("i", class(names)), text(meaning))
 	}
-	return markup.Parts{
-		markup.El("p", class("legend"), key("k-p", "percentiles 2.5 and 98.5"), key("k-p50", "median"),
+	return parts{
+		el("p", class("legend"), key("k-p", "percentiles 2.5 and 98.5"), key("k-p50", "median"),
 			key("k-mean", "mean")),
-		markup.El("div", class("histograms"), markup.Each(panels, func(p draw.Panel) part {
+		el("div", class("histograms"), each(panels, func(p draw.Panel) part {
 			drawing, caption := histogram(&p)
-			return markup.El("figure", markup.El("figcaption", text(p.Name)), drawing.part(),
-				markup.Some("p", caption, class("beyond")))
+			return el("figure", el("figcaption", text(p.Name)), drawing.part(),
+				some("p", caption, class("beyond")))
 		})), more(len(bands)-maxHistograms, "are in the table only")}
 }
 
@@ -124,11 +124,11 @@ func bar(name string, n, all, longest uint64, colour string) part {
 	if colour != "" {
 		colour = "background-color:" + colour
 		style += ";" + colour
-		swatch = markup.El("i", markup.Attr("style", colour))
+		swatch = el("i", attr("style", colour))
 	}
-	return markup.El("div", class("bar"), markup.Attr("data-name", name),
-		markup.El("span", class("name"), swatch, text(name)),
-		markup.El("span", class("track"), markup.El("span", class("fill"), markup.Attr("style", style))),
+	return el("div", class("bar"), attr("data-name", name),
+		el("span", class("name"), swatch, text(name)),
+		el("span", class("track"), el("span", class("fill"), attr("style", style))),
 		span("count", count(n)), span("share", draw.Percent(n, all)))
 }
 
@@ -138,17 +138,17 @@ func (f *Field) classBars() part {
 	for _, c := range f.Classes {
 		longest, total = max(longest, c.Count), total+c.Count
 	}
-	bars := markup.Each(f.Classes, func(c Class) part {
+	bars := each(f.Classes, func(c Class) part {
 		colour := f.colours[c.Value]
 		return bar(minus(strconv.FormatInt(c.Value, 10)), c.Count, total, longest,
 			fmt.Sprintf("#%02x%02x%02x", colour.R, colour.G, colour.B))
 	})
-	return markup.Parts{markup.El("div", class("bars"), bars),
+	return parts{el("div", class("bars"), bars),
 		lead(plural(int64(len(f.Classes)), "class", "classes") + " and how many pixels have each.")}
 }
 
 // values returns what the values of a field without pixels are.
-func (f *Field) values() (lines markup.Parts) {
+func (f *Field) values() (lines parts) {
 	line := func(name, value string) { lines = append(lines, entry(name, text(value))) }
 	values := &f.Values
 	line("Type", f.Kind.String())
@@ -176,8 +176,8 @@ func (f *Field) valueBars() part {
 	if len(kinds) == 0 || names || values.Kinds.Other+values.Long > 0 {
 		return nil
 	}
-	bars := markup.Each(kinds[:min(len(kinds), maxBars)], func(c Count) part {
-		name := markup.Clean(c.Name)
+	bars := each(kinds[:min(len(kinds), maxBars)], func(c Count) part {
+		name := clean(c.Name)
 		if strings.TrimSpace(name) == "" {
 			name = "(empty)"
 		}
@@ -187,14 +187,14 @@ func (f *Field) valueBars() part {
 	if hidden := len(kinds) - len(bars); hidden > 0 {
 		note = fmt.Sprintf("The %d most frequent; %d more are not shown.", maxBars, hidden)
 	}
-	return markup.Parts{markup.El("div", class("bars"), bars), lead(note)}
+	return parts{el("div", class("bars"), bars), lead(note)}
 }
 
 // list formats a tally as one line.
 func list(t *Tally) string {
 	counts := t.Counts()
 	if len(counts) == 1 && t.Other == 0 {
-		return markup.Clean(counts[0].Name)
+		return clean(counts[0].Name)
 	}
 	var parts []string
 	for i, c := range counts {
@@ -202,7 +202,7 @@ func list(t *Tally) string {
 			parts = append(parts, fmt.Sprintf("%d more kinds", len(counts)-i))
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s (%s)", markup.Clean(c.Name), thousands(c.N)))
+		parts = append(parts, fmt.Sprintf("%s (%s)", clean(c.Name), thousands(c.N)))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -6,8 +6,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-
-	"github.com/chaski-eo/chaski/draw/markup"
 )
 
 //go:embed style.css
@@ -15,7 +13,7 @@ var style string
 
 // base returns the last two parts of a path.
 func base(s string) string {
-	s = markup.Clean(s)
+	s = clean(s)
 	i := strings.LastIndexByte(s, '/')
 	if i < 0 {
 		return s

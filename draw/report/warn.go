@@ -41,12 +41,6 @@ func (m *maker) warn() {
 	if m.unplaced > 0 {
 		m.note("Rasters without a place on the ground are paired by their sizes.")
 	}
-	switch {
-	case len(m.Map.Outlines) == 0 && m.Map.nowhere+m.Map.Elsewhere > 0:
-		m.note("No sample is georeferenced in a CRS that is known, so there is no map.")
-	case m.Map.nowhere > 0:
-		m.alarm(plural(m.Map.nowhere, "sample is", "samples are")+" not georeferenced, the others are.", nil)
-	}
 }
 
 func (m *maker) warnRaster(f *Field) {

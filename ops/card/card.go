@@ -1,8 +1,9 @@
-// Package card describes a container for people and for catalogs of data sets: as Markdown, HTML and a dataset card of
-// Hugging Face, and in the forms of Croissant 1.0, DataCite 4.5 and STAC 1.0.
+// Package card describes a container for people: as Markdown, and as a dataset card of Hugging Face.
 package card
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,92 +17,15 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/build"
 )
 
-// Options has the text of a card that is not in the container.
-type Options struct {
-	// Name is the container's file or folder, as it is called where the card is read.
-	Name string
-	// URL is where the data set is published, "" if that is not known.
-	URL string
-	// Link is the path from the folder of the card to the container, or from the root if the card has no folder.
-	// Documents for programs have it where URL is not known.
-	Link string
-	// Year is the year of its publication, which DataCite wants.
-	Year int
-	// SHA256 returns the sum of File, in hex, for Croissant.
-	SHA256 func() (string, error)
-	// File is the file that Croissant describes: the container, or of a folder the table of its samples. It is a path
-	// from the folder of the card.
-	File string
-	// ZIP says that File is a ZIP, with the table of samples in METADATA/level0.parquet.
-	ZIP bool
-}
+// Forms are the names of the forms of a card.
+var Forms = []string{"markdown", "huggingface"}
 
-// Card is a description of a container.
-type Card struct {
-	build.Collection
-	Options Options
-	Samples int
-	Levels  []Level
-	Labels  []Class
-	Bands   []Band
-	Papers  []Paper
-	Notes   []Note // further members that are text
-}
-
-// Level is a level of the tree.
-type Level struct {
-	Name    string // such as "0"; of TACO 3 "children/before"
-	Rows    int
-	Columns []Column
-}
-
-// Column is a column of a level in taco:field_schema.
-type Column struct{ Name, Type, About string }
-
-// Class is a member of labels:classes.
-type Class struct {
-	Name     string `json:"name"`
-	Category any    `json:"category"`
-	About    string `json:"description"`
-}
-
-// Band is a member of optical:bands.
-type Band struct {
-	Name   string   `json:"name"`
-	Common string   `json:"common_name"`
-	About  string   `json:"description"`
-	Centre *float64 `json:"center_wavelength"`
-	Unit   string   `json:"unit"`
-}
-
-// Paper is a member of publications.
-type Paper struct {
-	DOI      string `json:"doi"`
-	Citation string `json:"citation"`
-	Summary  string `json:"summary"`
-}
-
-// Note is a string member of COLLECTION.json.
-type Note struct{ Name, Text string }
-
-// forms are the writers of cards.
-var forms = map[string]func(c *Card) ([]byte, error){"markdown": markdown, "html": page, "huggingface": huggingFace,
-	"croissant": croissant, "datacite": dataCite, "stac": stac}
-
-// Forms are the names of the forms.
-var Forms = []string{"markdown", "html", "huggingface", "croissant", "datacite", "stac"}
-
-// Write returns a card in one of Forms.
-func (c *Card) Write(form string) ([]byte, error) {
-	write := forms[form]
-	if write == nil {
+// Make returns the card of a dataset in one of Forms. address is where readers of the card find the container. A member
+// of an extension that has another form than the extension says is left out.
+func Make(ctx context.Context, d *taco.Dataset, form, address string) ([]byte, error) {
+	if !slices.Contains(Forms, form) {
 		return nil, fmt.Errorf("form is %q: it must be one of %s", form, strings.Join(Forms, ", "))
 	}
-	return write(c)
-}
-
-// New describes a dataset. A member of an extension that has another form than the extension says is left out.
-func New(ctx context.Context, d *taco.Dataset, o Options) (*Card, error) {
 	collection, err := build.CollectionOf(d)
 	if err != nil {
 		return nil, err
@@ -110,42 +34,55 @@ func New(ctx context.Context, d *taco.Dataset, o Options) (*Card, error) {
 		return nil, fault.New(fault.Unsupported, "COLLECTION.json", fault.NoOffset,
 			"has no id: a container without a description has no card")
 	}
-	card := &Card{Collection: *collection, Options: o}
-	rows, err := d.Visible(ctx, 0)
+	samples, err := d.Visible(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	card.Samples = len(rows)
-	if err := card.tables(ctx, d); err != nil {
+	levels, err := levelsOf(ctx, d)
+	if err != nil {
 		return nil, err
 	}
-	card.extensions()
-	return card, nil
+	body := &page{}
+	body.describe(collection, len(samples), levels, address)
+	if form == "markdown" {
+		return body.Bytes(), nil
+	}
+	head, err := header(collection, len(samples))
+	return slices.Concat(head, body.Bytes()), err
 }
 
-// tables reads the columns of all levels.
-func (c *Card) tables(ctx context.Context, d *taco.Dataset) error {
+// section is a part of a card: a text, a list and a table, of which it needs one of the latter.
+type section struct {
+	title string
+	text  string
+	list  []string
+	head  []string
+	rows  [][]string
+}
+
+// levelsOf returns a section about each level of the tree, of TACO 3 about each table.
+func levelsOf(ctx context.Context, d *taco.Dataset) (levels []section, err error) {
 	told := descriptions(d.Collection())
 	names := d.LevelNames() // TACO 3 has a table for each folder, by its name
 	for k := 0; names == nil && k < d.Levels() || k < len(names); k++ {
-		level, name := Level{Name: strconv.Itoa(k)}, fmt.Sprintf("level%d", k)
+		title, name := strconv.Itoa(k), fmt.Sprintf("level%d", k)
 		if names != nil {
-			level.Name, name = names[k], names[k]
+			title, name = names[k], names[k]
 		}
 		table, err := d.StoredTable(ctx, name)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		level.Rows = table.Len()
+		level := section{title: "Level " + title, text: fmt.Sprintf("%d rows.", table.Len()),
+			head: []string{"column", "type", "description"}}
 		for _, column := range table.Columns() {
 			if !strings.HasPrefix(column.Name, "internal:") {
-				level.Columns = append(level.Columns, Column{column.Name, column.Type.String(),
-					told[name][column.Name]})
+				level.rows = append(level.rows, []string{column.Name, column.Type.String(), told[name][column.Name]})
 			}
 		}
-		c.Levels = append(c.Levels, level)
+		levels = append(levels, level)
 	}
-	return nil
+	return levels, nil
 }
 
 // descriptions returns what a document says of columns, by table and column: taco:field_schema of TACO 2 and
@@ -172,58 +109,232 @@ func descriptions(doc json.RawMessage) map[string]map[string]string {
 	return told
 }
 
-// extensions reads the members of the extensions.
-func (c *Card) extensions() {
-	_ = json.Unmarshal(c.More["labels:classes"], &c.Labels)
-	_ = json.Unmarshal(c.More["optical:bands"], &c.Bands)
-	for _, name := range []string{"publications", "publications:publications"} { // of TACO 2, of TACO 3
-		_ = json.Unmarshal(c.More[name], &c.Papers)
+// page is a page of Markdown.
+type page struct{ bytes.Buffer }
+
+// describe writes all of a card.
+func (p *page) describe(c *build.Collection, samples int, levels []section, address string) {
+	fmt.Fprintf(p, "# %s\n", plain(cmp.Or(c.Title, c.ID)))
+	for paragraph := range strings.SplitSeq(strings.ReplaceAll(c.Description, "\r\n", "\n"), "\n\n") {
+		if paragraph = plain(paragraph); paragraph != "" {
+			fmt.Fprintf(p, "\n%s\n", paragraph)
+		}
+	}
+	p.section(facts(c, samples, address))
+	p.section(section{title: "Providers", list: people(c.Providers)})
+	p.section(section{title: "Curators", list: people(c.Curators)})
+	p.section(classes(c))
+	p.section(bands(c))
+	for _, level := range levels {
+		p.section(level)
+	}
+	p.section(publications(c))
+	p.section(section{title: "Read it", text: "With chaski, GDAL or the reader of its format, for example:",
+		list: []string{"chaski.taco.load(" + strconv.Quote(address) + ").read(0)", "chaski ls " + address}})
+}
+
+// section writes a section, if there is something in it.
+func (p *page) section(s section) {
+	if s.list == nil && s.rows == nil {
+		return
+	}
+	fmt.Fprintf(p, "\n## %s\n", plain(s.title))
+	if s.text != "" {
+		fmt.Fprintf(p, "\n%s\n", plain(s.text))
+	}
+	for i, item := range s.list {
+		if i == 0 {
+			p.WriteByte('\n')
+		}
+		fmt.Fprintf(p, "- %s\n", plain(item))
+	}
+	if s.rows == nil {
+		return
+	}
+	fmt.Fprintf(p, "\n| %s |\n|%s\n", strings.Join(s.head, " | "), strings.Repeat("---|", len(s.head)))
+	for _, row := range s.rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = plain(cell)
+		}
+		fmt.Fprintf(p, "| %s |\n", strings.Join(cells, " | "))
+	}
+}
+
+// facts returns what a container is as a whole, with further members of COLLECTION.json that are text.
+func facts(c *build.Collection, samples int, address string) section {
+	s := section{title: "At a glance", head: []string{"", ""}}
+	add := func(name, value string) {
+		if value != "" {
+			s.rows = append(s.rows, []string{name, value})
+		}
+	}
+	add("id", c.ID)
+	add("version", c.DatasetVersion)
+	add("samples", strconv.Itoa(samples))
+	add("tasks", strings.Join(c.Tasks, ", "))
+	add("licences", strings.Join(c.Licenses, ", "))
+	add("keywords", strings.Join(c.Keywords, ", "))
+	if extent := c.Extent; extent != nil && len(extent.Spatial) == 4 {
+		add("west, south, east, north", strings.Trim(strings.ReplaceAll(fmt.Sprint(extent.Spatial), " ", ", "), "[]"))
+		add("time", strings.Join(extent.Temporal, " to "))
+	}
+	if strings.Contains(address, "://") {
+		add("address", address)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.More)) {
 		var text string
-		if json.Unmarshal(c.More[name], &text) == nil && text != "" {
-			c.Notes = append(c.Notes, Note{name, text})
-		}
+		_ = json.Unmarshal(c.More[name], &text) // other values are no facts
+		add(name, text)
 	}
+	return s
 }
 
-// Heading returns the title, or the id without one.
-func (c *Card) Heading() string {
-	if c.Title != "" {
-		return c.Title
-	}
-	return c.ID
-}
-
-// Person is a provider or curator.
-type Person struct{ Name, Organization, Role string }
-
-// People returns providers or curators. A member without a name has its organization's.
-func People(list []map[string]any) (out []Person) {
-	text := func(m map[string]any, name string) string {
-		s, _ := m[name].(string)
-		return s
-	}
-	for _, m := range list {
-		person := Person{text(m, "name"), text(m, "organization"), text(m, "role")}
-		if person.Name == "" {
-			person.Name, person.Organization = person.Organization, ""
+// people returns providers or curators in words. One without a name has that of its organization.
+func people(list []map[string]any) (out []string) {
+	for _, person := range list {
+		text := func(member string) string {
+			s, _ := person[member].(string)
+			return s
 		}
-		if person.Name != "" {
-			out = append(out, person)
+		name, organization, role := text("name"), text("organization"), text("role")
+		if name == "" {
+			name, organization = organization, ""
 		}
+		if name == "" {
+			continue
+		}
+		if organization != "" {
+			name += ", " + organization
+		}
+		if role != "" {
+			name += " (" + role + ")"
+		}
+		out = append(out, name)
 	}
 	return out
 }
 
-// String returns the person in words.
-func (p Person) String() string {
-	s := p.Name
-	if p.Organization != "" {
-		s += ", " + p.Organization
+// classes returns labels:classes.
+func classes(c *build.Collection) section {
+	var list []struct {
+		Name, Description string
+		Category          any
 	}
-	if p.Role != "" {
-		s += " (" + p.Role + ")"
+	_ = json.Unmarshal(c.More["labels:classes"], &list)
+	s := section{title: "Classes", head: []string{"value", "class", "description"}}
+	for _, class := range list {
+		s.rows = append(s.rows, []string{fmt.Sprint(class.Category), class.Name, class.Description})
 	}
 	return s
+}
+
+// bands returns optical:bands.
+func bands(c *build.Collection) section {
+	var list []struct {
+		Name, Description, Unit string
+		Common                  string   `json:"common_name"`
+		Centre                  *float64 `json:"center_wavelength"`
+	}
+	_ = json.Unmarshal(c.More["optical:bands"], &list)
+	s := section{title: "Bands", head: []string{"band", "common name", "centre", "description"}}
+	for _, band := range list {
+		centre := ""
+		if band.Centre != nil {
+			centre = strings.TrimSpace(fmt.Sprintf("%v %s", *band.Centre, band.Unit))
+		}
+		s.rows = append(s.rows, []string{band.Name, band.Common, centre, band.Description})
+	}
+	return s
+}
+
+// publications returns the papers about the dataset.
+func publications(c *build.Collection) section {
+	var list []struct{ DOI, Citation, Summary string }
+	for _, name := range []string{"publications", "publications:publications"} { // of TACO 2, of TACO 3
+		_ = json.Unmarshal(c.More[name], &list)
+	}
+	s := section{title: "Publications"}
+	for _, paper := range list {
+		text := paper.Citation
+		if paper.DOI != "" {
+			text += " https://doi.org/" + strings.TrimPrefix(paper.DOI, "https://doi.org/")
+		}
+		if paper.Summary != "" {
+			text += " " + paper.Summary
+		}
+		s.list = append(s.list, text)
+	}
+	return s
+}
+
+// plain escapes text for Markdown: strings in COLLECTION.json are text, not markup. A line break in it would end a row
+// of a table.
+func plain(text string) string {
+	var b strings.Builder
+	for _, r := range strings.Join(strings.Fields(text), " ") {
+		if strings.ContainsRune("\\`*_{}[]<>#|~&!", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// huggingTasks are Hugging Face's names of tasks.
+var huggingTasks = map[string]string{"classification": "image-classification",
+	"scene-classification": "image-classification", "segmentation": "image-segmentation",
+	"semantic-segmentation": "image-segmentation", "instance-segmentation": "image-segmentation",
+	"panoptic-segmentation": "image-segmentation", "detection": "object-detection",
+	"object-detection": "object-detection", "image-to-image": "image-to-image", "super-resolution": "image-to-image",
+	"denoising": "image-to-image", "inpainting": "image-to-image", "colorization": "image-to-image"}
+
+// huggingLicenses are the licences that Hugging Face knows by their SPDX id in lower case; others are "other".
+var huggingLicenses = []string{"apache-2.0", "mit", "cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0",
+	"cc-by-nc-sa-4.0", "cc-by-nd-4.0", "cc-by-nc-nd-4.0", "cc-by-3.0", "cc-by-sa-3.0", "odbl", "odc-by", "pddl",
+	"gpl-3.0", "bsd-3-clause", "etalab-2.0"}
+
+// header returns the header of Hugging Face's dataset card: YAML, whose values are written as JSON, which is YAML.
+func header(c *build.Collection, samples int) ([]byte, error) {
+	licenses, tasks := []string{}, []string{}
+	for _, license := range c.Licenses {
+		if license = strings.ToLower(license); !slices.Contains(huggingLicenses, license) {
+			license = "other"
+		}
+		if !slices.Contains(licenses, license) {
+			licenses = append(licenses, license)
+		}
+	}
+	for _, task := range c.Tasks {
+		if task = cmp.Or(huggingTasks[task], "other"); !slices.Contains(tasks, task) {
+			tasks = append(tasks, task)
+		}
+	}
+	var b bytes.Buffer
+	b.WriteString("---\n")
+	values := json.NewEncoder(&b)
+	values.SetEscapeHTML(false)
+	for _, member := range []struct {
+		name  string
+		value any
+	}{{"pretty_name", cmp.Or(c.Title, c.ID)}, {"license", licenses}, {"task_categories", tasks},
+		{"tags", append([]string{"earth-observation", "taco"}, c.Keywords...)},
+		{"size_categories", []string{sizeCategory(samples)}}} {
+		fmt.Fprintf(&b, "%s: ", member.name)
+		if err := values.Encode(member.value); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteString("---\n\n")
+	return b.Bytes(), nil
+}
+
+// sizeCategory returns Hugging Face's name for a number of samples.
+func sizeCategory(n int) string {
+	names := []string{"n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B"}
+	i := 0
+	for limit := 1000; i < len(names)-1 && n >= limit; limit *= 10 {
+		i++
+	}
+	return names[i]
 }

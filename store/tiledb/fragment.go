@@ -289,14 +289,10 @@ func (f *Fragment) hiddenBy(g *Fragment) bool {
 	return f.From != g.From || f.To != g.To || f.Name > g.Name
 }
 
-// path returns the path of a local fragment.
-func (f *Fragment) path() string { return source.LocalPath(f.uri) }
-
 // newDense returns a dense fragment of a box, with its grid of tiles.
-func (s *Schema) newDense(name string, b Box) (*Fragment, error) {
+func (s *Schema) newDense(b Box) (*Fragment, error) {
 	x, _ := formatOf(Version)
-	fragment := &Fragment{Name: name, Dense: true, NonEmpty: b, Version: Version, x: x, schema: s,
-		attrs: sequence(len(s.Attrs))}
+	fragment := &Fragment{Dense: true, NonEmpty: b, Version: Version, x: x, schema: s, attrs: sequence(len(s.Attrs))}
 	err := fragment.denseGrid(&cursor{part: "sub-array", base: fault.NoOffset}, s, 0, 0, uint64(s.tileCells))
 	return fragment, err
 }

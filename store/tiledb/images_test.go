@@ -217,12 +217,6 @@ func TestImagesEndWithTheDomain(t *testing.T) {
 		!bytes.Equal(got, []byte{2, 2}) {
 		t.Errorf("the last image is %v: %v", got, err)
 	}
-	if _, err := a.Merge(ctx, MergeOptions{Remove: true}); err != nil {
-		t.Fatal(err)
-	}
-	if a, err = Open(ctx, localFiles(t), path, Options{}); err != nil || a.Fragments[0].NonEmpty[0].Hi != at(4) {
-		t.Errorf("merged: %v, %v", a.Fragments[0].NonEmpty, err)
-	}
 }
 
 // TestImagesOfAnEndlessDomain: a domain along n that has more than the largest int64 of images is

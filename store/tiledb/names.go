@@ -74,15 +74,8 @@ func parseName(name string) (from, to uint64, err error) {
 	return from, to, nil
 }
 
-// timeAtCompletion stands for the time of a fragment that is named when it is complete.
-const timeAtCompletion = 0
-
-// newName returns a new name for a fragment of a range of time, in milliseconds since 1970, or ""
-// for timeAtCompletion.
+// newName returns a new name for a fragment of a range of time, in milliseconds since 1970.
 func newName(from, to uint64) string {
-	if to == timeAtCompletion {
-		return ""
-	}
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // it never returns an error
 	return fmt.Sprintf("__%d_%d_%x", from, to, id)

@@ -1,7 +1,6 @@
 package tiledb
 
 import (
-	"cmp"
 	"encoding/binary"
 	"math"
 	"strings"
@@ -47,26 +46,27 @@ func (s *Schema) checkNames() error {
 	return nil
 }
 
-// writable returns an error if fragments of the array cannot be written: attributes would share
-// files, or a pipeline has bzip2.
+// writable returns an error if fragments of the array cannot be written.
 func (s *Schema) writable() error {
 	if v := s.version(); v != Version {
 		return fault.New(fault.Unsupported, schemaPart, fault.NoOffset,
 			"the array has format version %d: only arrays of version %d are written", v, Version)
 	}
-	check := func(what string, p filter.Pipeline) error {
-		if p.Has(filter.Bzip2) {
-			return fault.New(fault.Unsupported, what, fault.NoOffset,
-				"its filters have bzip2, which can be read but not written: fragments can neither be added nor merged")
-		}
-		return nil
-	}
 	for i := range s.Attrs {
-		if err := check("attribute "+s.Attrs[i].Name, s.Attrs[i].Pipeline); err != nil {
-			return err
+		attr := &s.Attrs[i]
+		what := ""
+		switch id := attr.Pipeline.Unwritten(); {
+		case attr.Var():
+			what = "has values of variable length"
+		case id != filter.None:
+			what = "has the filter " + id.String()
+		default:
+			continue
 		}
+		return fault.New(fault.Unsupported, "attribute "+attr.Name, fault.NoOffset,
+			"it %s, which can be read but not written", what)
 	}
-	return cmp.Or(check("coordinates", s.Coords), check("offsets", s.Offsets), s.checkNames())
+	return s.checkNames()
 }
 
 // append appends the content of a schema file. The encryption filters that an open encrypted array

@@ -54,13 +54,26 @@ func timed(t *testing.T, path string, dense bool) {
 	}
 	a.o.Since, a.o.Until = 0, 0 // it may write
 	if dense {
-		err = a.merge(ctx, &Merged{}, 15, 30, nil)
+		err = joinDense(ctx, a, 15, 30)
 	} else {
 		err = joinSparse(ctx, a, 15, 30)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// joinDense writes the cells of a dense array as one fragment, which hides the fragments of this range of time.
+func joinDense(ctx context.Context, a *Array, from, to uint64) error {
+	box := a.NonEmpty()
+	values := make([]Values, len(a.Schema.Attrs))
+	for i := range values {
+		var err error
+		if values[i], err = a.NewReader().Dense(ctx, i, box); err != nil {
+			return err
+		}
+	}
+	return a.writeDense(ctx, box, values, from, to)
 }
 
 // joinSparse writes the cells of a sparse array as one fragment, which hides the fragments of this range

@@ -9,15 +9,114 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 )
 
-// Consolidate is Merge with Remove for arrays with more than one fragment. Other arrays stay as
-// they are.
-func (a *Array) Consolidate(ctx context.Context) error {
-	if len(a.Fragments) < 2 {
-		return nil
+// path returns the path of a local fragment.
+func (f *Fragment) path() string { return source.LocalPath(f.uri) }
+
+// timeAtCompletion stands for the time of a fragment that is named when it is complete.
+const timeAtCompletion = 0
+
+// nameAt returns the name of a fragment of a range of time.
+func nameAt(from, to uint64) string {
+	if to == timeAtCompletion {
+		return ""
 	}
-	_, err := a.Merge(ctx, MergeOptions{Remove: true})
+	return newName(from, to)
+}
+
+// writeDense is WriteDense for a fragment of a given time, also of attributes of variable length.
+func (a *Array) writeDense(ctx context.Context, b Box, values []Values, from, to uint64) error {
+	shape, _, err := a.Shape(b)
+	if err != nil {
+		return err
+	}
+	fragment, err := a.Schema.newDense(b)
+	if err != nil {
+		return err
+	}
+	fragment.Name = nameAt(from, to)
+	w, err := a.startFragment(fragment)
+	if err != nil {
+		return err
+	}
+	defer w.folder.Remove() // after finish there is nothing to remove
+	alone := &Array{Schema: w.s, Fragments: []*Fragment{fragment}}
+	for i := range a.Schema.Attrs {
+		walk := newDenseWalk(alone, 0, b, layout{axes: a.axes, stride: strides(shape, a.axes)})
+		if err := w.attribute(i, func(f *anyFile) error { return f.denseTiles(ctx, walk, values[i]) }); err != nil {
+			return err
+		}
+	}
+	return w.finish()
+}
+
+// anyFile is the files of an attribute of fixed or variable length.
+type anyFile struct {
+	attrFile
+	data *tiles // nil for cells of one size
+}
+
+// attribute makes the files of an attribute while do writes their tiles.
+func (w *writer) attribute(attr int, do func(f *anyFile) error) error {
+	first, err := w.create(attr, tileOffsets)
+	if err != nil {
+		return err
+	}
+	f := &anyFile{attrFile: attrFile{tiles: first, attr: attr}}
+	if w.s.Attrs[attr].Var() {
+		if f.data, err = w.create(attr, varOffsets); err != nil {
+			return errors.Join(err, first.close())
+		}
+		defer f.data.close()
+		defer func() { _ = f.data.b.Flush() }()
+	}
+	return errors.Join(do(f), first.close())
+}
+
+// denseTiles appends the tiles of a walk with the cells in v.
+func (f *anyFile) denseTiles(ctx context.Context, walk *denseWalk, v Values) error {
+	if f.data == nil {
+		return f.dense(ctx, walk, v.Data)
+	}
+	for goesOn := true; goesOn; goesOn = walk.next() {
+		n, cells := walk.place(), slices.Repeat([]int{-1}, int(f.w.s.tileCells))
+		_ = walk.plan.each(func(from, to, n, stride int) error {
+			for k := range n {
+				cells[to+k*stride] = from + k
+			}
+			return nil
+		})
+		if err := f.appendVar(n, cells, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendVar appends tile n, which has the given cells of v. -1 stands for a cell that was not written.
+func (f *anyFile) appendVar(n int64, cells []int, v Values) (err error) {
+	w, attr := f.w, &f.w.s.Attrs[f.attr]
+	var offsets, buf []byte
+	for _, c := range cells {
+		offsets = binary.LittleEndian.AppendUint64(offsets, uint64(len(buf)))
+		if c < 0 {
+			buf = append(buf, attr.Type.fill()...)
+			continue
+		}
+		end := uint64(len(v.Data))
+		if c+1 < len(v.Offsets) {
+			end = v.Offsets[c+1]
+		}
+		buf = append(buf, v.Data[v.Offsets[c]:end]...)
+	}
+	if w.lists[tileOffsets][f.attr][n], err = f.add(offsets, w.s.Offsets, Uint64.elem(1), 0); err != nil {
+		return err
+	}
+	w.lists[varOffsets][f.attr][n], err = f.data.add(buf, attr.Pipeline, attr.Type.elem(1), 0)
+	w.lists[varTileSizes][f.attr][n] = uint64(len(buf))
+	w.end[f.attr], w.varEnd[f.attr] = f.at, f.data.at
 	return err
 }
 
@@ -37,9 +136,6 @@ func (a *Array) writeSparse(ctx context.Context, raw []byte, values []Values, fr
 		return fault.New(fault.Corrupt, "coordinates", fault.NoOffset,
 			"%d bytes are not a whole number of cells of %d dimensions", len(raw), dims)
 	}
-	if err := schema.checkValues(sequence(len(schema.Attrs)), n, values); err != nil {
-		return err
-	}
 	coords := make([]Coord, n*dims)
 	for i := range coords {
 		coords[i] = schema.DimType.Coord(raw[i*size:])
@@ -57,7 +153,7 @@ func (a *Array) writeSparse(ctx context.Context, raw []byte, values []Values, fr
 	}
 	capacity := int(schema.Capacity)
 	count := (n + capacity - 1) / capacity
-	fragment := &Fragment{Name: newName(from, to), Tiles: int64(count), LastCells: int64(n - (count-1)*capacity)}
+	fragment := &Fragment{Name: nameAt(from, to), Tiles: int64(count), LastCells: int64(n - (count-1)*capacity)}
 	boxes := make([]Box, count)
 	for t := range boxes {
 		boxes[t] = bound(coords, dims, order[t*capacity:min((t+1)*capacity, n)])
@@ -118,7 +214,7 @@ func (s *Schema) globalOrder(coords []Coord) ([]int, error) {
 
 func (w *writer) coords(ctx context.Context, raw []byte, order []int, capacity int) (err error) {
 	n := len(w.s.Attrs)
-	tiles, err := w.create(n, false)
+	tiles, err := w.create(n, tileOffsets)
 	if err != nil {
 		return err
 	}
@@ -146,31 +242,28 @@ func (w *writer) coords(ctx context.Context, raw []byte, order []int, capacity i
 }
 
 func (w *writer) sparse(ctx context.Context, attr int, v Values, order []int, capacity int) (err error) {
-	files, err := w.attribute(attr)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, files.close()) }()
 	size, i := w.s.Attrs[attr].CellSize(), int64(0)
-	for cells := range slices.Chunk(order, capacity) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if files.data != nil {
-			err = files.addVar(i, cells, v)
-		} else {
-			var tile []byte
-			for _, c := range cells {
-				tile = append(tile, v.Data[c*size:(c+1)*size]...)
+	return w.attribute(attr, func(f *anyFile) error {
+		for cells := range slices.Chunk(order, capacity) {
+			if err := ctx.Err(); err != nil {
+				return err
 			}
-			err = files.addFixed(i, tile)
+			if f.data != nil {
+				err = f.appendVar(i, cells, v)
+			} else {
+				var tile []byte
+				for _, c := range cells {
+					tile = append(tile, v.Data[c*size:(c+1)*size]...)
+				}
+				err = f.append(i, tile)
+			}
+			if err != nil {
+				return err
+			}
+			i++
 		}
-		if err != nil {
-			return err
-		}
-		i++
-	}
-	return nil
+		return nil
+	})
 }
 
 // tile returns the index of the space tile of a coordinate along the dimension, or 0 if the

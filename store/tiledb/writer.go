@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -33,26 +32,8 @@ type writer struct {
 	end    []uint64
 }
 
-// writable returns an error if fragments of the array cannot be written: see Schema.writable.
-func (a *Array) writable() error {
-	for _, fragment := range slices.Concat(a.Fragments, a.Hidden) {
-		if fragment.x.dimTypes {
-			return fault.New(fault.Unsupported, "fragment "+fragment.Name, fault.NoOffset,
-				"it has format version %d: only arrays of version %d are written", fragment.Version, Version)
-		}
-	}
-	return a.Schema.writable()
-}
-
 // startFragment creates the hidden directory of a fragment. The caller defers its removal; finish gives it its name.
 func (a *Array) startFragment(f *Fragment) (*writer, error) {
-	if a.o.Since != 0 || a.o.Until != 0 {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset,
-			"an array that was opened at a time cannot be written to"), a.uri)
-	}
-	if err := a.writable(); err != nil {
-		return nil, fault.WithFile(err, a.uri)
-	}
 	root := source.LocalPath(a.uri)
 	// Readers pass over hidden names.
 	folder, err := durable.NewFolder(filepath.Join(root, "fragment"))
@@ -86,11 +67,8 @@ type tiles struct {
 	at  uint64
 }
 
-func (w *writer) create(attr int, variable bool) (*tiles, error) {
-	kind := tileOffsets
-	if variable {
-		kind = varOffsets
-	}
+// create creates a file of an attribute.
+func (w *writer) create(attr int, kind list) (*tiles, error) {
 	file, err := os.OpenFile(filepath.Join(w.folder.Path, filepath.Base(w.f.file(w.s, attr, kind))),
 		os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
@@ -123,52 +101,35 @@ func (w *writer) finish() error {
 	}
 	// The rename needs to come last: it makes the fragment visible, and its metadata must be
 	// complete by then.
-	name, err := w.a.finalName(w.f.Name)
-	if err != nil {
-		return fault.WithFile(err, w.a.uri)
+	if w.f.Name == "" {
+		if w.f.Name, err = w.a.nextName(); err != nil {
+			return fault.WithFile(err, w.a.uri)
+		}
 	}
-	return place(w.folder, pathname.Join(source.LocalPath(w.a.uri), name))
+	return w.folder.Place(pathname.Join(source.LocalPath(w.a.uri), w.f.Name))
 }
 
-// place is durable.Folder.Place. Tests have it fail.
-var place = (*durable.Folder).Place
-
-// finalName returns the name under which a fragment appears, given the fragments that others wrote
-// since the array was opened. A write gets a time later than all of theirs. With the time of its
-// beginning, a fragment that was consolidated meanwhile would hide it. A consolidated fragment must
-// not hide a fragment whose cells it does not have.
-func (a *Array) finalName(name string) (string, error) {
+// nextName returns a name for a new fragment. It has a time later than those of the fragments that others wrote since
+// the array was opened: with the time of its beginning, a fragment that was consolidated meanwhile would hide it.
+func (a *Array) nextName() (string, error) {
 	names, err := entries(context.Background(), a.store, a.uri)
 	if err != nil {
 		return "", err
 	}
 	now := a.now()
-	start, end, _ := parseName(name) // 0 and 0 for ""
 	for _, other := range names {
 		other = strings.TrimSuffix(other, "/")
-		f, t, err := parseName(other)
+		_, to, err := parseName(other)
 		if err != nil {
 			continue
 		}
-		if t == math.MaxUint64 && name == "" && a.isFragment(other) {
+		if to == math.MaxUint64 && a.isFragment(other) {
 			return "", fault.New(fault.Limit, "fragment", fault.NoOffset,
 				"%s has the largest possible time: nothing can be written after it", other)
 		}
-		now = max(now, t+1)
-		known := func(f *Fragment) bool { return f.Name == other }
-		// A consolidated fragment hides all fragments in its range of time, hence also one that it
-		// was not made from: its cells would be lost.
-		hidden := start != end && f >= start && t <= end
-		old := slices.ContainsFunc(a.Fragments, known) || slices.ContainsFunc(a.Hidden, known)
-		if hidden && !old && a.isFragment(other) {
-			return "", fault.New(fault.Unsupported, "fragment", fault.NoOffset,
-				"%s appeared meanwhile and would be hidden: try again", other)
-		}
+		now = max(now, to+1)
 	}
-	if name == "" {
-		name = newName(now, now)
-	}
-	return name, nil
+	return newName(now, now), nil
 }
 
 // isFragment reports whether a local directory of the array is a complete fragment.
@@ -218,106 +179,19 @@ func (a *Array) now() uint64 {
 	return t
 }
 
-// checkValues checks that values has n cells of each of some attributes.
-func (s *Schema) checkValues(attrs []int, n int, values []Values) error {
+// checkValues checks that values has n cells of each attribute.
+func (s *Schema) checkValues(n int, values []Values) error {
 	bad := func(format string, args ...any) error {
 		return fault.New(fault.Corrupt, "values", fault.NoOffset, format, args...)
 	}
-	if len(values) != len(attrs) {
-		return bad("there are values of %d attributes, but the array has %d", len(values), len(attrs))
+	if len(values) != len(s.Attrs) {
+		return bad("there are values of %d attributes, but the array has %d", len(values), len(s.Attrs))
 	}
-	for i, attr := range attrs {
-		attr, v := &s.Attrs[attr], values[i]
-		if !attr.Var() {
-			if len(v.Data)/attr.CellSize() != n || len(v.Data)%attr.CellSize() != 0 {
-				return bad("attribute %s has %d bytes for %d cells of %d", attr.Name, len(v.Data), n, attr.CellSize())
-			}
-			continue
-		}
-		if len(v.Offsets) != n {
-			return bad("attribute %s has %d offsets for %d cells", attr.Name, len(v.Offsets), n)
-		}
-		prev := uint64(0)
-		for k, o := range append(v.Offsets[:n:n], uint64(len(v.Data))) {
-			rises := prev <= o && o <= uint64(len(v.Data))
-			if !rises || k == 0 && o != 0 || o%uint64(attr.Type.Size()) != 0 {
-				return bad("attribute %s: offset %d of cell %d in %d bytes", attr.Name, o, k, len(v.Data))
-			}
-			prev = o
+	for i := range s.Attrs {
+		attr, bytes := &s.Attrs[i], len(values[i].Data)
+		if bytes/attr.CellSize() != n || bytes%attr.CellSize() != 0 {
+			return bad("attribute %s has %d bytes for %d cells of %d", attr.Name, bytes, n, attr.CellSize())
 		}
 	}
 	return nil
-}
-
-// attrFiles are the files of an attribute that are being written: of its values, or of offsets and of variable-length
-// data.
-type attrFiles struct {
-	w            *writer
-	attr         int
-	first, data  *tiles // data is nil for cells of one size
-	offsets, buf []byte
-	cells        []int
-}
-
-// attribute creates the files of an attribute.
-func (w *writer) attribute(attr int) (*attrFiles, error) {
-	files := &attrFiles{w: w, attr: attr}
-	var err error
-	if files.first, err = w.create(attr, false); err != nil || !w.s.Attrs[attr].Var() {
-		return files, err
-	}
-	if files.data, err = w.create(attr, true); err != nil {
-		return nil, errors.Join(err, files.first.close())
-	}
-	return files, nil
-}
-
-func (f *attrFiles) close() error {
-	if f.data == nil {
-		return f.first.close()
-	}
-	return errors.Join(f.first.close(), f.data.close())
-}
-
-// addFixed appends tile n, which has cells of one size.
-func (f *attrFiles) addFixed(n int64, tile []byte) (err error) {
-	w, attr := f.w, &f.w.s.Attrs[f.attr]
-	w.lists[tileOffsets][f.attr][n], err = f.first.add(tile, attr.Pipeline, attr.Type.elem(int(attr.Values)), 0)
-	w.end[f.attr] = f.first.at
-	return err
-}
-
-// addVar appends tile n, which has the given cells of v. -1 stands for a cell that was not written.
-func (f *attrFiles) addVar(n int64, cells []int, v Values) (err error) {
-	w, attr := f.w, &f.w.s.Attrs[f.attr]
-	fill := attr.Type.fill()
-	f.offsets, f.buf = f.offsets[:0], f.buf[:0]
-	for _, c := range cells {
-		f.offsets = binary.LittleEndian.AppendUint64(f.offsets, uint64(len(f.buf)))
-		if c < 0 {
-			f.buf = append(f.buf, fill...)
-			continue
-		}
-		end := uint64(len(v.Data))
-		if c+1 < len(v.Offsets) {
-			end = v.Offsets[c+1]
-		}
-		f.buf = append(f.buf, v.Data[v.Offsets[c]:end]...)
-	}
-	if w.lists[tileOffsets][f.attr][n], err = f.first.add(f.offsets, w.s.Offsets, Uint64.elem(1), 0); err != nil {
-		return err
-	}
-	w.lists[varOffsets][f.attr][n], err = f.data.add(f.buf, attr.Pipeline, attr.Type.elem(1), 0)
-	w.lists[varTileSizes][f.attr][n] = uint64(len(f.buf))
-	w.end[f.attr], w.varEnd[f.attr] = f.first.at, f.data.at
-	return err
-}
-
-// removeFragment removes the metadata first, because the directory stops being a fragment with it:
-// an interrupted removal leaves no damaged fragment.
-func removeFragment(dir string) error {
-	if err := os.Remove(pathname.Join(dir, metadataName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return os.RemoveAll(dir)
 }

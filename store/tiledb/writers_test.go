@@ -45,7 +45,8 @@ func TestMergeDoesNotHideWrites(t *testing.T) {
 			merged = true
 			write(2)
 			write(3)
-			if err := open().Consolidate(ctx); err != nil {
+			a := open()
+			if err := joinDense(ctx, a, a.Fragments[0].From, a.Fragments[1].To); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -57,31 +58,6 @@ func TestMergeDoesNotHideWrites(t *testing.T) {
 	v, err := open().NewReader().Dense(ctx, 0, s.Domain())
 	if want := slices.Repeat([]byte{4}, 10); err != nil || !slices.Equal(v.Data, want) {
 		t.Errorf("%v, want %v: %v", v.Data, want, err)
-	}
-}
-
-// TestMergeOfAnotherWriterMeanwhile: a fragment of a time that is merged, by a writer that named it
-// when it began, stops the merge.
-func TestMergeOfAnotherWriterMeanwhile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a")
-	a := several(t, path, [3]uint64{10, 20, 30})
-	other := "__25_25_0123456789abcdef0123456789abcdef"
-	var before []string
-	_, err := a.Merge(context.Background(), MergeOptions{Remove: true, Progress: func(done, _ int64) {
-		if done == 1 {
-			if err := os.CopyFS(filepath.Join(path, other), os.DirFS(a.Fragments[1].path())); err != nil {
-				t.Fatal(err)
-			}
-			before = slices.DeleteFunc(names(t, path), func(name string) bool {
-				return strings.Contains(name, ".fragment.")
-			})
-		}
-	}})
-	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), other) {
-		t.Errorf("%v", err)
-	}
-	if now := names(t, path); !slices.Equal(now, before) {
-		t.Errorf("%q, before %q", now, before)
 	}
 }
 
@@ -107,10 +83,13 @@ func TestOpeningWhileOthersMerge(t *testing.T) {
 		a := several(t, path, [3]uint64{10, 20, 30})
 		want := everything(t, a)
 		st := &merging{Store: localFiles(t), merge: func() {
-			if _, err := a.Merge(ctx, MergeOptions{Remove: true}); err != nil {
+			if err := joinDense(ctx, a, 10, 30); err != nil {
 				t.Error(err)
 			}
 			for _, f := range a.Fragments { // they go file by file
+				if err := os.RemoveAll(f.path()); err != nil {
+					t.Error(err)
+				}
 				if err := os.Mkdir(f.path(), 0o755); left && err != nil {
 					t.Error(err)
 				} else if !left {
@@ -201,15 +180,29 @@ func TestOpeningWhileMergedOnesGo(t *testing.T) {
 // TestNoWriteAfterTheLastTime: what would be hidden by what is there already is not written.
 func TestNoWriteAfterTheLastTime(t *testing.T) {
 	ctx := context.Background()
-	a := several(t, filepath.Join(t.TempDir(), "a"), [3]uint64{10, 20, math.MaxUint64})
-	box, before := a.Fragments[0].NonEmpty, names(t, a.uri)
-	n := 1
-	for _, i := range box {
-		n *= int(i.Hi-i.Lo) + 1
+	path, at := filepath.Join(t.TempDir(), "a"), Int32.CoordOf
+	s := &Schema{Dense: true, Capacity: 4, DimType: Int32,
+		Dims:  []Dim{{Name: "x", Domain: Interval{at(0), at(3)}, Extent: 2}},
+		Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1}}}
+	if err := Create(path, s, nil); err != nil {
+		t.Fatal(err)
 	}
-	offsets := make([]uint64, n)
-	err := a.WriteDense(ctx, box, []Values{{Data: make([]byte, n)}, {Offsets: offsets}})
-	if fault.KindOf(err) != fault.Limit || !slices.Equal(names(t, a.uri), before) {
-		t.Errorf("%v: %q, before %q", err, names(t, a.uri), before)
+	for _, time := range []uint64{10, math.MaxUint64} {
+		a, err := Open(ctx, localFiles(t), path, Options{})
+		if err == nil {
+			err = a.writeDense(ctx, s.Domain(), []Values{{Data: make([]byte, 4)}}, time, time)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := Open(ctx, localFiles(t), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := names(t, path)
+	err = a.WriteDense(ctx, s.Domain(), []Values{{Data: make([]byte, 4)}})
+	if fault.KindOf(err) != fault.Limit || !slices.Equal(names(t, path), before) {
+		t.Errorf("%v: %q, before %q", err, names(t, path), before)
 	}
 }

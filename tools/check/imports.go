@@ -32,7 +32,6 @@ var floors = [][]string{
 // allowed are arrows between folders of one floor.
 var allowed = map[[2]string]bool{
 	{"bench", "draw"}:   true, // the report of a benchmark has charts
-	{"ops", "draw"}:     true, // the card of a container is a page
 	{"grpc", "ops"}:     true, // the service offers what ops do: it pastes predictions
 	{"picture", "tiff"}: true, // the JPEG of a TIFF and the JPEG of a file have one decoder
 	{"rumi", "tiff"}:    true, // a rumi file is a TIFF: its tags and metadata are read there

@@ -122,7 +122,7 @@ func newRoot(env console.Env) *cobra.Command {
 		container.NewLs(env), container.NewLocate(env), container.NewExtract(env),
 		container.NewSQL(env), container.NewPack(env), container.NewAppend(env), container.NewEdit(env),
 		container.NewCard(env), container.NewMake(env),
-		array.NewArray(env), array.NewConsolidate(env),
+		array.NewArray(env),
 		dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewSpec(env),
 		dataset.NewQuarantine(env), dataset.NewStats(env), cache.NewCache(env),
 		serve.NewServe(env), serve.NewToken(env), view.NewView(env), measure.NewBench(env),

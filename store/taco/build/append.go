@@ -15,8 +15,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
-	"github.com/chaski-eo/chaski/store/taco/internal/model"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // journalName is a file with the name of the ZIP that is being appended. It is written before that ZIP and removed when
@@ -24,9 +22,9 @@ import (
 const journalName = ".chaski-append"
 
 // Append adds samples to a container in parts: a folder of ZIPs with an index. write gets the path and the description
-// of the new ZIP and writes it. A ZIP with another tree, other columns or an id that the index has is refused. Then
-// each index of the folder is replaced. The other ZIPs stay as they are. So do the description and the columns of level
-// 0 that the index has: Edit changes them in the index alone.
+// of the new ZIP and writes it. A ZIP with another tree, other columns or an id that another has is refused. Then each
+// index of the folder is written anew, as Consolidate does it, with the description that the first one has. The other
+// ZIPs stay as they are.
 //
 // Readers go by the index, so at any time they see either the old container or the new one. A ZIP that a killed run
 // left there is removed by the next run; of two runs at a time, one is refused.
@@ -58,7 +56,8 @@ type appending struct {
 	opener  source.Opener
 	indexes []string // paths
 	zips    []string // names, of all indexes
-	index   *index   // the first one, if possible one with tables
+	// described is the description that the first one has.
+	described *Collection
 }
 
 // open reads which ZIPs the indexes have.
@@ -70,13 +69,13 @@ func (a *appending) open(ctx context.Context) error {
 		} else if err != nil {
 			return err
 		}
-		x, err := indexed(ctx, a.opener, path)
+		collection, zips, err := indexed(ctx, a.opener, path)
 		if err != nil {
 			return fault.WithFile(err, path)
 		}
-		a.index = cmp.Or(a.index, x)
+		a.described = cmp.Or(a.described, collection)
 		a.indexes = append(a.indexes, path)
-		for _, name := range x.sources.Files {
+		for _, name := range zips {
 			if !slices.Contains(a.zips, name) {
 				a.zips = append(a.zips, name)
 			}
@@ -89,61 +88,31 @@ func (a *appending) open(ctx context.Context) error {
 	return nil
 }
 
-// indexed reads an index.
-func indexed(ctx context.Context, o source.Opener, path string) (x *index, err error) {
+// indexed reads the description of an index, and of which ZIPs it is.
+func indexed(ctx context.Context, o source.Opener, path string) (_ *Collection, zips []string, err error) {
 	dataset, err := taco.Open(ctx, o, []string{path}, taco.Options{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, dataset.Close()) }()
 	var doc struct {
-		Tree    *model.Tree `json:"taco:pit_schema"`
-		Sources sources     `json:"taco:sources"`
+		Sources sources `json:"taco:sources"`
 	}
 	if err := json.Unmarshal(dataset.Collection(), &doc); err != nil {
-		return nil, fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
+		return nil, nil, fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
 	}
-	x = &index{first: filepath.Base(path), pit: doc.Tree, sources: doc.Sources, ids: map[string]string{}}
-	if n := len(x.sources.Files); n == 0 || len(x.sources.Extents) != n || len(x.sources.IDs) != n || x.pit == nil {
-		return nil, unsupported(collName,
-			"does not say of which ZIPs it is: write it again with 'chaski pack -o %s FOLDER'", x.first)
+	if zips = doc.Sources.Files; len(zips) == 0 {
+		return nil, nil, unsupported(collName, "does not say of which ZIPs it is: write it again with "+
+			"'chaski pack -o %s FOLDER'", filepath.Base(path))
 	}
-	for _, name := range x.sources.Files {
+	for _, name := range zips {
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
-			return nil, fault.New(fault.Corrupt, collName, fault.NoOffset, "%q is not a file below its folder", name)
+			return nil, nil, fault.New(fault.Corrupt, collName, fault.NoOffset,
+				"%q is not a file below its folder", name)
 		}
 	}
 	collection, err := CollectionOf(dataset)
-	if err != nil {
-		return nil, err
-	}
-	if x.collection = *collection; FormOf(path) == Tacollection {
-		return x, nil
-	}
-	for k := range dataset.Levels() {
-		table, err := dataset.Level(ctx, k)
-		if err != nil {
-			return nil, err
-		}
-		for i := range table.Columns() { // the file is replaced before the last index is written
-			if _, err := table.At(ctx, i); err != nil {
-				return nil, err
-			}
-		}
-		x.levels = append(x.levels, []*tables.Table{table})
-	}
-	ids, err := dataset.IDs(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
-	zips, err := x.levels[0][0].Column(ctx, taco.SourceColumn)
-	if err != nil {
-		return nil, err
-	}
-	for i := range ids.Len() {
-		x.ids[ids.Str(i)] = zips.Str(i)
-	}
-	return x, nil
+	return collection, zips, err
 }
 
 // recover removes the ZIP of a run that was killed before the index had it.
@@ -194,16 +163,17 @@ func (a *appending) run(ctx context.Context, o Options,
 	if err != nil { // its name may be there all the same
 		return nil, err
 	}
-	c := a.index.collection
+	c := *a.described
 	c.Extent = nil // the extent of the new samples
 	if r, err = write(zip, c); err != nil {
 		return nil, err
 	}
-	if err := a.join(ctx, name); err != nil {
+	x, err := a.join(ctx, name)
+	if err != nil {
 		return nil, err
 	}
 	for _, path := range a.indexes {
-		err := writeIndex(ctx, a.index, path, FormOf(path), nil)
+		err := writeIndex(ctx, x, path, FormOf(path), nil)
 		if err == nil || !a.old(ctx, path, name) {
 			done++ // also if only the sync of its name failed
 		}
@@ -214,21 +184,28 @@ func (a *appending) run(ctx context.Context, o Options,
 	return r, nil
 }
 
-// join adds a ZIP to the index, with all others that it lacks: the index says nothing of their columns if it has no
-// tables.
-func (a *appending) join(ctx context.Context, name string) error {
-	x := a.index
-	if x.levels == nil {
-		a.index = &index{ids: x.ids}
-		defer func() { a.index.collection = x.collection }()
-	}
-	var zips []string
-	for _, name := range append(slices.Clone(a.zips), name) {
-		if !slices.Contains(a.index.sources.Files, name) {
+// join makes the index of all ZIPs and a new one anew. It keeps the description that the index has.
+func (a *appending) join(ctx context.Context, name string) (*index, error) {
+	x := &index{ids: map[string]string{}, repeats: true}
+	add := func(names ...string) error {
+		var zips []string
+		for _, name := range names {
 			zips = append(zips, pathname.Join(a.folder, name))
 		}
+		return gather(ctx, zips, a.indexes[0], x, Options{Opener: a.opener})
 	}
-	return gather(ctx, zips, a.indexes[0], a.index, Options{Opener: a.opener})
+	if err := add(a.zips...); err != nil {
+		return nil, err
+	}
+	x.repeats = false
+	if err := add(name); err != nil {
+		return nil, err
+	}
+	extent := x.collection.Extent
+	if x.collection = *a.described; x.collection.Extent != nil { // Edit may have removed it
+		x.collection.Extent.cover(extent)
+	}
+	return x, nil
 }
 
 // removed removes a file that may not be there.
@@ -242,8 +219,8 @@ func removed(path string) error {
 
 // old reports whether an index lacks a ZIP.
 func (a *appending) old(ctx context.Context, path, name string) bool {
-	x, err := indexed(ctx, &source.Files{}, path)
-	return err == nil && !slices.Contains(x.sources.Files, name)
+	_, zips, err := indexed(ctx, &source.Files{}, path)
+	return err == nil && !slices.Contains(zips, name)
 }
 
 // free returns an unused name for a part.

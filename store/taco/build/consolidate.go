@@ -157,7 +157,9 @@ func addZIP(ctx context.Context, x contents, o source.Opener, zip, name string) 
 type index struct {
 	result Result
 	ids    map[string]string // of level 0, with the ZIP of each; nil if they may repeat
-	first  string            // the ZIP or index that says what columns and what tree there are
+	// repeats has ids taken down of which some repeat.
+	repeats bool
+	first   string // the ZIP that says what columns and what tree there are
 
 	collection Collection // of the first
 	pit        *model.Tree
@@ -226,7 +228,7 @@ func (x *index) join(ctx context.Context, w *writer, name string) error {
 			continue
 		}
 		x.result.Samples++
-		if err := unique(x.ids, w.levels[0].Rows[i].ID, name); err != nil {
+		if err := unique(x.ids, w.levels[0].Rows[i].ID, name); err != nil && !x.repeats {
 			return err
 		}
 	}
@@ -298,7 +300,7 @@ func (x *index) describe(ctx context.Context, w *writer, name string) error {
 	if len(x.sources.Files) == 0 {
 		x.collection = collection
 		x.collection.Extent = &Extent{Spatial: collection.Extent.Spatial, Temporal: collection.Extent.Temporal}
-	} else if x.collection.Extent != nil { // Edit may have removed it
+	} else {
 		x.collection.Extent.cover(collection.Extent)
 	}
 	sources := &x.sources

@@ -20,7 +20,6 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // Changes are changes of a container that leave the bytes of its files where they are.
@@ -33,14 +32,13 @@ type Changes struct {
 	Rename map[string]string
 }
 
-// Edit changes the description and the columns of a TACO 2 container in place: a ZIP, a folder, .tacocat, or a folder
-// with one. o.More adds and replaces columns, after the drops and renames of c. Columns of .tacocat change at
-// level 0 only. The ZIPs stay as they are, so the change lasts until Consolidate writes the index again. Append keeps
-// it.
+// Edit changes the description and the columns of a TACO 2 container in place: a ZIP or a folder. o.More adds and
+// replaces columns, after the drops and renames of c. Of .tacocat and a folder with one, the description alone changes,
+// until Consolidate writes the index again: Append keeps it.
 //
 // Pixels stay where they are. New tables are appended to a ZIP, then one write puts their places into TACO_HEADER. The
 // old tables stay in the file for readers that have it open. For a folder, a new one with links to its files is made
-// beside it, and the two are exchanged. .tacocat is written again. So readers see the old container or the new one at
+// beside it, and the two are exchanged. So readers see the old container or the new one at
 // any time, also after a kill, and the next run removes the leftovers of a killed one. Of two runs at a time, one is
 // refused.
 func Edit(ctx context.Context, path string, c Changes, o Options) (err error) {
@@ -76,7 +74,6 @@ type editing struct {
 	writer  writer
 	form    Form
 	doc     json.RawMessage // COLLECTION.json as it was
-	indexOf string          // of an index, the folder .tacocat
 }
 
 // columns reports whether columns change.
@@ -98,8 +95,8 @@ func (e *editing) read(ctx context.Context) (err error) {
 	if len(parts) != 1 || !slices.Contains(known, e.form) {
 		return unsupported("file", "is a %s: a ZIP, a folder or an index of TACO 2 can be edited", e.form)
 	}
-	if e.indexOf = e.path; filepath.Base(e.path) != tacocatName {
-		e.indexOf = pathname.Join(e.path, tacocatName)
+	if e.form == Tacocat && filepath.Base(e.path) != tacocatName {
+		e.path = pathname.Join(e.path, tacocatName)
 	}
 	collection, err := CollectionOf(dataset)
 	if err != nil {
@@ -115,6 +112,9 @@ func (e *editing) read(ctx context.Context) (err error) {
 		defer func() { e.writer.collection.Extent = extent }() // the extent of the samples does not replace a given one
 	}
 	if e.columns() {
+		if e.form == Tacocat {
+			return unsupported("columns", "an index has those of its ZIPs: edit these, and write the index again")
+		}
 		if err := e.readLevels(ctx, dataset); err != nil {
 			return err
 		}
@@ -125,16 +125,8 @@ func (e *editing) read(ctx context.Context) (err error) {
 // readLevels reads the columns and changes them.
 func (e *editing) readLevels(ctx context.Context, d *taco.Dataset) (err error) {
 	writer := &e.writer
-	read := wholeLevels
-	if e.form == Tacocat {
-		read = e.indexLevels
-	}
-	if writer.levels, err = read(ctx, d); err != nil {
+	if writer.levels, err = wholeLevels(ctx, d); err != nil {
 		return err
-	}
-	were := make([]*tables.Table, len(writer.levels))
-	for k, l := range writer.levels {
-		were[k] = l.Table
 	}
 	if err := e.changes.apply(writer.levels, writer.collection.said); err != nil {
 		return err
@@ -145,48 +137,10 @@ func (e *editing) readLevels(ctx context.Context, d *taco.Dataset) (err error) {
 	if err := writer.typed(ctx); err != nil {
 		return err
 	}
-	if e.form == Tacocat {
-		for k := 1; k < len(were); k++ {
-			if writer.levels[k].Table != were[k] {
-				return errInZIPs(k)
-			}
-		}
-		return nil
-	}
 	if err := writer.measure(ctx); err != nil {
 		return err
 	}
 	return writer.settle(ctx)
-}
-
-// indexLevels returns the levels of an index with all columns, and their rows if columns are made of them.
-func (e *editing) indexLevels(ctx context.Context, d *taco.Dataset) (levels []*Level, err error) {
-	for k := range d.Levels() {
-		table, err := d.Level(ctx, k)
-		if err != nil {
-			return nil, err
-		}
-		level := &Level{}
-		if e.writer.o.adds() {
-			parents := make([]int32, table.Len())
-			if k > 0 {
-				if parents, err = d.Parents(ctx, k); err != nil {
-					return nil, err
-				}
-			}
-			if level, err = copiedLevel(ctx, d, table, k, upTo[int](table.Len()), parents); err != nil {
-				return nil, err
-			}
-		}
-		level.Table = table
-		levels = append(levels, level)
-	}
-	return levels, nil
-}
-
-// errInZIPs is returned for columns of an index at a level below the top, which each folder has in its table __meta__.
-func errInZIPs(k int) error {
-	return unsupported(levelName(k), "its columns are in the ZIPs as well: edit these, and write the index again")
 }
 
 // apply drops and renames columns of the levels, and takes the descriptions of renamed ones along.
@@ -247,18 +201,15 @@ func find(levels []*Level, text string) (level int, name string, err error) {
 
 // write writes the changed parts.
 func (e *editing) write(ctx context.Context) error {
-	switch e.form {
-	case ZIP:
+	if e.form == ZIP {
 		return e.zip(ctx)
-	case Folder:
-		return e.folder(ctx)
 	}
-	return e.index(ctx)
+	return e.folder(ctx)
 }
 
 // document returns COLLECTION.json. Unless columns change, it keeps the old members about tree and columns.
 func (e *editing) document(ctx context.Context) ([]byte, error) {
-	if e.writer.levels != nil && e.form != Tacocat {
+	if e.writer.levels != nil {
 		return e.writer.document(ctx)
 	}
 	var was map[string]json.RawMessage
@@ -267,38 +218,11 @@ func (e *editing) document(ctx context.Context) ([]byte, error) {
 	}
 	var members []member
 	for _, name := range computed {
-		switch value, found := was[name]; {
-		case name == fieldsMember && e.writer.levels != nil:
-			fields := make([]member, len(e.writer.levels))
-			for k, l := range e.writer.levels {
-				fields[k] = member{levelName(k), fieldsOf(&e.writer.collection, k, l.Table)}
-			}
-			members = append(members, member{name, object(fields)})
-		case found:
+		if value, found := was[name]; found {
 			members = append(members, member{name, value})
 		}
 	}
 	return e.writer.collection.document(members...)
-}
-
-// index writes .tacocat.
-func (e *editing) index(ctx context.Context) error {
-	doc, err := e.document(ctx)
-	if err != nil {
-		return err
-	}
-	if e.writer.levels == nil {
-		return replaceFile(pathname.Join(e.indexOf, collName), doc)
-	}
-	var files []entry
-	for k, l := range e.writer.levels {
-		data, err := encoded(ctx, l.Table, false)
-		if err != nil {
-			return err
-		}
-		files = append(files, entry{levelName(k) + ".parquet", data})
-	}
-	return writeTacocat(ctx, e.indexOf, append(files, entry{collName, doc}))
 }
 
 // zip writes the new tables of a ZIP behind its end, and then the TACO_HEADER that has their places.

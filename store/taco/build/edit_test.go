@@ -27,9 +27,6 @@ func editTo(ctx context.Context, path string, n int) error {
 		c.Title = strconv.Itoa(n)
 		return nil
 	}}, Options{More: func(_ context.Context, levels []Level) (all []*tables.Table, err error) {
-		if filepath.Base(path) == tacocatName {
-			levels = levels[:1] // the lower ones are in the ZIPs too
-		}
 		for _, l := range levels {
 			v := make([]int64, len(l.Rows))
 			for i := range v {
@@ -66,9 +63,6 @@ func editedTo(t *testing.T, path string) int {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if k > 0 && filepath.Base(path) == tacocatName {
-			break
-		}
 		v, err := all.Column(t.Context(), "n")
 		if err != nil {
 			t.Fatal(err)
@@ -101,18 +95,13 @@ func editedTo(t *testing.T, path string) int {
 func newEdited(t *testing.T, form Form) (path string) {
 	t.Helper()
 	dir := t.TempDir()
-	path = map[Form]string{ZIP: filepath.Join(dir, "a.tacozip"), Folder: filepath.Join(dir, "a"),
-		Tacocat: filepath.Join(dir, "a", tacocatName)}[form]
-	to, o := path, Options{}
-	if form == Tacocat {
-		to, o.PartBytes = filepath.Dir(path), 1
-	}
+	path = map[Form]string{ZIP: filepath.Join(dir, "a.tacozip"), Folder: filepath.Join(dir, "a")}[form]
 	set := numbered(0)
 	v := func(texts ...string) *tables.Table {
 		return tables.FromVectors([]string{"v"}, []*tables.Vector{tables.NewStrings(texts, nil)})
 	}
 	set.Columns = columnsOf(v("1", "2"), v("1", "2", "1", "2"))
-	if _, err := Create(t.Context(), set, to, o); err != nil {
+	if _, err := Create(t.Context(), set, path, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := editTo(t.Context(), path, 0); err != nil {
@@ -121,7 +110,7 @@ func newEdited(t *testing.T, form Form) (path string) {
 	return path
 }
 
-var editedForms = []Form{ZIP, Folder, Tacocat}
+var editedForms = []Form{ZIP, Folder}
 
 // TestEdit: a container is as it was, but for what was changed. archive/zip reads every entry of an edited ZIP, and no
 // byte of it moved but those of TACO_HEADER; a folder has the files that it had.
@@ -193,13 +182,6 @@ func TestEdit(t *testing.T) {
 			}
 		}
 		c := Changes{Drop: []string{"n"}, Rename: map[string]string{"l1:n": "m"}}
-		if form == Tacocat {
-			if err := Edit(t.Context(), path, Changes{Drop: []string{"l1:v"}}, Options{}); err == nil ||
-				!strings.Contains(err.Error(), "in the ZIPs") {
-				t.Error(err)
-			}
-			c = Changes{Rename: map[string]string{"n": "m"}}
-		}
 		if err := Edit(t.Context(), path, c, Options{}); err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +191,7 @@ func TestEdit(t *testing.T) {
 		}
 		for k := range 2 {
 			l, err := d.Level(t.Context(), k)
-			if want := form == Tacocat == (k == 0); err != nil || l.Index("n") >= 0 || l.Index("m") >= 0 != want {
+			if want := k == 1; err != nil || l.Index("n") >= 0 || l.Index("m") >= 0 != want {
 				t.Errorf("form %d, level %d: %v %v", form, k, l.Columns(), err)
 			}
 		}
@@ -238,11 +220,7 @@ func TestEditRefuses(t *testing.T) {
 				t.Errorf("%s: %v", want, err)
 			}
 		}
-		locked := path
-		if form == Tacocat {
-			locked = filepath.Dir(path)
-		}
-		lock, err := durable.Lock(locked)
+		lock, err := durable.Lock(path)
 		if err != nil {
 			t.Fatal(err)
 		}

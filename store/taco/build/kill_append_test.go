@@ -18,11 +18,10 @@ const killedAppend = "CHASKI_TEST_KILLED_APPEND"
 // appendOne appends a sample, whose id is the number of ZIPs that are there.
 func appendOne(t *testing.T, dir string) {
 	t.Helper()
-	x, err := indexed(t.Context(), &source.Files{}, filepath.Join(dir, tacocatName))
+	_, names, err := indexed(t.Context(), &source.Files{}, filepath.Join(dir, tacocatName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := x.sources.Files
 	d := numbered(len(names))
 	d.Samples.Samples = d.Samples.Samples[:1]
 	d.Samples.Samples[0].ID = fmt.Sprint(len(names))

@@ -3,10 +3,10 @@
 //
 // Specification: "Tile-based format" of the TileDB format description, version 3, and the folder
 // format_spec of TileDB for later versions. Read and written are no filter, gzip (a zlib stream), zstd,
-// LZ4 (a raw block), RLE, double delta, bit width reduction, bitshuffle, byteshuffle, positive delta
-// and AES-256-GCM. Only read are bzip2, because no maintained Go library writes it, and the filters
-// of later versions: checksums (MD5, SHA-256), delta, XOR, float scaling, and the dictionaries and
-// runs of strings (Decoder.Strings). WebP is refused by name.
+// byteshuffle and AES-256-GCM. Only read are LZ4 (a raw block), RLE, bzip2, double delta, bit width
+// reduction, bitshuffle, positive delta, and the filters of later versions: checksums (MD5,
+// SHA-256), delta, XOR, float scaling, and the dictionaries and runs of strings (Decoder.Strings).
+// WebP is refused by name.
 //
 // Kernels (files kernel_*.go) are plain loops over memory whose bounds their callers have checked.
 package filter
@@ -314,13 +314,6 @@ func take(b *[]byte, n uint32) ([]byte, bool) {
 	head := (*b)[:n:n]
 	*b = (*b)[n:]
 	return head, true
-}
-
-// appendLE appends a value of 1, 2, 4 or 8 bytes.
-func appendLE(b []byte, size int, v uint64) []byte {
-	var s [8]byte
-	binary.LittleEndian.PutUint64(s[:], v)
-	return append(b, s[:size]...)
 }
 
 // fits32 reports whether a length can be written as uint32.

@@ -2,7 +2,6 @@ package filter
 
 import (
 	"encoding/binary"
-	"math/bits"
 
 	"github.com/chaski-eo/chaski/internal/cast"
 )
@@ -67,71 +66,4 @@ func extend(b []byte, size int, signed bool) int64 {
 		return int64(v<<s) >> s
 	}
 	return int64(v)
-}
-
-// ddWidth returns the number of bits of the largest second difference of src, or 64 if one
-// overflows.
-func ddWidth(src []byte, size int, signed bool) int {
-	n := len(src) / size
-	if n <= 2 {
-		return 0
-	}
-	a, b := extend(src, size, signed), extend(src[size:], size, signed)
-	prev := b - a
-	var greatest uint64
-	for i := 2; i < n; i++ {
-		c := extend(src[i*size:], size, signed)
-		d := c - b
-		dd := d - prev
-		if size == 8 && (overflows(c, b, d) || overflows(d, prev, dd)) {
-			return 64
-		}
-		if dd < 0 {
-			greatest = max(greatest, uint64(-dd))
-		} else {
-			greatest = max(greatest, uint64(dd))
-		}
-		b, prev = c, d
-	}
-	return max(bits.Len64(greatest), 1)
-}
-
-// overflows reports whether d = a-b does not hold the difference.
-func overflows(a, b, d int64) bool { return (a^b)&(a^d) < 0 }
-
-// ddEncode appends the words of src. width is the result of ddWidth, at most 62.
-func ddEncode(out, src []byte, size, width int, signed bool) []byte {
-	n := len(src) / size
-	if n <= 2 {
-		return out
-	}
-	b := extend(src[size:], size, signed)
-	prev := b - extend(src, size, signed)
-	var word uint64
-	used, need := 0, width+1
-	for i := 2; i < n; i++ {
-		c := extend(src[i*size:], size, signed)
-		d := c - b
-		dd := d - prev
-		b, prev = c, d
-		v := uint64(dd)
-		if dd < 0 {
-			v = uint64(-dd) | 1<<width
-		}
-		if used+need < 64 {
-			word |= v << (64 - used - need)
-			used += need
-			continue
-		}
-		rest := used + need - 64
-		out = binary.LittleEndian.AppendUint64(out, word|v>>rest)
-		word, used = 0, rest
-		if rest > 0 {
-			word = v << (64 - rest)
-		}
-	}
-	if used > 0 {
-		out = binary.LittleEndian.AppendUint64(out, word)
-	}
-	return out
 }

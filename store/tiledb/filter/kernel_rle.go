@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"bytes"
 	"encoding/binary"
 )
 
@@ -35,18 +34,4 @@ func rleDecode(dst, src []byte, cell int) {
 		}
 		dst = dst[n:]
 	}
-}
-
-// rleEncode appends the runs of src, whose length is a multiple of cell.
-func rleEncode(out, src []byte, cell int) []byte {
-	for len(src) > 0 {
-		n := 1
-		for n < maxRun && (n+1)*cell <= len(src) && bytes.Equal(src[:cell], src[n*cell:(n+1)*cell]) {
-			n++
-		}
-		out = append(out, src[:cell]...)
-		out = binary.BigEndian.AppendUint16(out, uint16(n))
-		src = src[n*cell:]
-	}
-	return out
 }

@@ -27,30 +27,3 @@ func unbitshuffle(dst, src []byte, size int) {
 	})
 	copy(dst[done*size:], src[done*size:])
 }
-
-// bitshuffle gathers equal bits of 8 values into bytes and these into rows, in blocks of bitBlock
-// values. dst and src have one length, a multiple of size; values behind the last multiple of 8 are
-// copied.
-func bitshuffle(dst, src []byte, size int) {
-	done := eachBitBlock(len(src)/size, size, func(first, count int) {
-		bitBlockForward(dst[first*size:(first+count)*size], src[first*size:(first+count)*size], size, count/8)
-	})
-	copy(dst[done*size:], src[done*size:])
-}
-
-func bitBlockForward(dst, src []byte, size, rowBytes int) {
-	for k := range size {
-		rows := dst[k*8*rowBytes : (k+1)*8*rowBytes]
-		for g := range rowBytes {
-			var x uint64
-			s := src[g*8*size+k:]
-			for i := range 8 {
-				x |= uint64(s[i*size]) << (8 * i)
-			}
-			x = planes.Transpose8(x)
-			for j := range 8 {
-				rows[g+j*rowBytes] = byte(x >> (8 * j))
-			}
-		}
-	}
-}

@@ -2,8 +2,6 @@ package filter
 
 import (
 	"encoding/binary"
-
-	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // widen writes values of size bytes to dst: the len(dst)/size narrow values of src, of width bits (8,
@@ -60,30 +58,4 @@ func widen16(dst, src []byte, size int, f uint16, off uint64) {
 		binary.LittleEndian.PutUint64(dst, uint64(binary.LittleEndian.Uint16(src)^f)+off)
 		dst, src = dst[8:], src[2:]
 	}
-}
-
-// rangeOf returns the least value of src and how far the largest lies above it.
-func rangeOf(src []byte, size int, signed bool) (low, span uint64) {
-	if signed {
-		lo, hi := extend(src, size, true), extend(src, size, true)
-		for i := size; i < len(src); i += size {
-			v := extend(src[i:], size, true)
-			lo, hi = min(lo, v), max(hi, v)
-		}
-		return uint64(lo), uint64(hi) - uint64(lo)
-	}
-	lo, hi := cast.Uint(src, size), cast.Uint(src, size)
-	for i := size; i < len(src); i += size {
-		v := cast.Uint(src[i:], size)
-		lo, hi = min(lo, v), max(hi, v)
-	}
-	return lo, hi - lo
-}
-
-// narrow appends the values of src less low, in width bits.
-func narrow(out, src []byte, size, width int, low uint64) []byte {
-	for i := 0; i < len(src); i += size {
-		out = appendLE(out, width/8, cast.Uint(src[i:], size)-low)
-	}
-	return out
 }

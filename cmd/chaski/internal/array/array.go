@@ -1,4 +1,4 @@
-// Package array has the commands about TileDB arrays: array and consolidate.
+// Package array has the command array, which reads TileDB arrays.
 package array
 
 import (

@@ -1,4 +1,4 @@
-package markup_test
+package report
 
 import (
 	"strings"
@@ -7,7 +7,6 @@ import (
 	"golang.org/x/net/html"
 	"pgregory.net/rapid"
 
-	"github.com/chaski-eo/chaski/draw/markup"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
 )
 
@@ -18,18 +17,17 @@ func TestTextStaysText(t *testing.T) {
 		"-->", "]]>", "a", " ", "\x00", "\u202e", "\xff", "é", "\n", "{{", "`", "=", "onload=x"})
 	rapid.Check(t, func(rt *rapid.T) {
 		hostile := strings.Join(rapid.SliceOf(rapid.OneOf(piece, rapid.String())).Draw(rt, "text"), "")
-		page := markup.Page{Title: hostile, Style: "p{color:red}", Body: []markup.Part{
-			markup.El("p", markup.Attr("title", hostile), markup.Text(hostile)),
-			markup.El("table", markup.Headed(hostile, hostile))}}
 		var b strings.Builder
-		if err := page.Write(&b); err != nil {
+		err := writePage(&b, hostile, "p{color:red}", el("p", attr("title", hostile), text(hostile)),
+			el("table", el("tr", el("th", text(hostile)), el("td", text(hostile)))))
+		if err != nil {
 			rt.Fatal(err)
 		}
 		root, err := html.Parse(strings.NewReader(b.String()))
 		if err != nil {
 			rt.Fatal(err)
 		}
-		want, tags := markup.Clean(hostile), []string{}
+		want, tags := clean(hostile), []string{}
 		for n := range root.Descendants() {
 			if n.Type == html.CommentNode {
 				rt.Fatalf("the page has a comment: %q", n.Data)
@@ -64,10 +62,8 @@ func words(n *html.Node) string {
 
 // TestNothing checks that parts which are not there leave no trace.
 func TestNothing(t *testing.T) {
-	page := markup.Page{Body: []markup.Part{nil, markup.If(false, markup.Text("x")), markup.Some("b", ""),
-		markup.Parts{nil}}}
 	var b strings.Builder
-	if err := page.Write(&b); err != nil {
+	if err := writePage(&b, "", "", nil, when(false, text("x")), some("b", ""), parts{nil}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), "<body></body>") {
@@ -79,9 +75,8 @@ func TestNothing(t *testing.T) {
 func TestSecretsStay(t *testing.T) {
 	const uri = "https://user:SECRET@host/a.tif?sig=SECRET"
 	var page strings.Builder
-	link := markup.El("b", markup.Attr("title", uri), markup.Text(uri))
-	p := markup.Page{Title: uri, Body: []markup.Part{link}}
-	if err := p.Write(&page); err != nil || strings.Contains(page.String(), "SECRET") {
+	err := writePage(&page, uri, "", el("b", attr("title", uri), text(uri)))
+	if err != nil || strings.Contains(page.String(), "SECRET") {
 		t.Errorf("%s, %v", page.String(), err)
 	}
 }
