@@ -3,7 +3,6 @@ package survey
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"io/fs"
 	"math/bits"
@@ -20,7 +19,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/picture"
-	"github.com/chaski-eo/chaski/picture/npy"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
@@ -30,14 +28,9 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// Kinds of files and directories in FileInfo.
+// Kinds of files and directories in FileInfo. Those of other files are the names of their formats.
 const (
-	KindTIFF   = "tiff"
 	KindRumi   = "rumi"
-	KindPNG    = "png"
-	KindJPEG   = "jpeg"
-	KindNPY    = "npy"
-	KindFrame  = "openzl frame"
 	KindTable  = "parquet" // any Parquet file but a catalog
 	KindAssets = "catalog" // a Parquet file that holds the indexes of its assets
 	KindCSV    = "csv"
@@ -58,6 +51,9 @@ type FileInfo struct {
 	Folder *FolderInfo      `json:"folder,omitempty"`
 	// Unreadable is why chaski cannot read the pixels of a raster file; empty if it can.
 	Unreadable string `json:"unreadable,omitempty"`
+
+	// Format is the format of a file. That of a directory has no class.
+	Format *magic.Format `json:"-"`
 
 	index *chunk.Index // of Raster in a TIFF
 }
@@ -229,66 +225,33 @@ func (i *FileInfo) file(ctx context.Context, path string, o resources.Options) e
 	if err := file.ReadAt(ctx, head, 0); err != nil {
 		return err
 	}
-	switch kind := sniff(head, path); kind {
-	case KindTIFF, KindRumi:
-		return i.tiff(ctx, file, kind, o)
-	case KindPNG, KindJPEG, KindNPY:
-		return i.picture(ctx, file, kind, o)
-	case KindTable:
+	format := magic.Of(head)
+	if named := magic.Named(path); named.Class == magic.CSV && (format.Class == 0 || format.Class == magic.Container) {
+		format = named
+	}
+	i.Format, i.Kind = format, format.Name
+	switch format.Class {
+	case magic.Raster:
+		return i.tiff(ctx, file, o)
+	case magic.Picture:
+		return i.picture(ctx, file, o)
+	case magic.Parquet:
 		return i.table(ctx, file)
-	case KindFrame:
+	case magic.Frame:
 		return i.frame(ctx, file, o)
-	case KindCSV:
-		i.Kind = kind
+	case magic.CSV:
 		i.Table, err = catalog.DescribeCSV(ctx, file, path)
 		return err
-	case "":
-		return fault.New(fault.Unsupported, "file", 0,
-			"neither a TIFF nor an OpenZL frame, a Parquet file or a CSV file")
-	default:
-		return fault.New(fault.Unsupported, "file", 0, "%s is not read", kind)
 	}
-}
-
-// zlMagic is the magic number of OpenZL frames minus their format version, which is 1 to 64.
-const zlMagic = 0xD7B1A5C0
-
-// sniff returns the kind of a file by its first bytes or, for kinds without a magic number, by its
-// extension. It returns the name of any other format that it knows, else "".
-func sniff(head []byte, path string) string {
-	if len(head) >= 4 {
-		switch s := string(head[:4]); {
-		case s == "II*\x00" || s == "MM\x00*" || s == "II+\x00" || s == "MM\x00+":
-			return KindTIFF
-		case s == "PAR1":
-			return KindTable
-		case s == rumi.Magic:
-			return KindRumi
-		case s == picture.Magics[0]:
-			return KindPNG
-		case s == npy.Magic[:4]:
-			return KindNPY
-		case picture.Is(head):
-			return KindJPEG
-		}
-		if v := binary.LittleEndian.Uint32(head) - zlMagic; v > 0 && v <= 64 {
-			return KindFrame
-		}
+	if noun := cmp.Or(format.Noun, magic.OfBytes(head), magic.OfName(path)); noun != "" {
+		return fault.New(fault.Unsupported, "file", 0, "%s is not read", noun)
 	}
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".csv", ".tsv":
-		return KindCSV
-	}
-	if s := string(head); strings.HasPrefix(s, "#y") || strings.HasPrefix(s, "WX") {
-		return "a Tortilla or TACO container"
-	}
-	return cmp.Or(magic.OfBytes(head), magic.OfName(path))
+	return fault.New(fault.Unsupported, "file", 0, "neither a TIFF nor an OpenZL frame, a Parquet file or a CSV file")
 }
 
 // table describes a Parquet file.
 func (i *FileInfo) table(ctx context.Context, r source.Reader) (err error) {
 	i.Table, err = catalog.Describe(ctx, r)
-	i.Kind = KindTable
 	if err == nil && i.Table.Catalog {
 		i.Kind = KindAssets
 	}
@@ -297,7 +260,6 @@ func (i *FileInfo) table(ctx context.Context, r source.Reader) (err error) {
 
 // frame describes a file that is one OpenZL frame.
 func (i *FileInfo) frame(ctx context.Context, r source.Reader, o resources.Options) error {
-	i.Kind = KindFrame
 	data, err := readSome(ctx, r, chunk.Range{Len: r.Size()}, o.MaxChunkBytes)
 	if err != nil {
 		return err
@@ -344,11 +306,11 @@ func (f *FrameInfo) add(frame []byte, loose bool) error {
 	return nil
 }
 
-// tiff describes a TIFF or rumi file. kind is what its first bytes say.
-func (i *FileInfo) tiff(ctx context.Context, r source.Reader, kind string, o resources.Options) error {
+// tiff describes a TIFF or rumi file, whose Kind is what its first bytes say.
+func (i *FileInfo) tiff(ctx context.Context, r source.Reader, o resources.Options) error {
 	file, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
-	if kind == KindRumi && fault.KindOf(err) == fault.Unsupported { // of a later version
-		i.Kind, i.Unreadable = kind, fault.Line(err)
+	if i.Kind == KindRumi && fault.KindOf(err) == fault.Unsupported { // of a later version
+		i.Unreadable = fault.Line(err)
 		return nil
 	}
 	if err != nil {
@@ -369,7 +331,6 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, kind string, o res
 			}
 		}
 	} else {
-		i.Kind = KindTIFF
 		var img *tiff.Image
 		if img, err = tiff.FromFile(ctx, file, tiff.Limits{MaxChunk: o.MaxChunkBytes}); err == nil {
 			x = img.Index
@@ -403,8 +364,7 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, kind string, o res
 }
 
 // picture describes a PNG, JPEG or .npy file.
-func (i *FileInfo) picture(ctx context.Context, r source.Reader, kind string, o resources.Options) error {
-	i.Kind = kind
+func (i *FileInfo) picture(ctx context.Context, r source.Reader, o resources.Options) error {
 	index, err := picture.Open(ctx, r, o.MaxChunkBytes)
 	switch fault.KindOf(err) {
 	case fault.Unsupported, fault.Limit:
@@ -561,7 +521,7 @@ func tileInterleaved(x *chunk.Index) bool {
 
 // folder describes a directory.
 func (i *FileInfo) folder(ctx context.Context, dir string, roots *source.Roots) error {
-	i.Kind = KindFolder
+	i.Kind, i.Format = KindFolder, magic.Of(nil)
 	info := &FolderInfo{ByType: map[string]int{}}
 	i.Folder = info
 	return roots.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
@@ -606,12 +566,12 @@ func (i *FileInfo) count(dir, p string, d fs.DirEntry) {
 		ext = "…"
 	}
 	info.ByType[ext]++
-	switch ext {
-	case ".tif", ".tiff", ".rumi":
-		if info.Rasters++; info.First == "" {
-			if rel, err := filepath.Rel(dir, p); err == nil {
-				info.First = filepath.ToSlash(rel)
-			}
+	if magic.Named(p).Class != magic.Raster {
+		return
+	}
+	if info.Rasters++; info.First == "" {
+		if rel, err := filepath.Rel(dir, p); err == nil {
+			info.First = filepath.ToSlash(rel)
 		}
 	}
 }
