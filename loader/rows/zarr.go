@@ -86,20 +86,3 @@ func rasterOf(ctx context.Context, node *zarr.Node, f *spec.Field, dims string) 
 	}
 	return node.Raster(ctx, f.Name, f.Column, dims)
 }
-
-// OneImage returns the image of an array, or of a group whose arrays are its bands. Several images are an error.
-func OneImage(ctx context.Context, path string, o resources.Options) (catalog.Asset, error) {
-	node, err := OpenZarrAt(ctx, path, o)
-	if err != nil {
-		return catalog.Asset{}, err
-	}
-	raster, err := node.Raster(ctx, "", "", "")
-	if err != nil {
-		return catalog.Asset{}, err
-	}
-	if raster.Len() != 1 {
-		return catalog.Asset{}, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset,
-			"it has %d images along n, of which loaders read some", raster.Len()), path)
-	}
-	return catalog.Asset{URI: raster.Arrays()[0].URI, Index: raster.Index(0), Names: raster.BandNames()}, nil
-}

@@ -55,7 +55,8 @@ type FileInfo struct {
 	// Format is the format of a file. That of a directory has no class.
 	Format *magic.Format `json:"-"`
 
-	index *chunk.Index // of Raster in a TIFF
+	index  *chunk.Index // of Raster in a TIFF
+	member bool         // the path may lead into a container
 }
 
 // RasterInfo describes an image as the loader reads it.
@@ -153,8 +154,6 @@ var ErrNotArray = errors.New("a timestamp opens arrays: the path is not an array
 func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (any, error) {
 	o = o.WithDefaults()
 	defer o.CloseOpener()
-	remote := source.IsRemote(path)
-	_, _, inside := taco.Split(path)
 	real, err := o.Resolve(path)
 	kind := store.Other // where a path leads outside of the roots, Inspect says so
 	if err == nil {
@@ -172,54 +171,51 @@ func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.
 	case kind == store.Container:
 		return InspectContainer(ctx, path, o)
 	}
-	if !inside {
-		info, err := Inspect(ctx, path, o)
-		if err != nil {
-			return nil, err
-		}
-		return info, info.overviewsBeside(ctx, real, o)
-	}
-	if !remote { // a local file or directory may have the separator in its own name
-		if info, err := Inspect(ctx, path, o); fault.KindOf(err) != fault.NotFound {
-			return info, err
-		}
-	}
-	o.Opener = taco.InContainers(o.Opener)
-	info := &FileInfo{Path: path}
-	if err := info.file(ctx, path, o); err != nil {
-		return nil, fault.WithFile(err, path)
-	}
-	return info, nil
-}
-
-// Inspect describes a file or a directory from headers, without decoding pixels. A path outside of
-// Options.Roots is fault.NotFound, a file of an unknown kind fault.Unsupported.
-func Inspect(ctx context.Context, path string, o resources.Options) (*FileInfo, error) {
-	o = o.WithDefaults()
-	real, err := o.Resolve(path)
+	info, err := Inspect(ctx, path, o)
 	if err != nil {
 		return nil, err
 	}
+	return info, info.overviewsBeside(ctx, real, o)
+}
+
+// Inspect describes a file, a raster inside a container or a directory from headers, without decoding pixels. A path
+// outside of Options.Roots is fault.NotFound, a file of an unknown kind fault.Unsupported.
+func Inspect(ctx context.Context, path string, o resources.Options) (*FileInfo, error) {
+	o = o.WithDefaults()
 	info := &FileInfo{Path: path}
-	roots := source.RootsOf(o.Opener)
-	if st, serr := roots.Stat(real); !source.IsRemote(real) && serr == nil && st.IsDir() {
-		err = info.folder(ctx, real, roots)
-	} else {
-		err = info.file(ctx, real, o)
-	}
-	if err != nil {
+	if err := info.open(ctx, path, o); err != nil {
 		return nil, fault.WithFile(err, path)
 	}
 	return info, nil
 }
 
-// file describes the file at path.
-func (i *FileInfo) file(ctx context.Context, path string, o resources.Options) error {
-	file, err := o.Opener.Open(ctx, path)
+// open describes the file or directory at a path.
+func (i *FileInfo) open(ctx context.Context, path string, o resources.Options) error {
+	open := o.Opener.Open
+	if _, _, i.member = taco.Split(path); i.member {
+		open = func(ctx context.Context, path string) (source.Reader, error) {
+			return taco.OpenMember(ctx, o.Opener, path)
+		}
+	} else {
+		var err error
+		if path, err = o.Resolve(path); err != nil {
+			return err
+		}
+	}
+	roots := source.RootsOf(o.Opener)
+	if st, err := roots.Stat(path); !source.IsRemote(path) && err == nil && st.IsDir() {
+		return i.folder(ctx, path, roots)
+	}
+	file, err := open(ctx, path)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	return i.file(ctx, file, path, o)
+}
+
+// file describes an open file, and closes it.
+func (i *FileInfo) file(ctx context.Context, file source.Reader, path string, o resources.Options) (err error) {
+	defer file.Close() //nolint:errcheck // it was only read
 	i.Bytes = file.Size()
 	head := make([]byte, min(magic.Head, file.Size()))
 	if err := file.ReadAt(ctx, head, 0); err != nil {
@@ -439,7 +435,7 @@ func (r *RasterInfo) firstFrames(ctx context.Context, f source.Reader, x *chunk.
 // overviewsBeside describes the overviews in the file beside a TIFF that has none of its own. It looks for that file,
 // which takes a request of a remote one, and is not part of Inspect, which callers use on many files.
 func (i *FileInfo) overviewsBeside(ctx context.Context, path string, o resources.Options) error {
-	if i.index == nil || i.TIFF == nil || i.TIFF.Overviews > 0 {
+	if i.index == nil || i.TIFF == nil || i.TIFF.Overviews > 0 || i.member {
 		return nil
 	}
 	file, levels, err := catalog.OverviewFile(ctx, o.Opener, path, i.index, o.MaxChunkBytes)
