@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/survey"
@@ -46,8 +47,8 @@ func TestRumi2(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.Format != catalog.FormatRumi || hex.EncodeToString(m.Blob) != f.Blob {
-			t.Errorf("%s: %s with blob %x", f.Path, m.Format, m.Blob)
+		if m.Format != magic.Rumi || hex.EncodeToString(m.Blob) != f.Blob {
+			t.Errorf("%s: %s with blob %x", f.Path, m.Format.Name, m.Blob)
 		}
 		if f.Geo == nil && (m.EPSG != 0 || m.Transform != nil) ||
 			f.Geo != nil && (f.Geo.CRS != float64(m.EPSG) || m.Transform == nil) {

@@ -7,21 +7,16 @@
 package picture
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
-	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/picture/npy"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tiff"
 )
-
-// Magics are the first bytes of files that this package reads, cut to the shortest that tells them from others.
-var Magics = [...]string{"\x89PNG", "\xff\xd8\xff", npy.Magic[:4]}
 
 // Codecs returns the decompressors for such files.
 func Codecs() chunk.Codecs {
@@ -33,7 +28,7 @@ func Codecs() chunk.Codecs {
 
 // Is reports whether a file begins like one that this package reads.
 func Is(head []byte) bool {
-	return slices.ContainsFunc(Magics[:], func(m string) bool { return bytes.HasPrefix(head, []byte(m)) })
+	return magic.Of(head).Class == magic.Picture
 }
 
 // Open reads the header of a file and makes its index. maxChunk limits the decoded image in bytes (0:
@@ -46,10 +41,10 @@ func Open(ctx context.Context, r source.Reader, maxChunk int) (*chunk.Index, err
 		return nil, err
 	}
 	var x *chunk.Index
-	switch string(first) {
-	case Magics[0]:
+	switch magic.Of(first) {
+	case magic.PNG:
 		x, err = h.png()
-	case Magics[2]:
+	case magic.NPY:
 		if x, err = h.numpy(); err != nil {
 			return nil, err
 		}

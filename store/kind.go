@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/store/zarr"
@@ -119,6 +119,6 @@ func decided(o source.Opener, uri string) bool {
 // containers and references of Zarr have, too.
 func endsLikeFile(uri string) bool {
 	name := source.Name(uri)
-	ext := strings.ToLower(path.Ext(name))
-	return catalog.IsRasterName(name) || catalog.IsTable(name) && ext != ".json"
+	class := magic.Named(name).Class
+	return class.Pixels() || class.Table() && !strings.EqualFold(path.Ext(name), ".json")
 }

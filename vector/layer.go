@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/boxtree"
 	"github.com/chaski-eo/chaski/internal/digest"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -105,7 +106,7 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 		return nil, err
 	}
 	switch {
-	case string(head[:min(len(head), 4)]) == "PAR1":
+	case magic.Of(head).Class == magic.Parquet:
 		return openParquet(ctx, r, o)
 	case slices.Contains([]byte("{ \t\r\n\xef"), append(head, 0)[0]):
 		return openText(ctx, r, o)

@@ -1,18 +1,117 @@
-// Package magic names files that chaski does not read, for errors: by their first bytes, or by the end of their name.
+// Package magic has the one list of the formats of files: how their names end, how their first bytes begin, and what
+// chaski reads them as. Formats that are not read have names, for errors.
 package magic
 
 import (
+	"encoding/binary"
 	"path"
+	"slices"
 	"strings"
 )
+
+// Class is what chaski reads the files of a format as.
+type Class uint8
+
+// The classes. The zero Class is of files that are not read.
+const (
+	// Raster is a TIFF or a rumi file: a raster wherever it lies.
+	Raster Class = iota + 1
+	// Picture is a PNG, JPEG or NumPy file. It is a raster only where a glob or a pattern says so, because directories
+	// of scenes have previews in them.
+	Picture
+	Parquet
+	// CSV is a table as lines of values, with commas or tabs between them.
+	CSV
+	// Items is JSON, which may hold STAC items. The name does not tell: containers, references of Zarr and specs are
+	// JSON, too.
+	Items
+	Frame // of OpenZL
+	Container
+)
+
+// Pixels reports whether files are rasters or pictures.
+func (c Class) Pixels() bool { return c == Raster || c == Picture }
+
+// Table reports whether files are tables.
+func (c Class) Table() bool { return c == Parquet || c == CSV || c == Items }
+
+// Format is a format that chaski reads.
+type Format struct {
+	Name  string // as reports and catalogs say it
+	Class Class
+	Noun  string // for errors, or ""
+
+	starts []string // the shortest that tell its files from others
+	ends   []string // extensions, the usual one first
+}
+
+// Formats of rasters and pictures.
+var (
+	TIFF = &Format{Name: "tiff", Class: Raster, starts: []string{"II*\x00", "II+\x00", "MM\x00*", "MM\x00+"},
+		ends: []string{".tif", ".tiff"}}
+	// Rumi is of generation 3. Files of earlier generations begin like a BigTIFF.
+	Rumi = &Format{Name: "rumi", Class: Raster, starts: []string{"RUMI"}, ends: []string{".rumi"}}
+	PNG  = &Format{Name: "png", Class: Picture, Noun: "a PNG image", starts: []string{"\x89PNG"},
+		ends: []string{".png"}}
+	JPEG = &Format{Name: "jpeg", Class: Picture, Noun: "a JPEG image", starts: []string{"\xff\xd8\xff"},
+		ends: []string{".jpg", ".jpeg"}}
+	NPY = &Format{Name: "npy", Class: Picture, Noun: "a NumPy array", starts: []string{"\x93NUM"},
+		ends: []string{".npy"}}
+)
+
+// formats are those that chaski reads. A new one is one entry.
+var formats = [...]*Format{TIFF, Rumi, PNG, JPEG, NPY,
+	{Name: "parquet", Class: Parquet, Noun: "a Parquet file", starts: []string{"PAR1"},
+		ends: []string{".parquet", ".pq", ".geoparquet"}},
+	{Name: "csv", Class: CSV, ends: []string{".csv", ".tsv"}},
+	{Name: "items", Class: Items, Noun: "JSON", ends: []string{".json", ".jsonl", ".ndjson"}},
+	{Name: "items", Class: Items, Noun: "GeoJSON", ends: []string{".geojson"}},
+	{Name: "openzl frame", Class: Frame, ends: []string{".zl"}},
+	{Name: "container", Class: Container, Noun: "a Tortilla or TACO container", starts: []string{"#y", "WX"},
+		ends: []string{".tacozip", ".taco", ".tortilla", ".tacocat"}},
+}
+
+// other is a format that is not read, or nothing that is known.
+var other = &Format{}
+
+// frameMagic is the magic number of OpenZL frames minus the version of their format, which is 1 to 64.
+const frameMagic = 0xD7B1A5C0
+
+// Of returns the format of a file by its first bytes. Formats that are not read have no class.
+func Of(head []byte) *Format {
+	for _, f := range formats {
+		if slices.ContainsFunc(f.starts, func(start string) bool { return strings.HasPrefix(string(head), start) }) {
+			return f
+		}
+		if f.Class == Frame && len(head) >= 4 {
+			if version := binary.LittleEndian.Uint32(head) - frameMagic; version > 0 && version <= 64 {
+				return f
+			}
+		}
+	}
+	return other
+}
+
+// Named returns the format of a file by its extension. Formats that are not read have no class.
+func Named(name string) *Format {
+	ext := strings.ToLower(path.Ext(name))
+	for _, f := range formats {
+		if slices.Contains(f.ends, ext) {
+			return f
+		}
+	}
+	return other
+}
+
+// End returns the usual extension of files, such as ".tif".
+func (f *Format) End() string { return append(f.ends, "")[0] }
 
 // Head is how many bytes of a file OfBytes needs: the longest prefix below has 15.
 const Head = 16
 
-// starts lists first bytes. A prefix of another one would have to follow it; today none is.
+// starts lists the first bytes of formats that are not read. A prefix of another one would have to follow it; today
+// none is.
 var starts = []struct{ prefix, name string }{
-	{"\x89PNG\r\n\x1a\n", "a PNG image"},
-	{"\xff\xd8\xff", "a JPEG image"},
 	{"\x00\x00\x00\x0cjP  ", "a JPEG 2000 image"},
 	{"\xff\x4f\xff\x51", "a JPEG 2000 codestream"},
 	{"\x00\x00\x00\x0cJXL ", "a JPEG XL image"},
@@ -31,9 +130,7 @@ var starts = []struct{ prefix, name string }{
 	{"CDF\x05", "a NetCDF file"},
 	{"GRIB", "a GRIB file"},
 	{"SQLite format 3", "an SQLite database (GeoPackage, MBTiles)"},
-	{"PAR1", "a Parquet file"},
 	{"ARROW1", "an Arrow file"},
-	{"\x93NUMPY", "a NumPy array"},
 	{"PK\x03\x04", ZIP},
 	{"\x1f\x8b", "a gzip file"},
 	{"\x28\xb5\x2f\xfd", "a zstd file"},
@@ -49,8 +146,11 @@ const (
 )
 
 // OfBytes names the kind of a file by its first bytes, such as "a PNG image". It returns "" for unknown
-// files and for rasters that chaski reads.
+// files, for TIFF and rumi files, and for containers.
 func OfBytes(head []byte) string {
+	if f := Of(head); f.Class != Container && f.Noun != "" {
+		return f.Noun
+	}
 	s := string(head[:min(len(head), Head)])
 	for _, m := range starts {
 		if strings.HasPrefix(s, m.prefix) {
@@ -68,23 +168,29 @@ func OfBytes(head []byte) string {
 	return ""
 }
 
+// ends has the extensions of formats that are not read.
 var ends = map[string]string{
-	".geojson": "GeoJSON", ".geojsonl": "GeoJSON", ".json": "JSON", ".jsonl": "JSON", ".ndjson": "JSON",
-	".xlsx": "an Excel file", ".xls": "an Excel file",
+	".geojsonl": "GeoJSON", ".xlsx": "an Excel file", ".xls": "an Excel file",
 	".ods": "a spreadsheet", ".shp": "a shapefile", ".dbf": "a shapefile", ".gpkg": "a GeoPackage",
 	".kml": "KML", ".gml": "GML", ".fgb": "FlatGeobuf",
 	".feather": "a Feather file", ".arrow": "an Arrow file", ".orc": "an ORC file", ".avro": "an Avro file",
 	".db": "a database", ".sqlite": "a database", ".duckdb": "a database",
 	".txt": "a text file", ".xml": "XML", ".yaml": "YAML", ".yml": "YAML", ".pkl": "a pickle",
-	".pt": "a PyTorch file", ".npy": "a NumPy array", ".npz": "NumPy arrays",
-	".png": "a PNG image", ".jpg": "a JPEG image", ".jpeg": "a JPEG image", ".jp2": "a JPEG 2000 image",
-	".j2k": "a JPEG 2000 image", ".webp": "a WebP image", ".gif": "a GIF image",
-	".bmp": "a BMP image", ".vrt": "a GDAL virtual raster (VRT)", ".nc": "a NetCDF file", ".h5": "an HDF5 file",
+	".pt": "a PyTorch file", ".npz": "NumPy arrays",
+	".jp2": "a JPEG 2000 image", ".j2k": "a JPEG 2000 image",
+	".webp": "a WebP image", ".gif": "a GIF image", ".bmp": "a BMP image",
+	".vrt": "a GDAL virtual raster (VRT)", ".nc": "a NetCDF file", ".h5": "an HDF5 file",
 	".hdf5": "an HDF5 file", ".hdf": "an HDF file", ".grib": "a GRIB file",
 	".grib2": "a GRIB file", ".grb": "a GRIB file", ".zip": ZIP, ".tar": "a tar archive",
 	".gz": "a gzip file", ".tgz": "a tar archive", ".bz2": "a bzip2 file",
 	".xz": "an xz file", ".7z": "a 7-Zip archive", ".pdf": "a PDF file",
 }
 
-// OfName names the kind of a file by its extension, or returns "".
-func OfName(name string) string { return ends[strings.ToLower(path.Ext(name))] }
+// OfName names the kind of a file by its extension. It returns "" for unknown ones, and for those of rasters, Parquet,
+// CSV and containers, which say no more than that chaski reads the file.
+func OfName(name string) string {
+	if f := Named(name); f.Class != Parquet && f.Class != Container && f.Noun != "" {
+		return f.Noun
+	}
+	return ends[strings.ToLower(path.Ext(name))]
+}

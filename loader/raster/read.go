@@ -1,7 +1,6 @@
 package raster
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -23,7 +22,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -279,7 +277,11 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, o *Rea
 		asset, ok := opened[n]
 		if !ok {
 			var err error
-			asset, err = openOne(ctx, q.options, n.path, headers != nil, n.header)
+			if headers != nil {
+				asset, err = withHeader(ctx, q.options, n.path, n.header)
+			} else {
+				asset, err = rows.One(ctx, q.options, n.path)
+			}
 			if err == nil && o.Overview != nil {
 				asset, err = atOverview(ctx, q.options, asset, *o.Overview)
 			}
@@ -320,70 +322,17 @@ func shapeOf(x *chunk.Index) string {
 	return fmt.Sprintf("(%d, %d, %d) %s", x.Bands, x.Height, x.Width, x.DType)
 }
 
-// openOne opens a file, or a raster inside a container (`container::path`). A local file of that
-// very name takes precedence. For remote paths the container is tried first, because asking for the
-// file takes a request.
-func openOne(ctx context.Context, o resources.Options, path string, hasHeader bool,
-	header string) (catalog.Asset, error) {
-	if !hasHeader && source.IsRemote(path) && rows.InContainer(path) {
-		asset, err := rows.MemberOf(ctx, o, path)
-		if fault.KindOf(err) == fault.NotFound {
-			if f, ferr := openFile(ctx, o, path, false, ""); ferr == nil {
-				return f, nil
-			}
-		}
-		return asset, err
-	}
-	a, err := openFile(ctx, o, path, hasHeader, header)
-	if fault.KindOf(err) == fault.NotFound && !hasHeader && rows.InContainer(path) {
-		return rows.MemberOf(ctx, o, path)
-	}
-	return a, err
-}
-
-// openFile opens a raster file, or takes its index from its header.
-func openFile(ctx context.Context, o resources.Options, path string, hasHeader bool,
-	header string) (catalog.Asset, error) {
+// withHeader returns a raster file whose header the caller has, so that it is not read.
+func withHeader(ctx context.Context, o resources.Options, path, header string) (catalog.Asset, error) {
 	path, err := o.Resolve(path)
 	if err != nil {
 		return catalog.Asset{}, err
 	}
-	if hasHeader {
-		index, err := catalog.ParseIndex([]byte(header), o.MaxChunkBytes)
-		if err == nil {
-			err = catalog.CheckRaster(ctx, o.Opener, path, 0)
-		}
-		return catalog.Asset{URI: path, Index: index}, err
+	index, err := catalog.ParseIndex([]byte(header), o.MaxChunkBytes)
+	if err == nil {
+		err = catalog.CheckRaster(ctx, o.Opener, path, 0)
 	}
-	kind, err := store.Of(ctx, o.Opener, path)
-	if err != nil {
-		return catalog.Asset{}, err
-	}
-	if kind == store.Zarr {
-		return rows.OneImage(ctx, path, o)
-	}
-	asset, _, err := catalog.OpenSmall(ctx, o.Opener, path, source.Known{}, o.MaxChunkBytes)
-	if k := fault.KindOf(err); k == fault.Corrupt || k == fault.Unsupported {
-		err = cmp.Or(errNotOneRaster(kind, path), err)
-	}
-	return asset, err
-}
-
-// errNotOneRaster returns the error for a path that holds several rasters: a TileDB array, a container or a table. It
-// returns nil for any other path.
-func errNotOneRaster(kind store.Kind, path string) error {
-	what := ""
-	switch {
-	case catalog.IsParquet(path):
-		what = "is a table; the rasters in its cells are called " + source.Name(path) + "::ROW/COLUMN"
-	case kind == store.TileDB:
-		what = "is a TileDB array, of which boxes are read by 'chaski array', and images by loaders"
-	case kind == store.Container:
-		what = "is a container; its rasters are called " + source.Name(path) + "::SAMPLE/PATH"
-	default:
-		return nil
-	}
-	return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset, "%s", what), path)
+	return catalog.Asset{URI: path, Index: index}, err
 }
 
 // resolve resolves the selections and the layout. It fails with kind limit if the result is over

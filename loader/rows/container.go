@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -539,43 +538,6 @@ type inMemory struct{ source.Memory }
 // Open implements source.Opener.
 func (m inMemory) Open(context.Context, string) (source.Reader, error) { return m.Memory, nil }
 
-// InContainer reports whether MemberOf takes the name.
-func InContainer(name string) bool {
-	_, _, in := taco.Split(name)
-	_, _, _, part := source.Subfile(name)
-	return in || part
-}
-
-// MemberOf returns the asset that name leads to: a path in a container,
-// "data.tacozip::roi_1/image", or a byte range as taco.VSI names it,
-// "/vsisubfile/OFFSET_SIZE,FILE". Any other name, and a path that the container does not have, is
-// fault.NotFound.
-func MemberOf(ctx context.Context, o resources.Options, name string) (a catalog.Asset, err error) {
-	if e, ok := Subfile(name); ok {
-		return NewMemberContainer(o).place(ctx, e, nil)
-	}
-	uri, path, ok := taco.Split(name)
-	if !ok {
-		return a, fault.New(fault.NotFound, "file", fault.NoOffset, "no such file")
-	}
-	if catalog.IsParquet(uri) {
-		return catalog.OpenCell(ctx, o.Opener, uri, path, o.MaxChunkBytes)
-	}
-	err = inContainerOf(ctx, &o, uri, func(c *Container) error {
-		e, err := c.set.Resolve(ctx, path)
-		if err != nil {
-			return err
-		}
-		if e.Of != nil {
-			a, err = c.chunk(ctx, e)
-			return err
-		}
-		a, err = c.place(ctx, e, nil)
-		return err
-	})
-	return a, err
-}
-
 // chunk makes the asset of one chunk of a streaming TACO, "img1/lrf::2": a raster of that chunk
 // alone.
 func (c *Container) chunk(ctx context.Context, e taco.Entry) (catalog.Asset, error) {
@@ -591,14 +553,6 @@ func (c *Container) chunk(ctx context.Context, e taco.Entry) (catalog.Asset, err
 		return catalog.Asset{}, fault.WithFile(fault.WithPart(err, "chunk "+e.Path, 0), e.URI)
 	}
 	return catalog.Asset{URI: f.path, Size: f.Size, ETag: f.etag, Index: index}, nil
-}
-
-// Subfile parses the name that taco.VSI gives a byte range of a file,
-// "/vsisubfile/OFFSET_SIZE,FILE". Offset and size are in bytes. ok is false for any other name.
-func Subfile(name string) (e taco.Entry, ok bool) {
-	e.URI, e.Offset, e.Size, ok = source.Subfile(name)
-	e.Path = "at " + strconv.FormatInt(e.Offset, 10)
-	return e, ok
 }
 
 // Bare returns err without its file, for callers that name the file together with the sample.

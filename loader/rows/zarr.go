@@ -66,9 +66,8 @@ func openZarr(ctx context.Context, src *spec.Source, fields []spec.Field, o reso
 	}
 	t.size = func(field int) catalog.Size { return sizeOf(rasters[field].Grid()) }
 	t.asset = func(field int, row int64) catalog.Asset {
-		asset := imageOf(rasters[field], row)
-		asset.Place = places[field]
-		return asset
+		r := rasters[field]
+		return catalog.Asset{URI: r.Arrays()[0].URI, Index: r.Index(row), Names: r.BandNames(), Place: places[field]}
 	}
 	if len(rasters) > 0 {
 		t.n = rasters[0].Len()
@@ -83,26 +82,4 @@ func rasterOf(ctx context.Context, node *zarr.Node, f *spec.Field, dims string) 
 			"Zarr has arrays, not files: name one as column")
 	}
 	return node.Raster(ctx, f.Name, f.Column, dims)
-}
-
-// OneImage returns the image of an array, or of a group whose arrays are its bands. Several images are an error.
-func OneImage(ctx context.Context, path string, o resources.Options) (catalog.Asset, error) {
-	node, err := OpenZarrAt(ctx, path, o)
-	if err != nil {
-		return catalog.Asset{}, err
-	}
-	raster, err := node.Raster(ctx, "", "", "")
-	if err != nil {
-		return catalog.Asset{}, err
-	}
-	if raster.Len() != 1 {
-		return catalog.Asset{}, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset,
-			"it has %d images along n, of which loaders read some", raster.Len()), path)
-	}
-	return imageOf(raster, 0), nil
-}
-
-// imageOf returns an image of an array, without its place.
-func imageOf(r *zarr.Raster, row int64) catalog.Asset {
-	return catalog.Asset{URI: r.Arrays()[0].URI, Index: r.Index(row), Names: r.BandNames()}
 }

@@ -3,7 +3,6 @@ package survey
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"io/fs"
 	"math/bits"
@@ -20,7 +19,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/picture"
-	"github.com/chaski-eo/chaski/picture/npy"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
@@ -30,14 +28,9 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// Kinds of files and directories in FileInfo.
+// Kinds of files and directories in FileInfo. Those of other files are the names of their formats.
 const (
-	KindTIFF   = "tiff"
 	KindRumi   = "rumi"
-	KindPNG    = "png"
-	KindJPEG   = "jpeg"
-	KindNPY    = "npy"
-	KindFrame  = "openzl frame"
 	KindTable  = "parquet" // any Parquet file but a catalog
 	KindAssets = "catalog" // a Parquet file that holds the indexes of its assets
 	KindCSV    = "csv"
@@ -59,7 +52,11 @@ type FileInfo struct {
 	// Unreadable is why chaski cannot read the pixels of a raster file; empty if it can.
 	Unreadable string `json:"unreadable,omitempty"`
 
-	index *chunk.Index // of Raster in a TIFF
+	// Format is the format of a file. That of a directory has no class.
+	Format *magic.Format `json:"-"`
+
+	index  *chunk.Index // of Raster in a TIFF
+	member bool         // the path may lead into a container
 }
 
 // RasterInfo describes an image as the loader reads it.
@@ -157,8 +154,6 @@ var ErrNotArray = errors.New("a timestamp opens arrays: the path is not an array
 func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (any, error) {
 	o = o.WithDefaults()
 	defer o.CloseOpener()
-	remote := source.IsRemote(path)
-	_, _, inside := taco.Split(path)
 	real, err := o.Resolve(path)
 	kind := store.Other // where a path leads outside of the roots, Inspect says so
 	if err == nil {
@@ -176,119 +171,83 @@ func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.
 	case kind == store.Container:
 		return InspectContainer(ctx, path, o)
 	}
-	if !inside {
-		info, err := Inspect(ctx, path, o)
-		if err != nil {
-			return nil, err
-		}
-		return info, info.overviewsBeside(ctx, real, o)
-	}
-	if !remote { // a local file or directory may have the separator in its own name
-		if info, err := Inspect(ctx, path, o); fault.KindOf(err) != fault.NotFound {
-			return info, err
-		}
-	}
-	o.Opener = taco.InContainers(o.Opener)
-	info := &FileInfo{Path: path}
-	if err := info.file(ctx, path, o); err != nil {
-		return nil, fault.WithFile(err, path)
-	}
-	return info, nil
-}
-
-// Inspect describes a file or a directory from headers, without decoding pixels. A path outside of
-// Options.Roots is fault.NotFound, a file of an unknown kind fault.Unsupported.
-func Inspect(ctx context.Context, path string, o resources.Options) (*FileInfo, error) {
-	o = o.WithDefaults()
-	real, err := o.Resolve(path)
+	info, err := Inspect(ctx, path, o)
 	if err != nil {
 		return nil, err
 	}
+	return info, info.overviewsBeside(ctx, real, o)
+}
+
+// Inspect describes a file, a raster inside a container or a directory from headers, without decoding pixels. A path
+// outside of Options.Roots is fault.NotFound, a file of an unknown kind fault.Unsupported.
+func Inspect(ctx context.Context, path string, o resources.Options) (*FileInfo, error) {
+	o = o.WithDefaults()
 	info := &FileInfo{Path: path}
-	roots := source.RootsOf(o.Opener)
-	if st, serr := roots.Stat(real); !source.IsRemote(real) && serr == nil && st.IsDir() {
-		err = info.folder(ctx, real, roots)
-	} else {
-		err = info.file(ctx, real, o)
-	}
-	if err != nil {
+	if err := info.open(ctx, path, o); err != nil {
 		return nil, fault.WithFile(err, path)
 	}
 	return info, nil
 }
 
-// file describes the file at path.
-func (i *FileInfo) file(ctx context.Context, path string, o resources.Options) error {
-	file, err := o.Opener.Open(ctx, path)
+// open describes the file or directory at a path.
+func (i *FileInfo) open(ctx context.Context, path string, o resources.Options) error {
+	open := o.Opener.Open
+	if _, _, i.member = taco.Split(path); i.member {
+		open = func(ctx context.Context, path string) (source.Reader, error) {
+			return taco.OpenMember(ctx, o.Opener, path)
+		}
+	} else {
+		var err error
+		if path, err = o.Resolve(path); err != nil {
+			return err
+		}
+	}
+	roots := source.RootsOf(o.Opener)
+	if st, err := roots.Stat(path); !source.IsRemote(path) && err == nil && st.IsDir() {
+		return i.folder(ctx, path, roots)
+	}
+	file, err := open(ctx, path)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	return i.file(ctx, file, path, o)
+}
+
+// file describes an open file, and closes it.
+func (i *FileInfo) file(ctx context.Context, file source.Reader, path string, o resources.Options) (err error) {
+	defer file.Close() //nolint:errcheck // it was only read
 	i.Bytes = file.Size()
 	head := make([]byte, min(magic.Head, file.Size()))
 	if err := file.ReadAt(ctx, head, 0); err != nil {
 		return err
 	}
-	switch kind := sniff(head, path); kind {
-	case KindTIFF, KindRumi:
-		return i.tiff(ctx, file, kind, o)
-	case KindPNG, KindJPEG, KindNPY:
-		return i.picture(ctx, file, kind, o)
-	case KindTable:
+	format := magic.Of(head)
+	if named := magic.Named(path); named.Class == magic.CSV && (format.Class == 0 || format.Class == magic.Container) {
+		format = named
+	}
+	i.Format, i.Kind = format, format.Name
+	switch format.Class {
+	case magic.Raster:
+		return i.tiff(ctx, file, o)
+	case magic.Picture:
+		return i.picture(ctx, file, o)
+	case magic.Parquet:
 		return i.table(ctx, file)
-	case KindFrame:
+	case magic.Frame:
 		return i.frame(ctx, file, o)
-	case KindCSV:
-		i.Kind = kind
+	case magic.CSV:
 		i.Table, err = catalog.DescribeCSV(ctx, file, path)
 		return err
-	case "":
-		return fault.New(fault.Unsupported, "file", 0,
-			"neither a TIFF nor an OpenZL frame, a Parquet file or a CSV file")
-	default:
-		return fault.New(fault.Unsupported, "file", 0, "%s is not read", kind)
 	}
-}
-
-// zlMagic is the magic number of OpenZL frames minus their format version, which is 1 to 64.
-const zlMagic = 0xD7B1A5C0
-
-// sniff returns the kind of a file by its first bytes or, for kinds without a magic number, by its
-// extension. It returns the name of any other format that it knows, else "".
-func sniff(head []byte, path string) string {
-	if len(head) >= 4 {
-		switch s := string(head[:4]); {
-		case s == "II*\x00" || s == "MM\x00*" || s == "II+\x00" || s == "MM\x00+":
-			return KindTIFF
-		case s == "PAR1":
-			return KindTable
-		case s == rumi.Magic:
-			return KindRumi
-		case s == picture.Magics[0]:
-			return KindPNG
-		case s == npy.Magic[:4]:
-			return KindNPY
-		case picture.Is(head):
-			return KindJPEG
-		}
-		if v := binary.LittleEndian.Uint32(head) - zlMagic; v > 0 && v <= 64 {
-			return KindFrame
-		}
+	if noun := cmp.Or(format.Noun, magic.OfBytes(head), magic.OfName(path)); noun != "" {
+		return fault.New(fault.Unsupported, "file", 0, "%s is not read", noun)
 	}
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".csv", ".tsv":
-		return KindCSV
-	}
-	if s := string(head); strings.HasPrefix(s, "#y") || strings.HasPrefix(s, "WX") {
-		return "a Tortilla or TACO container"
-	}
-	return cmp.Or(magic.OfBytes(head), magic.OfName(path))
+	return fault.New(fault.Unsupported, "file", 0, "neither a TIFF nor an OpenZL frame, a Parquet file or a CSV file")
 }
 
 // table describes a Parquet file.
 func (i *FileInfo) table(ctx context.Context, r source.Reader) (err error) {
 	i.Table, err = catalog.Describe(ctx, r)
-	i.Kind = KindTable
 	if err == nil && i.Table.Catalog {
 		i.Kind = KindAssets
 	}
@@ -297,7 +256,6 @@ func (i *FileInfo) table(ctx context.Context, r source.Reader) (err error) {
 
 // frame describes a file that is one OpenZL frame.
 func (i *FileInfo) frame(ctx context.Context, r source.Reader, o resources.Options) error {
-	i.Kind = KindFrame
 	data, err := readSome(ctx, r, chunk.Range{Len: r.Size()}, o.MaxChunkBytes)
 	if err != nil {
 		return err
@@ -344,11 +302,11 @@ func (f *FrameInfo) add(frame []byte, loose bool) error {
 	return nil
 }
 
-// tiff describes a TIFF or rumi file. kind is what its first bytes say.
-func (i *FileInfo) tiff(ctx context.Context, r source.Reader, kind string, o resources.Options) error {
+// tiff describes a TIFF or rumi file, whose Kind is what its first bytes say.
+func (i *FileInfo) tiff(ctx context.Context, r source.Reader, o resources.Options) error {
 	file, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
-	if kind == KindRumi && fault.KindOf(err) == fault.Unsupported { // of a later version
-		i.Kind, i.Unreadable = kind, fault.Line(err)
+	if i.Kind == KindRumi && fault.KindOf(err) == fault.Unsupported { // of a later version
+		i.Unreadable = fault.Line(err)
 		return nil
 	}
 	if err != nil {
@@ -369,7 +327,6 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, kind string, o res
 			}
 		}
 	} else {
-		i.Kind = KindTIFF
 		var img *tiff.Image
 		if img, err = tiff.FromFile(ctx, file, tiff.Limits{MaxChunk: o.MaxChunkBytes}); err == nil {
 			x = img.Index
@@ -403,8 +360,7 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, kind string, o res
 }
 
 // picture describes a PNG, JPEG or .npy file.
-func (i *FileInfo) picture(ctx context.Context, r source.Reader, kind string, o resources.Options) error {
-	i.Kind = kind
+func (i *FileInfo) picture(ctx context.Context, r source.Reader, o resources.Options) error {
 	index, err := picture.Open(ctx, r, o.MaxChunkBytes)
 	switch fault.KindOf(err) {
 	case fault.Unsupported, fault.Limit:
@@ -479,7 +435,7 @@ func (r *RasterInfo) firstFrames(ctx context.Context, f source.Reader, x *chunk.
 // overviewsBeside describes the overviews in the file beside a TIFF that has none of its own. It looks for that file,
 // which takes a request of a remote one, and is not part of Inspect, which callers use on many files.
 func (i *FileInfo) overviewsBeside(ctx context.Context, path string, o resources.Options) error {
-	if i.index == nil || i.TIFF == nil || i.TIFF.Overviews > 0 {
+	if i.index == nil || i.TIFF == nil || i.TIFF.Overviews > 0 || i.member {
 		return nil
 	}
 	file, levels, err := catalog.OverviewFile(ctx, o.Opener, path, i.index, o.MaxChunkBytes)
@@ -561,7 +517,7 @@ func tileInterleaved(x *chunk.Index) bool {
 
 // folder describes a directory.
 func (i *FileInfo) folder(ctx context.Context, dir string, roots *source.Roots) error {
-	i.Kind = KindFolder
+	i.Kind, i.Format = KindFolder, magic.Of(nil)
 	info := &FolderInfo{ByType: map[string]int{}}
 	i.Folder = info
 	return roots.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
@@ -606,12 +562,12 @@ func (i *FileInfo) count(dir, p string, d fs.DirEntry) {
 		ext = "…"
 	}
 	info.ByType[ext]++
-	switch ext {
-	case ".tif", ".tiff", ".rumi":
-		if info.Rasters++; info.First == "" {
-			if rel, err := filepath.Rel(dir, p); err == nil {
-				info.First = filepath.ToSlash(rel)
-			}
+	if magic.Named(p).Class != magic.Raster {
+		return
+	}
+	if info.Rasters++; info.First == "" {
+		if rel, err := filepath.Rel(dir, p); err == nil {
+			info.First = filepath.ToSlash(rel)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/procs"
 	loaded "github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -56,7 +57,7 @@ func (c *Compute) read(ctx context.Context, s *space, o opened, below string) (*
 		r.Placed, r.Transform = true, *meta.Transform
 		r.centre()
 	}
-	if meta.Format == catalog.FormatTIFF && c.names["header"] {
+	if meta.Format == magic.TIFF && c.names["header"] {
 		r.header = headerOf(index)
 	}
 	if c.names["scaling"] {

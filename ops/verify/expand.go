@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -132,11 +133,11 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]File, er
 
 // known reports whether a name has the extension of a file that can be checked.
 func known(name string) bool {
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".tif", ".tiff", ".rumi", ".zl", ".parquet", ".tacozip", ".taco", ".tortilla":
+	switch magic.Named(name).Class {
+	case magic.Raster, magic.Frame, magic.Container:
 		return true
 	}
-	return false
+	return strings.EqualFold(filepath.Ext(name), ".parquet") // others, such as .geoparquet, have shapes
 }
 
 // isStore reports whether a directory is an array or a container, which is checked as one. A directory that is two

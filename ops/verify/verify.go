@@ -22,6 +22,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/each"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/pixels"
@@ -278,8 +279,8 @@ func (w *worker) check(ctx context.Context, i int, path string) error {
 	if err != nil {
 		return err
 	}
-	switch info.Kind {
-	case survey.KindTIFF, survey.KindRumi, survey.KindPNG, survey.KindJPEG, survey.KindNPY:
+	switch {
+	case info.Format.Class.Pixels():
 		// A rumi file of an unknown generation has no TIFF part: Inspect says so in Unreadable, and raster fails.
 		if info.TIFF != nil && info.TIFF.Chain != "" {
 			w.sum.Notes = append(w.sum.Notes, path+": more TIFF directories are not read: "+info.TIFF.Chain)
@@ -289,11 +290,11 @@ func (w *worker) check(ctx context.Context, i int, path string) error {
 			w.named(i, -1, a)
 		}
 		return err
-	case survey.KindFrame:
+	case info.Format.Class == magic.Frame:
 		return w.frame(ctx, path)
-	case survey.KindAssets:
+	case info.Kind == survey.KindAssets:
 		return w.catalog(ctx, i, path, nil)
-	case survey.KindTable:
+	case info.Kind == survey.KindTable:
 		if images, err := w.images(ctx, path); err != nil || images != nil {
 			return cmp.Or(err, w.catalog(ctx, i, path, images))
 		}

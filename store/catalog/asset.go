@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -133,20 +132,11 @@ func (a *Asset) Name() string {
 // Known returns the size and tag of the file, which save requests when it is opened.
 func (a *Asset) Known() source.Known { return source.Known{Size: a.Size, ETag: a.ETag} }
 
-// Formats of raster files.
-const (
-	FormatTIFF = "tiff"
-	FormatRumi = "rumi"
-	FormatPNG  = "png"
-	FormatJPEG = "jpeg"
-	FormatNPY  = "npy"
-)
-
 // Meta has the columns that a catalog keeps of an asset besides its index.
 type Meta struct {
-	Format string // FormatTIFF, …
-	Size   int64  // of the file, bytes
-	ETag   string // of an object in a store that gives one; "" for local files
+	Format *magic.Format // magic.TIFF, …
+	Size   int64         // of the file, bytes
+	ETag   string        // of an object in a store that gives one; "" for local files
 	// Blob is the index as bytes: a rumi header blob, or a chunk index blob.
 	Blob []byte
 	// EPSG is the code of the CRS, or 0.
@@ -217,7 +207,7 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string
 	}
 	switch {
 	case fault.KindOf(err) != fault.Corrupt:
-	case listing.IsPicture(uri) && !startsWith(ctx, reader, rasterMagics...):
+	case magic.Named(uri).Class == magic.Picture && !IsRaster(ctx, reader):
 		err = fault.New(fault.Corrupt, "header", 0, "it begins like no PNG, JPEG, NumPy, TIFF or rumi file")
 	default:
 		if name := foreign(ctx, o, uri, reader); name != "" {
@@ -242,18 +232,11 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 	if t, ok := r.(interface{ ETag() string }); ok {
 		m.ETag = t.ETag()
 	}
-	if startsWith(ctx, r, picture.Magics[:]...) {
-		if a.Index, err = picture.Open(ctx, r, maxChunk); err != nil {
-			return a, m, err
+	if m.Format = FormatOf(ctx, r); m.Format.Class == magic.Picture {
+		if a.Index, err = picture.Open(ctx, r, maxChunk); err == nil {
+			m.Blob = a.Index.AppendBlob(nil)
 		}
-		m.Format, m.Blob = FormatPNG, a.Index.AppendBlob(nil)
-		switch a.Index.Codec {
-		case chunk.JPEG:
-			m.Format = FormatJPEG
-		case chunk.Raw:
-			m.Format = FormatNPY
-		}
-		return a, m, nil
+		return a, m, err
 	}
 	file, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
 	if err != nil {
@@ -261,7 +244,7 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 	}
 	var geo tiff.Geo
 	if rumi.Is(ctx, file) {
-		m.Format = FormatRumi
+		m.Format = magic.Rumi
 		// Not from the blob, which may be one of another generation, too.
 		header, err := rumi.HeaderOf(ctx, file, cmp.Or(maxChunk, tiff.DefaultMaxChunk))
 		if err != nil {
@@ -275,7 +258,7 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 		geo, a.Names = tm.Geo, tm.BandNames
 		a.Index = tm.WithNoData(a.Index) // of GDAL's tag, which 'chaski convert' writes
 	} else {
-		m.Format = FormatTIFF
+		m.Format = magic.TIFF
 		img, err := tiff.FromFile(ctx, file, tiff.Limits{MaxChunk: maxChunk})
 		if err != nil {
 			return a, m, err
@@ -298,7 +281,7 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 // Kept returns the bytes by which catalogs and caches keep the index: Blob, or a chunk index blob for a rumi file with
 // a nodata value, which its header blob has no room for.
 func (m *Meta) Kept(x *chunk.Index) []byte {
-	if m.Format == FormatRumi && (x.NoData != nil || x.NoDataBits != nil) {
+	if m.Format == magic.Rumi && (x.NoData != nil || x.NoDataBits != nil) {
 		return x.AppendBlob(nil)
 	}
 	return m.Blob
@@ -315,7 +298,7 @@ func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk in
 	if x.Mask == nil {
 		is.Mask = nil
 	}
-	if meta.Format == FormatRumi && x.NoData == nil && x.NoDataBits == nil {
+	if meta.Format == magic.Rumi && x.NoData == nil && x.NoDataBits == nil {
 		is.NoData, is.NoDataBits = nil, nil
 	}
 	return bytes.Equal(is.AppendBlob(nil), x.AppendBlob(nil)), nil
@@ -338,46 +321,33 @@ func CheckRaster(ctx context.Context, o source.Opener, uri string, off int64) er
 	if cerr := file.Close(); cerr != nil {
 		return cerr
 	}
-	if err != nil || RasterExtension(head) == "" {
+	if err != nil || !magic.Of(head).Class.Pixels() {
 		return fault.WithFile(fault.New(fault.Unsupported, "header", off,
 			"no raster file, as the index of it says"), uri)
 	}
 	return nil
 }
 
-// rasterMagics are the first bytes of TIFF and BigTIFF files, of rumi files, which begin like these or
-// with a magic number of their own, and of pictures.
-var rasterMagics = append([]string{"II*\x00", "II+\x00", "MM\x00*", "MM\x00+", rumi.Magic}, picture.Magics[:]...)
-
-// rasterExtensions are the extensions of files that begin with rasterMagics.
-var rasterExtensions = [...]string{".tif", ".tif", ".tif", ".tif", ".rumi", ".png", ".jpg", ".npy"}
-
-// RasterExtension returns the extension of a raster by its first bytes, such as ".tif", or "" of any other file.
-func RasterExtension(head []byte) string {
-	for i, m := range rasterMagics {
-		if bytes.HasPrefix(head, []byte(m)) {
-			return rasterExtensions[i]
-		}
-	}
-	return ""
-}
-
-// IsRasterName reports whether a name ends in one of the extensions of rasters, in upper or lower case.
-func IsRasterName(name string) bool {
-	return listing.IsFile(name)
-}
-
-// magicBytes is the length of the longest of rasterMagics.
+// magicBytes is how many bytes tell the format of a raster.
 const magicBytes = 4
 
+// FormatOf returns the format of a file by its first bytes.
+func FormatOf(ctx context.Context, r source.Reader) *magic.Format {
+	head := make([]byte, magicBytes)
+	if r.Size() < magicBytes || r.ReadAt(ctx, head, 0) != nil {
+		head = nil
+	}
+	return magic.Of(head)
+}
+
 // IsRaster reports whether a file begins like one that OpenAsset reads.
-func IsRaster(ctx context.Context, r source.Reader) bool { return startsWith(ctx, r, rasterMagics...) }
+func IsRaster(ctx context.Context, r source.Reader) bool { return FormatOf(ctx, r).Class.Pixels() }
 
 // foreign returns the name of the format of a file that could not be read, or "". It knows formats without a magic
 // number by the file's name, and an ENVI raster by the header beside it, NAME.hdr or NAME.dat.hdr. A file that starts
 // like a TIFF or rumi file is a broken one.
 func foreign(ctx context.Context, o source.Opener, uri string, r source.Reader) string {
-	if startsWith(ctx, r, rasterMagics...) {
+	if IsRaster(ctx, r) {
 		return ""
 	}
 	switch ext := listing.Extension(uri); ext {
@@ -387,20 +357,14 @@ func foreign(ctx context.Context, o source.Opener, uri string, r source.Reader) 
 			if err != nil {
 				continue
 			}
-			found := startsWith(ctx, file, "ENVI")
+			head := make([]byte, len("ENVI"))
+			found := file.ReadAt(ctx, head, 0) == nil && string(head) == "ENVI"
 			if file.Close() == nil && found {
 				return "an ENVI raster (there is an .hdr file beside it)"
 			}
 		}
 	}
 	return magic.OfName(uri)
-}
-
-// startsWith reports whether a file begins with one of some strings of up to magicBytes bytes.
-func startsWith(ctx context.Context, r source.Reader, any ...string) bool {
-	head := make([]byte, magicBytes)
-	return r.Size() >= magicBytes && r.ReadAt(ctx, head, 0) == nil &&
-		slices.ContainsFunc(any, func(m string) bool { return string(head[:len(m)]) == m })
 }
 
 // ParseIndex parses an index blob: a rumi header blob or a chunk index blob, which differ in their first bytes.

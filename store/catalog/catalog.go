@@ -117,14 +117,15 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 }
 
 func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
-	switch ext := listing.Extension(t.src); {
-	case columns.IsParquet(ext) && t.severalFiles():
-	case columns.IsParquet(ext):
+	switch class := magic.Named(source.Name(t.src)).Class; {
+	case class == magic.Parquet && t.severalFiles():
+	case class == magic.Parquet:
 		return t.openParquet(ctx, fields, o)
-	case columns.IsTable(ext) && (listing.IsURL(t.src) || !listing.IsGlob(t.src)):
-		return t.openHeld(ctx, fields, ext, o)
+	case class.Table() && (listing.IsURL(t.src) || !listing.IsGlob(t.src)):
+		return t.openHeld(ctx, fields, o)
 	}
-	pictures := slices.ContainsFunc(fields, func(s Source) bool { return listing.IsPicture(s.Pattern) })
+	isPicture := func(s Source) bool { return magic.Named(s.Pattern).Class == magic.Picture }
+	pictures := slices.ContainsFunc(fields, isPicture)
 	l, err := listing.List(ctx, t.src, t.roots, t.opener, pictures)
 	if err == nil && l.File || err != nil && source.IsRemote(t.src) {
 		err = cmp.Or(t.unknown(), err)
@@ -137,8 +138,8 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	switch {
 	case l.Metadata != "" && (len(l.Paths) == 0 || l.OnlyPictures || ofTable(fields, o)):
 		t.src = listing.Resolve(l.Base, l.Metadata)
-		if ext := listing.Extension(t.src); !columns.IsParquet(ext) {
-			return t.openHeld(ctx, fields, ext, o)
+		if !IsParquet(t.src) {
+			return t.openHeld(ctx, fields, o)
 		}
 		return t.openParquet(ctx, fields, o)
 	case len(l.Paths) == 0 && len(l.Shards) > 0:
@@ -166,7 +167,7 @@ func fileName(field string) string {
 // have any name.
 func (t *Table) unknown() error {
 	name := magic.OfName(t.src)
-	if name == "" || listing.IsGlob(t.src) || listing.IsPicture(t.src) {
+	if name == "" || listing.IsGlob(t.src) || magic.Named(t.src).Class == magic.Picture {
 		return nil
 	}
 	return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
@@ -226,8 +227,8 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 	return t.pair(ctx, fields, uris, o.DropIncomplete)
 }
 
-// openHeld opens a CSV file or STAC items, by the extension ext.
-func (t *Table) openHeld(ctx context.Context, fields []Source, ext string, o Options) error {
+// openHeld opens a CSV file or STAC items.
+func (t *Table) openHeld(ctx context.Context, fields []Source, o Options) error {
 	file, err := t.reader(ctx)
 	if err != nil {
 		return err
@@ -240,11 +241,11 @@ func (t *Table) openHeld(ctx context.Context, fields []Source, ext string, o Opt
 	}
 	want := map[string]bool{}
 	for _, name := range names {
-		if want[name] = true; columns.IsItems(ext) {
+		if want[name] = true; magic.Named(source.Name(t.src)).Class == magic.Items {
 			want[columns.AssetColumn(name)] = true
 		}
 	}
-	tab, err := columns.OpenHeld(ctx, file, ext, func(name string) bool { return o.AllColumns || want[name] })
+	tab, err := columns.OpenHeld(ctx, file, t.src, func(name string) bool { return o.AllColumns || want[name] })
 	if err != nil {
 		return err
 	}
@@ -392,9 +393,10 @@ func (t *Table) Value(ctx context.Context, field int, row int64) (Value, error) 
 	}
 	if t.fields[field].kind == Text && !utf8.Valid(cell.Text) {
 		part := fmt.Sprintf("field %q row %d", t.fields[field].name, row)
-		if name := RasterExtension(cell.Text); name != "" {
+		if format := magic.Of(cell.Text); format.Class.Pixels() {
 			return Value{}, fault.WithFile(fault.New(fault.Unsupported, part, fault.NoOffset,
-				"the cell holds the bytes of a %s file: write it to a file, and its path into the table", name), t.src)
+				"the cell holds the bytes of a %s file: write it to a file, and its path into the table",
+				format.End()), t.src)
 		}
 		return Value{}, fault.WithFile(fault.New(fault.Corrupt, part, fault.NoOffset, "the string is not UTF-8"), t.src)
 	}

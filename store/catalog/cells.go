@@ -53,7 +53,7 @@ func cellsOf(ctx context.Context, tab columns.Table, name string) (*cells, error
 	switch {
 	case err != nil:
 		return nil, err
-	case head == nil && c.paths != nil, head != nil && RasterExtension(head) != "":
+	case head == nil && c.paths != nil, magic.Of(head).Class.Pixels():
 		return c, nil
 	case flat: // it may hold paths that are not marked as strings
 		return nil, nil

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
-	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
@@ -26,15 +26,15 @@ type Summary struct {
 	Columns []Column `json:"columns"`
 }
 
-// IsParquet reports whether a file has an extension of Parquet files.
-func IsParquet(name string) bool { return columns.IsParquet(listing.Extension(name)) }
+// IsParquet reports whether a path or URI has an extension of Parquet files.
+func IsParquet(uri string) bool { return magic.Named(source.Name(uri)).Class == magic.Parquet }
 
-// IsTable reports whether a path has the extension of a table: of Parquet, CSV or STAC items.
-func IsTable(name string) bool { return columns.IsTable(listing.Extension(name)) }
+// IsTable reports whether a path or URI has the extension of a table: of Parquet, CSV or STAC items.
+func IsTable(uri string) bool { return magic.Named(source.Name(uri)).Class.Table() }
 
 // DescribeCSV reads a CSV file, whose name says what separates its values. It does not close r.
 func DescribeCSV(ctx context.Context, r source.Reader, name string) (*Summary, error) {
-	held, err := columns.OpenHeld(ctx, r, listing.Extension(name), nil)
+	held, err := columns.OpenHeld(ctx, r, name, nil)
 	if err != nil {
 		return nil, err
 	}

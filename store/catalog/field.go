@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
@@ -185,9 +186,10 @@ func namesRasters(ctx context.Context, c columns.Column, name string) (bool, err
 			return nil
 		}
 		k := 0
+		isRaster := func(path string) bool { return magic.Named(path).Class == magic.Raster }
 		text := string(v.Text)
 		url, _, _ := strings.Cut(text, "?") // without the query of a signed one
-		if source.IsRange(text) || listing.IsRaster(text) || strings.Contains(url, "://") && listing.IsRaster(url) {
+		if source.IsRange(text) || isRaster(text) || strings.Contains(url, "://") && isRaster(url) {
 			k = 1
 		}
 		if first[k] == "" {
@@ -271,7 +273,7 @@ func (t *Table) cellAsset(r *rowReader, f *field) (a Asset, err error) {
 	data := bytes.Clone(cell.Text) // the cell is a part of its page, which the asset would keep in memory
 	member := cellName(row, f.cells.column)
 	a, _, err = readAsset(r.ctx, source.Memory(data), t.maxChunk)
-	if fault.KindOf(err) == fault.Corrupt && RasterExtension(data) == "" {
+	if fault.KindOf(err) == fault.Corrupt && !magic.Of(data).Class.Pixels() {
 		err = notRaster("header", 0, data)
 	}
 	a.URI, a.Member, a.Length, a.Bytes = uri, member, int64(len(data)), data

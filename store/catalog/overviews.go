@@ -7,7 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/picture"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tiff"
@@ -17,7 +17,7 @@ import (
 // the index of the raster itself, which r holds. Only TIFF files have overviews of their own;
 // OverviewFile reads those beside a file.
 func Overviews(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk int) ([]*chunk.Index, error) {
-	if startsWith(ctx, r, picture.Magics[:]...) {
+	if FormatOf(ctx, r).Class == magic.Picture {
 		return nil, nil
 	}
 	file, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
@@ -43,7 +43,7 @@ func OverviewFile(ctx context.Context, o source.Opener, uri string, x *chunk.Ind
 		return a, nil, fault.WithFile(err, a.URI)
 	}
 	defer func() { err = errors.Join(fault.WithFile(err, a.URI), file.Close()) }()
-	if !startsWith(ctx, file, rasterMagics...) || startsWith(ctx, file, picture.Magics[:]...) {
+	if FormatOf(ctx, file).Class != magic.Raster {
 		return a, nil, fault.New(fault.Unsupported, "header", 0, "a file of overviews that is no TIFF")
 	}
 	f, err := rumi.Open(ctx, file, tiff.Limits{}.IFD())

@@ -6,12 +6,11 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
-	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 )
 
 // Fields returns the names of the fields of a catalog of pairs, nil for any other dataset.
 func Fields(ctx context.Context, src string, o Options) (names []string, err error) {
-	if !columns.IsParquet(listing.Extension(src)) {
+	if !IsParquet(src) {
 		return nil, nil
 	}
 	o = o.withDefaults()

@@ -14,7 +14,7 @@ import (
 // not have the name of the file.
 func ReadTable(ctx context.Context, o source.Opener, path string, raw ...string) (t *tables.Table, closer io.Closer,
 	err error) {
-	file, ext, err := columns.OpenFile(ctx, o, path)
+	file, err := columns.OpenFile(ctx, o, path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -23,11 +23,11 @@ func ReadTable(ctx context.Context, o source.Opener, path string, raw ...string)
 			_ = file.Close()
 		}
 	}()
-	if columns.IsParquet(ext) {
+	if IsParquet(path) {
 		t, err = tables.Read(ctx, file, 0, file.Size(), tables.Options{})
 		return t, file, err
 	}
-	held, err := columns.OpenHeld(ctx, file, ext, nil, raw...)
+	held, err := columns.OpenHeld(ctx, file, path, nil, raw...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -283,31 +283,28 @@ func TestFilesThatCannotMatch(t *testing.T) {
 	}
 }
 
-// TestOpenerOpensSamples promises that "container::path" has the sample's bytes, and that a folder has none.
-func TestOpenerOpensSamples(t *testing.T) {
+// TestOpenMember promises that "container::path" has the sample's bytes, and that a folder has none.
+func TestOpenMember(t *testing.T) {
 	files := &source.Files{}
 	defer files.Close()
 	path := testdata(t, "taco-v2/spec200/codec_snappy.tacozip")
-	o := &taco.Opener{Base: files}
-	for range 2 {
-		r, err := o.Open(t.Context(), path+"::roi_qs1/image")
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := make([]byte, 4)
-		if err := r.ReadAt(t.Context(), b, 0); err != nil || string(b) != "II*\x00" && string(b) != "II+\x00" {
-			t.Errorf("%q, %v", b, err)
-		}
-		if err := r.ReadAt(t.Context(), b, r.Size()-3); fault.KindOf(err) != fault.Corrupt {
-			t.Errorf("past the end: %v", err)
-		}
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
+	r, err := taco.OpenMember(t.Context(), files, path+"::roi_qs1/image")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 4)
+	if err := r.ReadAt(t.Context(), b, 0); err != nil || string(b) != "II*\x00" && string(b) != "II+\x00" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if err := r.ReadAt(t.Context(), b, r.Size()-3); fault.KindOf(err) != fault.Corrupt {
+		t.Errorf("past the end: %v", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
 	}
 	for name, kind := range map[string]fault.Kind{"::roi_qs1": fault.Unsupported, "::roi_qs1/none": fault.NotFound,
 		"::roi_qs1/image/x": fault.NotFound, ".none": fault.NotFound} {
-		if _, err := o.Open(t.Context(), path+name); fault.KindOf(err) != kind {
+		if _, err := taco.OpenMember(t.Context(), files, path+name); fault.KindOf(err) != kind {
 			t.Errorf("%s: %v, want %v", name, err, kind)
 		}
 	}

@@ -78,8 +78,7 @@ func FuzzNames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which uint8, path string) {
 		c := &all[int(which)%len(all)]
 		e, err := c.open.Resolve(t.Context(), path)
-		// A new one each time, since an Opener remembers names.
-		r, openErr := (&taco.Opener{Base: files}).Open(t.Context(), c.path+taco.Separator+path)
+		r, openErr := taco.OpenMember(t.Context(), files, c.path+taco.Separator+path)
 		if openErr == nil {
 			defer r.Close()
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/shards"
@@ -202,11 +203,8 @@ func identifyDirectory(ctx context.Context, o source.Opener, uri string) (*forma
 // Named reports whether a path is a container by its name alone.
 func Named(uri string) bool {
 	name := path.Base(strings.TrimRight(uri, "/"))
-	switch strings.ToLower(path.Ext(name)) {
-	case ".tacozip", ".taco", ".tortilla", ".tacocat":
-		return true
-	}
-	return name == "__TACOCAT__" || name == "TACOLLECTION.json" || shards.IsTarPattern(uri)
+	return magic.Named(name).Class == magic.Container || name == "__TACOCAT__" || name == "TACOLLECTION.json" ||
+		shards.IsTarPattern(uri)
 }
 
 // Is reports whether a path is a container, or is Named like one.

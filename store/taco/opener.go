@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -19,121 +18,58 @@ const Separator = "::"
 // no Separator.
 func Split(name string) (container, path string, ok bool) { return strings.Cut(name, Separator) }
 
-// Opener opens samples of containers as well as what its base opens. It splits names at Separator,
-// and its readers cover the bytes of the sample alone. A chunk ("data.taco::img1/lrf::2") is opened
-// as a TIFF of its own, whose bytes behind the header are the chunk: reading it takes
-// one range. It is safe for concurrent use.
-type Opener struct {
-	Base source.Opener
-
-	mu    sync.Mutex
-	found map[string]found // by name; at most maxFound entries
-}
-
-// InContainers returns an Opener.
-func InContainers(files source.Opener) source.Opener { return &Opener{Base: files} }
-
-// found is the place of a sample and, for a chunk, the header in front of it.
-type found struct {
-	Entry
-	head []byte
-}
-
-// maxFound limits the samples whose places an Opener remembers.
-const maxFound = 1 << 12
-
-// Open implements source.Opener. A sample that is a folder is fault.Unsupported. Each unknown name
-// opens its container anew: to read many samples, use a Dataset and Section.
-func (o *Opener) Open(ctx context.Context, uri string) (source.Reader, error) {
-	_, _, ok := Split(uri)
-	switch {
-	case !ok:
-		return o.Base.Open(ctx, uri)
-	case source.IsRemote(uri):
-		// Hardly any object has the separator in its name, and each attempt costs a request.
-		reader, err := o.sample(ctx, uri)
-		// Behind a query, a server would take the path for a part of the query and answer with anything.
-		if k := fault.KindOf(err); k != fault.NotFound && k != fault.Unsupported || strings.Contains(uri, "?") {
-			return reader, err
+// OpenMember opens a sample of a container (CONTAINER::PATH), or the raster in a cell of a table, as a file of its own:
+// the reader covers its bytes alone. A chunk ("data.taco::img1/lrf::2") is opened as a TIFF, whose bytes behind the
+// header are the chunk: reading it takes one range. A local file of that very name takes precedence. For remote names
+// the container is tried first, because hardly any object has the separator in its name, and each attempt costs a
+// request. A sample that is a folder is fault.Unsupported. To read many samples, use a Dataset and Section.
+func OpenMember(ctx context.Context, o source.Opener, uri string) (source.Reader, error) {
+	if !source.IsRemote(uri) {
+		file, err := o.Open(ctx, uri)
+		if fault.KindOf(err) == fault.NotFound {
+			return openMember(ctx, o, uri)
 		}
-		if file, ferr := o.Base.Open(ctx, uri); ferr == nil {
-			return file, nil
-		}
-		return nil, err
+		return file, err
 	}
-	// The file comes first, because a local file may have the separator in its own name.
-	file, err := o.Base.Open(ctx, uri)
-	if fault.KindOf(err) == fault.NotFound {
-		return o.sample(ctx, uri)
+	reader, err := openMember(ctx, o, uri)
+	// Behind a query, a server would take the path for a part of the query and answer with anything.
+	if k := fault.KindOf(err); k != fault.NotFound && k != fault.Unsupported || strings.Contains(uri, "?") {
+		return reader, err
 	}
-	return file, err
+	if file, ferr := o.Open(ctx, uri); ferr == nil {
+		return file, nil
+	}
+	return nil, err
 }
 
-// OpenKnown implements source.KnownOpener. For a member of a container it opens the path, since the
-// known size and ETag belong to a whole file.
-func (o *Opener) OpenKnown(ctx context.Context, uri string, k source.Known) (source.Reader, error) {
-	if _, _, ok := Split(uri); ok {
-		return o.Open(ctx, uri)
-	}
-	return source.OpenKnown(ctx, o.Base, uri, k)
-}
-
-// List implements source.Lister.
-func (o *Opener) List(ctx context.Context, dir string, each func(source.Entry) error) error {
-	return source.List(ctx, o.Base, dir, each)
-}
-
-// sample opens a sample of a container, or the raster in a cell of a table.
-func (o *Opener) sample(ctx context.Context, uri string) (source.Reader, error) {
-	if table, cell, _ := Split(uri); catalog.IsParquet(table) {
-		asset, err := catalog.OpenCell(ctx, o.Base, table, cell, 0)
+// openMember opens a sample of a container, or the raster in a cell of a table.
+func openMember(ctx context.Context, o source.Opener, uri string) (source.Reader, error) {
+	container, path, _ := Split(uri)
+	if catalog.IsParquet(container) {
+		asset, err := catalog.OpenCell(ctx, o, container, path, 0)
 		return source.Memory(asset.Bytes), err
 	}
-	// The lock is not held while a container is opened, because that may wait for the network: two
-	// callers may do it for one name.
-	o.mu.Lock()
-	e, ok := o.found[uri]
-	o.mu.Unlock()
-	if !ok {
-		container, path, _ := Split(uri)
-		var err error
-		if e, err = o.find(ctx, container, path); err != nil {
-			return nil, err
-		}
-		o.mu.Lock()
-		// Starting over when the map is full avoids bookkeeping for each name; lost names are found
-		// again by opening their container.
-		if o.found == nil || len(o.found) >= maxFound {
-			o.found = map[string]found{}
-		}
-		o.found[uri] = e
-		o.mu.Unlock()
-	}
-	file, err := Section(ctx, o.Base, e.Entry)
-	if err == nil && e.head != nil {
-		file = &prefixed{file, string(e.head), max(int64(len(e.head)), readAhead)}
-	}
-	return file, err
-}
-
-func (o *Opener) find(ctx context.Context, container, path string) (found, error) {
-	dataset, err := Open(ctx, o.Base, []string{container}, Options{})
+	dataset, err := Open(ctx, o, []string{container}, Options{})
 	if err != nil {
-		return found{}, err
+		return nil, err
 	}
 	e, err := dataset.Resolve(ctx, path)
 	if err = errors.Join(err, dataset.Close()); err != nil {
-		return found{}, err
+		return nil, err
 	}
-	if e.Of != nil {
-		head, err := openChunk(ctx, o.Base, e)
-		return found{e, head}, err
-	}
-	if e.Kind == Folder {
-		return found{}, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset,
+	switch {
+	case e.Of != nil:
+		head, err := openChunk(ctx, o, e)
+		if err != nil {
+			return nil, err
+		}
+		file, err := Section(ctx, o, e)
+		return &prefixed{file, string(head), max(int64(len(head)), readAhead)}, err
+	case e.Kind == Folder:
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset,
 			"is a folder: only files have bytes"), container)
 	}
-	return found{Entry: e}, nil
+	return Section(ctx, o, e)
 }
 
 // Section opens the bytes of a sample: offset 0 of the reader is their first. If the size of the

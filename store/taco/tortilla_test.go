@@ -217,30 +217,7 @@ func TestChunkRequests(t *testing.T) {
 
 	// As a TIFF of its own, the same.
 	s.reads = nil
-	o := &taco.Opener{Base: s}
-	name := path + "::roi_1/t1/t1-img::4"
-	for range 3 {
-		r, err := o.Open(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		im, err := tiff.Open(t.Context(), r, tiff.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		x := im.Index
-		if len(x.Ranges) != 1 || x.Width != want.Box.X1-want.Box.X0 || x.Height != want.Box.Y1-want.Box.Y0 ||
-			x.DType != want.DType {
-			t.Fatalf("%+v", x)
-		}
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(s.reads) != 3 { // header, tables, the sample's header; no chunk
-		t.Errorf("reads %q", s.reads)
-	}
-	r, err := o.Open(t.Context(), name)
+	r, err := taco.OpenMember(t.Context(), s, path+"::roi_1/t1/t1-img::4")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,6 +225,14 @@ func TestChunkRequests(t *testing.T) {
 	im, err := tiff.Open(t.Context(), r, tiff.Limits{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	x := im.Index
+	if len(x.Ranges) != 1 || x.Width != want.Box.X1-want.Box.X0 || x.Height != want.Box.Y1-want.Box.Y0 ||
+		x.DType != want.DType {
+		t.Fatalf("%+v", x)
+	}
+	if len(s.reads) != 3 { // header, tables, the sample's header; no chunk
+		t.Errorf("reads %q", s.reads)
 	}
 	src, dst := make([]byte, im.Index.Ranges[0].Len), make([]byte, im.Index.StoredBytes(0))
 	if err := r.ReadAt(t.Context(), src, im.Index.Ranges[0].Off); err != nil {
@@ -290,7 +275,7 @@ func TestMovedChunk(t *testing.T) {
 	}
 	files := &source.Files{}
 	defer files.Close()
-	if _, err := (&taco.Opener{Base: files}).Open(t.Context(), path+"::"+name); fault.KindOf(err) != fault.Corrupt {
+	if _, err := taco.OpenMember(t.Context(), files, path+"::"+name); fault.KindOf(err) != fault.Corrupt {
 		t.Error(err)
 	}
 	if _, err := d.Verify(t.Context()); fault.KindOf(err) != fault.Corrupt {

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -213,10 +214,9 @@ func (f *referred) open(ctx context.Context, base source.Opener) (source.Reader,
 	return file, nil
 }
 
-// arrayMagics are the first bytes of the files that kerchunk and VirtualiZarr make references to: HDF5, NetCDF, GRIB,
-// TIFF and FITS.
-var arrayMagics = []string{"\x89HDF", "CDF\x01", "CDF\x02", "CDF\x05", "GRIB", "II*\x00", "II+\x00", "MM\x00*",
-	"MM\x00+", "SIMP"}
+// arrayMagics are the first bytes of the files that kerchunk and VirtualiZarr make references to, beside TIFF: HDF5,
+// NetCDF, GRIB and FITS.
+var arrayMagics = []string{"\x89HDF", "CDF\x01", "CDF\x02", "CDF\x05", "GRIB", "SIMP"}
 
 // holdsArrays returns an error if a local file below roots is not of a format that references point into. As with
 // indexes in catalogs (catalog.CheckRaster), a user who can write a file below a root could otherwise describe any
@@ -229,7 +229,7 @@ func holdsArrays(ctx context.Context, base source.Opener, uri string, r source.R
 	if err := r.ReadAt(ctx, head, 0); err != nil {
 		return err
 	}
-	if !slices.Contains(arrayMagics, string(head)) {
+	if magic.Of(head) != magic.TIFF && !slices.Contains(arrayMagics, string(head)) {
 		return fault.New(fault.Unsupported, refsPart, 0,
 			"below the roots of a server, references lead to files of HDF5, NetCDF, GRIB, TIFF or FITS only")
 	}

@@ -19,11 +19,11 @@ import (
 
 // openTable opens a table, and returns the names of its columns. Columns of a CSV file that raw names stay strings.
 func openTable(ctx context.Context, opener source.Opener, name string, raw ...string) (columns.Table, []string, error) {
-	file, ext, err := columns.OpenFile(ctx, opener, name)
+	file, err := columns.OpenFile(ctx, opener, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	if columns.IsParquet(ext) {
+	if catalog.IsParquet(name) {
 		t, err := columns.OpenParquet(ctx, file, 32<<20)
 		if err != nil {
 			_ = file.Close()
@@ -36,7 +36,7 @@ func openTable(ctx context.Context, opener source.Opener, name string, raw ...st
 		return t, names, nil
 	}
 	defer func() { _ = file.Close() }()
-	held, err := columns.OpenHeld(ctx, file, ext, nil, raw...)
+	held, err := columns.OpenHeld(ctx, file, name, nil, raw...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -303,7 +304,7 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 					break
 				}
 			}
-		case source.IsRemote(p) && !listing.RemoteGlob(p) && listing.IsFile(listing.Extension(p)):
+		case source.IsRemote(p) && !listing.RemoteGlob(p) && magic.Named(source.Name(p)).Class.Pixels():
 			err = addNamed(namedFile{path: p})
 		default:
 			each := func(l *listing.Listing, rel string, size int64, etag string) error {
@@ -414,7 +415,7 @@ func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 	if asset.ETag != "" {
 		row.ETag = &asset.ETag
 	}
-	if meta.Format == catalog.FormatRumi {
+	if meta.Format == magic.Rumi {
 		row.Header = meta.Blob
 	}
 	if kept := meta.Kept(stored); row.Header == nil || !bytes.Equal(kept, row.Header) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -17,15 +18,11 @@ import (
 // Of returns the rasters in the container at path. It ignores samples whose ids have an extension
 // that is not one of rasters. It returns nil if path is not a container.
 func Of(ctx context.Context, files source.Opener, path string) ([]build.Member, error) {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".tif", ".tiff", ".rumi":
+	class := magic.Named(path).Class
+	named := class == magic.Container || strings.EqualFold(filepath.Ext(path), ".zip")
+	// Remote paths are judged by their extension alone, because opening each costs a request.
+	if class == magic.Raster || !named && source.IsRemote(path) {
 		return nil, nil
-	case ".tacozip", ".zip", ".taco", ".tortilla", ".tacocat":
-	default:
-		// Remote paths are judged by their extension alone, because opening each costs a request.
-		if source.IsRemote(path) {
-			return nil, nil
-		}
 	}
 	if kind, err := store.Of(ctx, files, path); err != nil || kind != store.Container {
 		return nil, err
@@ -66,11 +63,7 @@ func Of(ctx context.Context, files source.Opener, path string) ([]build.Member, 
 // by its first bytes.
 func isRaster(ctx context.Context, files source.Opener, d *taco.Dataset, e taco.Entry) (bool, error) {
 	if !d.Form().InShards() {
-		switch strings.ToLower(filepath.Ext(e.ID)) {
-		case "", ".tif", ".tiff", ".rumi":
-			return true, nil
-		}
-		return false, nil
+		return filepath.Ext(e.ID) == "" || magic.Named(e.ID).Class == magic.Raster, nil
 	}
 	file, err := taco.Section(ctx, files, e)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 )
@@ -108,11 +108,11 @@ func (w *writer) fileName(ctx context.Context, samples []int32) (string, error) 
 	if err := r.ReadAt(ctx, head, 0); err != nil {
 		return "", err
 	}
-	known := catalog.RasterExtension(head)
-	if known == "" {
+	known := magic.Of(head)
+	if !known.Class.Pixels() {
 		return "file" + ext, nil
 	}
-	return "image" + cmp.Or(ext, known), nil
+	return "image" + cmp.Or(ext, known.End()), nil
 }
 
 // deriver finds what files all samples have.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/tortilla"
 	"github.com/chaski-eo/chaski/tables"
@@ -141,12 +141,12 @@ const headBytes = 16
 
 // formatOf returns GDAL's name of the format of a file that begins with these bytes, or BYTES.
 func formatOf(head []byte) string {
-	switch catalog.RasterExtension(head) {
-	case ".tif":
+	switch magic.Of(head) {
+	case magic.TIFF:
 		return "GTiff"
-	case ".png":
+	case magic.PNG:
 		return "PNG"
-	case ".jpg":
+	case magic.JPEG:
 		return "JPEG"
 	}
 	return "BYTES"

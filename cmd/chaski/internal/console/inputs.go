@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -49,18 +50,14 @@ func NotAnInput(fl *pflag.FlagSet, args []string) error {
 			}
 		}
 		for _, arg := range args {
-			if IsRaster(flag.Value.String()) && within(flag.Value.String(), source.LocalPath(arg)) {
+			replaced := flag.Value.String()
+			if magic.Named(replaced).Class == magic.Raster && within(replaced, source.LocalPath(arg)) {
 				return Usagef("--%s is %s, a raster of %s, which the command reads: it would be replaced", name,
 					flag.Value, arg)
 			}
 		}
 	}
 	return nil
-}
-
-// IsRaster reports whether a file is one that commands find in directories.
-func IsRaster(name string) bool {
-	return slices.Contains([]string{".tif", ".tiff", ".rumi"}, strings.ToLower(filepath.Ext(name)))
 }
 
 // within reports whether a file lies below a directory, or in the directory of a glob or below it.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -121,7 +120,7 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 			return f.directory(ctx, paths, o)
 		}
 	}
-	if isTable(paths[0]) {
+	if class := magic.Named(paths[0]).Class; class == magic.CSV || class == magic.Parquet {
 		return f.table(ctx, paths, o)
 	}
 	if _, err := f.TacoFilter(); err != nil {
@@ -186,15 +185,6 @@ func (f *packFlags) directory(ctx context.Context, paths []string, o build.Optio
 	}
 	r, err := build.Create(ctx, &build.Taco{Samples: tortilla, Collection: *collection}, f.out, o)
 	return r, fault.WithFile(err, paths[0])
-}
-
-// isTable reports whether a source is a table of samples.
-func isTable(path string) bool {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".csv", ".tsv", ".parquet":
-		return true
-	}
-	return false
 }
 
 // table packs the samples of a table.

@@ -9,8 +9,10 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/raster"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -49,7 +51,7 @@ func namedBands(ctx context.Context, files source.Opener, text string, paths []s
 		return nil, err
 	}
 	if !ok {
-		bands, err := bandsOfFiles(ctx, taco.InContainers(files), text, paths)
+		bands, err := bandsOfFiles(ctx, files, text, paths)
 		if fault.KindOf(err) == fault.NotFound {
 			err = fault.WithFile(fault.New(fault.NotFound, "COLLECTION", fault.NoOffset,
 				"it names no sensor and no bands, and the file has no band of that name; use the numbers "+
@@ -68,7 +70,14 @@ func bandsOfFiles(ctx context.Context, files source.Opener, list string, paths [
 		want[i] = strings.TrimSpace(want[i])
 	}
 	for i, path := range paths {
-		names, err := pixels.BandNames(ctx, files, catalog.Asset{URI: path, Index: &chunk.Index{}})
+		asset := catalog.Asset{URI: path, Index: &chunk.Index{}}
+		if _, _, in := taco.Split(path); in {
+			o := loader.Options{Opener: files}
+			if asset, err = rows.One(ctx, o.WithDefaults(), path); err != nil {
+				return nil, fault.WithFile(err, path)
+			}
+		}
+		names, err := pixels.BandNames(ctx, files, asset)
 		if err != nil {
 			return nil, err
 		}

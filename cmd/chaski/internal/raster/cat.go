@@ -17,7 +17,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/picture/npy"
-	"github.com/chaski-eo/chaski/store/taco"
 )
 
 type catFlags struct {
@@ -81,7 +80,7 @@ func (f *catFlags) run(ctx context.Context, env console.Env, paths []string) err
 	if bands != nil {
 		readOptions.B = raster.Selection{List: bands}
 	}
-	readOptions.Options.Opener, readOptions.Options.MaxChunkBytes = taco.InContainers(env.Files), f.maxChunk
+	readOptions.Options.Opener, readOptions.Options.MaxChunkBytes = env.Files, f.maxChunk
 	array, err := raster.Read(ctx, paths, readOptions)
 	if err != nil {
 		return console.UsageUnlessFault(fault.WithFile(err, paths[0]))

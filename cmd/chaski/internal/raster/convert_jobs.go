@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/ops/convert"
 	"github.com/chaski-eo/chaski/source"
@@ -204,7 +205,7 @@ func (f *convertFlags) below(ctx context.Context, files source.Opener, jobs []co
 			}
 			return nil
 		}
-		if !console.IsRaster(found.Name) {
+		if magic.Named(found.Name).Class != magic.Raster {
 			return nil
 		}
 		if !filepath.IsLocal(filepath.FromSlash(found.Name)) {

@@ -21,11 +21,10 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/raster"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
-	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco"
 )
 
 type viewFlags struct {
@@ -115,7 +114,7 @@ func (f *viewFlags) run(ctx context.Context, env console.Env, paths []string) er
 	columns := f.columns
 	dataset := false
 	if len(paths) == 1 {
-		if dataset, err = isDataset(ctx, taco.InContainers(env.Files), paths[0]); err != nil {
+		if dataset, err = isDataset(ctx, env.Files, paths[0]); err != nil {
 			return err
 		}
 	}
@@ -124,7 +123,7 @@ func (f *viewFlags) run(ctx context.Context, env console.Env, paths []string) er
 	} else if name := flags.Changed(&f.data.Own); name != "" {
 		return console.Usagef("--%s needs a dataset: pictures of files show all pixels, and the bands of --b", name)
 	} else {
-		pictures, err = f.files(ctx, env, taco.InContainers(env.Files), paths, options)
+		pictures, err = f.files(ctx, env, paths, options)
 	}
 	if err != nil {
 		return err
@@ -144,13 +143,13 @@ func isDataset(ctx context.Context, files source.Opener, path string) (bool, err
 }
 
 // files makes a picture of each file.
-func (f *viewFlags) files(ctx context.Context, env console.Env, files source.Opener, paths []string,
-	o draw.Options) ([]*image.NRGBA, error) {
+func (f *viewFlags) files(ctx context.Context, env console.Env, paths []string, o draw.Options) (
+	[]*image.NRGBA, error) {
 	bar := console.NewBar(env.Err, "reading", int64(len(paths)))
 	defer bar.Done()
 	var pictures []*image.NRGBA
 	for i, p := range paths {
-		img, err := f.file(ctx, files, p, o)
+		img, err := f.file(ctx, env.Files, p, o)
 		if err != nil {
 			return nil, fault.WithFile(err, p)
 		}
@@ -162,7 +161,8 @@ func (f *viewFlags) files(ctx context.Context, env console.Env, files source.Ope
 
 // file draws one file. It reads only the bands that are drawn.
 func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, o draw.Options) (*image.NRGBA, error) {
-	asset, _, err := catalog.OpenAsset(ctx, files, path, f.maxChunk)
+	options := loader.Options{Opener: files, MaxChunkBytes: f.maxChunk}
+	asset, err := rows.One(ctx, options.WithDefaults(), path)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, 
 	}
 	read, err := raster.Read(ctx, []string{path}, raster.ReadOptions{
 		B: raster.Selection{List: o.Bands}, Threads: procs.Workers(), MaxBytes: f.maxBytes, Validity: index.Mask != nil,
-		Options: loader.Options{Opener: files, MaxChunkBytes: f.maxChunk},
+		Options: options,
 	})
 	if err != nil {
 		return nil, err
@@ -227,7 +227,7 @@ func (f *viewFlags) batch(ctx context.Context, env console.Env, opener source.Op
 		if i > 0 {
 			fo.Bands = nil // --b selects bands of the first field
 		}
-		row, err := rows(batch, tensor, batch.Tensor(field.Validity), fo)
+		row, err := drawRows(batch, tensor, batch.Tensor(field.Validity), fo)
 		if err != nil {
 			return nil, console.UsageUnlessFault(err)
 		}
@@ -255,8 +255,8 @@ func stepsOf(t *loader.Tensor) int {
 	return int(t.Shape[1])
 }
 
-// rows draws every valid row of a tensor with the axes n b y x or n t b y x, step by step.
-func rows(b *loader.Batch, t, valid *loader.Tensor, o draw.Options) (pictures []*image.NRGBA, err error) {
+// drawRows draws every valid row of a tensor with the axes n b y x or n t b y x, step by step.
+func drawRows(b *loader.Batch, t, valid *loader.Tensor, o draw.Options) (pictures []*image.NRGBA, err error) {
 	steps, image := stepsOf(t), t.Shape[len(t.Shape)-3:]
 	samples := int(image[0] * image[1] * image[2])
 	size := samples * t.DType.Size()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
@@ -56,7 +57,7 @@ func (l *Listing) put(path string, size int64, etag string) error {
 
 // Stream calls each for every file that List returns, in any order, and holds none of them.
 func Stream(ctx context.Context, src string, o source.Opener, each Each) error {
-	listing, err := list(ctx, src, nil, o, each, IsPicture(src))
+	listing, err := list(ctx, src, nil, o, each, isPicture(src))
 	if err != nil {
 		return err
 	}
@@ -72,30 +73,13 @@ func Stream(ctx context.Context, src string, o source.Opener, each Each) error {
 	return nil
 }
 
-// IsRaster reports whether a path ends like a file that is a raster wherever it lies: a TIFF or a rumi file.
-func IsRaster(p string) bool { return endsIn(p, ".tif", ".tiff", ".rumi") }
-
-// IsPicture reports whether a path ends like a PNG, JPEG or NumPy file. Such a file is a raster only where a glob or a
-// pattern says so, because directories of scenes have previews in them.
-func IsPicture(p string) bool { return endsIn(p, ".png", ".jpg", ".jpeg", ".npy") }
-
-// IsFile reports whether a path ends like a raster or a picture.
-func IsFile(p string) bool { return IsRaster(p) || IsPicture(p) }
-
 // MaxShards bounds the Parquet files of one table, each of whose footers stays in memory.
 const MaxShards = 1 << 14
-
-// endsIn reports whether a path ends in one of some extensions, in upper or lower case.
-func endsIn(p string, extensions ...string) bool {
-	return slices.ContainsFunc(extensions, func(ext string) bool {
-		return len(p) >= len(ext) && strings.EqualFold(p[len(p)-len(ext):], ext)
-	})
-}
 
 // List lists a directory, a glob or one file. It leaves out pictures unless the glob or the file is one by its name, or
 // pictures is set.
 func List(ctx context.Context, src string, r *source.Roots, o source.Opener, pictures bool) (*Listing, error) {
-	pictures = pictures || IsPicture(src)
+	pictures = pictures || isPicture(src)
 	s, _ := ctx.Value(sharedKey{}).(*shared)
 	if s == nil {
 		return list(ctx, src, r, o, nil, pictures)
@@ -197,6 +181,9 @@ func list(ctx context.Context, src string, r *source.Roots, o source.Opener, eac
 	return l, nil
 }
 
+// isPicture reports whether a path or a glob ends like a picture.
+func isPicture(path string) bool { return magic.Named(path).Class == magic.Picture }
+
 // metadataNames are the names of the table of a directory of images.
 var metadataNames = []string{"metadata.csv", "metadata.jsonl", "metadata.parquet"}
 
@@ -206,14 +193,15 @@ func (l *Listing) isRaster(path string) bool {
 		l.Metadata = path
 		return false
 	}
-	if l.each == nil && len(l.Shards) <= MaxShards && endsIn(path, ".parquet", ".pq", ".geoparquet") {
+	class := magic.Named(path).Class
+	if l.each == nil && len(l.Shards) <= MaxShards && class == magic.Parquet {
 		l.Shards = append(l.Shards, path)
 	}
-	if IsPicture(path) && !l.pictures {
+	if class == magic.Picture && !l.pictures {
 		l.passed++
 		return false
 	}
-	return IsFile(path)
+	return class.Pixels()
 }
 
 // onlyPictures reports whether a directory holds pictures and neither rasters nor tables.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -31,7 +32,7 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 	if _, err := r.Allow(base); err != nil {
 		return nil, err
 	}
-	if ext := Extension(src); pattern == nil && IsFile(ext) {
+	if pattern == nil && magic.Named(source.Name(src)).Class.Pixels() {
 		return remoteFile(ctx, src, o)
 	}
 	var m *matcher

@@ -1,0 +1,130 @@
+package rows
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
+)
+
+// One opens the one raster that a name leads to: a file, the image of a Zarr store, a path in a container or the cell
+// of a table (CONTAINER::PATH), or a byte range as taco.VSI names it. A local file of that very name takes precedence.
+// For remote names the container is tried first, because asking for the file takes a request. o must have its defaults.
+func One(ctx context.Context, o resources.Options, name string) (catalog.Asset, error) {
+	switch {
+	case !Inside(name):
+		return oneFile(ctx, o, name)
+	case source.IsRemote(name):
+		asset, err := oneMember(ctx, o, name)
+		if fault.KindOf(err) == fault.NotFound {
+			if file, ferr := oneFile(ctx, o, name); ferr == nil {
+				return file, nil
+			}
+		}
+		return asset, err
+	}
+	asset, err := oneFile(ctx, o, name)
+	if fault.KindOf(err) == fault.NotFound {
+		return oneMember(ctx, o, name)
+	}
+	return asset, err
+}
+
+// Inside reports whether a name may stand for a path in a container, or for a byte range.
+func Inside(name string) bool {
+	_, _, in := taco.Split(name)
+	_, part := Subfile(name)
+	return in || part
+}
+
+// Subfile parses the name that taco.VSI gives a byte range of a file,
+// "/vsisubfile/OFFSET_SIZE,FILE". Offset and size are in bytes. ok is false for any other name.
+func Subfile(name string) (e taco.Entry, ok bool) {
+	e.URI, e.Offset, e.Size, ok = source.Subfile(name)
+	e.Path = "at " + strconv.FormatInt(e.Offset, 10)
+	return e, ok
+}
+
+// oneMember opens a raster in a container or in a cell of a table, or a byte range. A path that the container does not
+// have is fault.NotFound.
+func oneMember(ctx context.Context, o resources.Options, name string) (a catalog.Asset, err error) {
+	if e, ok := Subfile(name); ok {
+		return NewMemberContainer(o).place(ctx, e, nil)
+	}
+	uri, path, _ := taco.Split(name)
+	if catalog.IsParquet(uri) {
+		return catalog.OpenCell(ctx, o.Opener, uri, path, o.MaxChunkBytes)
+	}
+	err = inContainerOf(ctx, &o, uri, func(c *Container) error {
+		e, err := c.set.Resolve(ctx, path)
+		if err != nil {
+			return err
+		}
+		if e.Of != nil {
+			a, err = c.chunk(ctx, e)
+			return err
+		}
+		a, err = c.place(ctx, e, nil)
+		return err
+	})
+	return a, err
+}
+
+// oneFile opens a raster file, or the image of a Zarr store.
+func oneFile(ctx context.Context, o resources.Options, path string) (a catalog.Asset, err error) {
+	if path, err = o.Resolve(path); err != nil {
+		return a, err
+	}
+	kind, err := store.Of(ctx, o.Opener, path)
+	if err != nil {
+		return a, err
+	}
+	if kind == store.Zarr {
+		return oneImage(ctx, path, o)
+	}
+	a, _, err = catalog.OpenSmall(ctx, o.Opener, path, source.Known{}, o.MaxChunkBytes)
+	if k := fault.KindOf(err); k == fault.Corrupt || k == fault.Unsupported {
+		err = cmp.Or(errNotOneRaster(kind, path), err)
+	}
+	return a, err
+}
+
+// oneImage returns the image of an array, or of a group whose arrays are its bands. Several images are an error.
+func oneImage(ctx context.Context, path string, o resources.Options) (catalog.Asset, error) {
+	node, err := OpenZarrAt(ctx, path, o)
+	if err != nil {
+		return catalog.Asset{}, err
+	}
+	raster, err := node.Raster(ctx, "", "", "")
+	if err != nil {
+		return catalog.Asset{}, err
+	}
+	if raster.Len() != 1 {
+		return catalog.Asset{}, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset,
+			"it has %d images along n, of which loaders read some", raster.Len()), path)
+	}
+	return catalog.Asset{URI: raster.Arrays()[0].URI, Index: raster.Index(0), Names: raster.BandNames()}, nil
+}
+
+// errNotOneRaster returns the error for a path that holds several rasters: a TileDB array, a container or a table. It
+// returns nil for any other path.
+func errNotOneRaster(kind store.Kind, path string) error {
+	what := ""
+	switch {
+	case catalog.IsParquet(path):
+		what = "is a table; the rasters in its cells are called " + source.Name(path) + "::ROW/COLUMN"
+	case kind == store.TileDB:
+		what = "is a TileDB array, of which boxes are read by 'chaski array', and images by loaders"
+	case kind == store.Container:
+		what = "is a container; its rasters are called " + source.Name(path) + "::SAMPLE/PATH"
+	default:
+		return nil
+	}
+	return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset, "%s", what), path)
+}
