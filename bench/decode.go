@@ -344,9 +344,12 @@ func (w *decodeWorker) prepare(x *chunk.Index) error {
 }
 
 func (w *decodeWorker) chunk(x *chunk.Index, i int, stored []byte) error {
-	pixels := w.pixels[:x.StoredBytes(i)]
-	if err := w.decoder.Decode(pixels, stored, x, i); err != nil {
-		return fault.AtOffset(err, x.Ranges[i].Off)
+	pixels := x.AsStored(stored, i)
+	if pixels == nil {
+		pixels = w.pixels[:x.StoredBytes(i)]
+		if err := w.decoder.Decode(pixels, stored, x, i); err != nil {
+			return fault.AtOffset(err, x.Ranges[i].Off)
+		}
 	}
 	w.clock.Lap(resources.StagePredictor)
 	box := x.Box(i)

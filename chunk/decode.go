@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/kernel"
 )
 
@@ -142,6 +143,29 @@ func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, rows int) error {
 // does not say where in the file they are.
 func inChunk(i int, err error) error {
 	return fault.WithPart(err, "chunk "+strconv.Itoa(i), fault.NoOffset)
+}
+
+// AsStored returns the samples of chunk i as DecodeRows would decode them from src, if they are src itself or a part of
+// it: not compressed, of the byte order and the form of dst, all there, and aligned. Otherwise it returns nil.
+func (x *Index) AsStored(src []byte, i int) []byte {
+	n, size := x.StoredBytes(i), x.DType.Size()/x.DType.Components()
+	asIs := x.Codec == Raw && x.Predictor == NoPredictor && !x.Reversed && !x.isPacked() && !x.LowBits
+	if !asIs || len(src) < n || x.BigEndian && size > 1 {
+		return nil
+	}
+	aligned := true
+	switch src = src[:n]; size {
+	case 2:
+		_, aligned = cast.Of[uint16](src)
+	case 4:
+		_, aligned = cast.Of[uint32](src)
+	case 8:
+		_, aligned = cast.Of[uint64](src)
+	}
+	if !aligned {
+		return nil
+	}
+	return src
 }
 
 // checkLowBits checks that samples have zeros above the bits of their type.

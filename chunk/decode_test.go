@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // slowEncode applies TIFF's predictors the obvious way, by TIFF 6.0 section 14 and Technical Note
@@ -296,6 +297,53 @@ func TestDecodeBits(t *testing.T) {
 		dst := bytes.Repeat([]byte{9}, h*w)
 		if err := d.Decode(dst, nil, x, 0); err != nil || !bytes.Equal(dst, make([]byte, h*w)) {
 			t.Errorf("sparse: %v, %v", dst, err)
+		}
+	}
+}
+
+// TestAsStored: what is not decoded is what decoding gives, and whatever needs decoding is decoded.
+func TestAsStored(t *testing.T) {
+	src := cast.Aligned(4 * 4 * 8)
+	if _, can := cast.Of[uint16](src); !can {
+		t.Skip("no views of bytes in this build")
+	}
+	for i := range src {
+		src[i] = byte(i * 37)
+	}
+	plain := func(change func(x *Index)) *Index {
+		x := &Index{
+			DType: Uint16, Bands: 1, Height: 4, Width: 4, ChunkB: 1, ChunkH: 4, ChunkW: 4, Codec: Raw,
+			Predictor: NoPredictor, Ranges: []Range{{Len: int64(len(src))}},
+		}
+		change(x)
+		return x
+	}
+	for name, x := range map[string]*Index{
+		"uint16": plain(func(*Index) {}), "float64": plain(func(x *Index) { x.DType = Float64 }),
+		"bytes of a big-endian file": plain(func(x *Index) { x.DType, x.BigEndian = Uint8, true }),
+	} {
+		want := make([]byte, x.StoredBytes(0))
+		if err := NewDecoder(nil).Decode(want, src, x, 0); err != nil {
+			t.Fatal(name, err)
+		}
+		if got := x.AsStored(src, 0); !bytes.Equal(got, want) {
+			t.Errorf("%s: %x, want %x", name, got, want)
+		}
+		if x.AsStored(src[:len(want)-1], 0) != nil || x.AsStored(nil, 0) != nil {
+			t.Errorf("%s: samples of bytes that are not there", name)
+		}
+		if x.DType.Size() > 1 && x.AsStored(src[1:], 0) != nil {
+			t.Errorf("%s: samples that are not aligned", name)
+		}
+	}
+	for name, x := range map[string]*Index{
+		"zstd": plain(func(x *Index) { x.Codec = Zstd }), "big-endian": plain(func(x *Index) { x.BigEndian = true }),
+		"horizontal": plain(func(x *Index) { x.Predictor = Horizontal }),
+		"packed":     plain(func(x *Index) { x.Packed = 12 }), "reversed": plain(func(x *Index) { x.Reversed = true }),
+		"of few bits": plain(func(x *Index) { x.DType, x.LowBits = Uint8, true }),
+	} {
+		if x.AsStored(src, 0) != nil {
+			t.Errorf("%s: not decoded", name)
 		}
 	}
 }

@@ -187,10 +187,14 @@ func fillNaN(dst, mask []byte, kind lerc.Type, bands int) {
 	if kind == lerc.Float64 {
 		nan = []byte{0, 0, 0, 0, 0, 0, 0xf8, 0x7f}
 	}
-	n := bands * len(nan)
-	for k := range len(dst) / n {
+	size := bands * len(nan)
+	for k := 0; k < len(dst)/size; k++ {
+		if k&7 == 0 && mask[k>>3] == 0xff { // eight valid pixels
+			k += 7
+			continue
+		}
 		if mask[k>>3]<<(k&7)&0x80 == 0 {
-			for p := dst[k*n:][:n]; len(p) > 0; p = p[len(nan):] {
+			for p := dst[k*size:][:size]; len(p) > 0; p = p[len(nan):] {
 				copy(p, nan)
 			}
 		}

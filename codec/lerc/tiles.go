@@ -164,6 +164,13 @@ func (d *Decoder) tile(r rect, band int) {
 		}
 		offset = d.value(t)
 	}
+	switch {
+	case diff || d.err != nil:
+	case kind == blockStuffed && d.wide(r, offset):
+		return
+	case kind == blockZero:
+		return // as the samples are already
+	}
 	if kind == blockStuffed {
 		d.stuffed(count)
 	}

@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"hash/crc32"
 	"hash/crc64"
-	"io"
-
-	"github.com/ulikunitz/xz/lzma"
+	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -31,6 +28,9 @@ const (
 // checkSizes are the sizes of checks in bytes by their number.
 var checkSizes = [16]int{0, 4, 4, 4, 8, 8, 8, 16, 16, 16, 32, 32, 32, 64, 64, 64}
 
+// decoders have models of 28 KiB, which are kept.
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
+
 var crc64Table = crc64.MakeTable(crc64.ECMA)
 
 func corrupt(format string, args ...any) error {
@@ -50,6 +50,11 @@ func Decode(dst, src []byte) error {
 		crc32.ChecksumIEEE(src[6:8]) != binary.LittleEndian.Uint32(src[8:]) {
 		return corrupt("not the header of an xz stream")
 	}
+	d := decoders.Get().(*decoder)
+	defer func() {
+		d.src = nil
+		decoders.Put(d)
+	}()
 	check, pos := int(src[7]), header
 	for out := 0; out < len(dst); {
 		size, distance, err := blockHeader(src[pos:])
@@ -57,7 +62,7 @@ func Decode(dst, src []byte) error {
 			return err
 		}
 		pos += size
-		n, used, ended, err := fill(dst[out:], src[pos:])
+		n, used, ended, err := d.fill(dst[out:], src[pos:])
 		if err != nil {
 			return corrupt("after %d of %d bytes: %v", out+n, len(dst), err)
 		}
@@ -79,27 +84,6 @@ func Decode(dst, src []byte) error {
 		}
 	}
 	return nil
-}
-
-// lookAhead is how much the decoder holds beyond what is read of it: a match, 273 bytes at most, and a byte.
-const lookAhead = 273 + 1
-
-// fill fills the front of dst from an LZMA2 stream. It returns how many bytes it wrote and how many of src it used;
-// ended reports whether the stream holds no more. The dictionary has the size of dst, whatever the stream states: no
-// match within dst reaches further.
-func fill(dst, src []byte) (n, used int, ended bool, err error) {
-	in := bytes.NewReader(src)
-	stream, err := lzma.Reader2Config{DictCap: max(lzma.MinDictCap, len(dst)+lookAhead)}.NewReader2(in)
-	if err != nil {
-		return 0, 0, false, err
-	}
-	if n, err = io.ReadFull(stream, dst); err == nil {
-		_, _ = stream.Read(make([]byte, 1)) // to see whether it ends here; what follows dst may be damaged
-	}
-	if ended = stream.EOS(); ended && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
-		err = nil
-	}
-	return n, len(src) - in.Len(), ended, err
 }
 
 // blockHeader reads the header of a block, whose size it returns, and the distance of its delta filter, 0 if it has
@@ -138,7 +122,7 @@ func blockHeader(b []byte) (size, distance int, err error) {
 		b = b[n:]
 		switch {
 		case id == filterLZMA2 && last == 0 && n == 1:
-			return size, distance, nil // the property is the size of the dictionary, which fill bounds
+			return size, distance, nil // the property is the size of the dictionary, which is dst
 		case id == filterDelta && last > 0 && n == 1 && distance == 0:
 			distance = int(properties[0]) + 1
 		default:
@@ -152,8 +136,12 @@ func blockHeader(b []byte) (size, distance int, err error) {
 
 // undoDelta adds to each byte the one that lies distance before it.
 func undoDelta(b []byte, distance int) {
-	for i := distance; i < len(b); i++ {
-		b[i] += b[i-distance]
+	for first := range b[:min(distance, len(b))] {
+		sum := byte(0) // in a register, so that no sum waits for the memory of the one before
+		for i := first; i < len(b); i += distance {
+			sum += b[i]
+			b[i] = sum
+		}
 	}
 }
 

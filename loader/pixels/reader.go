@@ -345,9 +345,14 @@ func present(f source.Reader, run chunk.Run) error {
 // chunk decodes chunk i and puts it into the sink. It decodes only the rows above row y1 of the image,
 // because a window that ends inside the chunk needs no more. stored is nil for a sparse chunk.
 func (r *Reader) chunk(stored []byte, x *chunk.Index, i, y1 int, to Sink) error {
-	samples := r.samples(x.StoredBytes(i))
-	if err := r.decode(samples, stored, x, i, y1); err != nil {
-		return err
+	samples := x.AsStored(stored, i)
+	if samples == nil {
+		samples = r.samples(x.StoredBytes(i))
+		if err := r.decode(samples, stored, x, i, y1); err != nil {
+			return err
+		}
+	} else {
+		r.Clock.Decoded(len(samples))
 	}
 	to.Put(x, i, samples)
 	r.Clock.Lap(resources.StageScatter)
