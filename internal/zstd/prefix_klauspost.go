@@ -2,10 +2,17 @@
 
 package zstd
 
-import "io"
+import (
+	"io"
+
+	"github.com/chaski-eo/chaski/internal/zstd/whole"
+)
 
 // prefix fills dst[:n] with the start of the content, block by block, or reports false.
 func (d *Decoder) prefix(dst, src []byte, n int) bool {
+	if whole.Fast() && d.own.DecodePrefix(dst[:len(dst):len(dst)], len(dst), n, src) {
+		return true
+	}
 	if d.stream == nil {
 		d.stream = newStream(streamWindow)
 	}

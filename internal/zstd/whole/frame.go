@@ -39,6 +39,7 @@ type frame struct {
 	at        int // what of src was read
 	out       int // what of buf was written
 	size      int // of the content
+	need      int // how much of it the caller needs
 	window    uint64
 	blockMax  int
 	checksum  bool
@@ -50,10 +51,14 @@ type frame struct {
 // Decode fills dst[:n] from src, which must be one frame with n bytes of content, and says whether it did. It may write
 // to all of dst, and is faster if that is 32 bytes longer. It allocates at most the memory of the literals of a block,
 // once. After false dst has arbitrary content.
-func (d *Decoder) Decode(dst []byte, n int, src []byte) bool {
+func (d *Decoder) Decode(dst []byte, n int, src []byte) bool { return d.DecodePrefix(dst, n, n, src) }
+
+// DecodePrefix is Decode for a caller that needs only the first bytes of the content: it stops after the block in which
+// these end, and finds no fault behind it.
+func (d *Decoder) DecodePrefix(dst []byte, n, need int, src []byte) bool {
 	f := &d.frame
-	*f = frame{src: src, buf: dst, size: n, rep: [3]uint64{1, 4, 8}}
-	ok := f.header() && d.blocks() && f.end()
+	*f = frame{src: src, buf: dst, size: n, need: need, rep: [3]uint64{1, 4, 8}}
+	ok := f.header() && d.blocks() && (need < n || f.end())
 	f.src, f.buf = nil, nil
 	d.run.release()
 	return ok
@@ -140,6 +145,9 @@ func (d *Decoder) blocks() bool {
 			return false
 		}
 		if h[0]&1 != 0 {
+			return f.out >= f.need
+		}
+		if f.need < f.size && f.out >= f.need {
 			return true
 		}
 	}
