@@ -23,7 +23,7 @@ from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import BadRow, Engine, FieldInfo, SourceInfo, Transport, Wire
 from chaski._quarantine import Quarantine
 from chaski._read import sizes_and_corners
-from chaski._rpc import Connection, Description, addresses, stands_still
+from chaski._rpc import Connection, Description, addresses, stands_still, tls_of
 from chaski._run import Job, Run
 from chaski._spec import (
     ConnectOptions,
@@ -957,7 +957,7 @@ def _alone(
     with contextlib.suppress(UnavailableError):
         connection.side(d.reply.shared)
         return True, d  # in shared memory, another process between would only cost
-    return e.credentials is not None and _tls(e.credentials) is None, d
+    return e.credentials is not None and tls_of(e.credentials) is None, d
 
 
 def _upstream(targets: Sequence[str], e: Engine) -> pb.Upstream:
@@ -967,7 +967,7 @@ def _upstream(targets: Sequence[str], e: Engine) -> pb.Upstream:
         for t in targets:
             check_plain(t)
     tls = None
-    if e.credentials is not None and (tls := _tls(e.credentials)) is None:
+    if e.credentials is not None and (tls := tls_of(e.credentials)) is None:
         raise SpecError(
             "credentials for several servers have to be those of grpc.ssl_channel_credentials"
         )
@@ -982,19 +982,6 @@ def _upstream(targets: Sequence[str], e: Engine) -> pb.Upstream:
         token_file=token.path if token else "",
         **{name: getattr(e, name) for name in same},
     )
-
-
-def _tls(credentials: Any) -> pb.Tls | None:
-    """Returns the certificates of what `grpc.ssl_channel_credentials` made, None of anything else.
-
-    gRPC has no other way to get at them than these attributes.
-    """
-    inner = getattr(credentials, "_credentials", None)
-    names = ("_pem_root_certificates", "_certificate_chain", "_private_key")
-    if not all(hasattr(inner, n) for n in names):
-        return None
-    roots, certificate, key = (getattr(inner, n) or b"" for n in names)
-    return pb.Tls(roots=roots, certificate=certificate, key=key)
 
 
 def _checked_engine(o: SpecOptions, call: str, *not_here: str) -> Engine:
