@@ -40,7 +40,7 @@ type peer struct {
 	leases   *leaseConn // may be nil
 	refused  string     // token for which noLeases holds
 	noLeases error      // why there are no leases
-	noPipes  string     // token of the server that lets no pipes in
+	noPipes  string     // token of the server to which no pipe came in time
 	closed   bool       // no connection is made any more
 }
 

@@ -25,8 +25,8 @@ type pipe struct {
 	in     *wire.PipeReader
 }
 
-// openPipe opens a pipe to the server that shows a token, or returns nil: replies come by gRPC then. A server that
-// cannot be reached so is not asked again.
+// openPipe opens a pipe to the server that shows a token, or returns nil: replies come by gRPC then. A server that does
+// not answer in time is not asked again.
 func (p *peer) openPipe(ctx context.Context, token []byte) *pipe {
 	if len(token) != len(wire.PipeToken{}) || len(p.options.Dial) > 0 { // these may say how connections are made
 		return nil
@@ -41,8 +41,8 @@ func (p *peer) openPipe(ctx context.Context, token []byte) *pipe {
 	if err == nil {
 		return opened
 	}
-	if ctx.Err() == nil {
-		p.options.Logger.Debug("batches come by gRPC", "server", p.target, "error", err)
+	p.options.Logger.Debug("batches come by gRPC", "server", p.target, "error", err)
+	if errors.Is(err, context.DeadlineExceeded) {
 		p.mu.Lock()
 		p.noPipes = string(token)
 		p.mu.Unlock()

@@ -117,8 +117,8 @@ type Upstream struct {
 	// Plain text if it is absent.
 	Tls *Tls `protobuf:"bytes,2,opt,name=tls,proto3" json:"tls,omitempty"`
 	// "shm" takes batches from memory shared with an engine on this host, without a copy, and fails where that is not
-	// possible; "grpc" receives them over gRPC; "auto" uses shared memory where it can. The batches are the same, bit
-	// for bit.
+	// possible; "grpc" has the engine that is asked send them; "auto" uses shared memory where it can. The batches are
+	// the same, bit for bit.
 	Transport string `protobuf:"bytes,3,opt,name=transport,proto3" json:"transport,omitempty"`
 	// Seconds that an engine which owes an answer may be silent; then it counts as lost, and an error is raised. With
 	// several servers, the requests of a silent one go to another. The error comes when all are silent for so long, or,

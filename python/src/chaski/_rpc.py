@@ -177,7 +177,7 @@ class Connection:
         self._guard = threading.Lock()
         self._side: Side | None = None
         self._no_side: tuple[bytes, Error] | None = None  # why there is none, and for which token
-        self._no_pipe = b""  # for which token there is none
+        self._no_pipe = b""  # for which token none came in time
         options: list[tuple[str, Any]] = list(_OPTIONS)
         if target.startswith("unix") or is_loopback(target):  # a proxy would see the token
             options.append(("grpc.enable_http_proxy", 0))
@@ -250,9 +250,11 @@ class Connection:
             return None
         try:
             return Pipe(self.target, token, self._tls(), heard)
-        except (OSError, EOFError, UnavailableError):
+        except TimeoutError:  # each stream would wait for it
             self._no_pipe = token
-            return None
+        except (OSError, EOFError, UnavailableError):
+            pass
+        return None
 
     def _tls(self) -> ssl.SSLContext | None:
         """Returns what package ssl needs for the credentials; None is plain text."""
