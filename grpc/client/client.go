@@ -213,6 +213,7 @@ type Run struct {
 type place struct {
 	handle string // what tickets carry
 	shared *chaskiv1.Shared
+	pipe   []byte // what is shown to open one
 }
 
 // Open opens a spec at all servers; one that does may stand for all. Errors about files have a
@@ -251,7 +252,7 @@ func (c *Client) Open(ctx context.Context, spec loader.Spec) (*Run, error) {
 			return nil, c.peers[i].failed(fmt.Errorf("%w than %s: fingerprints %s and %s, spec hashes %s and %s",
 				ErrChanged, c.peers[first].target, d.GetFingerprint(), run.fingerprint, d.GetSpecHash(), run.hash))
 		}
-		run.places[i] = place{d.GetHandle(), d.GetShared()}
+		run.places[i] = place{d.GetHandle(), d.GetShared(), d.GetPipe()}
 	}
 	return run, nil
 }

@@ -114,24 +114,30 @@ func (l *lane) connection(again bool) (got bool, err error) {
 	}
 	ctx, cancel := context.WithCancelCause(l.s.ctx)
 	defer cancel(nil)
+	var attach chaskiv1.Attach
+	in := &replies{}
+	if leases != nil {
+		attach.Secret, attach.Stream = leases.secret[:], leases.begin()
+		defer leases.end(attach.GetStream()) // after the last reply, since one may bring a lease that is being recalled
+	} else if in.pipe = l.peer.openPipe(ctx, l.place.pipe); in.pipe != nil {
+		attach.Pipe = in.pipe.secret[:]
+		defer context.AfterFunc(ctx, in.pipe.close)()
+		defer in.pipe.close()
+	}
 	stream, err := l.peer.stub.Stream(ctx)
 	if err != nil {
 		return false, err
 	}
+	in.stream = stream
 	l.begin()
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer cancel(nil)
 	// gRPC's pings find a peer that is gone, but not a server that is stuck: only the lack of answers does.
 	group.Go(func() { l.watch(ctx, cancel) })
-	var number uint64
-	if leases != nil {
-		number = leases.begin()
-		defer leases.end(number) // after the last reply, since one may bring a lease that is being recalled
-	}
-	group.Go(func() { l.send(ctx, stream, leases, number) })
+	group.Go(func() { l.send(ctx, stream, &attach) })
 	for {
-		if err := l.receive(stream, leases); err != nil {
+		if err := l.receive(in, leases); err != nil {
 			if cause := context.Cause(ctx); errors.Is(cause, ErrSilent) {
 				err = cause
 			}
@@ -159,7 +165,7 @@ func (l *lane) describe() error {
 		return fmt.Errorf("%w now: fingerprint %s, before %s; spec hash %s, before %s",
 			ErrChanged, d.GetFingerprint(), l.s.run.fingerprint, d.GetSpecHash(), l.s.run.hash)
 	}
-	l.place = place{d.GetHandle(), d.GetShared()}
+	l.place = place{d.GetHandle(), d.GetShared(), d.GetPipe()}
 	return nil
 }
 
@@ -195,10 +201,9 @@ func (l *lane) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 
 // send sends the requests, with a credit for each ticket.
 func (l *lane) send(ctx context.Context,
-	stream grpc.BidiStreamingClient[chaskiv1.StreamRequest, chaskiv1.StreamReply], leases *leaseConn, number uint64) {
-	if leases != nil {
-		a := &chaskiv1.Attach{Secret: leases.secret[:], Stream: number}
-		if stream.Send(&chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Attach{Attach: a}}) != nil {
+	stream grpc.BidiStreamingClient[chaskiv1.StreamRequest, chaskiv1.StreamReply], attach *chaskiv1.Attach) {
+	if len(attach.GetSecret())+len(attach.GetPipe()) > 0 {
+		if stream.Send(&chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Attach{Attach: attach}}) != nil {
 			return // receive has the reason
 		}
 	}
@@ -237,12 +242,12 @@ func (l *lane) message(r *request) *chaskiv1.StreamRequest {
 }
 
 // receive receives the parts of one batch, or its lease, or the fault in its place, and hands it on.
-func (l *lane) receive(stream grpc.ClientStream, leases *leaseConn) error {
+func (l *lane) receive(from *replies, leases *leaseConn) error {
 	in := assembly{memory: l.s.options.Memory}
 	defer in.drop()
 	reply := &wire.Reply{}
 	for {
-		if err := stream.RecvMsg(reply); err != nil {
+		if err := from.next(reply); err != nil {
 			return err
 		}
 		want := l.oldest()

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -29,15 +30,17 @@ const (
 
 // peer is the connection to one server. It is safe for concurrent use.
 type peer struct {
-	target  string
-	options Options
-	conn    *grpc.ClientConn
-	stub    chaskiv1.ChaskiClient
+	target    string
+	authority string // what a certificate is of
+	options   Options
+	conn      *grpc.ClientConn
+	stub      chaskiv1.ChaskiClient
 
 	mu       sync.Mutex
 	leases   *leaseConn // may be nil
 	refused  string     // token for which noLeases holds
 	noLeases error      // why there are no leases
+	noPipes  string     // token of the server to which no pipe came in time
 	closed   bool       // no connection is made any more
 }
 
@@ -72,7 +75,8 @@ func dialPeer(at address, o Options) (*peer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("chaski at %s: %w", target, err)
 	}
-	return &peer{target: target, options: o, conn: conn, stub: chaskiv1.NewChaskiClient(conn)}, nil
+	return &peer{target: target, authority: cmp.Or(at.name, target), options: o, conn: conn,
+		stub: chaskiv1.NewChaskiClient(conn)}, nil
 }
 
 func (p *peer) close() error {

@@ -125,6 +125,7 @@ func (a *arriving) largest() *inbound {
 type counted struct {
 	credentials.TransportCredentials
 	arriving *arriving
+	pipes    *pipes
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
@@ -133,9 +134,12 @@ func (c counted) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	if err != nil {
 		return nil, nil, err
 	}
+	place, _ := raw.(*accept.Conn)
+	if conn, err = c.pipes.split(conn, place); err != nil {
+		return nil, nil, err
+	}
 	in := newInbound(c.arriving)
-	in.Conn, in.raw = conn, raw
-	in.place, _ = raw.(*accept.Conn)
+	in.Conn, in.raw, in.place = conn, raw, place
 	return in, info, nil
 }
 
@@ -432,5 +436,14 @@ func lent(ctx context.Context, n int) {
 		c.in.mu.Lock()
 		defer c.in.mu.Unlock()
 		c.in.earn(n)
+	}
+}
+
+// answered says that a call was answered with n bytes by a pipe.
+func answered(ctx context.Context, n int) {
+	if c, ok := ctx.Value(inCallKey{}).(*inCall); ok {
+		c.in.mu.Lock()
+		defer c.in.mu.Unlock()
+		c.sent(n)
 	}
 }

@@ -52,6 +52,7 @@ type Server struct {
 	stop    context.CancelFunc
 
 	arriving  *arriving
+	pipes     *pipes
 	questions *turns.Turns // of Ask
 	views     *views       // what clients may read
 
@@ -78,6 +79,7 @@ func New(o Options) (*Server, error) {
 		looking:   make(chan struct{}, 1),
 		audit:     newAudit(o.Logger),
 		arriving:  newArriving(o.Loader.Budget, o.Logger),
+		pipes:     newPipes(),
 		questions: turns.New(o.MaxReads, o.MaxReads),
 		views:     newViews(o.Loader),
 	}
@@ -145,7 +147,7 @@ const (
 // batches without a copy, the account of memory lent to connections, sizes and keepalive.
 func (s *Server) GRPCOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.Creds(counted{s.options.Credentials, s.arriving}),
+		grpc.Creds(counted{s.options.Credentials, s.arriving, s.pipes}),
 		grpc.InTapHandle(s.tap),
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.InitialWindowSize(callWindow),
@@ -256,6 +258,7 @@ func (s *Server) whileServing(ctx context.Context) (context.Context, context.Can
 func (s *Server) Close() {
 	s.health.Shutdown()
 	s.stop()
+	s.pipes.close()
 	s.answering.Wait()
 	s.engines.shut()
 	s.views.close()
@@ -296,7 +299,7 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 	}
 	reply := &chaskiv1.DescribeReply{
 		SpecHash: entry.engine.Hash(), Fingerprint: entry.engine.Fingerprint(), Samples: entry.engine.Len(), Spec: full,
-		Shared: s.shared.describe(), Handle: entry.handle,
+		Shared: s.shared.describe(), Handle: entry.handle, Pipe: s.pipes.token[:],
 	}
 	if n, ok := entry.engine.(interface{ BatchesFit(int) (int64, error) }); ok && r.GetRows() > 0 &&
 		r.GetRows() <= math.MaxInt32 {

@@ -41,6 +41,7 @@ type stream struct {
 	over    bool                // the stream is being torn down: start nothing
 	leases  *leaseConn          // batches go in shared memory; nil if not
 	id      uint64              // as the client calls the stream
+	pipe    *pipe               // takes the replies; nil: gRPC does
 	kept    *entry              // of the last ticket: see engines.keep
 	passed  map[*entry]Sequence // of datasets that are at other servers
 	wake    chan struct{}       // has one element when any of the above has changed
@@ -67,10 +68,9 @@ func (s *stream) serve() error {
 	defer cancel()
 	s.client = clientOf(ctx)
 	s.ctx = resources.WithTurn(ctx, s.turn())
-	go s.receive()
-
 	s.watch = newWatch(ctx, s.grpc, &s.server.options, s.wanted)
 	s.watch.sent = s.server.sentTo(ctx)
+	go s.receive()
 	return s.watch.run(&s.server.answering, func() error {
 		defer s.tearDown()
 		return s.answerAll()
@@ -153,10 +153,23 @@ func (s *stream) request(r *chaskiv1.StreamRequest) (err error) {
 	return err
 }
 
-// attach sends batches in shared memory from now on, if it knows the secret. It needs the lock.
+// attach sends batches in shared memory from now on, and replies by a pipe, if it knows the secrets. It needs the lock.
 func (s *stream) attach(a *chaskiv1.Attach) error {
-	if s.leases != nil || len(a.GetSecret()) == 0 {
+	if s.leases != nil || s.pipe != nil || len(a.GetSecret()) == 0 && len(a.GetPipe()) == 0 {
 		return status.Error(codes.InvalidArgument, "attach comes twice, or has no secret")
+	}
+	if len(a.GetPipe()) > 0 {
+		if len(s.queue) > 0 {
+			return status.Error(codes.InvalidArgument, "attach of a pipe comes after a ticket")
+		}
+		pipe, err := s.server.pipes.attach(s.ctx, a.GetPipe())
+		if err != nil {
+			return err
+		}
+		if s.pipe = pipe; pipe != nil { // nothing is sent before the first ticket
+			count := s.watch.sent
+			s.watch.to, s.watch.sent = pipe, func(n int) { answered(s.ctx, n); count(n) }
+		}
 	}
 	leases, err := s.server.shared.leaseConnOf(a)
 	s.leases, s.id = leases, a.GetStream()
@@ -466,8 +479,14 @@ func (c *leaseConn) offer(w *watch, b *loader.Batch, e *entry, ticket, stream ui
 
 // sendCopy sends b in parts. Its memory is released when the transport has written the last one.
 func (s *stream) sendCopy(ticket uint64, b *loader.Batch) error {
-	lease := s.conn.lend(s.watch.lend(b.Release))
-	defer lease.done()
+	var lease wire.Owner
+	if s.watch.to == s.pipe {
+		defer b.Release()
+	} else {
+		lent := s.conn.lend(s.watch.lend(b.Release))
+		defer lent.done()
+		lease = lent
+	}
 	segments, total := payload.Encode(b)
 	if err := sendParts(s.watch, ticket, segments, total, s.server.options.PartBytes, lease); err != nil {
 		return err

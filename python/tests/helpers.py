@@ -21,8 +21,10 @@ from typing import Any
 import flatbuffers
 import grpc
 import numpy as np
+import pytest
 
 import chaski
+from chaski import _engine
 from chaski._assemble import DTYPES
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto import chaski_pb2_grpc
@@ -54,6 +56,15 @@ def placed(**given: Any) -> dict[str, Any]:
 def spec_options(**given: Any) -> SpecOptions:
     """Returns the arguments of a spec; see `placed`."""
     return SpecOptions(**placed(**given))
+
+
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets `connect` find no engine on this host, so that this process speaks to the server."""
+
+    def none() -> str:
+        raise chaski.EngineError("no engine")
+
+    monkeypatch.setattr(_engine, "find_binary", none)
 
 
 def refuse(source: Any, **given: Any) -> None:

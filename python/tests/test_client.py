@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from conftest import nonempty
-from helpers import FakeEngine, T, image_batch, payload, placed, serve
+from helpers import FakeEngine, T, alone, image_batch, payload, placed, serve
 from patience import patiently
 
 import chaski
@@ -21,25 +21,27 @@ from chaski._proto import chaski_pb2 as pb
 from chaski._rpc import Connection
 from chaski._run import Run
 
-WAYS = {"plain": {"transport": "grpc"}, "engine": {}}
+WAYS = "plain", "engine"
 """Who speaks to the server: this process, or the engine on this host as its client."""
 
 way = "plain"
 plain_only = pytest.mark.parametrize("speaks", ["plain"], indirect=True)
 
 
-@pytest.fixture(autouse=True, params=list(WAYS))
-def speaks(request):
+@pytest.fixture(autouse=True, params=WAYS)
+def speaks(request, monkeypatch):
     global way
     way = request.param
     if way == "engine":
         request.getfixturevalue("binary")
+    else:
+        alone(monkeypatch)
     yield
     way = "plain"
 
 
 def connect(target: str, **options) -> chaski.Loader:
-    defaults = {"batch_size": 4, "timeout": 300, **WAYS[way]}
+    defaults = {"batch_size": 4, "timeout": 300}
     return chaski.connect(target, "d", **placed(**{**defaults, **options}))
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import nonempty
-from helpers import T, free_port, payload, placed
+from helpers import T, alone, free_port, payload, placed
 
 import chaski
 from chaski import _engine, _shared
@@ -159,7 +159,8 @@ def same(a: chaski.Batch, b: chaski.Batch) -> bool:
 
 @pytest.mark.parametrize("layout", ["n b y x", "n y x b", "b n (y x)"])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "uint8", "native"])
-def test_same_bytes(server, dtype, layout):
+def test_same_bytes(server, dtype, layout, monkeypatch):
+    alone(monkeypatch)
     options = {"dtype": dtype, "layout": layout, "batch_size": 16, "seed": 5}
     if dtype == "native":
         options["normalize"] = None
@@ -414,13 +415,16 @@ def test_nothing_is_left_open(binary):
 
 def test_fallback(binary, server, monkeypatch):
     plain = Server(binary, "--no-shared-memory")
-    with plain.load(transport="grpc") as loader:
-        sent = next(iter(loader))["image"]
-        assert lease_of(sent) is None
-    with plain.load(transport="auto") as loader:  # which goes through the engine on this host
-        image = next(iter(loader))["image"]
-        assert lease_of(image) is not None and loader._connection.target != plain.target
-        assert image.tobytes() == sent.tobytes()
+    with monkeypatch.context() as patch:
+        alone(patch)
+        with plain.load(transport="grpc") as loader:
+            sent = next(iter(loader))["image"]
+            assert lease_of(sent) is None
+    for transport in "auto", "grpc":  # which go through the engine on this host
+        with plain.load(transport=transport) as loader:
+            image = next(iter(loader))["image"]
+            assert lease_of(image) is not None and loader._connection.target != plain.target
+            assert image.tobytes() == sent.tobytes()
     with pytest.raises(UnavailableError, match="no shared memory"):
         plain.load()
     plain.close()

@@ -117,8 +117,8 @@ type Upstream struct {
 	// Plain text if it is absent.
 	Tls *Tls `protobuf:"bytes,2,opt,name=tls,proto3" json:"tls,omitempty"`
 	// "shm" takes batches from memory shared with an engine on this host, without a copy, and fails where that is not
-	// possible; "grpc" receives them over gRPC; "auto" uses shared memory where it can. The batches are the same, bit
-	// for bit.
+	// possible; "grpc" has the engine that is asked send them; "auto" uses shared memory where it can. The batches are
+	// the same, bit for bit.
 	Transport string `protobuf:"bytes,3,opt,name=transport,proto3" json:"transport,omitempty"`
 	// Seconds that an engine which owes an answer may be silent; then it counts as lost, and an error is raised. With
 	// several servers, the requests of a silent one go to another. The error comes when all are silent for so long, or,
@@ -347,7 +347,9 @@ type DescribeReply struct {
 	// world_size is 0.
 	BadLimit *int64 `protobuf:"varint,11,opt,name=bad_limit,json=badLimit,proto3,oneof" json:"bad_limit,omitempty"`
 	// The sources of a mixture, in the order of their numbers in the tensor "source".
-	Sources       []*SourceInfo `protobuf:"bytes,12,rep,name=sources,proto3" json:"sources,omitempty"`
+	Sources []*SourceInfo `protobuf:"bytes,12,rep,name=sources,proto3" json:"sources,omitempty"`
+	// What a client that opens a pipe shows; empty if the server has none. See Attach.
+	Pipe          []byte `protobuf:"bytes,13,opt,name=pipe,proto3" json:"pipe,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -462,6 +464,13 @@ func (x *DescribeReply) GetBadLimit() int64 {
 func (x *DescribeReply) GetSources() []*SourceInfo {
 	if x != nil {
 		return x.Sources
+	}
+	return nil
+}
+
+func (x *DescribeReply) GetPipe() []byte {
+	if x != nil {
+		return x.Pipe
 	}
 	return nil
 }
@@ -866,13 +875,22 @@ func (*StreamRequest_Credit) isStreamRequest_Kind() {}
 
 func (*StreamRequest_Attach) isStreamRequest_Kind() {}
 
-// Attach names the lease socket of the client. The server converts then, and may still answer with
-// parts: always to a secret that it does not know, and where leases have taken up its memory.
+// Attach names the lease socket of the client, its pipe, or both. With a lease socket the server converts, and may still
+// answer with the bytes of a batch: always to a secret that it does not know, and where leases have taken up its memory.
+//
+// A pipe is one more connection to the address of the server, with the same TLS, by which the replies of one stream
+// come. The client sends 40 bytes: "chaski", 0, 1, then DescribeReply.pipe and a secret of its choice, 16 bytes each. The
+// server answers with the first 8 of them, and closes a pipe that no stream attaches within 30 s. A reply is three
+// little-endian uint64, kind, ticket and length, and that many bytes: kind 1 is the payload of the ticket's batch, kind
+// 2 a StreamReply. The pipe ends with the stream, whose status comes by gRPC, as all replies of a stream do whose pipe
+// is not known.
 type Attach struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Secret []byte                 `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
 	// Chosen by the client, for RECALL.
-	Stream        uint64 `protobuf:"varint,2,opt,name=stream,proto3" json:"stream,omitempty"`
+	Stream uint64 `protobuf:"varint,2,opt,name=stream,proto3" json:"stream,omitempty"`
+	// The secret of a pipe.
+	Pipe          []byte `protobuf:"bytes,3,opt,name=pipe,proto3" json:"pipe,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -919,6 +937,13 @@ func (x *Attach) GetStream() uint64 {
 		return x.Stream
 	}
 	return 0
+}
+
+func (x *Attach) GetPipe() []byte {
+	if x != nil {
+		return x.Pipe
+	}
+	return nil
 }
 
 // Ticket asks for rows row_start, row_start + row_stride, ... of the `count` positions that start
@@ -3410,7 +3435,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x03Tls\x12\x14\n" +
 	"\x05roots\x18\x01 \x01(\fR\x05roots\x12 \n" +
 	"\vcertificate\x18\x02 \x01(\fR\vcertificate\x12\x10\n" +
-	"\x03key\x18\x03 \x01(\fR\x03key\"\xa5\x03\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\"\xb9\x03\n" +
 	"\rDescribeReply\x12\x1b\n" +
 	"\tspec_hash\x18\x01 \x01(\tR\bspecHash\x12 \n" +
 	"\vfingerprint\x18\x02 \x01(\tR\vfingerprint\x12\x18\n" +
@@ -3424,7 +3449,8 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x03run\x18\n" +
 	" \x01(\fR\x03run\x12 \n" +
 	"\tbad_limit\x18\v \x01(\x03H\x00R\bbadLimit\x88\x01\x01\x12/\n" +
-	"\asources\x18\f \x03(\v2\x15.chaski.v1.SourceInfoR\asourcesB\f\n" +
+	"\asources\x18\f \x03(\v2\x15.chaski.v1.SourceInfoR\asources\x12\x12\n" +
+	"\x04pipe\x18\r \x01(\fR\x04pipeB\f\n" +
 	"\n" +
 	"_bad_limit\"N\n" +
 	"\n" +
@@ -3454,10 +3480,11 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x06ticket\x18\x01 \x01(\v2\x11.chaski.v1.TicketH\x00R\x06ticket\x12+\n" +
 	"\x06credit\x18\x02 \x01(\v2\x11.chaski.v1.CreditH\x00R\x06credit\x12+\n" +
 	"\x06attach\x18\x03 \x01(\v2\x11.chaski.v1.AttachH\x00R\x06attachB\x06\n" +
-	"\x04kind\"8\n" +
+	"\x04kind\"L\n" +
 	"\x06Attach\x12\x16\n" +
 	"\x06secret\x18\x01 \x01(\fR\x06secret\x12\x16\n" +
-	"\x06stream\x18\x02 \x01(\x04R\x06stream\"\xfe\x01\n" +
+	"\x06stream\x18\x02 \x01(\x04R\x06stream\x12\x12\n" +
+	"\x04pipe\x18\x03 \x01(\fR\x04pipe\"\xfe\x01\n" +
 	"\x06Ticket\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x16\n" +
 	"\x06handle\x18\x02 \x01(\tR\x06handle\x12\x14\n" +

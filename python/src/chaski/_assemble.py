@@ -301,6 +301,12 @@ class Pool:
         start = -raw.ctypes.data % ALIGN
         return view[start : start + size]
 
+    def within(self, size: int, limit: int) -> Bytes:
+        """Returns memory for a batch, which is at most `limit` bytes."""
+        if size > limit:
+            raise _too_big(size, limit)
+        return self.take(size)
+
 
 @dataclass(slots=True)
 class Part:
@@ -310,6 +316,14 @@ class Part:
     offset: int
     total: int
     data: memoryview
+
+
+@dataclass(slots=True)
+class Whole:
+    """A payload that came in one piece."""
+
+    ticket: int
+    memory: Bytes
 
 
 class Assembler:
@@ -326,17 +340,17 @@ class Assembler:
         self._buf: Bytes | None = None
         self._have = 0
 
-    def add(self, reply: Part | pb.Lease) -> Batch | None:
-        """Takes the next part or lease, and returns the batch if it is whole."""
+    def add(self, reply: Part | Whole | pb.Lease) -> Batch | None:
+        """Takes the next part, payload or lease, and returns the batch if it is whole."""
+        if isinstance(reply, Whole):
+            return _batch(reply.memory, reply.memory[len(reply.memory) :])
         if not isinstance(reply, Part):
             if self._side is None or self._buf is not None:
                 raise PayloadError(f"ticket {reply.ticket}: a lease that was not asked for")
             memory = self._side.claim(reply.id, reply.segment)
             return shared_batch(reply.head, memory, self._pool, self._limit)
         if self._buf is None:
-            if reply.total > self._limit:
-                raise _too_big(reply.total, self._limit)
-            self._buf = self._pool.take(reply.total)
+            self._buf = self._pool.within(reply.total, self._limit)
         buf, n, have, total = self._buf, len(reply.data), self._have, len(self._buf)
         if reply.offset != have or reply.total != total or not 0 < n <= total - have:
             raise PayloadError(

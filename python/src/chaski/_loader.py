@@ -23,8 +23,9 @@ from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import BadRow, Engine, FieldInfo, SourceInfo, Transport, Wire
 from chaski._quarantine import Quarantine
 from chaski._read import sizes_and_corners
-from chaski._rpc import Connection, Description, addresses, stands_still
+from chaski._rpc import Connection, Description, addresses, stands_still, tls_of
 from chaski._run import Job, Run
+from chaski._shared import SUPPORTED
 from chaski._spec import (
     ConnectOptions,
     LoadOptions,
@@ -855,10 +856,10 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
 def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the members of o)
     """Loads batches from a running engine (`chaski serve`), or from several that see the same data.
 
-    An engine on this host hands its batches over in shared memory. Of any other, and of several,
-    the engine that `load` starts is the client: it asks, converts, and hands the batches over like
-    its own. Without that engine (see `load`), or with transport="grpc", one server can be spoken to
-    all the same.
+    An engine on this host hands its batches over in shared memory. Of any other, of several, and
+    with transport="grpc", the engine that `load` starts is the client: it asks, converts, and hands
+    the batches over like its own. Without that engine (see `load`), one server can be spoken to all
+    the same.
 
     After a broken connection the loader reconnects and repeats its open requests, which any server
     can answer. With several servers, the requests of one that dies, drains or is silent for the
@@ -944,7 +945,7 @@ def _alone(
     If the server was asked for that, its description of the spec is returned too.
     """
     e = o.engine
-    if e.transport != "auto":
+    if e.transport == "shm":
         return True, None
     try:
         _engine.find_binary()
@@ -952,12 +953,15 @@ def _alone(
         return True, None
     if _several([connection.target]):
         return False, None
+    other = e.credentials is not None and tls_of(e.credentials) is None
+    if e.transport == "grpc":  # where memory cannot be shared, an engine between would only cost
+        return other or not SUPPORTED, None
     rows = local_rows(spec["batch_size"], o.world_size)
     d = connection.describe(spec, e.timeout, rows=rows, rank=o.rank, world_size=o.world_size)
     with contextlib.suppress(UnavailableError):
         connection.side(d.reply.shared)
         return True, d  # in shared memory, another process between would only cost
-    return e.credentials is not None and _tls(e.credentials) is None, d
+    return other, d
 
 
 def _upstream(targets: Sequence[str], e: Engine) -> pb.Upstream:
@@ -967,7 +971,7 @@ def _upstream(targets: Sequence[str], e: Engine) -> pb.Upstream:
         for t in targets:
             check_plain(t)
     tls = None
-    if e.credentials is not None and (tls := _tls(e.credentials)) is None:
+    if e.credentials is not None and (tls := tls_of(e.credentials)) is None:
         raise SpecError(
             "credentials for several servers have to be those of grpc.ssl_channel_credentials"
         )
@@ -982,19 +986,6 @@ def _upstream(targets: Sequence[str], e: Engine) -> pb.Upstream:
         token_file=token.path if token else "",
         **{name: getattr(e, name) for name in same},
     )
-
-
-def _tls(credentials: Any) -> pb.Tls | None:
-    """Returns the certificates of what `grpc.ssl_channel_credentials` made, None of anything else.
-
-    gRPC has no other way to get at them than these attributes.
-    """
-    inner = getattr(credentials, "_credentials", None)
-    names = ("_pem_root_certificates", "_certificate_chain", "_private_key")
-    if not all(hasattr(inner, n) for n in names):
-        return None
-    roots, certificate, key = (getattr(inner, n) or b"" for n in names)
-    return pb.Tls(roots=roots, certificate=certificate, key=key)
 
 
 def _checked_engine(o: SpecOptions, call: str, *not_here: str) -> Engine:

@@ -11,16 +11,20 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from chaski._access import Token, check_plain, from_environment, is_loopback
 from chaski._assemble import Assembler, Part, Pool
 from chaski._grpc import grpc
+from chaski._pipe import Pipe
 from chaski._progress import Bar
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import FieldInfo, SampleRef, SourceInfo
 from chaski._shared import SUPPORTED, Side
 from chaski.errors import DeadlineError, Error, PayloadError, SpecError, UnavailableError
+
+if TYPE_CHECKING:
+    import ssl
 
 MAX_MESSAGE = 64 << 20
 """Bytes of the largest message that is taken; servers cut batches into parts of 1 MiB or so."""
@@ -173,6 +177,7 @@ class Connection:
         self._guard = threading.Lock()
         self._side: Side | None = None
         self._no_side: tuple[bytes, Error] | None = None  # why there is none, and for which token
+        self._no_pipe = b""  # for which token none came in time
         options: list[tuple[str, Any]] = list(_OPTIONS)
         if target.startswith("unix") or is_loopback(target):  # a proxy would see the token
             options.append(("grpc.enable_http_proxy", 0))
@@ -233,6 +238,36 @@ class Connection:
                 self._no_side = token, error
                 raise error from None
             return self._side
+
+    def pipe(self, token: bytes, heard: Callable[[], object]) -> Pipe | None:
+        """Returns a new pipe, or None if the replies of streams come by gRPC.
+
+        Args:
+            token: what the server's description has.
+            heard: is called at every sign of life.
+        """
+        if not token or token == self._no_pipe:
+            return None
+        try:
+            return Pipe(self.target, token, self._tls(), heard)
+        except TimeoutError:  # each stream would wait for it
+            self._no_pipe = token
+        except (OSError, EOFError, UnavailableError):
+            pass
+        return None
+
+    def _tls(self) -> ssl.SSLContext | None:
+        """Returns what package ssl needs for the credentials; None is plain text."""
+        if self.credentials is None:
+            return None
+        import ssl
+
+        pem = tls_of(self.credentials)
+        if pem is None or pem.certificate:
+            raise UnavailableError("package ssl takes the certificate of a client from files alone")
+        context = ssl.create_default_context(cadata=pem.roots.decode("ascii", "replace") or None)
+        context.set_alpn_protocols(["h2"])
+        return context
 
     def error(self, e: grpc.RpcError, doing: str) -> Error:
         """Returns our error for one of gRPC's."""
@@ -382,6 +417,19 @@ class Connection:
             if side is not None:
                 side.end(request.attach.stream)
         raise PayloadError(f"{self.target}: read: the answer ends before the array does")
+
+
+def tls_of(credentials: Any) -> pb.Tls | None:
+    """Returns the certificates of what `grpc.ssl_channel_credentials` made, None of anything else.
+
+    gRPC has no other way to get at them than these attributes.
+    """
+    inner = getattr(credentials, "_credentials", None)
+    names = ("_pem_root_certificates", "_certificate_chain", "_private_key")
+    if not all(hasattr(inner, n) for n in names):
+        return None
+    roots, certificate, key = (getattr(inner, n) or b"" for n in names)
+    return pb.Tls(roots=roots, certificate=certificate, key=key)
 
 
 def fault_error(f: pb.Fault) -> Error:

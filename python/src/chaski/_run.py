@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chaski._assemble import Assembler, Batch, Pool
+from chaski._assemble import Assembler, Batch, Pool, Whole
 from chaski._grpc import grpc
 from chaski._proto import chaski_pb2 as pb
-from chaski._rpc import Call, Connection, Description, fault_error, parse_reply
+from chaski._rpc import MAX_MESSAGE, Call, Connection, Description, fault_error, parse_reply
 from chaski._shared import Side
 from chaski.errors import DeadlineError, PayloadError, UnavailableError
 from chaski.order import Ticket
@@ -103,9 +103,14 @@ class Run:
         self._closed = False
         self._side = self._find_side()
         self._number = 0 if self._side is None else self._side.begin()  # of the stream, by Attach
+        self._pipe = connection.pipe(description.reply.pipe, self._hear)
         self._requests: queue.SimpleQueue[pb.StreamRequest | None] = queue.SimpleQueue()
+        attach = pb.Attach(stream=self._number)
         if self._side is not None:
-            attach = pb.Attach(secret=self._side.secret, stream=self._number)
+            attach.secret = self._side.secret
+        if self._pipe is not None:
+            attach.pipe = self._pipe.secret
+        if attach.secret or attach.pipe:
             self._requests.put(pb.StreamRequest(attach=attach))
         self._call: Call | None = None
         _runs.add(self)
@@ -131,6 +136,19 @@ class Run:
 
     # The thread that receives.
 
+    def _hear(self) -> None:
+        self._heard = time.monotonic()
+
+    def _replies(self, call: Call) -> Iterator[Whole | bytes]:
+        """Yields the replies as they came: by the pipe until that ends, then by the call."""
+        if (pipe := self._pipe) is not None:
+            most = self._options.max_batch_bytes
+            while (reply := pipe.reply(self._pool, most, MAX_MESSAGE)) is not None:
+                replies = [reply]
+                del reply  # the memory of a batch is used again when its user is done with it
+                yield replies.pop()
+        yield from call
+
     def _receive(self) -> None:
         """Makes answers of replies, in the order of the tickets."""
         assembler = Assembler(self._pool, self._options.max_batch_bytes, self._side)
@@ -139,9 +157,9 @@ class Run:
             self._call = call = self._connection.stream(iter(self._requests.get, None))
             if self._closed:  # close may have come before the call
                 call.cancel()
-            for raw in call:
-                self._heard = time.monotonic()
-                reply = parse_reply(raw)
+            for raw in self._replies(call):
+                self._hear()
+                reply = raw if isinstance(raw, Whole) else parse_reply(raw)
                 del raw
                 if not self._expected or isinstance(reply, pb.Shared):
                     raise PayloadError(f"{self._target}: a reply that no ticket asked for")
@@ -275,6 +293,8 @@ class Run:
         if os.getpid() == self._pid:  # a forked child has neither the thread nor the call
             self._closed = True
             self._requests.put(None)
+            if self._pipe is not None:
+                self._pipe.close()
             if self._call is not None:
                 self._call.cancel()
             if self._thread.is_alive() and threading.current_thread() is not self._thread:

@@ -790,8 +790,8 @@ class Engine(HasToken):
             many workers at a time as `memory` has room for, at least one. Only for `load`.
         prefetch: batches requested ahead.
         transport: "shm" takes batches from memory shared with an engine on this host, without a
-            copy, and fails where that is not possible; "grpc" receives them over gRPC; "auto" uses
-            shared memory where it can. The batches are the same, bit for bit.
+            copy, and fails where that is not possible; "grpc" has the engine that is asked send
+            them; "auto" uses shared memory where it can. The batches are the same, bit for bit.
         wire: where a local engine is the client of servers (`connect`), "native" and "auto" let
             them send pixels as stored where that is smaller, and the local engine converts them;
             "final" has the servers convert. The batches are the same, bit for bit. Whatever hands

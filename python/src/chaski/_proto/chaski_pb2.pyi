@@ -60,7 +60,7 @@ class Tls(_message.Message):
     def __init__(self, roots: _Optional[bytes] = ..., certificate: _Optional[bytes] = ..., key: _Optional[bytes] = ...) -> None: ...
 
 class DescribeReply(_message.Message):
-    __slots__ = ("spec_hash", "fingerprint", "samples", "spec", "fields", "shared", "handle", "groups", "batches", "run", "bad_limit", "sources")
+    __slots__ = ("spec_hash", "fingerprint", "samples", "spec", "fields", "shared", "handle", "groups", "batches", "run", "bad_limit", "sources", "pipe")
     SPEC_HASH_FIELD_NUMBER: _ClassVar[int]
     FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
     SAMPLES_FIELD_NUMBER: _ClassVar[int]
@@ -73,6 +73,7 @@ class DescribeReply(_message.Message):
     RUN_FIELD_NUMBER: _ClassVar[int]
     BAD_LIMIT_FIELD_NUMBER: _ClassVar[int]
     SOURCES_FIELD_NUMBER: _ClassVar[int]
+    PIPE_FIELD_NUMBER: _ClassVar[int]
     spec_hash: str
     fingerprint: str
     samples: int
@@ -85,7 +86,8 @@ class DescribeReply(_message.Message):
     run: bytes
     bad_limit: int
     sources: _containers.RepeatedCompositeFieldContainer[SourceInfo]
-    def __init__(self, spec_hash: _Optional[str] = ..., fingerprint: _Optional[str] = ..., samples: _Optional[int] = ..., spec: _Optional[bytes] = ..., fields: _Optional[_Iterable[_Union[FieldInfo, _Mapping]]] = ..., shared: _Optional[_Union[Shared, _Mapping]] = ..., handle: _Optional[str] = ..., groups: _Optional[_Union[Groups, _Mapping]] = ..., batches: _Optional[int] = ..., run: _Optional[bytes] = ..., bad_limit: _Optional[int] = ..., sources: _Optional[_Iterable[_Union[SourceInfo, _Mapping]]] = ...) -> None: ...
+    pipe: bytes
+    def __init__(self, spec_hash: _Optional[str] = ..., fingerprint: _Optional[str] = ..., samples: _Optional[int] = ..., spec: _Optional[bytes] = ..., fields: _Optional[_Iterable[_Union[FieldInfo, _Mapping]]] = ..., shared: _Optional[_Union[Shared, _Mapping]] = ..., handle: _Optional[str] = ..., groups: _Optional[_Union[Groups, _Mapping]] = ..., batches: _Optional[int] = ..., run: _Optional[bytes] = ..., bad_limit: _Optional[int] = ..., sources: _Optional[_Iterable[_Union[SourceInfo, _Mapping]]] = ..., pipe: _Optional[bytes] = ...) -> None: ...
 
 class SourceInfo(_message.Message):
     __slots__ = ("name", "fields")
@@ -151,12 +153,14 @@ class StreamRequest(_message.Message):
     def __init__(self, ticket: _Optional[_Union[Ticket, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., attach: _Optional[_Union[Attach, _Mapping]] = ...) -> None: ...
 
 class Attach(_message.Message):
-    __slots__ = ("secret", "stream")
+    __slots__ = ("secret", "stream", "pipe")
     SECRET_FIELD_NUMBER: _ClassVar[int]
     STREAM_FIELD_NUMBER: _ClassVar[int]
+    PIPE_FIELD_NUMBER: _ClassVar[int]
     secret: bytes
     stream: int
-    def __init__(self, secret: _Optional[bytes] = ..., stream: _Optional[int] = ...) -> None: ...
+    pipe: bytes
+    def __init__(self, secret: _Optional[bytes] = ..., stream: _Optional[int] = ..., pipe: _Optional[bytes] = ...) -> None: ...
 
 class Ticket(_message.Message):
     __slots__ = ("id", "handle", "epoch", "first", "count", "row_start", "row_stride", "native", "positions", "corners")

@@ -1,0 +1,138 @@
+"""Measures how batches reach Python: samples a second, and processor time in the trainer's process.
+
+    python bench/peers/transports.py chips/ --rounds 5
+    python bench/peers/transports.py chips/ --against ../old   # a checkout with its own bin/chaski
+
+Each round runs every way of every checkout once, in turns, each in a process of its own. Samples
+become normalised float32, and the loop reads one value of each, as in peers.py. The server of the
+ways that connect refuses shared memory, as one on another machine has none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+WAYS = {
+    "shm": "load, in shared memory",
+    "load-grpc": 'load, transport="grpc"',
+    "connect": "connect, through a local engine",
+    "connect-grpc": 'connect, transport="grpc"',
+    "alone": "connect, without a local engine",
+}
+BATCH = 32
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def children() -> float:
+    """Returns the processor time of the running children of this process, in seconds."""
+    total = 0.0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        if int(fields[1]) == os.getpid():
+            total += (int(fields[11]) + int(fields[12])) / TICKS
+    return total
+
+
+def serve(chips: str, tcp: bool) -> tuple[subprocess.Popen[bytes], str]:
+    """Starts a server without shared memory."""
+    listen = "127.0.0.1:0" if tcp else f"unix-abstract:transports-{os.getpid()}"
+    line = [os.environ["CHASKI_BIN"], "serve", "--listen", listen, "--root", chips]
+    line += ["--no-shared-memory", "--stop-on-eof", "--log-level", "error"]
+    server = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert server.stdout is not None
+    ready = json.loads(server.stdout.readline())
+    os.environ["CHASKI_TOKEN"] = ready.get("token", "")
+    if not ready.get("token"):
+        del os.environ["CHASKI_TOKEN"]
+    return server, ready["listen"]
+
+
+def one(way: str, chips: str, seconds: float, tcp: bool) -> dict[str, float]:
+    """Measures one way in this process."""
+    import chaski
+
+    options: dict[str, Any] = {
+        "batch_size": BATCH,
+        "shuffle": True,
+        "drop_last": True,
+        "pixels": chaski.Pixels(dtype="float32"),
+        "normalize": chaski.Normalize([1e-4], [-0.1]),
+        "engine": chaski.Engine(transport="grpc" if way.endswith("grpc") else "auto"),
+    }
+    server = None
+    if way in ("shm", "load-grpc"):
+        loader = chaski.load(chips + "/*.tif", **options)
+    else:
+        server, target = serve(chips, tcp)
+        if way == "alone":
+            os.environ["CHASKI_BIN"] = "/none"
+        loader = chaski.connect(target, chips + "/*.tif", **options)
+    batches = itertools.chain.from_iterable(loader for _ in itertools.count())
+    for batch in itertools.islice(batches, 4):
+        name = next(iter(batch.dtypes))
+    begun, own, others, samples, value = time.monotonic(), time.process_time(), children(), 0, 0.0
+    while time.monotonic() - begun < seconds:
+        batch = next(batches)
+        value += float(batch[name].reshape(BATCH, -1)[:, 0].sum())
+        samples += BATCH
+    took, own = time.monotonic() - begun, time.process_time() - own
+    others = children() - others
+    loader.close()
+    if server is not None:
+        server.communicate()
+    return {
+        "rate": samples / took,
+        "own": 1000 * own / samples,
+        "all": 1000 * (own + others) / samples,
+    }
+
+
+def main() -> None:
+    """Prints a table of medians, with the least and the most."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("chips")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=4)
+    parser.add_argument("--ways", default=",".join(WAYS))
+    parser.add_argument("--tcp", action="store_true", help="servers listen on 127.0.0.1")
+    parser.add_argument("--against", type=Path, action="append", default=[])
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    o = parser.parse_args()
+    if o.one:
+        print(json.dumps(one(o.one, o.chips, o.seconds, o.tcp)))
+        return
+    found: dict[tuple[str, Path], list[dict[str, float]]] = {}
+    trees = [*o.against, ROOT]
+    for _ in range(o.rounds):
+        for way, tree in itertools.product(o.ways.split(","), trees):
+            line = [sys.executable, __file__, *sys.argv[1:], "--one", way]
+            env = {"CHASKI_BIN": f"{tree}/bin/chaski", "PYTHONPATH": f"{tree}/python/src"}
+            out = subprocess.run(line, env=os.environ | env, stdout=subprocess.PIPE, check=True)
+            found.setdefault((way, tree), []).append(json.loads(out.stdout))
+    print("| | checkout | samples/s | trainer, ms a sample | all, ms a sample |")
+    print("|---|---|---:|---:|---:|")
+    for (way, tree), rounds in found.items():
+        cells = [WAYS[way], tree.resolve().name]
+        for name, digits in (("rate", 0), ("own", 3), ("all", 2)):
+            v = sorted(r[name] for r in rounds)
+            cells.append(
+                f"{statistics.median(v):.{digits}f} ({v[0]:.{digits}f} – {v[-1]:.{digits}f})"
+            )
+        print("| " + " | ".join(cells) + " |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/chaski-eo/chaski/grpc/internal/wire"
+	"github.com/chaski-eo/chaski/internal/accept"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+)
+
+// pipeWait is how long a pipe may wait for its stream: the client opens that at once, unless it is stopped for a while.
+const pipeWait = 30 * time.Second
+
+// pipes are the connections that wait for the streams whose replies they will take (proto/chaski/v1/chaski.proto, at
+// Attach). Who knows the secret of one is let in by the gate with the call of its stream; until then a pipe is a
+// connection like any other that has not proven itself.
+type pipes struct {
+	token wire.PipeToken
+
+	mu      sync.Mutex
+	waiting map[wire.PipeToken]*pipe
+	closed  bool
+}
+
+func newPipes() *pipes {
+	p := &pipes{waiting: map[wire.PipeToken]*pipe{}}
+	_, _ = rand.Read(p.token[:]) // it does not fail: crypto/rand
+	return p
+}
+
+// pipe takes the replies of one stream. It is the stream's sender: a message is with the system when SendMsg returns.
+type pipe struct {
+	conn  net.Conn
+	place *accept.Conn // nil if the listener is not ours
+	late  *time.Timer
+	out   *bufio.Writer
+}
+
+// split returns the connection if gRPC is to serve it. A pipe is kept, and answered, and the error says so.
+func (p *pipes) split(conn net.Conn, place *accept.Conn) (net.Conn, error) {
+	head := make([]byte, len(wire.PipeMagic))
+	n, err := io.ReadFull(conn, head)
+	switch {
+	case n == 0:
+		return nil, err
+	case string(head) != wire.PipeMagic:
+		return &begun{conn, head[:n]}, nil // gRPC finds out what is wrong with a short one
+	}
+	var token, secret wire.PipeToken
+	for _, part := range [][]byte{token[:], secret[:]} {
+		if _, err := io.ReadFull(conn, part); err != nil {
+			return nil, err
+		}
+	}
+	if subtle.ConstantTimeCompare(token[:], p.token[:]) == 0 || !p.keep(conn, place, secret) {
+		return nil, io.EOF // gRPC closes it without a word
+	}
+	return nil, credentials.ErrConnDispatched
+}
+
+// keep answers a pipe and lets it wait for its stream.
+func (p *pipes) keep(conn net.Conn, place *accept.Conn, secret wire.PipeToken) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting[secret] != nil || p.closed {
+		return false
+	}
+	if _, err := io.WriteString(conn, wire.PipeMagic); err != nil {
+		return false
+	}
+	p.waiting[secret] = &pipe{conn: conn, place: place, out: bufio.NewWriter(conn),
+		late: time.AfterFunc(pipeWait, func() {
+			if late := p.take(secret); late != nil {
+				late.close()
+			}
+		})}
+	return true
+}
+
+// take returns the pipe with a secret, which waits no more, or nil.
+func (p *pipes) take(secret wire.PipeToken) *pipe {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	taken := p.waiting[secret]
+	delete(p.waiting, secret)
+	if taken != nil {
+		taken.late.Stop()
+	}
+	return taken
+}
+
+func (p *pipes) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for secret, waiting := range p.waiting {
+		waiting.late.Stop()
+		waiting.close()
+		delete(p.waiting, secret)
+	}
+}
+
+// attach returns the pipe of a stream, which ends with ctx, or nil if it is not known.
+func (p *pipes) attach(ctx context.Context, secret []byte) (*pipe, error) {
+	if len(secret) != len(wire.PipeToken{}) {
+		return nil, status.Errorf(codes.InvalidArgument, "attach has a pipe of %d bytes, not 16", len(secret))
+	}
+	pipe := p.take(wire.PipeToken(secret))
+	if pipe == nil {
+		return nil, nil
+	}
+	if pipe.place != nil {
+		pipe.place.Prove()
+	}
+	context.AfterFunc(ctx, pipe.close) // also ends a SendMsg that waits for the client
+	return pipe, nil
+}
+
+// SendMsg implements sender.
+func (p *pipe) SendMsg(m any) error {
+	var err error
+	switch m := m.(type) {
+	case *wire.Part:
+		err = m.WritePart(p.out)
+	case *chaskiv1.StreamReply:
+		var message []byte
+		if message, err = proto.Marshal(m); err == nil {
+			err = wire.WriteReply(p.out, message)
+		}
+	}
+	if err == nil {
+		err = p.out.Flush()
+	}
+	if err != nil {
+		return status.Errorf(codes.Unavailable, "the pipe to the client broke: %v", err)
+	}
+	return nil
+}
+
+func (p *pipe) close() { _ = p.conn.Close() } // all that it has taken is sent, so its error does not matter
+
+// begun is a connection whose first bytes were read.
+type begun struct {
+	net.Conn
+	first []byte
+}
+
+// Read implements net.Conn.
+func (b *begun) Read(to []byte) (int, error) {
+	if len(b.first) == 0 {
+		return b.Conn.Read(to)
+	}
+	n := copy(to, b.first)
+	b.first = b.first[n:]
+	return n, nil
+}

@@ -1,0 +1,288 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/status"
+
+	"github.com/chaski-eo/chaski/grpc/auth"
+	"github.com/chaski-eo/chaski/grpc/client"
+	"github.com/chaski-eo/chaski/grpc/internal/fake"
+	"github.com/chaski-eo/chaski/grpc/internal/wire"
+	"github.com/chaski-eo/chaski/grpc/payload"
+
+	"github.com/chaski-eo/chaski/loader"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+	"github.com/chaski-eo/chaski/tools/testkit/pki"
+)
+
+// hello opens a pipe with what a client sends first, and returns it with the answer.
+func hello(t *testing.T, dial func() (net.Conn, error), first []byte) (conn net.Conn, answer string) {
+	t.Helper()
+	conn, err := dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if _, err := conn.Write(first); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, len(wire.PipeMagic))
+	n, _ := io.ReadFull(conn, got) // what is not there shows in the answer
+	return conn, string(got[:n])
+}
+
+func dialer(network, address string) func() (net.Conn, error) {
+	return func() (net.Conn, error) { return net.Dial(network, address) }
+}
+
+func (r *raw) pipe(a *chaskiv1.Attach) {
+	r.t.Helper()
+	if err := r.stream.Send(&chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Attach{Attach: a}}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// pipedBatch reads a batch from a pipe.
+func pipedBatch(t *testing.T, in *wire.PipeReader) *loader.Batch {
+	t.Helper()
+	var got bytes.Buffer
+	for {
+		var reply wire.Reply
+		if err := in.Next(&reply); err != nil {
+			t.Fatal(err)
+		}
+		if err := reply.Each(func(p []byte) error { got.Write(p); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if uint64(got.Len()) == reply.Total {
+			b, err := payload.Copy(got.Bytes(), nil, heapMemory{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return b
+		}
+	}
+}
+
+// TestPipe promises that batches and faults come by a pipe, in the order of their tickets, and the status of the call
+// by gRPC; and that all comes by gRPC to a stream whose pipe is not known.
+func TestPipe(t *testing.T) {
+	broken := errors.New("a sample is broken")
+	h := &house{samples: 100, elems: 1 << 15, prepare: func(e *fake.Engine) {
+		e.Fail = func(pos int64) error {
+			if pos/4 == 1 {
+				return broken
+			}
+			return nil
+		}
+	}}
+	l, target, _ := listenTCP(t)
+	s := start(t, l, Options{Open: h.Open})
+	defer s.stop(t)
+	secret := wire.PipeToken{1, 2, 3}
+	conn, answer := hello(t, dialer("tcp", target), wire.PipeHello(s.server.pipes.token[:], secret))
+	if answer != wire.PipeMagic {
+		t.Fatalf("the answer is %q", answer)
+	}
+	for _, known := range []bool{true, false} { // the second stream finds no pipe
+		r := newRaw(t, 4, target)
+		r.pipe(&chaskiv1.Attach{Pipe: secret[:]})
+		for id := range uint64(3) {
+			r.ticket(&chaskiv1.Ticket{Id: id, Handle: r.hash, First: int64(4 * id), Count: 4, RowStride: 1})
+		}
+		r.credit(3)
+		in := wire.NewPipeReader(conn, 1000, 1<<20)
+		for id := range uint64(3) {
+			var b *loader.Batch
+			var f *chaskiv1.Fault
+			switch {
+			case !known:
+				b, f = r.answer(id)
+			case id == 1:
+				var reply wire.Reply
+				if err := in.Next(&reply); err != nil {
+					t.Fatal(err)
+				}
+				f = reply.Fault
+			default:
+				b = pipedBatch(t, in)
+			}
+			if (id == 1) != (f != nil) || b != nil && b.First != int64(4*id) {
+				t.Fatalf("ticket %d: batch %v, fault %v", id, b, f)
+			}
+			if b != nil {
+				checkBatch(t, b, h.elems)
+				b.Release()
+			}
+		}
+		if err := r.stream.CloseSend(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.stream.Recv(); !errors.Is(err, io.EOF) {
+			t.Errorf("the call ends with %v", err)
+		}
+	}
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the pipe ends with %v", err)
+	}
+}
+
+// TestStrangePipes promises that a pipe without the token, or with the secret of another one, is closed at once, and
+// that an attach must have a secret of the right size before the first ticket.
+func TestStrangePipes(t *testing.T) {
+	h := &house{samples: 100, elems: 1}
+	l, target, _ := listenTCP(t)
+	s := start(t, l, Options{Open: h.Open})
+	defer s.stop(t)
+	token, secret := s.server.pipes.token[:], wire.PipeToken{1}
+	dial := dialer("tcp", target)
+	if _, answer := hello(t, dial, wire.PipeHello(token, secret)); answer != wire.PipeMagic {
+		t.Errorf("the answer is %q", answer)
+	}
+	if _, answer := hello(t, dial, wire.PipeHello(token, secret)); answer != "" {
+		t.Errorf("a secret twice: the answer is %q", answer)
+	}
+	if _, answer := hello(t, dial, wire.PipeHello(make([]byte, 16), wire.PipeToken{2})); answer != "" {
+		t.Errorf("a wrong token: the answer is %q", answer)
+	}
+	for name, attach := range map[string]func(r *raw){
+		"short": func(r *raw) { r.pipe(&chaskiv1.Attach{Pipe: secret[:15]}) },
+		"none":  func(r *raw) { r.pipe(&chaskiv1.Attach{}) },
+		"late": func(r *raw) {
+			r.ticket(&chaskiv1.Ticket{Handle: r.hash, Count: 4, RowStride: 1})
+			r.pipe(&chaskiv1.Attach{Pipe: secret[:]})
+		},
+	} {
+		r := newRaw(t, 4, target)
+		attach(r)
+		if _, err := r.stream.Recv(); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestUnusedPipesEnd promises that a pipe without a stream ends after a while, and one whose client does not read with
+// its stream, which gives its memory back.
+func TestUnusedPipesEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &house{samples: 1000, elems: 1 << 20}
+		l, target, options := listenBuf(t)
+		buf := l.(interface{ Dial() (net.Conn, error) })
+		s := start(t, l, Options{Open: h.Open, SendTimeout: time.Minute})
+		token := s.server.pipes.token[:]
+		unused, _ := hello(t, buf.Dial, wire.PipeHello(token, wire.PipeToken{1}))
+		begun := time.Now()
+		if _, err := unused.Read(make([]byte, 1)); err == nil || time.Since(begun) < pipeWait {
+			t.Errorf("an unused pipe ends after %v: %v", time.Since(begun), err)
+		}
+		unread := wire.PipeToken{2}
+		conn, _ := hello(t, buf.Dial, wire.PipeHello(token, unread))
+		r := newRaw(t, 4, target, options...)
+		r.pipe(&chaskiv1.Attach{Pipe: unread[:]})
+		for range 3 {
+			r.ticket(&chaskiv1.Ticket{Handle: r.hash, Count: 4, RowStride: 1})
+		}
+		r.credit(3)
+		synctest.Wait()
+		if n := h.open[0].Live.Load(); n != 3 {
+			t.Errorf("%d batches are held", n)
+		}
+		if _, err := r.stream.Recv(); status.Code(err) != codes.DeadlineExceeded {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if n := h.open[0].Live.Load(); n != 0 {
+			t.Errorf("%d batches are not released", n)
+		}
+		_ = conn.Close()
+		s.stop(t)
+		h.check(t)
+	})
+}
+
+// counting is a listener that counts its connections.
+type counting struct {
+	net.Listener
+	n atomic.Int64
+}
+
+func (c *counting) Accept() (net.Conn, error) {
+	conn, err := c.Listener.Accept()
+	if err == nil {
+		c.n.Add(1)
+	}
+	return conn, err
+}
+
+// TestClientsOpenPipes promises that a client gets its batches by a pipe, with the TLS of its calls, of which alone the
+// token is asked.
+func TestClientsOpenPipes(t *testing.T) {
+	authority := pki.New(t, "authority")
+	pair := authority.Issue(t, "server", pki.Valid())
+	certificate, err := tls.X509KeyPair(pair.Certificate, pair.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := auth.NewToken()
+	gate, err := auth.NewGate(auth.GateOptions{Made: made})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := auth.Token(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2"}}
+	guarded := Options{Gate: gate, Credentials: credentials.NewTLS(config)}
+	trusted := client.Options{Token: token, Credentials: trusting(t, authority, nil)}
+	t.Run("unix", func(t *testing.T) { checkPipes(t, listenUnix, Options{}, client.Options{}) })
+	t.Run("tls", func(t *testing.T) { checkPipes(t, listenTCP, guarded, trusted) })
+}
+
+func checkPipes(t *testing.T, listen func(*testing.T) (net.Listener, string, []grpc.DialOption), so Options,
+	co client.Options) {
+	h := &house{samples: 40, elems: 1 << 15}
+	l, target, _ := listen(t)
+	listener := &counting{Listener: l}
+	so.Open = h.Open
+	s := start(t, listener, so)
+	defer s.stop(t)
+	c, err := client.Dial(target, co)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	run, err := c.Open(context.Background(), spec(4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	batches, err := run.Loader(client.LoaderOptions{World: 1, Epochs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer batches.Close()
+	for range run.Steps() {
+		b, err := batches.Next(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkBatch(t, b, h.elems)
+		b.Release()
+	}
+	if n := listener.n.Load(); n != 2 {
+		t.Errorf("%d connections, of which one is a pipe", n)
+	}
+}

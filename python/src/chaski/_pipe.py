@@ -1,0 +1,154 @@
+"""The pipe of a stream: a plain connection by which its replies come, beside gRPC's.
+
+The message Attach of proto/chaski/v1/chaski.proto describes the protocol. gRPC hands a batch over
+in new memory, by three copies; from a pipe, the system writes it where its arrays will be.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import socket
+import struct
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from chaski._access import is_loopback
+from chaski._assemble import Pool, Whole
+from chaski._fork import at_fork
+from chaski.errors import PayloadError, UnavailableError
+
+if TYPE_CHECKING:
+    import ssl
+
+_MAGIC = b"chaski\0\1"
+_HEAD = struct.Struct("<3Q")
+_BATCH, _REPLY = 1, 2
+_SECONDS = 5.0
+_PIECE = 1 << 20
+"""Bytes that one call waits for: one call for some samples, and at 100 Mbit/s ten a second."""
+
+
+class Pipe:
+    """A connection for the replies of one stream. One thread reads it, any may close it."""
+
+    def __init__(
+        self, target: str, token: bytes, tls: ssl.SSLContext | None, heard: Callable[[], object]
+    ) -> None:
+        """Connects.
+
+        Args:
+            target: the server, as gRPC names it.
+            token: what DescribeReply.pipe has.
+            tls: None is plain text.
+            heard: is called at every sign of life.
+
+        Raises:
+            OSError: the server cannot be reached so.
+            EOFError: it does not let the pipe in.
+            UnavailableError: neither does it, or there is no way to it but by gRPC.
+        """
+        self.secret = secrets.token_bytes(16)
+        self._heard = heard
+        self._pid = os.getpid()
+        self._flags = getattr(socket, "MSG_WAITALL", 0) if tls is None else 0
+        self._socket = _connected(target)
+        try:
+            if tls is not None:
+                self._socket = tls.wrap_socket(self._socket, server_hostname=_host(target)[0])
+            self._socket.sendall(_MAGIC + token + self.secret)
+            if self._read(len(_MAGIC)) != _MAGIC:
+                raise UnavailableError(f"{target}: no pipe")
+            self._socket.settimeout(None)
+        except BaseException:
+            self._socket.close()
+            raise
+        _open.add(self)
+
+    def _fill(self, memory: memoryview) -> None:
+        have = 0
+        while have < len(memory):
+            n = self._socket.recv_into(memory[have : have + _PIECE], 0, self._flags)
+            if n == 0:
+                raise EOFError
+            have += n
+            self._heard()
+
+    def _read(self, size: int) -> bytes:
+        memory = bytearray(size)
+        self._fill(memoryview(memory))
+        return bytes(memory)
+
+    def reply(self, pool: Pool, limit: int, most: int) -> Whole | bytes | None:
+        """Returns the next reply, or None when the pipe has ended: its call says why.
+
+        Args:
+            pool: where the memory of batches comes from.
+            limit: bytes of a batch.
+            most: bytes of a StreamReply.
+        """
+        try:
+            kind, ticket, length = _HEAD.unpack(self._read(_HEAD.size))
+            if kind == _BATCH:
+                memory = pool.within(length, limit)
+                self._fill(memory.data)
+                return Whole(ticket, memory)
+            if kind == _REPLY and length <= most:
+                return self._read(length)
+        except (EOFError, OSError):
+            self._socket.close()
+            return None
+        raise PayloadError(f"a reply of kind {kind} and {length} bytes on a pipe")
+
+    def close(self) -> None:
+        """Ends the connection. A thread that reads from it sees the end."""
+        if os.getpid() == self._pid:
+            with contextlib.suppress(OSError):
+                # Not the method of TLS, which would leave a thread that reads without its state.
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+
+def _host(target: str) -> tuple[str, int]:
+    """Returns host and port of a target."""
+    host, _, port = target.removeprefix("dns:").lstrip("/").rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def _connected(target: str) -> socket.socket:
+    """Returns a connection to the address of a server."""
+    kind, _, name = target.partition(":")
+    if kind not in ("unix", "unix-abstract"):
+        host = _host(target)
+        if not is_loopback(target) and _through_proxy(host[0]):
+            raise UnavailableError(f"{target}: no pipe through a proxy")
+        return socket.create_connection(host, _SECONDS)
+    s = socket.socket(socket.AF_UNIX)
+    try:
+        s.settimeout(_SECONDS)
+        s.connect("\0" + name if kind == "unix-abstract" else name.removeprefix("//"))
+    except BaseException:
+        s.close()
+        raise
+    return s
+
+
+def _through_proxy(host: str) -> bool:
+    """Reports whether gRPC goes to a host through a proxy."""
+    if not {"grpc_proxy", "https_proxy", "http_proxy"} & {name.lower() for name in os.environ}:
+        return False
+    from urllib.request import proxy_bypass  # slow to import
+
+    return not proxy_bypass(host)
+
+
+_open: weakref.WeakSet[Pipe] = weakref.WeakSet()
+
+
+def _in_child() -> None:
+    for pipe in list(_open):
+        pipe._socket.close()
+
+
+at_fork(after_in_child=_in_child)
