@@ -327,8 +327,9 @@ func Colours(values []int64) map[int64]color.NRGBA {
 }
 
 // Sheet puts pictures in rows of columns pictures (0: about as many as rows). Each cell has the size of the
-// largest picture, and cells are gap pixels apart.
-func Sheet(pictures []*image.NRGBA, columns, gap int) *image.NRGBA {
+// largest picture, and cells are a few pixels apart.
+func Sheet(pictures []*image.NRGBA, columns int) *image.NRGBA {
+	const gap = 4
 	if len(pictures) == 0 {
 		return image.NewNRGBA(image.Rect(0, 0, 1, 1))
 	}
@@ -353,11 +354,11 @@ func Sheet(pictures []*image.NRGBA, columns, gap int) *image.NRGBA {
 }
 
 // Count adds the number of pixels of each value to n, without those that have no data. It returns false as soon
-// as n has more than limit values, because then the raster is not a mask.
-func (r *Raster) Count(n map[int64]uint64, limit int) bool {
+// as n has more than MaxCategories values, because then the raster is not a mask.
+func (r *Raster) Count(n map[int64]uint64) bool {
 	for i := range len(r.Data) / r.DType.Size() {
 		if v := r.value(i); !math.IsNaN(v) {
-			if n[int64(v)]++; len(n) > limit {
+			if n[int64(v)]++; len(n) > MaxCategories {
 				return false
 			}
 		}

@@ -203,13 +203,13 @@ func TestSheet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Sheet([]*image.NRGBA{one, one, one}, 2, 1)
-	if s.Rect.Dx() != 7 || s.Rect.Dy() != 5 {
+	s := Sheet([]*image.NRGBA{one, one, one}, 2)
+	if s.Rect.Dx() != 10 || s.Rect.Dy() != 8 {
 		t.Fatalf("sheet of %v", s.Rect)
 	}
-	for y := range 5 {
-		for x := range 7 {
-			inside := x != 3 && y != 2 && !(x > 3 && y > 2)
+	for y := range 8 {
+		for x := range 10 {
+			inside := (x < 3 || x > 6) && (y < 2 || y > 5) && !(x > 6 && y > 5)
 			if got := s.NRGBAAt(x, y) == Category(1); got != inside {
 				t.Errorf("(%d, %d) is %v", x, y, s.NRGBAAt(x, y))
 			}

@@ -1,7 +1,6 @@
 package draw
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -154,42 +153,20 @@ func Ticks(lo, hi float64, n int) []float64 {
 
 // Number formats a number with about four digits, and with k, M, G or T if it is large.
 func Number(v float64) string {
+	digits := func(v float64) string { return strconv.FormatFloat(v+0, 'g', 4, 64) } // + 0 turns -0 into 0
 	a := math.Abs(v)
-	switch {
-	case math.IsNaN(v) || math.IsInf(v, 0):
-		return fmt.Sprint(v)
-	case a >= 1e15 || a > 0 && a < 1e-4:
-		return strings.Replace(strconv.FormatFloat(v, 'g', 4, 64), "e+", "e", 1)
-	case a < 1e4:
-		return plain(v)
+	if a >= 1e15 {
+		return strings.Replace(digits(v), "e+", "e", 1)
 	}
 	for _, u := range []struct {
 		size float64
 		name string
 	}{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
-		if a >= u.size {
-			return plain(v/u.size) + u.name
+		if a >= u.size && a >= 9999.5 { // which would be 1e+04
+			return digits(v/u.size) + u.name
 		}
 	}
-	return plain(v)
-}
-
-// plain formats a number with four significant digits, but with all digits before the point.
-func plain(v float64) string {
-	digits := 3
-	if a := math.Abs(v); a >= 1 {
-		digits = max(0, 3-int(math.Log10(a)))
-	} else if a > 0 {
-		digits = min(3-int(math.Floor(math.Log10(a))), 8)
-	}
-	s := strconv.FormatFloat(v, 'f', digits, 64)
-	if strings.Contains(s, ".") {
-		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
-	}
-	if s == "-0" {
-		return "0"
-	}
-	return s
+	return digits(v)
 }
 
 // Percent formats n of all as a percentage. Only n = 0 gives 0 %, and only n = all gives 100 %: a single bad

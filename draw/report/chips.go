@@ -191,24 +191,19 @@ func (m *maker) classes(ctx context.Context) error {
 			continue
 		}
 		histogram := field.Stats.Bands[0].Histogram
-		used := 0
-		for _, n := range histogram.Counts {
-			if n > 0 {
-				used++
-			}
-		}
+		classes := binned(histogram)
 		switch wide := histogram.Edges[len(histogram.Edges)-1]-histogram.Edges[0] >= 100; {
-		case used > draw.MaxCategories:
+		case len(classes) > draw.MaxCategories:
 		case !wide:
-			field.Classes = binned(histogram)
+			field.Classes = classes
 		default:
 			if err := m.count(ctx, i); err != nil {
 				return err
 			}
 		}
-		values := make([]int64, len(field.Classes))
-		for k, c := range field.Classes {
-			values[k] = c.Value
+		var values []int64
+		for _, c := range field.Classes {
+			values = append(values, c.Value)
 		}
 		field.colours = draw.Colours(values)
 	}
@@ -249,18 +244,13 @@ func (m *maker) count(ctx context.Context, i int) error {
 		}
 		r := draw.Raster{DType: read.DType, Bands: 1, Height: read.Shape[1], Width: read.Shape[2], Data: read.Data,
 			Valid: read.Valid, NoData: asset.Index.NoData}
-		if !r.Count(total, draw.MaxCategories) {
+		if !r.Count(total) {
 			return nil
 		}
 		m.Progress("classes", row+1, m.Report.Samples)
 	}
-	field.Classes = sorted(total)
-	return nil
-}
-
-func sorted(n map[int64]uint64) (c []Class) {
-	for _, v := range slices.Sorted(maps.Keys(n)) {
-		c = append(c, Class{v, n[v]})
+	for _, v := range slices.Sorted(maps.Keys(total)) {
+		field.Classes = append(field.Classes, Class{v, total[v]})
 	}
-	return c
+	return nil
 }

@@ -17,7 +17,6 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/draw"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -174,16 +173,4 @@ func (f *Field) BandName(i int) string {
 		return f.BandNames[i]
 	}
 	return fmt.Sprintf("band %d", i)
-}
-
-// Panels returns one panel for each of the first limit bands.
-func (f *Field) Panels(limit int) []draw.Panel {
-	if f.Stats == nil {
-		return nil
-	}
-	var p []draw.Panel
-	for i, b := range f.Stats.Bands[:min(limit, len(f.Stats.Bands))] {
-		p = append(p, draw.Panel{Name: f.BandName(i), Integer: f.Stats.DType.Integer(), Band: b})
-	}
-	return p
 }

@@ -100,9 +100,9 @@ func bandRow(name string, b *stats.Band) part {
 
 func (f *Field) histograms() part {
 	bands := f.Stats.Bands
-	panels := f.Panels(maxHistograms)
-	if len(panels) == 0 {
-		return nil
+	var panels []draw.Panel
+	for i, b := range bands[:min(len(bands), maxHistograms)] {
+		panels = append(panels, draw.Panel{Name: f.BandName(i), Integer: f.Stats.DType.Integer(), Band: b})
 	}
 	key := func(names, meaning string) part {
 		return el("span", el("i", class(names)), text(meaning))
@@ -112,7 +112,7 @@ func (f *Field) histograms() part {
 			key("k-mean", "mean")),
 		el("div", class("histograms"), each(panels, func(p draw.Panel) part {
 			drawing, caption := histogram(&p)
-			return el("figure", el("figcaption", text(p.Name)), drawing.part(),
+			return el("figure", el("figcaption", text(p.Name)), drawing,
 				some("p", caption, class("beyond")))
 		})), more(len(bands)-maxHistograms, "are in the table only")}
 }

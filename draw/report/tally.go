@@ -1,8 +1,8 @@
 package report
 
 import (
+	"cmp"
 	"slices"
-	"strings"
 )
 
 // Count is a kind of something and how many of it there are.
@@ -31,24 +31,13 @@ func (t *Tally) add(name string) {
 // Kinds returns the number of distinct kinds.
 func (t *Tally) Kinds() int { return len(t.n) }
 
-// Of returns how many of a kind there are.
-func (t *Tally) Of(name string) int64 { return t.n[name] }
-
 // Counts returns the kinds, the most frequent first.
 func (t *Tally) Counts() []Count {
 	out := make([]Count, 0, len(t.n))
 	for name, n := range t.n {
 		out = append(out, Count{name, n})
 	}
-	slices.SortFunc(out, func(a, b Count) int {
-		switch {
-		case a.N > b.N:
-			return -1
-		case a.N < b.N:
-			return 1
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
+	slices.SortFunc(out, func(a, b Count) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Name, b.Name)) })
 	return out
 }
 

@@ -31,12 +31,8 @@ func (m *maker) warn() {
 		}
 	}
 	if m.misplaced > 0 {
-		items := m.elsewhere
-		if hidden := m.misplaced - int64(len(items)); hidden > 0 {
-			items = append(items, fmt.Sprintf("and %s more", thousands(hidden)))
-		}
 		m.alarm(plural(m.misplaced, "raster lies", "rasters lie")+
-			" at another place on the ground than the first raster of the sample.", items)
+			" at another place on the ground than the first raster of the sample.", withMore(m.elsewhere, m.misplaced))
 	}
 	if m.unplaced > 0 {
 		m.note("Rasters without a place on the ground are paired by their sizes.")
@@ -52,7 +48,7 @@ func (m *maker) warnRaster(f *Field) {
 	mixed(&f.Shapes, "shapes")
 	mixed(&f.CRS, "CRSs")
 	mixed(&f.NoData, "nodata values")
-	if f.Assets > 0 && f.NoData.Of(none) == f.Assets && len(f.Classes) == 0 {
+	if f.Assets > 0 && f.NoData.n[none] == f.Assets && len(f.Classes) == 0 {
 		m.note(fmt.Sprintf("Field %q declares no nodata value: a fill value would count as data.", f.Name))
 	}
 	if f.Stats == nil {
@@ -98,11 +94,17 @@ func (f *Field) list(t *Tally) (items []string) {
 	return items
 }
 
+// short returns the first of some items.
 func short(items []string) []string {
-	if len(items) <= maxNamed {
-		return items
+	return withMore(slices.Clip(items[:min(len(items), maxNamed)]), int64(len(items)))
+}
+
+// withMore adds to the first of n items how many more there are.
+func withMore(first []string, n int64) []string {
+	if hidden := n - int64(len(first)); hidden > 0 && len(first) > 0 {
+		return append(first, fmt.Sprintf("and %s more", thousands(hidden)))
 	}
-	return append(slices.Clip(items[:maxNamed]), fmt.Sprintf("and %d more", len(items)-maxNamed))
+	return first
 }
 
 func (m *maker) measured() bool {
@@ -113,8 +115,5 @@ func (m *maker) badItems(n int64) (items []string) {
 	for _, row := range slices.Sorted(maps.Keys(m.bad)) {
 		items = append(items, fmt.Sprintf("sample %d: %s", row, m.bad[row]))
 	}
-	if hidden := n - int64(len(items)); hidden > 0 && len(items) > 0 {
-		items = append(items, fmt.Sprintf("and %s more", thousands(hidden)))
-	}
-	return items
+	return withMore(items, n)
 }

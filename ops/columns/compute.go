@@ -29,7 +29,6 @@ type Compute struct {
 
 	names      map[string]bool
 	kilometres float64
-	group      int
 	split      shuffle.Split
 }
 
@@ -57,7 +56,7 @@ func (c *Compute) Check() error {
 // have nulls. A raster that cannot be read is an error that names its sample.
 //
 // Levels with a raster get the columns of the raster. A folder gets the columns about the place of its first raster:
-// stac and istac. Level 0 alone gets majortom, spatialgroup and split.
+// stac and istac. Level 0 alone gets majortom and split.
 func (c *Compute) Inspect(levels []build.Level) build.Inspection {
 	rasters := make([][]*Raster, len(levels))
 	for k := range levels {
@@ -129,7 +128,7 @@ func (c *Compute) checkClasses(levels []build.Level, rasters [][]*Raster) error 
 
 // reads reports whether a column needs the rasters.
 func (c *Compute) reads() bool {
-	return len(c.wanted(true)) > 0 || len(c.wanted(false)) > 0 || c.names["majortom"] || c.names["spatialgroup"]
+	return len(c.wanted(true)) > 0 || len(c.wanted(false)) > 0 || c.names["majortom"]
 }
 
 // paths returns the ids of a row from the one below level 0 on, and from level 0 on.
@@ -205,7 +204,8 @@ func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*
 	if err != nil {
 		return nil, err
 	}
-	return set, c.samples(set, ids, points)
+	c.samples(set, ids, points)
+	return set, nil
 }
 
 // centroids returns the centre of each sample: of its raster, or as the column stac:centroid says that it has.
@@ -233,18 +233,10 @@ func centroids(ctx context.Context, l *build.Level, rasters []*Raster) ([][2]flo
 }
 
 // samples adds the columns that level 0 alone has. The id of padding is "".
-func (c *Compute) samples(set *Set, ids []string, points [][2]float64) error {
+func (c *Compute) samples(set *Set, ids []string, points [][2]float64) {
 	if c.names["majortom"] {
 		g := newGrid(c.kilometres)
 		set.Add(gridCode, build.Texts(len(ids), func(i int) string { return g.code(points[i]) }))
-	}
-	if c.names["spatialgroup"] {
-		codes := groups(points, c.group)
-		if codes == nil {
-			return fault.New(fault.NotFound, "column "+groupCode, fault.NoOffset,
-				"no sample has a place: neither a raster with a known CRS nor %s", Centroid)
-		}
-		set.Add(groupCode, build.Texts(len(ids), func(i int) string { return codes[i] }))
 	}
 	if c.names[splitName] {
 		set.Add(splitName, build.Texts(len(ids), func(i int) string {
@@ -254,7 +246,6 @@ func (c *Compute) samples(set *Set, ids []string, points [][2]float64) error {
 			return c.split.Shares[c.split.OfText(ids[i])].Name
 		}))
 	}
-	return nil
 }
 
 // The columns of times of the extensions stac and istac, without their prefix.

@@ -1,7 +1,6 @@
 package columns
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -78,39 +77,4 @@ func label(i int, up, down string) string {
 		return fmt.Sprintf("%04d%s", -i, down)
 	}
 	return fmt.Sprintf("%04d%s", i, up)
-}
-
-// zBits is the precision of each axis in the order of groups: 21 bits are 19 m at the equator, and two axes of them fit
-// into 64 bits.
-const zBits = 21
-
-// zOrder returns where a point stands on a Z-order curve over the globe: points near each other on it are mostly near
-// each other on the ground.
-func zOrder(p [2]float64) (z uint64) {
-	const most = 1<<zBits - 1
-	x, y := uint64((p[0]+180)/360*most), uint64((p[1]+90)/180*most)
-	for i := range zBits {
-		z |= x&(1<<i)<<i | y&(1<<i)<<(i+1)
-	}
-	return z
-}
-
-// groups returns the code of the group of each point: groups of most points that are near each other. NaN has the
-// code "". Without any point it returns nil.
-func groups(points [][2]float64, most int) []string {
-	var order []int
-	for i, p := range points {
-		if !math.IsNaN(p[0] + p[1]) {
-			order = append(order, i)
-		}
-	}
-	if len(order) == 0 {
-		return nil
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(zOrder(points[a]), zOrder(points[b])) })
-	codes := make([]string, len(points))
-	for pos, i := range order {
-		codes[i] = fmt.Sprintf("sg%04d", pos/most)
-	}
-	return codes
 }

@@ -38,32 +38,6 @@ func TestGridAgainstTheOriginal(t *testing.T) {
 	}
 }
 
-// TestGroups: the order on the curve is that of the bits of longitude and latitude in turn, written out as text.
-func TestGroups(t *testing.T) {
-	points := [][2]float64{{-63, 39}, {120, -33}, {-62.9, 39.1}, {119, -33.2}, {0, 0}, {-180, -90}, {180, 90}}
-	slow := func(p [2]float64) (s string) {
-		x := strconv.FormatInt(1<<21|int64((p[0]+180)/360*(1<<21-1)), 2)[1:]
-		y := strconv.FormatInt(1<<21|int64((p[1]+90)/180*(1<<21-1)), 2)[1:]
-		for i := range x {
-			s += y[i:i+1] + x[i:i+1]
-		}
-		return s
-	}
-	order := slices.Clone(points)
-	slices.SortFunc(order, func(a, b [2]float64) int {
-		if slow(a) < slow(b) {
-			return -1
-		}
-		return 1
-	})
-	codes := groups(points, 2)
-	for i, p := range order {
-		if got, want := codes[slices.Index(points, p)], "sg000"+strconv.Itoa(i/2); got != want {
-			t.Errorf("%v is in %s, want %s", p, got, want)
-		}
-	}
-}
-
 func TestParse(t *testing.T) {
 	for list, want := range map[string]string{
 		"stac,what":                      `"what" must be one of`,
@@ -72,12 +46,12 @@ func TestParse(t *testing.T) {
 		"stac=1":                         "takes no value",
 		"majortom=0.5":                   "whole kilometres",
 		"majortom=":                      "whole kilometres",
-		"spatialgroup":                   "largest number",
+		"spatialgroup=3":                 "must be one of",
 		"split":                          "shares such as",
 		"split=a:1/a:1":                  "shares such as",
 		"split=a:-1/b:2":                 "weight",
 		"stac,majortom":                  "",
-		"majortom=50,spatialgroup=3":     "",
+		"majortom=50":                    "",
 		"split=train:0.8/validation:0.2": "",
 	} {
 		_, err := Parse(list)

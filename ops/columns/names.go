@@ -12,13 +12,11 @@ import (
 // Columns that level 0 alone has.
 const (
 	gridCode  = "majortom:code"
-	groupCode = "spatialgroup:code"
 	splitName = "split"
 )
 
 // Extensions are the names that Parse accepts, in the order of the help.
-var Extensions = []string{"stac", "istac", "stats", "scaling", "header", "index", "rumi", "majortom", "spatialgroup",
-	"split"}
+var Extensions = []string{"stac", "istac", "stats", "scaling", "header", "index", "rumi", "majortom", "split"}
 
 // defaultKilometres is the spacing of the grid of majortom where none is given; tacotoolbox has the same.
 const defaultKilometres = 100
@@ -54,10 +52,6 @@ func (c *Compute) set(name, value string, given bool) (err error) {
 		// columns of 5 km are 4,008 to each side of the zero.
 		if err != nil || c.kilometres != float64(int(c.kilometres)) || c.kilometres < 5 || c.kilometres > 9999 {
 			return fmt.Errorf("majortom=%s: it must be whole kilometres from 5 to 9999", value)
-		}
-	case name == "spatialgroup":
-		if c.group, err = strconv.Atoi(value); err != nil || c.group < 1 {
-			return fmt.Errorf("spatialgroup=%s: it must be the largest number of samples in a group", value)
 		}
 	case name == splitName:
 		c.split, err = parseShares(value)

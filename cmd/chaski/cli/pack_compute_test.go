@@ -26,19 +26,19 @@ func TestPackComputesColumns(t *testing.T) {
 		run(0, "extract", "-o", at("in/tile_00/"+name), coast+"::tile_00/"+name)
 	}
 	pack := []string{"pack", "-o", at("a.tacozip"), "--collection", at("about.json"), "--columns",
-		"stac,istac,stats,header,index,majortom,spatialgroup=5,split=train:1", "--classes",
+		"stac,istac,stats,header,index,majortom,split=train:1", "--classes",
 		"ref/label.tif=0-1"}
 	run(0, append(pack, at("in"))...)
 	run(0, "verify", at("a.tacozip"))
 	const query = `SELECT "stac:crs", "stac:tensor_shape", "stac:geotransform", "stac:centroid", "istac:geometry",
-		"majortom:code", "spatialgroup:code", split FROM data`
+		"majortom:code", split FROM data`
 	var rows [][]any
 	if err := json.Unmarshal([]byte(rowsOf(t, query, at("a.tacozip"))), &rows); err != nil {
 		t.Fatal(err)
 	}
 	// A folder has the place of its first raster: that of ref/label.tif.
-	got, _ := json.Marshal([]any{rows[0][0], rows[0][1], rows[0][2], rows[0][5], rows[0][6], rows[0][7]})
-	want := `["EPSG:32620",[1,24,24],[500000,20,0,4400000,0,-20],"0100km_0044U_0055L","sg0000","train"]`
+	got, _ := json.Marshal([]any{rows[0][0], rows[0][1], rows[0][2], rows[0][5], rows[0][6]})
+	want := `["EPSG:32620",[1,24,24],[500000,20,0,4400000,0,-20],"0100km_0044U_0055L","train"]`
 	if string(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -249,7 +249,6 @@ var descriptions = map[string]string{
 	"rumi:p2":              "2nd percentile of all valid values",
 	"rumi:p98":             "98th percentile of all valid values",
 	"majortom:code":        "Cell of the grid of MajorTOM",
-	"spatialgroup:code":    "Group of samples near each other",
 	"split":                "Part of the dataset, such as train, validation or test",
 }
 

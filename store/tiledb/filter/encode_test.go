@@ -203,7 +203,7 @@ func appendLE(b []byte, size int, v uint64) []byte {
 
 // window returns the bytes of a window: whole values, at least one.
 func window(f Filter, e Elem, n int) int {
-	return max(values(int(min(f.Window, math.MaxInt32)), e.Size), e.Size)
+	return max(int(min(f.Window, math.MaxInt32))/e.Size, 1) * e.Size
 }
 
 func narrowed(data []byte, limit int, e Elem) (meta, out []byte) {

@@ -293,9 +293,6 @@ func maxMeta(n int) int64 { return min(16*int64(n)+64<<10, max(int64(n), largeCh
 // largeChunk is about a thousand times TileDB's default chunk.
 const largeChunk = 64 << 20
 
-// values returns the length of the part of b with whole values.
-func values(n, size int) int { return n / size * size }
-
 // u32 reads a number from the front of b.
 func u32(b *[]byte) (uint32, bool) {
 	if len(*b) < 4 {

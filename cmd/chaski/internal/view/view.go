@@ -128,8 +128,7 @@ func (f *viewFlags) run(ctx context.Context, env console.Env, paths []string) er
 	if err != nil {
 		return err
 	}
-	const gap = 4
-	sheet := draw.Sheet(pictures, columns, gap)
+	sheet := draw.Sheet(pictures, columns)
 	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return png.Encode(w, sheet) })
 }
 
