@@ -119,7 +119,7 @@ func parsePart(name string) (Path, error) {
 		return failed, fault.WithFile(err, name)
 	}
 	if p.file.Scheme == "file" {
-		p.file = Path{Name: p.file.local()}
+		p.file = Path{Name: p.file.Local()}
 	}
 	resolved := p.name(p.file.Name)
 	if again, file, ok := cutPart(resolved); !ok || file != p.file.Name || again.member != p.member {

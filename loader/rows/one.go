@@ -114,7 +114,7 @@ func oneImage(ctx context.Context, path string, o resources.Options) (catalog.As
 
 // errNotOneRaster returns the error for a path that holds several rasters: a TileDB array, a container or a table. It
 // returns nil for any other path.
-func errNotOneRaster(kind store.Kind, path string) error {
+func errNotOneRaster(kind *store.Kind, path string) error {
 	what := ""
 	switch {
 	case catalog.IsParquet(path):

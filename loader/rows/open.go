@@ -216,19 +216,19 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 }
 
 // storeOf returns what a source leads to. A list of paths names containers, and dims and timestamp an array.
-func storeOf(ctx context.Context, src *spec.Source, o resources.Options) (store.Kind, error) {
+func storeOf(ctx context.Context, src *spec.Source, o resources.Options) (*store.Kind, error) {
 	kind, err := store.Container, error(nil)
 	if len(src.Parts) == 0 && src.BasePath == "" {
 		kind, err = store.Of(ctx, o.Opener, src.Source)
 	}
 	switch {
 	case err != nil:
-		return 0, err
+		return nil, err
 	case kind == store.Container && src.Dims != "":
-		return 0, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"a container has no dimensions to name: dims is for arrays"), src.Source)
 	case kind == store.Container && src.Timestamp != nil:
-		return 0, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"a container has no times: timestamp is for arrays"), src.Source)
 	case kind == store.Other && (src.Dims != "" || src.Timestamp != nil):
 		return store.TileDB, nil // opening it says what is missing
