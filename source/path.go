@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 
@@ -29,27 +30,30 @@ func Parse(name string) (Path, error) {
 	if !hasAlias(name) {
 		return Path{Name: name, Scheme: plainScheme(name)}, nil
 	}
+	p, err := parse(name)
+	return p, fault.WithFile(err, name)
+}
+
+// parse is Parse of a name that may begin with one of aliases. Its errors do not have the name.
+func parse(name string) (Path, error) {
 	if IsPart(name) {
 		return parsePart(name)
 	}
 	prefix := vsiPrefix(name)
-	failed := Path{Scheme: plainScheme(name)}
-	if prefix != "" {
-		failed.Scheme = fileSystem(prefix)
-	}
+	failed := Path{Scheme: cmp.Or(fileSystem(prefix), plainScheme(name))}
 	for _, a := range aliases {
 		if len(name) < len(a.prefix) || !strings.EqualFold(name[:len(a.prefix)], a.prefix) {
 			continue
 		}
 		resolved, err := a.resolve(a.prefix, name[len(a.prefix):])
 		if err != nil {
-			return failed, fault.WithFile(err, name)
+			return failed, err
 		}
 		return Path{Name: resolved, Scheme: plainScheme(resolved)}, nil
 	}
 	if prefix != "" {
-		return failed, fault.WithFile(unnamed("chaski does not read %s: of GDAL's file systems it reads %s", prefix,
-			"/vsicurl/, /vsis3/, /vsigs/, /vsiaz/, /vsiadls/, /vsizip/ and /vsisubfile/"), name)
+		return failed, unnamed("chaski does not read %s: of GDAL's file systems it reads %s", prefix,
+			"/vsicurl/, /vsis3/, /vsigs/, /vsiaz/, /vsiadls/, /vsizip/ and /vsisubfile/")
 	}
 	return Path{Name: name, Scheme: plainScheme(name)}, nil
 }
@@ -175,6 +179,13 @@ func FileOf(name string) string {
 	}
 	return p.Name
 }
+
+// Separator separates a container from the path of a sample in it: "data.tacozip::roi_1/image".
+const Separator = "::"
+
+// Split splits a name into a container and the path of a sample in it. ok is false if the name has no Separator. A
+// local file may have the separator in its own name.
+func Split(name string) (container, path string, ok bool) { return strings.Cut(name, Separator) }
 
 // VSI returns the name under which GDAL opens a local path or URI. A URI that GDAL has no name for stays as it is.
 func VSI(uri string) string {

@@ -275,7 +275,7 @@ func (r *Roots) openFile(path string) (*os.File, error) {
 			return f, nil
 		}
 	}
-	real, err := r.Allow(path)
+	real, err := r.allow(Path{Name: path})
 	if err != nil {
 		return nil, err
 	}
@@ -309,7 +309,7 @@ func (r *Roots) root(path string) (*os.Root, string, error) {
 
 // inRoot calls use with the root that a path leads into, and the name below that root.
 func (r *Roots) inRoot(path string, use func(root *os.Root, name string) error) error {
-	real, err := r.Allow(path)
+	real, err := r.allow(Path{Name: path})
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func decided(o source.Opener, p source.Path) bool {
 	class := magic.Named(name).Class
 	file := class.Pixels() || class.Table() && !strings.EqualFold(path.Ext(name), ".json")
 	if p.Remote() {
-		_, _, inside := taco.Split(p.Name)
+		_, _, inside := source.Split(p.Name)
 		return inside || file
 	}
 	st, err := source.RootsOf(o).Stat(p.Local())

@@ -200,19 +200,12 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 	if err != nil {
 		return nil, err
 	}
-	switch kind {
-	case store.Container:
-		container, err := openContainer(ctx, &src, from, o)
-		if err != nil {
-			return nil, err // not a nil *Container, which would be a Table that is not nil
-		}
-		return container, nil
-	case store.Zarr:
-		return openZarr(ctx, &src, from, o)
-	case store.TileDB:
-		return openCube(ctx, &src, from, o)
-	}
-	return openCatalog(ctx, src, from, o)
+	return openers[kind](ctx, &src, from, o)
+}
+
+// openers open the datasets of sources, by their kinds.
+var openers = map[*store.Kind]func(context.Context, *spec.Source, []spec.Field, resources.Options) (Table, error){
+	store.TileDB: openCube, store.Zarr: openZarr, store.Container: openContainer, store.Other: openCatalog,
 }
 
 // storeOf returns what a source leads to. A list of paths names containers, and dims and timestamp an array.
@@ -237,7 +230,7 @@ func storeOf(ctx context.Context, src *spec.Source, o resources.Options) (*store
 }
 
 // openCatalog opens a catalog, a table, a directory, a pattern or a file.
-func openCatalog(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (Table, error) {
+func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o resources.Options) (Table, error) {
 	fields := make([]catalog.Source, len(from))
 	for i, f := range from {
 		fields[i] = catalog.Source{
