@@ -169,7 +169,8 @@ func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.
 
 // describers describe what paths lead to, by their kinds.
 var describers = map[*store.Kind]func(context.Context, string, *spec.Timestamp, resources.Options) (any, error){
-	store.TileDB: describeArray, store.Zarr: describeZarr, store.Container: describeContainer, store.Other: describeFile,
+	store.TileDB: describeArray, store.Zarr: describeZarr, store.Container: describeContainer,
+	store.Other: describeFile,
 }
 
 // describeFile describes a file, a raster inside a container or a directory.
