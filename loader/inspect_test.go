@@ -12,9 +12,9 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
-	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -175,7 +175,7 @@ func TestInspectKeepsToRoots(t *testing.T) {
 func TestDescribeStaysBelowTheRoots(t *testing.T) {
 	root, other := t.TempDir(), t.TempDir()
 	for _, dir := range []string{root, other} {
-		named := filepath.Join(dir, "a"+taco.Separator+"b") // a directory, not a path into a container
+		named := filepath.Join(dir, "a"+source.Separator+"b") // a directory, not a path into a container
 		if err := os.Mkdir(named, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestDescribeStaysBelowTheRoots(t *testing.T) {
 		}
 	}
 	o := loader.Options{Roots: []string{root}}
-	name := "a" + taco.Separator + "b"
+	name := "a" + source.Separator + "b"
 	info, err := survey.Describe(t.Context(), filepath.Join(other, name), nil, o)
 	if fault.KindOf(err) != fault.NotFound {
 		t.Errorf("outside of the roots: %+v, %v", info, err)

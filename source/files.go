@@ -55,7 +55,7 @@ func (s *Files) Open(ctx context.Context, uri string) (Reader, error) {
 
 // route implements router.
 func (s *Files) route(ctx context.Context, p Path) (context.Context, Opener, error) {
-	if p.remote() {
+	if p.Remote() {
 		return nil, nil, noDriver(p)
 	}
 	return ctx, s, nil
@@ -63,7 +63,7 @@ func (s *Files) route(ctx context.Context, p Path) (context.Context, Opener, err
 
 // open opens a local file.
 func (s *Files) open(ctx context.Context, p Path) (Reader, error) {
-	uri, path := p.Name, p.local()
+	uri, path := p.Name, p.Local()
 	if file := s.take(path); file != nil {
 		if file.unchanged() {
 			return file, nil

@@ -90,7 +90,7 @@ type Mux struct {
 // route implements router. A scheme without an opener is fault.Unsupported.
 func (m *Mux) route(ctx context.Context, p Path) (context.Context, Opener, error) {
 	opener := m.Files
-	if p.remote() {
+	if p.Remote() {
 		opener = m.Schemes[p.Scheme]
 	}
 	if opener == nil {

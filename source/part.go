@@ -3,8 +3,6 @@ package source
 import (
 	"strconv"
 	"strings"
-
-	"github.com/chaski-eo/chaski/fault"
 )
 
 // part is a part of another file: a range of bytes, or a member of a ZIP.
@@ -101,9 +99,7 @@ const maxParts = 8
 // parsePart parses /vsisubfile/OFFSET_SIZE,FILE, and /vsizip/ARCHIVE.zip/MEMBER or /vsizip/{ARCHIVE}/MEMBER.
 func parsePart(name string) (Path, error) {
 	failed := Path{Scheme: fileSystem(vsiPrefix(name))}
-	refuse := func(format string, args ...any) (Path, error) {
-		return failed, fault.WithFile(unnamed(format, args...), name)
-	}
+	refuse := func(format string, args ...any) (Path, error) { return failed, unnamed(format, args...) }
 	p, file, ok := cutPart(name)
 	switch {
 	case !ok && p.zip:
@@ -116,10 +112,10 @@ func parsePart(name string) (Path, error) {
 	p.given, p.member = name, strings.Trim(p.member, "/")
 	var err error
 	if p.file, err = Parse(file); err != nil {
-		return failed, fault.WithFile(err, name)
+		return failed, err
 	}
 	if p.file.Scheme == "file" {
-		p.file = Path{Name: p.file.local()}
+		p.file = Path{Name: p.file.Local()}
 	}
 	resolved := p.name(p.file.Name)
 	if again, file, ok := cutPart(resolved); !ok || file != p.file.Name || again.member != p.member {

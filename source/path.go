@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 
@@ -29,27 +30,30 @@ func Parse(name string) (Path, error) {
 	if !hasAlias(name) {
 		return Path{Name: name, Scheme: plainScheme(name)}, nil
 	}
+	p, err := parse(name)
+	return p, fault.WithFile(err, name)
+}
+
+// parse is Parse of a name that may begin with one of aliases. Its errors do not have the name.
+func parse(name string) (Path, error) {
 	if IsPart(name) {
 		return parsePart(name)
 	}
 	prefix := vsiPrefix(name)
-	failed := Path{Scheme: plainScheme(name)}
-	if prefix != "" {
-		failed.Scheme = fileSystem(prefix)
-	}
+	failed := Path{Scheme: cmp.Or(fileSystem(prefix), plainScheme(name))}
 	for _, a := range aliases {
 		if len(name) < len(a.prefix) || !strings.EqualFold(name[:len(a.prefix)], a.prefix) {
 			continue
 		}
 		resolved, err := a.resolve(a.prefix, name[len(a.prefix):])
 		if err != nil {
-			return failed, fault.WithFile(err, name)
+			return failed, err
 		}
 		return Path{Name: resolved, Scheme: plainScheme(resolved)}, nil
 	}
 	if prefix != "" {
-		return failed, fault.WithFile(unnamed("chaski does not read %s: of GDAL's file systems it reads %s", prefix,
-			"/vsicurl/, /vsis3/, /vsigs/, /vsiaz/, /vsiadls/, /vsizip/ and /vsisubfile/"), name)
+		return failed, unnamed("chaski does not read %s: of GDAL's file systems it reads %s", prefix,
+			"/vsicurl/, /vsis3/, /vsigs/, /vsiaz/, /vsiadls/, /vsizip/ and /vsisubfile/")
 	}
 	return Path{Name: name, Scheme: plainScheme(name)}, nil
 }
@@ -72,12 +76,28 @@ func plainScheme(uri string) string {
 	return strings.ToLower(uri[:i])
 }
 
-// remote reports whether the path is of an object that is not a local file, such as a part of one.
-func (p Path) remote() bool { return p.Scheme != "" && p.Scheme != "file" }
+// Remote reports whether the path is of an object that is not a local file, such as a part of one.
+func (p Path) Remote() bool { return p.Scheme != "" && p.Scheme != "file" }
 
-// local returns the path in a file:// URI, whose escapes (%20) it undoes: Python's Path.as_uri writes them. A path with
+// Web reports whether the path is a URI of HTTP, which has no directories, and in which "?" begins a query.
+func (p Path) Web() bool { return p.Scheme == "http" || p.Scheme == "https" }
+
+// Base returns the last part of the path, without the query of a URI of HTTP: that may have secrets. The base of a byte
+// range is the one of its file.
+func (p Path) Base() string {
+	for p.part != nil && !p.part.zip {
+		p = p.part.file
+	}
+	name := p.Name
+	if p.Web() {
+		name, _, _ = strings.Cut(name, "?")
+	}
+	return name[strings.LastIndexByte(name, '/')+1:]
+}
+
+// Local returns the path in a file:// URI, whose escapes (%20) it undoes: Python's Path.as_uri writes them. A path with
 // a "%" that begins no escape is taken as it is. Other names are returned as they are.
-func (p Path) local() string {
+func (p Path) Local() string {
 	if p.Scheme != "file" {
 		return p.Name
 	}
@@ -100,24 +120,52 @@ func Scheme(uri string) string {
 	return p.Scheme
 }
 
+// IsWeb reports whether uri names an object of HTTP: see Path.Web. A part of one does not.
+func IsWeb(uri string) bool {
+	p, _ := Parse(uri)
+	return p.Web()
+}
+
+// Join appends a relative path, whose parts "/" separates, to a directory, which is a path or a URI. In a URI of HTTP
+// and file:// the path is escaped. It stands in front of the query of the former, which may be a signature for the
+// whole directory.
+func Join(folder, path string) string {
+	if folder == "" {
+		return path
+	}
+	query := ""
+	if web := IsWeb(folder); web || plainScheme(folder) == "file" {
+		if i := strings.IndexByte(folder, '?'); i >= 0 && web {
+			folder, query = folder[:i], folder[i:]
+		}
+		parts := strings.Split(path, "/")
+		for i, part := range parts {
+			parts[i] = url.PathEscape(part)
+		}
+		path = strings.Join(parts, "/")
+	}
+	if folder = strings.TrimRight(folder, "/"); path == "" {
+		return folder + query
+	}
+	return folder + "/" + path + query
+}
+
 // IsRemote reports whether uri names an object that is not a local file, such as a part of one.
 func IsRemote(uri string) bool {
 	p, _ := Parse(uri)
-	return p.remote()
+	return p.Remote()
 }
 
 // LocalPath returns the path in a file:// URI, without its escapes. Other strings are returned as they are.
-func LocalPath(uri string) string { return Path{Name: uri, Scheme: plainScheme(uri)}.local() }
+func LocalPath(uri string) string { return Path{Name: uri, Scheme: plainScheme(uri)}.Local() }
 
-// Name returns the last part of a path or URI, without the query of one of HTTP: that may have secrets.
+// Name returns the last part of a path or URI: see Path.Base.
 func Name(uri string) string {
-	if file, _, _, ok := Subfile(uri); ok {
-		return Name(file)
+	p, err := Parse(uri)
+	if err != nil {
+		return uri[strings.LastIndexByte(uri, '/')+1:]
 	}
-	if s := Scheme(uri); s == "http" || s == "https" {
-		uri, _, _ = strings.Cut(uri, "?")
-	}
-	return uri[strings.LastIndexByte(uri, '/')+1:]
+	return p.Base()
 }
 
 // FileOf returns the file whose part a name stands for, or the name itself. Parts of parts lead to the outermost file.
@@ -131,6 +179,13 @@ func FileOf(name string) string {
 	}
 	return p.Name
 }
+
+// Separator separates a container from the path of a sample in it: "data.tacozip::roi_1/image".
+const Separator = "::"
+
+// Split splits a name into a container and the path of a sample in it. ok is false if the name has no Separator. A
+// local file may have the separator in its own name.
+func Split(name string) (container, path string, ok bool) { return strings.Cut(name, Separator) }
 
 // VSI returns the name under which GDAL opens a local path or URI. A URI that GDAL has no name for stays as it is.
 func VSI(uri string) string {

@@ -39,11 +39,11 @@ func NewRoots(dirs []string) *Roots {
 		if err != nil { // it allows what has the same name, which nobody can open
 			p.Name = d
 		}
-		if p.remote() {
+		if p.Remote() {
 			roots.dirs = append(roots.dirs, strings.TrimSuffix(p.Name, "/"))
 			continue
 		}
-		abs, err := pathname.Abs(p.local())
+		abs, err := pathname.Abs(p.Local())
 		if err == nil {
 			abs, err = filepath.EvalSymlinks(abs)
 		}
@@ -100,10 +100,10 @@ func (r *Roots) allow(path Path) (string, error) {
 		return path.part.name(file), nil
 	case r == nil:
 		return p, nil
-	case path.remote():
+	case path.Remote():
 		return p, r.allowRemote(path)
 	}
-	abs, err := pathname.Abs(path.local())
+	abs, err := pathname.Abs(path.Local())
 	if err != nil {
 		return "", outside(p)
 	}
@@ -284,7 +284,7 @@ func (r *Roots) openFile(path string) (*os.File, error) {
 			return f, nil
 		}
 	}
-	real, err := r.Allow(path)
+	real, err := r.allow(Path{Name: path})
 	if err != nil {
 		return nil, err
 	}
@@ -318,7 +318,7 @@ func (r *Roots) root(path string) (*os.Root, string, error) {
 
 // inRoot calls use with the root that a path leads into, and the name below that root.
 func (r *Roots) inRoot(path string, use func(root *os.Root, name string) error) error {
-	real, err := r.Allow(path)
+	real, err := r.allow(Path{Name: path})
 	if err != nil {
 		return err
 	}
@@ -379,7 +379,7 @@ func Names(ctx context.Context, o Opener, folder string) ([]string, error) {
 	if n, ok := o.(Namer); ok {
 		return n.Names(ctx, folder)
 	}
-	if p, _ := Parse(folder); !p.remote() {
+	if p, _ := Parse(folder); !p.Remote() {
 		return RootsOf(o).names(p)
 	}
 	return entriesOf(func(each func(Entry) error) error { return List(ctx, o, folder, each) })
@@ -387,7 +387,7 @@ func Names(ctx context.Context, o Opener, folder string) ([]string, error) {
 
 // names implements Names of a local directory. Links to directories count as such.
 func (r *Roots) names(p Path) ([]string, error) {
-	folder, dir := p.Name, p.local()
+	folder, dir := p.Name, p.Local()
 	list, err := r.ReadDir(dir)
 	if err != nil {
 		kind := fault.Unsupported
@@ -510,9 +510,9 @@ func (b *below) OpenKnown(ctx context.Context, uri string, k Known) (Reader, err
 // route implements router.
 func (b *below) route(ctx context.Context, p Path) (context.Context, Opener, error) {
 	switch {
-	case !p.remote() && (b.roots.Bounded() || b.base == nil):
+	case !p.Remote() && (b.roots.Bounded() || b.base == nil):
 		return ctx, &b.files, nil
-	case !p.remote():
+	case !p.Remote():
 		return ctx, b.base, nil
 	case b.base == nil:
 		return nil, nil, noDriver(p)

@@ -97,7 +97,7 @@ func (r *Roots) follow(link string, left []string) ([]string, error) {
 
 // physical returns a path as an absolute one without links.
 func (r *Roots) physical(path string) (string, error) {
-	real, err := r.Allow(path)
+	real, err := r.allow(Path{Name: path})
 	if err == nil && !r.Bounded() {
 		real, err = filepath.EvalSymlinks(real)
 	}

@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // paths has a path of every kind, below testdata or below the directory that makePaths writes.
-var paths = map[string]store.Kind{
+var paths = map[string]*store.Kind{
 	"tiledb/arrays/dense_2d_order_rc": store.TileDB,
 	"tiledb/arrays/sparse_2d":         store.TileDB,
 	"taco3/scenes":                    store.Container,

@@ -42,7 +42,7 @@ func newImages(column string, values *Values) (*images, error) {
 // OfImage returns the numbers of the shapes of an image, in the order of the file. The image is the one in the column
 // Options.Image that has the most of the last parts of the path. It is not found if the column has none.
 func (l *Layer) OfImage(uri string) ([]uint32, error) {
-	if s := source.Scheme(uri); s == "http" || s == "https" {
+	if source.IsWeb(uri) {
 		uri, _, _ = strings.Cut(uri, "?") // a signature
 	}
 	in := l.images

@@ -76,7 +76,7 @@ type ContainerFile struct {
 // openContainer opens the containers of a source and applies the source's conditions and split.
 func openContainer(
 	ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options,
-) (*Container, error) {
+) (Table, error) {
 	container := &Container{
 		src: src, options: o, opener: o.Opener, assets: lru.New[memberKey, catalog.Asset](o.CacheBytes),
 		store: newIndexStore(o.IndexCache), Files: newContainerFiles(),

@@ -38,7 +38,7 @@ func One(ctx context.Context, o resources.Options, name string) (catalog.Asset, 
 
 // Inside reports whether a name may stand for a path in a container, or for a byte range.
 func Inside(name string) bool {
-	_, _, in := taco.Split(name)
+	_, _, in := source.Split(name)
 	_, part := Subfile(name)
 	return in || part
 }
@@ -57,7 +57,7 @@ func oneMember(ctx context.Context, o resources.Options, name string) (a catalog
 	if e, ok := Subfile(name); ok {
 		return NewMemberContainer(o).place(ctx, e, nil)
 	}
-	uri, path, _ := taco.Split(name)
+	uri, path, _ := source.Split(name)
 	if catalog.IsParquet(uri) {
 		return catalog.OpenCell(ctx, o.Opener, uri, path, o.MaxChunkBytes)
 	}
@@ -114,7 +114,7 @@ func oneImage(ctx context.Context, path string, o resources.Options) (catalog.As
 
 // errNotOneRaster returns the error for a path that holds several rasters: a TileDB array, a container or a table. It
 // returns nil for any other path.
-func errNotOneRaster(kind store.Kind, path string) error {
+func errNotOneRaster(kind *store.Kind, path string) error {
 	what := ""
 	switch {
 	case catalog.IsParquet(path):

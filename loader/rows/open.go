@@ -200,35 +200,28 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 	if err != nil {
 		return nil, err
 	}
-	switch kind {
-	case store.Container:
-		container, err := openContainer(ctx, &src, from, o)
-		if err != nil {
-			return nil, err // not a nil *Container, which would be a Table that is not nil
-		}
-		return container, nil
-	case store.Zarr:
-		return openZarr(ctx, &src, from, o)
-	case store.TileDB:
-		return openCube(ctx, &src, from, o)
-	}
-	return openCatalog(ctx, src, from, o)
+	return openers[kind](ctx, &src, from, o)
+}
+
+// openers open the datasets of sources, by their kinds.
+var openers = map[*store.Kind]func(context.Context, *spec.Source, []spec.Field, resources.Options) (Table, error){
+	store.TileDB: openCube, store.Zarr: openZarr, store.Container: openContainer, store.Other: openCatalog,
 }
 
 // storeOf returns what a source leads to. A list of paths names containers, and dims and timestamp an array.
-func storeOf(ctx context.Context, src *spec.Source, o resources.Options) (store.Kind, error) {
+func storeOf(ctx context.Context, src *spec.Source, o resources.Options) (*store.Kind, error) {
 	kind, err := store.Container, error(nil)
 	if len(src.Parts) == 0 && src.BasePath == "" {
 		kind, err = store.Of(ctx, o.Opener, src.Source)
 	}
 	switch {
 	case err != nil:
-		return 0, err
+		return nil, err
 	case kind == store.Container && src.Dims != "":
-		return 0, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"a container has no dimensions to name: dims is for arrays"), src.Source)
 	case kind == store.Container && src.Timestamp != nil:
-		return 0, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"a container has no times: timestamp is for arrays"), src.Source)
 	case kind == store.Other && (src.Dims != "" || src.Timestamp != nil):
 		return store.TileDB, nil // opening it says what is missing
@@ -237,7 +230,7 @@ func storeOf(ctx context.Context, src *spec.Source, o resources.Options) (store.
 }
 
 // openCatalog opens a catalog, a table, a directory, a pattern or a file.
-func openCatalog(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (Table, error) {
+func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o resources.Options) (Table, error) {
 	fields := make([]catalog.Source, len(from))
 	for i, f := range from {
 		fields[i] = catalog.Source{

@@ -55,8 +55,8 @@ type FileInfo struct {
 	// Format is the format of a file. That of a directory has no class.
 	Format *magic.Format `json:"-"`
 
-	index  *chunk.Index // of Raster in a TIFF
-	member bool         // the path may lead into a container
+	index *chunk.Index // of Raster in a TIFF
+	uri   string       // by which the file was opened; "" if it may lie in a container
 }
 
 // RasterInfo describes an image as the loader reads it.
@@ -161,21 +161,25 @@ func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.
 			return nil, err
 		}
 	}
-	switch {
-	case kind == store.TileDB:
-		return InspectArray(ctx, path, at, o)
-	case at != nil:
+	if at != nil && kind != store.TileDB {
 		return nil, ErrNotArray
-	case kind == store.Zarr:
-		return InspectZarr(ctx, path, o)
-	case kind == store.Container:
-		return InspectContainer(ctx, path, o)
 	}
+	return describers[kind](ctx, path, at, o)
+}
+
+// describers describe what paths lead to, by their kinds.
+var describers = map[*store.Kind]func(context.Context, string, *spec.Timestamp, resources.Options) (any, error){
+	store.TileDB: describeArray, store.Zarr: describeZarr, store.Container: describeContainer,
+	store.Other: describeFile,
+}
+
+// describeFile describes a file, a raster inside a container or a directory.
+func describeFile(ctx context.Context, path string, _ *spec.Timestamp, o resources.Options) (any, error) {
 	info, err := Inspect(ctx, path, o)
 	if err != nil {
 		return nil, err
 	}
-	return info, info.overviewsBeside(ctx, real, o)
+	return info, info.overviewsBeside(ctx, o)
 }
 
 // Inspect describes a file, a raster inside a container or a directory from headers, without decoding pixels. A path
@@ -191,16 +195,13 @@ func Inspect(ctx context.Context, path string, o resources.Options) (*FileInfo, 
 
 // open describes the file or directory at a path.
 func (i *FileInfo) open(ctx context.Context, path string, o resources.Options) error {
-	open := o.Opener.Open
-	if _, _, i.member = taco.Split(path); i.member {
-		open = func(ctx context.Context, path string) (source.Reader, error) {
-			return taco.OpenMember(ctx, o.Opener, path)
-		}
-	} else {
+	open := func(context.Context, string) (source.Reader, error) { return taco.OpenMember(ctx, o.Opener, path) }
+	if _, _, member := source.Split(path); !member {
 		var err error
 		if path, err = o.Resolve(path); err != nil {
 			return err
 		}
+		open, i.uri = o.Opener.Open, path
 	}
 	roots := source.RootsOf(o.Opener)
 	if st, err := roots.Stat(path); !source.IsRemote(path) && err == nil && st.IsDir() {
@@ -434,11 +435,11 @@ func (r *RasterInfo) firstFrames(ctx context.Context, f source.Reader, x *chunk.
 
 // overviewsBeside describes the overviews in the file beside a TIFF that has none of its own. It looks for that file,
 // which takes a request of a remote one, and is not part of Inspect, which callers use on many files.
-func (i *FileInfo) overviewsBeside(ctx context.Context, path string, o resources.Options) error {
-	if i.index == nil || i.TIFF == nil || i.TIFF.Overviews > 0 || i.member {
+func (i *FileInfo) overviewsBeside(ctx context.Context, o resources.Options) error {
+	if i.index == nil || i.TIFF == nil || i.TIFF.Overviews > 0 || i.uri == "" {
 		return nil
 	}
-	file, levels, err := catalog.OverviewFile(ctx, o.Opener, path, i.index, o.MaxChunkBytes)
+	file, levels, err := catalog.OverviewFile(ctx, o.Opener, i.uri, i.index, o.MaxChunkBytes)
 	if err != nil && fault.KindOf(err) == 0 {
 		return err
 	}

@@ -76,11 +76,10 @@ func (n ArrayNumber) MarshalJSON() ([]byte, error) {
 // ArrayInterval holds the two ends of an interval, both included.
 type ArrayInterval [2]ArrayNumber
 
-// InspectArray describes a TileDB array from its schema and the footers of its fragments, without
+// describeArray describes a TileDB array from its schema and the footers of its fragments, without
 // reading tiles. at selects the fragments that were written in a range of time; nil selects all.
-// The array must lie below Options.Roots, if there are any.
-func InspectArray(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (*ArrayInfo, error) {
-	array, err := rows.OpenArrayAt(ctx, path, at, o.WithDefaults())
+func describeArray(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (any, error) {
+	array, err := rows.OpenArrayAt(ctx, path, at, o)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
@@ -53,11 +54,8 @@ type ContainerColumn struct {
 	Type string `json:"type"`
 }
 
-// InspectContainer describes the container at path from its tables, without reading pixels. The
-// container and the files that it names must lie below Options.Roots, if there are any.
-func InspectContainer(ctx context.Context, path string, o resources.Options) (*ContainerInfo, error) {
-	o = o.WithDefaults()
-	defer o.CloseOpener()
+// describeContainer describes a container from its tables, without reading pixels.
+func describeContainer(ctx context.Context, path string, _ *spec.Timestamp, o resources.Options) (any, error) {
 	dataset, err := taco.Open(ctx, o.Opener, []string{path}, taco.Options{})
 	if err != nil {
 		return nil, err

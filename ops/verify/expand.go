@@ -98,8 +98,7 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]File, er
 		}
 		if source.IsRemote(p) {
 			// A URI with the extension of a file is one file, and so is each URI of HTTP, which has no directories.
-			web := strings.HasPrefix(source.Scheme(p), "http")
-			if kind != store.Other || known(p) || web {
+			if kind != store.Other || known(p) || source.IsWeb(p) {
 				files = append(files, File{Path: p})
 				continue
 			}

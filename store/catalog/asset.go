@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"path"
+	"strings"
 	"time"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -13,7 +15,6 @@ import (
 	"github.com/chaski-eo/chaski/picture"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
@@ -350,7 +351,7 @@ func foreign(ctx context.Context, o source.Opener, uri string, r source.Reader) 
 	if IsRaster(ctx, r) {
 		return ""
 	}
-	switch ext := listing.Extension(uri); ext {
+	switch ext := strings.ToLower(path.Ext(source.Name(uri))); ext {
 	case "", ".img", ".dat", ".bin", ".raw", ".bsq", ".bil", ".bip", ".envi":
 		for _, name := range [...]string{uri[:len(uri)-len(ext)] + ".hdr", uri + ".hdr"} {
 			file, err := o.Open(ctx, name)

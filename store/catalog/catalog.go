@@ -121,7 +121,7 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	case class == magic.Parquet && t.severalFiles():
 	case class == magic.Parquet:
 		return t.openParquet(ctx, fields, o)
-	case class.Table() && (listing.IsURL(t.src) || !listing.IsGlob(t.src)):
+	case class.Table() && (source.IsWeb(t.src) || !listing.IsGlob(t.src)):
 		return t.openHeld(ctx, fields, o)
 	}
 	isPicture := func(s Source) bool { return magic.Named(s.Pattern).Class == magic.Picture }

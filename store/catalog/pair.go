@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 )
@@ -85,7 +86,7 @@ func matches(ctx context.Context, s Source, uris columns.Column, shared int) (ma
 	rows := map[string]int64{}
 	err = uris.Scan(ctx, func(row int64, v columns.Cell) error {
 		path := string(v.Text)
-		if listing.Scheme(path) != "" || filepath.IsAbs(path) {
+		if source.Scheme(path) != "" || filepath.IsAbs(path) {
 			path = path[min(shared, len(path)):]
 		}
 		id, ok := pattern.Match(path)

@@ -143,7 +143,7 @@ func (d *Dataset) verifyChunks(ctx context.Context, e Entry, missing *int) error
 			*missing++
 			err = nil
 		case err == nil:
-			c.Path = e.Path + Separator + strconv.Itoa(k)
+			c.Path = e.Path + source.Separator + strconv.Itoa(k)
 			_, err = ownChunk(im.Index, c)
 		}
 	}

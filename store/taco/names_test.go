@@ -78,7 +78,7 @@ func FuzzNames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which uint8, path string) {
 		c := &all[int(which)%len(all)]
 		e, err := c.open.Resolve(t.Context(), path)
-		r, openErr := taco.OpenMember(t.Context(), files, c.path+taco.Separator+path)
+		r, openErr := taco.OpenMember(t.Context(), files, c.path+source.Separator+path)
 		if openErr == nil {
 			defer r.Close()
 		}

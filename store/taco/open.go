@@ -164,8 +164,7 @@ func identify(ctx context.Context, o source.Opener, uri string) (f *format, from
 // isHTMLPage reports whether an HTTP response is an HTML page, which many servers return for a
 // directory.
 func isHTMLPage(uri string, head []byte) bool {
-	s := source.Scheme(uri)
-	return (s == "http" || s == "https") && bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("<"))
+	return source.IsWeb(uri) && bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("<"))
 }
 
 // readsHTMLPage reports whether an opened URI is an HTML page, since some servers return one for
@@ -183,7 +182,7 @@ func identifyDirectory(ctx context.Context, o source.Opener, uri string) (*forma
 	}{{"METADATA/level0.parquet", model.TacoFolder}, {"level0.parquet", model.Tacocat},
 		{"METADATA/sample.parquet", model.CozipFolder}, {"sample.parquet", model.CozipCatalog},
 		{"COLLECTION.json", model.TacoFolder}, {shards.IndexName, model.MDS}} {
-		file, err := o.Open(ctx, model.Join(uri, c.name))
+		file, err := o.Open(ctx, source.Join(uri, c.name))
 		if err == nil {
 			is := !readsHTMLPage(ctx, uri, file) && (c.form != model.MDS || shards.IsMDS(ctx, file))
 			if err = file.Close(); is {
@@ -201,20 +200,20 @@ func identifyDirectory(ctx context.Context, o source.Opener, uri string) (*forma
 }
 
 // Named reports whether a path is a container by its name alone.
-func Named(uri string) bool {
-	name := path.Base(strings.TrimRight(uri, "/"))
+func Named(p source.Path) bool {
+	name := path.Base(strings.TrimRight(p.Name, "/"))
 	return magic.Named(name).Class == magic.Container || name == "__TACOCAT__" || name == "TACOLLECTION.json" ||
-		shards.IsTarPattern(uri)
+		shards.IsTarPattern(p.Name)
 }
 
 // Is reports whether a path is a container, or is Named like one.
-func Is(ctx context.Context, o source.Opener, uri string) bool {
-	if Named(uri) {
+func Is(ctx context.Context, o source.Opener, p source.Path) bool {
+	if Named(p) {
 		return true
 	}
-	f, from, err := identify(ctx, o, uri)
+	f, from, err := identify(ctx, o, p.Name)
 	if err != nil {
-		return ctx.Err() == nil && !source.Unreachable(err) && catalogIn(ctx, o, uri) != ""
+		return ctx.Err() == nil && !source.Unreachable(err) && catalogIn(ctx, o, p.Name) != ""
 	}
 	if from.File != nil && from.File.Close() != nil {
 		return false
@@ -337,13 +336,13 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 // catalogIn returns the catalog in a directory, or "".
 func catalogIn(ctx context.Context, o source.Opener, uri string) string {
 	for _, name := range [...]string{".tacocat/COLLECTION.json", "__TACOCAT__", "TACOLLECTION.json"} {
-		file, err := o.Open(ctx, model.Join(uri, name))
+		file, err := o.Open(ctx, source.Join(uri, name))
 		if err != nil {
 			continue
 		}
 		page := readsHTMLPage(ctx, uri, file)
 		if file.Close() == nil && !page {
-			return model.Join(uri, strings.TrimSuffix(name, "/COLLECTION.json"))
+			return source.Join(uri, strings.TrimSuffix(name, "/COLLECTION.json"))
 		}
 	}
 	return ""
@@ -360,7 +359,7 @@ func notFound(err error) error {
 // parent returns the directory of a path. For an HTTP URL it keeps the query; see model.Join.
 func parent(uri string) string {
 	query := ""
-	if s := source.Scheme(uri); s == "http" || s == "https" {
+	if source.IsWeb(uri) {
 		if i := strings.IndexByte(uri, '?'); i >= 0 {
 			uri, query = uri[:i], uri[i:]
 		}
@@ -385,7 +384,7 @@ func (d *Dataset) openCollection(ctx context.Context, from model.Source, o Optio
 	var files []string
 	for i, file := range collection.Sources.Files {
 		if !slices.ContainsFunc(o.Filters, func(f Filter) bool { return !f.mayMatch(collection, i) }) {
-			files = append(files, model.Join(from.Base, file))
+			files = append(files, source.Join(from.Base, file))
 		}
 	}
 	return flat(d.open(ctx, files, o, true))

@@ -11,13 +11,6 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
-// Separator separates a container from the path of a sample in it: "data.tacozip::roi_1/image".
-const Separator = "::"
-
-// Split splits a name into a container and the path of a sample in it. ok is false if the name has
-// no Separator.
-func Split(name string) (container, path string, ok bool) { return strings.Cut(name, Separator) }
-
 // OpenMember opens a sample of a container (CONTAINER::PATH), or the raster in a cell of a table, as a file of its own:
 // the reader covers its bytes alone. A chunk ("data.taco::img1/lrf::2") is opened as a TIFF, whose bytes behind the
 // header are the chunk: reading it takes one range. A local file of that very name takes precedence. For remote names
@@ -44,7 +37,7 @@ func OpenMember(ctx context.Context, o source.Opener, uri string) (source.Reader
 
 // openMember opens a sample of a container, or the raster in a cell of a table.
 func openMember(ctx context.Context, o source.Opener, uri string) (source.Reader, error) {
-	container, path, _ := Split(uri)
+	container, path, _ := source.Split(uri)
 	if catalog.IsParquet(container) {
 		asset, err := catalog.OpenCell(ctx, o, container, path, 0)
 		return source.Memory(asset.Bytes), err

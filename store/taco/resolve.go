@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -303,7 +304,7 @@ func (d *Dataset) noSuchID(ctx context.Context, s *siblings, key string) error {
 // chunk returns the chunk at the end of a key, "lrf::3": of the sample before it, or of the
 // folder's root. ok is false if the key does not name a chunk.
 func (d *Dataset) chunk(ctx context.Context, s *siblings, folder, key string) (e Entry, ok bool, err error) {
-	id, name, ok := model.CutLast(key, Separator)
+	id, name, ok := model.CutLast(key, source.Separator)
 	if !ok || len(d.parts) == 0 {
 		return e, false, nil
 	}

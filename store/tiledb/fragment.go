@@ -189,7 +189,7 @@ func (f *Fragment) local() bool { return !source.IsRemote(f.uri) }
 // file returns the URI of a file of a column: see Fragment.at.
 func (f *Fragment) file(s *Schema, column int, kind list) string {
 	name := f.fileName(s, column)
-	if k := source.Scheme(f.uri); k == "http" || k == "https" {
+	if source.IsWeb(f.uri) {
 		name = url.PathEscape(name) // "%" or "?" in the name of an attribute would change the URL
 	}
 	switch kind {

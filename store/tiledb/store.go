@@ -58,17 +58,17 @@ func isListing(names []string) bool {
 	return slices.Contains(names, schemaName) || slices.Contains(names, schemasDir+"/")
 }
 
-// Is reports whether there is an array at a URI. A remote URI costs the request that opens the
+// Is reports whether there is an array at a path. A remote one costs the request that opens the
 // schema, and one that lists the directory of schemas. A URI with a query is no array, because names
 // below it would become part of the query.
-func Is(ctx context.Context, o source.Opener, uri string) bool {
-	if !source.IsRemote(uri) {
-		return isArray(uri, source.RootsOf(o))
+func Is(ctx context.Context, o source.Opener, p source.Path) bool {
+	if !p.Remote() {
+		return isArray(p, source.RootsOf(o))
 	}
-	if strings.Contains(uri, "?") {
+	if strings.Contains(p.Name, "?") {
 		return false
 	}
-	uri = strings.TrimSuffix(uri, "/")
+	uri := strings.TrimSuffix(p.Name, "/")
 	r, err := o.Open(ctx, uri+"/"+schemaName)
 	if err == nil {
 		return errors.Join(hasVersion(ctx, r), r.Close()) == nil
@@ -98,10 +98,13 @@ func hasVersion(ctx context.Context, r source.Reader) error {
 }
 
 // IsArray reports whether a local directory holds an array.
-func IsArray(path string) bool { return isArray(path, nil) }
+func IsArray(path string) bool {
+	p, err := source.Parse(path)
+	return err == nil && isArray(p, nil)
+}
 
-func isArray(path string, roots *source.Roots) bool {
-	path = source.LocalPath(path)
+func isArray(p source.Path, roots *source.Roots) bool {
+	path := p.Local()
 	if st, err := roots.Stat(pathname.Join(path, schemaName)); err == nil && st.Mode().IsRegular() {
 		return true
 	}

@@ -112,22 +112,31 @@ func (a *answers) Open(_ context.Context, uri string) (source.Reader, error) {
 	return &corpus.Mem{B: a.b}, nil
 }
 
+func parsed(t *testing.T, uri string) source.Path {
+	t.Helper()
+	p, err := source.Parse(uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 // TestPagesAreNoArrays promises that a page that a server sends for every name is no array, and that the query of a URI
 // is not taken for a path.
 func TestPagesAreNoArrays(t *testing.T) {
 	page := &answers{b: []byte("<!DOCTYPE html><html></html>")}
-	if Is(t.Context(), page, pageHost+"/x.tif") || len(page.uris) == 0 {
+	if Is(t.Context(), page, parsed(t, pageHost+"/x.tif")) || len(page.uris) == 0 {
 		t.Errorf("a page is an array: asked for %q", page.uris)
 	}
 	page.uris = nil
-	if Is(t.Context(), page, pageHost+"/x.tif?sig=A") || len(page.uris) != 0 {
+	if Is(t.Context(), page, parsed(t, pageHost+"/x.tif?sig=A")) || len(page.uris) != 0 {
 		t.Errorf("a URI with a query: asked for %q", page.uris)
 	}
 	schema, err := os.ReadFile(filepath.Join(corpusDir(t), "arrays", "dense_1d_gaps", schemaName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if array := (&answers{b: schema}); !Is(t.Context(), array, pageHost+"/array") {
+	if array := (&answers{b: schema}); !Is(t.Context(), array, parsed(t, pageHost+"/array")) {
 		t.Errorf("an array is none: asked for %q", array.uris)
 	}
 }

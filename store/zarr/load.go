@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // readObject reads a metadata file, and charges it to the memory of the node. A file that does not exist is
@@ -39,22 +40,22 @@ func (n *Node) readObject(ctx context.Context, uri string) (object, error) {
 // load reads the metadata of the node.
 func (n *Node) load(ctx context.Context) error {
 	uri := n.URI
-	object, err := n.readObject(ctx, Join(uri, meta3))
+	object, err := n.readObject(ctx, source.Join(uri, meta3))
 	if err == nil {
-		return fault.WithFile(n.open3(ctx, object), Join(uri, meta3))
+		return fault.WithFile(n.open3(ctx, object), source.Join(uri, meta3))
 	}
 	if !missing(err) {
 		return err
 	}
 	n.Format = 2
-	if object, err = n.readObject(ctx, Join(uri, array2)); err == nil {
-		attrs, err := n.optional(ctx, Join(uri, attrs2))
+	if object, err = n.readObject(ctx, source.Join(uri, array2)); err == nil {
+		attrs, err := n.optional(ctx, source.Join(uri, attrs2))
 		if err != nil {
 			return err
 		}
 		meta, err := parse2(object, attrs)
 		if err != nil {
-			return fault.WithFile(err, Join(uri, array2))
+			return fault.WithFile(err, source.Join(uri, array2))
 		}
 		n.Array = newArray(n.open, n.URI, "", meta, n.options)
 		return nil
@@ -62,22 +63,22 @@ func (n *Node) load(ctx context.Context) error {
 	if !missing(err) {
 		return err
 	}
-	joined, err := n.optional(ctx, Join(uri, consolidated))
+	joined, err := n.optional(ctx, source.Join(uri, consolidated))
 	if err != nil {
 		return err
 	}
 	if joined != nil {
 		return fault.WithFile(cmp.Or(n.consolidated2(ctx, joined), n.referRecords(ctx, joined)),
-			Join(uri, consolidated))
+			source.Join(uri, consolidated))
 	}
-	if _, err = n.readObject(ctx, Join(uri, group2)); err != nil {
+	if _, err = n.readObject(ctx, source.Join(uri, group2)); err != nil {
 		if missing(err) {
 			err = fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset,
 				"there is no zarr.json, .zarray, .zmetadata or .zgroup"), uri)
 		}
 		return err
 	}
-	n.Attrs, err = n.optional(ctx, Join(uri, attrs2))
+	n.Attrs, err = n.optional(ctx, source.Join(uri, attrs2))
 	return err
 }
 

@@ -52,7 +52,7 @@ type walk struct {
 
 // dir adds the arrays below a directory of the group.
 func (w *walk) dir(ctx context.Context, p string, level int) error {
-	names, err := source.Names(ctx, w.n.open, Join(w.n.URI, p))
+	names, err := source.Names(ctx, w.n.open, source.Join(w.n.URI, p))
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (w *walk) dir(ctx context.Context, p string, level int) error {
 				"more than %d nodes, or %d levels of them", maxNodes, maxLevels), w.n.URI)
 		}
 		sub = path.Join(p, sub)
-		node, err := Open(ctx, w.n.open, Join(w.n.URI, sub), w.n.options)
+		node, err := Open(ctx, w.n.open, source.Join(w.n.URI, sub), w.n.options)
 		switch {
 		case err != nil && missing(err): // a directory of something else
 		case err != nil:

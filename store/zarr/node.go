@@ -12,21 +12,22 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Is reports whether there is an array or a group at a URI, or a file of references to one. A remote URI costs up to
+// Is reports whether there is an array or a group at a path, or a file of references to one. A remote one costs up to
 // three requests.
-func Is(ctx context.Context, o source.Opener, uri string) bool {
+func Is(ctx context.Context, o source.Opener, p source.Path) bool {
+	uri := p.Name
 	if file, ok := referenceFile(o, uri); ok {
 		return isReferences(ctx, o, file)
 	}
-	if !source.IsRemote(uri) {
-		roots, dir := source.RootsOf(o), source.LocalPath(uri)
+	if !p.Remote() {
+		roots, dir := source.RootsOf(o), p.Local()
 		for _, name := range [...]string{meta3, array2, group2, consolidated} {
 			if st, err := roots.Stat(pathname.Join(dir, name)); err == nil && st.Mode().IsRegular() {
 				return true
 			}
 		}
 		folder, _, ok := recordsFolder(uri)
-		return ok && Is(ctx, o, folder)
+		return ok && Is(ctx, o, source.Path{Name: folder, Scheme: p.Scheme})
 	}
 	if strings.ContainsAny(uri, "?#") { // a name cannot be appended
 		return false
@@ -39,7 +40,7 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 		names = []string{consolidated}
 	}
 	for _, name := range names {
-		r, err := o.Open(ctx, Join(uri, name))
+		r, err := o.Open(ctx, source.Join(uri, name))
 		if err == nil {
 			is := beginsLikeJSON(ctx, r)
 			return r.Close() == nil && is
@@ -107,9 +108,9 @@ func (n *Node) array(p string, e entry) (*Array, error) {
 	}
 	meta, err := parse()
 	if err != nil {
-		return nil, fault.WithFile(err, Join(n.URI, p))
+		return nil, fault.WithFile(err, source.Join(n.URI, p))
 	}
-	return newArray(n.open, Join(n.URI, p), p, meta, n.options), nil
+	return newArray(n.open, source.Join(n.URI, p), p, meta, n.options), nil
 }
 
 // At returns the array or group at a path below a group. A path that does not exist is fault.NotFound, and one
@@ -119,7 +120,7 @@ func (n *Node) At(ctx context.Context, p string) (*Node, error) {
 		return nil, fault.WithFile(err, n.URI)
 	}
 	if !n.Consolidated {
-		node, err := Open(ctx, n.open, Join(n.URI, p), n.options)
+		node, err := Open(ctx, n.open, source.Join(n.URI, p), n.options)
 		if err == nil && node.Array != nil {
 			node.Array.Path = p
 		}
@@ -129,7 +130,7 @@ func (n *Node) At(ctx context.Context, p string) (*Node, error) {
 	if !ok {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "group", fault.NoOffset, "no array or group %q", p), n.URI)
 	}
-	node := &Node{URI: Join(n.URI, p), Format: n.Format, open: n.open, options: n.options}
+	node := &Node{URI: source.Join(n.URI, p), Format: n.Format, open: n.open, options: n.options}
 	if e.array {
 		var err error
 		node.Array, err = n.array(p, e)

@@ -55,7 +55,7 @@ func (a *Array) localObjects(ctx context.Context, dir string, levels int, visit 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	list, err := source.Names(ctx, a.open, Join(a.URI, dir))
+	list, err := source.Names(ctx, a.open, source.Join(a.URI, dir))
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package zarr
 
 import (
 	"errors"
-	"net/url"
 	"path"
 	"strings"
 
@@ -18,22 +17,6 @@ const (
 	attrs2       = ".zattrs"
 	consolidated = ".zmetadata"
 )
-
-// Join returns the URI of a node or an object below uri. The parts of name are separated by "/".
-func Join(uri, name string) string {
-	uri = strings.TrimSuffix(uri, "/")
-	if name == "" {
-		return uri
-	}
-	if s := source.Scheme(uri); s == "http" || s == "https" || s == "file" {
-		parts := strings.Split(name, "/")
-		for i, p := range parts {
-			parts[i] = url.PathEscape(p)
-		}
-		name = strings.Join(parts, "/")
-	}
-	return uri + "/" + name
-}
 
 // Limits of groups that are listed, since the groups of a hostile store may have no end.
 const (
@@ -66,10 +49,10 @@ func checkPath(path string) error {
 // missing reports whether an error means that an object does not exist.
 func missing(err error) bool { return errors.Is(err, fault.NotFound) && !source.Outside(err) }
 
-// Named reports whether a part of a URI ends in .zarr or has the name of a file of references. Only such URIs are
+// Named reports whether a part of a path ends in .zarr or has the name of a file of references. Only such paths are
 // probed for metadata, because probing costs requests.
-func Named(uri string) bool {
-	for part := range strings.SplitSeq(uri, "/") {
+func Named(p source.Path) bool {
+	for part := range strings.SplitSeq(p.Name, "/") {
 		if strings.EqualFold(path.Ext(part), ".zarr") || namedReferences(part) || namedRecords(part) {
 			return true
 		}

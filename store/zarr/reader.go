@@ -165,7 +165,7 @@ func (a *Array) objectOf(at []int64) string {
 	for d, side := range a.objectSides() {
 		object[d] /= side / a.Chunks[d]
 	}
-	return Join(a.URI, a.keys.name(object))
+	return source.Join(a.URI, a.keys.name(object))
 }
 
 // bytes returns the stored bytes of a chunk, valid until the next call, or false if it was not written.

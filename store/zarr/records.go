@@ -54,7 +54,7 @@ const (
 
 // uri returns the URI of a file.
 func (s *records) uri(k recordKey) string {
-	return Join(s.folder, fmt.Sprintf("%s/refs.%d.parq", k.dir, k.record))
+	return source.Join(s.folder, fmt.Sprintf("%s/refs.%d.parq", k.dir, k.record))
 }
 
 // kept returns a part of a file that is kept, or what load returns, with the bytes that it takes. A part that is

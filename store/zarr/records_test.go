@@ -89,7 +89,7 @@ func TestRecords(t *testing.T) {
 				if got, err := read(t.Context(), o, folder); err != nil || !bytes.Equal(got, want) {
 					t.Errorf("row %d, record_size %d: %v, %v", i, c.size, got, err)
 				}
-				if !Is(t.Context(), o, folder) || !Is(t.Context(), o, folder+"/a") {
+				if !is(t, o, folder) || !is(t, o, folder+"/a") {
 					t.Error("not taken for Zarr")
 				}
 			}

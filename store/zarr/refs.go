@@ -367,7 +367,7 @@ func resolveURL(file, u string) (string, error) {
 	case remote && (slices.Contains(strings.Split(u, "/"), "..") || strings.Contains(u, "\\")):
 		return "", wrong("leads out of the file's directory")
 	case remote:
-		return Join(file[:strings.LastIndexByte(file, '/')], u), nil
+		return source.Join(file[:strings.LastIndexByte(file, '/')], u), nil
 	}
 	if local := source.LocalPath(u); path.IsAbs(local) {
 		return local, nil

@@ -143,7 +143,7 @@ func (s *references) name(uri string) (string, bool) {
 		return "", false
 	}
 	rest = strings.TrimPrefix(rest, "/")
-	if scheme := source.Scheme(s.uri); scheme == "http" || scheme == "https" { // see Join
+	if source.IsWeb(s.uri) { // see source.Join
 		plain, err := url.PathUnescape(rest)
 		return plain, err == nil
 	}

@@ -81,7 +81,7 @@ func (n *Node) inRecords(ctx context.Context) (*Node, error) {
 		root.drop()
 		return nil, nil
 	}
-	if scheme := source.Scheme(folder); scheme == "http" || scheme == "https" { // see Join
+	if source.IsWeb(folder) { // see source.Join
 		if below, err = url.PathUnescape(below); err != nil {
 			return nil, fault.WithFile(corrupt("%v", err), n.URI)
 		}
@@ -179,7 +179,7 @@ func (s *records) each(ctx context.Context, dir string, visit func(name string) 
 	if a == nil || slices.Contains(a.grid, 0) {
 		return nil
 	}
-	list, err := source.Names(ctx, s.base, Join(s.folder, dir))
+	list, err := source.Names(ctx, s.base, source.Join(s.folder, dir))
 	if err != nil {
 		return err
 	}

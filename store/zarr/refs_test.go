@@ -46,6 +46,16 @@ func read(ctx context.Context, o source.Opener, uri string) ([]byte, error) {
 	return dst, at.Array.NewReader().ReadInto(ctx, dst, []int64{0, 0}, []int64{4, 4}, []int64{4, 1})
 }
 
+// is reports whether there is an array or a group at a URI.
+func is(t *testing.T, o source.Opener, uri string) bool {
+	t.Helper()
+	p, err := source.Parse(uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Is(t.Context(), o, p)
+}
+
 // TestReferences: the content of chunks is that which a file of references has, or that of the range which it names;
 // a chunk that it does not name has the fill value.
 func TestReferences(t *testing.T) {
@@ -69,7 +79,7 @@ func TestReferences(t *testing.T) {
 				t.Errorf("%s: %v, %v", chunk, got, err)
 			}
 		}
-		if !Is(t.Context(), &files, file) || !Is(t.Context(), &files, file+"/a") {
+		if !is(t, &files, file) || !is(t, &files, file+"/a") {
 			t.Error("not taken for Zarr")
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // Checked counts what Verify checked. Chunks past the edge of the array, which the last shards may hold, do not count.
@@ -123,7 +124,7 @@ func (v *verifier) object(at []int64) error {
 	for d, side := range array.objectSides() {
 		cell[d] = at[d] * side
 	}
-	uri := Join(array.URI, array.keys.name(at))
+	uri := source.Join(array.URI, array.keys.name(at))
 	if len(array.shards) == 0 {
 		return v.chunk(cell, place{uri: uri, whole: true}, nil)
 	}

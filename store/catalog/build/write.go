@@ -248,7 +248,7 @@ func (x *indexing) sound(r *rowio.Row) bool {
 
 // mtimeOf returns when a local file was modified, or nil.
 func mtimeOf(path string) *string {
-	if s := listing.Scheme(path); s != "" && s != "file" {
+	if s := source.Scheme(path); s != "" && s != "file" {
 		return nil
 	}
 	st, err := os.Stat(source.LocalPath(path))

@@ -47,7 +47,7 @@ func (f *extractFlags) run(ctx context.Context, env console.Env, name string) er
 	if e, ok := rows.Subfile(name); ok {
 		return f.file(ctx, env, env.Files, e)
 	}
-	container, path, ok := taco.Split(name)
+	container, path, ok := source.Split(name)
 	if ok && !source.IsRemote(name) {
 		// A local file may have the separator in its own name.
 		if _, err := os.Stat(name); err == nil {

@@ -37,7 +37,7 @@ func namedBands(ctx context.Context, files source.Opener, text string, paths []s
 		}
 		return pickBands(sensor, strings.TrimSuffix(strings.TrimSpace(list), "]"), paths[0])
 	}
-	container, _, ok := taco.Split(paths[0])
+	container, _, ok := source.Split(paths[0])
 	if !ok {
 		return bandsOfFiles(ctx, files, text, paths)
 	}
@@ -71,7 +71,7 @@ func bandsOfFiles(ctx context.Context, files source.Opener, list string, paths [
 	}
 	for i, path := range paths {
 		asset := catalog.Asset{URI: path, Index: &chunk.Index{}}
-		if _, _, in := taco.Split(path); in {
+		if _, _, in := source.Split(path); in {
 			o := loader.Options{Opener: files}
 			if asset, err = rows.One(ctx, o.WithDefaults(), path); err != nil {
 				return nil, fault.WithFile(err, path)

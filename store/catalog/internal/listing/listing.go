@@ -383,13 +383,10 @@ func (p *Pattern) Match(s string) (string, bool) {
 // Path replaces {id} by an id.
 func (p *Pattern) Path(id string) string { return strings.Join(p.lits, id) }
 
-// Scheme returns the scheme of a URI, "" for a path.
-func Scheme(uri string) string { return source.Scheme(uri) }
-
 // Folder returns the directory of a URI or path.
 func Folder(uri string) string {
-	if s := Scheme(uri); s != "" && s != "file" {
-		if IsURL(uri) {
+	if s := source.Scheme(uri); s != "" && s != "file" {
+		if source.IsWeb(uri) {
 			uri, _, _ = strings.Cut(uri, "?")
 		}
 		if i := strings.LastIndexByte(uri, '/'); i > len(s)+2 {
@@ -407,12 +404,12 @@ func Resolve(base, name string) string {
 
 // resolve resolves a URI of a table against the directory base.
 func resolve(base, uri string) string {
-	switch s := Scheme(uri); {
+	switch s := source.Scheme(uri); {
 	case s == "file":
 		return source.LocalPath(uri)
 	case s != "" || filepath.IsAbs(uri):
 		return uri
-	case Scheme(base) != "":
+	case source.Scheme(base) != "":
 		return base + "/" + uri
 	}
 	return pathname.Join(base, filepath.FromSlash(uri))

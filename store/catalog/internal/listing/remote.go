@@ -2,7 +2,6 @@ package listing
 
 import (
 	"context"
-	"path"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -10,20 +9,9 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// IsURL reports whether a URI is one of HTTP, which has no directories, and in which "?" begins a query.
-func IsURL(uri string) bool {
-	s := Scheme(uri)
-	return s == "http" || s == "https"
-}
-
-// Extension returns the extension of a path or URI, in lower case.
-func Extension(uri string) string {
-	return strings.ToLower(path.Ext(source.Name(uri)))
-}
-
 // RemoteGlob reports whether a remote URI is a pattern. A URI of HTTP is not: it cannot be listed, and may have a "?",
 // also where a part of its file is named.
-func RemoteGlob(uri string) bool { return !IsURL(uri) && !source.IsPart(uri) && IsGlob(uri) }
+func RemoteGlob(uri string) bool { return !source.IsWeb(uri) && !source.IsPart(uri) && IsGlob(uri) }
 
 // listRemote lists a remote URI: a raster file, a glob, or a directory of a store that can list.
 func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opener, each Each,

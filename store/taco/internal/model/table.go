@@ -168,7 +168,7 @@ func (c *Container) Place(p *Places, row int, e *Entry) error {
 		if p.Sources.Null(row) || BadSource(name) {
 			return bad("%s %.80q is not the name of a file below", ColumnSource, name)
 		}
-		e.URI, e.Object, end = Join(c.From.Base, name), source.Known{}, math.MaxInt64
+		e.URI, e.Object, end = source.Join(c.From.Base, name), source.Known{}, math.MaxInt64
 	}
 	if p.Offsets.Null(row) || p.Sizes.Null(row) {
 		return bad("%s or %s is null", ColumnOffset, ColumnSize)

@@ -132,7 +132,7 @@ func readIndex(ctx context.Context, r source.Reader) (indexShards, error) {
 // bytes before it would be decompressed for each.
 func OpenMDS(ctx context.Context, from model.Source) (*model.Container, error) {
 	dir, file := from.URI, from.File
-	name := model.Join(dir, IndexName)
+	name := source.Join(dir, IndexName)
 	if file != nil {
 		dir, name = from.Base, dir
 	} else {
@@ -152,7 +152,7 @@ func OpenMDS(ctx context.Context, from model.Source) (*model.Container, error) {
 	}
 	uris := make([]string, len(index))
 	for i, s := range index {
-		uris[i] = model.Join(dir, s.Raw.Name)
+		uris[i] = source.Join(dir, s.Raw.Name)
 	}
 	read := func(p *part, i int, w *window) error {
 		if w != nil {

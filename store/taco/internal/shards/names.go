@@ -11,7 +11,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
 // tarExtension is the extension of shards of WebDataset.
@@ -66,7 +65,7 @@ func tarsOf(ctx context.Context, o source.Opener, uri string) (uris []string, er
 			return nil, fault.New(fault.NotFound, "glob", fault.NoOffset, "%q is not a pattern", pattern)
 		}
 		if matches {
-			uris = append(uris, model.Join(dir, name))
+			uris = append(uris, source.Join(dir, name))
 		}
 	}
 	if err == nil && uris == nil {

@@ -91,7 +91,7 @@ func (c *reader) opened(err error) (*model.Container, error) {
 // OpenFolder opens a FOLDER.
 func OpenFolder(ctx context.Context, from model.Source) (*model.Container, error) {
 	c := &reader{of: model.New(from, model.TacoFolder)}
-	return c.openFolder(ctx, model.Join(from.URI, "METADATA"))
+	return c.openFolder(ctx, source.Join(from.URI, "METADATA"))
 }
 
 // OpenTacocatFolder opens a .tacocat directory.
@@ -105,7 +105,7 @@ func OpenTacocatFolder(ctx context.Context, from model.Source) (*model.Container
 const MaxLevels = catLevels
 
 func (c *reader) openFolder(ctx context.Context, tables string) (*model.Container, error) {
-	r, err := c.of.File(ctx, model.Join(c.of.URI, "COLLECTION.json"))
+	r, err := c.of.File(ctx, source.Join(c.of.URI, "COLLECTION.json"))
 	if err == nil {
 		c.coll, err = readCollection(ctx, r, span{Off: 0, Size: r.Size()}, "COLLECTION.json")
 	}
@@ -121,7 +121,7 @@ func (c *reader) openFolder(ctx context.Context, tables string) (*model.Containe
 			"it has %d levels, at most %d are supported", known, MaxLevels))
 	}
 	for k := range MaxLevels {
-		uri := model.Join(tables, model.LevelName(k)+".parquet")
+		uri := source.Join(tables, model.LevelName(k)+".parquet")
 		if _, err := c.of.File(ctx, uri); err != nil {
 			if k > 0 && k >= known && fault.KindOf(err) == fault.NotFound {
 				break

@@ -44,9 +44,9 @@ func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
 	if err != nil {
 		return e, err
 	}
-	e.URI, e.Offset, e.Size = model.Join(c.of.URI, "DATA/"+path), model.Whole, model.Whole
+	e.URI, e.Offset, e.Size = source.Join(c.of.URI, "DATA/"+path), model.Whole, model.Whole
 	if e.Kind == model.Folder {
-		e.URI = model.Join(e.URI, MetaName)
+		e.URI = source.Join(e.URI, MetaName)
 	}
 	return e, nil
 }
@@ -188,7 +188,7 @@ func (c *reader) zip(ctx context.Context, l *level, k int, name string) (*zipDir
 			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+model.ColumnSource, fault.NoOffset,
 				"%q is not a file below the directory", name), k)
 		}
-		uri = model.Join(c.of.From.Base, name)
+		uri = source.Join(c.of.From.Base, name)
 	}
 	file, err := c.of.File(ctx, uri)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -94,7 +95,7 @@ func (c *reader) listed() error {
 func OpenDirectory(form model.Form) func(ctx context.Context, from model.Source) (*model.Container, error) {
 	return func(ctx context.Context, from model.Source) (*model.Container, error) {
 		c := &reader{of: model.New(from, form)}
-		file, err := c.of.File(ctx, model.Join(from.URI, CollectionName))
+		file, err := c.of.File(ctx, source.Join(from.URI, CollectionName))
 		if err == nil {
 			c.coll, err = readCollection(ctx, file, span{Off: 0, Size: file.Size()})
 		}
@@ -256,7 +257,7 @@ func (c *reader) place(l *level, i int, e *model.Entry) error {
 		if model.Climbs(p) {
 			return c.inRow(l, i, "%s %q is not a path below DATA", model.ColumnRelative, p)
 		}
-		e.URI, e.Offset, e.Size = model.Join(c.of.URI, "DATA/"+p), model.Whole, model.Whole
+		e.URI, e.Offset, e.Size = source.Join(c.of.URI, "DATA/"+p), model.Whole, model.Whole
 		return nil
 	}
 	return c.of.Place(&l.Places, i, e)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -49,9 +50,9 @@ func (c *reader) readTable(ctx context.Context, l *level) (*tables.Table, error)
 	uri := c.of.URI
 	switch c.of.Form {
 	case model.CozipFolder:
-		uri = model.Join(uri, l.entry())
+		uri = source.Join(uri, l.entry())
 	case model.CozipCatalog:
-		uri = model.Join(uri, TableName(l.name))
+		uri = source.Join(uri, TableName(l.name))
 	}
 	// The table is read when its columns are asked for, so the file must stay.
 	file, err := c.of.File(ctx, uri)

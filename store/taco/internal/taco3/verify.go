@@ -242,7 +242,7 @@ func (c *reader) verifyFiles(ctx context.Context, r *model.Report) error {
 			if c.kind(level, i) == model.Folder {
 				continue
 			}
-			uri := model.Join(c.of.URI, "DATA/"+level.paths.Str(i))
+			uri := source.Join(c.of.URI, "DATA/"+level.paths.Str(i))
 			file, err := c.of.From.Opener.Open(ctx, uri)
 			if err != nil {
 				return fault.WithFile(err, uri)
@@ -271,14 +271,14 @@ func (c *reader) verifyListing(ctx context.Context, named map[string]bool) error
 	for _, l := range c.levels {
 		tablesOf[TableName(l.name)] = true
 	}
-	err := walk(ctx, model.Join(c.of.URI, "METADATA"), func(path string) error {
+	err := walk(ctx, source.Join(c.of.URI, "METADATA"), func(path string) error {
 		if strings.HasSuffix(path, ".parquet") && !tablesOf[path] {
 			return corrupt("METADATA/"+path, "is not declared")
 		}
 		return nil
 	})
 	if err == nil {
-		err = walk(ctx, model.Join(c.of.URI, "DATA"), func(path string) error {
+		err = walk(ctx, source.Join(c.of.URI, "DATA"), func(path string) error {
 			if !named[path] {
 				return corrupt("DATA/"+path, "is in no row")
 			}
@@ -311,7 +311,7 @@ func (c *reader) verifyParts(ctx context.Context, r *model.Report) error {
 		if samples.Sources.Null(i) || model.BadSource(name) {
 			return c.inRow(samples, i, "%s %.80q is not the name of a file below", model.ColumnSource, name)
 		}
-		uri := model.Join(c.of.From.Base, name)
+		uri := source.Join(c.of.From.Base, name)
 		file, err := c.of.From.Opener.Open(ctx, uri)
 		if err != nil && model.IsMissing(err) {
 			r.Absent = append(r.Absent, uri)
