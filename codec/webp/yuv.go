@@ -5,6 +5,9 @@ import "image"
 // fromYUV makes RGB of luma and of chroma of half the resolution, which is interpolated between its samples, each of
 // which lies in the middle of four pixels: 9/16 of the nearest, 3/16 of two and 1/16 of the farthest, rounded as
 // libwebp does it (its fancy upsampling).
+//
+// The range is that of video, 16 to 235, of BT.601. The factors are 1.164, 1.596, 0.391, 0.813 and 2.018 in units of
+// 1/16384, as libwebp has them: 8 of the bits are dropped at once and 6 at the end.
 func fromYUV(dst []byte, m *image.YCbCr, bands int) {
 	w, h := m.Rect.Dx(), m.Rect.Dy()
 	u, v := make([]byte, w), make([]byte, w)
@@ -19,12 +22,17 @@ func fromYUV(dst []byte, m *image.YCbCr, bands int) {
 		upsample(u, m.Cb[near*m.CStride:], m.Cb[far*m.CStride:])
 		upsample(v, m.Cr[near*m.CStride:], m.Cr[far*m.CStride:])
 		luma := m.Y[y*m.YStride:][:w]
-		for x, l := range luma {
-			target := dst[(y*w+x)*bands:][:bands]
-			target[0], target[1], target[2] = rgb(int(l), int(u[x]), int(v[x]))
+		row := dst[y*w*bands:][:w*bands]
+		for x := range luma {
+			target := row[:3]
+			l, cb, cr := int32(luma[x])*19077>>8, int32(u[x]), int32(v[x])
+			target[2] = clip(l + cb*33050>>8 - 17685)
+			target[1] = clip(l - cb*6419>>8 - cr*13320>>8 + 8708)
+			target[0] = clip(l + cr*26149>>8 - 14234)
 			if bands == 4 {
-				target[3] = 255
+				row[3] = 255
 			}
+			row = row[bands:]
 		}
 	}
 }
@@ -48,11 +56,10 @@ func upsample(dst, near, far []byte) {
 	}
 }
 
-// rgb converts a pixel of BT.601 with the range of video, 16 to 235. The factors are 1.164, 1.596, 0.391, 0.813 and
-// 2.018 in units of 1/16384, as libwebp has them: 8 of the bits are dropped at once and 6 at the end.
-func rgb(y, u, v int) (r, g, b byte) {
-	l := y * 19077 >> 8
-	return clip(l + v*26149>>8 - 14234), clip(l - u*6419>>8 - v*13320>>8 + 8708), clip(l + u*33050>>8 - 17685)
+// clip drops the bits that the factors have, and takes the nearest byte.
+func clip(v int32) byte {
+	if uint32(v) < 256<<6 {
+		return byte(v >> 6)
+	}
+	return byte(^v >> 31) // 0 below, 255 above
 }
-
-func clip(v int) byte { return byte(min(max(v>>6, 0), 255)) }

@@ -42,18 +42,19 @@ func (r *coder) refill() {
 	}
 }
 
-// bit decodes a bit that is 0 with the probability p.
+// bit decodes a bit that is 0 with the probability *p ^ even.
 func (r *coder) bit(p *uint16) bool {
 	r.refill()
-	bound := r.span / certain * uint32(*p)
+	chance := *p ^ even
+	bound := r.span / certain * uint32(chance)
 	if r.code < bound {
 		r.span = bound
-		*p += (certain - *p) >> learning
+		*p = (chance + (certain-chance)>>learning) ^ even
 		return false
 	}
 	r.span -= bound
 	r.code -= bound
-	*p -= *p >> learning
+	*p = (chance - chance>>learning) ^ even
 	return true
 }
 
@@ -113,12 +114,12 @@ func (r *coder) numberPlain(probs []uint16, limit, other, compared uint32) uint3
 		other <<= 1
 		its := other & compared
 		p := &probs[compared+its+number]
-		chance := uint32(*p)
+		chance := uint32(*p ^ even)
 		bound := span / certain * chance
 		zero := uint32((int64(code) - int64(bound)) >> 63) // all bits set if the bit is 0
 		span = bound&zero | (span-bound)&^zero
 		code -= bound &^ zero
-		*p = uint16(chance - uint32(int32(chance+zero&^(certain-1<<learning))>>learning))
+		*p = uint16(chance-uint32(int32(chance+zero&^(certain-1<<learning))>>learning)) ^ even
 		number = number<<1 + 1 + zero
 		compared &= its ^ zero
 	}

@@ -28,12 +28,13 @@ filled:
 	CMOVLCS R12, R10               \
 	CMOVLCS AX, R9
 
-// TRAIN changes the chance in DI. AX has all bits set if the bit was 0, and is changed.
+// TRAIN changes the chance in DI to what is stored of the new one. AX has all bits set if the bit was 0, and is changed.
 #define TRAIN \
 	ANDL $~(const_certain-(1<<const_learning)), AX \
 	ADDL DI, AX                                    \
 	SARL $const_learning, AX                       \
-	SUBL AX, DI
+	SUBL AX, DI                                    \
+	XORL $const_even, DI
 
 // Registers:
 //
@@ -68,6 +69,7 @@ compare:
 	LEAL    (CX)(DX*1), R14
 	ADDL    R11, R14
 	MOVWLZX (BX)(R14*2), DI
+	XORL    $const_even, DI
 	SPLIT
 	SBBL    AX, AX
 	LEAL    1(AX)(R11*2), R11
@@ -82,6 +84,7 @@ compare:
 
 alone:
 	MOVWLZX (BX)(R11*2), DI
+	XORL    $const_even, DI
 
 	// The chances of the next bit are loaded before this one is known: they are neighbours.
 next:
@@ -90,6 +93,7 @@ next:
 	CMPL    CX, R13
 	JCC     last
 	MOVL    (BX)(CX*2), DX
+	XORL    $(const_even|const_even<<16), DX
 	MOVL    DX, R14
 	SHRL    $16, R14
 	MOVWLZX DX, DX

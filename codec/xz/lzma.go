@@ -28,7 +28,7 @@ type lengths struct {
 	high     [256]uint16
 }
 
-// model has the probability of 0 for each bit.
+// model has the probability of 0 for each bit, XOR even: it is even before the first symbol.
 type model struct {
 	isMatch, isLong   [numStates][1 << maxPB]uint16
 	isRepeat          [numStates]uint16
@@ -38,36 +38,6 @@ type model struct {
 	special           [128]uint16
 	align             [16]uint16
 	literals          [1 << maxLCLP][literalSize]uint16
-}
-
-// untrained is the model before the first symbol.
-var untrained = func() *model {
-	var m model
-	for i := range numStates {
-		setEven(m.isMatch[i][:], m.isLong[i][:])
-	}
-	setEven(m.isRepeat[:], m.older[0][:], m.older[1][:], m.older[2][:], m.special[:], m.align[:])
-	for _, l := range []*lengths{&m.matched, &m.repeated} {
-		setEven(l.above[:], l.high[:])
-		for i := range l.low {
-			setEven(l.low[i][:], l.mid[i][:])
-		}
-	}
-	for i := range m.slots {
-		setEven(m.slots[i][:])
-	}
-	for i := range m.literals {
-		setEven(m.literals[i][:])
-	}
-	return &m
-}()
-
-func setEven(lists ...[]uint16) {
-	for _, list := range lists {
-		for i := range list {
-			list[i] = even
-		}
-	}
 }
 
 // decoder decodes the chunks of an LZMA2 stream.
@@ -81,7 +51,7 @@ type decoder struct {
 
 // reset forgets what symbols came.
 func (d *decoder) reset() {
-	d.model, d.state, d.far = *untrained, 0, [4]int{1, 1, 1, 1}
+	d.model, d.state, d.far = model{}, 0, [4]int{1, 1, 1, 1}
 }
 
 // setProperties takes the byte that states lc, lp and pb.

@@ -106,8 +106,8 @@ turn:
 	SHRL $16, R12
 	ANDL $3, R12
 	ADDQ R12, DI
+	LOOK   // 34 bits are left: the next entry need not wait for more
 	REFILL
-	LOOK
 	JMP  turn
 
 then:
@@ -214,8 +214,8 @@ literal:
 	MOVB R12, (DI)
 	INCQ DI
 	DROP
-	REFILL
 	LOOK
+	REFILL
 	JMP  turn
 
 oddDistance:
