@@ -17,10 +17,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import os
-import statistics
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +27,7 @@ import numpy as np
 import rasterio
 import torch
 from rasterio.transform import from_origin
+from sides import measure, of_rounds
 from torch.utils.data import DataLoader
 from torchgeo.datasets import RasterDataset, stack_samples
 from torchgeo.samplers import GriddedPatchSampler, RandomPatchSampler
@@ -42,7 +40,6 @@ LAYOUTS: dict[str, dict[str, Any]] = {
     "cog": {"driver": "COG", "blocksize": 512, "overviews": "IGNORE_EXISTING"},
 }
 LAYOUTS["bands"] = LAYOUTS["tiles"]
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Masks(RasterDataset):  # type: ignore[misc]
@@ -83,38 +80,6 @@ def write(work: Path, imagery: Path, n: int, codec: str, layout: str) -> None:
             shape = {"count": len(data), "height": side, "width": side, "dtype": data.dtype}
             with rasterio.open(work / name, "w", **how, **shape, transform=where) as f:
                 f.write(data)
-
-
-def processor_seconds() -> float:
-    """Returns what this process has used, and all that descend from it, on Linux."""
-    parent, used = {}, {}
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            stat = entry.read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended
-            continue
-        pid = int(entry.parent.name)
-        parent[pid], used[pid] = int(stat[1]), int(stat[11]) + int(stat[12])
-    family = {os.getpid()}
-    while more := {p for p, of in parent.items() if of in family} - family:
-        family |= more
-    return sum(used[p] for p in family) / TICKS
-
-
-def measure(batches: Any) -> tuple[float, float]:
-    """Returns the samples a second of one pass, and a second of processor time."""
-    start, used, n = time.perf_counter(), processor_seconds(), 0
-    for batch in batches:
-        n += len(batch["image"])
-    return n / (time.perf_counter() - start), n / (processor_seconds() - used)
-
-
-def of_rounds(theirs: Sequence[float], ours: Sequence[float]) -> str:
-    """Returns medians of both sides, and of their ratio with its range."""
-    a, b = statistics.median(theirs), statistics.median(ours)
-    ratios = sorted(y / x for x, y in zip(theirs, ours, strict=True))
-    middle = statistics.median(ratios)
-    return f"{a:.0f} | {b:.0f} | {middle:.2f} ({ratios[0]:.2f} – {ratios[-1]:.2f}) |"
 
 
 def main() -> None:

@@ -219,10 +219,10 @@ def test_read_ahead(folder):
     left = loop(ours)
     next(left)
     files = ours._opened()
-    assert len(files._begun) == ours.engine.prefetch
+    assert len(files.ahead.begun) == ours.engine.prefetch
     for a, b in zip(loop(theirs), loop(ours), strict=True):
         same(a, b)
-    assert not files._begun
+    assert not files.ahead.begun
 
 
 def test_tiles_in_common(folder):

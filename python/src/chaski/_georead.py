@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-import sys
 import warnings
-from collections import deque
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias
@@ -18,8 +15,8 @@ import pandas as pd
 import rasterio.crs
 import shapely
 import torch
-import torch.utils.data
 
+from chaski._ahead import Ahead
 from chaski._loader import Loader, load
 from chaski._proto.arguments import Field, Pixels, TileWindow
 from chaski.errors import UnsupportedError
@@ -58,7 +55,11 @@ class _Piece:
 
 
 class Files:
-    """The files of a dataset, opened by an engine, and a tree of their outlines."""
+    """The files of a dataset, opened by an engine, and a tree of their outlines.
+
+    Attributes:
+        ahead: gives the pixels of slices, None for those that TorchGeo has to read.
+    """
 
     def __init__(self, dataset: Any) -> None:
         """Opens the files.
@@ -99,21 +100,7 @@ class Files:
         self._name, self._steps = type(dataset).__name__, dataset.time_series
         self._res, self._whole, self._times = dataset.res, dataset.bounds, dataset.index.index
         self._tree = shapely.STRtree(dataset.index.geometry.to_numpy())
-        self._thread = ThreadPoolExecutor(1)
-        self._begun = deque[tuple[list[Any], Future[list[Raster | None]]]]()
-
-    def begin(self, indices: Sequence[Any]) -> None:
-        """Begins to read slices, after those that were begun before."""
-        self._begun.append((list(indices), self._thread.submit(self._read, indices)))
-
-    def take(self, indices: Sequence[Any]) -> list[Raster | None]:
-        """Returns the pixels of slices, None for those that TorchGeo has to read."""
-        asked = list(indices)
-        if not any(asked == begun for begun, _ in self._begun):
-            return self._read(indices)
-        while (first := self._begun.popleft())[0] != asked:
-            first[1].cancel()  # of a loop that was left
-        return first[1].result()
+        self.ahead = Ahead(self._read)
 
     def slices(self, index: slice | tuple[slice, ...]) -> list[slice]:
         """Returns an index with all of its ends and steps, by default those of the dataset."""
@@ -221,43 +208,3 @@ class Files:
 
 def warn(dataset: str, why: object) -> None:
     warnings.warn(f"TorchGeo reads {dataset} itself: {why}", stacklevel=4)
-
-
-class _Ahead(Iterator[Any]):
-    """The batches of a sampler, which a dataset begins to read before it is asked for them."""
-
-    def __init__(self, batches: Iterator[Any], dataset: Any, ahead: int) -> None:
-        self._batches, self._dataset, self._ahead = batches, dataset, ahead
-        self._begun = deque[Any]()
-        self._begin()
-
-    def _begin(self) -> None:
-        while len(self._begun) < self._ahead and (batch := next(self._batches, None)) is not None:
-            self._dataset._will_read(batch)
-            self._begun.append(batch)
-
-    def __next__(self) -> Any:
-        if not self._begun:
-            raise StopIteration
-        batch = self._begun.popleft()
-        self._begin()
-        return batch
-
-
-def read_ahead(dataset: Any, ahead: int) -> None:
-    """Has the loop of a DataLoader that asks a dataset for a batch tell it of its next ones.
-
-    A DataLoader itself looks ahead for worker processes only. In other loops than torch's own,
-    nothing is read ahead.
-
-    Args:
-        dataset: its `__getitems__` calls this.
-        ahead: batches.
-    """
-    fetch = sys._getframe(2)
-    loop: Any = fetch.f_back.f_locals.get("self") if fetch.f_back else None
-    kind = getattr(torch.utils.data.dataloader, "_SingleProcessDataLoaderIter", None)
-    if type(loop) is not kind or not getattr(loop, "_auto_collation", False):
-        return
-    if not isinstance(loop._sampler_iter, _Ahead):
-        loop._sampler_iter = _Ahead(loop._sampler_iter, dataset, ahead)

@@ -28,8 +28,9 @@ from torchgeo.datasets import GeoDataset, IntersectionDataset, RasterDataset
 from torchgeo.datasets.utils import array_to_tensor
 
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
+from chaski._ahead import one_thread, read_ahead
 from chaski._assemble import Members
-from chaski._georead import Files, Grid, Raster, read_ahead, warn
+from chaski._georead import Files, Grid, Raster, warn
 from chaski._proto.arguments import Engine, SourceLike
 from chaski.errors import UnsupportedError
 from chaski.torch import IterableDataset
@@ -104,17 +105,18 @@ class ChaskiDataset(RasterDataset):  # type: ignore[misc]
             )
         read_ahead(self, self.engine.prefetch)
         files = self._opened()
-        rasters = files.take(indices) if files else [None] * len(indices)
+        rasters = files.ahead.take(indices) if files else [None] * len(indices)
         read = super().__getitem__
-        return [
-            self._sample(files.slices(i), raster) if files and raster is not None else read(i)
-            for i, raster in zip(indices, rasters, strict=True)
-        ]
+        with one_thread():
+            return [
+                self._sample(files.slices(i), raster) if files and raster is not None else read(i)
+                for i, raster in zip(indices, rasters, strict=True)
+            ]
 
     def _will_read(self, indices: Sequence[Any]) -> None:
         """Begins to read slices that `__getitems__` will be asked for."""
         if files := self._opened():
-            files.begin(indices)
+            files.ahead.begin(indices)
 
     def _opened(self) -> Files | None:
         """Returns the files opened by an engine, None if TorchGeo has to read them."""
@@ -160,8 +162,9 @@ class _Intersection(IntersectionDataset):  # type: ignore[misc]
             d.__getitems__(indices) if hasattr(d, "__getitems__") else [d[i] for i in indices]
             for d in self.datasets
         ]
-        samples = [self.collate_fn(both) for both in zip(*parts, strict=True)]
-        return samples if self.transforms is None else [self.transforms(s) for s in samples]
+        with one_thread():
+            samples = [self.collate_fn(both) for both in zip(*parts, strict=True)]
+            return samples if self.transforms is None else [self.transforms(s) for s in samples]
 
     def _will_read(self, indices: Sequence[Any]) -> None:
         for d in self.datasets:
