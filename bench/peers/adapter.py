@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import argparse
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import chaski
 import chaski.torchgeo
 import numpy as np
+import pyproj
 import rasterio
 import torch
 from rasterio.transform import from_origin
@@ -40,6 +41,16 @@ LAYOUTS: dict[str, dict[str, Any]] = {
     "cog": {"driver": "COG", "blocksize": 512, "overviews": "IGNORE_EXISTING"},
 }
 LAYOUTS["bands"] = LAYOUTS["tiles"]
+
+
+class Passes:
+    """Windows, of which each pass has the next ones: none is still in a cache."""
+
+    def __init__(self, windows: Iterable[Any], count: int) -> None:
+        self._windows, self._count = iter(windows), count
+
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.islice(self._windows, self._count)
 
 
 class Masks(RasterDataset):  # type: ignore[misc]
@@ -82,6 +93,39 @@ def write(work: Path, imagery: Path, n: int, codec: str, layout: str) -> None:
                 f.write(data)
 
 
+def loop(dataset: Any, sampler: Any, workers: int) -> Any:
+    """Returns the batches of a dataset in a DataLoader."""
+    how: dict[str, Any] = {"collate_fn": stack_samples, "persistent_workers": workers > 0}
+    return DataLoader(dataset, BATCH, sampler=sampler, num_workers=workers, **how)
+
+
+def on_the_ground(work: Path, crs: str | None, windows: int, workers: int) -> Any:
+    """Returns random windows of the data module, each from all scenes and masks that it touches."""
+    raster: dict[str, Any] = {"kind": "raster", "resample": "nearest"}
+    fields = {
+        "image": chaski.Field(pattern="scenes/{id}.tif", dtype="float32", **raster),
+        "mask": chaski.Field(pattern="masks/{id}.tif", dtype="int64", **raster),
+    }
+    crs = crs or "EPSG:32618"
+    window = chaski.GeoWindow(SIDE * 20, 20, crs=crs, per_epoch=windows, edge=True)
+    data = chaski.torchgeo.ChaskiDataModule(
+        work, batch_size=BATCH, fields=fields, window=window, engine=chaski.Engine(workers=workers)
+    )
+    return data.train_dataloader()
+
+
+def row(name: str, order: str, loaders: Sequence[Any], rounds: int) -> None:
+    """Measures TorchGeo's batches and ours in turns, and prints a row of the table."""
+    for batches in loaders:
+        measure(batches)  # opens files, starts processes
+    speeds = [[measure(batches) for batches in loaders] for _ in range(rounds)]
+    columns = [
+        of_rounds(*([speed[k] for speed in side] for side in zip(*speeds, strict=True)))
+        for k in (0, 1)
+    ]
+    print(f"| {name} | {order} | {' '.join(columns)}", flush=True)
+
+
 def main() -> None:
     """Compares, and prints a table."""
     p = argparse.ArgumentParser(
@@ -93,13 +137,15 @@ def main() -> None:
     p.add_argument("--codec", default="deflate")
     p.add_argument("--layout", choices=LAYOUTS, default="tiles")
     p.add_argument("--workers", type=int, default=2)
-    p.add_argument("--windows", type=int, default=20 * BATCH, help="of a pass, at most")
+    p.add_argument("--windows", type=int, default=10 * BATCH, help="of a pass")
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--images", action="store_true", help="without masks")
-    p.add_argument("--crs", help="another map, to which all scenes are warped")
+    p.add_argument("--ground", action="store_true", help="ours are those of the data module")
+    p.add_argument("--crs", help="another map, to which scenes are warped; for --ground")
     o = p.parse_args()
     if not (o.work / "masks").exists():
         write(o.work, o.imagery, o.scenes, o.codec, o.layout)
+    crs = pyproj.CRS(o.crs) if o.crs else None
     engine = {"engine": chaski.Engine(workers=o.workers)}
     scenes, masks = (
         (kind, type(kind.__name__, (chaski.torchgeo.ChaskiDataset, kind), engine))
@@ -107,45 +153,38 @@ def main() -> None:
     )
     # Made anew each time: processes of a DataLoader must not inherit files that GDAL has open.
     pairs: dict[str, Callable[[], list[Any]]] = {
-        "images": lambda: [c(o.work / "scenes", crs=o.crs) for c in scenes],
+        "images": lambda: [c(o.work / "scenes", crs) for c in scenes],
         "images & masks": lambda: [
-            c(o.work / "scenes", crs=o.crs) & m(o.work / "masks", crs=o.crs)
+            c(o.work / "scenes", crs) & m(o.work / "masks", crs)
             for c, m in zip(scenes, masks, strict=True)
         ],
     }
+    all_windows = o.windows * (o.rounds + 1)
     samplers: dict[str, Callable[[Any], Any]] = {
-        "random": lambda d: RandomPatchSampler(d, size=SIDE, length=o.windows, generator=1),
+        "random": lambda d: RandomPatchSampler(d, size=SIDE, length=all_windows, generator=1),
         "grid": lambda d: GriddedPatchSampler(d, size=SIDE),
         "overlapping grid": lambda d: GriddedPatchSampler(d, size=SIDE, stride=SIDE // 2),
     }
     sides = "TorchGeo | with an engine | ratio |"
     print(f"| windows of | sampler | {sides} by processor time: {sides}")
     print(f"|---|---{'|--:|--:|---' * 2}|")
+    if o.ground:
+        dataset = pairs["images & masks"]()[0]
+        theirs = loop(dataset, Passes(samplers["random"](dataset), o.windows), o.workers)
+        ours = on_the_ground(o.work, o.crs, o.windows, o.workers)
+        row("images & masks", "GeoWindow", (theirs, ours), o.rounds)
+        return
     for name, make in list(pairs.items())[: 1 if o.images else 2]:
         for order, sampler in samplers.items():
             datasets = make()
             loaders = [
-                DataLoader(
-                    d,
-                    BATCH,
-                    sampler=list(itertools.islice(sampler(d), o.windows)),
-                    collate_fn=stack_samples,
-                    num_workers=n,
-                    persistent_workers=n > 0,
-                )
+                loop(d, Passes(sampler(d), o.windows), n)
                 for d, n in zip(datasets, (o.workers, 0), strict=True)
             ]
-            for loader in loaders:
-                measure(loader)  # opens files, starts processes
-            rounds = [[measure(loader) for loader in loaders] for _ in range(o.rounds)]
+            row(name, order, loaders, o.rounds)
             for index in list(sampler(datasets[0]))[:8]:
                 one, other = (d[index] for d in datasets)
                 assert all(torch.equal(v, other[k]) for k, v in one.items()), "samples differ"
-            columns = [
-                of_rounds(*([side[k] for side in r] for r in zip(*rounds, strict=True)))
-                for k in (0, 1)
-            ]
-            print(f"| {name} | {order} | {' '.join(columns)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ def processor_seconds() -> float:
         except OSError:  # it has ended
             continue
         pid = int(entry.parent.name)
-        parent[pid], used[pid] = int(stat[1]), int(stat[11]) + int(stat[12])
+        # Of itself, and of its children that have ended, in user and in system mode.
+        parent[pid], used[pid] = int(stat[1]), sum(map(int, stat[11:15]))
     family = {os.getpid()}
     while more := {p for p, of in parent.items() if of in family} - family:
         family |= more
