@@ -825,7 +825,8 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 
 // drawsNoCorner reports whether the windows of the dataset are not random ones of one size.
 func (d *dataset) drawsNoCorner() bool {
-	return d.sampler.Kind != spec.RandomWindow || len(d.sampler.Sizes) > 0
+	random := d.sampler.Kind == spec.RandomWindow || d.sampler.Kind == spec.TileWindow
+	return !random || len(d.sampler.Sizes) > 0
 }
 
 // asked returns the window of a size at a corner that a ticket names, in an asset of height by width pixels.

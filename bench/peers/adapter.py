@@ -2,36 +2,55 @@
 
     make frameworks PYTHON=python3.12
     PYTHONPATH=python/src .frameworks-env/torchgeo/bin/python bench/peers/adapter.py \
-      --imagery imagery/s2.npy --work .peers/adapter
+      --imagery imagery/s2.npy --work .peers/adapter --layout cog --codec zstd
 
 It cuts the imagery, uint16 bands of (b y x), into scenes on one map with masks beside them, and
 takes windows of 256 pixels by TorchGeo's own samplers: at random, and on a grid. In every round
 each side takes its turn: `RasterDataset` in a DataLoader with --workers processes, and
 `chaski.torchgeo.ChaskiDataset` with an engine of as many workers. Both are warm, and all files
-are in the page cache. Printed are samples a second, medians of the rounds, and the ratio with the
-lowest and the highest of one round. Samples are compared after it.
+are in the page cache. Printed are samples a second, and milliseconds of processor time a sample of
+all processes, medians of the rounds, and their ratios with the lowest and the highest of one round.
+Samples are compared after it.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
-import time
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import chaski
 import chaski.torchgeo
 import numpy as np
+import pyproj
 import rasterio
 import torch
 from rasterio.transform import from_origin
+from sides import measure, of_rounds
 from torch.utils.data import DataLoader
 from torchgeo.datasets import RasterDataset, stack_samples
 from torchgeo.samplers import GriddedPatchSampler, RandomPatchSampler
 
 SIDE, BATCH = 256, 16
+# How files are written. "bands" has a file for each band.
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "tiles": {"driver": "GTiff", "tiled": True, "blockxsize": 256, "blockysize": 256},
+    "strips": {"driver": "GTiff"},
+    "cog": {"driver": "COG", "blocksize": 512, "overviews": "IGNORE_EXISTING"},
+}
+LAYOUTS["bands"] = LAYOUTS["tiles"]
+
+
+class Passes:
+    """Windows, of which each pass has the next ones: none is still in a cache."""
+
+    def __init__(self, windows: Iterable[Any], count: int) -> None:
+        self._windows, self._count = iter(windows), count
+
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.islice(self._windows, self._count)
 
 
 class Masks(RasterDataset):  # type: ignore[misc]
@@ -40,39 +59,71 @@ class Masks(RasterDataset):  # type: ignore[misc]
     is_image = False
 
 
-class OurScenes(chaski.torchgeo.ChaskiDataset):
-    """Scenes that an engine reads."""
+class Scenes(RasterDataset):  # type: ignore[misc]
+    """Scenes of one file each."""
 
 
-class OurMasks(chaski.torchgeo.ChaskiDataset, Masks):
-    """Masks that an engine reads."""
+class Bands(RasterDataset):  # type: ignore[misc]
+    """Scenes with a file for each band."""
+
+    filename_glob = "*_B0.tif"
+    filename_regex = r"\d+_(?P<band>B\d)"
+    separate_files = True
+    all_bands = tuple(f"B{i}" for i in range(6))
 
 
-def write(work: Path, imagery: Path, n: int, codec: str) -> None:
+def write(work: Path, imagery: Path, n: int, codec: str, layout: str) -> None:
     """Writes n scenes and masks in a row; each has the imagery turned and moved."""
     bands = np.load(imagery)
     side = min(bands.shape[1:]) // 64 * 64
-    options = {"driver": "GTiff", "tiled": True, "blockxsize": 256, "blockysize": 256}
-    options |= {"compress": codec, "predictor": 2, "crs": "EPSG:32618"}
+    how = {**LAYOUTS[layout], "crs": "EPSG:32618", "compress": codec}
+    if codec != "none":
+        how["predictor"] = "YES" if layout == "cog" else 2
     for kind in ("scenes", "masks"):
-        (work / kind).mkdir(parents=True, exist_ok=True)
+        (work / kind).mkdir(parents=True)
     for i in range(n):
         x = np.rot90(np.roll(bands, 97 * i, axis=2)[:, :side, :side], i, axes=(1, 2))
         where = from_origin(5e5 + i * side * 20, 4e6, 20, 20)
-        for kind, data in (("scenes", x), ("masks", (x[:1] < 900).astype(np.uint8))):
+        files = {f"scenes/{i:03}.tif": x}
+        if layout == "bands":
+            files = {f"scenes/{i:03}_B{b}.tif": x[b : b + 1] for b in range(len(x))}
+        for name, data in {**files, f"masks/{i:03}.tif": (x[:1] < 900).astype(np.uint8)}.items():
             shape = {"count": len(data), "height": side, "width": side, "dtype": data.dtype}
-            with rasterio.open(
-                work / kind / f"{i:03}.tif", "w", **options, **shape, transform=where
-            ) as f:
+            with rasterio.open(work / name, "w", **how, **shape, transform=where) as f:
                 f.write(data)
 
 
-def rate(batches: Any) -> float:
-    """Returns the samples a second of one pass."""
-    start, n = time.perf_counter(), 0
-    for batch in batches:
-        n += len(batch["image"])
-    return n / (time.perf_counter() - start)
+def loop(dataset: Any, sampler: Any, workers: int) -> Any:
+    """Returns the batches of a dataset in a DataLoader."""
+    how: dict[str, Any] = {"collate_fn": stack_samples, "persistent_workers": workers > 0}
+    return DataLoader(dataset, BATCH, sampler=sampler, num_workers=workers, **how)
+
+
+def on_the_ground(work: Path, crs: str | None, windows: int, workers: int) -> Any:
+    """Returns random windows of the data module, each from all scenes and masks that it touches."""
+    raster: dict[str, Any] = {"kind": "raster", "resample": "nearest"}
+    fields = {
+        "image": chaski.Field(pattern="scenes/{id}.tif", dtype="float32", **raster),
+        "mask": chaski.Field(pattern="masks/{id}.tif", dtype="int64", **raster),
+    }
+    crs = crs or "EPSG:32618"
+    window = chaski.GeoWindow(SIDE * 20, 20, crs=crs, per_epoch=windows, edge=True)
+    data = chaski.torchgeo.ChaskiDataModule(
+        work, batch_size=BATCH, fields=fields, window=window, engine=chaski.Engine(workers=workers)
+    )
+    return data.train_dataloader()
+
+
+def row(name: str, order: str, loaders: Sequence[Any], rounds: int) -> None:
+    """Measures TorchGeo's batches and ours in turns, and prints a row of the table."""
+    for batches in loaders:
+        measure(batches)  # opens files, starts processes
+    speeds = [[measure(batches) for batches in loaders] for _ in range(rounds)]
+    columns = [
+        of_rounds(*([speed[k] for speed in side] for side in zip(*speeds, strict=True)))
+        for k in (0, 1)
+    ]
+    print(f"| {name} | {order} | {' '.join(columns)}", flush=True)
 
 
 def main() -> None:
@@ -84,52 +135,56 @@ def main() -> None:
     p.add_argument("--work", type=Path, required=True)
     p.add_argument("--scenes", type=int, default=16)
     p.add_argument("--codec", default="deflate")
+    p.add_argument("--layout", choices=LAYOUTS, default="tiles")
     p.add_argument("--workers", type=int, default=2)
+    p.add_argument("--windows", type=int, default=10 * BATCH, help="of a pass")
     p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--images", action="store_true", help="without masks")
+    p.add_argument("--ground", action="store_true", help="ours are those of the data module")
+    p.add_argument("--crs", help="another map, to which scenes are warped; for --ground")
     o = p.parse_args()
     if not (o.work / "masks").exists():
-        write(o.work, o.imagery, o.scenes, o.codec)
-    OurScenes.engine = OurMasks.engine = chaski.Engine(workers=o.workers)
+        write(o.work, o.imagery, o.scenes, o.codec, o.layout)
+    crs = pyproj.CRS(o.crs) if o.crs else None
+    engine = {"engine": chaski.Engine(workers=o.workers)}
+    scenes, masks = (
+        (kind, type(kind.__name__, (chaski.torchgeo.ChaskiDataset, kind), engine))
+        for kind in (Bands if o.layout == "bands" else Scenes, Masks)
+    )
     # Made anew each time: processes of a DataLoader must not inherit files that GDAL has open.
-    images, masks = (RasterDataset, OurScenes), (Masks, OurMasks)
     pairs: dict[str, Callable[[], list[Any]]] = {
-        "images": lambda: [c(o.work / "scenes") for c in images],
+        "images": lambda: [c(o.work / "scenes", crs) for c in scenes],
         "images & masks": lambda: [
-            c(o.work / "scenes") & m(o.work / "masks") for c, m in zip(images, masks, strict=True)
+            c(o.work / "scenes", crs) & m(o.work / "masks", crs)
+            for c, m in zip(scenes, masks, strict=True)
         ],
     }
+    all_windows = o.windows * (o.rounds + 1)
     samplers: dict[str, Callable[[Any], Any]] = {
-        "random": lambda d: RandomPatchSampler(d, size=SIDE, length=20 * BATCH, generator=1),
+        "random": lambda d: RandomPatchSampler(d, size=SIDE, length=all_windows, generator=1),
         "grid": lambda d: GriddedPatchSampler(d, size=SIDE),
+        "overlapping grid": lambda d: GriddedPatchSampler(d, size=SIDE, stride=SIDE // 2),
     }
-    print("| windows of | sampler | TorchGeo | with an engine | ratio |\n|---|---|--:|--:|---|")
-    for name, make in pairs.items():
+    sides = "TorchGeo | with an engine | ratio |"
+    print(f"| windows of | sampler | {sides} by processor time: {sides}")
+    print(f"|---|---{'|--:|--:|---' * 2}|")
+    if o.ground:
+        dataset = pairs["images & masks"]()[0]
+        theirs = loop(dataset, Passes(samplers["random"](dataset), o.windows), o.workers)
+        ours = on_the_ground(o.work, o.crs, o.windows, o.workers)
+        row("images & masks", "GeoWindow", (theirs, ours), o.rounds)
+        return
+    for name, make in list(pairs.items())[: 1 if o.images else 2]:
         for order, sampler in samplers.items():
             datasets = make()
             loaders = [
-                DataLoader(
-                    d,
-                    BATCH,
-                    sampler=sampler(d),
-                    collate_fn=stack_samples,
-                    num_workers=n,
-                    persistent_workers=n > 0,
-                )
+                loop(d, Passes(sampler(d), o.windows), n)
                 for d, n in zip(datasets, (o.workers, 0), strict=True)
             ]
-            for loader in loaders:
-                rate(loader)  # opens files, starts processes
-            rounds = [[rate(loader) for loader in loaders] for _ in range(o.rounds)]
+            row(name, order, loaders, o.rounds)
             for index in list(sampler(datasets[0]))[:8]:
                 one, other = (d[index] for d in datasets)
                 assert all(torch.equal(v, other[k]) for k, v in one.items()), "samples differ"
-            a, b = (statistics.median(r) for r in zip(*rounds, strict=True))
-            ratios = sorted(ours / theirs for theirs, ours in rounds)
-            print(
-                f"| {name} | {order} | {a:.0f} | {b:.0f} | {statistics.median(ratios):.2f} "
-                f"({ratios[0]:.2f} to {ratios[-1]:.2f}) |",
-                flush=True,
-            )
 
 
 if __name__ == "__main__":

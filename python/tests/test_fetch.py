@@ -84,7 +84,7 @@ def test_windows(chips):  # noqa: F811
     )
     pixels = chaski.Pixels(dtype="native", windows=True)
     random = chaski.RandomWindow((8, 8), per_asset=3)
-    for window in (None, random, chaski.Grid(10)):
+    for window in (None, random, chaski.Grid(10), chaski.TileWindow(8)):
         with chaski.load(folder, batch_size=4, pixels=pixels, window=window) as loader:
             whole = loader.fetch([0])["image"]
             got = loader.fetch(samples, windows)

@@ -106,7 +106,7 @@ def test_equal(folder, name, label, more):
                 warnings.filterwarnings("error", message="TerraTorch reads")
             loaders = data.train_dataloader(), data.val_dataloader(), data.test_dataloader()
             batches.append([b for loader in loaders for b in loader])
-    assert all(len(d._loaders) == 2 for d in (data.train_dataset, data.val_dataset))
+    assert all(d._ahead for d in (data.train_dataset, data.val_dataset))
     assert len(batches[0]) == len(batches[1]) > 5
     for a, b in nonempty(zip(*batches, strict=True)):
         same(a, b)

@@ -140,7 +140,7 @@ def compare(theirs, ours, slices):
                 ours[s]
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # the engine reads all of them
-        assert any(ours._opened().request(s) for s, _ in wanted)
+        assert any(ours._opened()._pieces(s) for s, _ in wanted)
         got = ours.__getitems__([s for s, _ in wanted])
         for (s, sample), batched in zip(wanted, got, strict=True):
             same(sample, batched)
@@ -206,6 +206,31 @@ def test_samplers(folder):
     window = boxes(1)[0]
     window = tuple(slice(s.start, s.start + 320) for s in theirs.bounds[:2])
     same(chained[window], engine.__getitems__([window])[0])
+
+
+def test_read_ahead(folder):
+    """Batches are read before a loop asks for them, also after a loop that was left."""
+    theirs, ours = both(Dated, folder / "images")
+
+    def loop(dataset):
+        sampler = RandomPatchSampler(dataset, size=32, length=40, generator=5)
+        return iter(DataLoader(dataset, 4, sampler=sampler, collate_fn=stack_samples))
+
+    left = loop(ours)
+    next(left)
+    files = ours._opened()
+    assert len(files.ahead.begun) == ours.engine.prefetch
+    for a, b in zip(loop(theirs), loop(ours), strict=True):
+        same(a, b)
+    assert not files.ahead.begun
+
+
+def test_tiles_in_common(folder):
+    """Windows that overlap share tiles, and have the same pixels as those that are alone."""
+    theirs, ours = both(Dated, folder / "images")
+    grid = list(GriddedPatchSampler(theirs, size=48, stride=8))[:60]
+    compare(theirs, ours, grid)
+    assert ours._opened()._loaders.keys() == {False, True}
 
 
 @pytest.mark.parametrize("options", [{"res": 20.0}, {"crs": "EPSG:32632"}])

@@ -315,7 +315,8 @@ class Loader:
                 count from the end. At most 65,536.
             windows: (row, column, height, width) of the window of each, all of one size, in pixels
                 of the first raster field. `samples` are then indices of the rasters, whatever
-                `window` of this loader is. "window" of batches has this form.
+                `window` of this loader is; with a `TileWindow`, windows share decoded tiles.
+                "window" of batches has this form.
 
         Raises:
             IndexError: there is no such sample.
@@ -433,7 +434,10 @@ class Loader:
                 spec["fields"] = self._id_fields(field)
                 gone |= {"defaults", "stats", "windows", "geo"}
             if size:
-                spec["sampler"] = list(size)
+                asked, spec["sampler"] = spec.get("sampler"), list(size)
+                if isinstance(asked, dict) and asked["kind"] == "tile_window":
+                    once = {"size": list(size), "visits": 1, "per_visit": 1}
+                    spec["sampler"] = {**asked, **once}
             d = self._describe({k: v for k, v in spec.items() if k not in gone}, 1)
             self._singles[field, size] = d
         return d

@@ -10,6 +10,7 @@ Splits, bands, transforms and samples are TerraTorch's own. It needs TerraTorch 
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -25,8 +26,9 @@ from terratorch.datasets import (
 from terratorch.datasets.utils import extract_georeference
 
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
+from chaski._ahead import Ahead, one_thread, read_ahead
 from chaski._loader import Loader, load
-from chaski._proto.arguments import Pixels
+from chaski._proto.arguments import Engine, Pixels
 from chaski.errors import Error
 
 if TYPE_CHECKING:
@@ -49,36 +51,49 @@ class _Reads:
     segmentation_mask_files: Sequence[str]
     return_georeference: bool
     _read: dict[str, Raster] = {}
+    _ahead: Ahead[dict[str, Raster]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leaves the engine behind: a copy opens the files anew."""
-        return {k: v for k, v in self.__dict__.items() if k not in ("_loaders", "_read")}
+        return {k: v for k, v in self.__dict__.items() if k not in ("_ahead", "_read")}
 
     def __getitem__(self, index: int) -> Any:
         return self.__getitems__([index])[0]
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
         if torch.utils.data.get_worker_info() is None:
+            read_ahead(self, Engine().prefetch)
             try:
-                self._fetch(indices)
+                self._read = self._opened().take(indices)
             except Error as e:
                 warnings.warn(f"TerraTorch reads these files itself: {e}", stacklevel=2)
         try:
-            return [super(_Reads, self).__getitem__(i) for i in indices]  # type: ignore[misc]
+            with one_thread():
+                return [super(_Reads, self).__getitem__(i) for i in indices]  # type: ignore[misc]
         finally:
             self._read = {}
 
-    def _fetch(self, indices: Sequence[int]) -> None:
-        """Reads the files of samples."""
-        if "_loaders" not in self.__dict__:
+    def _will_read(self, indices: Sequence[int]) -> None:
+        """Begins to read the files of samples; `__getitems__` says what is wrong with them."""
+        with contextlib.suppress(Error):
+            self._opened().begin(indices)
+
+    def _opened(self) -> Ahead[dict[str, Raster]]:
+        """Returns what reads the files of samples."""
+        if self._ahead is None:
             lists = {tuple(f) for f in (self.image_files, self.segmentation_mask_files) if f}
-            self._loaders = [(files, self._load(list(files))) for files in lists]
-        read: dict[str, Raster] = {}
-        for files, loader in self._loaders:
-            batch = loader.fetch(indices)
-            rows = zip(batch["image"], batch["valid pixels"], strict=True)
-            read |= {files[i]: row for i, row in zip(indices, rows, strict=True)}
-        self._read = read
+            loaders = [(files, self._load(list(files))) for files in lists]
+
+            def read(indices: Sequence[int]) -> dict[str, Raster]:
+                out: dict[str, Raster] = {}
+                for files, loader in loaders:
+                    batch = loader.fetch(indices)
+                    rows = zip(batch["image"], batch["valid pixels"], strict=True)
+                    out |= {files[i]: row for i, row in zip(indices, rows, strict=True)}
+                return out
+
+            self._ahead = Ahead(read)
+        return self._ahead
 
     @staticmethod
     def _load(files: list[str]) -> Loader:

@@ -10,24 +10,17 @@
     batches = DataLoader(images, batch_size=16, sampler=sampler, collate_fn=stack_samples)
 
 Index, samplers, transforms, `plot` and samples are TorchGeo's own. `ChaskiDataModule` goes further:
-its batches are made ahead, in an order that resumes exactly. Both need TorchGeo 0.10.
+its batches come in an order that resumes exactly. Both need TorchGeo 0.10.
 """
 
 from __future__ import annotations
 
-import math
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
-import rasterio.crs
 import rasterio.io
 import rasterio.transform
-import shapely
 import torch
 import torch.utils.data
 from torchgeo.datamodules import BaseDataModule
@@ -35,9 +28,10 @@ from torchgeo.datasets import GeoDataset, IntersectionDataset, RasterDataset
 from torchgeo.datasets.utils import array_to_tensor
 
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
+from chaski._ahead import one_thread, read_ahead
 from chaski._assemble import Members
-from chaski._loader import load
-from chaski._proto.arguments import Engine, Field, Pixels, SourceLike
+from chaski._georead import Files, Grid, Raster, warn
+from chaski._proto.arguments import Engine, SourceLike
 from chaski.errors import UnsupportedError
 from chaski.torch import IterableDataset
 
@@ -47,49 +41,14 @@ if TYPE_CHECKING:
 __all__ = ["ChaskiDataModule", "ChaskiDataset"]
 
 Sample: TypeAlias = dict[str, Any]
-Slices: TypeAlias = tuple[slice, slice, slice]
-
-# Types whose values float32 holds exactly: the engine converts them as torch would.
-_EXACT = ("uint8", "int8", "int16", "uint16", "float32")
-
-
-class _Grid(NamedTuple):
-    """Where the pixels of a file lie that TorchGeo does not warp."""
-
-    crs: rasterio.crs.CRS
-    west: float
-    north: float
-    res: tuple[float, float]
-    height: int
-    width: int
-    dtype: str
-    nodata: float | None
-
-
-@dataclass(slots=True)
-class _Piece:
-    """What a file has of a window: its pixels from `corner` on lie in the window from `at` on."""
-
-    file: int
-    corner: tuple[int, int]
-    at: tuple[int, int]
-    size: tuple[int, int]
-    pixels: npt.NDArray[Any] | None = None
-
-
-@dataclass(slots=True)
-class _Request:
-    """A sample that the engine reads: its slices, and its pieces in the order of the files."""
-
-    slices: Slices
-    pieces: list[_Piece]
 
 
 class ChaskiDataset(RasterDataset):  # type: ignore[misc]
     """A `torchgeo.datasets.RasterDataset` whose pixels an engine reads, by all of its workers.
 
-    All arguments, members and results are those of RasterDataset. A `DataLoader` asks for a batch
-    at once, also of an intersection such as `images & masks`; give it `num_workers=0`.
+    All arguments, members and results are those of RasterDataset. In a `DataLoader` with
+    `num_workers=0` the engine reads whole batches, `engine.prefetch` of them ahead of the loop,
+    also of an intersection such as `images & masks`.
 
     A window begins at the pixel of each file that is nearest to its corner. The samplers of
     TorchGeo place windows on pixels, where both give equal samples; other windows may be a pixel
@@ -109,18 +68,18 @@ class ChaskiDataset(RasterDataset):  # type: ignore[misc]
     def _load_warp_file(self, filepath: Any, crs: Any = None) -> Any:
         file = super()._load_warp_file(filepath, crs)
         t = file.transform
-        grids: dict[str, _Grid | None] = self.__dict__.setdefault("_grids", {})
+        grids: dict[str, Grid | None] = self.__dict__.setdefault("_grids", {})
         grids[str(filepath)] = None
         if isinstance(file, rasterio.io.DatasetReader) and t.is_rectilinear and t.a > 0 > t.e:
             where = file.crs, t.c, t.f, (t.a, -t.e), file.height, file.width
-            grids[str(filepath)] = _Grid(*where, file.dtypes[0], file.nodata)
+            grids[str(filepath)] = Grid(*where, file.dtypes[0], file.nodata, file.block_shapes[0])
         return file
 
-    def _grid(self, file: str) -> _Grid | None:
+    def _grid(self, file: str) -> Grid | None:
         """Returns the grid of a file, None if the file has to be warped."""
         if file not in self._grids:
             self._load_warp_file(file, self.crs).close()
-        grid: _Grid | None = self._grids[file]
+        grid: Grid | None = self._grids[file]
         return grid
 
     def __and__(self, other: GeoDataset) -> IntersectionDataset:
@@ -144,47 +103,50 @@ class ChaskiDataset(RasterDataset):  # type: ignore[misc]
                 "the engine of a ChaskiDataset has workers of its own: use a DataLoader with "
                 "num_workers=0"
             )
-        opened = self._opened()
-        requests = [opened.request(index) if opened else None for index in indices]
-        try:
-            if opened:
-                opened.fetch([p for r in requests if r for p in r.pieces])
-        except UnsupportedError as e:
-            _warn(self, str(e))
-            requests = [None] * len(indices)
+        read_ahead(self, self.engine.prefetch)
+        files = self._opened()
+        rasters = files.ahead.take(indices) if files else [None] * len(indices)
         read = super().__getitem__
-        return [
-            self._sample(r, opened.nodata) if r and opened else read(index)
-            for r, index in zip(requests, indices, strict=True)
-        ]
+        with one_thread():
+            return [
+                self._sample(files.slices(i), raster) if files and raster is not None else read(i)
+                for i, raster in zip(indices, rasters, strict=True)
+            ]
 
-    def _opened(self) -> _Opened | None:
+    def _will_read(self, indices: Sequence[Any]) -> None:
+        """Begins to read slices that `__getitems__` will be asked for."""
+        if files := self._opened():
+            files.ahead.begin(indices)
+
+    def _opened(self) -> Files | None:
         """Returns the files opened by an engine, None if TorchGeo has to read them."""
         of = id(self.index), self.crs, self.res
-        before, opened = self.__dict__.get("_kept", (None, None))
+        kept: tuple[Any, Files | None] = self.__dict__.get("_kept", (None, None))
+        before, files = kept
         if before != of:
-            opened = _open(self)
-            self._kept = of, opened
-        return opened  # type: ignore[no-any-return]
+            try:
+                files = Files(self)
+            except UnsupportedError as e:
+                warn(type(self).__name__, e)
+                files = None
+            self._kept = of, files
+        return files
 
-    def _sample(self, request: _Request, nodata: float) -> Sample:
+    def _sample(self, slices: Sequence[slice], raster: Raster) -> Sample:
         """Returns a sample as `RasterDataset.__getitem__` does, of pixels that were read."""
-        x, y, t = request.slices
+        x, y, t = slices
         bounds = x.start, x.stop, x.step, y.start, y.stop, y.step
         transform = rasterio.transform.from_origin(x.start, y.stop, x.step, y.step)
         sample = {
             "bounds": torch.tensor([*bounds, t.start.timestamp(), t.stop.timestamp(), t.step]),
             "transform": torch.tensor(transform),
         }
-        if self.time_series:
-            data = np.stack([_merged([p], nodata) for p in request.pieces])
-        else:
-            data = _merged(request.pieces, nodata)
-        tensor = array_to_tensor(data).to(self.dtype)
+        narrow = raster.dtype not in (np.float32, np.int64)  # which need no conversion, nor a copy
+        tensor = array_to_tensor(raster) if narrow else torch.from_numpy(raster)
         if self.is_image:
-            sample["image"] = tensor
+            sample["image"] = tensor.to(self.dtype)
         else:
-            sample["mask"] = tensor.squeeze(-3)
+            sample["mask"] = tensor.to(self.dtype).squeeze(-3)
         return sample if self.transforms is None else self.transforms(sample)
 
 
@@ -194,12 +156,20 @@ class _Intersection(IntersectionDataset):  # type: ignore[misc]
     __and__ = ChaskiDataset.__and__
 
     def __getitems__(self, indices: Sequence[Any]) -> list[Sample]:
+        engines = [d.engine for d in self.datasets if hasattr(d, "engine")]
+        read_ahead(self, max(e.prefetch for e in engines))
         parts = [
             d.__getitems__(indices) if hasattr(d, "__getitems__") else [d[i] for i in indices]
             for d in self.datasets
         ]
-        samples = [self.collate_fn(both) for both in zip(*parts, strict=True)]
-        return samples if self.transforms is None else [self.transforms(s) for s in samples]
+        with one_thread():
+            samples = [self.collate_fn(both) for both in zip(*parts, strict=True)]
+            return samples if self.transforms is None else [self.transforms(s) for s in samples]
+
+    def _will_read(self, indices: Sequence[Any]) -> None:
+        for d in self.datasets:
+            if hasattr(d, "_will_read"):
+                d._will_read(indices)
 
 
 class ChaskiDataModule(BaseDataModule):  # type: ignore[misc]
@@ -311,141 +281,3 @@ def _as_theirs(batch: Sample) -> Sample:
         if f"geo.{name}" in out:
             out[name] = out.pop(f"geo.{name}")
     return out
-
-
-def _open(dataset: ChaskiDataset) -> _Opened | None:
-    """Opens the files of a dataset by an engine. Returns None where it can read none of them."""
-    files = list(dataset.index.filepath)
-    crs = rasterio.crs.CRS.from_user_input(dataset.crs)
-    all_grids = [dataset._grid(f) for f in files]
-    grids = [g if g and g.crs == crs and g.res == dataset.res else None for g in all_grids]
-    first = next((g for g in grids if g), None)
-    if first is None:
-        _warn(dataset, "no file has its map and resolution, or it has a nodata of its own")
-        return None
-    columns, bands = {"b0": files}, None
-    if dataset.separate_files:
-        columns = {
-            f"b{i}": [dataset._update_filepath(band, f) for f in files]
-            for i, band in enumerate(dataset.bands)
-        }
-        row = grids.index(first)
-        if any(
-            (g := dataset._grid(c[row])) is None or g[:6] != first[:6] for c in columns.values()
-        ):
-            _warn(dataset, "its bands have several grids")
-            return None
-    elif dataset.band_indexes:
-        bands = [i - 1 for i in dataset.band_indexes]
-    return _Opened(dataset, grids, columns, bands, first)
-
-
-class _Opened:
-    """The files of a dataset, opened by an engine, and a tree of their outlines.
-
-    Attributes:
-        nodata: of the first file, as rasterio merges files; it stands where no file has a pixel.
-    """
-
-    def __init__(
-        self,
-        dataset: ChaskiDataset,
-        grids: list[_Grid | None],
-        columns: dict[str, list[str]],
-        bands: list[int] | None,
-        first: _Grid,
-    ) -> None:
-        self.nodata = 0 if first.nodata is None else first.nodata
-        self._grids, self._names = grids, list(columns)
-        self._res, self._bounds, self._steps = dataset.res, dataset.bounds, dataset.time_series
-        self._times = dataset.index.index
-        self._tree = shapely.STRtree(dataset.index.geometry.to_numpy())
-        floats = dataset.dtype == torch.float32 and first.dtype in _EXACT
-        field = Field(
-            kind="raster",
-            bands=bands or "position",
-            dtype="float32" if floats else "native",
-            fill=self.nodata,
-            normalize=False,
-        )
-        several = len(columns) > 1
-        self._loader = load(
-            columns if several else columns["b0"],
-            batch_size=1,
-            shuffle=False,
-            fields={n: replace(field, column=n if several else None) for n in columns},
-            pixels=Pixels(pad=True),
-            engine=dataset.engine,
-        )
-
-    def request(self, index: Any) -> _Request | None:
-        """Returns what a sample needs, None if TorchGeo has to read it."""
-        x, y, _ = slices = self._slices(index)
-        size = round((y.stop - y.start) / y.step), round((x.stop - x.start) / x.step)
-        if (x.step, y.step) != self._res or min(size) < 1:
-            return None
-        pieces = []
-        for f in self._files_in(slices).tolist():
-            grid = self._grids[f]
-            if grid is None:
-                return None
-            # The pixel that has the middle of the window's first pixel.
-            row = math.floor((grid.north - y.stop) / y.step + 0.5)
-            column = math.floor((x.start - grid.west) / x.step + 0.5)
-            if -size[0] < row < grid.height and -size[1] < column < grid.width:
-                at = max(-row, 0), max(-column, 0)
-                pieces.append(_Piece(f, (row + at[0], column + at[1]), at, size))
-            elif self._steps:  # it has less than a pixel of the window: a step of nodata
-                pieces.append(_Piece(f, (0, 0), size, size))
-        return _Request(slices, pieces) if pieces else None
-
-    def fetch(self, pieces: Sequence[_Piece]) -> None:
-        """Reads the pixels of all pieces."""
-        for size in {p.size for p in pieces}:
-            alike = [p for p in pieces if p.size == size]
-            windows = [(*p.corner, *size) for p in alike]
-            batch = self._loader.fetch([p.file for p in alike], windows)
-            for k, piece in enumerate(alike):
-                bands = [batch[name][k] for name in self._names]
-                piece.pixels = bands[0] if len(bands) == 1 else np.concatenate(bands)
-
-    def _slices(self, index: slice | tuple[slice, ...]) -> Slices:
-        """Returns an index with all of its ends and steps, by default those of the dataset."""
-        slices = list(self._bounds)
-        for i, s in enumerate(index if isinstance(index, tuple) else (index,)):
-            whole = slices[i]
-            pairs = (s.start, whole.start), (s.stop, whole.stop), (s.step, whole.step)
-            slices[i] = slice(*(default if v is None else v for v, default in pairs))
-        x, y, t = slices
-        return x, y, t
-
-    def _files_in(self, slices: Slices) -> npt.NDArray[np.intp]:
-        """Returns the files that have a point in common with slices, in the order of the index."""
-        x, y, t = slices
-        window = shapely.box(x.start, y.start, x.stop, y.stop)
-        hits: npt.NDArray[np.intp] = np.sort(self._tree.query(window, predicate="intersects"))
-        when = pd.Interval(t.start, t.stop)
-        if t.step == 1:
-            hits = hits[self._times[hits].overlaps(when)]
-        else:
-            hits = hits[np.isin(hits, np.flatnonzero(self._times.overlaps(when))[:: t.step])]
-        return hits
-
-
-def _merged(pieces: Sequence[_Piece], nodata: float) -> npt.NDArray[Any]:
-    """Returns a window of pieces: each pixel is of the first piece in which it is not nodata."""
-    first = pieces[0].pixels
-    assert first is not None
-    if len(pieces) == 1 and pieces[0].at == (0, 0):
-        return first
-    out = np.full_like(first, nodata)
-    for piece in pieces:
-        assert piece.pixels is not None
-        region = out[:, piece.at[0] :, piece.at[1] :]
-        part = piece.pixels[:, : region.shape[1], : region.shape[2]]
-        np.copyto(region, part, where=np.isnan(region) if nodata != nodata else region == nodata)
-    return out
-
-
-def _warn(dataset: GeoDataset, why: str) -> None:
-    warnings.warn(f"TorchGeo reads {type(dataset).__name__} itself: {why}", stacklevel=4)
