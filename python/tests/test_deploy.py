@@ -18,6 +18,7 @@ from conftest import nonempty
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 CHART = DEPLOY / "chart"
+KUBERNETES = "1.33"
 SECRETS = ["--set", "tls.secret=a", "--set", "tokens.secret=b"]
 ROOTS = ["--set", "roots={s3://bucket/chips}"]
 
@@ -35,7 +36,7 @@ def rendered(*values: str) -> subprocess.CompletedProcess[str]:
     helm = shutil.which("helm")
     if helm is None:
         pytest.skip("helm is not in PATH")
-    line = [helm, "template", "train", str(CHART), *values]
+    line = [helm, "template", "--kube-version", f"{KUBERNETES}.0", "train", str(CHART), *values]
     return subprocess.run(line, capture_output=True, text=True, check=False)
 
 
@@ -45,7 +46,14 @@ def rendered(*values: str) -> subprocess.CompletedProcess[str]:
         [*ROOTS, *SECRETS],
         [*ROOTS, "--set", "insecure=true", "--set", "cache.enabled=false", "--set", "replicas=1"],
         [*ROOTS, *SECRETS, "--set", "tls.clients=true", "--set", "metrics.serviceMonitor=true"],
-        [*ROOTS, *SECRETS, "--set", "cache.storageClass=fast", "--set", "data.nfs.path=/chips"],
+        [
+            *ROOTS,
+            *SECRETS,
+            "--set",
+            "cache.storageClass=fast",
+            "--set",
+            "data.nfs.path=/chips,data.nfs.server=a",
+        ],
         [*ROOTS, *SECRETS, "--set", "flags={--log-level=debug}", "--set", "env[0].name=AWS_REGION"],
     ],
 )
@@ -55,20 +63,16 @@ def test_chart_is_what_kubernetes_takes(values: list[str]) -> None:
     objects: list[dict[str, Any]] = [o for o in yaml.safe_load_all(out.stdout) if o]
     kinds = [o["kind"] for o in objects]
     assert "StatefulSet" in kinds and "NetworkPolicy" in kinds
-    pod = next(o for o in objects if o["kind"] == "StatefulSet")["spec"]["template"]["spec"]
+    servers = next(o for o in objects if o["kind"] == "StatefulSet")["spec"]
+    pod = servers["template"]["spec"]
     assert pod["securityContext"]["runAsNonRoot"]
     mounted = {m["name"] for m in pod["containers"][0]["volumeMounts"]}
-    claimed = {
-        c["metadata"]["name"]
-        for o in objects
-        for c in o["spec"].get("volumeClaimTemplates", [])
-        if o["kind"] == "StatefulSet"
-    }
+    claimed = {c["metadata"]["name"] for c in servers.get("volumeClaimTemplates", [])}
     assert mounted == {v["name"] for v in pod["volumes"]} | claimed
     validate = pytest.importorskip("kubernetes_validate")
     for o in nonempty(objects):
         if o["kind"] != "ServiceMonitor":
-            validate.validate(o, "1.33", strict=True)
+            validate.validate(o, KUBERNETES, strict=True)
 
 
 @pytest.mark.parametrize(
