@@ -1,0 +1,362 @@
+package whole
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/chaski-eo/chaski/internal/fse"
+)
+
+const (
+	// lookBits is how many bits of a stream a look into the table takes. A code has codeBits at most, so that each look
+	// finds one, and mostly two: in imagery, codes have 5.2 to 5.6 bits on average, and a look finds 1.42 to 1.61
+	// symbols by 11 bits, 1.60 to 1.78 by 12, and 1.68 to 1.85 by 13, of which the table is 32 KiB.
+	lookBits = 12
+	// codeBits is the longest code (RFC 8878, 4.2.1).
+	codeBits = 11
+	// turnLooks is how many looks a turn of the loop takes, 4 * 12 of 64 bits. It can replace 56 at its start.
+	turnLooks = 4
+	// turnSymbols is the most symbols that a turn decodes.
+	turnSymbols = 2 * turnLooks
+	// turnBytes is how many bytes before a word a turn reads at its start.
+	turnBytes = 7
+	// rowSlack is how many entries the loops in assembly may read and write past those that they are for.
+	rowSlack = 16
+)
+
+// symbols is what a look finds, in one word:
+//
+//	bits 0–7    the bits of the codes
+//	bits 8–15   how many symbols, 1 or 2
+//	bits 16–23  the first symbol
+//	bits 24–31  the second symbol, or 0
+//
+// So the sum of the entries of a first and of a second symbol is that of both.
+type symbols uint32
+
+func first(s uint8, length int) symbols  { return symbols(s)<<16 | 1<<8 | symbols(length) }
+func second(s uint8, length int) symbols { return symbols(s)<<24 | 1<<8 | symbols(length) }
+
+// huffman is a table of Huffman codes.
+type huffman struct {
+	looks   [1<<lookBits + rowSlack]symbols
+	lengths [256]uint8 // of codes
+
+	// seconds has at 1<<k, for each number of bits k that may be left behind a first symbol, what these are: 1<<k
+	// entries of second symbols, or 0 where a code is longer than k.
+	seconds [1<<lookBits + rowSlack]symbols
+	sorted  [256]uint8 // the symbols, those of the longest codes first
+}
+
+// read reads a table (RFC 8878, 4.2.1), and returns how many bytes of code it takes.
+func (h *huffman) read(code []byte) (size int, ok bool) {
+	if len(code) < 2 {
+		return 0, false
+	}
+	var weights [256]uint8
+	size, count := int(code[0]), 0
+	if size < 128 {
+		size++
+		if size > len(code) {
+			return 0, false
+		}
+		count, ok = readWeights(&weights, code[1:size])
+		return size, ok && h.build(&weights, count)
+	}
+	count = size - 127
+	size = 1 + (count+1)/2
+	if size > len(code) {
+		return 0, false
+	}
+	for i, b := range code[1:size] {
+		weights[2*i], weights[2*i+1] = b>>4, b&15
+	}
+	return size, h.build(&weights, count)
+}
+
+// weightLog is the logarithm of the largest table for weights (RFC 8878, 4.2.1.2).
+const weightLog = 6
+
+// readWeights reads weights that are stored by finite state entropy, in turns from two states that read the bits of one
+// stream from its end to its start (RFC 8878, 4.2.1.2). It returns how many there are. It refuses streams that do not
+// end with the bits of a state.
+func readWeights(weights *[256]uint8, code []byte) (count int, ok bool) {
+	var counts [256]int16
+	n, size, ok := fse.Counts(counts[:], code)
+	if !ok || n < 2 || size == len(code) || code[len(code)-1] == 0 {
+		return 0, false
+	}
+	var t weightTable
+	if !t.build(counts[:n]) {
+		return 0, false
+	}
+	var stream [128 + 8]byte // code has 127 bytes at most
+	left := 8*copy(stream[:128], code[size:]) - bits.LeadingZeros8(code[len(code)-1]) - 1
+	take := func(n int) int {
+		left -= n
+		at := max(left, 0) // a negative one ends the loop below
+		return int(binary.LittleEndian.Uint16(stream[at>>3&127:])>>(at&7)) & (1<<n - 1)
+	}
+	state, other := take(t.log), take(t.log)
+	for left >= 0 && count < 254 {
+		e := t.states[state&(1<<weightLog-1)]
+		weights[count] = e.symbol
+		count++
+		if left == 0 && e.bits > 0 {
+			weights[count] = t.states[other&(1<<weightLog-1)].symbol
+			return count + 1, true
+		}
+		state, other = other, int(e.next)+take(int(e.bits))
+	}
+	return 0, false
+}
+
+// weightTable is a table of finite state entropy for weights.
+type weightTable struct {
+	log    int
+	states [1 << weightLog]struct{ symbol, bits, next uint8 }
+}
+
+// build builds the table from counts as tables.build does.
+func (t *weightTable) build(counts []int16) bool {
+	sum := 0
+	for _, n := range counts {
+		sum += max(int(n), -int(n))
+	}
+	t.log = bits.Len(uint(sum)) - 1
+	if t.log > weightLog || len(counts) > codeBits+1 {
+		return false
+	}
+	var codes [tableMax]uint8
+	var next [codeBits + 1]uint16
+	high := sum - 1
+	for c, n := range counts {
+		next[c] = uint16(max(n, -n))
+		if int(n) == sum {
+			return false // there would be no end
+		}
+		if n == -1 {
+			codes[high&(tableMax-1)] = uint8(c)
+			high--
+		}
+	}
+	spread(&codes, counts, sum, high)
+	for i, c := range codes[:sum] {
+		x := next[c%(codeBits+1)]
+		next[c%(codeBits+1)] = x + 1
+		n := t.log + 1 - bits.Len16(x)
+		s := &t.states[i&(1<<weightLog-1)]
+		s.symbol, s.bits, s.next = c, uint8(n), uint8(int(x)<<n-sum)
+	}
+	return true
+}
+
+// build builds the table from the weights of the symbols but the last one. A code of weight w stands for 1<<(w-1)
+// shares of 1<<log (RFC 8878, 4.2.1.1).
+func (h *huffman) build(weights *[256]uint8, count int) bool {
+	var ranks [16]int // how many codes have a weight
+	for _, w := range weights[:count] {
+		if w > codeBits {
+			return false
+		}
+		ranks[w&15]++
+	}
+	sum := 0
+	for i, n := range ranks[1:] {
+		sum += n << i
+	}
+	log := bits.Len(uint(sum))
+	rest := 1<<log - sum // for the last symbol
+	if sum == 0 || log > codeBits || rest&(rest-1) != 0 {
+		return false
+	}
+	last := bits.Len(uint(rest))
+	weights[count] = uint8(last)
+	ranks[last]++
+	if ranks[1] < 2 || ranks[1]&1 != 0 {
+		return false
+	}
+	var places [16]uint8 // in sorted, of the next symbol of a weight; 256 is none, so that 0 may stand for it
+	place := 0
+	for w := 1; w <= log; w++ {
+		places[w] = uint8(place)
+		place += ranks[w]
+	}
+	for s, w := range weights[:count+1] {
+		if w != 0 {
+			h.sorted[places[w&15]] = uint8(s)
+			places[w&15]++
+			h.lengths[s] = uint8(log + 1 - int(w))
+		}
+	}
+	h.fill(ranks[1:log+1], h.sorted[:place])
+	return true
+}
+
+// fill fills the table for the codes of sorted symbols: counts[0] symbols of len(counts) bits, counts[1] of a bit less,
+// and so on. The longest codes are the lowest, as numbers of lookBits bits, and a symbol of n bits has the
+// 1<<(lookBits-n) entries of all that may follow its code.
+func (h *huffman) fill(counts []int, sorted []uint8) {
+	longest := len(counts)
+	shortest := 1
+	for counts[longest-shortest] == 0 {
+		shortest++
+	}
+	// With each bit more, an entry becomes two, and the symbols whose codes have that many bits take places that were
+	// of longer codes, which are the first ones.
+	h.seconds[1] = 0
+	longer, rest := 1, sorted
+	for k := 1; k <= lookBits-shortest; k++ {
+		h.double(k)
+		longer *= 2
+		if k > longest {
+			continue
+		}
+		n := counts[longest-k]
+		longer -= n
+		for i, s := range rest[len(rest)-n:] {
+			h.seconds[1<<k+longer+i] = second(s, k)
+		}
+		rest = rest[:len(rest)-n]
+	}
+	at := 0
+	for i, n := range counts {
+		if n > 0 {
+			h.pairs(at, longest-i, sorted[:n])
+		}
+		at += n << (lookBits - longest + i)
+		sorted = sorted[n:]
+	}
+}
+
+// doubleInGo makes the entries of seconds for k bits from those for a bit less.
+func (h *huffman) doubleInGo(k int) {
+	from, to := h.seconds[1<<(k-1):1<<k], h.seconds[1<<k:2<<k]
+	for i, e := range from {
+		to[2*i], to[2*i+1] = e, e
+	}
+}
+
+// pairsInGo makes the entries from at on, of first symbols whose codes have so many bits.
+func (h *huffman) pairsInGo(at, length int, firsts []uint8) {
+	behind := lookBits - length
+	for _, s := range firsts {
+		e := first(s, length)
+		for i, more := range h.seconds[1<<behind : 2<<behind] {
+			h.looks[at+i] = e + more
+		}
+		at += 1 << behind
+	}
+}
+
+// codes is a stream of Huffman codes, which is read from its end to its start, and where its symbols go. The next
+// codes are in the word at src[word:word+8] below its upper `used` bits. The word may begin before the stream.
+//
+// The loop in assembly has the offsets of the first fields.
+type codes struct {
+	word  int
+	used  uint64
+	out   int // where the next symbol goes
+	safe  int // 24: turns of the loop may begin with out up to here
+	end   int // of the symbols
+	start int // of the stream
+}
+
+// open opens the stream of codes src[start:end], whose symbols go to out and up to limit.
+func open(src []byte, start, end, out, limit int) (codes, bool) {
+	// Words reach back over the 8 bytes before a stream, which the headers of frame, block and literals have.
+	if start < 8 || end <= start || src[end-1] == 0 {
+		return codes{}, false
+	}
+	c := codes{word: end - 8, used: uint64(bits.LeadingZeros8(src[end-1])) + 1, start: start,
+		out: out, safe: limit - turnSymbols, end: limit}
+	c.settle()
+	return c, true
+}
+
+// settle moves on to the word in which fewer than 8 bits are used.
+func (c *codes) settle() {
+	c.word -= int(c.used >> 3)
+	c.used &= 7
+}
+
+// decode fills dst with symbols by the codes of src[start:end], which are one stream, or four with the sizes of the
+// first three before them (RFC 8878, 4.2.2). Each stream must have just the bits of its symbols.
+func (h *huffman) decode(dst, src []byte, start, end int, four bool) bool {
+	if !four {
+		c, ok := open(src, start, end, 0, len(dst))
+		return ok && h.all(dst, src, &[4]codes{c}, 1)
+	}
+	const sizes = 6
+	part := (len(dst) + 3) / 4
+	if end-start < sizes || 3*part > len(dst) {
+		return false
+	}
+	var streams [4]codes
+	at := start + sizes
+	for i := range streams {
+		to, limit := end, len(dst)
+		if i < 3 {
+			to, limit = at+int(binary.LittleEndian.Uint16(src[start+2*i:])), (i+1)*part
+		}
+		if to > end {
+			return false
+		}
+		var ok bool
+		if streams[i], ok = open(src, at, to, i*part, limit); !ok {
+			return false
+		}
+		at = to
+	}
+	return h.all(dst, src, &streams, 4)
+}
+
+// all decodes the first n streams.
+func (h *huffman) all(dst, src []byte, streams *[4]codes, n int) bool {
+	for going := n; hasLoop; {
+		// The streams that go on come first.
+		k := 0
+		for i := range streams[:going] {
+			c := &streams[i]
+			if c.word < c.start-8 {
+				return false // more bits were used than there are
+			}
+			if c.out <= c.safe && c.word >= turnBytes {
+				streams[i], streams[k] = streams[k], streams[i]
+				k++
+			}
+		}
+		if going = k; going == 0 {
+			break
+		}
+		h.loop(dst, src, streams, going)
+	}
+	for i := range streams[:n] {
+		if !h.finish(dst, src, &streams[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// finish decodes what is left of a stream, and says whether it had just the bits of its symbols.
+func (h *huffman) finish(dst, src []byte, c *codes) bool {
+	for c.out < c.end {
+		if c.settle(); c.word < c.start-8 {
+			return false
+		}
+		word := binary.LittleEndian.Uint64(src[c.word:]) << c.used
+		e := h.looks[word>>(64-lookBits)]
+		s := uint8(e >> 16)
+		dst[c.out] = s
+		c.out++
+		if e>>8&0xff == 1 || c.out == c.end {
+			c.used += uint64(h.lengths[s])
+			continue
+		}
+		dst[c.out] = uint8(e >> 24)
+		c.out++
+		c.used += uint64(e & 0xff)
+	}
+	return 8*(c.word-c.start)+64 == int(c.used)
+}
