@@ -1,4 +1,4 @@
-//go:build datadog
+//go:build datadog && linux
 
 package zstd_test
 
