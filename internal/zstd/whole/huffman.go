@@ -21,30 +21,32 @@ const (
 	// turnBytes is how many bytes before a word a turn reads at its start.
 	turnBytes = 7
 	// rowSlack is how many entries the loops in assembly may read and write past those that they are for.
-	rowSlack = 16
+	rowSlack = 32
 )
 
-// symbols is what a look finds, in one word:
+// looks is a table of what looks find. It is in two parts, because the bits that a look takes are what the next one
+// waits for: a byte is there a cycle earlier than a wider entry, whose index is scaled.
 //
-//	bits 0–7    the bits of the codes
-//	bits 8–15   how many symbols, 1 or 2
-//	bits 16–23  the first symbol
-//	bits 24–31  the second symbol, or 0
-//
-// So the sum of the entries of a first and of a second symbol is that of both.
-type symbols uint32
+// The loop in assembly has the offset of symbols.
+type looks struct {
+	// taken has the bits of the codes in its lowest 6 bits, and above them the number of symbols, 1 or 2.
+	taken [1<<lookBits + rowSlack]uint8
+	// symbols has the first symbol in its lowest 8 bits, and above them the second one, or 0.
+	symbols [1<<lookBits + rowSlack]uint16
+}
 
-func first(s uint8, length int) symbols  { return symbols(s)<<16 | 1<<8 | symbols(length) }
-func second(s uint8, length int) symbols { return symbols(s)<<24 | 1<<8 | symbols(length) }
+// one is what taken has of a symbol whose code has so many bits.
+func one(length int) uint8 { return 1<<6 | uint8(length) }
 
 // huffman is a table of Huffman codes.
 type huffman struct {
-	looks   [1<<lookBits + rowSlack]symbols
+	looks   looks
 	lengths [256]uint8 // of codes
 
 	// seconds has at 1<<k, for each number of bits k that may be left behind a first symbol, what these are: 1<<k
-	// entries of second symbols, or 0 where a code is longer than k.
-	seconds [1<<lookBits + rowSlack]symbols
+	// entries of second symbols, or 0 where a code is longer than k. An entry of first and second symbol is the sum of
+	// their entries.
+	seconds looks
 	sorted  [256]uint8 // the symbols, those of the longest codes first
 }
 
@@ -204,7 +206,7 @@ func (h *huffman) fill(counts []int, sorted []uint8) {
 	}
 	// With each bit more, an entry becomes two, and the symbols whose codes have that many bits take places that were
 	// of longer codes, which are the first ones.
-	h.seconds[1] = 0
+	h.seconds.taken[1], h.seconds.symbols[1] = 0, 0
 	longer, rest := 1, sorted
 	for k := 1; k <= lookBits-shortest; k++ {
 		h.double(k)
@@ -215,7 +217,7 @@ func (h *huffman) fill(counts []int, sorted []uint8) {
 		n := counts[longest-k]
 		longer -= n
 		for i, s := range rest[len(rest)-n:] {
-			h.seconds[1<<k+longer+i] = second(s, k)
+			h.seconds.taken[1<<k+longer+i], h.seconds.symbols[1<<k+longer+i] = one(k), uint16(s)<<8
 		}
 		rest = rest[:len(rest)-n]
 	}
@@ -231,9 +233,8 @@ func (h *huffman) fill(counts []int, sorted []uint8) {
 
 // doubleInGo makes the entries of seconds for k bits from those for a bit less.
 func (h *huffman) doubleInGo(k int) {
-	from, to := h.seconds[1<<(k-1):1<<k], h.seconds[1<<k:2<<k]
-	for i, e := range from {
-		to[2*i], to[2*i+1] = e, e
+	for i := 1 << k; i < 2<<k; i++ {
+		h.seconds.taken[i], h.seconds.symbols[i] = h.seconds.taken[i/2], h.seconds.symbols[i/2]
 	}
 }
 
@@ -241,9 +242,9 @@ func (h *huffman) doubleInGo(k int) {
 func (h *huffman) pairsInGo(at, length int, firsts []uint8) {
 	behind := lookBits - length
 	for _, s := range firsts {
-		e := first(s, length)
-		for i, more := range h.seconds[1<<behind : 2<<behind] {
-			h.looks[at+i] = e + more
+		for i := range 1 << behind {
+			h.looks.taken[at+i] = one(length) + h.seconds.taken[1<<behind+i]
+			h.looks.symbols[at+i] = uint16(s) + h.seconds.symbols[1<<behind+i]
 		}
 		at += 1 << behind
 	}
@@ -346,17 +347,16 @@ func (h *huffman) finish(dst, src []byte, c *codes) bool {
 			return false
 		}
 		word := binary.LittleEndian.Uint64(src[c.word:]) << c.used
-		e := h.looks[word>>(64-lookBits)]
-		s := uint8(e >> 16)
-		dst[c.out] = s
+		taken, pair := h.looks.taken[word>>(64-lookBits)], h.looks.symbols[word>>(64-lookBits)]
+		dst[c.out] = uint8(pair)
 		c.out++
-		if e>>8&0xff == 1 || c.out == c.end {
-			c.used += uint64(h.lengths[s])
+		if taken>>6 == 1 || c.out == c.end {
+			c.used += uint64(h.lengths[uint8(pair)])
 			continue
 		}
-		dst[c.out] = uint8(e >> 24)
+		dst[c.out] = uint8(pair >> 8)
 		c.out++
-		c.used += uint64(e & 0xff)
+		c.used += uint64(taken & 63)
 	}
 	return 8*(c.word-c.start)+64 == int(c.used)
 }

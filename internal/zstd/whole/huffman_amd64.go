@@ -8,7 +8,7 @@ func (h *huffman) double(k int) {
 		h.doubleInGo(k)
 		return
 	}
-	double(&h.seconds[1<<k], &h.seconds[1<<(k-1)], 1<<(k-1))
+	double(&h.seconds, 1<<(k-1))
 }
 
 // pairs makes the entries from at on, of first symbols whose codes have so many bits.
@@ -18,7 +18,7 @@ func (h *huffman) pairs(at, length int, firsts []uint8) {
 		return
 	}
 	behind := lookBits - length
-	pairs(&h.looks[at], &h.seconds[1<<behind], 1<<behind, &firsts[0], len(firsts), first(0, length))
+	pairs(&h.looks, &h.seconds, at, 1<<behind, &firsts[0], len(firsts), one(length))
 }
 
 // loop decodes the first n streams until one of them must not have another turn. All may have one.
@@ -26,18 +26,18 @@ func (h *huffman) loop(dst, src []byte, streams *[4]codes, n int) {
 	decode(&h.looks, streams, n, &src[0], &dst[0])
 }
 
-// double writes each of the n entries at from twice to to. It reads up to 8 entries, and writes up to 16, if n is less.
+// double writes each of the n entries at n twice to 2n. It reads 16 entries, and writes 32, if n is less.
 //
 //go:noescape
-func double(to, from *symbols, n int)
+func double(seconds *looks, n int)
 
-// pairs adds to each of n symbols e and all entries of seconds, of which there are run, a power of two. It reads and
-// writes up to 8 entries if run is less.
+// pairs writes entries of n first symbols at `at`, each with the entries of seconds at run, of which there are run. It
+// reads and writes 16 entries if run is less.
 //
 //go:noescape
-func pairs(to, seconds *symbols, run int, firsts *uint8, n int, e symbols)
+func pairs(to, seconds *looks, at, run int, firsts *uint8, n int, one uint8)
 
 // decode is the loop for n streams, 1 to 4. The words of all four must be in src.
 //
 //go:noescape
-func decode(looks *[1<<lookBits + rowSlack]symbols, streams *[4]codes, n int, src, dst *byte)
+func decode(looks *looks, streams *[4]codes, n int, src, dst *byte)

@@ -8,6 +8,9 @@
 #define codesOut(i)  (48*i+16)(AX)
 #define codesSafe(i) (48*i+24)(AX)
 
+// The field of looks behind taken: 1<<lookBits + rowSlack bytes.
+#define looksSymbols 4128
+
 // The frame: limits, and positions that have no register. A turn may begin with positions from floor on, and places up
 // to safe.
 #define floor 0(SP)
@@ -57,12 +60,12 @@
 // LOOK decodes a symbol or two. It stores two, the second of which the next look overwrites if it is none. R15 is
 // 64-lookBits.
 #define LOOK(bits, out) \
-	SHRXQ   R15, bits, DX      \
-	MOVL    (BP)(DX*4), AX     \
-	SHLXQ   AX, bits, bits     \
-	MOVWLZX 2(BP)(DX*4), DX    \
-	MOVBLZX AH, AX             \
-	MOVW    DX, (out)          \
+	SHRXQ   R15, bits, DX             \
+	MOVBLZX (R9)(DX*1), AX            \
+	SHLXQ   AX, bits, bits            \
+	MOVWLZX looksSymbols(R9)(DX*2), DX \
+	SHRL    $6, AX                    \
+	MOVW    DX, (out)                 \
 	ADDQ    AX, out
 
 // FILL takes as many bits of memory in as were used, so that pos goes back by these. It takes the word that ends with
@@ -93,24 +96,24 @@
 #define LOOK1 LOOK(R11, R13)
 #define LOOK2 LOOK(R14, SI)
 #define LOOK3 LOOK(DI, CX)
-#define FILL0 FILL(R8, R9)
+#define FILL0 FILL(R8, BP)
 #define FILL1 FILL(R11, R12)
 #define FILL2 FILL(R14, pos2)
 #define FILL3 FILL(DI, pos3)
-#define MAY0 MAY(R9, R10, safe0)
+#define MAY0 MAY(BP, R10, safe0)
 #define MAY1 MAY(R12, R13, safe1)
 #define MAY2 MAY(pos2, SI, safe2)
 #define MAY3 MAY(pos3, CX, safe3)
 
-// func decode(looks *[1<<lookBits + rowSlack]symbols, streams *[4]codes, n int, src, dst *byte)
+// func decode(looks *looks, streams *[4]codes, n int, src, dst *byte)
 //
 // A turn takes in what the turn before used, and then 4 looks of each stream. From one look of a stream to the next it
 // waits for a load and two shifts, and meanwhile looks go on in the other streams.
 //
 //	stream  bits  pos   out
-//	0       R8    R9    R10    BP  looks
-//	1       R11   R12   R13    DX  an entry's index, then its symbols
-//	2       R14   pos2  SI     AX  an entry, then the number of its symbols
+//	0       R8    BP    R10    R9  looks
+//	1       R11   R12   R13    DX  an index, then the symbols
+//	2       R14   pos2  SI     AX  what is taken, then the number of symbols
 //	3       DI    pos3  CX     BX  what is taken in
 //
 // Nothing outside of src and dst is touched:
@@ -129,7 +132,7 @@ TEXT ·decode(SB), 0, $56-40
 	LEAQ 7(CX), DI
 	SHLQ $3, DI
 	MOVQ DI, floor
-	OPEN(0, R8, R9, R10, safe0)
+	OPEN(0, R8, BP, R10, safe0)
 	OPEN(1, R11, R12, R13, safe1)
 	OPEN(2, R14, pos2, SI, safe2)
 
@@ -148,7 +151,7 @@ TEXT ·decode(SB), 0, $56-40
 	MOVQ  codesOut(3), CX
 	ADDQ  DX, CX
 	MOVQ  n+16(FP), DX
-	MOVQ  looks+0(FP), BP
+	MOVQ  looks+0(FP), R9
 	MOVQ  $52, R15
 	CMPQ  DX, $2
 	JB    turn1
@@ -232,65 +235,82 @@ turn1:
 done:
 	MOVQ streams+8(FP), AX
 	MOVQ dst+32(FP), DX
-	MOVQ CX, BP
+	MOVQ CX, R9
 	MOVQ src+24(FP), CX
-	CLOSE(0, R8, R9, R10)
+	CLOSE(0, R8, BP, R10)
 	CLOSE(1, R11, R12, R13)
 	CLOSE(2, R14, pos2, SI)
-	CLOSE(3, DI, pos3, BP)
+	CLOSE(3, DI, pos3, R9)
 	RET
 
-// func double(to, from *symbols, n int)
-TEXT ·double(SB), NOSPLIT, $0-24
-	MOVQ to+0(FP), DI
-	MOVQ from+8(FP), SI
-	MOVQ n+16(FP), CX
+// func double(seconds *looks, n int)
+TEXT ·double(SB), NOSPLIT, $0-16
+	MOVQ seconds+0(FP), SI
+	MOVQ n+8(FP), CX
+	ADDQ CX, SI            // taken[n]
+	LEAQ (SI)(CX*1), DI    // taken[2n]
+	LEAQ (SI)(CX*1), R8    // with looksSymbols, symbols[n]
+	LEAQ (R8)(CX*2), R9    // with looksSymbols, symbols[2n]
 
 entries:
-	VPMOVZXDQ (SI), Y0
-	VPMOVZXDQ 16(SI), Y1
-	VPSLLQ    $32, Y0, Y2
-	VPSLLQ    $32, Y1, Y3
-	VPOR      Y2, Y0, Y0
-	VPOR      Y3, Y1, Y1
-	VMOVDQU   Y0, (DI)
-	VMOVDQU   Y1, 32(DI)
-	ADDQ      $32, SI
-	ADDQ      $64, DI
-	SUBQ      $8, CX
-	JGT       entries
+	VMOVDQU    (SI), X0
+	VMOVDQU    looksSymbols(R8), X2
+	VMOVDQU    looksSymbols+16(R8), X4
+	VPUNPCKHBW X0, X0, X1
+	VPUNPCKLBW X0, X0, X0
+	VPUNPCKHWD X2, X2, X3
+	VPUNPCKLWD X2, X2, X2
+	VPUNPCKHWD X4, X4, X5
+	VPUNPCKLWD X4, X4, X4
+	VMOVDQU    X0, (DI)
+	VMOVDQU    X1, 16(DI)
+	VMOVDQU    X2, looksSymbols(R9)
+	VMOVDQU    X3, looksSymbols+16(R9)
+	VMOVDQU    X4, looksSymbols+32(R9)
+	VMOVDQU    X5, looksSymbols+48(R9)
+	ADDQ       $16, SI
+	ADDQ       $32, DI
+	ADDQ       $32, R8
+	ADDQ       $64, R9
+	SUBQ       $16, CX
+	JGT        entries
 	VZEROUPPER
 	RET
 
-// func pairs(to, seconds *symbols, run int, firsts *uint8, n int, e symbols)
+// func pairs(to, seconds *looks, at, run int, firsts *uint8, n int, one uint8)
 //
-// The entries that a symbol has too many, if its run is less than 8, are those of the next symbols, or behind the
+// The entries that a symbol has too many, if its run is less than 16, are those of the next symbols, or behind the
 // table.
-TEXT ·pairs(SB), NOSPLIT, $0-44
-	MOVQ to+0(FP), DI
-	MOVQ seconds+8(FP), SI
-	MOVQ run+16(FP), CX
-	MOVQ firsts+24(FP), R8
-	MOVQ n+32(FP), R9
-	MOVL e+40(FP), R10
-	SHLQ $2, CX
-	ADDQ R8, R9
+TEXT ·pairs(SB), NOSPLIT, $0-49
+	MOVQ         to+0(FP), DI
+	MOVQ         seconds+8(FP), SI
+	MOVQ         at+16(FP), AX
+	MOVQ         run+24(FP), CX
+	MOVQ         firsts+32(FP), R8
+	MOVQ         n+40(FP), R9
+	ADDQ         R8, R9
+	LEAQ         (DI)(AX*2), R10   // with looksSymbols, to.symbols[at]
+	ADDQ         AX, DI            // to.taken[at]
+	LEAQ         (SI)(CX*2), R11   // with looksSymbols, seconds.symbols[run]
+	ADDQ         CX, SI            // seconds.taken[run]
+	VPBROADCASTB one+48(FP), X0
 
 symbol:
 	MOVBLZX      (R8), AX
-	SHLL         $16, AX
-	ADDL         R10, AX
-	VMOVD        AX, X0
-	VPBROADCASTD X0, Y0
+	VMOVD        AX, X1
+	VPBROADCASTW X1, Y1
 	XORL         BX, BX
 
 row:
-	VPADDD  (SI)(BX*1), Y0, Y1
-	VMOVDQU Y1, (DI)(BX*1)
-	ADDQ    $32, BX
+	VPADDB  (SI)(BX*1), X0, X2
+	VPADDW  looksSymbols(R11)(BX*2), Y1, Y3
+	VMOVDQU X2, (DI)(BX*1)
+	VMOVDQU Y3, looksSymbols(R10)(BX*2)
+	ADDQ    $16, BX
 	CMPQ    BX, CX
 	JB      row
 	ADDQ    CX, DI
+	LEAQ    (R10)(CX*2), R10
 	INCQ    R8
 	CMPQ    R8, R9
 	JB      symbol
