@@ -18,8 +18,10 @@ const (
 	turnLooks = 4
 	// turnSymbols is the most symbols that a turn decodes.
 	turnSymbols = 2 * turnLooks
-	// turnBytes is how many bytes before a word a turn reads at its start.
-	turnBytes = 7
+	// turnBytes is how far back in a stream a turn moves at most. At its start it reads from 7 bytes before its word on.
+	turnBytes = turnLooks * lookBits / 8
+	// manyTurns is how many turns there are between two looks at whether a stream ends.
+	manyTurns = 8
 	// rowSlack is how many entries the loops in assembly may read and write past those that they are for.
 	rowSlack = 32
 )
@@ -270,7 +272,7 @@ func open(src []byte, start, end, out, limit int) (codes, bool) {
 		return codes{}, false
 	}
 	c := codes{word: end - 8, used: uint64(bits.LeadingZeros8(src[end-1])) + 1, start: start,
-		out: out, safe: limit - turnSymbols, end: limit}
+		out: out, end: limit}
 	c.settle()
 	return c, true
 }
@@ -314,7 +316,8 @@ func (h *huffman) decode(dst, src []byte, start, end int, four bool) bool {
 
 // all decodes the first n streams.
 func (h *huffman) all(dst, src []byte, streams *[4]codes, n int) bool {
-	for going := n; hasLoop; {
+	turns := manyTurns
+	for going := n; hasLoop && going > 0; {
 		// The streams that go on come first.
 		k := 0
 		for i := range streams[:going] {
@@ -322,15 +325,18 @@ func (h *huffman) all(dst, src []byte, streams *[4]codes, n int) bool {
 			if c.word < c.start-8 {
 				return false // more bits were used than there are
 			}
-			if c.out <= c.safe && c.word >= turnBytes {
+			if c.safe = c.end - turns*turnSymbols; c.out <= c.safe && c.word > turns*turnBytes {
 				streams[i], streams[k] = streams[k], streams[i]
 				k++
 			}
 		}
-		if going = k; going == 0 {
-			break
+		if turns > 1 && k < going {
+			turns = 1 // until each stream is at its end
+			continue
 		}
-		h.loop(dst, src, streams, going)
+		if going = k; going > 0 {
+			h.loop(dst, src, streams, going, turns)
+		}
 	}
 	for i := range streams[:n] {
 		if !h.finish(dst, src, &streams[i]) {

@@ -21,9 +21,9 @@ func (h *huffman) pairs(at, length int, firsts []uint8) {
 	pairs(&h.looks, &h.seconds, at, 1<<behind, &firsts[0], len(firsts), one(length))
 }
 
-// loop decodes the first n streams until one of them must not have another turn. All may have one.
-func (h *huffman) loop(dst, src []byte, streams *[4]codes, n int) {
-	decode(&h.looks, streams, n, &src[0], &dst[0])
+// loop decodes the first n streams until one of them must not have so many turns more. All may have them.
+func (h *huffman) loop(dst, src []byte, streams *[4]codes, n, turns int) {
+	decode(&h.looks, streams, n, turns, &src[0], &dst[0])
 }
 
 // double writes each of the n entries at n twice to 2n. It reads 16 entries, and writes 32, if n is less.
@@ -40,4 +40,4 @@ func pairs(to, seconds *looks, at, run int, firsts *uint8, n int, one uint8)
 // decode is the loop for n streams, 1 to 4. The words of all four must be in src.
 //
 //go:noescape
-func decode(looks *looks, streams *[4]codes, n int, src, dst *byte)
+func decode(looks *looks, streams *[4]codes, n, turns int, src, dst *byte)

@@ -20,6 +20,7 @@
 #define safe3 32(SP)
 #define pos2  40(SP)
 #define pos3  48(SP)
+#define left  56(SP)
 
 // OPEN loads a stream. CX has the address of src, DX that of dst. It overwrites BX.
 //
@@ -84,7 +85,7 @@
 	ORQ    $1, bits           \
 	ORQ    BX, bits
 
-// MAY leaves the loop if a stream must not have another turn.
+// MAY leaves the loop if a stream must not have as many turns more.
 #define MAY(pos, out, safe) \
 	MOVQ pos, AX   \
 	CMPQ AX, floor \
@@ -105,7 +106,7 @@
 #define MAY2 MAY(pos2, SI, safe2)
 #define MAY3 MAY(pos3, CX, safe3)
 
-// func decode(looks *looks, streams *[4]codes, n int, src, dst *byte)
+// func decode(looks *looks, streams *[4]codes, n, turns int, src, dst *byte)
 //
 // A turn takes in what the turn before used, and then 4 looks of each stream. From one look of a stream to the next it
 // waits for a load and two shifts, and meanwhile looks go on in the other streams.
@@ -117,19 +118,22 @@
 //	3       DI    pos3  CX     BX  what is taken in
 //
 // Nothing outside of src and dst is touched:
-//   - A turn begins with pos at src+7 or later, and reads 8 bytes up to that one, inclusive. pos begins with a word in
-//     src and moves to lower addresses only.
-//   - A turn begins with out 8 bytes or more before the end of the stream's part of dst, and stores 2 bytes 4 times,
-//     the last ones at out+6 at most.
+//   - A turn begins with pos at src+7 or later, because a run of turns begins 6 bytes later for each turn but
+//     the last, and a turn uses 48 bits at most. It reads 8 bytes up to that one, inclusive. pos begins with a word in src and
+//     moves to lower addresses only.
+//   - A turn begins with out 8 bytes or more before the end of the stream's part of dst, because turns before it in the
+//     run had 8 more each. It stores 2 bytes 4 times, the last ones at out+6 at most.
 //   - An index has 12 bits, and the table has 4096 entries.
 //
 // Each look uses 1 to 12 bits, and a turn 48 at most, which is less than 56. If a stream is broken, bits before it may
 // be decoded. Then more bits are used than it has, which the caller sees.
-TEXT ·decode(SB), 0, $56-40
+TEXT ·decode(SB), 0, $64-48
 	MOVQ streams+8(FP), AX
-	MOVQ src+24(FP), CX
-	MOVQ dst+32(FP), DX
-	LEAQ 7(CX), DI
+	MOVQ src+32(FP), CX
+	MOVQ dst+40(FP), DX
+	MOVQ turns+24(FP), DI
+	LEAQ (DI)(DI*2), DI
+	LEAQ 1(CX)(DI*2), DI // src+7, and 6 bytes more for each turn but the first
 	SHLQ $3, DI
 	MOVQ DI, floor
 	OPEN(0, R8, BP, R10, safe0)
@@ -154,10 +158,14 @@ TEXT ·decode(SB), 0, $56-40
 	MOVQ  looks+0(FP), R9
 	MOVQ  $52, R15
 	CMPQ  DX, $2
-	JB    turn1
-	JE    turn2
+	JB    turns1
+	JE    turns2
 	CMPQ  DX, $4
-	JB    turn3
+	JB    turns3
+
+turns4:
+	MOVQ    turns+24(FP), AX
+	MOVQ    AX, left
 	PCALIGN $32
 
 turn4:
@@ -181,11 +189,17 @@ turn4:
 	LOOK1
 	LOOK2
 	LOOK3
+	DECQ left
+	JNZ  turn4
 	MAY0
 	MAY1
 	MAY2
 	MAY3
-	JMP turn4
+	JMP  turns4
+
+turns3:
+	MOVQ turns+24(FP), AX
+	MOVQ AX, left
 
 turn3:
 	FILL0
@@ -203,10 +217,16 @@ turn3:
 	LOOK0
 	LOOK1
 	LOOK2
+	DECQ left
+	JNZ  turn3
 	MAY0
 	MAY1
 	MAY2
-	JMP turn3
+	JMP  turns3
+
+turns2:
+	MOVQ turns+24(FP), AX
+	MOVQ AX, left
 
 turn2:
 	FILL0
@@ -219,9 +239,15 @@ turn2:
 	LOOK1
 	LOOK0
 	LOOK1
+	DECQ left
+	JNZ  turn2
 	MAY0
 	MAY1
-	JMP turn2
+	JMP  turns2
+
+turns1:
+	MOVQ turns+24(FP), AX
+	MOVQ AX, left
 
 turn1:
 	FILL0
@@ -229,14 +255,16 @@ turn1:
 	LOOK0
 	LOOK0
 	LOOK0
+	DECQ left
+	JNZ  turn1
 	MAY0
-	JMP turn1
+	JMP  turns1
 
 done:
 	MOVQ streams+8(FP), AX
-	MOVQ dst+32(FP), DX
+	MOVQ dst+40(FP), DX
 	MOVQ CX, R9
-	MOVQ src+24(FP), CX
+	MOVQ src+32(FP), CX
 	CLOSE(0, R8, BP, R10)
 	CLOSE(1, R11, R12, R13)
 	CLOSE(2, R14, pos2, SI)

@@ -8,7 +8,7 @@ var hasLoop = false
 func (*run) loop() int { return notDecoded }
 
 // loop is for processors that have one.
-func (h *huffman) loop(dst, src []byte, streams *[4]codes, n int) {}
+func (h *huffman) loop(dst, src []byte, streams *[4]codes, n, turns int) {}
 
 func (h *huffman) double(k int) { h.doubleInGo(k) }
 
