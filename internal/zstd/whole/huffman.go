@@ -18,7 +18,7 @@ const (
 	turnLooks = 4
 	// turnSymbols is the most symbols that a turn decodes.
 	turnSymbols = 2 * turnLooks
-	// turnBytes is how far back in a stream a turn moves at most. At its start it reads from 7 bytes before its word on.
+	// turnBytes is how far back in a stream a turn moves at most. At its start it reads from 7 bytes before its word.
 	turnBytes = turnLooks * lookBits / 8
 	// manyTurns is how many turns there are between two looks at whether a stream ends.
 	manyTurns = 8
@@ -94,31 +94,48 @@ func readWeights(weights *[256]uint8, code []byte) (count int, ok bool) {
 	if !t.build(counts[:n]) {
 		return 0, false
 	}
-	var stream [128 + 8]byte // code has 127 bytes at most
-	left := 8*copy(stream[:128], code[size:]) - bits.LeadingZeros8(code[len(code)-1]) - 1
-	take := func(n int) int {
-		left -= n
-		at := max(left, 0) // a negative one ends the loop below
-		return int(binary.LittleEndian.Uint16(stream[at>>3&127:])>>(at&7)) & (1<<n - 1)
+	// The bits of the stream that are left, code having 127 bytes at most, and 8 bytes before them.
+	var stream [8 + 128]byte
+	left := 8*(8+copy(stream[8:], code[size:])) - bits.LeadingZeros8(code[len(code)-1]) - 1
+	const before = 8 * 8
+	word := func() uint64 { // begins with the next bits, 57 at least
+		at := uint(left - 57)
+		return binary.LittleEndian.Uint64(stream[at>>3&127:]) << (7 - at&7)
 	}
-	state, other := take(t.log), take(t.log)
-	for left >= 0 && count < 254 {
-		e := t.states[state&(1<<weightLog-1)]
-		weights[count] = e.symbol
-		count++
-		if left == 0 && e.bits > 0 {
-			weights[count] = t.states[other&(1<<weightLog-1)].symbol
-			return count + 1, true
+	w := word()
+	state, other := w>>(64-t.log), w<<t.log>>(64-t.log)
+	for left -= int(2 * t.log); left >= before && count < 254; {
+		if left < before+8*weightLog {
+			e := t.states[state&(1<<weightLog-1)]
+			weights[count] = uint8(e)
+			count++
+			if left == before && e>>8&7 > 0 {
+				weights[count] = uint8(t.states[other&(1<<weightLog-1)])
+				return count + 1, true
+			}
+			state, other = other, uint64(e>>16)+word()>>1>>((63-e>>8&7)&63)
+			left -= int(e >> 8 & 7)
+			continue
 		}
-		state, other = other, int(e.next)+take(int(e.bits))
+		w := word()
+		for range 8 {
+			e := t.states[state&(1<<weightLog-1)]
+			weights[count&255] = uint8(e)
+			count++
+			n := e >> 8 & 7
+			state, other = other, uint64(e>>16)+w>>1>>((63-n)&63)
+			w <<= n
+			left -= int(n)
+		}
 	}
 	return 0, false
 }
 
-// weightTable is a table of finite state entropy for weights.
+// weightTable is a table of finite state entropy for weights. A state is a weight in its lowest 8 bits, above them the
+// bits that the next state takes in 8 bits, and above these the next state if they are zero.
 type weightTable struct {
-	log    int
-	states [1 << weightLog]struct{ symbol, bits, next uint8 }
+	log    uint
+	states [1 << weightLog]uint32
 }
 
 // build builds the table from counts as tables.build does.
@@ -127,7 +144,7 @@ func (t *weightTable) build(counts []int16) bool {
 	for _, n := range counts {
 		sum += max(int(n), -int(n))
 	}
-	t.log = bits.Len(uint(sum)) - 1
+	t.log = uint(bits.Len(uint(sum)) - 1)
 	if t.log > weightLog || len(counts) > codeBits+1 {
 		return false
 	}
@@ -148,9 +165,8 @@ func (t *weightTable) build(counts []int16) bool {
 	for i, c := range codes[:sum] {
 		x := next[c%(codeBits+1)]
 		next[c%(codeBits+1)] = x + 1
-		n := t.log + 1 - bits.Len16(x)
-		s := &t.states[i&(1<<weightLog-1)]
-		s.symbol, s.bits, s.next = c, uint8(n), uint8(int(x)<<n-sum)
+		n := int(t.log) + 1 - bits.Len16(x)
+		t.states[i&(1<<weightLog-1)] = uint32(c) | uint32(n)<<8 | uint32(int(x)<<n-sum)<<16
 	}
 	return true
 }
@@ -158,12 +174,22 @@ func (t *weightTable) build(counts []int16) bool {
 // build builds the table from the weights of the symbols but the last one. A code of weight w stands for 1<<(w-1)
 // shares of 1<<log (RFC 8878, 4.2.1.1).
 func (h *huffman) build(weights *[256]uint8, count int) bool {
+	weights[count] = 0
+	// In quarters, so that a count does not wait for the one before.
+	var quarters [4][16]uint8
+	for i := range 64 {
+		for q := range quarters {
+			quarters[q][weights[64*q+i]&15]++
+		}
+	}
 	var ranks [16]int // how many codes have a weight
-	for _, w := range weights[:count] {
-		if w > codeBits {
+	for w := range ranks {
+		for q := range quarters {
+			ranks[w] += int(quarters[q][w])
+		}
+		if w > codeBits && ranks[w] > 0 {
 			return false
 		}
-		ranks[w&15]++
 	}
 	sum := 0
 	for i, n := range ranks[1:] {
@@ -180,20 +206,29 @@ func (h *huffman) build(weights *[256]uint8, count int) bool {
 	if ranks[1] < 2 || ranks[1]&1 != 0 {
 		return false
 	}
-	var places [16]uint8 // in sorted, of the next symbol of a weight; 256 is none, so that 0 may stand for it
+	ranks[0]--
+	quarters[count/64][0]--
+	quarters[count/64][last]++
+	// The places of the next symbols in sorted, by weight and quarter. Symbols without code come last.
 	place := 0
-	for w := 1; w <= log; w++ {
-		places[w] = uint8(place)
-		place += ranks[w]
-	}
-	for s, w := range weights[:count+1] {
-		if w != 0 {
-			h.sorted[places[w&15]] = uint8(s)
-			places[w&15]++
-			h.lengths[s] = uint8(log + 1 - int(w))
+	for w := 1; w <= log+1; w++ {
+		for q := range quarters {
+			n := quarters[q][w%(log+1)]
+			quarters[q][w%(log+1)] = uint8(place)
+			place += int(n)
 		}
 	}
-	h.fill(ranks[1:log+1], h.sorted[:place])
+	for i := range 64 {
+		for q := range quarters {
+			s := 64*q + i
+			w := weights[s]
+			at := &quarters[q][w&15]
+			h.sorted[*at] = uint8(s)
+			*at++
+			h.lengths[s] = uint8(log+1) - w
+		}
+	}
+	h.fill(ranks[1:log+1], h.sorted[:len(h.sorted)-ranks[0]])
 	return true
 }
 
