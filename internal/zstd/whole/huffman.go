@@ -43,7 +43,8 @@ func one(length int) uint8 { return 1<<6 | uint8(length) }
 // huffman is a table of Huffman codes.
 type huffman struct {
 	looks   looks
-	lengths [256]uint8 // of codes
+	weights [256]uint8 // of the symbols; a code of weight w has log+1-w bits, and 0 is none
+	log     int        // the bits of the longest codes
 
 	// seconds has at 1<<k, for each number of bits k that may be left behind a first symbol, what these are: 1<<k
 	// entries of second symbols, or 0 where a code is longer than k. An entry of first and second symbol is the sum of
@@ -57,15 +58,15 @@ func (h *huffman) read(code []byte) (size int, ok bool) {
 	if len(code) < 2 {
 		return 0, false
 	}
-	var weights [256]uint8
+	h.weights = [256]uint8{}
 	size, count := int(code[0]), 0
 	if size < 128 {
 		size++
 		if size > len(code) {
 			return 0, false
 		}
-		count, ok = readWeights(&weights, code[1:size])
-		return size, ok && h.build(&weights, count)
+		count, ok = readWeights(&h.weights, code[1:size])
+		return size, ok && h.build(count)
 	}
 	count = size - 127
 	size = 1 + (count+1)/2
@@ -73,9 +74,9 @@ func (h *huffman) read(code []byte) (size int, ok bool) {
 		return 0, false
 	}
 	for i, b := range code[1:size] {
-		weights[2*i], weights[2*i+1] = b>>4, b&15
+		h.weights[2*i], h.weights[2*i+1] = b>>4, b&15
 	}
-	return size, h.build(&weights, count)
+	return size, h.build(count)
 }
 
 // weightLog is the logarithm of the largest table for weights (RFC 8878, 4.2.1.2).
@@ -173,14 +174,16 @@ func (t *weightTable) build(counts []int16) bool {
 
 // build builds the table from the weights of the symbols but the last one. A code of weight w stands for 1<<(w-1)
 // shares of 1<<log (RFC 8878, 4.2.1.1).
-func (h *huffman) build(weights *[256]uint8, count int) bool {
+func (h *huffman) build(count int) bool {
+	weights := &h.weights
 	weights[count] = 0
 	// In quarters, so that a count does not wait for the one before.
 	var quarters [4][16]uint8
 	for i := range 64 {
-		for q := range quarters {
-			quarters[q][weights[64*q+i]&15]++
-		}
+		quarters[0][weights[i]&15]++
+		quarters[1][weights[64+i]&15]++
+		quarters[2][weights[128+i]&15]++
+		quarters[3][weights[192+i]&15]++
 	}
 	var ranks [16]int // how many codes have a weight
 	for w := range ranks {
@@ -218,18 +221,22 @@ func (h *huffman) build(weights *[256]uint8, count int) bool {
 			place += int(n)
 		}
 	}
-	for i := range 64 {
-		for q := range quarters {
-			s := 64*q + i
-			w := weights[s]
-			at := &quarters[q][w&15]
-			h.sorted[*at] = uint8(s)
-			*at++
-			h.lengths[s] = uint8(log+1) - w
-		}
+	for i := range uint8(64) {
+		h.sort(&quarters[0], i, weights[i])
+		h.sort(&quarters[1], 64+i, weights[64+i])
+		h.sort(&quarters[2], 128+i, weights[128+i])
+		h.sort(&quarters[3], 192+i, weights[192+i])
 	}
+	h.log = log
 	h.fill(ranks[1:log+1], h.sorted[:len(h.sorted)-ranks[0]])
 	return true
+}
+
+// sort puts a symbol into the place that the symbols of its weight have reached.
+func (h *huffman) sort(places *[16]uint8, symbol, weight uint8) {
+	at := places[weight&15]
+	h.sorted[at] = symbol
+	places[weight&15] = at + 1
 }
 
 // fill fills the table for the codes of sorted symbols: counts[0] symbols of len(counts) bits, counts[1] of a bit less,
@@ -392,7 +399,7 @@ func (h *huffman) finish(dst, src []byte, c *codes) bool {
 		dst[c.out] = uint8(pair)
 		c.out++
 		if taken>>6 == 1 || c.out == c.end {
-			c.used += uint64(h.lengths[uint8(pair)])
+			c.used += uint64(h.log + 1 - int(h.weights[uint8(pair)]))
 			continue
 		}
 		dst[c.out] = uint8(pair >> 8)
