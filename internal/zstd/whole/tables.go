@@ -213,8 +213,9 @@ func (t *tables) build(k int, counts []int16) bool {
 	return true
 }
 
-// codeStates is what the states of a code have in common. In the order of the table, their numbers x count up from the count
-// n of the code to 2n-1, and the next state is x, shifted by its bits to be the sum of counts at least, less that sum.
+// codeStates is what the states of a code have in common. In the order of the table, their numbers x count up from the
+// count n of the code to 2n-1, and the next state is x, shifted by its bits to be the sum of counts at least, less that
+// sum.
 type codeStates struct {
 	next    uint32   // x
 	limit   uint32   // from here on, x takes a bit less
