@@ -151,13 +151,18 @@ func (t *weightTable) build(counts []int16) bool {
 	}
 	var codes [tableMax]uint8
 	var next [codeBits + 1]uint16
+	high := sum - 1
 	for c, n := range counts {
 		next[c] = uint16(max(n, -n))
 		if int(n) == sum {
 			return false // there would be no end
 		}
+		if n == -1 {
+			codes[high&(tableMax-1)] = uint8(c)
+			high--
+		}
 	}
-	spread(&codes, counts, sum)
+	spread(&codes, counts, sum, high)
 	for i, c := range codes[:sum] {
 		x := next[c%(codeBits+1)]
 		next[c%(codeBits+1)] = x + 1

@@ -1,7 +1,6 @@
 package whole
 
 import (
-	"encoding/binary"
 	"math/bits"
 	"sync"
 
@@ -185,10 +184,14 @@ func (t *tables) build(k int, counts []int16) bool {
 	}
 	var codes [tableMax]uint8
 	var all [64]codeStates
-	spread(&codes, counts, sum)
+	high := sum - 1 // codes of probability below one go from here downwards
 	fixed, long := &fixedFields[k], t.log[k]+1
 	for c, n := range counts {
-		n = max(n, -n)
+		if n == -1 {
+			codes[high&(tableMax-1)] = uint8(c)
+			high--
+			n = 1
+		}
 		width := bits.Len16(uint16(n))
 		most := uint32(long - width)
 		a := &all[c&63]
@@ -198,6 +201,7 @@ func (t *tables) build(k int, counts []int16) bool {
 			a.entries[i] -= entry(sum) << 16
 		}
 	}
+	spread(&codes, counts, sum, high)
 	states := t.entries[k][:sum]
 	for i, c := range codes[:sum] {
 		a := &all[c&63]
@@ -219,27 +223,22 @@ type codeStates struct {
 	entries [2]entry // without x, up to the limit and from it on
 }
 
-// spread gives each code as many of the sum states as it counts, and one of the last ones if that is "less than one".
-func spread(codes *[tableMax]uint8, counts []int16, sum int) {
-	var line [tableMax + 8]uint8 // codes as often as they count
-	end := 0
+// spread gives each code as many of the sum states as it counts, of those up to high.
+func spread(codes *[tableMax]uint8, counts []int16, sum, high int) {
+	step, pos, mask := sum>>1+sum>>3+3, 0, (sum-1)&(tableMax-1)
 	for c, n := range counts {
-		for at := end; at < end+int(n); at += 8 {
-			binary.LittleEndian.PutUint64(line[at&(tableMax-1):], uint64(c&0xff)*0x0101010101010101)
+		if high == sum-1 { // no state is taken, so that the test for it can be left out
+			for range int(n) {
+				codes[pos&mask] = uint8(c)
+				pos += step
+			}
+			continue
 		}
-		end += max(int(n), 0)
-	}
-	// Every place up to end is reached once, in steps. A code that came to a place behind it is written once more.
-	step, mask := sum>>1+sum>>3+3, (sum-1)&(tableMax-1)
-	for next, place := 0, 0; next < end; place = (place + step) & mask {
-		codes[place] = line[next&(tableMax-1)]
-		next += int(uint(place-end) >> 63) // 1 if place is less
-	}
-	last := sum - 1
-	for c, n := range counts {
-		if n == -1 {
-			codes[last&(tableMax-1)] = uint8(c)
-			last--
+		for range int(n) {
+			codes[pos&mask] = uint8(c)
+			for pos = (pos + step) & mask; pos > high; {
+				pos = (pos + step) & mask
+			}
 		}
 	}
 }
