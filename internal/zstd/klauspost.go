@@ -8,11 +8,10 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd/whole"
 )
 
-// Name is the decoder's name, for reports of measurements: whole frames are decoded by package whole where it is fast,
-// with Huffman codes by klauspost/compress.
+// Name is the decoder's name, for reports of measurements: whole frames are decoded by package whole where it is fast.
 var Name = func() string {
 	if whole.Fast() {
-		return "chaski with klauspost's Huffman"
+		return "chaski"
 	}
 	return "klauspost"
 }()

@@ -1,13 +1,12 @@
 // Package whole decodes a zstd frame (RFC 8878) whose content goes into memory of the caller as a whole: one frame that
-// needs no dictionary, as the tiles of rasters are. Huffman codes are read by klauspost/compress, and the sequences of
-// literals and matches here. A frame that it refuses may still be valid: the caller must try another decoder.
+// needs no dictionary, as the tiles of rasters are. A frame that it refuses may still be valid: the caller must try
+// another decoder.
 package whole
 
 import (
 	"encoding/binary"
 
 	"github.com/cespare/xxhash/v2"
-	"github.com/klauspost/compress/huff0"
 )
 
 const (
@@ -27,7 +26,7 @@ func Fast() bool { return hasLoop }
 // Decoder decodes frames, one after the other. It keeps its tables between calls. It is for one goroutine.
 type Decoder struct {
 	tables tables
-	huff   *huff0.Scratch
+	huff   huffman
 	lits   []byte // decoded literals of a block, and slack behind them
 	run    run    // the sequences of a block
 	frame  frame
@@ -194,7 +193,7 @@ func (d *Decoder) compressed(end int) bool {
 	}
 	if count == 0 {
 		// Without matches the literals are the content.
-		if l.size > f.size-f.out || f.at != end || !d.decodeLiterals(&l, f.buf[f.out:f.out:f.out+l.size]) {
+		if l.size > f.size-f.out || f.at != end || !d.decodeLiterals(&l, f.buf[f.out:f.size]) {
 			return false
 		}
 		if !l.inPlace {
@@ -203,7 +202,7 @@ func (d *Decoder) compressed(end int) bool {
 		f.out += l.size
 		return true
 	}
-	if !d.decodeLiterals(&l, d.lits[:0:min(l.size, cap(d.lits))]) || !d.readTables(end) {
+	if !d.decodeLiterals(&l, nil) || !d.readTables(end) {
 		return false
 	}
 	return d.sequences(&l, count, end) && f.out-start <= f.blockMax

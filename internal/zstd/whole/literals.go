@@ -1,7 +1,5 @@
 package whole
 
-import "github.com/klauspost/compress/huff0"
-
 // Kinds of literals (RFC 8878, 3.1.1.3.1.1).
 const (
 	rawLiterals = iota
@@ -13,9 +11,10 @@ const (
 // literals are the literals of a block.
 type literals struct {
 	kind    byte
-	four    bool   // four streams of Huffman codes
-	size    int    // decoded
-	code    []byte // as stored
+	four    bool // four streams of Huffman codes
+	size    int  // decoded
+	start   int  // where they are stored
+	end     int
 	bytes   []byte // decoded, once decodeLiterals was called
 	limit   []byte // bytes, and those after them that may be read
 	inPlace bool   // decodeLiterals wrote them to the place that it was given
@@ -53,47 +52,38 @@ func (f *frame) literals(end int) (literals, bool) {
 	if l.size > f.blockMax || len(b) < head || len(b)-head < stored {
 		return l, false
 	}
-	l.code = b[head : head+stored]
-	l.limit = f.src[f.at+head:]
-	f.at += head + stored
+	l.start = f.at + head
+	l.end = l.start + stored
+	f.at = l.end
 	return l, true
 }
 
-// decodeLiterals decodes literals, into to if they have to be written. to has no elements, and room for all of them or
-// less than d.lits has.
+// decodeLiterals decodes literals, into to if they have to be written and it has room for them, or else into d.lits.
 func (d *Decoder) decodeLiterals(l *literals, to []byte) bool {
+	f := &d.frame
 	if l.kind == rawLiterals {
-		l.bytes = l.code
+		l.bytes, l.limit = f.src[l.start:l.end], f.src[l.start:]
 		return true
 	}
-	if cap(to) < l.size {
-		d.lits = make([]byte, blockMax+slack)
-		to = d.lits[:0:l.size]
+	if len(to) < l.size {
+		if d.lits == nil {
+			d.lits = make([]byte, blockMax+slack)
+		}
+		to = d.lits
 	}
-	l.inPlace = true
+	l.bytes, l.limit, l.inPlace = to[:l.size], to, true
 	if l.kind == repeatedLiterals {
-		l.bytes = to[:l.size]
-		fill(l.bytes, l.code[0])
-		l.limit = d.lits
+		fill(l.bytes, f.src[l.start])
 		return true
 	}
-	code := l.code
+	start := l.start
 	if l.kind == compressedLiterals {
-		var err error
-		if d.huff, code, err = huff0.ReadTable(code, d.huff); err != nil {
-			d.huff = nil
+		size, ok := d.huff.read(f.src[start:l.end])
+		if !ok {
 			return false
 		}
-		d.frame.huffKnown = true
-	} else if !d.frame.huffKnown {
-		return false
+		start += size
+		f.huffKnown = true
 	}
-	var err error
-	if l.four {
-		l.bytes, err = d.huff.Decoder().Decompress4X(to, code)
-	} else {
-		l.bytes, err = d.huff.Decoder().Decompress1X(to, code)
-	}
-	l.limit = d.lits
-	return err == nil && len(l.bytes) == l.size
+	return f.huffKnown && l.size > 0 && d.huff.decode(l.bytes, f.src, start, l.end, l.four)
 }

@@ -4,8 +4,8 @@ package whole
 
 import "golang.org/x/sys/cpu"
 
-// hasLoop says whether the loop in assembly can run here.
-var hasLoop = cpu.X86.HasBMI2 && cpu.X86.HasAVX2
+// hasLoop says whether the loops in assembly can run here.
+var hasLoop = cpu.X86.HasBMI1 && cpu.X86.HasBMI2 && cpu.X86.HasAVX2
 
 // pattern is how a match of a short offset goes on: which bytes of the last ones come next, and how far from one such
 // row of 16 to the next the same row fits.

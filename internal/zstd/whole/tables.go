@@ -183,26 +183,44 @@ func (t *tables) build(k int, counts []int16) bool {
 		return false
 	}
 	var codes [tableMax]uint8
-	var next [64]uint16
+	var all [64]codeStates
 	high := sum - 1 // codes of probability below one go from here downwards
+	fixed, long := &fixedFields[k], t.log[k]+1
 	for c, n := range counts {
-		next[c&63] = uint16(n)
 		if n == -1 {
 			codes[high&(tableMax-1)] = uint8(c)
 			high--
-			next[c&63] = 1
+			n = 1
+		}
+		width := bits.Len16(uint16(n))
+		most := uint32(long - width)
+		a := &all[c&63]
+		a.next, a.limit, a.shift = uint32(n), 1<<width, 16+most
+		a.entries = [2]entry{fixed[c&63].with(most, 0), fixed[c&63].with(most-1, 0)}
+		for i := range a.entries {
+			a.entries[i] -= entry(sum) << 16
 		}
 	}
 	spread(&codes, counts, sum, high)
-	fixed, states := &fixedFields[k], t.entries[k][:sum]
-	long := uint32(t.log[k] + 1)
+	states := t.entries[k][:sum]
 	for i, c := range codes[:sum] {
-		x := next[c&63]
-		next[c&63] = x + 1
-		n := long - uint32(bits.Len16(x))
-		states[i] = fixed[c&63].with(n, x<<(n&15)-uint16(sum))
+		a := &all[c&63]
+		x := a.next
+		a.next++
+		less := (a.limit - 1 - x) >> 31
+		states[i] = a.entries[less&1] + entry(x)<<((a.shift-less)&63)
 	}
 	return true
+}
+
+// codeStates is what the states of a code have in common. In the order of the table, their numbers x count up from the
+// count n of the code to 2n-1, and the next state is x, shifted by its bits to be the sum of counts at least, less that
+// sum.
+type codeStates struct {
+	next    uint32   // x
+	limit   uint32   // from here on, x takes a bit less
+	shift   uint32   // of x in an entry, up to the limit
+	entries [2]entry // without x, up to the limit and from it on
 }
 
 // spread gives each code as many of the sum states as it counts, of those up to high.
