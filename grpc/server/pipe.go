@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -56,7 +57,8 @@ func (p *pipes) split(conn net.Conn, place *accept.Conn) (net.Conn, error) {
 	case n == 0:
 		return nil, err
 	case string(head) != wire.PipeMagic:
-		return &begun{conn, head[:n]}, nil // gRPC finds out what is wrong with a short one
+		// gRPC finds out what is wrong with a short one.
+		return begun{conn, io.MultiReader(bytes.NewReader(head[:n]), conn)}, nil
 	}
 	var token, secret wire.PipeToken
 	for _, part := range [][]byte{token[:], secret[:]} {
@@ -154,15 +156,8 @@ func (p *pipe) close() { _ = p.conn.Close() } // all that it has taken is sent, 
 // begun is a connection whose first bytes were read.
 type begun struct {
 	net.Conn
-	first []byte
+	all io.Reader
 }
 
 // Read implements net.Conn.
-func (b *begun) Read(to []byte) (int, error) {
-	if len(b.first) == 0 {
-		return b.Conn.Read(to)
-	}
-	n := copy(to, b.first)
-	b.first = b.first[n:]
-	return n, nil
-}
+func (b begun) Read(to []byte) (int, error) { return b.all.Read(to) }
