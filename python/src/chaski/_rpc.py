@@ -252,7 +252,7 @@ class Connection:
             return Pipe(self.target, token, self._tls(), heard)
         except TimeoutError:  # each stream would wait for it
             self._no_pipe = token
-        except (OSError, EOFError, UnavailableError):
+        except (OSError, EOFError, ValueError, UnavailableError):
             pass
         return None
 

@@ -187,6 +187,8 @@ class Run:
             if not self._closed:
                 self._answers.put(e)
         finally:
+            if self._pipe is not None:
+                self._pipe.end()
             if self._side is not None:
                 self._side.end(self._number)
 
