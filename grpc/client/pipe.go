@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 )
@@ -113,20 +114,31 @@ func pipeAddress(target string) (network, address string, err error) {
 
 func (p *pipe) close() { _ = p.conn.Close() } // what has not come is not wanted
 
+// errPipe is of a pipe that broke on the way.
+var errPipe = errors.New("the pipe of the stream broke")
+
 // replies are where the replies of a stream come from: its pipe until that ends, then gRPC, which says why it did.
 type replies struct {
 	pipe   *pipe // may be nil
 	stream interface{ RecvMsg(any) error }
+	cancel context.CancelCauseFunc // of the stream
+	came   bool                    // a reply by the pipe: what is left of the call then is its status
 }
 
 // next reads the next reply, of which a batch comes in parts.
 func (r *replies) next(reply *wire.Reply) error {
 	if r.pipe != nil {
-		if err := r.pipe.in.Next(reply); err == nil {
+		err := r.pipe.in.Next(reply)
+		if err == nil {
+			r.came = true
 			return nil
 		}
 		r.pipe.close()
 		r.pipe = nil
+		if r.came { // the server closes the pipe as it ends the call
+			late := time.AfterFunc(connectFor, func() { r.cancel(fmt.Errorf("%w: %w", errPipe, err)) })
+			defer late.Stop()
+		}
 	}
 	return r.stream.RecvMsg(reply)
 }

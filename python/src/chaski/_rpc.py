@@ -53,6 +53,8 @@ class Call(Protocol):
 
     def __iter__(self) -> Iterator[bytes]: ...  # noqa: D105
     def cancel(self) -> bool: ...  # noqa: D102
+    def is_active(self) -> bool: ...  # noqa: D102
+    def exception(self, timeout: float) -> object: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)
