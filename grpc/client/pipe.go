@@ -29,13 +29,8 @@ type pipe struct {
 // openPipe opens a pipe to the server that shows a token, or returns nil: replies come by gRPC then. A server that does
 // not answer in time is not asked again.
 func (p *peer) openPipe(ctx context.Context, token []byte) *pipe {
-	if len(token) != len(wire.PipeToken{}) || len(p.options.Dial) > 0 { // these may say how connections are made
-		return nil
-	}
-	p.mu.Lock()
-	refused := p.noPipes == string(token)
-	p.mu.Unlock()
-	if refused {
+	otherwise := len(p.options.Dial) > 0 // these may say how connections are made
+	if len(token) != len(wire.PipeToken{}) || otherwise || p.noPipes.Load() {
 		return nil
 	}
 	opened, err := p.dialPipe(ctx, token)
@@ -44,9 +39,7 @@ func (p *peer) openPipe(ctx context.Context, token []byte) *pipe {
 	}
 	p.options.Logger.Debug("batches come by gRPC", "server", p.target, "error", err)
 	if errors.Is(err, context.DeadlineExceeded) {
-		p.mu.Lock()
-		p.noPipes = string(token)
-		p.mu.Unlock()
+		p.noPipes.Store(true)
 	}
 	return nil
 }
@@ -78,18 +71,13 @@ func (p *peer) greet(ctx context.Context, raw net.Conn, token []byte) (*pipe, er
 		return nil, err
 	}
 	opened := &pipe{conn: conn, in: wire.NewPipeReader(conn, pipeBuffer, maxMessage)}
-	if _, err := rand.Read(opened.secret[:]); err != nil {
-		return nil, err
-	}
+	_, _ = rand.Read(opened.secret[:]) // it does not fail: crypto/rand
 	if _, err := conn.Write(wire.PipeHello(token, opened.secret)); err != nil {
 		return nil, err
 	}
 	var answer [len(wire.PipeMagic)]byte
-	if _, err := io.ReadFull(conn, answer[:]); err != nil {
-		return nil, err
-	}
-	if string(answer[:]) != wire.PipeMagic {
-		return nil, errors.New("the server does not let the pipe in")
+	if _, err := io.ReadFull(conn, answer[:]); err != nil || string(answer[:]) != wire.PipeMagic {
+		return nil, errors.Join(errors.New("the server does not let the pipe in"), err)
 	}
 	return opened, nil
 }
@@ -101,9 +89,6 @@ func pipeAddress(target string) (network, address string, err error) {
 	}
 	if path, ok := strings.CutPrefix(target, "unix:"); ok {
 		return "unix", strings.TrimPrefix(path, "//"), nil
-	}
-	if _, _, err := net.SplitHostPort(target); err != nil {
-		return "", "", fmt.Errorf("no pipe to %q: %w", target, err)
 	}
 	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: "https", Host: target}})
 	if err != nil || proxy != nil { // gRPC goes through it

@@ -32,7 +32,6 @@ type pipes struct {
 
 	mu      sync.Mutex
 	waiting map[wire.PipeToken]*pipe
-	closed  bool
 }
 
 func newPipes() *pipes {
@@ -76,7 +75,7 @@ func (p *pipes) split(conn net.Conn, place *accept.Conn) (net.Conn, error) {
 func (p *pipes) keep(conn net.Conn, place *accept.Conn, secret wire.PipeToken) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.waiting[secret] != nil || p.closed {
+	if p.waiting[secret] != nil {
 		return false
 	}
 	if _, err := io.WriteString(conn, wire.PipeMagic); err != nil {
@@ -106,7 +105,6 @@ func (p *pipes) take(secret wire.PipeToken) *pipe {
 func (p *pipes) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.closed = true
 	for secret, waiting := range p.waiting {
 		waiting.late.Stop()
 		waiting.close()

@@ -179,7 +179,7 @@ class Connection:
         self._guard = threading.Lock()
         self._side: Side | None = None
         self._no_side: tuple[bytes, Error] | None = None  # why there is none, and for which token
-        self._no_pipe = b""  # for which token none came in time
+        self._no_pipe = False  # none came in time
         options: list[tuple[str, Any]] = list(_OPTIONS)
         if target.startswith("unix") or is_loopback(target):  # a proxy would see the token
             options.append(("grpc.enable_http_proxy", 0))
@@ -248,12 +248,12 @@ class Connection:
             token: what the server's description has.
             heard: is called at every sign of life.
         """
-        if not token or token == self._no_pipe:
+        if not token or self._no_pipe:
             return None
         try:
             return Pipe(self.target, token, self._tls(), heard)
         except TimeoutError:  # each stream would wait for it
-            self._no_pipe = token
+            self._no_pipe = True
         except (OSError, EOFError, ValueError, UnavailableError):
             pass
         return None
