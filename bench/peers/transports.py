@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 WAYS = {
@@ -59,7 +60,12 @@ def one(way: str, chips: str, seconds: float, tcp: bool) -> tuple[float, ...]:
     import chaski
 
     engine = chaski.Engine(transport="grpc" if way.endswith("grpc") else "auto")
-    options = {"batch_size": BATCH, "shuffle": True, "drop_last": True, "engine": engine}
+    options: dict[str, Any] = {
+        "batch_size": BATCH,
+        "shuffle": True,
+        "drop_last": True,
+        "engine": engine,
+    }
     options["pixels"] = chaski.Pixels(dtype="float32")
     options["normalize"] = chaski.Normalize([1e-4], [-0.1])
     if way in ("shm", "load-grpc"):
