@@ -30,74 +30,62 @@ WAYS = {
     "alone": "connect, without a local engine",
 }
 BATCH = 32
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def children() -> float:
     """Returns the processor time of the running children of this process, in seconds."""
-    total = 0.0
+    ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:  # it has ended
             continue
-        if int(fields[1]) == os.getpid():
-            total += (int(fields[11]) + int(fields[12])) / TICKS
-    return total
+        ticks += (int(fields[11]) + int(fields[12])) * (int(fields[1]) == os.getpid())
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def serve(chips: str, tcp: bool) -> tuple[subprocess.Popen[bytes], str]:
-    """Starts a server without shared memory."""
-    listen = "127.0.0.1:0" if tcp else f"unix-abstract:transports-{os.getpid()}"
+def serve(chips: str, listen: str) -> tuple[subprocess.Popen[bytes], str]:
+    """Starts a server without shared memory, which ends with this process."""
     line = [os.environ["CHASKI_BIN"], "serve", "--listen", listen, "--root", chips]
     line += ["--no-shared-memory", "--stop-on-eof", "--log-level", "error"]
     server = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert server.stdout is not None
     ready = json.loads(server.stdout.readline())
-    os.environ["CHASKI_TOKEN"] = ready.get("token", "")
-    if not ready.get("token"):
-        del os.environ["CHASKI_TOKEN"]
+    os.environ |= {"CHASKI_TOKEN": ready["token"]} if "token" in ready else {}
     return server, ready["listen"]
 
 
-def one(way: str, chips: str, seconds: float, tcp: bool) -> dict[str, float]:
-    """Measures one way in this process."""
+def one(way: str, chips: str, seconds: float, tcp: bool) -> tuple[float, ...]:
+    """Returns samples a second, and the milliseconds of this process and of all for each."""
     import chaski
 
+    engine = chaski.Engine(transport="grpc" if way.endswith("grpc") else "auto")
     options: dict[str, Any] = {
         "batch_size": BATCH,
         "shuffle": True,
         "drop_last": True,
-        "pixels": chaski.Pixels(dtype="float32"),
-        "normalize": chaski.Normalize([1e-4], [-0.1]),
-        "engine": chaski.Engine(transport="grpc" if way.endswith("grpc") else "auto"),
+        "engine": engine,
     }
-    server = None
+    options["pixels"] = chaski.Pixels(dtype="float32")
+    options["normalize"] = chaski.Normalize([1e-4], [-0.1])
     if way in ("shm", "load-grpc"):
         loader = chaski.load(chips + "/*.tif", **options)
     else:
-        server, target = serve(chips, tcp)
+        _, target = serve(chips, "127.0.0.1:0" if tcp else f"unix-abstract:ways-{os.getpid()}")
         if way == "alone":
             os.environ["CHASKI_BIN"] = "/none"
         loader = chaski.connect(target, chips + "/*.tif", **options)
     batches = itertools.chain.from_iterable(loader for _ in itertools.count())
     for batch in itertools.islice(batches, 4):
         name = next(iter(batch.dtypes))
-    begun, own, others, samples, value = time.monotonic(), time.process_time(), children(), 0, 0.0
+    begun, own, others, samples = time.monotonic(), time.process_time(), children(), 0
     while time.monotonic() - begun < seconds:
-        batch = next(batches)
-        value += float(batch[name].reshape(BATCH, -1)[:, 0].sum())
+        next(batches)[name].reshape(BATCH, -1)[:, 0].sum()
         samples += BATCH
     took, own = time.monotonic() - begun, time.process_time() - own
-    others = children() - others
+    every = own + children() - others
     loader.close()
-    if server is not None:
-        server.communicate()
-    return {
-        "rate": samples / took,
-        "own": 1000 * own / samples,
-        "all": 1000 * (own + others) / samples,
-    }
+    return samples / took, 1000 * own / samples, 1000 * every / samples
 
 
 def main() -> None:
@@ -114,23 +102,20 @@ def main() -> None:
     if o.one:
         print(json.dumps(one(o.one, o.chips, o.seconds, o.tcp)))
         return
-    found: dict[tuple[str, Path], list[dict[str, float]]] = {}
-    trees = [*o.against, ROOT]
-    for _ in range(o.rounds):
-        for way, tree in itertools.product(o.ways.split(","), trees):
-            line = [sys.executable, __file__, *sys.argv[1:], "--one", way]
-            env = {"CHASKI_BIN": f"{tree}/bin/chaski", "PYTHONPATH": f"{tree}/python/src"}
-            out = subprocess.run(line, env=os.environ | env, stdout=subprocess.PIPE, check=True)
-            found.setdefault((way, tree), []).append(json.loads(out.stdout))
+    runs = list(itertools.product(o.ways.split(","), [*o.against, ROOT]))
+    found: dict[tuple[str, Path], list[list[float]]] = {run: [] for run in runs}
+    for (way, tree), figures in list(found.items()) * o.rounds:
+        line = [sys.executable, __file__, *sys.argv[1:], "--one", way]
+        env = {"CHASKI_BIN": f"{tree}/bin/chaski", "PYTHONPATH": f"{tree}/python/src"}
+        out = subprocess.run(line, env=os.environ | env, stdout=subprocess.PIPE, check=True)
+        figures.append(json.loads(out.stdout))
     print("| | checkout | samples/s | trainer, ms a sample | all, ms a sample |")
     print("|---|---|---:|---:|---:|")
-    for (way, tree), rounds in found.items():
+    for (way, tree), figures in found.items():
         cells = [WAYS[way], tree.resolve().name]
-        for name, digits in (("rate", 0), ("own", 3), ("all", 2)):
-            v = sorted(r[name] for r in rounds)
-            cells.append(
-                f"{statistics.median(v):.{digits}f} ({v[0]:.{digits}f} – {v[-1]:.{digits}f})"
-            )
+        for column, digits in zip(zip(*figures, strict=True), (0, 3, 2), strict=True):
+            middle, least, most = statistics.median(column), min(column), max(column)
+            cells.append(f"{middle:.{digits}f} ({least:.{digits}f} – {most:.{digits}f})")
         print("| " + " | ".join(cells) + " |")
 
 

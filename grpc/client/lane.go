@@ -115,7 +115,7 @@ func (l *lane) connection(again bool) (got bool, err error) {
 	ctx, cancel := context.WithCancelCause(l.s.ctx)
 	defer cancel(nil)
 	var attach chaskiv1.Attach
-	in := &replies{}
+	in := &replies{cancel: cancel}
 	if leases != nil {
 		attach.Secret, attach.Stream = leases.secret[:], leases.begin()
 		defer leases.end(attach.GetStream()) // after the last reply, since one may bring a lease that is being recalled
@@ -138,7 +138,7 @@ func (l *lane) connection(again bool) (got bool, err error) {
 	group.Go(func() { l.send(ctx, stream, &attach) })
 	for {
 		if err := l.receive(in, leases); err != nil {
-			if cause := context.Cause(ctx); errors.Is(cause, ErrSilent) {
+			if cause := context.Cause(ctx); errors.Is(cause, ErrSilent) || errors.Is(cause, errPipe) {
 				err = cause
 			}
 			return got, err

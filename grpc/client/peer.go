@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -37,11 +38,11 @@ type peer struct {
 	stub      chaskiv1.ChaskiClient
 
 	mu       sync.Mutex
-	leases   *leaseConn // may be nil
-	refused  string     // token for which noLeases holds
-	noLeases error      // why there are no leases
-	noPipes  string     // token of the server to which no pipe came in time
-	closed   bool       // no connection is made any more
+	leases   *leaseConn  // may be nil
+	refused  string      // token for which noLeases holds
+	noLeases error       // why there are no leases
+	noPipes  atomic.Bool // none came in time
+	closed   bool        // no connection is made any more
 }
 
 func dialPeer(at address, o Options) (*peer, error) {

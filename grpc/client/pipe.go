@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 )
@@ -28,13 +29,8 @@ type pipe struct {
 // openPipe opens a pipe to the server that shows a token, or returns nil: replies come by gRPC then. A server that does
 // not answer in time is not asked again.
 func (p *peer) openPipe(ctx context.Context, token []byte) *pipe {
-	if len(token) != len(wire.PipeToken{}) || len(p.options.Dial) > 0 { // these may say how connections are made
-		return nil
-	}
-	p.mu.Lock()
-	refused := p.noPipes == string(token)
-	p.mu.Unlock()
-	if refused {
+	otherwise := len(p.options.Dial) > 0 // these may say how connections are made
+	if len(token) != len(wire.PipeToken{}) || otherwise || p.noPipes.Load() {
 		return nil
 	}
 	opened, err := p.dialPipe(ctx, token)
@@ -43,9 +39,7 @@ func (p *peer) openPipe(ctx context.Context, token []byte) *pipe {
 	}
 	p.options.Logger.Debug("batches come by gRPC", "server", p.target, "error", err)
 	if errors.Is(err, context.DeadlineExceeded) {
-		p.mu.Lock()
-		p.noPipes = string(token)
-		p.mu.Unlock()
+		p.noPipes.Store(true)
 	}
 	return nil
 }
@@ -77,18 +71,13 @@ func (p *peer) greet(ctx context.Context, raw net.Conn, token []byte) (*pipe, er
 		return nil, err
 	}
 	opened := &pipe{conn: conn, in: wire.NewPipeReader(conn, pipeBuffer, maxMessage)}
-	if _, err := rand.Read(opened.secret[:]); err != nil {
-		return nil, err
-	}
+	_, _ = rand.Read(opened.secret[:]) // it does not fail: crypto/rand
 	if _, err := conn.Write(wire.PipeHello(token, opened.secret)); err != nil {
 		return nil, err
 	}
 	var answer [len(wire.PipeMagic)]byte
-	if _, err := io.ReadFull(conn, answer[:]); err != nil {
-		return nil, err
-	}
-	if string(answer[:]) != wire.PipeMagic {
-		return nil, errors.New("the server does not let the pipe in")
+	if _, err := io.ReadFull(conn, answer[:]); err != nil || string(answer[:]) != wire.PipeMagic {
+		return nil, errors.Join(errors.New("the server does not let the pipe in"), err)
 	}
 	return opened, nil
 }
@@ -101,9 +90,6 @@ func pipeAddress(target string) (network, address string, err error) {
 	if path, ok := strings.CutPrefix(target, "unix:"); ok {
 		return "unix", strings.TrimPrefix(path, "//"), nil
 	}
-	if _, _, err := net.SplitHostPort(target); err != nil {
-		return "", "", fmt.Errorf("no pipe to %q: %w", target, err)
-	}
 	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: "https", Host: target}})
 	if err != nil || proxy != nil { // gRPC goes through it
 		return "", "", errors.Join(fmt.Errorf("no pipe to %s through a proxy", target), err)
@@ -113,20 +99,31 @@ func pipeAddress(target string) (network, address string, err error) {
 
 func (p *pipe) close() { _ = p.conn.Close() } // what has not come is not wanted
 
+// errPipe is of a pipe that broke on the way.
+var errPipe = errors.New("the pipe of the stream broke")
+
 // replies are where the replies of a stream come from: its pipe until that ends, then gRPC, which says why it did.
 type replies struct {
 	pipe   *pipe // may be nil
 	stream interface{ RecvMsg(any) error }
+	cancel context.CancelCauseFunc // of the stream
+	came   bool                    // a reply by the pipe: what is left of the call then is its status
 }
 
 // next reads the next reply, of which a batch comes in parts.
 func (r *replies) next(reply *wire.Reply) error {
 	if r.pipe != nil {
-		if err := r.pipe.in.Next(reply); err == nil {
+		err := r.pipe.in.Next(reply)
+		if err == nil {
+			r.came = true
 			return nil
 		}
 		r.pipe.close()
 		r.pipe = nil
+		if r.came { // the server closes the pipe as it ends the call
+			late := time.AfterFunc(connectFor, func() { r.cancel(fmt.Errorf("%w: %w", errPipe, err)) })
+			defer late.Stop()
+		}
 	}
 	return r.stream.RecvMsg(reply)
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -31,7 +32,6 @@ type pipes struct {
 
 	mu      sync.Mutex
 	waiting map[wire.PipeToken]*pipe
-	closed  bool
 }
 
 func newPipes() *pipes {
@@ -56,7 +56,8 @@ func (p *pipes) split(conn net.Conn, place *accept.Conn) (net.Conn, error) {
 	case n == 0:
 		return nil, err
 	case string(head) != wire.PipeMagic:
-		return &begun{conn, head[:n]}, nil // gRPC finds out what is wrong with a short one
+		// gRPC finds out what is wrong with a short one.
+		return begun{conn, io.MultiReader(bytes.NewReader(head[:n]), conn)}, nil
 	}
 	var token, secret wire.PipeToken
 	for _, part := range [][]byte{token[:], secret[:]} {
@@ -74,7 +75,7 @@ func (p *pipes) split(conn net.Conn, place *accept.Conn) (net.Conn, error) {
 func (p *pipes) keep(conn net.Conn, place *accept.Conn, secret wire.PipeToken) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.waiting[secret] != nil || p.closed {
+	if p.waiting[secret] != nil {
 		return false
 	}
 	if _, err := io.WriteString(conn, wire.PipeMagic); err != nil {
@@ -104,7 +105,6 @@ func (p *pipes) take(secret wire.PipeToken) *pipe {
 func (p *pipes) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.closed = true
 	for secret, waiting := range p.waiting {
 		waiting.late.Stop()
 		waiting.close()
@@ -154,15 +154,8 @@ func (p *pipe) close() { _ = p.conn.Close() } // all that it has taken is sent, 
 // begun is a connection whose first bytes were read.
 type begun struct {
 	net.Conn
-	first []byte
+	all io.Reader
 }
 
 // Read implements net.Conn.
-func (b *begun) Read(to []byte) (int, error) {
-	if len(b.first) == 0 {
-		return b.Conn.Read(to)
-	}
-	n := copy(to, b.first)
-	b.first = b.first[n:]
-	return n, nil
-}
+func (b begun) Read(to []byte) (int, error) { return b.all.Read(to) }

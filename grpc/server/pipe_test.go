@@ -7,7 +7,8 @@ import (
 	"errors"
 	"io"
 	"net"
-	"sync/atomic"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -213,22 +214,31 @@ func TestUnusedPipesEnd(t *testing.T) {
 	})
 }
 
-// counting is a listener that counts its connections.
+// counting is a listener that keeps its connections.
 type counting struct {
 	net.Listener
-	n atomic.Int64
+	mu    sync.Mutex
+	conns []net.Conn
 }
 
 func (c *counting) Accept() (net.Conn, error) {
 	conn, err := c.Listener.Accept()
 	if err == nil {
-		c.n.Add(1)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.conns = append(c.conns, conn)
 	}
 	return conn, err
 }
 
+func (c *counting) all() []net.Conn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.conns)
+}
+
 // TestClientsOpenPipes promises that a client gets its batches by a pipe, with the TLS of its calls, of which alone the
-// token is asked.
+// token is asked, and by another pipe after the first one broke.
 func TestClientsOpenPipes(t *testing.T) {
 	authority := pki.New(t, "authority")
 	pair := authority.Issue(t, "server", pki.Valid())
@@ -254,7 +264,7 @@ func TestClientsOpenPipes(t *testing.T) {
 
 func checkPipes(t *testing.T, listen func(*testing.T) (net.Listener, string, []grpc.DialOption), so Options,
 	co client.Options) {
-	h := &house{samples: 40, elems: 1 << 15}
+	h := &house{samples: 200, elems: 1 << 15}
 	l, target, _ := listen(t)
 	listener := &counting{Listener: l}
 	so.Open = h.Open
@@ -274,15 +284,21 @@ func checkPipes(t *testing.T, listen func(*testing.T) (net.Listener, string, []g
 		t.Fatal(err)
 	}
 	defer batches.Close()
-	for range run.Steps() {
+	for step := range run.Steps() {
 		b, err := batches.Next(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
 		checkBatch(t, b, h.elems)
 		b.Release()
+		if conns := listener.all(); step == 4 {
+			if len(conns) != 2 {
+				t.Fatalf("%d connections, of which one is a pipe", len(conns))
+			}
+			_ = conns[1].Close() // the next batches come by another one
+		}
 	}
-	if n := listener.n.Load(); n != 2 {
-		t.Errorf("%d connections, of which one is a pipe", n)
+	if n := len(listener.all()); n != 3 {
+		t.Errorf("%d connections, of which two are pipes", n)
 	}
 }

@@ -20,7 +20,7 @@ from test_access import serving
 from test_shared import eventually
 
 import chaski
-from chaski import _pipe
+from chaski import _pipe, _run
 from chaski._assemble import Pool, Whole
 from chaski.errors import LimitError, PayloadError, UnavailableError
 
@@ -123,6 +123,30 @@ def test_a_server_that_is_killed(binary, made, wanted, monkeypatch):
                 seen.extend(loader)
     assert len(made) == 1
     assert np.array_equal(np.concatenate([b["image"] for b in seen]), wanted[: 8 * len(seen)])
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_a_pipe_that_breaks(binary, made, wanted, monkeypatch, lost):
+    """The next batches come by another one, also where the server has sent all and sees nothing."""
+    monkeypatch.setattr(_run, "_STATUS", 0.2)
+    alone(monkeypatch)
+    with serving(binary, *HIDDEN[:1]) as (target, token):
+        engine = chaski.Engine(token=token, prefetch=100 if lost else 1)
+        with chaski.connect(target, SCENE, **OPTIONS, engine=engine) as loader:
+            reply = _pipe.Pipe.reply
+
+            def cut(pipe, *given):
+                if len(made) == 1 and len(asked) == 3:
+                    if lost:  # it reads no more, and hears nothing of the end
+                        return None
+                    pipe.close()
+                asked.append(pipe)
+                return reply(pipe, *given)
+
+            asked = []
+            monkeypatch.setattr(_pipe.Pipe, "reply", cut)
+            assert np.array_equal(images(loader), wanted)
+    assert len(made) == 2
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ import os
 import secrets
 import socket
 import struct
+import threading
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -53,7 +54,8 @@ class Pipe:
         self.secret = secrets.token_bytes(16)
         self._heard = heard
         self._pid = os.getpid()
-        self._flags = getattr(socket, "MSG_WAITALL", 0) if tls is None else 0
+        self._flags = 0
+        self._guard = threading.Lock()  # of the end: a number of a closed socket may be another's
         self._socket = _connected(target)
         try:
             if tls is not None:
@@ -62,6 +64,8 @@ class Pipe:
             if self._read(len(_MAGIC)) != _MAGIC:
                 raise UnavailableError(f"{target}: no pipe")
             self._socket.settimeout(None)
+            if tls is None:  # which has no flags, as some systems have none with a timeout
+                self._flags = socket.MSG_WAITALL
         except BaseException:
             self._socket.close()
             raise
@@ -98,16 +102,20 @@ class Pipe:
             if kind == _REPLY and length <= most:
                 return self._read(length)
         except (EOFError, OSError):
-            self._socket.close()
             return None
         raise PayloadError(f"a reply of kind {kind} and {length} bytes on a pipe")
 
     def close(self) -> None:
         """Ends the connection. A thread that reads from it sees the end."""
         if os.getpid() == self._pid:
-            with contextlib.suppress(OSError):
+            with self._guard, contextlib.suppress(OSError):
                 # Not the method of TLS, which would leave a thread that reads without its state.
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+    def end(self) -> None:
+        """Gives the socket back. For the thread that reads."""
+        with self._guard:
+            self._socket.close()
 
 
 def _host(target: str) -> tuple[str, int]:
@@ -119,7 +127,10 @@ def _host(target: str) -> tuple[str, int]:
 def _connected(target: str) -> socket.socket:
     """Returns a connection to the address of a server."""
     kind, _, name = target.partition(":")
-    if kind not in ("unix", "unix-abstract"):
+    if kind in ("unix", "unix-abstract"):
+        if not hasattr(socket, "AF_UNIX"):
+            raise UnavailableError(f"{target}: this system has no pipe to it")
+    else:
         host = _host(target)
         if not is_loopback(target) and _through_proxy(host[0]):
             raise UnavailableError(f"{target}: no pipe through a proxy")

@@ -53,6 +53,8 @@ class Call(Protocol):
 
     def __iter__(self) -> Iterator[bytes]: ...  # noqa: D105
     def cancel(self) -> bool: ...  # noqa: D102
+    def is_active(self) -> bool: ...  # noqa: D102
+    def exception(self, timeout: float) -> object: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +179,7 @@ class Connection:
         self._guard = threading.Lock()
         self._side: Side | None = None
         self._no_side: tuple[bytes, Error] | None = None  # why there is none, and for which token
-        self._no_pipe = b""  # for which token none came in time
+        self._no_pipe = False  # none came in time
         options: list[tuple[str, Any]] = list(_OPTIONS)
         if target.startswith("unix") or is_loopback(target):  # a proxy would see the token
             options.append(("grpc.enable_http_proxy", 0))
@@ -246,13 +248,13 @@ class Connection:
             token: what the server's description has.
             heard: is called at every sign of life.
         """
-        if not token or token == self._no_pipe:
+        if not token or self._no_pipe:
             return None
         try:
             return Pipe(self.target, token, self._tls(), heard)
         except TimeoutError:  # each stream would wait for it
-            self._no_pipe = token
-        except (OSError, EOFError, UnavailableError):
+            self._no_pipe = True
+        except (OSError, EOFError, ValueError, UnavailableError):
             pass
         return None
 

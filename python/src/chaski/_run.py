@@ -28,6 +28,9 @@ from chaski.order import Ticket
 if TYPE_CHECKING:
     from chaski._proto.arguments import Engine
 
+_STATUS = 5.0
+"""Seconds until a call whose pipe has ended says why. The server closes the pipe as it ends the
+call, so what takes longer is a pipe that broke on the way."""
 _SLICE = 0.5
 """Seconds of one wait: a signal that comes just before it begins does not end it, and Ctrl-C would
 have to wait for the deadline."""
@@ -142,11 +145,17 @@ class Run:
     def _replies(self, call: Call) -> Iterator[Whole | bytes]:
         """Yields the replies as they came: by the pipe until that ends, then by the call."""
         if (pipe := self._pipe) is not None:
-            most = self._options.max_batch_bytes
+            most, came = self._options.max_batch_bytes, False
             while (reply := pipe.reply(self._pool, most, MAX_MESSAGE)) is not None:
                 replies = [reply]
                 del reply  # the memory of a batch is used again when its user is done with it
                 yield replies.pop()
+                came = True
+            if came:  # so what is left of the call is its status
+                with contextlib.suppress(grpc.FutureTimeoutError, grpc.FutureCancelledError):
+                    call.exception(_STATUS)
+                if call.is_active():
+                    raise UnavailableError(f"{self._target}: the pipe of the stream broke")
         yield from call
 
     def _receive(self) -> None:
@@ -187,6 +196,8 @@ class Run:
             if not self._closed:
                 self._answers.put(e)
         finally:
+            if self._pipe is not None:
+                self._pipe.end()
             if self._side is not None:
                 self._side.end(self._number)
 
