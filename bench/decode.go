@@ -96,7 +96,8 @@ func Decode(ctx context.Context, paths []string, o DecodeOptions) (*Report, erro
 		}
 	}
 	report.Figures = []Figure{
-		newFigure("decoded", "MB/s", mb), newFigure("files", "samples/s", samples), newFigure("cpu", "ms a sample", cpu),
+		newFigure("decoded", "MB/s", mb), newFigure("files", "samples/s", samples),
+		newFigure("cpu", "ms a sample", cpu),
 	}
 	report.Stages = stageTimes(make(spent, len(resources.AllStages())), spentIn(&d.stages), files)
 	return report, nil
