@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -78,9 +79,10 @@ func Decode(ctx context.Context, paths []string, o DecodeOptions) (*Report, erro
 	report.set("opening", "%t", !o.Opened)
 	report.set("workers", "%d", o.Workers)
 	report.set("rounds", "%d of %v", o.Rounds, o.Time)
-	var mb, samples []float64
+	var mb, samples, cpu []float64
 	var files int64
 	for i := range o.Rounds {
+		used := cputime.Used()
 		n, bytes, duration, err := d.round(ctx)
 		if err != nil {
 			return nil, err
@@ -88,11 +90,15 @@ func Decode(ctx context.Context, paths []string, o DecodeOptions) (*Report, erro
 		files += n
 		mb = append(mb, float64(bytes)/1e6/duration.Seconds())
 		samples = append(samples, float64(n)/duration.Seconds())
+		cpu = append(cpu, float64(cputime.Used()-used)/1e6/float64(n))
 		if o.Progress != nil {
 			o.Progress(i+1, o.Rounds)
 		}
 	}
-	report.Figures = []Figure{newFigure("decoded", "MB/s", mb), newFigure("files", "samples/s", samples)}
+	report.Figures = []Figure{
+		newFigure("decoded", "MB/s", mb), newFigure("files", "samples/s", samples),
+		newFigure("cpu", "ms a sample", cpu),
+	}
 	report.Stages = stageTimes(make(spent, len(resources.AllStages())), spentIn(&d.stages), files)
 	return report, nil
 }

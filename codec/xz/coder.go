@@ -60,23 +60,14 @@ func (r *coder) bit(p *uint16) bool {
 
 // direct decodes n bits that are 0 or 1 with the same probability.
 func (r *coder) direct(n int) (v uint32) {
-	src, pos, span, code := r.src, r.pos, r.span, r.code
 	for range n {
-		if span < least {
-			span <<= 8
-			code <<= 8
-			if pos < len(src) {
-				code |= uint32(src[pos])
-			}
-			pos++
-		}
-		span >>= 1
-		code -= span
-		zero := uint32(int32(code) >> 31) // all bits set if the bit is 0, for the span has 31 bits
-		code += span & zero
+		r.refill()
+		r.span >>= 1
+		r.code -= r.span
+		zero := uint32(int32(r.code) >> 31) // all bits set if the bit is 0, for the span has 31 bits
+		r.code += r.span & zero
 		v = v<<1 + 1 + zero
 	}
-	r.pos, r.span, r.code = pos, span, code
 	return v
 }
 

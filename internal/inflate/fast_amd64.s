@@ -96,7 +96,7 @@ turn:
 	ADDQ R12, DI
 	LOOK
 	TESTL AX, AX
-	JPL  filled
+	JPL  base
 	MOVL AX, R12
 	SHRL $8, R12
 	MOVW R12, (DI)
@@ -111,38 +111,35 @@ turn:
 	JMP  turn
 
 then:
-	// Two entries of 11 bits leave 34, and a distance has 15 + 13 at most.
+	// Two entries of 11 bits leave 34, to look the distance up.
 	INCQ DI
 	SHRL $16, AX
 	MOVBLZX AX, R13
 	JMP  distance
-
-filled:
-	REFILL
 
 base:
 	BTL $15, AX // isOdd
 	JCS odd
 
 size:
-	// The size of a match has 15 + 5 bits at most, so that 36 are left.
+	// The size of a match has 15 + 5 bits at most, so that 25 of 45 are left to look its distance up.
 	BASE(R13)
 
 distance:
 	MOVL BX, AX
 	ANDL $((1<<const_distBits)-1), AX
 	MOVL Decoder_dists(R11)(AX*4), AX
+	REFILL // while the table is read: after the distance, 28 bits are left at least
 	BTL  $15, AX
 	JCS  oddDistance
 
 far:
 	BASE(R12)
-	REFILL
+	LOOK
 	MOVQ DI, DX
 	SUBQ R10, DX
 	CMPQ R12, DX
 	JHI  fault
-	LOOK
 
 	// Copy 8 bytes at a time. What is written past the match is overwritten later.
 	MOVQ DI, DX
