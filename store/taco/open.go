@@ -356,7 +356,7 @@ func notFound(err error) error {
 	return err
 }
 
-// parent returns the directory of a path. For an HTTP URL it keeps the query; see model.Join.
+// parent returns the directory of a path. For an HTTP URL it keeps the query; see source.Join.
 func parent(uri string) string {
 	query := ""
 	if source.IsWeb(uri) {
