@@ -26,11 +26,6 @@ func Codecs() chunk.Codecs {
 	}
 }
 
-// Is reports whether a file begins like one that this package reads.
-func Is(head []byte) bool {
-	return magic.Of(head).Class == magic.Picture
-}
-
 // Open reads the header of a file and makes its index. maxChunk limits the decoded image in bytes (0:
 // tiff.DefaultMaxChunk). Errors are Corrupt, Unsupported or Limit.
 func Open(ctx context.Context, r source.Reader, maxChunk int) (*chunk.Index, error) {

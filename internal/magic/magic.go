@@ -79,8 +79,9 @@ const frameMagic = 0xD7B1A5C0
 
 // Of returns the format of a file by its first bytes. Formats that are not read have no class.
 func Of(head []byte) *Format {
+	text := string(head[:min(len(head), Head)]) // head may be a whole file
 	for _, f := range formats {
-		if slices.ContainsFunc(f.starts, func(start string) bool { return strings.HasPrefix(string(head), start) }) {
+		if slices.ContainsFunc(f.starts, func(start string) bool { return strings.HasPrefix(text, start) }) {
 			return f
 		}
 		if f.Class == Frame && len(head) >= 4 {
@@ -106,7 +107,7 @@ func Named(name string) *Format {
 // End returns the usual extension of files, such as ".tif".
 func (f *Format) End() string { return append(f.ends, "")[0] }
 
-// Head is how many bytes of a file OfBytes needs: the longest prefix below has 15.
+// Head is how many bytes of a file Of and OfBytes need: the longest prefix below has 15.
 const Head = 16
 
 // starts lists the first bytes of formats that are not read. A prefix of another one would have to follow it; today

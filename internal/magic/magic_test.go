@@ -51,3 +51,30 @@ func TestOfName(t *testing.T) {
 		}
 	}
 }
+
+// TestFormats: each format is told by its first bytes and by its extensions, and no beginning or extension is of two.
+func TestFormats(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range formats {
+		for _, start := range f.starts {
+			if Of([]byte(start+"....")) != f || seen[start] || len(start) > Head {
+				t.Errorf("%q: not %s alone", start, f.Name)
+			}
+			seen[start] = true
+		}
+		for _, end := range f.ends {
+			if Named("dir.tif/x"+end) != f || Named(strings.ToUpper(end)) != f || seen[end] || ends[end] != "" {
+				t.Errorf("%q: not %s alone", end, f.Name)
+			}
+			seen[end] = true
+		}
+	}
+	for version, want := range map[byte]Class{0: 0, 1: Frame, 64 - 1: Frame} {
+		if got := Of([]byte{0xC0 + version, 0xA5, 0xB1, 0xD7}); got.Class != want {
+			t.Errorf("a frame of version %d: class %d, want %d", version, got.Class, want)
+		}
+	}
+	if f := Of([]byte("II*")); f.Class != 0 || f.Name != "" || Named("x.xyz") != f {
+		t.Errorf("an unknown format is %q", f.Name)
+	}
+}

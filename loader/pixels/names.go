@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader/rows"
-	"github.com/chaski-eo/chaski/picture"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -39,10 +39,9 @@ func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []strin
 			return nil, a.Fault(rows.Bare(err))
 		}
 	}
-	defer func() { _ = file.Close() }() // nothing was written, so a failure to close loses nothing
-	head := make([]byte, min(4, file.Size()))
-	if err := file.ReadAt(ctx, head, 0); err != nil || picture.Is(head) { // whose bands have no names
-		return nil, a.Fault(err)
+	defer func() { _ = file.Close() }()                     // nothing was written, so a failure to close loses nothing
+	if catalog.FormatOf(ctx, file).Class == magic.Picture { // whose bands have no names
+		return nil, nil
 	}
 	f, err := rumi.Open(ctx, file, tiff.Limits{}.IFD())
 	if err != nil {

@@ -10,10 +10,12 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/picture"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
@@ -36,9 +38,9 @@ func (o *Options) inspect(ctx context.Context, path string) (*holding, error) {
 	}
 	defer file.Close()
 	h := &holding{}
-	if x, err := openPicture(ctx, file, o.limits().MaxChunk); x != nil || err != nil {
-		if err == nil {
-			h.image, h.meta = x, pictureMeta(x)
+	if catalog.FormatOf(ctx, file).Class == magic.Picture {
+		if h.image, err = picture.Open(ctx, file, o.limits().MaxChunk); err == nil {
+			h.meta = pictureMeta(h.image)
 			h.steps, err = o.Steps.Indices("t", 1)
 		}
 		return h, err
@@ -72,15 +74,6 @@ func (o *Options) inspect(ctx context.Context, path string) (*holding, error) {
 	}
 	h.extras = *extras
 	return h, nil
-}
-
-// openPicture reads the header of a PNG or JPEG file. It returns nil for another file.
-func openPicture(ctx context.Context, r source.Reader, maxChunk int) (*chunk.Index, error) {
-	head := make([]byte, min(4, r.Size()))
-	if err := r.ReadAt(ctx, head, 0); err != nil || !picture.Is(head) {
-		return nil, err
-	}
-	return picture.Open(ctx, r, maxChunk)
 }
 
 // pictureMeta returns what the header of a PNG or JPEG file says besides the shape.
@@ -330,7 +323,8 @@ func readMeta(ctx context.Context, path string, opener source.Opener, places boo
 		return m, nil, err
 	}
 	defer file.Close()
-	if x, err := openPicture(ctx, file, 0); x != nil || err != nil {
+	if catalog.FormatOf(ctx, file).Class == magic.Picture {
+		x, err := picture.Open(ctx, file, 0)
 		if err == nil {
 			m = pictureMeta(x)
 		}

@@ -261,20 +261,23 @@ func (w *worker) guarded(name string, f func() error) error {
 	return err
 }
 
-// check checks one file by its kind.
+// checks check what a path leads to, by its kind.
+var checks = map[*store.Kind]func(w *worker, ctx context.Context, i int, path string) error{
+	store.TileDB: (*worker).array, store.Zarr: (*worker).zarr, store.Container: (*worker).container,
+	store.Other: (*worker).one,
+}
+
+// check checks path number i by its kind.
 func (w *worker) check(ctx context.Context, i int, path string) error {
 	kind, err := store.Of(ctx, w.v.files, path)
 	if err != nil {
 		return err
 	}
-	switch kind {
-	case store.TileDB:
-		return w.array(ctx, path)
-	case store.Zarr:
-		return w.zarr(ctx, i, path)
-	case store.Container:
-		return w.container(ctx, i, path)
-	}
+	return checks[kind](w, ctx, i, path)
+}
+
+// one checks a file that is neither a store nor a container.
+func (w *worker) one(ctx context.Context, i int, path string) error {
 	info, err := survey.Inspect(ctx, path, loader.Options{Opener: w.v.files, MaxChunkBytes: w.v.o.MaxChunk})
 	if err != nil {
 		return err
@@ -376,7 +379,7 @@ func (w *worker) chunk(ctx context.Context, r source.Reader, x *chunk.Index, c i
 }
 
 // array decodes every tile of every fragment of a TileDB array.
-func (w *worker) array(ctx context.Context, path string) error {
+func (w *worker) array(ctx context.Context, _ int, path string) error {
 	w.sum.Arrays++
 	array, err := tiledb.Open(ctx, w.v.files, path, tiledb.Options{Key: w.v.o.Key, MaxTile: int64(w.v.o.MaxChunk)})
 	if err != nil {

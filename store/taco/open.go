@@ -72,25 +72,31 @@ const (
 type format struct {
 	form Form
 	// is reports whether an open file is one, by its first bytes, or nil for directories.
-	is   func(ctx context.Context, from model.Source) bool
-	open func(ctx context.Context, from model.Source) (*model.Container, error)
+	is func(ctx context.Context, from model.Source) bool
+	// inside is a file that tells a directory, or "".
+	inside string
+	open   func(ctx context.Context, from model.Source) (*model.Container, error)
 }
 
-// formats are the formats of containers. The first that recognises a file counts.
+// formats are the formats of containers. The first that recognises a file or a directory counts.
 var formats = []format{
-	{model.Cozip, isCozip, taco3.OpenZIP},
-	{model.ZIP, begins("PK\x03\x04"), taco2.OpenZIP},
-	{model.TacocatFile, begins("TACOCAT\x00"), taco2.OpenTacocat},
-	{model.TortillaFile, begins(tortilla.MagicTortilla), tortilla.Open}, // or a TACO 0.2: the file says which
-	{model.PlainTaco, begins(tortilla.MagicTACO), tortilla.Open},
-	{model.MDS, isMDS, shards.OpenMDS},
-	{model.Tacollection, isJSON, nil}, // its files are opened, one by one
-	{model.WebDataset, isTar, shards.OpenTars},
-	{model.TacoFolder, nil, taco2.OpenFolder},
-	{model.Tacocat, nil, taco2.OpenTacocatFolder},
-	{model.CozipFolder, nil, taco3.OpenDirectory(model.CozipFolder)},
-	{model.CozipCatalog, nil, taco3.OpenDirectory(model.CozipCatalog)},
+	{model.Cozip, isCozip, "", taco3.OpenZIP},
+	{model.ZIP, begins("PK\x03\x04"), "", taco2.OpenZIP},
+	{model.TacocatFile, begins("TACOCAT\x00"), "", taco2.OpenTacocat},
+	{model.TortillaFile, begins(tortilla.MagicTortilla), "", tortilla.Open}, // or a TACO 0.2: the file says which
+	{model.PlainTaco, begins(tortilla.MagicTACO), "", tortilla.Open},
+	{model.TacoFolder, nil, "METADATA/level0.parquet", taco2.OpenFolder},
+	{model.Tacocat, nil, "level0.parquet", taco2.OpenTacocatFolder},
+	{model.CozipFolder, nil, "METADATA/sample.parquet", taco3.OpenDirectory(model.CozipFolder)},
+	{model.CozipCatalog, nil, "sample.parquet", taco3.OpenDirectory(model.CozipCatalog)},
+	{model.TacoFolder, nil, "COLLECTION.json", taco2.OpenFolder},
+	{model.MDS, isMDS, shards.IndexName, shards.OpenMDS},
+	{model.Tacollection, isJSON, "", nil}, // its files are opened, one by one
+	webDataset,
 }
+
+// webDataset is told by its first bytes or, where it is a pattern or a directory, by names.
+var webDataset = format{model.WebDataset, isTar, "", shards.OpenTars}
 
 // headBytes is the number of bytes that are read to identify a format. The headers of all formats
 // fit into it, except a tar file's.
@@ -116,12 +122,6 @@ func isMDS(ctx context.Context, from model.Source) bool {
 func isTar(ctx context.Context, from model.Source) bool {
 	head := make([]byte, min(shards.TarBlock, from.File.Size()))
 	return path.Ext(from.URI) == ".tar" && from.File.ReadAt(ctx, head, 0) == nil && shards.IsTar(head)
-}
-
-// formatOf returns the format of a form of directories, or of one that names alone tell.
-func formatOf(form Form) *format {
-	i := slices.IndexFunc(formats, func(f format) bool { return f.form == form })
-	return &formats[i]
 }
 
 // identify returns the format of a path, according to its first bytes or to the entries of its directory, or nil. If it
@@ -151,7 +151,7 @@ func identify(ctx context.Context, o source.Opener, uri string) (f *format, from
 		return nil, from, err
 	}
 	if shards.AreTars(o, uri) {
-		return formatOf(model.WebDataset), from, nil
+		return &webDataset, from, nil
 	}
 	f, ferr := identifyDirectory(ctx, o, uri)
 	if f == nil {
@@ -176,17 +176,16 @@ func readsHTMLPage(ctx context.Context, uri string, r source.Reader) bool {
 
 // identifyDirectory looks for the files that containers have in their directory.
 func identifyDirectory(ctx context.Context, o source.Opener, uri string) (*format, error) {
-	for _, c := range [...]struct {
-		name string
-		form Form
-	}{{"METADATA/level0.parquet", model.TacoFolder}, {"level0.parquet", model.Tacocat},
-		{"METADATA/sample.parquet", model.CozipFolder}, {"sample.parquet", model.CozipCatalog},
-		{"COLLECTION.json", model.TacoFolder}, {shards.IndexName, model.MDS}} {
-		file, err := o.Open(ctx, source.Join(uri, c.name))
+	for i := range formats {
+		f := &formats[i]
+		if f.inside == "" {
+			continue
+		}
+		file, err := o.Open(ctx, source.Join(uri, f.inside))
 		if err == nil {
-			is := !readsHTMLPage(ctx, uri, file) && (c.form != model.MDS || shards.IsMDS(ctx, file))
+			is := !readsHTMLPage(ctx, uri, file) && (f.form != model.MDS || shards.IsMDS(ctx, file))
 			if err = file.Close(); is {
-				return formatOf(c.form), err
+				return f, err
 			}
 		}
 		if ctx.Err() != nil {
@@ -356,7 +355,7 @@ func notFound(err error) error {
 	return err
 }
 
-// parent returns the directory of a path. For an HTTP URL it keeps the query; see model.Join.
+// parent returns the directory of a path. For an HTTP URL it keeps the query; see source.Join.
 func parent(uri string) string {
 	query := ""
 	if source.IsWeb(uri) {
