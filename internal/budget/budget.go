@@ -167,15 +167,15 @@ func (b *Budget) Waited() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var longest time.Duration
-	look := func(w *waiter) { longest = max(longest, time.Since(w.since)) }
+	look := func(one *waiter) { longest = max(longest, time.Since(one.since)) }
 	for _, c := range b.queue.clients {
-		for _, w := range c.waiters {
-			look(w)
+		for _, one := range c.waiters {
+			look(one)
 		}
 	}
-	for _, w := range b.growing {
-		if b.lacks(w.account, w.n) {
-			look(w)
+	for _, one := range b.growing {
+		if b.lacks(one.account, one.n) {
+			look(one)
 		}
 	}
 	return longest

@@ -285,21 +285,21 @@ func (s *seat) change(places int, now time.Time) {
 // seatOf returns the seat of a client that asks for a place. It needs the lock.
 func (t *Turns) seatOf(key seatKey, now time.Time) *seat {
 	least := t.least(now)[key.kind]
-	s := t.seats[key]
-	if s == nil {
-		s = &seat{seatKey: key, since: now}
-		t.seats[key] = s
+	found := t.seats[key]
+	if found == nil {
+		found = &seat{seatKey: key, since: now}
+		t.seats[key] = found
 	}
-	if !s.active() {
-		s.used = max(s.used, least)
+	if !found.active() {
+		found.used = max(found.used, least)
 	}
-	for _, o := range t.seats {
-		if o.kind == key.kind {
-			o.change(0, now)
-			o.used = min(o.used, least+maxDebt)
+	for _, other := range t.seats {
+		if other.kind == key.kind {
+			other.change(0, now)
+			other.used = min(other.used, least+maxDebt)
 		}
 	}
-	return s
+	return found
 }
 
 // least returns the least use of the active clients in each kind of work. Where there are none, it is that in all
@@ -308,16 +308,16 @@ func (t *Turns) least(now time.Time) (least [kinds]time.Duration) {
 	var all time.Duration
 	var some [kinds]bool
 	known := false
-	for _, s := range t.seats {
-		if !s.active() {
+	for _, seat := range t.seats {
+		if !seat.active() {
 			continue
 		}
-		used := s.usedAt(now)
+		used := seat.usedAt(now)
 		if !known || used < all {
 			all, known = used, true
 		}
-		if !some[s.kind] || used < least[s.kind] {
-			least[s.kind], some[s.kind] = used, true
+		if !some[seat.kind] || used < least[seat.kind] {
+			least[seat.kind], some[seat.kind] = used, true
 		}
 	}
 	for work := range least {

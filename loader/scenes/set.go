@@ -149,8 +149,8 @@ func New(scenes []Scene, o Options) (*Set, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, c := range list {
-			ground.Runs = append(ground.Runs, shuffle.CellRun{Map: int32(i), Y: c.y, X: c.x0, N: c.x1 - c.x0})
+		for _, one := range list {
+			ground.Runs = append(ground.Runs, shuffle.CellRun{Map: int32(i), Y: one.y, X: one.x0, N: one.x1 - one.x0})
 		}
 	}
 	if len(ground.Runs) == 0 {
@@ -238,8 +238,9 @@ func (o *Options) bad(scenes []Scene, f *footprint, err error) error {
 
 // locate finds out where a footprint lies.
 func (f *footprint) locate() error {
-	c := &f.place.Corners
-	f.ring = orb.Ring{orb.Point(c[0]), orb.Point(c[1]), orb.Point(c[3]), orb.Point(c[2]), orb.Point(c[0])}
+	corners := &f.place.Corners
+	f.ring = orb.Ring{orb.Point(corners[0]), orb.Point(corners[1]), orb.Point(corners[3]), orb.Point(corners[2]),
+		orb.Point(corners[0])}
 	system, err := crs.Lookup(f.place.EPSG)
 	if err != nil {
 		return err
@@ -285,8 +286,8 @@ func (s *Set) makeMaps(prints []footprint, o *Options) error {
 	for i := range prints {
 		footprint := &prints[i]
 		clear(placed)
-		for k, m := range s.Maps {
-			pieces, err := m.place(footprint, o.Resolution/8)
+		for k, one := range s.Maps {
+			pieces, err := one.place(footprint, o.Resolution/8)
 			if err == nil {
 				placed[k] = pieces
 				continue
@@ -303,10 +304,10 @@ func (s *Set) makeMaps(prints []footprint, o *Options) error {
 			}
 		}
 	}
-	s.Maps = slices.DeleteFunc(s.Maps, func(m *Map) bool { return len(m.feet) == 0 })
-	for _, m := range s.Maps {
-		m.tree = boxtree.New(m.boxes)
-		m.boxes = nil
+	s.Maps = slices.DeleteFunc(s.Maps, func(one *Map) bool { return len(one.feet) == 0 })
+	for _, one := range s.Maps {
+		one.tree = boxtree.New(one.boxes)
+		one.boxes = nil
 	}
 	return nil
 }
@@ -429,7 +430,7 @@ func (s *Set) spans(cell float64) float64 {
 
 // cells returns the cells of the map, of pixels a side.
 func (m *Map) cells(pixels int, o *Options) (cells, error) {
-	l := lattice{size: float64(pixels) * o.Resolution, touched: o.Stride > 0}
+	grid := lattice{size: float64(pixels) * o.Resolution, touched: o.Stride > 0}
 	var found, before cells
 	for k := range max(o.All, 1) {
 		var list []span
@@ -439,11 +440,11 @@ func (m *Map) cells(pixels int, o *Options) (cells, error) {
 			}
 			for _, polygon := range foot.pieces {
 				bound := polygon.Bound()
-				if lo := max(-bound.Min[0], bound.Max[0], -bound.Min[1], bound.Max[1]) / l.size; !(lo < 1<<28) {
+				if lo := max(-bound.Min[0], bound.Max[0], -bound.Min[1], bound.Max[1]) / grid.size; !(lo < 1<<28) {
 					return nil, fault.New(fault.Limit, "dataset", fault.NoOffset,
-						"cells of %v m are too small for a scene at %v", l.size, bound)
+						"cells of %v m are too small for a scene at %v", grid.size, bound)
 				}
-				list = l.draw(list, polygon)
+				list = grid.draw(list, polygon)
 			}
 		}
 		joint := joined(list)
@@ -466,7 +467,7 @@ func (m *Map) cells(pixels int, o *Options) (cells, error) {
 		if len(found) == 0 {
 			return nil, nil
 		}
-		l.only, list = found.bound(), nil
+		grid.only, list = found.bound(), nil
 		for _, p := range area.Parts {
 			outline, err := lonlat(p, area.CRS)
 			if err != nil {
@@ -482,8 +483,8 @@ func (m *Map) cells(pixels int, o *Options) (cells, error) {
 			}
 			for _, piece := range pieces {
 				n := len(list)
-				if list = l.draw(list, piece); len(list) == n && i >= used {
-					list = l.drawSmall(list, piece)
+				if list = grid.draw(list, piece); len(list) == n && i >= used {
+					list = grid.drawSmall(list, piece)
 				}
 			}
 		}

@@ -268,9 +268,9 @@ func inherit(b json.RawMessage) (json.RawMessage, error) {
 	case n.Stats == nil:
 		d.method = n.Method
 	}
-	for _, f := range d.Fields {
-		if err := d.give(f); err != nil {
-			return nil, within(fmt.Sprintf("field %q", unquoted(f["name"])), err)
+	for _, field := range d.Fields {
+		if err := d.give(field); err != nil {
+			return nil, within(fmt.Sprintf("field %q", unquoted(field["name"])), err)
 		}
 	}
 	if err := d.used(); err != nil {
@@ -278,8 +278,8 @@ func inherit(b json.RawMessage) (json.RawMessage, error) {
 	}
 	delete(spec, "defaults")
 	fields := make([]json.RawMessage, len(d.Fields))
-	for i, f := range d.Fields {
-		fields[i] = f.text()
+	for i, field := range d.Fields {
+		fields[i] = field.text()
 	}
 	spec["fields"] = listText(fields)
 	return spec.text(), nil

@@ -404,14 +404,14 @@ func (s Subset) WithDefaults() Subset {
 		s.Strata = &strata
 	}
 	if s.Time != nil {
-		f := *s.Time
-		if f.Stride == 0 {
-			f.Stride = f.Length
+		filled := *s.Time
+		if filled.Stride == 0 {
+			filled.Stride = filled.Length
 		}
-		if f.Validity == "" {
-			f.Validity = DefaultValidity
+		if filled.Validity == "" {
+			filled.Validity = DefaultValidity
 		}
-		s.Time = &f
+		s.Time = &filled
 	}
 	return s
 }
@@ -602,8 +602,8 @@ func (s *Source) Named(i int) string {
 
 func (s *Spec) validateSources() error {
 	fields := map[string]bool{}
-	for _, f := range s.Fields {
-		fields[f.Name] = true
+	for _, field := range s.Fields {
+		fields[field.Name] = true
 	}
 	n, steps := 0, s.Sequence()
 	return s.walk(func(src Source, depth int) error {
@@ -778,13 +778,13 @@ func (s *Subset) Validate() error {
 			return within("strata", err)
 		}
 	}
-	if t := s.Time; t != nil {
+	if time := s.Time; time != nil {
 		switch {
-		case t.Key == "" || t.Order == "":
+		case time.Key == "" || time.Order == "":
 			return errors.New("time: needs key and order, two columns")
-		case t.Length < 1 || t.Length > maxSteps || t.Stride < 1 || t.Stride > maxSteps:
+		case time.Length < 1 || time.Length > maxSteps || time.Stride < 1 || time.Stride > maxSteps:
 			return fmt.Errorf("time: length is %d and stride is %d: both must be from 1 to %d",
-				t.Length, t.Stride, maxSteps)
+				time.Length, time.Stride, maxSteps)
 		case s.Strata != nil:
 			return errors.New("time: sequences cannot be drawn by strata")
 		}
@@ -811,11 +811,11 @@ func validateWhere(where []Condition, depth int) error {
 // possible without the data.
 func (c *Condition) validate() error {
 	kinds := 0
-	for _, is := range []bool{
+	for _, set := range []bool{
 		c.Op != "" || c.Value != nil, strings.TrimSpace(c.SQL) != "", c.Select != "", c.BBox != nil,
 		c.Datetime != "", c.Concat != nil,
 	} {
-		if is {
+		if set {
 			kinds++
 		}
 	}
@@ -969,19 +969,19 @@ func (s *Split) rangeNames() (names []string, err error) {
 	if len(s.Ranges) > maxShares || len(s.Ranges) == 0 || s.Shares != nil {
 		return nil, fmt.Errorf("by \"date\" takes ranges, 1 to %d", maxShares)
 	}
-	for _, r := range s.Ranges {
-		for _, raw := range []json.RawMessage{r.From, r.To} {
+	for _, part := range s.Ranges {
+		for _, raw := range []json.RawMessage{part.From, part.To} {
 			if len(raw) == 0 {
 				continue
 			}
 			if _, err := OperandOf(raw); err != nil {
-				return nil, within(fmt.Sprintf("range %q", r.Name), err)
+				return nil, within(fmt.Sprintf("range %q", part.Name), err)
 			}
 		}
-		if r.empty() {
-			return nil, fmt.Errorf("range %q is [%s, %s]: it must begin before it ends", r.Name, r.From, r.To)
+		if part.empty() {
+			return nil, fmt.Errorf("range %q is [%s, %s]: it must begin before it ends", part.Name, part.From, part.To)
 		}
-		names = append(names, r.Name)
+		names = append(names, part.Name)
 	}
 	return names, nil
 }
@@ -1021,11 +1021,11 @@ func (s *Spec) normalizeSources(sources []Source) error {
 	for i := range sources {
 		src := &sources[i]
 		for k, field := range s.FieldsOf(src) {
-			o := slices.IndexFunc(src.Fields, func(o Field) bool { return o.Name == field.Name })
-			if o < 0 {
+			own := slices.IndexFunc(src.Fields, func(own Field) bool { return own.Name == field.Name })
+			if own < 0 {
 				continue
 			}
-			change := &src.Fields[o]
+			change := &src.Fields[own]
 			picks := change.Bands != nil || change.BandNames != nil || change.ByPosition
 			if change.Normalize == nil && !(picks && s.Fields[k].Normalize.byStats()) {
 				continue

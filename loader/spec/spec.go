@@ -652,14 +652,14 @@ func CheckClasses(classes []string, dtype string) error {
 		return fmt.Errorf("classes has %d strings: dtype %q can number %d", len(classes), dtype, limit)
 	}
 	seen := make(map[string]bool, len(classes))
-	for _, c := range classes {
+	for _, class := range classes {
 		switch {
-		case c == "":
+		case class == "":
 			return fmt.Errorf("classes has an empty string: samples without a class are bad")
-		case seen[c]:
-			return fmt.Errorf("classes has %q twice", c)
+		case seen[class]:
+			return fmt.Errorf("classes has %q twice", class)
 		}
-		seen[c] = true
+		seen[class] = true
 	}
 	return nil
 }
