@@ -381,7 +381,8 @@ func (d *dataset) leaf(one shuffle.Dataset) (shuffle.Source, error) {
 func (d *dataset) digestRows(what string, rows []uint32) {
 	d.hasDigest = true
 	d.digest.Record([]byte(what))
-	d.digest.Number(uint64(len(rows))) // otherwise two lists could be joined into the bytes of one
+	// Otherwise two lists could be joined into the bytes of one.
+	d.digest.Number(uint64(len(rows)))
 	for _, row := range rows {
 		_, _ = d.digest.Write(binary.LittleEndian.AppendUint32(d.digest.AvailableBuffer(), row))
 	}

@@ -157,7 +157,7 @@ func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, err
 	if t, ok := p.known.Get(key); ok {
 		return t, nil
 	}
-	// Two workers may read the same header; both get the same transform.
+	// Without a lock, since a header may be remote: two workers that read the same one get the same transform.
 	_, meta, err := catalog.OpenAsset(ctx, rows.Alone(p.opener.Opener, a), a.URI, p.opener.MaxChunkBytes)
 	if err != nil {
 		return nil, err

@@ -248,7 +248,8 @@ func (p *Pending) size() int { return max(p.layout.bytes, 1) }
 // hand sends the units of the ticket to the workers, row by row. It fills the rows of padding
 // itself.
 func (p *Pending) hand() {
-	p.left.Store(1) // keeps the batch unfinished until all units are sent
+	// Otherwise workers could finish the batch before all of its units are sent.
+	p.left.Store(1)
 	for k, pos := range p.batch.Positions {
 		if pos < 0 {
 			if err := crash.Call(func() error { p.clearRow(k); return nil }); err != nil {

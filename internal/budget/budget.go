@@ -98,8 +98,8 @@ type Budget struct {
 	asked   int64 // of used: by how much questions have grown
 	opened  int64 // accounts until now
 	queue   queue
-	growing []*waiter     // accounts that wait to grow: questions last, and of both the oldest first
-	holders []Holder      // never changed in place
+	growing []*waiter // accounts that wait to grow: questions last, and of both the oldest first
+	holders []Holder
 	offered chan struct{} // closed and replaced when a holder has more to give
 }
 
@@ -188,6 +188,7 @@ func (b *Budget) Join(h Holder) (leave func()) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	// A new list, since reclaim and change go through the old one without the lock.
 	b.holders = append(slices.Clone(b.holders), h)
 	return func() {
 		b.mu.Lock()
@@ -352,6 +353,7 @@ func (b *Budget) find() {
 // ends. The caller of Acquire does not do it, because it may be a holder itself: a holder that ends waits for its own
 // calls.
 func (b *Budget) collect(ctx context.Context, w *waiter, most Level) {
+	// Before holders are asked, otherwise an offer in the meantime would be missed.
 	offered := b.offers()
 	select {
 	case <-ctx.Done():

@@ -122,6 +122,7 @@ func (t *Turns) take(ctx context.Context, s *Slot) error {
 	s.ready = ready
 	t.mu.Unlock()
 
+	// Those that wait look, since a goroutine that is stuck cannot give its place back.
 	var look <-chan time.Time
 	if t.stuck > 0 {
 		ticker := time.NewTicker(t.stuck / 2)
@@ -230,7 +231,8 @@ func (t *Turns) grant(now time.Time) {
 		t.held[slot.work]++
 		t.grants++
 		slot.seat.grant = t.grants
-		slot.seen = 0 // it has ticked at least once
+		// It has ticked at least once, so that the first look does not take its place.
+		slot.seen = 0
 		t.slots[slot] = struct{}{}
 		slot.held.Store(true)
 		if slot.ready != nil {
@@ -295,6 +297,7 @@ func (t *Turns) seatOf(key seatKey, now time.Time) *seat {
 	}
 	for _, other := range t.seats {
 		if other.kind == key.kind {
+			// Otherwise what it used since its last change would come on top of the bound.
 			other.change(0, now)
 			other.used = min(other.used, least+maxDebt)
 		}

@@ -66,12 +66,8 @@ func (l *LUT) validate(stacked bool) error {
 				len(l.To[0]), chunk.MaxBands)
 		}
 	}
-	seen := make(map[int]bool, len(l.From))
-	for _, number := range l.From {
-		if seen[number] {
-			return fmt.Errorf("%d has two values", number)
-		}
-		seen[number] = true
+	if number, twice := repeated(l.From); twice {
+		return fmt.Errorf("%d has two values", number)
 	}
 	return nil
 }

@@ -956,10 +956,10 @@ func (s *Split) shareNames() (names []string, err error) {
 		return nil, err
 	}
 	for _, share := range s.Shares {
-		if slices.Contains(names, share.Name) { // a row of the second share would be in no part
-			return nil, fmt.Errorf("two shares are called %q", share.Name)
-		}
 		names = append(names, share.Name)
+	}
+	if name, twice := repeated(names); twice { // a row of the second share would be in no part
+		return nil, fmt.Errorf("two shares are called %q", name)
 	}
 	return names, nil
 }
@@ -1125,12 +1125,10 @@ var (
 // checkDims checks the names in Spec.Dims. Whether the array has these dimensions shows when it is
 // opened.
 func checkDims(dims string) error {
-	seen := map[string]bool{}
-	for _, name := range strings.Fields(dims) {
-		if seen[name] || !slices.Contains([]string{"n", "t", "b", "y", "x"}, name) {
-			return fmt.Errorf("dims %q: dimensions are called n, t, b, y and x, each once", dims)
-		}
-		seen[name] = true
+	names := strings.Fields(dims)
+	unknown := func(name string) bool { return !slices.Contains([]string{"n", "t", "b", "y", "x"}, name) }
+	if _, twice := repeated(names); twice || slices.ContainsFunc(names, unknown) {
+		return fmt.Errorf("dims %q: dimensions are called n, t, b, y and x, each once", dims)
 	}
 	return nil
 }

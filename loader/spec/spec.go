@@ -651,15 +651,11 @@ func CheckClasses(classes []string, dtype string) error {
 	if limit := ClassLimit(dtype); len(classes) > limit {
 		return fmt.Errorf("classes has %d strings: dtype %q can number %d", len(classes), dtype, limit)
 	}
-	seen := make(map[string]bool, len(classes))
-	for _, class := range classes {
-		switch {
-		case class == "":
-			return fmt.Errorf("classes has an empty string: samples without a class are bad")
-		case seen[class]:
-			return fmt.Errorf("classes has %q twice", class)
-		}
-		seen[class] = true
+	if slices.Contains(classes, "") {
+		return fmt.Errorf("classes has an empty string: samples without a class are bad")
+	}
+	if class, twice := repeated(classes); twice {
+		return fmt.Errorf("classes has %q twice", class)
 	}
 	return nil
 }
