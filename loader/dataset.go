@@ -837,8 +837,8 @@ func (d *dataset) asked(corner *[2]int, window shuffle.Box, height, width int, p
 			"its corner is at row %d and column %d: with fields of other resolutions, they must be multiples of %d "+
 				"and %d", window.Y, window.X, d.alignY, d.alignX)
 	}
-	past := window.Y > height-window.H || window.X > width-window.W
-	if window.Y >= height || window.X >= width || past && !pad {
+	outside := window.Y > height-window.H || window.X > width-window.W
+	if window.Y >= height || window.X >= width || outside && !pad {
 		return window, fault.New(fault.NotFound, "window", fault.NoOffset,
 			"the asset has %d by %d pixels, and the window %d by %d at row %d and column %d", height, width, window.H,
 			window.W, window.Y, window.X)

@@ -106,15 +106,15 @@ func (e *Engine) addSizes() error {
 			}
 			sized := &group{}
 			for _, set := range g.sets {
-				one, err := set.ofSize(side, sized)
+				smaller, err := set.ofSize(side, sized)
 				if err != nil {
 					return err
 				}
 				if set.sized == nil {
 					set.sized = map[int]*dataset{}
 				}
-				set.sized[side] = one
-				sized.sets = append(sized.sets, one)
+				set.sized[side] = smaller
+				sized.sets = append(sized.sets, smaller)
 			}
 			e.groups = append(e.groups, sized)
 		}

@@ -62,9 +62,9 @@ func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (dryrun.Row
 
 // explainColumns checks the columns of a draw, in the order of a run, and adds the reads of its points.
 func (e *Engine) explainColumns(ctx context.Context, d *dataset, draw *shuffle.Draw, r *dryrun.Row) (err error) {
-	one := &Pending{engine: e, group: d.group, ctx: ctx, batch: &Batch{Rows: 1}}
+	pending := &Pending{engine: e, group: d.group, ctx: ctx, batch: &Batch{Rows: 1}}
 	for i := range d.values {
-		if err := e.valueColumn(one, i).fill(nil, d, draw, 0); err != nil {
+		if err := e.valueColumn(pending, i).fill(nil, d, draw, 0); err != nil {
 			return err
 		}
 	}

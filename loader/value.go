@@ -192,14 +192,14 @@ type classSource struct {
 func findClasses(ctx context.Context, i int, dtype string, sources []classSource) ([]string, error) {
 	seen := map[string]bool{}
 	limit := spec.ClassLimit(dtype)
-	for _, from := range sources {
+	for _, dataset := range sources {
 		// Rows that the table lacks would give other numbers to the same strings.
-		if from.selected && (len(from.source.Where) > 0 || from.source.Split.OfRows()) {
+		if dataset.selected && (len(dataset.source.Where) > 0 || dataset.source.Split.OfRows()) {
 			return nil, fault.WithFile(fault.New(fault.Unsupported, "classes", fault.NoOffset,
-				"only the selected rows of a container are known: give the classes"), from.source.Source)
+				"only the selected rows of a container are known: give the classes"), dataset.source.Source)
 		}
-		for row := range from.table.Len() {
-			value, err := from.table.Value(ctx, i, row)
+		for row := range dataset.table.Len() {
+			value, err := dataset.table.Value(ctx, i, row)
 			switch {
 			case err != nil:
 				return nil, err
@@ -208,7 +208,7 @@ func findClasses(ctx context.Context, i int, dtype string, sources []classSource
 			}
 			if seen[value.Text] = true; len(seen) > limit {
 				return nil, fault.WithFile(fault.New(fault.Limit, "classes", fault.NoOffset,
-					"over %d strings, the most for dtype %q", limit, dtype), from.source.Source)
+					"over %d strings, the most for dtype %q", limit, dtype), dataset.source.Source)
 			}
 		}
 	}

@@ -115,8 +115,8 @@ func (e *Engine) check(t shuffle.Ticket) (*group, error) {
 	return e.groupOf(t)
 }
 
-// checkNamed is check of a ticket that names positions. Memory bounds its rows, as the global batch bounds those of a
-// run.
+// checkNamed is check of a ticket that names positions. Memory bounds its rows, as the global batch bounds the rows of
+// a run.
 func (e *Engine) checkNamed(t shuffle.Ticket) error {
 	switch {
 	case t.First != 0 || t.Count != 0 || t.RowStart != 0 || t.RowStride != 0:

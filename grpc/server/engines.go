@@ -143,7 +143,7 @@ func (s *engines) forget(c *leaseConn) {
 	s.mu.Lock()
 	live := slices.Collect(maps.Keys(s.live))
 	s.mu.Unlock()
-	// Without the lock: the budget gets the memory, and its holders, of which this is one, would need the lock.
+	// Without the lock: the budget gets the memory, and its holders, such as this one, would need the lock.
 	for _, e := range live {
 		if f, ok := e.engine.(interface{ Forget(resources.Owner) }); ok {
 			f.Forget(c)

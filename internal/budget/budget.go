@@ -169,13 +169,13 @@ func (b *Budget) Waited() time.Duration {
 	var longest time.Duration
 	look := func(one *waiter) { longest = max(longest, time.Since(one.since)) }
 	for _, c := range b.queue.clients {
-		for _, one := range c.waiters {
-			look(one)
+		for _, request := range c.waiters {
+			look(request)
 		}
 	}
-	for _, one := range b.growing {
-		if b.lacks(one.account, one.n) {
-			look(one)
+	for _, request := range b.growing {
+		if b.lacks(request.account, request.n) {
+			look(request)
 		}
 	}
 	return longest
@@ -292,8 +292,8 @@ func (b *Budget) acquire(ctx context.Context, n int64, most Level, as kind) erro
 	b.queue.push(ctx, waiter)
 	b.serve() // those that wait may have been given more than this client
 	b.mu.Unlock()
-	over, err := b.wait(ctx, waiter, most, b.queued)
-	if over {
+	refused, err := b.wait(ctx, waiter, most, b.queued)
+	if refused {
 		return fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes of %s (%d) were not free for %v: "+
 			"raise it, or ask for less at a time", n, Flag, b.limit, b.queued)
 	}

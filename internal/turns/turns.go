@@ -213,8 +213,9 @@ func (t *Turns) passOn(s *Slot, long bool) {
 	if next == nil {
 		return
 	}
-	more := next.seat.usedAt(now) - s.seat.usedAt(now)
-	if must && s.work != urgent || more < 0 || more == 0 && long {
+	excess := next.seat.usedAt(now) - s.seat.usedAt(now)
+	fairer := excess < 0 || excess == 0 && long
+	if fairer || must && s.work != urgent {
 		t.giveBack(s)
 	}
 }
@@ -305,8 +306,8 @@ func (t *Turns) seatOf(key seatKey, now time.Time) *seat {
 	return found
 }
 
-// least returns the least use of the active clients in each kind of work. Where there are none, it is that in all
-// kinds. It needs the lock.
+// least returns the least use of the active clients in each kind of work, or in all kinds where a kind has no active
+// client. It needs the lock.
 func (t *Turns) least(now time.Time) (least [kinds]time.Duration) {
 	var all time.Duration
 	var some [kinds]bool

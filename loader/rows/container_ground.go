@@ -12,7 +12,7 @@ import (
 type ground struct {
 	crs, transform *tables.Vector
 	// shape is height and width of the raster that the transform is of, in TACO 3. Its transforms are in the order of
-	// STAC, those of TACO 2 in GDAL's.
+	// STAC; transforms of TACO 2 are in GDAL's.
 	shape *tables.Vector
 	// samples says that the columns are of level 0. They hold for the rasters below of that shape.
 	samples bool

@@ -210,8 +210,8 @@ func (s *selector) near(ctx context.Context, w *spec.Condition) error {
 	if s.levels != nil {
 		find = s.levels.near
 	}
-	rows, all, err := find(ctx, filter)
-	if err == nil && !all {
+	rows, every, err := find(ctx, filter)
+	if err == nil && !every {
 		s.meet(int32s(rows))
 	}
 	return err

@@ -60,9 +60,9 @@ func (c cells) both(o cells) (out cells) {
 // shrunk returns the cells whose neighbours up to r rows and columns away all lie in c.
 func (c cells) shrunk(r int32) cells {
 	var narrow cells
-	for _, one := range c {
-		if one.x0+r < one.x1-r {
-			narrow = append(narrow, span{one.y, one.x0 + r, one.x1 - r})
+	for _, line := range c {
+		if line.x0+r < line.x1-r {
+			narrow = append(narrow, span{line.y, line.x0 + r, line.x1 - r})
 		}
 	}
 	// The rows of narrow, by where they begin.
@@ -77,8 +77,8 @@ func (c cells) shrunk(r int32) cells {
 	}
 	row := func(list cells, y int32) cells {
 		out := make(cells, len(list))
-		for i, one := range list {
-			out[i] = span{y, one.x0, one.x1}
+		for i, line := range list {
+			out[i] = span{y, line.x0, line.x1}
 		}
 		return out
 	}

@@ -62,10 +62,10 @@ func (m *Map) ofPart(all cells, pixels, fine int, o *Options) (cells, error) {
 		return all.both(region), nil
 	}
 	var out []span
-	for _, one := range all {
-		for x := one.x0; x < one.x1; x++ {
-			if region.has(int32(middle(int(one.y))), int32(middle(int(x)))) {
-				out = append(out, span{one.y, x, x + 1})
+	for _, line := range all {
+		for x := line.x0; x < line.x1; x++ {
+			if region.has(int32(middle(int(line.y))), int32(middle(int(x)))) {
+				out = append(out, span{line.y, x, x + 1})
 			}
 		}
 	}

@@ -149,8 +149,9 @@ func New(scenes []Scene, o Options) (*Set, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, one := range list {
-			ground.Runs = append(ground.Runs, shuffle.CellRun{Map: int32(i), Y: one.y, X: one.x0, N: one.x1 - one.x0})
+		for _, line := range list {
+			run := shuffle.CellRun{Map: int32(i), Y: line.y, X: line.x0, N: line.x1 - line.x0}
+			ground.Runs = append(ground.Runs, run)
 		}
 	}
 	if len(ground.Runs) == 0 {
@@ -286,8 +287,8 @@ func (s *Set) makeMaps(prints []footprint, o *Options) error {
 	for i := range prints {
 		footprint := &prints[i]
 		clear(placed)
-		for k, one := range s.Maps {
-			pieces, err := one.place(footprint, o.Resolution/8)
+		for k, chart := range s.Maps {
+			pieces, err := chart.place(footprint, o.Resolution/8)
 			if err == nil {
 				placed[k] = pieces
 				continue
@@ -305,9 +306,9 @@ func (s *Set) makeMaps(prints []footprint, o *Options) error {
 		}
 	}
 	s.Maps = slices.DeleteFunc(s.Maps, func(one *Map) bool { return len(one.feet) == 0 })
-	for _, one := range s.Maps {
-		one.tree = boxtree.New(one.boxes)
-		one.boxes = nil
+	for _, chart := range s.Maps {
+		chart.tree = boxtree.New(chart.boxes)
+		chart.boxes = nil
 	}
 	return nil
 }

@@ -37,8 +37,8 @@ func shows(at orb.Polygon, ring orb.Ring, t *crs.Transform, off float64) bool {
 		if !planar.PolygonContains(at, p) {
 			return true
 		}
-		there := point(t, p)
-		return there[0] == there[0] && there[1] == there[1] && (planar.RingContains(ring, there) || near(there))
+		moved := point(t, p)
+		return moved[0] == moved[0] && moved[1] == moved[1] && (planar.RingContains(ring, moved) || near(moved))
 	})
 	back := t.Reverse()
 	for _, p := range at[0] {
@@ -48,9 +48,9 @@ func shows(at orb.Polygon, ring orb.Ring, t *crs.Transform, off float64) bool {
 		if !planar.RingContains(ring, p) {
 			return true
 		}
-		there := point(back, p)
-		there[0] = bound.Center()[0] + math.Remainder(there[0]-bound.Center()[0], 360)
-		return there[0] == there[0] && there[1] == there[1] && planar.PolygonContains(at, there) || near(p)
+		moved := point(back, p)
+		moved[0] = bound.Center()[0] + math.Remainder(moved[0]-bound.Center()[0], 360)
+		return moved[0] == moved[0] && moved[1] == moved[1] && planar.PolygonContains(at, moved) || near(p)
 	})
 }
 

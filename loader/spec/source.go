@@ -24,8 +24,8 @@ func InSource(name string, err error) error { return within(fmt.Sprintf("source 
 var ErrPerBatch = errors.New(
 	"per_batch needs per_batch, and weights in place of a temperature, of the mixture around it")
 
-// ErrOneSource is returned if the batches of a mixture cannot be of one source, because those of the mixture around it
-// are not.
+// ErrOneSource is returned if the batches of a mixture cannot be of one source, because the mixture around it has mixed
+// ones.
 var ErrOneSource = errors.New(`batches "one source" needs the same of the mixture around it`)
 
 // Untils maps the values of Mixture.Until to the rules of package shuffle.
@@ -224,7 +224,7 @@ type Split struct {
 	// By decides the part of a row: "hash" (its id), "column" (the value of Column, so equal values
 	// stay together), "date" (Ranges of Column), "cell" (its place on the ground, so neighbours
 	// stay together), "given" (Column holds the name of the part) or "place", which divides windows on
-	// the ground, not rows: those of two parts do not overlap.
+	// the ground, not rows: windows of two parts do not overlap.
 	By string `json:"by"`
 	// Column is the column for "column", "date" and "given". Default for "given": the first of split,
 	// tortilla:data_split, split:split and ml:split that the table has.
@@ -1021,11 +1021,11 @@ func (s *Spec) normalizeSources(sources []Source) error {
 	for i := range sources {
 		src := &sources[i]
 		for k, field := range s.FieldsOf(src) {
-			own := slices.IndexFunc(src.Fields, func(own Field) bool { return own.Name == field.Name })
-			if own < 0 {
+			index := slices.IndexFunc(src.Fields, func(f Field) bool { return f.Name == field.Name })
+			if index < 0 {
 				continue
 			}
-			change := &src.Fields[own]
+			change := &src.Fields[index]
 			picks := change.Bands != nil || change.BandNames != nil || change.ByPosition
 			if change.Normalize == nil && !(picks && s.Fields[k].Normalize.byStats()) {
 				continue
@@ -1042,7 +1042,7 @@ func (s *Spec) normalizeSources(sources []Source) error {
 	return nil
 }
 
-// kept lists members of overrides that have no effect, beside those of ofSpec, which are refused.
+// kept lists members of overrides that have no effect. The members in ofSpec are refused.
 var kept = []string{"name", "times", "columns", "patterns", "grid", "classes"}
 
 // replaced lists members of a field that name one thing together, so that one of an override replaces all: a column of
