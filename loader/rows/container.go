@@ -552,8 +552,8 @@ func InContainer(name string) bool {
 // "/vsisubfile/OFFSET_SIZE,FILE". Any other name, and a path that the container does not have, is
 // fault.NotFound.
 func MemberOf(ctx context.Context, o resources.Options, name string) (a catalog.Asset, err error) {
-	if entry, ok := Subfile(name); ok {
-		return NewMemberContainer(o).place(ctx, entry, nil)
+	if e, ok := Subfile(name); ok {
+		return NewMemberContainer(o).place(ctx, e, nil)
 	}
 	uri, path, ok := taco.Split(name)
 	if !ok {
@@ -563,15 +563,15 @@ func MemberOf(ctx context.Context, o resources.Options, name string) (a catalog.
 		return catalog.OpenCell(ctx, o.Opener, uri, path, o.MaxChunkBytes)
 	}
 	err = inContainerOf(ctx, &o, uri, func(c *Container) error {
-		entry, err := c.set.Resolve(ctx, path)
+		e, err := c.set.Resolve(ctx, path)
 		if err != nil {
 			return err
 		}
-		if entry.Of != nil {
-			a, err = c.chunk(ctx, entry)
+		if e.Of != nil {
+			a, err = c.chunk(ctx, e)
 			return err
 		}
-		a, err = c.place(ctx, entry, nil)
+		a, err = c.place(ctx, e, nil)
 		return err
 	})
 	return a, err

@@ -58,22 +58,22 @@ func openZarr(ctx context.Context, src *spec.Source, fields []spec.Field, o reso
 		return nil, err
 	}
 	sum := hasher.Sum128().Bytes()
-	table := &images{
+	t := &images{
 		uri: node.URI, kind: "Zarr", fingerprint: hex.EncodeToString(sum[:]),
 		isN:        func(column string) bool { return column == "n" },
 		coordinate: func(row int64) int64 { return row },
 		id:         func(row int64) string { return strconv.FormatInt(row, 10) },
 	}
-	table.size = func(field int) catalog.Size { return sizeOf(rasters[field].Grid()) }
-	table.asset = func(field int, row int64) catalog.Asset {
+	t.size = func(field int) catalog.Size { return sizeOf(rasters[field].Grid()) }
+	t.asset = func(field int, row int64) catalog.Asset {
 		asset := imageOf(rasters[field], row)
 		asset.Place = places[field]
 		return asset
 	}
 	if len(rasters) > 0 {
-		table.n = rasters[0].Len()
+		t.n = rasters[0].Len()
 	}
-	return table.table(src)
+	return t.table(src)
 }
 
 // rasterOf returns the array, or the group of arrays as bands, of a field.
