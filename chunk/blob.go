@@ -287,7 +287,7 @@ func ParseBlob(b []byte, maxChunk int) (*Index, error) {
 // index reads the image, and the mask if the version has one.
 func (p *blobParser) index(maxChunk int, version byte) *Index {
 	index := &Index{}
-	mask, more := version == blobVersionMask, version == blobVersionMore
+	mask, extended := version == blobVersionMask, version == blobVersionMore
 	switch version {
 	case blobVersionTime:
 		p.time(index)
@@ -299,7 +299,7 @@ func (p *blobParser) index(maxChunk int, version byte) *Index {
 	p.ranges(index, maxChunk)
 	if mask && p.Err == nil {
 		index.Mask = &Index{}
-		if more {
+		if extended {
 			p.more(index.Mask)
 		}
 		p.head(index.Mask, true)
@@ -307,7 +307,7 @@ func (p *blobParser) index(maxChunk int, version byte) *Index {
 			p.Err = index.Validate(-1, maxChunk)
 		}
 	}
-	if p.Err == nil && more && !index.hasMore() {
+	if p.Err == nil && extended && !index.hasMore() {
 		p.Fail(fault.Corrupt, "version %d of an index that needs none", version)
 	}
 	return index

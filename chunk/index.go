@@ -246,8 +246,8 @@ type Box struct{ B0, B1, Y0, Y1, X0, X1 int }
 
 // Inside reports whether a box has pixels, and all of them lie in an image of that many bands, rows and columns.
 func (b Box) Inside(bands, height, width int) bool {
-	within := func(lo, hi, n int) bool { return 0 <= lo && lo < hi && hi <= n }
-	return within(b.B0, b.B1, bands) && within(b.Y0, b.Y1, height) && within(b.X0, b.X1, width)
+	fits := func(lo, hi, n int) bool { return 0 <= lo && lo < hi && hi <= n }
+	return fits(b.B0, b.B1, bands) && fits(b.Y0, b.Y1, height) && fits(b.X0, b.X1, width)
 }
 
 // Box returns the part of the image that chunk i covers, cut to the image.
@@ -303,12 +303,12 @@ func (x *Index) MaxStoredBytes() int {
 // chunk plus 64 KiB, so that the limit on decoded chunks also bounds reads. If a chunk may be a whole picture
 // file, it is 4 MiB in place of 64 KiB, for profiles and previews. The largest chunk must fit in an int (ChunkFits).
 func (x *Index) MaxCompressed() int64 {
-	beside := int64(64 << 10)
+	spare := int64(64 << 10)
 	if len(x.Ranges) == 1 && (x.Codec == JPEG || x.Codec == PNG) {
-		beside = 4 << 20
+		spare = 4 << 20
 	}
 	// Capped at 2^61, since twice that and 4 MiB still fit in an int64.
-	return min(int64(x.MaxStoredBytes()), 1<<61)*2 + beside
+	return min(int64(x.MaxStoredBytes()), 1<<61)*2 + spare
 }
 
 // Validate checks that the rest of chaski can work with the index: sizes are in range, there is one

@@ -122,8 +122,8 @@ func (j *job) turned(b, y loop, base, first int) (nodata int) {
 			n := min(rows, y.n-pos)
 			for x := 0; x < w; x += pitch {
 				turned.x0, turned.w = x0+x, min(pitch, w-x)
-				from := first + kb*b.stride + pos*y.stride + x*step
-				kernel.Turn(tmp.b[:], src, from, y.stride, step, n, turned.w, pitch, size)
+				pixel := first + kb*b.stride + pos*y.stride + x*step
+				kernel.Turn(tmp.b[:], src, pixel, y.stride, step, n, turned.w, pitch, size)
 				for k := range n {
 					nodata += turned.row(off+y.axis.offset(y.first+pos+k), k*pitch, a, c)
 				}
@@ -242,22 +242,22 @@ func (j *job) row(off, src int, a, c float32) (nodata int) {
 	for done := 0; done < j.w; {
 		pos, n := j.runs.at(j.x0 + done)
 		n = min(n, j.w-done)
-		from := j.src[(src+done*j.strideX)*cv.fromSize:]
+		stored := j.src[(src+done*j.strideX)*cv.fromSize:]
 		switch {
 		case cv.table != nil:
 			n = min(n, piece)
-			nodata += j.look(off+pos, from, n)
+			nodata += j.look(off+pos, stored, n)
 		case cv.copies || cv.widens:
 			n = j.limit(n)
-			nodata += j.copyRun(off+pos, from, n)
+			nodata += j.copyRun(off+pos, stored, n)
 		case n >= inPlace && j.floats != nil && j.runs.stride == 1:
 			n = j.limit(n)
-			bad := j.convert(j.floats[off+pos:off+pos+n], from, a, c, j.stream)
+			bad := j.convert(j.floats[off+pos:off+pos+n], stored, a, c, j.stream)
 			j.mask(off+pos, 0, n, bad > 0)
 			nodata += bad
 		default:
 			n = min(piece, j.w-done)
-			bad := j.convert(j.f[:n], from, a, c, false)
+			bad := j.convert(j.f[:n], stored, a, c, false)
 			bad += j.missNaN(n, bad)
 			j.store(off, j.x0+done, n, j.check(n, bad))
 			nodata += bad

@@ -46,25 +46,25 @@ type CheckReport struct {
 // rows. It returns an error only if a sample is not to blame, such as an error of the network.
 func (e *Engine) Check(ctx context.Context, o CheckOptions) (*CheckReport, error) {
 	o.MaxBad = cmp.Or(o.MaxBad, DefaultMaxBad)
-	c := &check{engine: e, options: o}
+	running := &check{engine: e, options: o}
 	total, remote := int64(0), false
 	for _, set := range e.sets {
 		n, _ := set.selected()
 		total += n
-		c.ends = append(c.ends, total)
+		running.ends = append(running.ends, total)
 		remote = remote || set.remote
 	}
 	visits := func(r *pixels.Reader) func(context.Context, int64) error {
-		return func(ctx context.Context, i int64) error { return c.visit(ctx, r, i) }
+		return func(ctx context.Context, i int64) error { return running.visit(ctx, r, i) }
 	}
 	if err := pixels.Sweep(ctx, e.options, remote, total, o.Progress, visits); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(c.list, func(a, b checked) int {
+	slices.SortFunc(running.list, func(a, b checked) int {
 		return cmp.Or(cmp.Compare(a.set, b.set), cmp.Compare(a.Row, b.Row))
 	})
-	report := &CheckReport{Samples: total, Bad: int64(c.bad)}
-	for _, b := range c.list[:min(len(c.list), o.MaxBad)] {
+	report := &CheckReport{Samples: total, Bad: int64(running.bad)}
+	for _, b := range running.list[:min(len(running.list), o.MaxBad)] {
 		report.List = append(report.List, b.BadSample)
 	}
 	return report, nil

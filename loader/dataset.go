@@ -181,16 +181,16 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 func (d *dataset) openBeside(ctx context.Context, fields []Field, o Options) error {
 	for _, f := range fields {
 		if f.Vector != nil {
-			field, err := shapes.Open(ctx, f, d.table, o)
+			drawn, err := shapes.Open(ctx, f, d.table, o)
 			if err != nil {
 				return rows.InField(f.Name, err)
 			}
-			d.vectors = append(d.vectors, field)
-			if field.Image != "" && d.onGround() {
+			d.vectors = append(d.vectors, drawn)
+			if drawn.Image != "" && d.onGround() {
 				return fmt.Errorf("field %q: image is %q: windows on the ground are in no image's pixels",
-					f.Name, field.Image)
+					f.Name, drawn.Image)
 			}
-			d.digestRows(field.Fingerprint(), nil)
+			d.digestRows(drawn.Fingerprint(), nil)
 			continue
 		}
 		p, err := openPoints(ctx, f, d.table, o)
@@ -381,7 +381,8 @@ func (d *dataset) leaf(one shuffle.Dataset) (shuffle.Source, error) {
 func (d *dataset) digestRows(what string, rows []uint32) {
 	d.hasDigest = true
 	d.digest.Record([]byte(what))
-	d.digest.Number(uint64(len(rows))) // otherwise two lists could be joined into the bytes of one
+	// Otherwise two lists could be joined into the bytes of one.
+	d.digest.Number(uint64(len(rows)))
 	for _, row := range rows {
 		_, _ = d.digest.Write(binary.LittleEndian.AppendUint32(d.digest.AvailableBuffer(), row))
 	}
@@ -402,13 +403,13 @@ func (d *dataset) digestSeries(s *shuffle.Series) {
 // compileFields opens the assets of the first sample, and compiles the fields for them.
 func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32) error {
 	var columns []int
-	for i, f := range d.fields {
+	for i, field := range d.fields {
 		kind := d.table.Kind(i)
-		if err := f.CheckKind(kind); err != nil {
-			return fault.WithFile(rows.InField(f.Name, err), d.source.Source)
+		if err := field.CheckKind(kind); err != nil {
+			return fault.WithFile(rows.InField(field.Name, err), d.source.Source)
 		}
 		if kind != catalog.Raster {
-			d.values = append(d.values, newValueField(f, i, kind))
+			d.values = append(d.values, newValueField(field, i, kind))
 			continue
 		}
 		columns = append(columns, i)
@@ -519,28 +520,28 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 		}
 		return nil
 	}
-	s := &d.sampler
+	sampler := &d.sampler
 	if d.onGround() {
-		s.Height, _ = s.Side()
-		s.Width = s.Height
+		sampler.Height, _ = sampler.Side()
+		sampler.Width = sampler.Height
 		for _, r := range d.rasters {
-			r.SetSize(s.Height, s.Width)
+			r.SetSize(sampler.Height, sampler.Width)
 		}
 		return nil
 	}
-	if s.Height == 0 {
-		s.Height, s.Width = first.Height, first.Width
+	if sampler.Height == 0 {
+		sampler.Height, sampler.Width = first.Height, first.Width
 	}
 	for _, field := range d.rasters {
 		// A coarser field has whole pixels only at some corners of the first one. The least common
 		// multiple is the smallest step at which every field has a whole corner (docs/order.md).
 		d.alignY, d.alignX = pixels.Lcm(d.alignY, field.Ratio.DenY), pixels.Lcm(d.alignX, field.Ratio.DenX)
 	}
-	if err := d.setSize(s.Height, s.Width); err != nil {
+	if err := d.setSize(sampler.Height, sampler.Width); err != nil {
 		return err
 	}
-	if s.Kind == spec.TileWindow && s.TileHeight == 0 && s.TileWidth == 0 {
-		s.TileHeight, s.TileWidth = rows.RoundUp(first.ChunkH, d.alignY),
+	if sampler.Kind == spec.TileWindow && sampler.TileHeight == 0 && sampler.TileWidth == 0 {
+		sampler.TileHeight, sampler.TileWidth = rows.RoundUp(first.ChunkH, d.alignY),
 			rows.RoundUp(min(first.ChunkW, spec.MaxWindow), d.alignX)
 	}
 	return nil
@@ -548,16 +549,16 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 
 // setSize sets the size of windows in every field.
 func (d *dataset) setSize(height, width int) error {
-	s := &d.sampler
-	s.Height, s.Width = height, width
-	if s.Height%d.alignY != 0 || s.Width%d.alignX != 0 {
+	sampler := &d.sampler
+	sampler.Height, sampler.Width = height, width
+	if sampler.Height%d.alignY != 0 || sampler.Width%d.alignX != 0 {
 		return fmt.Errorf(
 			"spec: sampler: a window of %d by %d pixels has no whole size in every field: "+
 				"it must be a multiple of %d by %d",
-			s.Height, s.Width, d.alignY, d.alignX)
+			sampler.Height, sampler.Width, d.alignY, d.alignX)
 	}
 	for _, r := range d.rasters {
-		w := r.Ratio.Scale(shuffle.Box{H: s.Height, W: s.Width})
+		w := r.Ratio.Scale(shuffle.Box{H: sampler.Height, W: sampler.Width})
 		r.SetSize(w.H, w.W)
 	}
 	return nil
@@ -576,15 +577,15 @@ func (d *dataset) ofSize(side int, g *group) (*dataset, error) {
 // compileSampler compiles the sampler for package shuffle. It measures the assets if the number of
 // windows depends on their sizes.
 func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Dataset) error {
-	s, target := &d.sampler, &one.Sampler
-	switch *target = s.Plan(d.alignY, d.alignX); target.Kind {
+	sampler, target := &d.sampler, &one.Sampler
+	switch *target = sampler.Plan(d.alignY, d.alignX); target.Kind {
 	case shuffle.GridWindow:
-		if s.Pad && slices.ContainsFunc(d.rasters, func(r *pixels.Raster) bool { return !r.Pad }) {
+		if sampler.Pad && slices.ContainsFunc(d.rasters, func(r *pixels.Raster) bool { return !r.Pad }) {
 			return errors.New("spec: sampler: a grid that pads needs fields that do")
 		}
-		if s.StrideY%d.alignY != 0 || s.StrideX%d.alignX != 0 {
-			return fmt.Errorf("spec: sampler: strides of %d by %d pixels must be multiples of %d by %d", s.StrideY,
-				s.StrideX, d.alignY, d.alignX)
+		if sampler.StrideY%d.alignY != 0 || sampler.StrideX%d.alignX != 0 {
+			return fmt.Errorf("spec: sampler: strides of %d by %d pixels must be multiples of %d by %d",
+				sampler.StrideY, sampler.StrideX, d.alignY, d.alignX)
 		}
 		return d.measure(ctx, e)
 	case shuffle.VisitWindow:
@@ -594,17 +595,17 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 				visits.TileW, visits.AlignY, visits.AlignX)
 		}
 		if visits.Pool == 0 {
-			visits.Pool = visits.PoolWithin(s.PoolBytes, d.tileBytes())
-			s.Pool = visits.Pool
+			visits.Pool = visits.PoolWithin(sampler.PoolBytes, d.tileBytes())
+			sampler.Pool = visits.Pool
 		}
-		if s.PerAsset == 0 {
+		if sampler.PerAsset == 0 {
 			return d.measure(ctx, e)
 		}
 	case shuffle.GroundWindow:
 		return d.compileGround(ctx, e, target)
 	case shuffle.WeightedWindow:
 		var err error
-		if d.weights, err = rows.OpenWeights(ctx, s.Weights, e.options, d.table); err != nil {
+		if d.weights, err = rows.OpenWeights(ctx, sampler.Weights, e.options, d.table); err != nil {
 			return err
 		}
 		d.hasDigest = true
@@ -741,19 +742,19 @@ func (d *dataset) agrees(first *dataset) error {
 		}
 	}
 	for i, field := range d.points {
-		if o := first.points[i]; field.maxPoints != o.maxPoints || field.dtype != o.dtype {
+		if other := first.points[i]; field.maxPoints != other.maxPoints || field.dtype != other.dtype {
 			return fmt.Errorf("field %q has up to %d points of %s, and in the first source %d of %s", field.name,
-				field.maxPoints, field.dtype, o.maxPoints, o.dtype)
+				field.maxPoints, field.dtype, other.maxPoints, other.dtype)
 		}
 	}
 	for i, field := range d.vectors {
-		o := first.vectors[i]
-		if field.To != o.To {
-			return fmt.Errorf("field %q is of %s, and in the first source of %s", field.Name, field.To, o.To)
+		other := first.vectors[i]
+		if field.To != other.To {
+			return fmt.Errorf("field %q is of %s, and in the first source of %s", field.Name, field.To, other.To)
 		}
-		if (field.Ragged() || o.Ragged()) && field.Vector.Kind != o.Vector.Kind {
+		if (field.Ragged() || other.Ragged()) && field.Vector.Kind != other.Vector.Kind {
 			return fmt.Errorf("field %q is of kind %q, and in the first source of kind %q", field.Name,
-				field.Vector.Kind, o.Vector.Kind)
+				field.Vector.Kind, other.Vector.Kind)
 		}
 	}
 	for i, field := range d.rasters {
@@ -783,9 +784,9 @@ func (d *dataset) selected() (n int64, row func(i int64) int64) {
 // field. An asset that is too small, or for whole chips too large, is unsupported; one whose size
 // changed during the run is corrupt.
 func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int, pad bool) (shuffle.Box, error) {
-	s := &d.sampler
-	window := shuffle.Box{H: s.Height, W: s.Width}
-	if s.Kind != spec.ResizedWindow && (height < window.H || width < window.W) && !pad {
+	sampler := &d.sampler
+	window := shuffle.Box{H: sampler.Height, W: sampler.Width}
+	if sampler.Kind != spec.ResizedWindow && (height < window.H || width < window.W) && !pad {
 		return window, fault.New(fault.Unsupported, "window", fault.NoOffset,
 			"the asset has %d by %d pixels, the window %d by %d, and the field does not pad", height, width, window.H,
 			window.W)
@@ -793,7 +794,7 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 	if draw.Corner != nil {
 		return d.asked(draw.Corner, window, height, width, pad)
 	}
-	switch s.Kind {
+	switch sampler.Kind {
 	case spec.WholeChip:
 		if height > window.H || width > window.W {
 			return window, fault.New(fault.Unsupported, "window", fault.NoOffset,
@@ -837,8 +838,8 @@ func (d *dataset) asked(corner *[2]int, window shuffle.Box, height, width int, p
 			"its corner is at row %d and column %d: with fields of other resolutions, they must be multiples of %d "+
 				"and %d", window.Y, window.X, d.alignY, d.alignX)
 	}
-	past := window.Y > height-window.H || window.X > width-window.W
-	if window.Y >= height || window.X >= width || past && !pad {
+	outside := window.Y > height-window.H || window.X > width-window.W
+	if window.Y >= height || window.X >= width || outside && !pad {
 		return window, fault.New(fault.NotFound, "window", fault.NoOffset,
 			"the asset has %d by %d pixels, and the window %d by %d at row %d and column %d", height, width, window.H,
 			window.W, window.Y, window.X)

@@ -105,16 +105,16 @@ func (e *Engine) addSizes() error {
 				continue
 			}
 			sized := &group{}
-			for _, d := range g.sets {
-				one, err := d.ofSize(side, sized)
+			for _, set := range g.sets {
+				smaller, err := set.ofSize(side, sized)
 				if err != nil {
 					return err
 				}
-				if d.sized == nil {
-					d.sized = map[int]*dataset{}
+				if set.sized == nil {
+					set.sized = map[int]*dataset{}
 				}
-				d.sized[side] = one
-				sized.sets = append(sized.sets, one)
+				set.sized[side] = smaller
+				sized.sets = append(sized.sets, smaller)
 			}
 			e.groups = append(e.groups, sized)
 		}
@@ -133,9 +133,9 @@ func (g *group) open(e *Engine) error {
 	if e.spec.BatchSize == 1 {
 		return nil
 	}
-	for _, r := range g.lead().rasters { // a layout without n holds one sample only
-		if _, err := r.LayoutPattern.Plan(r.Axes(2), r.Sizes); err != nil {
-			return rows.InField(r.Name, err)
+	for _, raster := range g.lead().rasters { // a layout without n holds one sample only
+		if _, err := raster.LayoutPattern.Plan(raster.Axes(2), raster.Sizes); err != nil {
+			return rows.InField(raster.Name, err)
 		}
 	}
 	return nil
@@ -564,10 +564,10 @@ const maxLayouts = 64
 func (e *Engine) layout(key layoutKey) (*layout, error) {
 	e.layoutMu.Lock()
 	defer e.layoutMu.Unlock()
-	if l := e.layouts[key]; l != nil {
-		return l, nil
+	if known := e.layouts[key]; known != nil {
+		return known, nil
 	}
-	l := &layout{}
+	made := &layout{}
 	// The memory beside the tensors counts too, otherwise a spec without rasters would have no
 	// bound. The layout leaves that much room in front of the tensors to account for it.
 	lead := key.group.lead()
@@ -579,25 +579,25 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 	if e.spec.Geo {
 		rowSize += geoBytes + timeBytes*max(lead.steps, 1)
 	}
-	if l.bytes = key.rows * rowSize; pixels.BoundedBytes(e.options.MemoryBytes, key.rows, rowSize) < 0 {
+	if made.bytes = key.rows * rowSize; pixels.BoundedBytes(e.options.MemoryBytes, key.rows, rowSize) < 0 {
 		return nil, pixels.OverMemory("batch", key.rows, "", e.options.MemoryBytes)
 	}
-	l.bytes = pixels.Align64(l.bytes)
+	made.bytes = pixels.Align64(made.bytes)
 	for i, r := range lead.rasters {
 		checked := slices.ContainsFunc(key.group.sets, func(d *dataset) bool { return d.rasters[i].Checked() })
-		if err := l.add(r, key, key.group.native[i], checked, e.options.MemoryBytes); err != nil {
+		if err := made.add(r, key, key.group.native[i], checked, e.options.MemoryBytes); err != nil {
 			return nil, err
 		}
 	}
-	if err := l.addVectors(lead, key.rows, e.options.MemoryBytes); err != nil {
+	if err := made.addVectors(lead, key.rows, e.options.MemoryBytes); err != nil {
 		return nil, err
 	}
 	// A layout is cheap to make again, so all are dropped rather than the oldest looked for.
 	if len(e.layouts) >= maxLayouts*len(e.groups) {
 		clear(e.layouts)
 	}
-	e.layouts[key] = l
-	return l, nil
+	e.layouts[key] = made
+	return made, nil
 }
 
 // add places a field's tensor, and its mask if it has one. It checks the bound first, so that no
@@ -611,22 +611,22 @@ func (l *layout) add(r *pixels.Raster, key layoutKey, native, checked bool, boun
 	if err != nil {
 		return rows.InField(r.Name, err)
 	}
-	rl := rasterLayout{plan: plan, dtype: r.To, mask: -1}
-	rl.native = key.native && native && r.WireNative(plan)
-	if rl.native {
-		rl.dtype = r.Native
+	placed := rasterLayout{plan: plan, dtype: r.To, mask: -1}
+	placed.native = key.native && native && r.WireNative(plan)
+	if placed.native {
+		placed.dtype = r.Native
 	}
-	rl.data = l.bytes
-	rl.end = rl.data + plan.Len()*rl.dtype.Size()
-	l.bytes = pixels.Align64(rl.end)
-	if r.Validity != "" || rl.native || checked {
-		rl.mask = l.bytes
-		l.bytes = pixels.Align64(rl.mask + plan.Len())
+	placed.data = l.bytes
+	placed.end = placed.data + plan.Len()*placed.dtype.Size()
+	l.bytes = pixels.Align64(placed.end)
+	if r.Validity != "" || placed.native || checked {
+		placed.mask = l.bytes
+		l.bytes = pixels.Align64(placed.mask + plan.Len())
 	}
 	if int64(l.bytes) > bound {
 		return pixels.OverMemory("batch", key.rows, "", bound)
 	}
-	l.rasters = append(l.rasters, rl)
+	l.rasters = append(l.rasters, placed)
 	return nil
 }
 

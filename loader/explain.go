@@ -62,9 +62,9 @@ func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (dryrun.Row
 
 // explainColumns checks the columns of a draw, in the order of a run, and adds the reads of its points.
 func (e *Engine) explainColumns(ctx context.Context, d *dataset, draw *shuffle.Draw, r *dryrun.Row) (err error) {
-	one := &Pending{engine: e, group: d.group, ctx: ctx, batch: &Batch{Rows: 1}}
+	pending := &Pending{engine: e, group: d.group, ctx: ctx, batch: &Batch{Rows: 1}}
 	for i := range d.values {
-		if err := e.valueColumn(one, i).fill(nil, d, draw, 0); err != nil {
+		if err := e.valueColumn(pending, i).fill(nil, d, draw, 0); err != nil {
 			return err
 		}
 	}
@@ -221,27 +221,27 @@ func (e *Engine) explainStack(ctx context.Context, d *dataset, field int, a *cat
 	p dryrun.Asset) (out []dryrun.Asset, _ error) {
 	f, names := d.rasters[field], d.rasters[field].Field.Parts()
 	err := eachPart(f, a, func(k int, part *pixels.Raster, l *pixels.Lay) error {
-		q, asset := p, a.Parts[k]
-		q.Part, q.Stack = names[k].Column+names[k].Pattern, k
+		read, asset := p, a.Parts[k]
+		read.Part, read.Stack = names[k].Column+names[k].Pattern, k
 		in := l.Inside(p.Window)
-		if q.Resampled = !l.Same || d.resamples(); q.Resampled && !l.Whole() {
+		if read.Resampled = !l.Same || d.resamples(); read.Resampled && !l.Whole() {
 			overview, _, mapping, err := e.coarserPart(ctx, d, part, a, k, l, p.Window)
 			if err != nil {
 				return err
 			}
 			if asset = overview; asset.Raster != nil {
-				q.Overview = &asset.Overview
+				read.Overview = &asset.Overview
 			}
 			in = part.Source(mapping)
 		}
-		q.URI, q.Size = asset.URI, shuffle.Box{H: asset.Index.Height, W: asset.Index.Width}
-		q.Window = shuffle.Box{Y: in.Y0, X: in.X0, H: max(in.Y1-in.Y0, 0), W: max(in.X1-in.X0, 0)}
-		if q.Window.H > 0 && q.Window.W > 0 {
-			if err := e.explainReads(ctx, d, asset, part.Picked, part.Final.Nodata, in, &q); err != nil {
+		read.URI, read.Size = asset.URI, shuffle.Box{H: asset.Index.Height, W: asset.Index.Width}
+		read.Window = shuffle.Box{Y: in.Y0, X: in.X0, H: max(in.Y1-in.Y0, 0), W: max(in.X1-in.X0, 0)}
+		if read.Window.H > 0 && read.Window.W > 0 {
+			if err := e.explainReads(ctx, d, asset, part.Picked, part.Final.Nodata, in, &read); err != nil {
 				return err
 			}
 		}
-		out = append(out, q)
+		out = append(out, read)
 		return nil
 	})
 	return out, err

@@ -28,29 +28,29 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 	if err := e.checkRun(o.Rank, o.World, o.Prefetch); err != nil {
 		return nil, err
 	}
-	p := &dryRun{engine: e, options: o, reader: pixels.NewDryReader(e.options)}
-	p.out = dryrun.Forecast{Epoch: o.Epoch, Samples: e.samples, Steps: e.Steps(), Rank: o.Rank, World: o.World}
+	run := &dryRun{engine: e, options: o, reader: pixels.NewDryReader(e.options)}
+	run.out = dryrun.Forecast{Epoch: o.Epoch, Samples: e.samples, Steps: e.Steps(), Rank: o.Rank, World: o.World}
 	for _, s := range e.Sources() {
-		p.out.Sources = append(p.out.Sources, dryrun.SourceWork{Name: s.Name, Source: s.Source})
+		run.out.Sources = append(run.out.Sources, dryrun.SourceWork{Name: s.Name, Source: s.Source})
 	}
 	for _, d := range e.sets {
-		if p.out.LeftOut += d.left.n; d.left.n > 0 && p.out.FirstLeft == "" {
-			p.out.FirstLeft = fault.Line(d.left.first)
+		if run.out.LeftOut += d.left.n; d.left.n > 0 && run.out.FirstLeft == "" {
+			run.out.FirstLeft = fault.Line(d.left.first)
 		}
 	}
-	if err := p.memory(); err != nil {
+	if err := run.memory(); err != nil {
 		return nil, err
 	}
 	if e.tiles != nil {
-		p.cache = pixels.NewTileCounter(e.tiles.Bound)
+		run.cache = pixels.NewTileCounter(e.tiles.Bound)
 	}
-	for _, b := range p.blocks() {
-		if err := p.block(ctx, b); err != nil {
+	for _, b := range run.blocks() {
+		if err := run.block(ctx, b); err != nil {
 			return nil, err
 		}
 	}
-	p.finish()
-	return &p.out, nil
+	run.finish()
+	return &run.out, nil
 }
 
 // dryRun passes over the plan of an epoch and counts the work, without reading pixels.
@@ -78,14 +78,14 @@ type stepRange struct{ from, end int64 }
 // blocks returns the steps to examine: all, or evenly spread ranges of at least two pools each.
 func (p *dryRun) blocks() []stepRange {
 	engine, steps := p.engine, p.out.Steps
-	g := int64(engine.spec.BatchSize)
+	batch := int64(engine.spec.BatchSize)
 	out := []stepRange{{0, steps}}
-	if p.options.Samples >= 0 && (p.options.Samples-1)/g+1 < steps {
-		n := max(p.options.Samples/g, 1)
+	if p.options.Samples >= 0 && (p.options.Samples-1)/batch+1 < steps {
+		n := max(p.options.Samples/batch, 1)
 		blocks := int64(forecastBlocks)
 		for _, d := range engine.sets {
 			if d.sampler.Kind == spec.TileWindow {
-				pool := (int64(d.sampler.Pool)*int64(d.sampler.PerVisit) + g - 1) / g
+				pool := (int64(d.sampler.Pool)*int64(d.sampler.PerVisit) + batch - 1) / batch
 				blocks = min(blocks, n/(2*pool))
 			}
 		}

@@ -49,21 +49,21 @@ func nowhere() (g rowPlace) {
 
 // geoMembers returns the tensors of the places of all rows.
 func geoMembers(places []rowPlace) (out []Tensor) {
-	for i, g := range geoTensors {
+	for i, member := range geoTensors {
 		tensor := Tensor{Name: spec.GeoMembers[i], DType: chunk.Float64, Axes: []string{"n"},
 			Shape: []int64{int64(len(places))}}
-		if g.axis != "" {
-			tensor.Axes, tensor.Shape = append(tensor.Axes, g.axis), append(tensor.Shape, g.length)
+		if member.axis != "" {
+			tensor.Axes, tensor.Shape = append(tensor.Axes, member.axis), append(tensor.Shape, member.length)
 		}
-		if g.of == nil {
+		if member.of == nil {
 			tensor.DType = chunk.Int64
 		}
 		for k := range places {
-			if g.of == nil {
+			if member.of == nil {
 				tensor.Data = binary.LittleEndian.AppendUint64(tensor.Data, uint64(places[k].epsg))
 				continue
 			}
-			for _, v := range g.of(&places[k]) {
+			for _, v := range member.of(&places[k]) {
 				tensor.Data = binary.LittleEndian.AppendUint64(tensor.Data, math.Float64bits(v))
 			}
 		}
@@ -85,15 +85,15 @@ func (c clock) at(row int64) int64 {
 
 // placeOf returns where a window of an asset lies that becomes height by width pixels and is then turned.
 func placeOf(a *catalog.Asset, w shuffle.Box, height, width int, turn shuffle.Element) rowPlace {
-	t := a.Place.Transform(a.Index.Height, a.Index.Width)
-	corner := func(x, y float64) crs.Point { return crs.At(&t, x, y) }
+	transform := a.Place.Transform(a.Index.Height, a.Index.Width)
+	corner := func(x, y float64) crs.Point { return crs.At(&transform, x, y) }
 	x0, y0, x1, y1 := float64(w.X), float64(w.Y), float64(w.X+w.W), float64(w.Y+w.H)
-	g := nowhere()
-	g.epsg = int64(a.Place.EPSG)
-	g.bounds = [4]float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
+	place := nowhere()
+	place.epsg = int64(a.Place.EPSG)
+	place.bounds = [4]float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
 	for _, c := range [...]crs.Point{corner(x0, y0), corner(x1, y0), corner(x0, y1), corner(x1, y1)} {
-		g.bounds = [4]float64{min(g.bounds[0], c[0]), min(g.bounds[1], c[1]), max(g.bounds[2], c[0]),
-			max(g.bounds[3], c[1])}
+		place.bounds = [4]float64{min(place.bounds[0], c[0]), min(place.bounds[1], c[1]), max(place.bounds[2], c[0]),
+			max(place.bounds[3], c[1])}
 	}
 	// The corner of the tensor's first pixel, and the steps to the next one along its columns and rows. A flip begins
 	// at the other side; flips come before the transposition.
@@ -104,13 +104,14 @@ func placeOf(a *catalog.Asset, w shuffle.Box, height, width int, turn shuffle.El
 	if turn&shuffle.FlipY != 0 {
 		y0, sy = y1, -sy
 	}
-	first, column, row := corner(x0, y0), [2]float64{t[1] * sx, t[4] * sx}, [2]float64{t[2] * sy, t[5] * sy}
+	first := corner(x0, y0)
+	column, row := [2]float64{transform[1] * sx, transform[4] * sx}, [2]float64{transform[2] * sy, transform[5] * sy}
 	if turn&shuffle.Transpose != 0 {
 		column, row = row, column
 	}
-	g.transform = [6]float64{first[0], column[0], row[0], first[1], column[1], row[1]}
-	g.ground(corner((float64(w.X)+float64(w.X+w.W))/2, (float64(w.Y)+float64(w.Y+w.H))/2))
-	return g
+	place.transform = [6]float64{first[0], column[0], row[0], first[1], column[1], row[1]}
+	place.ground(corner((float64(w.X)+float64(w.X+w.W))/2, (float64(w.Y)+float64(w.Y+w.H))/2))
+	return place
 }
 
 // The ellipsoid of WGS 84: its half axis at the equator in metres, and the square of its eccentricity.
@@ -139,12 +140,12 @@ func (g *rowPlace) ground(centre crs.Point) {
 	for i, v := range points[0] {
 		g.lonlat[i] = math.Round(v*1e9) / 1e9
 	}
-	t, unit := &g.transform, system.Definition().Values["unit"]
+	transform, unit := &g.transform, system.Definition().Values["unit"]
 	wide, high := unit, unit
 	if system.Geographic() {
 		wide, high = degree(g.lonlat[1])
 	}
-	area := math.Abs(float64(t[1]*t[5])-float64(t[2]*t[4])) * wide * high
+	area := math.Abs(float64(transform[1]*transform[5])-float64(transform[2]*transform[4])) * wide * high
 	if gsd := math.Round(math.Sqrt(area)*1e6) / 1e6; gsd > 0 {
 		g.gsd = gsd
 	}

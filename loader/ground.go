@@ -31,12 +31,13 @@ import (
 
 // compileGround finds out where windows on the ground may lie.
 func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Sampler) error {
-	s := &d.sampler
+	sampler := &d.sampler
 	switch {
 	case len(d.rasters) == 0:
-		return fmt.Errorf("spec: sampler: kind %q needs a raster", s.Kind)
+		return fmt.Errorf("spec: sampler: kind %q needs a raster", sampler.Kind)
 	case len(d.points) > 0:
-		return fmt.Errorf("spec: sampler: kind %q has no fields of points: they count in pixels of an array", s.Kind)
+		return fmt.Errorf("spec: sampler: kind %q has no fields of points: they count in pixels of an array",
+			sampler.Kind)
 	case d.extras.Coordinate != nil:
 		return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"images of arrays do not say where they lie: windows on the ground are for rasters that do")
@@ -52,7 +53,7 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 	if err != nil {
 		return err
 	}
-	if err := d.preferred(ctx, list, s.Pick); err != nil {
+	if err := d.preferred(ctx, list, sampler.Pick); err != nil {
 		return err
 	}
 	if err := d.stepped(ctx, list); err != nil {
@@ -61,12 +62,12 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 	if err := d.matchable(list); err != nil {
 		return err
 	}
-	options := scenes.Options{Resolution: s.Resolution, Edge: s.Edge, Samples: s.PerEpoch, CRS: string(s.Ground.CRS),
-		Length: s.Length}
-	if j := d.extras.Joined; j != nil && s.Cover != spec.CoverAny {
+	options := scenes.Options{Resolution: sampler.Resolution, Edge: sampler.Edge, Samples: sampler.PerEpoch,
+		CRS: string(sampler.Ground.CRS), Length: sampler.Length}
+	if j := d.extras.Joined; j != nil && sampler.Cover != spec.CoverAny {
 		options.All = j.Count()
 	}
-	options.Side, options.Stride = s.Side()
+	options.Side, options.Stride = sampler.Side()
 	if options.Within, err = d.within(ctx, e); err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 		e.options.Logger.Warn("scenes reach past the latitudes of UTM, where windows end: give another crs to have "+
 			"all of them", "source", d.source.Source, "scenes", set.Past)
 	}
-	d.ground, d.steps = set, s.Length
+	d.ground, d.steps = set, sampler.Length
 	to.Kind, to.Ground = shuffle.GroundWindow, set.Ground
 	d.hasDigest = true
 	set.Digest(d.digest)
@@ -105,14 +106,14 @@ func partOf(s *spec.Subset) *scenes.Part {
 
 // within returns the areas of Bounds and ROI.
 func (d *dataset) within(ctx context.Context, e *Engine) (list []scenes.Area, _ error) {
-	s := &d.sampler
-	if s.Bounds != nil {
-		code := cmp.Or(int(s.BoundsCRS), 4326)
+	sampler := &d.sampler
+	if sampler.Bounds != nil {
+		code := cmp.Or(int(sampler.BoundsCRS), 4326)
 		system, err := crs.Lookup(code)
 		if err != nil {
 			return nil, fmt.Errorf("spec: sampler: bounds_crs: %w", err)
 		}
-		box, err := crs.NewBox([4]float64(s.Bounds), code)
+		box, err := crs.NewBox([4]float64(sampler.Bounds), code)
 		if err != nil {
 			return nil, fmt.Errorf("spec: sampler: bounds: %w", err)
 		}
@@ -120,10 +121,10 @@ func (d *dataset) within(ctx context.Context, e *Engine) (list []scenes.Area, _ 
 			orb.Bound{Min: orb.Point{box.West, box.South}, Max: orb.Point{box.East, box.North}}.ToPolygon(),
 		}})
 	}
-	if s.ROI == "" {
+	if sampler.ROI == "" {
 		return list, nil
 	}
-	area, err := regionOf(ctx, string(s.ROI), e)
+	area, err := regionOf(ctx, string(sampler.ROI), e)
 	if err != nil {
 		return nil, fault.WithPart(err, "roi", fault.NoOffset)
 	}
@@ -329,16 +330,16 @@ func (d *dataset) matchable(list []scenes.Scene) error {
 			scene.Time = d.clock.at(scene.Row)
 			scene.Timed = scene.Time != rows.NoTime
 		}
-		h := &found[scene.Dataset]
-		h.time, h.step = h.time || scene.Timed, h.step || scene.Step >= 0
+		known := &found[scene.Dataset]
+		known.time, known.step = known.time || scene.Timed, known.step || scene.Step >= 0
 	}
 	for _, field := range d.rasters {
-		for k, h := range found {
+		for k, known := range found {
 			lacks := ""
 			switch {
-			case field.Match == spec.MatchNearest && !h.time:
+			case field.Match == spec.MatchNearest && !known.time:
 				lacks = "has a time in a column of one name for both, such as datetime"
-			case field.Match == spec.MatchStep && !h.step:
+			case field.Match == spec.MatchStep && !known.step:
 				lacks = fmt.Sprintf("has a value of the step %q", d.sampler.Step)
 			}
 			if lacks == "" || !d.extras.Joined.Leads(k) && !d.holds(field, k) {
@@ -468,26 +469,26 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 	do func(row int64, a *catalog.Asset, bands []int, m *warp.Mapping, last bool) (more bool, _ error)) error {
 	place := e.plan.Place(draw)
 	window := d.ground.Window(place)
-	f := d.rasters[field]
-	seen := d.seen(e.plan, draw, f, step)
+	whole := d.rasters[field]
+	seen := d.seen(e.plan, draw, whole, step)
 	for i, row := range seen {
-		asset, err := d.table.Asset(ctx, f.TableColumn, row)
+		asset, err := d.table.Asset(ctx, whole.TableColumn, row)
 		if err != nil {
 			return err
 		}
-		raster, bands := f, []int(nil)
+		raster, bands := whole, []int(nil)
 		if part >= 0 {
 			if asset.Parts == nil {
 				return asset.Fault(fault.New(fault.Corrupt, "asset", fault.NoOffset, "the stack lost its parts"))
 			}
-			raster, asset = f.Parts[part], asset.Parts[part]
+			raster, asset = whole.Parts[part], asset.Parts[part]
 			bands = raster.Picked
 		}
 		if err := raster.Fits(&asset); err != nil {
 			return asset.Fault(err)
 		}
 		if part < 0 {
-			picked, err := d.names.bandsOf(ctx, f, asset)
+			picked, err := d.names.bandsOf(ctx, whole, asset)
 			if err != nil {
 				return err
 			}
@@ -591,11 +592,11 @@ func (d *dataset) overviewsOf(ctx context.Context, o resources.Options, a catalo
 		return levels, a.Fault(err)
 	}
 	levels.Indexes = slices.DeleteFunc(levels.Indexes,
-		func(x *chunk.Index) bool { return a.Index.Mask != nil && x.Mask == nil })
+		func(index *chunk.Index) bool { return a.Index.Mask != nil && index.Mask == nil })
 	cost := int64(len(a.URI) + len(a.Member) + 64)
-	for _, x := range levels.Indexes {
-		for ; x != nil; x = x.Mask {
-			cost += 256 + int64(cap(x.Ranges))*16
+	for _, index := range levels.Indexes {
+		for ; index != nil; index = index.Mask {
+			cost += 256 + int64(cap(index.Ranges))*16
 		}
 	}
 	if f := levels.File; f != nil {

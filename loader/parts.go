@@ -37,9 +37,9 @@ func partsOf(s *Spec, data hashed) (shuffle.Parts, error) {
 		return "", err
 	}
 	var spec map[string]any
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	if err := d.Decode(&spec); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(b))
+	decoder.UseNumber()
+	if err := decoder.Decode(&spec); err != nil {
 		return "", err
 	}
 	delete(spec, "version") // the version is the same for all specs, and the state has the seed
@@ -55,13 +55,13 @@ func partsOf(s *Spec, data hashed) (shuffle.Parts, error) {
 	flattenSources(out, "", spec["sources"], s.Sources)
 	delete(spec, "sources")
 	flatten(out, "", spec)
-	for _, d := range data.sources {
+	for _, source := range data.sources {
 		whose := ""
-		if d.name != "" {
-			whose = " of " + d.name
+		if source.name != "" {
+			whose = " of " + source.name
 		}
-		out["data"+whose] = "#" + d.fingerprint
-		out["rows"+whose] = d.rows
+		out["data"+whose] = "#" + source.fingerprint
+		out["rows"+whose] = source.rows
 	}
 	if data.digest != "" {
 		out["selected rows, weights or sizes"] = "#" + data.digest
@@ -113,7 +113,7 @@ func flattenNamed(out map[string]any, path string, v any, names []string) {
 func flattenSources(out map[string]any, path string, v any, sources []Source) {
 	list, _ := v.([]any)
 	for i, m := range list {
-		o, ok := m.(map[string]any)
+		members, ok := m.(map[string]any)
 		if !ok {
 			continue
 		}
@@ -122,11 +122,11 @@ func flattenSources(out map[string]any, path string, v any, sources []Source) {
 		for _, f := range sources[i].Fields {
 			names = append(names, f.Name)
 		}
-		flattenNamed(out, where+".fields", o["fields"], names)
-		flattenSources(out, where+".", o["sources"], sources[i].Sources)
-		delete(o, "fields")
-		delete(o, "sources")
-		flatten(out, where, o)
+		flattenNamed(out, where+".fields", members["fields"], names)
+		flattenSources(out, where+".", members["sources"], sources[i].Sources)
+		delete(members, "fields")
+		delete(members, "sources")
+		flatten(out, where, members)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/raster"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -290,8 +292,9 @@ func TestARunOnPiecesHoldsLittle(t *testing.T) {
 	const h, w = 5000, 20_000
 	path := writeStrip(t, h, w)
 	s := Spec{Source: path, BatchSize: 2, Shuffle: true, Seed: 5,
-		Sampler: Sampler{Kind: spec.RandomWindow, Height: 32, Width: 32, PerAsset: 4}}
-	e, err := Open(t.Context(), s, Options{Workers: 1})
+		Sampler: Sampler{Kind: spec.RandomWindow, Height: 32, Width: 32, PerAsset: 4}, Windows: true}
+	stages := &resources.Stages{}
+	e, err := Open(t.Context(), s, Options{Workers: 1, Stages: stages})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +311,7 @@ func TestARunOnPiecesHoldsLittle(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	batches := 0
+	batches, down := 0, int64(0)
 	held := allocated(func() {
 		for {
 			b, err := l.Next(t.Context())
@@ -327,10 +330,17 @@ func TestARunOnPiecesHoldsLittle(t *testing.T) {
 					return
 				}
 			}
+			for window := range slices.Chunk(b.Tensor(spec.WindowMember).Int64(), 4) {
+				down += window[0] + 32 // rows of the strip, down to the last one of the window
+			}
 			batches++
 			b.Release()
 		}
 	})
+	if _, decoded := stages.Decoded(); decoded != down*w || fc.Total.Decoded != down*w {
+		t.Errorf("%d rows of %d bytes are needed; the run decoded %d bytes, the forecast was %d", down, w, decoded,
+			fc.Total.Decoded)
+	}
 	if batches != 2 || held > fc.Memory.Total() || held > 24<<20 {
 		t.Errorf("%d batches; %d bytes of memory, forecast %d", batches, held, fc.Memory.Total())
 	}

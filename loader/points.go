@@ -157,7 +157,7 @@ func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, err
 	if t, ok := p.known.Get(key); ok {
 		return t, nil
 	}
-	// Two workers may read the same header; both get the same transform.
+	// Without a lock, since a header may be remote: two workers that read the same one get the same transform.
 	_, meta, err := catalog.OpenAsset(ctx, rows.Alone(p.opener.Opener, a), a.URI, p.opener.MaxChunkBytes)
 	if err != nil {
 		return nil, err
@@ -384,19 +384,19 @@ func (e *Engine) eachPoints(ctx context.Context, d *dataset, draw *shuffle.Draw,
 // eachPoints is Engine.eachPoints for a window of the asset of a row.
 func (d *dataset) eachPoints(ctx context.Context, a catalog.Asset, row int64, win shuffle.Box,
 	do func(i int, f *pointsField, at pointWindow) error) error {
-	w := pointWindow{win: win, n: row}
+	window := pointWindow{win: win, n: row}
 	if coordinate := d.extras.Coordinate; coordinate != nil {
-		w.n = coordinate(row)
+		window.n = coordinate(row)
 	}
 	for i, field := range d.points {
-		w.t = nil
+		window.t = nil
 		if field.world {
 			var err error
-			if w.t, err = field.affine(ctx, a); err != nil {
+			if window.t, err = field.affine(ctx, a); err != nil {
 				return a.Fault(err)
 			}
 		}
-		if err := do(i, field, w); err != nil {
+		if err := do(i, field, window); err != nil {
 			return err
 		}
 	}
@@ -407,28 +407,28 @@ func (d *dataset) eachPoints(ctx context.Context, a catalog.Asset, row int64, wi
 func (e *Engine) pointsColumn(p *Pending) column {
 	fields := p.group.lead().points
 	tables := make([]pointRows, len(fields))
-	for i, f := range fields {
-		tables[i] = f.make(p.batch.Rows)
+	for i, field := range fields {
+		tables[i] = field.make(p.batch.Rows)
 	}
 	return column{
 		fill: func(r *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error {
-			return e.eachPoints(p.ctx, d, draw, func(i int, f *pointsField, at pointWindow) error {
-				left, err := f.read(p.ctx, r.PointReader(f.array), &tables[i], k, at.win, at.t, at.n, d.sampler.Height,
-					d.sampler.Width, draw.Transform)
+			return e.eachPoints(p.ctx, d, draw, func(i int, field *pointsField, at pointWindow) error {
+				left, err := field.read(p.ctx, r.PointReader(field.array), &tables[i], k, at.win, at.t, at.n,
+					d.sampler.Height, d.sampler.Width, draw.Transform)
 				if err != nil {
-					return fault.WithFile(rows.InField(f.name, err), f.array.URI())
+					return fault.WithFile(rows.InField(field.name, err), field.array.URI())
 				}
 				// Only the first loss is logged, because a warning for each row would flood the log.
 				if left > 0 && fields[i].leftOut.Add(left) == left {
 					e.options.Logger.Warn("a window has more points than there is room for; LeftOut counts them",
-						"field", f.name, "most", f.maxPoints, "points", int64(f.maxPoints)+left)
+						"field", field.name, "most", field.maxPoints, "points", int64(field.maxPoints)+left)
 				}
 				return nil
 			})
 		},
 		clear: func(k int) {
-			for i, f := range fields {
-				f.clear(&tables[i], k)
+			for i, field := range fields {
+				field.clear(&tables[i], k)
 			}
 		},
 		members: func() (out []member) {

@@ -192,23 +192,23 @@ type classSource struct {
 func findClasses(ctx context.Context, i int, dtype string, sources []classSource) ([]string, error) {
 	seen := map[string]bool{}
 	limit := spec.ClassLimit(dtype)
-	for _, s := range sources {
+	for _, dataset := range sources {
 		// Rows that the table lacks would give other numbers to the same strings.
-		if s.selected && (len(s.source.Where) > 0 || s.source.Split.OfRows()) {
+		if dataset.selected && (len(dataset.source.Where) > 0 || dataset.source.Split.OfRows()) {
 			return nil, fault.WithFile(fault.New(fault.Unsupported, "classes", fault.NoOffset,
-				"only the selected rows of a container are known: give the classes"), s.source.Source)
+				"only the selected rows of a container are known: give the classes"), dataset.source.Source)
 		}
-		for row := range s.table.Len() {
-			v, err := s.table.Value(ctx, i, row)
+		for row := range dataset.table.Len() {
+			value, err := dataset.table.Value(ctx, i, row)
 			switch {
 			case err != nil:
 				return nil, err
-			case v.Null || v.Text == "" || seen[v.Text]:
+			case value.Null || value.Text == "" || seen[value.Text]:
 				continue
 			}
-			if seen[v.Text] = true; len(seen) > limit {
+			if seen[value.Text] = true; len(seen) > limit {
 				return nil, fault.WithFile(fault.New(fault.Limit, "classes", fault.NoOffset,
-					"over %d strings, the most for dtype %q", limit, dtype), s.source.Source)
+					"over %d strings, the most for dtype %q", limit, dtype), dataset.source.Source)
 			}
 		}
 	}

@@ -115,8 +115,8 @@ func (e *Engine) check(t shuffle.Ticket) (*group, error) {
 	return e.groupOf(t)
 }
 
-// checkNamed is check of a ticket that names positions. Memory bounds its rows, as the global batch bounds those of a
-// run.
+// checkNamed is check of a ticket that names positions. Memory bounds its rows, as the global batch bounds the rows of
+// a run.
 func (e *Engine) checkNamed(t shuffle.Ticket) error {
 	switch {
 	case t.First != 0 || t.Count != 0 || t.RowStart != 0 || t.RowStride != 0:
@@ -248,7 +248,8 @@ func (p *Pending) size() int { return max(p.layout.bytes, 1) }
 // hand sends the units of the ticket to the workers, row by row. It fills the rows of padding
 // itself.
 func (p *Pending) hand() {
-	p.left.Store(1) // keeps the batch unfinished until all units are sent
+	// Otherwise workers could finish the batch before all of its units are sent.
+	p.left.Store(1)
 	for k, pos := range p.batch.Positions {
 		if pos < 0 {
 			if err := crash.Call(func() error { p.clearRow(k); return nil }); err != nil {
@@ -775,27 +776,27 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 	if err := raster.Fits(&a); err != nil {
 		return shuffle.Box{}, err
 	}
-	fa := a
+	base := a
 	if field > 0 {
 		var err error
 		if d.files[0] != nil {
-			fa, err = e.begin(ctx, d, draw)
+			base, err = e.begin(ctx, d, draw)
 		} else {
-			fa, err = d.table.Asset(ctx, lead.TableColumn, at)
+			base, err = d.table.Asset(ctx, lead.TableColumn, at)
 		}
 		if err != nil {
 			return shuffle.Box{}, err
 		}
-		if !raster.Ratio.Holds(fa.Index, a.Index) {
+		if !raster.Ratio.Holds(base.Index, a.Index) {
 			return shuffle.Box{}, fault.New(fault.Unsupported, "asset", fault.NoOffset,
 				"%d by %d pixels do not share a grid with the first field's %d by %d",
-				a.Index.Height, a.Index.Width, fa.Index.Height, fa.Index.Width)
+				a.Index.Height, a.Index.Width, base.Index.Height, base.Index.Width)
 		}
-		if err := raster.SameGround(&fa, &a); err != nil {
+		if err := raster.SameGround(&base, &a); err != nil {
 			return shuffle.Box{}, err
 		}
 	}
-	first := fa.Index
+	first := base.Index
 	// A window drawn in one size has no meaning in another, so every step needs the size of the
 	// first.
 	if at != draw.Row || field == 0 && d.files[0] != nil {
@@ -808,7 +809,7 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 				"%d by %d pixels; the first step of the sequence has %d by %d",
 				first.Height, first.Width, begin.Index.Height, begin.Index.Width)
 		}
-		if err := lead.SameGround(&begin, &fa); err != nil {
+		if err := lead.SameGround(&begin, &base); err != nil {
 			return shuffle.Box{}, err
 		}
 	}
@@ -882,9 +883,9 @@ func (p *Pending) sink(field, k, step int, cv *einops.Converter, win shuffle.Box
 // mask returns the mask of a field. The mask of a native tensor is set to ones before its first
 // use, because rows without missing pixels do not write it.
 func (p *Pending) mask(field int) []byte {
-	l := p.layout.rasters[field]
-	m := p.buf[l.mask : l.mask+l.plan.Len()]
-	if l.native {
+	layout := p.layout.rasters[field]
+	m := p.buf[layout.mask : layout.mask+layout.plan.Len()]
+	if layout.native {
 		p.masks[field].Do(func() {
 			for i := range m {
 				m[i] = 1
@@ -923,24 +924,24 @@ func (p *Pending) clearStep(field, k, step int) {
 func (p *Pending) tensors() error {
 	engine, batch := p.engine, p.batch
 	size := int64(0)
-	for _, c := range p.parts {
-		if c.size != nil {
-			size += c.size()
+	for _, part := range p.parts {
+		if part.size != nil {
+			size += part.size()
 		}
 	}
 	if size > engine.options.MemoryBytes {
 		return fault.New(fault.Limit, "batch", fault.NoOffset, "values of %d bytes, over the %d bytes of batch memory",
 			size, engine.options.MemoryBytes)
 	}
-	add := func(c column) {
-		for _, m := range c.members() {
+	add := func(part column) {
+		for _, m := range part.members() {
 			batch.Tensors = append(batch.Tensors, m.Tensor)
 		}
 	}
 	p.group.inOrder(engine, func(i int) { batch.Tensors = append(batch.Tensors, p.raster(i)...) },
 		func(i int) { add(p.parts[i]) })
-	for _, c := range p.parts[len(p.group.lead().values):] {
-		add(c)
+	for _, part := range p.parts[len(p.group.lead().values):] {
+		add(part)
 	}
 	return nil
 }
@@ -960,9 +961,9 @@ func (p *Pending) raster(i int) []Tensor {
 	if field.Validity == "" {
 		return []Tensor{tensor}
 	}
-	m := tensor
-	m.Name, m.DType, m.Data = field.Validity, chunk.Uint8, p.mask(i)
-	return []Tensor{tensor, m}
+	validity := tensor
+	validity.Name, validity.DType, validity.Data = field.Validity, chunk.Uint8, p.mask(i)
+	return []Tensor{tensor, validity}
 }
 
 // convertOf returns the arithmetic that a native tensor leaves to the receiver.

@@ -78,8 +78,8 @@ func (pl *Plan) Groups() (g Groups, ok bool) {
 	}
 	pl.leaders(0, top, &leaders)
 	largest := 0.0
-	for _, one := range leaders {
-		largest = max(largest, one.share)
+	for _, found := range leaders {
+		largest = max(largest, found.share)
 	}
 	longest := -1.0
 	for _, leader := range leaders {

@@ -142,8 +142,8 @@ func evenly(seed uint64, counts []int64) []uint16 {
 	for i, count := range counts {
 		for k := range uint64(count) {
 			// k is below 2^14, so that k*2^48 leaves two bits of the 64.
-			at := k<<48 + Hash(seed, domainBlock, uint64(i), k)>>16
-			places = append(places, place{at / uint64(count), uint16(i)})
+			spot := k<<48 + Hash(seed, domainBlock, uint64(i), k)>>16
+			places = append(places, place{spot / uint64(count), uint16(i)})
 		}
 	}
 	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.at, b.at) })
@@ -261,11 +261,12 @@ func (w *word) at(epoch uint64, p int64) (source int, draw uint64) {
 	return source, epoch*uint64(w.drawn[source]) + uint64(before*w.block+p%w.block)
 }
 
-// unit returns the positions that lie together in an epoch of a mixture, which is a whole number of them:
-// those of a batch, or of a block.
+// unit returns how many positions lie together in an epoch of a mixture, which is a whole number of such units: a
+// batch, or a block.
 func (m *Mixture) unit() int64 { return cmp.Or(m.Batch, m.Block) }
 
-// checkSource refuses source i if it is a mixture whose batches or blocks would not lie whole in those of m.
+// checkSource refuses source i if it is a mixture whose batches or blocks would not lie whole in batches or blocks of
+// m.
 func (m *Mixture) checkSource(i int) error {
 	inner := m.Sources[i].Mixture
 	if inner == nil || inner.unit() == 0 {

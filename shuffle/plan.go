@@ -83,8 +83,8 @@ type Sampler struct {
 	PerItem int64
 	// H and W are the window's size in pixels, for RandomWindow and WeightedWindow.
 	H, W int
-	// Sides, if there are any, are the sides of square windows in place of H and W, of which each global batch has
-	// one, for RandomWindow, ResizedWindow and WeightedWindow.
+	// Sides, if there are any, are the sides of square windows in place of H and W, for RandomWindow, ResizedWindow and
+	// WeightedWindow. Each global batch has one of them.
 	Sides []int
 	// The corner is a multiple of AlignY and AlignX, for RandomWindow and WeightedWindow. Default 1.
 	AlignY, AlignX int
@@ -118,7 +118,7 @@ type Draw struct {
 	Sub int64 `json:"sub"`
 	// Corner is y and x of a window that was asked for, in place of the drawn one (Ticket.Corners), or nil.
 	Corner *[2]int `json:"corner,omitempty"`
-	// Side is that of Sampler.Sides which the global batch has; 0 for H and W.
+	// Side is the one of Sampler.Sides that the global batch has; 0 for H and W.
 	Side int `json:"side,omitempty"`
 	// Transform is applied to every field after its window is read.
 	Transform Element `json:"transform"`
@@ -349,7 +349,7 @@ func (pl *Plan) At(epoch uint64, p int64) Draw {
 	}
 	lf.fill(&draw)
 	if sides := lf.Sampler.Sides; len(sides) > 0 {
-		// The seed, the epoch and the batch are those of the run, so that all datasets and ranks draw the same one.
+		// By the seed, the epoch and the batch of the run, so that all datasets and ranks draw the same one.
 		draw.Side = sides[Below(Hash(pl.seed, domainSide, epoch, uint64(p/pl.batch)), len(sides))]
 	}
 	return draw

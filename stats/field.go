@@ -138,32 +138,32 @@ func makeNoData(d chunk.DType, value *float64, bits *uint64) noData {
 	if value == nil {
 		return noData{}
 	}
-	v := *value
-	nd := noData{on: true, nan: math.IsNaN(v)}
+	number := *value
+	made := noData{on: true, nan: math.IsNaN(number)}
 	switch d {
 	case chunk.Float64:
-		nd.float = v
+		made.float = number
 	case chunk.Float32:
-		nd.float = float64(float32(v))
+		made.float = float64(float32(number))
 	case chunk.Float16:
-		nd.bits = kernel.Float16FromFloat32(float32(v))
+		made.bits = kernel.Float16FromFloat32(float32(number))
 	case chunk.BFloat16:
-		nd.bits = kernel.BFloat16FromFloat32(float32(v))
+		made.bits = kernel.BFloat16FromFloat32(float32(number))
 	default:
 		lo, hi := integerRange(d)
-		if nd.nan || v != math.Trunc(v) || v < lo || v >= hi {
+		if made.nan || number != math.Trunc(number) || number < lo || number >= hi {
 			return noData{}
 		}
-		u := uint64(int64(v))
-		if v >= 1<<63 {
-			u = uint64(v)
+		u := uint64(int64(number))
+		if number >= 1<<63 {
+			u = uint64(number)
 		}
-		nd.bits, nd.key = uint16(u), keyOf(d, u)
+		made.bits, made.key = uint16(u), keyOf(d, u)
 		if d.Size() == 1 {
-			nd.bits &= 0xff
+			made.bits &= 0xff
 		}
 	}
-	return nd
+	return made
 }
 
 // integerRange returns the smallest value of an integer type and the one after its largest.

@@ -77,34 +77,34 @@ func ParseStates(states [][]byte) ([]*Field, error) {
 
 // parseState reads the state of a field that takes at most most bytes of memory, and returns how many it takes.
 func parseState(b []byte, most uint64) (f *Field, size uint64, err error) {
-	p := stateParser{cursor.Cursor{B: b, Part: "state"}}
-	if v := p.Magic(stateMagic, "a state of statistics"); p.Err == nil && v != stateVersion {
-		p.Fail(fault.Unsupported, "version %d", v)
+	parser := stateParser{cursor.Cursor{B: b, Part: "state"}}
+	if v := parser.Magic(stateMagic, "a state of statistics"); parser.Err == nil && v != stateVersion {
+		parser.Fail(fault.Unsupported, "version %d", v)
 	}
-	dtype := chunk.DType(p.U8())
-	bands := p.Uvarint()
+	dtype := chunk.DType(parser.U8())
+	bands := parser.Uvarint()
 	perBand := uint64(histBins*8 + 2048*40)
 	if dtype.Size() <= 2 {
 		perBand = 8 << (8 * dtype.Size())
 	}
-	if p.Err == nil && bands > most/perBand {
-		p.Fail(fault.Limit, "%d bands of %s", bands, dtype)
+	if parser.Err == nil && bands > most/perBand {
+		parser.Fail(fault.Limit, "%d bands of %s", bands, dtype)
 	}
-	if p.Err == nil && bands > uint64(len(b)) {
-		p.Fail(fault.Corrupt, "%d bands in %d bytes", bands, len(b))
+	if parser.Err == nil && bands > uint64(len(b)) {
+		parser.Fail(fault.Corrupt, "%d bands in %d bytes", bands, len(b))
 	}
-	if p.Err != nil {
-		return nil, 0, p.Err
+	if parser.Err != nil {
+		return nil, 0, parser.Err
 	}
 	if f, err = NewField(dtype, int(bands)); err != nil {
-		return nil, 0, fault.Wrap(fault.Corrupt, "state", int64(p.At), err)
+		return nil, 0, fault.Wrap(fault.Corrupt, "state", int64(parser.At), err)
 	}
 	for i := range f.bands {
-		f.bands[i].parseState(&p)
+		f.bands[i].parseState(&parser)
 	}
-	p.End()
-	if p.Err != nil {
-		return nil, 0, p.Err
+	parser.End()
+	if parser.Err != nil {
+		return nil, 0, parser.Err
 	}
 	return f, bands * perBand, nil
 }

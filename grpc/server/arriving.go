@@ -107,15 +107,15 @@ func (a *arriving) largest() *inbound {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	hosts := map[string]int64{}
-	for c := range a.conns {
-		hosts[c.place.Host()] += c.held.Load()
+	for conn := range a.conns {
+		hosts[conn.place.Host()] += conn.held.Load()
 	}
 	var largest *inbound
-	for c := range a.conns {
-		host := hosts[c.place.Host()]
+	for conn := range a.conns {
+		host := hosts[conn.place.Host()]
 		if largest == nil || host > hosts[largest.place.Host()] ||
-			host == hosts[largest.place.Host()] && c.held.Load() > largest.held.Load() {
-			largest = c
+			host == hosts[largest.place.Host()] && conn.held.Load() > largest.held.Load() {
+			largest = conn
 		}
 	}
 	return largest

@@ -283,15 +283,16 @@ func (q *asking) table(m *chaskiv1.TableQuestion) error {
 	if err != nil {
 		return err
 	}
-	o := q.view.asked
+	options := q.view.asked
 	return q.use(m.GetContainers(), text.Where, func(d *taco.Dataset) (err error) {
 		tableOf := d.StoredTable
 		if !m.GetStored() {
-			if tableOf, err = containers.Tables(q.ctx, d, text.Where, o); err != nil {
+			if tableOf, err = containers.Tables(q.ctx, d, text.Where, options); err != nil {
 				return err
 			}
 		}
-		t, err := query.RunOr(q.ctx, text.SQL, d.SQLTables(), tableOf, charged(o.SQL, o.Budget), o.SQLLimits)
+		t, err := query.RunOr(q.ctx, text.SQL, d.SQLTables(), tableOf, charged(options.SQL, options.Budget),
+			options.SQLLimits)
 		if err == nil {
 			err = arrow.Write(q.ctx, q.out, t)
 		}
@@ -404,7 +405,7 @@ func entriesOf(ctx context.Context, d *taco.Dataset, level int, list []int) (*ch
 	}
 	wide := func(to *[]byte, v int64) { *to = binary.LittleEndian.AppendUint64(*to, uint64(v)) }
 	for _, row := range list {
-		x, err := d.EntryAt(ctx, level, row)
+		entry, err := d.EntryAt(ctx, level, row)
 		if err != nil {
 			return nil, err
 		}
@@ -412,22 +413,22 @@ func entriesOf(ctx context.Context, d *taco.Dataset, level int, list []int) (*ch
 		if parents != nil {
 			parent = int64(parents[row])
 		}
-		if x.Kind == taco.Folder {
+		if entry.Kind == taco.Folder {
 			folder = 1
 		}
-		file, ok := files[x.URI]
+		file, ok := files[entry.URI]
 		if !ok {
 			file = uint32(len(files))
-			files[x.URI] = file
-			entries.Uris = append(entries.Uris, x.URI)
+			files[entry.URI] = file
+			entries.Uris = append(entries.Uris, entry.URI)
 		}
 		wide(&entries.Rows, int64(row))
 		wide(&entries.Parents, parent)
-		wide(&entries.Offsets, x.Offset)
-		wide(&entries.Sizes, x.Size)
+		wide(&entries.Offsets, entry.Offset)
+		wide(&entries.Sizes, entry.Size)
 		entries.Folders = append(entries.Folders, folder)
 		entries.Files = binary.LittleEndian.AppendUint32(entries.Files, file)
-		entries.Ids = append(entries.Ids, x.ID...)
+		entries.Ids = append(entries.Ids, entry.ID...)
 		wide(&entries.IdEnds, int64(len(entries.Ids)))
 	}
 	return entries, nil
@@ -436,28 +437,28 @@ func entriesOf(ctx context.Context, d *taco.Dataset, level int, list []int) (*ch
 func (q *asking) bytes(m *chaskiv1.BytesQuestion) error {
 	o := q.view.asked
 	if m.GetName() != "" {
-		e, ok := rows.Subfile(m.GetName())
+		entry, ok := rows.Subfile(m.GetName())
 		if !ok {
-			e = taco.Entry{URI: m.GetName(), Path: m.GetName(), Offset: taco.Whole, Size: taco.Whole}
+			entry = taco.Entry{URI: m.GetName(), Path: m.GetName(), Offset: taco.Whole, Size: taco.Whole}
 		}
 		// A root may hold files that are not data, such as a key: no other call shows them, so this one must not.
-		if _, err := survey.Describe(q.ctx, e.URI, nil, o); err != nil {
+		if _, err := survey.Describe(q.ctx, entry.URI, nil, o); err != nil {
 			return err
 		}
-		return containers.Copy(q.ctx, q.out, o.Opener, e)
+		return containers.Copy(q.ctx, q.out, o.Opener, entry)
 	}
 	return q.use(m.GetContainers(), nil, func(d *taco.Dataset) error {
 		if m.GetRow() != int64(int32(m.GetRow())) {
 			return fault.New(fault.NotFound, "row", fault.NoOffset, "no row %d", m.GetRow())
 		}
-		e, err := d.EntryAt(q.ctx, int(m.GetLevel()), int(m.GetRow()))
+		entry, err := d.EntryAt(q.ctx, int(m.GetLevel()), int(m.GetRow()))
 		if err != nil {
 			return err
 		}
-		if e.Kind == taco.Folder {
-			return fault.WithFile(fault.New(fault.Unsupported, "sample "+e.ID, fault.NoOffset,
-				"is a folder: only files have bytes"), e.URI)
+		if entry.Kind == taco.Folder {
+			return fault.WithFile(fault.New(fault.Unsupported, "sample "+entry.ID, fault.NoOffset,
+				"is a folder: only files have bytes"), entry.URI)
 		}
-		return containers.Copy(q.ctx, q.out, o.Opener, e)
+		return containers.Copy(q.ctx, q.out, o.Opener, entry)
 	})
 }

@@ -58,6 +58,7 @@ func (c *clients) stream(id clientID, most auth.Limits) (closed func(), err erro
 			"(--max-client-streams)", id, holdings.streams)
 	}
 	if c.streams >= c.options.MaxStreams {
+		// No more than there are: otherwise streams would end long after those that were refused have given up.
 		c.wanted = min(c.wanted+1, c.streams)
 		return nil, status.Errorf(codes.ResourceExhausted, "%d streams are being served, no more are taken "+
 			"(--max-streams)", c.streams)

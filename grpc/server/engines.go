@@ -143,6 +143,7 @@ func (s *engines) forget(c *leaseConn) {
 	s.mu.Lock()
 	live := slices.Collect(maps.Keys(s.live))
 	s.mu.Unlock()
+	// Without the lock: the budget gets the memory, and its holders, such as this one, would need the lock.
 	for _, e := range live {
 		if f, ok := e.engine.(interface{ Forget(resources.Owner) }); ok {
 			f.Forget(c)
@@ -168,22 +169,22 @@ func (s *engines) open(ctx context.Context, v *view, spec loader.Spec, u *chaski
 	if err != nil {
 		return nil, err
 	}
-	a := asked{view: v, spec: spec, key: string(data) + v.key, upstream: u, rows: rows}
+	request := asked{view: v, spec: spec, key: string(data) + v.key, upstream: u, rows: rows}
 	if u != nil {
 		place, err := proto.MarshalOptions{Deterministic: true}.Marshal(u)
 		if err != nil {
 			return nil, err
 		}
-		a.at = fmt.Sprintf("\x00%d %s", rows, place)
-		a.key += a.at
+		request.at = fmt.Sprintf("\x00%d %s", rows, place)
+		request.key += request.at
 	}
-	key := a.key
+	key := request.key
 	begin := time.Now()
 	for range 8 { // another client's dataset may take the place of this one before it is ours, so try again
 		if e := s.recent(key, begin); e != nil {
 			return e, nil
 		}
-		open := func(ctx context.Context) (any, error) { return nil, s.openNow(ctx, a) }
+		open := func(ctx context.Context) (any, error) { return nil, s.openNow(ctx, request) }
 		do := s.openings.do
 		if u == nil && isLocal(&spec) {
 			do = s.openings.local
@@ -241,18 +242,18 @@ func (s *engines) openNow(ctx context.Context, a asked) error {
 		return err
 	}
 	a.view.hold() // until close
-	e := &entry{engine: engine, view: a.view, handle: handleOf(engine, a.at+a.view.key), spec: a.key,
+	opened := &entry{engine: engine, view: a.view, handle: handleOf(engine, a.at+a.view.key), spec: a.key,
 		remote: a.upstream != nil,
 		memory: cmp.Or(s.options.Loader.MemoryBytes, resources.DefaultMemoryBytes)}
 	if m, ok := engine.(interface{ MemoryBytes() int64 }); ok {
-		e.memory = m.MemoryBytes()
+		opened.memory = m.MemoryBytes()
 	}
 	if b, ok := engine.(interface{ BatchBytes() int64 }); ok {
-		e.whole = b.BatchBytes()
+		opened.whole = b.BatchBytes()
 	}
-	close, err := s.add(e)
-	for _, e := range close {
-		s.close(e)
+	close, err := s.add(opened)
+	for _, unused := range close {
+		s.close(unused)
 	}
 	return err
 }

@@ -44,12 +44,12 @@ func newMetrics(r prometheus.Registerer, e *engines, s *shared) (*metrics, error
 	if r == nil {
 		return m, nil
 	}
-	all := []prometheus.Collector{m.streams, m.batches, m.lent, m.bytes, m.faults, m.describe, m.wait, m.idle,
+	collectors := []prometheus.Collector{m.streams, m.batches, m.lent, m.bytes, m.faults, m.describe, m.wait, m.idle,
 		prometheus.NewCounterFunc(prometheus.CounterOpts(named("panics_total",
 			"Panics of this process that ended one request each: bugs, with their stacks in the log.")),
 			func() float64 { return float64(crash.Count()) })}
 	gauge := func(name, help string, value func() float64) {
-		all = append(all, prometheus.NewGaugeFunc(prometheus.GaugeOpts(named(name, help)), value))
+		collectors = append(collectors, prometheus.NewGaugeFunc(prometheus.GaugeOpts(named(name, help)), value))
 	}
 	gauge("datasets", "Datasets open.", func() float64 {
 		e.mu.Lock()
@@ -74,7 +74,7 @@ func newMetrics(r prometheus.Registerer, e *engines, s *shared) (*metrics, error
 		func() float64 { return float64(budget.Used()) })
 	gauge("memory_waiting", "Requests that wait for memory of --memory-total.",
 		func() float64 { return float64(budget.Waiting()) })
-	for _, c := range all {
+	for _, c := range collectors {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}

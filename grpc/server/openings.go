@@ -82,8 +82,8 @@ func (o *openings) do(ctx context.Context, v *view, key string, f func(context.C
 func (o *openings) join(id clientID, v *view, key string, f func(context.Context) (any, error)) (*opening, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	w := o.byKey[key]
-	if w == nil {
+	joined := o.byKey[key]
+	if joined == nil {
 		if n := o.begun[id]; n >= o.options.MaxClientOpenings {
 			return nil, fault.New(fault.Limit, "server", fault.NoOffset,
 				"%s is already opening %d datasets and files, the most for one client (--max-client-openings)", id, n)
@@ -95,18 +95,18 @@ func (o *openings) join(id clientID, v *view, key string, f func(context.Context
 		}
 		o.all++
 		o.begun[id]++
-		w = &opening{done: make(chan struct{})}
+		joined = &opening{done: make(chan struct{})}
 		var c context.Context
-		c, w.cancel = context.WithCancel(resources.WithTurn(o.ctx, resources.Turn{Client: id}))
-		o.byKey[key] = w
+		c, joined.cancel = context.WithCancel(resources.WithTurn(o.ctx, resources.Turn{Client: id}))
+		o.byKey[key] = joined
 		v.hold()
 		go func() {
 			defer v.leave()
-			o.run(c, id, key, w, f)
+			o.run(c, id, key, joined, f)
 		}()
 	}
-	w.users++
-	return w, nil
+	joined.users++
+	return joined, nil
 }
 
 // leave ends the opening if the caller was the last one to wait for it.

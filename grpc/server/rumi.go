@@ -101,19 +101,19 @@ func rumiLayout(m *chaskiv1.RumiHeadQuestion) (l rumi.Layout, err error) {
 			return l, err
 		}
 	}
-	t, epsg := m.GetTransform(), m.GetEpsg()
-	if len(t) == 0 && epsg == 0 {
+	transform, epsg := m.GetTransform(), m.GetEpsg()
+	if len(transform) == 0 && epsg == 0 {
 		return l, nil
 	}
-	if len(t) == 0 || epsg == 0 {
+	if len(transform) == 0 || epsg == 0 {
 		return l, fmt.Errorf("transform and crs belong together")
 	}
-	if len(t) != 6 {
-		return l, fmt.Errorf("transform is %v: it must be (a, b, c, d, e, f)", t)
+	if len(transform) != 6 {
+		return l, fmt.Errorf("transform is %v: it must be (a, b, c, d, e, f)", transform)
 	}
-	for _, v := range t {
+	for _, v := range transform {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return l, fmt.Errorf("transform is %v: its numbers must be finite", t)
+			return l, fmt.Errorf("transform is %v: its numbers must be finite", transform)
 		}
 	}
 	least := uint32(1)
@@ -126,7 +126,8 @@ func rumiLayout(m *chaskiv1.RumiHeadQuestion) (l rumi.Layout, err error) {
 	}
 	l.PixelIsPoint = m.GetPixelIsPoint()
 	l.Geo = &tiff.Geo{
-		EPSG: int(epsg), HasTransform: true, Transform: [6]float64{t[2], t[0], t[1], t[5], t[3], t[4]},
+		EPSG: int(epsg), HasTransform: true, Transform: [6]float64{transform[2], transform[0], transform[1],
+			transform[5], transform[3], transform[4]},
 	}
 	return l, nil
 }
@@ -186,19 +187,19 @@ func (q *asking) rumiFile(path string) error {
 	if fileInfo.Rumi.TimeKind == rumi.Interval.String() {
 		each = 2
 	}
-	for t := range slices.Chunk(fileInfo.Rumi.Times, each) {
+	for step := range slices.Chunk(fileInfo.Rumi.Times, each) {
 		if each == 1 {
-			header.Time = append(header.Time, t[0])
+			header.Time = append(header.Time, step[0])
 		} else {
-			header.Time = append(header.Time, t)
+			header.Time = append(header.Time, step)
 		}
 	}
-	if t := fileInfo.TIFF.Transform; t != nil { // of corners
-		c, y := t[0], t[3]
+	if transform := fileInfo.TIFF.Transform; transform != nil { // of corners
+		c, y := transform[0], transform[3]
 		if fileInfo.Rumi.PixelIsPoint {
-			c, y = c+(t[1]+t[2])/2, y+(t[4]+t[5])/2
+			c, y = c+(transform[1]+transform[2])/2, y+(transform[4]+transform[5])/2
 		}
-		header.Transform = []float64{t[1], t[2], c, t[4], t[5], y}
+		header.Transform = []float64{transform[1], transform[2], c, transform[4], transform[5], y}
 	}
 	return q.rumiSaid(meta.Blob, header)
 }

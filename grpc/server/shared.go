@@ -144,7 +144,7 @@ func (c *leaseConn) Over() bool {
 
 // newShared opens the lease socket.
 func newShared(log *slog.Logger, b *resources.Budget) (*shared, error) {
-	s := &shared{log: log, conns: map[*leaseConn]struct{}{}, token: newToken(),
+	made := &shared{log: log, conns: map[*leaseConn]struct{}{}, token: newToken(),
 		most: int(min(maxSegments, procs.Files()/4)), mostLent: b.Limit() / 2}
 	probe, err := shm.New(1)
 	if err != nil {
@@ -154,12 +154,12 @@ func newShared(log *slog.Logger, b *resources.Budget) (*shared, error) {
 		return nil, err
 	}
 	name := newToken()
-	s.address = fmt.Sprintf("chaski-%d-%s", os.Getpid(), hex.EncodeToString(name[:]))
-	if s.listener, err = shm.Listen(s.address); err != nil {
+	made.address = fmt.Sprintf("chaski-%d-%s", os.Getpid(), hex.EncodeToString(name[:]))
+	if made.listener, err = shm.Listen(made.address); err != nil {
 		return nil, err
 	}
-	s.done.Go(s.guarded(s.accept))
-	return s, nil
+	made.done.Go(made.guarded(made.accept))
+	return made, nil
 }
 
 // guarded returns f so that a panic ends f and not the process.
@@ -362,14 +362,14 @@ func (c *leaseConn) end() {
 	c.over = true
 	close(c.gone)
 	var held []*hold
-	for id, h := range c.leases {
-		c.remove(id, h)
-		held = append(held, h)
+	for id, taken := range c.leases {
+		c.remove(id, taken)
+		held = append(held, taken)
 	}
 	forget := shared.forget
 	shared.mu.Unlock()
-	for _, h := range held {
-		h.back(h.batch.Discard)
+	for _, taken := range held {
+		taken.back(taken.batch.Discard)
 	}
 	if forget != nil {
 		forget(c)
@@ -396,16 +396,16 @@ func (c *leaseConn) post(p packet) {
 func (c *leaseConn) write() {
 	for {
 		select {
-		case p := <-c.out:
-			c.send(p)
+		case posted := <-c.out:
+			c.send(posted)
 			continue
 		case <-c.gone:
 		}
 		for { // nothing is posted any more
 			select {
-			case p := <-c.out:
-				if p.file >= 0 {
-					shm.CloseFile(p.file)
+			case posted := <-c.out:
+				if posted.file >= 0 {
+					shm.CloseFile(posted.file)
 				}
 				continue
 			default:

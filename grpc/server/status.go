@@ -69,20 +69,20 @@ func failed(err error) error {
 	if _, ok := status.FromError(err); ok && !wire.IsRemote(err) {
 		return err
 	}
-	f := wire.NewFault(0, err)
+	details := wire.NewFault(0, err)
 	for n := fault.MaxText; ; n /= 2 {
-		f.Message, f.File = fault.FitIn(f.GetMessage(), n), fault.FitIn(f.GetFile(), n)
-		f.Part = fault.FitIn(f.GetPart(), n)
-		if m := f.GetMember(); m != nil {
-			m.Where, m.Name = fault.FitIn(m.GetWhere(), n), fault.FitIn(m.GetName(), n)
-			m.Value, m.Rule = fault.FitIn(m.GetValue(), n), fault.FitIn(m.GetRule(), n)
+		details.Message, details.File = fault.FitIn(details.GetMessage(), n), fault.FitIn(details.GetFile(), n)
+		details.Part = fault.FitIn(details.GetPart(), n)
+		if member := details.GetMember(); member != nil {
+			member.Where, member.Name = fault.FitIn(member.GetWhere(), n), fault.FitIn(member.GetName(), n)
+			member.Value, member.Rule = fault.FitIn(member.GetValue(), n), fault.FitIn(member.GetRule(), n)
 		}
-		s := status.New(code(err), f.GetMessage())
-		if d, err := s.WithDetails(f); err == nil {
-			s = d
+		answer := status.New(code(err), details.GetMessage())
+		if d, err := answer.WithDetails(details); err == nil {
+			answer = d
 		}
-		if n <= leastText || headerBytes(s) <= maxStatus {
-			return s.Err()
+		if n <= leastText || headerBytes(answer) <= maxStatus {
+			return answer.Err()
 		}
 	}
 }

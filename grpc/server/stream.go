@@ -189,8 +189,8 @@ func (s *stream) take(t *chaskiv1.Ticket) error {
 		return status.Errorf(codes.ResourceExhausted, "%d tickets are unanswered, no more are taken", len(s.queue))
 	}
 	if named := namedBy(t); named > 0 {
-		for _, o := range s.queue {
-			named += namedBy(o.ticket)
+		for _, waiting := range s.queue {
+			named += namedBy(waiting.ticket)
 		}
 		if named > maxPositions {
 			return status.Errorf(codes.ResourceExhausted, "unanswered tickets name %d positions, at most %d are taken",
@@ -200,24 +200,24 @@ func (s *stream) take(t *chaskiv1.Ticket) error {
 	if s.over {
 		return nil
 	}
-	o := &order{ticket: t}
+	taken := &order{ticket: t}
 	entry, ok := s.server.engines.get(s.server.viewOf(s.ctx), t.GetHandle())
 	if !ok {
-		o.err = wire.ErrUnknownSpec
-	} else if o.err = s.server.clients.ticket(s.client, limitsOf(s.ctx), entry); o.err != nil {
+		taken.err = wire.ErrUnknownSpec
+	} else if taken.err = s.server.clients.ticket(s.client, limitsOf(s.ctx), entry); taken.err != nil {
 		s.server.engines.put(entry)
 	} else {
-		o.entry = entry
+		taken.entry = entry
 		if s.kept != entry {
 			s.server.engines.keep(s.client, entry, s.kept)
 			s.kept = entry
 		}
-		o.err = crash.Call(func() (err error) { // a panic is the fault of this ticket
-			o.pending, err = s.pass(entry, t)
+		taken.err = crash.Call(func() (err error) { // a panic is the fault of this ticket
+			taken.pending, err = s.pass(entry, t)
 			return err
 		})
 	}
-	s.queue = append(s.queue, o)
+	s.queue = append(s.queue, taken)
 	return nil
 }
 
@@ -387,16 +387,16 @@ func (s *stream) answer(o *order) error {
 		return failed(errStopping)
 	}
 	crash.Report(s.server.options.Logger, o.err)
-	f := wire.NewFault(o.ticket.GetId(), o.err)
-	if s := faultSample(o.err); s != nil {
-		f.Sample = s
+	details := wire.NewFault(o.ticket.GetId(), o.err)
+	if sample := faultSample(o.err); sample != nil {
+		details.Sample = sample
 	}
-	s.server.metrics.faults.WithLabelValues(f.GetKind()).Inc()
-	if f.GetKind() != wire.UnknownSpec {
+	s.server.metrics.faults.WithLabelValues(details.GetKind()).Inc()
+	if details.GetKind() != wire.UnknownSpec {
 		s.server.options.Logger.Info("ticket", "epoch", o.ticket.GetEpoch(), "first", o.ticket.GetFirst(),
 			"error", fault.Line(o.err))
 	}
-	return s.watch.SendMsg(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Fault{Fault: f}})
+	return s.watch.SendMsg(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Fault{Fault: details}})
 }
 
 // faultSample returns which sample an error is of, or nil.

@@ -146,18 +146,18 @@ func (v *views) of(log *slog.Logger, roots []string) (*view, error) {
 		return nil, fault.New(fault.Limit, "server", fault.NoOffset, "clients use more than %d sets of roots",
 			maxViews)
 	}
-	o := v.whole.loader
-	o.Roots = []string{} // nil would allow everything
+	options := v.whole.loader
+	options.Roots = []string{} // nil would allow everything
 	for _, r := range roots {
 		root, err := source.RootsOf(v.whole.loader.Opener).Allow(r)
 		if err != nil {
 			log.Warn("the root of a client is not below a root of this server", "root", r)
 			continue
 		}
-		o.Roots = append(o.Roots, root)
+		options.Roots = append(options.Roots, root)
 	}
-	o.Opener = source.Below(v.base, o.Roots)
-	made := newView(key, o, keptViews)
+	options.Opener = source.Below(v.base, options.Roots)
+	made := newView(key, options, keptViews)
 	made.of, made.users = v, 1
 	v.byKey[key] = made
 	return made, nil

@@ -85,8 +85,8 @@ func (a *Account) Grow(ctx context.Context, n int64) error {
 	budget.start(waiter)
 	budget.serve()
 	budget.mu.Unlock()
-	over, err := budget.wait(ctx, waiter, a.level(), budget.grow)
-	if over {
+	refused, err := budget.wait(ctx, waiter, a.level(), budget.grow)
+	if refused {
 		return a.full(n)
 	}
 	return err
@@ -168,13 +168,13 @@ func (b *Budget) untie() {
 // couldHave returns the bytes that an account would find free if all came back that does not wait, but for what is kept
 // for first seats, whether they have it or not. It needs the lock.
 func (b *Budget) couldHave(a *Account) int64 {
-	room, asked := b.limit-b.seats, b.asks
+	room, grown := b.limit-b.seats, b.asks
 	for _, w := range b.growing {
 		room -= w.account.held
-		asked -= w.account.grown
+		grown -= w.account.grown
 	}
 	if a.asks {
-		return min(room-b.growth, asked)
+		return min(room-b.growth, grown)
 	}
 	return room
 }

@@ -98,8 +98,8 @@ type Budget struct {
 	asked   int64 // of used: by how much questions have grown
 	opened  int64 // accounts until now
 	queue   queue
-	growing []*waiter     // accounts that wait to grow: questions last, and of both the oldest first
-	holders []Holder      // never changed in place
+	growing []*waiter // accounts that wait to grow: questions last, and of both the oldest first
+	holders []Holder
 	offered chan struct{} // closed and replaced when a holder has more to give
 }
 
@@ -167,15 +167,15 @@ func (b *Budget) Waited() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var longest time.Duration
-	look := func(w *waiter) { longest = max(longest, time.Since(w.since)) }
+	look := func(one *waiter) { longest = max(longest, time.Since(one.since)) }
 	for _, c := range b.queue.clients {
-		for _, w := range c.waiters {
-			look(w)
+		for _, request := range c.waiters {
+			look(request)
 		}
 	}
-	for _, w := range b.growing {
-		if b.lacks(w.account, w.n) {
-			look(w)
+	for _, request := range b.growing {
+		if b.lacks(request.account, request.n) {
+			look(request)
 		}
 	}
 	return longest
@@ -188,6 +188,7 @@ func (b *Budget) Join(h Holder) (leave func()) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	// A new list, since reclaim and change go through the old one without the lock.
 	b.holders = append(slices.Clone(b.holders), h)
 	return func() {
 		b.mu.Lock()
@@ -291,8 +292,8 @@ func (b *Budget) acquire(ctx context.Context, n int64, most Level, as kind) erro
 	b.queue.push(ctx, waiter)
 	b.serve() // those that wait may have been given more than this client
 	b.mu.Unlock()
-	over, err := b.wait(ctx, waiter, most, b.queued)
-	if over {
+	refused, err := b.wait(ctx, waiter, most, b.queued)
+	if refused {
 		return fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes of %s (%d) were not free for %v: "+
 			"raise it, or ask for less at a time", n, Flag, b.limit, b.queued)
 	}
@@ -352,6 +353,7 @@ func (b *Budget) find() {
 // ends. The caller of Acquire does not do it, because it may be a holder itself: a holder that ends waits for its own
 // calls.
 func (b *Budget) collect(ctx context.Context, w *waiter, most Level) {
+	// Before holders are asked, otherwise an offer in the meantime would be missed.
 	offered := b.offers()
 	select {
 	case <-ctx.Done():

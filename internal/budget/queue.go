@@ -50,30 +50,30 @@ func (q *queue) push(ctx context.Context, w *waiter) {
 	if q.by != nil {
 		key = q.by(ctx)
 	}
-	c := q.clients[key]
-	if c == nil {
-		c = &client{}
-		q.clients[key] = c
+	owner := q.clients[key]
+	if owner == nil {
+		owner = &client{}
+		q.clients[key] = owner
 	}
-	if len(c.waiters) == 0 {
-		c.given = max(c.given, q.begin)
+	if len(owner.waiters) == 0 { // it must not save up while it is away
+		owner.given = max(owner.given, q.begin)
 	}
-	c.waiters = append(c.waiters, w)
+	owner.waiters = append(owner.waiters, w)
 	q.waiting++
 	q.pushed++
-	w.client, w.number = c, q.pushed
+	w.client, w.number = owner, q.pushed
 }
 
 // first returns the request that comes next, or nil.
 func (q *queue) first() *waiter {
 	var next *waiter
-	for _, c := range q.clients {
-		if len(c.waiters) == 0 {
+	for _, client := range q.clients {
+		if len(client.waiters) == 0 {
 			continue
 		}
-		w := c.waiters[0]
-		if next == nil || c.given+w.n < next.client.given+next.n ||
-			c.given+w.n == next.client.given+next.n && w.number < next.number {
+		w := client.waiters[0]
+		if next == nil || client.given+w.n < next.client.given+next.n ||
+			client.given+w.n == next.client.given+next.n && w.number < next.number {
 			next = w
 		}
 	}

@@ -122,6 +122,7 @@ func (t *Turns) take(ctx context.Context, s *Slot) error {
 	s.ready = ready
 	t.mu.Unlock()
 
+	// Those that wait look, since a goroutine that is stuck cannot give its place back.
 	var look <-chan time.Time
 	if t.stuck > 0 {
 		ticker := time.NewTicker(t.stuck / 2)
@@ -212,8 +213,9 @@ func (t *Turns) passOn(s *Slot, long bool) {
 	if next == nil {
 		return
 	}
-	more := next.seat.usedAt(now) - s.seat.usedAt(now)
-	if must && s.work != urgent || more < 0 || more == 0 && long {
+	excess := next.seat.usedAt(now) - s.seat.usedAt(now)
+	fairer := excess < 0 || excess == 0 && long
+	if fairer || must && s.work != urgent {
 		t.giveBack(s)
 	}
 }
@@ -230,7 +232,8 @@ func (t *Turns) grant(now time.Time) {
 		t.held[slot.work]++
 		t.grants++
 		slot.seat.grant = t.grants
-		slot.seen = 0 // it has ticked at least once
+		// It has ticked at least once, so that the first look does not take its place.
+		slot.seen = 0
 		t.slots[slot] = struct{}{}
 		slot.held.Store(true)
 		if slot.ready != nil {
@@ -285,39 +288,40 @@ func (s *seat) change(places int, now time.Time) {
 // seatOf returns the seat of a client that asks for a place. It needs the lock.
 func (t *Turns) seatOf(key seatKey, now time.Time) *seat {
 	least := t.least(now)[key.kind]
-	s := t.seats[key]
-	if s == nil {
-		s = &seat{seatKey: key, since: now}
-		t.seats[key] = s
+	found := t.seats[key]
+	if found == nil {
+		found = &seat{seatKey: key, since: now}
+		t.seats[key] = found
 	}
-	if !s.active() {
-		s.used = max(s.used, least)
+	if !found.active() {
+		found.used = max(found.used, least)
 	}
-	for _, o := range t.seats {
-		if o.kind == key.kind {
-			o.change(0, now)
-			o.used = min(o.used, least+maxDebt)
+	for _, other := range t.seats {
+		if other.kind == key.kind {
+			// Otherwise what it used since its last change would come on top of the bound.
+			other.change(0, now)
+			other.used = min(other.used, least+maxDebt)
 		}
 	}
-	return s
+	return found
 }
 
-// least returns the least use of the active clients in each kind of work. Where there are none, it is that in all
-// kinds. It needs the lock.
+// least returns the least use of the active clients in each kind of work, or in all kinds where a kind has no active
+// client. It needs the lock.
 func (t *Turns) least(now time.Time) (least [kinds]time.Duration) {
 	var all time.Duration
 	var some [kinds]bool
 	known := false
-	for _, s := range t.seats {
-		if !s.active() {
+	for _, seat := range t.seats {
+		if !seat.active() {
 			continue
 		}
-		used := s.usedAt(now)
+		used := seat.usedAt(now)
 		if !known || used < all {
 			all, known = used, true
 		}
-		if !some[s.kind] || used < least[s.kind] {
-			least[s.kind], some[s.kind] = used, true
+		if !some[seat.kind] || used < least[seat.kind] {
+			least[seat.kind], some[seat.kind] = used, true
 		}
 	}
 	for work := range least {

@@ -28,9 +28,9 @@ func (i *Idle) Len() (n int) {
 // Take returns a buffer of n bytes with any content for a batch of an owner (nil: of nobody), or nil if none is kept.
 // The buffer has this owner or none: another owner could write into the batch.
 func (i *Idle) Take(n int, owner Owner) Buffer {
-	l, best := i.buffers[n], -1
-	for k := len(l) - 1; k >= 0; k-- { // the one used last first, which caches are most likely to hold
-		o := ownerOf(l[k])
+	list, best := i.buffers[n], -1
+	for k := len(list) - 1; k >= 0; k-- { // the one used last first, which caches are most likely to hold
+		o := ownerOf(list[k])
 		if o == owner {
 			best = k
 			break
@@ -42,8 +42,8 @@ func (i *Idle) Take(n int, owner Owner) Buffer {
 	if best < 0 {
 		return nil
 	}
-	buffer := l[best]
-	i.buffers[n] = slices.Delete(l, best, best+1)
+	buffer := list[best]
+	i.buffers[n] = slices.Delete(list, best, best+1)
 	i.bytes -= int64(n)
 	return buffer
 }

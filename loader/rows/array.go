@@ -45,35 +45,35 @@ func openCube(ctx context.Context, src *spec.Source, fields []spec.Field, o reso
 		}
 	}
 	// The fields and the meaning of the dimensions are in the hash of the spec, so the fingerprint leaves them out.
-	t := &images{uri: array.URI(), kind: "an array", fingerprint: array.Fingerprint()}
+	table := &images{uri: array.URI(), kind: "an array", fingerprint: array.Fingerprint()}
 	if len(attrs) == 0 {
-		return t, nil
+		return table, nil
 	}
 	// The array records which cells were written, so they are the same for all attributes.
 	first, typ := attrs[0], array.Schema.DimType
-	lo, hi := first.Written()
+	begin, hi := first.Written()
 	axis := first.Axis("n")
-	t.n = hi - lo
-	t.isN = func(column string) bool {
+	table.n = hi - begin
+	table.isN = func(column string) bool {
 		return axis >= 0 && (column == "n" || column == array.Schema.Dims[axis].Name)
 	}
-	t.coordinate = func(row int64) int64 {
+	table.coordinate = func(row int64) int64 {
 		if axis < 0 {
 			return 0
 		}
-		return typ.Int(first.Coord(lo + row))
+		return typ.Int(first.Coord(begin + row))
 	}
-	t.id = func(row int64) string {
+	table.id = func(row int64) string {
 		if axis < 0 {
 			return "0"
 		}
-		return typ.FormatCoord(first.Coord(lo + row))
+		return typ.FormatCoord(first.Coord(begin + row))
 	}
-	t.size = func(field int) catalog.Size { return sizeOf(attrs[field].Grid()) }
-	t.asset = func(field int, row int64) catalog.Asset {
-		return catalog.Asset{URI: array.URI(), Index: attrs[field].Index(lo + row)}
+	table.size = func(field int) catalog.Size { return sizeOf(attrs[field].Grid()) }
+	table.asset = func(field int, row int64) catalog.Asset {
+		return catalog.Asset{URI: array.URI(), Index: attrs[field].Index(begin + row)}
 	}
-	return t.table(src)
+	return table.table(src)
 }
 
 // attributeOf returns the images of a field's attribute: the one that column names, else the one with the

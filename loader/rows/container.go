@@ -440,20 +440,21 @@ func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index) (ca
 	if e.Offset == taco.Whole {
 		return c.file(ctx, e, x)
 	}
-	f, err := c.FileOf(ctx, e.URI)
+	file, err := c.FileOf(ctx, e.URI)
 	if err != nil {
 		return catalog.Asset{}, err
 	}
 	asset := catalog.Asset{
-		URI: f.path, Size: f.Size, MTime: f.mtime, ETag: f.etag, Member: e.Path, Offset: e.Offset, Length: e.Size,
+		URI: file.path, Size: file.Size, MTime: file.mtime, ETag: file.etag,
+		Member: e.Path, Offset: e.Offset, Length: e.Size,
 	}
 	// Offset + Size would overflow for forged values, so the size is compared with the bytes after Offset.
-	if e.Offset < 0 || e.Size < 0 || e.Offset > f.Size || e.Size > f.Size-e.Offset {
+	if e.Offset < 0 || e.Size < 0 || e.Offset > file.Size || e.Size > file.Size-e.Offset {
 		return asset, fault.WithFile(fault.New(fault.Corrupt, "sample "+e.Path, e.Offset,
-			"%d bytes in a file of %d", e.Size, f.Size), e.URI)
+			"%d bytes in a file of %d", e.Size, file.Size), e.URI)
 	}
 	if x == nil {
-		read, err := c.index(ctx, f, e)
+		read, err := c.index(ctx, file, e)
 		if err != nil {
 			return asset, asset.Fault(err)
 		}
@@ -541,7 +542,7 @@ func (m inMemory) Open(context.Context, string) (source.Reader, error) { return 
 // chunk makes the asset of one chunk of a streaming TACO, "img1/lrf::2": a raster of that chunk
 // alone.
 func (c *Container) chunk(ctx context.Context, e taco.Entry) (catalog.Asset, error) {
-	f, err := c.FileOf(ctx, e.URI)
+	file, err := c.FileOf(ctx, e.URI)
 	if err != nil {
 		return catalog.Asset{}, err
 	}
@@ -549,10 +550,10 @@ func (c *Container) chunk(ctx context.Context, e taco.Entry) (catalog.Asset, err
 	if err != nil {
 		return catalog.Asset{}, err
 	}
-	if err := index.Validate(f.Size, c.options.MaxChunkBytes); err != nil {
+	if err := index.Validate(file.Size, c.options.MaxChunkBytes); err != nil {
 		return catalog.Asset{}, fault.WithFile(fault.WithPart(err, "chunk "+e.Path, 0), e.URI)
 	}
-	return catalog.Asset{URI: f.path, Size: f.Size, ETag: f.etag, Index: index}, nil
+	return catalog.Asset{URI: file.path, Size: file.Size, ETag: file.etag, Index: index}, nil
 }
 
 // Bare returns err without its file, for callers that name the file together with the sample.
@@ -600,18 +601,18 @@ func (c *Container) look(ctx context.Context, uri string) (*ContainerFile, error
 	if err != nil {
 		return nil, fault.WithFile(err, path)
 	}
-	f := &ContainerFile{path: path, Size: file.Size(), etag: source.ETag(file)}
-	version := f.etag
+	found := &ContainerFile{path: path, Size: file.Size(), etag: source.ETag(file)}
+	version := found.etag
 	if t, ok := file.(source.Timed); ok {
-		f.mtime = t.ModTime()
-		version = cmp.Or(version, f.mtime.UTC().Format(time.RFC3339Nano))
+		found.mtime = t.ModTime()
+		version = cmp.Or(version, found.mtime.UTC().Format(time.RFC3339Nano))
 	}
 	// Without an entity tag or a time a rewritten file would find the indexes of the old one, so it
 	// gets no cache.
 	if version != "" {
-		f.cache = c.store.open(fmt.Sprintf("%s\n%d\n%s", absolute(path), f.Size, version))
+		found.cache = c.store.open(fmt.Sprintf("%s\n%d\n%s", absolute(path), found.Size, version))
 	}
-	return f, file.Close()
+	return found, file.Close()
 }
 
 // absolute returns a local path as an absolute one, since the key of the index cache must not
@@ -633,12 +634,12 @@ func absolute(path string) string {
 // Package catalog has the same forms of numbers, records and values. The path and the number of the
 // container's files are left out, so that a state resumes after they were moved or merged.
 func (c *Container) hash(ctx context.Context) error {
-	h := digest.New()
-	_, _ = h.WriteString("chaski container 1\n")
-	h.Number(uint64(len(c.rows)))
-	h.Number(uint64(len(c.fields)))
+	hasher := digest.New()
+	_, _ = hasher.WriteString("chaski container 1\n")
+	hasher.Number(uint64(len(c.rows)))
+	hasher.Number(uint64(len(c.fields)))
 	err := c.ScanIDs(ctx, func(_ int64, id string) error {
-		h.Record([]byte(id))
+		hasher.Record([]byte(id))
 		return nil
 	})
 	if err != nil {
@@ -646,23 +647,23 @@ func (c *Container) hash(ctx context.Context) error {
 	}
 	for i := range c.fields {
 		member := &c.fields[i]
-		_, _ = h.WriteString(string(rune(member.kind)))
+		_, _ = hasher.WriteString(string(rune(member.kind)))
 		for row := range c.rows {
 			place := int(c.row(member, int64(row)))
 			switch {
 			case place < 0:
-				h.Number(math.MaxUint64)
+				hasher.Number(math.MaxUint64)
 			case member.value != nil:
-				addValue(h, member.kind, valueOf(member.value, place))
+				addValue(hasher, member.kind, valueOf(member.value, place))
 			default:
 				e, err := c.set.EntryAt(ctx, member.level, place)
 				if err != nil {
 					return err
 				}
 				if member.kind == catalog.Raster {
-					h.Number(uint64(e.Size)) // taco.Whole, -1, becomes 2^64-1
+					hasher.Number(uint64(e.Size)) // taco.Whole, -1, becomes 2^64-1
 				} else { // paths as strings
-					h.Record([]byte(e.Path))
+					hasher.Record([]byte(e.Path))
 				}
 			}
 			if row%4096 == 0 && ctx.Err() != nil {
@@ -670,7 +671,7 @@ func (c *Container) hash(ctx context.Context) error {
 			}
 		}
 	}
-	c.print = h.Hex()
+	c.print = hasher.Hex()
 	return nil
 }
 

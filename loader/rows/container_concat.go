@@ -15,8 +15,8 @@ import (
 // that remain, in the order of the groups. Queries then see the joined tables of the groups as
 // data; the column mode of the dataset says what happens to columns that a group lacks.
 func (s *selector) concat(ctx context.Context, groups []spec.Group) error {
-	c := s.levels
-	have, used := c.set.Paths(), 0
+	levels := s.levels
+	have, used := levels.set.Paths(), 0
 	for _, g := range groups {
 		used += g.Paths
 	}
@@ -30,7 +30,7 @@ func (s *selector) concat(ctx context.Context, groups []spec.Group) error {
 	var samples []int32
 	start := 0
 	for i := range groups {
-		first, sub, err := c.group(ctx, start, &groups[i])
+		first, sub, err := levels.group(ctx, start, &groups[i])
 		if err != nil {
 			return err
 		}
@@ -47,17 +47,17 @@ func (s *selector) concat(ctx context.Context, groups []spec.Group) error {
 			samples = append(samples, int32(first)+row)
 		}
 	}
-	joined, err := tables.Concat(data, c.set.Mode())
+	joined, err := tables.Concat(data, levels.set.Mode())
 	if err != nil {
 		return fault.WithPart(err, "concat", fault.NoOffset)
 	}
-	c.tellColumns(joined, data)
-	if s.data, err = c.withSources(joined, samples); err != nil {
+	levels.tellColumns(joined, data)
+	if s.data, err = levels.withSources(joined, samples); err != nil {
 		return err
 	}
 	s.samples = samples
 	s.meet(slices.Values(samples))
-	if c.left, err = leftOf(ctx, subs); err != nil {
+	if levels.left, err = leftOf(ctx, subs); err != nil {
 		return err
 	}
 	level0 := []int{}
@@ -66,7 +66,7 @@ func (s *selector) concat(ctx context.Context, groups []spec.Group) error {
 			level0 = append(level0, row)
 		}
 	}
-	c.base = append(taco.Selection{level0}, c.left[min(1, len(c.left)):]...)
+	levels.base = append(taco.Selection{level0}, levels.left[min(1, len(levels.left)):]...)
 	return nil
 }
 

@@ -12,7 +12,7 @@ import (
 type ground struct {
 	crs, transform *tables.Vector
 	// shape is height and width of the raster that the transform is of, in TACO 3. Its transforms are in the order of
-	// STAC, those of TACO 2 in GDAL's.
+	// STAC; transforms of TACO 2 are in GDAL's.
 	shape *tables.Vector
 	// samples says that the columns are of level 0. They hold for the rasters below of that shape.
 	samples bool
@@ -31,9 +31,9 @@ func groundOf(ctx context.Context, t *tables.Table) (*ground, error) {
 		if t.Index(names.transform) < 0 || names.shape != "" && t.Index(names.shape) < 0 {
 			continue
 		}
-		g := &ground{}
-		for name, target := range map[string]**tables.Vector{names.crs: &g.crs, names.transform: &g.transform,
-			names.shape: &g.shape} {
+		places := &ground{}
+		for name, target := range map[string]**tables.Vector{names.crs: &places.crs, names.transform: &places.transform,
+			names.shape: &places.shape} {
 			if t.Index(name) < 0 {
 				continue
 			}
@@ -43,13 +43,13 @@ func groundOf(ctx context.Context, t *tables.Table) (*ground, error) {
 			}
 			*target = values
 		}
-		if g.transform.Kind() != tables.List || g.shape != nil && g.shape.Kind() != tables.List {
+		if places.transform.Kind() != tables.List || places.shape != nil && places.shape.Kind() != tables.List {
 			return nil, nil
 		}
-		if g.crs != nil && g.crs.Kind() != tables.String {
-			g.crs = nil
+		if places.crs != nil && places.crs.Kind() != tables.String {
+			places.crs = nil
 		}
-		return g, nil
+		return places, nil
 	}
 	return nil, nil
 }
@@ -77,18 +77,18 @@ func (g *ground) of(row int, x *chunk.Index) *catalog.Place {
 	if hi-lo != 6 || values.Kind() != tables.Float64 {
 		return nil
 	}
-	t := [6]float64(values.Floats()[lo:hi])
+	transform := [6]float64(values.Floats()[lo:hi])
 	if g.shape != nil {
 		sizes, first, end := g.shape.List(row)
 		if g.shape.Null(row) || end-first != 2 || sizes.Kind() != tables.Int64 ||
 			sizes.Int(first) != int64(x.Height) || sizes.Int(first+1) != int64(x.Width) {
 			return nil
 		}
-		t = [6]float64{t[2], t[0], t[1], t[5], t[3], t[4]}
+		transform = [6]float64{transform[2], transform[0], transform[1], transform[5], transform[3], transform[4]}
 	}
 	text := ""
 	if g.crs != nil && !g.crs.Null(row) {
 		text = g.crs.Str(row)
 	}
-	return catalog.DescribedPlace(text, &t, x.Height, x.Width)
+	return catalog.DescribedPlace(text, &transform, x.Height, x.Width)
 }

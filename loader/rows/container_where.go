@@ -126,13 +126,13 @@ func (c *Container) member(ctx context.Context, f spec.Field) (member, error) {
 			"patterns pair the files of directories and catalogs; name rasters of a container by their path of ids")
 	}
 	if name := cmp.Or(f.Column, f.Name); c.level0.Index(name) >= 0 && f.Blob == "" {
-		m, err := c.valueMember(ctx, name)
-		m.name = f.Name
-		return m, err
+		value, err := c.valueMember(ctx, name)
+		value.name = f.Name
+		return value, err
 	}
 	if f.Kind == "" || f.Kind == spec.RasterField || f.Kind == spec.ArrayField {
-		if m, err := c.sequenceMember(ctx, f); err != nil || m.files != nil {
-			return m, err
+		if sequence, err := c.sequenceMember(ctx, f); err != nil || sequence.files != nil {
+			return sequence, err
 		}
 	}
 	if f.Column == "" {

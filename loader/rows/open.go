@@ -145,48 +145,48 @@ func Open(ctx context.Context, src spec.Source, from []spec.Field, o resources.O
 // openJoined opens the dataset of a source and those that fields name, each with its own fields. The conditions and
 // options of the source are for its own dataset.
 func openJoined(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (t Table, err error) {
-	j := &Joined{begins: []int64{0}, fields: make([][]int, len(from))}
+	joined := &Joined{begins: []int64{0}, fields: make([][]int, len(from))}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, j.Close())
+			err = errors.Join(err, joined.Close())
 		}
 	}()
 	paths := []string{""}
 	for _, f := range from {
-		for _, p := range f.Scenes {
-			if !slices.Contains(paths, p) {
-				paths = append(paths, p)
+		for _, path := range f.Scenes {
+			if !slices.Contains(paths, path) {
+				paths = append(paths, path)
 			}
 		}
 	}
 	leading := spec.Leading(from)
-	for k, p := range paths {
-		j.leads = append(j.leads, slices.Contains(leading, p))
+	for k, path := range paths {
+		joined.leads = append(joined.leads, slices.Contains(leading, path))
 		var mine []spec.Field
 		for i, field := range from {
 			number := -1
-			if listed := field.Scenes; slices.Contains(listed, p) || listed == nil && p == "" {
+			if listed := field.Scenes; slices.Contains(listed, path) || listed == nil && path == "" {
 				number = len(mine)
 				field.Scenes = nil
 				mine = append(mine, field)
 			}
-			j.fields[i] = append(j.fields[i], number)
+			joined.fields[i] = append(joined.fields[i], number)
 		}
 		if len(mine) == 0 {
 			return nil, errors.New("spec: scenes: no field has rasters of the source itself")
 		}
 		source := src
 		if k > 0 {
-			source = spec.Source{Source: p, Sampler: src.Sampler, More: src.More}
+			source = spec.Source{Source: path, Sampler: src.Sampler, More: src.More}
 		}
 		table, err := Open(ctx, source, mine, o)
 		if err != nil {
 			return nil, err
 		}
-		j.tables = append(j.tables, table)
-		j.begins = append(j.begins, j.begins[k]+table.Len())
+		joined.tables = append(joined.tables, table)
+		joined.begins = append(joined.begins, joined.begins[k]+table.Len())
 	}
-	return j, nil
+	return joined, nil
 }
 
 // openFlat implements Open for fields that are not stacks.
@@ -232,9 +232,10 @@ func storeOf(ctx context.Context, src *spec.Source, o resources.Options) (*store
 // openCatalog opens a catalog, a table, a directory, a pattern or a file.
 func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o resources.Options) (Table, error) {
 	fields := make([]catalog.Source, len(from))
-	for i, f := range from {
+	for i, field := range from {
 		fields[i] = catalog.Source{
-			Field: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern, Kind: spec.WantedKinds[f.Kind],
+			Field: field.Name, Column: field.Column, Blob: field.Blob, Pattern: field.Pattern,
+			Kind: spec.WantedKinds[field.Kind],
 		}
 	}
 	table, err := catalog.Open(ctx, src.Source, fields, catalog.Options{

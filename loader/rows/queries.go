@@ -210,8 +210,8 @@ func (s *selector) near(ctx context.Context, w *spec.Condition) error {
 	if s.levels != nil {
 		find = s.levels.near
 	}
-	rows, all, err := find(ctx, filter)
-	if err == nil && !all {
+	rows, every, err := find(ctx, filter)
+	if err == nil && !every {
 		s.meet(int32s(rows))
 	}
 	return err
@@ -253,10 +253,10 @@ func (s *selector) inBounds(ctx context.Context, f taco.Filter) ([]int, error) {
 	regions := map[int64]*crs.Region{}
 	unknown, firstUnknown, why := 0, int64(0), "" // rows that cannot be compared, and the first one with its reason
 	err = scan(ctx, s.table, crsColumn, func(row int64, c *Column, v catalog.Value) error {
-		b := bounds[row]
+		box := bounds[row]
 		reason := ""
 		switch region, known := regions[v.Int]; {
-		case !s.keep[row] || math.IsNaN(b[0]+b[1]+b[2]+b[3]): // the sum is NaN if any bound is
+		case !s.keep[row] || math.IsNaN(box[0]+box[1]+box[2]+box[3]): // the sum is NaN if any bound is
 			return nil
 		case v.Null:
 			reason = "is null: it is not known in which CRS the bounds are"
@@ -281,7 +281,7 @@ func (s *selector) inBounds(ctx context.Context, f taco.Filter) ([]int, error) {
 		if f.Rule == taco.Within {
 			meets = (*crs.Region).Holds
 		}
-		if meets(regions[v.Int], b[0], b[1], b[2], b[3]) {
+		if meets(regions[v.Int], box[0], box[1], box[2], box[3]) {
 			rows = append(rows, int(row))
 		}
 		return nil

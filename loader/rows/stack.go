@@ -50,8 +50,8 @@ func flatten(fields []spec.Field) ([]spec.Field, []stack) {
 // newStacked returns a table whose fields have the stacks that flatten has found. flat are the fields of t.
 func newStacked(t Table, flat []spec.Field, stacks []stack) (Table, error) {
 	out := &stacked{t, slices.Clone(stacks), map[int]*Steps{}}
-	for i, s := range stacks {
-		for k := s.first; k < s.first+s.n; k++ {
+	for i, part := range stacks {
+		for k := part.first; k < part.first+part.n; k++ {
 			if err := flat[k].CheckKind(t.Kind(k)); err != nil {
 				return t, InField(flat[k].Name, err)
 			}
@@ -60,7 +60,7 @@ func newStacked(t Table, flat []spec.Field, stacks []stack) (Table, error) {
 					"it has steps of time, and the rasters of a stack have none"))
 			}
 		}
-		if below := StepsOf(t, s.first); below != nil {
+		if below := StepsOf(t, part.first); below != nil {
 			steps := &Steps{Padding: below.Padding}
 			for _, column := range below.Columns {
 				steps.Columns = append(steps.Columns, len(out.fields))
@@ -131,13 +131,13 @@ func newStack(parts []catalog.Asset, grid spec.Grid) (catalog.Asset, error) {
 		ChunkH: lead.Index.ChunkH, ChunkW: lead.Index.ChunkW}
 	asset := catalog.Asset{URI: lead.URI, Member: lead.Member, Index: index, Place: lead.Place, Parts: parts}
 	for k := range parts {
-		p := &parts[k]
-		if index.Bands += p.Index.Bands; p.Index.Times > 0 {
-			return asset, p.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
-				"it has %d steps of time, and the rasters of a stack have none", p.Index.Times))
+		part := &parts[k]
+		if index.Bands += part.Index.Bands; part.Index.Times > 0 {
+			return asset, part.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
+				"it has %d steps of time, and the rasters of a stack have none", part.Index.Times))
 		}
 		if index.Bands > chunk.MaxBands {
-			return asset, p.Fault(fault.New(fault.Limit, "asset", fault.NoOffset, "the stack has over %d bands",
+			return asset, part.Fault(fault.New(fault.Limit, "asset", fault.NoOffset, "the stack has over %d bands",
 				chunk.MaxBands))
 		}
 	}
@@ -168,8 +168,8 @@ func regrid(a *catalog.Asset, metres float64) error {
 		return fail("%v m: the coordinates of its CRS, EPSG:%d, are not in metres", metres, a.Place.EPSG)
 	}
 	index := a.Index
-	t := a.Place.Transform(index.Height, index.Width)
-	down, across := math.Hypot(t[2], t[5]), math.Hypot(t[1], t[4]) // sizes of a pixel
+	transform := a.Place.Transform(index.Height, index.Width)
+	down, across := math.Hypot(transform[2], transform[5]), math.Hypot(transform[1], transform[4]) // sizes of a pixel
 	height, width := math.Round(down*float64(index.Height)/metres), math.Round(across*float64(index.Width)/metres)
 	if !(height >= 1 && width >= 1 && height <= maxSide && width <= maxSide) {
 		return fail("%v m: a grid of %v by %v pixels; its sides must have 1 to %d", metres, height, width, maxSide)
@@ -180,8 +180,8 @@ func regrid(a *catalog.Asset, metres float64) error {
 	index.ChunkH, index.ChunkW = chunkSide(index.ChunkH, down), chunkSide(index.ChunkW, across)
 	index.Height, index.Width = int(height), int(width)
 	for _, i := range [...]int{1, 4} {
-		t[i], t[i+1] = t[i]*metres/across, t[i+1]*metres/down
+		transform[i], transform[i+1] = transform[i]*metres/across, transform[i+1]*metres/down
 	}
-	a.Place = catalog.NewPlace(a.Place.EPSG, &t, index.Height, index.Width)
+	a.Place = catalog.NewPlace(a.Place.EPSG, &transform, index.Height, index.Width)
 	return nil
 }

@@ -31,14 +31,14 @@ type sequence struct {
 // newSequence returns the sequence that name means. It has a step for each file that some sample of the container has,
 // selected or not, or those that times picks.
 func newSequence(name string, files *taco.Sequence, times []int) (*sequence, error) {
-	s := &sequence{level: files.Level, first: make([]int32, 1, len(files.Rows)+1), picks: times}
+	made := &sequence{level: files.Level, first: make([]int32, 1, len(files.Rows)+1), picks: times}
 	longest := 0
 	for _, rows := range files.Rows {
 		longest = max(longest, len(rows))
 		for _, row := range rows {
-			s.rows = append(s.rows, int32(row))
+			made.rows = append(made.rows, int32(row))
 		}
-		s.first = append(s.first, int32(len(s.rows)))
+		made.first = append(made.first, int32(len(made.rows)))
 	}
 	if longest > maxFiles {
 		return nil, fault.New(fault.Limit, name, fault.NoOffset, "a sample has %d files, at most %d are steps of time",
@@ -46,13 +46,13 @@ func newSequence(name string, files *taco.Sequence, times []int) (*sequence, err
 	}
 	if len(times) == 0 {
 		for k := range longest {
-			s.picks = append(s.picks, k)
+			made.picks = append(made.picks, k)
 		}
 	} else if last := slices.Max(times); last >= files.Most {
 		return nil, fault.New(fault.NotFound, name, fault.NoOffset, "no step %d: a sample has up to %d files", last,
 			files.Most)
 	}
-	return s, nil
+	return made, nil
 }
 
 // row returns the row of file number k of a sample, or -1.

@@ -141,14 +141,14 @@ func FirstOf(ctx context.Context, t Table, fields []spec.Field, columns []int, p
 		return FirstAssets(ctx, t, columns, policy, rows)
 	}
 	var out []catalog.Asset
-	for _, c := range columns {
-		some := joined.first(c, rows)
+	for _, column := range columns {
+		some := joined.first(column, rows)
 		if len(some) == 0 {
-			return nil, InField(fields[c].Name, fault.New(fault.NotFound, "dataset", fault.NoOffset, "no scenes"))
+			return nil, InField(fields[column].Name, fault.New(fault.NotFound, "dataset", fault.NoOffset, "no scenes"))
 		}
-		asset, err := FirstAssets(ctx, t, []int{c}, policy, some)
+		asset, err := FirstAssets(ctx, t, []int{column}, policy, some)
 		if err != nil {
-			return nil, InField(fields[c].Name, err)
+			return nil, InField(fields[column].Name, err)
 		}
 		out = append(out, asset...)
 	}

@@ -236,24 +236,24 @@ func ParseWeights(b []byte) (*Weights, error) {
 		copy(p, b[off:])
 		return nil
 	}
-	h, start, err := readWeightsHeader(read, int64(len(b)))
+	header, start, err := readWeightsHeader(read, int64(len(b)))
 	if err != nil {
 		return nil, err
 	}
-	first := start + 8*h.Rows
+	first := start + 8*header.Rows
 	weights := &Weights{
-		WeightsHeader: h, Hash: xxh3.Hash128(b).Bytes(), sizes: b[start:first], cells: b[first:],
+		WeightsHeader: header, Hash: xxh3.Hash128(b).Bytes(), sizes: b[start:first], cells: b[first:],
 		// A row has 8 bytes of sizes, so the check of the header bounds this memory by the size of the file.
-		ends: make([]int64, 0, h.Rows),
+		ends: make([]int64, 0, header.Rows),
 	}
 	end, total := int64(0), int64(len(weights.cells)/4)
-	for row := range h.Rows {
+	for row := range header.Rows {
 		height, width := weights.Size(row)
 		if height > math.MaxInt32 || width > math.MaxInt32 {
 			return nil, badWeights(start+8*row, "row %d has %d by %d pixels", row, height, width)
 		}
-		down := int64(RoundUp(height, h.CellHeight) / h.CellHeight)
-		across := int64(RoundUp(width, h.CellWidth) / h.CellWidth)
+		down := int64(RoundUp(height, header.CellHeight) / header.CellHeight)
+		across := int64(RoundUp(width, header.CellWidth) / header.CellWidth)
 		if down*across > total-end { // two numbers below 2^31
 			return nil, badWeights(start+8*row, "row %d has cells past the end of the file", row)
 		}

@@ -3,6 +3,7 @@ package rows_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -60,6 +61,101 @@ func TestHostileWeights(t *testing.T) {
 	} {
 		if err := mergeWeights(io.Discard, parts...); fault.KindOf(err) != fault.Corrupt {
 			t.Errorf("%s: %v, want corrupt", name, err)
+		}
+	}
+}
+
+// fileOf is a file of weights, from its description alone: for each row a height, a width and the cells.
+func fileOf(head string, listed ...[]uint32) []byte {
+	file := binary.LittleEndian.AppendUint32([]byte("CHSKWGT1"), uint32(len(head)))
+	file = append(file, head...)
+	for _, row := range listed {
+		file = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(file, row[0]), row[1])
+	}
+	for _, row := range listed {
+		for _, cell := range row[2:] {
+			file = binary.LittleEndian.AppendUint32(file, cell)
+		}
+	}
+	return file
+}
+
+// brittle fails at write number left, counted from 0, and at no other.
+type brittle struct{ left int }
+
+var errFull = errors.New("full")
+
+func (w *brittle) Write(b []byte) (int, error) {
+	if w.left--; w.left == -1 {
+		return 0, errFull
+	}
+	return len(b), nil
+}
+
+// TestMergedWeights: parts of any numbers of rows, also of none that was read, become the file that is described, and
+// an error of the parts or of the writer is returned.
+func TestMergedWeights(t *testing.T) {
+	head := func(n int) string {
+		return fmt.Sprintf(`{"version":1,"rows":%d,"cell_height":4,"cell_width":3,"field":"x",`+
+			`"classes":[2,5],"samples":"s"}`, n)
+	}
+	listed := [][]uint32{{5, 4, 1, 2, 3, 4}, {0, 0}, {4, 3, 9}, {1, 1, 7}, {8, 6, 1, 0, 0, 12}, {0, 0}}
+	merge := func(w io.Writer, more error, ends ...int) error {
+		return rows.MergeWeights(w, func(yield func(rows.WeightsPart, error) bool) {
+			begin := 0
+			for _, end := range ends {
+				part := fileOf(head(end-begin), listed[begin:end]...)
+				file := io.NewSectionReader(bytes.NewReader(part), 0, int64(len(part)))
+				if !yield(rows.WeightsPart{Rows: int64(end - begin), File: file}, nil) {
+					return
+				}
+				begin = end
+			}
+			if more != nil {
+				yield(rows.WeightsPart{}, more)
+			}
+		})
+	}
+	want := fileOf(head(len(listed)), listed...)
+	for _, ends := range [][]int{{6}, {1, 6}, {2, 3, 6}, {1, 2, 3, 4, 5, 6}} {
+		var got bytes.Buffer
+		if err := merge(&got, nil, ends...); err != nil || !bytes.Equal(got.Bytes(), want) {
+			t.Errorf("parts up to %v: %q, want %q; %v", ends, got.Bytes(), want, err)
+		}
+		if err := merge(io.Discard, errFull, ends...); !errors.Is(err, errFull) {
+			t.Errorf("parts up to %v and an error: %v", ends, err)
+		}
+		for writes := range 3 {
+			if err := merge(&brittle{writes}, nil, ends...); !errors.Is(err, errFull) {
+				t.Errorf("parts up to %v, and write %d fails: %v", ends, writes, err)
+			}
+		}
+	}
+}
+
+// TestLargeWeights: parts whose sizes and cells would be over 2 GiB together are refused before they are read.
+func TestLargeWeights(t *testing.T) {
+	good := fileOf(`{"version":1,"rows":2,"cell_height":4,"cell_width":4,"field":"x"}`, []uint32{5, 4, 1, 2},
+		[]uint32{0, 0})
+	first := rows.WeightsPart{Rows: 2, File: io.NewSectionReader(bytes.NewReader(good), 0, int64(len(good)))}
+	const kept = 2*8 + 2*4 // bytes of the first part
+	for name, c := range map[string]struct {
+		parts []rows.WeightsPart
+		size  int64
+	}{
+		"one":  {nil, 2<<30 + 1},
+		"both": {[]rows.WeightsPart{first}, 2<<30 - kept + 1},
+	} {
+		large := rows.WeightsPart{Rows: 2, File: io.NewSectionReader(bytes.NewReader(nil), 0, c.size)}
+		err := rows.MergeWeights(io.Discard, func(yield func(rows.WeightsPart, error) bool) {
+			for _, part := range append(c.parts, large) {
+				if !yield(part, nil) {
+					return
+				}
+			}
+		})
+		if fault.KindOf(err) != fault.Limit {
+			t.Errorf("%s: %v, want a limit", name, err)
 		}
 	}
 }

@@ -60,9 +60,9 @@ func (c cells) both(o cells) (out cells) {
 // shrunk returns the cells whose neighbours up to r rows and columns away all lie in c.
 func (c cells) shrunk(r int32) cells {
 	var narrow cells
-	for _, s := range c {
-		if s.x0+r < s.x1-r {
-			narrow = append(narrow, span{s.y, s.x0 + r, s.x1 - r})
+	for _, line := range c {
+		if line.x0+r < line.x1-r {
+			narrow = append(narrow, span{line.y, line.x0 + r, line.x1 - r})
 		}
 	}
 	// The rows of narrow, by where they begin.
@@ -77,8 +77,8 @@ func (c cells) shrunk(r int32) cells {
 	}
 	row := func(list cells, y int32) cells {
 		out := make(cells, len(list))
-		for i, s := range list {
-			out[i] = span{y, s.x0, s.x1}
+		for i, line := range list {
+			out[i] = span{y, line.x0, line.x1}
 		}
 		return out
 	}
@@ -117,11 +117,11 @@ func (c cells) bound() *box {
 
 // draw appends the spans of a polygon.
 func (l *lattice) draw(list []span, p orb.Polygon) []span {
-	b := p.Bound()
-	x0, y0 := floor(b.Min[0]/l.size)-1, floor(-b.Max[1]/l.size)-1
-	x1, y1 := floor(b.Max[0]/l.size)+2, floor(-b.Min[1]/l.size)+2
-	if o := l.only; o != nil {
-		x0, y0, x1, y1 = max(x0, o.x0), max(y0, o.y0), min(x1, o.x1), min(y1, o.y1)
+	bound := p.Bound()
+	x0, y0 := floor(bound.Min[0]/l.size)-1, floor(-bound.Max[1]/l.size)-1
+	x1, y1 := floor(bound.Max[0]/l.size)+2, floor(-bound.Min[1]/l.size)+2
+	if only := l.only; only != nil {
+		x0, y0, x1, y1 = max(x0, only.x0), max(y0, only.y0), min(x1, only.x1), min(y1, only.y1)
 	}
 	if x0 >= x1 || y0 >= y1 {
 		return list

@@ -45,26 +45,27 @@ func (m *Map) ofPart(all cells, pixels, fine int, o *Options) (cells, error) {
 		half = o.Side / 2
 	}
 	middle := func(c int) int { return floor(float64(c*pixels+half) / float64(fine)) }
-	size, r := float64(fine)*o.Resolution, part.reach(o, fine)
-	b := all.bound()
-	only := &box{middle(b.y0) - r, middle(b.x0) - r, middle(b.y1-1) + r + 1, middle(b.x1-1) + r + 1}
+	size, reach := float64(fine)*o.Resolution, part.reach(o, fine)
+	bound := all.bound()
+	only := &box{middle(bound.y0) - reach, middle(bound.x0) - reach, middle(bound.y1-1) + reach + 1,
+		middle(bound.x1-1) + reach + 1}
 	if max(-only.y0, -only.x0, only.y1, only.x1) >= 1<<28 {
 		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "cells of %v m are too small for the scenes",
 			size)
 	}
-	list, err := m.squares(&lattice{size: size, only: only}, float64(r)*size, o)
+	list, err := m.squares(&lattice{size: size, only: only}, float64(reach)*size, o)
 	if err != nil {
 		return nil, err
 	}
-	region := joined(list).shrunk(int32(r))
+	region := joined(list).shrunk(int32(reach))
 	if half == 0 {
 		return all.both(region), nil
 	}
 	var out []span
-	for _, s := range all {
-		for x := s.x0; x < s.x1; x++ {
-			if region.has(int32(middle(int(s.y))), int32(middle(int(x)))) {
-				out = append(out, span{s.y, x, x + 1})
+	for _, line := range all {
+		for x := line.x0; x < line.x1; x++ {
+			if region.has(int32(middle(int(line.y))), int32(middle(int(x)))) {
+				out = append(out, span{line.y, x, x + 1})
 			}
 		}
 	}

@@ -35,8 +35,8 @@ func trace(ring orb.Ring, t *crs.Transform, off float64) (out orb.Ring, cut bool
 	var halve func(a, b, ta, tb orb.Point, n int)
 	halve = func(a, b, ta, tb orb.Point, n int) {
 		m := orb.Point{(a[0] + b[0]) / 2, (a[1] + b[1]) / 2}
-		tm := convert(m)
-		bend := math.Hypot(tm[0]-(ta[0]+tb[0])/2, tm[1]-(ta[1]+tb[1])/2)
+		middle := convert(m)
+		bend := math.Hypot(middle[0]-(ta[0]+tb[0])/2, middle[1]-(ta[1]+tb[1])/2)
 		flat := bend <= off
 		// A side may bend both ways, and its middle then lies on the chord: each is halved twice at least.
 		if n == 0 || flat && n <= depth-2 {
@@ -45,19 +45,19 @@ func trace(ring orb.Ring, t *crs.Transform, off float64) (out orb.Ring, cut bool
 			cut = cut || !flat && bend > math.Hypot(tb[0]-ta[0], tb[1]-ta[1])/4
 			return
 		}
-		halve(a, m, ta, tm, n-1)
-		halve(m, b, tm, tb, n-1)
+		halve(a, m, ta, middle, n-1)
+		halve(m, b, middle, tb, n-1)
 	}
 	for i := range ring {
-		p := convert(ring[i])
+		point := convert(ring[i])
 		if i == 0 {
-			out = append(out, p)
+			out = append(out, point)
 			continue
 		}
-		halve(ring[i-1], ring[i], out[len(out)-1], p, depth)
+		halve(ring[i-1], ring[i], out[len(out)-1], point, depth)
 	}
-	for _, p := range out {
-		if p[0] != p[0] || p[1] != p[1] {
+	for _, point := range out {
+		if point[0] != point[0] || point[1] != point[1] {
 			return nil, cut
 		}
 	}

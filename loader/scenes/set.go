@@ -149,8 +149,9 @@ func New(scenes []Scene, o Options) (*Set, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, c := range list {
-			ground.Runs = append(ground.Runs, shuffle.CellRun{Map: int32(i), Y: c.y, X: c.x0, N: c.x1 - c.x0})
+		for _, line := range list {
+			run := shuffle.CellRun{Map: int32(i), Y: line.y, X: line.x0, N: line.x1 - line.x0}
+			ground.Runs = append(ground.Runs, run)
 		}
 	}
 	if len(ground.Runs) == 0 {
@@ -238,8 +239,9 @@ func (o *Options) bad(scenes []Scene, f *footprint, err error) error {
 
 // locate finds out where a footprint lies.
 func (f *footprint) locate() error {
-	c := &f.place.Corners
-	f.ring = orb.Ring{orb.Point(c[0]), orb.Point(c[1]), orb.Point(c[3]), orb.Point(c[2]), orb.Point(c[0])}
+	corners := &f.place.Corners
+	f.ring = orb.Ring{orb.Point(corners[0]), orb.Point(corners[1]), orb.Point(corners[3]), orb.Point(corners[2]),
+		orb.Point(corners[0])}
 	system, err := crs.Lookup(f.place.EPSG)
 	if err != nil {
 		return err
@@ -285,8 +287,8 @@ func (s *Set) makeMaps(prints []footprint, o *Options) error {
 	for i := range prints {
 		footprint := &prints[i]
 		clear(placed)
-		for k, m := range s.Maps {
-			pieces, err := m.place(footprint, o.Resolution/8)
+		for k, chart := range s.Maps {
+			pieces, err := chart.place(footprint, o.Resolution/8)
 			if err == nil {
 				placed[k] = pieces
 				continue
@@ -303,10 +305,10 @@ func (s *Set) makeMaps(prints []footprint, o *Options) error {
 			}
 		}
 	}
-	s.Maps = slices.DeleteFunc(s.Maps, func(m *Map) bool { return len(m.feet) == 0 })
-	for _, m := range s.Maps {
-		m.tree = boxtree.New(m.boxes)
-		m.boxes = nil
+	s.Maps = slices.DeleteFunc(s.Maps, func(one *Map) bool { return len(one.feet) == 0 })
+	for _, chart := range s.Maps {
+		chart.tree = boxtree.New(chart.boxes)
+		chart.boxes = nil
 	}
 	return nil
 }
@@ -429,7 +431,7 @@ func (s *Set) spans(cell float64) float64 {
 
 // cells returns the cells of the map, of pixels a side.
 func (m *Map) cells(pixels int, o *Options) (cells, error) {
-	l := lattice{size: float64(pixels) * o.Resolution, touched: o.Stride > 0}
+	grid := lattice{size: float64(pixels) * o.Resolution, touched: o.Stride > 0}
 	var found, before cells
 	for k := range max(o.All, 1) {
 		var list []span
@@ -439,11 +441,11 @@ func (m *Map) cells(pixels int, o *Options) (cells, error) {
 			}
 			for _, polygon := range foot.pieces {
 				bound := polygon.Bound()
-				if lo := max(-bound.Min[0], bound.Max[0], -bound.Min[1], bound.Max[1]) / l.size; !(lo < 1<<28) {
+				if lo := max(-bound.Min[0], bound.Max[0], -bound.Min[1], bound.Max[1]) / grid.size; !(lo < 1<<28) {
 					return nil, fault.New(fault.Limit, "dataset", fault.NoOffset,
-						"cells of %v m are too small for a scene at %v", l.size, bound)
+						"cells of %v m are too small for a scene at %v", grid.size, bound)
 				}
-				list = l.draw(list, polygon)
+				list = grid.draw(list, polygon)
 			}
 		}
 		joint := joined(list)
@@ -466,7 +468,7 @@ func (m *Map) cells(pixels int, o *Options) (cells, error) {
 		if len(found) == 0 {
 			return nil, nil
 		}
-		l.only, list = found.bound(), nil
+		grid.only, list = found.bound(), nil
 		for _, p := range area.Parts {
 			outline, err := lonlat(p, area.CRS)
 			if err != nil {
@@ -482,8 +484,8 @@ func (m *Map) cells(pixels int, o *Options) (cells, error) {
 			}
 			for _, piece := range pieces {
 				n := len(list)
-				if list = l.draw(list, piece); len(list) == n && i >= used {
-					list = l.drawSmall(list, piece)
+				if list = grid.draw(list, piece); len(list) == n && i >= used {
+					list = grid.drawSmall(list, piece)
 				}
 			}
 		}

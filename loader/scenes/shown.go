@@ -37,8 +37,8 @@ func shows(at orb.Polygon, ring orb.Ring, t *crs.Transform, off float64) bool {
 		if !planar.PolygonContains(at, p) {
 			return true
 		}
-		q := point(t, p)
-		return q[0] == q[0] && q[1] == q[1] && (planar.RingContains(ring, q) || near(q))
+		moved := point(t, p)
+		return moved[0] == moved[0] && moved[1] == moved[1] && (planar.RingContains(ring, moved) || near(moved))
 	})
 	back := t.Reverse()
 	for _, p := range at[0] {
@@ -48,9 +48,9 @@ func shows(at orb.Polygon, ring orb.Ring, t *crs.Transform, off float64) bool {
 		if !planar.RingContains(ring, p) {
 			return true
 		}
-		q := point(back, p)
-		q[0] = bound.Center()[0] + math.Remainder(q[0]-bound.Center()[0], 360)
-		return q[0] == q[0] && q[1] == q[1] && planar.PolygonContains(at, q) || near(p)
+		moved := point(back, p)
+		moved[0] = bound.Center()[0] + math.Remainder(moved[0]-bound.Center()[0], 360)
+		return moved[0] == moved[0] && moved[1] == moved[1] && planar.PolygonContains(at, moved) || near(p)
 	})
 }
 

@@ -192,7 +192,7 @@ func (c *Condition) Meets(k catalog.Kind, v catalog.Value, with []Operand) bool 
 		return false
 	}
 	for i := range with {
-		d, ordered := with[i].Compare(k, v)
+		order, ordered := with[i].Compare(k, v)
 		if !ordered {
 			if c.Op == "!=" { // NaN differs from every number
 				return true
@@ -202,17 +202,17 @@ func (c *Condition) Meets(k catalog.Kind, v catalog.Value, with []Operand) bool 
 		ok := false
 		switch c.Op {
 		case "==", "in":
-			ok = d == 0
+			ok = order == 0
 		case "!=":
-			ok = d != 0
+			ok = order != 0
 		case "<":
-			ok = d < 0
+			ok = order < 0
 		case "<=":
-			ok = d <= 0
+			ok = order <= 0
 		case ">":
-			ok = d > 0
+			ok = order > 0
 		case ">=":
-			ok = d >= 0
+			ok = order >= 0
 		}
 		if ok {
 			return true

@@ -21,7 +21,7 @@ type form struct {
 	// Defaults are settings for raster fields that do not set them; metadata columns, points and shapes take none. With
 	// defaults, a field that sets a layout, sizes, fill, pad, clip or normalize is a raster, and one with a dtype is a
 	// raster or numbers. Bands and validity are for "image", the field of a spec without `fields`. Of several fields,
-	// labels do not take the fill, which would be a class there: those of dtype native and int64, and of uint8 if they
+	// labels do not take the fill, which would be a class there: fields of dtype native and int64, and of uint8 if they
 	// are not normalised. Clip is for dtype uint8. Normalize is not for dtypes native and int64 and, if it is the name
 	// of a method, not for fields that `stats` lacks. A fill or method that no field takes is an error.
 	Defaults fieldDefaults `json:"defaults,omitempty"`
@@ -111,14 +111,14 @@ func (p place) table(b json.RawMessage) (json.RawMessage, error) {
 	if err != nil || values["to"] != nil {
 		return b, err
 	}
-	from, to := make([]json.RawMessage, len(names)), make([]json.RawMessage, len(names))
+	numbers, listed := make([]json.RawMessage, len(names)), make([]json.RawMessage, len(names))
 	for i, name := range names {
 		if _, err := strconv.Atoi(name); err != nil {
 			return nil, p.wrong(textOf(name), "a whole number, because it is a key of a look-up table")
 		}
-		from[i], to[i] = json.RawMessage(name), values[name]
+		numbers[i], listed[i] = json.RawMessage(name), values[name]
 	}
-	return object{"from": listText(from), "to": listText(to)}.text(), nil
+	return object{"from": listText(numbers), "to": listText(listed)}.text(), nil
 }
 
 // condition returns the condition that SQL, or a list of column, operator and value, stands for.
@@ -268,9 +268,9 @@ func inherit(b json.RawMessage) (json.RawMessage, error) {
 	case n.Stats == nil:
 		d.method = n.Method
 	}
-	for _, f := range d.Fields {
-		if err := d.give(f); err != nil {
-			return nil, within(fmt.Sprintf("field %q", unquoted(f["name"])), err)
+	for _, field := range d.Fields {
+		if err := d.give(field); err != nil {
+			return nil, within(fmt.Sprintf("field %q", unquoted(field["name"])), err)
 		}
 	}
 	if err := d.used(); err != nil {
@@ -278,8 +278,8 @@ func inherit(b json.RawMessage) (json.RawMessage, error) {
 	}
 	delete(spec, "defaults")
 	fields := make([]json.RawMessage, len(d.Fields))
-	for i, f := range d.Fields {
-		fields[i] = f.text()
+	for i, field := range d.Fields {
+		fields[i] = field.text()
 	}
 	spec["fields"] = listText(fields)
 	return spec.text(), nil

@@ -144,57 +144,57 @@ func (p place) wrong(b json.RawMessage, rule string) error {
 // Package encoding/json alone would name neither the value nor the field of the spec, would take null in a list for 0,
 // and would cut a list that is too long for its array. Values stay as they were written, because the spec hash has the
 // operands of conditions so.
-func (p place) check(t reflect.Type, b json.RawMessage) (json.RawMessage, error) {
+func (p place) check(t reflect.Type, text json.RawMessage) (json.RawMessage, error) {
 	if p.depth > maxDepth {
 		return nil, fmt.Errorf("%s%s is %d lists and objects deep: at most %d are allowed", p.of, p.name, p.depth,
 			maxDepth)
 	}
-	b, err := p.long(t, b)
+	text, err := p.long(t, text)
 	if err != nil {
 		return nil, err
 	}
 	rule := ""
 	switch t {
 	case reflect.TypeFor[json.RawMessage]():
-		return b, nil // its own reader checks it
+		return text, nil // its own reader checks it
 	case reflect.TypeFor[Float]():
-		rule = numberRule(t, b)
-		if rule == "" || slices.Contains([]string{`"nan"`, `"inf"`, `"-inf"`}, string(b)) {
-			return b, nil
+		rule = numberRule(t, text)
+		if rule == "" || slices.Contains([]string{`"nan"`, `"inf"`, `"-inf"`}, string(text)) {
+			return text, nil
 		}
-		return nil, p.wrong(b, `a number, "nan", "inf" or "-inf"`)
+		return nil, p.wrong(text, `a number, "nan", "inf" or "-inf"`)
 	case reflect.TypeFor[Grid]():
-		rule = numberRule(t, b)
-		if rule == "" || string(b) == `"`+firstGrid+`"` {
-			return b, nil
+		rule = numberRule(t, text)
+		if rule == "" || string(text) == `"`+firstGrid+`"` {
+			return text, nil
 		}
-		return nil, p.wrong(b, `"first" or a number of metres`)
+		return nil, p.wrong(text, `"first" or a number of metres`)
 	case reflect.TypeFor[fieldDefaults]():
-		return p.defaults(b)
+		return p.defaults(text)
 	case reflect.TypeFor[Sampler]():
 		p.name = "" // users say per_asset, not sampler.per_asset
 	}
-	if v, ok := reflect.New(t).Interface().(json.Unmarshaler); ok && (t.Kind() != reflect.Struct || b[0] != '{') {
-		if err := v.UnmarshalJSON(b); err != nil {
-			return nil, p.wrong(b, err.Error())
+	if v, ok := reflect.New(t).Interface().(json.Unmarshaler); ok && (t.Kind() != reflect.Struct || text[0] != '{') {
+		if err := v.UnmarshalJSON(text); err != nil {
+			return nil, p.wrong(text, err.Error())
 		}
-		return b, nil
+		return text, nil
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return p.check(t.Elem(), b)
+		return p.check(t.Elem(), text)
 	case reflect.Struct:
-		if b[0] == '{' {
-			return p.object(t, b)
+		if text[0] == '{' {
+			return p.object(t, text)
 		}
 		rule = "an object"
 	case reflect.Map:
-		if b[0] == '{' {
-			return p.values(t.Elem(), b)
+		if text[0] == '{' {
+			return p.values(t.Elem(), text)
 		}
 		rule = "an object of values by name"
 	case reflect.Slice, reflect.Array:
-		if list, ok := elements(b); ok && (t.Kind() == reflect.Slice || len(list) == t.Len()) {
+		if list, ok := elements(text); ok && (t.Kind() == reflect.Slice || len(list) == t.Len()) {
 			return p.list(t.Elem(), list)
 		}
 		rule = "a list"
@@ -205,20 +205,20 @@ func (p place) check(t reflect.Type, b json.RawMessage) (json.RawMessage, error)
 			}
 		}
 	case reflect.String:
-		if b[0] != '"' {
+		if text[0] != '"' {
 			rule = "a string"
 		}
 	case reflect.Bool:
-		if b[0] != 't' && b[0] != 'f' {
+		if text[0] != 't' && text[0] != 'f' {
 			rule = "true or false"
 		}
 	default:
-		rule = numberRule(t, b)
+		rule = numberRule(t, text)
 	}
 	if rule != "" {
-		return nil, p.wrong(b, rule)
+		return nil, p.wrong(text, rule)
 	}
-	return b, nil
+	return text, nil
 }
 
 // numberRule returns the rule that a value breaks as a number of a type, or "".

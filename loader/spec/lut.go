@@ -11,7 +11,7 @@ import (
 type Values []float64
 
 // LUT is a look-up table for rasters of uint8, int8, uint16 or int16. It applies to stored pixels: nodata and masks are
-// those of the file, and windows are resampled before it, with the nearest pixels.
+// the file's, and windows are resampled before it, with the nearest pixels.
 type LUT struct {
 	// From are the stored numbers that have values. Pixels with other numbers are nodata, and the field needs a fill.
 	// Default: 0, 1 and so on; a list with a value for each number of an int8 or int16 has its negative numbers at
@@ -66,12 +66,8 @@ func (l *LUT) validate(stacked bool) error {
 				len(l.To[0]), chunk.MaxBands)
 		}
 	}
-	seen := make(map[int]bool, len(l.From))
-	for _, number := range l.From {
-		if seen[number] {
-			return fmt.Errorf("%d has two values", number)
-		}
-		seen[number] = true
+	if number, twice := repeated(l.From); twice {
+		return fmt.Errorf("%d has two values", number)
 	}
 	return nil
 }

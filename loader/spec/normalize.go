@@ -79,9 +79,9 @@ func NormalizeByStats(r *stats.FieldReport, method string, bands []int, names []
 		return nil, errors.New("it has no bands")
 	}
 	named := map[string][]stats.Band{} // one map, because names and bands may both be many
-	for _, b := range r.Bands {
-		if known := named[b.Name]; len(known) == 0 || !r.Picked || known[0].Number() != b.Number() {
-			named[b.Name] = append(known, b) // a band that is picked twice has the same number
+	for _, band := range r.Bands {
+		if known := named[band.Name]; len(known) == 0 || !r.Picked || known[0].Number() != band.Number() {
+			named[band.Name] = append(known, band) // a band that is picked twice has the same number
 		}
 	}
 	if names != nil {

@@ -47,10 +47,10 @@ func unhashed(v reflect.Value, do func(why, name string, member, of reflect.Valu
 		if v.IsNil() {
 			return
 		}
-		own := reflect.New(v.Type().Elem())
-		own.Elem().Set(v.Elem())
-		v.Set(own)
-		unhashed(own.Elem(), do)
+		fresh := reflect.New(v.Type().Elem())
+		fresh.Elem().Set(v.Elem())
+		v.Set(fresh)
+		unhashed(fresh.Elem(), do)
 	case reflect.Slice:
 		if v.IsNil() || v.Type().Elem().Kind() != reflect.Struct {
 			return

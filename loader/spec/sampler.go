@@ -20,7 +20,7 @@ type Sampler struct {
 	// Size is Height and Width in pixels, or the side of a square, in place of these. Three numbers or more stand for
 	// Sizes.
 	Size Sides `json:"size,omitempty"`
-	// Sizes are the sides of square windows, of which each global batch has one, the same on all ranks: each as often
+	// Sizes are the sides of square windows. Each global batch has one of them, the same on all ranks: each as often
 	// as it is listed. They are for "random_window", "resized_window" and "weighted_window". Samples that are asked for
 	// one by one have the largest.
 	Sizes []int `json:"sizes,omitempty"`
@@ -97,10 +97,10 @@ func (s *Sampler) kind() *samplerKind {
 
 // Plan returns a valid sampler for package shuffle. Sides and corners of windows are multiples of alignY and alignX.
 func (s *Sampler) Plan(alignY, alignX int) shuffle.Sampler {
-	to := shuffle.Sampler{PerItem: int64(s.PerAsset), H: s.Height, W: s.Width, Sides: s.Sizes, AlignY: alignY,
+	plan := shuffle.Sampler{PerItem: int64(s.PerAsset), H: s.Height, W: s.Width, Sides: s.Sizes, AlignY: alignY,
 		AlignX: alignX}
-	s.kind().plan(s, &to)
-	return to
+	s.kind().plan(s, &plan)
+	return plan
 }
 
 func (s Sampler) withDefaults() Sampler {

@@ -106,8 +106,8 @@ func (s *Spec) validateGround() error {
 		}
 	}
 	walk(s.Sources)
-	for i, o := range subsets {
-		if o.Split != nil && !o.Split.OfRows() && cmp.Or(samplers[i], samplers[0]).Kind != GroundWindow {
+	for i, subset := range subsets {
+		if subset.Split != nil && !subset.Split.OfRows() && cmp.Or(samplers[i], samplers[0]).Kind != GroundWindow {
 			return fmt.Errorf("split by %q is for the sampler %q: others take \"cell\"", ByPlace, GroundWindow)
 		}
 	}
@@ -128,7 +128,8 @@ func (s *Spec) validateGround() error {
 			return err
 		}
 	}
-	if !slices.ContainsFunc(samplers, func(o *Sampler) bool { return o != nil && o.Kind == GroundWindow }) {
+	onGround := func(sampler *Sampler) bool { return sampler != nil && sampler.Kind == GroundWindow }
+	if !slices.ContainsFunc(samplers, onGround) {
 		return nil
 	}
 	for _, subset := range subsets {

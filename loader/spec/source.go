@@ -24,8 +24,8 @@ func InSource(name string, err error) error { return within(fmt.Sprintf("source 
 var ErrPerBatch = errors.New(
 	"per_batch needs per_batch, and weights in place of a temperature, of the mixture around it")
 
-// ErrOneSource is returned if the batches of a mixture cannot be of one source, because those of the mixture around it
-// are not.
+// ErrOneSource is returned if the batches of a mixture cannot be of one source, because the mixture around it has mixed
+// ones.
 var ErrOneSource = errors.New(`batches "one source" needs the same of the mixture around it`)
 
 // Untils maps the values of Mixture.Until to the rules of package shuffle.
@@ -224,7 +224,7 @@ type Split struct {
 	// By decides the part of a row: "hash" (its id), "column" (the value of Column, so equal values
 	// stay together), "date" (Ranges of Column), "cell" (its place on the ground, so neighbours
 	// stay together), "given" (Column holds the name of the part) or "place", which divides windows on
-	// the ground, not rows: those of two parts do not overlap.
+	// the ground, not rows: windows of two parts do not overlap.
 	By string `json:"by"`
 	// Column is the column for "column", "date" and "given". Default for "given": the first of split,
 	// tortilla:data_split, split:split and ml:split that the table has.
@@ -404,14 +404,14 @@ func (s Subset) WithDefaults() Subset {
 		s.Strata = &strata
 	}
 	if s.Time != nil {
-		f := *s.Time
-		if f.Stride == 0 {
-			f.Stride = f.Length
+		filled := *s.Time
+		if filled.Stride == 0 {
+			filled.Stride = filled.Length
 		}
-		if f.Validity == "" {
-			f.Validity = DefaultValidity
+		if filled.Validity == "" {
+			filled.Validity = DefaultValidity
 		}
-		s.Time = &f
+		s.Time = &filled
 	}
 	return s
 }
@@ -602,8 +602,8 @@ func (s *Source) Named(i int) string {
 
 func (s *Spec) validateSources() error {
 	fields := map[string]bool{}
-	for _, f := range s.Fields {
-		fields[f.Name] = true
+	for _, field := range s.Fields {
+		fields[field.Name] = true
 	}
 	n, steps := 0, s.Sequence()
 	return s.walk(func(src Source, depth int) error {
@@ -778,13 +778,13 @@ func (s *Subset) Validate() error {
 			return within("strata", err)
 		}
 	}
-	if t := s.Time; t != nil {
+	if time := s.Time; time != nil {
 		switch {
-		case t.Key == "" || t.Order == "":
+		case time.Key == "" || time.Order == "":
 			return errors.New("time: needs key and order, two columns")
-		case t.Length < 1 || t.Length > maxSteps || t.Stride < 1 || t.Stride > maxSteps:
+		case time.Length < 1 || time.Length > maxSteps || time.Stride < 1 || time.Stride > maxSteps:
 			return fmt.Errorf("time: length is %d and stride is %d: both must be from 1 to %d",
-				t.Length, t.Stride, maxSteps)
+				time.Length, time.Stride, maxSteps)
 		case s.Strata != nil:
 			return errors.New("time: sequences cannot be drawn by strata")
 		}
@@ -811,11 +811,11 @@ func validateWhere(where []Condition, depth int) error {
 // possible without the data.
 func (c *Condition) validate() error {
 	kinds := 0
-	for _, is := range []bool{
+	for _, set := range []bool{
 		c.Op != "" || c.Value != nil, strings.TrimSpace(c.SQL) != "", c.Select != "", c.BBox != nil,
 		c.Datetime != "", c.Concat != nil,
 	} {
-		if is {
+		if set {
 			kinds++
 		}
 	}
@@ -956,10 +956,10 @@ func (s *Split) shareNames() (names []string, err error) {
 		return nil, err
 	}
 	for _, share := range s.Shares {
-		if slices.Contains(names, share.Name) { // a row of the second share would be in no part
-			return nil, fmt.Errorf("two shares are called %q", share.Name)
-		}
 		names = append(names, share.Name)
+	}
+	if name, twice := repeated(names); twice { // a row of the second share would be in no part
+		return nil, fmt.Errorf("two shares are called %q", name)
 	}
 	return names, nil
 }
@@ -969,19 +969,19 @@ func (s *Split) rangeNames() (names []string, err error) {
 	if len(s.Ranges) > maxShares || len(s.Ranges) == 0 || s.Shares != nil {
 		return nil, fmt.Errorf("by \"date\" takes ranges, 1 to %d", maxShares)
 	}
-	for _, r := range s.Ranges {
-		for _, raw := range []json.RawMessage{r.From, r.To} {
+	for _, part := range s.Ranges {
+		for _, raw := range []json.RawMessage{part.From, part.To} {
 			if len(raw) == 0 {
 				continue
 			}
 			if _, err := OperandOf(raw); err != nil {
-				return nil, within(fmt.Sprintf("range %q", r.Name), err)
+				return nil, within(fmt.Sprintf("range %q", part.Name), err)
 			}
 		}
-		if r.empty() {
-			return nil, fmt.Errorf("range %q is [%s, %s]: it must begin before it ends", r.Name, r.From, r.To)
+		if part.empty() {
+			return nil, fmt.Errorf("range %q is [%s, %s]: it must begin before it ends", part.Name, part.From, part.To)
 		}
-		names = append(names, r.Name)
+		names = append(names, part.Name)
 	}
 	return names, nil
 }
@@ -1021,11 +1021,11 @@ func (s *Spec) normalizeSources(sources []Source) error {
 	for i := range sources {
 		src := &sources[i]
 		for k, field := range s.FieldsOf(src) {
-			o := slices.IndexFunc(src.Fields, func(o Field) bool { return o.Name == field.Name })
-			if o < 0 {
+			index := slices.IndexFunc(src.Fields, func(f Field) bool { return f.Name == field.Name })
+			if index < 0 {
 				continue
 			}
-			change := &src.Fields[o]
+			change := &src.Fields[index]
 			picks := change.Bands != nil || change.BandNames != nil || change.ByPosition
 			if change.Normalize == nil && !(picks && s.Fields[k].Normalize.byStats()) {
 				continue
@@ -1042,7 +1042,7 @@ func (s *Spec) normalizeSources(sources []Source) error {
 	return nil
 }
 
-// kept lists members of overrides that have no effect, beside those of ofSpec, which are refused.
+// kept lists members of overrides that have no effect. The members in ofSpec are refused.
 var kept = []string{"name", "times", "columns", "patterns", "grid", "classes"}
 
 // replaced lists members of a field that name one thing together, so that one of an override replaces all: a column of
@@ -1125,12 +1125,10 @@ var (
 // checkDims checks the names in Spec.Dims. Whether the array has these dimensions shows when it is
 // opened.
 func checkDims(dims string) error {
-	seen := map[string]bool{}
-	for _, name := range strings.Fields(dims) {
-		if seen[name] || !slices.Contains([]string{"n", "t", "b", "y", "x"}, name) {
-			return fmt.Errorf("dims %q: dimensions are called n, t, b, y and x, each once", dims)
-		}
-		seen[name] = true
+	names := strings.Fields(dims)
+	unknown := func(name string) bool { return !slices.Contains([]string{"n", "t", "b", "y", "x"}, name) }
+	if _, twice := repeated(names); twice || slices.ContainsFunc(names, unknown) {
+		return fmt.Errorf("dims %q: dimensions are called n, t, b, y and x, each once", dims)
 	}
 	return nil
 }

@@ -74,8 +74,8 @@ type Spec struct {
 	// corners of the tensor to coordinates as GDAL's geotransform does, "geo.epsg", "geo.bounds" (least x and y,
 	// greatest x and y), "geo.lonlat" of the centre in degrees, and "geo.gsd", the size of a pixel in metres. Without a
 	// place they are NaN, and the EPSG code 0. "geo.time" has microseconds since 1970 UTC, the least int64 where there
-	// is no time: of the column that orders sequences, that of "newest" and "oldest", or the first of istac:time_start,
-	// stac:time_start and datetime.
+	// is no time: of the column that orders sequences, the column of "newest" and "oldest", or the first of
+	// istac:time_start, stac:time_start and datetime.
 	Geo bool `json:"geo,omitempty"`
 	// Subset selects rows of Source and groups them.
 	Subset
@@ -154,8 +154,7 @@ type Field struct {
 	Bands []int `json:"bands,omitempty"`
 	// BandNames picks bands by the descriptions that files give them, in this order, in place of
 	// Bands. The engine looks them up in every file, whose header it reads if the catalog does not have them. A file
-	// that lacks one is a bad sample. If the files of a container have no descriptions, those of
-	// its collection are used.
+	// that lacks one is a bad sample. If the files of a container have no descriptions, its collection's are used.
 	BandNames []string `json:"band_names,omitempty"`
 	// ByPosition takes all bands by their order alone, whatever names files give them.
 	ByPosition bool `json:"by_position,omitempty"`
@@ -196,7 +195,7 @@ type Field struct {
 	// "nearest", "bilinear" or "antialias", which is for floats: bilinear with a filter that widens as
 	// windows shrink. Default: "bilinear" for tensors of floats, else "nearest". See docs/order.md.
 	Resample string `json:"resample,omitempty"`
-	// Ground says whether the rasters of this field must lie where those of the first raster field lie: "match"
+	// Ground says whether the rasters of this field must lie where the first raster field's lie: "match"
 	// (default) makes a sample bad whose rasters have different CRSs, or corners more than half a pixel of the
 	// coarser one apart; "ignore" goes by their sizes only. Rasters without a place are not compared.
 	Ground string `json:"ground,omitempty"`
@@ -281,7 +280,7 @@ func (s Spec) WithDefaults() Spec {
 	return s
 }
 
-// normalize puts scales and offsets in place of other forms of normalisation. Those of sources come first, because a
+// normalize puts scales and offsets in place of other forms of normalisation. Sources come first, because a
 // source that picks other bands needs the method of the field, and not the numbers that it makes of the field's bands.
 func (s *Spec) normalize() error {
 	if err := s.normalizeSources(s.Sources); err != nil {
@@ -609,8 +608,8 @@ func (f *Field) CheckKind(holds catalog.Kind) error {
 		return bad("dtype is %q, and rasters have %s", f.DType, strings.Join(RasterDTypes, ", "))
 	case !raster && f.Kind == "":
 		// Layout, normalize, fill and pad pass here, because they may come from settings for all fields.
-		own := []string{"bands", "band_names", "by_position", "times", "validity", "resample", "ground"}
-		if m := bandsOr(given(f, func(name string) bool { return slices.Contains(own, name) })); m != "" {
+		rasterOnly := []string{"bands", "band_names", "by_position", "times", "validity", "resample", "ground"}
+		if m := bandsOr(given(f, func(name string) bool { return slices.Contains(rasterOnly, name) })); m != "" {
 			return bad("%s is given, which is for rasters (%s)", m, sayRaster)
 		}
 	}
@@ -651,15 +650,11 @@ func CheckClasses(classes []string, dtype string) error {
 	if limit := ClassLimit(dtype); len(classes) > limit {
 		return fmt.Errorf("classes has %d strings: dtype %q can number %d", len(classes), dtype, limit)
 	}
-	seen := make(map[string]bool, len(classes))
-	for _, c := range classes {
-		switch {
-		case c == "":
-			return fmt.Errorf("classes has an empty string: samples without a class are bad")
-		case seen[c]:
-			return fmt.Errorf("classes has %q twice", c)
-		}
-		seen[c] = true
+	if slices.Contains(classes, "") {
+		return fmt.Errorf("classes has an empty string: samples without a class are bad")
+	}
+	if class, twice := repeated(classes); twice {
+		return fmt.Errorf("classes has %q twice", class)
 	}
 	return nil
 }

@@ -47,14 +47,14 @@ func (f *Field) Parts() []Field {
 	part := func(name string) Field { return Field{Name: f.Name + "." + name, Kind: RasterField, DType: f.DType} }
 	out := make([]Field, 0, len(f.Columns)+len(f.Patterns))
 	for _, c := range f.Columns {
-		p := part(c)
-		p.Column = c
-		out = append(out, p)
+		made := part(c)
+		made.Column = c
+		out = append(out, made)
 	}
 	for _, pattern := range f.Patterns {
-		p := part(pattern)
-		p.Pattern = pattern
-		out = append(out, p)
+		made := part(pattern)
+		made.Pattern = pattern
+		out = append(out, made)
 	}
 	return out
 }

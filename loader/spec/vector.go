@@ -74,9 +74,6 @@ var vectorKinds = []string{MaskVector, InstanceVector, BoxVector, PolygonVector}
 // vectorDTypes are the dtypes that tensors of shapes can have.
 var vectorDTypes = []string{"uint8", "int16", "int32", "int64", "float32"}
 
-// maxClasses bounds Vector.Classes.
-const maxClasses = 1 << 16
-
 func (v *Vector) validate(f *Field) error {
 	switch {
 	case f.Points != nil:
@@ -99,15 +96,11 @@ func (v *Vector) validate(f *Field) error {
 		return fmt.Errorf("vector: image is %q and crs is %q: shapes of images are in pixels", v.Image, v.CRS)
 	case v.Classes != nil && v.Column == "":
 		return errors.New("vector: classes are given, but no column: they are its strings")
-	case v.Classes != nil && (len(v.Classes) == 0 || len(v.Classes) > maxClasses):
-		return fmt.Errorf("vector: classes has %d strings: it must have from 1 to %d", len(v.Classes), maxClasses)
+	case v.Classes != nil && (len(v.Classes) == 0 || len(v.Classes) > MaxClasses):
+		return fmt.Errorf("vector: classes has %d strings: it must have from 1 to %d", len(v.Classes), MaxClasses)
 	}
-	seen := map[string]bool{}
-	for _, c := range v.Classes {
-		if seen[c] {
-			return fmt.Errorf("vector: classes has %q twice", c)
-		}
-		seen[c] = true
+	if class, twice := repeated(v.Classes); twice {
+		return fmt.Errorf("vector: classes has %q twice", class)
 	}
 	return nil
 }

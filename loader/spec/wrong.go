@@ -61,3 +61,15 @@ func brief(text string) string {
 	}
 	return text
 }
+
+// repeated returns the first value of a list that an earlier one equals, if any does.
+func repeated[T comparable](list []T) (value T, twice bool) {
+	seen := make(map[T]bool, len(list))
+	for _, value = range list {
+		if seen[value] {
+			return value, true
+		}
+		seen[value] = true
+	}
+	return value, false
+}

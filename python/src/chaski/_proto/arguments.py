@@ -240,10 +240,10 @@ class Field(Argument):
         times: picks steps of time by their index from 0, in this order, of files that have them
             (rumi files of generation 3), or the files of a sequence of TACO 3 by their numbers. A
             step may be repeated. Default: all.
-        ground: says whether the rasters of this field must lie where those of the first raster
-            field lie: "match" (default) makes a sample bad whose rasters have different CRSs, or
-            corners more than half a pixel of the coarser one apart; "ignore" goes by their sizes
-            only. Rasters without a place are not compared.
+        ground: says whether the rasters of this field must lie where the first raster field's lie:
+            "match" (default) makes a sample bad whose rasters have different CRSs, or corners more
+            than half a pixel of the coarser one apart; "ignore" goes by their sizes only. Rasters
+            without a place are not compared.
         vector: makes this a field of shapes, drawn into the window. Such a field has no other
             members but `name`, and comes last in a batch.
         columns: makes one tensor of rasters that lie in columns of their own, such as the bands of
@@ -353,9 +353,9 @@ class Pixels(Argument):
             "geo.epsg", "geo.bounds" (least x and y, greatest x and y), "geo.lonlat" of the centre
             in degrees, and "geo.gsd", the size of a pixel in metres. Without a place they are NaN,
             and the EPSG code 0. "geo.time" has microseconds since 1970 UTC, the least int64 where
-            there is no time: of the column that orders sequences, that of "newest" and "oldest", or
-            the first of istac:time_start, stac:time_start and datetime. `batch["geo"]` is a dict of
-            them.
+            there is no time: of the column that orders sequences, the column of "newest" and
+            "oldest", or the first of istac:time_start, stac:time_start and datetime. `batch["geo"]`
+            is a dict of them.
     """
 
     bands: Sequence[int] | Sequence[str] | Literal["position"] | None = None
@@ -639,7 +639,7 @@ class SplitMembers(Argument):
         by: decides the part of a row: "hash" (its id), "column" (the value of `column`, so equal
             values stay together), "date" (`ranges` of `column`), "cell" (its place on the ground,
             so neighbours stay together), "given" (`column` holds the name of the part) or "place",
-            which divides windows on the ground, not rows: those of two parts do not overlap.
+            which divides windows on the ground, not rows: windows of two parts do not overlap.
         parts: the parts by name. As `shares` their weights, such as {"train": 0.8, "val": 0.2}; as
             `ranges` (from, to), where `to` is not in the part and None is no bound.
         column: the column for "column", "date" and "given". Default for "given": the first of
