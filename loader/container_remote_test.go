@@ -67,6 +67,7 @@ func TestForecastOfRemoteContainers(t *testing.T) {
 				if _, err := first.Forecast(t.Context(), dryrun.Options{Samples: -1}); err != nil {
 					t.Fatal(err)
 				}
+				o.MemoryBytes = 4 * first.BatchBytes() // no room for chunks that windows share
 				if err := first.Close(); err != nil {
 					t.Fatal(err)
 				}

@@ -37,7 +37,8 @@ type Engine struct {
 	plan    *shuffle.Plan
 	samples int64 // N, the samples of an epoch
 	memory  *memory
-	tiles   *pixels.TileCache // nil unless a sampler reads windows tile by tile
+	tiles   *pixels.TileCache // nil if windows share no decoded chunks
+	plans   chan planned      // tickets whose chunks tiles is told about; nil for windows that are drawn tile by tile
 	// layoutMu guards layouts. The dispatcher and callers of BatchesFit and BatchBytes ask for
 	// layouts at the same time.
 	layoutMu sync.Mutex
@@ -266,6 +267,7 @@ func (e *Engine) poolBytes() int64 {
 func (e *Engine) makeTiles(ctx context.Context) error {
 	need := e.poolBytes()
 	if need == 0 {
+		e.makePlannedTiles()
 		return nil
 	}
 	limit := e.options.MemoryBytes / 2
@@ -283,6 +285,29 @@ func (e *Engine) makeTiles(ctx context.Context) error {
 	e.options.MemoryBytes -= e.tiles.Bound
 	return nil
 }
+
+// makePlannedTiles sets aside memory for chunks that several windows of the next batches need. Batches keep enough of
+// the memory for those of one client.
+func (e *Engine) makePlannedTiles() {
+	if !slices.ContainsFunc(e.sets, (*dataset).sharesChunks) {
+		return
+	}
+	memory := e.options.MemoryBytes
+	batches := min(memory/autoBatches, e.BatchBytes()) * autoBatches
+	if bound := min(memory/plannedShare, memory-batches); bound > 0 {
+		e.tiles = pixels.NewPlannedTiles(bound, e.options.Budget)
+		e.plans = make(chan planned, plansAhead)
+		e.options.MemoryBytes -= bound
+	}
+}
+
+const (
+	// plannedShare is the part of the memory that decoded chunks take at most. With 32 windows of 6 x 256 x 256
+	// as float32, of which 4 fill 3/4 of the memory, this is the rest.
+	plannedShare = 4
+	// plansAhead is how many tickets wait until their chunks are known: more than a client prefetches.
+	plansAhead = 16
+)
 
 // closeTables closes the tables of all sources.
 func (e *Engine) closeTables() error {
@@ -516,7 +541,7 @@ func (e *Engine) Close() error {
 		e.done.Wait()
 		e.memory.close()
 		if e.tiles != nil {
-			e.tiles.Trim()
+			e.tiles.Close()
 		}
 		e.closeErr = e.closeTables()
 		e.options.CloseOpener()

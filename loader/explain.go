@@ -2,16 +2,12 @@ package loader
 
 import (
 	"context"
-	"math"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/crs/warp"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
-	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -147,43 +143,7 @@ func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Dra
 	if d.ground != nil {
 		return e.explainGround(ctx, d, draw, field, p)
 	}
-	raster := d.rasters[field]
-	asset, err := d.table.Asset(ctx, d.column(field, p.Step), p.Row)
-	if err != nil {
-		return nil, err
-	}
-	win, err := e.windowOf(ctx, d, draw, field, p.Row, asset)
-	if err != nil {
-		return nil, asset.Fault(err)
-	}
-	p.URI, p.Size = asset.URI, shuffle.Box{H: asset.Index.Height, W: asset.Index.Width}
-	p.Window = win
-	if asset.Parts != nil {
-		return e.explainStack(ctx, d, field, &asset, p)
-	}
-	in := pixels.Inside(win, asset.Index.Height, asset.Index.Width)
-	picked, err := d.names.bandsOf(ctx, raster, asset)
-	if err != nil {
-		return nil, err
-	}
-	err = e.explainReads(ctx, d, asset, picked.Picked, raster.Final.Nodata, in, &p)
-	return []dryrun.Asset{p}, err
-}
-
-// gap returns the gap, in bytes, up to which two ranges of a file are read as one. Remote sources
-// choose it. Asking them costs no request if a catalog knows the size of the file.
-func (e *Engine) gap(ctx context.Context, a catalog.Asset) (int64, error) {
-	if a.Bytes != nil {
-		return source.Gap(a.Reader()), nil
-	}
-	if a.Index.Blocks != nil || !source.IsRemote(a.URI) {
-		return source.DefaultGap, nil
-	}
-	file, err := source.OpenKnown(ctx, e.options.Opener, a.URI, a.Known())
-	if err != nil {
-		return 0, err
-	}
-	return source.Gap(file), file.Close()
+	return e.explainWindow(ctx, d, draw, field, p)
 }
 
 // SourceInfo is a source of a spec that is not a mixture.
@@ -214,62 +174,6 @@ func (e *Engine) Sources() []SourceInfo {
 		s.Samples += e.plan.DatasetLen(i)
 	}
 	return out
-}
-
-// explainStack adds the reads of the parts of a stack for a window.
-func (e *Engine) explainStack(ctx context.Context, d *dataset, field int, a *catalog.Asset,
-	p dryrun.Asset) (out []dryrun.Asset, _ error) {
-	f, names := d.rasters[field], d.rasters[field].Field.Parts()
-	err := eachPart(f, a, func(k int, part *pixels.Raster, l *pixels.Lay) error {
-		read, asset := p, a.Parts[k]
-		read.Part, read.Stack = names[k].Column+names[k].Pattern, k
-		in := l.Inside(p.Window)
-		if read.Resampled = !l.Same || d.resamples(); read.Resampled && !l.Whole() {
-			overview, _, mapping, err := e.coarserPart(ctx, d, part, a, k, l, p.Window)
-			if err != nil {
-				return err
-			}
-			if asset = overview; asset.Raster != nil {
-				read.Overview = &asset.Overview
-			}
-			in = part.Source(mapping)
-		}
-		read.URI, read.Size = asset.URI, shuffle.Box{H: asset.Index.Height, W: asset.Index.Width}
-		read.Window = shuffle.Box{Y: in.Y0, X: in.X0, H: max(in.Y1-in.Y0, 0), W: max(in.X1-in.X0, 0)}
-		if read.Window.H > 0 && read.Window.W > 0 {
-			if err := e.explainReads(ctx, d, asset, part.Picked, part.Final.Nodata, in, &read); err != nil {
-				return err
-			}
-		}
-		out = append(out, read)
-		return nil
-	})
-	return out, err
-}
-
-// explainReads adds the reads of box in of an asset, and of its mask if the field uses it, by a reader that has read
-// nothing yet.
-func (e *Engine) explainReads(ctx context.Context, d *dataset, a catalog.Asset, bands []int, masked bool, in chunk.Box,
-	p *dryrun.Asset) error {
-	gap, err := e.gap(ctx, a)
-	if err != nil {
-		return err
-	}
-	var mask pixels.Sink
-	if masked {
-		mask = pixels.Nowhere{}
-	}
-	p.Again = func(ctx context.Context, r *pixels.DryReader) error {
-		r.Gap = gap
-		return r.Read(ctx, a, in, bands, pixels.Nowhere{}, mask)
-	}
-	reader := pixels.NewDryReader(e.options)
-	if d.sampler.Kind == spec.TileWindow && e.tiles != nil { // tiles are shared, and so decoded whole
-		reader.Share.Tiles = pixels.NewTileCounter(math.MaxInt64)
-	}
-	err = p.Again(ctx, reader)
-	p.Runs, p.Chunks = reader.Runs, reader.Chunks
-	return err
 }
 
 // explainGround adds the reads of the scenes of a window. Headers do not show all: scenes are read one after the other

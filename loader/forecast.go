@@ -41,7 +41,9 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 	if err := run.memory(); err != nil {
 		return nil, err
 	}
-	if e.tiles != nil {
+	if e.plans != nil {
+		run.lastUse = map[pixels.TileKey]int64{}
+	} else if e.tiles != nil {
 		run.cache = pixels.NewTileCounter(e.tiles.Bound)
 	}
 	for _, b := range run.blocks() {
@@ -62,6 +64,9 @@ type dryRun struct {
 	reader  *pixels.DryReader // stands for the one worker that reads all steps in their order
 	done    int64
 	total   int64
+	// lastUse has for each chunk that windows may share the last row that needs it, by number.
+	lastUse map[pixels.TileKey]int64
+	rows    int64 // that were counted
 	// The most bytes that a worker holds of a run of chunks, of a decoded chunk, and of a window to
 	// resample.
 	maxRun, maxChunk, maxResampled int64
@@ -219,6 +224,9 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		}
 	}
 	set := p.engine.set(&r.Draw)
+	if p.lastUse != nil && set.sharesChunks() {
+		p.noteShared(set, r)
+	}
 	for i := range r.Assets {
 		asset := &r.Assets[i]
 		if asset.Row < 0 {
@@ -226,17 +234,11 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		}
 		w.Opens++
 		w.Needed += int64(len(asset.Chunks))
-		number := slices.IndexFunc(set.rasters, func(r *pixels.Raster) bool { return r.Name == asset.Field })
-		field := set.rasters[number]
+		field := set.rasters[set.fieldNumber(asset.Field)]
 		p.noteWorkerMemory(asset, set, field, len(r.Assets))
 		p.reader.Share = pixels.Shared{}
 		if p.cache != nil && set.sampler.Kind == spec.TileWindow {
-			key := pixels.TileKey{Set: set.number, Column: set.column(number, asset.Step), Part: asset.Stack,
-				Row: asset.Row}
-			if asset.Overview != nil {
-				key.Level = 1 + *asset.Overview
-			}
-			p.reader.Share = pixels.Shared{Tiles: p.cache, Key: key}
+			p.reader.Share = pixels.Shared{Tiles: p.cache, Key: set.tileKey(asset)}
 		}
 		if err := p.count(ctx, asset.Again, set, asset.URI, &w); err != nil {
 			return w, err
@@ -250,6 +252,17 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		}
 	}
 	return w, nil
+}
+
+// noteShared finds out whether a row shares chunks with rows that are in work at the same time: a run reads less then.
+func (p *dryRun) noteShared(d *dataset, r *dryrun.Row) {
+	p.rows++
+	together := int64(p.out.Memory.Batches * shuffle.LocalRows(p.engine.spec.BatchSize, p.options.World))
+	for _, need := range d.needs(r.Assets) {
+		last, used := p.lastUse[need.Key]
+		p.out.Loose = p.out.Loose || used && p.rows-last < together
+		p.lastUse[need.Key] = p.rows
+	}
 }
 
 // count counts what the worker reads and decodes of an asset at a URI.

@@ -61,6 +61,16 @@ func countedOf(w dryrun.Work) counted {
 	return counted{w.Opens, w.Requests, w.Bytes, w.Chunks, w.Decoded}
 }
 
+// meets reports whether a run did what its forecast says: no more, if windows share chunks.
+func meets(got counted, f *dryrun.Forecast) bool {
+	want := countedOf(f.Total)
+	if f.Loose {
+		return got.opens == want.opens && got.bytes <= want.bytes && got.chunks <= want.chunks &&
+			got.decoded <= want.decoded
+	}
+	return got == want
+}
+
 // openCounted compiles a spec on tables behind an opener that counts.
 func openCounted(t *testing.T, sp Spec, tabs map[string]*fakeTable, o Options) (*Engine, *meter) {
 	t.Helper()
@@ -135,7 +145,7 @@ func forecastSpecs() map[string]Spec {
 
 // TestForecastIsExact: opens, requests, bytes, chunks and decoded bytes of an epoch are exactly
 // those that an opener and the workers count, for every sampler and for one rank of several; with
-// shared tiles, for one worker.
+// tiles of pools, for one worker. Where the next batches share chunks, they are no more.
 func TestForecastIsExact(t *testing.T) {
 	specs := forecastSpecs()
 	for _, name := range slices.Sorted(maps.Keys(specs)) {
@@ -153,7 +163,7 @@ func TestForecastIsExact(t *testing.T) {
 				if before := c.opens.Load(); before != 0 {
 					t.Errorf("the forecast opened %d files", before)
 				}
-				if got := epochOf(t, e, c, ranks); got != countedOf(f.Total) {
+				if got := epochOf(t, e, c, ranks); !meets(got, f) || f.Loose && e.plans == nil {
 					t.Errorf("the run did %+v, the forecast was %+v", got, countedOf(f.Total))
 				}
 				taken, _ := e.memory.counts()
@@ -389,7 +399,7 @@ func TestForecastOfFiles(t *testing.T) {
 			got := epochOf(t, e, c, LoaderOptions{})
 			got.opens, got.requests, got.bytes = got.opens-before.opens, got.requests-before.requests,
 				got.bytes-before.bytes
-			if got != countedOf(fc.Total) || !fc.Exact() {
+			if !meets(got, fc) || fc.Loose == fc.Exact() {
 				t.Errorf("%q of %s, %d: the run did %+v, the forecast was %+v", s.Kind, from, k, got, fc.Total)
 			}
 			if k == 2 && fc.Memory.Worker < 4<<20 {

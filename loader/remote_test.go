@@ -408,7 +408,9 @@ func TestForecastOverAServer(t *testing.T) {
 			t.Errorf("%d requests for 4 images", n)
 		}
 		n, size := requests.Swap(0), bytes.Swap(0)
-		if n != f.Total.Requests || size != f.Total.Bytes || n == 0 || !f.Exact() {
+		// Windows that share chunks read them once if they are known early enough.
+		exact := n == f.Total.Requests && size == f.Total.Bytes && f.Exact()
+		if shared := f.Loose && size <= f.Total.Bytes; n == 0 || !exact && !shared {
 			t.Errorf("%q: the server had %d requests for %d bytes, the forecast was %+v",
 				sampler.Kind, n, size, f.Total)
 		}

@@ -18,15 +18,19 @@ import (
 
 // TestSharedTilesComeBack: tickets of windows that share decoded tiles are cancelled at all stages,
 // with chunks that cannot be read, and with room for all tiles of a pool or for hardly any. Tiles
-// that others wait for arrive complete. In the end no tile is held, and the memory counted is that
-// of the cached tiles.
+// that others wait for arrive complete. In the end no tile is held or planned, and the memory counted is
+// that of the cached tiles.
 func TestSharedTilesComeBack(t *testing.T) {
+	pool := Sampler{Kind: spec.TileWindow, Height: 12, Width: 12, TileWindows: TileWindows{TileHeight: 20,
+		TileWidth: 24, PerVisit: 5, Pool: 3}}
+	random := Sampler{Kind: spec.RandomWindow, Height: 12, Width: 12, PerAsset: 20}
 	for name, memory := range map[string]int64{"room for all": 0, "room for few": 26000} {
-		t.Run(name, func(t *testing.T) { sharedTiles(t, memory) })
+		t.Run(name, func(t *testing.T) { sharedTiles(t, pool, memory) })
+		t.Run("planned, "+name, func(t *testing.T) { sharedTiles(t, random, memory) })
 	}
 }
 
-func sharedTiles(t *testing.T, memory int64) {
+func sharedTiles(t *testing.T, sampler Sampler, memory int64) {
 	r := rand.New(rand.NewPCG(21, 22))
 	tab := &fakeTable{rows: 6, kinds: []catalog.Kind{catalog.Raster}}
 	for row := range tab.rows {
@@ -40,9 +44,8 @@ func sharedTiles(t *testing.T, memory int64) {
 	}
 	spec := Spec{
 		Source: "memory", BatchSize: 4, Shuffle: true, BadSamples: spec.BadSkip,
-		Fields: []Field{{Name: "image", DType: "float32", Validity: "ok"}},
-		Sampler: Sampler{Kind: spec.TileWindow, Height: 12, Width: 12, TileWindows: TileWindows{TileHeight: 20,
-			TileWidth: 24, PerVisit: 5, Pool: 3}},
+		Fields:  []Field{{Name: "image", DType: "float32", Validity: "ok"}},
+		Sampler: sampler,
 	}.WithDefaults()
 	if err := spec.Validate(); err != nil {
 		t.Fatal(err)
@@ -103,8 +106,8 @@ func sharedTiles(t *testing.T, memory int64) {
 		t.Error("no window met a chunk that is cut")
 	}
 	c := e.tiles
-	if c.Held != 0 || len(c.By) != 0 || c.Used.Len() != 0 {
-		t.Errorf("%d bytes of %d tiles are still held", c.Held, len(c.By))
+	if c.Held != 0 || len(c.By) != 0 || c.Used.Len() != 0 || len(c.Planned) != 0 {
+		t.Errorf("%d bytes of %d tiles are still held, %d planned", c.Held, len(c.By), len(c.Planned))
 	}
 	if taken, idle := e.memory.counts(); taken != idle {
 		t.Errorf("%d bytes are still out", taken-idle)
@@ -162,7 +165,7 @@ func TestWindowsFailAlone(t *testing.T) {
 				if others>>i&1 == 0 {
 					continue
 				}
-				held, _ := c.Get(pixels.TileKey{Chunk: i}, 64)
+				held, _ := c.Get(pixels.TileKey{Chunk: i}, 64, 0, 8)
 				defer c.Put(held)
 				if stored[i] == 'u' {
 					c.Finish(held, false)

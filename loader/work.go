@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,10 +14,12 @@ import (
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -46,6 +49,8 @@ type Pending struct {
 	masked []atomic.Bool  // for each raster field: the mask is in use
 	errs   []rowErrors    // for each row
 	left   atomic.Int64   // units that are not done
+	order  int64          // of its first row in Engine.tiles
+	plan   tilePlan
 	done   chan struct{}
 	err    error
 
@@ -162,6 +167,7 @@ func (p *Pending) Cancel() {
 // finish ends the ticket with its batch, or with an error.
 func (p *Pending) finish(err error) {
 	p.cancel()
+	p.plan.end(p.engine.tiles)
 	// All units are done by now, so no worker writes to the memory and another batch may use it.
 	if err != nil && p.memory != nil {
 		p.claim.giveBack(p.memory, true)
@@ -186,11 +192,18 @@ func (e *Engine) start() {
 	for range e.fetchers() {
 		e.done.Go(func() { e.work(ctx) })
 	}
+	if e.plans != nil {
+		e.done.Go(func() { planTiles(e.tiles, e.plans) })
+	}
 }
 
 // dispatch gives memory to the tickets in their turns, and hands their units to the workers.
 func (e *Engine) dispatch(ctx context.Context) {
 	defer close(e.units)
+	order := int64(1)
+	if e.plans != nil {
+		defer close(e.plans)
+	}
 	for {
 		pending := e.queue.take(ctx)
 		if pending == nil {
@@ -202,8 +215,27 @@ func (e *Engine) dispatch(ctx context.Context) {
 			pending.finish(err)
 			continue
 		}
+		if e.plans != nil {
+			pending.order = order
+			order += int64(len(pending.draws))
+			select {
+			case e.plans <- pending.planned():
+			default: // it goes on without, since headers come slowly
+			}
+		}
 		pending.hand()
 	}
+}
+
+// planned returns what Engine.tiles is to be told about the ticket.
+func (p *Pending) planned() planned {
+	engine, draws := p.engine, slices.Clone(p.draws) // as they stand before substitutes replace bad ones
+	return planned{&p.plan, p.order, len(draws), func(k int) ([]pixels.Need, error) {
+		if p.ticket.Position(k, engine.samples) < 0 || !engine.set(&draws[k]).sharesChunks() {
+			return nil, nil
+		}
+		return engine.needs(p.ctx, &draws[k])
+	}}
 }
 
 // prepare lays out the batch in the ticket's memory, which next has reserved.
@@ -618,8 +650,12 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	if err != nil {
 		return asset.Fault(err)
 	}
-	if d.sampler.Kind == spec.TileWindow {
-		r.Share = pixels.Shared{Tiles: engine.tiles, Key: pixels.TileKey{Set: d.number, Column: column, Row: row}}
+	key := pixels.TileKey{Set: d.number, Column: column, Row: row}
+	switch {
+	case d.sampler.Kind == spec.TileWindow:
+		r.Share = pixels.Shared{Tiles: engine.tiles, Key: key}
+	case engine.plans != nil && d.sharesChunks():
+		r.Share = pixels.Shared{Tiles: engine.tiles, Key: key, Order: pending.order + int64(u.row)}
 	}
 	if asset.Parts != nil {
 		return u.stack(r, d, field, &asset, win)
@@ -975,4 +1011,124 @@ func convertOf(r *pixels.Raster, p *einops.Plan) *Convert {
 		convert.BandAxis = p.BandAxis()
 	}
 	return convert
+}
+
+// needs returns the chunks that the windows of a sample need and may share.
+func (e *Engine) needs(ctx context.Context, draw *shuffle.Draw) (out []pixels.Need, err error) {
+	d := e.set(draw)
+	err = crash.Call(func() error {
+		for step := range max(d.span(), 1) {
+			for i, field := range d.rasters {
+				row := e.rowRead(d, draw, i, step)
+				if step >= max(field.Steps, 1) || row < 0 {
+					continue
+				}
+				assets, err := e.explainWindow(ctx, d, draw, i, dryrun.Asset{Field: field.Name, Step: step, Row: row})
+				if err != nil {
+					return err
+				}
+				out = append(out, d.needs(assets)...)
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// explainWindow adds the reads of a window of an asset; of a stack, the reads of each part.
+func (e *Engine) explainWindow(ctx context.Context, d *dataset, draw *shuffle.Draw, field int,
+	p dryrun.Asset) ([]dryrun.Asset, error) {
+	raster := d.rasters[field]
+	asset, err := d.table.Asset(ctx, d.column(field, p.Step), p.Row)
+	if err != nil {
+		return nil, err
+	}
+	win, err := e.windowOf(ctx, d, draw, field, p.Row, asset)
+	if err != nil {
+		return nil, asset.Fault(err)
+	}
+	p.URI, p.Size = asset.URI, shuffle.Box{H: asset.Index.Height, W: asset.Index.Width}
+	p.Window = win
+	if asset.Parts != nil {
+		return e.explainStack(ctx, d, field, &asset, p)
+	}
+	in := pixels.Inside(win, asset.Index.Height, asset.Index.Width)
+	picked, err := d.names.bandsOf(ctx, raster, asset)
+	if err != nil {
+		return nil, err
+	}
+	err = e.explainReads(ctx, d, asset, picked.Picked, raster.Final.Nodata, in, &p)
+	return []dryrun.Asset{p}, err
+}
+
+// explainStack adds the reads of the parts of a stack for a window.
+func (e *Engine) explainStack(ctx context.Context, d *dataset, field int, a *catalog.Asset,
+	p dryrun.Asset) (out []dryrun.Asset, _ error) {
+	f, names := d.rasters[field], d.rasters[field].Field.Parts()
+	err := eachPart(f, a, func(k int, part *pixels.Raster, l *pixels.Lay) error {
+		q, asset := p, a.Parts[k]
+		q.Part, q.Stack = names[k].Column+names[k].Pattern, k
+		in := l.Inside(p.Window)
+		if q.Resampled = !l.Same || d.resamples(); q.Resampled && !l.Whole() {
+			overview, _, mapping, err := e.coarserPart(ctx, d, part, a, k, l, p.Window)
+			if err != nil {
+				return err
+			}
+			if asset = overview; asset.Raster != nil {
+				q.Overview = &asset.Overview
+			}
+			in = part.Source(mapping)
+		}
+		q.URI, q.Size = asset.URI, shuffle.Box{H: asset.Index.Height, W: asset.Index.Width}
+		q.Window = shuffle.Box{Y: in.Y0, X: in.X0, H: max(in.Y1-in.Y0, 0), W: max(in.X1-in.X0, 0)}
+		if q.Window.H > 0 && q.Window.W > 0 {
+			if err := e.explainReads(ctx, d, asset, part.Picked, part.Final.Nodata, in, &q); err != nil {
+				return err
+			}
+		}
+		out = append(out, q)
+		return nil
+	})
+	return out, err
+}
+
+// explainReads adds the reads of box in of an asset, and of its mask if the field uses it, by a reader that has read
+// nothing yet.
+func (e *Engine) explainReads(ctx context.Context, d *dataset, a catalog.Asset, bands []int, masked bool, in chunk.Box,
+	p *dryrun.Asset) error {
+	gap, err := e.gap(ctx, a)
+	if err != nil {
+		return err
+	}
+	var mask pixels.Sink
+	if masked {
+		mask = pixels.Nowhere{}
+	}
+	p.Again = func(ctx context.Context, r *pixels.DryReader) error {
+		r.Gap = gap
+		return r.Read(ctx, a, in, bands, pixels.Nowhere{}, mask)
+	}
+	reader := pixels.NewDryReader(e.options)
+	if d.sampler.Kind == spec.TileWindow && e.tiles != nil { // tiles are shared, and so decoded whole
+		reader.Share.Tiles = pixels.NewTileCounter(math.MaxInt64)
+	}
+	err = p.Again(ctx, reader)
+	p.Runs, p.Chunks = reader.Runs, reader.Chunks
+	return err
+}
+
+// gap returns the gap, in bytes, up to which two ranges of a file are read as one. Remote sources
+// choose it. Asking them costs no request if a catalog knows the size of the file.
+func (e *Engine) gap(ctx context.Context, a catalog.Asset) (int64, error) {
+	if a.Bytes != nil {
+		return source.Gap(a.Reader()), nil
+	}
+	if a.Index.Blocks != nil || !source.IsRemote(a.URI) {
+		return source.DefaultGap, nil
+	}
+	file, err := source.OpenKnown(ctx, e.options.Opener, a.URI, a.Known())
+	if err != nil {
+		return 0, err
+	}
+	return source.Gap(file), file.Close()
 }

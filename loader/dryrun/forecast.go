@@ -125,7 +125,8 @@ type Forecast struct {
 	// Loose is true if reads depend on coordinates that no header has: of points, and of the sparse
 	// fragments of dense arrays. Requests is an estimate then, and Bytes counts all tiles that may
 	// be read. It is also true if chunks are decoded in pieces, whose reads stop after the last row of
-	// a window: Requests and Bytes then count whole chunks.
+	// a window: Requests and Bytes then count whole chunks. And it is true if windows in work at the same time share
+	// chunks, which are read and decoded once if they are known early enough: Chunks counts them for each.
 	Loose bool `json:"loose,omitempty"`
 	// FirstBad is the error of the first bad sample.
 	FirstBad string `json:"first_bad,omitempty"`

@@ -60,7 +60,7 @@ func (r *Reader) turn() (done func()) {
 // blocks reads the chunks of an index with Blocks, after chunks has made the plan.
 func (r *Reader) blocks(ctx context.Context, x *chunk.Index, box chunk.Box, to Sink) error {
 	reader := r.reader(x.Blocks.Array)
-	if r.Share.Tiles != nil {
+	if r.Share.Tiles != nil && r.Share.Order == 0 { // chunks of arrays are not announced
 		if err := r.sharedBlocks(ctx, reader, x, to); err == nil || fault.KindOf(err) == 0 {
 			return err
 		}
@@ -132,7 +132,7 @@ func (r *Reader) readBox(ctx context.Context, from chunk.BlockReader, dst []byte
 		return err
 	}
 	if r.dry != nil {
-		r.dry.decoded(x, i, chunk.Range{})
+		r.dry.decoded(x, i, chunk.Range{}, 0)
 	}
 	r.Clock.Lap(resources.StageOther)
 	err := from.ReadBox(ctx, dst, x.Blocks.Image, b)
@@ -143,7 +143,7 @@ func (r *Reader) readBox(ctx context.Context, from chunk.BlockReader, dst []byte
 // sharedBlocks does what fromTiles does, for an index with Blocks: first the chunks that this reader
 // decodes, then those that others decode.
 func (r *Reader) sharedBlocks(ctx context.Context, from chunk.BlockReader, x *chunk.Index, to Sink) error {
-	wants, done := r.want(x, r.plan.Blocks)
+	wants, done := r.want(x, r.plan.Blocks, x.Height)
 	defer done()
 	r.boxes = r.boxes[:0]
 	for _, want := range wants {

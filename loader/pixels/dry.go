@@ -36,6 +36,7 @@ type ReadChunk struct {
 	Off     int64 `json:"off"`
 	Len     int64 `json:"len"`     // 0 for a sparse chunk, and one of an array
 	Decoded int   `json:"decoded"` // bytes
+	Rows    int   `json:"-"`       // the first ones that a window needs, which are decoded at once; 0 otherwise
 	Held    int64 `json:"-"`       // bytes that a worker holds to decode it, besides the stored ones
 }
 
@@ -75,11 +76,11 @@ func (d *DryReader) fetched(run chunk.Run) {
 	d.Runs = append(d.Runs, ReadRange{Off: run.Off, Len: run.Len, Requests: 1, Held: true})
 }
 
-// decoded notes that a chunk whose bytes lie at a place is decoded.
-func (d *DryReader) decoded(x *chunk.Index, i int, place chunk.Range) {
+// decoded notes that the first rows of a chunk whose bytes lie at a place are decoded.
+func (d *DryReader) decoded(x *chunk.Index, i int, place chunk.Range, rows int) {
 	n := x.StoredBytes(i)
 	d.Chunks = append(d.Chunks, ReadChunk{Chunk: i, Mask: d.Share.Key.Mask, Off: place.Off, Len: place.Len, Decoded: n,
-		Held: int64(n) + chunk.Spare})
+		Rows: rows, Held: int64(n) + chunk.Spare})
 }
 
 // inPieces notes that the rows of a chunk down to the last one of box are decoded, in pieces.

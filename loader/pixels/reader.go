@@ -361,12 +361,13 @@ func (r *Reader) chunk(stored []byte, x *chunk.Index, i, y1 int, to Sink) error 
 
 // decode fills samples with the rows of chunk i above row y1 of the image, and measures the time.
 func (r *Reader) decode(samples, stored []byte, x *chunk.Index, i, y1 int) error {
+	box := x.Box(i)
+	rows := min(y1, box.Y1) - box.Y0
 	if r.dry != nil {
-		r.dry.decoded(x, i, x.Place(i))
+		r.dry.decoded(x, i, x.Place(i), rows)
 		return nil
 	}
-	box := x.Box(i)
-	if err := r.Decoder.DecodeRows(samples, stored, x, i, min(y1, box.Y1)-box.Y0); err != nil {
+	if err := r.Decoder.DecodeRows(samples, stored, x, i, rows); err != nil {
 		return fault.AtOffset(err, x.Ranges[i].Off)
 	}
 	r.Clock.Lap(resources.StagePredictor)

@@ -3,17 +3,21 @@ package pixels
 import (
 	"container/list"
 	"context"
+	"math"
+	"slices"
 	"sync"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
 )
 
-// TileCache shares decoded chunks among the windows of a pool, so that each chunk is decoded once. It
-// evicts the chunks that were used longest ago, which belong to pools that are over. It is safe for
-// concurrent use.
+// TileCache shares decoded chunks among windows, so that each chunk is decoded once. There are two kinds of windows.
+// Those of a pool keep all chunks, and evict the chunks that were used longest ago, which belong to pools that are
+// over. All others announce the chunks of the windows that come next (Plan): a chunk is shared only if another of
+// these windows needs it, and makes room for one that is needed earlier. It is safe for concurrent use.
 type TileCache struct {
 	// mu guards all fields, and key, holders and place of every tile. It is never held while a chunk
 	// is decoded or waited for: Ready serves that.
@@ -23,11 +27,18 @@ type TileCache struct {
 	By    map[TileKey]*tile // all tiles that have not failed
 	// Evicted counts the tiles that made room for others, and those for which there was no room.
 	Evicted int64
-	// Used holds the *tile that no reader holds, the last used one first. Only these can be evicted,
-	// because a reader may still copy from the others.
+	// Used holds the *tile that no reader holds, the last used one first, and behind it those that no window needs any
+	// more. Only these can be evicted, because a reader may still copy from the others.
 	Used list.List
 
-	counts bool // tiles have no memory
+	// Planned has for each chunk the windows that come next and need it.
+	Planned map[TileKey][]use
+
+	counts  bool           // tiles have no memory
+	budget  *budget.Budget // pays for tiles beyond paid; nil for none
+	leave   func()         // ends the membership in the budget
+	paid    int64          // bytes of tiles that somebody else has charged
+	charged int64          // bytes that are charged to the budget, with paid
 }
 
 // TileKey names a chunk of an asset, or of the asset's mask.
@@ -44,6 +55,7 @@ type TileKey struct {
 // Failed before it closes Ready; other readers look at them only after Ready is closed.
 type tile struct {
 	key     TileKey
+	rows    int   // the first ones of the chunk, which are decoded
 	bytes   int64 // of Samples
 	Samples []byte
 	Ready   chan struct{} // closed once the chunk is decoded or has failed
@@ -52,35 +64,122 @@ type tile struct {
 	place   *list.Element // in TileCache.Used; nil while a reader holds the tile
 }
 
-// NewTileCache returns an empty cache for at most bound bytes of decoded chunks.
-func NewTileCache(bound int64) *TileCache { return &TileCache{Bound: bound, By: map[TileKey]*tile{}} }
+// NewTileCache returns an empty cache for at most bound bytes of decoded chunks, which the caller has charged.
+func NewTileCache(bound int64) *TileCache {
+	return &TileCache{Bound: bound, By: map[TileKey]*tile{}, paid: bound, charged: bound, leave: func() {}}
+}
+
+// NewPlannedTiles returns an empty cache for windows that announce their chunks. It charges at most bound bytes to
+// b as long as nobody waits for them. The caller must call Close.
+func NewPlannedTiles(bound int64, b *budget.Budget) *TileCache {
+	c := NewTileCache(bound)
+	c.Planned, c.budget, c.paid, c.charged = map[TileKey][]use{}, b, 0, 0
+	c.leave = b.Join(c)
+	return c
+}
 
 // NewTileCounter returns an empty cache whose tiles have no memory, for dry runs: it only counts them.
 func NewTileCounter(bound int64) *TileCache {
-	return &TileCache{Bound: bound, By: map[TileKey]*tile{}, counts: true}
+	c := NewTileCache(bound)
+	c.counts = true
+	return c
+}
+
+// use is the planned use of a chunk by a window.
+type use struct {
+	order int64 // Shared.Order
+	rows  int   // the first ones of the chunk that the window needs
+}
+
+// Need is a chunk that a window needs.
+type Need struct {
+	Key  TileKey
+	Rows int // the first ones of the chunk
+}
+
+// Plan announces that a window needs chunks: order is from 1 on, and later windows have higher ones. The caller must
+// call Forget.
+func (c *TileCache) Plan(order int64, needs []Need) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, need := range needs {
+		c.Planned[need.Key] = append(c.Planned[need.Key], use{order, need.Rows})
+	}
+}
+
+// Forget takes back what is left of a Plan.
+func (c *TileCache) Forget(order int64, needs []Need) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, need := range needs {
+		c.forget(order, need.Key)
+	}
+}
+
+// forget needs the lock.
+func (c *TileCache) forget(order int64, key TileKey) {
+	uses := c.Planned[key]
+	k := slices.IndexFunc(uses, func(u use) bool { return u.order == order })
+	switch {
+	case k < 0:
+	case len(uses) == 1:
+		delete(c.Planned, key)
+	default:
+		c.Planned[key] = slices.Delete(uses, k, k+1)
+	}
+}
+
+// unplanned stands for the order of a window that does not come.
+const unplanned = math.MaxInt64
+
+// next returns the order of the first planned window that needs a chunk, and how many rows all of them need. It needs
+// the lock.
+func (c *TileCache) next(key TileKey) (order int64, rows int) {
+	order = unplanned
+	for _, use := range c.Planned[key] {
+		order, rows = min(order, use.order), max(rows, use.rows)
+	}
+	return order, rows
 }
 
 // Get returns the tile of a chunk of n decoded bytes, and holds it until the caller calls Put. If mine
 // is true, the tile is new: the caller must decode the chunk and call Finish. Otherwise the chunk is
-// decoded, or another reader decodes it. Get returns nil if the tiles in use leave no room.
-func (c *TileCache) Get(key TileKey, n int) (t *tile, mine bool) {
+// decoded, or another reader decodes it. Get returns nil if the tiles in use leave no room, or if no
+// other window needs the chunk. order is that of the window, 0 for one of a pool, and rows how many of the first rows
+// of the chunk it needs.
+func (c *TileCache) Get(key TileKey, n int, order int64, rows int) (t *tile, mine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t = c.By[key]; t != nil {
-		if t.holders++; t.place != nil {
-			c.Used.Remove(t.place)
-			t.place = nil
-		}
-		return t, false
-	}
+	c.forget(order, key)
 	var memory []byte
-	for c.Held+int64(n) > c.Bound {
-		c.Evicted++
-		last := c.Used.Back()
-		if last == nil {
+	if t = c.By[key]; t != nil {
+		switch {
+		case t.rows >= rows:
+			if t.holders++; t.place != nil {
+				c.Used.Remove(t.place)
+				t.place = nil
+			}
+			return t, false
+		case t.place == nil: // others copy from it
 			return nil, false
 		}
-		old := last.Value.(*tile)
+		memory = t.Samples
+		c.drop(t)
+	}
+	next := int64(0) // a chunk of a pool evicts any other
+	if order > 0 {
+		needed := 0
+		if next, needed = c.next(key); next == unplanned {
+			return nil, false
+		}
+		rows = max(rows, needed)
+	}
+	for !c.room(int64(n)) {
+		c.Evicted++
+		old := c.last(next)
+		if old == nil {
+			return nil, false
+		}
 		c.drop(old)
 		if len(old.Samples) == n { // a larger buffer would hold bytes that Held does not count
 			memory = old.Samples
@@ -89,10 +188,44 @@ func (c *TileCache) Get(key TileKey, n int) (t *tile, mine bool) {
 	if memory == nil && !c.counts {
 		memory = cast.Aligned(n + chunk.Spare)[:n]
 	}
-	t = &tile{key: key, bytes: int64(n), Samples: memory, Ready: make(chan struct{}), holders: 1}
+	t = &tile{key: key, rows: rows, bytes: int64(n), Samples: memory, Ready: make(chan struct{}), holders: 1}
 	c.By[key] = t
 	c.Held += int64(n)
 	return t, true
+}
+
+// room reports whether there is room for n bytes more, and charges them. It needs the lock.
+func (c *TileCache) room(n int64) bool {
+	if c.Held+n > c.Bound {
+		return false
+	}
+	due := c.Held + n - c.charged
+	if due > 0 && !c.budget.TryAcquire(due) {
+		return false
+	}
+	c.charged += max(due, 0)
+	return true
+}
+
+// looked is how many tiles last looks at: so many that it mostly finds one that is needed late, and so few that this
+// takes a microsecond, a small part of decoding a chunk.
+const looked = 32
+
+// last returns the tile to evict for one that a window of order next needs: of those that were used longest ago the
+// one that is needed last, or nil if all are needed earlier. It needs the lock.
+func (c *TileCache) last(next int64) (found *tile) {
+	place := c.Used.Back()
+	for n := 0; n < looked && place != nil; n++ {
+		t := place.Value.(*tile)
+		if needed, _ := c.next(t.key); needed > next {
+			found, next = t, needed
+		}
+		if next == unplanned {
+			break
+		}
+		place = place.Prev()
+	}
+	return found
 }
 
 // drop evicts a tile that no reader holds. The caller must hold mu.
@@ -131,22 +264,45 @@ func (c *TileCache) Put(t *tile) {
 		c.Held -= t.bytes
 		return
 	}
+	if next, _ := c.next(t.key); c.Planned != nil && next == unplanned {
+		t.place = c.Used.PushBack(t) // its memory is for the next tile
+		return
+	}
 	t.place = c.Used.PushFront(t)
 }
 
 // Trim evicts all tiles that no reader holds.
 func (c *TileCache) Trim() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	for c.Used.Len() > 0 {
 		c.drop(c.Used.Back().Value.(*tile))
 	}
+	due := c.charged - max(c.Held, c.paid)
+	c.charged -= due
+	c.mu.Unlock()
+	c.budget.Release(due) // without the lock: it calls Freed
+}
+
+// Reclaim implements budget.Holder.
+func (c *TileCache) Reclaim(budget.Level) (more bool) {
+	c.Trim()
+	return false
+}
+
+// Freed implements budget.Holder.
+func (c *TileCache) Freed() {}
+
+// Close evicts all tiles. No reader may hold one.
+func (c *TileCache) Close() {
+	c.leave()
+	c.Trim()
 }
 
 // Shared says where a reader shares decoded chunks. The zero value shares none.
 type Shared struct {
 	Tiles *TileCache
 	Key   TileKey // names the asset; the reader sets Chunk and Mask
+	Order int64   // of a window that announces its chunks (TileCache.Plan); 0 for one of a pool
 }
 
 // want is a chunk that a window needs, and its tile.
@@ -165,7 +321,7 @@ func (r *Reader) fromTiles(ctx context.Context, f source.Reader, x *chunk.Index,
 	for _, run := range r.plan.Runs {
 		r.planned = append(r.planned, run.Chunks...)
 	}
-	wants, done := r.want(x, r.planned)
+	wants, done := r.want(x, r.planned, box.Y1)
 	defer done()
 	for start := 0; start < len(wants); {
 		run, end := nextRun(x, wants, start, r.gap(f))
@@ -185,14 +341,19 @@ func (r *Reader) fromTiles(ctx context.Context, f source.Reader, x *chunk.Index,
 	})
 }
 
-// want gets the tiles of chunks. done puts them back, and marks those that are not decoded by then as
-// failed, so that no other reader waits for them forever.
-func (r *Reader) want(x *chunk.Index, chunks []int) (wants []want, done func()) {
-	tileCache, key := r.Share.Tiles, r.Share.Key
+// want gets the tiles of chunks, with their rows above row y1 of the image. done puts them back, and marks
+// those that are not decoded by then as failed, so that no other reader waits for them forever.
+func (r *Reader) want(x *chunk.Index, chunks []int, y1 int) (wants []want, done func()) {
+	tileCache, key, order := r.Share.Tiles, r.Share.Key, r.Share.Order
 	wants = r.wants[:0]
 	for _, i := range chunks {
 		key.Chunk = i
-		t, mine := tileCache.Get(key, x.StoredBytes(i))
+		box := x.Box(i)
+		rows := box.Y1 - box.Y0
+		if order > 0 { // windows of a pool need all rows sooner or later
+			rows = min(y1, box.Y1) - box.Y0
+		}
+		t, mine := tileCache.Get(key, x.StoredBytes(i), order, rows)
 		wants = append(wants, want{t, i, mine, mine})
 	}
 	r.wants = wants
@@ -265,8 +426,7 @@ func (r *Reader) own(x *chunk.Index, w *want, off int64, y1 int, to Sink) error 
 	if w.t == nil {
 		return r.chunk(stored, x, w.i, y1, to)
 	}
-	// All rows are decoded, since other windows may need those below y1.
-	if err := r.decode(w.t.Samples, stored, x, w.i, x.Box(w.i).Y1); err != nil {
+	if err := r.decode(w.t.Samples, stored, x, w.i, x.Box(w.i).Y0+w.t.rows); err != nil {
 		return err
 	}
 	r.Share.Tiles.Finish(w.t, false)
