@@ -19,7 +19,8 @@ import (
 )
 
 // TestDiskCacheHoldsItsForecast: with a cache on disk for a third of the data, each epoch takes the bytes from the
-// store that the forecast says, within 2 %, and its batches are those without a cache.
+// store that the forecast says, and its batches are those without a cache. Of windows the forecast is an upper bound:
+// those in work at the same time share chunks.
 func TestDiskCacheHoldsItsForecast(t *testing.T) {
 	for name, sampler := range map[string]spec.Sampler{
 		"chips":   {},
@@ -61,7 +62,11 @@ func TestDiskCacheHoldsItsForecast(t *testing.T) {
 				if !bytes.Equal(got, want[k]) {
 					t.Errorf("epoch %d has other batches", k)
 				}
-				if ratio := float64(read) / float64(planned); ratio < 0.98 || ratio > 1.02 {
+				least := planned
+				if name == "windows" {
+					least = planned * 6 / 10
+				}
+				if read < least || float64(read) > 1.02*float64(planned) {
 					t.Errorf("epoch %d took %d bytes from the store, the forecast is %d", k, read, planned)
 				}
 				t.Logf("epoch %d: %d bytes from the store, planned %d", k, read, planned)
@@ -77,8 +82,8 @@ func TestDiskCacheHoldsItsForecast(t *testing.T) {
 	}
 }
 
-// BenchmarkCachedEpoch compares epochs of chips in a bucket behind a link of 30 ms and 100 MB/s, whose ranges are all in
-// a cache on disk, with epochs of the same chips in local files, in turns.
+// BenchmarkCachedEpoch compares epochs of chips in a bucket behind a link of 30 ms and 100 MB/s, whose ranges are all
+// in a cache on disk, with epochs of the same chips in local files, in turns.
 func BenchmarkCachedEpoch(b *testing.B) {
 	const chips, bands, side = 240, 3, 256
 	far := newBucket(b, chips, bands, side, side, 30*time.Millisecond, 100e6)
