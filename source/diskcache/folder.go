@@ -115,7 +115,7 @@ func Open(path string, quota int64) (*Folder, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	if used, err := f.used.add(0); err == nil && used > quota {
-		err = trim(path, &f.used, quota, time.Now())
+		err = trim(path, &f.used, quota, 0)
 		if err == nil {
 			f.spans, _, err = scan(path, false)
 		}
@@ -319,7 +319,7 @@ func (f *Folder) reserve(cost int64) bool {
 		f.reclaimed = time.Now()
 	}
 	f.mu.Unlock()
-	if !again || trim(f.path, &f.used, f.quota-cost, time.Now().Add(-idle)) != nil {
+	if !again || trim(f.path, &f.used, f.quota-cost, idle) != nil {
 		return false
 	}
 	return fits()
@@ -337,7 +337,7 @@ func (f *Folder) forget(o Object, span Span, remove bool) {
 
 // readSpan fills p with bytes of a stored range, from off of the object on.
 func (f *Folder) readSpan(o Object, span Span, p []byte, off int64) error {
-	err := readRange(filepath.Join(f.path, nameOf(o, span)), o, span, p, off)
+	err := readRange(filepath.Join(f.path, nameOf(o, span)), o, span, p, off, true)
 	if errors.Is(err, errDamaged) {
 		f.stats.damaged.Add(1)
 	}

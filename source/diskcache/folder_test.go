@@ -339,6 +339,22 @@ func TestSmallerQuota(t *testing.T) {
 	}
 }
 
+// TestClear: nothing stays, whatever times the files have.
+func TestClear(t *testing.T) {
+	path := t.TempDir()
+	f := openFolder(t, path, 1<<30)
+	defer f.Close()
+	object := NameObject("a", "", "tag", 5)
+	f.Keep(object, []byte("bytes"), 0)
+	later := time.Now().Add(24 * time.Hour) // as of a clock that was set back
+	if err := os.Chtimes(filepath.Join(path, nameOf(object, Span{0, 5})), later, later); err != nil {
+		t.Fatal(err)
+	}
+	if err := Trim(path, 0); err != nil || f.Used() != 0 || onDisk(t, path) != 0 {
+		t.Errorf("%d bytes on disk, counted %d, %v", onDisk(t, path), f.Used(), err)
+	}
+}
+
 // TestVerify: damaged ranges are found and removed, others stay.
 func TestVerify(t *testing.T) {
 	path := t.TempDir()
@@ -357,9 +373,16 @@ func TestVerify(t *testing.T) {
 	if err := os.WriteFile(name, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	read := time.Now().Add(-2 * touchAfter)
+	if err := os.Chtimes(filepath.Join(path, nameOf(good, Span{0, objectBytes})), read, read); err != nil {
+		t.Fatal(err)
+	}
 	ranges, damaged, err := Verify(path, func(int64) {})
 	if ranges != 2 || damaged != 1 || err != nil {
 		t.Errorf("%d ranges, %d damaged, %v", ranges, damaged, err)
+	}
+	if c, err := List(path); err != nil || !c.Newest.Equal(read) {
+		t.Errorf("the good range was read at %v, %v; a check is no read", c.Newest, err)
 	}
 	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the damaged range is still there: %v", err)
