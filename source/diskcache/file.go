@@ -60,8 +60,9 @@ func parseName(name string) (s stored, ok bool) {
 	from, err3 := strconv.ParseInt(parts[2], 16, 64)
 	end, err4 := strconv.ParseInt(parts[3], 16, 64)
 	s.Span = Span{from, end}
-	// A name that says more than a file can hold would fill the index.
-	return s, errors.Join(err1, err2, err3, err4) == nil && from >= 0 && end > from && end-from <= maxRange
+	// A name that says more than a file can hold would fill the index. Other spellings of a name would be read by none.
+	ok = errors.Join(err1, err2, err3, err4) == nil && from >= 0 && end > from && end-from <= maxRange
+	return s, ok && filepath.Base(nameOf(s.Object, s.Span)) == name
 }
 
 // maxRange is the largest range that is stored, in bytes: a loader reads at most some MiB at a time, and a whole object
@@ -72,9 +73,6 @@ func seedOf(o Object, s Span) uint64 { return xxh3.HashString(filepath.Base(name
 
 // writeRange writes a range under its name. It reports false if the file is there already.
 func writeRange(folder string, o Object, p []byte, s Span) (made bool, err error) {
-	if s.len() > maxRange {
-		return false, nil
-	}
 	name := filepath.Join(folder, nameOf(o, s))
 	part, err := os.CreateTemp(filepath.Dir(name), partPrefix+"*")
 	if errors.Is(err, fs.ErrNotExist) {
