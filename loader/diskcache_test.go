@@ -77,8 +77,8 @@ func TestDiskCacheHoldsItsForecast(t *testing.T) {
 	}
 }
 
-// BenchmarkCachedEpoch compares epochs of chips in a bucket behind a link of 30 ms and 100 MB/s, whose ranges are all in
-// a cache on disk, with epochs of the same chips in local files, in turns.
+// BenchmarkCachedEpoch compares epochs of chips in a bucket behind a link of 30 ms and 100 MB/s, whose ranges are all
+// in a cache on disk, with epochs of the same chips in local files, in turns.
 func BenchmarkCachedEpoch(b *testing.B) {
 	const chips, bands, side = 240, 3, 256
 	far := newBucket(b, chips, bands, side, side, 30*time.Millisecond, 100e6)
