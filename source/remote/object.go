@@ -150,11 +150,11 @@ func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
 // fill reads a range: what the cache on disk has from there, and the rest in one request.
 func (r *reader) fill(ctx context.Context, p []byte, off int64) error {
 	disk, err := r.o.options.Disk.Get()
-	if err != nil {
-		return err
+	if err != nil { // without a kind: it says nothing about the object, and no policy on bad samples may skip it
+		return fmt.Errorf("the cache on disk: %v", err)
 	}
 	tag := r.x.currentTag()
-	if disk == nil || tag == (Tag{}) { // nothing says whether the object is still the same
+	if disk == nil || !tag.lasting() { // nothing says whether the object is still the same
 		return r.request(ctx, p, off)
 	}
 	object := diskcache.NameObject(r.x.uri, r.x.roots.String(), tag.String(), r.x.size)
