@@ -174,8 +174,8 @@ func (s *constant) Get(_ context.Context, _ string, r Range, _ Tag) (*Answer, er
 		Tag: Tag{Modified: s.changed}}, nil
 }
 
-// TestDiskKeepsSettledObjects: where only a time tells the versions of an object, those of the last minute are not kept,
-// because the object may change once more in the same second.
+// TestDiskKeepsSettledObjects: where only a time tells the versions of an object, those of the last minute are not
+// kept, because the object may change once more in the same second.
 func TestDiskKeepsSettledObjects(t *testing.T) {
 	for age, kept := range map[time.Duration]bool{0: false, 2 * settled: true} {
 		var disk diskcache.Ref
