@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/diskcache"
 )
 
@@ -28,7 +29,14 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 	if err := e.checkRun(o.Rank, o.World, o.Prefetch); err != nil {
 		return nil, err
 	}
-	run := &dryRun{engine: e, options: o, reader: pixels.NewDryReader(e.options)}
+	remote := slices.ContainsFunc(e.sets, func(d *dataset) bool { return d.remote })
+	switch {
+	case !remote:
+		o.Cache = nil
+	case o.Cache != nil: // which ranges it has depends on all samples before
+		o.Samples = -1
+	}
+	run := &dryRun{engine: e, remote: remote, options: o, reader: pixels.NewDryReader(e.options)}
 	run.out = dryrun.Forecast{Epoch: o.Epoch, Samples: e.samples, Steps: e.Steps(), Rank: o.Rank, World: o.World}
 	for _, s := range e.Sources() {
 		run.out.Sources = append(run.out.Sources, dryrun.SourceWork{Name: s.Name, Source: s.Source})
@@ -59,6 +67,7 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 type dryRun struct {
 	engine  *Engine
 	options dryrun.Options
+	remote  bool // some files are not local
 	out     dryrun.Forecast
 	cache   *pixels.TileCache // nil if windows share no tiles
 	reader  *pixels.DryReader // stands for the one worker that reads all steps in their order
@@ -121,7 +130,7 @@ func (p *dryRun) memory() error {
 		memory.Tiles = engine.tiles.Bound
 	}
 	memory.Workers = engine.options.Workers
-	if slices.ContainsFunc(engine.sets, func(d *dataset) bool { return d.remote }) {
+	if p.remote {
 		memory.Workers = max(memory.Workers, engine.options.Fetchers)
 	}
 	memory.Catalog = engine.options.CacheBytes * int64(len(engine.sets))
@@ -240,14 +249,20 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		if p.cache != nil && set.sampler.Kind == spec.TileWindow {
 			p.reader.Share = pixels.Shared{Tiles: p.cache, Key: set.tileKey(asset)}
 		}
-		if err := p.count(ctx, asset.Again, set, asset.URI, &w); err != nil {
+		if err := p.count(ctx, asset.Again, &w); err != nil {
 			return w, err
+		}
+		if asset.Remote {
+			p.simulate(asset.URI, asset.Kept)
 		}
 	}
 	for i := range r.Points {
 		if again := r.Points[i].Again; again != nil {
-			if err := p.count(ctx, again, set, r.Points[i].Array, &w); err != nil {
+			if err := p.count(ctx, again, &w); err != nil {
 				return w, err
+			}
+			if source.IsRemote(r.Points[i].Array) {
+				p.simulate(r.Points[i].Array, true)
 			}
 		}
 	}
@@ -265,20 +280,30 @@ func (p *dryRun) noteShared(d *dataset, r *dryrun.Row) {
 	}
 }
 
-// count counts what the worker reads and decodes of an asset at a URI.
-func (p *dryRun) count(ctx context.Context, again func(context.Context, *pixels.DryReader) error, d *dataset,
-	uri string, w *dryrun.Work) error {
+// count counts what the worker reads and decodes of an asset.
+func (p *dryRun) count(ctx context.Context, again func(context.Context, *pixels.DryReader) error,
+	w *dryrun.Work) error {
 	p.reader.Reads = pixels.Reads{}
 	err := again(ctx, p.reader)
 	w.Count(&p.reader.Reads)
-	if p.options.Cache != nil && d.remote {
-		for _, run := range p.reader.Runs {
-			object := diskcache.NameObject(cmp.Or(run.File, uri), "", "", 0)
-			p.options.Cache.Read(object, diskcache.Span{From: run.Off, End: run.Off + run.Len})
-		}
-	}
 	p.out.Loose = p.out.Loose || p.reader.Loose
 	return err
+}
+
+// simulate gives the simulated cache what was counted last, of an object in a store, if it is one that a cache keeps.
+func (p *dryRun) simulate(uri string, kept bool) {
+	cache := p.options.Cache
+	if cache == nil {
+		return
+	}
+	for _, run := range p.reader.Runs {
+		if !kept {
+			cache.MissedBytes += run.Len
+			continue
+		}
+		object := diskcache.NameObject(cmp.Or(run.File, uri), "", "", 0)
+		cache.Read(object, diskcache.Span{From: run.Off, End: run.Off + run.Len})
+	}
 }
 
 // noteWorkerMemory records the memory of a worker for an asset. Buffers grow to the largest use and are kept, so

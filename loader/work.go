@@ -1104,6 +1104,8 @@ func (e *Engine) explainReads(ctx context.Context, d *dataset, a catalog.Asset, 
 	if masked {
 		mask = pixels.Nowhere{}
 	}
+	p.Remote = a.Bytes == nil && source.IsRemote(a.URI)
+	p.Kept = p.Remote && (a.Size == 0 || a.ETag != "")
 	p.Again = func(ctx context.Context, r *pixels.DryReader) error {
 		r.Gap = gap
 		return r.Read(ctx, a, in, bands, pixels.Nowhere{}, mask)

@@ -104,15 +104,6 @@ func (n node) all(name, class string) (list []node) {
 	return list
 }
 
-func (n node) id(id string) (node, bool) {
-	for _, e := range n.all("", "") {
-		if e.attr("id") == id {
-			return e, true
-		}
-	}
-	return node{}, false
-}
-
 func texts(list []node) (out []string) {
 	for _, n := range list {
 		out = append(out, n.text())

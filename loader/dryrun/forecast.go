@@ -21,6 +21,7 @@ type Options struct {
 	// DefaultSamples; below 0 there is no bound.
 	Samples int64
 	// Cache counts what a folder would have of remote files, if it is not nil. Forecasts of following epochs share it.
+	// They examine all samples.
 	Cache *diskcache.Simulation
 	// Progress is called after every step, from one goroutine, with numbers of steps.
 	Progress func(done, total int64)

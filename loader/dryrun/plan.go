@@ -55,6 +55,10 @@ type Asset struct {
 	// before.
 	Runs   []Range            `json:"runs"`
 	Chunks []pixels.ReadChunk `json:"chunks"`
+	// Remote is true if the runs are of files in a store, and Kept if a cache on disk keeps them: if a catalog has the
+	// file's entity tag, or none has its size, so that opening it asks for both.
+	Remote bool `json:"-"`
+	Kept   bool `json:"-"`
 
 	// Again reads the asset once more, by a reader that may share tiles and know the array already.
 	Again func(ctx context.Context, r *pixels.DryReader) error `json:"-"`

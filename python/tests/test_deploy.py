@@ -32,11 +32,11 @@ def test_flags_are_those_of_serve(binary: str, name: str) -> None:
         assert flag in known, f"{name} has {flag}"
 
 
-def rendered(*values: str) -> subprocess.CompletedProcess[str]:
+def rendered(*values: str, release: str = "train") -> subprocess.CompletedProcess[str]:
     helm = shutil.which("helm")
     if helm is None:
         pytest.skip("helm is not in PATH")
-    line = [helm, "template", "--kube-version", f"{KUBERNETES}.0", "train", str(CHART), *values]
+    line = [helm, "template", "--kube-version", f"{KUBERNETES}.0", release, str(CHART), *values]
     return subprocess.run(line, capture_output=True, text=True, check=False)
 
 
@@ -73,6 +73,15 @@ def test_chart_is_what_kubernetes_takes(values: list[str]) -> None:
     for o in nonempty(objects):
         if o["kind"] != "ServiceMonitor":
             validate.validate(o, KUBERNETES, strict=True)
+
+
+def test_names_leave_room_for_the_hash_of_a_revision() -> None:
+    longest = "r" * 53  # as helm has it
+    out = rendered(*ROOTS, *SECRETS, release=longest)
+    assert out.returncode == 0, out.stderr
+    objects = [o for o in yaml.safe_load_all(out.stdout) if o]
+    name = next(o for o in objects if o["kind"] == "StatefulSet")["metadata"]["name"]
+    assert len(f"{name}-{'h' * 10}") <= 63  # the label controller-revision-hash
 
 
 @pytest.mark.parametrize(

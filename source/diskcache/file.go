@@ -60,8 +60,9 @@ func parseName(name string) (s stored, ok bool) {
 	from, err3 := strconv.ParseInt(parts[2], 16, 64)
 	end, err4 := strconv.ParseInt(parts[3], 16, 64)
 	s.Span = Span{from, end}
-	// A name that says more than a file can hold would fill the index.
-	return s, errors.Join(err1, err2, err3, err4) == nil && from >= 0 && end > from && end-from <= maxRange
+	// A name that says more than a file can hold would fill the index. Other spellings of a name would be read by none.
+	ok = errors.Join(err1, err2, err3, err4) == nil && from >= 0 && end > from && end-from <= maxRange
+	return s, ok && filepath.Base(nameOf(s.Object, s.Span)) == name
 }
 
 // maxRange is the largest range that is stored, in bytes: a loader reads at most some MiB at a time, and a whole object
@@ -72,9 +73,6 @@ func seedOf(o Object, s Span) uint64 { return xxh3.HashString(filepath.Base(name
 
 // writeRange writes a range under its name. It reports false if the file is there already.
 func writeRange(folder string, o Object, p []byte, s Span) (made bool, err error) {
-	if s.len() > maxRange {
-		return false, nil
-	}
 	name := filepath.Join(folder, nameOf(o, s))
 	part, err := os.CreateTemp(filepath.Dir(name), partPrefix+"*")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -107,7 +105,8 @@ func writeRange(folder string, o Object, p []byte, s Span) (made bool, err error
 }
 
 // readRange fills p with bytes of a range, from off of the object on. Its errors are errDamaged, and those of the disk.
-func readRange(name string, o Object, s Span, p []byte, off int64) error {
+// touch says that a run reads it, which gives the file a new time.
+func readRange(name string, o Object, s Span, p []byte, off int64, touch bool) error {
 	file, err := os.Open(name)
 	if err != nil {
 		return err
@@ -120,7 +119,7 @@ func readRange(name string, o Object, s Span, p []byte, off int64) error {
 	if info.Size() != fileBytes(s.len()) {
 		return errDamaged
 	}
-	if time.Since(info.ModTime()) > touchAfter {
+	if touch && time.Since(info.ModTime()) > touchAfter {
 		now := time.Now()
 		_ = os.Chtimes(name, now, now) // without it the range goes earlier
 	}
@@ -225,18 +224,19 @@ func scan(folder string, alone bool) (spans index, used int64, err error) {
 	return spans, used, err
 }
 
-// trim removes ranges, the longest unread first, until they take at most target bytes. Those that were read after a
-// time stay.
-func trim(folder string, used *counter, target int64, after time.Time) error {
+// trim removes ranges that have not been read for some time, the longest unread first, until all take at most target
+// bytes. A time of 0 is that of all ranges, also of those with a time in the future: clocks are set.
+func trim(folder string, used *counter, target int64, unread time.Duration) error {
 	type aged struct {
 		name string
 		cost int64
 		read time.Time
 	}
 	var found []aged
+	now := time.Now()
 	err := each(folder, false, func(name string, s stored) error {
 		info, err := os.Stat(name)
-		if err == nil && !info.ModTime().After(after) {
+		if err == nil && (unread == 0 || now.Sub(info.ModTime()) >= unread) {
 			found = append(found, aged{name, costOf(s.len()), info.ModTime()})
 		}
 		return nil // another engine may have removed it
@@ -246,8 +246,8 @@ func trim(folder string, used *counter, target int64, after time.Time) error {
 	}
 	slices.SortFunc(found, func(a, b aged) int { return cmp.Or(a.read.Compare(b.read), cmp.Compare(a.name, b.name)) })
 	for _, file := range found {
-		now, err := used.add(0)
-		if err != nil || now <= target {
+		rest, err := used.add(0)
+		if err != nil || rest <= target {
 			return err
 		}
 		removeRange(file.name, used, file.cost)

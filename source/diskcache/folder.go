@@ -115,7 +115,7 @@ func Open(path string, quota int64) (*Folder, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	if used, err := f.used.add(0); err == nil && used > quota {
-		err = trim(path, &f.used, quota, time.Now())
+		err = trim(path, &f.used, quota, 0)
 		if err == nil {
 			f.spans, _, err = scan(path, false)
 		}
@@ -236,6 +236,9 @@ func (f *Folder) Read(o Object, p []byte, off int64) (missing Span) {
 	f.mu.Lock()
 	found := f.spans.touching(o, missing)
 	f.mu.Unlock()
+	if len(found) == 0 && f.adopt(o, missing) {
+		found = []Span{missing}
+	}
 	for _, span := range cover(found, missing) {
 		part := span.within(missing)
 		if err := f.readSpan(o, span, p[part.From-off:part.End-off], part.From); err != nil {
@@ -254,6 +257,18 @@ func (f *Folder) Read(o Object, p []byte, off int64) (missing Span) {
 	missing = Span{gaps[0].From, gaps[len(gaps)-1].End}
 	f.stats.hitBytes.Add(int64(len(p)) - missing.len())
 	return missing
+}
+
+// adopt takes a range into the index that another engine has stored since the folder was opened. Engines that load the
+// same data read the same ranges.
+func (f *Folder) adopt(o Object, span Span) bool {
+	if _, err := os.Lstat(filepath.Join(f.path, nameOf(o, span))); err != nil {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.spans.add(o, span)
+	return true
 }
 
 // Keep stores the bytes p of an object from off on, as far as they are not here and the quota has room for them.
@@ -287,7 +302,10 @@ func (f *Folder) Keep(o Object, p []byte, off int64) {
 // store writes a range if the quota has room for it.
 func (f *Folder) store(o Object, p []byte, span Span) error {
 	cost := costOf(span.len())
-	if !f.reserve(cost) {
+	if err := f.isThere(); err != nil {
+		return err
+	}
+	if span.len() > maxRange || !f.reserve(cost) {
 		f.stats.refused.Add(1)
 		return nil
 	}
@@ -307,6 +325,20 @@ func (f *Folder) store(o Object, p []byte, span Span) error {
 	return nil
 }
 
+// isThere returns an error if the folder was deleted, also if another engine has made one in its place since: that one
+// counts without the ranges of this engine.
+func (f *Folder) isThere() error {
+	mine, err := f.used.file.Stat()
+	if err != nil {
+		return err
+	}
+	now, err := os.Stat(filepath.Join(f.path, usedName))
+	if err == nil && !os.SameFile(mine, now) {
+		err = fs.ErrNotExist
+	}
+	return err
+}
+
 // reserve takes room for a range from the quota. Where there is none, ranges that nobody has read for long go.
 func (f *Folder) reserve(cost int64) bool {
 	fits := func() bool { return f.used.take(cost, f.quota) }
@@ -319,7 +351,7 @@ func (f *Folder) reserve(cost int64) bool {
 		f.reclaimed = time.Now()
 	}
 	f.mu.Unlock()
-	if !again || trim(f.path, &f.used, f.quota-cost, time.Now().Add(-idle)) != nil {
+	if !again || trim(f.path, &f.used, f.quota-cost, idle) != nil {
 		return false
 	}
 	return fits()
@@ -337,7 +369,7 @@ func (f *Folder) forget(o Object, span Span, remove bool) {
 
 // readSpan fills p with bytes of a stored range, from off of the object on.
 func (f *Folder) readSpan(o Object, span Span, p []byte, off int64) error {
-	err := readRange(filepath.Join(f.path, nameOf(o, span)), o, span, p, off)
+	err := readRange(filepath.Join(f.path, nameOf(o, span)), o, span, p, off, true)
 	if errors.Is(err, errDamaged) {
 		f.stats.damaged.Add(1)
 	}

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -339,6 +340,22 @@ func TestSmallerQuota(t *testing.T) {
 	}
 }
 
+// TestClear: nothing stays, whatever times the files have.
+func TestClear(t *testing.T) {
+	path := t.TempDir()
+	f := openFolder(t, path, 1<<30)
+	defer f.Close()
+	object := NameObject("a", "", "tag", 5)
+	f.Keep(object, []byte("bytes"), 0)
+	later := time.Now().Add(24 * time.Hour) // as of a clock that was set back
+	if err := os.Chtimes(filepath.Join(path, nameOf(object, Span{0, 5})), later, later); err != nil {
+		t.Fatal(err)
+	}
+	if err := Trim(path, 0); err != nil || f.Used() != 0 || onDisk(t, path) != 0 {
+		t.Errorf("%d bytes on disk, counted %d, %v", onDisk(t, path), f.Used(), err)
+	}
+}
+
 // TestVerify: damaged ranges are found and removed, others stay.
 func TestVerify(t *testing.T) {
 	path := t.TempDir()
@@ -357,9 +374,16 @@ func TestVerify(t *testing.T) {
 	if err := os.WriteFile(name, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	read := time.Now().Add(-2 * touchAfter)
+	if err := os.Chtimes(filepath.Join(path, nameOf(good, Span{0, objectBytes})), read, read); err != nil {
+		t.Fatal(err)
+	}
 	ranges, damaged, err := Verify(path, func(int64) {})
 	if ranges != 2 || damaged != 1 || err != nil {
 		t.Errorf("%d ranges, %d damaged, %v", ranges, damaged, err)
+	}
+	if c, err := List(path); err != nil || !c.Newest.Equal(read) {
+		t.Errorf("the good range was read at %v, %v; a check is no read", c.Newest, err)
 	}
 	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the damaged range is still there: %v", err)
@@ -399,6 +423,40 @@ func TestTogether(t *testing.T) {
 	}
 }
 
+// TestRangesOfOthers: an engine has what another stored after both had opened the folder, also when it is full.
+func TestRangesOfOthers(t *testing.T) {
+	path := t.TempDir()
+	first, second := openFolder(t, path, blockBytes), openFolder(t, path, blockBytes)
+	defer first.Close()
+	defer second.Close()
+	object, got := NameObject("a", "", "tag", 5), make([]byte, 5)
+	first.Keep(object, []byte("bytes"), 0)
+	if missing := second.Read(object, got, 0); missing != (Span{}) || string(got) != "bytes" {
+		t.Errorf("%v is missing, got %q", missing, got)
+	}
+}
+
+// TestDeleted: an engine whose folder was deleted stores nothing into one that others have made there.
+func TestDeleted(t *testing.T) {
+	path := t.TempDir()
+	old := openFolder(t, path, 2*blockBytes)
+	defer old.Close()
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+	next := openFolder(t, path, 2*blockBytes)
+	defer next.Close()
+	for k, f := range []*Folder{next, next, old} {
+		f.Keep(NameObject(string(rune('a'+k)), "", "tag", 5), []byte("bytes"), 0)
+	}
+	if n := onDisk(t, path); n != 2*blockBytes || next.Used() != n {
+		t.Errorf("%d bytes on disk, counted %d", n, next.Used())
+	}
+	if s := old.Stats(); s.Failed != 1 {
+		t.Errorf("the old engine has %+v", s)
+	}
+}
+
 // TestKilled: what a killed engine left half written is gone, and its bytes do not count.
 func TestKilled(t *testing.T) {
 	path := t.TempDir()
@@ -425,8 +483,10 @@ func TestKilled(t *testing.T) {
 func FuzzParseName(f *testing.F) {
 	f.Add(filepath.Base(nameOf(NameObject("a", "b", "c", 1), Span{1, 2})))
 	f.Add("00-0-0-0")
+	f.Add(strings.Replace(filepath.Base(nameOf(NameObject("a", "b", "c", 1), Span{1, 2})), "-1-2", "-+1-02", 1))
 	f.Fuzz(func(t *testing.T, name string) {
-		if s, ok := parseName(name); ok && (s.From < 0 || s.len() < 1 || s.len() > maxRange) {
+		s, ok := parseName(name)
+		if ok && (s.From < 0 || s.len() < 1 || s.len() > maxRange || filepath.Base(nameOf(s.Object, s.Span)) != name) {
 			t.Errorf("%q is %v", name, s.Span)
 		}
 	})

@@ -93,6 +93,9 @@ func TestKilledEngines(t *testing.T) {
 		for len(children) < 3 {
 			children = append(children, start())
 		}
+		for onDisk(t, path) == 0 { // processes may take long to start
+			time.Sleep(10 * time.Millisecond)
+		}
 		time.Sleep(time.Duration(rand.IntN(200)) * time.Millisecond)
 		gone := rand.IntN(len(children))
 		end(children[gone])

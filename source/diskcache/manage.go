@@ -56,7 +56,7 @@ func Verify(path string, progress func(done int64)) (ranges, damaged int64, err 
 			ranges++
 			progress(ranges)
 			for off := s.From; off < s.End && err == nil; off += pageBytes {
-				err = readRange(name, s.Object, s.Span, page[:min(pageBytes, s.End-off)], off)
+				err = readRange(name, s.Object, s.Span, page[:min(pageBytes, s.End-off)], off, false)
 			}
 			switch {
 			case errors.Is(err, errDamaged):
@@ -74,7 +74,7 @@ func Verify(path string, progress func(done int64)) (ranges, damaged int64, err 
 
 // Trim removes ranges, the longest unread first, until they take at most a number of bytes on disk.
 func Trim(path string, bytes int64) error {
-	return manage(path, func(used *counter) error { return trim(path, used, bytes, time.Now()) })
+	return manage(path, func(used *counter) error { return trim(path, used, bytes, 0) })
 }
 
 // manage calls f with the counter of a folder's bytes.

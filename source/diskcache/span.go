@@ -74,7 +74,8 @@ func (x index) touching(o Object, s Span) []Span {
 	for k := s.From / bucketBytes; k <= (s.End-1)/bucketBytes; k++ {
 		for _, other := range x[bucket{o.uri, k}] {
 			overlaps := other.version == o.version && other.From < s.End && other.End > s.From
-			if overlaps && !slices.Contains(out, other.Span) {
+			// Of the buckets that it stands in, the first one that the span touches counts.
+			if overlaps && max(other.From, s.From)/bucketBytes == k {
 				out = append(out, other.Span)
 			}
 		}

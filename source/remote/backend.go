@@ -59,6 +59,14 @@ func (t Tag) Same(u Tag) bool {
 	return t.Modified.IsZero() || u.Modified.IsZero() || t.Modified.Equal(u.Modified)
 }
 
+// settled is how old a time of change must be: two changes within its resolution have the same one.
+const settled = time.Minute // clocks may differ
+
+// lasting reports whether another version of the object will have another tag.
+func (t Tag) lasting() bool {
+	return t.ETag != "" || !t.Modified.IsZero() && time.Since(t.Modified) > settled
+}
+
 // Strong returns the ETag if it may be used in If-Match (RFC 9110, 13.1.1), or "".
 func (t Tag) Strong() string {
 	if strings.HasPrefix(t.ETag, "W/") {

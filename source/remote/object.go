@@ -3,6 +3,7 @@ package remote
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -150,11 +151,12 @@ func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
 // fill reads a range: what the cache on disk has from there, and the rest in one request.
 func (r *reader) fill(ctx context.Context, p []byte, off int64) error {
 	disk, err := r.o.options.Disk.Get()
-	if err != nil {
-		return err
+	if err != nil { // only its text: the kind says nothing about the object, and no policy on bad samples may skip it
+		return &source.RequestError{URI: r.x.uri, Part: "cache on disk", Off: fault.NoOffset, Attempts: 1,
+			Err: errors.New(err.Error())}
 	}
 	tag := r.x.currentTag()
-	if disk == nil || tag == (Tag{}) { // nothing says whether the object is still the same
+	if disk == nil || !tag.lasting() { // nothing says whether the object is still the same
 		return r.request(ctx, p, off)
 	}
 	object := diskcache.NameObject(r.x.uri, r.x.roots.String(), tag.String(), r.x.size)

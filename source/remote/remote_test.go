@@ -6,13 +6,18 @@ import (
 	"errors"
 	"io"
 	"math/big"
+	"os"
+	"path/filepath"
 	"regexp"
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/diskcache"
 )
 
 // contentRange is the grammar of RFC 9110, 14.4, for bytes.
@@ -152,5 +157,77 @@ func TestWholeObjectOfAnotherSize(t *testing.T) {
 		if err := o.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// constant sends ranges of the same bytes, with a time of change.
+type constant struct {
+	changed time.Time
+	asked   int
+}
+
+func (s *constant) Host(string) string { return "host" }
+func (s *constant) Get(_ context.Context, _ string, r Range, _ Tag) (*Answer, error) {
+	s.asked++
+	b := bytes.Repeat([]byte("0"), 1000)
+	r.Len = min(r.Len, int64(len(b))-r.Off)
+	return &Answer{Body: io.NopCloser(bytes.NewReader(b[r.Off:][:r.Len])), Range: r, Size: int64(len(b)),
+		Tag: Tag{Modified: s.changed}}, nil
+}
+
+// TestDiskKeepsSettledObjects: where only a time tells the versions of an object, those of the last minute are not
+// kept, because the object may change once more in the same second.
+func TestDiskKeepsSettledObjects(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a cache on disk needs locks of files")
+	}
+	for age, kept := range map[time.Duration]bool{0: false, 2 * settled: true} {
+		var disk diskcache.Ref
+		disk.Set(t.TempDir(), 1<<20)
+		defer disk.Close()
+		store := &constant{changed: time.Now().Add(-age).Truncate(time.Second)}
+		for range 2 {
+			o, err := New(store, Options{Block: 10, Disk: &disk})
+			if err != nil {
+				t.Fatal(err)
+			}
+			file, err := o.Open(t.Context(), "x://host/a")
+			if err == nil {
+				err = file.ReadAt(t.Context(), make([]byte, 500), 100)
+			}
+			if err = errors.Join(err, o.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := 4 // two heads, and two ranges
+		if kept {
+			want = 3
+		}
+		if store.asked != want {
+			t.Errorf("changed %v ago: %d requests, want %d", age, store.asked, want)
+		}
+	}
+}
+
+// TestWrongFolderIsNoBadSample: the error of a folder that is no cache has no kind, so that it ends a run.
+func TestWrongFolderIsNoBadSample(t *testing.T) {
+	path := t.TempDir()
+	if err := os.WriteFile(filepath.Join(path, "thesis.tex"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var disk diskcache.Ref
+	disk.Set(path, 1<<20)
+	o, err := New(&constant{}, Options{Disk: &disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	file, err := o.OpenKnown(t.Context(), "x://host/a", source.Known{Size: 1000, ETag: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = file.ReadAt(t.Context(), make([]byte, 10), 0)
+	if err == nil || fault.KindOf(err) != 0 || !strings.Contains(err.Error(), "is no cache") {
+		t.Errorf("%v is of kind %v", err, fault.KindOf(err))
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,6 +74,52 @@ func TestCacheDir(t *testing.T) {
 	}
 	if got := chaski(t.Context(), "cache", "clear", dir); got.code != 0 || list().Ranges != 0 {
 		t.Errorf("clear: %+v", got)
+	}
+}
+
+// TestPlanWithCache: of objects whose catalog has their sizes and no entity tags a cache keeps nothing, and plan says
+// so. Of local files, and with --sample, it says nothing about a cache.
+func TestPlanWithCache(t *testing.T) {
+	chip := netsim.Chip(1, 6, 256, 128)
+	_, _, bases := remotes(t, map[string][]byte{"a.tif": chip})
+	folder := t.TempDir()
+	tagged, untagged := filepath.Join(folder, "tagged.parquet"), filepath.Join(folder, "untagged.parquet")
+	local := filepath.Join(folder, "a.tif")
+	if err := os.WriteFile(local, chip, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plain := httptest.NewServer(http.FileServer(http.Dir(folder))) // it gives times of change, and no tags
+	defer plain.Close()
+	for catalog, file := range map[string]string{tagged: bases[1] + "a.tif", untagged: plain.URL + "/a.tif"} {
+		if got := chaski(t.Context(), "index", "-o", catalog, file); got.code != 0 {
+			t.Fatalf("index %s: %+v", file, got)
+		}
+	}
+	t.Setenv("CHASKI_CACHE_BYTES", "10000000")
+	for _, test := range []struct {
+		args  string
+		cache []int64 // bytes of the second epoch that come from the cache and from the store; nil for no report
+	}{
+		{tagged, []int64{1, 0}}, {untagged, []int64{0, 1}}, {local, nil}, {"--sample 1 " + tagged, nil},
+	} {
+		got := chaski(t.Context(), append([]string{"plan", "--json", "--batch", "1"}, strings.Fields(test.args)...)...)
+		var report struct {
+			Total struct{ Bytes int64 }
+			Cache []struct {
+				Cache int64 `json:"from_cache"`
+				Store int64 `json:"from_store"`
+			}
+		}
+		if err := json.Unmarshal([]byte(got.out), &report); err != nil || got.code != 0 {
+			t.Fatalf("plan %s: %+v, %v", test.args, got, err)
+		}
+		bytes := report.Total.Bytes
+		switch {
+		case test.cache == nil && report.Cache == nil:
+		case test.cache == nil || len(report.Cache) != 2 || bytes == 0 ||
+			report.Cache[1].Cache != test.cache[0]*bytes || report.Cache[1].Store != test.cache[1]*bytes:
+			t.Errorf("plan %s: %s", test.args, got.out)
+		}
 	}
 }
 

@@ -282,8 +282,8 @@ func BenchmarkHuffman(b *testing.B) {
 		b.Run(fmt.Sprintf("huff0/%d", size), func(b *testing.B) {
 			b.SetBytes(int64(size))
 			for b.Loop() {
-				rest := src
-				s, rest, _ = huff0.ReadTable(src[head:], s)
+				table, rest, _ := huff0.ReadTable(src[head:], s)
+				s = table
 				if _, err := s.Decoder().Decompress4X(plain[:0:size], rest); err != nil {
 					b.Fatal(err)
 				}

@@ -66,11 +66,11 @@ func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 		return err
 	}
 	defer engine.Close()
-	quota := env.Cache.Quota()
-	if quota > 0 {
+	// The variable of the quota may be set for all commands: who says how much to examine wants no more.
+	if quota := env.Cache.Quota(); quota > 0 && !cmd.Flags().Changed("sample") {
 		f.options.Cache = diskcache.NewSimulation(quota)
 	}
-	if f.all || quota > 0 { // which ranges the cache has depends on all samples before
+	if f.all {
 		f.options.Samples = -1
 	}
 	bar := console.NewBar(env.Err, "planning", -1)
@@ -93,7 +93,7 @@ func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 // cachedEpochs returns what the cache saves in the epoch that was examined, and in the next one.
 func (f *planFlags) cachedEpochs(ctx context.Context, engine *loader.Engine) ([]cachedEpoch, error) {
 	simulation, next := f.options.Cache, f.options
-	if simulation == nil {
+	if simulation == nil || simulation.HitBytes+simulation.MissedBytes == 0 { // no file is remote
 		return nil, nil
 	}
 	first := cachedEpoch{next.Epoch, simulation.HitBytes, simulation.MissedBytes}
