@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/chaski-eo/chaski/fault"
 )
 
 // A range is a file: its bytes, and behind them, for each page of them, 8 bytes, little-endian: the XXH3 hash of the
@@ -184,10 +186,18 @@ func removeRange(name string, used *counter, cost int64) {
 func each(folder string, remove bool, f func(name string, s stored) error) error {
 	for k := range 256 {
 		dir := filepath.Join(folder, fmt.Sprintf("%02x", k))
-		file, err := os.Open(dir)
+		info, err := os.Lstat(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
+		if err != nil {
+			return err
+		}
+		if !info.IsDir() { // files behind a link are not the cache's to remove
+			return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
+				"it is no folder, so remove it"), dir)
+		}
+		file, err := os.Open(dir)
 		if err != nil {
 			return err
 		}

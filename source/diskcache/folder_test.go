@@ -250,6 +250,24 @@ func TestOnlyACache(t *testing.T) {
 	}
 }
 
+// TestLinks: a folder that links into another one is refused, and nothing is removed there.
+func TestLinks(t *testing.T) {
+	path, other := t.TempDir(), t.TempDir()
+	if err := openFolder(t, path, 1<<20).Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(other, partPrefix+"thesis")
+	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Symlink(other, filepath.Join(path, "00"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path, 1<<20); fault.KindOf(err) != fault.Unsupported {
+		t.Errorf("Open: %v", err)
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestRights: a range that was read with other rights is not to be had.
 func TestRights(t *testing.T) {
 	f := openFolder(t, t.TempDir(), 1<<20)
