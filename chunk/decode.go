@@ -149,8 +149,8 @@ func inChunk(i int, err error) error {
 // it: not compressed, of the byte order and the form of dst, all there, and aligned. Otherwise it returns nil.
 func (x *Index) AsStored(src []byte, i int) []byte {
 	n, size := x.StoredBytes(i), x.DType.Size()/x.DType.Components()
-	asIs := x.Codec == Raw && x.Predictor == NoPredictor && !x.Reversed && !x.isPacked() && !x.LowBits
-	if !asIs || len(src) < n || x.BigEndian && size > 1 {
+	changed := x.Codec != Raw || x.Predictor != NoPredictor || x.Reversed || x.isPacked()
+	if changed || x.LowBits || len(src) < n || x.BigEndian && size > 1 {
 		return nil
 	}
 	aligned := true

@@ -303,7 +303,7 @@ func (e *Engine) makePlannedTiles() {
 
 const (
 	// plannedShare is the part of the memory that decoded chunks take at most. With 32 windows of 6 x 256 x 256
-	// as float32, of which 4 fill 3/4 of the memory, this is the rest.
+	// as float32, four batches fill 3/4 of the memory, and this is the rest.
 	plannedShare = 4
 	// plansAhead is how many tickets wait until their chunks are known: more than a client prefetches.
 	plansAhead = 16

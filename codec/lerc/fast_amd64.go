@@ -41,7 +41,10 @@ var layouts = func() (list [maxWide + 1]layout) {
 func (d *Decoder) wide(r rect, offset float64) bool {
 	w, h := r.x1-r.x0, r.y1-r.y0
 	count := w * h
-	if !hasAVX2 || d.s.Bands > 1 || d.h.version < 3 || w&7 != 0 || len(d.b) < 3 {
+	if !hasAVX2 || d.s.Bands > 1 || d.h.version < 3 {
+		return false
+	}
+	if w&7 != 0 || len(d.b) < 3 {
 		return false
 	}
 	const aByte, twoBytes = 2 << 6, 1 << 6 // the size of count
@@ -71,7 +74,8 @@ func (d *Decoder) wide(r rect, offset float64) bool {
 		low, step, high := int32(offset), int32(scale), int32(highest)
 		whole := float64(low) == offset && float64(step) == scale && float64(high) == highest
 		const room = 30 // bits of a sample, so that nothing overflows
-		if !whole || step < 0 || bits.Len32(uint32(step))+width > room || low > 1<<room || low < -1<<room {
+		fits := step >= 0 && bits.Len32(uint32(step))+width <= room && low <= 1<<room && low >= -1<<room
+		if !whole || !fits {
 			return false
 		}
 		_ = d.shorts[last]

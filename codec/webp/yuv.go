@@ -6,7 +6,7 @@ import "image"
 // which lies in the middle of four pixels: 9/16 of the nearest, 3/16 of two and 1/16 of the farthest, rounded as
 // libwebp does it (its fancy upsampling).
 //
-// The range is that of video, 16 to 235, of BT.601. The factors are 1.164, 1.596, 0.391, 0.813 and 2.018 in units of
+// The range is the one of video in BT.601, 16 to 235. The factors are 1.164, 1.596, 0.391, 0.813 and 2.018 in units of
 // 1/16384, as libwebp has them: 8 of the bits are dropped at once and 6 at the end.
 func fromYUV(dst []byte, m *image.YCbCr, bands int) {
 	w, h := m.Rect.Dx(), m.Rect.Dy()

@@ -76,7 +76,8 @@ func (d *decoder) fill(dst, src []byte) (out, used int, ended bool, err error) {
 				return out, used, false, errProperties
 			}
 		}
-		if !begun || c.kind > plain && c.kind < coded || c.kind >= coded && !ready {
+		known := c.kind <= plain || c.kind >= coded && ready
+		if !begun || !known {
 			return out, used, false, errChunk
 		}
 		if c.kind >= resetState {

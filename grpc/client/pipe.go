@@ -110,7 +110,7 @@ type replies struct {
 	came   bool                    // a reply by the pipe: what is left of the call then is its status
 }
 
-// next reads the next reply, of which a batch comes in parts.
+// next reads the next reply. A batch comes in several.
 func (r *replies) next(reply *wire.Reply) error {
 	if r.pipe != nil {
 		err := r.pipe.in.Next(reply)

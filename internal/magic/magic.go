@@ -187,8 +187,8 @@ var ends = map[string]string{
 	".xz": "an xz file", ".7z": "a 7-Zip archive", ".pdf": "a PDF file",
 }
 
-// OfName names the kind of a file by its extension. It returns "" for unknown ones, and for those of rasters, Parquet,
-// CSV and containers, which say no more than that chaski reads the file.
+// OfName names the kind of a file by its extension. It returns "" for unknown ones, and for rasters, Parquet, CSV and
+// containers, whose extensions say no more than that chaski reads the file.
 func OfName(name string) string {
 	if f := Named(name); f.Class != Parquet && f.Class != Container && f.Noun != "" {
 		return f.Noun

@@ -145,8 +145,8 @@ func (c *TileCache) next(key TileKey) (order int64, rows int) {
 // Get returns the tile of a chunk of n decoded bytes, and holds it until the caller calls Put. If mine
 // is true, the tile is new: the caller must decode the chunk and call Finish. Otherwise the chunk is
 // decoded, or another reader decodes it. Get returns nil if the tiles in use leave no room, or if no
-// other window needs the chunk. order is that of the window, 0 for one of a pool, and rows how many of the first rows
-// of the chunk it needs.
+// other window needs the chunk. order is the place of the window in the run, 0 for one of a pool, and
+// rows how many of the first rows of the chunk it needs.
 func (c *TileCache) Get(key TileKey, n int, order int64, rows int) (t *tile, mine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -51,7 +51,7 @@ func Make(ctx context.Context, d *taco.Dataset, form, address string) ([]byte, e
 	return slices.Concat(head, body.Bytes()), err
 }
 
-// section is a part of a card: a text, a list and a table, of which it needs one of the latter.
+// section is a part of a card: a text, and a list or a table.
 type section struct {
 	title string
 	text  string
@@ -190,7 +190,7 @@ func facts(c *build.Collection, samples int, address string) section {
 	return s
 }
 
-// people returns providers or curators in words. One without a name has that of its organization.
+// people returns providers or curators in words. One without a name has the name of its organization.
 func people(list []map[string]any) (out []string) {
 	for _, person := range list {
 		text := func(member string) string {

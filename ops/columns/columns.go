@@ -34,7 +34,7 @@ var momentNames = [...]string{"stats:mean", "stats:min", "stats:max", "stats:std
 // column is a column of rasters.
 type column struct {
 	name string
-	// extensions are those of which it is. Of TACO 0.2 are oldStats in place of stats.
+	// extensions are the ones that define it. TACO 0.2 has oldStats in place of stats.
 	extensions []string
 	// place says that it is about place, so that folders have it too, of their first raster.
 	place bool

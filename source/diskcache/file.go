@@ -106,8 +106,8 @@ func writeRange(folder string, o Object, p []byte, s Span) (made bool, err error
 	return err == nil, err
 }
 
-// readRange fills p with bytes of a range, from off of the object on. Its errors are errDamaged, and those of the disk.
-// touch says that a run reads it, which gives the file a new time.
+// readRange fills p with bytes of a range, from off of the object on. Its errors are errDamaged, and what the disk
+// says. touch says that a run reads it, which gives the file a new time.
 func readRange(name string, o Object, s Span, p []byte, off int64, touch bool) error {
 	file, err := os.Open(name)
 	if err != nil {
@@ -235,7 +235,7 @@ func scan(folder string, alone bool) (spans index, used int64, err error) {
 }
 
 // trim removes ranges that have not been read for some time, the longest unread first, until all take at most target
-// bytes. A time of 0 is that of all ranges, also of those with a time in the future: clocks are set.
+// bytes. A time of 0 holds for all ranges, also for ones with a time in the future: clocks are set.
 func trim(folder string, used *counter, target int64, unread time.Duration) error {
 	type aged struct {
 		name string

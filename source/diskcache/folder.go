@@ -83,7 +83,7 @@ type Ref struct {
 	err   error
 }
 
-// Set says which folder it is, before the first use. Without a path there is none.
+// Set says which folder it is, before the first use. Without a path there is no cache.
 func (r *Ref) Set(path string, quota int64) { r.path, r.quota = path, quota }
 
 // Quota returns the most bytes that the folder may take, also where Set named none.
@@ -339,7 +339,7 @@ func (f *Folder) isThere() error {
 	return err
 }
 
-// reserve takes room for a range from the quota. Where there is none, ranges that nobody has read for long go.
+// reserve takes room for a range from the quota. Where the quota has none, ranges that nobody has read for long go.
 func (f *Folder) reserve(cost int64) bool {
 	fits := func() bool { return f.used.take(cost, f.quota) }
 	if fits() {

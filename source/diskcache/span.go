@@ -31,8 +31,8 @@ func (s Span) len() int64 { return s.End - s.From }
 // within returns the part of a span that lies within another.
 func (s Span) within(t Span) Span { return Span{max(s.From, t.From), min(s.End, t.End)} }
 
-// bucketBytes is the size of the stretches by which an index finds ranges: about that of the reads of a loader. Smaller
-// ones would put a range into many of them.
+// bucketBytes is the size of the stretches by which an index finds ranges: about as much as a loader reads at a time.
+// Smaller ones would put a range into many of them.
 const bucketBytes = 1 << 20
 
 type bucket struct {

@@ -10,7 +10,7 @@ import (
 const (
 	// lookBits is how many bits of a stream a look into the table takes. A code has codeBits at most, so that each look
 	// finds one, and mostly two: in differences of imagery, codes have 5.2 to 5.6 bits on average, and a look finds
-	// 1.42 to 1.61 symbols by 11 bits, 1.60 to 1.78 by 12, and 1.68 to 1.85 by 13, of which the table is 24 KiB.
+	// 1.42 to 1.61 symbols by 11 bits, 1.60 to 1.78 by 12, and 1.68 to 1.85 by 13, whose table is 24 KiB.
 	lookBits = 12
 	// codeBits is the longest code (RFC 8878, 4.2.1).
 	codeBits = 11

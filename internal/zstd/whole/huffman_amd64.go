@@ -31,8 +31,8 @@ func (h *huffman) loop(dst, src []byte, streams *[4]codes, n, turns int) {
 //go:noescape
 func double(seconds *looks, n int)
 
-// pairs writes entries of n first symbols at `at`, each with the entries of seconds at run, of which there are run. It
-// reads and writes 16 entries if run is less.
+// pairs writes entries of n first symbols at `at`, each with the run entries of seconds. It reads and writes 16
+// entries if run is less.
 //
 //go:noescape
 func pairs(to, seconds *looks, at, run int, firsts *uint8, n int, one uint8)

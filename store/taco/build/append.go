@@ -88,7 +88,7 @@ func (a *appending) open(ctx context.Context) error {
 	return nil
 }
 
-// indexed reads the description of an index, and of which ZIPs it is.
+// indexed reads the description of an index, and finds its ZIPs.
 func indexed(ctx context.Context, o source.Opener, path string) (_ *Collection, zips []string, err error) {
 	dataset, err := taco.Open(ctx, o, []string{path}, taco.Options{})
 	if err != nil {

@@ -157,7 +157,7 @@ func addZIP(ctx context.Context, x contents, o source.Opener, zip, name string) 
 type index struct {
 	result Result
 	ids    map[string]string // of level 0, with the ZIP of each; nil if they may repeat
-	// repeats has ids taken down of which some repeat.
+	// repeats says that some of the ids repeat.
 	repeats bool
 	first   string // the ZIP that says what columns and what tree there are
 
