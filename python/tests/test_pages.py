@@ -78,9 +78,8 @@ def run(binary: str, command: str, **options: object) -> subprocess.CompletedPro
 
 
 def test_commands_of_training(data, binary):
-    run(binary, "convert --to tiledb --dims 'n b y x' chips/ -o cube")
     lines = commands("docs/train.md")
-    assert len(lines) == 11
+    assert len(lines) == 10
     for line in lines:
         if line.startswith("chaski serve"):  # its flags: test_served below
             continue

@@ -302,7 +302,8 @@ def test_who_keeps_everything_is_served(binary):
             assert len(list(other)) == len(want)
             assert all(same(p, q) for p, q in zip(got, want, strict=True))
             leased = sum(lease_of(b["image"]) is not None for b in got)
-            assert leased == batches - 1 == server.figure("leases")
+            room = min(batches, 4)  # what is beyond four batches is for chunks that windows share
+            assert leased == room - 1 == server.figure("leases")
             del got
             assert server.nothing_leased()
         server.close()

@@ -21,7 +21,7 @@ BLOCKS = re.findall(r"```(bash|python)\n(.*?)```\n", PAGE, re.DOTALL)
 
 
 def test_the_page_runs(binary: str, tmp_path: Path) -> None:
-    assert len(BLOCKS) == 5
+    assert len(BLOCKS) == 4
     (tmp_path / "chips").mkdir()
     rng = np.random.default_rng(3)
     for i in range(8):
