@@ -87,6 +87,9 @@ func (l *lane) work() {
 			session.fail(l.peer.failed(err))
 			return
 		}
+		if attempt == 1 && errors.Is(err, wire.ErrUnknownSpec) {
+			continue // the server lives, and must describe the run: in a pause, a short epoch would end without it
+		}
 		if session.run.client.pause(session.ctx, attempt) != nil {
 			return
 		}
