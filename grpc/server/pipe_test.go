@@ -299,6 +299,6 @@ func checkPipes(t *testing.T, listen func(*testing.T) (net.Listener, string, []g
 		}
 	}
 	if n := len(listener.all()); n != 3 {
-		t.Errorf("%d connections, of which two are pipes", n)
+		t.Errorf("%d connections, two pipes among them", n)
 	}
 }

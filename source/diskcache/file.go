@@ -71,7 +71,8 @@ func parseName(name string) (s stored, ok bool) {
 // of a server without ranges at most 64 MiB.
 const maxRange = 1 << 30
 
-func seedOf(o Object, s Span) uint64 { return xxh3.HashString(filepath.Base(nameOf(o, s))) }
+// seedOf returns the seed of the hashes in the file of a range.
+func seedOf(name string) uint64 { return xxh3.HashString(filepath.Base(name)) }
 
 // writeRange writes a range under its name. It reports false if the file is there already.
 func writeRange(folder string, o Object, p []byte, s Span) (made bool, err error) {
@@ -86,7 +87,7 @@ func writeRange(folder string, o Object, p []byte, s Span) (made bool, err error
 		return false, err
 	}
 	defer os.Remove(part.Name())
-	seed := seedOf(o, s)
+	seed := seedOf(name)
 	sums := make([]byte, 0, pagesOf(s.len())*sumBytes)
 	for page := range slices.Chunk(p, pageBytes) {
 		sums = binary.LittleEndian.AppendUint64(sums, xxh3.HashSeed(page, seed+uint64(len(sums)/sumBytes)))
@@ -108,7 +109,7 @@ func writeRange(folder string, o Object, p []byte, s Span) (made bool, err error
 
 // readRange fills p with bytes of a range, from off of the object on. Its errors are errDamaged, and what the disk
 // says. touch says that a run reads it, which gives the file a new time.
-func readRange(name string, o Object, s Span, p []byte, off int64, touch bool) error {
+func readRange(name string, s Span, p []byte, off int64, touch bool) error {
 	file, err := os.Open(name)
 	if err != nil {
 		return err
@@ -131,7 +132,7 @@ func readRange(name string, o Object, s Span, p []byte, off int64, touch bool) e
 	if _, err := file.ReadAt(sums, s.len()+first*sumBytes); err != nil {
 		return err
 	}
-	seed := seedOf(o, s)
+	seed := seedOf(name)
 	check := func(k int64, page []byte) error {
 		if xxh3.HashSeed(page, seed+uint64(k)) != binary.LittleEndian.Uint64(sums[(k-first)*sumBytes:]) {
 			return errDamaged

@@ -131,16 +131,7 @@ func create(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil { // others may not read what a token was needed for
 		return err
 	}
-	text, err := os.ReadFile(filepath.Join(path, marker))
-	if err == nil {
-		var m struct{ Version int }
-		if err := json.Unmarshal(text, &m); err != nil || m.Version != version {
-			return fault.WithFile(fault.New(fault.Unsupported, marker, fault.NoOffset,
-				"%.40q is not of version %d", text, version), path)
-		}
-		return nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	if err := checkMarker(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	entries, err := os.ReadDir(path)
@@ -157,6 +148,21 @@ func create(path string) error {
 		_, err := fmt.Fprintf(file, "{\"version\": %d}\n", version)
 		return err
 	})
+}
+
+// checkMarker returns an error unless the folder has the marker of a cache of this version. It is fs.ErrNotExist if the
+// folder has none.
+func checkMarker(path string) error {
+	text, err := os.ReadFile(filepath.Join(path, marker))
+	if err != nil {
+		return err
+	}
+	var m struct{ Version int }
+	if err := json.Unmarshal(text, &m); err != nil || m.Version != version {
+		return fault.WithFile(fault.New(fault.Unsupported, marker, fault.NoOffset,
+			"%.40q is not of version %d", text, version), path)
+	}
+	return nil
 }
 
 // join locks the folder together with other engines, and reads which ranges are there. An engine that is alone counts
@@ -369,7 +375,7 @@ func (f *Folder) forget(o Object, span Span, remove bool) {
 
 // readSpan fills p with bytes of a stored range, from off of the object on.
 func (f *Folder) readSpan(o Object, span Span, p []byte, off int64) error {
-	err := readRange(filepath.Join(f.path, nameOf(o, span)), o, span, p, off, true)
+	err := readRange(filepath.Join(f.path, nameOf(o, span)), span, p, off, true)
 	if errors.Is(err, errDamaged) {
 		f.stats.damaged.Add(1)
 	}

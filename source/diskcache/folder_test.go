@@ -154,7 +154,7 @@ func TestAnyUse(t *testing.T) {
 					copy(got[missing.From-int64(from):], content[missing.From:missing.End])
 				}
 				if !bytes.Equal(got, content[from:end]) {
-					t.Fatalf("wrong bytes of %d to %d, of which %v was missing", from, end, missing)
+					t.Fatalf("wrong bytes of %d to %d, where %v was missing", from, end, missing)
 				}
 				f.Keep(object, got, int64(from))
 			}

@@ -49,7 +49,7 @@ func useFolder(path string) error {
 			copy(got[low:high], want[low:high])
 		}
 		if !bytes.Equal(got, want) {
-			return fmt.Errorf("wrong bytes from %d on, of which %v was missing", from, missing)
+			return fmt.Errorf("wrong bytes from %d on, where %v was missing", from, missing)
 		}
 		f.Keep(object, got, int64(from))
 	}

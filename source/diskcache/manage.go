@@ -2,8 +2,8 @@ package diskcache
 
 import (
 	"errors"
+	"math"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -50,49 +50,47 @@ func List(path string) (c Content, err error) {
 
 // Verify reads all ranges of a folder and removes damaged ones. It returns how many there were of both.
 func Verify(path string, progress func(done int64)) (ranges, damaged int64, err error) {
-	err = manage(path, func(used *counter) error {
-		page := make([]byte, pageBytes)
-		return each(path, false, func(name string, s stored) (err error) {
-			ranges++
-			progress(ranges)
-			for off := s.From; off < s.End && err == nil; off += pageBytes {
-				err = readRange(name, s.Object, s.Span, page[:min(pageBytes, s.End-off)], off, false)
-			}
-			switch {
-			case errors.Is(err, errDamaged):
-				damaged++
-				removeRange(name, used, costOf(s.len()))
-				return nil
-			case errors.Is(err, os.ErrNotExist): // another engine removed it
-				return nil
-			}
-			return err
-		})
+	if err := isCache(path); err != nil {
+		return 0, 0, err
+	}
+	cache, err := Open(path, math.MaxInt64)
+	if err != nil {
+		return 0, 0, err
+	}
+	part := make([]byte, bucketBytes)
+	err = each(path, false, func(name string, s stored) (err error) {
+		ranges++
+		progress(ranges)
+		for off := s.From; off < s.End && err == nil; off += bucketBytes {
+			err = readRange(name, s.Span, part[:min(bucketBytes, s.End-off)], off, false)
+		}
+		switch {
+		case errors.Is(err, errDamaged):
+			damaged++
+			removeRange(name, &cache.used, costOf(s.len()))
+			return nil
+		case errors.Is(err, os.ErrNotExist): // another engine removed it
+			return nil
+		}
+		return err
 	})
-	return ranges, damaged, err
+	return ranges, damaged, errors.Join(err, cache.Close())
 }
 
 // Trim removes ranges, the longest unread first, until they take at most a number of bytes on disk.
 func Trim(path string, bytes int64) error {
-	return manage(path, func(used *counter) error { return trim(path, used, bytes, 0) })
-}
-
-// manage calls f with the counter of a folder's bytes.
-func manage(path string, f func(*counter) error) error {
 	if err := isCache(path); err != nil {
 		return err
 	}
-	cache, err := Open(path, 1<<62)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f(&cache.used), cache.Close())
+	cache, err := Open(path, bytes)
+	return errors.Join(err, cache.Close())
 }
 
 // isCache returns an error for a folder without the marker of a cache.
 func isCache(path string) error {
-	if _, err := os.Stat(filepath.Join(path, marker)); err != nil {
-		return fault.WithFile(fault.New(fault.NotFound, marker, fault.NoOffset, "the folder is no cache"), path)
+	err := checkMarker(path)
+	if errors.Is(err, os.ErrNotExist) {
+		err = fault.WithFile(fault.New(fault.NotFound, marker, fault.NoOffset, "the folder is no cache"), path)
 	}
-	return create(path)
+	return err
 }

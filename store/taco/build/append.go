@@ -102,7 +102,7 @@ func indexed(ctx context.Context, o source.Opener, path string) (_ *Collection, 
 		return nil, nil, fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
 	}
 	if zips = doc.Sources.Files; len(zips) == 0 {
-		return nil, nil, unsupported(collName, "does not say of which ZIPs it is: write it again with "+
+		return nil, nil, unsupported(collName, "does not name its ZIPs: write it again with "+
 			"'chaski pack -o %s FOLDER'", filepath.Base(path))
 	}
 	for _, name := range zips {
