@@ -140,7 +140,7 @@ def main() -> None:
     p.add_argument("--windows", type=int, default=10 * BATCH, help="of a pass")
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--images", action="store_true", help="without masks")
-    p.add_argument("--ground", action="store_true", help="ours are those of the data module")
+    p.add_argument("--ground", action="store_true", help="compare with windows of our data module")
     p.add_argument("--crs", help="another map, to which scenes are warped; for --ground")
     o = p.parse_args()
     if not (o.work / "masks").exists():
