@@ -400,6 +400,61 @@ class Attack:
         for c in calls:
             self.call(lambda c=c: [c.cancel(), c.code() and list(c)])
 
+    def pipe(self, hello: bytes) -> socket.socket | None:
+        """A connection that begins as a pipe does, or None if the server closes it."""
+        s = socket.socket(socket.AF_UNIX)
+        s.settimeout(1)
+        try:
+            s.connect(self.target.removeprefix("unix:"))
+            s.sendall(PIPE + hello)
+            if len(hello) < 32 or s.recv(len(PIPE)) == PIPE:
+                self.told["connected"] += 1
+                return s
+        except OSError:
+            pass
+        self.told["refused"] += 1
+        s.close()
+        time.sleep(0.01)
+        return None
+
+    def pipes(self) -> None:
+        """Pipes that no stream takes: unfinished, with a wrong token, with one secret, and good."""
+        server = stub(self.target)
+        right = server.Describe(pb.DescribeRequest(spec=spec(str(self.data / "train")))).pipe
+        waiting: deque[socket.socket] = deque()
+        for i in itertools.count():
+            if time.monotonic() > self.end:
+                return
+            fresh = struct.pack("!QQ", 0, i)
+            hello = (right[:9], bytes(16) + fresh, right + bytes(16), right + fresh)[i % 4]
+            s = self.pipe(hello)
+            if s is not None:
+                waiting.append(s)
+            if len(waiting) > 400:
+                waiting.popleft().close()
+                time.sleep(0.001)  # so that it wears out the server and not the processors
+
+    def deaf_pipes(self) -> None:
+        """Sixteen streams with credits for 3,000 batches by pipes that nobody reads."""
+        stubs = [stub(self.target) for _ in range(16)]
+        d = stubs[0].Describe(pb.DescribeRequest(spec=spec(str(self.data / "train"))))
+        over = threading.Event()
+        kept = []
+
+        def asks(k: int) -> Iterator[pb.StreamRequest]:
+            secret = struct.pack("!QQ", 1, k)
+            kept.append(self.pipe(d.pipe + secret))
+            yield pb.StreamRequest(attach=pb.Attach(pipe=secret))
+            yield pb.StreamRequest(credit=pb.Credit(batches=3000))
+            for i in range(3000):
+                yield pb.StreamRequest(ticket=ticket(d.handle, i % (d.samples // BATCH)))
+            over.wait(self.left())
+
+        calls = [s.Stream(asks(k), timeout=self.left()) for k, s in enumerate(stubs)]
+        over.wait(self.left())
+        for c in calls:
+            self.call(lambda c=c: [c.cancel(), c.code() and list(c)])
+
     def asks(self) -> None:
         """Statistics of 20,000 files, and tables of a container, asked for by 64 threads."""
         container = str(self.data / "coast.tacozip")
@@ -611,6 +666,7 @@ class Attack:
             list(pool.map(run, range(16)))
 
 
+PIPE = b"chaski\0\1"  # of a client that opens a pipe
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"  # of a client of HTTP/2
 
 
@@ -670,7 +726,7 @@ def unfinished_calls(s: socket.socket, calls: int) -> None:
 ATTACKS = [
     *("reads", "weights", "csv", "describes", "mixture", "page", "glob", "greedy", "silent"),
     *("seeds", "handles", "deaf", "unread", "asks", "refused", "streams", "idle", "audit", "sql"),
-    *("unfinished", "half"),
+    *("unfinished", "half", "pipes", "deaf_pipes"),
 ]
 # These can attack a sink as well, which is what --control compares with.
 FLOODS = ["empty_data", "empty_settings", "unread_refusals", "pages", "resets", "crumbs"]
