@@ -3,8 +3,8 @@
 # for each step, and one for all.
 #
 # Two lanes of steps run side by side, because downloads and many tests keep one core busy or none. The first lane has
-# the steps of Go, whose output is seen while they run. The second has those of Python and of other people's packages;
-# the output of each is printed when it ends.
+# the steps of Go, whose output is seen while they run. The second has those of Python; the output of each is printed
+# when it ends. The comparison with other people's packages is done by the lane that ends first.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -34,8 +34,21 @@ step() { # NAME COMMAND...
 }
 
 whole() { # NAME COMMAND...: a step whose output is printed in one piece
-  step "$@" > "$logs/whole"
-  cat "$logs/whole"
+  step "$@" > "$logs/$1.whole"
+  cat "$logs/$1.whole"
+}
+
+# Each lane calls it last, and the first call does it. The packages take 1.9 GB in .interop, and pip unpacks them below
+# /tmp first. A full disk is not a fault of the code, so the step is skipped then.
+interop() {
+  mkdir "$logs/interop.taken" 2>/dev/null || return 0
+  if [ -z "$newer" ]; then
+    echo "which needs Python 3.12" > "$logs/without"
+  elif [ ! -d .interop ] && [ "$(df -Pk . | awk 'NR == 2 { print int($4 / 1024) }')" -lt 3000 ]; then
+    echo "which needs 3 GB of disk; $(df -Ph . | awk 'NR == 2 { print $4 }') are free" > "$logs/without"
+  else
+    CHASKI_ORACLE_SEED=${CHASKI_ORACLE_SEED-1} whole interop make interop PYTHON="$newer" INTEROPFLAGS=--short
+  fi
 }
 
 second() {
@@ -44,15 +57,7 @@ second() {
   while [ ! -e "$logs/build.result" ]; do sleep 1; done
   whole check make check-python check-generated check-house
   whole python make test-python
-  # They take 1.9 GB in .interop, and pip unpacks them below /tmp first. A full disk is not a fault of the code, so the
-  # step is skipped then.
-  if [ -z "$newer" ]; then
-    echo "which needs Python 3.12" > "$logs/without"
-  elif [ ! -d .interop ] && [ "$(df -Pk . | awk 'NR == 2 { print int($4 / 1024) }')" -lt 3000 ]; then
-    echo "which needs 3 GB of disk; $(df -Ph . | awk 'NR == 2 { print $4 }') are free" > "$logs/without"
-  else
-    CHASKI_ORACLE_SEED=${CHASKI_ORACLE_SEED-1} whole interop make interop PYTHON="$newer" INTEROPFLAGS=--short
-  fi
+  interop
 }
 
 # The original packages have wheels for Python 3.12 and newer. Random cases are the same in every run
@@ -72,6 +77,7 @@ first() (
   step go make test-go
   [ -z "${CC_FOUND-}" ] || step race make test-race
   step variants make test-variants
+  interop
 )
 
 second &
