@@ -15,7 +15,8 @@ import (
 
 // column is a part of one batch that is not a raster field: a metadata column, points, shapes, or what Spec adds to
 // batches. Functions that a column does not need are nil. A new kind of column is a function that returns one, and an
-// entry in Engine.columns.
+// entry in Engine.columns. If a row has to be read for it alone, hasMetadataUnit says so; if a member of the spec adds
+// it to batches, the name is reserved in Spec.extras.
 type column struct {
 	// fill reads row k, which is a draw from d.
 	fill func(r *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error

@@ -144,8 +144,9 @@ func (g *group) open(e *Engine) error {
 
 // FieldInfo describes one tensor of a batch, for a batch of one row.
 type FieldInfo struct {
-	Name  string      `json:"name"`
-	Kind  string      `json:"kind"`  // "raster", "int", "float", "text", "mask", "points" or "vector"
+	Name string `json:"name"`
+	// Kind is "raster", "int", "float", "text", "mask", "points", "boxes", "polygons" or "vector".
+	Kind  string      `json:"kind"`
 	DType chunk.DType `json:"dtype"` // of the final elements; Invalid for text
 	Shape []int64     `json:"shape"` // lengths of Axes
 	Axes  []string    `json:"axes"`  // "n", "b", "(h w)", ...

@@ -1,17 +1,16 @@
 // Package shuffle computes which sample is at a global position, and which window of it: pure
 // functions of (seed, epoch, position) with O(1) time and memory, no stored permutation.
 //
-// A Spec of datasets (rows, subsets of rows, sequences in time), their samplers (whole chips; random,
-// grid, resized and weighted windows; visits tile by tile) and mixtures of them is compiled to a Plan.
-// Plan.At returns the sample at a position, Plan.Window its window once the asset's size is known, and
-// Plan.Substitute the substitute of a bad sample. They are built on Order, Window, Ticket and State.
-// Split makes the subsets.
+// A Spec of datasets (rows, subsets of rows, sequences in time), their samplers (whole chips; random, grid, resized and
+// weighted windows; visits tile by tile; windows on the ground) and mixtures of them is compiled to a Plan. Plan.At
+// returns the sample at a position, Plan.Window its window once the asset's size is known, and Plan.Substitute the
+// substitute of a bad sample. They are built on Order, Window, Ticket and State. Split makes the subsets.
 //
 // Not supported: weighted, resized or grid windows in the tile-aware order; drawing assets in
 // proportion to their weights, except by a mixture of strata.
 //
-// docs/order.md defines every function here exactly. The Python package computes the same, and both
-// are tested against the vectors in testdata/order.json. A change of any result needs a new Version
+// docs/order.md defines every function here exactly. The Python package computes the order and random windows too, and
+// both are tested against the vectors in testdata/order.json. A change of any result needs a new Version
 // and breaks resuming.
 package shuffle
 

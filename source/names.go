@@ -44,9 +44,19 @@ func hasAlias(name string) bool {
 	if strings.HasPrefix(name, "/") {
 		return strings.HasPrefix(name, "/vsi")
 	}
-	i := strings.Index(name, "://")
-	return i >= len("az") && i <= len("source")
+	scheme, _, found := strings.Cut(name, "://")
+	return found && len(scheme) <= longestAlias
 }
+
+// longestAlias is the length of the longest scheme among aliases.
+var longestAlias = func() (longest int) {
+	for _, a := range aliases {
+		if scheme, _, found := strings.Cut(a.prefix, "://"); found {
+			longest = max(longest, len(scheme))
+		}
+	}
+	return longest
+}()
 
 // vsiPrefix returns the beginning of a name up to its second slash or to a "?", if GDAL would take it for a virtual
 // file system, otherwise "".

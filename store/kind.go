@@ -37,7 +37,8 @@ var (
 	Other = &Kind{noun: "another file or directory"}
 )
 
-// kinds are all but Other. A new one is one entry.
+// kinds are all but Other. A new one is one entry here, and one in each list of what is done with a kind: openers
+// (loader/rows), describers (loader/survey) and checks (ops/verify).
 var kinds = [...]*Kind{TileDB, Zarr, Container}
 
 // String names the kind for people, such as "a container".

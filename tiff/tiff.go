@@ -236,7 +236,7 @@ func (p *parser) dtype(bands int) (d chunk.DType, packed int) {
 	return d, int(min(bits, 64))
 }
 
-// predictor returns the predictor. It is 1 for uncompressed, PackBits, JPEG, LERC and WebP data even if the tag
+// predictor returns the predictor. It is 1 for uncompressed and PackBits data and for codecs of images even if the tag
 // differs, as in libtiff.
 func (p *parser) predictor(x *chunk.Index) chunk.Predictor {
 	v := p.Between(ifd.TagPredictor, 1, 0, math.MaxUint64)

@@ -29,7 +29,7 @@ func (p *parser) ycbcr(x *chunk.Index) {
 		share = [2]byte{byte(min(v.Uint(0), 255)), byte(min(v.Uint(1), 255))}
 	}
 	colours := p.colorimetry()
-	codec, ok := x.Codec, x.Codec == chunk.Raw || x.Codec.Streams() || x.Codec == chunk.LZMA
+	codec, ok := x.Codec, x.Codec == chunk.Raw || byRows(x.Codec)
 	switch {
 	case p.Err != nil:
 		return
@@ -147,10 +147,13 @@ func (t *rgbTables) rgb(dst []byte, y, cb, cr byte) {
 
 func clip(v int32) byte { return byte(max(0, min(v, 255))) }
 
+// byRows reports whether a codec holds blocks of luma and chroma in rows. Codecs for images hold pixels.
+func byRows(codec chunk.Codec) bool { return codec.Streams() || codec == chunk.LZMA }
+
 // yCbCrDecoder reads samples that are stored as blocks of all luma that share chroma, and that chroma.
 type yCbCrDecoder struct {
 	codecs chunk.Codecs
-	inner  [chunk.YCbCr]chunk.Decompressor // by codec, nil until needed
+	inner  map[chunk.Codec]chunk.Decompressor // those that were needed
 	tables rgbTables
 	blocks []byte
 }
@@ -178,11 +181,14 @@ func (d *yCbCrDecoder) DecompressTile(dst, src []byte, t *chunk.Tile) error {
 				blockRows(t.Least)*row)
 		}
 		need = min(need, len(src)/row)
-	case codec.Streams() || codec == chunk.LZMA:
+	case byRows(codec):
 		if n := blockRows(t.Height) * row; cap(d.blocks) < n {
 			d.blocks = make([]byte, n)
 		}
 		if d.inner[codec] == nil {
+			if d.inner == nil {
+				d.inner = map[chunk.Codec]chunk.Decompressor{}
+			}
 			d.inner[codec] = d.codecs[codec]()
 		}
 		blocks := d.blocks[:blockRows(t.Height)*row]

@@ -169,7 +169,7 @@ func OfBytes(head []byte) string {
 	return ""
 }
 
-// ends has the extensions of formats that are not read.
+// ends has the extensions of files that are not read as rasters or tables. Archives hold such files.
 var ends = map[string]string{
 	".geojsonl": "GeoJSON", ".xlsx": "an Excel file", ".xls": "an Excel file",
 	".ods": "a spreadsheet", ".shp": "a shapefile", ".dbf": "a shapefile", ".gpkg": "a GeoPackage",

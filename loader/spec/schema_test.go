@@ -22,8 +22,8 @@ var updateSchema = flag.Bool("update-schema", false, "write spec.schema.json")
 
 // enums lists the allowed words of members, by type and member.
 var enums = map[string][]string{
-	"Spec.bad_samples": {BadError, BadSkip, BadReplace, BadFill},
-	"Spec.augment":     {"flip_x", "flip_y", "flips", "rotations", "d4"},
+	"Spec.bad_samples": BadPolicies,
+	"Spec.augment":     Augments,
 	"Field.kind":       {RasterField, NumberField, TextField, ClassField, ArrayField},
 	"Field.resample":   {"nearest", "bilinear", "antialias"},
 	"Sampler.kind":     SamplerKinds,
@@ -135,7 +135,7 @@ func TestSchema(t *testing.T) {
 		return
 	}
 	if !bytes.Equal(Schema(), want.Bytes()) {
-		t.Error("spec.schema.json is not that of the types: go test ./loader -run TestSchema -update-schema")
+		t.Error("spec.schema.json is not that of the types: go test ./loader/spec -run TestSchema -update-schema")
 	}
 }
 

@@ -321,7 +321,7 @@ func (s *Spec) validate() error {
 	case s.BatchSize < 1 || s.BatchSize > maxBatch:
 		return wrong("batch_size", s.BatchSize, "it must be from 1 to %d", maxBatch)
 	case !slices.Contains(BadPolicies, s.BadSamples):
-		return wrong("bad_samples", s.BadSamples, "it must be %q, %q, %q or %q", BadError, BadSkip, BadReplace, BadFill)
+		return wrong("bad_samples", s.BadSamples, "it must be one of %s", strings.Join(BadPolicies, ", "))
 	case s.Take < 0 || s.Take > maxSamples:
 		return wrong("take", s.Take, "it must be from 1 to %d samples, or 0 for all", int64(maxSamples))
 	case s.AllFields && len(s.Fields) != 1:
@@ -393,7 +393,7 @@ var sets = map[string]shuffle.Elements{
 func (s Spec) Elements() (shuffle.Elements, error) {
 	g, ok := sets[s.Augment]
 	if !ok {
-		return 0, wrong("augment", s.Augment, `it must be "flip_x", "flip_y", "flips", "rotations" or "d4"`)
+		return 0, wrong("augment", s.Augment, "it must be one of %s", strings.Join(Augments, ", "))
 	}
 	return g, nil
 }

@@ -129,7 +129,7 @@ def test_spec(args, want):
         ({"bands": []}, "bands is empty"),
         ({"normalize": "mean_std"}, "needs stats"),
         ({"normalize": "mean"}, '^normalize is "mean": it must be .*mean_std.*percentile'),
-        ({"on_bad": "guess"}, 'on_bad is "guess": it must be "error", "skip"'),
+        ({"on_bad": "guess"}, 'on_bad is "guess": it must be one of error, skip'),
         ({"fields": {"a": Field(bands=["B", 1])}}, r'field "a": bands\[0\] is "B"'),
         ({"normalize": "zscore", "stats": STATS}, "zscore"),
         ({"normalize": {"meen": 3}}, 'no member "normalize.meen"; there are clip'),

@@ -842,8 +842,8 @@ class FieldInfo(Argument):
 
     Attributes:
         name: its key in the batch.
-        kind: "raster", "int", "float", "text", "mask" (the validity of another field), "points" or
-            "vector".
+        kind: "raster", "int", "float", "text", "mask" (the validity of another field), "points",
+            "boxes", "polygons" or "vector".
         dtype: dtype as chaski calls it; "" for text.
         shape: shape for a batch of one row.
         axes: names of the axes: "n", "b", "(h w)", ...
@@ -904,8 +904,8 @@ class BadRow(Argument):
         sample: the sample that is bad; none where an older server does not say.
         instead: the sample that stands in its place, with bad_samples="replace"; none where nothing
             does.
-        kind: "corrupt", "unsupported", "limit" or "not found"; "" where an older server does not
-            say.
+        kind: "corrupt", "unsupported", "limit", "not found" or "misplaced"; "" where an older
+            server does not say.
         file: path or URI of the file that is at fault, or "".
         part: the place as the format of the file calls it ("tile 18"), or "".
         offset: byte offset in the file, or -1.
