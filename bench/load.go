@@ -76,7 +76,6 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 	first := time.Since(begin)
 	report := &Report{Workload: "load: batches in this process", Machine: ThisMachine()}
 	describeSpec(report, engine.Spec(), engine.Len())
-	describeShuffle(report, engine)
 	report.set("workers", "%d", o.Options.Workers)
 	report.set("prefetch", "%d", o.Prefetch)
 	report.set("rounds", "%d of %v", o.Rounds, o.Time)
@@ -123,17 +122,6 @@ func describeSpec(r *Report, s loader.Spec, n int64) {
 		r.set("field "+f.Name, "%s %q normalised %t", f.DType, f.Layout, f.Normalize != nil)
 	}
 	r.set("shuffle", "%t", s.Shuffle)
-}
-
-// describeShuffle adds how well the start of an epoch is shuffled, and in brackets what to expect of a uniform
-// permutation.
-func describeShuffle(r *Report, e *loader.Engine) {
-	const most = 200_000 // positions
-	quality := e.Plan().Measure(0, 0, most, e.Spec().BatchSize)
-	r.set("shuffle: displacement", "%.3f (1) over %d positions", quality.Displacement, quality.Positions)
-	r.set("shuffle: assets a batch", "%.1f (%.1f)", quality.RowsABatch, quality.RowsExpected)
-	r.set("shuffle: neighbours of one asset", "%.4f (%.4f)", quality.SameRow, quality.SameRowExpected)
-	r.set("shuffle: repeats", "%d (0)", quality.Repeats)
 }
 
 type loadRounds struct {

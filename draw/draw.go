@@ -1,5 +1,5 @@
 // Package draw draws small pictures of rasters: bands with a percentile stretch, masks with one colour for
-// each class, contact sheets, and the bars of histograms. It is for a quick look, not for maps: it neither
+// each class, and contact sheets. It is for a quick look, not for maps: it neither
 // reprojects nor manages colours.
 package draw
 
@@ -48,8 +48,6 @@ type Options struct {
 	MaxSide int
 	// Palette for rasters of one band.
 	Palette Palette
-	// Colours of values, instead of the colours of Category.
-	Colours map[int64]color.NRGBA
 }
 
 func (o Options) withDefaults(bands int) Options {
@@ -124,7 +122,7 @@ func Render(r Raster, o Options) (*image.NRGBA, error) {
 		// Nearest, because the mean of two classes would be a third one.
 		p := r.sample(o.Bands[0], step, nearest)
 		if o.Palette == Always || r.DType.Components() == 1 && r.DType.Integer() && categories(p.v) <= MaxCategories {
-			return p.colour(o.category), nil
+			return p.colour(), nil
 		}
 	}
 	planes := make([]plane, len(o.Bands))
@@ -133,13 +131,6 @@ func Render(r Raster, o Options) (*image.NRGBA, error) {
 		planes[i].stretch(o.Low, o.High)
 	}
 	return compose(planes), nil
-}
-
-func (o *Options) category(v float64) color.NRGBA {
-	if c, ok := o.Colours[int64(v)]; ok {
-		return c
-	}
-	return Category(int64(v))
 }
 
 // plane is one band at the size of the picture. NaN stands for no data.
@@ -254,11 +245,11 @@ func percentile(sorted []float64, q float64) float64 {
 	return sorted[i] + (rank-float64(i))*(sorted[i+1]-sorted[i])
 }
 
-func (p *plane) colour(of func(float64) color.NRGBA) *image.NRGBA {
+func (p *plane) colour() *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, p.w, p.h))
 	for i, v := range p.v {
 		if !math.IsNaN(v) {
-			img.SetNRGBA(i%p.w, i/p.w, of(v))
+			img.SetNRGBA(i%p.w, i/p.w, Category(int64(v)))
 		}
 	}
 	return img
@@ -304,28 +295,6 @@ func Category(v int64) color.NRGBA {
 	return palette[1+((v-1)%n+n)%n]
 }
 
-// Colours returns a colour for each value: the colour of Category or, if an earlier value has it, the next free one.
-// Up to eleven values besides 0 get different colours.
-func Colours(values []int64) map[int64]color.NRGBA {
-	n := int64(len(palette) - 1)
-	c, taken := map[int64]color.NRGBA{}, map[color.NRGBA]bool{}
-	for _, v := range values {
-		c[v] = Category(v)
-		for k := range n {
-			free := Category(1 + (v%n+n-1+k)%n)
-			if v == 0 {
-				break
-			}
-			if !taken[free] {
-				c[v] = free
-				break
-			}
-		}
-		taken[c[v]] = true
-	}
-	return c
-}
-
 // Sheet puts pictures in rows of columns pictures (0: about as many as rows). Each cell has the size of the
 // largest picture, and cells are a few pixels apart.
 func Sheet(pictures []*image.NRGBA, columns int) *image.NRGBA {
@@ -351,17 +320,4 @@ func Sheet(pictures []*image.NRGBA, columns int) *image.NRGBA {
 		}
 	}
 	return sheet
-}
-
-// Count adds the number of pixels of each value to n, without those that have no data. It returns false as soon
-// as n has more than MaxCategories values, because then the raster is not a mask.
-func (r *Raster) Count(n map[int64]uint64) bool {
-	for i := range len(r.Data) / r.DType.Size() {
-		if v := r.value(i); !math.IsNaN(v) {
-			if n[int64(v)]++; len(n) > MaxCategories {
-				return false
-			}
-		}
-	}
-	return true
 }

@@ -49,9 +49,6 @@ func permutation(h uint64, n int64) Order {
 	return order
 }
 
-// Len returns N.
-func (o *Order) Len() int64 { return int64(o.n) }
-
 // At returns the sample at position p. It panics unless 0 <= p < N.
 func (o *Order) At(p int64) int64 {
 	o.check(p)
@@ -63,21 +60,6 @@ func (o *Order) At(p int64) int64 {
 	// below n.
 	for {
 		x = o.forward(x)
-		if x < o.n {
-			return int64(x)
-		}
-	}
-}
-
-// Position returns the position of sample i: the inverse of At.
-func (o *Order) Position(i int64) int64 {
-	o.check(i)
-	if !o.shuffled {
-		return i
-	}
-	x := uint64(i)
-	for {
-		x = o.backward(x)
 		if x < o.n {
 			return int64(x)
 		}
@@ -96,15 +78,6 @@ func (o *Order) forward(x uint64) uint64 {
 	for i := 0; i < rounds; i += 2 {
 		hi ^= Mix(o.keys[i]^lo) & (1<<o.top - 1)
 		lo ^= Mix(o.keys[i+1]^hi) & (1<<o.low - 1)
-	}
-	return hi<<o.low | lo
-}
-
-func (o *Order) backward(x uint64) uint64 {
-	lo, hi := x&(1<<o.low-1), x>>o.low
-	for i := rounds - 2; i >= 0; i -= 2 {
-		lo ^= Mix(o.keys[i+1]^hi) & (1<<o.low - 1)
-		hi ^= Mix(o.keys[i]^lo) & (1<<o.top - 1)
 	}
 	return hi<<o.low | lo
 }

@@ -4,20 +4,29 @@
 // The page needs nothing else. It contains its style, drawings (SVG) and pictures (PNG), runs no script and
 // sends no request, which its content security policy enforces. Text from files is escaped.
 //
-// # Memory
-//
 // The memory of a report has fixed limits that do not grow with the dataset: MaxKinds kinds of anything that is
 // counted, and MaxSamples chips of a few hundred pixels. An asset whose bands decode to more than Options.MaxBytes is
 // shown by a window from its middle.
 package report
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
-	"image/color"
-	"strings"
+	"log/slog"
+	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/draw"
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/loader/survey"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -62,33 +71,20 @@ type Options struct {
 	Progress func(step string, done, total int64)
 }
 
-func (o Options) withDefaults() Options {
+func (o *Options) withDefaults() error {
 	if len(o.Fields) == 0 {
 		o.Fields = []loader.Field{{Name: "image"}}
 	}
-	if o.Title == "" {
-		o.Title = o.Source
-	}
-	if o.Side == 0 {
-		o.Side = 192
-	}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = 64 << 20
-	}
+	o.Title, o.Side, o.MaxBytes = cmp.Or(o.Title, o.Source), cmp.Or(o.Side, 192), cmp.Or(o.MaxBytes, 64<<20)
 	if o.Progress == nil {
 		o.Progress = func(string, int64, int64) {}
 	}
-	return o
-}
-
-func (o *Options) validate() error {
-	if o.Samples < 0 || o.Samples > MaxSamples {
+	switch n := len(o.Bands); {
+	case o.Samples < 0 || o.Samples > MaxSamples:
 		return fmt.Errorf("report: samples is %d: it must be from 0 to %d", o.Samples, MaxSamples)
-	}
-	if o.Side < 1 || o.MaxBytes < 1 {
+	case o.Side < 1 || o.MaxBytes < 1:
 		return fmt.Errorf("report: the side is %d and max-bytes %d: both must be at least 1", o.Side, o.MaxBytes)
-	}
-	if n := len(o.Bands); n != 0 && n != 1 && n != 3 {
+	case n != 0 && n != 1 && n != 3:
 		return fmt.Errorf("report: %d bands are selected: it must be one or three", n)
 	}
 	return nil
@@ -124,53 +120,240 @@ type Field struct {
 	CRS       Tally
 	NoData    Tally
 	Codecs    Tally
-	Assets    int64 // that could be opened
-	Bytes     int64 // of their files; of files whose size is not known, of their pixels
-	Stored    int64 // bytes of pixels as they are in the files
-	Decoded   int64 // bytes of pixels
-	Smallest  int64 // bytes of an asset
-	Largest   int64
-	Stats     *stats.FieldReport    // nil: not measured
-	Classes   []Class               // of an integer field of one band with few values; by value
-	colours   map[int64]color.NRGBA // of the classes
+	Assets    int64              // that could be opened
+	Bytes     int64              // of their files; of files whose size is not known, of their pixels
+	Stored    int64              // bytes of pixels as they are in the files
+	Decoded   int64              // bytes of pixels
+	Stats     *stats.FieldReport // nil: not measured
+	Mask      bool               // of integers with few values, which are drawn in a colour each
 	first     *chunk.Index
 
 	// Of values:
-	Values Values
-}
-
-// Class is a value of a mask and the number of pixels that have it.
-type Class struct {
-	Value int64
-	Count uint64
-}
-
-// Chip is one sample that is shown.
-type Chip struct {
-	ID       string
-	Row      int64
-	Pictures []Picture // of the first raster fields
-	Values   []Value   // of the other fields
-	Error    string    // why it cannot be shown
-}
-
-// Value is the value of a field without pixels, as text.
-type Value struct{ Field, Text string }
-
-// Picture is a raster of a chip.
-type Picture struct {
-	Field         string
-	PNG           []byte
-	Width, Height int // of the PNG
-	Mask          bool
-	Window        string // "" or the part of the asset that is shown
-	Bands         string
+	Values  Tally
+	Missing int64
+	Min     float64 // of numbers that are not NaN; above Max without one
+	Max     float64
 }
 
 // BandName returns the name of band i, or "band i" if it has none.
 func (f *Field) BandName(i int) string {
-	if i < len(f.BandNames) && strings.TrimSpace(f.BandNames[i]) != "" {
+	if i < len(f.BandNames) && f.BandNames[i] != "" {
 		return f.BandNames[i]
 	}
 	return fmt.Sprintf("band %d", i)
+}
+
+// Tally counts how often strings occur, MaxKinds strings one by one.
+type Tally struct {
+	counts map[string]int64
+	Other  int64 // occurrences of all other strings
+}
+
+// Count is a kind of something and how many of it there are.
+type Count struct {
+	Name string
+	N    int64
+}
+
+func (t *Tally) add(name string) {
+	if t.counts == nil {
+		t.counts = map[string]int64{}
+	}
+	if _, known := t.counts[name]; !known && len(t.counts) >= MaxKinds {
+		t.Other++
+		return
+	}
+	t.counts[name]++
+}
+
+// Counts returns the kinds, the most frequent first.
+func (t *Tally) Counts() []Count {
+	out := make([]Count, 0, len(t.counts))
+	for name, n := range t.counts {
+		out = append(out, Count{name, n})
+	}
+	slices.SortFunc(out, func(a, b Count) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Name, b.Name)) })
+	return out
+}
+
+// maker makes a report.
+type maker struct {
+	Options
+	*Report
+	table rows.Table
+	bad   map[int64]string // the first samples that cannot be read, and why
+	nBad  int64
+	last  int64 // the last sample that was counted as bad
+	// Pairs of a sample's first raster and another one: at different places, the first of these, and without a place.
+	misplaced int64
+	elsewhere []string
+	unplaced  int64
+}
+
+// Make reads a dataset: the header of every asset, every pixel (with loader.Stats) and a few chips. Samples that
+// cannot be read become warnings. It returns an error if the dataset cannot be opened, if an option is wrong, or if
+// ctx is done.
+func Make(ctx context.Context, o Options) (*Report, error) {
+	if err := o.withDefaults(); err != nil {
+		return nil, err
+	}
+	if o.Loader.Opener == nil {
+		files := &source.Files{}
+		defer files.Close()
+		o.Loader.Opener = files
+	}
+	o.Loader.MaxChunkBytes = cmp.Or(o.Loader.MaxChunkBytes, resources.DefaultMaxChunkBytes)
+	table, err := rows.OpenTable(ctx, loader.Spec{Source: o.Source, Fields: o.Fields}, o.Loader)
+	if err != nil {
+		return nil, err
+	}
+	m := &maker{Options: o, table: table, last: -1, bad: map[int64]string{}, Report: &Report{
+		Title: o.Title, Source: o.Source, Generator: o.Generator, Seed: o.Seed,
+		Fingerprint: table.Fingerprint(), Samples: table.Len(), Notes: slices.Clone(o.Remarks),
+	}}
+	return m.Report, errors.Join(m.run(ctx), table.Close())
+}
+
+func (m *maker) run(ctx context.Context) error {
+	for i, f := range m.Options.Fields {
+		m.Report.Fields = append(m.Report.Fields,
+			Field{Name: f.Name, Kind: m.table.Kind(i), Min: math.Inf(1), Max: math.Inf(-1)})
+		if rows.StepsOf(m.table, i) != nil {
+			m.note(fmt.Sprintf("Samples have several files of field %q: its statistics are of all, and all else is of "+
+				"the first of each sample.", f.Name))
+		}
+	}
+	if m.Report.Samples == 0 {
+		return nil
+	}
+	for _, step := range []func(context.Context) error{m.headers, m.measure, m.chips} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	m.warn()
+	return nil
+}
+
+// isBad records a sample that cannot be read. It returns errors that are not faults of a file, because they end
+// the report.
+func (m *maker) isBad(row int64, err error) error {
+	if err == nil {
+		return nil
+	}
+	if fault.KindOf(err) == 0 {
+		return err
+	}
+	// A sample may fail in several fields and again in its footprint, but it must be counted once.
+	if row == m.last {
+		return nil
+	}
+	m.last = row
+	m.nBad++
+	if len(m.bad) < maxNamed {
+		m.bad[row] = fault.Line(err)
+	}
+	return nil
+}
+
+func (m *maker) alarm(text string, items []string) {
+	m.Warnings = append(m.Warnings, Warning{text, items})
+}
+
+func (m *maker) note(text string) { m.Notes = append(m.Notes, Warning{Text: text}) }
+
+// measurable returns the raster fields that package stats measures, as indices.
+func (m *maker) measurable() (list []int) {
+	for i := range m.Report.Fields {
+		if field := &m.Report.Fields[i]; field.Kind == catalog.Raster && field.first != nil {
+			if _, err := stats.NewField(field.first.DType, field.first.Bands); err == nil {
+				list = append(list, i)
+			} else {
+				m.note(fmt.Sprintf("Field %q is not measured: its dtype is %s.", field.Name, field.first.DType))
+			}
+		}
+	}
+	return list
+}
+
+// measure computes the statistics with survey.Stats, without samples that cannot be read. If headers show no bad
+// sample, it tries without skipping first: samples are decoded twice only if there is one after all.
+func (m *maker) measure(ctx context.Context) error {
+	list := m.measurable()
+	if len(list) == 0 {
+		return nil
+	}
+	if r := m.Statistics; r != nil {
+		m.take(r, list)
+		return nil
+	}
+	sp := loader.Spec{Source: m.Options.Source, BatchSize: 1, BadSamples: spec.BadError}
+	for _, i := range list {
+		sp.Fields = append(sp.Fields, m.Options.Fields[i])
+	}
+	if m.nBad > 0 {
+		sp.BadSamples = spec.BadSkip
+	}
+	o := m.Loader
+	o.Logger = slog.New(slog.DiscardHandler) // the page names the samples
+	progress := func(done, total int64) { m.Progress("measuring", done, total) }
+	part, err := survey.StatsPart(ctx, sp, o, nil, progress)
+	if fault.KindOf(err) != 0 && sp.BadSamples == spec.BadError {
+		sp.BadSamples = spec.BadSkip
+		part, err = survey.StatsPart(ctx, sp, o, nil, progress)
+	}
+	switch {
+	case fault.KindOf(err) != 0: // statistics need one readable sample for shape and dtype
+		m.alarm("Nothing was measured, because no sample can be read: "+fault.Line(err), nil)
+		return nil
+	case err != nil:
+		return err
+	}
+	m.Skipped = part.Skipped
+	for row, err := range part.Bad {
+		if _, known := m.bad[row]; !known && len(m.bad) < maxNamed {
+			m.bad[row] = fault.Line(err)
+		}
+	}
+	m.take(part.Report(sp.Fields), list)
+	return nil
+}
+
+// take gives fields their statistics, and finds the masks among them.
+func (m *maker) take(r *stats.Report, list []int) {
+	for _, i := range list {
+		field := &m.Report.Fields[i]
+		measured, ok := r.Fields[field.Name]
+		if !ok {
+			continue
+		}
+		field.Stats = &measured
+		if len(measured.Bands) != 1 || measured.Bands[0].Histogram == nil || !measured.DType.Integer() {
+			continue
+		}
+		kinds := 0
+		for _, n := range measured.Bands[0].Histogram.Counts {
+			kinds += int(min(n, 1))
+		}
+		field.Mask = kinds <= draw.MaxCategories
+	}
+}
+
+// classes returns the number of pixels of each value of a mask. It returns nil if the values lie 100 or more apart:
+// some of the 100 bins of the histogram then hold several integers.
+func (f *Field) classes() (out []Count) {
+	if !f.Mask {
+		return nil
+	}
+	h := f.Stats.Bands[0].Histogram
+	if h.Edges[len(h.Edges)-1]-h.Edges[0] >= float64(len(h.Counts)) {
+		return nil
+	}
+	for i, n := range h.Counts {
+		if n > 0 {
+			value := math.Ceil(h.Edges[i]) // the one integer of the bin
+			out = append(out, Count{fmt.Sprint(int64(value)), int64(min(n, math.MaxInt64))})
+		}
+	}
+	return out
 }

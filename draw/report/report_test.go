@@ -385,7 +385,7 @@ func TestChipsAreTheFirstOfTheOrder(t *testing.T) {
 			if got := c.attr("data-row"); got != strconv.Itoa(row) {
 				t.Errorf("chip %d is sample %s, want %d", i, got, row)
 			}
-			if got, want := c.all("span", "id")[0].attr("title"), fmt.Sprintf("images/%03d.tif", row); got != want {
+			if got, want := c.all("span", "id")[0].text(), fmt.Sprintf("images/%03d.tif", row); got != want {
 				t.Errorf("chip %d is called %q, want %q", i, got, want)
 			}
 			pictures := c.all("img", "")
@@ -463,41 +463,19 @@ func checkMask(t *testing.T, img *image.NRGBA, want []uint16) {
 	}
 }
 
-// TestClassesFarApart: masks whose values do not fit 100 bins are counted exactly, without nodata,
-// and have different colours in bars and chips.
+// TestClassesFarApart: of masks whose values do not fit 100 bins the page has a histogram, and pictures in colours.
 func TestClassesFarApart(t *testing.T) {
 	dir := t.TempDir()
-	want := map[string]float64{"0": 0, "2": 0, "200": 0, "255": 0}
-	for i := range 3 {
-		mask := make([]uint16, 600)
-		for k := range mask {
-			mask[k] = []uint16{0, 2, 255, 200, 17}[(k*(i+1)+k/11)%5]
-			if mask[k] != 17 {
-				want[strconv.Itoa(int(mask[k]))]++
-			}
-		}
-		write(t, filepath.Join(dir, fmt.Sprint(i)+".tif"), tiff.TOGOptions{
-			Shape: [3]int{1, 20, 30}, DType: chunk.Uint8, NoData: "17",
-		}, mask)
+	mask := make([]uint16, 600)
+	for k := range mask {
+		mask[k] = []uint16{0, 200, 254}[k/11%3]
 	}
-	r, page := pageOf(t, Options{Source: dir, Fields: []loader.Field{{Name: "mask"}}})
-	got, colours, sum := map[string]float64{}, map[string]bool{}, uint64(0)
-	for _, b := range field(t, page, "mask").all("div", "bar") {
-		got[b.all("span", "name")[0].text()] = number(t, b.all("span", "count")[0].text())
-		colours[b.all("i", "")[0].attr("style")] = true
+	write(t, filepath.Join(dir, "a.tif"), tiff.TOGOptions{Shape: [3]int{1, 20, 30}, DType: chunk.Uint8}, mask)
+	_, page := pageOf(t, Options{Source: dir})
+	if len(page.all("div", "bar")) != 0 || len(page.all("svg", "hist")) != 1 {
+		t.Error("no histogram")
 	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("classes %v, want %v", got, want)
-	}
-	if len(colours) != len(want) {
-		t.Errorf("colours %v", colours)
-	}
-	for _, c := range r.Fields[0].Classes {
-		sum += c.Count
-	}
-	if n := r.Fields[0].Stats.Bands[0].Count; n != sum {
-		t.Errorf("%d pixels have a class, %d are valid", sum, n)
-	}
+	checkMask(t, decode(t, page.all("img", "")[0]), mask)
 }
 
 // TestClassesAreNotOfImages: an image of one band with many values is not shown as a mask.
@@ -509,8 +487,8 @@ func TestClassesAreNotOfImages(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "a.tif"), tiff.TOGOptions{Shape: [3]int{1, 20, 30}, DType: chunk.Uint16}, samples)
 	r, page := pageOf(t, Options{Source: dir})
-	if len(r.Fields[0].Classes) != 0 || len(page.all("div", "bar")) != 0 || len(page.all("svg", "hist")) == 0 {
-		t.Errorf("classes %v", r.Fields[0].Classes)
+	if r.Fields[0].Mask || len(page.all("div", "bar")) != 0 || len(page.all("svg", "hist")) == 0 {
+		t.Error("it is shown as a mask")
 	}
 }
 
@@ -528,18 +506,8 @@ func floats(t *testing.T, d string) (v []float64) {
 	return v
 }
 
-// axis returns the line through two labels, from drawing units to the labels' numbers.
-func axis(t *testing.T, at, value []float64) func(float64) float64 {
-	t.Helper()
-	if len(at) < 2 {
-		t.Fatalf("%d labels", len(at))
-	}
-	n := len(at) - 1
-	return func(v float64) float64 { return value[0] + (v-at[0])/(at[n]-at[0])*(value[n]-value[0]) }
-}
-
-// TestHistogramsAreDrawnInPlace: read off the labels of the axis, the lines stand at the
-// percentiles and the mean, and the area is as high as the counts.
+// TestHistogramsAreDrawnInPlace: on an axis from the first edge to the last, the lines stand at the percentiles, and
+// the area is as high as the counts.
 func TestHistogramsAreDrawnInPlace(t *testing.T) {
 	dir, _, _ := pair(t, 4)
 	r, page := pageOf(t, Options{Source: dir, Fields: pairFields()})
@@ -549,36 +517,35 @@ func TestHistogramsAreDrawnInPlace(t *testing.T) {
 	}
 	for i, f := range figures {
 		band := r.Fields[0].Stats.Bands[i]
-		var px, value, py, samples []float64
-		for _, l := range f.all("text", "tick") {
-			at := floats(t, l.attr("x")+" "+l.attr("y"))
-			v, err := strconv.ParseFloat(l.text(), 64)
-			switch {
-			case err != nil:
-			case l.attr("text-anchor") == "middle":
-				px, value = append(px, at[0]), append(value, v)
-			default:
-				py, samples = append(py, at[1]-3), append(samples, v)
-			}
-		}
-		x, y := axis(t, px, value), axis(t, py, samples)
-		near := func(class string, k int, want float64) {
-			lines := f.all("path", class)
-			if got := x(floats(t, lines[k].attr("d"))[0]); math.Abs(got-want) > (value[len(value)-1]-value[0])/500 {
+		box := floats(t, f.all("svg", "hist")[0].attr("viewBox"))
+		low, high := band.Histogram.Edges[0], band.Histogram.Edges[100]
+		for name, class := range map[string]string{"2.5": "p2-5", "50": "p50", "98.5": "p98-5"} {
+			x, want := floats(t, f.all("path", class)[0].attr("d"))[0], band.Percentiles[name]
+			if got := low + x/box[2]*(high-low); math.Abs(got-want) > (high-low)/500 {
 				t.Errorf("line %s of band %d is at %v, want %v", class, i, got, want)
 			}
 		}
-		near("p", 0, band.Percentiles["2.5"])
-		near("p", 1, band.Percentiles["98.5"])
-		near("p50", 0, band.Percentiles["50"])
-		near("mean", 0, *band.Mean)
-		top := math.Inf(1)
+		// The area begins at the lower left corner, and has two points for each bin.
 		area := floats(t, f.all("path", "area")[0].attr("d"))
-		for k := 1; k < len(area); k += 2 {
-			top = min(top, area[k])
+		most := float64(slices.Max(band.Histogram.Counts))
+		for bin, n := range band.Histogram.Counts {
+			if got := (1 - area[3+4*bin]/box[3]) * most; math.Abs(got-float64(n)) > 0.01*most {
+				t.Errorf("bin %d of band %d is %v high, want %d", bin, i, got, n)
+			}
 		}
-		if got, want := y(top), float64(slices.Max(band.Histogram.Counts)); math.Abs(got-want) > 0.02*want {
-			t.Errorf("band %d is %v high, want %v", i, got, want)
+	}
+}
+
+// TestHistogramsWithoutOutliers: a few values far away do not squeeze all others into one bar.
+func TestHistogramsWithoutOutliers(t *testing.T) {
+	counts := make([]uint64, 100)
+	counts[0], counts[40], counts[50], counts[99] = 2, 5000, 5000, 1
+	if first, last := focus(counts); first != 40 || last != 51 {
+		t.Errorf("bins %d to %d", first, last)
+	}
+	for _, counts := range [][]uint64{{0}, {0, 0, 0}, {7}, {1, 1, 1}} {
+		if first, last := focus(counts); first < 0 || last <= first || last > len(counts) {
+			t.Errorf("%v: bins %d to %d", counts, first, last)
 		}
 	}
 }
@@ -637,7 +604,7 @@ func FuzzText(f *testing.F) {
 		}
 		r.Warnings = []Warning{{s, []string{s}}}
 		r.Fields = []Field{{Name: s, Kind: catalog.Text}}
-		r.Fields[0].Values.add(catalog.Text, catalog.Value{Text: s})
+		r.Fields[0].count(catalog.Value{Text: s})
 		before := parse(t, r)
 		r.Title, r.Source, r.Generator, r.Fields[0].Name, r.Chips[0].ID = "a", "b", "c", "d", "e"
 		n, m := len(before.all("", "")), len(parse(t, r).all("", ""))
@@ -754,12 +721,8 @@ func TestOddDatasets(t *testing.T) {
 		}
 	}
 	_, page := pageOf(t, Options{Source: at("t.csv"), Fields: columns})
-	bars := map[string]string{}
-	for _, b := range field(t, page, "label").all("div", "bar") {
-		bars[b.all("span", "name")[0].text()] = b.all("span", "count")[0].text()
-	}
-	if len(bars) != 2 || bars["x"] != "2" || bars["<b>"] != "1" {
-		t.Errorf("labels %v", bars)
+	if text := field(t, page, "label").text(); !strings.Contains(text, "x (2); <b> (1)") {
+		t.Errorf("labels: %s", text)
 	}
 	text := field(t, page, "score").text()
 	if !strings.Contains(text, "2, 1 missing") || !strings.Contains(text, "1.5 to 1.5") {

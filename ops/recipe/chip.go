@@ -95,11 +95,6 @@ func (m *Maker) chip(ctx context.Context, i int64) (*chip, error) {
 	if c.Split, err = m.partOf(c); err != nil {
 		return nil, err
 	}
-	for k := range windows {
-		if err := m.maskAlpha(ctx, batch, k, windows[k]); err != nil {
-			return nil, fault.WithFile(err, windows[k].Asset.URI)
-		}
-	}
 	if m.isEmpty(batch) {
 		c.Left = empty
 		return c, nil
@@ -310,7 +305,6 @@ func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *origin, valid []byte
 	case f.NoData != nil:
 		v := float64(*f.NoData)
 		c.NoData, sample = convert.NumberText(v), sampleOf(&chunk.Index{DType: c.DType, NoData: &v})
-		fillMissing(c.Pixels, valid, sample) // the loader has not seen the mask of an alpha band
 		return avoid(c.Pixels, valid, sample, c.DType), nil
 	case native:
 		c.NoData, sample = noDataOf(index, meta), sampleOf(index)

@@ -455,15 +455,11 @@ type Labels struct {
 	// Field is the field of labels: one band of whole numbers, or a mask of shapes.
 	Field string `json:"field"`
 	// Classes are values of Field, which are whole numbers. A chip stays if it has enough pixels of one of them.
-	Classes []float64 `json:"classes"`
+	Classes []int64 `json:"classes"`
 	// MinShare is the least share of the pixels of a chip that is enough, from 0 to 1. Nodata, masked pixels and those
 	// past the edge are of no class, but count as pixels. Default: one pixel is enough.
 	MinShare float64 `json:"min_share"`
 }
-
-// maxClass bounds classes. Pixels are compared as float64, which holds all whole numbers up to 2^53; a larger pixel
-// never rounds to a smaller class.
-const maxClass = 1<<53 - 1
 
 // check checks the values that do not depend on the field.
 func (l *Labels) check() error {
@@ -472,12 +468,6 @@ func (l *Labels) check() error {
 		return errors.New("quality.labels.classes is missing, such as [3, 7]")
 	case !(l.MinShare >= 0 && l.MinShare <= 1):
 		return fmt.Errorf("quality.labels.min_share is %g: it must be from 0 to 1", l.MinShare)
-	}
-	for _, class := range l.Classes {
-		if class != math.Trunc(class) || math.Abs(class) > maxClass {
-			return fmt.Errorf("quality.labels.classes has %.16g: it must be a whole number from %d to %d", class,
-				-maxClass, maxClass)
-		}
 	}
 	return nil
 }
@@ -499,7 +489,7 @@ func (l *Labels) in(pixels *loader.Tensor, valid []byte) (bool, error) {
 	for pos := 0; pos < len(valid); pos += width {
 		line = columns.AppendValues(line[:0], pixels.Data[pos*size:][:width*size], pixels.DType)
 		for x, v := range line {
-			if i := slices.Index(l.Classes, v); i >= 0 && valid[pos+x] != 0 {
+			if i := slices.Index(l.Classes, int64(v)); i >= 0 && valid[pos+x] != 0 {
 				counts[i]++
 			}
 		}

@@ -10,6 +10,9 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 )
 
+// maxClass is the greatest class that pixels, which are compared as float64, cannot reach by rounding.
+const maxClass = 1<<53 - 1
+
 // TestShares: of 100 pixels, 7 are a share of 0.07 and no more, of any dtype of whole numbers, and classes do not
 // become equal by rounding.
 func TestShares(t *testing.T) {
@@ -37,7 +40,7 @@ func TestShares(t *testing.T) {
 		for n := range 101 {
 			pixels := image(of, class, n)
 			for k := range 101 {
-				l := Labels{Classes: []float64{5, float64(class)}, MinShare: float64(k) / 100}
+				l := Labels{Classes: []int64{5, class}, MinShare: float64(k) / 100}
 				if want := n > 0 && n >= k; in(l, pixels) != want {
 					t.Fatalf("%s: %d pixels are a share of %g: %t", of, n, l.MinShare, !want)
 				}
@@ -46,7 +49,7 @@ func TestShares(t *testing.T) {
 	}
 	for of, value := range map[chunk.DType]int64{chunk.Uint64: maxClass + 1, chunk.Int64: maxClass + 2,
 		chunk.Uint8: 4} {
-		if in(Labels{Classes: []float64{maxClass, 260}}, image(of, value, 100)) {
+		if in(Labels{Classes: []int64{maxClass, 260}}, image(of, value, 100)) {
 			t.Errorf("%s: %d is another class", of, value)
 		}
 	}
