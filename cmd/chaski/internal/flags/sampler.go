@@ -225,8 +225,8 @@ func (s *sampler) sampler() (out loader.Sampler, err error) {
 			out.Height, out.Width, err = ParsePair(s.window)
 		}
 		if err != nil {
-			return out, console.Usagef("--window is %q: it must be HxW in pixels, such as 256x256, or sides of squares, "+
-				"such as 128,192,256", s.window)
+			return out, console.Usagef("--window is %q: it must be HxW in pixels, such as 256x256, or sides "+
+				"of squares, such as 128,192,256", s.window)
 		}
 	}
 	members := map[string]json.RawMessage{}
