@@ -236,7 +236,7 @@ soak-training: build-default env ## training while trainers and servers are kill
 	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
 	$(PY) tools/soak.py --time $(SOAKTIME) $(SOAKFLAGS)
 
-soak-trainers: build-default trainers-env ## Lightning, Trainer, Accelerate, Ray and others, each killed SOAKKILLS times and resumed
+soak-trainers: build-default trainers-env ## Lightning, Trainer, Accelerate, Ray and others, each killed SOAKKILLS times and resumed; a line for each
 	CHASKI_SOAK_KILLS=$(or $(SOAKKILLS),30) $(WITH_TRAINERS) python/tests/test_exact_resume.py
 soak-disk: build-default ## power cuts while the command writes, to a small disk in a file; needs root on Linux
 	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
@@ -281,13 +281,14 @@ TRAINERS := .frameworks-env/trainers
 WITH_TRAINERS = CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=python/src $(TRAINERS)/bin/python -m pytest -q
 
 .PHONY: frameworks trainers-env
-frameworks: build-default trainers-env ## adapters for TorchGeo and TerraTorch, then exact resume in trainers, each with its packages, of Python 3.12
+frameworks: build-default trainers-env ## adapters for TorchGeo and TerraTorch, then trainers, each killed SOAKKILLS (1) times, of Python 3.12
 	for name in torchgeo terratorch; do \
 	  tools/pinned.sh .frameworks-env/$$name $$name $(or $(PYTHON),python3.12) && \
 	  CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=python/src .frameworks-env/$$name/bin/python -m pytest -q \
 	    python/tests/test_$$name.py python/tests/test_coming_from.py || exit 1; \
 	done
-	$(WITH_TRAINERS) $(addprefix python/tests/test_,exact_resume.py trainer.py distributed.py dlpack.py)
+	CHASKI_SOAK_KILLS=$(or $(SOAKKILLS),1) $(WITH_TRAINERS) \
+	  $(addprefix python/tests/test_,exact_resume.py trainer.py distributed.py dlpack.py)
 trainers-env:
 	tools/pinned.sh $(TRAINERS) trainers $(or $(PYTHON),python3.12)
 

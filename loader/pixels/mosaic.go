@@ -157,6 +157,9 @@ func (m *Mosaic) copy(ctx context.Context, a catalog.Asset, bands []int, in chun
 	return m.r.Read(ctx, a, in, bands, &target, target.Masked(field.Final, in))
 }
 
+// valid1 is the validity of a sample that is there.
+var valid1 = []byte{1}
+
 // bands adds the bands of a scene in Resample.In, of which the first is number first of the field. They hold box in of
 // the scene.
 func (m *Mosaic) bands(first, bands int, in chunk.Box, at *warp.Mapping) error {
@@ -175,9 +178,7 @@ func (m *Mosaic) bands(first, bands int, in chunk.Box, at *warp.Mapping) error {
 			if err := resampler.take(field, at, in, p, size, out, valid); err != nil {
 				return err
 			}
-			for _, v := range valid {
-				m.left -= int(v)
-			}
+			m.left -= bytes.Count(valid, valid1)
 			continue
 		}
 		resampler.next, resampler.nextValid = Grown(resampler.next, n*size), Grown(resampler.nextValid, n)
@@ -220,23 +221,28 @@ func (s *Resampler) take(f *Raster, at *warp.Mapping, in chunk.Box, p, size int,
 // merge copies samples that are missing in out and valid in next, and returns how many. A sample missing in both keeps
 // the stored value of a scene, or 0 if no scene covers it.
 func merge(out, valid, next, nextValid []byte, size int) (n int) {
-	for i := range valid {
-		if valid[i] != 0 {
-			continue
-		}
-		dst := out[i*size : (i+1)*size]
-		if nextValid[i] == 0 {
-			stored := byte(0)
-			for _, b := range dst {
-				stored |= b
-			}
-			if stored != 0 {
+	for start, end := zeros(valid, 0); start < len(valid); start, end = zeros(valid, end) {
+		for i := start; i < end; {
+			if nextValid[i] != 0 { // and so are the next ones
+				many := bytes.IndexByte(nextValid[i:end], 0)
+				if many < 0 {
+					many = end - i
+				}
+				copy(out[i*size:(i+many)*size], next[i*size:])
+				copy(valid[i:i+many], nextValid[i:])
+				n, i = n+many, i+many
 				continue
 			}
+			sample := out[i*size : (i+1)*size]
+			stored := byte(0)
+			for _, b := range sample {
+				stored |= b
+			}
+			if stored == 0 {
+				copy(sample, next[i*size:])
+			}
+			i++
 		}
-		copy(dst, next[i*size:])
-		valid[i] = nextValid[i]
-		n += int(valid[i])
 	}
 	return n
 }

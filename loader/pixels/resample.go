@@ -28,7 +28,7 @@ type Resampler struct {
 	In, Out           []byte   // samples by band, row and column, in the field's native dtype or float32
 	InValid, OutValid []byte   // one byte for each sample: 1 valid, 0 missing (nodata, masked, padding)
 	y, x              []tap    // of each row and each column of Out
-	places, picks     []uint32 // see pickAll
+	places, picks     []uint32 // see pickAll; picks are the nearest samples of Resample, too
 	seen              []byte   // the validity of picks, which 0 says too
 	next, nextValid   []byte   // of a mosaic: a plane of the next scene
 	scenes            blend    // of a mosaic of all scenes
@@ -186,6 +186,9 @@ func (r *Raster) ResampledBytes(win shuffle.Box, limit int) int64 {
 	if r.smooths {
 		n += smootherBytes(win.H, win.W, r.H, r.W)
 	}
+	if !r.Blends {
+		n += 4 * int64(r.H) * int64(r.W) // of picks
+	}
 	return n
 }
 
@@ -203,8 +206,8 @@ func (s *Resampler) Resample(planes, height, width int, to *Raster, size int) {
 	s.y, s.x = taps(s.y, height, to.H), taps(s.x, width, to.W)
 	n := planes * to.H * to.W
 	s.Out, s.OutValid = Grown(s.Out, n*size), Grown(s.OutValid, n)
-	pos := 0
 	if to.Blends {
+		pos := 0
 		samples, _ := floats(s.In)
 		out, done := floats(s.Out)
 		for p := range planes {
@@ -216,15 +219,16 @@ func (s *Resampler) Resample(planes, height, width int, to *Raster, size int) {
 		done()
 		return
 	}
-	for p := range planes {
-		for _, tap := range s.y {
-			for _, x := range s.x {
-				near := (p*height+tap.near)*width + x.near
-				s.OutValid[pos] = s.InValid[near]
-				copy(s.Out[pos*size:(pos+1)*size], s.In[near*size:])
-				pos++
-			}
+	s.picks = s.picks[:0]
+	for _, y := range s.y {
+		for _, x := range s.x {
+			s.picks = append(s.picks, uint32(y.near*width+x.near+1))
 		}
+	}
+	before, after := height*width, len(s.picks) // samples of a plane
+	for p := range planes {
+		s.gather(s.Out[p*after*size:(p+1)*after*size], s.In[p*before*size:(p+1)*before*size], size)
+		s.gather(s.OutValid[p*after:(p+1)*after], s.InValid[p*before:(p+1)*before], 1)
 	}
 }
 

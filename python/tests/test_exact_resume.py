@@ -17,6 +17,7 @@ import random
 import signal
 import time
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -137,8 +138,12 @@ class Training:
         for r, running in enumerate(self.ranks):
             assert running.wait(SECONDS) == 0, self.logs[r].read_text()
 
-    def check(self, want: list[Rows]) -> None:
-        """Compares every row that any process gave, and where each process began."""
+    def check(self, want: list[Rows]) -> int:
+        """Compares every row that any process gave, and where each process began.
+
+        Returns the number of these rows.
+        """
+        compared = 0
         missing = [set(rows) for rows in want]
         reached = 0  # steps that a rank has begun
         for run, world in enumerate(self.worlds):
@@ -153,6 +158,7 @@ class Training:
                         own = {p: row for p, row in want[step].items() if p % BATCH % world == rank}
                         assert got == own, (run, rank, step)
                         missing[step] -= got.keys()
+                        compared += len(got)
                         steps.append(step)
                     assert steps == list(range(steps[0], steps[-1] + 1))
                     assert at - 3 * SAVE_EVERY < steps[0] <= at, "not from the last checkpoint"
@@ -163,12 +169,17 @@ class Training:
             assert len(began) <= 1, "ranks began at different steps"
         assert reached == STEPS
         assert not any(missing)
+        return compared
 
 
 @pytest.mark.parametrize("name", MODULES)
 @pytest.mark.timeout(7200)
 def test_every_row_after_kills(
-    name: str, forks: Callable[..., Forks], tmp_path: Path, undisturbed: list[Rows]
+    name: str,
+    forks: Callable[..., Forks],
+    tmp_path: Path,
+    undisturbed: list[Rows],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     for module in MODULES[name]:
         if importlib.util.find_spec(module.split(".")[0]) is None:
@@ -177,7 +188,7 @@ def test_every_row_after_kills(
     kills = int(os.environ.get("CHASKI_SOAK_KILLS", "1"))
     rng = random.Random(SEED)
     per_epoch = STEPS // EPOCHS
-    done = 0
+    done = compared = 0
     while done < kills:
         training = Training(name, fork, tmp_path / str(done), rng)
         step = per_epoch if kills == 1 else 0  # within the second epoch, or any
@@ -193,4 +204,7 @@ def test_every_row_after_kills(
         finally:
             for running in training.ranks:
                 running.kill()
-        training.check(undisturbed)
+        compared += training.check(undisturbed)
+    module = MODULES[name][-1].split(".")[0]
+    with capsys.disabled():
+        print(f"\n{name}, {module} {version(module)}: {done} kills, {compared} rows as undisturbed")

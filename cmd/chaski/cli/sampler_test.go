@@ -27,6 +27,11 @@ func TestSamplerFlags(t *testing.T) {
 		{"--sampler tile_window --window 64x64 --pool 2000000", "--pool is 2000000: it must be from 0 to 1048576"},
 		{"--window 64x64 --per-asset 2000000", "--per-asset is 2000000: it must be from 1 to 1048576"},
 		{"--window 70000x64", "--window is [70000,64]: both sides must be from 1 to 65536 pixels"},
+		{"--window 32,48,64", ""},
+		{"--sampler resized_window --window 32,64", ""},
+		{"--window 32,4x", `--window is "32,4x": it must be HxW in pixels`},
+		{"--window 32,0", "--window is [32 0]: it must have 1 to 64 sides of at least 1 pixel"},
+		{"--sampler grid --window 32,48", "--window is [32 48]: the kind of sampler is"},
 		{"--batch 2000000", "--batch is 2000000: it must be from 1 to 1048576"},
 	} {
 		r := chaski(t.Context(), append(append([]string{"plan"}, strings.Fields(test.flags)...), chips)...)

@@ -49,7 +49,8 @@ func needs(kind string) string {
 
 // add adds the flags to a set.
 func (s *sampler) add(fl *pflag.FlagSet) {
-	fl.StringVar(&s.window, "window", "", "`HxW`: draw random windows of this size in pixels (default: the whole chip)")
+	fl.StringVar(&s.window, "window", "", "`HxW`: draw random windows of this size in pixels, or SIDE,SIDE,...: each "+
+		"batch has squares of one of these sides (default: the whole chip)")
 	fl.StringVar(&s.onGround, "geo-window", "",
 		"`SIDE/PIXEL` in metres, such as 2560/10: draw windows at places on the ground; samples are scenes in any CRS")
 	console.CountVar(fl, &s.perAsset, "per-asset", 0, 1,
@@ -218,8 +219,14 @@ func (s *sampler) check() error {
 func (s *sampler) sampler() (out loader.Sampler, err error) {
 	if s.window != "" {
 		out.Kind = spec.RandomWindow
-		if out.Height, out.Width, err = ParsePair(s.window); err != nil {
-			return out, console.Usagef("--window is %w", err)
+		if strings.Contains(s.window, ",") {
+			err = json.Unmarshal([]byte("["+s.window+"]"), &out.Sizes)
+		} else {
+			out.Height, out.Width, err = ParsePair(s.window)
+		}
+		if err != nil {
+			return out, console.Usagef("--window is %q: it must be HxW in pixels, such as 256x256, or sides "+
+				"of squares, such as 128,192,256", s.window)
 		}
 	}
 	members := map[string]json.RawMessage{}
@@ -249,9 +256,9 @@ func (s *sampler) sampler() (out loader.Sampler, err error) {
 
 // flagsOf has the flags of members that have another name.
 var flagsOf = map[string]string{
-	"batch_size": "batch", "size": "window", "length": "sequence", "order": "sequence-order", "step": "sequence-step",
-	"stride_y": "stride", "stride_x": "stride", "scale_min": "scale", "scale_max": "scale", "tile_height": "tile",
-	"tile_width": "tile", "size_m": "geo-window", "resolution": "geo-window",
+	"batch_size": "batch", "size": "window", "sizes": "window", "length": "sequence", "order": "sequence-order",
+	"step": "sequence-step", "stride_y": "stride", "stride_x": "stride", "scale_min": "scale", "scale_max": "scale",
+	"tile_height": "tile", "tile_width": "tile", "size_m": "geo-window", "resolution": "geo-window",
 }
 
 // wrongSpec marks the error about a spec that flags have made as wrong usage. It names the flag in place of the member.
