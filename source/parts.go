@@ -59,6 +59,9 @@ func (p *timedPart) ModTime() time.Time { return p.file.ModTime() }
 func (p *timedPart) Gap() int64   { return Gap(p.Reader) }
 func (p *timedPart) ETag() string { return ETag(p.Reader) }
 
+// Place implements Placed.
+func (p *timedPart) Place() (object any, off int64) { return Place(p.Reader) }
+
 // openMember opens a member of a ZIP that is stored without compression.
 func openMember(ctx context.Context, o router, p *part, k Known) (Reader, error) {
 	file, archive, err := openArchive(ctx, o, p.file, k.ETag)

@@ -24,6 +24,7 @@ import (
 // allows all files.
 type Roots struct {
 	dirs []string // local ones absolute and without links
+	text string   // see String
 	all  bool     // "/" is one
 }
 
@@ -52,6 +53,7 @@ func NewRoots(dirs []string) *Roots {
 			roots.all = roots.all || abs == "/" || p.Name == "/" // of all volumes, where there are some
 		}
 	}
+	roots.text = fmt.Sprintf("%q", roots.dirs)
 	return roots
 }
 
@@ -60,7 +62,7 @@ func (r *Roots) String() string {
 	if r == nil {
 		return ""
 	}
-	return fmt.Sprintf("%q", r.dirs)
+	return r.text
 }
 
 // Bounded reports whether some local files may not be opened.

@@ -28,6 +28,12 @@ func (s *section) Size() int64 { return s.size }
 func (s *section) Gap() int64   { return Gap(s.Reader) }
 func (s *section) ETag() string { return ETag(s.Reader) }
 
+// Place implements Placed.
+func (s *section) Place() (object any, off int64) {
+	object, off = Place(s.Reader)
+	return object, off + s.off
+}
+
 // ReadAt implements Reader.
 func (s *section) ReadAt(ctx context.Context, p []byte, off int64) error {
 	if off < 0 || off > s.size || int64(len(p)) > s.size-off {

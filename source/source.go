@@ -64,6 +64,22 @@ type Gapped interface {
 	Gap() int64 // bytes
 }
 
+// Placed is a Reader of an object that a cache may keep.
+type Placed interface {
+	Reader
+	// Place returns how the cache names the object, and where in it the reader begins. The object is nil if none keeps
+	// it.
+	Place() (object any, off int64)
+}
+
+// Place returns where the bytes of a reader are in a cache: see Placed.
+func Place(r Reader) (object any, off int64) {
+	if p, ok := r.(Placed); ok {
+		return p.Place()
+	}
+	return nil, 0
+}
+
 // DefaultGap is the gap of readers that are not Gapped, such as readers of local files.
 const DefaultGap = 32 << 10
 

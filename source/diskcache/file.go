@@ -74,8 +74,35 @@ const maxRange = 1 << 30
 // seedOf returns the seed of the hashes in the file of a range.
 func seedOf(name string) uint64 { return xxh3.HashString(filepath.Base(name)) }
 
+// disk writes and reads the bytes of ranges. Tests have some that fail.
+type disk struct {
+	fails func(reading bool) error
+}
+
+// write writes to a file that is open.
+func (d disk) write(file *os.File, p []byte) error {
+	if d.fails != nil {
+		if err := d.fails(false); err != nil {
+			return err
+		}
+	}
+	_, err := file.Write(p)
+	return err
+}
+
+// readAt fills p from a file that is open.
+func (d disk) readAt(file *os.File, p []byte, off int64) error {
+	if d.fails != nil {
+		if err := d.fails(true); err != nil {
+			return err
+		}
+	}
+	_, err := file.ReadAt(p, off)
+	return err
+}
+
 // writeRange writes a range under its name. It reports false if the file is there already.
-func writeRange(folder string, o Object, p []byte, s Span) (made bool, err error) {
+func (d disk) writeRange(folder string, o Object, p []byte, s Span) (made bool, err error) {
 	name := filepath.Join(folder, nameOf(o, s))
 	part, err := os.CreateTemp(filepath.Dir(name), partPrefix+"*")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,9 +119,9 @@ func writeRange(folder string, o Object, p []byte, s Span) (made bool, err error
 	for page := range slices.Chunk(p, pageBytes) {
 		sums = binary.LittleEndian.AppendUint64(sums, xxh3.HashSeed(page, seed+uint64(len(sums)/sumBytes)))
 	}
-	_, err = part.Write(p)
+	err = d.write(part, p)
 	if err == nil {
-		_, err = part.Write(sums)
+		err = d.write(part, sums)
 	}
 	if err = errors.Join(err, part.Close()); err != nil {
 		return false, err
@@ -109,7 +136,7 @@ func writeRange(folder string, o Object, p []byte, s Span) (made bool, err error
 
 // readRange fills p with bytes of a range, from off of the object on. Its errors are errDamaged, and what the disk
 // says. touch says that a run reads it, which gives the file a new time.
-func readRange(name string, s Span, p []byte, off int64, touch bool) error {
+func (d disk) readRange(name string, s Span, p []byte, off int64, touch bool) error {
 	file, err := os.Open(name)
 	if err != nil {
 		return err
@@ -129,7 +156,7 @@ func readRange(name string, s Span, p []byte, off int64, touch bool) error {
 	from, end := off-s.From, off-s.From+int64(len(p))
 	first, last := from/pageBytes, (end-1)/pageBytes
 	sums := make([]byte, (last-first+1)*sumBytes)
-	if _, err := file.ReadAt(sums, s.len()+first*sumBytes); err != nil {
+	if err := d.readAt(file, sums, s.len()+first*sumBytes); err != nil {
 		return err
 	}
 	seed := seedOf(name)
@@ -148,7 +175,7 @@ func readRange(name string, s Span, p []byte, off int64, touch bool) error {
 			if end < s.len() {
 				stop = end / pageBytes * pageBytes
 			}
-			if _, err := file.ReadAt(p[begin-from:stop-from], begin); err != nil {
+			if err := d.readAt(file, p[begin-from:stop-from], begin); err != nil {
 				return err
 			}
 			for page := range slices.Chunk(p[begin-from:stop-from], pageBytes) {
@@ -163,7 +190,7 @@ func readRange(name string, s Span, p []byte, off int64, touch bool) error {
 			edge = make([]byte, pageBytes)
 		}
 		page := edge[:min(pageBytes, s.len()-begin)]
-		if _, err := file.ReadAt(page, begin); err != nil {
+		if err := d.readAt(file, page, begin); err != nil {
 			return err
 		}
 		if err := check(k, page); err != nil {

@@ -2,8 +2,9 @@
 //
 // A training run reads every chip once an epoch, in a new order each time. Then a cache that drops the least recently
 // used range hardly ever has the next one: with room for a tenth of the data it has 0.5 % of them. One that keeps what
-// it has and takes nothing more has a tenth. So a Folder keeps the first ranges that fit, and its hits are known before
-// the run: see Simulation.
+// it has and takes nothing more has a tenth. So a Folder keeps the first ranges that fit. Where ranges are read several
+// times in an epoch, the run announces its next reads (Run), and what is read last makes room. Either way its hits are
+// known before the run: see Simulation.
 //
 // The folder may be shared by several engines and runs. Each range is a file, which has its name once it is complete.
 // Its pages have checksums; a damaged range is removed and read again. A file that is missing costs a request and
@@ -33,6 +34,8 @@ const (
 	usedName = "used"
 	// liveName is a file on which every engine has a shared lock, so that the next one knows whether it is alone.
 	liveName = "engines"
+	// readsName is a file whose bytes stand for ranges: an engine that reads one from the store has a lock on it.
+	readsName = "reads"
 	// version is the version of the folder's format.
 	version = 1
 )
@@ -44,8 +47,13 @@ const idle = 7 * 24 * time.Hour
 // reclaimEvery is how often a full cache looks for idle ranges, which takes a stat for each of them.
 const reclaimEvery = time.Hour
 
-// pause is how long a cache stores nothing after a disk was full or failed, so that each range does not fail anew.
-const pause = time.Minute
+const (
+	// pause is how long a cache stores nothing after a disk took no range, reads nothing after it gave none, and
+	// neither after it was slow, so that each range does not fail anew.
+	pause = time.Minute
+	// slow is how long the disk takes for one range when the store would be faster: a request of a few MiB takes less.
+	slow = 2 * time.Second
+)
 
 // Stats are counts since the folder was opened.
 type Stats struct {
@@ -53,25 +61,33 @@ type Stats struct {
 	HitBytes, StoredBytes int64
 	// Hits are reads that needed no request, Misses reads that needed one.
 	Hits, Misses int64
-	// Refused are ranges that the quota had no room for, Damaged those with wrong checksums, Failed those that the disk
-	// did not take.
-	Refused, Damaged, Failed int64
+	// Refused are ranges that the quota had no room for, Evicted those that made room for others, Damaged those with
+	// wrong checksums, Failed those that the disk did not take or give.
+	Refused, Evicted, Damaged, Failed int64
+	// Shared are reads that had their bytes from a request for another one.
+	Shared int64
 }
 
-type counts struct{ hitBytes, storedBytes, hits, misses, refused, damaged, failed atomic.Int64 }
+type counts struct {
+	hitBytes, storedBytes, hits, misses, refused, evicted, damaged, failed, shared atomic.Int64
+}
 
 // Folder is a cache on disk. It is safe for concurrent use. A nil *Folder holds nothing.
 type Folder struct {
 	path  string
 	quota int64
 	live  *os.File
+	reads *os.File
 	used  counter
+	disk  disk
 	stats counts
 
 	mu        sync.Mutex
-	spans     index
+	policy    policy
+	reading   map[Object][]*request
 	reclaimed time.Time // when idle ranges were looked for
 	paused    time.Time // until when nothing is stored
+	unread    time.Time // until when nothing is read
 }
 
 // Ref is a folder that is opened when it is first used. The zero value, and nil, have none.
@@ -110,14 +126,14 @@ func Open(path string, quota int64) (*Folder, error) {
 	if err := create(path); err != nil {
 		return nil, err
 	}
-	f := &Folder{path: path, quota: quota, spans: index{}}
+	f := &Folder{path: path, quota: quota, disk: disk{}, policy: newPolicy(), reading: map[Object][]*request{}}
 	if err := f.join(); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	if used, err := f.used.add(0); err == nil && used > quota {
 		err = trim(path, &f.used, quota, 0)
 		if err == nil {
-			f.spans, _, err = scan(path, false)
+			f.policy.spans, _, err = scan(path, false)
 		}
 		if err != nil {
 			return nil, errors.Join(err, f.Close())
@@ -177,6 +193,9 @@ func (f *Folder) join() (err error) {
 	if f.used.file, err = open(usedName); err != nil {
 		return err
 	}
+	if f.reads, err = open(readsName); err != nil {
+		return err
+	}
 	alone, err := lockAlone(f.live)
 	if err != nil {
 		return err
@@ -185,14 +204,14 @@ func (f *Folder) join() (err error) {
 		if err := lockShared(f.live); err != nil {
 			return err
 		}
-		f.spans, _, err = scan(f.path, false)
+		f.policy.spans, _, err = scan(f.path, false)
 		return err
 	}
 	spans, used, err := scan(f.path, true)
 	if err != nil {
 		return err
 	}
-	f.spans = spans
+	f.policy.spans = spans
 	if err := f.used.set(used); err != nil {
 		return err
 	}
@@ -205,7 +224,7 @@ func (f *Folder) Close() error {
 		return nil
 	}
 	var err error
-	for _, file := range []*os.File{f.used.file, f.live} {
+	for _, file := range []*os.File{f.used.file, f.reads, f.live} {
 		if file != nil {
 			err = errors.Join(err, file.Close())
 		}
@@ -217,7 +236,8 @@ func (f *Folder) Close() error {
 func (f *Folder) Stats() Stats {
 	c := &f.stats
 	return Stats{HitBytes: c.hitBytes.Load(), StoredBytes: c.storedBytes.Load(), Hits: c.hits.Load(),
-		Misses: c.misses.Load(), Refused: c.refused.Load(), Damaged: c.damaged.Load(), Failed: c.failed.Load()}
+		Misses: c.misses.Load(), Refused: c.refused.Load(), Evicted: c.evicted.Load(), Damaged: c.damaged.Load(),
+		Failed: c.failed.Load(), Shared: c.shared.Load()}
 }
 
 // Used returns the bytes that the ranges of all engines take on disk.
@@ -240,8 +260,12 @@ func (f *Folder) Read(o Object, p []byte, off int64) (missing Span) {
 		return missing
 	}
 	f.mu.Lock()
-	found := f.spans.touching(o, missing)
+	found, unread := f.policy.spans.touching(o, missing), time.Now().Before(f.unread)
 	f.mu.Unlock()
+	if unread {
+		f.stats.misses.Add(1)
+		return missing
+	}
 	if len(found) == 0 && f.adopt(o, missing) {
 		found = []Span{missing}
 	}
@@ -257,6 +281,9 @@ func (f *Folder) Read(o Object, p []byte, off int64) (missing Span) {
 	if len(gaps) == 0 {
 		f.stats.hits.Add(1)
 		f.stats.hitBytes.Add(int64(len(p)))
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.policy.read(stored{o, missing})
 		return Span{}
 	}
 	f.stats.misses.Add(1)
@@ -273,7 +300,7 @@ func (f *Folder) adopt(o Object, span Span) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.spans.add(o, span)
+	f.policy.hold(stored{o, span})
 	return true
 }
 
@@ -284,8 +311,9 @@ func (f *Folder) Keep(o Object, p []byte, off int64) {
 	}
 	all := Span{off, off + int64(len(p))}
 	f.mu.Lock()
-	old := f.spans.others(o)
-	gaps := gapsOf(f.spans.touching(o, all), all)
+	old := f.policy.spans.others(o)
+	gaps := gapsOf(f.policy.spans.touching(o, all), all)
+	f.policy.read(stored{o, all})
 	paused := time.Now().Before(f.paused)
 	f.mu.Unlock()
 	for _, stale := range old { // of another version of the object, which the store does not have any more
@@ -297,12 +325,30 @@ func (f *Folder) Keep(o Object, p []byte, off int64) {
 	for _, gap := range gaps {
 		if err := f.store(o, p[gap.From-off:gap.End-off], gap); err != nil {
 			f.stats.failed.Add(1)
-			f.mu.Lock()
-			f.paused = time.Now().Add(pause)
-			f.mu.Unlock()
+			f.pause(&f.paused)
 			return
 		}
 	}
+}
+
+// pause lets the folder be unused for a while, until the times that it sets.
+func (f *Folder) pause(until ...*time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, u := range until {
+		*u = time.Now().Add(pause)
+	}
+}
+
+// timed calls a use of the disk. If that is slow, the folder is unused for a while.
+func (f *Folder) timed(use func() error) error {
+	start := time.Now()
+	err := use()
+	if time.Since(start) > slow {
+		f.stats.failed.Add(1)
+		f.pause(&f.unread, &f.paused)
+	}
+	return err
 }
 
 // store writes a range if the quota has room for it.
@@ -311,11 +357,15 @@ func (f *Folder) store(o Object, p []byte, span Span) error {
 	if err := f.isThere(); err != nil {
 		return err
 	}
-	if span.len() > maxRange || !f.reserve(cost) {
+	if span.len() > maxRange || !f.reserve(stored{o, span}) {
 		f.stats.refused.Add(1)
 		return nil
 	}
-	made, err := writeRange(f.path, o, p, span)
+	made := false
+	err := f.timed(func() (err error) {
+		made, err = f.disk.writeRange(f.path, o, p, span)
+		return err
+	})
 	if !made || err != nil { // another engine has it, or the disk is full
 		_, back := f.used.add(-cost)
 		if err != nil || back != nil {
@@ -327,7 +377,7 @@ func (f *Folder) store(o Object, p []byte, span Span) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.spans.add(o, span)
+	f.policy.hold(stored{o, span})
 	return nil
 }
 
@@ -345,28 +395,41 @@ func (f *Folder) isThere() error {
 	return err
 }
 
-// reserve takes room for a range from the quota. Where the quota has none, ranges that nobody has read for long go.
-func (f *Folder) reserve(cost int64) bool {
-	fits := func() bool { return f.used.take(cost, f.quota) }
-	if fits() {
-		return true
+// reserve takes room for a range from the quota. Where the quota has none, ranges go that are read later than it, or
+// that nobody has read for long.
+func (f *Folder) reserve(s stored) bool {
+	cost := costOf(s.len())
+	for cost <= f.quota && !f.used.take(cost, f.quota) {
+		f.mu.Lock()
+		old, ok := f.policy.evictable(f.policy.next(s))
+		if ok {
+			f.policy.drop(old)
+		}
+		f.mu.Unlock()
+		if !ok {
+			return f.reclaim(cost)
+		}
+		removeRange(filepath.Join(f.path, nameOf(old.Object, old.Span)), &f.used, costOf(old.len()))
+		f.stats.evicted.Add(1)
 	}
+	return cost <= f.quota
+}
+
+// reclaim takes room from the quota in place of ranges that nobody has read for long.
+func (f *Folder) reclaim(cost int64) bool {
 	f.mu.Lock()
-	again := cost <= f.quota && time.Since(f.reclaimed) > reclaimEvery
+	again := time.Since(f.reclaimed) > reclaimEvery
 	if again {
 		f.reclaimed = time.Now()
 	}
 	f.mu.Unlock()
-	if !again || trim(f.path, &f.used, f.quota-cost, idle) != nil {
-		return false
-	}
-	return fits()
+	return again && trim(f.path, &f.used, f.quota-cost, idle) == nil && f.used.take(cost, f.quota)
 }
 
 // forget takes a range out of the index, and removes its file if remove.
 func (f *Folder) forget(o Object, span Span, remove bool) {
 	f.mu.Lock()
-	f.spans.remove(o, span)
+	f.policy.drop(stored{o, span})
 	f.mu.Unlock()
 	if remove {
 		removeRange(filepath.Join(f.path, nameOf(o, span)), &f.used, costOf(span.len()))
@@ -375,9 +438,15 @@ func (f *Folder) forget(o Object, span Span, remove bool) {
 
 // readSpan fills p with bytes of a stored range, from off of the object on.
 func (f *Folder) readSpan(o Object, span Span, p []byte, off int64) error {
-	err := readRange(filepath.Join(f.path, nameOf(o, span)), span, p, off, true)
-	if errors.Is(err, errDamaged) {
+	err := f.timed(func() error {
+		return f.disk.readRange(filepath.Join(f.path, nameOf(o, span)), span, p, off, true)
+	})
+	switch {
+	case errors.Is(err, errDamaged):
 		f.stats.damaged.Add(1)
+	case err != nil && !errors.Is(err, fs.ErrNotExist): // which another engine has removed
+		f.stats.failed.Add(1)
+		f.pause(&f.unread)
 	}
 	return err
 }

@@ -62,7 +62,7 @@ func Verify(path string, progress func(done int64)) (ranges, damaged int64, err 
 		ranges++
 		progress(ranges)
 		for off := s.From; off < s.End && err == nil; off += bucketBytes {
-			err = readRange(name, s.Span, part[:min(bucketBytes, s.End-off)], off, false)
+			err = disk{}.readRange(name, s.Span, part[:min(bucketBytes, s.End-off)], off, false)
 		}
 		switch {
 		case errors.Is(err, errDamaged):

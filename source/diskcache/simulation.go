@@ -3,17 +3,47 @@ package diskcache
 // Simulation says what a Folder would have, without a disk. Reads in the order of a run give the run's hits.
 type Simulation struct {
 	quota, used int64
-	spans       index
+	policy      policy
+	queue       []*reading // announced, and not read yet
+	// Through is the place in the order from which on reads were not announced yet.
+	Through int64
 	// HitBytes would come from the folder, MissedBytes from the store.
 	HitBytes, MissedBytes int64
 }
 
 // NewSimulation returns the simulation of an empty folder.
-func NewSimulation(quota int64) *Simulation { return &Simulation{quota: quota, spans: index{}} }
+func NewSimulation(quota int64) *Simulation { return &Simulation{quota: quota, policy: newPolicy()} }
+
+// Expect announces a read, at a place in the order of a run. Reads come in their order.
+func (s *Simulation) Expect(at int64, o Object, span Span) {
+	r := &reading{stored: stored{o, span}, at: at}
+	s.queue = append(s.queue, r)
+	s.policy.expect(r)
+}
+
+// Known reports whether the future is known as far as a run knows it, which looks ahead at most so many places: then
+// the next read can be decided.
+func (s *Simulation) Known(ahead int64) bool {
+	return len(s.queue) > 0 && (s.policy.full(s.quota) || s.Through > s.queue[0].at+ahead)
+}
+
+// Next reads what was announced first of what was not read yet, if its place in the order is before end.
+func (s *Simulation) Next(end int64) bool {
+	if len(s.queue) == 0 || s.queue[0].at >= end {
+		return false
+	}
+	r := s.queue[0]
+	s.queue[0] = nil
+	s.queue = s.queue[1:]
+	s.policy.begin(r.at)
+	s.Read(r.Object, r.Span)
+	return true
+}
 
 // Read reads a range of an object, and keeps what is missing of it.
 func (s *Simulation) Read(o Object, span Span) {
-	gaps := gapsOf(s.spans.touching(o, span), span)
+	gaps := gapsOf(s.policy.spans.touching(o, span), span)
+	s.policy.read(stored{o, span})
 	if len(gaps) == 0 {
 		s.HitBytes += span.len()
 		return
@@ -22,9 +52,23 @@ func (s *Simulation) Read(o Object, span Span) {
 	s.MissedBytes += missing
 	s.HitBytes += span.len() - missing
 	for _, gap := range gaps {
-		if cost := costOf(gap.len()); s.used <= s.quota-cost {
-			s.used += cost
-			s.spans.add(o, gap)
+		s.keep(stored{o, gap})
+	}
+}
+
+// keep holds a range if the quota has room for it.
+func (s *Simulation) keep(r stored) {
+	cost, next := costOf(r.len()), s.policy.next(r)
+	for s.used > s.quota-cost && cost <= s.quota {
+		old, ok := s.policy.evictable(next)
+		if !ok {
+			return
 		}
+		s.policy.drop(old)
+		s.used -= costOf(old.len())
+	}
+	if s.used <= s.quota-cost {
+		s.used += cost
+		s.policy.hold(r)
 	}
 }

@@ -3,8 +3,9 @@ package diskcache
 import (
 	"cmp"
 	"crypto/sha256"
-	"fmt"
+	"iter"
 	"slices"
+	"strconv"
 )
 
 // Object names a version of a remote object. URIs are not in the folder, because some have secrets: only their hash is.
@@ -16,9 +17,9 @@ type Object struct {
 // NameObject returns the name of a version of an object. reader says which rights it is read with: ranges that were
 // read with others are not its own.
 func NameObject(uri, reader, tag string, size int64) (o Object) {
-	hash := sha256.Sum256(fmt.Appendf(nil, "%q %q", uri, reader))
+	hash := sha256.Sum256(append(append(append(make([]byte, 0, 256), uri...), 0), reader...))
 	copy(o.uri[:], hash[:])
-	hash = sha256.Sum256(fmt.Appendf(nil, "%q %d", tag, size))
+	hash = sha256.Sum256(append(strconv.AppendInt(make([]byte, 0, 128), size, 10), tag...))
 	copy(o.version[:], hash[:])
 	return o
 }
@@ -49,9 +50,19 @@ type stored struct {
 // index knows which ranges there are. A range stands in every bucket that it touches.
 type index map[bucket][]stored
 
+// bucketsOf yields the buckets that a range touches.
+func bucketsOf(o Object, s Span) iter.Seq[bucket] {
+	return func(yield func(bucket) bool) {
+		for k := s.From / bucketBytes; k <= (s.End-1)/bucketBytes; k++ {
+			if !yield(bucket{o.uri, k}) {
+				return
+			}
+		}
+	}
+}
+
 func (x index) add(o Object, s Span) {
-	for k := s.From / bucketBytes; k <= (s.End-1)/bucketBytes; k++ {
-		b := bucket{o.uri, k}
+	for b := range bucketsOf(o, s) {
 		if !slices.Contains(x[b], stored{o, s}) {
 			x[b] = append(x[b], stored{o, s})
 		}
@@ -59,8 +70,7 @@ func (x index) add(o Object, s Span) {
 }
 
 func (x index) remove(o Object, s Span) {
-	for k := s.From / bucketBytes; k <= (s.End-1)/bucketBytes; k++ {
-		b := bucket{o.uri, k}
+	for b := range bucketsOf(o, s) {
 		x[b] = slices.DeleteFunc(x[b], func(other stored) bool { return other == stored{o, s} })
 		if len(x[b]) == 0 {
 			delete(x, b)
@@ -71,11 +81,11 @@ func (x index) remove(o Object, s Span) {
 // touching returns the ranges that have bytes of a span, by their begin.
 func (x index) touching(o Object, s Span) []Span {
 	var out []Span
-	for k := s.From / bucketBytes; k <= (s.End-1)/bucketBytes; k++ {
-		for _, other := range x[bucket{o.uri, k}] {
+	for b := range bucketsOf(o, s) {
+		for _, other := range x[b] {
 			overlaps := other.version == o.version && other.From < s.End && other.End > s.From
 			// Of the buckets that it stands in, the first one that the span touches counts.
-			if overlaps && max(other.From, s.From)/bucketBytes == k {
+			if overlaps && max(other.From, s.From)/bucketBytes == b.number {
 				out = append(out, other.Span)
 			}
 		}

@@ -159,16 +159,22 @@ func (r *reader) fill(ctx context.Context, p []byte, off int64) error {
 	if disk == nil || !tag.lasting() { // nothing says whether the object is still the same
 		return r.request(ctx, p, off)
 	}
-	object := diskcache.NameObject(r.x.uri, r.x.roots.String(), tag.String(), r.x.size)
-	missing := disk.Read(object, p, off)
-	if missing.From == missing.End {
-		return ctx.Err()
+	return disk.Fill(ctx, r.inCache(tag), p, off, func(p []byte, off int64) error { return r.request(ctx, p, off) })
+}
+
+// inCache returns the name of the object with a tag in the cache on disk.
+func (r *reader) inCache(tag Tag) diskcache.Object {
+	return diskcache.NameObject(r.x.uri, r.x.roots.String(), tag.String(), r.x.size)
+}
+
+// Place implements source.Placed: the object is a diskcache.Object.
+func (r *reader) Place() (object any, off int64) {
+	disk, err := r.o.options.Disk.Get()
+	tag := r.x.currentTag()
+	if disk == nil || err != nil || !tag.lasting() {
+		return nil, 0
 	}
-	if err := r.request(ctx, p[missing.From-off:missing.End-off], missing.From); err != nil {
-		return err
-	}
-	disk.Keep(object, p, off)
-	return nil
+	return r.inCache(tag), 0
 }
 
 // request reads a range in one request.

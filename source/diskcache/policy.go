@@ -1,0 +1,193 @@
+package diskcache
+
+import (
+	"container/heap"
+	"math"
+	"slices"
+)
+
+// policy decides which ranges a cache holds. A range for which there is no room takes the place of the one that is read
+// last, if that is read later than it (Belady's rule). Runs announce what they read; of all other ranges nothing is
+// known, and they stay. Folder and Simulation have the same policy, so that a plan says what a run does.
+type policy struct {
+	spans index // all ranges that are held
+	// known has those that may make room: this process has stored them, or a run has announced to read them. Others
+	// belong to runs of other processes.
+	known   map[stored]*known
+	last    lastRead // of known
+	numbers int64    // of known, so far
+	// coming has the announced reads by what they touch.
+	coming map[bucket][]*reading
+	count  int   // of coming
+	bytes  int64 // of coming
+	clock  int64 // the last read that has begun, in the order of all runs
+}
+
+// never is when a range is read that nobody has announced.
+const never = math.MaxInt64
+
+// known is a range that may make room for another one.
+type known struct {
+	stored
+	next   int64 // when it is read next
+	number int64 // the order in which ranges became known
+	place  int   // in policy.last
+}
+
+// reading is a range that a run has announced to read.
+type reading struct {
+	stored
+	at int64 // the place in the order of all reads
+}
+
+const (
+	// maxComing bounds the announced reads: their memory is up to 50 MB, 200 bytes each.
+	maxComing = 1 << 18
+	// farEnough is how many times the quota the announced reads have in bytes when more would change little: if each
+	// byte of a set comes at random, and a cache has room for the part c of the set, what it should hold comes within
+	// sqrt(2/c) times the quota. That is 4.5 for a tenth, and 14 for a hundredth.
+	farEnough = 16
+)
+
+func newPolicy() policy {
+	return policy{spans: index{}, known: map[stored]*known{}, coming: map[bucket][]*reading{}}
+}
+
+// full reports whether enough reads are announced for a cache of quota bytes.
+func (p *policy) full(quota int64) bool {
+	return p.count >= maxComing || p.bytes/farEnough >= quota
+}
+
+// hold adds a range that may make room for others later.
+func (p *policy) hold(s stored) {
+	p.spans.add(s.Object, s.Span)
+	if p.count > 0 {
+		p.note(s)
+	}
+}
+
+// note lets a range that is held be one of known, and finds out when it is read next.
+func (p *policy) note(s stored) {
+	k := p.known[s]
+	if k == nil {
+		p.numbers++
+		k = &known{stored: s, number: p.numbers}
+		p.known[s] = k
+		heap.Push(&p.last, k)
+	}
+	k.next = p.next(s)
+	heap.Fix(&p.last, k.place)
+}
+
+// drop removes a range.
+func (p *policy) drop(s stored) {
+	p.spans.remove(s.Object, s.Span)
+	if k := p.known[s]; k != nil {
+		delete(p.known, s)
+		heap.Remove(&p.last, k.place)
+	}
+}
+
+// next returns when a range is read next.
+func (p *policy) next(s stored) int64 {
+	next := int64(never)
+	if first := p.first(s, never); first != nil {
+		next = first.at
+	}
+	return next
+}
+
+// first returns the first announced read that touches a range, of those that begin before end; or nil.
+func (p *policy) first(s stored, end int64) (first *reading) {
+	for b := range bucketsOf(s.Object, s.Span) {
+		for _, r := range p.coming[b] {
+			if r.at < end && r.From < s.End && s.From < r.End && (first == nil || r.at < first.at) {
+				first = r
+			}
+		}
+	}
+	return first
+}
+
+// expect adds a read that a run has announced.
+func (p *policy) expect(r *reading) {
+	for b := range bucketsOf(r.Object, r.Span) {
+		p.coming[b] = append(p.coming[b], r)
+	}
+	p.count++
+	p.bytes += r.len()
+	p.renew(r.stored)
+}
+
+// forget removes an announced read: it has come, or will not.
+func (p *policy) forget(r *reading) {
+	for b := range bucketsOf(r.Object, r.Span) {
+		k := slices.Index(p.coming[b], r)
+		if k < 0 {
+			return // it was removed before
+		}
+		if p.coming[b] = slices.Delete(p.coming[b], k, k+1); len(p.coming[b]) == 0 {
+			delete(p.coming, b)
+		}
+	}
+	p.count--
+	p.bytes -= r.len()
+	p.renew(r.stored)
+}
+
+// renew finds out anew when the ranges that a read touches are read next.
+func (p *policy) renew(s stored) {
+	for _, span := range p.spans.touching(s.Object, s.Span) {
+		p.note(stored{s.Object, span})
+	}
+}
+
+// read says that a range is read now: the first announced read of it has come.
+func (p *policy) read(s stored) {
+	if p.count == 0 {
+		return
+	}
+	if first := p.first(s, p.clock+1); first != nil {
+		p.forget(first)
+	}
+}
+
+// begin says that the reads up to a place in the order may come now.
+func (p *policy) begin(at int64) { p.clock = max(p.clock, at) }
+
+// evictable returns the range that is read last, if that is after next.
+func (p *policy) evictable(next int64) (s stored, ok bool) {
+	if len(p.last) == 0 || p.last[0].next <= next {
+		return s, false
+	}
+	return p.last[0].stored, true
+}
+
+// lastRead is a heap of ranges: on top is the one that is read last, of several the one that is known for longest.
+type lastRead []*known
+
+func (h lastRead) Len() int { return len(h) }
+
+func (h lastRead) Less(i, j int) bool {
+	return h[i].next > h[j].next || h[i].next == h[j].next && h[i].number < h[j].number
+}
+
+func (h lastRead) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place, h[j].place = i, j
+}
+
+// Push implements heap.Interface.
+func (h *lastRead) Push(x any) {
+	k := x.(*known)
+	k.place = len(*h)
+	*h = append(*h, k)
+}
+
+// Pop implements heap.Interface.
+func (h *lastRead) Pop() any {
+	k := (*h)[len(*h)-1]
+	(*h)[len(*h)-1] = nil
+	*h = (*h)[:len(*h)-1]
+	return k
+}

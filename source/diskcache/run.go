@@ -1,0 +1,63 @@
+package diskcache
+
+// Run announces the reads of a run to a Folder, which then holds what is read next. Places in the order of a run are
+// numbers that grow. It is safe for concurrent use.
+type Run struct {
+	folder *Folder
+	shift  int64 // from the order of the run to the order of all runs
+	coming map[int64][]*reading
+}
+
+// NewRun returns a run that is about to read what stands at a place in its order.
+func (f *Folder) NewRun(first int64) *Run {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return &Run{folder: f, shift: f.policy.clock - first, coming: map[int64][]*reading{}}
+}
+
+// Expect announces a read.
+func (r *Run) Expect(at int64, o Object, s Span) {
+	r.folder.mu.Lock()
+	defer r.folder.mu.Unlock()
+	coming := &reading{stored: stored{o, s}, at: at + r.shift}
+	r.coming[at] = append(r.coming[at], coming)
+	r.folder.policy.expect(coming)
+}
+
+// Full reports whether enough reads are announced.
+func (r *Run) Full() bool {
+	r.folder.mu.Lock()
+	defer r.folder.mu.Unlock()
+	return r.folder.policy.full(r.folder.quota)
+}
+
+// Begin says that the reads up to a place in the order may come now.
+func (r *Run) Begin(at int64) {
+	r.folder.mu.Lock()
+	defer r.folder.mu.Unlock()
+	r.folder.policy.begin(at + r.shift)
+}
+
+// Over says that all reads at a place in the order have come that will: some may have had their bytes from elsewhere.
+func (r *Run) Over(at int64) {
+	r.folder.mu.Lock()
+	defer r.folder.mu.Unlock()
+	r.over(at)
+}
+
+// over needs the lock.
+func (r *Run) over(at int64) {
+	for _, coming := range r.coming[at] {
+		r.folder.policy.forget(coming)
+	}
+	delete(r.coming, at)
+}
+
+// Close takes back what was announced.
+func (r *Run) Close() {
+	r.folder.mu.Lock()
+	defer r.folder.mu.Unlock()
+	for at := range r.coming {
+		r.over(at)
+	}
+}
