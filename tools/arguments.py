@@ -442,6 +442,9 @@ class Engine(HasToken) of Upstream
         CHASKI_TOKEN has, or the file that CHASKI_TOKEN_FILE names. Only for `connect`.
     plain_token: bool = False
         {plain_token} Only for `connect`.
+    ledger: str | os.PathLike[str] | None = None
+        Folder to which each rank appends what batches its loop was given, before it has them;
+        `chaski ledger check` proves of it that every sample came once. Default: none.
 
 class FieldInfo, slots
         What a tensor of a batch looks like.

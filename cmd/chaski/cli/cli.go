@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/dataset"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/inspect"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/ledger"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/measure"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/raster"
@@ -124,7 +125,7 @@ func newRoot(env console.Env) *cobra.Command {
 		container.NewCard(env), container.NewMake(env),
 		array.NewArray(env),
 		dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewSpec(env),
-		dataset.NewQuarantine(env), dataset.NewStats(env), cache.NewCache(env),
+		dataset.NewQuarantine(env), dataset.NewStats(env), cache.NewCache(env), ledger.NewLedger(env),
 		serve.NewServe(env), serve.NewToken(env), view.NewView(env), measure.NewBench(env),
 	)
 	root.AddCommand(&cobra.Command{

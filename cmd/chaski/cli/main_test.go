@@ -629,7 +629,8 @@ func TestExamplesRun(t *testing.T) {
 	}
 	dir := workplace(t)
 	ranges, err := diskcache.Open("ranges", 1<<20)
-	if err := errors.Join(err, ranges.Close()); err != nil {
+	ledger := os.DirFS(filepath.Join(corpus.Root(t), "loader", "ledger", "testdata", "ledger"))
+	if err := errors.Join(err, ranges.Close(), os.CopyFS("ledger", ledger)); err != nil {
 		t.Fatal(err)
 	}
 	n := 0

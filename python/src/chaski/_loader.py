@@ -18,6 +18,7 @@ from typing import Any, TypeVar, get_args, overload
 from chaski import _engine, _show
 from chaski._access import Token, check_plain, from_environment
 from chaski._assemble import Batch, Pool, row_of
+from chaski._ledger import Ledger
 from chaski._plain import count, instance, positive
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import BadRow, Engine, FieldInfo, SourceInfo, Transport, Wire
@@ -181,6 +182,14 @@ class Loader:
             if (quarantine := policy(o.on_bad).quarantine) is not None:
                 self._list = Quarantine(quarantine, d.reply.fingerprint)
                 self._close_list = weakref.finalize(self, self._list.close)
+            self._ledger: Ledger | None = None
+            if options.ledger is not None:
+                self._ledger = Ledger(
+                    options.ledger,
+                    **{"run": self.spec_hash, "data": d.reply.fingerprint, "samples": self.samples},
+                    **{"batch_size": self.batch_size, "steps": self._steps},
+                    **{"rank": self.rank, "world_size": self.world_size},
+                )
         except BaseException:
             self._close()
             raise
@@ -575,6 +584,8 @@ class Loader:
 
     def _yielded(self, batch: Batch) -> None:
         self._tell(batch)
+        if self._ledger is not None:
+            self._ledger.add(batch)
         self._step, self._begun = batch.step + 1, True
         self.bad._note(batch)
 
@@ -621,6 +632,8 @@ class Loader:
         kept as JSON: {"version", "spec", "seed", "epoch", "samples", "run"}; "run" has the members
         that the spec hash is computed from.
         """
+        if self._ledger is not None:
+            self._ledger.sync()
         samples = min(self._step * self.batch_size, self.samples)
         return replace(self._start_state, epoch=self._epoch, samples=samples).to_dict()
 
@@ -647,6 +660,8 @@ class Loader:
             _log.warning("%s", note)
         step = s.step(self.samples, self.batch_size)
         self._move(s.epoch, step, "load_state_dict")
+        if self._ledger is not None:
+            self._ledger.restored = True
         if step >= self._steps:
             self._finished()
 
@@ -659,6 +674,8 @@ class Loader:
         self._end_fetching()
         if self._list is not None:
             self._close_list()
+        if self._ledger is not None:
+            self._ledger.close()
         self._close()
 
     def __reduce__(self) -> Any:

@@ -817,6 +817,8 @@ class Engine(HasToken):
             variable CHASKI_TOKEN has, or the file that CHASKI_TOKEN_FILE names. Only for `connect`.
         plain_token: the token may go to other hosts in plain text, where others can read it. Only
             for `connect`.
+        ledger: folder to which each rank appends what batches its loop was given, before it has
+            them; `chaski ledger check` proves of it that every sample came once. Default: none.
     """
 
     workers: int | None = None
@@ -834,6 +836,7 @@ class Engine(HasToken):
     credentials: grpc.ChannelCredentials | None = None
     token: Token | str | None = None
     plain_token: bool = False
+    ledger: str | os.PathLike[str] | None = None
 
 
 @dataclass(frozen=True, repr=False, slots=True)

@@ -1,0 +1,319 @@
+// Package ledger reads what the ranks of training runs wrote down of the batches that they were given (docs/ledger.md),
+// and finds whether every sample of an epoch was delivered exactly once.
+//
+// A trainer that dies goes back to its last state, so that steps after it are delivered again: those of later starts
+// count, and those that they redo are superseded. Check puts the files of all ranks together into starts, cuts each
+// start off where a later one began, and counts what is left.
+package ledger
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// MaxExceptions is how many exceptions of a run a report lists.
+const MaxExceptions = 1000
+
+// Report is what Check found.
+type Report struct {
+	Runs []Run `json:"runs"`
+	// Cut are files whose last record is not whole, as a machine that crashes leaves it. The record is not counted.
+	Cut []string `json:"cut"`
+	// Damaged says which files are wrong before their last record. What follows is not counted.
+	Damaged []string `json:"damaged"`
+}
+
+// Run is what ledgers say of one spec on one dataset.
+type Run struct {
+	Run        string      `json:"run"`
+	Data       string      `json:"data"`
+	Samples    int64       `json:"samples"`
+	BatchSize  int64       `json:"batch_size"`
+	Starts     []Start     `json:"starts"`
+	Epochs     []Epoch     `json:"epochs"`
+	Missing    int64       `json:"missing"` // samples that no rank was given
+	Twice      int64       `json:"twice"`   // deliveries of a sample after its first one
+	Bad        int64       `json:"bad"`     // samples that could not be read
+	Wrong      int64       `json:"wrong"`   // records that contradict the order
+	Exceptions []Exception `json:"exceptions"`
+	LeftOut    int64       `json:"exceptions_left_out,omitempty"`
+}
+
+// Start is what all ranks together did from a start, or from a state that they loaded, to the next one.
+type Start struct {
+	place             // where it began
+	Time    time.Time `json:"time"`
+	World   int64     `json:"world_size"`
+	Ranks   int       `json:"ranks"` // of which there are files
+	Launch  string    `json:"launch,omitempty"`
+	Samples int64     `json:"samples"` // that its ranks were given
+	// Again are those of them that a later start was given again, after it went back to an older state.
+	Again int64 `json:"superseded"`
+}
+
+// Epoch is what counts of an epoch.
+type Epoch struct {
+	Epoch uint64 `json:"epoch"`
+	// Complete says that every sample was delivered exactly once.
+	Complete bool  `json:"complete"`
+	Steps    int64 `json:"steps"` // that all ranks were given
+	Samples  int64 `json:"samples"`
+	// Unfinished says that the last whole step is followed by none. What is missing there is no exception.
+	Unfinished bool `json:"unfinished,omitempty"`
+	// Begins is the first step of which there are records, in the first epoch of a ledger.
+	Begins int64 `json:"begins,omitempty"`
+}
+
+// Exception is samples that were not delivered exactly once.
+type Exception struct {
+	// What is "missing", "twice", "wrong" or what became of a bad sample: "skipped", "replaced" or "filled".
+	What  string `json:"what"`
+	Epoch uint64 `json:"epoch"`
+	First int64  `json:"first_step"`
+	Last  int64  `json:"last_step"`
+	Ranks string `json:"ranks,omitempty"` // such as "0, 3-5"; of missing ones empty for all
+	World int64  `json:"world_size,omitempty"`
+	// Position is that of a bad sample, or of a record that contradicts the order, else nil.
+	Position *int64 `json:"position,omitempty"`
+	Samples  int64  `json:"samples"`
+}
+
+// Faults returns how many samples were not delivered exactly once, without the bad ones that the run let pass, and
+// how many records and files are wrong.
+func (r *Report) Faults() (samples, records int64) {
+	records = int64(len(r.Damaged))
+	for i := range r.Runs {
+		samples += r.Runs[i].Missing + r.Runs[i].Twice
+		records += r.Runs[i].Wrong
+	}
+	return samples, records
+}
+
+// Check reads the ledgers in folders. Of each run, so many epochs have to be complete; later ones may be unfinished.
+func Check(folders []string, epochs uint64) (*Report, error) {
+	report, lives := &Report{}, map[string][]*life{}
+	for _, folder := range folders {
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			return nil, err
+		}
+		found := false
+		for _, entry := range entries {
+			if !strings.HasSuffix(entry.Name(), suffix) {
+				continue
+			}
+			found = true
+			path := filepath.Join(folder, entry.Name())
+			f, err := read(path)
+			if err != nil {
+				return nil, err
+			}
+			if f.cut {
+				report.Cut = append(report.Cut, path)
+			}
+			if f.err != nil {
+				report.Damaged = append(report.Damaged, fault.Line(f.err))
+			}
+			for _, l := range f.lives {
+				lives[l.Run] = append(lives[l.Run], l)
+			}
+		}
+		if !found {
+			return nil, fault.WithFile(fault.New(fault.NotFound, "ledger", fault.NoOffset, "no *"+suffix), folder)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(lives)) {
+		for _, l := range lives[id][1:] {
+			first := lives[id][0]
+			if l.Samples != first.Samples || l.BatchSize != first.BatchSize || l.Steps != first.Steps {
+				return nil, fault.WithFile(fault.New(fault.Corrupt, "head", 0,
+					"%d samples in batches of %d, and in %s %d in batches of %d", l.Samples, l.BatchSize, first.file,
+					first.Samples, first.BatchSize), l.file)
+			}
+		}
+		report.Runs = append(report.Runs, checkRun(lives[id], epochs))
+	}
+	return report, nil
+}
+
+// start is the lives of all ranks that trained together.
+type start struct {
+	lives []*life
+	begin place
+	end   place // where a later start began: what this one was given from there on is superseded
+}
+
+// together puts lives into starts, in the order of time. Ranks of a start have one world size and one launch. Where a
+// rank comes again, after what it was in before had ended, a new start has begun, at the longest pause between the two.
+func together(lives []*life) (starts []*start) {
+	slices.SortStableFunc(lives, func(a, b *life) int {
+		return cmp.Or(cmp.Compare(a.opened, b.opened), cmp.Compare(a.file, b.file))
+	})
+	var now []*life
+	cut := func(n int) {
+		if n > 0 {
+			starts = append(starts, &start{lives: slices.Clone(now[:n])})
+			now = slices.Clone(now[n:])
+		}
+	}
+	for _, l := range lives {
+		if len(now) > 0 && (now[0].World != l.World || now[0].Launch != l.Launch) {
+			cut(len(now))
+		}
+		again := -1
+		for i, other := range now {
+			if other.Rank == l.Rank && other.last <= l.opened {
+				again = i
+			}
+		}
+		now = append(now, l)
+		if again >= 0 {
+			cut(longestPause(now, again+1))
+		}
+	}
+	cut(len(now))
+	next := place{math.MaxUint64, math.MaxInt64}
+	for _, s := range slices.Backward(starts) {
+		s.begin, s.end = slices.MinFunc(s.lives, func(a, b *life) int { return a.begin.compare(b.begin) }).begin, next
+		next = slices.MinFunc([]place{s.begin, next}, place.compare)
+	}
+	return starts
+}
+
+// longestPause returns the first life after the longest time in which no process was given anything, from life n on.
+func longestPause(lives []*life, n int) (at int) {
+	last, longest := math.Inf(-1), math.Inf(-1)
+	for i, l := range lives {
+		if pause := l.opened - last; i >= n && pause > longest {
+			at, longest = i, pause
+		}
+		last = max(last, l.last)
+	}
+	return at
+}
+
+// counts returns the part of a stretch that no later start was given again.
+func (s *start) counts(part stretch) stretch {
+	switch {
+	case part.epoch > s.end.Epoch:
+		part.to = part.from
+	case part.epoch == s.end.Epoch:
+		part.to = max(min(part.to, s.end.Step), part.from)
+	}
+	return part
+}
+
+// checkRun finds what a run's lives say.
+func checkRun(lives []*life, epochs uint64) Run {
+	first := lives[0]
+	run := Run{Run: first.Run, Data: first.Data, Samples: first.Samples, BatchSize: first.BatchSize}
+	starts, byEpoch := together(lives), map[uint64]*epoch{}
+	for number, s := range starts {
+		oldest := s.lives[0]
+		told := Start{place: s.begin, Time: timeOf(oldest.opened), World: oldest.World, Launch: oldest.Launch}
+		ranks := map[int64]bool{}
+		for _, l := range s.lives {
+			ranks[l.Rank] = true
+			for _, part := range l.given {
+				counted := s.counts(part)
+				told.Samples += l.rows(part.from, part.to)
+				told.Again += l.rows(counted.to, part.to)
+				if counted.from < counted.to {
+					if byEpoch[part.epoch] == nil {
+						byEpoch[part.epoch] = &epoch{head: first.head, number: part.epoch, starts: starts}
+					}
+					e := byEpoch[part.epoch]
+					e.edges = append(e.edges, edge{counted.from, number, l.Rank, 1},
+						edge{counted.to, number, l.Rank, -1})
+				}
+			}
+		}
+		told.Ranks = len(ranks)
+		run.Starts = append(run.Starts, told)
+	}
+	numbers := slices.Sorted(maps.Keys(byEpoch))
+	earliest := place{}
+	if epochs == 0 { // before it there may have been no ledger
+		earliest = slices.MinFunc(starts, func(a, b *start) int { return a.begin.compare(b.begin) }).begin
+	}
+	for i, number := range numbers {
+		e := byEpoch[number]
+		if e.mayEnd = i == len(numbers)-1 && number >= epochs; number == earliest.Epoch {
+			e.begins = earliest.Step
+		}
+		run.Epochs = append(run.Epochs, e.sweep(&run))
+	}
+	run.withoutRecords(numbers, earliest.Epoch, epochs, first.head)
+	for _, s := range starts {
+		for _, l := range s.lives {
+			run.marks(l, s)
+		}
+	}
+	slices.SortStableFunc(run.Exceptions, func(a, b Exception) int {
+		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.First, b.First))
+	})
+	return run
+}
+
+// marks adds what records say of bad samples, and records that contradict the order, where they count.
+func (r *Run) marks(l *life, s *start) {
+	for _, m := range slices.Concat(l.wrong, l.bad) {
+		if m.compare(s.end) >= 0 {
+			continue
+		}
+		if m.what == wrong {
+			r.Wrong++
+		} else {
+			r.Bad++
+		}
+		r.add(Exception{What: m.what, Epoch: m.Epoch, First: m.Step, Last: m.Step, Ranks: fmt.Sprint(l.Rank),
+			World: l.World, Position: &m.position, Samples: m.samples})
+	}
+}
+
+// withoutRecords adds the epochs that have no record: from next on, between those that have one, and below the number
+// that has to be complete.
+func (r *Run) withoutRecords(numbers []uint64, next, epochs uint64, h *head) {
+	gap := func(to uint64) {
+		// A place may be any number: more epochs than this are named, and not counted.
+		const most = 1 << 20
+		for n := next; n < min(to, next+most); n++ {
+			r.add(Exception{What: "missing", Epoch: n, Last: h.Steps - 1, Samples: min(h.Samples, h.Steps*h.BatchSize)})
+			r.Missing += min(h.Samples, h.Steps*h.BatchSize)
+		}
+	}
+	for _, n := range numbers {
+		gap(n)
+		next = n + 1
+	}
+	gap(max(next, epochs))
+}
+
+// add lists an exception.
+func (r *Run) add(e Exception) {
+	if n := len(r.Exceptions); n > 0 && r.Exceptions[n-1].follows(&e) {
+		r.Exceptions[n-1].Last = e.Last
+		r.Exceptions[n-1].Samples += e.Samples
+		return
+	}
+	if len(r.Exceptions) >= MaxExceptions {
+		r.LeftOut++
+		return
+	}
+	r.Exceptions = append(r.Exceptions, e)
+}
+
+// follows reports whether f says of the next steps what e says of its own.
+func (e *Exception) follows(f *Exception) bool {
+	return e.Position == nil && f.Position == nil && e.What == f.What && e.Epoch == f.Epoch && e.Last+1 == f.First &&
+		e.Ranks == f.Ranks && e.World == f.World
+}

@@ -1,0 +1,259 @@
+package ledger
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+const (
+	// suffix ends the names of the files of a ledger.
+	suffix = ".ledger"
+	// version is the member "ledger" of a head.
+	version = 1
+	// checksumBytes is what stands before the JSON of a line: eight digits and a space.
+	checksumBytes = 8 + 1
+	// maxLine bounds a line. A batch has at most 65,536 rows, and a bad one takes about 40 bytes: 2.6 MB.
+	maxLine = 4 << 20
+	// maxSamples bounds the samples of an epoch, so that positions can be computed with: Python and JSON keep whole
+	// numbers up to here exactly.
+	maxSamples = 1 << 53
+)
+
+// head is the first line of a file: which run, and which rank of it.
+type head struct {
+	Version   int    `json:"ledger"`
+	Run       string `json:"run"`  // the spec hash
+	Data      string `json:"data"` // the fingerprint
+	Samples   int64  `json:"samples"`
+	BatchSize int64  `json:"batch_size"`
+	Steps     int64  `json:"steps"`
+	Rank      int64  `json:"rank"`
+	World     int64  `json:"world_size"`
+	// Launch is what the launcher says of this start, the same on all ranks, or "".
+	Launch string  `json:"launch"`
+	place          // where the process began
+	Time   float64 `json:"time"`
+}
+
+// place is a step of a run.
+type place struct {
+	Epoch uint64 `json:"epoch"`
+	Step  int64  `json:"step"`
+}
+
+// compare orders places as a run comes to them.
+func (p place) compare(q place) int {
+	return cmp.Or(cmp.Compare(p.Epoch, q.Epoch), cmp.Compare(p.Step, q.Step))
+}
+
+// record is each further line of a file: a batch that the trainer was given.
+type record struct {
+	place
+	// First is the position of the batch's first row, or -1 if that is padding.
+	First   int64   `json:"first"`
+	Samples int64   `json:"samples"` // rows that are valid
+	Time    float64 `json:"time"`
+	// Restored says that the trainer loaded a state before this batch, so that the history goes on from here.
+	Restored bool     `json:"restored"`
+	Bad      []badRow `json:"bad"`
+}
+
+// badRow is a row of a sample that could not be read.
+type badRow struct {
+	Position int64  `json:"position"`
+	Became   string `json:"became"` // skipped, replaced or filled
+}
+
+// check checks what is computed with later. The file is not trusted.
+func (h *head) check() error {
+	whole := int64(0)
+	if h.BatchSize > 0 {
+		whole = h.Samples / h.BatchSize
+	}
+	switch {
+	case h.Version != version:
+		return fault.New(fault.Unsupported, "head", fault.NoOffset, "version %d", h.Version)
+	case h.Samples < 1 || h.Samples > maxSamples || h.BatchSize < 1 || h.BatchSize > maxSamples:
+		return fault.New(fault.Corrupt, "head", fault.NoOffset, "%d samples in batches of %d", h.Samples, h.BatchSize)
+	case h.Steps < 1 || h.Steps != whole && h.Steps != (h.Samples+h.BatchSize-1)/h.BatchSize:
+		return fault.New(fault.Corrupt, "head", fault.NoOffset, "%d steps of %d for %d samples", h.Steps, h.BatchSize,
+			h.Samples)
+	case h.World < 1 || h.World > maxSamples || h.Rank < 0 || h.Rank >= h.World:
+		return fault.New(fault.Corrupt, "head", fault.NoOffset, "rank %d of %d", h.Rank, h.World)
+	case h.Step < 0 || h.Step >= h.Steps:
+		return fault.New(fault.Corrupt, "head", fault.NoOffset, "step %d of %d", h.Step, h.Steps)
+	}
+	return nil
+}
+
+// rows returns how many positions this rank gets in steps [from, to) of an epoch.
+func (h *head) rows(from, to int64) int64 { return rowsOf(h, h.Rank, from, to) }
+
+// rowsOf returns how many positions a rank of h's world gets in steps [from, to) of an epoch of h's run.
+func rowsOf(h *head, rank, from, to int64) int64 {
+	share := func(positions int64) int64 { return (max(positions-rank, 0) + h.World - 1) / h.World }
+	if from >= to {
+		return 0
+	}
+	if to < h.Steps || h.Steps*h.BatchSize <= h.Samples {
+		return (to - from) * share(h.BatchSize)
+	}
+	return (to-1-from)*share(h.BatchSize) + share(h.Samples-(to-1)*h.BatchSize)
+}
+
+// life is what one process was given between its start, or a state that it loaded, and its end or the next state.
+type life struct {
+	*head
+	file         string
+	begin        place
+	opened, last float64 // when it was given the first batch and the last one, as Unix seconds
+	given        []stretch
+	bad, wrong   []mark
+}
+
+// stretch is the steps [from, to) of an epoch.
+type stretch struct {
+	epoch    uint64
+	from, to int64
+}
+
+// mark is something that a record says of a step: what became of a bad sample, or that the record is wrong.
+type mark struct {
+	place
+	position, samples int64
+	what              string
+}
+
+// wrong marks a record that contradicts the order.
+const wrong = "wrong"
+
+// add adds a batch to a life.
+func (l *life) add(r *record) {
+	l.last = max(l.last, r.Time)
+	if n := len(l.given); n > 0 && l.given[n-1].epoch == r.Epoch && l.given[n-1].to == r.Step {
+		l.given[n-1].to++
+	} else {
+		l.given = append(l.given, stretch{r.Epoch, r.Step, r.Step + 1})
+	}
+	expected, first := l.rows(r.Step, r.Step+1), r.Step*l.BatchSize+l.Rank
+	if expected == 0 {
+		first = -1
+	}
+	for _, bad := range r.Bad {
+		if bad.Became == "skipped" {
+			expected--
+		}
+		l.bad = append(l.bad, mark{r.place, bad.Position, 1, bad.Became})
+	}
+	if r.First != first || r.Samples != expected {
+		l.wrong = append(l.wrong, mark{r.place, r.First, r.Samples, wrong})
+	}
+}
+
+// file is what a file of a ledger holds.
+type file struct {
+	lives []*life
+	cut   bool  // the last record is not whole, as a process that is killed leaves it
+	err   error // damage before the last record, behind which nothing is read
+}
+
+// read reads a file of a ledger.
+func read(path string) (file, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return file{}, err
+	}
+	defer f.Close()
+	return parse(f, path)
+}
+
+// parse reads a file of a ledger. Each line has the checksum of all lines up to it, so that one that is gone is missed.
+func parse(r io.Reader, path string) (file, error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	lines.Split(withEnds)
+	out, sum, offset := file{}, uint32(0), int64(0)
+	for out.err == nil && lines.Scan() {
+		line := lines.Bytes()
+		begin := offset
+		offset += int64(len(line))
+		var damage error
+		if sum, damage = checksum(line, sum); damage == nil {
+			damage = out.add(line[checksumBytes:], path)
+		} else if !lines.Scan() { // it is the last line
+			out.cut = true
+			break
+		}
+		out.err = fault.WithFile(fault.AtOffset(damage, begin), path)
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		out.err = fault.WithFile(fault.New(fault.Limit, "line", offset, "over %d bytes", maxLine), path)
+		return out, nil
+	}
+	return out, lines.Err()
+}
+
+// withEnds is bufio.ScanLines with the line feeds, so that a line without one is seen.
+func withEnds(data []byte, atEOF bool) (advance int, token []byte, err error) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, data[:i+1], nil
+	}
+	if atEOF && len(data) > 0 {
+		return len(data), data, nil
+	}
+	return 0, nil, nil
+}
+
+// checksum checks the checksum of a line, and returns it. sum is that of the line before.
+func checksum(line []byte, sum uint32) (uint32, error) {
+	if len(line) <= checksumBytes || line[len(line)-1] != '\n' {
+		return sum, fault.New(fault.Corrupt, "line", fault.NoOffset, "not whole")
+	}
+	sum = crc32.Update(sum, crc32.IEEETable, line[checksumBytes:len(line)-1])
+	if string(line[:checksumBytes]) != fmt.Sprintf("%08x ", sum) {
+		return sum, fault.New(fault.Corrupt, "line", fault.NoOffset, "wrong checksum")
+	}
+	return sum, nil
+}
+
+// add takes a line of a file, without its checksum.
+func (f *file) add(text []byte, path string) error {
+	if len(f.lives) == 0 {
+		h := new(head)
+		if err := json.Unmarshal(text, h); err != nil {
+			return fault.Wrap(fault.Corrupt, "head", fault.NoOffset, err)
+		}
+		if err := h.check(); err != nil {
+			return err
+		}
+		f.lives = []*life{{head: h, file: path, begin: h.place, opened: h.Time, last: h.Time}}
+		return nil
+	}
+	var r record
+	now := f.lives[len(f.lives)-1]
+	if err := json.Unmarshal(text, &r); err != nil {
+		return fault.Wrap(fault.Corrupt, "record", fault.NoOffset, err)
+	}
+	if r.Step < 0 || r.Step >= now.Steps {
+		return fault.New(fault.Corrupt, "record", fault.NoOffset, "step %d of %d", r.Step, now.Steps)
+	}
+	if r.Restored {
+		now = &life{head: now.head, file: path, begin: r.place, opened: r.Time, last: r.Time}
+		f.lives = append(f.lives, now)
+	}
+	now.add(&r)
+	return nil
+}
+
+// timeOf returns Unix seconds as a time.
+func timeOf(seconds float64) time.Time { return time.UnixMilli(int64(seconds * 1000)).UTC() }
