@@ -6,11 +6,14 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
@@ -41,12 +44,20 @@ func newPipes() *pipes {
 }
 
 // pipe takes the replies of one stream. It is the stream's sender: a message is with the system when SendMsg returns.
+// Later requests of the stream may come by it.
 type pipe struct {
 	conn  net.Conn
 	place *accept.Conn // nil if the listener is not ours
 	late  *time.Timer
 	out   *bufio.Writer
+	ctx   context.Context // of the call
+	in    *bufio.Reader
+	pace  *rate.Limiter // of requests
 }
+
+// pipeRequests is how many requests of a pipe are read a second, and at once. The client sends two for each batch; one
+// costs 2 µs.
+const pipeRequests = 10_000
 
 // split returns the connection if gRPC is to serve it. A pipe is kept, and answered, and the error says so.
 func (p *pipes) split(conn net.Conn, place *accept.Conn) (net.Conn, error) {
@@ -124,8 +135,35 @@ func (p *pipes) attach(ctx context.Context, secret []byte) (*pipe, error) {
 	if pipe.place != nil {
 		pipe.place.Prove()
 	}
+	pipe.ctx, pipe.in, pipe.pace = ctx, bufio.NewReader(pipe.conn), rate.NewLimiter(pipeRequests, pipeRequests)
 	context.AfterFunc(ctx, pipe.close) // also ends a SendMsg that waits for the client
 	return pipe, nil
+}
+
+// receive returns the next request, or io.EOF when the client has closed its side.
+func (p *pipe) receive() (*chaskiv1.StreamRequest, error) {
+	if err := p.pace.Wait(p.ctx); err != nil {
+		return nil, err
+	}
+	var head [4]byte
+	if _, err := io.ReadFull(p.in, head[:]); errors.Is(err, io.EOF) {
+		return nil, err
+	} else if err != nil {
+		return nil, broken(err)
+	}
+	n := int64(binary.LittleEndian.Uint32(head[:]))
+	if n > maxRequest {
+		return nil, status.Errorf(codes.ResourceExhausted, "a request of %d bytes on a pipe, at most %d", n, maxRequest)
+	}
+	var message bytes.Buffer // grows with what arrives
+	if _, err := io.CopyN(&message, p.in, n); err != nil {
+		return nil, broken(err)
+	}
+	var request chaskiv1.StreamRequest
+	if err := proto.Unmarshal(message.Bytes(), &request); err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "a request on a pipe: %v", err)
+	}
+	return &request, nil
 }
 
 // SendMsg implements sender.
@@ -144,9 +182,13 @@ func (p *pipe) SendMsg(m any) error {
 		err = p.out.Flush()
 	}
 	if err != nil {
-		return status.Errorf(codes.Unavailable, "the pipe to the client broke: %v", err)
+		return broken(err)
 	}
 	return nil
+}
+
+func broken(err error) error {
+	return status.Errorf(codes.Unavailable, "the pipe to the client broke: %v", err)
 }
 
 func (p *pipe) close() { _ = p.conn.Close() } // all that it has taken is sent, so its error does not matter

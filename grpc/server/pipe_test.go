@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -17,6 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/grpc/client"
@@ -138,6 +140,80 @@ func TestPipe(t *testing.T) {
 	}
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the pipe ends with %v", err)
+	}
+}
+
+// requestByPipe sends a request by a pipe.
+func requestByPipe(t *testing.T, conn net.Conn, r *chaskiv1.StreamRequest) {
+	t.Helper()
+	message, err := proto.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	length := binary.LittleEndian.AppendUint32(nil, uint32(len(message)))
+	if _, err := conn.Write(append(length, message...)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRequestsByPipe promises that requests come by the pipe behind those of the call, until the client closes it; and
+// that the call says what is wrong with one.
+func TestRequestsByPipe(t *testing.T) {
+	h := &house{samples: 100, elems: 1 << 10}
+	l, target, _ := listenTCP(t)
+	s := start(t, l, Options{Open: h.Open})
+	defer s.stop(t)
+	for i, test := range []struct {
+		last []byte
+		code codes.Code
+	}{
+		{nil, codes.OK},
+		{[]byte{1, 0, 0}, codes.Unavailable},              // ends too early
+		{[]byte{1, 0, 0, 0, 0xff}, codes.InvalidArgument}, // no message
+		{[]byte{1, 0, 0x20, 0}, codes.ResourceExhausted},  // one of 2 MiB and 1 byte
+		{[]byte{0, 0, 0, 0}, codes.InvalidArgument},       // a message of no kind
+	} {
+		secret := wire.PipeToken{byte(i)}
+		conn, _ := hello(t, dialer("tcp", target), wire.PipeHello(s.server.pipes.token[:], secret))
+		r := newRaw(t, 4, target)
+		r.pipe(&chaskiv1.Attach{Pipe: secret[:], Requests: true})
+		in := wire.NewPipeReader(conn, 1000, 1<<20)
+		for id := range uint64(3) {
+			ticket := &chaskiv1.Ticket{Id: id, Handle: r.hash, First: int64(4 * id), Count: 4, RowStride: 1}
+			if id == 0 {
+				r.ticket(ticket)
+				r.credit(1)
+			} else {
+				requestByPipe(t, conn, &chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Ticket{Ticket: ticket}})
+				requestByPipe(t, conn, &chaskiv1.StreamRequest{
+					Kind: &chaskiv1.StreamRequest_Credit{Credit: &chaskiv1.Credit{Batches: 1}},
+				})
+			}
+			b := pipedBatch(t, in)
+			if b.First != int64(4*id) {
+				t.Fatalf("ticket %d: batch at %d", id, b.First)
+			}
+			b.Release()
+			if id > 0 {
+				continue
+			}
+			if err := r.stream.CloseSend(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := conn.Write(test.last); err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := r.stream.Recv()
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		if status.Code(err) != test.code {
+			t.Errorf("%x: the call ends with %v, not %v", test.last, err, test.code)
+		}
 	}
 }
 

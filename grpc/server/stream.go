@@ -42,6 +42,7 @@ type stream struct {
 	leases  *leaseConn          // batches go in shared memory; nil if not
 	id      uint64              // as the client calls the stream
 	pipe    *pipe               // takes the replies; nil: gRPC does
+	piped   bool                // requests come by the pipe when those of the call have ended; only receive uses it
 	kept    *entry              // of the last ticket: see engines.keep
 	passed  map[*entry]Sequence // of datasets that are at other servers
 	wake    chan struct{}       // has one element when any of the above has changed
@@ -113,8 +114,13 @@ func (s *stream) answerAll() error {
 
 // receive takes requests until there are no more. It ends with the call.
 func (s *stream) receive() {
+	next := s.grpc.Recv
 	for {
-		r, err := s.grpc.Recv()
+		r, err := next()
+		if s.piped && errors.Is(err, io.EOF) {
+			s.piped, next = false, s.pipe.receive
+			continue
+		}
 		if err == nil {
 			err = crash.Call(func() error { return s.request(r) })
 			crash.Report(s.server.options.Logger, err)
@@ -167,6 +173,7 @@ func (s *stream) attach(a *chaskiv1.Attach) error {
 			return err
 		}
 		if s.pipe = pipe; pipe != nil { // nothing is sent before the first ticket
+			s.piped = a.GetRequests()
 			count := s.watch.sent
 			s.watch.to, s.watch.sent = pipe, func(n int) { answered(s.ctx, n); count(n) }
 		}

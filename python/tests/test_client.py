@@ -267,8 +267,8 @@ def test_a_loop_that_is_interrupted_as_it_begins(fake, monkeypatch):
     """Its stream ends, and so does its thread."""
     take = Run._take
 
-    def interrupted(run):
-        take(run)
+    def interrupted(run, batches):
+        take(run, batches)
         raise KeyboardInterrupt
 
     with connect(fake(FakeEngine(samples=10))) as loader:

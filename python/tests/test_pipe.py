@@ -85,6 +85,32 @@ def test_the_same_batches(binary, how, tmp_path, made, wanted, monkeypatch):
         assert eventually(lambda: all(p._socket.fileno() < 0 for p in made))
 
 
+@pytest.mark.parametrize("how", ["plain", "shared", "tls"])
+def test_requests_go_by_the_pipe(binary, how, tmp_path, made, wanted, monkeypatch):
+    """All but the first ones; with TLS, which two threads cannot use, none."""
+    sent, send = [], _pipe.Pipe.send
+    monkeypatch.setattr(_pipe.Pipe, "send", lambda p, *all: (sent.append(len(all)), send(p, *all)))
+    if how != "shared":
+        alone(monkeypatch)
+    serve = certified(binary, tmp_path) if how == "tls" else serving(binary, *HIDDEN[:1])
+    with contextlib.ExitStack() as stack:
+        if how == "shared":
+            loader = chaski.load(SCENE, **OPTIONS)
+        else:
+            target, given = stack.enter_context(serve)
+            options = given if isinstance(given, dict) else {"token": given}
+            loader = chaski.connect(target, SCENE, **OPTIONS, engine=chaski.Engine(**options))
+        stack.enter_context(loader)
+        assert np.array_equal(images(loader), wanted)
+        assert len(loader) == 8
+        if how == "tls":
+            assert not sent
+        else:
+            assert len(sent) >= 7 and sum(sent) <= 2 * 8
+        for i in (3, 5, 3):
+            assert np.array_equal(loader.fetch([i])["image"][0], loader.sample(i)["image"])
+
+
 def test_memory_is_used_again(binary, made):
     engine = chaski.Engine(transport="grpc")
     with chaski.load(SCENE, **OPTIONS, engine=engine) as loader:

@@ -28,7 +28,7 @@ from helpers import T, alone, free_port, payload, placed
 
 import chaski
 from chaski import _engine, _shared
-from chaski._assemble import Pool, shared_batch
+from chaski._assemble import shared_batch
 from chaski.errors import PayloadError, UnavailableError
 
 pytestmark = pytest.mark.skipif(not _shared.SUPPORTED, reason="shared memory is for Linux")
@@ -629,7 +629,7 @@ def shared_payload(cut: int) -> tuple[bytes, np.ndarray]:
 
 def test_ranges_are_checked():
     head, memory = shared_payload(0)
-    b = shared_batch(head, memory, Pool(), 1 << 20)
+    b = shared_batch(head, memory, 1 << 20)
     assert b["image"].reshape(-1).tolist() == list(range(600)) and b["label"].tolist() == [4, 5]
     assert np.shares_memory(b["image"], memory)
     for wrong in (
@@ -642,9 +642,9 @@ def test_ranges_are_checked():
         shared_payload(-64),  # inside of the header
     ):
         with pytest.raises(PayloadError):
-            shared_batch(*wrong, Pool(), 1 << 20)
+            shared_batch(*wrong, 1 << 20)
     with pytest.raises(chaski.LimitError):
-        shared_batch(head, memory, Pool(), len(head) + len(memory) - 1)
+        shared_batch(head, memory, len(head) + len(memory) - 1)
 
 
 # kill -9.

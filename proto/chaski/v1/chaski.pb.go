@@ -883,14 +883,17 @@ func (*StreamRequest_Attach) isStreamRequest_Kind() {}
 // server answers with the first 8 of them, and closes a pipe that no stream attaches within 30 s. A reply is three
 // little-endian uint64, kind, ticket and length, and that many bytes: kind 1 is the payload of the ticket's batch, kind
 // 2 a StreamReply. The pipe ends with the stream, whose status comes by gRPC, as all replies of a stream do whose pipe
-// is not known.
+// is not known. Once a reply has come by the pipe, a client that said so may close its side of the call: its requests go
+// by the pipe then, each a little-endian uint32 and that many bytes of a StreamRequest.
 type Attach struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Secret []byte                 `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
 	// Chosen by the client, for RECALL.
 	Stream uint64 `protobuf:"varint,2,opt,name=stream,proto3" json:"stream,omitempty"`
 	// The secret of a pipe.
-	Pipe          []byte `protobuf:"bytes,3,opt,name=pipe,proto3" json:"pipe,omitempty"`
+	Pipe []byte `protobuf:"bytes,3,opt,name=pipe,proto3" json:"pipe,omitempty"`
+	// Behind the last request of the call, others come by the pipe.
+	Requests      bool `protobuf:"varint,4,opt,name=requests,proto3" json:"requests,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -944,6 +947,13 @@ func (x *Attach) GetPipe() []byte {
 		return x.Pipe
 	}
 	return nil
+}
+
+func (x *Attach) GetRequests() bool {
+	if x != nil {
+		return x.Requests
+	}
+	return false
 }
 
 // Ticket asks for rows row_start, row_start + row_stride, ... of the `count` positions that start
@@ -3480,11 +3490,12 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x06ticket\x18\x01 \x01(\v2\x11.chaski.v1.TicketH\x00R\x06ticket\x12+\n" +
 	"\x06credit\x18\x02 \x01(\v2\x11.chaski.v1.CreditH\x00R\x06credit\x12+\n" +
 	"\x06attach\x18\x03 \x01(\v2\x11.chaski.v1.AttachH\x00R\x06attachB\x06\n" +
-	"\x04kind\"L\n" +
+	"\x04kind\"h\n" +
 	"\x06Attach\x12\x16\n" +
 	"\x06secret\x18\x01 \x01(\fR\x06secret\x12\x16\n" +
 	"\x06stream\x18\x02 \x01(\x04R\x06stream\x12\x12\n" +
-	"\x04pipe\x18\x03 \x01(\fR\x04pipe\"\xfe\x01\n" +
+	"\x04pipe\x18\x03 \x01(\fR\x04pipe\x12\x1a\n" +
+	"\brequests\x18\x04 \x01(\bR\brequests\"\xfe\x01\n" +
 	"\x06Ticket\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x16\n" +
 	"\x06handle\x18\x02 \x01(\tR\x06handle\x12\x14\n" +

@@ -43,6 +43,7 @@ _BITS = {
 }
 
 
+@functools.cache
 def _numpy_dtype(name: str) -> np.dtype[Any]:
     if name in _COMPLEX:
         return np.dtype([("re", _COMPLEX[name]), ("im", _COMPLEX[name])])
@@ -348,7 +349,7 @@ class Assembler:
             if self._side is None or self._buf is not None:
                 raise PayloadError(f"ticket {reply.ticket}: a lease that was not asked for")
             memory = self._side.claim(reply.id, reply.segment)
-            return shared_batch(reply.head, memory, self._pool, self._limit)
+            return shared_batch(reply.head, memory, self._limit)
         if self._buf is None:
             self._buf = self._pool.within(reply.total, self._limit)
         buf, n, have, total = self._buf, len(reply.data), self._have, len(self._buf)
@@ -364,13 +365,12 @@ class Assembler:
         return _batch(buf, buf[total:])
 
 
-def shared_batch(head: bytes, memory: Bytes, pool: Pool, limit: int) -> Batch:
+def shared_batch(head: bytes, memory: Bytes, limit: int) -> Batch:
     """Returns a batch whose tensors lie in shared memory.
 
     Args:
         head: the part of the payload outside of shared memory: the header and metadata columns.
         memory: the rest of the payload.
-        pool: where memory for the metadata columns comes from.
         limit: bytes that a payload may have.
     """
     total = len(head) + len(memory)
@@ -378,9 +378,7 @@ def shared_batch(head: bytes, memory: Bytes, pool: Pool, limit: int) -> Batch:
         raise _too_big(total, limit)
     if len(head) % ALIGN:
         raise PayloadError(f"a head of {len(head)} bytes: it must be a multiple of {ALIGN}")
-    inline = pool.take(len(head))
-    inline[:] = np.frombuffer(head, np.uint8)
-    return _batch(inline, memory)
+    return _batch(np.frombuffer(bytearray(head), np.uint8), memory)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """The pipe of a stream: a plain connection by which its replies come, beside gRPC's.
 
 The message Attach of proto/chaski/v1/chaski.proto describes the protocol. gRPC hands a batch over
-in new memory, by three copies; from a pipe, the system writes it where its arrays will be.
+in new memory, by three copies, and a request over to two threads; from a pipe, the system writes a
+batch where its arrays will be, and the thread that has a request sends it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     import ssl
 
 _MAGIC = b"chaski\0\1"
-_HEAD = struct.Struct("<3Q")
+_HEAD, _LENGTH = struct.Struct("<3Q"), struct.Struct("<I")
 _BATCH, _REPLY = 1, 2
 _SECONDS = 5.0
 _PIECE = 1 << 20
@@ -33,7 +34,10 @@ _PIECE = 1 << 20
 
 
 class Pipe:
-    """A connection for the replies of one stream. One thread reads it, any may close it."""
+    """A connection for the replies of one stream, and for its requests if `sends`.
+
+    One thread reads it, another one may send, any may close it.
+    """
 
     def __init__(
         self, target: str, token: bytes, tls: ssl.SSLContext | None, heard: Callable[[], object]
@@ -55,7 +59,10 @@ class Pipe:
         self._heard = heard
         self._pid = os.getpid()
         self._flags = 0
-        self._guard = threading.Lock()  # of the end: a number of a closed socket may be another's
+        # Of the end: a number of a closed socket may be another's. The other is of a thread that
+        # sends, which may wait.
+        self._guard, self._sending = threading.Lock(), threading.Lock()
+        self.sends = tls is None  # no TLS of Python's is for two threads at a time
         self._socket = _connected(target)
         try:
             if tls is not None:
@@ -105,8 +112,14 @@ class Pipe:
             return None
         raise PayloadError(f"a reply of kind {kind} and {length} bytes on a pipe")
 
+    def send(self, *requests: bytes) -> None:
+        """Sends requests. Whether they arrive, the replies tell."""
+        framed = b"".join(_LENGTH.pack(len(r)) + r for r in requests)
+        with self._sending, contextlib.suppress(OSError):
+            self._socket.sendall(framed)
+
     def close(self) -> None:
-        """Ends the connection. A thread that reads from it sees the end."""
+        """Ends the connection. Threads that read from it or send see the end."""
         if os.getpid() == self._pid:
             with self._guard, contextlib.suppress(OSError):
                 # Not the method of TLS, which would leave a thread that reads without its state.
@@ -114,7 +127,8 @@ class Pipe:
 
     def end(self) -> None:
         """Gives the socket back. For the thread that reads."""
-        with self._guard:
+        self.close()
+        with self._guard, self._sending:
             self._socket.close()
 
 

@@ -11,11 +11,9 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from chaski._assemble import Assembler, Batch, Pool, Whole
 from chaski._grpc import grpc
@@ -108,11 +106,13 @@ class Run:
         self._number = 0 if self._side is None else self._side.begin()  # of the stream, by Attach
         self._pipe = connection.pipe(description.reply.pipe, self._hear)
         self._requests: queue.SimpleQueue[pb.StreamRequest | None] = queue.SimpleQueue()
+        self._piped = False  # requests go by the pipe, and those of the call have ended
+        self._came = False  # a reply by the pipe, so the server knows it
         attach = pb.Attach(stream=self._number)
         if self._side is not None:
             attach.secret = self._side.secret
         if self._pipe is not None:
-            attach.pipe = self._pipe.secret
+            attach.pipe, attach.requests = self._pipe.secret, self._pipe.sends
         if attach.secret or attach.pipe:
             self._requests.put(pb.StreamRequest(attach=attach))
         self._call: Call | None = None
@@ -120,8 +120,7 @@ class Run:
         self._thread = threading.Thread(target=self._receive, name="chaski-receive", daemon=True)
         try:
             self._thread.start()
-            self._take()
-            self._credit(options.prefetch)
+            self._take(options.prefetch)
         except BaseException:
             self.close()
             raise
@@ -145,13 +144,13 @@ class Run:
     def _replies(self, call: Call) -> Iterator[Whole | bytes]:
         """Yields the replies as they came: by the pipe until that ends, then by the call."""
         if (pipe := self._pipe) is not None:
-            most, came = self._options.max_batch_bytes, False
+            most = self._options.max_batch_bytes
             while (reply := pipe.reply(self._pool, most, MAX_MESSAGE)) is not None:
                 replies = [reply]
                 del reply  # the memory of a batch is used again when its user is done with it
+                self._came = True
                 yield replies.pop()
-                came = True
-            if came:  # so what is left of the call is its status
+            if self._came:  # so what is left of the call is its status
                 with contextlib.suppress(grpc.FutureTimeoutError, grpc.FutureCancelledError):
                     call.exception(_STATUS)
                 if call.is_active():
@@ -204,38 +203,55 @@ class Run:
     def _check(self, batch: Batch, job: Job) -> None:
         """Checks that a batch is what its ticket asked for."""
         positions = job.ticket.positions(self._description.reply.samples)
-        if batch.epoch != job.ticket.epoch or not np.array_equal(batch["position"], positions):
+        same = batch["position"].tobytes() == positions.tobytes()
+        if not same or batch.epoch != job.ticket.epoch:
             raise PayloadError(f"{self._target}: ticket {job.id} answered with other positions")
         batch.step = job.step
 
     # What the owner calls.
 
-    def _take(self) -> None:
-        """Asks for jobs until so many are open as the engine is to know of."""
-        while len(self._open) < self._known and (job := next(self._jobs, None)):
-            self._ask(job)
+    def _take(self, batches: int) -> None:
+        """Asks for jobs until so many are open as the engine is to know of.
 
-    def _ask(self, job: Job) -> None:
-        self._open.append(job)
-        self._expected.append(job)
-        t = job.ticket
-        ticket = pb.Ticket(
-            id=job.id,
-            handle=self._description.reply.handle,
-            epoch=t.epoch,
-            first=t.first,
-            count=t.count,
-            row_start=t.row_start,
-            row_stride=t.row_stride,
-            positions=t.named,
-            corners=t.corners,
-            native=self._options.wire == "native",
-        )
-        self._requests.put(pb.StreamRequest(ticket=ticket))
+        Args:
+            batches: that many more are welcome: the engine begins with as many tickets.
+        """
+        new: list[Job] = []
+        while len(self._open) + len(new) < self._known and (job := next(self._jobs, None)):
+            new.append(job)
+        self._ask(new, batches)
 
-    def _credit(self, batches: int) -> None:
-        """Says that so many more batches are welcome: the engine begins with that many tickets."""
-        self._requests.put(pb.StreamRequest(credit=pb.Credit(batches=batches)))
+    def _ask(self, jobs: Sequence[Job], batches: int) -> None:
+        """Sends the tickets of jobs, and credits."""
+        self._open.extend(jobs)
+        self._expected.extend(jobs)
+        requests = [
+            pb.StreamRequest(
+                ticket=pb.Ticket(
+                    id=job.id,
+                    handle=self._description.reply.handle,
+                    epoch=job.ticket.epoch,
+                    first=job.ticket.first,
+                    count=job.ticket.count,
+                    row_start=job.ticket.row_start,
+                    row_stride=job.ticket.row_stride,
+                    positions=job.ticket.named,
+                    corners=job.ticket.corners,
+                    native=self._options.wire == "native",
+                )
+            )
+            for job in jobs
+        ]
+        if self._open:
+            requests.append(pb.StreamRequest(credit=pb.Credit(batches=batches)))
+        if self._came and self._pipe is not None and self._pipe.sends:
+            if not self._piped:
+                self._requests.put(None)  # behind all that went by the call
+                self._piped = True
+            self._pipe.send(*(r.SerializeToString() for r in requests))
+        else:
+            for r in requests:
+                self._requests.put(r)
 
     def next(self) -> Batch | None:
         """Waits for the next batch and returns it, or None after the last one.
@@ -246,9 +262,7 @@ class Run:
             self.close()
             return None
         batch = self._received()
-        self._take()
-        if self._open:
-            self._credit(1)
+        self._take(1)
         return batch
 
     def one(self, job: Job) -> Batch:
@@ -256,8 +270,7 @@ class Run:
 
         An error closes the run.
         """
-        self._ask(job)
-        self._credit(1)
+        self._ask([job], 1)
         return self._received()
 
     def _received(self) -> Batch:

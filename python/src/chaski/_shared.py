@@ -191,7 +191,8 @@ class Side:
     def claim(self, lease: int, segment: int) -> Bytes:
         """Returns the memory of a lease; the lease ends with the last array over it."""
         with self._changed:
-            self._changed.wait_for(lambda: segment in self._segments or self._over, _SECONDS)
+            if segment not in self._segments:
+                self._changed.wait_for(lambda: segment in self._segments or self._over, _SECONDS)
             memory = self._segments.get(segment)
             if memory is None:
                 raise UnavailableError(f"shared memory: segment {segment} has not come")

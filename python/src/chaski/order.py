@@ -252,10 +252,10 @@ class Ticket:
         """Returns the position of every row in an epoch of n (int64), -1 where it is padding."""
         if self.named:
             return np.array(self.named, np.int64)
-        i = self.row_start + np.arange(self.rows(), dtype=np.int64) * self.row_stride
-        p = self.first + i
-        p[(i >= self.count) | (p >= n)] = -1
-        return p
+        end = min(self.first + self.count, n)
+        p = np.arange(self.first + self.row_start, end, self.row_stride, dtype=np.int64)
+        padding = self.rows() - len(p)
+        return np.pad(p, (0, padding), constant_values=-1) if padding else p
 
 
 @dataclass(frozen=True, slots=True)
