@@ -442,6 +442,10 @@ class Engine(HasToken) of Upstream
         CHASKI_TOKEN has, or the file that CHASKI_TOKEN_FILE names. Only for `connect`.
     plain_token: bool = False
         {plain_token} Only for `connect`.
+    share: bool = True
+        The processes of a job on this host share one engine, if their settings are equal: the first
+        one starts it, and it ends with the last. Its workers and memory are then those of all
+        together. False is an engine of this process's own.
     ledger: str | os.PathLike[str] | None = None
         Folder to which each rank appends what batches its loop was given, before it has them;
         `chaski ledger check` proves of it that every sample came once. Default: none.

@@ -15,6 +15,9 @@ import pytest
 from forked import Forks
 from helpers import FakeEngine, serve
 
+# Processes of other tests, and tests that run beside these, are not of the same job.
+os.environ["CHASKI_JOB"] = f"test-{os.getpid()}"
+
 ROOT = Path(__file__).resolve().parents[2]
 T = TypeVar("T")
 

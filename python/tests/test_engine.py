@@ -339,7 +339,7 @@ def test_a_fork_leaves_the_files_of_the_child_alone(fake_binary):
         "import chaski, gc, os, sys\n"
         "loader = chaski.load('d', batch_size=4)\n"
         "(engine,) = chaski._engine._running.values()\n"
-        "pipe = engine._process.stdin.fileno()\n"
+        "pipe = engine._hold.fileno()\n"
         "if os.fork() == 0:\n"
         "    f = os.open(os.devnull, os.O_WRONLY)\n"
         "    while f < pipe: f = os.dup(f)\n"

@@ -281,7 +281,7 @@ def test_batches_outlive_loader_and_engine(binary):
         kept = list(itertools.islice(loader, 4))
         copies = [b["image"].copy() for b in kept]
         process = engine_of(loader)._process
-    assert process.poll() is not None
+    assert eventually(lambda: process.poll() is not None)
     with chaski.load(SCENE, engine=chaski.Engine(transport="shm"), **OPTIONS) as loader:
         for b in loader:
             b["image"].fill(0)

@@ -26,7 +26,7 @@ from conftest import nonempty
 from helpers import web
 
 import chaski
-from chaski import _apart, _engine, taco
+from chaski import _apart, _engine, _host, taco
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "testdata"
@@ -985,8 +985,8 @@ def test_streaming_taco_trains_over_http(binary, tmp_path, monkeypatch):
 
 def engines() -> list[_engine.LocalEngine]:
     """The engines of this process that have its environment."""
-    now = frozenset(os.environ.items())
-    return [e for key, e in _engine._running.items() if now in key]
+    now = _host.settings(_engine.find_binary(), {})
+    return [e for (settings, *_), e in _engine._running.items() if settings == now]
 
 
 def test_questions_have_one_process(binary, tmp_path):
@@ -1191,7 +1191,7 @@ def test_a_forked_process_holds_no_engine(binary):
     (held,) = engines()
     pid = os.fork()
     if pid == 0:
-        os._exit(0 if held._process.stdin.raw.closed and not engines() else 1)
+        os._exit(0 if held._hold.fileno() < 0 and not engines() else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     assert held.alive
     assert len(taco.load(COAST / "coast.tacozip").ids) == 12

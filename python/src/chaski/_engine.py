@@ -1,16 +1,16 @@
-"""The local engine: `chaski serve` as a child of this process, one for all of its loaders."""
+"""The local engine: `chaski serve`, one for all loaders of this process, or of its job here."""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import io
 import json
 import logging
 import os
 import queue
 import re
-import secrets
 import socket
 import subprocess
 import sys
@@ -22,15 +22,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
-from chaski import _progress, _sign
+from chaski import _host, _progress, _sign
 from chaski._fork import at_fork
+from chaski._host import abstract_name, abstract_works, enter
 from chaski._rpc import Connection
-from chaski._shared import SUPPORTED
 from chaski.errors import EngineError, SpecError
 
 _log = logging.getLogger("chaski")
 
 _START_SECONDS = 20.0
+_TRIES = 4  # of engines that end just as this process comes
+_HELD = "8760h"  # a year
 _STOP_SECONDS = 5.0
 _TAIL_LINES = 20
 _USAGE = 2  # the exit code of a command after wrong arguments
@@ -158,30 +160,36 @@ def _is_script(path: str) -> bool:
 
 
 class LocalEngine:
-    """One running `chaski serve` that only this user can reach.
+    """A running `chaski serve` that only this user can reach: this process's, or its job's.
 
     On Linux it listens on a socket in the abstract namespace; elsewhere on a port of this host
-    alone, with a token that it tells nobody but this process. So nothing is left behind when this
-    process is killed: the engine ends when its standard input closes.
+    alone, with a token that it tells nobody else. Nothing is left behind when processes are killed:
+    an engine of this process ends when its standard input closes, one that processes share when
+    the last of their connections to its door does, whoever started it.
     """
 
-    def __init__(self, binary: str, **limits: int | None) -> None:
+    def __init__(self, binary: str, door: str | None = None, **limits: int | None) -> None:
         """Starts the engine and waits until it listens.
 
         Args:
             binary: the command.
+            door: where processes that share the engine find it; it is started only if none is
+                there. None: an engine of this process.
             limits: workers, memory and max_chunk, as of `Engine`.
         """
         self.binary = binary
         self.users = 0
+        self.pid = 0
         self._pid = os.getpid()
         self._closed = False
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
-        flags = {
-            "listen": f"unix-abstract:{_abstract_name()}" if _abstract_works() else "127.0.0.1:0",
-            "stop_on_eof": True,
+        self._process: subprocess.Popen[bytes] | None = None  # None: another process's child
+        self._hold: socket.socket | None = None
+        self._readers: list[threading.Thread] = []
+        self._flags = {
+            "listen": f"unix-abstract:{abstract_name()}" if abstract_works() else "127.0.0.1:0",
             "log_level": "warn",
-            # It serves this process alone, which may read what its user may.
+            # It serves processes of this user alone, which may read what the user may.
             "root": ["/", "http://", "https://", "hf://", "s3://", "gs://", "az://", "abfs://"],
             "allow_redirects": True,
             "allow_upstream": True,
@@ -189,11 +197,39 @@ class LocalEngine:
             **limits,
         }
         try:
+            line = self._enter(door) if door is not None else self._start(stop_on_eof=True)
+            listen, token = self._listens(line)
+            if self._hold is not None:
+                self._readers.append(_listener(self._stream, self._tail))
+            self.connection = Connection(listen, token=token, hint=self.last_words, own=True)
+        except BaseException:
+            self.close()
+            raise
+
+    def _enter(self, door: str) -> bytes:
+        """Holds the engine at a door, started if need be; returns what it says first."""
+        for _ in range(_TRIES):
+            try:
+                entered = enter(door, _START_SECONDS)
+            except OSError as e:
+                _log.warning("this process has an engine of its own: that of its job: %s", e)
+                return self._start(stop_on_eof=True)
+            if entered is not None:
+                self._hold, self._stream, line = entered
+                return line
+            # A rank that may stay away for an hour must find its stream as it was.
+            self._start(held_at=door, idle_timeout=_HELD)
+        raise EngineError(f"the engine {self.binary} ends as soon as it is ready{self._said()}")
+
+    def _start(self, **flags: Any) -> bytes:
+        """Starts the engine; returns its first line, "" if another one was faster at its door."""
+        own = "stop_on_eof" in flags
+        try:
             # A session of its own: Ctrl-C in a terminal is for this process to handle.
             with _sign.given() as signers:
                 self._process = subprocess.Popen(
-                    [binary, "serve", *_written(flags)],
-                    stdin=subprocess.PIPE,
+                    [self.binary, "serve", *_written({**flags, **self._flags})],
+                    stdin=subprocess.PIPE if own else subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     start_new_session=True,
@@ -201,25 +237,11 @@ class LocalEngine:
                     **signers,
                 )
         except OSError as e:
-            raise EngineError(f"the engine {binary} does not start: {e}") from None
-        assert self._process.stderr is not None
-        self._reader = threading.Thread(
-            target=_hear,
-            args=(self._process.stderr, self._tail),
-            name="chaski-stderr",
-            daemon=True,
-        )
-        self._reader.start()
-        try:
-            listen, token = self._await_ready()
-            self.connection = Connection(listen, token=token, hint=self.last_words, own=True)
-        except BaseException:
-            self.close()
-            raise
-
-    def _await_ready(self) -> tuple[str, str | None]:
-        """Returns where the engine listens, and the token that it asks for, if any."""
-        assert self._process.stdout is not None
+            raise EngineError(f"the engine {self.binary} does not start: {e}") from None
+        self.pid = self._process.pid
+        assert self._process.stdout is not None and self._process.stderr is not None
+        self._readers = [_listener(self._process.stderr, self._tail, self._process)]
+        _children[self.pid] = self._process, self._tail, self._readers[0]
         said: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         stdout = self._process.stdout
 
@@ -236,20 +258,31 @@ class LocalEngine:
             raise EngineError(f"the engine {self.binary} is not ready{self._said()}") from None
         if not line:
             self._reap(_STOP_SECONDS)
-            raise EngineError(
-                f"the engine {self.binary} ended at once (exit status "
-                f"{self._process.poll()}){self._said()}"
-            )
+            status = self._process.poll()
+            if own or status != 0:
+                raise EngineError(
+                    f"the engine {self.binary} ended at once (exit status {status}){self._said()}"
+                )
+        return line
+
+    def _listens(self, line: bytes) -> tuple[str, str | None]:
+        """Returns where the engine listens, and the token that it asks for, if any."""
         with contextlib.suppress(ValueError):
             match json.loads(line):
                 case {"listen": str(listen)} as ready:
+                    self.pid = ready.get("pid", self.pid)
+                    self._process, self._tail, *self._readers = _children.get(
+                        self.pid, (None, self._tail)
+                    )
                     return listen, ready.get("token")
         raise EngineError(f"the engine {self.binary} said {line[:200]!r}, not where it listens")
 
     def _reap(self, seconds: float) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(seconds)
-            self._reader.join(seconds)
+            if self._process is not None:
+                self._process.wait(seconds)
+            for thread in self._readers:
+                thread.join(seconds)
 
     def _said(self) -> str:
         text = "\n".join(self._tail)
@@ -258,15 +291,21 @@ class LocalEngine:
     def last_words(self) -> str:
         """Returns how the engine ended and what it said last, or "" while it lives."""
         self._reap(0.5)
-        status = self._process.poll()
-        if status is None:
+        if self._runs():
             return ""
-        return f"the engine {self.binary} ended (exit status {status}){self._said()}"
+        status = None if self._process is None else self._process.poll()
+        who = f"process {self.pid}" if status is None else f"exit status {status}"
+        return f"the engine {self.binary} ended ({who}){self._said()}"
+
+    def _runs(self) -> bool:
+        if self._hold is not None:
+            return self._readers[-1].is_alive()  # of the connection to its door
+        return self._process is not None and self._process.poll() is None
 
     @property
     def alive(self) -> bool:
-        """Whether the engine is running, and is this process's own."""
-        return not self._closed and os.getpid() == self._pid and self._process.poll() is None
+        """Whether the engine is running, and this process holds it."""
+        return not self._closed and os.getpid() == self._pid and self._runs()
 
     def ended(self) -> bool:
         """Reports whether the engine has ended, or is about to: its connection broke just now."""
@@ -280,23 +319,55 @@ class LocalEngine:
         self._closed = True
         if hasattr(self, "connection"):
             self.connection.close()
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError):
-            self._process.stdin.close()
+        if self._hold is not None:
+            with contextlib.suppress(OSError):
+                self._hold.shutdown(socket.SHUT_RDWR)
+            self._hold.close()
+            return  # others may hold it, too
+        if self._process is None:
+            return
+        if self._process.stdin is None:
+            self._process.kill()  # nobody holds it
+        else:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
         try:
             self._process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait()
-        self._reader.join(_STOP_SECONDS)
+        self._reap(_STOP_SECONDS)
 
     def forget(self) -> None:
-        """In a forked child: lets go of the pipe, so that the engine sees the parent's end."""
+        """In a forked child: lets go of the engine, so that it sees the end of the parent."""
         self._closed = True
-        # The file, not its number: when the object goes, it would close what has that number then.
-        # Below the buffer, whose lock another thread of the parent may have held.
-        with contextlib.suppress(OSError):
-            cast(io.BufferedWriter, self._process.stdin).raw.close()
+        if self._hold is not None:
+            os.close(self._hold.detach())
+        # The files, not their numbers: when an object goes, it would close what has its number
+        # then. Below the buffer, whose lock another thread of the parent may have held.
+        for pipe in (self._process.stdin, self._process.stderr) if self._process else ():
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    cast(io.BufferedWriter, pipe).raw.close()
+
+
+_children: dict[int, tuple[subprocess.Popen[bytes], deque[str], threading.Thread]] = {}
+"""Engines that this process started and that run, with what they said last, and who hears it."""
+
+
+def _listener(
+    stream: IO[bytes], tail: deque[str], process: subprocess.Popen[bytes] | None = None
+) -> threading.Thread:
+    """Starts a thread that hears what an engine says, and waits for the end of a process."""
+
+    def hear() -> None:
+        _hear(stream, tail)
+        if process is not None:
+            process.wait()
+            _children.pop(process.pid, None)
+
+    thread = threading.Thread(target=hear, name="chaski-hear", daemon=True)
+    thread.start()
+    return thread
 
 
 _SAID = re.compile(r'level=(INFO|WARN|ERROR) msg=("(?:[^"\\]|\\.)*"|\S+) ?(.*)')
@@ -325,44 +396,31 @@ def _tell(level: str, message: str, rest: str) -> None:
     _log.log(logging.getLevelName(level), "%s", f"{message} ({rest})" if rest else message)
 
 
-def _abstract_name() -> str:
-    return f"chaski-{os.getpid()}-{secrets.token_hex(16)}"
-
-
-def _abstract_works() -> bool:
-    """Reports whether sockets can have names that are no files."""
-    if not SUPPORTED:
-        return False
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
-        try:
-            s.bind("\0" + _abstract_name())
-        except OSError:
-            return False
-    return True
-
-
 # A finalizer may release an engine at any point of this thread, so the lock can be taken twice.
 _guard = threading.RLock()
 _running: dict[object, LocalEngine] = {}
 
 
-def acquire(**limits: int | None) -> LocalEngine:
+def acquire(share: bool = True, **limits: int | None) -> LocalEngine:
     """Returns the engine with limits as of `LocalEngine`, started if need be.
 
     `release` gives it back.
 
     It has the environment of now, such as credentials that were set after the last one started,
-    and so it has the functions that sign.
+    and so it has the functions that sign, which other processes do not have.
     """
-    limits = {name: limit for name, limit in limits.items() if limit is not None}
-    binary, environment = find_binary(), frozenset(os.environ.items())
-    key = (binary, frozenset(limits.items()), environment, _sign.key())
+    given = {name: limit for name, limit in limits.items() if limit is not None}
+    binary, signers = find_binary(), _sign.key()
+    settings = _host.settings(binary, given)
+    share = share and not signers
+    key = (settings, signers, share)
     with _guard:
         engine = _running.get(key)
         if engine is None or not engine.alive:
             if engine is not None:
                 engine.close()
-            engine = _running[key] = LocalEngine(binary, **limits)
+            door = _host.door(settings) if share else None
+            engine = _running[key] = LocalEngine(binary, door, **given)
         engine.users += 1
         return engine
 
@@ -381,13 +439,13 @@ def release(engine: LocalEngine) -> None:
 class Held:
     """An engine that is held, and that another one can take the place of."""
 
-    def __init__(self, **limits: int | None) -> None:
-        self._limits = limits
-        self.engine = acquire(**limits)
+    def __init__(self, share: bool, **limits: int | None) -> None:
+        self._acquire = functools.partial(acquire, share, **limits)
+        self.engine = self._acquire()
 
     def replace(self) -> None:
         """Acquires another one."""
-        old, self.engine = self.engine, acquire(**self._limits)
+        old, self.engine = self.engine, self._acquire()
         release(old)
 
     def release(self) -> None:
@@ -408,6 +466,7 @@ def _after_fork() -> None:
     for engine in _running.values():
         engine.forget()
     _running.clear()
+    _children.clear()
 
 
 atexit.register(_stop_all)

@@ -867,7 +867,8 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         spec = build_spec(*files.placed(o))
         make_absolute(spec)
         received = replace(e, wire="final", retries=0)
-        held = _engine.Held(workers=e.workers, memory=e.memory, max_chunk=e.max_chunk)
+        limits = {"workers": e.workers, "memory": e.memory, "max_chunk": e.max_chunk}
+        held = _engine.Held(e.share, **limits)
         stack.callback(held.release)
         release = stack.pop_all().close
     return Loader(held.engine.connection, spec, o, received, release, held)
@@ -939,7 +940,7 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
             prefetch=1,
         )
         tickets = _TICKETS if _several(targets) else e.prefetch + 1
-        held = _engine.Held()
+        held = _engine.Held(e.share)
         stack.callback(held.release)
         release = stack.pop_all().close
     engine = held.engine.connection

@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski._fork import at_fork
+from chaski._host import check_user
 from chaski.errors import PayloadError, UnavailableError
 
 SUPPORTED = sys.platform == "linux" and not os.environ.get("CHASKI_PORTABLE")
@@ -97,10 +98,7 @@ class Side:
         s = self._socket
         s.settimeout(_SECONDS)
         s.connect("\0" + address)
-        credentials = s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        uid = struct.unpack("3i", credentials)[1]
-        if uid != os.geteuid():
-            raise UnavailableError(f"shared memory of another user ({uid})")
+        check_user(s)
         if len(self.token) != 16:
             raise UnavailableError(f"shared memory: a token of {len(self.token)} bytes, not 16")
         s.send(struct.pack("<Q", _HELLO) + self.token + struct.pack("<Q", _VERSION))

@@ -4,11 +4,13 @@ package serve
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,6 +42,7 @@ type serveFlags struct {
 	metrics   string
 	health    string
 	stopOnEOF bool
+	heldAt    string
 	delay     time.Duration // --drain-delay
 	logLevel  string
 	stages    string
@@ -81,7 +84,8 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 			"the same host, below --root)")
 	fl.BoolVar(&f.upstream, "allow-upstream", false,
 		"let clients of this server use it as a client of other servers, whose batches it passes on; needs "+
-			"a\nUnix socket, which only one user can reach, or --stop-on-eof, with which one program has the token")
+			"a\nUnix socket, which only one user can reach, or --stop-on-eof or --held-at, with which only "+
+			"one user has\nthe token")
 	f.engine.Add(fl, " of a dataset")
 	console.NumberVar(fl, &f.PartBytes, "part-bytes", server.DefaultPartBytes, 1, server.MaxPartBytes,
 		"largest message, in bytes of data")
@@ -101,6 +105,9 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 			"probes\nof Kubernetes, which have no certificate for --client-ca (default: off)")
 	fl.BoolVar(&f.stopOnEOF, "stop-on-eof", false,
 		"stop when standard input closes, as it does when the parent process ends")
+	fl.StringVar(&f.heldAt, "held-at", "",
+		"`ADDRESS`, a Unix socket as of --listen, at which processes of this user hold the server: each that "+
+			"connects\nis told where it listens, and it stops when the last connection has ended (default: off)")
 	fl.DurationVar(&f.DrainTimeout, "grace", server.DefaultDrainTimeout, "how long running streams may take to end")
 	fl.DurationVar(&f.IdleTimeout, "idle-timeout", server.DefaultIdleTimeout,
 		"end connections without a call, and streams without a ticket and a credit while other clients have streams")
@@ -117,7 +124,8 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 
 func (f *serveFlags) check() (slog.Level, error) {
 	var level slog.Level
-	oneProgram := f.stopOnEOF && !f.access.insecure && !f.access.asks() // it alone has the token that is made
+	// Programs of one user alone have the token that is made.
+	oneUser := (f.stopOnEOF || f.heldAt != "") && !f.access.insecure && !f.access.asks()
 	switch {
 	case level.UnmarshalText([]byte(f.logLevel)) != nil:
 		return level, console.Usagef("--log-level is %q: it must be debug, info, warn or error", f.logLevel)
@@ -127,10 +135,12 @@ func (f *serveFlags) check() (slog.Level, error) {
 		return level, console.Usagef("--grace is %v: it must be longer than 0s", f.DrainTimeout)
 	case f.IdleTimeout <= 0:
 		return level, console.Usagef("--idle-timeout is %v: it must be longer than 0s", f.IdleTimeout)
-	case f.upstream && !onlyUser(f.listen) && !oneProgram:
+	case f.heldAt != "" && !onlyUser(f.heldAt):
+		return level, console.Usagef("--held-at is %q: it must be unix:PATH or unix-abstract:NAME", f.heldAt)
+	case f.upstream && !onlyUser(f.listen) && !oneUser:
 		// Other clients could make this process connect to any address in its own network.
 		return level, console.Usagef("--allow-upstream needs --listen unix:PATH or unix-abstract:NAME, not %q, or "+
-			"--stop-on-eof and the token that is made", f.listen)
+			"--stop-on-eof or --held-at, and the token that is made", f.listen)
 	}
 	if err := f.access.check(); err != nil {
 		return level, err
@@ -151,6 +161,28 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	holders, err := f.openHolders(ctx, env.Err, cancel)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil // another server is held there
+	}
+	if err != nil {
+		return err
+	}
+	if holders != nil {
+		defer holders.close()
+		defer context.AfterFunc(ctx, holders.close)()
+		env.Err = holders
+	}
+	if f.stopOnEOF {
+		go cancelAtEOF(env.In, cancel)
+	}
+	return f.runHeld(ctx, holders, level, env)
+}
+
+// runHeld serves until ctx ends. h is nil without --held-at.
+func (f *serveFlags) runHeld(ctx context.Context, h *holders, level slog.Level, env console.Env) error {
 	engine, err := f.engine.Options(env.SQL)
 	if err != nil {
 		return err
@@ -160,9 +192,6 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 		return err
 	}
 	log := console.NewLog(env.Err, level)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-
 	bad, err := openQuarantine(f.bad, log)
 	if err != nil {
 		return err
@@ -191,12 +220,12 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	if m != nil {
 		defer m.Close()
 	}
-	h, err := listenHTTP(ctx, "health", f.health)
+	probes, err := listenHTTP(ctx, "health", f.health)
 	if err != nil {
 		return err
 	}
-	if h != nil {
-		defer h.Close()
+	if probes != nil {
+		defer probes.Close()
 	}
 	srv, doors, err := f.server(options, listener, m, env)
 	if err != nil {
@@ -206,16 +235,13 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	if m != nil {
 		defer serveMetrics(m, doors, registry, srv.Ready, log)()
 	}
-	if h != nil {
-		defer serveHealth(h, srv.Ready, log)()
-	}
-	if f.stopOnEOF {
-		go cancelAtEOF(env.In, cancel, log)
+	if probes != nil {
+		defer serveHealth(probes, srv.Ready, log)()
 	}
 	if len(f.Roots) == 0 {
 		log.Warn("there is no --root: the server will serve no files")
 	}
-	if err := f.announce(addr, doors.token, env); err != nil {
+	if err := f.announce(addr, doors.token, h, env); err != nil {
 		return err
 	}
 	log.Info("listening", "address", addr, "roots", f.Roots)
@@ -226,24 +252,33 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	return f.writeStages(stages)
 }
 
-// announce prints where the server listens, and the token that was made for it, if any.
-func (f *serveFlags) announce(address, token string, env console.Env) error {
-	ready := map[string]string{"listen": address}
+// announce prints where the server listens, and the token that was made for it, if any. It tells holders, too.
+func (f *serveFlags) announce(address, token string, h *holders, env console.Env) error {
+	ready := map[string]any{"listen": address}
 	switch {
 	case token == "":
-	case f.stopOnEOF: // the program that started this one reads that line
+	case f.stopOnEOF || h != nil: // the program that started this one reads that line
 		ready["token"] = token
 	default:
 		fmt.Fprintf(env.Err, "Clients need this token, which is shown only once:\nexport %s=%s\n",
 			auth.TokenVariable, token)
 	}
-	return console.PrintJSON(env.Out, ready)
+	if h == nil {
+		return console.PrintJSON(env.Out, ready)
+	}
+	ready["pid"] = os.Getpid()
+	var line bytes.Buffer
+	if err := console.PrintJSON(&line, ready); err != nil {
+		return err
+	}
+	go h.serve(line.Bytes())
+	_, err := env.Out.Write(line.Bytes())
+	return err
 }
 
 // cancelAtEOF calls cancel at the end of in, when the parent process ends.
-func cancelAtEOF(in io.Reader, cancel context.CancelFunc, log *slog.Logger) {
-	_, err := io.Copy(io.Discard, in)
-	log.Debug("standard input closed", "error", err)
+func cancelAtEOF(in io.Reader, cancel context.CancelFunc) {
+	_, _ = io.Copy(io.Discard, in) // an error is an end, too
 	cancel()
 }
 

@@ -817,6 +817,9 @@ class Engine(HasToken):
             variable CHASKI_TOKEN has, or the file that CHASKI_TOKEN_FILE names. Only for `connect`.
         plain_token: the token may go to other hosts in plain text, where others can read it. Only
             for `connect`.
+        share: the processes of a job on this host share one engine, if their settings are equal:
+            the first one starts it, and it ends with the last. Its workers and memory are then
+            those of all together. False is an engine of this process's own.
         ledger: folder to which each rank appends what batches its loop was given, before it has
             them; `chaski ledger check` proves of it that every sample came once. Default: none.
     """
@@ -836,6 +839,7 @@ class Engine(HasToken):
     credentials: grpc.ChannelCredentials | None = None
     token: Token | str | None = None
     plain_token: bool = False
+    share: bool = True
     ledger: str | os.PathLike[str] | None = None
 
 

@@ -1,0 +1,143 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os/signal"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// firstHolder is how long a server waits for its first holder: for the program that started it to see its line.
+	firstHolder = 20 * time.Second
+	// lastHolder is how long a server goes on without a holder: from one loader of a program to the next.
+	lastHolder = 2 * time.Second
+	// logFor bounds the wait for a holder to take a line of the log. One that is stopped takes none.
+	logFor = 100 * time.Millisecond
+)
+
+// holders are the processes that hold a server, each by an open connection to --held-at. Each is told where the server
+// listens, the oldest one hears its log, and after the last one has gone the server stops. Whichever of them started
+// the server may go before the others.
+type holders struct {
+	listener net.Listener // only this user can connect
+	unheld   io.Writer    // of the log while there is no holder
+	stop     context.CancelFunc
+
+	mu     sync.Mutex
+	held   []*holder // the oldest first
+	ends   *time.Timer
+	closed bool
+}
+
+type holder struct {
+	net.Conn
+	deaf bool // it did not take a line of the log
+}
+
+// openHolders returns nil without --held-at.
+func (f *serveFlags) openHolders(ctx context.Context, unheld io.Writer, stop context.CancelFunc) (*holders, error) {
+	if f.heldAt == "" {
+		return nil, nil
+	}
+	// Otherwise the next line of the log would end the server after the program that started it.
+	signal.Ignore(syscall.SIGPIPE)
+	listener, _, err := listen(ctx, f.heldAt)
+	return &holders{listener: listener, unheld: unheld, stop: stop}, err
+}
+
+// serve lets holders in until close; ready is the line that tells them where the server listens.
+func (h *holders) serve(ready []byte) {
+	h.mu.Lock()
+	h.ends = time.AfterFunc(firstHolder, h.endUnheld)
+	h.mu.Unlock()
+	for {
+		conn, err := h.listener.Accept()
+		switch {
+		case err == nil:
+			go h.hold(&holder{Conn: conn}, ready)
+		case errors.Is(err, net.ErrClosed):
+			return
+		default: // most likely, no descriptor is left
+			time.Sleep(logFor)
+		}
+	}
+}
+
+// hold returns when a holder has gone.
+func (h *holders) hold(c *holder, ready []byte) {
+	defer c.Close()
+	if h.enter(c, ready) {
+		_, _ = io.Copy(io.Discard, c) // whatever ends the connection, the holder has gone
+		h.leave(c)
+	}
+}
+
+// enter reports whether the server goes on. Under the lock, so that no line of the log comes before ready.
+func (h *holders) enter(c *holder, ready []byte) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return false
+	}
+	if _, err := c.Write(ready); err != nil {
+		return false
+	}
+	h.ends.Stop()
+	h.held = append(h.held, c)
+	return true
+}
+
+func (h *holders) leave(c *holder) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.held = slices.DeleteFunc(h.held, func(other *holder) bool { return other == c })
+	if len(h.held) == 0 {
+		h.ends.Reset(lastHolder)
+	}
+}
+
+// endUnheld stops the server, unless a holder has come meanwhile.
+func (h *holders) endUnheld() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.held) > 0 {
+		return
+	}
+	h.closed = true
+	h.listener.Close() // now, so that who comes starts a server of its own
+	h.stop()
+}
+
+// close tells the holders at once that the server ends: they need not wait until its streams have.
+func (h *holders) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	h.listener.Close()
+	for _, c := range h.held {
+		c.Close()
+	}
+}
+
+// Write writes a line of the log.
+func (h *holders) Write(line []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range h.held {
+		if c.deaf {
+			continue
+		}
+		_ = c.SetWriteDeadline(time.Now().Add(logFor))
+		if _, err := c.Conn.Write(line); err == nil {
+			return len(line), nil
+		}
+		c.deaf = true // it may have taken a part of the line
+	}
+	return h.unheld.Write(line)
+}

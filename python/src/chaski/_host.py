@@ -1,0 +1,127 @@
+"""The door of an engine that processes of one job on this host share: where it is, and who may in.
+
+The processes agree on its name without a word to each other: it is a hash of the user, the job and
+all that makes one engine unlike another. Whoever finds nobody behind it starts the engine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import secrets
+import socket
+import struct
+import tempfile
+from collections.abc import Mapping
+from io import BufferedReader
+
+from chaski.errors import UnavailableError
+
+_JOB = (
+    "CHASKI_JOB",
+    *("TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "SLURM_STEP_ID", "LSB_JOBID", "PBS_JOBID"),
+    *("PMIX_NAMESPACE", "MASTER_ADDR", "MASTER_PORT"),
+)
+"""Variables by which launchers name a job, the same in all of its ranks."""
+
+_READ = re.compile(
+    r"(AWS|AZURE|CHASKI|CLOUDSDK|GCE|GOOGLE|GS|HF|IDENTITY|MSI|SSL|STORAGE)_|GO[A-Z]+$|HOME$"
+    r"|TMPDIR$|XDG_CACHE_HOME$|.*(_PROXY|TOKEN|SECRET|PASSWORD|KEY)$",
+    re.IGNORECASE,
+)
+"""Variables that engines, and commands that sign for them, read. Others, such as RANK, may differ
+between processes that share an engine."""
+
+_PATH_BYTES = 103
+"""The longest path of a socket on macOS; Linux has 107."""
+
+Settings = tuple[str, tuple[tuple[str, int], ...], tuple[tuple[str, str], ...]]
+
+
+def settings(binary: str, limits: Mapping[str, int]) -> Settings:
+    """Returns all that makes one engine of this process unlike another."""
+    environment = ((k, v) for k, v in os.environ.items() if _READ.match(k))
+    return binary, tuple(sorted(limits.items())), tuple(sorted(environment))
+
+
+def door(of: Settings) -> str | None:
+    """Returns where the processes of this job find the engine with such settings.
+
+    None where sockets have no place that only this user reaches.
+    """
+    if not hasattr(socket, "AF_UNIX"):
+        return None
+    job = [v for name in _JOB if (v := os.environ.get(name))] or [str(os.getpgrp())]
+    root = os.stat("/")  # of other containers, which may have the network in common
+    files: list[object] = [root.st_dev, root.st_ino, os.stat(of[0]).st_mtime_ns]
+    with contextlib.suppress(OSError):
+        files.append(os.readlink("/proc/self/ns/mnt"))
+    text = json.dumps([os.geteuid(), job, files, of])
+    name = "chaski-" + hashlib.sha256(text.encode()).hexdigest()[:32]
+    if abstract_works():
+        return f"unix-abstract:{name}"
+    folder = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+    owner, path = os.stat(folder), os.path.join(folder, name)
+    private = owner.st_uid == os.geteuid() and not owner.st_mode & 0o077
+    return f"unix:{path}" if private and len(os.fsencode(path)) <= _PATH_BYTES else None
+
+
+def abstract_works() -> bool:
+    """Reports whether sockets can have names that are no files."""
+    from chaski._shared import SUPPORTED  # which imports this module
+
+    if not SUPPORTED:
+        return False
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+        try:
+            s.bind("\0" + abstract_name())
+        except OSError:
+            return False
+    return True
+
+
+def abstract_name() -> str:
+    """Returns a name that nobody can guess."""
+    return f"chaski-{os.getpid()}-{secrets.token_hex(16)}"
+
+
+def check_user(s: socket.socket) -> None:
+    """Raises UnavailableError if the program at the other end is not this user's."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return  # the folder of the socket is for this user alone
+    size = struct.calcsize("3i")
+    _, uid, _ = struct.unpack("3i", s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+    if uid != os.geteuid():
+        raise UnavailableError(f"a socket of another user ({uid})")
+
+
+def enter(address: str, seconds: float) -> tuple[socket.socket, BufferedReader, bytes] | None:
+    """Connects to the engine behind a door, which lives on for as long as this connection.
+
+    Returns:
+        The connection, what the engine says by it, and the first line of that, which is where it
+        listens. None if there is no engine.
+
+    Raises:
+        OSError: it does not answer, or is another user's.
+    """
+    kind, _, name = address.partition(":")
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        s.settimeout(seconds)
+        s.connect("\0" + name if kind == "unix-abstract" else name)
+        check_user(s)
+        stream = s.makefile("rb")
+        if line := stream.readline(1 << 16):
+            s.settimeout(None)
+            return s, stream, line
+    except (ConnectionRefusedError, ConnectionResetError, BrokenPipeError, FileNotFoundError):
+        pass
+    except BaseException:
+        s.close()
+        raise
+    s.close()
+    return None
