@@ -286,8 +286,8 @@ func (r *Recipe) checkFields() error {
 			return fmt.Errorf("field %q: dtype is %q: it must be native, float32, uint8 or int64", field.Name,
 				field.DType)
 		case !reflect.DeepEqual(field.pixels(), field.Field):
-			return fmt.Errorf("field %q has members of tensors, such as layout or normalize: a chip has pixels as they "+
-				"are", field.Name)
+			return fmt.Errorf("field %q has members of tensors, such as layout or normalize: a chip has pixels "+
+				"as they are", field.Name)
 		case field.Clip && field.DType != "uint8":
 			return fmt.Errorf("field %q: clip is true, and dtype is %q: it is for uint8", field.Name, field.DType)
 		}
