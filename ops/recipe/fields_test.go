@@ -378,7 +378,7 @@ fields:
 // TestKeysOfTheLoader: shapes and windows on the ground have the keys that a spec has.
 func TestKeysOfTheLoader(t *testing.T) {
 	for text, want := range map[string]string{
-		"windows: {kind: grid, size: 8, size_m: 10}\n":                                `size_m is a member of kind "geo_window"`,
+		"windows: {kind: grid, size: 8, size_m: 10}\n":                                `member of kind "geo_window"`,
 		"windows: {kind: random, size: 8, per_file: -1}\n":                            "windows.per_file is -1",
 		"windows: {kind: grid, size: 8, stride: [8, -4]}\n":                           "windows.stride is [8,-4]",
 		"windows: {kind: grid, size: -8}\n":                                           "windows.size is -8: it must be",
