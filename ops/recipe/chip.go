@@ -248,7 +248,7 @@ func (m *Maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *o
 		}
 	}
 	var encoded bytes.Buffer
-	options, err := field.options(Pair{shape[1], shape[2]})
+	options, err := field.options(shape[1], shape[2])
 	if err == nil {
 		err = timed(&options, field, b)
 	}

@@ -378,14 +378,15 @@ fields:
 // TestKeysOfTheLoader: shapes and windows on the ground have the keys that a spec has.
 func TestKeysOfTheLoader(t *testing.T) {
 	for text, want := range map[string]string{
-		"windows: {kind: grid, size: 8, size_m: 10}\n":                                "kind is grid",
+		"windows: {kind: grid, size: 8, size_m: 10}\n":                                `member of kind "geo_window"`,
 		"windows: {kind: random, size: 8, per_file: -1}\n":                            "windows.per_file is -1",
-		"windows: {kind: grid, size: 8, stride: [8, -4]}\n":                           "windows.stride is -4",
-		"windows: {kind: grid, size: -8}\n":                                           "windows.size is -8: both sides",
-		"windows: {kind: ground, size: 8, size_m: 9, resolution: 1}\n":                "windows.size is for kind grid",
+		"windows: {kind: grid, size: 8, stride: [8, -4]}\n":                           "windows.stride is [8,-4]",
+		"windows: {kind: grid, size: -8}\n":                                           "windows.size is -8: it must be",
+		"windows: {kind: ground, size: 8, size_m: 9, resolution: 1}\n":                "not for kind",
 		"windows: {kind: ground, size_m: 15, resolution: 10}\n":                       "size_m is 15",
 		"windows: {kind: ground, size_m: 20, resolution: 10, length: 2}\n":            "sequences",
 		"windows: {kind: ground, size_m: 20, resolution: 10, metres: 2}\n":            `no member "windows.metres"`,
+		"fields: [{name: a, layout: n y x b}]\n":                                      "members of tensors",
 		"fields: [{name: a}, {name: b, vector: {path: x, colour: 3}}]\n":              `"fields[1].vector.colour"`,
 		"fields: [{name: a}, {name: b, vector: {path: x, kind: boxes}}]\n":            `vector.kind is "boxes"`,
 		"fields: [{name: a}, {name: b, vector: {path: x}, bands: [1]}]\n":             "no members of rasters",

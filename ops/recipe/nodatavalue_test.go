@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/ops/convert"
 )
 
@@ -29,7 +30,7 @@ func TestByValue(t *testing.T) {
 func testByValue(t *testing.T, nodata string, d chunk.DType, want []byte) {
 	t.Helper()
 	chip := convert.Chip{DType: d, Shape: [3]int{2, 1, 1}, Pixels: make([]byte, 2*len(want))}
-	if _, err := byValue(&chip, &Field{Name: "x"}, nodata, []byte{1, 0}); err != nil {
+	if _, err := byValue(&chip, &Field{Field: spec.Field{Name: "x"}}, nodata, []byte{1, 0}); err != nil {
 		t.Errorf("%s of %s: %v", nodata, d, err)
 		return
 	}

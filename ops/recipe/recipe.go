@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -55,80 +56,44 @@ type Recipe struct {
 	BadSamples string `json:"bad_samples"`
 }
 
-// Windows says which windows of each sample become chips.
+// Windows says which windows of each sample become chips: the members of a sampler of the loader. Chips have no steps
+// and one size, and their fields are of one dataset: Sizes, Length, Order, Step and Cover do not apply. Weights and ROI
+// are relative to the directory of the recipe.
 type Windows struct {
-	Kind    string `json:"kind"`     // whole (default), grid, random, weighted or ground
-	Size    Pair   `json:"size"`     // in pixels of the first field: one number, or [height, width]
-	Stride  Pair   `json:"stride"`   // of a grid; default: its size
-	PerFile int    `json:"per_file"` // random and weighted: windows of each file; default 1
-	Seed    uint64 `json:"seed"`     // random, weighted and ground
-	// Weights is the file of survey.Weights by which weighted draws windows, relative to the directory of the recipe.
-	Weights string `json:"weights"`
-	// Pad leaves the last windows of a grid at their stride, so that they reach past the edge. Otherwise they are
-	// moved inside.
-	Pad bool `json:"pad"`
-	// Ground are the members of kind ground, whose windows lie at places on the ground, over the rows of the source as
-	// scenes. Chips have no steps, and their fields are of one dataset: Length, Order, Step and Cover do not apply.
-	spec.Ground
+	// Kind of the sampler is one of the names below. Default: Whole.
+	spec.Sampler
+	PerFile int    `json:"per_file"` // Sampler.PerAsset
+	Seed    uint64 `json:"seed"`     // of random, weighted and ground
 }
 
 // Kinds of Windows.
 const (
-	Whole    = "whole"
-	Grid     = "grid"
-	Random   = "random"
-	Weighted = "weighted"
-	Ground   = "ground"
+	Whole  = "whole"
+	Ground = "ground" // at places on the ground, over the rows of the source as scenes
 )
 
+// kinds are the kinds of samplers by the names that recipes have for them.
+var kinds = map[string]string{Whole: spec.WholeChip, "grid": spec.GridWindow, "random": spec.RandomWindow,
+	"weighted": spec.WeightedWindow, Ground: spec.GroundWindow}
+
 // inPixels reports whether windows are parts of a raster of the source, at a row and a column of it.
-func (w *Windows) inPixels() bool { return w.Kind == Grid || w.Kind == Random || w.Kind == Weighted }
+func (w *Windows) inPixels() bool { return w.Kind != Whole && w.Kind != Ground }
 
-// Pair is a height and a width.
-type Pair struct{ H, W int }
-
-// UnmarshalJSON reads one number, for both, or a list of two.
-func (p *Pair) UnmarshalJSON(b []byte) error {
-	var two []int
-	if json.Unmarshal(b, &two) == nil && len(two) == 2 {
-		p.H, p.W = two[0], two[1]
-		return nil
-	}
-	if json.Unmarshal(b, &p.H) != nil {
-		return errors.New("a whole number, or two: [height, width]")
-	}
-	p.W = p.H
-	return nil
-}
-
-// Field is one raster of each chip.
+// Field is one raster of each chip. A recipe of one field makes samples that are files themselves. Of the members of a
+// field of the loader it has those that say which pixels a chip has: see Field.pixels.
 type Field struct {
-	// Name is the id of the file in the container. A recipe of one field makes samples that are files themselves.
-	Name string `json:"name"`
-	// Column and Pattern say where the rasters are, as in a field of the loader. Columns and Patterns join rasters
-	// as bands.
-	Column   string   `json:"column"`
-	Pattern  string   `json:"pattern"`
-	Columns  []string `json:"columns"`
-	Patterns []string `json:"patterns"`
-	// Bands are indices from 0. BandNames are names that the files give bands.
-	Bands     []int    `json:"bands"`
-	BandNames []string `json:"band_names"`
-	// DType is native (default), float32, uint8 or int64.
-	DType string `json:"dtype"`
-	// Clip lets dtype uint8 make 0 or 255 of valid pixels beyond it, which are an error otherwise.
-	Clip bool `json:"clip"`
+	spec.Field
 	// NoData is the value of nodata in the chips. Pixels that are nodata in the source, are masked there or lie
 	// past its edge become it, and valid ones that have this value get the next one. Default: the source's.
 	NoData *spec.Float `json:"nodata"`
-	// Resample is nearest or bilinear, for Columns and Patterns of several resolutions.
-	Resample string `json:"resample"`
-	// Ground is match (default) or ignore: whether the raster must lie where the first field's lies.
-	Ground string `json:"ground"`
-	// Vector makes the field a raster of shapes, which are drawn into the window of the first field of rasters. It is
-	// a mask or instances; Path is relative to the directory of the recipe.
-	Vector *spec.Vector `json:"vector"`
-	Codec  Codec        `json:"codec"`
+	Codec  Codec       `json:"codec"`
+}
+
+// pixels returns the members of the field that say which pixels a chip has.
+func (f *Field) pixels() spec.Field {
+	return spec.Field{Name: f.Name, Column: f.Column, Pattern: f.Pattern, Columns: f.Columns, Patterns: f.Patterns,
+		Grid: f.Grid, Bands: f.Bands, BandNames: f.BandNames, DType: f.DType, Clip: f.Clip, Resample: f.Resample,
+		Ground: f.Ground, Vector: f.Vector}
 }
 
 // Codec says how the chips of a field are stored. It is the options of 'chaski convert'.
@@ -233,9 +198,6 @@ func (r *Recipe) defaults() {
 	if len(r.Fields) == 0 {
 		r.Fields = []Field{{}}
 	}
-	if w := r.Windows; (w.Kind == Random || w.Kind == Weighted) && w.PerFile == 0 {
-		r.Windows.PerFile = 1
-	}
 	if len(r.Fields) == 1 {
 		r.Fields[0].Name = cmp.Or(r.Fields[0].Name, "image")
 	}
@@ -270,7 +232,7 @@ func (r *Recipe) check() error {
 			"and tasks")
 	}
 	for _, err := range []error{
-		oneOf("windows.kind", r.Windows.Kind, Whole, Grid, Random, Weighted, Ground),
+		oneOf("windows.kind", r.Windows.Kind, slices.Sorted(maps.Keys(kinds))...),
 		oneOf("bad_samples", r.BadSamples, "error", "skip"),
 		oneOf("quality.pairs", r.Quality.Pairs, "error", "drop"),
 		r.checkWindows(), r.checkFields(), r.checkQuality(), r.Split.check(),
@@ -284,54 +246,25 @@ func (r *Recipe) check() error {
 	}
 	_, err := r.spec("")
 	var wrong *spec.MemberError
-	if errors.As(err, &wrong) && inRecipe[wrong.Member] != "" {
-		return errors.New(wrong.Named(inRecipe[wrong.Member]))
+	if errors.As(err, &wrong) && !strings.Contains(wrong.Where, "field") {
+		return errors.New(wrong.Named("windows." + cmp.Or(inRecipe[wrong.Member], wrong.Member)))
 	}
 	return err
 }
 
+// inRecipe has the names that a recipe gives to members of a sampler, where they differ.
+var inRecipe = map[string]string{"per_asset": "per_file", "stride_y": "stride", "stride_x": "stride"}
+
+// checkWindows refuses what the loader takes, but chips cannot have.
 func (r *Recipe) checkWindows() error {
-	windows := r.Windows
-	for _, m := range []struct {
-		name  string
-		given bool
-		kinds []string
-	}{
-		{"size", windows.Size != Pair{}, []string{Grid, Random, Weighted}},
-		{"stride", windows.Stride != Pair{}, []string{Grid}},
-		{"pad", windows.Pad, []string{Grid}},
-		{"per_file", windows.PerFile != 0, []string{Random, Weighted}},
-		{"seed", windows.Seed != 0, []string{Random, Weighted, Ground}},
-		{"weights", windows.Weights != "", []string{Weighted}},
-	} {
-		if m.given && !slices.Contains(m.kinds, windows.Kind) {
-			return fmt.Errorf("windows.%s is for kind %s: kind is %s", m.name, strings.Join(m.kinds, " or "),
-				windows.Kind)
-		}
-	}
-	if windows.inPixels() && windows.Size == (Pair{}) {
-		return fmt.Errorf("windows.size is missing, or 0: kind %s needs it", windows.Kind)
-	}
-	if windows.Kind == Weighted && windows.Weights == "" {
-		return fmt.Errorf("windows.weights is missing: kind %s needs the file that 'chaski stats --sampling' writes",
-			windows.Kind)
-	}
-	return windows.checkGround()
-}
-
-// inRecipe has the names that a recipe gives to members of a spec.
-var inRecipe = map[string]string{
-	"per_asset": "windows.per_file", "size": "windows.size", "stride_y": "windows.stride", "stride_x": "windows.stride",
-}
-
-// checkGround checks the rules that the loader does not check.
-func (w *Windows) checkGround() error {
-	switch ground := w.Ground; {
-	case w.Kind != Ground && !reflect.ValueOf(ground).IsZero():
-		return fmt.Errorf("windows has keys for kind %s, such as size_m: kind is %s", Ground, w.Kind)
-	case ground.Length != 0 || ground.Order != "" || ground.Step != "":
+	switch windows := &r.Windows; {
+	case windows.Kind == Whole && (windows.Size != nil || windows.Height != 0 || windows.Width != 0):
+		return errors.New("windows.size is given, and windows.kind is whole: it is the size of windows")
+	case len(windows.Size) > 2 || windows.Sizes != nil:
+		return errors.New("windows.size has several sides: the chips of a container have one size")
+	case windows.Length != 0 || windows.Order != "" || windows.Step != "":
 		return errors.New("windows.length, order and step are for sequences: a chip is one image")
-	case ground.Cover != "":
+	case windows.Cover != "":
 		return errors.New("windows.cover is for scenes of several datasets: a recipe has one source")
 	}
 	return nil
@@ -352,6 +285,9 @@ func (r *Recipe) checkFields() error {
 		case !slices.Contains([]string{"", "native", "float32", "uint8", "int64"}, field.DType):
 			return fmt.Errorf("field %q: dtype is %q: it must be native, float32, uint8 or int64", field.Name,
 				field.DType)
+		case !reflect.DeepEqual(field.pixels(), field.Field):
+			return fmt.Errorf("field %q has members of tensors, such as layout or normalize: a chip has pixels "+
+				"as they are", field.Name)
 		case field.Clip && field.DType != "uint8":
 			return fmt.Errorf("field %q: clip is true, and dtype is %q: it is for uint8", field.Name, field.DType)
 		}
@@ -373,7 +309,7 @@ func (f *Field) checkCodec() error {
 	case codec.Format != convert.Rumi3 && (codec.Unit != "" || codec.Geozl != 0 || codec.Time != ""):
 		return fmt.Errorf("codec.unit, codec.geozl and codec.time are for rumi3: codec.format is %s", codec.Format)
 	}
-	o, err := f.options(Pair{16, 16})
+	o, err := f.options(16, 16)
 	if err == nil {
 		err = o.Check()
 	}

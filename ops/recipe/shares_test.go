@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
 )
 
 // maxClass is the greatest class that pixels, which are compared as float64, cannot reach by rounding.
@@ -61,7 +62,8 @@ func TestShareOfNoData(t *testing.T) {
 	copy(valid, make([]byte, 29))
 	b := &loader.Batch{Tensors: []loader.Tensor{{Name: "a" + validity, Data: valid}}}
 	for limit, want := range map[float64]bool{0.28: true, 0.29: false, 0.3: false} {
-		m := &Maker{recipe: &Recipe{Fields: []Field{{Name: "a"}}, Quality: Quality{MaxNoData: &limit}}}
+		r := &Recipe{Fields: []Field{{Field: spec.Field{Name: "a"}}}, Quality: Quality{MaxNoData: &limit}}
+		m := &Maker{recipe: r}
 		if m.isEmpty(b) != want {
 			t.Errorf("%g: %v", limit, !want)
 		}

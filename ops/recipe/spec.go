@@ -46,25 +46,17 @@ func (r *Recipe) spec(base string) (spec.Spec, error) {
 		sp.Where = append(sp.Where, spec.Condition{Datetime: r.Datetime})
 	}
 	windows := r.Windows
-	switch windows.Kind {
-	case Grid:
-		sp.Sampler = spec.Sampler{Kind: spec.GridWindow, Height: windows.Size.H, Width: windows.Size.W,
-			GridWindows: spec.GridWindows{StrideY: windows.Stride.H, StrideX: windows.Stride.W, Pad: windows.Pad}}
-	case Random:
-		sp.Sampler = spec.Sampler{Kind: spec.RandomWindow, Height: windows.Size.H, Width: windows.Size.W,
-			PerAsset: windows.PerFile}
-	case Weighted:
-		sp.Sampler = spec.Sampler{Kind: spec.WeightedWindow, Height: windows.Size.H, Width: windows.Size.W,
-			PerAsset:        windows.PerFile,
-			WeightedWindows: spec.WeightedWindows{Weights: place(windows.Weights)}}
-	case Ground:
-		sp.Sampler = spec.Sampler{Kind: spec.GroundWindow, Ground: windows.Ground}
-		// GeoJSON.
-		if g := &sp.Sampler.Ground; g.ROI != "" && !strings.HasPrefix(strings.TrimSpace(string(g.ROI)), "{") {
-			g.ROI = spec.GeoJSON(place(string(g.ROI)))
-		}
+	sp.Sampler = windows.Sampler
+	sp.Sampler.Kind, sp.Sampler.PerAsset = kinds[windows.Kind], windows.PerFile
+	if windows.Weights != "" {
+		sp.Sampler.Weights = place(windows.Weights)
+	}
+	if roi := strings.TrimSpace(string(windows.ROI)); roi != "" && !strings.HasPrefix(roi, "{") { // GeoJSON itself
+		sp.Sampler.ROI = spec.GeoJSON(place(roi))
+	}
+	if windows.Kind == Ground && r.BadSamples == "error" {
 		// Scenes without a place are left out when the run is opened, before there is a window that could say so.
-		sp.BadSamples = cmp.Or(map[string]string{"error": spec.BadError}[r.BadSamples], sp.BadSamples)
+		sp.BadSamples = spec.BadError
 	}
 	for i := range r.Fields {
 		sp.Fields = append(sp.Fields, r.Fields[i].spec(windows.Pad, place))
@@ -75,9 +67,8 @@ func (r *Recipe) spec(base string) (spec.Spec, error) {
 
 // spec returns the field of the run.
 func (f *Field) spec(pad bool, at func(path string) string) spec.Field {
-	field := spec.Field{Name: f.Name, Column: f.Column, Pattern: f.Pattern, Columns: f.Columns, Patterns: f.Patterns,
-		Bands: f.Bands, BandNames: f.BandNames, DType: f.DType, Clip: f.Clip, Resample: f.Resample, Ground: f.Ground,
-		Fill: f.NoData}
+	field := f.pixels()
+	field.Fill = f.NoData
 	if f.Vector != nil {
 		v := *f.Vector
 		v.Path = at(v.Path)
@@ -89,12 +80,12 @@ func (f *Field) spec(pad bool, at func(path string) string) spec.Field {
 }
 
 // options returns the options of the codec for a chip of a size, without its time if the recipe does not say it.
-func (f *Field) options(size Pair) (o convert.Options, err error) {
+func (f *Field) options(height, width int) (o convert.Options, err error) {
 	codec := f.Codec
 	tile := codec.Tile
 	if tile == 0 {
 		// 16 is the least tile of a TOG, and its unit.
-		tile = min(512, (max(size.H, size.W)+15)/16*16)
+		tile = min(512, (max(height, width)+15)/16*16)
 	}
 	o = convert.Options{Format: codec.Format, Tile: tile, Level: codec.Level, Graph: codec.Graph, MaxCost: codec.Cost,
 		Geozl: codec.Geozl,

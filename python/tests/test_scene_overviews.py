@@ -101,19 +101,20 @@ def test_windows_are_those_of_overviews(
 
 
 def test_explain_names_the_overview_and_plan_counts_it(scene: Path, binary: str) -> None:
-    def run(command: str, *flags: str) -> Any:
-        window = ("--geo-window", f"{40 * SIDE}/40", "--per-epoch", "8", "--batch", "8")
+    def run(command: str, **members: str) -> Any:
+        sampler = json.dumps({"per_epoch": 8, **members})
+        window = ("--geo-window", f"{40 * SIDE}/40", "--sampler", sampler, "--batch", "8")
         out = subprocess.run(
-            [binary, command, "--json", *window, *flags, str(scene.parent)],
+            [binary, command, "--json", *window, str(scene.parent)],
             check=True,
             capture_output=True,
         )
         return json.loads(out.stdout)
 
-    for flags, level in (((), 1), (("--overviews", "none"), None)):
-        assets = [a for row in run("explain", *flags)["rows"] for a in row["assets"]]
+    for members, level in (({}, 1), ({"overviews": "none"}, None)):
+        assets = [a for row in run("explain", **members)["rows"] for a in row["assets"]]
         assert [a.get("overview") for a in assets] == [level] * 8
-    coarse, fine = run("plan"), run("plan", "--overviews", "none")
+    coarse, fine = run("plan"), run("plan", overviews="none")
     assert 0 < coarse["total"]["bytes"] * 2 < fine["total"]["bytes"]
     assert coarse["total"]["chunks"] * 3 < fine["total"]["chunks"]
 

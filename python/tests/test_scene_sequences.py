@@ -240,8 +240,9 @@ def test_resume_plan_and_explain(table: Path, binary: str) -> None:
         loader.load_state_dict(state)
         for a, b in nonempty(zip(whole[1:], loader, strict=True)):
             np.testing.assert_array_equal(a, b["image"])
-    command = ["--geo-window", "160/10", "--per-epoch", "24", "--sequence", "3", "--pick", "newest"]
-    command += ["--sequence-order", "oldest", "--seed", "2", "--batch", "4", "--json", str(table)]
+    sampler = {"per_epoch": 24, "length": 3, "pick": "newest", "order": "oldest"}
+    command = ["--geo-window", "160/10", "--sampler", json.dumps(sampler)]
+    command += ["--seed", "2", "--batch", "4", "--json", str(table)]
     plan = json.loads(subprocess.check_output([binary, "plan", *command]))
     explained = json.loads(subprocess.check_output([binary, "explain", *command]))
     for row in nonempty(explained["rows"]):

@@ -39,8 +39,6 @@ func TestMalformedFlagValues(t *testing.T) {
 			`geo_window`, []string{"plan", "--sampler", "x", "x"}},
 		{"--sampler grid needs --window", []string{"plan", "--sampler", "grid", "x"}},
 		{"--sampler geo_window needs --geo-window", []string{"plan", "--sampler", "geo_window", "x"}},
-		{"--stride needs --sampler grid", []string{"plan", "--window", "8", "--stride", "5", "x"}},
-		{"--per-visit needs --sampler tile_window", []string{"plan", "--window", "8", "--per-visit", "5", "x"}},
 		{"--per-asset is 0: it must be at least 1", []string{"plan", "--window", "8", "--per-asset", "0", "x"}},
 		{`--augment is "x": it must be one of flip_x, flip_y, flips, rotations, d4`,
 			[]string{"plan", "--augment", "x", "x"}},
@@ -79,8 +77,8 @@ func TestMalformedFlagValues(t *testing.T) {
 // TestEmptyFlagValues checks that an empty value, as of an unset variable of a shell, is the default.
 func TestEmptyFlagValues(t *testing.T) {
 	dir := filepath.Join(corpus.Testdata(t), "coast", "coast_dir", "DATA", "tile_00", "s2")
-	for _, args := range [][]string{{"plan", "--sampler=", "--stride=", "--weights=", "--augment=",
-		"--bad-samples=", dir}, {"stats", "--bad-samples=", dir}} {
+	for _, args := range [][]string{{"plan", "--sampler=", "--augment=", "--bad-samples=", dir},
+		{"stats", "--bad-samples=", dir}} {
 		plain, empty := chaski(t.Context(), args[0], dir), chaski(t.Context(), args...)
 		if empty.code != 0 || empty.out != plain.out || plain.out == "" {
 			t.Errorf("%q: exit code %d, %q, %q; want %q", args, empty.code, empty.out, empty.err, plain.out)

@@ -5,26 +5,28 @@ import (
 	"testing"
 )
 
-// TestSamplerFlags: every member of a sampler is a flag, which decides the windows as the member of a spec does, and is
-// named by errors as it was written.
+// TestSamplerFlags: the flags of windows, and JSON for what only one kind of sampler has, decide the windows as the
+// members of a spec do. Errors name flags and members as they were written.
 func TestSamplerFlags(t *testing.T) {
 	chips := testdata(t, "raster", "tog", "tog-series-0.tif")
 	for _, test := range []struct {
 		flags string
 		want  string // of standard error; "" for success
 	}{
-		{"--sampler grid --window 64x64 --stride 32x64", ""},
-		{"--sampler grid --window 64 --overlap 16", ""},
-		{"--sampler resized_window --window 64x64 --scale 0.5,1.5 --ratio 1.2", ""},
-		{"--sampler resized_window --window 64x64 --scale 0.1,0.5 --of-asset", ""},
-		{"--sampler tile_window --window 32x32 --tile 128 --pool 4 --per-visit 2", ""},
-		{"--sampler grid --window 64x64 --stride 0x2", `--stride is "0x2": it must be HxW in pixels`},
-		{"--sampler grid --window 64x64 --ratio 2", "--ratio needs --sampler resized_window"},
-		{"--sampler resized_window --window 64x64 --scale 2,1", "--scale is [2,1]: it must be [least, greatest]"},
-		{"--sampler resized_window --window 64x64 --scale 2", `--scale is "2": it must be two numbers`},
-		{"--sampler resized_window --window 64x64 --ratio x", `--ratio is "x": it must be a number`},
-		{"--sampler tile_window --window 64x64 --pool 0", `--pool is "0": it must be above 0`},
-		{"--sampler tile_window --window 64x64 --pool 2000000", "--pool is 2000000: it must be from 0 to 1048576"},
+		{`--window 64x64 --sampler {"kind":"grid","stride":[32,64]}`, ""},
+		{`--sampler {"kind":"grid","size":64,"overlap":16}`, ""},
+		{`--window 64x64 --sampler {"kind":"resized_window","scale":[0.5,1.5],"ratio":1.2}`, ""},
+		{`--window 32x32 --sampler {"kind":"tile_window","tile":128,"pool":4,"per_visit":2}`, ""},
+		{`--sampler {"size":[64,96,128]}`,
+			`spec: sizes is [64 96 128]: the kind of sampler is "chip"`},
+		{`--sampler {"kind":"random_window","size":[64,96,112]}`, ""},
+		{`--window 64x64 --sampler {"kind":"grid","ratio":2}`, `spec: ratio is a member of kind "resized_window"`},
+		{`--window 64x64 --sampler {"kind":"grid","strid":2}`,
+			`--sampler: no member "strid"; there are bounds`},
+		{`--window 64x64 --sampler {"kind":"resized_window","scale":2}`, "--sampler: scale is 2: it must be"},
+		{`--window 64x64 --sampler {"kind":"tile_window","pool":2000000}`,
+			"spec: pool is 2000000: it must be from 0 to"},
+		{`--sampler {"kind":`, "--sampler: it: unexpected end of JSON input"},
 		{"--window 64x64 --per-asset 2000000", "--per-asset is 2000000: it must be from 1 to 1048576"},
 		{"--window 70000x64", "--window is [70000,64]: both sides must be from 1 to 65536 pixels"},
 		{"--window 32,48,64", ""},

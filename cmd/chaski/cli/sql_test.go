@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -104,16 +103,15 @@ func TestNoRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"columns":["tortilla:id","cloud"],"rows":[]}` + "\n"
-	for _, given := range []string{"", "[]", `[{"sql":"cloud < 10"}]`} {
-		r := chaski(t.Context(), "sql", "--format", "json", "--given", given,
-			`SELECT "tortilla:id", cloud FROM data`, path)
+	for _, where := range []string{"", " WHERE cloud < 10"} {
+		r := chaski(t.Context(), "sql", "--format", "json", `SELECT "tortilla:id", cloud FROM data`+where, path)
 		if r.code != 0 || r.out != want {
-			t.Errorf("--given %q: exit %d\n%s%s", given, r.code, r.out, r.err)
+			t.Errorf("%q: exit %d\n%s%s", where, r.code, r.out, r.err)
 		}
 	}
 }
 
-// TestQueryInAFile: queries and conditions that are too long for an argument are read from files.
+// TestQueryInAFile: queries that are too long for an argument are read from files.
 func TestQueryInAFile(t *testing.T) {
 	two := testContainer(t, "taco-v2/spec200/codec_snappy.tacozip")
 	many := "id IN (" + strings.Repeat("'no such id', ", 20000) + "'roi_qs1')"
@@ -124,49 +122,11 @@ func TestQueryInAFile(t *testing.T) {
 		}
 		return "@" + path
 	}
-	q, given := write("q", "SELECT id FROM data WHERE "+many), write("given", `[{"sql":"`+many+`"}]`)
-	for _, args := range [][]string{
-		{"sql", q, two},
-		{"sql", "--given", given, "SELECT id FROM data", two},
-		{"sql", "--given", given, q, two},
-	} {
-		if r := chaski(t.Context(), args...); r.code != 0 || r.out != "id\nroi_qs1\n" {
-			t.Errorf("%q: exit %d\n%s%s", args, r.code, r.out, r.err)
-		}
+	q := write("q", "SELECT id FROM data WHERE "+many)
+	if r := chaski(t.Context(), "sql", q, two); r.code != 0 || r.out != "id\nroi_qs1\n" {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
-	for _, args := range [][]string{
-		{"sql", "@" + two + ".none", two},
-		{"sql", "--given", "@" + t.TempDir(), "SELECT id FROM data", two},
-	} {
-		if r := chaski(t.Context(), args...); r.code != 2 {
-			t.Errorf("%q: exit %d\n%s", args, r.code, r.err)
-		}
-	}
-}
-
-// TestGivenByAPipe: conditions may come from a file that can be read only once, such as <(…) of a
-// shell.
-func TestGivenByAPipe(t *testing.T) {
-	zip := testdata(t, "coast", "coast.tacozip")
-	for _, args := range [][]string{{"sql", "SELECT id FROM data"}} {
-		const given = `[{"sql":"cloud_cover < 9"}]`
-		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.WriteString(given); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		want := chaski(t.Context(), append(args, "--given", given, zip)...)
-		got := chaski(t.Context(), append(args, "--given", fmt.Sprintf("@/dev/fd/%d", r.Fd()), zip)...)
-		if got != want || got.code != 0 {
-			t.Errorf("%q: %+v, want %+v", args, got, want)
-		}
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
+	if r := chaski(t.Context(), "sql", "@"+two+".none", two); r.code != 2 {
+		t.Errorf("exit %d\n%s", r.code, r.err)
 	}
 }

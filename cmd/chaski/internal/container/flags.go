@@ -19,7 +19,6 @@ type containerFlags struct {
 	base string // --base-path
 	mode string // --columns-mode
 
-	chosen   bool     // see taco.Options.Chosen
 	warnings []string // of opening, for warn
 }
 
@@ -37,7 +36,7 @@ func (f *containerFlags) open(ctx context.Context, files source.Opener, paths []
 	if err != nil {
 		return nil, console.Usagef("--columns-mode is %q: it must be intersection, fill_missing or strict", f.mode)
 	}
-	return taco.Open(ctx, files, paths, taco.Options{BasePath: f.base, Mode: mode, Chosen: f.chosen,
+	return taco.Open(ctx, files, paths, taco.Options{BasePath: f.base, Mode: mode,
 		Filters: filters, Warn: func(m string) {
 			// Conditions that join groups repeat their warning.
 			if !slices.Contains(f.warnings, m) {

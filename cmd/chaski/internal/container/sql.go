@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -23,8 +24,7 @@ import (
 
 func NewSQL(env console.Env) *cobra.Command {
 	var f containerFlags
-	var given conditionFlags
-	var format string
+	var options sqlOptions
 	cmd := &cobra.Command{
 		Use:  "sql [flags] QUERY CONTAINER...",
 		Long: "\n\n" + functionHelp(),
@@ -35,53 +35,66 @@ func NewSQL(env console.Env) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if format == "arrow" {
-				if err := console.NotToTerminal(env.Out, format); err != nil {
+			if options.format == "arrow" {
+				if err := console.NotToTerminal(env.Out, options.format); err != nil {
 					return err
 				}
 			}
-			if err := flags.CheckSQLLimits(given.limits); err != nil {
+			if err := flags.CheckSQLLimits(options.limits); err != nil {
 				return err
 			}
 			sql, err := fromFile(args[0])
 			if err != nil {
 				return err
 			}
-			return f.warn(env, runSQL(cmd.Context(), env, &f, &given, format, sql, args[1:]))
+			return f.warn(env, runSQL(cmd.Context(), env, &f, options, sql, args[1:]))
 		},
 	}
 	f.add(cmd.Flags())
-	console.ChoiceVar(cmd.Flags(), &format, "format", "text", "text, json or arrow", "text", "json", "arrow")
-	given.add(cmd.Flags())
-	given.sql = env.SQL
-	flags.AddSQLLimits(cmd.Flags(), &given.limits)
-	cmd.Flags().BoolVar(&given.stored, "stored", false,
+	console.ChoiceVar(cmd.Flags(), &options.format, "format", "text", "text, json or arrow", "text", "json", "arrow")
+	flags.AddSQLLimits(cmd.Flags(), &options.limits)
+	cmd.Flags().BoolVar(&options.stored, "stored", false,
 		"tables have every row of the file, including the histograms of a streaming TACO")
-	cmd.MarkFlagsMutuallyExclusive("given", "stored")
 	return cmd
 }
 
-func runSQL(ctx context.Context, env console.Env, f *containerFlags, given *conditionFlags, format, sql string,
-	paths []string) error {
-	subset, err := given.subset()
-	if err != nil {
-		return err
+// sqlOptions has the flags of sql.
+type sqlOptions struct {
+	format string
+	limits query.Limits
+	stored bool // tables have all rows of the file
+}
+
+// fromFile returns the content of FILE for an argument "@FILE", and any other argument unchanged. It
+// exists because Linux refuses arguments over 128 KiB, and a list of ids may be longer.
+func fromFile(arg string) (string, error) {
+	name, ok := strings.CutPrefix(arg, "@")
+	if !ok {
+		return arg, nil
 	}
-	f.chosen = subset.Joins()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return "", console.Usagef("%w", err)
+	}
+	return string(data), nil
+}
+
+func runSQL(ctx context.Context, env console.Env, f *containerFlags, options sqlOptions, sql string,
+	paths []string) error {
 	dataset, err := f.open(ctx, env.Files, paths)
 	if err != nil {
 		return err
 	}
 	defer dataset.Close()
-	source, err := given.tables(ctx, dataset)
-	if err != nil {
-		return err
+	source := dataset.SQLTable
+	if options.stored {
+		source = dataset.StoredTable
 	}
-	table, err := query.RunOr(ctx, sql, dataset.SQLTables(), source, env.SQL, given.limits)
+	table, err := query.RunOr(ctx, sql, dataset.SQLTables(), source, env.SQL, options.limits)
 	if err == nil {
 		writer := bufio.NewWriterSize(env.Out, 1<<16)
 		write := writeSQLText
-		switch format {
+		switch options.format {
 		case "json":
 			write = writeSQLJSON
 		case "arrow":

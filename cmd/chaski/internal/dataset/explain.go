@@ -1,10 +1,8 @@
 package dataset
 
 import (
-	"cmp"
 	"context"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +10,6 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/dryrun"
-	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -20,7 +17,6 @@ import (
 type explainFlags struct {
 	run  flags.Run
 	step stepFlags
-	time bool
 	out  string
 }
 
@@ -35,7 +31,6 @@ func NewExplain(env console.Env) *cobra.Command {
 	f.run.Add(cmd)
 	f.step.add(cmd.Flags())
 	f.run.AddJSON(cmd.Flags(), "one line of JSON instead of YAML")
-	cmd.Flags().BoolVar(&f.time, "time", false, "also read the step, and print where the time went")
 	cmd.Flags().StringVarP(&f.out, "output", "o", "", "`FILE` to write the batch of the step to; - for standard output")
 	return cmd
 }
@@ -48,7 +43,6 @@ type ExplainReport struct {
 	// Fields describe the fields of a batch: kind, dtype and lengths, as found in the dataset.
 	Fields []string     `json:"fields"`
 	Rows   []explainRow `json:"rows"`
-	Time   *stepTime    `json:"time,omitempty"`
 }
 
 // explainRow is a row of a step. If its sample is bad, Instead has the substitutes in the order in which
@@ -58,29 +52,9 @@ type explainRow struct {
 	Instead []dryrun.Row `json:"instead,omitempty"`
 }
 
-// stepTime is the result of reading a step.
-type stepTime struct {
-	Seconds float64      `json:"seconds"`
-	Stages  []stageShare `json:"stages"` // of all workers together
-	Chunks  int64        `json:"chunks"`
-	Decoded int64        `json:"decoded"`
-	Bad     []badRow     `json:"bad"`
-}
-
-type stageShare struct {
-	Stage   string  `json:"stage"`
-	Seconds float64 `json:"seconds"`
-}
-
 func (f *explainFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 	ctx := cmd.Context()
-	var stages *resources.Stages
-	engine, err := f.run.Open(ctx, env, path, func(_ *loader.Spec, o *loader.Options) {
-		if f.time {
-			stages = &resources.Stages{}
-			o.Stages = stages
-		}
-	})
+	engine, err := f.run.Open(ctx, env, path, nil)
 	if err != nil {
 		return err
 	}
@@ -95,11 +69,7 @@ func (f *explainFlags) do(cmd *cobra.Command, env console.Env, path string) erro
 	if r.Rows, err = explainRows(ctx, engine, r.Ticket); err != nil {
 		return err
 	}
-	var failed error
-	if f.time {
-		r.Time, failed = timeStep(ctx, engine, r.Ticket, stages)
-	}
-	return cmp.Or(console.Print(env.Out, r, f.run.JSON), failed)
+	return console.Print(env.Out, r, f.run.JSON)
 }
 
 // replay writes the batch of a step.
@@ -139,25 +109,4 @@ func explainRows(ctx context.Context, e *loader.Engine, t shuffle.Ticket) ([]exp
 		}
 	}
 	return out, nil
-}
-
-// timeStep reads a step. It closes the engine, because workers report their time when they end.
-func timeStep(ctx context.Context, e *loader.Engine, t shuffle.Ticket, stages *resources.Stages) (*stepTime, error) {
-	start := time.Now()
-	batch, err := e.Start(ctx, t, false).Wait(ctx)
-	out := &stepTime{Seconds: time.Since(start).Seconds(), Bad: []badRow{}}
-	if err == nil {
-		out.Bad = badRows(batch)
-		batch.Release()
-	}
-	if closing := e.Close(); err == nil {
-		err = closing
-	}
-	for _, s := range resources.AllStages() {
-		if s != resources.StageWait {
-			out.Stages = append(out.Stages, stageShare{s.String(), stages.Spent(s).Seconds()})
-		}
-	}
-	out.Chunks, out.Decoded = stages.Decoded()
-	return out, err
 }

@@ -70,11 +70,11 @@ func (f *Dataset) AddArithmetic(to *pflag.FlagSet) {
 // statistics.
 func (f *Dataset) Spec(dataset string) (loader.Spec, error) {
 	s, err := f.Source.Spec(dataset)
-	if err == nil {
-		err = f.check()
-	}
 	if err != nil {
 		return s, err
+	}
+	if f.clip && f.DType != "uint8" {
+		return s, console.Usagef("--clip needs --dtype uint8")
 	}
 	s.BatchSize, s.Shuffle, s.Seed, s.BadSamples = f.Batch, f.shuffle, f.Seed, f.Bad
 	if s.Sampler, err = f.sampler.sampler(); err != nil {
@@ -123,12 +123,4 @@ func (f *Dataset) normalization(field *loader.Field) (err error) {
 		}
 	}
 	return nil
-}
-
-// check checks the values of the flags. Spec.Validate would refuse them by the names of the spec's members.
-func (f *Dataset) check() error {
-	if f.clip && f.DType != "uint8" {
-		return console.Usagef("--clip needs --dtype uint8")
-	}
-	return f.sampler.check()
 }
