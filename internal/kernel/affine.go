@@ -47,8 +47,8 @@ func LoadAffine(dst []float32, src []byte, t Num, stride int, a, c float32) {
 	Affine(dst, a, c)
 }
 
-// affineStrided is LoadAffine of small integers of interleaved bands: it brings them together first. It returns how many
-// it has done, which leaves a few at the end.
+// affineStrided is LoadAffine of small integers of interleaved bands: it brings them together first. It returns how
+// many it has done, which leaves a few at the end.
 func affineStrided(dst []float32, src []byte, t Num, stride int, a, c float32) (done int) {
 	var together [256]uint16 // fits the innermost cache beside what it comes from and becomes
 	piece, ok := cast.Bytes(together[:])
