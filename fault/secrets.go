@@ -9,8 +9,8 @@ import (
 const hidden = "…"
 
 // The secrets that URIs and connection strings may have. Where a secret begins or ends is not always certain: then
-// more is hidden rather than less. python/src/chaski/_secrets.py has the same rules in the same order, and both are
-// tested with testdata/secrets.json.
+// more is hidden rather than less. python/src/chaski/_secrets.py hides all that these rules hide, and more; testdata/
+// secrets.json tests both.
 var (
 	// Two letters or digits: one would be a drive of Windows. GDAL's names begin with /vsiNAME/ in place of a scheme.
 	anyScheme  = regexp.MustCompile(`[a-zA-Z0-9+.-][a-zA-Z0-9]:/|/vsi[a-z0-9_]+/`)

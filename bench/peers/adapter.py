@@ -107,7 +107,7 @@ def on_the_ground(work: Path, crs: str | None, windows: int, workers: int) -> An
         "mask": chaski.Field(pattern="masks/{id}.tif", dtype="int64", **raster),
     }
     crs = crs or "EPSG:32618"
-    window = chaski.GeoWindow(SIDE * 20, 20, crs=crs, per_epoch=windows, edge=True)
+    window = chaski.GeoWindow(SIDE * 20, 20, crs=crs, per_epoch=windows)
     data = chaski.torchgeo.ChaskiDataModule(
         work, batch_size=BATCH, fields=fields, window=window, engine=chaski.Engine(workers=workers)
     )

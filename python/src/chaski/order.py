@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,8 @@ __all__ = [
     "steps",
     "window",
 ]
+
+Words = TypeVar("Words", int, npt.NDArray[Any])
 
 VERSION = 1
 """Version of the order; part of every state."""
@@ -51,18 +53,12 @@ _MAX_DIFFERENCES = 8
 _MAX_TEXT = 800
 
 
-def mix(x: int) -> int:
-    """The finaliser of splitmix64: a bijection of 64-bit words."""
+def mix(x: Words) -> Words:
+    """The finaliser of splitmix64: a bijection of 64-bit words, of one or of each in an array."""
     x = ((x ^ (x >> 30)) * _MIX_1) & _MASK
     x = ((x ^ (x >> 27)) * _MIX_2) & _MASK
-    return x ^ (x >> 31)
-
-
-def _mix_array(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """`mix` of every element of x; x may be overwritten."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(_MIX_1)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(_MIX_2)
-    return x ^ (x >> np.uint64(31))
+    mixed: Words = x ^ (x >> 31)
+    return mixed
 
 
 def hash_words(seed: int, *words: int) -> int:
@@ -147,11 +143,11 @@ class Order:
         if not 0 <= p < self._n:
             raise IndexError(f"{p} is not in [0, {self._n})")
 
-    def _forward(self, x: int) -> int:
+    def _forward(self, x: Words) -> Words:
         lo, hi = x & self._low_mask, x >> self._low
         for i in range(0, _ROUNDS, 2):
-            hi ^= mix(self._keys[i] ^ lo) & self._top_mask
-            lo ^= mix(self._keys[i + 1] ^ hi) & self._low_mask
+            hi = hi ^ (mix(lo ^ self._keys[i]) & self._top_mask)
+            lo = lo ^ (mix(hi ^ self._keys[i + 1]) & self._low_mask)
         return hi << self._low | lo
 
     def _backward(self, x: int) -> int:
@@ -161,24 +157,15 @@ class Order:
             hi ^= mix(self._keys[i] ^ lo) & self._top_mask
         return hi << self._low | lo
 
-    def _forward_array(self, x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-        low, low_mask = np.uint64(self._low), np.uint64(self._low_mask)
-        top_mask = np.uint64(self._top_mask)
-        lo, hi = x & low_mask, x >> low
-        for i in range(0, _ROUNDS, 2):
-            hi = hi ^ (_mix_array(lo ^ np.uint64(self._keys[i])) & top_mask)
-            lo = lo ^ (_mix_array(hi ^ np.uint64(self._keys[i + 1])) & low_mask)
-        return hi << low | lo
-
     def _at_array(self, p: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
         if p.size and not (0 <= int(p.min()) and int(p.max()) < self._n):
             raise IndexError(f"positions are not all in [0, {self._n})")
         if not self._shuffled:
             return p.astype(np.int64)
-        x = self._forward_array(p.astype(np.uint64).reshape(-1))
+        x = self._forward(p.astype(np.uint64).reshape(-1))
         outside = np.flatnonzero(x >= np.uint64(self._n))
         while outside.size:
-            y = self._forward_array(x[outside])
+            y = self._forward(x[outside])
             x[outside] = y
             outside = outside[y >= np.uint64(self._n)]
         return x.astype(np.int64).reshape(p.shape)
