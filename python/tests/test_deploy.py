@@ -6,6 +6,7 @@ package kubernetes-validate is there.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import http.server
@@ -14,9 +15,13 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tarfile
 import threading
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,8 +30,11 @@ import pytest
 import yaml
 from conftest import nonempty
 
+import chaski
+
 DEPLOY = Path(__file__).parents[2] / "deploy"
 CHART = DEPLOY / "chart"
+CHIPS = DEPLOY.parent / "testdata" / "demo"
 KUBERNETES = "1.33"
 SECRETS = ["--set", "tls.secret=a", "--set", "tokens.secret=b"]
 ROOTS = ["--set", "roots={s3://bucket/chips}"]
@@ -111,6 +119,79 @@ def test_wrong_values_are_refused(values: list[str], said: str) -> None:
 
 
 OCI = "application/vnd.oci.image."
+
+
+@contextlib.contextmanager
+def serving(
+    binary: str, listen: str, *flags: str
+) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, str]]]:
+    """Runs a server, and yields it with what its log says of its addresses."""
+    line = [binary, "serve", f"--listen={listen}", f"--root={CHIPS}", "--insecure", *flags]
+    with subprocess.Popen(line, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as p:
+        assert p.stderr is not None
+        said, text = {}, ""
+        while "msg=listening" not in text:
+            text = p.stderr.readline().decode()
+            assert text, "the server ended"
+            if found := re.search(r"msg=(\w+) address=(\S+)", text):
+                said[found[1]] = found[2]
+        threading.Thread(target=p.stderr.read, daemon=True).start()
+        try:
+            yield p, said
+        finally:
+            p.kill()
+
+
+def test_a_server_drains(binary: str) -> None:
+    """SIGTERM: not ready at once, batches until --drain-delay is over, then the end.
+
+    A stream that waits for its trainer does not hold it up until --grace is over.
+    """
+    flags = "--drain-delay=2s", "--grace=60s", "--health=127.0.0.1:0"
+    with serving(binary, "127.0.0.1:0", *flags) as (p, said):
+        ready = f"http://{said['health']}/readyz"
+        assert urllib.request.urlopen(ready).status == 200
+        engine = chaski.Engine(transport="grpc", retries=0)
+        window = chaski.RandomWindow(16, per_asset=100_000)
+        target = said["listening"]
+        with chaski.connect(target, CHIPS, batch_size=2, window=window, engine=engine) as loader:
+            batches = iter(loader)
+            next(batches)
+            p.send_signal(signal.SIGTERM)
+            begun = time.monotonic()
+            while time.monotonic() < begun + 1:
+                next(batches)
+            with pytest.raises(urllib.error.HTTPError, match="503"):
+                urllib.request.urlopen(ready)
+            p.wait(30)
+            assert time.monotonic() - begun >= 2
+            with pytest.raises(chaski.UnavailableError):
+                for _ in batches:
+                    pass
+        with pytest.raises(chaski.UnavailableError):
+            chaski.connect(target, CHIPS, batch_size=2, engine=engine)
+
+
+def test_servers_are_updated_one_by_one(binary: str, tmp_path: Path) -> None:
+    """A trainer sees nothing of it, and its ledger says that every sample came once."""
+    targets = [f"unix:{tmp_path}/{name}" for name in "ab"]
+    window = chaski.RandomWindow(16, per_asset=100)
+    engine = chaski.Engine(ledger=tmp_path / "ledger")
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(serving(binary, t))[0] for t in targets]
+        options: dict[str, Any] = {"batch_size": 2, "window": window, "engine": engine}
+        with chaski.connect(targets, CHIPS, **options) as loader:
+            seen = []
+            for batch in loader:
+                seen.append(batch.step)
+                if batch.step in (len(loader) // 4, len(loader) // 2):
+                    k = 2 * batch.step // len(loader)
+                    servers[k].send_signal(signal.SIGTERM)
+                    servers[k].wait(30)
+                    servers[k] = stack.enter_context(serving(binary, targets[k]))[0]
+            assert seen == list(range(len(loader)))
+    check = [binary, "ledger", "check", "--epochs=1", str(tmp_path / "ledger")]
+    subprocess.run(check, check=True, capture_output=True)
 
 
 @pytest.fixture
