@@ -327,6 +327,13 @@ notebooks: build-default env ## executes the tutorials of docs/tutorials as note
 site: ## .site: the documentation as a site, with the references of Python and of the command; strict
 	tools/site.sh $(PYTHON)
 
+# A container image without a daemon. ko compiles the command for both platforms and puts it on the base of .ko.yaml.
+KO ?= $(GO) run github.com/google/ko@v0.19.1
+.PHONY: image
+image: ## dist/image: the container image as an OCI layout, for amd64 and arm64; IMAGE=registry/name pushes it. Needs the registry of its base
+	VERSION=$(VERSION) KO_DOCKER_REPO=$(or $(IMAGE),chaski) $(KO) build ./cmd/chaski --bare --tags=$(VERSION:v%=%) \
+	  --image-user=65532 $(if $(IMAGE),,--push=false --oci-layout-path=dist/image)
+
 .PHONY: release-snapshot
 release-snapshot: ## dist: all that a release publishes, built twice and checked; needs Python 3.11, and no network the second time
 	TAGS=$(TAGS) tools/release.sh $(PYTHON)

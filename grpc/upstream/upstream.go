@@ -229,7 +229,7 @@ func classify(err error) error {
 	case code == codes.InvalidArgument:
 		// The user wrote the spec, not the address: the server's own words are enough.
 		return wire.Remote(wire.Spec, wire.Cause(err))
-	case wire.IsRemote(err):
+	case wire.IsRemote(err) && code != codes.Unavailable: // a server that stops says so as a fault, too
 		return err
 	case code == codes.Unavailable, code == codes.Canceled, errors.Is(err, client.ErrNoShared):
 		kind = wire.Unavailable

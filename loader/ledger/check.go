@@ -23,6 +23,9 @@ import (
 // MaxExceptions is how many exceptions of a run a report lists.
 const MaxExceptions = 1000
 
+// maxEpochs bounds the epochs without records that a report has: in a file, the number of an epoch may be any.
+const maxEpochs = 1 << 20
+
 // Report is what Check found.
 type Report struct {
 	Runs []Run `json:"runs"`
@@ -240,19 +243,25 @@ func checkRun(lives []*life, epochs uint64) Run {
 		told.Ranks = len(ranks)
 		run.Starts = append(run.Starts, told)
 	}
-	numbers := slices.Sorted(maps.Keys(byEpoch))
-	earliest := place{}
+	earliest, last := place{}, uint64(0)
 	if epochs == 0 { // before it there may have been no ledger
 		earliest = slices.MinFunc(starts, func(a, b *start) int { return a.begin.compare(b.begin) }).begin
 	}
-	for i, number := range numbers {
+	for number := range byEpoch {
+		last = max(last, number)
+	}
+	for n := earliest.Epoch; n-earliest.Epoch < maxEpochs && (n < last || n < epochs); n++ {
+		if byEpoch[n] == nil {
+			byEpoch[n] = &epoch{head: first.head, number: n} // without any record
+		}
+	}
+	for _, number := range slices.Sorted(maps.Keys(byEpoch)) {
 		e := byEpoch[number]
-		if e.mayEnd = i == len(numbers)-1 && number >= epochs; number == earliest.Epoch {
+		if e.mayEnd = number == last && number >= epochs; number == earliest.Epoch {
 			e.begins = earliest.Step
 		}
 		run.Epochs = append(run.Epochs, e.sweep(&run))
 	}
-	run.withoutRecords(numbers, earliest.Epoch, epochs, first.head)
 	for _, s := range starts {
 		for _, l := range s.lives {
 			run.marks(l, s)
@@ -278,24 +287,6 @@ func (r *Run) marks(l *life, s *start) {
 		r.add(Exception{What: m.what, Epoch: m.Epoch, First: m.Step, Last: m.Step, Ranks: fmt.Sprint(l.Rank),
 			World: l.World, Position: &m.position, Samples: m.samples})
 	}
-}
-
-// withoutRecords adds the epochs that have no record: from next on, between those that have one, and below the number
-// that has to be complete.
-func (r *Run) withoutRecords(numbers []uint64, next, epochs uint64, h *head) {
-	gap := func(to uint64) {
-		// A place may be any number: more epochs than this are named, and not counted.
-		const most = 1 << 20
-		for n := next; n < min(to, next+most); n++ {
-			r.add(Exception{What: "missing", Epoch: n, Last: h.Steps - 1, Samples: min(h.Samples, h.Steps*h.BatchSize)})
-			r.Missing += min(h.Samples, h.Steps*h.BatchSize)
-		}
-	}
-	for _, n := range numbers {
-		gap(n)
-		next = n + 1
-	}
-	gap(max(next, epochs))
 }
 
 // add lists an exception.

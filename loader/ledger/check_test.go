@@ -410,9 +410,10 @@ func (h *history) compare(t *testing.T, cut int, found map[string]int) {
 		t.Fatalf("%d samples count, want %d\n%+v\n%v", rest, delivered, run, counts)
 	}
 	for _, e := range run.Epochs {
-		whole := !slices.ContainsFunc(counts[e.Epoch], func(n int) bool { return n != 1 })
+		of := counts[e.Epoch]
+		whole := of != nil && !slices.ContainsFunc(of, func(n int) bool { return n != 1 })
 		if e.Complete != whole {
-			t.Fatalf("epoch %d: complete is %v, counts %v", e.Epoch, e.Complete, counts[e.Epoch])
+			t.Fatalf("epoch %d: complete is %v, counts %v", e.Epoch, e.Complete, of)
 		}
 		if whole {
 			found["complete"]++

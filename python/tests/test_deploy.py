@@ -6,9 +6,23 @@ package kubernetes-validate is there.
 
 from __future__ import annotations
 
+import contextlib
+import gzip
+import hashlib
+import http.server
+import io
+import json
+import os
 import re
 import shutil
+import signal
 import subprocess
+import tarfile
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +30,11 @@ import pytest
 import yaml
 from conftest import nonempty
 
+import chaski
+
 DEPLOY = Path(__file__).parents[2] / "deploy"
 CHART = DEPLOY / "chart"
+CHIPS = DEPLOY.parent / "testdata" / "demo"
 KUBERNETES = "1.33"
 SECRETS = ["--set", "tls.secret=a", "--set", "tokens.secret=b"]
 ROOTS = ["--set", "roots={s3://bucket/chips}"]
@@ -99,3 +116,169 @@ def test_wrong_values_are_refused(values: list[str], said: str) -> None:
     out = rendered(*values)
     assert out.returncode != 0
     assert said in out.stderr
+
+
+OCI = "application/vnd.oci.image."
+
+
+@contextlib.contextmanager
+def serving(
+    binary: str, listen: str, *flags: str
+) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, str]]]:
+    """Runs a server, and yields it with what its log says of its addresses."""
+    line = [binary, "serve", f"--listen={listen}", f"--root={CHIPS}", "--insecure", *flags]
+    with subprocess.Popen(line, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as p:
+        assert p.stderr is not None
+        said, text = {}, ""
+        while "msg=listening" not in text:
+            text = p.stderr.readline().decode()
+            assert text, "the server ended"
+            if found := re.search(r"msg=(\w+) address=(\S+)", text):
+                said[found[1]] = found[2]
+        threading.Thread(target=p.stderr.read, daemon=True).start()
+        try:
+            yield p, said
+        finally:
+            p.kill()
+
+
+def test_a_server_drains(binary: str) -> None:
+    """SIGTERM: not ready at once, batches until --drain-delay is over, then the end.
+
+    A stream that waits for its trainer does not hold it up until --grace is over.
+    """
+    flags = "--drain-delay=2s", "--grace=60s", "--health=127.0.0.1:0"
+    with serving(binary, "127.0.0.1:0", *flags) as (p, said):
+        ready = f"http://{said['health']}/readyz"
+        assert urllib.request.urlopen(ready).status == 200
+        engine = chaski.Engine(transport="grpc", retries=0)
+        window = chaski.RandomWindow(16, per_asset=100_000)
+        target = said["listening"]
+        with chaski.connect(target, CHIPS, batch_size=2, window=window, engine=engine) as loader:
+            batches = iter(loader)
+            next(batches)
+            p.send_signal(signal.SIGTERM)
+            begun = time.monotonic()
+            while time.monotonic() < begun + 1:
+                next(batches)
+            with pytest.raises(urllib.error.HTTPError, match="503"):
+                urllib.request.urlopen(ready)
+            p.wait(30)
+            assert time.monotonic() - begun >= 2
+            with pytest.raises(chaski.UnavailableError):
+                for _ in batches:
+                    pass
+        with pytest.raises(chaski.UnavailableError):
+            chaski.connect(target, CHIPS, batch_size=2, engine=engine)
+
+
+def test_servers_are_updated_one_by_one(binary: str, tmp_path: Path) -> None:
+    """A trainer sees nothing of it, and its ledger says that every sample came once."""
+    targets = [f"unix:{tmp_path}/{name}" for name in "ab"]
+    window = chaski.RandomWindow(16, per_asset=100)
+    engine = chaski.Engine(ledger=tmp_path / "ledger")
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(serving(binary, t))[0] for t in targets]
+        options: dict[str, Any] = {"batch_size": 2, "window": window, "engine": engine}
+        with chaski.connect(targets, CHIPS, **options) as loader:
+            seen = []
+            for batch in loader:
+                seen.append(batch.step)
+                if batch.step in (len(loader) // 4, len(loader) // 2):
+                    k = 2 * batch.step // len(loader)
+                    servers[k].send_signal(signal.SIGTERM)
+                    servers[k].wait(30)
+                    servers[k] = stack.enter_context(serving(binary, targets[k]))[0]
+            assert seen == list(range(len(loader)))
+    check = [binary, "ledger", "check", "--epochs=1", str(tmp_path / "ledger")]
+    subprocess.run(check, check=True, capture_output=True)
+
+
+@pytest.fixture
+def base() -> Iterator[str]:
+    """Serves an image without files for two platforms, in place of the base of .ko.yaml."""
+    blobs: dict[str, tuple[bytes, str]] = {}
+
+    def put(content: bytes | dict[str, Any], kind: str) -> dict[str, Any]:
+        data = content if isinstance(content, bytes) else json.dumps(content).encode()
+        digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+        blobs[digest] = data, OCI + kind
+        return {"mediaType": OCI + kind, "size": len(data), "digest": digest}
+
+    empty = io.BytesIO()
+    tarfile.open(fileobj=empty, mode="w").close()
+    layer = put(gzip.compress(empty.getvalue()), "layer.v1.tar+gzip")
+    files = {
+        "type": "layers",
+        "diff_ids": [f"sha256:{hashlib.sha256(empty.getvalue()).hexdigest()}"],
+    }
+    index: dict[str, Any] = {"schemaVersion": 2, "mediaType": OCI + "index.v1+json"}
+    index["manifests"] = []
+    for name in ("amd64", "arm64"):
+        platform = {"os": "linux", "architecture": name}
+        manifest: dict[str, Any] = {"schemaVersion": 2, "mediaType": OCI + "manifest.v1+json"}
+        manifest["config"] = put({**platform, "config": {}, "rootfs": files}, "config.v1+json")
+        manifest["layers"] = [layer]
+        index["manifests"].append({**put(manifest, "manifest.v1+json"), "platform": platform})
+    latest = put(index, "index.v1+json")["digest"]
+
+    class Registry(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            name = self.path.rpartition("/")[2] or latest
+            data, kind = blobs[latest if name == "latest" else name]
+            self.send_response(200)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(data)
+
+        do_HEAD = do_GET
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Registry) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"localhost:{server.server_address[1]}/base:latest"
+        server.shutdown()
+
+
+@pytest.mark.timeout(1800)
+def test_image(base: str, tmp_path: Path) -> None:
+    """The image has one file, for two platforms, and runs as the chart says."""
+    ko = os.environ.get("CHASKI_KO") or shutil.which("ko")
+    if ko is None:
+        pytest.skip("ko is not in PATH")
+    line = [ko, "build", "./cmd/chaski", "--bare", "--push=false", f"--oci-layout-path={tmp_path}"]
+    makefile = (DEPLOY.parent / "Makefile").read_text()
+    assert (user := re.search(r"--image-user=\d+", makefile)) is not None
+    named = {"KO_DEFAULTBASEIMAGE": base, "KO_DOCKER_REPO": "chaski", "VERSION": "v1.2.3"}
+    subprocess.run([*line, user[0]], cwd=DEPLOY.parent, env={**os.environ, **named}, check=True)
+
+    def blob(digest: str) -> bytes:
+        return (tmp_path / "blobs" / digest.replace(":", "/")).read_bytes()
+
+    (index,) = json.loads((tmp_path / "index.json").read_text())["manifests"]
+    images = json.loads(blob(index["digest"]))["manifests"]
+    assert [i["platform"]["architecture"] for i in images] == ["amd64", "arm64"]
+    for image in images:
+        manifest = json.loads(blob(image["digest"]))
+        config = json.loads(blob(manifest["config"]["digest"]))["config"]
+        assert config["User"] == "65532" and config["Entrypoint"] == ["/ko-app/chaski"]
+        files = [
+            (member.name, tar.extractfile(member))
+            for layer in manifest["layers"]
+            for tar in [tarfile.open(fileobj=io.BytesIO(blob(layer["digest"])))]  # noqa: SIM115
+            for member in tar
+            if member.isfile()
+        ]
+        ((name, file),) = files
+        assert name == "/ko-app/chaski" and file is not None
+        head = file.read(20)
+        assert head[:4] == b"\x7fELF"
+        assert head[18] == {"amd64": 62, "arm64": 183}[image["platform"]["architecture"]]
+    pod = (CHART / "templates" / "statefulset.yaml").read_text()
+    assert "runAsUser: 65532" in pod and "command:" not in pod
