@@ -71,7 +71,7 @@ FULL := $(TAGS),datadog,duckdb
 
 VENV := .venv
 PY := $(VENV)/bin/python
-SCRIPTS := bench/peers examples tools
+SCRIPTS := bench/gpu.py bench/peers examples tools
 
 # Packages are installed without bytecode, which the first import of a module writes. Where the environment forbids that,
 # as in many containers, each process compiles all again: an import of PyTorch takes 3.7 s of a processor instead of 1.8,

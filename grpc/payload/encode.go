@@ -64,8 +64,15 @@ func layOut(b *loader.Batch, memory []byte) (segments [][]byte, total int) {
 		}
 	}
 	for i := range b.Tensors {
-		if o, in := cast.Offset(memory, b.Tensors[i].Data); in {
+		t := &b.Tensors[i]
+		if o, in := cast.Offset(memory, t.Data); in {
 			places[i].data.offset = uint64(total + o)
+		}
+		if t.Convert == nil {
+			continue
+		}
+		if o, in := cast.Offset(memory, t.Convert.Mask); in {
+			places[i].mask.offset = uint64(total + o)
 		}
 	}
 	copy(head, header(b, places, uint64(total+len(memory)), size))
@@ -226,13 +233,15 @@ func offsets(f *flatbuffers.Builder, v []flatbuffers.UOffsetT) flatbuffers.UOffs
 	return f.EndVector(len(v))
 }
 
-// InMemory reports whether the data of all dense tensors of b that have any lie in memory, aligned.
+// InMemory reports whether tensors of b lie in memory, all aligned, as their masks.
 func InMemory(b *loader.Batch, memory []byte) bool {
 	some := false
 	for i := range b.Tensors {
 		t := &b.Tensors[i]
 		if t.Convert != nil {
-			return false
+			if o, in := cast.Offset(memory, t.Convert.Mask); in && o%Align != 0 {
+				return false
+			}
 		}
 		if o, in := cast.Offset(memory, t.Data); in {
 			if o%Align != 0 {

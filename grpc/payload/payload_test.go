@@ -501,7 +501,11 @@ func shared(memory []byte) *loader.Batch {
 	at := Align
 	for i := range b.Tensors {
 		t := &b.Tensors[i]
-		t.Convert = nil
+		if t.Convert != nil {
+			n := copy(memory[at:], t.Convert.Mask)
+			t.Convert.Mask = memory[at : at+n : at+n]
+			at += roundUp(n)
+		}
 		if t.Kind == loader.Dense && len(t.Data) > 0 && t.Name != "label" {
 			n := copy(memory[at:], t.Data)
 			t.Data = memory[at : at+n : at+n]
@@ -532,6 +536,9 @@ func TestSharedIsTheSamePayload(t *testing.T) {
 		w, g := &b.Tensors[i], &got.Tensors[i]
 		if !bytes.Equal(g.Data, w.Data) || !bytes.Equal(g.Offsets, w.Offsets) {
 			t.Errorf("%s differs", w.Name)
+		}
+		if w.Convert != nil && !bytes.Equal(g.Convert.Mask, w.Convert.Mask) {
+			t.Errorf("the mask of %s differs", w.Name)
 		}
 		o, in := cast.Offset(memory, w.Data)
 		if o2, in2 := cast.Offset(memory, g.Data); in2 != in || in && o2 != o {

@@ -40,6 +40,7 @@ type stream struct {
 	ended   error               // why no more requests come; io.EOF if the client has closed its side
 	over    bool                // the stream is being torn down: start nothing
 	leases  *leaseConn          // batches go in shared memory; nil if not
+	native  bool                // leases may leave the arithmetic to the client, too
 	id      uint64              // as the client calls the stream
 	pipe    *pipe               // takes the replies; nil: gRPC does
 	piped   bool                // requests come by the pipe when those of the call have ended; only receive uses it
@@ -179,7 +180,7 @@ func (s *stream) attach(a *chaskiv1.Attach) error {
 		}
 	}
 	leases, err := s.server.shared.leaseConnOf(a)
-	s.leases, s.id = leases, a.GetStream()
+	s.leases, s.id, s.native = leases, a.GetStream(), a.GetNative()
 	return err
 }
 
@@ -287,8 +288,8 @@ func (s *stream) start() {
 			if order.pending == nil {
 				order.err = crash.Call(func() error {
 					ctx := resources.WithOwner(s.ctx, s.owner())
-					order.pending = order.entry.engine.Start(ctx, ticketOf(order.ticket), order.ticket.GetNative() &&
-						s.leases == nil)
+					native := order.ticket.GetNative() && (s.leases == nil || s.native)
+					order.pending = order.entry.engine.Start(ctx, ticketOf(order.ticket), native)
 					return nil
 				})
 			}

@@ -87,6 +87,10 @@ class T:
     kind: int = 0
     offsets: np.ndarray | None = None
     convert: str | None = None  # dtype that the receiver is to convert it to
+    scale: Sequence[float] = ()
+    band_axis: int = 0
+    limits: tuple[float, float] = (0, 0)
+    mask: tuple[int, int] | None = None  # offset and bytes
 
     def raw(self) -> bytes:
         return (
@@ -133,8 +137,15 @@ def _header(
         shape_at = _vector(f, np.array(shape, np.int64))
         convert = 0
         if t.convert is not None:
+            scale = _vector(f, np.array(t.scale, np.float32))
             Convert.Start(f)
             Convert.AddTo(f, CODES[t.convert])
+            Convert.AddScale(f, scale)
+            Convert.AddBandAxis(f, t.band_axis)
+            Convert.AddLo(f, t.limits[0])
+            Convert.AddHi(f, t.limits[1])
+            if t.mask is not None:
+                Convert.AddMask(f, Span.CreateSpan(f, *t.mask))
             convert = Convert.End(f)
         Tensor.Start(f)
         Tensor.AddName(f, name)

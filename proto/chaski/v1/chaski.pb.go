@@ -875,8 +875,9 @@ func (*StreamRequest_Credit) isStreamRequest_Kind() {}
 
 func (*StreamRequest_Attach) isStreamRequest_Kind() {}
 
-// Attach names the lease socket of the client, its pipe, or both. With a lease socket the server converts, and may still
-// answer with the bytes of a batch: always to a secret that it does not know, and where leases have taken up its memory.
+// Attach names the lease socket of the client, its pipe, or both. With a lease socket the server converts unless native
+// says otherwise, and may still answer with the bytes of a batch: always to a secret that it does not know, and where
+// leases have taken up its memory.
 //
 // A pipe is one more connection to the address of the server, with the same TLS, by which the replies of one stream
 // come. The client sends 40 bytes: "chaski", 0, 1, then DescribeReply.pipe and a secret of its choice, 16 bytes each. The
@@ -893,7 +894,9 @@ type Attach struct {
 	// The secret of a pipe.
 	Pipe []byte `protobuf:"bytes,3,opt,name=pipe,proto3" json:"pipe,omitempty"`
 	// Behind the last request of the call, others come by the pipe.
-	Requests      bool `protobuf:"varint,4,opt,name=requests,proto3" json:"requests,omitempty"`
+	Requests bool `protobuf:"varint,4,opt,name=requests,proto3" json:"requests,omitempty"`
+	// With a lease socket the client converts, too, where its tickets say so.
+	Native        bool `protobuf:"varint,5,opt,name=native,proto3" json:"native,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -952,6 +955,13 @@ func (x *Attach) GetPipe() []byte {
 func (x *Attach) GetRequests() bool {
 	if x != nil {
 		return x.Requests
+	}
+	return false
+}
+
+func (x *Attach) GetNative() bool {
+	if x != nil {
+		return x.Native
 	}
 	return false
 }
@@ -3490,12 +3500,13 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x06ticket\x18\x01 \x01(\v2\x11.chaski.v1.TicketH\x00R\x06ticket\x12+\n" +
 	"\x06credit\x18\x02 \x01(\v2\x11.chaski.v1.CreditH\x00R\x06credit\x12+\n" +
 	"\x06attach\x18\x03 \x01(\v2\x11.chaski.v1.AttachH\x00R\x06attachB\x06\n" +
-	"\x04kind\"h\n" +
+	"\x04kind\"\x80\x01\n" +
 	"\x06Attach\x12\x16\n" +
 	"\x06secret\x18\x01 \x01(\fR\x06secret\x12\x16\n" +
 	"\x06stream\x18\x02 \x01(\x04R\x06stream\x12\x12\n" +
 	"\x04pipe\x18\x03 \x01(\fR\x04pipe\x12\x1a\n" +
-	"\brequests\x18\x04 \x01(\bR\brequests\"\xfe\x01\n" +
+	"\brequests\x18\x04 \x01(\bR\brequests\x12\x16\n" +
+	"\x06native\x18\x05 \x01(\bR\x06native\"\xfe\x01\n" +
 	"\x06Ticket\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x16\n" +
 	"\x06handle\x18\x02 \x01(\tR\x06handle\x12\x14\n" +

@@ -33,6 +33,7 @@ MAX_ROWS = 1 << 20
 MIN_BAD = 16  # bytes of a bad row without a text, and of the reference to it
 MAX_TENSORS = 1 << 8
 MAX_AXES = 32
+MAX_BANDS = 1 << 16
 
 DENSE, RAGGED, TEXT = 0, 1, 2
 
@@ -202,6 +203,8 @@ class Batch(Members):
     epoch: int = 0
     step: int = 0
     bad: tuple[BadRow, ...] = ()
+    _converts: Mapping[str, Convert] = {}  # what is left to do for tensors, by name
+    _arrived: Callable[[], object] | None = None  # what has a loop wait for it, on a device
 
     @property
     def rows(self) -> int:
@@ -382,6 +385,19 @@ def shared_batch(head: bytes, memory: Bytes, limit: int) -> Batch:
 
 
 @dataclass(frozen=True, slots=True)
+class Convert:
+    """Arithmetic that is left to the receiver of a tensor: see proto/chaski/v1/batch.fbs."""
+
+    to: str
+    scale: npt.NDArray[np.float32]
+    offset: npt.NDArray[np.float32]
+    band_axis: int
+    clip: tuple[float, float] | None
+    fill: float
+    mask: Bytes | None
+
+
+@dataclass(frozen=True, slots=True)
 class Tensor:
     """One tensor of a payload; its spans lie inside the payload and fit its shape and dtype."""
 
@@ -392,11 +408,13 @@ class Tensor:
     shape: tuple[int, ...]
     data: Span
     offsets: Span | None
+    convert: Table | None
+    mask: Span | None  # of convert
 
     @property
     def bytes(self) -> int:
         """The bytes of its spans."""
-        return self.data[1] + (self.offsets[1] if self.offsets else 0)
+        return self.data[1] + sum(s[1] for s in (self.offsets, self.mask) if s)
 
     @property
     def numpy_dtype(self) -> np.dtype[Any]:
@@ -414,13 +432,13 @@ def _batch(head: Bytes, memory: Bytes) -> Batch:
         raise PayloadError(f"a batch header of {n} bytes in {len(head)} bytes")
     start, total = 4 + n, len(head) + len(memory)
     t = Table.root(head[4:start].tobytes())
-    version = t.integer(0, "B", VERSION)
+    version = t.number(0, "B", VERSION)
     if version != VERSION:
         raise _bad(f"version {version}; this is version {VERSION}")
-    rows = t.integer(3, "i")
+    rows = t.number(3, "i")
     if not 0 <= rows <= MAX_ROWS:
         raise _bad(f"{rows} rows")
-    length = t.integer(9, "Q")
+    length = t.number(9, "Q")
     if length != total:
         raise _bad(f"says {length} bytes, the parts say {total}")
     valid = t.array(4, "u1", rows)
@@ -458,9 +476,10 @@ def _batch(head: Bytes, memory: Bytes) -> Batch:
     batch["valid"] = valid != 0
     batch["position"] = positions.astype(np.int64, copy=False)
     batch["sample"] = samples.astype(np.int64, copy=False)
-    batch.epoch = t.integer(1, "Q")
+    batch.epoch = t.number(1, "Q")
     batch.bad = bad
     batch.dtypes = {x.name: x.dtype for x in tensors}
+    batch._converts = {x.name: _convert(x, x.convert, view) for x in tensors if x.convert}
     batch.axes = {x.name: x.axes for x in tensors}
     return batch
 
@@ -471,21 +490,21 @@ def _bad_rows(t: Table, rows: int, most: int) -> tuple[BadRow, ...]:
     # sums a small payload could ask for much memory. A row may have several bad steps.
     bad, text = [], 0
     for b in t.tables(7, min(most // MIN_BAD, MAX_ROWS)):
-        row = b.integer(0, "i")
+        row = b.number(0, "i")
         message, source, kind, file, part = texts = [b.text(i, 1 << 16) for i in (2, 3, 6, 7, 8)]
         sample, instead = _sample_ref(b.table(4)), _sample_ref(b.table(5))
         text += sum(map(len, texts)) + sum(len(s.id) for s in (sample, instead) if s)
         if not 0 <= row < rows or text > most:
             raise _bad(f"bad row {row} of {rows}, {text} letters")
-        about = (message, source, sample, instead, kind, file, part, b.integer(9, "q", -1))
-        bad.append(BadRow(row, b.integer(1, "q"), *about))
+        about = (message, source, sample, instead, kind, file, part, b.number(9, "q", -1))
+        bad.append(BadRow(row, b.number(1, "q"), *about))
     return tuple(bad)
 
 
 def _sample_ref(t: Table | None) -> SampleRef | None:
     if t is None:
         return None
-    return SampleRef(t.integer(1, "q", -1), t.integer(2, "q", -1), t.text(0, 1 << 16))
+    return SampleRef(t.number(1, "q", -1), t.number(2, "q", -1), t.text(0, 1 << 16))
 
 
 def _bad(text: str) -> PayloadError:
@@ -506,8 +525,8 @@ def _span(what: str, span: Span | None, start: int, total: int, length: int = -1
 
 def _tensor(t: Table, start: int, total: int) -> Tensor:
     name = t.text(0)
-    kind = t.integer(1, "B")
-    code = t.integer(2, "B")
+    kind = t.number(1, "B")
+    code = t.number(2, "B")
     axes = tuple(t.texts(3, MAX_AXES))
     shape = tuple(int(n) for n in t.array(4, "<i8", MAX_AXES))
     what = f"tensor {name!r}"
@@ -540,9 +559,38 @@ def _tensor(t: Table, start: int, total: int) -> Tensor:
                 raise _bad(f"{what}: {offsets[1]} bytes of offsets for shape {shape}")
         elif offsets[1] < 8 or offsets[1] % 8 or offsets[1] > 8 * (MAX_ROWS + 1):
             raise _bad(f"{what}: {offsets[1]} bytes of offsets")
-    if t.table(7) is not None:  # arithmetic for clients whose tickets ask for native tensors
-        raise _bad(f"{what} is not final")
-    return Tensor(name, kind, dtype, axes, shape, data, offsets)
+    convert, mask = t.table(7), None
+    if convert is not None:
+        if kind != DENSE or dtype not in _LEFT.get(_name_of(convert), ()):
+            raise _bad(f"{what} of {dtype} is not final")
+        if (mask := convert.span(8)) is not None:
+            mask = _span(f"{what}: mask", mask, start, total, math.prod(shape))
+    return Tensor(name, kind, dtype, axes, shape, data, offsets, convert, mask)
+
+
+_SMALL = "uint8", "int8", "uint16", "int16", "float16"
+_LEFT: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("float32", "float16", "bfloat16"), _SMALL),
+    "int64": ("uint8", "int8", "uint16", "int16", "uint32", "int32"),
+}
+"""Of which dtypes tensors may be left to be converted, by the dtype that they become."""
+
+
+def _name_of(convert: Table) -> str:
+    """Returns the dtype that a tensor becomes."""
+    return DTYPES.get(convert.number(0, "B"), ("",))[0]
+
+
+def _convert(x: Tensor, t: Table, view: _View) -> Convert:
+    scale, offset = (t.array(i, "<f4", MAX_BANDS).astype(np.float32) for i in (1, 2))
+    axis, clip = t.number(3, "i"), (t.number(5, "f"), t.number(6, "f"))
+    bands = x.shape[axis] if 0 <= axis < len(x.shape) else 1
+    several = {len(scale), len(offset)} - {0, 1}
+    if not -1 <= axis < len(x.shape) or several - {bands} or not clip[0] <= clip[1]:
+        raise _bad(f"tensor {x.name!r} has arithmetic that does not fit its shape {x.shape}")
+    mask = None if x.mask is None else view(x.mask, np.dtype(np.uint8))
+    clipped = clip if t.number(4, "B") else None
+    return Convert(_name_of(t), scale, offset, axis, clipped, t.number(7, "d"), mask)
 
 
 def _rows(t: Tensor, view: _View, rows: int) -> npt.NDArray[Any] | Ragged:

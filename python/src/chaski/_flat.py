@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from chaski.errors import PayloadError
 
-_UNPACK = {f: struct.Struct("<" + f).unpack_from for f in "BHiIqQ"}
+_UNPACK = {f: struct.Struct("<" + f).unpack_from for f in "BHiIqQfd"}
 
 
 def _outside(what: str, at: int) -> PayloadError:
     return PayloadError(f"batch header: {what} at {at} lies outside", part="batch header")
 
 
-def _number(buf: bytes, at: int, fmt: str) -> int:
+def _number(buf: bytes, at: int, fmt: str) -> Any:
     try:
         if at >= 0:  # others count from the end
-            value: int = _UNPACK[fmt](buf, at)[0]
+            value: int | float = _UNPACK[fmt](buf, at)[0]
             return value
     except struct.error:
         pass
@@ -57,7 +58,8 @@ class Table:
         return self._pos + offset if offset else -1
 
     def _follow(self, at: int) -> int:
-        return at + _number(self._buf, at, "I")
+        to: int = at + _number(self._buf, at, "I")
+        return to
 
     def _vector(self, slot: int, size: int, most: int) -> tuple[int, int]:
         """Returns start and count of a vector of elements of size bytes, at most `most`."""
@@ -75,8 +77,8 @@ class Table:
             raise _outside(f"a vector of {n} elements", to)
         return to + 4, n
 
-    def integer(self, slot: int, fmt: str, default: int = 0) -> int:
-        """Returns an integer; fmt is its letter in package struct."""
+    def number(self, slot: int, fmt: str, default: int = 0) -> Any:
+        """Returns a number; fmt is its letter in package struct."""
         at = self._at(slot)
         return default if at < 0 else _number(self._buf, at, fmt)
 

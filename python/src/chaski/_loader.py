@@ -13,7 +13,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
 
 from chaski import _engine, _show
 from chaski._access import Token, check_plain, from_environment
@@ -41,6 +41,9 @@ from chaski.errors import EngineError, Error, LimitError, SpecError, StateError,
 from chaski.order import State, Ticket, local_rows, steps
 
 _log = logging.getLogger("chaski")
+
+if TYPE_CHECKING:
+    from chaski._device import Mover
 
 T = TypeVar("T")
 
@@ -256,6 +259,10 @@ class Loader:
             RuntimeError: in a DataLoader worker, or in a forked child of the process that made
                 this.
         """
+        return self._iterate()
+
+    def _iterate(self, mover: Mover | None = None) -> Iterator[Batch]:
+        """Iterates over the rest of the epoch; a mover has the batches of this loop on a device."""
         self._check_usable()
         self._end_loop("another one began; a loop inside a loop needs a loader of its own")
         if self._step >= self._steps:
@@ -268,7 +275,7 @@ class Loader:
                 "was left; set_epoch(%d) begins the epoch again",
                 *(self._step, self._epoch, self._epoch),
             )
-        loop = _Loop(self)
+        loop = _Loop(self, mover)
         self._loop = weakref.ref(loop)
         return loop
 
@@ -467,13 +474,14 @@ class Loader:
                     out.append({"name": name, **place, "kind": "text"})
         return out
 
-    def _start(self) -> Run:
+    def _start(self, mover: Mover | None) -> Run:
         """Asks for the rest of the epoch."""
         epoch, g, rank, world = self._epoch, self.batch_size, self.rank, self.world_size
         rest = range(self._step, self._steps)
         jobs = (Job(i, s, Ticket.of_step(epoch, s, g, rank, world)) for i, s in enumerate(rest, 1))
+        connection, tickets = self._connection, self._tickets
         return Run(
-            self._connection, self._described, jobs, self._options, self._pool, self._tickets
+            connection, self._described, jobs, self._options, self._pool, tickets, mover=mover
         )
 
     @property
@@ -750,13 +758,14 @@ class _Named:
 class _Loop(Iterator[Batch]):
     """A loop over the rest of an epoch. Ends when it is dropped."""
 
-    def __init__(self, loader: Loader) -> None:
+    def __init__(self, loader: Loader, mover: Mover | None) -> None:
         self._loader: Loader | None = loader
+        self._mover = mover
         self._ended = ""  # why, if not at the end of the epoch
         self.fresh = True  # it gave no batch yet
         self._run: Run | None = None
         with contextlib.suppress(UnavailableError):  # the first batch asks once more
-            self._run = loader._start()
+            self._run = loader._start(self._mover)
 
     def __next__(self) -> Batch:
         loader = self._loader
@@ -784,7 +793,7 @@ class _Loop(Iterator[Batch]):
     def _next(self, loader: Loader) -> Batch | None:
         try:
             if self._run is None:
-                self._run = loader._start()
+                self._run = loader._start(self._mover)
             return self._run.next()
         except Error:
             self._run = None  # it has closed itself, and may be asked for once more

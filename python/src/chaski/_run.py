@@ -24,6 +24,7 @@ from chaski.errors import DeadlineError, PayloadError, UnavailableError
 from chaski.order import Ticket
 
 if TYPE_CHECKING:
+    from chaski._device import Mover
     from chaski._proto.arguments import Engine
 
 _STATUS = 5.0
@@ -76,6 +77,7 @@ class Run:
         options: Engine,
         pool: Pool,
         tickets: int = 1,
+        mover: Mover | None = None,
     ) -> None:
         """Opens the stream and sends the first tickets.
 
@@ -88,6 +90,7 @@ class Run:
             pool: where the memory of batches comes from.
             tickets: tickets that the engine knows of, if more than `prefetch`. An engine that is
                 the client of several servers decides by them which server works on what.
+            mover: moves batches to a device, of which one is there ahead.
         """
         self._connection = connection
         self._target = connection.target
@@ -96,6 +99,9 @@ class Run:
         self._options = options
         self._pool = pool
         self._known = max(options.prefetch, tickets)
+        self._mover = mover
+        self._room = threading.Semaphore()  # for a batch that is moved ahead
+        self._native = mover is not None and mover.native
         self._pid = os.getpid()
         self._open: deque[Job] = deque()  # asked for, and not given to the user
         self._expected: deque[Job] = deque()  # asked for, and not answered
@@ -110,7 +116,7 @@ class Run:
         self._came = False  # a reply by the pipe, so the server knows it
         attach = pb.Attach(stream=self._number)
         if self._side is not None:
-            attach.secret = self._side.secret
+            attach.secret, attach.native = self._side.secret, self._native
         if self._pipe is not None:
             attach.pipe, attach.requests = self._pipe.secret, self._pipe.sends
         if attach.secret or attach.pipe:
@@ -182,6 +188,7 @@ class Run:
                     answer = reply
                 elif (answer := assembler.add(reply)) is not None:
                     self._check(answer, job)
+                    self._move(answer)
                 del reply
                 if answer is not None:
                     self._expected.popleft()
@@ -206,7 +213,15 @@ class Run:
         same = batch["position"].tobytes() == positions.tobytes()
         if not same or batch.epoch != job.ticket.epoch:
             raise PayloadError(f"{self._target}: ticket {job.id} answered with other positions")
+        if batch._converts and not self._native:
+            raise PayloadError(f"{self._target}: ticket {job.id} answered with what is not final")
         batch.step = job.step
+
+    def _move(self, batch: Batch) -> None:
+        """Moves a batch to the device, once the owner has taken the one before."""
+        if self._mover is not None:
+            self._room.acquire()
+            self._mover.move(batch)
 
     # What the owner calls.
 
@@ -237,7 +252,7 @@ class Run:
                     row_stride=job.ticket.row_stride,
                     positions=job.ticket.named,
                     corners=job.ticket.corners,
-                    native=self._options.wire == "native",
+                    native=self._native or self._options.wire == "native",
                 )
             )
             for job in jobs
@@ -304,6 +319,7 @@ class Run:
     def _batch_of(self, answer: Answer) -> Batch:
         """Returns the batch that an answer is, or raises the error that it is."""
         if isinstance(answer, Batch):
+            self._room.release()
             return answer
         if isinstance(answer, pb.Fault):
             raise fault_error(answer)
@@ -321,6 +337,7 @@ class Run:
                 self._pipe.close()
             if self._call is not None:
                 self._call.cancel()
+            self._room.release()
             if self._thread.is_alive() and threading.current_thread() is not self._thread:
                 self._thread.join(5)
         with contextlib.suppress(queue.Empty):  # batches that nobody will ask for

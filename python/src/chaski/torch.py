@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ import torch.utils.data
 
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
 from chaski._assemble import Batch, Members, Ragged, row_of
+from chaski._device import mover
 from chaski._loader import BadRows, Loader, connect, load, refuse_worker
 from chaski._proto.arguments import Engine, SourceLike
 from chaski._spec import BatchOptions, SampleOptions, init_takes
@@ -55,6 +56,15 @@ def to_tensors(batch: Batch) -> dict[str, Any]:
             out[name] = Ragged(torch.from_numpy(a.offsets), _tensor(a.values, dtype))  # type: ignore[arg-type]
         else:
             out[name] = _tensor(a, dtype)
+    return out
+
+
+def _arrived(batch: Batch) -> dict[str, Any]:
+    """Returns a batch that was moved to a device, after which the loop's stream uses it."""
+    if batch._arrived is not None:
+        batch._arrived()
+    out = Members(batch)
+    out._like(batch)
     return out
 
 
@@ -151,6 +161,7 @@ class IterableOptions(MapOptions, BatchOptions):
     batch_size: int | None = None
     rank: int | None = None
     world_size: int | None = None
+    device: str | torch.device | None = None
 
 
 class _Dataset:
@@ -194,7 +205,7 @@ class _Dataset:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leaves the loader behind: a copy in a worker only explains why it does not work."""
-        return {**self.__dict__, "_loader": None}
+        return {**self.__dict__, "_loader": None, "_mover": None}
 
 
 class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]):
@@ -234,16 +245,20 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
             o: the arguments are those of `chaski.load`, with these differences: `source` may be a
                 `chaski.Loader`, then without any other argument; `target` is "host:port" of a
                 running engine, as for `chaski.connect` (default: a local engine); `rank` and
-                `world_size` are by default those of torch.distributed, or 0 of 1.
+                `world_size` are by default those of torch.distributed, or 0 of 1; `device`
+                ("cuda", "cuda:1", "mps", "cpu") is where the tensors of batches are to be: one
+                batch is copied ahead, beside what the loop computes, and converted there.
 
         Raises:
+            RuntimeError: PyTorch cannot use the device.
             TypeError: a Loader and other arguments are given, or one of rank and world_size, or no
                 batch_size.
             Error: see `chaski.load`.
         """
         super().__init__()
         self._ranks_found = False
-        if self._is_loader(o):
+        self._mover = None if o.device is None else mover(torch.device(o.device), to_tensors)
+        if self._is_loader(replace(o, device=None)):
             return
         if o.batch_size is None:
             raise TypeError("IterableDataset() missing 1 required argument: 'batch_size'")
@@ -278,7 +293,9 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
         self._refuse_other_ranks()
         if (epoch := _epoch_of_trainer(self)) is not None:
             self.loader.set_epoch(epoch)
-        return map(to_tensors, self.loader)
+        if self._mover is None:
+            return map(to_tensors, self.loader)
+        return map(_arrived, self.loader._iterate(self._mover))
 
     def _refuse_other_ranks(self) -> None:
         """Raises if the samples of an epoch would not come once over all ranks."""
@@ -437,7 +454,7 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
 
 
 def _open(o: MapOptions, **others: Any) -> Loader:
-    options = {f.name: getattr(o, f.name) for f in fields(o)} | others
+    options = {f.name: getattr(o, f.name) for f in fields(o) if f.name != "device"} | others
     target, source = options.pop("target"), options.pop("source")
     return load(source, **options) if target is None else connect(target, source, **options)
 

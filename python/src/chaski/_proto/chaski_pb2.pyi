@@ -153,16 +153,18 @@ class StreamRequest(_message.Message):
     def __init__(self, ticket: _Optional[_Union[Ticket, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., attach: _Optional[_Union[Attach, _Mapping]] = ...) -> None: ...
 
 class Attach(_message.Message):
-    __slots__ = ("secret", "stream", "pipe", "requests")
+    __slots__ = ("secret", "stream", "pipe", "requests", "native")
     SECRET_FIELD_NUMBER: _ClassVar[int]
     STREAM_FIELD_NUMBER: _ClassVar[int]
     PIPE_FIELD_NUMBER: _ClassVar[int]
     REQUESTS_FIELD_NUMBER: _ClassVar[int]
+    NATIVE_FIELD_NUMBER: _ClassVar[int]
     secret: bytes
     stream: int
     pipe: bytes
     requests: bool
-    def __init__(self, secret: _Optional[bytes] = ..., stream: _Optional[int] = ..., pipe: _Optional[bytes] = ..., requests: bool = ...) -> None: ...
+    native: bool
+    def __init__(self, secret: _Optional[bytes] = ..., stream: _Optional[int] = ..., pipe: _Optional[bytes] = ..., requests: bool = ..., native: bool = ...) -> None: ...
 
 class Ticket(_message.Message):
     __slots__ = ("id", "handle", "epoch", "first", "count", "row_start", "row_stride", "native", "positions", "corners")
