@@ -56,9 +56,14 @@ type Stats struct {
 	// Refused are ranges that the quota had no room for, Damaged those with wrong checksums, Failed those that the disk
 	// did not take.
 	Refused, Damaged, Failed int64
+	// Time is the time of all readers that went to reads and writes of the folder.
+	Time time.Duration
 }
 
-type counts struct{ hitBytes, storedBytes, hits, misses, refused, damaged, failed atomic.Int64 }
+type counts struct{ hitBytes, storedBytes, hits, misses, refused, damaged, failed, time atomic.Int64 }
+
+// since counts the time since begin.
+func (c *counts) since(begin time.Time) { c.time.Add(int64(time.Since(begin))) }
 
 // Folder is a cache on disk. It is safe for concurrent use. A nil *Folder holds nothing.
 type Folder struct {
@@ -217,7 +222,8 @@ func (f *Folder) Close() error {
 func (f *Folder) Stats() Stats {
 	c := &f.stats
 	return Stats{HitBytes: c.hitBytes.Load(), StoredBytes: c.storedBytes.Load(), Hits: c.hits.Load(),
-		Misses: c.misses.Load(), Refused: c.refused.Load(), Damaged: c.damaged.Load(), Failed: c.failed.Load()}
+		Misses: c.misses.Load(), Refused: c.refused.Load(), Damaged: c.damaged.Load(), Failed: c.failed.Load(),
+		Time: time.Duration(c.time.Load())}
 }
 
 // Used returns the bytes that the ranges of all engines take on disk.
@@ -239,6 +245,7 @@ func (f *Folder) Read(o Object, p []byte, off int64) (missing Span) {
 	if f == nil {
 		return missing
 	}
+	defer f.stats.since(time.Now())
 	f.mu.Lock()
 	found := f.spans.touching(o, missing)
 	f.mu.Unlock()
@@ -282,6 +289,7 @@ func (f *Folder) Keep(o Object, p []byte, off int64) {
 	if f == nil {
 		return
 	}
+	defer f.stats.since(time.Now())
 	all := Span{off, off + int64(len(p))}
 	f.mu.Lock()
 	old := f.spans.others(o)

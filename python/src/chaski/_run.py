@@ -102,6 +102,7 @@ class Run:
         self._open: deque[Job] = deque()  # asked for, and not given to the user
         self._expected: deque[Job] = deque()  # asked for, and not answered
         self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
+        self._given = 0.0  # when the owner got the last batch
         self._heard = time.monotonic()  # when the engine last said something
         self._closed = False
         self._side = self._find_side()
@@ -233,9 +234,13 @@ class Run:
         )
         self._requests.put(pb.StreamRequest(ticket=ticket))
 
-    def _credit(self, batches: int) -> None:
-        """Says that so many more batches are welcome: the engine begins with that many tickets."""
-        self._requests.put(pb.StreamRequest(credit=pb.Credit(batches=batches)))
+    def _credit(self, batches: int, waited: float = 0, stepped: float = 0) -> None:
+        """Says that so many more batches are welcome: the engine begins with that many tickets.
+
+        And for how many seconds the owner waited for the last batch, and was busy before.
+        """
+        told = {"waited": int(1e9 * waited), "stepped": int(1e9 * stepped)}
+        self._requests.put(pb.StreamRequest(credit=pb.Credit(batches=batches, **told)))
 
     def next(self) -> Batch | None:
         """Waits for the next batch and returns it, or None after the last one.
@@ -245,10 +250,11 @@ class Run:
         if not self._open:
             self.close()
             return None
+        asked = time.monotonic()
         batch = self._received()
         self._take()
-        if self._open:
-            self._credit(1)
+        given, self._given = self._given or asked, time.monotonic()
+        self._credit(1 if self._open else 0, self._given - asked, asked - given)
         return batch
 
     def one(self, job: Job) -> Batch:

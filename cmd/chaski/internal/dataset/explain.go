@@ -153,9 +153,10 @@ func timeStep(ctx context.Context, e *loader.Engine, t shuffle.Ticket, stages *r
 	if closing := e.Close(); err == nil {
 		err = closing
 	}
+	spent := stages.Spent()
 	for _, s := range resources.AllStages() {
 		if s != resources.StageWait {
-			out.Stages = append(out.Stages, stageShare{s.String(), stages.Spent(s).Seconds()})
+			out.Stages = append(out.Stages, stageShare{s.String(), spent[s].Seconds()})
 		}
 	}
 	out.Chunks, out.Decoded = stages.Decoded()
