@@ -199,6 +199,7 @@ check-python: env
 	[ ! -x $(VENV)/bin/zizmor ] || $(VENV)/bin/zizmor --quiet --offline .github
 check-generated: env
 	CHASKI_GEN_VENV=$(CURDIR)/$(VENV)/generate proto/generate.sh --check
+	$(GO) run ./tools/metrics -check
 
 check-house: env ## length of lines and functions, direction of imports, circles of files, one writer of files, listings of the API
 	$(ACTIONLINT) -shellcheck= -pyflakes=

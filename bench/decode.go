@@ -99,7 +99,7 @@ func Decode(ctx context.Context, paths []string, o DecodeOptions) (*Report, erro
 		newFigure("decoded", "MB/s", mb), newFigure("files", "samples/s", samples),
 		newFigure("cpu", "ms a sample", cpu),
 	}
-	report.Stages = stageTimes(make(spent, len(resources.AllStages())), spentIn(&d.stages), files)
+	report.Stages = stageTimes(resources.Spent{}, d.stages.Spent(), files)
 	return report, nil
 }
 

@@ -86,7 +86,7 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 		}
 	}
 	var m loadRounds
-	before := spentIn(&stages)
+	before := stages.Spent()
 	for i := range o.Rounds {
 		if err := m.round(ctx, l, o.Time, &stages); err != nil {
 			return nil, err
@@ -104,7 +104,7 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 		newFigure("first batch", "ms", []float64{float64(first) / 1e6}),
 	}
 	report.Figures = append(report.Figures, m.waits.figures()...)
-	report.Stages = stageTimes(before, spentIn(&stages), m.rows)
+	report.Stages = stageTimes(before, stages.Spent(), m.rows)
 	return report, nil
 }
 

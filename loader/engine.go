@@ -45,6 +45,7 @@ type Engine struct {
 	layouts  map[layoutKey]*layout
 	queue    *queue
 	units    chan unit
+	slow     slow
 	stop     context.CancelFunc
 	done     sync.WaitGroup
 	account  *budget.Account // memory that the engine holds of the budget, without batches
@@ -226,6 +227,9 @@ func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*E
 	engine.queue = newQueue(engine.options.MemoryBytes, engine.spec.BatchSize)
 	engine.memory = newMemory(engine.options.MemoryBytes, o.Alloc, o.Budget, floor, engine.queue.poke)
 	engine.queue.memory, engine.queue.now = engine.memory, engine.memory.now
+	if engine.queue.stages = o.Stages; o.Stages != nil {
+		engine.slow.sources = make([]sourceTime, len(engine.sets))
+	}
 	engine.start()
 	return engine, nil
 }

@@ -27,7 +27,8 @@ type queue struct {
 	turn  int          // rows
 	// memory has the buffers for tickets; nil: as much as windows allow. It has a lock of its own, locked under mu.
 	memory *memory
-	more   chan struct{} // holds one element when take may find a ticket
+	stages *resources.Stages // counts the time without memory; nil: nobody asks
+	more   chan struct{}     // holds one element when take may find a ticket
 
 	coming atomic.Int64 // batches that giveBack is about to give back
 
@@ -140,7 +141,7 @@ func (q *queue) take(ctx context.Context) *Pending {
 		q.mu.Lock()
 		pending := q.next()
 		q.blocked = pending == nil && q.all.turns.Len() > 0
-		head := q.head
+		head, blocked := q.head, q.blocked
 		q.mu.Unlock()
 		if pending != nil {
 			return pending
@@ -149,9 +150,13 @@ func (q *queue) take(ctx context.Context) *Pending {
 		if head != nil { // others wait behind it, so they must not wait for a ticket that is cancelled
 			stop = context.AfterFunc(head.ctx, q.poke)
 		}
+		since := time.Now()
 		select {
 		case <-q.more:
 		case <-ctx.Done():
+		}
+		if blocked {
+			q.stages.NoMemory(time.Since(since))
 		}
 		stop()
 	}

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -323,7 +324,7 @@ func (e *Engine) work(ctx context.Context) {
 		if !ok {
 			break
 		}
-		reader.Clock.Lap(resources.StageWait)
+		reader.Clock.Waited()
 		// A unit of a cancelled ticket is not run, but it must be counted by complete, otherwise
 		// the ticket's memory would never come back.
 		err := unit.p.ctx.Err()
@@ -337,6 +338,8 @@ func (e *Engine) work(ctx context.Context) {
 			crash.Report(e.options.Logger, err)
 			unit.p.fail(unit, err)
 		}
+		reader.Clock.Lap(resources.StageOther)
+		e.note(unit, reader.Clock.Done())
 		if crash.Is(unit.p.complete(reader)) || crash.Is(err) {
 			// The panic may have left the buffers and decoders of the reader half changed.
 			endReader(reader)
@@ -344,7 +347,28 @@ func (e *Engine) work(ctx context.Context) {
 		}
 		reader.Clock.Lap(resources.StageOther)
 	}
-	reader.Clock.Lap(resources.StageWait)
+	reader.Clock.Waited()
+}
+
+// note counts the work on a unit, with Options.Stages.
+func (e *Engine) note(u unit, spent resources.Spent) {
+	if e.slow.sources == nil || u.field < 0 {
+		return
+	}
+	set := u.p.set(u.row)
+	e.slow.note(set.number, spent, func() (id, field string) {
+		return u.p.ref(u.row).ID, set.rasters[u.field].Name
+	})
+}
+
+// Slow returns where the time of the workers went, by source, and the rasters that took longest. Both are empty without
+// Options.Stages.
+func (e *Engine) Slow() (sources []SourceTime, slowest []RasterTime) {
+	sources, slowest = e.slow.times()
+	for i := range sources {
+		sources[i].Source = cmp.Or(e.sets[i].name, e.spec.Source)
+	}
+	return sources, slowest
 }
 
 // nextUnit returns the next unit, with a turn for it if files are local. ok is false once the dispatcher has closed the
@@ -646,6 +670,7 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	if err != nil {
 		return err
 	}
+	r.Clock.Lap(resources.StageRead) // of the header, if this is the first time
 	win, err := engine.windowOf(pending.ctx, d, draw, u.field, row, asset)
 	if err != nil {
 		return asset.Fault(err)

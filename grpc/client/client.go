@@ -36,6 +36,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/grpc/payload"
+	"github.com/chaski-eo/chaski/grpc/report"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/raster"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
@@ -185,6 +186,17 @@ func anyPeer[T any](c *Client, ask func(*peer) (T, error)) (T, error) {
 // Info describes a file as JSON (the type loader.FileInfo).
 func (c *Client) Info(ctx context.Context, path string) ([]byte, error) {
 	return anyPeer(c, func(p *peer) ([]byte, error) { return p.info(ctx, path) })
+}
+
+// Report returns what each server has counted about its ranks, in the order of the targets.
+func (c *Client) Report(ctx context.Context) ([]report.Figures, error) {
+	all, errs := make([]report.Figures, len(c.peers)), make([]error, len(c.peers))
+	var group sync.WaitGroup
+	for i, p := range c.peers {
+		group.Go(func() { all[i], errs[i] = p.report(ctx) })
+	}
+	group.Wait()
+	return all, errors.Join(errs...)
 }
 
 // Read decodes windows of one or several files at the server. Errors about files have a *fault.Error

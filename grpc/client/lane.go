@@ -217,12 +217,14 @@ func (l *lane) send(ctx context.Context,
 			tickets = append(tickets, l.message(r))
 		}
 		l.sent = len(l.asked)
-		l.s.mu.Unlock()
 		if len(tickets) > 0 {
 			tickets = append(tickets, &chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Credit{
-				Credit: &chaskiv1.Credit{Batches: uint32(len(tickets))},
+				Credit: &chaskiv1.Credit{Batches: uint32(len(tickets)), Waited: uint64(l.s.waited),
+					Stepped: uint64(l.s.stepped)},
 			}})
+			l.s.waited, l.s.stepped = 0, 0
 		}
+		l.s.mu.Unlock()
 		for _, m := range tickets {
 			if stream.Send(m) != nil {
 				return // receive has the reason

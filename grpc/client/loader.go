@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"time"
 
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -98,6 +99,7 @@ func (l *Loader) Next(ctx context.Context) (*loader.Batch, error) {
 		l.session, l.added, l.next = newSession(l.run, l.ahead), 0, next
 	}
 	l.add()
+	called := time.Now()
 	result, err := l.session.receive(ctx)
 	if err != nil {
 		return nil, err
@@ -111,7 +113,7 @@ func (l *Loader) Next(ctx context.Context) (*loader.Batch, error) {
 		l.drop()
 		return nil, result.err
 	}
-	l.session.taken(result.batch)
+	l.session.taken(result.batch, called)
 	l.added--
 	l.add()
 	l.state.Epoch = next.epoch

@@ -15,6 +15,7 @@ import (
 
 	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
+	"github.com/chaski-eo/chaski/grpc/report"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/raster"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
@@ -111,6 +112,20 @@ func (p *peer) info(ctx context.Context, path string) ([]byte, error) {
 		return nil, p.failed(err)
 	}
 	return infoReply.GetJson(), nil
+}
+
+func (p *peer) report(ctx context.Context) (report.Figures, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	defer cancel()
+	reply, err := p.stub.Report(ctx, &chaskiv1.ReportRequest{})
+	if err != nil {
+		return report.Figures{}, p.failed(err)
+	}
+	figures, err := report.Parse(reply.GetFigures())
+	if err != nil {
+		return figures, p.failed(fmt.Errorf("%w: %w", ErrProtocol, err))
+	}
+	return figures, nil
 }
 
 func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array, error) {

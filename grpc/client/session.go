@@ -47,7 +47,10 @@ type session struct {
 	told    bool          // that PrefetchBytes is short
 	wanted  bool          // Next waits
 	look    chan struct{} // has one element when there may be something to hedge
-	over    bool          // the session failed
+
+	left            time.Time     // when Next last returned a batch
+	waited, stepped time.Duration // in Next and between its calls, since servers were last told
+	over            bool          // the session failed
 }
 
 // request is a ticket that was not handed to Next.
@@ -101,9 +104,14 @@ func newSession(r *Run, o TicketOptions) *session {
 	return s
 }
 
-// taken records that Next has a batch, and requests the next one in its place.
-func (s *session) taken(b *loader.Batch) {
+// taken records that Next, which was called at a time, has a batch, and requests the next one in its place.
+func (s *session) taken(b *loader.Batch, called time.Time) {
 	s.mu.Lock()
+	if !s.left.IsZero() {
+		s.stepped += called.Sub(s.left)
+	}
+	s.left = time.Now()
+	s.waited += s.left.Sub(called)
 	s.wanted = false
 	s.asked--
 	s.given++

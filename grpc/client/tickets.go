@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/loader"
@@ -78,6 +79,7 @@ func (t *Tickets) Next(ctx context.Context) (*loader.Batch, error) {
 	if t.err != nil {
 		return nil, t.err
 	}
+	called := time.Now()
 	result, err := t.session.receive(ctx)
 	switch {
 	case err != nil:
@@ -85,7 +87,7 @@ func (t *Tickets) Next(ctx context.Context) (*loader.Batch, error) {
 	case result.over:
 		t.err = result.err
 	default:
-		t.session.taken(result.batch)
+		t.session.taken(result.batch, called)
 	}
 	return result.batch, result.err
 }

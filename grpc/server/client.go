@@ -19,11 +19,14 @@ import (
 //	"connection 7"               where nothing else is known
 type clientID string
 
+// tokenPrefix begins the id of a client with a token of its own.
+const tokenPrefix = "token "
+
 type clientKey struct{}
 
 // withClient returns the context of a request that came with a valid token, or other proof, of the given name.
 func withClient(ctx context.Context, name string) context.Context {
-	return context.WithValue(ctx, clientKey{}, clientID("token "+name))
+	return context.WithValue(ctx, clientKey{}, clientID(tokenPrefix+name))
 }
 
 // clientOf returns who sent a request.

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/grpc/report"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -26,6 +27,7 @@ import (
 // is about to use (kept.go).
 type engines struct {
 	options  Options
+	stages   *resources.Stages  // of the workers of all datasets
 	cancel   context.CancelFunc // ends the openings
 	openings *openings
 
@@ -52,6 +54,7 @@ type entry struct {
 	opened time.Time
 	asked  map[clientID]time.Time // clients whose ticket is expected: see await
 	remote bool                   // it is at other servers
+	counts *counts                // for reports; not guarded
 	gone   bool                   // not in the maps any more; the last user closes it
 	leased int64                  // bytes of its batches that clients have; guarded by shared.mu
 	whole  int64                  // bytes of its largest batch, 0 if not known
@@ -60,7 +63,8 @@ type entry struct {
 }
 
 func newEngines(o Options) *engines {
-	s := &engines{options: o, live: map[*entry]struct{}{}, byHandle: map[string]*entry{}, bySpec: map[string]*entry{}}
+	s := &engines{options: o, stages: &resources.Stages{}, live: map[*entry]struct{}{}, byHandle: map[string]*entry{},
+		bySpec: map[string]*entry{}}
 	var ctx context.Context
 	ctx, s.cancel = context.WithCancel(context.Background())
 	s.openings = newOpenings(ctx, o)
@@ -233,17 +237,20 @@ type asked struct {
 func (s *engines) openNow(ctx context.Context, a asked) error {
 	var engine Engine
 	var err error
+	options := a.view.loader
+	options.Stages = &resources.Stages{Of: s.stages}
 	if a.upstream == nil {
-		engine, err = s.options.Open(ctx, a.spec, a.view.loader)
+		engine, err = s.options.Open(ctx, a.spec, options)
 	} else {
-		engine, err = s.options.Upstream(ctx, a.spec, a.upstream, a.rows, a.view.loader)
+		engine, err = s.options.Upstream(ctx, a.spec, a.upstream, a.rows, options)
 	}
 	if err != nil {
 		return err
 	}
 	a.view.hold() // until close
 	opened := &entry{engine: engine, view: a.view, handle: handleOf(engine, a.at+a.view.key), spec: a.key,
-		remote: a.upstream != nil,
+		remote: a.upstream != nil, counts: &counts{stages: options.Stages, cache: s.options.Cache,
+			remote: a.upstream != nil, ranks: map[rankID]*report.Rank{}},
 		memory: cmp.Or(s.options.Loader.MemoryBytes, resources.DefaultMemoryBytes)}
 	if m, ok := engine.(interface{ MemoryBytes() int64 }); ok {
 		opened.memory = m.MemoryBytes()

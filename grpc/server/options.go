@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source/diskcache"
 )
 
 // Defaults of Options.
@@ -85,8 +86,8 @@ type Options struct {
 	Gate *auth.Gate
 	// Reflection offers gRPC reflection.
 	Reflection bool
-	// Loader has the options of each engine; its Roots are not used. Its Turns, which all engines, reads, questions and
-	// openings of local files share, are Workers by default, or as many as there are processors.
+	// Loader has the options of each engine; its Roots and Stages are not used. Its Turns, which all engines, reads,
+	// questions and openings of local files share, are Workers by default, or as many as there are processors.
 	Loader loader.Options
 	// SharedMemory offers batches in shared memory to clients of the same user on this host. It is
 	// left out, with a line in the log, where the system has none.
@@ -156,6 +157,8 @@ type Options struct {
 	Bad func(e Engine, b *loader.Batch, err *loader.SampleError)
 	// Metrics gets the server's metrics. Default: none.
 	Metrics prometheus.Registerer
+	// Cache, if it is not nil, is the cache on disk of Loader.Opener, whose figures are told, too.
+	Cache *diskcache.Folder
 }
 
 func (o Options) withDefaults() Options {

@@ -47,7 +47,8 @@ type Server struct {
 	metrics *metrics
 	clients *clients
 	rates   *rates
-	reads   *turns.Turns    // of Read
+	reads   *turns.Turns // of Read
+	started time.Time
 	serving context.Context // ends when streams are to end
 	stop    context.CancelFunc
 
@@ -82,6 +83,7 @@ func New(o Options) (*Server, error) {
 		pipes:     newPipes(),
 		questions: turns.New(o.MaxReads, o.MaxReads),
 		views:     newViews(o.Loader),
+		started:   time.Now(),
 	}
 	server.serving, server.stop = context.WithCancel(context.Background())
 	server.shared.onEnd(func(c *leaseConn) {

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/grpc/payload"
+	"github.com/chaski-eo/chaski/grpc/report"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -37,14 +38,16 @@ type stream struct {
 	started int      // how many from the front are started or failed
 	working int      // how many of those are started: at most credits
 	credits int
-	ended   error               // why no more requests come; io.EOF if the client has closed its side
-	over    bool                // the stream is being torn down: start nothing
-	leases  *leaseConn          // batches go in shared memory; nil if not
-	native  bool                // leases may leave the arithmetic to the client, too
-	id      uint64              // as the client calls the stream
-	pipe    *pipe               // takes the replies; nil: gRPC does
-	piped   bool                // requests come by the pipe when those of the call have ended; only receive uses it
-	kept    *entry              // of the last ticket: see engines.keep
+	ended   error      // why no more requests come; io.EOF if the client has closed its side
+	over    bool       // the stream is being torn down: start nothing
+	leases  *leaseConn // batches go in shared memory; nil if not
+	native  bool       // leases may leave the arithmetic to the client, too
+	id      uint64     // as the client calls the stream
+	pipe    *pipe      // takes the replies; nil: gRPC does
+	piped   bool       // requests come by the pipe when those of the call have ended; only receive uses it
+	kept    *entry     // of the last ticket: see engines.keep
+	counts  *counts    // of the last ticket, and its rank; nil: there was none
+	last    *report.Rank
 	passed  map[*entry]Sequence // of datasets that are at other servers
 	wake    chan struct{}       // has one element when any of the above has changed
 }
@@ -52,7 +55,8 @@ type stream struct {
 // order is a ticket being served.
 type order struct {
 	ticket  *chaskiv1.Ticket
-	entry   *entry  // nil if the spec is not known
+	entry   *entry // nil if the spec is not known
+	rank    *report.Rank
 	pending Pending // once it is started
 	err     error   // instead of a batch
 	works   bool    // it counts in stream.working
@@ -153,6 +157,10 @@ func (s *stream) request(r *chaskiv1.StreamRequest) (err error) {
 	case r.GetCredit() != nil:
 		// Saturates, since a client may send any number of credits of any size.
 		s.credits = int(min(uint64(s.credits)+uint64(r.GetCredit().GetBatches()), math.MaxInt32))
+		if s.last != nil && r.GetCredit().GetWaited()+r.GetCredit().GetStepped() > 0 {
+			waited, stepped := s.counts.told(s.last, r.GetCredit())
+			s.server.metrics.told(s.last, waited, stepped)
+		}
 	default:
 		err = status.Error(codes.InvalidArgument, "request is none of ticket, credit, attach")
 	}
@@ -215,7 +223,8 @@ func (s *stream) take(t *chaskiv1.Ticket) error {
 	} else if taken.err = s.server.clients.ticket(s.client, limitsOf(s.ctx), entry); taken.err != nil {
 		s.server.engines.put(entry)
 	} else {
-		taken.entry = entry
+		taken.entry, taken.rank = entry, entry.counts.rank(s.client, t)
+		s.counts, s.last = entry.counts, taken.rank
 		if s.kept != entry {
 			s.server.engines.keep(s.client, entry, s.kept)
 			s.kept = entry
@@ -322,7 +331,11 @@ func (s *stream) head() (*order, error) {
 		case ended != nil && !errors.Is(ended, io.EOF):
 			return nil, failed(ended)
 		case o != nil:
-			s.server.metrics.idle.Observe(time.Since(start).Seconds())
+			idle := time.Since(start).Seconds()
+			s.server.metrics.idle.Observe(idle)
+			if o.entry != nil {
+				o.entry.counts.idled(o.rank, idle)
+			}
 			return o, nil
 		case ended != nil && left > 0:
 			return nil, status.Errorf(codes.FailedPrecondition,
@@ -370,14 +383,14 @@ func (s *stream) answer(o *order) error {
 		return failed(err)
 	}
 	if o.err == nil {
-		start := time.Now()
+		wait := o.entry.counts.await()
 		o.err = crash.Call(func() (err error) {
 			pending := o.pending
 			o.pending = nil // Wait was called: Cancel must not be
 			b, err = pending.Wait(ctx)
 			return err
 		})
-		s.server.metrics.wait.Observe(time.Since(start).Seconds())
+		s.server.metrics.waited(time.Since(wait.begun).Seconds(), o.entry.counts.waited(o.rank, wait))
 		s.tellBad(o, b)
 	}
 	switch {
@@ -438,8 +451,7 @@ func (s *stream) stopping() bool { return s.server.serving.Err() != nil }
 
 // send sends b in shared memory if it can, else in parts.
 func (s *stream) send(o *order, b *loader.Batch) error {
-	start := time.Now()
-	defer func() { s.server.options.Loader.Stages.AddSent(time.Since(start)) }()
+	start, valid := time.Now(), b.Valid
 	s.mu.Lock()
 	leases, stream := s.leases, s.id
 	s.mu.Unlock()
@@ -450,12 +462,17 @@ func (s *stream) send(o *order, b *loader.Batch) error {
 			return err
 		}
 	}
-	if n == 0 {
-		return s.sendCopy(o.ticket.GetId(), b)
+	if n > 0 {
+		s.server.metrics.lent.Inc()
+	} else {
+		var err error
+		if n, err = s.sendCopy(o.ticket.GetId(), b); err != nil {
+			return err
+		}
 	}
-	s.server.metrics.batches.Inc()
-	s.server.metrics.lent.Inc()
-	s.server.metrics.bytes.Add(float64(n))
+	took := time.Since(start).Seconds()
+	s.server.metrics.sent(o.rank, n, took)
+	o.entry.counts.sent(o.rank, valid, n, took)
 	return nil
 }
 
@@ -485,8 +502,9 @@ func (c *leaseConn) offer(w *watch, b *loader.Batch, e *entry, ticket, stream ui
 	return n, w.send(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Lease{Lease: m}}, n)
 }
 
-// sendCopy sends b in parts. Its memory is released when the transport has written the last one.
-func (s *stream) sendCopy(ticket uint64, b *loader.Batch) error {
+// sendCopy sends b in parts, and returns how many bytes they have. Its memory is released when the transport has
+// written the last one.
+func (s *stream) sendCopy(ticket uint64, b *loader.Batch) (int, error) {
 	var lease wire.Owner
 	if s.watch.to == s.pipe {
 		defer b.Release()
@@ -496,12 +514,7 @@ func (s *stream) sendCopy(ticket uint64, b *loader.Batch) error {
 		lease = lent
 	}
 	segments, total := payload.Encode(b)
-	if err := sendParts(s.watch, ticket, segments, total, s.server.options.PartBytes, lease); err != nil {
-		return err
-	}
-	s.server.metrics.batches.Inc()
-	s.server.metrics.bytes.Add(float64(total))
-	return nil
+	return total, sendParts(s.watch, ticket, segments, total, s.server.options.PartBytes, lease)
 }
 
 // sender writes messages to one gRPC stream.

@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/grpc/client"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
+	"github.com/chaski-eo/chaski/grpc/report"
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -141,6 +142,15 @@ func (e *Engine) BatchBytes() int64 { return e.run.RowBytes() * int64(max(e.rows
 
 // MemoryBytes returns the bytes within which batches are lent to a client.
 func (e *Engine) MemoryBytes() int64 { return e.memory.bound }
+
+// Report returns what the servers have counted about the ranks that they work for.
+func (e *Engine) Report(ctx context.Context) (all report.Figures, err error) {
+	figures, err := e.client.Report(ctx)
+	for _, f := range figures {
+		all.Join(f)
+	}
+	return all, err
+}
 
 // Trim frees the memory that no batch is in.
 func (e *Engine) Trim() { e.memory.trim() }

@@ -50,7 +50,7 @@ func (r *Reader) openArray(a chunk.BlockArray) chunk.BlockReader {
 func (r *Reader) turn() (done func()) {
 	r.Clock.Lap(resources.StageRead)
 	end := r.decoding()
-	r.Clock.Lap(resources.StageWait)
+	r.Clock.Lap(resources.StageTurn)
 	return func() {
 		r.Clock.Lap(resources.StageDecode)
 		end()

@@ -122,7 +122,9 @@ func (r *Reader) readAsset(ctx context.Context, a catalog.Asset, box chunk.Box, 
 		r.Share.Key.Mask = false // arrays have no mask
 		return r.chunks(ctx, nil, a.Index, box, bands, to)
 	}
+	r.Clock.Lap(resources.StageOther)
 	file, err := r.open(ctx, &a)
+	r.Clock.Lap(resources.StageRead)
 	if err != nil {
 		return err
 	}
@@ -187,7 +189,9 @@ func (r *Reader) chunks(
 	shared := r.Share.Tiles != nil
 	if resources.IsLarge(x) {
 		r.Slot.Rest() // others may need a turn to free the room
+		r.Clock.Lap(resources.StageOther)
 		done, err := r.large.Take(ctx, x)
+		r.Clock.Lap(resources.StageMemory)
 		if err != nil {
 			return err
 		}
@@ -275,7 +279,7 @@ func (r *Reader) run(ctx context.Context, f source.Reader, x *chunk.Index, run c
 	// The turn is taken after the read, so that a reader that waits for bytes keeps no other from
 	// decoding.
 	defer r.decoding()()
-	r.Clock.Lap(resources.StageOther)
+	r.Clock.Lap(resources.StageTurn)
 	for _, i := range run.Chunks {
 		if err := r.Slot.Tick(ctx); err != nil {
 			return err

@@ -390,7 +390,7 @@ func (r *Reader) others(
 				return ctx.Err()
 			}
 		}
-		r.Clock.Lap(resources.StageWait)
+		r.Clock.Lap(resources.StageTurn)
 		if !want.t.Failed {
 			to.Put(x, want.i, want.t.Samples)
 			r.Clock.Lap(resources.StageScatter)

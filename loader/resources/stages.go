@@ -30,12 +30,33 @@ const (
 	StageDecode                 // chunks are decompressed
 	StagePredictor              // predictors and byte order are undone
 	StageScatter                // samples are cast, normalised and put in their place
-	StageWait                   // there is nothing to do, or no memory to do it in
-	StageOther                  // the rest: looking samples up, opening files, padding, finishing batches
+	StageTurn                   // a processor, or a chunk that another worker decodes, is waited for
+	StageMemory                 // there is no memory for the next batch
+	StageWait                   // there is nothing to do
+	StageOther                  // the rest: looking samples up, padding, finishing batches
 	numStages
 )
 
-var stageNames = [numStages]string{"read", "decode", "predictor", "scatter", "wait", "other"}
+var stageNames = [numStages]string{"read", "decode", "predictor", "scatter", "turn", "memory", "wait", "other"}
+
+// Spent is the time spent in each stage.
+type Spent [numStages]time.Duration
+
+// Sub returns the time since another moment.
+func (s Spent) Sub(from Spent) Spent {
+	for i := range s {
+		s[i] -= from[i]
+	}
+	return s
+}
+
+// Reading returns the time for which bytes were waited.
+func (s *Spent) Reading() time.Duration { return s[StageRead] }
+
+// Decoding returns the time that pixels took once their bytes were there, with the wait for a processor.
+func (s *Spent) Decoding() time.Duration {
+	return s[StageDecode] + s[StagePredictor] + s[StageScatter] + s[StageTurn] + s[StageOther]
+}
 
 // String returns the stage's name.
 func (s Stage) String() string { return stageNames[s] }
@@ -52,34 +73,41 @@ func AllStages() []Stage {
 // Stages measures where the time of workers goes. The zero value is ready to use. It is safe for
 // concurrent use.
 type Stages struct {
+	// Of, if it is not nil, counts what the workers of several engines do, these among them.
+	Of *Stages
+
 	spent [numStages]atomic.Int64 // ns
 	total atomic.Int64            // ns, of the clocks that have stopped
-	sent  atomic.Int64            // ns
+	full  atomic.Int64            // ns in which a ticket had no memory
 	rows  atomic.Int64
 
 	decodes decodedChunks
 }
 
-// Spent returns the time that all workers spent in a stage. Laps that still run are not included.
-func (s *Stages) Spent(stage Stage) time.Duration { return time.Duration(s.spent[stage].Load()) }
+// Spent returns the time that all workers spent in each stage, without the pieces of work that are not done. It is 0 if
+// s is nil.
+func (s *Stages) Spent() (all Spent) {
+	if s != nil {
+		for i := range s.spent {
+			all[i] = time.Duration(s.spent[i].Load())
+		}
+	}
+	return all
+}
+
+// NoMemory counts a time in which tickets waited for memory. It does nothing if s is nil.
+func (s *Stages) NoMemory(d time.Duration) {
+	if s != nil {
+		s.full.Add(int64(d))
+	}
+}
 
 // Total returns the time of the workers that have ended, each from its start to its end. Once all have
 // ended, it is the sum of all stages.
 func (s *Stages) Total() time.Duration { return time.Duration(s.total.Load()) }
 
-// Sent returns the time in which batches were passed on. Other goroutines than workers do that, so it is
-// not part of Total.
-func (s *Stages) Sent() time.Duration { return time.Duration(s.sent.Load()) }
-
 // Samples returns how many valid samples were counted.
 func (s *Stages) Samples() int64 { return s.rows.Load() }
-
-// AddSent adds the time d in which one batch was passed on. It does nothing if s is nil.
-func (s *Stages) AddSent(d time.Duration) {
-	if s != nil {
-		s.sent.Add(int64(d))
-	}
-}
 
 // Count counts the true values of valid, one for each row of a batch. It does nothing if s is nil.
 func (s *Stages) Count(valid []bool) {
@@ -109,6 +137,8 @@ func (s *Stages) Clock() *Clock {
 type Clock struct {
 	stages      *Stages
 	start, last time.Time
+	spent       Spent         // since the last Done
+	full        time.Duration // Stages.full at the last Done
 }
 
 // Lap adds the time since the last lap to a stage.
@@ -117,8 +147,38 @@ func (c *Clock) Lap(stage Stage) {
 		return
 	}
 	now := time.Now()
-	c.stages.spent[stage].Add(int64(now.Sub(c.last)))
+	c.spent[stage] += now.Sub(c.last)
 	c.last = now
+}
+
+// Done counts the laps of a piece of work, and returns them.
+func (c *Clock) Done() (work Spent) {
+	if c == nil {
+		return work
+	}
+	for s := c.stages; s != nil; s = s.Of {
+		for i, d := range c.spent {
+			if d > 0 {
+				s.spent[i].Add(int64(d))
+			}
+		}
+	}
+	work, c.spent = c.spent, Spent{}
+	c.full = time.Duration(c.stages.full.Load())
+	return work
+}
+
+// Waited adds the time since the last lap, in which there was no work, to StageMemory as far as tickets waited for
+// memory, and to StageWait.
+func (c *Clock) Waited() {
+	if c == nil {
+		return
+	}
+	before := c.last
+	c.Lap(StageWait)
+	full := min(c.last.Sub(before), time.Duration(c.stages.full.Load())-c.full)
+	c.spent[StageWait] -= full
+	c.spent[StageMemory] += full
 }
 
 // Stop stops the clock. The time since the last lap goes into StageOther.
@@ -127,5 +187,6 @@ func (c *Clock) Stop() {
 		return
 	}
 	c.Lap(StageOther)
+	c.Done()
 	c.stages.total.Add(int64(c.last.Sub(c.start)))
 }

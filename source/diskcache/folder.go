@@ -66,11 +66,16 @@ type Stats struct {
 	Refused, Evicted, Damaged, Failed int64
 	// Shared are reads that had their bytes from a request for another one.
 	Shared int64
+	// Time is the time of all readers that went to reads and writes of the folder.
+	Time time.Duration
 }
 
 type counts struct {
-	hitBytes, storedBytes, hits, misses, refused, evicted, damaged, failed, shared atomic.Int64
+	hitBytes, storedBytes, hits, misses, refused, evicted, damaged, failed, shared, time atomic.Int64
 }
+
+// since counts the time since begin.
+func (c *counts) since(begin time.Time) { c.time.Add(int64(time.Since(begin))) }
 
 // Folder is a cache on disk. It is safe for concurrent use. A nil *Folder holds nothing.
 type Folder struct {
@@ -237,7 +242,7 @@ func (f *Folder) Stats() Stats {
 	c := &f.stats
 	return Stats{HitBytes: c.hitBytes.Load(), StoredBytes: c.storedBytes.Load(), Hits: c.hits.Load(),
 		Misses: c.misses.Load(), Refused: c.refused.Load(), Evicted: c.evicted.Load(), Damaged: c.damaged.Load(),
-		Failed: c.failed.Load(), Shared: c.shared.Load()}
+		Failed: c.failed.Load(), Shared: c.shared.Load(), Time: time.Duration(c.time.Load())}
 }
 
 // Used returns the bytes that the ranges of all engines take on disk.
@@ -259,6 +264,7 @@ func (f *Folder) Read(o Object, p []byte, off int64) (missing Span) {
 	if f == nil {
 		return missing
 	}
+	defer f.stats.since(time.Now())
 	f.mu.Lock()
 	found, unread := f.policy.spans.touching(o, missing), time.Now().Before(f.unread)
 	f.mu.Unlock()
@@ -309,6 +315,7 @@ func (f *Folder) Keep(o Object, p []byte, off int64) {
 	if f == nil {
 		return
 	}
+	defer f.stats.since(time.Now())
 	all := Span{off, off + int64(len(p))}
 	f.mu.Lock()
 	old := f.policy.spans.others(o)

@@ -1090,8 +1090,12 @@ func (x *Ticket) GetCorners() []uint32 {
 }
 
 type Credit struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Batches       uint32                 `protobuf:"varint,1,opt,name=batches,proto3" json:"batches,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Batches uint32                 `protobuf:"varint,1,opt,name=batches,proto3" json:"batches,omitempty"`
+	// How long the client waited for batches since its last credit, and how long it was busy with them, in nanoseconds.
+	// 0 and 0: it does not say.
+	Waited        uint64 `protobuf:"varint,2,opt,name=waited,proto3" json:"waited,omitempty"`
+	Stepped       uint64 `protobuf:"varint,3,opt,name=stepped,proto3" json:"stepped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1129,6 +1133,20 @@ func (*Credit) Descriptor() ([]byte, []int) {
 func (x *Credit) GetBatches() uint32 {
 	if x != nil {
 		return x.Batches
+	}
+	return 0
+}
+
+func (x *Credit) GetWaited() uint64 {
+	if x != nil {
+		return x.Waited
+	}
+	return 0
+}
+
+func (x *Credit) GetStepped() uint64 {
+	if x != nil {
+		return x.Stepped
 	}
 	return 0
 }
@@ -3371,6 +3389,105 @@ func (x *GroundGrid) GetWidth() uint32 {
 	return 0
 }
 
+type ReportRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Figures of an earlier answer: the table is about the time since then. Empty: since the server started.
+	Since         []byte `protobuf:"bytes,1,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportRequest) Reset() {
+	*x = ReportRequest{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportRequest) ProtoMessage() {}
+
+func (x *ReportRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
+func (*ReportRequest) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ReportRequest) GetSince() []byte {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+type ReportReply struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The table, for people.
+	Table string `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
+	// JSON, as package grpc/report has it.
+	Figures       []byte `protobuf:"bytes,2,opt,name=figures,proto3" json:"figures,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportReply) Reset() {
+	*x = ReportReply{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportReply) ProtoMessage() {}
+
+func (x *ReportReply) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportReply.ProtoReflect.Descriptor instead.
+func (*ReportReply) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *ReportReply) GetTable() string {
+	if x != nil {
+		return x.Table
+	}
+	return ""
+}
+
+func (x *ReportReply) GetFigures() []byte {
+	if x != nil {
+		return x.Figures
+	}
+	return nil
+}
+
 type Groups_Level struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How often an epoch of the mixture draws from the source, and the samples of an epoch of its own.
@@ -3382,7 +3499,7 @@ type Groups_Level struct {
 
 func (x *Groups_Level) Reset() {
 	*x = Groups_Level{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[38]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3394,7 +3511,7 @@ func (x *Groups_Level) String() string {
 func (*Groups_Level) ProtoMessage() {}
 
 func (x *Groups_Level) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[38]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3519,9 +3636,11 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x06native\x18\b \x01(\bR\x06native\x12\x1c\n" +
 	"\tpositions\x18\t \x03(\x03R\tpositions\x12\x18\n" +
 	"\acorners\x18\n" +
-	" \x03(\rR\acorners\"\"\n" +
+	" \x03(\rR\acorners\"T\n" +
 	"\x06Credit\x12\x18\n" +
-	"\abatches\x18\x01 \x01(\rR\abatches\"\xbd\x01\n" +
+	"\abatches\x18\x01 \x01(\rR\abatches\x12\x16\n" +
+	"\x06waited\x18\x02 \x01(\x04R\x06waited\x12\x18\n" +
+	"\astepped\x18\x03 \x01(\x04R\astepped\"\xbd\x01\n" +
 	"\vStreamReply\x12%\n" +
 	"\x04part\x18\x01 \x01(\v2\x0f.chaski.v1.PartH\x00R\x04part\x12(\n" +
 	"\x05fault\x18\x02 \x01(\v2\x10.chaski.v1.FaultH\x00R\x05fault\x12(\n" +
@@ -3708,13 +3827,19 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"resolution\x18\x04 \x01(\x01R\n" +
 	"resolution\x12\x16\n" +
 	"\x06height\x18\x05 \x01(\rR\x06height\x12\x14\n" +
-	"\x05width\x18\x06 \x01(\rR\x05width2\xb1\x02\n" +
+	"\x05width\x18\x06 \x01(\rR\x05width\"%\n" +
+	"\rReportRequest\x12\x14\n" +
+	"\x05since\x18\x01 \x01(\fR\x05since\"=\n" +
+	"\vReportReply\x12\x14\n" +
+	"\x05table\x18\x01 \x01(\tR\x05table\x12\x18\n" +
+	"\afigures\x18\x02 \x01(\fR\afigures2\xed\x02\n" +
 	"\x06Chaski\x12@\n" +
 	"\bDescribe\x12\x1a.chaski.v1.DescribeRequest\x1a\x18.chaski.v1.DescribeReply\x12>\n" +
 	"\x06Stream\x12\x18.chaski.v1.StreamRequest\x1a\x16.chaski.v1.StreamReply(\x010\x01\x128\n" +
 	"\x04Read\x12\x16.chaski.v1.ReadRequest\x1a\x16.chaski.v1.StreamReply0\x01\x124\n" +
 	"\x04Info\x12\x16.chaski.v1.InfoRequest\x1a\x14.chaski.v1.InfoReply\x125\n" +
-	"\x03Ask\x12\x15.chaski.v1.AskRequest\x1a\x13.chaski.v1.AskReply(\x010\x01B6Z4github.com/chaski-eo/chaski/proto/chaski/v1;chaskiv1b\x06proto3"
+	"\x03Ask\x12\x15.chaski.v1.AskRequest\x1a\x13.chaski.v1.AskReply(\x010\x01\x12:\n" +
+	"\x06Report\x12\x18.chaski.v1.ReportRequest\x1a\x16.chaski.v1.ReportReplyB6Z4github.com/chaski-eo/chaski/proto/chaski/v1;chaskiv1b\x06proto3"
 
 var (
 	file_chaski_v1_chaski_proto_rawDescOnce sync.Once
@@ -3728,7 +3853,7 @@ func file_chaski_v1_chaski_proto_rawDescGZIP() []byte {
 	return file_chaski_v1_chaski_proto_rawDescData
 }
 
-var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*DescribeRequest)(nil),    // 0: chaski.v1.DescribeRequest
 	(*Upstream)(nil),           // 1: chaski.v1.Upstream
@@ -3768,9 +3893,11 @@ var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*StatsQuestion)(nil),      // 35: chaski.v1.StatsQuestion
 	(*PasteQuestion)(nil),      // 36: chaski.v1.PasteQuestion
 	(*GroundGrid)(nil),         // 37: chaski.v1.GroundGrid
-	(*Groups_Level)(nil),       // 38: chaski.v1.Groups.Level
-	nil,                        // 39: chaski.v1.ReadRequest.SizesEntry
-	(*anypb.Any)(nil),          // 40: google.protobuf.Any
+	(*ReportRequest)(nil),      // 38: chaski.v1.ReportRequest
+	(*ReportReply)(nil),        // 39: chaski.v1.ReportReply
+	(*Groups_Level)(nil),       // 40: chaski.v1.Groups.Level
+	nil,                        // 41: chaski.v1.ReadRequest.SizesEntry
+	(*anypb.Any)(nil),          // 42: google.protobuf.Any
 }
 var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	1,  // 0: chaski.v1.DescribeRequest.upstream:type_name -> chaski.v1.Upstream
@@ -3780,7 +3907,7 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	5,  // 4: chaski.v1.DescribeReply.groups:type_name -> chaski.v1.Groups
 	4,  // 5: chaski.v1.DescribeReply.sources:type_name -> chaski.v1.SourceInfo
 	7,  // 6: chaski.v1.SourceInfo.fields:type_name -> chaski.v1.FieldInfo
-	38, // 7: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
+	40, // 7: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
 	10, // 8: chaski.v1.StreamRequest.ticket:type_name -> chaski.v1.Ticket
 	11, // 9: chaski.v1.StreamRequest.credit:type_name -> chaski.v1.Credit
 	9,  // 10: chaski.v1.StreamRequest.attach:type_name -> chaski.v1.Attach
@@ -3790,8 +3917,8 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	6,  // 14: chaski.v1.StreamReply.shared:type_name -> chaski.v1.Shared
 	18, // 15: chaski.v1.Fault.sample:type_name -> chaski.v1.FaultSample
 	16, // 16: chaski.v1.Fault.member:type_name -> chaski.v1.FaultMember
-	40, // 17: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
-	39, // 18: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
+	42, // 17: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
+	41, // 18: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
 	9,  // 19: chaski.v1.ReadRequest.attach:type_name -> chaski.v1.Attach
 	25, // 20: chaski.v1.AskRequest.about:type_name -> chaski.v1.AboutQuestion
 	26, // 21: chaski.v1.AskRequest.table:type_name -> chaski.v1.TableQuestion
@@ -3815,13 +3942,15 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	19, // 39: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
 	20, // 40: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
 	22, // 41: chaski.v1.Chaski.Ask:input_type -> chaski.v1.AskRequest
-	3,  // 42: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
-	12, // 43: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
-	12, // 44: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
-	21, // 45: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
-	23, // 46: chaski.v1.Chaski.Ask:output_type -> chaski.v1.AskReply
-	42, // [42:47] is the sub-list for method output_type
-	37, // [37:42] is the sub-list for method input_type
+	38, // 42: chaski.v1.Chaski.Report:input_type -> chaski.v1.ReportRequest
+	3,  // 43: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
+	12, // 44: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
+	12, // 45: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
+	21, // 46: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
+	23, // 47: chaski.v1.Chaski.Ask:output_type -> chaski.v1.AskReply
+	39, // 48: chaski.v1.Chaski.Report:output_type -> chaski.v1.ReportReply
+	43, // [43:49] is the sub-list for method output_type
+	37, // [37:43] is the sub-list for method input_type
 	37, // [37:37] is the sub-list for extension type_name
 	37, // [37:37] is the sub-list for extension extendee
 	0,  // [0:37] is the sub-list for field type_name
@@ -3865,7 +3994,7 @@ func file_chaski_v1_chaski_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_chaski_v1_chaski_proto_rawDesc), len(file_chaski_v1_chaski_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   40,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,6 +27,7 @@ const (
 	Chaski_Read_FullMethodName     = "/chaski.v1.Chaski/Read"
 	Chaski_Info_FullMethodName     = "/chaski.v1.Chaski/Info"
 	Chaski_Ask_FullMethodName      = "/chaski.v1.Chaski/Ask"
+	Chaski_Report_FullMethodName   = "/chaski.v1.Chaski/Report"
 )
 
 // ChaskiClient is the client API for Chaski service.
@@ -51,6 +52,8 @@ type ChaskiClient interface {
 	// Ask answers one question about containers, files or a dataset. The first request is the question. Requests after
 	// it bring data, where the question says which. The answer comes in pieces; its end is the end of the call.
 	Ask(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[AskRequest, AskReply], error)
+	// Report tells what the ranks that train with this server wait for, as a table and as figures.
+	Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportReply, error)
 }
 
 type chaskiClient struct {
@@ -126,6 +129,16 @@ func (c *chaskiClient) Ask(ctx context.Context, opts ...grpc.CallOption) (grpc.B
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Chaski_AskClient = grpc.BidiStreamingClient[AskRequest, AskReply]
 
+func (c *chaskiClient) Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReportReply)
+	err := c.cc.Invoke(ctx, Chaski_Report_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ChaskiServer is the server API for Chaski service.
 // All implementations must embed UnimplementedChaskiServer
 // for forward compatibility.
@@ -148,6 +161,8 @@ type ChaskiServer interface {
 	// Ask answers one question about containers, files or a dataset. The first request is the question. Requests after
 	// it bring data, where the question says which. The answer comes in pieces; its end is the end of the call.
 	Ask(grpc.BidiStreamingServer[AskRequest, AskReply]) error
+	// Report tells what the ranks that train with this server wait for, as a table and as figures.
+	Report(context.Context, *ReportRequest) (*ReportReply, error)
 	mustEmbedUnimplementedChaskiServer()
 }
 
@@ -172,6 +187,9 @@ func (UnimplementedChaskiServer) Info(context.Context, *InfoRequest) (*InfoReply
 }
 func (UnimplementedChaskiServer) Ask(grpc.BidiStreamingServer[AskRequest, AskReply]) error {
 	return status.Error(codes.Unimplemented, "method Ask not implemented")
+}
+func (UnimplementedChaskiServer) Report(context.Context, *ReportRequest) (*ReportReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Report not implemented")
 }
 func (UnimplementedChaskiServer) mustEmbedUnimplementedChaskiServer() {}
 func (UnimplementedChaskiServer) testEmbeddedByValue()                {}
@@ -255,6 +273,24 @@ func _Chaski_Ask_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Chaski_AskServer = grpc.BidiStreamingServer[AskRequest, AskReply]
 
+func _Chaski_Report_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReportRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ChaskiServer).Report(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Chaski_Report_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ChaskiServer).Report(ctx, req.(*ReportRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Chaski_ServiceDesc is the grpc.ServiceDesc for Chaski service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -269,6 +305,10 @@ var Chaski_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Info",
 			Handler:    _Chaski_Info_Handler,
+		},
+		{
+			MethodName: "Report",
+			Handler:    _Chaski_Report_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

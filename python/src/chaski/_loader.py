@@ -205,6 +205,7 @@ class Loader:
         self._start_state = State(d.reply.spec_hash, spec["seed"], 0, 0, run=d.run)
         self._pool = Pool(o.engine.reuse)
         self.bad = BadRows()
+        self._reported = b""  # figures of the last report
         # Epoch, its first step that was counted, the one after the last, and their bad rows.
         self._counted = -1, 0, 0, 0
         self._epoch = 0
@@ -672,6 +673,17 @@ class Loader:
             self._ledger.restored = True
         if step >= self._steps:
             self._finished()
+
+    def report(self) -> str:
+        """Returns a table of what training waits for, since the last report or the engine's start.
+
+        Is it bound by data? Which stage takes longest, which rank waits most, which source and
+        which file is slow? `chaski top` shows the same of running engines
+        ([Metrics](docs/metrics.md)).
+        """
+        self._check_usable()
+        table, self._reported = self._outlive(lambda: self._connection.report(self._reported))
+        return table
 
     def close(self) -> None:
         """Gives the engine back. Batches that were received stay valid.

@@ -191,6 +191,7 @@ class Connection:
         sent = operator.methodcaller("SerializeToString")
         self._describe = c.unary_unary(base + "Describe", sent, pb.DescribeReply.FromString)
         self._info = c.unary_unary(base + "Info", sent, pb.InfoReply.FromString)
+        self._report = c.unary_unary(base + "Report", sent, pb.ReportReply.FromString)
         # Replies are taken as bytes: see parse_reply.
         self._stream = c.stream_stream(base + "Stream", sent, None)
         self._read = c.unary_stream(base + "Read", sent, None)
@@ -299,6 +300,14 @@ class Connection:
         }
         kind = kinds.get(code, "internal")
         return Error._of_kind.get(kind, Error)(f"{where}: {details}", kind=kind)
+
+    def report(self, since: bytes) -> tuple[str, bytes]:
+        """Returns the table since an earlier report, and what the next one needs."""
+        try:
+            r = self._report(pb.ReportRequest(since=since), timeout=60, metadata=self._show())
+        except grpc.RpcError as e:
+            raise self.error(e, "report") from None
+        return r.table, r.figures
 
     def describe(
         self, spec: dict[str, Any], timeout: float, rows: int = 0, **asked: Any

@@ -106,6 +106,7 @@ class Run:
         self._open: deque[Job] = deque()  # asked for, and not given to the user
         self._expected: deque[Job] = deque()  # asked for, and not answered
         self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
+        self._given = 0.0  # when the owner got the last batch
         self._heard = time.monotonic()  # when the engine last said something
         self._closed = False
         self._side = self._find_side()
@@ -225,7 +226,7 @@ class Run:
 
     # What the owner calls.
 
-    def _take(self, batches: int) -> None:
+    def _take(self, batches: int, waited: float = 0, stepped: float = 0) -> None:
         """Asks for jobs until so many are open as the engine is to know of.
 
         Args:
@@ -234,10 +235,15 @@ class Run:
         new: list[Job] = []
         while len(self._open) + len(new) < self._known and (job := next(self._jobs, None)):
             new.append(job)
-        self._ask(new, batches)
+        self._ask(new, batches, waited, stepped)
 
-    def _ask(self, jobs: Sequence[Job], batches: int) -> None:
-        """Sends the tickets of jobs, and credits."""
+    def _ask(
+        self, jobs: Sequence[Job], batches: int, waited: float = 0, stepped: float = 0
+    ) -> None:
+        """Sends the tickets of jobs, and credits.
+
+        And for how many seconds the owner waited for the last batch, and was busy before.
+        """
         self._open.extend(jobs)
         self._expected.extend(jobs)
         requests = [
@@ -257,8 +263,10 @@ class Run:
             )
             for job in jobs
         ]
-        if self._open:
-            requests.append(pb.StreamRequest(credit=pb.Credit(batches=batches)))
+        if self._open or waited or stepped:
+            told = {"waited": int(1e9 * waited), "stepped": int(1e9 * stepped)}
+            welcome = batches if self._open else 0
+            requests.append(pb.StreamRequest(credit=pb.Credit(batches=welcome, **told)))
         if self._came and self._pipe is not None and self._pipe.sends:
             if not self._piped:
                 self._requests.put(None)  # behind all that went by the call
@@ -276,8 +284,10 @@ class Run:
         if not self._open:
             self.close()
             return None
+        asked = time.monotonic()
         batch = self._received()
-        self._take(1)
+        given, self._given = self._given or asked, time.monotonic()
+        self._take(1, self._given - asked, asked - given)
         return batch
 
     def one(self, job: Job) -> Batch:

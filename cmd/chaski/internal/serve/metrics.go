@@ -17,7 +17,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/internal/accept"
-	"github.com/chaski-eo/chaski/source/diskcache"
 )
 
 // listenHTTP opens the address of --metrics or --health, or returns nil if it is empty.
@@ -120,41 +119,10 @@ func serveHTTP(l net.Listener, name string, mux *http.ServeMux, config *tls.Conf
 	return func() { server.Close(); <-done }
 }
 
-// newRegistry returns a registry with the figures of the process and of the folder of --cache-dir, which it opens: a
-// wrong one fails now and not at the first read.
-func newRegistry(cache *diskcache.Ref) (*prometheus.Registry, error) {
+// newRegistry returns a registry with the figures of the process.
+func newRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	folder, err := cache.Get()
-	if folder != nil {
-		registry.MustRegister(cacheMetrics(folder)...)
-	}
-	return registry, err
-}
-
-// cacheMetrics has the figures of the folder of --cache-dir.
-func cacheMetrics(f *diskcache.Folder) []prometheus.Collector {
-	const space, sub = "chaski", "cache"
-	counter := func(name, help string, value func(diskcache.Stats) int64) prometheus.Collector {
-		return prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: space, Subsystem: sub, Name: name,
-			Help: help}, func() float64 { return float64(value(f.Stats())) })
-	}
-	gauge := func(name, help string, value func() int64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: space, Subsystem: sub, Name: name,
-			Help: help}, func() float64 { return float64(value()) })
-	}
-	type stats = diskcache.Stats
-	return []prometheus.Collector{
-		counter("hits_total", "Reads of remote files without a request.", func(s stats) int64 { return s.Hits }),
-		counter("misses_total", "Reads of remote files with a request.", func(s stats) int64 { return s.Misses }),
-		counter("hit_bytes_total", "Bytes that came from the cache.", func(s stats) int64 { return s.HitBytes }),
-		counter("stored_bytes_total", "Bytes written to the cache.", func(s stats) int64 { return s.StoredBytes }),
-		counter("refused_total", "Ranges that the quota had no room for.", func(s stats) int64 { return s.Refused }),
-		counter("damaged_total", "Ranges with a wrong checksum, which were read again.",
-			func(s stats) int64 { return s.Damaged }),
-		counter("failed_total", "Ranges that the disk did not take.", func(s stats) int64 { return s.Failed }),
-		gauge("used_bytes", "Bytes on disk of all ranges, also of other engines.", f.Used),
-		gauge("quota_bytes", "Bytes of --cache-bytes.", f.Quota),
-	}
+	return registry
 }

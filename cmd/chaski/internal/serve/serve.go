@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/chaski-eo/chaski/bench"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
@@ -25,7 +24,6 @@ import (
 	"github.com/chaski-eo/chaski/grpc/upstream"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/tables/query"
 )
@@ -45,7 +43,6 @@ type serveFlags struct {
 	heldAt    string
 	delay     time.Duration // --drain-delay
 	logLevel  string
-	stages    string
 	bad       string // --quarantine
 }
 
@@ -118,8 +115,6 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	fl.StringVar(&f.bad, "quarantine", "",
 		"`FILE` to append bad samples to, as lines of JSON: see 'chaski quarantine' (default: none)")
-	fl.StringVar(&f.stages, "stages", "",
-		"`FILE` to write, as JSON, where the time of the workers went, when the server stops (default: off)")
 }
 
 func (f *serveFlags) check() (slog.Level, error) {
@@ -187,10 +182,6 @@ func (f *serveFlags) runHeld(ctx context.Context, h *holders, level slog.Level, 
 	if err != nil {
 		return err
 	}
-	stages, err := f.openStages()
-	if err != nil {
-		return err
-	}
 	log := console.NewLog(env.Err, level)
 	bad, err := openQuarantine(f.bad, log)
 	if err != nil {
@@ -198,16 +189,18 @@ func (f *serveFlags) runHeld(ctx context.Context, h *holders, level slog.Level, 
 	}
 	// Deferred first, since it must run last: streams that end add bad samples.
 	defer bad.close()
-	registry, err := newRegistry(env.Cache)
+	// A wrong folder fails now and not at the first read.
+	folder, err := env.Cache.Get()
 	if err != nil {
 		return err
 	}
+	registry := newRegistry()
 	opener := open.NewOpener(f.redirects, env.Cache)
 	defer opener.Close()
 	engine.Logger, engine.SQLLimits = log, f.sql
 	options := f.serverOptions(env, level, log)
 	options.Loader = engine
-	options.Loader.Stages, options.Loader.Opener, options.Metrics, options.Bad = stages, opener, registry, bad.hook()
+	options.Loader.Opener, options.Metrics, options.Cache, options.Bad = opener, registry, folder, bad.hook()
 	listener, addr, err := listen(ctx, f.listen)
 	if err != nil {
 		return err
@@ -249,7 +242,7 @@ func (f *serveFlags) runHeld(ctx context.Context, h *holders, level slog.Level, 
 		return err
 	}
 	log.Info("stopped")
-	return f.writeStages(stages)
+	return nil
 }
 
 // announce prints where the server listens, and the token that was made for it, if any. It tells holders, too.
@@ -325,25 +318,4 @@ func (f *serveFlags) serverOptions(env console.Env, level slog.Level, log *slog.
 		}
 	}
 	return options
-}
-
-// openStages returns a counter of the workers' time, or nil if there is no --stages. It creates the file at
-// once, so that a wrong path fails now and not when the server stops after days.
-func (f *serveFlags) openStages() (*resources.Stages, error) {
-	if f.stages == "" {
-		return nil, nil
-	}
-	return new(resources.Stages), os.WriteFile(f.stages, nil, 0o600)
-}
-
-// writeStages writes the file of --stages.
-func (f *serveFlags) writeStages(s *resources.Stages) error {
-	if s == nil {
-		return nil
-	}
-	var b bytes.Buffer
-	if err := bench.WriteStages(&b, s); err != nil {
-		return err
-	}
-	return os.WriteFile(f.stages, b.Bytes(), 0o600)
 }

@@ -191,10 +191,14 @@ class Ticket(_message.Message):
     def __init__(self, id: _Optional[int] = ..., handle: _Optional[str] = ..., epoch: _Optional[int] = ..., first: _Optional[int] = ..., count: _Optional[int] = ..., row_start: _Optional[int] = ..., row_stride: _Optional[int] = ..., native: bool = ..., positions: _Optional[_Iterable[int]] = ..., corners: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Credit(_message.Message):
-    __slots__ = ("batches",)
+    __slots__ = ("batches", "waited", "stepped")
     BATCHES_FIELD_NUMBER: _ClassVar[int]
+    WAITED_FIELD_NUMBER: _ClassVar[int]
+    STEPPED_FIELD_NUMBER: _ClassVar[int]
     batches: int
-    def __init__(self, batches: _Optional[int] = ...) -> None: ...
+    waited: int
+    stepped: int
+    def __init__(self, batches: _Optional[int] = ..., waited: _Optional[int] = ..., stepped: _Optional[int] = ...) -> None: ...
 
 class StreamReply(_message.Message):
     __slots__ = ("part", "fault", "lease", "shared")
@@ -566,3 +570,17 @@ class GroundGrid(_message.Message):
     height: int
     width: int
     def __init__(self, epsg: _Optional[int] = ..., west: _Optional[float] = ..., north: _Optional[float] = ..., resolution: _Optional[float] = ..., height: _Optional[int] = ..., width: _Optional[int] = ...) -> None: ...
+
+class ReportRequest(_message.Message):
+    __slots__ = ("since",)
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    since: bytes
+    def __init__(self, since: _Optional[bytes] = ...) -> None: ...
+
+class ReportReply(_message.Message):
+    __slots__ = ("table", "figures")
+    TABLE_FIELD_NUMBER: _ClassVar[int]
+    FIGURES_FIELD_NUMBER: _ClassVar[int]
+    table: str
+    figures: bytes
+    def __init__(self, table: _Optional[str] = ..., figures: _Optional[bytes] = ...) -> None: ...

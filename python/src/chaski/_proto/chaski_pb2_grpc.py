@@ -61,6 +61,11 @@ class ChaskiStub(object):
                 request_serializer=chaski__pb2.AskRequest.SerializeToString,
                 response_deserializer=chaski__pb2.AskReply.FromString,
                 _registered_method=True)
+        self.Report = channel.unary_unary(
+                '/chaski.v1.Chaski/Report',
+                request_serializer=chaski__pb2.ReportRequest.SerializeToString,
+                response_deserializer=chaski__pb2.ReportReply.FromString,
+                _registered_method=True)
 
 
 class ChaskiServicer(object):
@@ -108,6 +113,13 @@ class ChaskiServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Report(self, request, context):
+        """Report tells what the ranks that train with this server wait for, as a table and as figures.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ChaskiServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -135,6 +147,11 @@ def add_ChaskiServicer_to_server(servicer, server):
                     servicer.Ask,
                     request_deserializer=chaski__pb2.AskRequest.FromString,
                     response_serializer=chaski__pb2.AskReply.SerializeToString,
+            ),
+            'Report': grpc.unary_unary_rpc_method_handler(
+                    servicer.Report,
+                    request_deserializer=chaski__pb2.ReportRequest.FromString,
+                    response_serializer=chaski__pb2.ReportReply.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -274,6 +291,33 @@ class Chaski(object):
             '/chaski.v1.Chaski/Ask',
             chaski__pb2.AskRequest.SerializeToString,
             chaski__pb2.AskReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Report(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/chaski.v1.Chaski/Report',
+            chaski__pb2.ReportRequest.SerializeToString,
+            chaski__pb2.ReportReply.FromString,
             options,
             channel_credentials,
             insecure,

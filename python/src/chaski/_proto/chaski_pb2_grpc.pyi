@@ -63,6 +63,12 @@ class ChaskiStub:
     it bring data, where the question says which. The answer comes in pieces; its end is the end of the call.
     """
 
+    Report: grpc.UnaryUnaryMultiCallable[
+        chaski_pb2.ReportRequest,
+        chaski_pb2.ReportReply,
+    ]
+    """Report tells what the ranks that train with this server wait for, as a table and as figures."""
+
 class ChaskiAsyncStub:
     """Chaski serves batches. A server keeps nothing between tickets: any server that sees the same data
     can serve any ticket.
@@ -105,6 +111,12 @@ class ChaskiAsyncStub:
     """Ask answers one question about containers, files or a dataset. The first request is the question. Requests after
     it bring data, where the question says which. The answer comes in pieces; its end is the end of the call.
     """
+
+    Report: grpc.aio.UnaryUnaryMultiCallable[
+        chaski_pb2.ReportRequest,
+        chaski_pb2.ReportReply,
+    ]
+    """Report tells what the ranks that train with this server wait for, as a table and as figures."""
 
 class ChaskiServicer(metaclass=abc.ABCMeta):
     """Chaski serves batches. A server keeps nothing between tickets: any server that sees the same data
@@ -158,5 +170,13 @@ class ChaskiServicer(metaclass=abc.ABCMeta):
         """Ask answers one question about containers, files or a dataset. The first request is the question. Requests after
         it bring data, where the question says which. The answer comes in pieces; its end is the end of the call.
         """
+
+    @abc.abstractmethod
+    def Report(
+        self,
+        request: chaski_pb2.ReportRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[chaski_pb2.ReportReply, collections.abc.Awaitable[chaski_pb2.ReportReply]]:
+        """Report tells what the ranks that train with this server wait for, as a table and as figures."""
 
 def add_ChaskiServicer_to_server(servicer: ChaskiServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -1,0 +1,105 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/grpc/auth"
+	"github.com/chaski-eo/chaski/grpc/client"
+	"github.com/chaski-eo/chaski/grpc/report"
+)
+
+type topFlags struct {
+	once  bool
+	every time.Duration
+	ca    string
+}
+
+// NewTop has the command top, which shows what the ranks that train with engines wait for.
+func NewTop(env console.Env) *cobra.Command {
+	var f topFlags
+	cmd := &cobra.Command{
+		Use:  "top [flags] TARGET...",
+		Args: console.AtLeastOne("TARGET"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args) },
+	}
+	fl := cmd.Flags()
+	fl.BoolVar(&f.once, "once", false, "print one table, about all of the time so far, and end")
+	fl.DurationVar(&f.every, "every", 2*time.Second, "how often to print a table, about the time since the last one")
+	fl.StringVar(&f.ca, "ca", "", "`FILE` with the certificates, in PEM, that those of the engines are signed by\n"+
+		"(default: connections in plain text)")
+	return cmd
+}
+
+func (f *topFlags) run(ctx context.Context, env console.Env, targets []string) error {
+	if f.every <= 0 {
+		return console.Usagef("--every is %v: it must be longer than 0s", f.every)
+	}
+	c, err := f.dial(targets)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	out, ok := env.Out.(*os.File)
+	screen := !f.once && ok && term.IsTerminal(int(out.Fd()))
+	var old []report.Figures
+	for {
+		now, err := c.Report(ctx)
+		if err != nil {
+			return err
+		}
+		table := since(now, old).Table()
+		if screen {
+			table = "\x1b[H\x1b[2J" + table // from the upper left corner of an empty screen
+		}
+		if _, err := fmt.Fprintln(env.Out, table); err != nil || f.once {
+			return err
+		}
+		old = now
+		select {
+		case <-time.After(f.every):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// since joins the figures of several engines since others of theirs, of which there are none at first.
+func since(now, old []report.Figures) (all report.Figures) {
+	for i, f := range now {
+		if old != nil {
+			f = f.Since(old[i])
+		}
+		all.Join(f)
+	}
+	return all
+}
+
+// dial returns a client of all engines. It sends the token of the environment.
+func (f *topFlags) dial(targets []string) (*client.Client, error) {
+	token, err := auth.FromEnvironment()
+	if err != nil {
+		return nil, err
+	}
+	o := client.Options{Token: token, Timeout: 10 * time.Second}
+	if f.ca != "" {
+		pem, err := os.ReadFile(f.ca)
+		if err != nil {
+			return nil, err
+		}
+		config, err := auth.ClientTLS(pem, nil, nil)
+		if err != nil {
+			return nil, fmt.Errorf("--ca: %w", err)
+		}
+		o.Credentials = credentials.NewTLS(config)
+	}
+	return client.Dial(strings.Join(targets, ","), o)
+}

@@ -1,0 +1,126 @@
+"""`Loader.report` and `python -m chaski doctor` name the part of a run that was made slow."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import chaski
+
+pytestmark = pytest.mark.usefixtures("binary")
+
+DATA = Path(__file__).resolve().parents[2] / "testdata" / "demo"
+BOARD = Path(__file__).resolve().parents[2] / "deploy" / "grafana" / "chaski.json"
+
+
+@pytest.fixture
+def chips(tmp_path: Path) -> Path:
+    """Many names of one chip of 6 bands of 640 by 640."""
+    for i in range(64):
+        (tmp_path / f"{i}.tif").symlink_to(DATA / "coast.tif")
+    return tmp_path
+
+
+def answers(table: str) -> dict[str, str]:
+    return dict(re.findall(r"^(.*\?) +(\S+)", table, re.M))
+
+
+def test_trainer(chips):
+    with chaski.load(chips, batch_size=2, window=32) as loader:
+        for _ in loader:
+            time.sleep(0.1)  # 32 times; the first batch of an epoch is always waited for
+        said = answers(loader.report())
+        assert said["Is training bound by data?"] == "no:"
+        assert said["Which stage takes longest?"] == "trainer:"
+        assert "no rank had a batch" in loader.report()  # since the last report
+
+
+def test_decode(chips):
+    engine = chaski.Engine(workers=1)
+    with chaski.load(chips, batch_size=4, window=512, engine=engine) as loader:
+        for _ in loader:
+            pass
+        table = loader.report()
+    said = answers(table)
+    assert said["Is training bound by data?"] == "yes:"
+    assert said["Which stage takes longest?"] == "decode:", table
+    assert said["Which file is slowest?"].endswith(".tif:")
+    row = re.search(r"^ +0 of 1 .*", table, re.M)
+    shares = [int(n) for n in re.findall(r"(\d+) %", row[0])] if row else []
+    assert len(shares) == 7 and abs(sum(shares[1:]) - 100) <= 3  # roundings of six shares
+
+
+def test_ranks(chips):
+    """The engine of this process knows its ranks apart."""
+    options = {"batch_size": 8, "window": 32, "world_size": 2}
+    with (
+        chaski.load(chips, rank=0, **options) as first,
+        chaski.load(chips, rank=1, **options) as second,
+    ):
+        for _ in zip(first, second, strict=True):
+            pass
+        assert re.search(r"0 of 2 .*\n +1 of 2 ", first.report())
+
+
+def test_doctor(chips, tmp_path):
+    """A step of 50 ms from memory: 4 samples take 50 ms at best, whatever the machine does."""
+    run = subprocess.run(
+        [sys.executable, "-m", "chaski", "doctor", chips, "--headroom"]
+        + ["--batch-size=4", "--step-time=0.05", "--window=64"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    most = re.search(r"([\d.]+) samples/s from memory", run.stdout)
+    assert most and 20 < float(most[1]) <= 80, run.stdout
+    assert re.search(r"could gain \d+%", run.stdout) and "Which stage" in run.stdout
+
+
+def test_headroom_is_what_slow_loading_costs(chips):
+    """The judge: the same loop with a pause before each batch, which memory does not have."""
+    from chaski import _doctor
+
+    with chaski.load(chips, batch_size=2, window=32) as loader:
+
+        class Slow:
+            def __iter__(self):
+                for batch in loader:
+                    time.sleep(0.05)
+                    yield batch
+
+        now, most = _doctor.headroom(Slow(), lambda _: time.sleep(0.05))  # type: ignore[arg-type]
+    assert 1.5 < most / now < 3  # 0.1 s a batch in place of 0.05 s
+
+
+def test_dashboard():
+    """Grafana's own types take the dashboard, and lose nothing of it that they know."""
+    board = json.loads(BOARD.read_text())
+    ids = [p["id"] for p in board["panels"]] + [
+        p["id"] for row in board["panels"] for p in row.get("panels", ())
+    ]
+    assert len(set(ids)) == len(ids) > 30
+    sdk = pytest.importorskip("grafana_foundation_sdk.models.dashboard")
+    cog = pytest.importorskip("grafana_foundation_sdk.cog.plugins")
+    encoder = pytest.importorskip("grafana_foundation_sdk.cog.encoder")
+    cog.register_default_plugins()
+    again = json.loads(encoder.JSONEncoder().encode(sdk.Dashboard.from_json(board)))
+
+    def lost(have, known, at=""):
+        if isinstance(have, dict):
+            for k, v in have.items():
+                assert k in known, f"{at}.{k}"
+                lost(v, known[k], f"{at}.{k}")
+        elif isinstance(have, list):
+            assert len(have) == len(known), at
+            for i, (a, b) in enumerate(zip(have, known, strict=True)):
+                lost(a, b, f"{at}[{i}]")
+        else:
+            assert have == known, at
+
+    lost(board, again)
