@@ -36,6 +36,7 @@ func stageTimes(from, to spent, samples int64) []StageTime {
 type engineStages struct {
 	Stages []StageTime `json:"stages"`
 	Send   StageTime   `json:"send"`
+	Chunks int64       `json:"decoded_chunks"`
 }
 
 // WriteStages writes where the time of an engine's workers went, and beside them what passing batches on took, as JSON.
@@ -46,6 +47,7 @@ func WriteStages(w io.Writer, s *resources.Stages) error {
 	for _, d := range spentIn(s) {
 		times += d
 	}
+	e.Chunks, _ = s.Decoded()
 	e.Send = newStageTime("send", s.Sent(), times, n)
 	return json.NewEncoder(w).Encode(e)
 }
