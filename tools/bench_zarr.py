@@ -86,7 +86,7 @@ def ours(path: str, workers: int, windows: int):
         fields={"image": {"dtype": "float32"}},
         shuffle=True,
         seed=1,
-        engine=chaski.Engine(workers=workers),
+        engine=chaski.Engine(workers=workers, share=False),
     ) as loader:
         for batch in loader:
             yield to_tensors(batch)["image"]

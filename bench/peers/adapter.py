@@ -109,7 +109,11 @@ def on_the_ground(work: Path, crs: str | None, windows: int, workers: int) -> An
     crs = crs or "EPSG:32618"
     window = chaski.GeoWindow(SIDE * 20, 20, crs=crs, per_epoch=windows)
     data = chaski.torchgeo.ChaskiDataModule(
-        work, batch_size=BATCH, fields=fields, window=window, engine=chaski.Engine(workers=workers)
+        work,
+        batch_size=BATCH,
+        fields=fields,
+        window=window,
+        engine=chaski.Engine(workers=workers, share=False),
     )
     return data.train_dataloader()
 
@@ -146,7 +150,7 @@ def main() -> None:
     if not (o.work / "masks").exists():
         write(o.work, o.imagery, o.scenes, o.codec, o.layout)
     crs = pyproj.CRS(o.crs) if o.crs else None
-    engine = {"engine": chaski.Engine(workers=o.workers)}
+    engine = {"engine": chaski.Engine(workers=o.workers, share=False)}
     scenes, masks = (
         (kind, type(kind.__name__, (chaski.torchgeo.ChaskiDataset, kind), engine))
         for kind in (Bands if o.layout == "bands" else Scenes, Masks)

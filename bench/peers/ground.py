@@ -139,7 +139,7 @@ def chaski_arguments(shape: str, folder: Path, **options: Any) -> dict[str, Any]
         "batch_size": BATCH,
         "window": chaski.GeoWindow(size_m=2560, resolution=10, per_epoch=WINDOWS),
         "seed": RUN,
-        "engine": chaski.Engine(workers=WORKERS),
+        "engine": chaski.Engine(workers=WORKERS, share=False),
     }
 
 

@@ -601,9 +601,9 @@ def chaski_dataset(job: Job) -> Any:
     workers, transport = max(1, job.workers), job.transport
     if transport == "connect":
         options["target"] = serve(job.folder, workers)
-        engine = chaski.Engine()
+        engine = chaski.Engine(share=False)
     else:
-        engine = chaski.Engine(workers=workers, transport=transport)
+        engine = chaski.Engine(workers=workers, transport=transport, share=False)
     return package("chaski.torch").IterableDataset(
         f"{job.folder}/{job.format}/*.tif",
         batch_size=job.batch,

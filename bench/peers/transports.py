@@ -59,7 +59,7 @@ def one(way: str, chips: str, seconds: float, tcp: bool) -> tuple[float, ...]:
     """Returns samples a second, and the milliseconds of this process and of all for each."""
     import chaski
 
-    engine = chaski.Engine(transport="grpc" if way.endswith("grpc") else "auto")
+    engine = chaski.Engine(transport="grpc" if way.endswith("grpc") else "auto", share=False)
     options: dict[str, Any] = {
         "batch_size": BATCH,
         "shuffle": True,

@@ -204,6 +204,9 @@ def test_launchers_name_the_job(monkeypatch, binary):
     doors = [door(**env) for env in jobs]
     assert None not in doors and len(set(doors)) == len(jobs)
     assert doors == [door(**env, RANK="1") for env in jobs]
+    with monkeypatch.context() as m:  # a launcher may bind each rank to cores of its own
+        m.setattr(os, "sched_getaffinity", lambda _: {-1})
+        assert door() != doors[0]
     monkeypatch.setattr(os, "getpgrp", lambda: -1)
     assert doors[1:5] == [door(**env) for env in jobs[1:5]] and door() != doors[0]
 

@@ -179,7 +179,7 @@ class LocalEngine:
         """
         self.binary = binary
         self.users = 0
-        self.pid = 0
+        self.pid = 0  # of the engine
         self._pid = os.getpid()
         self._closed = False
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
@@ -271,9 +271,10 @@ class LocalEngine:
             match json.loads(line):
                 case {"listen": str(listen)} as ready:
                     self.pid = ready.get("pid", self.pid)
-                    self._process, self._tail, *self._readers = _children.get(
-                        self.pid, (None, self._tail)
-                    )
+                    if self._process is None or self._process.pid != self.pid:
+                        self._process, self._tail, *self._readers = _children.get(
+                            self.pid, (None, self._tail)
+                        )
                     return listen, ready.get("token")
         raise EngineError(f"the engine {self.binary} said {line[:200]!r}, not where it listens")
 

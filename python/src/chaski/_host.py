@@ -56,10 +56,12 @@ def door(of: Settings) -> str | None:
         return None
     job = [v for name in _JOB if (v := os.environ.get(name))] or [str(os.getpgrp())]
     root = os.stat("/")  # of other containers, which may have the network in common
-    files: list[object] = [root.st_dev, root.st_ino, os.stat(of[0]).st_mtime_ns]
+    place: list[object] = [root.st_dev, root.st_ino, os.stat(of[0]).st_mtime_ns]
     with contextlib.suppress(OSError):
-        files.append(os.readlink("/proc/self/ns/mnt"))
-    text = json.dumps([os.geteuid(), job, files, of])
+        place.append(os.readlink("/proc/self/ns/mnt"))
+    if hasattr(os, "sched_getaffinity"):  # an engine has the cores of who starts it, and no others
+        place.append(sorted(os.sched_getaffinity(0)))
+    text = json.dumps([os.geteuid(), job, place, of])
     name = "chaski-" + hashlib.sha256(text.encode()).hexdigest()[:32]
     if abstract_works():
         return f"unix-abstract:{name}"

@@ -509,13 +509,10 @@ class Loader:
                     raise
                 failures += 1
                 held = self._held
-                if held is None:
-                    over = failures > self._options.retries
-                else:
-                    over = unknown or not held.engine.ended()
-                if over:
+                ended = held is not None and held.engine.ended()
+                if not ended and failures > self._options.retries:
                     raise
-            if held is not None:
+            if held is not None and ended:
                 self._replace_engine(held)
             elif failures > 1 or not unknown:
                 time.sleep(min(0.1 * 2 ** (failures - 1), _LONGEST_PAUSE))
@@ -887,7 +884,7 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         files = stack.enter_context(contextlib.closing(Files()))
         spec = build_spec(*files.placed(o))
         make_absolute(spec)
-        received = replace(e, wire="final", retries=0)
+        received = replace(e, wire="final")
         limits = {"workers": e.workers, "memory": e.memory, "max_chunk": e.max_chunk}
         held = _engine.Held(e.share, **limits)
         stack.callback(held.release)

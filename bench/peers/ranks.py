@@ -1,0 +1,177 @@
+"""What ranks of one host cost that share an engine, beside one rank and engines of their own.
+
+    bench/peers/ranks.py [--rounds N] [--shapes chips,windows] [--cases 1 rank,...] [--data DIR]
+
+Run it with an interpreter that has the packages chaski and rasterio, and with CHASKI_BIN. It writes
+scenes and chips of six bands of uint16 (smooth ground with noise, tiles of 256, zstd), and has 1, 2
+and 8 ranks read the same global batches, an epoch in turns: `share` with one engine, `alone` with
+one each. Every rank touches all of its batches. A row has samples a second of all ranks together,
+processor time a sample of the engines and of the ranks, and the most memory that the engines had,
+with what they share with ranks. Ratios are to one
+rank in the same round: the median, the least and the most. With --data, files stay there for the
+next run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+BATCH = 64
+BANDS, SIDE, SCENE, SCENES, CHIPS = 6, 256, 2048, 6, 512
+LONGER = 4  # so often each chip comes in an epoch, whose start costs, too
+CASES = {"1 rank": (1, True), "2 share": (2, True), "8 share": (8, True), "8 alone": (8, False)}
+FIGURES = ("samples/s", "engine ms", "rank ms", "MB")
+
+RANK = f"""
+import json, os, sys, time
+import chaski
+
+source, shape, rank, world, share = sys.argv[1:3] + list(map(int, sys.argv[3:]))
+tiles = chaski.TileWindow({SIDE}, tile=512, per_visit=16)
+loader = chaski.load(
+    source, batch_size={BATCH}, rank=rank, world_size=world,
+    window=tiles if shape == "windows" else None,
+    normalize=chaski.Normalize([1e-3], [0.0]), engine=chaski.Engine(share=bool(share)),
+)
+def epoch():
+    return sum(float(b["image"][:, :, ::8, 0].sum()) * 0 + b["valid"].sum() for b in loader)
+def cpu():
+    t = os.times()
+    return t.user + t.system
+print(loader._held.engine.pid, flush=True)
+for line in sys.stdin:
+    begun = cpu()
+    samples = int(epoch())
+    print(json.dumps([samples, cpu() - begun]), flush=True)
+"""
+
+
+def write(folder: Path) -> None:
+    """Writes the scenes and the chips."""
+    import rasterio
+
+    rng = np.random.default_rng(1)
+    for shape, n, side in (("windows", SCENES, SCENE), ("chips", CHIPS, SIDE)):
+        if (folder / shape).exists():
+            continue
+        (folder / shape).mkdir()
+        for i in range(n):
+            y, x = np.ogrid[:side, :side]
+            ground = 2000 + 600 * np.sin(y / 90 + i) * np.cos(x / 70)
+            pixels = (ground + rng.integers(0, 32, (BANDS, side, side))).astype(np.uint16)
+            profile = {"driver": "GTiff", "dtype": "uint16", "count": BANDS, "height": side}
+            tiles = {"tiled": True, "blockxsize": SIDE, "blockysize": SIDE, "compress": "zstd"}
+            name = folder / shape / f"{i:04}.tif"
+            with rasterio.open(name, "w", **profile, width=side, predictor=2, **tiles) as f:
+                f.write(pixels)
+            for k in range(1, LONGER if shape == "chips" else 1):
+                os.link(name, name.with_stem(f"{k}{i:04}"))
+
+
+def cpu_of(pid: int) -> float:
+    """Returns the processor seconds of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def peak_of(pid: int) -> int:
+    """Returns the most bytes of memory that a process had."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) << 10
+
+
+class Ranks:
+    """The ranks of one case, which wait between their epochs."""
+
+    def __init__(self, data: Path, shape: str, world: int, share: bool) -> None:
+        """Starts them."""
+        self._ranks = [
+            subprocess.Popen(
+                [sys.executable, "-c", RANK, str(data), shape]
+                + [str(v) for v in (rank, world, int(share))],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for rank in range(world)
+        ]
+        self._engines = {int(line) for line in self._said()}
+        assert len(self._engines) == (1 if share else world)
+
+    def _said(self) -> list[str]:
+        return [r.stdout.readline() for r in self._ranks if r.stdout]
+
+    def epoch(self) -> dict[str, float]:
+        """Runs an epoch, and returns its figures."""
+        before, start = sum(map(cpu_of, self._engines)), time.monotonic()
+        for r in self._ranks:
+            assert r.stdin is not None
+            r.stdin.write("\n")
+            r.stdin.flush()
+        answers = [json.loads(line) for line in self._said()]
+        seconds, after = time.monotonic() - start, sum(map(cpu_of, self._engines))
+        samples = sum(n for n, _ in answers)
+        return {
+            "samples/s": samples / seconds,
+            "engine ms": 1e3 * (after - before) / samples,
+            "rank ms": 1e3 * sum(t for _, t in answers) / samples,
+        }
+
+    def end(self) -> dict[str, float]:
+        """Returns the figures of all epochs."""
+        memory = sum(map(peak_of, self._engines))
+        for r in self._ranks:
+            r.communicate()
+        while any(Path(f"/proc/{pid}").exists() for pid in self._engines):
+            time.sleep(0.05)
+        return {"MB": memory / 1e6}
+
+
+def main() -> None:
+    """Prints a table for each shape."""
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("--rounds", type=int, default=10)
+    p.add_argument("--shapes", default="chips,windows")
+    p.add_argument("--cases", default=",".join(CASES))
+    p.add_argument("--data")
+    args = p.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(args.data or folder)
+        write(data)
+        for shape in args.shapes.split(","):
+            cases = {c: Ranks(data / shape, shape, *CASES[c]) for c in args.cases.split(",")}
+            for ranks in cases.values():
+                ranks.epoch()  # files come into the page cache
+            rounds: list[dict[str, dict[str, float]]] = []
+            for k in range(args.rounds):
+                order = list(cases)[:: 1 if k % 2 == 0 else -1]
+                rounds.append({c: cases[c].epoch() for c in order})
+            for case, ranks in cases.items():
+                for r, last in zip(rounds, [ranks.end()] * args.rounds, strict=True):
+                    r[case] |= last
+            load = f"{os.getloadavg()[0]:.0f}"
+            print(f"\n| {shape}, load {load} | " + " | ".join(FIGURES))
+            print("|---|" + "---:|" * len(FIGURES))
+            for case in cases:
+                cells = []
+                for f in FIGURES:
+                    ratios = [r[case][f] / r["1 rank"][f] for r in rounds]
+                    middle = statistics.median(r[case][f] for r in rounds)
+                    spread = f" ({min(ratios):.2f} – {max(ratios):.2f})"
+                    ratio = f"{statistics.median(ratios):.2f}"
+                    ratio += spread if min(ratios) < max(ratios) else ""
+                    cells.append(f"{middle:.4g}" + (f", {ratio}" if case != "1 rank" else ""))
+                print(f"| {case} | " + " | ".join(cells) + " |", flush=True)
+
+
+main()
