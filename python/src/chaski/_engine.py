@@ -165,12 +165,12 @@ class LocalEngine:
     process is killed: the engine ends when its standard input closes.
     """
 
-    def __init__(self, binary: str, **limits: int | None) -> None:
+    def __init__(self, binary: str, **limits: int | str | None) -> None:
         """Starts the engine and waits until it listens.
 
         Args:
             binary: the command.
-            limits: workers, memory and max_chunk, as of `Engine`.
+            limits: workers, memory, max_chunk and those of the cache, as of `Engine`.
         """
         self.binary = binary
         self.users = 0
@@ -346,7 +346,7 @@ _guard = threading.RLock()
 _running: dict[object, LocalEngine] = {}
 
 
-def acquire(**limits: int | None) -> LocalEngine:
+def acquire(**limits: int | str | None) -> LocalEngine:
     """Returns the engine with limits as of `LocalEngine`, started if need be.
 
     `release` gives it back.
@@ -381,7 +381,7 @@ def release(engine: LocalEngine) -> None:
 class Held:
     """An engine that is held, and that another one can take the place of."""
 
-    def __init__(self, **limits: int | None) -> None:
+    def __init__(self, **limits: int | str | None) -> None:
         self._limits = limits
         self.engine = acquire(**limits)
 

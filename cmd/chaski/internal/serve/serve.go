@@ -179,6 +179,7 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	options := f.serverOptions(env, level, log)
 	options.Loader = engine
 	options.Loader.Stages, options.Loader.Opener, options.Metrics, options.Bad = stages, opener, registry, bad.hook()
+	options.Loader.Disk = env.Cache
 	listener, addr, err := listen(ctx, f.listen)
 	if err != nil {
 		return err
