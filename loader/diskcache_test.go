@@ -2,53 +2,77 @@ package loader_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/dryrun"
-	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
 )
 
-// TestDiskCacheHoldsItsForecast: with a cache on disk for a third of the data, each epoch takes the bytes from the
-// store that the forecast says, and its batches are those without a cache. Of windows the forecast is an upper bound:
-// those in work at the same time share chunks.
+// TestDiskCacheHoldsItsForecast: with a cache on disk for a third of the data, behind a link of 30 ms and 100 MB/s,
+// each epoch takes at most 1.02 times the bytes from the store that the forecast says, and has the batches that it has
+// without a cache. Where ranges are read several times it may take less: the samples in work, which are many beside
+// this small cache, share what they read.
 func TestDiskCacheHoldsItsForecast(t *testing.T) {
-	for name, sampler := range map[string]spec.Sampler{
-		"chips":   {},
-		"windows": {Kind: spec.RandomWindow, PerAsset: 4, Height: 48, Width: 48},
+	const memory = 6 << 20 // a quarter of the set, so that decoded chunks are no cache of their own
+	for name, text := range map[string]string{
+		"chips":   `{}`,
+		"windows": `{"sampler": {"kind": "random_window", "height": 48, "width": 48, "per_asset": 4}}`,
+		"tiles": `{"sampler": {"kind": "tile_window", "height": 48, "width": 48, "tile_height": 96, "tile_width": 96,
+			"per_visit": 2, "visits": 3, "pool": 8}}`,
+		"mixture": `{"sources": [
+			{"name": "a", "source": "CATALOG", "weight": 3, "where": [{"sql": "uri < 's3://chips/c/0060'"}]},
+			{"name": "b", "source": "CATALOG", "weight": 1, "where": [{"sql": "uri >= 's3://chips/c/0060'"}]}],
+			"until": "longest"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBucket(t, 48, 2, 192, 64, 0, 1e9)
+			roundTrip, rate := 30*time.Millisecond, 100e6
+			if testing.Short() {
+				roundTrip, rate = 0, 1e9
+			}
+			b := newBucket(t, 150, 2, 192, 64, roundTrip, rate)
 			defer b.disk.Close()
-			engine, err := loader.Open(t.Context(), loader.Spec{Source: b.catalog, BatchSize: 8, Shuffle: true,
-				Sampler: sampler, Fields: []loader.Field{{Name: "image", DType: "native"}}}, loader.Options{
-				Opener: &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}}})
-			if err != nil {
+			var s loader.Spec
+			if err := json.Unmarshal([]byte(strings.ReplaceAll(text, "CATALOG", b.catalog)), &s); err != nil {
 				t.Fatal(err)
 			}
-			defer engine.Close()
+			s.BatchSize, s.Shuffle, s.Fields = 8, true, []loader.Field{{Name: "image", DType: "native"}}
+			if len(s.Sources) == 0 {
+				s.Source = b.catalog
+			}
+			open := func() *loader.Engine {
+				engine, err := loader.Open(t.Context(), s, loader.Options{Disk: b.disk, MemoryBytes: memory,
+					Opener: &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { engine.Close() })
+				return engine
+			}
 			const epochs = 3
 			var want [epochs][]byte
 			var state *shuffle.State
+			without := open()
 			for k := range want {
-				want[k], state = epochBytes(t, engine, uint64(k), state)
+				want[k], state = epochBytes(t, without, uint64(k), state)
 			}
 
 			quota := b.bytes / 3
 			b.disk.Set(t.TempDir(), quota)
-			simulation := diskcache.NewSimulation(quota)
+			engine, simulation := open(), diskcache.NewSimulation(quota)
 			state = nil
 			for k := range want {
-				missed := simulation.MissedBytes
+				missed, found := simulation.MissedBytes, simulation.HitBytes
 				_, err := engine.Forecast(t.Context(),
 					dryrun.Options{Epoch: uint64(k), Samples: -1, Cache: simulation})
 				if err != nil {
@@ -62,22 +86,27 @@ func TestDiskCacheHoldsItsForecast(t *testing.T) {
 				if !bytes.Equal(got, want[k]) {
 					t.Errorf("epoch %d has other batches", k)
 				}
-				least := planned
-				if name == "windows" {
-					least = planned * 6 / 10
+				least := 0.8
+				if name == "chips" {
+					least = 1
 				}
-				if read < least || float64(read) > 1.02*float64(planned) {
+				if ratio := float64(read) / float64(planned); ratio < least || ratio > 1.02 {
 					t.Errorf("epoch %d took %d bytes from the store, the forecast is %d", k, read, planned)
 				}
-				t.Logf("epoch %d: %d bytes from the store, planned %d", k, read, planned)
+				t.Logf("epoch %d: %d bytes from the store, planned %d, and %d from the cache", k, read, planned,
+					simulation.HitBytes-found)
 			}
+			disk, err := b.disk.Get()
 			if simulation.HitBytes < simulation.MissedBytes/4 {
 				t.Errorf("the forecast has %d bytes of hits beside %d", simulation.HitBytes, simulation.MissedBytes)
 			}
-			disk, err := b.disk.Get()
+			if s := disk.Stats(); name != "chips" && s.Evicted == 0 {
+				t.Errorf("nothing made room: %+v", s)
+			}
 			if err != nil || disk.Used() > quota || disk.Used() < quota*9/10 {
 				t.Errorf("%d bytes of %d are used, %v", disk.Used(), quota, err)
 			}
+			t.Logf("%+v", disk.Stats())
 		})
 	}
 }

@@ -39,6 +39,7 @@ type Engine struct {
 	memory  *memory
 	tiles   *pixels.TileCache // nil if windows share no decoded chunks
 	plans   chan planned      // tickets whose chunks tiles is told about; nil for windows that are drawn tile by tile
+	ahead   *lookahead        // says to Options.Disk what is read next; nil if that would change nothing
 	// layoutMu guards layouts. The dispatcher and callers of BatchesFit and BatchBytes ask for
 	// layouts at the same time.
 	layoutMu sync.Mutex
@@ -156,46 +157,6 @@ type FieldInfo struct {
 	// Wavelengths in micrometres and GSD in metres come from the spec; empty and 0 without them.
 	Wavelengths []float64 `json:"wavelengths,omitempty"`
 	GSD         float64   `json:"gsd,omitempty"`
-}
-
-// Open opens the spec's dataset and compiles its fields. Errors about files are fault errors;
-// errors about the spec have no kind.
-func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
-	spec.AllFields = spec.AllFields || len(spec.Fields) == 0
-	spec = spec.WithDefaults()
-	if err := spec.Validate(); err != nil {
-		return nil, err
-	}
-	o = o.WithDefaults()
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
-	account, err := openAccount(ctx, &o, &spec)
-	if err != nil {
-		o.CloseOpener()
-		return nil, err
-	}
-	ctx = catalog.Share(budget.With(ctx, account))
-	err = crash.Call(func() (err error) {
-		spec, err = rows.WithOwnFields(ctx, spec, o)
-		return err
-	})
-	if err != nil {
-		account.Close()
-		crash.Report(o.Logger, err)
-		o.CloseOpener()
-		return nil, err
-	}
-	engine, err := openEngine(ctx, spec, o, func(ctx context.Context, src Source, fields []Field) (rows.Table, error) {
-		return rows.Open(ctx, src, fields, o)
-	})
-	if err != nil {
-		crash.Report(o.Logger, err)
-		o.CloseOpener()
-		defer account.Close()
-		return nil, errors.Join(err, engine.closeTables())
-	}
-	return engine, nil
 }
 
 // openEngine compiles a spec and opens its tables. If it fails it still returns the engine, so that
@@ -543,6 +504,7 @@ func (e *Engine) Close() error {
 	e.closing.Do(func() {
 		// Workers must end before the tables close, because they read from them.
 		e.stop()
+		e.ahead.close()
 		e.done.Wait()
 		e.memory.close()
 		if e.tiles != nil {

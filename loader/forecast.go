@@ -36,7 +36,8 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 	case o.Cache != nil: // which ranges it has depends on all samples before
 		o.Samples = -1
 	}
-	run := &dryRun{engine: e, remote: remote, options: o, reader: pixels.NewDryReader(e.options)}
+	run := e.newDryRun(o)
+	run.remote = remote
 	run.out = dryrun.Forecast{Epoch: o.Epoch, Samples: e.samples, Steps: e.Steps(), Rank: o.Rank, World: o.World}
 	for _, s := range e.Sources() {
 		run.out.Sources = append(run.out.Sources, dryrun.SourceWork{Name: s.Name, Source: s.Source})
@@ -51,8 +52,16 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 	}
 	if e.plans != nil {
 		run.lastUse = map[pixels.TileKey]int64{}
-	} else if e.tiles != nil {
-		run.cache = pixels.NewTileCounter(e.tiles.Bound)
+	}
+	foresees := false
+	if o.Cache != nil {
+		var err error
+		if foresees, err = e.foresees(ctx); err != nil {
+			return nil, err
+		}
+		run.reads = func(position int64, a *dryrun.Asset, runs []dryrun.Range) {
+			simulate(o.Cache, place(e.samples, o.Epoch, position), foresees, a, runs)
+		}
 	}
 	for _, b := range run.blocks() {
 		if err := run.block(ctx, b); err != nil {
@@ -60,7 +69,63 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 		}
 	}
 	run.finish()
+	if foresees {
+		return &run.out, e.decide(ctx, o)
+	}
 	return &run.out, nil
+}
+
+// newDryRun returns a dry run of an epoch.
+func (e *Engine) newDryRun(o dryrun.Options) *dryRun {
+	run := &dryRun{engine: e, options: o, reader: pixels.NewDryReader(e.options)}
+	if e.plans == nil && e.tiles != nil {
+		run.cache = pixels.NewTileCounter(e.tiles.Bound)
+	}
+	return run
+}
+
+// simulate gives a simulated cache the reads of an asset. With foresees they come when what is read next is known.
+func simulate(cache *diskcache.Simulation, at int64, foresees bool, a *dryrun.Asset, runs []dryrun.Range) {
+	if foresees && at < cache.Through { // the forecast of the epoch before has looked ahead
+		return
+	}
+	for _, run := range runs {
+		object := diskcache.NameObject(cmp.Or(run.File, a.URI), "", "", 0)
+		span := diskcache.Span{From: run.Off, End: run.Off + run.Len}
+		switch {
+		case !a.Kept:
+			cache.MissedBytes += run.Len
+		case foresees:
+			cache.Expect(at, object, span)
+		default:
+			cache.Read(object, span)
+		}
+	}
+}
+
+// decide lets a simulated cache decide about all reads of an epoch that were announced, for which it announces those of
+// the next epoch as far as a run does.
+func (e *Engine) decide(ctx context.Context, o dryrun.Options) error {
+	cache, end := o.Cache, place(e.samples, o.Epoch+1, 0)
+	cache.Through = max(cache.Through, end)
+	batch := int64(e.spec.BatchSize)
+	for o.Epoch, o.Progress = o.Epoch+1, nil; ; o.Epoch++ {
+		next := e.newDryRun(o)
+		next.reads = func(position int64, a *dryrun.Asset, runs []dryrun.Range) {
+			simulate(cache, place(e.samples, o.Epoch, position), true, a, runs)
+		}
+		for step := range e.Steps() {
+			for cache.Known(e.samples) {
+				if !cache.Next(end) {
+					return nil
+				}
+			}
+			if err := next.announce(ctx, step); err != nil {
+				return err
+			}
+			cache.Through = max(cache.Through, place(e.samples, o.Epoch, min((step+1)*batch, e.samples)))
+		}
+	}
 }
 
 // dryRun passes over the plan of an epoch and counts the work, without reading pixels.
@@ -76,6 +141,8 @@ type dryRun struct {
 	// lastUse has for each chunk that windows may share the last row that needs it, by number.
 	lastUse map[pixels.TileKey]int64
 	rows    int64 // that were counted
+	// reads is told what the worker reads of each asset of a store, for a sample at a position of the epoch; or nil.
+	reads func(position int64, a *dryrun.Asset, runs []dryrun.Range)
 	// The most bytes that a worker holds of a run of chunks, of a decoded chunk, and of a window to
 	// resample.
 	maxRun, maxChunk, maxResampled int64
@@ -167,6 +234,17 @@ func (p *dryRun) block(ctx context.Context, b stepRange) error {
 	return nil
 }
 
+// announce tells reads what the worker reads for a step.
+func (p *dryRun) announce(ctx context.Context, step int64) error {
+	rows, err := p.planStep(ctx, step)
+	for i := range rows {
+		if err == nil && rows[i].Position >= 0 {
+			_, err = p.row(ctx, &rows[i])
+		}
+	}
+	return err
+}
+
 // planStep returns the reads of a step, with the reads of substitutes for bad samples.
 func (p *dryRun) planStep(ctx context.Context, step int64) ([]dryrun.Row, error) {
 	engine, o := p.engine, p.options
@@ -252,8 +330,8 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		if err := p.count(ctx, asset.Again, &w); err != nil {
 			return w, err
 		}
-		if asset.Remote {
-			p.simulate(asset.URI, asset.Kept)
+		if asset.Remote && p.reads != nil {
+			p.reads(r.Position, asset, p.reader.Runs)
 		}
 	}
 	for i := range r.Points {
@@ -261,8 +339,8 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 			if err := p.count(ctx, again, &w); err != nil {
 				return w, err
 			}
-			if source.IsRemote(r.Points[i].Array) {
-				p.simulate(r.Points[i].Array, true)
+			if array := r.Points[i].Array; source.IsRemote(array) && p.reads != nil {
+				p.reads(r.Position, &dryrun.Asset{URI: array, Remote: true, Kept: true}, p.reader.Runs)
 			}
 		}
 	}
@@ -288,22 +366,6 @@ func (p *dryRun) count(ctx context.Context, again func(context.Context, *pixels.
 	w.Count(&p.reader.Reads)
 	p.out.Loose = p.out.Loose || p.reader.Loose
 	return err
-}
-
-// simulate gives the simulated cache what was counted last, of an object in a store, if it is one that a cache keeps.
-func (p *dryRun) simulate(uri string, kept bool) {
-	cache := p.options.Cache
-	if cache == nil {
-		return
-	}
-	for _, run := range p.reader.Runs {
-		if !kept {
-			cache.MissedBytes += run.Len
-			continue
-		}
-		object := diskcache.NameObject(cmp.Or(run.File, uri), "", "", 0)
-		cache.Read(object, diskcache.Span{From: run.Off, End: run.Off + run.Len})
-	}
 }
 
 // noteWorkerMemory records the memory of a worker for an asset. Buffers grow to the largest use and are kept, so

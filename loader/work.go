@@ -52,6 +52,7 @@ type Pending struct {
 	left   atomic.Int64   // units that are not done
 	order  int64          // of its first row in Engine.tiles
 	plan   tilePlan
+	run    *runAhead // nil unless its reads were announced
 	done   chan struct{}
 	err    error
 
@@ -169,6 +170,7 @@ func (p *Pending) Cancel() {
 func (p *Pending) finish(err error) {
 	p.cancel()
 	p.plan.end(p.engine.tiles)
+	p.run.over(p.ticket)
 	// All units are done by now, so no worker writes to the memory and another batch may use it.
 	if err != nil && p.memory != nil {
 		p.claim.giveBack(p.memory, true)
@@ -224,6 +226,7 @@ func (e *Engine) dispatch(ctx context.Context) {
 			default: // it goes on without, since headers come slowly
 			}
 		}
+		pending.run = e.ahead.note(resources.TurnOf(pending.ctx), pending.ticket)
 		pending.hand()
 	}
 }
@@ -1121,7 +1124,7 @@ func (e *Engine) explainStack(ctx context.Context, d *dataset, field int, a *cat
 // nothing yet.
 func (e *Engine) explainReads(ctx context.Context, d *dataset, a catalog.Asset, bands []int, masked bool, in chunk.Box,
 	p *dryrun.Asset) error {
-	gap, err := e.gap(ctx, a)
+	gap, err := e.gap(ctx, a, p)
 	if err != nil {
 		return err
 	}
@@ -1131,6 +1134,7 @@ func (e *Engine) explainReads(ctx context.Context, d *dataset, a catalog.Asset, 
 	}
 	p.Remote = a.Bytes == nil && source.IsRemote(a.URI)
 	p.Kept = p.Remote && (a.Size == 0 || a.ETag != "")
+	p.Known = p.Kept && a.Size > 0 && a.Index.Blocks == nil
 	p.Again = func(ctx context.Context, r *pixels.DryReader) error {
 		r.Gap = gap
 		return r.Read(ctx, a, in, bands, pixels.Nowhere{}, mask)
@@ -1145,8 +1149,9 @@ func (e *Engine) explainReads(ctx context.Context, d *dataset, a catalog.Asset, 
 }
 
 // gap returns the gap, in bytes, up to which two ranges of a file are read as one. Remote sources
-// choose it. Asking them costs no request if a catalog knows the size of the file.
-func (e *Engine) gap(ctx context.Context, a catalog.Asset) (int64, error) {
+// choose it. Asking them costs no request if a catalog knows the size of the file. It notes in p where the file is in a
+// cache.
+func (e *Engine) gap(ctx context.Context, a catalog.Asset, p *dryrun.Asset) (int64, error) {
 	if a.Bytes != nil {
 		return source.Gap(a.Reader()), nil
 	}
@@ -1157,5 +1162,6 @@ func (e *Engine) gap(ctx context.Context, a catalog.Asset) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	p.Object, p.Start = source.Place(file)
 	return source.Gap(file), file.Close()
 }

@@ -416,6 +416,12 @@ class Engine(HasToken) of Upstream
         64 MiB. Larger tiles and strips of TIFFs are decoded in pieces of rows; larger chunks of
         other formats are a LimitError. Whole chunks over 64 MiB are decoded by as many workers at a
         time as `memory` has room for, at least one. Only for `load`.
+    cache: Path | None = None
+        A folder on a local disk that keeps ranges of remote files, also for later runs and other
+        engines; default: what the environment variable CHASKI_CACHE_DIR has. Only for `load`.
+    cache_bytes: int | None = None
+        The most that `cache` may take on disk; default: what the environment variable
+        CHASKI_CACHE_BYTES has. Only for `load`.
     prefetch: int = 3
     transport: Transport = "auto"
     wire: Wire = "auto"

@@ -56,8 +56,11 @@ var Metrics = []Metric{
 	{"chaski_cache_seconds_total", "counter", "", "Time of all workers that went to reads and writes of the cache."},
 	{"chaski_cache_stored_bytes_total", "counter", "", "Bytes written to the cache."},
 	{"chaski_cache_refused_total", "counter", "", "Ranges that the quota had no room for."},
+	{"chaski_cache_evicted_total", "counter", "", "Ranges that made room for others that are read earlier."},
+	{"chaski_cache_shared_total", "counter", "",
+		"Reads of remote files that had their bytes from a request for another one."},
 	{"chaski_cache_damaged_total", "counter", "", "Ranges with a wrong checksum, which were read again."},
-	{"chaski_cache_failed_total", "counter", "", "Ranges that the disk did not take."},
+	{"chaski_cache_failed_total", "counter", "", "Ranges that the disk did not take or give."},
 	{"chaski_cache_used_bytes", "gauge", "", "Bytes on disk of all ranges, also of other engines."},
 	{"chaski_cache_quota_bytes", "gauge", "", "Bytes of --cache-bytes."},
 }
@@ -218,6 +221,8 @@ func (m *metrics) addCache(f *diskcache.Folder) {
 	counts("chaski_cache_hit_bytes_total", func(s stats) int64 { return s.HitBytes })
 	counts("chaski_cache_stored_bytes_total", func(s stats) int64 { return s.StoredBytes })
 	counts("chaski_cache_refused_total", func(s stats) int64 { return s.Refused })
+	counts("chaski_cache_evicted_total", func(s stats) int64 { return s.Evicted })
+	counts("chaski_cache_shared_total", func(s stats) int64 { return s.Shared })
 	counts("chaski_cache_damaged_total", func(s stats) int64 { return s.Damaged })
 	counts("chaski_cache_failed_total", func(s stats) int64 { return s.Failed })
 	m.count("chaski_cache_seconds_total", func() float64 { return f.Stats().Time.Seconds() })

@@ -59,6 +59,12 @@ type Asset struct {
 	// file's entity tag, or none has its size, so that opening it asks for both.
 	Remote bool `json:"-"`
 	Kept   bool `json:"-"`
+	// Known is true if a catalog has what opening the file needs, so that it takes no request.
+	Known bool `json:"-"`
+	// Object is the file as Options.Disk of the engine names it, and Start where the asset begins in it; nil if that
+	// keeps none of it.
+	Object any   `json:"-"`
+	Start  int64 `json:"-"`
 
 	// Again reads the asset once more, by a reader that may share tiles and know the array already.
 	Again func(ctx context.Context, r *pixels.DryReader) error `json:"-"`

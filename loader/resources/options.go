@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
@@ -54,6 +55,9 @@ type Options struct {
 	// Opener opens files, local ones only without Roots. Default: source.Files. To keep files open from one
 	// call to the next with Roots, give source.Below(opener, Roots).
 	Opener source.Opener
+	// Disk is the cache on disk in which Opener keeps ranges of remote files, if it has one: an engine says to it what
+	// is read next.
+	Disk *diskcache.Ref
 	// IndexCache is the directory that keeps the chunk indexes of rasters in containers from run to
 	// run. Default: chaski/indexes in the user's cache directory. NoIndexCache keeps none.
 	IndexCache string

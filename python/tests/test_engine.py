@@ -80,6 +80,16 @@ def test_loaders_share_an_engine(fake_binary):
     assert not _engine._running
 
 
+def test_an_engine_has_a_cache(fake_binary, tmp_path, monkeypatch):
+    monkeypatch.delenv("CHASKI_CACHE_BYTES", raising=False)
+    monkeypatch.chdir(tmp_path)
+    with chaski.load("d", batch_size=4, engine=chaski.Engine(cache="c", cache_bytes=1 << 30)):
+        assert fake_binary()[0][-2:] == (f"--cache-dir={tmp_path}/c", "--cache-bytes=1073741824")
+    for wrong in ({"cache": "c"}, {"cache": "c", "cache_bytes": 0}, {"cache_bytes": -1}):
+        with pytest.raises(chaski.SpecError, match="cache_bytes"):
+            chaski.load("d", batch_size=4, engine=chaski.Engine(**wrong))
+
+
 def test_an_engine_ends_with_its_last_loader_object(fake_binary):
     loader = chaski.load("d", batch_size=4)
     it = iter(loader)

@@ -254,6 +254,9 @@ func (f *Folder) Used() int64 {
 	return used
 }
 
+// Path returns the path of the folder.
+func (f *Folder) Path() string { return f.path }
+
 // Quota returns the most bytes that the ranges may take.
 func (f *Folder) Quota() int64 { return f.quota }
 

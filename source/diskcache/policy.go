@@ -21,6 +21,9 @@ type policy struct {
 	count  int   // of coming
 	bytes  int64 // of coming
 	clock  int64 // the last read that has begun, in the order of all runs
+	// learning is how many runs have just begun and have not announced enough. Until they have, nothing makes room:
+	// what they read soon would go for what they read later.
+	learning int
 }
 
 // never is when a range is read that nobody has announced.
@@ -157,7 +160,7 @@ func (p *policy) begin(at int64) { p.clock = max(p.clock, at) }
 
 // evictable returns the range that is read last, if that is after next.
 func (p *policy) evictable(next int64) (s stored, ok bool) {
-	if len(p.last) == 0 || p.last[0].next <= next {
+	if p.learning > 0 || len(p.last) == 0 || p.last[0].next <= next {
 		return s, false
 	}
 	return p.last[0].stored, true

@@ -233,6 +233,7 @@ func TestFolderDoesWhatItsPlanSays(t *testing.T) {
 			reads = append(reads, read{stored{object, Span{from, end}}, id})
 		}
 		run, announced := f.NewRun(7), 0
+		run.Ready()
 		for now, r := range reads {
 			for ; announced < len(reads) && announced <= now+ahead+1; announced++ {
 				next := reads[announced]

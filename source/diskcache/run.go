@@ -6,13 +6,15 @@ type Run struct {
 	folder *Folder
 	shift  int64 // from the order of the run to the order of all runs
 	coming map[int64][]*reading
+	learns bool // see policy.learning
 }
 
 // NewRun returns a run that is about to read what stands at a place in its order.
 func (f *Folder) NewRun(first int64) *Run {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return &Run{folder: f, shift: f.policy.clock - first, coming: map[int64][]*reading{}}
+	f.policy.learning++
+	return &Run{folder: f, shift: f.policy.clock - first, coming: map[int64][]*reading{}, learns: true}
 }
 
 // Expect announces a read.
@@ -29,6 +31,21 @@ func (r *Run) Full() bool {
 	r.folder.mu.Lock()
 	defer r.folder.mu.Unlock()
 	return r.folder.policy.full(r.folder.quota)
+}
+
+// Ready says that what the run reads next is announced.
+func (r *Run) Ready() {
+	r.folder.mu.Lock()
+	defer r.folder.mu.Unlock()
+	r.ready()
+}
+
+// ready needs the lock.
+func (r *Run) ready() {
+	if r.learns {
+		r.learns = false
+		r.folder.policy.learning--
+	}
 }
 
 // Begin says that the reads up to a place in the order may come now.
@@ -57,6 +74,7 @@ func (r *Run) over(at int64) {
 func (r *Run) Close() {
 	r.folder.mu.Lock()
 	defer r.folder.mu.Unlock()
+	r.ready()
 	for at := range r.coming {
 		r.over(at)
 	}

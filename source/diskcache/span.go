@@ -3,15 +3,17 @@ package diskcache
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/binary"
 	"iter"
 	"slices"
-	"strconv"
+
+	"github.com/zeebo/xxh3"
 )
 
 // Object names a version of a remote object. URIs are not in the folder, because some have secrets: only their hash is.
 type Object struct {
 	uri     [16]byte // the begin of the SHA-256 of the URI and of who may read it
-	version [8]byte  // the begin of the SHA-256 of its size and tag
+	version [8]byte  // the XXH3 hash of its size and tag
 }
 
 // NameObject returns the name of a version of an object. reader says which rights it is read with: ranges that were
@@ -19,8 +21,7 @@ type Object struct {
 func NameObject(uri, reader, tag string, size int64) (o Object) {
 	hash := sha256.Sum256(append(append(append(make([]byte, 0, 256), uri...), 0), reader...))
 	copy(o.uri[:], hash[:])
-	hash = sha256.Sum256(append(strconv.AppendInt(make([]byte, 0, 128), size, 10), tag...))
-	copy(o.version[:], hash[:])
+	binary.BigEndian.PutUint64(o.version[:], xxh3.HashStringSeed(tag, uint64(size)))
 	return o
 }
 

@@ -24,7 +24,9 @@ type object struct {
 
 	mu    sync.Mutex
 	tag   Tag
-	spans []span // the head first
+	spans []span           // the head first
+	kept  diskcache.Object // the object with a tag in the cache on disk
+	named Tag              // of kept
 }
 
 // name names an object in the caches. Roots may refuse the redirect by which an opener with others has read it.
@@ -155,26 +157,39 @@ func (r *reader) fill(ctx context.Context, p []byte, off int64) error {
 		return &source.RequestError{URI: r.x.uri, Part: "cache on disk", Off: fault.NoOffset, Attempts: 1,
 			Err: errors.New(err.Error())}
 	}
-	tag := r.x.currentTag()
-	if disk == nil || !tag.lasting() { // nothing says whether the object is still the same
+	if disk == nil {
 		return r.request(ctx, p, off)
 	}
-	return disk.Fill(ctx, r.inCache(tag), p, off, func(p []byte, off int64) error { return r.request(ctx, p, off) })
+	object, lasting := r.x.inCache()
+	if !lasting { // nothing says whether the object is still the same
+		return r.request(ctx, p, off)
+	}
+	return disk.Fill(ctx, object, p, off, func(p []byte, off int64) error { return r.request(ctx, p, off) })
 }
 
-// inCache returns the name of the object with a tag in the cache on disk.
-func (r *reader) inCache(tag Tag) diskcache.Object {
-	return diskcache.NameObject(r.x.uri, r.x.roots.String(), tag.String(), r.x.size)
+// inCache returns the name of the object in the cache on disk, if its tag is one that lasts.
+func (x *object) inCache() (o diskcache.Object, lasting bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.tag.lasting() {
+		return o, false
+	}
+	if x.named != x.tag {
+		x.kept, x.named = diskcache.NameObject(x.uri, x.roots.String(), x.tag.String(), x.size), x.tag
+	}
+	return x.kept, true
 }
 
 // Place implements source.Placed: the object is a diskcache.Object.
 func (r *reader) Place() (object any, off int64) {
 	disk, err := r.o.options.Disk.Get()
-	tag := r.x.currentTag()
-	if disk == nil || err != nil || !tag.lasting() {
+	if disk == nil || err != nil {
 		return nil, 0
 	}
-	return r.inCache(tag), 0
+	if o, lasting := r.x.inCache(); lasting {
+		object = o
+	}
+	return object, 0
 }
 
 // request reads a range in one request.

@@ -123,6 +123,50 @@ func TestPlanWithCache(t *testing.T) {
 	}
 }
 
+// TestWarm: a folder that was filled before a run has its first ranges, up to the quota, and filling it again reads
+// nothing that is there.
+func TestWarm(t *testing.T) {
+	files, chips := map[string][]byte{}, int64(0)
+	for k := range 12 {
+		chip := netsim.Chip(uint64(k), 2, 128, 128)
+		files[fmt.Sprintf("%02d.tif", k)] = chip
+		chips += int64(len(chip))
+	}
+	_, store, bases := remotes(t, files)
+	catalog, dir := filepath.Join(t.TempDir(), "chips.parquet"), filepath.Join(t.TempDir(), "cache")
+	var uris []string
+	for k := range len(files) {
+		uris = append(uris, fmt.Sprintf("%s%02d.tif", bases[1], k))
+	}
+	if got := chaski(t.Context(), append([]string{"index", "-o", catalog}, uris...)...); got.code != 0 {
+		t.Fatalf("index: %+v", got)
+	}
+	quota := chips / 2
+	t.Setenv("CHASKI_CACHE_DIR", dir)
+	t.Setenv("CHASKI_CACHE_BYTES", fmt.Sprint(quota))
+	for _, window := range []string{"", "--window 64x64 --per-asset 4"} {
+		if got := chaski(t.Context(), "cache", "clear", dir); got.code != 0 && window != "" {
+			t.Fatalf("clear: %+v", got)
+		}
+		var contents [2]diskcache.Content
+		var read [2]int64
+		for k := range contents {
+			before := store.Requests()
+			got := chaski(t.Context(), strings.Fields("cache warm --json --batch 2 "+window+" "+catalog)...)
+			if err := json.Unmarshal([]byte(got.out), &contents[k]); err != nil || got.code != 0 {
+				t.Fatalf("warm %s: %+v, %v", window, got, err)
+			}
+			read[k] = store.Requests() - before
+		}
+		if c := contents[0]; c.Disk > quota || c.Disk < quota/2 || contents[1] != c {
+			t.Errorf("warm %s: it holds %+v, then %+v, of %d", window, c, contents[1], quota)
+		}
+		if read[0] < 5 || read[1] >= read[0] {
+			t.Errorf("warm %s: %d requests, then %d", window, read[0], read[1])
+		}
+	}
+}
+
 // damageAll flips a bit of every range.
 func damageAll(t *testing.T, dir string) {
 	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
@@ -165,6 +209,7 @@ func TestWrongCaches(t *testing.T) {
 		{"cache clear " + dir, 1, "no cache"},
 		{"cache trim " + dir, 2, "--bytes is missing"},
 		{"cache verify " + dir + "/missing", 1, "no cache"},
+		{"cache warm " + dir, 2, "--cache-dir is missing"},
 	} {
 		got := chaski(t.Context(), strings.Fields(test.args)...)
 		if got.code != test.code || !strings.Contains(got.err, test.err) {

@@ -168,14 +168,14 @@ class LocalEngine:
     the last of their connections to its door does, whoever started it.
     """
 
-    def __init__(self, binary: str, door: str | None = None, **limits: int | None) -> None:
+    def __init__(self, binary: str, door: str | None = None, **limits: int | str | None) -> None:
         """Starts the engine and waits until it listens.
 
         Args:
             binary: the command.
             door: where processes that share the engine find it; it is started only if none is
                 there. None: an engine of this process.
-            limits: workers, memory and max_chunk, as of `Engine`.
+            limits: workers, memory, max_chunk and those of the cache, as of `Engine`.
         """
         self.binary = binary
         self.users = 0
@@ -402,7 +402,7 @@ _guard = threading.RLock()
 _running: dict[object, LocalEngine] = {}
 
 
-def acquire(share: bool = True, **limits: int | None) -> LocalEngine:
+def acquire(share: bool = True, **limits: int | str | None) -> LocalEngine:
     """Returns the engine with limits as of `LocalEngine`, started if need be.
 
     `release` gives it back.
@@ -440,7 +440,7 @@ def release(engine: LocalEngine) -> None:
 class Held:
     """An engine that is held, and that another one can take the place of."""
 
-    def __init__(self, share: bool, **limits: int | None) -> None:
+    def __init__(self, share: bool, **limits: int | str | None) -> None:
         self._acquire = functools.partial(acquire, share, **limits)
         self.engine = self._acquire()
 

@@ -885,8 +885,14 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         spec = build_spec(*files.placed(o))
         make_absolute(spec)
         received = replace(e, wire="final")
-        limits = {"workers": e.workers, "memory": e.memory, "max_chunk": e.max_chunk}
-        held = _engine.Held(e.share, **limits)
+        held = _engine.Held(
+            e.share,
+            workers=e.workers,
+            memory=e.memory,
+            max_chunk=e.max_chunk,
+            cache_dir=e.cache and os.path.abspath(e.cache),
+            cache_bytes=e.cache_bytes,
+        )
         stack.callback(held.release)
         release = stack.pop_all().close
     return Loader(held.engine.connection, spec, o, received, release, held)
@@ -924,7 +930,7 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
         Error: the source cannot be opened; of the kind that fits.
     """
     _refuse_fork()
-    e = _checked_engine(o, "connect", "workers", "memory", "max_chunk")
+    e = _checked_engine(o, "connect", "workers", "memory", "max_chunk", "cache", "cache_bytes")
     targets = addresses(o.target)
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(contextlib.closing(Files()))
@@ -1044,13 +1050,16 @@ def _checked_engine(o: SpecOptions, call: str, *not_here: str) -> Engine:
         if v != getattr(Engine(), name):
             other = "connect" if call == "load" else "load"
             raise SpecError(f"{name} is {v!r}: {call} has no use for it, {other} has")
-    for name in ("prefetch", "memory", "max_chunk", "max_batch_bytes", "workers", *_MAY_BE_0):
+    counts = "prefetch", "memory", "max_chunk", "cache_bytes", "max_batch_bytes", "workers"
+    for name in (*counts, *_MAY_BE_0):
         if (v := getattr(e, name)) is not None:
             count(name, v, 0 if name in _MAY_BE_0 else 1)
     positive("timeout", e.timeout)
     for name, words in (("transport", get_args(Transport)), ("wire", get_args(Wire))):
         if (v := getattr(e, name)) not in words:
             raise SpecError(f"{name} is {v!r}: it must be one of {', '.join(words)}")
+    if e.cache and not e.cache_bytes and not os.environ.get("CHASKI_CACHE_BYTES"):
+        raise SpecError("cache needs cache_bytes: the most that it may take on disk")
     if (e.workers or 0) > _MAX_WORKERS:
         raise SpecError(f"workers is {e.workers}: it must be at most {_MAX_WORKERS}")
     if e.hedge is not None and not positive("hedge", e.hedge) < 1:

@@ -15,7 +15,7 @@ func NewCache(env console.Env) *cobra.Command {
 		Use:  "cache",
 		Args: console.Verb,
 		RunE: func(*cobra.Command, []string) error {
-			return console.Usagef("the verb is missing: ls, verify, trim or clear")
+			return console.Usagef("the verb is missing: ls, warm, verify, trim or clear")
 		},
 	}
 	verb := func(use string, run func(dir string) error) *cobra.Command {
@@ -36,6 +36,7 @@ func NewCache(env console.Env) *cobra.Command {
 		return console.Print(env.Out, content, asJSON)
 	})
 	list.Flags().BoolVar(&asJSON, "json", false, "one line of JSON instead of YAML")
+	cmd.AddCommand(newWarm(env))
 	verb("verify DIR", func(dir string) error {
 		bar := console.NewBar(env.Err, "verifying", -1)
 		ranges, damaged, err := diskcache.Verify(dir, func(done int64) { bar.Set(done, -1) })

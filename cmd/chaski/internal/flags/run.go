@@ -67,7 +67,7 @@ func (f *Run) AddJSON(fl *pflag.FlagSet, what string) {
 func (f *Run) Prepare(ctx context.Context, env console.Env, path string) (
 	spec loader.Spec, o loader.Options, err error) {
 	if o, err = f.engine.Options(env.SQL); err == nil {
-		o.Opener = env.Files
+		o.Opener, o.Disk = env.Files, env.Cache
 		spec, err = SpecOr(ctx, env.Files, path, &f.data.Own, f.data.Spec)
 	}
 	return spec, o, err

@@ -201,6 +201,7 @@ func (f *serveFlags) runHeld(ctx context.Context, h *holders, level slog.Level, 
 	options := f.serverOptions(env, level, log)
 	options.Loader = engine
 	options.Loader.Opener, options.Metrics, options.Cache, options.Bad = opener, registry, folder, bad.hook()
+	options.Loader.Disk = env.Cache
 	listener, addr, err := listen(ctx, f.listen)
 	if err != nil {
 		return err

@@ -788,6 +788,11 @@ class Engine(HasToken):
             default: 64 MiB. Larger tiles and strips of TIFFs are decoded in pieces of rows; larger
             chunks of other formats are a LimitError. Whole chunks over 64 MiB are decoded by as
             many workers at a time as `memory` has room for, at least one. Only for `load`.
+        cache: a folder on a local disk that keeps ranges of remote files, also for later runs and
+            other engines; default: what the environment variable CHASKI_CACHE_DIR has. Only for
+            `load`.
+        cache_bytes: the most that `cache` may take on disk; default: what the environment variable
+            CHASKI_CACHE_BYTES has. Only for `load`.
         prefetch: batches requested ahead.
         transport: "shm" takes batches from memory shared with an engine on this host, without a
             copy, and fails where that is not possible; "grpc" has the engine that is asked send
@@ -827,6 +832,8 @@ class Engine(HasToken):
     workers: int | None = None
     memory: int | None = None
     max_chunk: int | None = None
+    cache: Path | None = None
+    cache_bytes: int | None = None
     prefetch: int = 3
     transport: Transport = "auto"
     wire: Wire = "auto"
