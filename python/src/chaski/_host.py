@@ -41,7 +41,7 @@ _PATH_BYTES = 103
 Settings = tuple[str, tuple[tuple[str, int], ...], tuple[tuple[str, str], ...]]
 
 
-def settings(binary: str, limits: Mapping[str, int]) -> Settings:
+def settings(binary: str, limits: Mapping[str, int | str]) -> Settings:
     """Returns all that makes one engine of this process unlike another."""
     environment = ((k, v) for k, v in os.environ.items() if _READ.match(k))
     return binary, tuple(sorted(limits.items())), tuple(sorted(environment))

@@ -231,6 +231,8 @@ class Run:
 
         Args:
             batches: that many more are welcome: the engine begins with as many tickets.
+            waited: seconds that the owner waited for the last batch.
+            stepped: seconds that it was busy before.
         """
         new: list[Job] = []
         while len(self._open) + len(new) < self._known and (job := next(self._jobs, None)):
@@ -240,10 +242,7 @@ class Run:
     def _ask(
         self, jobs: Sequence[Job], batches: int, waited: float = 0, stepped: float = 0
     ) -> None:
-        """Sends the tickets of jobs, and credits.
-
-        And for how many seconds the owner waited for the last batch, and was busy before.
-        """
+        """Sends the tickets of jobs, and credits with the figures of `_take`."""
         self._open.extend(jobs)
         self._expected.extend(jobs)
         requests = [
