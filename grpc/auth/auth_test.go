@@ -42,7 +42,7 @@ func TestTokens(t *testing.T) {
 	alice, bob, old := NewToken(), NewToken(), NewToken()
 	file := fmt.Sprintf(`# who may read
 
-{"name":"alice","sha256":%q,"roots":["/data/a","s3://bucket/a"],"streams":4,"datasets":2}
+{"name":"alice","sha256":%q,"roots":["/data/a","s3://bucket/a"],"streams":4,"datasets":2,"rate":1000000}
   {"name":"bob","sha256":%q,"expires":%q}
 {"name":"old","sha256":%q,"expires":"2020-01-01T00:00:00Z"}
 `, hash(alice), strings.ToUpper(hash(bob)), time.Now().Add(time.Hour).Format(time.RFC3339), hash(old))
@@ -50,7 +50,7 @@ func TestTokens(t *testing.T) {
 	path := pki.Write(t, dir, "tokens", []byte(file))
 	g := gate(t, GateOptions{Tokens: path})
 	p, err := g.Check(with("Bearer " + alice))
-	want := Client{Name: "alice", Roots: []string{"/data/a", "s3://bucket/a"}, Limits: Limits{4, 2}}
+	want := Client{Name: "alice", Roots: []string{"/data/a", "s3://bucket/a"}, Limits: Limits{4, 2, 1000000}}
 	if err != nil || !reflect.DeepEqual(p.Client, want) {
 		t.Errorf("alice is %+v, %v", p, err)
 	}
@@ -138,7 +138,7 @@ func TestLine(t *testing.T) {
 	if len(token) != len(Prefix)+43 || token == NewToken() { // 32 bytes in base64
 		t.Errorf("a token is %q", token)
 	}
-	c := Client{Name: "alice", Roots: []string{"/a b", "s3://x"}, Limits: Limits{Streams: 5}}
+	c := Client{Name: "alice", Roots: []string{"/a b", "s3://x"}, Limits: Limits{Rate: 5}}
 	line, err := Line(token, c, time.Now().Add(time.Hour))
 	if err != nil || strings.Contains(line, token) || strings.Contains(line, "\n") {
 		t.Fatalf("%q, %v", line, err)
@@ -196,7 +196,7 @@ func TestBearer(t *testing.T) {
 // FuzzTokens: a file of tokens is refused, or each of its lines lets in one token alone.
 func FuzzTokens(f *testing.F) {
 	f.Add([]byte(`{"name":"a","sha256":"` + hash("x") + `"}` + "\n# b\n"))
-	f.Add([]byte(`{"name":"a","sha256":"` + hash("x") + `","roots":["/a"],"expires":"2030-01-01T00:00:00Z"}`))
+	f.Add([]byte(`{"name":"a","sha256":"` + hash("x") + `","roots":["/a"],"expires":"2030-01-01T00:00:00Z","rate":1}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		list, err := ParseTokens(b)
 		if err != nil {

@@ -164,7 +164,7 @@ func TestJWT(t *testing.T) {
 		"another issuer":          i.sign(t, header, but("iss", "https://evil")),
 		"no subject":              i.sign(t, header, but("sub", nil)),
 		"a subject of lines":      i.sign(t, header, but("sub", "a\nb")),
-		"negative limits":         i.sign(t, header, but("chaski", map[string]any{"streams": -1})),
+		"negative limits":         i.sign(t, header, but("chaski", map[string]any{"rate": -1})),
 		"another key's name":      i.sign(t, map[string]any{"alg": "RS256", "kid": "e"}, valid()),
 		"an unknown key's name":   i.sign(t, map[string]any{"alg": "RS256", "kid": "x"}, valid()),
 		"a key of its own":        other.sign(t, own, valid()),

@@ -26,13 +26,14 @@ type Client struct {
 
 // Limits bound the resources of a client. 0 is the default of the server.
 type Limits struct {
-	Streams  int `json:"streams,omitempty"`
-	Datasets int `json:"datasets,omitempty"`
+	Streams  int   `json:"streams,omitempty"`
+	Datasets int   `json:"datasets,omitempty"`
+	Rate     int64 `json:"rate,omitempty"` // bytes a second
 }
 
 func (l Limits) check() error {
-	if l.Streams < 0 || l.Datasets < 0 {
-		return fmt.Errorf("streams is %d and datasets %d: none may be negative", l.Streams, l.Datasets)
+	if l.Streams < 0 || l.Datasets < 0 || l.Rate < 0 {
+		return fmt.Errorf("streams is %d, datasets %d, rate %d: none may be negative", l.Streams, l.Datasets, l.Rate)
 	}
 	return nil
 }
@@ -113,8 +114,8 @@ func parseLine(text string) (known, error) {
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&l); err != nil {
 		// A decoder's own text may show what stands there.
-		return known{}, errors.New(`it is not an object with "name", "sha256", "roots", "streams", "datasets" ` +
-			`and "expires"`)
+		return known{}, errors.New(`it is not an object with "name", "sha256", "roots", "streams", "datasets", ` +
+			`"rate" and "expires"`)
 	}
 	if decoder.More() {
 		return known{}, errors.New("it has more than one object")

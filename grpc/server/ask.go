@@ -59,6 +59,7 @@ func (s *Server) Ask(g askStream) error {
 	watch := newWatch(g.Context(), g, &s.options, func() bool {
 		return s.questions.Wanted() || s.options.Loader.Budget.Waiting() > 0 || s.options.Loader.Budget.Asking()
 	})
+	watch.sent = s.sentTo(g.Context())
 	view := s.viewOf(g.Context())
 	view.hold() // the call may end before its answer does
 	return watch.run(&s.answering, func() error {

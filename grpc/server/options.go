@@ -108,6 +108,9 @@ type Options struct {
 	// MaxEngines (with unanswered tickets), and in MaxOpenings and MaxQueuedOpenings together. Of MaxOpenings alone a
 	// client has at most half, or 4. Default: half, but up to 64 streams, 16 datasets and 64 openings in any case.
 	MaxClientStreams, MaxClientEngines, MaxClientOpenings int
+	// ClientRate bounds the bytes a second that one client is sent in batches, reads and questions, on average over its
+	// answers: after each one, the next waits. The token of a client may say otherwise. Default: any.
+	ClientRate int64
 	// MaxTickets bounds the unanswered tickets of one stream. Default DefaultMaxTickets.
 	MaxTickets int
 	// MaxReadBytes bounds the array of one Read. Default DefaultMaxReadBytes.
@@ -209,6 +212,8 @@ func (o Options) validate() error {
 	case o.MaxClientStreams < 1 || o.MaxClientEngines < 1 || o.MaxClientOpenings < 1:
 		return fmt.Errorf("server: bounds of %d streams, %d datasets, %d openings for each client", o.MaxClientStreams,
 			o.MaxClientEngines, o.MaxClientOpenings)
+	case o.ClientRate < 0:
+		return fmt.Errorf("server: a rate of %d bytes a second", o.ClientRate)
 	case o.MaxOpenings < 1 || o.MaxQueuedOpenings < 1:
 		return fmt.Errorf("server: bounds of %d openings, of which %d wait", o.MaxOpenings, o.MaxQueuedOpenings)
 	case min(o.OpenTimeout, o.SendTimeout, o.StallTimeout, o.IdleTimeout, o.Reuse, o.TrimAfter, o.DrainTimeout) < 0:

@@ -53,6 +53,7 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 	watch := newWatch(g.Context(), g, &s.options, func() bool {
 		return s.reads.Wanted() || s.options.Loader.Budget.Waiting() > 0
 	})
+	watch.sent = s.sentTo(g.Context())
 	return watch.run(&s.answering, func() error { return s.answer(watch, conn, leases, r.GetAttach(), batchOf(array)) })
 }
 
@@ -94,12 +95,23 @@ func (s *Server) answer(w *watch, conn *connection, c *leaseConn, attach *chaski
 	return sendParts(w, 0, segments, total, s.options.PartBytes, lease)
 }
 
-// place waits for a place, which leave gives back. leave may be called more than once.
+// place waits until the client may be sent more, and then for a place, which leave gives back. leave may be called more
+// than once.
 func (s *Server) place(ctx context.Context, p *turns.Turns) (leave func(), err error) {
 	ctx, cancel := s.whileServing(ctx)
 	defer cancel()
-	place := p.Slot(clientOf(ctx))
+	id := clientOf(ctx)
+	if err := s.rates.wait(ctx, id); err != nil {
+		return nil, err
+	}
+	place := p.Slot(id)
 	return place.Rest, place.Tick(ctx)
+}
+
+// sentTo returns what counts the bytes that the client of a call is sent.
+func (s *Server) sentTo(ctx context.Context) func(n int) {
+	id, limit := clientOf(ctx), limitsOf(ctx).Rate
+	return func(n int) { s.rates.spent(id, limit, n) }
 }
 
 // read reads the array of a request, for a client on this host into memory that it may be lent.

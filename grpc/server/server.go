@@ -46,6 +46,7 @@ type Server struct {
 
 	metrics *metrics
 	clients *clients
+	rates   *rates
 	reads   *turns.Turns    // of Read
 	serving context.Context // ends when streams are to end
 	stop    context.CancelFunc
@@ -73,6 +74,7 @@ func New(o Options) (*Server, error) {
 		arrays:    newArrays(memory, &o),
 		health:    health.NewServer(),
 		clients:   newClients(o),
+		rates:     newRates(o.ClientRate),
 		reads:     turns.New(o.MaxReads, o.MaxReads),
 		looking:   make(chan struct{}, 1),
 		audit:     newAudit(o.Logger),

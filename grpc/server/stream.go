@@ -69,6 +69,7 @@ func (s *stream) serve() error {
 	s.client = clientOf(ctx)
 	s.ctx = resources.WithTurn(ctx, s.turn())
 	s.watch = newWatch(ctx, s.grpc, &s.server.options, s.wanted)
+	s.watch.sent = s.server.sentTo(ctx)
 	go s.receive()
 	return s.watch.run(&s.server.answering, func() error {
 		defer s.tearDown()
@@ -166,7 +167,8 @@ func (s *stream) attach(a *chaskiv1.Attach) error {
 			return err
 		}
 		if s.pipe = pipe; pipe != nil { // nothing is sent before the first ticket
-			s.watch.to, s.watch.sent = pipe, func(n int) { answered(s.ctx, n) }
+			count := s.watch.sent
+			s.watch.to, s.watch.sent = pipe, func(n int) { answered(s.ctx, n); count(n) }
 		}
 	}
 	leases, err := s.server.shared.leaseConnOf(a)
@@ -356,6 +358,9 @@ func (s *stream) answer(o *order) error {
 	}()
 	ctx, cancel := s.server.whileServing(s.ctx)
 	defer cancel()
+	if err := s.server.rates.wait(ctx, s.client); err != nil {
+		return failed(err)
+	}
 	if o.err == nil {
 		start := time.Now()
 		o.err = crash.Call(func() (err error) {

@@ -17,4 +17,7 @@ func addLimits(fl *pflag.FlagSet, o *server.Options) {
 		"datasets that one client has unanswered tickets for (default: half of --max-datasets, at least 16)")
 	console.CountVar(fl, &o.MaxClientOpenings, "max-client-openings", 0, 0,
 		"openings that one client has begun, also those that wait (default: half of all, at least 64)")
+	console.CountVar(fl, &o.ClientRate, "client-rate", 0, 0,
+		"bytes a second to send to one client, on average over its answers; tokens may set others\n"+
+			"(default 0: no limit)")
 }

@@ -51,6 +51,7 @@ func NewToken(env console.Env) *cobra.Command {
 		"streams that the client may have at a time (default: that of the server)")
 	console.CountVar(fl, &c.Datasets, "datasets", 0, 0,
 		"datasets that the client may have open at a time (default: that of the server)")
+	console.CountVar(fl, &c.Rate, "rate", 0, 0, "bytes a second that the client is sent (default: that of the server)")
 	fl.DurationVar(&valid, "valid", 0, "how long the token is valid, such as 720h (default: until its line is deleted)")
 	return cmd
 }
