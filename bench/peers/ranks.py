@@ -6,11 +6,11 @@ Run it with an interpreter that has the packages chaski and rasterio, and with C
 scenes and chips of six bands of uint16 (smooth ground with noise, tiles of 256, zstd), and has 1, 2
 and 8 ranks read the same global batches, in turns of two epochs, of which the second counts: after
 a pause an engine makes the memory of its batches anew. `share` is with one engine, `alone` with one
-each. Every rank touches all of its batches. A row has samples a second of all ranks together,
-processor time a sample of the engines and of the ranks, the chunks that the engines decode in an
-epoch, and the most memory that the engines had, with what they share with ranks. Ratios are to one
-rank in the same round: the median, the least and the most. With --data, files stay there for the
-next run.
+each. Every rank touches its batches, and waits for the others after each step, as in DDP. A row has
+samples a second of all ranks together, processor time a sample of the engines and of the ranks, the
+chunks that the engines decode in an epoch, and the most memory that the engines had, with what they
+share with ranks. Ratios are to one rank in the same round: the median, the least and the most. With
+--data, files stay there for the next run.
 """
 
 from __future__ import annotations
@@ -44,15 +44,18 @@ loader = chaski.load(
     window=tiles if shape == "windows" else None,
     normalize=chaski.Normalize([1e-3], [0.0]), engine=chaski.Engine(share=bool(share)),
 )
-def epoch():
-    return sum(float(b["image"][:, :, ::8, 0].sum()) * 0 + b["valid"].sum() for b in loader)
+def step(batch):
+    samples = float(batch["image"][:, :, ::8, 0].sum()) * 0 + batch["valid"].sum()
+    print(flush=True)
+    sys.stdin.readline()
+    return samples
 def cpu():
     t = os.times()
     return t.user + t.system
-print(loader._held.engine.pid, flush=True)
-for line in sys.stdin:
+print(json.dumps([loader._held.engine.pid, len(loader)]), flush=True)
+while sys.stdin.readline():
     begun = cpu()
-    samples = int(epoch())
+    samples = int(sum(map(step, loader)))
     print(json.dumps([samples, cpu() - begun]), flush=True)
 """
 
@@ -112,7 +115,8 @@ class Ranks:
             )
             for rank in range(world)
         ]
-        self._engines = {int(line) for line in self._said()}
+        ready = [json.loads(line) for line in self._said()]
+        self._engines, self._steps = {pid for pid, _ in ready}, ready[0][1]
         assert len(self._engines) == (1 if share else world)
         self._epochs = 0
 
@@ -122,10 +126,13 @@ class Ranks:
     def epoch(self) -> dict[str, float]:
         """Runs an epoch, and returns its figures."""
         before, start = sum(map(cpu_of, self._engines)), time.monotonic()
-        for r in self._ranks:
-            assert r.stdin is not None
-            r.stdin.write("\n")
-            r.stdin.flush()
+        for step in range(self._steps + 1):
+            if step > 0:
+                self._said()
+            for r in self._ranks:
+                assert r.stdin is not None
+                r.stdin.write("\n")
+                r.stdin.flush()
         answers = [json.loads(line) for line in self._said()]
         seconds, after = time.monotonic() - start, sum(map(cpu_of, self._engines))
         samples = sum(n for n, _ in answers)
