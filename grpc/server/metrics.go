@@ -34,6 +34,7 @@ var Metrics = []Metric{
 		"Time a stream waits for a ticket and a credit: the client is the bottleneck."},
 	{"chaski_server_worker_seconds_total", "counter", "stage",
 		"Time of all workers: read, decode, predictor, scatter, turn, memory, wait, other."},
+	{"chaski_server_chunks_total", "counter", "", "Chunks that workers decoded."},
 	{"chaski_server_streams", "gauge", "", "Streams being served."},
 	{"chaski_server_datasets", "gauge", "", "Datasets open."},
 	{"chaski_server_batches_total", "counter", "", "Batches sent."},
@@ -182,6 +183,10 @@ func (m *metrics) addEngines(e *engines) {
 		return float64(len(e.byHandle))
 	})
 	m.count("chaski_server_panics_total", func() float64 { return float64(crash.Count()) })
+	m.count("chaski_server_chunks_total", func() float64 {
+		chunks, _ := e.stages.Decoded()
+		return float64(chunks)
+	})
 	budget := e.options.Loader.Budget
 	m.gauge("chaski_server_memory_limit_bytes", func() float64 { return float64(budget.Limit()) })
 	m.gauge("chaski_server_memory_used_bytes", func() float64 { return float64(budget.Used()) })

@@ -10,9 +10,12 @@ type decodedChunks struct{ chunks, bytes atomic.Int64 }
 
 // Decoded counts one decoded chunk of n bytes.
 func (c *Clock) Decoded(n int) {
-	if c != nil {
-		c.stages.decodes.chunks.Add(1)
-		c.stages.decodes.bytes.Add(int64(n))
+	if c == nil {
+		return
+	}
+	for s := c.stages; s != nil; s = s.Of {
+		s.decodes.chunks.Add(1)
+		s.decodes.bytes.Add(int64(n))
 	}
 }
 
