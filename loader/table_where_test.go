@@ -48,8 +48,8 @@ func tablesOfChips(t *testing.T) (csv, parquet string) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	_, err = build.Write(t.Context(), &out, []string{csv}, build.Options{
-		Base: dir, Fields: []catalog.Source{{Field: "image", Column: "image"}},
+	_, err = build.Write(t.Context(), &out, []string{filepath.Join(dir, "*.tif")}, build.Options{
+		Base: dir, Join: &build.Join{Table: csv, On: "image"},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -41,8 +41,8 @@ func TestScanAndSizes(t *testing.T) {
 	dir := tree(t, "images/b.tif", "masks/b.tif", "images/a.tif", "masks/a.tif", "other.tif",
 		"t.csv=uri,cloud,site\nimages/a.tif,1,x\nimages/b.tif,2,y\nmasks/a.tif,3,\nmasks/b.tif,4,\nother.tif,5,z\n")
 	file := filepath.Join(dir, "catalog.parquet")
-	index(t, file, build.Options{Fields: []catalog.Source{{Field: "image", Column: "uri"}}},
-		filepath.Join(dir, "t.csv"))
+	index(t, file, build.Options{Join: &build.Join{Table: filepath.Join(dir, "t.csv"), On: "uri"}},
+		filepath.Join(dir, "images"), filepath.Join(dir, "masks"), filepath.Join(dir, "other.tif"))
 	all := open(t, file, catalog.Options{})
 	paired := open(t, file, catalog.Options{}, catalog.Source{Field: "image", Pattern: "images/{id}.tif"},
 		catalog.Source{Field: "mask", Pattern: "masks/{id}.tif"})
@@ -107,7 +107,7 @@ func TestScanAndSizes(t *testing.T) {
 	}
 }
 
-// TestTimeUnits finds the unit of dates and timestamps of a Parquet file, also in a catalog of it.
+// TestTimeUnits finds the unit of dates and timestamps of a Parquet file, also in a catalog that they were joined to.
 func TestTimeUnits(t *testing.T) {
 	type entry struct {
 		ID  string `parquet:"id"`
@@ -122,7 +122,8 @@ func TestTimeUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	joined := filepath.Join(filepath.Dir(file), "catalog.parquet")
-	index(t, joined, build.Options{Fields: []catalog.Source{{Field: "image", Column: "id"}}}, file)
+	index(t, joined, build.Options{Join: &build.Join{Table: file, On: "id"}},
+		filepath.Join(filepath.Dir(file), "a.tif"))
 	for _, tab := range []*catalog.Table{open(t, file, catalog.Options{},
 		catalog.Source{Field: "image", Column: "id"}), open(t, joined, catalog.Options{})} {
 		for name, want := range map[string]time.Duration{"day": 24 * time.Hour, "ms": time.Millisecond,

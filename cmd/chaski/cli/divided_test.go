@@ -43,12 +43,13 @@ func divisible(t *testing.T) map[string][]string {
 	images, coast := filepath.Join(dir, "images"), testdata(t, "coast", "coast.tacozip")
 	pairs := []string{"--field", "image={id}/s2/img.tif", "--field", "mask={id}/ref/label.tif", data}
 	return map[string][]string{
-		"stats.json":   {"stats", "--bad-samples", "skip", images},
-		"a.weights":    append([]string{"stats", "--sampling", "--cell", "16"}, pairs...),
-		"report.json":  {"verify", data, images, coast},
-		"some.json":    {"verify", "--pixels", "--max-faults", "1", images, filepath.Join(images, "bad.tif"), coast},
-		"all.parquet":  {"index", "--absolute", data, coast},
-		"skip.parquet": {"index", "--skip-bad", images},
+		"stats.json":  {"stats", "--bad-samples", "skip", images},
+		"a.weights":   append([]string{"stats", "--sampling", "--cell", "16"}, pairs...),
+		"report.json": {"verify", data, images, coast},
+		"some.json":   {"verify", "--pixels", "--max-faults", "1", images, filepath.Join(images, "bad.tif"), coast},
+		"all.parquet": {"index", "--absolute", data, coast},
+		"skip.parquet": {"index", "--skip-bad", "--join", filepath.Join(dir, "labels.csv"), "--on", "name",
+			"--join-left", images},
 		"pairs.parquet": {"index", "--drop-missing", "--field", "image=images/{id}.tif", "--field",
 			"mask=masks/{id}.tif", dir},
 		"table.parquet": {"index", "--drop-missing", "--skip-bad", "--field", "image=image", "--field", "mask",

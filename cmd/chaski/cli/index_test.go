@@ -103,6 +103,35 @@ func TestIndexResumes(t *testing.T) {
 	}
 }
 
+// TestIndexJoins: columns of a table are joined to the catalog, and messages count the rows and
+// files without a partner.
+func TestIndexJoins(t *testing.T) {
+	workplace(t)
+	if err := os.WriteFile("few.csv", []byte("id,label\na,1\nsub/c,2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	index := func(args ...string) result {
+		return chaski(t.Context(), append([]string{
+			"index", "--format", "parquet", "-o", "j.parquet", "chips",
+		}, args...)...)
+	}
+	if r := index("--join", "labels.csv", "--on", "id"); r.code != 0 || r.err != "" {
+		t.Errorf("%+v", r)
+	}
+	if r := chaski(t.Context(), "info", "--json", "j.parquet"); r.code != 0 || !strings.Contains(r.out, `"label"`) {
+		t.Errorf("%+v", r)
+	}
+	r := index("--join", "few.csv", "--on", "id")
+	if r.code != 1 || !errorLine.MatchString(r.err) || !strings.Contains(r.err, "few.csv") {
+		t.Errorf("%+v", r)
+	}
+	r = index("--join", "few.csv", "--on", "id", "--join-left")
+	if r.code != 0 ||
+		r.err != "chaski: files without a row in few.csv: 2\nchaski: rows of few.csv without a file: 1\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestIndexPlacesFormatsAlike: bands, size, location and nodata of a chip are the same in the
 // catalog rows of a TIFF and of the rumi files made from it, as far as these formats can hold them.
 func TestIndexPlacesFormatsAlike(t *testing.T) {
@@ -152,6 +181,9 @@ func TestIndexUsage(t *testing.T) {
 		{"--resume"},
 		{"--skip-bad"},
 		{"--format", "parquet", "--resume"},
+		{"--format", "parquet", "--join", "labels.csv"},
+		{"--format", "parquet", "--on", "id"},
+		{"--format", "parquet", "--join-left"},
 		{"--format", "parquet", "--workers", "-1"},
 	} {
 		r := chaski(t.Context(), append(append([]string{"index"}, args...), "chips/a.tif")...)

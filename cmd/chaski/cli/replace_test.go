@@ -76,6 +76,8 @@ func TestOutputAmongInputs(t *testing.T) {
 		append(index, at("chips/a.tif"), at("chips")), append(index, at("chips/sub/b.TIF"), at("chips")),
 		append(index, at("link/a.tif"), at("chips")), append(index, at("chips/a.tif"), at("link")),
 		append(index, at("chips/a.tif"), at("chips/*.tif")), append(index, at("chips/sub/b.TIF"), at("chips/*/*.TIF")),
+		append(index, at("labels.csv"), "--join", at("labels.csv"), "--on", "path", at("chips")),
+		append(index, at("labels.csv"), "--join", at("labels"), "--on", "path", at("chips")),
 		{"pack", "-o", at("about.json"), "--form", "zip", "--collection", at("about.json"), at("chips")},
 		{"paste", "-o", at("chips/a.tif"), "--like", at("chips/a.tif"), "--window", "8", at("about.json")},
 	} {

@@ -91,9 +91,12 @@ func (l *Listing) Hash() string {
 // write writes the catalog. It reads the files, or takes their rows from parts if that is not nil.
 func (l *Listing) write(ctx context.Context, w io.Writer, parts *merging) (n int, err error) {
 	src := rowio.Source{Begin: l.begin, Make: l.row}
-	if l.pairs != nil {
+	switch {
+	case l.pairs != nil:
 		l.pairs.rowOf = l.file
 		src.Begin, src.Make, src.Columns = l.pairs.begin, l.pairs.make, &l.pairs.columns
+	case l.join != nil:
+		src.Columns = l.join.more()
 	}
 	if parts != nil {
 		if l.pairs != nil {

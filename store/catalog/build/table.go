@@ -14,21 +14,11 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
-	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 	"github.com/chaski-eo/chaski/tables/encode"
 )
 
-// ownNames returns the names of the columns of a row without further columns.
-func ownNames() map[string]bool {
-	own := map[string]bool{}
-	for _, field := range rowio.Fields() {
-		own[field.Name()] = true
-	}
-	return own
-}
-
-// openTable opens a table, and returns the names of its columns.
-func openTable(ctx context.Context, opener source.Opener, name string) (columns.Table, []string, error) {
+// openTable opens a table, and returns the names of its columns. Columns of a CSV file that raw names stay strings.
+func openTable(ctx context.Context, opener source.Opener, name string, raw ...string) (columns.Table, []string, error) {
 	file, err := columns.OpenFile(ctx, opener, name)
 	if err != nil {
 		return nil, nil, err
@@ -46,7 +36,7 @@ func openTable(ctx context.Context, opener source.Opener, name string) (columns.
 		return t, names, nil
 	}
 	defer func() { _ = file.Close() }()
-	held, err := columns.OpenHeld(ctx, file, name, nil)
+	held, err := columns.OpenHeld(ctx, file, name, nil, raw...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,4 +1,4 @@
-// Package build writes catalogs: it indexes files and tables of them. It is apart from package catalog so
+// Package build writes catalogs: it indexes files and joins tables. It is apart from package catalog so
 // that readers do not import a Parquet writer.
 package build
 
@@ -57,12 +57,14 @@ type Options struct {
 	Skipped func(path string, err error)
 	// Members, if not nil, returns the rasters inside a container, and nil if the path is not a container.
 	Members func(ctx context.Context, path string) ([]Member, error)
+	// Join adds the columns of a table.
+	Join *Join
 	// Fields makes a catalog of pairs: a row for every id that the Patterns of the fields find
 	// below the one path, or for every row of the table that the one path names, with the paths of the
 	// fields' files in the columns that Column names (default: of the field's name; an asset of STAC items by
 	// its name). The other columns of the table are columns of the catalog. The plain columns belong to the
-	// first field; the columns of another field NAME are called NAME and NAME:COLUMN. Previous and Members do not
-	// apply to such a catalog.
+	// first field; the columns of another field NAME are called NAME and NAME:COLUMN. Previous, Members and Join do
+	// not apply to such a catalog.
 	Fields []catalog.Source
 	// DropIncomplete leaves out ids, or rows, for which a field has no file. Otherwise they are NotFound.
 	DropIncomplete bool
@@ -96,6 +98,8 @@ type Counts struct {
 	Skipped int // files left out
 	// Incomplete counts ids left out because a field of a catalog of pairs has no file for them.
 	Incomplete int
+	// Unmatched counts files without a row in the joined table, Unused its rows without a file.
+	Unmatched, Unused int
 }
 
 // Write writes a catalog of files, and of the rasters below the directories and globs among the paths, each file once,
@@ -107,8 +111,9 @@ type Counts struct {
 // without a code; chaski:bands, the names of the bands as a JSON array; transform (6 numbers in GDAL's order); minx,
 // miny, maxx, maxy in the CRS; size in bytes; mtime (RFC 3339, UTC) of local files; etag of objects in stores that have
 // one; chaski:offset and chaski:length of a member of a container, whose uri is CONTAINER::PATH, and whose size, mtime
-// and etag are the container's. Values that a file does not have are null, or an empty transform. It takes the memory
-// of the list of paths and one row group.
+// and etag are the container's; and the columns of a joined table. Values that a file does not have are null, or an
+// empty transform. It takes the memory of the list of paths and one row group, and with Join of the table's keys (of a
+// CSV file, all of it).
 func Write(ctx context.Context, w io.Writer, paths []string, o Options) (n int, err error) {
 	l, err := List(ctx, paths, o)
 	if err != nil {
@@ -142,11 +147,20 @@ type indexing struct {
 	files    []namedFile
 	opened   *source.Files // the default opener, or nil
 	previous []*previous
+	join     *joined
 	known    map[string]rowio.Row // reusable rows of the files of the current block
 	reused   atomic.Int64
 }
 
 func (x *indexing) open(ctx context.Context) (err error) {
+	if x.o.Join != nil {
+		if x.join, err = openJoin(ctx, x.o); err == nil {
+			err = x.join.match(x.files, x.o)
+		}
+		if err != nil {
+			return fault.WithFile(err, x.o.Join.Table)
+		}
+	}
 	for _, name := range x.o.Previous {
 		previous, err := openPrevious(ctx, name)
 		if err != nil {
@@ -162,6 +176,9 @@ func (x *indexing) open(ctx context.Context) (err error) {
 func (x *indexing) close() (err error) {
 	for _, p := range x.previous {
 		err = errors.Join(err, p.close())
+	}
+	if x.join != nil {
+		err = errors.Join(err, x.join.tab.Close())
 	}
 	if x.opened != nil {
 		err = errors.Join(err, x.opened.Close())

@@ -32,6 +32,7 @@ type indexFlags struct {
 	options build.Options
 	resume  bool
 	skipBad bool
+	join    build.Join
 	fields  []string
 	shards  shards.Flags
 }
@@ -66,6 +67,9 @@ func NewIndex(env console.Env) *cobra.Command {
 	fl.StringArrayVar(&f.fields, "field", nil,
 		"`NAME=PATTERN`, or of a table NAME=COLUMN: a field of a catalog of pairs; repeatable")
 	fl.BoolVar(&f.options.DropIncomplete, "drop-missing", false, "leave out samples that lack the file of a field")
+	fl.StringVar(&f.join.Table, "join", "", "`TABLE` whose columns to add")
+	fl.StringVar(&f.join.On, "on", "", "`COLUMN` of the table that names the files")
+	fl.BoolVar(&f.join.Left, "join-left", false, "allow files without a row in the table")
 	f.shards.Add(fl)
 	return cmd
 }
@@ -76,12 +80,18 @@ func (f *indexFlags) check() error {
 		return console.Usagef("--resume needs --format parquet")
 	case f.format == "hex" && f.skipBad:
 		return console.Usagef("--skip-bad needs --format parquet")
+	case f.format == "hex" && f.join != build.Join{}:
+		return console.Usagef("--join, --on and --join-left need --format parquet")
 	case len(f.fields) > 0 && f.format == "hex":
 		return console.Usagef("--field needs --format parquet")
-	case len(f.fields) > 0 && f.resume:
-		return console.Usagef("--field excludes --resume")
+	case len(f.fields) > 0 && (f.resume || f.join != build.Join{}):
+		return console.Usagef("--field excludes --resume and --join")
 	case f.options.DropIncomplete && len(f.fields) == 0:
 		return console.Usagef("--drop-missing needs --field")
+	case f.join.Table != "" && f.join.On == "":
+		return console.Usagef("--join %s needs --on COLUMN", f.join.Table)
+	case f.join.Table == "" && (f.join.On != "" || f.join.Left):
+		return console.Usagef("--on and --join-left need --join TABLE")
 	case f.format == "hex" && f.shards.Given():
 		return console.Usagef("--shard and --merge need --format parquet")
 	case f.resume && (f.out == "-" || f.out == ""):
@@ -126,6 +136,9 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 	if f.skipBad {
 		options.Skipped = func(_ string, err error) { skipped = append(skipped, fault.Line(err)) }
 	}
+	if f.join.Table != "" {
+		options.Join = &f.join
+	}
 	var err error
 	if options.Fields, err = pairFields(f.fields, paths[0]); err != nil {
 		return err
@@ -160,6 +173,8 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 		what string
 	}{
 		{counts.Skipped, "files skipped"}, {counts.Incomplete, "incomplete samples left out"},
+		{counts.Unmatched, "files without a row in " + f.join.Table},
+		{counts.Unused, "rows of " + f.join.Table + " without a file"},
 	} {
 		if n.n > 0 {
 			fmt.Fprintf(env.Err, "chaski: %s: %d\n", n.what, n.n)
