@@ -13,10 +13,11 @@ import weakref
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chaski import _trace
 from chaski._assemble import Assembler, Batch, Pool, Whole
 from chaski._grpc import grpc
 from chaski._proto import chaski_pb2 as pb
@@ -100,6 +101,7 @@ class Run:
         self._known = max(options.prefetch, tickets)
         self._pid = os.getpid()
         self._open: deque[Job] = deque()  # asked for, and not given to the user
+        self._spans: deque[Any] = deque()  # of the open jobs
         self._expected: deque[Job] = deque()  # asked for, and not answered
         self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._given = 0.0  # when the owner got the last batch
@@ -217,9 +219,11 @@ class Run:
             self._ask(job)
 
     def _ask(self, job: Job) -> None:
-        self._open.append(job)
-        self._expected.append(job)
         t = job.ticket
+        span, trace = _trace.begin("chaski.step", epoch=t.epoch, step=job.step, rank=t.row_start)
+        self._open.append(job)
+        self._spans.append(span)
+        self._expected.append(job)
         ticket = pb.Ticket(
             id=job.id,
             handle=self._description.reply.handle,
@@ -231,6 +235,7 @@ class Run:
             positions=t.named,
             corners=t.corners,
             native=self._options.wire == "native",
+            trace=trace,
         )
         self._requests.put(pb.StreamRequest(ticket=ticket))
 
@@ -274,6 +279,7 @@ class Run:
             self.close()
             raise
         self._open.popleft()
+        _trace.end(self._spans.popleft())
         return batch
 
     def _answer(self) -> Answer:
@@ -307,6 +313,8 @@ class Run:
     def close(self) -> None:
         """Ends the stream. Batches that were returned stay valid."""
         self._open.clear()
+        while self._spans:
+            _trace.end(self._spans.popleft())
         if os.getpid() == self._pid:  # a forked child has neither the thread nor the call
             self._closed = True
             self._requests.put(None)
