@@ -16,7 +16,7 @@ func BenchmarkStages(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
 				for range 8 {
-					c.clock.Lap(StageDecode)
+					c.clock.Lap(StageScatter)
 				}
 				c.clock.Waited()
 				c.clock.Done()
@@ -29,14 +29,20 @@ func BenchmarkStages(b *testing.B) {
 func TestClock(t *testing.T) {
 	all := &Stages{}
 	one := &Stages{Of: all}
+	one.Coarse = true
 	c := one.Clock()
 	time.Sleep(time.Millisecond)
 	c.Lap(StageRead)
+	time.Sleep(time.Millisecond)
+	c.Lap(StageDecode)
+	time.Sleep(time.Millisecond)
+	c.Lap(StageScatter)
 	one.NoMemory(time.Hour)
 	time.Sleep(time.Millisecond)
 	c.Waited() // tickets waited for memory all the time
 	work := c.Done()
-	if work[StageRead] < time.Millisecond || work[StageMemory] < time.Millisecond || work[StageWait] != 0 {
+	if work[StageRead] < time.Millisecond || work[StageMemory] < time.Millisecond || work[StageWait] != 0 ||
+		work[StageDecode] < 2*time.Millisecond || work[StageScatter] != 0 {
 		t.Errorf("%v", work)
 	}
 	time.Sleep(time.Millisecond)
