@@ -238,7 +238,7 @@ func (s *engines) openNow(ctx context.Context, a asked) error {
 	var engine Engine
 	var err error
 	options := a.view.loader
-	options.Stages = &resources.Stages{Of: s.stages}
+	options.Stages = &resources.Stages{Of: s.stages, Coarse: true}
 	if a.upstream == nil {
 		engine, err = s.options.Open(ctx, a.spec, options)
 	} else {

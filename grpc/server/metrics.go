@@ -33,7 +33,7 @@ var Metrics = []Metric{
 	{"chaski_server_ticket_wait_seconds", "histogram", "",
 		"Time a stream waits for a ticket and a credit: the client is the bottleneck."},
 	{"chaski_server_worker_seconds_total", "counter", "stage",
-		"Time of all workers: read, decode, predictor, scatter, turn, memory, wait, other."},
+		"Time of all workers: read, decode, turn, memory, wait, other."},
 	{"chaski_server_chunks_total", "counter", "", "Chunks that workers decoded."},
 	{"chaski_server_streams", "gauge", "", "Streams being served."},
 	{"chaski_server_datasets", "gauge", "", "Datasets open."},
@@ -193,6 +193,9 @@ func (m *metrics) addEngines(e *engines) {
 	m.gauge("chaski_server_memory_waiting", func() float64 { return float64(budget.Waiting()) })
 	worker, labels := opts("chaski_server_worker_seconds_total")
 	for _, stage := range resources.AllStages() {
+		if stage == resources.StagePredictor || stage == resources.StageScatter { // they are in decode
+			continue
+		}
 		worker.ConstLabels = prometheus.Labels{labels[0]: stage.String()}
 		m.all = append(m.all, prometheus.NewCounterFunc(prometheus.CounterOpts(worker),
 			func() float64 { return e.stages.Spent()[stage].Seconds() }))

@@ -11,6 +11,7 @@ import (
 	"math"
 	"net"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -1062,6 +1063,18 @@ func TestMetrics(t *testing.T) {
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %v, want %v", name, got[name], want)
+		}
+	}
+	if got["chaski_rank_batches_total"] != 4 {
+		t.Errorf("%v batches of rank 0", got["chaski_rank_batches_total"])
+	}
+	listed := map[string]string{}
+	for _, m := range Metrics {
+		listed[m.Name] = m.Type
+	}
+	for _, f := range families {
+		if kind := strings.ToLower(f.GetType().String()); listed[f.GetName()] != kind {
+			t.Errorf("%s is a %s, and in the list %q", f.GetName(), kind, listed[f.GetName()])
 		}
 	}
 	if b := got["chaski_server_payload_bytes_total"]; b < 4*10*500*4 || b > 5*10*500*4 {

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/grpc/report"
 	"github.com/chaski-eo/chaski/internal/crash"
+	"github.com/chaski-eo/chaski/internal/trace"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
@@ -60,6 +61,7 @@ type order struct {
 	pending Pending // once it is started
 	err     error   // instead of a batch
 	works   bool    // it counts in stream.working
+	span    *trace.Span
 }
 
 func newStream(s *Server, g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply],
@@ -296,7 +298,7 @@ func (s *stream) start() {
 			}
 			if order.pending == nil {
 				order.err = crash.Call(func() error {
-					ctx := resources.WithOwner(s.ctx, s.owner())
+					ctx := resources.WithOwner(s.traced(order), s.owner())
 					native := order.ticket.GetNative() && (s.leases == nil || s.native)
 					order.pending = order.entry.engine.Start(ctx, ticketOf(order.ticket), native)
 					return nil
@@ -307,6 +309,16 @@ func (s *stream) start() {
 		}
 		s.started++
 	}
+}
+
+// traced begins the span of a batch, and returns its context.
+func (s *stream) traced(o *order) context.Context {
+	ctx, span := trace.Begin(trace.Below(s.ctx, o.ticket.GetTrace()), "chaski.batch")
+	span.Set("chaski.epoch", int64(o.ticket.GetEpoch()))
+	span.Set("chaski.position", o.ticket.GetFirst())
+	span.Set("chaski.rank", int64(o.ticket.GetRowStart()))
+	o.span = span
+	return ctx
 }
 
 // head waits until the first ticket of the queue is started, and returns it, or nil when the stream
@@ -593,6 +605,7 @@ func (s *stream) tearDown() {
 
 // put gives back the dataset of a ticket.
 func (s *stream) put(o *order) {
+	o.span.End(o.err)
 	if o.entry != nil {
 		s.server.clients.answered(s.client, o.entry)
 		s.server.engines.put(o.entry)

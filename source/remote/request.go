@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/trace"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -117,7 +118,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // attempt makes one request, within the limits on simultaneous requests and on time.
-func (o *Opener) attempt(ctx context.Context, h *host, n int64, once func(context.Context) error) error {
+func (o *Opener) attempt(ctx context.Context, h *host, n int64, once func(context.Context) error) (err error) {
+	ctx, span := trace.Begin(ctx, "chaski.request")
+	span.Set("chaski.bytes", n)
+	defer func() { span.End(err) }()
 	if err := h.slots.Acquire(ctx, 1); err != nil {
 		return err
 	}

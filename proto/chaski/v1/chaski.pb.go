@@ -984,7 +984,9 @@ type Ticket struct {
 	Positions []int64 `protobuf:"varint,9,rep,packed,name=positions,proto3" json:"positions,omitempty"`
 	// Of random windows, beside positions: y and x of the corner of each window, in place of the drawn one, in pixels of
 	// the first raster field.
-	Corners       []uint32 `protobuf:"varint,10,rep,packed,name=corners,proto3" json:"corners,omitempty"`
+	Corners []uint32 `protobuf:"varint,10,rep,packed,name=corners,proto3" json:"corners,omitempty"`
+	// The span of the client that waits for the batch, as W3C's header traceparent has it; empty: none.
+	Trace         string `protobuf:"bytes,11,opt,name=trace,proto3" json:"trace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1087,6 +1089,13 @@ func (x *Ticket) GetCorners() []uint32 {
 		return x.Corners
 	}
 	return nil
+}
+
+func (x *Ticket) GetTrace() string {
+	if x != nil {
+		return x.Trace
+	}
+	return ""
 }
 
 type Credit struct {
@@ -3623,7 +3632,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x06stream\x18\x02 \x01(\x04R\x06stream\x12\x12\n" +
 	"\x04pipe\x18\x03 \x01(\fR\x04pipe\x12\x1a\n" +
 	"\brequests\x18\x04 \x01(\bR\brequests\x12\x16\n" +
-	"\x06native\x18\x05 \x01(\bR\x06native\"\xfe\x01\n" +
+	"\x06native\x18\x05 \x01(\bR\x06native\"\x94\x02\n" +
 	"\x06Ticket\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x16\n" +
 	"\x06handle\x18\x02 \x01(\tR\x06handle\x12\x14\n" +
@@ -3636,7 +3645,8 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x06native\x18\b \x01(\bR\x06native\x12\x1c\n" +
 	"\tpositions\x18\t \x03(\x03R\tpositions\x12\x18\n" +
 	"\acorners\x18\n" +
-	" \x03(\rR\acorners\"T\n" +
+	" \x03(\rR\acorners\x12\x14\n" +
+	"\x05trace\x18\v \x01(\tR\x05trace\"T\n" +
 	"\x06Credit\x12\x18\n" +
 	"\abatches\x18\x01 \x01(\rR\abatches\x12\x16\n" +
 	"\x06waited\x18\x02 \x01(\x04R\x06waited\x12\x18\n" +

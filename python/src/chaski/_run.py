@@ -13,8 +13,9 @@ import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from chaski import _trace
 from chaski._assemble import Assembler, Batch, Pool, Whole
 from chaski._grpc import grpc
 from chaski._proto import chaski_pb2 as pb
@@ -104,6 +105,7 @@ class Run:
         self._native = mover is not None and mover.native
         self._pid = os.getpid()
         self._open: deque[Job] = deque()  # asked for, and not given to the user
+        self._spans: deque[Any] = deque()  # of the open jobs
         self._expected: deque[Job] = deque()  # asked for, and not answered
         self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._given = 0.0  # when the owner got the last batch
@@ -243,25 +245,7 @@ class Run:
         self, jobs: Sequence[Job], batches: int, waited: float = 0, stepped: float = 0
     ) -> None:
         """Sends the tickets of jobs, and credits with the figures of `_take`."""
-        self._open.extend(jobs)
-        self._expected.extend(jobs)
-        requests = [
-            pb.StreamRequest(
-                ticket=pb.Ticket(
-                    id=job.id,
-                    handle=self._description.reply.handle,
-                    epoch=job.ticket.epoch,
-                    first=job.ticket.first,
-                    count=job.ticket.count,
-                    row_start=job.ticket.row_start,
-                    row_stride=job.ticket.row_stride,
-                    positions=job.ticket.named,
-                    corners=job.ticket.corners,
-                    native=self._native or self._options.wire == "native",
-                )
-            )
-            for job in jobs
-        ]
+        requests = [pb.StreamRequest(ticket=self._ticket(job)) for job in jobs]
         if self._open or waited or stepped:
             told = {"waited": int(1e9 * waited), "stepped": int(1e9 * stepped)}
             welcome = batches if self._open else 0
@@ -274,6 +258,27 @@ class Run:
         else:
             for r in requests:
                 self._requests.put(r)
+
+    def _ticket(self, job: Job) -> pb.Ticket:
+        """Returns the ticket of a job, which is open from now on."""
+        t = job.ticket
+        span, trace = _trace.begin("chaski.step", epoch=t.epoch, step=job.step, rank=t.row_start)
+        self._open.append(job)
+        self._spans.append(span)
+        self._expected.append(job)
+        return pb.Ticket(
+            id=job.id,
+            handle=self._description.reply.handle,
+            epoch=t.epoch,
+            first=t.first,
+            count=t.count,
+            row_start=t.row_start,
+            row_stride=t.row_stride,
+            positions=t.named,
+            corners=t.corners,
+            native=self._native or self._options.wire == "native",
+            trace=trace,
+        )
 
     def next(self) -> Batch | None:
         """Waits for the next batch and returns it, or None after the last one.
@@ -305,6 +310,7 @@ class Run:
             self.close()
             raise
         self._open.popleft()
+        _trace.end(self._spans.popleft())
         return batch
 
     def _answer(self) -> Answer:
@@ -339,6 +345,8 @@ class Run:
     def close(self) -> None:
         """Ends the stream. Batches that were returned stay valid."""
         self._open.clear()
+        while self._spans:
+            _trace.end(self._spans.popleft())
         if os.getpid() == self._pid:  # a forked child has neither the thread nor the call
             self._closed = True
             self._requests.put(None)

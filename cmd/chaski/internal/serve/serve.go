@@ -23,6 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/grpc/upstream"
 	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/internal/trace"
 	"github.com/chaski-eo/chaski/loader"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/tables/query"
@@ -58,7 +59,7 @@ func NewServe(env console.Env) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			procs.Spare() // for the goroutines that send, while others compute
-			return f.run(cmd.Context(), env)
+			return trace.During(cmd.Context(), func(ctx context.Context) error { return f.run(ctx, env) })
 		},
 	}
 	f.add(cmd.Flags())
