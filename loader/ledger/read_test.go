@@ -106,6 +106,21 @@ func TestWhatALedgerMustNotSay(t *testing.T) {
 	}
 }
 
+// TestLists promises that exceptions of neighbouring steps are one, and that a record may have many bad samples.
+func TestLists(t *testing.T) {
+	run := report(t, text(lines[:2]), 1).Runs[0]
+	if e := run.Exceptions; len(e) != 1 || e[0].First != 1 || e[0].Last != 2 || e[0].Samples != 6 || run.Missing != 6 {
+		t.Errorf("%+v", run)
+	}
+	const n = 10_000
+	bad := strings.TrimSuffix(strings.Repeat(`{"position":7,"became":"filled"},`, n), ",")
+	long := strings.TrimSuffix(lines[1], "}") + `,"bad":[` + bad + "]}"
+	r := report(t, text([]string{lines[0], long}), 0)
+	if run := r.Runs[0]; len(r.Damaged) > 0 || run.Bad != n || run.LeftOut != n-int64(len(run.Exceptions)) {
+		t.Errorf("%d bad samples, %d left out, damaged %v", run.Bad, run.LeftOut, r.Damaged)
+	}
+}
+
 // TestPython promises that ledgers that the Python package wrote stay readable.
 func TestPython(t *testing.T) {
 	r, err := Check([]string{"testdata/ledger"}, 12)

@@ -193,6 +193,7 @@ class Loader:
                     **{"batch_size": self.batch_size, "steps": self._steps},
                     **{"rank": self.rank, "world_size": self.world_size},
                 )
+                weakref.finalize(self, self._ledger.close)
         except BaseException:
             self._close()
             raise
