@@ -83,6 +83,9 @@ func TestDiskCacheHoldsItsForecast(t *testing.T) {
 				var got []byte
 				got, state = epochBytes(t, engine, uint64(k), state)
 				read = b.opener.Stats().Bytes - read
+				if disk, err := b.disk.Get(); err != nil || k == 0 && disk.Stats().StoreBytes != read {
+					t.Errorf("the cache counts %d bytes from the store, %v", disk.Stats().StoreBytes, err)
+				}
 				if !bytes.Equal(got, want[k]) {
 					t.Errorf("epoch %d has other batches", k)
 				}

@@ -149,6 +149,8 @@ func cacheMetrics(f *diskcache.Folder) []prometheus.Collector {
 		counter("hits_total", "Reads of remote files without a request.", func(s stats) int64 { return s.Hits }),
 		counter("misses_total", "Reads of remote files with a request.", func(s stats) int64 { return s.Misses }),
 		counter("hit_bytes_total", "Bytes that came from the cache.", func(s stats) int64 { return s.HitBytes }),
+		counter("store_bytes_total", "Bytes that came from the store, which chaski plan --cache-bytes foretells.",
+			func(s stats) int64 { return s.StoreBytes }),
 		counter("stored_bytes_total", "Bytes written to the cache.", func(s stats) int64 { return s.StoredBytes }),
 		counter("refused_total", "Ranges that the quota had no room for.", func(s stats) int64 { return s.Refused }),
 		counter("evicted_total", "Ranges that made room for others that are read earlier.",
