@@ -237,8 +237,8 @@ func (f *Folder) Close() error {
 func (f *Folder) Stats() Stats {
 	c := &f.stats
 	return Stats{HitBytes: c.hitBytes.Load(), StoreBytes: c.storeBytes.Load(), StoredBytes: c.storedBytes.Load(),
-		Hits: c.hits.Load(), Misses: c.misses.Load(), Refused: c.refused.Load(), Evicted: c.evicted.Load(), Damaged: c.damaged.Load(),
-		Failed: c.failed.Load(), Shared: c.shared.Load()}
+		Hits: c.hits.Load(), Misses: c.misses.Load(), Refused: c.refused.Load(), Evicted: c.evicted.Load(),
+		Damaged: c.damaged.Load(), Failed: c.failed.Load(), Shared: c.shared.Load()}
 }
 
 // Used returns the bytes that the ranges of all engines take on disk.
