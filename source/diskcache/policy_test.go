@@ -270,7 +270,8 @@ func TestCrowd(t *testing.T) {
 	p, object := newPolicy(), NameObject("a", "", "tag", objectBytes)
 	var all []*reading
 	for at := range int64(2 * crowd) {
-		r := &reading{stored: stored{object, Span{bucketBytes - 10, bucketBytes - 1 + at%10}}, at: at} // in one bucket or two
+		span := Span{bucketBytes - 10, bucketBytes - 1 + at%10} // in one bucket or two
+		r := &reading{stored: stored{object, span}, at: at}
 		p.expect(r)
 		all = append(all, r)
 	}
