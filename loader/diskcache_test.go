@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/dryrun"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/diskcache"
@@ -83,6 +85,9 @@ func TestDiskCacheHoldsItsForecast(t *testing.T) {
 				var got []byte
 				got, state = epochBytes(t, engine, uint64(k), state)
 				read = b.opener.Stats().Bytes - read
+				if disk, err := b.disk.Get(); err != nil || k == 0 && disk.Stats().StoreBytes != read {
+					t.Errorf("the cache counts %d bytes from the store, %v", disk.Stats().StoreBytes, err)
+				}
 				if !bytes.Equal(got, want[k]) {
 					t.Errorf("epoch %d has other batches", k)
 				}
@@ -108,6 +113,35 @@ func TestDiskCacheHoldsItsForecast(t *testing.T) {
 			}
 			t.Logf("%+v", disk.Stats())
 		})
+	}
+}
+
+// TestDiskCacheBreaksInARun: a run goes on with the right batches when its cache is gone, with a file in its place, as
+// when its disk fails.
+func TestDiskCacheBreaksInARun(t *testing.T) {
+	b := newBucket(t, 24, 1, 96, 48, 0, 1e9)
+	defer b.disk.Close()
+	folder := filepath.Join(t.TempDir(), "cache")
+	b.disk.Set(folder, 4*b.bytes)
+	engine, err := loader.Open(t.Context(), loader.Spec{Source: b.catalog, BatchSize: 4,
+		Sampler: loader.Sampler{Kind: spec.RandomWindow, PerAsset: 4, Height: 48, Width: 48},
+		Fields:  []loader.Field{{Name: "image", DType: "native"}}}, loader.Options{Disk: b.disk,
+		Opener: &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	want, _ := epochBytes(t, engine, 0, nil)
+	if err := errors.Join(os.RemoveAll(folder), writeFile(folder, "no folder")); err != nil {
+		t.Fatal(err)
+	}
+	read := b.opener.Stats().Bytes
+	if got, _ := epochBytes(t, engine, 0, nil); !bytes.Equal(got, want) {
+		t.Error("other batches")
+	}
+	disk, err := b.disk.Get()
+	if err != nil || disk.Stats().Failed == 0 || b.opener.Stats().Bytes == read {
+		t.Errorf("%+v, %v", disk.Stats(), err)
 	}
 }
 

@@ -55,6 +55,8 @@ var Metrics = []Metric{
 	{"chaski_cache_misses_total", "counter", "", "Reads of remote files with a request."},
 	{"chaski_cache_hit_bytes_total", "counter", "", "Bytes that came from the cache."},
 	{"chaski_cache_seconds_total", "counter", "", "Time of all workers that went to reads and writes of the cache."},
+	{"chaski_cache_store_bytes_total", "counter", "",
+		"Bytes that came from the store, which chaski plan --cache-bytes foretells."},
 	{"chaski_cache_stored_bytes_total", "counter", "", "Bytes written to the cache."},
 	{"chaski_cache_refused_total", "counter", "", "Ranges that the quota had no room for."},
 	{"chaski_cache_evicted_total", "counter", "", "Ranges that made room for others that are read earlier."},
@@ -227,6 +229,7 @@ func (m *metrics) addCache(f *diskcache.Folder) {
 	counts("chaski_cache_hits_total", func(s stats) int64 { return s.Hits })
 	counts("chaski_cache_misses_total", func(s stats) int64 { return s.Misses })
 	counts("chaski_cache_hit_bytes_total", func(s stats) int64 { return s.HitBytes })
+	counts("chaski_cache_store_bytes_total", func(s stats) int64 { return s.StoreBytes })
 	counts("chaski_cache_stored_bytes_total", func(s stats) int64 { return s.StoredBytes })
 	counts("chaski_cache_refused_total", func(s stats) int64 { return s.Refused })
 	counts("chaski_cache_evicted_total", func(s stats) int64 { return s.Evicted })

@@ -57,8 +57,9 @@ const (
 
 // Stats are counts since the folder was opened.
 type Stats struct {
-	// HitBytes were read from the folder, StoredBytes written to it.
-	HitBytes, StoredBytes int64
+	// HitBytes were read from the folder, StoreBytes from the store, which is what Simulation.MissedBytes plans, and
+	// StoredBytes written to the folder.
+	HitBytes, StoreBytes, StoredBytes int64
 	// Hits are reads that needed no request, Misses reads that needed one.
 	Hits, Misses int64
 	// Refused are ranges that the quota had no room for, Evicted those that made room for others, Damaged those with
@@ -71,7 +72,7 @@ type Stats struct {
 }
 
 type counts struct {
-	hitBytes, storedBytes, hits, misses, refused, evicted, damaged, failed, shared, time atomic.Int64
+	hitBytes, storeBytes, storedBytes, hits, misses, refused, evicted, damaged, failed, shared, time atomic.Int64
 }
 
 // since counts the time since begin.
@@ -240,9 +241,10 @@ func (f *Folder) Close() error {
 // Stats returns the counts so far.
 func (f *Folder) Stats() Stats {
 	c := &f.stats
-	return Stats{HitBytes: c.hitBytes.Load(), StoredBytes: c.storedBytes.Load(), Hits: c.hits.Load(),
-		Misses: c.misses.Load(), Refused: c.refused.Load(), Evicted: c.evicted.Load(), Damaged: c.damaged.Load(),
-		Failed: c.failed.Load(), Shared: c.shared.Load(), Time: time.Duration(c.time.Load())}
+	return Stats{HitBytes: c.hitBytes.Load(), StoreBytes: c.storeBytes.Load(), StoredBytes: c.storedBytes.Load(),
+		Hits: c.hits.Load(), Misses: c.misses.Load(), Refused: c.refused.Load(), Evicted: c.evicted.Load(),
+		Damaged: c.damaged.Load(), Failed: c.failed.Load(), Shared: c.shared.Load(),
+		Time: time.Duration(c.time.Load())}
 }
 
 // Used returns the bytes that the ranges of all engines take on disk.

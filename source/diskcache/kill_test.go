@@ -4,6 +4,7 @@ package diskcache
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -29,29 +30,41 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// useFolder reads and keeps random ranges until bytes are wrong.
+// useFolder reads random ranges, which it announces before, until bytes are wrong.
 func useFolder(path string) error {
 	f, err := Open(path, killQuota)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	for {
-		id, version := rand.IntN(8), rand.IntN(20)/19 // a new version comes at times
-		object := NameObject(string(rune('a'+id)), "", string(rune('0'+version)), objectBytes)
-		content := contentOf(id, version)
-		from := rand.IntN(objectBytes)
-		want := content[from:min(objectBytes, from+1+rand.IntN(3*pageBytes))]
-		got := make([]byte, len(want))
-		missing := f.Read(object, got, int64(from))
-		if missing.From < missing.End {
-			low, high := missing.From-int64(from), missing.End-int64(from)
-			copy(got[low:high], want[low:high])
+	run := f.NewRun(0)
+	run.Ready()
+	type read struct {
+		stored
+		content []byte
+	}
+	var announced []read
+	for now := int64(0); ; now++ {
+		for len(announced) < 20 {
+			id, version := rand.IntN(8), rand.IntN(20)/19 // a new version comes at times
+			object := NameObject(string(rune('a'+id)), "", string(rune('0'+version)), objectBytes)
+			from := rand.Int64N(objectBytes)
+			span := Span{from, min(objectBytes, from+1+rand.Int64N(3*pageBytes))}
+			run.Expect(now+int64(len(announced)), object, span)
+			announced = append(announced, read{stored{object, span}, contentOf(id, version)})
 		}
-		if !bytes.Equal(got, want) {
-			return fmt.Errorf("wrong bytes from %d on, where %v was missing", from, missing)
+		next := announced[0]
+		announced = announced[1:]
+		run.Begin(now)
+		got := make([]byte, next.len())
+		err := f.Fill(context.Background(), next.Object, got, next.From, func(p []byte, off int64) error {
+			copy(p, next.content[off:])
+			return nil
+		})
+		if err != nil || !bytes.Equal(got, next.content[next.From:next.End]) {
+			return fmt.Errorf("wrong bytes from %d on, %w", next.From, err)
 		}
-		f.Keep(object, got, int64(from))
+		run.Over(now)
 	}
 }
 

@@ -50,6 +50,9 @@ const (
 	// byte of a set comes at random, and a cache has room for the part c of the set, what it should hold comes within
 	// sqrt(2/c) times the quota. That is 4.5 for a tenth, and 14 for a hundredth.
 	farEnough = 16
+	// crowd bounds the announced reads of one bucket, which are searched for each read: that takes a microsecond. Where
+	// there are more, the ranges of the bucket are read soon.
+	crowd = 1024
 )
 
 func newPolicy() policy {
@@ -115,6 +118,11 @@ func (p *policy) first(s stored, end int64) (first *reading) {
 // expect adds a read that a run has announced.
 func (p *policy) expect(r *reading) {
 	for b := range bucketsOf(r.Object, r.Span) {
+		if len(p.coming[b]) >= crowd {
+			return
+		}
+	}
+	for b := range bucketsOf(r.Object, r.Span) {
 		p.coming[b] = append(p.coming[b], r)
 	}
 	p.count++
@@ -127,7 +135,7 @@ func (p *policy) forget(r *reading) {
 	for b := range bucketsOf(r.Object, r.Span) {
 		k := slices.Index(p.coming[b], r)
 		if k < 0 {
-			return // it was removed before
+			return // it was removed before, or is one of a crowd
 		}
 		if p.coming[b] = slices.Delete(p.coming[b], k, k+1); len(p.coming[b]) == 0 {
 			delete(p.coming, b)

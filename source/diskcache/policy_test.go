@@ -264,3 +264,24 @@ func TestFolderDoesWhatItsPlanSays(t *testing.T) {
 		}
 	})
 }
+
+// TestCrowd: of a stretch that is read very often only the first reads are remembered, and nothing is left of them.
+func TestCrowd(t *testing.T) {
+	p, object := newPolicy(), NameObject("a", "", "tag", objectBytes)
+	var all []*reading
+	for at := range int64(2 * crowd) {
+		span := Span{bucketBytes - 10, bucketBytes - 1 + at%10} // in one bucket or two
+		r := &reading{stored: stored{object, span}, at: at}
+		p.expect(r)
+		all = append(all, r)
+	}
+	if p.count != crowd || p.next(stored{object, Span{0, bucketBytes}}) != 0 {
+		t.Errorf("%d reads are remembered", p.count)
+	}
+	for _, r := range all {
+		p.forget(r)
+	}
+	if p.count != 0 || p.bytes != 0 || len(p.coming) != 0 {
+		t.Errorf("%d reads of %d bytes are left", p.count, p.bytes)
+	}
+}

@@ -113,6 +113,7 @@ func (f *Folder) getFor(ctx context.Context, o Object, p []byte, off int64, r *r
 		if err := get(p[missing.From-off:missing.End-off], missing.From); err != nil {
 			return err
 		}
+		f.stats.storeBytes.Add(missing.len())
 		f.Keep(o, p, off)
 	}
 	r.share(p[r.span.From-off : r.span.End-off])

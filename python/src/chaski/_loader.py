@@ -891,7 +891,7 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
             workers=e.workers,
             memory=e.memory,
             max_chunk=e.max_chunk,
-            cache_dir=os.path.abspath(os.fspath(e.cache)) if e.cache else None,
+            cache_dir=os.path.abspath(e.cache) if e.cache else None,
             cache_bytes=e.cache_bytes,
         )
         stack.callback(held.release)
