@@ -299,55 +299,6 @@ func (s *Resampler) pickAll(m *warp.Mapping, in chunk.Box, n int) error {
 	return warp.Pick(m, warp.Plane[uint32]{Box: boxOf(in), Pix: places}, s.picks, s.seen)
 }
 
-// gather fills out with the samples of in that picks name, 0 where they name none. A sample has size bytes.
-func (s *Resampler) gather(out, in []byte, size int) {
-	switch size {
-	case 1:
-		gather(out, in, s.picks)
-		return
-	case 2:
-		if to, from, seen := views[uint16](out, in); seen {
-			gather(to, from, s.picks)
-			return
-		}
-	case 4:
-		if to, from, seen := views[uint32](out, in); seen {
-			gather(to, from, s.picks)
-			return
-		}
-	case 8:
-		if to, from, seen := views[uint64](out, in); seen {
-			gather(to, from, s.picks)
-			return
-		}
-	}
-	for i, pos := range s.picks {
-		if pos == 0 {
-			clear(out[i*size : (i+1)*size])
-		} else {
-			copy(out[i*size:(i+1)*size], in[(int(pos)-1)*size:])
-		}
-	}
-}
-
-// views returns bytes as numbers, if both are aligned.
-func views[T cast.Number](out, in []byte) (to, from []T, seen bool) {
-	to, one := cast.Of[T](out)
-	from, other := cast.Of[T](in)
-	return to, from, one && other
-}
-
-func gather[T cast.Number](out, in []T, picks []uint32) {
-	out = out[:len(picks)]
-	for i, pos := range picks {
-		var sample T
-		if pos != 0 {
-			sample = in[pos-1]
-		}
-		out[i] = sample
-	}
-}
-
 func boxOf(b chunk.Box) warp.Box { return warp.Box{Y0: b.Y0, X0: b.X0, Y1: b.Y1, X1: b.X1} }
 
 // crop makes pixels of plane p of Out missing whose middle lies outside of the stack, where a part may have pixels.
