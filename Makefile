@@ -293,7 +293,7 @@ frameworks: build-default trainers-env ## adapters for TorchGeo and TerraTorch, 
 	for name in torchgeo terratorch; do \
 	  tools/pinned.sh .frameworks-env/$$name $$name $(or $(PYTHON),python3.12) && \
 	  CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=python/src .frameworks-env/$$name/bin/python -m pytest -q \
-	    python/tests/test_$$name.py python/tests/test_coming_from.py || exit 1; \
+	    python/tests/test_$$name.py python/tests/test_coming_from.py python/tests/test_examples.py::test_$$name || exit 1; \
 	done
 	CHASKI_SOAK_KILLS=$(or $(SOAKKILLS),1) $(WITH_TRAINERS) \
 	  $(addprefix python/tests/test_,exact_resume.py trainer.py distributed.py dlpack.py)

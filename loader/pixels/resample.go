@@ -232,6 +232,55 @@ func (s *Resampler) Resample(planes, height, width int, to *Raster, size int) {
 	}
 }
 
+// gather fills out with the samples of in that picks name, 0 where they name none. A sample has size bytes.
+func (s *Resampler) gather(out, in []byte, size int) {
+	switch size {
+	case 1:
+		gather(out, in, s.picks)
+		return
+	case 2:
+		if to, from, seen := views[uint16](out, in); seen {
+			gather(to, from, s.picks)
+			return
+		}
+	case 4:
+		if to, from, seen := views[uint32](out, in); seen {
+			gather(to, from, s.picks)
+			return
+		}
+	case 8:
+		if to, from, seen := views[uint64](out, in); seen {
+			gather(to, from, s.picks)
+			return
+		}
+	}
+	for i, pos := range s.picks {
+		if pos == 0 {
+			clear(out[i*size : (i+1)*size])
+		} else {
+			copy(out[i*size:(i+1)*size], in[(int(pos)-1)*size:])
+		}
+	}
+}
+
+// views returns bytes as numbers, if both are aligned.
+func views[T cast.Number](out, in []byte) (to, from []T, seen bool) {
+	to, one := cast.Of[T](out)
+	from, other := cast.Of[T](in)
+	return to, from, one && other
+}
+
+func gather[T cast.Number](out, in []T, picks []uint32) {
+	out = out[:len(picks)]
+	for i, pos := range picks {
+		var sample T
+		if pos != 0 {
+			sample = in[pos-1]
+		}
+		out[i] = sample
+	}
+}
+
 // floats returns the float32 samples in some bytes. The caller calls done when it has changed them: without package
 // unsafe (see internal/cast) they are a copy, which done writes back.
 func floats(b []byte) (samples []float32, done func()) {

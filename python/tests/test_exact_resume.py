@@ -33,7 +33,7 @@ import chaski  # noqa: E402
 
 TESTS = Path(__file__).parent
 WORLDS = 2, 1, 3  # ranks of the first run, of the second, and so on
-SECONDS = 300  # for a step, or an end, on a busy machine
+SECONDS = 900  # for a step, or an end: on a busy machine, Ray starts workers for over 300
 SEED = 3
 
 # What each framework needs, which is imported once for all ranks. The names are of trainers.py.

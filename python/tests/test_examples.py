@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,3 +44,23 @@ def test_detection(binary, forks, tmp_path):
     out = trained(forks, tmp_path, "detection.py")
     assert share(out, "recall") > 60
     assert share(out, "precision") > 60
+
+
+def test_torchgeo(binary, forks, tmp_path):
+    """TorchGeo's task tells soil, crops and water on held-out scenes."""
+    pytest.importorskip("torchgeo.datasets", reason="TorchGeo is not installed: make frameworks")
+    out = trained(forks, tmp_path, "torchgeo_segmentation.py")
+    assert share(out, "held out") > 80
+
+
+def test_terratorch(binary, tmp_path):
+    """The configuration of TerraTorch trains with the class exchanged."""
+    pytest.importorskip("terratorch", reason="TerraTorch is not installed: make frameworks")
+    subprocess.run([sys.executable, ROOT / "examples" / "scenes.py", tmp_path], check=True)
+    config = ROOT / "examples" / "terratorch.yaml"
+    terratorch = Path(sys.executable).with_name("terratorch")
+    subprocess.run([terratorch, "fit", "-c", config], cwd=tmp_path, check=True, timeout=800)
+    (table,) = tmp_path.glob("logs/**/metrics.csv")
+    with open(table) as f:
+        accuracies = [float(v) for r in csv.DictReader(f) if (v := r["val/Pixel_Accuracy"])]
+    assert accuracies[-1] > 0.8

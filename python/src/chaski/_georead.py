@@ -99,6 +99,8 @@ class Files:
         self._loader(share=False)
         self._name, self._steps = type(dataset).__name__, dataset.time_series
         self._res, self._whole, self._times = dataset.res, dataset.bounds, dataset.index.index
+        # Which files have a point of the time of the dataset, which most windows have.
+        self._always = self._during(self._whole[2], np.arange(len(files)))
         self._tree = shapely.STRtree(dataset.index.geometry.to_numpy())
         self.ahead = Ahead(self._read)
 
@@ -113,7 +115,7 @@ class Files:
 
     def _read(self, indices: Sequence[Any]) -> list[Raster | None]:
         """Reads the pixels of slices, all at once."""
-        windows = [self._pieces(index) for index in indices]
+        windows = self._windows(indices)
         try:
             self._fetch([piece for pieces in windows for piece in pieces])
         except UnsupportedError as e:
@@ -125,14 +127,20 @@ class Files:
             ]
         return [self._joined(pieces) if pieces else None for pieces in windows]
 
-    def _pieces(self, index: Any) -> list[_Piece]:
-        """Returns what the files have of a slice, nothing if TorchGeo has to read it."""
-        x, y, t = self.slices(index)
+    def _windows(self, indices: Sequence[Any]) -> list[list[_Piece]]:
+        """Returns what the files have of slices, nothing of those that TorchGeo has to read."""
+        given = [self.slices(index) for index in indices]
+        hits = self._hits([x for x, _, _ in given], [y for _, y, _ in given])
+        return [self._pieces(x, y, t, f) for (x, y, t), f in zip(given, hits, strict=True)]
+
+    def _pieces(self, x: slice, y: slice, t: slice, hits: npt.NDArray[np.intp]) -> list[_Piece]:
+        """Returns what files have of a window; see `_windows`."""
         height, width = round((y.stop - y.start) / y.step), round((x.stop - x.start) / x.step)
         pieces: list[_Piece] = []
         if (x.step, y.step) != self._res or min(height, width) < 1:
             return pieces
-        for f in self._hits(shapely.box(x.start, y.start, x.stop, y.stop), t).tolist():
+        always = t == self._whole[2]
+        for f in hits[self._always[hits] if always else self._during(t, hits)].tolist():
             if (grid := self._grids[f]) is None:
                 return []
             # The pixel that has the middle of the window's first pixel.
@@ -145,16 +153,20 @@ class Files:
                 pieces.append(_Piece(f, (0, 0), (height, width), (height, width)))
         return pieces
 
-    def _hits(self, window: Any, t: slice) -> npt.NDArray[np.intp]:
-        """Returns the files that have a point of a window and of a time, in their order."""
-        hits: npt.NDArray[np.intp] = np.sort(self._tree.query(window, predicate="intersects"))
+    def _hits(self, x: Sequence[slice], y: Sequence[slice]) -> list[npt.NDArray[np.intp]]:
+        """Returns the files that have a point of each window, in their order."""
+        west, south = [s.start for s in x], [s.start for s in y]
+        boxes = shapely.box(west, south, [s.stop for s in x], [s.stop for s in y])
+        window, file = self._tree.query(boxes, predicate="intersects")
+        ends = np.cumsum(np.bincount(window, minlength=len(x)))
+        return np.split(file[np.lexsort((file, window))], ends[:-1])
+
+    def _during(self, t: slice, files: npt.NDArray[np.intp]) -> Any:
+        """Returns which of some files have a point of a time."""
         when = pd.Interval(t.start, t.stop)
         if t.step == 1:
-            during = self._times[hits].overlaps(when)
-        else:
-            during = np.isin(hits, np.flatnonzero(self._times.overlaps(when))[:: t.step])
-        found: npt.NDArray[np.intp] = hits[during]
-        return found
+            return self._times[files].overlaps(when)
+        return np.isin(files, np.flatnonzero(self._times.overlaps(when))[:: t.step])
 
     def _loader(self, share: bool) -> Loader:
         """Returns the loader of windows that share decoded tiles, or of others."""

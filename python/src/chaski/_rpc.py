@@ -446,7 +446,8 @@ def tls_of(credentials: Any) -> pb.Tls | None:
 def fault_error(f: pb.Fault) -> Error:
     """Returns the error that a fault of a server stands for."""
     said, kind = f.message or f.kind or "fault", Error._of_kind.get(f.kind, Error)
-    error = kind(said, kind=f.kind, file=f.file, part=f.part, offset=f.offset)
+    error = kind(said, kind=f.kind, part=f.part, offset=f.offset)
+    error.args, error.file = (said,), f.file  # the server has hidden secrets
     if f.HasField("sample"):
         error.sample = SampleRef(f.sample.sample, f.sample.row, f.sample.id)
         error.source = f.sample.source
