@@ -13,7 +13,7 @@ import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from chaski._assemble import Assembler, Batch, Pool, Whole
 from chaski._grpc import grpc
@@ -24,7 +24,6 @@ from chaski.errors import DeadlineError, PayloadError, UnavailableError
 from chaski.order import Ticket
 
 if TYPE_CHECKING:
-    from chaski._device import Mover
     from chaski._proto.arguments import Engine
 
 _STATUS = 5.0
@@ -42,6 +41,16 @@ class Job:
     id: int
     step: int  # in the epoch
     ticket: Ticket
+
+
+class Moves(Protocol):
+    """What moves batches to a device: `_device.Mover`."""
+
+    native: bool
+    """It does the arithmetic that an engine can leave to the receiver."""
+
+    def move(self, batch: Batch) -> None:
+        """Moves a batch, and lets go of the memory where it was."""
 
 
 Answer = Batch | pb.Fault | Exception
@@ -77,7 +86,7 @@ class Run:
         options: Engine,
         pool: Pool,
         tickets: int = 1,
-        mover: Mover | None = None,
+        mover: Moves | None = None,
     ) -> None:
         """Opens the stream and sends the first tickets.
 
