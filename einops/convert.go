@@ -252,9 +252,12 @@ func littleEndian(b []byte) (v uint64) {
 	return v
 }
 
-// load fills f with samples of src, converted but not yet rounded to the element type.
-func (cv *Converter) load(f []float32, src []byte, stride int, a, c float32) {
+// load fills f with samples of src, converted but not yet rounded to the element type. With stream it writes past the
+// caches, samples of stride 1.
+func (cv *Converter) load(f []float32, src []byte, stride int, a, c float32, stream bool) {
 	switch {
+	case stream:
+		kernel.StreamAffine(f, src, cv.fromNum, a, c)
 	case cv.affine:
 		kernel.LoadAffine(f, src, cv.fromNum, stride, a, c)
 	case cv.odd:

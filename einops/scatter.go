@@ -29,7 +29,8 @@ type Box struct{ N, T, B0, B1, Y0, Y1, X0, X1 int }
 
 const (
 	// piece is how many samples are converted at a time if they cannot be converted in place. Their
-	// float32 and mask take 5 KiB, so that they stay in a first-level cache of 32 KiB with their source.
+	// float32, mask and samples side by side take 9 KiB, so that they stay in a first-level cache of 32 KiB with
+	// their source.
 	piece = 1024
 	// inPlace is the shortest run that is converted directly into the tensor. Shorter runs are converted
 	// many at a time and then copied, because a call per run would cost more than the copy.
@@ -46,12 +47,14 @@ type job struct {
 	dst     Target
 	floats  []float32 // dst.Data as float32; nil if elements have another type or are not aligned
 	stream  bool      // floats are written past the caches
+	gathers bool      // samples are brought side by side first, because vectors do both sooner than a loop
 	src     []byte
 	strideX int // of src, in samples
 	x0, w   int
 	runs    runs
 	f       [piece]float32
 	valid   [piece]byte
+	near    [4 * piece]byte // samples side by side
 
 	elements []uint64 // of the band, with a table
 }
@@ -83,7 +86,8 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 	j := job{cv: cv, dst: dst, src: blk.Data, strideX: blk.StrideX, x0: box.X0, w: box.X1 - box.X0, runs: p.runs}
 	if cv.toNum == kernel.F32 {
 		j.floats, _ = cast.Of[float32](dst.Data)
-		j.stream = cv.affine && !cv.clip && len(dst.Data) >= streamed && blk.StrideX == 1
+		j.stream = cv.affine && !cv.clip && len(dst.Data) >= streamed &&
+			(blk.StrideX == 1 || kernel.Gathers(cv.fromSize, blk.StrideX))
 	}
 	if j.stream {
 		// Streamed stores are not ordered, so that another process could otherwise see the batch
@@ -93,6 +97,7 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 	base := p.axes[axisN].offset(box.N) + p.axes[axisT].offset(box.T)
 	base += j.mergeBands(&bands)
 	base += j.mergeRows(&rows)
+	j.gathers = kernel.Gathers(cv.fromSize, j.strideX)
 	if j.strideX < 0 || rows.n > 1 && j.strideX > abs(rows.stride) {
 		return j.turned(bands, rows, base, blk.First)
 	}
@@ -300,10 +305,13 @@ func (j *job) convert(f []float32, s []byte, a, c float32, stream bool) (bad int
 	if cv.noData {
 		bad = cv.valid(j.valid[:len(f)], s, j.strideX)
 	}
-	if stream {
-		kernel.StreamAffine(f, s, cv.fromNum, a, c)
-	} else {
-		cv.load(f, s, j.strideX, a, c)
+	if !j.gathers {
+		cv.load(f, s, j.strideX, a, c, stream)
+	}
+	for at := 0; j.gathers && at < len(f); at += piece {
+		n := min(len(f)-at, piece)
+		kernel.Copy(j.near[:], 1, s[at*j.strideX*cv.fromSize:], j.strideX, n, cv.fromSize)
+		cv.load(f[at:at+n], j.near[:n*cv.fromSize], 1, a, c, stream)
 	}
 	if bad > 0 && cv.fillNoData {
 		kernel.Patch(f, j.valid[:len(f)], cv.fillFloat)

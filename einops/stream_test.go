@@ -9,6 +9,59 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
+// TestInterleavedSamplesAsBands: samples that lie apart become what they become side by side, of every type and at
+// every distance, past the caches and not, whatever their number.
+func TestInterleavedSamplesAsBands(t *testing.T) {
+	p, err := Parse("n y x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(9, 11))
+	nodata := 7.0
+	const most = 40 * 333
+	for _, large := range []int{1, streamed/(4*most) + 1} {
+		for _, from := range []chunk.DType{chunk.Uint8, chunk.Int8, chunk.Uint16, chunk.Int16, chunk.Float16,
+			chunk.Uint32, chunk.Float32, chunk.Float64} {
+			for stride := 2; stride <= 17; stride++ {
+				h, w := 1+r.IntN(40), 1+r.IntN(333)
+				n := large * most / (h * w)
+				plan, err := p.Plan([]Axis{{Name: "n", Len: n}, {Name: "y", Len: h}, {Name: "x", Len: w}}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := Convert{From: from, To: chunk.Float32, Scale: []float32{0.125}, Offset: []float32{-3}}
+				if stride%2 == 0 {
+					c.NoData, c.FillNoData, c.Fill = &nodata, true, -1
+				}
+				cv, err := NewConverter(c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				size := from.Size()
+				pix := make([]byte, h*w*size)
+				for i := range pix {
+					pix[i] = byte(r.Uint32()) % 16
+				}
+				apart := make([]byte, ((h*w-1)*stride+1)*size) // ends with the last one
+				for i := range apart {
+					apart[i] = byte(r.Uint32())
+				}
+				for i := range h * w {
+					copy(apart[i*stride*size:][:size], pix[i*size:])
+				}
+				box := Box{B1: 1, Y1: h, X1: w}
+				want := Target{Data: cast.Aligned(4 * plan.Len()), Mask: make([]byte, plan.Len())}
+				got := Target{Data: cast.Aligned(4 * plan.Len()), Mask: make([]byte, plan.Len())}
+				bad := plan.Scatter(want, cv, box, Block{Data: pix, DType: from, StrideY: w, StrideX: 1})
+				sum := plan.Scatter(got, cv, box, Block{Data: apart, DType: from, StrideY: w * stride, StrideX: stride})
+				if sum != bad || !bytes.Equal(got.Data, want.Data) || !bytes.Equal(got.Mask, want.Mask) {
+					t.Errorf("%v at %d, %d by %d of %d: %d and %d nodata", from, stride, h, w, plan.Len(), sum, bad)
+				}
+			}
+		}
+	}
+}
+
 // TestLargeTensorsAsSmallOnes: tensors large enough for stores past the caches have the elements of
 // small ones, at every offset within a cache line where a box can begin or end.
 func TestLargeTensorsAsSmallOnes(t *testing.T) {

@@ -23,3 +23,6 @@ func storeU8SIMD([]byte, []float32) int                       { return 0 }
 func validSIMD(_, _ []byte, _ int, _ *Match) (done, bad int)  { return 0, 0 }
 func sumStridedSIMD([]byte, int, int) int                     { return 0 }
 func gatherSIMD(_, _ []byte, _, _, _ int) int                 { return 0 }
+
+// Gathers reports whether Copy brings numbers of size bytes that lie stride apart side by side in vectors.
+func Gathers(_, _ int) bool { return false }

@@ -128,16 +128,21 @@ func makeGathers() (out [3][16]gatherPlan) {
 	return out
 }
 
+// Gathers reports whether Copy brings numbers of size bytes that lie stride apart side by side in vectors.
+func Gathers(size, stride int) bool {
+	return hasAVX2 && size <= 4 && 1 < stride && stride < 16 && gathers[size>>1][stride].loads > 0
+}
+
 // gatherSIMD copies numbers that lie stride apart to dst, one after the other; it returns how many.
 func gatherSIMD(dst, src []byte, stride, n, size int) int {
-	if !hasAVX2 || size > 4 || stride < 2 || stride > 15 {
+	if !Gathers(size, stride) {
 		return 0
 	}
 	g := &gathers[size>>1][stride]
 	count := 16 / size
 	advance := count * size * stride
 	// Loads may reach past the numbers that they are for, but not past src.
-	if g.loads == 0 || len(src) < g.last {
+	if len(src) < g.last {
 		return 0
 	}
 	vectors := min(n/count, (len(src)-g.last)/advance+1)

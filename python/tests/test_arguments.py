@@ -19,7 +19,7 @@ def test_few_arguments():
     connect = inspect.signature(chaski.connect).parameters
     assert set(connect) == set(load) | {"target"}
     iterable = inspect.signature(chaski.torch.IterableDataset).parameters
-    assert set(iterable) == set(connect)
+    assert set(iterable) == set(connect) | {"device"}
     for name in nonempty(set(load) - {"source", "batch_size", "rank", "world_size"}):
         assert iterable[name].annotation == load[name].annotation
     mapped = inspect.signature(chaski.torch.MapDataset).parameters

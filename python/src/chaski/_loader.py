@@ -13,7 +13,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
+from typing import Any, TypeVar, get_args, overload
 
 from chaski import _engine, _show
 from chaski._access import Token, check_plain, from_environment
@@ -25,7 +25,7 @@ from chaski._proto.arguments import BadRow, Engine, FieldInfo, SourceInfo, Trans
 from chaski._quarantine import Quarantine
 from chaski._read import sizes_and_corners
 from chaski._rpc import Connection, Description, addresses, stands_still, tls_of
-from chaski._run import Job, Run
+from chaski._run import Job, Moves, Run
 from chaski._shared import SUPPORTED
 from chaski._spec import (
     ConnectOptions,
@@ -41,9 +41,6 @@ from chaski.errors import EngineError, Error, LimitError, SpecError, StateError,
 from chaski.order import State, Ticket, local_rows, steps
 
 _log = logging.getLogger("chaski")
-
-if TYPE_CHECKING:
-    from chaski._device import Mover
 
 T = TypeVar("T")
 
@@ -263,7 +260,7 @@ class Loader:
         """
         return self._iterate()
 
-    def _iterate(self, mover: Mover | None = None) -> Iterator[Batch]:
+    def _iterate(self, mover: Moves | None = None) -> Iterator[Batch]:
         """Iterates over the rest of the epoch; a mover has the batches of this loop on a device."""
         self._check_usable()
         self._end_loop("another one began; a loop inside a loop needs a loader of its own")
@@ -476,7 +473,7 @@ class Loader:
                     out.append({"name": name, **place, "kind": "text"})
         return out
 
-    def _start(self, mover: Mover | None) -> Run:
+    def _start(self, mover: Moves | None) -> Run:
         """Asks for the rest of the epoch."""
         epoch, g, rank, world = self._epoch, self.batch_size, self.rank, self.world_size
         rest = range(self._step, self._steps)
@@ -768,7 +765,7 @@ class _Named:
 class _Loop(Iterator[Batch]):
     """A loop over the rest of an epoch. Ends when it is dropped."""
 
-    def __init__(self, loader: Loader, mover: Mover | None) -> None:
+    def __init__(self, loader: Loader, mover: Moves | None) -> None:
         self._loader: Loader | None = loader
         self._mover = mover
         self._ended = ""  # why, if not at the end of the epoch

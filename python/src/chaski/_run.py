@@ -13,7 +13,7 @@ import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from chaski import _trace
 from chaski._assemble import Assembler, Batch, Pool, Whole
@@ -25,7 +25,6 @@ from chaski.errors import DeadlineError, PayloadError, UnavailableError
 from chaski.order import Ticket
 
 if TYPE_CHECKING:
-    from chaski._device import Mover
     from chaski._proto.arguments import Engine
 
 _STATUS = 5.0
@@ -43,6 +42,16 @@ class Job:
     id: int
     step: int  # in the epoch
     ticket: Ticket
+
+
+class Moves(Protocol):
+    """What moves batches to a device: `_device.Mover`."""
+
+    native: bool
+    """It does the arithmetic that an engine can leave to the receiver."""
+
+    def move(self, batch: Batch) -> None:
+        """Moves a batch, and lets go of the memory where it was."""
 
 
 Answer = Batch | pb.Fault | Exception
@@ -78,7 +87,7 @@ class Run:
         options: Engine,
         pool: Pool,
         tickets: int = 1,
-        mover: Mover | None = None,
+        mover: Moves | None = None,
     ) -> None:
         """Opens the stream and sends the first tickets.
 
