@@ -252,8 +252,8 @@ func (e *Engine) makeTiles(ctx context.Context) error {
 	return nil
 }
 
-// makePlannedTiles sets aside memory for chunks that several windows of the next batches need. Batches keep enough of
-// the memory for those of one client.
+// makePlannedTiles sets aside memory for chunks that several windows of the next batches need. Enough of the memory
+// stays for the batches of one client.
 func (e *Engine) makePlannedTiles() {
 	if !slices.ContainsFunc(e.sets, (*dataset).sharesChunks) {
 		return

@@ -103,8 +103,8 @@ func simulate(cache *diskcache.Simulation, at int64, foresees bool, a *dryrun.As
 	}
 }
 
-// decide lets a simulated cache decide about all reads of an epoch that were announced, for which it announces those of
-// the next epoch as far as a run does.
+// decide lets a simulated cache decide about all reads of an epoch that were announced. For that it announces the reads
+// of the next epoch as far as a run does.
 func (e *Engine) decide(ctx context.Context, o dryrun.Options) error {
 	cache, end := o.Cache, place(e.samples, o.Epoch+1, 0)
 	cache.Through = max(cache.Through, end)

@@ -101,7 +101,8 @@ func (e *Engine) repeats() bool {
 	}
 	return slices.ContainsFunc(e.sets, func(d *dataset) bool {
 		once := d.sampler.Kind == spec.WholeChip || d.sampler.Kind == spec.RandomWindow && d.sampler.PerAsset < 2
-		return d.remote && (!once || d.steps > 0 || d.weights != nil || e.samples > different)
+		again := d.steps > 0 || d.weights != nil || e.samples > different
+		return d.remote && (again || !once)
 	})
 }
 

@@ -130,7 +130,8 @@ func makeGathers() (out [3][16]gatherPlan) {
 
 // Gathers reports whether Copy brings numbers of size bytes that lie stride apart side by side in vectors.
 func Gathers(size, stride int) bool {
-	return hasAVX2 && size <= 4 && 1 < stride && stride < 16 && gathers[size>>1][stride].loads > 0
+	listed := size <= 4 && 1 < stride && stride < 16
+	return hasAVX2 && listed && gathers[size>>1][stride].loads > 0
 }
 
 // gatherSIMD copies numbers that lie stride apart to dst, one after the other; it returns how many.

@@ -1,5 +1,5 @@
-// Package trace makes spans of OpenTelemetry: of the batches of a step, and of requests to stores. Without Start there
-// are none, and asking for one costs the load of a pointer.
+// Package trace makes spans of OpenTelemetry: of the batches of a step, and of requests to stores. Without Start it
+// makes no span, and asking for one costs the load of a pointer.
 package trace
 
 import (
@@ -73,7 +73,7 @@ func startWith(p sdk.SpanProcessor, named *resource.Resource) (stop func(context
 // Span is a span, or nil, which does nothing.
 type Span struct{ span trace.Span }
 
-// Begin begins a span below that of ctx.
+// Begin begins a span below the span of ctx.
 func Begin(ctx context.Context, name string) (context.Context, *Span) {
 	t := tracer.Load()
 	if t == nil {

@@ -1,8 +1,8 @@
 // Package ledger reads what the ranks of training runs wrote down of the batches that they were given (docs/ledger.md),
 // and finds whether every sample of an epoch was delivered exactly once.
 //
-// A trainer that dies goes back to its last state, so that steps after it are delivered again: those of later starts
-// count, and those that they redo are superseded. Check puts the files of all ranks together into starts, cuts each
+// A trainer that dies goes back to its last state, so that steps after it are delivered again: the steps of later starts
+// count, and the steps that they redo are superseded. Check puts the files of all ranks together into starts, cuts each
 // start off where a later one began, and counts what is left.
 package ledger
 
@@ -56,10 +56,10 @@ type Start struct {
 	place             // where it began
 	Time    time.Time `json:"time"`
 	World   int64     `json:"world_size"`
-	Ranks   int       `json:"ranks"` // of which there are files
+	Ranks   int       `json:"ranks"` // that have files
 	Launch  string    `json:"launch,omitempty"`
 	Samples int64     `json:"samples"` // that its ranks were given
-	// Again are those of them that a later start was given again, after it went back to an older state.
+	// Again are the samples that a later start was given once more, after it went back to an older state.
 	Again int64 `json:"superseded"`
 }
 
@@ -72,7 +72,7 @@ type Epoch struct {
 	Samples  int64 `json:"samples"`
 	// Unfinished says that the last whole step is followed by none. What is missing there is no exception.
 	Unfinished bool `json:"unfinished,omitempty"`
-	// Begins is the first step of which there are records, in the first epoch of a ledger.
+	// Begins is the first step that has records, in the first epoch of a ledger.
 	Begins int64 `json:"begins,omitempty"`
 }
 
@@ -85,7 +85,7 @@ type Exception struct {
 	Last  int64  `json:"last_step"`
 	Ranks string `json:"ranks,omitempty"` // such as "0, 3-5"; of missing ones empty for all
 	World int64  `json:"world_size,omitempty"`
-	// Position is that of a bad sample, or of a record that contradicts the order, else nil.
+	// Position is where a bad sample stands, or a record that contradicts the order; else nil.
 	Position *int64 `json:"position,omitempty"`
 	Samples  int64  `json:"samples"`
 }
@@ -305,6 +305,7 @@ func (r *Run) add(e Exception) {
 
 // follows reports whether f says of the next steps what e says of its own.
 func (e *Exception) follows(f *Exception) bool {
-	return e.Position == nil && f.Position == nil && e.What == f.What && e.Epoch == f.Epoch && e.Last+1 == f.First &&
-		e.Ranks == f.Ranks && e.World == f.World
+	ofSteps := e.Position == nil && f.Position == nil
+	same := e.What == f.What && e.Ranks == f.Ranks && e.World == f.World
+	return ofSteps && same && e.Epoch == f.Epoch && e.Last+1 == f.First
 }

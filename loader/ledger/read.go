@@ -214,7 +214,7 @@ func withEnds(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	return 0, nil, nil
 }
 
-// checksum checks the checksum of a line, and returns it. sum is that of the line before.
+// checksum checks the checksum of a line, and returns it. sum is the checksum of the line before.
 func checksum(line []byte, sum uint32) (uint32, error) {
 	if len(line) <= checksumBytes || line[len(line)-1] != '\n' {
 		return sum, fault.New(fault.Corrupt, "line", fault.NoOffset, "not whole")

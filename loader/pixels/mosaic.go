@@ -160,8 +160,8 @@ func (m *Mosaic) copy(ctx context.Context, a catalog.Asset, bands []int, in chun
 // valid1 is the validity of a sample that is there.
 var valid1 = []byte{1}
 
-// bands adds the bands of a scene in Resample.In, of which the first is number first of the field. They hold box in of
-// the scene.
+// bands adds the bands of a scene in Resample.In, the first as band number first of the field. They hold box in of the
+// scene.
 func (m *Mosaic) bands(first, bands int, in chunk.Box, at *warp.Mapping) error {
 	field := m.to.Field
 	resampler, n, size := &m.r.Resample, field.H*field.W, m.size

@@ -79,7 +79,7 @@ type Stages struct {
 	// Of, if it is not nil, counts what the workers of several engines do, these among them.
 	Of *Stages
 	// Coarse counts StagePredictor and StageScatter as StageDecode. A clock is then read once for a chunk and not three
-	// times, of which there may be hundreds in a window.
+	// times: a window may have hundreds of chunks.
 	Coarse bool
 
 	spent [numStages]atomic.Int64 // ns

@@ -166,7 +166,7 @@ func (d disk) readRange(name string, s Span, p []byte, off int64, touch bool) er
 		}
 		return nil
 	}
-	// Pages of which p has only a part are read aside, the others in one go.
+	// Pages at the edges, if p has only a part of them, are read aside, the others in one go.
 	var edge []byte
 	for k := first; k <= last; {
 		begin := k * pageBytes

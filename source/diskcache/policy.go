@@ -107,7 +107,8 @@ func (p *policy) next(s stored) int64 {
 func (p *policy) first(s stored, end int64) (first *reading) {
 	for b := range bucketsOf(s.Object, s.Span) {
 		for _, r := range p.coming[b] {
-			if r.at < end && r.From < s.End && s.From < r.End && (first == nil || r.at < first.at) {
+			touches := r.From < s.End && s.From < r.End
+			if touches && r.at < end && (first == nil || r.at < first.at) {
 				first = r
 			}
 		}

@@ -106,7 +106,7 @@ func (x index) others(o Object) []stored {
 	return out
 }
 
-// cover returns those of some ranges that hold what can be had of a span, without those that others hold already.
+// cover returns the ranges that hold what can be had of a span, without ranges that others hold already.
 func cover(ranges []Span, s Span) []Span {
 	var out []Span
 	end := s.From

@@ -38,7 +38,7 @@ between processes that share an engine."""
 _PATH_BYTES = 103
 """The longest path of a socket on macOS; Linux has 107."""
 
-Settings = tuple[str, tuple[tuple[str, int], ...], tuple[tuple[str, str], ...]]
+Settings = tuple[str, tuple[tuple[str, int | str], ...], tuple[tuple[str, str], ...]]
 
 
 def settings(binary: str, limits: Mapping[str, int | str]) -> Settings:

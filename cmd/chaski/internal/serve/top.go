@@ -72,7 +72,7 @@ func (f *topFlags) run(ctx context.Context, env console.Env, targets []string) e
 	}
 }
 
-// since joins the figures of several engines since others of theirs, of which there are none at first.
+// since joins what several engines have counted since old, which is empty at first.
 func since(now, old []report.Figures) (all report.Figures) {
 	for i, f := range now {
 		if old != nil {
