@@ -1,8 +1,8 @@
 // Package ledger reads what the ranks of training runs wrote down of the batches that they were given (docs/ledger.md),
 // and finds whether every sample of an epoch was delivered exactly once.
 //
-// A trainer that dies goes back to its last state, so that steps after it are delivered again: the steps of later starts
-// count, and the steps that they redo are superseded. Check puts the files of all ranks together into starts, cuts each
+// A trainer that dies goes back to its last state, so that steps after it are delivered again: those that a later start
+// redoes are superseded. Check puts the files of all ranks together into starts, cuts each
 // start off where a later one began, and counts what is left.
 package ledger
 

@@ -69,7 +69,7 @@ type history struct {
 	isBack                 bool
 	drops, twins, twices   int // faults to come
 	gaps, leaves, bads     int
-	torn, lost, sameLaunch bool
+	sameLaunch             bool
 	starts                 int
 }
 
