@@ -58,19 +58,19 @@ func (w *written) save(t testing.TB, cut int) {
 // goes back forgets, each as a list of its positions.
 type history struct {
 	*rand.Rand
-	t                      *testing.T
-	folder                 string
-	samples, batch, steps  int
-	epochs                 uint64
-	clock                  float64
-	files                  []*written
-	model, saved           []given // as of now, and as of the last state
-	place, state           place
-	isBack                 bool
-	drops, twins, twices   int // faults to come
-	gaps, leaves, bads     int
-	sameLaunch             bool
-	starts                 int
+	t                     *testing.T
+	folder                string
+	samples, batch, steps int
+	epochs                uint64
+	clock                 float64
+	files                 []*written
+	model, saved          []given // as of now, and as of the last state
+	place, state          place
+	isBack                bool
+	drops, twins, twices  int // faults to come
+	gaps, leaves, bads    int
+	sameLaunch            bool
+	starts                int
 }
 
 // positions returns those of a step and a rank.
