@@ -196,7 +196,7 @@ func (c *Client) Report(ctx context.Context) ([]report.Figures, error) {
 		group.Go(func() { all[i], errs[i] = p.report(ctx) })
 	}
 	group.Wait()
-	return all, errors.Join(errs...)
+	return all, cmp.Or(errs...)
 }
 
 // Read decodes windows of one or several files at the server. Errors about files have a *fault.Error

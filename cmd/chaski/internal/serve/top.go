@@ -9,12 +9,16 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/status"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/grpc/client"
 	"github.com/chaski-eo/chaski/grpc/report"
+	"github.com/chaski-eo/chaski/source"
 )
 
 type topFlags struct {
@@ -53,6 +57,10 @@ func (f *topFlags) run(ctx context.Context, env console.Env, targets []string) e
 	var old []report.Figures
 	for {
 		now, err := c.Report(ctx)
+		if code := status.Code(err); code == codes.Unavailable || code == codes.DeadlineExceeded {
+			return &source.RequestError{URI: strings.Join(targets, ","), Part: "report", Off: fault.NoOffset, Attempts: 1,
+				Err: err}
+		}
 		if err != nil {
 			return err
 		}
