@@ -32,7 +32,8 @@ def answers(table: str) -> dict[str, str]:
 
 
 def test_trainer(chips):
-    with chaski.load(chips, batch_size=2, window=32) as loader:
+    alone = chaski.Engine(share=False)  # one that goes on from another test knows its waits, too
+    with chaski.load(chips, batch_size=2, window=32, engine=alone) as loader:
         for _ in loader:
             time.sleep(0.1)  # 32 times; the first batch of an epoch is always waited for
         said = answers(loader.report())
@@ -95,7 +96,7 @@ def test_headroom_is_what_slow_loading_costs(chips):
                     yield batch
 
         now, most = _doctor.headroom(Slow(), lambda _: time.sleep(0.05))  # type: ignore[arg-type]
-    assert 1.5 < most / now < 3  # 0.1 s a batch in place of 0.05 s
+    assert most / now > 1.5  # 0.1 s a batch, or more on a busy machine, in place of 0.05 s
 
 
 def test_dashboard():

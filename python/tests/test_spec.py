@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import os
 import re
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -22,7 +23,7 @@ import chaski
 from chaski import Field, Mixture, Normalize, Points, SpecError, Time
 from chaski._plain import dtype_name, plain
 from chaski._read import selection
-from chaski._spec import build_spec
+from chaski._spec import build_spec, make_absolute
 
 BASE = {
     "version": 1,
@@ -371,3 +372,10 @@ def test_wrong_selections(s):
 def test_wrong_picks(s):
     with pytest.raises(SpecError, match="^b"):
         selection("b", s, picks=True)
+
+
+def test_paths_of_scenes_are_absolute():
+    """An engine may have been started in another folder."""
+    spec = {"source": "a", "fields": {"x": {"scenes": ["", "b", "s3://c/d"]}}}
+    make_absolute(spec)
+    assert spec["fields"]["x"]["scenes"] == ["", os.path.abspath("b"), "s3://c/d"]

@@ -204,7 +204,8 @@ def test_duckdb_sees_the_tables_by_their_names():
 def test_requests(web):
     """A ZIP opens with few requests: its ends, and its tables."""
     Ranges.counts.clear()
-    data = chaski.taco.load(f"{web}/scenes.zip")
+    # By another name: an engine that still runs may have the ZIP open by this one.
+    data = chaski.taco.load(f"{web.replace('127.0.0.1', 'localhost')}/scenes.zip")
     assert len(data.data) == 4
     assert Ranges.counts["/scenes.zip"] <= 2
     assert set(Ranges.counts) == {"/scenes.zip"}
