@@ -58,8 +58,8 @@ func (f *topFlags) run(ctx context.Context, env console.Env, targets []string) e
 	for {
 		now, err := c.Report(ctx)
 		if code := status.Code(err); code == codes.Unavailable || code == codes.DeadlineExceeded {
-			return &source.RequestError{URI: strings.Join(targets, ","), Part: "report", Off: fault.NoOffset, Attempts: 1,
-				Err: err}
+			return &source.RequestError{URI: strings.Join(targets, ","), Part: "report", Off: fault.NoOffset,
+				Attempts: 1, Err: err}
 		}
 		if err != nil {
 			return err
