@@ -233,6 +233,9 @@ class Run:
         """Moves a batch to the device, once the owner has taken the one before."""
         if self._mover is not None:
             self._room.acquire()
+            if self._closed:  # nobody takes it, nor those that came behind it
+                self._room.release()
+                return
             self._mover.move(batch)
 
     # What the owner calls.

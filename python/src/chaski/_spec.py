@@ -348,9 +348,9 @@ def make_absolute(spec: dict[str, Any]) -> None:
         geojson = key == "roi" and (not isinstance(path, str) or path.lstrip().startswith("{"))
         if path and not geojson:
             holder[key] = absolute(path)
-    for field in spec.get("fields", {}).values():
-        if "scenes" in field:  # "" stands for the source
-            field["scenes"] = [path and absolute(path) for path in field["scenes"]]
+    for f in spec.get("fields", {}).values():
+        if "scenes" in f:  # "" stands for the source
+            f["scenes"] = [path and absolute(path) for path in f["scenes"]]
     if "parts" in spec:
         spec["parts"] = [absolute(p) for p in spec["parts"]]
     for s in spec.get("sources", ()):
