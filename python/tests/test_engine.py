@@ -56,7 +56,7 @@ def gone(pid: int, seconds: float = 300) -> bool:
         try:
             if Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] == "Z":
                 return True
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):  # it ended before or while it was read
             return True
         time.sleep(0.02)
     return False

@@ -299,9 +299,12 @@ class LocalEngine:
         return f"the engine {self.binary} ended ({who}){self._said()}"
 
     def _runs(self) -> bool:
+        child = self._process
+        if child is not None and child.pid == self.pid and child.poll() is not None:
+            return False  # also before the connection to its door tells
         if self._hold is not None:
             return self._readers[-1].is_alive()  # of the connection to its door
-        return self._process is not None and self._process.poll() is None
+        return child is not None
 
     @property
     def alive(self) -> bool:
