@@ -36,31 +36,8 @@ func LoadAffine(dst []float32, src []byte, t Num, stride int, a, c float32) {
 			return
 		}
 	}
-	if t == U8 || t == U16 || t == I16 {
-		done := affineStrided(dst, src, t, stride, a, c)
-		if done == len(dst) {
-			return
-		}
-		dst, src = dst[done:], src[done*stride*t.Size():]
-	}
 	Load(dst, src, t, stride)
 	Affine(dst, a, c)
-}
-
-// affineStrided is LoadAffine of small integers of interleaved bands: it brings them together first. It returns how
-// many it has done, which leaves a few at the end.
-func affineStrided(dst []float32, src []byte, t Num, stride int, a, c float32) (done int) {
-	var together [256]uint16 // fits the innermost cache beside what it comes from and becomes
-	piece, ok := cast.Bytes(together[:])
-	for size := t.Size(); ok && done < len(dst); {
-		k := gatherSIMD(piece, src[done*stride*size:], stride, min(len(together), len(dst)-done), size)
-		if k == 0 {
-			break
-		}
-		LoadAffine(dst[done:done+k], piece, t, 1, a, c)
-		done += k
-	}
-	return done
 }
 
 // StreamAffine is LoadAffine with stride 1 for a dst that is written once, completely, and not read for a
