@@ -2,8 +2,8 @@
 // and finds whether every sample of an epoch was delivered exactly once.
 //
 // A trainer that dies goes back to its last state, so that steps after it are delivered again: those that a later start
-// redoes are superseded. Check puts the files of all ranks together into starts, cuts each
-// start off where a later one began, and counts what is left.
+// redoes are superseded. Check puts the files of all ranks together into starts, cuts each start off where a later one
+// began, and counts what is left.
 package ledger
 
 import (

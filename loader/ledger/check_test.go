@@ -410,10 +410,10 @@ func (h *history) compare(t *testing.T, cut int, found map[string]int) {
 		t.Fatalf("%d samples count, want %d\n%+v\n%v", rest, delivered, run, counts)
 	}
 	for _, e := range run.Epochs {
-		of := counts[e.Epoch]
-		whole := of != nil && !slices.ContainsFunc(of, func(n int) bool { return n != 1 })
+		times := counts[e.Epoch]
+		whole := times != nil && !slices.ContainsFunc(times, func(n int) bool { return n != 1 })
 		if e.Complete != whole {
-			t.Fatalf("epoch %d: complete is %v, counts %v", e.Epoch, e.Complete, of)
+			t.Fatalf("epoch %d: complete is %v, counts %v", e.Epoch, e.Complete, times)
 		}
 		if whole {
 			found["complete"]++
@@ -441,11 +441,11 @@ func (h *history) judge(counts map[uint64][]int, required uint64) (missing, twic
 		begin, last = place{}, max(last, required-1)
 	}
 	for e := begin.Epoch; e <= last; e++ {
-		of := counts[e]
-		if of == nil {
-			of = make([]int, min(h.samples, h.steps*h.batch))
+		times := counts[e]
+		if times == nil {
+			times = make([]int, min(h.samples, h.steps*h.batch))
 		}
-		step := func(s int) []int { return of[s*h.batch : min((s+1)*h.batch, len(of))] }
+		step := func(s int) []int { return times[s*h.batch : min((s+1)*h.batch, len(times))] }
 		from, to := 0, h.steps
 		if e == begin.Epoch {
 			from = int(begin.Step)
@@ -453,7 +453,7 @@ func (h *history) judge(counts map[uint64][]int, required uint64) (missing, twic
 		for e == numbers[len(numbers)-1] && e >= required && to > from && slices.Min(step(to-1)) == 0 {
 			to--
 		}
-		for p, n := range of {
+		for p, n := range times {
 			delivered += n
 			if n == 0 && p >= from*h.batch && p < to*h.batch {
 				missing[[2]int{int(e), p}] = true

@@ -62,12 +62,12 @@ func (e *epoch) pieces(yield func(piece) bool) {
 		from = step
 		return yield(p)
 	}
-	for _, at := range e.edges {
-		if !upTo(at.step) {
+	for _, change := range e.edges {
+		if !upTo(change.step) {
 			return
 		}
-		w := who{at.start, at.rank}
-		if active[w] += int64(at.more); active[w] == 0 {
+		w := who{change.start, change.rank}
+		if active[w] += int64(change.more); active[w] == 0 {
 			delete(active, w)
 		}
 	}

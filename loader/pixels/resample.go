@@ -234,25 +234,20 @@ func (s *Resampler) Resample(planes, height, width int, to *Raster, size int) {
 
 // gather fills out with the samples of in that picks name, 0 where they name none. A sample has size bytes.
 func (s *Resampler) gather(out, in []byte, size int) {
+	done := false
 	switch size {
 	case 1:
-		gather(out, in, s.picks)
-		return
+		pickNumbers(out, in, s.picks)
+		done = true
 	case 2:
-		if to, from, seen := views[uint16](out, in); seen {
-			gather(to, from, s.picks)
-			return
-		}
+		done = pickAligned[uint16](out, in, s.picks)
 	case 4:
-		if to, from, seen := views[uint32](out, in); seen {
-			gather(to, from, s.picks)
-			return
-		}
+		done = pickAligned[uint32](out, in, s.picks)
 	case 8:
-		if to, from, seen := views[uint64](out, in); seen {
-			gather(to, from, s.picks)
-			return
-		}
+		done = pickAligned[uint64](out, in, s.picks)
+	}
+	if done {
+		return
 	}
 	for i, pos := range s.picks {
 		if pos == 0 {
@@ -263,14 +258,18 @@ func (s *Resampler) gather(out, in []byte, size int) {
 	}
 }
 
-// views returns bytes as numbers, if both are aligned.
-func views[T cast.Number](out, in []byte) (to, from []T, seen bool) {
-	to, one := cast.Of[T](out)
-	from, other := cast.Of[T](in)
-	return to, from, one && other
+// pickAligned is pickNumbers of numbers in bytes, if both are aligned. It reports whether they are.
+func pickAligned[T cast.Number](out, in []byte, picks []uint32) (aligned bool) {
+	target, first := cast.Of[T](out)
+	source, second := cast.Of[T](in)
+	if first && second {
+		pickNumbers(target, source, picks)
+	}
+	return first && second
 }
 
-func gather[T cast.Number](out, in []T, picks []uint32) {
+// pickNumbers fills out with the numbers of in that picks name: 0 for none, else one more than their place.
+func pickNumbers[T cast.Number](out, in []T, picks []uint32) {
 	out = out[:len(picks)]
 	for i, pos := range picks {
 		var sample T

@@ -32,8 +32,8 @@ func (c *collected) Export(_ context.Context, r *collector.ExportTraceServiceReq
 	*collector.ExportTraceServiceResponse, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, of := range r.GetResourceSpans() {
-		for _, scope := range of.GetScopeSpans() {
+	for _, resource := range r.GetResourceSpans() {
+		for _, scope := range resource.GetScopeSpans() {
 			c.list = append(c.list, scope.GetSpans()...)
 		}
 	}

@@ -44,9 +44,10 @@ func (s *sampler) sampler() (out loader.Sampler, err error) {
 			return out, console.Usagef("--sampler: %w", err)
 		}
 	case s.given != "":
-		if out.Kind = s.given; console.OneOf("sampler", s.given, spec.SamplerKinds...) != nil {
-			return out, console.OneOf("sampler", s.given, spec.SamplerKinds...)
+		if err := console.OneOf("sampler", s.given, spec.SamplerKinds...); err != nil {
+			return out, err
 		}
+		out.Kind = s.given
 	}
 	if s.window != "" {
 		out.Kind = cmp.Or(out.Kind, spec.RandomWindow)
