@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -14,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -377,4 +379,34 @@ func checkPipes(t *testing.T, listen func(*testing.T) (net.Listener, string, []g
 	if n := len(listener.all()); n != 3 {
 		t.Errorf("%d connections, two pipes among them", n)
 	}
+}
+
+// FuzzRequestsByPipe promises that whatever a client sends by a pipe is requests and then an end or an error, and that a
+// length beyond the limit asks for no memory.
+func FuzzRequestsByPipe(f *testing.F) {
+	request, err := proto.Marshal(&chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Credit{
+		Credit: &chaskiv1.Credit{Batches: 3, Waited: 1, Stepped: 2}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	one := append(binary.LittleEndian.AppendUint32(nil, uint32(len(request))), request...)
+	f.Add(one)
+	f.Add(append(slices.Clone(one), one...))
+	f.Add(one[:len(one)-1])
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 1})
+	f.Fuzz(func(t *testing.T, sent []byte) {
+		p := &pipe{ctx: t.Context(), in: bufio.NewReader(bytes.NewReader(sent)), pace: rate.NewLimiter(rate.Inf, 1)}
+		for n := 0; ; n++ {
+			request, err := p.receive()
+			if err != nil {
+				if !errors.Is(err, io.EOF) && status.Code(err) == codes.Unknown {
+					t.Fatalf("%v: an error without a code", err)
+				}
+				return
+			}
+			if request == nil || 4*n > len(sent) {
+				t.Fatalf("request %d of %d bytes: %v", n, len(sent), request)
+			}
+		}
+	})
 }
