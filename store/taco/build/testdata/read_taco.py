@@ -8,6 +8,7 @@ read_taco.py PATH...     a line of JSON for each: "tables" (rows with paths), "l
 import hashlib
 import io
 import json
+import os
 import re
 import struct
 import sys
@@ -50,3 +51,4 @@ def main():
 
 if __name__ == "__main__":
     main()
+    os._exit(0)  # threads of Arrow that still run would abort the process
