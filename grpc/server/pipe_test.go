@@ -381,8 +381,8 @@ func checkPipes(t *testing.T, listen func(*testing.T) (net.Listener, string, []g
 	}
 }
 
-// FuzzRequestsByPipe promises that whatever a client sends by a pipe is requests and then an end or an error, and that a
-// length beyond the limit asks for no memory.
+// FuzzRequestsByPipe promises that whatever a client sends by a pipe is requests and then an end or an error, and that
+// a length beyond the limit asks for no memory.
 func FuzzRequestsByPipe(f *testing.F) {
 	request, err := proto.Marshal(&chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Credit{
 		Credit: &chaskiv1.Credit{Batches: 3, Waited: 1, Stepped: 2}}})
