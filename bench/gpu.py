@@ -1,15 +1,20 @@
-"""Measures batches on a device: samples a second, bandwidth, and whether copies overlap.
+"""Measures batches on a device: samples a second, bandwidth, whether copies overlap, and training.
 
     python bench/gpu.py chips/ --device cuda --batch 64 --seconds 10
+    python bench/gpu.py chips/ --net resnet18
 
 It compares a loop that only takes batches on the device with one that takes arrays of the engine,
 the rate of copies with that of one registered block of memory, and a loop that computes for as long
 as a batch takes to copy with both alone. Marks: 0.95 of the engine, 0.9 of the bandwidth.
+
+With --net, a network of torchvision learns from three sources in turns: one batch that stays on the
+device, batches of the engine there, and batches that the loop copies from pinned memory.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -49,7 +54,7 @@ def rate(batches: Iterator[Any], seconds: float, then: Callable[[Any], object]) 
 
 
 def bandwidth(stream: _device.Stream, size: int, seconds: float) -> float:
-    """Returns the bytes a second of copies of registered memory."""
+    """Returns the bytes a second of copies of registered memory, one at a time."""
     memory = np.ones(size, np.uint8)
     end = stream.register(memory)
     source = torch.from_numpy(memory)
@@ -60,10 +65,83 @@ def bandwidth(stream: _device.Stream, size: int, seconds: float) -> float:
             copied = stream.copied()
         copied()
 
-    try:
-        return size * rate(iter(int, 1), seconds, copy)
-    finally:
-        end()
+    crossed = copies(stream)
+    rate(iter(int, 1), seconds, copy)
+    end()
+    return crossed()[1]
+
+
+def copies(stream: _device.Stream) -> Callable[[], tuple[int, float]]:
+    """Returns what returns the bytes of the largest copy of a batch, and its bytes a second."""
+    copy, seen = stream.copy, []
+
+    def timed(t: torch.Tensor) -> torch.Tensor:
+        if stream.device.type != "cuda":
+            begun = time.perf_counter()
+            out = copy(t)
+            seen.append((t.nbytes, time.perf_counter() - begun))
+            return out
+        a, b = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        a.record()
+        out = copy(t)
+        b.record()
+        seen.append((t.nbytes, lambda: a.elapsed_time(b) / 1000))
+        return out
+
+    def result() -> tuple[int, float]:
+        wait(stream.device)
+        size = max(n for n, _ in seen)
+        took = [s if isinstance(s, float) else s() for n, s in seen if n == size]
+        return size, size / sorted(took)[len(took) // 2]
+
+    stream.copy = timed  # type: ignore[method-assign,assignment]
+    return result
+
+
+def learner(net: str, batch: torch.Tensor) -> Callable[[torch.Tensor], None]:
+    """Returns what trains a network of torchvision with a batch (n b y x) in bfloat16."""
+    import torchvision  # type: ignore[import-not-found]
+
+    model = torchvision.models.get_model(net, num_classes=10)
+    model.conv1 = torch.nn.Conv2d(batch.shape[1], 64, 7, 2, 3, bias=False)
+    model = model.to(batch.device, memory_format=torch.channels_last)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)
+
+    def step(x: torch.Tensor) -> None:
+        with torch.autocast(x.device.type, torch.bfloat16):
+            y = model(x.to(memory_format=torch.channels_last))
+            loss = torch.nn.functional.cross_entropy(y, torch.zeros(len(x), 10, device=x.device))
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step
+
+
+def train(args: argparse.Namespace, options: dict[str, Any]) -> dict[str, Any]:
+    """Returns samples a second of the three sources, in turns."""
+    device = torch.device(args.device)
+    there = chaski.torch.IterableDataset(args.source, device=args.device, **options)
+    here = chaski.torch.IterableDataset(args.source, **options)
+    arriving = endless(there)
+    batch = next(arriving)["image"]
+    step = learner(args.net, batch)
+
+    def pinned() -> Iterator[Any]:
+        for b in endless(here):
+            image = b["image"].pin_memory() if device.type == "cuda" else b["image"]
+            yield image.to(device, non_blocking=True)
+
+    sources = {
+        "one batch on the device": itertools.repeat(batch),
+        "batches on the device": (b["image"] for b in arriving),
+        "pinned by the loop": pinned(),
+    }
+    rounds: dict[str, list[int]] = {name: [] for name in sources}
+    for _ in range(3):
+        for name, batches in sources.items():
+            rounds[name].append(round(args.batch * rate(batches, args.seconds, step)))
+    return {"device": str(device), "net": args.net, **rounds}
 
 
 def main() -> None:
@@ -73,20 +151,23 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--net", help="train this network of torchvision, such as resnet18")
     args = parser.parse_args()
     if args.device == "cpu":
         torch.set_num_threads(1)  # more would spin while they wait, on the cores of the engine
     options = {"batch_size": args.batch, "normalize": SCALED, "drop_last": True}
+    if args.net:
+        print(json.dumps(train(args, options)))
+        return
     with chaski.load(args.source, **options) as loader:
         engine = rate(endless(loader), args.seconds, lambda batch: None)
     with chaski.torch.IterableDataset(args.source, device=args.device, **options) as dataset:
         assert dataset._mover is not None
-        stream, moved = dataset._mover._stream, []
-        copy = stream.copy
-        stream.copy = lambda t: (moved.append(t.nbytes), copy(t))[1]  # type: ignore[method-assign]
+        stream = dataset._mover._stream
+        copied = copies(stream)
         batches = endless(dataset)
         taken = rate(batches, args.seconds, lambda batch: wait(stream.device))
-        size = sum(moved) // max(moved.count(max(moved)), 1)
+        size, crossed = copied()
         fastest = bandwidth(stream, size, args.seconds)
         busy = size / fastest  # seconds that the loop computes, of which the copy is to take none
 
@@ -105,6 +186,8 @@ def main() -> None:
                 "device, samples/s": round(taken * args.batch),
                 "device of engine": round(taken / engine, 3),
                 "registered memory, GB/s": round(fastest / 1e9, 2),
+                "batches, GB/s": round(crossed / 1e9, 2),
+                "batches of registered memory": round(crossed / fastest, 3),
                 "computing as long as copies take, samples/s": round(both * args.batch),
                 "of the slower of both": round(both / min(taken, 1 / busy), 3),
             }

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import json
 import os
 import threading
 import time
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -47,6 +49,69 @@ def connect(target: str, **options) -> chaski.Loader:
 
 def positions(batches) -> list[int]:
     return [int(p) for b in batches for p in b["position"] if p >= 0]
+
+
+def test_epochs_that_follow_are_asked_for_ahead(fake):
+    """Once a loop has gone on from the epoch before; a first one may be the last."""
+    engine = FakeEngine(samples=10)
+    with connect(fake(engine), prefetch=2) as loader:
+        assert positions(loader) == list(range(10))
+        time.sleep(0.3)
+        assert {t.epoch for t in engine.tickets} == {0}
+        assert positions(loader) == list(range(10))
+        deadline = time.monotonic() + 20
+        while {t.epoch for t in engine.tickets} != {0, 1, 2} and time.monotonic() < deadline:
+            time.sleep(0.01)
+        streams = engine.streams
+        batches = list(loader)
+        assert positions(batches) == list(range(10))
+        assert {b.epoch for b in batches} == {2} and loader.epoch == 3
+        assert engine.streams == streams
+        loader.set_epoch(1)
+        assert {b.epoch for b in loader} == {1}
+        gone = weakref.ref(loader)
+    del loader
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_stream_that_ended_between_epochs(fake):
+    """Its batches are asked for again, and it counts as no failure."""
+    engine = FakeEngine(samples=10)
+    with connect(fake(engine), prefetch=2, retries=0) as loader:
+        for _ in range(2):
+            list(loader)
+        if way == "plain":
+            run = loader._kept[2]
+            run._call.cancel()
+            run._thread.join(20)
+        assert places(loader) == [(2, 0), (2, 1), (2, 2)]
+
+
+def test_any_way_through_epochs(fake):
+    """A loop gives the steps from where the loader stands, whatever came before."""
+    g = np.random.default_rng(8)
+    with connect(fake(FakeEngine(samples=10)), prefetch=2) as loader:
+        place = 0, 0
+        for action in g.choice(["epoch", "some", "set_epoch", "state"], 60, p=[0.6, 0.2, 0.1, 0.1]):
+            if action == "epoch":
+                assert places(loader) == [(place[0], s) for s in range(place[1], 3)]
+                place = place[0] + 1, 0
+            elif action == "some":
+                n = int(g.integers(1, 3 - place[1] + 1))
+                some = places(itertools.islice(loader, n))
+                assert some == [(place[0], s) for s in range(place[1], place[1] + n)]
+                place = place[0], place[1] + n
+            elif action == "set_epoch":
+                place = int(g.integers(5)), 0
+                loader.set_epoch(place[0])
+            else:
+                state = loader.state_dict()
+                loader.set_epoch(9)
+                next(iter(loader))
+                loader.load_state_dict(state)
+            if place[1] == 3:  # a loop that took the last batch goes on with the next epoch
+                place = place[0] + 1, 0
 
 
 def test_epochs(fake):

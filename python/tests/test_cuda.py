@@ -336,3 +336,22 @@ def test_cuda_waits_for_the_side_stream(device):
     assert float(total) == 14.0 * memory.size
     del source
     end()
+
+
+def test_cuda_refuses(device):
+    """Memory that CUDA does not register is copied all the same, and no later call fails of it."""
+    if device != "cuda":
+        pytest.skip("needs cuda")
+    stream = _device._Cuda(torch.device("cuda"))
+    memory = np.full(1 << 20, 3, np.uint8)
+    end = stream.register(memory)
+    with pytest.raises(OSError, match="error 712"):  # cudaErrorHostMemoryAlreadyRegistered
+        stream.register(memory)
+    end()
+    with stream.order():
+        moved = stream.copy(torch.from_numpy(memory))
+        copied = stream.copied()
+        arrived = stream.done([moved])
+    copied()
+    arrived()
+    assert int(moved.sum()) == 3 << 20

@@ -114,7 +114,10 @@ def test_requests_go_by_the_pipe(binary, how, tmp_path, made, wanted, monkeypatc
 def test_memory_is_used_again(binary, made):
     engine = chaski.Engine(transport="grpc")
     with chaski.load(SCENE, **OPTIONS, engine=engine) as loader:
-        places = {b["image"].ctypes.data for _ in range(5) for b in loader}
+        places = set()
+        for _ in range(5):
+            loader.set_epoch(0)  # a stream of its own
+            places |= {b["image"].ctypes.data for b in loader}
         batches = iter(loader)
         kept = [next(batches) for _ in range(3)]
     assert len(made) == 6 and len(places) <= 8

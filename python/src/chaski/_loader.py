@@ -52,6 +52,7 @@ _LONGEST_PAUSE = 2.0
 """Seconds between two attempts to open a connection again, at most."""
 _MAX_WORKERS = 4096  # of an engine
 _MAY_BE_0 = ("retries", "prefetch_bytes")
+_EPOCHS = 1 << 64  # numbers of epochs have 64 bits
 _MAX_RANKS = 0xFFFFFFFF  # the stride of rows in a ticket has 32 bits
 _MAX_FETCHED = 1 << 16  # as many positions may a ticket name
 
@@ -115,6 +116,9 @@ class Loader:
     that epoch; after an error, with the step that failed. `set_epoch(loader.epoch)` begins the
     epoch again. Two loops at a time need two loaders: when a second one begins, or the place
     changes, the first one raises RuntimeError.
+
+    From its second epoch on, the first batches of the next epoch are asked for with the last ones
+    of each, so that a loop waits for nothing where it begins.
 
     A loader is for one thread, and closes itself at the end of a `with` or of its life. It cannot
     be pickled, and does not work in a fork.
@@ -206,6 +210,10 @@ class Loader:
         self._reported = b""  # figures of the last report
         # Epoch, its first step that was counted, the one after the last, and their bad rows.
         self._counted = -1, 0, 0, 0
+        # The run of the last loop, which may be the next one's, and what it was made with.
+        self._kept: tuple[Description, Moves | None, Run] | None = None
+        self._end_run: Callable[[], object] = lambda: None
+        self._over: int | None = None  # the epoch after the last one that a loop has ended
         self._epoch = 0
         self._step = 0
         self._begun = False  # a loop gave a batch of this epoch, and did not end in an error
@@ -474,14 +482,26 @@ class Loader:
         return out
 
     def _start(self, mover: Moves | None) -> Run:
-        """Asks for the rest of the epoch."""
-        epoch, g, rank, world = self._epoch, self.batch_size, self.rank, self.world_size
-        rest = range(self._step, self._steps)
-        jobs = (Job(i, s, Ticket.of_step(epoch, s, g, rank, world)) for i, s in enumerate(rest, 1))
-        connection, tickets = self._connection, self._tickets
-        return Run(
-            connection, self._described, jobs, self._options, self._pool, tickets, mover=mover
-        )
+        """Returns a run that stands where the loader does.
+
+        Once a loop has begun where another ended an epoch, its run asks for the epochs that follow,
+        too, and is the next loop's. A first loop may be the last, and asks for nothing in vain.
+        """
+        epoch, step, d = self._epoch, self._step, self._described
+        if self._kept is not None:
+            made_with, moved_by, run = self._kept
+            if made_with is d and moved_by is mover and run.next_is(epoch, step):
+                return run
+        self._end_run()
+        epochs = range(epoch, _EPOCHS if epoch == self._over and step == 0 else epoch + 1)
+        steps = range(step, self._steps)
+        places = ((e, s) for e in epochs for s in steps)
+        shares = self.batch_size, self.rank, self.world_size
+        jobs = (Job(i, s, Ticket.of_step(e, s, *shares)) for i, (e, s) in enumerate(places, 1))
+        run = Run(self._connection, d, jobs, self._options, self._pool, self._tickets, mover=mover)
+        self._kept = d, mover, run
+        self._end_run = weakref.finalize(self, run.close)
+        return run
 
     @property
     def _connection(self) -> Connection:
@@ -624,7 +644,7 @@ class Loader:
         if not hasattr(epoch, "__index__"):
             raise TypeError(f"epoch is {epoch!r}: it must be an int")
         epoch = operator.index(epoch)
-        if not 0 <= epoch < 1 << 64:
+        if not 0 <= epoch < _EPOCHS:
             raise ValueError(f"epoch {epoch} is not in [0, 2**64)")
         if epoch != self._epoch or self._begun:
             self._move(epoch, 0, "set_epoch")
@@ -687,6 +707,7 @@ class Loader:
         """
         self._end_loop("it was closed")
         self._end_fetching()
+        self._end_run()
         if self._list is not None:
             self._close_list()
         if self._ledger is not None:
@@ -791,6 +812,9 @@ class _Loop(Iterator[Batch]):
             raise
         if batch is None:
             loader._finished()
+            loader._over = loader._epoch
+            if self._run is not None and self._run.next_is(loader._epoch, 0):
+                self._run = None  # the next loop's
             self.end("")
             raise StopIteration
         self.fresh = False
@@ -801,7 +825,7 @@ class _Loop(Iterator[Batch]):
         try:
             if self._run is None:
                 self._run = loader._start(self._mover)
-            return self._run.next()
+            return self._run.next() if loader._step < len(loader) else None
         except Error:
             self._run = None  # it has closed itself, and may be asked for once more
             raise

@@ -302,9 +302,16 @@ class Run:
             return None
         asked = time.monotonic()
         batch = self._received()
-        given, self._given = self._given or asked, time.monotonic()
-        self._take(1, self._given - asked, asked - given)
+        given, now = self._given or asked, time.monotonic()
+        self._take(1, now - asked, asked - given)
+        # What the owner does between epochs is no step.
+        self._given = now if self._open and self._open[0].ticket.epoch == batch.epoch else 0.0
         return batch
+
+    def next_is(self, epoch: int, step: int) -> bool:
+        """Reports whether it goes on, and the next batch is this step's."""
+        job = self._open[0] if self._open and self._thread.is_alive() else None
+        return job is not None and (job.ticket.epoch, job.step) == (epoch, step)
 
     def one(self, job: Job) -> Batch:
         """Returns the batch of one more ticket, in a run without jobs of its own, which stays open.
