@@ -93,7 +93,9 @@ def test_any_way_through_epochs(fake):
     g = np.random.default_rng(8)
     with connect(fake(FakeEngine(samples=10)), prefetch=2) as loader:
         place = 0, 0
-        for action in g.choice(["epoch", "some", "set_epoch", "state"], 60, p=[0.6, 0.2, 0.1, 0.1]):
+        for action in nonempty(
+            g.choice(["epoch", "some", "set_epoch", "state"], 60, p=[0.6, 0.2, 0.1, 0.1])
+        ):
             if action == "epoch":
                 assert places(loader) == [(place[0], s) for s in range(place[1], 3)]
                 place = place[0] + 1, 0
