@@ -246,7 +246,7 @@ func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.
 		return empty, err
 	}
 	d.leaves = len(groups)
-	if err := d.compileSampler(ctx, e, &items); err != nil {
+	if err := d.compileSampler(ctx, e, &items.Sampler); err != nil {
 		return empty, err
 	}
 	if d.source.Strata == nil {
@@ -353,23 +353,20 @@ func (d *dataset) leaf(one shuffle.Dataset) (shuffle.Source, error) {
 	case one.Rows != nil:
 		items, row = int64(len(one.Rows)), func(i int64) int64 { return int64(one.Rows[i]) }
 	}
+	sampler, windows := &one.Sampler, d.kind().windows
 	count := func(i int64) int64 { return int64(d.sampler.PerAsset) }
-	sampler := &one.Sampler
 	if d.sizes.known() {
 		count = func(i int64) int64 {
 			size := d.sizes.of(row(i))
-			switch {
-			case size.Height < 1 || size.Width < 1:
+			if size.Height < 1 || size.Width < 1 {
 				return 1 // the asset cannot be read; the run meets the error when it reads it
-			case sampler.Kind == shuffle.GridWindow:
-				return sampler.Grid.Count(int(size.Height), int(size.Width))
 			}
-			return sampler.Visits.Tiles(int(size.Height), int(size.Width))
+			return windows(sampler, int(size.Height), int(size.Width))
 		}
 	}
 	var err error
 	switch {
-	case sampler.Kind != shuffle.GridWindow && sampler.Kind != shuffle.VisitWindow:
+	case windows == nil:
 	case d.sizes.one != nil && items > 0: // no loop over the items, which may be millions
 		sampler.Runs, err = shuffle.EqualRuns(items, count(0))
 	default:
@@ -516,7 +513,7 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 		if len(d.points)+len(d.vectors) > 0 {
 			return errors.New("spec: points and shapes lie in the windows of a raster, and there is none")
 		}
-		if d.sampler.Kind != spec.WholeChip && d.sampler.Kind != spec.RandomWindow {
+		if !d.kind().noRaster {
 			return fmt.Errorf("spec: sampler: kind %q needs a raster", d.sampler.Kind)
 		}
 		return nil
@@ -541,7 +538,7 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 	if err := d.setSize(sampler.Height, sampler.Width); err != nil {
 		return err
 	}
-	if sampler.Kind == spec.TileWindow && sampler.TileHeight == 0 && sampler.TileWidth == 0 {
+	if d.byTile() && sampler.TileHeight == 0 && sampler.TileWidth == 0 {
 		sampler.TileHeight, sampler.TileWidth = rows.RoundUp(first.ChunkH, d.alignY),
 			rows.RoundUp(min(first.ChunkW, spec.MaxWindow), d.alignX)
 	}
@@ -573,46 +570,6 @@ func (d *dataset) ofSize(side int, g *group) (*dataset, error) {
 		out.rasters[i] = r.Sized(r.H, r.W)
 	}
 	return &out, out.setSize(side, side)
-}
-
-// compileSampler compiles the sampler for package shuffle. It measures the assets if the number of
-// windows depends on their sizes.
-func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Dataset) error {
-	sampler, target := &d.sampler, &one.Sampler
-	switch *target = sampler.Plan(d.alignY, d.alignX); target.Kind {
-	case shuffle.GridWindow:
-		if sampler.Pad && slices.ContainsFunc(d.rasters, func(r *pixels.Raster) bool { return !r.Pad }) {
-			return errors.New("spec: sampler: a grid that pads needs fields that do")
-		}
-		if sampler.StrideY%d.alignY != 0 || sampler.StrideX%d.alignX != 0 {
-			return fmt.Errorf("spec: sampler: strides of %d by %d pixels must be multiples of %d by %d",
-				sampler.StrideY, sampler.StrideX, d.alignY, d.alignX)
-		}
-		return d.measure(ctx, e)
-	case shuffle.VisitWindow:
-		visits := &target.Visits
-		if visits.TileH < 1 || visits.TileW < 1 || visits.TileH%visits.AlignY != 0 || visits.TileW%visits.AlignX != 0 {
-			return fmt.Errorf("spec: sampler: tiles of %d by %d pixels must be multiples of %d by %d", visits.TileH,
-				visits.TileW, visits.AlignY, visits.AlignX)
-		}
-		if visits.Pool == 0 {
-			visits.Pool = visits.PoolWithin(sampler.PoolBytes, d.tileBytes())
-			sampler.Pool = visits.Pool
-		}
-		if sampler.PerAsset == 0 {
-			return d.measure(ctx, e)
-		}
-	case shuffle.GroundWindow:
-		return d.compileGround(ctx, e, target)
-	case shuffle.WeightedWindow:
-		var err error
-		if d.weights, err = rows.OpenWeights(ctx, sampler.Weights, e.options, d.table); err != nil {
-			return err
-		}
-		d.hasDigest = true
-		_, _ = d.digest.Write(d.weights.Hash[:])
-	}
-	return nil
 }
 
 // maxTileBytes bounds the computed bytes of tiles. 1 PiB is more than the memory of a machine, and
@@ -787,7 +744,7 @@ func (d *dataset) selected() (n int64, row func(i int64) int64) {
 func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int, pad bool) (shuffle.Box, error) {
 	sampler := &d.sampler
 	window := shuffle.Box{H: sampler.Height, W: sampler.Width}
-	if sampler.Kind != spec.ResizedWindow && (height < window.H || width < window.W) && !pad {
+	if !d.kind().resamples && (height < window.H || width < window.W) && !pad {
 		return window, fault.New(fault.Unsupported, "window", fault.NoOffset,
 			"the asset has %d by %d pixels, the window %d by %d, and the field does not pad", height, width, window.H,
 			window.W)
@@ -795,17 +752,14 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 	if draw.Corner != nil {
 		return d.asked(draw.Corner, window, height, width, pad)
 	}
-	switch sampler.Kind {
-	case spec.WholeChip:
+	switch {
+	case sampler.Kind == spec.WholeChip:
 		if height > window.H || width > window.W {
 			return window, fault.New(fault.Unsupported, "window", fault.NoOffset,
 				"the asset has %d by %d pixels, whole chips of this run %d by %d", height, width, window.H, window.W)
 		}
 		return window, nil
-	case spec.GridWindow, spec.TileWindow:
-		if !d.sizes.known() {
-			break
-		}
+	case d.sizes.known():
 		// The plan has counted the windows of the measured size, so another size would put windows
 		// where no pixels are.
 		if size := d.sizes.of(draw.Row); int(size.Height) != height || int(size.Width) != width {
@@ -825,12 +779,6 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 	return b, nil
 }
 
-// drawsNoCorner reports whether the windows of the dataset are not random ones of one size.
-func (d *dataset) drawsNoCorner() bool {
-	random := d.sampler.Kind == spec.RandomWindow || d.sampler.Kind == spec.TileWindow
-	return !random || len(d.sampler.Sizes) > 0
-}
-
 // asked returns the window of a size at a corner that a ticket names, in an asset of height by width pixels.
 func (d *dataset) asked(corner *[2]int, window shuffle.Box, height, width int, pad bool) (shuffle.Box, error) {
 	window.Y, window.X = corner[0], corner[1]
@@ -847,12 +795,6 @@ func (d *dataset) asked(corner *[2]int, window shuffle.Box, height, width int, p
 	}
 	return window, nil
 }
-
-// resamples reports whether windows have another size in the tensor.
-func (d *dataset) resamples() bool { return d.sampler.Kind == spec.ResizedWindow || d.onGround() }
-
-// onGround reports whether windows lie at places on the ground.
-func (d *dataset) onGround() bool { return d.sampler.Kind == spec.GroundWindow }
 
 // checkGround compares the places of the rasters of all selected rows, where a catalog knows them. It logs how many
 // rows are misplaced. With the policy "error" the first of them is its error, because the run would meet it anyway, but
@@ -893,18 +835,6 @@ func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
 		}
 	}
 	return nil
-}
-
-// sharesChunks reports whether windows of one batch may need the same chunk, and say which before they are read.
-// Windows that are drawn tile by tile, or lie on the ground, do not.
-func (d *dataset) sharesChunks() bool {
-	switch d.sampler.Kind {
-	case spec.WholeChip, spec.TileWindow:
-		return false
-	case spec.GridWindow:
-		return true
-	}
-	return d.ground == nil && d.sampler.PerAsset > 1
 }
 
 // fieldNumber returns the number of the raster field with a name.

@@ -92,7 +92,7 @@ func (g *group) compile(e *Engine) error {
 		// never native, because their pixels are computed, not copied; nor are stacks whose parts may be resampled.
 		g.native[i] = true
 		for _, d := range g.sets {
-			g.native[i] = g.native[i] && d.rasters[i].SameArithmetic(field) && !d.resamples() &&
+			g.native[i] = g.native[i] && d.rasters[i].SameArithmetic(field) && !d.kind().resamples &&
 				d.rasters[i].CopiesParts()
 		}
 	}
@@ -221,7 +221,7 @@ func (e *Engine) setMemory() {
 func (e *Engine) poolBytes() int64 {
 	need := int64(0)
 	for _, d := range e.sets {
-		if d.sampler.Kind == spec.TileWindow {
+		if d.byTile() {
 			need += 2 * d.poolBytes()
 		}
 	}

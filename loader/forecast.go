@@ -165,7 +165,7 @@ func (p *dryRun) blocks() []stepRange {
 		n := max(p.options.Samples/batch, 1)
 		blocks := int64(forecastBlocks)
 		for _, d := range engine.sets {
-			if d.sampler.Kind == spec.TileWindow {
+			if d.byTile() {
 				pool := (int64(d.sampler.Pool)*int64(d.sampler.PerVisit) + batch - 1) / batch
 				blocks = min(blocks, n/(2*pool))
 			}
@@ -324,7 +324,7 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		field := set.rasters[set.fieldNumber(asset.Field)]
 		p.noteWorkerMemory(asset, set, field, len(r.Assets))
 		p.reader.Share = pixels.Shared{}
-		if p.cache != nil && set.sampler.Kind == spec.TileWindow {
+		if p.cache != nil && set.byTile() {
 			p.reader.Share = pixels.Shared{Tiles: p.cache, Key: set.tileKey(asset)}
 		}
 		if err := p.count(ctx, asset.Again, &w); err != nil {
@@ -395,7 +395,7 @@ func (p *dryRun) noteWorkerMemory(a *dryrun.Asset, d *dataset, f *pixels.Raster,
 		}
 		return
 	}
-	if d.sampler.Kind == spec.ResizedWindow {
+	if d.kind().resamples {
 		p.maxResampled = max(p.maxResampled, f.ResampledBytes(shuffle.Box{H: a.Window.H, W: a.Window.W},
 			p.engine.options.MaxChunkBytes))
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/rows"
-	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -100,7 +99,7 @@ func (e *Engine) repeats() bool {
 		different += e.plan.DatasetLen(i)
 	}
 	return slices.ContainsFunc(e.sets, func(d *dataset) bool {
-		once := d.sampler.Kind == spec.WholeChip || d.sampler.Kind == spec.RandomWindow && d.sampler.PerAsset < 2
+		once := d.sampler.PerAsset == 1 && !d.byTile()
 		again := d.steps > 0 || d.weights != nil || e.samples > different
 		return d.remote && (again || !once)
 	})

@@ -680,7 +680,7 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	}
 	key := pixels.TileKey{Set: d.number, Column: column, Row: row}
 	switch {
-	case d.sampler.Kind == spec.TileWindow:
+	case d.byTile():
 		r.Share = pixels.Shared{Tiles: engine.tiles, Key: key}
 	case engine.plans != nil && d.sharesChunks():
 		r.Share = pixels.Shared{Tiles: engine.tiles, Key: key, Order: pending.order + int64(u.row)}
@@ -695,7 +695,7 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	if target.Bands, err = d.names.bandsOf(pending.ctx, field, asset); err != nil {
 		return err
 	}
-	if d.resamples() {
+	if d.kind().resamples {
 		// The sink is the resampled window, which has the field's size and begins at 0, 0.
 		target.Win = shuffle.Box{H: field.H, W: field.W}
 		return r.Resampled(pending.ctx, asset, win, target, engine.options.MaxChunkBytes)
@@ -746,7 +746,7 @@ func (u unit) stack(r *pixels.Reader, d *dataset, f *pixels.Raster, a *catalog.A
 		r.Share = share
 		r.Share.Key.Part = k
 		switch {
-		case !d.resamples() && l.Same:
+		case !d.kind().resamples && l.Same:
 			return r.Aligned(pending.ctx, asset, l, win, target, target.Masked(convs, l.Inside(win)))
 		case l.Whole():
 			target.Win = shuffle.Box{H: part.H, W: part.W}
@@ -1097,7 +1097,7 @@ func (e *Engine) explainStack(ctx context.Context, d *dataset, field int, a *cat
 		q, asset := p, a.Parts[k]
 		q.Part, q.Stack = names[k].Column+names[k].Pattern, k
 		in := l.Inside(p.Window)
-		if q.Resampled = !l.Same || d.resamples(); q.Resampled && !l.Whole() {
+		if q.Resampled = !l.Same || d.kind().resamples; q.Resampled && !l.Whole() {
 			overview, _, mapping, err := e.coarserPart(ctx, d, part, a, k, l, p.Window)
 			if err != nil {
 				return err
@@ -1140,7 +1140,7 @@ func (e *Engine) explainReads(ctx context.Context, d *dataset, a catalog.Asset, 
 		return r.Read(ctx, a, in, bands, pixels.Nowhere{}, mask)
 	}
 	reader := pixels.NewDryReader(e.options)
-	if d.sampler.Kind == spec.TileWindow && e.tiles != nil { // tiles are shared, and so decoded whole
+	if d.byTile() && e.tiles != nil { // tiles are shared, and so decoded whole
 		reader.Share.Tiles = pixels.NewTileCounter(math.MaxInt64)
 	}
 	err = p.Again(ctx, reader)

@@ -10,7 +10,7 @@ format and checks that each loader yields them. Then it measures the loaders in 
 process of its own (peers.py). After each shape it writes peers.md, peers.json and peers.svg.
 
 All loaders yield batches of normalised float32 as torch tensors. All have the same number of
-workers, and at most 32 MB of decoded tiles in caches. All files are in the page cache, because the
+workers, and at most 64 MB of decoded tiles in caches. All files are in the page cache, because the
 check has read them. A loader that cannot be installed, fails, or yields other samples than were
 written has a row that says so. Processor time and memory come from /proc, so only Linux has them.
 """
