@@ -71,7 +71,7 @@ def write(folder: Path) -> None:
     for shape, n, side in (("windows", SCENES, SCENE), ("chips", CHIPS, SIDE)):
         if (folder / shape).exists():
             continue
-        (folder / shape).mkdir()
+        (folder / shape).mkdir(parents=True)
         for i in range(n):
             y, x = np.ogrid[:side, :side]
             ground = 2000 + 600 * np.sin(y / 90 + i) * np.cos(x / 70)
@@ -115,7 +115,7 @@ class Ranks:
         binary = Path(tempfile.mkdtemp(dir=folder)) / "chaski"
         port = f"$(({PORT} + $$ % {PORTS}))"
         real = os.environ["CHASKI_BIN"]
-        binary.write_text(f'#!/bin/sh\nexec "{real}" "$@" --metrics=127.0.0.1:{port}\n')
+        binary.write_text(f'#!/bin/sh\nexec "{real}" "$@" --insecure --metrics=127.0.0.1:{port}\n')
         binary.chmod(0o755)
         self._ranks = [
             subprocess.Popen(
