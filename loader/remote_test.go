@@ -44,6 +44,13 @@ type bucket struct {
 
 func newBucket(tb testing.TB, chips, bands, side, tile int, roundTrip time.Duration, rate float64) *bucket {
 	tb.Helper()
+	noise := func(i int) []byte { return netsim.Chip(uint64(i), bands, side, tile) }
+	return bucketOf(tb, chips, noise, roundTrip, rate)
+}
+
+// bucketOf returns a bucket of chips that are files, behind a link.
+func bucketOf(tb testing.TB, chips int, file func(i int) []byte, roundTrip time.Duration, rate float64) *bucket {
+	tb.Helper()
 	b := &bucket{store: fakes3.Start(tb, "chips")}
 	fatal := func(err error) {
 		tb.Helper()
@@ -52,7 +59,7 @@ func newBucket(tb testing.TB, chips, bands, side, tile int, roundTrip time.Durat
 		}
 	}
 	for i := range chips {
-		chip := netsim.Chip(uint64(i), bands, side, tile)
+		chip := file(i)
 		b.bytes += int64(len(chip))
 		fatal(b.store.Put(fmt.Sprintf("c/%04d.tif", i), chip))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/picture"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
 )
@@ -42,8 +43,9 @@ type Reader struct {
 	Clock    *resources.Clock // nil: time is not measured
 	plan     chunk.RunPlan
 	fresh    freshness
-	Slot     *turns.Slot   // of the goroutine that uses the reader; nil: no turns
-	waits    bool          // for servers, without a turn
+	Slot     *turns.Slot // of the goroutine that uses the reader; nil: no turns
+	waits    bool        // for servers, without a turn
+	disk     *diskcache.Ref
 	Stored   []byte        // the bytes of one run, as stored in the file
 	Samples  []byte        // one decoded chunk, or a piece of one
 	parts    *bufio.Reader // of the stored bytes of a chunk that is decoded in pieces
@@ -60,7 +62,7 @@ type Reader struct {
 func NewReader(o resources.Options) *Reader {
 	return &Reader{
 		opener: o.Opener, maxChunk: o.MaxChunkBytes, large: o.Large(), Slot: o.Turns.Slot(nil), waits: o.Waits(),
-		Decoder: chunk.NewDecoder(Codecs()),
+		disk: o.Disk, Decoder: chunk.NewDecoder(Codecs()),
 	}
 }
 
@@ -80,7 +82,7 @@ var idleReaders = sync.Pool{New: func() any { return &Reader{Decoder: chunk.NewD
 func BorrowReader(o resources.Options) *Reader {
 	reader := idleReaders.Get().(*Reader)
 	reader.opener, reader.maxChunk, reader.large = o.Opener, o.MaxChunkBytes, o.Large()
-	reader.Slot, reader.waits = o.Turns.Slot(nil), o.Waits()
+	reader.Slot, reader.waits, reader.disk = o.Turns.Slot(nil), o.Waits(), o.Disk
 	return reader
 }
 
@@ -89,7 +91,7 @@ func (r *Reader) GiveBack() {
 	// Only buffers and decoder tables stay. An opener, cache or array that an idle reader held would
 	// live on after its engine, and the next borrower would trust files that it never checked.
 	r.Slot.Rest()
-	r.opener, r.large, r.Slot, r.fresh, r.Share, r.arrays = nil, nil, nil, freshness{}, Shared{}, nil
+	r.opener, r.large, r.Slot, r.disk, r.fresh, r.Share, r.arrays = nil, nil, nil, nil, freshness{}, Shared{}, nil
 	r.Clock, r.Decoder.Decompressed = nil, nil
 	idleReaders.Put(r)
 }
@@ -273,13 +275,20 @@ func (r *Reader) sparse(ctx context.Context, x *chunk.Index, y1 int, to Sink) er
 
 // run reads a run and decodes its chunks, up to row y1 of the image.
 func (r *Reader) run(ctx context.Context, f source.Reader, x *chunk.Index, run chunk.Run, y1 int, to Sink) error {
+	// The turn is taken after the read, so that a reader that waits for bytes keeps no other from decoding. Before it
+	// where the bytes are in the cache on disk: more readers than decode would only push them out of the processor's.
+	near := r.waits && r.isNear(f, run)
+	if near {
+		defer r.decoding()()
+		r.Clock.Lap(resources.StageTurn)
+	}
 	if err := r.fetch(ctx, f, run); err != nil {
 		return err
 	}
-	// The turn is taken after the read, so that a reader that waits for bytes keeps no other from
-	// decoding.
-	defer r.decoding()()
-	r.Clock.Lap(resources.StageTurn)
+	if !near {
+		defer r.decoding()()
+		r.Clock.Lap(resources.StageTurn)
+	}
 	for _, i := range run.Chunks {
 		if err := r.Slot.Tick(ctx); err != nil {
 			return err
@@ -311,6 +320,17 @@ func (r *Reader) decoding() (over func()) {
 
 // keepTurn ends decoding of local files: the next chunk comes soon.
 func keepTurn() {}
+
+// isNear reports whether the cache on disk has a run of a file.
+func (r *Reader) isNear(f source.Reader, run chunk.Run) bool {
+	disk, err := r.disk.Get()
+	if disk == nil || err != nil {
+		return false
+	}
+	object, start := source.Place(f)
+	name, kept := object.(diskcache.Object)
+	return kept && disk.Has(name, diskcache.Span{From: start + run.Off, End: start + run.Off + run.Len})
+}
 
 // fetch reads the bytes of a run into r.Stored.
 func (r *Reader) fetch(ctx context.Context, f source.Reader, run chunk.Run) error {

@@ -303,6 +303,17 @@ func (f *Folder) Read(o Object, p []byte, off int64) (missing Span) {
 	return missing
 }
 
+// Has reports whether the folder may be read, and has a range of an object, as far as this engine knows: others may
+// have removed it.
+func (f *Folder) Has(o Object, s Span) bool {
+	if f == nil {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !time.Now().Before(f.unread) && len(gapsOf(f.policy.spans.touching(o, s), s)) == 0
+}
+
 // adopt takes a range into the index that another engine has stored since the folder was opened. Engines that load the
 // same data read the same ranges.
 func (f *Folder) adopt(o Object, span Span) bool {

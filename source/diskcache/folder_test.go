@@ -310,6 +310,13 @@ func TestDiskFails(t *testing.T) {
 	if missing := f.Read(object, got, 0); missing != (Span{}) || string(got) != "bytes" {
 		t.Errorf("%v is missing, got %q", missing, got)
 	}
+	all := Span{0, 5}
+	if !f.Has(object, all) || f.Has(object, Span{0, 6}) {
+		t.Error("it does not have what was read, or more")
+	}
+	if f.unread = time.Now().Add(time.Hour); f.Has(object, all) {
+		t.Error("it has what may not be read")
+	}
 }
 
 // TestIdleRangesMakeRoom: a full cache drops what nobody has read for a week, and nothing else.
