@@ -599,7 +599,7 @@ var samplings = map[string]*sampling{
 		windows: func(s *shuffle.Sampler, height, width int) int64 { return s.Grid.Count(height, width) }},
 	spec.TileWindow: {compile: (*dataset).compileTiles, corners: true,
 		windows: func(s *shuffle.Sampler, height, width int) int64 { return s.Visits.Tiles(height, width) }},
-	spec.GroundWindow: {compile: (*dataset).compileGround, resamples: true},
+	spec.GeoWindow: {compile: (*dataset).compileGround, resamples: true},
 }
 
 // kind returns what is known of the kind of the dataset's sampler.
@@ -609,7 +609,7 @@ func (d *dataset) kind() *sampling { return samplings[d.sampler.Kind] }
 func (d *dataset) byTile() bool { return d.sampler.Kind == spec.TileWindow }
 
 // onGround reports whether windows lie at places on the ground.
-func (d *dataset) onGround() bool { return d.sampler.Kind == spec.GroundWindow }
+func (d *dataset) onGround() bool { return d.sampler.Kind == spec.GeoWindow }
 
 // drawsNoCorner reports whether tickets may not name the corners of windows.
 func (d *dataset) drawsNoCorner() bool { return !d.kind().corners || len(d.sampler.Sizes) > 0 }

@@ -220,7 +220,7 @@ type RasterWindow struct {
 }
 
 // RasterWindows returns the windows that a draw takes of the raster fields, in their order, without reading a pixel.
-// Windows on the ground (spec.GroundWindow) are fault.Unsupported: they are made of several rasters.
+// Windows on the ground (spec.GeoWindow) are fault.Unsupported: they are made of several rasters.
 func (e *Engine) RasterWindows(ctx context.Context, draw shuffle.Draw) ([]RasterWindow, error) {
 	set := e.set(&draw)
 	if set.ground != nil {

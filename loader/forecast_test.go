@@ -460,7 +460,7 @@ func TestForecastRefuses(t *testing.T) {
 				switch {
 				case kind == spec.WholeChip:
 					sp.Sampler = Sampler{}
-				case kind == spec.GroundWindow || kind == spec.WeightedWindow:
+				case kind == spec.GeoWindow || kind == spec.WeightedWindow:
 					continue // one has metres, the other needs a file of weights
 				}
 				switch source {

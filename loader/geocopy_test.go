@@ -89,8 +89,8 @@ func TestGeoWindowCopies(t *testing.T) {
 func checkCopies(t *testing.T, dir string, f loader.Field, want func(y, x int) (byte, bool)) {
 	f.Name, f.Validity = "image", "ok"
 	s := loader.Spec{Source: dir, Fields: []loader.Field{f}, BatchSize: 8, Shuffle: true, Seed: 3,
-		Sampler: loader.Sampler{Kind: spec.GroundWindow,
-			Ground: spec.Ground{SizeM: 160, Resolution: 10, PerEpoch: 64, Edge: true}}}
+		Sampler: loader.Sampler{Kind: spec.GeoWindow,
+			GeoWindows: spec.GeoWindows{SizeM: 160, Resolution: 10, PerEpoch: 64, Edge: true}}}
 	e, err := loader.Open(t.Context(), s, loader.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -47,8 +47,8 @@ func TestGeoWindowBlends(t *testing.T) {
 		s := loader.Spec{Source: dir, BatchSize: 8, Seed: 1, Geo: true, Fields: []loader.Field{
 			{Name: "image", DType: "float32", Resample: spec.Bilinear, Validity: "ok"},
 			{Name: "label", DType: "native"}},
-			Sampler: loader.Sampler{Kind: spec.GroundWindow,
-				Ground: spec.Ground{SizeM: 320, Resolution: 20, PerEpoch: 8, Mosaic: rule}}}
+			Sampler: loader.Sampler{Kind: spec.GeoWindow,
+				GeoWindows: spec.GeoWindows{SizeM: 320, Resolution: 20, PerEpoch: 8, Mosaic: rule}}}
 		e, err := loader.Open(t.Context(), s, loader.Options{})
 		if err != nil {
 			t.Fatal(err)

@@ -29,8 +29,8 @@ func TestGeoWindowLosesNoScene(t *testing.T) {
 		other := filepath.Join(dir, "other.tif")
 		writeRaster(t, other, bytes.Repeat([]byte{1}, 64*64), 64, c.epsg, c.at)
 		s := loader.Spec{Source: dir, Fields: []loader.Field{{Name: "image", DType: "native"}}, BatchSize: 4,
-			BadSamples: spec.BadSkip, Sampler: loader.Sampler{Kind: spec.GroundWindow,
-				Ground: spec.Ground{SizeM: 160, Resolution: 10, PerEpoch: 8, CRS: spec.Text(c.crs)}}}
+			BadSamples: spec.BadSkip, Sampler: loader.Sampler{Kind: spec.GeoWindow,
+				GeoWindows: spec.GeoWindows{SizeM: 160, Resolution: 10, PerEpoch: 8, CRS: spec.Text(c.crs)}}}
 		_, err := loader.Open(t.Context(), s, loader.Options{})
 		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "other.tif") {
 			t.Errorf("%s, alone: %v", name, err)

@@ -110,7 +110,7 @@ func testGeoWindowOverviews(t *testing.T, c groundLevels, beside bool) {
 		e := mustOpen(t, loader.Spec{Source: filepath.Dir(path), BatchSize: 4, Seed: 3, Geo: true,
 			Fields: []loader.Field{{Name: "soft", DType: "float32", Validity: "soft_ok"},
 				{Name: "sharp", DType: "native", Validity: "sharp_ok"}},
-			Sampler: loader.Sampler{Kind: spec.GroundWindow, Ground: spec.Ground{SizeM: 8 * c.resolution,
+			Sampler: loader.Sampler{Kind: spec.GeoWindow, GeoWindows: spec.GeoWindows{SizeM: 8 * c.resolution,
 				Resolution: c.resolution, PerEpoch: 4, Overviews: spec.Text(c.rule)}}}, loader.Options{})
 		later := time.Now().Add(time.Hour) // as of a copy: the index is compared again
 		if err := os.Chtimes(path, later, later); err != nil {

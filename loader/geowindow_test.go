@@ -32,8 +32,8 @@ func TestGeoWindow(t *testing.T) {
 	}
 	s := loader.Spec{Source: dir, Fields: []loader.Field{{Name: "image", DType: "native", Validity: "ok"}},
 		BatchSize: 16, Shuffle: true, Seed: 3, Geo: true,
-		Sampler: loader.Sampler{Kind: spec.GroundWindow,
-			Ground: spec.Ground{SizeM: 160, Resolution: 10, PerEpoch: 64}}}
+		Sampler: loader.Sampler{Kind: spec.GeoWindow,
+			GeoWindows: spec.GeoWindows{SizeM: 160, Resolution: 10, PerEpoch: 64}}}
 	e, err := loader.Open(t.Context(), s, loader.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -117,8 +117,8 @@ func TestGeoWindowPick(t *testing.T) {
 		s := loader.Spec{Source: source, BatchSize: 4, Seed: 1, Fields: []loader.Field{
 			{Name: "image", Column: "image", DType: "float32"}, {Name: "datetime", Kind: "text"},
 			{Name: "inside", Vector: &spec.Vector{Path: shapes}}},
-			Sampler: loader.Sampler{Kind: spec.GroundWindow,
-				Ground: spec.Ground{SizeM: 320, Resolution: 20, PerEpoch: 4, Pick: c.pick, Mosaic: c.mosaic}}}
+			Sampler: loader.Sampler{Kind: spec.GeoWindow,
+				GeoWindows: spec.GeoWindows{SizeM: 320, Resolution: 20, PerEpoch: 4, Pick: c.pick, Mosaic: c.mosaic}}}
 		e, err := loader.Open(t.Context(), s, loader.Options{})
 		if err != nil {
 			t.Fatal(c.pick, err)
@@ -176,7 +176,8 @@ func TestGeoWindowStacks(t *testing.T) {
 	writeRaster(t, filepath.Join(dir, "x_B11.tif"), coarse, n, 32630, [6]float64{500000, 20, 0, 4.6e6, 0, -20})
 	s := loader.Spec{Source: dir, BatchSize: 4, Seed: 1, Geo: true, Fields: []loader.Field{{Name: "image",
 		Patterns: []string{"{id}_B02.tif", "{id}_B11.tif"}, DType: "native"}},
-		Sampler: loader.Sampler{Kind: spec.GroundWindow, Ground: spec.Ground{SizeM: 160, Resolution: 10, PerEpoch: 16}}}
+		Sampler: loader.Sampler{Kind: spec.GeoWindow,
+			GeoWindows: spec.GeoWindows{SizeM: 160, Resolution: 10, PerEpoch: 16}}}
 	e, err := loader.Open(t.Context(), s, loader.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -226,8 +227,8 @@ func TestGeoWindowShapes(t *testing.T) {
 		{Name: "polygons", Vector: &spec.Vector{Path: path, Column: "value", Kind: "polygons"}},
 		{Name: "mask", Vector: &spec.Vector{Path: path, Column: "value", DType: "uint8"}},
 		{Name: "boxes", Vector: &spec.Vector{Path: path, Column: "value", Kind: "boxes"}}},
-		Sampler: loader.Sampler{Kind: spec.GroundWindow,
-			Ground: spec.Ground{SizeM: 4 * n, Resolution: 4, PerEpoch: 12}}},
+		Sampler: loader.Sampler{Kind: spec.GeoWindow,
+			GeoWindows: spec.GeoWindows{SizeM: 4 * n, Resolution: 4, PerEpoch: 12}}},
 		loader.Options{})
 	shapes := groundPolygons(t, path)
 	covered := 0

@@ -63,7 +63,7 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 		return err
 	}
 	options := scenes.Options{Resolution: sampler.Resolution, Edge: sampler.Edge, Samples: sampler.PerEpoch,
-		CRS: string(sampler.Ground.CRS), Length: sampler.Length}
+		CRS: string(sampler.GeoWindows.CRS), Length: sampler.Length}
 	if j := d.extras.Joined; j != nil && sampler.Cover != spec.CoverAny {
 		options.All = j.Count()
 	}
@@ -86,7 +86,7 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 			"all of them", "source", d.source.Source, "scenes", set.Past)
 	}
 	d.ground, d.steps = set, sampler.Length
-	to.Kind, to.Ground = shuffle.GroundWindow, set.Ground
+	to.Kind, to.Ground = shuffle.GeoWindow, set.Ground
 	d.hasDigest = true
 	set.Digest(d.digest)
 	return nil

@@ -108,8 +108,8 @@ func largeOpenings(t *testing.T, n int) map[string]loader.Spec {
 		return loader.Spec{Source: file("chips"), BatchSize: 1, Fields: append([]loader.Field{{Name: "image"}}, f...)}
 	}
 	ground := chips()
-	ground.Sampler = loader.Sampler{Kind: spec.GroundWindow,
-		Ground: spec.Ground{SizeM: 160, Resolution: 10, Edge: true}}
+	ground.Sampler = loader.Sampler{Kind: spec.GeoWindow,
+		GeoWindows: spec.GeoWindows{SizeM: 160, Resolution: 10, Edge: true}}
 	grid := chips()
 	grid.Sampler = loader.Sampler{Kind: spec.GridWindow, Height: 8, Width: 8}
 	out := map[string]loader.Spec{

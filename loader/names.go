@@ -21,8 +21,8 @@ type (
 	WeightedWindows = spec.WeightedWindows
 	// TileWindows are the members of a Sampler tile by tile: see spec.TileWindows.
 	TileWindows = spec.TileWindows
-	// Ground are the members of a Sampler of windows on the ground: see spec.Ground.
-	Ground = spec.Ground
+	// GeoWindows are the members of a Sampler of windows on the ground: see spec.GeoWindows.
+	GeoWindows = spec.GeoWindows
 	// Source is a dataset of a spec: see spec.Source.
 	Source = spec.Source
 	// Subset selects rows of a dataset: see spec.Subset.

@@ -92,7 +92,7 @@ func TestCatalogsKeepOrientation(t *testing.T) {
 		"chip":   {},
 		"random": {Kind: spec.RandomWindow, Height: 24, Width: 24, PerAsset: 3},
 		"grid":   {Kind: spec.GridWindow, Height: 24, Width: 24},
-		"ground": {Kind: spec.GroundWindow, Ground: spec.Ground{SizeM: 96, Resolution: 4, PerEpoch: 24}},
+		"ground": {Kind: spec.GeoWindow, GeoWindows: spec.GeoWindows{SizeM: 96, Resolution: 4, PerEpoch: 24}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := loader.Spec{Source: dir, BatchSize: 4, Shuffle: true, Seed: 3, Geo: true, Sampler: sampler,

@@ -105,7 +105,7 @@ func randomDataset(r *rand.Rand, number int) (*Dataset, error) {
 	}
 	d.Transforms = []Elements{0, FlipsX, Rotations, D4}[r.IntN(4)]
 	s := &d.Sampler
-	s.Kind = Kind(r.IntN(int(VisitWindow) + 1))
+	s.Kind = Kind(r.IntN(int(TileWindow) + 1))
 	s.PerItem, s.H, s.W = 1+r.Int64N(4), 16, 16
 	var err error
 	switch s.Kind {
@@ -117,7 +117,7 @@ func randomDataset(r *rand.Rand, number int) (*Dataset, error) {
 		s.Runs, err = NewRuns(items, func(i int64) int64 { return s.Grid.Count(sizes(i)) })
 	case ResizedWindow:
 		s.Resized = Resized{H: 16, W: 16, Lo: 0.3, Hi: 1, Ratio: 2, OfAsset: r.IntN(2) == 0, AlignY: 1, AlignX: 1}
-	case VisitWindow:
+	case TileWindow:
 		s.Visits = Visits{
 			H: 8, W: 8, TileH: 8, TileW: 16, PerVisit: 1 + r.IntN(4),
 			Pool: 1 + r.IntN(5), AlignY: 1, AlignX: 1,

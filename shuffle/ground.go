@@ -100,5 +100,5 @@ func (g *Ground) place(d *Draw) Place {
 	}
 }
 
-// Place returns where the window of a draw of a dataset with the sampler GroundWindow begins.
+// Place returns where the window of a draw of a dataset with the sampler GeoWindow begins.
 func (pl *Plan) Place(d *Draw) Place { return pl.leaves[d.Dataset].Sampler.Ground.place(d) }

@@ -106,7 +106,7 @@ type leader struct {
 func (pl *Plan) leaders(at int, l leader, all *[]leader) {
 	nd := &pl.nodes[at]
 	if nd.word == nil { // a dataset
-		if l.dataset = nd.leaf; pl.leaves[nd.leaf].Sampler.Kind == VisitWindow && nd.n > 0 {
+		if l.dataset = nd.leaf; pl.leaves[nd.leaf].Sampler.Kind == TileWindow && nd.n > 0 {
 			*all = append(*all, l)
 		}
 		return

@@ -70,10 +70,10 @@ const (
 	ResizedWindow
 	// WeightedWindow reads PerItem windows centred on pixels drawn by weight. See Weights.
 	WeightedWindow
-	// VisitWindow reads windows tile by tile. See Visits.
-	VisitWindow
-	// GroundWindow reads windows at places on the ground, out of all items that lie there. See Ground.
-	GroundWindow
+	// TileWindow reads windows tile by tile. See Visits.
+	TileWindow
+	// GeoWindow reads windows at places on the ground, out of all items that lie there. See Ground.
+	GeoWindow
 )
 
 // Sampler says which samples an item has, and which window of it a sample is.
@@ -91,11 +91,11 @@ type Sampler struct {
 
 	Grid    Grid    // with GridWindow
 	Resized Resized // with ResizedWindow
-	Visits  Visits  // with VisitWindow
-	Ground  *Ground // with GroundWindow; the plan fills in the fields that follow from its runs
+	Visits  Visits  // with TileWindow
+	Ground  *Ground // with GeoWindow; the plan fills in the fields that follow from its runs
 
 	// Runs holds, with GridWindow, the number of windows of every item (Grid.Count of its size), and
-	// with VisitWindow the number of its visits (Visits.Tiles, or any other number above 0).
+	// with TileWindow the number of its visits (Visits.Tiles, or any other number above 0).
 	Runs Runs
 }
 
@@ -113,8 +113,8 @@ type Draw struct {
 	// its first row. See Plan.Row.
 	Item int64 `json:"item"`
 	Row  int64 `json:"row"`
-	// Sub says which of the item's windows it is: its number, or with VisitWindow its visit. With
-	// GroundWindow it is 0, and Item and Row are the row of the window's first scene.
+	// Sub says which of the item's windows it is: its number, or with TileWindow its visit. With
+	// GeoWindow it is 0, and Item and Row are the row of the window's first scene.
 	Sub int64 `json:"sub"`
 	// Corner is y and x of a window that was asked for, in place of the drawn one (Ticket.Corners), or nil.
 	Corner *[2]int `json:"corner,omitempty"`
@@ -156,7 +156,7 @@ type node struct {
 type leaf struct {
 	Dataset
 	seed uint64
-	runs Runs // samples of items; with VisitWindow visits
+	runs Runs // samples of items; with TileWindow visits
 	n    int64
 }
 
@@ -269,10 +269,10 @@ func (lf *leaf) compile() error {
 	case GridWindow:
 		height, width, lf.runs = sampler.Grid.H, sampler.Grid.W, sampler.Runs
 		err = sampler.Grid.check()
-	case VisitWindow:
+	case TileWindow:
 		height, width, lf.runs = sampler.Visits.H, sampler.Visits.W, sampler.Runs
 		err = sampler.Visits.check()
-	case GroundWindow:
+	case GeoWindow:
 		if sampler.Ground == nil || lf.Series != nil { // a window has many rows
 			return errors.New("sampler: ground windows without a ground, or of sequences")
 		}
@@ -298,10 +298,10 @@ func (lf *leaf) compile() error {
 // size sets n.
 func (lf *leaf) size() error {
 	lf.n = lf.runs.Len()
-	if lf.Sampler.Kind == GroundWindow {
+	if lf.Sampler.Kind == GeoWindow {
 		lf.n = lf.Sampler.Ground.windows()
 	}
-	if lf.Sampler.Kind == VisitWindow {
+	if lf.Sampler.Kind == TileWindow {
 		perVisit := int64(lf.Sampler.Visits.PerVisit)
 		if lf.n > MaxSamples/perVisit {
 			return fmt.Errorf("sampler: %d visits of %d windows are more than %d samples", lf.n, perVisit,
@@ -341,7 +341,7 @@ func (pl *Plan) DatasetLen(dataset int) int64 { return pl.leaves[dataset].n }
 func (pl *Plan) At(epoch uint64, p int64) Draw {
 	draw := pl.locate(epoch, p)
 	lf := &pl.leaves[draw.Dataset]
-	if lf.Sampler.Kind == VisitWindow {
+	if lf.Sampler.Kind == TileWindow {
 		draw.Sample = lf.pooled(&draw, pl.shuffle)
 	} else {
 		order := NewOrder(draw.Seed, draw.Epoch, lf.n, pl.shuffle)
@@ -390,14 +390,14 @@ func (pl *Plan) locate(epoch uint64, p int64) Draw {
 
 // fill sets the fields that follow from the sample.
 func (lf *leaf) fill(d *Draw) {
-	if lf.Sampler.Kind == GroundWindow {
+	if lf.Sampler.Kind == GeoWindow {
 		d.Row = lf.Sampler.Ground.Scene(lf.Sampler.Ground.place(d))
 		d.Item = d.Row
 		d.Transform = lf.Transforms.At(d.Seed, d.Epoch, d.Position)
 		return
 	}
 	unit := d.Sample
-	if lf.Sampler.Kind == VisitWindow {
+	if lf.Sampler.Kind == TileWindow {
 		unit /= int64(lf.Sampler.Visits.PerVisit)
 	}
 	d.Item, d.Sub = lf.runs.At(unit)
@@ -434,7 +434,7 @@ func (lf *leaf) pooled(d *Draw, shuffle bool) int64 {
 func (pl *Plan) PoolOf(epoch uint64, p int64) (Pool, bool) {
 	draw := pl.locate(epoch, p)
 	sampler := &pl.leaves[draw.Dataset].Sampler
-	if sampler.Kind != VisitWindow {
+	if sampler.Kind != TileWindow {
 		return Pool{}, false
 	}
 	return Pool{draw.Dataset, draw.Epoch, sampler.Visits.PoolOf(draw.Position)}, true
@@ -510,7 +510,7 @@ func (pl *Plan) Window(d *Draw, height, width int, w *Weights) (b Box, flagged b
 		resized := sampler.Resized
 		resized.H, resized.W = cmp.Or(d.Side, resized.H), cmp.Or(d.Side, resized.W)
 		return resized.Window(d, height, width), false
-	case VisitWindow:
+	case TileWindow:
 		ty, tx := sampler.Visits.Tile(d.Seed, d.Epoch, d.Item, d.Sub, lf.runs.Count(d.Item), height, width)
 		return sampler.Visits.At(d.Seed, d.Epoch, d.Sample, ty, tx, height, width), false
 	default:

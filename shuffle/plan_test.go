@@ -52,7 +52,7 @@ func TestEverySampleOnce(t *testing.T) {
 		s := Sampler{Kind: GridWindow, Runs: runs, Grid: Grid{4, 4, 4, 4, 1, 1, false}}
 		if rapid.Bool().Draw(t, "visits") {
 			k, pool := rapid.IntRange(1, 5).Draw(t, "k"), rapid.IntRange(1, 9).Draw(t, "pool")
-			s = Sampler{Kind: VisitWindow, Runs: runs, Visits: Visits{4, 4, 8, 8, k, pool, 1, 1}}
+			s = Sampler{Kind: TileWindow, Runs: runs, Visits: Visits{4, 4, 8, 8, k, pool, 1, 1}}
 		}
 		pl, err := NewPlan(Spec{
 			Seed: rapid.Uint64().Draw(t, "seed"), Shuffle: rapid.Bool().Draw(t, "shuffle"),
@@ -278,7 +278,7 @@ func TestPoolsAreTogether(t *testing.T) {
 func visitSpec(items, visits int64, k, pool int) Spec {
 	runs, _ := EqualRuns(items, visits)
 	return Spec{Seed: 4, Shuffle: true, Source: Source{Dataset: &Dataset{Items: items, Sampler: Sampler{
-		Kind: VisitWindow, Runs: runs,
+		Kind: TileWindow, Runs: runs,
 		Visits: Visits{H: 16, W: 16, TileH: 32, TileW: 32, PerVisit: k, Pool: pool, AlignY: 1, AlignX: 1},
 	}}}}
 }
@@ -348,8 +348,8 @@ func TestPlanRefuses(t *testing.T) {
 		{window(Sampler{Kind: ResizedWindow, Resized: Resized{1, 1, 0.5, 0.4, 1, false, 1, 1}}), "scale is [0.5, 0.4]"},
 		{window(Sampler{Kind: ResizedWindow, Resized: Resized{1, 1, 0.5, 2, 1, true, 1, 1}}), "scale is [0.5, 2]"},
 		{window(Sampler{Kind: ResizedWindow, Resized: Resized{1, 1, 0.5, 1, 0.5, false, 1, 1}}), "ratio is 0.5"},
-		{window(Sampler{Kind: VisitWindow, Visits: Visits{1, 1, 8, 8, 0, 1, 1, 1}}), "visits of 0 windows"},
-		{window(Sampler{Kind: VisitWindow, Runs: many, Visits: Visits{1, 1, 8, 8, 2, 1, 1, 1}}), "more than"},
+		{window(Sampler{Kind: TileWindow, Visits: Visits{1, 1, 8, 8, 0, 1, 1, 1}}), "visits of 0 windows"},
+		{window(Sampler{Kind: TileWindow, Runs: many, Visits: Visits{1, 1, 8, 8, 2, 1, 1, 1}}), "more than"},
 		{
 			Source{Dataset: &Dataset{Items: 1, Transforms: D4, Sampler: Sampler{Kind: RandomWindow, H: 1, W: 2}}},
 			"not square",
@@ -407,7 +407,7 @@ func threeMillion() Spec {
 			{
 				Dataset: &Dataset{
 					Items:   10_000,
-					Sampler: Sampler{Kind: VisitWindow, Runs: runs, Visits: Visits{256, 256, 512, 512, 4, 256, 1, 1}},
+					Sampler: Sampler{Kind: TileWindow, Runs: runs, Visits: Visits{256, 256, 512, 512, 4, 256, 1, 1}},
 				},
 			},
 			dataset(1_000_000),

@@ -182,7 +182,7 @@ func TestGroundVectors(t *testing.T) {
 			g.Runs = append(g.Runs, CellRun{r[0], r[1], r[2], r[3]})
 		}
 		pl, err := NewPlan(Spec{Seed: v.Seed, Source: Source{Dataset: &Dataset{Items: 1,
-			Sampler: Sampler{Kind: GroundWindow, Ground: g}}}})
+			Sampler: Sampler{Kind: GeoWindow, Ground: g}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +209,7 @@ func TestVisitVectors(t *testing.T) {
 		}
 		pl := mustPlan(t, Spec{Seed: v.Seed, Shuffle: true, Source: Source{Dataset: &Dataset{
 			Items: int64(len(v.Items)),
-			Sampler: Sampler{Kind: VisitWindow, Runs: runs, Visits: Visits{
+			Sampler: Sampler{Kind: TileWindow, Runs: runs, Visits: Visits{
 				H: v.H, W: v.W, TileH: v.TileH, TileW: v.TileW, PerVisit: v.PerVisit,
 				Pool: v.Pool, AlignY: v.AlignY, AlignX: v.AlignX,
 			}},
@@ -248,7 +248,7 @@ func (s jsonSource) source() Source {
 	if s.Visits > 0 {
 		v := Visits{H: 1, W: 1, TileH: 1, TileW: 1, AlignY: 1, AlignX: 1, PerVisit: s.PerVisit, Pool: s.Pool}
 		runs, _ := EqualRuns(1, s.Visits)
-		return Source{Dataset: &Dataset{Items: 1, Sampler: Sampler{Kind: VisitWindow, Runs: runs, Visits: v}}}
+		return Source{Dataset: &Dataset{Items: 1, Sampler: Sampler{Kind: TileWindow, Runs: runs, Visits: v}}}
 	}
 	if s.N > 0 {
 		return Source{Dataset: &Dataset{Items: s.N}}

@@ -12,10 +12,10 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// Ground are the members of a Sampler of kind "geo_window". The rows of the dataset are scenes, in any CRS and
+// GeoWindows are the members of a Sampler of kind "geo_window". The rows of the dataset are scenes, in any CRS and
 // resolution. A sample is a square window at a place on the ground: the pixels of all raster fields are brought to one
 // grid there. docs/order.md defines the places.
-type Ground struct {
+type GeoWindows struct {
 	// SizeM is the side of a window in metres of its map, a multiple of Resolution.
 	SizeM float64 `json:"size_m,omitempty"`
 	// Resolution is the side of a pixel of windows in metres of their map.
@@ -67,17 +67,17 @@ type Ground struct {
 	Overviews Text `json:"overviews,omitempty"`
 }
 
-// GroundWindow is the kind of samplers of windows on the ground.
-const GroundWindow = "geo_window"
+// GeoWindow is the kind of samplers of windows on the ground.
+const GeoWindow = "geo_window"
 
 var ground = samplerKind{
-	name: GroundWindow, members: func(s *Sampler) any { return &s.Ground }, anySize: true, counts: true,
-	defaults: func(s *Sampler) { s.Ground = s.Ground.withDefaults() },
-	check:    func(s *Sampler) error { return s.Ground.validate(s) },
-	plan:     func(_ *Sampler, to *shuffle.Sampler) { to.Kind = shuffle.GroundWindow },
+	name: GeoWindow, members: func(s *Sampler) any { return &s.GeoWindows }, anySize: true, counts: true,
+	defaults: func(s *Sampler) { s.GeoWindows = s.GeoWindows.withDefaults() },
+	check:    func(s *Sampler) error { return s.GeoWindows.validate(s) },
+	plan:     func(_ *Sampler, to *shuffle.Sampler) { to.Kind = shuffle.GeoWindow },
 }
 
-// Values of Ground.Mosaic and Ground.CRS.
+// Values of GeoWindows.Mosaic and GeoWindows.CRS.
 const (
 	MosaicFirst = "first"
 	MosaicNone  = "none"
@@ -87,13 +87,13 @@ const (
 	MosaicMedian = "median"
 )
 
-// Values of Ground.Cover.
+// Values of GeoWindows.Cover.
 const (
 	CoverAll = "all"
 	CoverAny = "any"
 )
 
-// Values of Ground.Overviews.
+// Values of GeoWindows.Overviews.
 const (
 	AutoOverviews = "auto"
 	AllOverviews  = "all"
@@ -104,7 +104,7 @@ var overviews = []Text{AutoOverviews, AllOverviews, NoOverviews}
 
 var mosaics = []string{MosaicFirst, MosaicNone, MosaicMean, MosaicMedian}
 
-func (g Ground) withDefaults() Ground {
+func (g GeoWindows) withDefaults() GeoWindows {
 	if g.CRS == "" {
 		g.CRS = UTM
 	} else if _, err := strconv.Atoi(string(g.CRS)); err == nil {
@@ -128,17 +128,17 @@ func (g Ground) withDefaults() Ground {
 }
 
 // Side returns the side of a window, and the stride of a grid (0 without one), in pixels.
-func (g *Ground) Side() (side, stride int) {
+func (g *GeoWindows) Side() (side, stride int) {
 	return int(math.Round(g.SizeM / g.Resolution)), int(math.Round(g.StrideM / g.Resolution))
 }
 
 // whole reports whether a length is a whole number of pixels, but for rounding.
-func (g *Ground) whole(v float64) bool {
+func (g *GeoWindows) whole(v float64) bool {
 	n := v / g.Resolution
 	return math.Abs(n-math.Round(n)) <= 1e-9*n && n >= 0.5 && n < MaxWindow+0.5
 }
 
-func (g *Ground) validate(s *Sampler) error {
+func (g *GeoWindows) validate(s *Sampler) error {
 	switch {
 	case !(g.Resolution >= 1e-3 && g.Resolution <= 1e6):
 		return wrong("resolution", g.Resolution, "it must be from 0.001 to 1,000,000 metres")
@@ -146,7 +146,7 @@ func (g *Ground) validate(s *Sampler) error {
 		return wrong("size_m", g.SizeM, "a window has a whole number of pixels of %v m, from 1 to %d", g.Resolution,
 			MaxWindow)
 	case s.Height != 0 || s.Width != 0 || s.PerAsset != 0:
-		return fmt.Errorf("height, width and per_asset are not for kind %q: it has size_m and per_epoch", GroundWindow)
+		return fmt.Errorf("height, width and per_asset are not for kind %q: it has size_m and per_epoch", GeoWindow)
 	case g.StrideM != 0 && (!g.whole(g.StrideM) || g.StrideM > g.SizeM):
 		return wrong("stride_m", g.StrideM, "it must be a whole number of pixels of %v m, and at most size_m, %v",
 			g.Resolution, g.SizeM)
@@ -188,7 +188,7 @@ func (g *Ground) validate(s *Sampler) error {
 }
 
 // StepColumn returns the column of Step, and whether its days count and not its values.
-func (g *Ground) StepColumn() (column string, days bool) {
+func (g *GeoWindows) StepColumn() (column string, days bool) {
 	rule, name, given := strings.Cut(g.Step, ":")
 	switch {
 	case rule != "day":
@@ -199,16 +199,16 @@ func (g *Ground) StepColumn() (column string, days bool) {
 	return name, true
 }
 
-// PickFirst is the value of Ground.Pick that keeps the order of the rows.
+// PickFirst is the value of GeoWindows.Pick that keeps the order of the rows.
 const PickFirst = "first"
 
-// Pick is a parsed Ground.Pick: the column, empty for the order of the rows, and whether greater values come first.
+// Pick is a parsed GeoWindows.Pick: the column, empty for the order of the rows, and whether greater values come first.
 type Pick struct {
 	Column   string
 	Greatest bool
 }
 
-// ParsePick parses a Ground.Pick.
+// ParsePick parses a GeoWindows.Pick.
 func ParsePick(text string) (p Pick, err error) {
 	rule, column, given := strings.Cut(text, ":")
 	switch {
@@ -225,7 +225,7 @@ func ParsePick(text string) (p Pick, err error) {
 }
 
 // rules returns the columns of Order and Pick.
-func (g *Ground) rules() (names []string) {
+func (g *GeoWindows) rules() (names []string) {
 	for _, rule := range []string{g.Order, g.Pick} {
 		if p, err := ParsePick(rule); err == nil && p.Column != "" {
 			names = append(names, p.Column)

@@ -37,7 +37,7 @@ type Sampler struct {
 	ResizedWindows
 	WeightedWindows
 	TileWindows
-	Ground
+	GeoWindows
 }
 
 // Kinds of samplers without members of their own.

@@ -14,10 +14,10 @@ const (
 
 // PickColumns returns the columns that Pick, Order and Step of the source's own sampler need.
 func (s *Source) PickColumns() (names []string) {
-	if s.Sampler == nil || s.Sampler.Kind != GroundWindow {
+	if s.Sampler == nil || s.Sampler.Kind != GeoWindow {
 		return nil
 	}
-	g := &s.Sampler.Ground
+	g := &s.Sampler.GeoWindows
 	names = append(names, g.rules()...)
 	if c, _ := g.StepColumn(); c != "" {
 		names = append(names, c)
@@ -60,7 +60,7 @@ func (s *Spec) onGround() bool {
 	for len(src.Sources) > 0 {
 		src = src.Sources[0]
 	}
-	return cmp.Or(src.Sampler, &s.Sampler).Kind == GroundWindow
+	return cmp.Or(src.Sampler, &s.Sampler).Kind == GeoWindow
 }
 
 // validateMatches checks Field.Match of some fields, whose sampler is g.
@@ -107,8 +107,8 @@ func (s *Spec) validateGround() error {
 	}
 	walk(s.Sources)
 	for i, subset := range subsets {
-		if subset.Split != nil && !subset.Split.OfRows() && cmp.Or(samplers[i], samplers[0]).Kind != GroundWindow {
-			return fmt.Errorf("split by %q is for the sampler %q: others take \"cell\"", ByPlace, GroundWindow)
+		if subset.Split != nil && !subset.Split.OfRows() && cmp.Or(samplers[i], samplers[0]).Kind != GeoWindow {
+			return fmt.Errorf("split by %q is for the sampler %q: others take \"cell\"", ByPlace, GeoWindow)
 		}
 	}
 	joined := slices.IndexFunc(s.Fields, func(f Field) bool {
@@ -117,32 +117,32 @@ func (s *Spec) validateGround() error {
 	for _, sampler := range samplers {
 		switch {
 		case joined < 0:
-		case cmp.Or(sampler, samplers[0]).Kind != GroundWindow:
+		case cmp.Or(sampler, samplers[0]).Kind != GeoWindow:
 			name := "scenes"
 			if s.Fields[joined].Scenes == nil {
 				name = "match"
 			}
-			return fmt.Errorf("field %q: %s is for the sampler %q", s.Fields[joined].Name, name, GroundWindow)
+			return fmt.Errorf("field %q: %s is for the sampler %q", s.Fields[joined].Name, name, GeoWindow)
 		}
 		if err := validateMatches(cmp.Or(sampler, samplers[0]), s.Fields); err != nil {
 			return err
 		}
 	}
-	onGround := func(sampler *Sampler) bool { return sampler != nil && sampler.Kind == GroundWindow }
+	onGround := func(sampler *Sampler) bool { return sampler != nil && sampler.Kind == GeoWindow }
 	if !slices.ContainsFunc(samplers, onGround) {
 		return nil
 	}
 	for _, subset := range subsets {
 		switch {
 		case subset.Time != nil:
-			return fmt.Errorf("time is not for the sampler %q: give it a length", GroundWindow)
+			return fmt.Errorf("time is not for the sampler %q: give it a length", GeoWindow)
 		case subset.Strata != nil:
-			return fmt.Errorf("strata are not for the sampler %q: its windows are drawn by area", GroundWindow)
+			return fmt.Errorf("strata are not for the sampler %q: its windows are drawn by area", GeoWindow)
 		}
 	}
 	if s.Windows {
 		return fmt.Errorf("windows is true: they are in pixels of a file, and windows of %q lie on the ground: "+
-			"take geo", GroundWindow)
+			"take geo", GeoWindow)
 	}
 	return nil
 }

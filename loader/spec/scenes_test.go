@@ -10,7 +10,7 @@ import (
 // TestScenesThatAreRefused: a field without a dataset has no rasters, and a source of a mixture does not have scenes of
 // its own.
 func TestScenesThatAreRefused(t *testing.T) {
-	ground := spec.Sampler{Kind: spec.GroundWindow, Ground: spec.Ground{SizeM: 160, Resolution: 10, Length: 2}}
+	ground := spec.Sampler{Kind: spec.GeoWindow, GeoWindows: spec.GeoWindows{SizeM: 160, Resolution: 10, Length: 2}}
 	image := spec.Field{Name: "image"}
 	labels := spec.Field{Name: "labels", Scenes: []string{"labels/"}}
 	mixed := func(f spec.Field) spec.Spec {

@@ -22,28 +22,29 @@ var updateSchema = flag.Bool("update-schema", false, "write spec.schema.json")
 
 // enums lists the allowed words of members, by type and member.
 var enums = map[string][]string{
-	"Spec.bad_samples": BadPolicies,
-	"Spec.augment":     Augments,
-	"Field.kind":       {RasterField, NumberField, TextField, ClassField, ArrayField},
-	"Field.resample":   {"nearest", "bilinear", "antialias"},
-	"Sampler.kind":     SamplerKinds,
-	"Ground.mosaic":    mosaics,
-	"Ground.overviews": {AutoOverviews, AllOverviews, NoOverviews},
-	"Mixture.until":    {UntilShortest, UntilLongest, UntilLength},
-	"Strata.until":     {UntilShortest, UntilLongest, UntilLength},
-	"Mixture.batches":  {OneSource},
-	"Subset.missing":   {MissingError, MissingDrop},
-	"Split.by":         {"hash", "column", "date", "cell", "given", ByPlace},
-	"Normalize.method": {stats.MeanStd, stats.MinMax, stats.Percentile},
-	"Points.in":        {PixelPoints, WorldPoints},
-	"Vector.kind":      vectorKinds,
-	"Vector.dtype":     vectorDTypes,
-	"Condition.op":     {"==", "!=", "<", "<=", ">", ">=", "in"},
+	"Spec.bad_samples":     BadPolicies,
+	"Spec.augment":         Augments,
+	"Field.kind":           {RasterField, NumberField, TextField, ClassField, ArrayField},
+	"Field.resample":       {"nearest", "bilinear", "antialias"},
+	"Sampler.kind":         SamplerKinds,
+	"GeoWindows.mosaic":    mosaics,
+	"GeoWindows.overviews": {AutoOverviews, AllOverviews, NoOverviews},
+	"Mixture.until":        {UntilShortest, UntilLongest, UntilLength},
+	"Strata.until":         {UntilShortest, UntilLongest, UntilLength},
+	"Mixture.batches":      {OneSource},
+	"Subset.missing":       {MissingError, MissingDrop},
+	"Split.by":             {"hash", "column", "date", "cell", "given", ByPlace},
+	"Normalize.method":     {stats.MeanStd, stats.MinMax, stats.Percentile},
+	"Points.in":            {PixelPoints, WorldPoints},
+	"Vector.kind":          vectorKinds,
+	"Vector.dtype":         vectorDTypes,
+	"Condition.op":         {"==", "!=", "<", "<=", ">", ">=", "in"},
 }
 
 // texts lists what members of type Text may be beside strings.
 var texts = map[string]string{
-	"Ground.crs": "integer", "Ground.overviews": "boolean", "Mixture.until": "integer", "Strata.until": "integer",
+	"GeoWindows.crs": "integer", "GeoWindows.overviews": "boolean",
+	"Mixture.until": "integer", "Strata.until": "integer",
 }
 
 // filledIn lists members that an engine writes and no user sets.
@@ -150,9 +151,9 @@ func TestSchemaWords(t *testing.T) {
 			"fields": [{"name": "a", "dtype": "float32", "resample": "WORD"}]}`,
 		"Sampler.kind": `{"source": "d", "batch_size": 1, "sampler": {"kind": "WORD", "height": 8, "width": 8,
 			"weights": "w"}}`,
-		"Ground.mosaic": `{"source": "d", "batch_size": 1, "sampler": {"kind": "geo_window", "size_m": 80,
+		"GeoWindows.mosaic": `{"source": "d", "batch_size": 1, "sampler": {"kind": "geo_window", "size_m": 80,
 			"resolution": 10, "mosaic": "WORD"}}`,
-		"Ground.overviews": `{"source": "d", "batch_size": 1, "sampler": {"kind": "geo_window", "size_m": 80,
+		"GeoWindows.overviews": `{"source": "d", "batch_size": 1, "sampler": {"kind": "geo_window", "size_m": 80,
 			"resolution": 10, "overviews": "WORD"}}`,
 		"Mixture.batches": `{"sources": [{"source": "d"}], "batch_size": 1, "batches": "WORD"}`,
 		"Subset.missing":  `{"source": "d", "batch_size": 1, "missing": "WORD"}`,
@@ -163,7 +164,7 @@ func TestSchemaWords(t *testing.T) {
 				given = strings.ReplaceAll(given, `,
 			"weights": "w"`, "")
 			}
-			if word == GroundWindow {
+			if word == GeoWindow {
 				given = strings.Replace(given, `"height": 8, "width": 8`, `"size_m": 80, "resolution": 10`, 1)
 			}
 			if _, err := ParseSpec([]byte(given)); (err == nil) != (word != "nonsense") {

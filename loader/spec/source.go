@@ -518,7 +518,7 @@ func (s *Spec) Sequence() *Time {
 
 // SequenceOf returns Sequence of one source that is not a mixture.
 func (s *Spec) SequenceOf(src *Source) *Time {
-	if o := cmp.Or(src.Sampler, &s.Sampler); src.Time == nil && o.Kind == GroundWindow && o.Length > 0 {
+	if o := cmp.Or(src.Sampler, &s.Sampler); src.Time == nil && o.Kind == GeoWindow && o.Length > 0 {
 		return &Time{Length: o.Length, Validity: DefaultValidity}
 	}
 	return src.Time
@@ -552,7 +552,7 @@ func (s *Source) ClockColumns(o *Sampler) (names []string) {
 	if s.Time != nil {
 		names = append(names, s.Time.Order)
 	}
-	if o.Kind == GroundWindow {
+	if o.Kind == GeoWindow {
 		names = append(names, o.rules()...)
 	}
 	return append(names, TimeColumns...)

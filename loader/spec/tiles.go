@@ -64,7 +64,7 @@ func (s *Sampler) checkTiles() error {
 }
 
 func (s *Sampler) planTiles(to *shuffle.Sampler) {
-	to.Kind = shuffle.VisitWindow
+	to.Kind = shuffle.TileWindow
 	to.Visits = shuffle.Visits{H: s.Height, W: s.Width, TileH: s.TileHeight, TileW: s.TileWidth, PerVisit: s.PerVisit,
 		Pool: s.Pool, AlignY: to.AlignY, AlignX: to.AlignX}
 }

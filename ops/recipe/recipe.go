@@ -74,7 +74,7 @@ const (
 
 // kinds are the kinds of samplers by the names that recipes have for them.
 var kinds = map[string]string{Whole: spec.WholeChip, "grid": spec.GridWindow, "random": spec.RandomWindow,
-	"weighted": spec.WeightedWindow, Ground: spec.GroundWindow}
+	"weighted": spec.WeightedWindow, Ground: spec.GeoWindow}
 
 // inPixels reports whether windows are parts of a raster of the source, at a row and a column of it.
 func (w *Windows) inPixels() bool { return w.Kind != Whole && w.Kind != Ground }

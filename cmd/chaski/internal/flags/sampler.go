@@ -62,7 +62,7 @@ func (s *sampler) sampler() (out loader.Sampler, err error) {
 		}
 	}
 	if s.onGround != "" {
-		out.Kind = cmp.Or(out.Kind, spec.GroundWindow)
+		out.Kind = cmp.Or(out.Kind, spec.GeoWindow)
 		side, pixel, two := strings.Cut(s.onGround, "/")
 		if !two || json.Unmarshal([]byte(side), &out.SizeM) != nil ||
 			json.Unmarshal([]byte(pixel), &out.Resolution) != nil {
@@ -71,9 +71,9 @@ func (s *sampler) sampler() (out loader.Sampler, err error) {
 		}
 	}
 	out.PerAsset = cmp.Or(s.perAsset, out.PerAsset)
-	windows := out.Kind != "" && out.Kind != spec.WholeChip && out.Kind != spec.GroundWindow
+	windows := out.Kind != "" && out.Kind != spec.WholeChip && out.Kind != spec.GeoWindow
 	switch {
-	case out.Kind == spec.GroundWindow && out.SizeM == 0:
+	case out.Kind == spec.GeoWindow && out.SizeM == 0:
 		return out, console.Usagef("--sampler %s needs --geo-window", out.Kind)
 	case windows && out.Height == 0 && out.Size == nil && out.Sizes == nil:
 		return out, console.Usagef("--sampler %s needs --window", out.Kind)
