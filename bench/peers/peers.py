@@ -42,7 +42,7 @@ from shapes import Shape
 Image = npt.NDArray[Any]  # (bands, y, x)
 Numbers = npt.NDArray[np.float64]
 
-CACHE = 64  # MB of decoded tiles that a process may keep: what chaski's engine has for them by default
+CACHE = 64  # MB of decoded tiles that a process may keep, as chaski's engine has by default
 os.environ.setdefault("GDAL_CACHEMAX", str(CACHE))
 
 
