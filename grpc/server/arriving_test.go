@@ -370,6 +370,7 @@ func TestFloods(t *testing.T) {
 			for i := range 2 * burstFrames / flood.cost {
 				err = errors.Join(err, flood.step(f, i))
 			}
+			flooded := sent.Len()
 			if err = errors.Join(err, f.WritePing(false, [8]byte{1})); err != nil {
 				t.Fatal(err)
 			}
@@ -378,10 +379,12 @@ func TestFloods(t *testing.T) {
 				piece = 100
 			}
 			go func() {
-				for b := range slices.Chunk(sent.Bytes(), piece) {
+				for b := range slices.Chunk(sent.Bytes()[:flooded], piece) {
 					_, _ = conn.Write(b) // it fails when the connection is closed
 					time.Sleep(2 * time.Millisecond)
 				}
+				time.Sleep(100 * time.Millisecond) // a tap without a processor says its cost later
+				_, _ = conn.Write(sent.Bytes()[flooded:])
 			}()
 			for ponged := false; err == nil && !ponged; {
 				var reply http2.Frame
