@@ -82,7 +82,7 @@ def test_a_stream_that_ended_between_epochs(fake):
         for _ in range(2):
             list(loader)
         if way == "plain":
-            run = loader._kept[2]
+            run = loader._run
             run._call.cancel()
             run._thread.join(20)
         assert places(loader) == [(2, 0), (2, 1), (2, 2)]
@@ -378,7 +378,7 @@ def test_a_loop_that_failed_does_not_end_quietly(fake):
 @pytest.mark.parametrize("prefetch", [1, 2, 5])
 def test_prefetch_bounds_what_is_asked_for(fake, prefetch):
     engine = FakeEngine(samples=80)
-    between = way == "engine"  # a batch that the engine on this host has passed on
+    between = way == "engine"  # which knows of one ticket more: of the batch that it passes on
     with connect(fake(engine), prefetch=prefetch) as loader:
         for received, _ in nonempty(enumerate(loader, 1)):
             assert len(engine.tickets) <= received + prefetch + between

@@ -210,8 +210,7 @@ class Loader:
         self._reported = b""  # figures of the last report
         # Epoch, its first step that was counted, the one after the last, and their bad rows.
         self._counted = -1, 0, 0, 0
-        # The run of the last loop, which may be the next one's, and what it was made with.
-        self._kept: tuple[Description, Moves | None, Run] | None = None
+        self._run: Run | None = None  # of the last loop; the next one may go on with it
         self._end_run: Callable[[], object] = lambda: None
         self._over: int | None = None  # the epoch after the last one that a loop has ended
         self._epoch = 0
@@ -487,19 +486,20 @@ class Loader:
         Once a loop has begun where another ended an epoch, its run asks for the epochs that follow,
         too, and is the next loop's. A first loop may be the last, and asks for nothing in vain.
         """
-        epoch, step, d = self._epoch, self._step, self._described
-        if self._kept is not None:
-            made_with, moved_by, run = self._kept
-            if made_with is d and moved_by is mover and run.next_is(epoch, step):
-                return run
+        epoch, step, described = self._epoch, self._step, self._described
+        run = self._run
+        if run is not None and run.made_for(described, mover) and run.next_is(epoch, step):
+            return run
         self._end_run()
         epochs = range(epoch, _EPOCHS if epoch == self._over and step == 0 else epoch + 1)
         steps = range(step, self._steps)
         places = ((e, s) for e in epochs for s in steps)
         shares = self.batch_size, self.rank, self.world_size
         jobs = (Job(i, s, Ticket.of_step(e, s, *shares)) for i, (e, s) in enumerate(places, 1))
-        run = Run(self._connection, d, jobs, self._options, self._pool, self._tickets, mover=mover)
-        self._kept = d, mover, run
+        tickets = self._tickets
+        self._run = run = Run(
+            self._connection, described, jobs, self._options, self._pool, tickets, mover=mover
+        )
         self._end_run = weakref.finalize(self, run.close)
         return run
 

@@ -308,6 +308,10 @@ class Run:
         self._given = now if self._open and self._open[0].ticket.epoch == batch.epoch else 0.0
         return batch
 
+    def made_for(self, description: Description, mover: Moves | None) -> bool:
+        """Reports whether it was made with these."""
+        return self._description is description and self._mover is mover
+
     def next_is(self, epoch: int, step: int) -> bool:
         """Reports whether it goes on, and the next batch is this step's."""
         job = self._open[0] if self._open and self._thread.is_alive() else None
