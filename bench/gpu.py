@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import statistics
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -72,27 +73,31 @@ def bandwidth(stream: _device.Stream, size: int, seconds: float) -> float:
 
 
 def copies(stream: _device.Stream) -> Callable[[], tuple[int, float]]:
-    """Returns what returns the bytes of the largest copy of a batch, and its bytes a second."""
-    copy, seen = stream.copy, []
+    """Times copies from now on, until what it returns is called.
+
+    That returns the bytes of the largest copies, and their bytes a second: the median.
+    """
+    copy, seen = stream.copy, list[tuple[int, Callable[[], float]]]()
 
     def timed(t: torch.Tensor) -> torch.Tensor:
-        if stream.device.type != "cuda":
+        if stream.device.type == "cuda":
+            first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            first.record()
+            out = copy(t)
+            last.record()
+            seen.append((t.nbytes, lambda: first.elapsed_time(last) / 1000))
+        else:
             begun = time.perf_counter()
             out = copy(t)
-            seen.append((t.nbytes, time.perf_counter() - begun))
-            return out
-        a, b = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        a.record()
-        out = copy(t)
-        b.record()
-        seen.append((t.nbytes, lambda: a.elapsed_time(b) / 1000))
+            took = time.perf_counter() - begun
+            seen.append((t.nbytes, lambda: took))
         return out
 
     def result() -> tuple[int, float]:
         wait(stream.device)
+        stream.copy = copy  # type: ignore[method-assign]
         size = max(n for n, _ in seen)
-        took = [s if isinstance(s, float) else s() for n, s in seen if n == size]
-        return size, size / sorted(took)[len(took) // 2]
+        return size, size / statistics.median(took() for n, took in seen if n == size)
 
     stream.copy = timed  # type: ignore[method-assign,assignment]
     return result

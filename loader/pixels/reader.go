@@ -275,19 +275,18 @@ func (r *Reader) sparse(ctx context.Context, x *chunk.Index, y1 int, to Sink) er
 
 // run reads a run and decodes its chunks, up to row y1 of the image.
 func (r *Reader) run(ctx context.Context, f source.Reader, x *chunk.Index, run chunk.Run, y1 int, to Sink) error {
-	// The turn is taken after the read, so that a reader that waits for bytes keeps no other from decoding. Before it
-	// where the bytes are in the cache on disk: more readers than decode would only push them out of the processor's.
+	// The turn is taken after the read, so that a reader that waits for bytes keeps no other from decoding. Where the
+	// bytes are in the cache on disk, it is taken before: more readers than decode would only fill the processor's
+	// caches with bytes that wait.
 	near := r.waits && r.isNear(f, run)
 	if near {
 		defer r.decoding()()
-		r.Clock.Lap(resources.StageTurn)
 	}
 	if err := r.fetch(ctx, f, run); err != nil {
 		return err
 	}
 	if !near {
 		defer r.decoding()()
-		r.Clock.Lap(resources.StageTurn)
 	}
 	for _, i := range run.Chunks {
 		if err := r.Slot.Tick(ctx); err != nil {
@@ -312,6 +311,7 @@ func (r *Reader) stored(place chunk.Range, off int64) []byte {
 func (r *Reader) decoding() (over func()) {
 	// Without a context, because the caller looks at its own between two chunks. Turns come soon.
 	_ = r.Slot.Tick(context.Background())
+	r.Clock.Lap(resources.StageTurn)
 	if r.waits {
 		return r.Slot.Rest
 	}

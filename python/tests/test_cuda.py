@@ -314,21 +314,25 @@ def test_what_is_not_final_is_refused_by_who_did_not_ask():
         run._check(batch, job)
 
 
-def test_cuda_waits_for_the_side_stream(device):
+@pytest.fixture
+def cuda() -> _device._Cuda:
+    if not torch.cuda.is_available():
+        pytest.skip("no cuda")
+    return _device._Cuda(torch.device("cuda"))
+
+
+def test_cuda_waits_for_the_side_stream(cuda):
     """What the loop's stream computes sees the batch, however late the copy is."""
-    if device != "cuda":
-        pytest.skip("needs cuda")
-    stream = _device._Cuda(torch.device("cuda"))
     memory = np.full(1 << 24, 7, np.uint8)
-    end = stream.register(memory)
+    end = cuda.register(memory)
     source = torch.from_numpy(memory)
     assert source.is_pinned()
-    with stream.order():
+    with cuda.order():
         torch.cuda._sleep(200_000_000)
-        moved = stream.copy(source)
-        copied = stream.copied()
+        moved = cuda.copy(source)
+        copied = cuda.copied()
         y = moved.to(torch.float32).mul_(2)
-        arrived = stream.done([y])
+        arrived = cuda.done([y])
     arrived()
     total = y.sum()
     copied()
@@ -338,20 +342,17 @@ def test_cuda_waits_for_the_side_stream(device):
     end()
 
 
-def test_cuda_refuses(device):
+def test_cuda_refuses(cuda):
     """Memory that CUDA does not register is copied all the same, and no later call fails of it."""
-    if device != "cuda":
-        pytest.skip("needs cuda")
-    stream = _device._Cuda(torch.device("cuda"))
     memory = np.full(1 << 20, 3, np.uint8)
-    end = stream.register(memory)
+    end = cuda.register(memory)
     with pytest.raises(OSError, match="error 712"):  # cudaErrorHostMemoryAlreadyRegistered
-        stream.register(memory)
+        cuda.register(memory)
     end()
-    with stream.order():
-        moved = stream.copy(torch.from_numpy(memory))
-        copied = stream.copied()
-        arrived = stream.done([moved])
+    with cuda.order():
+        moved = cuda.copy(torch.from_numpy(memory))
+        copied = cuda.copied()
+        arrived = cuda.done([moved])
     copied()
     arrived()
     assert int(moved.sum()) == 3 << 20
