@@ -33,8 +33,8 @@ func newWarm(env console.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer engine.Close()
-			if err := warm(cmd.Context(), env, engine, folder); err != nil {
+			err = warm(cmd.Context(), env, engine, folder)
+			if err := errors.Join(err, engine.Close()); err != nil { // what it was storing is on disk now
 				return err
 			}
 			content, err := diskcache.List(folder.Path())
