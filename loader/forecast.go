@@ -55,6 +55,11 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 	}
 	foresees := false
 	if o.Cache != nil {
+		hit, missed := o.Cache.HitBytes, o.Cache.MissedBytes
+		defer func() {
+			run.out.Cached = dryrun.CachedEpoch{Epoch: o.Epoch, Cache: o.Cache.HitBytes - hit,
+				Store: o.Cache.MissedBytes - missed}
+		}()
 		var err error
 		if foresees, err = e.foresees(ctx); err != nil {
 			return nil, err

@@ -33,10 +33,19 @@ const Bound = 0.05
 
 // Figures are what an engine has counted about its ranks, since it started or since other figures.
 type Figures struct {
-	Seconds float64  `json:"seconds"`
-	Ranks   []Rank   `json:"ranks"`
-	Sources []Source `json:"sources"`
-	Slowest []Raster `json:"slowest"` // the slowest first, since the data were opened
+	Seconds float64    `json:"seconds"`
+	Ranks   []Rank     `json:"ranks"`
+	Sources []Source   `json:"sources"`
+	Slowest []Raster   `json:"slowest"` // the slowest first, since the data were opened
+	Cache   *DiskCache `json:"cache"`   // since the engine started; nil: it has none
+}
+
+// DiskCache is what the cache on disk of an engine did for all its ranks, in bytes.
+type DiskCache struct {
+	FromCache int64 `json:"from_cache"` // were read from it
+	FromStore int64 `json:"from_store"` // were read from stores
+	Used      int64 `json:"used"`       // its ranges take on disk, also those of other engines
+	Quota     int64 `json:"quota"`      // they may take
 }
 
 // Rank is one rank of one run. Times are in seconds.

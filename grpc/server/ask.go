@@ -133,6 +133,8 @@ func (q *asking) answer(g askStream) error {
 		return q.stats(k.Stats)
 	case *chaskiv1.AskRequest_Paste:
 		return q.paste(k.Paste)
+	case *chaskiv1.AskRequest_Plan:
+		return q.plan(k.Plan)
 	case *chaskiv1.AskRequest_Pool:
 		return q.pool(k.Pool)
 	}

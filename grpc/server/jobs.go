@@ -2,14 +2,17 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/ops/paste"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -38,13 +41,9 @@ func (q *asking) index(m *chaskiv1.IndexQuestion) error {
 
 // stats answers with the statistics of a dataset.
 func (q *asking) stats(m *chaskiv1.StatsQuestion) error {
-	text, err := q.whole(m.GetSpec())
+	s, err := q.spec(m.GetSpec())
 	if err != nil {
 		return err
-	}
-	s, err := loader.ParseSpec(text)
-	if err != nil {
-		return invalid{err}
 	}
 	o := q.view.asked
 	if n := m.GetWorkers(); n > 0 {
@@ -55,6 +54,55 @@ func (q *asking) stats(m *chaskiv1.StatsQuestion) error {
 		return err
 	}
 	return json.NewEncoder(q.out).Encode(report)
+}
+
+// maxPlanned is the most epochs of a PlanQuestion: more than a training has.
+const maxPlanned = 1 << 14
+
+// plan answers with what a cache saves.
+func (q *asking) plan(m *chaskiv1.PlanQuestion) error {
+	if m.GetEpochs() > maxPlanned {
+		return invalid{fmt.Errorf("a plan has at most %d epochs, not %d", maxPlanned, m.GetEpochs())}
+	}
+	s, err := q.spec(m.GetSpec())
+	if err != nil {
+		return err
+	}
+	engine, err := loader.Open(q.ctx, s, q.view.asked)
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	o := dryrun.Options{Epoch: m.GetFirstEpoch(), Rank: int(m.GetRank()), World: int(m.GetWorldSize()),
+		Cache: diskcache.NewSimulation(m.GetCacheBytes())}
+	steps := engine.Steps() * int64(m.GetEpochs())
+	epochs := []dryrun.CachedEpoch{}
+	for before := int64(0); before < steps; before += engine.Steps() {
+		o.Progress = func(done, _ int64) { q.progress(before+done, steps) }
+		forecast, err := engine.Forecast(q.ctx, o)
+		if err != nil {
+			return err
+		}
+		if forecast.Cached.Cache+forecast.Cached.Store == 0 {
+			break
+		}
+		epochs = append(epochs, forecast.Cached)
+		o.Epoch++
+	}
+	return json.NewEncoder(q.out).Encode(epochs)
+}
+
+// spec returns the spec of a question, of which there may be more in the requests after it.
+func (q *asking) spec(first []byte) (loader.Spec, error) {
+	text, err := q.whole(first)
+	if err != nil {
+		return loader.Spec{}, err
+	}
+	s, err := loader.ParseSpec(text)
+	if err != nil {
+		err = invalid{err}
+	}
+	return s, err
 }
 
 // paste answers with a raster of predictions.

@@ -31,6 +31,11 @@ func (s *Server) Report(ctx context.Context, r *chaskiv1.ReportRequest) (*chaski
 			now.Join(figuresOf(ctx, e, client))
 		}
 	}
+	if cache := s.options.Cache; cache != nil && len(now.Ranks) > 0 {
+		stats := cache.Stats()
+		now.Cache = &report.DiskCache{FromCache: stats.HitBytes, FromStore: stats.StoreBytes, Used: cache.Used(),
+			Quota: cache.Quota()}
+	}
 	now.Seconds = time.Since(s.started).Seconds()
 	slices.SortFunc(now.Ranks, func(a, b report.Rank) int {
 		return cmp.Or(cmp.Compare(a.Data, b.Data), cmp.Compare(a.World, b.World), cmp.Compare(a.Rank, b.Rank),

@@ -131,10 +131,19 @@ type Forecast struct {
 	Loose bool `json:"loose,omitempty"`
 	// FirstBad is the error of the first bad sample.
 	FirstBad string `json:"first_bad,omitempty"`
+	// Cached is what Options.Cache saves in the epoch.
+	Cached CachedEpoch `json:"-"`
 	// LeftOut is how many scenes no window on the ground can show: they cannot be read, or lie off the map. FirstLeft
 	// is the error of one.
 	LeftOut   int64  `json:"left_out,omitempty"`
 	FirstLeft string `json:"first_left,omitempty"`
+}
+
+// CachedEpoch is what a cache on disk saves in an epoch, in bytes.
+type CachedEpoch struct {
+	Epoch uint64 `json:"epoch"`
+	Cache int64  `json:"from_cache"`
+	Store int64  `json:"from_store"`
 }
 
 // Exact reports whether a run has exactly the requests, bytes and chunks of the forecast. That

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from helpers import web
 
 import chaski
 
@@ -67,6 +68,38 @@ def test_ranks(chips):
         for _ in zip(first, second, strict=True):
             pass
         assert re.search(r"0 of 2 .*\n +1 of 2 ", first.report())
+
+
+def test_metrics(binary, chips, tmp_path):
+    """What the cache was to read from the store, and what the store was asked for."""
+    with web(chips) as (url, asked):
+        catalog = tmp_path / "chips.parquet"
+        names = [f"{url}/{i}.tif" for i in range(12)]
+        subprocess.run([binary, "index", "-o", catalog, *names], check=True)
+        size = (DATA / "coast.tif").stat().st_size
+        engine = chaski.Engine(cache=tmp_path / "cache", cache_bytes=5 * size, share=False)
+        with chaski.load(catalog, batch_size=3, shuffle=True, seed=1, engine=engine) as loader:
+            loader.set_epoch(4)
+            assert loader.metrics(planned=True)["planned"] == []
+            del asked[:]
+            for _ in loader:
+                pass
+            said = loader.metrics(planned=True)
+            (rank,) = said["ranks"]
+            assert (rank["samples"], rank["batches"], rank["world"]) == (12, 4, 1)
+            cache, planned = said["cache"], said["planned"]
+            assert cache["from_store"] == sum(n for _, _, n in asked) > 0
+            assert planned == [{"epoch": 4, "from_cache": 0, "from_store": cache["from_store"]}]
+            assert 0 < cache["used"] <= cache["quota"] == 5 * size
+            next(iter(loader))
+            first, second = loader.metrics(planned=True)["planned"]
+            assert [first] == planned
+            assert second["epoch"] == 5 and 0 < second["from_store"] < first["from_store"]
+            assert second["from_cache"] + second["from_store"] == first["from_store"]
+            assert "planned" not in loader.metrics()
+    with chaski.load(chips, batch_size=8, engine=chaski.Engine(share=False)) as loader:
+        said = loader.metrics(planned=True)
+        assert said["cache"] is None and said["planned"] == []
 
 
 def test_doctor(chips, tmp_path):

@@ -1993,6 +1993,7 @@ type AskRequest struct {
 	//	*AskRequest_Paste
 	//	*AskRequest_RumiFrames
 	//	*AskRequest_Pool
+	//	*AskRequest_Plan
 	//	*AskRequest_Data
 	Kind          isAskRequest_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
@@ -2126,6 +2127,15 @@ func (x *AskRequest) GetPool() *PoolQuestion {
 	return nil
 }
 
+func (x *AskRequest) GetPlan() *PlanQuestion {
+	if x != nil {
+		if x, ok := x.Kind.(*AskRequest_Plan); ok {
+			return x.Plan
+		}
+	}
+	return nil
+}
+
 func (x *AskRequest) GetData() []byte {
 	if x != nil {
 		if x, ok := x.Kind.(*AskRequest_Data); ok {
@@ -2179,6 +2189,10 @@ type AskRequest_Pool struct {
 	Pool *PoolQuestion `protobuf:"bytes,10,opt,name=pool,proto3,oneof"`
 }
 
+type AskRequest_Plan struct {
+	Plan *PlanQuestion `protobuf:"bytes,11,opt,name=plan,proto3,oneof"`
+}
+
 type AskRequest_Data struct {
 	// More of what a question is about. The pieces of several requests follow each other.
 	Data []byte `protobuf:"bytes,16,opt,name=data,proto3,oneof"`
@@ -2203,6 +2217,8 @@ func (*AskRequest_Paste) isAskRequest_Kind() {}
 func (*AskRequest_RumiFrames) isAskRequest_Kind() {}
 
 func (*AskRequest_Pool) isAskRequest_Kind() {}
+
+func (*AskRequest_Plan) isAskRequest_Kind() {}
 
 func (*AskRequest_Data) isAskRequest_Kind() {}
 
@@ -3184,6 +3200,94 @@ func (x *StatsQuestion) GetWorkers() uint32 {
 	return 0
 }
 
+// PlanQuestion asks what a cache on disk, empty before them, saves in epochs of a dataset. The answer is a JSON list with
+// an object for each: "epoch", and in bytes "from_cache" and "from_store". It is empty if no file is remote.
+type PlanQuestion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The spec as JSON. Further requests bring more of it.
+	Spec       []byte `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
+	FirstEpoch uint64 `protobuf:"varint,2,opt,name=first_epoch,json=firstEpoch,proto3" json:"first_epoch,omitempty"`
+	Epochs     uint32 `protobuf:"varint,3,opt,name=epochs,proto3" json:"epochs,omitempty"`
+	Rank       uint32 `protobuf:"varint,4,opt,name=rank,proto3" json:"rank,omitempty"`
+	WorldSize  uint32 `protobuf:"varint,5,opt,name=world_size,json=worldSize,proto3" json:"world_size,omitempty"`
+	// What the ranges in the cache may take on disk.
+	CacheBytes    int64 `protobuf:"varint,6,opt,name=cache_bytes,json=cacheBytes,proto3" json:"cache_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanQuestion) Reset() {
+	*x = PlanQuestion{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanQuestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanQuestion) ProtoMessage() {}
+
+func (x *PlanQuestion) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanQuestion.ProtoReflect.Descriptor instead.
+func (*PlanQuestion) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *PlanQuestion) GetSpec() []byte {
+	if x != nil {
+		return x.Spec
+	}
+	return nil
+}
+
+func (x *PlanQuestion) GetFirstEpoch() uint64 {
+	if x != nil {
+		return x.FirstEpoch
+	}
+	return 0
+}
+
+func (x *PlanQuestion) GetEpochs() uint32 {
+	if x != nil {
+		return x.Epochs
+	}
+	return 0
+}
+
+func (x *PlanQuestion) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *PlanQuestion) GetWorldSize() uint32 {
+	if x != nil {
+		return x.WorldSize
+	}
+	return 0
+}
+
+func (x *PlanQuestion) GetCacheBytes() int64 {
+	if x != nil {
+		return x.CacheBytes
+	}
+	return 0
+}
+
 // PasteQuestion asks for a raster of predictions for the windows of a grid. Further requests bring the predictions: a
 // NumPy file (.npy) with a float32 array (windows, bands, height, width), windows in the order of the grid. The answer
 // is a TOG that lies where the scene does.
@@ -3213,7 +3317,7 @@ type PasteQuestion struct {
 
 func (x *PasteQuestion) Reset() {
 	*x = PasteQuestion{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[36]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3225,7 +3329,7 @@ func (x *PasteQuestion) String() string {
 func (*PasteQuestion) ProtoMessage() {}
 
 func (x *PasteQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[36]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3238,7 +3342,7 @@ func (x *PasteQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PasteQuestion.ProtoReflect.Descriptor instead.
 func (*PasteQuestion) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{36}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PasteQuestion) GetScene() string {
@@ -3328,7 +3432,7 @@ type GroundGrid struct {
 
 func (x *GroundGrid) Reset() {
 	*x = GroundGrid{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[37]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3340,7 +3444,7 @@ func (x *GroundGrid) String() string {
 func (*GroundGrid) ProtoMessage() {}
 
 func (x *GroundGrid) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[37]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3353,7 +3457,7 @@ func (x *GroundGrid) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroundGrid.ProtoReflect.Descriptor instead.
 func (*GroundGrid) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{37}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GroundGrid) GetEpsg() uint32 {
@@ -3408,7 +3512,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[38]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3420,7 +3524,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[38]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3433,7 +3537,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{38}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReportRequest) GetSince() []byte {
@@ -3455,7 +3559,7 @@ type ReportReply struct {
 
 func (x *ReportReply) Reset() {
 	*x = ReportReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[39]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3467,7 +3571,7 @@ func (x *ReportReply) String() string {
 func (*ReportReply) ProtoMessage() {}
 
 func (x *ReportReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[39]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3480,7 +3584,7 @@ func (x *ReportReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportReply.ProtoReflect.Descriptor instead.
 func (*ReportReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{39}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ReportReply) GetTable() string {
@@ -3508,7 +3612,7 @@ type Groups_Level struct {
 
 func (x *Groups_Level) Reset() {
 	*x = Groups_Level{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[40]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3520,7 +3624,7 @@ func (x *Groups_Level) String() string {
 func (*Groups_Level) ProtoMessage() {}
 
 func (x *Groups_Level) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[40]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3715,7 +3819,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\vInfoRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\"\x1f\n" +
 	"\tInfoReply\x12\x12\n" +
-	"\x04json\x18\x01 \x01(\fR\x04json\"\xbb\x04\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\"\xea\x04\n" +
 	"\n" +
 	"AskRequest\x120\n" +
 	"\x05about\x18\x01 \x01(\v2\x18.chaski.v1.AboutQuestionH\x00R\x05about\x120\n" +
@@ -3729,7 +3833,8 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\vrumi_frames\x18\t \x01(\v2\x1d.chaski.v1.RumiFramesQuestionH\x00R\n" +
 	"rumiFrames\x12-\n" +
 	"\x04pool\x18\n" +
-	" \x01(\v2\x17.chaski.v1.PoolQuestionH\x00R\x04pool\x12\x14\n" +
+	" \x01(\v2\x17.chaski.v1.PoolQuestionH\x00R\x04pool\x12-\n" +
+	"\x04plan\x18\v \x01(\v2\x17.chaski.v1.PlanQuestionH\x00R\x04plan\x12\x14\n" +
 	"\x04data\x18\x10 \x01(\fH\x00R\x04dataB\x06\n" +
 	"\x04kind\"d\n" +
 	"\bAskReply\x12\x12\n" +
@@ -3815,7 +3920,17 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\bmax_cost\x18\x05 \x01(\x01R\amaxCost\"=\n" +
 	"\rStatsQuestion\x12\x12\n" +
 	"\x04spec\x18\x01 \x01(\fR\x04spec\x12\x18\n" +
-	"\aworkers\x18\x02 \x01(\rR\aworkers\"\x8e\x02\n" +
+	"\aworkers\x18\x02 \x01(\rR\aworkers\"\xaf\x01\n" +
+	"\fPlanQuestion\x12\x12\n" +
+	"\x04spec\x18\x01 \x01(\fR\x04spec\x12\x1f\n" +
+	"\vfirst_epoch\x18\x02 \x01(\x04R\n" +
+	"firstEpoch\x12\x16\n" +
+	"\x06epochs\x18\x03 \x01(\rR\x06epochs\x12\x12\n" +
+	"\x04rank\x18\x04 \x01(\rR\x04rank\x12\x1d\n" +
+	"\n" +
+	"world_size\x18\x05 \x01(\rR\tworldSize\x12\x1f\n" +
+	"\vcache_bytes\x18\x06 \x01(\x03R\n" +
+	"cacheBytes\"\x8e\x02\n" +
 	"\rPasteQuestion\x12\x14\n" +
 	"\x05scene\x18\x01 \x01(\tR\x05scene\x12\x16\n" +
 	"\x06height\x18\x02 \x01(\rR\x06height\x12\x14\n" +
@@ -3863,7 +3978,7 @@ func file_chaski_v1_chaski_proto_rawDescGZIP() []byte {
 	return file_chaski_v1_chaski_proto_rawDescData
 }
 
-var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*DescribeRequest)(nil),    // 0: chaski.v1.DescribeRequest
 	(*Upstream)(nil),           // 1: chaski.v1.Upstream
@@ -3901,13 +4016,14 @@ var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*RumiHeadQuestion)(nil),   // 33: chaski.v1.RumiHeadQuestion
 	(*RumiFramesQuestion)(nil), // 34: chaski.v1.RumiFramesQuestion
 	(*StatsQuestion)(nil),      // 35: chaski.v1.StatsQuestion
-	(*PasteQuestion)(nil),      // 36: chaski.v1.PasteQuestion
-	(*GroundGrid)(nil),         // 37: chaski.v1.GroundGrid
-	(*ReportRequest)(nil),      // 38: chaski.v1.ReportRequest
-	(*ReportReply)(nil),        // 39: chaski.v1.ReportReply
-	(*Groups_Level)(nil),       // 40: chaski.v1.Groups.Level
-	nil,                        // 41: chaski.v1.ReadRequest.SizesEntry
-	(*anypb.Any)(nil),          // 42: google.protobuf.Any
+	(*PlanQuestion)(nil),       // 36: chaski.v1.PlanQuestion
+	(*PasteQuestion)(nil),      // 37: chaski.v1.PasteQuestion
+	(*GroundGrid)(nil),         // 38: chaski.v1.GroundGrid
+	(*ReportRequest)(nil),      // 39: chaski.v1.ReportRequest
+	(*ReportReply)(nil),        // 40: chaski.v1.ReportReply
+	(*Groups_Level)(nil),       // 41: chaski.v1.Groups.Level
+	nil,                        // 42: chaski.v1.ReadRequest.SizesEntry
+	(*anypb.Any)(nil),          // 43: google.protobuf.Any
 }
 var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	1,  // 0: chaski.v1.DescribeRequest.upstream:type_name -> chaski.v1.Upstream
@@ -3917,7 +4033,7 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	5,  // 4: chaski.v1.DescribeReply.groups:type_name -> chaski.v1.Groups
 	4,  // 5: chaski.v1.DescribeReply.sources:type_name -> chaski.v1.SourceInfo
 	7,  // 6: chaski.v1.SourceInfo.fields:type_name -> chaski.v1.FieldInfo
-	40, // 7: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
+	41, // 7: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
 	10, // 8: chaski.v1.StreamRequest.ticket:type_name -> chaski.v1.Ticket
 	11, // 9: chaski.v1.StreamRequest.credit:type_name -> chaski.v1.Credit
 	9,  // 10: chaski.v1.StreamRequest.attach:type_name -> chaski.v1.Attach
@@ -3927,8 +4043,8 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	6,  // 14: chaski.v1.StreamReply.shared:type_name -> chaski.v1.Shared
 	18, // 15: chaski.v1.Fault.sample:type_name -> chaski.v1.FaultSample
 	16, // 16: chaski.v1.Fault.member:type_name -> chaski.v1.FaultMember
-	42, // 17: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
-	41, // 18: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
+	43, // 17: chaski.v1.StatusDetails.details:type_name -> google.protobuf.Any
+	42, // 18: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
 	9,  // 19: chaski.v1.ReadRequest.attach:type_name -> chaski.v1.Attach
 	25, // 20: chaski.v1.AskRequest.about:type_name -> chaski.v1.AboutQuestion
 	26, // 21: chaski.v1.AskRequest.table:type_name -> chaski.v1.TableQuestion
@@ -3937,33 +4053,34 @@ var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	31, // 24: chaski.v1.AskRequest.index:type_name -> chaski.v1.IndexQuestion
 	33, // 25: chaski.v1.AskRequest.rumi_head:type_name -> chaski.v1.RumiHeadQuestion
 	35, // 26: chaski.v1.AskRequest.stats:type_name -> chaski.v1.StatsQuestion
-	36, // 27: chaski.v1.AskRequest.paste:type_name -> chaski.v1.PasteQuestion
+	37, // 27: chaski.v1.AskRequest.paste:type_name -> chaski.v1.PasteQuestion
 	34, // 28: chaski.v1.AskRequest.rumi_frames:type_name -> chaski.v1.RumiFramesQuestion
 	29, // 29: chaski.v1.AskRequest.pool:type_name -> chaski.v1.PoolQuestion
-	24, // 30: chaski.v1.AboutQuestion.containers:type_name -> chaski.v1.Containers
-	24, // 31: chaski.v1.TableQuestion.containers:type_name -> chaski.v1.Containers
-	24, // 32: chaski.v1.EntriesQuestion.containers:type_name -> chaski.v1.Containers
-	24, // 33: chaski.v1.PoolQuestion.containers:type_name -> chaski.v1.Containers
-	24, // 34: chaski.v1.BytesQuestion.containers:type_name -> chaski.v1.Containers
-	33, // 35: chaski.v1.RumiFramesQuestion.head:type_name -> chaski.v1.RumiHeadQuestion
-	37, // 36: chaski.v1.PasteQuestion.ground:type_name -> chaski.v1.GroundGrid
-	0,  // 37: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
-	8,  // 38: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
-	19, // 39: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
-	20, // 40: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
-	22, // 41: chaski.v1.Chaski.Ask:input_type -> chaski.v1.AskRequest
-	38, // 42: chaski.v1.Chaski.Report:input_type -> chaski.v1.ReportRequest
-	3,  // 43: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
-	12, // 44: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
-	12, // 45: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
-	21, // 46: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
-	23, // 47: chaski.v1.Chaski.Ask:output_type -> chaski.v1.AskReply
-	39, // 48: chaski.v1.Chaski.Report:output_type -> chaski.v1.ReportReply
-	43, // [43:49] is the sub-list for method output_type
-	37, // [37:43] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	36, // 30: chaski.v1.AskRequest.plan:type_name -> chaski.v1.PlanQuestion
+	24, // 31: chaski.v1.AboutQuestion.containers:type_name -> chaski.v1.Containers
+	24, // 32: chaski.v1.TableQuestion.containers:type_name -> chaski.v1.Containers
+	24, // 33: chaski.v1.EntriesQuestion.containers:type_name -> chaski.v1.Containers
+	24, // 34: chaski.v1.PoolQuestion.containers:type_name -> chaski.v1.Containers
+	24, // 35: chaski.v1.BytesQuestion.containers:type_name -> chaski.v1.Containers
+	33, // 36: chaski.v1.RumiFramesQuestion.head:type_name -> chaski.v1.RumiHeadQuestion
+	38, // 37: chaski.v1.PasteQuestion.ground:type_name -> chaski.v1.GroundGrid
+	0,  // 38: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
+	8,  // 39: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
+	19, // 40: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
+	20, // 41: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
+	22, // 42: chaski.v1.Chaski.Ask:input_type -> chaski.v1.AskRequest
+	39, // 43: chaski.v1.Chaski.Report:input_type -> chaski.v1.ReportRequest
+	3,  // 44: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
+	12, // 45: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
+	12, // 46: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
+	21, // 47: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
+	23, // 48: chaski.v1.Chaski.Ask:output_type -> chaski.v1.AskReply
+	40, // 49: chaski.v1.Chaski.Report:output_type -> chaski.v1.ReportReply
+	44, // [44:50] is the sub-list for method output_type
+	38, // [38:44] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_chaski_v1_chaski_proto_init() }
@@ -3995,6 +4112,7 @@ func file_chaski_v1_chaski_proto_init() {
 		(*AskRequest_Paste)(nil),
 		(*AskRequest_RumiFrames)(nil),
 		(*AskRequest_Pool)(nil),
+		(*AskRequest_Plan)(nil),
 		(*AskRequest_Data)(nil),
 	}
 	file_chaski_v1_chaski_proto_msgTypes[29].OneofWrappers = []any{}
@@ -4004,7 +4122,7 @@ func file_chaski_v1_chaski_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_chaski_v1_chaski_proto_rawDesc), len(file_chaski_v1_chaski_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   42,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import operator
 import os
@@ -24,7 +25,7 @@ from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import BadRow, Engine, FieldInfo, SourceInfo, Transport, Wire
 from chaski._quarantine import Quarantine
 from chaski._read import sizes_and_corners
-from chaski._rpc import Connection, Description, addresses, stands_still, tls_of
+from chaski._rpc import PIECE, Connection, Description, addresses, stands_still, tls_of
 from chaski._run import Job, Moves, Run
 from chaski._shared import SUPPORTED
 from chaski._spec import (
@@ -214,6 +215,7 @@ class Loader:
         self._end_run: Callable[[], object] = lambda: None
         self._over: int | None = None  # the epoch after the last one that a loop has ended
         self._epoch = 0
+        self._first_epoch: int | None = None  # of the first loop
         self._step = 0
         self._begun = False  # a loop gave a batch of this epoch, and did not end in an error
         self._told = False  # that a loop went on in the middle of an epoch
@@ -281,6 +283,8 @@ class Loader:
                 "was left; set_epoch(%d) begins the epoch again",
                 *(self._step, self._epoch, self._epoch),
             )
+        if self._first_epoch is None:
+            self._first_epoch = self._epoch
         loop = _Loop(self, mover)
         self._loop = weakref.ref(loop)
         return loop
@@ -699,6 +703,42 @@ class Loader:
         self._check_usable()
         table, self._reported = self._outlive(lambda: self._connection.report(self._reported))
         return table
+
+    def metrics(self, planned: bool = False) -> dict[str, Any]:
+        """Returns the figures of `report` since the engine's start ([Metrics](docs/metrics.md)).
+
+        The dict has "seconds", "ranks", "sources", "slowest" and "cache": the bytes that all ranks
+        of the engine had "from_cache" and "from_store", what the cache on disk has "used" and its
+        "quota"; None if the engine has no such cache.
+
+        Args:
+            planned: "planned" beside them has "from_cache" and "from_store" of each epoch that this
+                loader has begun, for a cache that was empty before them: what `chaski plan` prints.
+                The engine walks through the order of these epochs for it, without reading pixels.
+        """
+        self._check_usable()
+        _, text = self._outlive(lambda: self._connection.report(b""))
+        out: dict[str, Any] = json.loads(text)
+        if planned:
+            out["planned"] = self._planned(out["cache"]["quota"]) if out["cache"] else []
+        return out
+
+    def _planned(self, quota: int) -> list[dict[str, int]]:
+        """Returns what a cache of a quota saves in the epochs that were begun."""
+        spec = json.dumps(self.spec).encode()
+        first, end = self._first_epoch or 0, self._epoch + self._begun
+        question = pb.PlanQuestion(
+            spec=spec[:PIECE],
+            first_epoch=first,
+            epochs=max(end - first, 0),
+            rank=self.rank,
+            world_size=self.world_size,
+            cache_bytes=quota,
+        )
+        asked = pb.AskRequest(plan=question)
+        answer = self._outlive(lambda: self._connection.ask(asked, None, [spec[PIECE:]]))
+        said: list[dict[str, int]] = json.loads(answer[0])
+        return said
 
     def close(self) -> None:
         """Gives the engine back. Batches that were received stay valid.

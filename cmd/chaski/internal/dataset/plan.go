@@ -1,8 +1,6 @@
 package dataset
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
@@ -46,15 +44,8 @@ type planReport struct {
 	*dryrun.Forecast
 	MemoryTotal int64 `json:"memory_total"`
 	// Cache has the bytes of the epoch and of the next one, with an empty cache before them.
-	Cache []cachedEpoch `json:"cache,omitempty"`
-	Exact bool          `json:"exact"`
-}
-
-// cachedEpoch is what a cache saves in an epoch, in bytes.
-type cachedEpoch struct {
-	Epoch uint64 `json:"epoch"`
-	Cache int64  `json:"from_cache"`
-	Store int64  `json:"from_store"`
+	Cache []dryrun.CachedEpoch `json:"cache,omitempty"`
+	Exact bool                 `json:"exact"`
 }
 
 func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
@@ -80,27 +71,17 @@ func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 	if err != nil {
 		return console.UsageUnlessFault(err)
 	}
-	cached, err := f.cachedEpochs(cmd.Context(), engine)
-	if err != nil {
-		return err
+	var cached []dryrun.CachedEpoch
+	if first := forecast.Cached; first.Cache+first.Store > 0 { // else no file is remote
+		f.options.Epoch++
+		next, err := engine.Forecast(cmd.Context(), f.options)
+		if err != nil {
+			return err
+		}
+		cached = []dryrun.CachedEpoch{first, next.Cached}
 	}
 	r := planReport{Spec: engine.Hash(), Dataset: engine.Fingerprint(), Fields: fieldsOf(engine),
 		Forecast:    forecast,
 		MemoryTotal: forecast.Memory.Total(), Exact: forecast.Exact(), Cache: cached}
 	return console.Print(env.Out, r, f.run.JSON)
-}
-
-// cachedEpochs returns what the cache saves in the epoch that was examined, and in the next one.
-func (f *planFlags) cachedEpochs(ctx context.Context, engine *loader.Engine) ([]cachedEpoch, error) {
-	simulation, next := f.options.Cache, f.options
-	if simulation == nil || simulation.HitBytes+simulation.MissedBytes == 0 { // no file is remote
-		return nil, nil
-	}
-	first := cachedEpoch{next.Epoch, simulation.HitBytes, simulation.MissedBytes}
-	next.Epoch++
-	if _, err := engine.Forecast(ctx, next); err != nil {
-		return nil, err
-	}
-	return []cachedEpoch{first,
-		{next.Epoch, simulation.HitBytes - first.Cache, simulation.MissedBytes - first.Store}}, nil
 }

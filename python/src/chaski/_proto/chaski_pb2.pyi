@@ -344,7 +344,7 @@ class InfoReply(_message.Message):
     def __init__(self, json: _Optional[bytes] = ...) -> None: ...
 
 class AskRequest(_message.Message):
-    __slots__ = ("about", "table", "entries", "bytes", "index", "rumi_head", "stats", "paste", "rumi_frames", "pool", "data")
+    __slots__ = ("about", "table", "entries", "bytes", "index", "rumi_head", "stats", "paste", "rumi_frames", "pool", "plan", "data")
     ABOUT_FIELD_NUMBER: _ClassVar[int]
     TABLE_FIELD_NUMBER: _ClassVar[int]
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
@@ -355,6 +355,7 @@ class AskRequest(_message.Message):
     PASTE_FIELD_NUMBER: _ClassVar[int]
     RUMI_FRAMES_FIELD_NUMBER: _ClassVar[int]
     POOL_FIELD_NUMBER: _ClassVar[int]
+    PLAN_FIELD_NUMBER: _ClassVar[int]
     DATA_FIELD_NUMBER: _ClassVar[int]
     about: AboutQuestion
     table: TableQuestion
@@ -366,8 +367,9 @@ class AskRequest(_message.Message):
     paste: PasteQuestion
     rumi_frames: RumiFramesQuestion
     pool: PoolQuestion
+    plan: PlanQuestion
     data: bytes
-    def __init__(self, about: _Optional[_Union[AboutQuestion, _Mapping]] = ..., table: _Optional[_Union[TableQuestion, _Mapping]] = ..., entries: _Optional[_Union[EntriesQuestion, _Mapping]] = ..., bytes: _Optional[_Union[BytesQuestion, _Mapping]] = ..., index: _Optional[_Union[IndexQuestion, _Mapping]] = ..., rumi_head: _Optional[_Union[RumiHeadQuestion, _Mapping]] = ..., stats: _Optional[_Union[StatsQuestion, _Mapping]] = ..., paste: _Optional[_Union[PasteQuestion, _Mapping]] = ..., rumi_frames: _Optional[_Union[RumiFramesQuestion, _Mapping]] = ..., pool: _Optional[_Union[PoolQuestion, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, about: _Optional[_Union[AboutQuestion, _Mapping]] = ..., table: _Optional[_Union[TableQuestion, _Mapping]] = ..., entries: _Optional[_Union[EntriesQuestion, _Mapping]] = ..., bytes: _Optional[_Union[BytesQuestion, _Mapping]] = ..., index: _Optional[_Union[IndexQuestion, _Mapping]] = ..., rumi_head: _Optional[_Union[RumiHeadQuestion, _Mapping]] = ..., stats: _Optional[_Union[StatsQuestion, _Mapping]] = ..., paste: _Optional[_Union[PasteQuestion, _Mapping]] = ..., rumi_frames: _Optional[_Union[RumiFramesQuestion, _Mapping]] = ..., pool: _Optional[_Union[PoolQuestion, _Mapping]] = ..., plan: _Optional[_Union[PlanQuestion, _Mapping]] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class AskReply(_message.Message):
     __slots__ = ("data", "warnings", "done", "total")
@@ -532,6 +534,22 @@ class StatsQuestion(_message.Message):
     spec: bytes
     workers: int
     def __init__(self, spec: _Optional[bytes] = ..., workers: _Optional[int] = ...) -> None: ...
+
+class PlanQuestion(_message.Message):
+    __slots__ = ("spec", "first_epoch", "epochs", "rank", "world_size", "cache_bytes")
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    FIRST_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    EPOCHS_FIELD_NUMBER: _ClassVar[int]
+    RANK_FIELD_NUMBER: _ClassVar[int]
+    WORLD_SIZE_FIELD_NUMBER: _ClassVar[int]
+    CACHE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    spec: bytes
+    first_epoch: int
+    epochs: int
+    rank: int
+    world_size: int
+    cache_bytes: int
+    def __init__(self, spec: _Optional[bytes] = ..., first_epoch: _Optional[int] = ..., epochs: _Optional[int] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., cache_bytes: _Optional[int] = ...) -> None: ...
 
 class PasteQuestion(_message.Message):
     __slots__ = ("scene", "height", "width", "stride_y", "stride_x", "pad", "blend", "argmax", "ground", "bands")
