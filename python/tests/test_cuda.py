@@ -286,7 +286,7 @@ def test_registered_once(binary, monkeypatch, caplog):
         if not d.loader._described.reply.shared.address:
             pytest.skip("no shared memory")
         d._mover = _device.Mover(Registering(torch.device("cpu")), chaski.torch.to_tensors)
-        want = chaski.load(COAST, **options)
+        want = stack.enter_context(chaski.load(COAST, **options))
         for _ in range(2):
             for got, w in zip(d, want, strict=True):
                 same(got, w)
