@@ -605,7 +605,7 @@ def chaski_dataset(job: Job) -> Any:
     else:
         engine = chaski.Engine(workers=workers, transport=transport, share=False)
     return package("chaski.torch").IterableDataset(
-        f"{job.folder}/{job.format}/*.tif",
+        f"{job.folder}/{job.format}/*{job.files()[0].suffix}",
         batch_size=job.batch,
         shuffle=True,
         drop_last=True,

@@ -123,6 +123,7 @@ PEERS = [
         "connect",
     ),
     Peer("chaski-full", "chaski with the engine that has libzstd", "tog", "chaski", full=True),
+    Peer("chaski-rumi", "chaski on rumi files of the current generation", "rumi", "chaski"),
     Peer("chaski-rumi1", "chaski on rumi files of generation 1", "rumi1", "chaski"),
     Peer("chaski-load", "the engine by itself in a Go process, no Python", "tog", decodes=True),
     Peer("chaski-load-full", "the same with libzstd", "tog", full=True, decodes=True),

@@ -143,7 +143,8 @@ func aboutOf(m any) string {
 		containers := cmp.Or(r.GetAbout().GetContainers(), r.GetTable().GetContainers(), r.GetEntries().GetContainers(),
 			r.GetPool().GetContainers(), r.GetBytes().GetContainers())
 		return r.GetBytes().GetName() + first(containers.GetPaths()) + r.GetIndex().GetFile() +
-			first(r.GetIndex().GetPaths()) + sourceOf(r.GetStats().GetSpec()) + r.GetPaste().GetScene()
+			first(r.GetIndex().GetPaths()) + sourceOf(r.GetStats().GetSpec()) + sourceOf(r.GetPlan().GetSpec()) +
+			r.GetPaste().GetScene()
 	}
 	return ""
 }
