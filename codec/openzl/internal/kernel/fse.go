@@ -110,14 +110,20 @@ func (f *FSETable) Decode(dst, src []byte, states int) (int, bool) {
 	} else {
 		done = f.decode2(dst, &r, &s)
 	}
-	mask := states - 1
-	i := done
-	for ; i < len(dst) && r.left > 0; i++ {
-		e := &f.t[s[i&mask]&(1<<MaxFSELog-1)]
-		dst[i] = e.sym
-		s[i&mask] = uint64(e.base) + r.read(int(e.bits))
+	if r.left >= 64 { // more than the symbols for which dst has room can take
+		return 0, false
 	}
-	if r.left != 0 {
+	// All bits that are left are in one word. Symbols that are likely take a fraction of a bit each, so that hundreds
+	// may come from it.
+	w, left, mask, i := firstWord(src), r.left, states-1, done
+	for ; i < len(dst) && left > 0; i++ {
+		state := &s[i&mask&3]
+		e := &f.t[*state&(1<<MaxFSELog-1)]
+		dst[i] = e.sym
+		left -= int(e.bits)
+		*state = uint64(e.base) + w>>(left&63)&uint64(e.mask)
+	}
+	if left != 0 {
 		return 0, false
 	}
 	// Without bits left, a state continues only if its next state needs none. The first state that would
@@ -138,6 +144,17 @@ func (f *FSETable) Decode(dst, src []byte, states int) (int, bool) {
 		dst[i] = f.t[s[i&mask]&(1<<MaxFSELog-1)].sym
 	}
 	return i, true
+}
+
+// firstWord returns the first 8 bytes of src, with zeros behind a shorter one.
+func firstWord(src []byte) (w uint64) {
+	if len(src) >= 8 {
+		return binary.LittleEndian.Uint64(src)
+	}
+	for i, b := range src {
+		w |= uint64(b) << (8 * i)
+	}
+	return w
 }
 
 // decode4Go decodes four symbols from each word, as long as whole words can be read: four states take at most

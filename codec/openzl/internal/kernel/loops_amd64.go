@@ -192,5 +192,5 @@ func (f *FSETable) decode4(dst []byte, r *backBits, s *[4]uint64) int {
 	end := (r.left + 7) >> 3
 	done, pos, excess := fseFour(&f.t[0], &dst[0], len(dst), &r.src[0], end-8, 8*end-r.left, s)
 	r.left = 8*pos + 64 - excess
-	return done
+	return done + f.decode4Go(dst[done:], r, s)
 }
