@@ -110,20 +110,14 @@ func (f *FSETable) Decode(dst, src []byte, states int) (int, bool) {
 	} else {
 		done = f.decode2(dst, &r, &s)
 	}
-	if r.left >= 64 { // more than the symbols for which dst has room can take
-		return 0, false
-	}
-	// All bits that are left are in one word. Symbols that are likely take a fraction of a bit each, so that hundreds
-	// may come from it.
-	w, left, mask, i := firstWord(src), r.left, states-1, done
-	for ; i < len(dst) && left > 0; i++ {
-		state := &s[i&mask&3]
-		e := &f.t[*state&(1<<MaxFSELog-1)]
+	mask := states - 1
+	i := done
+	for ; i < len(dst) && r.left > 0; i++ {
+		e := &f.t[s[i&mask]&(1<<MaxFSELog-1)]
 		dst[i] = e.sym
-		left -= int(e.bits)
-		*state = uint64(e.base) + w>>(left&63)&uint64(e.mask)
+		s[i&mask] = uint64(e.base) + r.read(int(e.bits))
 	}
-	if left != 0 {
+	if r.left != 0 {
 		return 0, false
 	}
 	// Without bits left, a state continues only if its next state needs none. The first state that would
@@ -146,40 +140,32 @@ func (f *FSETable) Decode(dst, src []byte, states int) (int, bool) {
 	return i, true
 }
 
-// firstWord returns the first 8 bytes of src, with zeros behind a shorter one.
-func firstWord(src []byte) (w uint64) {
-	if len(src) >= 8 {
-		return binary.LittleEndian.Uint64(src)
-	}
-	for i, b := range src {
-		w |= uint64(b) << (8 * i)
-	}
-	return w
-}
-
-// decode4Go decodes four symbols from each word, as long as whole words can be read: four states take at most
-// 48 of the 57 bits. It returns the number of symbols, a multiple of four.
+// decode4Go decodes four symbols from each word, as long as bits are left behind them: four states take at most 48 of the
+// 57 bits, and less than one where symbols are likely, so that hundreds may come from the first word. It returns the
+// number of symbols, a multiple of four.
 func (f *FSETable) decode4Go(dst []byte, r *backBits, s *[4]uint64) int {
 	const mask = 1<<MaxFSELog - 1
 	t, src, left := &f.t, r.src, r.left
 	a, b, c, d := s[0], s[1], s[2], s[3]
 	i := 0
-	for ; left >= 64 && i+4 <= len(dst); i += 4 {
-		end := (left + 7) >> 3
+	for ; len(src) >= 8 && i+4 <= len(dst); i += 4 {
+		end := max((left+7)>>3, 8)
 		w := binary.LittleEndian.Uint64(src[end-8:])
-		n := 64 - (8*end - left) // bits of w that were not used before
 		ea, eb, ec, ed := &t[a&mask], &t[b&mask], &t[c&mask], &t[d&mask]
+		na := 64 - (8*end - left) - int(ea.bits) // bits of w that a left
+		nb := na - int(eb.bits)
+		nc := nb - int(ec.bits)
+		nd := nc - int(ed.bits)
+		if nd <= 0 {
+			break
+		}
 		binary.LittleEndian.PutUint32(dst[i:i+4],
 			uint32(ea.sym)|uint32(eb.sym)<<8|uint32(ec.sym)<<16|uint32(ed.sym)<<24)
-		n -= int(ea.bits)
-		a = uint64(ea.base) + w>>(n&63)&uint64(ea.mask)
-		n -= int(eb.bits)
-		b = uint64(eb.base) + w>>(n&63)&uint64(eb.mask)
-		n -= int(ec.bits)
-		c = uint64(ec.base) + w>>(n&63)&uint64(ec.mask)
-		n -= int(ed.bits)
-		d = uint64(ed.base) + w>>(n&63)&uint64(ed.mask)
-		left = 8*end - 64 + n
+		a = uint64(ea.base) + w>>(na&63)&uint64(ea.mask)
+		b = uint64(eb.base) + w>>(nb&63)&uint64(eb.mask)
+		c = uint64(ec.base) + w>>(nc&63)&uint64(ec.mask)
+		d = uint64(ed.base) + w>>(nd&63)&uint64(ed.mask)
+		left = 8*end - 64 + nd
 	}
 	r.left, *s = left, [4]uint64{a, b, c, d}
 	return i
@@ -191,20 +177,22 @@ func (f *FSETable) decode2(dst []byte, r *backBits, s *[4]uint64) int {
 	t, src, left := &f.t, r.src, r.left
 	a, b := s[0], s[1]
 	i := 0
-	for ; left >= 64 && i+4 <= len(dst); i += 4 {
-		end := (left + 7) >> 3
+	for ; len(src) >= 8 && i+4 <= len(dst); i += 4 {
+		end := max((left+7)>>3, 8)
 		w := binary.LittleEndian.Uint64(src[end-8:])
-		n := 64 - (8*end - left)
 		ea, eb := &t[a&mask], &t[b&mask]
-		n -= int(ea.bits)
-		a = uint64(ea.base) + w>>(n&63)&uint64(ea.mask)
+		n := 64 - (8*end - left) - int(ea.bits)
+		a1 := uint64(ea.base) + w>>(n&63)&uint64(ea.mask)
 		n -= int(eb.bits)
-		b = uint64(eb.base) + w>>(n&63)&uint64(eb.mask)
-		ec, ed := &t[a&mask], &t[b&mask]
+		b1 := uint64(eb.base) + w>>(n&63)&uint64(eb.mask)
+		ec, ed := &t[a1&mask], &t[b1&mask]
 		n -= int(ec.bits)
-		a = uint64(ec.base) + w>>(n&63)&uint64(ec.mask)
+		a2 := uint64(ec.base) + w>>(n&63)&uint64(ec.mask)
 		n -= int(ed.bits)
-		b = uint64(ed.base) + w>>(n&63)&uint64(ed.mask)
+		if n <= 0 {
+			break
+		}
+		a, b = a2, uint64(ed.base)+w>>(n&63)&uint64(ed.mask)
 		binary.LittleEndian.PutUint32(dst[i:i+4],
 			uint32(ea.sym)|uint32(eb.sym)<<8|uint32(ec.sym)<<16|uint32(ed.sym)<<24)
 		left = 8*end - 64 + n
