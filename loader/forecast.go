@@ -8,6 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/each"
+	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -220,8 +221,11 @@ func (p *dryRun) block(ctx context.Context, b stepRange) error {
 	errs := make([]error, len(plans))
 	for first := b.from; first < b.end; first += int64(len(plans)) {
 		n := min(int64(len(plans)), b.end-first)
+		turns.Rest(ctx) // the goroutines may need it
 		err := each.Of(ctx, n, workers, func(ctx context.Context, i int64) error {
-			plans[i], errs[i] = p.planStep(ctx, first+i)
+			slot := turns.Of(ctx).Beside()
+			defer slot.Rest()
+			plans[i], errs[i] = p.planStep(turns.With(ctx, slot), first+i)
 			return nil
 		})
 		if err != nil {
@@ -253,6 +257,9 @@ func (p *dryRun) announce(ctx context.Context, step int64) error {
 // planStep returns the reads of a step, with the reads of substitutes for bad samples.
 func (p *dryRun) planStep(ctx context.Context, step int64) ([]dryrun.Row, error) {
 	engine, o := p.engine, p.options
+	if err := turns.Tick(ctx); err != nil {
+		return nil, err
+	}
 	rows, err := engine.Explain(ctx, shuffle.StepTicket(o.Epoch, step, engine.spec.BatchSize, o.Rank, o.World))
 	if err != nil || engine.spec.BadSamples != spec.BadReplace {
 		return rows, err
@@ -274,6 +281,9 @@ func (p *dryRun) planStep(ctx context.Context, step int64) ([]dryrun.Row, error)
 
 // step counts a step.
 func (p *dryRun) step(ctx context.Context, rows []dryrun.Row) error {
+	if err := turns.Tick(ctx); err != nil {
+		return err
+	}
 	var total dryrun.Work
 	for i := range rows {
 		row := &rows[i]

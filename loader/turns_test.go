@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/internal/turns"
+	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -332,5 +333,40 @@ func testBatchesAreUrgent(t *testing.T) {
 	wait(t, p).Release()
 	if err := <-got; err == nil {
 		other.Rest()
+	}
+}
+
+// TestForecastsTakeTurns promises that a forecast for a client computes in the client's turns: not while others have
+// them, and it ends with one turn for all of its goroutines.
+func TestForecastsTakeTurns(t *testing.T) { synctest.Test(t, testForecastsTakeTurns) }
+
+func testForecastsTakeTurns(t *testing.T) {
+	e, err := Open(t.Context(), Spec{Source: "../testdata/demo", BatchSize: 1}, Options{Workers: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	all := turns.New(1, 1)
+	holder, slot := all.Slot("other"), all.Slot("client")
+	if err := holder.Tick(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var failed error
+	done := false
+	go func() {
+		defer slot.Rest()
+		var forecast *dryrun.Forecast
+		if forecast, failed = e.Forecast(turns.With(t.Context(), slot), dryrun.Options{}); failed == nil {
+			done = forecast.Examined == e.Steps()
+		}
+	}()
+	synctest.Wait()
+	if done || failed != nil || all.Waiting() == 0 {
+		t.Fatalf("without a turn: done %v, %v, %d wait", done, failed, all.Waiting())
+	}
+	holder.Rest()
+	synctest.Wait()
+	if !done || failed != nil || all.Taken() != 0 {
+		t.Errorf("with a turn: done %v, %v, %d places taken", done, failed, all.Taken())
 	}
 }
