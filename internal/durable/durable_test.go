@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -508,5 +509,28 @@ func TestLeftoversAreRemovedWhereTheFileIs(t *testing.T) {
 	}
 	if got := names(t, filepath.Join(root, "a")); !slices.Equal(got, []string{stale, "link"}) {
 		t.Errorf("beside the link are %v", got)
+	}
+}
+
+// TestRenameNew promises that a file takes a new name, with no other one left, and no name that is another file's.
+func TestRenameNew(t *testing.T) {
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	for k, want := range []error{nil, fs.ErrExist} {
+		if err := os.WriteFile(from, []byte{byte(k)}, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := RenameNew(from, to); !errors.Is(err, want) {
+			t.Errorf("%d: %v, want %v", k, err, want)
+		}
+		if got := read(t, to); got != "\x00" {
+			t.Errorf("%d: %q has the name", k, got)
+		}
+		if _, err := os.Lstat(from); (err == nil) != (want != nil) {
+			t.Errorf("%d: the old name: %v", k, err)
+		}
+	}
+	if err := RenameNew(filepath.Join(dir, "c"), filepath.Join(dir, "d")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is missing: %v", err)
 	}
 }

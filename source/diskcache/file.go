@@ -17,6 +17,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
 )
 
 // A range is a file: its bytes, and behind them, for each page of them, 8 bytes, little-endian: the XXH3 hash of the
@@ -126,8 +127,9 @@ func (d disk) writeRange(folder string, o Object, p []byte, s Span) (made bool, 
 	if err = errors.Join(err, part.Close()); err != nil {
 		return false, err
 	}
-	// Unlike a renaming it fails if another engine has made the file, whose bytes would count twice.
-	err = os.Link(part.Name(), name)
+	// A range with two names, as a link would give it, keeps its bytes on disk when it makes room: an engine may be
+	// killed before it takes the other name away. One that replaces another engine's would count twice.
+	err = durable.RenameNew(part.Name(), name)
 	if errors.Is(err, fs.ErrExist) {
 		return false, nil
 	}
