@@ -140,9 +140,9 @@ func (f *FSETable) Decode(dst, src []byte, states int) (int, bool) {
 	return i, true
 }
 
-// decode4Go decodes four symbols from each word, as long as bits are left behind them: four states take at most 48 of the
-// 57 bits, and less than one where symbols are likely, so that hundreds may come from the first word. It returns the
-// number of symbols, a multiple of four.
+// decode4Go decodes four symbols from each word, as long as bits are left behind them: four states take at most 48 of
+// the 57 bits, and less than one where symbols are likely, so that hundreds may come from the first word. It returns
+// the number of symbols, a multiple of four.
 func (f *FSETable) decode4Go(dst []byte, r *backBits, s *[4]uint64) int {
 	const mask = 1<<MaxFSELog - 1
 	t, src, left := &f.t, r.src, r.left
