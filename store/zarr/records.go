@@ -3,7 +3,6 @@ package zarr
 import (
 	"context"
 	"fmt"
-	"sort"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
@@ -229,16 +228,14 @@ func (s *records) value(ctx context.Context, f recordFile, column int, row int64
 		return recordCell{}, false, nil
 	}
 	recordKey := f.key
-	recordKey.group = sort.Search(len(file.Groups), func(i int) bool { return file.Groups[i].First > row }) - 1
+	recordKey.group, row = file.Group(row)
 	recordKey.column, recordKey.page = leaf, -1
 	part, err := s.kept(ctx, recordKey, func() (*recordPart, int64, error) {
-		return s.loadColumn(ctx, file,
-			recordKey)
+		return s.loadColumn(ctx, file, recordKey)
 	})
 	if err != nil {
 		return recordCell{}, false, err
 	}
-	row -= file.Groups[recordKey.group].First
 	recordKey.page = part.pages.Find(row)
 	p, err := s.kept(ctx, recordKey, func() (*recordPart, int64, error) {
 		values, err := part.file.Read(ctx, recordKey.group, leaf, part.pages, recordKey.page, part.dict)

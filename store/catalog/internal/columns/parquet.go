@@ -3,7 +3,6 @@ package columns
 import (
 	"cmp"
 	"context"
-	"sort"
 	"strconv"
 	"sync"
 	"time"
@@ -140,13 +139,11 @@ type ParquetColumn struct {
 func (c *ParquetColumn) Kind() Kind { return c.k }
 
 func (c *ParquetColumn) Cell(ctx context.Context, row int64) (Cell, error) {
-	g := c.t.File.Groups
-	group := sort.Search(len(g), func(i int) bool { return g[i].First > row }) - 1
+	group, in := c.t.File.Group(row)
 	pages, err := c.t.pagesOf(ctx, c.i, group)
 	if err != nil {
 		return Cell{}, err
 	}
-	in := row - g[group].First
 	page := pages.Find(in)
 	few, err := pageOf(ctx, c.t, pageKey{c.t.shard, c.i, group, page}, pages, c.t.File.ReadFew)
 	if err != nil {
