@@ -146,7 +146,7 @@ func (x *sealer) generic(out, b []byte) ([]byte, error) {
 	if x.key != nil {
 		pipeline, enc = pipeline.With(filter.Filter{ID: filter.AES256GCM}), aes256gcm
 	}
-	tile, err := x.enc.Tile(nil, b, pipeline, Char.elem(1), 0)
+	tile, err := x.enc.Tile(nil, b, pipeline, Char.elem(1))
 	if err != nil {
 		return nil, err
 	}
