@@ -98,9 +98,8 @@ func (s *records) open(ctx context.Context, dir string, record int64) (recordFil
 			return nil, 0, fault.New(fault.Limit, recordsPart, fault.NoOffset, "%d bytes, at most %d", file.Size(),
 				maxRecordFile)
 		}
-		in := &recordReader{open: s.base, uri: s.uri(k), known: source.Known{Size: file.Size(),
-			ETag: source.ETag(file)},
-			now: file}
+		in := &recordReader{open: s.base, uri: s.uri(k), now: file,
+			known: source.Known{Size: file.Size(), ETag: source.ETag(file)}}
 		p := &recordPart{}
 		if p.file, err = parquet.Open(ctx, in); err != nil {
 			return nil, 0, err

@@ -489,8 +489,7 @@ func (p *footerParser) tree(rest *[]schemaElem, n int32, up Field, path string, 
 		schemaElem := (*rest)[0]
 		*rest = (*rest)[1:]
 		field := Field{Name: schemaElem.name, Leaf: -1, Note: schemaElem.note, Optional: schemaElem.repetition == 1,
-			Repeated: schemaElem.repetition == 2,
-			Def:      up.Def, Rep: up.Rep}
+			Repeated: schemaElem.repetition == 2, Def: up.Def, Rep: up.Rep}
 		if schemaElem.repetition != 0 {
 			field.Def++
 		}

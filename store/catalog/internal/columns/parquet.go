@@ -170,8 +170,7 @@ func (c *ParquetColumn) of(v *parquet.Values, i int, row int64) (Cell, error) {
 	n, ok := v.Int(i)
 	if !ok {
 		return Cell{}, fault.New(fault.Unsupported, "column "+c.t.File.Columns[c.i].Name+" row "+
-			strconv.FormatInt(row, 10),
-			fault.NoOffset, "a number above the largest signed one")
+			strconv.FormatInt(row, 10), fault.NoOffset, "a number above the largest signed one")
 	}
 	return Cell{Int: n}, nil
 }
