@@ -331,14 +331,6 @@ func (m *Member) file() namedFile {
 	return file
 }
 
-// memberOpener ignores the name and opens one member.
-type memberOpener struct{ m *Member }
-
-// Open implements source.Opener.
-func (o memberOpener) Open(ctx context.Context, _ string) (source.Reader, error) {
-	return o.m.Open(ctx)
-}
-
 // name sets the URI of a file for a catalog in the directory base, which is absolute. If the path stands for a part of
 // a file, it has the URI of that file.
 func (f *namedFile) name(base string, absolute bool) (err error) {
@@ -387,7 +379,7 @@ func localURI(base, path string, absolute bool) (string, error) {
 func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 	open, name := o.Opener, f.path
 	if f.member != nil {
-		open, name = memberOpener{f.member}, f.path+layout.MemberSeparator+f.member.Path
+		open, name = source.OpenOne(f.member.Open), f.path+layout.MemberSeparator+f.member.Path
 	}
 	asset, meta, err := catalog.OpenAsset(ctx, open, name, o.MaxChunk)
 	if err != nil {
