@@ -92,9 +92,16 @@ func (f *sparseFragment) coord(b []byte) float64 { return f.s.DimType.Float(f.s.
 
 func (f *sparseFragment) tile(out, b []byte, p filter.Pipeline, cell, stride int) []byte {
 	f.t.Helper()
-	out, err := filter.NewEncoder(nil).Tile(out, b, p, filter.Elem{Size: cell, Cell: cell}, stride)
-	if err != nil {
-		f.t.Fatal(err)
+	if stride == 0 {
+		stride = len(b)
+	}
+	out = f.numbers(out, uint64((len(b)+stride-1)/stride))
+	for part := range slices.Chunk(b, stride) { // one chunk each
+		stored, err := filter.NewEncoder(nil).Tile(nil, part, p, filter.Elem{Size: cell, Cell: cell})
+		if err != nil || binary.LittleEndian.Uint64(stored) != 1 {
+			f.t.Fatal(len(stored), err)
+		}
+		out = append(out, stored[8:]...)
 	}
 	return out
 }

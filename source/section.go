@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -60,3 +61,31 @@ func (m Memory) ReadAt(_ context.Context, p []byte, off int64) error {
 	copy(p, m[off:])
 	return nil
 }
+
+// Reopened reads an object that it opens for each range, so that it does not stay open: a table may have more files
+// than a process has descriptors. Openers of local files keep some open, and openers of remote files need no request
+// for a known size.
+type Reopened struct {
+	Opener Opener
+	URI    string
+	Known  Known
+	Now    Reader // the object, as long as it is open already, or nil
+}
+
+// ReadAt implements Reader.
+func (r *Reopened) ReadAt(ctx context.Context, p []byte, off int64) error {
+	if r.Now != nil {
+		return r.Now.ReadAt(ctx, p, off)
+	}
+	file, err := OpenKnown(ctx, r.Opener, r.URI, r.Known)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.ReadAt(ctx, p, off), file.Close())
+}
+
+// Size implements Reader.
+func (r *Reopened) Size() int64 { return r.Known.Size }
+
+// Close implements Reader.
+func (r *Reopened) Close() error { return nil }

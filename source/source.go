@@ -42,6 +42,12 @@ type Opener interface {
 	Open(ctx context.Context, uri string) (Reader, error)
 }
 
+// OpenOne is an Opener of one object, which it opens under any name.
+type OpenOne func(ctx context.Context) (Reader, error)
+
+// Open implements Opener.
+func (open OpenOne) Open(ctx context.Context, _ string) (Reader, error) { return open(ctx) }
+
 // Tagged is a Reader that knows the entity tag of its object, a string that changes whenever the bytes of the object
 // change. ETag returns "" if the store has no tags or no request was made yet.
 type Tagged interface {

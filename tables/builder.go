@@ -45,7 +45,7 @@ func newBuilder(p *parquetTable, leaf int) *builder {
 // add appends a page. first is the number of its first row in the table.
 func (b *builder) add(v *parquet.Values, first int64) error {
 	if b.p.keep == nil {
-		return b.addRange(v, 0, v.Len())
+		return b.addValues(v)
 	}
 	var rows []int32
 	for i := firstSpan(b.p.keep, first); i < len(b.p.keep) && b.p.keep[i].lo < first+int64(v.Len()); i++ {
@@ -54,17 +54,20 @@ func (b *builder) add(v *parquet.Values, first int64) error {
 			rows = append(rows, int32(r))
 		}
 	}
-	return b.addRange(v.Take(rows), 0, len(rows))
+	return b.addValues(v.Take(rows))
 }
 
-func (b *builder) addRange(v *parquet.Values, lo, hi int) error {
+func (b *builder) addValues(v *parquet.Values) error {
 	values := &b.v
-	n := hi - lo
+	n := v.Len()
 	if int64(values.n+n) > b.p.o.MaxRows {
 		return fault.New(fault.Limit, "column "+b.name, fault.NoOffset, "more than %d values", b.p.o.MaxRows)
 	}
-	if values.typ.Kind != Null {
-		b.addNulls(v, lo, hi)
+	if values.typ.Kind != Null && (b.nulls || v.HasNulls()) {
+		if !b.nulls {
+			b.nulls, values.nulls = true, make([]bool, values.n)
+		}
+		values.nulls = v.AppendNulls(values.nulls)
 	}
 	values.n += n
 	switch values.typ.Kind {
@@ -72,15 +75,15 @@ func (b *builder) addRange(v *parquet.Values, lo, hi int) error {
 	case Float64:
 		var out []float64
 		values.floats, out = extend(b, values.floats, n)
-		b.copy(n, func() { v.FillFloats(out, lo) })
+		b.copy(n, func() { v.FillFloats(out) })
 	case String, Binary:
-		return b.addBytes(v, lo, hi)
+		return b.addBytes(v)
 	case Decimal:
-		return b.addDecimals(v, lo, hi)
+		return b.addDecimals(v)
 	default:
 		var out []int64
 		values.ints, out = extend(b, values.ints, n)
-		b.copy(n, func() { v.FillInts(out, lo) })
+		b.copy(n, func() { v.FillInts(out) })
 	}
 	return nil
 }
@@ -113,17 +116,6 @@ func (b *builder) vector() (*Vector, error) {
 		b.v.coded, b.v.offs = b.codes.coded(), nil
 	}
 	return &b.v, b.scale()
-}
-
-func (b *builder) addNulls(v *parquet.Values, lo, hi int) {
-	if !v.HasNulls() && !b.nulls {
-		return
-	}
-	if !b.nulls {
-		b.nulls = true
-		b.v.nulls = make([]bool, b.v.n)
-	}
-	b.v.nulls = v.AppendNulls(b.v.nulls, lo, hi)
 }
 
 // reserve makes room for n more bytes. It extrapolates the size of all rows from those so far, but grows at most
@@ -159,18 +151,21 @@ func extend[T any](b *builder, values []T, n int) (all, more []T) {
 	return values[:need], values[need-n : need]
 }
 
-func (b *builder) addBytes(v *parquet.Values, lo, hi int) error {
+func (b *builder) addBytes(v *parquet.Values) error {
 	values := &b.v
 	if b.codes != nil {
 		if b.codes.admits(v, values.n, b.p.o.MaxBytes) {
-			b.addCodes(v, lo, hi)
+			var out []uint8
+			b.codes.codes, out = extend(b, b.codes.codes, v.Len())
+			codes := b.codes.last
+			b.copy(v.Len(), func() { v.FillCodes(out, codes, nullCode) })
 			return nil
 		}
 		_ = b.copying.Wait() // vector returns the error
 		values.data, values.offs = b.codes.coded().flat()
 		b.codes = nil
 	}
-	size := v.Size(lo, hi)
+	size := v.Size()
 	if total := int64(len(values.data)) + int64(size); total > b.p.o.MaxBytes || total > math.MaxUint32 {
 		return fault.New(fault.Limit, "column "+b.name, fault.NoOffset, "more than %d bytes", b.p.o.MaxBytes)
 	}
@@ -178,23 +173,16 @@ func (b *builder) addBytes(v *parquet.Values, lo, hi int) error {
 	pos := len(values.data)
 	values.data = values.data[:pos+size]
 	var offs []uint32
-	values.offs, offs = extend(b, values.offs, hi-lo)
+	values.offs, offs = extend(b, values.offs, v.Len())
 	data := values.data[pos:]
-	b.copy(hi-lo, func() { v.FillBytes(data, offs, uint32(pos), lo) })
+	b.copy(v.Len(), func() { v.FillBytes(data, offs, uint32(pos)) })
 	return nil
 }
 
-func (b *builder) addCodes(v *parquet.Values, lo, hi int) {
-	var out []uint8
-	b.codes.codes, out = extend(b, b.codes.codes, hi-lo)
-	codes := b.codes.last
-	b.copy(hi-lo, func() { v.FillCodes(out, codes, nullCode, lo) })
-}
-
 // addDecimals appends decimals that the file stores as integers or as big-endian two's complement of up to 16 bytes.
-func (b *builder) addDecimals(v *parquet.Values, lo, hi int) error {
+func (b *builder) addDecimals(v *parquet.Values) error {
 	values := &b.v
-	for i := lo; i < hi; i++ {
+	for i := range v.Len() {
 		var l, h int64
 		if !v.Null(i) {
 			raw := v.Raw(i)

@@ -90,7 +90,7 @@ func (a *assembler) load(ctx context.Context, f *parquet.Field) error {
 				return fault.New(fault.Limit, "", fault.NoOffset, "more than %d values in lists", a.p.o.MaxRows)
 			}
 			s.rep, s.def = appendLevels(s.rep, l.Rep), appendLevels(s.def, l.Def)
-			return builder.addRange(v, 0, v.Len())
+			return builder.addValues(v)
 		})
 		if err != nil {
 			return err

@@ -50,8 +50,7 @@ const (
 	Struct                // Field
 )
 
-var kindNames = [...]string{"null", "bool", "int", "uint", "float", "decimal", "text", "binary",
-	"timestamp", "date",
+var kindNames = [...]string{"null", "bool", "int", "uint", "float", "decimal", "text", "binary", "timestamp", "date",
 	"time", "list", "struct"}
 
 // String returns the kind's name in lower case.

@@ -52,7 +52,7 @@ func openCube(ctx context.Context, src *spec.Source, fields []spec.Field, o reso
 	// The array records which cells were written, so they are the same for all attributes.
 	first, typ := attrs[0], array.Schema.DimType
 	begin, hi := first.Written()
-	axis := first.Axis("n")
+	axis := first.N()
 	table.n = hi - begin
 	table.isN = func(column string) bool {
 		return axis >= 0 && (column == "n" || column == array.Schema.Dims[axis].Name)

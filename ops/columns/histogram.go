@@ -142,7 +142,8 @@ func (c *Compute) count(ctx context.Context, o source.Opener, of component, lo, 
 			if of.files[i] == nil {
 				return nil, nil
 			}
-			counts, err := histogram(ctx, rowOpener{o, of.files[i]}, lo, hi)
+			row := source.OpenOne(func(ctx context.Context) (source.Reader, error) { return of.files[i].Open(ctx, o) })
+			counts, err := histogram(ctx, row, lo, hi)
 			if err == nil && len(counts) != of.bands {
 				err = fault.New(fault.Unsupported, "image", fault.NoOffset, "%d bands, where its statistics have %d",
 					len(counts), of.bands)
@@ -160,7 +161,7 @@ func (c *Compute) count(ctx context.Context, o source.Opener, of component, lo, 
 }
 
 // histogram counts the valid pixels of a raster by band.
-func histogram(ctx context.Context, o rowOpener, lo, hi float64) ([][]uint32, error) {
+func histogram(ctx context.Context, o source.Opener, lo, hi float64) ([][]uint32, error) {
 	array, err := readBands(ctx, o, loaded.ReadOptions{Validity: true})
 	if err != nil {
 		return nil, err

@@ -19,24 +19,24 @@ import (
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
 // raster reads a file, and returns nil if it is not a raster. below and path are its ids.
 func (c *Compute) raster(ctx context.Context, s *space, file source.Reader, below, path string) (*Raster, error) {
-	r, err := c.read(ctx, s, opened{file}, below)
+	r, err := c.read(ctx, s, file, below)
 	if err != nil {
 		return nil, fault.WithPart(err, fmt.Sprintf("sample %q", path), fault.NoOffset)
 	}
 	return r, nil
 }
 
-func (c *Compute) read(ctx context.Context, s *space, o opened, below string) (*Raster, error) {
-	if !catalog.IsRaster(ctx, o.r) {
+func (c *Compute) read(ctx context.Context, s *space, file source.Reader, below string) (*Raster, error) {
+	if !catalog.IsRaster(ctx, file) {
 		return nil, nil
 	}
+	o := opened(file)
 	asset, meta, err := catalog.OpenAsset(ctx, o, name, 0)
 	if err != nil {
 		return nil, bare(err)
@@ -200,25 +200,13 @@ func scaling(of func(factors, offsets []float64) []float64) func(rasters []*Rast
 // same reports whether all numbers are equal.
 func same(numbers []float64) bool { return len(slices.Compact(slices.Clone(numbers))) <= 1 }
 
-// name is the name of a file while it is read. rowOpener and opened ignore it.
+// name is the name of a file while it is read, which a source.OpenOne ignores.
 const name = "raster"
 
-// rowOpener opens the bytes of a row, under any name.
-type rowOpener struct {
-	opener source.Opener
-	row    *build.Row
+// opened opens a file that is open already.
+func opened(r source.Reader) source.OpenOne {
+	return func(context.Context) (source.Reader, error) { return unclosed{r}, nil }
 }
-
-// Open implements source.Opener.
-func (o rowOpener) Open(ctx context.Context, _ string) (source.Reader, error) {
-	return o.row.Open(ctx, o.opener)
-}
-
-// opened opens a file that is open already, under any name.
-type opened struct{ r source.Reader }
-
-// Open implements source.Opener.
-func (o opened) Open(context.Context, string) (source.Reader, error) { return unclosed{o.r}, nil }
 
 // unclosed is a reader whose owner closes it.
 type unclosed struct{ source.Reader }
@@ -230,7 +218,7 @@ func (unclosed) Close() error { return nil }
 func (u unclosed) Gap() int64   { return source.Gap(u.Reader) }
 func (u unclosed) ETag() string { return source.ETag(u.Reader) }
 
-// bare returns an error without the name of rowOpener.
+// bare returns an error without the name of an opened file.
 func bare(err error) error {
 	var e *fault.Error
 	if !errors.As(err, &e) || e.File != name {
@@ -302,7 +290,7 @@ type space struct {
 
 // read reads a raster of bands, y and x, whose index is x and header blob header. All of its pixels are valid if the
 // array has no Valid: integers without nodata and mask, since they have no NaN. It is used before the next read.
-func (s *space) read(ctx context.Context, o opened, x *chunk.Index, header []byte) (*loaded.Array, error) {
+func (s *space) read(ctx context.Context, o source.Opener, x *chunk.Index, header []byte) (*loaded.Array, error) {
 	if x.NoData != nil || x.NoDataBits != nil || x.Mask != nil || !x.DType.Integer() {
 		return readBands(ctx, o, loaded.ReadOptions{Headers: [][]byte{header}, Validity: true})
 	}
@@ -312,7 +300,7 @@ func (s *space) read(ctx context.Context, o opened, x *chunk.Index, header []byt
 // pooled returns the statistics of the valid pixels of all bands and steps of time of a raster, whose index is x and
 // header blob header: minimum, maximum, mean, standard deviation, and the percentiles 2 and 98. It returns nil if no
 // pixel is valid.
-func (s *space) pooled(ctx context.Context, o opened, x *chunk.Index, header []byte) ([]float64, error) {
+func (s *space) pooled(ctx context.Context, o source.Opener, x *chunk.Index, header []byte) ([]float64, error) {
 	array, err := readAll(ctx, o, loaded.ReadOptions{Headers: [][]byte{header}, Validity: true})
 	if err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func TestRumiStatistics(t *testing.T) {
 // sortedPixels computes the statistics of all valid pixels of a raster from their sorted values.
 func sortedPixels(t *testing.T, file source.Reader) []float64 {
 	t.Helper()
-	a, err := readAll(t.Context(), opened{file}, loaded.ReadOptions{Validity: true})
+	a, err := readAll(t.Context(), opened(file), loaded.ReadOptions{Validity: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -261,7 +261,8 @@ func (m *Maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *o
 	out.Bytes = encoded.Bytes()
 	if *m.recipe.Index {
 		// Read back, so that the copy of the header equals what any reader makes.
-		asset, read, err := catalog.OpenAsset(ctx, written(out.Bytes), "chip", 0)
+		written := source.OpenOne(func(context.Context) (source.Reader, error) { return source.Memory(out.Bytes), nil })
+		asset, read, err := catalog.OpenAsset(ctx, written, "chip", 0)
 		if err != nil {
 			return nil, err
 		}
@@ -285,14 +286,6 @@ func timed(o *convert.Options, f *Field, b *loader.Batch) error {
 	}
 	o.Trailer.Kind, o.Trailer.Times = rumi.Instant, []int64{time.UnixMicro(pos).Unix()}
 	return nil
-}
-
-// written opens the bytes of a file, under any name.
-type written []byte
-
-// Open implements source.Opener.
-func (b written) Open(context.Context, string) (source.Reader, error) {
-	return (&catalog.Asset{Size: int64(len(b)), Bytes: b}).Reader(), nil
 }
 
 // missing gives a chip its nodata value, and a mask where no value says which pixels are missing. It returns how many

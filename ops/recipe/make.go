@@ -473,8 +473,7 @@ func (m *Maker) report(res *Result) (*stats.Report, error) {
 	for k, field := range total {
 		if n := m.table.files[k][0].Shape[0]; field.Bands() != n { // of a part, which may say anything
 			return nil, damaged("statistics of %d bands of field %q, which has %d", field.Bands(),
-				m.recipe.Fields[k].Name,
-				n)
+				m.recipe.Fields[k].Name, n)
 		}
 		report := field.Report()
 		for b, name := range m.table.bands[k] {

@@ -88,8 +88,7 @@ func (f *Field) options(height, width int) (o convert.Options, err error) {
 		tile = min(512, (max(height, width)+15)/16*16)
 	}
 	o = convert.Options{Format: codec.Format, Tile: tile, Level: codec.Level, Graph: codec.Graph, MaxCost: codec.Cost,
-		Geozl: codec.Geozl,
-		Unit:  codec.Unit, Strict: *codec.Strict, Workers: 1, MaxBytes: 1}
+		Geozl: codec.Geozl, Unit: codec.Unit, Strict: *codec.Strict, Workers: 1, MaxBytes: 1}
 	if codec.Time != "" {
 		o.Trailer.Kind, o.Trailer.Times, err = rumi.ParseTimes([]string{codec.Time})
 	}

@@ -137,7 +137,6 @@ func (a *Asset) Known() source.Known { return source.Known{Size: a.Size, ETag: a
 type Meta struct {
 	Format *magic.Format // magic.TIFF, …
 	Size   int64         // of the file, bytes
-	ETag   string        // of an object in a store that gives one; "" for local files
 	// Blob is the index as bytes: a rumi header blob, or a chunk index blob.
 	Blob []byte
 	// EPSG is the code of the CRS, or 0.
@@ -230,9 +229,6 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string
 
 func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m Meta, err error) {
 	m.Size, a.Size = r.Size(), r.Size()
-	if t, ok := r.(interface{ ETag() string }); ok {
-		m.ETag = t.ETag()
-	}
 	if m.Format = FormatOf(ctx, r); m.Format.Class == magic.Picture {
 		if a.Index, err = picture.Open(ctx, r, maxChunk); err == nil {
 			m.Blob = a.Index.AppendBlob(nil)

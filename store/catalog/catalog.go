@@ -215,8 +215,7 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 		if s.Column != "" || s.Blob != "" {
 			return noField(s, fault.NotFound,
 				"column %q needs a table (.parquet, .csv or .tsv): listed rasters have no columns but "+
-					"%q (kind \"text\" or \"class\")",
-				cmp.Or(s.Column, s.Blob), FolderColumn)
+					"%q (kind \"text\" or \"class\")", cmp.Or(s.Column, s.Blob), FolderColumn)
 		}
 		f := field{name: s.Field, kind: Raster, main: uris, size: sizes}
 		if s.Kind == Text {

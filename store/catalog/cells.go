@@ -10,7 +10,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
-	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 )
@@ -89,44 +88,18 @@ func firstBytes(ctx context.Context, c columns.Column) (head []byte, err error) 
 	return head, err
 }
 
-// cellNames is the column of the names of rasters in cells: their paths, or what CellName returns.
-type cellNames struct{ *cells }
-
-// Kind, Cell and Scan implement columns.Column.
-func (c cellNames) Kind() Kind { return Text }
-
-func (c cellNames) Cell(ctx context.Context, row int64) (columns.Cell, error) {
-	cell := columns.Cell{Null: true}
-	var err error
-	if c.paths != nil {
-		cell, err = c.paths.Cell(ctx, row)
+// names returns the column of the names of the rasters: their paths, or cellName of a row whose path is null or empty.
+func (c *cells) names() columns.Column {
+	paths := c.paths
+	if paths == nil {
+		paths = columns.Nulls(c.rows) // not the bytes, which a scan would read
 	}
-	return c.named(row, cell), err
-}
-
-func (c cellNames) Scan(ctx context.Context, visit func(int64, columns.Cell) error) error {
-	if c.paths != nil {
-		return c.paths.Scan(ctx, func(row int64, path columns.Cell) error { return visit(row, c.named(row, path)) })
-	}
-	for row := range c.rows { // without the bytes, which a scan would read
-		if row%4096 == 0 {
-			if err := turns.Tick(ctx); err != nil {
-				return err
-			}
+	return columns.Map(paths, func(row int64, path columns.Cell) columns.Cell {
+		if path.Null || len(path.Text) == 0 {
+			return columns.Cell{Text: []byte(cellName(row, c.column))}
 		}
-		if err := visit(row, c.named(row, columns.Cell{Null: true})); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// named returns the cell of a path, or the name of the row if it is null or empty.
-func (c cellNames) named(row int64, path columns.Cell) columns.Cell {
-	if path.Null || len(path.Text) == 0 {
-		return columns.Cell{Text: []byte(cellName(row, c.column))}
-	}
-	return path
+		return path
+	})
 }
 
 // cellName returns the name of a raster in a cell: ROW/COLUMN.

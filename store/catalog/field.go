@@ -68,9 +68,12 @@ func (t *Table) tableField(ctx context.Context, tab columns.Table, s Source, ass
 		if name, err = imageColumn(ctx, tab, s, name); err != nil {
 			return f, err
 		}
-		if f.cells, err = cellsOf(ctx, tab, name); err != nil || f.cells != nil {
-			f.kind, f.main = Raster, cellNames{f.cells}
+		if f.cells, err = cellsOf(ctx, tab, name); err != nil {
 			return f, err
+		}
+		if f.cells != nil {
+			f.kind, f.main = Raster, f.cells.names()
+			return f, nil
 		}
 	}
 	column, err := t.column(name)

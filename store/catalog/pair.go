@@ -35,12 +35,12 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris columns.Column, 
 			return err
 		}
 	}
-	incomplete, example := missingPartners(fields, rows)
+	incomplete, example, missing := missingPartners(fields, rows)
 	switch {
 	case len(incomplete) > 0 && !drop:
-		return example
+		return missing
 	case len(incomplete) > 0:
-		t.dropped, t.example = len(incomplete), example.path
+		t.dropped, t.example = len(incomplete), example
 		for id := range incomplete {
 			delete(rows[first], id)
 		}
@@ -108,17 +108,9 @@ func matches(ctx context.Context, s Source, uris columns.Column, shared int) (ma
 	return rows, nil
 }
 
-// missingFile is the error for a file that a sample lacks.
-type missingFile struct {
-	error
-	path string
-}
-
-func (e *missingFile) Unwrap() error { return e.error }
-
-// missingPartners returns the ids that have no file in some field with a pattern, and the error for the first missing
-// file: of the first field that lacks one, and there the first id.
-func missingPartners(fields []Source, rows []map[string]int64) (incomplete map[string]bool, first *missingFile) {
+// missingPartners returns the ids that have no file in some field with a pattern, and the path of the first missing
+// file, with the error for it: of the first field that lacks one, and there the first id.
+func missingPartners(fields []Source, rows []map[string]int64) (incomplete map[string]bool, first string, _ error) {
 	incomplete = map[string]bool{}
 	missing, where, which := 0, -1, ""
 	for i := range rows {
@@ -139,9 +131,10 @@ func missingPartners(fields []Source, rows []map[string]int64) (incomplete map[s
 		}
 	}
 	if missing == 0 {
-		return nil, nil
+		return nil, "", nil
 	}
 	p, _ := listing.ParsePattern(fields[where].Pattern)
-	return incomplete, &missingFile{noField(fields[where], fault.NotFound,
-		"no file %s for the id %q; %d files are missing in all", p.Path(which), which, missing), p.Path(which)}
+	first = p.Path(which)
+	return incomplete, first, noField(fields[where], fault.NotFound,
+		"no file %s for the id %q; %d files are missing in all", first, which, missing)
 }

@@ -232,8 +232,7 @@ func (p *Place) String() string {
 		name = "a CRS of its own, " + p.CRS + ","
 	}
 	return fmt.Sprintf("%s (%.9g, %.9g, %.9g, %.9g)", name, place.Corners[2][0], place.Corners[2][1],
-		place.Corners[1][0],
-		place.Corners[1][1])
+		place.Corners[1][0], place.Corners[1][1])
 }
 
 // header is what the header of an asset's file says beside its index.

@@ -247,7 +247,7 @@ func (f *Fragment) parseLists(c *cursor) {
 		c.u64("offset of totals")
 	}
 	if f.x.conditions {
-		f.foot.conditions = c.u64("offset of the conditions")
+		c.u64("offset of the conditions")
 	}
 	end := c.off
 	if f.x.extensible {

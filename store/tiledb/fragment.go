@@ -57,7 +57,6 @@ type footer struct {
 	varOffsets, varTileSize []uint64
 	nullSizes, nullOffsets  []uint64
 	rtree                   uint64
-	conditions              uint64
 	times, deletes          bool // cells have times, and times at which they were deleted
 }
 

@@ -35,9 +35,7 @@ type generic struct {
 // bounds its decoded size, and 2*limit its stored one, because a filter may add a little to data
 // that does not compress.
 func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, end, limit int64) (*generic, error) {
-	if end > r.Size() {
-		end = r.Size()
-	}
+	end = min(end, r.Size())
 	if off > uint64(end) || end-int64(off) < genericHeader {
 		return nil, fault.New(fault.Corrupt, part, int64(min(off, uint64(r.Size()))),
 			"a tile of at least %d bytes at %d reaches past %d", genericHeader, off, end)
@@ -146,7 +144,7 @@ func (x *sealer) generic(out, b []byte) ([]byte, error) {
 	if x.key != nil {
 		pipeline, enc = pipeline.With(filter.Filter{ID: filter.AES256GCM}), aes256gcm
 	}
-	tile, err := x.enc.Tile(nil, b, pipeline, Char.elem(1), 0)
+	tile, err := x.enc.Tile(nil, b, pipeline, Char.elem(1))
 	if err != nil {
 		return nil, err
 	}

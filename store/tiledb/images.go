@@ -288,13 +288,8 @@ func (m *Images) Written() (lo, hi int64) {
 	}
 }
 
-// Axis returns the dimension of n, b, y or x, or -1.
-func (m *Images) Axis(name string) int {
-	if k := slices.Index(imageAxes, name); k >= 0 {
-		return m.dim[k]
-	}
-	return -1
-}
+// N returns the dimension of n, or -1.
+func (m *Images) N() int { return m.dim[0] }
 
 // imageAxes are the names of the axes of images.
 var imageAxes = []string{"n", "b", "y", "x"}

@@ -1,13 +1,16 @@
 package tiledb
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"iter"
+	"os"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/kernel"
+	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
 // WriteDense writes a box of cells of a dense array as a new fragment. values has the cells of
@@ -67,12 +70,12 @@ func (a *Array) writeFragment(ctx context.Context, b Box, parts iter.Seq[Box],
 	if err != nil {
 		return err
 	}
-	w, err := a.startFragment(fragment)
-	if err != nil {
+	w := &writer{a: a, x: &sealer{key: a.key, enc: filter.NewEncoder(a.key)}, f: fragment}
+	if w.folder, err = a.newFragmentFolder(); err != nil {
 		return err
 	}
 	defer w.folder.Remove() // after finish there is nothing to remove
-	if err := w.dense(ctx, parts, next); err != nil {
+	if err := errors.Join(w.tiles(ctx, parts, next), w.close()); err != nil {
 		return err
 	}
 	return w.finish()
@@ -100,25 +103,12 @@ func (a *Array) writable(f *Fragment) error {
 // three numbers.
 const listBytes = 24
 
-// dense writes the tiles of all attributes: see writeFragment.
-func (w *writer) dense(ctx context.Context, parts iter.Seq[Box],
-	next func(part Box) ([]Values, error)) (err error) {
-	files := make([]*attrFile, len(w.s.Attrs))
-	defer func() {
-		for _, f := range files {
-			if f != nil {
-				err = errors.Join(err, f.close())
-			}
-		}
-	}()
-	for i := range files {
-		tiles, err := w.create(i, tileOffsets)
-		if err != nil {
-			return err
-		}
-		files[i] = &attrFile{tiles: tiles, attr: i}
+// tiles writes the tiles of all attributes: see writeFragment.
+func (w *writer) tiles(ctx context.Context, parts iter.Seq[Box], next func(part Box) ([]Values, error)) error {
+	if err := w.create(); err != nil {
+		return err
 	}
-	alone := &Array{Schema: w.s, Fragments: []*Fragment{w.f}}
+	alone := &Array{Schema: w.a.Schema, Fragments: []*Fragment{w.f}}
 	for part := range parts {
 		values, err := next(part)
 		if err != nil {
@@ -128,12 +118,12 @@ func (w *writer) dense(ctx context.Context, parts iter.Seq[Box],
 		if err != nil {
 			return err
 		}
-		if err := w.s.checkValues(cells, values); err != nil {
+		if err := w.a.Schema.checkValues(cells, values); err != nil {
 			return err
 		}
 		place := layout{axes: w.a.axes, stride: strides(shape, w.a.axes)}
-		for i, f := range files {
-			if err := f.dense(ctx, newDenseWalk(alone, 0, part, place), values[i].Data); err != nil {
+		for i, f := range w.files {
+			if err := f.write(ctx, newDenseWalk(alone, 0, part, place), values[i].Data); err != nil {
 				return err
 			}
 		}
@@ -143,31 +133,27 @@ func (w *writer) dense(ctx context.Context, parts iter.Seq[Box],
 
 // attrFile is the file of an attribute that is being written.
 type attrFile struct {
-	*tiles
-	attr  int
-	cells []byte // of a tile
+	x       *sealer
+	attr    *Attr
+	file    *os.File
+	out     *bufio.Writer
+	offsets []uint64 // of the tiles
+	end     uint64
+	cells   []byte // of a tile
+	stored  []byte // the same, filtered
 }
 
-// append appends tile n.
-func (f *attrFile) append(n int64, tile []byte) (err error) {
-	attr := &f.w.s.Attrs[f.attr]
-	f.w.lists[tileOffsets][f.attr][n], err = f.add(tile, attr.Pipeline, attr.Type.elem(int(attr.Values)), 0)
-	f.w.end[f.attr] = f.at
-	return err
-}
-
-// dense appends the tiles of a walk with the cells in data.
-func (f *attrFile) dense(ctx context.Context, walk *denseWalk, data []byte) error {
-	attr := &f.w.s.Attrs[f.attr]
-	size := attr.CellSize()
-	n := int(f.w.s.tileCells) * size
+// write appends the tiles of a walk with the cells in data.
+func (f *attrFile) write(ctx context.Context, walk *denseWalk, data []byte) (err error) {
+	size := f.attr.CellSize()
+	n := int(walk.s.tileCells) * size
 	f.cells = slices.Grow(f.cells[:0], n)[:n]
 	for goesOn := true; goesOn; goesOn = walk.next() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		tile := walk.place()
-		kernel.Fill(f.cells, attr.Type.fill())
+		walk.place()
+		kernel.Fill(f.cells, f.attr.Type.fill())
 		_ = walk.plan.each(func(from, to, n, stride int) error {
 			if stride == 1 {
 				copy(f.cells[to*size:], data[from*size:(from+n)*size])
@@ -176,9 +162,15 @@ func (f *attrFile) dense(ctx context.Context, walk *denseWalk, data []byte) erro
 			kernel.CopyStrided(f.cells[to*size:], data[from*size:], n, stride*size, size, size)
 			return nil
 		})
-		if err := f.append(tile, f.cells); err != nil {
+		elem := f.attr.Type.elem(int(f.attr.Values))
+		if f.stored, err = f.x.enc.Tile(f.stored[:0], f.cells, f.attr.Pipeline, elem); err != nil {
 			return err
 		}
+		if _, err := f.out.Write(f.stored); err != nil {
+			return err
+		}
+		f.offsets = append(f.offsets, f.end)
+		f.end += uint64(len(f.stored))
 	}
 	return nil
 }

@@ -1,15 +1,20 @@
 package tiledb
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
 // path returns the path of a local fragment.
@@ -52,33 +57,159 @@ func (a *Array) writeDense(ctx context.Context, b Box, values []Values, from, to
 	return w.finish()
 }
 
+// anyWriter is a writer of any fragment of format 3.
+type anyWriter struct {
+	a      *Array
+	s      *Schema
+	x      *sealer
+	folder *durable.Folder
+	f      *Fragment
+	tree   []byte
+	lists  [3][][]uint64 // by list and attribute, the coordinates last
+	varEnd []uint64
+	end    []uint64
+}
+
+// startFragment creates the hidden directory of a fragment. The caller defers its removal; finish gives it its name.
+func (a *Array) startFragment(f *Fragment) (*anyWriter, error) {
+	folder, err := a.newFragmentFolder()
+	w := &anyWriter{a: a, s: a.Schema, x: &sealer{key: a.key, enc: filter.NewEncoder(a.key)}, folder: folder, f: f}
+	n := len(a.Schema.Attrs)
+	for k := range w.lists {
+		w.lists[k] = make([][]uint64, n+1)
+		for i := range w.lists[k] {
+			w.lists[k][i] = make([]uint64, f.Tiles)
+		}
+	}
+	w.end, w.varEnd = make([]uint64, n+1), make([]uint64, n)
+	w.tree = appendTree(nil, a.Schema, nil)
+	return w, err
+}
+
+// tiles is a file of tiles that is being written.
+type tiles struct {
+	w   *anyWriter
+	f   *os.File
+	buf []byte
+	at  uint64
+}
+
+// create creates a file of an attribute.
+func (w *anyWriter) create(attr int, kind list) (*tiles, error) {
+	file, err := os.Create(filepath.Join(w.folder.Path, filepath.Base(w.f.file(w.s, attr, kind))))
+	return &tiles{w: w, f: file}, err
+}
+
+// add filters and writes a tile, whose parts of so many bytes have chunks of their own, and returns its offset.
+func (t *tiles) add(b []byte, p filter.Pipeline, e filter.Elem, stride int) (at uint64, err error) {
+	chunks := uint64(0)
+	t.buf = make([]byte, 8)
+	for {
+		part := b[:min(stride, len(b))]
+		stored, err := t.w.x.enc.Tile(nil, part, p, e)
+		if err != nil {
+			return 0, err
+		}
+		chunks += u64(stored, 0)
+		t.buf = append(t.buf, stored[8:]...)
+		if b = b[len(part):]; len(b) == 0 {
+			break
+		}
+	}
+	binary.LittleEndian.PutUint64(t.buf, chunks)
+	at = t.at
+	t.at += uint64(len(t.buf))
+	_, err = t.f.Write(t.buf)
+	return at, err
+}
+
+// finish writes the metadata and gives the directory its name.
+func (w *anyWriter) finish() error {
+	data, err := w.metadata()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(w.folder.Path, metadataName), data, 0o666); err != nil {
+		return err
+	}
+	if w.f.Name == "" {
+		if w.f.Name, err = w.a.nextName(); err != nil {
+			return err
+		}
+	}
+	return w.folder.Place(filepath.Join(source.LocalPath(w.a.uri), w.f.Name))
+}
+
+// metadata returns the content of the metadata file.
+func (w *anyWriter) metadata() (b []byte, err error) {
+	if b, err = w.x.generic(nil, w.tree); err != nil {
+		return nil, err
+	}
+	var starts []uint64
+	for k, lists := range w.lists {
+		n := len(w.s.Attrs)
+		if list(k) == tileOffsets {
+			n++
+		}
+		for _, l := range lists[:n] {
+			starts = append(starts, uint64(len(b)))
+			if b, err = w.x.numbers(b, l); err != nil {
+				return nil, err
+			}
+		}
+	}
+	dense, tiles := byte(0), uint64(w.f.Tiles)
+	if w.f.Dense {
+		dense, tiles = 1, 0
+	}
+	b = binary.LittleEndian.AppendUint32(b, Version)
+	b = append(b, dense, 0)
+	b = w.s.appendBox(b, w.f.NonEmpty)
+	for _, v := range slices.Concat([]uint64{tiles, uint64(w.f.LastCells)}, w.end, w.varEnd, []uint64{0}, starts) {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	return b, nil
+}
+
 // anyFile is the files of an attribute of fixed or variable length.
 type anyFile struct {
-	attrFile
+	*tiles
+	attr int
 	data *tiles // nil for cells of one size
 }
 
 // attribute makes the files of an attribute while do writes their tiles.
-func (w *writer) attribute(attr int, do func(f *anyFile) error) error {
+func (w *anyWriter) attribute(attr int, do func(f *anyFile) error) error {
 	first, err := w.create(attr, tileOffsets)
 	if err != nil {
 		return err
 	}
-	f := &anyFile{attrFile: attrFile{tiles: first, attr: attr}}
+	f := &anyFile{tiles: first, attr: attr}
 	if w.s.Attrs[attr].Var() {
 		if f.data, err = w.create(attr, varOffsets); err != nil {
-			return errors.Join(err, first.close())
+			return errors.Join(err, first.f.Close())
 		}
-		defer f.data.close()
-		defer func() { _ = f.data.b.Flush() }()
+		defer f.data.f.Close()
 	}
-	return errors.Join(do(f), first.close())
+	return errors.Join(do(f), first.f.Close())
+}
+
+// append appends tile n.
+func (f *anyFile) append(n int64, tile []byte) (err error) {
+	attr := &f.w.s.Attrs[f.attr]
+	f.w.lists[tileOffsets][f.attr][n], err = f.add(tile, attr.Pipeline, attr.Type.elem(int(attr.Values)), len(tile))
+	f.w.end[f.attr] = f.at
+	return err
 }
 
 // denseTiles appends the tiles of a walk with the cells in v.
 func (f *anyFile) denseTiles(ctx context.Context, walk *denseWalk, v Values) error {
 	if f.data == nil {
-		return f.dense(ctx, walk, v.Data)
+		attr := &f.w.s.Attrs[f.attr]
+		one := &attrFile{x: f.w.x, attr: attr, file: f.f, out: bufio.NewWriter(f.f)}
+		err := one.write(ctx, walk, v.Data)
+		f.w.lists[tileOffsets][f.attr], f.w.end[f.attr] = one.offsets, one.end
+		return errors.Join(err, one.out.Flush())
 	}
 	for goesOn := true; goesOn; goesOn = walk.next() {
 		n, cells := walk.place(), slices.Repeat([]int{-1}, int(f.w.s.tileCells))
@@ -111,10 +242,10 @@ func (f *anyFile) appendVar(n int64, cells []int, v Values) (err error) {
 		}
 		buf = append(buf, v.Data[v.Offsets[c]:end]...)
 	}
-	if w.lists[tileOffsets][f.attr][n], err = f.add(offsets, w.s.Offsets, Uint64.elem(1), 0); err != nil {
+	if w.lists[tileOffsets][f.attr][n], err = f.add(offsets, w.s.Offsets, Uint64.elem(1), len(offsets)); err != nil {
 		return err
 	}
-	w.lists[varOffsets][f.attr][n], err = f.data.add(buf, attr.Pipeline, attr.Type.elem(1), 0)
+	w.lists[varOffsets][f.attr][n], err = f.data.add(buf, attr.Pipeline, attr.Type.elem(1), len(buf))
 	w.lists[varTileSizes][f.attr][n] = uint64(len(buf))
 	w.end[f.attr], w.varEnd[f.attr] = f.at, f.data.at
 	return err
@@ -212,15 +343,15 @@ func (s *Schema) globalOrder(coords []Coord) ([]int, error) {
 	return order, nil
 }
 
-func (w *writer) coords(ctx context.Context, raw []byte, order []int, capacity int) (err error) {
+func (w *anyWriter) coords(ctx context.Context, raw []byte, order []int, capacity int) (err error) {
 	n := len(w.s.Attrs)
 	tiles, err := w.create(n, tileOffsets)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, tiles.close()) }()
+	defer func() { err = errors.Join(err, tiles.f.Close()) }()
 	size, dims := w.s.DimType.Size(), len(w.s.Dims)
-	elem := w.s.DimType.elem(dims)
+	elem := w.s.DimType.elem(1) // chunks have whole values of one dimension
 	i := 0
 	for cells := range slices.Chunk(order, capacity) {
 		if err := ctx.Err(); err != nil {
@@ -241,7 +372,7 @@ func (w *writer) coords(ctx context.Context, raw []byte, order []int, capacity i
 	return nil
 }
 
-func (w *writer) sparse(ctx context.Context, attr int, v Values, order []int, capacity int) (err error) {
+func (w *anyWriter) sparse(ctx context.Context, attr int, v Values, order []int, capacity int) (err error) {
 	size, i := w.s.Attrs[attr].CellSize(), int64(0)
 	return w.attribute(attr, func(f *anyFile) error {
 		for cells := range slices.Chunk(order, capacity) {

@@ -16,95 +16,57 @@ import (
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
-// writer writes one fragment to a directory that gets its final name when it is complete.
+// writer writes a dense fragment to a directory that gets its final name when it is complete.
 type writer struct {
 	a      *Array
-	s      *Schema
 	x      *sealer
 	folder *durable.Folder
 	f      *Fragment
-	tree   []byte
-	lists  [3][][]uint64 // by list and attribute, the coordinates last
-	varEnd []uint64
-	end    []uint64
+	files  []*attrFile
 }
 
-// startFragment creates the hidden directory of a fragment. The caller defers its removal; finish gives it its name.
-func (a *Array) startFragment(f *Fragment) (*writer, error) {
-	root := source.LocalPath(a.uri)
-	// Readers pass over hidden names.
-	folder, err := durable.NewFolder(filepath.Join(root, "fragment"))
-	if err != nil {
-		return nil, err
-	}
-	w := &writer{a: a, s: a.Schema, x: &sealer{key: a.key, enc: filter.NewEncoder(a.key)}, folder: folder, f: f}
-	n := len(a.Schema.Attrs)
-	for k := range w.lists {
-		w.lists[k] = make([][]uint64, n+1)
-		for i := range w.lists[k] {
-			w.lists[k][i] = make([]uint64, f.Tiles)
+// newFragmentFolder creates the hidden directory of a fragment. Readers pass over hidden names.
+func (a *Array) newFragmentFolder() (*durable.Folder, error) {
+	return durable.NewFolder(filepath.Join(source.LocalPath(a.uri), "fragment"))
+}
+
+// create creates the files of all attributes.
+func (w *writer) create() error {
+	for i := range w.a.Schema.Attrs {
+		name := filepath.Base(w.f.file(w.a.Schema, i, tileOffsets))
+		file, err := os.OpenFile(filepath.Join(w.folder.Path, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+		if err != nil {
+			return err
 		}
+		w.files = append(w.files, &attrFile{x: w.x, attr: &w.a.Schema.Attrs[i], file: file,
+			out: bufio.NewWriterSize(file, 1<<18)})
 	}
-	w.end, w.varEnd = make([]uint64, n+1), make([]uint64, n)
-	if a.Schema.Dense {
-		// Without levels, since dense tiles are found by their coordinates; the fanout is TileDB's.
-		w.tree = binary.LittleEndian.AppendUint32(nil, uint32(len(a.Schema.Dims)))
-		w.tree = append(binary.LittleEndian.AppendUint32(w.tree, 10), byte(a.Schema.DimType))
-		w.tree = binary.LittleEndian.AppendUint32(w.tree, 0)
-	}
-	return w, nil
+	return nil
 }
 
-// tiles is a file of tiles that is being written.
-type tiles struct {
-	w   *writer
-	f   *os.File
-	b   *bufio.Writer
-	buf []byte
-	at  uint64
-}
-
-// create creates a file of an attribute.
-func (w *writer) create(attr int, kind list) (*tiles, error) {
-	file, err := os.OpenFile(filepath.Join(w.folder.Path, filepath.Base(w.f.file(w.s, attr, kind))),
-		os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-	if err != nil {
-		return nil, err
+// close closes the files.
+func (w *writer) close() (err error) {
+	for _, f := range w.files {
+		err = errors.Join(err, f.out.Flush(), f.file.Close())
 	}
-	return &tiles{w: w, f: file, b: bufio.NewWriterSize(file, 1<<18)}, nil
+	return err
 }
-
-// add filters and writes a tile, and returns its offset.
-func (t *tiles) add(b []byte, p filter.Pipeline, e filter.Elem, stride int) (at uint64, err error) {
-	if t.buf, err = t.w.x.enc.Tile(t.buf[:0], b, p, e, stride); err != nil {
-		return 0, err
-	}
-	at = t.at
-	t.at += uint64(len(t.buf))
-	_, err = t.b.Write(t.buf)
-	return at, err
-}
-
-func (t *tiles) close() error { return errors.Join(t.b.Flush(), t.f.Close()) }
 
 // finish writes the metadata and gives the directory its name.
 func (w *writer) finish() error {
 	data, err := w.metadata()
-	if err != nil {
-		return err
+	if err == nil {
+		err = os.WriteFile(filepath.Join(w.folder.Path, metadataName), data, 0o666)
 	}
-	if err := os.WriteFile(filepath.Join(w.folder.Path, metadataName), data, 0o666); err != nil {
+	if err != nil {
 		return err
 	}
 	// The rename needs to come last: it makes the fragment visible, and its metadata must be
 	// complete by then.
-	if w.f.Name == "" {
-		if w.f.Name, err = w.a.nextName(); err != nil {
-			return fault.WithFile(err, w.a.uri)
-		}
+	if w.f.Name, err = w.a.nextName(); err != nil {
+		return fault.WithFile(err, w.a.uri)
 	}
 	return w.folder.Place(pathname.Join(source.LocalPath(w.a.uri), w.f.Name))
 }
@@ -139,32 +101,36 @@ func (a *Array) isFragment(name string) bool {
 }
 
 // metadata returns the content of the metadata file.
-func (w *writer) metadata() (b []byte, err error) {
-	if b, err = w.x.generic(nil, w.tree); err != nil {
+func (w *writer) metadata() ([]byte, error) {
+	schema := w.a.Schema
+	// Without levels, since dense tiles are found by their coordinates; the fanout is TileDB's.
+	tree := binary.LittleEndian.AppendUint32(nil, uint32(len(schema.Dims)))
+	tree = append(binary.LittleEndian.AppendUint32(tree, 10), byte(schema.DimType))
+	tree = binary.LittleEndian.AppendUint32(tree, 0)
+	b, err := w.x.generic(nil, tree)
+	if err != nil {
 		return nil, err
 	}
-	var starts []uint64
-	for k, lists := range w.lists {
-		n := len(w.s.Attrs)
-		if list(k) == tileOffsets {
-			n++
-		}
-		for _, l := range lists[:n] {
-			starts = append(starts, uint64(len(b)))
-			if b, err = w.x.numbers(b, l); err != nil {
-				return nil, err
-			}
-		}
+	// The offsets of the tiles of each attribute and of the coordinates, and the offsets and the sizes of the
+	// variable-length data of each attribute. A dense fragment has no coordinates, and none that is written has
+	// such data.
+	n := len(w.files)
+	lists := slices.Repeat([][]uint64{make([]uint64, w.f.Tiles)}, 3*n+1)
+	ends, starts := make([]uint64, 2*n+1), make([]uint64, len(lists))
+	for i, f := range w.files {
+		lists[i], ends[i] = f.offsets, f.end
 	}
-	dense := byte(0)
-	tiles := uint64(w.f.Tiles)
-	if w.f.Dense {
-		dense, tiles = 1, 0
+	for i, list := range lists {
+		starts[i] = uint64(len(b))
+		if b, err = w.x.numbers(b, list); err != nil {
+			return nil, err
+		}
 	}
 	b = binary.LittleEndian.AppendUint32(b, Version)
-	b = append(b, dense, 0)
-	b = w.s.appendBox(b, w.f.NonEmpty)
-	for _, v := range slices.Concat([]uint64{tiles, uint64(w.f.LastCells)}, w.end, w.varEnd, []uint64{0}, starts) {
+	b = append(b, 1, 0) // dense, and with a non-empty domain
+	b = schema.appendBox(b, w.f.NonEmpty)
+	// The number of sparse tiles comes first, and the offset of the tree in front of those of the lists.
+	for _, v := range slices.Concat([]uint64{0, uint64(w.f.LastCells)}, ends, []uint64{0}, starts) {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
 	return b, nil

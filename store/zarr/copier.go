@@ -1,6 +1,11 @@
 package zarr
 
-import "github.com/chaski-eo/chaski/internal/kernel"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/chaski-eo/chaski/internal/kernel"
+)
 
 // copier copies boxes between two memories with strides.
 type copier struct {
@@ -32,7 +37,7 @@ func (c *copier) run(from bool) int64 {
 			return n
 		}
 		n *= c.dims[k].n
-		c.dims = append(c.dims[:k], c.dims[k+1:]...)
+		c.dims = slices.Delete(c.dims, k, k+1)
 	}
 }
 
@@ -40,13 +45,7 @@ func (c *copier) run(from bool) int64 {
 func (c *copier) copy(dst, src []byte) {
 	n := c.run(true)
 	// The dimension with the smallest step at the source goes inside, so that memory is read in order.
-	for i := range c.dims {
-		for k := i + 1; k < len(c.dims); k++ {
-			if c.dims[k].from > c.dims[i].from {
-				c.dims[i], c.dims[k] = c.dims[k], c.dims[i]
-			}
-		}
-	}
+	slices.SortFunc(c.dims, func(a, b span) int { return cmp.Compare(b.from, a.from) })
 	copyDims(dst, src, c.dims, n)
 }
 

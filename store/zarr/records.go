@@ -3,9 +3,7 @@ package zarr
 import (
 	"context"
 	"fmt"
-	"sort"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tables/parquet"
@@ -99,15 +97,15 @@ func (s *records) open(ctx context.Context, dir string, record int64) (recordFil
 			return nil, 0, fault.New(fault.Limit, recordsPart, fault.NoOffset, "%d bytes, at most %d", file.Size(),
 				maxRecordFile)
 		}
-		in := &recordReader{open: s.base, uri: s.uri(k), known: source.Known{Size: file.Size(),
-			ETag: source.ETag(file)},
-			now: file}
+		// No file stays open for as long as its footer is kept.
+		in := &source.Reopened{Opener: s.base, URI: s.uri(k), Now: file,
+			Known: source.Known{Size: file.Size(), ETag: source.ETag(file)}}
 		p := &recordPart{}
 		if p.file, err = parquet.Open(ctx, in); err != nil {
 			return nil, 0, err
 		}
-		in.now = nil
-		return p, int64(p.file.Cost() + len(in.uri)), p.columns()
+		in.Now = nil
+		return p, int64(p.file.Cost() + len(in.URI)), p.columns()
 	})
 	return recordFile{k, part}, err
 }
@@ -229,16 +227,14 @@ func (s *records) value(ctx context.Context, f recordFile, column int, row int64
 		return recordCell{}, false, nil
 	}
 	recordKey := f.key
-	recordKey.group = sort.Search(len(file.Groups), func(i int) bool { return file.Groups[i].First > row }) - 1
+	recordKey.group, row = file.Group(row)
 	recordKey.column, recordKey.page = leaf, -1
 	part, err := s.kept(ctx, recordKey, func() (*recordPart, int64, error) {
-		return s.loadColumn(ctx, file,
-			recordKey)
+		return s.loadColumn(ctx, file, recordKey)
 	})
 	if err != nil {
 		return recordCell{}, false, err
 	}
-	row -= file.Groups[recordKey.group].First
 	recordKey.page = part.pages.Find(row)
 	p, err := s.kept(ctx, recordKey, func() (*recordPart, int64, error) {
 		values, err := part.file.Read(ctx, recordKey.group, leaf, part.pages, recordKey.page, part.dict)
@@ -281,27 +277,3 @@ func (s *records) loadColumn(ctx context.Context, file *parquet.File, k recordKe
 	}
 	return part, cost, nil
 }
-
-// recordReader reads ranges of a file, which it opens for each of them, so that no file stays open for as long as its
-// footer is kept.
-type recordReader struct {
-	open  source.Opener
-	uri   string
-	known source.Known
-	now   source.Reader // open already, or nil
-}
-
-// ReadAt implements source.Reader.
-func (r *recordReader) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if r.now != nil {
-		return r.now.ReadAt(ctx, p, off)
-	}
-	_, err := readRange(ctx, r.open, p, r.uri, r.known, chunk.Range{Off: off, Len: int64(len(p))})
-	return err
-}
-
-// Size implements source.Reader.
-func (r *recordReader) Size() int64 { return r.known.Size }
-
-// Close implements source.Reader.
-func (r *recordReader) Close() error { return nil }

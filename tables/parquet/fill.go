@@ -23,49 +23,49 @@ func (v *Values) stored() *Values {
 	return v
 }
 
-// FillInts sets dst, which must be all 0, to the values of the rows from lo on of a column of booleans or integers.
-// Null rows stay 0. Unsigned numbers of 64 bits keep their bits.
-func (v *Values) FillInts(dst []int64, lo int) {
+// FillInts sets dst, which must be all 0, to the values of all rows of a column of booleans or integers. Null rows stay
+// 0. Unsigned numbers of 64 bits keep their bits.
+func (v *Values) FillInts(dst []int64) {
 	values := v.stored()
 	done := false
 	switch {
 	case values.width == 1:
-		pick(dst, values.data, v, lo)
+		pick(dst, values.data, v)
 		done = true
 	case values.width == 4 && values.logical == Unsigned:
-		done = pickNumbers[uint32](dst, values, v, lo)
+		done = pickNumbers[uint32](dst, values, v)
 	case values.width == 4:
-		done = pickNumbers[int32](dst, values, v, lo)
+		done = pickNumbers[int32](dst, values, v)
 	case values.width == 8:
-		done = pickNumbers[int64](dst, values, v, lo)
+		done = pickNumbers[int64](dst, values, v)
 	}
 	for i := 0; !done && i < len(dst); i++ {
-		if !v.Null(lo + i) {
-			dst[i], _ = v.Int(lo + i)
+		if !v.Null(i) {
+			dst[i], _ = v.Int(i)
 		}
 	}
 }
 
 // FillFloats does for a column of floats what FillInts does for integers.
-func (v *Values) FillFloats(dst []float64, lo int) {
+func (v *Values) FillFloats(dst []float64) {
 	values := v.stored()
 	done := false
 	switch values.width {
 	case 4:
-		done = pickNumbers[float32](dst, values, v, lo)
+		done = pickNumbers[float32](dst, values, v)
 	case 8:
-		done = pickNumbers[float64](dst, values, v, lo)
+		done = pickNumbers[float64](dst, values, v)
 	}
 	for i := 0; !done && i < len(dst); i++ {
-		if !v.Null(lo + i) {
-			dst[i] = v.Float(lo + i)
+		if !v.Null(i) {
+			dst[i] = v.Float(i)
 		}
 	}
 }
 
 // pickNumbers sets dst to values that are stored as numbers of type S. It reports false if the bytes are not aligned
 // for S and copying all of them would cost more than reading the few that dst needs one by one.
-func pickNumbers[S, T cast.Number](dst []T, s, v *Values, lo int) bool {
+func pickNumbers[S, T cast.Number](dst []T, s, v *Values) bool {
 	values, ok := cast.Of[S](s.data)
 	if !ok {
 		if len(dst) < s.n/8 {
@@ -78,29 +78,29 @@ func pickNumbers[S, T cast.Number](dst []T, s, v *Values, lo int) bool {
 		}
 		copy(data, s.data)
 	}
-	pick(dst, values, v, lo)
+	pick(dst, values, v)
 	return true
 }
 
-// pick sets dst to the rows of v from lo on. values are those that v, or its dictionary, stores.
-func pick[S, T cast.Number](dst []T, values []S, v *Values, lo int) {
+// pick sets dst to the rows of v. values are those that v, or its dictionary, stores.
+func pick[S, T cast.Number](dst []T, values []S, v *Values) {
 	switch {
 	case v.dict != nil && v.at == nil:
-		for i, k := range v.ix[lo : lo+len(dst)] {
+		for i, k := range v.ix[:len(dst)] {
 			dst[i] = T(values[k])
 		}
 	case v.dict != nil:
-		for i, k := range v.at[lo : lo+len(dst)] {
+		for i, k := range v.at[:len(dst)] {
 			if k >= 0 {
 				dst[i] = T(values[v.ix[k]])
 			}
 		}
 	case v.at == nil:
-		for i, x := range values[lo : lo+len(dst)] {
+		for i, x := range values[:len(dst)] {
 			dst[i] = T(x)
 		}
 	default:
-		for i, k := range v.at[lo : lo+len(dst)] {
+		for i, k := range v.at[:len(dst)] {
 			if k >= 0 {
 				dst[i] = T(values[k])
 			}
@@ -108,46 +108,46 @@ func pick[S, T cast.Number](dst []T, values []S, v *Values, lo int) {
 	}
 }
 
-// FillBytes copies the byte arrays of the rows from lo on, as many as offs is long, to dst, one after the other. dst
-// must be as long as Size says. It sets offs to where each ends, counted from at. Null rows are empty.
-func (v *Values) FillBytes(dst []byte, offs []uint32, at uint32, lo int) {
+// FillBytes copies the byte arrays of all rows to dst, one after the other. dst must be as long as Size says. It sets
+// offs to where each ends, counted from at. Null rows are empty.
+func (v *Values) FillBytes(dst []byte, offs []uint32, at uint32) {
 	values, end := v.stored(), 0
 	switch {
 	case values.width > 0 || v.at != nil:
 		for i := range offs {
-			if !v.Null(lo + i) {
-				end += copy(dst[end:], v.Raw(lo+i))
+			if !v.Null(i) {
+				end += copy(dst[end:], v.Raw(i))
 			}
 			offs[i] = at + uint32(end)
 		}
 	case v.dict != nil:
-		for i, k := range v.ix[lo : lo+len(offs)] {
+		for i, k := range v.ix[:len(offs)] {
 			o := values.offs[k]
 			end += copy(dst[end:], values.data[o+4:o+4+le32(values.data[o:])])
 			offs[i] = at + uint32(end)
 		}
 	default:
-		for i, o := range values.offs[lo : lo+len(offs)] {
+		for i, o := range values.offs[:len(offs)] {
 			end += copy(dst[end:], values.data[o+4:o+4+le32(values.data[o:])])
 			offs[i] = at + uint32(end)
 		}
 	}
 }
 
-// Size returns how many bytes the byte arrays of the rows lo to hi have together.
-func (v *Values) Size(lo, hi int) int {
-	if v.at == nil && v.dict == nil && v.width == 0 && lo < hi { // PLAIN: consecutive, each after its length in 4 bytes
-		last := v.offs[hi-1]
-		return int(last+le32(v.data[last:])-v.offs[lo]) - 4*(hi-1-lo)
+// Size returns how many bytes the byte arrays of all rows have together.
+func (v *Values) Size() int {
+	if v.at == nil && v.dict == nil && v.width == 0 && v.n > 0 { // PLAIN: consecutive, each after its length in 4 bytes
+		last := v.offs[v.n-1]
+		return int(last+le32(v.data[last:])-v.offs[0]) - 4*(v.n-1)
 	}
 	size := 0
 	if d := v.dict; v.at == nil && d != nil && d.width == 0 {
-		for _, k := range v.ix[lo:hi] {
+		for _, k := range v.ix[:v.n] {
 			size += int(le32(d.data[d.offs[k]:]))
 		}
 		return size
 	}
-	for i := lo; i < hi; i++ {
+	for i := range v.n {
 		if !v.Null(i) {
 			size += len(v.Raw(i))
 		}
@@ -158,16 +158,16 @@ func (v *Values) Size(lo, hi int) int {
 // Dictionary returns the values that the rows refer to by number, or nil.
 func (v *Values) Dictionary() *Values { return v.dict }
 
-// FillCodes sets dst, for the rows from lo on of a column with a dictionary, to codes[k] where k is the number of a
-// row's value in the dictionary, and to null for null rows.
-func (v *Values) FillCodes(dst, codes []uint8, null uint8, lo int) {
+// FillCodes sets dst, for all rows of a column with a dictionary, to codes[k] where k is the number of a row's value in
+// the dictionary, and to null for null rows.
+func (v *Values) FillCodes(dst, codes []uint8, null uint8) {
 	if v.at == nil {
-		for i, k := range v.ix[lo : lo+len(dst)] {
+		for i, k := range v.ix[:len(dst)] {
 			dst[i] = codes[k]
 		}
 		return
 	}
-	for i, k := range v.at[lo : lo+len(dst)] {
+	for i, k := range v.at[:len(dst)] {
 		if dst[i] = null; k >= 0 {
 			dst[i] = codes[v.ix[k]]
 		}

@@ -51,7 +51,7 @@ func TestFilledAreTheValues(t *testing.T) {
 		for c := range f.Columns {
 			col := &f.Columns[c]
 			for v := range pagesOf(t, f, c) {
-				checkFilled(t, fmt.Sprint(name, " ", col.Name), col, v, random)
+				checkFilled(t, fmt.Sprint(name, " ", col.Name), col, v)
 				some := make([]int32, random.IntN(v.Len()+1))
 				for k := range some {
 					some[k] = int32(random.IntN(v.Len()))
@@ -65,62 +65,57 @@ func TestFilledAreTheValues(t *testing.T) {
 				if took.HasNulls() && !v.HasNulls() {
 					t.Fatalf("%s %s: nulls were taken where there are none", name, col.Name)
 				}
-				checkFilled(t, fmt.Sprint(name, " ", col.Name, " taken"), col, took, random)
+				checkFilled(t, fmt.Sprint(name, " ", col.Name, " taken"), col, took)
 			}
 		}
 	}
 }
 
-func checkFilled(t *testing.T, what string, col *Column, v *Values, random *rand.Rand) {
+func checkFilled(t *testing.T, what string, col *Column, v *Values) {
 	t.Helper()
-	lo := random.IntN(v.Len() + 1)
-	n := random.IntN(v.Len() - lo + 1)
-	if random.IntN(2) == 0 {
-		lo, n = 0, v.Len()
-	}
+	n := v.Len()
 	ints, floats, codes := make([]int64, n), make([]float64, n), make([]uint8, n)
 	data, offs := make([]byte, 0), make([]uint32, n)
 	switch col.Type {
 	case Float, Double:
-		v.FillFloats(floats, lo)
+		v.FillFloats(floats)
 	case ByteArray, FixedLenByteArray:
-		data = make([]byte, v.Size(lo, lo+n))
-		v.FillBytes(data, offs, 100, lo)
+		data = make([]byte, v.Size())
+		v.FillBytes(data, offs, 100)
 	default:
-		v.FillInts(ints, lo)
+		v.FillInts(ints)
 	}
 	var of []uint8
 	if d := v.Dictionary(); d != nil && d.Len() < 255 {
 		for k := range d.Len() {
 			of = append(of, uint8(k+1))
 		}
-		v.FillCodes(codes, of, 0, lo)
+		v.FillCodes(codes, of, 0)
 	}
 	at := uint32(100)
-	for i := range n {
-		r := lo + i
+	for r := range n {
 		if v.Null(r) {
-			if ints[i] != 0 || floats[i] != 0 || offs[i] != 0 && offs[i] != at || codes[i] != 0 {
+			if ints[r] != 0 || floats[r] != 0 || offs[r] != 0 && offs[r] != at || codes[r] != 0 {
 				t.Fatalf("%s, row %d: something where there is nothing", what, r)
 			}
 			continue
 		}
-		if of != nil && (codes[i] == 0 || show(col, v.Dictionary(), int(codes[i]-1)) != show(col, v, r)) {
-			t.Fatalf("%s, row %d: code %d", what, r, codes[i])
+		if of != nil && (codes[r] == 0 || show(col, v.Dictionary(), int(codes[r]-1)) != show(col, v, r)) {
+			t.Fatalf("%s, row %d: code %d", what, r, codes[r])
 		}
 		switch col.Type {
 		case Float, Double:
-			if want := v.Float(r); floats[i] != want {
-				t.Fatalf("%s, row %d: %v, want %v", what, r, floats[i], want)
+			if want := v.Float(r); floats[r] != want {
+				t.Fatalf("%s, row %d: %v, want %v", what, r, floats[r], want)
 			}
 		case ByteArray, FixedLenByteArray:
-			if want := v.Raw(r); !bytes.Equal(data[at-100:offs[i]-100], want) {
-				t.Fatalf("%s, row %d: %q, want %q", what, r, data[at-100:offs[i]-100], want)
+			if want := v.Raw(r); !bytes.Equal(data[at-100:offs[r]-100], want) {
+				t.Fatalf("%s, row %d: %q, want %q", what, r, data[at-100:offs[r]-100], want)
 			}
-			at = offs[i]
+			at = offs[r]
 		default:
-			if want, _ := v.Int(r); ints[i] != want {
-				t.Fatalf("%s, row %d: %v, want %v", what, r, ints[i], want)
+			if want, _ := v.Int(r); ints[r] != want {
+				t.Fatalf("%s, row %d: %v, want %v", what, r, ints[r], want)
 			}
 		}
 	}

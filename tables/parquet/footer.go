@@ -18,6 +18,7 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
+	"sort"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -212,6 +213,12 @@ func (f *File) Cost() int {
 		n += len(k) + len(v)
 	}
 	return n
+}
+
+// Group returns the row group that holds a row, and the number of the row in it.
+func (f *File) Group(row int64) (group int, in int64) {
+	group = sort.Search(len(f.Groups), func(i int) bool { return f.Groups[i].First > row }) - 1
+	return group, row - f.Groups[group].First
 }
 
 // Column returns the number of the column with a name, or -1.
@@ -482,8 +489,7 @@ func (p *footerParser) tree(rest *[]schemaElem, n int32, up Field, path string, 
 		schemaElem := (*rest)[0]
 		*rest = (*rest)[1:]
 		field := Field{Name: schemaElem.name, Leaf: -1, Note: schemaElem.note, Optional: schemaElem.repetition == 1,
-			Repeated: schemaElem.repetition == 2,
-			Def:      up.Def, Rep: up.Rep}
+			Repeated: schemaElem.repetition == 2, Def: up.Def, Rep: up.Rep}
 		if schemaElem.repetition != 0 {
 			field.Def++
 		}

@@ -233,8 +233,7 @@ func parsePageHeader(b []byte, off int64) (h pageHeader, short bool, err error) 
 		}
 	}
 	isCompressed := true
-	t.fields(&h.kind, &h.size, &h.stored, crc,
-		t.inside(&h.values, &h.encoding, &h.defEncoding, &h.repEncoding), nil,
+	t.fields(&h.kind, &h.size, &h.stored, crc, t.inside(&h.values, &h.encoding, &h.defEncoding, &h.repEncoding), nil,
 		t.inside(&h.values, &h.encoding),
 		func(typ byte) {
 			h.defEncoding, h.repEncoding = encRLE, encRLE

@@ -146,14 +146,12 @@ func (v *Values) HasNulls() bool { return v.at != nil && !v.full }
 // Numbers reports whether Int reads the values.
 func (v *Values) Numbers() bool { return v.typ == Boolean || v.typ == Int32 || v.typ == Int64 }
 
-// AppendNulls appends to dst for each of the rows lo to hi whether it is null.
-func (v *Values) AppendNulls(dst []bool, lo, hi int) []bool {
+// AppendNulls appends to dst for each row whether it is null.
+func (v *Values) AppendNulls(dst []bool) []bool {
 	pos := len(dst)
-	dst = append(dst, make([]bool, hi-lo)...)
-	if v.at != nil {
-		for i, k := range v.at[lo:hi] {
-			dst[pos+i] = k < 0
-		}
+	dst = append(dst, make([]bool, v.n)...)
+	for i, k := range v.at {
+		dst[pos+i] = k < 0
 	}
 	return dst
 }

@@ -65,7 +65,7 @@ func Where(ctx context.Context, t *tables.Table, condition string) ([]int, error
 	if binder.Err != nil {
 		return nil, binder.Err
 	}
-	t, numbers, err := eval.Prune(ctx, t, 0, node)
+	t, numbers, err := eval.Prune(ctx, t, node)
 	if err != nil {
 		return nil, err
 	}
@@ -358,7 +358,7 @@ const groupTable = 1 << 20
 // result runs the bound query.
 func (r *run) result(ctx context.Context) (*tables.Table, error) {
 	if r.where != nil && len(r.tables) == 1 {
-		table, _, err := eval.Prune(ctx, r.tables[0], 0, r.where)
+		table, _, err := eval.Prune(ctx, r.tables[0], r.where)
 		if err != nil {
 			return nil, err
 		}

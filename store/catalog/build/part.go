@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -21,16 +22,22 @@ import (
 
 // Listing is the list of the rows of a catalog, before their files are read.
 type Listing struct {
-	indexing
-	paths []string
-	pairs *paired // nil unless it is of pairs
+	o        Options
+	paths    []string
+	files    []namedFile
+	pairs    *paired       // nil unless it is of pairs
+	opened   *source.Files // the default opener, or nil
+	previous []*previous
+	join     *joined
+	known    map[string]rowio.Row // reusable rows of the files of the current block
+	reused   atomic.Int64
 }
 
 // List lists what Write writes. It opens the tables that Write opens. Close the list after use.
 func List(ctx context.Context, paths []string, o Options) (_ *Listing, err error) {
 	o.Counts = cmp.Or(o.Counts, &Counts{})
 	*o.Counts = Counts{}
-	l := &Listing{indexing: indexing{o: o}, paths: paths}
+	l := &Listing{o: o, paths: paths}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, l.Close())
@@ -58,7 +65,18 @@ func List(ctx context.Context, paths []string, o Options) (_ *Listing, err error
 }
 
 // Close closes what List has opened.
-func (l *Listing) Close() error { return errors.Join(l.close(), l.pairs.close()) }
+func (l *Listing) Close() (err error) {
+	for _, p := range l.previous {
+		err = errors.Join(err, p.close())
+	}
+	if l.join != nil {
+		err = errors.Join(err, l.join.tab.Close())
+	}
+	if l.opened != nil {
+		err = errors.Join(err, l.opened.Close())
+	}
+	return errors.Join(err, l.pairs.close())
+}
 
 // Len returns the number of files or, of a catalog of pairs, samples.
 func (l *Listing) Len() int { return len(l.files) }

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -141,56 +140,33 @@ func noRasters(paths []string) error {
 	return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no rasters"), strings.Join(paths, ", "))
 }
 
-// indexing makes the rows of files.
-type indexing struct {
-	o        Options
-	files    []namedFile
-	opened   *source.Files // the default opener, or nil
-	previous []*previous
-	join     *joined
-	known    map[string]rowio.Row // reusable rows of the files of the current block
-	reused   atomic.Int64
-}
-
-func (x *indexing) open(ctx context.Context) (err error) {
-	if x.o.Join != nil {
-		if x.join, err = openJoin(ctx, x.o); err == nil {
-			err = x.join.match(x.files, x.o)
+// open opens the table that is joined, and the earlier catalogs.
+func (l *Listing) open(ctx context.Context) (err error) {
+	if l.o.Join != nil {
+		if l.join, err = openJoin(ctx, l.o); err == nil {
+			err = l.join.match(l.files, l.o)
 		}
 		if err != nil {
-			return fault.WithFile(err, x.o.Join.Table)
+			return fault.WithFile(err, l.o.Join.Table)
 		}
 	}
-	for _, name := range x.o.Previous {
+	for _, name := range l.o.Previous {
 		previous, err := openPrevious(ctx, name)
 		if err != nil {
 			return fault.WithFile(err, name)
 		}
 		if previous != nil {
-			x.previous = append(x.previous, previous)
+			l.previous = append(l.previous, previous)
 		}
 	}
 	return nil
 }
 
-func (x *indexing) close() (err error) {
-	for _, p := range x.previous {
-		err = errors.Join(err, p.close())
-	}
-	if x.join != nil {
-		err = errors.Join(err, x.join.tab.Close())
-	}
-	if x.opened != nil {
-		err = errors.Join(err, x.opened.Close())
-	}
-	return err
-}
-
 // begin looks up the previous rows of a block of files.
-func (x *indexing) begin(first, n int) error {
-	x.known = map[string]rowio.Row{}
-	for _, p := range x.previous {
-		if err := p.find(x.files[first:first+n], x.known); err != nil {
+func (l *Listing) begin(first, n int) error {
+	l.known = map[string]rowio.Row{}
+	for _, p := range l.previous {
+		if err := p.find(l.files[first:first+n], l.known); err != nil {
 			return fault.WithFile(err, p.name)
 		}
 	}
@@ -198,13 +174,13 @@ func (x *indexing) begin(first, n int) error {
 }
 
 // row makes the row of a file, unless an earlier catalog has it.
-func (x *indexing) row(ctx context.Context, i int) (rowio.Row, error) {
-	file := &x.files[i]
-	if r, ok := x.known[file.uri]; ok && file.unchanged(&r, mtimeOf(file.path)) && x.sound(&r) {
-		x.reused.Add(1)
+func (l *Listing) row(ctx context.Context, i int) (rowio.Row, error) {
+	file := &l.files[i]
+	if r, ok := l.known[file.uri]; ok && file.unchanged(&r, mtimeOf(file.path)) && l.sound(&r) {
+		l.reused.Add(1)
 		return r, nil
 	}
-	return rowOf(ctx, file, x.o)
+	return rowOf(ctx, file, l.o)
 }
 
 // rowOf reads a file, and makes its row. It takes the file's time before that: a file that changes meanwhile then
@@ -233,12 +209,12 @@ func (f *namedFile) unchanged(r *rowio.Row, mtime *string) bool {
 }
 
 // sound reports whether a previous row has a usable index.
-func (x *indexing) sound(r *rowio.Row) bool {
+func (l *Listing) sound(r *rowio.Row) bool {
 	blob := r.Index
 	if len(blob) == 0 {
 		blob = r.Header
 	}
-	ix, err := catalog.ParseIndex(blob, x.o.MaxChunk)
+	ix, err := catalog.ParseIndex(blob, l.o.MaxChunk)
 	if err != nil {
 		return false
 	}
@@ -331,14 +307,6 @@ func (m *Member) file() namedFile {
 	return file
 }
 
-// memberOpener ignores the name and opens one member.
-type memberOpener struct{ m *Member }
-
-// Open implements source.Opener.
-func (o memberOpener) Open(ctx context.Context, _ string) (source.Reader, error) {
-	return o.m.Open(ctx)
-}
-
 // name sets the URI of a file for a catalog in the directory base, which is absolute. If the path stands for a part of
 // a file, it has the URI of that file.
 func (f *namedFile) name(base string, absolute bool) (err error) {
@@ -387,7 +355,7 @@ func localURI(base, path string, absolute bool) (string, error) {
 func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 	open, name := o.Opener, f.path
 	if f.member != nil {
-		open, name = memberOpener{f.member}, f.path+layout.MemberSeparator+f.member.Path
+		open, name = source.OpenOne(f.member.Open), f.path+layout.MemberSeparator+f.member.Path
 	}
 	asset, meta, err := catalog.OpenAsset(ctx, open, name, o.MaxChunk)
 	if err != nil {

@@ -48,36 +48,19 @@ type Encoder struct {
 // NewEncoder returns an encoder. key may be nil.
 func NewEncoder(key cipher.AEAD) *Encoder { return &Encoder{key: key} }
 
-// Tile appends the stored form of a tile to out: its filtered chunks. Each stride bytes of src are
-// cut into chunks separately, for tiles of coordinates one dimension; 0 means all of src.
-//
-// Filters that are not written are fault.Unsupported.
-func (x *Encoder) Tile(out, src []byte, p Pipeline, e Elem, stride int) ([]byte, error) {
-	if stride <= 0 {
-		stride = len(src)
-	}
-	unit := e.Cell
-	if stride < len(src) { // of coordinates: whole values of one dimension
-		unit = e.Size
-	}
-	limit := max(int(min(p.MaxChunk, math.MaxInt32))/unit*unit, unit)
-	count := len(out)
-	out = binary.LittleEndian.AppendUint64(out, 0)
-	n := uint64(0)
-	for first := true; first || len(src) > 0; first = false {
-		piece := src[:min(stride, len(src))]
-		src = src[len(piece):]
-		for goesOn := true; goesOn; goesOn = len(piece) > 0 {
-			c := piece[:min(limit, len(piece))]
-			piece = piece[len(c):]
-			var err error
-			if out, err = x.chunk(out, c, p, e); err != nil {
-				return nil, err
-			}
-			n++
+// Tile appends the stored form of a tile to out: its filtered chunks. Filters that are not written are
+// fault.Unsupported.
+func (x *Encoder) Tile(out, src []byte, p Pipeline, e Elem) (_ []byte, err error) {
+	limit := max(int(min(p.MaxChunk, math.MaxInt32))/e.Cell*e.Cell, e.Cell)
+	chunks := max((len(src)+limit-1)/limit, 1)
+	out = binary.LittleEndian.AppendUint64(out, uint64(chunks))
+	for range chunks {
+		c := src[:min(limit, len(src))]
+		src = src[len(c):]
+		if out, err = x.chunk(out, c, p, e); err != nil {
+			return nil, err
 		}
 	}
-	binary.LittleEndian.PutUint64(out[count:], n)
 	return out, nil
 }
 

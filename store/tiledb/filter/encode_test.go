@@ -64,7 +64,7 @@ func bitshuffled(data []byte, size int) (meta, out []byte) {
 func rleEncode(out, src []byte, cell int) []byte {
 	for len(src) > 0 {
 		n := 1
-		for n < maxRun && (n+1)*cell <= len(src) && bytes.Equal(src[:cell], src[n*cell:(n+1)*cell]) {
+		for n < math.MaxUint16 && (n+1)*cell <= len(src) && bytes.Equal(src[:cell], src[n*cell:(n+1)*cell]) {
 			n++
 		}
 		out = append(out, src[:cell]...)

@@ -94,7 +94,7 @@ func TestRoundTrip(t *testing.T) {
 		e := rapid.SampledFrom(elems()).Draw(t, "elem")
 		src := drawData(t, e, rapid.IntRange(0, 700).Draw(t, "values"))
 		p := drawPipeline(t)
-		stored, err := enc.Tile(nil, src, p, e, 0)
+		stored, err := enc.Tile(nil, src, p, e)
 		if fault.KindOf(err) == fault.Unsupported {
 			t.Skip(err.Error()) // falling values, floats in double delta
 		}
@@ -137,7 +137,7 @@ func TestFourFilters(t *testing.T) {
 		for k := i; len(p.Filters) < 4; k /= n {
 			p.Filters = append(p.Filters, Filter{ID: written[k%n], Level: 1, Window: 64})
 		}
-		stored, err := enc.Tile(nil, src, p, e, 0)
+		stored, err := enc.Tile(nil, src, p, e)
 		if fault.KindOf(err) == fault.Unsupported {
 			continue
 		}
@@ -312,7 +312,7 @@ func TestBitWidthOfFullRange(t *testing.T) {
 		src = appendLE(src, 4, uint64(v))
 	}
 	p := Pipeline{MaxChunk: 64, Filters: []Filter{{ID: BitWidth, Window: 256}}}
-	stored, err := NewEncoder(nil).Tile(nil, src, p, e, 0)
+	stored, err := NewEncoder(nil).Tile(nil, src, p, e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +329,7 @@ func TestKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, e := Pipeline{MaxChunk: 64, Filters: []Filter{{ID: AES256GCM}}}, Elem{Kind: Char, Size: 1, Cell: 1}
-	stored, err := NewEncoder(k).Tile(nil, []byte("secret"), p, e, 0)
+	stored, err := NewEncoder(k).Tile(nil, []byte("secret"), p, e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,7 +358,7 @@ func TestDecodeTileNoAlloc(t *testing.T) {
 	src := bytes.Repeat([]byte{1, 2, 3, 4, 5, 6}, 40000)
 	p := Pipeline{MaxChunk: DefaultMaxChunk, Filters: []Filter{{ID: BitWidth, Window: 256}, {ID: ByteShuffle},
 		{ID: Zstd, Level: 3}}}
-	stored, err := NewEncoder(nil).Tile(nil, src, p, e, 0)
+	stored, err := NewEncoder(nil).Tile(nil, src, p, e)
 	if err != nil {
 		t.Fatal(err)
 	}

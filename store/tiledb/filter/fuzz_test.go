@@ -28,7 +28,7 @@ func seedTiles(f *testing.F, add func(stored []byte, p Pipeline, e Elem, n int))
 			p.Filters = append(p.Filters, Filter{ID: id, Level: 1, Window: 32})
 		}
 		for _, e := range elems() {
-			if stored, err := enc.Tile(nil, data, p, e, 0); err == nil {
+			if stored, err := enc.Tile(nil, data, p, e); err == nil {
 				add(stored, p, e, len(data))
 			}
 		}

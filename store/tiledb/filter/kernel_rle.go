@@ -1,14 +1,9 @@
 package filter
 
-import (
-	"encoding/binary"
-)
-
-// maxRun is the longest run: a run is a cell and, as a big-endian uint16, how often it is repeated.
-const maxRun = 1<<16 - 1
+import "encoding/binary"
 
 // rleLength returns the decoded size of src in bytes; a cell has cell bytes. It reports false unless src holds whole
-// runs, each of at least one cell.
+// runs, each of at least one cell. A run is a cell and, as a big-endian uint16, how often it is repeated.
 func rleLength(src []byte, cell int) (n int64, ok bool) {
 	if cell <= 0 || len(src)%(cell+2) != 0 {
 		return 0, false

@@ -133,25 +133,41 @@ func (p StringList) Scan(ctx context.Context, visit func(int64, Cell) error) err
 	return scanMemory(ctx, p, int64(len(p)), visit)
 }
 
-// folders is the column of the names of the folders that hold the files of a column of paths.
-type folders struct{ paths Column }
+// mapped is a column of strings that are made of another column's cells.
+type mapped struct {
+	Column
+	of func(row int64, c Cell) Cell
+}
+
+// Map returns the column of the strings that of makes of another column's cells.
+func Map(c Column, of func(row int64, c Cell) Cell) Column { return mapped{c, of} }
+
+func (m mapped) Kind() Kind { return Text }
+
+func (m mapped) Cell(ctx context.Context, row int64) (Cell, error) {
+	c, err := m.Column.Cell(ctx, row)
+	return m.of(row, c), err
+}
+
+func (m mapped) Scan(ctx context.Context, visit func(int64, Cell) error) error {
+	return m.Column.Scan(ctx, func(row int64, c Cell) error { return visit(row, m.of(row, c)) })
+}
+
+// Nulls is a column of so many rows without a value.
+type Nulls int64
+
+func (n Nulls) Kind() Kind                                { return Text }
+func (n Nulls) Cell(context.Context, int64) (Cell, error) { return Cell{Null: true}, nil }
+func (n Nulls) Scan(ctx context.Context, visit func(int64, Cell) error) error {
+	return scanMemory(ctx, n, int64(n), visit)
+}
 
 // Folders returns the column of the names of the folders that hold the files of a column of paths or URIs: "forest"
 // of "eurosat/forest/1.tif", "" of "1.tif".
-func Folders(paths Column) Column { return folders{paths} }
-
-func (f folders) Kind() Kind { return Text }
-
-func (f folders) Cell(ctx context.Context, row int64) (Cell, error) {
-	c, err := f.paths.Cell(ctx, row)
-	c.Text = folderOf(c.Text)
-	return c, err
-}
-
-func (f folders) Scan(ctx context.Context, visit func(int64, Cell) error) error {
-	return f.paths.Scan(ctx, func(row int64, c Cell) error {
+func Folders(paths Column) Column {
+	return Map(paths, func(_ int64, c Cell) Cell {
 		c.Text = folderOf(c.Text)
-		return visit(row, c)
+		return c
 	})
 }
 

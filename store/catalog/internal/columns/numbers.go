@@ -3,7 +3,6 @@ package columns
 import (
 	"context"
 	"math"
-	"sort"
 
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
@@ -37,50 +36,12 @@ func NumbersOf(table Table, name string) *Numbers {
 	return nil
 }
 
-// Row returns the first limit numbers of a row in dst. A null has none.
-func (c *Numbers) Row(ctx context.Context, row int64, dst []float64, limit int) ([]float64, error) {
-	dst = dst[:0]
-	groups := c.table.File.Groups
-	group := sort.Search(len(groups), func(i int) bool { return groups[i].First > row }) - 1
-	pages, err := c.table.pagesOf(ctx, c.leaf, group)
-	if err != nil {
-		return dst, err
-	}
-	row -= groups[group].First
-	page := pages.Find(row)
-	lists, err := c.page(ctx, group, page, pages)
-	if err != nil {
-		return dst, err
-	}
-	first := int(row - pages.Pages[page].First)
-	if dst, err = lists.AppendRow(dst, first, limit); err != nil {
-		return dst, err
-	}
-	// A list may go on in the pages after the one in which it begins.
-	for last := first == lists.Len()-1; last && page+1 < len(pages.Pages) && len(dst) < limit; {
-		page++
-		if lists, err = c.page(ctx, group, page, pages); err != nil {
-			return dst, err
-		}
-		if dst, err = lists.AppendHead(dst, limit-len(dst)); err != nil {
-			return dst, err
-		}
-		last = lists.Len() == 0
-	}
-	return dst, nil
-}
-
-func (c *Numbers) page(ctx context.Context, group, page int, pages *parquet.Pages) (*parquet.Lists, error) {
-	return pageOf(ctx, c.table, pageKey{c.table.shard, c.leaf, group, page}, pages, c.table.File.ReadLists)
-}
-
 // Transform returns the six numbers of a row, or nil if it has others. c may be nil.
 func (c *Numbers) Transform(ctx context.Context, row int64) (*[6]float64, error) {
 	if c == nil {
 		return nil, nil
 	}
-	// One more than six, to tell longer lists.
-	numbers, err := c.Row(ctx, row, make([]float64, 0, 7), 7)
+	numbers, err := c.row(ctx, row)
 	if err != nil || len(numbers) != 6 {
 		return nil, err
 	}
@@ -90,4 +51,35 @@ func (c *Numbers) Transform(ctx context.Context, row int64) (*[6]float64, error)
 		}
 	}
 	return (*[6]float64)(numbers), nil
+}
+
+// row returns the first numbers of a row: one more than six, to tell longer lists. A null has none.
+func (c *Numbers) row(ctx context.Context, row int64) ([]float64, error) {
+	const limit = 7
+	group, row := c.table.File.Group(row)
+	pages, err := c.table.pagesOf(ctx, c.leaf, group)
+	if err != nil {
+		return nil, err
+	}
+	page := pages.Find(row)
+	lists, err := c.page(ctx, group, page, pages)
+	if err != nil {
+		return nil, err
+	}
+	first := int(row - pages.Pages[page].First)
+	numbers, err := lists.AppendRow(make([]float64, 0, limit), first, limit)
+	// A list may go on in the pages after the one in which it begins.
+	for last := first == lists.Len()-1; err == nil && last && page+1 < len(pages.Pages) && len(numbers) < limit; {
+		page++
+		if lists, err = c.page(ctx, group, page, pages); err != nil {
+			return nil, err
+		}
+		numbers, err = lists.AppendHead(numbers, limit-len(numbers))
+		last = lists.Len() == 0
+	}
+	return numbers, err
+}
+
+func (c *Numbers) page(ctx context.Context, group, page int, pages *parquet.Pages) (*parquet.Lists, error) {
+	return pageOf(ctx, c.table, pageKey{c.table.shard, c.leaf, group, page}, pages, c.table.File.ReadLists)
 }

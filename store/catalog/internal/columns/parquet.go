@@ -3,7 +3,6 @@ package columns
 import (
 	"cmp"
 	"context"
-	"sort"
 	"strconv"
 	"sync"
 	"time"
@@ -140,13 +139,11 @@ type ParquetColumn struct {
 func (c *ParquetColumn) Kind() Kind { return c.k }
 
 func (c *ParquetColumn) Cell(ctx context.Context, row int64) (Cell, error) {
-	g := c.t.File.Groups
-	group := sort.Search(len(g), func(i int) bool { return g[i].First > row }) - 1
+	group, in := c.t.File.Group(row)
 	pages, err := c.t.pagesOf(ctx, c.i, group)
 	if err != nil {
 		return Cell{}, err
 	}
-	in := row - g[group].First
 	page := pages.Find(in)
 	few, err := pageOf(ctx, c.t, pageKey{c.t.shard, c.i, group, page}, pages, c.t.File.ReadFew)
 	if err != nil {
@@ -173,8 +170,7 @@ func (c *ParquetColumn) of(v *parquet.Values, i int, row int64) (Cell, error) {
 	n, ok := v.Int(i)
 	if !ok {
 		return Cell{}, fault.New(fault.Unsupported, "column "+c.t.File.Columns[c.i].Name+" row "+
-			strconv.FormatInt(row, 10),
-			fault.NoOffset, "a number above the largest signed one")
+			strconv.FormatInt(row, 10), fault.NoOffset, "a number above the largest signed one")
 	}
 	return Cell{Int: n}, nil
 }

@@ -2,7 +2,6 @@ package columns
 
 import (
 	"context"
-	"errors"
 	"sort"
 
 	"golang.org/x/sync/errgroup"
@@ -40,7 +39,8 @@ func OpenShards(ctx context.Context, o source.Opener, names []string, cacheBytes
 			if err != nil {
 				return fault.WithFile(err, name)
 			}
-			reader := &reopened{o, name, source.Known{Size: file.Size(), ETag: source.ETag(file)}}
+			known := source.Known{Size: file.Size(), ETag: source.ETag(file)}
+			reader := &source.Reopened{Opener: o, URI: name, Known: known}
 			if err := file.Close(); err != nil {
 				return err
 			}
@@ -110,26 +110,6 @@ func (c *shardColumn) Scan(ctx context.Context, visit func(int64, Cell) error) e
 	}
 	return nil
 }
-
-// reopened reads a file that it opens for each range: a table may have more shards than a process has descriptors.
-// Openers of local files keep some open, and openers of remote files need no request for a known size.
-type reopened struct {
-	opener source.Opener
-	name   string
-	known  source.Known
-}
-
-// ReadAt, Size and Close implement source.Reader.
-func (r *reopened) ReadAt(ctx context.Context, p []byte, off int64) error {
-	file, err := source.OpenKnown(ctx, r.opener, r.name, r.known)
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.ReadAt(ctx, p, off), file.Close())
-}
-
-func (r *reopened) Size() int64  { return r.known.Size }
-func (r *reopened) Close() error { return nil }
 
 // StoredSizes returns how many bytes each row group stores of a column of a Parquet file.
 func StoredSizes(c Column) (sizes []int64) {

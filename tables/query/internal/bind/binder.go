@@ -234,8 +234,7 @@ type literalKey struct {
 
 func keyOf(n *plan.Node) nodeKey {
 	k := nodeKey{op: n.Op, not: n.Not, try: n.Try, aggregate: n.Aggregate, table: n.Table,
-		column: n.Column, field: n.Field, name: n.Name,
-		kind: n.Type.Kind, call: n.Call}
+		column: n.Column, field: n.Field, name: n.Name, kind: n.Type.Kind, call: n.Call}
 	switch n.Type.Kind {
 	case tables.Int64, tables.Uint64, tables.Float64:
 		k.bits = n.Type.Bits

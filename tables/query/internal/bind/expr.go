@@ -171,8 +171,7 @@ func (b *Binder) index(x, i *plan.Node) *plan.Node {
 	if !sqltype.IsInteger(i.Type) {
 		return b.unsupported("[ ] with an index of type %s", plan.TypeName(i))
 	}
-	return b.Intern(&plan.Node{Op: ast.OpIndex, Type: *x.Type.Elem,
-		Args: []*plan.Node{x, b.integer(i, sqltype.Int64)}})
+	return b.Intern(&plan.Node{Op: ast.OpIndex, Type: *x.Type.Elem, Args: []*plan.Node{x, b.integer(i, sqltype.Int64)}})
 }
 
 // call binds a function or an aggregate.

@@ -236,19 +236,6 @@ func (b *Binder) Call(f *Function, t tables.Type, args ...*plan.Node) *plan.Node
 	return node
 }
 
-// ArgsAre reports whether args are of these kinds, or null.
-func ArgsAre(args []*plan.Node, kinds ...tables.Kind) bool {
-	if len(args) != len(kinds) {
-		return false
-	}
-	for i, k := range kinds {
-		if args[i].Type.Kind != k && args[i].Type.Kind != tables.Null {
-			return false
-		}
-	}
-	return true
-}
-
 // LiteralString returns the string of argument i, which must be a literal.
 func LiteralString(n *plan.Node, i int) (string, error) {
 	if a := n.Args[i]; a.Literal != nil && (a.Type.Kind == tables.String || a.Literal.Null) {

@@ -46,8 +46,7 @@ func onlyColumn(n *plan.Node, c *plan.Node) *plan.Node {
 			return n
 		}
 		return nil
-	case ast.OpCompare, ast.OpIn, ast.OpLike, ast.OpIsNull, ast.OpNot, ast.OpIsBool,
-		ast.OpAnd, ast.OpOr:
+	case ast.OpCompare, ast.OpIn, ast.OpLike, ast.OpIsNull, ast.OpNot, ast.OpIsBool, ast.OpAnd, ast.OpOr:
 	default:
 		return nil
 	}

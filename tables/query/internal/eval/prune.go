@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/chaski-eo/chaski/tables"
@@ -11,14 +12,14 @@ import (
 
 // Prune leaves out rows of a table for which the file's statistics show that a condition does not hold. rows are the
 // numbers of the rows that stay, nil if all do.
-func Prune(ctx context.Context, t *tables.Table, tab int, n *plan.Node) (out *tables.Table, rows []int, err error) {
+func Prune(ctx context.Context, t *tables.Table, n *plan.Node) (out *tables.Table, rows []int, err error) {
 	terms := []*plan.Node{n}
 	if n.Op == ast.OpAnd {
 		terms = n.Args
 	}
 	var ranges []tables.Range
 	for _, x := range terms {
-		if r, ok := rangeOf(x, tab); ok {
+		if r, ok := rangeOf(x); ok {
 			ranges = append(ranges, r)
 		}
 	}
@@ -27,33 +28,26 @@ func Prune(ctx context.Context, t *tables.Table, tab int, n *plan.Node) (out *ta
 
 // rangeOf returns the range in which a column must lie for a comparison with a literal to hold. An AND of two
 // comparisons (BETWEEN) is one range.
-func rangeOf(n *plan.Node, tab int) (r tables.Range, ok bool) {
+func rangeOf(n *plan.Node) (r tables.Range, ok bool) {
 	if n.Op == ast.OpAnd {
 		for i, a := range n.Args {
-			x, is := rangeOf(a, tab)
+			x, is := rangeOf(a)
 			twice := x.Lo != nil && r.Lo != nil || x.Hi != nil && r.Hi != nil
 			if !is || twice || i > 0 && x.Column != r.Column {
 				return r, false
 			}
-			r.Column = x.Column
-			if x.Lo != nil {
-				r.Lo = x.Lo
-			}
-			if x.Hi != nil {
-				r.Hi = x.Hi
-			}
+			r = tables.Range{Column: x.Column, Lo: cmp.Or(r.Lo, x.Lo), Hi: cmp.Or(r.Hi, x.Hi)}
 		}
 		return r, true
 	}
-	if n.Op != ast.OpCompare || n.Args[0].Op != ast.OpColumn || n.Args[0].Table != tab ||
-		n.Args[0].Field > 0 || n.Args[1].Literal == nil || n.Args[1].Literal.Null {
+	if n.Op != ast.OpCompare || n.Args[0].Op != ast.OpColumn || n.Args[0].Field > 0 || n.Args[1].Literal == nil ||
+		n.Args[1].Literal.Null {
 		return r, false
 	}
 	node, literal := n.Args[0], n.Args[1].Literal
-	if !node.Type.Equal(n.Args[1].Type) {
-		if node.Type.Kind != tables.Float64 || n.Args[1].Type.Kind != tables.Float64 {
-			return r, false
-		}
+	floats := node.Type.Kind == tables.Float64 && n.Args[1].Type.Kind == tables.Float64
+	if !floats && !node.Type.Equal(n.Args[1].Type) {
+		return r, false
 	}
 	var x any
 	switch {

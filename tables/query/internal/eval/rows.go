@@ -21,9 +21,6 @@ func (r Row) Int(i int) int64 { return r.Args[i].Ints[r.Index] }
 // Float returns argument i, a float.
 func (r Row) Float(i int) float64 { return r.Args[i].Floats[r.Index] }
 
-// Has reports whether there is an argument i.
-func (r Row) Has(i int) bool { return i < len(r.Args) }
-
 // Nulls returns in which rows an argument is null; all reports that an argument is the literal NULL.
 func Nulls(n *plan.Node, args []*vec.Vec) (nulls []bool, all bool) {
 	for i, values := range args {

@@ -84,10 +84,12 @@ func Others() []*bind.Function {
 
 // bindLen binds the length of a list, or of a string in characters.
 func bindLen(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
-	switch {
-	case len(args) == 1 && args[0].Type.Kind == tables.List && args[0].Op == ast.OpColumn:
-	case bind.ArgsAre(args, tables.String):
-	case len(args) == 1 && args[0].Type.Kind == tables.Binary:
+	if len(args) != 1 {
+		return b.WrongArguments(f, args)
+	}
+	switch kind := args[0].Type.Kind; {
+	case kind == tables.List && args[0].Op == ast.OpColumn, kind == tables.String, kind == tables.Null:
+	case kind == tables.Binary:
 		return b.Fail(sqlerr.Unsupported("%s of type BLOB", f.Names[0]))
 	default:
 		return b.WrongArguments(f, args)

@@ -121,7 +121,7 @@ func substring(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 	size := int64(utf8.RuneCount(s))
 	clamp := func(x int64) int64 { return min(max(x, -1<<40), 1<<40) }
 	start, count := clamp(r.Int(1)), int64(1<<41)
-	if r.Has(2) {
+	if len(r.Args) > 2 {
 		count = clamp(r.Int(2))
 	}
 	switch {
@@ -279,7 +279,7 @@ func preparePattern(options int) func(n *plan.Node) (any, error) {
 
 func regexpExtract(w *vec.StringWriter, n *plan.Node, r eval.Row) error {
 	group := int64(0)
-	if r.Has(2) {
+	if len(r.Args) > 2 {
 		group = r.Int(2)
 	}
 	p := n.State.(*regexp.Regexp)
