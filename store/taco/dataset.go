@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -335,22 +334,8 @@ func (d *Dataset) Entry(ctx context.Context, k, row int) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	ids := []string{e.ID}
-	for ; k > 0; k-- {
-		parents, err := d.all.Parents(ctx, k)
-		if err != nil {
-			return Entry{}, err
-		}
-		row = int(parents[row])
-		above, err := d.all.Entry(ctx, k-1, row)
-		if err != nil {
-			return Entry{}, err
-		}
-		ids = append(ids, above.ID)
-	}
-	slices.Reverse(ids)
-	e.Path = strings.Join(ids, "/")
-	return e, nil
+	e.Path, err = d.all.Path(ctx, k, row)
+	return e, err
 }
 
 // EntryAt is Entry without the path, which takes no search in the levels above.

@@ -180,11 +180,3 @@ func (c *reader) Level(ctx context.Context, k int) (*model.Level, error) {
 	c.levels[k] = l
 	return &l.Level, nil
 }
-
-// level returns a level that may not be read yet.
-func (c *reader) level(ctx context.Context, k int) (*level, error) {
-	if _, err := c.of.Level(ctx, k); err != nil {
-		return nil, err
-	}
-	return c.levels[k], nil
-}

@@ -51,30 +51,15 @@ func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
 	return e, nil
 }
 
-// path returns the ids from level 0 down to a row, joined by "/". It refuses ids that could lead
-// out of a directory.
+// path returns the ids from level 0 down to a row, joined by "/". It refuses ids that could lead out of a directory.
 func (c *reader) path(ctx context.Context, k, row int) (string, error) {
-	var ids []string
-	for {
-		level, err := c.level(ctx, k)
-		if err != nil {
-			return "", err
-		}
-		id := level.IDs.Str(row)
+	ids, err := c.of.IDsTo(ctx, k, row)
+	for _, id := range slices.Backward(ids) {
 		if what := BadID(id); what != "" {
 			return "", c.of.InRow(k, row, "id %q %s", id, what)
 		}
-		ids = append(ids, id)
-		if k == 0 {
-			slices.Reverse(ids)
-			return strings.Join(ids, "/"), nil
-		}
-		if _, err := c.of.Linked(ctx, k); err != nil {
-			return "", err
-		}
-		row = int(level.Parents[row])
-		k--
 	}
+	return strings.Join(ids, "/"), err
 }
 
 // settle decides whether the offsets of a level can be trusted, and replaces those that cannot.

@@ -184,10 +184,11 @@ func (c *stream) joiner(ctx context.Context, level int) (*joiner, error) {
 		if !up.folder(i) {
 			continue
 		}
-		path, top, err := c.path(ctx, level-1, i)
+		ids, err := c.of.IDsTo(ctx, level-1, i)
 		if err != nil {
 			return nil, err
 		}
+		path, top := strings.Join(ids, "/"), ids[0]
 		if budget -= int64(len(path)); budget < 0 {
 			return nil, c.longPaths(level - 1)
 		}
@@ -249,24 +250,6 @@ func (c *stream) encloses(up *rows, p int, t *rows, i int) bool {
 	return err == nil && inner.In(outer.Off, outer.End())
 }
 
-// path returns the ids from level 0 down to a row, joined by "/", and the first of them.
-func (c *stream) path(ctx context.Context, level, row int) (path, top string, err error) {
-	var ids []string
-	for {
-		ids = append(ids, c.levels[level].ids.Str(row))
-		if level == 0 {
-			break
-		}
-		linked, err := c.of.Linked(ctx, level)
-		if err != nil {
-			return "", "", err
-		}
-		row, level = int(linked.Parents[row]), level-1
-	}
-	slices.Reverse(ids)
-	return strings.Join(ids, "/"), ids[0], nil
-}
-
 // chunkOf implements model.Chunks.
 func (c *stream) chunkOf(ctx context.Context, level, row int, name string) (model.Entry, error) {
 	c.of.Mu.Lock()
@@ -314,15 +297,14 @@ func (c *stream) chunk(of model.Entry, row int, name string, s span) (model.Entr
 // rootsOf returns the roots that the chunks of a sample may have: its own id at level 0, otherwise
 // the path above it or its id at level 0.
 func (c *stream) rootsOf(ctx context.Context, level, row int) ([]string, error) {
-	path, top, err := c.path(ctx, level, row)
-	if err != nil || level == 0 {
-		return []string{path}, err
+	ids, err := c.of.IDsTo(ctx, level, row)
+	if err != nil {
+		return nil, err
 	}
-	above := strings.TrimSuffix(path, "/"+c.levels[level].ids.Str(row))
-	if above == top {
-		return []string{above}, nil
+	if level <= 1 {
+		return ids[:1], nil
 	}
-	return []string{above, top}, nil
+	return []string{strings.Join(ids[:level], "/"), ids[0]}, nil
 }
 
 // namedChunk implements model.Chunks.
