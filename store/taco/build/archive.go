@@ -16,7 +16,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
@@ -373,5 +372,5 @@ func (l *loaded) open() source.Reader {
 	if l.r != nil {
 		return l.r
 	}
-	return (&catalog.Asset{Size: l.size, Bytes: l.bytes}).Reader()
+	return source.Memory(l.bytes)
 }

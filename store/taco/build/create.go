@@ -11,7 +11,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
-	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -141,17 +140,15 @@ func (w *writer) defaults(path string) func() {
 	return w.o.open()
 }
 
-// planned returns about how many bytes the files have. It opens files whose size only their store knows.
+// planned returns about how many bytes the files have.
 func (w *writer) planned(ctx context.Context) (size int64, err error) {
 	if len(w.levels) == 0 {
 		return w.o.Bytes, nil
 	}
-	err = inorder.Do(ctx, len(w.levels[0].Rows), w.o.Workers,
-		func(ctx context.Context, row int) (int64, error) { return w.bytesOf(ctx, row) },
-		func(_ int, n int64) error {
-			size += n
-			return nil
-		}, func(int64) {})
+	sizes, err := w.sizes(ctx)
+	for _, n := range sizes {
+		size += n
+	}
 	return size, err
 }
 

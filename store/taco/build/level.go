@@ -9,7 +9,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
@@ -69,7 +68,7 @@ func (l *Level) id(row int) string { return l.Rows[row].ID }
 func (r *Row) Open(ctx context.Context, o source.Opener) (source.Reader, error) {
 	switch {
 	case r.bytes != nil:
-		return (&catalog.Asset{Size: int64(len(r.bytes)), Bytes: r.bytes}).Reader(), nil
+		return source.Memory(r.bytes), nil
 	case r.entry != nil:
 		return taco.Section(ctx, o, *r.entry)
 	}
