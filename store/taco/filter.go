@@ -210,20 +210,15 @@ func (f *Filter) rows(ctx context.Context, uri string, t *tables.Table) (rows []
 // is null, and nobody named a column, the column that stands for it decides.
 func (f *Filter) either(ctx context.Context, t *tables.Table, name string, auto []string, what string, rows []int,
 	match func(ctx context.Context, rows []int, t *tables.Table, i int) ([]int, error)) ([]int, error) {
-	if name != "" && name != "auto" {
-		i := t.Index(name)
-		if i < 0 {
-			return nil, t.NoColumn(name)
-		}
-		return match(ctx, rows, t, i)
-	}
-	k := slices.IndexFunc(auto, func(name string) bool { return t.Index(name) >= 0 })
-	if k < 0 {
+	column, named := chosen(name, auto, func(name string) bool { return t.Index(name) >= 0 })
+	i, other := t.Index(column), t.Index(insteadColumns[column])
+	switch {
+	case column == "":
 		return nil, fault.New(fault.NotFound, "", fault.NoOffset, "no %s column (%s): the columns are %s", what,
 			strings.Join(auto, ", "), tables.Names(t.Columns()))
-	}
-	i, other := t.Index(auto[k]), t.Index(insteadColumns[auto[k]])
-	if other < 0 {
+	case i < 0:
+		return nil, t.NoColumn(column)
+	case named || other < 0:
 		return match(ctx, rows, t, i)
 	}
 	values, err := t.At(ctx, i)
@@ -244,6 +239,17 @@ func (f *Filter) either(ctx context.Context, t *tables.Table, name string, auto 
 	both := slices.Concat(first, second)
 	slices.Sort(both)
 	return both, err
+}
+
+// chosen returns the column that a filter names or, if it names none, the first of some that there is, or "".
+func chosen(name string, auto []string, is func(name string) bool) (column string, named bool) {
+	if name != "" && name != "auto" {
+		return name, true
+	}
+	if k := slices.IndexFunc(auto, is); k >= 0 {
+		column = auto[k]
+	}
+	return column, false
 }
 
 func allRows(n int) []int {
@@ -407,23 +413,17 @@ func (f *Filter) mayMatch(c *taco2.Collection, i int) bool {
 		return true
 	}
 	columns := c.Columns(level)
-	named := func(name string, auto []string) string {
-		if name != "" && name != "auto" {
-			return name
-		}
-		k := slices.IndexFunc(auto, func(a string) bool { return slices.Contains(columns, a) })
-		if k < 0 {
-			return ""
-		}
-		return auto[k]
+	column := func(name string, auto []string) string {
+		name, _ = chosen(name, auto, func(name string) bool { return slices.Contains(columns, name) })
+		return name
 	}
-	if f.Box != nil && named(f.Geometry, geometryColumns) == prefix+"centroid" && !mayMeet(*f.Box, extent.Spatial) {
+	if f.Box != nil && column(f.Geometry, geometryColumns) == prefix+"centroid" && !mayMeet(*f.Box, extent.Spatial) {
 		return false
 	}
 	// If there is a column of middles, the extent covers the middles of the rows that have one.
 	// Rows without a middle may begin at any time, and a middle need not lie after its start. Such
 	// an extent proves nothing.
-	if f.Times == nil || len(extent.Temporal) != 2 || named(f.Time, timeColumns) != prefix+"time_start" ||
+	if f.Times == nil || len(extent.Temporal) != 2 || column(f.Time, timeColumns) != prefix+"time_start" ||
 		slices.Contains(columns, prefix+"time_middle") {
 		return true
 	}

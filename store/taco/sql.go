@@ -72,20 +72,17 @@ func (d *Dataset) StoredTable(ctx context.Context, name string) (*tables.Table, 
 		return d.wide(ctx)
 	case slices.Contains(d.LevelNames(), name):
 		return d.LevelTable(ctx, name)
-	case strings.HasPrefix(low, "l"):
-		get, digits := d.withParents, low[1:]
-		if rest, ok := strings.CutPrefix(low, "level"); ok {
-			get, digits = d.Level, rest
-		}
-		k, err := strconv.Atoi(digits)
-		if err != nil || digits != strconv.Itoa(k) || k < 0 {
-			break
-		}
+	}
+	if k, ok := LevelOf(name); ok {
 		if err := d.all.Reach(ctx, k); err != nil {
 			return nil, err
 		}
-		if k < d.all.Levels() {
-			return get(ctx, k)
+		switch whole := strings.HasPrefix(strings.ToLower(name), "level"); {
+		case k >= d.all.Levels():
+		case whole:
+			return d.Level(ctx, k)
+		default:
+			return d.withParents(ctx, k)
 		}
 	}
 	return nil, query.NoTable(name, d.SQLTables())

@@ -309,17 +309,12 @@ func CollectionOf(d *taco.Dataset) (*Collection, error) {
 }
 
 // SubsetOf changes a description of a whole dataset into one of a subset of it, made on the given day.
-func (c *Collection) SubsetOf(day time.Time) error {
+func (c *Collection) SubsetOf(day time.Time) {
 	if c.More == nil {
 		c.More = map[string]json.RawMessage{}
 	}
-	id, err := json.Marshal(c.ID)
-	if err != nil {
-		return err
-	}
-	c.More["taco:subset_of"] = id
+	c.More["taco:subset_of"] = quoted(c.ID)
 	c.More["taco:subset_date"] = json.RawMessage(strconv.Quote(day.UTC().Format(time.RFC3339)))
-	return nil
 }
 
 // plainJSON encodes a value without escapes for HTML.

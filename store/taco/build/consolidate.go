@@ -37,7 +37,7 @@ func Consolidate(ctx context.Context, zips []string, path string, o Options) (_ 
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
-		if names, err = eachZIP(zips); err != nil {
+		if names, err = ZIPs(ctx, zips, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -60,21 +60,33 @@ func Consolidate(ctx context.Context, zips []string, path string, o Options) (_ 
 	return x.counts(), writeIndex(ctx, x, path, form, o.Store)
 }
 
-// eachZIP returns ZIPs with those in the folders among them.
-func eachZIP(zips []string) (names []string, err error) {
-	for _, zip := range zips {
-		in := []string{zip}
-		if st, err := os.Stat(zip); err == nil && st.IsDir() {
-			if in, err = ZIPsIn(zip); err != nil {
-				return nil, err
-			}
+// ZIPs returns the paths among which folders stand for the ZIPs in them: see ZIPsIn. A folder of a store ends in "/".
+func ZIPs(ctx context.Context, paths []string, store Store) (zips []string, err error) {
+	for _, path := range paths {
+		in := []string{path}
+		st, serr := os.Stat(path)
+		switch isFolder := serr == nil && st.IsDir(); {
+		case isFolder:
+			in, err = ZIPsIn(path)
+		case store != nil && strings.HasSuffix(path, "/"):
+			in = nil
+			err = store.List(ctx, path, func(uri string) error {
+				name := strings.TrimPrefix(uri, path)
+				if !strings.Contains(name, "/") && strings.HasSuffix(name, ".tacozip") {
+					in = append(in, uri)
+				}
+				return nil
+			})
+		}
+		if err != nil {
+			return nil, fault.WithFile(err, path)
 		}
 		if len(in) == 0 {
-			in = []string{zip} // perhaps a container that is a folder, which is refused
+			in = []string{path} // perhaps a container that is a folder, which is refused
 		}
-		names = append(names, in...)
+		zips = append(zips, in...)
 	}
-	return names, nil
+	return zips, nil
 }
 
 // contents is the content of several ZIPs of one generation.

@@ -3,6 +3,7 @@ package build
 import (
 	"bytes"
 	"context"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -303,7 +304,8 @@ func (o *places) has(name string, row int) bool {
 
 // choose sets the points, and the group that the rows make.
 func (o *places) choose() {
-	where, when, both, none := 0, 0, 0, 0
+	groups := map[[2]bool]string{{true, true}: "stac", {true, false}: "spatial", {false, true}: "temporal"}
+	made := map[string]bool{}
 	for row := range o.points {
 		parts := 0
 		for _, name := range []string{oldCRS, newShape, oldTransform} {
@@ -315,28 +317,16 @@ func (o *places) choose() {
 		known := !math.IsNaN(o.points[row][0])
 		placed := parts == 3 && known
 		started, stopped := o.has(timeColumns[0], row), o.has(timeColumns[1], row)
-		switch {
-		case !placed && (parts > 0 || known),
-			stopped && (!started || o.values[timeColumns[1]].Int(row) < o.values[timeColumns[0]].Int(row)):
+		backwards := stopped && (!started || o.values[timeColumns[1]].Int(row) < o.values[timeColumns[0]].Int(row))
+		if backwards || !placed && (parts > 0 || known) {
 			return
-		case placed && started:
-			both++
-		case placed:
-			where++
-		case started:
-			when++
-		default:
-			none++
+		}
+		if placed || started {
+			made[groups[[2]bool{placed, started}]] = true
 		}
 	}
-	switch n := len(o.points) - none; {
-	case n == 0:
-	case both == n:
-		o.group = "stac"
-	case where == n:
-		o.group = "spatial"
-	case when == n:
-		o.group = "temporal"
+	if len(made) == 1 {
+		o.group = slices.Collect(maps.Keys(made))[0]
 	}
 }
 

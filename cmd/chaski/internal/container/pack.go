@@ -161,9 +161,7 @@ func (f *packFlags) export(
 		return nil, console.Usagef("--collection is for containers with a description: a Tortilla has none")
 	}
 	if len(rows) < len(visible) {
-		if err := collection.SubsetOf(time.Now()); err != nil {
-			return nil, err
-		}
+		collection.SubsetOf(time.Now())
 	}
 	if err := f.describe(collection); err != nil {
 		return nil, err

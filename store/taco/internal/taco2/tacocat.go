@@ -44,17 +44,14 @@ func parseTacocat(b []byte, total int64) (levels []span, collection span, err er
 			name = part + " COLLECTION.json"
 		}
 		off, size := le64(b, pos), le64(b, pos+8)
-		if off == 0 && size == 0 && i > int(deepest) && i < catLevels {
+		if i > int(deepest) && i < catLevels {
+			if off != 0 || size != 0 {
+				return bad(fault.Corrupt, int64(pos), "level %d exists, below the deepest level %d", i, deepest)
+			}
 			continue
 		}
-		spans[i], err = newSpan(off, size, catDataAt, total, name, int64(pos))
-		if err != nil {
+		if spans[i], err = newSpan(off, size, catDataAt, total, name, int64(pos)); err != nil {
 			return nil, span{}, err
-		}
-	}
-	for i := int(deepest) + 1; i < catLevels; i++ {
-		if spans[i] != (span{}) {
-			return bad(fault.Corrupt, int64(16+16*i), "level %d exists, below the deepest level %d", i, deepest)
 		}
 	}
 	return spans[:deepest+1], spans[catLevels], nil
