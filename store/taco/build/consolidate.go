@@ -397,7 +397,7 @@ func writeTacocat(ctx context.Context, path string, files []entry) error {
 		}
 	}
 	return durable.ReplaceFolder(path, func(folder string) error {
-		_, err := putAll(ctx, &localFolder{dir: folder}, "", files)
+		_, err := putAll(ctx, localFolder(folder), "", files)
 		return err
 	})
 }

@@ -251,7 +251,7 @@ func (w *writer) onto(ctx context.Context, path string, fill func(ctx context.Co
 	if w.o.Store != nil {
 		return fault.WithFile(w.inStore(ctx, path, fill), path)
 	}
-	return durable.WriteFolder(path, func(folder string) error { return fill(ctx, &localFolder{dir: folder}) })
+	return durable.WriteFolder(path, func(folder string) error { return fill(ctx, localFolder(folder)) })
 }
 
 // into writes a container that is a folder.
@@ -267,34 +267,15 @@ func (w *writer) into(ctx context.Context, t folderSink) error {
 	return err
 }
 
-// localFolder is a new local folder. Its files are synced afterwards.
-type localFolder struct {
-	dir  string
-	made map[string]bool // folders
-}
+// localFolder is a new local folder. Its files are synced afterwards. Ids were checked and cannot lead out of it, and a
+// new folder holds no links.
+type localFolder string
 
-func (t *localFolder) path(name string) string { return pathname.Join(t.dir, name) }
+func (t localFolder) path(name string) string { return pathname.Join(string(t), name) }
 
-// folder makes a folder and those above it. Ids were checked and cannot lead out of the container, and a new folder
-// holds no links.
-func (t *localFolder) folder(path string) error {
-	if t.made[path] || path == t.dir {
-		return nil
-	}
-	err := t.folder(pathname.Dir(path))
-	if err == nil {
-		err = os.Mkdir(path, 0o777)
-	}
-	if t.made == nil {
-		t.made = map[string]bool{}
-	}
-	t.made[path] = err == nil
-	return err
-}
-
-func (t *localFolder) put(ctx context.Context, name string, l *loaded) (none span, err error) {
+func (t localFolder) put(ctx context.Context, name string, l *loaded) (none span, err error) {
 	path := t.path(name)
-	if err := t.folder(pathname.Dir(path)); err != nil {
+	if err := os.MkdirAll(pathname.Dir(path), 0o777); err != nil {
 		return none, err
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)

@@ -334,7 +334,7 @@ func (e *editing) folder(ctx context.Context) error {
 		return replaceFile(pathname.Join(e.path, collName), doc)
 	}
 	return durable.ReplaceFolder(e.path, func(folder string) error {
-		if _, err := writer.metadata(ctx, &localFolder{dir: folder}); err != nil {
+		if _, err := writer.metadata(ctx, localFolder(folder)); err != nil {
 			return err
 		}
 		return e.others(folder)
