@@ -1,5 +1,4 @@
-// Package verify checks every byte of files: their structure, every chunk, which it decodes, and every
-// checksum.
+// Package verify checks every byte of files: their structure, every chunk, which it decodes, and every checksum.
 //
 // Of a catalog it checks the file of every row, and that the row has the file's chunk index. Of a container it
 // checks ids, tree, tables, stored headers and the byte range of every sample, but no pixels. Of a TileDB array

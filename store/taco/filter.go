@@ -32,8 +32,7 @@ type Filter struct {
 	// Geometry names the column of geometries (well-known binary, strings, or structs of lon and lat). Default: the
 	// first of istac:geometry, stac:geometry, spatial:geometry, stac:centroid, istac:centroid, spatial:centroid, and in
 	// TACO 3 for rows without a geometry the centroid. Geometries are in longitude and latitude, unless the table says
-	// otherwise: istac:geometry is in the CRS of istac:crs, a GeoParquet file in the CRS of its
-	// metadata.
+	// otherwise: istac:geometry is in the CRS of istac:crs, a GeoParquet file in the CRS of its metadata.
 	Geometry string
 
 	Times *Times // nil: at any time
@@ -115,8 +114,7 @@ func (d *Dataset) Select(ctx context.Context, f Filter) (Selection, error) {
 	}
 }
 
-// RowsBelow returns the selected rows of a level, in order, that lie below selected rows of level
-// 0.
+// RowsBelow returns the selected rows of a level, in order, that lie below selected rows of level 0.
 func (d *Dataset) RowsBelow(ctx context.Context, left Selection, level int) ([]int, error) {
 	rows := left[0]
 	for k := 1; k <= level; k++ {
@@ -183,11 +181,8 @@ func intersection(a, b []int) []int {
 	return both
 }
 
-// Match returns the rows of a table that match, in order. Level is ignored. An unknown column is
-// fault.NotFound.
-func (f Filter) Match(ctx context.Context, t *tables.Table) ([]int, error) {
-	return f.rows(ctx, "", t)
-}
+// Match returns the rows of a table that match, in order. Level is ignored. An unknown column is fault.NotFound.
+func (f Filter) Match(ctx context.Context, t *tables.Table) ([]int, error) { return f.rows(ctx, "", t) }
 
 // rows returns the rows of a table that match. uri is the container of the table.
 func (f *Filter) rows(ctx context.Context, uri string, t *tables.Table) (rows []int, err error) {
@@ -420,9 +415,8 @@ func (f *Filter) mayMatch(c *taco2.Collection, i int) bool {
 	if f.Box != nil && column(f.Geometry, geometryColumns) == prefix+"centroid" && !mayMeet(*f.Box, extent.Spatial) {
 		return false
 	}
-	// If there is a column of middles, the extent covers the middles of the rows that have one.
-	// Rows without a middle may begin at any time, and a middle need not lie after its start. Such
-	// an extent proves nothing.
+	// If there is a column of middles, the extent covers the middles of the rows that have one. Rows without a middle
+	// may begin at any time, and a middle need not lie after its start. Such an extent proves nothing.
 	if f.Times == nil || len(extent.Temporal) != 2 || column(f.Time, timeColumns) != prefix+"time_start" ||
 		slices.Contains(columns, prefix+"time_middle") {
 		return true
@@ -432,11 +426,10 @@ func (f *Filter) mayMatch(c *taco2.Collection, i int) bool {
 	return err != nil || err2 != nil || f.Times.First <= last.Last && first.First <= f.Times.Last
 }
 
-// extentOf returns the level whose rows the extents of a TACOLLECTION.json describe, and the prefix
-// of the columns that they were computed from, or "" if that is unknown. tacotoolbox takes the
-// first level with both a centroid and a start, and prefers columns of STAC to columns of ISTAC. Its
-// extent is the box of the centroids, and the range of the middles, or of the starts if no row has
-// a middle.
+// extentOf returns the level whose rows the extents of a TACOLLECTION.json describe, and the prefix of the columns that
+// they were computed from, or "" if that is unknown. tacotoolbox takes the first level with both a centroid and a
+// start, and prefers columns of STAC to columns of ISTAC. Its extent is the box of the centroids, and the range of the
+// middles, or of the starts if no row has a middle.
 func extentOf(c *taco2.Collection) (level int, prefix string) {
 	for level = 0; ; level++ {
 		columns := c.Columns(level)
@@ -453,11 +446,10 @@ func extentOf(c *taco2.Collection) (level int, prefix string) {
 
 // mayMeet reports whether a box may contain one of the centroids that a spatial extent describes.
 //
-// If a file has centroids on both sides of longitude 0, tacotoolbox 0.26.9 writes the longitudes of
-// one side only, the one with the larger span. Hence an extent on one side says nothing about the
-// other; its latitudes cover all centroids. An extent from east to west may cross the antimeridian
-// or have swapped corners, and one outside of ±180 degrees counts longitudes differently: of these
-// only the latitudes are used.
+// If a file has centroids on both sides of longitude 0, tacotoolbox 0.26.9 writes the longitudes of one side only, the
+// one with the larger span. Hence an extent on one side says nothing about the other; its latitudes cover all
+// centroids. An extent from east to west may cross the antimeridian or have swapped corners, and one outside of ±180
+// degrees counts longitudes differently: of these only the latitudes are used.
 func mayMeet(box crs.Box, spatial []float64) bool {
 	if len(spatial) != 4 || spatial[1] > spatial[3] {
 		return true

@@ -40,9 +40,8 @@ func IsSet(ctx context.Context, o source.Opener, whole string) bool {
 	return partsOf(ctx, o, whole) != nil
 }
 
-// partsOf returns the names of the parts of a split container, given the name of the whole, or nil
-// if the first does not exist. Numbers begin at 0000 in files as writers make them, and at 0001 in the
-// specification.
+// partsOf returns the names of the parts of a split container, given the name of the whole, or nil if the first does
+// not exist. Numbers begin at 0000 in files as writers make them, and at 0001 in the specification.
 func partsOf(ctx context.Context, o source.Opener, whole string) []string {
 	if !strings.HasSuffix(whole, ".tortilla") && !strings.HasSuffix(whole, ".taco") {
 		return nil

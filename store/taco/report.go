@@ -16,21 +16,18 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Histograms of a streaming TACO (TACO 0.2.0, "Precomputed Histogram information") are rasters of
-// counts: one band for each band, one row for each sample of level 0 in their order, and one column
-// for each bin.
+// Histograms of a streaming TACO (TACO 0.2.0, "Precomputed Histogram information") are rasters of counts: one band for
+// each band, one row for each sample of level 0 in their order, and one column for each bin.
 
 // histogramBins is the number of bins, which divide the range of the dataset's values.
 const histogramBins = 100
 
-// maxComponents limits the fields of a report of all components. More ids are hardly names of
-// components.
+// maxComponents limits the fields of a report of all components. More ids are hardly names of components.
 const maxComponents = 64
 
-// Report returns the statistics of Pool, with percentiles if there are histograms, in the form that
-// normalisation uses: a field named like the component. For component "*" it has a field for each
-// id of the deepest level with statistics if level 0 has folders, otherwise one field "image". No
-// pixels are read, only the header of one raster for its dtype.
+// Report returns the statistics of Pool, with percentiles if there are histograms, in the form that normalisation uses:
+// a field named like the component. For component "*" it has a field for each id of the deepest level with statistics
+// if level 0 has folders, otherwise one field "image". No pixels are read, only the header of one raster for its dtype.
 //
 // Percentiles are interpolated inside a bin, and may be off by its width, which Resolution states.
 // Several containers have no percentiles, because each has bins over a range of its own.
@@ -196,8 +193,7 @@ func (d *Dataset) Histogram(ctx context.Context, component string, keep func(row
 	return counts, lo, hi, nil
 }
 
-// valueRange returns the smallest and largest value of all samples of the deepest level with
-// statistics.
+// valueRange returns the smallest and largest value of all samples of the deepest level with statistics.
 func (d *Dataset) valueRange(ctx context.Context) (lo, hi float64, err error) {
 	table, err := d.Level(ctx, d.Levels()-1)
 	if err != nil {
@@ -230,8 +226,7 @@ func (d *Dataset) valueRange(ctx context.Context) (lo, hi float64, err error) {
 // maxWhole limits the size of samples that are read in one request.
 const maxWhole = 8 << 20
 
-// addHistogram adds the counts of a histogram. rows are the samples of level 0 that its rows
-// describe.
+// addHistogram adds the counts of a histogram. rows are the samples of level 0 that its rows describe.
 func (d *Dataset) addHistogram(ctx context.Context, counts [][]uint64, e Entry, rows []int,
 	keep func(row int) bool) ([][]uint64, error) {
 	file, err := Section(ctx, d.opener, e)

@@ -23,9 +23,8 @@ type Pooled struct {
 	pixels []float64 // valid ones, by band
 }
 
-// statsColumns are the columns of the STATS extension of TACO 0.2, geotiffColumn the one that
-// writers of TACO 2 use instead, and shapeColumns those that may hold the shape [bands, rows,
-// columns] of a sample.
+// statsColumns are the columns of the STATS extension of TACO 0.2, geotiffColumn the one that writers of TACO 2 use
+// instead, and shapeColumns those that may hold the shape [bands, rows, columns] of a sample.
 var (
 	statsColumns  = [4]string{"stats:mean", "stats:std", "stats:min", "stats:max"}
 	geotiffColumn = "geotiff:stats"

@@ -388,9 +388,7 @@ func quoted(text string) json.RawMessage {
 }
 
 // badMember returns an error about COLLECTION.json.
-func badMember(format string, args ...any) error {
-	return unsupported(collName, format, args...)
-}
+func badMember(format string, args ...any) error { return unsupported(collName, format, args...) }
 
 // extentOf returns the extent of the first level that has points of STAC or ISTAC, or nil. Its times come from the
 // first level that has times, because computed points of STAC may stand beside times of ISTAC.

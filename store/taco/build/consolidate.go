@@ -261,9 +261,7 @@ func unique(ids map[string]string, id, zip string) error {
 
 // sameColumns checks that a table has the columns of the first, which is of the file name. Their order may differ.
 func sameColumns(first, t *tables.Table, part, name string) error {
-	bad := func(format string, args ...any) error {
-		return unsupported(part, format, args...)
-	}
+	bad := func(format string, args ...any) error { return unsupported(part, format, args...) }
 	for _, column := range t.Columns() {
 		i := first.Index(column.Name)
 		if i < 0 {

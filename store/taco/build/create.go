@@ -163,9 +163,7 @@ func Writable(ctx context.Context, path string, o Options) error {
 	if o.split() {
 		form = Folder
 	}
-	bad := func(part, what string) error {
-		return fault.WithFile(unsupported(part, "%s", what), path)
-	}
+	bad := func(part, what string) error { return fault.WithFile(unsupported(part, "%s", what), path) }
 	switch {
 	case form.Indexes():
 		return bad("file", "is an index of ZIPs, which holds no samples")

@@ -159,9 +159,7 @@ func Listed(ctx context.Context, t *tables.Table, dir string) (*List, error) {
 }
 
 // badRow returns an error about a row of a table of samples.
-func badRow(row int, what string) error {
-	return unsupported("row "+strconv.Itoa(row), "%s", what)
-}
+func badRow(row int, what string) error { return unsupported("row "+strconv.Itoa(row), "%s", what) }
 
 // textOf returns a column of text.
 func textOf(ctx context.Context, t *tables.Table, name string) (*tables.Vector, error) {

@@ -134,8 +134,7 @@ func (f *lsFlags) listRows(ctx context.Context, w io.Writer, d *taco.Dataset, le
 	return writeRows(ctx, w, table, rows)
 }
 
-// rows returns the rows of the listed level that --padding, --bbox and --datetime leave. The level has
-// n rows.
+// rows returns the rows of the listed level that --padding, --bbox and --datetime leave. The level has n rows.
 func (f *lsFlags) rows(ctx context.Context, d *taco.Dataset, left taco.Selection, n int) ([]int, error) {
 	var rows []int
 	var err error

@@ -14,13 +14,11 @@ type Tree struct {
 		N    int64  `json:"n"`
 		Type string `json:"type"`
 	} `json:"root"`
-	// Hierarchy has for each level ("1", "2", …) the folders of the level above, each with its
-	// children.
+	// Hierarchy has for each level ("1", "2", …) the folders of the level above, each with its children.
 	Hierarchy map[string][]TreeFolder `json:"hierarchy"`
 }
 
-// TreeFolder describes the children of the folders at one place of the tree. N counts the rows of
-// all of them.
+// TreeFolder describes the children of the folders at one place of the tree. N counts the rows of all of them.
 type TreeFolder struct {
 	N    int64    `json:"n"`
 	Type []string `json:"type"`

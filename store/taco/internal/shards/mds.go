@@ -158,8 +158,8 @@ func OpenMDS(ctx context.Context, from model.Source) (*model.Container, error) {
 	})
 	compressed := func(s *indexShard) bool { return s.Zip != nil }
 	if fault.KindOf(err) == fault.NotFound && slices.ContainsFunc(index, compressed) {
-		err = fault.WithFile(fault.New(fault.Unsupported, "shards", fault.NoOffset, "are compressed as a whole, so that "+
-			"their samples have no byte ranges: decompress each beside itself"), name)
+		err = fault.WithFile(fault.New(fault.Unsupported, "shards", fault.NoOffset, "are compressed as a whole, so "+
+			"that their samples have no byte ranges: decompress each beside itself"), name)
 	}
 	return of, err
 }

@@ -162,9 +162,8 @@ func (c *reader) Verify(_ context.Context, r *model.Report) error {
 	return nil
 }
 
-// cellBytes is about the memory of a value in a column; fewBytes are always allowed. A sample that lacks a
-// column takes as much as one that has it, so the product of rows and columns must be bounded: a small file could claim
-// any number.
+// cellBytes is about the memory of a value in a column; fewBytes are always allowed. A sample that lacks a column takes
+// as much as one that has it, so the product of rows and columns must be bounded: a small file could claim any number.
 const (
 	cellBytes    = 16
 	fewBytes     = 64 << 20

@@ -100,8 +100,7 @@ func OpenTacocatFolder(ctx context.Context, from model.Source) (*model.Container
 	return c.openFolder(ctx, from.URI)
 }
 
-// MaxLevels limits the levels of a directory to those that the header of a __TACOCAT__ has room
-// for.
+// MaxLevels limits the levels of a directory to those that the header of a __TACOCAT__ has room for.
 const MaxLevels = catLevels
 
 func (c *reader) openFolder(ctx context.Context, tables string) (*model.Container, error) {

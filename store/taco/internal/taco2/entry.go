@@ -20,8 +20,7 @@ func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
 	if level.IDs.Null(row) {
 		return e, c.of.InRow(k, row, "id is null")
 	}
-	// The id becomes part of a path in a FOLDER, so that a hostile container must not lead out of
-	// it.
+	// The id becomes part of a path in a FOLDER, so that a hostile container must not lead out of it.
 	if model.Climbs(e.ID) {
 		return e, c.of.InRow(k, row, "id %q could lead out of its folder", e.ID)
 	}
@@ -71,8 +70,7 @@ func (c *reader) settle(ctx context.Context, k int) error {
 	if err := model.Columns(ctx, level.Table, level.At(tables.Int64)...); err != nil {
 		return c.inLevel(err, k)
 	}
-	// Only levels below 0 can be misplaced, because level 0 has no folders whose order could
-	// differ.
+	// Only levels below 0 can be misplaced, because level 0 has no folders whose order could differ.
 	if k > 0 {
 		doubtful, err := c.doubtful(ctx, level, k)
 		if err != nil {

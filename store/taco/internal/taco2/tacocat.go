@@ -7,9 +7,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// The header of a __TACOCAT__ file: magic number, u32 version, u32 deepest level, and seven pairs
-// of u64 offset and size, little-endian, for six levels and COLLECTION.json. A missing level has
-// zeros.
+// The header of a __TACOCAT__ file: magic number, u32 version, u32 deepest level, and seven pairs of u64 offset and
+// size, little-endian, for six levels and COLLECTION.json. A missing level has zeros.
 const (
 	catMagic   = "TACOCAT\x00"
 	catVersion = 1
@@ -17,8 +16,7 @@ const (
 	catDataAt  = 16 + 16*(catLevels+1)
 )
 
-// parseTacocat returns where the levels and COLLECTION.json lie in a __TACOCAT__ file that is total
-// bytes long.
+// parseTacocat returns where the levels and COLLECTION.json lie in a __TACOCAT__ file that is total bytes long.
 func parseTacocat(b []byte, total int64) (levels []span, collection span, err error) {
 	const part = "TACOCAT header"
 	bad := func(kind fault.Kind, at int64, format string, args ...any) ([]span, span, error) {

@@ -17,13 +17,11 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Verify implements model.Reader. It checks ids, types, parents and relative paths of every row;
-// that all samples of level 0 have the same tree (PIT-1); that the tables of children agree with
-// the consolidated tables, and have one schema for each level (PIT-2); and that the bytes of every
-// sample exist, in a ZIP under its own name and with the CRC-32 of its entry. It notes
-// contradictions that do not matter for reading: counts of taco:pit_schema, violations of the
-// specification in COLLECTION.json, and misplaced offsets of METADATA; and lists missing source
-// files of a catalog.
+// Verify implements model.Reader. It checks ids, types, parents and relative paths of every row; that all samples of
+// level 0 have the same tree (PIT-1); that the tables of children agree with the consolidated tables, and have one
+// schema for each level (PIT-2); and that the bytes of every sample exist, in a ZIP under its own name and with the
+// CRC-32 of its entry. It notes contradictions that do not matter for reading: counts of taco:pit_schema, violations of
+// the specification in COLLECTION.json, and misplaced offsets of METADATA; and lists missing source files of a catalog.
 func (c *reader) Verify(ctx context.Context, r *model.Report) error {
 	for k := range c.places {
 		if err := c.verifyLevel(ctx, k); err != nil {

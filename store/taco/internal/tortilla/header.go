@@ -23,8 +23,7 @@ const (
 // span is a byte range.
 type span = model.Span
 
-// Header is the fixed first part of a container: magic number, FO, FL, DP, and for a TACO CO and
-// CL.
+// Header is the fixed first part of a container: magic number, FO, FL, DP, and for a TACO CO and CL.
 type Header struct {
 	TACO       bool
 	Footer     span

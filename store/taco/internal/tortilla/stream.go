@@ -14,9 +14,8 @@ import (
 
 // stream is a container whose footer has the rows of all levels and of the chunks.
 //
-// The column tortilla:root of a row names its parent in the level above: by the ids down to it,
-// joined by "/", or by the id of level 0 alone; then the parent is the row whose bytes enclose
-// the row's bytes.
+// The column tortilla:root of a row names its parent in the level above: by the ids down to it, joined by "/", or by
+// the id of level 0 alone; then the parent is the row whose bytes enclose the row's bytes.
 type stream struct {
 	*file
 	levels []*rows // of samples
@@ -43,8 +42,7 @@ func openStream(ctx context.Context, f *file, top *rows, pointer string) error {
 		if !ok {
 			break
 		}
-		// This needs to come before the table is read: a pointer of a hostile file may lead back to
-		// an earlier table.
+		// This needs to come before the table is read: a pointer of a hostile file may lead back to an earlier table.
 		if err := c.fits(next); err != nil {
 			return fault.WithPart(err, part+" pointer", fault.NoOffset)
 		}
@@ -74,9 +72,8 @@ func openStream(ctx context.Context, f *file, top *rows, pointer string) error {
 	return nil
 }
 
-// HistogramID is the id of the row of level 0 with histograms of all samples (TACO 0.2.0,
-// "Precomputed Histogram information"). The specification has them as a Tortilla, so that a file of
-// that name is a sample like any other.
+// HistogramID is the id of the row of level 0 with histograms of all samples (TACO 0.2.0, "Precomputed Histogram
+// information"). The specification has them as a Tortilla, so that a file of that name is a sample like any other.
 const HistogramID = "histogram"
 
 func (c *stream) findHistogram() []int32 {
@@ -112,9 +109,7 @@ func (c *stream) fits(s span) error {
 const indexCost = 2*(16+16) + 24 + 40
 
 // Bytes implements model.Reader.
-func (c *stream) Bytes() int64 {
-	return c.chunks.tbl.Bytes() + indexCost*int64(len(c.index))
-}
+func (c *stream) Bytes() int64 { return c.chunks.tbl.Bytes() + indexCost*int64(len(c.index)) }
 
 // Level implements model.Reader.
 func (c *stream) Level(_ context.Context, level int) (*model.Level, error) {
