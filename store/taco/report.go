@@ -12,7 +12,6 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
-	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -62,30 +61,24 @@ func (d *Dataset) Report(ctx context.Context, component string, keep func(row in
 }
 
 // components returns the ids of the deepest level, or "*" for all of them if there are many.
-func (d *Dataset) components(ctx context.Context) ([]string, error) {
-	table, err := d.Level(ctx, d.Levels()-1)
+func (d *Dataset) components(ctx context.Context) (names []string, err error) {
+	deepest := d.Levels() - 1
+	ids, err := d.IDs(ctx, deepest)
 	if err != nil {
 		return nil, err
 	}
-	ids, err := table.Column(ctx, d.IDColumn())
-	if err != nil || ids.Kind() != tables.String {
-		return []string{"*"}, fault.WithFile(err, d.name())
-	}
-	rows, err := d.Visible(ctx, d.Levels()-1)
+	rows, err := d.Visible(ctx, deepest)
 	if err != nil {
 		return nil, err
 	}
 	seen := map[string]bool{}
-	var names []string
-	for _, i := range rows {
-		if seen[string(ids.Bytes(i))] {
-			continue
+	for _, row := range rows {
+		if id := ids.Bytes(row); !seen[string(id)] {
+			seen[string(id)], names = true, append(names, string(id))
 		}
-		if len(names) == maxComponents {
+		if len(names) > maxComponents {
 			return []string{"*"}, nil
 		}
-		seen[ids.Str(i)] = true
-		names = append(names, ids.Str(i))
 	}
 	return names, nil
 }
@@ -159,10 +152,7 @@ func (d *Dataset) Histogram(ctx context.Context, component string, keep func(row
 	lo, hi float64, err error) {
 	none := fault.WithFile(fault.New(fault.NotFound, "level0", fault.NoOffset, "there are no histograms of %q",
 		component), d.name())
-	if len(d.parts) != 1 || d.Levels() < 2 {
-		return nil, 0, 0, none
-	}
-	if len(d.all.Histograms) == 0 {
+	if len(d.parts) != 1 || d.Levels() < 2 || len(d.all.Histograms) == 0 {
 		return nil, 0, 0, none
 	}
 	rows, err := d.samples(ctx, 0)

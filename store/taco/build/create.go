@@ -98,18 +98,15 @@ func (w *writer) create(ctx context.Context, path string) (*Result, error) {
 // write writes the container to path.
 func (w *writer) write(ctx context.Context, path string) (*Result, error) {
 	defer w.defaults(path)()
-	forms := map[Form]func(context.Context, archiveFile) error{ZIP: w.zip, Cozip: w.cozip, TortillaFile: w.tortilla,
-		StreamingTaco: w.tortilla, PlainTaco: w.tortilla}
 	if w.o.Store == nil {
 		if err := Writable(ctx, path, w.o); err != nil {
 			return nil, err
 		}
 	}
-	file := forms[w.o.Form]
-	if file == nil {
+	if !w.o.Form.OneFile() {
 		return &w.result, w.onto(ctx, path, w.into)
 	}
-	archive, err := w.archived(ctx, file)
+	archive, err := w.archived(ctx)
 	switch {
 	case err != nil:
 	case w.o.Store != nil:
@@ -120,8 +117,15 @@ func (w *writer) write(ctx context.Context, path string) (*Result, error) {
 	return &w.result, err
 }
 
-// archived returns the archive that a function writes.
-func (w *writer) archived(ctx context.Context, write func(context.Context, archiveFile) error) (l *loaded, err error) {
+// archived returns the archive of a form that is one file, or of a part: a ZIP unless the form says otherwise.
+func (w *writer) archived(ctx context.Context) (l *loaded, err error) {
+	write := w.zip
+	switch {
+	case w.o.Form == Cozip:
+		write = w.cozip
+	case w.o.Form.Older():
+		write = w.tortilla
+	}
 	l = &loaded{made: func(f archiveFile) error { return write(ctx, f) }}
 	if w.o.Store != nil {
 		l.size, err = w.planned(ctx)

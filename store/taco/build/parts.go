@@ -34,18 +34,18 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 		for i, tops := range groups {
 			part := &writer{o: w.o, collection: w.collection, levels: picked(w.levels, tops), partitions: len(groups)}
 			part.files = part.copyFiles
-			name, write := partName(i), part.zip
+			name := partName(i)
 			switch w.o.Form {
 			case Cozip:
-				name, write = strings.TrimSuffix(name, ".tacozip")+".zip", part.cozip
+				name = strings.TrimSuffix(name, ".tacozip") + ".zip"
 			case TortillaFile:
-				name, write = tortillaPart(filepath.Base(path), i), part.tortilla
+				name = tortillaPart(filepath.Base(path), i)
 			}
 			w.partOf(part, tops)
 			if err := part.measure(ctx); err != nil {
 				return err
 			}
-			archive, err := part.archived(ctx, write)
+			archive, err := part.archived(ctx)
 			if err == nil {
 				_, err = t.put(ctx, name, archive)
 			}

@@ -96,8 +96,7 @@ func (f *packFlags) show(env console.Env, command, out string, paths []string, a
 	}
 	f.columns.report(env)
 	_, err = fmt.Fprintf(env.Out, "%s: %d samples, %d files, %s%s\n", console.Printable(out), result.Samples,
-		result.Files,
-		console.DecimalSize(result.Bytes), added)
+		result.Files, console.DecimalSize(result.Bytes), added)
 	return err
 }
 

@@ -33,7 +33,7 @@ func (c *reader) Verify(ctx context.Context, r *model.Report) error {
 	}
 	c.compareTree(r)
 	c.verifyCollection(r)
-	v := &verifier{c: c, r: r, absent: map[string]bool{}, schemas: make([]map[string]tables.Type, len(c.places)+1)}
+	v := &verifier{c: c, r: r, schemas: make([]map[string]tables.Type, len(c.places)+1)}
 	if err := v.readDirectory(ctx); err != nil {
 		return err
 	}
@@ -156,9 +156,8 @@ func (c *reader) compareTree(r *model.Report) {
 
 // verifier checks the samples of a container.
 type verifier struct {
-	c      *reader
-	r      *model.Report
-	absent map[string]bool
+	c *reader
+	r *model.Report
 	// directory is the central directory of a ZIP, or nil if it cannot be read. unlisted counts the samples without
 	// an entry at their place.
 	directory map[string]zipdir.Entry
@@ -230,12 +229,11 @@ func (v *verifier) open(ctx context.Context, e model.Entry) (source.Reader, erro
 		}
 		return file, nil
 	}
-	if v.absent[e.URI] {
+	if slices.Contains(v.r.Absent, e.URI) {
 		return nil, nil
 	}
 	reader, err := v.c.of.File(ctx, e.URI)
 	if err != nil && v.c.of.Form.Indexes() && fault.KindOf(err) == fault.NotFound {
-		v.absent[e.URI] = true
 		v.r.Absent = append(v.r.Absent, e.URI)
 		return nil, nil
 	}
