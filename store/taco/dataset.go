@@ -303,7 +303,7 @@ func (d *Dataset) samples(ctx context.Context, k int) ([]int, error) {
 		}
 		hidden = below
 	}
-	rows := allRows(table.Len())
+	rows := model.UpTo[int](table.Len())
 	if len(hidden) == 0 {
 		return rows, nil
 	}

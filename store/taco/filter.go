@@ -187,7 +187,7 @@ func (f Filter) Match(ctx context.Context, t *tables.Table) ([]int, error) { ret
 // rows returns the rows of a table that match. uri is the container of the table.
 func (f *Filter) rows(ctx context.Context, uri string, t *tables.Table) (rows []int, err error) {
 	if f.Times != nil || f.Box != nil {
-		rows = allRows(t.Len())
+		rows = model.UpTo[int](t.Len())
 	}
 	if f.Times != nil {
 		rows, err = f.either(ctx, t, f.Time, timeColumns, "time", rows, f.timeRows)
@@ -245,14 +245,6 @@ func chosen(name string, auto []string, is func(name string) bool) (column strin
 		column = auto[k]
 	}
 	return column, false
-}
-
-func allRows(n int) []int {
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = i
-	}
-	return rows
 }
 
 // timeRows keeps the rows whose time lies in the range. Numbers are seconds since 1970 UTC, text is a date or a

@@ -306,19 +306,18 @@ func (x *index) describe(ctx context.Context, w *writer, name string) error {
 	if err := w.located(ctx, world()); err != nil {
 		return err
 	}
-	collection := w.collection
+	extent, id := *w.collection.Extent, w.collection.ID
 	if len(x.sources.Files) == 0 {
-		x.collection = collection
-		x.collection.Extent = &Extent{Spatial: collection.Extent.Spatial, Temporal: collection.Extent.Temporal}
+		x.collection = w.collection
+		x.collection.Extent = &Extent{Spatial: extent.Spatial, Temporal: extent.Temporal}
 	} else {
-		x.collection.Extent.cover(collection.Extent)
+		x.collection.Extent.cover(&extent)
 	}
 	sources := &x.sources
 	sources.Count++
-	sources.IDs, sources.Files = append(sources.IDs, collection.ID), append(sources.Files, name)
-	sources.Extents = append(sources.Extents, taco2.Extent{File: name, ID: collection.ID,
-		Spatial:  collection.Extent.Spatial,
-		Temporal: collection.Extent.Temporal})
+	sources.IDs, sources.Files = append(sources.IDs, id), append(sources.Files, name)
+	sources.Extents = append(sources.Extents,
+		taco2.Extent{File: name, ID: id, Spatial: extent.Spatial, Temporal: extent.Temporal})
 	return nil
 }
 

@@ -151,7 +151,7 @@ func nodeOf(levels []*Level) model.Node {
 			return r.ID, model.File, nil
 		}
 		from, to := levels[k].below(row)
-		below := upTo[int32](to - from)
+		below := model.UpTo[int32](to - from)
 		for i := range below {
 			below[i] += int32(from)
 		}

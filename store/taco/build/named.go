@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 )
 
@@ -248,9 +249,9 @@ func (n *named) fill(w *writer, samples []int32) error {
 		n.levels, byName[level] = append(n.levels, l), l
 		switch {
 		case i == 0:
-			l.rows, l.samples = samples, upTo[int32](len(samples))
+			l.rows, l.samples = samples, model.UpTo[int32](len(samples))
 		case n.file != "":
-			l.rows, l.parents, l.samples = samples, upTo[int32](len(samples)), upTo[int32](len(samples))
+			l.rows, l.parents, l.samples = samples, model.UpTo[int32](len(samples)), model.UpTo[int32](len(samples))
 		default:
 			above := byName[taco3.Above(level)]
 			l.depth = above.depth + 1
@@ -260,15 +261,6 @@ func (n *named) fill(w *writer, samples []int32) error {
 		}
 	}
 	return nil
-}
-
-// upTo returns the numbers from 0 to n-1.
-func upTo[Int int | int32](n int) []Int {
-	out := make([]Int, n)
-	for i := range out {
-		out[i] = Int(i)
-	}
-	return out
 }
 
 // fill lists the children of the rows of the level above that have a name, "" for all of them.

@@ -10,11 +10,9 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/store/taco/internal/tortilla"
 	"github.com/chaski-eo/chaski/tables"
 )
-
-// tortillaPart is the name of part i of a Tortilla. Parts are numbered from 0, as writers do.
-func tortillaPart(whole string, i int) string { return fmt.Sprintf("%s.%04d.part.tortilla", whole, i) }
 
 // partName is the name of part i of a container in several.
 func partName(i int) string { return fmt.Sprintf("part%04d.tacozip", i) }
@@ -39,7 +37,7 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 			case Cozip:
 				name = strings.TrimSuffix(name, ".tacozip") + ".zip"
 			case TortillaFile:
-				name = tortillaPart(filepath.Base(path), i)
+				name = tortilla.PartName(filepath.Base(path)+".tortilla", i)
 			}
 			w.partOf(part, tops)
 			if err := part.measure(ctx); err != nil {
@@ -172,7 +170,7 @@ func (w *writer) partIndex(ctx context.Context, zips []string, path string) ([]e
 
 // picked returns rows of level 0 with all that is below them.
 func picked(levels []*Level, rows []int) (out []*Level) {
-	parents := upTo[int32](len(rows))
+	parents := model.UpTo[int32](len(rows))
 	for _, l := range levels {
 		p := &Level{Table: l.Table.Take(slices.Clone(rows))}
 		out = append(out, p)

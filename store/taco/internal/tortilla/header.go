@@ -3,6 +3,7 @@ package tortilla
 import (
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -19,6 +20,13 @@ const (
 	MagicTortilla = "#y"
 	MagicTACO     = "WX"
 )
+
+// PartName returns the name of a part of a container in several: NAME.0003.part.tortilla of NAME.tortilla. Writers
+// number parts from 0.
+func PartName(whole string, number int) string {
+	name, extension, _ := model.CutLast(whole, ".")
+	return fmt.Sprintf("%s.%04d.part.%s", name, number, extension)
+}
 
 // span is a byte range.
 type span = model.Span
