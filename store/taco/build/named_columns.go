@@ -356,10 +356,14 @@ func (o *places) point(row int, grid bool) [2]float64 {
 func (o *places) columns(n int) map[string]*tables.Vector {
 	noPlace := make([]bool, n)
 	lon, lat := make([]float64, n), make([]float64, n)
+	codes, shapes, transforms := make([]string, n), make([][]int64, n), make([][]float64, n)
 	for row := range n {
-		if noPlace[row] = !o.has(oldCRS, row); !noPlace[row] {
-			lon[row], lat[row] = o.points[row][0], o.points[row][1]
+		if noPlace[row] = !o.has(oldCRS, row); noPlace[row] {
+			continue
 		}
+		lon[row], lat[row] = o.points[row][0], o.points[row][1]
+		codes[row] = o.values[oldCRS].Str(row)
+		shapes[row], transforms[row] = shapeOf(o.values[newShape], row), transformOf(o.values[oldTransform], row)
 	}
 	ranged := func(row int) bool { return o.has(timeColumns[1], row) }
 	times := func(name string, may func(row int) bool) *tables.Vector {
@@ -375,24 +379,9 @@ func (o *places) columns(n int) map[string]*tables.Vector {
 	return map[string]*tables.Vector{
 		"centroid": tables.NewStruct([]string{"lon", "lat"}, []*tables.Vector{
 			tables.NewFloats(float32s, lon, noPlace), tables.NewFloats(float32s, lat, noPlace)}, noPlace),
-		"proj_code": Texts(n, func(row int) string {
-			if noPlace[row] {
-				return ""
-			}
-			return o.values[oldCRS].Str(row)
-		}),
-		"proj_shape": Integers(n, func(row int) []int64 {
-			if noPlace[row] {
-				return nil
-			}
-			return shapeOf(o.values[newShape], row)
-		}),
-		"proj_transform": Floats(float64Type, n, func(row int) []float64 {
-			if noPlace[row] {
-				return nil
-			}
-			return transformOf(o.values[oldTransform], row)
-		}),
+		"proj_code":      tables.NewStrings(codes, noPlace),
+		"proj_shape":     Integers(n, func(row int) []int64 { return shapes[row] }),
+		"proj_transform": Floats(float64Type, n, func(row int) []float64 { return transforms[row] }),
 		"datetime":       times(timeColumns[0], func(row int) bool { return !ranged(row) }),
 		"start_datetime": times(timeColumns[0], ranged),
 		"end_datetime":   times(timeColumns[1], ranged),
