@@ -3,10 +3,13 @@ package verify
 import (
 	"context"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
@@ -19,13 +22,6 @@ type File struct {
 	Bytes int64  `json:"bytes,omitempty"` // as far as listing it told; not known for an array
 }
 
-// Expand returns what Paths checks, in the order in which it reports faults.
-func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
-	o, done := o.withDefaults()
-	defer done()
-	return expand(ctx, o.Opener, paths)
-}
-
 // Part is the report of some of the files that Expand returned. Its JSON can be joined with others in another process.
 type Part struct {
 	Report            // without the notes of Names
@@ -36,14 +32,20 @@ type Part struct {
 func Files(ctx context.Context, all []File, first, count int, o Options) (*Part, error) {
 	o, done := o.withDefaults()
 	defer done()
-	part, err := files(ctx, all[first:first+count], o)
-	if err != nil {
+	v := &verifier{o: o, files: o.Opener, total: count}
+	work := func(ctx context.Context, _ int, numbers iter.Seq[int64]) error {
+		w := newWorker(v)
+		for i := range numbers {
+			if err := w.file(ctx, first+int(i), all[first+int(i)].Path); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := each.Share(ctx, each.Numbers(int64(count)), o.Workers, work); err != nil {
 		return nil, err
 	}
-	for i := range part.Names {
-		part.Names[i].File += first
-	}
-	return part, nil
+	return v.part(), nil
 }
 
 // Add adds the part whose files come after the files of p. It lists at most maxFaults of the faults.
@@ -87,8 +89,12 @@ func sizeOf(st fs.FileInfo) int64 {
 	return st.Size()
 }
 
-// expand replaces the directories among paths by their files, in the order of their names.
-func expand(ctx context.Context, open source.Opener, paths []string) ([]File, error) {
+// Expand returns what Paths checks, in the order in which it reports faults: directories among paths are replaced by
+// their files, in the order of their names.
+func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
+	o, done := o.withDefaults()
+	defer done()
+	open := o.Opener
 	var files []File
 	for _, p := range paths {
 		p = source.LocalPath(p)
@@ -121,7 +127,9 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]File, er
 			return nil
 		})
 		if err == nil && len(files) == before {
-			err = errNothing(p)
+			// A report without faults would suggest that something was checked.
+			err = fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset,
+				"it has no files that can be verified"), p)
 		}
 		if err != nil {
 			return nil, err

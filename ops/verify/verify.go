@@ -1,5 +1,4 @@
-// Package verify checks every byte of files: their structure, every chunk, which it decodes, and every
-// checksum.
+// Package verify checks every byte of files: their structure, every chunk, which it decodes, and every checksum.
 //
 // Of a catalog it checks the file of every row, and that the row has the file's chunk index. Of a container it
 // checks ids, tree, tables, stored headers and the byte range of every sample, but no pixels. Of a TileDB array
@@ -11,7 +10,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 	"sync"
@@ -21,7 +19,6 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
-	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
@@ -111,32 +108,6 @@ func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
 		return nil, err
 	}
 	return part.Whole(), nil
-}
-
-// files checks files, in their order.
-func files(ctx context.Context, files []File, o Options) (*Part, error) {
-	v := &verifier{o: o, files: o.Opener}
-	v.total = len(files)
-	work := func(ctx context.Context, _ int, numbers iter.Seq[int64]) error {
-		w := newWorker(v)
-		for i := range numbers {
-			if err := w.file(ctx, int(i), files[i].Path); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if err := each.Share(ctx, each.Numbers(int64(len(files))), o.Workers, work); err != nil {
-		return nil, err
-	}
-	return v.part(), nil
-}
-
-// errNothing is the error about a directory without files to check. A report without faults would suggest that
-// something was checked.
-func errNothing(dir string) error {
-	return fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset,
-		"it has no files that can be verified"), dir)
 }
 
 // verifier collects what the workers find.

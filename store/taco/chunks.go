@@ -67,8 +67,7 @@ func FileOrder(x *chunk.Index) []chunk.Range {
 	return out
 }
 
-// ownChunk returns the number of a chunk in the index of its sample, which must have it at the same
-// place.
+// ownChunk returns the number of a chunk in the index of its sample, which must have it at the same place.
 func ownChunk(x *chunk.Index, e Entry) (int, error) {
 	bad := func(format string, args ...any) (int, error) {
 		return 0, fault.WithFile(fault.New(fault.Corrupt, "chunk "+e.Path, e.Offset, format, args...), e.URI)

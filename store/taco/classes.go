@@ -21,8 +21,7 @@ var classes = []struct {
 		{"rai:admin0"}, {"rai:admin1"}, {"rai:admin2"}}},
 }
 
-// Classes returns the names for a table of samples, by its columns: "stac-tortilla",
-// "rai-tortilla".
+// Classes returns the names for a table of samples, by its columns: "stac-tortilla", "rai-tortilla".
 func Classes(t *tables.Table) []string {
 	var names []string
 	for _, c := range classes {
@@ -37,8 +36,7 @@ func Classes(t *tables.Table) []string {
 	return names
 }
 
-// Partitions returns the number of files that the first container is split into, or 0 if its format
-// has no such number.
+// Partitions returns the number of files that the first container is split into, or 0 if its format has no such number.
 func (d *Dataset) Partitions() int {
 	if len(d.parts) == 0 {
 		return 0

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -56,9 +55,8 @@ func (d *Dataset) Mode() tables.Mode { return d.mode }
 // Warn calls Options.Warn.
 func (d *Dataset) Warn(message string) { d.warn(message) }
 
-// Group returns a dataset of the containers of paths [from, to), whose columns are joined by mode;
-// chosen is Options.Chosen. Its first row of level 0 is row first of d. It must not be closed, and
-// is valid until d is closed.
+// Group returns a dataset of the containers of paths [from, to), whose columns are joined by mode; chosen is
+// Options.Chosen. Its first row of level 0 is row first of d. It must not be closed, and is valid until d is closed.
 func (d *Dataset) Group(ctx context.Context, from, to int, mode tables.Mode, chosen bool) (of *Dataset,
 	first int, err error) {
 	if from < 0 || from >= to || to > d.Paths() {
@@ -124,13 +122,11 @@ func (d *Dataset) derived() int64 {
 	return n
 }
 
-// indexCost estimates the memory of an id in an index: a string header, its bytes, and the map
-// entry.
+// indexCost estimates the memory of an id in an index: a string header, its bytes, and the map entry.
 const indexCost = 48
 
-// sameHierarchy refuses containers with different trees, since the rows of a level would mean
-// different things. The trees of Tortillas may differ even within one file, so that some of several
-// may have nested samples and others none.
+// sameHierarchy refuses containers with different trees, since the rows of a level would mean different things. The
+// trees of Tortillas may differ even within one file, so that some of several may have nested samples and others none.
 func (d *Dataset) sameHierarchy(ctx context.Context) error {
 	for i, container := range d.parts {
 		first := d.parts[0]
@@ -198,9 +194,8 @@ func (d *Dataset) IDs(ctx context.Context, level int) (*tables.Vector, error) {
 	return d.all.IDs(ctx, level)
 }
 
-// Levels returns the number of levels. It is 0 only if no file of a TACOLLECTION.json was opened.
-// For nested Tortillas it is the depth of the first samples until the table of a deeper level is
-// read.
+// Levels returns the number of levels. It is 0 only if no file of a TACOLLECTION.json was opened. For nested Tortillas
+// it is the depth of the first samples until the table of a deeper level is read.
 func (d *Dataset) Levels() int {
 	if len(d.parts) == 0 {
 		return 0
@@ -308,7 +303,7 @@ func (d *Dataset) samples(ctx context.Context, k int) ([]int, error) {
 		}
 		hidden = below
 	}
-	rows := allRows(table.Len())
+	rows := model.UpTo[int](table.Len())
 	if len(hidden) == 0 {
 		return rows, nil
 	}
@@ -335,22 +330,8 @@ func (d *Dataset) Entry(ctx context.Context, k, row int) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	ids := []string{e.ID}
-	for ; k > 0; k-- {
-		parents, err := d.all.Parents(ctx, k)
-		if err != nil {
-			return Entry{}, err
-		}
-		row = int(parents[row])
-		above, err := d.all.Entry(ctx, k-1, row)
-		if err != nil {
-			return Entry{}, err
-		}
-		ids = append(ids, above.ID)
-	}
-	slices.Reverse(ids)
-	e.Path = strings.Join(ids, "/")
-	return e, nil
+	e.Path, err = d.all.Path(ctx, k, row)
+	return e, err
 }
 
 // EntryAt is Entry without the path, which takes no search in the levels above.

@@ -32,8 +32,7 @@ type Filter struct {
 	// Geometry names the column of geometries (well-known binary, strings, or structs of lon and lat). Default: the
 	// first of istac:geometry, stac:geometry, spatial:geometry, stac:centroid, istac:centroid, spatial:centroid, and in
 	// TACO 3 for rows without a geometry the centroid. Geometries are in longitude and latitude, unless the table says
-	// otherwise: istac:geometry is in the CRS of istac:crs, a GeoParquet file in the CRS of its
-	// metadata.
+	// otherwise: istac:geometry is in the CRS of istac:crs, a GeoParquet file in the CRS of its metadata.
 	Geometry string
 
 	Times *Times // nil: at any time
@@ -115,8 +114,7 @@ func (d *Dataset) Select(ctx context.Context, f Filter) (Selection, error) {
 	}
 }
 
-// RowsBelow returns the selected rows of a level, in order, that lie below selected rows of level
-// 0.
+// RowsBelow returns the selected rows of a level, in order, that lie below selected rows of level 0.
 func (d *Dataset) RowsBelow(ctx context.Context, left Selection, level int) ([]int, error) {
 	rows := left[0]
 	for k := 1; k <= level; k++ {
@@ -183,16 +181,13 @@ func intersection(a, b []int) []int {
 	return both
 }
 
-// Match returns the rows of a table that match, in order. Level is ignored. An unknown column is
-// fault.NotFound.
-func (f Filter) Match(ctx context.Context, t *tables.Table) ([]int, error) {
-	return f.rows(ctx, "", t)
-}
+// Match returns the rows of a table that match, in order. Level is ignored. An unknown column is fault.NotFound.
+func (f Filter) Match(ctx context.Context, t *tables.Table) ([]int, error) { return f.rows(ctx, "", t) }
 
 // rows returns the rows of a table that match. uri is the container of the table.
 func (f *Filter) rows(ctx context.Context, uri string, t *tables.Table) (rows []int, err error) {
 	if f.Times != nil || f.Box != nil {
-		rows = allRows(t.Len())
+		rows = model.UpTo[int](t.Len())
 	}
 	if f.Times != nil {
 		rows, err = f.either(ctx, t, f.Time, timeColumns, "time", rows, f.timeRows)
@@ -210,20 +205,15 @@ func (f *Filter) rows(ctx context.Context, uri string, t *tables.Table) (rows []
 // is null, and nobody named a column, the column that stands for it decides.
 func (f *Filter) either(ctx context.Context, t *tables.Table, name string, auto []string, what string, rows []int,
 	match func(ctx context.Context, rows []int, t *tables.Table, i int) ([]int, error)) ([]int, error) {
-	if name != "" && name != "auto" {
-		i := t.Index(name)
-		if i < 0 {
-			return nil, t.NoColumn(name)
-		}
-		return match(ctx, rows, t, i)
-	}
-	k := slices.IndexFunc(auto, func(name string) bool { return t.Index(name) >= 0 })
-	if k < 0 {
+	column, named := chosen(name, auto, func(name string) bool { return t.Index(name) >= 0 })
+	i, other := t.Index(column), t.Index(insteadColumns[column])
+	switch {
+	case column == "":
 		return nil, fault.New(fault.NotFound, "", fault.NoOffset, "no %s column (%s): the columns are %s", what,
 			strings.Join(auto, ", "), tables.Names(t.Columns()))
-	}
-	i, other := t.Index(auto[k]), t.Index(insteadColumns[auto[k]])
-	if other < 0 {
+	case i < 0:
+		return nil, t.NoColumn(column)
+	case named || other < 0:
 		return match(ctx, rows, t, i)
 	}
 	values, err := t.At(ctx, i)
@@ -246,12 +236,15 @@ func (f *Filter) either(ctx context.Context, t *tables.Table, name string, auto 
 	return both, err
 }
 
-func allRows(n int) []int {
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = i
+// chosen returns the column that a filter names or, if it names none, the first of some that there is, or "".
+func chosen(name string, auto []string, is func(name string) bool) (column string, named bool) {
+	if name != "" && name != "auto" {
+		return name, true
 	}
-	return rows
+	if k := slices.IndexFunc(auto, is); k >= 0 {
+		column = auto[k]
+	}
+	return column, false
 }
 
 // timeRows keeps the rows whose time lies in the range. Numbers are seconds since 1970 UTC, text is a date or a
@@ -407,23 +400,16 @@ func (f *Filter) mayMatch(c *taco2.Collection, i int) bool {
 		return true
 	}
 	columns := c.Columns(level)
-	named := func(name string, auto []string) string {
-		if name != "" && name != "auto" {
-			return name
-		}
-		k := slices.IndexFunc(auto, func(a string) bool { return slices.Contains(columns, a) })
-		if k < 0 {
-			return ""
-		}
-		return auto[k]
+	column := func(name string, auto []string) string {
+		name, _ = chosen(name, auto, func(name string) bool { return slices.Contains(columns, name) })
+		return name
 	}
-	if f.Box != nil && named(f.Geometry, geometryColumns) == prefix+"centroid" && !mayMeet(*f.Box, extent.Spatial) {
+	if f.Box != nil && column(f.Geometry, geometryColumns) == prefix+"centroid" && !mayMeet(*f.Box, extent.Spatial) {
 		return false
 	}
-	// If there is a column of middles, the extent covers the middles of the rows that have one.
-	// Rows without a middle may begin at any time, and a middle need not lie after its start. Such
-	// an extent proves nothing.
-	if f.Times == nil || len(extent.Temporal) != 2 || named(f.Time, timeColumns) != prefix+"time_start" ||
+	// If there is a column of middles, the extent covers the middles of the rows that have one. Rows without a middle
+	// may begin at any time, and a middle need not lie after its start. Such an extent proves nothing.
+	if f.Times == nil || len(extent.Temporal) != 2 || column(f.Time, timeColumns) != prefix+"time_start" ||
 		slices.Contains(columns, prefix+"time_middle") {
 		return true
 	}
@@ -432,11 +418,10 @@ func (f *Filter) mayMatch(c *taco2.Collection, i int) bool {
 	return err != nil || err2 != nil || f.Times.First <= last.Last && first.First <= f.Times.Last
 }
 
-// extentOf returns the level whose rows the extents of a TACOLLECTION.json describe, and the prefix
-// of the columns that they were computed from, or "" if that is unknown. tacotoolbox takes the
-// first level with both a centroid and a start, and prefers columns of STAC to columns of ISTAC. Its
-// extent is the box of the centroids, and the range of the middles, or of the starts if no row has
-// a middle.
+// extentOf returns the level whose rows the extents of a TACOLLECTION.json describe, and the prefix of the columns that
+// they were computed from, or "" if that is unknown. tacotoolbox takes the first level with both a centroid and a
+// start, and prefers columns of STAC to columns of ISTAC. Its extent is the box of the centroids, and the range of the
+// middles, or of the starts if no row has a middle.
 func extentOf(c *taco2.Collection) (level int, prefix string) {
 	for level = 0; ; level++ {
 		columns := c.Columns(level)
@@ -453,11 +438,10 @@ func extentOf(c *taco2.Collection) (level int, prefix string) {
 
 // mayMeet reports whether a box may contain one of the centroids that a spatial extent describes.
 //
-// If a file has centroids on both sides of longitude 0, tacotoolbox 0.26.9 writes the longitudes of
-// one side only, the one with the larger span. Hence an extent on one side says nothing about the
-// other; its latitudes cover all centroids. An extent from east to west may cross the antimeridian
-// or have swapped corners, and one outside of ±180 degrees counts longitudes differently: of these
-// only the latitudes are used.
+// If a file has centroids on both sides of longitude 0, tacotoolbox 0.26.9 writes the longitudes of one side only, the
+// one with the larger span. Hence an extent on one side says nothing about the other; its latitudes cover all
+// centroids. An extent from east to west may cross the antimeridian or have swapped corners, and one outside of ±180
+// degrees counts longitudes differently: of these only the latitudes are used.
 func mayMeet(box crs.Box, spatial []float64) bool {
 	if len(spatial) != 4 || spatial[1] > spatial[3] {
 		return true

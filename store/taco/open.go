@@ -35,9 +35,8 @@ type Options struct {
 	// them, and joins their columns itself. Columns of level 0 that some containers lack are then
 	// neither reported nor an error; with tables.Strict the levels below must still agree.
 	Chosen bool
-	// Filters are filters that the caller will all apply to the dataset. Files of a
-	// TACOLLECTION.json are not opened if their extents prove that none of their rows matches one
-	// of the filters. Open does not apply the filters to rows.
+	// Filters are filters that the caller will all apply to the dataset. Files of a TACOLLECTION.json are not opened if
+	// their extents prove that none of their rows matches one of the filters. Open does not apply the filters to rows.
 	Filters []Filter
 	// Warn, if it is not nil, is called with a message for columns that were left out or filled
 	// because containers differ.
@@ -161,8 +160,7 @@ func identify(ctx context.Context, o source.Opener, uri string) (f *format, from
 	return f, from, nil
 }
 
-// isHTMLPage reports whether an HTTP response is an HTML page, which many servers return for a
-// directory.
+// isHTMLPage reports whether an HTTP response is an HTML page, which many servers return for a directory.
 func isHTMLPage(uri string, head []byte) bool {
 	return source.IsWeb(uri) && bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("<"))
 }
@@ -221,13 +219,11 @@ func Is(ctx context.Context, o source.Opener, p source.Path) bool {
 	return f != nil && f.form != Tacollection
 }
 
-// Open opens containers as one dataset, whose rows are theirs one after the other. If a directory
-// has a catalog, the catalog is opened. Paths that are not containers, and containers with
-// different hierarchies, are fault.Unsupported.
+// Open opens containers as one dataset, whose rows are theirs one after the other. If a directory has a catalog, the
+// catalog is opened. Paths that are not containers, and containers with different hierarchies, are fault.Unsupported.
 //
-// Open reads the header and the collection document of each container. It reads tables when they
-// are needed, or at once if Options.Mode is strict about the columns of several containers. The
-// dataset keeps files open until Close.
+// Open reads the header and the collection document of each container. It reads tables when they are needed, or at once
+// if Options.Mode is strict about the columns of several containers. The dataset keeps files open until Close.
 func Open(ctx context.Context, opener source.Opener, paths []string, o Options) (*Dataset, error) {
 	dataset := &Dataset{
 		opener: newPooledOpener(opener), mode: o.Mode, chosen: o.Chosen, warn: o.Warn, unpadded: map[int]bool{},
@@ -303,8 +299,7 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 			return d.openOne(ctx, in, o, listed)
 		}
 		if set := partsOf(ctx, d.opener, uri); set != nil {
-			// A name without a file may stand for a split container, so that users need not list
-			// its parts.
+			// A name without a file may stand for a split container, so that users need not list its parts.
 			return flat(d.open(ctx, set, o, listed))
 		}
 		if err = notFound(err); fault.KindOf(err) == fault.Unsupported && !source.IsRemote(uri) {
@@ -370,8 +365,7 @@ func parent(uri string) string {
 	return ""
 }
 
-// openCollection opens the files of a TACOLLECTION.json, except those that Options.Filters rule
-// out.
+// openCollection opens the files of a TACOLLECTION.json, except those that Options.Filters rule out.
 func (d *Dataset) openCollection(ctx context.Context, from model.Source, o Options) ([]*model.Container, error) {
 	collection, err := taco2.ReadTacollection(ctx, from.File)
 	if err = errors.Join(err, from.File.Close()); err != nil {

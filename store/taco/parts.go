@@ -2,7 +2,6 @@ package taco
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -29,20 +28,14 @@ func cutPart(uri string) (whole string, number int, ok bool) {
 	return "", 0, false
 }
 
-func setMember(whole string, number int) string {
-	i := strings.LastIndexByte(whole, '.')
-	return fmt.Sprintf("%s.%04d.part%s", whole[:i], number, whole[i:])
-}
-
 // IsSet reports whether a name without a file stands for a container split into parts, by looking
 // for the first part. Open opens such a container.
 func IsSet(ctx context.Context, o source.Opener, whole string) bool {
 	return partsOf(ctx, o, whole) != nil
 }
 
-// partsOf returns the names of the parts of a split container, given the name of the whole, or nil
-// if the first does not exist. Numbers begin at 0000 in files as writers make them, and at 0001 in the
-// specification.
+// partsOf returns the names of the parts of a split container, given the name of the whole, or nil if the first does
+// not exist. Numbers begin at 0000 in files as writers make them, and at 0001 in the specification.
 func partsOf(ctx context.Context, o source.Opener, whole string) []string {
 	if !strings.HasSuffix(whole, ".tortilla") && !strings.HasSuffix(whole, ".taco") {
 		return nil
@@ -50,8 +43,8 @@ func partsOf(ctx context.Context, o source.Opener, whole string) []string {
 	// Both numberings are tried, because writers begin at 0000 and the specification at 0001.
 	for first := range 2 {
 		var names []string
-		for i := range partitions(ctx, o, setMember(whole, first)) {
-			names = append(names, setMember(whole, first+i))
+		for i := range partitions(ctx, o, tortilla.PartName(whole, first)) {
+			names = append(names, tortilla.PartName(whole, first+i))
 		}
 		if names != nil {
 			return names

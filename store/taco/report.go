@@ -12,25 +12,21 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
-	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Histograms of a streaming TACO (TACO 0.2.0, "Precomputed Histogram information") are rasters of
-// counts: one band for each band, one row for each sample of level 0 in their order, and one column
-// for each bin.
+// Histograms of a streaming TACO (TACO 0.2.0, "Precomputed Histogram information") are rasters of counts: one band for
+// each band, one row for each sample of level 0 in their order, and one column for each bin.
 
 // histogramBins is the number of bins, which divide the range of the dataset's values.
 const histogramBins = 100
 
-// maxComponents limits the fields of a report of all components. More ids are hardly names of
-// components.
+// maxComponents limits the fields of a report of all components. More ids are hardly names of components.
 const maxComponents = 64
 
-// Report returns the statistics of Pool, with percentiles if there are histograms, in the form that
-// normalisation uses: a field named like the component. For component "*" it has a field for each
-// id of the deepest level with statistics if level 0 has folders, otherwise one field "image". No
-// pixels are read, only the header of one raster for its dtype.
+// Report returns the statistics of Pool, with percentiles if there are histograms, in the form that normalisation uses:
+// a field named like the component. For component "*" it has a field for each id of the deepest level with statistics
+// if level 0 has folders, otherwise one field "image". No pixels are read, only the header of one raster for its dtype.
 //
 // Percentiles are interpolated inside a bin, and may be off by its width, which Resolution states.
 // Several containers have no percentiles, because each has bins over a range of its own.
@@ -65,30 +61,24 @@ func (d *Dataset) Report(ctx context.Context, component string, keep func(row in
 }
 
 // components returns the ids of the deepest level, or "*" for all of them if there are many.
-func (d *Dataset) components(ctx context.Context) ([]string, error) {
-	table, err := d.Level(ctx, d.Levels()-1)
+func (d *Dataset) components(ctx context.Context) (names []string, err error) {
+	deepest := d.Levels() - 1
+	ids, err := d.IDs(ctx, deepest)
 	if err != nil {
 		return nil, err
 	}
-	ids, err := table.Column(ctx, d.IDColumn())
-	if err != nil || ids.Kind() != tables.String {
-		return []string{"*"}, fault.WithFile(err, d.name())
-	}
-	rows, err := d.Visible(ctx, d.Levels()-1)
+	rows, err := d.Visible(ctx, deepest)
 	if err != nil {
 		return nil, err
 	}
 	seen := map[string]bool{}
-	var names []string
-	for _, i := range rows {
-		if seen[string(ids.Bytes(i))] {
-			continue
+	for _, row := range rows {
+		if id := ids.Bytes(row); !seen[string(id)] {
+			seen[string(id)], names = true, append(names, string(id))
 		}
-		if len(names) == maxComponents {
+		if len(names) > maxComponents {
 			return []string{"*"}, nil
 		}
-		seen[ids.Str(i)] = true
-		names = append(names, ids.Str(i))
 	}
 	return names, nil
 }
@@ -162,10 +152,7 @@ func (d *Dataset) Histogram(ctx context.Context, component string, keep func(row
 	lo, hi float64, err error) {
 	none := fault.WithFile(fault.New(fault.NotFound, "level0", fault.NoOffset, "there are no histograms of %q",
 		component), d.name())
-	if len(d.parts) != 1 || d.Levels() < 2 {
-		return nil, 0, 0, none
-	}
-	if len(d.all.Histograms) == 0 {
+	if len(d.parts) != 1 || d.Levels() < 2 || len(d.all.Histograms) == 0 {
 		return nil, 0, 0, none
 	}
 	rows, err := d.samples(ctx, 0)
@@ -196,8 +183,7 @@ func (d *Dataset) Histogram(ctx context.Context, component string, keep func(row
 	return counts, lo, hi, nil
 }
 
-// valueRange returns the smallest and largest value of all samples of the deepest level with
-// statistics.
+// valueRange returns the smallest and largest value of all samples of the deepest level with statistics.
 func (d *Dataset) valueRange(ctx context.Context) (lo, hi float64, err error) {
 	table, err := d.Level(ctx, d.Levels()-1)
 	if err != nil {
@@ -230,8 +216,7 @@ func (d *Dataset) valueRange(ctx context.Context) (lo, hi float64, err error) {
 // maxWhole limits the size of samples that are read in one request.
 const maxWhole = 8 << 20
 
-// addHistogram adds the counts of a histogram. rows are the samples of level 0 that its rows
-// describe.
+// addHistogram adds the counts of a histogram. rows are the samples of level 0 that its rows describe.
 func (d *Dataset) addHistogram(ctx context.Context, counts [][]uint64, e Entry, rows []int,
 	keep func(row int) bool) ([][]uint64, error) {
 	file, err := Section(ctx, d.opener, e)

@@ -132,8 +132,7 @@ func (d *Dataset) Resolve(ctx context.Context, path string) (Entry, error) {
 	return d.Locate(ctx, []string{path})
 }
 
-// Below is Resolve for a path that begins at the children of a sample, which must be of this
-// dataset.
+// Below is Resolve for a path that begins at the children of a sample, which must be of this dataset.
 func (d *Dataset) Below(ctx context.Context, e Entry, path string) (Entry, error) {
 	s, err := d.children(ctx, e)
 	if err != nil {
@@ -161,8 +160,7 @@ func (d *Dataset) locate(ctx context.Context, s siblings, e Entry, keys []string
 		for goesOn := true; goesOn; {
 			node, rest, err := d.step(ctx, &s, key)
 			if err != nil {
-				// A chunk is not a row of any level, so that its name is tried when no sample has
-				// it.
+				// A chunk is not a row of any level, so that its name is tried when no sample has it.
 				if c, ok, cerr := d.chunk(ctx, &s, e.Path, key); ok {
 					return c, cerr
 				}
@@ -235,8 +233,7 @@ func (d *Dataset) find(ctx context.Context, s *siblings, id string) (n node, ok 
 	return node{}, false, nil
 }
 
-// indexOf returns the positions of the ids of siblings, of equal ones the first, or nil if an index
-// does not pay.
+// indexOf returns the positions of the ids of siblings, of equal ones the first, or nil if an index does not pay.
 func (d *Dataset) indexOf(s *siblings, ids *tables.Vector) map[string]int32 {
 	if s.n < manySiblings {
 		return nil

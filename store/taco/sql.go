@@ -39,10 +39,9 @@ func (d *Dataset) SQLTables() []string {
 	return names
 }
 
-// SQLTable returns a table by its name, ignoring case. data, level1, … have the stored rows and
-// columns, padding included, without the histograms of a streaming TACO; level0 is data. lK has a
-// row for each row of level K, with its columns and its parents' columns, named "l0:id", "l1:id",
-// …. A streaming TACO also has chunks.
+// SQLTable returns a table by its name, ignoring case. data, level1, … have the stored rows and columns, padding
+// included, without the histograms of a streaming TACO; level0 is data. lK has a row for each row of level K, with its
+// columns and its parents' columns, named "l0:id", "l1:id", …. A streaming TACO also has chunks.
 func (d *Dataset) SQLTable(ctx context.Context, name string) (*tables.Table, error) {
 	if strings.EqualFold(name, "chunks") && d.hasChunks() {
 		return d.chunks(ctx, false)
@@ -60,8 +59,7 @@ func (d *Dataset) SQLTable(ctx context.Context, name string) (*tables.Table, err
 	return table.Take(rows), nil
 }
 
-// StoredTable is SQLTable with the histograms of a streaming TACO, so that its row i is row i of
-// the level.
+// StoredTable is SQLTable with the histograms of a streaming TACO, so that its row i is row i of the level.
 func (d *Dataset) StoredTable(ctx context.Context, name string) (*tables.Table, error) {
 	switch low := strings.ToLower(name); {
 	case low == "data":
@@ -72,20 +70,17 @@ func (d *Dataset) StoredTable(ctx context.Context, name string) (*tables.Table, 
 		return d.wide(ctx)
 	case slices.Contains(d.LevelNames(), name):
 		return d.LevelTable(ctx, name)
-	case strings.HasPrefix(low, "l"):
-		get, digits := d.withParents, low[1:]
-		if rest, ok := strings.CutPrefix(low, "level"); ok {
-			get, digits = d.Level, rest
-		}
-		k, err := strconv.Atoi(digits)
-		if err != nil || digits != strconv.Itoa(k) || k < 0 {
-			break
-		}
+	}
+	if k, ok := LevelOf(name); ok {
 		if err := d.all.Reach(ctx, k); err != nil {
 			return nil, err
 		}
-		if k < d.all.Levels() {
-			return get(ctx, k)
+		switch whole := strings.HasPrefix(strings.ToLower(name), "level"); {
+		case k >= d.all.Levels():
+		case whole:
+			return d.Level(ctx, k)
+		default:
+			return d.withParents(ctx, k)
 		}
 	}
 	return nil, query.NoTable(name, d.SQLTables())

@@ -23,9 +23,8 @@ type Pooled struct {
 	pixels []float64 // valid ones, by band
 }
 
-// statsColumns are the columns of the STATS extension of TACO 0.2, geotiffColumn the one that
-// writers of TACO 2 use instead, and shapeColumns those that may hold the shape [bands, rows,
-// columns] of a sample.
+// statsColumns are the columns of the STATS extension of TACO 0.2, geotiffColumn the one that writers of TACO 2 use
+// instead, and shapeColumns those that may hold the shape [bands, rows, columns] of a sample.
 var (
 	statsColumns  = [4]string{"stats:mean", "stats:std", "stats:min", "stats:max"}
 	geotiffColumn = "geotiff:stats"
@@ -76,16 +75,13 @@ func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int)
 	if err := p.columns(ctx, table); err != nil {
 		return nil, d.inLevel(err, k)
 	}
-	for _, name := range shapeColumns {
-		if table.Index(name) >= 0 && p.shapes == nil {
-			if p.shapes, err = lists(ctx, table, name); err != nil {
-				return nil, fault.WithFile(err, d.name())
-			}
-		}
-	}
-	if p.shapes == nil {
+	shape, _ := chosen("", shapeColumns, func(name string) bool { return table.Index(name) >= 0 })
+	if shape == "" {
 		return nil, d.inLevel(fault.New(fault.NotFound, "", fault.NoOffset, "no column of shapes (%v)",
 			shapeColumns), k)
+	}
+	if p.shapes, err = lists(ctx, table, shape); err != nil {
+		return nil, fault.WithFile(err, d.name())
 	}
 	rows, err := d.named(ctx, k, component, keep)
 	if err != nil {

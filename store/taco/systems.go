@@ -20,8 +20,7 @@ type systems struct {
 	all   position
 }
 
-// systemsOf returns the CRSs of the geometries of a column: longitude and latitude unless the table
-// says otherwise.
+// systemsOf returns the CRSs of the geometries of a column: longitude and latitude unless the table says otherwise.
 func systemsOf(ctx context.Context, t *tables.Table, column string) (s systems, err error) {
 	if column == "istac:geometry" && t.Index("istac:crs") >= 0 {
 		s.names, err = t.Column(ctx, "istac:crs")

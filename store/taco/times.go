@@ -16,9 +16,8 @@ var layouts = [...]string{
 	"2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04",
 }
 
-// ParseTimes parses "A/B", or "A" alone. A and B are dates, which stand for the whole day in UTC,
-// or timestamps; ".." or nothing is an open end. Errors have no kind, because they are errors of
-// usage.
+// ParseTimes parses "A/B", or "A" alone. A and B are dates, which stand for the whole day in UTC, or timestamps; ".."
+// or nothing is an open end. Errors have no kind, because they are errors of usage.
 func ParseTimes(text string) (Times, error) {
 	a, b, two := strings.Cut(text, "/")
 	if !two {
@@ -46,8 +45,7 @@ func open(s string) bool {
 	return s == "" || s == ".."
 }
 
-// parseTime returns the first and last microsecond of a date or timestamp, or unbounded for an open
-// end.
+// parseTime returns the first and last microsecond of a date or timestamp, or unbounded for an open end.
 func parseTime(text string, unbounded int64) (first, last int64, err error) {
 	if open(text) {
 		return unbounded, unbounded, nil

@@ -113,7 +113,7 @@ func TestPackOfDirectories(t *testing.T) {
 	if err := os.Remove(at("in/x.tacozip")); err != nil {
 		t.Fatal(err)
 	}
-	// Links: to a file its bytes, to a directory an error.
+	// Links: to a file its bytes, to a directory around it an error.
 	if err := os.Symlink(at("about.json"), at("in/a/y")); err != nil {
 		t.Fatal(err)
 	}
@@ -121,8 +121,8 @@ func TestPackOfDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = chaski(t.Context(), "pack", "-o", at("y.tacozip"), "--collection", at("about.json"), at("in"))
-	if r.code != 1 || !strings.Contains(r.err, "link to a directory: unsupported") {
-		t.Errorf("a link to a directory: %d %s", r.code, r.err)
+	if r.code != 1 || !strings.Contains(r.err, "leads to a directory that contains it: unsupported") {
+		t.Errorf("a link to the directory around it: %d %s", r.code, r.err)
 	}
 }
 

@@ -12,11 +12,11 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
@@ -93,13 +93,8 @@ func (a *archive) begin(name string, size int64, crc uint32, extra []byte) (*zip
 	//lint:ignore SA1019 CreateRaw writes this field, and does not look at Modified
 	header.ModifiedDate = dosDate
 	header.SetMode(0o644)
-	if a.utf8 {
+	if a.utf8 || strings.ContainsFunc(name, func(letter rune) bool { return letter >= 0x80 }) {
 		header.Flags |= utf8Flag
-	}
-	for i := range len(name) {
-		if name[i] >= 0x80 {
-			header.Flags |= utf8Flag
-		}
 	}
 	if size >= math.MaxUint32 {
 		// The library adds this field in the central directory only.
@@ -373,5 +368,5 @@ func (l *loaded) open() source.Reader {
 	if l.r != nil {
 		return l.r
 	}
-	return (&catalog.Asset{Size: l.size, Bytes: l.bytes}).Reader()
+	return source.Memory(l.bytes)
 }

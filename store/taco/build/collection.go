@@ -309,17 +309,12 @@ func CollectionOf(d *taco.Dataset) (*Collection, error) {
 }
 
 // SubsetOf changes a description of a whole dataset into one of a subset of it, made on the given day.
-func (c *Collection) SubsetOf(day time.Time) error {
+func (c *Collection) SubsetOf(day time.Time) {
 	if c.More == nil {
 		c.More = map[string]json.RawMessage{}
 	}
-	id, err := json.Marshal(c.ID)
-	if err != nil {
-		return err
-	}
-	c.More["taco:subset_of"] = id
+	c.More["taco:subset_of"] = quoted(c.ID)
 	c.More["taco:subset_date"] = json.RawMessage(strconv.Quote(day.UTC().Format(time.RFC3339)))
-	return nil
 }
 
 // plainJSON encodes a value without escapes for HTML.
@@ -393,9 +388,7 @@ func quoted(text string) json.RawMessage {
 }
 
 // badMember returns an error about COLLECTION.json.
-func badMember(format string, args ...any) error {
-	return unsupported(collName, format, args...)
-}
+func badMember(format string, args ...any) error { return unsupported(collName, format, args...) }
 
 // extentOf returns the extent of the first level that has points of STAC or ISTAC, or nil. Its times come from the
 // first level that has times, because computed points of STAC may stand beside times of ISTAC.

@@ -91,7 +91,7 @@ func (c *Collection) modern(members map[string]json.RawMessage) {
 	if json.Unmarshal(members["taco:metadata"], &c.declared) == nil {
 		c.said = map[string]string{}
 		for level, columns := range c.declared {
-			depth := depthOf(level)
+			depth := taco3.Depth(level)
 			for name, d := range columns {
 				if d.Description != nil {
 					c.said[keyOf(depth, name)] = *d.Description
@@ -111,18 +111,10 @@ func (c *Collection) modern(members map[string]json.RawMessage) {
 	members["taco_version"] = quoted(Version)
 }
 
-// depthOf returns the depth of a level of TACO 3 by its name.
-func depthOf(level string) int {
-	if level == "sample" {
-		return 0
-	}
-	return 1 + strings.Count(level, "/")
-}
-
 // stored returns the type of a column of a depth with what taco:metadata says is never null.
 func (c *Collection) stored(depth int, column tables.Column) tables.Type {
 	for _, level := range slices.Sorted(maps.Keys(c.declared)) {
-		if d, ok := c.declared[level][column.Name]; ok && depthOf(level) == depth {
+		if d, ok := c.declared[level][column.Name]; ok && taco3.Depth(level) == depth {
 			return d.Form(column.Type).With(func(f *tables.Form) { f.Note = "" })
 		}
 	}

@@ -37,7 +37,7 @@ func Consolidate(ctx context.Context, zips []string, path string, o Options) (_ 
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
-		if names, err = eachZIP(zips); err != nil {
+		if names, err = ZIPs(ctx, zips, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -60,21 +60,33 @@ func Consolidate(ctx context.Context, zips []string, path string, o Options) (_ 
 	return x.counts(), writeIndex(ctx, x, path, form, o.Store)
 }
 
-// eachZIP returns ZIPs with those in the folders among them.
-func eachZIP(zips []string) (names []string, err error) {
-	for _, zip := range zips {
-		in := []string{zip}
-		if st, err := os.Stat(zip); err == nil && st.IsDir() {
-			if in, err = ZIPsIn(zip); err != nil {
-				return nil, err
-			}
+// ZIPs returns the paths among which folders stand for the ZIPs in them: see ZIPsIn. A folder of a store ends in "/".
+func ZIPs(ctx context.Context, paths []string, store Store) (zips []string, err error) {
+	for _, path := range paths {
+		in := []string{path}
+		st, serr := os.Stat(path)
+		switch isFolder := serr == nil && st.IsDir(); {
+		case isFolder:
+			in, err = ZIPsIn(path)
+		case store != nil && strings.HasSuffix(path, "/"):
+			in = nil
+			err = store.List(ctx, path, func(uri string) error {
+				name := strings.TrimPrefix(uri, path)
+				if !strings.Contains(name, "/") && strings.HasSuffix(name, ".tacozip") {
+					in = append(in, uri)
+				}
+				return nil
+			})
+		}
+		if err != nil {
+			return nil, fault.WithFile(err, path)
 		}
 		if len(in) == 0 {
-			in = []string{zip} // perhaps a container that is a folder, which is refused
+			in = []string{path} // perhaps a container that is a folder, which is refused
 		}
-		names = append(names, in...)
+		zips = append(zips, in...)
 	}
-	return names, nil
+	return zips, nil
 }
 
 // contents is the content of several ZIPs of one generation.
@@ -249,9 +261,7 @@ func unique(ids map[string]string, id, zip string) error {
 
 // sameColumns checks that a table has the columns of the first, which is of the file name. Their order may differ.
 func sameColumns(first, t *tables.Table, part, name string) error {
-	bad := func(format string, args ...any) error {
-		return unsupported(part, format, args...)
-	}
+	bad := func(format string, args ...any) error { return unsupported(part, format, args...) }
 	for _, column := range t.Columns() {
 		i := first.Index(column.Name)
 		if i < 0 {
@@ -296,19 +306,18 @@ func (x *index) describe(ctx context.Context, w *writer, name string) error {
 	if err := w.located(ctx, world()); err != nil {
 		return err
 	}
-	collection := w.collection
+	extent, id := *w.collection.Extent, w.collection.ID
 	if len(x.sources.Files) == 0 {
-		x.collection = collection
-		x.collection.Extent = &Extent{Spatial: collection.Extent.Spatial, Temporal: collection.Extent.Temporal}
+		x.collection = w.collection
+		x.collection.Extent = &Extent{Spatial: extent.Spatial, Temporal: extent.Temporal}
 	} else {
-		x.collection.Extent.cover(collection.Extent)
+		x.collection.Extent.cover(&extent)
 	}
 	sources := &x.sources
 	sources.Count++
-	sources.IDs, sources.Files = append(sources.IDs, collection.ID), append(sources.Files, name)
-	sources.Extents = append(sources.Extents, taco2.Extent{File: name, ID: collection.ID,
-		Spatial:  collection.Extent.Spatial,
-		Temporal: collection.Extent.Temporal})
+	sources.IDs, sources.Files = append(sources.IDs, id), append(sources.Files, name)
+	sources.Extents = append(sources.Extents,
+		taco2.Extent{File: name, ID: id, Spatial: extent.Spatial, Temporal: extent.Temporal})
 	return nil
 }
 
@@ -385,7 +394,7 @@ func writeTacocat(ctx context.Context, path string, files []entry) error {
 		}
 	}
 	return durable.ReplaceFolder(path, func(folder string) error {
-		_, err := putAll(ctx, &localFolder{dir: folder}, "", files)
+		_, err := putAll(ctx, localFolder(folder), "", files)
 		return err
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -109,7 +108,7 @@ func (x *cozips) level(ctx context.Context, i int, t *tables.Table, name string,
 	columns := &columns{}
 	above := 0
 	if i > 0 {
-		above = x.bases[x.above(i)]
+		above = x.bases[slices.Index(x.names, taco3.Above(x.names[i]))]
 	}
 	for k, column := range t.Columns() {
 		values, err := t.At(ctx, k)
@@ -162,15 +161,6 @@ func (x *cozips) count(ctx context.Context, t *tables.Table) error {
 		}
 	}
 	return err
-}
-
-// above returns the level that has the parents of a level.
-func (x *cozips) above(i int) int {
-	up := "sample"
-	if cut := strings.LastIndexByte(x.names[i], '/'); cut >= 0 {
-		up = x.names[i][:cut]
-	}
-	return slices.Index(x.names, up)
 }
 
 // source adds what taco:sources says of a ZIP.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
-	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -99,18 +98,15 @@ func (w *writer) create(ctx context.Context, path string) (*Result, error) {
 // write writes the container to path.
 func (w *writer) write(ctx context.Context, path string) (*Result, error) {
 	defer w.defaults(path)()
-	forms := map[Form]func(context.Context, archiveFile) error{ZIP: w.zip, Cozip: w.cozip, TortillaFile: w.tortilla,
-		StreamingTaco: w.tortilla, PlainTaco: w.tortilla}
 	if w.o.Store == nil {
 		if err := Writable(ctx, path, w.o); err != nil {
 			return nil, err
 		}
 	}
-	file := forms[w.o.Form]
-	if file == nil {
+	if !w.o.Form.OneFile() {
 		return &w.result, w.onto(ctx, path, w.into)
 	}
-	archive, err := w.archived(ctx, file)
+	archive, err := w.archived(ctx)
 	switch {
 	case err != nil:
 	case w.o.Store != nil:
@@ -121,8 +117,15 @@ func (w *writer) write(ctx context.Context, path string) (*Result, error) {
 	return &w.result, err
 }
 
-// archived returns the archive that a function writes.
-func (w *writer) archived(ctx context.Context, write func(context.Context, archiveFile) error) (l *loaded, err error) {
+// archived returns the archive of a form that is one file, or of a part: a ZIP unless the form says otherwise.
+func (w *writer) archived(ctx context.Context) (l *loaded, err error) {
+	write := w.zip
+	switch {
+	case w.o.Form == Cozip:
+		write = w.cozip
+	case w.o.Form.Older():
+		write = w.tortilla
+	}
 	l = &loaded{made: func(f archiveFile) error { return write(ctx, f) }}
 	if w.o.Store != nil {
 		l.size, err = w.planned(ctx)
@@ -141,17 +144,15 @@ func (w *writer) defaults(path string) func() {
 	return w.o.open()
 }
 
-// planned returns about how many bytes the files have. It opens files whose size only their store knows.
+// planned returns about how many bytes the files have.
 func (w *writer) planned(ctx context.Context) (size int64, err error) {
 	if len(w.levels) == 0 {
 		return w.o.Bytes, nil
 	}
-	err = inorder.Do(ctx, len(w.levels[0].Rows), w.o.Workers,
-		func(ctx context.Context, row int) (int64, error) { return w.bytesOf(ctx, row) },
-		func(_ int, n int64) error {
-			size += n
-			return nil
-		}, func(int64) {})
+	sizes, err := w.sizes(ctx)
+	for _, n := range sizes {
+		size += n
+	}
 	return size, err
 }
 
@@ -166,9 +167,7 @@ func Writable(ctx context.Context, path string, o Options) error {
 	if o.split() {
 		form = Folder
 	}
-	bad := func(part, what string) error {
-		return fault.WithFile(unsupported(part, "%s", what), path)
-	}
+	bad := func(part, what string) error { return fault.WithFile(unsupported(part, "%s", what), path) }
 	switch {
 	case form.Indexes():
 		return bad("file", "is an index of ZIPs, which holds no samples")
@@ -254,7 +253,7 @@ func (w *writer) onto(ctx context.Context, path string, fill func(ctx context.Co
 	if w.o.Store != nil {
 		return fault.WithFile(w.inStore(ctx, path, fill), path)
 	}
-	return durable.WriteFolder(path, func(folder string) error { return fill(ctx, &localFolder{dir: folder}) })
+	return durable.WriteFolder(path, func(folder string) error { return fill(ctx, localFolder(folder)) })
 }
 
 // into writes a container that is a folder.
@@ -270,34 +269,15 @@ func (w *writer) into(ctx context.Context, t folderSink) error {
 	return err
 }
 
-// localFolder is a new local folder. Its files are synced afterwards.
-type localFolder struct {
-	dir  string
-	made map[string]bool // folders
-}
+// localFolder is a new local folder. Its files are synced afterwards. Ids were checked and cannot lead out of it, and a
+// new folder holds no links.
+type localFolder string
 
-func (t *localFolder) path(name string) string { return pathname.Join(t.dir, name) }
+func (t localFolder) path(name string) string { return pathname.Join(string(t), name) }
 
-// folder makes a folder and those above it. Ids were checked and cannot lead out of the container, and a new folder
-// holds no links.
-func (t *localFolder) folder(path string) error {
-	if t.made[path] || path == t.dir {
-		return nil
-	}
-	err := t.folder(pathname.Dir(path))
-	if err == nil {
-		err = os.Mkdir(path, 0o777)
-	}
-	if t.made == nil {
-		t.made = map[string]bool{}
-	}
-	t.made[path] = err == nil
-	return err
-}
-
-func (t *localFolder) put(ctx context.Context, name string, l *loaded) (none span, err error) {
+func (t localFolder) put(ctx context.Context, name string, l *loaded) (none span, err error) {
 	path := t.path(name)
-	if err := t.folder(pathname.Dir(path)); err != nil {
+	if err := os.MkdirAll(pathname.Dir(path), 0o777); err != nil {
 		return none, err
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)

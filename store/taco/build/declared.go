@@ -105,7 +105,7 @@ func typed(ctx context.Context, declared map[string]Declared, levels []*tables.T
 			if err != nil {
 				return fault.WithPart(err, "column "+keyOf(k, column.Name), fault.NoOffset)
 			}
-			levels[k] = replacedInPlace(levels[k], i, column.Name, values)
+			levels[k] = replaced(levels[k], tables.FromVectors([]string{column.Name}, []*tables.Vector{values}))
 		}
 	}
 	if len(left) == 0 {
@@ -119,16 +119,6 @@ func typed(ctx context.Context, declared map[string]Declared, levels []*tables.T
 	}
 	return fault.New(fault.NotFound, collName, fault.NoOffset, "columns has %q, and the samples have %s",
 		slices.Sorted(maps.Keys(left))[0], strings.Join(have, ", "))
-}
-
-// replacedInPlace returns a table with another column at position i.
-func replacedInPlace(t *tables.Table, i int, name string, v *tables.Vector) *tables.Table {
-	places := make([]int, len(t.Columns()))
-	for k := range places {
-		places[k] = k
-	}
-	places[i] = len(places) // the new one, which Join puts last
-	return tables.Join(t, tables.FromVectors([]string{name}, []*tables.Vector{v})).Select(places)
 }
 
 // Cast returns values as another type. A value that the type cannot have is an error that names its row.

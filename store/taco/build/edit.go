@@ -38,9 +38,8 @@ type Changes struct {
 //
 // Pixels stay where they are. New tables are appended to a ZIP, then one write puts their places into TACO_HEADER. The
 // old tables stay in the file for readers that have it open. For a folder, a new one with links to its files is made
-// beside it, and the two are exchanged. So readers see the old container or the new one at
-// any time, also after a kill, and the next run removes the leftovers of a killed one. Of two runs at a time, one is
-// refused.
+// beside it, and the two are exchanged. So readers see the old container or the new one at any time, also after a kill,
+// and the next run removes the leftovers of a killed one. Of two runs at a time, one is refused.
 func Edit(ctx context.Context, path string, c Changes, o Options) (err error) {
 	defer func() { err = fault.WithFile(err, path) }()
 	if source.IsRemote(path) {
@@ -334,7 +333,7 @@ func (e *editing) folder(ctx context.Context) error {
 		return replaceFile(pathname.Join(e.path, collName), doc)
 	}
 	return durable.ReplaceFolder(e.path, func(folder string) error {
-		if _, err := writer.metadata(ctx, &localFolder{dir: folder}); err != nil {
+		if _, err := writer.metadata(ctx, localFolder(folder)); err != nil {
 			return err
 		}
 		return e.others(folder)

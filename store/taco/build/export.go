@@ -88,7 +88,7 @@ func wholeLevels(ctx context.Context, d *taco.Dataset) ([]*Level, error) {
 	if err != nil {
 		return nil, err
 	}
-	return copied(ctx, d, upTo[int](table.Len()), ZIP)
+	return copied(ctx, d, model.UpTo[int](table.Len()), ZIP)
 }
 
 // copied returns the levels of rows of a dataset, and checks them.

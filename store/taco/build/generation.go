@@ -112,8 +112,8 @@ func isOldSplit(v *tables.Vector) bool {
 	return true
 }
 
-// converted returns the values of a column in another type, or nil if one of them cannot have it.
-func converted[T any](v *tables.Vector, value func(row int) (T, bool)) []T {
+// converted returns a column of the values of another one in another type, or nil if one of them cannot have it.
+func converted[T any](v *tables.Vector, value func(row int) (T, bool), vector func([]T) *tables.Vector) *tables.Vector {
 	out := make([]T, v.Len())
 	for row := range out {
 		if v.Null(row) {
@@ -124,43 +124,33 @@ func converted[T any](v *tables.Vector, value func(row int) (T, bool)) []T {
 			return nil
 		}
 	}
-	return out
+	return vector(out)
 }
 
 // mapped returns a column of integers of another type, or nil if a value does not fit.
 func mapped(v *tables.Vector, to tables.Type, value func(int64) (int64, bool)) *tables.Vector {
-	if out := converted(v, func(row int) (int64, bool) { return value(v.Int(row)) }); out != nil {
-		return tables.NewInts(to, out, v.Nulls())
-	}
-	return nil
+	return converted(v, func(row int) (int64, bool) { return value(v.Int(row)) },
+		func(out []int64) *tables.Vector { return tables.NewInts(to, out, v.Nulls()) })
 }
 
 // asWKT returns a column of points in WKB as text, or nil if a value is not a point.
 func asWKT(v *tables.Vector) *tables.Vector {
-	out := converted(v, func(row int) (string, bool) {
+	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	return converted(v, func(row int) (string, bool) {
 		x, y, err := wkb.Point(v.Bytes(row))
-		number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 		return "POINT (" + number(x) + " " + number(y) + ")", err == nil
-	})
-	if out == nil {
-		return nil
-	}
-	return tables.NewStrings(out, v.Nulls())
+	}, func(out []string) *tables.Vector { return tables.NewStrings(out, v.Nulls()) })
 }
 
 // asWKB returns a column of points in WKT as WKB, or nil if a value is not a point.
 func asWKB(v *tables.Vector) *tables.Vector {
-	out := converted(v, func(row int) ([]byte, bool) {
+	return converted(v, func(row int) ([]byte, bool) {
 		point, err := wkb.AppendText(nil, v.Str(row))
 		if err == nil {
 			_, _, err = wkb.Point(point)
 		}
 		return point, err == nil
-	})
-	if out == nil {
-		return nil
-	}
-	return Bytes(len(out), func(row int) []byte { return out[row] })
+	}, func(out [][]byte) *tables.Vector { return Bytes(len(out), func(row int) []byte { return out[row] }) })
 }
 
 // upgrade turns the members of a COLLECTION of generation 1 into members of generation 2. A member of a form that is

@@ -9,7 +9,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
@@ -69,7 +68,7 @@ func (l *Level) id(row int) string { return l.Rows[row].ID }
 func (r *Row) Open(ctx context.Context, o source.Opener) (source.Reader, error) {
 	switch {
 	case r.bytes != nil:
-		return (&catalog.Asset{Size: int64(len(r.bytes)), Bytes: r.bytes}).Reader(), nil
+		return source.Memory(r.bytes), nil
 	case r.entry != nil:
 		return taco.Section(ctx, o, *r.entry)
 	}
@@ -115,12 +114,18 @@ func path(levels []*Level, k, row int) string {
 
 func levelName(k int) string { return model.LevelName(k) }
 
-// replaced returns a table with further columns, which replace columns of the same names.
+// replaced returns a table with further columns, which take the places of columns of the same names.
 func replaced(t, by *tables.Table) *tables.Table {
-	for _, c := range by.Columns() {
-		t = t.Without(c.Name)
+	n := len(t.Columns())
+	places := model.UpTo[int](n)
+	for i, column := range by.Columns() { // which Join puts behind the others
+		if k := t.Index(column.Name); k >= 0 {
+			places[k] = n + i
+		} else {
+			places = append(places, n+i)
+		}
 	}
-	return tables.Join(t, by)
+	return tables.Join(t, by).Select(places)
 }
 
 // checkColumns checks the names of the columns of a level.

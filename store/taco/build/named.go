@@ -11,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 )
 
@@ -242,42 +243,24 @@ func counts(s *taco3.Item, c *children) (least, most int, ok bool) {
 
 // fill lists the rows of the tables.
 func (n *named) fill(w *writer, samples []int32) error {
-	byFolder := map[string]*namedLevel{}
+	byName := map[string]*namedLevel{}
 	for i, level := range n.layout.Levels {
 		l := &namedLevel{Name: level, Folder: taco3.FolderOf(level)}
-		n.levels = append(n.levels, l)
+		n.levels, byName[level] = append(n.levels, l), l
 		switch {
 		case i == 0:
-			l.rows, l.samples = samples, upTo[int32](len(samples))
+			l.rows, l.samples = samples, model.UpTo[int32](len(samples))
 		case n.file != "":
-			l.rows, l.parents, l.samples = samples, upTo[int32](len(samples)), upTo[int32](len(samples))
+			l.rows, l.parents, l.samples = samples, model.UpTo[int32](len(samples)), model.UpTo[int32](len(samples))
 		default:
-			above, name := n.levels[0], ""
-			if l.Folder != "" {
-				folder := ""
-				if cut := strings.LastIndexByte(l.Folder, '/'); cut >= 0 {
-					folder = l.Folder[:cut]
-				}
-				above, name = byFolder[folder], l.Folder[len(folder):]
-				name = strings.TrimPrefix(name, "/")
-			}
+			above := byName[taco3.Above(level)]
 			l.depth = above.depth + 1
-			if err := l.fill(w, n.layout, above, name); err != nil {
+			if err := l.fill(w, n.layout, above, l.Folder[strings.LastIndexByte(l.Folder, '/')+1:]); err != nil {
 				return err
 			}
-			byFolder[l.Folder] = l
 		}
 	}
 	return nil
-}
-
-// upTo returns the numbers from 0 to n-1.
-func upTo[Int int | int32](n int) []Int {
-	out := make([]Int, n)
-	for i := range out {
-		out[i] = Int(i)
-	}
-	return out
 }
 
 // fill lists the children of the rows of the level above that have a name, "" for all of them.

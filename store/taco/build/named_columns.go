@@ -3,6 +3,7 @@ package build
 import (
 	"bytes"
 	"context"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -303,7 +304,8 @@ func (o *places) has(name string, row int) bool {
 
 // choose sets the points, and the group that the rows make.
 func (o *places) choose() {
-	where, when, both, none := 0, 0, 0, 0
+	groups := map[[2]bool]string{{true, true}: "stac", {true, false}: "spatial", {false, true}: "temporal"}
+	made := map[string]bool{}
 	for row := range o.points {
 		parts := 0
 		for _, name := range []string{oldCRS, newShape, oldTransform} {
@@ -315,28 +317,16 @@ func (o *places) choose() {
 		known := !math.IsNaN(o.points[row][0])
 		placed := parts == 3 && known
 		started, stopped := o.has(timeColumns[0], row), o.has(timeColumns[1], row)
-		switch {
-		case !placed && (parts > 0 || known),
-			stopped && (!started || o.values[timeColumns[1]].Int(row) < o.values[timeColumns[0]].Int(row)):
+		backwards := stopped && (!started || o.values[timeColumns[1]].Int(row) < o.values[timeColumns[0]].Int(row))
+		if backwards || !placed && (parts > 0 || known) {
 			return
-		case placed && started:
-			both++
-		case placed:
-			where++
-		case started:
-			when++
-		default:
-			none++
+		}
+		if placed || started {
+			made[groups[[2]bool{placed, started}]] = true
 		}
 	}
-	switch n := len(o.points) - none; {
-	case n == 0:
-	case both == n:
-		o.group = "stac"
-	case where == n:
-		o.group = "spatial"
-	case when == n:
-		o.group = "temporal"
+	if len(made) == 1 {
+		o.group = slices.Collect(maps.Keys(made))[0]
 	}
 }
 
@@ -366,10 +356,14 @@ func (o *places) point(row int, grid bool) [2]float64 {
 func (o *places) columns(n int) map[string]*tables.Vector {
 	noPlace := make([]bool, n)
 	lon, lat := make([]float64, n), make([]float64, n)
+	codes, shapes, transforms := make([]string, n), make([][]int64, n), make([][]float64, n)
 	for row := range n {
-		if noPlace[row] = !o.has(oldCRS, row); !noPlace[row] {
-			lon[row], lat[row] = o.points[row][0], o.points[row][1]
+		if noPlace[row] = !o.has(oldCRS, row); noPlace[row] {
+			continue
 		}
+		lon[row], lat[row] = o.points[row][0], o.points[row][1]
+		codes[row] = o.values[oldCRS].Str(row)
+		shapes[row], transforms[row] = shapeOf(o.values[newShape], row), transformOf(o.values[oldTransform], row)
 	}
 	ranged := func(row int) bool { return o.has(timeColumns[1], row) }
 	times := func(name string, may func(row int) bool) *tables.Vector {
@@ -385,24 +379,9 @@ func (o *places) columns(n int) map[string]*tables.Vector {
 	return map[string]*tables.Vector{
 		"centroid": tables.NewStruct([]string{"lon", "lat"}, []*tables.Vector{
 			tables.NewFloats(float32s, lon, noPlace), tables.NewFloats(float32s, lat, noPlace)}, noPlace),
-		"proj_code": Texts(n, func(row int) string {
-			if noPlace[row] {
-				return ""
-			}
-			return o.values[oldCRS].Str(row)
-		}),
-		"proj_shape": Integers(n, func(row int) []int64 {
-			if noPlace[row] {
-				return nil
-			}
-			return shapeOf(o.values[newShape], row)
-		}),
-		"proj_transform": Floats(float64Type, n, func(row int) []float64 {
-			if noPlace[row] {
-				return nil
-			}
-			return transformOf(o.values[oldTransform], row)
-		}),
+		"proj_code":      tables.NewStrings(codes, noPlace),
+		"proj_shape":     Integers(n, func(row int) []int64 { return shapes[row] }),
+		"proj_transform": Floats(float64Type, n, func(row int) []float64 { return transforms[row] }),
 		"datetime":       times(timeColumns[0], func(row int) bool { return !ranged(row) }),
 		"start_datetime": times(timeColumns[0], ranged),
 		"end_datetime":   times(timeColumns[1], ranged),

@@ -8,12 +8,11 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/store/taco/internal/tortilla"
 	"github.com/chaski-eo/chaski/tables"
 )
-
-// tortillaPart is the name of part i of a Tortilla. Parts are numbered from 0, as writers do.
-func tortillaPart(whole string, i int) string { return fmt.Sprintf("%s.%04d.part.tortilla", whole, i) }
 
 // partName is the name of part i of a container in several.
 func partName(i int) string { return fmt.Sprintf("part%04d.tacozip", i) }
@@ -33,18 +32,18 @@ func (w *writer) parts(ctx context.Context, path string) (_ *Result, err error) 
 		for i, tops := range groups {
 			part := &writer{o: w.o, collection: w.collection, levels: picked(w.levels, tops), partitions: len(groups)}
 			part.files = part.copyFiles
-			name, write := partName(i), part.zip
+			name := partName(i)
 			switch w.o.Form {
 			case Cozip:
-				name, write = strings.TrimSuffix(name, ".tacozip")+".zip", part.cozip
+				name = strings.TrimSuffix(name, ".tacozip") + ".zip"
 			case TortillaFile:
-				name, write = tortillaPart(filepath.Base(path), i), part.tortilla
+				name = tortilla.PartName(filepath.Base(path)+".tortilla", i)
 			}
 			w.partOf(part, tops)
 			if err := part.measure(ctx); err != nil {
 				return err
 			}
-			archive, err := part.archived(ctx, write)
+			archive, err := part.archived(ctx)
 			if err == nil {
 				_, err = t.put(ctx, name, archive)
 			}
@@ -113,12 +112,12 @@ func (w *writer) partOf(part *writer, tops []int) {
 
 // cuts returns the samples of level 0 of each part.
 func (w *writer) cuts(ctx context.Context) (groups [][]int, err error) {
+	sizes, err := w.sizes(ctx)
+	if err != nil {
+		return nil, err
+	}
 	size, part := int64(0), []int(nil)
-	for row := range w.levels[0].Rows {
-		bytes, err := w.bytesOf(ctx, row)
-		if err != nil {
-			return nil, err
-		}
+	for row, bytes := range sizes {
 		if size > 0 && bytes > w.o.PartBytes-size {
 			groups = append(groups, part)
 			part, size = nil, 0
@@ -128,23 +127,26 @@ func (w *writer) cuts(ctx context.Context) (groups [][]int, err error) {
 	return append(groups, part), nil
 }
 
-// bytesOf returns the size of the files of a row of level 0.
-func (w *writer) bytesOf(ctx context.Context, row int) (size int64, err error) {
-	for _, p := range w.leaves(nil, place{0, row, ""}) {
-		r := &w.levels[p.level].Rows[p.row]
-		n, known := r.size()
-		if !known {
-			file, err := w.o.Opener.Open(ctx, r.uri())
-			if err != nil {
-				return 0, fault.WithFile(err, r.uri())
+// sizes returns the size of the files of each row of level 0. It opens files whose size only their store knows.
+func (w *writer) sizes(ctx context.Context) ([]int64, error) {
+	sizes := make([]int64, len(w.levels[0].Rows))
+	return sizes, each.Of(ctx, int64(len(sizes)), w.o.Workers, func(ctx context.Context, row int64) error {
+		for _, p := range w.leaves(nil, place{0, int(row), ""}) {
+			r := w.row(p)
+			n, known := r.size()
+			if !known {
+				file, err := w.o.Opener.Open(ctx, r.uri())
+				if err != nil {
+					return fault.WithFile(err, r.uri())
+				}
+				if n, err = file.Size(), file.Close(); err != nil {
+					return err
+				}
 			}
-			if n, err = file.Size(), file.Close(); err != nil {
-				return 0, err
-			}
+			sizes[row] += n
 		}
-		size += n
-	}
-	return size, nil
+		return nil
+	})
 }
 
 // partIndex returns the index of the parts of a container.
@@ -168,7 +170,7 @@ func (w *writer) partIndex(ctx context.Context, zips []string, path string) ([]e
 
 // picked returns rows of level 0 with all that is below them.
 func picked(levels []*Level, rows []int) (out []*Level) {
-	parents := upTo[int32](len(rows))
+	parents := model.UpTo[int32](len(rows))
 	for _, l := range levels {
 		p := &Level{Table: l.Table.Take(slices.Clone(rows))}
 		out = append(out, p)

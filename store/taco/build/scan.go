@@ -1,7 +1,6 @@
 package build
 
 import (
-	"cmp"
 	"context"
 	"io/fs"
 	"os"
@@ -53,41 +52,18 @@ func (t *folderTree) folder(path string) *Tortilla {
 
 // Scan returns the files of a local directory as samples, and its directories as folders of them, each in the order of
 // the bytes of their names, which are the ids. Names that begin with "." are left out, and so are empty directories.
-// Links to files are followed; links to directories are fault.Unsupported, because they may lead round in a circle.
+// Links are followed.
 //
 // The files in skip are left out. Callers that write a container into dir name it there, so that a second run does not
 // pack the container of the first.
 func Scan(ctx context.Context, dir string, skip ...string) (*Tortilla, error) {
-	tree, files := newTree(), os.DirFS(dir)
-	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err = cmp.Or(err, ctx.Err()); err != nil || path == "." {
-			return err
-		}
-		if strings.HasPrefix(entry.Name(), ".") || skips(skip, entry) {
-			if entry.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		mode := entry.Type()
-		if mode&fs.ModeSymlink != 0 {
-			st, err := fs.Stat(files, path)
-			if err != nil {
-				return err
-			}
-			if mode = st.Mode(); mode.IsDir() {
-				return badEntry(dir, path, "is a link to a directory")
-			}
-		}
-		switch {
-		case mode.IsDir() && strings.Count(path, "/")+1 == taco2.MaxLevels:
-			return fault.New(fault.Limit, "folder "+strconv.Quote(pathname.Join(dir, path)), fault.NoOffset,
-				"lies more than %d levels deep", taco2.MaxLevels)
-		case mode.IsDir():
-		case mode.IsRegular():
-			tree.file(path, pathname.Join(dir, path))
-		default:
-			return badEntry(dir, path, "is neither a file nor a directory")
+	tree := newTree()
+	err := source.Visible(ctx, &source.Files{}, dir, func(found source.Found) error {
+		switch left := slices.ContainsFunc(skip, func(name string) bool { return sameFile(name, found.Path) }); {
+		case left && found.Dir:
+			return fs.SkipDir
+		case !left && !found.Dir:
+			tree.file(found.Name, found.Path)
 		}
 		return nil
 	})
@@ -97,21 +73,14 @@ func Scan(ctx context.Context, dir string, skip ...string) (*Tortilla, error) {
 	return tree.top, fault.WithFile(err, dir)
 }
 
-// badEntry returns an error about a file of a directory.
-func badEntry(dir, path, what string) error {
-	return unsupported("file "+strconv.Quote(pathname.Join(dir, path)), "%s", what)
-}
-
-// skips reports whether a file is one of those that are left out. They need not exist yet.
-func skips(names []string, entry fs.DirEntry) bool {
-	return slices.ContainsFunc(names, func(name string) bool {
-		not, err := os.Lstat(name)
-		if err != nil {
-			return false
-		}
-		st, err := entry.Info()
-		return err == nil && os.SameFile(st, not)
-	})
+// sameFile reports whether two names are of one file or directory. They need not exist.
+func sameFile(a, b string) bool {
+	first, err := os.Lstat(a)
+	if err != nil {
+		return false
+	}
+	second, err := os.Lstat(b)
+	return err == nil && os.SameFile(first, second)
 }
 
 // Columns of a table of samples: see Listed.
@@ -190,9 +159,7 @@ func Listed(ctx context.Context, t *tables.Table, dir string) (*List, error) {
 }
 
 // badRow returns an error about a row of a table of samples.
-func badRow(row int, what string) error {
-	return unsupported("row "+strconv.Itoa(row), "%s", what)
-}
+func badRow(row int, what string) error { return unsupported("row "+strconv.Itoa(row), "%s", what) }
 
 // textOf returns a column of text.
 func textOf(ctx context.Context, t *tables.Table, name string) (*tables.Vector, error) {

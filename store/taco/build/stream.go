@@ -80,37 +80,18 @@ func (s *Sink) Put(sample *Sample) error {
 	if s.w.levels = s.grow.levels; err != nil {
 		return err
 	}
-	if err := s.files(0, row, sample.ID, sample); err != nil {
-		return err
+	for _, p := range s.w.leaves(nil, place{0, row, sample.ID}) {
+		loaded, err := load(s.ctx, s.w.o.Opener, s.w.row(p))
+		s.w.row(p).bytes = nil // they are written, and would stay in memory
+		if err == nil {
+			err = s.w.hand(p, loaded, s.write)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	s.w.result.Samples++
 	return nil
-}
-
-// files writes the files of a row.
-func (s *Sink) files(k, row int, path string, sample *Sample) error {
-	at := &s.w.levels[k].Rows[row]
-	if sample.Children != nil {
-		for i := range sample.Children.Samples {
-			c := &sample.Children.Samples[i]
-			if err := s.files(k+1, int(s.w.levels[k].first[row])+i, path+"/"+c.ID, c); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	loaded, err := load(s.ctx, s.w.o.Opener, at)
-	at.bytes = nil // they are written, and would stay in memory
-	if err != nil {
-		return err
-	}
-	err = s.write(place{k, row, path}, loaded)
-	if cerr := loaded.close(); err == nil {
-		err = cerr
-	}
-	s.w.result.Files++
-	s.w.result.Bytes += loaded.size
-	return err
 }
 
 // finish completes the levels.

@@ -85,9 +85,7 @@ func (w *writer) metaTables(ctx context.Context, k int, put func(row int, b []by
 			err := enc.Write(ctx, &b, joined.Take(mine))
 			return b.Bytes(), err
 		},
-		func(i int, b []byte) error {
-			return put(rows[i], b)
-		},
+		func(i int, b []byte) error { return put(rows[i], b) },
 		func([]byte) {})
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/tortilla"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/arrow"
@@ -216,7 +217,7 @@ func (t *tortillaWriter) footer(ctx context.Context, b blob, lo, hi int) (span, 
 
 // encoder returns the encoder of the tables of level k. One schema serves all.
 func (t *tortillaWriter) encoder(ctx context.Context, k int) (*encode.Writer, error) {
-	table, err := t.table(ctx, k, upTo[int](len(t.w.levels[k].Rows)), t.w.levels[k].spans)
+	table, err := t.table(ctx, k, model.UpTo[int](len(t.w.levels[k].Rows)), t.w.levels[k].spans)
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +284,7 @@ func (t *tortillaWriter) chain(ctx context.Context) (span, error) {
 	next, err := t.link(ctx, rooted(table, func(i int) string { return chunks.roots[i] }), span{})
 	for k := len(t.w.levels) - 1; k >= 0 && err == nil; k-- {
 		level := t.w.levels[k]
-		if table, err = t.table(ctx, k, upTo[int](len(level.Rows)), level.spans); err == nil {
+		if table, err = t.table(ctx, k, model.UpTo[int](len(level.Rows)), level.spans); err == nil {
 			next, err = t.link(ctx, rooted(table, func(row int) string { return rootOf(t.w.levels, k, row) }), next)
 		}
 	}

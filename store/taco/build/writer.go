@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 
+	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/inorder"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -74,27 +75,22 @@ func (w *writer) leaves(all []place, p place) []place {
 	return all
 }
 
-// copyFiles loads the files in order and hands each to put, and to the inspection.
+// copyFiles loads the files in order and hands each to the inspection, and to put.
 func (w *writer) copyFiles(ctx context.Context, put putter) error {
 	files := w.order()
 	err := inorder.Do(ctx, len(files), w.o.Workers,
 		func(ctx context.Context, i int) (*loaded, error) {
-			l, err := load(ctx, w.o.Opener, &w.levels[files[i].level].Rows[files[i].row])
+			l, err := load(ctx, w.o.Opener, w.row(files[i]))
 			if err != nil {
 				return nil, err
 			}
-			if err = w.inspect(ctx, files[i], l); err != nil {
+			if err = w.inspect(ctx, files[i], l.open()); err != nil {
 				return nil, errors.Join(err, l.close())
 			}
 			return l, nil
 		},
 		func(i int, l *loaded) error {
-			err := put(files[i], l)
-			if cerr := l.close(); err == nil {
-				err = cerr
-			}
-			w.result.Files++
-			w.result.Bytes += l.size
+			err := w.hand(files[i], l, put)
 			if err == nil && w.o.Progress != nil {
 				w.o.Progress(i+1, len(files))
 			}
@@ -104,6 +100,20 @@ func (w *writer) copyFiles(ctx context.Context, put putter) error {
 	if err == nil && w.inspection != nil {
 		err = w.complete(ctx)
 	}
+	return err
+}
+
+// row returns the row at a place.
+func (w *writer) row(p place) *Row { return &w.levels[p.level].Rows[p.row] }
+
+// hand gives a file to put, closes it, and counts it.
+func (w *writer) hand(p place, l *loaded, put putter) error {
+	err := put(p, l)
+	if cerr := l.close(); err == nil {
+		err = cerr
+	}
+	w.result.Files++
+	w.result.Bytes += l.size
 	return err
 }
 
@@ -158,12 +168,12 @@ func (w *writer) measure(ctx context.Context) error {
 	return nil
 }
 
-// inspect hands a file that is copied to the inspection, if there is one.
-func (w *writer) inspect(ctx context.Context, p place, l *loaded) error {
-	if w.inspection == nil || w.inspection.File == nil || w.levels[p.level].Rows[p.row].Padding {
+// inspect hands a file to the inspection, if there is one.
+func (w *writer) inspect(ctx context.Context, p place, r source.Reader) error {
+	if w.inspection == nil || w.inspection.File == nil || w.row(p).Padding {
 		return nil
 	}
-	return w.inspection.File(ctx, p.level, p.row, l.open())
+	return w.inspection.File(ctx, p.level, p.row, r)
 }
 
 // inspected adds the columns of the inspection, which has seen all files.
@@ -246,16 +256,13 @@ func (w *writer) inspectAll(ctx context.Context) error {
 	for row := range w.levels[0].Rows {
 		files = w.leaves(files, place{0, row, ""})
 	}
-	files = slices.DeleteFunc(files, func(p place) bool { return w.levels[p.level].Rows[p.row].Padding })
-	return inorder.Do(ctx, len(files), w.o.Workers, func(ctx context.Context, i int) (struct{}, error) {
-		p := files[i]
-		file, err := w.levels[p.level].Rows[p.row].Open(ctx, w.o.Opener)
+	return each.Of(ctx, int64(len(files)), w.o.Workers, func(ctx context.Context, i int64) error {
+		file, err := w.row(files[i]).Open(ctx, w.o.Opener)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
-		err = w.inspection.File(ctx, p.level, p.row, file)
-		return struct{}{}, errors.Join(err, file.Close())
-	}, func(int, struct{}) error { return nil }, func(struct{}) {})
+		return errors.Join(w.inspect(ctx, files[i], file), file.Close())
+	})
 }
 
 // shown returns levels for Options.More and Options.Inspect, which may change the tables.

@@ -13,13 +13,8 @@ import (
 func NewAppend(env console.Env) *cobra.Command {
 	var f packFlags
 	cmd := &cobra.Command{
-		Use: "append [flags] FOLDER DIR | TABLE | CONTAINER...",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return console.Usagef("FOLDER and at least one DIR, TABLE or CONTAINER are needed")
-			}
-			return nil
-		},
+		Use:  "append [flags] FOLDER DIR | TABLE | CONTAINER...",
+		Args: atLeastTwo("FOLDER and at least one DIR, TABLE or CONTAINER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.warn(env, f.append(cmd.Context(), env, args[0], args[1:]))
 		},

@@ -34,8 +34,7 @@ func NewExtract(env console.Env) *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&f.out, "output", "o", "",
 		"`FILE` to write, or a new directory for a folder (default: standard output)")
-	cmd.Flags().StringVar(&f.base, "base-path", "",
-		"`DIR` of the source files of a catalog (default: the directory of the catalog)")
+	addBase(cmd.Flags(), &f.base)
 	return cmd
 }
 

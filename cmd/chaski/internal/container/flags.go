@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
@@ -23,10 +24,25 @@ type containerFlags struct {
 }
 
 func (f *containerFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.base, "base-path", "",
-		"`DIR` of the source files of a catalog (default: the directory of the catalog)")
+	addBase(fl, &f.base)
 	fl.StringVar(&f.mode, "columns-mode", "intersection",
 		"what to do with columns that some containers lack: intersection, fill_missing or strict")
+}
+
+// addBase adds --base-path.
+func addBase(fl *pflag.FlagSet, base *string) {
+	fl.StringVar(base, "base-path", "",
+		"`DIR` of the source files of a catalog (default: the directory of the catalog)")
+}
+
+// atLeastTwo refuses fewer than two arguments. what names those that are needed.
+func atLeastTwo(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < 2 {
+			return console.Usagef("%s are needed", what)
+		}
+		return nil
+	}
 }
 
 // open opens containers. It keeps their warnings for warn.

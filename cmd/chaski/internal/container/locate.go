@@ -15,19 +15,13 @@ func NewLocate(env console.Env) *cobra.Command {
 	var f containerFlags
 	var format string
 	cmd := &cobra.Command{
-		Use: "locate [flags] CONTAINER KEY...",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return console.Usagef("CONTAINER and at least one KEY are needed")
-			}
-			return nil
-		},
+		Use:  "locate [flags] CONTAINER KEY...",
+		Args: atLeastTwo("CONTAINER and at least one KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.locate(cmd.Context(), env, args[0], args[1:], format)
 		},
 	}
-	cmd.Flags().StringVar(&f.base, "base-path", "",
-		"`DIR` of the source files of a catalog (default: the directory of the catalog)")
+	addBase(cmd.Flags(), &f.base)
 	console.ChoiceVar(cmd.Flags(), &format, "format", "text", "text or json", "text", "json")
 	f.mode = "intersection"
 	return cmd

@@ -129,13 +129,12 @@ func (f *lsFlags) listRows(ctx context.Context, w io.Writer, d *taco.Dataset, le
 	}
 	rows = f.Cut(rows)
 	if f.format == "text" {
-		return f.listText(ctx, w, d, table, rows)
+		return f.listText(ctx, w, d, rows)
 	}
 	return writeRows(ctx, w, table, rows)
 }
 
-// rows returns the rows of the listed level that --padding, --bbox and --datetime leave. The level has
-// n rows.
+// rows returns the rows of the listed level that --padding, --bbox and --datetime leave. The level has n rows.
 func (f *lsFlags) rows(ctx context.Context, d *taco.Dataset, left taco.Selection, n int) ([]int, error) {
 	var rows []int
 	var err error
@@ -200,7 +199,7 @@ func writeRows(ctx context.Context, w io.Writer, t *tables.Table, rows []int) er
 }
 
 // listText prints the path, the kind and the byte range of each row.
-func (f *lsFlags) listText(ctx context.Context, w io.Writer, d *taco.Dataset, _ *tables.Table, rows []int) error {
+func (f *lsFlags) listText(ctx context.Context, w io.Writer, d *taco.Dataset, rows []int) error {
 	for _, row := range rows {
 		e, err := d.Entry(ctx, f.level, row)
 		if err != nil {
@@ -227,8 +226,7 @@ func (f *lsFlags) listZarr(ctx context.Context, w io.Writer, files source.Opener
 				err = json.NewEncoder(w).Encode(zarrArray)
 			} else {
 				_, err = fmt.Fprintf(w, "%s\t%v\t%s%s\n", console.Printable(zarrArray.Path), zarrArray.Shape,
-					zarrArray.DType,
-					console.Printable(zarrArray.Unreadable))
+					zarrArray.DType, console.Printable(zarrArray.Unreadable))
 			}
 			if err != nil {
 				return err

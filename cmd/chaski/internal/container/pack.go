@@ -96,8 +96,7 @@ func (f *packFlags) show(env console.Env, command, out string, paths []string, a
 	}
 	f.columns.report(env)
 	_, err = fmt.Fprintf(env.Out, "%s: %d samples, %d files, %s%s\n", console.Printable(out), result.Samples,
-		result.Files,
-		console.DecimalSize(result.Bytes), added)
+		result.Files, console.DecimalSize(result.Bytes), added)
 	return err
 }
 
@@ -161,9 +160,7 @@ func (f *packFlags) export(
 		return nil, console.Usagef("--collection is for containers with a description: a Tortilla has none")
 	}
 	if len(rows) < len(visible) {
-		if err := collection.SubsetOf(time.Now()); err != nil {
-			return nil, err
-		}
+		collection.SubsetOf(time.Now())
 	}
 	if err := f.describe(collection); err != nil {
 		return nil, err

@@ -3,8 +3,6 @@ package container
 import (
 	"context"
 	"errors"
-	"os"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -23,7 +21,7 @@ func (f *packFlags) index(ctx context.Context, paths []string, o build.Options) 
 	if f.collection != "" {
 		return nil, console.Usagef("--collection is for containers: an index has the description of its ZIPs")
 	}
-	zips, err := zipsOf(ctx, paths, o.Store)
+	zips, err := build.ZIPs(ctx, paths, o.Store)
 	if err != nil {
 		return nil, err
 	}
@@ -38,35 +36,6 @@ func (f *packFlags) index(ctx context.Context, paths []string, o build.Options) 
 	}
 	// The paths, not the ZIPs: an append may have added one meanwhile, which it has checked.
 	return build.Consolidate(ctx, paths, f.out, o)
-}
-
-// zipsOf returns the ZIPs among the paths and in the folders among them. A folder of a store ends in "/".
-func zipsOf(ctx context.Context, paths []string, store build.Store) (zips []string, err error) {
-	for _, path := range paths {
-		in := []string{path}
-		st, serr := os.Stat(path)
-		switch folder := serr == nil && st.IsDir(); {
-		case folder:
-			in, err = build.ZIPsIn(path)
-		case store != nil && strings.HasSuffix(path, "/"):
-			in = nil
-			err = store.List(ctx, path, func(uri string) error {
-				if name := strings.TrimPrefix(uri, path); !strings.Contains(name, "/") &&
-					strings.HasSuffix(name, ".tacozip") {
-					in = append(in, uri)
-				}
-				return nil
-			})
-		}
-		if err != nil {
-			return nil, err
-		}
-		if len(in) == 0 {
-			return nil, console.Usagef("%s has no files *.tacozip", path)
-		}
-		zips = append(zips, in...)
-	}
-	return zips, nil
 }
 
 // verify checks a container, and keeps its notes.

@@ -28,12 +28,7 @@ func NewSQL(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:  "sql [flags] QUERY CONTAINER...",
 		Long: "\n\n" + functionHelp(),
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return console.Usagef("QUERY and at least one CONTAINER are needed")
-			}
-			return nil
-		},
+		Args: atLeastTwo("QUERY and at least one CONTAINER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if options.format == "arrow" {
 				if err := console.NotToTerminal(env.Out, options.format); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -160,6 +161,14 @@ func (c *Container) Entry(ctx context.Context, k, row int) (Entry, error) {
 	return c.EntryOf(ctx, k, row)
 }
 
+// Path returns the ids from level 0 down to a row, joined by "/".
+func (c *Container) Path(ctx context.Context, k, row int) (string, error) {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	ids, err := c.IDsTo(ctx, k, row)
+	return strings.Join(ids, "/"), err
+}
+
 // Bytes estimates the memory of the levels that were read. Those that are being read do not count yet.
 func (c *Container) Bytes() int64 {
 	if !c.Mu.TryLock() {
@@ -231,6 +240,21 @@ func (c *Container) EntryOf(ctx context.Context, k, row int) (Entry, error) {
 	e, err := c.Reader.Entry(ctx, k, row)
 	e.Padding, e.Level, e.Row = c.Form.Pads() && IsPadding(e.ID), k, row
 	return e, err
+}
+
+// IDsTo returns the ids from level 0 down to a row that exists.
+func (c *Container) IDsTo(ctx context.Context, k, row int) ([]string, error) {
+	ids := make([]string, k+1)
+	for ; ; k-- {
+		level, err := c.Linked(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		if ids[k] = level.IDs.Str(row); k == 0 {
+			return ids, nil
+		}
+		row = int(level.Parents[row])
+	}
 }
 
 // rowOf returns the level of a row that must exist.

@@ -116,8 +116,7 @@ type Report struct {
 	Notes []string
 }
 
-// Note adds a note. There are at most a hundred, because a container may have a million of the
-// same.
+// Note adds a note. There are at most a hundred, because a container may have a million of the same.
 func (r *Report) Note(format string, args ...any) {
 	if len(r.Notes) < 100 {
 		r.Notes = append(r.Notes, fmt.Sprintf(format, args...))

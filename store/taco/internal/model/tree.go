@@ -1,6 +1,8 @@
 package model
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,13 +14,11 @@ type Tree struct {
 		N    int64  `json:"n"`
 		Type string `json:"type"`
 	} `json:"root"`
-	// Hierarchy has for each level ("1", "2", …) the folders of the level above, each with its
-	// children.
+	// Hierarchy has for each level ("1", "2", …) the folders of the level above, each with its children.
 	Hierarchy map[string][]TreeFolder `json:"hierarchy"`
 }
 
-// TreeFolder describes the children of the folders at one place of the tree. N counts the rows of
-// all of them.
+// TreeFolder describes the children of the folders at one place of the tree. N counts the rows of all of them.
 type TreeFolder struct {
 	N    int64    `json:"n"`
 	Type []string `json:"type"`
@@ -39,17 +39,93 @@ func (t *Tree) Same(o *Tree) bool {
 	if t == nil || o == nil {
 		return t == o
 	}
-	if t.Root.Type != o.Root.Type || len(t.Hierarchy) != len(o.Hierarchy) {
-		return false
-	}
-	for level, folders := range t.Hierarchy {
-		if !slices.EqualFunc(folders, o.Hierarchy[level], func(a, b TreeFolder) bool {
-			return slices.Equal(a.Type, b.Type) && slices.EqualFunc(a.ID, b.ID, SameID)
-		}) {
-			return false
+	return t.Root.Type == o.Root.Type && maps.EqualFunc(t.Hierarchy, o.Hierarchy, SameFolders)
+}
+
+// SameFolders is Same for the folders above one level.
+func SameFolders(a, b []TreeFolder) bool {
+	return slices.EqualFunc(a, b, func(a, b TreeFolder) bool {
+		return slices.Equal(a.Type, b.Type) && slices.EqualFunc(a.ID, b.ID, SameID)
+	})
+}
+
+// Node tells of a row of a level its id, its kind, and its children in the next level.
+type Node func(level, row int) (id string, kind Kind, below []int32)
+
+// Sample returns the first row of level 0, which has n rows, that is not a placeholder, or the first of all.
+func (node Node) Sample(n int) int {
+	for row := range n {
+		if id, _, _ := node(0, row); !IsPadding(id) {
+			return row
 		}
 	}
-	return true
+	return 0
+}
+
+// Apart says how the tree below row b of a level differs from that below row a, or "". The ids of samples differ, and
+// a placeholder stands for any file.
+func (node Node) Apart(level, a, b int) string {
+	first, kind, children := node(level, a)
+	id, other, below := node(level, b)
+	switch {
+	case level > 0 && !SameID(first, id):
+		return fmt.Sprintf("it has %q in place of %q", id, first)
+	case kind != other:
+		return fmt.Sprintf("%q is a %v in place of a %v", id, other, kind)
+	case len(children) != len(below):
+		return fmt.Sprintf("%q has %d children in place of %d", id, len(below), len(children))
+	}
+	for i := range below {
+		if what := node.Apart(level+1, int(children[i]), int(below[i])); what != "" {
+			return what
+		}
+	}
+	return ""
+}
+
+// Tree returns the tree of samples that are alike, whose levels have these numbers of rows, in the order of their
+// parents.
+func (node Node) Tree(rows []int) *Tree {
+	t := &Tree{Hierarchy: map[string][]TreeFolder{}}
+	if rows[0] == 0 {
+		return t
+	}
+	first := node.Sample(rows[0])
+	_, kind, _ := node(0, first)
+	t.Root.N, t.Root.Type = int64(rows[0]), kind.String()
+	// All folders at one place of the tree have the same children, so that a level has the rows of the first folder as
+	// often as there are folders at the top.
+	times := 0
+	for row := range rows[0] {
+		if _, kind, _ := node(0, row); kind == Folder {
+			times++
+		}
+	}
+	folders := []int32{int32(first)}
+	for k := 1; k < len(rows); k++ {
+		var next []int32
+		for _, row := range folders {
+			_, kind, below := node(k-1, int(row))
+			if kind != Folder {
+				continue
+			}
+			folder := TreeFolder{N: int64(times * len(below))}
+			for _, child := range below {
+				id, kind, _ := node(k, int(child))
+				// In place of a placeholder, what another sample has there.
+				for other := int(child); IsPadding(id) && other < rows[k]; other += max(1, rows[k]/times) {
+					id, _, _ = node(k, other)
+				}
+				folder.Type, folder.ID = append(folder.Type, kind.String()), append(folder.ID, id)
+				if kind == Folder {
+					next = append(next, child)
+				}
+			}
+			t.Hierarchy[strconv.Itoa(k)] = append(t.Hierarchy[strconv.Itoa(k)], folder)
+		}
+		folders = next
+	}
+	return t
 }
 
 // PadPrefix begins the ids of placeholders, which fill up a folder of TACO 2.

@@ -34,18 +34,17 @@ const maxIndexShard = 1 << 20
 type indexShards []*indexShard
 
 type indexShard struct {
-	Format    string    `json:"format"`
-	Version   int       `json:"version"`
-	Samples   int64     `json:"samples"`
-	Names     []string  `json:"column_names"`
-	Encodings []string  `json:"column_encodings"`
-	Sizes     []*int64  `json:"column_sizes"`
-	Raw       *fileInfo `json:"raw_data"`
-	Zip       *fileInfo `json:"zip_data"`
+	Format    string     `json:"format"`
+	Version   int        `json:"version"`
+	Samples   int64      `json:"samples"`
+	Names     []string   `json:"column_names"`
+	Encodings []string   `json:"column_encodings"`
+	Sizes     []*int64   `json:"column_sizes"`
+	Raw       *indexFile `json:"raw_data"`
+	Zip       *indexFile `json:"zip_data"`
 }
 
-// fileInfo is the entry of a file in the index.
-type fileInfo struct {
+type indexFile struct {
 	Name  string `json:"basename"`
 	Bytes int64  `json:"bytes"`
 }
@@ -154,17 +153,15 @@ func OpenMDS(ctx context.Context, from model.Source) (*model.Container, error) {
 	for i, s := range index {
 		uris[i] = source.Join(dir, s.Raw.Name)
 	}
-	read := func(p *part, i int, w *window) error {
-		if w != nil {
-			return readMDS(p, w, index[i], encodings)
-		}
-		if index[i].Zip == nil {
-			return nil
-		}
-		return fault.New(fault.Unsupported, "shard", fault.NoOffset, "is compressed as a whole, as %q, so that its "+
-			"samples have no byte ranges: decompress it beside itself", index[i].Zip.Name)
+	of, err := open(ctx, from.Opener, dir, model.MDS, uris, func(p *part, i int, w *window) error {
+		return readMDS(p, w, index[i], encodings)
+	})
+	compressed := func(s *indexShard) bool { return s.Zip != nil }
+	if fault.KindOf(err) == fault.NotFound && slices.ContainsFunc(index, compressed) {
+		err = fault.WithFile(fault.New(fault.Unsupported, "shards", fault.NoOffset, "are compressed as a whole, so "+
+			"that their samples have no byte ranges: decompress each beside itself"), name)
 	}
-	return open(ctx, from.Opener, dir, model.MDS, uris, read)
+	return of, err
 }
 
 // encoding is how MDS stores one column.

@@ -16,7 +16,7 @@ import (
 	"unique"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/each"
+	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tables"
@@ -89,30 +89,21 @@ func (p *part) add(o *part, shard int) error {
 const openAtOnce = 8
 
 // open reads all shards and joins their samples. After an error it begins no further shard: a pattern may name a
-// million that do not exist. one reads shard i; its window is nil if the shard does not exist.
+// million that do not exist. read reads shard i.
 func open(ctx context.Context, o source.Opener, name string, form model.Form, uris []string,
-	one func(p *part, i int, w *window) error) (*model.Container, error) {
-	parts := make([]part, len(uris))
+	read func(p *part, i int, w *window) error) (*model.Container, error) {
+	all := &part{}
 	c := &reader{of: model.New(model.Source{URI: name}, form), uris: uris, objects: make([]source.Known, len(uris))}
-	err := each.Of(ctx, int64(len(uris)), openAtOnce, func(ctx context.Context, i int64) error {
+	err := inorder.Do(ctx, len(uris), openAtOnce, func(ctx context.Context, i int) (*part, error) {
 		r, err := o.Open(ctx, uris[i])
-		if fault.KindOf(err) == fault.NotFound {
-			return fault.WithFile(cmp.Or(one(nil, int(i), nil), err), uris[i])
-		}
 		if err != nil {
-			return fault.WithFile(err, uris[i])
+			return nil, fault.WithFile(err, uris[i])
 		}
 		c.objects[i] = source.Known{Size: r.Size(), ETag: source.ETag(r)}
-		err = one(&parts[i], int(i), &window{ctx: ctx, r: r, uri: uris[i]})
-		return fault.WithFile(cmp.Or(err, r.Close()), uris[i])
-	})
-	all := &part{}
-	for i := range parts {
-		if err == nil {
-			err = all.add(&parts[i], i)
-			parts[i] = part{}
-		}
-	}
+		p := &part{}
+		err = read(p, i, &window{ctx: ctx, r: r, uri: uris[i]})
+		return p, fault.WithFile(cmp.Or(err, r.Close()), uris[i])
+	}, func(i int, p *part) error { return all.add(p, i) }, func(*part) {})
 	if err == nil {
 		err = c.join(all)
 	}
@@ -171,9 +162,8 @@ func (c *reader) Verify(_ context.Context, r *model.Report) error {
 	return nil
 }
 
-// cellBytes is about the memory of a value in a column; fewBytes are always allowed. A sample that lacks a
-// column takes as much as one that has it, so the product of rows and columns must be bounded: a small file could claim
-// any number.
+// cellBytes is about the memory of a value in a column; fewBytes are always allowed. A sample that lacks a column takes
+// as much as one that has it, so the product of rows and columns must be bounded: a small file could claim any number.
 const (
 	cellBytes    = 16
 	fewBytes     = 64 << 20

@@ -157,7 +157,7 @@ func TestCompressedShards(t *testing.T) {
 	}
 	delete(m, "mds/shard.00001.mds")
 	_, err := OpenMDS(t.Context(), model.Source{Opener: m, URI: "mds"})
-	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "decompress it beside itself") {
+	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "decompress each beside itself") {
 		t.Error(err)
 	}
 }

@@ -49,12 +49,7 @@ func OpenTars(ctx context.Context, from model.Source) (*model.Container, error) 
 }
 
 func openTars(ctx context.Context, o source.Opener, name string, uris []string) (*model.Container, error) {
-	return open(ctx, o, name, model.WebDataset, uris, func(p *part, _ int, w *window) error {
-		if w == nil {
-			return nil
-		}
-		return readTar(p, w)
-	})
+	return open(ctx, o, name, model.WebDataset, uris, func(p *part, _ int, w *window) error { return readTar(p, w) })
 }
 
 // readTar reads the members of a tar file. Members of a sample follow each other, and their names are equal up to the

@@ -37,33 +37,47 @@ var (
 	jsonType  = textType.With(func(f *tables.Form) { f.Extension = tables.ExtensionJSON })
 )
 
-// typeOf returns the type of a value.
-func typeOf(value string) tables.Type {
+// Kinds of values, which are bits.
+const (
+	wholes = 1 << iota
+	fractions
+	flags
+	texts
+	documents // lists and objects
+)
+
+// kindOf returns the kind of a value.
+func kindOf(value string) int {
 	switch value[0] {
 	case '"':
-		return textType
+		return texts
 	case '{', '[':
-		return jsonType
+		return documents
 	case 't', 'f':
-		return tables.Type{Kind: tables.Bool}
+		return flags
 	}
 	if _, err := strconv.ParseInt(value, 10, 64); err == nil {
-		return wholeType
+		return wholes
 	}
-	return floatType
+	return fractions
 }
 
-// joinTypes returns the type that holds two values: numbers of both kinds are floats, with a list or an object all are
-// JSON, and other mixtures are strings, as JSON writes the values.
-func joinTypes(a, b tables.Type) tables.Type {
-	number := func(t tables.Type) bool { return t.Kind == tables.Int64 || t.Kind == tables.Float64 }
+// typeOf returns the type that holds values: numbers of both kinds are floats, with a list or an object all are JSON,
+// and other mixtures are strings, as JSON writes the values.
+func typeOf(values []string) tables.Type {
+	kinds := 0
+	for _, value := range values {
+		kinds |= kindOf(value)
+	}
 	switch {
-	case a.Kind == tables.Null, b.Form != nil:
-		return b
-	case a.Form != nil, a.Kind == b.Kind:
-		return a
-	case number(a) && number(b):
+	case kinds&documents != 0:
+		return jsonType
+	case kinds&^wholes == 0:
+		return wholeType
+	case kinds&^(wholes|fractions) == 0:
 		return floatType
+	case kinds == flags:
+		return tables.Type{Kind: tables.Bool}
 	}
 	return textType
 }
@@ -71,11 +85,8 @@ func joinTypes(a, b tables.Type) tables.Type {
 // vector returns the values of n rows.
 func (c *column) vector(n int) *tables.Vector {
 	typ := c.typ
-	for i := 0; i < len(c.values) && c.typ.Kind == tables.Null; i++ {
-		typ = joinTypes(typ, typeOf(c.values[i]))
-	}
 	if typ.Kind == tables.Null {
-		typ = wholeType
+		typ = typeOf(c.values)
 	}
 	nulls := slices.Repeat([]bool{true}, n)
 	ints, floats, texts := make([]int64, n), make([]float64, n), make([]string, n)

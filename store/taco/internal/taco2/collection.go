@@ -104,8 +104,7 @@ func ReadTacollection(ctx context.Context, r source.Reader) (*Collection, error)
 	return collection, nil
 }
 
-// Extent returns the extent of file i of a TACOLLECTION.json, or nil if none or several
-// have its name.
+// Extent returns the extent of file i of a TACOLLECTION.json, or nil if none or several have its name.
 func (s *Sources) Extent(i int) *Extent {
 	var found *Extent
 	for k := range s.Extents {

@@ -100,8 +100,7 @@ func OpenTacocatFolder(ctx context.Context, from model.Source) (*model.Container
 	return c.openFolder(ctx, from.URI)
 }
 
-// MaxLevels limits the levels of a directory to those that the header of a __TACOCAT__ has room
-// for.
+// MaxLevels limits the levels of a directory to those that the header of a __TACOCAT__ has room for.
 const MaxLevels = catLevels
 
 func (c *reader) openFolder(ctx context.Context, tables string) (*model.Container, error) {
@@ -179,12 +178,4 @@ func (c *reader) Level(ctx context.Context, k int) (*model.Level, error) {
 	}
 	c.levels[k] = l
 	return &l.Level, nil
-}
-
-// level returns a level that may not be read yet.
-func (c *reader) level(ctx context.Context, k int) (*level, error) {
-	if _, err := c.of.Level(ctx, k); err != nil {
-		return nil, err
-	}
-	return c.levels[k], nil
 }

@@ -20,8 +20,7 @@ func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
 	if level.IDs.Null(row) {
 		return e, c.of.InRow(k, row, "id is null")
 	}
-	// The id becomes part of a path in a FOLDER, so that a hostile container must not lead out of
-	// it.
+	// The id becomes part of a path in a FOLDER, so that a hostile container must not lead out of it.
 	if model.Climbs(e.ID) {
 		return e, c.of.InRow(k, row, "id %q could lead out of its folder", e.ID)
 	}
@@ -51,30 +50,15 @@ func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
 	return e, nil
 }
 
-// path returns the ids from level 0 down to a row, joined by "/". It refuses ids that could lead
-// out of a directory.
+// path returns the ids from level 0 down to a row, joined by "/". It refuses ids that could lead out of a directory.
 func (c *reader) path(ctx context.Context, k, row int) (string, error) {
-	var ids []string
-	for {
-		level, err := c.level(ctx, k)
-		if err != nil {
-			return "", err
-		}
-		id := level.IDs.Str(row)
+	ids, err := c.of.IDsTo(ctx, k, row)
+	for _, id := range slices.Backward(ids) {
 		if what := BadID(id); what != "" {
 			return "", c.of.InRow(k, row, "id %q %s", id, what)
 		}
-		ids = append(ids, id)
-		if k == 0 {
-			slices.Reverse(ids)
-			return strings.Join(ids, "/"), nil
-		}
-		if _, err := c.of.Linked(ctx, k); err != nil {
-			return "", err
-		}
-		row = int(level.Parents[row])
-		k--
 	}
+	return strings.Join(ids, "/"), err
 }
 
 // settle decides whether the offsets of a level can be trusted, and replaces those that cannot.
@@ -86,8 +70,7 @@ func (c *reader) settle(ctx context.Context, k int) error {
 	if err := model.Columns(ctx, level.Table, level.At(tables.Int64)...); err != nil {
 		return c.inLevel(err, k)
 	}
-	// Only levels below 0 can be misplaced, because level 0 has no folders whose order could
-	// differ.
+	// Only levels below 0 can be misplaced, because level 0 has no folders whose order could differ.
 	if k > 0 {
 		doubtful, err := c.doubtful(ctx, level, k)
 		if err != nil {

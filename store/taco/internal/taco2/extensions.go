@@ -10,8 +10,7 @@ import (
 )
 
 // Members of COLLECTION.json that extensions of a dataset define: Labels, OpticalData, SplitStrategy and Publications
-// of tacotoolbox 0.26.9, which the text of TACO 0.2.0 has under other names; and the people of the text of
-// 2.0.0.
+// of tacotoolbox 0.26.9, which the text of TACO 0.2.0 has under other names; and the people of the text of 2.0.0.
 
 // extensions are the members of extensions with the rule of each.
 var extensions = []rules.Field{

@@ -7,9 +7,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// The header of a __TACOCAT__ file: magic number, u32 version, u32 deepest level, and seven pairs
-// of u64 offset and size, little-endian, for six levels and COLLECTION.json. A missing level has
-// zeros.
+// The header of a __TACOCAT__ file: magic number, u32 version, u32 deepest level, and seven pairs of u64 offset and
+// size, little-endian, for six levels and COLLECTION.json. A missing level has zeros.
 const (
 	catMagic   = "TACOCAT\x00"
 	catVersion = 1
@@ -17,8 +16,7 @@ const (
 	catDataAt  = 16 + 16*(catLevels+1)
 )
 
-// parseTacocat returns where the levels and COLLECTION.json lie in a __TACOCAT__ file that is total
-// bytes long.
+// parseTacocat returns where the levels and COLLECTION.json lie in a __TACOCAT__ file that is total bytes long.
 func parseTacocat(b []byte, total int64) (levels []span, collection span, err error) {
 	const part = "TACOCAT header"
 	bad := func(kind fault.Kind, at int64, format string, args ...any) ([]span, span, error) {
@@ -44,17 +42,14 @@ func parseTacocat(b []byte, total int64) (levels []span, collection span, err er
 			name = part + " COLLECTION.json"
 		}
 		off, size := le64(b, pos), le64(b, pos+8)
-		if off == 0 && size == 0 && i > int(deepest) && i < catLevels {
+		if i > int(deepest) && i < catLevels {
+			if off != 0 || size != 0 {
+				return bad(fault.Corrupt, int64(pos), "level %d exists, below the deepest level %d", i, deepest)
+			}
 			continue
 		}
-		spans[i], err = newSpan(off, size, catDataAt, total, name, int64(pos))
-		if err != nil {
+		if spans[i], err = newSpan(off, size, catDataAt, total, name, int64(pos)); err != nil {
 			return nil, span{}, err
-		}
-	}
-	for i := int(deepest) + 1; i < catLevels; i++ {
-		if spans[i] != (span{}) {
-			return bad(fault.Corrupt, int64(16+16*i), "level %d exists, below the deepest level %d", i, deepest)
 		}
 	}
 	return spans[:deepest+1], spans[catLevels], nil

@@ -2,7 +2,6 @@ package taco2
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -14,16 +13,15 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/zipdir"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/store/taco/internal/rules"
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Verify implements model.Reader. It checks ids, types, parents and relative paths of every row;
-// that all samples of level 0 have the same tree (PIT-1); that the tables of children agree with
-// the consolidated tables, and have one schema for each level (PIT-2); and that the bytes of every
-// sample exist, in a ZIP under its own name and with the CRC-32 of its entry. It notes
-// contradictions that do not matter for reading: counts of taco:pit_schema, violations of the
-// specification in COLLECTION.json, and misplaced offsets of METADATA; and lists missing source
-// files of a catalog.
+// Verify implements model.Reader. It checks ids, types, parents and relative paths of every row; that all samples of
+// level 0 have the same tree (PIT-1); that the tables of children agree with the consolidated tables, and have one
+// schema for each level (PIT-2); and that the bytes of every sample exist, in a ZIP under its own name and with the
+// CRC-32 of its entry. It notes contradictions that do not matter for reading: counts of taco:pit_schema, violations of
+// the specification in COLLECTION.json, and misplaced offsets of METADATA; and lists missing source files of a catalog.
 func (c *reader) Verify(ctx context.Context, r *model.Report) error {
 	for k := range c.places {
 		if err := c.verifyLevel(ctx, k); err != nil {
@@ -35,7 +33,7 @@ func (c *reader) Verify(ctx context.Context, r *model.Report) error {
 	}
 	c.compareTree(r)
 	c.verifyCollection(r)
-	v := &verifier{c: c, r: r, absent: map[string]bool{}, schemas: make([]map[string]tables.Type, len(c.places)+1)}
+	v := &verifier{c: c, r: r, schemas: make([]map[string]tables.Type, len(c.places)+1)}
 	if err := v.readDirectory(ctx); err != nil {
 		return err
 	}
@@ -91,103 +89,75 @@ func (c *reader) verifyLevel(ctx context.Context, k int) error {
 	return ctx.Err()
 }
 
-// verifyTrees checks that the samples of level 0 have the same tree. Placeholders match anything.
-func (c *reader) verifyTrees(ctx context.Context) error {
-	ids, first := c.levels[0].IDs, -1
-	for i := range ids.Len() {
-		switch {
-		case model.IsPadding(ids.Str(i)):
-		case first < 0:
-			first = i
-		default:
-			if err := cmp.Or(ctx.Err(), c.sameTree(0, first, i)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// sameTree compares the trees below two rows of a level.
-func (c *reader) sameTree(k, a, b int) error {
-	level := c.levels[k]
-	bad := func(what string, of, first any) error {
-		return c.of.InRow(k, b, "%s %v, where the first sample of level 0 has %v (PIT-1)", what, of, first)
-	}
-	if ida, idb := level.IDs.Str(a), level.IDs.Str(b); k > 0 && !model.SameID(ida, idb) {
-		return bad("id", strconv.Quote(idb), strconv.Quote(ida))
-	}
-	if ta, tb := level.types.Str(a), level.types.Str(b); ta != tb {
-		return bad("type", tb, ta)
+// node tells of a row of a level that was linked.
+func (c *reader) node(k, row int) (string, model.Kind, []int32) {
+	level, kind := c.levels[k], model.File
+	if string(level.types.Bytes(row)) == model.Folder.String() {
+		kind = model.Folder
 	}
 	if k+1 == len(c.levels) {
-		return nil
+		return level.IDs.Str(row), kind, nil
 	}
-	ca, cb := c.levels[k+1].Below(a), c.levels[k+1].Below(b)
-	if len(ca) != len(cb) {
-		return bad("number of children", len(cb), len(ca))
-	}
-	for i := range ca {
-		if err := c.sameTree(k+1, int(ca[i]), int(cb[i])); err != nil {
-			return err
+	return level.IDs.Str(row), kind, c.levels[k+1].Below(row)
+}
+
+// verifyTrees checks that the samples of level 0 have the same tree. Placeholders match anything.
+func (c *reader) verifyTrees(ctx context.Context) error {
+	ids, node := c.levels[0].IDs, model.Node(c.node)
+	first := node.Sample(ids.Len())
+	for row := range ids.Len() {
+		if model.IsPadding(ids.Str(row)) {
+			continue
+		}
+		if what := node.Apart(0, first, row); what != "" {
+			return c.of.InRow(0, row, "its tree is not that of row %d (PIT-1): %s", first, what)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 	}
 	return nil
 }
 
-// compareTree notes where taco:pit_schema disagrees with the tables: their numbers of rows, and the tree below the
-// first sample, which all others share.
+// compareTree notes where taco:pit_schema disagrees with the tables: their numbers of rows, and the tree of the
+// samples.
 func (c *reader) compareTree(r *model.Report) {
-	pit := c.coll.Tree
-	if pit == nil {
+	declared := c.coll.Tree
+	if declared == nil {
 		r.Note("COLLECTION.json has no taco:pit_schema")
 		return
 	}
-	top := c.levels[0]
-	if int64(top.Table.Len()) != pit.Root.N || top.Table.Len() > 0 && top.types.Str(0) != pit.Root.Type {
-		r.Note("taco:pit_schema says %d samples of type %s at level 0, there are %d", pit.Root.N,
-			pit.Root.Type, top.Table.Len())
+	rows := make([]int, len(c.levels))
+	for k, level := range c.levels {
+		rows[k] = level.Table.Len()
 	}
-	if n := pit.Levels(); n != len(c.places) {
-		r.Note("taco:pit_schema says %d levels, there are %d", n, len(c.places))
+	tree := model.Node(c.node).Tree(rows)
+	if declared.Root.N != tree.Root.N || rows[0] > 0 && declared.Root.Type != tree.Root.Type {
+		r.Note("taco:pit_schema says %d samples of type %s at level 0, there are %d of type %s", declared.Root.N,
+			declared.Root.Type, tree.Root.N, tree.Root.Type)
 	}
-	folders := make([]int32, min(top.Table.Len(), 1)) // of the level above, below the first sample
-	for k := 1; k < len(c.places); k++ {
-		level, declared, n := c.levels[k], pit.Hierarchy[strconv.Itoa(k)], int64(0)
-		for _, f := range declared {
-			n += f.N
+	if n := declared.Levels(); n != len(rows) {
+		r.Note("taco:pit_schema says %d levels, there are %d", n, len(rows))
+	}
+	for k := 1; k < len(rows); k++ {
+		folders, n := declared.Hierarchy[strconv.Itoa(k)], int64(0)
+		for _, folder := range folders {
+			n += folder.N
 		}
-		if n != int64(level.Table.Len()) {
-			r.Note("taco:pit_schema says %d samples at level %d, there are %d", n, k, level.Table.Len())
+		if n != int64(rows[k]) {
+			r.Note("taco:pit_schema says %d samples at level %d, there are %d", n, k, rows[k])
 		}
-		if len(folders) > 0 && len(declared) != len(folders) {
-			r.Note("taco:pit_schema has %d folders with samples of level %d, the first sample has %d",
-				len(declared), k, len(folders))
-			folders = nil // there is nothing to compare with from here on
+		if there := tree.Hierarchy[strconv.Itoa(k)]; len(there) > 0 && !model.SameFolders(folders, there) {
+			r.Note("taco:pit_schema has %s at level %d, the first sample has %s", rules.Shown(folders), k,
+				rules.Shown(there))
 		}
-		var below []int32
-		for i, folder := range folders {
-			var types, ids []string
-			for _, row := range level.Below(int(folder)) {
-				types, ids = append(types, level.types.Str(int(row))), append(ids, level.IDs.Str(int(row)))
-				if types[len(types)-1] == "FOLDER" {
-					below = append(below, row)
-				}
-			}
-			if !slices.Equal(types, declared[i].Type) || !slices.EqualFunc(ids, declared[i].ID, model.SameID) {
-				r.Note("taco:pit_schema has %q of types %q at level %d, the first sample has %q of %q", declared[i].ID,
-					declared[i].Type, k, ids, types)
-			}
-		}
-		folders = below
 	}
 }
 
 // verifier checks the samples of a container.
 type verifier struct {
-	c      *reader
-	r      *model.Report
-	absent map[string]bool
+	c *reader
+	r *model.Report
 	// directory is the central directory of a ZIP, or nil if it cannot be read. unlisted counts the samples without
 	// an entry at their place.
 	directory map[string]zipdir.Entry
@@ -259,12 +229,11 @@ func (v *verifier) open(ctx context.Context, e model.Entry) (source.Reader, erro
 		}
 		return file, nil
 	}
-	if v.absent[e.URI] {
+	if slices.Contains(v.r.Absent, e.URI) {
 		return nil, nil
 	}
 	reader, err := v.c.of.File(ctx, e.URI)
 	if err != nil && v.c.of.Form.Indexes() && fault.KindOf(err) == fault.NotFound {
-		v.absent[e.URI] = true
 		v.r.Absent = append(v.r.Absent, e.URI)
 		return nil, nil
 	}

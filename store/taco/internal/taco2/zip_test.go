@@ -297,10 +297,10 @@ func catalogOf(t *testing.T, b []byte, names ...string) []byte {
 	var body []byte
 	var pairs []uint64
 	for k := range c.Levels() {
-		l, err := of.level(t.Context(), k)
-		if err != nil {
+		if _, err := c.Table(t.Context(), k); err != nil {
 			t.Fatal(err)
 		}
+		l := of.levels[k]
 		var v [3]*tables.Vector
 		for i, name := range []string{model.ColumnParent, model.ColumnOffset, model.ColumnSize} {
 			if v[i], err = l.Table.Column(t.Context(), name); err != nil {

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -71,12 +70,9 @@ func collectionFault(format string, args ...any) error {
 	return corrupt(CollectionName, format, args...)
 }
 
-// parseCollection checks a document by the rules of taco-eo, which refuses what breaks one.
+// parseCollection checks a document in UTF-8 by the rules of taco-eo, which refuses what breaks one.
 func parseCollection(b []byte) (*collection, error) {
 	var doc map[string]json.RawMessage
-	if !utf8.Valid(b) {
-		return nil, collectionFault("is not UTF-8")
-	}
 	if err := json.Unmarshal(b, &doc); err != nil {
 		return nil, collectionFault("is not a JSON object: %v", err)
 	}

@@ -9,7 +9,6 @@ package taco3
 
 import (
 	"context"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,18 +108,11 @@ func OpenDirectory(form model.Form) func(ctx context.Context, from model.Source)
 
 // layOut makes the levels of taco:structure.
 func (c *reader) layOut() {
-	byFolder := map[string]*level{}
+	byName := map[string]*level{}
 	for _, name := range c.coll.structure.Levels {
-		l := &level{name: name, Places: model.Places{Name: name, First: indexAt, Least: 1}}
-		if name != "sample" {
-			l.folder = FolderOf(name)
-			l.depth, l.above = 1, c.levels[0]
-			if l.folder != "" {
-				l.above = byFolder[strings.TrimPrefix(path.Dir("/"+l.folder), "/")]
-				l.depth = l.above.depth + 1
-			}
-			byFolder[l.folder] = l
-		}
+		l := &level{name: name, folder: FolderOf(name), depth: Depth(name), above: byName[Above(name)],
+			Places: model.Places{Name: name, First: indexAt, Least: 1}}
+		byName[name] = l
 		if len(c.byDepth) == l.depth {
 			c.byDepth = append(c.byDepth, nil)
 		}

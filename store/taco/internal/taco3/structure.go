@@ -80,6 +80,23 @@ func FolderOf(level string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(level, "sample"), "children"), "/")
 }
 
+// Above returns the level that has the parents of the rows of another one: "sample" for "children", "children" for
+// "children/before".
+func Above(level string) string {
+	if cut := strings.LastIndexByte(level, '/'); cut >= 0 {
+		return level[:cut]
+	}
+	return "sample"
+}
+
+// Depth returns how many levels lie above one.
+func Depth(level string) int {
+	if level == "sample" {
+		return 0
+	}
+	return 1 + strings.Count(level, "/")
+}
+
 // levelOf returns the name of the level that has the children of a folder.
 func levelOf(folder string) string {
 	if folder == "" {

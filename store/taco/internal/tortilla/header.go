@@ -3,6 +3,7 @@ package tortilla
 import (
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -20,11 +21,17 @@ const (
 	MagicTACO     = "WX"
 )
 
+// PartName returns the name of a part of a container in several: NAME.0003.part.tortilla of NAME.tortilla. Writers
+// number parts from 0.
+func PartName(whole string, number int) string {
+	name, extension, _ := model.CutLast(whole, ".")
+	return fmt.Sprintf("%s.%04d.part.%s", name, number, extension)
+}
+
 // span is a byte range.
 type span = model.Span
 
-// Header is the fixed first part of a container: magic number, FO, FL, DP, and for a TACO CO and
-// CL.
+// Header is the fixed first part of a container: magic number, FO, FL, DP, and for a TACO CO and CL.
 type Header struct {
 	TACO       bool
 	Footer     span

@@ -72,8 +72,7 @@ func (b *blob) span(i int) (span, error) {
 	return b.rows.span(i, b.at.Off, b.at.Off+HeaderSize, b.at.End())
 }
 
-// check refuses nested samples that share bytes, because a few of them could stand for any number
-// of rows.
+// check refuses nested samples that share bytes, because a few of them could stand for any number of rows.
 func (b *blob) check() error {
 	var spans []span
 	for i := b.nextFolder(0); i >= 0; i = b.nextFolder(i + 1) {

@@ -14,9 +14,8 @@ import (
 
 // stream is a container whose footer has the rows of all levels and of the chunks.
 //
-// The column tortilla:root of a row names its parent in the level above: by the ids down to it,
-// joined by "/", or by the id of level 0 alone; then the parent is the row whose bytes enclose
-// the row's bytes.
+// The column tortilla:root of a row names its parent in the level above: by the ids down to it, joined by "/", or by
+// the id of level 0 alone; then the parent is the row whose bytes enclose the row's bytes.
 type stream struct {
 	*file
 	levels []*rows // of samples
@@ -24,7 +23,7 @@ type stream struct {
 	chain  []span // the places of the tables, the table of the chunks last
 
 	index map[[2]string][]int32 // the chunks by root and id
-	owned *owners
+	owned map[string][]model.Entry
 }
 
 // maxTables limits the chain: one table for each level, and one for the chunks.
@@ -43,8 +42,7 @@ func openStream(ctx context.Context, f *file, top *rows, pointer string) error {
 		if !ok {
 			break
 		}
-		// This needs to come before the table is read: a pointer of a hostile file may lead back to
-		// an earlier table.
+		// This needs to come before the table is read: a pointer of a hostile file may lead back to an earlier table.
 		if err := c.fits(next); err != nil {
 			return fault.WithPart(err, part+" pointer", fault.NoOffset)
 		}
@@ -74,9 +72,8 @@ func openStream(ctx context.Context, f *file, top *rows, pointer string) error {
 	return nil
 }
 
-// HistogramID is the id of the row of level 0 with histograms of all samples (TACO 0.2.0,
-// "Precomputed Histogram information"). The specification has them as a Tortilla, so that a file of
-// that name is a sample like any other.
+// HistogramID is the id of the row of level 0 with histograms of all samples (TACO 0.2.0, "Precomputed Histogram
+// information"). The specification has them as a Tortilla, so that a file of that name is a sample like any other.
 const HistogramID = "histogram"
 
 func (c *stream) findHistogram() []int32 {
@@ -112,9 +109,7 @@ func (c *stream) fits(s span) error {
 const indexCost = 2*(16+16) + 24 + 40
 
 // Bytes implements model.Reader.
-func (c *stream) Bytes() int64 {
-	return c.chunks.tbl.Bytes() + indexCost*int64(len(c.index))
-}
+func (c *stream) Bytes() int64 { return c.chunks.tbl.Bytes() + indexCost*int64(len(c.index)) }
 
 // Level implements model.Reader.
 func (c *stream) Level(_ context.Context, level int) (*model.Level, error) {
@@ -184,10 +179,11 @@ func (c *stream) joiner(ctx context.Context, level int) (*joiner, error) {
 		if !up.folder(i) {
 			continue
 		}
-		path, top, err := c.path(ctx, level-1, i)
+		ids, err := c.of.IDsTo(ctx, level-1, i)
 		if err != nil {
 			return nil, err
 		}
+		path, top := strings.Join(ids, "/"), ids[0]
 		if budget -= int64(len(path)); budget < 0 {
 			return nil, c.longPaths(level - 1)
 		}
@@ -249,24 +245,6 @@ func (c *stream) encloses(up *rows, p int, t *rows, i int) bool {
 	return err == nil && inner.In(outer.Off, outer.End())
 }
 
-// path returns the ids from level 0 down to a row, joined by "/", and the first of them.
-func (c *stream) path(ctx context.Context, level, row int) (path, top string, err error) {
-	var ids []string
-	for {
-		ids = append(ids, c.levels[level].ids.Str(row))
-		if level == 0 {
-			break
-		}
-		linked, err := c.of.Linked(ctx, level)
-		if err != nil {
-			return "", "", err
-		}
-		row, level = int(linked.Parents[row]), level-1
-	}
-	slices.Reverse(ids)
-	return strings.Join(ids, "/"), ids[0], nil
-}
-
 // chunkOf implements model.Chunks.
 func (c *stream) chunkOf(ctx context.Context, level, row int, name string) (model.Entry, error) {
 	c.of.Mu.Lock()
@@ -287,7 +265,8 @@ func (c *stream) chunkOf(ctx context.Context, level, row int, name string) (mode
 		}
 		for _, i := range rows {
 			if s, err := c.span(c.chunks, int(i)); err == nil && s.In(entry.Offset, entry.Offset+entry.Size) {
-				return c.chunk(entry, int(i), name, s)
+				chunk, err := c.chunk(int(i), entry, s)
+				return chunk, c.fail(err)
 			}
 		}
 		if len(rows) > 0 {
@@ -298,58 +277,45 @@ func (c *stream) chunkOf(ctx context.Context, level, row int, name string) (mode
 	return model.Entry{}, c.fail(fault.New(fault.NotFound, "chunk "+id, fault.NoOffset, "does not exist"))
 }
 
-// chunk returns the entry of a row of the table of chunks.
-func (c *stream) chunk(of model.Entry, row int, name string, s span) (model.Entry, error) {
+// chunk returns the entry of a row of the table of chunks, whose id is that of its sample, "::" and a number.
+func (c *stream) chunk(row int, of model.Entry, s span) (model.Entry, error) {
+	id := c.chunks.ids.Str(row)
+	_, name, _ := model.CutLast(id, "::")
 	n, err := strconv.ParseUint(name, 10, 31)
 	if err != nil {
-		return model.Entry{}, c.fail(fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(row), fault.NoOffset,
-			"%s %q does not end in a number", ColID, c.chunks.ids.Str(row)))
+		return model.Entry{}, fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(row), fault.NoOffset,
+			"%s %q is not ID::N with the id of a sample", ColID, id)
 	}
-	return model.Entry{
-		ID: c.chunks.ids.Str(row), URI: c.of.URI, Object: c.of.Object, Offset: s.Off, Size: s.Size,
-		Level: len(c.levels), Row: row, Of: &of, Number: int(n),
-	}, nil
+	return model.Entry{ID: id, URI: c.of.URI, Object: c.of.Object, Offset: s.Off, Size: s.Size, Level: len(c.levels),
+		Row: row, Of: &of, Number: int(n)}, nil
 }
 
-// rootsOf returns the roots that the chunks of a sample may have: its own id at level 0, otherwise
-// the path above it or its id at level 0.
+// rootsOf returns the roots that the chunks of a sample may have: its own id at level 0, otherwise the path above it or
+// its id at level 0.
 func (c *stream) rootsOf(ctx context.Context, level, row int) ([]string, error) {
-	path, top, err := c.path(ctx, level, row)
-	if err != nil || level == 0 {
-		return []string{path}, err
+	ids, err := c.of.IDsTo(ctx, level, row)
+	if err != nil {
+		return nil, err
 	}
-	above := strings.TrimSuffix(path, "/"+c.levels[level].ids.Str(row))
-	if above == top {
-		return []string{above}, nil
+	if level <= 1 {
+		return ids[:1], nil
 	}
-	return []string{above, top}, nil
+	return []string{strings.Join(ids[:level], "/"), ids[0]}, nil
 }
 
 // namedChunk implements model.Chunks.
-func (c *stream) namedChunk(ctx context.Context, root, id string) (model.Entry, error) {
+func (c *stream) namedChunk(ctx context.Context, root, id string) (chunk model.Entry, err error) {
 	c.of.Mu.Lock()
 	defer c.of.Mu.Unlock()
 	rows, err := c.find(ctx, root, id)
-	if err == nil && len(rows) == 0 {
+	switch {
+	case err != nil:
+	case len(rows) == 0:
 		err = fault.New(fault.NotFound, "chunk "+root+" "+id, fault.NoOffset, "does not exist")
+	default:
+		chunk, err = c.ownedChunk(ctx, int(rows[0]))
 	}
-	var owners *owners
-	if err == nil {
-		owners, err = c.owners(ctx)
-	}
-	var owner model.Entry
-	if err == nil {
-		owner, err = owners.of(int(rows[0]))
-	}
-	if err != nil {
-		return model.Entry{}, c.fail(err)
-	}
-	span, err := c.span(c.chunks, int(rows[0]))
-	if err != nil {
-		return model.Entry{}, c.fail(fault.WithPart(err, "chunk", fault.NoOffset))
-	}
-	_, name, _ := model.CutLast(id, "::")
-	return c.chunk(owner, int(rows[0]), name, span)
+	return chunk, c.fail(err)
 }
 
 // find returns the chunks with a root and an id.
@@ -365,75 +331,63 @@ func (c *stream) find(ctx context.Context, root, id string) ([]int32, error) {
 	return c.index[[2]string{root, id}], ctx.Err()
 }
 
-// owners finds the samples that chunks belong to.
-type owners struct {
-	c *stream
-	// samples are the samples with bytes, by a root of their chunks and their id. It has lists,
-	// because an id may occur more than once below a sample of level 0.
-	samples map[[2]string][]model.Entry
-}
-
-// owners makes the map of samples by the names of their chunks.
-func (c *stream) owners(ctx context.Context) (*owners, error) {
+// owners returns the samples with bytes by their ids, in the order of their offsets.
+func (c *stream) owners(ctx context.Context) (map[string][]model.Entry, error) {
 	if c.owned != nil {
 		return c.owned, nil
 	}
-	o := &owners{c: c, samples: map[[2]string][]model.Entry{}}
-	budget := c.pathBudget()
+	owned := map[string][]model.Entry{}
 	for k, t := range c.levels {
 		for i := range t.len() {
-			if t.folder(i) {
-				continue
-			}
 			entry, err := c.of.EntryOf(ctx, k, i)
 			if err != nil {
 				return nil, err
 			}
-			roots, err := c.rootsOf(ctx, k, i)
-			if err != nil {
-				return nil, err
-			}
-			for _, root := range roots {
-				if budget -= int64(len(root)); budget < 0 {
-					return nil, c.longPaths(k)
-				}
-				key := [2]string{root, entry.ID}
-				o.samples[key] = append(o.samples[key], entry)
+			if entry.Kind == model.File {
+				owned[entry.ID] = append(owned[entry.ID], entry)
 			}
 		}
 	}
-	c.owned = o
-	return o, nil
+	for _, samples := range owned {
+		slices.SortStableFunc(samples, func(a, b model.Entry) int { return cmp.Compare(a.Offset, b.Offset) })
+	}
+	c.owned = owned
+	return owned, nil
 }
 
-// of returns the sample of a chunk.
-func (o *owners) of(row int) (model.Entry, error) {
-	rows := o.c.chunks
-	part := "chunk row " + strconv.Itoa(row)
+// ownedChunk returns the chunk in a row, with its sample: the one that the row names and whose bytes enclose the
+// chunk's. Several samples of an id may be below one of level 0.
+func (c *stream) ownedChunk(ctx context.Context, row int) (chunk model.Entry, err error) {
+	rows := c.chunks
+	bad := func(format string, args ...any) (model.Entry, error) {
+		return chunk, fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(row), fault.NoOffset, format, args...)
+	}
 	if rows.ids.Null(row) || rows.roots.Null(row) {
-		return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset, "%s or %s is null", ColID, ColRoot)
+		return bad("%s or %s is null", ColID, ColRoot)
 	}
-	span, err := o.c.span(rows, row)
+	at, err := c.span(rows, row)
 	if err != nil {
-		return model.Entry{}, fault.WithPart(err, "chunk", fault.NoOffset)
+		return chunk, fault.WithPart(err, "chunk", fault.NoOffset)
 	}
-	id, name, ok := model.CutLast(rows.ids.Str(row), "::")
-	if _, err := strconv.ParseUint(name, 10, 31); !ok || err != nil {
-		return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset,
-			"%s %q is not ID::N with the id of a sample", ColID, rows.ids.Str(row))
+	owned, err := c.owners(ctx)
+	if err != nil {
+		return chunk, err
 	}
-	samples := o.samples[[2]string{rows.roots.Str(row), id}]
-	for _, e := range samples {
-		if span.In(e.Offset, e.Offset+e.Size) {
-			return e, nil
+	root := rows.roots.Str(row)
+	id, _, _ := model.CutLast(rows.ids.Str(row), "::")
+	samples := owned[id]
+	last := sort.Search(len(samples), func(i int) bool { return samples[i].Offset > at.Off }) - 1
+	for i := last; i >= 0 && samples[i].Offset == samples[last].Offset; i-- {
+		sample := samples[i]
+		roots, err := c.rootsOf(ctx, sample.Level, sample.Row)
+		if err != nil {
+			return chunk, err
+		}
+		if slices.Contains(roots, root) && at.In(sample.Offset, sample.Offset+sample.Size) {
+			return c.chunk(row, sample, at)
 		}
 	}
-	if len(samples) > 0 {
-		return model.Entry{}, fault.New(fault.Corrupt, part, span.Off,
-			"its %d bytes are outside those of its sample %q", span.Size, samples[0].ID)
-	}
-	return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset, "%s %q does not have a sample %q", ColRoot,
-		rows.roots.Str(row), id)
+	return bad("%s %q has no sample %q with its %d bytes at %d", ColRoot, root, id, at.Size, at.Off)
 }
 
 // Verify implements model.Reader. It checks that a table follows that of a level with folders, and that every chunk
@@ -454,22 +408,19 @@ func (c *stream) Verify(ctx context.Context, r *model.Report) error {
 }
 
 func (c *stream) verifyChunks(ctx context.Context, r *model.Report) error {
-	owners, err := c.owners(ctx)
-	if err != nil {
-		return err
-	}
-	seen := make(map[[2]string]bool, c.chunks.len())
+	type place struct{ level, row, number int }
+	seen := make(map[place]bool, c.chunks.len())
 	for i := range c.chunks.len() {
-		if _, err := owners.of(i); err != nil {
+		chunk, err := c.ownedChunk(ctx, i)
+		if err != nil {
 			return err
 		}
-		k := [2]string{c.chunks.roots.Str(i), c.chunks.ids.Str(i)}
-		id, _, _ := model.CutLast(k[1], "::")
-		if seen[k] && len(owners.samples[[2]string{k[0], id}]) < 2 { // only one sample has chunks of this name
+		at := place{chunk.Of.Level, chunk.Of.Row, chunk.Number}
+		if seen[at] {
 			return fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(i), fault.NoOffset,
-				"%q of %q exists twice", k[1], k[0])
+				"%q of %q exists twice", chunk.ID, c.chunks.roots.Str(i))
 		}
-		seen[k] = true
+		seen[at] = true
 	}
 	r.Rows += int64(c.chunks.len())
 	return c.chunks.tbl.Check(ctx)
