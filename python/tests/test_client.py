@@ -566,6 +566,18 @@ def test_samples_of_a_server_that_restarts(fake):
 
 
 @plain_only
+def test_an_engine_that_has_closed_a_dataset(fake):
+    """It has done so for want of memory, and answers: nobody waits for its end."""
+    engine = FakeEngine(samples=10)
+    with connect(fake(engine)) as loader:
+        own = SimpleNamespace(alive=True, connection=loader._given, ended=lambda: pytest.fail("?"))
+        loader._held = SimpleNamespace(engine=own)
+        engine.known.clear()
+        assert positions(loader) == list(range(10))
+    assert len(engine.describes) == 2
+
+
+@plain_only
 def test_unknown_spec_for_ever_ends(fake):
     engine = FakeEngine(hash="cafe")
     engine.known = type("Never", (set,), {"add": lambda *_: None})()

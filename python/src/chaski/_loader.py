@@ -531,7 +531,7 @@ class Loader:
                     raise
                 failures += 1
                 held = self._held
-                ended = held is not None and held.engine.ended()
+                ended = held is not None and not unknown and held.engine.ended()
                 if not ended and failures > self._options.retries:
                     raise
             if held is not None and ended:
