@@ -31,6 +31,10 @@ func (s *Simulation) Place(samples int64, epoch uint64, position int64) int64 {
 
 // Expect announces a read, at a place in the order of a run. Reads come in their order.
 func (s *Simulation) Expect(at int64, o Object, span Span) {
+	if !span.isRange() { // it is read at once, and not found
+		s.Read(o, span)
+		return
+	}
 	r := &reading{stored: stored{o, span}, at: at}
 	s.queue = append(s.queue, r)
 	s.policy.expect(r)
@@ -66,6 +70,10 @@ func (s *Simulation) Next(end int64) bool {
 
 // Read reads a range of an object, and keeps what is missing of it.
 func (s *Simulation) Read(o Object, span Span) {
+	if !span.isRange() {
+		s.MissedBytes += max(span.len(), 0)
+		return
+	}
 	gaps := gapsOf(s.policy.spans.touching(o, span), span)
 	s.policy.read(stored{o, span})
 	if len(gaps) == 0 {
