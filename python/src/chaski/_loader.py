@@ -284,6 +284,8 @@ class Loader:
                 "was left; set_epoch(%d) begins the epoch again",
                 *(self._step, self._epoch, self._epoch),
             )
+        if self._epoch >= _EPOCHS:
+            raise ValueError("the last epoch has ended: their numbers are in [0, 2**64)")
         loop = _Loop(self, mover)
         self._loop = weakref.ref(loop)
         return loop
