@@ -3,10 +3,12 @@ package loader
 import (
 	"cmp"
 	"context"
+	"iter"
 	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/dryrun"
@@ -39,6 +41,7 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 	}
 	run := e.newDryRun(o)
 	run.remote = remote
+	defer run.discharge(ctx)
 	run.out = dryrun.Forecast{Epoch: o.Epoch, Samples: e.samples, Steps: e.Steps(), Rank: o.Rank, World: o.World}
 	for _, s := range e.Sources() {
 		run.out.Sources = append(run.out.Sources, dryrun.SourceWork{Name: s.Name, Source: s.Source})
@@ -56,6 +59,7 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 	}
 	foresees := false
 	if o.Cache != nil {
+		o.Cache.Begin(o.Epoch)
 		hit, missed := o.Cache.HitBytes, o.Cache.MissedBytes
 		defer func() {
 			run.out.Cached = dryrun.CachedEpoch{Epoch: o.Epoch, Cache: o.Cache.HitBytes - hit,
@@ -65,8 +69,11 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 		if foresees, err = e.foresees(ctx); err != nil {
 			return nil, err
 		}
+		end := o.Cache.Place(e.samples, o.Epoch+1, 0)
 		run.reads = func(position int64, a *dryrun.Asset, runs []dryrun.Range) {
-			simulate(o.Cache, place(e.samples, o.Epoch, position), foresees, a, runs)
+			for o.Cache.Known(e.samples) && o.Cache.Next(end) { // as in a run, not all of the epoch is known before
+			}
+			simulate(o.Cache, o.Cache.Place(e.samples, o.Epoch, position), foresees, a, runs)
 		}
 	}
 	for _, b := range run.blocks() {
@@ -76,7 +83,7 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 	}
 	run.finish()
 	if foresees {
-		return &run.out, e.decide(ctx, o)
+		return &run.out, run.decide(ctx)
 	}
 	return &run.out, nil
 }
@@ -110,28 +117,34 @@ func simulate(cache *diskcache.Simulation, at int64, foresees bool, a *dryrun.As
 }
 
 // decide lets a simulated cache decide about all reads of an epoch that were announced. For that it announces the reads
-// of the next epoch as far as a run does.
-func (e *Engine) decide(ctx context.Context, o dryrun.Options) error {
-	cache, end := o.Cache, place(e.samples, o.Epoch+1, 0)
+// of the next epoch as far as a run does: at most to its end.
+func (p *dryRun) decide(ctx context.Context) error {
+	e, o, cache := p.engine, p.options, p.options.Cache
+	end := cache.Place(e.samples, o.Epoch+1, 0)
 	cache.Through = max(cache.Through, end)
 	batch := int64(e.spec.BatchSize)
-	for o.Epoch, o.Progress = o.Epoch+1, nil; ; o.Epoch++ {
-		next := e.newDryRun(o)
-		next.reads = func(position int64, a *dryrun.Asset, runs []dryrun.Range) {
-			simulate(cache, place(e.samples, o.Epoch, position), true, a, runs)
-		}
-		for step := range e.Steps() {
-			for cache.Known(e.samples) {
-				if !cache.Next(end) {
-					return nil
-				}
-			}
-			if err := next.announce(ctx, step); err != nil {
-				return err
-			}
-			cache.Through = max(cache.Through, place(e.samples, o.Epoch, min((step+1)*batch, e.samples)))
-		}
+	o.Epoch, o.Progress = o.Epoch+1, nil
+	next := e.newDryRun(o)
+	next.reads = func(position int64, a *dryrun.Asset, runs []dryrun.Range) {
+		simulate(cache, cache.Place(e.samples, o.Epoch, position), true, a, runs)
 	}
+	for step := range e.Steps() {
+		for cache.Known(e.samples) {
+			if !cache.Next(end) {
+				return nil
+			}
+		}
+		if err := next.announce(ctx, step); err != nil {
+			return err
+		}
+		if err := p.charge(ctx); err != nil {
+			return err
+		}
+		cache.Through = max(cache.Through, cache.Place(e.samples, o.Epoch, min((step+1)*batch, e.samples)))
+	}
+	for cache.Next(end) { // all of it is known now
+	}
+	return nil
 }
 
 // dryRun passes over the plan of an epoch and counts the work, without reading pixels.
@@ -147,6 +160,8 @@ type dryRun struct {
 	// lastUse has for each chunk that windows may share the last row that needs it, by number.
 	lastUse map[pixels.TileKey]int64
 	rows    int64 // that were counted
+	planned int64 // rows at a time
+	charged int64 // bytes of memory
 	// reads is told what the worker reads of each asset of a store, for a sample at a position of the epoch; or nil.
 	reads func(position int64, a *dryrun.Asset, runs []dryrun.Range)
 	// The most bytes that a worker holds of a run of chunks, of a decoded chunk, and of a window to
@@ -210,24 +225,38 @@ func (p *dryRun) memory() error {
 	return nil
 }
 
-// plannedSteps is how many steps each goroutine plans before they are counted.
-const plannedSteps = 8
+const (
+	// plannedSteps is how many steps each goroutine plans before they are counted.
+	plannedSteps = 8
+	// plannedRows bounds the rows that are planned before they are counted, but for those of one step.
+	plannedRows = 1 << 16
+	// plannedBytes is about what a planned row of one raster takes.
+	plannedBytes = 1 << 10
+)
 
 // block examines some steps. It plans them in parallel and counts them in their order, because the chunks to
 // decode depend on the tiles that earlier steps left in memory.
 func (p *dryRun) block(ctx context.Context, b stepRange) error {
 	workers := p.engine.options.Workers
-	plans := make([][]dryrun.Row, plannedSteps*workers)
+	rows := shuffle.LocalRows(p.engine.spec.BatchSize, p.options.World)
+	plans := make([][]dryrun.Row, min(plannedSteps*workers, max(plannedRows/rows, 1)))
+	p.planned = int64(len(plans) * rows)
+	if err := p.charge(ctx); err != nil {
+		return err
+	}
 	errs := make([]error, len(plans))
 	for first := b.from; first < b.end; first += int64(len(plans)) {
 		n := min(int64(len(plans)), b.end-first)
-		turns.Rest(ctx) // the goroutines may need it
-		err := each.Of(ctx, n, workers, func(ctx context.Context, i int64) error {
+		turns.Rest(ctx) // the caller waits here
+		plan := func(ctx context.Context, _ int, steps iter.Seq[int64]) error {
 			slot := turns.Of(ctx).Beside()
 			defer slot.Rest()
-			plans[i], errs[i] = p.planStep(turns.With(ctx, slot), first+i)
+			for i := range steps {
+				plans[i], errs[i] = p.planStep(turns.With(ctx, slot), first+i)
+			}
 			return nil
-		})
+		}
+		err := each.Share(ctx, each.Numbers(n), min(workers, int(n)), plan)
 		if err != nil {
 			return err
 		}
@@ -257,7 +286,7 @@ func (p *dryRun) announce(ctx context.Context, step int64) error {
 // planStep returns the reads of a step, with the reads of substitutes for bad samples.
 func (p *dryRun) planStep(ctx context.Context, step int64) ([]dryrun.Row, error) {
 	engine, o := p.engine, p.options
-	if err := turns.Tick(ctx); err != nil {
+	if err := turns.Tick(ctx); err != nil { // also for a step without rows of this rank, which reads nothing
 		return nil, err
 	}
 	rows, err := engine.Explain(ctx, shuffle.StepTicket(o.Epoch, step, engine.spec.BatchSize, o.Rank, o.World))
@@ -278,6 +307,33 @@ func (p *dryRun) planStep(ctx context.Context, step int64) ([]dryrun.Row, error)
 	}
 	return rows, nil
 }
+
+const (
+	// useBytes is the memory of an entry of dryRun.lastUse: a key of 56 bytes and a number, in a map that is half full.
+	useBytes = 2 * (56 + 8)
+	// chargedAtOnce keeps charges rare.
+	chargedAtOnce = 1 << 20
+)
+
+// charge charges the memory that grows with the epoch to the account of ctx.
+func (p *dryRun) charge(ctx context.Context) error {
+	need := useBytes*int64(len(p.lastUse)) + plannedBytes*p.planned
+	if p.options.Cache != nil {
+		need += p.options.Cache.Bytes()
+	}
+	if need <= p.charged {
+		return nil
+	}
+	need += chargedAtOnce - need%chargedAtOnce
+	err := budget.Grow(ctx, need-p.charged)
+	if err == nil {
+		p.charged = need
+	}
+	return err
+}
+
+// discharge takes back what was charged.
+func (p *dryRun) discharge(ctx context.Context) { budget.Of(ctx).Shrink(p.charged) }
 
 // step counts a step.
 func (p *dryRun) step(ctx context.Context, rows []dryrun.Row) error {
@@ -302,6 +358,9 @@ func (p *dryRun) step(ctx context.Context, rows []dryrun.Row) error {
 			p.out.FirstBad = row.Error
 		}
 		p.out.Sources[p.engine.leaves[row.Draw.Dataset].number].Add(work)
+	}
+	if err := p.charge(ctx); err != nil {
+		return err
 	}
 	p.done++
 	p.out.Examined++

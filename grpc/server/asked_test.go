@@ -69,8 +69,6 @@ func questionsAbout(t *testing.T, path, root string) map[string]*chaskiv1.AskReq
 		all[what] = &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Stats{
 			Stats: &chaskiv1.StatsQuestion{Spec: spec(s)}}}
 	}
-	all["plan"] = &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Plan{Plan: &chaskiv1.PlanQuestion{
-		Spec: spec(loader.Spec{Source: path, BatchSize: 1}), Epochs: 1, CacheBytes: 1 << 20}}}
 	all["paste"] = &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Paste{Paste: &chaskiv1.PasteQuestion{
 		Scene: path, Height: 8, Width: 8, StrideY: 8, StrideX: 8, Blend: "mean"}}}
 	return all

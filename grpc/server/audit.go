@@ -126,8 +126,8 @@ func (a *audit) call(ctx context.Context, method string, about func() string, be
 		"about", about(), "result", code.String(), "seconds", time.Since(begun).Seconds())
 }
 
-// aboutOf returns the subject of a request: its paths, or the source of its spec. It is empty for a request without
-// either.
+// aboutOf returns the subject of a request: its paths, the source of its spec, or the handle of its dataset. It is
+// empty for a request without any.
 func aboutOf(m any) string {
 	switch r := m.(type) {
 	case *chaskiv1.DescribeRequest:
@@ -143,7 +143,7 @@ func aboutOf(m any) string {
 		containers := cmp.Or(r.GetAbout().GetContainers(), r.GetTable().GetContainers(), r.GetEntries().GetContainers(),
 			r.GetPool().GetContainers(), r.GetBytes().GetContainers())
 		return r.GetBytes().GetName() + first(containers.GetPaths()) + r.GetIndex().GetFile() +
-			first(r.GetIndex().GetPaths()) + sourceOf(r.GetStats().GetSpec()) + sourceOf(r.GetPlan().GetSpec()) +
+			first(r.GetIndex().GetPaths()) + sourceOf(r.GetStats().GetSpec()) + r.GetPlan().GetHandle() +
 			r.GetPaste().GetScene()
 	}
 	return ""

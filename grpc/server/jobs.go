@@ -1,10 +1,13 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/dryrun"
@@ -41,9 +44,13 @@ func (q *asking) index(m *chaskiv1.IndexQuestion) error {
 
 // stats answers with the statistics of a dataset.
 func (q *asking) stats(m *chaskiv1.StatsQuestion) error {
-	s, err := q.spec(m.GetSpec())
+	text, err := q.whole(m.GetSpec())
 	if err != nil {
 		return err
+	}
+	s, err := loader.ParseSpec(text)
+	if err != nil {
+		return invalid{err}
 	}
 	o := q.view.asked
 	if n := m.GetWorkers(); n > 0 {
@@ -59,26 +66,31 @@ func (q *asking) stats(m *chaskiv1.StatsQuestion) error {
 // maxPlanned is the most epochs of a PlanQuestion: more than a training has.
 const maxPlanned = 1 << 14
 
-// plan answers with what a cache saves.
+// plan answers with what a cache saves. It asks the dataset that streams use, so that it opens nothing, and what a plan
+// supposes about decoded chunks in memory is as it is.
 func (q *asking) plan(m *chaskiv1.PlanQuestion) error {
 	if m.GetEpochs() > maxPlanned {
 		return invalid{fmt.Errorf("a plan has at most %d epochs, not %d", maxPlanned, m.GetEpochs())}
 	}
-	s, err := q.spec(m.GetSpec())
-	if err != nil {
-		return err
+	engines := q.server.engines
+	entry, ok := engines.get(q.view, m.GetHandle())
+	if !ok {
+		return wire.ErrUnknownSpec
 	}
-	engine, err := loader.Open(q.ctx, s, q.view.asked)
-	if err != nil {
-		return err
+	defer engines.put(entry)
+	engine, ok := entry.engine.(interface {
+		Steps() int64
+		Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Forecast, error)
+	})
+	if !ok {
+		return fault.New(fault.Unsupported, "plan", fault.NoOffset, "the data are at other servers, which plan")
 	}
-	defer engine.Close()
 	o := dryrun.Options{Epoch: m.GetFirstEpoch(), Rank: int(m.GetRank()), World: int(m.GetWorldSize()),
 		Cache: diskcache.NewSimulation(m.GetCacheBytes())}
 	steps := engine.Steps() * int64(m.GetEpochs())
 	epochs := []dryrun.CachedEpoch{}
-	for before := int64(0); before < steps; before += engine.Steps() {
-		o.Progress = func(done, _ int64) { q.progress(before+done, steps) }
+	for k := range int64(m.GetEpochs()) {
+		o.Progress = func(done, _ int64) { q.progress(k*engine.Steps()+done, steps) }
 		forecast, err := engine.Forecast(q.ctx, o)
 		if err != nil {
 			return err
@@ -90,19 +102,6 @@ func (q *asking) plan(m *chaskiv1.PlanQuestion) error {
 		o.Epoch++
 	}
 	return json.NewEncoder(q.out).Encode(epochs)
-}
-
-// spec returns the spec of a question, of which there may be more in the requests after it.
-func (q *asking) spec(first []byte) (loader.Spec, error) {
-	text, err := q.whole(first)
-	if err != nil {
-		return loader.Spec{}, err
-	}
-	s, err := loader.ParseSpec(text)
-	if err != nil {
-		err = invalid{err}
-	}
-	return s, err
 }
 
 // paste answers with a raster of predictions.

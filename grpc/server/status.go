@@ -49,6 +49,8 @@ func code(err error) codes.Code {
 		return codes.Unknown
 	case errors.As(err, new(invalid)):
 		return codes.InvalidArgument
+	case errors.Is(err, wire.ErrUnknownSpec): // who asks describes it again
+		return codes.FailedPrecondition
 	case errors.As(err, new(*source.RequestError)): // the fault of a third party
 		return codes.Unknown
 	case source.OutOfDescriptors(err):

@@ -278,11 +278,12 @@ func (r *Reader) run(ctx context.Context, f source.Reader, x *chunk.Index, run c
 	// The turn is taken after the read, so that a reader that waits for bytes keeps no other from decoding. Where the
 	// bytes are in the cache on disk, it is taken before: more readers than decode would only fill the processor's
 	// caches with bytes that wait.
-	near := r.waits && r.isNear(f, run)
+	near, reading := r.waits && r.isNear(f, run), ctx
 	if near {
 		defer r.decoding()()
+		reading = turns.With(ctx, r.Slot) // which rests if the range is gone meanwhile
 	}
-	if err := r.fetch(ctx, f, run); err != nil {
+	if err := r.fetch(reading, f, run); err != nil {
 		return err
 	}
 	if !near {
@@ -324,7 +325,7 @@ func keepTurn() {}
 // isNear reports whether the cache on disk has a run of a file.
 func (r *Reader) isNear(f source.Reader, run chunk.Run) bool {
 	disk, err := r.disk.Get()
-	if disk == nil || err != nil {
+	if disk == nil || err != nil || r.allowed(f, run) != nil { // the cache would look for a range of any length
 		return false
 	}
 	object, start := source.Place(f)
@@ -337,14 +338,8 @@ func (r *Reader) fetch(ctx context.Context, f source.Reader, run chunk.Run) erro
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	// Offset and length come from the file's header, which may lie. They are checked before memory is
-	// allocated, so that a small hostile file cannot claim gigabytes.
-	if err := present(f, run); err != nil && r.dry == nil { // a dry reader has no file
+	if err := r.allowed(f, run); err != nil {
 		return err
-	}
-	if run.Len > int64(max(r.maxChunk, MaxRun)) {
-		return fault.New(fault.Limit, partOf(run), run.Off,
-			"%d stored bytes, over max_chunk, which is %d", run.Len, r.maxChunk)
 	}
 	if r.dry != nil {
 		r.dry.fetched(run)
@@ -355,6 +350,19 @@ func (r *Reader) fetch(ctx context.Context, f source.Reader, run chunk.Run) erro
 	err := f.ReadAt(ctx, r.Stored, run.Off)
 	r.Clock.Lap(resources.StageRead)
 	return err
+}
+
+// allowed checks a run. Offset and length come from the file's header, which may lie. They are checked before memory is
+// allocated, so that a small hostile file cannot claim gigabytes.
+func (r *Reader) allowed(f source.Reader, run chunk.Run) error {
+	if err := present(f, run); err != nil && r.dry == nil { // a dry reader has no file
+		return err
+	}
+	if run.Len > int64(max(r.maxChunk, MaxRun)) {
+		return fault.New(fault.Limit, partOf(run), run.Off,
+			"%d stored bytes, over max_chunk, which is %d", run.Len, r.maxChunk)
+	}
+	return nil
 }
 
 // present checks that a run lies in file f.

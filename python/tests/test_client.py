@@ -75,6 +75,16 @@ def test_epochs_that_follow_are_asked_for_ahead(fake):
     assert gone() is None
 
 
+def test_nothing_comes_after_the_last_epoch(fake):
+    with connect(fake(FakeEngine(samples=10)), prefetch=5) as loader:
+        loader.set_epoch(2**64 - 2)
+        assert places(loader) == [(2**64 - 2, s) for s in range(3)]
+        assert places(loader) == [(2**64 - 1, s) for s in range(3)]
+        for _ in range(2):
+            with pytest.raises(ValueError, match="last epoch has ended"):
+                iter(loader)
+
+
 def test_a_stream_that_ended_between_epochs(fake):
     """Its batches are asked for again, and it counts as no failure."""
     engine = FakeEngine(samples=10)
@@ -563,6 +573,18 @@ def test_samples_of_a_server_that_restarts(fake):
         engine.known.clear()
         assert loader.sample(5)["image"].reshape(-1)[0] == 5
         assert positions(it) == list(range(4, 10))
+
+
+@plain_only
+def test_an_engine_that_has_closed_a_dataset(fake):
+    """It has done so for want of memory, and answers: nobody waits for its end."""
+    engine = FakeEngine(samples=10)
+    with connect(fake(engine)) as loader:
+        own = SimpleNamespace(alive=True, connection=loader._given, ended=lambda: pytest.fail("?"))
+        loader._held = SimpleNamespace(engine=own)
+        engine.known.clear()
+        assert positions(loader) == list(range(10))
+    assert len(engine.describes) == 2
 
 
 @plain_only

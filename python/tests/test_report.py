@@ -84,8 +84,12 @@ def test_metrics(binary, chips, tmp_path):
             del asked[:]
             for _ in loader:
                 pass
-            said = loader.metrics(planned=True)
-            (rank,) = said["ranks"]
+            deadline = time.monotonic() + 20
+            while True:  # a batch is counted once it is sent, and may be here before
+                said = loader.metrics(planned=True)
+                (rank,) = said["ranks"]
+                if rank["batches"] == 4 or time.monotonic() > deadline:
+                    break
             assert (rank["samples"], rank["batches"], rank["world"]) == (12, 4, 1)
             cache, planned = said["cache"], said["planned"]
             assert cache["from_store"] == sum(n for _, _, n in asked) > 0
@@ -97,6 +101,14 @@ def test_metrics(binary, chips, tmp_path):
             assert second["epoch"] == 5 and 0 < second["from_store"] < first["from_store"]
             assert second["from_cache"] + second["from_store"] == first["from_store"]
             assert "planned" not in loader.metrics()
+            for epoch, want in ((9, [9]), (2**63, [2**63]), (2**64 - 1, [2**64 - 1])):
+                loader.set_epoch(epoch)
+                assert next(iter(loader)).epoch == epoch
+                planned = loader.metrics(planned=True)["planned"]
+                assert [p["epoch"] for p in planned] == want
+                assert planned[0]["from_store"] == first["from_store"]
+            loader._described.reply.handle = "forgotten"  # as by a server that started again
+            assert loader.metrics(planned=True)["planned"] == planned
     with chaski.load(chips, batch_size=8, engine=chaski.Engine(share=False)) as loader:
         said = loader.metrics(planned=True)
         assert said["cache"] is None and said["planned"] == []

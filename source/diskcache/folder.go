@@ -306,7 +306,7 @@ func (f *Folder) Read(o Object, p []byte, off int64) (missing Span) {
 // Has reports whether the folder may be read, and has a range of an object, as far as this engine knows: others may
 // have removed it.
 func (f *Folder) Has(o Object, s Span) bool {
-	if f == nil {
+	if f == nil || !s.isRange() {
 		return false
 	}
 	f.mu.Lock()

@@ -285,3 +285,20 @@ func TestCrowd(t *testing.T) {
 		t.Errorf("%d reads of %d bytes are left", p.count, p.bytes)
 	}
 }
+
+// TestRangesOfHeadersThatLie: of a range as long as no file is, nothing is known, and no time is spent on it.
+func TestRangesOfHeadersThatLie(t *testing.T) {
+	object := NameObject("a", "", "tag", objectBytes)
+	f := openFolder(t, t.TempDir(), 1<<30)
+	defer f.Close()
+	run, simulation := f.NewRun(0), NewSimulation(1<<30)
+	defer run.Close()
+	for _, span := range []Span{{0, math.MaxInt64}, {math.MaxInt64, math.MinInt64}, {-1, 0}, {5, 4}} {
+		run.Expect(0, object, span)
+		simulation.Expect(0, object, span)
+		simulation.Read(object, span)
+		if f.Has(object, span) || run.Full() || simulation.Known(0) || simulation.HitBytes != 0 {
+			t.Errorf("%v is expected, or there", span)
+		}
+	}
+}

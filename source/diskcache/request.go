@@ -44,6 +44,7 @@ func (f *Folder) Fill(ctx context.Context, o Object, p []byte, off int64,
 		if missing.len() == 0 {
 			return ctx.Err()
 		}
+		turns.Rest(ctx) // others may decode while this waits for the store, or for who reads the range
 		mine, other := f.begin(o, missing)
 		if mine != nil {
 			return f.getFor(ctx, o, p, off, mine, get)
@@ -128,7 +129,6 @@ func (r *request) wait(ctx context.Context, p []byte, s Span) (filled bool, err 
 		r.waiting = append(r.waiting, mine)
 	}
 	r.mu.Unlock()
-	turns.Rest(ctx) // the goroutine that reads it may need the turn
 	select {
 	case <-r.done:
 	case <-ctx.Done():

@@ -19,6 +19,9 @@ func (f *Folder) NewRun(first int64) *Run {
 
 // Expect announces a read.
 func (r *Run) Expect(at int64, o Object, s Span) {
+	if !s.isRange() {
+		return
+	}
 	r.folder.mu.Lock()
 	defer r.folder.mu.Unlock()
 	coming := &reading{stored: stored{o, s}, at: at + r.shift}

@@ -37,6 +37,12 @@ func (s Span) within(t Span) Span { return Span{max(s.From, t.From), min(s.End, 
 // Smaller ones would put a range into many of them.
 const bucketBytes = 1 << 20
 
+// longest is the longest range that an index looks for: it stands in 4096 buckets. No loader reads so much at a time.
+const longest = 4096 * bucketBytes
+
+// isRange reports whether a span may be one that is read. Others come from headers that lie.
+func (s Span) isRange() bool { return 0 <= s.From && s.From <= s.End && s.len() <= longest }
+
 type bucket struct {
 	uri    [16]byte
 	number int64

@@ -3204,12 +3204,13 @@ func (x *StatsQuestion) GetWorkers() uint32 {
 // an object for each: "epoch", and in bytes "from_cache" and "from_store". It is empty if no file is remote.
 type PlanQuestion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The spec as JSON. Further requests bring more of it.
-	Spec       []byte `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
+	// Of the dataset, as Describe gave it.
+	Handle     string `protobuf:"bytes,1,opt,name=handle,proto3" json:"handle,omitempty"`
 	FirstEpoch uint64 `protobuf:"varint,2,opt,name=first_epoch,json=firstEpoch,proto3" json:"first_epoch,omitempty"`
-	Epochs     uint32 `protobuf:"varint,3,opt,name=epochs,proto3" json:"epochs,omitempty"`
-	Rank       uint32 `protobuf:"varint,4,opt,name=rank,proto3" json:"rank,omitempty"`
-	WorldSize  uint32 `protobuf:"varint,5,opt,name=world_size,json=worldSize,proto3" json:"world_size,omitempty"`
+	// At most 16384.
+	Epochs    uint32 `protobuf:"varint,3,opt,name=epochs,proto3" json:"epochs,omitempty"`
+	Rank      uint32 `protobuf:"varint,4,opt,name=rank,proto3" json:"rank,omitempty"`
+	WorldSize uint32 `protobuf:"varint,5,opt,name=world_size,json=worldSize,proto3" json:"world_size,omitempty"`
 	// What the ranges in the cache may take on disk.
 	CacheBytes    int64 `protobuf:"varint,6,opt,name=cache_bytes,json=cacheBytes,proto3" json:"cache_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3246,11 +3247,11 @@ func (*PlanQuestion) Descriptor() ([]byte, []int) {
 	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{36}
 }
 
-func (x *PlanQuestion) GetSpec() []byte {
+func (x *PlanQuestion) GetHandle() string {
 	if x != nil {
-		return x.Spec
+		return x.Handle
 	}
-	return nil
+	return ""
 }
 
 func (x *PlanQuestion) GetFirstEpoch() uint64 {
@@ -3920,9 +3921,9 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\bmax_cost\x18\x05 \x01(\x01R\amaxCost\"=\n" +
 	"\rStatsQuestion\x12\x12\n" +
 	"\x04spec\x18\x01 \x01(\fR\x04spec\x12\x18\n" +
-	"\aworkers\x18\x02 \x01(\rR\aworkers\"\xaf\x01\n" +
-	"\fPlanQuestion\x12\x12\n" +
-	"\x04spec\x18\x01 \x01(\fR\x04spec\x12\x1f\n" +
+	"\aworkers\x18\x02 \x01(\rR\aworkers\"\xb3\x01\n" +
+	"\fPlanQuestion\x12\x16\n" +
+	"\x06handle\x18\x01 \x01(\tR\x06handle\x12\x1f\n" +
 	"\vfirst_epoch\x18\x02 \x01(\x04R\n" +
 	"firstEpoch\x12\x16\n" +
 	"\x06epochs\x18\x03 \x01(\rR\x06epochs\x12\x12\n" +

@@ -25,7 +25,7 @@ from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import BadRow, Engine, FieldInfo, SourceInfo, Transport, Wire
 from chaski._quarantine import Quarantine
 from chaski._read import sizes_and_corners
-from chaski._rpc import PIECE, Connection, Description, addresses, stands_still, tls_of
+from chaski._rpc import Connection, Description, addresses, stands_still, tls_of
 from chaski._run import Job, Moves, Run
 from chaski._shared import SUPPORTED
 from chaski._spec import (
@@ -56,6 +56,7 @@ _MAY_BE_0 = ("retries", "prefetch_bytes")
 _EPOCHS = 1 << 64  # numbers of epochs have 64 bits
 _MAX_RANKS = 0xFFFFFFFF  # the stride of rows in a ticket has 32 bits
 _MAX_FETCHED = 1 << 16  # as many positions may a ticket name
+_MAX_PLANNED = 1 << 14  # epochs of a question
 
 
 class BadRows:
@@ -215,7 +216,7 @@ class Loader:
         self._end_run: Callable[[], object] = lambda: None
         self._over: int | None = None  # the epoch after the last one that a loop has ended
         self._epoch = 0
-        self._first_epoch: int | None = None  # of the first loop
+        self._walked = range(0)  # epochs that gave batches, each after the one before
         self._step = 0
         self._begun = False  # a loop gave a batch of this epoch, and did not end in an error
         self._told = False  # that a loop went on in the middle of an epoch
@@ -283,8 +284,8 @@ class Loader:
                 "was left; set_epoch(%d) begins the epoch again",
                 *(self._step, self._epoch, self._epoch),
             )
-        if self._first_epoch is None:
-            self._first_epoch = self._epoch
+        if self._epoch >= _EPOCHS:
+            raise ValueError("the last epoch has ended: their numbers are in [0, 2**64)")
         loop = _Loop(self, mover)
         self._loop = weakref.ref(loop)
         return loop
@@ -531,7 +532,7 @@ class Loader:
                     raise
                 failures += 1
                 held = self._held
-                ended = held is not None and held.engine.ended()
+                ended = held is not None and not unknown and held.engine.ended()
                 if not ended and failures > self._options.retries:
                     raise
             if held is not None and ended:
@@ -615,6 +616,9 @@ class Loader:
         if self._ledger is not None:
             self._ledger.add(batch)
         self._step, self._begun = batch.step + 1, True
+        if batch.epoch not in self._walked:
+            first = self._walked.start if batch.epoch == self._walked.stop else batch.epoch
+            self._walked = range(first, batch.epoch + 1)
         self.bad._note(batch)
 
     def _tell(self, batch: Batch) -> None:
@@ -709,12 +713,14 @@ class Loader:
 
         The dict has "seconds", "ranks", "sources", "slowest" and "cache": the bytes that all ranks
         of the engine had "from_cache" and "from_store", what the cache on disk has "used" and its
-        "quota"; None if the engine has no such cache.
+        "quota"; None if the engine has no such cache, or has worked on no batch yet.
 
         Args:
-            planned: "planned" beside them has "from_cache" and "from_store" of each epoch that this
-                loader has begun, for a cache that was empty before them: what `chaski plan` prints.
-                The engine walks through the order of these epochs for it, without reading pixels.
+            planned: "planned" beside them has "from_cache" and "from_store" of each epoch that gave
+                this loader batches, for a cache that was empty before them: what `chaski plan`
+                prints. They begin anew where the loader goes to an epoch that is not the next one,
+                and are at most 16,384. The engine walks through the order of these epochs for it,
+                without reading pixels.
         """
         self._check_usable()
         _, text = self._outlive(lambda: self._connection.report(b""))
@@ -724,20 +730,20 @@ class Loader:
         return out
 
     def _planned(self, quota: int) -> list[dict[str, int]]:
-        """Returns what a cache of a quota saves in the epochs that were begun."""
-        spec = json.dumps(self.spec).encode()
-        first, end = self._first_epoch or 0, self._epoch + self._begun
-        question = pb.PlanQuestion(
-            spec=spec[:PIECE],
-            first_epoch=first,
-            epochs=max(end - first, 0),
-            rank=self.rank,
-            world_size=self.world_size,
-            cache_bytes=quota,
-        )
-        asked = pb.AskRequest(plan=question)
-        answer = self._outlive(lambda: self._connection.ask(asked, None, [spec[PIECE:]]))
-        said: list[dict[str, int]] = json.loads(answer[0])
+        """Returns what a cache of a quota saves in the epochs that were walked through."""
+
+        def ask() -> tuple[bytes, list[str]]:
+            question = pb.PlanQuestion(
+                handle=self._described.reply.handle,
+                first_epoch=self._walked.start,
+                epochs=min(self._walked.stop - self._walked.start, _MAX_PLANNED),
+                rank=self.rank,
+                world_size=self.world_size,
+                cache_bytes=quota,
+            )
+            return self._connection.ask(pb.AskRequest(plan=question), None)
+
+        said: list[dict[str, int]] = json.loads(self._outlive(ask)[0])
         return said
 
     def close(self) -> None:

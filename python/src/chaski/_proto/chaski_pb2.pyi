@@ -536,20 +536,20 @@ class StatsQuestion(_message.Message):
     def __init__(self, spec: _Optional[bytes] = ..., workers: _Optional[int] = ...) -> None: ...
 
 class PlanQuestion(_message.Message):
-    __slots__ = ("spec", "first_epoch", "epochs", "rank", "world_size", "cache_bytes")
-    SPEC_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("handle", "first_epoch", "epochs", "rank", "world_size", "cache_bytes")
+    HANDLE_FIELD_NUMBER: _ClassVar[int]
     FIRST_EPOCH_FIELD_NUMBER: _ClassVar[int]
     EPOCHS_FIELD_NUMBER: _ClassVar[int]
     RANK_FIELD_NUMBER: _ClassVar[int]
     WORLD_SIZE_FIELD_NUMBER: _ClassVar[int]
     CACHE_BYTES_FIELD_NUMBER: _ClassVar[int]
-    spec: bytes
+    handle: str
     first_epoch: int
     epochs: int
     rank: int
     world_size: int
     cache_bytes: int
-    def __init__(self, spec: _Optional[bytes] = ..., first_epoch: _Optional[int] = ..., epochs: _Optional[int] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., cache_bytes: _Optional[int] = ...) -> None: ...
+    def __init__(self, handle: _Optional[str] = ..., first_epoch: _Optional[int] = ..., epochs: _Optional[int] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., cache_bytes: _Optional[int] = ...) -> None: ...
 
 class PasteQuestion(_message.Message):
     __slots__ = ("scene", "height", "width", "stride_y", "stride_x", "pad", "blend", "argmax", "ground", "bands")

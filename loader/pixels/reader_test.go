@@ -1,0 +1,44 @@
+package pixels
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/diskcache"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// placed is a file of a store.
+type placed struct{ source.Reader }
+
+func (placed) Place() (object any, off int64) { return diskcache.NameObject("a", "", "tag", 4), 0 }
+
+// TestRunsAreCheckedBeforeTheCacheIsAsked: a header that lies about a length costs no time.
+func TestRunsAreCheckedBeforeTheCacheIsAsked(t *testing.T) {
+	disk := new(diskcache.Ref)
+	disk.Set(t.TempDir(), 1<<30)
+	defer disk.Close()
+	o := resources.Options{Disk: disk}.WithDefaults()
+	o.Readers(1, true)
+	r := NewReader(o)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	file := placed{(&catalog.Asset{Bytes: make([]byte, 4)}).Reader()}
+	over := make(chan error, 1)
+	go func() {
+		over <- r.run(ctx, file, &chunk.Index{}, chunk.Run{Len: 1 << 62, Chunks: []int{0}}, 1, Nowhere{})
+	}()
+	select {
+	case err := <-over:
+		if fault.KindOf(err) != fault.Corrupt {
+			t.Error(err)
+		}
+	case <-ctx.Done():
+		t.Fatal("it looks for a range of 2^62 bytes")
+	}
+}
