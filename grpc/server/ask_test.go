@@ -229,9 +229,7 @@ func TestQuestionsTakeTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	stats := &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Stats{Stats: &chaskiv1.StatsQuestion{Spec: spec}}}
-	plan := &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Plan{
-		Plan: &chaskiv1.PlanQuestion{Spec: spec, Epochs: 1, CacheBytes: 1 << 20}}}
-	for name, question := range map[string]*chaskiv1.AskRequest{"a query": table, "statistics": stats, "a plan": plan} {
+	for name, question := range map[string]*chaskiv1.AskRequest{"a query": table, "statistics": stats} {
 		t.Run(name, func(t *testing.T) {
 			// Not in a bubble: the process keeps decoders of zstd, whose channels belong to the bubble that made them.
 			all := turns.New(1, 1)
