@@ -12,6 +12,7 @@ import time
 import weakref
 from types import SimpleNamespace
 
+import grpc
 import numpy as np
 import pytest
 from conftest import nonempty
@@ -73,6 +74,30 @@ def test_epochs_that_follow_are_asked_for_ahead(fake):
     del loader
     gc.collect()
     assert gone() is None
+
+
+class OneStream(FakeEngine):
+    """It gives a client one stream at a time."""
+
+    active = False
+
+    def Stream(self, requests, context):
+        if self.active:
+            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "one stream")
+        self.active = True
+        try:
+            yield from super().Stream(requests, context)
+        finally:
+            self.active = False
+
+
+@plain_only
+def test_loops_that_take_turns_need_one_stream(fake):
+    target = fake(OneStream(samples=10))
+    with connect(target) as train, connect(target) as valid:
+        for epoch in range(4):
+            for loader in (train, valid):
+                assert places(loader) == [(epoch, s) for s in range(3)]
 
 
 def test_nothing_comes_after_the_last_epoch(fake):

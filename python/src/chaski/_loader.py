@@ -26,7 +26,7 @@ from chaski._proto.arguments import BadRow, Engine, FieldInfo, SourceInfo, Trans
 from chaski._quarantine import Quarantine
 from chaski._read import sizes_and_corners
 from chaski._rpc import Connection, Description, addresses, stands_still, tls_of
-from chaski._run import Job, Moves, Run
+from chaski._run import Job, Moves, Run, resting
 from chaski._shared import SUPPORTED
 from chaski._spec import (
     ConnectOptions,
@@ -57,6 +57,10 @@ _EPOCHS = 1 << 64  # numbers of epochs have 64 bits
 _MAX_RANKS = 0xFFFFFFFF  # the stride of rows in a ticket has 32 bits
 _MAX_FETCHED = 1 << 16  # as many positions may a ticket name
 _MAX_PLANNED = 1 << 14  # epochs of a question
+
+
+_SERVER_SEES = 5.0
+"""Seconds in which a server sees that a stream has ended."""
 
 
 class BadRows:
@@ -120,7 +124,8 @@ class Loader:
     changes, the first one raises RuntimeError.
 
     From its second epoch on, the first batches of the next epoch are asked for with the last ones
-    of each, so that a loop waits for nothing where it begins.
+    of each, so that a loop waits for nothing where it begins; but not where several loaders of this
+    process share servers through the engine on this host.
 
     A loader is for one thread, and closes itself at the end of a `with` or of its life. It cannot
     be pickled, and does not work in a fork.
@@ -162,6 +167,8 @@ class Loader:
         self._pid = os.getpid()
         self._loop: Callable[[], _Loop | None] = lambda: None
         self._close = weakref.finalize(self, release)
+        if upstream is not None:
+            _clients.add(self)
         try:
             refuse_worker()
             self.batch_size: int = spec["batch_size"]
@@ -493,10 +500,14 @@ class Loader:
         """
         epoch, step, described = self._epoch, self._step, self._described
         run = self._run
-        if run is not None and run.made_for(described, mover) and run.next_is(epoch, step):
-            return run
+        if run is not None and resting.take(run):
+            if run.made_for(described, mover) and run.next_is(epoch, step):
+                return run
         self._end_run()
-        epochs = range(epoch, _EPOCHS if epoch == self._over and step == 0 else epoch + 1)
+        if self._upstream is not None:
+            resting.end()  # a server may give a client few streams, and an engine asks it for long
+        goes_on = epoch == self._over and step == 0 and self._may_rest()
+        epochs = range(epoch, _EPOCHS if goes_on else epoch + 1)
         steps = range(step, self._steps)
         places = ((e, s) for e in epochs for s in steps)
         shares = self.batch_size, self.rank, self.world_size
@@ -507,6 +518,11 @@ class Loader:
         )
         self._end_run = weakref.finalize(self, run.close)
         return run
+
+    def _may_rest(self) -> bool:
+        """Reports whether a stream may stay between two loops: servers may give a client few."""
+        others = (c for c in list(_clients) if c is not self and c._close.alive)
+        return self._upstream is None or next(others, None) is None
 
     @property
     def _connection(self) -> Connection:
@@ -519,13 +535,19 @@ class Loader:
 
     def _outlive(self, ask: Callable[[], T]) -> T:
         """Returns what ask does; asks again where the connection or the loader's engine is lost."""
-        failures = 0
+        failures, until = 0, 0.0
         while True:
             try:
                 if failures:
                     self._describe_again()
                 return ask()
             except Error as e:
+                if isinstance(e, LimitError):
+                    if resting.end():
+                        until = time.monotonic() + _SERVER_SEES
+                    if time.monotonic() < until:
+                        time.sleep(0.1)
+                        continue
                 unknown = e.kind == "unknown spec"  # of a server that has started again
                 # What else an engine says itself is about a server, of data or of files.
                 if not unknown and (e._answered or not isinstance(e, UnavailableError)):
@@ -775,6 +797,10 @@ class Loader:
         self.close()
 
 
+_clients: weakref.WeakSet[Loader] = weakref.WeakSet()
+"""Loaders whose engine is the client of servers."""
+
+
 class Ids(Sequence[str]):
     """What the samples of a loader are called, by their index; see `Loader.ids`."""
 
@@ -860,6 +886,7 @@ class _Loop(Iterator[Batch]):
             loader._finished()
             loader._over = loader._epoch
             if self._run is not None and self._run.next_is(loader._epoch, 0):
+                resting.add(self._run)
                 self._run = None  # the next loop's
             self.end("")
             raise StopIteration

@@ -55,6 +55,7 @@ class Call(Protocol):
     def cancel(self) -> bool: ...  # noqa: D102
     def is_active(self) -> bool: ...  # noqa: D102
     def exception(self, timeout: float) -> object: ...  # noqa: D102
+    def add_done_callback(self, fn: Callable[[Any], None]) -> None: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)

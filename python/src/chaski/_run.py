@@ -163,6 +163,7 @@ class Run:
         """Yields the replies as they came: by the pipe until that ends, then by the call."""
         if (pipe := self._pipe) is not None:
             most = self._options.max_batch_bytes
+            call.add_done_callback(self._refused)
             while (reply := pipe.reply(self._pool, most, MAX_MESSAGE)) is not None:
                 replies = [reply]
                 del reply  # the memory of a batch is used again when its user is done with it
@@ -174,6 +175,11 @@ class Run:
                 if call.is_active():
                     raise UnavailableError(f"{self._target}: the pipe of the stream broke")
         yield from call
+
+    def _refused(self, call: Any) -> None:
+        """Ends a pipe that the server will not know of, because it has refused the call."""
+        if self._pipe is not None and not self._came and call.code() is not grpc.StatusCode.OK:
+            self._pipe.close()
 
     def _receive(self) -> None:
         """Makes answers of replies, in the order of the tickets."""
@@ -383,3 +389,34 @@ class Run:
         with contextlib.suppress(queue.Empty):  # batches that nobody will ask for
             while True:
                 self._answers.get_nowait()
+
+
+class Resting:
+    """Runs between two loops of their loaders. Loaders may be of several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._runs: weakref.WeakSet[Run] = weakref.WeakSet()
+
+    def add(self, run: Run) -> None:
+        with self._lock:
+            self._runs.add(run)
+
+    def take(self, run: Run) -> bool:
+        """Reports whether a run was there, which is the caller's now."""
+        with self._lock:
+            there = run in self._runs
+            self._runs.discard(run)
+            return there
+
+    def end(self) -> bool:
+        """Ends all, because another stream needs what they have. Reports whether there were any."""
+        with self._lock:
+            runs = list(self._runs)
+            self._runs.clear()
+        for run in runs:
+            run.close()
+        return bool(runs)
+
+
+resting = Resting()
