@@ -107,10 +107,10 @@ def test_all_servers_work_on_groups(world):
     """Three pools are open at a time, one on each server, with the smallest prefetch."""
     three = engines(3, groups=pb.Groups(pool=16))
     together = threading.Barrier(3)
-    begins = {p: e for e in range(2) for p in range(0, 48, 16)}  # the first pools of an epoch
 
     def answer(t, e):
-        if t.row_start == 0 and t.first in begins:
+        # Of the epoch that is asked for ahead only one pool may come before the loader closes.
+        if t.row_start == 0 and t.epoch < 2 and t.first in range(0, 48, 16):
             together.wait(300)  # breaks, and the stream with it, unless all three come
         return image_batch(t, e.samples)
 
