@@ -88,6 +88,7 @@ class OneStream(FakeEngine):
         try:
             yield from super().Stream(requests, context)
         finally:
+            time.sleep(0.1)  # a server sees a moment later that a stream has ended
             self.active = False
 
 

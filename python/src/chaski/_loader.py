@@ -535,17 +535,16 @@ class Loader:
 
     def _outlive(self, ask: Callable[[], T]) -> T:
         """Returns what ask does; asks again where the connection or the loader's engine is lost."""
-        failures, until = 0, 0.0
+        failures = 0
         while True:
             try:
                 if failures:
                     self._describe_again()
                 return ask()
             except Error as e:
-                if isinstance(e, LimitError):
-                    if resting.end():
-                        until = time.monotonic() + _SERVER_SEES
-                    if time.monotonic() < until:
+                if isinstance(e, LimitError) and not e._answered:
+                    resting.end()
+                    if time.monotonic() < resting.freed + _SERVER_SEES:
                         time.sleep(0.1)
                         continue
                 unknown = e.kind == "unknown spec"  # of a server that has started again

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import math
 import os
 import queue
 import threading
@@ -120,6 +121,7 @@ class Run:
         self._given = 0.0  # when the owner got the last batch
         self._heard = time.monotonic()  # when the engine last said something
         self._closed = False
+        self._served = False  # the server let the stream in
         self._side = self._find_side()
         self._number = 0 if self._side is None else self._side.begin()  # of the stream, by Attach
         self._pipe = connection.pipe(description.reply.pipe, self._hear)
@@ -339,6 +341,7 @@ class Run:
             self.close()
             raise
         self._open.popleft()
+        self._served = True
         _trace.end(self._spans.popleft())
         return batch
 
@@ -378,6 +381,8 @@ class Run:
             _trace.end(self._spans.popleft())
         if os.getpid() == self._pid:  # a forked child has neither the thread nor the call
             self._closed = True
+            if self._served:
+                resting.freed = time.monotonic()
             self._requests.put(None)
             if self._pipe is not None:
                 self._pipe.close()
@@ -397,6 +402,9 @@ class Resting:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._runs: weakref.WeakSet[Run] = weakref.WeakSet()
+        self.freed = -math.inf
+        """When a run of this process last ended that a server had let in, by the monotonic clock:
+        the server sees that a moment later."""
 
     def add(self, run: Run) -> None:
         with self._lock:
@@ -409,14 +417,13 @@ class Resting:
             self._runs.discard(run)
             return there
 
-    def end(self) -> bool:
-        """Ends all, because another stream needs what they have. Reports whether there were any."""
+    def end(self) -> None:
+        """Ends all, because another stream needs what they have."""
         with self._lock:
             runs = list(self._runs)
             self._runs.clear()
         for run in runs:
             run.close()
-        return bool(runs)
 
 
 resting = Resting()
