@@ -91,11 +91,13 @@ func TestDiskCacheHoldsItsForecast(t *testing.T) {
 				if !bytes.Equal(got, want[k]) {
 					t.Errorf("epoch %d has other batches", k)
 				}
-				least := 0.8
+				// Workers that wait for a processor read in another order than the plan: 1.022 was seen where other
+				// tests had both cores, and 1.00 to 1.01 alone (docs/measurements.md).
+				least, most := 0.8, 1.04
 				if name == "chips" {
-					least = 1
+					least, most = 1, 1.02
 				}
-				if ratio := float64(read) / float64(planned); ratio < least || ratio > 1.02 {
+				if ratio := float64(read) / float64(planned); ratio < least || ratio > most {
 					t.Errorf("epoch %d took %d bytes from the store, the forecast is %d", k, read, planned)
 				}
 				t.Logf("epoch %d: %d bytes from the store, planned %d, and %d from the cache", k, read, planned,
