@@ -38,84 +38,103 @@ func TestDiskCacheHoldsItsForecast(t *testing.T) {
 			"until": "longest"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			roundTrip, rate := 30*time.Millisecond, 100e6
-			if testing.Short() {
-				roundTrip, rate = 0, 1e9
-			}
-			b := newBucket(t, 150, 2, 192, 64, roundTrip, rate)
-			defer b.disk.Close()
-			var s loader.Spec
-			if err := json.Unmarshal([]byte(strings.ReplaceAll(text, "CATALOG", b.catalog)), &s); err != nil {
-				t.Fatal(err)
-			}
-			s.BatchSize, s.Shuffle, s.Fields = 8, true, []loader.Field{{Name: "image", DType: "native"}}
-			if len(s.Sources) == 0 {
-				s.Source = b.catalog
-			}
-			open := func() *loader.Engine {
-				engine, err := loader.Open(t.Context(), s, loader.Options{Disk: b.disk, MemoryBytes: memory,
-					Opener: &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}}})
-				if err != nil {
-					t.Fatal(err)
+			// Workers that wait for a processor read in another order than the plan. Beside three other runs, 240
+			// epochs of tiles took at most 1.018 times their plan; 1.022 was seen once, where other tests had both
+			// cores.
+			for attempt := range 3 {
+				over := runBesideForecast(t, name, text, memory)
+				if over == "" {
+					return
 				}
-				t.Cleanup(func() { engine.Close() })
-				return engine
-			}
-			const epochs = 3
-			var want [epochs][]byte
-			var state *shuffle.State
-			without := open()
-			for k := range want {
-				want[k], state = epochBytes(t, without, uint64(k), state)
-			}
-
-			quota := b.bytes / 3
-			b.disk.Set(t.TempDir(), quota)
-			engine, simulation := open(), diskcache.NewSimulation(quota)
-			state = nil
-			for k := range want {
-				missed, found := simulation.MissedBytes, simulation.HitBytes
-				_, err := engine.Forecast(t.Context(),
-					dryrun.Options{Epoch: uint64(k), Samples: -1, Cache: simulation})
-				if err != nil {
-					t.Fatal(err)
+				if attempt == 2 {
+					t.Error(over)
 				}
-				planned := simulation.MissedBytes - missed
-				read := b.opener.Stats().Bytes
-				var got []byte
-				got, state = epochBytes(t, engine, uint64(k), state)
-				read = b.opener.Stats().Bytes - read
-				if disk, err := b.disk.Get(); err != nil || k == 0 && disk.Stats().StoreBytes != read {
-					t.Errorf("the cache counts %d bytes from the store, %v", disk.Stats().StoreBytes, err)
-				}
-				if !bytes.Equal(got, want[k]) {
-					t.Errorf("epoch %d has other batches", k)
-				}
-				// Workers that wait for a processor read in another order than the plan: 1.022 was seen where other
-				// tests had both cores, and 1.00 to 1.01 alone (docs/measurements.md).
-				least, most := 0.8, 1.04
-				if name == "chips" {
-					least, most = 1, 1.02
-				}
-				if ratio := float64(read) / float64(planned); ratio < least || ratio > most {
-					t.Errorf("epoch %d took %d bytes from the store, the forecast is %d", k, read, planned)
-				}
-				t.Logf("epoch %d: %d bytes from the store, planned %d, and %d from the cache", k, read, planned,
-					simulation.HitBytes-found)
+				t.Logf("attempt %d: %s", attempt, over)
 			}
-			disk, err := b.disk.Get()
-			if simulation.HitBytes < simulation.MissedBytes/4 {
-				t.Errorf("the forecast has %d bytes of hits beside %d", simulation.HitBytes, simulation.MissedBytes)
-			}
-			if s := disk.Stats(); name != "chips" && s.Evicted == 0 {
-				t.Errorf("nothing made room: %+v", s)
-			}
-			if err != nil || disk.Used() > quota || disk.Used() < quota*9/10 {
-				t.Errorf("%d bytes of %d are used, %v", disk.Used(), quota, err)
-			}
-			t.Logf("%+v", disk.Stats())
 		})
 	}
+}
+
+// runBesideForecast runs three epochs of a spec with an empty cache, and returns in what an epoch took more than 1.02
+// times its forecast, or "".
+func runBesideForecast(t *testing.T, name, text string, memory int64) (over string) {
+	roundTrip, rate := 30*time.Millisecond, 100e6
+	if testing.Short() {
+		roundTrip, rate = 0, 1e9
+	}
+	b := newBucket(t, 150, 2, 192, 64, roundTrip, rate)
+	defer b.disk.Close()
+	var s loader.Spec
+	if err := json.Unmarshal([]byte(strings.ReplaceAll(text, "CATALOG", b.catalog)), &s); err != nil {
+		t.Fatal(err)
+	}
+	s.BatchSize, s.Shuffle, s.Fields = 8, true, []loader.Field{{Name: "image", DType: "native"}}
+	if len(s.Sources) == 0 {
+		s.Source = b.catalog
+	}
+	open := func() *loader.Engine {
+		engine, err := loader.Open(t.Context(), s, loader.Options{Disk: b.disk, MemoryBytes: memory,
+			Opener: &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { engine.Close() })
+		return engine
+	}
+	const epochs = 3
+	var want [epochs][]byte
+	var state *shuffle.State
+	without := open()
+	for k := range want {
+		want[k], state = epochBytes(t, without, uint64(k), state)
+	}
+
+	quota := b.bytes / 3
+	b.disk.Set(t.TempDir(), quota)
+	engine, simulation := open(), diskcache.NewSimulation(quota)
+	state = nil
+	for k := range want {
+		missed, found := simulation.MissedBytes, simulation.HitBytes
+		_, err := engine.Forecast(t.Context(),
+			dryrun.Options{Epoch: uint64(k), Samples: -1, Cache: simulation})
+		if err != nil {
+			t.Fatal(err)
+		}
+		planned := simulation.MissedBytes - missed
+		read := b.opener.Stats().Bytes
+		var got []byte
+		got, state = epochBytes(t, engine, uint64(k), state)
+		read = b.opener.Stats().Bytes - read
+		if disk, err := b.disk.Get(); err != nil || k == 0 && disk.Stats().StoreBytes != read {
+			t.Errorf("the cache counts %d bytes from the store, %v", disk.Stats().StoreBytes, err)
+		}
+		if !bytes.Equal(got, want[k]) {
+			t.Errorf("epoch %d has other batches", k)
+		}
+		least := 0.8
+		if name == "chips" {
+			least = 1
+		}
+		if ratio := float64(read) / float64(planned); ratio < least {
+			t.Errorf("epoch %d took %d bytes from the store, the forecast is %d", k, read, planned)
+		} else if ratio > 1.02 {
+			over = fmt.Sprintf("epoch %d took %d bytes from the store, the forecast is %d", k, read, planned)
+		}
+		t.Logf("epoch %d: %d bytes from the store, planned %d, and %d from the cache", k, read, planned,
+			simulation.HitBytes-found)
+	}
+	disk, err := b.disk.Get()
+	if simulation.HitBytes < simulation.MissedBytes/4 {
+		t.Errorf("the forecast has %d bytes of hits beside %d", simulation.HitBytes, simulation.MissedBytes)
+	}
+	if s := disk.Stats(); name != "chips" && s.Evicted == 0 {
+		t.Errorf("nothing made room: %+v", s)
+	}
+	if err != nil || disk.Used() > quota || disk.Used() < quota*9/10 {
+		t.Errorf("%d bytes of %d are used, %v", disk.Used(), quota, err)
+	}
+	t.Logf("%+v", disk.Stats())
+	return over
 }
 
 // TestDiskCacheBreaksInARun: a run goes on with the right batches when its cache is gone, with a file in its place, as
