@@ -52,7 +52,7 @@ func TestForecastsOfACacheEnd(t *testing.T) {
 }
 
 // TestForecastsPayForTheirMemory: what a forecast remembers is charged to the account of its context, and given back.
-// It computes in the turns of its context, of which one is enough.
+// One turn is enough for all of its goroutines.
 func TestForecastsPayForTheirMemory(t *testing.T) {
 	b := newBucket(t, 1, 2, 192, 64, 0, 1e9)
 	defer b.disk.Close()

@@ -66,8 +66,7 @@ func (q *asking) stats(m *chaskiv1.StatsQuestion) error {
 // maxPlanned is the most epochs of a PlanQuestion: more than a training has.
 const maxPlanned = 1 << 14
 
-// plan answers with what a cache saves. It asks the dataset that streams use, so that it opens nothing, and what a plan
-// supposes about decoded chunks in memory is as it is.
+// plan answers with what a cache saves. The dataset is open already, since its streams use it.
 func (q *asking) plan(m *chaskiv1.PlanQuestion) error {
 	if m.GetEpochs() > maxPlanned {
 		return invalid{fmt.Errorf("a plan has at most %d epochs, not %d", maxPlanned, m.GetEpochs())}

@@ -174,10 +174,6 @@ func Rename(from, to string) error {
 	return place(from, to)
 }
 
-// syncs is how many files Sync waits for at a time. A journaling file system writes them together: 40,000 files of 10
-// KB on ext4 took 48 s one by one. Each takes a file descriptor, and a process may have 1,024.
-const syncs = 64
-
 // RenameNew renames a file unless there is one with the new name, which is fs.ErrExist. It says nothing of whether the
 // name is on disk. On some systems and file systems the file has both names for a moment, and keeps them if the process
 // is killed then.
@@ -190,6 +186,10 @@ func RenameNew(from, to string) error {
 	}
 	return os.Remove(from)
 }
+
+// syncs is how many files Sync waits for at a time. A journaling file system writes them together: 40,000 files of 10
+// KB on ext4 took 48 s one by one. Each takes a file descriptor, and a process may have 1,024.
+const syncs = 64
 
 // Sync waits until the files and folders at and below path are on the disk. It opens them, hence the caller closes
 // those that it wrote before it calls. The folders follow, once each: their names are of no use without the files.

@@ -57,8 +57,6 @@ _EPOCHS = 1 << 64  # numbers of epochs have 64 bits
 _MAX_RANKS = 0xFFFFFFFF  # the stride of rows in a ticket has 32 bits
 _MAX_FETCHED = 1 << 16  # as many positions may a ticket name
 _MAX_PLANNED = 1 << 14  # epochs of a question
-
-
 _SERVER_SEES = 5.0
 """Seconds in which a server sees that a stream has ended."""
 
@@ -521,8 +519,8 @@ class Loader:
 
     def _may_rest(self) -> bool:
         """Reports whether a stream may stay between two loops: servers may give a client few."""
-        others = (c for c in list(_clients) if c is not self and c._close.alive)
-        return self._upstream is None or next(others, None) is None
+        others = any(c is not self and c._close.alive for c in list(_clients))
+        return self._upstream is None or not others
 
     @property
     def _connection(self) -> Connection:
@@ -542,7 +540,7 @@ class Loader:
                     self._describe_again()
                 return ask()
             except Error as e:
-                if isinstance(e, LimitError) and not e._answered:
+                if isinstance(e, LimitError) and not e._answered:  # of streams, perhaps
                     resting.end()
                     if time.monotonic() < resting.freed + _SERVER_SEES:
                         time.sleep(0.1)

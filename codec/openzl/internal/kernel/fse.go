@@ -152,7 +152,7 @@ func (f *FSETable) decode4Go(dst []byte, r *backBits, s *[4]uint64) int {
 		end := max((left+7)>>3, 8)
 		w := binary.LittleEndian.Uint64(src[end-8:])
 		ea, eb, ec, ed := &t[a&mask], &t[b&mask], &t[c&mask], &t[d&mask]
-		na := 64 - (8*end - left) - int(ea.bits) // bits of w that a left
+		na := 64 - (8*end - left) - int(ea.bits) // bits of w that are left once a has its bits
 		nb := na - int(eb.bits)
 		nc := nb - int(ec.bits)
 		nd := nc - int(ed.bits)

@@ -136,21 +136,21 @@ func (p StringList) Scan(ctx context.Context, visit func(int64, Cell) error) err
 // mapped is a column of strings that are made of another column's cells.
 type mapped struct {
 	Column
-	of func(row int64, c Cell) Cell
+	convert func(row int64, c Cell) Cell
 }
 
-// Map returns the column of the strings that of makes of another column's cells.
-func Map(c Column, of func(row int64, c Cell) Cell) Column { return mapped{c, of} }
+// Map returns a column of strings: what convert returns for the cells of another column.
+func Map(c Column, convert func(row int64, c Cell) Cell) Column { return mapped{c, convert} }
 
 func (m mapped) Kind() Kind { return Text }
 
 func (m mapped) Cell(ctx context.Context, row int64) (Cell, error) {
 	c, err := m.Column.Cell(ctx, row)
-	return m.of(row, c), err
+	return m.convert(row, c), err
 }
 
 func (m mapped) Scan(ctx context.Context, visit func(int64, Cell) error) error {
-	return m.Column.Scan(ctx, func(row int64, c Cell) error { return visit(row, m.of(row, c)) })
+	return m.Column.Scan(ctx, func(row int64, c Cell) error { return visit(row, m.convert(row, c)) })
 }
 
 // Nulls is a column of so many rows without a value.

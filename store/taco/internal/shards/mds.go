@@ -153,7 +153,7 @@ func OpenMDS(ctx context.Context, from model.Source) (*model.Container, error) {
 	for i, s := range index {
 		uris[i] = source.Join(dir, s.Raw.Name)
 	}
-	of, err := open(ctx, from.Opener, dir, model.MDS, uris, func(p *part, i int, w *window) error {
+	container, err := open(ctx, from.Opener, dir, model.MDS, uris, func(p *part, i int, w *window) error {
 		return readMDS(p, w, index[i], encodings)
 	})
 	compressed := func(s *indexShard) bool { return s.Zip != nil }
@@ -161,7 +161,7 @@ func OpenMDS(ctx context.Context, from model.Source) (*model.Container, error) {
 		err = fault.WithFile(fault.New(fault.Unsupported, "shards", fault.NoOffset, "are compressed as a whole, so "+
 			"that their samples have no byte ranges: decompress each beside itself"), name)
 	}
-	return of, err
+	return container, err
 }
 
 // encoding is how MDS stores one column.

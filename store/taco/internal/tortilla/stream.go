@@ -277,8 +277,8 @@ func (c *stream) chunkOf(ctx context.Context, level, row int, name string) (mode
 	return model.Entry{}, c.fail(fault.New(fault.NotFound, "chunk "+id, fault.NoOffset, "does not exist"))
 }
 
-// chunk returns the entry of a row of the table of chunks, whose id is that of its sample, "::" and a number.
-func (c *stream) chunk(row int, of model.Entry, s span) (model.Entry, error) {
+// chunk returns the entry of a row of the table of chunks. Its id is the id of its sample, "::" and a number.
+func (c *stream) chunk(row int, sample model.Entry, s span) (model.Entry, error) {
 	id := c.chunks.ids.Str(row)
 	_, name, _ := model.CutLast(id, "::")
 	n, err := strconv.ParseUint(name, 10, 31)
@@ -287,7 +287,7 @@ func (c *stream) chunk(row int, of model.Entry, s span) (model.Entry, error) {
 			"%s %q is not ID::N with the id of a sample", ColID, id)
 	}
 	return model.Entry{ID: id, URI: c.of.URI, Object: c.of.Object, Offset: s.Off, Size: s.Size, Level: len(c.levels),
-		Row: row, Of: &of, Number: int(n)}, nil
+		Row: row, Of: &sample, Number: int(n)}, nil
 }
 
 // rootsOf returns the roots that the chunks of a sample may have: its own id at level 0, otherwise the path above it or
