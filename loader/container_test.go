@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -19,7 +18,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/raster"
-	"github.com/chaski-eo/chaski/loader/resources"
 	specpkg "github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -90,11 +88,8 @@ func coastSources(t testing.TB) map[string]loader.Spec {
 	}
 }
 
-// open opens an engine that leaves nothing in the user's directories.
+// open opens an engine, and closes it when the test ends.
 func open(t testing.TB, spec loader.Spec, o loader.Options) (*loader.Engine, error) {
-	if o.IndexCache == "" {
-		o.IndexCache = filepath.Join(t.TempDir(), "cache")
-	}
 	e, err := loader.Open(t.Context(), spec, o)
 	if err == nil {
 		t.Cleanup(func() {
@@ -552,7 +547,7 @@ func TestContainerStats(t *testing.T) {
 		Source: coast(t, "coast.tacozip"), Fields: coastFields[:1],
 		Subset: loader.Subset{Split: &specpkg.Split{By: "given"}, Use: "validation"},
 	}
-	r, err := survey.Stats(t.Context(), spec, loader.Options{IndexCache: resources.NoIndexCache}, nil)
+	r, err := survey.Stats(t.Context(), spec, loader.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -615,85 +610,6 @@ func (r *countingReader) ModTime() time.Time { return r.Reader.(source.Timed).Mo
 func (r *countingReader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	r.c.reads.Add(1)
 	return r.Reader.ReadAt(ctx, p, off)
-}
-
-// epoch reads all samples of the coast, and returns the bytes of their images and the number of reads.
-func epoch(t *testing.T, src, cache string) (image []byte, reads int64) {
-	t.Helper()
-	files := &counting{}
-	defer files.Close()
-	spec := loader.Spec{Source: src, Fields: coastFields[:2], BatchSize: 12}
-	e, err := loader.Open(t.Context(), spec, loader.Options{Opener: files, IndexCache: cache, Workers: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := e.Start(t.Context(), shuffle.StepTicket(0, 0, 12, 0, 1), false).Wait(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	image = bytes.Clone(b.Tensor("image").Data)
-	b.Release()
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return image, files.reads.Load()
-}
-
-// TestIndexesAreCached: opening a container again reads none of its rasters' headers, a changed
-// container is read anew, and the contents of cache files are checked before use.
-func TestIndexesAreCached(t *testing.T) {
-	dir, cache := t.TempDir(), filepath.Join(t.TempDir(), "c")
-	src := filepath.Join(dir, "coast.tacozip")
-	data, err := os.ReadFile(coast(t, "coast.tacozip"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	write := func(at time.Time) {
-		if err := errors.Join(os.WriteFile(src, data, 0o600), os.Chtimes(src, at, at)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	now := time.Now().Truncate(time.Second)
-	write(now)
-	want, cold := epoch(t, src, cache)
-	got, warm := epoch(t, src, cache)
-	if !bytes.Equal(got, want) || cold-warm < 24 {
-		t.Errorf("%d reads with indexes that were kept, %d without", warm, cold)
-	}
-	write(now.Add(time.Hour))
-	if _, reads := epoch(t, src, cache); reads != cold {
-		t.Errorf("%d reads of a container with another time, want %d", reads, cold)
-	}
-	write(now)
-	files, err := filepath.Glob(filepath.Join(cache, "*.idx"))
-	if err != nil || len(files) != 2 {
-		t.Fatal(files, err)
-	}
-	for _, name := range files {
-		whole, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, spoilt := range [][]byte{
-			{}, whole[:len(whole)/2],
-			bytes.Repeat([]byte{0xFF}, len(whole)),
-			append(bytes.Clone(whole[:len(whole)-400]), make([]byte, 400)...),
-		} {
-			if err := os.WriteFile(name, spoilt, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if got, _ := epoch(t, src, cache); !bytes.Equal(got, want) {
-				t.Error("a spoilt cache changes pixels")
-			}
-		}
-	}
-	none := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(none, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got, _ := epoch(t, src, filepath.Join(none, "below")); !bytes.Equal(got, want) {
-		t.Error("a cache that cannot be written changes pixels")
-	}
 }
 
 // TestMembersStayInTheirBytes: a raster in a container whose tiles lie in other samples is refused.

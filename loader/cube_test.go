@@ -863,13 +863,13 @@ func TestArraysAtATime(t *testing.T) {
 	coast := filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip")
 	_, err := Open(t.Context(), Spec{
 		Source: coast, BatchSize: 1, Timestamp: at,
-	}, Options{IndexCache: resources.NoIndexCache})
+	}, Options{})
 	if fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("a container at a time: %v", err)
 	}
 	_, err = Open(t.Context(), Spec{
 		Source: coast, BatchSize: 1, Dims: "n b y x",
-	}, Options{IndexCache: resources.NoIndexCache})
+	}, Options{})
 	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "dims is for arrays") {
 		t.Errorf("a container with dims: %v", err)
 	}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
@@ -711,7 +710,7 @@ func TestPointsInContainers(t *testing.T) {
 		for _, roots := range [][]string{nil, {coast, filepath.Dir(path)}} {
 			sp := Spec{Source: src, BatchSize: 3, Fields: []Field{{Name: "image", Column: "s2/img.tif"},
 				{Name: "p", Points: &spec.Points{Array: path, In: spec.WorldPoints, Most: 5}}}}
-			e, err := Open(t.Context(), sp, Options{Workers: 2, IndexCache: resources.NoIndexCache, Roots: roots})
+			e, err := Open(t.Context(), sp, Options{Workers: 2, Roots: roots})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,13 +19,12 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/netsim/fakes3"
 )
 
-// chipsOf reads an epoch of whole chips with a fresh index cache, and returns the samples and their
-// bytes.
+// chipsOf reads an epoch of whole chips, and returns the samples and their bytes.
 func chipsOf(
 	t *testing.T, o loader.Options, src string, sampler loader.Sampler, fields ...loader.Field,
 ) (samples int, data string) {
 	t.Helper()
-	o.IndexCache, o.Workers = filepath.Join(t.TempDir(), "indexes"), 2
+	o.Workers = 2
 	e, err := loader.Open(t.Context(), loader.Spec{
 		Source: src, BatchSize: 1, Fields: fields, Sampler: sampler, Shuffle: true, Seed: 5,
 	}, o)

@@ -15,7 +15,6 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/raster"
-	"github.com/chaski-eo/chaski/loader/resources"
 	specpkg "github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -207,7 +206,7 @@ func TestStepsThatAreNotDeclared(t *testing.T) {
 func TestStatsOfSteps(t *testing.T) {
 	source := filepath.Join(corpus.Testdata(t), "taco3", "scenes.zip")
 	spec := loader.Spec{Source: source, Fields: []loader.Field{{Name: "seq", Column: "seq/t"}}}
-	r, err := survey.Stats(t.Context(), spec, loader.Options{IndexCache: resources.NoIndexCache}, nil)
+	r, err := survey.Stats(t.Context(), spec, loader.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +261,7 @@ func TestStepsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	o := loader.Options{IndexCache: resources.NoIndexCache}
+	o := loader.Options{}
 	spec := loader.Spec{Source: source, Fields: []loader.Field{seq}}
 	if err := survey.Weights(t.Context(), io.Discard, spec, o, survey.WeightOptions{}, nil, nil); err == nil ||
 		!strings.Contains(err.Error(), "one raster") {

@@ -114,7 +114,6 @@ class Writer:
         grows: the result is a list that is appended to.
         program: what is run.
         fine: exit status beside 0 that says that the result is there.
-        environ: further variables of the environment.
     """
 
     name: str
@@ -125,15 +124,10 @@ class Writer:
     grows: bool = False
     program: list[str | Path] = field(default_factory=lambda: [CHASKI])
     fine: int = 0
-    environ: Callable[[Path], dict[str, str]] = lambda out: {}
 
     def write(self, out: Path) -> None:
         """Makes the new result."""
-        ran = subprocess.run(
-            [*self.program, *self.new(out)],
-            capture_output=True,
-            env=os.environ | self.environ(out),
-        )
+        ran = subprocess.run([*self.program, *self.new(out)], capture_output=True)
         if ran.returncode not in (0, self.fine):
             sys.exit(f"soak_disk: {self.name}: {ran.stderr.decode().strip()}")
 
@@ -143,7 +137,6 @@ class Writer:
             [*self.program, *self.new(out)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=os.environ | self.environ(out),
         )
 
 
@@ -260,18 +253,6 @@ def of_files(d: Data) -> list[Writer]:
         like: Arguments = ["paste", "--like", d.chips[0] / "0.tif", "--window", "64", "--stride"]
         return lambda to: [*like, "64", "-o", to, windows]
 
-    def cached(path: Path) -> bytes:
-        """What a command says that reads through a cache, and so must take what is right there."""
-        ran = subprocess.run(
-            [CHASKI, "stats", flat], capture_output=True, env=os.environ | at_cache(path)
-        )
-        if ran.returncode != 0:
-            raise Unreadable(ran.stderr.decode())
-        return ran.stdout
-
-    def at_cache(path: Path) -> dict[str, str]:
-        return {"XDG_CACHE_HOME": str(path)}
-
     return [
         replaces("convert to TOG", convert("tog"), d.chips, each=True),
         replaces("convert to rumi", convert("rumi"), d.chips, each=True),
@@ -291,7 +272,6 @@ def of_files(d: Data) -> list[Writer]:
         replaces("quarantine", out("quarantine"), d.bad, listed),
         Writer("extract a file", nothing, lambda to: ["extract", "-o", to, f"{flat}::chip_00.tif"]),
         Writer("extract a folder", nothing, lambda to: ["extract", "-o", to, f"{nested}::tile_00"]),
-        Writer("cache of indexes", nothing, lambda to: ["stats", flat], cached, environ=at_cache),
     ]
 
 

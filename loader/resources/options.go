@@ -21,9 +21,6 @@ const (
 	DefaultCacheBytes    = 64 << 20
 )
 
-// NoIndexCache is the Options.IndexCache of an engine that keeps no indexes on disk.
-const NoIndexCache = "none"
-
 // Options say how an engine works. They change no byte of any batch.
 type Options struct {
 	// Workers is how many goroutines decode. Default: GOMAXPROCS, or in the command built with libzstd
@@ -58,9 +55,6 @@ type Options struct {
 	// Disk is the cache on disk in which Opener keeps ranges of remote files, if it has one: an engine says to it what
 	// is read next.
 	Disk *diskcache.Ref
-	// IndexCache is the directory that keeps the chunk indexes of rasters in containers from run to
-	// run. Default: chaski/indexes in the user's cache directory. NoIndexCache keeps none.
-	IndexCache string
 	// AllColumns reads all columns of a CSV table or of items, for Engine.Data. By default only those that the spec
 	// needs are read.
 	AllColumns bool

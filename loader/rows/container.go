@@ -39,7 +39,6 @@ type Container struct {
 	keep     bool           // decoded geometries stay in memory, because more queries will follow
 	fields   []member
 	assets   *lru.Cache[memberKey, catalog.Asset]
-	store    *indexStore
 	print    string
 	// Files are the opened files, by the URI that the container has for them.
 	Files *refcache.Cache[string, *ContainerFile]
@@ -70,7 +69,6 @@ type ContainerFile struct {
 	Size  int64
 	mtime time.Time
 	etag  string
-	cache *indexFile
 }
 
 // openContainer opens the containers of a source and applies the source's conditions and split.
@@ -79,7 +77,7 @@ func openContainer(
 ) (Table, error) {
 	container := &Container{
 		src: src, options: o, opener: o.Opener, assets: lru.New[memberKey, catalog.Asset](o.CacheBytes),
-		store: newIndexStore(o.IndexCache), Files: newContainerFiles(),
+		Files: newContainerFiles(),
 	}
 	only, err := src.Only()
 	if err != nil {
@@ -220,15 +218,8 @@ func (c *Container) bandNames() []string {
 // Fingerprint implements Table. See hash for what it covers.
 func (c *Container) Fingerprint() string { return c.print }
 
-// Close implements Table. It writes new chunk indexes to the index cache, for the next run.
-func (c *Container) Close() error {
-	// A cache that cannot be written only costs the next run requests, so that it must not fail
-	// this one.
-	if err := c.Files.Close(); err != nil {
-		c.options.Logger.Warn("chunk indexes are not kept", "error", err)
-	}
-	return c.set.Close()
-}
+// Close implements Table.
+func (c *Container) Close() error { return errors.Join(c.Files.Close(), c.set.Close()) }
 
 // ID implements Table: it returns the id of the sample in level 0.
 func (c *Container) ID(ctx context.Context, row int64) (string, error) {
@@ -485,22 +476,11 @@ func (c *Container) file(ctx context.Context, e taco.Entry, x *chunk.Index) (cat
 	return a, err
 }
 
-// index returns the chunk index and the place of an entry, from the index cache or from the entry's header. Its bytes
-// are all of the entry's if they were read with the header, else nil.
+// index reads the header of an entry. The asset has the entry's bytes if they were read with the header.
 func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry) (catalog.Asset, error) {
-	if len(e.Head) > 0 { // it is in memory, and another than a cached one may be for the same bytes
-		a, _, err := catalog.OpenAsset(ctx, taco.Alone(c.options.Opener, e), f.path, c.options.MaxChunkBytes)
-		return a, Bare(err)
-	}
-	// An index from the cache is checked like one from a stranger. If it is bad, the header
-	// decides.
-	var kept catalog.Asset
-	if blob, ok := kept.ParseHeader(f.cache.get(e.Offset, e.Size)); ok {
-		x, err := catalog.ParseIndex(blob, c.options.MaxChunkBytes)
-		if err == nil && x.Validate(e.Size, c.options.MaxChunkBytes) == nil {
-			kept.Index = x
-			return kept, nil
-		}
+	if len(e.Head) > 0 { // the header is in memory
+		asset, _, err := catalog.OpenAsset(ctx, taco.Alone(c.options.Opener, e), f.path, c.options.MaxChunkBytes)
+		return asset, Bare(err)
 	}
 	// An object of known size is read by exact ranges, which suits an entry that is read whole in
 	// one request. For larger entries the size is left out, so that headers near each other in the
@@ -509,15 +489,9 @@ func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry) (
 	if e.Size <= catalog.SmallBytes {
 		e.Object.Size = f.Size
 	}
-	asset, meta, err := catalog.OpenSmall(ctx, taco.Alone(c.options.Opener, e), f.path, source.Known{Size: e.Size},
+	asset, _, err := catalog.OpenSmall(ctx, taco.Alone(c.options.Opener, e), f.path, source.Known{Size: e.Size},
 		c.options.MaxChunkBytes)
-	if err != nil {
-		return asset, Bare(err)
-	}
-	if err := f.cache.put(e.Offset, e.Size, append(asset.AppendHeader(nil), meta.Kept(asset.Index)...)); err != nil {
-		c.options.Logger.Warn("chunk indexes are not kept", "error", err)
-	}
-	return asset, nil
+	return asset, Bare(err)
 }
 
 // Alone returns an opener that ignores the name and opens the asset a as a file of its own: offset 0 is the first
@@ -570,13 +544,8 @@ func Bare(err error) error {
 // newContainerFiles returns the cache of a container's files. They stay until the container is
 // closed.
 func newContainerFiles() *refcache.Cache[string, *ContainerFile] {
-	closeFile := func(f *ContainerFile) error {
-		if f.cache == nil {
-			return nil
-		}
-		return f.cache.close()
-	}
-	return refcache.New[string](refcache.Options[*ContainerFile]{MaxEntries: math.MaxInt, Close: closeFile})
+	none := func(*ContainerFile) error { return nil } // a ContainerFile holds nothing open
+	return refcache.New[string](refcache.Options[*ContainerFile]{MaxEntries: math.MaxInt, Close: none})
 }
 
 // FileOf returns the file that the container names uri. The first call opens it, to learn its size
@@ -602,26 +571,10 @@ func (c *Container) look(ctx context.Context, uri string) (*ContainerFile, error
 		return nil, fault.WithFile(err, path)
 	}
 	found := &ContainerFile{path: path, Size: file.Size(), etag: source.ETag(file)}
-	version := found.etag
 	if t, ok := file.(source.Timed); ok {
 		found.mtime = t.ModTime()
-		version = cmp.Or(version, found.mtime.UTC().Format(time.RFC3339Nano))
-	}
-	// Without an entity tag or a time a rewritten file would find the indexes of the old one, so it
-	// gets no cache.
-	if version != "" {
-		found.cache = c.store.open(fmt.Sprintf("%s\n%d\n%s", absolute(path), found.Size, version))
 	}
 	return found, file.Close()
-}
-
-// absolute returns a local path as an absolute one, since the key of the index cache must not
-// depend on the current directory.
-func absolute(path string) string {
-	if abs, err := source.Abs(path); err == nil {
-		return abs
-	}
-	return path
 }
 
 // hash sets the fingerprint: the XXH3-128 of

@@ -109,9 +109,8 @@ type TIFFInfo struct {
 	OverviewSizes [][2]int    `json:"overview_sizes,omitempty"`
 	Mask          bool        `json:"mask,omitempty"`
 	TOG           bool        `json:"tog"`
-	NotTOG        []string    `json:"not_tog,omitempty"`
-	TOGRules      []TOGRule   `json:"tog_rules,omitempty"` // all eight rules; nil for rumi files
-	NoData        string      `json:"nodata,omitempty"`    // as written
+	NotTOG        []string    `json:"not_tog,omitempty"` // how it differs from one; nil for rumi files
+	NoData        string      `json:"nodata,omitempty"`  // as written
 	EPSG          int         `json:"epsg,omitempty"`
 	Transform     *[6]float64 `json:"transform,omitempty"` // as GDAL's geotransform
 	Bounds        *[4]float64 `json:"bounds,omitempty"`    // minx, miny, maxx, maxy in the CRS
@@ -483,8 +482,7 @@ func tiffInfo(m *tiff.Meta, x *chunk.Index) *TIFFInfo {
 		}
 	}
 	if m.Compression != rumi.Compression {
-		t.TOGRules = togRules(m, x)
-		t.NotTOG = notTOG(t.TOGRules, m, x)
+		t.NotTOG = notTOG(m, x)
 		t.TOG = len(t.NotTOG) == 0
 	}
 	return t

@@ -7,11 +7,13 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -213,20 +215,15 @@ func (p *pass) visit(ctx context.Context, r *pixels.Reader, fields []*stats.Fiel
 func (p *pass) sample(ctx context.Context, r *pixels.Reader, fields []*stats.Field, row int64) error {
 	// Decoding it once before ensures that a sample that fails half way adds nothing.
 	if p.spec.BadSamples == spec.BadSkip {
-		if err := p.read(ctx, r, row, fields, func(int, []int) tallier { return pixels.Nowhere{} }); err != nil {
+		if err := p.read(ctx, r, row, fields, false); err != nil {
 			return err
 		}
 	}
-	return p.read(ctx, r, row, fields, func(k int, places []int) tallier {
-		return &tally{field: fields[k], places: places}
-	})
+	return p.read(ctx, r, row, fields, true)
 }
 
-// read reads the rasters of a sample into the sinks that sink returns for each field, and for the places of the bands
-// of a file (see described.places).
-func (p *pass) read(
-	ctx context.Context, r *pixels.Reader, row int64, fields []*stats.Field, sink func(k int, places []int) tallier,
-) error {
+// read reads the rasters of a sample, and adds them to fields if adds is true.
+func (p *pass) read(ctx context.Context, r *pixels.Reader, row int64, fields []*stats.Field, adds bool) error {
 	var steps []catalog.Asset // of the field; one, but for steps of time that are files
 	for k, raster := range p.rasters {
 		if rows.Lacks(p.table, raster.field, row) {
@@ -239,9 +236,7 @@ func (p *pass) read(
 			}
 		}
 		for _, a := range steps {
-			if err := p.raster(ctx, r, &p.rasters[k], rastersOf(a)[raster.part], fields[k], func(places []int) tallier {
-				return sink(k, places)
-			}); err != nil {
+			if err := p.raster(ctx, r, &p.rasters[k], rastersOf(a)[raster.part], fields[k], adds); err != nil {
 				return err
 			}
 		}
@@ -249,10 +244,9 @@ func (p *pass) read(
 	return nil
 }
 
-// raster reads a raster of a sample into the sink that sink returns for the places of its bands, and checks that it is
-// like the others of f.
+// raster reads a raster of a sample, checks that it is like the others of f, and adds it to f if adds is true.
 func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a catalog.Asset, f *stats.Field,
-	sink func(places []int) tallier) error {
+	adds bool) error {
 	index := a.Index
 	if index.DType != f.DType() || index.StepBands() != f.Bands() && from.described.field.BandNames == nil {
 		return a.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
@@ -264,104 +258,61 @@ func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a c
 		return err
 	}
 	f.NoData(index.NoData, index.NoDataBits)
-	return p.whole(ctx, r, a, sink(places))
+	whole := chunk.Box{B1: index.Bands, Y1: index.Height, X1: index.Width}
+	to := &tally{field: f, places: places}
+	switch {
+	case !adds:
+		return r.Read(ctx, a, whole, nil, pixels.Nowhere{}, pixels.Nowhere{})
+	case index.Mask == nil:
+		return r.Read(ctx, a, whole, nil, to, nil)
+	}
+	return p.masked(ctx, r, a, to)
 }
 
-// whole reads all rows of an asset. It reads an asset with a mask in parts of some rows, the mask
-// of each part before its pixels.
-func (p *pass) whole(ctx context.Context, r *pixels.Reader, a catalog.Asset, to tallier) error {
-	index := a.Index
-	box := chunk.Box{B1: index.Bands, Y1: index.Height, X1: index.Width}
-	if index.Mask == nil {
-		return r.Read(ctx, a, box, nil, to, nil)
-	}
-	// A part is at least as tall as the chunks of the mask, and whole chunks of the image tall, so
-	// that a chunk reaches into at most two parts and is decoded at most twice.
-	limit := p.options.MaxChunkBytes
-	rows := min(int64(index.Height), int64(index.ChunkH)*int64((index.Mask.ChunkH-1)/index.ChunkH+1))
-	if pieces := index.InPieces(limit); pieces != nil &&
-		rows*int64(index.Width)*int64(index.Mask.Bands) > int64(limit) {
-		// A chunk that is decoded in pieces may reach into many parts, and is decoded from its first row for
-		// each. The parts are as tall as a mask of most bytes, so that they are few.
-		rows = int64(max(1, limit/(index.Width*index.Mask.Bands)/pieces.ChunkH)) * int64(pieces.ChunkH)
-	}
-	if pixels.BoundedBytes(int64(p.options.MaxChunkBytes), int(rows), index.Width, index.Mask.Bands) < 0 {
-		return a.Fault(fault.New(fault.Limit, "mask", fault.NoOffset,
-			"%d rows of %d pixels at once, at most %d bytes", rows, index.Width, p.options.MaxChunkBytes))
-	}
-	mask := a
-	mask.Index = index.Mask
-	for box.Y0 = 0; box.Y0 < index.Height; box.Y0 = box.Y1 {
-		box.Y1 = min(box.Y0+int(rows), index.Height)
-		part := box
-		part.B1 = index.Mask.Bands
-		if err := pixels.InMask(r.Read(ctx, mask, part, nil, to.Begin(part), nil)); err != nil {
-			return err
+// masked adds an asset with a mask: the bands of a chunk at a time, in strips that are as tall as chunks if they fit
+// into the memory.
+func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, to *tally) error {
+	index, limit := a.Index, p.options.MaxChunkBytes
+	size := index.DType.Size()
+	convs := &pixels.Converters{Base: einops.Convert{From: index.DType, To: index.DType}, Nodata: true}
+	for first := 0; first < index.Bands; first += index.ChunkB {
+		var bands []int
+		for b := first; b < min(first+index.ChunkB, index.Bands); b++ {
+			bands = append(bands, b)
 		}
-		if err := r.Read(ctx, a, box, nil, to, nil); err != nil {
-			return err
+		row := pixels.BoundedBytes(int64(limit), 1, index.Width, len(bands), size+1) // with a byte of the mask
+		if row < 0 {
+			return a.Fault(fault.New(fault.Limit, "mask", fault.NoOffset,
+				"a row of %d pixels with their mask at once, at most %d bytes", index.Width, limit))
+		}
+		strip := min(index.Height, index.ChunkH, limit/int(row))
+		for y := 0; y < index.Height; y += strip {
+			win := shuffle.Box{Y: y, H: min(strip, index.Height-y), W: index.Width}
+			if err := r.Planes(ctx, a, bands, win, convs, size); err != nil {
+				return err
+			}
+			for k, b := range bands {
+				plane := k * win.H * win.W
+				to.valid(b, r.Resample.In[plane*size:], r.Resample.InValid[plane:][:win.H*win.W])
+			}
 		}
 	}
 	return nil
 }
 
-// tallier is a sink for the pixels of an asset. For an asset with a mask it gets the mask of some
-// rows, and then their pixels; for one without, all pixels.
-type tallier interface {
-	pixels.Sink
-	// Begin returns the sink for the mask of the rows in box, whose pixels come next.
-	Begin(box chunk.Box) pixels.Sink
-}
-
-// tally adds the pixels of chunks to a field, without the padding of chunks at the edge.
+// tally is a sink that adds the pixels of chunks to a field, without the padding of chunks at the edge.
 type tally struct {
 	field  *stats.Field
 	places []int  // the band of the field that each band of the file is; nil: the same
-	line   []byte // scratch: one row of one band, gathered
-	mask   *plane // the mask of the current rows; nil if the asset has none
+	line   []byte // scratch: pixels of one band, gathered
 }
 
-// plane holds the mask in a box of the image, as (b, y, x). The box begins at band 0.
-type plane struct {
-	box chunk.Box
-	pix []byte
-}
-
-// Begin implements tallier. It keeps the memory of the part before.
-func (t *tally) Begin(box chunk.Box) pixels.Sink {
-	if t.mask == nil {
-		t.mask = &plane{}
+// place returns the band of the field that a band of the file is, or unmeasured.
+func (t *tally) place(band int) int {
+	if t.places == nil {
+		return band
 	}
-	n := (box.B1 - box.B0) * (box.Y1 - box.Y0) * (box.X1 - box.X0)
-	t.mask.box, t.mask.pix = box, slices.Grow(t.mask.pix[:0], n)[:n]
-	return t.mask
-}
-
-// Put implements sink.
-func (p *plane) Put(x *chunk.Index, i int, samples []byte) {
-	box, blk := x.Box(i), pixels.BlockOf(x, i)
-	for b := box.B0; b < box.B1; b++ {
-		for y := max(box.Y0, p.box.Y0); y < min(box.Y1, p.box.Y1); y++ {
-			src, dst := samples[(b-box.B0)*blk.StrideB+(y-box.Y0)*blk.StrideY:], p.row(b, y, box.X0, box.X1)
-			if blk.StrideX == 1 {
-				copy(dst, src)
-				continue
-			}
-			for c := range dst {
-				dst[c] = src[c*blk.StrideX]
-			}
-		}
-	}
-}
-
-// row returns columns x0 to x1 of row y of the mask of band b of the image. A mask of one band
-// serves all bands.
-func (p *plane) row(b, y, x0, x1 int) []byte {
-	height, width := p.box.Y1-p.box.Y0, p.box.X1-p.box.X0
-	if p.box.B1 == 1 {
-		b = 0
-	}
-	return p.pix[(b*height+y-p.box.Y0)*width+x0-p.box.X0:][:x1-x0]
+	return t.places[band]
 }
 
 // Put implements sink. The steps of time of a band count together.
@@ -369,24 +320,16 @@ func (t *tally) Put(x *chunk.Index, i int, samples []byte) {
 	box, str, size := x.Box(i), x.Strides(i), x.DType.Size()
 	n := box.X1 - box.X0
 	for p := range box.B1 - box.B0 {
-		b, start := (box.B0+p)%x.StepBands(), str.Plane(p)
-		place := b
-		if t.places != nil {
-			place = t.places[b]
-		}
+		place, start := t.place((box.B0+p)%x.StepBands()), str.Plane(p)
 		if place == unmeasured {
 			continue
 		}
-		if t.mask == nil && str.X == 1 && str.Y == n { // no column of padding: all rows at once
+		if str.X == 1 && str.Y == n { // no column of padding: all rows at once
 			t.field.AddRows(place, samples[start*size:][:(box.Y1-box.Y0)*n*size])
 			continue
 		}
 		for y := range box.Y1 - box.Y0 {
 			row := samples[(start+y*str.Y)*size:]
-			if t.mask != nil {
-				t.masked(box.Y0+y, box, b, place, row, str.X*size, size)
-				continue
-			}
 			if str.X == 1 {
 				t.field.AddRows(place, row[:n*size])
 				continue
@@ -401,14 +344,16 @@ func (t *tally) Put(x *chunk.Index, i int, samples []byte) {
 	}
 }
 
-// masked adds the valid pixels of row y of a band, which lie step bytes apart in row, to place, a band of the
-// field, and counts the others as nodata.
-func (t *tally) masked(y int, box chunk.Box, band, place int, row []byte, step, size int) {
+// valid adds the valid samples of a band of the file, and counts the others as nodata.
+func (t *tally) valid(band int, samples, valid []byte) {
+	place, size := t.place(band), t.field.DType().Size()
+	if place == unmeasured {
+		return
+	}
 	t.line = t.line[:0]
-	valid := t.mask.row(band, y, box.X0, box.X1)
-	for c, v := range valid {
+	for i, v := range valid {
 		if v != 0 {
-			t.line = append(t.line, row[c*step:][:size]...)
+			t.line = append(t.line, samples[i*size:][:size]...)
 		}
 	}
 	t.field.AddRows(place, t.line)

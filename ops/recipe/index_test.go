@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
@@ -52,8 +51,7 @@ func load(t *testing.T, path string, fields ...string) (r run) {
 	var reads atomic.Int64
 	files := &source.Files{}
 	defer files.Close()
-	e, err := loader.Open(t.Context(), s.WithDefaults(), loader.Options{Opener: counting{files, &reads}, Workers: 1,
-		IndexCache: resources.NoIndexCache})
+	e, err := loader.Open(t.Context(), s.WithDefaults(), loader.Options{Opener: counting{files, &reads}, Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

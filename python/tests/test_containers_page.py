@@ -25,7 +25,6 @@ def data(tmp_path, monkeypatch) -> Path:
     shutil.copy(ROOT / "testdata/coast/coast.tacozip", tmp_path)
     shutil.copy(ROOT / "testdata/taco3/scenes.zip", tmp_path)
     shutil.copytree(ROOT / "testdata/coast/parts", tmp_path / "parts")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

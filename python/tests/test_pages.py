@@ -60,7 +60,6 @@ def data(binary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         write(f"pairs/masks/{i}.tif", (x[:1] > 2000).astype(np.uint8))
     write("chip.tif", r.integers(1, 3000, (4, 512, 512), dtype=np.uint16))
     shutil.copy(ROOT / "testdata/coast/coast.tacozip", tmp_path / "data.tacozip")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("CHASKI_BIN", str(Path(binary).resolve()))
     monkeypatch.chdir(tmp_path)
     return tmp_path

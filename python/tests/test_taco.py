@@ -37,12 +37,6 @@ FIELDS = {"image": "s2/img.tif", "mask": "ref/label.tif", "rank": "rank"}
 pytestmark = pytest.mark.usefixtures("binary")
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory, monkeypatch):
-    """Caches chunk indexes in the test's directory, not in the user's."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-
-
 @pytest.fixture(scope="module")
 def chips(binary) -> tuple[np.ndarray, np.ndarray]:
     """The images and labels of testdata/coast, cut from the scene they were made from."""
@@ -926,10 +920,9 @@ def test_a_server_that_goes_away_during_a_run(tmp_path):
     assert (e.value.kind, e.value.file) == ("unavailable", f"{url}/coast.tif")
 
 
-def test_streaming_taco_trains_over_http(binary, tmp_path, monkeypatch):
+def test_streaming_taco_trains_over_http(binary):
     """PyTorch learns from windows of a streaming TACO that is never downloaded as a whole."""
     torch = pytest.importorskip("torch")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     name = "stream_n2_top.taco"
     folder = DATA / "containers/taco-v1"
     options = dict(

@@ -1,8 +1,6 @@
 package catalog
 
 import (
-	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -233,34 +231,4 @@ func (p *Place) String() string {
 	}
 	return fmt.Sprintf("%s (%.9g, %.9g, %.9g, %.9g)", name, place.Corners[2][0], place.Corners[2][1],
 		place.Corners[1][0], place.Corners[1][1])
-}
-
-// header is what the header of an asset's file says beside its index.
-type header struct {
-	Names []string `json:"names,omitempty"`
-	Place *Place   `json:"place,omitempty"`
-}
-
-// AppendHeader appends what the header of the asset's file says beside its index, as bytes for ParseHeader.
-func (a *Asset) AppendHeader(b []byte) []byte {
-	text, err := json.Marshal(header{a.Names, a.Place})
-	if err != nil {
-		panic("catalog: a place has no JSON: " + err.Error()) // its corners are finite, see Meta.place
-	}
-	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
-}
-
-// ParseHeader sets what AppendHeader wrote at the start of b, and returns the bytes after it. It reports false if b
-// begins with anything else.
-func (a *Asset) ParseHeader(b []byte) (rest []byte, ok bool) {
-	n, k := binary.Uvarint(b)
-	if k <= 0 || n > uint64(len(b)-k) {
-		return nil, false
-	}
-	var h header
-	if json.Unmarshal(b[k:k+int(n)], &h) != nil || h.Place != nil && h.Place.EPSG < 0 {
-		return nil, false
-	}
-	a.Names, a.Place = h.Names, h.Place
-	return b[k+int(n):], true
 }

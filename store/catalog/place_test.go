@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -94,23 +93,4 @@ func TestShiftsOnAnyGrid(t *testing.T) {
 			t.Errorf("the other way: %v", err)
 		}
 	})
-}
-
-// TestHeadersAsBytes: a place and names that were written are read again, and other bytes are refused.
-func TestHeadersAsBytes(t *testing.T) {
-	for i, p := range []*Place{nil, placed(32630, 128, 128, north(500000, 5000000, 10)).Place} {
-		var got Asset
-		names := [][]string{nil, {"B04", ""}}[i]
-		rest, ok := got.ParseHeader(append((&Asset{Place: p, Names: names}).AppendHeader(nil), "rest"...))
-		if !ok || string(rest) != "rest" || (got.Place == nil) != (p == nil) || p != nil && *got.Place != *p ||
-			!slices.Equal(got.Names, names) {
-			t.Errorf("%v %q is read as %v %q, %q, %v", p, names, got.Place, got.Names, rest, ok)
-		}
-	}
-	for _, b := range []string{"", "\x00", "\x00\x00", "\x02[]", "\x7f{}", "\x19{\"place\":{\"EPSG\":-4326}}",
-		"\x1a{\"place\":{\"CRS\":[1,2,3]}}", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {
-		if _, ok := (&Asset{}).ParseHeader([]byte(b)); ok {
-			t.Errorf("%q is a header", b)
-		}
-	}
 }

@@ -57,7 +57,6 @@ func TestReportOfNothing(t *testing.T) {
 
 // TestContainerCommands: the commands have the expected exit code and text on both streams.
 func TestContainerCommands(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // of chunk indexes
 	zip := testContainer(t, "taco-v2/spec200/codec_snappy.tacozip")
 	a := testContainer(t, "taco-v2/spec200/concat_a.tacozip")
 	b := testContainer(t, "taco-v2/spec200/concat_b.tacozip")

@@ -12,7 +12,6 @@ import (
 // measured or served.
 func TestErrorsComeFirst(t *testing.T) {
 	dir := t.TempDir()
-	t.Setenv("XDG_CACHE_HOME", dir)
 	nowhere := filepath.Join(dir, "no", "file")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()

@@ -10,7 +10,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/resources"
 )
 
 // tensorsOf returns the tensors of the images and masks of a dataset of testdata/coast, by the
@@ -20,7 +19,7 @@ func tensorsOf(t *testing.T, src string, fields []loader.Field) map[string][]byt
 	files := open.NewOpener(true, nil)
 	defer files.Close()
 	e, err := loader.Open(t.Context(), loader.Spec{Source: src, BatchSize: 5, Fields: fields},
-		loader.Options{Opener: files, IndexCache: resources.NoIndexCache})
+		loader.Options{Opener: files})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -467,7 +467,6 @@ func workplace(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))       // of chunk indexes
 	head, err := npy.Header(chunk.Float32, []int{9, 2, 256, 256}) // of 640 by 640 pixels, at every 192
 	if err != nil {
 		t.Fatal(err)

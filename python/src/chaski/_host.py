@@ -29,7 +29,7 @@ _JOB = (
 
 _READ = re.compile(
     r"(AWS|AZURE|CHASKI|CLOUDSDK|GCE|GOOGLE|GS|HF|IDENTITY|MSI|SSL|STORAGE)_|GO[A-Z]+$|HOME$"
-    r"|TMPDIR$|XDG_CACHE_HOME$|.*(_PROXY|TOKEN|SECRET|PASSWORD|KEY)$",
+    r"|TMPDIR$|.*(_PROXY|TOKEN|SECRET|PASSWORD|KEY)$",
     re.IGNORECASE,
 )
 """Variables that engines, and commands that sign for them, read. Others, such as RANK, may differ
