@@ -316,24 +316,25 @@ func (p *refsParser) sort() error {
 	return p.ctx.Err()
 }
 
-// each implements refTable.
-func (l *refList) each(_ context.Context, dir string, visit func(name string) (skip string, err error)) error {
+// names implements refTable. It skips the names below subdirectories.
+func (l *refList) names(ctx context.Context, dir string) (out []string, err error) {
 	if dir != "" {
 		dir += "/"
 	}
-	i, _ := slices.BinarySearchFunc(l.refs, dir, namedRef.compare)
-	for i < len(l.refs) && strings.HasPrefix(l.refs[i].name, dir) {
-		skip, err := visit(l.refs[i].name[len(dir):])
-		if err != nil {
-			return err
+	for next := dir; ctx.Err() == nil; {
+		i, _ := slices.BinarySearchFunc(l.refs, next, namedRef.compare)
+		if i == len(l.refs) || !strings.HasPrefix(l.refs[i].name, dir) {
+			return out, nil
 		}
-		i++
-		if skip != "" {
-			n, _ := slices.BinarySearchFunc(l.refs[i:], dir+skip, namedRef.compare)
-			i += n
+		name, _, below := strings.Cut(l.refs[i].name[len(dir):], "/")
+		next = dir + name + "\x00" // the first name after this one
+		if below {
+			next = dir + name + "0" // '0' is the byte after '/'
+			name += "/"
 		}
+		out = append(out, name)
 	}
-	return nil
+	return nil, ctx.Err()
 }
 
 // resolve returns the URI that a URL of a file of references means: relative ones begin at the directory of the file.

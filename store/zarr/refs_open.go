@@ -2,7 +2,6 @@ package zarr
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
@@ -18,7 +17,7 @@ import (
 
 // references opens the objects of a store that a file of references describes, as kerchunk and VirtualiZarr write them.
 // The URI of an object is the file's, "/", and its name in the store, so that all else reads it like any store.
-// It implements source.Lister and source.Namer.
+// It implements source.Namer.
 type references struct {
 	base source.Opener
 	uri  string // of the file, or of the folder of files in Parquet
@@ -29,9 +28,8 @@ type references struct {
 type refTable interface {
 	// find returns the object with a name, or false.
 	find(ctx context.Context, name string) (ref, bool, error)
-	// each calls visit with the names below a directory, from the place in order that it returns on: "" goes on with
-	// the next name.
-	each(ctx context.Context, dir string, visit func(name string) (skip string, err error)) error
+	// names returns the names of the entries of a directory; those of directories end in "/".
+	names(ctx context.Context, dir string) ([]string, error)
 }
 
 // referred is a file that references lead to. Its size and tag are kept to save a request for each further chunk.
@@ -236,32 +234,11 @@ func holdsArrays(ctx context.Context, base source.Opener, uri string, r source.R
 	return nil
 }
 
-// List implements source.Lister.
-func (s *references) List(ctx context.Context, folder string, each func(source.Entry) error) error {
-	dir, ok := s.name(folder)
-	if !ok {
-		return nil
-	}
-	return s.list.each(ctx, dir, func(name string) (string, error) {
-		return "", cmp.Or(ctx.Err(), each(source.Entry{Path: name}))
-	})
-}
-
-// Names implements source.Namer. It leaves out names below subdirectories.
+// Names implements source.Namer.
 func (s *references) Names(ctx context.Context, folder string) ([]string, error) {
 	dir, ok := s.name(folder)
 	if !ok {
 		return nil, nil
 	}
-	var out []string
-	err := s.list.each(ctx, dir, func(name string) (string, error) {
-		first, _, below := strings.Cut(name, "/")
-		if !below {
-			out = append(out, name)
-			return "", ctx.Err()
-		}
-		out = append(out, first+"/")
-		return first + "0", ctx.Err() // '0' is the byte after '/'
-	})
-	return out, err
+	return s.list.names(ctx, dir)
 }
