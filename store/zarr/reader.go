@@ -125,7 +125,11 @@ func (r *Reader) load(ctx context.Context, at []int64) error {
 // unpack decodes the bytes of a chunk into tile, which is bounded by Options.MaxChunk, and allocated after the bytes
 // have arrived.
 func (r *Reader) unpack(b []byte) error {
-	if n := storedSize(r.a.steps, r.a.bytes); n >= 0 && n != len(b) {
+	n := r.a.bytes
+	if len(r.a.steps) > 0 {
+		n = r.a.steps[0].stored()
+	}
+	if n >= 0 && n != len(b) {
 		return badSize("bytes", len(b), n)
 	}
 	r.tile = slices.Grow(r.tile[:0], r.a.bytes+zstd.Spare)[:r.a.bytes]

@@ -103,35 +103,22 @@ func (n *Node) refer(ctx context.Context) error {
 	if !ok || !isReferences(ctx, n.open, file) {
 		return nil
 	}
-	list, err := n.readReferences(ctx, file)
+	var list *refList
+	const copies = 2 // the text and, if it is all one string, a value of it
+	err := n.readText(ctx, file, maxRefsFile, copies, func(b []byte) (err error) {
+		list, err = parseReferences(ctx, b, func(refs int, bytes int64) error {
+			return n.charge(ctx, 2*int64(refs)*refBytes+bytes) // twice, since the list grows
+		})
+		return err
+	})
 	if err != nil {
-		return fault.WithFile(err, file)
+		return err
 	}
 	for _, f := range list.files {
 		f.uri, f.err = resolve(file, f.uri)
 	}
 	n.open = &references{base: n.open, uri: file, list: list}
 	return nil
-}
-
-// readReferences reads a file of references, and charges it to the memory of the node.
-func (n *Node) readReferences(ctx context.Context, file string) (*refList, error) {
-	reader, err := n.open.Open(ctx, file)
-	if err != nil {
-		return nil, err
-	}
-	defer reader.Close()
-	if reader.Size() > maxRefsFile {
-		return nil, fault.New(fault.Limit, refsPart, fault.NoOffset, "%d bytes, at most %d", reader.Size(), maxRefsFile)
-	}
-	text := 2 * reader.Size() // at most, if it is all one string: the decoder's buffer holds a value
-	if err := n.charge(ctx, text); err != nil {
-		return nil, err
-	}
-	defer n.refund(text)
-	return parseReferences(ctx, source.Sequential(ctx, reader, 0), func(refs int, bytes int64) error {
-		return n.charge(ctx, 2*int64(refs)*refBytes+bytes) // twice, since the list grows
-	})
 }
 
 // name returns the name in the store of the object with a URI.
