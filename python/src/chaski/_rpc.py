@@ -11,10 +11,10 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
-from chaski._access import Token, check_plain, from_environment, is_loopback
-from chaski._assemble import Assembler, Part, Pool
+from chaski._access import Token, check_plain, from_environment, is_here
+from chaski._assemble import Assembler, Pool
 from chaski._grpc import grpc
 from chaski._pipe import Pipe
 from chaski._progress import Bar
@@ -22,9 +22,6 @@ from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import FieldInfo, SampleRef, SourceInfo
 from chaski._shared import SUPPORTED, Side
 from chaski.errors import DeadlineError, Error, PayloadError, SpecError, UnavailableError
-
-if TYPE_CHECKING:
-    import ssl
 
 MAX_MESSAGE = 64 << 20
 """Bytes of the largest message that is taken; servers cut batches into parts of 1 MiB or so."""
@@ -182,7 +179,7 @@ class Connection:
         self._no_side: tuple[bytes, Error] | None = None  # why there is none, and for which token
         self._no_pipe = False  # none came in time
         options: list[tuple[str, Any]] = list(_OPTIONS)
-        if target.startswith("unix") or is_loopback(target):  # a proxy would see the token
+        if is_here(target):  # a proxy would see the token
             options.append(("grpc.enable_http_proxy", 0))
         if credentials is None:
             self._channel = grpc.insecure_channel(target, options)
@@ -250,28 +247,15 @@ class Connection:
             token: what the server's description has.
             heard: is called at every sign of life.
         """
-        if not token or self._no_pipe:
+        if not token or self._no_pipe or self.credentials is not None or not is_here(self.target):
             return None
         try:
-            return Pipe(self.target, token, self._tls(), heard)
+            return Pipe(self.target, token, heard)
         except TimeoutError:  # each stream would wait for it
             self._no_pipe = True
         except (OSError, EOFError, ValueError, UnavailableError):
             pass
         return None
-
-    def _tls(self) -> ssl.SSLContext | None:
-        """Returns what package ssl needs for the credentials; None is plain text."""
-        if self.credentials is None:
-            return None
-        import ssl
-
-        pem = tls_of(self.credentials)
-        if pem is None or pem.certificate:
-            raise UnavailableError("package ssl takes the certificate of a client from files alone")
-        context = ssl.create_default_context(cadata=pem.roots.decode("ascii", "replace") or None)
-        context.set_alpn_protocols(["h2"])
-        return context
 
     def error(self, e: grpc.RpcError, doing: str) -> Error:
         """Returns our error for one of gRPC's."""
@@ -473,28 +457,8 @@ def _fault_of(e: grpc.RpcError) -> pb.Fault | None:
     return None
 
 
-_NUMBER = rb"([\x80-\xff]{0,8}[\x00-\x7f])"  # a varint of at most 63 bits
-_PART = re.compile(rb"\x0a%b(?:\x08%b)?(?:\x10%b)?(?:\x18%b)?\x22%b" % ((_NUMBER,) * 5), re.DOTALL)
-"""The start of a Part in a StreamReply: its length, ticket, offset, total, and length of data."""
-
-
-def _varint(b: bytes) -> int:
-    value = 0
-    for c in reversed(b):
-        value = value << 7 | c & 0x7F
-    return value
-
-
-def parse_reply(raw: bytes) -> Part | pb.Fault | pb.Lease | pb.Shared:
-    """Reads a StreamReply.
-
-    Parts are read by hand: protobuf would copy the data twice more, once into the message and once
-    out of it. Whatever does not look as expected goes through protobuf.
-    """
-    if m := _PART.match(raw):
-        n, ticket, offset, total, size = map(_varint, m.groups(b""))
-        if n == len(raw) - m.end(1) and size == len(raw) - m.end():
-            return Part(ticket, offset, total, memoryview(raw)[m.end() :])
+def parse_reply(raw: bytes) -> pb.Part | pb.Fault | pb.Lease | pb.Shared:
+    """Reads a StreamReply."""
     try:
         reply = pb.StreamReply.FromString(raw)
     except Exception as e:  # protobuf's DecodeError has moved between its packages
@@ -502,7 +466,4 @@ def parse_reply(raw: bytes) -> Part | pb.Fault | pb.Lease | pb.Shared:
     kind = reply.WhichOneof("kind")
     if kind is None:
         raise PayloadError("a reply is neither a part, nor a fault, nor of shared memory")
-    if kind == "part":
-        p = reply.part
-        return Part(p.ticket, p.offset, p.total, memoryview(p.data))
-    return cast("pb.Fault | pb.Lease | pb.Shared", getattr(reply, kind))
+    return cast("pb.Part | pb.Fault | pb.Lease | pb.Shared", getattr(reply, kind))

@@ -132,7 +132,7 @@ class Run:
         if self._side is not None:
             attach.secret, attach.native = self._side.secret, self._native
         if self._pipe is not None:
-            attach.pipe, attach.requests = self._pipe.secret, self._pipe.sends
+            attach.pipe, attach.requests = self._pipe.secret, True
         if attach.secret or attach.pipe:
             self._requests.put(pb.StreamRequest(attach=attach))
         self._call: Call | None = None
@@ -270,7 +270,7 @@ class Run:
             told = {"waited": int(1e9 * waited), "stepped": int(1e9 * stepped)}
             welcome = batches if self._open else 0
             requests.append(pb.StreamRequest(credit=pb.Credit(batches=welcome, **told)))
-        if self._came and self._pipe is not None and self._pipe.sends:
+        if self._came and self._pipe is not None:
             if not self._piped:
                 self._requests.put(None)  # behind all that went by the call
                 self._piped = True
