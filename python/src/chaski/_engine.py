@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from chaski import _host, _progress, _sign
-from chaski._fork import at_fork
+from chaski._grpc import at_fork
 from chaski._host import abstract_name, abstract_works, enter
 from chaski._rpc import Connection
 from chaski.errors import EngineError, SpecError

@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Callable
 
 from chaski._assemble import Pool, Whole
-from chaski._fork import at_fork
+from chaski._grpc import at_fork
 from chaski.errors import PayloadError, UnavailableError
 
 _MAGIC = b"chaski\0\1"

@@ -38,7 +38,6 @@ def show(batch: Mapping[str, Any], *names: str, **options: Any) -> None:
     Raises:
         ImportError: matplotlib is not installed.
         NotFoundError: the batch has no such member or band, or nothing to draw.
-        SpecError: an argument is wrong.
     """
     draw(batch, names, **options)
     pyplot().show()

@@ -9,9 +9,9 @@ import operator
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from chaski._access import Token, check_plain, from_environment, is_here
 from chaski._assemble import Assembler, Pool
@@ -43,16 +43,6 @@ _OPTIONS: list[tuple[str, int]] = [
 
 PIECE = 1 << 20
 """Bytes of one message of a long question: servers take 2 MiB at most."""
-
-
-class Call(Protocol):
-    """The methods of grpc's call objects that are used."""
-
-    def __iter__(self) -> Iterator[bytes]: ...  # noqa: D105
-    def cancel(self) -> bool: ...  # noqa: D102
-    def is_active(self) -> bool: ...  # noqa: D102
-    def exception(self, timeout: float) -> object: ...  # noqa: D102
-    def add_done_callback(self, fn: Callable[[Any], None]) -> None: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,11 +278,15 @@ class Connection:
 
     def report(self, since: bytes) -> tuple[str, bytes]:
         """Returns the table since an earlier report, and what the next one needs."""
-        try:
-            r = self._report(pb.ReportRequest(since=since), timeout=60, metadata=self._show())
-        except grpc.RpcError as e:
-            raise self.error(e, "report") from None
+        r = self._reply(self._report, pb.ReportRequest(since=since), 60, "report")
         return r.table, r.figures
+
+    def _reply(self, method: Any, request: Any, timeout: float, doing: str) -> Any:
+        """Returns the one reply of a method."""
+        try:
+            return method(request, timeout=timeout, metadata=self._show())
+        except grpc.RpcError as e:
+            raise self.error(e, doing) from None
 
     def describe(
         self, spec: dict[str, Any], timeout: float, rows: int = 0, **asked: Any
@@ -305,19 +299,13 @@ class Connection:
             rows: rows of the tickets to come, or 0. If the engine's memory has no room for a batch
                 of them, that is an error.
             asked: rank, world_size and upstream of the DescribeRequest.
-
-        Raises:
-            Error: of the kind that fits.
         """
         try:
             text = json.dumps(spec, allow_nan=False)
         except (TypeError, ValueError) as e:  # a condition may be a dict of the user's own
             raise SpecError(f"where: {e}") from None
         request = pb.DescribeRequest(spec=text.encode(), rows=min(rows, 0xFFFFFFFF), **asked)
-        try:
-            r = self._describe(request, timeout=timeout, metadata=self._show())
-        except grpc.RpcError as e:
-            raise self.error(e, "describe") from None
+        r = self._reply(self._describe, request, timeout, "describe")
         try:
             filled, run = json.loads(r.spec), json.loads(r.run or "{}")
         except ValueError:
@@ -329,10 +317,7 @@ class Connection:
 
     def info(self, path: str, timeout: float) -> dict[str, Any]:
         """Returns what a file is."""
-        try:
-            r = self._info(pb.InfoRequest(path=path), timeout=timeout, metadata=self._show())
-        except grpc.RpcError as e:
-            raise self.error(e, f"info of {path}") from None
+        r = self._reply(self._info, pb.InfoRequest(path=path), timeout, f"info of {path}")
         out = json.loads(r.json)
         if not isinstance(out, dict):
             raise PayloadError(f"{self.target}: info of {path}: not a JSON object")
@@ -350,9 +335,6 @@ class Connection:
 
         Returns:
             The answer, and what it warns of.
-
-        Raises:
-            Error: of the kind that fits.
         """
         starts = ((p, i) for p in data for i in range(0, len(p), PIECE))
         pieces = (pb.AskRequest(data=p[i : i + PIECE]) for p, i in starts)
@@ -376,23 +358,19 @@ class Connection:
             bar.close()
         return b"".join(out), warned
 
-    def stream(self, requests: Iterable[pb.StreamRequest]) -> Call:
+    def stream(self, requests: Iterable[pb.StreamRequest]) -> Any:
         """Opens a stream of tickets and credits up, parts and faults down."""
-        return cast(Call, self._stream(iter(requests), metadata=self._show()))
+        return self._stream(iter(requests), metadata=self._show())
 
     def read(self, request: pb.ReadRequest, pool: Pool, limit: int, timeout: float) -> Any:
-        """Returns the one tensor that a Read answers with.
-
-        Raises:
-            Error: of the kind that fits.
-        """
+        """Returns the one tensor that a Read answers with."""
         side = self._side
         assembler = Assembler(pool, limit, side)
         if side is not None and not side.over:
             request.attach.secret, request.attach.stream = side.secret, side.begin()
         elif SUPPORTED and self._no_side is None:
             request.attach.SetInParent()  # the answer says where the lease socket is
-        call = cast(Call, self._read(request, timeout=timeout, metadata=self._show()))
+        call = self._read(request, timeout=timeout, metadata=self._show())
         try:
             for raw in call:
                 reply = parse_reply(raw)

@@ -20,7 +20,7 @@ from chaski import _trace
 from chaski._assemble import Assembler, Batch, Pool, Whole
 from chaski._grpc import grpc
 from chaski._proto import chaski_pb2 as pb
-from chaski._rpc import MAX_MESSAGE, Call, Connection, Description, fault_error, parse_reply
+from chaski._rpc import MAX_MESSAGE, Connection, Description, fault_error, parse_reply
 from chaski._shared import Side
 from chaski.errors import DeadlineError, PayloadError, UnavailableError
 from chaski.order import Ticket
@@ -135,7 +135,7 @@ class Run:
             attach.pipe, attach.requests = self._pipe.secret, True
         if attach.secret or attach.pipe:
             self._requests.put(pb.StreamRequest(attach=attach))
-        self._call: Call | None = None
+        self._call: Any = None
         _runs.add(self)
         self._thread = threading.Thread(target=self._receive, name="chaski-receive", daemon=True)
         try:
@@ -161,7 +161,7 @@ class Run:
     def _hear(self) -> None:
         self._heard = time.monotonic()
 
-    def _replies(self, call: Call) -> Iterator[Whole | bytes]:
+    def _replies(self, call: Any) -> Iterator[Whole | bytes]:
         """Yields the replies as they came: by the pipe until that ends, then by the call."""
         if (pipe := self._pipe) is not None:
             most = self._options.max_batch_bytes

@@ -34,19 +34,11 @@ class Stats(dict[str, Any]):
     """
 
     def mean(self, field: str = "image") -> npt.NDArray[np.float64]:
-        """Returns the mean of every band of a field: float64, (bands,); NaN without any pixel.
-
-        Raises:
-            NotFoundError: there is no such raster field.
-        """
+        """Returns the mean of every band of a field: float64, (bands,); NaN without any pixel."""
         return self._of_bands(field, "mean")
 
     def std(self, field: str = "image") -> npt.NDArray[np.float64]:
-        """Returns the standard deviation (of the population) likewise.
-
-        Raises:
-            NotFoundError: there is no such raster field.
-        """
+        """Returns the standard deviation (of the population) likewise."""
         return self._of_bands(field, "std")
 
     def _of_bands(self, field: str, member: str) -> npt.NDArray[np.float64]:
@@ -63,11 +55,7 @@ class Stats(dict[str, Any]):
         return _show.stats_html(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the JSON that `load` takes by its path. A file that is there is replaced whole.
-
-        Raises:
-            OSError: the file cannot be written.
-        """
+        """Writes the JSON that `load` takes by its path. A file that is there is replaced whole."""
         replace_file(path, [json.dumps(self).encode(), b"\n"])
 
 
@@ -113,10 +101,7 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
             `Connection`; paths are in its words. Default: the engine that `load` starts.
 
     Raises:
-        SpecError: an argument is wrong.
-        EngineError: there is no engine, or it does not run.
         DeadlineError: it took longer than the timeout.
-        Error: a raster cannot be read; of the kind that fits.
     """
     if o.timeout is not None:
         positive("timeout", o.timeout)

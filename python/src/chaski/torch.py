@@ -253,7 +253,6 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
             RuntimeError: PyTorch cannot use the device.
             TypeError: a Loader and other arguments are given, or one of rank and world_size, or no
                 batch_size.
-            Error: see `chaski.load`.
         """
         super().__init__()
         self._ranks_found = False
@@ -399,7 +398,6 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
 
         Raises:
             TypeError: a Loader and other arguments are given, or one about batches or epochs.
-            Error: see `chaski.load`.
         """
         super().__init__()
         if self._is_loader(o):
@@ -414,7 +412,6 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
         Raises:
             IndexError: there is no such sample.
             RuntimeError: in a DataLoader worker; the message says what to do.
-            Error: the sample cannot be read; of the kind that fits.
         """
         return self.__getitems__([i])[0]
 
@@ -424,7 +421,6 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
         Raises:
             IndexError: there is no such sample.
             RuntimeError: in a DataLoader worker; the message says what to do.
-            Error: a sample cannot be read; of the kind that fits.
         """
         merged = any(
             a != "n" and "n" in a.strip("()").split() for f in self.loader.fields for a in f.axes
