@@ -109,7 +109,7 @@ def test_without_a_pipe(binary, wanted, monkeypatch):
         asked.append(given)
         raise TimeoutError("no way")
 
-    monkeypatch.setattr(_pipe, "_connected", refuse)
+    monkeypatch.setattr(_pipe, "connected", refuse)
     engine = chaski.Engine(transport="grpc", workers=1)
     with chaski.load(SCENE, **OPTIONS, engine=engine) as loader:
         assert np.array_equal(images(loader), wanted)

@@ -19,6 +19,7 @@ from collections.abc import Callable
 
 from chaski._assemble import Pool, Whole
 from chaski._grpc import at_fork
+from chaski._host import connected
 from chaski.errors import PayloadError, UnavailableError
 
 _MAGIC = b"chaski\0\1"
@@ -55,7 +56,7 @@ class Pipe:
         # Of the end: a number of a closed socket may be another's. The other is of a thread that
         # sends, which may wait.
         self._guard, self._sending = threading.Lock(), threading.Lock()
-        self._socket = _connected(target)
+        self._socket = connected(target, _SECONDS)
         try:
             self._socket.sendall(_MAGIC + token + self.secret)
             if self._read(len(_MAGIC)) != _MAGIC:
@@ -118,24 +119,6 @@ class Pipe:
         self.close()
         with self._guard, self._sending:
             self._socket.close()
-
-
-def _connected(target: str) -> socket.socket:
-    """Returns a connection to the address of a server."""
-    kind, _, name = target.partition(":")
-    if kind not in ("unix", "unix-abstract"):
-        host, _, port = target.removeprefix("dns:").lstrip("/").rpartition(":")
-        return socket.create_connection((host.strip("[]"), int(port)), _SECONDS)
-    if not hasattr(socket, "AF_UNIX"):
-        raise UnavailableError(f"{target}: this system has no pipe to it")
-    s = socket.socket(socket.AF_UNIX)
-    try:
-        s.settimeout(_SECONDS)
-        s.connect("\0" + name if kind == "unix-abstract" else name.removeprefix("//"))
-    except BaseException:
-        s.close()
-        raise
-    return s
 
 
 _open: weakref.WeakSet[Pipe] = weakref.WeakSet()
