@@ -34,7 +34,7 @@ type Join struct {
 // joined is a table whose rows belong to files.
 type joined struct {
 	added
-	tab columns.Table
+	tab *columns.Table
 	on  *rowkey.Index // the rows by the values of Join.On
 	at  []int64       // the row of each file, or -1
 }
@@ -42,8 +42,7 @@ type joined struct {
 // openJoin opens the table.
 func openJoin(ctx context.Context, o Options) (_ *joined, err error) {
 	j := &joined{added: added{table: o.Join.Table}}
-	var names []string
-	if j.tab, names, err = openTable(ctx, o.Opener, j.table, o.Join.On); err != nil {
+	if j.tab, err = openTable(ctx, o.Opener, j.table, o.Join.On); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -54,7 +53,7 @@ func openJoin(ctx context.Context, o Options) (_ *joined, err error) {
 	if err := columns.CheckRows(j.tab.Rows()); err != nil {
 		return nil, err
 	}
-	if err := j.columns(names, o.Join.On); err != nil {
+	if err := j.columns(o.Join.On); err != nil {
 		return nil, err
 	}
 	j.on, err = j.keys(ctx, o.Join.On)
@@ -71,13 +70,13 @@ func ownNames() map[string]bool {
 }
 
 // columns adds the table's columns.
-func (j *joined) columns(names []string, on string) error {
-	if !slices.Contains(names, on) {
+func (j *joined) columns(on string) error {
+	if !slices.Contains(j.tab.Names(), on) {
 		_, err := j.tab.Column(on)
 		return err
 	}
 	own := ownNames()
-	for _, name := range names {
+	for _, name := range j.tab.Names() {
 		if name == layout.URI {
 			continue // the catalog's own
 		}
@@ -98,7 +97,7 @@ func (j *joined) keys(ctx context.Context, on string) (*rowkey.Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	if column.Kind() == catalog.Float {
+	if column.Kind == catalog.Float {
 		return nil, fault.New(fault.Unsupported, "column "+on, fault.NoOffset, "holds floats, which cannot name files")
 	}
 	keys := rowkey.New(on, "files", stem)
@@ -106,7 +105,7 @@ func (j *joined) keys(ctx context.Context, on string) (*rowkey.Index, error) {
 		switch {
 		case v.Null:
 			return nil
-		case column.Kind() == catalog.Int:
+		case column.Kind == catalog.Int:
 			return keys.Add(row, strconv.FormatInt(v.Int, 10))
 		}
 		return keys.Add(row, string(v.Text))

@@ -17,30 +17,21 @@ import (
 	"github.com/chaski-eo/chaski/tables/encode"
 )
 
-// openTable opens a table, and returns the names of its columns. Columns of a CSV file that raw names stay strings.
-func openTable(ctx context.Context, opener source.Opener, name string, raw ...string) (columns.Table, []string, error) {
+// openTable opens a table. Columns of a CSV file that raw names stay strings.
+func openTable(ctx context.Context, opener source.Opener, name string, raw ...string) (*columns.Table, error) {
 	file, err := columns.OpenFile(ctx, opener, name)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if catalog.IsParquet(name) {
 		t, err := columns.OpenParquet(ctx, file, 32<<20)
 		if err != nil {
 			_ = file.Close()
-			return nil, nil, err
 		}
-		names := make([]string, len(t.File.Columns))
-		for i := range t.File.Columns {
-			names[i] = t.File.Columns[i].Name
-		}
-		return t, names, nil
+		return t, err
 	}
 	defer func() { _ = file.Close() }()
-	held, err := columns.OpenHeld(ctx, file, name, nil, raw...)
-	if err != nil {
-		return nil, nil, err
-	}
-	return held, held.Names, nil
+	return columns.OpenText(ctx, file, name, nil, raw...)
 }
 
 // maxAdded bounds the columns of a table that a catalog takes: each has buffers of its own in the writer.
@@ -49,12 +40,12 @@ const maxAdded = 1000
 // added are the columns of a table that a catalog has beside the columns about its files.
 type added struct {
 	table  string // its name, for errors
-	cols   []columns.Column
+	cols   []*columns.Column
 	fields []parquet.Field
 }
 
 // add adds a column. own are the names that the row has.
-func (a *added) add(name string, c columns.Column, own map[string]bool) error {
+func (a *added) add(name string, c *columns.Column, own map[string]bool) error {
 	if own[name] {
 		return fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
 			"a catalog already has a column of this name")
@@ -101,8 +92,8 @@ func columnName(name string) error {
 }
 
 // nodeOf returns the type of a column.
-func nodeOf(c columns.Column) parquet.Node {
-	switch columns.UnitOf(c) {
+func nodeOf(c *columns.Column) parquet.Node {
+	switch c.Unit {
 	case columns.Day:
 		return parquet.Date()
 	case time.Millisecond:
@@ -112,26 +103,26 @@ func nodeOf(c columns.Column) parquet.Node {
 	case time.Nanosecond:
 		return parquet.Timestamp(parquet.Nanosecond)
 	}
-	switch c.Kind() {
+	switch c.Kind {
 	case catalog.Int:
 		return parquet.Int(64)
 	case catalog.Float:
 		return parquet.Leaf(parquet.DoubleType)
 	}
-	if p, ok := c.(*columns.ParquetColumn); ok && p.Opaque {
+	if c.Opaque {
 		return parquet.Leaf(parquet.ByteArrayType)
 	}
 	return parquet.String()
 }
 
 // valueOf returns a cell that is not null, for the node of its column.
-func valueOf(cell columns.Cell, c columns.Column) parquet.Value {
+func valueOf(cell columns.Cell, c *columns.Column) parquet.Value {
 	switch {
-	case columns.UnitOf(c) == columns.Day:
+	case c.Unit == columns.Day:
 		return parquet.Int32Value(int32(cell.Int))
-	case c.Kind() == catalog.Int:
+	case c.Kind == catalog.Int:
 		return parquet.Int64Value(cell.Int)
-	case c.Kind() == catalog.Float:
+	case c.Kind == catalog.Float:
 		return parquet.DoubleValue(cell.Float)
 	}
 	return parquet.ByteArrayValue(cell.Text)
@@ -139,7 +130,7 @@ func valueOf(cell columns.Cell, c columns.Column) parquet.Value {
 
 // openTabled opens a table whose columns hold the paths of the fields' files.
 func openTabled(ctx context.Context, p *paired, name string, base string) (err error) {
-	tab, names, err := openTable(ctx, p.o.Opener, name)
+	tab, err := openTable(ctx, p.o.Opener, name)
 	if err != nil {
 		return err
 	}
@@ -147,21 +138,21 @@ func openTabled(ctx context.Context, p *paired, name string, base string) (err e
 	if err := columns.CheckRows(tab.Rows()); err != nil {
 		return err
 	}
-	paths := make([]columns.Column, len(p.fields))
+	paths := make([]*columns.Column, len(p.fields))
 	taken := map[string]bool{}
 	for i, s := range p.fields {
 		if paths[i], err = pathColumn(tab, s, taken); err != nil {
 			return err
 		}
 	}
-	if err := p.addColumns(tab, names, taken); err != nil {
+	if err := p.addColumns(tab, taken); err != nil {
 		return err
 	}
 	return p.tableFiles(ctx, name, base, tab.Rows(), paths)
 }
 
 // pathColumn returns the column of a field's paths, and adds its name to taken.
-func pathColumn(tab columns.Table, s catalog.Source, taken map[string]bool) (columns.Column, error) {
+func pathColumn(tab *columns.Table, s catalog.Source, taken map[string]bool) (*columns.Column, error) {
 	if s.Pattern != "" {
 		return nil, badField(s, "has a pattern, which finds files below a directory; of a table name a column")
 	}
@@ -175,17 +166,17 @@ func pathColumn(tab columns.Table, s catalog.Source, taken map[string]bool) (col
 		}
 		column, name = found, asset
 	}
-	if column.Kind() != catalog.Text {
-		return nil, badField(s, "column %q holds %ss, not paths", name, column.Kind())
+	if column.Kind != catalog.Text {
+		return nil, badField(s, "column %q holds %ss, not paths", name, column.Kind)
 	}
 	taken[name] = true
 	return column, nil
 }
 
 // addColumns adds the columns of the table, except columns of paths and of lists.
-func (p *paired) addColumns(tab columns.Table, names []string, taken map[string]bool) error {
+func (p *paired) addColumns(tab *columns.Table, taken map[string]bool) error {
 	p.added = &added{table: p.name}
-	for _, name := range names {
+	for _, name := range tab.Names() {
 		// The paths of the other assets of STAC items may be relative to the table, and the catalog may lie elsewhere.
 		if taken[name] || strings.HasPrefix(name, "assets.") && strings.HasSuffix(name, ".href") {
 			continue
@@ -209,7 +200,7 @@ func (p *paired) addColumns(tab columns.Table, names []string, taken map[string]
 }
 
 // tableFiles makes the lists of the files of each field, and of the rows of the table that have all of them.
-func (p *paired) tableFiles(ctx context.Context, name, base string, n int64, paths []columns.Column) error {
+func (p *paired) tableFiles(ctx context.Context, name, base string, n int64, paths []*columns.Column) error {
 	folder := listing.Folder(name)
 	p.files = make([][]namedFile, len(paths))
 	for row := range n {
@@ -234,7 +225,7 @@ func (p *paired) tableFiles(ctx context.Context, name, base string, n int64, pat
 
 // filesOf returns the files of a row, nil if it lacks one and such rows are left out.
 func (p *paired) filesOf(ctx context.Context, row int64, folder, base string,
-	paths []columns.Column) ([]namedFile, error) {
+	paths []*columns.Column) ([]namedFile, error) {
 	files := make([]namedFile, len(paths))
 	for i, c := range paths {
 		cell, err := c.Cell(ctx, row)
