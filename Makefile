@@ -61,6 +61,9 @@ RACE_GOGC := 400
 CONCURRENT := ^[[:space:]]*go [a-zA-Z]|"sync"|"sync/atomic"|errgroup|[.]Parallel[(]|RunParallel|internal/invariants
 SHARED := ./(crs|internal/zstd|store/taco/internal/taco2|tables/parquet)
 RACE_PACKAGES = $$(grep -rlE --include=*.go --exclude-dir=duckdb --exclude-dir='.[a-z]*' '$(CONCURRENT)' . | xargs -n1 dirname | sort -u | grep -vxE '$(SHARED)')
+# Of these, the packages whose tests try the same cases with the detector, 46 of them: `make test` tries them once.
+RACED = $$(for dir in $(RACE_PACKAGES); do grep -qsE 'testing[.]Short|race[.]Enabled|AllocsPerRun' $$dir/*_test.go || echo $$dir; done)
+UNRACED = $$($(GO) list ./... | grep -vxF "$$(echo "$(RACED)" | sed "s,^[.],$$($(GO) list -m),")")
 # It holds the types of 1,300 packages: with 2 GiB to fill, it takes two thirds of the processor time.
 STATICCHECK := env GOGC=off GOMEMLIMIT=2GiB $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 ACTIONLINT := $(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
@@ -117,7 +120,8 @@ test: ## checks and all tests: Go, its race detector and build tags, Python with
 # A test that hangs is ended after this time. The slowest package takes a minute on two idle cores, and may take an hour
 # on busy ones. `make check-go` vets all packages.
 # Without symbol tables, which stack traces do not need, linkers take a quarter less: of cli, 1.6 s instead of 2.2.
-GO_TEST := -timeout 1h -vet=off '-ldflags=-s -w'
+# Tests wait for links, clocks and servers, so that three packages at a time keep two cores busy.
+GO_TEST := -timeout 1h -vet=off '-ldflags=-s -w' -p 3
 # Checks and tests of chaski-full see both modules as one workspace. From outside its own module, chaski has a version in
 # the names of its files, and would be compiled again: 25 s for vet alone.
 WORKSPACE := GOWORK=$(CURDIR)/duckdb/tests.work
@@ -139,8 +143,8 @@ ENGINE_GOGC := 800
 check-go test-go test-race test-variants: export CGO_CFLAGS := $(or $(CGO_CFLAGS),-O1)
 
 .PHONY: test-go test-race test-variants test-python
-test-go: build-default ## Go tests, all cases
-	GOGC=$(TEST_GOGC) $(GO) test $(GO_TEST) ./...
+test-go: build-default ## Go tests, all cases; with RACED_TOO=1 without those that test-race tries in full
+	GOGC=$(TEST_GOGC) $(GO) test $(GO_TEST) $(if $(RACED_TOO),$(UNRACED),./...)
 ifneq ($(CXX_FOUND),)
 	$(WORKSPACE) GOGC=$(TEST_GOGC) CGO_ENABLED=1 $(GO) test -C duckdb $(GO_TEST) .
 	$(WORKSPACE) GOGC=$(TEST_GOGC) CGO_ENABLED=1 $(GO) test -C duckdb $(GO_TEST) -tags $(FULL) ./chaski-full github.com/chaski-eo/chaski/vector

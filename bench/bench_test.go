@@ -18,7 +18,6 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -60,13 +59,12 @@ func TestDecodeDoesTheWork(t *testing.T) {
 
 func decoded(t *testing.T, path string) []byte {
 	t.Helper()
-	d := &decodeRun{o: DecodeOptions{}.withDefaults(), paths: []string{path}, files: &source.Files{}}
+	d := newDecodeRun([]string{path}, DecodeOptions{}.withDefaults())
 	defer d.files.Close()
-	d.workers = []*decodeWorker{newDecodeWorker(d)}
 	if err := d.warm(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return d.workers[0].out
+	return d.workers[0].row.Dst.Data
 }
 
 func TestDecodeReports(t *testing.T) {
@@ -142,15 +140,13 @@ func TestDecodeFrames(t *testing.T) {
 	}
 	several := filepath.Join(corpus.Testdata(t), "openzl", "multi-concat-struct.zl")
 	for _, opened := range []bool{false, true} {
-		d := &decodeRun{o: DecodeOptions{Opened: opened}.withDefaults(), paths: []string{path, several}}
-		d.files = &source.Files{}
-		w := newDecodeWorker(d)
-		d.workers = append(d.workers, w)
+		d := newDecodeRun([]string{path, several}, DecodeOptions{Opened: opened}.withDefaults())
+		w := d.workers[0]
 		if err := d.warm(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		n, err := w.file(t.Context(), 0)
-		if err != nil || n != int64(len(samples)) || !bytes.Equal(w.pixels[:n], samples) {
+		if err != nil || n != int64(len(samples)) || !bytes.Equal(w.frames[:n], samples) {
 			t.Errorf("opened %v: %d bytes, %v", opened, n, err)
 		}
 		if n, err := w.file(t.Context(), 1); err != nil || n <= 0 {

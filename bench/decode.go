@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,13 +12,14 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/codec/geozl"
 	"github.com/chaski-eo/chaski/codec/openzl"
-	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
@@ -66,11 +66,8 @@ func Decode(ctx context.Context, paths []string, o DecodeOptions) (*Report, erro
 	if len(paths) == 0 {
 		return nil, fmt.Errorf("bench: there is no file to decode")
 	}
-	d := &decodeRun{o: o, paths: paths, files: &source.Files{Keep: len(paths) + o.Workers}}
+	d := newDecodeRun(paths, o)
 	defer d.files.Close()
-	for range o.Workers {
-		d.workers = append(d.workers, newDecodeWorker(d))
-	}
 	if err := d.warm(ctx); err != nil {
 		return nil, err
 	}
@@ -110,7 +107,17 @@ type decodeRun struct {
 	assets  []catalog.Asset // with Opened
 	frames  []frame         // of the paths that are frames
 	workers []*decodeWorker
+	options resources.Options
 	stages  resources.Stages
+}
+
+func newDecodeRun(paths []string, o DecodeOptions) *decodeRun {
+	d := &decodeRun{o: o, paths: paths, files: &source.Files{Keep: len(paths) + o.Workers}}
+	d.options = resources.Options{Opener: d.files, MaxChunkBytes: o.MaxChunk}.WithDefaults()
+	for range o.Workers {
+		d.workers = append(d.workers, newDecodeWorker(d))
+	}
+	return d
 }
 
 // frame is a loose OpenZL frame.
@@ -182,8 +189,8 @@ func (d *decodeRun) round(ctx context.Context) (files, bytes int64, t time.Durat
 	var wg sync.WaitGroup
 	for _, w := range d.workers {
 		wg.Go(func() {
-			w.clock = d.stages.Clock()
-			defer w.clock.Stop()
+			w.reader.SetClock(d.stages.Clock())
+			defer w.reader.Clock.Stop()
 			for ctx.Err() == nil && time.Since(start) < d.o.Time {
 				n, err := w.file(ctx, int((next.Add(1)-1)%int64(len(d.paths))))
 				if err != nil {
@@ -199,33 +206,19 @@ func (d *decodeRun) round(ctx context.Context) (files, bytes int64, t time.Durat
 	return done.Load(), sum.Load(), time.Since(start), context.Cause(ctx)
 }
 
-// decodeWorker decodes one file at a time into memory of its own.
+// decodeWorker decodes one file at a time, as the workers of an engine do, into memory of its own.
 type decodeWorker struct {
-	run     *decodeRun
-	decoder *chunk.Decoder
-	openzl  *openzl.Decoder  // of loose frames
-	clock   *resources.Clock // of a round
-	plan    chunk.RunPlan
-	stored  []byte
-	pixels  []byte
-	out     []byte
-	target  target
-}
-
-// target is the array that an asset is laid out in, and the plan for it. It is reused for assets of the same shape
-// and dtype.
-type target struct {
-	shape   [3]int
-	dtype   chunk.DType
-	plan    *einops.Plan
-	convert *einops.Converter
+	run    *decodeRun
+	reader *pixels.Reader
+	openzl *openzl.Decoder // of loose frames
+	frames []byte          // the content of a frame
+	row    pixels.Row      // where the image goes; it is kept for images of the same shape and dtype
+	shape  [3]int          // of row
 }
 
 func newDecodeWorker(d *decodeRun) *decodeWorker {
-	w := &decodeWorker{run: d, decoder: chunk.NewDecoder(pixels.Codecs())}
-	w.openzl = openzl.NewDecoder(openzl.Options{MaxOutput: d.o.MaxChunk, Custom: geozl.Codecs()})
-	w.decoder.Decompressed = func() { w.clock.Lap(resources.StageDecode) }
-	return w
+	return &decodeWorker{run: d, reader: pixels.NewReader(d.options),
+		openzl: openzl.NewDecoder(openzl.Options{MaxOutput: d.o.MaxChunk, Custom: geozl.Codecs()})}
 }
 
 func (w *decodeWorker) file(ctx context.Context, i int) (int64, error) {
@@ -248,18 +241,18 @@ func (w *decodeWorker) file(ctx context.Context, i int) (int64, error) {
 func (w *decodeWorker) frame(ctx context.Context, i int) (size int64, err error) {
 	f := w.run.frames[i]
 	if !w.run.o.Opened {
-		w.clock.Lap(resources.StageOther)
+		w.reader.Clock.Lap(resources.StageOther)
 		f.data, err = w.run.read(ctx, w.run.paths[i])
-		if w.clock.Lap(resources.StageRead); err != nil {
+		if w.reader.Clock.Lap(resources.StageRead); err != nil {
 			return 0, err
 		}
 	}
-	defer w.clock.Lap(resources.StageDecode)
+	defer w.reader.Clock.Lap(resources.StageDecode)
 	if f.width > 0 {
-		if cap(w.pixels) < f.size {
-			w.pixels = cast.Aligned(f.size)
+		if cap(w.frames) < f.size {
+			w.frames = cast.Aligned(f.size)
 		}
-		return int64(f.size), w.openzl.Decompress(w.pixels[:f.size], f.data, f.width)
+		return int64(f.size), w.openzl.Decompress(w.frames[:f.size], f.data, f.width)
 	}
 	outs, err := w.openzl.Decode(f.data)
 	for _, out := range outs {
@@ -271,48 +264,14 @@ func (w *decodeWorker) frame(ctx context.Context, i int) (size int64, err error)
 // asset decodes all chunks and returns the bytes of the image.
 func (w *decodeWorker) asset(ctx context.Context, a catalog.Asset) (int64, error) {
 	index := a.Index
-	file, err := w.run.files.Open(ctx, a.URI)
-	if err != nil {
-		return 0, err
-	}
-	defer file.Close()
-	if err := index.Validate(file.Size(), w.run.o.MaxChunk); err != nil {
-		return 0, err
-	}
 	if !index.ChunkFits(w.run.o.MaxChunk) { // decoding in pieces would measure something else
 		return 0, index.OverLimit(w.run.o.MaxChunk)
-	}
-	if n := index.MaxStoredBytes() + chunk.Spare; cap(w.pixels) < n {
-		w.pixels = cast.Aligned(n)
 	}
 	if err := w.prepare(index); err != nil {
 		return 0, err
 	}
-	// The gap and the length of a read are the engine's, since a benchmark of other reads would say little
-	// about a run.
-	const maxRun = 4 << 20
-	w.plan.Reset(index, chunk.Box{B1: index.Bands, Y1: index.Height, X1: index.Width}, nil, source.DefaultGap, maxRun)
-	for _, run := range w.plan.Runs {
-		w.stored = slices.Grow(w.stored[:0], int(run.Len))[:run.Len]
-		w.clock.Lap(resources.StageOther)
-		err := file.ReadAt(ctx, w.stored, run.Off)
-		w.clock.Lap(resources.StageRead)
-		if err != nil {
-			return 0, err
-		}
-		for _, i := range run.Chunks {
-			p := index.Place(i)
-			if err := w.chunk(index, i, w.stored[p.Off-run.Off:][:p.Len]); err != nil {
-				return 0, err
-			}
-		}
-	}
-	for _, i := range w.plan.Sparse {
-		if err := w.chunk(index, i, nil); err != nil {
-			return 0, err
-		}
-	}
-	return int64(index.Bands) * int64(index.Height) * int64(index.Width) * int64(index.DType.Size()), nil
+	box := chunk.Box{B1: index.Bands, Y1: index.Height, X1: index.Width}
+	return int64(len(w.row.Dst.Data)), w.reader.Read(ctx, a, box, nil, &w.row, nil)
 }
 
 // maxArray is the largest array that a file is laid out in, in bytes.
@@ -321,52 +280,25 @@ const maxArray = 4 << 30
 // prepare makes the array that an image is laid out in.
 func (w *decodeWorker) prepare(x *chunk.Index) error {
 	shape := [3]int{x.Bands, x.Height, x.Width}
-	if w.target.plan != nil && w.target.shape == shape && w.target.dtype == x.DType {
+	if w.row.Plan != nil && w.shape == shape && w.row.Field.Native == x.DType {
 		return nil
 	}
 	if int64(x.Height)*int64(x.Width) > maxArray/int64(x.Bands)/int64(x.DType.Size()) {
 		return fault.New(fault.Limit, "array", fault.NoOffset, "over %d bytes", int64(maxArray))
 	}
-	pattern, err := einops.Parse("b y x")
+	field, err := pixels.NewRaster(spec.Field{Name: "file", DType: "native", Layout: spec.DefaultLayout}, 0, x)
 	if err != nil {
 		return err
 	}
-	w.target = target{shape: shape, dtype: x.DType}
-	axes := []einops.Axis{{Name: "b", Len: x.Bands}, {Name: "y", Len: x.Height}, {Name: "x", Len: x.Width}}
-	if w.target.plan, err = pattern.Plan(axes, nil); err != nil {
+	field.H, field.W = x.Height, x.Width
+	row := pixels.Row{Field: field, Win: shuffle.Box{H: x.Height, W: x.Width}}
+	if row.Plan, err = field.LayoutPattern.Plan(field.Axes(1), nil); err != nil {
 		return err
 	}
-	convert := einops.Convert{From: x.DType, To: x.DType}
-	if w.target.convert, err = einops.NewConverter(convert); err != nil {
-		w.target.plan = nil
-		return fault.Wrap(fault.Unsupported, "cast", fault.NoOffset, err)
+	if row.Cv, err = field.Final.Get(x); err != nil {
+		return err
 	}
-	if n := w.target.plan.Len() * x.DType.Size(); cap(w.out) < n {
-		w.out = cast.Aligned(n)
-	} else {
-		w.out = w.out[:n]
-	}
-	return nil
-}
-
-func (w *decodeWorker) chunk(x *chunk.Index, i int, stored []byte) error {
-	pixels := x.AsStored(stored, i)
-	if pixels == nil {
-		pixels = w.pixels[:x.StoredBytes(i)]
-		if err := w.decoder.Decode(pixels, stored, x, i); err != nil {
-			return fault.AtOffset(err, x.Ranges[i].Off)
-		}
-	}
-	w.clock.Lap(resources.StagePredictor)
-	box := x.Box(i)
-	strides := x.Strides(i)
-	blk := einops.Block{DType: x.DType, StrideB: strides.B, StrideY: strides.Y, StrideX: strides.X}
-	dst := einops.Box{B0: box.B0, B1: box.B1, Y0: box.Y0, Y1: box.Y1, X0: box.X0, X1: box.X1}
-	for b := 0; b < box.B1-box.B0; b += strides.Bands { // the planes of one step of time
-		blk.Data = pixels[strides.Plane(b)*x.DType.Size():]
-		dst.B0, dst.B1 = box.B0+b, box.B0+min(b+strides.Bands, box.B1-box.B0)
-		w.target.plan.Scatter(einops.Target{Data: w.out}, w.target.convert, dst, blk)
-	}
-	w.clock.Lap(resources.StageScatter)
+	row.Dst.Data = cast.Aligned(row.Plan.Len() * x.DType.Size())
+	w.row, w.shape = row, shape
 	return nil
 }

@@ -76,7 +76,7 @@ done
 first() (
   step build make build-default
   step check-go nice make check-go
-  step go nice make test-go
+  step go nice make test-go ${CC_FOUND:+RACED_TOO=1}
   [ -z "${CC_FOUND-}" ] || step race nice make test-race
   step variants nice make test-variants
   interop

@@ -181,6 +181,9 @@ def main() -> None:
     for name, make in list(pairs.items())[: 1 if o.images else 2]:
         for order, sampler in samplers.items():
             datasets = make()
+            if (there := len(sampler(datasets[0]))) < all_windows:
+                print(f"| {name} | {order} | {there} windows of {all_windows}: more --scenes |")
+                continue
             loaders = [
                 loop(d, Passes(sampler(d), o.windows), n)
                 for d, n in zip(datasets, (o.workers, 0), strict=True)

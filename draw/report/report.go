@@ -61,8 +61,6 @@ type Options struct {
 	Side int
 	// MaxBytes is the memory for the decoded bands of one chip. Default 64 MiB.
 	MaxBytes int64
-	// Statistics of all samples, if they are known: pixels are then read for sample chips only.
-	Statistics *stats.Report
 	// Remarks are notes before those about the dataset.
 	Remarks []Warning
 	// Loader options for reading. Its Logger is not used.
@@ -281,10 +279,6 @@ func (m *maker) measurable() (list []int) {
 func (m *maker) measure(ctx context.Context) error {
 	list := m.measurable()
 	if len(list) == 0 {
-		return nil
-	}
-	if r := m.Statistics; r != nil {
-		m.take(r, list)
 		return nil
 	}
 	sp := loader.Spec{Source: m.Options.Source, BatchSize: 1, BadSamples: spec.BadError}

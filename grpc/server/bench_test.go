@@ -11,7 +11,6 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/grpc/client"
-	"github.com/chaski-eo/chaski/grpc/internal/fake"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -19,7 +18,7 @@ import (
 
 // instant is an engine whose batches cost nothing, because all have the same memory.
 type instant struct {
-	*fake.Engine
+	*fakeEngine
 	tensor loader.Tensor
 }
 
@@ -31,7 +30,7 @@ func newInstant(_ context.Context, s loader.Spec, _ loader.Options) (Engine, err
 	for i := range data {
 		data[i] = byte(i * 31 >> 3)
 	}
-	return &instant{fake.New(s, 1<<40, 0), loader.Tensor{
+	return &instant{newFake(s, 1<<40, 0), loader.Tensor{
 		Name: "image", DType: chunk.Uint16, Axes: []string{"n", "b", "y", "x"},
 		Shape: []int64{64, 3, 256, 512}, Data: data,
 	}}, nil

@@ -14,7 +14,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/auth"
-	"github.com/chaski-eo/chaski/grpc/internal/fake"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
@@ -268,7 +267,7 @@ func TestSilentStreamsMakeRoom(t *testing.T) {
 // TestStreamsWithoutCreditEnd: a stream whose tickets wait for a credit for long ends while another client has streams.
 func TestStreamsWithoutCreditEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &house{samples: 40, elems: 5, prepare: func(e *fake.Engine) { e.Gate = make(chan struct{}) }}
+		h := &house{samples: 40, elems: 5, prepare: func(e *fakeEngine) { e.Gate = make(chan struct{}) }}
 		l, target, dial := listenBuf(t)
 		s := start(t, l, Options{Open: h.Open, IdleTimeout: time.Minute})
 		r := newRaw(t, 10, target, dial...)

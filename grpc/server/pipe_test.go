@@ -24,7 +24,6 @@ import (
 
 	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/grpc/client"
-	"github.com/chaski-eo/chaski/grpc/internal/fake"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/grpc/payload"
 
@@ -86,7 +85,7 @@ func pipedBatch(t *testing.T, in *wire.PipeReader) *loader.Batch {
 // by gRPC; and that all comes by gRPC to a stream whose pipe is not known.
 func TestPipe(t *testing.T) {
 	broken := errors.New("a sample is broken")
-	h := &house{samples: 100, elems: 1 << 15, prepare: func(e *fake.Engine) {
+	h := &house{samples: 100, elems: 1 << 15, prepare: func(e *fakeEngine) {
 		e.Fail = func(pos int64) error {
 			if pos/4 == 1 {
 				return broken

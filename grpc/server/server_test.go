@@ -28,7 +28,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/client"
-	"github.com/chaski-eo/chaski/grpc/internal/fake"
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -38,20 +37,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fakeEngine makes a *fake.Engine an Engine.
-type fakeEngine struct{ *fake.Engine }
-
-func (e fakeEngine) Start(ctx context.Context, t shuffle.Ticket, native bool) Pending {
-	return e.Engine.Start(ctx, t, native)
-}
-
 // house makes a test's engines and keeps track of them.
 type house struct {
 	mu      sync.Mutex
 	samples int64
 	elems   int
-	prepare func(*fake.Engine)
-	open    []*fake.Engine
+	prepare func(*fakeEngine)
+	open    []*fakeEngine
 }
 
 func (h *house) Open(_ context.Context, s loader.Spec, o loader.Options) (Engine, error) {
@@ -60,13 +52,13 @@ func (h *house) Open(_ context.Context, s loader.Spec, o loader.Options) (Engine
 	if s.Source == "missing" {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "source", fault.NoOffset, "no such file"), s.Source)
 	}
-	e := fake.New(s, h.samples, h.elems)
+	e := newFake(s, h.samples, h.elems)
 	e.Alloc = o.Alloc
 	if h.prepare != nil {
 		h.prepare(e)
 	}
 	h.open = append(h.open, e)
-	return fakeEngine{e}, nil
+	return e, nil
 }
 
 // check fails the test if an engine is not closed, or was used against its contract.
@@ -185,7 +177,7 @@ func checkBatch(t testing.TB, b *loader.Batch, elems int) {
 	}
 	row := make([]byte, 4*elems)
 	for k, pos := range b.Positions {
-		fake.Row(row, b.Epoch, pos)
+		fakeRow(row, b.Epoch, pos)
 		if !bytes.Equal(image.Data[k*len(row):(k+1)*len(row)], row) {
 			t.Fatalf("epoch %d position %d row %d differs", b.Epoch, pos, k)
 		}
@@ -449,7 +441,7 @@ func TestCreditsAreKept(t *testing.T) {
 // TestHostileTickets: each hostile ticket gets a fault, in order, and the stream goes on.
 func TestHostileTickets(t *testing.T) {
 	h := &house{samples: 100, elems: 4}
-	h.prepare = func(e *fake.Engine) {
+	h.prepare = func(e *fakeEngine) {
 		e.Fail = func(pos int64) error {
 			if pos == 50 {
 				return fault.WithFile(fault.New(fault.Corrupt, "tile 7", 1234, "checksum"), "a.tif")
@@ -554,7 +546,7 @@ func TestCancelReleasesEverything(t *testing.T) {
 			t.Run(fmt.Sprint(name, " gated ", gated), func(t *testing.T) {
 				h := &house{samples: 1000, elems: 1 << 20}
 				if gated {
-					h.prepare = func(e *fake.Engine) { e.Gate = make(chan struct{}) }
+					h.prepare = func(e *fakeEngine) { e.Gate = make(chan struct{}) }
 				}
 				l, target, _ := listenUnix(t)
 				s := start(t, l, Options{Open: h.Open})
@@ -700,7 +692,7 @@ func TestFaultComesToNext(t *testing.T) {
 	var broken sync.Map
 	broken.Store(int64(15), true)
 	h := &house{samples: 40, elems: 50}
-	h.prepare = func(e *fake.Engine) {
+	h.prepare = func(e *fakeEngine) {
 		e.Fail = func(pos int64) error {
 			if _, ok := broken.Load(pos); ok {
 				return fault.WithFile(fault.New(fault.Corrupt, "tile 7", 1234, "checksum"), "a.tif")
@@ -925,7 +917,7 @@ func TestStopCutsStalledClients(t *testing.T) {
 // TestStopEndsIdleStreams: stopping a server ends streams that wait for tickets and streams that
 // wait for the engine.
 func TestStopEndsIdleStreams(t *testing.T) {
-	h := &house{samples: 1000, elems: 1, prepare: func(e *fake.Engine) { e.Gate = make(chan struct{}) }}
+	h := &house{samples: 1000, elems: 1, prepare: func(e *fakeEngine) { e.Gate = make(chan struct{}) }}
 	l, target, dial := listenBuf(t)
 	s := start(t, l, Options{Open: h.Open, DrainTimeout: time.Minute})
 	idle, waiting := newRaw(t, 4, target, dial...), newRaw(t, 4, target, dial...)

@@ -67,8 +67,6 @@ type Options struct {
 
 	// Steps picks steps of time of the raster. Formats other than Rumi3 need one.
 	Steps raster.Selection `json:"-"`
-	// DType, of Rumi3 only, is a type of at most 16 bits to store samples in. It must have each of their values.
-	DType chunk.DType `json:"dtype,omitempty"`
 	// Trailer, of Rumi3 only, has names of bands and times, in place of the raster's where they are not nil.
 	Trailer rumi.Trailer `json:"trailer"`
 
@@ -119,7 +117,7 @@ func (o *Options) encoder() (*openzl.Encoder, error) {
 
 // describes reports whether options are given that only rumi files of generation 3 store.
 func (o *Options) describes() bool {
-	return o.Unit != "" || o.DType != 0 || o.Trailer.Bands != nil || o.Trailer.Times != nil
+	return o.Unit != "" || o.Trailer.Bands != nil || o.Trailer.Times != nil
 }
 
 // Check checks the options. Its errors are about the options, not about a file, and have no kind.
@@ -144,7 +142,7 @@ func (o *Options) Check() error {
 	case o.Geozl != 0 && (o.Geozl < openzl.Geozl18 || o.Geozl > openzl.Geozl19):
 		return fmt.Errorf("geozl is %d: it must be %d or %d", o.Geozl, openzl.Geozl18, openzl.Geozl19)
 	case o.Format != Rumi3 && o.describes():
-		return fmt.Errorf("units, types, names and times need the format %s: it is %s", Rumi3, o.Format)
+		return fmt.Errorf("units, names and times need the format %s: it is %s", Rumi3, o.Format)
 	case o.Workers < 1:
 		return fmt.Errorf("workers is %d: it must be at least 1", o.Workers)
 	case o.MaxBytes < 1:

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/rumi"
@@ -21,9 +20,6 @@ func (o *Options) check3() error {
 		if _, err = rumi.ParseUnit(o.unit(), shape[0], shape[1]); err == nil {
 			break
 		}
-	}
-	if err == nil && o.DType != chunk.Invalid {
-		_, err = codesOf(o.DType)
 	}
 	return err
 }
@@ -50,16 +46,10 @@ func (h *holding) stack(next *holding) error {
 	return nil
 }
 
-// cube sets what only a file of generation 3 has: of the image the dtype of the options, of the layout the rest.
+// cube sets what only a file of generation 3 has.
 func (o *Options) cube(im *image, layout *rumi.Layout) (err error) {
 	if layout.Trailer, err = o.trailer(im.holding, im.shape[0], im.times); err != nil {
 		return err
-	}
-	if o.DType != chunk.Invalid && o.DType != im.dtype {
-		if im.pixels, err = exactly(im.pixels, im.dtype, o.DType); err != nil {
-			return err
-		}
-		im.dtype = o.DType
 	}
 	if layout.Unit, err = rumi.ParseUnit(o.unit(), im.shape[0], im.times); err != nil {
 		return fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%v", err)

@@ -55,7 +55,6 @@ type file struct {
 	columns.Raster
 	Bytes  []byte   // nil once it is written
 	Window [4]int64 // y, x, height, width
-	Bands  []string // names
 	Moved  int64    // how many valid samples had the nodata value and got the next one
 }
 
@@ -117,13 +116,10 @@ func (m *Maker) chip(ctx context.Context, i int64) (*chip, error) {
 
 // encode makes the files of a chip.
 func (m *Maker) encode(ctx context.Context, b *loader.Batch, c *chip, images []image, windows []*origin) error {
-	tally := <-m.tallies
-	defer func() { m.tallies <- tally }()
+	space := <-m.spaces
+	defer func() { m.spaces <- space }()
 	for k, im := range images {
-		file, err := m.file(ctx, b, k, im, windows[k], tally)
-		if err == nil && *m.recipe.Statistics {
-			err = tally.count(k, len(images), im)
-		}
+		file, err := m.file(ctx, b, k, im, windows[k], space)
 		if err != nil {
 			return fault.WithFile(err, windows[k].Asset.URI)
 		}
@@ -217,7 +213,8 @@ func (m *Maker) image(b *loader.Batch, k int) (im image, _ error) {
 }
 
 // file encodes the raster of field k.
-func (m *Maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *origin, t *tally) (*file, error) {
+func (m *Maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *origin,
+	space *columns.Summarizer) (*file, error) {
 	field, pixels := &m.recipe.Fields[k], im.pixels
 	meta, err := m.meta(ctx, &w.RasterWindow)
 	if err != nil {
@@ -235,15 +232,14 @@ func (m *Maker) file(ctx context.Context, b *loader.Batch, k int, im image, w *o
 		Raster: columns.Raster{Shape: shape, EPSG: chip.Geo.EPSG, Placed: chip.Geo.HasTransform,
 			Transform: chip.Geo.Transform}}
 	if field.Vector == nil {
-		out.Bands = bandsOf(field, meta, shape[0])
-		chip.Bands = out.Bands
+		chip.Bands = bandsOf(field, meta, shape[0])
 		if out.Moved, err = missing(&chip, field, meta, w, im.valid); err != nil {
 			return nil, err
 		}
 		lose(&chip, field.Codec.Format, im.valid)
 	}
 	if *m.recipe.Statistics {
-		if out.Stats, err = t.bands.Image(pixels.Data, im.valid, pixels.DType, shape[0], nil); err != nil {
+		if out.Stats, err = space.Image(pixels.Data, im.valid, pixels.DType, shape[0], nil); err != nil {
 			return nil, err
 		}
 	}

@@ -31,8 +31,7 @@ type table struct {
 	sources []string
 	rows    []int
 	splits  []string
-	files   [][]file   // of each field, without their bytes
-	bands   [][]string // of each field, as the first chip has them
+	files   [][]file // of each field, without their bytes
 }
 
 func (t *table) len() int { return len(t.sources) }
@@ -42,12 +41,9 @@ func (t *table) add(c *chip) {
 	t.sources, t.rows, t.splits = append(t.sources, c.Source), append(t.rows, int(c.Row)), append(t.splits, c.Split)
 	if t.files == nil {
 		t.files = make([][]file, len(c.Files))
-		for _, f := range c.Files {
-			t.bands = append(t.bands, f.Bands)
-		}
 	}
 	for k, file := range c.Files {
-		file.Bytes, file.Bands = nil, nil // the names of the first chip are enough
+		file.Bytes = nil
 		if n := len(t.files[k]); n > 0 && t.files[k][n-1].Names == file.Names {
 			file.Names = t.files[k][n-1].Names // one string in memory for all chips
 		}

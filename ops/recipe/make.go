@@ -1,7 +1,6 @@
 package recipe
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -20,7 +19,6 @@ import (
 	"github.com/chaski-eo/chaski/ops/convert"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tables"
@@ -64,8 +62,6 @@ type Result struct {
 	// Moved is how many valid samples had the nodata value of their chip and got the next value instead.
 	Moved int64
 	First error // the reason of the first bad or misplaced sample, or nil
-	// Report has the statistics of all chips, nil if the recipe wants none.
-	Report *stats.Report
 }
 
 // Make makes the container that a recipe describes. It appears at path when it is complete: an error or a kill leaves
@@ -154,9 +150,8 @@ type Maker struct {
 	groups  *tables.Vector
 	split   shuffle.Split
 	metas   *lru.Cache[string, *tiff.Meta]
-	tallies chan *tally // as many as there are workers
-	total   tally       // of chips that were measured elsewhere
-	table   table       // of the chips that were written
+	spaces  chan *columns.Summarizer // to measure chips in, as many as there are workers
+	table   table                    // of the chips that were written
 	ids     ids
 }
 
@@ -191,9 +186,9 @@ func Open(ctx context.Context, r *Recipe, o Options) (_ *Maker, err error) {
 	if err := m.openColumns(ctx); err != nil {
 		return nil, err
 	}
-	m.tallies = make(chan *tally, m.workers)
+	m.spaces = make(chan *columns.Summarizer, m.workers)
 	for range m.workers {
-		m.tallies <- &tally{}
+		m.spaces <- &columns.Summarizer{}
 	}
 	return m, nil
 }
@@ -301,7 +296,7 @@ func (r *Result) reasons() string {
 }
 
 // finish returns an error if the run kept no chip, and completes the result.
-func (m *Maker) finish(res *Result) (err error) {
+func (m *Maker) finish(res *Result) error {
 	if m.table.len() == 0 {
 		err := fault.New(fault.NotFound, "chips", fault.NoOffset, "none is left of %d windows: %s", res.Windows,
 			res.reasons())
@@ -313,10 +308,7 @@ func (m *Maker) finish(res *Result) (err error) {
 			res.Moved += files[i].Moved
 		}
 	}
-	if *m.recipe.Statistics {
-		res.Report, err = m.report(res)
-	}
-	return err
+	return nil
 }
 
 // take writes a chip, or counts why it is left out.
@@ -392,94 +384,4 @@ func errBad(b *loader.Bad) error {
 		return b.Err
 	}
 	return fault.WithPart(b.Err, "sample "+b.Sample.ID, fault.NoOffset)
-}
-
-// tally measures the chips of one worker.
-type tally struct {
-	fields []*stats.Field // of all chips; nil before the first
-	bands  columns.Summarizer
-}
-
-// count adds an image of field k of n to the statistics of all chips.
-func (t *tally) count(k, n int, im image) error {
-	if t.fields == nil {
-		t.fields = make([]*stats.Field, n)
-	}
-	if t.fields[k] == nil {
-		field, err := stats.NewField(im.pixels.DType, int(im.pixels.Shape[1]))
-		if err != nil {
-			return err
-		}
-		t.fields[k] = field
-	}
-	bands, size := int(im.pixels.Shape[1]), im.pixels.DType.Size()
-	count := len(im.valid) / bands
-	for b := range bands {
-		valid := im.valid[b*count:][:count]
-		if missing := bytes.Count(valid, []byte{0}); missing > 0 {
-			t.fields[k].AddNoData(b, uint64(missing))
-		}
-		t.fields[k].AddRows(b, t.bands.Valid(im.pixels.Data[b*count*size:][:count*size], valid, size))
-	}
-	return nil
-}
-
-// merge adds the statistics of all fields, which it may keep.
-func (t *tally) merge(fields []*stats.Field) error {
-	if t.fields == nil {
-		t.fields = fields
-		return nil
-	}
-	for k, f := range fields {
-		if err := t.fields[k].Merge(f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// states returns statistics as parts have them.
-func states(fields []*stats.Field) (out [][]byte) {
-	for _, f := range fields {
-		out = append(out, f.AppendState(nil))
-	}
-	return out
-}
-
-// merged returns the statistics of all chips so far, and forgets them. No worker runs meanwhile.
-func (m *Maker) merged() ([]*stats.Field, error) {
-	for range m.workers {
-		tally := <-m.tallies
-		fields := tally.fields
-		tally.fields = nil
-		m.tallies <- tally
-		if err := m.total.merge(fields); err != nil {
-			return nil, err
-		}
-	}
-	fields := m.total.fields
-	m.total.fields = nil
-	return fields, nil
-}
-
-// report returns what all workers measured.
-func (m *Maker) report(res *Result) (*stats.Report, error) {
-	r := &stats.Report{Version: stats.ReportVersion, Samples: int64(m.table.len()), Skipped: res.Bad + res.Misplaced,
-		Fields: map[string]stats.FieldReport{}}
-	total, err := m.merged()
-	if err != nil {
-		return nil, err
-	}
-	for k, field := range total {
-		if n := m.table.files[k][0].Shape[0]; field.Bands() != n { // of a part, which may say anything
-			return nil, damaged("statistics of %d bands of field %q, which has %d", field.Bands(),
-				m.recipe.Fields[k].Name, n)
-		}
-		report := field.Report()
-		for b, name := range m.table.bands[k] {
-			report.Bands[b].Name = name
-		}
-		r.Fields[m.recipe.Fields[k].Name] = report
-	}
-	return r, nil
 }

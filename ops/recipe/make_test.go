@@ -211,16 +211,15 @@ func (s section) Open(ctx context.Context, _ string) (source.Reader, error) {
 	return taco.Section(ctx, s.files, s.entry)
 }
 
-// TestWorkersChangeNothing: the container has the same bytes for any number of workers, and so have the statistics.
+// TestWorkersChangeNothing: the container has the same bytes for any number of workers.
 func TestWorkersChangeNothing(t *testing.T) {
 	dir := scenes(t, 2)
 	for _, text := range []string{pairs, strings.Replace(pairs, "kind: grid, size: 40, stride: 30",
 		"kind: random, size: 24, per_file: 9, seed: 5", 1) +
 		"split: {by: place, cell: 0.001, shares: {a: 1, b: 1}}\n"} {
 		var first []byte
-		var report string
 		for _, workers := range []int{1, 2, 7} {
-			out, res, err := create(t, dir, text, workers)
+			out, _, err := create(t, dir, text, workers)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -228,25 +227,23 @@ func TestWorkersChangeNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			said := fmt.Sprintf("%+v", *res.Report.Fields["image"].Bands[1].Mean)
 			if first == nil {
-				first, report = b, said
+				first = b
 			}
-			if !bytes.Equal(b, first) || said != report {
+			if !bytes.Equal(b, first) {
 				t.Errorf("%d workers: other bytes", workers)
 			}
 		}
 	}
 }
 
-// TestStatistics: geotiff:stats and the report are those of the valid pixels, by a plain loop.
+// TestStatistics: geotiff:stats are those of the valid pixels, by a plain loop.
 func TestStatistics(t *testing.T) {
 	dir := scenes(t, 1)
-	out, res, err := create(t, dir, "source: img\nwindows: {kind: grid, size: 50}\n", 2)
+	out, _, err := create(t, dir, "source: img\nwindows: {kind: grid, size: 50}\n", 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum, count := 0.0, 0
 	samples(t, out, func(ctx context.Context, d *taco.Dataset, row int) {
 		l, err := d.Level(ctx, 0)
 		if err != nil {
@@ -274,9 +271,6 @@ func TestStatistics(t *testing.T) {
 			for _, p := range values {
 				squares += (p - mean) * (p - mean) / float64(len(values))
 			}
-			if b == 0 {
-				sum, count = sum+mean*float64(len(values)), count+len(values)
-			}
 			bands, from, _ := v.List(row)
 			of, lo, hi := bands.List(from + b)
 			have := of.Floats()[lo:hi]
@@ -291,9 +285,6 @@ func TestStatistics(t *testing.T) {
 			}
 		}
 	})
-	if got := *res.Report.Fields["image"].Bands[0].Mean; math.Abs(got-sum/float64(count)) > 1e-6*got {
-		t.Errorf("the mean of all is %v, want %v", got, sum/float64(count))
-	}
 }
 
 // TestQuality: chips with too much nodata are left out and counted. Of windows of 20 pixels at the top, half is nodata.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/crash"
-	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/taco/build"
 )
 
@@ -23,8 +22,7 @@ import (
 // other by a run that can be interrupted. WritePart makes the chips of some windows, and Merge writes the container
 // that Make writes of all.
 //
-// A part is a gob for each window, and at the end one with the statistics. Ids, columns and tables are made by Merge:
-// an id depends on those before it.
+// A part is a gob for each window. Ids, columns and tables are made by Merge: an id depends on those before it.
 
 // Extent is what all parts of a container have to agree about.
 type Extent struct {
@@ -93,18 +91,6 @@ func (m *Maker) WritePart(ctx context.Context, w io.Writer, first, count int64) 
 	if err != nil {
 		return err
 	}
-	total, err := m.merged()
-	if err != nil {
-		return err
-	}
-	end := partEnd{states(total)}
-	// Merge would refuse it only after all other parts were made: one with too many bands, for example.
-	if _, err := stats.ParseStates(end.Statistics); err != nil {
-		return err
-	}
-	if err := out.Encode(end); err != nil {
-		return err
-	}
 	return buffered.Flush()
 }
 
@@ -152,7 +138,7 @@ func (m *Maker) Merge(ctx context.Context, path string, parts iter.Seq2[*Part, e
 
 // join takes the chips of a part.
 func (m *Maker) join(ctx context.Context, p *Part, put func(*build.Sample) error, res *Result) error {
-	in, before := gob.NewDecoder(bufio.NewReaderSize(p.Body, 1<<20)), m.table.len()
+	in := gob.NewDecoder(bufio.NewReaderSize(p.Body, 1<<20))
 	for i := range p.Count {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -168,37 +154,10 @@ func (m *Maker) join(ctx context.Context, p *Part, put func(*build.Sample) error
 			return err
 		}
 	}
-	var end partEnd
-	if err := read(in, &end); err != nil {
-		return err
-	}
-	if err := read(in, new(partEnd)); !errors.Is(err, io.EOF) {
+	if err := read(in, new(chip)); !errors.Is(err, io.EOF) {
 		return damaged("something follows its end")
 	}
-	states := end.Statistics
-	want := 0
-	if *m.recipe.Statistics && m.table.len() > before {
-		want = len(m.recipe.Fields)
-	}
-	if want != len(states) {
-		return damaged("statistics of %d fields for %d chips", len(states), m.table.len()-before)
-	}
-	if want == 0 {
-		return nil
-	}
-	fields, err := stats.ParseStates(states)
-	if err != nil {
-		return err
-	}
-	if err := m.total.merge(fields); err != nil {
-		return damaged("statistics: %v", err)
-	}
 	return nil
-}
-
-// partEnd is the end of a part.
-type partEnd struct {
-	Statistics [][]byte // stats.Field.AppendState of each field; empty without chips
 }
 
 // damaged is the error about a part that WritePart does not write.

@@ -63,9 +63,6 @@ func (w *worker) zarrArray(ctx context.Context, a *zarr.Array) error {
 	if checked.Bad > 1 {
 		w.note("%s: %d chunks or shards cannot be read", a.URI, checked.Bad)
 	}
-	if checked.Strays > 0 {
-		w.note("%s: %d files are neither chunks nor metadata, the first is %q", a.URI, checked.Strays, checked.Stray)
-	}
 	return err
 }
 

@@ -19,7 +19,8 @@ import numpy as np
 from helpers import T, parts, payload
 
 from chaski import Ragged, StateError
-from chaski._assemble import DTYPES, Assembler, Batch, Part, Pool
+from chaski._assemble import DTYPES, Assembler, Batch, Pool
+from chaski._proto import chaski_pb2 as pb
 from chaski._proto.fbs.Batch import Batch as Generated
 from chaski._rpc import parse_reply
 from chaski.errors import PayloadError
@@ -95,7 +96,7 @@ def assemble(data: bytes, size: int) -> Batch:
     a, batch = Assembler(Pool(), 1 << 30), None
     for r in parts(data, size):
         part = parse_reply(r.SerializeToString())
-        assert isinstance(part, Part)
+        assert isinstance(part, pb.Part)
         batch = a.add(part)
     if batch is None:
         raise PayloadError("no part")
@@ -157,21 +158,15 @@ def try_payload(rng: random.Random) -> bool:
 
 def try_reply(rng: random.Random) -> bool:
     """A reply with other bytes is refused, or what protobuf reads too."""
-    from chaski._proto import chaski_pb2 as pb
-
     part = pb.Part(ticket=rng.getrandbits(9), offset=rng.getrandbits(9), total=300, data=b"abc")
     fault = pb.Fault(ticket=3, kind="corrupt", message="x")
     one = {"part": part} if rng.randrange(3) else {"fault": fault}
     good = pb.StreamReply(**one).SerializeToString()
     data = mutate(rng, good, len(good))
     try:
-        got = parse_reply(data)
+        parse_reply(data)
     except PayloadError:
         return False
-    if isinstance(got, Part):
-        want = pb.StreamReply.FromString(data).part
-        assert (got.ticket, got.offset, got.total) == (want.ticket, want.offset, want.total)
-        assert bytes(got.data) == want.data
     return True
 
 

@@ -21,7 +21,7 @@ import pytest
 from patience import patiently
 
 import chaski
-from chaski import _engine, _files, _read
+from chaski import _engine, _read
 
 TESTS = Path(__file__).parent
 SRC = TESTS.parent / "src"
@@ -453,13 +453,3 @@ def test_the_command_waits_for_an_engine_that_ends_by_ctrl_c(tmp_path):
         assert p.stdout is not None and p.stdout.readline() == b"ready\n"
         os.killpg(p.pid, signal.SIGINT)
         assert p.wait(60) == 7
-
-
-def test_folders_of_killed_processes_are_removed():
-    made = _files.Folder()
-    assert os.stat(made.path).st_mode & 0o777 == 0o700
-    _files.Folder().close()
-    assert os.path.isdir(made.path)  # in use
-    os.close(made._lock)  # as of a process that was killed
-    _files.Folder().close()
-    assert not os.path.isdir(made.path)

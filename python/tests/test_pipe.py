@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import socket
 import struct
@@ -53,25 +52,9 @@ def wanted(binary) -> np.ndarray:
         return images(loader)
 
 
-@contextlib.contextmanager
-def certified(binary: str, folder: Path) -> Iterator[tuple[str, dict[str, object]]]:
-    """Runs a server with a certificate; yields its address and what a client needs."""
-    if shutil.which("openssl") is None:
-        pytest.skip("needs openssl")
-    key, certificate = folder / "key", folder / "certificate"
-    line = "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -addext"
-    made = [*line.split(), "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate]
-    subprocess.run(made, check=True, capture_output=True)
-    flags = *HIDDEN[:1], "--tls-cert", str(certificate), "--tls-key", str(key)
-    with serving(binary, *flags) as (target, token):
-        yield target, {"credentials": chaski.tls(certificate), "token": token}
-
-
-@pytest.mark.parametrize("how", ["plain", "tls"])
-def test_the_same_batches(binary, how, tmp_path, made, wanted, monkeypatch):
-    serve = certified(binary, tmp_path) if how == "tls" else serving(binary, *HIDDEN[:1])
-    with serve as (target, given):
-        options = given if isinstance(given, dict) else {"token": given}
+def test_the_same_batches(binary, made, wanted, monkeypatch):
+    with serving(binary, *HIDDEN[:1]) as (target, token):
+        options = {"token": token}
         alone(monkeypatch)
         with chaski.connect(target, SCENE, **OPTIONS, engine=chaski.Engine(**options)) as loader:
             assert np.array_equal(images(loader), wanted) and len(made) == 1
@@ -85,28 +68,23 @@ def test_the_same_batches(binary, how, tmp_path, made, wanted, monkeypatch):
         assert eventually(lambda: all(p._socket.fileno() < 0 for p in made))
 
 
-@pytest.mark.parametrize("how", ["plain", "shared", "tls"])
-def test_requests_go_by_the_pipe(binary, how, tmp_path, made, wanted, monkeypatch):
-    """All but the first ones; with TLS, which two threads cannot use, none."""
+@pytest.mark.parametrize("how", ["plain", "shared"])
+def test_requests_go_by_the_pipe(binary, how, made, wanted, monkeypatch):
+    """All but the first ones."""
     sent, send = [], _pipe.Pipe.send
     monkeypatch.setattr(_pipe.Pipe, "send", lambda p, *all: (sent.append(len(all)), send(p, *all)))
     if how != "shared":
         alone(monkeypatch)
-    serve = certified(binary, tmp_path) if how == "tls" else serving(binary, *HIDDEN[:1])
     with contextlib.ExitStack() as stack:
         if how == "shared":
             loader = chaski.load(SCENE, **OPTIONS)
         else:
-            target, given = stack.enter_context(serve)
-            options = given if isinstance(given, dict) else {"token": given}
-            loader = chaski.connect(target, SCENE, **OPTIONS, engine=chaski.Engine(**options))
+            target, token = stack.enter_context(serving(binary, *HIDDEN[:1]))
+            loader = chaski.connect(target, SCENE, **OPTIONS, engine=chaski.Engine(token=token))
         stack.enter_context(loader)
         assert np.array_equal(images(loader), wanted)
         assert len(loader) == 8
-        if how == "tls":
-            assert not sent
-        else:
-            assert len(sent) >= 7 and sum(sent) <= 2 * 8
+        assert len(sent) >= 7 and sum(sent) <= 2 * 8
         for i in (3, 5, 3):
             assert np.array_equal(loader.fetch([i])["image"][0], loader.sample(i)["image"])
 
@@ -131,7 +109,7 @@ def test_without_a_pipe(binary, wanted, monkeypatch):
         asked.append(given)
         raise TimeoutError("no way")
 
-    monkeypatch.setattr(_pipe, "_connected", refuse)
+    monkeypatch.setattr(_pipe, "connected", refuse)
     engine = chaski.Engine(transport="grpc", workers=1)
     with chaski.load(SCENE, **OPTIONS, engine=engine) as loader:
         assert np.array_equal(images(loader), wanted)
@@ -194,7 +172,7 @@ def answering(sent: bytes) -> Iterator[_pipe.Pipe]:
 
         thread = threading.Thread(target=serve)
         thread.start()
-        pipe = _pipe.Pipe(f"127.0.0.1:{listener.getsockname()[1]}", bytes(16), None, lambda: None)
+        pipe = _pipe.Pipe(f"127.0.0.1:{listener.getsockname()[1]}", bytes(16), lambda: None)
         yield pipe
         pipe._socket.close()
         thread.join()
@@ -224,11 +202,3 @@ def test_replies():
 def test_strange_replies(head, error):
     with answering(head) as pipe, pytest.raises(error):
         pipe.reply(Pool(), 9, 9)
-
-
-def test_no_pipe_through_a_proxy(monkeypatch):
-    monkeypatch.setenv("https_proxy", "http://192.0.2.1:1")
-    monkeypatch.setenv("no_proxy", "example.org")
-    assert _pipe._through_proxy("192.0.2.2") and not _pipe._through_proxy("example.org")
-    with pytest.raises(UnavailableError, match="proxy"):
-        _pipe.Pipe("192.0.2.2:1", bytes(16), None, lambda: None)

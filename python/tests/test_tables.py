@@ -6,7 +6,6 @@ import gc
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import warnings
 from pathlib import Path
@@ -186,20 +185,6 @@ def test_a_new_engine_finds_the_file(paths):
         next(it)
         os.kill(loader._held.engine._process.pid, signal.SIGKILL)
         assert [b.step for b in it] == list(range(1, len(paths)))
-
-
-def test_what_a_killed_process_left_is_removed(paths, folder):
-    code = (
-        "import chaski, os, signal, sys\n"
-        "loader = chaski.load(sys.argv[1:], batch_size=4)\n"
-        "os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    env = {**os.environ, "PYTHONPATH": str(SRC), "TMPDIR": str(folder)}
-    done = subprocess.run([sys.executable, "-c", code, *paths[:2]], env=env, timeout=500)
-    assert done.returncode == -signal.SIGKILL
-    assert len(list(folder.iterdir())) == 1
-    with chaski.load(paths, **options()):
-        assert len(list(folder.iterdir())) == 1
 
 
 @pytest.mark.parametrize(

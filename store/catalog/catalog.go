@@ -76,9 +76,9 @@ type Table struct {
 	opener      source.Opener
 	maxChunk    int
 	assets      *lru.Cache[assetKey, Asset]
-	table       columns.Table  // nil: a listing
-	folders     columns.Column // the column FolderColumn of a listing or catalog, or nil
-	own         io.Closer      // the opener, if it is not the one that the caller gave
+	table       *columns.Table  // nil: a listing
+	folders     *columns.Column // the column FolderColumn of a listing or catalog, or nil
+	own         io.Closer       // the opener, if it is not the one that the caller gave
 	fingerprint string
 	order       []int64  // the rows of the table that are samples; nil: all
 	paired      []string // names of the fields of a catalog of pairs
@@ -204,7 +204,7 @@ func (t *Table) reader(ctx context.Context) (source.Reader, error) {
 }
 
 func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []Source, o Options) error {
-	uris := columns.StringList(l.Paths)
+	uris := columns.Paths(l.Paths)
 	sizes := columns.InMemory(tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, l.Sizes, nil))
 	t.folders = columns.Folders(uris)
 	for _, s := range fields {
@@ -244,7 +244,7 @@ func (t *Table) openHeld(ctx context.Context, fields []Source, o Options) error 
 			want[columns.AssetColumn(name)] = true
 		}
 	}
-	tab, err := columns.OpenHeld(ctx, file, t.src, func(name string) bool { return o.AllColumns || want[name] })
+	tab, err := columns.OpenText(ctx, file, t.src, func(name string) bool { return o.AllColumns || want[name] })
 	if err != nil {
 		return err
 	}
@@ -263,9 +263,9 @@ func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) err
 	}
 	t.table = tab
 	assets := ""
-	if tab.File.Meta[layout.VersionKey] != "" || tab.Has(layout.URI) &&
-		(tab.Has(layout.Index) || tab.Has(layout.Header)) {
-		if v := tab.File.Meta[layout.VersionKey]; v != "" && v != layout.Version {
+	if v := tab.Meta(layout.VersionKey); v != "" || has(tab, layout.URI) &&
+		(has(tab, layout.Index) || has(tab, layout.Header)) {
+		if v != "" && v != layout.Version {
 			return fault.New(fault.Unsupported, "footer", fault.NoOffset,
 				"catalog version %q; this is version %s", v, layout.Version)
 		}
@@ -303,17 +303,8 @@ func (t *Table) severalFiles() bool {
 	return err == nil && st.IsDir() || err != nil && listing.IsGlob(t.src)
 }
 
-// fileOf returns the file of the table that holds a row, and the number of the row in it.
-func (t *Table) fileOf(row int64) (uri string, in int64) {
-	if shards, ok := t.table.(*columns.Shards); ok {
-		shard, in := shards.Find(row)
-		return shards.Names[shard], in
-	}
-	return t.src, row
-}
-
 // openTable makes the fields from a table's columns. assets is the column of a catalog's URIs, "" for other tables.
-func (t *Table) openTable(ctx context.Context, tab columns.Table, fields []Source, assets string, o Options) error {
+func (t *Table) openTable(ctx context.Context, tab *columns.Table, fields []Source, assets string, o Options) error {
 	if err := columns.CheckRows(tab.Rows()); err != nil {
 		return err
 	}
@@ -372,7 +363,7 @@ func (t *Table) Close() error {
 }
 
 // values returns the values of a field, with a row for each sample.
-func (t *Table) values(field int) columns.Column {
+func (t *Table) values(field int) *columns.Column {
 	return t.fields[field].ofSamples(t.fields[field].main)
 }
 
@@ -441,8 +432,8 @@ func (t *Table) Asset(ctx context.Context, field int, row int64) (Asset, error) 
 }
 
 // pairedFields returns the fields of a catalog of pairs, nil for another catalog.
-func pairedFields(tab *columns.ParquetTable) (names []string, err error) {
-	text := tab.File.Meta[layout.FieldsKey]
+func pairedFields(tab *columns.Table) (names []string, err error) {
+	text := tab.Meta(layout.FieldsKey)
 	if text == "" {
 		return nil, nil
 	}

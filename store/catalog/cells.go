@@ -18,9 +18,9 @@ import (
 // Face's feature Image, a struct of the bytes and a path. A row whose bytes are null has its raster in the file at the
 // path.
 type cells struct {
-	column string         // the name of the field's column, or of its struct
-	bytes  columns.Column // opaque
-	paths  columns.Column // or nil
+	column string          // the name of the field's column, or of its struct
+	bytes  *columns.Column // opaque
+	paths  *columns.Column // or nil
 	rows   int64
 }
 
@@ -32,7 +32,7 @@ const (
 
 // cellsOf returns the columns of the rasters in the cells of a column, or nil if it holds paths or values. A struct of
 // bytes and paths that has no raster is fault.Unsupported.
-func cellsOf(ctx context.Context, tab columns.Table, name string) (*cells, error) {
+func cellsOf(ctx context.Context, tab *columns.Table, name string) (*cells, error) {
 	c := &cells{column: strings.TrimSuffix(name, bytesMember), rows: tab.Rows()}
 	var err error
 	flat := true
@@ -42,10 +42,10 @@ func cellsOf(ctx context.Context, tab columns.Table, name string) (*cells, error
 			return nil, nil // the caller says what is missing
 		}
 	}
-	if !columns.IsBytes(c.bytes) {
+	if !c.bytes.Bytes {
 		return nil, nil
 	}
-	if paths, err := tab.Column(c.column + pathMember); err == nil && paths.Kind() == Text {
+	if paths, err := tab.Column(c.column + pathMember); err == nil && paths.Kind == Text {
 		c.paths = paths
 	}
 	head, err := firstBytes(ctx, c.bytes)
@@ -74,7 +74,7 @@ func notRaster(part string, off int64, head []byte) error {
 var errStop = errors.New("catalog: stop")
 
 // firstBytes returns the head of the first value of a column that is not null, or nil if all are.
-func firstBytes(ctx context.Context, c columns.Column) (head []byte, err error) {
+func firstBytes(ctx context.Context, c *columns.Column) (head []byte, err error) {
 	err = c.Scan(ctx, func(_ int64, v columns.Cell) error {
 		if v.Null {
 			return nil
@@ -89,7 +89,7 @@ func firstBytes(ctx context.Context, c columns.Column) (head []byte, err error) 
 }
 
 // names returns the column of the names of the rasters: their paths, or cellName of a row whose path is null or empty.
-func (c *cells) names() columns.Column {
+func (c *cells) names() *columns.Column {
 	paths := c.paths
 	if paths == nil {
 		paths = columns.Nulls(c.rows) // not the bytes, which a scan would read
@@ -114,9 +114,9 @@ func ImageColumns(ctx context.Context, r source.Reader) ([]string, error) {
 	return imageColumns(ctx, tab)
 }
 
-func imageColumns(ctx context.Context, tab *columns.ParquetTable) (names []string, err error) {
-	for i := range tab.File.Fields {
-		name := tab.File.Fields[i].Name
+func imageColumns(ctx context.Context, tab *columns.Table) (names []string, err error) {
+	for i := range tab.Files[0].Fields {
+		name := tab.Files[0].Fields[i].Name
 		c, err := cellsOf(ctx, tab, name)
 		if err != nil && fault.KindOf(err) != fault.Unsupported {
 			return nil, err

@@ -34,12 +34,16 @@ func IsTable(uri string) bool { return magic.Named(source.Name(uri)).Class.Table
 
 // DescribeCSV reads a CSV file, whose name says what separates its values. It does not close r.
 func DescribeCSV(ctx context.Context, r source.Reader, name string) (*Summary, error) {
-	held, err := columns.OpenHeld(ctx, r, name, nil)
+	held, err := columns.OpenText(ctx, r, name, nil)
 	if err != nil {
 		return nil, err
 	}
-	summary := &Summary{Rows: held.N}
-	for _, c := range held.Data().Columns() {
+	data, err := held.Data(ctx)
+	if err != nil {
+		return nil, err
+	}
+	summary := &Summary{Rows: held.Rows()}
+	for _, c := range data.Columns() {
 		summary.Columns = append(summary.Columns, Column{Name: c.Name, Type: c.Type.String()})
 	}
 	return summary, nil

@@ -21,7 +21,7 @@ func (t *Table) Scan(ctx context.Context, name string, visit func(row int64, v V
 	err = columns.Pick(column, t.order).Scan(ctx, func(row int64, c columns.Cell) error {
 		return visit(row, c.Value())
 	})
-	return column.Kind(), fault.WithFile(err, t.src)
+	return column.Kind, fault.WithFile(err, t.src)
 }
 
 // FolderColumn is a column that listings and catalogs have beside those that are stored: the name of the folder that
@@ -30,7 +30,7 @@ func (t *Table) Scan(ctx context.Context, name string, visit func(row int64, v V
 const FolderColumn = "folder"
 
 // column returns a column by its name, with the rows of the table.
-func (t *Table) column(name string) (columns.Column, error) {
+func (t *Table) column(name string) (*columns.Column, error) {
 	if name == FolderColumn && t.folders != nil {
 		return t.folders, nil
 	}
@@ -58,7 +58,7 @@ func (t *Table) TimeUnit(_ context.Context, name string) time.Duration {
 	if err != nil {
 		return 0
 	}
-	return columns.UnitOf(column)
+	return column.Unit
 }
 
 // Listed reports whether the dataset is a listing of files, and not a table.

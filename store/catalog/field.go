@@ -22,16 +22,16 @@ import (
 type field struct {
 	name  string
 	kind  Kind
-	rows  []int64          // the row of the table that each sample has; nil: all rows, in order
-	main  columns.Column   // the values; of a raster its URIs
-	blobs []columns.Column // index blobs of a raster; the first that is not null counts
-	size  columns.Column   // of a raster's file in bytes, or nil
-	mtime columns.Column   // of a raster's file, RFC 3339, or nil
+	rows  []int64           // the row of the table that each sample has; nil: all rows, in order
+	main  *columns.Column   // the values; of a raster its URIs
+	blobs []*columns.Column // index blobs of a raster; the first that is not null counts
+	size  *columns.Column   // of a raster's file in bytes, or nil
+	mtime *columns.Column   // of a raster's file, RFC 3339, or nil
 
-	height, width columns.Column // of a raster in pixels, or nil
-	etag          columns.Column // of a raster's object, or nil
+	height, width *columns.Column // of a raster in pixels, or nil
+	etag          *columns.Column // of a raster's object, or nil
 
-	offset, length columns.Column // of a raster in a container, or nil
+	offset, length *columns.Column // of a raster in a container, or nil
 
 	cells *cells // the bytes of the rasters, or nil if they are files of their own
 
@@ -40,7 +40,7 @@ type field struct {
 }
 
 // tableField makes a field of a table. assets is the column of URIs if the table is a catalog, else "".
-func (t *Table) tableField(ctx context.Context, tab columns.Table, s Source, assets string) (field, error) {
+func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, assets string) (field, error) {
 	f := field{name: s.Field}
 	name, prefix := cmp.Or(s.Column, assets, s.Field), ""
 	if len(t.paired) > 0 && s.Pattern == "" {
@@ -80,7 +80,7 @@ func (t *Table) tableField(ctx context.Context, tab columns.Table, s Source, ass
 	if err != nil {
 		return f, err
 	}
-	f.main, f.kind = column, column.Kind()
+	f.main, f.kind = column, column.Kind
 	if f.blobs, err = blobColumns(tab, s.Blob, indexed, prefix); err != nil {
 		return f, err
 	}
@@ -93,7 +93,7 @@ func (t *Table) tableField(ctx context.Context, tab columns.Table, s Source, ass
 			return f, err
 		}
 	}
-	if !raster && columns.IsOpaque(column) {
+	if !raster && column.Opaque {
 		return f, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds bytes that are not a string")
 	}
 	if raster {
@@ -107,28 +107,21 @@ func (t *Table) tableField(ctx context.Context, tab columns.Table, s Source, ass
 
 // imageColumn returns the column that a field reads: its own or, for the field of a dataset without fields, the first
 // one whose cells hold rasters, if none has the field's name.
-func imageColumn(ctx context.Context, tab columns.Table, s Source, name string) (string, error) {
-	if s.Column != "" || name != defaultField || has(tab, name) || has(tab, name+bytesMember) {
+func imageColumn(ctx context.Context, tab *columns.Table, s Source, name string) (string, error) {
+	if s.Column != "" || name != defaultField || tab.Files == nil || has(tab, name) || has(tab, name+bytesMember) {
 		return name, nil
 	}
-	var names []string
-	var err error
-	switch tab := tab.(type) {
-	case *columns.ParquetTable:
-		names, err = imageColumns(ctx, tab)
-	case *columns.Shards:
-		names, err = imageColumns(ctx, tab.Tables[0])
-	}
+	names, err := imageColumns(ctx, tab)
 	return append(names, name)[0], err
 }
 
-func has(tab columns.Table, name string) bool {
+func has(tab *columns.Table, name string) bool {
 	_, err := tab.Column(name)
 	return err == nil
 }
 
 // blobColumns returns the columns of index blobs: the named one, or the two of a catalog, which begin with prefix.
-func blobColumns(tab columns.Table, named string, catalog bool, prefix string) ([]columns.Column, error) {
+func blobColumns(tab *columns.Table, named string, catalog bool, prefix string) ([]*columns.Column, error) {
 	var names []string
 	switch {
 	case named != "":
@@ -136,7 +129,7 @@ func blobColumns(tab columns.Table, named string, catalog bool, prefix string) (
 	case catalog:
 		names = []string{prefix + layout.Index, prefix + layout.Header}
 	}
-	var out []columns.Column
+	var out []*columns.Column
 	for _, name := range names {
 		column, err := tab.Column(name)
 		switch {
@@ -144,9 +137,9 @@ func blobColumns(tab columns.Table, named string, catalog bool, prefix string) (
 			continue // a catalog of one format has one of the two
 		case err != nil:
 			return nil, err
-		case column.Kind() != Text:
+		case column.Kind != Text:
 			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %ss, not blobs",
-				column.Kind())
+				column.Kind)
 		}
 		out = append(out, column)
 	}
@@ -155,8 +148,8 @@ func blobColumns(tab columns.Table, named string, catalog bool, prefix string) (
 
 // catalogColumns finds the other columns that a catalog has for each file. Older catalogs, and catalogs of other
 // programs, lack some.
-func (f *field) catalogColumns(tab columns.Table, prefix string) {
-	optionalColumn := func(name string, k Kind) columns.Column { return optional(tab, prefix+name, k) }
+func (f *field) catalogColumns(tab *columns.Table, prefix string) {
+	optionalColumn := func(name string, k Kind) *columns.Column { return optional(tab, prefix+name, k) }
 	f.size, f.mtime = optionalColumn(layout.Size, Int), optionalColumn(layout.MTime, Text)
 	f.etag = optionalColumn(layout.ETag, Text)
 	f.height, f.width = optionalColumn(layout.Height, Int), optionalColumn(layout.Width, Int)
@@ -170,9 +163,9 @@ func (f *field) catalogColumns(tab columns.Table, prefix string) {
 }
 
 // optional returns the column with this name and kind, or nil.
-func optional(tab columns.Table, name string, k Kind) columns.Column {
+func optional(tab *columns.Table, name string, k Kind) *columns.Column {
 	column, err := tab.Column(name)
-	if err != nil || column.Kind() != k {
+	if err != nil || column.Kind != k {
 		return nil
 	}
 	return column
@@ -181,7 +174,7 @@ func optional(tab columns.Table, name string, k Kind) columns.Column {
 // namesRasters reports whether the strings of a column name raster files, or byte ranges. It looks at all rows, because
 // the first may be "nan" or a file of another format, and sorting the table must not change the column's kind. If only
 // some name rasters it is an error. Nulls and empty strings count for neither.
-func namesRasters(ctx context.Context, c columns.Column, name string) (bool, error) {
+func namesRasters(ctx context.Context, c *columns.Column, name string) (bool, error) {
 	var first [2]string // the first that does not name a raster, and the first that does
 	var rows [2]int64
 	err := c.Scan(ctx, func(row int64, v columns.Cell) error {
@@ -209,7 +202,7 @@ func namesRasters(ctx context.Context, c columns.Column, name string) (bool, err
 }
 
 // ofSamples returns a column of the field with a row for each sample; nil of no column.
-func (f *field) ofSamples(c columns.Column) columns.Column { return columns.Pick(c, f.rows) }
+func (f *field) ofSamples(c *columns.Column) *columns.Column { return columns.Pick(c, f.rows) }
 
 // tableRow returns the row of the table that a sample has.
 func (f *field) tableRow(sample int64) int64 {
@@ -269,8 +262,8 @@ func (t *Table) cellAsset(r *rowReader, f *field) (a Asset, err error) {
 	if r.err != nil || cell.Null {
 		return a, fault.WithFile(r.err, t.src)
 	}
-	uri, row := t.fileOf(r.at)
-	if uri, err = t.roots.Allow(uri); err != nil {
+	uri, row := t.table.FileOf(r.at)
+	if uri, err = t.roots.Allow(cmp.Or(uri, t.src)); err != nil {
 		return a, err
 	}
 	data := bytes.Clone(cell.Text) // the cell is a part of its page, which the asset would keep in memory
@@ -300,7 +293,7 @@ func newRowReader(ctx context.Context, f *field, row int64) *rowReader {
 }
 
 // cell returns the cell of a column that a table may lack: of a nil column it is null.
-func (r *rowReader) cell(c columns.Column) columns.Cell {
+func (r *rowReader) cell(c *columns.Column) columns.Cell {
 	if c == nil || r.err != nil {
 		return columns.Cell{Null: true}
 	}
@@ -318,7 +311,7 @@ func (r *rowReader) fail(kind fault.Kind, format string, args ...any) {
 }
 
 // index returns the index in the first blob of the row, or nil if it has no blob.
-func (r *rowReader) index(blobs []columns.Column, maxChunk int) *chunk.Index {
+func (r *rowReader) index(blobs []*columns.Column, maxChunk int) *chunk.Index {
 	for _, blob := range blobs {
 		cell := r.cell(blob)
 		if cell.Null || len(cell.Text) == 0 {

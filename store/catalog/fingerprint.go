@@ -99,7 +99,7 @@ func hashBelow(ctx context.Context, f *field, folder []byte) ([16]byte, error) {
 // the digest finds out at no cost, while a pass of its own for the folder takes as long as the digest. Without both
 // strings it returns what sharedFolder does: a folder shorter than the one that all rows share would give another
 // digest.
-func outerFolder(ctx context.Context, c columns.Column, n int64) ([]byte, error) {
+func outerFolder(ctx context.Context, c *columns.Column, n int64) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
 	}
@@ -134,7 +134,7 @@ func common(folder, s []byte) []byte {
 }
 
 // sharedFolder returns the longest common prefix of all strings that ends in "/".
-func sharedFolder(ctx context.Context, c columns.Column) ([]byte, error) {
+func sharedFolder(ctx context.Context, c *columns.Column) ([]byte, error) {
 	var folder []byte
 	found := false
 	err := c.Scan(ctx, func(_ int64, v columns.Cell) error {
@@ -161,13 +161,13 @@ func (f *field) hasSizes() bool { return f.size != nil || len(f.blobs) > 0 }
 func hashSizes(ctx context.Context, f *field) ([16]byte, error) {
 	d := digest.New()
 	if f.cells != nil {
-		for _, n := range columns.StoredSizes(f.cells.bytes) {
+		for _, n := range f.cells.bytes.Stored() {
 			d.Number(uint64(n))
 		}
 	}
 	sources := f.blobs
 	if f.size != nil {
-		sources = []columns.Column{f.size}
+		sources = []*columns.Column{f.size}
 	}
 	for _, c := range sources {
 		err := f.ofSamples(c).Scan(ctx, func(_ int64, v columns.Cell) error {

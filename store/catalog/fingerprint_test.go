@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"math"
 	"strings"
@@ -16,33 +15,16 @@ import (
 )
 
 // uris is a column of strings; "" is a null. It gives every cell in the same memory.
-type uris struct {
-	of  []string
-	buf *bytes.Buffer
-}
-
-func (u uris) Kind() columns.Kind { return Raster }
-
-func (u uris) Cell(_ context.Context, row int64) (columns.Cell, error) {
-	if u.of[row] == "" {
-		return columns.Cell{Null: true}, nil
-	}
-	u.buf.Reset()
-	u.buf.WriteString(u.of[row])
-	return columns.Cell{Text: u.buf.Bytes()}, nil
-}
-
-func (u uris) Scan(ctx context.Context, visit func(int64, columns.Cell) error) error {
-	for row := range int64(len(u.of)) {
-		c, err := u.Cell(ctx, row)
-		if err == nil {
-			err = visit(row, c)
+func uris(of []string) *columns.Column {
+	var buf bytes.Buffer
+	return columns.Map(columns.Nulls(int64(len(of))), func(row int64, _ columns.Cell) columns.Cell {
+		if of[row] == "" {
+			return columns.Cell{Null: true}
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		buf.Reset()
+		buf.WriteString(of[row])
+		return columns.Cell{Text: buf.Bytes()}
+	})
 }
 
 // slowDigest is the digest that hash documents, of strings without the directory that all share.
@@ -76,7 +58,7 @@ func slowDigest(of []string) [16]byte {
 func TestDigestOfAnyOrder(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		of := rapid.SliceOfN(rapid.StringMatching(`(a/(b/(c/|cc/)?)?)?[xyz]|`), 0, 8).Draw(r, "uris")
-		f := &field{kind: Raster, main: uris{of, &bytes.Buffer{}}, size: uris{}}
+		f := &field{kind: Raster, main: uris(of), size: columns.Nulls(0)}
 		got, err := hashValues(t.Context(), f, int64(len(of)))
 		if err != nil || got != slowDigest(of) {
 			r.Fatalf("%q: %x, %v, want %x", of, got, err, slowDigest(of))

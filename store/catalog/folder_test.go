@@ -68,7 +68,7 @@ func TestFolders(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	got := columns.Folders(columns.StringList{"https://h/a/b/1.tif?x=y/z", "s3://b/a?/1.tif"})
+	got := columns.Folders(columns.Paths([]string{"https://h/a/b/1.tif?x=y/z", "s3://b/a?/1.tif"}))
 	if cell(t, got, 0) != "b" || cell(t, got, 1) != "a?" {
 		t.Errorf("folders of URLs: %q and %q", cell(t, got, 0), cell(t, got, 1))
 	}
@@ -87,7 +87,7 @@ func TestFolders(t *testing.T) {
 }
 
 // cell returns the string of a row.
-func cell(t *testing.T, c columns.Column, row int64) string {
+func cell(t *testing.T, c *columns.Column, row int64) string {
 	t.Helper()
 	v, err := c.Cell(t.Context(), row)
 	if err != nil {

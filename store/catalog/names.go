@@ -15,7 +15,7 @@ const NamesColumn = layout.Names
 
 // nameColumn is the column in which a catalog has the names of the bands of each file.
 type nameColumn struct {
-	column columns.Column
+	column *columns.Column
 	names  NamesParser
 }
 

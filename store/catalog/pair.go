@@ -16,7 +16,7 @@ import (
 
 // pair makes samples of the files whose paths match the fields' patterns. Without patterns it does nothing. uris are
 // the paths of all files.
-func (t *Table) pair(ctx context.Context, fields []Source, uris columns.Column, drop bool) error {
+func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column, drop bool) error {
 	first := slices.IndexFunc(fields, func(s Source) bool { return s.Pattern != "" })
 	if first < 0 {
 		return nil
@@ -78,7 +78,7 @@ func pickRows(ids []string, rows map[string]int64) []int64 {
 
 // matches returns the row of each id that a field's pattern matches. shared is the length of the directory that all
 // absolute paths share.
-func matches(ctx context.Context, s Source, uris columns.Column, shared int) (map[string]int64, error) {
+func matches(ctx context.Context, s Source, uris *columns.Column, shared int) (map[string]int64, error) {
 	pattern, err := listing.ParsePattern(s.Pattern)
 	if err != nil {
 		return nil, inPart(err, fmt.Sprintf("field %q", s.Field))

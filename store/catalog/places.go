@@ -15,14 +15,14 @@ import (
 
 // placeColumns are the columns in which a catalog has the place of each file.
 type placeColumns struct {
-	epsg      columns.Column
-	crs       columns.Column    // parameters of a CRS without a code; nil in older catalogs
-	transform *columns.Numbers  // nil in catalogs of other programs that have bounds alone
-	bounds    [4]columns.Column // minx, miny, maxx, maxy
+	epsg      *columns.Column
+	crs       *columns.Column    // parameters of a CRS without a code; nil in older catalogs
+	transform *columns.Numbers   // nil in catalogs of other programs that have bounds alone
+	bounds    [4]*columns.Column // minx, miny, maxx, maxy
 }
 
 // placesOf finds the columns of places, whose names begin with prefix. It returns nil if the bounds are missing.
-func placesOf(table columns.Table, prefix string) *placeColumns {
+func placesOf(table *columns.Table, prefix string) *placeColumns {
 	p := &placeColumns{epsg: optional(table, prefix+layout.EPSG, Int), crs: optional(table, prefix+layout.CRS, Text),
 		transform: columns.NumbersOf(table, prefix+layout.Transform)}
 	for i, name := range [...]string{layout.MinX, layout.MinY, layout.MaxX, layout.MaxY} {
@@ -118,7 +118,7 @@ func (t *Table) suspects(ctx context.Context, first, other *field) ([]bool, erro
 	a, b := first.place, other.place
 	differ := func(x, y float64) bool { return x != y }
 	pairs := []struct {
-		a, b    columns.Column
+		a, b    *columns.Column
 		suspect func(x, y float64) bool
 	}{{a.epsg, b.epsg, differ}, {a.crs, b.crs, func(x, y float64) bool { return x > 0 && y > 0 }}}
 	for i := range a.bounds {

@@ -27,12 +27,10 @@ func ReadTable(ctx context.Context, o source.Opener, path string, raw ...string)
 		t, err = tables.Read(ctx, file, 0, file.Size(), tables.Options{})
 		return t, file, err
 	}
-	held, err := columns.OpenHeld(ctx, file, path, nil, raw...)
+	held, err := columns.OpenText(ctx, file, path, nil, raw...)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := columns.CheckRows(held.N); err != nil {
-		return nil, nil, err
-	}
-	return held.Data(), file, nil
+	t, err = held.Data(ctx)
+	return t, file, err
 }

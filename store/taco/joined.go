@@ -18,11 +18,11 @@ const SourceColumn = "internal:source_file"
 
 // joined is a model.Reader of containers whose rows follow each other, so that they are one container.
 type joined struct {
-	of     *model.Container
-	parts  []*model.Container
-	mode   tables.Mode
-	chosen bool
-	warn   func(string)
+	container *model.Container
+	parts     []*model.Container
+	mode      tables.Mode
+	chosen    bool
+	warn      func(string)
 	// bases has for each level the first row of each part, and the number of rows.
 	bases map[int][]int
 }
@@ -36,17 +36,17 @@ func join(parts []*model.Container, mode tables.Mode, chosen bool, warn func(str
 		return parts[0], nil
 	}
 	j := &joined{parts: parts, mode: mode, chosen: chosen, warn: warn, bases: map[int][]int{}}
-	j.of = model.New(model.Source{}, model.Tacollection)
+	j.container = model.New(model.Source{}, model.Tacollection)
 	levels := 1 // without rows, if there are no parts
 	for i, p := range parts {
 		if i == 0 {
-			j.of.URI, j.of.Form, j.of.IDColumn = p.URI, p.Form, p.IDColumn
+			j.container.URI, j.container.Form, j.container.IDColumn = p.URI, p.Form, p.IDColumn
 		}
 		if levels = max(levels, p.Levels()); p.Depth != nil {
-			j.of.Depth = j.depth
+			j.container.Depth = j.depth
 		}
 	}
-	return j.of.Open(j, levels), j
+	return j.container.Open(j, levels), j
 }
 
 // depth is model.Container.Depth: a Tortilla of several may have levels that the first ones lack.
@@ -79,13 +79,13 @@ func (j *joined) Level(ctx context.Context, k int) (*model.Level, error) {
 	if k == 0 {
 		for i, p := range j.parts {
 			for _, row := range p.Histograms {
-				j.of.Histograms = append(j.of.Histograms, int32(bases[i])+row)
+				j.container.Histograms = append(j.container.Histograms, int32(bases[i])+row)
 			}
 		}
 	}
-	ids, err := table.Column(ctx, j.of.IDColumn)
+	ids, err := table.Column(ctx, j.container.IDColumn)
 	j.bases[k] = bases
-	return &model.Level{Table: j.withSource(table, bases), IDs: ids}, fault.WithFile(err, j.of.URI)
+	return &model.Level{Table: j.withSource(table, bases), IDs: ids}, fault.WithFile(err, j.container.URI)
 }
 
 // Parents implements model.Reader.
@@ -152,7 +152,7 @@ func (j *joined) tables(ctx context.Context, name string, chosen bool,
 	}
 	t, err = tables.Concat(slices.DeleteFunc(slices.Clone(parts), func(t *tables.Table) bool { return t == nil }), mode)
 	if err != nil {
-		return nil, nil, fault.WithFile(fault.WithPart(err, name, fault.NoOffset), j.of.URI)
+		return nil, nil, fault.WithFile(fault.WithPart(err, name, fault.NoOffset), j.container.URI)
 	}
 	if !chosen {
 		columns, without := tables.MissingColumns(parts, uris)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/store/internal/ahead"
 )
 
 // Limits of the memory that a reader holds between the boxes of Ahead.
@@ -14,8 +14,7 @@ const (
 	// the same of a local file: another read costs less than bytes that fall out of the processor's
 	// cache
 	maxLocal = 256 << 10
-	maxFiles = 16      // files that are read ahead of at a time
-	maxAhead = 1 << 16 // tiles that are listed as needed: 512 KiB of indices
+	maxAhead = 1 << 18 // tiles that are listed as needed: 2 MiB of indices
 	maxKept  = 8 << 20 // decoded bytes of sparse fragments
 )
 
@@ -23,46 +22,12 @@ const (
 type readAhead struct {
 	on    bool // Ahead announced the boxes; otherwise it knows one box only
 	whole Box  // the box whose parts the boxes are; nil if each is read on its own
-	needs []neededTiles
-	used  int // entries of needs in use
-	files int // files that are read in turns: as many slots, of limit bytes each
-	limit uint64
-	slots [maxFiles]slot
-	turn  int                         // the slot that was assigned last
-	kept  *lru.Cache[tileKey, []byte] // decoded tiles of sparse fragments, if on; without content in a DryRun
-}
-
-// neededTiles are the tiles of a fragment that are needed, in ascending order; of a sparse fragment
-// the tiles of its coordinates.
-type neededTiles struct {
-	f     *Fragment
-	tiles []int64
-}
-
-// slot holds the stored bytes of some consecutive tiles of a file.
-type slot struct {
-	uri  string
-	from uint64
-	n    uint64
-	buf  []byte // nil in a DryRun
-}
-
-// releaseOthers frees the memory of all other slots, to make room for a tile that is larger than
-// its share.
-func (h *readAhead) releaseOthers(s *slot) {
-	for k := range h.slots {
-		if o := &h.slots[k]; o != s {
-			o.n, o.buf = 0, nil
-		}
-	}
-}
-
-// assign assigns the slot to a file.
-func (s *slot) assign(uri string) *slot {
-	if s.uri != uri {
-		s.uri, s.n = uri, 0
-	}
-	return s
+	// needs has the tiles of each fragment that are needed, in ascending order; of a sparse fragment the tiles of its
+	// coordinates. It is nil if they are not known.
+	needs  map[*Fragment][]int64
+	limit  int64 // bytes that one read fetches
+	ranges ahead.Ranges
+	kept   *lru.Cache[tileKey, []byte] // decoded tiles of sparse fragments, if on; without content in a DryRun
 }
 
 // tileKey is a tile of a file.
@@ -75,9 +40,16 @@ type tileKey struct {
 // the earlier ones. The tiles of several boxes must come in their order in the files.
 func (h *readAhead) expect(ctx context.Context, a *Array, attr int, boxes ...Box) error {
 	h.forget()
-	left := maxAhead
+	h.needs = map[*Fragment][]int64{}
+	listed := 0
 	for _, b := range boxes {
-		if err := a.layers(b, h.whole, func(i int) error { return h.need(ctx, a, i, b, &left) }); err != nil {
+		err := a.layers(b, h.whole, func(i int) error {
+			tiles, err := a.tilesOf(ctx, i, b, maxAhead-listed)
+			h.needs[a.Fragments[i]] = append(h.needs[a.Fragments[i]], tiles...)
+			listed += len(tiles)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -88,135 +60,67 @@ func (h *readAhead) expect(ctx context.Context, a *Array, attr int, boxes ...Box
 	if a.Schema.Attrs[attr].Nullable {
 		each++
 	}
-	h.files = 0
-	for k := range h.needs[:h.used] {
-		neededTiles := &h.needs[k]
-		slices.Sort(neededTiles.tiles)
-		neededTiles.tiles = slices.Compact(neededTiles.tiles)
+	files := 0 // that are read in turns
+	for f, tiles := range h.needs {
+		slices.Sort(tiles)
+		h.needs[f] = slices.Compact(tiles)
 		n := each
-		if !neededTiles.f.Dense {
-			n += len(neededTiles.f.coordParts(a.Schema))
+		if !f.Dense {
+			n += len(f.coordParts(a.Schema))
 		}
-		if h.files += n; !h.on { // without an announcement, fragments are read one after the other
-			h.files = max(h.files-n, n)
+		if h.on {
+			files += n
+		} else { // without an announcement, fragments are read one after the other
+			files = max(files, n)
 		}
 	}
-	if left < 0 {
-		h.used = 0
+	if listed >= maxAhead {
+		h.needs = nil
 	}
-	h.share(h.files)
+	h.share(files)
 	return nil
 }
 
-// announce is expect for several boxes.
-func (h *readAhead) announce(ctx context.Context, a *Array, attr int, boxes []Box) error {
-	if !a.Schema.Dense {
-		return fault.New(fault.Unsupported, "sub-array", fault.NoOffset, "the array is sparse")
-	}
-	for _, b := range boxes {
-		if err := a.Schema.check(b); err != nil {
-			return err
-		}
-	}
-	h.on = len(boxes) > 0
-	return h.expect(ctx, a, attr, boxes...)
-}
-
-// share divides the memory among the files.
-func (h *readAhead) share(files int) {
-	h.files = min(max(files, 1), maxFiles)
-	h.limit = maxBatch / uint64(h.files)
-	if files > maxFiles {
-		h.limit = 0 // with so many files, bytes read ahead would be evicted before they are used
-	}
-	for k := range h.slots {
-		if s := &h.slots[k]; k >= h.files || uint64(cap(s.buf)) > max(h.limit, 2*s.n) {
-			s.buf = nil
-		}
-	}
-}
+// share divides the memory among files that are read in turns, so that the bytes of one do not evict those of another.
+func (h *readAhead) share(files int) { h.limit = maxBatch / int64(max(files, 1)) }
 
 // forget forgets the boxes and all tiles, but keeps the memory for reuse.
 func (h *readAhead) forget() {
-	for k := range h.slots {
-		h.slots[k].uri = ""
-	}
-	h.used, h.turn, h.kept = 0, 0, nil
+	h.ranges.Forget()
+	h.needs, h.kept = nil, nil
 	if h.on {
 		h.kept = lru.New[tileKey, []byte](maxKept)
 	}
 }
 
-// need adds the tiles that a box needs of fragment i.
-func (h *readAhead) need(ctx context.Context, a *Array, i int, b Box, left *int) error {
-	fragment := a.Fragments[i]
-	k := slices.IndexFunc(h.needs[:h.used], func(w neededTiles) bool { return w.f == fragment })
-	if k < 0 {
-		if k = h.used; k == len(h.needs) {
-			h.needs = append(h.needs, neededTiles{})
-		}
-		h.used++
-		h.needs[k].f, h.needs[k].tiles = fragment, h.needs[k].tiles[:0]
+// tilesOf returns the tiles of fragment i that a box needs, if these are fewer than most. Otherwise it returns at least
+// as many.
+func (a *Array) tilesOf(ctx context.Context, i int, b Box, most int) (tiles []int64, err error) {
+	if !a.Fragments[i].Dense {
+		return a.shownTiles(ctx, i, b)
 	}
-	list := h.needs[k].tiles
-	add := func(tile int64) {
-		if *left--; *left >= 0 {
-			list = append(list, tile)
+	for tile := range newDenseWalk(a, i, b, layout{axes: a.axes, stride: make([]int, len(a.axes))}).tiles() {
+		if tiles = append(tiles, tile); len(tiles) >= most {
+			break
 		}
 	}
-	if fragment.Dense {
-		w := newDenseWalk(a, i, b, layout{axes: a.axes, stride: make([]int, len(a.axes))})
-		for goesOn := true; goesOn && *left >= 0; goesOn = w.next() {
-			if tile := w.place(); !w.hidden() {
-				add(tile)
-			}
-		}
-	} else {
-		tiles, err := a.shownTiles(ctx, i, b)
-		if err != nil {
-			return err
-		}
-		for _, tile := range tiles {
-			add(tile)
-		}
-	}
-	h.needs[k].tiles = list
-	return nil
+	return tiles, nil
 }
 
-// needed returns the tiles of a fragment that the boxes need, in ascending order, or nil if they are not known.
-func (h *readAhead) needed(f *Fragment) []int64 {
-	for k := range h.needs[:h.used] {
-		if w := &h.needs[k]; w.f == f {
-			return w.tiles
-		}
+// expected returns the tiles of a fragment that the boxes need, if the given ones are among them. Otherwise it returns
+// the given ones, which as many files have that are read in turns.
+func (h *readAhead) expected(f *Fragment, tiles []int64, files int) []int64 {
+	if needed := h.needs[f]; slices.Contains(needed, tiles[0]) {
+		return needed
 	}
-	return nil
-}
-
-// slot returns the slot of a file, or assigns it the next one.
-func (h *readAhead) slot(uri string) *slot {
-	if h.files == 0 {
-		h.share(2)
-	}
-	for k := range h.slots[:h.files] {
-		if h.slots[k].uri == uri {
-			return &h.slots[k]
-		}
-	}
-	h.turn = (h.turn + 1) % h.files
-	return h.slots[h.turn].assign(uri)
+	h.share(files)
+	return tiles
 }
 
 // held returns the bytes held in stored form and those held decoded.
 func (h *readAhead) held() (stored, kept uint64) {
-	for k := range h.slots[:h.files] {
-		if h.slots[k].uri != "" {
-			stored += h.slots[k].n
-		}
-	}
 	if h.kept != nil {
 		kept = uint64(h.kept.Used())
 	}
-	return stored, kept
+	return uint64(h.ranges.Held()), kept
 }

@@ -3,6 +3,7 @@ package tiledb
 import (
 	"context"
 	"errors"
+	"iter"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
@@ -176,14 +177,24 @@ func (c *column) close() error {
 	return err
 }
 
-// expect says which tiles will be read: see tileFile.
-func (c *column) expect(tiles []int64, last int64) {
+// expect says which tiles will be read, in ascending order, if that is not known yet.
+func (c *column) expect(tiles iter.Seq[int64]) {
 	files := c.r.file[c.which : c.which+1]
 	if c.size == 0 {
 		files = c.r.file[c.which : c.which+2]
 	}
+	limit := c.r.ahead.limit
+	if c.f.local() {
+		limit = min(limit, maxLocal)
+	}
 	for k := range files {
-		files[k].tiles, files[k].last = tiles, last
+		file := &files[k]
+		if file.ranges == nil || file.ranges.Known() { // nil for offsets that are with the strings
+			continue
+		}
+		for tile := range tiles {
+			file.ranges.Expect(file.place(tile), c.f.gap, limit)
+		}
 	}
 }
 

@@ -30,15 +30,14 @@ type coordFiles struct {
 // openCoords opens the files of coordinates of a fragment. Some of its tiles are read.
 func (r *Reader) openCoords(ctx context.Context, f *Fragment, tiles []int64) (*coordFiles, error) {
 	c := &coordFiles{r: r, f: f}
-	if needed := r.ahead.needed(f); slices.Contains(needed, tiles[0]) {
-		tiles = needed // of other boxes, too
-	}
-	for _, p := range f.coordParts(r.a.Schema) {
+	parts := f.coordParts(r.a.Schema)
+	tiles = r.ahead.expected(f, tiles, 2*len(parts))
+	for _, p := range parts {
 		column, err := r.column(ctx, f, p)
 		if err != nil {
 			return nil, errors.Join(err, c.close())
 		}
-		column.expect(tiles, 0)
+		column.expect(slices.Values(tiles))
 		c.columns = append(c.columns, column)
 	}
 	return c, nil

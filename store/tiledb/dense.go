@@ -85,24 +85,15 @@ func (r *Reader) denseFragment(ctx context.Context, to sink, i int, p part, b Bo
 			return err
 		}
 		defer column.close()
+		column.expect(slices.Values(r.ahead.needs[f]))
 	}
 	var data tileData // of all tiles, since it is moved to the heap
-	needed := r.ahead.needed(r.a.Fragments[i])
 	walk := newDenseWalk(r.a, i, b, place)
-	for goesOn := true; goesOn; goesOn = walk.next() {
+	for tile := range walk.tiles() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		tile := walk.place()
-		if walk.hidden() {
-			continue
-		}
 		if column != nil {
-			last := tile
-			if len(walk.later) == 0 {
-				last += walk.hi[walk.fast] - walk.cur[walk.fast]
-			}
-			column.expect(needed, last)
 			var err error
 			if data, err = column.tile(ctx, tile, walk.plan.first, walk.plan.last); err != nil {
 				return err

@@ -35,7 +35,7 @@ type Fragment struct {
 	x      format
 	schema *Schema // that it was written with
 	attrs  []int   // its number of each attribute of the array, or -1 if it does not have it
-	gap    uint64  // of its files: see source.Gap
+	gap    int64   // of its files: see source.Gap
 	foot   footer
 	first  []int64 // of a dense fragment: the index of its first tile along each dimension
 	grid   []int64 // and the number of its tiles along each
@@ -117,7 +117,7 @@ func (a *Array) openFragment(ctx context.Context, uri string, d fragmentDir) (*F
 		return nil, err
 	}
 	defer reader.Close()
-	fragment.gap = uint64(max(source.Gap(reader), 0))
+	fragment.gap = max(source.Gap(reader), 0)
 	if err := a.readFooter(ctx, reader, fragment); err != nil {
 		return nil, fault.WithFile(err, file)
 	}

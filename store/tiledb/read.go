@@ -8,6 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/internal/ahead"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
@@ -37,14 +38,25 @@ type Reader struct {
 // tiles of sparse fragments that several boxes need are decoded once. Boxes that were not announced
 // are read correctly too, with more reads. Calling Ahead without boxes ends the announcement.
 func (r *Reader) Ahead(ctx context.Context, attr int, boxes []Box) error {
-	return fault.WithFile(r.ahead.announce(ctx, r.a, attr, boxes), r.a.uri)
+	if !r.a.Schema.Dense {
+		return fault.WithFile(fault.New(fault.Unsupported, "sub-array", fault.NoOffset, "the array is sparse"), r.a.uri)
+	}
+	for _, b := range boxes {
+		if err := r.a.Schema.check(b); err != nil {
+			return fault.WithFile(err, r.a.uri)
+		}
+	}
+	r.ahead.on = len(boxes) > 0
+	return fault.WithFile(r.ahead.expect(ctx, r.a, attr, boxes...), r.a.uri)
 }
 
 // NewReader returns a reader for one worker.
 func (a *Array) NewReader() *Reader {
 	n := which(len(a.Schema.Dims)) + 2
-	return &Reader{a: a, dec: filter.NewDecoder(a.key), file: make([]tileFile, n), tile: make([][]byte, n),
+	r := &Reader{a: a, dec: filter.NewDecoder(a.key), file: make([]tileFile, n), tile: make([][]byte, n),
 		decoded: make([]decodedRange, n)}
+	r.ahead.ranges = ahead.Ranges{MaxHeld: maxBatch, InOrder: true}
+	return r
 }
 
 // which returns the first of the two files of dimension d among the files of a reader; the number of
@@ -69,13 +81,7 @@ type tileFile struct {
 	r       source.Reader
 	offsets []uint64
 	size    uint64
-	gap     uint64 // reading this many unneeded bytes is cheaper than another request
-	local   bool
-	slot    *slot // stored bytes of some of its tiles
-	// tiles are those that will be read, in ascending order. Of a tile that is not among them, all up to last
-	// will be read after it.
-	tiles []int64
-	last  int64
+	ranges  *ahead.File
 }
 
 // open opens a file of a column in a fragment: see Fragment.at.
@@ -92,8 +98,7 @@ func (r *Reader) open(ctx context.Context, which int, f *Fragment, column int, k
 			return fault.WithFile(err, uri)
 		}
 	}
-	r.file[which] = tileFile{uri: uri, r: src, offsets: offsets, size: size, gap: f.gap, local: f.local(),
-		slot: r.ahead.slot(uri)}
+	r.file[which] = tileFile{uri: uri, r: src, offsets: offsets, size: size, ranges: r.ahead.ranges.File(uri)}
 	return nil
 }
 
@@ -142,68 +147,24 @@ func (t *tileFile) end(tile int64) uint64 {
 	return t.size
 }
 
-// batch returns how many bytes to read at once from the beginning of a tile: up to the end of the
-// last needed tile after it that fits into limit without a gap worth skipping.
-func (t *tileFile) batch(tile int64, limit uint64) uint64 {
-	if t.local {
-		limit = min(limit, maxLocal)
-	}
-	join := chunk.Join{Span: t.place(tile), MaxGap: int64(t.gap), MaxLen: int64(limit)}
-	pos, known := slices.BinarySearch(t.tiles, tile)
-	if !known {
-		for tile < t.last && join.Take(t.place(tile+1)) {
-			tile++
-		}
-		return uint64(join.Span.Len)
-	}
-	for _, tile := range t.tiles[pos+1:] {
-		if !join.Take(t.place(tile)) {
-			break
-		}
-	}
-	return uint64(join.Span.Len)
-}
-
 // place returns where a tile lies in the file.
 func (t *tileFile) place(tile int64) chunk.Range {
 	return chunk.Range{Off: int64(t.offsets[tile]), Len: int64(t.end(tile) - t.offsets[tile])}
-}
-
-// inMemory reports whether the stored bytes of a tile are in memory. If not, it assigns memory to
-// them and to the tiles that will be read with it.
-func (t *tileFile) inMemory(h *readAhead, tile int64) bool {
-	lo, hi, slot := t.offsets[tile], t.end(tile), t.slot.assign(t.uri)
-	if lo >= slot.from && hi <= slot.from+slot.n {
-		return true
-	}
-	slot.from, slot.n = lo, t.batch(tile, h.limit)
-	if slot.n > h.limit {
-		h.releaseOthers(slot)
-	}
-	return false
 }
 
 // stored returns the stored bytes of a tile of a file, or nil in a dry run. The tiles that are needed next are read
 // with it if they are close.
 func (r *Reader) stored(ctx context.Context, which int, tile int64) ([]byte, error) {
 	file := &r.file[which]
-	slot := file.slot
-	there := file.inMemory(&r.ahead, tile)
-	if r.dry != nil {
-		if !there {
-			r.dry.note(file.uri, int64(slot.from), int64(slot.n))
+	return file.ranges.Read(file.place(tile), func(at chunk.Range, buf []byte) ([]byte, error) {
+		if r.dry != nil {
+			r.dry.note(file.uri, at.Off, at.Len)
+			return nil, nil
 		}
-		return nil, nil
-	}
-	if !there {
 		// the footer was checked against the file: this is at most the file's size
-		slot.buf = slices.Grow(slot.buf[:0], int(slot.n))[:slot.n]
-		if err := file.r.ReadAt(ctx, slot.buf, int64(slot.from)); err != nil {
-			slot.n = 0
-			return nil, fault.WithFile(err, file.uri)
-		}
-	}
-	return slot.buf[file.offsets[tile]-slot.from : file.end(tile)-slot.from], nil
+		buf = slices.Grow(buf[:0], int(at.Len))[:at.Len]
+		return buf, fault.WithFile(file.r.ReadAt(ctx, buf, at.Off), file.uri)
+	})
 }
 
 // holds reports whether a tile of a file is decoded from lo to hi.

@@ -354,8 +354,8 @@ func (r *Reader) collectFrom(ctx context.Context, to sink, all *matches, f *Frag
 			tiles, list = append(tiles, all.visits[v].tile), append(list, v)
 		}
 	}
-	if column != nil {
-		column.expect(tiles, 0)
+	if column != nil && len(tiles) > 0 {
+		column.expect(slices.Values(r.ahead.expected(f, tiles, 2)))
 	}
 	for k, tile := range tiles {
 		lo, hi := all.hitsOf(list[k])

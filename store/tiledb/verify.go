@@ -123,6 +123,7 @@ func (v *verifier) coords(ctx context.Context, f *Fragment) error {
 		return fault.WithFile(fault.New(fault.Corrupt, rtreePart, fault.NoOffset,
 			"it reaches past the non-empty domain"), f.uri+"/"+metadataName)
 	}
+	v.r.ahead.forget()
 	var tiles []int64
 	tree.tiles(schema.Domain(), func(t int64) { tiles = append(tiles, t) })
 	return v.r.eachTile(ctx, f, tiles, schema.Domain(), func(c *tileCells) error {
@@ -137,12 +138,17 @@ func (v *verifier) coords(ctx context.Context, f *Fragment) error {
 
 // column decodes every tile of a column.
 func (v *verifier) column(ctx context.Context, f *Fragment, p part) error {
+	v.r.ahead.forget()
+	v.r.ahead.share(2) // values and offsets
 	column, err := v.r.column(ctx, f, p)
 	if err != nil {
 		return err
 	}
 	defer column.close()
-	column.expect(nil, f.Tiles-1)
+	column.expect(func(yield func(int64) bool) {
+		for tile := int64(0); tile < f.Tiles && yield(tile); tile++ {
+		}
+	})
 	for tile := range f.Tiles {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -1,6 +1,9 @@
 package tiledb
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // layout is the place of each cell of a box in the result.
 type layout struct {
@@ -25,10 +28,9 @@ type denseWalk struct {
 	s      *Schema
 	f      *Fragment
 	query  Box
-	axes   []int // dimensions in the order of plan
-	cut    Box   // the part of the query that the fragment holds
-	order  []int // dimensions, the fastest one last
-	fast   int
+	axes   []int   // dimensions in the order of plan
+	cut    Box     // the part of the query that the fragment holds
+	order  []int   // dimensions, the fastest one last
 	lo, hi []int64 // first and last tile along each dimension
 	cur    []int64
 	stride []int64 // from one tile to the next along each dimension
@@ -55,7 +57,6 @@ func newDenseWalk(a *Array, i int, b Box, to layout) *denseWalk {
 		}
 	}
 	copy(w.cur, w.lo)
-	w.fast = w.order[dims-1]
 	tile := int64(1)
 	for k := dims - 1; k >= 0; k-- {
 		w.stride[w.order[k]] = tile
@@ -80,6 +81,19 @@ func newDenseWalk(a *Array, i int, b Box, to layout) *denseWalk {
 		}
 	}
 	return w
+}
+
+// tiles places the walk at each tile of which cells show, and yields its index. A tile does not show if one later
+// fragment covers all cells that it would contribute.
+func (w *denseWalk) tiles() iter.Seq[int64] {
+	hides := func(f *Fragment) bool { return f.NonEmpty.covers(w.region) }
+	return func(yield func(tile int64) bool) {
+		for goesOn := true; goesOn; goesOn = w.next() {
+			if tile := w.place(); !slices.ContainsFunc(w.later, hides) && !yield(tile) {
+				return
+			}
+		}
+	}
 }
 
 // next moves to the next tile, or returns false after the last one.
@@ -112,11 +126,6 @@ func (w *denseWalk) place() (tile int64) {
 	}
 	copyPlan.first = copyPlan.from
 	return tile
-}
-
-// hidden reports whether a later fragment covers all cells that the tile would contribute.
-func (w *denseWalk) hidden() bool {
-	return slices.ContainsFunc(w.later, func(f *Fragment) bool { return f.NonEmpty.covers(w.region) })
 }
 
 // copyPlan describes how to copy a box of cells from a tile to a result in row-major order of some

@@ -148,11 +148,10 @@ func (f *attrFile) write(ctx context.Context, walk *denseWalk, data []byte) (err
 	size := f.attr.CellSize()
 	n := int(walk.s.tileCells) * size
 	f.cells = slices.Grow(f.cells[:0], n)[:n]
-	for goesOn := true; goesOn; goesOn = walk.next() {
+	for range walk.tiles() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		walk.place()
 		kernel.Fill(f.cells, f.attr.Type.fill())
 		_ = walk.plan.each(func(from, to, n, stride int) error {
 			if stride == 1 {

@@ -16,15 +16,13 @@ func checked(b []byte, s *step) ([]byte, error) {
 	if n < 0 || s.size >= 0 && n != s.size {
 		return nil, broken("", "%d bytes, %d needed", len(b), max(s.size, 0)+sumBytes)
 	}
-	sum := fletcher32
-	if s.do == doCRC32C {
-		sum = func(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
-	}
-	if sum(b[:n]) != binary.LittleEndian.Uint32(b[n:]) {
+	if s.sum(b[:n]) != binary.LittleEndian.Uint32(b[n:]) {
 		return nil, broken("", "the checksum does not match")
 	}
 	return b[:n], nil
 }
+
+func crc32c(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
 // fletcherRun is how many words are added up before a sum is reduced. The first sum then has less than
 // 2^16 + 2^16 · 2^16 < 2^33, and the second less than 2^16 + 2^16 · 2^33 < 2^50.

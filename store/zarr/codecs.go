@@ -35,105 +35,46 @@ func checkChain(n int) error {
 	return nil
 }
 
-// add appends a step, whose decoded size is the size so far.
-func (c *chain) add(s step) error {
-	if s.do.compresses() && c.size < 0 {
-		return unsupported("codec %q around another compressor", s.name)
+// add adds the step of a codec, whose decoded size is the size so far.
+func (c *chain) add(name string, kind *codec, conf object) error {
+	s := step{name: name, codec: kind, size: c.size}
+	if c.size < 0 && kind.compresses {
+		return unsupported("codec %q around another compressor", name)
 	}
-	if c.size < 0 && !s.do.sums() {
-		return unsupported("codec %q around a compressor", s.name)
+	if c.size < 0 && kind.sum == nil {
+		return unsupported("codec %q around a compressor", name)
 	}
-	s.size = c.size
-	c.steps = append(c.steps, s)
-	switch {
-	case s.do.compresses():
-		c.size = -1
-	case s.do.sums() && c.size >= 0:
-		c.size += sumBytes
+	if kind.configure != nil {
+		if err := kind.configure(c, &s, conf); err != nil {
+			return err
+		}
 	}
+	c.steps, c.size = append(c.steps, s), s.stored()
 	return nil
 }
 
-// byName are the codecs of numcodecs without settings that decoding needs.
-var byName = map[string]action{"zstd": doZstd, "gzip": doGzip, "zlib": doZlib, "bz2": doBzip2, "lz4": doLZ4,
-	"blosc": doBlosc, "fletcher32": doFletcher32}
-
 // add2 adds a codec of version 2.
 func (c *chain) add2(id string, conf object) error {
-	if do, ok := byName[id]; ok {
-		return c.add(step{name: id, do: do})
-	}
-	switch id {
-	case "shuffle":
-		return c.shuffle(conf)
-	case "delta", "fixedscaleoffset":
-		return c.filter(id, conf)
-	case "quantize", "bitround":
-		// They changed the values when the chunk was written. If they keep the type, decoding does nothing.
-		if conf.text("dtype") == conf.text("astype") || id == "bitround" {
-			return nil
-		}
+	switch kind := codecs[id]; {
+	case kind != nil:
+		return c.add(id, kind, conf)
+	case id == "bitround", id == "quantize" && conf.text("dtype") == conf.text("astype"):
+		return nil // it changed the values when the chunk was written, and kept their type: decoding does nothing
 	}
 	return unsupported("codec %q", id)
 }
 
-func (c *chain) shuffle(conf object) error {
-	size := 4
-	if _, err := conf.get("elementsize", &size); err != nil {
-		return err
-	}
-	if size < 1 || size > 1<<16 {
-		return corrupt("elementsize %d of the codec shuffle", size)
-	}
-	return c.add(step{name: "shuffle", do: doShuffle, elem: size})
-}
-
-// filter adds the filter delta or fixedscaleoffset.
-func (c *chain) filter(id string, conf object) error {
-	s := step{name: id, do: doDelta}
-	target, source := conf.text("dtype"), conf.text("astype")
-	source = cmp.Or(source, target)
-	var err error
-	if s.to.t, s.to.big, err = parseNumpy(target); err != nil {
-		return err
-	}
-	if s.from.t, s.from.big, err = parseNumpy(source); err != nil {
-		return err
-	}
-	if c.size < 0 || c.size != max(int(c.cells), 0)*s.to.t.Size() {
-		return corrupt("codec %q of values of type %q in an array of type %s", id, target, c.m.DType)
-	}
-	if id == "fixedscaleoffset" {
-		s.do = doScale
-		if err := cmp.Or(conf.need("scale", &s.scale), conf.need("offset", &s.shift)); err != nil {
-			return err
-		}
-	}
-	if !s.known() {
-		return unsupported("codec %q from %q to %q", id, source, target)
-	}
-	if err := c.add(s); err != nil {
-		return err
-	}
-	c.size = max(int(c.cells), 0) * s.from.t.Size()
-	return nil
-}
-
 // add3 adds a codec of version 3 from bytes to bytes.
 func (c *chain) add3(n named) error {
-	if n.name == "crc32c" {
-		return c.add(step{name: n.name, do: doCRC32C})
-	}
 	id, numcodecs := strings.CutPrefix(n.name, "numcodecs.")
-	if id == "shuffle" && numcodecs {
-		return c.shuffle(n.conf)
+	kind := codecs[id]
+	if n.name == "crc32c" {
+		kind, numcodecs = crc32cCodec, true
 	}
-	do, ok := byName[id]
-	standard := do == doZstd || do == doGzip || do == doBlosc // without a prefix
-	if !ok || !numcodecs && !standard {
+	if kind == nil || kind.only2 || !numcodecs && !kind.standard {
 		return unsupported("codec %q", n.name)
 	}
-	return c.add(step{name: n.name, do: do})
+	return c.add(n.name, kind, n.conf)
 }
 
 // decoding returns the steps in the order in which they decode. big says that samples are big-endian.
@@ -143,8 +84,8 @@ func (c *chain) decoding(big bool) []step {
 		out = append(out, s)
 	}
 	if big {
-		out = append(out, step{name: "bytes", do: doSwap, size: max(int(c.cells), 0) * c.m.DType.Size(),
-			elem: c.m.DType.Size()})
+		size := c.m.DType.Size()
+		out = append(out, step{name: "bytes", codec: swapCodec, size: max(int(c.cells), 0) * size, elem: size})
 	}
 	return out
 }

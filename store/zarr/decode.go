@@ -1,13 +1,10 @@
 package zarr
 
 import (
-	"encoding/binary"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/expand"
-	"github.com/chaski-eo/chaski/internal/kernel"
-	"github.com/chaski-eo/chaski/internal/planes"
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
@@ -23,7 +20,7 @@ func (d *decoder) chunk(dst, src []byte, steps []step) error {
 	cur, turn := src, 0
 	for i := range steps {
 		step := &steps[i]
-		if step.do.sums() { // checks its bytes where they are
+		if step.sum != nil { // checks its bytes where they are
 			body, err := checked(cur, step)
 			if err != nil {
 				return fault.WithPart(err, "codec "+step.name, fault.NoOffset)
@@ -40,7 +37,7 @@ func (d *decoder) chunk(dst, src []byte, steps []step) error {
 		if len(out) != step.size {
 			return badSize(step.name, step.size, len(out))
 		}
-		if err := d.step(out, cur, step); err != nil {
+		if err := step.undo(d, out, cur, step); err != nil {
 			return fault.WithPart(err, "codec "+step.name, fault.NoOffset)
 		}
 		cur = out
@@ -60,53 +57,4 @@ func broken(part, format string, args ...any) error {
 
 func badSize(part string, got, want int) error {
 	return broken("codec "+part, "%d bytes, %d needed", got, want)
-}
-
-// step fills dst, of the step's size, from src, the stored form.
-func (d *decoder) step(dst, src []byte, s *step) error {
-	switch s.do {
-	case doZstd:
-		return d.expand.Zstd(dst, src)
-	case doGzip:
-		return d.expand.Gzip(dst, src)
-	case doZlib:
-		return d.expand.Zlib(dst, src)
-	case doBzip2:
-		return d.expand.Bzip2(dst, src)
-	case doLZ4: // of numcodecs: the size before the block
-		if len(src) < 4 || binary.LittleEndian.Uint32(src) != uint32(len(dst)) {
-			return broken("", "the size in front is not %d", len(dst))
-		}
-		return expand.LZ4(dst, src[4:])
-	case doBlosc:
-		return d.unblosc(dst, src)
-	}
-	return undoFilter(dst, src, s)
-}
-
-// undoFilter undoes a step that does not compress.
-func undoFilter(dst, src []byte, s *step) error {
-	switch s.do {
-	case doShuffle, doSwap:
-		if len(src) != len(dst) {
-			return broken("", "%d bytes, %d needed", len(src), len(dst))
-		}
-		if s.do == doShuffle {
-			planes.Join(dst, src, s.elem)
-			return nil
-		}
-		copy(dst, src)
-		kernel.SwapBytes(dst, s.elem)
-		return nil
-	}
-	n := len(dst) / s.to.t.Size()
-	if len(src) != n*s.from.t.Size() {
-		return broken("", "%d bytes, %d values needed", len(src), n)
-	}
-	if s.do == doScale {
-		unscale(dst, src, s, n)
-		return nil
-	}
-	undelta(dst, src, s, n)
-	return nil
 }

@@ -33,8 +33,21 @@ func (n number) order(v uint64) uint64 {
 	return v
 }
 
-// undelta adds up n differences.
-func undelta(dst, src []byte, s *step, n int) {
+// values returns how many values a filter has in dst, or an error if src has more or fewer.
+func (s *step) values(dst, src []byte) (n int, err error) {
+	n = len(dst) / s.to.t.Size()
+	if len(src) != n*s.from.t.Size() {
+		return 0, broken("", "%d bytes, %d values needed", len(src), n)
+	}
+	return n, nil
+}
+
+// undelta adds up differences.
+func undelta(_ *decoder, dst, src []byte, s *step) error {
+	n, err := s.values(dst, src)
+	if err != nil {
+		return err
+	}
 	switch s.to.t {
 	case chunk.Float32:
 		sum := float32(0)
@@ -61,10 +74,15 @@ func undelta(dst, src []byte, s *step, n int) {
 			s.to.store(dst, i, sum)
 		}
 	}
+	return nil
 }
 
-// unscale divides n whole numbers by the scale and adds the offset, in float64 as numpy does.
-func unscale(dst, src []byte, s *step, n int) {
+// unscale divides whole numbers by the scale and adds the offset, in float64 as numpy does.
+func unscale(_ *decoder, dst, src []byte, s *step) error {
+	n, err := s.values(dst, src)
+	if err != nil {
+		return err
+	}
 	signed := s.from.t >= chunk.Int8 && s.from.t <= chunk.Int64
 	for i := range n {
 		v := s.from.load(src, i)
@@ -79,4 +97,5 @@ func unscale(dst, src []byte, s *step, n int) {
 			s.to.store(dst, i, math.Float64bits(f))
 		}
 	}
+	return nil
 }

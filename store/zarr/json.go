@@ -1,9 +1,7 @@
 package zarr
 
 import (
-	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -31,22 +29,18 @@ const metaPart = "metadata"
 
 // decodeObject parses a JSON object that is bounded, and returns the number of values in it.
 func decodeObject(b []byte) (v object, values int, err error) {
-	if len(b) > maxMeta {
-		return nil, 0, fault.New(fault.Limit, metaPart, fault.NoOffset, "%d bytes, at most %d", len(b), maxMeta)
+	if b, values, err = plainText(b, maxValues); err != nil {
+		return nil, 0, err
 	}
-	text := newPlainText(bytes.NewReader(b), min(len(b), 64<<10), maxValues)
-	err = decodeFrom(text, &v)
-	if err = cmp.Or(text.err, err); err == nil && v == nil {
+	if err = decode(b, &v); err == nil && v == nil {
 		err = corrupt("null is not an object")
 	}
-	return v, text.values, err
+	return v, values, err
 }
 
 // decode decodes one JSON value.
-func decode(b []byte, to any) error { return decodeFrom(bytes.NewReader(b), to) }
-
-func decodeFrom(in io.Reader, to any) error {
-	decoder := json.NewDecoder(in)
+func decode(b []byte, to any) error {
+	decoder := json.NewDecoder(bytes.NewReader(b))
 	decoder.UseNumber()
 	if err := decoder.Decode(to); err != nil {
 		var s *json.SyntaxError
@@ -61,94 +55,52 @@ func decodeFrom(in io.Reader, to any) error {
 	return nil
 }
 
-// plainText reads JSON. It bounds depth and number of values, and puts the bare words NaN, Infinity and -Infinity in
-// quotes: Python writes them, though JSON has none.
-type plainText struct {
-	in              *bufio.Reader
-	rest            string // of a word in quotes
-	quoted, escaped bool   // inside of a string, and behind a backslash there
-	at              int64
-	depth, values   int
-	maxValues       int
-	err             error // why a read failed, since decoders do not hand it on
-}
-
-// newPlainText reads a text with a buffer of some bytes.
-func newPlainText(in io.Reader, buffer, maxValues int) *plainText {
-	return &plainText{in: bufio.NewReaderSize(in, buffer), maxValues: maxValues}
-}
-
-// Read implements io.Reader.
-func (t *plainText) Read(p []byte) (n int, err error) {
-	for n < len(p) && err == nil {
-		if t.rest != "" {
-			moved := copy(p[n:], t.rest)
-			n, t.rest = n+moved, t.rest[moved:]
-			continue
+// plainText bounds depth and number of values of a JSON text, and returns both the number and the text, with the bare
+// words NaN, Infinity and -Infinity in quotes: Python writes them, though JSON has none.
+func plainText(b []byte, most int) (text []byte, values int, err error) {
+	done, depth, quoted := 0, 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case quoted && c == '\\':
+			i++ // the next byte is one of the string
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{', c == '[':
+			depth++
+			values++
+		case c == '}', c == ']':
+			depth--
+		case c == ',':
+			values++
+		case c == 'N', c == 'I', c == '-':
+			if n := bareWord(b[i:]); n > 0 {
+				text = append(append(text, b[done:i]...), '"')
+				text = append(append(text, b[i:i+n]...), '"')
+				i, done = i+n-1, i+n
+			}
 		}
-		if p[n], err = t.in.ReadByte(); err != nil {
-			break
+		if depth > maxDepth {
+			return nil, 0, fault.New(fault.Limit, metaPart, int64(i), "more than %d levels of nesting", maxDepth)
 		}
-		if w := t.bareWord(p[n]); w != "" {
-			t.rest = `"` + w + `"`
-			skipped, _ := t.in.Discard(len(w) - 1) // they are in the buffer
-			t.at += 1 + int64(skipped)
-			continue
+		if values > most {
+			return nil, 0, fault.New(fault.Limit, metaPart, int64(i), "more than %d values", most)
 		}
-		err = t.count(p[n])
-		n++
 	}
-	if n > 0 && errors.Is(err, io.EOF) {
-		err = nil // the next call returns it
+	if done == 0 {
+		return b, values, nil
 	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		t.err = err
-	}
-	return n, err
+	return append(text, b[done:]...), values, nil
 }
 
-// count counts a byte. It returns an error if depth or values are too many.
-func (t *plainText) count(c byte) error {
-	t.at++
-	if t.quoted {
-		t.quoted = t.escaped || c != '"'
-		t.escaped = !t.escaped && c == '\\'
-		return nil
-	}
-	switch c {
-	case '"':
-		t.quoted = true
-	case '{', '[':
-		t.depth++
-		t.values++
-	case '}', ']':
-		t.depth--
-	case ',':
-		t.values++
-	}
-	switch {
-	case t.depth > maxDepth:
-		return fault.New(fault.Limit, metaPart, t.at, "more than %d levels of nesting", maxDepth)
-	case t.values > t.maxValues:
-		return fault.New(fault.Limit, metaPart, t.at, "more than %d values", t.maxValues)
-	}
-	return nil
-}
-
-// bareWord returns the number that JSON lacks and that begins with c, a byte that was read, or "".
-func (t *plainText) bareWord(c byte) string {
-	if t.quoted || c != 'N' && c != 'I' && c != '-' {
-		return ""
-	}
+// bareWord returns the length of the number at the front of b that JSON lacks, or 0.
+func bareWord(b []byte) int {
 	for _, w := range [...]string{"NaN", "Infinity", "-Infinity"} {
-		if w[0] != c {
-			continue
-		}
-		if b, err := t.in.Peek(len(w) - 1); err == nil && string(b) == w[1:] {
-			return w
+		if bytes.HasPrefix(b, []byte(w)) {
+			return len(w)
 		}
 	}
-	return ""
+	return 0
 }
 
 // get decodes the value of a key. It reports false if the key is missing or null.

@@ -12,29 +12,42 @@ import (
 
 // readObject reads a metadata file, and charges it to the memory of the node. A file that does not exist is
 // fault.NotFound.
-func (n *Node) readObject(ctx context.Context, uri string) (object, error) {
+func (n *Node) readObject(ctx context.Context, uri string) (v object, err error) {
+	err = n.readText(ctx, uri, maxMeta, 1, func(b []byte) error {
+		if err := n.charge(ctx, (metaCopies-1)*int64(len(b))); err != nil {
+			return err
+		}
+		var values int
+		if v, values, err = decodeObject(b); err != nil {
+			return err
+		}
+		return n.charge(ctx, int64(values)*valueBytes)
+	})
+	return v, err
+}
+
+// readText calls parse with the content of a file of at most limit bytes. The node is charged for some copies of it as
+// long as parse runs.
+func (n *Node) readText(ctx context.Context, uri string, limit, copies int64, parse func(b []byte) error) error {
 	file, err := n.open.Open(ctx, uri)
 	if err != nil {
-		return nil, fault.WithFile(err, uri)
+		return fault.WithFile(err, uri)
 	}
 	defer file.Close()
-	if file.Size() > maxMeta {
-		return nil, fault.WithFile(fault.New(fault.Limit, metaPart, fault.NoOffset, "%d bytes, at most %d",
-			file.Size(), maxMeta), uri)
+	size := file.Size()
+	if size > limit {
+		err := fault.New(fault.Limit, metaPart, fault.NoOffset, "%d bytes, at most %d", size, limit)
+		return fault.WithFile(err, uri)
 	}
-	if err := n.charge(ctx, metaCopies*file.Size()); err != nil {
-		return nil, fault.WithFile(err, uri)
+	if err := n.charge(ctx, copies*size); err != nil {
+		return fault.WithFile(err, uri)
 	}
-	data := make([]byte, file.Size())
-	if err := file.ReadAt(ctx, data, 0); err != nil {
-		return nil, fault.WithFile(err, uri)
+	defer n.refund(copies * size)
+	data := make([]byte, size)
+	if err = file.ReadAt(ctx, data, 0); err == nil {
+		err = parse(data)
 	}
-	v, values, err := decodeObject(data)
-	if err == nil {
-		err = n.charge(ctx, int64(values)*valueBytes)
-	}
-	n.refund(file.Size()) // the text itself goes
-	return v, fault.WithFile(err, uri)
+	return fault.WithFile(err, uri)
 }
 
 // load reads the metadata of the node.

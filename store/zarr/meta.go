@@ -58,6 +58,31 @@ func (k keys) name(at []int64) string {
 	return b.String()
 }
 
+// parse returns the coordinates that the name of an object has in a grid of objects. It reports false if no chunk has
+// this name.
+func (k keys) parse(name string, grid []int64) ([]int64, bool) {
+	rest := name
+	if k.prefix != "" {
+		var ok bool
+		if rest, ok = strings.CutPrefix(rest, k.prefix); !ok {
+			return nil, false
+		}
+		rest = strings.TrimPrefix(rest, k.sep)
+	}
+	var places []int64
+	if len(grid) > 0 {
+		for part := range strings.SplitSeq(rest, k.sep) {
+			n, err := strconv.ParseInt(part, 10, 64)
+			if err != nil || len(places) == len(grid) || n < 0 || n >= grid[len(places)] {
+				return nil, false
+			}
+			places = append(places, n)
+		}
+	}
+	// Names with other spellings of the numbers, such as 00 or +1, are not chunks.
+	return places, len(places) == len(grid) && k.name(places) == name
+}
+
 // checkShape checks sizes: as many for chunks as for the array, all positive, and products that fit.
 func checkShape(shape, chunks []int64) error {
 	if len(shape) > maxRank {

@@ -3,6 +3,7 @@ package zarr
 import (
 	"errors"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -30,6 +31,9 @@ const (
 	maxPath  = 4096
 	maxParts = maxLevels + 1
 )
+
+// isMeta reports whether the metadata of an array has this name.
+func isMeta(name string) bool { return slices.Contains([]string{meta3, array2, attrs2}, name) }
 
 // checkPath returns an error if the path of a node could lead out of its group, or has names that some stores cannot
 // hold.

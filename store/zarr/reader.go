@@ -9,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/zstd"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/internal/ahead"
 )
 
 // Reader reads boxes of an array. It keeps the last chunk and the last ranges of shards that it read. It is not safe
@@ -24,11 +25,12 @@ type Reader struct {
 	at     []int64
 	valid  bool // tile holds the chunk at
 	gone   bool // which was not written
-	ahead  ahead
+	ranges ahead.Ranges
+	places map[cellKey]place // of the chunks that Ahead announced
 }
 
 // NewReader returns a reader for one worker.
-func (a *Array) NewReader() *Reader { return &Reader{a: a} }
+func (a *Array) NewReader() *Reader { return &Reader{a: a, ranges: ahead.Ranges{MaxHeld: maxHeldRuns}} }
 
 // ReadInto fills dst with the cells from lo up to hi of each dimension. stride has the bytes from one cell to the next
 // in dst along each dimension. The box must lie in the array.
@@ -123,7 +125,11 @@ func (r *Reader) load(ctx context.Context, at []int64) error {
 // unpack decodes the bytes of a chunk into tile, which is bounded by Options.MaxChunk, and allocated after the bytes
 // have arrived.
 func (r *Reader) unpack(b []byte) error {
-	if n := storedSize(r.a.steps, r.a.bytes); n >= 0 && n != len(b) {
+	n := r.a.bytes
+	if len(r.a.steps) > 0 {
+		n = r.a.steps[0].stored()
+	}
+	if n >= 0 && n != len(b) {
 		return badSize("bytes", len(b), n)
 	}
 	r.tile = slices.Grow(r.tile[:0], r.a.bytes+zstd.Spare)[:r.a.bytes]
@@ -173,10 +179,7 @@ func (r *Reader) bytes(ctx context.Context, at []int64) ([]byte, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
 	}
-	if b, ok, err := r.aheadBytes(ctx, at); ok || err != nil {
-		return b, ok, err
-	}
-	place, err := r.a.find(ctx, at)
+	place, err := r.placeOf(ctx, at)
 	if err != nil || place.gone {
 		return nil, false, err
 	}
@@ -189,8 +192,10 @@ func (r *Reader) fetch(ctx context.Context, p place) (b []byte, ok bool, err err
 		r.stored, ok, err = r.a.wholeObject(ctx, r.stored, p.uri, r.a.maxStored())
 		return r.stored, ok, err
 	}
-	r.stored, err = readRange(ctx, r.a.open, r.stored, p.uri, p.known, p.at)
-	return r.stored, err == nil, err
+	b, err = r.ranges.File(p.uri).Read(p.at, func(at chunk.Range, buf []byte) ([]byte, error) {
+		return readRange(ctx, r.a.open, buf, p.uri, p.known, at)
+	})
+	return b, err == nil, err
 }
 
 // readRange reads a range of an object into b, which it grows if it has to.

@@ -3,34 +3,55 @@ package zarr
 import (
 	"context"
 	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/tables/parquet"
+	"github.com/chaski-eo/chaski/tables"
 )
 
-// recordKey names a part of a file of records: the file itself with a group of -1, a column of a row group with a page
-// of -1, or a page of it.
+// records are the references of a directory with files in Parquet, as fsspec, kerchunk and VirtualiZarr write them:
+//
+//	.zmetadata         the metadata of all nodes, and record_size
+//	ARRAY/refs.N.parq  a row for each of record_size chunks of the array in C order, from N · record_size on
+//
+// The columns are path, offset, size and raw. A row has the content of a chunk as raw, or the range of a file, which is
+// the whole file if offset and size are 0. A row with neither, or a missing file, stands for chunks that were not
+// written. Files are read on demand. It implements refTable.
+type records struct {
+	base   source.Opener
+	folder string // URI
+	size   int64  // rows of a file
+	arrays map[string]*recordArray
+	kept   *lru.Cache[recordKey, *recordFile]
+	files  *lru.Cache[string, *referred] // by URL
+	// busy is held to read files: so no two workers decode the same one, and rows on their way take the memory of one
+	// file.
+	busy chan struct{}
+}
+
+// recordArray has the metadata from which the names of an array's chunks follow.
+type recordArray struct {
+	keys keys
+	grid []int64 // chunks along each dimension
+}
+
+// recordKey names a file: the number of it, and the directory of the array.
 type recordKey struct {
-	dir                 string // of the array
-	record              int64
-	group, column, page int
+	dir    string
+	number int64
 }
 
-// recordPart is the part of a file of records that is kept in memory. It does not change.
-type recordPart struct {
-	file   *parquet.File // nil of a file that is not there
-	leaves [recordColumns]int
-	pages  *parquet.Pages
-	dict   *parquet.Values
-	values *parquet.Values
-	err    error // why the part cannot be read, whenever it is
-}
-
-// recordFile is an open file of records.
+// recordFile has the rows of a file. It does not change.
 type recordFile struct {
-	key  recordKey
-	part *recordPart
+	rows    int
+	columns [recordColumns]*tables.Vector // nil for one that the file lacks
+	absent  bool                          // the file does not exist
+	err     error                         // why it cannot be read
 }
 
 // Columns of a file of records.
@@ -44,22 +65,152 @@ const (
 
 var recordNames = [recordColumns]string{"path", "offset", "size", "raw"}
 
+const recordsPart = "record"
+
+// Limits of references in Parquet. fsspec writes 10,000 rows to a file by default, kerchunk 100,000, of some 100 bytes
+// in memory.
 const (
-	maxRecordLeaves = 64      // columns of a file
-	maxBuffered     = 1 << 20 // bytes of a column that are fetched from a remote file at once, and kept
-	recordError     = 1 << 10 // bytes of an error, with the path of a file
+	maxRecordSize = 1 << 22   // rows of a file
+	maxRecordFile = 128 << 20 // bytes of a file
+	recordMemory  = 32 << 20  // bytes of decoded rows that a store keeps, and that one file may have
+	recordURLs    = 4 << 20   // bytes of the known files that references lead to
+	recordError   = 1 << 10   // bytes of an error, with the path of a file
+	// maxRecordChunks bounds the chunks of an array, so that their numbers do not overflow.
+	maxRecordChunks = 1 << 40
 )
+
+// recordsFolder splits a URI into a directory with the name of references in Parquet and the path below it, if it has
+// both.
+func recordsFolder(uri string) (folder, below string, ok bool) {
+	for pos, c := range uri {
+		if c == '/' && namedRecords(path.Base(uri[:pos])) && strings.Trim(uri[pos:], "/") != "" {
+			return uri[:pos], strings.Trim(uri[pos:], "/"), true
+		}
+	}
+	return "", "", false
+}
+
+// inRecords opens the node, with the metadata of the folder, if its URI lies in a folder of references in Parquet.
+// Otherwise it returns nil.
+func (n *Node) inRecords(ctx context.Context) (*Node, error) {
+	folder, below, ok := recordsFolder(n.URI)
+	if _, refers := n.open.(*references); refers || !ok {
+		return nil, nil
+	}
+	root, err := Open(ctx, n.open, folder, n.options)
+	if missing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, refers := root.open.(*references); !refers {
+		root.drop()
+		return nil, nil
+	}
+	if source.IsWeb(folder) { // see source.Join
+		if below, err = url.PathUnescape(below); err != nil {
+			return nil, fault.WithFile(corrupt("%v", err), n.URI)
+		}
+	}
+	node, err := root.At(ctx, below)
+	if err != nil {
+		root.drop()
+		return nil, err
+	}
+	node.charged = root.charged
+	if node.Array != nil {
+		node.Array.Path = "" // it is opened by itself
+	}
+	return node, nil
+}
+
+// referRecords makes the node's opener one of references in Parquet if its consolidated metadata says so.
+func (n *Node) referRecords(ctx context.Context, all object) error {
+	size := int64(0)
+	ok, err := all.get("record_size", &size)
+	if _, refers := n.open.(*references); refers || !ok || err != nil {
+		return err
+	}
+	if size < 1 || size > maxRecordSize {
+		return fault.New(fault.Limit, metaPart, fault.NoOffset, "a record_size of %d, at most %d", size, maxRecordSize)
+	}
+	if err := n.charge(ctx, recordMemory+recordURLs); err != nil {
+		return err
+	}
+	s := &records{base: n.open, folder: n.URI, size: size, arrays: map[string]*recordArray{},
+		kept: lru.New[recordKey, *recordFile](recordMemory), files: lru.New[string, *referred](recordURLs),
+		busy: make(chan struct{}, 1)}
+	for p, e := range n.below {
+		if e.array {
+			s.arrays[p] = newRecordArray(e.meta)
+		}
+	}
+	n.open = &references{base: n.open, uri: n.URI, list: s}
+	return nil
+}
+
+// newRecordArray makes a recordArray from metadata. It returns nil if no array can be made of them; their chunks are
+// never read.
+func newRecordArray(meta object) *recordArray {
+	m, err := parse2(meta, nil)
+	if err != nil {
+		return nil
+	}
+	records := &recordArray{keys: m.keys, grid: gridOf(m.Shape, m.Chunks)}
+	if !slices.Contains(records.grid, 0) && cells(records.grid, maxRecordChunks) < 0 {
+		return nil
+	}
+	return records
+}
+
+// find implements refTable.
+func (s *records) find(ctx context.Context, name string) (ref, bool, error) {
+	k, row, ok := s.place(name)
+	if !ok {
+		return ref{}, false, nil
+	}
+	file, err := s.open(ctx, k)
+	var r ref
+	if err == nil {
+		r, ok, err = s.row(file, row)
+	}
+	return r, ok && err == nil, fault.WithFile(fault.WithPart(err, firstBytes(name), 0), s.uri(k))
+}
+
+// names implements refTable. The metadata of a folder has all its nodes, so that nothing lists them.
+func (*records) names(context.Context, string) ([]string, error) { return nil, nil }
+
+// place returns the file and the row of the chunk with a name.
+func (s *records) place(name string) (k recordKey, row int64, ok bool) {
+	for i := range name {
+		a := s.arrays[name[:i]]
+		if name[i] != '/' || a == nil {
+			continue
+		}
+		places, ok := a.keys.parse(name[i+1:], a.grid)
+		if !ok {
+			continue
+		}
+		number := int64(0)
+		for d, n := range a.grid {
+			number = number*n + places[d]
+		}
+		return recordKey{name[:i], number / s.size}, number % s.size, true
+	}
+	return recordKey{}, 0, false
+}
 
 // uri returns the URI of a file.
 func (s *records) uri(k recordKey) string {
-	return source.Join(s.folder, fmt.Sprintf("%s/refs.%d.parq", k.dir, k.record))
+	return source.Join(s.folder, fmt.Sprintf("%s/refs.%d.parq", k.dir, k.number))
 }
 
-// kept returns a part of a file that is kept, or what load returns, with the bytes that it takes. A part that is
-// damaged is kept, too: each of its rows would otherwise read and decode it again.
-func (s *records) kept(ctx context.Context, k recordKey, load func() (*recordPart, int64, error)) (*recordPart, error) {
-	if p, ok := s.parts.Get(k); ok {
-		return p, p.err
+// open returns the rows of a file, which are kept. A damaged file is kept, too: each of its rows would otherwise read
+// and decode it again.
+func (s *records) open(ctx context.Context, k recordKey) (*recordFile, error) {
+	if f, ok := s.kept.Get(k); ok {
+		return f, f.err
 	}
 	select {
 	case s.busy <- struct{}{}:
@@ -67,134 +218,95 @@ func (s *records) kept(ctx context.Context, k recordKey, load func() (*recordPar
 		return nil, ctx.Err()
 	}
 	defer func() { <-s.busy }()
-	if p, ok := s.parts.Get(k); ok {
-		return p, p.err
+	if f, ok := s.kept.Get(k); ok {
+		return f, f.err
 	}
-	part, cost, err := load()
+	file, cost, err := s.read(ctx, k)
 	if err != nil {
-		if k := fault.KindOf(err); k != fault.Corrupt && k != fault.Unsupported { // it may be read another time
+		if fault.KindOf(err) == 0 { // it may be read another time
 			return nil, err
 		}
-		part, cost = &recordPart{err: err}, recordError
+		file, cost = &recordFile{err: err}, recordError
 	}
-	s.parts.Add(k, part, cost+int64(len(k.dir)))
-	return part, err
+	s.kept.Add(k, file, cost+int64(len(k.dir)))
+	return file, err
 }
 
-// open opens a file.
-func (s *records) open(ctx context.Context, dir string, record int64) (recordFile, error) {
-	k := recordKey{dir: dir, record: record, group: -1}
-	part, err := s.kept(ctx, k, func() (*recordPart, int64, error) {
-		file, err := s.base.Open(ctx, s.uri(k))
-		if missing(err) {
-			return &recordPart{}, 0, nil
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-		defer file.Close()
-		if file.Size() > maxRecordFile {
-			return nil, 0, fault.New(fault.Limit, recordsPart, fault.NoOffset, "%d bytes, at most %d", file.Size(),
-				maxRecordFile)
-		}
-		// No file stays open for as long as its footer is kept.
-		in := &source.Reopened{Opener: s.base, URI: s.uri(k), Now: file,
-			Known: source.Known{Size: file.Size(), ETag: source.ETag(file)}}
-		p := &recordPart{}
-		if p.file, err = parquet.Open(ctx, in); err != nil {
-			return nil, 0, err
-		}
-		in.Now = nil
-		return p, int64(p.file.Cost() + len(in.URI)), p.columns()
-	})
-	return recordFile{k, part}, err
-}
-
-// columns finds the columns. One that is missing, or is of the type without values that pyarrow gives to a column of
-// nulls, is -1.
-func (p *recordPart) columns() error {
-	wrong := func(name string) error {
-		return fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "it is not there, or of another type")
+// read decodes a file. It returns the memory that the rows take, too.
+func (s *records) read(ctx context.Context, k recordKey) (*recordFile, int64, error) {
+	in, err := s.base.Open(ctx, s.uri(k))
+	if missing(err) {
+		return &recordFile{absent: true}, 0, nil
 	}
-	if n := len(p.file.Columns); n > maxRecordLeaves {
-		return fault.New(fault.Limit, recordsPart, fault.NoOffset, "%d columns, at most %d", n, maxRecordLeaves)
+	if err != nil {
+		return nil, 0, err
 	}
+	defer in.Close()
+	if in.Size() > maxRecordFile {
+		return nil, 0, fault.New(fault.Limit, recordsPart, fault.NoOffset, "%d bytes, at most %d", in.Size(),
+			maxRecordFile)
+	}
+	table, err := tables.Read(ctx, in, 0, in.Size(), tables.Options{MaxRows: maxRecordSize, MaxBytes: recordMemory})
+	if err != nil {
+		return nil, 0, err
+	}
+	file := &recordFile{rows: table.Len()}
 	for i, name := range recordNames {
-		leaf := p.file.Column(name)
-		if leaf >= 0 {
-			switch column := &p.file.Columns[leaf]; {
-			case column.Note.Kind == parquet.Null:
-				leaf = -1
-			case i == colPath || i == colRaw:
-				if column.Type != parquet.ByteArray {
-					return wrong(name)
-				}
-			case column.Type != parquet.Int32 && column.Type != parquet.Int64:
-				return wrong(name)
-			}
+		column := table.Index(name)
+		if column < 0 {
+			continue
 		}
-		p.leaves[i] = leaf
-	}
-	if p.leaves[colPath] >= 0 {
-		for _, i := range [...]int{colOffset, colSize} {
-			if p.leaves[i] < 0 {
-				return wrong(recordNames[i])
-			}
+		kinds := []tables.Kind{tables.Int64, tables.Uint64}
+		if i == colPath || i == colRaw {
+			kinds = []tables.Kind{tables.String, tables.Binary}
+		}
+		if kind := table.Columns()[column].Type.Kind; kind != tables.Null && !slices.Contains(kinds, kind) {
+			return nil, 0, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "it is of type %v", kind)
+		}
+		if file.columns[i], err = table.At(ctx, column); err != nil {
+			return nil, 0, err
+		}
+		if table.Bytes() > recordMemory-lru.Overhead {
+			return nil, 0, fault.New(fault.Limit, recordsPart, fault.NoOffset,
+				"%d rows take more than %d bytes: write files with a smaller record_size", file.rows, recordMemory)
 		}
 	}
-	return nil
+	return file, table.Bytes(), nil
 }
 
 // row returns the reference of a row of a file. It reports false if it has none.
-func (s *records) row(ctx context.Context, f recordFile, row int64) (ref, bool, error) {
-	if row >= f.part.file.Rows {
-		return ref{}, false, fault.New(fault.Corrupt, recordsPart, fault.NoOffset, "row %d of %d", row,
-			f.part.file.Rows)
+func (s *records) row(f *recordFile, row int64) (r ref, ok bool, err error) {
+	if f.absent {
+		return ref{}, false, nil
 	}
-	raw, ok, err := s.value(ctx, f, colRaw, row)
-	if err == nil && ok {
-		r, err := content(string(raw.bytes()))
+	if row >= int64(f.rows) {
+		return ref{}, false, fault.New(fault.Corrupt, recordsPart, fault.NoOffset, "row %d of %d", row, f.rows)
+	}
+	has := func(column int) bool { return f.columns[column] != nil && !f.columns[column].Null(int(row)) }
+	if has(colRaw) {
+		r, err = content(f.columns[colRaw].Str(int(row)))
 		return r, err == nil, err
 	}
-	var u recordCell
-	if err == nil {
-		u, ok, err = s.value(ctx, f, colPath, row)
+	if !has(colPath) {
+		return ref{}, false, nil
 	}
-	if err != nil || !ok {
-		return ref{}, false, err
+	for i, to := range [...]*int64{&r.off, &r.n} {
+		column := colOffset + i
+		if !has(column) {
+			return ref{}, false, fault.New(fault.Corrupt, "column "+recordNames[column], fault.NoOffset,
+				"row %d has a URL, but no number", row)
+		}
+		*to = f.columns[column].Int(int(row))
 	}
-	r := ref{}
-	if r.off, err = s.number(ctx, f, colOffset, row); err == nil {
-		r.n, err = s.number(ctx, f, colSize, row)
-	}
-	if err == nil {
-		err = r.check(string(u.bytes()), true)
-	}
-	if err != nil {
+	target := f.columns[colPath].Str(int(row))
+	if err := r.check(target, true); err != nil {
 		return ref{}, false, err
 	}
 	if r.off == 0 && r.n == 0 {
 		r.n = -1
 	}
-	r.to, err = s.target(string(u.bytes()))
+	r.to, err = s.target(target)
 	return r, err == nil, err
-}
-
-// number returns a number of a row that has a URL.
-func (s *records) number(ctx context.Context, f recordFile, column int, row int64) (int64, error) {
-	recordCell, ok, err := s.value(ctx, f, column, row)
-	if err != nil {
-		return 0, err
-	}
-	n := int64(0)
-	if ok {
-		n, ok = recordCell.page.Int(recordCell.row)
-	}
-	if !ok {
-		return 0, fault.New(fault.Corrupt, "column "+recordNames[column], fault.NoOffset,
-			"row %d has a URL, but no number below 2^63", row)
-	}
-	return n, nil
 }
 
 // target returns the file that a URL leads to.
@@ -210,70 +322,4 @@ func (s *records) target(u string) (*referred, error) {
 	f.uri, f.err = resolve(s.folder, u)
 	s.files.Add(u, f, int64(len(u)+len(f.uri))+referredRefs*refBytes)
 	return f, nil
-}
-
-// recordCell is a value that is not null.
-type recordCell struct {
-	page *parquet.Values
-	row  int
-}
-
-func (c recordCell) bytes() []byte { return c.page.Raw(c.row) }
-
-// value returns a value of a row. It reports false if the value is null or the file lacks the column.
-func (s *records) value(ctx context.Context, f recordFile, column int, row int64) (recordCell, bool, error) {
-	leaf, file := f.part.leaves[column], f.part.file
-	if leaf < 0 {
-		return recordCell{}, false, nil
-	}
-	recordKey := f.key
-	recordKey.group, row = file.Group(row)
-	recordKey.column, recordKey.page = leaf, -1
-	part, err := s.kept(ctx, recordKey, func() (*recordPart, int64, error) {
-		return s.loadColumn(ctx, file, recordKey)
-	})
-	if err != nil {
-		return recordCell{}, false, err
-	}
-	recordKey.page = part.pages.Find(row)
-	p, err := s.kept(ctx, recordKey, func() (*recordPart, int64, error) {
-		values, err := part.file.Read(ctx, recordKey.group, leaf, part.pages, recordKey.page, part.dict)
-		if err != nil {
-			return nil, 0, err
-		}
-		return &recordPart{values: values}, int64(values.Cost()), nil
-	})
-	if err != nil {
-		return recordCell{}, false, err
-	}
-	cell := recordCell{p.values, int(row - part.pages.Pages[recordKey.page].First)}
-	return cell, !p.values.Null(cell.row), nil
-}
-
-// loadColumn reads where the pages of a column in a row group are, and its dictionary. A column of a remote file that
-// is not large is read at once and kept, since each of its pages would be a request.
-func (s *records) loadColumn(ctx context.Context, file *parquet.File, k recordKey) (*recordPart, int64, error) {
-	part := &recordPart{file: file}
-	cost := int64(0)
-	var err error
-	if source.IsRemote(s.folder) {
-		if part.file, err = file.Buffered(ctx, k.group, k.column, maxBuffered); err != nil {
-			return nil, 0, err
-		}
-		if part.file != file {
-			cost = file.Stored(k.group, k.column)
-		}
-	}
-	if part.pages, err = part.file.Pages(ctx, k.group, k.column); err != nil {
-		return nil, 0, err
-	}
-	if part.dict, err = part.file.Dictionary(ctx, k.group, k.column, part.pages); err != nil {
-		return nil, 0, err
-	}
-	const pageCost = 24 // of a parquet.Page
-	cost += pageCost * int64(cap(part.pages.Pages))
-	if part.dict != nil {
-		cost += int64(part.dict.Cost())
-	}
-	return part, cost, nil
 }

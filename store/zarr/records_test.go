@@ -94,16 +94,11 @@ func TestRecords(t *testing.T) {
 				}
 			}
 			at, err := Open(t.Context(), &files, filepath.Join(folder, "a"), Options{})
-			if err != nil || at.Array == nil || at.charged < recordParts {
+			if err != nil || at.Array == nil || at.charged < recordMemory {
 				t.Fatalf("an array by its own path: %+v, %v", at, err)
 			}
-			found := map[string]bool{}
-			err = at.Array.objects(t.Context(), func(at []int64) error {
-				found[fmt.Sprint(at)] = true
-				return nil
-			}, func(name string) { t.Errorf("%s is listed", name) })
-			if err != nil || len(found) != 2 || !found["[0 0]"] || !found["[1 1]"] {
-				t.Errorf("record_size %d: chunks %v, %v", c.size, found, err)
+			if v, err := at.Array.Verify(t.Context(), 2); err != nil || v.Chunks != 2 || v.Absent != 2 {
+				t.Errorf("record_size %d: %+v, %v", c.size, v, err)
 			}
 		}
 	}
@@ -234,15 +229,16 @@ func TestRecordsAreKept(t *testing.T) {
 	if opens() != 0 {
 		t.Errorf("the file was opened %d times for rows of a page that was read", opens())
 	}
-	if used := s.parts.Used(); used == 0 || s.parts.Bound() != recordParts {
-		t.Errorf("%d of %d bytes are kept", used, s.parts.Bound())
+	if used := s.kept.Used(); used == 0 || s.kept.Bound() != recordMemory {
+		t.Errorf("%d of %d bytes are kept", used, s.kept.Bound())
 	}
 }
 
-// TestDamagedPagesAreReadOnce: the rows of a damaged page are listed without reading it for each of them, and each says
-// what is wrong. A listing ends with an error that is of no file, such as one of the network.
-func TestDamagedPagesAreReadOnce(t *testing.T) {
+// TestDamagedFilesAreReadOnce: a damaged file is read once for all its rows, and each says what is wrong. An error that
+// is of no file, such as one of the network, is not kept.
+func TestDamagedFilesAreReadOnce(t *testing.T) {
 	dir := t.TempDir()
+	put(t, dir, "data.nc", "CDF\x01\x05\x06\x07\x08")
 	row := to("data.nc", 4, 4)
 	folder := recordFolder(t, dir, 4, nil)
 	b := recordBytes(t, row, row, row, row)
@@ -259,36 +255,21 @@ func TestDamagedPagesAreReadOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := n.open.(*references).list.(*records)
-	list := func() (names []string, err error) {
-		return names, s.each(t.Context(), "a", func(name string) (string, error) {
-			names = append(names, name)
-			return "", nil
-		})
+	o.err = errors.New("the network is down")
+	if _, _, err := s.find(t.Context(), "a/0.0"); !errors.Is(err, o.err) {
+		t.Errorf("without a network: %v", err)
 	}
-	if names, err := list(); err != nil || len(names) != 4 {
-		t.Fatalf("%q, %v", names, err)
-	}
+	o.err = nil
 	clear(o.opens)
 	for i := range 4 {
 		name := fmt.Sprintf("a/%d.%d", i/2, i%2)
 		_, _, err := s.find(t.Context(), name)
-		if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), name+" column") {
+		if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), name) {
 			t.Errorf("row %d: %v", i, err)
 		}
 	}
-	if n := o.opens["refs.0.parq"]; n != 0 {
-		t.Errorf("the file was opened %d times for rows of a page that was read", n)
-	}
-	if n, err = Open(t.Context(), o, folder, Options{}); err != nil {
-		t.Fatal(err)
-	}
-	s = n.open.(*references).list.(*records)
-	if _, err := s.open(t.Context(), "a", 0); err != nil {
-		t.Fatal(err)
-	}
-	o.err = errors.New("the network is down")
-	if names, err := list(); !errors.Is(err, o.err) || len(names) != 0 {
-		t.Errorf("%q, %v", names, err)
+	if n := o.opens["refs.0.parq"]; n != 1 {
+		t.Errorf("the file was opened %d times", n)
 	}
 }
 
@@ -395,20 +376,16 @@ func FuzzRecords(f *testing.F) {
 		if !ok {
 			return
 		}
-		visit := func(e source.Entry) error {
-			r, err := s.Open(t.Context(), folder+"/a/"+e.Path)
+		for i := range 8 {
+			r, err := s.Open(t.Context(), fmt.Sprintf("%s/a/%d.%d", folder, i/4, i%4))
 			kinded(t, err)
 			if err != nil {
-				return nil
+				continue
 			}
 			kinded(t, r.ReadAt(t.Context(), make([]byte, min(r.Size(), 100)), 0))
-			return r.Close()
+			kinded(t, r.Close())
 		}
-		kinded(t, s.List(t.Context(), folder+"/a", visit))
-		for i := range 8 {
-			kinded(t, visit(source.Entry{Path: fmt.Sprintf("%d.%d", i/4, i%4)}))
-		}
-		if used := s.list.(*records).parts.Used(); used > recordParts {
+		if used := s.list.(*records).kept.Used(); used > recordMemory {
 			t.Fatalf("%d bytes are kept", used)
 		}
 	})

@@ -1,6 +1,7 @@
 package zarr
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/base64"
@@ -22,8 +23,6 @@ const (
 	maxRefsFile  = 128 << 20
 	maxRefs      = 1 << 20
 	maxRefValues = 4*maxRefs + maxValues
-	// refsBuffer is how much of a file is read at once. A remote file of 128 MiB takes 32 requests.
-	refsBuffer = 4 << 20
 	// refBytes is the memory of a reference beside its name and its content: two string headers, a pointer and two
 	// numbers.
 	refBytes = 64
@@ -76,15 +75,18 @@ type refsParser struct {
 }
 
 // parseReferences parses a file of references. grow charges the memory that it keeps.
-func parseReferences(ctx context.Context, in io.Reader, grow func(refs int, bytes int64) error) (*refList, error) {
+func parseReferences(ctx context.Context, b []byte, grow func(refs int, bytes int64) error) (*refList, error) {
+	b, _, err := plainText(b, maxRefValues)
+	if err != nil {
+		return nil, err
+	}
 	p := refsParser{ctx: ctx, grow: grow, known: map[string]*referred{}, templates: map[string]string{}}
-	text := newPlainText(in, refsBuffer, maxRefValues)
-	decoder := json.NewDecoder(text)
+	decoder := json.NewDecoder(bytes.NewReader(b))
 	if err := p.members(decoder, p.member); err != nil {
-		return nil, cmp.Or(text.err, err)
+		return nil, err
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, cmp.Or(text.err, refsCorrupt("more follows after the object"))
+		return nil, refsCorrupt("more follows after the object")
 	}
 	for _, referred := range p.list.files {
 		u := referred.uri
@@ -108,7 +110,7 @@ func (p *refsParser) members(d *json.Decoder, each func(d *json.Decoder, key str
 		return refsCorrupt("%v where an object is expected", cmp.Or[any](err, t))
 	}
 	for d.More() {
-		if err := p.ctx.Err(); err != nil { // the next of 4 MiB is read only after some 100,000 references
+		if err := p.ctx.Err(); err != nil { // a million references take seconds
 			return err
 		}
 		token, err := d.Token()
@@ -316,24 +318,25 @@ func (p *refsParser) sort() error {
 	return p.ctx.Err()
 }
 
-// each implements refTable.
-func (l *refList) each(_ context.Context, dir string, visit func(name string) (skip string, err error)) error {
+// names implements refTable. It skips the names below subdirectories.
+func (l *refList) names(ctx context.Context, dir string) (out []string, err error) {
 	if dir != "" {
 		dir += "/"
 	}
-	i, _ := slices.BinarySearchFunc(l.refs, dir, namedRef.compare)
-	for i < len(l.refs) && strings.HasPrefix(l.refs[i].name, dir) {
-		skip, err := visit(l.refs[i].name[len(dir):])
-		if err != nil {
-			return err
+	for next := dir; ctx.Err() == nil; {
+		i, _ := slices.BinarySearchFunc(l.refs, next, namedRef.compare)
+		if i == len(l.refs) || !strings.HasPrefix(l.refs[i].name, dir) {
+			return out, nil
 		}
-		i++
-		if skip != "" {
-			n, _ := slices.BinarySearchFunc(l.refs[i:], dir+skip, namedRef.compare)
-			i += n
+		name, _, below := strings.Cut(l.refs[i].name[len(dir):], "/")
+		next = dir + name + "\x00" // the first name after this one
+		if below {
+			next = dir + name + "0" // '0' is the byte after '/'
+			name += "/"
 		}
+		out = append(out, name)
 	}
-	return nil
+	return nil, ctx.Err()
 }
 
 // resolve returns the URI that a URL of a file of references means: relative ones begin at the directory of the file.

@@ -2,7 +2,6 @@ package zarr
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
@@ -18,7 +17,7 @@ import (
 
 // references opens the objects of a store that a file of references describes, as kerchunk and VirtualiZarr write them.
 // The URI of an object is the file's, "/", and its name in the store, so that all else reads it like any store.
-// It implements source.Lister and source.Namer.
+// It implements source.Namer.
 type references struct {
 	base source.Opener
 	uri  string // of the file, or of the folder of files in Parquet
@@ -29,9 +28,8 @@ type references struct {
 type refTable interface {
 	// find returns the object with a name, or false.
 	find(ctx context.Context, name string) (ref, bool, error)
-	// each calls visit with the names below a directory, from the place in order that it returns on: "" goes on with
-	// the next name.
-	each(ctx context.Context, dir string, visit func(name string) (skip string, err error)) error
+	// names returns the names of the entries of a directory; those of directories end in "/".
+	names(ctx context.Context, dir string) ([]string, error)
 }
 
 // referred is a file that references lead to. Its size and tag are kept to save a request for each further chunk.
@@ -105,35 +103,22 @@ func (n *Node) refer(ctx context.Context) error {
 	if !ok || !isReferences(ctx, n.open, file) {
 		return nil
 	}
-	list, err := n.readReferences(ctx, file)
+	var list *refList
+	const copies = 2 // the text and, if it is all one string, a value of it
+	err := n.readText(ctx, file, maxRefsFile, copies, func(b []byte) (err error) {
+		list, err = parseReferences(ctx, b, func(refs int, bytes int64) error {
+			return n.charge(ctx, 2*int64(refs)*refBytes+bytes) // twice, since the list grows
+		})
+		return err
+	})
 	if err != nil {
-		return fault.WithFile(err, file)
+		return err
 	}
 	for _, f := range list.files {
 		f.uri, f.err = resolve(file, f.uri)
 	}
 	n.open = &references{base: n.open, uri: file, list: list}
 	return nil
-}
-
-// readReferences reads a file of references, and charges it to the memory of the node.
-func (n *Node) readReferences(ctx context.Context, file string) (*refList, error) {
-	reader, err := n.open.Open(ctx, file)
-	if err != nil {
-		return nil, err
-	}
-	defer reader.Close()
-	if reader.Size() > maxRefsFile {
-		return nil, fault.New(fault.Limit, refsPart, fault.NoOffset, "%d bytes, at most %d", reader.Size(), maxRefsFile)
-	}
-	text := 2 * reader.Size() // at most, if it is all one string: the decoder's buffer holds a value
-	if err := n.charge(ctx, text); err != nil {
-		return nil, err
-	}
-	defer n.refund(text)
-	return parseReferences(ctx, source.Sequential(ctx, reader, 0), func(refs int, bytes int64) error {
-		return n.charge(ctx, 2*int64(refs)*refBytes+bytes) // twice, since the list grows
-	})
 }
 
 // name returns the name in the store of the object with a URI.
@@ -236,32 +221,11 @@ func holdsArrays(ctx context.Context, base source.Opener, uri string, r source.R
 	return nil
 }
 
-// List implements source.Lister.
-func (s *references) List(ctx context.Context, folder string, each func(source.Entry) error) error {
-	dir, ok := s.name(folder)
-	if !ok {
-		return nil
-	}
-	return s.list.each(ctx, dir, func(name string) (string, error) {
-		return "", cmp.Or(ctx.Err(), each(source.Entry{Path: name}))
-	})
-}
-
-// Names implements source.Namer. It leaves out names below subdirectories.
+// Names implements source.Namer.
 func (s *references) Names(ctx context.Context, folder string) ([]string, error) {
 	dir, ok := s.name(folder)
 	if !ok {
 		return nil, nil
 	}
-	var out []string
-	err := s.list.each(ctx, dir, func(name string) (string, error) {
-		first, _, below := strings.Cut(name, "/")
-		if !below {
-			out = append(out, name)
-			return "", ctx.Err()
-		}
-		out = append(out, first+"/")
-		return first + "0", ctx.Err() // '0' is the byte after '/'
-	})
-	return out, err
+	return s.list.names(ctx, dir)
 }

@@ -44,7 +44,7 @@ func (s *shard) indexSize() (n int, entries int, err error) {
 // parse reads the index of a shard that has size bytes from base on.
 func (s *shard) parse(b []byte, base, size int64) ([]chunk.Range, error) {
 	if s.sum {
-		body, err := checked(b, &step{do: doCRC32C, size: -1})
+		body, err := checked(b, &step{codec: crc32cCodec, size: -1})
 		if err != nil {
 			return nil, fault.WithPart(err, shardPart, fault.NoOffset)
 		}

@@ -1,11 +1,19 @@
 package zarr
 
-import "github.com/chaski-eo/chaski/chunk"
+import (
+	"cmp"
+	"encoding/binary"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/expand"
+	"github.com/chaski-eo/chaski/internal/kernel"
+	"github.com/chaski-eo/chaski/internal/planes"
+)
 
 // step undoes one codec of a chunk.
 type step struct {
 	name string
-	do   action
+	*codec
 	size int // bytes of the output; of the last step the chunk itself; -1 for a checksum around a compressor
 	elem int // bytes of a value, where the codec has values
 	// The types of the filters delta and fixedscaleoffset: of the output and of the stored values.
@@ -19,29 +27,120 @@ type number struct {
 	big bool
 }
 
-// action is how a step is undone.
-type action uint8
+// codec is a kind of steps.
+type codec struct {
+	// undo fills dst, of the step's size, from src, the stored form.
+	undo func(d *decoder, dst, src []byte, s *step) error
+	// sum is the checksum that follows the bytes, in place of undo.
+	sum func(b []byte) uint32
+	// compresses says that the size of the stored form does not follow from the size of the output.
+	compresses bool
+	// configure reads the settings of a step, and checks them.
+	configure func(c *chain, s *step, conf object) error
+	standard  bool // version 3 has the codec itself, not only as one of numcodecs
+	only2     bool // it is read in version 2 only
+}
 
-const (
-	doZstd action = iota
-	doGzip
-	doZlib
-	doBzip2
-	doLZ4
-	doBlosc
-	doCRC32C
-	doFletcher32
-	doShuffle
-	doDelta
-	doScale
-	doSwap
+// codecs are the codecs from bytes to bytes, by their names in numcodecs.
+var codecs = map[string]*codec{
+	"zstd": {compresses: true, standard: true,
+		undo: func(d *decoder, dst, src []byte, _ *step) error { return d.expand.Zstd(dst, src) }},
+	"gzip": {compresses: true, standard: true,
+		undo: func(d *decoder, dst, src []byte, _ *step) error { return d.expand.Gzip(dst, src) }},
+	"zlib": {compresses: true,
+		undo: func(d *decoder, dst, src []byte, _ *step) error { return d.expand.Zlib(dst, src) }},
+	"bz2": {compresses: true,
+		undo: func(d *decoder, dst, src []byte, _ *step) error { return d.expand.Bzip2(dst, src) }},
+	"blosc": {compresses: true, standard: true,
+		undo: func(d *decoder, dst, src []byte, _ *step) error { return d.unblosc(dst, src) }},
+	"lz4":              {compresses: true, undo: unLZ4},
+	"fletcher32":       {sum: fletcher32},
+	"shuffle":          {undo: unshuffle, configure: (*chain).configureShuffle},
+	"delta":            {undo: undelta, configure: (*chain).configureFilter, only2: true},
+	"fixedscaleoffset": {undo: unscale, configure: (*chain).configureFilter, only2: true},
+}
+
+// Codecs that are not of numcodecs, or of which only the form in version 3 is read.
+var (
+	crc32cCodec = &codec{sum: crc32c}
+	swapCodec   = &codec{undo: swap} // samples that are big-endian
 )
 
-// compresses reports whether the size of an action's input does not follow from the size of its output.
-func (a action) compresses() bool { return a <= doBlosc }
+// unLZ4 undoes LZ4 of numcodecs: the size before the block.
+func unLZ4(_ *decoder, dst, src []byte, _ *step) error {
+	if len(src) < 4 || binary.LittleEndian.Uint32(src) != uint32(len(dst)) {
+		return broken("", "the size in front is not %d", len(dst))
+	}
+	return expand.LZ4(dst, src[4:])
+}
 
-// sums reports whether an action checks and removes a checksum at the end of its input.
-func (a action) sums() bool { return a == doCRC32C || a == doFletcher32 }
+func unshuffle(_ *decoder, dst, src []byte, s *step) error {
+	if len(src) != len(dst) {
+		return broken("", "%d bytes, %d needed", len(src), len(dst))
+	}
+	planes.Join(dst, src, s.elem)
+	return nil
+}
+
+func swap(_ *decoder, dst, src []byte, s *step) error {
+	if len(src) != len(dst) {
+		return broken("", "%d bytes, %d needed", len(src), len(dst))
+	}
+	copy(dst, src)
+	kernel.SwapBytes(dst, s.elem)
+	return nil
+}
+
+func (c *chain) configureShuffle(s *step, conf object) error {
+	s.elem = 4
+	if _, err := conf.get("elementsize", &s.elem); err != nil {
+		return err
+	}
+	if s.elem < 1 || s.elem > 1<<16 {
+		return corrupt("elementsize %d of the codec shuffle", s.elem)
+	}
+	return nil
+}
+
+// configureFilter reads the settings of delta and fixedscaleoffset.
+func (c *chain) configureFilter(s *step, conf object) (err error) {
+	target, source := conf.text("dtype"), conf.text("astype")
+	source = cmp.Or(source, target)
+	if s.to.t, s.to.big, err = parseNumpy(target); err != nil {
+		return err
+	}
+	if s.from.t, s.from.big, err = parseNumpy(source); err != nil {
+		return err
+	}
+	if c.size < 0 || c.size != max(int(c.cells), 0)*s.to.t.Size() {
+		return corrupt("codec %q of values of type %q in an array of type %s", s.name, target, c.m.DType)
+	}
+	known := !isFloat(s.from.t) && !isFloat(s.to.t) || s.from.t == s.to.t && s.to.t != chunk.Float16
+	if s.name == "fixedscaleoffset" {
+		if err := cmp.Or(conf.need("scale", &s.scale), conf.need("offset", &s.shift)); err != nil {
+			return err
+		}
+		// Whole numbers are scaled as float64, as numpy does; float32 would round as float32.
+		known = !isFloat(s.from.t) && (s.to.t == chunk.Float32 || s.to.t == chunk.Float64)
+	}
+	if !known {
+		return unsupported("codec %q from %q to %q", s.name, source, target)
+	}
+	return nil
+}
+
+// stored returns the bytes of the stored form of the step, or -1 if they do not follow from those of its output.
+func (s *step) stored() int {
+	switch {
+	case s.compresses || s.size < 0:
+		return -1
+	case s.sum != nil:
+		return s.size + sumBytes
+	case s.to.t != chunk.Invalid:
+		return s.size / s.to.t.Size() * s.from.t.Size()
+	}
+	return s.size
+}
 
 // shard is one level of sharding: an object, or a chunk of an outer shard, that holds a grid of chunks.
 type shard struct {
@@ -50,32 +149,4 @@ type shard struct {
 	atStart bool    // the index comes first
 	big     bool    // its numbers are big-endian
 	sum     bool    // it ends with a CRC-32C
-}
-
-// known reports whether the filter's types are implemented.
-func (s *step) known() bool {
-	switch s.do {
-	case doScale: // whole numbers are scaled as float64, as numpy does; float32 would round as float32
-		return !isFloat(s.from.t) && (s.to.t == chunk.Float32 || s.to.t == chunk.Float64)
-	case doDelta:
-		return !isFloat(s.from.t) && !isFloat(s.to.t) || s.from.t == s.to.t && s.to.t != chunk.Float16
-	}
-	return true
-}
-
-// storedSize returns the bytes that a chunk has in its object, or -1 if it is compressed.
-func storedSize(steps []step, decoded int) int {
-	if len(steps) == 0 {
-		return decoded
-	}
-	switch step := &steps[0]; {
-	case step.do.compresses(), step.size < 0:
-		return -1
-	case step.do.sums():
-		return step.size + sumBytes
-	case step.do == doDelta, step.do == doScale:
-		return step.size / step.to.t.Size() * step.from.t.Size()
-	default:
-		return step.size
-	}
 }

@@ -38,7 +38,7 @@ func TestLists(t *testing.T) {
 		}
 		var rows [][]float64
 		for group := range f.Groups {
-			pages, err := f.ListPages(t.Context(), group, 0)
+			pages, err := f.Pages(t.Context(), group, 0)
 			if err != nil {
 				t.Fatal(path, err)
 			}
@@ -48,7 +48,7 @@ func TestLists(t *testing.T) {
 			}
 			just := func() (*parquet.Values, error) { return dict, nil }
 			for i := range pages.Pages {
-				lists, err := f.ReadLists(t.Context(), group, 0, pages, i, just)
+				lists, err := f.ReadFew(t.Context(), group, 0, pages, i, just)
 				if err != nil {
 					t.Fatal(path, err)
 				}
@@ -63,7 +63,7 @@ func TestLists(t *testing.T) {
 					within++
 					rows[len(rows)-1] = append(rows[len(rows)-1], head...)
 				}
-				for k := range lists.Len() {
+				for k := range lists.Lists() {
 					row, err := lists.AppendRow(nil, k, 100)
 					if err != nil {
 						t.Fatal(path, err)

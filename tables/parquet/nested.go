@@ -79,7 +79,7 @@ func (h *pageHeader) nested(b []byte, at int64, c *columnChunk, col *Column, dic
 			}
 		}
 	}
-	values := &Values{n: count, typ: col.Type, logical: col.Logical, width: col.size()}
+	values := newValues(col, count)
 	if err := values.decode(data, count, h.encoding, dict); err != nil {
 		return 0, fault.WithPart(err, "", at)
 	}

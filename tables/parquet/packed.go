@@ -9,13 +9,12 @@ import (
 // Few has the values of one page when only few of them are asked for. Indexes of the dictionary stay as the page has
 // them where that takes less memory than decoded ones. They are immutable.
 type Few struct {
-	values *Values
+	values *Values // of a column of lists those that exist, of all rows
 	packed *packed // in place of values.ix, or nil
+	starts []int32 // of a column of lists: the number of the first value of each row that begins in the page
 	column string  // for errors
 	off    int64
 }
-
-func newFew(col *Column, page Page) *Few { return &Few{column: col.Name, off: page.Off} }
 
 // decode reads n values. It finds the faults that Values.decode finds, but an index outside of the dictionary, which
 // Find finds. It calls dictionary only if values are indexes: writers end a dictionary when it is large, and write the
@@ -61,7 +60,7 @@ func (f *Few) Find(i int) (v *Values, k int, err error) {
 }
 
 // Cost returns about how many bytes of memory the values take, without their dictionary.
-func (f *Few) Cost() int { return 64 + f.values.Cost() + f.packed.cost() }
+func (f *Few) Cost() int { return 96 + f.values.Cost() + f.packed.cost() + 4*cap(f.starts) }
 
 // packed are numbers in the run-length / bit-packed hybrid. Any of them can be read without decoding the others.
 type packed struct {

@@ -104,7 +104,7 @@ func TestReadFewIsRead(t *testing.T) {
 // samePages reads the pages of a column in both ways, and returns how many have packed indexes.
 func samePages(t *testing.T, what string, f *File, group, column int) (packed int) {
 	pages, err := f.Pages(t.Context(), group, column)
-	if err != nil {
+	if err != nil || f.Columns[column].Repeated {
 		return 0
 	}
 	dict, err := f.Dictionary(t.Context(), group, column, pages)
@@ -249,11 +249,15 @@ func TestListsBegin(t *testing.T) {
 				there++
 			}
 		}
-		l := &Lists{}
+		few := &Few{values: &Values{n: len(starts)}}
 		h := pageHeader{values: int32(n), repEncoding: encRLE, defEncoding: encRLE}
-		got, err := l.begin(h, rep, def, &Column{defLevel: 3, repLevel: 1}, random.IntN(n+1))
-		if err != nil || got != there || !slices.Equal(l.starts, starts) {
-			t.Fatalf("%d values and %d rows, want %d and %d: %v", got, len(l.starts), there, len(starts), err)
+		got, err := few.begin(&h, rep, def, &Column{defLevel: 3, repLevel: 1})
+		if err != nil || got != there || !slices.Equal(few.starts, starts) {
+			t.Fatalf("%d values and %d rows, want %d and %d: %v", got, few.Lists(), there, len(starts), err)
+		}
+		few.values.n = len(starts) + 1
+		if _, err := few.begin(&h, rep, def, &Column{defLevel: 3, repLevel: 1}); fault.KindOf(err) != fault.Corrupt {
+			t.Fatalf("a row too few: %v", err)
 		}
 	}
 }

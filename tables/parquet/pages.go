@@ -39,30 +39,16 @@ func (p *Pages) Rows(i int) int {
 }
 
 // Pages locates the pages of a column in a row group: by the offset index, or by reading the headers of all its pages.
+// Of a column of lists, Page.First is the first row that begins in a page, or the next row if none does: writers of
+// files without an offset index end pages within lists, and only the repetition levels say where rows begin. Columns of
+// lists in lists are fault.Unsupported.
 func (f *File) Pages(ctx context.Context, group, column int) (*Pages, error) {
-	col := &f.Columns[column]
-	if col.Repeated {
-		return nil, fault.New(fault.Unsupported, "column "+col.Name, fault.NoOffset, "holds lists")
-	}
-	pages, err := f.locate(ctx, group, column, nil)
-	if err != nil {
-		return nil, err
-	}
-	for i := range pages.Pages {
-		if n := pages.Rows(i); n > maxPageValues {
-			return nil, fault.New(fault.Limit, "column "+col.Name, pages.Pages[i].Off,
-				"a page of %d values, at most %d", n, maxPageValues)
-		}
-	}
-	return pages, nil
-}
-
-// locate implements Pages and, with the rows that begin in a data page, ListPages.
-func (f *File) locate(ctx context.Context, group, column int,
-	rowsOf func(h pageHeader, pos int64) (int64, error)) (*Pages, error) {
 	g, part, col := &f.Groups[group], &f.Groups[group].chunks[column], &f.Columns[column]
 	if err := f.readable(part, col); err != nil {
 		return nil, err
+	}
+	if col.repLevel > 1 {
+		return nil, fault.New(fault.Unsupported, "column "+col.Name, fault.NoOffset, "holds lists in lists")
 	}
 	pages := &Pages{rows: g.Rows}
 	if part.start < part.dataOff {
@@ -74,9 +60,18 @@ func (f *File) locate(ctx context.Context, group, column int,
 	case part.indexOff > 0:
 		err = f.indexedPages(ctx, pages, part)
 	default:
-		err = f.walkPages(ctx, pages, part, rowsOf)
+		err = f.walkPages(ctx, pages, part, col)
 	}
-	return pages, fault.WithPart(err, "column "+col.Name, 0)
+	if err != nil {
+		return nil, fault.WithPart(err, "column "+col.Name, 0)
+	}
+	for i := range pages.Pages {
+		if n := pages.Rows(i); n > maxPageValues && !col.Repeated {
+			return nil, fault.New(fault.Limit, "column "+col.Name, pages.Pages[i].Off,
+				"a page of %d values, at most %d", n, maxPageValues)
+		}
+	}
+	return pages, nil
 }
 
 func clampLen(n int64) int32 {
@@ -137,12 +132,11 @@ func (f *File) indexedPages(ctx context.Context, p *Pages, c *columnChunk) error
 	return nil
 }
 
-// walkPages reads every page's header, from the first to the last: of lists, whose rows rowsOf counts, to the end of
-// the chunk, because the last list may go on, and of other columns to the last row.
-func (f *File) walkPages(ctx context.Context, p *Pages, c *columnChunk,
-	rowsOf func(h pageHeader, pos int64) (int64, error)) error {
+// walkPages reads every page's header, from the first to the last: of lists to the end of the chunk, because the last
+// list may go on, and of other columns to the last row.
+func (f *File) walkPages(ctx context.Context, p *Pages, c *columnChunk, col *Column) error {
 	row := int64(0)
-	for pos := c.start; row < p.rows || rowsOf != nil && pos < c.end; {
+	for pos := c.start; row < p.rows || col.Repeated && pos < c.end; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -159,15 +153,15 @@ func (f *File) walkPages(ctx context.Context, p *Pages, c *columnChunk,
 			p.Dict = Page{Off: pos, Len: clampLen(size)}
 		case dataPage, dataPageV2:
 			rows := int64(pageHeader.values)
-			if rowsOf != nil {
-				if rows, err = rowsOf(pageHeader, pos); err != nil {
+			if col.Repeated {
+				if rows, err = f.rowsOf(ctx, pageHeader, pos, c, col); err != nil {
 					return err
 				}
 			}
 			if rows > p.rows-row {
 				return fault.New(fault.Corrupt, "page header", pos, "%d rows, but only %d are left", rows, p.rows-row)
 			}
-			if rows > 0 || rowsOf != nil { // one without values would make a second page start at the same row
+			if rows > 0 || col.Repeated { // one without values would make a second page start at the same row
 				p.Pages = append(p.Pages, Page{Off: pos, Len: clampLen(size), First: row})
 			}
 			row += rows
@@ -175,6 +169,16 @@ func (f *File) walkPages(ctx context.Context, p *Pages, c *columnChunk,
 		pos += size
 	}
 	return nil
+}
+
+// rowsOf returns how many rows begin in a page of lists, by its levels.
+func (f *File) rowsOf(ctx context.Context, h pageHeader, pos int64, c *columnChunk, col *Column) (int64, error) {
+	stored, err := f.body(ctx, &h, pos)
+	if err != nil {
+		return 0, err
+	}
+	levels, _, err := h.readLevels(stored, c, col)
+	return levels.rows(int(h.values)), fault.WithPart(err, "", pos)
 }
 
 // Kinds of pages. The values are Parquet's.
@@ -337,71 +341,69 @@ func (f *File) dictionary(ctx context.Context, pg Page, c *columnChunk, col *Col
 	if data, err = decompress(c.codec, data, int(pageHeader.size)); err != nil {
 		return nil, fault.WithPart(err, "", pg.Off)
 	}
-	values := &Values{n: int(pageHeader.values), typ: col.Type, logical: col.Logical, width: col.size()}
+	values := newValues(col, int(pageHeader.values))
 	if err := values.plain(data, values.n); err != nil {
 		return nil, fault.WithPart(err, "", pg.Off)
 	}
 	return values, nil
 }
 
-// Read decodes page i of a column. dict is the dictionary, where the column has one.
+// Read decodes page i of a column without lists. dict is the dictionary, where the column has one.
 func (f *File) Read(ctx context.Context, group, column int, p *Pages, i int, dict *Values) (*Values, error) {
-	c, col := &f.Groups[group].chunks[column], &f.Columns[column]
-	values, err := f.read(ctx, c, col, p.Pages[i], p.Rows(i), func(v *Values, b []byte, n int, encoding int32) error {
-		return v.decode(b, n, encoding, dict)
+	few, err := f.page(ctx, group, column, p, i, func(few *Few, b []byte, n int, encoding int32) error {
+		return few.values.decode(b, n, encoding, dict)
 	})
 	if err != nil {
-		return nil, fault.WithPart(err, "column "+col.Name, 0)
+		return nil, err
 	}
-	return values, nil
+	return few.values, nil
 }
 
-// ReadFew is Read for a page when few of its rows will be asked for. It calls dict if the page has indexes of a
-// dictionary.
+// ReadFew decodes page i of a column, also of lists, when few of its rows will be asked for. It calls dict, which
+// returns the column's dictionary, or nil if it has none, if the page has indexes of one.
 func (f *File) ReadFew(ctx context.Context, group, column int, p *Pages, i int,
 	dict func() (*Values, error)) (*Few, error) {
-	c, col := &f.Groups[group].chunks[column], &f.Columns[column]
-	few := newFew(col, p.Pages[i])
-	values, err := f.read(ctx, c, col, p.Pages[i], p.Rows(i), func(v *Values, b []byte, n int, encoding int32) error {
-		few.values = v
+	return f.page(ctx, group, column, p, i, func(few *Few, b []byte, n int, encoding int32) error {
 		return few.decode(b, n, encoding, dict)
 	})
+}
+
+// page reads page i of a column. decode reads its n values that exist.
+func (f *File) page(ctx context.Context, group, column int, p *Pages, i int,
+	decode func(few *Few, b []byte, n int, encoding int32) error) (*Few, error) {
+	c, col := &f.Groups[group].chunks[column], &f.Columns[column]
+	few := &Few{values: newValues(col, p.Rows(i)), column: col.Name, off: p.Pages[i].Off}
+	h, stored, err := f.load(ctx, p.Pages[i], c.end)
+	if err == nil && h.kind != dataPage && h.kind != dataPageV2 {
+		return nil, fault.New(fault.Corrupt, "column "+col.Name+" page header", few.off, "page of kind %d", h.kind)
+	}
+	if err == nil {
+		err = fault.WithPart(few.read(&h, stored, c, col, decode), "", few.off)
+	}
 	if err != nil {
 		return nil, fault.WithPart(err, "column "+col.Name, 0)
 	}
-	few.values = values
 	return few, nil
 }
 
-// read reads a page. decode reads the n values that are not null.
-func (f *File) read(ctx context.Context, c *columnChunk, col *Column, pg Page, rows int,
-	decode func(v *Values, b []byte, n int, encoding int32) error) (*Values, error) {
-	values := &Values{n: rows, typ: col.Type, logical: col.Logical, width: col.size()}
-	return values, f.dataPage(ctx, c, pg, func(h pageHeader, stored []byte) error {
-		if int(h.values) != rows {
-			return fault.New(fault.Corrupt, "page header", 0, "%d values for %d rows", h.values, rows)
-		}
-		_, levels, data, err := h.splitLevels(stored, c.codec, false, col.defLevel > 0)
-		if err != nil {
-			return err
-		}
-		count, err := values.nulls(levels, col.defLevel, h.defEncoding)
-		if err != nil {
-			return err
-		}
-		return decode(values, data, count, h.encoding)
-	})
-}
-
-// dataPage calls read with a data page. Errors of read count offsets from the page.
-func (f *File) dataPage(ctx context.Context, c *columnChunk, pg Page,
-	read func(h pageHeader, stored []byte) error) error {
-	pageHeader, stored, err := f.load(ctx, pg, c.end)
+// read decodes the bytes of a page. values has the number of its rows.
+func (f *Few) read(h *pageHeader, stored []byte, c *columnChunk, col *Column,
+	decode func(few *Few, b []byte, n int, encoding int32) error) error {
+	if !col.Repeated && int(h.values) != f.values.n {
+		return fault.New(fault.Corrupt, "page header", 0, "%d values for %d rows", h.values, f.values.n)
+	}
+	rep, def, data, err := h.splitLevels(stored, c.codec, col.Repeated, col.defLevel > 0)
 	if err != nil {
 		return err
 	}
-	if pageHeader.kind != dataPage && pageHeader.kind != dataPageV2 {
-		return fault.New(fault.Corrupt, "page header", pg.Off, "page of kind %d", pageHeader.kind)
+	var count int
+	if col.Repeated {
+		count, err = f.begin(h, rep, def, col)
+	} else {
+		count, err = f.values.nulls(def, col.defLevel, h.defEncoding)
 	}
-	return fault.WithPart(read(pageHeader, stored), "", pg.Off)
+	if err != nil {
+		return err
+	}
+	return decode(f, data, count, h.encoding)
 }

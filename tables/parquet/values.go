@@ -40,6 +40,11 @@ type Values struct {
 	ix   []uint32
 }
 
+// newValues returns n values of a column, which are still to be decoded.
+func newValues(col *Column, n int) *Values {
+	return &Values{n: n, typ: col.Type, logical: col.Logical, width: col.size()}
+}
+
 func corrupt(format string, args ...any) error {
 	return fault.New(fault.Corrupt, "page", 0, format, args...)
 }

@@ -20,7 +20,7 @@ from chaski import errors, jobs, order, taco
 from chaski._access import Token, tls
 from chaski._assemble import Batch, Ragged, polygons
 from chaski._loader import BadRows, Loader, connect, load
-from chaski._pack import make, pack
+from chaski._pack import make, pack, stac
 from chaski._paste import GroundGrid, paste
 from chaski._plot import show
 from chaski._proto import arguments as _arguments
@@ -29,7 +29,6 @@ from chaski._read import info, read
 from chaski._rpc import Connection
 from chaski._sign import sign
 from chaski._sources import Scenes, Split
-from chaski._stac import stac
 from chaski._stats import Stats, stats
 from chaski.errors import *  # noqa: F403
 

@@ -120,16 +120,17 @@ def from_environment() -> Token | None:
 
 def check_plain(target: str) -> None:
     """Checks that plain text to a target does not leave this machine."""
-    if target.startswith(("unix:", "unix-abstract:")) or is_loopback(target):
-        return
-    raise SpecError(
-        f"a token would go to {target} in plain text, where others can read it: give "
-        "credentials=chaski.tls(), or plain_token=True"
-    )
+    if not is_here(target):
+        raise SpecError(
+            f"a token would go to {target} in plain text, where others can read it: give "
+            "credentials=chaski.tls(), or plain_token=True"
+        )
 
 
-def is_loopback(target: str) -> bool:
+def is_here(target: str) -> bool:
     """Reports whether a target is an address of this machine alone."""
+    if target.startswith(("unix:", "unix-abstract:")):
+        return True
     host = target.removeprefix("dns:").lstrip("/").rpartition(":")[0].strip("[]")
     if host == "localhost":
         return True

@@ -16,7 +16,7 @@ import threading
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
-from chaski._fork import at_fork
+from chaski._grpc import at_fork
 from chaski.errors import EngineError
 
 _REAP = 5.0

@@ -244,16 +244,8 @@ class Batch(Members):
         return f"<{self._about()}; {members}>"
 
     def _repr_html_(self) -> str:
-        """Returns what notebooks show: the members, and some chips of rasters and masks."""
-        rows = []
-        for name, dtype, shape in self._shown():
-            look = ""
-            if dtype != "bfloat16":  # of which numpy has no numbers
-                names = self.fields[name].bands if name in self.fields else ()
-                shown = self[name], self.axes.get(name, ()), self["valid"], names
-                look = _show.quicklook(*shown, self._fill(name))
-            rows.append((name, dtype, shape, look))
-        return _show.table(self._about(), rows)
+        """Returns what notebooks show: the members. `plot` draws them."""
+        return _show.table(self._about(), self._shown())
 
 
 def row_of(batch: Batch, values: Mapping[str, Any], k: int = 0) -> dict[str, Any]:
@@ -313,16 +305,6 @@ class Pool:
 
 
 @dataclass(slots=True)
-class Part:
-    """One part of a payload as it came: `data` is at `offset` of the `total` bytes."""
-
-    ticket: int
-    offset: int
-    total: int
-    data: memoryview
-
-
-@dataclass(slots=True)
 class Whole:
     """A payload that came in one piece."""
 
@@ -344,24 +326,25 @@ class Assembler:
         self._buf: Bytes | None = None
         self._have = 0
 
-    def add(self, reply: Part | Whole | pb.Lease) -> Batch | None:
+    def add(self, reply: pb.Part | Whole | pb.Lease) -> Batch | None:
         """Takes the next part, payload or lease, and returns the batch if it is whole."""
         if isinstance(reply, Whole):
             return _batch(reply.memory, reply.memory[len(reply.memory) :])
-        if not isinstance(reply, Part):
+        if isinstance(reply, pb.Lease):
             if self._side is None or self._buf is not None:
                 raise PayloadError(f"ticket {reply.ticket}: a lease that was not asked for")
             memory = self._side.claim(reply.id, reply.segment)
             return shared_batch(reply.head, memory, self._limit)
         if self._buf is None:
             self._buf = self._pool.within(reply.total, self._limit)
-        buf, n, have, total = self._buf, len(reply.data), self._have, len(self._buf)
-        if reply.offset != have or reply.total != total or not 0 < n <= total - have:
+        buf, data, have, total = self._buf, reply.data, self._have, len(self._buf)
+        if reply.offset != have or reply.total != total or not 0 < len(data) <= total - have:
             raise PayloadError(
-                f"part of {n} bytes at {reply.offset} of {reply.total} after {have} of {total}"
+                f"part of {len(data)} bytes at {reply.offset} of {reply.total} after {have} of "
+                f"{total}"
             )
-        buf[have : have + n] = np.frombuffer(reply.data, np.uint8)
-        self._have += n
+        buf[have : have + len(data)] = np.frombuffer(data, np.uint8)
+        self._have += len(data)
         if self._have < total:
             return None
         self.clear()

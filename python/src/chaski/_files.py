@@ -6,13 +6,9 @@ import contextlib
 import errno
 import os
 import pathlib
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterable
-
-if sys.platform != "win32":
-    import fcntl
 
 UNSYNCED = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
 """Errors where a system or a network file system cannot sync a folder, pipe or device."""
@@ -34,6 +30,8 @@ def sync(fd: int) -> None:
     """Waits until an open file, or the names in an open folder, are on the disk."""
     try:
         if sys.platform == "darwin":
+            import fcntl
+
             fcntl.fcntl(fd, fcntl.F_FULLFSYNC)  # fsync leaves the content in the drive's cache
         else:
             os.fsync(fd)
@@ -79,49 +77,3 @@ def replace_file(path: str | os.PathLike[str], parts: Iterable[bytes | memoryvie
             os.unlink(part)
         raise
     sync_names(folder)
-
-
-class Folder:
-    """A temporary folder of mode 0700. Its lock says that it is used."""
-
-    def __init__(self) -> None:
-        _sweep(tempfile.gettempdir())
-        while True:
-            self.path = tempfile.mkdtemp(prefix="chaski-")
-            lock = os.path.join(self.path, "lock")
-            self._lock = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
-            if sys.platform != "win32":  # where a file that is open cannot be removed
-                fcntl.flock(self._lock, fcntl.LOCK_SH)
-            if os.path.exists(lock):  # no sweep was faster
-                return
-            os.close(self._lock)
-
-    def close(self) -> None:
-        """Removes the folder."""
-        if self._lock >= 0:
-            os.close(self._lock)
-            shutil.rmtree(self.path, ignore_errors=True)
-            self._lock = -1
-
-
-def _sweep(base: str) -> None:
-    """Removes the folders of this user's processes that were killed before they could do it."""
-    with contextlib.suppress(OSError), os.scandir(base) as entries:
-        for e in entries:
-            if e.name.startswith("chaski-") and e.is_dir(follow_symlinks=False):
-                with contextlib.suppress(OSError):
-                    _sweep_one(e)
-
-
-def _sweep_one(folder: os.DirEntry[str]) -> None:
-    lock = os.path.join(folder.path, "lock")
-    if sys.platform == "win32":
-        os.remove(lock)
-        shutil.rmtree(folder.path, ignore_errors=True)
-    elif folder.stat(follow_symlinks=False).st_uid == os.getuid():
-        file = os.open(lock, os.O_RDWR | os.O_NOFOLLOW)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder.path, ignore_errors=True)
-        finally:
-            os.close(file)

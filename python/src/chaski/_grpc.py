@@ -1,8 +1,9 @@
-"""Imports gRPC without its handlers around a fork. Other modules take `grpc` from here."""
+"""gRPC without its handlers around a fork, and our own. Other modules take `grpc` from here."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 # The handlers serve children that go on with their parent's channels, which no chaski child does: a
 # loader refuses to work in one. All that they do is to write "fork_posix.cc: Other threads are
@@ -17,3 +18,9 @@ else:
         import grpc as grpc
     finally:
         del os.environ[_FORK]
+
+
+def at_fork(**hooks: Callable[[], None]) -> None:
+    """Calls `os.register_at_fork` where there are forks."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(**hooks)

@@ -110,20 +110,38 @@ def enter(address: str, seconds: float) -> tuple[socket.socket, BufferedReader, 
     Raises:
         OSError: it does not answer, or is another user's.
     """
-    kind, _, name = address.partition(":")
-    s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        s.settimeout(seconds)
-        s.connect("\0" + name if kind == "unix-abstract" else name)
+        s = connected(address, seconds)
+    except (ConnectionError, FileNotFoundError):
+        return None
+    try:
         check_user(s)
         stream = s.makefile("rb")
         if line := stream.readline(1 << 16):
             s.settimeout(None)
             return s, stream, line
-    except (ConnectionRefusedError, ConnectionResetError, BrokenPipeError, FileNotFoundError):
+    except (ConnectionResetError, BrokenPipeError):
         pass
     except BaseException:
         s.close()
         raise
     s.close()
     return None
+
+
+def connected(address: str, seconds: float) -> socket.socket:
+    """Returns a connection to an address as gRPC names it: unix:, unix-abstract:, or host:port."""
+    kind, _, name = address.partition(":")
+    if kind not in ("unix", "unix-abstract"):
+        host, _, port = address.removeprefix("dns:").lstrip("/").rpartition(":")
+        return socket.create_connection((host.strip("[]"), int(port)), seconds)
+    if not hasattr(socket, "AF_UNIX"):
+        raise OSError(f"{address}: this system has no such sockets")
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        s.settimeout(seconds)
+        s.connect("\0" + name if kind == "unix-abstract" else name.removeprefix("//"))
+    except BaseException:
+        s.close()
+        raise
+    return s

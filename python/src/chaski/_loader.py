@@ -207,9 +207,8 @@ class Loader:
             raise
         # Of samples one by one (at "", or with a size of windows) and of the ids of fields.
         self._singles: dict[tuple[str, tuple[int, int] | None], Description] = {}
-        # The stream of fetch, with the size of its windows. One thread at a time uses it.
         self._fetch_lock = threading.Lock()
-        self._fetching: tuple[tuple[int, int] | None, Run] | None = None
+        self._fetching: Run | None = None  # the stream of fetch
         self._end_fetching: Callable[[], object] = lambda: None
         self._start_state = State(d.reply.spec_hash, spec["seed"], 0, 0, run=d.run)
         self._pool = Pool(o.engine.reuse)
@@ -319,17 +318,13 @@ class Loader:
         Every call is one request to the engine and waits for it: this is not for training.
 
         Args:
-            i: index in [0, `samples`), or without `take` if that is given; negative ones count from
-                the end.
+            i: index as of `fetch`. With bad_samples="skip", "valid" of what cannot be read is
+                False.
 
         Raises:
             IndexError: there is no such sample.
-            Error: it cannot be read; of the kind that fits. With bad_samples="skip", its "valid" is
-                False instead.
         """
-        one = self._named([i])
-        batch = self._outlive(lambda: self._alone(one))
-        self._tell(batch)
+        batch = self.fetch([i])
         return row_of(batch, batch)
 
     def fetch(
@@ -353,12 +348,11 @@ class Loader:
         Raises:
             IndexError: there is no such sample.
             SpecError: there are none, or too many; or windows are not one each, or of a `Mixture`.
-            Error: a sample cannot be read, or has no such window; of the kind that fits. With
-                bad_samples="skip", its row is not "valid" instead.
+            Error: a sample cannot be read, or has no such window. With bad_samples="skip", its row
+                is not "valid" instead.
         """
         named = self._named(samples, windows)
-        with self._fetch_lock:
-            batch = self._outlive(lambda: self._fetched(named))
+        batch = self._outlive(lambda: self._fetched(named))
         self._tell(batch)
         return batch
 
@@ -382,30 +376,21 @@ class Loader:
                 raise IndexError(f"sample {i} of {n}")
         return _Named(tuple(i % n for i in picked), "", size, tuple(corners))
 
-    def _alone(self, named: _Named) -> Batch:
-        """Returns samples as one batch, by a stream of their own."""
-        with contextlib.closing(self._single_run(named)) as run:
-            return run.one(named.job())
-
     def _fetched(self, named: _Named) -> Batch:
-        """Returns samples as one batch, by a stream that stays open for more."""
-        kept, self._fetching = self._fetching, None  # an error closes it
-        batch = None
-        if kept is not None and kept[0] == named.size:
-            with contextlib.suppress(UnavailableError):  # an engine may have ended an idle stream
-                batch = kept[1].one(named.job())
-        if kept is None or batch is None:
-            self._end_fetching()
-            kept = named.size, self._single_run(named)
-            self._end_fetching = weakref.finalize(self, kept[1].close)
-            batch = kept[1].one(named.job())
-        self._fetching = kept
-        return batch
-
-    def _single_run(self, named: _Named) -> Run:
-        """Opens a stream of samples that are asked for one by one."""
-        description = self._describe_single(named.field, named.size)
-        return Run(self._connection, description, iter(()), self._options, self._pool)
+        """Returns samples as one batch, by a stream that stays open for more of their kind."""
+        with self._fetch_lock:
+            batch, run = None, self._fetching
+            described = self._describe_single(named.field, named.size)
+            if run is not None and run.made_for(described, None) and resting.take(run):
+                with contextlib.suppress(UnavailableError):  # an engine may have ended an idle one
+                    batch = run.one(named.job())
+            if run is None or batch is None:
+                self._end_fetching()
+                run = Run(self._connection, described, iter(()), self._options, self._pool)
+                self._fetching, self._end_fetching = run, weakref.finalize(self, run.close)
+                batch = run.one(named.job())
+            resting.add(run)
+            return batch
 
     @property
     def ids(self) -> Ids:
@@ -579,7 +564,6 @@ class Loader:
     def _describe_again(self) -> None:
         """Has the engine describe the specs anew."""
         self._singles.clear()
-        self._fetching = None
         d = self._describe(self._asked, self.local_batch_size)
         if d.reply.spec_hash != self.spec_hash:
             raise StateError(
@@ -750,19 +734,19 @@ class Loader:
 
     def _planned(self, quota: int) -> list[dict[str, int]]:
         """Returns what a cache of a quota saves in the epochs that were walked through."""
+        question = pb.PlanQuestion(
+            first_epoch=self._walked.start,
+            epochs=min(self._walked.stop - self._walked.start, _MAX_PLANNED),
+            rank=self.rank,
+            world_size=self.world_size,
+            cache_bytes=quota,
+        )
 
-        def ask() -> tuple[bytes, list[str]]:
-            question = pb.PlanQuestion(
-                handle=self._described.reply.handle,
-                first_epoch=self._walked.start,
-                epochs=min(self._walked.stop - self._walked.start, _MAX_PLANNED),
-                rank=self.rank,
-                world_size=self.world_size,
-                cache_bytes=quota,
-            )
-            return self._connection.ask(pb.AskRequest(plan=question), None)
+        def ask() -> Any:
+            question.handle = self._described.reply.handle  # of the engine that lives now
+            return json.loads(self._connection.ask(pb.AskRequest(plan=question), None)[0])
 
-        said: list[dict[str, int]] = json.loads(self._outlive(ask)[0])
+        said: list[dict[str, int]] = self._outlive(ask)
         return said
 
     def close(self) -> None:
@@ -834,7 +818,7 @@ class Ids(Sequence[str]):
         out: list[str] = []
         for first in range(0, len(samples), _MAX_FETCHED):
             some = _Named(tuple(samples[first : first + _MAX_FETCHED]), self._field)
-            out.extend(self._loader._alone(some)[self._field])
+            out.extend(self._loader._fetched(some)[self._field])
         return out
 
 
@@ -965,9 +949,6 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
 
     Raises:
         RuntimeError: this process was forked from one that had used chaski.
-        SpecError: an argument is wrong.
-        EngineError: there is no engine, or it does not start.
-        Error: the source cannot be opened; of the kind that fits.
     """
     _refuse_fork()
     not_here = "retries", "hedge", "prefetch_bytes", "credentials", "token", "plain_token"
@@ -1017,9 +998,7 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
 
     Raises:
         RuntimeError: this process was forked from one that had used chaski.
-        SpecError: an argument is wrong.
         UnavailableError: the server cannot be reached.
-        Error: the source cannot be opened; of the kind that fits.
     """
     _refuse_fork()
     e = _checked_engine(o, "connect", "workers", "memory", "max_chunk", "cache", "cache_bytes")

@@ -113,7 +113,6 @@ def paste(
     Raises:
         SpecError: an argument is wrong, a window is missing, or one comes twice. With a
             `GroundGrid`: a window does not lie on its pixels, or none lies on it.
-        Error: the scene cannot be opened. Its class says why.
     """
     question = pb.PasteQuestion(blend=blend, argmax=argmax)
     if isinstance(grid, GroundGrid):

@@ -1,8 +1,9 @@
-"""The pipe of a stream: a plain connection by which its replies come, beside gRPC's.
+"""The pipe of a stream: a plain connection to this host by which its replies come, beside gRPC's.
 
 The message Attach of proto/chaski/v1/chaski.proto describes the protocol. gRPC hands a batch over
 in new memory, by three copies, and a request over to two threads; from a pipe, the system writes a
-batch where its arrays will be, and the thread that has a request sends it.
+batch where its arrays will be, and the thread that has a request sends it. Servers of other hosts
+are spoken to by the engine of this one, which has pipes to them.
 """
 
 from __future__ import annotations
@@ -15,15 +16,11 @@ import struct
 import threading
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from chaski._access import is_loopback
 from chaski._assemble import Pool, Whole
-from chaski._fork import at_fork
+from chaski._grpc import at_fork
+from chaski._host import connected
 from chaski.errors import PayloadError, UnavailableError
-
-if TYPE_CHECKING:
-    import ssl
 
 _MAGIC = b"chaski\0\1"
 _HEAD, _LENGTH = struct.Struct("<3Q"), struct.Struct("<I")
@@ -34,26 +31,23 @@ _PIECE = 1 << 20
 
 
 class Pipe:
-    """A connection for the replies of one stream, and for its requests if `sends`.
+    """A connection for the replies and requests of one stream.
 
     One thread reads it, another one may send, any may close it.
     """
 
-    def __init__(
-        self, target: str, token: bytes, tls: ssl.SSLContext | None, heard: Callable[[], object]
-    ) -> None:
+    def __init__(self, target: str, token: bytes, heard: Callable[[], object]) -> None:
         """Connects.
 
         Args:
             target: the server, as gRPC names it.
             token: what DescribeReply.pipe has.
-            tls: None is plain text.
             heard: is called at every sign of life.
 
         Raises:
             OSError: the server cannot be reached so.
             EOFError: it does not let the pipe in.
-            UnavailableError: neither does it, or there is no way to it but by gRPC.
+            UnavailableError: neither does it.
         """
         self.secret = secrets.token_bytes(16)
         self._heard = heard
@@ -62,17 +56,13 @@ class Pipe:
         # Of the end: a number of a closed socket may be another's. The other is of a thread that
         # sends, which may wait.
         self._guard, self._sending = threading.Lock(), threading.Lock()
-        self.sends = tls is None  # no TLS of Python's is for two threads at a time
-        self._socket = _connected(target)
+        self._socket = connected(target, _SECONDS)
         try:
-            if tls is not None:
-                self._socket = tls.wrap_socket(self._socket, server_hostname=_host(target)[0])
             self._socket.sendall(_MAGIC + token + self.secret)
             if self._read(len(_MAGIC)) != _MAGIC:
                 raise UnavailableError(f"{target}: no pipe")
             self._socket.settimeout(None)
-            if tls is None:  # which has no flags, as some systems have none with a timeout
-                self._flags = socket.MSG_WAITALL
+            self._flags = socket.MSG_WAITALL  # which some systems do not have with a timeout
         except BaseException:
             self._socket.close()
             raise
@@ -122,50 +112,13 @@ class Pipe:
         """Ends the connection. Threads that read from it or send see the end."""
         if os.getpid() == self._pid:
             with self._guard, contextlib.suppress(OSError):
-                # Not the method of TLS, which would leave a thread that reads without its state.
-                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+                self._socket.shutdown(socket.SHUT_RDWR)
 
     def end(self) -> None:
         """Gives the socket back. For the thread that reads."""
         self.close()
         with self._guard, self._sending:
             self._socket.close()
-
-
-def _host(target: str) -> tuple[str, int]:
-    """Returns host and port of a target."""
-    host, _, port = target.removeprefix("dns:").lstrip("/").rpartition(":")
-    return host.strip("[]"), int(port)
-
-
-def _connected(target: str) -> socket.socket:
-    """Returns a connection to the address of a server."""
-    kind, _, name = target.partition(":")
-    if kind in ("unix", "unix-abstract"):
-        if not hasattr(socket, "AF_UNIX"):
-            raise UnavailableError(f"{target}: this system has no pipe to it")
-    else:
-        host = _host(target)
-        if not is_loopback(target) and _through_proxy(host[0]):
-            raise UnavailableError(f"{target}: no pipe through a proxy")
-        return socket.create_connection(host, _SECONDS)
-    s = socket.socket(socket.AF_UNIX)
-    try:
-        s.settimeout(_SECONDS)
-        s.connect("\0" + name if kind == "unix-abstract" else name.removeprefix("//"))
-    except BaseException:
-        s.close()
-        raise
-    return s
-
-
-def _through_proxy(host: str) -> bool:
-    """Reports whether gRPC goes to a host through a proxy."""
-    if not {"grpc_proxy", "https_proxy", "http_proxy"} & {name.lower() for name in os.environ}:
-        return False
-    from urllib.request import proxy_bypass  # slow to import
-
-    return not proxy_bypass(host)
 
 
 _open: weakref.WeakSet[Pipe] = weakref.WeakSet()

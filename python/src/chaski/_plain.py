@@ -233,6 +233,7 @@ class Argument:
             v, d = getattr(self, f.name), f.default
             if f.default_factory is not MISSING:
                 d = f.default_factory()
+            v = tuple(v) if isinstance(v, list) else v
             # Arrays and tables have no truth value; no default is one.
             if v is not d and not (type(v) is type(d) and v == d):
                 out.append(f.name)
@@ -294,17 +295,8 @@ def _pair(name: str, v: Any, least: int = 1) -> list[int]:
     return [count(name, n, least) for n in sides]
 
 
-def _is_empty_list(v: Any) -> bool:
-    return isinstance(v, list) and not v  # an array has no truth value
-
-
 class RowsJson(Argument):
     """What `Rows` do."""
-
-    def _changed(self) -> list[str]:
-        """Returns the names of the members that differ from their defaults."""
-        names = super()._changed()
-        return [n for n in names if not (n == "where" and _is_empty_list(getattr(self, n)))]
 
     def to_json(self) -> dict[str, Any]:
         """Returns what the spec's JSON holds, without the length of an epoch and `base_path`."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from chaski import _apart, _engine
 from chaski._assemble import Pool
-from chaski._fork import at_fork
+from chaski._grpc import at_fork
 from chaski._plain import Path, absolute, count, indices, listed
 from chaski._proto import chaski_pb2 as pb
 from chaski._rpc import Connection, stands_still
@@ -116,11 +116,7 @@ def _target(server: Server | None) -> str | None:
 
 
 def selection(axis: str, s: Selection | None, *, picks: bool) -> str:
-    """Returns a selection as the wire has it: "start:stop", "i,j,k", or "" for all.
-
-    Raises:
-        SpecError: it is no selection.
-    """
+    """Returns a selection as the wire has it: "start:stop", "i,j,k", or "" for all."""
     if s is None:
         return ""
     if isinstance(s, (tuple, slice)):
@@ -214,9 +210,6 @@ def read(
         An array in the file's dtype; bfloat16 as its bits in uint16, types of at most 8 bits of the
         package ml_dtypes as theirs in uint8, complex integers as a structured dtype with "re" and
         "im". It may lie in shared memory: what a forked process writes into it, its parent sees.
-
-    Raises:
-        Error: of the kind that fits.
     """
     paths = listed("path", path)
     corners: list[int] = []
@@ -252,9 +245,6 @@ def info(path: Path, *, timeout: float = 120.0, server: Server | None = None) ->
         timeout: seconds.
         server: a running engine (`chaski serve`) that has the file, as "host:port" or a
             `chaski.Connection`. Default: the engine that `load` starts.
-
-    Raises:
-        Error: of the kind that fits.
     """
     said: dict[str, Any] = call(server, None, "info", words(server, path), timeout)
     return said

@@ -9,12 +9,12 @@ import operator
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, cast
 
-from chaski._access import Token, check_plain, from_environment, is_loopback
-from chaski._assemble import Assembler, Part, Pool
+from chaski._access import Token, check_plain, from_environment, is_here
+from chaski._assemble import Assembler, Pool
 from chaski._grpc import grpc
 from chaski._pipe import Pipe
 from chaski._progress import Bar
@@ -22,9 +22,6 @@ from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import FieldInfo, SampleRef, SourceInfo
 from chaski._shared import SUPPORTED, Side
 from chaski.errors import DeadlineError, Error, PayloadError, SpecError, UnavailableError
-
-if TYPE_CHECKING:
-    import ssl
 
 MAX_MESSAGE = 64 << 20
 """Bytes of the largest message that is taken; servers cut batches into parts of 1 MiB or so."""
@@ -46,16 +43,6 @@ _OPTIONS: list[tuple[str, int]] = [
 
 PIECE = 1 << 20
 """Bytes of one message of a long question: servers take 2 MiB at most."""
-
-
-class Call(Protocol):
-    """The methods of grpc's call objects that are used."""
-
-    def __iter__(self) -> Iterator[bytes]: ...  # noqa: D105
-    def cancel(self) -> bool: ...  # noqa: D102
-    def is_active(self) -> bool: ...  # noqa: D102
-    def exception(self, timeout: float) -> object: ...  # noqa: D102
-    def add_done_callback(self, fn: Callable[[Any], None]) -> None: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +169,7 @@ class Connection:
         self._no_side: tuple[bytes, Error] | None = None  # why there is none, and for which token
         self._no_pipe = False  # none came in time
         options: list[tuple[str, Any]] = list(_OPTIONS)
-        if target.startswith("unix") or is_loopback(target):  # a proxy would see the token
+        if is_here(target):  # a proxy would see the token
             options.append(("grpc.enable_http_proxy", 0))
         if credentials is None:
             self._channel = grpc.insecure_channel(target, options)
@@ -250,28 +237,15 @@ class Connection:
             token: what the server's description has.
             heard: is called at every sign of life.
         """
-        if not token or self._no_pipe:
+        if not token or self._no_pipe or self.credentials is not None or not is_here(self.target):
             return None
         try:
-            return Pipe(self.target, token, self._tls(), heard)
+            return Pipe(self.target, token, heard)
         except TimeoutError:  # each stream would wait for it
             self._no_pipe = True
         except (OSError, EOFError, ValueError, UnavailableError):
             pass
         return None
-
-    def _tls(self) -> ssl.SSLContext | None:
-        """Returns what package ssl needs for the credentials; None is plain text."""
-        if self.credentials is None:
-            return None
-        import ssl
-
-        pem = tls_of(self.credentials)
-        if pem is None or pem.certificate:
-            raise UnavailableError("package ssl takes the certificate of a client from files alone")
-        context = ssl.create_default_context(cadata=pem.roots.decode("ascii", "replace") or None)
-        context.set_alpn_protocols(["h2"])
-        return context
 
     def error(self, e: grpc.RpcError, doing: str) -> Error:
         """Returns our error for one of gRPC's."""
@@ -304,11 +278,15 @@ class Connection:
 
     def report(self, since: bytes) -> tuple[str, bytes]:
         """Returns the table since an earlier report, and what the next one needs."""
-        try:
-            r = self._report(pb.ReportRequest(since=since), timeout=60, metadata=self._show())
-        except grpc.RpcError as e:
-            raise self.error(e, "report") from None
+        r = self._reply(self._report, pb.ReportRequest(since=since), 60, "report")
         return r.table, r.figures
+
+    def _reply(self, method: Any, request: Any, timeout: float, doing: str) -> Any:
+        """Returns the one reply of a method."""
+        try:
+            return method(request, timeout=timeout, metadata=self._show())
+        except grpc.RpcError as e:
+            raise self.error(e, doing) from None
 
     def describe(
         self, spec: dict[str, Any], timeout: float, rows: int = 0, **asked: Any
@@ -321,19 +299,13 @@ class Connection:
             rows: rows of the tickets to come, or 0. If the engine's memory has no room for a batch
                 of them, that is an error.
             asked: rank, world_size and upstream of the DescribeRequest.
-
-        Raises:
-            Error: of the kind that fits.
         """
         try:
             text = json.dumps(spec, allow_nan=False)
         except (TypeError, ValueError) as e:  # a condition may be a dict of the user's own
             raise SpecError(f"where: {e}") from None
         request = pb.DescribeRequest(spec=text.encode(), rows=min(rows, 0xFFFFFFFF), **asked)
-        try:
-            r = self._describe(request, timeout=timeout, metadata=self._show())
-        except grpc.RpcError as e:
-            raise self.error(e, "describe") from None
+        r = self._reply(self._describe, request, timeout, "describe")
         try:
             filled, run = json.loads(r.spec), json.loads(r.run or "{}")
         except ValueError:
@@ -345,10 +317,7 @@ class Connection:
 
     def info(self, path: str, timeout: float) -> dict[str, Any]:
         """Returns what a file is."""
-        try:
-            r = self._info(pb.InfoRequest(path=path), timeout=timeout, metadata=self._show())
-        except grpc.RpcError as e:
-            raise self.error(e, f"info of {path}") from None
+        r = self._reply(self._info, pb.InfoRequest(path=path), timeout, f"info of {path}")
         out = json.loads(r.json)
         if not isinstance(out, dict):
             raise PayloadError(f"{self.target}: info of {path}: not a JSON object")
@@ -366,9 +335,6 @@ class Connection:
 
         Returns:
             The answer, and what it warns of.
-
-        Raises:
-            Error: of the kind that fits.
         """
         starts = ((p, i) for p in data for i in range(0, len(p), PIECE))
         pieces = (pb.AskRequest(data=p[i : i + PIECE]) for p, i in starts)
@@ -392,23 +358,19 @@ class Connection:
             bar.close()
         return b"".join(out), warned
 
-    def stream(self, requests: Iterable[pb.StreamRequest]) -> Call:
+    def stream(self, requests: Iterable[pb.StreamRequest]) -> Any:
         """Opens a stream of tickets and credits up, parts and faults down."""
-        return cast(Call, self._stream(iter(requests), metadata=self._show()))
+        return self._stream(iter(requests), metadata=self._show())
 
     def read(self, request: pb.ReadRequest, pool: Pool, limit: int, timeout: float) -> Any:
-        """Returns the one tensor that a Read answers with.
-
-        Raises:
-            Error: of the kind that fits.
-        """
+        """Returns the one tensor that a Read answers with."""
         side = self._side
         assembler = Assembler(pool, limit, side)
         if side is not None and not side.over:
             request.attach.secret, request.attach.stream = side.secret, side.begin()
         elif SUPPORTED and self._no_side is None:
             request.attach.SetInParent()  # the answer says where the lease socket is
-        call = cast(Call, self._read(request, timeout=timeout, metadata=self._show()))
+        call = self._read(request, timeout=timeout, metadata=self._show())
         try:
             for raw in call:
                 reply = parse_reply(raw)
@@ -473,28 +435,8 @@ def _fault_of(e: grpc.RpcError) -> pb.Fault | None:
     return None
 
 
-_NUMBER = rb"([\x80-\xff]{0,8}[\x00-\x7f])"  # a varint of at most 63 bits
-_PART = re.compile(rb"\x0a%b(?:\x08%b)?(?:\x10%b)?(?:\x18%b)?\x22%b" % ((_NUMBER,) * 5), re.DOTALL)
-"""The start of a Part in a StreamReply: its length, ticket, offset, total, and length of data."""
-
-
-def _varint(b: bytes) -> int:
-    value = 0
-    for c in reversed(b):
-        value = value << 7 | c & 0x7F
-    return value
-
-
-def parse_reply(raw: bytes) -> Part | pb.Fault | pb.Lease | pb.Shared:
-    """Reads a StreamReply.
-
-    Parts are read by hand: protobuf would copy the data twice more, once into the message and once
-    out of it. Whatever does not look as expected goes through protobuf.
-    """
-    if m := _PART.match(raw):
-        n, ticket, offset, total, size = map(_varint, m.groups(b""))
-        if n == len(raw) - m.end(1) and size == len(raw) - m.end():
-            return Part(ticket, offset, total, memoryview(raw)[m.end() :])
+def parse_reply(raw: bytes) -> pb.Part | pb.Fault | pb.Lease | pb.Shared:
+    """Reads a StreamReply."""
     try:
         reply = pb.StreamReply.FromString(raw)
     except Exception as e:  # protobuf's DecodeError has moved between its packages
@@ -502,7 +444,4 @@ def parse_reply(raw: bytes) -> Part | pb.Fault | pb.Lease | pb.Shared:
     kind = reply.WhichOneof("kind")
     if kind is None:
         raise PayloadError("a reply is neither a part, nor a fault, nor of shared memory")
-    if kind == "part":
-        p = reply.part
-        return Part(p.ticket, p.offset, p.total, memoryview(p.data))
-    return cast("pb.Fault | pb.Lease | pb.Shared", getattr(reply, kind))
+    return cast("pb.Part | pb.Fault | pb.Lease | pb.Shared", getattr(reply, kind))

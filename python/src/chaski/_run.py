@@ -20,7 +20,7 @@ from chaski import _trace
 from chaski._assemble import Assembler, Batch, Pool, Whole
 from chaski._grpc import grpc
 from chaski._proto import chaski_pb2 as pb
-from chaski._rpc import MAX_MESSAGE, Call, Connection, Description, fault_error, parse_reply
+from chaski._rpc import MAX_MESSAGE, Connection, Description, fault_error, parse_reply
 from chaski._shared import Side
 from chaski.errors import DeadlineError, PayloadError, UnavailableError
 from chaski.order import Ticket
@@ -132,10 +132,10 @@ class Run:
         if self._side is not None:
             attach.secret, attach.native = self._side.secret, self._native
         if self._pipe is not None:
-            attach.pipe, attach.requests = self._pipe.secret, self._pipe.sends
+            attach.pipe, attach.requests = self._pipe.secret, True
         if attach.secret or attach.pipe:
             self._requests.put(pb.StreamRequest(attach=attach))
-        self._call: Call | None = None
+        self._call: Any = None
         _runs.add(self)
         self._thread = threading.Thread(target=self._receive, name="chaski-receive", daemon=True)
         try:
@@ -161,7 +161,7 @@ class Run:
     def _hear(self) -> None:
         self._heard = time.monotonic()
 
-    def _replies(self, call: Call) -> Iterator[Whole | bytes]:
+    def _replies(self, call: Any) -> Iterator[Whole | bytes]:
         """Yields the replies as they came: by the pipe until that ends, then by the call."""
         if (pipe := self._pipe) is not None:
             most = self._options.max_batch_bytes
@@ -270,7 +270,7 @@ class Run:
             told = {"waited": int(1e9 * waited), "stepped": int(1e9 * stepped)}
             welcome = batches if self._open else 0
             requests.append(pb.StreamRequest(credit=pb.Credit(batches=welcome, **told)))
-        if self._came and self._pipe is not None and self._pipe.sends:
+        if self._came and self._pipe is not None:
             if not self._piped:
                 self._requests.put(None)  # behind all that went by the call
                 self._piped = True

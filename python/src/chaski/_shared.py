@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from chaski._fork import at_fork
+from chaski._grpc import at_fork
 from chaski._host import check_user
 from chaski.errors import PayloadError, UnavailableError
 

@@ -34,19 +34,11 @@ class Stats(dict[str, Any]):
     """
 
     def mean(self, field: str = "image") -> npt.NDArray[np.float64]:
-        """Returns the mean of every band of a field: float64, (bands,); NaN without any pixel.
-
-        Raises:
-            NotFoundError: there is no such raster field.
-        """
+        """Returns the mean of every band of a field: float64, (bands,); NaN without any pixel."""
         return self._of_bands(field, "mean")
 
     def std(self, field: str = "image") -> npt.NDArray[np.float64]:
-        """Returns the standard deviation (of the population) likewise.
-
-        Raises:
-            NotFoundError: there is no such raster field.
-        """
+        """Returns the standard deviation (of the population) likewise."""
         return self._of_bands(field, "std")
 
     def _of_bands(self, field: str, member: str) -> npt.NDArray[np.float64]:
@@ -56,19 +48,31 @@ class Stats(dict[str, Any]):
         return np.array([b[member] for b in fields[field]["bands"]], np.float64)  # of None NaN
 
     def __repr__(self) -> str:
-        return _show.stats(self)
+        fields = "; ".join(
+            f"{name} {f.get('dtype', '')}, {len(f['bands'])} bands, mean "
+            f"[{', '.join(_number(b['mean']) for b in f['bands'])}], std "
+            f"[{', '.join(_number(b['std']) for b in f['bands'])}]"
+            for name, f in self.get("fields", {}).items()
+        )
+        return f"<chaski.Stats of {self.get('samples', 0)} samples: {fields}>"
 
     def _repr_html_(self) -> str:
-        """Returns what notebooks show: the bands with their histograms."""
-        return _show.stats_html(self)
+        """Returns what notebooks show: a table of the bands of every field."""
+        head, out = ("band", "mean", "std", "min", "max"), []
+        for name, f in self.get("fields", {}).items():
+            caption = f"{name} ({f.get('dtype', '')}), {self.get('samples', 0)} samples"
+            bands = enumerate(f["bands"])
+            rows = [(b.get("name") or i, *(_number(b.get(k)) for k in head[1:])) for i, b in bands]
+            out.append(_show.table(caption, rows, head))
+        return "".join(out)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the JSON that `load` takes by its path. A file that is there is replaced whole.
-
-        Raises:
-            OSError: the file cannot be written.
-        """
+        """Writes the JSON that `load` takes by its path. A file that is there is replaced whole."""
         replace_file(path, [json.dumps(self).encode(), b"\n"])
+
+
+def _number(v: float | None) -> str:
+    return "" if v is None else f"{v:.6g}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,10 +117,7 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
             `Connection`; paths are in its words. Default: the engine that `load` starts.
 
     Raises:
-        SpecError: an argument is wrong.
-        EngineError: there is no engine, or it does not run.
         DeadlineError: it took longer than the timeout.
-        Error: a raster cannot be read; of the kind that fits.
     """
     if o.timeout is not None:
         positive("timeout", o.timeout)

@@ -6,11 +6,12 @@ import copy
 import csv
 import json
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from chaski._files import Folder
 from chaski._plain import absolute
 from chaski._proto.arguments import Mixture, Source
 from chaski._sources import Scenes
@@ -32,15 +33,6 @@ def _is_table(source: object) -> bool:
     return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__")
 
 
-def _values(source: Any) -> Any:
-    """Returns the values of a Series of pandas or polars, or of an array with one axis.
-
-    Anything else stays as it is.
-    """
-    tolist = getattr(source, "tolist", getattr(source, "to_list", None))
-    return tolist() if tolist and len(getattr(source, "shape", ())) == 1 else source
-
-
 def _is_list(source: object) -> bool:
     """Reports whether a source is a list of rasters. One of containers the engine opens itself."""
     return (
@@ -60,14 +52,10 @@ def _is_raster(path: object) -> bool:
 
 
 class Files:
-    """The files of tables in memory, in a hidden directory that only this user can read.
-
-    The directory is removed by `close`; that of a process which was killed by the next one that
-    makes such a directory.
-    """
+    """The files of tables in memory, in a directory that only this user can read."""
 
     def __init__(self) -> None:
-        self._folder: Folder | None = None
+        self._folder = ""
         self.made = 0  # files
         self._pid = os.getpid()
 
@@ -115,20 +103,22 @@ class Files:
             source = copy.copy(source)
             source._parts = tuple((path, self._fields(f)) for path, f in source._parts)
             return source
-        source = _values(source)
+        tolist = getattr(source, "tolist", getattr(source, "to_list", None))
+        if tolist and len(getattr(source, "shape", ())) == 1:  # a Series, or an array of one axis
+            source = tolist()
         if _is_list(source):
             return self._list([absolute(p) for p in source], names)
         if _is_table(source):
-            return self._table(source)
+            return self._write("source", source, absolute, None)
         return source
 
     def _path(self, ending: str) -> str:
-        if self._folder is None:
-            self._folder = Folder()
+        self._folder = self._folder or tempfile.mkdtemp(prefix="chaski-")
         self.made += 1
-        return os.path.join(self._folder.path, f"source-{self.made}{ending}")
+        return os.path.join(self._folder, f"source-{self.made}{ending}")
 
     def _list(self, paths: list[str], names: list[str]) -> str:
+        """Writes a table of rasters with a column for each field, and "path"."""
         columns = list(dict.fromkeys(["path", *names]))
         path = self._path(".csv")
         with open(path, "w", newline="", encoding="utf-8") as f:
@@ -136,9 +126,6 @@ class Files:
             rows.writerow(columns)
             rows.writerows([p] * len(columns) for p in paths)
         return path
-
-    def _table(self, source: Any) -> str:
-        return self._write("source", source, absolute, None)
 
     def _shapes(self, where: str, frame: Any) -> str:
         """Writes a table of shapes as GeoParquet."""
@@ -175,14 +162,19 @@ class Files:
             for i, name in enumerate(table.column_names):
                 column = table.column(i)
                 if pa.types.is_dictionary(column.type):  # of a categorical of pandas or polars
-                    column = _decoded(pa, column)
+                    to = column.type.value_type  # Arrow itself casts no views of strings
+                    to = pa.large_string() if str(to) in _TEXTS else to
+                    column = pa.array(column.to_pylist(), to)
                 if str(column.type) in _TEXTS:
                     values = column.to_pylist()
                     if _is_raster(next(filter(None, values), None)):
                         column = pa.array([v and raster(v) for v in values], pa.large_string())
                 table = table.set_column(i, str(name), column)
             if geo is not None:
-                table = _with_shapes(pa, table, geo)
+                name = geo["primary_column"]
+                if name not in table.column_names or str(table.column(name).type) not in _WKB:
+                    raise ValueError(f"it has no column {name!r} of bytes, which are WKB")
+                table = table.replace_schema_metadata({"geo": json.dumps(geo)})
             path = self._path(".parquet")
             pq.write_table(table, path)
         except (pa.ArrowException, TypeError, ValueError) as e:
@@ -191,25 +183,8 @@ class Files:
 
     def close(self) -> None:
         """Removes the files."""
-        if self._folder is not None and os.getpid() == self._pid:
-            self._folder.close()
-
-
-def _with_shapes(pa: Any, table: Any, geo: dict[str, Any]) -> Any:
-    """Returns a table as GeoParquet has it."""
-    name = geo["primary_column"]
-    if name not in table.column_names or str(table.column(name).type) not in _WKB:
-        raise ValueError(f"it has no column {name!r} of bytes, which are WKB")
-    return table.replace_schema_metadata({"geo": json.dumps(geo)})
-
-
-def _decoded(pa: Any, column: Any) -> Any:
-    """Returns the values of a dictionary column. Arrow itself casts no views of strings."""
-    to = column.type.value_type
-    if str(to) in _TEXTS:
-        to = pa.large_string()
-    chunks = [c.dictionary.cast(to).take(c.indices) for c in column.chunks]
-    return pa.chunked_array(chunks, to)
+        if self._folder and os.getpid() == self._pid:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _texts(source: Any) -> Any:

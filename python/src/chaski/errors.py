@@ -1,4 +1,9 @@
-"""The exceptions of chaski. All are `Error`; those about an input carry its place."""
+"""The exceptions of chaski. All are `Error`; those about an input carry its place.
+
+Wrong arguments are a `SpecError` everywhere, what cannot be opened or read an `Error` of the kind
+that fits, and an engine that does not run an `EngineError`: functions document what else they
+raise.
+"""
 
 from __future__ import annotations
 

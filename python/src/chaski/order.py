@@ -8,7 +8,7 @@ to load data; it answers "which samples were in step 1234 of epoch 5" without an
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, overload
 
@@ -47,6 +47,8 @@ _MIN_BITS = 6
 
 # Beginnings of the parts of a run that do not change which sample stands at a position.
 _SAME_SAMPLES = ("fields", "batch_size", "drop_last", "bad_samples", "augment", "windows")
+_MEMBERS = {"version": int, "spec": str, "seed": int, "epoch": int, "samples": int}
+"""What the JSON of a state has, beside "run"."""
 _MAX_DIFFERENCES = 8
 """What a message names at most."""
 # Letters of a value of a state in an error; a message of nine differences fits into 16 KiB.
@@ -94,11 +96,7 @@ class Order:
         self._low = k // 2
         self._low_mask = (1 << self._low) - 1
         self._top_mask = (1 << (k - self._low)) - 1
-        self._keys = (
-            [hash_words(seed, _DOMAIN_ORDER, epoch, i) for i in range(_ROUNDS)]
-            if self._shuffled
-            else []
-        )
+        self._keys = [hash_words(seed, _DOMAIN_ORDER, epoch, i) for i in range(_ROUNDS)]
 
     def __len__(self) -> int:
         return self._n
@@ -115,14 +113,7 @@ class Order:
         """
         if isinstance(p, np.ndarray):
             return self._at_array(p)
-        p = operator.index(p)
-        self._check(p)
-        if not self._shuffled:
-            return p
-        while True:
-            p = self._forward(p)
-            if p < self._n:
-                return p
+        return self._walked(operator.index(p), self._forward)
 
     def position(self, sample: int) -> int:
         """Returns the position of a sample: the inverse of `at`.
@@ -130,18 +121,17 @@ class Order:
         Raises:
             IndexError: the sample is not in [0, n).
         """
-        sample = operator.index(sample)
-        self._check(sample)
-        if not self._shuffled:
-            return sample
-        while True:
-            sample = self._backward(sample)
-            if sample < self._n:
-                return sample
+        return self._walked(operator.index(sample), self._backward)
 
-    def _check(self, p: int) -> None:
-        if not 0 <= p < self._n:
-            raise IndexError(f"{p} is not in [0, {self._n})")
+    def _walked(self, x: int, network: Callable[[int], int]) -> int:
+        """Returns the first number behind x in a network that lies in [0, n)."""
+        if not 0 <= x < self._n:
+            raise IndexError(f"{x} is not in [0, {self._n})")
+        while self._shuffled:
+            x = network(x)
+            if x < self._n:
+                break
+        return x
 
     def _forward(self, x: Words) -> Words:
         lo, hi = x & self._low_mask, x >> self._low
@@ -312,14 +302,11 @@ class State:
             if here == there and type(here) is type(there):
                 continue
             other_order = other_order or not name.startswith(_SAME_SAMPLES)
-            if here is None:
-                out.append(f"{name} is not given, in the state it is {_shown(there)}")
-            elif there is None:
-                out.append(f"{name} is {_shown(here)}, in the state it is not given")
-            elif str(here).startswith("#") and str(there).startswith("#"):
+            was = "it is " if here is None or there is None else ""
+            if str(here).startswith("#") and str(there).startswith("#"):
                 out.append(f"{name} differs")
             else:
-                out.append(f"{name} is {_shown(here)}, in the state {_shown(there)}")
+                out.append(f"{name} is {_shown(here)}, in the state {was}{_shown(there)}")
         if not out:
             out, other_order = ["the spec hash"], True
         if len(out) > _MAX_DIFFERENCES:
@@ -383,13 +370,7 @@ class State:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the state as what its JSON holds."""
-        out = {
-            "version": self.version,
-            "spec": self.spec,
-            "seed": self.seed,
-            "epoch": self.epoch,
-            "samples": self.samples,
-        }
+        out = {name: getattr(self, name) for name in _MEMBERS}
         return {**out, "run": dict(self.run)} if self.run else out
 
     @classmethod
@@ -401,13 +382,12 @@ class State:
         """
         if not isinstance(d, Mapping):
             raise StateError(f"the state is {_told(d)}, not what state_dict returns")
-        types = {"version": int, "spec": str, "seed": int, "epoch": int, "samples": int}
-        for name, t in types.items():
+        for name, t in _MEMBERS.items():
             if name not in d:
                 raise StateError(f"the state has no {name!r}")
             if type(d[name]) is not t or (t is int and not -1 << 63 <= d[name] <= _MASK):
                 raise StateError(f"the state's {name!r} is {_told(d[name])}, not {t.__name__}")
-        unknown = sorted(_told(name) for name in set(d) - set(types) - {"run"})
+        unknown = sorted(_told(name) for name in set(d) - set(_MEMBERS) - {"run"})
         if unknown:
             raise StateError(f"the state has unknown members [{_cut(', '.join(unknown))}]")
         run = d.get("run", {})
@@ -418,7 +398,7 @@ class State:
         for name, v in run.items():
             if isinstance(v, int) and not -1 << 63 <= v <= _MASK:
                 raise StateError(f"the state's {_told(name)} is an int of more than 64 bits")
-        return cls(**{name: d[name] for name in types}, run=dict(run))
+        return cls(**{name: d[name] for name in _MEMBERS}, run=dict(run))
 
 
 def _cut(text: str) -> str:
@@ -436,6 +416,8 @@ def _told(value: object) -> str:
 
 def _shown(value: str | int | float | bool | None) -> str:
     """Returns a part of a run for a message."""
+    if value is None:
+        return "not given"
     if isinstance(value, bool):
         return "true" if value else "false"
     text = str(value)

@@ -119,9 +119,6 @@ def tile(arr: npt.ArrayLike, tile: int = 512) -> tuple[npt.NDArray[Any], Layout]
 
     Returns:
         The tiles, (frames, tile, tile), little-endian, and the layout that `write` needs.
-
-    Raises:
-        SpecError: arr has another shape or dtype.
     """
     table = _older(1, arr, tile)
     out = np.zeros((len(table), tile, tile), table.layout.dtype)
@@ -143,9 +140,6 @@ def tile2(
     Returns:
         One little-endian array a frame, and the layout that `write` needs. An array is (height,
         width), of a cell (bands, height, width), less than a tile at the lower and right edges.
-
-    Raises:
-        SpecError: arr has another shape or dtype.
     """
     table = _older(2, arr, tile, cells)
     out = [f.data for f in table]
@@ -176,9 +170,6 @@ def frames(arr: npt.ArrayLike, pattern: str, tile_size: int = 512) -> FrameTable
         pattern: axes of arr, with y and x split, then the grid, axes with frames of their own, and
             in parentheses the axes of a frame: "t b (y h) (x w) -> y x b t (h w)".
         tile_size: edge of a tile in pixels.
-
-    Raises:
-        SpecError: pattern is not of this form, or does not fit arr.
     """
     left, _, right = pattern.partition("->")
     axes = left.replace("(y h)", "h").replace("(x w)", "w").split()
@@ -252,9 +243,6 @@ def write(
 
     Returns:
         The header blob, as `index_file` gives it.
-
-    Raises:
-        SpecError: the frames or the georeferencing do not fit.
     """
     if isinstance(frames, FrameTable):
         layout = layout or frames.layout
@@ -300,7 +288,6 @@ def parse(blob: bytes | bytearray | memoryview) -> Header:
     """Reads a header blob of any generation.
 
     Raises:
-        CorruptError: it is no header blob.
         UnsupportedError: its version, or its dtype here, is unknown, or only the file says which
             generation it is of.
         LimitError: it stands for more than 2**20 frames of one size.
@@ -343,9 +330,7 @@ def index_file(path: AnyPath) -> bytes:
     The engine reads it.
 
     Raises:
-        CorruptError: the file breaks the format.
         UnsupportedError: it is no rumi file of a generation that is read here.
-        NotFoundError: the file does not exist.
     """
     return _index_files([os.fsdecode(path)])[0]
 
@@ -362,11 +347,7 @@ def _index_files(names: Sequence[str]) -> list[bytes]:
 
 
 def info(*, source: AnyPath | None = None, header: bytes | None = None) -> Header:
-    """Describes a file, or a header alone.
-
-    Raises:
-        Error: of the kind that fits.
-    """
+    """Describes a file, or a header alone."""
     if source is None:
         return parse(header or b"")
     return _header(pb.IndexQuestion(file=absolute(os.fsdecode(source))))
@@ -406,9 +387,6 @@ def read_many(
 
     Returns:
         An array in the files' dtype, of which types that numpy lacks are bits, as of `chaski.read`.
-
-    Raises:
-        Error: of the kind that fits.
     """
     blobs = None if headers is None else [h.blob if isinstance(h, Header) else h for h in headers]
     out = _read.read(
@@ -471,7 +449,6 @@ def read(
 
     Raises:
         SpecError: the arguments do not fit each other, or a header is that of another file.
-        Error: of the kind that fits.
     """
     specs = _either(specs=specs, headers=headers, header=header)
     b = _either(b=b, bands=bands)

@@ -12,17 +12,19 @@
             ...
 
 A dataset is a list of containers and of conditions; nothing is opened before something is asked of
-it. The engine reads and filters: that of `chaski.load`, or one elsewhere (`server=`); see `chaski
-help sql`.
+it, and errors come then. The engine reads and filters: that of `chaski.load`, or one elsewhere
+(`server=`); see `chaski help sql`. Tables need pyarrow: without it they raise ImportError.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
+import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -30,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from chaski import _fallback, _show
+from chaski import _show
 from chaski._loader import Loader
 from chaski._loader import connect as _connect
 from chaski._loader import load as _load
@@ -42,7 +44,7 @@ from chaski._read import ask as _ask
 from chaski._read import read as _read
 from chaski._rpc import PIECE
 from chaski._secrets import without_secrets
-from chaski.errors import NotFoundError, SpecError, UnsupportedError
+from chaski.errors import Error, NotFoundError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
     import pandas
@@ -77,10 +79,6 @@ def load(
         server: a running engine (`chaski serve`) that has the containers, as "host:port" or a
             `chaski.Connection`. Paths are in its words, below its roots. Default: the engine that
             `chaski.load` starts.
-
-    Raises:
-        SpecError: an argument is wrong. Errors of the containers are raised by the first method
-            that reads them.
     """
     paths = [words(server, p) for p in listed("path", path)]
     base = None if base_path is None else words(server, base_path)
@@ -169,7 +167,7 @@ class _Source:
         try:
             return self.sql(sql, given)
         except (SpecError, UnsupportedError) as e:
-            return _fallback.run(sql, lambda n: self.sql(f'SELECT * FROM "{n}"', given), e)
+            return _by_duckdb(sql, lambda n: self.sql(f'SELECT * FROM "{n}"', given), e)
 
     def sql(self, sql: str, given: Steps = (), stored: bool = False) -> pyarrow.Table:
         """Returns the result of a query that the engine runs."""
@@ -202,6 +200,62 @@ def _pyarrow() -> Any:
             "tables of samples need pyarrow (pip install pyarrow); ids, read and loader do without"
         ) from None
     return pyarrow
+
+
+# A query sees the tables that it is given: no files, no variables of Python, nothing to install.
+_SETTINGS = (
+    "SET python_enable_replacements = false",
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+    "SET enable_external_access = false",
+    "SET lock_configuration = true",
+)
+
+# Names of tables: data, level1 and the like wherever they stand, others after FROM and JOIN.
+_TABLES = re.compile(
+    r"\b(?:(?:from|join)\s+(?=\w)|(?=(?:data|chunks|level\d+|l\d+)\b))(\w+)"
+    r'|\b(?:from|join)\s+"([^"]+)"',
+    re.IGNORECASE,
+)
+
+
+def _by_duckdb(sql: str, table: Callable[[str], pyarrow.Table], error: Error) -> pyarrow.Table:
+    """Returns the result of a query that the engine refused.
+
+    Args:
+        sql: one SELECT.
+        table: returns a table by its name; it is asked for those that the query may name.
+        error: what the engine said. It is raised if it is not about the query itself, and if duckdb
+            is not installed or refuses the query too.
+    """
+    if isinstance(error, UnsupportedError) and error.part != "query":
+        raise error
+    try:
+        import duckdb
+    except ImportError:
+        if isinstance(error, UnsupportedError):
+            raise UnsupportedError(
+                f"{error}; `pip install duckdb`, and chaski.taco runs it by that",
+                kind=error.kind,
+                file=error.file,
+                part=error.part,
+            ) from None
+        raise error from None
+    with duckdb.connect(":memory:") as connection:
+        for name in {plain or quoted for plain, quoted in _TABLES.findall(sql)}:
+            with contextlib.suppress(NotFoundError):  # it is another name
+                connection.register(name, table(name))
+        try:
+            for setting in _SETTINGS:
+                connection.execute(setting)
+            statements = connection.extract_statements(sql)
+            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                raise SpecError("a query is one SELECT")
+            return connection.sql(sql).to_arrow_table()
+        except duckdb.Error as e:
+            if isinstance(error, SpecError):
+                raise error from None
+            raise SpecError(str(e).splitlines()[0]) from None
 
 
 class _Entries:
@@ -308,11 +362,7 @@ class Asset:
         return self.vsi
 
     def array(self, **window: Any) -> npt.NDArray[Any]:
-        """Returns pixels, or a window of them: arguments as for `chaski.read`.
-
-        Raises:
-            Error: it is no raster, or cannot be read; of the kind that fits.
-        """
+        """Returns pixels, or a window of them: arguments as for `chaski.read`."""
         return _read(self.name, server=self._at[0].server if self._at else None, **window)
 
     def bytes(self, *, timeout: float | None = 600.0) -> bytes:
@@ -323,7 +373,6 @@ class Asset:
 
         Raises:
             OSError: a local file cannot be read.
-            Error: a remote one cannot; of the kind that fits.
         """
         server, question = None, pb.BytesQuestion(name=self.name)
         if self._at is not None:
@@ -358,11 +407,7 @@ class Chunk:
         return f"{self.uri}::{self.path}"
 
     def array(self, **window: Any) -> npt.NDArray[Any]:
-        """Returns its pixels, or a window of them: arguments as for `chaski.read`.
-
-        Raises:
-            Error: there is no such chunk, or it cannot be read; of the kind that fits.
-        """
+        """Returns its pixels, or a window of them: arguments as for `chaski.read`."""
         return _read(self.name, server=self._server, **window)
 
 
@@ -389,9 +434,6 @@ class _Node:
 
         They are what GDAL opens a row's bytes by, and the container that holds them. The result of
         a `sql` must have the column of the ids.
-
-        Raises:
-            ImportError: pyarrow is not installed.
         """
         table, (entries, here) = self.data, self._list()
         places = [entries.place(int(i)) for i in here]
@@ -504,11 +546,7 @@ class Folder(_Node):
 
     @property
     def data(self) -> pyarrow.Table:
-        """The rows of its samples: a `pyarrow.Table` with all columns that are stored.
-
-        Raises:
-            ImportError: pyarrow is not installed.
-        """
+        """The rows of its samples: a `pyarrow.Table` with all columns that are stored."""
         entries, here = self._list()
         return self._source.table(self._level).take(entries.row[here])
 
@@ -519,7 +557,7 @@ class Folder(_Node):
 class Dataset(_Node, Document, Pooled):
     """The samples of containers that some conditions leave; `load` makes it.
 
-    Every condition gives a new dataset. Errors come when something is asked of one.
+    Every condition gives a new dataset.
     """
 
     def __init__(
@@ -539,8 +577,10 @@ class Dataset(_Node, Document, Pooled):
         """Pickles what it is made of, not what was learnt."""
         return Dataset, (self._source, self._steps, self._order, self._most)
 
-    def _with(self, step: dict[str, Any]) -> Dataset:
-        return Dataset(self._source, (*self._steps, step), self._order, self._most)
+    def _with(self, *steps: dict[str, Any], **others: Any) -> Dataset:
+        """Returns the dataset with further conditions, or another order or limit of `flatten`."""
+        kept = {"order": self._order, "most": self._most}
+        return Dataset(self._source, (*self._steps, *steps), **{**kept, **others})
 
     def _group(self) -> dict[str, Any]:
         """Returns what stands for it in a condition that joins datasets."""
@@ -642,15 +682,13 @@ class Dataset(_Node, Document, Pooled):
         It has all columns that are stored, or those of the last `sql`.
 
         Raises:
-            ImportError: pyarrow is not installed.
             UnsupportedError: the last `sql` is beyond the engine, and duckdb is not installed.
             SpecError: the last `sql` is wrong.
         """
         if self._data is None:
-            if self._steps and "select" in self._steps[-1]:
-                self._data = self._source.query(self._steps[-1]["select"], self._steps[:-1])
-            else:
-                self._data = self._source.query("SELECT * FROM data", self._steps)
+            selected = self._steps and self._steps[-1].get("select")
+            given = self._steps[:-1] if selected else self._steps
+            self._data = self._source.query(selected or "SELECT * FROM data", given)
         return self._data
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -666,11 +704,11 @@ class Dataset(_Node, Document, Pooled):
             by: column of `flatten`, such as "l0:stac:time_start".
             descending: from the last value to the first. Nulls are last in both directions.
         """
-        return Dataset(self._source, self._steps, (_text(by, "by"), bool(descending)), self._most)
+        return self._with(order=(_text(by, "by"), bool(descending)))
 
     def limit(self, n: int) -> Dataset:
         """Returns the dataset with at most n rows of `flatten`; see `sort`."""
-        return Dataset(self._source, self._steps, self._order, count("n", n, 0))
+        return self._with(most=count("n", n, 0))
 
     def flatten(self, level: int | None = None) -> pyarrow.Table:
         """Returns the samples with bytes at a level: a `pyarrow.Table` with a row for each.
@@ -684,7 +722,6 @@ class Dataset(_Node, Document, Pooled):
             level: default: the deepest.
 
         Raises:
-            ImportError: pyarrow is not installed.
             NotFoundError: there is no such level, or no such column to sort by.
         """
         level = self.levels - 1 if level is None else count("level", level, 0)
@@ -725,7 +762,7 @@ class Dataset(_Node, Document, Pooled):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        pass
 
     def is_rsut(self) -> bool:
         """Reports whether all samples have the same ids one level below.
@@ -793,9 +830,6 @@ class Dataset(_Node, Document, Pooled):
             fields: members of a sample by name: a column, or the path of ids below a sample that
                 leads to a raster, such as "s2/img.tif".
             options: all else of `chaski.load`; conditions of `rows` are further ones.
-
-        Raises:
-            Error: as for `chaski.load`.
         """
         steps: Sequence[Any] = self._steps
         if self._source.mode != "intersection":

@@ -171,12 +171,10 @@ class _Dataset:
 
     def _is_loader(self, o: MapOptions) -> bool:
         """Takes the source if it is a loader, and reports whether it is."""
-        if not isinstance(o.source, Loader):
-            return False
-        if o != type(o)(o.source):
+        self._loader = o.source if isinstance(o.source, Loader) else None
+        if self._loader is not None and o != type(o)(o.source):
             raise TypeError("a chaski.Loader already has its options")
-        self._loader = o.source
-        return True
+        return self._loader is not None
 
     @property
     def loader(self) -> Loader:
@@ -253,7 +251,6 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
             RuntimeError: PyTorch cannot use the device.
             TypeError: a Loader and other arguments are given, or one of rank and world_size, or no
                 batch_size.
-            Error: see `chaski.load`.
         """
         super().__init__()
         self._ranks_found = False
@@ -264,10 +261,8 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
             raise TypeError("IterableDataset() missing 1 required argument: 'batch_size'")
         if (o.rank is None) != (o.world_size is None):
             raise TypeError("give both rank and world_size, or none")
-        rank, world_size = o.rank, o.world_size
-        if rank is None or world_size is None:
-            rank, world_size = _distributed()
-            self._ranks_found = True
+        self._ranks_found = o.rank is None
+        rank, world_size = _distributed() if o.rank is None else (o.rank, o.world_size)
         self._loader = _open(o, batch_size=o.batch_size, rank=rank, world_size=world_size)
 
     @property
@@ -299,21 +294,20 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
 
     def _refuse_other_ranks(self) -> None:
         """Raises if the samples of an epoch would not come once over all ranks."""
-        loader = self.loader
-        if self._ranks_found and _distributed() != (loader.rank, loader.world_size):
-            rank, world = _distributed()
+        rank, world_size = self.loader.rank, self.loader.world_size
+        now = _distributed()
+        if self._ranks_found and now != (rank, world_size):
             raise RuntimeError(
-                f"this chaski dataset was made as rank {loader.rank} of {loader.world_size}, and "
-                f"torch.distributed now says {rank} of {world}: make it after the process group "
+                f"this chaski dataset was made as rank {rank} of {world_size}, and "
+                f"torch.distributed now says {now[0]} of {now[1]}: make it after the process group "
                 "(in Lightning, in the hook train_dataloader; with Accelerate, after the "
                 "Accelerator), or give it rank and world_size"
             )
-        if loader.world_size > 1 and _shared_out_again(self):
+        if world_size > 1 and _shared_out_again(self):
             raise RuntimeError(
-                f"this chaski dataset is rank {loader.rank} of {loader.world_size} already, and "
-                "Accelerate would share its batches among the ranks once more. Do not prepare a "
-                "DataLoader of it: iterate over the dataset itself, which accelerator.prepare "
-                "leaves as it is"
+                f"this chaski dataset is rank {rank} of {world_size} already, and Accelerate would "
+                "share its batches among the ranks once more. Do not prepare a DataLoader of it: "
+                "iterate over the dataset itself, which accelerator.prepare leaves as it is"
             )
 
     def __len__(self) -> int:
@@ -321,11 +315,7 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
         return len(self.loader)
 
     def set_epoch(self, epoch: int) -> None:
-        """See `chaski.Loader.set_epoch`.
-
-        Raises:
-            RuntimeError: as `__iter__`.
-        """
+        """See `chaski.Loader.set_epoch`. It raises RuntimeError as `__iter__` does."""
         self._refuse_other_ranks()
         self.loader.set_epoch(epoch)
 
@@ -393,13 +383,10 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
         """Opens a dataset.
 
         Args:
-            o: the arguments are those of `chaski.load` that say what a sample is; `source` may be a
-                `chaski.Loader`, then without any other argument; `target` is "host:port" of a
-                running engine, as for `chaski.connect` (default: a local engine).
+            o: the arguments are those of `IterableDataset` that say what a sample is.
 
         Raises:
             TypeError: a Loader and other arguments are given, or one about batches or epochs.
-            Error: see `chaski.load`.
         """
         super().__init__()
         if self._is_loader(o):
@@ -409,13 +396,7 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
         self._loader = _open(o, batch_size=1, shuffle=False)
 
     def __getitem__(self, i: int) -> dict[str, Any]:
-        """Returns sample i; negative indices count from the end.
-
-        Raises:
-            IndexError: there is no such sample.
-            RuntimeError: in a DataLoader worker; the message says what to do.
-            Error: the sample cannot be read; of the kind that fits.
-        """
+        """Returns sample i; negative indices count from the end. See `__getitems__`."""
         return self.__getitems__([i])[0]
 
     def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
@@ -424,7 +405,6 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
         Raises:
             IndexError: there is no such sample.
             RuntimeError: in a DataLoader worker; the message says what to do.
-            Error: a sample cannot be read; of the kind that fits.
         """
         merged = any(
             a != "n" and "n" in a.strip("()").split() for f in self.loader.fields for a in f.axes
@@ -445,12 +425,9 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
         cannot stack boxes of samples that have different numbers of them.
         """
         ragged = {f.name for f in self.loader.fields if f.kind in ("boxes", "polygons")}
-        return {
-            name: [s[name] for s in samples]
-            if name in ragged
-            else torch.utils.data.default_collate([s[name] for s in samples])
-            for name in samples[0]
-        }
+        columns = {name: [s[name] for s in samples] for name in samples[0]}
+        stacked = torch.utils.data.default_collate
+        return {name: v if name in ragged else stacked(v) for name, v in columns.items()}
 
 
 def _open(o: MapOptions, **others: Any) -> Loader:

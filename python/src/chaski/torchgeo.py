@@ -96,7 +96,6 @@ class ChaskiDataset(RasterDataset):  # type: ignore[misc]
         Raises:
             IndexError: no file lies in a slice.
             RuntimeError: in a worker process of a DataLoader.
-            Error: a file cannot be read; of the kind that fits.
         """
         if torch.utils.data.get_worker_info() is not None:
             raise RuntimeError(

@@ -1,149 +1,18 @@
 package build
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"io"
 	"iter"
-	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 )
 
 // A catalog can be made in parts, on several machines. Each lists the files, WritePart reads some of them, and Merge
 // writes the catalog that Write writes of all. A part is a catalog of its files, without the columns of a table: of a
 // catalog of pairs, it has a row for each file of a sample.
-
-// Listing is the list of the rows of a catalog, before their files are read.
-type Listing struct {
-	o        Options
-	paths    []string
-	files    []namedFile
-	pairs    *paired       // nil unless it is of pairs
-	opened   *source.Files // the default opener, or nil
-	previous []*previous
-	join     *joined
-	known    map[string]rowio.Row // reusable rows of the files of the current block
-	reused   atomic.Int64
-}
-
-// List lists what Write writes. It opens the tables that Write opens. Close the list after use.
-func List(ctx context.Context, paths []string, o Options) (_ *Listing, err error) {
-	o.Counts = cmp.Or(o.Counts, &Counts{})
-	*o.Counts = Counts{}
-	l := &Listing{o: o, paths: paths}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, l.Close())
-		}
-	}()
-	if o.Opener == nil {
-		l.opened = &source.Files{}
-		l.o.Opener = l.opened
-	}
-	if len(o.Fields) > 0 {
-		if l.pairs, err = openPaired(ctx, paths, l.o); err == nil {
-			l.files = l.pairs.files[0]
-		}
-	} else {
-		l.files, err = expand(ctx, paths, l.o)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if len(l.files) == 0 {
-		return nil, noRasters(paths)
-	}
-	l.o.Workers = l.o.workers(l.files)
-	return l, l.open(ctx)
-}
-
-// Close closes what List has opened.
-func (l *Listing) Close() (err error) {
-	for _, p := range l.previous {
-		err = errors.Join(err, p.close())
-	}
-	if l.join != nil {
-		err = errors.Join(err, l.join.tab.Close())
-	}
-	if l.opened != nil {
-		err = errors.Join(err, l.opened.Close())
-	}
-	return errors.Join(err, l.pairs.close())
-}
-
-// Len returns the number of files or, of a catalog of pairs, samples.
-func (l *Listing) Len() int { return len(l.files) }
-
-// fields returns the files of each sample by field: one field, unless it is a catalog of pairs.
-func (l *Listing) fields() [][]namedFile {
-	if l.pairs != nil {
-		return l.pairs.files
-	}
-	return [][]namedFile{l.files}
-}
-
-// Hash returns a hash of the names of all files, with the sizes and tags that listing them told.
-func (l *Listing) Hash() string {
-	sum := sha256.New()
-	lines := json.NewEncoder(sum)
-	for _, files := range l.fields() {
-		for i := range files {
-			file := &files[i]
-			line := []any{[]byte(file.uri), file.bytes, file.size, file.etag}
-			if file.member != nil {
-				line = append(line, file.member.Offset, file.member.Length)
-			}
-			_ = lines.Encode(line) // a hash takes all bytes, and such values always marshal
-		}
-	}
-	return hex.EncodeToString(sum.Sum(nil))
-}
-
-// write writes the catalog. It reads the files, or takes their rows from parts if that is not nil.
-func (l *Listing) write(ctx context.Context, w io.Writer, parts *merging) (n int, err error) {
-	src := rowio.Source{Begin: l.begin, Make: l.row}
-	switch {
-	case l.pairs != nil:
-		l.pairs.rowOf = l.file
-		src.Begin, src.Make, src.Columns = l.pairs.begin, l.pairs.make, &l.pairs.columns
-	case l.join != nil:
-		src.Columns = l.join.more()
-	}
-	if parts != nil {
-		if l.pairs != nil {
-			l.pairs.rowOf = parts.row
-		} else {
-			src.Make = func(ctx context.Context, i int) (rowio.Row, error) { return parts.row(ctx, i, 0) }
-		}
-		begin := src.Begin
-		src.Begin = func(first, n int) error { return errors.Join(begin(first, n), parts.begin(ctx, first, n)) }
-	}
-	ro := rowio.RowOptions{Workers: l.o.Workers, Partial: l.o.Partial, Progress: l.o.Progress}
-	if l.o.Skipped != nil {
-		ro.Skipped = func(i int, err error) {
-			l.o.Counts.Skipped++
-			l.o.Skipped(l.files[i].path, err)
-		}
-	}
-	n, err = rowio.Write(ctx, w, len(l.files), ro, src)
-	l.o.Counts.Rows, l.o.Counts.Reused = n, int(l.reused.Load())
-	if n == 0 && err == nil {
-		err = noRasters(l.paths)
-	}
-	return n, err
-}
-
-// file reads a file of sample i.
-func (l *Listing) file(ctx context.Context, i, field int) (rowio.Row, error) {
-	return rowOf(ctx, &l.fields()[field][i], l.o)
-}
 
 // Part is the rows of some samples of a listing, or files if it is not of pairs.
 type Part struct {
@@ -162,13 +31,12 @@ type SkippedFile struct {
 
 // WritePart writes the rows of count samples from first on to w. It returns the files that Options.Skipped leaves out.
 func (l *Listing) WritePart(ctx context.Context, w io.Writer, first, count int) (skipped []SkippedFile, err error) {
-	fields := len(l.fields())
-	src := rowio.Source{Make: func(ctx context.Context, i int) (rowio.Row, error) {
-		return l.file(ctx, first+i/fields, i%fields)
-	}}
-	if l.pairs == nil {
-		src.Begin = func(i, n int) error { return l.begin(first+i, n) }
-		src.Make = func(ctx context.Context, i int) (rowio.Row, error) { return l.row(ctx, first+i) }
+	fields := len(l.files)
+	src := rowio.Source{
+		Begin: func(i, n int) error { return l.begin(ctx, first+i, n) }, // of earlier catalogs, which pairs do not have
+		Make: func(ctx context.Context, i int) (rowio.Row, error) {
+			return l.row(ctx, first+i/fields, i%fields)
+		},
 	}
 	ro := rowio.RowOptions{Workers: l.o.Workers, Progress: l.o.Progress}
 	if l.o.Skipped != nil {
@@ -196,7 +64,7 @@ type merging struct {
 	rows  *rowReader // of the part; nil if it has none
 	at    int        // the next file of the part
 	first int        // the first sample of the block
-	block [][]made   // by field, then by sample of the block
+	block []made     // of the files of the block, sample by sample
 }
 
 // made is the row of a file, or why it has none.
@@ -206,33 +74,26 @@ type made struct {
 }
 
 func (m *merging) row(_ context.Context, i, field int) (rowio.Row, error) {
-	made := &m.block[field][i-m.first]
+	made := &m.block[(i-m.first)*len(m.list.files)+field]
 	return made.row, made.err
 }
 
 // begin takes the rows of a block of samples.
 func (m *merging) begin(ctx context.Context, first, n int) error {
-	fields := m.list.fields()
-	m.first, m.block = first, make([][]made, len(fields))
-	for k := range fields {
-		m.block[k] = make([]made, n)
-	}
-	for i := range n {
-		for k := range fields {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if m.part == nil || m.at == m.part.Count*len(fields) {
-				if err := m.turn(ctx, first+i); err != nil {
-					return err
-				}
-			}
-			if err := m.take(&m.block[k][i], &fields[k][first+i]); err != nil {
+	fields := len(m.list.files)
+	m.first, m.block = first, make([]made, n*fields)
+	for k := range m.block {
+		sample := first + k/fields
+		if m.part == nil || m.at == m.part.Count*fields {
+			if err := m.turn(ctx, sample); err != nil {
 				return err
 			}
 		}
+		if err := m.take(&m.block[k], m.list.files[k%fields][sample].uri); err != nil {
+			return err
+		}
 	}
-	return nil
+	return ctx.Err()
 }
 
 // turn opens the next part, which begins at a sample.
@@ -248,7 +109,7 @@ func (m *merging) turn(ctx context.Context, sample int) error {
 		return damaged("the parts lack sample %d", sample)
 	}
 	m.part, m.at = part, 0
-	want := part.Count*len(m.list.fields()) - len(part.Skipped)
+	want := part.Count*len(m.list.files) - len(part.Skipped)
 	if want <= 0 {
 		return nil
 	}
@@ -263,7 +124,7 @@ func (m *merging) turn(ctx context.Context, sample int) error {
 }
 
 // take takes the row of the next file.
-func (m *merging) take(to *made, file *namedFile) error {
+func (m *merging) take(to *made, uri string) error {
 	at := m.at
 	m.at++
 	if skipped := m.part.Skipped; len(skipped) > 0 && skipped[0].File == at {
@@ -278,8 +139,8 @@ func (m *merging) take(to *made, file *namedFile) error {
 			return err
 		}
 	}
-	if len(m.rows.next) == 0 || m.rows.next[0].URI != file.uri {
-		return damaged("it has no row of %q", file.uri)
+	if len(m.rows.next) == 0 || m.rows.next[0].URI != uri {
+		return damaged("it has no row of %q", uri)
 	}
 	to.row, m.rows.next = m.rows.next[0], m.rows.next[1:]
 	return nil

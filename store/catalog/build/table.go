@@ -4,82 +4,232 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/rowkey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 	"github.com/chaski-eo/chaski/tables/encode"
 )
 
-// openTable opens a table, and returns the names of its columns. Columns of a CSV file that raw names stay strings.
-func openTable(ctx context.Context, opener source.Opener, name string, raw ...string) (columns.Table, []string, error) {
-	file, err := columns.OpenFile(ctx, opener, name)
+// Join adds the columns of a table to a catalog.
+type Join struct {
+	// Table is a Parquet or CSV (.csv, .tsv) file, or one of STAC items (.json), as datasets may be. All of its columns
+	// of numbers and strings are added, except one called "uri".
+	Table string
+	// On is the column that names the file of a row: by its URI as it is written in the catalog or,
+	// if no row has that, by its name without directory and extension. No two rows may have the
+	// same value; a row may belong to several files.
+	On string
+	// Left allows files without a row; their columns are null. Otherwise they are NotFound.
+	Left bool
+}
+
+// openTable opens the table whose columns the catalog has. Columns of a CSV file that raw names stay strings.
+func (l *Listing) openTable(ctx context.Context, name string, raw ...string) error {
+	file, err := columns.OpenFile(ctx, l.o.Opener, name)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	if catalog.IsParquet(name) {
-		t, err := columns.OpenParquet(ctx, file, 32<<20)
-		if err != nil {
-			_ = file.Close()
-			return nil, nil, err
-		}
-		names := make([]string, len(t.File.Columns))
-		for i := range t.File.Columns {
-			names[i] = t.File.Columns[i].Name
-		}
-		return t, names, nil
+		l.table, err = columns.OpenParquet(ctx, file, 32<<20)
+	} else {
+		l.table, err = columns.OpenText(ctx, file, name, nil, raw...)
 	}
-	defer func() { _ = file.Close() }()
-	held, err := columns.OpenHeld(ctx, file, name, nil, raw...)
+	if err != nil || !catalog.IsParquet(name) {
+		_ = file.Close()
+	}
 	if err != nil {
-		return nil, nil, err
+		l.table = nil
+		return err
 	}
-	return held, held.Names, nil
+	l.tableName = name
+	return columns.CheckRows(l.table.Rows())
+}
+
+// join opens the table and finds the row of each file, before any file is read. It refuses files without one unless the
+// join allows them.
+func (l *Listing) join(ctx context.Context) error {
+	on := l.o.Join.On
+	if err := l.openTable(ctx, l.o.Join.Table, on); err != nil {
+		return err
+	}
+	column, err := l.table.Column(on)
+	if err != nil {
+		return err
+	}
+	if err := l.addColumns(func(name string) bool { return name == layout.URI }); err != nil {
+		return err
+	}
+	if column.Kind == catalog.Float {
+		return fault.New(fault.Unsupported, "column "+on, fault.NoOffset, "holds floats, which cannot name files")
+	}
+	keys := rowkey.New(on, "files", stem)
+	err = column.Scan(ctx, func(row int64, v columns.Cell) error {
+		switch {
+		case v.Null:
+			return nil
+		case column.Kind == catalog.Int:
+			return keys.Add(row, strconv.FormatInt(v.Int, 10))
+		}
+		return keys.Add(row, string(v.Text))
+	})
+	if err != nil {
+		return err
+	}
+	match := keys.Match()
+	for _, f := range l.files[0] {
+		l.rows = append(l.rows, match.Row(f.uri))
+	}
+	l.o.Counts.Unmatched, l.o.Counts.Unused = match.Counts(l.table.Rows())
+	if l.o.Join.Left {
+		return nil
+	}
+	return match.Err()
+}
+
+// stem returns the name of a file without directory and extension.
+func stem(uri string) string {
+	base := source.Name(uri)
+	return strings.TrimSuffix(base, path.Ext(base))
+}
+
+// listTable finds the files that the columns of a table name, and adds its other columns.
+func (l *Listing) listTable(ctx context.Context, name, base string) error {
+	if err := l.openTable(ctx, name); err != nil {
+		return err
+	}
+	paths, taken := make([]*columns.Column, len(l.files)), map[string]bool{}
+	var err error
+	for i, s := range l.o.Fields {
+		if paths[i], err = pathColumn(l.table, s, taken); err != nil {
+			return err
+		}
+	}
+	err = l.addColumns(func(name string) bool {
+		// The paths of the other assets of STAC items may be relative to the table, and the catalog may lie elsewhere.
+		return taken[name] || strings.HasPrefix(name, "assets.") && strings.HasSuffix(name, ".href")
+	})
+	if err != nil {
+		return err
+	}
+	lacks := make([]bool, l.table.Rows()) // a file
+	for i, column := range paths {
+		if l.files[i], err = l.namedIn(ctx, column, l.o.Fields[i].Field, name, base, lacks); err != nil {
+			return err
+		}
+	}
+	for row, without := range lacks {
+		if without {
+			l.o.Counts.Incomplete++
+		} else {
+			l.rows = append(l.rows, int64(row))
+		}
+	}
+	for i, files := range l.files {
+		kept := files[:0]
+		for _, row := range l.rows {
+			kept = append(kept, files[row])
+		}
+		l.files[i] = slices.Clip(kept)
+	}
+	return nil
+}
+
+// pathColumn returns the column of a field's paths, and adds its name to taken.
+func pathColumn(tab *columns.Table, s catalog.Source, taken map[string]bool) (*columns.Column, error) {
+	if s.Pattern != "" {
+		return nil, badField(s, "has a pattern, which finds files below a directory; of a table name a column")
+	}
+	name := cmp.Or(s.Column, s.Field)
+	column, err := tab.Column(name)
+	if err != nil {
+		asset := columns.AssetColumn(name) // of a STAC item
+		found, aerr := tab.Column(asset)
+		if aerr != nil {
+			return nil, fault.WithPart(err, fmt.Sprintf("field %q", s.Field), fault.NoOffset)
+		}
+		column, name = found, asset
+	}
+	if column.Kind != catalog.Text {
+		return nil, badField(s, "column %q holds %ss, not paths", name, column.Kind)
+	}
+	taken[name] = true
+	return column, nil
+}
+
+// namedIn returns the file that each row of the column of a field names. Rows without one are an error, or left out: they
+// are set in lacks.
+func (l *Listing) namedIn(ctx context.Context, column *columns.Column, field, table, base string,
+	lacks []bool) ([]namedFile, error) {
+	files, folder := make([]namedFile, len(lacks)), listing.Folder(table)
+	err := column.Scan(ctx, func(row int64, cell columns.Cell) error {
+		if cell.Null || len(cell.Text) == 0 {
+			if lacks[row] = true; l.o.DropIncomplete {
+				return nil
+			}
+			return fault.New(fault.NotFound, fmt.Sprintf("field %q row %d", field, row), fault.NoOffset, "no path")
+		}
+		files[row].path = listing.Resolve(folder, string(cell.Text))
+		return files[row].name(base, l.o.Absolute)
+	})
+	return files, err
 }
 
 // maxAdded bounds the columns of a table that a catalog takes: each has buffers of its own in the writer.
 const maxAdded = 1000
 
-// added are the columns of a table that a catalog has beside the columns about its files.
-type added struct {
-	table  string // its name, for errors
-	cols   []columns.Column
-	fields []parquet.Field
-}
-
-// add adds a column. own are the names that the row has.
-func (a *added) add(name string, c columns.Column, own map[string]bool) error {
-	if own[name] {
-		return fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
-			"a catalog already has a column of this name")
+// addColumns adds the columns of the table that leave does not name. It leaves out those that cannot be added, such as
+// lists.
+func (l *Listing) addColumns(leave func(name string) bool) error {
+	for _, name := range l.table.Names() {
+		if leave(name) {
+			continue
+		}
+		column, err := l.table.Column(name)
+		switch {
+		case fault.KindOf(err) == fault.Unsupported:
+			if l.o.LeftOut != nil {
+				l.o.LeftOut(name)
+			}
+			continue
+		case err == nil && l.own[name]:
+			err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+				"a catalog already has a column of this name")
+		case err == nil && len(l.added) == maxAdded:
+			err = fault.New(fault.Limit, "table", fault.NoOffset, "over %d columns", maxAdded)
+		case err == nil:
+			err = columnName(name)
+		}
+		if err != nil {
+			return err
+		}
+		l.own[name] = true
+		node := parquet.Optional(parquet.Compressed(parquet.Encoded(nodeOf(column), &parquet.Plain), &parquet.Zstd))
+		l.added, l.columns.Fields = append(l.added, column), append(l.columns.Fields, encode.Field(name, node))
 	}
-	if len(a.cols) == maxAdded {
-		return fault.New(fault.Limit, "table", fault.NoOffset, "over %d columns", maxAdded)
-	}
-	if err := columnName(name); err != nil {
-		return err
-	}
-	own[name] = true
-	node := parquet.Optional(parquet.Compressed(parquet.Encoded(nodeOf(c), &parquet.Plain), &parquet.Zstd))
-	a.cols, a.fields = append(a.cols, c), append(a.fields, encode.Field(name, node))
 	return nil
 }
 
-// append appends the values of a row of the table, whose columns have the numbers from first on in the catalog; of
+// appendAdded appends the values of a row of the table, whose columns have the numbers from first on in the catalog; of
 // row -1 they are null. It returns their size in bytes.
-func (a *added) append(out parquet.Row, first int, row int64) (_ parquet.Row, size int, _ error) {
-	for k, c := range a.cols {
+func (l *Listing) appendAdded(out parquet.Row, first int, row int64) (_ parquet.Row, size int, _ error) {
+	for k, c := range l.added {
 		cell := columns.Cell{Null: true}
 		if row >= 0 {
 			var err error
 			if cell, err = c.Cell(context.Background(), row); err != nil {
-				return nil, 0, fault.WithFile(err, a.table)
+				return nil, 0, fault.WithFile(err, l.tableName)
 			}
 			size += 8 + len(cell.Text)
 		}
@@ -101,8 +251,8 @@ func columnName(name string) error {
 }
 
 // nodeOf returns the type of a column.
-func nodeOf(c columns.Column) parquet.Node {
-	switch columns.UnitOf(c) {
+func nodeOf(c *columns.Column) parquet.Node {
+	switch c.Unit {
 	case columns.Day:
 		return parquet.Date()
 	case time.Millisecond:
@@ -112,146 +262,27 @@ func nodeOf(c columns.Column) parquet.Node {
 	case time.Nanosecond:
 		return parquet.Timestamp(parquet.Nanosecond)
 	}
-	switch c.Kind() {
+	switch c.Kind {
 	case catalog.Int:
 		return parquet.Int(64)
 	case catalog.Float:
 		return parquet.Leaf(parquet.DoubleType)
 	}
-	if p, ok := c.(*columns.ParquetColumn); ok && p.Opaque {
+	if c.Opaque {
 		return parquet.Leaf(parquet.ByteArrayType)
 	}
 	return parquet.String()
 }
 
 // valueOf returns a cell that is not null, for the node of its column.
-func valueOf(cell columns.Cell, c columns.Column) parquet.Value {
+func valueOf(cell columns.Cell, c *columns.Column) parquet.Value {
 	switch {
-	case columns.UnitOf(c) == columns.Day:
+	case c.Unit == columns.Day:
 		return parquet.Int32Value(int32(cell.Int))
-	case c.Kind() == catalog.Int:
+	case c.Kind == catalog.Int:
 		return parquet.Int64Value(cell.Int)
-	case c.Kind() == catalog.Float:
+	case c.Kind == catalog.Float:
 		return parquet.DoubleValue(cell.Float)
 	}
 	return parquet.ByteArrayValue(cell.Text)
-}
-
-// openTabled opens a table whose columns hold the paths of the fields' files.
-func openTabled(ctx context.Context, p *paired, name string, base string) (err error) {
-	tab, names, err := openTable(ctx, p.o.Opener, name)
-	if err != nil {
-		return err
-	}
-	p.closer = tab
-	if err := columns.CheckRows(tab.Rows()); err != nil {
-		return err
-	}
-	paths := make([]columns.Column, len(p.fields))
-	taken := map[string]bool{}
-	for i, s := range p.fields {
-		if paths[i], err = pathColumn(tab, s, taken); err != nil {
-			return err
-		}
-	}
-	if err := p.addColumns(tab, names, taken); err != nil {
-		return err
-	}
-	return p.tableFiles(ctx, name, base, tab.Rows(), paths)
-}
-
-// pathColumn returns the column of a field's paths, and adds its name to taken.
-func pathColumn(tab columns.Table, s catalog.Source, taken map[string]bool) (columns.Column, error) {
-	if s.Pattern != "" {
-		return nil, badField(s, "has a pattern, which finds files below a directory; of a table name a column")
-	}
-	name := cmp.Or(s.Column, s.Field)
-	column, err := tab.Column(name)
-	if err != nil {
-		asset := columns.AssetColumn(name) // of a STAC item
-		found, aerr := tab.Column(asset)
-		if aerr != nil {
-			return nil, fault.WithPart(err, fmt.Sprintf("field %q", s.Field), fault.NoOffset)
-		}
-		column, name = found, asset
-	}
-	if column.Kind() != catalog.Text {
-		return nil, badField(s, "column %q holds %ss, not paths", name, column.Kind())
-	}
-	taken[name] = true
-	return column, nil
-}
-
-// addColumns adds the columns of the table, except columns of paths and of lists.
-func (p *paired) addColumns(tab columns.Table, names []string, taken map[string]bool) error {
-	p.added = &added{table: p.name}
-	for _, name := range names {
-		// The paths of the other assets of STAC items may be relative to the table, and the catalog may lie elsewhere.
-		if taken[name] || strings.HasPrefix(name, "assets.") && strings.HasSuffix(name, ".href") {
-			continue
-		}
-		column, err := tab.Column(name)
-		if fault.KindOf(err) == fault.Unsupported {
-			if p.o.LeftOut != nil {
-				p.o.LeftOut(name)
-			}
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if err := p.added.add(name, column, p.own); err != nil {
-			return err
-		}
-	}
-	p.columns.Fields = append(p.columns.Fields, p.added.fields...)
-	return nil
-}
-
-// tableFiles makes the lists of the files of each field, and of the rows of the table that have all of them.
-func (p *paired) tableFiles(ctx context.Context, name, base string, n int64, paths []columns.Column) error {
-	folder := listing.Folder(name)
-	p.files = make([][]namedFile, len(paths))
-	for row := range n {
-		if row%4096 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		files, err := p.filesOf(ctx, row, folder, base, paths)
-		if err != nil {
-			return err
-		}
-		if files == nil {
-			p.o.Counts.Incomplete++
-			continue
-		}
-		for i, f := range files {
-			p.files[i] = append(p.files[i], f)
-		}
-		p.rows = append(p.rows, row)
-	}
-	return nil
-}
-
-// filesOf returns the files of a row, nil if it lacks one and such rows are left out.
-func (p *paired) filesOf(ctx context.Context, row int64, folder, base string,
-	paths []columns.Column) ([]namedFile, error) {
-	files := make([]namedFile, len(paths))
-	for i, c := range paths {
-		cell, err := c.Cell(ctx, row)
-		if err != nil {
-			return nil, err
-		}
-		if cell.Null || len(cell.Text) == 0 {
-			if p.o.DropIncomplete {
-				return nil, nil
-			}
-			return nil, fault.New(fault.NotFound, fmt.Sprintf("field %q row %d", p.fields[i].Field, row),
-				fault.NoOffset, "no path")
-		}
-		files[i] = namedFile{path: listing.Resolve(folder, string(cell.Text))}
-		if err := files[i].name(base, p.o.Absolute); err != nil {
-			return nil, err
-		}
-	}
-	return files, nil
 }

@@ -67,7 +67,7 @@ type Options struct {
 	Fields []catalog.Source
 	// DropIncomplete leaves out ids, or rows, for which a field has no file. Otherwise they are NotFound.
 	DropIncomplete bool
-	// LeftOut, if not nil, is called for each column of a table that a catalog of pairs cannot have, such as lists.
+	// LeftOut, if not nil, is called for each column of a table that a catalog cannot have, such as lists.
 	LeftOut func(column string)
 	// Partial finishes a catalog of the rows so far if an error, or the end of the context, comes
 	// after the first rows. Write returns the number of its rows with the error.
@@ -138,49 +138,6 @@ const remoteWorkers = 32
 
 func noRasters(paths []string) error {
 	return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no rasters"), strings.Join(paths, ", "))
-}
-
-// open opens the table that is joined, and the earlier catalogs.
-func (l *Listing) open(ctx context.Context) (err error) {
-	if l.o.Join != nil {
-		if l.join, err = openJoin(ctx, l.o); err == nil {
-			err = l.join.match(l.files, l.o)
-		}
-		if err != nil {
-			return fault.WithFile(err, l.o.Join.Table)
-		}
-	}
-	for _, name := range l.o.Previous {
-		previous, err := openPrevious(ctx, name)
-		if err != nil {
-			return fault.WithFile(err, name)
-		}
-		if previous != nil {
-			l.previous = append(l.previous, previous)
-		}
-	}
-	return nil
-}
-
-// begin looks up the previous rows of a block of files.
-func (l *Listing) begin(first, n int) error {
-	l.known = map[string]rowio.Row{}
-	for _, p := range l.previous {
-		if err := p.find(l.files[first:first+n], l.known); err != nil {
-			return fault.WithFile(err, p.name)
-		}
-	}
-	return nil
-}
-
-// row makes the row of a file, unless an earlier catalog has it.
-func (l *Listing) row(ctx context.Context, i int) (rowio.Row, error) {
-	file := &l.files[i]
-	if r, ok := l.known[file.uri]; ok && file.unchanged(&r, mtimeOf(file.path)) && l.sound(&r) {
-		l.reused.Add(1)
-		return r, nil
-	}
-	return rowOf(ctx, file, l.o)
 }
 
 // rowOf reads a file, and makes its row. It takes the file's time before that: a file that changes meanwhile then

@@ -2,7 +2,6 @@ package container
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
@@ -19,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/ops/recipe"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/build"
@@ -92,9 +92,6 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	if err != nil {
 		return err
 	}
-	if f.stats != "" && !*r.Statistics {
-		return console.Usagef("--stats needs statistics, which the recipe turns off")
-	}
 	for _, name := range []string{f.stats, f.page} {
 		if err := console.Writable(name); err != nil {
 			return err // before the chips are made
@@ -127,10 +124,45 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	if err != nil {
 		return console.FileError(f.out, err)
 	}
-	if err := f.report(env, res); err != nil {
+	if err := f.measure(ctx, env, r, options.Loader); err != nil {
+		return err
+	}
+	for _, line := range res.Remarks() {
+		fmt.Fprintf(env.Err, "chaski: %s\n", line)
+	}
+	_, err = fmt.Fprintf(env.Out, "%s: %d samples, %d files, %s\n", console.Printable(f.out), res.Samples, res.Files,
+		console.DecimalSize(res.Bytes))
+	if err != nil {
 		return err
 	}
 	return f.draw(ctx, env, r, res, options.Loader)
+}
+
+// fieldsOf returns the rasters of a container's samples, as a run reads them.
+func fieldsOf(r *recipe.Recipe) (fields []loader.Field) {
+	for i := range r.Fields {
+		field := loader.Field{Name: r.Fields[i].Name}
+		if len(r.Fields) > 1 {
+			field.Column = field.Name
+		}
+		fields = append(fields, field)
+	}
+	return fields
+}
+
+// measure writes the file of --stats: the statistics of the container, as 'chaski stats' computes them.
+func (f *makeFlags) measure(ctx context.Context, env console.Env, r *recipe.Recipe, o loader.Options) error {
+	if f.stats == "" {
+		return nil
+	}
+	bar := console.NewBar(env.Err, "reading", -1)
+	defer bar.Done()
+	report, err := survey.Stats(ctx, loader.Spec{Source: f.out, Fields: fieldsOf(r), BatchSize: 1}.WithDefaults(), o,
+		bar.Set)
+	if err != nil {
+		return err
+	}
+	return console.WriteFile(f.stats, env.Out, func(w io.Writer) error { return console.PrintJSON(w, report) })
 }
 
 // divided makes a share of the chips, a container of all parts, or with --resume both.
@@ -176,14 +208,7 @@ func (f *makeFlags) draw(ctx context.Context, env console.Env, r *recipe.Recipe,
 		return nil
 	}
 	ro := report.Options{Source: f.out, Title: r.Title(), Generator: "chaski " + env.Version, Low: 2, High: 98,
-		Statistics: res.Report, Loader: o}
-	for i := range r.Fields {
-		field := loader.Field{Name: r.Fields[i].Name}
-		if len(r.Fields) > 1 {
-			field.Column = field.Name
-		}
-		ro.Fields = append(ro.Fields, field)
-	}
+		Fields: fieldsOf(r), Loader: o}
 	if r.Split != nil {
 		ro.Fields = append(ro.Fields, loader.Field{Name: "split", Kind: "text"})
 	}
@@ -219,31 +244,4 @@ func (f *makeFlags) recipe(ctx context.Context, env console.Env, path string) (*
 			strings.TrimPrefix(err.Error(), "recipe: ")), path)
 	}
 	return r, text, nil
-}
-
-// writeStatistics writes the statistics of all chips into a file.
-func writeStatistics(env console.Env, name string, report any) error {
-	buf, err := json.MarshalIndent(report, "", "  ")
-	if err != nil {
-		return err
-	}
-	return console.WriteFile(name, env.Out, func(w io.Writer) error {
-		_, err := w.Write(append(buf, '\n'))
-		return err
-	})
-}
-
-// report prints the counts of the container.
-func (f *makeFlags) report(env console.Env, r *recipe.Result) error {
-	if f.stats != "" {
-		if err := writeStatistics(env, f.stats, r.Report); err != nil {
-			return err
-		}
-	}
-	for _, line := range r.Remarks() {
-		fmt.Fprintf(env.Err, "chaski: %s\n", line)
-	}
-	_, err := fmt.Fprintf(env.Out, "%s: %d samples, %d files, %s\n", console.Printable(f.out), r.Samples, r.Files,
-		console.DecimalSize(r.Bytes))
-	return err
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/ops/convert"
 	"github.com/chaski-eo/chaski/rumi"
@@ -13,8 +12,8 @@ import (
 
 // encoding has the flags of how files are written.
 type encoding struct {
-	to, unit, codec, dtype string
-	times, names           []string
+	to, unit, codec string
+	times, names    []string
 
 	o convert.Options
 }
@@ -35,7 +34,6 @@ func (f *encoding) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.unit, "unit", "tile",
 		"what a frame of rumi2 or rumi3 holds: tile (one band) or cell (all); of rumi3 also step, or axes like "+
 			"\"h w b\"")
-	fl.StringVar(&f.dtype, "dtype", "", "type of the samples in rumi3 (default: as in SRC)")
 	fl.StringArrayVar(&f.times, "time", nil, "`TIME` of a step of rumi3; repeatable")
 	fl.StringSliceVar(&f.names, "names", nil, "names of the bands of rumi3, `A,B,C`")
 	fl.BoolVar(&f.o.Overviews, "overviews", false,
@@ -62,11 +60,6 @@ func (f *encoding) resolve() (err error) {
 		return err
 	} else {
 		f.o.Cells = f.unit == "cell"
-	}
-	if f.dtype != "" {
-		if f.o.DType, err = chunk.ParseDType(f.dtype); err != nil {
-			return console.WrongUsage(err)
-		}
 	}
 	f.o.Trailer.Bands = f.names
 	if f.o.Trailer.Kind, f.o.Trailer.Times, err = rumi.ParseTimes(f.times); err != nil {

@@ -18,11 +18,9 @@ func TestEncoding(t *testing.T) {
 		"--to rumi2 --unit cell":           "rumi2 auto true",
 		"--to rumi --codec best":           "rumi best false",
 		"--to rumi --graph planar>pfor":    "rumi planar>pfor false",
-		"--to rumi3 --dtype uint16":        "rumi3 auto false",
 		"--to png":                         "",
 		"--to rumi --codec best --graph x": "",
 		"--to rumi --unit step":            "", // only of rumi3
-		"--to rumi3 --dtype uint":          "",
 		"--to rumi3 --time yesterday":      "",
 		"--tile 0":                         "",
 		"--level 23":                       "",

@@ -4,6 +4,7 @@ package columns
 import (
 	"bytes"
 	"context"
+	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/turns"
@@ -53,67 +54,37 @@ func (c Cell) Value() Value {
 }
 
 // Column is one column of a table. It is safe for concurrent use.
-type Column interface {
-	Kind() Kind
-	// Cell returns a row's cell.
-	Cell(ctx context.Context, row int64) (Cell, error)
-	// Scan visits the cells of all rows in order, without keeping them in a cache. An error of
-	// visit ends it and is returned.
-	Scan(ctx context.Context, visit func(row int64, c Cell) error) error
+type Column struct {
+	Kind Kind
+	// Unit is that of dates and timestamps, else 0.
+	Unit time.Duration
+	// Bytes says that the values are not marked as strings, which they may be, and Opaque that they are none.
+	Bytes, Opaque bool
+
+	rows   int64
+	cell   func(ctx context.Context, row int64) (Cell, error)
+	scan   func(ctx context.Context, visit func(row int64, c Cell) error) error // nil: cell by cell
+	stored func() []int64                                                       // nil if it is not of Parquet files
 }
 
-// Table holds the columns that the fields of a dataset are made of.
-type Table interface {
-	Rows() int64
-	// Column returns the column with a name. The error for a missing one lists the columns.
-	Column(name string) (Column, error)
-	Close() error
-}
+// Cell returns a row's cell.
+func (c *Column) Cell(ctx context.Context, row int64) (Cell, error) { return c.cell(ctx, row) }
 
-// memory is a column in memory.
-type memory struct{ values *tables.Vector }
-
-// InMemory returns the column of integers, timestamps, floats or strings that are in memory.
-func InMemory(values *tables.Vector) Column { return memory{values} }
-
-func (m memory) Kind() Kind {
-	switch m.values.Kind() {
-	case tables.String:
-		return Text
-	case tables.Float64:
-		return Float
+// Scan visits the cells of all rows in order, without keeping them in a cache. An error of visit ends it and is
+// returned.
+func (c *Column) Scan(ctx context.Context, visit func(row int64, c Cell) error) error {
+	if c.scan != nil {
+		return c.scan(ctx, visit)
 	}
-	return Int
-}
-
-func (m memory) Cell(_ context.Context, row int64) (Cell, error) {
-	i := int(row)
-	cell := Cell{Null: m.values.Null(i)}
-	switch m.values.Kind() {
-	case tables.String:
-		cell.Text = m.values.Bytes(i)
-	case tables.Float64:
-		cell.Float = m.values.Float(i)
-	default:
-		cell.Int = m.values.Int(i)
-	}
-	return cell, nil
-}
-
-func (m memory) Scan(ctx context.Context, visit func(int64, Cell) error) error {
-	return scanMemory(ctx, m, int64(m.values.Len()), visit)
-}
-
-func scanMemory(ctx context.Context, c Column, n int64, visit func(int64, Cell) error) error {
-	for row := range n {
+	for row := range c.rows {
 		if row%4096 == 0 {
 			if err := turns.Tick(ctx); err != nil {
 				return err
 			}
 		}
-		v, err := c.Cell(ctx, row)
+		cell, err := c.cell(ctx, row)
 		if err == nil {
-			err = visit(row, v)
+			err = visit(row, cell)
 		}
 		if err != nil {
 			return err
@@ -122,49 +93,74 @@ func scanMemory(ctx context.Context, c Column, n int64, visit func(int64, Cell) 
 	return nil
 }
 
-// StringList is the column of paths of a listing.
-type StringList []string
-
-func (p StringList) Kind() Kind { return Text }
-func (p StringList) Cell(_ context.Context, row int64) (Cell, error) {
-	return Cell{Text: []byte(p[row])}, nil
-}
-func (p StringList) Scan(ctx context.Context, visit func(int64, Cell) error) error {
-	return scanMemory(ctx, p, int64(len(p)), visit)
+// Stored returns how many bytes each row group of a Parquet file stores of the column.
+func (c *Column) Stored() []int64 {
+	if c.stored == nil {
+		return nil
+	}
+	return c.stored()
 }
 
-// mapped is a column of strings that are made of another column's cells.
-type mapped struct {
-	Column
-	convert func(row int64, c Cell) Cell
+// InMemory returns the column of integers, timestamps, floats or strings that are in memory.
+func InMemory(values *tables.Vector) *Column {
+	c := &Column{Kind: Int, rows: int64(values.Len())}
+	set := func(cell *Cell, i int) { cell.Int = values.Int(i) }
+	switch values.Kind() {
+	case tables.String:
+		c.Kind, set = Text, func(cell *Cell, i int) { cell.Text = values.Bytes(i) }
+	case tables.Float64:
+		c.Kind, set = Float, func(cell *Cell, i int) { cell.Float = values.Float(i) }
+	case tables.Timestamp:
+		c.Unit = time.Microsecond
+	}
+	c.cell = func(_ context.Context, row int64) (Cell, error) {
+		cell := Cell{Null: values.Null(int(row))}
+		set(&cell, int(row))
+		return cell, nil
+	}
+	return c
 }
 
-// Map returns a column of strings: what convert returns for the cells of another column.
-func Map(c Column, convert func(row int64, c Cell) Cell) Column { return mapped{c, convert} }
-
-func (m mapped) Kind() Kind { return Text }
-
-func (m mapped) Cell(ctx context.Context, row int64) (Cell, error) {
-	c, err := m.Column.Cell(ctx, row)
-	return m.convert(row, c), err
-}
-
-func (m mapped) Scan(ctx context.Context, visit func(int64, Cell) error) error {
-	return m.Column.Scan(ctx, func(row int64, c Cell) error { return visit(row, m.convert(row, c)) })
+// Paths is the column of the paths of a listing.
+func Paths(paths []string) *Column {
+	return &Column{Kind: Text, rows: int64(len(paths)), cell: func(_ context.Context, row int64) (Cell, error) {
+		return Cell{Text: []byte(paths[row])}, nil
+	}}
 }
 
 // Nulls is a column of so many rows without a value.
-type Nulls int64
+func Nulls(rows int64) *Column {
+	return &Column{Kind: Text, rows: rows, cell: func(context.Context, int64) (Cell, error) {
+		return Cell{Null: true}, nil
+	}}
+}
 
-func (n Nulls) Kind() Kind                                { return Text }
-func (n Nulls) Cell(context.Context, int64) (Cell, error) { return Cell{Null: true}, nil }
-func (n Nulls) Scan(ctx context.Context, visit func(int64, Cell) error) error {
-	return scanMemory(ctx, n, int64(n), visit)
+// Map returns a column of strings: what convert returns for the cells of another column.
+func Map(c *Column, convert func(row int64, c Cell) Cell) *Column {
+	return &Column{
+		Kind: Text, rows: c.rows,
+		cell: func(ctx context.Context, row int64) (Cell, error) {
+			cell, err := c.Cell(ctx, row)
+			return convert(row, cell), err
+		},
+		scan: func(ctx context.Context, visit func(int64, Cell) error) error {
+			return c.Scan(ctx, func(row int64, cell Cell) error { return visit(row, convert(row, cell)) })
+		},
+	}
+}
+
+// Pick returns the rows at of a column, in their order; the column itself of nil, and nil of no column.
+func Pick(c *Column, at []int64) *Column {
+	if c == nil || at == nil {
+		return c
+	}
+	return &Column{Kind: c.Kind, Unit: c.Unit, rows: int64(len(at)),
+		cell: func(ctx context.Context, row int64) (Cell, error) { return c.Cell(ctx, at[row]) }}
 }
 
 // Folders returns the column of the names of the folders that hold the files of a column of paths or URIs: "forest"
 // of "eurosat/forest/1.tif", "" of "1.tif".
-func Folders(paths Column) Column {
+func Folders(paths *Column) *Column {
 	return Map(paths, func(_ int64, c Cell) Cell {
 		c.Text = folderOf(c.Text)
 		return c
@@ -181,28 +177,6 @@ func folderOf(path []byte) []byte {
 		return nil
 	}
 	return path[bytes.LastIndexByte(path[:pos], '/')+1 : pos]
-}
-
-// picked is a column whose rows are some of another's, in another order.
-type picked struct {
-	Column
-	at []int64
-}
-
-// Pick returns the rows at of a column, in their order; the column itself of nil, and nil of no column.
-func Pick(c Column, at []int64) Column {
-	if c == nil || at == nil {
-		return c
-	}
-	return picked{c, at}
-}
-
-func (p picked) Cell(ctx context.Context, row int64) (Cell, error) {
-	return p.Column.Cell(ctx, p.at[row])
-}
-
-func (p picked) Scan(ctx context.Context, visit func(int64, Cell) error) error {
-	return scanMemory(ctx, p, int64(len(p.at)), visit)
 }
 
 // maxRows bounds the rows of a dataset: a few bytes of a Parquet file can claim millions of rows, each of which the

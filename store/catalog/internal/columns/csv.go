@@ -29,27 +29,6 @@ const csvStep = 1 << 20
 // maxCSV bounds a CSV file, which is read into memory, in bytes.
 const maxCSV = 4 << 30
 
-// Held is a CSV file or a list of STAC items, whose wanted columns are in memory.
-type Held struct {
-	Names   []string // of all columns, in order
-	N       int64
-	columns map[string]*tables.Vector
-	part    string // of the file that names the columns, for errors
-}
-
-// Data returns the wanted columns.
-func (t *Held) Data() *tables.Table {
-	var cols []tables.Column
-	for _, name := range t.Names {
-		if values := t.columns[name]; values != nil {
-			cols = append(cols, tables.Column{Name: name, Type: values.Type()})
-		}
-	}
-	return tables.New(int(t.N), cols, func(_ context.Context, i int) (*tables.Vector, error) {
-		return t.columns[cols[i].Name], nil
-	})
-}
-
 // texts are the values of a column as they are written. A file has less than 4 GiB, so that 32 bits hold an offset.
 type texts struct {
 	data []byte
@@ -73,9 +52,9 @@ func (t *texts) strings() *tables.Vector {
 	return tables.NewBytes(tables.Type{Kind: tables.String}, t.data, t.offs, t.null)
 }
 
-// openCSV reads a CSV file, whose values comma separates: see OpenHeld.
+// openCSV reads a CSV file, whose values comma separates: see OpenText.
 func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name string) bool,
-	raw []string) (*Held, error) {
+	raw []string) (*Table, error) {
 	if r.Size() > maxCSV {
 		return nil, fault.New(fault.Limit, "table", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxCSV))
 	}
@@ -97,15 +76,14 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 	if err != nil {
 		return nil, err
 	}
-	t := &Held{Names: names, columns: map[string]*tables.Vector{}, part: "line 1"}
 	into := make([]*texts, len(head)) // nil: not wanted
-	for i, name := range t.Names {
+	for i, name := range names {
 		if want(name) {
 			column := newTexts()
 			into[i] = &column
 		}
 	}
-	held, charged := int64(0), int64(0)
+	rows, held, charged := int64(0), int64(0), int64(0)
 	for {
 		file.record = 0
 		rec, err := reader.Read()
@@ -134,20 +112,21 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 			}
 			charged += growth
 		}
-		t.N++
+		rows++
 	}
+	columns := map[string]*tables.Vector{}
 	for i, column := range into {
 		switch name := names[i]; {
 		case column == nil:
 		case slices.Contains(raw, name):
-			t.columns[name] = column.strings()
+			columns[name] = column.strings()
 		default:
-			if t.columns[name], err = infer(ctx, column); err != nil {
+			if columns[name], err = infer(ctx, column); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return t, nil
+	return heldTable(rows, names, columns, "line 1"), nil
 }
 
 // headerNames returns the names of the columns, which must differ.
@@ -255,22 +234,6 @@ func parseNumber(s string) (float64, bool) {
 	v, err := strconv.ParseFloat(s, 64)
 	return v, err == nil || errors.Is(err, strconv.ErrRange)
 }
-
-func (t *Held) Rows() int64 { return t.N }
-
-func (t *Held) Column(name string) (Column, error) {
-	if values := t.columns[name]; values != nil {
-		return memory{values}, nil
-	}
-	hint := ""
-	if len(t.Names) == 1 && strings.ContainsAny(t.Names[0], ";\t") {
-		hint = ": columns must be separated by commas or, in a .tsv file, by tabs"
-	}
-	return nil, fault.New(fault.NotFound, t.part, fault.NoOffset, "no column %q; there are %s%s", name,
-		strings.Join(t.Names, ", "), hint)
-}
-
-func (t *Held) Close() error { return nil }
 
 // records is a file of records, read from start to end.
 type records struct {

@@ -17,7 +17,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
 // Limits of a file of STAC items. An item of a Sentinel-2 scene has about 60 properties and 35 assets, and 30 KB.
@@ -36,7 +35,7 @@ const cellBytes = 2 * 9
 // accepts. Items have the columns of STAC-GeoParquet, as far as they are numbers, strings and booleans: id, collection,
 // bbox.xmin, bbox.ymin, bbox.xmax and bbox.ymax, the properties by their names, and assets.NAME.href. Columns in which
 // all strings are timestamps (RFC 3339) are timestamps. A property that an item lacks is null.
-func openItems(ctx context.Context, r source.Reader, want func(name string) bool) (*Held, error) {
+func openItems(ctx context.Context, r source.Reader, want func(name string) bool) (*Table, error) {
 	if r.Size() > maxItems {
 		return nil, fault.New(fault.Limit, "items", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxItems))
 	}
@@ -283,17 +282,15 @@ func (c *itemColumn) fill(n int64) {
 }
 
 // table makes the columns.
-func (in *items) table() (*Held, error) {
-	held := &Held{N: in.n, columns: map[string]*tables.Vector{}, part: "items"}
+func (in *items) table() (*Table, error) {
+	columns := map[string]*tables.Vector{}
 	for name, c := range in.columns {
-		held.Names = append(held.Names, name)
 		var err error
-		if held.columns[name], err = c.column(in.ctx); err != nil {
+		if columns[name], err = c.column(in.ctx); err != nil {
 			return nil, err
 		}
 	}
-	slices.Sort(held.Names)
-	return held, nil
+	return heldTable(in.n, slices.Sorted(maps.Keys(columns)), columns, "items"), nil
 }
 
 // column returns the values as numbers, timestamps or strings.
@@ -327,41 +324,4 @@ func timesOf(ctx context.Context, t *texts) (*tables.Vector, error) {
 		times[row] = when.UnixMicro()
 	}
 	return tables.NewInts(tables.Type{Kind: tables.Timestamp, UTC: true}, times, t.null), nil
-}
-
-// UnitOf returns the unit of a column of dates or timestamps, 0 for others.
-func UnitOf(c Column) time.Duration {
-	if p := parquetOf(c); p != nil {
-		return p.Unit
-	}
-	switch c := c.(type) {
-	case memory:
-		if c.values.Kind() == tables.Timestamp {
-			return time.Microsecond
-		}
-	}
-	return 0
-}
-
-// IsOpaque reports whether a column holds bytes that are not strings.
-func IsOpaque(c Column) bool {
-	p := parquetOf(c)
-	return p != nil && p.Opaque
-}
-
-// IsBytes reports whether a column holds bytes that are not marked as strings, which they may be.
-func IsBytes(c Column) bool {
-	p := parquetOf(c)
-	return p != nil && p.k == Text && p.t.File.Columns[p.i].Logical != parquet.String
-}
-
-// parquetOf returns a column of a Parquet file, of Shards the column of the first file, or nil.
-func parquetOf(c Column) *ParquetColumn {
-	switch c := c.(type) {
-	case *ParquetColumn:
-		return c
-	case *shardColumn:
-		return c.parts[0]
-	}
-	return nil
 }

@@ -9,18 +9,18 @@ import (
 
 // Numbers is a column of lists of numbers, such as the transforms of a catalog. It is safe for concurrent use.
 type Numbers struct {
-	table *ParquetTable
-	leaf  int
+	file *File
+	leaf int
 }
 
 // NumbersOf returns the column of a table whose rows are lists of floats, or nil if it has none with this name.
-func NumbersOf(table Table, name string) *Numbers {
-	t, ok := table.(*ParquetTable)
-	if !ok {
-		return nil // CSV files and items have no lists
+func NumbersOf(table *Table, name string) *Numbers {
+	if len(table.Files) != 1 {
+		return nil // CSV files and items have no lists, and a catalog is one file
 	}
-	for i := range t.File.Fields {
-		field := &t.File.Fields[i]
+	file := table.Files[0]
+	for i := range file.Fields {
+		field := &file.Fields[i]
 		if field.Name != name {
 			continue
 		}
@@ -28,8 +28,8 @@ func NumbersOf(table Table, name string) *Numbers {
 			field = &field.Children[0]
 		}
 		if field.Leaf >= 0 && field.Rep == 1 {
-			if c := &t.File.Columns[field.Leaf]; c.Type == parquet.Double || c.Type == parquet.Float {
-				return &Numbers{table: t, leaf: field.Leaf}
+			if c := &file.Columns[field.Leaf]; c.Type == parquet.Double || c.Type == parquet.Float {
+				return &Numbers{file: file, leaf: field.Leaf}
 			}
 		}
 	}
@@ -56,8 +56,8 @@ func (c *Numbers) Transform(ctx context.Context, row int64) (*[6]float64, error)
 // row returns the first numbers of a row: one more than six, to tell longer lists. A null has none.
 func (c *Numbers) row(ctx context.Context, row int64) ([]float64, error) {
 	const limit = 7
-	group, row := c.table.File.Group(row)
-	pages, err := c.table.pagesOf(ctx, c.leaf, group)
+	group, row := c.file.Group(row)
+	pages, err := c.file.pagesOf(ctx, c.leaf, group)
 	if err != nil {
 		return nil, err
 	}
@@ -69,17 +69,17 @@ func (c *Numbers) row(ctx context.Context, row int64) ([]float64, error) {
 	first := int(row - pages.Pages[page].First)
 	numbers, err := lists.AppendRow(make([]float64, 0, limit), first, limit)
 	// A list may go on in the pages after the one in which it begins.
-	for last := first == lists.Len()-1; err == nil && last && page+1 < len(pages.Pages) && len(numbers) < limit; {
+	for last := first == lists.Lists()-1; err == nil && last && page+1 < len(pages.Pages) && len(numbers) < limit; {
 		page++
 		if lists, err = c.page(ctx, group, page, pages); err != nil {
 			return nil, err
 		}
 		numbers, err = lists.AppendHead(numbers, limit-len(numbers))
-		last = lists.Len() == 0
+		last = lists.Lists() == 0
 	}
 	return numbers, err
 }
 
-func (c *Numbers) page(ctx context.Context, group, page int, pages *parquet.Pages) (*parquet.Lists, error) {
-	return pageOf(ctx, c.table, pageKey{c.table.shard, c.leaf, group, page}, pages, c.table.File.ReadLists)
+func (c *Numbers) page(ctx context.Context, group, page int, pages *parquet.Pages) (*parquet.Few, error) {
+	return c.file.page(ctx, pageKey{c.file.number, c.leaf, group, page}, pages)
 }

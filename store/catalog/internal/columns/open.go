@@ -19,11 +19,11 @@ func OpenFile(ctx context.Context, o source.Opener, name string) (source.Reader,
 	return o.Open(ctx, name)
 }
 
-// OpenHeld reads a CSV file or STAC items, as the extension of name says. It keeps the columns that want accepts (nil:
+// OpenText reads a CSV file or STAC items, as the extension of name says. It keeps the columns that want accepts (nil:
 // all).
 // The columns of a CSV file that raw names stay strings, even if all of their values are numbers.
-func OpenHeld(ctx context.Context, r source.Reader, name string, want func(name string) bool,
-	raw ...string) (*Held, error) {
+func OpenText(ctx context.Context, r source.Reader, name string, want func(name string) bool,
+	raw ...string) (*Table, error) {
 	if want == nil {
 		want = func(string) bool { return true }
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 // held opens a table of which the bytes are b.
-func held(ctx context.Context, t *testing.T, ext string, b []byte) (*columns.Held, error) {
+func held(ctx context.Context, t *testing.T, ext string, b []byte) (*columns.Table, error) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "table"+ext)
 	if err := os.WriteFile(name, b, 0o600); err != nil {
@@ -31,7 +31,7 @@ func held(ctx context.Context, t *testing.T, ext string, b []byte) (*columns.Hel
 		t.Fatal(err)
 	}
 	defer r.Close()
-	return columns.OpenHeld(ctx, r, ext, nil)
+	return columns.OpenText(ctx, r, ext, nil)
 }
 
 // wide returns a CSV file of n columns and one row.
@@ -48,7 +48,7 @@ func wide(n int) []byte {
 // less time than these take. With a search through the names before each, 16,384 took 0.2 s and 200,000 over 60 s.
 func TestWideCSV(t *testing.T) {
 	table, err := held(t.Context(), t, ".csv", wide(parquet.MaxColumns))
-	if err != nil || len(table.Names) != parquet.MaxColumns || table.N != 1 {
+	if err != nil || len(table.Names()) != parquet.MaxColumns || table.Rows() != 1 {
 		t.Fatalf("%d columns: %v", parquet.MaxColumns, err)
 	}
 	begun := cputime.Used()

@@ -93,7 +93,8 @@ const openAtOnce = 8
 func open(ctx context.Context, o source.Opener, name string, form model.Form, uris []string,
 	read func(p *part, i int, w *window) error) (*model.Container, error) {
 	all := &part{}
-	c := &reader{of: model.New(model.Source{URI: name}, form), uris: uris, objects: make([]source.Known, len(uris))}
+	c := &reader{container: model.New(model.Source{URI: name}, form), uris: uris,
+		objects: make([]source.Known, len(uris))}
 	err := inorder.Do(ctx, len(uris), openAtOnce, func(ctx context.Context, i int) (*part, error) {
 		r, err := o.Open(ctx, uris[i])
 		if err != nil {
@@ -110,16 +111,16 @@ func open(ctx context.Context, o source.Opener, name string, form model.Form, ur
 	if err != nil {
 		return nil, fault.WithFile(err, name)
 	}
-	return c.of.Open(c, len(c.levels)), nil
+	return c.container.Open(c, len(c.levels)), nil
 }
 
 // reader is a model.Reader of shards, all of which is read when they are opened. Who reads files opens their shards.
 type reader struct {
-	of      *model.Container
-	uris    []string
-	objects []source.Known
-	files   []file // the rows of level 1
-	levels  [2]*model.Level
+	container *model.Container
+	uris      []string
+	objects   []source.Known
+	files     []file // the rows of level 1
+	levels    [2]*model.Level
 }
 
 // Bytes implements model.Reader.
@@ -155,7 +156,7 @@ func (c *reader) Verify(_ context.Context, r *model.Report) error {
 	for i := range c.levels[0].IDs.Len() {
 		id := c.levels[0].IDs.Str(i)
 		if seen[id] {
-			r.Note("%s: two samples have the id %q: only the first is found by it", c.of.URI, id)
+			r.Note("%s: two samples have the id %q: only the first is found by it", c.container.URI, id)
 		}
 		seen[id] = true
 	}

@@ -27,11 +27,11 @@ type place struct {
 
 // reader is a model.Reader of TACO 2.
 type reader struct {
-	of     *model.Container
-	coll   *Collection
-	places []place
-	collAt span // the place of COLLECTION.json in a ZIP
-	levels []*level
+	container *model.Container
+	coll      *Collection
+	places    []place
+	collAt    span // the place of COLLECTION.json in a ZIP
+	levels    []*level
 	// sources are the names of the source files of a catalog, and numbers the places of names in it. The first is "",
 	// the container itself.
 	sources []string
@@ -49,12 +49,12 @@ type level struct {
 
 // OpenZIP opens a ZIP.
 func OpenZIP(ctx context.Context, from model.Source) (*model.Container, error) {
-	c := &reader{of: model.New(from, model.ZIP)}
+	c := &reader{container: model.New(from, model.ZIP)}
 	levels, coll, err := parseHeader(from.Head, from.File.Size())
 	if err == nil {
 		var file source.Reader
 		c.coll, file, err = readCollectionAhead(ctx, from.File, coll)
-		c.of.Hold(file)
+		c.container.Hold(file)
 	}
 	c.collAt = coll
 	return c.located(levels, err)
@@ -62,7 +62,7 @@ func OpenZIP(ctx context.Context, from model.Source) (*model.Container, error) {
 
 // OpenTacocat opens a __TACOCAT__ file.
 func OpenTacocat(ctx context.Context, from model.Source) (*model.Container, error) {
-	c := &reader{of: model.New(from, model.TacocatFile)}
+	c := &reader{container: model.New(from, model.TacocatFile)}
 	levels, coll, err := parseTacocat(from.Head, from.File.Size())
 	if err == nil {
 		c.coll, err = readCollection(ctx, from.File, coll, "COLLECTION.json")
@@ -73,7 +73,7 @@ func OpenTacocat(ctx context.Context, from model.Source) (*model.Container, erro
 // located finishes a container whose levels are ranges of one file.
 func (c *reader) located(levels []span, err error) (*model.Container, error) {
 	for _, s := range levels {
-		c.places = append(c.places, place{c.of.URI, s})
+		c.places = append(c.places, place{c.container.URI, s})
 	}
 	return c.opened(err)
 }
@@ -81,22 +81,22 @@ func (c *reader) located(levels []span, err error) (*model.Container, error) {
 // opened finishes a container, or closes its files after an error.
 func (c *reader) opened(err error) (*model.Container, error) {
 	if err != nil {
-		return nil, c.of.Failed(err)
+		return nil, c.container.Failed(err)
 	}
 	c.levels, c.sources, c.numbers = make([]*level, len(c.places)), []string{""}, map[string]int32{"": 0}
-	c.of.Document, c.of.Tree = c.coll.Raw, c.coll.Tree
-	return c.of.Open(c, len(c.places)), nil
+	c.container.Document, c.container.Tree = c.coll.Raw, c.coll.Tree
+	return c.container.Open(c, len(c.places)), nil
 }
 
 // OpenFolder opens a FOLDER.
 func OpenFolder(ctx context.Context, from model.Source) (*model.Container, error) {
-	c := &reader{of: model.New(from, model.TacoFolder)}
+	c := &reader{container: model.New(from, model.TacoFolder)}
 	return c.openFolder(ctx, source.Join(from.URI, "METADATA"))
 }
 
 // OpenTacocatFolder opens a .tacocat directory.
 func OpenTacocatFolder(ctx context.Context, from model.Source) (*model.Container, error) {
-	c := &reader{of: model.New(from, model.Tacocat)}
+	c := &reader{container: model.New(from, model.Tacocat)}
 	return c.openFolder(ctx, from.URI)
 }
 
@@ -104,7 +104,7 @@ func OpenTacocatFolder(ctx context.Context, from model.Source) (*model.Container
 const MaxLevels = catLevels
 
 func (c *reader) openFolder(ctx context.Context, tables string) (*model.Container, error) {
-	r, err := c.of.File(ctx, source.Join(c.of.URI, "COLLECTION.json"))
+	r, err := c.container.File(ctx, source.Join(c.container.URI, "COLLECTION.json"))
 	if err == nil {
 		c.coll, err = readCollection(ctx, r, span{Off: 0, Size: r.Size()}, "COLLECTION.json")
 	}
@@ -121,7 +121,7 @@ func (c *reader) openFolder(ctx context.Context, tables string) (*model.Containe
 	}
 	for k := range MaxLevels {
 		uri := source.Join(tables, model.LevelName(k)+".parquet")
-		if _, err := c.of.File(ctx, uri); err != nil {
+		if _, err := c.container.File(ctx, uri); err != nil {
 			if k > 0 && k >= known && fault.KindOf(err) == fault.NotFound {
 				break
 			}
@@ -144,13 +144,13 @@ func (c *reader) Bytes() (n int64) {
 
 // inLevel adds the level and the file to an error.
 func (c *reader) inLevel(err error, k int) error {
-	return fault.WithFile(fault.WithPart(err, model.LevelName(k), 0), c.of.URI)
+	return fault.WithFile(fault.WithPart(err, model.LevelName(k), 0), c.container.URI)
 }
 
 // Level implements model.Reader.
 func (c *reader) Level(ctx context.Context, k int) (*model.Level, error) {
 	place := c.places[k]
-	file, err := c.of.File(ctx, place.uri)
+	file, err := c.container.File(ctx, place.uri)
 	if err != nil {
 		return nil, err
 	}
@@ -164,10 +164,10 @@ func (c *reader) Level(ctx context.Context, k int) (*model.Level, error) {
 	l := &level{Level: model.Level{Table: table}, Places: model.Places{Name: model.LevelName(k)}}
 	wants := []model.Want{{To: &l.IDs, Name: model.ColumnID, Kind: tables.String},
 		{To: &l.types, Name: model.ColumnType, Kind: tables.String}}
-	if c.of.Form == model.ZIP {
+	if c.container.Form == model.ZIP {
 		l.Places.First = int64(zipDataAt)
 	}
-	if c.of.Form.Indexes() {
+	if c.container.Form.Indexes() {
 		wants = append(wants, model.Want{To: &l.Sources, Name: model.ColumnSource, Kind: tables.String})
 	}
 	if err := model.Columns(ctx, table, wants...); err != nil {

@@ -18,11 +18,11 @@ func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
 	level := c.levels[k]
 	e := model.Entry{ID: level.IDs.Str(row)}
 	if level.IDs.Null(row) {
-		return e, c.of.InRow(k, row, "id is null")
+		return e, c.container.InRow(k, row, "id is null")
 	}
 	// The id becomes part of a path in a FOLDER, so that a hostile container must not lead out of it.
 	if model.Climbs(e.ID) {
-		return e, c.of.InRow(k, row, "id %q could lead out of its folder", e.ID)
+		return e, c.container.InRow(k, row, "id %q could lead out of its folder", e.ID)
 	}
 	switch t := level.types.Bytes(row); string(t) {
 	case "FILE":
@@ -30,20 +30,20 @@ func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
 	case "FOLDER":
 		e.Kind = model.Folder
 	default:
-		return e, c.of.InRow(k, row, "type %q is neither FILE nor FOLDER", t)
+		return e, c.container.InRow(k, row, "type %q is neither FILE nor FOLDER", t)
 	}
-	if c.of.Form != model.TacoFolder {
+	if c.container.Form != model.TacoFolder {
 		if err := c.settle(ctx, k); err != nil {
 			return e, err
 		}
-		err := c.of.Place(&level.Places, row, &e)
+		err := c.container.Place(&level.Places, row, &e)
 		return e, err
 	}
 	path, err := c.path(ctx, k, row)
 	if err != nil {
 		return e, err
 	}
-	e.URI, e.Offset, e.Size = source.Join(c.of.URI, "DATA/"+path), model.Whole, model.Whole
+	e.URI, e.Offset, e.Size = source.Join(c.container.URI, "DATA/"+path), model.Whole, model.Whole
 	if e.Kind == model.Folder {
 		e.URI = source.Join(e.URI, MetaName)
 	}
@@ -52,10 +52,10 @@ func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
 
 // path returns the ids from level 0 down to a row, joined by "/". It refuses ids that could lead out of a directory.
 func (c *reader) path(ctx context.Context, k, row int) (string, error) {
-	ids, err := c.of.IDsTo(ctx, k, row)
+	ids, err := c.container.IDsTo(ctx, k, row)
 	for _, id := range slices.Backward(ids) {
 		if what := BadID(id); what != "" {
-			return "", c.of.InRow(k, row, "id %q %s", id, what)
+			return "", c.container.InRow(k, row, "id %q %s", id, what)
 		}
 	}
 	return strings.Join(ids, "/"), err
@@ -89,7 +89,7 @@ func (c *reader) settle(ctx context.Context, k int) error {
 // doubtful returns the source files whose rows of a level may have misplaced offsets: the paths of the folders above
 // are not in byte order, with or without a separator at the end, or the offsets of the files are not in storage order.
 func (c *reader) doubtful(ctx context.Context, l *level, k int) (doubtful map[int32]bool, err error) {
-	if _, err := c.of.Linked(ctx, k); err != nil {
+	if _, err := c.container.Linked(ctx, k); err != nil {
 		return nil, err
 	}
 	doubtful = map[int32]bool{}
@@ -131,7 +131,7 @@ func (c *reader) replace(ctx context.Context, l *level, k int, doubtful map[int3
 	spans := make([]span, l.Table.Len())
 	for i := range spans {
 		if l.Offsets.Null(i) || l.Sizes.Null(i) {
-			return c.of.InRow(k, i, "%s or %s is null", model.ColumnOffset, model.ColumnSize)
+			return c.container.InRow(k, i, "%s or %s is null", model.ColumnOffset, model.ColumnSize)
 		}
 		spans[i] = span{Off: l.Offsets.Int(i), Size: l.Sizes.Int(i)}
 		stored[spans[i]] = true
@@ -165,15 +165,15 @@ type zipDirectory struct {
 
 // zip reads the directory of a source file of a level, or returns nil if the file is missing.
 func (c *reader) zip(ctx context.Context, l *level, k int, name string) (*zipDirectory, error) {
-	uri, after := c.of.URI, c.collAt.End()
+	uri, after := c.container.URI, c.collAt.End()
 	if l.Sources != nil {
 		if model.BadSource(name) {
 			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+model.ColumnSource, fault.NoOffset,
 				"%q is not a file below the directory", name), k)
 		}
-		uri = source.Join(c.of.From.Base, name)
+		uri = source.Join(c.container.From.Base, name)
 	}
-	file, err := c.of.File(ctx, uri)
+	file, err := c.container.File(ctx, uri)
 	if err != nil {
 		if l.Sources != nil && fault.KindOf(err) == fault.NotFound {
 			return nil, nil
@@ -203,7 +203,7 @@ func (c *reader) find(ctx context.Context, z *zipDirectory, l *level, k, row int
 	}
 	entry, ok := z.entries[name]
 	if !ok || !entry.Plain {
-		return span{}, c.of.InRow(k, row, "the ZIP has no stored entry %q", name)
+		return span{}, c.container.InRow(k, row, "the ZIP has no stored entry %q", name)
 	}
 	s := span{Off: entry.Local + int64(30+len(name)), Size: entry.Size}
 	if stored[s] {

@@ -26,10 +26,10 @@ func (c *reader) Parents(ctx context.Context, k int) ([]int32, error) {
 		among := above[l.from(i)]
 		switch {
 		case ids.Null(i):
-			return nil, c.of.InRow(k, i, "%s is null", model.ColumnParent)
+			return nil, c.container.InRow(k, i, "%s is null", model.ColumnParent)
 		case ids.Int(i) < 0 || ids.Int(i) >= int64(len(among)):
-			return nil, c.of.InRow(k, i, "%s is %d, the level above has rows 0 to %d", model.ColumnParent, ids.Int(i),
-				len(among)-1)
+			return nil, c.container.InRow(k, i, "%s is %d, the level above has rows 0 to %d", model.ColumnParent,
+				ids.Int(i), len(among)-1)
 		}
 		parents[i] = among[ids.Int(i)]
 	}

@@ -71,7 +71,7 @@ func (c *reader) verifyLevel(ctx context.Context, k int) error {
 	}
 	for i := range level.Table.Len() {
 		if what := BadID(level.IDs.Str(i)); what != "" {
-			return c.of.InRow(k, i, "id %q %s", level.IDs.Str(i), what)
+			return c.container.InRow(k, i, "id %q %s", level.IDs.Str(i), what)
 		}
 		if relative.Null(i) {
 			continue
@@ -79,11 +79,11 @@ func (c *reader) verifyLevel(ctx context.Context, k int) error {
 		path, err := c.path(ctx, k, i)
 		switch text := relative.Str(i); {
 		case model.Climbs(text):
-			return c.of.InRow(k, i, "%s %q is not a path below DATA", model.ColumnRelative, text)
+			return c.container.InRow(k, i, "%s %q is not a path below DATA", model.ColumnRelative, text)
 		case err != nil:
 			return err
 		case strings.TrimSuffix(text, "/") != path:
-			return c.of.InRow(k, i, "%s is %q, its ids are %q", model.ColumnRelative, text, path)
+			return c.container.InRow(k, i, "%s is %q, its ids are %q", model.ColumnRelative, text, path)
 		}
 	}
 	return ctx.Err()
@@ -110,7 +110,7 @@ func (c *reader) verifyTrees(ctx context.Context) error {
 			continue
 		}
 		if what := node.Apart(0, first, row); what != "" {
-			return c.of.InRow(0, row, "its tree is not that of row %d (PIT-1): %s", first, what)
+			return c.container.InRow(0, row, "its tree is not that of row %d (PIT-1): %s", first, what)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -172,10 +172,10 @@ type verifier struct {
 
 // readDirectory reads the directory of a ZIP. The container can be read without it.
 func (v *verifier) readDirectory(ctx context.Context) error {
-	if v.c.of.Form != model.ZIP {
+	if v.c.container.Form != model.ZIP {
 		return nil
 	}
-	file, err := v.c.of.File(ctx, v.c.of.URI)
+	file, err := v.c.container.File(ctx, v.c.container.URI)
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (v *verifier) readDirectory(ctx context.Context) error {
 		v.r.Note("the ZIP's directory cannot be read (%v); other programs cannot open the file", err)
 		v.directory, err = nil, nil
 	}
-	return fault.WithFile(err, v.c.of.URI)
+	return fault.WithFile(err, v.c.container.URI)
 }
 
 // isVerified selects the entries whose bytes are checked.
@@ -198,7 +198,7 @@ func (v *verifier) samples(ctx context.Context, k int) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		entry, err := v.c.of.EntryOf(ctx, k, i)
+		entry, err := v.c.container.EntryOf(ctx, k, i)
 		if err != nil {
 			return err
 		}
@@ -210,7 +210,7 @@ func (v *verifier) samples(ctx context.Context, k int) error {
 			continue
 		}
 		err = v.sample(ctx, entry, file)
-		if v.c.of.Form == model.TacoFolder {
+		if v.c.container.Form == model.TacoFolder {
 			err = errors.Join(err, file.Close())
 		}
 		if err != nil {
@@ -222,8 +222,8 @@ func (v *verifier) samples(ctx context.Context, k int) error {
 
 // open returns a reader of the object with a sample, or nil if a catalog's source file is missing.
 func (v *verifier) open(ctx context.Context, e model.Entry) (source.Reader, error) {
-	if v.c.of.Form == model.TacoFolder {
-		file, err := v.c.of.From.Opener.Open(ctx, e.URI)
+	if v.c.container.Form == model.TacoFolder {
+		file, err := v.c.container.From.Opener.Open(ctx, e.URI)
 		if err != nil {
 			return nil, fault.WithFile(err, e.URI)
 		}
@@ -232,8 +232,8 @@ func (v *verifier) open(ctx context.Context, e model.Entry) (source.Reader, erro
 	if slices.Contains(v.r.Absent, e.URI) {
 		return nil, nil
 	}
-	reader, err := v.c.of.File(ctx, e.URI)
-	if err != nil && v.c.of.Form.Indexes() && fault.KindOf(err) == fault.NotFound {
+	reader, err := v.c.container.File(ctx, e.URI)
+	if err != nil && v.c.container.Form.Indexes() && fault.KindOf(err) == fault.NotFound {
 		v.r.Absent = append(v.r.Absent, e.URI)
 		return nil, nil
 	}
@@ -246,7 +246,7 @@ func (v *verifier) sample(ctx context.Context, e model.Entry, r source.Reader) e
 	if e.Offset != model.Whole {
 		s = span{Off: e.Offset, Size: e.Size}
 		if !s.In(0, r.Size()) {
-			return v.c.of.InRow(e.Level, e.Row, "%d bytes at %d, the file %s has %d bytes", s.Size,
+			return v.c.container.InRow(e.Level, e.Row, "%d bytes at %d, the file %s has %d bytes", s.Size,
 				s.Off, e.URI, r.Size())
 		}
 		if err := v.header(ctx, e, r, s); err != nil {
@@ -292,16 +292,16 @@ func (v *verifier) header(ctx context.Context, e model.Entry, r source.Reader, s
 // tables checks the bytes of the tables and of COLLECTION.json in a ZIP against its directory.
 // Those that were appended later have no entry.
 func (v *verifier) tables(ctx context.Context) error {
-	container := v.c
+	c := v.c
 	if v.directory == nil {
 		return nil
 	}
-	file, err := container.of.File(ctx, container.of.URI)
+	file, err := c.container.File(ctx, c.container.URI)
 	if err != nil {
 		return err
 	}
-	spans := map[string]span{"COLLECTION.json": container.collAt}
-	for k, p := range container.places {
+	spans := map[string]span{"COLLECTION.json": c.collAt}
+	for k, p := range c.places {
 		spans["METADATA/"+model.LevelName(k)+".parquet"] = p.span
 	}
 	for _, name := range slices.Sorted(maps.Keys(spans)) {
@@ -316,7 +316,7 @@ func (v *verifier) tables(ctx context.Context) error {
 			err = nil
 		}
 		if err != nil {
-			return fault.WithFile(err, container.of.URI)
+			return fault.WithFile(err, c.container.URI)
 		}
 	}
 	return nil
@@ -324,10 +324,10 @@ func (v *verifier) tables(ctx context.Context) error {
 
 // children compares the table of a folder with the rows of the next level.
 func (v *verifier) children(ctx context.Context, e model.Entry, r source.Reader, s span) error {
-	container := v.c
+	c := v.c
 	var rows []int32
-	if e.Level+1 < len(container.levels) {
-		rows = container.levels[e.Level+1].Below(e.Row)
+	if e.Level+1 < len(c.levels) {
+		rows = c.levels[e.Level+1].Below(e.Row)
 	}
 	table, err := model.ReadTable(ctx, r, s, 0)
 	if err == nil && table.Len() != len(rows) {
@@ -366,7 +366,7 @@ func (v *verifier) schema(ctx context.Context, t *tables.Table, k int, rows []in
 		}
 	}
 	if k == len(v.c.levels) {
-		return v.c.of.NoRow(k, -1)
+		return v.c.container.NoRow(k, -1)
 	}
 	table := v.c.levels[k].Table
 	uneven := false
@@ -406,12 +406,12 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 	if len(rows) == 0 {
 		return nil
 	}
-	container := v.c
+	c := v.c
 	var ids, types *tables.Vector
 	var at model.Places
 	wants := []model.Want{{To: &ids, Name: model.ColumnID, Kind: tables.String},
 		{To: &types, Name: model.ColumnType, Kind: tables.String}}
-	if container.of.Form != model.TacoFolder {
+	if c.container.Form != model.TacoFolder {
 		wants = append(wants, at.At(tables.Int64)...)
 	}
 	if err := model.Columns(ctx, t, wants...); err != nil {
@@ -419,7 +419,7 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 	}
 	offsets, sizes := at.Offsets, at.Sizes
 	for i, row := range rows {
-		entry, err := container.of.EntryOf(ctx, k, int(row))
+		entry, err := c.container.EntryOf(ctx, k, int(row))
 		if err != nil {
 			return err
 		}

@@ -21,11 +21,11 @@ import (
 
 // reader is a model.Reader of TACO 3.
 type reader struct {
-	of      *model.Container
-	coll    *collection
-	index   *index // of a ZIP
-	levels  []*level
-	byDepth [][]*level
+	container *model.Container
+	coll      *collection
+	index     *index // of a ZIP
+	levels    []*level
+	byDepth   [][]*level
 	// locations are the columns PATH::location of the wide table, each a table of its own.
 	locations map[string]*tables.Table
 }
@@ -58,7 +58,7 @@ func OpenZIP(ctx context.Context, from model.Source) (*model.Container, error) {
 	if index.profile == profileFlat {
 		return openFlat(ctx, of, index)
 	}
-	c := &reader{of: of, index: index}
+	c := &reader{container: of, index: index}
 	place, ok := index.spans[CollectionName]
 	if !ok {
 		err = fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", CollectionName)
@@ -72,7 +72,7 @@ func OpenZIP(ctx context.Context, from model.Source) (*model.Container, error) {
 	if err != nil {
 		return nil, of.Failed(err)
 	}
-	return c.of, nil
+	return c.container, nil
 }
 
 // listed checks that the index lists the table of every level, and no other.
@@ -93,16 +93,16 @@ func (c *reader) listed() error {
 // which are in its base.
 func OpenDirectory(form model.Form) func(ctx context.Context, from model.Source) (*model.Container, error) {
 	return func(ctx context.Context, from model.Source) (*model.Container, error) {
-		c := &reader{of: model.New(from, form)}
-		file, err := c.of.File(ctx, source.Join(from.URI, CollectionName))
+		c := &reader{container: model.New(from, form)}
+		file, err := c.container.File(ctx, source.Join(from.URI, CollectionName))
 		if err == nil {
 			c.coll, err = readCollection(ctx, file, span{Off: 0, Size: file.Size()})
 		}
 		if err != nil {
-			return nil, c.of.Failed(err)
+			return nil, c.container.Failed(err)
 		}
 		c.layOut()
-		return c.of, nil
+		return c.container, nil
 	}
 }
 
@@ -118,10 +118,10 @@ func (c *reader) layOut() {
 		}
 		c.levels, c.byDepth[l.depth] = append(c.levels, l), append(c.byDepth[l.depth], l)
 	}
-	c.of.Document = c.coll.raw
-	c.of.Named = &model.Named{Names: slices.Clone(c.coll.structure.Levels), Rows: c.rows, Files: c.filePaths(),
+	c.container.Document = c.coll.raw
+	c.container.Named = &model.Named{Names: slices.Clone(c.coll.structure.Levels), Rows: c.rows, Files: c.filePaths(),
 		Sequence: c.sequence, Wide: c.wide}
-	c.of.Open(c, len(c.byDepth))
+	c.container.Open(c, len(c.byDepth))
 }
 
 // entry returns the name of the table in a ZIP and in a FOLDER.
@@ -171,7 +171,7 @@ func (c *reader) Level(ctx context.Context, depth int) (*model.Level, error) {
 	if len(tbls) > 1 {
 		var err error
 		if stored, err = tables.Concat(tbls, tables.Mixed); err != nil {
-			return nil, fault.WithFile(err, c.of.URI)
+			return nil, fault.WithFile(err, c.container.URI)
 		}
 	}
 	names := tables.NewStrings(ids, nil)
@@ -243,20 +243,20 @@ func (c *reader) Entry(_ context.Context, depth, row int) (model.Entry, error) {
 
 // place sets where the bytes of a file are.
 func (c *reader) place(l *level, i int, e *model.Entry) error {
-	if c.of.Form == model.CozipFolder {
+	if c.container.Form == model.CozipFolder {
 		// The path becomes one of the file system, so a hostile table must not lead out of the directory.
 		p := l.paths.Str(i)
 		if model.Climbs(p) {
 			return c.inRow(l, i, "%s %q is not a path below DATA", model.ColumnRelative, p)
 		}
-		e.URI, e.Offset, e.Size = source.Join(c.of.URI, "DATA/"+p), model.Whole, model.Whole
+		e.URI, e.Offset, e.Size = source.Join(c.container.URI, "DATA/"+p), model.Whole, model.Whole
 		return nil
 	}
-	return c.of.Place(&l.Places, i, e)
+	return c.container.Place(&l.Places, i, e)
 }
 
 // inRow returns an error for a value in a row.
 func (c *reader) inRow(l *level, row int, format string, args ...any) error {
 	return fault.WithFile(corrupt(l.name+" row "+strconv.Itoa(row), format, args...),
-		c.of.URI)
+		c.container.URI)
 }

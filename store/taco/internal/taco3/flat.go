@@ -16,14 +16,14 @@ const metadataName = "__metadata__"
 // level, whose rows are the files.
 type flat struct {
 	model.Places
-	of    *model.Container
-	tbl   *tables.Table
-	names *tables.Vector
+	container *model.Container
+	tbl       *tables.Table
+	names     *tables.Vector
 }
 
 // openFlat reads the table of a Flat archive.
 func openFlat(ctx context.Context, of *model.Container, x *index) (*model.Container, error) {
-	f := &flat{of: of, Places: model.Places{Name: metadataName, First: indexAt}}
+	f := &flat{container: of, Places: model.Places{Name: metadataName, First: indexAt}}
 	of.Form, of.IDColumn = model.Flat, "name"
 	of.Named = &model.Named{Names: []string{"sample"}, Rows: f.rows, Wide: f.wide}
 	if err := f.read(ctx, x); err != nil {
@@ -33,7 +33,7 @@ func openFlat(ctx context.Context, of *model.Container, x *index) (*model.Contai
 }
 
 func (f *flat) read(ctx context.Context, x *index) error {
-	file, err := f.of.File(ctx, f.of.URI)
+	file, err := f.container.File(ctx, f.container.URI)
 	if err != nil {
 		return err
 	}
@@ -66,9 +66,9 @@ func (f *flat) Level(context.Context, int) (*model.Level, error) {
 func (f *flat) Entry(_ context.Context, _, row int) (model.Entry, error) {
 	e := model.Entry{ID: f.names.Str(row)}
 	if f.names.Null(row) {
-		return e, fault.WithFile(corrupt(metadataName+" row "+strconv.Itoa(row), "name is null"), f.of.URI)
+		return e, fault.WithFile(corrupt(metadataName+" row "+strconv.Itoa(row), "name is null"), f.container.URI)
 	}
-	err := f.of.Place(&f.Places, row, &e)
+	err := f.container.Place(&f.Places, row, &e)
 	return e, err
 }
 
@@ -76,7 +76,7 @@ func (f *flat) Entry(_ context.Context, _, row int) (model.Entry, error) {
 func (f *flat) rows(_ context.Context, name string) (t *tables.Table, level, first int, err error) {
 	if name != "sample" {
 		err = fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset, "no level %.80q: there is sample",
-			name), f.of.URI)
+			name), f.container.URI)
 	}
 	return f.tbl, 0, 0, err
 }

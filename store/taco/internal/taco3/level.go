@@ -18,7 +18,7 @@ func (c *reader) read(ctx context.Context, depth int) error {
 		for _, level := range levels {
 			if level.tbl == nil {
 				if err := c.readLevel(ctx, level); err != nil {
-					return fault.WithFile(fault.WithPart(err, level.name, 0), c.of.URI)
+					return fault.WithFile(fault.WithPart(err, level.name, 0), c.container.URI)
 				}
 			}
 			level.base = rows
@@ -26,7 +26,7 @@ func (c *reader) read(ctx context.Context, depth int) error {
 		}
 		if rows > math.MaxInt32 {
 			return fault.WithFile(fault.New(fault.Limit, "level", fault.NoOffset, "has %d rows: at most %d", rows,
-				math.MaxInt32), c.of.URI)
+				math.MaxInt32), c.container.URI)
 		}
 	}
 	return nil
@@ -47,15 +47,15 @@ func (c *reader) readLevel(ctx context.Context, l *level) error {
 }
 
 func (c *reader) readTable(ctx context.Context, l *level) (*tables.Table, error) {
-	uri := c.of.URI
-	switch c.of.Form {
+	uri := c.container.URI
+	switch c.container.Form {
 	case model.CozipFolder:
 		uri = source.Join(uri, l.entry())
 	case model.CozipCatalog:
 		uri = source.Join(uri, TableName(l.name))
 	}
 	// The table is read when its columns are asked for, so the file must stay.
-	file, err := c.of.File(ctx, uri)
+	file, err := c.container.File(ctx, uri)
 	if err != nil {
 		return nil, err
 	}
@@ -73,11 +73,11 @@ func (c *reader) columns(ctx context.Context, l *level) error {
 	if l.above != nil {
 		wants = []model.Want{{To: &l.paths, Name: model.ColumnRelative, Kind: tables.String},
 			{To: &parents, Name: model.ColumnParent, Kind: tables.Uint64}}
-		if c.of.Form != model.CozipFolder {
+		if c.container.Form != model.CozipFolder {
 			wants = append(wants, l.At(tables.Uint64)...)
 		}
 	}
-	if c.of.Form == model.CozipCatalog {
+	if c.container.Form == model.CozipCatalog {
 		wants = append(wants, model.Want{To: &l.Sources, Name: model.ColumnSource, Kind: tables.String})
 	}
 	if err := model.Columns(ctx, l.tbl, wants...); err != nil || l.above == nil {
@@ -137,8 +137,8 @@ func (c *reader) sequence(ctx context.Context, name string) (*model.Sequence, er
 	if it == nil {
 		return nil, nil
 	}
-	c.of.Mu.Lock()
-	defer c.of.Mu.Unlock()
+	c.container.Mu.Lock()
+	defer c.container.Mu.Unlock()
 	level := c.itemLevel(it)
 	if err := c.read(ctx, level.depth); err != nil {
 		return nil, err
@@ -159,8 +159,8 @@ func (c *reader) sequence(ctx context.Context, name string) (*model.Sequence, er
 
 // rows implements model.Named.
 func (c *reader) rows(ctx context.Context, name string) (t *tables.Table, depth, first int, err error) {
-	c.of.Mu.Lock()
-	defer c.of.Mu.Unlock()
+	c.container.Mu.Lock()
+	defer c.container.Mu.Unlock()
 	for _, level := range c.levels {
 		if level.name == name {
 			err = c.read(ctx, level.depth)
@@ -168,5 +168,5 @@ func (c *reader) rows(ctx context.Context, name string) (t *tables.Table, depth,
 		}
 	}
 	return nil, 0, 0, fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset,
-		"no level %.80q: the levels are %s", name, strings.Join(c.coll.structure.Levels, ", ")), c.of.URI)
+		"no level %.80q: the levels are %s", name, strings.Join(c.coll.structure.Levels, ", ")), c.container.URI)
 }

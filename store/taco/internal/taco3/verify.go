@@ -27,18 +27,18 @@ func (c *reader) Verify(ctx context.Context, r *model.Report) error {
 	}
 	for _, level := range c.levels {
 		if err := c.verifySchema(level); err != nil {
-			return fault.WithFile(fault.WithPart(err, level.name, 0), c.of.URI)
+			return fault.WithFile(fault.WithPart(err, level.name, 0), c.container.URI)
 		}
 	}
 	if err := c.verifySources(ctx); err != nil {
-		return fault.WithFile(err, c.of.URI)
+		return fault.WithFile(err, c.container.URI)
 	}
 	if err := c.verifyRows(ctx); err != nil {
 		return err
 	}
-	switch c.of.Form {
+	switch c.container.Form {
 	case model.Cozip:
-		file, err := c.of.File(ctx, c.of.URI)
+		file, err := c.container.File(ctx, c.container.URI)
 		if err != nil {
 			return err
 		}
@@ -58,12 +58,12 @@ func (c *reader) verifySchema(l *level) error {
 	switch {
 	case l.above == nil:
 		want[model.ColumnID] = "string"
-	case c.of.Form == model.CozipFolder:
+	case c.container.Form == model.CozipFolder:
 		want[model.ColumnParent] = "uint64"
 	default:
 		want[model.ColumnParent], want[model.ColumnOffset], want[model.ColumnSize] = "uint64", "uint64", "uint64"
 	}
-	if c.of.Form == model.CozipCatalog {
+	if c.container.Form == model.CozipCatalog {
 		want[model.ColumnSource] = "string"
 	}
 	for name, d := range c.coll.metadata[l.name] {
@@ -95,7 +95,7 @@ type sourceRows struct {
 // verifySources compares taco:sources with the rows of a catalog.
 func (c *reader) verifySources(ctx context.Context) error {
 	declared := c.coll.sources
-	if c.of.Form != model.CozipCatalog {
+	if c.container.Form != model.CozipCatalog {
 		if declared != nil {
 			return collectionFault("has taco:sources, which only a catalog has")
 		}
@@ -129,14 +129,14 @@ func (c *reader) verifySources(ctx context.Context) error {
 // verifyRows compares the rows of all levels with taco:structure, and their paths and places.
 func (c *reader) verifyRows(ctx context.Context) error {
 	if c.levels[0].tbl.Len() == 0 {
-		return fault.WithFile(corrupt(c.levels[0].name, "there are no samples"), c.of.URI)
+		return fault.WithFile(corrupt(c.levels[0].name, "there are no samples"), c.container.URI)
 	}
 	for _, level := range c.levels {
 		var current *tables.Vector
 		err := model.Columns(ctx, level.tbl, model.Want{To: &current, Name: model.ColumnCurrent, Kind: tables.Uint64},
 			model.Want{To: &level.paths, Name: model.ColumnRelative, Kind: tables.String})
 		if err != nil {
-			return fault.WithFile(fault.WithPart(err, level.name, 0), c.of.URI)
+			return fault.WithFile(fault.WithPart(err, level.name, 0), c.container.URI)
 		}
 		for i := range level.tbl.Len() {
 			if current.Null(i) || current.Int(i) != int64(i) {
@@ -242,8 +242,8 @@ func (c *reader) verifyFiles(ctx context.Context, r *model.Report) error {
 			if c.kind(level, i) == model.Folder {
 				continue
 			}
-			uri := source.Join(c.of.URI, "DATA/"+level.paths.Str(i))
-			file, err := c.of.From.Opener.Open(ctx, uri)
+			uri := source.Join(c.container.URI, "DATA/"+level.paths.Str(i))
+			file, err := c.container.From.Opener.Open(ctx, uri)
 			if err != nil {
 				return fault.WithFile(err, uri)
 			}
@@ -264,28 +264,28 @@ func (c *reader) verifyFiles(ctx context.Context, r *model.Report) error {
 
 // verifyListing looks for files that no row names, where the directory can be listed.
 func (c *reader) verifyListing(ctx context.Context, named map[string]bool) error {
-	if source.IsRemote(c.of.URI) {
+	if source.IsRemote(c.container.URI) {
 		return nil
 	}
 	tablesOf := map[string]bool{}
 	for _, l := range c.levels {
 		tablesOf[TableName(l.name)] = true
 	}
-	err := walk(ctx, source.Join(c.of.URI, "METADATA"), func(path string) error {
+	err := walk(ctx, source.Join(c.container.URI, "METADATA"), func(path string) error {
 		if strings.HasSuffix(path, ".parquet") && !tablesOf[path] {
 			return corrupt("METADATA/"+path, "is not declared")
 		}
 		return nil
 	})
 	if err == nil {
-		err = walk(ctx, source.Join(c.of.URI, "DATA"), func(path string) error {
+		err = walk(ctx, source.Join(c.container.URI, "DATA"), func(path string) error {
 			if !named[path] {
 				return corrupt("DATA/"+path, "is in no row")
 			}
 			return nil
 		})
 	}
-	return fault.WithFile(err, c.of.URI)
+	return fault.WithFile(err, c.container.URI)
 }
 
 // walk calls each for every file below a local directory, with its path there.
@@ -311,8 +311,8 @@ func (c *reader) verifyParts(ctx context.Context, r *model.Report) error {
 		if samples.Sources.Null(i) || model.BadSource(name) {
 			return c.inRow(samples, i, "%s %.80q is not the name of a file below", model.ColumnSource, name)
 		}
-		uri := source.Join(c.of.From.Base, name)
-		file, err := c.of.From.Opener.Open(ctx, uri)
+		uri := source.Join(c.container.From.Base, name)
+		file, err := c.container.From.Opener.Open(ctx, uri)
 		if err != nil && model.IsMissing(err) {
 			r.Absent = append(r.Absent, uri)
 			continue
@@ -347,7 +347,7 @@ func (c *reader) verifyArchive(ctx context.Context, r source.Reader, from string
 	for name, place := range index.spans {
 		rows[name] = place
 	}
-	return fault.WithFile(verifyZIP(ctx, r, index, rows, rep), c.of.URI)
+	return fault.WithFile(verifyZIP(ctx, r, index, rows, rep), c.container.URI)
 }
 
 // indexOf reads the index of a cozip.
@@ -431,21 +431,21 @@ const (
 
 // Verify implements model.Reader.
 func (f *flat) Verify(ctx context.Context, r *model.Report) error {
-	file, err := f.of.File(ctx, f.of.URI)
+	file, err := f.container.File(ctx, f.container.URI)
 	if err != nil {
 		return err
 	}
 	index, err := indexOf(ctx, file)
 	if err != nil {
-		return fault.WithFile(err, f.of.URI)
+		return fault.WithFile(err, f.container.URI)
 	}
 	places := map[string]span{metadataName: index.spans[metadataName]}
 	for i := range f.tbl.Len() {
-		entry, err := f.of.EntryOf(ctx, 0, i)
+		entry, err := f.container.EntryOf(ctx, 0, i)
 		if err != nil {
 			return err
 		}
 		places[entry.ID] = span{Off: entry.Offset, Size: entry.Size}
 	}
-	return fault.WithFile(verifyZIP(ctx, file, index, places, r), f.of.URI)
+	return fault.WithFile(verifyZIP(ctx, file, index, places, r), f.container.URI)
 }

@@ -20,35 +20,36 @@ import (
 
 // file is an open container of either kind.
 type file struct {
-	of       *model.Container
-	header   Header
-	requests source.Reader // its file, with bytes read ahead served from memory
+	container *model.Container
+	header    Header
+	requests  source.Reader // its file, with bytes read ahead served from memory
 }
 
 // size is the size of the file.
-func (f *file) size() int64 { return f.of.Object.Size }
+func (f *file) size() int64 { return f.container.Object.Size }
 
 // Open opens a container. It reads the footer, the collection of a TACO, and the first nested sample of each level.
 // These are mostly one request, because they are at the end of the file.
 func Open(ctx context.Context, from model.Source) (*model.Container, error) {
-	f := &file{of: model.New(from, model.TortillaFile)}
-	f.of.IDColumn = ColID
+	f := &file{container: model.New(from, model.TortillaFile)}
+	f.container.IDColumn = ColID
 	if err := f.open(ctx, from); err != nil {
-		return nil, f.of.Failed(err)
+		return nil, f.container.Failed(err)
 	}
-	return f.of, nil
+	return f.container, nil
 }
 
 func (f *file) open(ctx context.Context, from model.Source) (err error) {
 	if f.header, err = ParseHeader(from.Head, f.size()); err != nil {
 		return err
 	}
-	f.of.Partitions = int(min(f.header.Partitions, model.MaxRows))
+	f.container.Partitions = int(min(f.header.Partitions, model.MaxRows))
 	if f.requests, err = readTail(ctx, from.File, f.header.Footer.Off); err != nil {
 		return err
 	}
 	if f.header.TACO {
-		if f.of.Document, err = model.ReadDocument(ctx, f.requests, f.header.Collection, "COLLECTION"); err != nil {
+		f.container.Document, err = model.ReadDocument(ctx, f.requests, f.header.Collection, "COLLECTION")
+		if err != nil {
 			return err
 		}
 	}
@@ -63,7 +64,7 @@ func (f *file) open(ctx context.Context, from model.Source) (err error) {
 }
 
 // fail adds the file to an error.
-func (f *file) fail(err error) error { return fault.WithFile(err, f.of.URI) }
+func (f *file) fail(err error) error { return fault.WithFile(err, f.container.URI) }
 
 // maxTail limits the bytes that are read ahead at the end of a file.
 const maxTail = 4 << 20

@@ -45,7 +45,7 @@ func openPlain(ctx context.Context, f *file, top *rows) error {
 	root := &blob{rows: top, at: span{Off: 0, Size: f.size()}, part: "footer"}
 	c := &plain{file: f, levels: [][]*blob{{root}}}
 	if f.header.TACO {
-		f.of.Form = model.PlainTaco
+		f.container.Form = model.PlainTaco
 	}
 	if err := root.check(); err != nil {
 		return err
@@ -62,8 +62,8 @@ func openPlain(ctx context.Context, f *file, top *rows) error {
 			return err
 		}
 	}
-	f.of.Depth = c.walk
-	f.of.Open(c, depth)
+	f.container.Depth = c.walk
+	f.container.Open(c, depth)
 	return nil
 }
 
@@ -231,7 +231,7 @@ func (c *plain) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	if err == nil {
 		s, err = b.span(row - b.first)
 	}
-	e.URI, e.Object, e.Offset, e.Size = c.of.URI, c.of.Object, s.Off, s.Size
+	e.URI, e.Object, e.Offset, e.Size = c.container.URI, c.container.Object, s.Off, s.Size
 	return e, c.fail(fault.WithPart(err, b.part, fault.NoOffset))
 }
 

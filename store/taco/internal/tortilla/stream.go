@@ -66,9 +66,9 @@ func openStream(ctx context.Context, f *file, top *rows, pointer string) error {
 			"ends the chain before the table of the chunks")
 	}
 	c.levels, c.chunks = tables[:n], tables[n]
-	f.of.Form, f.of.Histograms = model.StreamingTaco, c.findHistogram()
-	f.of.Chunks = &model.Chunks{Of: c.chunkOf, Named: c.namedChunk, Table: c.chunks.tbl, Samples: c.sampleChunks}
-	f.of.Open(c, n)
+	f.container.Form, f.container.Histograms = model.StreamingTaco, c.findHistogram()
+	f.container.Chunks = &model.Chunks{Of: c.chunkOf, Named: c.namedChunk, Table: c.chunks.tbl, Samples: c.sampleChunks}
+	f.container.Open(c, n)
 	return nil
 }
 
@@ -119,7 +119,7 @@ func (c *stream) Level(_ context.Context, level int) (*model.Level, error) {
 // sampleChunks returns the chunks that are not of histograms: their bytes do not lie in the bytes of the histograms.
 func (c *stream) sampleChunks() (rows []int) {
 	for i := range c.chunks.len() {
-		if !c.encloses(c.levels[0], int(c.of.Histograms[0]), c.chunks, i) {
+		if !c.encloses(c.levels[0], int(c.container.Histograms[0]), c.chunks, i) {
 			rows = append(rows, i)
 		}
 	}
@@ -137,7 +137,7 @@ func (c *stream) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	if err != nil {
 		return model.Entry{}, c.fail(fault.WithPart(err, model.LevelName(level), fault.NoOffset))
 	}
-	e.URI, e.Object, e.Offset, e.Size = c.of.URI, c.of.Object, s.Off, s.Size
+	e.URI, e.Object, e.Offset, e.Size = c.container.URI, c.container.Object, s.Off, s.Size
 	return e, nil
 }
 
@@ -179,7 +179,7 @@ func (c *stream) joiner(ctx context.Context, level int) (*joiner, error) {
 		if !up.folder(i) {
 			continue
 		}
-		ids, err := c.of.IDsTo(ctx, level-1, i)
+		ids, err := c.container.IDsTo(ctx, level-1, i)
 		if err != nil {
 			return nil, err
 		}
@@ -247,9 +247,9 @@ func (c *stream) encloses(up *rows, p int, t *rows, i int) bool {
 
 // chunkOf implements model.Chunks.
 func (c *stream) chunkOf(ctx context.Context, level, row int, name string) (model.Entry, error) {
-	c.of.Mu.Lock()
-	defer c.of.Mu.Unlock()
-	entry, err := c.of.EntryOf(ctx, level, row)
+	c.container.Mu.Lock()
+	defer c.container.Mu.Unlock()
+	entry, err := c.container.EntryOf(ctx, level, row)
 	if err != nil {
 		return model.Entry{}, err
 	}
@@ -286,14 +286,14 @@ func (c *stream) chunk(row int, sample model.Entry, s span) (model.Entry, error)
 		return model.Entry{}, fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(row), fault.NoOffset,
 			"%s %q is not ID::N with the id of a sample", ColID, id)
 	}
-	return model.Entry{ID: id, URI: c.of.URI, Object: c.of.Object, Offset: s.Off, Size: s.Size, Level: len(c.levels),
-		Row: row, Of: &sample, Number: int(n)}, nil
+	return model.Entry{ID: id, URI: c.container.URI, Object: c.container.Object, Offset: s.Off, Size: s.Size,
+		Level: len(c.levels), Row: row, Of: &sample, Number: int(n)}, nil
 }
 
 // rootsOf returns the roots that the chunks of a sample may have: its own id at level 0, otherwise the path above it or
 // its id at level 0.
 func (c *stream) rootsOf(ctx context.Context, level, row int) ([]string, error) {
-	ids, err := c.of.IDsTo(ctx, level, row)
+	ids, err := c.container.IDsTo(ctx, level, row)
 	if err != nil {
 		return nil, err
 	}
@@ -305,8 +305,8 @@ func (c *stream) rootsOf(ctx context.Context, level, row int) ([]string, error) 
 
 // namedChunk implements model.Chunks.
 func (c *stream) namedChunk(ctx context.Context, root, id string) (chunk model.Entry, err error) {
-	c.of.Mu.Lock()
-	defer c.of.Mu.Unlock()
+	c.container.Mu.Lock()
+	defer c.container.Mu.Unlock()
 	rows, err := c.find(ctx, root, id)
 	switch {
 	case err != nil:
@@ -339,7 +339,7 @@ func (c *stream) owners(ctx context.Context) (map[string][]model.Entry, error) {
 	owned := map[string][]model.Entry{}
 	for k, t := range c.levels {
 		for i := range t.len() {
-			entry, err := c.of.EntryOf(ctx, k, i)
+			entry, err := c.container.EntryOf(ctx, k, i)
 			if err != nil {
 				return nil, err
 			}

@@ -1,6 +1,4 @@
-// Package fake is an engine for the tests of server and client: batches whose every byte follows
-// from (epoch, position), with counts of tickets started, held and released.
-package fake
+package server
 
 import (
 	"context"
@@ -16,8 +14,9 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// Engine makes batches with a tensor "image" of uint32 (n, RowElems) and a text "name".
-type Engine struct {
+// fakeEngine is an engine whose every byte follows from (epoch, position). It counts the tickets that are started, held
+// and released. Its batches have a tensor "image" of uint32 (n, RowElems) and a text "name".
+type fakeEngine struct {
 	spec    loader.Spec
 	samples int64
 
@@ -41,40 +40,40 @@ type Engine struct {
 	mistakes []string
 }
 
-// New returns an engine of n samples.
-func New(spec loader.Spec, n int64, rowElems int) *Engine {
-	return &Engine{spec: spec.WithDefaults(), samples: n, RowElems: rowElems}
+// newFake returns an engine of n samples.
+func newFake(spec loader.Spec, n int64, rowElems int) *fakeEngine {
+	return &fakeEngine{spec: spec.WithDefaults(), samples: n, RowElems: rowElems}
 }
 
 // Mistakes returns the wrong uses of batches, such as a second release.
-func (e *Engine) Mistakes() []string {
+func (e *fakeEngine) Mistakes() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.mistakes
 }
 
-func (e *Engine) mistake(format string, args ...any) {
+func (e *fakeEngine) mistake(format string, args ...any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.mistakes = append(e.mistakes, fmt.Sprintf(format, args...))
 }
 
 // Spec returns the spec.
-func (e *Engine) Spec() loader.Spec { return e.spec }
+func (e *fakeEngine) Spec() loader.Spec { return e.spec }
 
 // Hash returns a hash that depends on spec and samples.
-func (e *Engine) Hash() string {
+func (e *fakeEngine) Hash() string {
 	return fmt.Sprintf("%d-%d-%d", e.spec.Seed, e.spec.BatchSize, e.samples)
 }
 
 // Fingerprint returns a fingerprint.
-func (e *Engine) Fingerprint() string { return fmt.Sprint(e.samples) }
+func (e *fakeEngine) Fingerprint() string { return fmt.Sprint(e.samples) }
 
 // Len returns the samples of an epoch.
-func (e *Engine) Len() int64 { return e.samples }
+func (e *fakeEngine) Len() int64 { return e.samples }
 
 // Fields returns the tensors.
-func (e *Engine) Fields() []loader.FieldInfo {
+func (e *fakeEngine) Fields() []loader.FieldInfo {
 	return []loader.FieldInfo{
 		{Name: "image", Kind: "raster", DType: chunk.Uint32, Shape: []int64{1, int64(e.RowElems)},
 			Axes: []string{"n", "x"}},
@@ -83,7 +82,7 @@ func (e *Engine) Fields() []loader.FieldInfo {
 }
 
 // Close records that it was called.
-func (e *Engine) Close() error {
+func (e *fakeEngine) Close() error {
 	if e.Closed.Swap(true) {
 		e.mistake("closed twice")
 	}
@@ -93,40 +92,40 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// Pending is a ticket.
-type Pending struct {
-	engine *Engine
+// fakePending is a ticket of a fakeEngine.
+type fakePending struct {
+	engine *fakeEngine
 	ctx    context.Context
 	ticket shuffle.Ticket
 	used   atomic.Bool
 }
 
 // Start starts a ticket.
-func (e *Engine) Start(ctx context.Context, t shuffle.Ticket, _ bool) *Pending {
+func (e *fakeEngine) Start(ctx context.Context, t shuffle.Ticket, _ bool) Pending {
 	e.Started.Add(1)
 	e.Live.Add(1)
 	e.working.Add(1)
 	if e.Closed.Load() {
 		e.mistake("started after close")
 	}
-	return &Pending{engine: e, ctx: ctx, ticket: t}
+	return &fakePending{engine: e, ctx: ctx, ticket: t}
 }
 
-func (p *Pending) use() {
+func (p *fakePending) use() {
 	if p.used.Swap(true) {
 		p.engine.mistake("Wait or Cancel called again")
 	}
 }
 
 // Cancel gives it up.
-func (p *Pending) Cancel() {
+func (p *fakePending) Cancel() {
 	p.use()
 	p.engine.working.Add(-1)
 	p.engine.Live.Add(-1)
 }
 
 // Wait makes the batch.
-func (p *Pending) Wait(ctx context.Context) (*loader.Batch, error) {
+func (p *fakePending) Wait(ctx context.Context) (*loader.Batch, error) {
 	p.use()
 	batch, err := p.wait(ctx)
 	p.engine.working.Add(-1)
@@ -136,7 +135,7 @@ func (p *Pending) Wait(ctx context.Context) (*loader.Batch, error) {
 	return batch, err
 }
 
-func (p *Pending) wait(ctx context.Context) (*loader.Batch, error) {
+func (p *fakePending) wait(ctx context.Context) (*loader.Batch, error) {
 	engine, ticket := p.engine, p.ticket
 	if engine.Gate != nil {
 		select {
@@ -171,8 +170,8 @@ func (p *Pending) wait(ctx context.Context) (*loader.Batch, error) {
 				return nil, err
 			}
 		}
-		Row(data[4*k*engine.RowElems:4*(k+1)*engine.RowElems], ticket.Epoch, pos)
-		names = append(names, Name(pos)...)
+		fakeRow(data[4*k*engine.RowElems:4*(k+1)*engine.RowElems], ticket.Epoch, pos)
+		names = append(names, fakeName(pos)...)
 		offsets = binary.LittleEndian.AppendUint64(offsets, uint64(len(names)))
 	}
 	batch.Tensors = []loader.Tensor{
@@ -191,8 +190,8 @@ func (p *Pending) wait(ctx context.Context) (*loader.Batch, error) {
 	return batch, nil
 }
 
-// Row fills dst with the elements of a position of an epoch; position -1 is padding, 0.
-func Row(dst []byte, epoch uint64, pos int64) {
+// fakeRow fills dst with the elements of a position of an epoch; position -1 is padding, 0.
+func fakeRow(dst []byte, epoch uint64, pos int64) {
 	if pos < 0 {
 		clear(dst)
 		return
@@ -202,8 +201,8 @@ func Row(dst []byte, epoch uint64, pos int64) {
 	}
 }
 
-// Name returns the text of a position.
-func Name(pos int64) string {
+// fakeName returns the text of a position.
+func fakeName(pos int64) string {
 	if pos < 0 {
 		return ""
 	}

@@ -1,0 +1,362 @@
+package columns
+
+import (
+	"context"
+	"math"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/turns"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/parquet"
+)
+
+// Table holds the columns that the fields of a dataset are made of: those of Parquet files whose rows follow each
+// other, or those of a CSV file or of STAC items, which are in memory.
+type Table struct {
+	Files  []*File
+	begins []int64 // the first row of each file, and at the end the number of all rows
+
+	held  *tables.Table // in memory, the columns that were wanted; nil of Parquet files
+	names []string      // of all columns of the file
+	part  string        // of the file that names the columns, for errors
+}
+
+// File is a Parquet file whose pages are decoded on demand.
+type File struct {
+	*parquet.File
+	Name  string // "" if it is the whole table
+	Cache *pageCache
+
+	reader source.Reader
+	number int // among the files that share the cache
+	mu     sync.Mutex
+	pages  map[pageKey]*parquet.Pages // page locations by column and group (page is 0), kept until Close
+}
+
+// OpenParquet opens a Parquet file. Its decoded pages take at most about cacheBytes.
+func OpenParquet(ctx context.Context, r source.Reader, cacheBytes int64) (*Table, error) {
+	file, err := openFile(ctx, r, newPageCache(ctx, cacheBytes))
+	if err != nil {
+		return nil, err
+	}
+	return tableOf([]*File{file}), nil
+}
+
+func openFile(ctx context.Context, r source.Reader, cache *pageCache) (*File, error) {
+	file, err := parquet.Open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return &File{File: file, Cache: cache, reader: r, pages: map[pageKey]*parquet.Pages{}}, nil
+}
+
+// openShards is how many shards are opened at the same time: each takes one or two requests.
+const openShards = 16
+
+// OpenShards opens Parquet files with the same columns by their names, which it uses in errors. Their decoded pages
+// together take at most about cacheBytes. No file stays open.
+func OpenShards(ctx context.Context, o source.Opener, names []string, cacheBytes int64) (*Table, error) {
+	if len(names) > listing.MaxShards {
+		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d Parquet files, at most %d", len(names),
+			listing.MaxShards)
+	}
+	files := make([]*File, len(names))
+	cache := newPageCache(ctx, cacheBytes)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(openShards)
+	for i, name := range names {
+		group.Go(func() error {
+			file, err := o.Open(ctx, name)
+			if err != nil {
+				return fault.WithFile(err, name)
+			}
+			known := source.Known{Size: file.Size(), ETag: source.ETag(file)}
+			if err := file.Close(); err != nil {
+				return err
+			}
+			shard, err := openFile(ctx, &source.Reopened{Opener: o, URI: name, Known: known}, cache)
+			if err == nil {
+				shard.Name, shard.number, files[i] = name, i, shard
+				err = budget.Grow(ctx, int64(shard.Cost()))
+			}
+			return fault.WithFile(err, name)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return tableOf(files), nil
+}
+
+func tableOf(files []*File) *Table {
+	t := &Table{Files: files, begins: make([]int64, len(files)+1)}
+	for i, f := range files {
+		t.begins[i+1] = t.begins[i] + f.Rows
+	}
+	for i := range files[0].Columns {
+		t.names = append(t.names, files[0].Columns[i].Name)
+	}
+	return t
+}
+
+// Rows returns the number of rows.
+func (t *Table) Rows() int64 { return t.begins[len(t.begins)-1] }
+
+// Names returns the names of all columns. The caller must not change them.
+func (t *Table) Names() []string { return t.names }
+
+// Meta returns an entry of the metadata of the first Parquet file, or "".
+func (t *Table) Meta(key string) string {
+	if t.held != nil {
+		return ""
+	}
+	return t.Files[0].Meta[key]
+}
+
+// Close closes the file of a table that is one Parquet file. Others are not open.
+func (t *Table) Close() error {
+	if len(t.Files) == 1 {
+		return t.Files[0].reader.Close()
+	}
+	return nil
+}
+
+// FileOf returns the name of the file that holds a row, "" if it is the whole table, and the number of the row in it.
+func (t *Table) FileOf(row int64) (name string, in int64) {
+	if t.held != nil {
+		return "", row
+	}
+	file, in := t.find(row)
+	return file.Name, in
+}
+
+func (t *Table) find(row int64) (file *File, in int64) {
+	i := sort.Search(len(t.Files)-1, func(i int) bool { return t.begins[i+1] > row })
+	return t.Files[i], row - t.begins[i]
+}
+
+// Column returns the column with a name. It has the same kind in all files. The error for a missing one lists the
+// columns.
+func (t *Table) Column(name string) (*Column, error) {
+	if t.held != nil {
+		return t.heldColumn(name)
+	}
+	var out *Column
+	leaves := make([]int, len(t.Files)) // by file
+	for i, f := range t.Files {
+		leaves[i] = f.Column(name)
+		column, err := f.describe(name, leaves[i])
+		if out == nil {
+			out = column
+		}
+		if err == nil && (column.Kind != out.Kind || column.Unit != out.Unit) {
+			err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %ss, in %s it holds %ss",
+				column.Kind, t.Files[0].Name, out.Kind)
+		}
+		if err != nil {
+			return nil, fault.WithFile(err, f.Name)
+		}
+	}
+	out.rows = t.Rows()
+	out.cell = func(ctx context.Context, row int64) (Cell, error) {
+		file, in := t.find(row)
+		cell, err := file.cellAt(ctx, leaves[file.number], out.Kind, in)
+		return cell, fault.WithFile(err, file.Name)
+	}
+	out.scan = func(ctx context.Context, visit func(int64, Cell) error) error {
+		for i, file := range t.Files {
+			err := file.scan(ctx, leaves[i], out.Kind, func(row int64, c Cell) error {
+				return visit(t.begins[i]+row, c)
+			})
+			if err != nil {
+				return fault.WithFile(err, file.Name)
+			}
+		}
+		return nil
+	}
+	out.stored = func() (sizes []int64) {
+		for i, file := range t.Files {
+			for group := range file.Groups {
+				sizes = append(sizes, file.Stored(group, leaves[i]))
+			}
+		}
+		return sizes
+	}
+	return out, nil
+}
+
+// heldColumn returns a column in memory.
+func (t *Table) heldColumn(name string) (*Column, error) {
+	if t.held.Index(name) >= 0 {
+		values, err := t.held.Column(context.Background(), name)
+		if err != nil {
+			return nil, err
+		}
+		return InMemory(values), nil
+	}
+	hint := ""
+	if len(t.names) == 1 && strings.ContainsAny(t.names[0], ";\t") {
+		hint = ": columns must be separated by commas or, in a .tsv file, by tabs"
+	}
+	return nil, fault.New(fault.NotFound, t.part, fault.NoOffset, "no column %q; there are %s%s", name,
+		strings.Join(t.names, ", "), hint)
+}
+
+// heldTable returns the table of n rows of the columns by their names, of which a wanted one has values.
+func heldTable(n int64, names []string, columns map[string]*tables.Vector, part string) *Table {
+	var cols []tables.Column
+	for _, name := range names {
+		if values := columns[name]; values != nil {
+			cols = append(cols, tables.Column{Name: name, Type: values.Type()})
+		}
+	}
+	held := tables.New(int(n), cols, func(_ context.Context, i int) (*tables.Vector, error) {
+		return columns[cols[i].Name], nil
+	})
+	return &Table{held: held, begins: []int64{n}, names: names, part: part}
+}
+
+// Data returns the table for queries, whose columns are read when they are first used: of Parquet files all of them
+// with their types, of others those that were wanted. Errors name files other than the whole table.
+func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
+	if t.held != nil {
+		if t.Rows() > math.MaxInt32 {
+			return nil, fault.New(fault.Limit, "table", fault.NoOffset, "%d rows", t.Rows())
+		}
+		return t.held, nil
+	}
+	parts := make([]*tables.Table, len(t.Files))
+	for i, file := range t.Files {
+		var err error
+		if parts[i], err = tables.Read(ctx, file.reader, 0, file.reader.Size(), tables.Options{}); err != nil {
+			return nil, fault.WithFile(err, file.Name)
+		}
+	}
+	if len(parts) == 1 && t.Files[0].Name == "" {
+		return parts[0], nil
+	}
+	return tables.Concat(parts, tables.Mixed)
+}
+
+// describe returns what a column of the file holds. leaf is its number, or -1.
+func (f *File) describe(name string, leaf int) (*Column, error) {
+	if leaf < 0 {
+		return nil, f.NoColumn(name)
+	}
+	column := &f.Columns[leaf]
+	unsupported := func(what string) (*Column, error) {
+		return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %s", what)
+	}
+	switch {
+	case column.Repeated:
+		return unsupported("lists")
+	case column.Type == parquet.Int96:
+		return unsupported("INT96")
+	case column.Logical == parquet.Half && column.Type == parquet.FixedLenByteArray:
+		return &Column{Kind: Float}, nil
+	case column.Type == parquet.ByteArray || column.Type == parquet.FixedLenByteArray:
+		return &Column{Kind: Text, Bytes: column.Logical != parquet.String,
+			Opaque: column.Logical == parquet.Opaque || column.Type == parquet.FixedLenByteArray}, nil
+	case column.Logical == parquet.Opaque:
+		return unsupported("decimals")
+	case column.Type == parquet.Float || column.Type == parquet.Double:
+		return &Column{Kind: Float}, nil
+	}
+	return &Column{Kind: Int, Unit: unitOf(column.Note, column.Type)}, nil
+}
+
+// Day is the unit of dates.
+const Day = 24 * time.Hour
+
+// unitOf returns the unit of a column of dates or timestamps, 0 for others.
+func unitOf(n parquet.Note, t parquet.Physical) time.Duration {
+	switch {
+	case n.Kind == parquet.Date && t == parquet.Int32:
+		return Day
+	case n.Kind != parquet.Timestamp || t != parquet.Int64:
+		return 0
+	}
+	return map[uint8]time.Duration{3: time.Millisecond, 6: time.Microsecond, 9: time.Nanosecond}[n.Unit]
+}
+
+// cellAt returns the cell of a column in a row of the file.
+func (f *File) cellAt(ctx context.Context, leaf int, kind Kind, row int64) (Cell, error) {
+	group, in := f.Group(row)
+	pages, err := f.pagesOf(ctx, leaf, group)
+	if err != nil {
+		return Cell{}, err
+	}
+	page := pages.Find(in)
+	few, err := f.page(ctx, pageKey{f.number, leaf, group, page}, pages)
+	if err != nil {
+		return Cell{}, err
+	}
+	values, i, err := few.Find(int(in - pages.Pages[page].First))
+	if err != nil {
+		return Cell{}, err
+	}
+	return f.cellOf(values, i, leaf, kind, row)
+}
+
+// cellOf returns cell i of a page.
+func (f *File) cellOf(v *parquet.Values, i, leaf int, kind Kind, row int64) (Cell, error) {
+	if v.Null(i) {
+		return Cell{Null: true}, nil
+	}
+	switch kind {
+	case Text:
+		return Cell{Text: v.Raw(i)}, nil
+	case Float:
+		return Cell{Float: v.Float(i)}, nil
+	}
+	n, ok := v.Int(i)
+	if !ok {
+		return Cell{}, fault.New(fault.Unsupported, "column "+f.Columns[leaf].Name+" row "+strconv.FormatInt(row, 10),
+			fault.NoOffset, "a number above the largest signed one")
+	}
+	return Cell{Int: n}, nil
+}
+
+// scan visits the cells of a column, page by page.
+func (f *File) scan(ctx context.Context, leaf int, kind Kind, visit func(int64, Cell) error) error {
+	for group := range f.Groups {
+		pages, err := f.pagesOf(ctx, leaf, group)
+		if err != nil {
+			return err
+		}
+		dict, err := f.Dictionary(ctx, group, leaf, pages)
+		if err != nil {
+			return err
+		}
+		for p := range pages.Pages {
+			if err := turns.Tick(ctx); err != nil {
+				return err
+			}
+			values, err := f.Read(ctx, group, leaf, pages, p, dict)
+			if err != nil {
+				return err
+			}
+			row := f.Groups[group].First + pages.Pages[p].First
+			for i := range values.Len() {
+				cell, err := f.cellOf(values, i, leaf, kind, row+int64(i))
+				if err == nil {
+					err = visit(row+int64(i), cell)
+				}
+				if err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+// Package ahead reads byte ranges of files for readers of arrays. Ranges that are expected are read together with their
+// neighbours, and the bytes are held until they are asked for.
+package ahead
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/chaski-eo/chaski/chunk"
+)
+
+// Ranges holds the bytes of runs of ranges, over all files of one worker.
+type Ranges struct {
+	MaxHeld int64 // bytes that are held at a time; a longer run is held alone
+	InOrder bool  // each file is read from its beginning to its end, so that only its last run is held
+
+	files map[string]*File
+	runs  []*run // that are held, the oldest first
+	held  int64
+	free  [][]byte // memory of runs that are held no longer
+}
+
+// File is a file of which ranges are read.
+type File struct {
+	all  *Ranges
+	runs []run // by offset
+	last *run  // that was read
+}
+
+// run is a range of a file that is read at once.
+type run struct {
+	at   chunk.Range
+	held bool
+	buf  []byte // nil in a dry run
+}
+
+// Forget forgets what was expected, and all bytes. It keeps their memory for reuse.
+func (a *Ranges) Forget() {
+	for len(a.runs) > 0 {
+		a.release(a.runs[0])
+	}
+	clear(a.files)
+}
+
+// Held returns how many bytes are held.
+func (a *Ranges) Held() int64 { return a.held }
+
+// File returns the file with a name.
+func (a *Ranges) File(name string) *File {
+	if a.files == nil {
+		a.files = map[string]*File{}
+	}
+	f := a.files[name]
+	if f == nil {
+		f = &File{all: a}
+		a.files[name] = f
+	}
+	return f
+}
+
+// Known reports whether ranges of the file are expected.
+func (f *File) Known() bool { return len(f.runs) > 0 }
+
+// Expect says that a range of the file will be read, behind those that are expected already. If it lies at most gap
+// bytes behind the last of them, and both together have at most limit bytes, one read fetches both.
+func (f *File) Expect(at chunk.Range, gap, limit int64) {
+	if n := len(f.runs); n > 0 {
+		join := chunk.Join{Span: f.runs[n-1].at, MaxGap: gap, MaxLen: limit}
+		if join.Take(at) {
+			f.runs[n-1].at = join.Span
+			return
+		}
+	}
+	f.runs = append(f.runs, run{at: at})
+}
+
+// Read returns the bytes of a range, which are valid until the next call. If they are not held, it calls read for the
+// run that has them, or else for the range alone, with memory that read may use. In a dry run, read returns nil.
+func (f *File) Read(at chunk.Range, read func(at chunk.Range, memory []byte) ([]byte, error)) ([]byte, error) {
+	a := f.all
+	i := sort.Search(len(f.runs), func(i int) bool { return f.runs[i].at.Off > at.Off }) - 1
+	if i < 0 || at.Off+at.Len > f.runs[i].at.Off+f.runs[i].at.Len {
+		buf, err := read(at, a.memory())
+		a.free = append(a.free, buf)
+		return buf, err
+	}
+	r := &f.runs[i]
+	if !r.held {
+		if a.InOrder && f.last != nil {
+			a.release(f.last)
+		}
+		for len(a.runs) > 0 && a.held+r.at.Len > a.MaxHeld {
+			a.release(a.runs[0])
+		}
+		buf, err := read(r.at, a.memory())
+		if err != nil {
+			return nil, err
+		}
+		r.buf, r.held, f.last = buf, true, r
+		a.runs, a.held = append(a.runs, r), a.held+r.at.Len
+	}
+	if r.buf == nil {
+		return nil, nil
+	}
+	from := at.Off - r.at.Off
+	return r.buf[from : from+at.Len], nil
+}
+
+// release drops the bytes of a run.
+func (a *Ranges) release(r *run) {
+	if !r.held {
+		return
+	}
+	a.runs = slices.DeleteFunc(a.runs, func(other *run) bool { return other == r })
+	a.held -= r.at.Len
+	if int64(cap(r.buf)) <= a.MaxHeld {
+		a.free = append(a.free, r.buf)
+	}
+	r.held, r.buf = false, nil
+}
+
+// memory returns the memory that became free last, which is most likely of the right size.
+func (a *Ranges) memory() (b []byte) {
+	if n := len(a.free) - 1; n >= 0 {
+		b, a.free = a.free[n], a.free[:n]
+	}
+	return b
+}
