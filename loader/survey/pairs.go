@@ -63,14 +63,8 @@ func (r *PairReport) Err() error {
 // and the split leave.
 // A spec without fields gets the fields of the dataset.
 func Pairs(ctx context.Context, sp spec.Spec, o resources.Options, po PairOptions) (r *PairReport, err error) {
-	if sp.AllFields = sp.AllFields || len(sp.Fields) == 0; sp.AllFields {
-		o = o.WithDefaults()
-		if sp, err = rows.WithOwnFields(ctx, sp.WithDefaults(), o); err != nil {
-			o.CloseOpener()
-			return nil, err
-		}
-	}
-	err = withTable(ctx, "pairs", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+	sp.AllFields = sp.AllFields || len(sp.Fields) == 0
+	err = withTable(ctx, sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
 		r, err = comparePairs(ctx, sp, o, t, po)
 		return err
 	})

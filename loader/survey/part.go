@@ -22,7 +22,7 @@ type Extent struct {
 
 // Measurable returns the extent of Stats of a spec.
 func Measurable(ctx context.Context, sp spec.Spec, o resources.Options) (e Extent, err error) {
-	err = withTable(ctx, "statistics", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+	err = withTable(ctx, sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
 		selected, err := rows.Selected(ctx, t, sp.Root(), o)
 		e = Extent{chosen(t, selected), t.Fingerprint()}
 		return err
@@ -71,7 +71,7 @@ type PartField struct {
 func StatsPart(
 	ctx context.Context, sp spec.Spec, o resources.Options, share *Share, progress func(done, total int64),
 ) (p *Part, err error) {
-	err = withTable(ctx, "statistics", measured(sp), o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+	err = withTable(ctx, measured(sp), o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
 		selected, err := rows.Selected(ctx, t, sp.Root(), o)
 		if err != nil {
 			return err

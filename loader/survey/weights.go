@@ -38,7 +38,7 @@ func Weights(
 	ctx context.Context, w io.Writer, sp spec.Spec, o resources.Options, c WeightOptions, share *Share,
 	progress func(done, total int64),
 ) error {
-	return withTable(ctx, "weights", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+	return withTable(ctx, sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
 		head, counts, err := CountWeights(ctx, sp, o, t, c, share, progress)
 		if err != nil {
 			return err
@@ -50,7 +50,7 @@ func Weights(
 // WeightsExtent returns the extent of Weights of a spec: all rows of a table, and of a container the rows that the
 // conditions leave. It refuses options that Weights refuses.
 func WeightsExtent(ctx context.Context, sp spec.Spec, o resources.Options, c WeightOptions) (e Extent, err error) {
-	err = withTable(ctx, "weights", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+	err = withTable(ctx, sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
 		e = Extent{t.Len(), t.Fingerprint()}
 		_, err := (&weighing{options: o, table: t}).compile(ctx, sp, c)
 		return err
