@@ -186,11 +186,11 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w row
 	if err := field.SameGround(&lead, &asset); err != nil {
 		return w, asset.Fault(err)
 	}
-	h, wd := lead.Index.Height, lead.Index.Width
-	across := rows.RoundUp(wd, p.head.CellWidth) / p.head.CellWidth
+	height, width := lead.Index.Height, lead.Index.Width
+	across := rows.RoundUp(width, p.head.CellWidth) / p.head.CellWidth
 	w = rows.CellCounts{
-		Height: uint32(h), Width: uint32(wd),
-		Cells: make([]uint32, across*(rows.RoundUp(h, p.head.CellHeight)/p.head.CellHeight)),
+		Height: uint32(height), Width: uint32(width),
+		Cells: make([]uint32, across*(rows.RoundUp(height, p.head.CellHeight)/p.head.CellHeight)),
 	}
 	cell := field.Ratio.Scale(shuffle.Box{H: p.head.CellHeight, W: p.head.CellWidth})
 	// A strip is as high as a row of chunks, so that each chunk is decoded once. A pixel of it
