@@ -140,7 +140,8 @@ func measure(
 	}
 	out := &Part{Samples: count - p.skipped, Skipped: p.skipped, Bad: p.bad}
 	for k, raster := range p.rasters {
-		out.Fields = append(out.Fields, PartField{sp.Fields[raster.field].Name, raster.names, total[k]})
+		out.Fields = append(out.Fields, PartField{Name: sp.Fields[raster.field].Name, Bands: raster.names,
+			Stats: total[k]})
 	}
 	return out, nil
 }
