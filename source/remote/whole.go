@@ -89,7 +89,7 @@ func (o *Opener) wholeObject(ctx context.Context, x *object) ([]byte, error) {
 			h.b = make([]byte, x.size) // MaxWhole limits it
 		}
 		h.tag = a.Tag
-		return o.readBody(ctx, a, h.b)
+		return o.readBody(a, h.b)
 	})
 	if e, ok := errors.AsType[*errNoRanges](err); ok { // it is longer than expected
 		err = place{x.uri, "byte range",
