@@ -218,8 +218,9 @@ func checkBlock(cv *Converter, box Box, blk Block) {
 // pixel-interleaved with the same bands. It returns what to add to all offsets.
 func (j *job) mergeBands(b *loop) int {
 	stride, constant := b.axis.stride()
-	if b.n == 1 || !constant || stride != 1 || !j.runs.constant() || j.runs.stride != b.n ||
-		b.stride != 1 || j.strideX != b.n || !j.cv.samePerBand {
+	ofPixels := b.stride == 1 && j.strideX == b.n
+	toPixels := constant && stride == 1 && j.runs.constant() && j.runs.stride == b.n
+	if b.n == 1 || !ofPixels || !toPixels || !j.cv.samePerBand {
 		return 0
 	}
 	off := j.x0 * j.runs.stride
@@ -232,7 +233,8 @@ func (j *job) mergeBands(b *loop) int {
 // add to all offsets.
 func (j *job) mergeRows(y *loop) int {
 	stride, constant := y.axis.stride()
-	if y.n == 1 || !constant || !j.runs.constant() || stride != j.w*j.runs.stride || y.stride != j.w*j.strideX {
+	gapless := constant && j.runs.constant() && stride == j.w*j.runs.stride && y.stride == j.w*j.strideX
+	if y.n == 1 || !gapless {
 		return 0
 	}
 	off := y.first*stride + j.x0*j.runs.stride

@@ -16,7 +16,7 @@ func slowItems(side string) (items [][]string) {
 	side = strings.NewReplacer("(", " ( ", ")", " ) ", "...", " ... ").Replace(side)
 	var group []string
 	inside := false
-	for _, w := range strings.Fields(side) {
+	for w := range strings.FieldsSeq(side) {
 		switch {
 		case w == "(":
 			group, inside = []string{}, true

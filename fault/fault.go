@@ -71,8 +71,7 @@ func New(kind Kind, part string, off int64, format string, args ...any) *Error {
 // Wrap returns an Error of a kind for a cause from a library or the system. A cause that is an
 // Error of this package keeps its kind and message, with part put in front of its own.
 func Wrap(kind Kind, part string, off int64, cause error) *Error {
-	var e *Error
-	if errors.As(cause, &e) {
+	if e, ok := errors.AsType[*Error](cause); ok {
 		c := *e
 		c.Part = strings.TrimSpace(part + " " + c.Part)
 		return &c
@@ -141,12 +140,10 @@ func (e *Error) Unwrap() []error {
 
 // KindOf returns the kind of err, or 0 if it has none.
 func KindOf(err error) Kind {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
 	}
-	var k Kind
-	if errors.As(err, &k) {
+	if k, ok := errors.AsType[Kind](err); ok {
 		return k
 	}
 	return 0

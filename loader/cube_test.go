@@ -60,7 +60,7 @@ func cubeSchema(dims string, size, extent map[string]int, lo int64, types ...til
 		Dense: true, Capacity: 100, DimType: t,
 		Coords: tiledb.DefaultFilters(), Offsets: tiledb.DefaultFilters(),
 	}
-	for _, name := range strings.Fields(dims) {
+	for name := range strings.FieldsSeq(dims) {
 		s.Dims = append(s.Dims, tiledb.Dim{
 			Name:   name,
 			Domain: tiledb.Interval{Lo: t.CoordOf(lo), Hi: t.CoordOf(lo + int64(size[name]) - 1)},

@@ -228,7 +228,7 @@ func (p *dryRun) memory() error {
 const (
 	// plannedSteps is how many steps each goroutine plans before they are counted.
 	plannedSteps = 8
-	// plannedRows bounds the rows that are planned before they are counted, but for those of one step.
+	// plannedRows bounds the rows that are planned before they are counted. One step may have more.
 	plannedRows = 1 << 16
 	// plannedBytes is about what a planned row of one raster takes.
 	plannedBytes = 1 << 10

@@ -49,7 +49,7 @@ func writePoints(t testing.TB, path, dims string, typ tiledb.Datatype, lo, hi fl
 	}
 	s := &tiledb.Schema{Capacity: 7, DimType: typ, Coords: tiledb.DefaultFilters(), Offsets: tiledb.DefaultFilters(),
 		Attrs: []tiledb.Attr{{Name: "class", Type: tiledb.Int16, Values: 1, Pipeline: filter.Pipeline{MaxChunk: 1000}}}}
-	for _, d := range strings.Fields(dims) {
+	for d := range strings.FieldsSeq(dims) {
 		s.Dims = append(s.Dims, tiledb.Dim{Name: d, Domain: tiledb.Interval{Lo: coord(lo), Hi: coord(hi)},
 			Extent: extent})
 	}
@@ -59,7 +59,7 @@ func writePoints(t testing.TB, path, dims string, typ tiledb.Datatype, lo, hi fl
 	for part := range slices.Chunk(labels, len(labels)/3+1) {
 		var coords, values []byte
 		for _, l := range part {
-			for _, d := range strings.Fields(dims) {
+			for d := range strings.FieldsSeq(dims) {
 				v := map[string]float64{"n": float64(l.n), "y": l.y, "x": l.x}[d]
 				switch typ {
 				case tiledb.Float64:

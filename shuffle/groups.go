@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/bits"
+	"slices"
 )
 
 // Groups gives tickets whose windows share decoded tiles one number, so that one of several servers
@@ -113,7 +114,7 @@ func (pl *Plan) leaders(at int, l leader, all *[]leader) {
 	}
 	for i, child := range nd.word.nodes {
 		// The capacity is cut so that siblings do not overwrite each other's level.
-		levels := append(l.levels[:len(l.levels):len(l.levels)], Level{nd.word.drawn[i], pl.nodes[child].n})
+		levels := append(slices.Clip(l.levels), Level{nd.word.drawn[i], pl.nodes[child].n})
 		share := float64(nd.word.counts[i]) / float64(cmp.Or(nd.word.batch, WordLen))
 		pl.leaders(child, leader{share: l.share * share, levels: levels}, all)
 	}

@@ -107,8 +107,7 @@ func systemError(err error) error {
 	if !Missing(err) {
 		return err
 	}
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return &fault.Error{Kind: fault.NotFound, Part: "file", Off: fault.NoOffset, Msg: pe.Err.Error(), Err: err}
 	}
 	return fault.Wrap(fault.NotFound, "file", fault.NoOffset, err)

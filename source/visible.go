@@ -62,8 +62,7 @@ func folderError(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		kind = fault.NotFound
 	}
-	var system *fs.PathError
-	if errors.As(err, &system) {
+	if system, ok := errors.AsType[*fs.PathError](err); ok {
 		err = system.Err // its text would repeat the path
 	}
 	return fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, err), path)

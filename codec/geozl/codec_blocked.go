@@ -2,6 +2,7 @@ package geozl
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/internal/planes"
@@ -44,7 +45,7 @@ func decodeBlocked(c *openzl.Call) error {
 				return err
 			}
 		}
-		if err := c.Unzstd(out[:len(out):len(out)], frame); err != nil {
+		if err := c.Unzstd(slices.Clip(out), frame); err != nil {
 			return err
 		}
 		if width > 1 {

@@ -88,7 +88,7 @@ func (d *Decoder) wide(r rect, offset float64) bool {
 }
 
 // shortsAVX2 and floatsAVX2 read numbers of width bits from src and write each as offset + number × scale, at most
-// highest, to h rows of w samples, of which one begins stride bytes behind the other.
+// highest, to h rows of w samples. Each row begins stride bytes behind the one before.
 //
 //go:noescape
 func shortsAVX2(dst *uint16, stride int, src *byte, l *layout, width, w, h int, offset, scale, highest int32)

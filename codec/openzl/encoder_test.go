@@ -246,8 +246,7 @@ func TestOriginalReadsGraphs(t *testing.T) {
 	}
 	out, err := exec.Command(python, filepath.Join("testdata", "read_graphs.py"), dir).Output()
 	if err != nil {
-		var e *exec.ExitError
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*exec.ExitError](err); ok {
 			t.Fatalf("%v\n%s", err, e.Stderr)
 		}
 		t.Fatal(err)

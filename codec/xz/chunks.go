@@ -9,8 +9,8 @@ import (
 	"github.com/ulikunitz/xz/lzma"
 )
 
-// Chunks of LZMA2 begin with a byte that says what they are and what is forgotten before them. That of a coded one has
-// the highest bits of its size below.
+// Chunks of LZMA2 begin with a byte that says what they are and what is forgotten before them. In front of a coded
+// one, its lower bits are the highest bits of the size.
 const (
 	chunkEnd      = 0
 	coded         = 1 << 7

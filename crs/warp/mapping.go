@@ -105,7 +105,8 @@ func NewMapping(window, raster Raster) (*Mapping, error) {
 		return nil, err
 	}
 	side := maxCell
-	if a := &window.Transform; transform.Same() && a[2] == 0 && a[4] == 0 && b.inverse[1] == 0 && b.inverse[3] == 0 {
+	upright := window.Transform[2] == 0 && window.Transform[4] == 0
+	if upright && transform.Same() && b.inverse[1] == 0 && b.inverse[3] == 0 {
 		side = maxFlat
 	}
 	for y := 0; y < window.Height; y += side {

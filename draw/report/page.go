@@ -32,9 +32,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		el("footer", when(r.Generator != "", el("p", text("Made by "+r.Generator+"."))))))
 }
 
-func span(names, content string, attrs ...part) part {
-	return el("span", append([]part{class(names), text(content)}, attrs...)...)
-}
+func span(names, content string) part { return el("span", class(names), text(content)) }
 
 // entry returns an entry of a list of terms (dl).
 func entry(term string, meaning part) part {

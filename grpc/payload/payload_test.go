@@ -134,8 +134,7 @@ func same(t testing.TB, p []byte, b *loader.Batch) {
 		var bad fbs.Bad
 		m.Bad(&bad, i)
 		check("source", string(bad.Source()), want.Source)
-		var e *fault.Error
-		if errors.As(want.Err, &e) {
+		if e, ok := errors.AsType[*fault.Error](want.Err); ok {
 			check("fault", fmt.Sprintf("%q %q %q %d", bad.Kind(), bad.File(), bad.Part(), bad.Offset()),
 				fmt.Sprintf("%q %q %q %d", e.Kind.Error(), e.File, e.Part, e.Off))
 		} else if slices.Contains([]string{"corrupt", "unsupported", "limit", "not found"}, string(bad.Kind())) {

@@ -18,7 +18,7 @@ type Metric struct {
 }
 
 // Metrics are what a server tells Prometheus, beside the figures of its process. docs/metrics.md and the dashboard in
-// deploy/grafana are made from this list. Those of the cache are there with a cache on disk alone.
+// deploy/grafana are made from this list. Only servers with a cache on disk have figures of it.
 var Metrics = []Metric{
 	{"chaski_rank_wait_seconds_total", "counter", "rank", "Time that a rank waited for batches, as it says."},
 	{"chaski_rank_step_seconds_total", "counter", "rank",

@@ -81,7 +81,7 @@ func scribble(t *testing.T, target string, how []grpc.DialOption, sp loader.Spec
 		}
 	})
 	x.done.Go(func() {
-		for n := 0; n < tickets; n++ {
+		for range tickets {
 			m, err := s.Recv()
 			if err != nil {
 				return

@@ -18,7 +18,6 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
@@ -317,7 +316,7 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 			return nil, invalid{fmt.Errorf("rank is %d, but world_size is %d", r.GetRank(), r.GetWorldSize())}
 		}
 		bad := loader.NewBadCounter(spec, entry.engine.Len(), int(r.GetRank()), int(r.GetWorldSize()))
-		reply.BadLimit = proto.Int64(bad.Limit())
+		reply.BadLimit = new(bad.Limit())
 	}
 	reply.Fields = fieldInfos(entry.engine.Fields())
 	if s, ok := entry.engine.(interface{ Sources() []loader.SourceInfo }); ok && len(spec.Sources) > 0 {

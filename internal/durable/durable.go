@@ -149,8 +149,7 @@ func create(name string) (f *os.File, locked bool, err error) {
 // about returns an error of creating a temporary file or folder for name as one about name, which the user knows, and
 // about the folder of name if that is missing.
 func about(name string, err error) error {
-	var failed *fs.PathError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		failed.Path = name
 		if errors.Is(failed.Err, fs.ErrNotExist) {
 			failed.Err = fmt.Errorf("the folder %q: %w", parent(name), failed.Err)

@@ -8,6 +8,7 @@ import (
 	"compress/bzip2"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
@@ -43,8 +44,7 @@ func (d *Decoder) Zstd(dst, src []byte) (err error) {
 
 // unnamed removes the part of a fault.
 func unnamed(err error) error {
-	var f *fault.Error
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return fault.New(f.Kind, "", fault.NoOffset, "%s", f.Msg)
 	}
 	return err
@@ -95,7 +95,7 @@ func LZ4(dst, src []byte) error {
 		}
 		return nil
 	}
-	n, err := lz4.UncompressBlock(src, dst[:len(dst):len(dst)])
+	n, err := lz4.UncompressBlock(src, slices.Clip(dst))
 	if err != nil || n != len(dst) {
 		return corrupt("the block does not give %d bytes", len(dst))
 	}

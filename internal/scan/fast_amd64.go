@@ -80,7 +80,7 @@ func fast[T Unsigned](dst, src, above []T, v T, what int) (int, T) {
 	db, _ := cast.Bytes(dst)
 	sb, _ := cast.Bytes(src)
 	ab, _ := cast.Bytes(above)
-	if n == 0 || size == 8 || !hasAVX2 || db == nil || sb == nil {
+	if n == 0 || size == 8 || !hasAVX2 || min(len(db), len(sb)) == 0 {
 		return 0, v
 	}
 	d, s, a := &db[0], &sb[0], &sb[0]

@@ -83,8 +83,8 @@ func Begin(ctx context.Context, name string) (context.Context, *Span) {
 	return ctx, &Span{span}
 }
 
-// Below returns the context of a span elsewhere, which parent names as W3C's header traceparent does. It is empty if
-// there is none.
+// Below returns the context of a span elsewhere, which parent names as W3C's header traceparent does. If
+// parent is empty, so is the context.
 func Below(ctx context.Context, parent string) context.Context {
 	if parent == "" || tracer.Load() == nil {
 		return ctx

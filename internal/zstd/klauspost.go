@@ -3,6 +3,8 @@
 package zstd
 
 import (
+	"slices"
+
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/chaski-eo/chaski/internal/zstd/whole"
@@ -45,7 +47,7 @@ func New() *Decoder {
 }
 
 func (d *Decoder) into(dst, src []byte) (int, error) {
-	if whole.Fast() && d.own.Decode(dst[:len(dst):len(dst)], len(dst), src) {
+	if whole.Fast() && d.own.Decode(slices.Clip(dst), len(dst), src) {
 		return len(dst), nil
 	}
 	out, err := d.d.DecodeAll(src, dst[:0:len(dst)])

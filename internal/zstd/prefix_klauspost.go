@@ -4,13 +4,14 @@ package zstd
 
 import (
 	"io"
+	"slices"
 
 	"github.com/chaski-eo/chaski/internal/zstd/whole"
 )
 
 // prefix fills dst[:n] with the start of the content, block by block, or reports false.
 func (d *Decoder) prefix(dst, src []byte, n int) bool {
-	if whole.Fast() && d.own.DecodePrefix(dst[:len(dst):len(dst)], len(dst), n, src) {
+	if whole.Fast() && d.own.DecodePrefix(slices.Clip(dst), len(dst), n, src) {
 		return true
 	}
 	if d.stream == nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // TileCache shares decoded chunks among windows, so that each chunk is decoded once. There are two kinds of windows.
-// Those of a pool keep all chunks, and evict the chunks that were used longest ago, which belong to pools that are
+// Windows of a pool keep all chunks, and evict the chunks that were used longest ago, which belong to pools that are
 // over. All others announce the chunks of the windows that come next (Plan): a chunk is shared only if another of
 // these windows needs it, and makes room for one that is needed earlier. It is safe for concurrent use.
 type TileCache struct {

@@ -472,8 +472,7 @@ func (c *Container) file(ctx context.Context, e taco.Entry, x *chunk.Index) (cat
 	if x != nil {
 		return catalog.Asset{URI: path, Index: x}, catalog.CheckRaster(ctx, c.options.Opener, path, 0)
 	}
-	a, _, err := catalog.OpenSmall(ctx, c.options.Opener, path, source.Known{}, c.options.MaxChunkBytes)
-	return a, err
+	return catalog.OpenSmall(ctx, c.options.Opener, path, source.Known{}, c.options.MaxChunkBytes)
 }
 
 // index reads the header of an entry. The asset has the entry's bytes if they were read with the header.
@@ -489,7 +488,7 @@ func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry) (
 	if e.Size <= catalog.SmallBytes {
 		e.Object.Size = f.Size
 	}
-	asset, _, err := catalog.OpenSmall(ctx, taco.Alone(c.options.Opener, e), f.path, source.Known{Size: e.Size},
+	asset, err := catalog.OpenSmall(ctx, taco.Alone(c.options.Opener, e), f.path, source.Known{Size: e.Size},
 		c.options.MaxChunkBytes)
 	return asset, Bare(err)
 }

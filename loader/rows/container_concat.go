@@ -52,10 +52,7 @@ func (s *selector) concat(ctx context.Context, groups []spec.Group) error {
 		return fault.WithPart(err, "concat", fault.NoOffset)
 	}
 	levels.tellColumns(joined, data)
-	if s.data, err = levels.withSources(joined, samples); err != nil {
-		return err
-	}
-	s.samples = samples
+	s.data, s.samples = levels.withSources(joined, samples), samples
 	s.meet(slices.Values(samples))
 	if levels.left, err = leftOf(ctx, subs); err != nil {
 		return err
@@ -150,12 +147,12 @@ func (c *Container) tellColumns(joined *tables.Table, data []*tables.Table) {
 
 // withSources adds the column with the file of each row to a table with these rows of level 0. It
 // returns t itself if the dataset has no such column.
-func (c *Container) withSources(t *tables.Table, rows []int32) (*tables.Table, error) {
+func (c *Container) withSources(t *tables.Table, rows []int32) *tables.Table {
 	i := c.level0.Index(taco.SourceColumn)
 	if i < 0 || t.Index(taco.SourceColumn) >= 0 {
-		return t, nil
+		return t
 	}
-	return tables.Join(t, c.level0.Select([]int{i}).Take(ints(rows))), nil
+	return tables.Join(t, c.level0.Select([]int{i}).Take(ints(rows)))
 }
 
 // sqlTable returns a table that queries know by name, but not data: the table of taco.Dataset.SQLTable. After a concat

@@ -88,7 +88,7 @@ func oneFile(ctx context.Context, o resources.Options, path string) (a catalog.A
 	if kind == store.Zarr {
 		return oneImage(ctx, path, o)
 	}
-	a, _, err = catalog.OpenSmall(ctx, o.Opener, path, source.Known{}, o.MaxChunkBytes)
+	a, err = catalog.OpenSmall(ctx, o.Opener, path, source.Known{}, o.MaxChunkBytes)
 	if k := fault.KindOf(err); k == fault.Corrupt || k == fault.Unsupported {
 		err = cmp.Or(errNotOneRaster(kind, path), err)
 	}

@@ -114,10 +114,12 @@ func Open(ctx context.Context, src spec.Source, from []spec.Field, o resources.O
 	if err != nil || stacks == nil {
 		return table, err
 	}
-	if table, err = newStacked(table, flat, stacks); err != nil {
-		return nil, errors.Join(fault.WithFile(err, src.Source), table.Close())
+	stacked, err := newStacked(table, flat, stacks)
+	if err != nil {
+		_ = table.Close() // it was only read
+		return nil, fault.WithFile(err, src.Source)
 	}
-	return table, nil
+	return stacked, nil
 }
 
 // openJoined opens the dataset of a source and those that fields name, each with its own fields. The conditions and

@@ -53,10 +53,10 @@ func newStacked(t Table, flat []spec.Field, stacks []stack) (Table, error) {
 	for i, part := range stacks {
 		for k := part.first; k < part.first+part.n; k++ {
 			if err := flat[k].CheckKind(t.Kind(k)); err != nil {
-				return t, InField(flat[k].Name, err)
+				return nil, InField(flat[k].Name, err)
 			}
 			if StepsOf(t, k) != nil {
-				return t, InField(flat[k].Name, fault.New(fault.Unsupported, "asset", fault.NoOffset,
+				return nil, InField(flat[k].Name, fault.New(fault.Unsupported, "asset", fault.NoOffset,
 					"it has steps of time, and the rasters of a stack have none"))
 			}
 		}

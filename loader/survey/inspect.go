@@ -29,7 +29,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// Kinds of files and directories in FileInfo. Those of other files are the names of their formats.
+// Kinds of files and directories in FileInfo. Other files have the name of their format.
 const (
 	KindRumi   = "rumi"
 	KindTable  = "parquet" // any Parquet file but a catalog
@@ -53,7 +53,7 @@ type FileInfo struct {
 	// Unreadable is why chaski cannot read the pixels of a raster file; empty if it can.
 	Unreadable string `json:"unreadable,omitempty"`
 
-	// Format is the format of a file. That of a directory has no class.
+	// Format is the format of a file. A directory has one without a class.
 	Format *magic.Format `json:"-"`
 
 	index *chunk.Index // of Raster in a TIFF

@@ -42,7 +42,7 @@ func Files(ctx context.Context, all []File, first, count int, o Options) (*Repor
 	return v.report(), nil
 }
 
-// Add adds the report of the files that come after those of r. It lists at most maxFaults of the faults.
+// Add adds the report of the files that come next. It lists at most maxFaults of the faults.
 func (r *Report) Add(next *Report, maxFaults int) {
 	r.add(next)
 	r.Notes = append(r.Notes, next.Notes...)

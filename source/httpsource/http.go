@@ -233,8 +233,7 @@ func (b *backend) request(ctx context.Context, u *url.URL, s *sign.Signature) (*
 // do sends a request. Errors do not have its URL, which may contain a signature.
 func (b *backend) do(req *http.Request) (*http.Response, error) {
 	resp, err := b.client.Do(req)
-	var ue *url.Error
-	if errors.As(err, &ue) {
+	if ue, ok := errors.AsType[*url.Error](err); ok {
 		err = ue.Err
 	}
 	if err != nil && strings.HasPrefix(err.Error(), "failed to parse Location header") { // of net/http, with the header

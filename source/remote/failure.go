@@ -79,8 +79,7 @@ func retryAfter(h http.Header) time.Duration {
 // Classify returns the failure in the chain of an error, or makes one: an invalid certificate or
 // unknown host is Denied, every other network error Transient.
 func Classify(err error) *Failure {
-	var f *Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Failure](err); ok {
 		return f
 	}
 	var dns *net.DNSError

@@ -201,7 +201,7 @@ func (r *reader) request(ctx context.Context, p []byte, off int64) error {
 		if err := r.x.check(a); err != nil {
 			return err
 		}
-		return r.o.readBody(ctx, a, p)
+		return r.o.readBody(a, p)
 	})
 	size, ok, err := r.o.readsWhole(err)
 	if !ok {

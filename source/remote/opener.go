@@ -112,7 +112,7 @@ func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
 				a.Len, a.Off, a.Size))
 		}
 		data := make([]byte, a.Len) // Check limits it to the requested block
-		if err := o.readBody(ctx, a, data); err != nil {
+		if err := o.readBody(a, data); err != nil {
 			return err
 		}
 		x.size, x.tag, x.spans = a.Size, a.Tag, []span{{0, data}}

@@ -90,7 +90,7 @@ func (o Options) validate() error {
 			o.RetryBurst, o.RetryShare)
 	case min(o.Backoff, o.MaxBackoff, o.Fresh) < 0 || o.Timeout <= 0 || o.MinRate < 1:
 		return fmt.Errorf("remote: a time or rate below 0, or no timeout")
-	case o.Block < 1 || o.Block > 1<<30 || o.CacheBytes < 0 || o.Gap < 0 || o.WholeBytes < 0:
+	case o.Block < 1 || o.Block > 1<<30 || min(o.CacheBytes, o.Gap, o.WholeBytes) < 0:
 		return fmt.Errorf("remote: blocks of %d bytes, %d kept, %d of whole objects, gaps of %d", o.Block,
 			o.CacheBytes, o.WholeBytes, o.Gap)
 	}

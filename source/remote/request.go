@@ -133,7 +133,7 @@ func (o *Opener) attempt(ctx context.Context, h *host, n int64, once func(contex
 }
 
 // readBody fills p from a response that must have exactly these bytes.
-func (o *Opener) readBody(ctx context.Context, a *Answer, p []byte) error {
+func (o *Opener) readBody(a *Answer, p []byte) error {
 	if a.Len != int64(len(p)) {
 		return Fail(Transient, fmt.Errorf("requested %d bytes at %d, but got %d", len(p), a.Off, a.Len))
 	}

@@ -89,10 +89,9 @@ func (o *Opener) wholeObject(ctx context.Context, x *object) ([]byte, error) {
 			h.b = make([]byte, x.size) // MaxWhole limits it
 		}
 		h.tag = a.Tag
-		return o.readBody(ctx, a, h.b)
+		return o.readBody(a, h.b)
 	})
-	var e *errNoRanges
-	if errors.As(err, &e) { // it is longer than expected
+	if e, ok := errors.AsType[*errNoRanges](err); ok { // it is longer than expected
 		err = place{x.uri, "byte range",
 			0}.fault(Fail(Changed, fmt.Errorf("it has %d bytes, expected %d", e.size, x.size)), 1)
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,7 +75,7 @@ func TestDirectory(t *testing.T) {
 		b, at := zipOf(names, zip64)
 		after := int64(strings.Index(string(b), Signature))
 		for _, behind := range []int{0, 1000, 2 * MaxTail} {
-			r := &corpus.Mem{B: append(b[:len(b):len(b)], strings.Repeat("PAR1", behind/4)...)}
+			r := &corpus.Mem{B: append(slices.Clip(b), strings.Repeat("PAR1", behind/4)...)}
 			dir, err := Read(t.Context(), r, after, every)
 			if err != nil || len(dir) != len(names) {
 				t.Fatalf("zip64 %v, %d bytes behind: %v, %v", zip64, behind, dir, err)

@@ -174,9 +174,10 @@ func OpenAsset(ctx context.Context, o source.Opener, uri string, maxChunk int) (
 // OpenSmall is OpenAsset for a raster whose pixels are read next. k has the size and tag of the file, if known. A
 // remote raster is read whole, in one request, if its size is known and at most SmallBytes, or if reading its header
 // brings all of it.
-func OpenSmall(ctx context.Context, o source.Opener, uri string, k source.Known, maxChunk int) (Asset, Meta, error) {
+func OpenSmall(ctx context.Context, o source.Opener, uri string, k source.Known, maxChunk int) (a Asset, err error) {
 	if !source.IsRemote(uri) {
-		return OpenAsset(ctx, o, uri, maxChunk)
+		a, _, err = OpenAsset(ctx, o, uri, maxChunk)
+		return a, err
 	}
 	small := int64(headBytes)
 	if k.Size > 0 && k.Size <= SmallBytes {
@@ -186,9 +187,10 @@ func OpenSmall(ctx context.Context, o source.Opener, uri string, k source.Known,
 	}
 	file, err := source.OpenKnown(ctx, o, uri, k)
 	if err != nil {
-		return Asset{}, Meta{}, fault.WithFile(err, uri)
+		return Asset{}, fault.WithFile(err, uri)
 	}
-	return openAsset(ctx, o, file, uri, maxChunk, small)
+	a, _, err = openAsset(ctx, o, file, uri, maxChunk, small)
+	return a, err
 }
 
 // openAsset implements OpenAsset for an open reader, and closes it. It reads a raster of at most small bytes whole.

@@ -241,7 +241,7 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 		return Asset{}, err
 	}
 	if asset.URI = uri; index == nil {
-		opened, _, err := OpenSmall(ctx, t.opener, uri, asset.Known(), t.maxChunk)
+		opened, err := OpenSmall(ctx, t.opener, uri, asset.Known(), t.maxChunk)
 		return opened, err
 	}
 	asset.Place, asset.Names = r.place(f.place, index.Height, index.Width), r.names(f.names, index.StepBands())

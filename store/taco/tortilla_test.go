@@ -782,7 +782,7 @@ func TestSensors(t *testing.T) {
 	if _, err := s.Pick("B03"); fault.KindOf(err) != fault.NotFound {
 		t.Error(err)
 	}
-	for _, name := range strings.Fields("landsat1mss landsat2mss landsat3mss landsat4mss landsat5mss landsat4tm " +
+	for name := range strings.FieldsSeq("landsat1mss landsat2mss landsat3mss landsat4mss landsat5mss landsat4tm " +
 		"landsat5tm landsat7etm landsat8oli landsat9oli sentinel2msi eo1ali aster modis") {
 		s, err := taco.ParseSensor(name)
 		if err != nil || len(s.Bands) < 4 {

@@ -83,7 +83,7 @@ func newDenseWalk(a *Array, i int, b Box, to layout) *denseWalk {
 	return w
 }
 
-// tiles places the walk at each tile of which cells show, and yields its index. A tile does not show if one later
+// tiles places the walk at each tile that shows, and yields its index. A tile does not show if one later
 // fragment covers all cells that it would contribute.
 func (w *denseWalk) tiles() iter.Seq[int64] {
 	hides := func(f *Fragment) bool { return f.NonEmpty.covers(w.region) }

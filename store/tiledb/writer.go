@@ -71,7 +71,7 @@ func (w *writer) finish() error {
 	return w.folder.Place(pathname.Join(source.LocalPath(w.a.uri), w.f.Name))
 }
 
-// nextName returns a name for a new fragment. It has a time later than those of the fragments that others wrote since
+// nextName returns a name for a new fragment. It is later than the fragments that others wrote since
 // the array was opened: with the time of its beginning, a fragment that was consolidated meanwhile would hide it.
 func (a *Array) nextName() (string, error) {
 	names, err := entries(context.Background(), a.store, a.uri)
@@ -129,7 +129,7 @@ func (w *writer) metadata() ([]byte, error) {
 	b = binary.LittleEndian.AppendUint32(b, Version)
 	b = append(b, 1, 0) // dense, and with a non-empty domain
 	b = schema.appendBox(b, w.f.NonEmpty)
-	// The number of sparse tiles comes first, and the offset of the tree in front of those of the lists.
+	// The number of sparse tiles comes first, and the offset of the tree in front of the lists'.
 	for _, v := range slices.Concat([]uint64{0, uint64(w.f.LastCells)}, ends, []uint64{0}, starts) {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}

@@ -145,7 +145,7 @@ func (d *decoder) bloscStream(dst, src []byte, codec byte) error {
 	case 3:
 		return d.expand.Zlib(dst, src)
 	case 4:
-		return d.expand.Zstd(dst[:len(dst):len(dst)], src)
+		return d.expand.Zstd(slices.Clip(dst), src)
 	}
 	return broken("", "compressor %d", codec)
 }

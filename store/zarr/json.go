@@ -43,8 +43,7 @@ func decode(b []byte, to any) error {
 	decoder := json.NewDecoder(bytes.NewReader(b))
 	decoder.UseNumber()
 	if err := decoder.Decode(to); err != nil {
-		var s *json.SyntaxError
-		if errors.As(err, &s) {
+		if s, ok := errors.AsType[*json.SyntaxError](err); ok {
 			return fault.New(fault.Corrupt, metaPart, s.Offset, "%v", err)
 		}
 		return corrupt("%v", err)

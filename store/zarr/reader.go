@@ -100,7 +100,7 @@ func (r *Reader) straight(ctx context.Context, dst []byte, at []int64) (bool, er
 		kernel.Fill(dst, r.a.Fill)
 		return true, nil
 	}
-	return true, r.fault(r.decode(dst[:len(dst):len(dst)], data), at, fault.NoOffset)
+	return true, r.fault(r.decode(slices.Clip(dst), data), at, fault.NoOffset)
 }
 
 // load decodes the chunk at into tile, unless tile holds it already.

@@ -28,7 +28,7 @@ type references struct {
 type refTable interface {
 	// find returns the object with a name, or false.
 	find(ctx context.Context, name string) (ref, bool, error)
-	// names returns the names of the entries of a directory; those of directories end in "/".
+	// names returns the names of the entries of a directory. Names of directories end in "/".
 	names(ctx context.Context, dir string) ([]string, error)
 }
 

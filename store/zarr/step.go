@@ -60,7 +60,7 @@ var codecs = map[string]*codec{
 	"fixedscaleoffset": {undo: unscale, configure: (*chain).configureFilter, only2: true},
 }
 
-// Codecs that are not of numcodecs, or of which only the form in version 3 is read.
+// Codecs that numcodecs lacks, or that are read in the form of version 3 alone.
 var (
 	crc32cCodec = &codec{sum: crc32c}
 	swapCodec   = &codec{undo: swap} // samples that are big-endian
@@ -129,7 +129,7 @@ func (c *chain) configureFilter(s *step, conf object) (err error) {
 	return nil
 }
 
-// stored returns the bytes of the stored form of the step, or -1 if they do not follow from those of its output.
+// stored returns the size of the stored form of the step, or -1 if it does not follow from the size of the output.
 func (s *step) stored() int {
 	switch {
 	case s.compresses || s.size < 0:

@@ -40,7 +40,7 @@ type coder struct {
 func (c *coder) add(t tables.Type, v *tables.Vector) error {
 	switch {
 	case t.Stored().Store == tables.Coded:
-		return c.code(t, v)
+		return c.code(v)
 	case t.Kind == tables.List:
 		child, _ := v.Offsets()
 		return c.add(*t.Elem, child)
@@ -55,7 +55,7 @@ func (c *coder) add(t tables.Type, v *tables.Vector) error {
 }
 
 // code writes the dictionary of strings or bytes: the values in the order in which rows have them first.
-func (c *coder) code(t tables.Type, v *tables.Vector) error {
+func (c *coder) code(v *tables.Vector) error {
 	known, codes := map[string]int64{}, make([]int64, v.Len())
 	var data []byte
 	offs := []uint32{0}

@@ -40,8 +40,8 @@ func (f *Few) append(dst []float64, lo, hi, limit int) ([]float64, error) {
 	return dst, nil
 }
 
-// begin sets where the rows of a page of lists begin, of which there should be values.n, and then values.n to how many
-// values exist, which it returns. Most pages have no nulls and no empty lists, so that every level stands for a value.
+// begin sets where the rows of a page of lists begin, values.n of them, and then values.n to the number of
+// values, which it returns. Most pages have no nulls and no empty lists, so that every level stands for a value.
 func (f *Few) begin(h *pageHeader, rep, def []byte, col *Column) (there int, err error) {
 	n, rows := int(h.values), f.values.n
 	if f.starts, err = zeros(rep, n, h.repEncoding, make([]int32, 0, min(rows, n))); err != nil {

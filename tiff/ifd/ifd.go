@@ -167,17 +167,17 @@ func OpenAs(ctx context.Context, r source.Reader, l Limits, header func(head []b
 
 // header reads the file header and returns the offset of the first directory.
 func (f *File) header() (uint64, error) {
-	bad := func(kind fault.Kind, off int64, format string, args ...any) (uint64, error) {
-		return 0, fault.New(kind, "header", off, format, args...)
+	bad := func(off int64, format string, args ...any) (uint64, error) {
+		return 0, fault.New(fault.Corrupt, "header", off, format, args...)
 	}
 	if name := magic.OfBytes(f.Head); name != "" {
 		return 0, NotRead(name)
 	}
 	switch {
 	case len(f.Head) == 0:
-		return bad(fault.Corrupt, 0, "the file is empty")
+		return bad(0, "the file is empty")
 	case len(f.Head) < 8:
-		return bad(fault.Corrupt, 0, "%d bytes are too few for the header of a TIFF", len(f.Head))
+		return bad(0, "%d bytes are too few for the header of a TIFF", len(f.Head))
 	}
 	switch string(f.Head[:2]) {
 	case "II":
@@ -185,7 +185,7 @@ func (f *File) header() (uint64, error) {
 	case "MM":
 		f.order, f.BigEndian = binary.BigEndian, true
 	default:
-		return bad(fault.Corrupt, 0, "not a TIFF: its byte order mark is %q", f.Head[:2])
+		return bad(0, "not a TIFF: its byte order mark is %q", f.Head[:2])
 	}
 	switch v := f.order.Uint16(f.Head[2:]); v {
 	case 42:
@@ -193,13 +193,13 @@ func (f *File) header() (uint64, error) {
 	case 43:
 		f.Big = true
 	default:
-		return bad(fault.Corrupt, 2, "version %d", v)
+		return bad(2, "version %d", v)
 	}
 	if len(f.Head) < 16 {
-		return bad(fault.Corrupt, 0, "%d bytes are no BigTIFF header", len(f.Head))
+		return bad(0, "%d bytes are no BigTIFF header", len(f.Head))
 	}
 	if s, zero := f.order.Uint16(f.Head[4:]), f.order.Uint16(f.Head[6:]); s != 8 || zero != 0 {
-		return bad(fault.Corrupt, 4, "offsets of %d bytes, then %d", s, zero)
+		return bad(4, "offsets of %d bytes, then %d", s, zero)
 	}
 	return f.first(f.order.Uint64(f.Head[8:]))
 }

@@ -173,7 +173,7 @@ func mutantsOf(dir string) (all []mutant, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("go list %s: %w", dir, err)
 	}
-	for _, name := range strings.Fields(string(list)) {
+	for name := range strings.FieldsSeq(string(list)) {
 		path := filepath.Join(dir, name)
 		source, err := os.ReadFile(path)
 		if err != nil {

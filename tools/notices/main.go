@@ -108,7 +108,7 @@ func licences(command string) (map[string][]string, error) {
 				break
 			}
 		}
-		found[name] = found[name][:len(found[name]):len(found[name])] // so that a module without files is a key, too
+		found[name] = slices.Clip(found[name]) // so that a module without files is a key, too
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 
 	"github.com/paulmach/orb"
@@ -203,7 +204,7 @@ func TestSidesAlongTheWindow(t *testing.T) {
 	} {
 		for range len(c.ring) { // wherever the ring begins
 			c.ring = append(c.ring[1:len(c.ring):len(c.ring)], c.ring[0])
-			got, ok := around(Polygon(orb.Polygon{append(c.ring[:len(c.ring):len(c.ring)], c.ring[0])}, w, h))
+			got, ok := around(Polygon(orb.Polygon{append(slices.Clip(c.ring), c.ring[0])}, w, h))
 			if ok != c.ok || ok && got != c.want {
 				t.Errorf("%s: %v %v, want %v", name, got, ok, c.want)
 			}

@@ -76,7 +76,7 @@ func TestErrorsSayTheirKindOnce(t *testing.T) {
 	lines := 0
 	for _, args := range inputs {
 		r := chaski(t.Context(), args...)
-		for _, line := range strings.Split(r.err+r.out, "\n") {
+		for line := range strings.SplitSeq(r.err+r.out, "\n") {
 			if line == "" || r.code == 0 && !strings.Contains(line, ": ") {
 				continue
 			}

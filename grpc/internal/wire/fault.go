@@ -106,12 +106,10 @@ func Remote(kind string, err error) error {
 // Cause returns the error of another server, without the words that were added here. If err is not from another server,
 // it returns err.
 func Cause(err error) error {
-	var r *remote
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*remote](err); ok {
 		return r
 	}
-	var s *said
-	if errors.As(err, &s) {
+	if s, ok := errors.AsType[*said](err); ok {
 		return s
 	}
 	return err

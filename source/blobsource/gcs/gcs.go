@@ -110,8 +110,7 @@ func (d *driver) ETag(o *blob.ListObject) string {
 
 // Status implements blobsource.Driver.
 func (d *driver) Status(err error) (int, http.Header) {
-	var failed *googleapi.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*googleapi.Error](err); ok {
 		return failed.Code, failed.Header
 	}
 	return 0, nil

@@ -145,8 +145,7 @@ func (s *Store) abort(ctx context.Context, key, id string) {
 
 // code returns the code of an error of S3, such as NoSuchUpload.
 func code(err error) string {
-	var api smithy.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		return api.ErrorCode()
 	}
 	return ""
@@ -167,8 +166,7 @@ func (s *Store) fail(uri string, err error) error {
 		err = errors.New("another run has begun to write it, and has ended this upload")
 	}
 	n := 1
-	var attempts *retry.MaxAttemptsError
-	if errors.As(err, &attempts) {
+	if attempts, ok := errors.AsType[*retry.MaxAttemptsError](err); ok {
 		n = attempts.Attempt
 	}
 	status, _ := (&driver{}).Status(err)

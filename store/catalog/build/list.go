@@ -266,7 +266,7 @@ func (l *Listing) write(ctx context.Context, w io.Writer, parts *merging) (n int
 	return n, err
 }
 
-// append appends the values of sample i behind those of the first field: of the other fields, and of the table.
+// append appends the values of sample i in the other fields and in the table, behind the first field.
 func (l *Listing) append(row parquet.Row, i int) (_ parquet.Row, size int, err error) {
 	first := len(rowio.Fields())
 	for k := range l.more[i-l.first] {

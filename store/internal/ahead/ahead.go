@@ -20,7 +20,7 @@ type Ranges struct {
 	free  [][]byte // memory of runs that are held no longer
 }
 
-// File is a file of which ranges are read.
+// File is a file whose ranges are read.
 type File struct {
 	all  *Ranges
 	runs []run // by offset

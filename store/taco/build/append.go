@@ -47,7 +47,7 @@ func Append(ctx context.Context, folder string, o Options,
 	if err := a.recover(); err != nil {
 		return nil, err
 	}
-	return a.run(ctx, o, write)
+	return a.run(ctx, write)
 }
 
 // appending is one run of Append.
@@ -145,8 +145,9 @@ func (a *appending) recover() error {
 var partPattern = regexp.MustCompile(`^part[0-9]{4}\.tacozip$`)
 
 // run writes the new ZIP and the indexes.
-func (a *appending) run(ctx context.Context, o Options,
-	write func(path string, c Collection) (*Result, error)) (r *Result, err error) {
+func (a *appending) run(
+	ctx context.Context, write func(path string, c Collection) (*Result, error),
+) (r *Result, err error) {
 	name, err := a.free()
 	if err != nil {
 		return nil, err

@@ -116,8 +116,8 @@ func (c *Collection) Set(b []byte) error {
 	return nil
 }
 
-// member returns the field for a member of COLLECTION.json, and whether it is optional. The field is not valid if there
-// is none.
+// member returns the field for a member of COLLECTION.json, and whether it is optional. The field of an unknown
+// member is not valid.
 func (c *Collection) member(name string) (field reflect.Value, optional bool) {
 	v := reflect.ValueOf(c).Elem()
 	for i := range v.NumField() {

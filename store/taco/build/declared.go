@@ -339,8 +339,7 @@ func checkExtensions(members map[string]json.RawMessage) error {
 
 // withoutKind returns the text of an error that becomes one of another kind.
 func withoutKind(err error) string {
-	var f *fault.Error
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return strings.TrimSuffix(err.Error(), ": "+f.Kind.Error())
 	}
 	return err.Error()

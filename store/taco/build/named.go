@@ -82,7 +82,7 @@ func (w *writer) laidOut(paths []string, file string, samples []int32) (*named, 
 }
 
 // fileName returns the name that all samples that are files get for their file: "image", or "file" if the first one is
-// no raster, with the extension that all have or, without one, that of its format.
+// no raster, with the extension that all have or, without one, the extension of its format.
 func (w *writer) fileName(ctx context.Context, samples []int32) (string, error) {
 	level := w.levels[0]
 	extension := func(row int32) string {

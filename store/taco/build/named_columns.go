@@ -165,7 +165,7 @@ type grouped struct {
 	used map[string]bool // the columns of TACO 2 that these come from
 }
 
-// groupsOf returns the columns of places and times of a table: those of a group of TACO 3, or what the columns of
+// groupsOf returns the columns of places and times of a table: a group of TACO 3, or what the columns of
 // TACO 2 say, if that suffices for a group.
 func groupsOf(ctx context.Context, t *tables.Table) (*grouped, error) {
 	for _, group := range taco3.Groups {

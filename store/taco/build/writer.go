@@ -28,7 +28,7 @@ type writer struct {
 	// collection are complete.
 	files func(ctx context.Context, put putter) error
 	named *named // of a form of TACO 3, once its structure is known
-	// columns are those of the tables of a part of a TACO 3, by level. They are made of all parts together: what
+	// columns has the columns of a part of a TACO 3, by level. They are made of all parts together, because what
 	// columns there are, and of what types, depends on the values.
 	columns   map[string]*tables.Table
 	described Form // the form that the description is for, if a ZIP is written first
@@ -204,8 +204,8 @@ func (w *writer) add(added []*tables.Table) error {
 	return nil
 }
 
-// located sets the extent of the description to that of the samples, or to another one if they have no positions,
-// unless there is one.
+// located sets the extent of the description, if it has none: to the extent of the samples, or to another one if these
+// have no positions.
 func (w *writer) located(ctx context.Context, otherwise *Extent) error {
 	if w.collection.Extent != nil {
 		return nil

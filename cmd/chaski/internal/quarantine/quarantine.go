@@ -50,8 +50,7 @@ type Record struct {
 func New(dataset string, err error) Record {
 	record := Record{Dataset: dataset, Kind: fault.KindOf(err).Error(), Message: fault.Line(err),
 		FirstSeen: time.Now().UTC().Truncate(time.Second), Count: 1}
-	var f *fault.Error
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
 		record.URI, record.Part = f.File, f.Part
 		if f.Off >= 0 {
 			record.Offset = &f.Off

@@ -133,8 +133,7 @@ func (a *access) open(addresses []net.Addr, log *slog.Logger) (*doors, error) {
 // accessError makes a fault of an error about the files of access.
 func accessError(err error) error {
 	kind := cmp.Or(console.SystemKind(err), fault.Corrupt)
-	var system *fs.PathError
-	if errors.As(err, &system) {
+	if system, ok := errors.AsType[*fs.PathError](err); ok {
 		return fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, system.Err), system.Path)
 	}
 	return fault.Wrap(kind, "access", fault.NoOffset, err)

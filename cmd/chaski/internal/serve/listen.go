@@ -70,8 +70,7 @@ const maxAbstract = 107
 // listenError makes a fault of an error to listen, with the address in the place of the file.
 func listenError(address string, err error) error {
 	kind := console.SystemKind(err)
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		kind = fault.NotFound
 	}
 	kind = cmp.Or(kind, fault.Unsupported)

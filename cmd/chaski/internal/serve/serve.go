@@ -222,7 +222,7 @@ func (f *serveFlags) runHeld(ctx context.Context, h *holders, level slog.Level, 
 	if probes != nil {
 		defer probes.Close()
 	}
-	srv, doors, err := f.server(options, listener, m, env)
+	srv, doors, err := f.server(options, listener, m)
 	if err != nil {
 		return err
 	}
@@ -289,7 +289,7 @@ func (f *serveFlags) serve(ctx context.Context, srv *server.Server, l net.Listen
 }
 
 // server returns the server and its doors, which authenticate clients at the listeners. m is nil without --metrics.
-func (f *serveFlags) server(o server.Options, l, m net.Listener, env console.Env) (*server.Server, *doors, error) {
+func (f *serveFlags) server(o server.Options, l, m net.Listener) (*server.Server, *doors, error) {
 	addresses := []net.Addr{l.Addr()}
 	if m != nil {
 		addresses = append(addresses, m.Addr())

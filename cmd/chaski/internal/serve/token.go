@@ -2,6 +2,7 @@ package serve
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,10 +27,8 @@ func NewToken(env console.Env) *cobra.Command {
 				expires = time.Now().Add(valid)
 			}
 			c.Name = args[0]
-			for _, r := range c.Roots {
-				if r == "" {
-					return console.Usagef("--root is empty")
-				}
+			if slices.Contains(c.Roots, "") {
+				return console.Usagef("--root is empty")
 			}
 			token := auth.NewToken()
 			line, err := auth.Line(token, c, expires)

@@ -76,12 +76,12 @@ func (f *Flags) Check(fl *pflag.FlagSet, output string) (err error) {
 // parse parses --shard.
 func (f *Flags) parse() error {
 	number, count, _ := strings.Cut(f.shard, "/")
-	k, err := strconv.Atoi(number)
-	n, wrong := strconv.Atoi(count)
-	if err != nil || wrong != nil || k < 0 || k >= n || n > maxShards {
+	k, err := strconv.ParseUint(number, 10, 31)
+	n, wrong := strconv.ParseUint(count, 10, 31)
+	if err != nil || wrong != nil || k >= n || n > maxShards {
 		return console.Usagef("--shard is %q: it must be K/N, with K from 0 to N-1 and N up to %d", f.shard, maxShards)
 	}
-	f.number, f.count = k, n
+	f.number, f.count = int(k), int(n)
 	return nil
 }
 

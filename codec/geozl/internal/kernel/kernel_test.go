@@ -169,7 +169,7 @@ func TestHalf(t *testing.T) {
 		}
 		return v
 	}
-	for h := uint16(0); h < 0x7bff; h++ {
+	for h := range uint16(0x7bff) {
 		a, b := value(h), value(h+1)
 		mid := (a + b) / 2
 		for v, want := range map[float64]uint16{a: h, mid: h + 1, math.Nextafter(mid, 0): h, b: h + 1} {

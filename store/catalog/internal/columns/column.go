@@ -56,9 +56,9 @@ func (c Cell) Value() Value {
 // Column is one column of a table. It is safe for concurrent use.
 type Column struct {
 	Kind Kind
-	// Unit is that of dates and timestamps, else 0.
+	// Unit is the unit of dates and timestamps, else 0.
 	Unit time.Duration
-	// Bytes says that the values are not marked as strings, which they may be, and Opaque that they are none.
+	// Bytes says that the values are not marked as strings but may be, and Opaque that they are not strings.
 	Bytes, Opaque bool
 
 	rows   int64
@@ -179,8 +179,8 @@ func folderOf(path []byte) []byte {
 	return path[bytes.LastIndexByte(path[:pos], '/')+1 : pos]
 }
 
-// maxRows bounds the rows of a dataset: a few bytes of a Parquet file can claim millions of rows, each of which the
-// fingerprint visits.
+// maxRows bounds the rows of a dataset: a few bytes of a Parquet file can claim millions of rows, and the fingerprint
+// visits each.
 const maxRows = 1 << 32
 
 // CheckRows refuses more rows than maxRows.

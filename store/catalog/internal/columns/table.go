@@ -20,8 +20,8 @@ import (
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
-// Table holds the columns that the fields of a dataset are made of: those of Parquet files whose rows follow each
-// other, or those of a CSV file or of STAC items, which are in memory.
+// Table holds the columns that the fields of a dataset are made of. They come from Parquet files whose rows
+// follow each other, or are in memory, from a CSV file or STAC items.
 type Table struct {
 	Files  []*File
 	begins []int64 // the first row of each file, and at the end the number of all rows
@@ -212,7 +212,7 @@ func (t *Table) heldColumn(name string) (*Column, error) {
 		strings.Join(t.names, ", "), hint)
 }
 
-// heldTable returns the table of n rows of the columns by their names, of which a wanted one has values.
+// heldTable returns the table of n rows of the columns by their names. A wanted one has values.
 func heldTable(n int64, names []string, columns map[string]*tables.Vector, part string) *Table {
 	var cols []tables.Column
 	for _, name := range names {

@@ -38,7 +38,7 @@ func (s Span) In(lo, hi int64) bool {
 	return s.Size >= 0 && s.Off >= lo && s.Off <= hi && s.Size <= hi-s.Off
 }
 
-// Limits on the rows of a level. Positions are 32-bit integers, of which a container may use the upper half for itself.
+// Limits on the rows of a level. Positions are 32-bit integers, and a container may use the upper half for itself.
 // A row takes memory, while equal values may take next to none in the file. Ids and paths differ from row to row, so
 // that ten rows in each byte of the file are more than any writer produces.
 const (

@@ -31,7 +31,7 @@ type sibling struct {
 
 // verifyRows checks what holds for the rows of a level of every format: each has an id, a kind and a place, and a
 // folder as its parent, no sibling has its id, and all values of the table can be read. above are the kinds of the rows
-// of the level above, and those of this level are returned.
+// of the level above. It returns the kinds of this level.
 func (c *Container) verifyRows(ctx context.Context, k int, above []Kind, r *Report) ([]Kind, error) {
 	level, err := c.Linked(ctx, k)
 	if err != nil {

@@ -38,7 +38,7 @@ type file struct {
 // fileBytes is the memory of a file, with the least of its name in the table.
 const fileBytes = 6*8 + 4 + 4 + 8
 
-// part has the samples, files and columns of one shard or, with those of all of them behind each other, of a dataset.
+// part has the samples, files and columns of one shard or, one shard behind the other, of a dataset.
 type part struct {
 	ids     []string
 	files   []file
@@ -114,7 +114,7 @@ func open(ctx context.Context, o source.Opener, name string, form model.Form, ur
 	return c.container.Open(c, len(c.levels)), nil
 }
 
-// reader is a model.Reader of shards, all of which is read when they are opened. Who reads files opens their shards.
+// reader is a model.Reader of shards. It holds all but the bytes of files, which are read from the shards later.
 type reader struct {
 	container *model.Container
 	uris      []string

@@ -140,8 +140,8 @@ func tarName(name string) (key, ext string, ok bool) {
 	return dir + stem, strings.ToLower(ext), true
 }
 
-// columnExtensions are extensions of members that become columns, as decoders of WebDataset have them. Those of JSON
-// are nil: its objects are a column for each member.
+// columnExtensions are extensions of members that become columns, as decoders of WebDataset have them. JSON has
+// nil: its objects are a column for each member.
 var columnExtensions = map[string]func(b []byte) (string, error){"txt": text, "text": text, "transcript": text,
 	"cls": number, "cls2": number, "class": number, "count": number, "index": number, "inx": number, "id": number,
 	"json": nil, "jsn": nil}

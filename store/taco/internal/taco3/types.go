@@ -12,7 +12,7 @@ import (
 var plainTypes = map[string]string{"date32": "date32[day]", "date64": "date64[ms]", "float16": "halffloat"}
 
 func init() {
-	for _, name := range strings.Fields("null bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float double " +
+	for name := range strings.FieldsSeq("null bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float double " +
 		"string large_string string_view binary large_binary binary_view halffloat date32[day] date64[ms] " +
 		"month_day_nano_interval") {
 		plainTypes[name] = name

@@ -344,9 +344,7 @@ func (c *reader) verifyArchive(ctx context.Context, r source.Reader, from string
 			return err
 		}
 	}
-	for name, place := range index.spans {
-		rows[name] = place
-	}
+	maps.Copy(rows, index.spans)
 	return fault.WithFile(verifyZIP(ctx, r, index, rows, rep), c.container.URI)
 }
 

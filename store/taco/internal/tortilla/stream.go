@@ -390,7 +390,7 @@ func (c *stream) ownedChunk(ctx context.Context, row int) (chunk model.Entry, er
 	return bad("%s %q has no sample %q with its %d bytes at %d", ColRoot, root, id, at.Size, at.Off)
 }
 
-// Verify implements model.Reader. It checks that a table follows that of a level with folders, and that every chunk
+// Verify implements model.Reader. It checks that a level with folders has a table below it, and that every chunk
 // belongs to a sample, lies in its bytes, and exists once.
 func (c *stream) Verify(ctx context.Context, r *model.Report) error {
 	k := len(c.levels) - 1
