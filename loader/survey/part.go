@@ -66,7 +66,7 @@ type PartField struct {
 	Name  string       `json:"name"`
 	Bands []string     `json:"bands"` // the band descriptions of the first file; nil if it has none
 	Stats *stats.Field `json:"-"`
-	State []byte       `json:"state"` // Stats as bytes (stats.Field.AppendState), while it is written and read
+	State []byte       `json:"state"` // Stats as bytes (stats.Field.AppendState), while written or read
 }
 
 // StatsPart is Stats of a share of the samples.
@@ -95,7 +95,8 @@ const maxPart = 4 << 30 / 3
 func (p *Part) Write(w io.Writer) error {
 	written := Part{Samples: p.Samples, Skipped: p.Skipped}
 	for _, f := range p.Fields {
-		written.Fields = append(written.Fields, PartField{Name: f.Name, Bands: f.Bands, State: f.Stats.AppendState(nil)})
+		f.State = f.Stats.AppendState(nil)
+		written.Fields = append(written.Fields, f)
 	}
 	// ReadPart would refuse it only after all other parts were made: one with too many bands, for example.
 	if err := written.parse(); err != nil {
