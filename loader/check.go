@@ -156,7 +156,7 @@ func (c *check) points(ctx context.Context, r *pixels.Reader, d *dataset, row in
 	if err != nil {
 		return err
 	}
-	return d.eachPoints(ctx, asset, row, shuffle.Box{H: asset.Index.Height, W: asset.Index.Width},
+	return d.eachPoints(asset, row, shuffle.Box{H: asset.Index.Height, W: asset.Index.Width},
 		func(_ int, f *pointsField, at pointWindow) error {
 			box, ok := f.box(at.win, at.t, at.n)
 			if !ok {

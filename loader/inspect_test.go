@@ -114,7 +114,7 @@ func TestInspectOtherKinds(t *testing.T) {
 			t.Errorf("catalog of %d rows: %+v", rows, *info.Table)
 		}
 		if kind == survey.KindFolder &&
-			(info.Folder.Rasters < 20 || info.Folder.ByType[".md"] != 1 || info.Bytes == 0) {
+			(info.Folder.ByType[".tif"] < 10 || info.Folder.ByType[".md"] != 1 || info.Bytes == 0) {
 			t.Errorf("folder: %+v", *info.Folder)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -26,13 +25,11 @@ type pointsField struct {
 	maxPoints int         // bound of the points of a row; further ones are counted and left out
 	dtype     chunk.DType // of the values
 	world     bool        // coordinates lie on the ground, not in pixels
-	fixed     *affine     // the transform that the spec gives for all samples; nil to read each file's own
+	fixed     *affine     // the transform that the spec gives for all samples; nil for each asset's own
 	array     *tiledb.Array
 	attr      int
 	n, y, x   int // indices of the dimensions; n may be -1
 	leftOut   atomic.Int64
-	opener    Options
-	known     *lru.Cache[rasterKey, *affine]
 }
 
 // openPoints opens the array of a field.
@@ -43,7 +40,7 @@ func openPoints(ctx context.Context, f Field, t rows.Table, o Options) (*pointsF
 		return nil, err
 	}
 	field := &pointsField{name: f.Name, maxPoints: points.Most, world: points.In == spec.WorldPoints, array: array,
-		n: -1, y: -1, x: -1, opener: o, known: lru.New[rasterKey, *affine](transformBytes)}
+		n: -1, y: -1, x: -1}
 	if err := field.resolve(points, t); err != nil {
 		return nil, fault.WithFile(err, points.Array)
 	}
@@ -138,40 +135,21 @@ func (a *affine) pixel(x, y float64) (col, row float64) {
 	return float64(x*a.back[1]) + float64(y*a.back[2]), float64(x*a.back[4]) + float64(y*a.back[5])
 }
 
-// rasterKey distinguishes the rasters of one file.
-type rasterKey struct {
-	uri, member string
-	offset      int64
-}
-
-// transformBytes bounds the memory of the transforms of files, for each field: 8 MiB hold about 20,000.
-const transformBytes = 8 << 20
-
-// affine returns the transform of an asset: from the spec or, if it has none, from the file's
-// header. A file without a transform is unsupported.
-func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, error) {
-	if p.fixed != nil {
+// affine returns the transform of an asset: from the spec or, if it has none, of its place.
+func (p *pointsField) affine(a *catalog.Asset) (*affine, error) {
+	bad := func(what string) error {
+		return fault.New(fault.Unsupported, "transform", fault.NoOffset, "%s, which points in %q need", what,
+			spec.WorldPoints)
+	}
+	switch {
+	case p.fixed != nil:
 		return p.fixed, nil
+	case a.Place == nil:
+		return nil, bad("the file says not where it lies")
+	case a.Place.Boxed:
+		return nil, bad("the catalog has bounds and no transform ('chaski index' makes one that has)")
 	}
-	key := rasterKey{a.URI, a.Member, a.Offset}
-	if t, ok := p.known.Get(key); ok {
-		return t, nil
-	}
-	// Without a lock, since a header may be remote: two workers that read the same one get the same transform.
-	_, meta, err := catalog.OpenAsset(ctx, rows.Alone(p.opener.Opener, a), a.URI, p.opener.MaxChunkBytes)
-	if err != nil {
-		return nil, err
-	}
-	if meta.Transform == nil {
-		return nil, fault.New(fault.Unsupported, "transform", fault.NoOffset,
-			"the file says not where it lies, which points in %q need", spec.WorldPoints)
-	}
-	t, err := newAffine(*meta.Transform)
-	if err != nil {
-		return nil, err
-	}
-	p.known.Add(key, t, int64(len(a.URI)+len(a.Member)+12*8))
-	return t, nil
+	return newAffine(a.Place.Transform(a.Index.Height, a.Index.Width))
 }
 
 // box returns the box of cells that may lie in a window. It returns false if none does.
@@ -378,11 +356,11 @@ func (e *Engine) eachPoints(ctx context.Context, d *dataset, draw *shuffle.Draw,
 	if err != nil {
 		return err
 	}
-	return d.eachPoints(ctx, asset, draw.Row, window, do)
+	return d.eachPoints(asset, draw.Row, window, do)
 }
 
 // eachPoints is Engine.eachPoints for a window of the asset of a row.
-func (d *dataset) eachPoints(ctx context.Context, a catalog.Asset, row int64, win shuffle.Box,
+func (d *dataset) eachPoints(a catalog.Asset, row int64, win shuffle.Box,
 	do func(i int, f *pointsField, at pointWindow) error) error {
 	window := pointWindow{win: win, n: row}
 	if coordinate := d.extras.Coordinate; coordinate != nil {
@@ -392,7 +370,7 @@ func (d *dataset) eachPoints(ctx context.Context, a catalog.Asset, row int64, wi
 		window.t = nil
 		if field.world {
 			var err error
-			if window.t, err = field.affine(ctx, a); err != nil {
+			if window.t, err = field.affine(&a); err != nil {
 				return a.Fault(err)
 			}
 		}

@@ -201,7 +201,9 @@ func Make(ctx context.Context, o Options) (*Report, error) {
 		o.Loader.Opener = files
 	}
 	o.Loader.MaxChunkBytes = cmp.Or(o.Loader.MaxChunkBytes, resources.DefaultMaxChunkBytes)
-	table, err := rows.OpenTable(ctx, loader.Spec{Source: o.Source, Fields: o.Fields}, o.Loader)
+	sp, options := loader.Spec{Source: o.Source, Fields: o.Fields}, o.Loader
+	table, err := rows.OpenTable(ctx, &sp, &options)
+	defer options.CloseOpener()
 	if err != nil {
 		return nil, err
 	}

@@ -15,23 +15,21 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// near returns the rows of level 0 that match a condition on place or time, or that all do. It keeps those rows of the
-// levels below 0 that the condition leaves.
-func (c *Container) near(ctx context.Context, f taco.Filter) (rows []int, all bool, err error) {
+// near returns the rows of level 0 that match a condition on place or time. It keeps those rows of the levels below 0
+// that the condition leaves.
+func (c *Container) near(ctx context.Context, f taco.Filter) ([]int, error) {
 	left, err := c.filter(ctx, f)
-	if err != nil || left == nil {
-		return nil, true, err
+	if err != nil {
+		return nil, err
 	}
 	switch {
 	case len(left) < 2: // the condition looked at level 0 only
 	case c.left == nil:
 		c.left = left
 	default:
-		if c.left, err = c.set.And(ctx, c.left, left); err != nil {
-			return nil, false, err
-		}
+		c.left, err = c.set.And(ctx, c.left, left)
 	}
-	return left[0], false, nil
+	return left[0], err
 }
 
 // filter returns the rows that match a condition on place or time. If the condition names neither a

@@ -43,47 +43,25 @@ func (t catalogTable) Column(ctx context.Context, name string) (Column, error) {
 		}}, nil
 }
 
-// OpenTable opens the dataset of a spec with one source: a catalog, a table, a container, an array,
-// a directory, a glob or a file. A container has the samples that meet the spec's conditions and
-// split; other datasets have all rows. An invalid spec, a mixture and a dataset that cannot be
-// opened are errors.
-func OpenTable(ctx context.Context, spec spec.Spec, o resources.Options) (Table, error) {
-	spec.AllFields = spec.AllFields || len(spec.Fields) == 0
-	spec = spec.WithDefaults()
-	spec.BatchSize = max(spec.BatchSize, 1)
-	if err := spec.Validate(); err != nil {
+// OpenTable opens the dataset of a spec with one source: a catalog, a table, a container, an array, a directory, a glob
+// or a file. It puts the spec and the options after their checks and defaults in place of what they were; the caller
+// calls CloseOpener after it has closed the table, and after an error. A container has the samples that meet the spec's
+// conditions and split; other datasets have all rows. An invalid spec, a mixture and a dataset that cannot be opened
+// are errors.
+func OpenTable(ctx context.Context, s *spec.Spec, o *resources.Options) (Table, error) {
+	*s, *o = s.WithDefaults(), o.WithDefaults()
+	s.BatchSize = max(s.BatchSize, 1) // Validate needs one, although nothing here makes batches
+	if err := cmp.Or(s.Validate(), o.Validate()); err != nil {
 		return nil, err
 	}
-	if len(spec.Sources) > 0 {
-		return nil, errors.New("spec: a mixture has several datasets")
+	if len(s.Sources) > 0 {
+		return nil, errors.New("spec: a mixture has several datasets: take its sources, one by one")
 	}
-	o = o.WithDefaults()
-	if err := o.Validate(); err != nil {
+	var err error
+	if *s, err = WithOwnFields(ctx, *s, *o); err != nil {
 		return nil, err
 	}
-	spec, err := WithOwnFields(ctx, spec, o)
-	if err != nil {
-		o.CloseOpener()
-		return nil, err
-	}
-	table, err := Open(ctx, spec.Root(), spec.Fields, o)
-	if err != nil {
-		o.CloseOpener()
-		return nil, err
-	}
-	return &ownTable{table, o}, nil
-}
-
-// ownTable is a table that also closes the default opener, which OpenTable has made for it.
-type ownTable struct {
-	Table
-	o resources.Options
-}
-
-// Close closes the table before its opener, since closing a table may still use files.
-func (t *ownTable) Close() error {
-	defer t.o.CloseOpener()
-	return t.Table.Close()
+	return Open(ctx, s.Root(), s.Fields, *o)
 }
 
 // WithOwnFields replaces the one field of a spec with AllFields by the fields of its first dataset,

@@ -210,30 +210,26 @@ func (s *selector) near(ctx context.Context, w *spec.Condition) error {
 	if s.levels != nil {
 		find = s.levels.near
 	}
-	rows, every, err := find(ctx, filter)
-	if err == nil && !every {
-		s.meet(int32s(rows))
-	}
+	rows, err := find(ctx, filter)
+	s.meet(int32s(rows))
 	return err
 }
 
 // inTable returns the rows of a table that match a condition on place or time. If the condition names no column,
 // the first of the usual columns counts; without a geometry, a box is compared with the bounds.
-func (s *selector) inTable(ctx context.Context, filter taco.Filter) (rows []int, all bool, err error) {
+func (s *selector) inTable(ctx context.Context, filter taco.Filter) ([]int, error) {
 	if filter.Level != 0 {
-		return nil, false, errors.New("a table has no levels")
+		return nil, errors.New("a table has no levels")
 	}
 	if filter.Time == "" {
 		filter.Time = s.first(spec.TimeColumns)
 	}
 	if filter.Box != nil && filter.Geometry == "" {
 		if filter.Geometry = s.first(spec.PlaceColumns); filter.Geometry == "" && s.has(spec.BoundsColumns) {
-			rows, err = s.inBounds(ctx, filter)
-			return rows, false, err
+			return s.inBounds(ctx, filter)
 		}
 	}
-	rows, err = filter.Match(ctx, s.all)
-	return rows, false, err
+	return filter.Match(ctx, s.all)
 }
 
 // crsColumn is the column in which a catalog has the EPSG code of each row's bounds.
@@ -324,14 +320,9 @@ func rowsWhere(
 	ctx context.Context, o *resources.Options, t *tables.Table, condition string,
 ) (rows []int, err error) {
 	err = o.SQLLimits.Within(ctx, func(ctx context.Context) (err error) {
-		rows, err = rowsThat(ctx, o, t, condition)
+		rows, err = query.Where(ctx, t, condition)
 		return err
 	})
-	return rows, err
-}
-
-func rowsThat(ctx context.Context, o *resources.Options, t *tables.Table, condition string) ([]int, error) {
-	rows, err := query.Where(ctx, t, condition)
 	if o.SQL == nil || !query.Refused(err) {
 		return rows, err
 	}
@@ -342,12 +333,8 @@ func rowsThat(ctx context.Context, o *resources.Options, t *tables.Table, condit
 	data := withRows(t, numbers)
 	// The line ends after the condition, because the condition may end with a comment.
 	sql := fmt.Sprintf("SELECT %q FROM data WHERE (%s\n)", rowColumn, condition)
-	found, fullErr := o.SQL(ctx, sql, []string{"data"}, func(_ context.Context, name string) (*tables.Table, error) {
-		if strings.EqualFold(name, "data") {
-			return data, nil
-		}
-		return nil, query.NoTable(name, []string{"data"})
-	}, o.SQLLimits.Memory)
+	found, fullErr := query.RunOr(ctx, sql, []string{"data"}, query.Map(map[string]*tables.Table{"data": data}), o.SQL,
+		o.SQLLimits)
 	if fullErr != nil {
 		return nil, query.Better(err, fullErr)
 	}

@@ -39,8 +39,8 @@ type Spec struct {
 	// pattern of a field.
 	Fields []Field `json:"fields"`
 	// AllFields applies the settings of the only entry of Fields to every field of a catalog of
-	// pairs. It has no effect on other datasets. Open and OpenTable set it if Fields is empty. The
-	// spec of an open engine lists the fields that were found.
+	// pairs. It has no effect on other datasets. Open sets it if Fields is empty. The spec of an open
+	// engine lists the fields that were found.
 	AllFields bool `json:"all_fields,omitempty"`
 	// BatchSize is the number of samples of a global batch, over all ranks: 1 to 1,048,576.
 	BatchSize int `json:"batch_size"`

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/picture"
 	"github.com/chaski-eo/chaski/rumi"
@@ -134,13 +135,8 @@ type FrameInfo struct {
 
 // FolderInfo counts the files below a directory, without hidden ones.
 type FolderInfo struct {
-	Files   int            `json:"files"`
-	Rasters int            `json:"rasters"`  // .tif, .tiff, .rumi
-	ByType  map[string]int `json:"by_type"`  // by extension in lower case
-	Folders int            `json:"folders"`  // directories below it
-	Largest int64          `json:"largest"`  // bytes of the largest file
-	First   string         `json:"first"`    // the first raster in order of path, relative to the directory
-	Errors  int            `json:"unlisted"` // directories that could not be listed
+	Files  int            `json:"files"`
+	ByType map[string]int `json:"by_type"` // by extension in lower case
 }
 
 // ErrNotArray is returned if a timestamp is given for a path that is not an array.
@@ -163,17 +159,18 @@ func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.
 	if at != nil && kind != store.TileDB {
 		return nil, ErrNotArray
 	}
-	return describers[kind](ctx, path, at, o)
-}
-
-// describers describe what paths lead to, by their kinds.
-var describers = map[*store.Kind]func(context.Context, string, *spec.Timestamp, resources.Options) (any, error){
-	store.TileDB: describeArray, store.Zarr: describeZarr, store.Container: describeContainer,
-	store.Other: describeFile,
-}
-
-// describeFile describes a file, a raster inside a container or a directory.
-func describeFile(ctx context.Context, path string, _ *spec.Timestamp, o resources.Options) (any, error) {
+	switch kind {
+	case store.TileDB:
+		array, err := rows.OpenArrayAt(ctx, path, at, o)
+		if err != nil {
+			return nil, err
+		}
+		return arrayInfo(path, array), nil
+	case store.Zarr:
+		return InspectZarr(ctx, path, o)
+	case store.Container:
+		return inspectContainer(ctx, path, o)
+	}
 	info, err := Inspect(ctx, path, o)
 	if err != nil {
 		return nil, err
@@ -514,19 +511,20 @@ func tileInterleaved(x *chunk.Index) bool {
 	return true
 }
 
+// maxTypes bounds the extensions that are counted one by one. A directory may have a file of every
+// extension, and the report must stay short.
+const maxTypes = 64
+
 // folder describes a directory.
 func (i *FileInfo) folder(ctx context.Context, dir string, roots *source.Roots) error {
-	i.Kind, i.Format = KindFolder, magic.Of(nil)
-	info := &FolderInfo{ByType: map[string]int{}}
-	i.Folder = info
+	i.Kind, i.Format, i.Folder = KindFolder, magic.Of(nil), &FolderInfo{ByType: map[string]int{}}
 	return roots.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil && p == dir:
 			return fault.Wrap(fault.Unsupported, "folder", fault.NoOffset, err)
-		case err != nil:
-			info.Errors++
+		case err != nil: // a directory below it that cannot be listed
 			return nil
 		case p != dir && strings.HasPrefix(d.Name(), "."):
 			if d.IsDir() {
@@ -534,41 +532,19 @@ func (i *FileInfo) folder(ctx context.Context, dir string, roots *source.Roots) 
 			}
 			return nil
 		case d.IsDir():
-			if p != dir {
-				info.Folders++
-			}
 			return nil
 		}
-		i.count(dir, p, d)
+		i.Folder.Files++
+		if st, err := d.Info(); err == nil {
+			i.Bytes += st.Size()
+		}
+		ext := strings.ToLower(filepath.Ext(p))
+		if _, known := i.Folder.ByType[ext]; !known && len(i.Folder.ByType) >= maxTypes {
+			ext = "…"
+		}
+		i.Folder.ByType[ext]++
 		return nil
 	})
-}
-
-// maxTypes bounds the extensions that are counted one by one. A directory may have a file of every
-// extension, and the report must stay short.
-const maxTypes = 64
-
-// count adds a file of the directory.
-func (i *FileInfo) count(dir, p string, d fs.DirEntry) {
-	info := i.Folder
-	info.Files++
-	if st, err := d.Info(); err == nil {
-		i.Bytes += st.Size()
-		info.Largest = max(info.Largest, st.Size())
-	}
-	ext := strings.ToLower(filepath.Ext(p))
-	if _, known := info.ByType[ext]; !known && len(info.ByType) >= maxTypes {
-		ext = "…"
-	}
-	info.ByType[ext]++
-	if magic.Named(p).Class != magic.Raster {
-		return
-	}
-	if info.Rasters++; info.First == "" {
-		if rel, err := filepath.Rel(dir, p); err == nil {
-			info.First = filepath.ToSlash(rel)
-		}
-	}
 }
 
 // RumiInfo describes a rumi file without its pixels and georeferencing.

@@ -1,15 +1,11 @@
 package survey
 
 import (
-	"context"
 	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
 
-	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/loader/rows"
-	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
@@ -76,17 +72,7 @@ func (n ArrayNumber) MarshalJSON() ([]byte, error) {
 // ArrayInterval holds the two ends of an interval, both included.
 type ArrayInterval [2]ArrayNumber
 
-// describeArray describes a TileDB array from its schema and the footers of its fragments, without
-// reading tiles. at selects the fragments that were written in a range of time; nil selects all.
-func describeArray(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (any, error) {
-	array, err := rows.OpenArrayAt(ctx, path, at, o)
-	if err != nil {
-		return nil, err
-	}
-	return arrayInfo(path, array), nil
-}
-
-// arrayInfo describes an open array.
+// arrayInfo describes an open array from its schema and the footers of its fragments, without reading tiles.
 func arrayInfo(path string, a *tiledb.Array) *ArrayInfo {
 	sc := a.Schema
 	i := &ArrayInfo{

@@ -43,14 +43,6 @@ type ZarrArray struct {
 	Bounds     *[4]float64 `json:"bounds,omitempty"`    // minx, miny, maxx, maxy in the CRS
 }
 
-func describeZarr(ctx context.Context, path string, _ *spec.Timestamp, o resources.Options) (any, error) {
-	info, err := InspectZarr(ctx, path, o)
-	if err != nil {
-		return nil, err
-	}
-	return info, nil
-}
-
 // InspectZarr describes a Zarr array or group from its metadata and its coordinate arrays. A path outside of
 // Options.Roots is fault.NotFound.
 func InspectZarr(ctx context.Context, path string, o resources.Options) (*ZarrInfo, error) {

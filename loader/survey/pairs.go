@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"sync"
 
@@ -19,8 +18,8 @@ import (
 
 // PairOptions say what Pairs reports.
 type PairOptions struct {
-	// Worst is how many pairs are listed. Default 20.
-	Worst int
+	// MaxFaults is how many pairs are listed. Default 1000.
+	MaxFaults int
 	// Progress, if not nil, is called after every sample, by one goroutine at a time.
 	Progress func(done, total int64)
 }
@@ -35,53 +34,28 @@ type PairReport struct {
 	Unplaced  int64 `json:"unplaced"`
 	// Unreadable pairs have a raster that cannot be read.
 	Unreadable int64 `json:"unreadable"`
-	// Worst lists pairs that are misplaced or unreadable, those with the longest shifts first.
-	Worst []Pair `json:"worst"`
+	// Faults lists pairs that are misplaced or unreadable, the first ones in the order of rows and fields.
+	Faults []PairFault `json:"faults"`
 }
 
-// Verdicts about a pair.
-const (
-	Misplaced  = "misplaced"
-	Unreadable = "unreadable"
-)
-
-// Pair is the result of comparing a pair.
-type Pair struct {
-	Verdict string `json:"verdict"`
-	Row     int64  `json:"row"`
-	ID      string `json:"id,omitempty"`
-	// First and Other are the names of the fields, FirstFile and OtherFile their rasters.
-	First     string `json:"first"`
-	Other     string `json:"other"`
-	FirstFile string `json:"first_file,omitempty"`
-	OtherFile string `json:"other_file,omitempty"`
-	// Error says why the pair is misplaced or unreadable.
-	Error string `json:"error,omitempty"`
-	// ByPlace is the shift that the places on the ground say, nil if they differ by more than a shift.
-	ByPlace *PixelShift `json:"by_place,omitempty"`
+// PairFault is why a pair is misplaced or unreadable.
+type PairFault struct {
+	Row int64  `json:"row"`
+	ID  string `json:"id,omitempty"`
+	// Field is the name of the other field of the pair.
+	Field string `json:"field"`
+	// Error names the files and, of a misplaced pair, where they lie and how far apart.
+	Error string `json:"error"`
 
 	err error
 }
 
-// Err returns why the pair is reported.
-func (p *Pair) Err() error { return p.err }
-
-// PixelShift is where the content of the other raster lies in comparison with the first raster's, pixel by pixel as
-// batches have them, in pixels of the coarser one.
-type PixelShift struct {
-	Y float64 `json:"y"` // downwards
-	X float64 `json:"x"` // to the right
-}
-
-// order sorts pairs: those that share no place or cannot be read first, then by length, then by row and field.
-func order(a, b Pair) int {
-	score := func(p *Pair) float64 {
-		if s := p.ByPlace; s != nil {
-			return math.Hypot(s.Y, s.X)
-		}
-		return math.Inf(1)
+// Err returns the error of the first fault that is listed, or nil.
+func (r *PairReport) Err() error {
+	if len(r.Faults) == 0 {
+		return nil
 	}
-	return cmp.Or(cmp.Compare(score(&b), score(&a)), cmp.Compare(a.Row, b.Row), cmp.Compare(a.Other, b.Other))
+	return r.Faults[0].err
 }
 
 // Pairs compares the rasters of each sample with the sample's first raster by their places on the ground, as headers
@@ -89,14 +63,8 @@ func order(a, b Pair) int {
 // and the split leave.
 // A spec without fields gets the fields of the dataset.
 func Pairs(ctx context.Context, sp spec.Spec, o resources.Options, po PairOptions) (r *PairReport, err error) {
-	if sp.AllFields = sp.AllFields || len(sp.Fields) == 0; sp.AllFields {
-		o = o.WithDefaults()
-		if sp, err = rows.WithOwnFields(ctx, sp.WithDefaults(), o); err != nil {
-			o.CloseOpener()
-			return nil, err
-		}
-	}
-	err = withTable(ctx, "pairs", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+	sp.AllFields = sp.AllFields || len(sp.Fields) == 0
+	err = withTable(ctx, sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
 		r, err = comparePairs(ctx, sp, o, t, po)
 		return err
 	})
@@ -122,7 +90,7 @@ func comparePairs(ctx context.Context, sp spec.Spec, o resources.Options, t rows
 		return nil, err
 	}
 	p := &pairing{options: o, pairs: po, table: t, fields: sp.Fields}
-	p.pairs.Worst = cmp.Or(po.Worst, 20)
+	p.pairs.MaxFaults = cmp.Or(po.MaxFaults, 1000)
 	if p.columns, err = pairColumns(t, sp); err != nil {
 		return nil, err
 	}
@@ -139,11 +107,11 @@ func comparePairs(ctx context.Context, sp spec.Spec, o resources.Options, t rows
 			return p.sample(ctx, i)
 		}
 	}
-	p.report.Samples = chosen(t, selected)
+	p.report.Samples, p.report.Faults = chosen(t, selected), []PairFault{}
 	if err := pixels.Sweep(ctx, o, remote, p.report.Samples, po.Progress, visits); err != nil {
 		return nil, err
 	}
-	p.report.cut(p.pairs.Worst)
+	p.report.cut(p.pairs.MaxFaults)
 	return &p.report, nil
 }
 
@@ -182,34 +150,12 @@ func together(t rows.Table, a, b int) bool {
 	return false
 }
 
-// cut keeps the worst n pairs.
+// cut keeps the first n faults.
 func (r *PairReport) cut(n int) {
-	slices.SortFunc(r.Worst, order)
-	r.Worst = r.Worst[:min(len(r.Worst), n)]
-}
-
-// count adds the result of a pair to the report.
-func (p *pairing) count(pair *Pair, placed bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	report := &p.report
-	report.Pairs++
-	switch pair.Verdict {
-	case Unreadable:
-		report.Unreadable++
-	case Misplaced:
-		report.Misplaced++
-	}
-	if !placed && pair.Verdict != Unreadable {
-		report.Unplaced++
-	}
-	if pair.Verdict == "" {
-		return
-	}
-	// Twice as many before sorting, so that sorting costs little per pair.
-	if report.Worst = append(report.Worst, *pair); len(report.Worst) >= 2*p.pairs.Worst {
-		p.report.cut(p.pairs.Worst)
-	}
+	slices.SortFunc(r.Faults, func(a, b PairFault) int {
+		return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(a.Field, b.Field))
+	})
+	r.Faults = r.Faults[:min(len(r.Faults), n)]
 }
 
 // sample compares the rasters of a sample.
@@ -218,46 +164,47 @@ func (p *pairing) sample(ctx context.Context, row int64) error {
 		if rows.Lacks(p.table, p.columns[0], row) || rows.Lacks(p.table, column, row) {
 			continue
 		}
-		pair := Pair{Row: row, First: p.fields[p.columns[0]].Name, Other: p.fields[column].Name}
-		pair.ID, _ = p.table.ID(ctx, row) // without an id, the row names it
-		placed, err := p.pair(ctx, &pair, column)
-		if err != nil && fault.KindOf(err) == 0 {
+		if err := p.pair(ctx, row, column); err != nil {
 			return err
 		}
-		if err != nil {
-			pair.Verdict, pair.err = Unreadable, err
-		}
-		if pair.err != nil {
-			pair.Error = fault.Line(pair.err)
-		}
-		p.count(&pair, placed)
 	}
 	return nil
 }
 
-// pair compares two rasters of a sample.
-func (p *pairing) pair(ctx context.Context, pair *Pair, column int) (placed bool, _ error) {
-	first, err := p.table.Asset(ctx, p.columns[0], pair.Row)
-	if err != nil {
-		return false, err
+// pair compares two rasters of a sample, and adds the result to the report. It returns errors that are no fault of the
+// pair.
+func (p *pairing) pair(ctx context.Context, row int64, column int) error {
+	first, err := p.table.Asset(ctx, p.columns[0], row)
+	var other catalog.Asset
+	if err == nil {
+		other, err = p.table.Asset(ctx, column, row)
 	}
-	other, err := p.table.Asset(ctx, column, pair.Row)
-	if err != nil {
-		return false, err
-	}
-	pair.FirstFile, pair.OtherFile = first.Name(), other.Name()
-	a, b := first.Index, other.Index
-	err = catalog.SameGround(&first, &other)
-	if err != nil {
-		if y, x, ok := catalog.Offset(&first, &other, min(a.Height, b.Height), min(a.Width, b.Width)); ok {
-			// A raster that lies further east has its content further left than it should be.
-			pair.ByPlace = &PixelShift{Y: -y, X: -x}
+	report, faulty := &p.report, &p.report.Unreadable
+	placed := err != nil || first.Place != nil && other.Place != nil
+	switch {
+	case err == nil:
+		faulty = &report.Misplaced
+		if err = catalog.SameGround(&first, &other); err == nil {
+			_, err = pixels.NewRatio(first.Index, other.Index)
 		}
-	} else {
-		_, err = pixels.NewRatio(a, b)
+		err = other.Fault(err)
+	case fault.KindOf(err) == 0:
+		return err
 	}
-	if err != nil {
-		pair.Verdict, pair.err = Misplaced, other.Fault(err)
+	id, _ := p.table.ID(ctx, row) // without an id, the row names it
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	report.Pairs++
+	if !placed {
+		report.Unplaced++
 	}
-	return first.Place != nil && other.Place != nil, nil
+	if err == nil {
+		return nil
+	}
+	*faulty++
+	report.Faults = append(report.Faults, PairFault{row, id, p.fields[column].Name, fault.Line(err), err})
+	if len(report.Faults) >= 2*p.pairs.MaxFaults { // so that sorting costs little per pair
+		report.cut(p.pairs.MaxFaults)
+	}
+	return nil
 }

@@ -22,7 +22,7 @@ type Extent struct {
 
 // Measurable returns the extent of Stats of a spec.
 func Measurable(ctx context.Context, sp spec.Spec, o resources.Options) (e Extent, err error) {
-	err = withTable(ctx, "statistics", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+	err = withTable(ctx, sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
 		selected, err := rows.Selected(ctx, t, sp.Root(), o)
 		e = Extent{chosen(t, selected), t.Fingerprint()}
 		return err
@@ -55,23 +55,25 @@ func (s *Share) of(have Extent, dataset string) (first, count int64, err error) 
 // Part is what Stats measures in some of a dataset's samples. Parts of one dataset and spec give the same report, in
 // every bit, however its samples are divided.
 type Part struct {
-	Samples, Skipped int64
-	Fields           []PartField     // in the order of the spec; a stack has one for each of its rasters
-	Bad              map[int64]error // why some of the skipped samples, by row, cannot be read; not written
+	Samples int64           `json:"samples"`
+	Skipped int64           `json:"skipped"`
+	Fields  []PartField     `json:"fields"` // in the order of the spec; a stack has one for each of its rasters
+	Bad     map[int64]error `json:"-"`      // why some of the skipped samples, by row, cannot be read
 }
 
 // PartField has the statistics of one raster of a field.
 type PartField struct {
-	Name  string
-	Bands []string // the band descriptions of the first file; nil if it has none
-	Stats *stats.Field
+	Name  string       `json:"name"`
+	Bands []string     `json:"bands"` // the band descriptions of the first file; nil if it has none
+	Stats *stats.Field `json:"-"`
+	State []byte       `json:"state"` // Stats as bytes (stats.Field.AppendState), while written or read
 }
 
 // StatsPart is Stats of a share of the samples.
 func StatsPart(
 	ctx context.Context, sp spec.Spec, o resources.Options, share *Share, progress func(done, total int64),
 ) (p *Part, err error) {
-	err = withTable(ctx, "statistics", measured(sp), o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+	err = withTable(ctx, measured(sp), o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
 		selected, err := rows.Selected(ctx, t, sp.Root(), o)
 		if err != nil {
 			return err
@@ -86,33 +88,21 @@ func StatsPart(
 	return p, err
 }
 
-// partState is the JSON of a part.
-type partState struct {
-	Samples int64       `json:"samples"`
-	Skipped int64       `json:"skipped"`
-	Fields  []partField `json:"fields"`
-}
-
-type partField struct {
-	Name  string   `json:"name"`
-	Bands []string `json:"bands"`
-	State []byte   `json:"state"` // stats.Field.AppendState
-}
-
 // maxPart bounds the JSON of a part, in bytes: the largest state of a field (stats.ParseStates) in base64.
 const maxPart = 4 << 30 / 3
 
 // Write writes the part for ReadPart.
 func (p *Part) Write(w io.Writer) error {
-	state := partState{Samples: p.Samples, Skipped: p.Skipped}
+	written := Part{Samples: p.Samples, Skipped: p.Skipped}
 	for _, f := range p.Fields {
-		state.Fields = append(state.Fields, partField{f.Name, f.Bands, f.Stats.AppendState(nil)})
+		f.State = f.Stats.AppendState(nil)
+		written.Fields = append(written.Fields, f)
 	}
 	// ReadPart would refuse it only after all other parts were made: one with too many bands, for example.
-	if _, err := state.part(); err != nil {
+	if err := written.parse(); err != nil {
 		return err
 	}
-	return json.NewEncoder(w).Encode(state)
+	return json.NewEncoder(w).Encode(written)
 }
 
 // ReadPart reads a part, which may be from anyone: a wrong one is fault.Corrupt or fault.Limit.
@@ -124,30 +114,31 @@ func ReadPart(r io.Reader) (*Part, error) {
 	if len(data) > maxPart {
 		return nil, fault.New(fault.Limit, "part", fault.NoOffset, "over %d bytes", int64(maxPart))
 	}
-	var state partState
-	if err := json.Unmarshal(data, &state); err != nil {
+	p := &Part{}
+	if err := json.Unmarshal(data, p); err != nil {
 		return nil, fault.Wrap(fault.Corrupt, "part", fault.NoOffset, err)
 	}
-	return state.part()
+	err = p.parse()
+	for i := range p.Fields {
+		p.Fields[i].State = nil // so that it takes no memory
+	}
+	return p, err
 }
 
-func (s *partState) part() (*Part, error) {
-	if min(s.Samples, s.Skipped) < 0 {
-		return nil, fault.New(fault.Corrupt, "part", fault.NoOffset, "%d samples and %d skipped", s.Samples, s.Skipped)
+// parse sets Stats from State in all fields.
+func (p *Part) parse() error {
+	if min(p.Samples, p.Skipped) < 0 {
+		return fault.New(fault.Corrupt, "part", fault.NoOffset, "%d samples and %d skipped", p.Samples, p.Skipped)
 	}
-	states := make([][]byte, len(s.Fields))
-	for i, f := range s.Fields {
+	states := make([][]byte, len(p.Fields))
+	for i, f := range p.Fields {
 		states[i] = f.State
 	}
 	parsed, err := stats.ParseStates(states)
-	if err != nil {
-		return nil, err
+	for i := range parsed {
+		p.Fields[i].Stats = parsed[i]
 	}
-	p := &Part{Samples: s.Samples, Skipped: s.Skipped}
-	for i, f := range s.Fields {
-		p.Fields = append(p.Fields, PartField{Name: f.Name, Bands: f.Bands, Stats: parsed[i]})
-	}
-	return p, nil
+	return err
 }
 
 // Merge adds what q measured. Parts with other fields are an error.

@@ -140,7 +140,8 @@ func measure(
 	}
 	out := &Part{Samples: count - p.skipped, Skipped: p.skipped, Bad: p.bad}
 	for k, raster := range p.rasters {
-		out.Fields = append(out.Fields, PartField{sp.Fields[raster.field].Name, raster.names, total[k]})
+		out.Fields = append(out.Fields, PartField{Name: sp.Fields[raster.field].Name, Bands: raster.names,
+			Stats: total[k]})
 	}
 	return out, nil
 }
@@ -269,23 +270,24 @@ func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a c
 	return p.masked(ctx, r, a, to)
 }
 
-// masked adds an asset with a mask: the bands of a chunk at a time, in strips that are as tall as chunks if they fit
-// into the memory.
+// masked adds an asset with a mask: some bands at a time, in strips that are as tall as the chunks of both if they fit
+// into the memory, so that each chunk is decoded once.
 func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, to *tally) error {
 	index, limit := a.Index, p.options.MaxChunkBytes
 	size := index.DType.Size()
 	convs := &pixels.Converters{Base: einops.Convert{From: index.DType, To: index.DType}, Nodata: true}
-	for first := 0; first < index.Bands; first += index.ChunkB {
+	row := int(pixels.BoundedBytes(int64(limit), 1, index.Width, size))
+	if row < 0 {
+		return a.Fault(fault.New(fault.Limit, "mask", fault.NoOffset,
+			"a row of %d pixels with their mask at once, at most %d bytes", index.Width, limit))
+	}
+	tall := min(rows.RoundUp(max(index.ChunkH, index.Mask.ChunkH), index.ChunkH), index.Height)
+	for first := 0; first < index.Bands; {
 		var bands []int
-		for b := first; b < min(first+index.ChunkB, index.Bands); b++ {
+		for b := first; b < min(first+min(index.ChunkB, limit/row), index.Bands); b++ {
 			bands = append(bands, b)
 		}
-		row := pixels.BoundedBytes(int64(limit), 1, index.Width, len(bands), size+1) // with a byte of the mask
-		if row < 0 {
-			return a.Fault(fault.New(fault.Limit, "mask", fault.NoOffset,
-				"a row of %d pixels with their mask at once, at most %d bytes", index.Width, limit))
-		}
-		strip := min(index.Height, index.ChunkH, limit/int(row))
+		strip := min(tall, limit/(row*len(bands)))
 		for y := 0; y < index.Height; y += strip {
 			win := shuffle.Box{Y: y, H: min(strip, index.Height-y), W: index.Width}
 			if err := r.Planes(ctx, a, bands, win, convs, size); err != nil {
@@ -296,6 +298,7 @@ func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, to
 				to.valid(b, r.Resample.In[plane*size:], r.Resample.InValid[plane:][:win.H*win.W])
 			}
 		}
+		first += len(bands)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package survey
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -13,26 +12,11 @@ import (
 )
 
 // withTable calls do with the open table of a spec, and with the spec and the options after their
-// checks and defaults. what names the result of do, for the error about a mixture.
-func withTable(
-	ctx context.Context, what string, sp spec.Spec, o resources.Options,
-	do func(sp spec.Spec, o resources.Options, t rows.Table) error,
-) error {
-	sp = sp.WithDefaults()
-	sp.BatchSize = max(sp.BatchSize, 1) // Validate needs one, although nothing here makes batches
-	if err := sp.Validate(); err != nil {
-		return err
-	}
-	o = o.WithDefaults()
-	if err := o.Validate(); err != nil {
-		return err
-	}
+// checks and defaults.
+func withTable(ctx context.Context, sp spec.Spec, o resources.Options,
+	do func(sp spec.Spec, o resources.Options, t rows.Table) error) error {
+	table, err := rows.OpenTable(ctx, &sp, &o)
 	defer o.CloseOpener()
-	src := sp.Root()
-	if len(src.Sources) > 0 {
-		return fmt.Errorf("spec: the %s of a mixture are those of its sources, one by one", what)
-	}
-	table, err := rows.Open(ctx, src, sp.Fields, o)
 	if err != nil {
 		return err
 	}

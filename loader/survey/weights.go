@@ -38,7 +38,7 @@ func Weights(
 	ctx context.Context, w io.Writer, sp spec.Spec, o resources.Options, c WeightOptions, share *Share,
 	progress func(done, total int64),
 ) error {
-	return withTable(ctx, "weights", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+	return withTable(ctx, sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
 		head, counts, err := CountWeights(ctx, sp, o, t, c, share, progress)
 		if err != nil {
 			return err
@@ -50,7 +50,7 @@ func Weights(
 // WeightsExtent returns the extent of Weights of a spec: all rows of a table, and of a container the rows that the
 // conditions leave. It refuses options that Weights refuses.
 func WeightsExtent(ctx context.Context, sp spec.Spec, o resources.Options, c WeightOptions) (e Extent, err error) {
-	err = withTable(ctx, "weights", sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
+	err = withTable(ctx, sp, o, func(sp spec.Spec, o resources.Options, t rows.Table) error {
 		e = Extent{t.Len(), t.Fingerprint()}
 		_, err := (&weighing{options: o, table: t}).compile(ctx, sp, c)
 		return err
@@ -186,11 +186,11 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w row
 	if err := field.SameGround(&lead, &asset); err != nil {
 		return w, asset.Fault(err)
 	}
-	h, wd := lead.Index.Height, lead.Index.Width
-	across := rows.RoundUp(wd, p.head.CellWidth) / p.head.CellWidth
+	height, width := lead.Index.Height, lead.Index.Width
+	across := rows.RoundUp(width, p.head.CellWidth) / p.head.CellWidth
 	w = rows.CellCounts{
-		Height: uint32(h), Width: uint32(wd),
-		Cells: make([]uint32, across*(rows.RoundUp(h, p.head.CellHeight)/p.head.CellHeight)),
+		Height: uint32(height), Width: uint32(width),
+		Cells: make([]uint32, across*(rows.RoundUp(height, p.head.CellHeight)/p.head.CellHeight)),
 	}
 	cell := field.Ratio.Scale(shuffle.Box{H: p.head.CellHeight, W: p.head.CellWidth})
 	// A strip is as high as a row of chunks, so that each chunk is decoded once. A pixel of it

@@ -151,30 +151,6 @@ func sameBox(a, b Place, limit crs.Point) bool {
 	return true
 }
 
-// Offset returns by how many pixels other lies further down and right than first, if SameGround finds them shifted but
-// otherwise alike. h and w are the pixels that both are divided into.
-func Offset(first, other *Asset, h, w int) (y, x float64, ok bool) {
-	if first.Place == nil || other.Place == nil || SameGround(first, other) == nil {
-		return 0, 0, false
-	}
-	a, b := first.Place.Corners, other.Place.Corners
-	moved := *other
-	moved.Place = &Place{EPSG: other.Place.EPSG, CRS: other.Place.CRS, Boxed: other.Place.Boxed}
-	off := crs.Point{b[0][0] - a[0][0], b[0][1] - a[0][1]}
-	for i, c := range b {
-		moved.Place.Corners[i] = crs.Point{c[0] - off[0], c[1] - off[1]}
-	}
-	if SameGround(first, &moved) != nil {
-		return 0, 0, false
-	}
-	// off = y · down + x · right, where down and right are the sides of a pixel.
-	right := crs.Point{(a[1][0] - a[0][0]) / float64(w), (a[1][1] - a[0][1]) / float64(w)}
-	down := crs.Point{(a[2][0] - a[0][0]) / float64(h), (a[2][1] - a[0][1]) / float64(h)}
-	d := right[0]*down[1] - right[1]*down[0]
-	y, x = (right[0]*off[1]-right[1]*off[0])/d, (off[0]*down[1]-off[1]*down[0])/d
-	return y, x, finite(y) && finite(x)
-}
-
 // groundTolerance is in pixels of the coarser raster. Half a pixel is what two tools may disagree about the origin of
 // one grid (corner or centre of a pixel); a thousandth more is for bounds that were rounded on the way.
 const groundTolerance = 0.501

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -58,36 +57,32 @@ func TestVerifyPairs(t *testing.T) {
 		t.Fatalf("exit %d: %s%s", r.code, r.out, r.err)
 	}
 	if got.Samples != 4 || got.Pairs != 4 || got.Misplaced != 2 || got.Unplaced != 1 || got.Unreadable != 0 ||
-		len(got.Worst) != 2 {
+		len(got.Faults) != 2 {
 		t.Fatalf("%s", r.out)
 	}
-	for i, want := range []struct {
-		name, says string
-		place      *survey.PixelShift
-	}{
-		{"lonlat", "the CRSs differ", nil},
-		{"east640m", "640 m (64 pixels) east", &survey.PixelShift{Y: 0, X: -64}},
+	for i, want := range []struct{ name, says string }{
+		{"east640m", "640 m (64 pixels) east"}, {"lonlat", "the CRSs differ"},
 	} {
-		p := got.Worst[i]
-		if filepath.Base(p.OtherFile) != want.name+".tif" || p.Verdict != survey.Misplaced ||
-			!strings.Contains(p.Error, want.says) || !reflect.DeepEqual(p.ByPlace, want.place) {
+		p := got.Faults[i]
+		if !strings.Contains(p.Error, want.name+".tif: place") || !strings.Contains(p.Error, want.says) ||
+			p.Field != "mask" {
 			t.Errorf("%+v, want %+v", p, want)
 		}
 	}
-	r = chaski(t.Context(), append(append([]string{"verify", "--pairs"}, fields...), dir)...)
-	for _, line := range []string{"unplaced: 1\n", "by_place: {y: 0, x: -64}"} {
+	r = chaski(t.Context(), append(append([]string{"verify", "--pairs", "--max-faults", "1"}, fields...), dir)...)
+	for _, line := range []string{"unplaced: 1\n", "640 m (64 pixels) east"} {
 		if !strings.Contains(r.out, line) {
 			t.Errorf("%q is missing in\n%s", line, r.out)
 		}
 	}
-	if r.code != 1 || strings.Contains(r.out, "noplace") || strings.Contains(r.out, "aligned.tif") {
+	if r.code != 1 || strings.Contains(r.out, "noplace") || strings.Contains(r.out, "lonlat") {
 		t.Errorf("exit %d:\n%s", r.code, r.out)
 	}
 	if err := os.Truncate(filepath.Join(dir, "masks", "aligned.tif"), 20); err != nil {
 		t.Fatal(err)
 	}
 	r = chaski(t.Context(), append(append([]string{"verify", "--pairs", "--json"}, fields...), dir)...)
-	if err := json.Unmarshal([]byte(r.out), &got); err != nil || got.Unreadable != 1 || len(got.Worst) != 3 {
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil || got.Unreadable != 1 || len(got.Faults) != 3 {
 		t.Errorf("a damaged mask: exit %d: %s%s", r.code, r.out, r.err)
 	}
 }
@@ -108,11 +103,8 @@ func TestReportOfPairs(t *testing.T) {
 func TestVerifyPairsUsage(t *testing.T) {
 	workplace(t)
 	for _, args := range [][]string{
-		{"verify", "--worst", "3", "chip.tif"},
 		{"verify", "--pairs", "chip.tif", "chip.tif"},
 		{"verify", "--pairs", "chips"},
-		{"verify", "--pairs", "--worst", "0", "pairs"},
-		{"verify", "--pairs", "--max-faults", "3", "pairs"},
 	} {
 		if r := chaski(t.Context(), args...); r.code != 2 || r.out != "" {
 			t.Errorf("%q: exit %d: %s%s", args, r.code, r.out, r.err)

@@ -1,6 +1,7 @@
 package raster
 
 import (
+	"cmp"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -15,10 +16,9 @@ import (
 
 // pairsFlags are the flags of verify --pairs.
 type pairsFlags struct {
-	pairs   bool
-	source  flags.Source
-	options survey.PairOptions
-	json    bool
+	pairs  bool
+	source flags.Source
+	json   bool
 
 	own  pflag.FlagSet // flags that need --pairs
 	data pflag.FlagSet // of these, those that a spec excludes
@@ -27,7 +27,6 @@ type pairsFlags struct {
 func (f *pairsFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.pairs, "pairs", false, "check whether the rasters of each sample of a dataset lie on each other")
 	f.source.Add(&f.data)
-	console.NumberVar(&f.own, &f.options.Worst, "worst", 20, 1, 10_000, "with --pairs: list at most this many pairs")
 	fl.BoolVar(&f.json, "json", false, "with --pairs: one line of JSON instead of YAML; without, it always is JSON")
 	f.own.AddFlagSet(&f.data)
 	fl.AddFlagSet(&f.own)
@@ -38,9 +37,6 @@ func (f *pairsFlags) run(cmd *cobra.Command, env console.Env, paths []string, ou
 	if len(paths) != 1 {
 		return console.Usagef("there are %d paths: --pairs takes one dataset; put a glob in quotes", len(paths))
 	}
-	if cmd.Flags().Changed("max-faults") {
-		return console.Usagef("--max-faults and --pairs exclude each other; see --worst")
-	}
 	if err := console.Between("workers", o.Workers, 0, flags.MaxWorkers); err != nil {
 		return err
 	}
@@ -50,8 +46,7 @@ func (f *pairsFlags) run(cmd *cobra.Command, env console.Env, paths []string, ou
 	}
 	lo := loader.Options{Workers: o.Workers, MaxChunkBytes: o.MaxChunk, Opener: env.Files, SQL: env.SQL}
 	bar := console.NewBar(env.Err, "comparing", -1)
-	f.options.Progress = bar.Set
-	report, err := survey.Pairs(cmd.Context(), spec, lo, f.options)
+	report, err := survey.Pairs(cmd.Context(), spec, lo, survey.PairOptions{MaxFaults: o.MaxFaults, Progress: bar.Set})
 	bar.Done()
 	if err != nil {
 		return console.UsageUnlessFault(err)
@@ -59,8 +54,5 @@ func (f *pairsFlags) run(cmd *cobra.Command, env console.Env, paths []string, ou
 	err = console.WriteFile(out, env.Out, func(w io.Writer) error {
 		return console.Print(w, report, f.json)
 	})
-	if err == nil && len(report.Worst) > 0 {
-		err = report.Worst[0].Err()
-	}
-	return err
+	return cmp.Or(err, report.Err())
 }
