@@ -33,22 +33,14 @@ class Token:
 
     @classmethod
     def file(cls, path: str | os.PathLike[str]) -> Token:
-        """Returns the token in a file, which is read again with every call.
-
-        Raises:
-            SpecError: the file cannot be read, or has no token.
-        """
+        """Returns the token in a file, which is read again with every call."""
         token = cls.__new__(cls)
         token._text, token._path = "", os.path.abspath(path)
         token.text()
         return token
 
     def text(self) -> str:
-        """Returns the token itself.
-
-        Raises:
-            SpecError: its file cannot be read, or has none.
-        """
+        """Returns the token itself."""
         if not self._path:
             return self._text
         try:
@@ -151,9 +143,6 @@ def tls(
         ca: authorities that the server's certificate must be signed by; default: those of gRPC.
         certificate: the client's own, if the server asks for one.
         key: the key of `certificate`.
-
-    Raises:
-        SpecError: a file cannot be read, or only one of `certificate` and `key` is given.
     """
     from chaski._grpc import grpc
 

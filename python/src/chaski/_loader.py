@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar, get_args, overload
 
 from chaski import _engine, _show
-from chaski._access import Token, check_plain, from_environment
+from chaski._access import check_plain, from_environment
 from chaski._assemble import Batch, Pool, row_of
 from chaski._ledger import Ledger
 from chaski._plain import count, instance, positive
@@ -192,7 +192,7 @@ class Loader:
             self._list: Quarantine | None = None
             if (quarantine := policy(o.on_bad).quarantine) is not None:
                 self._list = Quarantine(quarantine, d.reply.fingerprint)
-                self._close_list = weakref.finalize(self, self._list.close)
+                weakref.finalize(self, self._list.close)
             self._ledger: Ledger | None = None
             if options.ledger is not None:
                 self._ledger = Ledger(
@@ -418,10 +418,7 @@ class Loader:
         return Ids(self, raster)
 
     def _all_samples(self, size: tuple[int, int] | None = None) -> int:
-        """Returns the samples that `sample` knows: those of an epoch without `take`.
-
-        With the size of windows, it returns the rasters.
-        """
+        """Returns the samples of an epoch without `take`; with the size of windows, the rasters."""
         if "take" not in self._asked and size is None:
             return self.samples
         self._check_usable()  # a closed loader must not start an engine
@@ -439,9 +436,7 @@ class Loader:
     def _describe_single(self, field: str = "", size: tuple[int, int] | None = None) -> Description:
         """Returns the description of samples one by one.
 
-        Args:
-            field: describes the ids of a field alone.
-            size: describes windows of this size, one for each raster.
+        With a field, it is that of its ids alone; with a size, of such a window of each raster.
         """
         if (d := self._singles.get((field, size))) is None:
             # The batch size stays: with per_batch, it says what the shares are of. take goes: it
@@ -588,10 +583,7 @@ class Loader:
         self._epoch, self._step, self._begun = epoch, step, False
 
     def _check_bad(self, batch: Batch) -> None:
-        """Lists bad rows, and raises once more of the epoch were bad than allowed.
-
-        A batch counts once.
-        """
+        """Lists bad rows, and raises once more of the epoch were bad than allowed."""
         if self._list is not None:
             self._list.rows(batch.bad)
         if not self._described.reply.HasField("bad_limit"):
@@ -604,9 +596,8 @@ class Loader:
             seen, count = batch.step + 1, count + _bad_rows(batch)
         self._counted = epoch, begun, seen, count
         if batch.bad and count > limit:
-            of = ""
-            if self.world_size > 1:
-                of = f" among the rows of rank {self.rank} of {self.world_size}"
+            rank = f" among the rows of rank {self.rank} of {self.world_size}"
+            of = rank if self.world_size > 1 else ""
             if begun:
                 of += f" since position {begun * self.batch_size}, where this loader began"
             raise LimitError(
@@ -655,7 +646,7 @@ class Loader:
         if not hasattr(epoch, "__index__"):
             raise TypeError(f"epoch is {epoch!r}: it must be an int")
         epoch = operator.index(epoch)
-        if not 0 <= epoch < _EPOCHS:
+        if epoch not in range(_EPOCHS):
             raise ValueError(f"epoch {epoch} is not in [0, 2**64)")
         if epoch != self._epoch or self._begun:
             self._move(epoch, 0, "set_epoch")
@@ -757,10 +748,9 @@ class Loader:
         self._end_loop("it was closed")
         self._end_fetching()
         self._end_run()
-        if self._list is not None:
-            self._close_list()
-        if self._ledger is not None:
-            self._ledger.close()
+        for file in (self._list, self._ledger):
+            if file is not None:
+                file.close()
         self._close()
 
     def __reduce__(self) -> Any:
@@ -805,11 +795,11 @@ class Ids(Sequence[str]):
         """
         self._loader._check_usable()
         n = len(self)
-        if not isinstance(i, slice) and not 0 <= operator.index(i) < n:
+        if isinstance(i, slice):
+            return self._loader._outlive(lambda: self._named(range(n)[i]))
+        if not 0 <= operator.index(i) < n:
             raise IndexError(f"sample {i} of {n}")
-        picked = range(n)[i] if isinstance(i, slice) else [operator.index(i)]
-        named = self._loader._outlive(lambda: self._named(picked))
-        return named if isinstance(i, slice) else named[0]
+        return self._loader._outlive(lambda: self._named([operator.index(i)]))[0]
 
     def _named(self, samples: Sequence[int]) -> list[str]:
         named, n = self._loader._describe_single(self._field).reply.samples, len(self)
@@ -1062,14 +1052,12 @@ def _alone(
     If the server was asked for that, its description of the spec is returned too.
     """
     e = o.engine
-    if e.transport == "shm":
-        return True, None
     try:
         _engine.find_binary()
     except EngineError:
         return True, None
-    if _several([connection.target]):
-        return False, None
+    if e.transport == "shm" or _several([connection.target]):
+        return e.transport == "shm", None
     other = e.credentials is not None and tls_of(e.credentials) is None
     if e.transport == "grpc":  # where memory cannot be shared, an engine between would only cost
         return other or not SUPPORTED, None
@@ -1083,7 +1071,7 @@ def _alone(
 
 def _upstream(targets: Sequence[str], e: Engine) -> pb.Upstream:
     """Returns what the engine needs to be the client of servers."""
-    token = Token(e.token) if isinstance(e.token, str) else e.token or from_environment()
+    token: Any = e.token or from_environment()  # an Engine makes a Token of a str
     if token is not None and e.credentials is None and not e.plain_token:
         for t in targets:
             check_plain(t)

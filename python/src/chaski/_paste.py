@@ -111,8 +111,8 @@ def paste(
             `Connection`; `out` is a file here. Default: the engine that `load` starts.
 
     Raises:
-        SpecError: an argument is wrong, a window is missing, or one comes twice. With a
-            `GroundGrid`: a window does not lie on its pixels, or none lies on it.
+        SpecError: a window is missing, or comes twice. With a `GroundGrid`: one does not lie on its
+            pixels, or none lies on it.
     """
     question = pb.PasteQuestion(blend=blend, argmax=argmax)
     if isinstance(grid, GroundGrid):

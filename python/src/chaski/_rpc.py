@@ -150,9 +150,6 @@ class Connection:
             plain_token: the token may go to other hosts in plain text.
             hint: returns what to add to errors about the connection (why the engine died).
             own: it is to the engine of this process, which does not ask for the token of others.
-
-        Raises:
-            SpecError: the token would go to another host in plain text.
         """
         global _user
         _user = _user or os.getpid()

@@ -302,6 +302,10 @@ def _vsi(uri: str, offset: int, size: int | None) -> str:
         if scheme.lower() not in _VSI:
             raise UnsupportedError(f"GDAL has no name for {uri}")
         uri = _VSI[scheme.lower()] + rest
+    return _range(uri, offset, size)
+
+
+def _range(uri: str, offset: int, size: int | None) -> str:
     return uri if size is None else f"/vsisubfile/{offset}_{size},{uri}"
 
 
@@ -335,19 +339,13 @@ class Asset:
         In MDS shards it is FOLDER::PATH, because the bytes of an array do not say its dtype and
         shape.
         """
-        folder = self._mds()
-        if folder is not None:
-            return f"{folder}::{self.path}"
-        return (
-            self.uri if self.size is None else f"/vsisubfile/{self.offset}_{self.size},{self.uri}"
-        )
-
-    def _mds(self) -> str | None:
-        """Returns the folder of MDS shards that the sample lies in, None of other containers."""
-        if self._at is None or not self.uri.endswith(".mds"):
-            return None
-        folders = [c.removesuffix("/index.json").rstrip("/") for c in self._at[0].containers.paths]
-        return max((f for f in folders if self.uri.startswith(f + "/")), key=len, default=None)
+        if self._at is not None and self.uri.endswith(".mds"):
+            paths = self._at[0].containers.paths
+            folders = [path.removesuffix("/index.json").rstrip("/") for path in paths]
+            above = [folder for folder in folders if self.uri.startswith(folder + "/")]
+            if above:
+                return f"{max(above, key=len)}::{self.path}"
+        return _range(self.uri, self.offset, self.size)
 
     @property
     def vsi(self) -> str:
@@ -437,12 +435,10 @@ class _Node:
         """
         table, (entries, here) = self.data, self._list()
         places = [entries.place(int(i)) for i in here]
-        for name, values in {
-            "internal:gdal_vsi": [_vsi(*place) for place in places],
-            "internal:source_path": [uri for uri, _, _ in places],
-        }.items():
+        opened, sources = [_vsi(*place) for place in places], [uri for uri, _, _ in places]
+        for name, v in ("internal:gdal_vsi", opened), ("internal:source_path", sources):
             if name not in table.column_names:
-                table = table.append_column(name, _pyarrow().array(values, "string"))
+                table = table.append_column(name, _pyarrow().array(v, "string"))
         return table
 
     @functools.cached_property
@@ -658,11 +654,13 @@ class Dataset(_Node, Document, Pooled):
             time_col: column of times. Default: istac:time_start or stac:time_start.
             level: see `filter_bbox`.
         """
-        ends = datetime_range if isinstance(datetime_range, (tuple, list)) else [datetime_range]
-        text = "/".join(_instant(t) for t in ends)
         t = datetime_range
         if isinstance(t, datetime) and t.time() == time() and not t.utcoffset():
-            text = text[:10]
+            t = t.date()
+        text = "/".join(
+            v.isoformat(timespec="microseconds") if isinstance(v, datetime) else str(v)
+            for v in (t if isinstance(t, (tuple, list)) else [t])
+        )
         text = _text(text, "datetime_range")
         return self._with({"datetime": text, **_columns(time_col, level)})
 
@@ -866,7 +864,7 @@ class Dataset(_Node, Document, Pooled):
 
 
 def _columns(column: str, level: int) -> dict[str, Any]:
-    return {**_set("column", None if column == "auto" else column), **_set("level", int(level))}
+    return {**_set("column", "" if column == "auto" else column), **_set("level", int(level))}
 
 
 def _set(key: str, value: Any) -> dict[str, Any]:
@@ -887,7 +885,3 @@ def _conditions(where: Where) -> Sequence[Any]:
     if isinstance(where, Mapping) or not isinstance(where, Iterable):
         raise SpecError(f"where is {where!r}: it must be SQL or a list of conditions")
     return list(where)
-
-
-def _instant(t: Instant) -> str:
-    return t.isoformat(timespec="microseconds") if isinstance(t, datetime) else str(t)
