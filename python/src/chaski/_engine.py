@@ -112,14 +112,12 @@ def printed(out: subprocess.CompletedProcess[str], **named: str) -> str:
     said = message(out)
     for word, file in named.items():
         said = said.replace(file, word)
-    if out.returncode == _USAGE:
-        raise SpecError(_of_flags(said.partition("\nTry 'chaski")[0]))
+    if out.returncode == _USAGE:  # --part-size is part_size here
+        said = said.partition("\nTry 'chaski")[0]
+        raise SpecError(
+            re.sub(r"(?<![^\s(])--([a-z][a-z-]*)", lambda m: m[1].replace("-", "_"), said)
+        )
     raise EngineError(said)
-
-
-def _of_flags(text: str) -> str:
-    """Returns an error about flags in terms of the arguments: --part-size is part_size."""
-    return re.sub(r"(?<![^\s(])--([a-z][a-z-]*)", lambda m: m[1].replace("-", "_"), text)
 
 
 def _is_script(path: str) -> bool:
@@ -346,6 +344,7 @@ def _listener(
     return thread
 
 
+# A line as Go's log/slog writes it.
 _SAID = re.compile(r'level=(INFO|WARN|ERROR) msg=("(?:[^"\\]|\\.)*"|\S+) ?(.*)')
 
 
@@ -359,17 +358,14 @@ def _hear(stream: IO[bytes], tail: deque[str]) -> None:
             text = line.decode("utf-8", "replace").rstrip()
             tail.append(text)
             if said := _SAID.search(text):
+                level, message, rest = said.groups()
+                with contextlib.suppress(ValueError):  # Go and JSON quote some texts differently
+                    message = json.loads(message)
+                message = f"{message} ({rest})" if rest else message
                 try:
-                    _tell(*said.groups())
+                    _log.log(getattr(logging, level), "%s", message)
                 except Exception:  # of a handler: unheard, the engine would end with its next line
                     traceback.print_exc()
-
-
-def _tell(level: str, message: str, rest: str) -> None:
-    """Logs what an engine says, of a line as Go's log/slog writes it."""
-    with contextlib.suppress(ValueError):  # Go and JSON quote some texts differently
-        message = json.loads(message)
-    _log.log(logging.getLevelName(level), "%s", f"{message} ({rest})" if rest else message)
 
 
 # A finalizer may release an engine at any point of this thread, so the lock can be taken twice.

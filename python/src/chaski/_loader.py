@@ -74,10 +74,6 @@ class BadRows:
         self.count = 0
         self.rows: deque[tuple[int, BadRow]] = deque(maxlen=_KEPT_BAD_ROWS)
 
-    def _note(self, batch: Batch) -> None:
-        self.count += _bad_rows(batch)
-        self.rows.extend((batch.epoch, row) for row in batch.bad)
-
     def __len__(self) -> int:
         return self.count
 
@@ -484,7 +480,10 @@ class Loader:
         self._end_run()
         if self._upstream is not None:
             resting.end()  # a server may give a client few streams, and an engine asks it for long
-        goes_on = epoch == self._over and step == 0 and self._may_rest()
+        # A stream may stay between two loops, but servers may give a client few.
+        others = any(c is not self and c._close.alive for c in list(_clients))
+        may_stay = self._upstream is None or not others
+        goes_on = epoch == self._over and step == 0 and may_stay
         epochs = range(epoch, _EPOCHS if goes_on else epoch + 1)
         steps = range(step, self._steps)
         places = ((e, s) for e in epochs for s in steps)
@@ -496,11 +495,6 @@ class Loader:
         )
         self._end_run = weakref.finalize(self, run.close)
         return run
-
-    def _may_rest(self) -> bool:
-        """Reports whether a stream may stay between two loops: servers may give a client few."""
-        others = any(c is not self and c._close.alive for c in list(_clients))
-        return self._upstream is None or not others
 
     @property
     def _connection(self) -> Connection:
@@ -613,7 +607,8 @@ class Loader:
         if batch.epoch not in self._walked:
             first = self._walked.start if batch.epoch == self._walked.stop else batch.epoch
             self._walked = range(first, batch.epoch + 1)
-        self.bad._note(batch)
+        self.bad.count += _bad_rows(batch)
+        self.bad.rows.extend((batch.epoch, row) for row in batch.bad)
 
     def _tell(self, batch: Batch) -> None:
         """Tells a batch what its fields are, and of which source."""

@@ -226,7 +226,8 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
     if o.fields is not None:
         spec["fields"] = _fields(o.fields)
     if isinstance(source, Mixture):
-        _check_of_sources(o.rows)
+        for name in sorted(set(o.rows._changed()) - {"take", "steps_per_epoch"}):
+            raise SpecError(f"{name} is for each Source of a Mixture, not for all of it")
         spec |= _mixture(source)
     else:
         spec |= place_json(source, o.rows.base_path)
@@ -267,13 +268,6 @@ def _field(name: str, given: FieldLike) -> dict[str, Any]:
         v = _of_dict(Vector, where + "vector", f.vector)
         out["vector"] = members(v, where=where + "vector: ")
     return out
-
-
-def _check_of_sources(rows: Rows) -> None:
-    """Refuses, for a mixture, what each of its sources has of its own."""
-    for name in rows._changed():
-        if name not in ("take", "steps_per_epoch"):
-            raise SpecError(f"{name} is for each Source of a Mixture, not for all of it")
 
 
 def _of_dict(kind: type[T], where: str, v: Any) -> T:
