@@ -139,13 +139,10 @@ class LocalEngine:
     """
 
     def __init__(self, binary: str, door: str | None = None, **limits: int | str | None) -> None:
-        """Starts the engine and waits until it listens.
+        """Starts the engine, with limits as of `Engine`, and waits until it listens.
 
-        Args:
-            binary: the command.
-            door: where processes that share the engine find it; it is started only if none is
-                there. None: an engine of this process.
-            limits: workers, memory, max_chunk and those of the cache, as of `Engine`.
+        With a door, where processes that share the engine find it, it is started only if none is
+        there. None is an engine of this process.
         """
         self.binary = binary
         self.users = 0

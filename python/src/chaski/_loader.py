@@ -115,14 +115,14 @@ class Loader:
     on from there to the end of the epoch: after `break`, and after a loaded state, with the rest of
     that epoch; after an error, with the step that failed. `set_epoch(loader.epoch)` begins the
     epoch again. Two loops at a time need two loaders: when a second one begins, or the place
-    changes, the first one raises RuntimeError.
+    changes, the first one raises RuntimeError; if it gave no batch yet, it goes along.
 
     From its second epoch on, the first batches of the next epoch are asked for with the last ones
     of each, so that a loop waits for nothing where it begins; but not where several loaders of this
     process share servers through the engine on this host.
 
     A loader is for one thread, and closes itself at the end of a `with` or of its life. It cannot
-    be pickled, and does not work in a fork.
+    be pickled, and raises RuntimeError in a fork and in workers of a DataLoader.
 
     Attributes:
         batch_size: samples of a global batch, over all ranks.
@@ -262,12 +262,7 @@ class Loader:
         return {f["name"]: f["classes"] for f in self.spec["fields"] if f.get("kind") == "class"}
 
     def __iter__(self) -> Iterator[Batch]:
-        """Iterates over the rest of the epoch. A loop that is going on raises RuntimeError.
-
-        Raises:
-            RuntimeError: in a DataLoader worker, or in a forked child of the process that made
-                this.
-        """
+        """Iterates over the rest of the epoch. A loop that is going on raises RuntimeError."""
         return self._iterate()
 
     def _iterate(self, mover: Moves | None = None) -> Iterator[Batch]:
@@ -630,8 +625,6 @@ class Loader:
     def set_epoch(self, epoch: int) -> None:
         """Makes `epoch` the next one to be iterated, from its start.
 
-        A loop that is going on raises RuntimeError; one that gave no batch yet goes along.
-
         A state loaded in the middle of that epoch keeps its step, so that the usual loop
         `for e in range(loader.epoch, epochs): loader.set_epoch(e); ...` resumes.
 
@@ -660,8 +653,6 @@ class Loader:
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """Continues after the step that a state stands at, in constant time.
-
-        A loop that is going on raises RuntimeError; one that gave no batch yet goes along.
 
         Args:
             state: what `state_dict` returned.
@@ -736,10 +727,7 @@ class Loader:
         return said
 
     def close(self) -> None:
-        """Gives the engine back. Batches that were received stay valid.
-
-        A loop that is going on raises RuntimeError.
-        """
+        """Gives the engine back. Batches that were received stay valid."""
         self._end_loop("it was closed")
         self._end_fetching()
         self._end_run()
@@ -782,12 +770,7 @@ class Ids(Sequence[str]):
     @overload
     def __getitem__(self, i: slice) -> list[str]: ...
     def __getitem__(self, i: int | slice) -> str | list[str]:
-        """Returns the id of sample i, or those of a slice.
-
-        Raises:
-            IndexError: there is no such sample. -1 is "sample" of rows that are padding, so it is
-                none either.
-        """
+        """Returns the id of sample i, or those of a slice. "sample" of padding, -1, has none."""
         self._loader._check_usable()
         n = len(self)
         if isinstance(i, slice):
@@ -982,7 +965,6 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
     All other arguments are those of `load`.
 
     Raises:
-        RuntimeError: this process was forked from one that had used chaski.
         UnavailableError: the server cannot be reached.
     """
     _refuse_fork()

@@ -85,11 +85,8 @@ class Files:
     def place(self, source: Any, names: Iterable[str]) -> Any:
         """Returns a source with the paths of files in place of what is in memory.
 
-        Paths become absolute: the file lies elsewhere than the program runs.
-
-        Args:
-            source: of any kind; what is not in memory stays as it is.
-            names: of the fields. A list of rasters has a column for each of them, and "path".
+        Paths in these become absolute: the file lies elsewhere than the program runs. A list of
+        rasters has a column for each of the named fields, and "path".
         """
         names = list(names)
         if isinstance(source, Mixture) and isinstance(source.sources, Mapping):
@@ -141,14 +138,7 @@ class Files:
     def _write(
         self, where: str, source: Any, raster: Callable[[str], str], geo: dict[str, Any] | None
     ) -> str:
-        """Writes a table.
-
-        Args:
-            where: begins an error.
-            source: the table.
-            raster: what becomes of a path of a raster.
-            geo: the metadata of GeoParquet.
-        """
+        """Writes a table, of GeoParquet with metadata; raster says what becomes of their paths."""
         try:
             import pyarrow as pa
             import pyarrow.parquet as pq

@@ -220,13 +220,10 @@ _TABLES = re.compile(
 
 
 def _by_duckdb(sql: str, table: Callable[[str], pyarrow.Table], error: Error) -> pyarrow.Table:
-    """Returns the result of a query that the engine refused.
+    """Returns the result of a query that the engine refused, over the tables that it may name.
 
-    Args:
-        sql: one SELECT.
-        table: returns a table by its name; it is asked for those that the query may name.
-        error: what the engine said. It is raised if it is not about the query itself, and if duckdb
-            is not installed or refuses the query too.
+    The error of the engine is raised if it is not about the query itself, and if duckdb is not
+    installed or refuses the query too.
     """
     if isinstance(error, UnsupportedError) and error.part != "query":
         raise error
@@ -524,12 +521,7 @@ class _Node:
 
 
 class Folder(_Node):
-    """A sample that holds samples.
-
-    Attributes:
-        id: its id.
-        path: the ids from level 0 down, joined by "/".
-    """
+    """A sample that holds samples, with `id` and `path` as of an `Asset`."""
 
     def __init__(self, above: _Node, id: str, path: str, row: int) -> None:
         self._source, self._dataset = above._source, above._dataset

@@ -276,13 +276,7 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
         return self.loader.bad
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Iterates over the rest of the epoch, as `chaski.Loader` does.
-
-        Raises:
-            RuntimeError: in a DataLoader worker, within a DataLoader that stacks batches, or a
-                loader that shares batches among ranks once more, or made before torch.distributed
-                was initialised; the message says what to do.
-        """
+        """Iterates over the rest of the epoch, as `chaski.Loader` does."""
         refuse_worker()
         _refuse_stacking(sys._getframe(1).f_locals.get("self"))
         self._refuse_other_ranks()
@@ -404,7 +398,6 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
 
         Raises:
             IndexError: there is no such sample.
-            RuntimeError: in a DataLoader worker; the message says what to do.
         """
         merged = any(
             a != "n" and "n" in a.strip("()").split() for f in self.loader.fields for a in f.axes
