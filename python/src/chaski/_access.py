@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import pathlib
 from typing import TYPE_CHECKING, Any
 
 from chaski._plain import Argument
@@ -148,10 +149,9 @@ def tls(
 
     if (certificate is None) != (key is None):
         raise SpecError("certificate and key: give both, or neither")
-    parts = []
-    for path in (ca, key, certificate):
-        try:
-            parts.append(None if path is None else open(path, "rb").read())
-        except OSError as e:
-            raise SpecError(f"the certificates cannot be read: {e}") from None
+    files = [None if p is None else pathlib.Path(p) for p in (ca, key, certificate)]
+    try:
+        parts = [f and f.read_bytes() for f in files]
+    except OSError as e:
+        raise SpecError(f"the certificates cannot be read: {e}") from None
     return grpc.ssl_channel_credentials(*parts)

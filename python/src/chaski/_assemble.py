@@ -25,6 +25,7 @@ from chaski.errors import LimitError, PayloadError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from typing_extensions import Self
 
 VERSION = 1
 ALIGN = 64
@@ -157,10 +158,11 @@ class Members(dict[str, Any]):
         _plot.pyplot().close(figure)  # a notebook would show it twice
         return figure
 
-    def _like(self, other: Members) -> None:
+    def _like(self, other: Members) -> Self:
         """Takes over what other knows of its members."""
         self.dtypes, self.axes = other.dtypes, other.axes
         self.source, self.fields, self._spec = other.source, other.fields, other._spec
+        return self
 
     def _fill(self, name: str) -> float | None:
         """Returns the fill of a field, None without one."""
@@ -248,8 +250,7 @@ def row_of(batch: Batch, values: Mapping[str, Any], k: int = 0) -> dict[str, Any
     Where n is merged with other axes, a value keeps its shape: the batch has one row then. A ragged
     field gives its elements, a string field a str.
     """
-    out = Members()
-    out._like(batch)
+    out = Members()._like(batch)
     out.axes = {k: tuple(a for a in axes if a != "n") for k, axes in batch.axes.items()}
     for name, v in values.items():
         axes = batch.axes.get(name, ("n",))
@@ -288,8 +289,7 @@ class Pool:
 
     def within(self, size: int, limit: int) -> Bytes:
         """Returns memory for a batch, which is at most `limit` bytes."""
-        if size > limit:
-            raise _too_big(size, limit)
+        _check_size(size, limit)
         return self.take(size)
 
 
@@ -342,9 +342,7 @@ class Assembler:
 
 def shared_batch(head: bytes, memory: Bytes, limit: int) -> Batch:
     """Returns a batch whose tensors lie in shared memory, behind a head with the header."""
-    total = len(head) + len(memory)
-    if total > limit:
-        raise _too_big(total, limit)
+    _check_size(len(head) + len(memory), limit)
     if len(head) % ALIGN:
         raise PayloadError(f"a head of {len(head)} bytes: it must be a multiple of {ALIGN}")
     return _batch(np.frombuffer(bytearray(head), np.uint8), memory)
@@ -576,5 +574,6 @@ def _values(t: Tensor, view: _View, rows: int) -> npt.NDArray[Any] | Ragged:
     return out.reshape(shape)
 
 
-def _too_big(size: int, limit: int) -> LimitError:
-    return LimitError(f"a batch of {size} bytes, at most {limit} (max_batch_bytes)")
+def _check_size(size: int, limit: int) -> None:
+    if size > limit:
+        raise LimitError(f"a batch of {size} bytes, at most {limit} (max_batch_bytes)")

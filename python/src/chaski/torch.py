@@ -48,8 +48,7 @@ def to_tensors(batch: Batch) -> dict[str, Any]:
     list of str for every row), a ragged field a `chaski.Ragged` of two tensors (offsets, values),
     complex integers get a last axis of two.
     """
-    out = Members()
-    out._like(batch)
+    out = Members()._like(batch)
     for name, a in batch.items():
         dtype = batch.dtypes.get(name, "")
         if isinstance(a, Ragged):
@@ -63,9 +62,7 @@ def _arrived(batch: Batch) -> dict[str, Any]:
     """Returns a batch that was moved to a device, after which the loop's stream uses it."""
     if batch._arrived is not None:
         batch._arrived()
-    out = Members(batch)
-    out._like(batch)
-    return out
+    return Members(batch)._like(batch)
 
 
 def masked_mean(
