@@ -153,8 +153,8 @@ class Members(dict[str, Any]):
         """
         from chaski import _plot
 
-        how: dict[str, Any] = {"rows": rows, "bands": bands, "overlay": overlay}
-        figure = _plot.draw(self, names, **how, ignore=ignore, size=size)
+        more: dict[str, Any] = {"overlay": overlay, "ignore": ignore, "size": size}
+        figure = _plot.draw(self, names, rows=rows, bands=bands, **more)
         _plot.pyplot().close(figure)  # a notebook would show it twice
         return figure
 

@@ -27,17 +27,13 @@ def show(batch: Mapping[str, Any], *names: str, **options: Any) -> None:
         chaski.show(batch)
         chaski.show(batch, "image", "mask", rows=2, bands=["B08", "B04", "B03"])
 
-    The arguments are those of `Batch.plot`, which returns the figure instead.
+    It is `Batch.plot`, which returns the figure instead.
 
     Args:
         batch: of `chaski.load` or `chaski.torch`, also with members of your own, such as a
             prediction; one sample; or any dict of arrays or tensors.
         names: as of `Batch.plot`.
         options: likewise.
-
-    Raises:
-        ImportError: matplotlib is not installed.
-        NotFoundError: the batch has no such member or band, or nothing to draw.
     """
     draw(batch, names, **options)
     pyplot().show()

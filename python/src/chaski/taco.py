@@ -97,9 +97,6 @@ def concat(datasets: Sequence[Dataset], column_mode: Mode = "intersection") -> D
     Args:
         datasets: two or more, of one hierarchy.
         column_mode: see `load`.
-
-    Raises:
-        SpecError: there are fewer than two, or they have several base paths or servers.
     """
     datasets = list(datasets)
     if len(datasets) < 2 or not all(isinstance(d, Dataset) for d in datasets):
