@@ -922,8 +922,8 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
     not_here = "retries", "hedge", "prefetch_bytes", "credentials", "token", "plain_token"
     e = _checked_engine(o, "load", *not_here)
     with contextlib.ExitStack() as stack:
-        files = stack.enter_context(contextlib.closing(Files()))
-        spec = build_spec(*files.placed(o))
+        files = stack.enter_context(contextlib.closing(Files(o.fields)))
+        spec = build_spec(o.source, o, files)
         make_absolute(spec)
         received = replace(e, wire="final")
         held = _engine.Held(
@@ -971,8 +971,8 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
     e = _checked_engine(o, "connect", "workers", "memory", "max_chunk", "cache", "cache_bytes")
     targets = addresses(o.target)
     with contextlib.ExitStack() as stack:
-        files = stack.enter_context(contextlib.closing(Files()))
-        spec = build_spec(*files.placed(o))
+        files = stack.enter_context(contextlib.closing(Files(o.fields)))
+        spec = build_spec(o.source, o, files)
         if files.made and not all(t.startswith("unix") for t in targets):
             raise SpecError(
                 "source or shapes are in memory, which a server on another host does not see: "

@@ -10,12 +10,11 @@ import inspect
 import json
 import os
 import pathlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from chaski._plain import (
-    Columns,
     Path,
     Size,
     above_zero,
@@ -47,6 +46,7 @@ from chaski._proto.arguments import (
     WholeChip,
 )
 from chaski._sources import Scenes
+from chaski._tables import Files
 from chaski.errors import SpecError
 
 T = TypeVar("T")
@@ -175,14 +175,14 @@ def paths(source: object) -> list[Path]:
     return listed("source", source)
 
 
-def place_json(source: Path | Sequence[Path] | Columns, base_path: Path | None) -> dict[str, Any]:
+def _place(source: SourceLike, rows: Rows, files: Files) -> dict[str, Any]:
     """Returns the members that say where a source lies: one path, or several containers."""
-    first, *parts = (os.fspath(p) for p in paths(source))
+    first, *parts = (os.fspath(p) for p in paths(files.source(source)))
     out: dict[str, Any] = {"source": first}
     if parts:
         out["parts"] = parts
-    if base_path is not None:
-        out["base_path"] = plain("base_path", base_path)
+    if rows.base_path is not None:
+        out["base_path"] = plain("base_path", rows.base_path)
     return out
 
 
@@ -191,12 +191,17 @@ def policy(on_bad: BadSamples | OnBad) -> OnBad:
     return on_bad if isinstance(on_bad, OnBad) else OnBad(on_bad)
 
 
-def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
-    """Returns the spec that the arguments of `load` describe, as what its JSON holds."""
+def build_spec(source: SourceLike, o: SpecOptions, files: Files | None = None) -> dict[str, Any]:
+    """Returns the spec that the arguments of `load` describe, as what its JSON holds.
+
+    Tables in memory become files.
+    """
+    files = files or Files(o.fields)
     if isinstance(source, Scenes):
         if o.fields is not None:
             raise SpecError("fields are in the Scenes, and not beside them")
-        place, named, window = source.arguments(o.window, build_field)
+        made = functools.partial(build_field, files)
+        place, named, window = source.arguments(o.window, made)
         source, o = place, replace(o, fields=named, window=window)
     for name, v, kind in (("pixels", o.pixels, Pixels), ("rows", o.rows, Rows)):
         if not instance(name, v, kind):
@@ -224,13 +229,13 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
     if o.stats is not None:
         spec["stats"] = _load_stats(o.stats)
     if o.fields is not None:
-        spec["fields"] = _fields(o.fields)
+        spec["fields"] = _fields(o.fields, files)
     if isinstance(source, Mixture):
         for name in sorted(set(o.rows._changed()) - {"take", "steps_per_epoch"}):
             raise SpecError(f"{name} is for each Source of a Mixture, not for all of it")
-        spec |= _mixture(source)
+        spec |= _mixture(source, files)
     else:
-        spec |= place_json(source, o.rows.base_path)
+        spec |= _place(source, o.rows, files)
     limits = {"count": bad.max_count, "rate": bad.max_rate}
     if limits := {k: plain(f"max_{k}", v) for k, v in limits.items() if v is not None}:
         spec["bad_limit"] = limits
@@ -243,21 +248,16 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
     return spec
 
 
-def field_names(fields: Any) -> Iterable[str]:
-    """Returns the names of the fields, or that of the default where build_spec refuses them."""
-    return fields if fields and isinstance(fields, Mapping) else ["image"]
-
-
-def _fields(named: Any) -> dict[str, Any]:
+def _fields(named: Any, files: Files) -> dict[str, Any]:
     """Returns the JSON of fields by name."""
     if not isinstance(named, Mapping):
         raise SpecError(f"fields is {named!r}: it must be a dict of fields by name")
-    return {name: _field(name, f) for name, f in named.items()}
+    return {name: _field(files, name, f) for name, f in named.items()}
 
 
-def _field(name: str, given: FieldLike) -> dict[str, Any]:
+def _field(files: Files, name: str, given: FieldLike) -> dict[str, Any]:
     """Returns the JSON of a field."""
-    f, where = build_field(name, given), f"field {name!r}: "
+    f, where = build_field(files, name, given), f"field {name!r}: "
     out = members(f, "points", "vector", where=where)
     if f.points is not None:
         p = _of_dict(Points, where + "points", f.points)
@@ -284,30 +284,28 @@ def _of_dict(kind: type[T], where: str, v: Any) -> T:
         raise SpecError(f"{where}: {e}; there are {names}") from None
 
 
-def build_field(name: str, f: FieldLike) -> Field:
+def build_field(files: Files, name: str, given: FieldLike) -> Field:
     """Returns a field, however it was given."""
-    if isinstance(f, Field):
-        return f
-    if isinstance(f, Points):
-        return Field(points=f)
-    if isinstance(f, Vector):
-        return Field(vector=f)
-    if isinstance(f, str):
-        return Field(pattern=f) if "{id}" in f else Field(column=f)
-    return _of_dict(Field, f"field {name!r}", f)
+    if isinstance(given, str):
+        return Field(pattern=given) if "{id}" in given else Field(column=given)
+    if isinstance(given, Points):
+        return Field(points=given)
+    if isinstance(given, Vector):
+        given = Field(vector=given)
+    return files.shapes(name, _of_dict(Field, f"field {name!r}", given))
 
 
-def _mixture(m: Mixture) -> dict[str, Any]:
+def _mixture(m: Mixture, files: Files) -> dict[str, Any]:
     """Returns a mixture's members."""
     if not m.sources or not isinstance(m.sources, Mapping):
         raise SpecError(f"sources is {m.sources!r}: it must be a dict of sources by name")
     return {
-        "sources": [_source(name, s) for name, s in m.sources.items()],
+        "sources": [_source(name, s, files) for name, s in m.sources.items()],
         **members(m, "sources", "weight"),
     }
 
 
-def _source(name: str, s: Source | SourceLike) -> dict[str, Any]:
+def _source(name: str, s: Source | SourceLike, files: Files) -> dict[str, Any]:
     """Returns the JSON of a source of a mixture."""
     if isinstance(s, Scenes):
         raise SpecError(f"source {name!r} is {s!r}: a Mixture does not take Scenes")
@@ -315,14 +313,14 @@ def _source(name: str, s: Source | SourceLike) -> dict[str, Any]:
         s = Source(s)
     out = {"name": name, "weight": above_zero(f"weight of source {name!r}", s.weight)}
     if isinstance(s, Mixture):
-        return out | _mixture(s)
+        return out | _mixture(s, files)
     if s.rows.take is not None or s.rows.steps_per_epoch is not None:
         raise SpecError(f"source {name!r}: take and steps_per_epoch are for the whole Mixture")
-    out |= place_json(s.source, s.rows.base_path) | s.rows.to_json()
+    out |= _place(s.source, s.rows, files) | s.rows.to_json()
     if s.window is not None:
         out["sampler"] = plain("window", s.window)
     if s.fields:
-        out["fields"] = _fields(s.fields)
+        out["fields"] = _fields(s.fields, files)
     return out
 
 

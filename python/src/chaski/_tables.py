@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 import csv
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from chaski._plain import absolute
-from chaski._proto.arguments import Mixture, Source
-from chaski._sources import Scenes
-from chaski._spec import build_field, field_names
+from chaski._proto.arguments import Field, Mixture, Source
 from chaski.errors import SpecError
-
-Options = TypeVar("Options")  # of a source and fields
 
 _TEXTS = ("string", "large_string", "string_view")  # of Arrow; polars gives the last
 _WKB = ("binary", "large_binary", "binary_view")
@@ -54,57 +49,34 @@ def _is_raster(path: object) -> bool:
 class Files:
     """The files of tables in memory, in a directory that only this user can read."""
 
-    def __init__(self) -> None:
+    def __init__(self, fields: Any = None) -> None:
+        """Makes none yet; fields are those of the spec, which refuses them if they are none."""
+        self._names = list(fields) if fields and isinstance(fields, Mapping) else ["image"]
         self._folder = ""
         self.made = 0  # files
         self._pid = os.getpid()
 
-    def placed(self, o: Options) -> tuple[Any, Options]:
-        """Returns the source and the options, with paths in place of what is in memory."""
-        source, fields = o.source, o.fields  # type: ignore[attr-defined]
-        o = replace(o, fields=self._fields(fields))  # type: ignore[type-var]
-        return self.place(source, field_names(fields)), o
-
-    def _fields(self, named: Any) -> Any:
-        """Returns fields with the paths of files in place of shapes in memory."""
-        if not isinstance(named, Mapping):
-            return named
-        return {name: self._field(name, f) for name, f in named.items()}
-
-    def _field(self, name: str, given: Any) -> Any:
-        field = build_field(name, given)
+    def shapes(self, name: str, field: Field) -> Field:
+        """Returns a field with the path of a file in place of shapes in memory."""
         vector: Any = field.vector
         is_dict = isinstance(vector, Mapping)
         path = vector.get("path") if is_dict else getattr(vector, "path", None)
         if not _is_table(path):
-            return given
+            return field
         path = self._shapes(f"field {name!r}: vector: path", path)
         vector = {**vector, "path": path} if is_dict else replace(vector, path=path)
         return replace(field, vector=vector)
 
-    def place(self, source: Any, names: Iterable[str]) -> Any:
-        """Returns a source with the paths of files in place of what is in memory.
+    def source(self, source: Any) -> Any:
+        """Returns a source with the path of a file in place of what is in memory.
 
-        Paths in these become absolute: the file lies elsewhere than the program runs. A list of
-        rasters has a column for each of the named fields, and "path".
+        Paths in the file are absolute: it lies elsewhere than the program runs.
         """
-        names = list(names)
-        if isinstance(source, Mixture) and isinstance(source.sources, Mapping):
-            return replace(
-                source, sources={k: self.place(s, names) for k, s in source.sources.items()}
-            )
-        if isinstance(source, Source):
-            fields = self._fields(source.fields)
-            return replace(source, source=self.place(source.source, names), fields=fields)
-        if isinstance(source, Scenes):
-            source = copy.copy(source)
-            source._parts = tuple((path, self._fields(f)) for path, f in source._parts)
-            return source
         tolist = getattr(source, "tolist", getattr(source, "to_list", None))
         if tolist and len(getattr(source, "shape", ())) == 1:  # a Series, or an array of one axis
             source = tolist()
         if _is_list(source):
-            return self._list([absolute(p) for p in source], names)
+            return self._list([absolute(p) for p in source])
         if _is_table(source):
             return self._write("source", source, absolute, None)
         return source
@@ -114,9 +86,9 @@ class Files:
         self.made += 1
         return os.path.join(self._folder, f"source-{self.made}{ending}")
 
-    def _list(self, paths: list[str], names: list[str]) -> str:
+    def _list(self, paths: list[str]) -> str:
         """Writes a table of rasters with a column for each field, and "path"."""
-        columns = list(dict.fromkeys(["path", *names]))
+        columns = list(dict.fromkeys(["path", *self._names]))
         path = self._path(".csv")
         with open(path, "w", newline="", encoding="utf-8") as f:
             rows = csv.writer(f)
