@@ -200,8 +200,7 @@ def build_spec(source: SourceLike, o: SpecOptions, files: Files | None = None) -
     if isinstance(source, Scenes):
         if o.fields is not None:
             raise SpecError("fields are in the Scenes, and not beside them")
-        made = functools.partial(build_field, files)
-        place, named, window = source.arguments(o.window, made)
+        place, named, window = source.arguments(o.window, build_field)
         source, o = place, replace(o, fields=named, window=window)
     for name, v, kind in (("pixels", o.pixels, Pixels), ("rows", o.rows, Rows)):
         if not instance(name, v, kind):
@@ -252,12 +251,12 @@ def _fields(named: Any, files: Files) -> dict[str, Any]:
     """Returns the JSON of fields by name."""
     if not isinstance(named, Mapping):
         raise SpecError(f"fields is {named!r}: it must be a dict of fields by name")
-    return {name: _field(files, name, f) for name, f in named.items()}
+    return {name: _field(name, f, files) for name, f in named.items()}
 
 
-def _field(files: Files, name: str, given: FieldLike) -> dict[str, Any]:
+def _field(name: str, given: FieldLike, files: Files) -> dict[str, Any]:
     """Returns the JSON of a field."""
-    f, where = build_field(files, name, given), f"field {name!r}: "
+    f, where = build_field(name, given), f"field {name!r}: "
     out = members(f, "points", "vector", where=where)
     if f.points is not None:
         p = _of_dict(Points, where + "points", f.points)
@@ -266,6 +265,7 @@ def _field(files: Files, name: str, given: FieldLike) -> dict[str, Any]:
             out["points"]["in"] = p.space
     if f.vector is not None:
         v = _of_dict(Vector, where + "vector", f.vector)
+        v = replace(v, path=files.shapes(where + "vector: path", v.path))
         out["vector"] = members(v, where=where + "vector: ")
     return out
 
@@ -284,15 +284,15 @@ def _of_dict(kind: type[T], where: str, v: Any) -> T:
         raise SpecError(f"{where}: {e}; there are {names}") from None
 
 
-def build_field(files: Files, name: str, given: FieldLike) -> Field:
+def build_field(name: str, given: FieldLike) -> Field:
     """Returns a field, however it was given."""
     if isinstance(given, str):
         return Field(pattern=given) if "{id}" in given else Field(column=given)
     if isinstance(given, Points):
         return Field(points=given)
     if isinstance(given, Vector):
-        given = Field(vector=given)
-    return files.shapes(name, _of_dict(Field, f"field {name!r}", given))
+        return Field(vector=given)
+    return _of_dict(Field, f"field {name!r}", given)
 
 
 def _mixture(m: Mixture, files: Files) -> dict[str, Any]:

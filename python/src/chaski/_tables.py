@@ -8,11 +8,10 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from chaski._plain import absolute
-from chaski._proto.arguments import Field, Mixture, Source
+from chaski._proto.arguments import Mixture, Source
 from chaski.errors import SpecError
 
 _TEXTS = ("string", "large_string", "string_view")  # of Arrow; polars gives the last
@@ -56,17 +55,6 @@ class Files:
         self.made = 0  # files
         self._pid = os.getpid()
 
-    def shapes(self, name: str, field: Field) -> Field:
-        """Returns a field with the path of a file in place of shapes in memory."""
-        vector: Any = field.vector
-        is_dict = isinstance(vector, Mapping)
-        path = vector.get("path") if is_dict else getattr(vector, "path", None)
-        if not _is_table(path):
-            return field
-        path = self._shapes(f"field {name!r}: vector: path", path)
-        vector = {**vector, "path": path} if is_dict else replace(vector, path=path)
-        return replace(field, vector=vector)
-
     def source(self, source: Any) -> Any:
         """Returns a source with the path of a file in place of what is in memory.
 
@@ -96,8 +84,10 @@ class Files:
             rows.writerows([p] * len(columns) for p in paths)
         return path
 
-    def _shapes(self, where: str, frame: Any) -> str:
-        """Writes a table of shapes as GeoParquet."""
+    def shapes(self, where: str, frame: Any) -> Any:
+        """Returns a path of shapes; of a table in memory, that of the GeoParquet it becomes."""
+        if not _is_table(frame):
+            return frame
         name, crs = "geometry", None
         if hasattr(frame, "to_wkb"):  # of geopandas
             name = frame.geometry.name
