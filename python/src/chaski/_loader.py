@@ -33,7 +33,6 @@ from chaski._spec import (
     LoadOptions,
     SpecOptions,
     build_spec,
-    make_absolute,
     policy,
     takes,
 )
@@ -922,9 +921,8 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
     not_here = "retries", "hedge", "prefetch_bytes", "credentials", "token", "plain_token"
     e = _checked_engine(o, "load", *not_here)
     with contextlib.ExitStack() as stack:
-        files = stack.enter_context(contextlib.closing(Files(o.fields)))
+        files = stack.enter_context(contextlib.closing(Files(o.fields, local=True)))
         spec = build_spec(o.source, o, files)
-        make_absolute(spec)
         received = replace(e, wire="final")
         held = _engine.Held(
             e.share,

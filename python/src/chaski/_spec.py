@@ -18,7 +18,6 @@ from chaski._plain import (
     Path,
     Size,
     above_zero,
-    absolute,
     count,
     dtype_name,
     instance,
@@ -177,12 +176,12 @@ def paths(source: object) -> list[Path]:
 
 def _place(source: SourceLike, rows: Rows, files: Files) -> dict[str, Any]:
     """Returns the members that say where a source lies: one path, or several containers."""
-    first, *parts = (os.fspath(p) for p in paths(files.source(source)))
+    first, *parts = (files.path(os.fspath(p)) for p in paths(files.source(source)))
     out: dict[str, Any] = {"source": first}
     if parts:
         out["parts"] = parts
     if rows.base_path is not None:
-        out["base_path"] = plain("base_path", rows.base_path)
+        out["base_path"] = files.path(plain("base_path", rows.base_path))
     return out
 
 
@@ -218,7 +217,7 @@ def build_spec(source: SourceLike, o: SpecOptions, files: Files | None = None) -
         "shuffle": stated("shuffle", o.shuffle),
         "seed": stated("seed", o.seed),
         "drop_last": stated("drop_last", o.drop_last),
-        "sampler": plain("window", WholeChip() if o.window is None else o.window),
+        "sampler": _sampler(WholeChip() if o.window is None else o.window, files),
         "bad_samples": plain("on_bad", bad.action),
         **o.rows.to_json(),
         **members(pixels, *names),
@@ -247,6 +246,17 @@ def build_spec(source: SourceLike, o: SpecOptions, files: Files | None = None) -
     return spec
 
 
+def _sampler(window: Any, files: Files) -> Any:
+    """Returns the JSON of a window."""
+    out = plain("window", window)
+    for key in ("weights", "roi") if isinstance(out, dict) else ():
+        text = out.get(key)
+        geojson = key == "roi" and (not isinstance(text, str) or text.lstrip().startswith("{"))
+        if text and not geojson:
+            out[key] = files.path(text)
+    return out
+
+
 def _fields(named: Any, files: Files) -> dict[str, Any]:
     """Returns the JSON of fields by name."""
     if not isinstance(named, Mapping):
@@ -260,13 +270,16 @@ def _field(name: str, given: FieldLike, files: Files) -> dict[str, Any]:
     out = members(f, "points", "vector", where=where)
     if f.points is not None:
         p = _of_dict(Points, where + "points", f.points)
+        p = replace(p, array=files.path(p.array))
         out["points"] = members(p, "space", where=where + "points: ")
         if p.space != "pixel":
             out["points"]["in"] = p.space
     if f.vector is not None:
         v = _of_dict(Vector, where + "vector", f.vector)
-        v = replace(v, path=files.shapes(where + "vector: path", v.path))
+        v = replace(v, path=files.path(files.shapes(where + "vector: path", v.path)))
         out["vector"] = members(v, where=where + "vector: ")
+    if "scenes" in out:
+        out["scenes"] = [files.path(p) for p in out["scenes"]]
     return out
 
 
@@ -318,35 +331,10 @@ def _source(name: str, s: Source | SourceLike, files: Files) -> dict[str, Any]:
         raise SpecError(f"source {name!r}: take and steps_per_epoch are for the whole Mixture")
     out |= _place(s.source, s.rows, files) | s.rows.to_json()
     if s.window is not None:
-        out["sampler"] = plain("window", s.window)
+        out["sampler"] = _sampler(s.window, files)
     if s.fields:
         out["fields"] = _fields(s.fields, files)
     return out
-
-
-def make_absolute(spec: dict[str, Any]) -> None:
-    """Makes the paths of a spec, or of a source in it, absolute: an engine has its own folder."""
-    sampler = spec.get("sampler")
-    windows = sampler if isinstance(sampler, dict) else {}
-    for holder, key in (
-        (spec, "source"),
-        (spec, "base_path"),
-        (windows, "weights"),
-        (windows, "roi"),
-        *((f["points"], "array") for f in spec.get("fields", {}).values() if "points" in f),
-        *((f["vector"], "path") for f in spec.get("fields", {}).values() if "vector" in f),
-    ):
-        path = holder.get(key)
-        geojson = key == "roi" and (not isinstance(path, str) or path.lstrip().startswith("{"))
-        if path and not geojson:
-            holder[key] = absolute(path)
-    for f in spec.get("fields", {}).values():
-        if "scenes" in f:  # "" stands for the source
-            f["scenes"] = [path and absolute(path) for path in f["scenes"]]
-    if "parts" in spec:
-        spec["parts"] = [absolute(p) for p in spec["parts"]]
-    for s in spec.get("sources", ()):
-        make_absolute(s)
 
 
 def _numbers(v: Any) -> Any:

@@ -48,12 +48,20 @@ def _is_raster(path: object) -> bool:
 class Files:
     """The files of tables in memory, in a directory that only this user can read."""
 
-    def __init__(self, fields: Any = None) -> None:
-        """Makes none yet; fields are those of the spec, which refuses them if they are none."""
+    def __init__(self, fields: Any = None, local: bool = False) -> None:
+        """Makes none yet; fields are those of the spec, which refuses them if they are none.
+
+        A local engine, which has a folder of its own, takes absolute paths.
+        """
+        self._local = local
         self._names = list(fields) if fields and isinstance(fields, Mapping) else ["image"]
         self._folder = ""
         self.made = 0  # files
         self._pid = os.getpid()
+
+    def path(self, path: Any) -> Any:
+        """Returns a path as the engine takes it; "" stands for the source."""
+        return absolute(path) if self._local and path else path
 
     def source(self, source: Any) -> Any:
         """Returns a source with the path of a file in place of what is in memory.
