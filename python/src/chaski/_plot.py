@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski._assemble import Members, Ragged, polygons
-from chaski._plain import count
+from chaski._plain import as_array, count, optional
 from chaski.errors import NotFoundError, SpecError
 
 if TYPE_CHECKING:
@@ -41,13 +41,8 @@ def show(batch: Mapping[str, Any], *names: str, **options: Any) -> None:
 
 def pyplot() -> Any:
     """Imports matplotlib.pyplot."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as e:
-        raise ImportError(
-            'drawing a batch needs matplotlib: pip install matplotlib, or "chaski-eo[plot]"'
-        ) from e
-    return plt
+    why = 'drawing a batch needs matplotlib: pip install matplotlib, or "chaski-eo[plot]"'
+    return optional("matplotlib.pyplot", why)
 
 
 _COLOURS = (("red", "r", "b04", "b4"), ("green", "g", "b03", "b3"), ("blue", "b", "b02", "b2"))
@@ -183,10 +178,7 @@ def _array(v: Any, dtype: str) -> Any:
     """Returns a member as numpy: of tensors, of bits of bfloat16, and of the rows of samples."""
     if isinstance(v, Ragged):
         return Ragged(*(_array(x, "") for x in v))
-    if hasattr(v, "detach"):  # a tensor of torch
-        v = v.detach().cpu()
-        v = (v.float() if v.is_floating_point() else v).numpy()
-    v = np.asarray(v)
+    v = as_array(v)
     if dtype == "bfloat16" and v.dtype == np.uint16:
         v = (v.astype(np.uint32) << 16).view(np.float32)
     return v

@@ -10,11 +10,15 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from chaski._plain import absolute
+from chaski._plain import absolute, optional
 from chaski._proto.arguments import Mixture, Source
 from chaski.errors import SpecError
 
 _TEXTS = ("string", "large_string", "string_view")  # of Arrow; polars gives the last
+_PYARROW = (
+    "a table in memory needs pyarrow (pip install pyarrow); a list of files, and tables in .csv "
+    "and .parquet files do without"
+)
 _WKB = ("binary", "large_binary", "binary_view")
 _RASTERS = (".tif", ".tiff", ".rumi")  # as package catalog tells a column of rasters
 
@@ -109,14 +113,7 @@ class Files:
         self, where: str, source: Any, raster: Callable[[str], str], geo: dict[str, Any] | None
     ) -> str:
         """Writes a table, of GeoParquet with metadata; raster says what becomes of their paths."""
-        try:
-            import pyarrow as pa
-            import pyarrow.parquet as pq
-        except ImportError:
-            raise ImportError(
-                "a table in memory needs pyarrow (pip install pyarrow); a list of files, and "
-                "tables in .csv and .parquet files do without"
-            ) from None
+        pa, pq = (optional(module, _PYARROW) for module in ("pyarrow", "pyarrow.parquet"))
         try:
             table = pa.table(_texts(source))
             for i, name in enumerate(table.column_names):

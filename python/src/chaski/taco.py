@@ -36,7 +36,7 @@ from chaski import _show
 from chaski._loader import Loader
 from chaski._loader import connect as _connect
 from chaski._loader import load as _load
-from chaski._plain import Crs, Path, Where, count, crs_code, listed, plain, positive
+from chaski._plain import Crs, Path, Where, count, crs_code, listed, optional, plain, positive
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import Bands, Document, Engine, FieldLike, Float32Array, Pooled, Rows
 from chaski._read import Server, words
@@ -168,9 +168,9 @@ class _Source:
 
     def sql(self, sql: str, given: Steps = (), stored: bool = False) -> pyarrow.Table:
         """Returns the result of a query that the engine runs."""
-        pa = _pyarrow()
+        ipc = _pyarrow(".ipc")
         answer = self.ask("table", {"sql": sql, "where": given}, stored=stored)
-        with pa.ipc.open_stream(answer) as stream:
+        with ipc.open_stream(answer) as stream:
             return stream.read_all()
 
     def table(self, level: int) -> pyarrow.Table:
@@ -188,15 +188,9 @@ def _callers_level() -> int:
     return level
 
 
-def _pyarrow() -> Any:
-    try:
-        import pyarrow
-        import pyarrow.ipc
-    except ImportError:
-        raise ImportError(
-            "tables of samples need pyarrow (pip install pyarrow); ids, read and loader do without"
-        ) from None
-    return pyarrow
+def _pyarrow(module: str = "") -> Any:
+    why = "tables of samples need pyarrow (pip install pyarrow); ids, read and loader do without"
+    return optional(f"pyarrow{module}", why)
 
 
 # A query sees the tables that it is given: no files, no variables of Python, nothing to install.
