@@ -168,9 +168,9 @@ class _Source:
 
     def sql(self, sql: str, given: Steps = (), stored: bool = False) -> pyarrow.Table:
         """Returns the result of a query that the engine runs."""
-        ipc = _pyarrow(".ipc")
+        pa = _pyarrow()
         answer = self.ask("table", {"sql": sql, "where": given}, stored=stored)
-        with ipc.open_stream(answer) as stream:
+        with pa.ipc.open_stream(answer) as stream:
             return stream.read_all()
 
     def table(self, level: int) -> pyarrow.Table:
@@ -188,9 +188,9 @@ def _callers_level() -> int:
     return level
 
 
-def _pyarrow(module: str = "") -> Any:
+def _pyarrow() -> Any:
     why = "tables of samples need pyarrow (pip install pyarrow); ids, read and loader do without"
-    return optional(f"pyarrow{module}", why)
+    return optional("pyarrow", why)
 
 
 # A query sees the tables that it is given: no files, no variables of Python, nothing to install.
