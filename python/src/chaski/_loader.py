@@ -13,7 +13,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar, get_args, overload
 
 from chaski import _engine, _show
@@ -341,15 +341,6 @@ class Loader:
             Error: a sample cannot be read, or has no such window. With bad_samples="skip", its row
                 is not "valid" instead.
         """
-        named = self._named(samples, windows)
-        batch = self._outlive(lambda: self._fetched(named))
-        self._tell(batch)
-        return batch
-
-    def _named(
-        self, samples: Sequence[int], windows: Sequence[Sequence[int]] | None = None
-    ) -> _Named:
-        """Returns samples to be asked for, from 0."""
         self._check_usable()
         size, corners = None, list[int]()
         if windows is not None:
@@ -364,21 +355,28 @@ class Loader:
         for i in picked:
             if not -n <= i < n:
                 raise IndexError(f"sample {i} of {n}")
-        return _Named(tuple(i % n for i in picked), "", size, tuple(corners))
+        # Positions of epoch 0 without shuffling.
+        ticket = Ticket(0, named=tuple(i % n for i in picked), corners=tuple(corners))
+        batch = self._outlive(lambda: self._fetched(ticket, size=size))
+        self._tell(batch)
+        return batch
 
-    def _fetched(self, named: _Named) -> Batch:
+    def _fetched(
+        self, ticket: Ticket, field: str = "", size: tuple[int, int] | None = None
+    ) -> Batch:
         """Returns samples as one batch, by a stream that stays open for more of their kind."""
+        job = Job(1, 0, ticket)
         with self._fetch_lock:
             batch, run = None, self._fetching
-            described = self._describe_single(named.field, named.size)
+            described = self._describe_single(field, size)
             if run is not None and run.made_for(described, None) and resting.take(run):
                 with contextlib.suppress(UnavailableError):  # an engine may have ended an idle one
-                    batch = run.one(named.job())
+                    batch = run.one(job)
             if run is None or batch is None:
                 self._end_fetching()
                 run = Run(self._connection, described, iter(()), self._options, self._pool)
                 self._fetching, self._end_fetching = run, weakref.finalize(self, run.close)
-                batch = run.one(named.job())
+                batch = run.one(job)
             resting.add(run)
             return batch
 
@@ -784,23 +782,9 @@ class Ids(Sequence[str]):
             raise SpecError(f"ids: {named} of {n} samples have one")
         out: list[str] = []
         for first in range(0, len(samples), _MAX_FETCHED):
-            some = _Named(tuple(samples[first : first + _MAX_FETCHED]), self._field)
-            out.extend(self._loader._fetched(some)[self._field])
+            some = Ticket(0, named=tuple(samples[first : first + _MAX_FETCHED]))
+            out.extend(self._loader._fetched(some, self._field)[self._field])
         return out
-
-
-@dataclass(frozen=True)
-class _Named:
-    """Samples that are asked for by their indices; with a field, their ids alone."""
-
-    samples: tuple[int, ...]
-    field: str = ""
-    size: tuple[int, int] | None = None  # of windows, whose corners follow
-    corners: tuple[int, ...] = ()
-
-    def job(self) -> Job:
-        """Returns the job of the samples: positions of epoch 0 without shuffling."""
-        return Job(1, 0, Ticket(0, named=self.samples, corners=self.corners))
 
 
 class _Loop(Iterator[Batch]):
