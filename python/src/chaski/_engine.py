@@ -65,10 +65,14 @@ def find_binary() -> str:
 
 
 def command(
-    words: str, *args: str | os.PathLike[str], given: str = "", **flags: Any
-) -> subprocess.CompletedProcess[str]:
-    """Runs a command of the engine, such as "plan", to its end; given is standard input."""
-    return run_line([*words.split(), *_written(flags), "--", *args], given)
+    word: str,
+    *args: str | os.PathLike[str],
+    given: str = "",
+    named: Mapping[str, str],
+    **flags: Any,
+) -> None:
+    """Runs a command of the engine, such as "pack", to its end, or raises what `check` does."""
+    check(run_line([word, *_written(flags), "--", *args], given), named)
 
 
 def run_line(
@@ -100,15 +104,15 @@ def message(out: subprocess.CompletedProcess[str]) -> str:
     return out.stderr.strip().removeprefix("chaski: ") or f"exit code {out.returncode}"
 
 
-def printed(out: subprocess.CompletedProcess[str], **named: str) -> str:
-    """Returns what a command printed. named are words for files that the user does not know.
+def check(out: subprocess.CompletedProcess[str], named: Mapping[str, str]) -> None:
+    """Raises if a command failed. named are words for files that the user does not know.
 
     Raises:
         SpecError: an argument of the command is wrong.
         EngineError: it failed for another reason.
     """
     if out.returncode == 0:
-        return out.stdout
+        return
     said = message(out)
     for word, file in named.items():
         said = said.replace(file, word)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaski import taco
-from chaski._engine import command, printed
+from chaski._engine import command
 from chaski._plain import Path as _Path
 from chaski._plain import absolute, count, json_text, plain
 from chaski.errors import SpecError
@@ -65,8 +65,8 @@ def pack(
             Path(about).write_text(json_text("collection", collection))
             collection = about
         flags |= {"output": output, "form": form, "collection": collection}
-        ran = command("pack", *_sources(samples, folder, table), **flags)
-    printed(ran, samples=table, collection=about)
+        named = {"samples": table, "collection": about}
+        command("pack", *_sources(samples, folder, table), named=named, **flags)
     return taco.load(output)
 
 
@@ -115,8 +115,7 @@ def make(
         count("workers", workers)
     flags: dict[str, Any] = {"output": output, "form": form, "resume": resume}
     flags |= {"part_size": part_size, "stats": stats, "report": report, "workers": workers}
-    ran = command("make", file, given=given, **flags)
-    printed(ran, recipe="standard input: recipe")
+    command("make", file, given=given, named={"recipe": "standard input: recipe"}, **flags)
     return taco.load(output)
 
 
@@ -159,10 +158,8 @@ def stac(
         if not isinstance(items, str | os.PathLike):
             Path(file).write_text(json_text("items", _items(items)))
             items = file
-        ran = command(
-            "index", items, output=path, field=fields, drop_missing=drop_missing, skip_bad=skip_bad
-        )
-    printed(ran, items=file)
+        flags: dict[str, Any] = {"output": path, "field": fields, "drop_missing": drop_missing}
+        command("index", items, named={"items": file}, skip_bad=skip_bad, **flags)
     return path
 
 
