@@ -168,8 +168,8 @@ func pathColumn(tab *columns.Table, s catalog.Source, taken map[string]bool) (*c
 	return column, nil
 }
 
-// namedIn returns the file that each row of the column of a field names. Rows without one are an error, or left out: they
-// are set in lacks.
+// namedIn returns the file that each row of the column of a field names. Rows without one are an error, or left out:
+// they are set in lacks.
 func (l *Listing) namedIn(ctx context.Context, column *columns.Column, field, table, base string,
 	lacks []bool) ([]namedFile, error) {
 	files, folder := make([]namedFile, len(lacks)), listing.Folder(table)

@@ -2,14 +2,13 @@ package eval
 
 import (
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query/internal/plan"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
 // EachList calls f for each list of a column that is not null. The result is null where the list is, or where f reports
 // false.
-func EachList(ev plan.Evaluator, a *plan.Node, b *vec.Batch, v *vec.Vec,
+func EachList(ev *Evaluator, a *Node, b *vec.Batch, v *vec.Vec,
 	f func(k int, child *tables.Vector, lo, hi int) bool) {
 	values := ev.Vector(a)
 	for k := range b.N {
@@ -28,7 +27,7 @@ func EachList(ev plan.Evaluator, a *plan.Node, b *vec.Batch, v *vec.Vec,
 }
 
 // index computes list[i]. Lists count from 1, and from their end if i is negative; outside the list the result is null.
-func (ev *Evaluator) index(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
+func (ev *Evaluator) index(n *Node, b *vec.Batch) (*vec.Vec, error) {
 	node := n.Args[0]
 	values, err := ev.Eval(n.Args[1], b)
 	if err != nil {
@@ -50,10 +49,10 @@ func (ev *Evaluator) index(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 			return false
 		}
 		e := lo + int(i)
-		switch sqltype.RepOf(n.Type) {
-		case sqltype.RepFloat:
+		switch sql.RepOf(n.Type) {
+		case sql.RepFloat:
 			vector.Floats[k] = child.Float(e)
-		case sqltype.RepBytes:
+		case sql.RepBytes:
 			vector.Data, _ = child.Raw()
 			_, offs := child.Raw()
 			vector.Lo[k], vector.Hi[k] = offs[e], offs[e+1]

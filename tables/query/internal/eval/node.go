@@ -1,6 +1,4 @@
-// Package plan defines the nodes of a bound expression, whose columns are found and types known.
-// The binder makes nodes, the evaluator computes them.
-package plan
+package eval
 
 import (
 	"bytes"
@@ -11,16 +9,16 @@ import (
 
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
-// Node is a bound expression. Equal expressions are one node, so that pointers compare them and each is computed once.
+// Node is a bound expression, whose columns are found and types known. Equal expressions are one node, so that pointers
+// compare them and each is computed once.
 type Node struct {
 	ID        int // its number in the binder, from 1; 0 until it is interned
 	Op        ast.Op
-	Call      call   // of OpCall
+	Call      *Call  // of OpCall
 	Aggregate int    // of OpAggregate: its number
 	Name      string // of operators; of columns, for messages
 	Type      tables.Type
@@ -52,25 +50,14 @@ const (
 // nodes are more than a query of 2 MiB needs without such a chain.
 const MaxWeight = 1 << 18
 
-// call is a function that a node calls.
-type call interface {
-	Name() string
-	Evaluate(ev Evaluator, n *Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error)
-}
-
-// Evaluator has the methods of the calling evaluator that a function may use.
-type Evaluator interface {
-	// Strings returns a writer of n strings, which count against the budget of the batch.
-	Strings(n int) *vec.StringWriter
-	// Read counts n bytes that a function reads, and fails once the query has to end. Functions call it in loops whose
-	// time grows with the bytes of strings.
-	Read(n int) error
-	// Vector returns the values of a column for all rows of its table.
-	Vector(n *Node) *tables.Vector
+// Call is a function that nodes call.
+type Call struct {
+	Name     string // for errors
+	Evaluate Evaluation
 }
 
 // Evaluation computes a function for a batch of rows.
-type Evaluation = func(ev Evaluator, n *Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error)
+type Evaluation = func(ev *Evaluator, n *Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error)
 
 // Literal is a constant. A number keeps its digits until the type that it is compared with is known.
 type Literal struct {
@@ -89,11 +76,11 @@ func TypeName(n *Node) string {
 		switch {
 		case typ.Kind == tables.String:
 			return "STRING_LITERAL"
-		case sqltype.IsInteger(typ):
+		case sql.IsInteger(typ):
 			return "INTEGER_LITERAL"
 		}
 	}
-	return sqltype.Name(typ)
+	return sql.Name(typ)
 }
 
 // set holds the literals of x IN (…).
@@ -106,7 +93,7 @@ type set struct {
 // NewSet returns the set of the literals args if all are of x's own type, else nil.
 func NewSet(x *Node, args []*Node) *set {
 	s := &set{}
-	integers := sqltype.IsInteger(x.Type)
+	integers := sql.IsInteger(x.Type)
 	switch {
 	case integers:
 		s.Ints = map[int64]bool{}
@@ -122,9 +109,9 @@ func NewSet(x *Node, args []*Node) *set {
 		case node.Literal.Null:
 			s.Null = true
 		case integers && node.Literal.Rat != nil:
-			lo, hi := sqltype.Limits(x.Type)
-			if r := node.Literal.Rat; r.IsInt() && sqltype.Within(r.Num(), lo, hi) { // others are never equal
-				s.Ints[sqltype.Word(r.Num())] = true
+			lo, hi := sql.Limits(x.Type)
+			if r := node.Literal.Rat; r.IsInt() && sql.Within(r.Num(), lo, hi) { // others are never equal
+				s.Ints[sql.Word(r.Num())] = true
 			}
 		case s.Strings != nil && node.Type.Kind == tables.String:
 			s.Strings[node.Literal.String] = true
@@ -171,7 +158,7 @@ func NewLike(pattern, escape string, fold bool) (*like, error) {
 		switch {
 		case escape != "" && r == esc:
 			if rest == "" {
-				return nil, sqlerr.Bind("the LIKE pattern %q ends in its escape character", pattern)
+				return nil, sql.Bind("the LIKE pattern %q ends in its escape character", pattern)
 			}
 			r, n = utf8.DecodeRuneInString(rest)
 			rest = rest[n:]

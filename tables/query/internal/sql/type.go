@@ -1,6 +1,6 @@
-// Package sqltype describes the SQL types: their names, the form of their values in memory and the
-// common type of two.
-package sqltype
+// Package sql has what SQL means beside its syntax: types, with their names, the form of their values in memory and the
+// common type of two; dates and timestamps; and the errors that are about a query and not about the tables.
+package sql
 
 import (
 	"math/big"

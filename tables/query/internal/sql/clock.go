@@ -1,13 +1,12 @@
-// Package clock computes with dates and timestamps. Dates are days since 1970, timestamps microseconds.
-package clock
+package sql
 
 import (
 	"errors"
 	"strings"
 	"time"
-
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 )
+
+// Dates are days since 1970, timestamps microseconds.
 
 // FloorDiv divides and rounds down.
 func FloorDiv(x, y int64) int64 {
@@ -70,7 +69,7 @@ func ParseDate(s string) (days int64, rest string, ok bool) {
 	var part [3]int
 	for i := range part {
 		n := 0
-		for n < len(s) && sqltype.IsDigit(s[n]) && n < 5 {
+		for n < len(s) && IsDigit(s[n]) && n < 5 {
 			part[i] = part[i]*10 + int(s[n]-'0')
 			n++
 		}
