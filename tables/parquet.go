@@ -147,7 +147,7 @@ func (p *parquetTable) typeOf(f *parquet.Field) Type {
 // bare returns the type of a node as if it were not repeated itself.
 func (p *parquetTable) bare(f *parquet.Field) Type {
 	if f.Leaf >= 0 {
-		return formOf(&p.f.Columns[f.Leaf])
+		return LeafType(&p.f.Columns[f.Leaf])
 	}
 	if list, elem := listOf(f); list != nil {
 		typ := p.bare(elem)
@@ -205,8 +205,8 @@ func (t Type) required(f *parquet.Field) Type {
 	return t.With(func(form *Form) { form.Required = !f.Optional && !f.Repeated })
 }
 
-// formOf returns the type of a leaf with what Parquet says about how it is stored.
-func formOf(c *parquet.Column) Type {
+// LeafType returns the type of a leaf of a file's schema, with what Parquet says about how it is stored.
+func LeafType(c *parquet.Column) Type {
 	typ := leafType(c)
 	typ.Nano = nano(c)
 	form, fixed := Form{}, c.Type == parquet.FixedLenByteArray

@@ -263,9 +263,8 @@ func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) err
 	}
 	t.table = tab
 	assets := ""
-	if v := tab.Meta(layout.VersionKey); v != "" || has(tab, layout.URI) &&
-		(has(tab, layout.Index) || has(tab, layout.Header)) {
-		if v != "" && v != layout.Version {
+	if tab.IsCatalog() {
+		if v := tab.Meta(layout.VersionKey); v != "" && v != layout.Version {
 			return fault.New(fault.Unsupported, "footer", fault.NoOffset,
 				"catalog version %q; this is version %s", v, layout.Version)
 		}
@@ -309,7 +308,7 @@ func (t *Table) openTable(ctx context.Context, tab *columns.Table, fields []Sour
 		return err
 	}
 	t.table, t.n = tab, tab.Rows()
-	if assets != "" && !has(tab, FolderColumn) {
+	if assets != "" && !tab.Has(FolderColumn) {
 		uris, err := tab.Column(assets)
 		if err != nil {
 			return err

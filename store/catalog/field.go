@@ -49,7 +49,7 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, as
 			name = assets
 		case i > 0:
 			name, prefix = t.paired[i], t.paired[i]+layout.FieldSeparator
-		case s.Column == "" && !has(tab, s.Field):
+		case s.Column == "" && !tab.Has(s.Field):
 			return f, fault.New(fault.NotFound, "", fault.NoOffset, "the catalog has the fields %q", t.paired)
 		case s.Column == "":
 			name = s.Field
@@ -61,7 +61,7 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, as
 			"patterns pair the files of directories and catalogs; for a table name a column")
 	}
 	var err error
-	if !indexed && s.Column == "" && !has(tab, name) && has(tab, fileName(s.Field)) {
+	if !indexed && s.Column == "" && !tab.Has(name) && tab.Has(fileName(s.Field)) {
 		name, s.Kind = fileName(s.Field), cmp.Or(s.Kind, Raster)
 	}
 	if !indexed && s.Blob == "" && s.Kind != Text {
@@ -108,16 +108,11 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, as
 // imageColumn returns the column that a field reads: its own or, for the field of a dataset without fields, the first
 // one whose cells hold rasters, if none has the field's name.
 func imageColumn(ctx context.Context, tab *columns.Table, s Source, name string) (string, error) {
-	if s.Column != "" || name != defaultField || tab.Files == nil || has(tab, name) || has(tab, name+bytesMember) {
+	if s.Column != "" || name != defaultField || tab.Files == nil || tab.Has(name) || tab.Has(name+bytesMember) {
 		return name, nil
 	}
 	names, err := imageColumns(ctx, tab)
 	return append(names, name)[0], err
-}
-
-func has(tab *columns.Table, name string) bool {
-	_, err := tab.Column(name)
-	return err == nil
 }
 
 // blobColumns returns the columns of index blobs: the named one, or the two of a catalog, which begin with prefix.

@@ -122,36 +122,27 @@ func NewSet(x *Node, args []*Node) *set {
 	return s
 }
 
-// like is a pattern of LIKE: the pieces between its percent signs.
+// like is a pattern of LIKE.
 type like struct {
-	pieces []piece
-	Fold   bool // ILIKE
+	parts [][]byte // between its percent signs
+	runes []rune   // of a pattern with underscores: all of it, with anyRune and anyText; else nil
+	Fold  bool     // ILIKE
 }
 
-// piece is a part of a pattern without percent signs.
-type piece struct {
-	text  []byte // the piece, if it has no underscore
-	runes []rune // else its characters, anyRune for each underscore
-}
-
-const anyRune = -1
+// Signs of a pattern that stand for other characters than themselves.
+const (
+	anyRune = -1 - iota // an underscore
+	anyText             // a percent sign
+)
 
 // NewLike compiles a pattern. fold makes it ILIKE.
 func NewLike(pattern, escape string, fold bool) (*like, error) {
-	l := &like{Fold: fold}
+	l := &like{Fold: fold, parts: [][]byte{nil}}
 	if fold {
 		pattern = strings.Map(unicode.ToLower, pattern)
 	}
 	esc, _ := utf8.DecodeRuneInString(escape)
-	var p piece
-	wild := false
-	end := func() {
-		if !wild {
-			p.text, p.runes = []byte(string(p.runes)), nil
-		}
-		l.pieces = append(l.pieces, p)
-		p, wild = piece{}, false
-	}
+	underscores := false
 	for rest := pattern; rest != ""; {
 		r, n := utf8.DecodeRuneInString(rest)
 		rest = rest[n:]
@@ -162,92 +153,72 @@ func NewLike(pattern, escape string, fold bool) (*like, error) {
 			}
 			r, n = utf8.DecodeRuneInString(rest)
 			rest = rest[n:]
-			p.runes = append(p.runes, r)
 		case r == '%':
-			end()
+			l.runes, l.parts = append(l.runes, anyText), append(l.parts, nil)
+			continue
 		case r == '_':
-			p.runes, wild = append(p.runes, anyRune), true
-		default:
-			p.runes = append(p.runes, r)
+			l.runes, underscores = append(l.runes, anyRune), true
+			continue
 		}
+		last := len(l.parts) - 1
+		l.runes, l.parts[last] = append(l.runes, r), utf8.AppendRune(l.parts[last], r)
 	}
-	end()
+	if !underscores {
+		l.runes = nil
+	}
 	return l, nil
 }
 
-// prefix reports whether s begins with the piece, and how many bytes it compared: all of the piece, if so.
-func (p *piece) prefix(s []byte) (compared int, ok bool) {
-	if p.runes == nil {
-		return len(p.text), bytes.HasPrefix(s, p.text)
-	}
-	pos := 0
-	for _, want := range p.runes {
-		r, n := utf8.DecodeRune(s[pos:])
-		if n == 0 || want != anyRune && want != r {
-			return pos, false
-		}
-		pos += n
-	}
-	return pos, true
-}
-
-// find returns where the piece first matches in s; from is -1 if it does not.
-func (p *piece) find(s []byte, goesOn func(read int) bool) (from, to int) {
-	if p.runes == nil {
-		from = bytes.Index(s, p.text)
-		return from, from + len(p.text)
-	}
-	for from <= len(s) {
-		compared, ok := p.prefix(s[from:])
-		if ok {
-			return from, from + compared
-		}
-		if !goesOn(1 + compared) { // a piece of any length may be compared at each character
-			break
-		}
-		_, n := utf8.DecodeRune(s[from:])
-		if n == 0 {
-			break
-		}
-		from += n
-	}
-	return -1, 0
-}
-
-// Match reports whether the whole of s matches: the first piece at the start, the last at the end, and the others
+// Match reports whether the whole of s matches: the first part at the start, the last at the end, and the others
 // between, each as early as possible, which finds a match whenever there is one. It calls goesOn with bytes that it has
 // read. If that returns false, so does Match.
 func (l *like) Match(s []byte, goesOn func(read int) bool) bool {
-	first := &l.pieces[0]
-	n, ok := first.prefix(s)
-	if !ok {
+	if l.runes != nil {
+		return l.matchRunes(s, goesOn)
+	}
+	first, last := l.parts[0], len(l.parts)-1
+	if last == 0 {
+		return bytes.Equal(s, first)
+	}
+	if !bytes.HasPrefix(s, first) {
 		return false
 	}
-	s = s[n:]
-	if len(l.pieces) == 1 {
-		return len(s) == 0
-	}
-	for i := 1; i < len(l.pieces)-1; i++ {
-		start, end := l.pieces[i].find(s, goesOn)
-		if start < 0 {
+	s = s[len(first):]
+	for _, part := range l.parts[1:last] {
+		found := bytes.Index(s, part)
+		if found < 0 {
 			return false
 		}
-		s = s[end:]
+		s = s[found+len(part):]
 	}
-	last := &l.pieces[len(l.pieces)-1]
-	if last.runes == nil {
-		return bytes.HasSuffix(s, last.text)
-	}
-	pos := len(s)
-	for range last.runes {
-		_, n := utf8.DecodeLastRune(s[:pos])
-		if n == 0 {
+	return bytes.HasSuffix(s, l.parts[last])
+}
+
+// matchRunes matches a pattern with underscores, a character at a time.
+func (l *like) matchRunes(s []byte, goesOn func(read int) bool) bool {
+	at, pos := 0, 0        // in the pattern, and in s
+	percent, from := -1, 0 // the last percent sign, and where in s what follows it is tried
+	for pos < len(s) {
+		r, n := utf8.DecodeRune(s[pos:])
+		switch {
+		case at < len(l.runes) && l.runes[at] == anyText:
+			percent, from = at, pos
+			at++
+		case at < len(l.runes) && (l.runes[at] == r || l.runes[at] == anyRune):
+			at++
+			pos += n
+		case percent < 0 || !goesOn(1+pos-from): // what follows may be compared at each character
 			return false
+		default: // the percent sign takes a character more
+			_, n := utf8.DecodeRune(s[from:])
+			from += n
+			at, pos = percent+1, from
 		}
-		pos -= n
 	}
-	n, ok = last.prefix(s[pos:])
-	return ok && n == len(s)-pos
+	for at < len(l.runes) && l.runes[at] == anyText {
+		at++
+	}
+	return at == len(l.runes)
 }
 
 // Ieee is appended to the name of a comparison in which NaN is never above a number.
