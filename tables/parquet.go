@@ -237,9 +237,9 @@ func leafType(c *parquet.Column) Type {
 	case note.Kind == parquet.Decimal && note.Precision > 0 && note.Precision <= 38 && note.Scale >= 0 &&
 		note.Scale <= note.Precision:
 		return Type{Kind: Decimal, Precision: uint8(note.Precision), Scale: uint8(note.Scale)}
-	case c.Logical == parquet.Half && c.Type == parquet.FixedLenByteArray && c.Size() == 2:
+	case note.Kind == parquet.Half && c.Type == parquet.FixedLenByteArray && c.Size() == 2:
 		return Type{Kind: Float64, Bits: 16}
-	case c.Type == parquet.ByteArray && c.Logical == parquet.String:
+	case c.Type == parquet.ByteArray && note.Text():
 		return Type{Kind: String}
 	case c.Type == parquet.ByteArray, c.Type == parquet.FixedLenByteArray:
 		return Type{Kind: Binary}
@@ -257,7 +257,7 @@ func leafType(c *parquet.Column) Type {
 		return Type{Kind: Timestamp, UTC: note.UTC}
 	}
 	typ := Type{Kind: Int64, Bits: 64}
-	if c.Logical == parquet.Unsigned {
+	if note.Unsigned {
 		typ.Kind = Uint64
 	}
 	if c.Type == parquet.Int32 {

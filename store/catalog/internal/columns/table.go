@@ -275,12 +275,12 @@ func (f *File) describe(name string, leaf int) (*Column, error) {
 		return unsupported("lists")
 	case column.Type == parquet.Int96:
 		return unsupported("INT96")
-	case column.Logical == parquet.Half && column.Type == parquet.FixedLenByteArray:
+	case column.Note.Kind == parquet.Half && column.Type == parquet.FixedLenByteArray:
 		return &Column{Kind: Float}, nil
 	case column.Type == parquet.ByteArray || column.Type == parquet.FixedLenByteArray:
-		return &Column{Kind: Text, Bytes: column.Logical != parquet.String,
-			Opaque: column.Logical == parquet.Opaque || column.Type == parquet.FixedLenByteArray}, nil
-	case column.Logical == parquet.Opaque:
+		return &Column{Kind: Text, Bytes: !column.Note.Text(),
+			Opaque: column.Note.Opaque() || column.Type == parquet.FixedLenByteArray}, nil
+	case column.Note.Opaque():
 		return unsupported("decimals")
 	case column.Type == parquet.Float || column.Type == parquet.Double:
 		return &Column{Kind: Float}, nil
