@@ -34,8 +34,9 @@ func (p *parquetShapes) values(ctx context.Context, name string) (*Values, error
 	refuse := func(k fault.Kind, format string, args ...any) error {
 		return fault.New(k, "column "+name, fault.NoOffset, format, args...)
 	}
+	known := []parquet.NoteKind{parquet.NoNote, parquet.Integer, parquet.String}
 	switch {
-	case c.Repeated || !slices.Contains([]parquet.NoteKind{parquet.NoNote, parquet.Integer, parquet.String}, c.Note.Kind):
+	case c.Repeated || !slices.Contains(known, c.Note.Kind):
 		return nil, refuse(fault.Unsupported, "holds no numbers and no strings")
 	case c.Note.Kind == parquet.String && c.Type == parquet.ByteArray:
 		values.Codes = make([]uint32, n)

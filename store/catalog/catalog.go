@@ -217,9 +217,9 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 				"column %q needs a table (.parquet, .csv or .tsv): listed rasters have no columns but "+
 					"%q (kind \"text\" or \"class\")", cmp.Or(s.Column, s.Blob), FolderColumn)
 		}
-		f := field{name: s.Field, kind: Raster, main: uris, size: sizes}
+		f := field{name: s.Field, kind: Raster, main: uris, columns: map[string]*columns.Column{layout.Size: sizes}}
 		if s.Kind == Text {
-			f.kind, f.size = Text, nil
+			f.kind, f.columns = Text, nil
 		}
 		t.fields = append(t.fields, f)
 	}

@@ -376,10 +376,10 @@ func convertedType(t int32) Note {
 	return Note{}
 }
 
-// logicalKinds are the members of the union LogicalType, by their numbers.
-var logicalKinds = map[int]NoteKind{1: String, 2: Map, 3: List, 4: String /* ENUM */, 5: Decimal, 6: Date, 7: Time,
-	8: Timestamp, 10: Integer, 11: Null, 12: JSON, 13: Unknown /* BSON */, 14: UUID, 15: Half, 16: Unknown, /* VARIANT */
-	17: Unknown /* GEOMETRY: WKB */, 18: Unknown /* GEOGRAPHY */}
+// logicalKinds are the members of the union LogicalType, by their numbers: 4 is ENUM, 13 BSON, 16 VARIANT, 17 GEOMETRY
+// and 18 GEOGRAPHY.
+var logicalKinds = map[int]NoteKind{1: String, 2: Map, 3: List, 4: String, 5: Decimal, 6: Date, 7: Time, 8: Timestamp,
+	10: Integer, 11: Null, 12: JSON, 13: Unknown, 14: UUID, 15: Half, 16: Unknown, 17: Unknown, 18: Unknown}
 
 // logicalType reads the union LogicalType.
 func (p *footerParser) logicalType() (note Note) {

@@ -536,6 +536,3 @@ func (ev *Evaluator) Strings(n int) *vec.StringWriter { return vec.NewStrings(n,
 
 // Read counts n bytes that a function reads: see vec.Budget.
 func (ev *Evaluator) Read(n int) error { return ev.budget.Read(n) }
-
-// Vector returns a column that was loaded.
-func (ev *Evaluator) Vector(n *Node) *tables.Vector { return ev.loaded[n] }

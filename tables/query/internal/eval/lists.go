@@ -10,7 +10,7 @@ import (
 // false.
 func EachList(ev *Evaluator, a *Node, b *vec.Batch, v *vec.Vec,
 	f func(k int, child *tables.Vector, lo, hi int) bool) {
-	values := ev.Vector(a)
+	values := ev.loaded[a]
 	for k := range b.N {
 		r := b.Row(a.Table, k)
 		if !values.Null(r) {
