@@ -67,11 +67,11 @@ func (r *rowReader) boxed(f *field, code int) *Place {
 // table has no places, or is remote: then reading these columns would cost more than the rows that a run draws.
 func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 	visit func(row int64, err error)) error {
-	field, b := &t.fields[first], &t.fields[other]
-	if !field.placed() || !b.placed() || source.IsRemote(t.src) {
+	firstField, otherField := &t.fields[first], &t.fields[other]
+	if !firstField.placed() || !otherField.placed() || source.IsRemote(t.src) {
 		return nil
 	}
-	suspects, err := t.suspects(ctx, field, b)
+	suspects, err := t.suspects(ctx, firstField, otherField)
 	if err != nil {
 		return fault.WithFile(err, t.src)
 	}
@@ -85,16 +85,16 @@ func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 		if !suspects[row] {
 			continue
 		}
-		asset, err := t.placed(ctx, field, int64(row))
+		firstAsset, err := t.placed(ctx, firstField, int64(row))
 		if err != nil {
 			return fault.WithFile(err, t.src)
 		}
-		y, err := t.placed(ctx, b, int64(row))
+		otherAsset, err := t.placed(ctx, otherField, int64(row))
 		if err != nil {
 			return fault.WithFile(err, t.src)
 		}
-		if err := SameGround(&asset, &y); err != nil {
-			visit(int64(row), y.Fault(err))
+		if err := SameGround(&firstAsset, &otherAsset); err != nil {
+			visit(int64(row), otherAsset.Fault(err))
 		}
 	}
 	return nil

@@ -28,19 +28,19 @@ func (ev *Evaluator) logic(n *Node, b *vec.Batch) (*vec.Vec, error) {
 	decides := n.Op == ast.OpOr
 	vec.Fill(values.Bools, !decides)
 	for _, arg := range n.Args {
-		vector, err := ev.Eval(arg, b)
+		term, err := ev.Eval(arg, b)
 		if err != nil {
 			return nil, err
 		}
-		if values.Nulls == nil && (arg.Type.Kind == tables.Null || vector.Nulls != nil) {
+		if values.Nulls == nil && (arg.Type.Kind == tables.Null || term.Nulls != nil) {
 			values.Nulls = make([]bool, b.N)
 		}
 		if arg.Type.Kind == tables.Null {
 			vec.Fill(values.Nulls, true)
 			continue
 		}
-		for k, t := range vector.Bools {
-			if vector.Nulls != nil && vector.Nulls[k] {
+		for k, t := range term.Bools {
+			if term.Nulls != nil && term.Nulls[k] {
 				values.Nulls[k] = true
 			} else if t == decides {
 				values.Bools[k] = decides

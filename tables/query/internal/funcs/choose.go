@@ -97,22 +97,22 @@ func bindLen(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
 
 func evalLen(ev *eval.Evaluator, n *eval.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
 	if a := n.Args[0]; a.Type.Kind == tables.List {
-		values := &vec.Vec{N: b.N, Ints: make([]int64, b.N)}
-		eval.EachList(ev, a, b, values, func(k int, _ *tables.Vector, lo, hi int) bool {
-			values.Ints[k] = int64(hi - lo)
+		lengths := &vec.Vec{N: b.N, Ints: make([]int64, b.N)}
+		eval.EachList(ev, a, b, lengths, func(k int, _ *tables.Vector, lo, hi int) bool {
+			lengths.Ints[k] = int64(hi - lo)
 			return true
 		})
-		return values, nil
+		return lengths, nil
 	}
-	vector := args[0]
-	if vector.Lo == nil {
+	text := args[0]
+	if text.Lo == nil {
 		return vec.AllNull(sql.Int64, b.N), nil
 	}
-	v := &vec.Vec{N: b.N, Nulls: vector.Nulls, Ints: make([]int64, b.N)}
-	for k := range v.Ints {
-		v.Ints[k] = int64(utf8.RuneCount(vector.Bytes(k)))
+	lengths := &vec.Vec{N: b.N, Nulls: text.Nulls, Ints: make([]int64, b.N)}
+	for k := range lengths.Ints {
+		lengths.Ints[k] = int64(utf8.RuneCount(text.Bytes(k)))
 	}
-	return v, nil
+	return lengths, nil
 }
 
 // bindContains binds list_contains(column, literal).
