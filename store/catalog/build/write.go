@@ -256,8 +256,9 @@ func eachListed(ctx context.Context, path string, o Options, add func(namedFile)
 		return err
 	}
 	if l.OnlyPictures { // who makes a catalog says by a glob which files it is of
-		return fault.WithFile(fault.New(fault.NotFound, "directory", fault.NoOffset, "no TIFF and no rumi file, but %d "+
-			"PNG, JPEG or NumPy files: a glob such as **/*.png reads them", len(l.Paths)), path)
+		return fault.WithFile(fault.New(fault.NotFound, "directory", fault.NoOffset,
+			"no TIFF and no rumi file, but %d PNG, JPEG or NumPy files: a glob such as **/*.png reads them",
+			len(l.Paths)), path)
 	}
 	for i, size := range l.Sizes {
 		file := namedFile{path: l.Path(i), bytes: size}

@@ -1,6 +1,7 @@
 package funcs
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -39,9 +40,9 @@ var parts = []struct {
 	names, doc, words string
 	of                func(t time.Time) int64
 }{
-	{"year", "the year", "years y", func(t time.Time) int64 { return int64(t.Year()) }},
+	{"year", "the year", "years yr yrs y", func(t time.Time) int64 { return int64(t.Year()) }},
 	{"quarter", "the quarter, 1 to 4", "quarters", func(t time.Time) int64 { return int64(t.Month()-1)/3 + 1 }},
-	{"month", "the month, 1 to 12", "months mon", func(t time.Time) int64 { return int64(t.Month()) }},
+	{"month", "the month, 1 to 12", "months mon mons", func(t time.Time) int64 { return int64(t.Month()) }},
 	{"week weekofyear", "the week of ISO 8601", "weeks w", func(t time.Time) int64 {
 		_, week := t.ISOWeek()
 		return int64(week)
@@ -52,9 +53,9 @@ var parts = []struct {
 		func(t time.Time) int64 { return int64(t.Weekday()) }},
 	{"isodow", "the day of the week, Monday is 1 and Sunday 7", "",
 		func(t time.Time) int64 { return int64(t.Weekday()+6)%7 + 1 }},
-	{"hour", "the hour", "hours h", func(t time.Time) int64 { return int64(t.Hour()) }},
-	{"minute", "the minute", "minutes m", func(t time.Time) int64 { return int64(t.Minute()) }},
-	{"second", "the second", "seconds s", func(t time.Time) int64 { return int64(t.Second()) }},
+	{"hour", "the hour", "hours hr hrs h", func(t time.Time) int64 { return int64(t.Hour()) }},
+	{"minute", "the minute", "minutes min mins m", func(t time.Time) int64 { return int64(t.Minute()) }},
+	{"second", "the second", "seconds sec secs s", func(t time.Time) int64 { return int64(t.Second()) }},
 }
 
 // partFunctions are the functions of the parts of DATE_PART.
@@ -101,10 +102,8 @@ func prepareTrunc(n *eval.Node) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	unit := sql.UnitNames[strings.ToLower(text)]
-	if unit == "" {
-		return nil, sql.Unsupported("the part %q of a date", text)
-	}
+	text = strings.ToLower(text)
+	unit := cmp.Or(partFunctions[text], text)
 	if f := truncations[unit]; f != nil {
 		return func(us int64) int64 { return f(sql.Time(us)).UnixMicro() }, nil
 	}
@@ -112,5 +111,8 @@ func prepareTrunc(n *eval.Node) (any, error) {
 		return func(us int64) int64 { return (weekNumber(us)*7 - 3) * sql.DayMicros }, nil
 	}
 	size := sql.UnitMicros[unit]
+	if size == 0 {
+		return nil, sql.Unsupported("the part %q of a date", text)
+	}
 	return func(us int64) int64 { return sql.FloorDiv(us, size) * size }, nil
 }
