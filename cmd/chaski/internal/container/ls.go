@@ -139,10 +139,7 @@ func (f *lsFlags) rows(ctx context.Context, d *taco.Dataset, left taco.Selection
 	var rows []int
 	var err error
 	if f.padding {
-		rows = make([]int, n)
-		for i := range rows {
-			rows[i] = i
-		}
+		rows = numbers(n)
 	} else if rows, err = d.Visible(ctx, f.level); err != nil {
 		return nil, err
 	}
@@ -156,21 +153,27 @@ func (f *lsFlags) rows(ctx context.Context, d *taco.Dataset, left taco.Selection
 	return slices.DeleteFunc(rows, func(row int) bool { return !hasRow(below, row) }), err
 }
 
+// numbers returns the numbers of n rows.
+func numbers(n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}
+
 // writeRows writes rows as JSON with all columns.
 func writeRows(ctx context.Context, w io.Writer, t *tables.Table, rows []int) error {
 	cols := make([]*tables.Vector, len(t.Columns()))
 	names := make([][]byte, len(cols))
 	// For few rows only the pages that hold them are read. From a quarter of the rows on most pages hold one,
 	// so that whole columns cost about the same.
-	few := len(rows) < t.Len()/4 && slices.IsSorted(rows)
+	if len(rows) < t.Len()/4 && slices.IsSorted(rows) {
+		t, rows = t.Take(rows), numbers(len(rows))
+	}
 	for i, column := range t.Columns() {
 		var err error
-		if few {
-			cols[i], err = t.Pick(ctx, i, rows)
-		} else {
-			cols[i], err = t.At(ctx, i)
-		}
-		if err != nil {
+		if cols[i], err = t.At(ctx, i); err != nil {
 			return err
 		}
 		if names[i], err = json.Marshal(column.Name); err != nil {
@@ -178,10 +181,7 @@ func writeRows(ctx context.Context, w io.Writer, t *tables.Table, rows []int) er
 		}
 	}
 	var line []byte
-	for k, row := range rows {
-		if few {
-			row = k
-		}
+	for _, row := range rows {
 		line = append(line[:0], '{')
 		for i, values := range cols {
 			if i > 0 {
