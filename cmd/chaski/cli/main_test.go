@@ -577,6 +577,7 @@ func commands(c *cobra.Command) []*cobra.Command {
 }
 
 func TestEveryCommandIsDescribed(t *testing.T) {
+	unused := sharedFlags()
 	for _, c := range commands(newRoot(console.Env{})) {
 		if c.Short == "" || len(c.Long) < 100 || c.Example == "" {
 			t.Errorf("%s: short %q, %d bytes of description, examples %q",
@@ -591,7 +592,13 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 			if f.Usage == "" {
 				t.Errorf("%s: --%s is not described", c.CommandPath(), f.Name)
 			}
+			delete(unused, f.Name)
 		})
+	}
+	for name := range unused {
+		if name != "" {
+			t.Errorf("flags.txt describes --%s, which no command has", name)
+		}
 	}
 }
 

@@ -11,19 +11,12 @@ import (
 
 // NewCache has the command cache, which looks after the folder of --cache-dir.
 func NewCache(env console.Env) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:  "cache",
-		Args: console.Verb,
-		RunE: func(*cobra.Command, []string) error {
-			return console.Usagef("the verb is missing: ls, warm, verify, trim or clear")
-		},
-	}
+	cmd := console.Command("cache", console.Verb, func(*cobra.Command, []string) error {
+		return console.Usagef("the verb is missing: ls, warm, verify, trim or clear")
+	})
 	verb := func(use string, run func(dir string) error) *cobra.Command {
-		below := &cobra.Command{
-			Use:  use,
-			Args: console.ExactlyOne("DIR"),
-			RunE: func(_ *cobra.Command, args []string) error { return run(args[0]) },
-		}
+		below := console.Command(use, console.ExactlyOne("DIR"),
+			func(_ *cobra.Command, args []string) error { return run(args[0]) })
 		cmd.AddCommand(below)
 		return below
 	}
@@ -35,7 +28,7 @@ func NewCache(env console.Env) *cobra.Command {
 		}
 		return console.Print(env.Out, content, asJSON)
 	})
-	list.Flags().BoolVar(&asJSON, "json", false, "one line of JSON instead of YAML")
+	console.Var(list.Flags(), &asJSON, "json", false)
 	cmd.AddCommand(newWarm(env))
 	verb("verify DIR", func(dir string) error {
 		bar := console.NewBar(env.Err, "verifying", -1)
@@ -54,7 +47,7 @@ func NewCache(env console.Env) *cobra.Command {
 		}
 		return diskcache.Trim(dir, bytes)
 	})
-	console.CountVar(trim.Flags(), &bytes, "bytes", 0, 1, "what the ranges may take on disk, in `BYTES`")
+	console.CountVar(trim.Flags(), &bytes, "bytes", 0, 1)
 	verb("clear DIR", func(dir string) error { return diskcache.Trim(dir, 0) })
 	return cmd
 }

@@ -16,10 +16,8 @@ import (
 // newWarm has the command warm, which fills the folder of --cache-dir before a run.
 func newWarm(env console.Env) *cobra.Command {
 	var run flags.Run
-	cmd := &cobra.Command{
-		Use:  "warm [flags] SPEC.json|DATASET",
-		Args: console.ExactlyOne("SPEC.json or DATASET"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+	cmd := console.Command("warm [flags] SPEC.json|DATASET", console.ExactlyOne("SPEC.json or DATASET"),
+		func(cmd *cobra.Command, args []string) error {
 			folder, err := env.Cache.Get()
 			if err != nil {
 				return err
@@ -42,10 +40,9 @@ func newWarm(env console.Env) *cobra.Command {
 				return err
 			}
 			return console.Print(env.Out, content, run.JSON)
-		},
-	}
+		})
 	run.Add(cmd)
-	run.AddJSON(cmd.Flags(), "one line of JSON instead of YAML")
+	run.AddJSON(cmd.Flags())
 	return cmd
 }
 

@@ -12,13 +12,11 @@ import (
 // NewAppend returns the command append.
 func NewAppend(env console.Env) *cobra.Command {
 	var f packFlags
-	cmd := &cobra.Command{
-		Use:  "append [flags] FOLDER DIR | TABLE | CONTAINER...",
-		Args: atLeastTwo("FOLDER and at least one DIR, TABLE or CONTAINER"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+	cmd := console.Command("append [flags] FOLDER DIR | TABLE | CONTAINER...",
+		atLeastTwo("FOLDER and at least one DIR, TABLE or CONTAINER"),
+		func(cmd *cobra.Command, args []string) error {
 			return f.warn(env, f.append(cmd.Context(), env, args[0], args[1:]))
-		},
-	}
+		})
 	f.addShared(cmd.Flags())
 	return cmd
 }

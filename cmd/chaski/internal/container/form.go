@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/store/taco/build"
 )
 
@@ -33,11 +32,8 @@ type formFlags struct {
 
 // add adds the flags.
 func (f *formFlags) add(fl *pflag.FlagSet, forms ...string) {
-	last := len(forms) - 1
-	console.ChoiceVar(fl, &f.form, "form", "auto",
-		"auto (by the name of OUT), "+strings.Join(forms[1:last], ", ")+" or "+forms[last], forms...)
-	flags.NonEmptyVar(fl, &f.partSize, "part-size",
-		"write a folder OUT of ZIPs, or of Tortillas, with files of `SIZE` each, such as 4GB, and an index")
+	console.ChoiceVar(fl, &f.form, "form", "auto", forms...)
+	console.NonEmptyVar(fl, &f.partSize, "part-size")
 }
 
 // into checks the flags, and sets the form and the parts of a container at out. Of TACO 3, the name of OUT says whether

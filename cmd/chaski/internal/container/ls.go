@@ -36,20 +36,16 @@ type lsFlags struct {
 
 func NewLs(env console.Env) *cobra.Command {
 	var f lsFlags
-	cmd := &cobra.Command{
-		Use:  "ls [flags] CONTAINER...",
-		Args: console.AtLeastOne("CONTAINER"),
-		RunE: func(cmd *cobra.Command, paths []string) error { return f.warn(env, f.run(cmd.Context(), env, paths)) },
-	}
+	cmd := console.Command("ls [flags] CONTAINER...", console.AtLeastOne("CONTAINER"),
+		func(cmd *cobra.Command, paths []string) error { return f.warn(env, f.run(cmd.Context(), env, paths)) })
 	fl := cmd.Flags()
 	f.containerFlags.add(fl)
 	f.Filter.Add(fl)
-	fl.BoolVar(&f.leaves, "leaves", false, "list the samples of all levels that have bytes")
-	fl.BoolVar(&f.sha256, "sha256", false, "with --leaves: read the bytes and print their hash")
-	fl.BoolVar(&f.padding, "padding", false,
-		"also list placeholders, and the histograms that a streaming TACO stores among its samples")
-	fl.StringVar(&f.levelName, "level", "0", "`LEVEL` to list: its number, or its name in TACO 3 (children/before)")
-	console.ChoiceVar(fl, &f.format, "format", "text", "text or json", "text", "json")
+	console.Var(fl, &f.leaves, "leaves", false)
+	console.Var(fl, &f.sha256, "sha256", false)
+	console.Var(fl, &f.padding, "padding", false)
+	console.Var(fl, &f.levelName, "level", "0")
+	console.ChoiceVar(fl, &f.format, "format", "text", "text", "json")
 	return cmd
 }
 

@@ -38,18 +38,15 @@ type makeFlags struct {
 // NewMake returns the command make.
 func NewMake(env console.Env) *cobra.Command {
 	var f makeFlags
-	cmd := &cobra.Command{
-		Use:  "make -o OUT [flags] RECIPE",
-		Args: console.ExactlyOne("RECIPE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+	cmd := console.Command("make -o OUT [flags] RECIPE", console.ExactlyOne("RECIPE"),
+		func(cmd *cobra.Command, args []string) error {
 			if err := f.shards.Check(cmd.Flags(), f.out); err != nil {
 				return err
 			}
 			return f.run(cmd.Context(), env, args[0])
-		},
-	}
+		})
 	fl := cmd.Flags()
-	fl.StringVarP(&f.out, "output", "o", "", "`OUT`, the container to write")
+	console.Var(fl, &f.out, "output,o", "")
 	// 'chaski convert' says --to for the same.
 	fl.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "to" {
@@ -58,16 +55,14 @@ func NewMake(env console.Env) *cobra.Command {
 		return pflag.NormalizedName(name)
 	})
 	f.form.add(fl, madeForms...)
-	flags.NonEmptyVar(fl, &f.stats, "stats", "also write the statistics of all chips to `FILE`, as 'chaski stats' does")
-	flags.NonEmptyVar(fl, &f.page, "report", "also write a page of HTML about the chips to `FILE`")
-	console.NumberVar(fl, &f.workers, "workers", 0, 0, flags.MaxWorkers,
-		"chips that are read and encoded at a time (default: the number of processors)")
-	flags.AddMemory(fl, &f.memory, "windows")
+	console.NonEmptyVar(fl, &f.stats, "stats")
+	console.NonEmptyVar(fl, &f.page, "report")
+	console.NumberVar(fl, &f.workers, "workers", 0, 0, flags.MaxWorkers)
+	console.CountVar(fl, &f.memory, "memory", 0, 0)
 	flags.AddMaxChunk(fl, &f.maxChunk)
-	fl.BoolVar(&f.resume, "resume", false,
-		"keep what is done beside OUT, and go on with what an interrupted run with --resume has done")
+	console.Var(fl, &f.resume, "resume", false)
 	f.shards.Add(fl)
-	fl.BoolVar(&f.quiet, "quiet", false, "show no progress")
+	console.Var(fl, &f.quiet, "quiet", false)
 	return cmd
 }
 

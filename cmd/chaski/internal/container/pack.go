@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pathname"
@@ -36,14 +35,12 @@ type packFlags struct {
 // NewPack returns the command pack.
 func NewPack(env console.Env) *cobra.Command {
 	var f packFlags
-	cmd := &cobra.Command{
-		Use:  "pack -o OUT [flags] DIR | TABLE | CONTAINER...",
-		Args: console.AtLeastOne("DIR, TABLE or CONTAINER"),
-		RunE: func(cmd *cobra.Command, paths []string) error { return f.warn(env, f.run(cmd.Context(), env, paths)) },
-	}
+	cmd := console.Command("pack -o OUT [flags] DIR | TABLE | CONTAINER...",
+		console.AtLeastOne("DIR, TABLE or CONTAINER"),
+		func(cmd *cobra.Command, paths []string) error { return f.warn(env, f.run(cmd.Context(), env, paths)) })
 	fl := cmd.Flags()
-	fl.StringVarP(&f.out, "output", "o", "", "`OUT`, the container to write")
-	flags.NonEmptyVar(fl, &f.collection, "collection", "YAML or JSON `FILE` with members of COLLECTION.json")
+	console.Var(fl, &f.out, "output,o", "")
+	console.NonEmptyVar(fl, &f.collection, "collection")
 	f.form.add(fl, slices.Concat(madeForms, indexForms)...)
 	f.addShared(fl)
 	return cmd
@@ -51,10 +48,9 @@ func NewPack(env console.Env) *cobra.Command {
 
 // addShared adds the flags that pack and append have.
 func (f *packFlags) addShared(fl *pflag.FlagSet) {
-	console.CountVar(fl, &f.workers, "workers", 0, 0,
-		"files that are read at a time (default: the number of processors, at least 4)")
+	console.CountVar(fl, &f.workers, "workers", 0, 0)
 	f.columns.add(fl)
-	fl.BoolVar(&f.quiet, "quiet", false, "show no progress")
+	console.Var(fl, &f.quiet, "quiet", false)
 	f.ofContainers = pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.containerFlags.add(f.ofContainers)
 	f.Filter.Add(f.ofContainers)

@@ -22,9 +22,8 @@ type Measured struct {
 func (m *Measured) Add(fl *pflag.FlagSet) {
 	m.source.Add(&m.own)
 	m.bands.Add(&m.own)
-	m.own.StringVar(&m.bad, "bad-samples", spec.BadError,
-		"what to do with samples that cannot be read: error or skip")
-	m.own.StringVar(&m.base, "base-path", "", "`DIR` of the source files of a catalog of containers")
+	console.Var(&m.own, &m.bad, "bad-samples", spec.BadError)
+	console.Var(&m.own, &m.base, "base-path", "")
 	fl.AddFlagSet(&m.own)
 }
 

@@ -38,10 +38,8 @@ type statsFlags struct {
 
 func NewStats(env console.Env) *cobra.Command {
 	var f statsFlags
-	cmd := &cobra.Command{
-		Use:  "stats [flags] SPEC.json|DATASET",
-		Args: console.ExactlyOne("SPEC.json or DATASET"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+	cmd := console.Command("stats [flags] SPEC.json|DATASET", console.ExactlyOne("SPEC.json or DATASET"),
+		func(cmd *cobra.Command, args []string) error {
 			for _, name := range []string{"count", "classes", "cell"} {
 				if !f.sampling && cmd.Flags().Changed(name) {
 					return console.Usagef("--%s needs --sampling", name)
@@ -66,8 +64,7 @@ func NewStats(env console.Env) *cobra.Command {
 				return console.Usagef("--component is %q: it needs --from-metadata", f.component)
 			}
 			return f.run(cmd.Context(), env, args[0])
-		},
-	}
+		})
 	f.add(cmd)
 	return cmd
 }
@@ -75,22 +72,18 @@ func NewStats(env console.Env) *cobra.Command {
 // add declares the flags of cmd.
 func (f *statsFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
-	console.CountVar(fl, &f.workers, "workers", 0, 0, "decoding workers (default: the number of processors)")
+	console.Var(fl, &f.out, "output,o", "-")
+	console.CountVar(fl, &f.workers, "workers", 0, 0)
 	flags.AddMaxChunk(fl, &f.maxChunk)
-	fl.BoolVar(&f.metadata, "from-metadata", false,
-		"pool the statistics in the rows of a container, without reading pixels")
-	fl.StringVar(&f.component, "component", "*",
-		"with --from-metadata: pool only the samples of the deepest level with this `ID` (default: all)")
+	console.Var(fl, &f.metadata, "from-metadata", false)
+	console.Var(fl, &f.component, "component", "*")
 	fl.Lookup("component").DefValue = "" // pflag would print (default "*")
-	console.ChoiceVar(fl, &f.format, "format", "json", "json", "json")
-	fl.BoolVar(&f.sampling, "sampling", false, "write the weights of the sampler weighted_window")
-	fl.StringVar(&f.weights.Field, "count", "",
-		"with --sampling: the `FIELD` whose pixels to count (default: the last field)")
-	fl.Float64SliceVar(&f.weights.Classes, "classes", nil,
-		"with --sampling: count only these values of its first band (default: all valid pixels)")
+	console.ChoiceVar(fl, &f.format, "format", "json", "json")
+	console.Var(fl, &f.sampling, "sampling", false)
+	console.Var(fl, &f.weights.Field, "count", "")
+	console.Var(fl, &f.weights.Classes, "classes", nil)
 	fl.Lookup("classes").DefValue = "" // pflag would print (default []), which contradicts the text
-	fl.IntVar(&f.weights.Cell, "cell", 64, "with --sampling: side of a cell, in pixels of the first field")
+	console.Var(fl, &f.weights.Cell, "cell", 64)
 	f.shards.Add(fl)
 	f.Measured.Add(fl)
 }

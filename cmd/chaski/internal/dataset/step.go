@@ -22,12 +22,12 @@ type stepFlags struct {
 }
 
 func (f *stepFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.state, "state", "", "`FILE` with the JSON of a state: take the step that follows it")
-	fl.Uint64Var(&f.epoch, "epoch", 0, "the epoch, instead of --state")
-	console.CountVar(fl, &f.step, "step", 0, 0, "the step of the epoch, from 0, instead of --state")
-	console.CountVar(fl, &f.back, "back", 0, 0, "go back this many steps: 1 is the last step before a state")
-	fl.IntVar(&f.rank, "rank", 0, "the rank whose rows to take, from 0")
-	console.CountVar(fl, &f.world, "world", 1, 1, "how many ranks share a step (1: one rank takes all rows)")
+	console.Var(fl, &f.state, "state", "")
+	console.Var(fl, &f.epoch, "epoch", 0)
+	console.CountVar(fl, &f.step, "step", 0, 0)
+	console.CountVar(fl, &f.back, "back", 0, 0)
+	console.Var(fl, &f.rank, "rank", 0)
+	console.CountVar(fl, &f.world, "world", 1, 1)
 }
 
 // stepAt is a step of a run.

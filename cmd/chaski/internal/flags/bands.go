@@ -15,10 +15,7 @@ type Bands string
 
 // Add adds the flag.
 func (f *Bands) Add(fl *pflag.FlagSet) {
-	NonEmptyVar(fl, (*string)(f), "bands",
-		"`LIST` of bands of the first field: numbers from 0, or names that files give them; or \"position\" for "+
-			"all by their order, whatever they are called (default: all, which must have the same names in all "+
-			"files that name them)")
+	console.NonEmptyVar(fl, (*string)(f), "bands")
 }
 
 // set picks the bands of a field.

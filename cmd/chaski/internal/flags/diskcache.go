@@ -25,11 +25,8 @@ type DiskCache struct {
 
 // Add adds the flags.
 func (f *DiskCache) Add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.Dir, "cache-dir", "",
-		"`DIR` that keeps ranges of remote files, also for later runs and other engines: see 'chaski cache' "+
-			"(default: $"+CacheVariable+")")
-	console.CountVar(fl, &f.Bytes, "cache-bytes", 0, 0,
-		"the most that --cache-dir may take on disk, in `BYTES` (default: $"+CacheBytesVariable+")")
+	console.Var(fl, &f.Dir, "cache-dir", "")
+	console.CountVar(fl, &f.Bytes, "cache-bytes", 0, 0)
 }
 
 // Set says to the openers that have ref which folder it is, if there is one.

@@ -28,30 +28,23 @@ const noLimit = -1
 // Add adds the flags that choose, sort and count rows.
 func (f *Filter) Add(fl *pflag.FlagSet) {
 	f.addFilters(fl)
-	fl.StringVar(&f.OrderBy, "order-by", "", "`COLUMN [desc]` to sort by; equal rows stay in storage order")
-	console.CountVar(fl, &f.Limit, "limit", noLimit, 0, "take at most this many rows (default: all)")
+	console.Var(fl, &f.OrderBy, "order-by", "")
+	console.CountVar(fl, &f.Limit, "limit", noLimit, 0)
 	fl.Lookup("limit").DefValue = "0" // pflag would print (default -1), which contradicts the text
-	console.CountVar(fl, &f.Offset, "offset", 0, 0, "leave out this many rows at the start")
+	console.CountVar(fl, &f.Offset, "offset", 0, 0)
 }
 
 // addFilters adds the flags that choose rows, without those that sort and count them: a run has an
 // order of its own.
 func (f *Filter) addFilters(fl *pflag.FlagSet) {
-	NonEmptyVar(fl, &f.Where, "where", "SQL `CONDITION` on the columns")
-	NonEmptyVar(fl, &f.bbox, "bbox",
-		"`W,S,E,N`: choose samples whose geometry, or in a catalog whose raster, intersects this bounding box in "+
-			"degrees of longitude and latitude; W greater than E crosses the antimeridian")
-	NonEmptyVar(fl, &f.bboxCRS, "bbox-crs", "`EPSG` code of the CRS of --bbox (default: 4326, longitude and latitude)")
-	console.ChoiceVar(fl, &f.rule, "bbox-rule", "intersects",
-		"intersects, or within: the geometry lies inside the bounding box", "intersects", "within")
-	fl.StringVar(&f.geometry, "geometry-col", "",
-		"`COLUMN` of geometries (default: istac:geometry, stac:centroid or istac:centroid)")
-	NonEmptyVar(fl, &f.datetime, "datetime",
-		"`A/B`: choose samples that begin between two dates (whole days, UTC) or times")
-	fl.StringVar(&f.timeCol, "time-col", "", "`COLUMN` of timestamps (default: istac:time_start or stac:time_start)")
-	console.CountVar(fl, &f.atLevel, "at-level", 0, 0,
-		"level whose rows --bbox and --datetime compare; a sample of level 0 is chosen if a row below it matches, "+
-			"and ls lists only matching rows")
+	console.NonEmptyVar(fl, &f.Where, "where")
+	console.NonEmptyVar(fl, &f.bbox, "bbox")
+	console.NonEmptyVar(fl, &f.bboxCRS, "bbox-crs")
+	console.ChoiceVar(fl, &f.rule, "bbox-rule", "intersects", "intersects", "within")
+	console.Var(fl, &f.geometry, "geometry-col", "")
+	console.NonEmptyVar(fl, &f.datetime, "datetime")
+	console.Var(fl, &f.timeCol, "time-col", "")
+	console.CountVar(fl, &f.atLevel, "at-level", 0, 0)
 }
 
 // TacoFilter returns the filter of --bbox and --datetime, or nil if neither is set.

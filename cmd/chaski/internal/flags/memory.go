@@ -34,10 +34,7 @@ type MemoryTotal struct{ bytes int64 }
 
 // Add adds the flag.
 func (m *MemoryTotal) Add(fl *pflag.FlagSet) {
-	fl.Int64Var(&m.bytes, "memory-total", 0,
-		"memory for batches, reads, openings and tables of all datasets together, in `BYTES`; also sets "+
-			"GOMEMLIMIT, unless\nthe environment does (default 0: $"+MemoryVariable+", or 5/8 of the memory of the "+
-			"control group or machine)")
+	console.Var(fl, &m.bytes, "memory-total", 0)
 }
 
 // LimitHeap sets GOMEMLIMIT for commands without a budget, unless the environment does: to 5/4 of $CHASKI_MEMORY_TOTAL,

@@ -3,6 +3,7 @@ package flags
 import (
 	"github.com/spf13/pflag"
 
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
 )
@@ -19,19 +20,12 @@ type Source struct {
 
 // Add adds the flags.
 func (f *Source) Add(fl *pflag.FlagSet) {
-	fl.StringArrayVar(&f.Fields, "field", nil,
-		"`NAME=WHERE`: a field of a sample; WHERE is a column of the table, an attribute of the array or a "+
-			"pattern with {id}; NAME alone stands for the dataset's own assets; repeatable (default: one "+
-			"raster \"image\"). Several with one NAME are a stack: their bands follow each other, on the grid of the "+
-			"first")
+	console.Var(fl, &f.Fields, "field", nil)
 	f.at.Add(fl)
-	fl.StringVar(&f.dims, "dims", "",
-		"what the dimensions of an array are, in their order: n, b, y and x, and t of Zarr (default: their names)")
+	console.Var(fl, &f.dims, "dims", "")
 	f.Filter.addFilters(fl)
-	fl.BoolVar(&f.drop, "drop-missing", false,
-		"leave out samples without a file for each field that is a pattern (default: such a sample is an error)")
-	NonEmptyVar(fl, &f.part, "split",
-		"use only the rows of this `PART`, such as train, as the table's split column says")
+	console.Var(fl, &f.drop, "drop-missing", false)
+	console.NonEmptyVar(fl, &f.part, "split")
 }
 
 // Spec returns the members of a spec that the flags set, without defaults.

@@ -11,13 +11,9 @@ import (
 )
 
 func NewBench(env console.Env) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:  "bench",
-		Args: console.Verb,
-		RunE: func(*cobra.Command, []string) error {
-			return console.Usagef("the verb is missing: decode or load")
-		},
-	}
+	cmd := console.Command("bench", console.Verb, func(*cobra.Command, []string) error {
+		return console.Usagef("the verb is missing: decode or load")
+	})
 	cmd.AddCommand(newBenchDecode(env), newBenchLoad(env))
 	return cmd
 }
@@ -25,10 +21,8 @@ func NewBench(env console.Env) *cobra.Command {
 func newBenchDecode(env console.Env) *cobra.Command {
 	var f roundFlags
 	var o bench.DecodeOptions
-	cmd := &cobra.Command{
-		Use:  "decode [flags] PATH...",
-		Args: console.AtLeastOne("PATH"),
-		RunE: func(cmd *cobra.Command, paths []string) error {
+	cmd := console.Command("decode [flags] PATH...", console.AtLeastOne("PATH"),
+		func(cmd *cobra.Command, paths []string) error {
 			if err := f.check(); err != nil {
 				return err
 			}
@@ -37,12 +31,10 @@ func newBenchDecode(env console.Env) *cobra.Command {
 			r, err := bench.Decode(cmd.Context(), paths, o)
 			bar.Done()
 			return f.print(env, r, err)
-		},
-	}
+		})
 	f.add(cmd.Flags(), 1)
-	console.CountVar(cmd.Flags(), &o.Workers, "workers", 0, 0,
-		"decoding workers (default: the number of processors)")
-	cmd.Flags().BoolVar(&o.Opened, "opened", false, "open files and read their headers before the measurement")
+	console.CountVar(cmd.Flags(), &o.Workers, "workers", 0, 0)
+	console.Var(cmd.Flags(), &o.Opened, "opened", false)
 	flags.AddMaxChunk(cmd.Flags(), &o.MaxChunk)
 	return cmd
 }
@@ -51,10 +43,8 @@ func newBenchLoad(env console.Env) *cobra.Command {
 	var f roundFlags
 	var run flags.Run
 	var prefetch int
-	cmd := &cobra.Command{
-		Use:  "load [flags] DATASET",
-		Args: console.ExactlyOne("DATASET"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+	cmd := console.Command("load [flags] DATASET", console.ExactlyOne("DATASET"),
+		func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
 				return err
 			}
@@ -67,10 +57,9 @@ func newBenchLoad(env console.Env) *cobra.Command {
 				Prefetch: prefetch, Rounds: f.rounds, Time: f.time(), Progress: progress})
 			bar.Done()
 			return f.print(env, report, console.UsageUnlessFault(err))
-		},
-	}
+		})
 	f.add(cmd.Flags(), 2)
 	run.Add(cmd)
-	console.CountVar(cmd.Flags(), &prefetch, "prefetch", loader.DefaultPrefetch, 1, "batches prepared ahead")
+	console.CountVar(cmd.Flags(), &prefetch, "prefetch", loader.DefaultPrefetch, 1)
 	return cmd
 }

@@ -17,9 +17,9 @@ type roundFlags struct {
 }
 
 func (f *roundFlags) add(fl *pflag.FlagSet, seconds float64) {
-	fl.BoolVar(&f.json, "json", false, "print one line of JSON instead of YAML")
-	console.NumberVar(fl, &f.rounds, "rounds", 5, 1, 1000, "number of rounds, each measured on its own")
-	fl.Float64Var(&f.seconds, "seconds", seconds, "shortest time of a round, in seconds")
+	console.Var(fl, &f.json, "json", false)
+	console.NumberVar(fl, &f.rounds, "rounds", 5, 1, 1000)
+	console.Var(fl, &f.seconds, "seconds", seconds)
 }
 
 func (f *roundFlags) check() error {

@@ -45,16 +45,13 @@ type convertFlags struct {
 
 func NewConvert(env console.Env) *cobra.Command {
 	var f convertFlags
-	cmd := &cobra.Command{
-		Use:  "convert [flags] SRC... -o DST",
-		Args: console.AtLeastOne("SRC"),
-		RunE: func(cmd *cobra.Command, paths []string) error {
+	cmd := console.Command("convert [flags] SRC... -o DST", console.AtLeastOne("SRC"),
+		func(cmd *cobra.Command, paths []string) error {
 			if err := f.shards.Check(cmd.Flags(), f.out); err != nil {
 				return err
 			}
 			return f.run(cmd.Context(), env, paths)
-		},
-	}
+		})
 	f.add(cmd)
 	return cmd
 }
@@ -62,19 +59,17 @@ func NewConvert(env console.Env) *cobra.Command {
 // add declares the flags of cmd.
 func (f *convertFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVarP(&f.out, "output", "o", "", "`DST`, a file or a directory; - for standard output")
+	console.Var(fl, &f.out, "output,o", "")
 	f.encoding.add(fl)
 	f.at.Add(fl)
-	fl.StringVar(&f.dims, "dims", "", "what the dimensions of an array are, in their order: n, b, y and x")
-	fl.StringVar(&f.extents, "extent", "",
-		"`DIM=CELLS`...: sides of the tiles of an array (default: n=1 b=1, and --tile for y and x)")
-	fl.StringVar(&f.attr, "attr", "", "attribute of an array (default: all of SRC; image for DST)")
-	fl.StringVar(&f.steps, "t", "", "steps of time of SRC: `SEL`, or all")
-	fl.BoolVar(&f.stack, "stack", false, "with --to rumi3: all SRC become one file, as its steps of time")
-	console.CountVar(fl, &f.workers, "workers", 0, 0,
-		"number of files or tiles to convert at the same time (default: the number of processors)")
-	fl.BoolVar(&f.overwrite, "overwrite", false, "replace files that exist")
-	fl.BoolVar(&f.skipBad, "skip-bad", false, "leave out files that cannot be converted")
+	console.Var(fl, &f.dims, "dims", "")
+	console.Var(fl, &f.extents, "extent", "")
+	console.Var(fl, &f.attr, "attr", "")
+	console.Var(fl, &f.steps, "t", "")
+	console.Var(fl, &f.stack, "stack", false)
+	console.CountVar(fl, &f.workers, "workers", 0, 0)
+	console.Var(fl, &f.overwrite, "overwrite", false)
+	console.Var(fl, &f.skipBad, "skip-bad", false)
 	f.shards.Add(fl)
 	flags.AddMaxChunk(fl, &f.o.MaxChunk)
 }

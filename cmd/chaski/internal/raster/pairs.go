@@ -25,10 +25,10 @@ type pairsFlags struct {
 }
 
 func (f *pairsFlags) add(fl *pflag.FlagSet) {
-	fl.BoolVar(&f.pairs, "pairs", false, "check whether the rasters of each sample of a dataset lie on each other")
+	console.Var(fl, &f.pairs, "pairs", false)
 	f.source.Add(&f.data)
-	console.NumberVar(&f.own, &f.options.Worst, "worst", 20, 1, 10_000, "with --pairs: list at most this many pairs")
-	fl.BoolVar(&f.json, "json", false, "with --pairs: one line of JSON instead of YAML; without, it always is JSON")
+	console.NumberVar(&f.own, &f.options.Worst, "worst", 20, 1, 10_000)
+	console.Var(fl, &f.json, "json", false)
 	f.own.AddFlagSet(&f.data)
 	fl.AddFlagSet(&f.own)
 }

@@ -20,10 +20,9 @@ func NewVerify(env console.Env) *cobra.Command {
 	var o verify.Options
 	var p pairsFlags
 	var f verifyFlags
-	cmd := &cobra.Command{
-		Use:  "verify [flags] PATH...\n  chaski verify --pairs [flags] SPEC.json|DATASET",
-		Args: console.AtLeastOne("PATH"),
-		RunE: func(cmd *cobra.Command, paths []string) error {
+	cmd := console.Command("verify [flags] PATH...\n  chaski verify --pairs [flags] SPEC.json|DATASET",
+		console.AtLeastOne("PATH"),
+		func(cmd *cobra.Command, paths []string) error {
 			if err := f.shards.Check(cmd.Flags(), f.out); err != nil {
 				return err
 			}
@@ -37,15 +36,13 @@ func NewVerify(env console.Env) *cobra.Command {
 				return console.Usagef("--%s needs --pairs", name)
 			}
 			return f.run(cmd.Context(), env, paths, o)
-		},
-	}
+		})
 	fl := cmd.Flags()
-	console.CountVar(fl, &o.Workers, "workers", 0, 0,
-		"number of files to check at the same time (default: the number of processors)")
+	console.CountVar(fl, &o.Workers, "workers", 0, 0)
 	flags.AddMaxChunk(fl, &o.MaxChunk)
-	fl.BoolVar(&o.Pixels, "pixels", false, "decode the rasters of all containers, also of those with checksums")
-	console.CountVar(fl, &o.MaxFaults, "max-faults", 1000, 1, "list at most this many faults")
-	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
+	console.Var(fl, &o.Pixels, "pixels", false)
+	console.CountVar(fl, &o.MaxFaults, "max-faults", 1000, 1)
+	console.Var(fl, &f.out, "output,o", "-")
 	f.shards.Add(fl)
 	p.add(fl)
 	return cmd

@@ -48,28 +48,20 @@ const maxSize = 1 << 14
 
 func NewView(env console.Env) *cobra.Command {
 	var f viewFlags
-	cmd := &cobra.Command{
-		Use:  "view [--report] [flags] -o OUT PATH...",
-		Args: console.AtLeastOne("PATH"),
-		RunE: func(cmd *cobra.Command, paths []string) error {
+	cmd := console.Command("view [--report] [flags] -o OUT PATH...", console.AtLeastOne("PATH"),
+		func(cmd *cobra.Command, paths []string) error {
 			f.resized, f.several = cmd.Flags().Changed("size"), cmd.Flags().Changed("batch")
 			return f.run(cmd.Context(), env, paths)
-		},
-	}
+		})
 	fl := cmd.Flags()
-	fl.StringVarP(&f.out, "output", "o", "", `output file, "-" for standard output`)
-	fl.BoolVar(&f.report, "report", false, "write a report about a dataset as one page of HTML")
-	fl.StringVar(&f.b, "b", "",
-		"bands to show: \"i\" or \"red,green,blue\", zero-based (default: those named so, else the first three, or "+
-			"the first)")
-	console.NumberVar(fl, &f.size, "size", 512, 1, maxSize,
-		"longest side of a picture, in pixels (default of a report: 192)")
-	console.CountVar(fl, &f.columns, "columns", 0, 0, "pictures in a row (default: about as many as rows)")
-	console.ChoiceVar(fl, &f.palette, "palette", "auto",
-		"draw one band with a colour for each value: auto, never or always", "auto", "never", "always")
-	fl.StringVar(&f.stretch, "stretch", "2,98", "`LOW,HIGH`: percentiles to draw black and white")
-	console.CountVar(fl, &f.maxBytes, "max-bytes", 1<<30, 1,
-		"refuse images or batches that are larger than this when decoded, in bytes")
+	console.Var(fl, &f.out, "output,o", "")
+	console.Var(fl, &f.report, "report", false)
+	console.Var(fl, &f.b, "b", "")
+	console.NumberVar(fl, &f.size, "size", 512, 1, maxSize)
+	console.CountVar(fl, &f.columns, "columns", 0, 0)
+	console.ChoiceVar(fl, &f.palette, "palette", "auto", "auto", "never", "always")
+	console.Var(fl, &f.stretch, "stretch", "2,98")
+	console.CountVar(fl, &f.maxBytes, "max-bytes", 1<<30, 1)
 	flags.AddMaxChunk(fl, &f.maxChunk)
 	f.data.Add(fl, 16, true)
 	return cmd
