@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -52,37 +51,57 @@ func (f *Filter) addFilters(fl *pflag.FlagSet) {
 	console.CountVar(fl, &f.atLevel, "at-level", 0, 0)
 }
 
-// TacoFilter returns the filter of --bbox and --datetime, or nil if neither is set.
-func (f *Filter) TacoFilter() (*taco.Filter, error) {
+// check refuses flags that lack another.
+func (f *Filter) check() error {
 	switch {
 	case f.bbox == "" && (f.rule != "intersects" || f.geometry != "" || f.bboxCRS != ""):
-		return nil, console.Usagef("--bbox-crs, --bbox-rule and --geometry-col need --bbox")
+		return console.Usagef("--bbox-crs, --bbox-rule and --geometry-col need --bbox")
 	case f.datetime == "" && f.timeCol != "":
-		return nil, console.Usagef("--time-col is %q: it needs --datetime", f.timeCol)
-	case f.bbox == "" && f.datetime == "":
-		if f.atLevel != 0 {
-			return nil, console.Usagef("--at-level is %d: it needs --bbox or --datetime", f.atLevel)
-		}
-		return nil, nil
+		return console.Usagef("--time-col is %q: it needs --datetime", f.timeCol)
+	case f.bbox == "" && f.datetime == "" && f.atLevel != 0:
+		return console.Usagef("--at-level is %d: it needs --bbox or --datetime", f.atLevel)
 	}
-	out := &taco.Filter{Geometry: f.geometry, Time: f.timeCol, Level: f.atLevel}
-	if f.rule == "within" {
-		out.Rule = taco.Within
+	return nil
+}
+
+// places returns --bbox and --datetime as conditions of a spec.
+func (f *Filter) places() (list []loader.Condition, err error) {
+	if err := f.check(); err != nil {
+		return nil, err
 	}
 	if f.bbox != "" {
-		var err error
-		if out.Box, err = f.box(); err != nil {
+		sides, err := f.sides()
+		if err != nil {
 			return nil, err
 		}
+		epsg, err := f.epsg()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, loader.Condition{BBox: &sides, BBoxCRS: spec.EPSG(epsg), Within: f.rule == "within",
+			Column: f.geometry, Level: f.atLevel})
 	}
 	if f.datetime != "" {
-		times, err := taco.ParseTimes(f.datetime)
-		if err != nil {
-			return nil, console.Usagef("--datetime is %q: %w", f.datetime, err)
-		}
-		out.Times = &times
+		list = append(list, loader.Condition{Datetime: f.datetime, Column: f.timeCol, Level: f.atLevel})
 	}
-	return out, nil
+	return list, nil
+}
+
+// TacoFilter returns the filter of --bbox and --datetime, or nil if neither is set.
+func (f *Filter) TacoFilter() (out *taco.Filter, err error) {
+	list, err := f.places()
+	for i := range list {
+		filter, err := list[i].Filter()
+		if err != nil {
+			return nil, console.Usagef("--%w", err) // errors of conditions begin with the name of the flag
+		}
+		if out == nil {
+			out = &filter
+			continue
+		}
+		out.Times, out.Time = filter.Times, filter.Time
+	}
+	return out, err
 }
 
 // sides returns west, south, east and north of --bbox.
@@ -112,50 +131,17 @@ func (f *Filter) epsg() (int, error) {
 	return n, nil
 }
 
-// box returns the bounding box of --bbox and --bbox-crs.
-func (f *Filter) box() (*crs.Box, error) {
-	v, err := f.sides()
-	if err != nil {
-		return nil, err
-	}
-	epsg, err := f.epsg()
-	if err != nil {
-		return nil, err
-	}
-	// Errors of NewBox begin with the word bbox, so that two dashes make them name the flag.
-	box, err := crs.NewBox(v, epsg)
-	if err != nil {
-		return nil, console.Usagef("--%w", err)
-	}
-	return &box, nil
-}
-
 // conditions returns the flags as conditions of a spec.
 func (f *Filter) conditions() ([]loader.Condition, error) {
 	// Only for its checks: a spec checks its conditions too, but its errors would not name the flags.
 	if _, err := f.TacoFilter(); err != nil {
 		return nil, err
 	}
-	var list []loader.Condition
+	list, err := f.places()
 	if f.Where != "" {
-		list = append(list, loader.Condition{SQL: f.Where})
+		list = slices.Insert(list, 0, loader.Condition{SQL: f.Where})
 	}
-	if f.bbox != "" {
-		sides, err := f.sides()
-		if err != nil {
-			return nil, err
-		}
-		epsg, err := f.epsg()
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, loader.Condition{BBox: &sides, BBoxCRS: spec.EPSG(epsg), Within: f.rule == "within",
-			Column: f.geometry, Level: f.atLevel})
-	}
-	if f.datetime != "" {
-		list = append(list, loader.Condition{Datetime: f.datetime, Column: f.timeCol, Level: f.atLevel})
-	}
-	return list, nil
+	return list, err
 }
 
 // Samples returns the rows of level 0 of a container that the flags choose, in their order.
