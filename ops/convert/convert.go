@@ -188,8 +188,7 @@ func File(ctx context.Context, w io.Writer, paths []string, o Options) (left []s
 	}
 	if n := len(whole.steps); n > 1 && o.Format != Rumi3 {
 		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset,
-			"it has %d steps of time, and %s holds one: --t picks one, or with a directory as DST one file for each", n,
-			o.Format)
+			"it has %d steps of time, and %s holds one: --t picks one", n, o.Format)
 	}
 	array, err := raster.Read(ctx, paths, raster.ReadOptions{
 		Layout: "(n t) b y x", T: o.Steps, Threads: o.Workers, MaxBytes: o.MaxBytes, Options: o.loader(),

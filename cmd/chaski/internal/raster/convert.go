@@ -135,7 +135,7 @@ func (f *convertFlags) divided(ctx context.Context, env console.Env, jobs []conv
 	work := shards.Work{Output: f.out, Settings: []any{f.o, f.o.MaxChunk, f.steps, f.skipBad}, Items: int64(len(jobs))}
 	work.Inputs, err = shards.Hash(func(yield func([]any) bool) {
 		for _, j := range jobs {
-			if !yield([]any{[]byte(j.src), []byte(j.dst), j.step, j.image}) {
+			if !yield([]any{[]byte(j.src), []byte(j.dst), j.image}) {
 				return
 			}
 		}
@@ -248,11 +248,9 @@ func (f *convertFlags) resolve() error {
 	if f.shards.Given() && !f.overwrite {
 		return console.Usagef("--shard and --merge need --overwrite: a shard that is done again replaces its files")
 	}
-	if f.steps != "" && f.steps != allSteps {
-		var err error
-		if f.o.Steps, err = raster.ParseSelection(f.steps); err != nil {
-			return console.Usagef("--t is %q: it must be start:stop, all, or a list of indices such as 0,2", f.steps)
-		}
+	var err error
+	if f.o.Steps, err = raster.ParseSelection(f.steps); err != nil {
+		return console.Usagef("--t is %q: it must be start:stop, or a list of indices such as 0,2", f.steps)
 	}
 	f.workers = cmp.Or(f.workers, procs.Workers())
 	f.o.Workers = f.workers
@@ -261,9 +259,6 @@ func (f *convertFlags) resolve() error {
 	}
 	return nil
 }
-
-// allSteps is the value of --t for all steps of time.
-const allSteps = "all"
 
 // convert does a conversion. The destination "-" is standard output.
 func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, j conversion, result *converted) error {
@@ -294,16 +289,13 @@ func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, j conversi
 
 // encode writes the file of a conversion, and returns which properties of the source it does not have.
 func (f *convertFlags) encode(ctx context.Context, w io.Writer, j conversion) ([]string, error) {
-	options := f.o
 	switch {
 	case j.images != nil:
-		return nil, convert.Image(ctx, w, j.images.Array().NewReader(), j.images, j.image, options)
+		return nil, convert.Image(ctx, w, j.images.Array().NewReader(), j.images, j.image, f.o)
 	case f.stack:
-		return convert.File(ctx, w, j.stack, options)
-	case j.step >= 0:
-		options.Steps = raster.Selection{List: []int{j.step}}
+		return convert.File(ctx, w, j.stack, f.o)
 	}
-	return convert.File(ctx, w, []string{j.src}, options)
+	return convert.File(ctx, w, []string{j.src}, f.o)
 }
 
 // array writes one array of all rasters.
