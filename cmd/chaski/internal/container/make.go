@@ -80,7 +80,7 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	if f.resume && f.shards.Given() {
 		return console.Usagef("--resume is for a run without --shard and --merge: shards that are done are kept anyway")
 	}
-	if f.resume && (open.IsStore(f.out) || source.LocalPath(f.out) != f.out) {
+	if f.resume && (source.IsRemote(f.out) || source.LocalPath(f.out) != f.out) {
 		return console.Usagef("--resume needs a local OUT, beside which a run leaves what is done")
 	}
 	r, text, err := f.recipe(ctx, env, path)
