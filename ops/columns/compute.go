@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -23,7 +24,7 @@ type Compute struct {
 	// Classes are the classes of categorical rasters by their path below the samples, "" for samples that are files.
 	// Their geotiff:stats is the share of each class, in this order, in place of moments and percentiles.
 	Classes map[string][]int64
-	// Workers is how many rasters are decoded at a time. The default is the number of processors.
+	// Workers is how many rasters are counted at a time for Histograms. The default is the number of processors.
 	Workers int
 	// Old selects the columns of TACO 0.2: stats are stats:mean, stats:min, stats:max and stats:std, and stac
 	// is for levels without stac:crs.
@@ -70,15 +71,12 @@ func (c *Compute) Inspect(levels []build.Level) build.Inspection {
 	if !c.reads() {
 		return in
 	}
-	spaces := newSpaces(c.Workers)
-	in.File = func(ctx context.Context, k, row int, r source.Reader) error {
-		space, err := spaces.take(ctx)
-		if err != nil {
-			return err
-		}
-		defer spaces.give(space)
+	spaces := sync.Pool{New: func() any { return &space{} }} // as many are used as files are read at a time
+	in.File = func(ctx context.Context, k, row int, r source.Reader) (err error) {
+		free := spaces.Get().(*space)
+		defer spaces.Put(free)
 		below, path := paths(levels, k, row)
-		rasters[k][row], err = c.raster(ctx, space, r, below, path)
+		rasters[k][row], err = c.raster(ctx, free, r, below, path)
 		return err
 	}
 	return in
