@@ -390,31 +390,6 @@ func (m *maker) warnRaster(f *Field) {
 	if f.Assets > 0 && f.NoData.counts[none] == f.Assets && !f.Mask {
 		m.note(fmt.Sprintf("Field %q declares no nodata value: a fill value would count as data.", f.Name))
 	}
-	if f.Stats == nil {
-		return
-	}
-	bands := map[string][]string{}
-	for i, band := range f.Stats.Bands {
-		name, total := f.BandName(i), band.Count+band.NoData+band.NaN+band.Inf
-		add := func(what, item string) { bands[what] = append(bands[what], item) }
-		switch {
-		case band.Count == 0:
-			add("has bands without a valid pixel", name)
-		case band.Min.String() == band.Max.String():
-			add("has bands of one value", fmt.Sprintf("%s: %s", name, band.Min))
-		}
-		if band.NaN > 0 {
-			add("has NaN that is not nodata", fmt.Sprintf("%s: %s", name, percent(band.NaN, total)))
-		}
-		if band.Inf > 0 {
-			add("has infinite values", fmt.Sprintf("%s: %s", name, percent(band.Inf, total)))
-		}
-	}
-	for _, what := range slices.Sorted(maps.Keys(bands)) {
-		items := bands[what]
-		m.alarm(fmt.Sprintf("Field %q %s.", f.Name, what),
-			withMore(slices.Clip(items[:min(len(items), maxNamed)]), int64(len(items))))
-	}
 }
 
 // withMore adds to the first of n items how many more there are.
