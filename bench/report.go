@@ -8,6 +8,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -15,6 +16,22 @@ import (
 
 	"github.com/chaski-eo/chaski/loader/resources"
 )
+
+// Rounds are the rounds of a measurement.
+type Rounds struct {
+	// Count rounds of at least Time each. Default 5 of 1 s.
+	Count int
+	Time  time.Duration
+	// Progress is called after every round.
+	Progress func(done, total int)
+}
+
+func (r *Rounds) setDefaults() {
+	r.Count, r.Time = cmp.Or(r.Count, 5), cmp.Or(r.Time, time.Second)
+	if r.Progress == nil {
+		r.Progress = func(int, int) {}
+	}
+}
 
 // Setting is one setting of a measurement.
 type Setting struct {

@@ -70,7 +70,7 @@ type Options struct {
 	Progress func(step string, done, total int64)
 }
 
-func (o *Options) withDefaults() error {
+func (o *Options) withDefaults() {
 	if len(o.Fields) == 0 {
 		o.Fields = []loader.Field{{Name: "image"}}
 	}
@@ -78,15 +78,6 @@ func (o *Options) withDefaults() error {
 	if o.Progress == nil {
 		o.Progress = func(string, int64, int64) {}
 	}
-	switch n := len(o.Bands); {
-	case o.Samples < 0 || o.Samples > MaxSamples:
-		return fmt.Errorf("report: samples is %d: it must be from 0 to %d", o.Samples, MaxSamples)
-	case o.Side < 1 || o.MaxBytes < 1:
-		return fmt.Errorf("report: the side is %d and max-bytes %d: both must be at least 1", o.Side, o.MaxBytes)
-	case n != 0 && n != 1 && n != 3:
-		return fmt.Errorf("report: %d bands are selected: it must be one or three", n)
-	}
-	return nil
 }
 
 // Report is what Make found in a dataset.
@@ -186,12 +177,9 @@ type maker struct {
 }
 
 // Make reads a dataset: the header of every asset, every pixel (with loader.Stats) and a few chips. Samples that
-// cannot be read become warnings. It returns an error if the dataset cannot be opened, if an option is wrong, or if
-// ctx is done.
+// cannot be read become warnings. It returns an error if the dataset cannot be opened, or if ctx is done.
 func Make(ctx context.Context, o Options) (*Report, error) {
-	if err := o.withDefaults(); err != nil {
-		return nil, err
-	}
+	o.withDefaults()
 	if o.Loader.Opener == nil {
 		files := &source.Files{}
 		defer files.Close()

@@ -782,9 +782,6 @@ func TestLargeAssetsAreShownInPart(t *testing.T) {
 func TestMakeRefuses(t *testing.T) {
 	dir, _, _ := pair(t, 1)
 	for name, o := range map[string]Options{
-		"samples": {Source: dir, Samples: MaxSamples + 1},
-		"bands":   {Source: dir, Bands: []int{1, 2}},
-		"side":    {Source: dir, Side: -1},
 		"nowhere": {Source: filepath.Join(dir, "none")},
 		"column":  {Source: dir, Fields: []loader.Field{{Name: "a", Column: "b"}}},
 	} {

@@ -26,14 +26,10 @@ func newBenchDecode(env console.Env) *cobra.Command {
 	var o bench.DecodeOptions
 	cmd := console.Command("decode [flags] PATH...", console.AtLeastOne("PATH"),
 		func(cmd *cobra.Command, paths []string) error {
-			if err := f.check(); err != nil {
-				return err
-			}
-			bar, progress := f.bar(env)
-			o.Rounds, o.Time, o.Progress = f.rounds, f.time(), progress
-			r, err := bench.Decode(cmd.Context(), paths, o)
-			bar.Done()
-			return f.print(env, r, err)
+			return f.run(env, func(rounds bench.Rounds) (*bench.Report, error) {
+				o.Rounds = rounds
+				return bench.Decode(cmd.Context(), paths, o)
+			})
 		})
 	f.add(cmd.Flags(), 1)
 	console.CountVar(cmd.Flags(), &o.Workers, "workers", 0, 0)
@@ -48,18 +44,15 @@ func newBenchLoad(env console.Env) *cobra.Command {
 	var prefetch int
 	cmd := console.Command("load [flags] DATASET", console.ExactlyOne("DATASET"),
 		func(cmd *cobra.Command, args []string) error {
-			if err := f.check(); err != nil {
-				return err
-			}
-			spec, options, err := run.Prepare(cmd.Context(), env, args[0])
-			if err != nil {
-				return err
-			}
-			bar, progress := f.bar(env)
-			report, err := bench.Load(cmd.Context(), bench.LoadOptions{Spec: spec, Options: options,
-				Prefetch: prefetch, Rounds: f.rounds, Time: f.time(), Progress: progress})
-			bar.Done()
-			return f.print(env, report, console.UsageUnlessFault(err))
+			return f.run(env, func(rounds bench.Rounds) (*bench.Report, error) {
+				spec, options, err := run.Prepare(cmd.Context(), env, args[0])
+				if err != nil {
+					return nil, err
+				}
+				report, err := bench.Load(cmd.Context(), bench.LoadOptions{Spec: spec, Options: options,
+					Prefetch: prefetch, Rounds: rounds})
+				return report, console.UsageUnlessFault(err)
+			})
 		})
 	f.add(cmd.Flags(), 2)
 	run.Add(cmd)
@@ -80,26 +73,18 @@ func (f *roundFlags) add(fl *pflag.FlagSet, seconds float64) {
 	console.Var(fl, &f.seconds, "seconds", seconds)
 }
 
-func (f *roundFlags) check() error {
+// run prints what measure finds.
+func (f *roundFlags) run(env console.Env, measure func(rounds bench.Rounds) (*bench.Report, error)) error {
 	// Not f.seconds <= 0 || f.seconds > 3600, because that would accept NaN.
 	if !(f.seconds > 0 && f.seconds <= 3600) {
 		return console.Usagef("--seconds is %v: it must be above 0 and at most 3600", f.seconds)
 	}
-	return nil
-}
-
-func (f *roundFlags) time() time.Duration { return time.Duration(f.seconds * float64(time.Second)) }
-
-// print prints a report, unless there is an error.
-func (f *roundFlags) print(env console.Env, r *bench.Report, err error) error {
+	bar := console.NewBar(env.Err, "measuring", int64(f.rounds))
+	report, err := measure(bench.Rounds{Count: f.rounds, Time: time.Duration(f.seconds * float64(time.Second)),
+		Progress: func(done, total int) { bar.Set(int64(done), int64(total)) }})
+	bar.Done()
 	if err != nil {
 		return err
 	}
-	return console.Print(env.Out, r, f.json)
-}
-
-// bar returns a progress bar of the rounds, and the function that moves it.
-func (f *roundFlags) bar(env console.Env) (*console.Bar, func(done, total int)) {
-	p := console.NewBar(env.Err, "measuring", int64(f.rounds))
-	return p, func(done, total int) { p.Set(int64(done), int64(total)) }
+	return console.Print(env.Out, report, f.json)
 }
