@@ -37,13 +37,14 @@ const (
 // mask.
 const MaxCategories = 24
 
+// black and white are the percentiles of a band that are drawn so.
+const black, white = 2, 98
+
 // Options of Render. The zero value is ready.
 type Options struct {
 	// Bands to draw, zero-based: one (grey) or three (red, green, blue). Default: the first three, or the
 	// first.
 	Bands []int
-	// Low and High are the percentiles drawn black and white, Low < High. Default: 2 and 98.
-	Low, High float64
 	// MaxSide is the longest side of the picture in pixels. Larger rasters are averaged down. Default 1024.
 	MaxSide int
 	// Palette for rasters of one band.
@@ -53,9 +54,6 @@ type Options struct {
 func (o Options) withDefaults(bands int) Options {
 	if len(o.Bands) == 0 {
 		o.Bands = Visible(nil, bands)
-	}
-	if o.Low == 0 && o.High == 0 {
-		o.Low, o.High = 2, 98
 	}
 	if o.MaxSide == 0 {
 		o.MaxSide = 1024
@@ -104,7 +102,7 @@ func Render(r Raster, o Options) (*image.NRGBA, error) {
 	planes := make([]plane, len(o.Bands))
 	for i, b := range o.Bands {
 		planes[i] = r.sample(b, step, mean)
-		planes[i].stretch(o.Low, o.High)
+		planes[i].stretch(black, white)
 	}
 	return compose(planes), nil
 }

@@ -129,7 +129,7 @@ func TestEveryTypeIsRead(t *testing.T) {
 	for d := chunk.Uint8; d <= chunk.BFloat16; d++ {
 		img, err := Render(Raster{
 			DType: d, Bands: 1, Height: 1, Width: 2, Data: append(make([]byte, d.Size()), ones(d)...),
-		}, Options{Palette: Never, Low: 0, High: 100})
+		}, Options{Palette: Never})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -265,7 +265,7 @@ func (m *maker) picture(ctx context.Context, i int, row int64) (p Picture, err e
 	if err != nil {
 		return p, err
 	}
-	render := draw.Options{Low: m.Low, High: m.High, MaxSide: m.Side, Palette: draw.Never}
+	render := draw.Options{MaxSide: m.Side, Palette: draw.Never}
 	if p.Mask {
 		render.Palette = draw.Always
 	}

@@ -56,8 +56,6 @@ type Options struct {
 	// Bands of the first field to show: one, or three as red, green and blue. Default: those named so, else the first
 	// three, or the first.
 	Bands []int
-	// Low and High are the percentiles of each chip that are drawn black and white. Default: 2 and 98.
-	Low, High float64
 	// Side is the longest side of a chip's picture, in pixels. Default 192.
 	Side int
 	// MaxBytes is the memory for the decoded bands of one chip. Default 64 MiB.

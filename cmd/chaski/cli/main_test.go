@@ -332,7 +332,6 @@ func TestWrongUsageIsExitTwoWithAHint(t *testing.T) {
 		{"view", "-o", "x.jpg", chip},
 		{"ls", "--limit", "-5", chip},
 		{"ls", "--offset", "-1", chip},
-		{"view", "-o", "x", "--stretch", "9", chip},
 		{"bench"},
 		{"bench", "decode"},
 		{"bench", "load", "--window", "3y4", "d"},

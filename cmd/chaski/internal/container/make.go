@@ -202,7 +202,7 @@ func (f *makeFlags) draw(ctx context.Context, env console.Env, r *recipe.Recipe,
 	if f.page == "" {
 		return nil
 	}
-	ro := report.Options{Source: f.out, Title: r.Title(), Generator: "chaski " + env.Version, Low: 2, High: 98,
+	ro := report.Options{Source: f.out, Title: r.Title(), Generator: "chaski " + env.Version,
 		Fields: fieldsOf(r), Loader: o}
 	if r.Split != nil {
 		ro.Fields = append(ro.Fields, loader.Field{Name: "split", Kind: "text"})

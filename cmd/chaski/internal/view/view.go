@@ -8,7 +8,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,9 +31,6 @@ type viewFlags struct {
 	out      string
 	b        string
 	size     int
-	columns  int
-	palette  string
-	stretch  string
 	maxBytes int64
 	maxChunk int
 	data     flags.Dataset
@@ -59,9 +55,6 @@ func NewView(env console.Env) *cobra.Command {
 	console.Var(fl, &f.report, "report", false)
 	console.Var(fl, &f.b, "b", "")
 	console.NumberVar(fl, &f.size, "size", 512, 1, maxSize)
-	console.CountVar(fl, &f.columns, "columns", 0, 0)
-	console.ChoiceVar(fl, &f.palette, "palette", "auto", "auto", "never", "always")
-	console.Var(fl, &f.stretch, "stretch", "2,98")
 	console.CountVar(fl, &f.maxBytes, "max-bytes", 1<<30, 1)
 	flags.AddMaxChunk(fl, &f.maxChunk)
 	f.data.Add(fl, 16, true)
@@ -78,20 +71,11 @@ func (f *viewFlags) options() (draw.Options, error) {
 		return options, console.Usagef("-o is %q: its extension must be .png, because pictures are written as PNG",
 			f.out)
 	}
-	options.Palette = map[string]draw.Palette{"auto": draw.Auto, "never": draw.Never, "always": draw.Always}[f.palette]
 	sel, err := raster.ParseSelection(f.b)
 	if err != nil || sel.Slice || !slices.Contains([]int{0, 1, 3}, len(sel.List)) {
 		return options, console.Usagef("--b is %q: it must be one band or three", f.b)
 	}
 	options.Bands = sel.List
-	low, high, _ := strings.Cut(f.stretch, ",")
-	var err1, err2 error
-	options.Low, err1 = strconv.ParseFloat(low, 64)
-	options.High, err2 = strconv.ParseFloat(high, 64)
-	percents := 0 <= options.Low && options.Low < options.High && options.High <= 100
-	if err1 != nil || err2 != nil || !percents {
-		return options, console.Usagef("--stretch is %q: it must be LOW,HIGH in percent", f.stretch)
-	}
 	return options, nil
 }
 
@@ -104,15 +88,14 @@ func (f *viewFlags) run(ctx context.Context, env console.Env, paths []string) er
 		return f.page(ctx, env, paths, options)
 	}
 	var pictures []*image.NRGBA
-	columns := f.columns
-	dataset := false
+	columns, dataset := 0, false // about as many columns as rows
 	if len(paths) == 1 {
 		if dataset, err = isDataset(ctx, env.Files, paths[0]); err != nil {
 			return err
 		}
 	}
 	if dataset {
-		pictures, err = f.batch(ctx, env, env.Files, paths[0], options, &columns)
+		pictures, columns, err = f.batch(ctx, env, paths[0], options)
 	} else if name := flags.Changed(&f.data.Own); name != "" {
 		return console.Usagef("--%s needs a dataset: pictures of files show all pixels, and the bands of --b", name)
 	} else {
@@ -177,36 +160,35 @@ func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, 
 	}, o)
 }
 
-// batch draws every row of one batch, field by field. If there are several fields and no --columns, it
-// sets columns so that each field has a line of its own.
-func (f *viewFlags) batch(ctx context.Context, env console.Env, opener source.Opener, dataset string,
-	o draw.Options, columns *int) ([]*image.NRGBA, error) {
+// batch draws every row of one batch, field by field. It returns in how many columns to put the pictures: each of
+// several fields has a line of its own.
+func (f *viewFlags) batch(ctx context.Context, env console.Env, dataset string, o draw.Options) (
+	pictures []*image.NRGBA, columns int, err error) {
 	// Drawing needs the values of the file, since it stretches them by their own percentiles.
 	f.data.DType, f.data.Layout = "native", "n b y x"
 	spec, err := f.data.Spec(dataset)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	for i := range spec.Fields {
 		spec.Fields[i].Validity = "valid:" + spec.Fields[i].Name
 	}
 	engine, err := loader.Open(ctx, spec, loader.Options{MemoryBytes: f.maxBytes, MaxChunkBytes: f.maxChunk,
-		Opener: opener, SQL: env.SQL})
+		Opener: env.Files, SQL: env.SQL})
 	if err != nil {
-		return nil, console.UsageUnlessFault(err)
+		return nil, 0, console.UsageUnlessFault(err)
 	}
 	defer engine.Close()
 	l, err := loader.NewLoader(engine, loader.LoaderOptions{Prefetch: 1})
 	if err != nil {
-		return nil, console.UsageUnlessFault(err)
+		return nil, 0, console.UsageUnlessFault(err)
 	}
 	defer l.Close()
 	batch, err := l.Next(ctx)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer batch.Release()
-	var pictures []*image.NRGBA
 	fields, steps := 0, 1
 	for i, field := range spec.Fields {
 		tensor := batch.Tensor(field.Name)
@@ -221,22 +203,21 @@ func (f *viewFlags) batch(ctx context.Context, env console.Env, opener source.Op
 		}
 		row, err := drawRows(batch, tensor, batch.Tensor(field.Validity), fo)
 		if err != nil {
-			return nil, console.UsageUnlessFault(err)
+			return nil, 0, console.UsageUnlessFault(err)
 		}
 		pictures = append(pictures, row...)
 	}
 	if len(pictures) == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "batch", fault.NoOffset, "there is no raster in it"),
+		return nil, 0, fault.WithFile(fault.New(fault.NotFound, "batch", fault.NoOffset, "there is no raster in it"),
 			dataset)
 	}
 	switch {
-	case *columns != 0:
 	case fields > 1:
-		*columns = len(pictures) / fields
+		columns = len(pictures) / fields
 	case steps > 1:
-		*columns = steps
+		columns = steps
 	}
-	return pictures, nil
+	return pictures, columns, nil
 }
 
 // stepsOf returns the number of steps of time of each row of a tensor with the axes n b y x or n t b y x.
@@ -284,7 +265,7 @@ func (f *viewFlags) page(ctx context.Context, env console.Env, paths []string, o
 	}
 	ro := viewreport.Options{
 		Source: paths[0], Fields: fields, Seed: f.data.Seed, Title: title(paths[0]), Generator: "chaski " + env.Version,
-		Bands: o.Bands, Low: o.Low, High: o.High, MaxBytes: min(f.maxBytes, 64<<20),
+		Bands: o.Bands, MaxBytes: min(f.maxBytes, 64<<20),
 		Loader: loader.Options{MaxChunkBytes: f.maxChunk},
 	}
 	if f.several {
