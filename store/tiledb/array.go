@@ -113,7 +113,7 @@ func (a *Array) Fingerprint() string {
 	for _, fragment := range a.Fragments {
 		hash.Record([]byte(fragment.Name))
 		_, _ = hash.Write(a.Schema.appendBox(nil, fragment.NonEmpty))
-		for _, n := range slices.Concat(fragment.foot.sizes, fragment.foot.varSizes, fragment.foot.nullSizes) {
+		for _, n := range slices.Concat(fragment.foot.sizes[:]...) {
 			hash.Number(n)
 		}
 	}

@@ -228,16 +228,17 @@ func (f *Fragment) parseLists(c *cursor) {
 		f.foot.deletes = c.flag("whether cells have times of deletion")
 	}
 	fixed, variable := f.columns()
-	f.foot.sizes, f.foot.varSizes = c.u64s(fixed, "file sizes"), c.u64s(variable, "var file sizes")
+	foot := &f.foot
+	foot.sizes[tileOffsets], foot.sizes[varOffsets] = c.u64s(fixed, "file sizes"), c.u64s(variable, "var file sizes")
 	if f.x.nullable {
-		f.foot.nullSizes = c.u64s(fixed, "validity file sizes")
+		foot.sizes[nullOffsets] = c.u64s(fixed, "validity file sizes")
 	}
 	list := c.off
-	f.foot.rtree = c.u64("R-tree offset")
-	f.foot.offsets, f.foot.varOffsets, f.foot.varTileSize = c.u64s(fixed, "offsets"), c.u64s(variable, "offsets"),
-		c.u64s(variable, "offsets")
+	foot.rtree = c.u64("R-tree offset")
+	foot.offsets[tileOffsets], foot.offsets[varOffsets] = c.u64s(fixed, "offsets"), c.u64s(variable, "offsets")
+	foot.offsets[varTileSizes] = c.u64s(variable, "offsets")
 	if f.x.nullable {
-		f.foot.nullOffsets = c.u64s(fixed, "offsets")
+		foot.offsets[nullOffsets] = c.u64s(fixed, "offsets")
 	}
 	if f.x.summaries { // smallest and largest values, sums and counts of each column
 		c.u64s(4*fixed, "offsets")

@@ -14,9 +14,6 @@ const (
 	schemaName   = "__array_schema.tdb"
 	metadataName = "__fragment_metadata.tdb"
 	coordsName   = "__coords"
-	suffix       = ".tdb"
-	varSuffix    = "_var.tdb"
-	nullSuffix   = "_validity.tdb"
 )
 
 // lockName is the empty file that TileDB locks while it consolidates.

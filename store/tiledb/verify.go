@@ -87,7 +87,7 @@ func (v *verifier) metadata(ctx context.Context, f *Fragment) error {
 			if schema.Attrs[i].Var() {
 				continue
 			}
-			for _, off := range []uint64{f.foot.varOffsets[i], f.foot.varTileSize[i]} {
+			for _, off := range []uint64{f.foot.offsets[varOffsets][i], f.foot.offsets[varTileSizes][i]} {
 				if err := v.zeros(ctx, r, f, off, "var tiles of attribute "+schema.Attrs[i].Name); err != nil {
 					return err
 				}

@@ -35,7 +35,7 @@ func (a *Array) newFragmentFolder() (*durable.Folder, error) {
 // create creates the files of all attributes.
 func (w *writer) create() error {
 	for i := range w.a.Schema.Attrs {
-		name := filepath.Base(w.f.file(w.a.Schema, i, tileOffsets))
+		name := w.a.Schema.Attrs[i].Name + lists[tileOffsets].suffix
 		file, err := os.OpenFile(filepath.Join(w.folder.Path, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 		if err != nil {
 			return err
