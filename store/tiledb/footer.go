@@ -117,9 +117,9 @@ func (a *Array) schemaOf(ctx context.Context, c *cursor) (*Schema, error) {
 	if c.bad != nil {
 		return nil, c.bad
 	}
-	if _, _, err := parseName(name); name == schemaName {
+	if s, err := parseName(name); name == schemaName {
 		return a.namedSchema(ctx, name)
-	} else if err != nil {
+	} else if err != nil || s.version > 0 {
 		return nil, c.fault(fault.Corrupt, start, "the schema is called %q", name)
 	}
 	return a.namedSchema(ctx, schemasDir+"/"+name)

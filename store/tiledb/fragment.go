@@ -263,7 +263,7 @@ func (a *Array) hide(all []*Fragment, vacuums []vacuum) (keep, hidden []*Fragmen
 	})
 	replaced := map[string]bool{}
 	for _, v := range vacuums {
-		if a.counts(v.from, v.to, v.version) {
+		if a.counts(v.stamp) {
 			for _, name := range v.names {
 				replaced[name] = true
 			}
@@ -288,11 +288,11 @@ func (a *Array) hide(all []*Fragment, vacuums []vacuum) (keep, hidden []*Fragmen
 // counts reports whether a fragment with a range of time counts. A consolidated fragment of a sparse
 // array has the time of each cell from format 15 on (fragments may have them in 14): then a part of its
 // range is enough.
-func (a *Array) counts(from, to uint64, version uint32) bool {
-	if x, _ := formatOf(version); x.deletes && !a.Schema.Dense {
-		return a.o.touches(from, to)
+func (a *Array) counts(s stamp) bool {
+	if x, _ := formatOf(s.version); x.deletes && !a.Schema.Dense {
+		return a.o.touches(s.from, s.to)
 	}
-	return a.o.includes(from, to)
+	return a.o.includes(s.from, s.to)
 }
 
 // hiddenBy reports whether g replaces f. Of two fragments with the same range the one with the

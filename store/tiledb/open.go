@@ -103,7 +103,7 @@ func (l *listing) hasOthers(other *listing) bool {
 // fragment is not one.
 func (a *Array) openAll(ctx context.Context, l *listing) (missing bool, err error) {
 	fragments := make([]*Fragment, len(l.fragments))
-	chosen := func(f *fragmentDir) bool { return f.bad != nil || a.counts(f.from, f.to, f.version) }
+	chosen := func(f *fragmentDir) bool { return f.bad != nil || a.counts(f.stamp) }
 	err = each.Of(ctx, int64(len(fragments)), maxOpens, func(ctx context.Context, i int64) (err error) {
 		if chosen(&l.fragments[i]) {
 			fragments[i], err = a.readFragment(ctx, l.fragments[i])

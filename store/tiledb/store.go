@@ -46,11 +46,8 @@ func checkLinks(o source.Opener, uri string, names []string) error {
 
 // isFragmentName reports whether a fragment of any format version may have this name.
 func isFragmentName(name string) bool {
-	if _, _, err := parseName(name); err == nil {
-		return true
-	}
-	_, _, _, ok := laterName(name)
-	return ok
+	_, err := parseName(name)
+	return err == nil
 }
 
 // isListing reports whether a directory with these entries is an array.
@@ -78,8 +75,7 @@ func Is(ctx context.Context, o source.Opener, p source.Path) bool {
 	}
 	names, err := source.Names(ctx, o, uri+"/"+schemasDir)
 	return err == nil && slices.ContainsFunc(names, func(name string) bool {
-		_, _, err := parseName(name)
-		return err == nil
+		return isFragmentName(name)
 	})
 }
 

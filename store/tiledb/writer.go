@@ -81,23 +81,17 @@ func (a *Array) nextName() (string, error) {
 	now := a.now()
 	for _, other := range names {
 		other = strings.TrimSuffix(other, "/")
-		_, to, err := parseName(other)
+		s, err := parseName(other)
 		if err != nil {
 			continue
 		}
-		if to == math.MaxUint64 && a.isFragment(other) {
+		if s.to == math.MaxUint64 {
 			return "", fault.New(fault.Limit, "fragment", fault.NoOffset,
 				"%s has the largest possible time: nothing can be written after it", other)
 		}
-		now = max(now, to+1)
+		now = max(now, s.to+1)
 	}
 	return newName(now, now), nil
-}
-
-// isFragment reports whether a local directory of the array is a complete fragment.
-func (a *Array) isFragment(name string) bool {
-	_, err := os.Stat(pathname.Join(source.LocalPath(a.uri), name, metadataName))
-	return err == nil
 }
 
 // metadata returns the content of the metadata file.
