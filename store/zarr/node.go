@@ -71,7 +71,8 @@ type Node struct {
 
 	open    source.Opener
 	options Options
-	below   map[string]entry // by path, if Consolidated
+	below   map[string]entry // by path from the node with the consolidated metadata, if Consolidated
+	prefix  string           // of the paths below this node, "" or with a slash at its end
 	charged int64            // of the memory of the store, for the node's own files
 }
 
@@ -126,7 +127,7 @@ func (n *Node) At(ctx context.Context, p string) (*Node, error) {
 		}
 		return node, err
 	}
-	e, ok := n.below[p]
+	e, ok := n.below[n.prefix+p]
 	if !ok {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "group", fault.NoOffset, "no array or group %q", p), n.URI)
 	}
@@ -136,15 +137,10 @@ func (n *Node) At(ctx context.Context, p string) (*Node, error) {
 		node.Array, err = n.array(p, e)
 		return node, err
 	}
-	node.Consolidated, node.below, node.Attrs = true, map[string]entry{}, e.attrs
+	node.Consolidated, node.below, node.prefix, node.Attrs = true, n.below, n.prefix+p+"/", e.attrs
 	if n.Format == 3 {
 		if _, err := e.meta.get("attributes", &node.Attrs); err != nil {
 			return nil, fault.WithFile(err, node.URI)
-		}
-	}
-	for k, e := range n.below {
-		if rest, ok := strings.CutPrefix(k, p+"/"); ok {
-			node.below[rest] = e
 		}
 	}
 	return node, nil
