@@ -87,9 +87,6 @@ type entry struct {
 // metadata is charged to the account of ctx, which must stay open for as long as the node is used.
 func Open(ctx context.Context, o source.Opener, uri string, opt Options) (*Node, error) {
 	n := &Node{URI: strings.TrimSuffix(uri, "/"), open: o, options: opt.withDefaults(budget.Of(ctx))}
-	if node, err := n.inRecords(ctx); node != nil || err != nil {
-		return node, err
-	}
 	err := n.refer(ctx)
 	if err == nil {
 		err = n.load(ctx)

@@ -2,6 +2,7 @@ package zarr
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
@@ -94,10 +95,17 @@ func isReferences(ctx context.Context, o source.Opener, file string) bool {
 		path.Base(key) == group2 || key == consolidated)
 }
 
-// refer makes the node's opener one of references if its URI leads into a file of them.
+// refer makes the node's opener one of references if its URI leads into a file or a folder of them.
 func (n *Node) refer(ctx context.Context) error {
 	if _, ok := n.open.(*references); ok {
 		return nil
+	}
+	if folder, _, ok := recordsFolder(n.URI); ok {
+		uri := source.Join(folder, consolidated)
+		all, err := n.optional(ctx, uri)
+		if err != nil || all != nil {
+			return cmp.Or(err, fault.WithFile(n.referRecords(ctx, folder, all), uri))
+		}
 	}
 	file, ok := referenceFile(n.open, n.URI)
 	if !ok || !isReferences(ctx, n.open, file) {
