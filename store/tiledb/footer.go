@@ -180,16 +180,16 @@ func (a *Array) match(f *Fragment) error {
 // parseFooter parses the footer after the name of the schema.
 func (f *Fragment) parseFooter(c *cursor) error {
 	schema := f.schema
-	pos := c.off
+	flagsAt := c.off
 	dense, null := c.u8("dense flag"), c.u8("null domain flag")
 	if dense > 1 || null > 1 {
-		c.fail(pos, "dense flag %d, null domain flag %d", dense, null)
+		c.fail(flagsAt, "dense flag %d, null domain flag %d", dense, null)
 	}
 	f.Dense = dense == 1
 	if null == 1 && !f.x.dimTypes {
-		c.fail(pos+1, "it has no non-empty domain")
+		c.fail(flagsAt+1, "it has no non-empty domain")
 	}
-	pos = c.off
+	domainAt := c.off
 	const what = "non-empty domain"
 	switch types := schema.types(); {
 	case null == 1:
@@ -203,7 +203,7 @@ func (f *Fragment) parseFooter(c *cursor) error {
 			}
 		}
 	}
-	counts := c.off
+	countsAt := c.off
 	tiles, last := c.u64("number of sparse tiles"), c.u64("cells of the last tile")
 	f.parseLists(c)
 	if err := c.end(); err != nil {
@@ -213,9 +213,9 @@ func (f *Fragment) parseFooter(c *cursor) error {
 	case null == 1: // it has no cells
 		return nil
 	case f.Dense:
-		return f.denseGrid(c, schema, pos, tiles, last)
+		return f.denseGrid(c, schema, domainAt, tiles, last)
 	}
-	return f.sparseTiles(c, schema, counts, tiles, last)
+	return f.sparseTiles(c, schema, countsAt, tiles, last)
 }
 
 // parseLists parses the sizes of files and the offsets of the parts of the metadata.
@@ -233,7 +233,7 @@ func (f *Fragment) parseLists(c *cursor) {
 	if f.x.nullable {
 		foot.sizes[nullOffsets] = c.u64s(fixed, "validity file sizes")
 	}
-	list := c.off
+	offsetsAt := c.off
 	foot.rtree = c.u64("R-tree offset")
 	foot.offsets[tileOffsets], foot.offsets[varOffsets] = c.u64s(fixed, "offsets"), c.u64s(variable, "offsets")
 	foot.offsets[varTileSizes] = c.u64s(variable, "offsets")
@@ -257,7 +257,7 @@ func (f *Fragment) parseLists(c *cursor) {
 			c.take(uint64(c.u32("size of a section")), "section")
 		}
 	}
-	for i := list; i < end && c.bad == nil; i += 8 {
+	for i := offsetsAt; i < end && c.bad == nil; i += 8 {
 		if o := binary.LittleEndian.Uint64(c.b[i:]); o > uint64(c.base) {
 			c.fail(i, "a part of the metadata begins at %d, after the footer at %d", o, c.base)
 		}

@@ -314,9 +314,9 @@ func (s *Schema) newDense(b Box) (*Fragment, error) {
 
 // sequence returns 0, 1, …, n-1.
 func sequence(n int) []int {
-	axes := make([]int, n)
-	for i := range axes {
-		axes[i] = i
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
 	}
-	return axes
+	return list
 }

@@ -24,12 +24,12 @@ func parseRTree(b []byte, x format, types []Datatype, tiles int64) (*rtree, erro
 	if !x.dimTypes {
 		n = c.u32("number of dimensions")
 	}
-	at1 := c.off
+	fanoutAt := c.off
 	fanout := c.u32("fanout")
 	if !x.dimTypes {
 		typ = Datatype(c.u8("type"))
 	}
-	at2 := c.off
+	levelsAt := c.off
 	levels := c.u32("number of levels")
 	switch {
 	case c.bad != nil:
@@ -37,14 +37,14 @@ func parseRTree(b []byte, x format, types []Datatype, tiles int64) (*rtree, erro
 	case n != uint32(dims) || typ != t:
 		return nil, c.fault(fault.Corrupt, 0, "%d dimensions of type %d, the array has %d of type %d", n, typ, dims, t)
 	case fanout < 2 && (levels > 0 || fanout == 0) || fanout > 1<<30:
-		return nil, c.fault(fault.Corrupt, at1, "fanout %d", fanout)
+		return nil, c.fault(fault.Corrupt, fanoutAt, "fanout %d", fanout)
 	case uint64(levels)*8 > uint64(c.left()):
-		return nil, c.fault(fault.Corrupt, at2, "%d levels in %d bytes", levels, c.left())
+		return nil, c.fault(fault.Corrupt, levelsAt, "%d levels in %d bytes", levels, c.left())
 	}
 	tree := &rtree{fanout: int(fanout), unbounded: make([]bool, dims)}
-	places := make([]int, 0, min(levels, 64))
+	starts := make([]int, 0, min(levels, 64))
 	for range levels {
-		places = append(places, c.off)
+		starts = append(starts, c.off)
 		boxes, err := tree.level(c, types)
 		if err != nil {
 			return nil, err
@@ -54,8 +54,8 @@ func parseRTree(b []byte, x format, types []Datatype, tiles int64) (*rtree, erro
 	// This needs to precede the check of levels: useless bounds would otherwise seem to contradict
 	// those above them.
 	tree.unbound(t)
-	for l := 1; l < len(places); l++ {
-		if err := tree.checkLevel(c, places[l], l); err != nil {
+	for l := 1; l < len(starts); l++ {
+		if err := tree.checkLevel(c, starts[l], l); err != nil {
 			return nil, err
 		}
 	}
@@ -66,7 +66,7 @@ func parseRTree(b []byte, x format, types []Datatype, tiles int64) (*rtree, erro
 		return tree, nil
 	}
 	if levels == 0 || int64(len(tree.levels[levels-1])) != tiles || levels > 1 && len(tree.levels[0]) != 1 {
-		return nil, c.fault(fault.Corrupt, at2, "%d levels that do not end with a box for each of %d tiles", levels,
+		return nil, c.fault(fault.Corrupt, levelsAt, "%d levels that do not end with a box for each of %d tiles", levels,
 			tiles)
 	}
 	return tree, nil

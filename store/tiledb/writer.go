@@ -71,14 +71,15 @@ func (w *writer) finish() error {
 	return w.folder.Place(pathname.Join(source.LocalPath(w.a.uri), w.f.Name))
 }
 
-// nextName returns a name for a new fragment. It has a time later than those of the fragments that others wrote since
-// the array was opened: with the time of its beginning, a fragment that was consolidated meanwhile would hide it.
+// nextName returns a name for a new fragment. It has a time later than those of all others, also of those that were
+// written since the array was opened: with the time of its beginning, a fragment that was consolidated meanwhile would
+// hide it.
 func (a *Array) nextName() (string, error) {
 	names, err := entries(context.Background(), a.store, a.uri)
 	if err != nil {
 		return "", err
 	}
-	now := a.now()
+	now := uint64(time.Now().UnixMilli())
 	for _, other := range names {
 		other = strings.TrimSuffix(other, "/")
 		s, err := parseName(other)
@@ -128,15 +129,6 @@ func (w *writer) metadata() ([]byte, error) {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
 	return b, nil
-}
-
-// now returns the current time, or a later one that is later than every fragment.
-func (a *Array) now() uint64 {
-	t := uint64(time.Now().UnixMilli())
-	for _, f := range a.Fragments {
-		t = max(t, f.To+1)
-	}
-	return t
 }
 
 // checkValues checks that values has n cells of each attribute.

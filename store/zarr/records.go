@@ -131,11 +131,11 @@ func newRecordArray(raw []byte) *recordArray {
 	if err != nil {
 		return nil
 	}
-	records := &recordArray{keys: m.keys, grid: gridOf(m.Shape, m.Chunks)}
-	if !slices.Contains(records.grid, 0) && cells(records.grid, maxRecordChunks) < 0 {
+	a := &recordArray{keys: m.keys, grid: gridOf(m.Shape, m.Chunks)}
+	if !slices.Contains(a.grid, 0) && cells(a.grid, maxRecordChunks) < 0 {
 		return nil
 	}
-	return records
+	return a
 }
 
 // find implements refTable.
@@ -159,13 +159,13 @@ func (s *records) place(name string) (k recordKey, row int64, ok bool) {
 		if name[i] != '/' || a == nil {
 			continue
 		}
-		places, ok := a.keys.parse(name[i+1:], a.grid)
+		at, ok := a.keys.parse(name[i+1:], a.grid)
 		if !ok {
 			continue
 		}
 		number := int64(0)
 		for d, n := range a.grid {
-			number = number*n + places[d]
+			number = number*n + at[d]
 		}
 		return recordKey{name[:i], number / s.size}, number % s.size, true
 	}

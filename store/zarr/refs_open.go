@@ -157,16 +157,16 @@ func (s *references) Open(ctx context.Context, uri string) (source.Reader, error
 	if !ok {
 		return nil, fault.WithFile(fault.New(fault.NotFound, refsPart, fault.NoOffset, "no object %.80q", name), s.uri)
 	}
-	referred := r.to
-	if referred == nil {
+	target := r.to
+	if target == nil {
 		return source.Memory(r.inline), nil
 	}
-	if referred.err != nil {
-		return nil, fault.WithFile(referred.err, s.uri)
+	if target.err != nil {
+		return nil, fault.WithFile(target.err, s.uri)
 	}
-	in, err := referred.open(ctx, s.base)
+	in, err := target.open(ctx, s.base)
 	if err != nil {
-		return nil, fault.WithFile(existing(err), referred.uri)
+		return nil, fault.WithFile(existing(err), target.uri)
 	}
 	if r.n < 0 {
 		return in, nil
@@ -174,7 +174,7 @@ func (s *references) Open(ctx context.Context, uri string) (source.Reader, error
 	part, err := source.SectionOf(in, r.off, r.n)
 	if err != nil {
 		_ = in.Close() // an earlier error is returned
-		return nil, fault.WithFile(fault.WithPart(err, refsPart, 0), referred.uri)
+		return nil, fault.WithFile(fault.WithPart(err, refsPart, 0), target.uri)
 	}
 	return part, nil
 }
