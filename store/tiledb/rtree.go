@@ -66,8 +66,8 @@ func parseRTree(b []byte, x format, types []Datatype, tiles int64) (*rtree, erro
 		return tree, nil
 	}
 	if levels == 0 || int64(len(tree.levels[levels-1])) != tiles || levels > 1 && len(tree.levels[0]) != 1 {
-		return nil, c.fault(fault.Corrupt, levelsAt, "%d levels that do not end with a box for each of %d tiles", levels,
-			tiles)
+		return nil, c.fault(fault.Corrupt, levelsAt, "%d levels that do not end with a box for each of %d tiles",
+			levels, tiles)
 	}
 	return tree, nil
 }

@@ -80,8 +80,8 @@ func (a *Array) ready() error {
 	return fault.WithFile(err, a.URI)
 }
 
-// read reads the bytes at a place into b, which it grows if it has to. It reports false if an object that is a chunk does
-// not exist.
+// read reads the bytes at a place into b, which it grows if it has to. It reports false if an object that is a chunk
+// does not exist.
 func (a *Array) read(ctx context.Context, b []byte, p place) (_ []byte, ok bool, err error) {
 	file, err := source.OpenKnown(ctx, a.open, p.uri, p.known)
 	if p.whole && missing(err) {

@@ -31,9 +31,8 @@ func init() {
 		meta, out = narrowed(data, window(f, e, len(data)), e)
 		return meta, out, nil
 	}
-	encoders[PositiveDelta] = func(_ *Encoder, f Filter, _ [][]byte, data []byte, e Elem) (meta, out []byte, err error) {
-		meta, out, err = deltas(data, window(f, e, len(data)), e)
-		return meta, out, err
+	encoders[PositiveDelta] = func(_ *Encoder, f Filter, _ [][]byte, data []byte, e Elem) ([]byte, []byte, error) {
+		return deltas(data, window(f, e, len(data)), e)
 	}
 }
 

@@ -57,7 +57,8 @@ type kind struct {
 	config int // bytes of its configuration, but for the type of values that later versions add to deltas
 	// compressor is the number that a compressor has in its configuration, 0 for other filters.
 	compressor byte
-	// expand fills dst from one compressed part, for compressors. The capacity of dst past its length may be overwritten.
+	// expand fills dst from one compressed part, for compressors. The capacity of dst past its length may be
+	// overwritten.
 	expand func(d *Decoder, dst, src []byte, e Elem) error
 	// undo undoes another filter. The result goes to dst if that is not nil. final is the decoded size of the chunk.
 	undo func(d *Decoder, f step, dst, meta, data []byte, final int) (m, out []byte, err error)
