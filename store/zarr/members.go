@@ -75,7 +75,7 @@ func (w *walk) dir(ctx context.Context, p string, level int) error {
 			}
 			w.list = append(w.list, Member{Path: sub, Err: err})
 		case node.Array != nil:
-			node.Array.Path = sub
+			node.Array.Path = w.n.prefix + sub
 			w.list = append(w.list, Member{Path: sub, Array: node.Array})
 		default:
 			node.drop() // of a group only its arrays are kept

@@ -71,8 +71,8 @@ type Node struct {
 
 	open    source.Opener
 	options Options
-	below   map[string]entry // by path from the node with the consolidated metadata, if Consolidated
-	prefix  string           // of the paths below this node, "" or with a slash at its end
+	prefix  string           // of paths below the node that was opened, if this one lies there; it ends with a slash
+	below   map[string]entry // by path with this prefix, if Consolidated
 	charged int64            // of the memory of the store, for the node's own files
 }
 
@@ -108,7 +108,7 @@ func (n *Node) array(p string, e entry) (*Array, error) {
 	if err != nil {
 		return nil, fault.WithFile(err, source.Join(n.URI, p))
 	}
-	return newArray(n.open, source.Join(n.URI, p), p, meta, n.options), nil
+	return newArray(n.open, source.Join(n.URI, p), n.prefix+p, meta, n.options), nil
 }
 
 // At returns the array or group at a path below a group. A path that does not exist is fault.NotFound, and one
@@ -120,7 +120,9 @@ func (n *Node) At(ctx context.Context, p string) (*Node, error) {
 	if !n.Consolidated {
 		node, err := Open(ctx, n.open, source.Join(n.URI, p), n.options)
 		if err == nil && node.Array != nil {
-			node.Array.Path = p
+			node.Array.Path = n.prefix + p
+		} else if err == nil {
+			node.prefix = n.prefix + p + "/"
 		}
 		return node, err
 	}

@@ -179,7 +179,11 @@ func (n *Node) raster(ctx context.Context, field, column, dims string) (*Raster,
 		case err == nil && node.Array != nil:
 			return single(node.Array.Images(dims))
 		case err == nil:
-			return node.bands(ctx, strings.Trim(column, "/"), dims)
+			list, err := node.Members(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return node.bandsOf(list, dims)
 		case !missing(err):
 			return nil, err
 		}
@@ -226,20 +230,7 @@ func pick(list []Member, field, column, dims string) (*Array, bool, error) {
 	return nil, false, nil
 }
 
-// bands returns the arrays of the group itself, which is at a path below the node that asks, as bands.
-func (n *Node) bands(ctx context.Context, p, dims string) (*Raster, error) {
-	list, err := n.Members(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range list {
-		if m.Array != nil { // its place is looked up from the node that asks
-			m.Array.Path = path.Join(p, m.Array.Path)
-		}
-	}
-	return n.bandsOf(list, dims)
-}
-
+// bandsOf returns the arrays of the group itself as bands.
 func (n *Node) bandsOf(list []Member, dims string) (*Raster, error) {
 	var images []*Images
 	for _, member := range list {
