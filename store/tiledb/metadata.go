@@ -40,30 +40,25 @@ func (a *Array) list(ctx context.Context, f *Fragment, kind list, c *stored) (l 
 	return l, nil
 }
 
-// numbers reads a list of the metadata, which has one number for each tile. The cursor is for errors about it.
-func (a *Array) numbers(ctx context.Context, r source.Reader, f *Fragment, part string,
-	off uint64) ([]uint64, *cursor, error) {
-	data, err := openGeneric(ctx, r, a.key, part, off, f.foot.start, a.o.MaxTile)
+// readList reads a list of a column from the metadata.
+func (a *Array) readList(ctx context.Context, r source.Reader, f *Fragment, kind list, s *stored) ([]uint64, error) {
+	part := lists[kind].name + " of " + s.what
+	data, err := openGeneric(ctx, r, a.key, part, f.foot.offsets[kind][s.at], f.foot.start, a.o.MaxTile)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	c := &cursor{b: data, part: part, base: fault.NoOffset}
 	n := c.u64("count")
 	if c.bad == nil && n != uint64(f.Tiles) {
-		return nil, nil, c.fault(fault.Corrupt, 0, "%d entries for %d tiles", n, f.Tiles)
+		return nil, c.fault(fault.Corrupt, 0, "%d entries for %d tiles", n, f.Tiles)
 	}
 	l := c.u64s(n, "numbers")
-	return l, c, c.end()
-}
-
-func (a *Array) readList(ctx context.Context, r source.Reader, f *Fragment, kind list, s *stored) ([]uint64, error) {
-	l, c, err := a.numbers(ctx, r, f, lists[kind].name+" of "+s.what, f.foot.offsets[kind][s.at])
-	if err != nil || kind == varTileSizes {
+	if err := c.end(); err != nil || kind == varTileSizes {
 		return l, err
 	}
-	size := f.foot.sizes[kind][s.at]
 	// A tile ends where the next one begins, and the last one at the end of the file. Empty tiles
 	// and offsets that go backwards must be refused, since sizes are differences of them.
+	size := f.foot.sizes[kind][s.at]
 	for i, o := range l {
 		next := size
 		if i+1 < len(l) {

@@ -15,8 +15,7 @@ type rtree struct {
 
 const rtreePart = "R-tree"
 
-// parseRTree parses a tree with a leaf for each of the tiles, or, if tiles is 0, one without
-// levels.
+// parseRTree parses a tree with a leaf for each of the tiles.
 func parseRTree(b []byte, x format, types []Datatype, tiles int64) (*rtree, error) {
 	c := &cursor{b: b, part: rtreePart, base: fault.NoOffset, x: x}
 	t, dims := types[0], len(types)
@@ -36,7 +35,7 @@ func parseRTree(b []byte, x format, types []Datatype, tiles int64) (*rtree, erro
 		return nil, c.bad
 	case n != uint32(dims) || typ != t:
 		return nil, c.fault(fault.Corrupt, 0, "%d dimensions of type %d, the array has %d of type %d", n, typ, dims, t)
-	case fanout < 2 && (levels > 0 || fanout == 0) || fanout > 1<<30:
+	case fanout < 2 || fanout > 1<<30:
 		return nil, c.fault(fault.Corrupt, fanoutAt, "fanout %d", fanout)
 	case uint64(levels)*8 > uint64(c.left()):
 		return nil, c.fault(fault.Corrupt, levelsAt, "%d levels in %d bytes", levels, c.left())
@@ -61,9 +60,6 @@ func parseRTree(b []byte, x format, types []Datatype, tiles int64) (*rtree, erro
 	}
 	if err := c.end(); err != nil {
 		return nil, err
-	}
-	if levels == 0 && tiles == 0 {
-		return tree, nil
 	}
 	if levels == 0 || int64(len(tree.levels[levels-1])) != tiles || levels > 1 && len(tree.levels[0]) != 1 {
 		return nil, c.fault(fault.Corrupt, levelsAt, "%d levels that do not end with a box for each of %d tiles",
@@ -130,9 +126,7 @@ func (r *rtree) checkLevel(c *cursor, at, level int) error {
 
 // tiles calls f with the index of every tile whose box intersects b, in ascending order.
 func (r *rtree) tiles(b Box, f func(tile int64)) {
-	if len(r.levels) > 0 {
-		r.walk(0, 0, len(r.levels[0]), b, f)
-	}
+	r.walk(0, 0, len(r.levels[0]), b, f)
 }
 
 func (r *rtree) walk(level, from, to int, b Box, f func(tile int64)) {
