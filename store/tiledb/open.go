@@ -17,9 +17,6 @@ import (
 func Open(ctx context.Context, files source.Opener, uri string, o Options) (*Array, error) {
 	array := &Array{uri: strings.TrimRight(uri, "/"), store: files, o: o.withDefaults(), schemas: map[string]*Schema{}}
 	array.uri = cmp.Or(array.uri, uri)
-	if err := array.openSchema(ctx); err != nil {
-		return nil, err
-	}
 	if err := array.readFragments(ctx); err != nil {
 		return nil, fault.WithFile(err, array.uri)
 	}
@@ -76,8 +73,12 @@ func (a *Array) listAll(ctx context.Context) (*listing, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !isListing(names) || len(l.schemas) == 0 {
-		return nil, fault.New(fault.Unsupported, "listing", fault.NoOffset,
+	if len(l.schemas) == 0 {
+		kind := fault.NotFound
+		if slices.Contains(names, schemasDir+"/") {
+			kind = fault.Unsupported
+		}
+		return nil, fault.New(kind, "listing", fault.NoOffset,
 			"it is not the listing of an array: %s is missing", schemaName)
 	}
 	if a.Schema, err = a.schema(ctx, l.latest(&a.o)); err != nil {

@@ -50,11 +50,6 @@ func isFragmentName(name string) bool {
 	return err == nil
 }
 
-// isListing reports whether a directory with these entries is an array.
-func isListing(names []string) bool {
-	return slices.Contains(names, schemaName) || slices.Contains(names, schemasDir+"/")
-}
-
 // Is reports whether there is an array at a path. A remote one costs the request that opens the
 // schema, and one that lists the directory of schemas. A URI with a query is no array, because names
 // below it would become part of the query.
