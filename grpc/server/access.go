@@ -61,10 +61,7 @@ type passKey struct{}
 // tap refuses a call without a valid token at its headers, before gRPC keeps anything of its message. It returns the
 // context of the others, with their pass.
 func (s *Server) tap(ctx context.Context, i *tap.Info) (context.Context, error) {
-	var in *inbound
-	if c, ok := ctx.Value(connectionKey{}).(*connection); ok {
-		in = c.in
-	}
+	in := connectionOf(ctx)
 	if isHealth(i.FullMethodName) {
 		return in.call(ctx, sizeOf(i.Header), false, guestFrames), nil
 	}

@@ -153,58 +153,6 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	}
 }
 
-// TestClientsThatDoNotReadTheLast: a client that the transport has taken a message for, and that does not read it, is
-// cut after seconds while others wait, also once it is all that it asked for. While nobody waits it is not cut.
-func TestClientsThatDoNotReadTheLast(t *testing.T) {
-	for name, c := range map[string]struct {
-		wanted, returns bool
-		reads           time.Duration // after which it reads it; 0: never
-	}{
-		"others wait":                  {wanted: true},
-		"others wait, and it was all":  {wanted: true, returns: true},
-		"it reads in time":             {wanted: true, reads: DefaultStallTimeout - 1},
-		"it reads in time, and ends":   {wanted: true, returns: true, reads: DefaultStallTimeout - 1},
-		"nobody waits":                 {reads: time.Hour},
-		"nobody waits, and it was all": {returns: true, reads: time.Hour},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				o, begin := Options{}.withDefaults(), time.Now()
-				w := newWatch(t.Context(), slowly{}, &o, func() bool { return c.wanted })
-				next := make(chan struct{})
-				var group sync.WaitGroup
-				err := w.run(&group, func() error {
-					back := w.lend(func() {})
-					if c.reads > 0 {
-						time.AfterFunc(c.reads, back)
-					}
-					if err := w.SendMsg(nil); err != nil || c.returns {
-						return err
-					}
-					select { // for another request of the client
-					case <-next:
-					case <-time.After(2 * time.Hour):
-					}
-					return nil
-				})
-				d := time.Since(begin)
-				close(next)
-				switch {
-				case c.reads == 0:
-					if status.Code(err) != codes.DeadlineExceeded || d != DefaultStallTimeout {
-						t.Errorf("%v after %v", err, d)
-					}
-				case err != nil:
-					t.Errorf("cut after %v: %v", d, err)
-				case c.returns && d != c.reads:
-					t.Errorf("the call ends after %v, and everything was read after %v", d, c.reads)
-				}
-				group.Wait()
-			})
-		})
-	}
-}
-
 // TestClientsThatReadSlowly: a client that takes each message in time is not cut, however long the call takes.
 func TestClientsThatReadSlowly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

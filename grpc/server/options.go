@@ -22,7 +22,8 @@ import (
 
 // Defaults of Options.
 const (
-	DefaultPartBytes    = 1 << 20
+	// DefaultPartBytes leaves room for the rest of the message in the buffers of 1 MiB that gRPC keeps.
+	DefaultPartBytes    = 1<<20 - 1<<10
 	DefaultMaxEngines   = 32
 	DefaultMaxStreams   = 1024
 	DefaultMaxTickets   = 4096

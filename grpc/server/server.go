@@ -12,12 +12,10 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -145,8 +143,8 @@ const (
 	fastestPing      = 10 * time.Second // clients may ping this often
 )
 
-// GRPCOptions returns the options that a grpc.Server needs for Register: the codec that sends
-// batches without a copy, the account of memory lent to connections, sizes and keepalive.
+// GRPCOptions returns the options that a grpc.Server needs for Register: the codec that sends parts of
+// batches, what lets clients in, what counts what their connections keep, sizes and keepalive.
 func (s *Server) GRPCOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.Creds(counted{s.options.Credentials, s.arriving, s.pipes}),
@@ -393,11 +391,7 @@ func (s *Server) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chask
 		return err
 	}
 	defer closed()
-	conn, ok := g.Context().Value(connectionKey{}).(*connection)
-	if !ok {
-		return status.Error(codes.Internal, "the gRPC server was not made with GRPCOptions")
-	}
 	s.metrics.streams.Inc()
 	defer s.metrics.streams.Dec()
-	return newStream(s, g, conn).serve()
+	return newStream(s, g).serve()
 }
