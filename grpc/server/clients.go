@@ -74,6 +74,13 @@ func (c *clients) stream(id clientID, most auth.Limits) (closed func(), err erro
 	}, nil
 }
 
+// serving returns how many streams are served.
+func (c *clients) serving() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.streams
+}
+
 // yield reports whether an idle stream must end to make room, since another one was refused.
 func (c *clients) yield() bool {
 	c.mu.Lock()

@@ -327,6 +327,13 @@ func (s *engines) remove(e *entry, close []*entry) []*entry {
 	return close
 }
 
+// number returns how many datasets are open.
+func (s *engines) number() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.byHandle)
+}
+
 // shut closes all datasets that are not in use; those in use are closed by their last user.
 func (s *engines) shut() {
 	s.leave()

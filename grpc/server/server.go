@@ -89,7 +89,7 @@ func New(o Options) (*Server, error) {
 		server.arrays.forget(c)
 	})
 	var err error
-	if server.metrics, err = newMetrics(o.Metrics, server.engines, server.shared); err != nil {
+	if server.metrics, err = newMetrics(server); err != nil {
 		server.shared.close()
 		return nil, err
 	}
@@ -270,7 +270,7 @@ func (s *Server) Close() {
 func (s *Server) Describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*chaskiv1.DescribeReply, error) {
 	start := time.Now()
 	reply, err := s.describe(ctx, r)
-	s.metrics.describe.Observe(time.Since(start).Seconds())
+	s.metrics.observe("chaski_server_describe_seconds", time.Since(start).Seconds())
 	if err != nil {
 		s.options.Logger.Info("describe", "error", fault.Line(err)) // the client has it, as an error
 		return nil, failed(err)
@@ -391,7 +391,5 @@ func (s *Server) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chask
 		return err
 	}
 	defer closed()
-	s.metrics.streams.Inc()
-	defer s.metrics.streams.Dec()
 	return newStream(s, g).serve()
 }

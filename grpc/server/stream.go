@@ -342,7 +342,7 @@ func (s *stream) head() (*order, error) {
 			return nil, failed(ended)
 		case o != nil:
 			idle := time.Since(start).Seconds()
-			s.server.metrics.idle.Observe(idle)
+			s.server.metrics.observe("chaski_server_ticket_wait_seconds", idle)
 			if o.entry != nil {
 				o.entry.counts.idled(o.rank, idle)
 			}
@@ -422,7 +422,7 @@ func (s *stream) answer(o *order) error {
 	if sample := faultSample(o.err); sample != nil {
 		details.Sample = sample
 	}
-	s.server.metrics.faults.WithLabelValues(details.GetKind()).Inc()
+	s.server.metrics.add("chaski_server_faults_total", 1, details.GetKind())
 	if details.GetKind() != wire.UnknownSpec {
 		s.server.options.Logger.Info("ticket", "epoch", o.ticket.GetEpoch(), "first", o.ticket.GetFirst(),
 			"error", fault.Line(o.err))
@@ -473,7 +473,7 @@ func (s *stream) send(o *order, b *loader.Batch) error {
 		}
 	}
 	if n > 0 {
-		s.server.metrics.lent.Inc()
+		s.server.metrics.add("chaski_server_leases_total", 1)
 	} else {
 		var err error
 		if n, err = sendParts(s.watch, o.ticket.GetId(), b, s.server.options.PartBytes); err != nil {
