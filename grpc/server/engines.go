@@ -30,6 +30,7 @@ type engines struct {
 	stages   *resources.Stages  // of the workers of all datasets
 	cancel   context.CancelFunc // ends the openings
 	openings *openings
+	clients  *clients
 
 	mu       sync.Mutex
 	live     map[*entry]struct{} // all that are not closed
@@ -67,7 +68,8 @@ func newEngines(o Options) *engines {
 		bySpec: map[string]*entry{}}
 	var ctx context.Context
 	ctx, s.cancel = context.WithCancel(context.Background())
-	s.openings = newOpenings(ctx, o)
+	s.clients = newClients(o)
+	s.openings = newOpenings(ctx, o, s.clients)
 	s.leave = o.Loader.Budget.Join(s)
 	return s
 }

@@ -19,8 +19,7 @@ import (
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
-// TestOneClientLeavesStreamsToOthers: 1,024 silent streams of one client leave places for others. When all are taken,
-// a refused stream ends one that does nothing.
+// TestOneClientLeavesStreamsToOthers: 1,024 silent streams of one client leave places for others.
 func TestOneClientLeavesStreamsToOthers(t *testing.T) {
 	c := newClients(Options{}.withDefaults())
 	open := func(id clientID) func() {
@@ -39,7 +38,7 @@ func TestOneClientLeavesStreamsToOthers(t *testing.T) {
 			ends = append(ends, end)
 		}
 	}
-	if len(ends) != 512 || c.full() || c.yield() {
+	if len(ends) != 512 || c.full() {
 		t.Errorf("one client has %d streams, want half of 1024, and nobody waits", len(ends))
 	}
 	if c.others("greedy") {
@@ -55,8 +54,8 @@ func TestOneClientLeavesStreamsToOthers(t *testing.T) {
 	if !c.others("greedy") {
 		t.Error("a client has no others beside it")
 	}
-	if open("late") != nil || !c.full() || !c.yield() || c.yield() {
-		t.Error("one refused stream is to end one silent stream")
+	if open("late") != nil || !c.full() {
+		t.Error("there is a place, or the server does not count as full")
 	}
 	ends[0]()
 	if c.full() {

@@ -130,14 +130,12 @@ type Options struct {
 	// OpenTimeout bounds the opening of a dataset. Default DefaultOpenTimeout.
 	OpenTimeout time.Duration
 	// SendTimeout bounds the wait for a client that has credits to take the next part: such a client
-	// holds memory that others wait for. Its stream ends; the batch that is half sent goes with the
-	// connection, or when the client reads on. It also bounds the wait for the next message of a
-	// question of Ask. Default DefaultSendTimeout.
+	// holds memory that others wait for. Its stream ends, and its connection soon after. It also bounds the wait for
+	// the next message of a question of Ask. Default DefaultSendTimeout.
 	SendTimeout time.Duration
 	// StallTimeout takes the place of SendTimeout while others wait for memory or a place that the client holds.
-	// After the same time without a ticket and a credit for it, a stream ends if another one is refused because of
-	// MaxStreams.
-	// Default DefaultStallTimeout.
+	// After the same time without a ticket and a credit for it, a stream ends while there are MaxStreams. Default
+	// DefaultStallTimeout.
 	StallTimeout time.Duration
 	// IdleTimeout bounds for how long a stream may have no ticket and credit for it while other clients have streams,
 	// and for how long a connection may have no call. Clients that want to go on connect anew. Default

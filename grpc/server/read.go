@@ -92,7 +92,7 @@ func (s *Server) place(ctx context.Context, p *turns.Turns) (leave func(), err e
 	ctx, cancel := s.whileServing(ctx)
 	defer cancel()
 	id := clientOf(ctx)
-	if err := s.rates.wait(ctx, id); err != nil {
+	if err := s.clients.wait(ctx, id); err != nil {
 		return nil, err
 	}
 	place := p.Slot(id)
@@ -102,7 +102,7 @@ func (s *Server) place(ctx context.Context, p *turns.Turns) (leave func(), err e
 // sentTo returns what counts the bytes that the client of a call is sent.
 func (s *Server) sentTo(ctx context.Context) func(n int) {
 	id, limit := clientOf(ctx), limitsOf(ctx).Rate
-	return func(n int) { s.rates.spent(id, limit, n) }
+	return func(n int) { s.clients.spent(id, limit, n) }
 }
 
 // read reads the array of a request, for a client on this host into memory that it may be lent.

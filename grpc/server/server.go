@@ -44,7 +44,6 @@ type Server struct {
 
 	metrics *metrics
 	clients *clients
-	rates   *rates
 	reads   *turns.Turns // of Read
 	started time.Time
 	serving context.Context // ends when streams are to end
@@ -72,8 +71,6 @@ func New(o Options) (*Server, error) {
 		shared:    memory,
 		arrays:    newArrays(memory, &o),
 		health:    health.NewServer(),
-		clients:   newClients(o),
-		rates:     newRates(o.ClientRate),
 		reads:     turns.New(o.MaxReads, o.MaxReads),
 		looking:   make(chan struct{}, 1),
 		audit:     newAudit(o.Logger),
@@ -83,6 +80,7 @@ func New(o Options) (*Server, error) {
 		views:     newViews(o.Loader),
 		started:   time.Now(),
 	}
+	server.clients = server.engines.clients
 	server.serving, server.stop = context.WithCancel(context.Background())
 	server.shared.onEnd(func(c *leaseConn) {
 		server.engines.forget(c)

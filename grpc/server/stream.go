@@ -376,7 +376,7 @@ func (s *stream) head() (*order, error) {
 // idle reports whether the stream is to end, which has had no ticket and credit for a while.
 func (s *stream) idle(d time.Duration) bool {
 	o := &s.server.options
-	return d >= o.IdleTimeout && s.server.clients.others(s.client) || d >= o.StallTimeout && s.server.clients.yield()
+	return d >= o.IdleTimeout && s.server.clients.others(s.client) || d >= o.StallTimeout && s.server.clients.full()
 }
 
 // answer sends the batch of a started ticket, or its fault. An error ends the stream.
@@ -389,7 +389,7 @@ func (s *stream) answer(o *order) error {
 	}()
 	ctx, cancel := s.server.whileServing(s.ctx)
 	defer cancel()
-	if err := s.server.rates.wait(ctx, s.client); err != nil {
+	if err := s.server.clients.wait(ctx, s.client); err != nil {
 		return failed(err)
 	}
 	if o.err == nil {
