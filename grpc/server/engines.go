@@ -45,7 +45,8 @@ type engines struct {
 // entry is an open dataset. Its fields are guarded by engines.mu.
 type entry struct {
 	engine Engine
-	view   *view // whose clients may use it
+	view   *view  // whose clients may use it
+	leave  func() // ends the use of the view
 	handle string
 	spec   string // JSON
 	users  int
@@ -164,7 +165,7 @@ func (s *engines) close(e *entry) {
 	if err := e.engine.Close(); err != nil {
 		s.options.Logger.Warn("closing a dataset", "source", e.engine.Spec().Source, "error", err)
 	}
-	e.view.leave()
+	e.leave()
 }
 
 // open returns the dataset of a spec, opening it unless that was done a moment ago. It is the
@@ -249,8 +250,8 @@ func (s *engines) openNow(ctx context.Context, a asked) error {
 	if err != nil {
 		return err
 	}
-	a.view.hold() // until close
-	opened := &entry{engine: engine, view: a.view, handle: handleOf(engine, a.at+a.view.key), spec: a.key,
+	opened := &entry{engine: engine, view: a.view, leave: a.view.hold(), spec: a.key,
+		handle: handleOf(engine, a.at+a.view.key),
 		remote: a.upstream != nil, counts: &counts{stages: options.Stages, cache: s.options.Cache,
 			remote: a.upstream != nil, ranks: map[rankID]*report.Rank{}},
 		memory: cmp.Or(s.options.Loader.MemoryBytes, resources.DefaultMemoryBytes)}

@@ -97,9 +97,9 @@ func (o *openings) join(id clientID, v *view, key string, f func(context.Context
 		var c context.Context
 		c, joined.cancel = context.WithCancel(resources.WithTurn(o.ctx, resources.Turn{Client: id}))
 		o.byKey[key] = joined
-		v.hold()
+		leave := v.hold()
 		go func() {
-			defer v.leave()
+			defer leave()
 			o.run(c, id, key, joined, f)
 		}()
 	}

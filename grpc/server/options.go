@@ -47,15 +47,19 @@ const (
 	MaxPartBytes = 16 << 20
 )
 
-// Engine has the methods of *loader.Engine that the server uses.
+// Engine has the methods of *loader.Engine that the server uses of each engine. It is a Starter or a Sequencer.
 type Engine interface {
 	Spec() loader.Spec
 	Hash() string
 	Fingerprint() string
 	Len() int64
 	Fields() []loader.FieldInfo
-	Start(ctx context.Context, t shuffle.Ticket, native bool) Pending
 	Close() error
+}
+
+// Starter is an Engine that makes its batches.
+type Starter interface {
+	Start(ctx context.Context, t shuffle.Ticket, native bool) Pending
 }
 
 // Pending has the methods of *loader.Pending that the server uses. Exactly one of them is called.
@@ -64,7 +68,7 @@ type Pending interface {
 	Cancel()
 }
 
-// Sequencer is an Engine whose batches come from other servers. Start is not used of it.
+// Sequencer is an Engine whose batches come from other servers.
 type Sequencer interface {
 	// The batches are for an owner of memory (resources.WithOwner), or for nil.
 	Sequence(owner resources.Owner) (Sequence, error)
@@ -235,7 +239,7 @@ func openLocal(ctx context.Context, s loader.Spec, o loader.Options) (Engine, er
 	return local{engine}, nil
 }
 
-// Start implements Engine.
+// Start implements Starter.
 func (l local) Start(ctx context.Context, t shuffle.Ticket, native bool) Pending {
 	return l.Engine.Start(ctx, t, native)
 }

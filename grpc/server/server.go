@@ -171,9 +171,9 @@ func (s *Server) unary(
 	ctx context.Context, r any, i *grpc.UnaryServerInfo, next grpc.UnaryHandler,
 ) (reply any, err error) {
 	begun := time.Now()
-	ctx, err = s.admit(ctx, i.FullMethod)
+	ctx, leave, err := s.admit(ctx, i.FullMethod)
 	if err == nil {
-		defer s.viewOf(ctx).leave()
+		defer leave()
 		err = s.handled(func() (err error) {
 			reply, err = next(ctx, r)
 			return err
@@ -188,10 +188,10 @@ func (s *Server) unary(
 // streamed is unary for calls that stream.
 func (s *Server) streamed(srv any, g grpc.ServerStream, i *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 	begun := time.Now()
-	ctx, err := s.admit(g.Context(), i.FullMethod)
+	ctx, leave, err := s.admit(g.Context(), i.FullMethod)
 	call := &guarded{ServerStream: g, ctx: ctx}
 	if err == nil {
-		defer s.viewOf(ctx).leave()
+		defer leave()
 		err = s.handled(func() error { return next(srv, call) })
 	}
 	if !isHealth(i.FullMethod) {

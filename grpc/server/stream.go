@@ -298,7 +298,7 @@ func (s *stream) start() {
 				order.err = crash.Call(func() error {
 					ctx := resources.WithOwner(s.traced(order), s.owner())
 					native := order.ticket.GetNative() && (s.leases == nil || s.native)
-					order.pending = order.entry.engine.Start(ctx, ticketOf(order.ticket), native)
+					order.pending = order.entry.engine.(Starter).Start(ctx, ticketOf(order.ticket), native)
 					return nil
 				})
 			}

@@ -175,15 +175,6 @@ func (e *Engine) Sequence(owner resources.Owner) (server.Sequence, error) {
 	return sequence{tickets}, nil
 }
 
-// Start implements server.Engine, for a single ticket.
-func (e *Engine) Start(ctx context.Context, t shuffle.Ticket, native bool) server.Pending {
-	sequence, err := e.Sequence(resources.OwnerOf(ctx))
-	if err == nil {
-		sequence.Add(t, native)
-	}
-	return single{sequence, err}
-}
-
 // sequence names the errors of tickets.
 type sequence struct{ *client.Tickets }
 
@@ -194,28 +185,6 @@ func (s sequence) Next(ctx context.Context) (*loader.Batch, error) {
 		err = classify(err)
 	}
 	return batch, err
-}
-
-// single is a sequence of one ticket.
-type single struct {
-	server.Sequence
-	err error
-}
-
-// Wait implements server.Pending.
-func (s single) Wait(ctx context.Context) (*loader.Batch, error) {
-	if s.err != nil {
-		return nil, s.err
-	}
-	defer s.Close()
-	return s.Next(ctx)
-}
-
-// Cancel implements server.Pending.
-func (s single) Cancel() {
-	if s.err == nil {
-		s.Close()
-	}
 }
 
 // classify gives an error about the servers the kind by which clients recognise it. It leaves errors that a server
