@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/report"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/raster"
+	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -135,7 +136,7 @@ func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array
 	if err != nil {
 		return nil, p.failed(err)
 	}
-	in := assembly{memory: make(memory)}
+	in := assembly{memory: new(resources.Pool)}
 	defer in.drop()
 	for !in.whole() {
 		reply, err := stream.Recv()
