@@ -72,7 +72,7 @@ func dialPeer(at address, o Options) (*peer, error) {
 				return nil, fmt.Errorf("chaski at %s: %w", target, err)
 			}
 		}
-		dial = append(dial, grpc.WithPerRPCCredentials(o.Token.PerRPC()))
+		dial = append(dial, grpc.WithPerRPCCredentials(o.Token))
 	}
 	conn, err := grpc.NewClient(target, append(dial, o.Dial...)...)
 	if err != nil {

@@ -458,16 +458,7 @@ func (c *inCall) end() {
 	}
 }
 
-// lent says that a call moved n bytes in shared memory.
-func lent(ctx context.Context, n int) {
-	if c, ok := ctx.Value(inCallKey{}).(*inCall); ok {
-		c.in.mu.Lock()
-		defer c.in.mu.Unlock()
-		c.in.earn(n)
-	}
-}
-
-// answered says that a call was answered with n bytes by a pipe.
+// answered says that a call was answered with n bytes in shared memory or by a pipe.
 func answered(ctx context.Context, n int) {
 	if c, ok := ctx.Value(inCallKey{}).(*inCall); ok {
 		c.in.mu.Lock()

@@ -36,7 +36,8 @@ type engines struct {
 	live     map[*entry]struct{} // all that are not closed
 	byHandle map[string]*entry
 	bySpec   map[string]*entry // by the spec's JSON, for a Describe of the same spec
-	clock    int64             // counts uses
+	awaited  map[clientID]awaited
+	clock    int64 // counts uses
 	closed   bool
 	again    *time.Timer // offers the budget the memory that was held for a client
 	leave    func()      // ends the membership in the budget
@@ -54,19 +55,19 @@ type entry struct {
 	used   int64     // engines.clock at the last use
 	idle   time.Time // since when it has no users
 	opened time.Time
-	asked  map[clientID]time.Time // clients whose ticket is expected: see await
-	remote bool                   // it is at other servers
-	counts *counts                // for reports; not guarded
-	gone   bool                   // not in the maps any more; the last user closes it
-	leased int64                  // bytes of its batches that clients have; guarded by shared.mu
-	whole  int64                  // bytes of its largest batch, 0 if not known
-	memory int64                  // bytes of all of its batches
+	fresh  bool    // nobody of those who wait for its opening has it yet
+	remote bool    // it is at other servers
+	counts *counts // for reports; not guarded
+	gone   bool    // not in the maps any more; the last user closes it
+	leased int64   // bytes of its batches that clients have; guarded by shared.mu
+	whole  int64   // bytes of its largest batch, 0 if not known
+	memory int64   // bytes of all of its batches
 	trim   *time.Timer
 }
 
 func newEngines(o Options) *engines {
 	s := &engines{options: o, stages: &resources.Stages{}, live: map[*entry]struct{}{}, byHandle: map[string]*entry{},
-		bySpec: map[string]*entry{}}
+		bySpec: map[string]*entry{}, awaited: map[clientID]awaited{}}
 	var ctx context.Context
 	ctx, s.cancel = context.WithCancel(context.Background())
 	s.clients = newClients(o)
@@ -222,7 +223,7 @@ func (s *engines) recent(key string, begin time.Time) *entry {
 	if e == nil || e.opened.Before(begin) && (e.remote || time.Since(e.opened) > s.options.Reuse) {
 		return nil
 	}
-	delete(e.asked, opener)
+	e.fresh = false
 	s.use(e)
 	return e
 }
@@ -278,7 +279,7 @@ func (s *engines) add(e *entry) (close []*entry, err error) {
 	}
 	if old := s.byHandle[e.handle]; old != nil {
 		old.opened = time.Now()
-		old.asked[opener] = old.opened
+		old.fresh = true
 		s.bySpec[e.spec] = old
 		return []*entry{e}, nil
 	}
@@ -292,7 +293,7 @@ func (s *engines) add(e *entry) (close []*entry, err error) {
 	}
 	s.clock++
 	e.used, e.opened = s.clock, time.Now()
-	e.asked = map[clientID]time.Time{opener: e.opened}
+	e.fresh = true
 	s.byHandle[e.handle], s.bySpec[e.spec] = e, e
 	s.live[e] = struct{}{}
 	return close, nil
@@ -324,6 +325,7 @@ func (s *engines) remove(e *entry, close []*entry) []*entry {
 	}
 	delete(s.byHandle, e.handle)
 	maps.DeleteFunc(s.bySpec, func(_ string, other *entry) bool { return other == e })
+	maps.DeleteFunc(s.awaited, func(_ clientID, ticket awaited) bool { return ticket.of == e })
 	if e.users == 0 {
 		return append(close, e)
 	}

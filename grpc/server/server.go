@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -40,7 +41,7 @@ type Server struct {
 
 	audit    *audit
 	draining atomic.Bool
-	looking  chan struct{} // holds one element while the roots are looked at
+	looks    singleflight.Group // at the roots
 
 	metrics *metrics
 	clients *clients
@@ -72,7 +73,6 @@ func New(o Options) (*Server, error) {
 		arrays:    newArrays(memory, &o),
 		health:    health.NewServer(),
 		reads:     turns.New(o.MaxReads, o.MaxReads),
-		looking:   make(chan struct{}, 1),
 		audit:     newAudit(o.Logger),
 		arriving:  newArriving(o.Loader.Budget, o.Logger),
 		pipes:     newPipes(),

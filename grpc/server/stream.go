@@ -507,7 +507,7 @@ func (c *leaseConn) offer(w *watch, b *loader.Batch, e *entry, ticket, stream ui
 	b.Keep() // clients keep leases for as long as they like, within bounds of their own
 	m := &chaskiv1.Lease{Ticket: ticket, Id: lease, Segment: segment.id, Head: head}
 	n = len(head) + len(memory)
-	lent(w.ctx, n)
+	answered(w.ctx, n)
 	// After an error the lease ends with the recall of the stream.
 	return n, w.send(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Lease{Lease: m}}, n)
 }
