@@ -18,7 +18,8 @@ const (
 	TokenFileVariable = "CHASKI_TOKEN_FILE"
 )
 
-// Bearer is the token that a client sends with its calls (credentials.PerRPCCredentials). It prints as "auth.Bearer", without the token.
+// Bearer is the token that a client sends with its calls: credentials.PerRPCCredentials. It prints as "auth.Bearer",
+// without the token.
 type Bearer struct{ get func() (string, error) }
 
 // Token returns a bearer of a token.
