@@ -196,7 +196,8 @@ func (d *Decoder) decompress(dst, src []byte, x *Index, i, n, least int) error {
 	row := len(dst) / height
 	d.tile = Tile{
 		Need: n, Number: x.DType.Size(), Bands: bands, Height: height, Width: width,
-		Rows: (n + row - 1) / row, Least: (least + row - 1) / row, MaxHeight: x.ChunkH, DType: x.DType, Params: x.Params,
+		Rows: (n + row - 1) / row, Least: (least + row - 1) / row, MaxHeight: x.ChunkH,
+		DType: x.DType, Params: x.Params,
 	}
 	return codec.Decompress(dst, src, &d.tile)
 }
