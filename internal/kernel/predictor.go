@@ -43,57 +43,16 @@ func undoNumbers[T unsigned](row []byte, size, stride int) {
 }
 
 func prefixSum[T unsigned](s []T, stride int) {
-	// Pixels of RGB, of RGB and alpha, and of six bands: sums in registers and no checks of bounds take half of the
-	// loop's time.
-	switch stride {
-	case 1:
+	if stride == 1 {
 		scan.Sum(s, s, 0)
 		return
-	case 3:
-		prefixSum3(s)
-		return
-	case 4:
-		prefixSum4(s)
-		return
-	case 6:
-		prefixSum6(s)
-		return
 	}
-	for i := stride; i < len(s); i++ {
-		s[i] += s[i-stride]
-	}
-}
-
-func prefixSum3[T unsigned](s []T) {
-	var a, b, c T
-	for ; len(s) >= 3; s = s[3:] {
-		a, b, c = a+s[0], b+s[1], c+s[2]
-		s[0], s[1], s[2] = a, b, c
-	}
-	for i, sum := range []T{a, b}[:len(s)] {
-		s[i] += sum
-	}
-}
-
-func prefixSum4[T unsigned](s []T) {
-	var a, b, c, d T
-	for ; len(s) >= 4; s = s[4:] {
-		a, b, c, d = a+s[0], b+s[1], c+s[2], d+s[3]
-		s[0], s[1], s[2], s[3] = a, b, c, d
-	}
-	for i, sum := range []T{a, b, c}[:len(s)] {
-		s[i] += sum
-	}
-}
-
-func prefixSum6[T unsigned](s []T) {
-	var a, b, c, d, e, f T
-	for ; len(s) >= 6; s = s[6:] {
-		a, b, c, d, e, f = a+s[0], b+s[1], c+s[2], d+s[3], e+s[4], f+s[5]
-		s[0], s[1], s[2], s[3], s[4], s[5] = a, b, c, d, e, f
-	}
-	for i, sum := range []T{a, b, c, d, e}[:len(s)] {
-		s[i] += sum
+	for first := range s[:min(stride, len(s))] {
+		var sum T // in a register, so that no sum waits for the memory of the one before
+		for i := first; i < len(s); i += stride {
+			sum += s[i]
+			s[i] = sum
+		}
 	}
 }
 
