@@ -14,41 +14,27 @@ import (
 // Decompressor undoes one codec. It may keep scratch memory between calls and is not safe for
 // concurrent use: each worker has its own.
 type Decompressor interface {
-	// Decompress fills all of dst from src, or returns an error of kind Corrupt, Unsupported or Limit.
-	// sample is the size of one sample in bytes, for codecs that know about samples. src is not kept.
-	// The capacity of dst past its length may be overwritten, because some decoders are faster if
-	// their last copy need not be exact.
-	Decompress(dst, src []byte, sample int) error
+	// Decompress fills dst[:t.Need] from src, or returns an error of kind Corrupt, Unsupported or Limit. The rest of
+	// dst has arbitrary content, and so has the capacity past its length, because some decoders are faster if their
+	// last copy need not be exact. src and t are not kept, except t.Params, which the caller must not change.
+	//
+	// A codec that can stops behind the bytes that are needed. It accepts all that it accepts if all are, and may miss
+	// faults of src past them, and checksums at the end. A codec for images checks the shape that src states against t
+	// before it allocates. Rows from t.Least on that src lacks become 0.
+	Decompress(dst, src []byte, t *Tile) error
 }
 
-// RowDecompressor is a Decompressor that can stop early. Decoder uses it when it needs only the first
-// rows of a chunk.
-type RowDecompressor interface {
-	Decompressor
-	// DecompressPrefix is Decompress for a caller that needs only the first n bytes, 0 to len(dst). It fills
-	// dst[:n] as Decompress would, or returns an error; the rest of dst has arbitrary content. It accepts all
-	// that Decompress accepts. It may miss faults of src past the first n bytes, and checksums at the end.
-	DecompressPrefix(dst, src []byte, n, sample int) error
-}
-
-// Tile is the part of an index that a TileDecompressor needs to decode a chunk.
+// Tile is what a Decompressor may have to know of a chunk.
 type Tile struct {
-	Bands, Height, Width int // shape of the samples, which are interleaved by pixel
+	Need   int // bytes of the samples that are needed, 0 to all of them
+	Number int // bytes of a number, which is a sample or a component of one
+
+	Bands, Height, Width int // shape of the samples, which codecs for images interleave by pixel
 	Rows                 int // how many of the first rows are needed
 	Least                int // how many of them lie in the image; writers may leave out the others
 	MaxHeight            int // rows of a whole chunk; a writer may store as many in a chunk that the image's edge cuts
 	DType                DType
 	Params               []byte // Index.Params
-}
-
-// TileDecompressor is a Decompressor of a codec for images, which has to know the chunk's shape. Decoder calls
-// DecompressTile instead of Decompress, which refuses all chunks.
-type TileDecompressor interface {
-	Decompressor
-	// DecompressTile fills the first t.Rows rows of dst, or returns an error of kind Corrupt, Unsupported or
-	// Limit. It checks the shape that src states against t before it allocates. Rows from t.Least on
-	// that src lacks become 0. src and t are not kept, except t.Params, which the caller must not change.
-	DecompressTile(dst, src []byte, t *Tile) error
 }
 
 // Spare is the capacity past its length that a destination should have for the fastest decoding. It
@@ -67,6 +53,7 @@ type Decoder struct {
 
 	codecs Codecs
 	live   [numCodecs]Decompressor
+	tile   Tile // of the call of a decompressor
 	tmp    []byte
 	turned []byte // stored bytes with their bits reversed
 }
@@ -85,7 +72,7 @@ func (d *Decoder) Decode(dst, src []byte, x *Index, i int) error {
 
 // DecodeRows is Decode for a caller who needs only the first rows of the chunk, in each of its bands. It
 // may decode fewer rows than x.Stored(i) has. dst is as large as for the whole chunk; its content past
-// these rows is arbitrary. Decompression stops after them if the codec can (RowDecompressor), except in
+// these rows is arbitrary. Decompression stops after them if the codec can, except in
 // chunks of several band planes, whose last plane lies at the end.
 //
 // DecodeRows gives the same rows as Decode and accepts every chunk that Decode accepts. It may miss
@@ -205,24 +192,14 @@ func (d *Decoder) decompress(dst, src []byte, x *Index, i, n, least int) error {
 	if err != nil {
 		return err
 	}
-	if tiles, ok := codec.(TileDecompressor); ok {
-		b, h, w := x.Stored(i)
-		row := len(dst) / h
-		return tiles.DecompressTile(dst, src, &Tile{
-			Bands: b, Height: h, Width: w, Rows: (n + row - 1) / row, Least: (least + row - 1) / row,
-			MaxHeight: x.ChunkH, DType: x.DType, Params: x.Params,
-		})
+	bands, height, width := x.Stored(i)
+	row := len(dst) / height
+	d.tile = Tile{
+		Need: n, Number: x.DType.Size(), Bands: bands, Height: height, Width: width,
+		Rows: (n + row - 1) / row, Least: (least + row - 1) / row, MaxHeight: x.ChunkH,
+		DType: x.DType, Params: x.Params,
 	}
-	return DecompressFirst(codec, dst, src, n, x.DType.Size())
-}
-
-// DecompressFirst fills at least dst[:n]. If dst is longer, the codec stops there if it can; otherwise it verifies
-// its checksum.
-func DecompressFirst(codec Decompressor, dst, src []byte, n, sample int) error {
-	if r, ok := codec.(RowDecompressor); ok && n < len(dst) {
-		return r.DecompressPrefix(dst, src, n, sample)
-	}
-	return codec.Decompress(dst, src, sample)
+	return codec.Decompress(dst, src, &d.tile)
 }
 
 // codec returns the decompressor of a codec. It opens it for the first chunk.

@@ -9,7 +9,10 @@ package chunk
 //
 // It reports false if no form fits.
 func (d *Decoder) otherForm(dst, src []byte, x *Index, i int) bool {
-	decodes := func(dst []byte, width int) bool { return d.live[OpenZL].Decompress(dst, src, width) == nil }
+	decodes := func(dst []byte, width int) bool {
+		d.tile.Need, d.tile.Number = len(dst), width
+		return d.live[OpenZL].Decompress(dst, src, &d.tile) == nil
+	}
 	size := x.DType.Size()
 	part := size / x.DType.Components()
 	box := x.Box(i)

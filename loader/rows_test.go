@@ -97,13 +97,8 @@ func TestWindowsThatEndInsideOfChunks(t *testing.T) {
 // asked records how many bytes of each chunk are requested.
 type asked struct{ n *[]int }
 
-func (a asked) Decompress(dst, _ []byte, _ int) error {
-	*a.n = append(*a.n, len(dst))
-	return nil
-}
-
-func (a asked) DecompressPrefix(_, _ []byte, n, _ int) error {
-	*a.n = append(*a.n, n)
+func (a asked) Decompress(_, _ []byte, t *chunk.Tile) error {
+	*a.n = append(*a.n, t.Need)
 	return nil
 }
 

@@ -117,15 +117,8 @@ func sharedTiles(t *testing.T, sampler Sampler, memory int64) {
 // cutShort decodes stored bytes 'u' completely, of 'c' only the upper rows, and of 'b' nothing.
 type cutShort struct{}
 
-func (cutShort) Decompress(dst, src []byte, _ int) error {
-	if src[0] != 'u' {
-		return fault.New(fault.Corrupt, "frame", fault.NoOffset, "cut short")
-	}
-	return nil
-}
-
-func (cutShort) DecompressPrefix(_, src []byte, _, _ int) error {
-	if src[0] == 'b' {
+func (cutShort) Decompress(dst, src []byte, t *chunk.Tile) error {
+	if src[0] == 'b' || src[0] != 'u' && t.Need == len(dst) {
 		return fault.New(fault.Corrupt, "frame", fault.NoOffset, "cut short")
 	}
 	return nil

@@ -74,17 +74,12 @@ func parsePNG(b []byte) (h pngHeader, err error) {
 	return h, nil
 }
 
-// pngDecoder decodes files by the standard library. It is a chunk.TileDecompressor. Files are not trusted: the header
+// pngDecoder decodes files by the standard library. It is a chunk.Decompressor. Files are not trusted: the header
 // must agree with the chunk before anything is allocated.
 type pngDecoder struct{ src bytes.Reader }
 
-// Decompress refuses all chunks, because it does not know their shape.
-func (*pngDecoder) Decompress([]byte, []byte, int) error {
-	return fault.New(fault.Unsupported, "png", fault.NoOffset, "a chunk that is not an image")
-}
-
-// DecompressTile implements chunk.TileDecompressor.
-func (d *pngDecoder) DecompressTile(dst, src []byte, t *chunk.Tile) error {
+// Decompress implements chunk.Decompressor.
+func (d *pngDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	pngHeader, err := parsePNG(src)
 	if err != nil {
 		return err

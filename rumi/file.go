@@ -26,8 +26,8 @@ func generationOf(ctx context.Context, f *ifd.File) int {
 	case is2(f):
 		return 2
 	}
-	v, err := f.Uint(ctx, &f.Dirs[0], ifd.TagCompression, 0)
-	if err == nil && v == Compression {
+	t := f.Tags(ctx, &f.Dirs[0])
+	if t.Uint(ifd.TagCompression, 0) == Compression {
 		return 1
 	}
 	return 0

@@ -35,7 +35,15 @@ import (
 // writers of generation 2 use.
 func Codecs() chunk.Codecs {
 	o := openzl.Options{Custom: geozl.Codecs()}
-	return chunk.Codecs{chunk.OpenZL: func() chunk.Decompressor { return openzl.NewDecoder(o) }}
+	return chunk.Codecs{chunk.OpenZL: func() chunk.Decompressor { return frames{openzl.NewDecoder(o)} }}
+}
+
+// frames decodes frames of one output.
+type frames struct{ d *openzl.Decoder }
+
+// Decompress implements chunk.Decompressor.
+func (f frames) Decompress(dst, src []byte, t *chunk.Tile) error {
+	return f.d.Decompress(dst, src, t.Number)
 }
 
 // DefaultMaxChunk is the largest decoded tile, in bytes, that Parse accepts.

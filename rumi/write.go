@@ -320,11 +320,36 @@ func (l *Layout) fields(x *chunk.Index, n int) (fields []ifd.Field, err error) {
 	if l.PixelIsPoint && (l.Geo == nil || len(l.Geo.GeoKeys) > 0) {
 		return nil, fmt.Errorf("rumi: PixelIsPoint needs a Geo without GeoKeys")
 	}
-	if l.Generation > 1 {
-		fields, err = directory2(x, l.Geo, n, l.Generation)
-	} else {
-		fields = append(directory(x, l.Geo), l.Tags...)
+	first := l.generation() == 1
+	format, bits := encodingOf(l.generation(), x.DType)
+	every := func(tag, v uint16) ifd.Field { return ifd.Shorts(tag, slices.Repeat([]uint16{v}, x.StepBands())...) }
+	fields = []ifd.Field{
+		ifd.Longs(ifd.TagImageWidth, uint32(x.Width)),
+		ifd.Longs(ifd.TagImageLength, uint32(x.Height)),
+		every(ifd.TagBitsPerSample, bits),
 	}
+	if first {
+		fields = append(fields, ifd.Shorts(ifd.TagCompression, Compression), ifd.Shorts(ifd.TagPhotometric, 1))
+	}
+	fields = append(fields, ifd.Shorts(ifd.TagSamplesPerPixel, uint16(x.StepBands())))
+	if first {
+		fields = append(fields, ifd.Shorts(ifd.TagPlanarConfig, 2), ifd.Shorts(ifd.TagPredictor, 1))
+	}
+	fields = append(fields,
+		ifd.Shorts(ifd.TagTileWidth, uint16(x.ChunkW)),
+		ifd.Shorts(ifd.TagTileLength, uint16(x.ChunkH)),
+		ifd.Long8s(ifd.TagTileOffsets, make([]uint64, n)...),
+		ifd.Longs(ifd.TagTileByteCounts, make([]uint32, n)...),
+		every(ifd.TagSampleFormat, format))
+	switch {
+	case !first:
+		var matrix, keys ifd.Field
+		matrix, keys, err = geoFields(l.Geo)
+		fields = append(fields, matrix, keys)
+	case l.Geo != nil:
+		fields = append(fields, l.Geo.Fields()...)
+	}
+	fields = append(fields, l.Tags...) // none but in generation 1
 	if l.Generation == 3 {
 		fields = append(fields, ifd.Shorts(tagUnit, uint16(l.unit())), ifd.Longs(tagTimes, uint32(x.Steps())))
 	}
@@ -335,28 +360,6 @@ func (l *Layout) fields(x *chunk.Index, n int) (fields []ifd.Field, err error) {
 		}
 	}
 	return fields, err
-}
-
-// directory2 returns the tags of a file of generation 2, with tile arrays of zeros. For generation 3 the caller adds
-// those for unit and time.
-func directory2(x *chunk.Index, geo *tiff.Geo, frames, generation int) ([]ifd.Field, error) {
-	format, bits := encodingOf(generation, x.DType)
-	matrix, keys, err := geoFields(geo)
-	if err != nil {
-		return nil, err
-	}
-	return []ifd.Field{
-		ifd.Longs(ifd.TagImageWidth, uint32(x.Width)),
-		ifd.Longs(ifd.TagImageLength, uint32(x.Height)),
-		ifd.Shorts(ifd.TagBitsPerSample, slices.Repeat([]uint16{bits}, x.StepBands())...),
-		ifd.Shorts(ifd.TagSamplesPerPixel, uint16(x.StepBands())),
-		ifd.Shorts(ifd.TagTileWidth, uint16(x.ChunkW)),
-		ifd.Shorts(ifd.TagTileLength, uint16(x.ChunkH)),
-		ifd.Long8s(ifd.TagTileOffsets, make([]uint64, frames)...),
-		ifd.Longs(ifd.TagTileByteCounts, make([]uint32, frames)...),
-		ifd.Shorts(ifd.TagSampleFormat, slices.Repeat([]uint16{format}, x.StepBands())...),
-		matrix, keys,
-	}, nil
 }
 
 // Codes of CRSs that generations 2 and 3 hold: GeoTIFF leaves those below to itself, and 32767 to CRSs that a file
@@ -390,32 +393,6 @@ func geoFields(geo *tiff.Geo) (matrix, keys ifd.Field, err error) {
 	matrix = ifd.Doubles(ifd.TagTransformation, t[1], t[2], 0, t[0], t[4], t[5], 0, t[3], 0, 0, 0, 0, 0, 0, 0, 1)
 	keys = ifd.Shorts(ifd.TagGeoKeys, 1, 1, 0, 3, 1024, 0, 1, model, 1025, 0, 1, raster, key, 0, 1, code)
 	return matrix, keys, nil
-}
-
-// directory returns the tags of a file of generation 1, with tile arrays of zeros.
-func directory(x *chunk.Index, geo *tiff.Geo) []ifd.Field {
-	format, bits := tiff.FormatOf(x.DType)
-	every := func(v uint16) []uint16 { return slices.Repeat([]uint16{v}, x.Bands) }
-	n := x.Across() * x.Down() * x.Bands
-	fields := []ifd.Field{
-		ifd.Longs(ifd.TagImageWidth, uint32(x.Width)),
-		ifd.Longs(ifd.TagImageLength, uint32(x.Height)),
-		ifd.Shorts(ifd.TagBitsPerSample, every(bits)...),
-		ifd.Shorts(ifd.TagCompression, Compression),
-		ifd.Shorts(ifd.TagPhotometric, 1),
-		ifd.Shorts(ifd.TagSamplesPerPixel, uint16(x.Bands)),
-		ifd.Shorts(ifd.TagPlanarConfig, 2),
-		ifd.Shorts(ifd.TagPredictor, 1),
-		ifd.Shorts(ifd.TagTileWidth, uint16(x.ChunkW)),
-		ifd.Shorts(ifd.TagTileLength, uint16(x.ChunkH)),
-		ifd.Long8s(ifd.TagTileOffsets, make([]uint64, n)...),
-		ifd.Longs(ifd.TagTileByteCounts, make([]uint32, n)...),
-		ifd.Shorts(ifd.TagSampleFormat, every(format)...),
-	}
-	if geo != nil {
-		fields = append(fields, geo.Fields()...)
-	}
-	return fields
 }
 
 // setArrays fills the tile arrays: in generation 1 all of band 0, then all of band 1, …; in

@@ -56,7 +56,7 @@ func NewField(dtype chunk.DType, bands int) (*Field, error) {
 		case chunk.Uint8, chunk.Int8, chunk.Uint16, chunk.Int16, chunk.Float16, chunk.BFloat16:
 			field.bands[i] = newCounted(dtype)
 		case chunk.Int32, chunk.Uint32, chunk.Int64, chunk.Uint64:
-			field.bands[i] = &integers{dtype: dtype}
+			field.bands[i] = newIntegers(dtype)
 		case chunk.Float32, chunk.Float64:
 			field.bands[i] = newFloats(dtype)
 		default:

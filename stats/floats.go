@@ -11,14 +11,12 @@ import (
 // floats measures floats of 32 and 64 bits.
 type floats struct {
 	dtype    chunk.DType
-	n        uint64
 	nodata   uint64
 	nan, inf uint64
-	min, max float64
 	// The sums of the values with each binary exponent, in units of that exponent's last place.
 	// Sums by exponent need no rounding, so that the order of the values does not matter.
 	parts []sums
-	hist  hist
+	hist[float64]
 }
 
 func newFloats(d chunk.DType) *floats {
@@ -26,7 +24,8 @@ func newFloats(d chunk.DType) *floats {
 	if d == chunk.Float64 {
 		exponents = 1 << 11
 	}
-	return &floats{dtype: d, parts: make([]sums, exponents)}
+	bin := func(v float64, k int) int64 { return binsOf(k).of(v) }
+	return &floats{dtype: d, parts: make([]sums, exponents), hist: hist[float64]{width: width, bin: bin}}
 }
 
 // unit returns the smallest positive number as a power of two.
@@ -158,22 +157,6 @@ func width(lo, hi float64) int {
 	}
 }
 
-// extend extends the range to lo and hi, and the bins to the range.
-func (a *floats) extend(lo, hi float64) {
-	if a.n > 0 {
-		if a.min <= lo && hi <= a.max {
-			return
-		}
-		lo, hi = min(lo, a.min), max(hi, a.max)
-	}
-	if lo != hi {
-		k := width(lo, hi)
-		bins := binsOf(k)
-		a.hist.fit(k, bins.of(lo), bins.of(hi), a.n, bins.of(a.min))
-	}
-	a.min, a.max = lo, hi
-}
-
 func (a *floats) skip(n uint64) { a.nodata += n }
 
 func (a *floats) samples() uint64 { return a.n + a.nodata + a.nan + a.inf }
@@ -183,12 +166,7 @@ func (a *floats) merge(acc accumulator) {
 	a.nodata += other.nodata
 	a.nan += other.nan
 	a.inf += other.inf
-	if other.n == 0 {
-		return
-	}
-	a.extend(other.min, other.max)
-	a.n += other.n
-	a.hist.merge(&other.hist, other.n, binsOf(a.hist.k).of(other.min))
+	a.hist.merge(&other.hist)
 	for exponent := range other.parts {
 		a.parts[exponent].merge(&other.parts[exponent])
 	}

@@ -12,12 +12,15 @@ import (
 // integers measures integers of 32 and 64 bits. It works on keys, int64 numbers in the order of the
 // values: the values themselves, or value-2^63 for uint64.
 type integers struct {
-	dtype    chunk.DType
-	n        uint64
-	nodata   uint64
-	min, max int64
-	sums     // of the keys
-	hist     hist
+	dtype       chunk.DType
+	nodata      uint64
+	hist[int64] // of the keys, as the sums
+	sums
+}
+
+func newIntegers(d chunk.DType) *integers {
+	bin := func(key int64, k int) int64 { return key >> k }
+	return &integers{dtype: d, hist: hist[int64]{width: intWidth, bin: bin}}
 }
 
 // keyOf returns the key of a value with these bits.
@@ -64,11 +67,12 @@ func (a *integers) add(b []byte, nd *noData, tmp *scratch) {
 	if len(keys) == 0 {
 		return
 	}
-	lo, hi := keys[0], keys[0]
+	lo, hi, total := keys[0], keys[0], a.sums // where it is at hand
 	for _, key := range keys {
 		lo, hi = min(lo, key), max(hi, key)
-		a.sums.add(key)
+		total.add(key)
 	}
+	a.sums = total
 	a.extend(lo, hi)
 	a.n += uint64(len(keys))
 	if counts, shift, base := a.hist.counts, a.hist.k, a.hist.base; counts != nil {
@@ -86,21 +90,6 @@ func intWidth(lo, hi int64) (k int) {
 	return k
 }
 
-// extend extends the range to lo and hi, and the bins to the range.
-func (a *integers) extend(lo, hi int64) {
-	if a.n > 0 {
-		if a.min <= lo && hi <= a.max {
-			return
-		}
-		lo, hi = min(lo, a.min), max(hi, a.max)
-	}
-	if lo != hi {
-		k := intWidth(lo, hi)
-		a.hist.fit(k, lo>>k, hi>>k, a.n, a.min>>k)
-	}
-	a.min, a.max = lo, hi
-}
-
 func (a *integers) skip(n uint64) { a.nodata += n }
 
 func (a *integers) samples() uint64 { return a.n + a.nodata }
@@ -108,13 +97,8 @@ func (a *integers) samples() uint64 { return a.n + a.nodata }
 func (a *integers) merge(acc accumulator) {
 	other := acc.(*integers)
 	a.nodata += other.nodata
-	if other.n == 0 {
-		return
-	}
-	a.extend(other.min, other.max)
-	a.n += other.n
 	a.sums.merge(&other.sums)
-	a.hist.merge(&other.hist, other.n, other.min>>a.hist.k)
+	a.hist.merge(&other.hist)
 }
 
 func (a *integers) report() Band {

@@ -156,11 +156,7 @@ func (a *integers) appendState(dst []byte) []byte {
 		return dst
 	}
 	dst = binary.AppendVarint(binary.AppendVarint(dst, a.min), a.max)
-	dst = a.sums.appendState(dst)
-	if a.min != a.max {
-		dst = appendCounts(dst, a.hist.counts, int(a.min>>a.hist.k-a.hist.base))
-	}
-	return dst
+	return a.appendBins(a.sums.appendState(dst))
 }
 
 func (a *floats) appendState(dst []byte) []byte {
@@ -185,10 +181,7 @@ func (a *floats) appendState(dst []byte) []byte {
 			last = i
 		}
 	}
-	if a.min != a.max {
-		dst = appendCounts(dst, a.hist.counts, int(binsOf(a.hist.k).of(a.min)-a.hist.base))
-	}
-	return dst
+	return a.appendBins(dst)
 }
 
 // stateParser reads a state from front to back.
@@ -236,19 +229,6 @@ func (p *stateParser) counts(to []uint64, first int) (sum uint64, lo, hi int) {
 	return sum, lo, hi
 }
 
-// bins reads the bins of n samples. Their range takes bins lo to hi of width 2^k.
-func (p *stateParser) bins(h *hist, k int, lo, hi int64, n uint64) {
-	if p.Err != nil {
-		return
-	}
-	h.fit(k, lo, hi, 0, 0)
-	first, last := int(lo-h.base), int(hi-h.base)
-	sum, least, greatest := p.counts(h.counts, first)
-	if p.Err == nil && (sum != n || least != first || greatest != last) {
-		p.Fail(fault.Corrupt, "bins that %d samples of this range cannot have", n)
-	}
-}
-
 func (c *counted) parseState(p *stateParser) {
 	c.nodata = p.count()
 	p.counts(c.counts, 0)
@@ -265,10 +245,7 @@ func (a *integers) parseState(p *stateParser) {
 	if p.Err == nil && (a.min > a.max || a.min < lo || a.max > hi) {
 		p.Fail(fault.Corrupt, "the range %d to %d", a.min, a.max)
 	}
-	if p.Err == nil && a.min != a.max {
-		k := intWidth(a.min, a.max)
-		p.bins(&a.hist, k, a.min>>k, a.max>>k, a.n)
-	}
+	a.parseBins(p)
 	sum, squares := a.big()
 	p.checkSums(a.n, &sum, &squares, big.NewInt(a.min), big.NewInt(a.max))
 }
@@ -307,11 +284,7 @@ func (a *floats) parseState(p *stateParser) {
 		pos += int(step)
 		a.parts[pos].parseState(p)
 	}
-	if p.Err == nil && a.min != a.max {
-		k := width(a.min, a.max)
-		bins := binsOf(k)
-		p.bins(&a.hist, k, bins.of(a.min), bins.of(a.max), a.n)
-	}
+	a.parseBins(p)
 	if p.Err == nil {
 		moments := a.moments()
 		inUnits := func(v float64) *big.Int { return scaled(new(big.Rat).SetFloat64(v), -moments.unit).Num() }

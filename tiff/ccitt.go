@@ -31,11 +31,8 @@ func (p *parser) ccitt(x *chunk.Index) {
 // ccittDecoder reads bilevel codes into packed rows of one bit a pixel.
 type ccittDecoder struct{ d ccitt.Decoder }
 
-// Decompress refuses all chunks, because it does not know their shape.
-func (*ccittDecoder) Decompress([]byte, []byte, int) error { return errNoShape("ccitt") }
-
-// DecompressTile implements chunk.TileDecompressor.
-func (d *ccittDecoder) DecompressTile(dst, src []byte, t *chunk.Tile) error {
+// Decompress implements chunk.Decompressor.
+func (d *ccittDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	if len(t.Params) != 1 || t.DType != chunk.Uint8 || t.Bands != 1 ||
 		len(dst) != (t.Width+7)/8*t.Height { // an index may say that samples have 8 bits
 		return fault.New(fault.Corrupt, "ccitt", fault.NoOffset, "not the parameters of this codec")

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/codec/xz"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/inflate"
@@ -15,17 +16,10 @@ import (
 type zstdDecoder struct{ d *zstd.Decoder }
 
 // Decompress fills dst. The frames may hold more, and other bytes may follow them, because some writers
-// pad the last strip. It verifies the checksum of a frame that ends with dst.
-func (z zstdDecoder) Decompress(dst, src []byte, _ int) error {
-	if cap(dst)-len(dst) >= zstd.Spare {
-		return padded(dst, src, z.d.DecompressSpare(dst, src))
-	}
-	return padded(dst, src, z.d.Decompress(dst, src))
-}
-
-// DecompressPrefix skips the whole blocks after the first n bytes.
-func (z zstdDecoder) DecompressPrefix(dst, src []byte, n, _ int) error {
-	return padded(dst, src, z.d.DecompressPrefix(dst, src, n))
+// pad the last strip. It verifies the checksum of a frame that ends with dst, and skips whole blocks that are not
+// needed.
+func (z zstdDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
+	return padded(dst, src, z.d.DecompressPrefix(dst, src, t.Need))
 }
 
 // padded returns err, or nil if the only fault is that src holds more than dst.
@@ -39,10 +33,17 @@ func padded(dst, src []byte, err error) error {
 // deflateDecoder reads zlib streams (RFC 1950), which both deflate compressions of TIFF use.
 type deflateDecoder struct{ d inflate.Decoder }
 
-// Decompress fills dst. A stream may hold more, because some writers pad the last strip.
-func (d *deflateDecoder) Decompress(dst, src []byte, _ int) error {
+// Decompress fills dst. A stream may hold more, because some writers pad the last strip. It reads nothing after the
+// bytes that are needed, so no checksum either.
+func (d *deflateDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	if len(src) < 2 || !zlibHeader(src) {
-		return errZlibHeader()
+		return badDeflate("not a zlib header")
+	}
+	if t.Need < len(dst) {
+		if _, err := d.d.Fill(dst[:t.Need], src[2:]); err != nil {
+			return badDeflate("%v", err)
+		}
+		return nil
 	}
 	n, err := d.d.Whole(dst, src[2:])
 	switch {
@@ -67,17 +68,6 @@ func (d *deflateDecoder) padded(dst, src []byte) error {
 	return s.End()
 }
 
-// DecompressPrefix fills dst[:n]. It reads nothing after that, so no checksum either.
-func (d *deflateDecoder) DecompressPrefix(dst, src []byte, n, _ int) error {
-	if len(src) < 2 || !zlibHeader(src) {
-		return errZlibHeader()
-	}
-	if _, err := d.d.Fill(dst[:n], src[2:]); err != nil {
-		return badDeflate("%v", err)
-	}
-	return nil
-}
-
 func badDeflate(format string, args ...any) error {
 	return fault.New(fault.Corrupt, "deflate", fault.NoOffset, format, args...)
 }
@@ -88,8 +78,6 @@ func zlibHeader(head []byte) bool {
 	const dictionary = 0x20
 	return head[0]&15 == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0 && head[1]&dictionary == 0
 }
-
-func errZlibHeader() error { return badDeflate("not a zlib header") }
 
 // checkDeflate verifies the checksum that stands behind a stream.
 func checkDeflate(behind []byte, sum uint32) error {
@@ -105,28 +93,18 @@ func checkDeflate(behind []byte, sum uint32) error {
 // lzmaDecoder reads xz streams, which libtiff calls LZMA.
 type lzmaDecoder struct{}
 
-// Decompress fills dst. A stream may hold more, because some writers pad the last strip.
-func (lzmaDecoder) Decompress(dst, src []byte, _ int) error { return xz.Decode(dst, src) }
-
-// DecompressPrefix stops after n bytes. It verifies no check after that.
-func (lzmaDecoder) DecompressPrefix(dst, src []byte, n, _ int) error { return xz.Decode(dst[:n], src) }
-
-// errNoShape returns the error of codecs that need the shape of a chunk.
-func errNoShape(part string) error {
-	return fault.New(fault.Unsupported, part, fault.NoOffset, "a chunk that is not a tile of an image")
+// Decompress fills dst. A stream may hold more, because some writers pad the last strip. It verifies no check behind
+// the bytes that are needed.
+func (lzmaDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
+	return xz.Decode(dst[:t.Need], src)
 }
 
 // packBitsDecoder reads Apple's byte-oriented run lengths (TIFF 6.0 section 9).
 type packBitsDecoder struct{}
 
-// Decompress fills dst and ignores further bytes.
-func (p packBitsDecoder) Decompress(dst, src []byte, sample int) error {
-	return p.DecompressPrefix(dst, src, len(dst), sample)
-}
-
-// DecompressPrefix stops after the run that reaches n.
-func (packBitsDecoder) DecompressPrefix(dst, src []byte, n, _ int) error {
-	for rest := len(dst) - n; len(dst) > rest; {
+// Decompress stops after the run that reaches the last byte that is needed, and ignores further bytes.
+func (packBitsDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
+	for rest := len(dst) - t.Need; len(dst) > rest; {
 		if len(src) < 2 {
 			return fault.New(fault.Corrupt, "packbits", fault.NoOffset, "ends early, %d bytes missing", len(dst))
 		}

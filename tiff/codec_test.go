@@ -86,22 +86,22 @@ func TestLZWAgainstSlowEncoder(t *testing.T) {
 	for name, want := range payloads() {
 		src := slowLZW(want)
 		dst := make([]byte, len(want))
-		if err := d.Decompress(dst, src, 1); err != nil || !bytes.Equal(dst, want) {
+		if err := all(d, dst, src); err != nil || !bytes.Equal(dst, want) {
 			t.Errorf("%s: %v", name, err)
 		}
 		for n := range min(len(src), 300) {
-			if err := d.Decompress(dst, src[:n], 1); err == nil && n < len(src)-3 {
+			if err := all(d, dst, src[:n]); err == nil && n < len(src)-3 {
 				t.Errorf("%s: cut to %d of %d bytes: no error", name, n, len(src))
 			}
 		}
-		if err := d.Decompress(make([]byte, len(want)+1), src, 1); !errors.Is(err, fault.Corrupt) {
+		if err := all(d, make([]byte, len(want)+1), src); !errors.Is(err, fault.Corrupt) {
 			t.Errorf("%s: one byte too few: %v", name, err)
 		}
 	}
 }
 
 func TestLZWOfOldOrderIsUnsupported(t *testing.T) {
-	if err := new(lzwDecoder).Decompress(make([]byte, 4), []byte{0, 1, 2, 3}, 1); !errors.Is(err, fault.Unsupported) {
+	if err := all(new(lzwDecoder), make([]byte, 4), []byte{0, 1, 2, 3}); !errors.Is(err, fault.Unsupported) {
 		t.Error(err)
 	}
 }
@@ -114,15 +114,15 @@ func TestPackBits(t *testing.T) {
 		0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa,
 	}
 	dst := make([]byte, len(want))
-	if err := (packBitsDecoder{}).Decompress(dst, src, 1); err != nil || !bytes.Equal(dst, want) {
+	if err := all(packBitsDecoder{}, dst, src); err != nil || !bytes.Equal(dst, want) {
 		t.Errorf("%x %v", dst, err)
 	}
 	withNothing := append([]byte{0x80}, src...)
-	if err := (packBitsDecoder{}).Decompress(dst, withNothing, 1); err != nil || !bytes.Equal(dst, want) {
+	if err := all(packBitsDecoder{}, dst, withNothing); err != nil || !bytes.Equal(dst, want) {
 		t.Errorf("%x %v", dst, err)
 	}
 	for n := range src {
-		if err := (packBitsDecoder{}).Decompress(dst, src[:n], 1); !errors.Is(err, fault.Corrupt) {
+		if err := all(packBitsDecoder{}, dst, src[:n]); !errors.Is(err, fault.Corrupt) {
 			t.Errorf("cut to %d: %v", n, err)
 		}
 	}
@@ -136,17 +136,17 @@ func TestDeflate(t *testing.T) {
 		w.Write(want)
 		w.Close()
 		src, dst := b.Bytes(), make([]byte, len(want))
-		if err := d.Decompress(dst, src, 1); err != nil || !bytes.Equal(dst, want) {
+		if err := all(d, dst, src); err != nil || !bytes.Equal(dst, want) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := d.Decompress(dst, src[:len(src)-1], 1); !errors.Is(err, fault.Corrupt) {
+		if err := all(d, dst, src[:len(src)-1]); !errors.Is(err, fault.Corrupt) {
 			t.Errorf("%s: checksum cut: %v", name, err)
 		}
 		src[len(src)-1] ^= 1
-		if err := d.Decompress(dst, src, 1); !errors.Is(err, fault.Corrupt) {
+		if err := all(d, dst, src); !errors.Is(err, fault.Corrupt) {
 			t.Errorf("%s: wrong checksum: %v", name, err)
 		}
-		if err := d.Decompress(make([]byte, len(want)+1), src, 1); !errors.Is(err, fault.Corrupt) {
+		if err := all(d, make([]byte, len(want)+1), src); !errors.Is(err, fault.Corrupt) {
 			t.Errorf("%s: one byte too few: %v", name, err)
 		}
 	}
@@ -159,21 +159,21 @@ func TestLZMADamage(t *testing.T) {
 		src, x := firstChunk(t, name)
 		want, got := make([]byte, x.StoredBytes(0)), make([]byte, x.StoredBytes(0))
 		d := Codecs()[chunk.LZMA]()
-		if err := d.Decompress(want, src, 1); err != nil {
+		if err := all(d, want, src); err != nil {
 			t.Fatal(err)
 		}
 		refused := 0
 		for i := range src {
 			bad := bytes.Clone(src)
 			bad[i] ^= 1 << (i % 8)
-			err := d.Decompress(got, bad, 1)
+			err := all(d, got, bad)
 			if err == nil && !bytes.Equal(got, want) {
 				t.Fatalf("%s: byte %d is changed: other content", name, i)
 			}
 			if err != nil {
 				refused++
 			}
-			if err := d.Decompress(got, src[:i], 1); err == nil && !bytes.Equal(got, want) {
+			if err := all(d, got, src[:i]); err == nil && !bytes.Equal(got, want) {
 				t.Fatalf("%s: cut to %d bytes: other content", name, i)
 			}
 		}
@@ -190,15 +190,16 @@ func TestDecompressNoAlloc(t *testing.T) {
 	dst, stored := make([]byte, len(want)), encoded(t, want)
 	for codec, open := range Codecs() {
 		d := open()
-		if _, tiles := d.(chunk.TileDecompressor); tiles || codec == chunk.LZMA {
+		if !codec.Streams() {
 			continue
 		}
 		src := stored[codec]
 		if src == nil {
 			t.Fatalf("encoded has no data in %v", codec)
 		}
+		tile := &chunk.Tile{Need: len(dst), Number: 1}
 		if n := testing.AllocsPerRun(10, func() {
-			if err := d.Decompress(dst, src, 1); err != nil {
+			if err := d.Decompress(dst, src, tile); err != nil {
 				t.Fatal(err)
 			}
 		}); n > 0 {
@@ -214,6 +215,6 @@ func BenchmarkLZW(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for range b.N {
-		_ = d.Decompress(dst, src, 1)
+		_ = all(d, dst, src)
 	}
 }

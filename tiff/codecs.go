@@ -5,8 +5,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
-// Codecs returns the decompressors for TIFF files. Zstd, deflate, LZW and PackBits have chunk.RowDecompressors that
-// are chunk.StreamDecompressors, LZMA has a chunk.RowDecompressor, and the others have chunk.TileDecompressors.
+// Codecs returns the decompressors for TIFF files. Those of zstd, deflate, LZW and PackBits are
+// chunk.StreamDecompressors, and these and LZMA's stop early; the others are for images.
 func Codecs() chunk.Codecs {
 	codecs := chunk.Codecs{
 		chunk.Zstd:     func() chunk.Decompressor { return zstdDecoder{zstd.New()} },

@@ -71,11 +71,8 @@ func (p *parser) jpeg(x *chunk.Index, yCbCr bool) {
 // jpegDecoder reads JPEG (TIFF Technical Note 2).
 type jpegDecoder struct{ d jpeg.Decoder }
 
-// Decompress refuses all chunks, because it does not know their shape.
-func (*jpegDecoder) Decompress([]byte, []byte, int) error { return errNoShape("jpeg") }
-
-// DecompressTile implements chunk.TileDecompressor.
-func (d *jpegDecoder) DecompressTile(dst, src []byte, t *chunk.Tile) error {
+// Decompress implements chunk.Decompressor.
+func (d *jpegDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	if len(t.Params) == 0 || t.Params[0] > jpegYCbCr || t.DType != chunk.Uint8 ||
 		t.Params[0] == jpegYCbCr && t.Bands != 3 {
 		return fault.New(fault.Corrupt, "jpeg", fault.NoOffset, "not the parameters of this codec")

@@ -177,7 +177,7 @@ func addTiles(f *testing.F, codec chunk.Codec) {
 // written, and memory is bounded by the tile and its bytes.
 func fuzzTiles(f *testing.F, codec chunk.Codec) {
 	addTiles(f, codec)
-	used := Codecs()[codec]().(chunk.TileDecompressor)
+	used := Codecs()[codec]()
 	f.Fuzz(func(t *testing.T, src, params []byte, bands uint8, h, w uint16, dtype uint8, rows uint16) {
 		tile := chunk.Tile{
 			Bands: int(bands%8) + 1, Height: int(h%150) + 1, Width: int(w%150) + 1,
@@ -191,8 +191,8 @@ func fuzzTiles(f *testing.F, codec chunk.Codec) {
 		}
 		a, b := bytes.Repeat([]byte{guard}, size+1), make([]byte, size+1)
 		var err error
-		fresh := Codecs()[codec]().(chunk.TileDecompressor)
-		n := corpus.Allocated(func() { err = fresh.DecompressTile(a[:size:size], src, &tile) })
+		fresh := Codecs()[codec]()
+		n := corpus.Allocated(func() { err = fresh.Decompress(a[:size:size], src, &tile) })
 		each := 16
 		if codec == chunk.WebP { // whose tables of codes follow the bytes, 57 for each, but not beyond the pixels
 			each = 64
@@ -207,7 +207,7 @@ func fuzzTiles(f *testing.F, codec chunk.Codec) {
 		if a[size] != guard {
 			t.Fatal("a write past dst")
 		}
-		again := used.DecompressTile(b[:size:size], src, &tile)
+		again := used.Decompress(b[:size:size], src, &tile)
 		if (err == nil) != (again == nil) {
 			t.Fatalf("a new decoder says %v, a used one %v", err, again)
 		}
@@ -221,7 +221,7 @@ func fuzzTiles(f *testing.F, codec chunk.Codec) {
 			t.Fatal("a new decoder and a used one differ")
 		}
 		tile.Rows = int(rows) % (tile.Height + 1)
-		if err := used.DecompressTile(b[:size:size], src, &tile); err != nil {
+		if err := used.Decompress(b[:size:size], src, &tile); err != nil {
 			t.Fatalf("the first %d rows of a good tile: %v", tile.Rows, err)
 		}
 		if n := size / tile.Height * tile.Rows; !bytes.Equal(a[:n], b[:n]) {
@@ -283,7 +283,7 @@ func TestFlippedBits(t *testing.T) {
 			if codec == chunk.Deflate || codec == chunk.Zstd {
 				flip(fmt.Sprintf("%v, %d bytes", codec, n), src, content[:n], func(src []byte) ([]byte, error) {
 					dst := make([]byte, n)
-					return dst, d.Decompress(dst, src, 1)
+					return dst, all(d, dst, src)
 				})
 			}
 		}

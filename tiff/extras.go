@@ -73,6 +73,7 @@ func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
 	if err := f.Prefetch(ctx, dir, keptTags...); err != nil {
 		return nil, err
 	}
+	t := parser{f.Tags(ctx, dir)}
 	extras := &Extras{}
 	seen := map[uint16]bool{} // if a tag occurs twice, the first counts
 	unknown := 0
@@ -81,11 +82,7 @@ func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
 		switch {
 		case seen[tag]:
 		case slices.Contains(keptTags, tag):
-			v, err := f.Value(ctx, dir, tag)
-			if err != nil {
-				return nil, err
-			}
-			if v.Len() > 0 {
+			if v := t.Value(tag); v.Len() > 0 {
 				extras.Tags = append(extras.Tags, v.Field(tag))
 			}
 		case !slices.Contains(storageTags, tag):
@@ -103,14 +100,13 @@ func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
 	if unknown > maxUnknown {
 		extras.Unknown = append(extras.Unknown, fmt.Sprintf("%d further tags", unknown-maxUnknown))
 	}
-	if err := extras.colours(ctx, f, dir); err != nil {
-		return nil, err
+	extras.colours(&t)
+	text := t.Value(ifd.TagGDALMetadata).Text()
+	if t.Err != nil {
+		return nil, t.Err
 	}
-	v, err := f.Value(ctx, dir, ifd.TagGDALMetadata)
-	if err != nil {
-		return nil, err
-	}
-	if text := v.Text(); text != "" {
+	if text != "" {
+		var err error
 		if len(text) > maxGDALMetadata {
 			extras.Unknown = append(extras.Unknown, fmt.Sprintf("GDAL_METADATA of more than %d bytes", maxGDALMetadata))
 		} else if extras.Items, err = metadataItems(text); err != nil {
@@ -128,19 +124,12 @@ func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
 }
 
 // colours reads the meaning of the bands. It adds meanings that a TOG cannot express to Unknown.
-func (e *Extras) colours(ctx context.Context, f *ifd.File, dir *ifd.Directory) error {
-	first := parser{f.Tags(ctx, dir)}
-	bands, err := f.Uint(ctx, dir, ifd.TagSamplesPerPixel, first.samplesPerPixel())
-	if err != nil {
-		return err
-	}
-	p, err := f.Uint(ctx, dir, ifd.TagPhotometric, photometricBlackIsZero)
-	if err != nil {
-		return err
-	}
-	bits, err := f.Uint(ctx, dir, ifd.TagBitsPerSample, 1)
-	if err != nil {
-		return err
+func (e *Extras) colours(tags *parser) {
+	bands := tags.Uint(ifd.TagSamplesPerPixel, tags.samplesPerPixel())
+	p := tags.Uint(ifd.TagPhotometric, photometricBlackIsZero)
+	bits := tags.Uint(ifd.TagBitsPerSample, 1)
+	if tags.Err != nil {
+		return
 	}
 	hasPalette := false
 	e.Tags = slices.DeleteFunc(e.Tags, func(t ifd.Field) bool {
@@ -169,16 +158,9 @@ func (e *Extras) colours(ctx context.Context, f *ifd.File, dir *ifd.Directory) e
 	case p != photometricBlackIsZero:
 		e.Unknown = append(e.Unknown, fmt.Sprintf("PhotometricInterpretation %d", p))
 	}
-	v, err := f.Value(ctx, dir, ifd.TagExtraSamples)
-	if err != nil {
-		return err
+	if v := tags.Value(ifd.TagExtraSamples); v.IsInt() && uint64(v.Len())+uint64(coloursOf(e.Photometric)) == bands {
+		e.ExtraSamples = v.Shorts()
 	}
-	if v.IsInt() && uint64(v.Len())+uint64(coloursOf(e.Photometric)) == bands {
-		for i := range v.Len() {
-			e.ExtraSamples = append(e.ExtraSamples, uint16(v.Uint(i)))
-		}
-	}
-	return nil
 }
 
 // widenPalette gives a colour table for samples of fewer than 8 bits the size that samples of 8 bits need.

@@ -155,12 +155,12 @@ func FuzzExtras(f *testing.F) {
 }
 
 // checkPrefixes requires that if the whole is accepted, all of its prefixes are, with its bytes.
-func checkPrefixes(t *testing.T, c chunk.Codec, d chunk.RowDecompressor, want, src []byte, accepted bool) {
+func checkPrefixes(t *testing.T, c chunk.Codec, d chunk.Decompressor, want, src []byte, accepted bool) {
 	const guard = 0x5a
 	for _, n := range []int{0, len(want) / 3, len(want) - len(want)/7} {
 		buf := make([]byte, len(want)+1)
 		buf[len(want)] = guard
-		err := d.DecompressPrefix(buf[:len(want):len(want)], src, n, 1)
+		err := front(d, buf[:len(want):len(want)], src, n)
 		if err != nil && (accepted || fault.KindOf(err) == 0) {
 			t.Fatalf("%v: the whole was accepted: %v; its first %d bytes: %v", c, accepted, n, err)
 		}
@@ -232,19 +232,17 @@ func FuzzCodecs(f *testing.F) {
 			buf := make([]byte, int(n)+1)
 			buf[n] = guard
 			d := open()
-			if _, ok := d.(chunk.TileDecompressor); ok {
+			if !byRows(c) {
 				continue // they have targets of their own
 			}
-			err := d.Decompress(buf[:n:n], src, 1)
+			err := all(d, buf[:n:n], src)
 			if err != nil && fault.KindOf(err) == 0 {
 				t.Fatalf("%v: error without a kind: %v", c, err)
 			}
 			if buf[n] != guard {
 				t.Fatalf("%v wrote past dst", c)
 			}
-			if rows, ok := d.(chunk.RowDecompressor); ok {
-				checkPrefixes(t, c, rows, buf[:n:n], src, err == nil)
-			}
+			checkPrefixes(t, c, d, buf[:n:n], src, err == nil)
 		}
 	})
 }

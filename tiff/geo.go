@@ -1,7 +1,6 @@
 package tiff
 
 import (
-	"context"
 	"math"
 	"strings"
 
@@ -48,51 +47,22 @@ const (
 // them, have six values each: this is room for 10,000.
 const maxGeo = 1 << 16
 
-// read fills g from the tags of d. It ignores tags that are not valid.
-func (g *Geo) read(ctx context.Context, f *ifd.File, d *ifd.Directory) error {
-	floats := func(tag uint16) ([]float64, error) {
-		v, err := f.Value(ctx, d, tag)
-		if err != nil || !v.IsFloat() || v.Len() > maxGeo {
-			return nil, err
+// read fills g from tags. It ignores those that are not valid.
+func (g *Geo) read(t *ifd.Tags) {
+	floats := func(tag uint16) []float64 {
+		if v := t.Value(tag); v.Len() <= maxGeo {
+			return v.Floats()
 		}
-		s := make([]float64, v.Len())
-		for i := range s {
-			s[i] = v.Float(i)
-		}
-		return s, nil
+		return nil
 	}
-	v, err := f.Value(ctx, d, ifd.TagGeoKeys)
-	if err != nil {
-		return err
+	if v := t.Value(ifd.TagGeoKeys); v.Type == ifd.Short && v.Len() <= maxGeo {
+		g.GeoKeys = v.Shorts()
 	}
-	if v.Type == ifd.Short && v.Len() <= maxGeo {
-		for i := range v.Len() {
-			g.GeoKeys = append(g.GeoKeys, uint16(v.Uint(i)))
-		}
-	}
-	if g.GeoDoubles, err = floats(ifd.TagGeoDoubles); err != nil {
-		return err
-	}
-	if v, err = f.Value(ctx, d, ifd.TagGeoASCII); err != nil {
-		return err
-	}
-	g.GeoASCII = v.Text()
+	g.GeoDoubles = floats(ifd.TagGeoDoubles)
+	g.GeoASCII = t.Value(ifd.TagGeoASCII).Text()
 	g.EPSG = g.epsg()
 	g.Parameters = g.parameters()
-	scale, err := floats(ifd.TagPixelScale)
-	if err != nil {
-		return err
-	}
-	tie, err := floats(ifd.TagTiepoint)
-	if err != nil {
-		return err
-	}
-	matrix, err := floats(ifd.TagTransformation)
-	if err != nil {
-		return err
-	}
-	g.setTransform(scale, tie, matrix)
-	return nil
+	g.setTransform(floats(ifd.TagPixelScale), floats(ifd.TagTiepoint), floats(ifd.TagTransformation))
 }
 
 // key returns the value of a GeoKey that is stored in the directory itself.

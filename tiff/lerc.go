@@ -56,11 +56,8 @@ type lercDecoder struct {
 	tile []byte // without alpha
 }
 
-// Decompress refuses all chunks, because it does not know their shape.
-func (*lercDecoder) Decompress([]byte, []byte, int) error { return errNoShape("lerc") }
-
-// DecompressTile implements chunk.TileDecompressor.
-func (d *lercDecoder) DecompressTile(dst, src []byte, t *chunk.Tile) error {
+// Decompress implements chunk.Decompressor.
+func (d *lercDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	kind, ok := lercTypes[t.DType]
 	if !ok || len(t.Params) != 2 || t.Params[0] > lercZstd || t.Params[1] > 1 ||
 		t.Params[1] == 1 && (t.Bands < 2 || t.DType != chunk.Uint8) {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 )
 
@@ -37,21 +38,16 @@ const (
 	lzwMax   = 1 << 12
 )
 
-// Decompress fills dst and ignores further bytes. The bit order of old writers (least significant first)
-// is unsupported.
-func (d *lzwDecoder) Decompress(dst, src []byte, sample int) error {
-	return d.DecompressPrefix(dst, src, len(dst), sample)
-}
-
-// DecompressPrefix stops after the code whose string reaches n.
-func (d *lzwDecoder) DecompressPrefix(dst, src []byte, n, _ int) error {
+// Decompress stops after the code whose string reaches the last byte that is needed, and ignores further bytes. The
+// bit order of old writers (least significant first) is unsupported.
+func (d *lzwDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	if len(src) >= 2 && oldLZW(src) {
 		return errOldLZW()
 	}
 	if len(dst) > math.MaxInt32 {
 		return fault.New(fault.Limit, "lzw", fault.NoOffset, "a chunk of %d bytes", len(dst))
 	}
-	if got := d.decode(dst, src, n); got < n {
+	if got := d.decode(dst, src, t.Need); got < t.Need {
 		return fault.New(fault.Corrupt, "lzw", fault.NoOffset, "ends or breaks off after %d of %d bytes", got, len(dst))
 	}
 	return nil

@@ -59,11 +59,12 @@ func openMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits, bits u
 // subfileType returns the NewSubfileType of a directory after the first. It returns 0, an image of its own,
 // if the value is broken, so that such a directory does not prevent reading the first image.
 func subfileType(ctx context.Context, f *ifd.File, d *ifd.Directory) (uint64, error) {
-	v, err := f.Uint(ctx, d, ifd.TagNewSubfileType, 0)
-	if fault.KindOf(err) != 0 {
+	t := f.Tags(ctx, d)
+	v := t.Uint(ifd.TagNewSubfileType, 0)
+	if fault.KindOf(t.Err) != 0 {
 		return 0, nil
 	}
-	return v, err
+	return v, t.Err
 }
 
 // mask builds the index of a mask, not yet validated as a whole.

@@ -28,12 +28,12 @@ func readMask(file []byte) (*chunk.Index, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	d0, ctx := &f.Dirs[0], context.Background()
-	w, err1 := f.Uint(ctx, d0, ifd.TagImageWidth, 0)
-	h, err2 := f.Uint(ctx, d0, ifd.TagImageLength, 0)
-	bands, err3 := f.Uint(ctx, d0, ifd.TagSamplesPerPixel, 1)
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return nil, nil, err
+	ctx := context.Background()
+	tags := f.Tags(ctx, &f.Dirs[0])
+	w, h := tags.Uint(ifd.TagImageWidth, 0), tags.Uint(ifd.TagImageLength, 0)
+	bands := tags.Uint(ifd.TagSamplesPerPixel, 1)
+	if tags.Err != nil {
+		return nil, nil, tags.Err
 	}
 	image := &chunk.Index{
 		Width: int(min(w, chunk.MaxSide)), Height: int(min(h, chunk.MaxSide)),

@@ -63,70 +63,43 @@ func ReadMeta(ctx context.Context, f *ifd.File) (Meta, error) {
 	directory := &f.Dirs[0]
 	meta := Meta{BigTIFF: f.Big, BigEndian: f.BigEndian, IFDs: len(f.Dirs), ChainErr: f.ChainErr, Ghost: ghost(f)}
 	meta.Tiled = directory.Find(ifd.TagTileWidth) != nil
-	var bands uint16
-	for _, field := range []struct {
-		to     *uint16
-		tag    uint16
-		absent uint64
-	}{
-		{&meta.Compression, ifd.TagCompression, compNone}, {&meta.Predictor, ifd.TagPredictor, 1}, {&meta.Planar,
-			ifd.TagPlanarConfig, 1},
-		{&meta.Photometric, ifd.TagPhotometric, 0}, {&bands, ifd.TagSamplesPerPixel, 1},
-	} {
-		v, err := f.Uint(ctx, directory, field.tag, field.absent)
-		if err != nil {
-			return meta, err
-		}
-		*field.to = uint16(min(v, math.MaxUint16))
+	t := parser{f.Tags(ctx, directory)}
+	short := func(tag uint16, absent uint64) uint16 { return uint16(min(t.Uint(tag, absent), math.MaxUint16)) }
+	meta.Compression, meta.Predictor = short(ifd.TagCompression, compNone), short(ifd.TagPredictor, 1)
+	meta.Planar, meta.Photometric = short(ifd.TagPlanarConfig, 1), short(ifd.TagPhotometric, 0)
+	bands := int(short(ifd.TagSamplesPerPixel, t.samplesPerPixel()))
+	if v := t.Value(ifd.TagExtraSamples); v.IsInt() && v.Len() < bands {
+		meta.ExtraSamples = v.Shorts()
 	}
-	if p := (parser{f.Tags(ctx, directory)}); directory.Find(ifd.TagSamplesPerPixel) == nil {
-		bands = uint16(p.samplesPerPixel())
-	}
-	v, err := f.Value(ctx, directory, ifd.TagExtraSamples)
-	if err != nil {
-		return meta, err
-	}
-	if v.IsInt() && v.Len() < int(bands) {
-		for i := range v.Len() {
-			meta.ExtraSamples = append(meta.ExtraSamples, uint16(v.Uint(i)))
-		}
-	}
-	if err := meta.readText(ctx, f, directory, int(bands)); err != nil {
-		return meta, err
-	}
+	meta.readText(&t.Tags, bands)
 	if meta.Interleave == "" {
 		meta.Interleave = "BAND"
 		if meta.Planar == 1 && bands > 1 {
 			meta.Interleave = "PIXEL"
 		}
 	}
-	if err := meta.countIFDs(ctx, f); err != nil {
-		return meta, err
+	meta.Geo.read(&t.Tags)
+	if t.Err != nil {
+		return meta, t.Err
 	}
-	return meta, meta.Geo.read(ctx, f, directory)
+	return meta, meta.countIFDs(ctx, f)
 }
 
-func (m *Meta) readText(ctx context.Context, f *ifd.File, d *ifd.Directory, bands int) error {
-	v, err := f.Value(ctx, d, ifd.TagGDALNoData)
-	if err != nil {
-		return err
+func (m *Meta) readText(t *ifd.Tags, bands int) {
+	m.NoData = strings.TrimSpace(t.Value(ifd.TagGDALNoData).Text())
+	m.GDALMetadata = t.Value(ifd.TagGDALMetadata).Text()
+	if len(m.GDALMetadata) > maxGDALMetadata {
+		return
 	}
-	m.NoData = strings.TrimSpace(v.Text())
-	if v, err = f.Value(ctx, d, ifd.TagGDALMetadata); err != nil {
-		return err
-	}
-	if m.GDALMetadata = v.Text(); len(m.GDALMetadata) <= maxGDALMetadata {
-		m.Interleave, m.Bands = parseGDALMetadata(m.GDALMetadata, bands)
-		for i, band := range m.Bands {
-			if band.Description != "" && m.BandNames == nil {
-				m.BandNames = make([]string, bands)
-			}
-			if m.BandNames != nil {
-				m.BandNames[i] = band.Description
-			}
+	m.Interleave, m.Bands = parseGDALMetadata(m.GDALMetadata, bands)
+	for i, band := range m.Bands {
+		if band.Description != "" && m.BandNames == nil {
+			m.BandNames = make([]string, bands)
+		}
+		if m.BandNames != nil {
+			m.BandNames[i] = band.Description
 		}
 	}
-	return nil
 }
 
 // countIFDs counts the other directories by their NewSubfileType.
@@ -141,11 +114,11 @@ func (m *Meta) countIFDs(ctx context.Context, f *ifd.File) error {
 			m.Overviews++
 			var size [2]int
 			for k, tag := range [...]uint16{ifd.TagImageLength, ifd.TagImageWidth} {
-				n, err := f.Uint(ctx, &f.Dirs[1+i], tag, 0)
-				if err != nil && fault.KindOf(err) == 0 {
-					return err
+				t := f.Tags(ctx, &f.Dirs[1+i])
+				size[k] = int(min(t.Uint(tag, 0), chunk.MaxSide+1)) // a broken one is 0, or too large
+				if t.Err != nil && fault.KindOf(t.Err) == 0 {
+					return t.Err
 				}
-				size[k] = int(min(n, chunk.MaxSide+1)) // a broken one is 0, or too large
 			}
 			m.OverviewSizes = append(m.OverviewSizes, size)
 		case subfileMask:

@@ -218,11 +218,8 @@ type oldJPEGDecoder struct {
 	tables rgbTables
 }
 
-// Decompress refuses all chunks, because it does not know their shape.
-func (*oldJPEGDecoder) Decompress([]byte, []byte, int) error { return errNoShape("old jpeg") }
-
-// DecompressTile implements chunk.TileDecompressor.
-func (d *oldJPEGDecoder) DecompressTile(dst, src []byte, t *chunk.Tile) error {
+// Decompress implements chunk.Decompressor.
+func (d *oldJPEGDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	bad := fault.New(fault.Corrupt, "old jpeg", fault.NoOffset, "not the parameters of this codec")
 	if len(t.Params) < oldHead || t.Params[0] > jpegYCbCr || t.DType != chunk.Uint8 || len(dst) == 0 {
 		return bad

@@ -64,14 +64,14 @@ func TestPrefixIsTheStartOfTheWhole(t *testing.T) {
 	all["several blocks"] = bytes.Repeat(all["steps"], 8)
 	for name, want := range all {
 		for codec, src := range encoded(t, want) {
-			d := Codecs()[codec]().(chunk.RowDecompressor)
+			d := Codecs()[codec]()
 			for _, n := range []int{0, 1, 2, 5, 127, 4096, len(want) / 4, len(want) / 2, len(want) - 1, len(want)} {
 				if n > len(want) || n < 0 {
 					continue
 				}
 				for _, spare := range []int{0, chunk.Spare} {
 					buf := bytes.Repeat([]byte{0xa5}, len(want)+spare+8)
-					err := d.DecompressPrefix(buf[:len(want):len(want)+spare], src, n, 1)
+					err := front(d, buf[:len(want):len(want)+spare], src, n)
 					if err != nil || !bytes.Equal(buf[:n], want[:n]) {
 						t.Errorf("%s %v: %d of %d bytes: %v", name, codec, n, len(want), err)
 					}
@@ -89,17 +89,17 @@ func TestPrefixIsTheStartOfTheWhole(t *testing.T) {
 func TestPrefixOfACutStream(t *testing.T) {
 	want := bytes.Repeat(payloads()["steps"], 8)
 	for codec, src := range encoded(t, want) {
-		d := Codecs()[codec]().(chunk.RowDecompressor)
+		d := Codecs()[codec]()
 		dst := make([]byte, len(want))
 		for _, n := range []int{len(src) / 8, len(src) / 3, len(src) / 2} {
-			if err := d.DecompressPrefix(dst, src[:n], len(want)*3/4, 1); err == nil {
+			if err := front(d, dst, src[:n], len(want)*3/4); err == nil {
 				t.Errorf("%v: three quarters out of %d of %d bytes", codec, n, len(src))
 			}
-			err := d.DecompressPrefix(dst, src, len(want)/4, 1)
+			err := front(d, dst, src, len(want)/4)
 			if err != nil || !bytes.Equal(dst[:len(want)/4], want[:len(want)/4]) {
 				t.Errorf("%v: after a cut stream: %v", codec, err)
 			}
-			if err := d.Decompress(dst, src, 1); err != nil || !bytes.Equal(dst, want) {
+			if err := all(d, dst, src); err != nil || !bytes.Equal(dst, want) {
 				t.Errorf("%v: the whole after a prefix: %v", codec, err)
 			}
 		}
@@ -114,8 +114,8 @@ func TestPrefixStopsEarly(t *testing.T) {
 		if codec == chunk.Zstd {
 			continue // depends on the library: see its package
 		}
-		d, dst := Codecs()[codec]().(chunk.RowDecompressor), make([]byte, len(want))
-		if err := d.DecompressPrefix(dst, src[:len(src)/2], len(want)/8, 1); err != nil {
+		d, dst := Codecs()[codec](), make([]byte, len(want))
+		if err := front(d, dst, src[:len(src)/2], len(want)/8); err != nil {
 			t.Errorf("%v: %v", codec, err)
 		}
 	}
@@ -128,9 +128,9 @@ func TestPrefixNoAlloc(t *testing.T) {
 	want := bytes.Repeat(payloads()["steps"], 8)
 	dst := make([]byte, len(want), len(want)+chunk.Spare)
 	for codec, src := range encoded(t, want) {
-		d := Codecs()[codec]().(chunk.RowDecompressor)
+		d, tile := Codecs()[codec](), &chunk.Tile{Need: len(dst) / 4, Number: 1}
 		if n := testing.AllocsPerRun(10, func() {
-			if err := d.DecompressPrefix(dst, src, len(dst)/4, 1); err != nil {
+			if err := d.Decompress(dst, src, tile); err != nil {
 				t.Fatal(err)
 			}
 		}); n > 0 {
@@ -186,4 +186,11 @@ func BenchmarkRows(b *testing.B) {
 			}
 		}
 	}
+}
+
+// all fills dst with the samples of a chunk, front its first n bytes.
+func all(d chunk.Decompressor, dst, src []byte) error { return front(d, dst, src, len(dst)) }
+
+func front(d chunk.Decompressor, dst, src []byte, n int) error {
+	return d.Decompress(dst, src, &chunk.Tile{Need: n, Number: 1})
 }

@@ -21,11 +21,8 @@ func (p *parser) webp(x *chunk.Index) {
 // webpDecoder reads WebP. A tile is a complete WebP file.
 type webpDecoder struct{}
 
-// Decompress refuses all chunks, because it does not know their shape.
-func (webpDecoder) Decompress([]byte, []byte, int) error { return errNoShape("webp") }
-
-// DecompressTile implements chunk.TileDecompressor.
-func (webpDecoder) DecompressTile(dst, src []byte, t *chunk.Tile) error {
+// Decompress implements chunk.Decompressor.
+func (webpDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	if len(t.Params) > 0 || t.DType != chunk.Uint8 {
 		return fault.New(fault.Corrupt, "webp", fault.NoOffset, "not the parameters of this codec")
 	}

@@ -158,11 +158,8 @@ type yCbCrDecoder struct {
 	blocks []byte
 }
 
-// Decompress refuses all chunks, because it does not know their shape.
-func (*yCbCrDecoder) Decompress([]byte, []byte, int) error { return errNoShape("ycbcr") }
-
-// DecompressTile implements chunk.TileDecompressor.
-func (d *yCbCrDecoder) DecompressTile(dst, src []byte, t *chunk.Tile) error {
+// Decompress implements chunk.Decompressor.
+func (d *yCbCrDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	bad := fault.New(fault.Corrupt, "ycbcr", fault.NoOffset, "not the parameters of this codec")
 	if len(t.Params) != yCbCrHead+colorimetry || t.DType != chunk.Uint8 || t.Bands != 3 ||
 		!slices.Contains(yCbCrShares, [2]byte(t.Params[1:3])) {
@@ -192,7 +189,7 @@ func (d *yCbCrDecoder) DecompressTile(dst, src []byte, t *chunk.Tile) error {
 			d.inner[codec] = d.codecs[codec]()
 		}
 		blocks := d.blocks[:blockRows(t.Height)*row]
-		if err := chunk.DecompressFirst(d.inner[codec], blocks, src, need*row, 1); err != nil {
+		if err := d.inner[codec].Decompress(blocks, src, &chunk.Tile{Need: need * row, Number: 1}); err != nil {
 			return err
 		}
 		src = blocks

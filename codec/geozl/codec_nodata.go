@@ -47,18 +47,8 @@ func decodeNodata(c *openzl.Call) error {
 	if err != nil {
 		return err
 	}
-	ok := false
-	switch w {
-	case 1:
-		ok = restore[uint8](dst, values.Data, mask.Data, h)
-	case 2:
-		ok = restore[uint16](dst, values.Data, mask.Data, h)
-	case 4:
-		ok = restore[uint32](dst, values.Data, mask.Data, h)
-	case 8:
-		ok = restore[uint64](dst, values.Data, mask.Data, h)
-	}
-	if !ok {
+	fill := cast.ByWidth(w, restore[uint8], restore[uint16], restore[uint32], restore[uint64])
+	if !fill(dst, values.Data, mask.Data, h) {
 		return c.Corrupt("mask holds what is never written")
 	}
 	return nil

@@ -2,6 +2,7 @@ package geozl
 
 import (
 	"encoding/binary"
+	"math/bits"
 
 	"github.com/chaski-eo/chaski/codec/geozl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl"
@@ -40,34 +41,31 @@ func predictorGrid(c *openzl.Call, n int) (grid, error) {
 	return gridOf(c, binary.LittleEndian.Uint32(h), h[4:], n)
 }
 
-// predictor undoes one prediction, with a function for each width of a sample. A function fills dst, a plane
-// of rows of width samples, from the residuals res. dst and res may be the same memory.
-type predictor struct {
-	of8  func(dst, res []uint8, width int)
-	of16 func(dst, res []uint16, width int)
-	of32 func(dst, res []uint32, width int)
-	of64 func(dst, res []uint64, width int)
-}
+// predictor undoes one prediction, with a function for samples of 1, 2, 4 and 8 bytes. A function fills dst, planes of
+// rows, from the residuals src, which may be the same memory.
+type predictor [4]func(dst, src []byte, g grid)
 
 var (
-	deltaW = predictor{kernel.DeltaW[uint8], kernel.DeltaW[uint16], kernel.DeltaW[uint32], kernel.DeltaW[uint64]}
-	deltaN = predictor{kernel.DeltaN[uint8], kernel.DeltaN[uint16], kernel.DeltaN[uint32], kernel.DeltaN[uint64]}
-	planar = predictor{kernel.Planar[uint8], kernel.Planar[uint16], kernel.Planar[uint32], kernel.Planar[uint64]}
-	med    = predictor{kernel.Med[uint8], kernel.Med[uint16], kernel.Med[uint32], kernel.Med[uint64]}
-	avg    = predictor{kernel.Average[uint8], kernel.Average[uint16], kernel.Average[uint32], kernel.Average[uint64]}
+	deltaW = predictor{of(kernel.DeltaW[uint8]), of(kernel.DeltaW[uint16]), of(kernel.DeltaW[uint32]),
+		of(kernel.DeltaW[uint64])}
+	deltaN = predictor{of(kernel.DeltaN[uint8]), of(kernel.DeltaN[uint16]), of(kernel.DeltaN[uint32]),
+		of(kernel.DeltaN[uint64])}
+	planar = predictor{of(kernel.Planar[uint8]), of(kernel.Planar[uint16]), of(kernel.Planar[uint32]),
+		of(kernel.Planar[uint64])}
+	med = predictor{of(kernel.Med[uint8]), of(kernel.Med[uint16]), of(kernel.Med[uint32]), of(kernel.Med[uint64])}
+	avg = predictor{of(kernel.Average[uint8]), of(kernel.Average[uint16]), of(kernel.Average[uint32]),
+		of(kernel.Average[uint64])}
 
-	planarZigzag = predictor{kernel.PlanarZigzag[uint8], kernel.PlanarZigzag[uint16],
-		kernel.PlanarZigzag[uint32], kernel.PlanarZigzag[uint64]}
-	medZigzag = predictor{kernel.MedZigzag[uint8], kernel.MedZigzag[uint16],
-		kernel.MedZigzag[uint32], kernel.MedZigzag[uint64]}
+	planarZigzag = predictor{of(kernel.PlanarZigzag[uint8]), of(kernel.PlanarZigzag[uint16]),
+		of(kernel.PlanarZigzag[uint32]), of(kernel.PlanarZigzag[uint64])}
+	medZigzag = predictor{of(kernel.MedZigzag[uint8]), of(kernel.MedZigzag[uint16]),
+		of(kernel.MedZigzag[uint32]), of(kernel.MedZigzag[uint64])}
 )
 
-func decodeDeltaN(c *openzl.Call) error       { return deltaN.decode(c) }
-func decodePlanar(c *openzl.Call) error       { return planar.decode(c) }
-func decodeMed(c *openzl.Call) error          { return med.decode(c) }
-func decodeAverage(c *openzl.Call) error      { return avg.decode(c) }
-func decodePlanarZigzag(c *openzl.Call) error { return planarZigzag.decode(c) }
-func decodeMedZigzag(c *openzl.Call) error    { return medZigzag.decode(c) }
+// of returns the function that runs f for each plane of rows of width samples.
+func of[T kernel.Unsigned](f func(dst, res []T, width int)) func(dst, src []byte, g grid) {
+	return func(dst, src []byte, g grid) { eachPlane(dst, src, g, f) }
+}
 
 // decodeDeltaW undoes a prediction for which planes would make no difference, and are not said.
 func decodeDeltaW(c *openzl.Call) error {
@@ -93,16 +91,7 @@ func (p *predictor) decode(c *openzl.Call) error {
 
 // run undoes the prediction of every plane of src, samples of size bytes.
 func (p *predictor) run(dst, src []byte, size int, g grid) {
-	switch size {
-	case 1:
-		eachPlane(dst, src, g, p.of8)
-	case 2:
-		eachPlane(dst, src, g, p.of16)
-	case 4:
-		eachPlane(dst, src, g, p.of32)
-	case 8:
-		eachPlane(dst, src, g, p.of64)
-	}
+	p[bits.TrailingZeros(uint(size))](dst, src, g)
 }
 
 func eachPlane[T kernel.Unsigned](dst, src []byte, g grid, f func(dst, res []T, width int)) {
@@ -137,19 +126,10 @@ func decodeWPStatic(c *openzl.Call) error {
 	if err != nil {
 		return err
 	}
-	switch in.Width {
-	case 1:
-		weighted[uint8](dst, in.Data, g, &w)
-	case 2:
-		weighted[uint16](dst, in.Data, g, &w)
-	case 4:
-		weighted[uint32](dst, in.Data, g, &w)
-	case 8:
-		weighted[uint64](dst, in.Data, g, &w)
-	}
+	cast.ByWidth(in.Width, weighted[uint8], weighted[uint16], weighted[uint32], weighted[uint64])(dst, in.Data, g, w)
 	return nil
 }
 
-func weighted[T kernel.Unsigned](dst, src []byte, g grid, w *kernel.Weights) {
-	eachPlane(dst, src, g, func(d, res []T, width int) { kernel.WPStatic(d, res, width, w) })
+func weighted[T kernel.Unsigned](dst, src []byte, g grid, w kernel.Weights) {
+	eachPlane(dst, src, g, func(d, res []T, width int) { kernel.WPStatic(d, res, width, &w) })
 }

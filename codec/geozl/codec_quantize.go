@@ -94,14 +94,8 @@ func (q *quantized) limits() (lo, hi float64) {
 // levels converts levels to samples; for integers they are equal. With floor, values below zero become zero.
 func (q *quantized) levels(floor bool) {
 	switch q.typ {
-	case typeI8:
-		cast.Fill(q.dst, func(d []int8) { kernel.Floor(d, read[int8](q.src), floor) })
-	case typeI16:
-		cast.Fill(q.dst, func(d []int16) { kernel.Floor(d, read[int16](q.src), floor) })
-	case typeI32:
-		cast.Fill(q.dst, func(d []int32) { kernel.Floor(d, read[int32](q.src), floor) })
-	case typeI64:
-		cast.Fill(q.dst, func(d []int64) { kernel.Floor(d, read[int64](q.src), floor) })
+	case typeI8, typeI16, typeI32, typeI64:
+		cast.ByWidth(typeWidth[q.typ], floored[int8], floored[int16], floored[int32], floored[int64])(*q, floor)
 	case typeF16:
 		cast.Fill(q.dst, func(d []uint16) { kernel.Halves(d, read[int16](q.src), floor) })
 	case typeF32:
@@ -111,6 +105,24 @@ func (q *quantized) levels(floor bool) {
 	default:
 		copy(q.dst, q.src)
 	}
+}
+
+// The functions below are for integers of one type.
+
+func floored[T kernel.Signed](q quantized, floor bool) {
+	cast.Fill(q.dst, func(d []T) { kernel.Floor(d, read[T](q.src), floor) })
+}
+
+func times[T kernel.Unsigned](q quantized, k uint64) {
+	cast.Fill(q.dst, func(d []T) { kernel.Times(d, read[T](q.src), k) })
+}
+
+func timesSigned[T kernel.Signed](q quantized, k uint64) {
+	cast.Fill(q.dst, func(d []T) { kernel.TimesSigned(d, read[T](q.src), k, q.nonnegative) })
+}
+
+func squares[T kernel.Unsigned | kernel.Signed, S kernel.Unsigned](q quantized, g kernel.SqrtGrid) {
+	cast.Fill(q.dst, func(d []T) { kernel.SqrtWhole(d, read[S](q.src), &g) })
 }
 
 // decodeQuantLinear returns samples that are multiples of a step.
@@ -134,22 +146,11 @@ func decodeQuantLinear(c *openzl.Call) error {
 		k = max(uint64(q.step), 1)
 	}
 	switch q.typ {
-	case typeU8:
-		cast.Fill(q.dst, func(d []uint8) { kernel.Times(d, read[uint8](q.src), k, math.MaxUint8) })
-	case typeU16:
-		cast.Fill(q.dst, func(d []uint16) { kernel.Times(d, read[uint16](q.src), k, math.MaxUint16) })
-	case typeU32:
-		cast.Fill(q.dst, func(d []uint32) { kernel.Times(d, read[uint32](q.src), k, math.MaxUint32) })
-	case typeU64:
-		cast.Fill(q.dst, func(d []uint64) { kernel.Times(d, read[uint64](q.src), k, math.MaxUint64) })
-	case typeI8:
-		cast.Fill(q.dst, func(d []int8) { kernel.TimesSigned(d, read[int8](q.src), k, 1<<7, q.nonnegative) })
-	case typeI16:
-		cast.Fill(q.dst, func(d []int16) { kernel.TimesSigned(d, read[int16](q.src), k, 1<<15, q.nonnegative) })
-	case typeI32:
-		cast.Fill(q.dst, func(d []int32) { kernel.TimesSigned(d, read[int32](q.src), k, 1<<31, q.nonnegative) })
-	case typeI64:
-		cast.Fill(q.dst, func(d []int64) { kernel.TimesSigned(d, read[int64](q.src), k, 1<<63, q.nonnegative) })
+	case typeU8, typeU16, typeU32, typeU64:
+		cast.ByWidth(typeWidth[q.typ], times[uint8], times[uint16], times[uint32], times[uint64])(q, k)
+	case typeI8, typeI16, typeI32, typeI64:
+		cast.ByWidth(typeWidth[q.typ], timesSigned[int8], timesSigned[int16], timesSigned[int32],
+			timesSigned[int64])(q, k)
 	case typeF16:
 		cast.Fill(q.dst, func(d []uint16) { kernel.LinearHalves(d, read[int16](q.src), q.step, lo, hi) })
 	case typeF32:
@@ -212,22 +213,12 @@ func decodeQuantSqrt(c *openzl.Call) error {
 	lo, hi := q.limits()
 	g := kernel.SqrtGrid{Step: q.step, Offset: q.offset, Lo: lo, Hi: hi, Top: q.top()}
 	switch q.typ {
-	case typeU8:
-		cast.Fill(q.dst, func(d []uint8) { kernel.SqrtWhole(d, read[uint8](q.src), &g) })
-	case typeU16:
-		cast.Fill(q.dst, func(d []uint16) { kernel.SqrtWhole(d, read[uint16](q.src), &g) })
-	case typeU32:
-		cast.Fill(q.dst, func(d []uint32) { kernel.SqrtWhole(d, read[uint32](q.src), &g) })
-	case typeU64:
-		cast.Fill(q.dst, func(d []uint64) { kernel.SqrtWhole(d, read[uint64](q.src), &g) })
-	case typeI8:
-		cast.Fill(q.dst, func(d []int8) { kernel.SqrtWhole(d, read[uint8](q.src), &g) })
-	case typeI16:
-		cast.Fill(q.dst, func(d []int16) { kernel.SqrtWhole(d, read[uint16](q.src), &g) })
-	case typeI32:
-		cast.Fill(q.dst, func(d []int32) { kernel.SqrtWhole(d, read[uint32](q.src), &g) })
-	case typeI64:
-		cast.Fill(q.dst, func(d []int64) { kernel.SqrtWhole(d, read[uint64](q.src), &g) })
+	case typeU8, typeU16, typeU32, typeU64:
+		cast.ByWidth(typeWidth[q.typ], squares[uint8, uint8], squares[uint16, uint16], squares[uint32, uint32],
+			squares[uint64, uint64])(q, g)
+	case typeI8, typeI16, typeI32, typeI64:
+		cast.ByWidth(typeWidth[q.typ], squares[int8, uint8], squares[int16, uint16], squares[int32, uint32],
+			squares[int64, uint64])(q, g)
 	case typeF16:
 		cast.Fill(q.dst, func(d []uint16) { kernel.SqrtHalves(d, read[uint16](q.src), &g) })
 	case typeF32:

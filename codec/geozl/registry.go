@@ -38,37 +38,30 @@ var (
 // Codecs returns a new registry of all codecs. Decoding does not change it, so that several decoders may
 // share it.
 func Codecs() map[uint32]*openzl.CustomCodec {
-	register := func(name string, decode func(*openzl.Call) error) *openzl.CustomCodec {
-		return &openzl.CustomCodec{Name: "geozl." + name, In: numeric, Out: numeric, Decode: decode}
-	}
-	two := func(name string, decode func(*openzl.Call) error) *openzl.CustomCodec {
-		return &openzl.CustomCodec{Name: "geozl." + name, In: numericBoth, Out: numeric, Decode: decode}
-	}
-	packed := func(name string, decode func(*openzl.Call) error) *openzl.CustomCodec {
-		return &openzl.CustomCodec{Name: "geozl." + name, In: serial, Out: numeric, Decode: decode}
+	codec := func(name string, in []openzl.Type, decode func(*openzl.Call) error) *openzl.CustomCodec {
+		return &openzl.CustomCodec{Name: "geozl." + name, In: in, Out: numeric, Decode: decode}
 	}
 	return map[uint32]*openzl.CustomCodec{
-		DeltaW:               register("delta_w", decodeDeltaW),
-		DeltaN:               register("delta_n", decodeDeltaN),
-		Planar:               register("planar", decodePlanar),
-		Deinterleave:         two("deinterleave", decodeDeinterleave),
-		Med:                  register("med", decodeMed),
-		Average:              register("average", decodeAverage),
-		WPStatic:             register("wp_static", decodeWPStatic),
-		BinOffset:            two("binoffset", decodeBinOffset),
-		IntMult:              two("intmult", decodeIntMult),
-		FloatQuant:           two("floatquant", decodeFloatQuant),
-		FloatMult:            two("floatmult", decodeFloatMult),
-		Nodata:               two("nodata", decodeNodata),
-		Pfor:                 packed("pfor", decodePfor),
-		BlockedTransposeZstd: packed("blocked_transpose_zstd", decodeBlocked),
-		PlanarZigzag:         register("planar_zigzag", decodePlanarZigzag),
-		PlanarZigzagPfor:     packed("planar_zigzag_pfor", decodePlanarZigzagPfor),
-		MedZigzag:            register("med_zigzag", decodeMedZigzag),
-		PlanarZigzagPivco: {Name: "geozl.planar_zigzag_pivco", In: numericSerial, Out: numeric,
-			Decode: decodePlanarZigzagPivco},
-		QuantLinear: register("quant_linear", decodeQuantLinear),
-		QuantLog:    register("quant_log", decodeQuantLog),
-		QuantSqrt:   register("quant_sqrt", decodeQuantSqrt),
+		DeltaW:               codec("delta_w", numeric, decodeDeltaW),
+		DeltaN:               codec("delta_n", numeric, deltaN.decode),
+		Planar:               codec("planar", numeric, planar.decode),
+		Deinterleave:         codec("deinterleave", numericBoth, decodeDeinterleave),
+		Med:                  codec("med", numeric, med.decode),
+		Average:              codec("average", numeric, avg.decode),
+		WPStatic:             codec("wp_static", numeric, decodeWPStatic),
+		BinOffset:            codec("binoffset", numericBoth, decodeBinOffset),
+		IntMult:              codec("intmult", numericBoth, decodeIntMult),
+		FloatQuant:           codec("floatquant", numericBoth, decodeFloatQuant),
+		FloatMult:            codec("floatmult", numericBoth, decodeFloatMult),
+		Nodata:               codec("nodata", numericBoth, decodeNodata),
+		Pfor:                 codec("pfor", serial, decodePfor),
+		BlockedTransposeZstd: codec("blocked_transpose_zstd", serial, decodeBlocked),
+		PlanarZigzag:         codec("planar_zigzag", numeric, planarZigzag.decode),
+		PlanarZigzagPfor:     codec("planar_zigzag_pfor", serial, decodePlanarZigzagPfor),
+		MedZigzag:            codec("med_zigzag", numeric, medZigzag.decode),
+		PlanarZigzagPivco:    codec("planar_zigzag_pivco", numericSerial, decodePlanarZigzagPivco),
+		QuantLinear:          codec("quant_linear", numeric, decodeQuantLinear),
+		QuantLog:             codec("quant_log", numeric, decodeQuantLog),
+		QuantSqrt:            codec("quant_sqrt", numeric, decodeQuantSqrt),
 	}
 }

@@ -105,7 +105,7 @@ func (d *Decoder) Decode(frame []byte) ([]Output, error) {
 }
 
 // Decompress fills dst from a frame with exactly one output: numeric, of width sample, with
-// len(dst)/sample elements. It implements chunk.Decompressor. If the graph allows it, the last node writes
+// len(dst)/sample elements. If the graph allows it, the last node writes
 // directly into dst. After an error the contents of dst are arbitrary.
 func (d *Decoder) Decompress(dst, frame []byte, sample int) error {
 	d.reset()

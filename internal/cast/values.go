@@ -52,3 +52,16 @@ func PutUint(b []byte, size int, v uint64) {
 		binary.LittleEndian.PutUint64(b, v)
 	}
 }
+
+// ByWidth returns the one of four functions that is for numbers of width bytes, 1, 2, 4 or 8.
+func ByWidth[F any](width int, of8, of16, of32, of64 F) F {
+	switch width {
+	case 1:
+		return of8
+	case 2:
+		return of16
+	case 4:
+		return of32
+	}
+	return of64
+}

@@ -27,16 +27,11 @@ type Decoder struct {
 }
 
 // Zstd fills dst from a zstd frame (RFC 8878). The capacity of dst past its length may be overwritten.
-func (d *Decoder) Zstd(dst, src []byte) (err error) {
+func (d *Decoder) Zstd(dst, src []byte) error {
 	if d.zstd == nil {
 		d.zstd = zstd.New()
 	}
-	if cap(dst)-len(dst) >= zstd.Spare {
-		err = d.zstd.DecompressSpare(dst, src)
-	} else {
-		err = d.zstd.Decompress(dst, src)
-	}
-	if err != nil {
+	if err := d.zstd.Decompress(dst, src); err != nil {
 		return unnamed(err)
 	}
 	return nil

@@ -1,8 +1,6 @@
 package kernel
 
-import (
-	"github.com/chaski-eo/chaski/internal/cast"
-)
+import "github.com/chaski-eo/chaski/internal/cast"
 
 // Affine replaces every v of f by float32(v*a) + c, each step rounded to float32.
 func Affine(f []float32, a, c float32) {
@@ -12,29 +10,18 @@ func Affine(f []float32, a, c float32) {
 
 // LoadAffine is Load, then Affine.
 func LoadAffine(dst []float32, src []byte, t Num, stride int, a, c float32) {
-	if stride == 1 && len(dst) > 0 {
+	if stride == 1 && (t == U8 || t == U16 || t == I16) {
+		k := affineSIMD(dst, src, t, a, c)
+		dst, src = dst[k:], src[k*t.Size():]
 		switch t {
 		case U8:
-			k := affineU8SIMD(dst, src, a, c)
-			affineInt(dst[k:], src[k:], a, c)
-			return
+			affineInt(dst, src, a, c)
 		case U16:
-			k := affineU16SIMD(dst, src, a, c)
-			if s, ok := cast.Of[uint16](src); ok {
-				affineInt(dst[k:], s[k:], a, c)
-			} else {
-				affine16Bytes[uint16](dst[k:], src[2*k:], a, c)
-			}
-			return
+			affineNumbers[uint16](dst, src, a, c)
 		case I16:
-			k := affineI16SIMD(dst, src, a, c)
-			if s, ok := cast.Of[int16](src); ok {
-				affineInt(dst[k:], s[k:], a, c)
-			} else {
-				affine16Bytes[int16](dst[k:], src[2*k:], a, c)
-			}
-			return
+			affineNumbers[int16](dst, src, a, c)
 		}
+		return
 	}
 	Load(dst, src, t, stride)
 	Affine(dst, a, c)
@@ -76,7 +63,15 @@ func affineInt[T uint8 | uint16 | int16](dst []float32, src []T, a, c float32) {
 	}
 }
 
-func affine16Bytes[T uint16 | int16](dst []float32, src []byte, a, c float32) {
+func affineNumbers[T uint16 | int16](dst []float32, src []byte, a, c float32) {
+	if s, ok := cast.Of[T](src); ok {
+		affineInt(dst, s, a, c)
+		return
+	}
+	affineBytes[T](dst, src, a, c)
+}
+
+func affineBytes[T uint16 | int16](dst []float32, src []byte, a, c float32) {
 	for i := range dst {
 		dst[i] = float32(float32(int32(T(le.Uint16(src[2*i:]))))*a) + c
 	}

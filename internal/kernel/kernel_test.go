@@ -123,21 +123,6 @@ func TestUndoFloatPredictorUndoesThePredictor(t *testing.T) {
 	}
 }
 
-func TestJoinPlanesTwin(t *testing.T) {
-	r := rng()
-	for _, n := range lengths {
-		for size, f := range map[int]func(row, tmp []byte, first int){4: joinPlanes4, 8: joinPlanes8} {
-			tmp := randomBytes(r, n*size, 1)
-			a, b := make([]byte, n*size), make([]byte, n*size)
-			joinPlanes(a, tmp, size)
-			f(b, tmp, 0)
-			if !slices.Equal(a, b) {
-				t.Fatalf("size %d n %d", size, n)
-			}
-		}
-	}
-}
-
 func TestSwapBytesReversesEveryNumber(t *testing.T) {
 	r := rng()
 	for _, size := range []int{1, 2, 4, 8} {
@@ -387,7 +372,7 @@ func TestVectorLoopsAgainstTwins(t *testing.T) {
 			src := randomBytes(r, 4*n, 1)
 			got, want := make([]float32, n), make([]float32, n)
 			LoadAffine(got, src, U16, 1, a, c)
-			affine16Bytes[uint16](want, src, a, c)
+			affineBytes[uint16](want, src, a, c)
 			compare(t, "uint16", got, want)
 			LoadAffine(got, src, U8, 1, a, c)
 			affineInt(want, src, a, c)
@@ -398,7 +383,7 @@ func TestVectorLoopsAgainstTwins(t *testing.T) {
 			affineF32(want, a, c)
 			compare(t, "float32", got, want)
 			LoadAffine(got, src, I16, 1, a, c)
-			affine16Bytes[int16](want, src, a, c)
+			affineBytes[int16](want, src, a, c)
 			compare(t, "int16", got, want)
 			room := cast.Aligned(4 * (n + 16))
 			for lead := range 16 { // wherever dst stands in a line
@@ -408,8 +393,8 @@ func TestVectorLoopsAgainstTwins(t *testing.T) {
 				}
 				dst = dst[lead : lead+n]
 				for num, plain := range map[Num]func(){
-					U16: func() { affine16Bytes[uint16](want, src, a, c) },
-					I16: func() { affine16Bytes[int16](want, src, a, c) },
+					U16: func() { affineBytes[uint16](want, src, a, c) },
+					I16: func() { affineBytes[int16](want, src, a, c) },
 					U8:  func() { affineInt(want, src, a, c) },
 				} {
 					plain()
@@ -662,7 +647,7 @@ func BenchmarkTile(b *testing.B) {
 		})
 	}
 	bench("affine/uint16", func() { LoadAffine(dst, src[:2*n], U16, 1, 1e-4, -.5) })
-	bench("affine/uint16-twin", func() { affine16Bytes[uint16](dst, src[:2*n], 1e-4, -.5) })
+	bench("affine/uint16-twin", func() { affineBytes[uint16](dst, src[:2*n], 1e-4, -.5) })
 	bench("affine/uint8", func() { LoadAffine(dst, src[:n], U8, 1, 1e-4, -.5) })
 	bench("affine/uint8-twin", func() { affineInt(dst, src[:n], 1e-4, -.5) })
 	bench("affine/float32", func() { Affine(dst, 1, 0) })

@@ -16,52 +16,19 @@ func Load(dst []float32, src []byte, t Num, stride int) {
 	case U8:
 		load(dst, src, stride)
 	case I8:
-		for i := range dst {
-			dst[i] = float32(int8(src[i*stride]))
-		}
+		loadNumbers[int8](dst, src, stride)
 	case U16:
-		if s, ok := cast.Of[uint16](src); ok {
-			load(dst, s, stride)
-		} else {
-			load16[uint16](dst, src, stride)
-		}
+		loadNumbers[uint16](dst, src, stride)
 	case I16:
-		if s, ok := cast.Of[int16](src); ok {
-			load(dst, s, stride)
-		} else {
-			load16[int16](dst, src, stride)
-		}
+		loadNumbers[int16](dst, src, stride)
 	case U32:
-		if s, ok := cast.Of[uint32](src); ok {
-			load(dst, s, stride)
-		} else {
-			load32[uint32](dst, src, stride)
-		}
+		loadNumbers[uint32](dst, src, stride)
 	case I32:
-		if s, ok := cast.Of[int32](src); ok {
-			load(dst, s, stride)
-		} else {
-			load32[int32](dst, src, stride)
-		}
+		loadNumbers[int32](dst, src, stride)
 	case U64:
-		if s, ok := cast.Of[uint64](src); ok {
-			load(dst, s, stride)
-		} else {
-			load64[uint64](dst, src, stride)
-		}
+		loadNumbers[uint64](dst, src, stride)
 	case I64:
-		if s, ok := cast.Of[int64](src); ok {
-			load(dst, s, stride)
-		} else {
-			load64[int64](dst, src, stride)
-		}
-	default:
-		loadFloat(dst, src, t, stride)
-	}
-}
-
-func loadFloat(dst []float32, src []byte, t Num, stride int) {
-	switch t {
+		loadNumbers[int64](dst, src, stride)
 	case F16:
 		if stride == 1 {
 			k := loadF16SIMD(dst, src)
@@ -129,21 +96,13 @@ func load[T real](dst []float32, src []T, stride int) {
 	}
 }
 
-func load16[T uint16 | int16](dst []float32, src []byte, stride int) {
-	for i := range dst {
-		dst[i] = float32(T(le.Uint16(src[i*stride*2:])))
+func loadNumbers[T int8 | uint16 | int16 | uint32 | int32 | uint64 | int64](dst []float32, src []byte, stride int) {
+	if s, ok := cast.Of[T](src); ok {
+		load(dst, s, stride)
+		return
 	}
-}
-
-func load32[T uint32 | int32](dst []float32, src []byte, stride int) {
-	for i := range dst {
-		dst[i] = float32(T(le.Uint32(src[i*stride*4:])))
-	}
-}
-
-func load64[T uint64 | int64](dst []float32, src []byte, stride int) {
-	for i := range dst {
-		dst[i] = float32(T(le.Uint64(src[i*stride*8:])))
+	for size, i := binary.Size(T(0)), 0; i < len(dst); i++ {
+		dst[i] = float32(T(cast.Uint(src[i*stride*size:], size)))
 	}
 }
 

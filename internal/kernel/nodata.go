@@ -28,7 +28,7 @@ func MatchValue(t Num, v float64) (m Match, ok bool) {
 	if t.IsFloat() {
 		return matchFloat(t, v), true
 	}
-	bits, ok := intBits(t, v)
+	bits, ok := IntBits(t, v)
 	return Match{A: bits, B: bits}, ok
 }
 
@@ -75,8 +75,8 @@ func FloatBits(t Num, v float64) uint64 {
 	return math.Float64bits(v)
 }
 
-// intBits returns v as an integer of type t, and whether it is one.
-func intBits(t Num, v float64) (bits uint64, ok bool) {
+// IntBits returns the bits of v as an integer of type t. ok is false if v is not such an integer.
+func IntBits(t Num, v float64) (bits uint64, ok bool) {
 	width := 8 * t.Size()
 	if v != math.Trunc(v) { // NaN too
 		return 0, false
@@ -92,9 +92,6 @@ func intBits(t Num, v float64) (bits uint64, ok bool) {
 	}
 	return uint64(int64(v)) & (1<<width - 1), true
 }
-
-// IntBits returns the bits of v as an integer of type t. ok is false if v is not such an integer.
-func IntBits(t Num, v float64) (bits uint64, ok bool) { return intBits(t, v) }
 
 // Valid sets valid[i] to 0 if the number at i*stride of src is nodata, otherwise to 1. It returns how many
 // are nodata. size is the size of a number in bytes. src must hold len(valid) numbers.
@@ -116,19 +113,18 @@ func Valid(valid, src []byte, size, stride int, m *Match) (bad int) {
 	case 1:
 		return bad + validOf(valid, src, stride, m)
 	case 2:
-		if s, ok := cast.Of[uint16](src); ok {
-			return bad + validOf(valid, s, stride, m)
-		}
+		return bad + validNumbers[uint16](valid, src, size, stride, m)
 	case 4:
-		if s, ok := cast.Of[uint32](src); ok {
-			return bad + validOf(valid, s, stride, m)
-		}
-	case 8:
-		if s, ok := cast.Of[uint64](src); ok {
-			return bad + validOf(valid, s, stride, m)
-		}
+		return bad + validNumbers[uint32](valid, src, size, stride, m)
 	}
-	return bad + validBytes(valid, src, size, stride, m)
+	return bad + validNumbers[uint64](valid, src, size, stride, m)
+}
+
+func validNumbers[T unsigned](valid, src []byte, size, stride int, m *Match) int {
+	if s, ok := cast.Of[T](src); ok {
+		return validOf(valid, s, stride, m)
+	}
+	return validBytes(valid, src, size, stride, m)
 }
 
 var one = []byte{1}
@@ -162,13 +158,8 @@ func validOf[T unsigned](valid []byte, src []T, stride int, m *Match) (bad int) 
 // validBytes is the byte-wise twin.
 func validBytes(valid, src []byte, size, stride int, m *Match) (bad int) {
 	for i := range valid {
-		o := i * stride * size
-		var bits uint64
-		for k := size - 1; k >= 0; k-- {
-			bits = bits<<8 | uint64(src[o+k])
-		}
 		valid[i] = 1
-		if m.Hit(bits) {
+		if m.Hit(cast.Uint(src[i*stride*size:], size)) {
 			valid[i] = 0
 			bad++
 		}
@@ -216,11 +207,7 @@ func noneEqual(src []byte, size, n int, m *Match) bool {
 		return false
 	}
 	for ; len(src) >= size; src = src[size:] {
-		var v uint64
-		for k := size - 1; k >= 0; k-- {
-			v = v<<8 | uint64(src[k])
-		}
-		if v == m.A || v == m.B {
+		if v := cast.Uint(src, size); v == m.A || v == m.B {
 			return false
 		}
 	}

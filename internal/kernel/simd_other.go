@@ -4,25 +4,16 @@ package kernel
 
 // Each of these does a first part of the work and returns how many numbers that is: none here.
 
-func affineU16SIMD([]float32, []byte, float32, float32) int { return 0 }
-func affineU8SIMD([]float32, []byte, float32, float32) int  { return 0 }
-func affineF32SIMD([]float32, float32, float32) int         { return 0 }
-func sumU16SIMD([]byte) (done int, sum uint16)              { return 0, 0 }
-func sumU8SIMD([]byte) (done int, sum uint8)                { return 0, 0 }
-func joinPlanes4SIMD(_, _ []byte) int                       { return 0 }
-func joinPlanes8SIMD(_, _ []byte) int                       { return 0 }
-
-func affineI16SIMD([]float32, []byte, float32, float32) int   { return 0 }
+func affineSIMD([]float32, []byte, Num, float32, float32) int { return 0 }
 func streamSIMD([]float32, []byte, Num, float32, float32) int { return 0 }
-func storeFence()                                             {}
+func affineF32SIMD([]float32, float32, float32) int           { return 0 }
 func clipSIMD([]float32, float32, float32) int                { return 0 }
 func loadF16SIMD([]float32, []byte) int                       { return 0 }
-func storeF16SIMD([]byte, []float32) int                      { return 0 }
-func storeBF16SIMD([]byte, []float32) int                     { return 0 }
-func storeU8SIMD([]byte, []float32) int                       { return 0 }
+func storeSIMD([]byte, []float32, Num) int                    { return 0 }
 func validSIMD(_, _ []byte, _ int, _ *Match) (done, bad int)  { return 0, 0 }
 func sumStridedSIMD([]byte, int, int) int                     { return 0 }
 func gatherSIMD(_, _ []byte, _, _, _ int) int                 { return 0 }
+func storeFence()                                             {}
 
 // Gathers reports whether Copy brings numbers of size bytes that lie stride apart side by side in vectors.
 func Gathers(_, _ int) bool { return false }

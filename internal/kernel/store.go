@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"encoding/binary"
 	"math"
 
 	"github.com/chaski-eo/chaski/internal/cast"
@@ -10,6 +11,10 @@ import (
 // Floats are rounded to the nearest even; U8 is rounded to the nearest even and saturates, and NaN
 // becomes 0. dst must have room for them all; bytes between them are not touched.
 func Store(dst []byte, src []float32, t Num, stride int) {
+	if stride == 1 {
+		k := storeSIMD(dst, src, t)
+		dst, src = dst[k*t.Size():], src[k:]
+	}
 	switch t {
 	case F32:
 		if d, ok := cast.Of[float32](dst); ok {
@@ -20,22 +25,10 @@ func Store(dst []byte, src []float32, t Num, stride int) {
 			le.PutUint32(dst[i*stride*4:], math.Float32bits(v))
 		}
 	case F16:
-		if stride == 1 {
-			k := storeF16SIMD(dst, src)
-			dst, src = dst[2*k:], src[k:]
-		}
 		storeFloat16(dst, src, stride)
 	case BF16:
-		if stride == 1 {
-			k := storeBF16SIMD(dst, src)
-			dst, src = dst[2*k:], src[k:]
-		}
 		storeBFloat16(dst, src, stride)
 	case U8:
-		if stride == 1 {
-			k := storeU8SIMD(dst, src)
-			dst, src = dst[k:], src[k:]
-		}
 		storeUint8(dst, src, stride)
 	}
 }
@@ -105,29 +98,29 @@ func Uint8FromFloat32(f float32) uint8 {
 func Widen(dst []byte, dstStride int, src []byte, t Num, srcStride, n int) {
 	switch t {
 	case U8:
-		for i := range n {
-			le.PutUint64(dst[i*dstStride*8:], uint64(src[i*srcStride]))
-		}
+		widen[uint8](dst, dstStride, src, srcStride, n)
 	case I8:
-		for i := range n {
-			le.PutUint64(dst[i*dstStride*8:], uint64(int8(src[i*srcStride])))
-		}
+		widen[int8](dst, dstStride, src, srcStride, n)
 	case U16:
-		for i := range n {
-			le.PutUint64(dst[i*dstStride*8:], uint64(le.Uint16(src[i*srcStride*2:])))
-		}
+		widen[uint16](dst, dstStride, src, srcStride, n)
 	case I16:
-		for i := range n {
-			le.PutUint64(dst[i*dstStride*8:], uint64(int16(le.Uint16(src[i*srcStride*2:]))))
-		}
+		widen[int16](dst, dstStride, src, srcStride, n)
 	case U32:
-		for i := range n {
-			le.PutUint64(dst[i*dstStride*8:], uint64(le.Uint32(src[i*srcStride*4:])))
-		}
+		widen[uint32](dst, dstStride, src, srcStride, n)
 	case I32:
+		widen[int32](dst, dstStride, src, srcStride, n)
+	}
+}
+
+func widen[T uint8 | int8 | uint16 | int16 | uint32 | int32](dst []byte, dstStride int, src []byte, srcStride, n int) {
+	if s, ok := cast.Of[T](src); ok {
 		for i := range n {
-			le.PutUint64(dst[i*dstStride*8:], uint64(int32(le.Uint32(src[i*srcStride*4:]))))
+			le.PutUint64(dst[i*dstStride*8:], uint64(s[i*srcStride]))
 		}
+		return
+	}
+	for size, i := binary.Size(T(0)), 0; i < n; i++ {
+		le.PutUint64(dst[i*dstStride*8:], uint64(T(cast.Uint(src[i*srcStride*size:], size))))
 	}
 }
 
@@ -148,29 +141,11 @@ func Copy(dst []byte, dstStride int, src []byte, srcStride, n, size int) {
 	case 1:
 		move(dst, dstStride, src, srcStride, n)
 	case 2:
-		if d, s, ok := pair[uint16](dst, src); ok {
-			move(d, dstStride, s, srcStride, n)
-			return
-		}
-		for i := range n {
-			le.PutUint16(dst[i*dstStride*2:], le.Uint16(src[i*srcStride*2:]))
-		}
+		copyNumbers[uint16](dst, dstStride, src, srcStride, n, size)
 	case 4:
-		if d, s, ok := pair[uint32](dst, src); ok {
-			move(d, dstStride, s, srcStride, n)
-			return
-		}
-		for i := range n {
-			le.PutUint32(dst[i*dstStride*4:], le.Uint32(src[i*srcStride*4:]))
-		}
+		copyNumbers[uint32](dst, dstStride, src, srcStride, n, size)
 	case 8:
-		if d, s, ok := pair[uint64](dst, src); ok {
-			move(d, dstStride, s, srcStride, n)
-			return
-		}
-		for i := range n {
-			le.PutUint64(dst[i*dstStride*8:], le.Uint64(src[i*srcStride*8:]))
-		}
+		copyNumbers[uint64](dst, dstStride, src, srcStride, n, size)
 	case 16:
 		for i := range n {
 			d, s := dst[i*dstStride*16:], src[i*srcStride*16:]
@@ -180,11 +155,15 @@ func Copy(dst []byte, dstStride int, src []byte, srcStride, n, size int) {
 	}
 }
 
-// pair returns both as numbers, and whether their addresses allow that.
-func pair[T cast.Number](dst, src []byte) (d, s []T, ok bool) {
+func copyNumbers[T unsigned](dst []byte, dstStride int, src []byte, srcStride, n, size int) {
 	d, aligned := cast.Of[T](dst)
-	s, ok = cast.Of[T](src)
-	return d, s, ok && aligned
+	if s, ok := cast.Of[T](src); ok && aligned {
+		move(d, dstStride, s, srcStride, n)
+		return
+	}
+	for i := range n {
+		cast.PutUint(dst[i*dstStride*size:], size, cast.Uint(src[i*srcStride*size:], size))
+	}
 }
 
 // move copies n elements. It counts indices up, because a multiplication and the two slices of encoding/binary for each
@@ -213,12 +192,7 @@ func Repeat(dst []byte, stride int, elem []byte, n int) {
 	switch {
 	case n == 0:
 	case stride == 1:
-		dst = dst[:n*size]
-		done := copy(dst, elem)
-		// The source doubles until it has 4 KiB, so that it stays in the first-level cache.
-		for done < len(dst) {
-			done += copy(dst[done:], dst[:min(done, 4096/size*size)])
-		}
+		Fill(dst[:n*size], elem)
 	case size == 1:
 		for i := range n {
 			dst[i*stride] = elem[0]

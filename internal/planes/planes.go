@@ -36,9 +36,9 @@ func JoinAll(dst []byte, planes [][]byte) {
 	case 2:
 		join2(dst, planes[0], planes[1])
 	case 4:
-		join4(dst, [4][]byte(planes))
+		join4(dst, (*[4][]byte)(planes))
 	case 8:
-		join8(dst, [8][]byte(planes))
+		join8(dst, (*[8][]byte)(planes))
 	default:
 		for k, plane := range planes {
 			joinOne(dst, plane, k, len(planes))
@@ -75,7 +75,7 @@ func join2Go(dst, a, b []byte) {
 }
 
 // join4Go joins four planes from byte first on.
-func join4Go(dst []byte, p [4][]byte, first int) {
+func join4Go(dst []byte, p *[4][]byte, first int) {
 	n := len(p[0])
 	a, b, c, d, dst := p[0], p[1][:n], p[2][:n], p[3][:n], dst[:4*n]
 	for i := first; i < n; i++ {
@@ -84,7 +84,7 @@ func join4Go(dst []byte, p [4][]byte, first int) {
 }
 
 // join8Go joins eight planes from byte first on.
-func join8Go(dst []byte, p [8][]byte, first int) {
+func join8Go(dst []byte, p *[8][]byte, first int) {
 	n := len(p[0])
 	a, b, c, d := p[0], p[1][:n], p[2][:n], p[3][:n]
 	e, f, g, h := p[4][:n], p[5][:n], p[6][:n], p[7][:n]

@@ -22,7 +22,7 @@ func join2(dst, a, b []byte) {
 	join2Go(dst[32*n:], a[16*n:], b[16*n:])
 }
 
-func join4(dst []byte, p [4][]byte) {
+func join4(dst []byte, p *[4][]byte) {
 	size := len(p[0])
 	n := size / 16
 	if n > 0 {
@@ -31,7 +31,7 @@ func join4(dst []byte, p [4][]byte) {
 	join4Go(dst, p, 16*n)
 }
 
-func join8(dst []byte, p [8][]byte) {
+func join8(dst []byte, p *[8][]byte) {
 	size := len(p[0])
 	n := size / 16
 	if n > 0 {

@@ -61,7 +61,7 @@ const Name = "datadog"
 // InC says that frames are decompressed in C, which the scheduler of Go cannot see: see package procs.
 const InC = true
 
-// Exact says whether Decompress is as fast as DecompressSpare.
+// Exact says that Decompress is as fast without room after dst.
 func Exact() bool { return false }
 
 // Decoder decompresses frames, one after the other. It keeps its tables between calls.
@@ -77,11 +77,12 @@ func New() *Decoder {
 	return d
 }
 
+// into lets libzstd store the literals of a block after dst, which is faster than a buffer apart.
 func (d *Decoder) into(dst, src []byte) (int, error) {
 	if len(src) == 0 {
 		return 0, nil
 	}
-	n := C.ZSTD_decompressDCtx(d.d, unsafe.Pointer(unsafe.SliceData(dst)), C.size_t(len(dst)),
+	n := C.ZSTD_decompressDCtx(d.d, unsafe.Pointer(unsafe.SliceData(dst)), C.size_t(cap(dst)),
 		unsafe.Pointer(&src[0]), C.size_t(len(src)))
 	runtime.KeepAlive(d)
 	if C.ZSTD_isError(n) != 0 {
@@ -89,9 +90,6 @@ func (d *Decoder) into(dst, src []byte) (int, error) {
 	}
 	return int(n), nil
 }
-
-// intoSpare lets libzstd store the literals of a block after dst, which is faster than a buffer apart.
-func (d *Decoder) intoSpare(dst, src []byte) (int, error) { return d.into(dst[:cap(dst)], src) }
 
 // prefix fills at least the first n bytes of dst, block by block, or reports false. The rest of dst is
 // room for the last block.

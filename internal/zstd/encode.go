@@ -1,6 +1,10 @@
 package zstd
 
-import "github.com/klauspost/compress/zstd"
+import (
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
 
 const (
 	// deepRatio is the ratio by which the fast encoder must shrink content before the deep search for
@@ -25,7 +29,7 @@ const (
 
 // encoders keeps encoders by level: with a small window, for other single segments, and for larger
 // content. They are kept, because the tables of one take up to 34 MiB.
-var encoders [3][zstd.SpeedBestCompression + 1]pool
+var encoders [3][zstd.SpeedBestCompression + 1]sync.Pool
 
 // Append appends a frame of src, without a checksum, to dst. level is a level of libzstd, 1 to 22. The
 // encoder, klauspost/compress with all build tags, has four levels: from 6 on, Append also tries the

@@ -3,6 +3,7 @@
 package zstd
 
 import (
+	"io"
 	"slices"
 
 	"github.com/klauspost/compress/zstd"
@@ -21,7 +22,7 @@ var Name = func() string {
 // InC says that frames are decompressed in C, which the scheduler of Go cannot see: see package procs.
 const InC = false
 
-// Exact says whether Decompress is as fast as DecompressSpare, because its decoder needs no room after dst.
+// Exact says that Decompress is as fast without room after dst.
 func Exact() bool { return whole.Fast() }
 
 // Decoder decompresses frames, one after the other. It keeps its tables between calls.
@@ -46,10 +47,29 @@ func New() *Decoder {
 	return &Decoder{d: d}
 }
 
+// into fills dst, and what follows it if there is room.
 func (d *Decoder) into(dst, src []byte) (int, error) {
-	if whole.Fast() && d.own.Decode(slices.Clip(dst), len(dst), src) {
+	room := min(cap(dst), len(dst)+Spare)
+	if whole.Fast() && d.own.Decode(dst[:room], len(dst), src) {
 		return len(dst), nil
 	}
-	out, err := d.d.DecodeAll(src, dst[:0:len(dst)])
+	out, err := d.d.DecodeAll(src, dst[:0:room])
 	return len(out), err
+}
+
+// prefix fills dst[:n] with the start of the content, block by block, or reports false.
+func (d *Decoder) prefix(dst, src []byte, n int) bool {
+	if whole.Fast() && d.own.DecodePrefix(slices.Clip(dst), len(dst), n, src) {
+		return true
+	}
+	if d.stream == nil {
+		d.stream = newStream(streamWindow)
+	}
+	d.in.b = src
+	defer func() { d.in.b = nil }()
+	if d.stream.Reset(&d.in) != nil {
+		return false
+	}
+	_, err := io.ReadFull(d.stream, dst[:n])
+	return err == nil
 }

@@ -5,16 +5,8 @@ package zstd
 
 import "github.com/chaski-eo/chaski/fault"
 
-// Decompress fills dst with the content of the frames in src, which must have exactly len(dst) bytes. It
-// writes and allocates at most len(dst) bytes, even if src claims more. It verifies the checksum of a
-// frame that has one.
-func (d *Decoder) Decompress(dst, src []byte) error {
-	n, err := d.into(dst, src)
-	return result(n, len(dst), err)
-}
-
 const (
-	// Spare is how many bytes of capacity past its length DecompressSpare needs in dst. klauspost's fast
+	// Spare is how many bytes of capacity past its length dst needs for the fastest decoding. klauspost's fast
 	// loop copies 16 bytes at a time, and needs to write past the end in order to copy the last ones.
 	Spare = 16
 	// blockMax is the largest content of a block (RFC 8878, 3.1.1.2.4). Stopping early saves at least one
@@ -22,11 +14,20 @@ const (
 	blockMax = 128 << 10
 )
 
-// DecompressSpare is Decompress for a dst whose capacity exceeds its length by at least Spare bytes. It
-// may write to the whole capacity: inexact copies are faster, and libzstd keeps literals there.
-func (d *Decoder) DecompressSpare(dst, src []byte) error {
-	n, err := d.intoSpare(dst, src)
-	return result(n, len(dst), err)
+// Decompress fills dst with the content of the frames in src, which must have exactly len(dst) bytes, even if src
+// claims more. It verifies the checksum of a frame that has one. If the capacity of dst is Spare bytes more than its
+// length, or more, all of it may be written to: inexact copies are faster, and libzstd keeps literals there.
+func (d *Decoder) Decompress(dst, src []byte) error {
+	if cap(dst)-len(dst) < Spare {
+		dst = dst[:len(dst):len(dst)]
+	}
+	switch n, err := d.into(dst, src); {
+	case err != nil:
+		return &fault.Error{Kind: fault.Corrupt, Part: "zstd", Off: fault.NoOffset, Msg: err.Error(), Err: err}
+	case n != len(dst):
+		return fault.New(fault.Corrupt, "zstd", fault.NoOffset, "content of %d bytes, %d needed", n, len(dst))
+	}
+	return nil
 }
 
 // DecompressPrefix fills dst[:n] with the first n bytes of the content of the frames in src. len(dst) is
@@ -37,18 +38,5 @@ func (d *Decoder) DecompressPrefix(dst, src []byte, n int) error {
 	if n+blockMax <= len(dst) && d.prefix(dst, src, n) {
 		return nil
 	}
-	if cap(dst)-len(dst) >= Spare {
-		return d.DecompressSpare(dst, src)
-	}
 	return d.Decompress(dst, src)
-}
-
-func result(n, want int, err error) error {
-	switch {
-	case err != nil:
-		return &fault.Error{Kind: fault.Corrupt, Part: "zstd", Off: fault.NoOffset, Msg: err.Error(), Err: err}
-	case n != want:
-		return fault.New(fault.Corrupt, "zstd", fault.NoOffset, "content of %d bytes, %d needed", n, want)
-	}
-	return nil
 }

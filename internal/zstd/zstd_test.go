@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	kzstd "github.com/klauspost/compress/zstd"
@@ -23,12 +24,7 @@ func decompress(t testing.TB, d *zstd.Decoder, src []byte, n, spare int) ([]byte
 	const behind = 64
 	buf := bytes.Repeat([]byte{filler}, n+spare+behind)
 	in := bytes.Clone(src)
-	var err error
-	if spare > 0 {
-		err = d.DecompressSpare(buf[:n:n+spare], src)
-	} else {
-		err = d.Decompress(buf[:n:n], src)
-	}
+	err := d.Decompress(buf[:n:n+spare], src)
 	if err != nil && !errors.Is(err, fault.Corrupt) {
 		t.Fatalf("an error of kind %v: %v", fault.KindOf(err), err)
 	}
@@ -77,8 +73,8 @@ func TestClaimsCostNoMemory(t *testing.T) {
 	_ = d.Decompress(dst[:4], handmades()[1].src) // tables are made once
 	for _, c := range handmades() {
 		n := corpus.Allocated(func() {
+			_ = d.Decompress(slices.Clip(dst), c.src)
 			_ = d.Decompress(dst, c.src)
-			_ = d.DecompressSpare(dst, c.src)
 		})
 		if n > 1<<20 {
 			t.Errorf("%s: %d bytes allocated for %d of dst and %d of src", c.name, n, len(dst), len(c.src))
@@ -145,7 +141,7 @@ func TestNoAlloc(t *testing.T) {
 	want := samples(300 << 10)
 	src, dst, d := compress(t, want), make([]byte, len(want), len(want)+zstd.Spare), zstd.New()
 	if n := testing.AllocsPerRun(10, func() {
-		if d.Decompress(dst, src) != nil || d.DecompressSpare(dst, src) != nil {
+		if d.Decompress(slices.Clip(dst), src) != nil || d.Decompress(dst, src) != nil {
 			t.Fatal("not decoded")
 		}
 	}); n != 0 {

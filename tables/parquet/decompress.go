@@ -52,7 +52,7 @@ func decompress(codec int32, b []byte, n int) ([]byte, error) {
 		}
 		out = make([]byte, n, n+zstd.Spare)
 		d := zstdPool.Get().(*zstd.Decoder)
-		err = d.DecompressSpare(out, b)
+		err = d.Decompress(out, b)
 		zstdPool.Put(d)
 	case codecLZ4Raw:
 		out = make([]byte, n)

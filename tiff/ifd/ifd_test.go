@@ -39,7 +39,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	value := func(tag uint16) Value {
 		t.Helper()
-		v, err := f.Value(ctx, d, tag)
+		v, err := value(f, d, tag)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,10 +63,10 @@ func TestRoundTrip(t *testing.T) {
 	if v := value(1); v.Len() != 0 || v.Type != 0 {
 		t.Errorf("a tag that is not there: %+v", v)
 	}
-	if n, err := f.Uint(ctx, d, 1, 42); n != 42 || err != nil {
+	if n, err := number(f, d, 1, 42); n != 42 || err != nil {
 		t.Error(n, err)
 	}
-	if _, err := f.Uint(ctx, d, 42113, 0); !errors.Is(err, fault.Corrupt) {
+	if _, err := number(f, d, 42113, 0); !errors.Is(err, fault.Corrupt) {
 		t.Errorf("a text as a number: %v", err)
 	}
 	if m.Reads != 1 {
@@ -89,7 +89,7 @@ func TestFarDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tag := range []uint16{324, 325, 42112} {
-		if v, err := f.Value(ctx, d, tag); err != nil || v.Len() < n {
+		if v, err := value(f, d, tag); err != nil || v.Len() < n {
 			t.Errorf("%d: %d values, %v", tag, v.Len(), err)
 		}
 	}
@@ -104,7 +104,7 @@ func TestLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Value(ctx, &f.Dirs[0], 324); !errors.Is(err, fault.Limit) {
+	if _, err := value(f, &f.Dirs[0], 324); !errors.Is(err, fault.Limit) {
 		t.Error(err)
 	}
 	f, err = Open(ctx, &corpus.Mem{B: chain(5, false)}, Limits{MaxIFDs: 4})
@@ -147,7 +147,7 @@ func TestClassicBigEndian(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range f.Dirs {
-		if v, err := f.Uint(ctx, &f.Dirs[i], 256, 99); err != nil || v != uint64(i) {
+		if v, err := number(f, &f.Dirs[i], 256, 99); err != nil || v != uint64(i) {
 			t.Errorf("directory %d: width %d, %v", i, v, err)
 		}
 	}
@@ -176,7 +176,7 @@ func TestCut(t *testing.T) {
 				continue
 			}
 			if err == nil {
-				_, err = f.Value(ctx, &f.Dirs[0], 324)
+				_, err = value(f, &f.Dirs[0], 324)
 			}
 			if !errors.Is(err, fault.Corrupt) {
 				t.Errorf("cut to %d of %d bytes: %v", n, len(c.b), err)
@@ -204,7 +204,7 @@ func TestHostileEntries(t *testing.T) {
 				if err := f.Prefetch(ctx, &f.Dirs[0], 324); err != nil {
 					t.Errorf("type %d count %d at %d: %v", typ, count, off, err)
 				}
-				v, err := f.Value(ctx, &f.Dirs[0], 324)
+				v, err := value(f, &f.Dirs[0], 324)
 				if err != nil && !errors.Is(err, fault.Corrupt) {
 					t.Errorf("type %d count %d at %d: %v", typ, count, off, err)
 				}
@@ -217,4 +217,16 @@ func TestHostileEntries(t *testing.T) {
 			}
 		}
 	}
+}
+
+func value(f *File, d *Directory, tag uint16) (Value, error) {
+	t := f.Tags(ctx, d)
+	v := t.Value(tag)
+	return v, t.Err
+}
+
+func number(f *File, d *Directory, tag uint16, absent uint64) (uint64, error) {
+	t := f.Tags(ctx, d)
+	n := t.Uint(tag, absent)
+	return n, t.Err
 }

@@ -38,25 +38,34 @@ func (t *Tags) Prefetch(tags ...uint16) {
 	}
 }
 
-// Value is File.Value.
-func (t *Tags) Value(tag uint16) Value { return t.read(tag, t.File.Value) }
-
-// Uints is File.Uints.
-func (t *Tags) Uints(tag uint16) Value { return t.read(tag, t.File.Uints) }
-
-func (t *Tags) read(tag uint16, f func(context.Context, *Directory, uint16) (Value, error)) Value {
-	if t.Err != nil {
+// Value returns the values of a tag, the zero Value if there is no such tag.
+func (t *Tags) Value(tag uint16) Value {
+	entry := t.Dir.Find(tag)
+	if t.Err != nil || entry == nil {
 		return Value{}
 	}
-	value, err := f(t.ctx, t.Dir, tag)
-	if err != nil {
-		t.Err = err
+	n, err := t.File.valueBytes(t.Dir, entry)
+	var data []byte
+	if err == nil {
+		data, err = t.File.Bytes(t.ctx, t.Dir.Part(tag), entry.Off, n)
+	}
+	if t.Err = err; err != nil {
+		return Value{}
+	}
+	return Value{Type: entry.Type, Off: entry.Off, b: data, order: t.File.order}
+}
+
+// Uints returns the values of a tag that must be integers (see Value.Uint), the zero Value if there is none.
+func (t *Tags) Uints(tag uint16) Value {
+	value := t.Value(tag)
+	if value.Type != 0 && (!value.IsInt() || value.Len() == 0) {
+		t.Err = fault.New(fault.Corrupt, t.Dir.Part(tag), value.Off, "%d values of type %d", value.Len(), value.Type)
 		return Value{}
 	}
 	return value
 }
 
-// Uint is File.Uint: the first value of a tag, or absent if there is no such tag.
+// Uint returns the first value of a tag of unsigned integers, or absent if there is no such tag.
 func (t *Tags) Uint(tag uint16, absent uint64) uint64 {
 	value := t.Uints(tag)
 	switch {

@@ -1,7 +1,6 @@
 package ifd
 
 import (
-	"context"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -59,6 +58,14 @@ func (v Value) Uint(i int) uint64 {
 	return v.order.Uint64(v.b[8*i:])
 }
 
+// Shorts returns the low 16 bits of integers; nil for a missing tag.
+func (v Value) Shorts() (shorts []uint16) {
+	for i := range v.Len() {
+		shorts = append(shorts, uint16(v.Uint(i)))
+	}
+	return shorts
+}
+
 // IsFloat reports whether the values are FLOAT or DOUBLE.
 func (v Value) IsFloat() bool { return v.Type == Float || v.Type == Double }
 
@@ -68,6 +75,14 @@ func (v Value) Float(i int) float64 {
 		return float64(math.Float32frombits(v.order.Uint32(v.b[4*i:])))
 	}
 	return math.Float64frombits(v.order.Uint64(v.b[8*i:]))
+}
+
+// Floats returns FLOAT or DOUBLE values; nil for other types.
+func (v Value) Floats() (floats []float64) {
+	for i := 0; v.IsFloat() && i < v.Len(); i++ {
+		floats = append(floats, v.Float(i))
+	}
+	return floats
 }
 
 // Number returns value i of integers, floats or fractions as libtiff converts it. It is 0 for a fraction with the
@@ -132,43 +147,4 @@ func (f *File) valueBytes(d *Directory, e *Entry) (int64, error) {
 		return 0, fault.New(fault.Corrupt, d.Part(e.Tag), e.Off, "%d values reach past the end of the file", e.Count)
 	}
 	return int64(e.Count) * int64(size), nil
-}
-
-// Value returns the values of a tag, the zero Value if d has no such tag.
-func (f *File) Value(ctx context.Context, d *Directory, tag uint16) (Value, error) {
-	entry := d.Find(tag)
-	if entry == nil {
-		return Value{}, nil
-	}
-	n, err := f.valueBytes(d, entry)
-	if err != nil {
-		return Value{}, err
-	}
-	data, err := f.Bytes(ctx, d.Part(tag), entry.Off, n)
-	if err != nil {
-		return Value{}, err
-	}
-	return Value{Type: entry.Type, Off: entry.Off, b: data, order: f.order}, nil
-}
-
-// Uints returns the values of a tag that must be integers (see Value.Uint), the zero Value if d has none.
-func (f *File) Uints(ctx context.Context, d *Directory, tag uint16) (Value, error) {
-	value, err := f.Value(ctx, d, tag)
-	if err != nil || value.Type == 0 {
-		return value, err
-	}
-	if !value.IsInt() || value.Len() == 0 {
-		return Value{}, fault.New(fault.Corrupt, d.Part(tag), value.Off, "%d values of type %d", value.Len(),
-			value.Type)
-	}
-	return value, nil
-}
-
-// Uint returns the first value of a tag of unsigned integers, or absent if d has no such tag.
-func (f *File) Uint(ctx context.Context, d *Directory, tag uint16, absent uint64) (uint64, error) {
-	value, err := f.Uints(ctx, d, tag)
-	if err != nil || value.Type == 0 {
-		return absent, err
-	}
-	return value.Uint(0), nil
 }

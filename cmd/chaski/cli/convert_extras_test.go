@@ -46,11 +46,11 @@ func openTIFF(t *testing.T, path string) ([]byte, *ifd.File, *tiff.Image) {
 // tagsOf returns the tags of a directory without the offsets and sizes of tiles.
 func tagsOf(t *testing.T, f *ifd.File, d *ifd.Directory) map[uint16]ifd.Field {
 	t.Helper()
-	tags := map[uint16]ifd.Field{}
+	tags, read := map[uint16]ifd.Field{}, f.Tags(t.Context(), d)
 	for _, e := range d.Entries {
-		v, err := f.Value(t.Context(), d, e.Tag)
-		if err != nil {
-			t.Fatal(err)
+		v := read.Value(e.Tag)
+		if read.Err != nil {
+			t.Fatal(read.Err)
 		}
 		if e.Tag != 324 && e.Tag != 325 {
 			tags[e.Tag] = v.Field(e.Tag)

@@ -73,15 +73,10 @@ func TestVerifyOfMaskedFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const stripByteCounts = 279
-	v, err := f.Value(t.Context(), &f.Dirs[1], stripByteCounts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const stripOffsets = 273
-	at, err := f.Value(t.Context(), &f.Dirs[1], stripOffsets)
-	if err != nil {
-		t.Fatal(err)
+	tags := f.Tags(t.Context(), &f.Dirs[1])
+	v, at := tags.Value(ifd.TagStripByteCounts), tags.Value(ifd.TagStripOffsets)
+	if tags.Err != nil {
+		t.Fatal(tags.Err)
 	}
 	for i := range v.Uint(2) { // 128 does nothing in PackBits: the strip ends early
 		b[at.Uint(2)+i] = 128

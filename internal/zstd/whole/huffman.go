@@ -3,6 +3,7 @@ package whole
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"github.com/chaski-eo/chaski/internal/fse"
 )
@@ -85,14 +86,15 @@ const weightLog = 6
 // readWeights reads weights that are stored by finite state entropy, in turns from two states that read the bits of one
 // stream from its end to its start (RFC 8878, 4.2.1.2). It returns how many there are. It refuses streams that do not
 // end with the bits of a state.
-func readWeights(weights *[256]uint8, code []byte) (count int, ok bool) {
+func readWeights(to *[256]uint8, code []byte) (count int, ok bool) {
 	var counts [256]int16
 	n, size, ok := fse.Counts(counts[:], code)
-	if !ok || n < 2 || size == len(code) || code[len(code)-1] == 0 {
+	if !ok || size == len(code) || code[len(code)-1] == 0 {
 		return 0, false
 	}
-	var t weightTable
-	if !t.build(counts[:n]) {
+	var states [1 << weightLog]entry
+	log, ok := build(states[:], codeWeights, counts[:n])
+	if !ok || slices.Contains(counts[:n], 1<<log) { // of one state there would be no end
 		return 0, false
 	}
 	// The bits of the stream that are left, code having 127 bytes at most, and 8 bytes before them.
@@ -104,72 +106,32 @@ func readWeights(weights *[256]uint8, code []byte) (count int, ok bool) {
 		return binary.LittleEndian.Uint64(stream[at>>3&127:]) << (7 - at&7)
 	}
 	w := word()
-	state, other := w>>(64-t.log), w<<t.log>>(64-t.log)
-	for left -= int(2 * t.log); left >= before && count < 254; {
+	state, other := w>>(64-log), w<<log>>(64-log)
+	for left -= 2 * log; left >= before && count < 254; {
 		if left < before+8*weightLog {
-			e := t.states[state&(1<<weightLog-1)]
-			weights[count] = uint8(e)
+			e := states[state&(1<<weightLog-1)]
+			to[count] = uint8(e >> 40)
 			count++
-			if left == before && e>>8&7 > 0 {
-				weights[count] = uint8(t.states[other&(1<<weightLog-1)])
+			if left == before && e&7 > 0 {
+				to[count] = uint8(states[other&(1<<weightLog-1)] >> 40)
 				return count + 1, true
 			}
-			state, other = other, uint64(e>>16)+word()>>1>>((63-e>>8&7)&63)
-			left -= int(e >> 8 & 7)
+			state, other = other, uint64(uint16(e>>16))+word()>>1>>((63-e&7)&63)
+			left -= int(e & 7)
 			continue
 		}
 		w := word()
 		for range 8 {
-			e := t.states[state&(1<<weightLog-1)]
-			weights[count&255] = uint8(e)
+			e := states[state&(1<<weightLog-1)]
+			to[count&255] = uint8(e >> 40)
 			count++
-			n := e >> 8 & 7
-			state, other = other, uint64(e>>16)+w>>1>>((63-n)&63)
+			n := e & 7
+			state, other = other, uint64(uint16(e>>16))+w>>1>>((63-n)&63)
 			w <<= n
 			left -= int(n)
 		}
 	}
 	return 0, false
-}
-
-// weightTable is a table of finite state entropy for weights. A state is a weight in its lowest 8 bits, above them the
-// bits that the next state takes in 8 bits, and above these the next state if they are zero.
-type weightTable struct {
-	log    uint
-	states [1 << weightLog]uint32
-}
-
-// build builds the table from counts as tables.build does.
-func (t *weightTable) build(counts []int16) bool {
-	sum := 0
-	for _, n := range counts {
-		sum += max(int(n), -int(n))
-	}
-	t.log = uint(bits.Len(uint(sum)) - 1)
-	if t.log > weightLog || len(counts) > codeBits+1 {
-		return false
-	}
-	var codes [tableMax]uint8
-	var next [codeBits + 1]uint16
-	high := sum - 1
-	for c, n := range counts {
-		next[c] = uint16(max(n, -n))
-		if int(n) == sum {
-			return false // there would be no end
-		}
-		if n == -1 {
-			codes[high&(tableMax-1)] = uint8(c)
-			high--
-		}
-	}
-	spread(&codes, counts, sum, high)
-	for i, c := range codes[:sum] {
-		x := next[c%(codeBits+1)]
-		next[c%(codeBits+1)] = x + 1
-		n := int(t.log) + 1 - bits.Len16(x)
-		t.states[i&(1<<weightLog-1)] = uint32(c) | uint32(n)<<8 | uint32(int(x)<<n-sum)<<16
-	}
-	return true
 }
 
 // build builds the table from the weights of the symbols but the last one. A code of weight w stands for 1<<(w-1)

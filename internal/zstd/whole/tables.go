@@ -7,11 +7,12 @@ import (
 	"github.com/chaski-eo/chaski/internal/fse"
 )
 
-// The tables of a block, in the order in which a block has them.
+// The tables of a block, in the order in which a block has them, and the table of the weights of Huffman codes.
 const (
 	literalLengths = iota
 	offsets
 	matchLengths
+	codeWeights
 )
 
 // tableMax is the most states that a table has: 2^9 (RFC 8878, 3.1.1.3.2.1.1).
@@ -63,10 +64,11 @@ const (
 )
 
 // values are the values of the codes of each table.
-var values = [3][]value{
+var values = [4][]value{
 	literalLengths: lengths(0, ownLits, moreLits),
 	offsets:        offsetValues(),
 	matchLengths:   lengths(matchMin, ownMatches, moreMatches),
+	codeWeights:    lengths(0, codeBits+1, nil),
 }
 
 func lengths(first uint32, own int, more []uint8) []value {
@@ -91,7 +93,7 @@ func offsetValues() []value {
 }
 
 // fixedFields has the fields of the codes of each table that are the same in all tables.
-var fixedFields = func() (all [3][64]entry) {
+var fixedFields = func() (all [4][64]entry) {
 	for k, list := range values {
 		for c, v := range list {
 			all[k][c] = v.entry()
@@ -101,7 +103,7 @@ var fixedFields = func() (all [3][64]entry) {
 }()
 
 // logMax has the logarithms of the largest tables.
-var logMax = [3]int{literalLengths: 9, offsets: 8, matchLengths: 9}
+var logMax = [4]int{literalLengths: 9, offsets: 8, matchLengths: 9, codeWeights: weightLog}
 
 // predefined returns the tables of blocks that say nothing of their own (RFC 8878, 3.1.1.3.2.2).
 var predefined = sync.OnceValue(func() *tables {
@@ -114,7 +116,7 @@ var predefined = sync.OnceValue(func() *tables {
 	}
 	t := new(tables)
 	for k, c := range counts {
-		t.build(k, c)
+		t.log[k], _ = build(t.entries[k][:], k, c)
 	}
 	return t
 })
@@ -168,24 +170,27 @@ func (d *Decoder) readCounts(k, end int) bool {
 	var counts [256]int16
 	n, size, ok := fse.Counts(counts[:], d.frame.src[d.frame.at:end])
 	d.frame.at += size
-	return ok && n >= 2 && n <= len(values[k]) && d.tables.build(k, counts[:n])
+	if ok {
+		d.tables.log[k], ok = build(d.tables.entries[k][:], k, counts[:n])
+	}
+	return ok
 }
 
-// build builds a table from the counts of its codes, -1 meaning "less than one", whose sum is a power of two
-// (RFC 8878, 4.1.1).
-func (t *tables) build(k int, counts []int16) bool {
+// build builds the states of table k from the counts of its codes, two at least, -1 meaning "less than one", whose sum
+// is a power of two (RFC 8878, 4.1.1).
+func build(states []entry, k int, counts []int16) (log int, ok bool) {
 	sum := 0
 	for _, n := range counts {
 		sum += max(int(n), -int(n))
 	}
-	t.log[k] = bits.Len(uint(sum)) - 1
-	if t.log[k] > logMax[k] {
-		return false
+	log = bits.Len(uint(sum)) - 1
+	if log > logMax[k] || len(counts) < 2 || len(counts) > len(values[k]) {
+		return 0, false
 	}
 	var codes [tableMax]uint8
 	var all [64]codeStates
 	high := sum - 1 // codes of probability below one go from here downwards
-	fixed, long := &fixedFields[k], t.log[k]+1
+	fixed, long := &fixedFields[k], log+1
 	for c, n := range counts {
 		if n == -1 {
 			codes[high&(tableMax-1)] = uint8(c)
@@ -202,7 +207,7 @@ func (t *tables) build(k int, counts []int16) bool {
 		}
 	}
 	spread(&codes, counts, sum, high)
-	states := t.entries[k][:sum]
+	states = states[:sum]
 	for i, c := range codes[:sum] {
 		a := &all[c&63]
 		x := a.next
@@ -210,7 +215,7 @@ func (t *tables) build(k int, counts []int16) bool {
 		less := (a.limit - 1 - x) >> 31
 		states[i] = a.entries[less&1] + entry(x)<<((a.shift-less)&63)
 	}
-	return true
+	return log, true
 }
 
 // codeStates is what the states of a code have in common. In the order of the table, their numbers x count up from the

@@ -1,17 +1,21 @@
 package kernel
 
-import "math"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // Every product below is converted separately. This prevents compilers from fusing it with a sum, which
 // would round once where the original rounds twice.
 
-type signed interface {
+// Signed is the type of a sample of integers with a sign.
+type Signed interface {
 	int8 | int16 | int32 | int64
 }
 
 // Floor copies src to dst; with zero, values below 0 become 0. Both have equal lengths, as in all loops
 // below.
-func Floor[T signed](dst, src []T, zero bool) {
+func Floor[T Signed](dst, src []T, zero bool) {
 	copy(dst, src)
 	if zero {
 		for i, v := range dst {
@@ -40,8 +44,9 @@ func Halves(dst []uint16, src []int16, zero bool) {
 	}
 }
 
-// Times multiplies by k. Products above highest become highest.
-func Times[T Unsigned](dst, src []T, k uint64, highest T) {
+// Times multiplies by k. Products above the highest number become it.
+func Times[T Unsigned](dst, src []T, k uint64) {
+	highest := ^T(0)
 	limit := uint64(highest) / k
 	for i, v := range src {
 		if uint64(v) > limit {
@@ -52,8 +57,9 @@ func Times[T Unsigned](dst, src []T, k uint64, highest T) {
 	}
 }
 
-// TimesSigned multiplies by k and limits the product to -top and top-1. With zero, values below 0 become 0.
-func TimesSigned[T signed](dst, src []T, k, top uint64, zero bool) {
+// TimesSigned multiplies by k and limits the product to what T has. With zero, values below 0 become 0.
+func TimesSigned[T Signed](dst, src []T, k uint64, zero bool) {
+	top := uint64(1) << (8*binary.Size(T(0)) - 1)
 	limit := top / k
 	for i, v := range src {
 		m := uint64(int64(v))
@@ -129,7 +135,7 @@ func within[F float32 | float64](v, lo, hi F) F {
 }
 
 // SqrtWhole makes whole samples from their indices.
-func SqrtWhole[D Unsigned | signed, T Unsigned](dst []D, src []T, g *SqrtGrid) {
+func SqrtWhole[D Unsigned | Signed, T Unsigned](dst []D, src []T, g *SqrtGrid) {
 	for i, v := range src {
 		if x := round(g.at(uint64(v))); x < 0 {
 			dst[i] = D(int64(x))

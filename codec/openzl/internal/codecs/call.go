@@ -217,8 +217,5 @@ func (c *Call) Unzstd(dst, src []byte) error {
 	if w.zstd == nil {
 		w.zstd = zstd.New()
 	}
-	if cap(dst)-len(dst) >= zstd.Spare {
-		return w.zstd.DecompressSpare(dst, w.framed)
-	}
 	return w.zstd.Decompress(dst, w.framed)
 }

@@ -12,39 +12,20 @@ type unsigned interface {
 // Delta writes first and then the running sum of first and deltas, modulo the width, to dst. first has width
 // bytes; dst has one element more than deltas.
 func Delta(dst, first, deltas []byte, width int) {
-	v := LE(first, 0, width)
-	switch width {
-	case 1:
-		delta(dst, deltas, uint8(v))
-	case 2:
-		delta(dst, deltas, uint16(v))
-	case 4:
-		delta(dst, deltas, uint32(v))
-	case 8:
-		delta(dst, deltas, v)
-	}
+	cast.ByWidth(width, delta[uint8], delta[uint16], delta[uint32], delta[uint64])(dst, deltas, LE(first, 0, width))
 }
 
-func delta[T unsigned](dst, deltas []byte, v T) {
+func delta[T unsigned](dst, deltas []byte, first uint64) {
 	cast.Fill(dst, func(d []T) {
-		d[0] = v
-		scan.Sum(d[1:], cast.Values[T](deltas), v)
+		d[0] = T(first)
+		scan.Sum(d[1:], cast.Values[T](deltas), T(first))
 	})
 }
 
 // Differences writes the differences of neighbouring numbers of width bytes in src, modulo the
 // width, to dst. dst has one number less than src, which has at least one.
 func Differences(dst, src []byte, width int) {
-	switch width {
-	case 1:
-		differences[uint8](dst, src)
-	case 2:
-		differences[uint16](dst, src)
-	case 4:
-		differences[uint32](dst, src)
-	case 8:
-		differences[uint64](dst, src)
-	}
+	cast.ByWidth(width, differences[uint8], differences[uint16], differences[uint32], differences[uint64])(dst, src)
 }
 
 func differences[T unsigned](dst, src []byte) {

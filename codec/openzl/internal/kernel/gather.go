@@ -9,15 +9,9 @@ import (
 // Gather writes the element of alphabet for every index of indexWidth bytes to dst. It reports whether all
 // elements exist. Elements have width bytes; dst has as many elements as there are indices.
 func Gather(dst, alphabet, indices []byte, width, indexWidth int) bool {
-	switch width {
-	case 1:
-		return gatherWide(dst, alphabet, indices, indexWidth)
-	case 2:
-		return gatherNumbers[uint16](dst, alphabet, indices, indexWidth)
-	case 4:
-		return gatherNumbers[uint32](dst, alphabet, indices, indexWidth)
-	case 8:
-		return gatherNumbers[uint64](dst, alphabet, indices, indexWidth)
+	if width == 1 || width == 2 || width == 4 || width == 8 {
+		return cast.ByWidth(width, gatherNumbers[uint8], gatherNumbers[uint16], gatherNumbers[uint32],
+			gatherNumbers[uint64])(dst, alphabet, indices, indexWidth)
 	}
 	n := uint64(len(alphabet) / width)
 	for i := range len(indices) / indexWidth {

@@ -3,6 +3,8 @@ package kernel
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // Sizes of geozl's pfor: numbers of a block, bytes of a bitmap with a bit for each, and of the lanes side by side.
@@ -29,18 +31,11 @@ func PforBound(n, width int) int {
 // filled up with zeros. A block is coded with as many bits in the body as makes it smallest,
 // but for exceptionCost.
 func AppendPfor(dst, src []byte, width int) []byte {
+	block := cast.ByWidth(width, appendPforBlock[uint8], appendPforBlock[uint16], appendPforBlock[uint32],
+		appendPforBlock[uint64])
 	for len(src) > 0 {
 		n := min(len(src), width*pforBlock)
-		switch width {
-		case 1:
-			dst = appendPforBlock[uint8](dst, src[:n], 1)
-		case 2:
-			dst = appendPforBlock[uint16](dst, src[:n], 2)
-		case 4:
-			dst = appendPforBlock[uint32](dst, src[:n], 4)
-		default:
-			dst = appendPforBlock[uint64](dst, src[:n], 8)
-		}
+		dst = block(dst, src[:n], width)
 		src = src[n:]
 	}
 	return dst
@@ -140,16 +135,8 @@ func appendPforBody[T unsigned](dst []byte, block *[pforBlock]T, nbits, width in
 	}
 	n := nbits * pforBlock / word
 	for _, v := range words[:n] {
-		switch width {
-		case 1:
-			dst = append(dst, byte(v))
-		case 2:
-			dst = binary.LittleEndian.AppendUint16(dst, uint16(v))
-		case 4:
-			dst = binary.LittleEndian.AppendUint32(dst, uint32(v))
-		default:
-			dst = binary.LittleEndian.AppendUint64(dst, uint64(v))
-		}
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(v))
+		dst = dst[:len(dst)-8+width]
 	}
 	return dst
 }

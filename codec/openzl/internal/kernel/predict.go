@@ -4,16 +4,7 @@ import "github.com/chaski-eo/chaski/internal/cast"
 
 // ZigzagMap maps numbers of width bytes in place: 0, -1, 1, -2, ... become 0, 1, 2, 3, ....
 func ZigzagMap(b []byte, width int) {
-	switch width {
-	case 1:
-		zigzagMap[uint8](b, 1)
-	case 2:
-		zigzagMap[uint16](b, 2)
-	case 4:
-		zigzagMap[uint32](b, 4)
-	case 8:
-		zigzagMap[uint64](b, 8)
-	}
+	cast.ByWidth(width, zigzagMap[uint8], zigzagMap[uint16], zigzagMap[uint32], zigzagMap[uint64])(b, width)
 }
 
 func zigzagMap[T unsigned](b []byte, width int) {
@@ -29,16 +20,8 @@ func zigzagMap[T unsigned](b []byte, width int) {
 // numbers to the left, above, and above to the left; those outside are 0. dst and src have equal lengths and
 // do not overlap.
 func PlanarResiduals(dst, src []byte, width, row int) {
-	switch width {
-	case 1:
-		planarResiduals[uint8](dst, src, row)
-	case 2:
-		planarResiduals[uint16](dst, src, row)
-	case 4:
-		planarResiduals[uint32](dst, src, row)
-	case 8:
-		planarResiduals[uint64](dst, src, row)
-	}
+	cast.ByWidth(width, planarResiduals[uint8], planarResiduals[uint16], planarResiduals[uint32],
+		planarResiduals[uint64])(dst, src, row)
 }
 
 func planarResiduals[T unsigned](dst, src []byte, row int) {

@@ -13,38 +13,21 @@ func Widen(dst, src []byte, to, from int, low uint64) {
 		addAll(dst, src, to, low)
 		return
 	}
-	switch to {
-	case 1:
-		widenTo(dst, src, from, uint8(low))
-	case 2:
-		widenTo(dst, src, from, uint16(low))
-	case 4:
-		widenTo(dst, src, from, uint32(low))
-	case 8:
-		widenTo(dst, src, from, low)
-	}
+	cast.ByWidth(to, widenTo[uint8], widenTo[uint16], widenTo[uint32], widenTo[uint64])(dst, src, from, low)
 }
 
-func widenTo[T unsigned](dst, src []byte, from int, low T) {
+func widenTo[T unsigned](dst, src []byte, from int, low uint64) {
+	cast.ByWidth(from, widen[T, uint8], widen[T, uint16], widen[T, uint32], widen[T, uint64])(dst, src, T(low))
+}
+
+func widen[T, S unsigned](dst, src []byte, low T) {
+	numbers := cast.Values[S](src)
 	cast.Fill(dst, func(d []T) {
-		switch from {
-		case 1:
-			widen(d, src, low)
-		case 2:
-			widen(d, cast.Values[uint16](src), low)
-		case 4:
-			widen(d, cast.Values[uint32](src), low)
-		case 8:
-			widen(d, cast.Values[uint64](src), low)
+		d = d[:len(numbers)]
+		for i, v := range numbers {
+			d[i] = T(v) + low
 		}
 	})
-}
-
-func widen[T, S unsigned](dst []T, src []S, low T) {
-	dst = dst[:len(src)]
-	for i, v := range src {
-		dst[i] = T(v) + low
-	}
 }
 
 // addAll adds low to the numbers of width bytes in src, width below 8.

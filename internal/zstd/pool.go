@@ -1,8 +1,0 @@
-//go:build !race
-
-package zstd
-
-import "sync"
-
-// pool keeps unused encoders.
-type pool = sync.Pool
