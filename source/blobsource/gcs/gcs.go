@@ -20,23 +20,13 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
-// Options configure New. Credentials come from the environment ("application default"); GS_NO_SIGN_REQUEST=YES and
+// New returns the driver. Credentials come from the environment ("application default"); GS_NO_SIGN_REQUEST=YES and
 // STORAGE_EMULATOR_HOST send none, for public buckets.
-type Options struct {
-	// Uploads leaves the requests that write to the retries of the SDK, which sends the rest of an upload
-	// after a failure.
-	Uploads bool
+func New() blobsource.Driver {
+	return &driver{transport: blobsource.Tune(http.DefaultTransport.(*http.Transport).Clone())}
 }
 
-// New returns the driver.
-func New(o Options) blobsource.Driver {
-	return &driver{o: o, transport: blobsource.Tune(http.DefaultTransport.(*http.Transport).Clone())}
-}
-
-type driver struct {
-	o         Options
-	transport *http.Transport
-}
+type driver struct{ transport *http.Transport }
 
 // Bucket implements blobsource.Driver.
 func (d *driver) Bucket(ctx context.Context, name string) (*blob.Bucket, error) {
@@ -57,9 +47,7 @@ func (d *driver) Bucket(ctx context.Context, name string) (*blob.Bucket, error) 
 	if err != nil {
 		return nil, remote.Fail(remote.Denied, err)
 	}
-	if !d.o.Uploads {
-		c.SetRetry(storage.WithPolicy(storage.RetryNever)) // package remote retries, and counts the attempts
-	}
+	c.SetRetry(storage.WithPolicy(storage.RetryNever)) // package remote retries, and counts the attempts
 	return gcsblob.OpenBucket(ctx, nil, name, &gcsblob.Options{Client: c})
 }
 

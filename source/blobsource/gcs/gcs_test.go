@@ -25,6 +25,6 @@ func TestReads(t *testing.T) {
 		other := real.(*http.Transport).Clone()
 		other.Proxy, other.DialContext = nil, n.DialContext
 		http.DefaultTransport = other
-		return New(Options{})
+		return New()
 	})
 }

@@ -12,7 +12,7 @@ import (
 
 // addClouds adds the clouds of Google and Microsoft.
 func addClouds(schemes map[string]source.Opener, policy remote.Options) {
-	schemes["gs"] = must(blobsource.New(gcs.New(gcs.Options{}), policy))
+	schemes["gs"] = must(blobsource.New(gcs.New(), policy))
 	schemes["az"] = must(blobsource.New(azure.New(), policy))
 	schemes["abfs"] = schemes["az"]
 }
