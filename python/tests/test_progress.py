@@ -10,9 +10,17 @@ import numpy as np
 import pytest
 
 import chaski
-from chaski import _progress
+from chaski import _engine, _progress
 
 N = 5
+ABOUT = {
+    "id": "few",
+    "dataset_version": "1",
+    "description": "chips",
+    "licenses": ["CC0-1.0"],
+    "providers": [{"name": "chaski"}],
+    "tasks": ["other"],
+}
 
 
 @pytest.fixture
@@ -51,11 +59,31 @@ def bars(monkeypatch):
 
 
 @pytest.mark.parametrize("looks", [True, False])
-def test_bars(chips, bars, monkeypatch, looks):
+def test_bars(chips, tmp_path, bars, monkeypatch, looks):
     monkeypatch.setattr(_progress, "visible", lambda: looks)
     stats = chaski.stats(chips)
     assert stats.mean()[0] == 3.0
-    assert [(b.desc, b.total, b.closed) for b in bars] == [("stats", N, True)] * looks
+    packed = chaski.pack(chips, tmp_path / "few.tacozip", ABOUT)
+    assert len(packed) == N
+    assert [(b.desc, b.total, b.closed) for b in bars] == [
+        ("stats", N, True),
+        ("pack", N, True),
+    ] * looks
+    with pytest.raises(chaski.SpecError, match="form"):  # what it says is still an error
+        chaski.pack(chips, tmp_path / "x", ABOUT, form="none")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_bar_that_fails_stops_no_command(tmp_path, bars, monkeypatch):
+    path = tmp_path / "chaski"
+    lines = "printf '\\0361 2\\n'; head -c 300000 /dev/zero | tr '\\0' x; echo; echo why; exit 3"
+    path.write_text(f"#!/bin/sh\nexec >&2\n{lines}\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("CHASKI_BIN", str(path))
+    monkeypatch.setattr(_progress, "visible", lambda: True)
+    monkeypatch.setattr(sys.modules["tqdm.auto"].tqdm, "update", lambda *_: 1 / 0)
+    out = _engine.run_line(["pack"])
+    assert (out.returncode, out.stderr) == (3, "x" * 300000 + "\nwhy\n")
 
 
 def test_without_tqdm(chips, monkeypatch):

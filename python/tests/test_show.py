@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import re
 
 import numpy as np
@@ -10,6 +12,7 @@ import rasterio
 
 import chaski
 import chaski.torch
+from chaski._assemble import Batch
 
 
 @pytest.fixture
@@ -27,7 +30,7 @@ def test_loader_batch_and_stats(chips):
     stats = chaski.stats(chips)
     assert repr(stats).startswith("<chaski.Stats of 3 samples: image uint16, 4 bands, mean [1")
     page = stats._repr_html_()
-    assert page.count("<tr>") == 5 and "<img" not in page and "&lt;img" in page
+    assert page.count("<svg") == 4 and "<img" not in page and "&lt;img" in page
     with chaski.load(chips, batch_size=2) as loader:
         assert repr(loader) == (
             "<chaski.Loader: 3 samples, 2 steps of 2; step 0 of epoch 0; "
@@ -38,8 +41,74 @@ def test_loader_batch_and_stats(chips):
         text = repr(last)
         assert text.startswith("<chaski.Batch: step 1 of epoch 0, 1 valid of 2 rows; ")
         assert "image float32 (2, 4, 16, 20)" in text and "valid bool (2,)" in text
-        assert "<td>(2, 4, 16, 20)</td>" in last._repr_html_()
+        (png,) = re.findall(r"base64,([^\"]+)", last._repr_html_())
+        with rasterio.open(io.BytesIO(base64.b64decode(png))) as f:
+            assert (f.count, f.height, f.width) == (3, 16, 20)
+            assert f.read(1).min() == 0 and f.read(3).max() == 255
         assert "<IterableDataset of <chaski.Loader: " in repr(chaski.torch.IterableDataset(loader))
+
+
+@pytest.mark.parametrize(
+    "axes,shape",
+    [
+        (("n", "y", "x", "b"), (2, 4, 5, 3)),
+        (("n", "y", "x"), (2, 4, 5)),
+        (("n", "t", "b", "y", "x"), (2, 3, 1, 4, 5)),
+        (("n", "(b y)", "x"), (2, 4, 5)),
+    ],
+)
+def test_quicklooks_of_all_layouts(axes, shape):
+    b = Batch(image=np.full(shape, np.nan, "f4"), valid=np.ones(2, bool))
+    b.axes = {"image": axes}
+    assert ("<img" in b._repr_html_()) == ("y" in axes)
+    b["valid"][:] = False
+    assert "<img" not in b._repr_html_()
+
+
+def pictures(page):
+    """Returns the pictures of a page, as (colour, y, x)."""
+    found = re.findall(r"base64,([^\"]+)", page)
+    out = []
+    for png in found:
+        with rasterio.open(io.BytesIO(base64.b64decode(png))) as f:
+            out.append(f.read())
+    return out
+
+
+def test_colours_by_name_and_masks(chips):
+    """A band is red if its name says so, and every value of a mask has a colour of its own."""
+    (chips / "masks").mkdir()
+    (chips / "images").mkdir()
+    for i in range(3):
+        image = (chips / f"{i}.tif").rename(chips / f"images/{i}.tif")
+        with rasterio.open(image, "r+") as f:
+            f.descriptions = ["B02", "B03", "B04", "B08"]
+            a = np.zeros((4, 16, 20), "u2")
+            a[2] = np.arange(20)  # red grows to the right
+            a[:2] = 20 - np.arange(20)
+            f.write(a + 1)
+        mask = np.zeros((1, 16, 20), "u1")
+        mask[0, 8:] = 2
+        how = {"driver": "GTiff", "count": 1, "height": 16, "width": 20, "dtype": "uint8"}
+        with rasterio.open(chips / f"masks/{i}.tif", "w", **how) as f:
+            f.write(mask)
+    for bands, red in (
+        (["B02", "B03", "B04"], [True, False, False]),
+        ([0, 1, 2], [True, False, False]),
+        (None, [True, False, False]),
+        (["B08", "B03"], [False] * 3),
+    ):
+        fields = {
+            "image": chaski.Field(pattern="images/{id}.tif", bands=bands),
+            "mask": chaski.Field(pattern="masks/{id}.tif", dtype="int64"),
+        }
+        with chaski.load(chips, fields=fields, batch_size=3) as loader:
+            (batch,) = loader
+        image, shown = pictures(batch._repr_html_())
+        grows = [bool(c[0, 19] > c[0, 0]) for c in image]
+        assert grows == red
+        assert len({tuple(shown[:, y, 0]) for y in range(16)}) == 2
+        assert (shown[:, 0, 0] != shown[:, 15, 0]).any()
 
 
 @pytest.mark.parametrize(

@@ -240,8 +240,16 @@ class Batch(Members):
         return f"<{self._about()}; {members}>"
 
     def _repr_html_(self) -> str:
-        """Returns what notebooks show: the members. `plot` draws them."""
-        return _show.table(self._about(), self._shown())
+        """Returns what notebooks show: the members, and some chips of rasters and masks."""
+        rows = []
+        for name, dtype, shape in self._shown():
+            look = ""
+            if dtype != "bfloat16":  # of which numpy has no numbers
+                names = self.fields[name].bands if name in self.fields else ()
+                shown = self[name], self.axes.get(name, ()), self["valid"], names
+                look = _show.quicklook(*shown, self._fill(name))
+            rows.append((name, dtype, shape, look))
+        return _show.table(self._about(), rows)
 
 
 def row_of(batch: Batch, values: Mapping[str, Any], k: int = 0) -> dict[str, Any]:

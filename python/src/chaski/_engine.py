@@ -18,11 +18,11 @@ import threading
 import traceback
 import zipfile
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
-from chaski import _host, _sign
+from chaski import _host, _progress, _sign
 from chaski._grpc import at_fork
 from chaski._host import abstract_name, abstract_works, enter
 from chaski._rpc import Connection
@@ -79,12 +79,40 @@ def run_line(
     line: Sequence[str | os.PathLike[str]], given: str = ""
 ) -> subprocess.CompletedProcess[str]:
     """Runs the engine with a command line to its end; given is standard input."""
+    words, line = os.fspath(line[0]), [find_binary(), *line]
     # Names of files in an error may be of any bytes.
     options: dict[str, Any] = {"encoding": "utf-8", "errors": "replace"}
     with _sign.given() as signers:
-        return subprocess.run(
-            [find_binary(), *line], input=given, capture_output=True, **options, **signers
-        )
+        if not _progress.visible():
+            return subprocess.run(line, input=given, capture_output=True, **options, **signers)
+        signers["env"] = {**signers.get("env", os.environ), "CHASKI_PROGRESS": "1"}
+        read, write = os.pipe()
+        said: list[str] = []
+        with open(read, **options) as lines:
+            reader = threading.Thread(target=_follow, args=(words, lines, said))
+            reader.start()
+            try:
+                options |= {"stdout": subprocess.PIPE, "stderr": write, **signers}
+                out = subprocess.run(line, input=given, **options)
+            finally:
+                os.close(write)
+                reader.join()
+    out.stderr = "".join(said)
+    return out
+
+
+def _follow(words: str, lines: Iterable[str], said: list[str]) -> None:
+    """Draws the lines of a command that say how far it is, and keeps the others."""
+    bar = _progress.Bar(words)
+    try:
+        for line in lines:
+            if m := re.fullmatch(r"\x1e(\d+) (-?\d+)\n", line):
+                bar.set(int(m[1]), int(m[2]))
+            else:
+                said.append(line)
+        bar.close()
+    finally:  # when a bar fails: unread, the command would stop
+        said += (line for line in lines if not line.startswith("\x1e"))
 
 
 def _written(flags: Mapping[str, Any]) -> Iterator[str]:

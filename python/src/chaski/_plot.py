@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from chaski import _show
 from chaski._assemble import Members, Ragged, polygons
 from chaski._plain import as_array, count, optional
 from chaski.errors import NotFoundError, SpecError
@@ -45,67 +45,6 @@ def pyplot() -> Any:
     return optional("matplotlib.pyplot", why)
 
 
-_COLOURS = (("red", "r", "b04", "b4"), ("green", "g", "b03", "b3"), ("blue", "b", "b02", "b2"))
-"""What bands of red, green and blue are called, as `chaski view` has it."""
-_CLASSES = 12
-_PALETTE = "332288 88ccee 44aa99 117733 999933 ddcc77 cc6677 882255 aa4499 bbbbbb 0077bb ee7733"
-"""Colours of the values of masks, which repeat after twelve."""
-_GREY = 128  # what has no value
-
-
-def _visible(bands: int, names: Sequence[str]) -> list[int]:
-    """Returns the bands of red, green and blue: by their names, or the first three."""
-    if bands < 3:
-        return [0, 0, 0]
-    plain = [name.lower().split(" ")[0] for name in names]  # "B04 (665 nm)"
-    known = [[i for i, name in enumerate(plain[:bands]) if name in c][:1] for c in _COLOURS]
-    return [i for k in known for i in k] if all(known) else [0, 1, 2]
-
-
-def _arranged(v: Any, axes: Sequence[str]) -> npt.NDArray[Any] | None:
-    """Returns an array as (n, steps, y, x, b), None of one that lacks an axis y or x of its own."""
-    if not {"y", "x"} <= set(axes) or len(axes) != v.ndim:
-        return None
-    for name in ("b", "n"):
-        if name not in axes:
-            v, axes = v[None], (name, *axes)
-    order = [axes.index(a) for a in ("y", "x", "b")]
-    steps = [i for i in range(v.ndim) if i not in order and axes[i] != "n"]
-    a = v.transpose(axes.index("n"), *steps, *order)
-    out: npt.NDArray[Any] = a.reshape(len(a), math.prod(a.shape[1:-3]), *a.shape[-3:])
-    return out
-
-
-def _are_classes(a: npt.NDArray[Any], fill: float | None, single: bool) -> bool:
-    """Reports whether (n, steps, y, x, b) are classes: integers of one band with few values.
-
-    What is laid out without an axis b (single) may have many.
-    """
-    if a.dtype.kind not in "biu" or a.shape[-1] != 1:
-        return False
-    return single or len(set(np.unique(a)) - {fill}) <= _CLASSES
-
-
-def _class_colours(a: npt.NDArray[Any], fill: float | None) -> npt.NDArray[np.uint8]:
-    """Returns the colours of classes; fill is grey."""
-    palette = np.array([list(bytes.fromhex(c)) for c in _PALETTE.split()], np.uint8)
-    return np.where((a == fill)[..., None], np.uint8(_GREY), palette[a.astype(np.int64) % _CLASSES])
-
-
-def _colours(a: npt.NDArray[Any], fill: float | None) -> npt.NDArray[np.uint8]:
-    """Returns the colours of (..., b) of three bands or one.
-
-    Values from the 2nd to the 98th percentile of all bands are stretched to the range of the
-    screen, which keeps their hues. Fill and what is not finite is grey, and counts for nothing.
-    """
-    a = a.astype(np.float64)
-    gone = ~np.isfinite(a) | (a == fill)
-    low, high = (0.0, 0.0) if gone.all() else np.percentile(a[~gone], (2, 98))
-    a = np.clip(np.nan_to_num((a - low) / ((high - low) or 1.0)) * 255, 0, 255)
-    a[gone.any(axis=-1)] = _GREY
-    return np.broadcast_to(a.astype(np.uint8), (*a.shape[:-1], 3))
-
-
 @dataclass
 class _Picture:
     """What is drawn of a member: the rows that are shown, as (n, steps, y, x, b)."""
@@ -121,10 +60,10 @@ class _Picture:
     def pixels(self, row: int, step: int) -> npt.NDArray[np.uint8]:
         """Returns the colours of one picture."""
         if self.classes:
-            return _class_colours(self.rows[row, step, ..., 0], self.fill)
+            return _show.class_colours(self.rows[row, step, ..., 0], self.fill)
         # Steps of time have one stretch, so that they can be compared.
         out: npt.NDArray[np.uint8]
-        out = _colours(self.rows[row][..., list(self.picked)], self.fill)[step]
+        out = _show.colours(self.rows[row][..., list(self.picked)], self.fill)[step]
         return out
 
     def title(self) -> str:
@@ -152,7 +91,7 @@ def _picture(
     axes = batch.axes.get(name, ())
     if len(axes) != v.ndim:
         axes = _AXES.get(v.ndim, ())
-    rows = _arranged(np.abs(v) if v.dtype.kind == "c" else v, axes)
+    rows = _show.arranged(np.abs(v) if v.dtype.kind == "c" else v, axes)
     if rows is None or not rows.size:
         return None
     rows = rows[shown]
@@ -160,7 +99,7 @@ def _picture(
     if info is not None and info.kind == "mask":
         return None
     called = list(info.bands) if info is not None else []
-    picked: list[int] = _visible(rows.shape[-1], called)
+    picked: list[int] = _show.visible(rows.shape[-1], called)
     if bands is not None and rows.shape[-1] > 1:
         if unknown := [b for b in bands if isinstance(b, str) and b not in called]:
             raise NotFoundError(f"bands has {unknown[0]!r}: the bands of {name} are {called}")
@@ -169,7 +108,7 @@ def _picture(
         if wrong := [b for b in picked if not -many <= b < many]:
             raise NotFoundError(f"bands has {wrong[0]}: {name} has {many} bands")
     fill = ignore.get(name, batch._fill(name))
-    classes = _are_classes(rows, fill, "b" not in axes)
+    classes = _show.are_classes(rows, fill, "b" not in axes)
     labels = batch._spec.get(name, {}).get("vector", {}).get("classes", ())
     return _Picture(name, rows, called, fill, picked, classes, dict(enumerate(labels, 1)))
 
@@ -255,7 +194,7 @@ def _legend(figure: Figure, beside: Sequence[_Picture], above: Sequence[_Picture
     called = {v: name for p in pictures for v, name in p.labels.items()}
     drawn = {int(v) for p in pictures for v in np.unique(p.rows) if v != p.fill}
     seen = sorted(drawn if beside else drawn - {0})
-    seen = seen[:_CLASSES]
+    seen = seen[: _show.CLASSES]
     marks = [Patch(color=_colour(v), label=_plain(called.get(v, str(v)))) for v in seen]
     if marks:
         columns = max(1, int(figure.get_size_inches()[0]))  # one an inch
@@ -263,7 +202,7 @@ def _legend(figure: Figure, beside: Sequence[_Picture], above: Sequence[_Picture
 
 
 def _colour(value: Any) -> Any:
-    return _class_colours(np.array(int(value)), None) / 255
+    return _show.class_colours(np.array(int(value)), None) / 255
 
 
 def _shapes(arrays: Mapping[str, Any], members: Sequence[str], row: int) -> Iterator[Any]:

@@ -1,19 +1,179 @@
-"""Tables that notebooks show of loaders, batches, statistics and datasets."""
+"""Tables, pictures and drawings that notebooks show of loaders, batches and statistics."""
 
 from __future__ import annotations
 
+import base64
 import html
-from collections.abc import Iterable, Sequence
+import math
+import struct
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_CHIPS = 8
+_SIDE = 128
+"""Chips of a quicklook, and pixels of a side: 8 chips of 128 pixels are 400 KB of PNG at most."""
+
+
+class Html(str):
+    """A string that is HTML already. Names of fields and bands are not: files may hold any."""
 
 
 def table(caption: str, rows: Iterable[Sequence[Any]], head: Sequence[str] = ()) -> str:
-    """Returns an HTML table, with everything escaped: files may hold any name."""
+    """Returns an HTML table, with everything escaped that is not `Html`."""
 
-    def cells(tag: str, values: Sequence[Any]) -> str:
-        return "".join(f"<{tag}>{html.escape(str(v))}</{tag}>" for v in values)
+    def cell(v: Any, tag: str) -> str:
+        return f"<{tag}>{v if isinstance(v, Html) else html.escape(str(v))}</{tag}>"
 
-    lines = [cells("th", head)] if head else []
-    lines += [cells("th", [first]) + cells("td", others) for first, *others in rows]
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f"<table>{cells('caption', [caption])}{body}</table>"
+    lines = [f"<table><caption>{html.escape(caption)}</caption>"]
+    if head:
+        lines.append(f"<tr>{''.join(cell(v, 'th') for v in head)}</tr>")
+    for first, *others in rows:
+        lines.append(f"<tr>{cell(first, 'th')}{''.join(cell(v, 'td') for v in others)}</tr>")
+    return "".join(lines) + "</table>"
+
+
+_COLOURS = (("red", "r", "b04", "b4"), ("green", "g", "b03", "b3"), ("blue", "b", "b02", "b2"))
+"""What bands of red, green and blue are called, as `chaski view` has it."""
+CLASSES = 12
+_PALETTE = "332288 88ccee 44aa99 117733 999933 ddcc77 cc6677 882255 aa4499 bbbbbb 0077bb ee7733"
+"""Colours of the values of masks, which repeat after twelve."""
+_GREY = 128  # what has no value
+
+
+def visible(bands: int, names: Sequence[str]) -> list[int]:
+    """Returns the bands of red, green and blue: by their names, or the first three."""
+    if bands < 3:
+        return [0, 0, 0]
+    plain = [name.lower().split(" ")[0] for name in names]  # "B04 (665 nm)"
+    known = [[i for i, name in enumerate(plain[:bands]) if name in c][:1] for c in _COLOURS]
+    return [i for k in known for i in k] if all(known) else [0, 1, 2]
+
+
+def arranged(v: Any, axes: Sequence[str]) -> npt.NDArray[Any] | None:
+    """Returns an array as (n, steps, y, x, b), None of one that lacks an axis y or x of its own."""
+    if not {"y", "x"} <= set(axes) or len(axes) != v.ndim:
+        return None
+    for name in ("b", "n"):
+        if name not in axes:
+            v, axes = v[None], (name, *axes)
+    order = [axes.index(a) for a in ("y", "x", "b")]
+    steps = [i for i in range(v.ndim) if i not in order and axes[i] != "n"]
+    a = v.transpose(axes.index("n"), *steps, *order)
+    out: npt.NDArray[Any] = a.reshape(len(a), math.prod(a.shape[1:-3]), *a.shape[-3:])
+    return out
+
+
+def are_classes(a: npt.NDArray[Any], fill: float | None, single: bool) -> bool:
+    """Reports whether (n, steps, y, x, b) are classes: integers of one band with few values.
+
+    What is laid out without an axis b (single) may have many.
+    """
+    if a.dtype.kind not in "biu" or a.shape[-1] != 1:
+        return False
+    return single or len(set(np.unique(a)) - {fill}) <= CLASSES
+
+
+def class_colours(a: npt.NDArray[Any], fill: float | None) -> npt.NDArray[np.uint8]:
+    """Returns the colours of classes; fill is grey."""
+    palette = np.array([list(bytes.fromhex(c)) for c in _PALETTE.split()], np.uint8)
+    return np.where((a == fill)[..., None], np.uint8(_GREY), palette[a.astype(np.int64) % CLASSES])
+
+
+def colours(a: npt.NDArray[Any], fill: float | None) -> npt.NDArray[np.uint8]:
+    """Returns the colours of (..., b) of three bands or one.
+
+    Values from the 2nd to the 98th percentile of all bands are stretched to the range of the
+    screen, which keeps their hues. Fill and what is not finite is grey, and counts for nothing.
+    """
+    a = a.astype(np.float64)
+    gone = ~np.isfinite(a) | (a == fill)
+    low, high = (0.0, 0.0) if gone.all() else np.percentile(a[~gone], (2, 98))
+    a = np.clip(np.nan_to_num((a - low) / ((high - low) or 1.0)) * 255, 0, 255)
+    a[gone.any(axis=-1)] = _GREY
+    return np.broadcast_to(a.astype(np.uint8), (*a.shape[:-1], 3))
+
+
+def quicklook(
+    v: Any,
+    axes: Sequence[str],
+    valid: npt.NDArray[np.bool_],
+    names: Sequence[str] = (),
+    fill: float | None = None,
+) -> str:
+    """Returns an image of the first valid rows, of sequences their first step.
+
+    See `colours` and `class_colours`. It returns "" for what has no axes n, y and x of its own.
+    """
+    a = arranged(v, axes) if "n" in axes and v.dtype.kind in "biuf" else None
+    if a is None or not a.size or not valid.any():
+        return ""
+    step = -(-max(a.shape[2:4]) // _SIDE)
+    a = a[np.flatnonzero(valid)[:_CHIPS], :1, ::step, ::step]
+    if are_classes(a, fill, "b" not in axes):
+        pixels = class_colours(a[:, 0, ..., 0], fill)
+    else:
+        pixels = colours(a[:, 0][..., visible(a.shape[-1], names)], fill)
+    return _image(np.concatenate(list(pixels), axis=1))
+
+
+def _image(pixels: npt.NDArray[np.uint8]) -> str:
+    """Returns an <img> of RGB pixels, as PNG."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        sum_ = zlib.crc32(kind + data)
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", sum_)
+
+    height, width, _ = pixels.shape
+    lines = np.pad(pixels.reshape(height, -1), ((0, 0), (1, 0)))  # each begins with its filter, 0
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head)
+    png += chunk(b"IDAT", zlib.compress(lines.tobytes())) + chunk(b"IEND", b"")
+    return Html(f'<img src="data:image/png;base64,{base64.b64encode(png).decode()}">')
+
+
+def _number(v: Any) -> str:
+    return "" if v is None else f"{v:.6g}"
+
+
+def stats(s: Mapping[str, Any]) -> str:
+    """Returns one line about statistics: the mean and deviation of every field's bands."""
+    fields = "; ".join(
+        f"{name} {f.get('dtype', '')}, {len(f['bands'])} bands, mean "
+        f"[{', '.join(_number(b['mean']) for b in f['bands'])}], std "
+        f"[{', '.join(_number(b['std']) for b in f['bands'])}]"
+        for name, f in s.get("fields", {}).items()
+    )
+    return f"<chaski.Stats of {s.get('samples', 0)} samples: {fields}>"
+
+
+def stats_html(s: Mapping[str, Any]) -> str:
+    """Returns a table of the bands' statistics with their histograms."""
+    head = ("band", "mean", "std", "min", "max", "histogram")
+    return "".join(
+        table(
+            f"{name} ({f.get('dtype', '')}), {s.get('samples', 0)} samples",
+            [
+                (b.get("name") or i, *(_number(b.get(k)) for k in head[1:5]), _bars(b))
+                for i, b in enumerate(f["bands"])
+            ],
+            head,
+        )
+        for name, f in s.get("fields", {}).items()
+    )
+
+
+def _bars(band: Mapping[str, Any]) -> str:
+    """Returns the histogram of a band as a drawing."""
+    counts = (band.get("histogram") or {}).get("counts") or []
+    top = max(counts, default=0)
+    if not top:
+        return ""
+    bars = "".join(f"M{i} 30v{-30 * n / top:.1f}" for i, n in enumerate(counts) if n)
+    return Html(
+        f'<svg width="{2 * len(counts)}" height="30" viewBox="-1 0 {len(counts) + 1} 30" '
+        f'preserveAspectRatio="none"><path d="{bars}" stroke="currentColor"/></svg>'
+    )

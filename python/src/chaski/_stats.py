@@ -48,31 +48,15 @@ class Stats(dict[str, Any]):
         return np.array([b[member] for b in fields[field]["bands"]], np.float64)  # of None NaN
 
     def __repr__(self) -> str:
-        fields = "; ".join(
-            f"{name} {f.get('dtype', '')}, {len(f['bands'])} bands, mean "
-            f"[{', '.join(_number(b['mean']) for b in f['bands'])}], std "
-            f"[{', '.join(_number(b['std']) for b in f['bands'])}]"
-            for name, f in self.get("fields", {}).items()
-        )
-        return f"<chaski.Stats of {self.get('samples', 0)} samples: {fields}>"
+        return _show.stats(self)
 
     def _repr_html_(self) -> str:
-        """Returns what notebooks show: a table of the bands of every field."""
-        head, out = ("band", "mean", "std", "min", "max"), []
-        for name, f in self.get("fields", {}).items():
-            caption = f"{name} ({f.get('dtype', '')}), {self.get('samples', 0)} samples"
-            bands = enumerate(f["bands"])
-            rows = [(b.get("name") or i, *(_number(b.get(k)) for k in head[1:])) for i, b in bands]
-            out.append(_show.table(caption, rows, head))
-        return "".join(out)
+        """Returns what notebooks show: the bands with their histograms."""
+        return _show.stats_html(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the JSON that `load` takes by its path. A file that is there is replaced whole."""
         replace_file(path, [json.dumps(self).encode(), b"\n"])
-
-
-def _number(v: float | None) -> str:
-    return "" if v is None else f"{v:.6g}"
 
 
 @dataclass(frozen=True, kw_only=True)
