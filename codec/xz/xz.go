@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"hash/crc64"
+	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -27,6 +28,9 @@ const (
 // checkSizes are the sizes of checks in bytes by their number.
 var checkSizes = [16]int{0, 4, 4, 4, 8, 8, 8, 16, 16, 16, 32, 32, 32, 64, 64, 64}
 
+// decoders have models of 28 KiB, which are kept.
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
+
 var crc64Table = crc64.MakeTable(crc64.ECMA)
 
 func corrupt(format string, args ...any) error {
@@ -46,6 +50,11 @@ func Decode(dst, src []byte) error {
 		crc32.ChecksumIEEE(src[6:8]) != binary.LittleEndian.Uint32(src[8:]) {
 		return corrupt("not the header of an xz stream")
 	}
+	d := decoders.Get().(*decoder)
+	defer func() {
+		d.src = nil
+		decoders.Put(d)
+	}()
 	check, pos := int(src[7]), header
 	for out := 0; out < len(dst); {
 		size, distance, err := blockHeader(src[pos:])
@@ -53,7 +62,7 @@ func Decode(dst, src []byte) error {
 			return err
 		}
 		pos += size
-		n, used, ended, err := fill(dst[out:], src[pos:])
+		n, used, ended, err := d.fill(dst[out:], src[pos:])
 		if err != nil {
 			return corrupt("after %d of %d bytes: %v", out+n, len(dst), err)
 		}
