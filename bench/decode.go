@@ -29,40 +29,24 @@ import (
 type DecodeOptions struct {
 	// Workers is how many files to decode at the same time. Default: the number of processors.
 	Workers int
-	// Rounds of at least Time each. Default 5 of 1 s.
-	Rounds int
-	Time   time.Duration
+	Rounds
 	// Opened opens files and reads their headers before the measurement.
 	Opened bool
 	// MaxChunk is the largest decoded chunk, in bytes. Default tiff.DefaultMaxChunk.
 	MaxChunk int
-	// Progress is called after every round.
-	Progress func(done, total int)
 }
 
 func (o DecodeOptions) withDefaults() DecodeOptions {
 	o.Workers = cmp.Or(o.Workers, procs.Workers())
-	o.Rounds = cmp.Or(o.Rounds, 5)
-	o.Time = cmp.Or(o.Time, time.Second)
+	o.setDefaults()
 	o.MaxChunk = cmp.Or(o.MaxChunk, tiff.DefaultMaxChunk)
 	return o
-}
-
-func (o DecodeOptions) validate() error {
-	if o.Workers < 1 || o.Rounds < 1 || o.Time < 0 || o.MaxChunk < 1 {
-		return fmt.Errorf("bench: workers is %d, rounds %d, the time %v and max-chunk %d: all must be positive",
-			o.Workers, o.Rounds, o.Time, o.MaxChunk)
-	}
-	return nil
 }
 
 // Decode measures the decoding of whole files, again and again in the order of paths. The samples of the report are
 // files.
 func Decode(ctx context.Context, paths []string, o DecodeOptions) (*Report, error) {
 	o = o.withDefaults()
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
 	if len(paths) == 0 {
 		return nil, fmt.Errorf("bench: there is no file to decode")
 	}
@@ -75,10 +59,10 @@ func Decode(ctx context.Context, paths []string, o DecodeOptions) (*Report, erro
 	report.set("files", "%d", len(paths))
 	report.set("opening", "%t", !o.Opened)
 	report.set("workers", "%d", o.Workers)
-	report.set("rounds", "%d of %v", o.Rounds, o.Time)
+	report.set("rounds", "%d of %v", o.Count, o.Time)
 	var mb, samples, cpu []float64
 	var files int64
-	for i := range o.Rounds {
+	for i := range o.Count {
 		used := cputime.Used()
 		n, bytes, duration, err := d.round(ctx)
 		if err != nil {
@@ -88,9 +72,7 @@ func Decode(ctx context.Context, paths []string, o DecodeOptions) (*Report, erro
 		mb = append(mb, float64(bytes)/1e6/duration.Seconds())
 		samples = append(samples, float64(n)/duration.Seconds())
 		cpu = append(cpu, float64(cputime.Used()-used)/1e6/float64(n))
-		if o.Progress != nil {
-			o.Progress(i+1, o.Rounds)
-		}
+		o.Progress(i+1, o.Count)
 	}
 	report.Figures = []Figure{
 		newFigure("decoded", "MB/s", mb), newFigure("files", "samples/s", samples),

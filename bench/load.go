@@ -3,7 +3,6 @@ package bench
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"runtime"
 	"slices"
@@ -25,28 +24,15 @@ type LoadOptions struct {
 	Options loader.Options
 	// Prefetch is the number of batches prepared ahead. Default loader.DefaultPrefetch.
 	Prefetch int
-	// Rounds of at least Time each. Default 5 of 2 s.
-	Rounds int
-	Time   time.Duration
-	// Progress is called after every round.
-	Progress func(done, total int)
+	Rounds
 }
 
 func (o LoadOptions) withDefaults() LoadOptions {
-	o.Rounds = cmp.Or(o.Rounds, 5)
-	o.Time = cmp.Or(o.Time, 2*time.Second)
+	o.setDefaults()
 	o.Prefetch = cmp.Or(o.Prefetch, loader.DefaultPrefetch)
 	o.Options.Workers = cmp.Or(o.Options.Workers, procs.Workers())
 	o.Options.Logger = cmp.Or(o.Options.Logger, slog.New(slog.DiscardHandler))
 	return o
-}
-
-func (o LoadOptions) validate() error {
-	if o.Rounds < 1 || o.Time < 0 || o.Prefetch < 1 {
-		return fmt.Errorf("bench: rounds is %d, the time %v and prefetch %d: rounds and prefetch must "+
-			"be at least 1", o.Rounds, o.Time, o.Prefetch)
-	}
-	return nil
 }
 
 // Load measures the batches of a loader in this process: samples and bytes of tensors per second, CPU time, the time
@@ -54,9 +40,6 @@ func (o LoadOptions) validate() error {
 // resident memory. Epochs follow each other without end.
 func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 	o = o.withDefaults()
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
 	var stages resources.Stages
 	o.Options.Stages = &stages
 	begin := time.Now()
@@ -78,7 +61,7 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 	describeSpec(report, engine.Spec(), engine.Len())
 	report.set("workers", "%d", o.Options.Workers)
 	report.set("prefetch", "%d", o.Prefetch)
-	report.set("rounds", "%d of %v", o.Rounds, o.Time)
+	report.set("rounds", "%d of %v", o.Count, o.Time)
 	// The steady state begins when every batch buffer was used once, because the first use allocates it.
 	for range o.Prefetch + 2 {
 		if _, _, err := take(ctx, l); err != nil {
@@ -87,13 +70,11 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 	}
 	var m loadRounds
 	before := stages.Spent()
-	for i := range o.Rounds {
+	for i := range o.Count {
 		if err := m.round(ctx, l, o.Time, &stages); err != nil {
 			return nil, err
 		}
-		if o.Progress != nil {
-			o.Progress(i+1, o.Rounds)
-		}
+		o.Progress(i+1, o.Count)
 	}
 	report.Figures = []Figure{
 		newFigure("samples", "samples/s", m.samples), newFigure("tensors", "MB/s", m.mb),

@@ -14,7 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 )
 
-// Raster is an image of (bands, height, width) samples, little-endian in C order.
+// Raster is an image of (bands, height, width) samples, little-endian in C order. Data and Valid have all of them.
 type Raster struct {
 	DType                chunk.DType
 	Bands, Height, Width int
@@ -37,13 +37,14 @@ const (
 // mask.
 const MaxCategories = 24
 
+// black and white are the percentiles of a band that are drawn so.
+const black, white = 2, 98
+
 // Options of Render. The zero value is ready.
 type Options struct {
 	// Bands to draw, zero-based: one (grey) or three (red, green, blue). Default: the first three, or the
 	// first.
 	Bands []int
-	// Low and High are the percentiles drawn black and white. Default: 2 and 98.
-	Low, High float64
 	// MaxSide is the longest side of the picture in pixels. Larger rasters are averaged down. Default 1024.
 	MaxSide int
 	// Palette for rasters of one band.
@@ -54,39 +55,10 @@ func (o Options) withDefaults(bands int) Options {
 	if len(o.Bands) == 0 {
 		o.Bands = Visible(nil, bands)
 	}
-	if o.Low == 0 && o.High == 0 {
-		o.Low, o.High = 2, 98
-	}
 	if o.MaxSide == 0 {
 		o.MaxSide = 1024
 	}
 	return o
-}
-
-// validate checks the raster and the options against each other.
-func (r *Raster) validate(o Options) error {
-	switch {
-	case r.Bands < 1 || r.Height < 1 || r.Width < 1 || !r.DType.Valid():
-		return fmt.Errorf("draw: a raster cannot have the shape (%d, %d, %d) and dtype %s", r.Bands,
-			r.Height, r.Width, r.DType)
-	case len(r.Data)/r.DType.Size()/r.Width/r.Height != r.Bands || len(r.Data)%(r.DType.Size()*r.Width*r.Height) != 0:
-		return fmt.Errorf("draw: the data have %d bytes, which do not fit (%d, %d, %d) %s", len(r.Data), r.Bands,
-			r.Height, r.Width, r.DType)
-	case r.Valid != nil && len(r.Valid) != len(r.Data)/r.DType.Size():
-		return fmt.Errorf("draw: the mask has %d bytes for %d values", len(r.Valid), len(r.Data)/r.DType.Size())
-	case len(o.Bands) != 1 && len(o.Bands) != 3:
-		return fmt.Errorf("draw: %d bands are selected: it must be one or three", len(o.Bands))
-	case !(o.Low >= 0 && o.Low < o.High && o.High <= 100):
-		return fmt.Errorf("draw: the stretch is %g to %g: percentiles must ascend from 0 to 100", o.Low, o.High)
-	case o.MaxSide < 1:
-		return fmt.Errorf("draw: MaxSide is %d: it must be at least 1", o.MaxSide)
-	}
-	for _, b := range o.Bands {
-		if b < 0 || b >= r.Bands {
-			return fmt.Errorf("draw: there is no band %d: the raster has the bands 0 to %d", b, r.Bands-1)
-		}
-	}
-	return nil
 }
 
 // colourNames are what bands of red, green and blue are called: also by Sentinel-2, and by Landsat 8 and 9.
@@ -114,8 +86,10 @@ func Visible(names []string, bands int) []int {
 // Render draws a raster. Complex numbers are drawn by their magnitude.
 func Render(r Raster, o Options) (*image.NRGBA, error) {
 	o = o.withDefaults(r.Bands)
-	if err := r.validate(o); err != nil {
-		return nil, err
+	for _, b := range o.Bands {
+		if b < 0 || b >= r.Bands {
+			return nil, fmt.Errorf("draw: there is no band %d: the raster has the bands 0 to %d", b, r.Bands-1)
+		}
 	}
 	step := (max(r.Height, r.Width) + o.MaxSide - 1) / o.MaxSide
 	if len(o.Bands) == 1 && o.Palette != Never {
@@ -128,7 +102,7 @@ func Render(r Raster, o Options) (*image.NRGBA, error) {
 	planes := make([]plane, len(o.Bands))
 	for i, b := range o.Bands {
 		planes[i] = r.sample(b, step, mean)
-		planes[i].stretch(o.Low, o.High)
+		planes[i].stretch(black, white)
 	}
 	return compose(planes), nil
 }

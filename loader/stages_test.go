@@ -27,18 +27,13 @@ func TestStagesAreAllOfTheTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		samples, first := int64(0), time.Time{}
-		for b, err := range l.All(t.Context()) {
+		first := time.Time{}
+		for _, err := range l.All(t.Context()) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			if first.IsZero() {
 				first = time.Now()
-			}
-			for _, ok := range b.Valid {
-				if ok {
-					samples++
-				}
 			}
 		}
 		l.Close()
@@ -56,12 +51,8 @@ func TestStagesAreAllOfTheTime(t *testing.T) {
 				t.Errorf("%d workers: %v in stage %v", workers, spent, stage)
 			}
 		}
-		if sum != s.Total() || sum > time.Duration(workers)*passed || sum < worked {
-			t.Errorf("%d workers: stages of %v, workers of %v; %v passed, %v with batches",
-				workers, sum, s.Total(), passed, worked)
-		}
-		if s.Samples() != samples || samples == 0 {
-			t.Errorf("%d workers: %d samples counted, %d came", workers, s.Samples(), samples)
+		if sum > time.Duration(workers)*passed || sum < worked {
+			t.Errorf("%d workers: stages of %v; %v passed, %v with batches", workers, sum, passed, worked)
 		}
 	}
 }

@@ -477,7 +477,6 @@ func (p *Pending) complete(r *pixels.Reader) error {
 		if err := p.settle(r); err != nil {
 			return err
 		}
-		p.engine.options.Stages.Count(p.batch.Valid)
 		return p.tensors()
 	})
 	crash.Report(p.engine.options.Logger, err)

@@ -145,7 +145,7 @@ func TestFewDistinctStrings(t *testing.T) {
 			check("taken", took, i, row)
 		}
 		few := []int{0, 5, 6, 19_999, 20_001, 45_000}
-		picked, err := opened(t, b).Pick(t.Context(), tab.Index(name), few)
+		picked, err := opened(t, b).Take(few).At(t.Context(), tab.Index(name))
 		if err != nil {
 			t.Fatal(err)
 		}

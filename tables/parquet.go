@@ -147,7 +147,7 @@ func (p *parquetTable) typeOf(f *parquet.Field) Type {
 // bare returns the type of a node as if it were not repeated itself.
 func (p *parquetTable) bare(f *parquet.Field) Type {
 	if f.Leaf >= 0 {
-		return formOf(&p.f.Columns[f.Leaf])
+		return LeafType(&p.f.Columns[f.Leaf])
 	}
 	if list, elem := listOf(f); list != nil {
 		typ := p.bare(elem)
@@ -205,8 +205,8 @@ func (t Type) required(f *parquet.Field) Type {
 	return t.With(func(form *Form) { form.Required = !f.Optional && !f.Repeated })
 }
 
-// formOf returns the type of a leaf with what Parquet says about how it is stored.
-func formOf(c *parquet.Column) Type {
+// LeafType returns the type of a leaf of a file's schema, with what Parquet says about how it is stored.
+func LeafType(c *parquet.Column) Type {
 	typ := leafType(c)
 	typ.Nano = nano(c)
 	form, fixed := Form{}, c.Type == parquet.FixedLenByteArray
@@ -237,9 +237,9 @@ func leafType(c *parquet.Column) Type {
 	case note.Kind == parquet.Decimal && note.Precision > 0 && note.Precision <= 38 && note.Scale >= 0 &&
 		note.Scale <= note.Precision:
 		return Type{Kind: Decimal, Precision: uint8(note.Precision), Scale: uint8(note.Scale)}
-	case c.Logical == parquet.Half && c.Type == parquet.FixedLenByteArray && c.Size() == 2:
+	case note.Kind == parquet.Half && c.Type == parquet.FixedLenByteArray && c.Size() == 2:
 		return Type{Kind: Float64, Bits: 16}
-	case c.Type == parquet.ByteArray && c.Logical == parquet.String:
+	case c.Type == parquet.ByteArray && note.Text():
 		return Type{Kind: String}
 	case c.Type == parquet.ByteArray, c.Type == parquet.FixedLenByteArray:
 		return Type{Kind: Binary}
@@ -257,7 +257,7 @@ func leafType(c *parquet.Column) Type {
 		return Type{Kind: Timestamp, UTC: note.UTC}
 	}
 	typ := Type{Kind: Int64, Bits: 64}
-	if c.Logical == parquet.Unsigned {
+	if note.Unsigned {
 		typ.Kind = Uint64
 	}
 	if c.Type == parquet.Int32 {

@@ -69,19 +69,6 @@ func (p *parquetTable) missing(leaf, row int) error {
 	return fault.New(fault.Corrupt, "column "+p.f.Columns[leaf].Name, fault.NoOffset, "no page has row %d", row)
 }
 
-// Pick returns the values of column i at rows, which must ascend. If the column is not in memory, it decodes only the
-// pages that hold one of the rows, and keeps only the picked values.
-func (t *Table) Pick(ctx context.Context, i int, rows []int) (*Vector, error) {
-	if p := t.readerOf(i, rows); p != nil {
-		return p.column(ctx, i)
-	}
-	values, err := t.At(ctx, i)
-	if err != nil {
-		return nil, err
-	}
-	return values.Take(rows)
-}
-
 // readerOfFew returns a reader of column i at rows that keeps the pages it decodes, because the next request is often
 // for rows nearby. It returns nil if the rows are more than a quarter of all, which decoding the whole column serves
 // better, or where readerOf does.

@@ -106,10 +106,6 @@ func TestFewRowsAreTheColumns(t *testing.T) {
 			})
 			got, err := whole.Take(rows).At(t.Context(), i)
 			same("taken from memory", rows, got, err)
-			if slices.IsSorted(rows) {
-				got, err = opened(t, b).Pick(t.Context(), i, rows)
-				same("picked", rows, got, err)
-			}
 		}
 		running.Wait()
 		got, err := fresh.At(t.Context(), i)

@@ -34,10 +34,11 @@ func (p *parquetShapes) values(ctx context.Context, name string) (*Values, error
 	refuse := func(k fault.Kind, format string, args ...any) error {
 		return fault.New(k, "column "+name, fault.NoOffset, format, args...)
 	}
+	known := []parquet.NoteKind{parquet.NoNote, parquet.Integer, parquet.String}
 	switch {
-	case c.Repeated || c.Logical == parquet.Opaque || c.Note.Kind != parquet.NoNote && c.Note.Kind != parquet.Integer:
+	case c.Repeated || !slices.Contains(known, c.Note.Kind):
 		return nil, refuse(fault.Unsupported, "holds no numbers and no strings")
-	case c.Logical == parquet.String && c.Type == parquet.ByteArray:
+	case c.Note.Kind == parquet.String && c.Type == parquet.ByteArray:
 		values.Codes = make([]uint32, n)
 		take = func(row, i int, page *parquet.Values) (err error) {
 			values.Codes[row], err = names.code(page.Raw(i))

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"slices"
 
@@ -55,8 +56,6 @@ type Options struct {
 	// Bands of the first field to show: one, or three as red, green and blue. Default: those named so, else the first
 	// three, or the first.
 	Bands []int
-	// Low and High are the percentiles of each chip that are drawn black and white. Default: 2 and 98.
-	Low, High float64
 	// Side is the longest side of a chip's picture, in pixels. Default 192.
 	Side int
 	// MaxBytes is the memory for the decoded bands of one chip. Default 64 MiB.
@@ -69,7 +68,7 @@ type Options struct {
 	Progress func(step string, done, total int64)
 }
 
-func (o *Options) withDefaults() error {
+func (o *Options) withDefaults() {
 	if len(o.Fields) == 0 {
 		o.Fields = []loader.Field{{Name: "image"}}
 	}
@@ -77,15 +76,6 @@ func (o *Options) withDefaults() error {
 	if o.Progress == nil {
 		o.Progress = func(string, int64, int64) {}
 	}
-	switch n := len(o.Bands); {
-	case o.Samples < 0 || o.Samples > MaxSamples:
-		return fmt.Errorf("report: samples is %d: it must be from 0 to %d", o.Samples, MaxSamples)
-	case o.Side < 1 || o.MaxBytes < 1:
-		return fmt.Errorf("report: the side is %d and max-bytes %d: both must be at least 1", o.Side, o.MaxBytes)
-	case n != 0 && n != 1 && n != 3:
-		return fmt.Errorf("report: %d bands are selected: it must be one or three", n)
-	}
-	return nil
 }
 
 // Report is what Make found in a dataset.
@@ -182,19 +172,12 @@ type maker struct {
 	bad   map[int64]string // the first samples that cannot be read, and why
 	nBad  int64
 	last  int64 // the last sample that was counted as bad
-	// Pairs of a sample's first raster and another one: at different places, the first of these, and without a place.
-	misplaced int64
-	elsewhere []string
-	unplaced  int64
 }
 
 // Make reads a dataset: the header of every asset, every pixel (with loader.Stats) and a few chips. Samples that
-// cannot be read become warnings. It returns an error if the dataset cannot be opened, if an option is wrong, or if
-// ctx is done.
+// cannot be read become warnings. It returns an error if the dataset cannot be opened, or if ctx is done.
 func Make(ctx context.Context, o Options) (*Report, error) {
-	if err := o.withDefaults(); err != nil {
-		return nil, err
-	}
+	o.withDefaults()
 	if o.Loader.Opener == nil {
 		files := &source.Files{}
 		defer files.Close()
@@ -352,4 +335,55 @@ func (f *Field) classes() (out []Count) {
 		}
 	}
 	return out
+}
+
+// warn adds the warnings and notes about the dataset.
+func (m *maker) warn() {
+	if n := max(m.nBad, m.Skipped); n > 0 {
+		text := plural(n, "sample", "samples") + " cannot be read"
+		if slices.ContainsFunc(m.Report.Fields, func(f Field) bool { return f.Stats != nil }) {
+			text += ", or not together with the first, and count in no statistics"
+		}
+		var items []string
+		for _, row := range slices.Sorted(maps.Keys(m.bad)) {
+			items = append(items, fmt.Sprintf("sample %d: %s", row, m.bad[row]))
+		}
+		m.alarm(text+".", withMore(items, n))
+	}
+	for i := range m.Report.Fields {
+		if field := &m.Report.Fields[i]; field.Kind == catalog.Raster {
+			m.warnRaster(field)
+		} else if field.Missing > 0 {
+			m.note(fmt.Sprintf("Field %q has no value in %s.", field.Name, plural(field.Missing, "sample", "samples")))
+		}
+	}
+}
+
+func (m *maker) warnRaster(f *Field) {
+	for _, mixed := range []struct {
+		what  string
+		tally *Tally
+	}{{"shapes", &f.Shapes}, {"CRSs", &f.CRS}, {"nodata values", &f.NoData}} {
+		counts := mixed.tally.Counts()
+		if len(counts) < 2 {
+			continue
+		}
+		var items []string
+		for _, c := range counts[:min(len(counts), maxNamed)] {
+			items = append(items, fmt.Sprintf("%s: %s", c.Name, plural(c.N, "asset", "assets")))
+		}
+		m.alarm(fmt.Sprintf("Field %q has assets of different %s.", f.Name, mixed.what),
+			withMore(items, int64(len(counts))))
+	}
+	if f.Assets > 0 && f.NoData.counts[none] == f.Assets && !f.Mask {
+		m.note(fmt.Sprintf("Field %q declares no nodata value: a fill value would count as data.", f.Name))
+	}
+}
+
+// withMore adds to the first of n items how many more there are.
+func withMore(first []string, n int64) []string {
+	if hidden := n - int64(len(first)); hidden > 0 && len(first) > 0 {
+		return append(first, fmt.Sprintf("and %s more", thousands(hidden)))
+	}
+	return first
 }

@@ -170,7 +170,7 @@ func TestBearer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	md, err := b.PerRPC().GetRequestMetadata(t.Context())
+	md, err := b.GetRequestMetadata(t.Context())
 	if err != nil || md["authorization"] != "Bearer "+token {
 		t.Errorf("%v, %v", md, err)
 	}

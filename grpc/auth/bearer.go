@@ -9,8 +9,6 @@ import (
 	"os"
 	"strings"
 
-	"google.golang.org/grpc/credentials"
-
 	"github.com/chaski-eo/chaski/internal/reload"
 )
 
@@ -20,7 +18,8 @@ const (
 	TokenFileVariable = "CHASKI_TOKEN_FILE"
 )
 
-// Bearer is the token that a client sends with its calls. It prints as "auth.Bearer", without the token.
+// Bearer is the token that a client sends with its calls: credentials.PerRPCCredentials. It prints as "auth.Bearer",
+// without the token.
 type Bearer struct{ get func() (string, error) }
 
 // Token returns a bearer of a token.
@@ -83,22 +82,18 @@ func (*Bearer) String() string { return "auth.Bearer" }
 // GoString implements fmt.GoStringer.
 func (b *Bearer) GoString() string { return b.String() }
 
-// PerRPC returns what gives calls their token. Only the options of a connection decide where it may go: see MaySend.
-func (b *Bearer) PerRPC() credentials.PerRPCCredentials { return perRPC{b} }
-
-type perRPC struct{ b *Bearer }
-
 // GetRequestMetadata implements credentials.PerRPCCredentials.
-func (p perRPC) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
-	t, err := p.b.get()
+func (b *Bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	t, err := b.get()
 	if err != nil {
 		return nil, err
 	}
 	return map[string]string{"authorization": "Bearer " + t}, nil
 }
 
-// RequireTransportSecurity implements credentials.PerRPCCredentials.
-func (perRPC) RequireTransportSecurity() bool { return false }
+// RequireTransportSecurity implements credentials.PerRPCCredentials. Only the options of a connection decide where a
+// token may go: see MaySend.
+func (*Bearer) RequireTransportSecurity() bool { return false }
 
 // MaySend returns an error if plain text to a target, as gRPC writes it, leaves this machine.
 func MaySend(target string) error {

@@ -382,9 +382,6 @@ func (r *Run) State() shuffle.State {
 	return shuffle.State{Version: shuffle.Version, Spec: r.hash, Seed: r.spec.Seed, Run: r.parts}
 }
 
-// Servers returns how many servers the client knows.
-func (r *Run) Servers() int { return len(r.client.peers) }
-
 // Len returns N, the samples of an epoch.
 func (r *Run) Len() int64 { return r.samples }
 

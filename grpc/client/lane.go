@@ -250,29 +250,27 @@ func (l *lane) message(r *request) *chaskiv1.StreamRequest {
 func (l *lane) receive(from *replies, leases *leaseConn) error {
 	in := assembly{memory: l.s.options.Memory}
 	defer in.drop()
-	reply := &wire.Reply{}
 	for {
-		if err := from.next(reply); err != nil {
+		reply, err := from.next()
+		if err != nil {
 			return err
 		}
 		want := l.oldest()
-		var err error
-		switch {
-		case want == nil:
-			err = fmt.Errorf("%w: it answers what was not asked", ErrProtocol)
-		case reply.Fault != nil:
-			err = l.fault(reply.Fault, want)
-		case reply.Lease != nil:
-			if leases == nil || in.to != nil || reply.Lease.GetTicket() != want.id {
-				err = fmt.Errorf("%w: a lease for ticket %d, the next is %d", ErrProtocol, reply.Lease.GetTicket(),
-					want.id)
-				break
-			}
-			return l.leased(reply.Lease, want, leases)
-		default:
-			err = in.add(reply, want.id, l.peer.options.MaxBatchBytes)
+		if want == nil {
+			return fmt.Errorf("%w: it answers what was not asked", ErrProtocol)
 		}
-		reply.Free()
+		switch kind := reply.GetKind().(type) {
+		case *chaskiv1.StreamReply_Fault:
+			err = l.fault(kind.Fault, want)
+		case *chaskiv1.StreamReply_Lease:
+			if leases == nil || in.to != nil || kind.Lease.GetTicket() != want.id {
+				return fmt.Errorf("%w: a lease for ticket %d, the next is %d", ErrProtocol, kind.Lease.GetTicket(),
+					want.id)
+			}
+			return l.leased(kind.Lease, want, leases)
+		default:
+			err = in.add(reply.GetPart(), want.id, l.peer.options.MaxBatchBytes)
+		}
 		if err != nil {
 			return err
 		}
@@ -361,26 +359,29 @@ type assembly struct {
 }
 
 // add takes a part. The first one says how long the payload is.
-func (a *assembly) add(r *wire.Reply, ticket uint64, limit int64) error {
+func (a *assembly) add(part *chaskiv1.Part, ticket uint64, limit int64) error {
+	data, offset, total := part.GetData(), part.GetOffset(), part.GetTotal()
 	switch {
-	case r.Ticket != ticket:
-		return fmt.Errorf("%w: part of ticket %d, the next is %d", ErrProtocol, r.Ticket, ticket)
-	case r.Total > uint64(limit):
+	case part == nil:
+		return fmt.Errorf("%w: a reply that is none of part, fault, lease", ErrProtocol)
+	case part.GetTicket() != ticket:
+		return fmt.Errorf("%w: part of ticket %d, the next is %d", ErrProtocol, part.GetTicket(), ticket)
+	case total > uint64(limit):
 		return fmt.Errorf("%w: %w", ErrProtocol, fault.New(fault.Limit, "payload", fault.NoOffset,
-			"%d bytes, at most %d", r.Total, limit))
-	case r.Offset != uint64(a.got) || r.Len < 1 || uint64(r.Len) > r.Total-r.Offset,
-		a.to != nil && r.Total != uint64(a.total):
+			"%d bytes, at most %d", total, limit))
+	case offset != uint64(a.got) || len(data) < 1 || uint64(len(data)) > total-offset,
+		a.to != nil && total != uint64(a.total):
 		return fmt.Errorf("%w: %w", ErrProtocol, fault.New(fault.Corrupt, "part", fault.NoOffset,
-			"%d bytes at %d of %d after %d of %d", r.Len, r.Offset, r.Total, a.got, a.total))
+			"%d bytes at %d of %d after %d of %d", len(data), offset, total, a.got, a.total))
 	}
 	if a.to == nil {
-		a.total = int(r.Total)
+		a.total = int(total)
 		a.to = payload.NewReceiver(a.total, a.memory)
 	}
-	if err := r.Each(a.to.Write); err != nil {
+	if err := a.to.Write(data); err != nil {
 		return fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
-	a.got += r.Len
+	a.got += len(data)
 	return nil
 }
 

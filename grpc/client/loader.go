@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"time"
 
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -40,7 +39,7 @@ type Loader struct {
 	options LoaderOptions
 	ahead   TicketOptions // with memory that outlives sessions
 	state   shuffle.State
-	session *session // nil after an error
+	tickets *Tickets // nil after an error
 	added   int      // tickets whose batches Next has not returned
 	next    cursor   // the step whose ticket is added next
 	closed  bool
@@ -95,30 +94,27 @@ func (l *Loader) Next(ctx context.Context) (*loader.Batch, error) {
 	if !ok {
 		return nil, io.EOF
 	}
-	if l.session == nil {
-		l.session, l.added, l.next = newSession(l.run, l.ahead), 0, next
+	if l.tickets == nil {
+		l.tickets, l.added, l.next = &Tickets{session: newSession(l.run, l.ahead)}, 0, next
 	}
 	l.add()
-	called := time.Now()
-	result, err := l.session.receive(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if result.err == nil {
-		if result.err = l.bad.Note(result.batch); result.err != nil {
-			result.batch.Release()
+	batch, err := l.tickets.Next(ctx)
+	if err == nil {
+		if err = l.bad.Note(batch); err != nil {
+			batch.Release()
 		}
 	}
-	if result.err != nil {
-		l.drop()
-		return nil, result.err
+	if err != nil {
+		if err != ctx.Err() { //nolint:errorlint // that one, of this wait, took no ticket
+			l.drop()
+		}
+		return nil, err
 	}
-	l.session.taken(result.batch, called)
 	l.added--
 	l.add()
 	l.state.Epoch = next.epoch
 	l.state.Samples = min((next.step+1)*int64(l.run.spec.BatchSize), l.run.samples)
-	return result.batch, nil
+	return batch, nil
 }
 
 // add adds the tickets of the next steps, as many as may be open.
@@ -129,8 +125,8 @@ func (l *Loader) add() {
 			return
 		}
 		l.next = cursor{next.epoch, next.step + 1}
-		l.session.add(queued{shuffle.StepTicket(next.epoch, next.step, l.run.spec.BatchSize, l.options.Rank,
-			l.options.World), l.options.Native})
+		l.tickets.Add(shuffle.StepTicket(next.epoch, next.step, l.run.spec.BatchSize, l.options.Rank,
+			l.options.World), l.options.Native)
 		l.added++
 	}
 }
@@ -145,9 +141,9 @@ func (l *Loader) skip(c cursor) (cursor, bool) {
 
 // drop cancels the requests.
 func (l *Loader) drop() {
-	if l.session != nil {
-		l.session.close()
-		l.session = nil
+	if l.tickets != nil {
+		l.tickets.Close()
+		l.tickets = nil
 	}
 }
 

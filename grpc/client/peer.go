@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/report"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/raster"
+	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -50,7 +51,7 @@ func dialPeer(at address, o Options) (*peer, error) {
 	target := at.target
 	dial := []grpc.DialOption{
 		grpc.WithTransportCredentials(o.Credentials),
-		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.NewCodec()), grpc.MaxCallRecvMsgSize(maxMessage)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithReadBufferSize(readBuffer),
 		grpc.WithStaticStreamWindowSize(window),
 		grpc.WithStaticConnWindowSize(window),
@@ -71,7 +72,7 @@ func dialPeer(at address, o Options) (*peer, error) {
 				return nil, fmt.Errorf("chaski at %s: %w", target, err)
 			}
 		}
-		dial = append(dial, grpc.WithPerRPCCredentials(o.Token.PerRPC()))
+		dial = append(dial, grpc.WithPerRPCCredentials(o.Token))
 	}
 	conn, err := grpc.NewClient(target, append(dial, o.Dial...)...)
 	if err != nil {
@@ -135,21 +136,17 @@ func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array
 	if err != nil {
 		return nil, p.failed(err)
 	}
-	in := assembly{memory: make(memory)}
+	in := assembly{memory: new(resources.Pool)}
 	defer in.drop()
-	reply := &wire.Reply{}
-	defer func() { reply.Free() }() // with an error
-	for ; !in.whole(); reply.Free() {
-		if err := stream.RecvMsg(reply); err != nil {
+	for !in.whole() {
+		reply, err := stream.Recv()
+		if err != nil {
 			return nil, p.failed(err)
 		}
-		if reply.Fault != nil {
-			return nil, p.failed(wire.FaultError(reply.Fault))
+		if fault := reply.GetFault(); fault != nil {
+			return nil, p.failed(wire.FaultError(fault))
 		}
-		if reply.Lease != nil {
-			return nil, p.failed(fmt.Errorf("%w: the answer is a lease", ErrProtocol))
-		}
-		if err := in.add(reply, 0, p.options.MaxBatchBytes); err != nil {
+		if err := in.add(reply.GetPart(), 0, p.options.MaxBatchBytes); err != nil {
 			return nil, p.failed(err)
 		}
 	}

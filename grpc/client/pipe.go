@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
 // pipeBuffer is how many bytes are read from a pipe at once: as many as a Unix socket holds, and few enough for them to
@@ -105,18 +106,20 @@ var errPipe = errors.New("the pipe of the stream broke")
 // replies are where the replies of a stream come from: its pipe until that ends, then gRPC, which says why it did.
 type replies struct {
 	pipe   *pipe // may be nil
-	stream interface{ RecvMsg(any) error }
+	stream interface {
+		Recv() (*chaskiv1.StreamReply, error)
+	}
 	cancel context.CancelCauseFunc // of the stream
 	came   bool                    // a reply by the pipe: what is left of the call then is its status
 }
 
 // next reads the next reply. A batch comes in several.
-func (r *replies) next(reply *wire.Reply) error {
+func (r *replies) next() (*chaskiv1.StreamReply, error) {
 	if r.pipe != nil {
-		err := r.pipe.in.Next(reply)
+		reply, err := r.pipe.in.Next()
 		if err == nil {
 			r.came = true
-			return nil
+			return reply, nil
 		}
 		r.pipe.close()
 		r.pipe = nil
@@ -125,5 +128,5 @@ func (r *replies) next(reply *wire.Reply) error {
 			defer late.Stop()
 		}
 	}
-	return r.stream.RecvMsg(reply)
+	return r.stream.Recv()
 }

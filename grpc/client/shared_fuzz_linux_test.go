@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/chaski-eo/chaski/internal/shm"
+	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -47,7 +48,8 @@ func FuzzLeaseSocket(f *testing.F) {
 				if c.segments[a] == nil {
 					continue // it would wait for it
 				}
-				if _, e := c.claim(&chaskiv1.Lease{Id: uint64(b), Segment: a}, 1<<20, make(memory)); !errors.Is(e,
+				lease := &chaskiv1.Lease{Id: uint64(b), Segment: a}
+				if _, e := c.claim(lease, 1<<20, new(resources.Pool)); !errors.Is(e,
 					ErrProtocol) {
 					t.Fatalf("lease %d of segment %d: %v", b, a, e)
 				}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -45,7 +46,8 @@ func (o TicketOptions) withDefaults(r *Run) (TicketOptions, error) {
 	}
 	o.Memory = cmp.Or(o.Memory, r.client.options.Memory)
 	if o.Memory == nil {
-		o.Memory = make(memory, r.maxOpen(o.Prefetch)+1)
+		batch := r.RowBytes() * int64(r.spec.BatchSize)
+		o.Memory = &resources.Pool{Bound: max(resources.DefaultMemoryBytes, batch*int64(o.Prefetch+1))}
 	}
 	return o, nil
 }

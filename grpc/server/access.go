@@ -61,10 +61,7 @@ type passKey struct{}
 // tap refuses a call without a valid token at its headers, before gRPC keeps anything of its message. It returns the
 // context of the others, with their pass.
 func (s *Server) tap(ctx context.Context, i *tap.Info) (context.Context, error) {
-	var in *inbound
-	if c, ok := ctx.Value(connectionKey{}).(*connection); ok {
-		in = c.in
-	}
+	in := connectionOf(ctx)
 	if isHealth(i.FullMethodName) {
 		return in.call(ctx, sizeOf(i.Header), false, guestFrames), nil
 	}
@@ -80,28 +77,24 @@ func (s *Server) tap(ctx context.Context, i *tap.Info) (context.Context, error) 
 }
 
 // admit returns the context of a call, with the client that makes it, or the status of one that is not let in. An
-// admitted client leaves its view at the end of the call.
-func (s *Server) admit(ctx context.Context, method string) (context.Context, error) {
+// admitted client leaves at the end of the call.
+func (s *Server) admit(ctx context.Context, method string) (admitted context.Context, leave func(), err error) {
 	// Health probes, such as Kubernetes sends, have no token, and get no other answers.
 	if isHealth(method) {
-		return ctx, nil
+		return ctx, func() {}, nil
 	}
 	pass, ok := ctx.Value(passKey{}).(*auth.Pass)
 	if !ok { // another option of the gRPC server took the place of tap
-		var err error
 		if pass, err = s.options.Gate.Check(ctx); err != nil {
-			return ctx, status.Error(codes.Unauthenticated, err.Error())
+			return ctx, nil, status.Error(codes.Unauthenticated, err.Error())
 		}
 	}
-	view, err := s.views.of(s.options.Logger, pass.Roots)
-	if err != nil {
-		return ctx, failed(err)
-	}
+	view, leave := s.views.of(s.options.Logger, pass.Roots)
 	if pass.Name != "" {
 		ctx = withClient(ctx, pass.Name)
 	}
 	ctx = resources.WithTurn(ctx, resources.Turn{Client: clientOf(ctx)})
-	return context.WithValue(ctx, guestKey{}, &guest{pass, view}), nil
+	return context.WithValue(ctx, guestKey{}, &guest{pass, view}), leave, nil
 }
 
 // guarded is a call of a client that was let in. It ends at the first message after its token is not valid any more.

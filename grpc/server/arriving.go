@@ -143,8 +143,7 @@ func (c counted) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	return in, info, nil
 }
 
-// inboundAddr is the local address of a connection that counts what arrives. Code that only has addresses finds the
-// connection by it (connections.TagConn).
+// inboundAddr is the local address of a connection that counts what arrives, by which TagConn finds the connection.
 type inboundAddr struct {
 	net.Addr
 	inbound *inbound
@@ -152,7 +151,8 @@ type inboundAddr struct {
 
 // inbound is a connection that counts what gRPC keeps of it.
 type inbound struct {
-	net.Conn // of plain text
+	number   uint64 // names the connection
+	net.Conn        // of plain text
 	raw      net.Conn
 	place    *accept.Conn
 	arriving *arriving
@@ -176,9 +176,12 @@ type inbound struct {
 	closed  bool
 }
 
+// lastConnection is the number of the last connection of all servers of the process.
+var lastConnection atomic.Uint64
+
 func newInbound(a *arriving) *inbound {
-	return &inbound{arriving: a, gone: make(chan struct{}), budget: burstFrames, counted: time.Now(),
-		skip: prefaceBytes}
+	return &inbound{number: lastConnection.Add(1), arriving: a, gone: make(chan struct{}), budget: burstFrames,
+		counted: time.Now(), skip: prefaceBytes}
 }
 
 // LocalAddr implements net.Conn.
@@ -367,6 +370,31 @@ func (in *inbound) call(ctx context.Context, n int, let bool, frames float64) co
 	return context.WithValue(ctx, inCallKey{}, &inCall{in: in, size: callCost + int64(n)})
 }
 
+type connectionKey struct{}
+
+// connectionOf returns the connection of a call, or nil if the gRPC server was not made with GRPCOptions.
+func connectionOf(ctx context.Context) *inbound {
+	in, _ := ctx.Value(connectionKey{}).(*inbound)
+	return in
+}
+
+// connections is the stats.Handler that finds the connection of a call, and counts its calls.
+type connections struct{}
+
+// TagConn implements stats.Handler.
+func (connections) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.Context {
+	if addr, ok := info.LocalAddr.(inboundAddr); ok {
+		ctx = context.WithValue(ctx, connectionKey{}, addr.inbound)
+	}
+	return ctx
+}
+
+// HandleConn implements stats.Handler.
+func (connections) HandleConn(context.Context, stats.ConnStats) {}
+
+// TagRPC implements stats.Handler.
+func (connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
 // HandleRPC implements stats.Handler: it counts the calls of a connection, and what their handlers read and send.
 func (connections) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	call, ok := ctx.Value(inCallKey{}).(*inCall)
@@ -430,16 +458,7 @@ func (c *inCall) end() {
 	}
 }
 
-// lent says that a call moved n bytes in shared memory.
-func lent(ctx context.Context, n int) {
-	if c, ok := ctx.Value(inCallKey{}).(*inCall); ok {
-		c.in.mu.Lock()
-		defer c.in.mu.Unlock()
-		c.in.earn(n)
-	}
-}
-
-// answered says that a call was answered with n bytes by a pipe.
+// answered says that a call was answered with n bytes in shared memory or by a pipe.
 func answered(ctx context.Context, n int) {
 	if c, ok := ctx.Value(inCallKey{}).(*inCall); ok {
 		c.in.mu.Lock()

@@ -456,7 +456,7 @@ func TestFramesPayForThemselves(t *testing.T) {
 	if in.budget >= 0 {
 		t.Errorf("the budget is %v frames after a flood", in.budget)
 	}
-	lent(stream, 2*burstFrames*bytesOfCost)
+	answered(stream, 2*burstFrames*bytesOfCost)
 	if in.budget < burstFrames/2 {
 		t.Errorf("the budget is %v frames after a batch in shared memory", in.budget)
 	}

@@ -61,9 +61,9 @@ func (s *Server) Ask(g askStream) error {
 	})
 	watch.sent = s.sentTo(g.Context())
 	view := s.viewOf(g.Context())
-	view.hold() // the call may end before its answer does
+	leaveView := view.hold() // the call may end before its answer does
 	return watch.run(&s.answering, func() error {
-		defer view.leave()
+		defer leaveView()
 		// A question that waits for memory has no place: the memory bounds how many go on.
 		ctx, cancel := s.whileServing(budget.OnWait(g.Context(), leave)) // stopping does not wait for long answers
 		defer cancel()

@@ -42,8 +42,8 @@ func clientOf(ctx context.Context) clientID {
 			return clientID(addr.String())
 		}
 	}
-	if c, ok := ctx.Value(connectionKey{}).(*connection); ok {
-		return clientID(fmt.Sprintf("connection %d", c.number))
+	if in := connectionOf(ctx); in != nil {
+		return clientID(fmt.Sprintf("connection %d", in.number))
 	}
 	return "connection" // the gRPC server was not made with GRPCOptions
 }

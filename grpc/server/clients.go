@@ -2,13 +2,24 @@ package server
 
 import (
 	"cmp"
+	"context"
+	"maps"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/auth"
+)
+
+const (
+	// longestDebt bounds the delay that one message adds, so that the sum of many does not overflow.
+	longestDebt = 24 * time.Hour
+	// manyClients is how many clients may be known before those that have nothing, and whose debts are over, are
+	// forgotten.
+	manyClients = 1024
 )
 
 // clients bounds what each client has of a server, so that no one shuts the others out.
@@ -18,30 +29,36 @@ type clients struct {
 	mu      sync.Mutex
 	byID    map[clientID]*holdings
 	streams int
-	wanted  int // streams that were refused for lack of a place, less the idle ones that ended to make room
 }
 
-// holdings counts the resources of one client.
+// holdings counts what one client has.
 type holdings struct {
 	streams  int
 	datasets map[*entry]int // tickets that are not answered
+	openings int            // that it has begun, with and without a place
+	free     time.Time      // when its next answer may begin: see spent
 }
 
 func newClients(o Options) *clients { return &clients{options: o, byID: map[clientID]*holdings{}} }
 
-// of needs the lock.
-func (c *clients) of(id clientID) *holdings {
+func (h *holdings) empty() bool {
+	return h.streams == 0 && len(h.datasets) == 0 && h.openings == 0 && !h.free.After(time.Now())
+}
+
+// change calls f, with the lock, with what a client has. A client that has nothing then is forgotten.
+func (c *clients) change(id clientID, f func(h *holdings)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	h := c.byID[id]
 	if h == nil {
+		if len(c.byID) >= manyClients {
+			maps.DeleteFunc(c.byID, func(_ clientID, other *holdings) bool { return other.empty() })
+		}
 		h = &holdings{datasets: map[*entry]int{}}
 		c.byID[id] = h
 	}
-	return h
-}
-
-// end forgets a client that has nothing. It needs the lock.
-func (c *clients) end(id clientID, h *holdings) {
-	if h.streams == 0 && len(h.datasets) == 0 {
+	f(h)
+	if h.empty() {
 		delete(c.byID, id)
 	}
 }
@@ -49,82 +66,119 @@ func (c *clients) end(id clientID, h *holdings) {
 // stream counts a stream of a client until closed is called, or returns the status of one that is too many. Limits that
 // are 0 come from the options.
 func (c *clients) stream(id clientID, most auth.Limits) (closed func(), err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	holdings := c.of(id)
-	defer c.end(id, holdings)
-	if holdings.streams >= cmp.Or(most.Streams, c.options.MaxClientStreams) {
-		return nil, status.Errorf(codes.ResourceExhausted, "%s has %d streams, no more are taken "+
-			"(--max-client-streams)", id, holdings.streams)
-	}
-	if c.streams >= c.options.MaxStreams {
-		// No more than there are: otherwise streams would end long after those that were refused have given up.
-		c.wanted = min(c.wanted+1, c.streams)
-		return nil, status.Errorf(codes.ResourceExhausted, "%d streams are being served, no more are taken "+
-			"(--max-streams)", c.streams)
-	}
-	holdings.streams++
-	c.streams++
+	c.change(id, func(h *holdings) {
+		switch {
+		case h.streams >= cmp.Or(most.Streams, c.options.MaxClientStreams):
+			err = status.Errorf(codes.ResourceExhausted, "%s has %d streams, no more are taken "+
+				"(--max-client-streams)", id, h.streams)
+		case c.streams >= c.options.MaxStreams:
+			err = status.Errorf(codes.ResourceExhausted, "%d streams are being served, no more are taken "+
+				"(--max-streams)", c.streams)
+		default:
+			h.streams++
+			c.streams++
+		}
+	})
 	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		holdings.streams--
-		c.streams--
-		c.end(id, holdings)
-	}, nil
+		c.change(id, func(h *holdings) {
+			h.streams--
+			c.streams--
+		})
+	}, err
 }
 
-// yield reports whether an idle stream must end to make room, since another one was refused.
-func (c *clients) yield() bool {
+// serving returns how many streams are served.
+func (c *clients) serving() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.streams < c.options.MaxStreams {
-		c.wanted = 0 // there are places
-	}
-	if c.wanted == 0 {
-		return false
-	}
-	c.wanted--
-	return true
+	return c.streams
 }
+
+// full reports whether there is no place for another stream.
+func (c *clients) full() bool { return c.serving() >= c.options.MaxStreams }
 
 // others reports whether other clients than id have streams.
-func (c *clients) others(id clientID) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	h := c.byID[id]
-	return h == nil || c.streams > h.streams
-}
-
-// full reports whether streams were refused because there are too many.
-func (c *clients) full() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.wanted > 0 && c.streams >= c.options.MaxStreams
+func (c *clients) others(id clientID) (others bool) {
+	c.change(id, func(h *holdings) { others = c.streams > h.streams })
+	return others
 }
 
 // ticket counts a ticket of a client for a dataset, or returns an error if it is for one dataset too many.
-func (c *clients) ticket(id clientID, most auth.Limits, e *entry) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	holdings := c.of(id)
-	defer c.end(id, holdings)
-	if n := len(holdings.datasets); n >= cmp.Or(most.Datasets, c.options.MaxClientEngines) &&
-		holdings.datasets[e] == 0 {
-		return fault.New(fault.Limit, "server", fault.NoOffset, "%s has unanswered tickets for %d datasets, "+
-			"the most for one client (--max-client-datasets)", id, n)
-	}
-	holdings.datasets[e]++
-	return nil
+func (c *clients) ticket(id clientID, most auth.Limits, e *entry) (err error) {
+	c.change(id, func(h *holdings) {
+		n := len(h.datasets)
+		if n >= cmp.Or(most.Datasets, c.options.MaxClientEngines) && h.datasets[e] == 0 {
+			err = fault.New(fault.Limit, "server", fault.NoOffset, "%s has unanswered tickets for %d datasets, "+
+				"the most for one client (--max-client-datasets)", id, n)
+			return
+		}
+		h.datasets[e]++
+	})
+	return err
 }
 
 // answered is the end of a ticket that was counted.
 func (c *clients) answered(id clientID, e *entry) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	holdings := c.byID[id]
-	if holdings.datasets[e]--; holdings.datasets[e] == 0 {
-		delete(holdings.datasets, e)
+	c.change(id, func(h *holdings) {
+		if h.datasets[e]--; h.datasets[e] == 0 {
+			delete(h.datasets, e)
+		}
+	})
+}
+
+// opening counts an opening of a client until opened is called, or returns an error if it is one too many.
+func (c *clients) opening(id clientID) (err error) {
+	c.change(id, func(h *holdings) {
+		if h.openings >= c.options.MaxClientOpenings {
+			err = fault.New(fault.Limit, "server", fault.NoOffset,
+				"%s is already opening %d datasets and files, the most for one client (--max-client-openings)", id,
+				h.openings)
+			return
+		}
+		h.openings++
+	})
+	return err
+}
+
+// opened is the end of an opening that was counted.
+func (c *clients) opened(id clientID) { c.change(id, func(h *holdings) { h.openings-- }) }
+
+// wait waits until an answer to a client may begin, or returns the cause if ctx ends before. An answer that has begun
+// does not wait, because it holds memory and a place that others may wait for.
+func (c *clients) wait(ctx context.Context, id clientID) error {
+	for {
+		left := c.left(id)
+		if left <= 0 {
+			return nil
+		}
+		timer := time.NewTimer(left)
+		select {
+		case <-timer.C: // another answer may have been sent meanwhile
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		}
 	}
-	c.end(id, holdings)
+}
+
+// left returns for how long the next answer to a client has to wait.
+func (c *clients) left(id clientID) (left time.Duration) {
+	c.change(id, func(h *holdings) { left = max(time.Until(h.free), 0) })
+	return left
+}
+
+// spent counts n bytes that a client was sent, which delay its next answer. most is the rate of its token, 0 if it has
+// none.
+func (c *clients) spent(id clientID, most int64, n int) {
+	rate := cmp.Or(most, c.options.ClientRate)
+	if rate == 0 || n == 0 {
+		return
+	}
+	debt := time.Duration(min(float64(n)/float64(rate)*float64(time.Second), float64(longestDebt)))
+	c.change(id, func(h *holdings) {
+		if now := time.Now(); h.free.Before(now) {
+			h.free = now
+		}
+		h.free = h.free.Add(debt)
+	})
 }

@@ -30,12 +30,14 @@ type engines struct {
 	stages   *resources.Stages  // of the workers of all datasets
 	cancel   context.CancelFunc // ends the openings
 	openings *openings
+	clients  *clients
 
 	mu       sync.Mutex
 	live     map[*entry]struct{} // all that are not closed
 	byHandle map[string]*entry
 	bySpec   map[string]*entry // by the spec's JSON, for a Describe of the same spec
-	clock    int64             // counts uses
+	awaited  map[clientID]awaited
+	clock    int64 // counts uses
 	closed   bool
 	again    *time.Timer // offers the budget the memory that was held for a client
 	leave    func()      // ends the membership in the budget
@@ -44,7 +46,8 @@ type engines struct {
 // entry is an open dataset. Its fields are guarded by engines.mu.
 type entry struct {
 	engine Engine
-	view   *view // whose clients may use it
+	view   *view  // whose clients may use it
+	leave  func() // ends the use of the view
 	handle string
 	spec   string // JSON
 	users  int
@@ -52,22 +55,23 @@ type entry struct {
 	used   int64     // engines.clock at the last use
 	idle   time.Time // since when it has no users
 	opened time.Time
-	asked  map[clientID]time.Time // clients whose ticket is expected: see await
-	remote bool                   // it is at other servers
-	counts *counts                // for reports; not guarded
-	gone   bool                   // not in the maps any more; the last user closes it
-	leased int64                  // bytes of its batches that clients have; guarded by shared.mu
-	whole  int64                  // bytes of its largest batch, 0 if not known
-	memory int64                  // bytes of all of its batches
+	fresh  bool    // nobody of those who wait for its opening has it yet
+	remote bool    // it is at other servers
+	counts *counts // for reports; not guarded
+	gone   bool    // not in the maps any more; the last user closes it
+	leased int64   // bytes of its batches that clients have; guarded by shared.mu
+	whole  int64   // bytes of its largest batch, 0 if not known
+	memory int64   // bytes of all of its batches
 	trim   *time.Timer
 }
 
 func newEngines(o Options) *engines {
 	s := &engines{options: o, stages: &resources.Stages{}, live: map[*entry]struct{}{}, byHandle: map[string]*entry{},
-		bySpec: map[string]*entry{}}
+		bySpec: map[string]*entry{}, awaited: map[clientID]awaited{}}
 	var ctx context.Context
 	ctx, s.cancel = context.WithCancel(context.Background())
-	s.openings = newOpenings(ctx, o)
+	s.clients = newClients(o)
+	s.openings = newOpenings(ctx, o, s.clients)
 	s.leave = o.Loader.Budget.Join(s)
 	return s
 }
@@ -162,7 +166,7 @@ func (s *engines) close(e *entry) {
 	if err := e.engine.Close(); err != nil {
 		s.options.Logger.Warn("closing a dataset", "source", e.engine.Spec().Source, "error", err)
 	}
-	e.view.leave()
+	e.leave()
 }
 
 // open returns the dataset of a spec, opening it unless that was done a moment ago. It is the
@@ -219,7 +223,7 @@ func (s *engines) recent(key string, begin time.Time) *entry {
 	if e == nil || e.opened.Before(begin) && (e.remote || time.Since(e.opened) > s.options.Reuse) {
 		return nil
 	}
-	delete(e.asked, opener)
+	e.fresh = false
 	s.use(e)
 	return e
 }
@@ -247,8 +251,8 @@ func (s *engines) openNow(ctx context.Context, a asked) error {
 	if err != nil {
 		return err
 	}
-	a.view.hold() // until close
-	opened := &entry{engine: engine, view: a.view, handle: handleOf(engine, a.at+a.view.key), spec: a.key,
+	opened := &entry{engine: engine, view: a.view, leave: a.view.hold(), spec: a.key,
+		handle: handleOf(engine, a.at+a.view.key),
 		remote: a.upstream != nil, counts: &counts{stages: options.Stages, cache: s.options.Cache,
 			remote: a.upstream != nil, ranks: map[rankID]*report.Rank{}},
 		memory: cmp.Or(s.options.Loader.MemoryBytes, resources.DefaultMemoryBytes)}
@@ -275,7 +279,7 @@ func (s *engines) add(e *entry) (close []*entry, err error) {
 	}
 	if old := s.byHandle[e.handle]; old != nil {
 		old.opened = time.Now()
-		old.asked[opener] = old.opened
+		old.fresh = true
 		s.bySpec[e.spec] = old
 		return []*entry{e}, nil
 	}
@@ -289,7 +293,7 @@ func (s *engines) add(e *entry) (close []*entry, err error) {
 	}
 	s.clock++
 	e.used, e.opened = s.clock, time.Now()
-	e.asked = map[clientID]time.Time{opener: e.opened}
+	e.fresh = true
 	s.byHandle[e.handle], s.bySpec[e.spec] = e, e
 	s.live[e] = struct{}{}
 	return close, nil
@@ -321,10 +325,18 @@ func (s *engines) remove(e *entry, close []*entry) []*entry {
 	}
 	delete(s.byHandle, e.handle)
 	maps.DeleteFunc(s.bySpec, func(_ string, other *entry) bool { return other == e })
+	maps.DeleteFunc(s.awaited, func(_ clientID, ticket awaited) bool { return ticket.of == e })
 	if e.users == 0 {
 		return append(close, e)
 	}
 	return close
+}
+
+// number returns how many datasets are open.
+func (s *engines) number() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.byHandle)
 }
 
 // shut closes all datasets that are not in use; those in use are closed by their last user.

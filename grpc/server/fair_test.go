@@ -19,8 +19,7 @@ import (
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
-// TestOneClientLeavesStreamsToOthers: 1,024 silent streams of one client leave places for others. When all are taken,
-// a refused stream ends one that does nothing.
+// TestOneClientLeavesStreamsToOthers: 1,024 silent streams of one client leave places for others.
 func TestOneClientLeavesStreamsToOthers(t *testing.T) {
 	c := newClients(Options{}.withDefaults())
 	open := func(id clientID) func() {
@@ -39,7 +38,7 @@ func TestOneClientLeavesStreamsToOthers(t *testing.T) {
 			ends = append(ends, end)
 		}
 	}
-	if len(ends) != 512 || c.full() || c.yield() {
+	if len(ends) != 512 || c.full() {
 		t.Errorf("one client has %d streams, want half of 1024, and nobody waits", len(ends))
 	}
 	if c.others("greedy") {
@@ -55,8 +54,8 @@ func TestOneClientLeavesStreamsToOthers(t *testing.T) {
 	if !c.others("greedy") {
 		t.Error("a client has no others beside it")
 	}
-	if open("late") != nil || !c.full() || !c.yield() || c.yield() {
-		t.Error("one refused stream is to end one silent stream")
+	if open("late") != nil || !c.full() {
+		t.Error("there is a place, or the server does not count as full")
 	}
 	ends[0]()
 	if c.full() {
@@ -148,58 +147,6 @@ func TestClientsThatDoNotRead(t *testing.T) {
 				close(to.free)
 				group.Wait()
 				time.Sleep(time.Hour) // no timer of it is left to close what is closed
-			})
-		})
-	}
-}
-
-// TestClientsThatDoNotReadTheLast: a client that the transport has taken a message for, and that does not read it, is
-// cut after seconds while others wait, also once it is all that it asked for. While nobody waits it is not cut.
-func TestClientsThatDoNotReadTheLast(t *testing.T) {
-	for name, c := range map[string]struct {
-		wanted, returns bool
-		reads           time.Duration // after which it reads it; 0: never
-	}{
-		"others wait":                  {wanted: true},
-		"others wait, and it was all":  {wanted: true, returns: true},
-		"it reads in time":             {wanted: true, reads: DefaultStallTimeout - 1},
-		"it reads in time, and ends":   {wanted: true, returns: true, reads: DefaultStallTimeout - 1},
-		"nobody waits":                 {reads: time.Hour},
-		"nobody waits, and it was all": {returns: true, reads: time.Hour},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				o, begin := Options{}.withDefaults(), time.Now()
-				w := newWatch(t.Context(), slowly{}, &o, func() bool { return c.wanted })
-				next := make(chan struct{})
-				var group sync.WaitGroup
-				err := w.run(&group, func() error {
-					back := w.lend(func() {})
-					if c.reads > 0 {
-						time.AfterFunc(c.reads, back)
-					}
-					if err := w.SendMsg(nil); err != nil || c.returns {
-						return err
-					}
-					select { // for another request of the client
-					case <-next:
-					case <-time.After(2 * time.Hour):
-					}
-					return nil
-				})
-				d := time.Since(begin)
-				close(next)
-				switch {
-				case c.reads == 0:
-					if status.Code(err) != codes.DeadlineExceeded || d != DefaultStallTimeout {
-						t.Errorf("%v after %v", err, d)
-					}
-				case err != nil:
-					t.Errorf("cut after %v: %v", d, err)
-				case c.returns && d != c.reads:
-					t.Errorf("the call ends after %v, and everything was read after %v", d, c.reads)
-				}
-				group.Wait()
 			})
 		})
 	}

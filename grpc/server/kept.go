@@ -15,9 +15,6 @@ import (
 // that the datasets of clients that pause are closed for it, and many times a round trip.
 const keptFor = 4 * time.Second
 
-// opener stands in entry.asked for the clients that wait for an opening, until one of them has the dataset.
-const opener clientID = ""
-
 // Reclaim implements budget.Holder: it closes the dataset that nobody has used for longest, but none that a client is
 // about to use. Datasets of streams are closed only for other datasets and reads, and last.
 func (s *engines) Reclaim(l budget.Level) (more bool) {
@@ -31,7 +28,7 @@ func (s *engines) Reclaim(l budget.Level) (more bool) {
 		if l < budget.Kept && e.kept > 0 {
 			return false
 		}
-		until := e.heldUntil()
+		until := s.heldUntil(e)
 		held := until.After(now)
 		if held && (next.IsZero() || until.Before(next)) {
 			next = until
@@ -62,16 +59,25 @@ func (s *engines) offerIn(d time.Duration) {
 }
 
 // heldUntil returns until when a dataset without users is not closed for memory. It needs the lock.
-func (e *entry) heldUntil() (t time.Time) {
+func (s *engines) heldUntil(e *entry) (t time.Time) {
 	if e.kept > 0 {
 		t = e.idle
 	}
-	for _, since := range e.asked {
-		if since.After(t) {
-			t = since
+	if e.fresh && e.opened.After(t) {
+		t = e.opened
+	}
+	for _, ticket := range s.awaited {
+		if ticket.of == e && ticket.since.After(t) {
+			t = ticket.since
 		}
 	}
 	return t.Add(keptFor)
+}
+
+// awaited is a ticket that a client is expected to send since it has described a dataset.
+type awaited struct {
+	of    *entry
+	since time.Time
 }
 
 // await says that a client has described e and is expected to send a ticket. It is expected for one dataset only: who
@@ -79,12 +85,9 @@ func (e *entry) heldUntil() (t time.Time) {
 func (s *engines) await(id clientID, e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, o := range s.byHandle {
-		delete(o.asked, id)
-	}
 	now := time.Now()
-	maps.DeleteFunc(e.asked, func(_ clientID, when time.Time) bool { return now.Sub(when) >= keptFor })
-	e.asked[id] = now
+	maps.DeleteFunc(s.awaited, func(_ clientID, t awaited) bool { return now.Sub(t.since) >= keptFor })
+	s.awaited[id] = awaited{e, now}
 }
 
 // keep says that a stream of a client takes batches from e, and from old no more. Both may be nil.
@@ -93,7 +96,9 @@ func (s *engines) keep(id clientID, e, old *entry) {
 	idle := false
 	if e != nil {
 		e.kept++
-		delete(e.asked, id)
+		if s.awaited[id].of == e {
+			delete(s.awaited, id)
+		}
 	}
 	if old != nil {
 		old.kept--

@@ -16,12 +16,12 @@ import (
 type openings struct {
 	ctx     context.Context // ends with the server
 	options Options
+	clients *clients
 	places  *turns.Turns // of openings that run
 
 	mu    sync.Mutex
 	byKey map[string]*opening // those that a client may join
 	all   int                 // openings, with and without a place
-	begun map[clientID]int    // of these, of each client
 }
 
 // opening is one piece of work. value and err are set before done is closed.
@@ -33,9 +33,9 @@ type opening struct {
 	users  int // clients that wait for it; guarded by openings.mu
 }
 
-func newOpenings(ctx context.Context, o Options) *openings {
-	return &openings{ctx: ctx, options: o, places: turns.New(o.MaxOpenings, half(o.MaxOpenings, 4)),
-		byKey: map[string]*opening{}, begun: map[clientID]int{}}
+func newOpenings(ctx context.Context, o Options, c *clients) *openings {
+	return &openings{ctx: ctx, options: o, clients: c, places: turns.New(o.MaxOpenings, half(o.MaxOpenings, 4)),
+		byKey: map[string]*opening{}}
 }
 
 // inTurn returns an opening of local files, which computes more than it waits: at most half of the processors do
@@ -84,24 +84,22 @@ func (o *openings) join(id clientID, v *view, key string, f func(context.Context
 	defer o.mu.Unlock()
 	joined := o.byKey[key]
 	if joined == nil {
-		if n := o.begun[id]; n >= o.options.MaxClientOpenings {
-			return nil, fault.New(fault.Limit, "server", fault.NoOffset,
-				"%s is already opening %d datasets and files, the most for one client (--max-client-openings)", id, n)
-		}
 		if o.all >= o.options.MaxOpenings+o.options.MaxQueuedOpenings {
 			return nil, fault.New(fault.Limit, "server", fault.NoOffset,
 				"%d datasets or files are being opened or wait for that, which is the limit (--max-openings, "+
 					"--max-queued-openings)", o.all)
 		}
+		if err := o.clients.opening(id); err != nil {
+			return nil, err
+		}
 		o.all++
-		o.begun[id]++
 		joined = &opening{done: make(chan struct{})}
 		var c context.Context
 		c, joined.cancel = context.WithCancel(resources.WithTurn(o.ctx, resources.Turn{Client: id}))
 		o.byKey[key] = joined
-		v.hold()
+		leave := v.hold()
 		go func() {
-			defer v.leave()
+			defer leave()
 			o.run(c, id, key, joined, f)
 		}()
 	}
@@ -142,10 +140,8 @@ func (o *openings) run(
 	o.mu.Lock()
 	o.forget(key, w)
 	o.all--
-	if o.begun[id]--; o.begun[id] == 0 {
-		delete(o.begun, id)
-	}
 	o.mu.Unlock()
+	o.clients.opened(id)
 	w.cancel()
 	close(w.done)
 }

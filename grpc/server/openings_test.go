@@ -72,10 +72,10 @@ func (o *openings) users() (users, waiting int) {
 
 // ofClients returns how many openings count against the bound of their client.
 func (o *openings) ofClients() (n int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, begun := range o.begun {
-		n += begun
+	o.clients.mu.Lock()
+	defer o.clients.mu.Unlock()
+	for _, h := range o.clients.byID {
+		n += h.openings
 	}
 	return n
 }

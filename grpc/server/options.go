@@ -22,7 +22,8 @@ import (
 
 // Defaults of Options.
 const (
-	DefaultPartBytes    = 1 << 20
+	// DefaultPartBytes leaves room for the rest of the message in the buffers of 1 MiB that gRPC keeps.
+	DefaultPartBytes    = 1<<20 - 1<<10
 	DefaultMaxEngines   = 32
 	DefaultMaxStreams   = 1024
 	DefaultMaxTickets   = 4096
@@ -46,15 +47,19 @@ const (
 	MaxPartBytes = 16 << 20
 )
 
-// Engine has the methods of *loader.Engine that the server uses.
+// Engine has the methods of *loader.Engine that the server uses of each engine. It is a Starter or a Sequencer.
 type Engine interface {
 	Spec() loader.Spec
 	Hash() string
 	Fingerprint() string
 	Len() int64
 	Fields() []loader.FieldInfo
-	Start(ctx context.Context, t shuffle.Ticket, native bool) Pending
 	Close() error
+}
+
+// Starter is an Engine that makes its batches.
+type Starter interface {
+	Start(ctx context.Context, t shuffle.Ticket, native bool) Pending
 }
 
 // Pending has the methods of *loader.Pending that the server uses. Exactly one of them is called.
@@ -63,7 +68,7 @@ type Pending interface {
 	Cancel()
 }
 
-// Sequencer is an Engine whose batches come from other servers. Start is not used of it.
+// Sequencer is an Engine whose batches come from other servers.
 type Sequencer interface {
 	// The batches are for an owner of memory (resources.WithOwner), or for nil.
 	Sequence(owner resources.Owner) (Sequence, error)
@@ -129,14 +134,12 @@ type Options struct {
 	// OpenTimeout bounds the opening of a dataset. Default DefaultOpenTimeout.
 	OpenTimeout time.Duration
 	// SendTimeout bounds the wait for a client that has credits to take the next part: such a client
-	// holds memory that others wait for. Its stream ends; the batch that is half sent goes with the
-	// connection, or when the client reads on. It also bounds the wait for the next message of a
-	// question of Ask. Default DefaultSendTimeout.
+	// holds memory that others wait for. Its stream ends, and its connection soon after. It also bounds the wait for
+	// the next message of a question of Ask. Default DefaultSendTimeout.
 	SendTimeout time.Duration
 	// StallTimeout takes the place of SendTimeout while others wait for memory or a place that the client holds.
-	// After the same time without a ticket and a credit for it, a stream ends if another one is refused because of
-	// MaxStreams.
-	// Default DefaultStallTimeout.
+	// After the same time without a ticket and a credit for it, a stream ends while there are MaxStreams. Default
+	// DefaultStallTimeout.
 	StallTimeout time.Duration
 	// IdleTimeout bounds for how long a stream may have no ticket and credit for it while other clients have streams,
 	// and for how long a connection may have no call. Clients that want to go on connect anew. Default
@@ -236,7 +239,7 @@ func openLocal(ctx context.Context, s loader.Spec, o loader.Options) (Engine, er
 	return local{engine}, nil
 }
 
-// Start implements Engine.
+// Start implements Starter.
 func (l local) Start(ctx context.Context, t shuffle.Ticket, native bool) Pending {
 	return l.Engine.Start(ctx, t, native)
 }

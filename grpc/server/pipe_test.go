@@ -64,14 +64,12 @@ func pipedBatch(t *testing.T, in *wire.PipeReader) *loader.Batch {
 	t.Helper()
 	var got bytes.Buffer
 	for {
-		var reply wire.Reply
-		if err := in.Next(&reply); err != nil {
+		reply, err := in.Next()
+		if err != nil {
 			t.Fatal(err)
 		}
-		if err := reply.Each(func(p []byte) error { got.Write(p); return nil }); err != nil {
-			t.Fatal(err)
-		}
-		if uint64(got.Len()) == reply.Total {
+		got.Write(reply.GetPart().GetData())
+		if uint64(got.Len()) == reply.GetPart().GetTotal() {
 			b, err := payload.Copy(got.Bytes(), nil, heapMemory{})
 			if err != nil {
 				t.Fatal(err)
@@ -116,11 +114,11 @@ func TestPipe(t *testing.T) {
 			case !known:
 				b, f = r.answer(id)
 			case id == 1:
-				var reply wire.Reply
-				if err := in.Next(&reply); err != nil {
+				reply, err := in.Next()
+				if err != nil {
 					t.Fatal(err)
 				}
-				f = reply.Fault
+				f = reply.GetFault()
 			default:
 				b = pipedBatch(t, in)
 			}

@@ -21,7 +21,7 @@ func TestClientsAreSentNoMoreThanTheirRate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r, begin, sent := newRates(c.each), time.Now(), int64(0)
+				r, begin, sent := newClients(Options{ClientRate: c.each}), time.Now(), int64(0)
 				for i := range 40 {
 					if err := r.wait(t.Context(), "a"); err != nil {
 						t.Fatal(err)
@@ -37,8 +37,8 @@ func TestClientsAreSentNoMoreThanTheirRate(t *testing.T) {
 					}
 				}
 				time.Sleep(time.Hour)
-				if r.left("a") > 0 || len(r.free) != 0 {
-					t.Errorf("%d clients are left", len(r.free))
+				if r.left("a") > 0 || len(r.byID) != 0 {
+					t.Errorf("%d clients are left", len(r.byID))
 				}
 			})
 		})
@@ -48,7 +48,7 @@ func TestClientsAreSentNoMoreThanTheirRate(t *testing.T) {
 // TestRateEnds: a client that waits for its rate goes with its call and with the server. Without a rate nobody waits.
 func TestRateEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRates(1)
+		r := newClients(Options{ClientRate: 1})
 		r.spent("a", 0, 1<<62)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -60,8 +60,8 @@ func TestRateEnds(t *testing.T) {
 		if err := r.wait(stopped, "a"); !errors.Is(err, errStopping) {
 			t.Error(err)
 		}
-		r = newRates(0)
-		if r.spent("a", 0, 1<<62); len(r.free) != 0 {
+		r = newClients(Options{})
+		if r.spent("a", 0, 1<<62); len(r.byID) != 0 {
 			t.Error("a client without a rate waits")
 		}
 	})
@@ -70,12 +70,12 @@ func TestRateEnds(t *testing.T) {
 // TestDebtsThatAreOverAreForgotten: clients that come once and go do not fill the memory.
 func TestDebtsThatAreOverAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRates(1000)
-		for i := range 5 * manyDebts {
+		r := newClients(Options{ClientRate: 1000})
+		for i := range 5 * manyClients {
 			r.spent(clientID(string(rune(i))), 0, 1)
 			time.Sleep(time.Millisecond)
 		}
-		if n := len(r.free); n > manyDebts {
+		if n := len(r.byID); n > manyClients {
 			t.Errorf("%d clients are known", n)
 		}
 	})
@@ -111,9 +111,13 @@ func TestAnswersCount(t *testing.T) {
 		t.Fatal(f)
 	}
 	eventually(t, "the batch is not counted", func() bool {
-		s.server.rates.mu.Lock()
-		defer s.server.rates.mu.Unlock()
-		return len(s.server.rates.free) == 1
+		clients := s.server.clients
+		clients.mu.Lock()
+		defer clients.mu.Unlock()
+		for _, h := range clients.byID {
+			return h.free.After(time.Now())
+		}
+		return false
 	})
 	s.stop(t) // the second one waits, and ends with the server
 	h.check(t)

@@ -7,11 +7,8 @@ import (
 	"slices"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/internal/turns"
@@ -33,10 +30,6 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 		return failed(err)
 	}
 	defer leave()
-	conn, ok := g.Context().Value(connectionKey{}).(*connection)
-	if !ok {
-		return status.Error(codes.Internal, "the gRPC server was not made with GRPCOptions")
-	}
 	leases, err := s.shared.leaseConnOf(r.GetAttach())
 	if err != nil {
 		return err
@@ -54,7 +47,7 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 		return s.reads.Wanted() || s.options.Loader.Budget.Waiting() > 0
 	})
 	watch.sent = s.sentTo(g.Context())
-	return watch.run(&s.answering, func() error { return s.answer(watch, conn, leases, r.GetAttach(), batchOf(array)) })
+	return watch.run(&s.answering, func() error { return s.answer(watch, leases, r.GetAttach(), batchOf(array)) })
 }
 
 // batchOf returns an array as the batch that Read answers with.
@@ -78,7 +71,7 @@ func batchOf(a *raster.Array) *loader.Batch {
 }
 
 // answer sends the array of a Read: as a lease to c, if c is a client on this host and there is room, else in parts.
-func (s *Server) answer(w *watch, conn *connection, c *leaseConn, attach *chaskiv1.Attach, b *loader.Batch) error {
+func (s *Server) answer(w *watch, c *leaseConn, attach *chaskiv1.Attach, b *loader.Batch) error {
 	if c != nil {
 		if n, err := c.offer(w, b, &s.arrays.leased, 0, attach.GetStream()); n > 0 || err != nil {
 			return err
@@ -89,10 +82,8 @@ func (s *Server) answer(w *watch, conn *connection, c *leaseConn, attach *chaski
 			return err
 		}
 	}
-	lease := conn.lend(w.lend(b.Release))
-	defer lease.done()
-	segments, total := payload.Encode(b)
-	return sendParts(w, 0, segments, total, s.options.PartBytes, lease)
+	_, err := sendParts(w, 0, b, s.options.PartBytes)
+	return err
 }
 
 // place waits until the client may be sent more, and then for a place, which leave gives back. leave may be called more
@@ -101,7 +92,7 @@ func (s *Server) place(ctx context.Context, p *turns.Turns) (leave func(), err e
 	ctx, cancel := s.whileServing(ctx)
 	defer cancel()
 	id := clientOf(ctx)
-	if err := s.rates.wait(ctx, id); err != nil {
+	if err := s.clients.wait(ctx, id); err != nil {
 		return nil, err
 	}
 	place := p.Slot(id)
@@ -111,7 +102,7 @@ func (s *Server) place(ctx context.Context, p *turns.Turns) (leave func(), err e
 // sentTo returns what counts the bytes that the client of a call is sent.
 func (s *Server) sentTo(ctx context.Context) func(n int) {
 	id, limit := clientOf(ctx), limitsOf(ctx).Rate
-	return func(n int) { s.rates.spent(id, limit, n) }
+	return func(n int) { s.clients.spent(id, limit, n) }
 }
 
 // read reads the array of a request, for a client on this host into memory that it may be lent.

@@ -58,19 +58,10 @@ func (s *Server) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, rootTimeout)
 	defer cancel()
 	// One look at a time: those that hang would otherwise pile up.
+	look := s.looks.DoChan("", func() (any, error) { return nil, reachable(s.options.Roots) })
 	select {
-	case s.looking <- struct{}{}:
-	case <-ctx.Done():
-		return errHangs
-	}
-	done := make(chan error, 1)
-	go func() {
-		defer func() { <-s.looking }()
-		done <- reachable(s.options.Roots)
-	}()
-	select {
-	case err := <-done:
-		return err
+	case looked := <-look:
+		return looked.Err
 	case <-ctx.Done():
 		return errHangs
 	}

@@ -11,13 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
-	"google.golang.org/grpc/status"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
@@ -41,11 +40,10 @@ type Server struct {
 
 	audit    *audit
 	draining atomic.Bool
-	looking  chan struct{} // holds one element while the roots are looked at
+	looks    singleflight.Group // at the roots
 
 	metrics *metrics
 	clients *clients
-	rates   *rates
 	reads   *turns.Turns // of Read
 	started time.Time
 	serving context.Context // ends when streams are to end
@@ -73,10 +71,7 @@ func New(o Options) (*Server, error) {
 		shared:    memory,
 		arrays:    newArrays(memory, &o),
 		health:    health.NewServer(),
-		clients:   newClients(o),
-		rates:     newRates(o.ClientRate),
 		reads:     turns.New(o.MaxReads, o.MaxReads),
-		looking:   make(chan struct{}, 1),
 		audit:     newAudit(o.Logger),
 		arriving:  newArriving(o.Loader.Budget, o.Logger),
 		pipes:     newPipes(),
@@ -84,13 +79,14 @@ func New(o Options) (*Server, error) {
 		views:     newViews(o.Loader),
 		started:   time.Now(),
 	}
+	server.clients = server.engines.clients
 	server.serving, server.stop = context.WithCancel(context.Background())
 	server.shared.onEnd(func(c *leaseConn) {
 		server.engines.forget(c)
 		server.arrays.forget(c)
 	})
 	var err error
-	if server.metrics, err = newMetrics(o.Metrics, server.engines, server.shared); err != nil {
+	if server.metrics, err = newMetrics(server); err != nil {
 		server.shared.close()
 		return nil, err
 	}
@@ -144,8 +140,8 @@ const (
 	fastestPing      = 10 * time.Second // clients may ping this often
 )
 
-// GRPCOptions returns the options that a grpc.Server needs for Register: the codec that sends
-// batches without a copy, the account of memory lent to connections, sizes and keepalive.
+// GRPCOptions returns the options that a grpc.Server needs for Register: the codec that sends parts of
+// batches, what lets clients in, what counts what their connections keep, sizes and keepalive.
 func (s *Server) GRPCOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.Creds(counted{s.options.Credentials, s.arriving, s.pipes}),
@@ -174,9 +170,9 @@ func (s *Server) unary(
 	ctx context.Context, r any, i *grpc.UnaryServerInfo, next grpc.UnaryHandler,
 ) (reply any, err error) {
 	begun := time.Now()
-	ctx, err = s.admit(ctx, i.FullMethod)
+	ctx, leave, err := s.admit(ctx, i.FullMethod)
 	if err == nil {
-		defer s.viewOf(ctx).leave()
+		defer leave()
 		err = s.handled(func() (err error) {
 			reply, err = next(ctx, r)
 			return err
@@ -191,10 +187,10 @@ func (s *Server) unary(
 // streamed is unary for calls that stream.
 func (s *Server) streamed(srv any, g grpc.ServerStream, i *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 	begun := time.Now()
-	ctx, err := s.admit(g.Context(), i.FullMethod)
+	ctx, leave, err := s.admit(g.Context(), i.FullMethod)
 	call := &guarded{ServerStream: g, ctx: ctx}
 	if err == nil {
-		defer s.viewOf(ctx).leave()
+		defer leave()
 		err = s.handled(func() error { return next(srv, call) })
 	}
 	if !isHealth(i.FullMethod) {
@@ -271,7 +267,7 @@ func (s *Server) Close() {
 func (s *Server) Describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*chaskiv1.DescribeReply, error) {
 	start := time.Now()
 	reply, err := s.describe(ctx, r)
-	s.metrics.describe.Observe(time.Since(start).Seconds())
+	s.metrics.observe("chaski_server_describe_seconds", time.Since(start).Seconds())
 	if err != nil {
 		s.options.Logger.Info("describe", "error", fault.Line(err)) // the client has it, as an error
 		return nil, failed(err)
@@ -392,11 +388,5 @@ func (s *Server) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chask
 		return err
 	}
 	defer closed()
-	conn, ok := g.Context().Value(connectionKey{}).(*connection)
-	if !ok {
-		return status.Error(codes.Internal, "the gRPC server was not made with GRPCOptions")
-	}
-	s.metrics.streams.Inc()
-	defer s.metrics.streams.Dec()
-	return newStream(s, g, conn).serve()
+	return newStream(s, g).serve()
 }

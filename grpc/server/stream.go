@@ -29,7 +29,6 @@ import (
 type stream struct {
 	server *Server
 	grpc   grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply]
-	conn   *connection
 	client clientID
 	ctx    context.Context
 	watch  *watch
@@ -64,9 +63,8 @@ type order struct {
 	span    *trace.Span
 }
 
-func newStream(s *Server, g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply],
-	c *connection) *stream {
-	return &stream{server: s, grpc: g, conn: c, wake: make(chan struct{}, 1)}
+func newStream(s *Server, g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply]) *stream {
+	return &stream{server: s, grpc: g, wake: make(chan struct{}, 1)}
 }
 
 // serve returns when the client has closed its side and received everything, when the call or the server ends, or
@@ -300,7 +298,7 @@ func (s *stream) start() {
 				order.err = crash.Call(func() error {
 					ctx := resources.WithOwner(s.traced(order), s.owner())
 					native := order.ticket.GetNative() && (s.leases == nil || s.native)
-					order.pending = order.entry.engine.Start(ctx, ticketOf(order.ticket), native)
+					order.pending = order.entry.engine.(Starter).Start(ctx, ticketOf(order.ticket), native)
 					return nil
 				})
 			}
@@ -344,7 +342,7 @@ func (s *stream) head() (*order, error) {
 			return nil, failed(ended)
 		case o != nil:
 			idle := time.Since(start).Seconds()
-			s.server.metrics.idle.Observe(idle)
+			s.server.metrics.observe("chaski_server_ticket_wait_seconds", idle)
 			if o.entry != nil {
 				o.entry.counts.idled(o.rank, idle)
 			}
@@ -378,7 +376,7 @@ func (s *stream) head() (*order, error) {
 // idle reports whether the stream is to end, which has had no ticket and credit for a while.
 func (s *stream) idle(d time.Duration) bool {
 	o := &s.server.options
-	return d >= o.IdleTimeout && s.server.clients.others(s.client) || d >= o.StallTimeout && s.server.clients.yield()
+	return d >= o.IdleTimeout && s.server.clients.others(s.client) || d >= o.StallTimeout && s.server.clients.full()
 }
 
 // answer sends the batch of a started ticket, or its fault. An error ends the stream.
@@ -391,7 +389,7 @@ func (s *stream) answer(o *order) error {
 	}()
 	ctx, cancel := s.server.whileServing(s.ctx)
 	defer cancel()
-	if err := s.server.rates.wait(ctx, s.client); err != nil {
+	if err := s.server.clients.wait(ctx, s.client); err != nil {
 		return failed(err)
 	}
 	if o.err == nil {
@@ -424,7 +422,7 @@ func (s *stream) answer(o *order) error {
 	if sample := faultSample(o.err); sample != nil {
 		details.Sample = sample
 	}
-	s.server.metrics.faults.WithLabelValues(details.GetKind()).Inc()
+	s.server.metrics.add("chaski_server_faults_total", 1, details.GetKind())
 	if details.GetKind() != wire.UnknownSpec {
 		s.server.options.Logger.Info("ticket", "epoch", o.ticket.GetEpoch(), "first", o.ticket.GetFirst(),
 			"error", fault.Line(o.err))
@@ -475,10 +473,10 @@ func (s *stream) send(o *order, b *loader.Batch) error {
 		}
 	}
 	if n > 0 {
-		s.server.metrics.lent.Inc()
+		s.server.metrics.add("chaski_server_leases_total", 1)
 	} else {
 		var err error
-		if n, err = s.sendCopy(o.ticket.GetId(), b); err != nil {
+		if n, err = sendParts(s.watch, o.ticket.GetId(), b, s.server.options.PartBytes); err != nil {
 			return err
 		}
 	}
@@ -509,56 +507,39 @@ func (c *leaseConn) offer(w *watch, b *loader.Batch, e *entry, ticket, stream ui
 	b.Keep() // clients keep leases for as long as they like, within bounds of their own
 	m := &chaskiv1.Lease{Ticket: ticket, Id: lease, Segment: segment.id, Head: head}
 	n = len(head) + len(memory)
-	lent(w.ctx, n)
+	answered(w.ctx, n)
 	// After an error the lease ends with the recall of the stream.
 	return n, w.send(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Lease{Lease: m}}, n)
 }
 
-// sendCopy sends b in parts, and returns how many bytes they have. Its memory is released when the transport has
-// written the last one.
-func (s *stream) sendCopy(ticket uint64, b *loader.Batch) (int, error) {
-	var lease wire.Owner
-	if s.watch.to == s.pipe {
-		defer b.Release()
-	} else {
-		lent := s.conn.lend(s.watch.lend(b.Release))
-		defer lent.done()
-		lease = lent
-	}
-	segments, total := payload.Encode(b)
-	return total, sendParts(s.watch, ticket, segments, total, s.server.options.PartBytes, lease)
-}
-
-// sender writes messages to one gRPC stream.
+// sender writes messages to one stream: gRPC's or a pipe.
 type sender interface{ SendMsg(any) error }
 
-// sendParts cuts segments into parts of at most size bytes and sends them.
-func sendParts(to sender, ticket uint64, segments [][]byte, total, size int, owner wire.Owner) error {
-	part := &wire.Part{Ticket: ticket, Total: uint64(total), Owner: owner}
-	room := size
-	flush := func() error {
-		if len(part.Data) == 0 {
-			return nil
-		}
-		err := to.SendMsg(part)
-		part.Offset += uint64(size - room)
-		part.Data, room = nil, size
-		return err
-	}
-	for _, seg := range segments {
-		for len(seg) > 0 {
-			n := min(len(seg), room)
-			part.Data = append(part.Data, seg[:n])
-			seg, room = seg[n:], room-n
-			if room > 0 {
-				continue
-			}
-			if err := flush(); err != nil {
-				return err
+// lastPart is the most data of the last part of a batch, in bytes. gRPC takes a message once less than 64 KiB of those
+// before it are left to write, so a client that does not read leaves no more than that and the last one.
+const lastPart = 16 << 10
+
+// sendParts sends a batch in parts of at most size bytes, releases it, and returns how many bytes they have.
+func sendParts(to sender, ticket uint64, b *loader.Batch, size int) (total int, err error) {
+	defer b.Release()
+	segments, total := payload.Encode(b)
+	for offset := 0; offset < total; {
+		left := min(max(total-offset-lastPart, lastPart), total-offset, size)
+		part := &wire.Part{Ticket: ticket, Offset: uint64(offset), Total: uint64(total)}
+		offset += left
+		for left > 0 {
+			n := min(len(segments[0]), left)
+			part.Data = append(part.Data, segments[0][:n])
+			left -= n
+			if segments[0] = segments[0][n:]; len(segments[0]) == 0 {
+				segments = segments[1:]
 			}
 		}
+		if err := to.SendMsg(part); err != nil {
+			return 0, err
+		}
 	}
-	return flush()
+	return total, nil
 }
 
 // pop removes the answered ticket. A fault costs no credit.

@@ -1,18 +1,17 @@
 package server
 
 import (
-	"container/list"
+	"context"
 	"io"
 	"log/slog"
 	"strconv"
 	"strings"
-	"sync"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/containers"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/refcache"
 )
 
 // view is the part of the files that a client may read, with the files and datasets that are open in it. Clients with
@@ -23,9 +22,7 @@ type view struct {
 	asked      loader.Options // of questions
 	containers *containers.Cache
 
-	of    *views        // nil of the server's own, which stays until the server ends
-	users int           // calls, openings and datasets; guarded by views.mu
-	idle  *list.Element // in views.idle, or nil; guarded by views.mu
+	all *views // nil of the server's own, which stays until the server ends
 }
 
 // membersShare is the part of the memory budget that the containers of Reads keep at most: a sixteenth, as much
@@ -44,24 +41,13 @@ func newView(key string, o loader.Options, several int64) *view {
 	return &view{key: key, loader: o, asked: options, containers: containers.NewCache(options, several)}
 }
 
-// hold adds a user, who must leave. The caller is one already. v may be nil.
-func (v *view) hold() {
-	if v == nil || v.of == nil {
-		return
+// hold keeps a view that the caller has open until leave is called. v may be nil.
+func (v *view) hold() (leave func()) {
+	if v == nil || v.all == nil {
+		return func() {}
 	}
-	v.of.mu.Lock()
-	defer v.of.mu.Unlock()
-	v.users++
-}
-
-// leave ends one use. v may be nil.
-func (v *view) leave() {
-	if v == nil || v.of == nil {
-		return
-	}
-	if old := v.of.unused(v); old != nil {
-		old.close()
-	}
+	_, leave = v.all.open(v.key, func() *view { return v }) // it is gone only from a server that has closed
+	return leave
 }
 
 func (v *view) close() {
@@ -72,48 +58,30 @@ func (v *view) close() {
 	v.loader.Members.Close()
 }
 
-const (
-	// maxViews bounds the views that are in use at a time. Each keeps containers and files open. Lists of tokens have
-	// fewer roots; the bound is for issuers of JSON Web Tokens that give every user a root.
-	maxViews = 1024
-	// keptViews is how many views without a user are kept, for the next call of their client. Each of them keeps as
-	// many times fewer bytes than the view of the server's own.
-	keptViews = 8
-)
+// keptViews is how many views are kept for the next call of their client. Each of them keeps as many times fewer bytes
+// than the view of the server's own. Those in use count, and stay however many they are.
+const keptViews = 8
 
 // views has the views of a server.
 type views struct {
 	whole *view
 	base  source.Opener // of all
-
-	mu     sync.Mutex
-	byKey  map[string]*view
-	idle   list.List // of *view: those without a user, the longest unused first
-	closed bool
+	cache *refcache.Cache[string, *view]
 }
 
 func newViews(o loader.Options) *views {
 	base := o.Opener
 	// One for all requests, which keeps files open between them.
 	o.Opener = source.Below(base, o.Roots)
-	return &views{whole: newView("", o, 1), base: base, byKey: map[string]*view{}}
+	return &views{whole: newView("", o, 1), base: base, cache: refcache.New[string](refcache.Options[*view]{
+		MaxEntries: keptViews, Close: func(v *view) error { v.close(); return nil }})}
 }
 
-// unused ends one use of v, and returns the view that is to be closed for it, or nil.
-func (v *views) unused(one *view) *view {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	one.users--
-	if one.users > 0 || v.closed {
-		return nil
-	}
-	one.idle = v.idle.PushBack(one)
-	if v.idle.Len() <= keptViews {
-		return nil
-	}
-	old := v.idle.Remove(v.idle.Front()).(*view)
-	delete(v.byKey, old.key)
-	return old
+// open returns the view with a key, which the caller leaves, and makes it if there is none.
+func (v *views) open(key string, make func() *view) (*view, func()) {
+	lease, _ := v.cache.Acquire(context.Background(), key, // to make a view does not wait, nor fail
+		func(context.Context) (*view, error) { return make(), nil })
+	return lease.Value, func() { _ = lease.Release(true) } // its files were only read
 }
 
 // viewKey names roots.
@@ -126,49 +94,32 @@ func viewKey(roots ...string) string {
 	return key.String()
 }
 
-// of returns the view of a client with these roots, which must leave it. Roots that do not lie below the server's allow
-// nothing.
-func (v *views) of(log *slog.Logger, roots []string) (*view, error) {
+// of returns the view of a client with these roots, until leave is called. Roots that do not lie below the server's
+// allow nothing.
+func (v *views) of(log *slog.Logger, roots []string) (one *view, leave func()) {
 	if roots == nil {
-		return v.whole, nil
+		return v.whole, func() {}
 	}
 	key := viewKey(roots...)
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if found := v.byKey[key]; found != nil {
-		if found.users++; found.idle != nil {
-			v.idle.Remove(found.idle)
-			found.idle = nil
+	return v.open(key, func() *view {
+		options := v.whole.loader
+		options.Roots = []string{} // nil would allow everything
+		for _, r := range roots {
+			root, err := source.RootsOf(v.whole.loader.Opener).Allow(r)
+			if err != nil {
+				log.Warn("the root of a client is not below a root of this server", "root", r)
+				continue
+			}
+			options.Roots = append(options.Roots, root)
 		}
-		return found, nil
-	}
-	if len(v.byKey)-v.idle.Len() >= maxViews {
-		return nil, fault.New(fault.Limit, "server", fault.NoOffset, "clients use more than %d sets of roots",
-			maxViews)
-	}
-	options := v.whole.loader
-	options.Roots = []string{} // nil would allow everything
-	for _, r := range roots {
-		root, err := source.RootsOf(v.whole.loader.Opener).Allow(r)
-		if err != nil {
-			log.Warn("the root of a client is not below a root of this server", "root", r)
-			continue
-		}
-		options.Roots = append(options.Roots, root)
-	}
-	options.Opener = source.Below(v.base, options.Roots)
-	made := newView(key, options, keptViews)
-	made.of, made.users = v, 1
-	v.byKey[key] = made
-	return made, nil
+		options.Opener = source.Below(v.base, options.Roots)
+		made := newView(key, options, keptViews)
+		made.all = v
+		return made
+	})
 }
 
 func (v *views) close() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.closed = true
-	for _, view := range v.byKey {
-		view.close()
-	}
+	_ = v.cache.Close() // views have no errors
 	v.whole.close()
 }

@@ -29,68 +29,66 @@ func testViewsAreBounded(t *testing.T) {
 	root := t.TempDir()
 	v := newViews(loader.Options{Roots: []string{root}, Budget: resources.NewBudget(1 << 30)})
 	closed := map[string]*closings{}
-	enter := func(name string) *view {
+	enter := func(name string) (*view, func()) {
 		t.Helper()
 		at := filepath.Join(root, name)
 		if err := os.MkdirAll(at, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		one, err := v.of(quiet, []string{at})
-		if err != nil {
-			t.Fatal(err)
-		}
+		one, leave := v.of(quiet, []string{at})
 		if closed[name] == nil || closed[name].n > 0 {
 			closed[name] = &closings{Opener: one.loader.Opener}
 			one.loader.Opener = closed[name]
 		}
-		return one
+		return one, leave
 	}
 	crowd := func(name string) {
 		for i := range 10 * keptViews {
-			enter(fmt.Sprint(name, i)).leave()
-			if n := len(v.byKey); n > keptViews+3 {
+			_, leave := enter(fmt.Sprint(name, i))
+			leave()
+			if n := v.cache.Len(); n > keptViews+3 {
 				t.Fatalf("%d views are kept", n)
 			}
 		}
 	}
 
-	calling := enter("calling")
+	_, leaveCall := enter("calling")
 	slow, e := newSlow(Options{})
-	opening, dataset := enter("opening"), enter("dataset")
+	opening, leaveOpening := enter("opening")
+	dataset, leaveDataset := enter("dataset")
 	ctx, giveUp := context.WithCancel(t.Context())
-	begin := func(ctx context.Context, one *view, name string) {
+	begin := func(ctx context.Context, one *view, leave func(), name string) {
 		go func() {
-			defer one.leave()
+			defer leave()
 			if got, err := e.open(ctx, one, loader.Spec{Source: name, BatchSize: 1}, nil, 0); err == nil {
 				e.put(got)
 			}
 		}()
 		synctest.Wait()
 	}
-	begin(t.Context(), dataset, "dataset")
+	begin(t.Context(), dataset, leaveDataset, "dataset")
 	close(slow.release)
 	synctest.Wait()
 	slow.release = make(chan struct{})
-	begin(ctx, opening, "opening")
+	begin(ctx, opening, leaveOpening, "opening")
 	crowd("first")
 	for _, name := range []string{"calling", "opening", "dataset"} {
 		if closed[name].n != 0 {
 			t.Errorf("the view of the %s is closed", name)
 		}
 	}
-	if again := enter("dataset"); again != dataset {
+	again, leave := enter("dataset")
+	if again != dataset {
 		t.Error("another call gets a view of its own, so that it cannot use the dataset")
-	} else {
-		again.leave()
 	}
-
-	calling.leave()
+	leave()
+	leaveCall()
 	giveUp()
 	e.shut()
 	synctest.Wait()
 	crowd("second")
 	for name, c := range closed {
-		if kept := v.byKey[viewKey(filepath.Join(root, name))] != nil; c.n != 1 && !kept {
+		if c.n > 1 {
 			t.Errorf("%s was closed %d times", name, c.n)
 		}
 	}

@@ -15,13 +15,8 @@ import (
 
 // watch sends messages to a client that may stop reading. A context does not end SendMsg, only the return of the call's
 // handler does. So the handler waits in run, and returns if a message takes too long: Options.SendTimeout, or
-// Options.StallTimeout while others wait for memory that the client holds.
-//
-// SendMsg returns when the transport has taken a message, which may be long before the client reads it, or for ever.
-// Until then the memory of the message is lent to the transport. So while others wait, the client has StallTimeout for
-// that, too, and the call does not end before it has read everything. The status of a call that is cut comes behind
-// the message, so that the memory comes back only if the client reads after all. If it does not do so soon, its
-// connection is closed: gRPC has no other way to reset a stream of a client that does not read.
+// Options.StallTimeout while others wait for memory that the client holds. gRPC keeps what it has taken of the message
+// until the connection ends, so that is closed soon after.
 type watch struct {
 	ctx     context.Context // of the call
 	to      sender
@@ -33,10 +28,8 @@ type watch struct {
 
 	mu      sync.Mutex
 	sending bool
-	lent    int       // pieces of memory that the transport has
-	begun   time.Time // when the last message began to be sent, or was
+	begun   time.Time // when the last message began to be sent
 	over    bool
-	read    chan struct{} // closed once lent is 0, if the handler waits for that
 }
 
 // looks is how often the timer looks whether others wait, in each StallTimeout: a client is cut at most a quarter of it
@@ -81,57 +74,22 @@ func (w *watch) set(sending bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sending, w.begun = sending, time.Now()
-	if sending || w.lent > 0 {
+	if sending {
 		w.timer.Reset(min(w.options.StallTimeout, w.options.SendTimeout))
 	} else {
 		w.timer.Stop()
 	}
 }
 
-// lend says that the transport has memory of the client's until it calls what lend returns, which calls release.
-func (w *watch) lend(release func()) func() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.lent++
-	return func() {
-		release()
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.lent--; w.lent > 0 {
-			return
-		}
-		if !w.sending {
-			w.timer.Stop()
-		}
-		if w.read != nil {
-			close(w.read)
-		}
-	}
-}
-
-// unread returns a channel that is closed once the client has read everything.
-func (w *watch) unread() <-chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.read = make(chan struct{})
-	if w.lent == 0 {
-		close(w.read)
-	}
-	return w.read
-}
-
 // look ends the call if its message has waited for too long.
 func (w *watch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.sending && w.lent == 0 || w.over {
+	if !w.sending || w.over {
 		return
 	}
 	waited := time.Since(w.begun)
 	left := w.options.SendTimeout - waited
-	if !w.sending {
-		left = w.options.SendTimeout // while no other client waits, a sent message may stay unread for any time
-	}
 	if left <= 0 || waited >= w.options.StallTimeout && w.wanted() {
 		w.over = true
 		close(w.stalled)
@@ -147,35 +105,22 @@ func (w *watch) run(group *sync.WaitGroup, f func() error) error {
 	group.Go(func() { done <- crash.Call(f) })
 	select {
 	case err := <-done:
-		if err != nil {
-			return err
-		}
-	case <-w.stalled:
-		return w.cut()
-	}
-	// At the end of a call gRPC keeps messages that the client has not read.
-	select {
-	case <-w.unread():
-		return nil
-	case <-w.ctx.Done(): // the transport frees its messages at the end of the call
-		return nil
+		return err
 	case <-w.stalled:
 		return w.cut()
 	}
 }
 
-// cut returns the status of a client that does not read.
+// cut returns the status of a client that does not read. It has a moment to read that, behind the message. A pipe ends
+// with its call, and leaves nothing on the connection.
 func (w *watch) cut() error {
-	time.AfterFunc(w.options.StallTimeout/looks, func() {
-		w.mu.Lock()
-		lent := w.lent
-		w.mu.Unlock()
-		if lent > 0 {
-			c, _ := w.ctx.Value(connectionKey{}).(*connection)
+	_, piped := w.to.(*pipe)
+	if in := connectionOf(w.ctx); in != nil && !piped {
+		time.AfterFunc(w.options.StallTimeout/looks, func() {
 			w.options.Logger.Warn("closing the connection of a client that does not read", "client", clientOf(w.ctx))
-			c.hangUp()
-		}
-	})
+			_ = in.raw.Close() // it is given up, so its error does not matter
+		})
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return status.Errorf(codes.DeadlineExceeded, "the client has not read for %v what it asked for",

@@ -23,15 +23,14 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
-	"github.com/chaski-eo/chaski/shuffle"
 )
 
 // Engine is a run at other servers, as a server serves it. It is safe for concurrent use.
 type Engine struct {
-	run     *client.Run
+	*client.Run
 	client  *client.Client
 	options client.TicketOptions
-	memory  *memory
+	memory  *resources.Pool
 	rows    int
 	target  string
 }
@@ -46,7 +45,7 @@ func Open(
 	engine := &Engine{
 		target:  strings.Join(u.GetTargets(), ","),
 		options: client.TicketOptions{Prefetch: int(u.GetPrefetch()), PrefetchBytes: u.GetPrefetchBytes()},
-		memory:  newMemory(o),
+		memory:  &resources.Pool{Alloc: o.Alloc},
 		rows:    rows,
 	}
 	if engine.options.PrefetchBytes == 0 {
@@ -60,11 +59,11 @@ func Open(
 	if engine.client, err = client.Dial(engine.target, options); err != nil {
 		return nil, wire.Remote(wire.Unavailable, err)
 	}
-	if engine.run, err = engine.client.Open(ctx, spec); err != nil {
+	if engine.Run, err = engine.client.Open(ctx, spec); err != nil {
 		return nil, errors.Join(classify(err), engine.client.Close())
 	}
-	engine.memory.setBound(max(resources.DefaultMemoryBytes,
-		engine.BatchBytes()*int64(engine.options.Prefetch+keptBatches)))
+	engine.memory.Bound = max(resources.DefaultMemoryBytes,
+		engine.BatchBytes()*int64(engine.options.Prefetch+keptBatches))
 	return engine, nil
 }
 
@@ -113,35 +112,14 @@ func clientOptions(u *chaskiv1.Upstream, o loader.Options) (client.Options, erro
 	return options, nil
 }
 
-// Spec implements server.Engine.
-func (e *Engine) Spec() loader.Spec { return e.run.Spec() }
-
-// Hash implements server.Engine.
-func (e *Engine) Hash() string { return e.run.Hash() }
-
-// Fingerprint implements server.Engine.
-func (e *Engine) Fingerprint() string { return e.run.Fingerprint() }
-
-// Len implements server.Engine.
-func (e *Engine) Len() int64 { return e.run.Len() }
-
-// Fields implements server.Engine.
-func (e *Engine) Fields() []loader.FieldInfo { return e.run.Fields() }
-
-// Sources returns the name and the fields of each source of a mixture.
-func (e *Engine) Sources() []loader.SourceInfo { return e.run.Sources() }
-
-// State returns the state at the beginning of epoch 0.
-func (e *Engine) State() shuffle.State { return e.run.State() }
-
 // BatchesFit returns how many batches the memory of a server holds. The rows are those that Open was given.
-func (e *Engine) BatchesFit(int) (int64, error) { return e.run.Batches(), nil }
+func (e *Engine) BatchesFit(int) (int64, error) { return e.Batches(), nil }
 
 // BatchBytes returns the bytes of a batch, without what differs from row to row.
-func (e *Engine) BatchBytes() int64 { return e.run.RowBytes() * int64(max(e.rows, 1)) }
+func (e *Engine) BatchBytes() int64 { return e.RowBytes() * int64(max(e.rows, 1)) }
 
 // MemoryBytes returns the bytes within which batches are lent to a client.
-func (e *Engine) MemoryBytes() int64 { return e.memory.bound }
+func (e *Engine) MemoryBytes() int64 { return e.memory.Bound }
 
 // Report returns what the servers have counted about the ranks that they work for.
 func (e *Engine) Report(ctx context.Context) (all report.Figures, err error) {
@@ -153,35 +131,26 @@ func (e *Engine) Report(ctx context.Context) (all report.Figures, err error) {
 }
 
 // Trim frees the memory that no batch is in.
-func (e *Engine) Trim() { e.memory.trim() }
+func (e *Engine) Trim() { e.memory.Trim() }
 
 // Forget frees the idle memory of an owner that is gone.
-func (e *Engine) Forget(o resources.Owner) { e.memory.forget(o) }
+func (e *Engine) Forget(o resources.Owner) { e.memory.Forget(o) }
 
 // Close ends the connections.
 func (e *Engine) Close() error {
-	e.memory.close()
+	e.memory.Close()
 	return e.client.Close()
 }
 
 // Sequence implements server.Sequencer.
 func (e *Engine) Sequence(owner resources.Owner) (server.Sequence, error) {
 	o := e.options
-	o.Memory = owned{e.memory, owner}
-	tickets, err := e.run.Tickets(o)
+	o.Memory = resources.OwnedPool{Pool: e.memory, Owner: owner}
+	tickets, err := e.Tickets(o)
 	if err != nil {
 		return nil, wire.Remote(wire.Spec, err)
 	}
 	return sequence{tickets}, nil
-}
-
-// Start implements server.Engine, for a single ticket.
-func (e *Engine) Start(ctx context.Context, t shuffle.Ticket, native bool) server.Pending {
-	sequence, err := e.Sequence(resources.OwnerOf(ctx))
-	if err == nil {
-		sequence.Add(t, native)
-	}
-	return single{sequence, err}
 }
 
 // sequence names the errors of tickets.
@@ -194,28 +163,6 @@ func (s sequence) Next(ctx context.Context) (*loader.Batch, error) {
 		err = classify(err)
 	}
 	return batch, err
-}
-
-// single is a sequence of one ticket.
-type single struct {
-	server.Sequence
-	err error
-}
-
-// Wait implements server.Pending.
-func (s single) Wait(ctx context.Context) (*loader.Batch, error) {
-	if s.err != nil {
-		return nil, s.err
-	}
-	defer s.Close()
-	return s.Next(ctx)
-}
-
-// Cancel implements server.Pending.
-func (s single) Cancel() {
-	if s.err == nil {
-		s.Close()
-	}
 }
 
 // classify gives an error about the servers the kind by which clients recognise it. It leaves errors that a server

@@ -310,7 +310,7 @@ func TestErrorsKeepTheirFields(t *testing.T) {
 				if err != nil {
 					return wire.NewFault(7, err)
 				}
-				_, err = e.Start(t.Context(), shuffle.StepTicket(0, 0, 4, 0, 1), true).Wait(t.Context())
+				_, err = first(t, e, 4)
 				if err := e.Close(); err != nil {
 					t.Error(err)
 				}
@@ -362,7 +362,7 @@ func TestServerWithoutSharedMemoryIsLeftOut(t *testing.T) {
 		u.Transport, u.Retries = "shm", 1
 		s := spec(t)
 		e := open(t, s, loader.Options{}, u)
-		b, err := e.Start(t.Context(), shuffle.StepTicket(0, 0, s.BatchSize, 0, 1), true).Wait(t.Context())
+		b, err := first(t, e, s.BatchSize)
 		got := ""
 		if err == nil {
 			b.Release()
@@ -389,4 +389,16 @@ func TestUpstreamMustBeAllowed(t *testing.T) {
 	if status.Code(err) != codes.Unimplemented {
 		t.Error(err)
 	}
+}
+
+// first returns the batch of the first step.
+func first(t *testing.T, e server.Engine, rows int) (*loader.Batch, error) {
+	t.Helper()
+	sequence, err := e.(server.Sequencer).Sequence(nil)
+	if err != nil {
+		return nil, err
+	}
+	defer sequence.Close()
+	sequence.Add(shuffle.StepTicket(0, 0, rows, 0, 1), true)
+	return sequence.Next(t.Context())
 }

@@ -27,7 +27,7 @@ func (s *Stages) Decoded() (chunks, bytes int64) {
 // Stage is a part of what workers do.
 type Stage int
 
-// Stages of a worker. Each moment of its time belongs to exactly one, so that they add up to Total.
+// Stages of a worker. Each moment of its time belongs to exactly one.
 const (
 	StageRead      Stage = iota // bytes of chunks are read
 	StageDecode                 // chunks are decompressed
@@ -83,9 +83,7 @@ type Stages struct {
 	Coarse bool
 
 	spent [numStages]atomic.Int64 // ns
-	total atomic.Int64            // ns, of the clocks that have stopped
 	full  atomic.Int64            // ns in which a ticket had no memory
-	rows  atomic.Int64
 
 	decodes decodedChunks
 }
@@ -106,27 +104,6 @@ func (s *Stages) NoMemory(d time.Duration) {
 	if s != nil {
 		s.full.Add(int64(d))
 	}
-}
-
-// Total returns the time of the workers that have ended, each from its start to its end. Once all have
-// ended, it is the sum of all stages.
-func (s *Stages) Total() time.Duration { return time.Duration(s.total.Load()) }
-
-// Samples returns how many valid samples were counted.
-func (s *Stages) Samples() int64 { return s.rows.Load() }
-
-// Count counts the true values of valid, one for each row of a batch. It does nothing if s is nil.
-func (s *Stages) Count(valid []bool) {
-	if s == nil {
-		return
-	}
-	n := int64(0)
-	for _, ok := range valid {
-		if ok {
-			n++
-		}
-	}
-	s.rows.Add(n)
 }
 
 // Clock starts the clock of one worker. It returns nil if s is nil, so that workers do not read the time
@@ -203,5 +180,4 @@ func (c *Clock) Stop() {
 	}
 	c.Lap(StageOther)
 	c.Done()
-	c.stages.total.Add(int64(c.last))
 }

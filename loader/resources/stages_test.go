@@ -52,7 +52,7 @@ func TestClock(t *testing.T) {
 	for _, d := range spent {
 		sum += d
 	}
-	if spent[StageWait] < time.Millisecond || spent != all.Spent() || sum != one.Total() {
-		t.Errorf("%v, of all %v, in %v", spent, all.Spent(), one.Total())
+	if spent[StageWait] < time.Millisecond || spent != all.Spent() || sum != c.last {
+		t.Errorf("%v, of all %v, in %v", spent, all.Spent(), c.last)
 	}
 }

@@ -43,7 +43,9 @@ func Make(ctx context.Context, d *taco.Dataset, form, address string) ([]byte, e
 		return nil, err
 	}
 	body := &page{}
-	body.describe(collection, len(samples), levels, address)
+	if err := body.describe(collection, len(samples), levels, address); err != nil {
+		return nil, err
+	}
 	if form == "markdown" {
 		return body.Bytes(), nil
 	}
@@ -112,25 +114,97 @@ func descriptions(doc json.RawMessage) map[string]map[string]string {
 // page is a page of Markdown.
 type page struct{ bytes.Buffer }
 
-// describe writes all of a card.
-func (p *page) describe(c *build.Collection, samples int, levels []section, address string) {
+// describe writes all of a card. Members of COLLECTION.json that are text, numbers or lists of these are facts, and
+// lists of objects, such as providers, classes, bands and publications, are tables.
+func (p *page) describe(c *build.Collection, samples int, levels []section, address string) error {
+	document, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	members := map[string]any{}
+	if err := json.Unmarshal(document, &members); err != nil {
+		return err
+	}
+	for name, text := range c.More {
+		var value any
+		_ = json.Unmarshal(text, &value) // it was read from JSON
+		members[name] = value
+	}
 	fmt.Fprintf(p, "# %s\n", plain(cmp.Or(c.Title, c.ID)))
 	for paragraph := range strings.SplitSeq(strings.ReplaceAll(c.Description, "\r\n", "\n"), "\n\n") {
 		if paragraph = plain(paragraph); paragraph != "" {
 			fmt.Fprintf(p, "\n%s\n", paragraph)
 		}
 	}
-	p.section(facts(c, samples, address))
-	p.section(section{title: "Providers", list: people(c.Providers)})
-	p.section(section{title: "Curators", list: people(c.Curators)})
-	p.section(classes(c))
-	p.section(bands(c))
-	for _, level := range levels {
-		p.section(level)
+	delete(members, "title")
+	delete(members, "description")
+	facts := section{title: "At a glance", head: []string{"", ""},
+		rows: [][]string{{"samples", strconv.Itoa(samples)}}}
+	if strings.Contains(address, "://") {
+		facts.rows = append(facts.rows, []string{"address", address})
 	}
-	p.section(publications(c))
+	if extent := c.Extent; extent != nil && len(extent.Spatial) == 4 {
+		box := strings.Trim(strings.ReplaceAll(fmt.Sprint(extent.Spatial), " ", ", "), "[]")
+		facts.rows = append(facts.rows, []string{"west, south, east, north", box},
+			[]string{"time", strings.Join(extent.Temporal, " to ")})
+	}
+	var tables []section
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if table := tableOf(name, members[name]); table.rows != nil {
+			tables = append(tables, table)
+		} else if text := textOf(members[name]); text != "" {
+			facts.rows = append(facts.rows, []string{name, text})
+		}
+	}
+	for _, s := range slices.Concat([]section{facts}, tables, levels) {
+		p.section(s)
+	}
 	p.section(section{title: "Read it", text: "With chaski, GDAL or the reader of its format, for example:",
 		list: []string{"chaski.taco.load(" + strconv.Quote(address) + ").read(0)", "chaski ls " + address}})
+	return nil
+}
+
+// tableOf returns a list of objects as a table with a column for each of their members.
+func tableOf(name string, value any) section {
+	table := section{title: name}
+	list, _ := value.([]any)
+	columns := map[string]bool{}
+	for _, item := range list {
+		object, _ := item.(map[string]any)
+		for member := range object {
+			columns[member] = true
+		}
+	}
+	table.head = slices.Sorted(maps.Keys(columns))
+	for _, item := range list {
+		object, ok := item.(map[string]any)
+		if !ok {
+			continue
+		}
+		row := make([]string, len(table.head))
+		for i, member := range table.head {
+			row[i] = textOf(object[member])
+		}
+		table.rows = append(table.rows, row)
+	}
+	return table
+}
+
+// textOf returns a text, a number or a list of these in words, and "" for other values.
+func textOf(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case float64, bool:
+		return fmt.Sprint(v)
+	case []any:
+		var texts []string
+		for _, item := range v {
+			texts = append(texts, textOf(item))
+		}
+		return strings.Join(texts, ", ")
+	}
+	return ""
 }
 
 // section writes a section, if there is something in it.
@@ -159,113 +233,6 @@ func (p *page) section(s section) {
 		}
 		fmt.Fprintf(p, "| %s |\n", strings.Join(cells, " | "))
 	}
-}
-
-// facts returns what a container is as a whole, with further members of COLLECTION.json that are text.
-func facts(c *build.Collection, samples int, address string) section {
-	s := section{title: "At a glance", head: []string{"", ""}}
-	add := func(name, value string) {
-		if value != "" {
-			s.rows = append(s.rows, []string{name, value})
-		}
-	}
-	add("id", c.ID)
-	add("version", c.DatasetVersion)
-	add("samples", strconv.Itoa(samples))
-	add("tasks", strings.Join(c.Tasks, ", "))
-	add("licences", strings.Join(c.Licenses, ", "))
-	add("keywords", strings.Join(c.Keywords, ", "))
-	if extent := c.Extent; extent != nil && len(extent.Spatial) == 4 {
-		add("west, south, east, north", strings.Trim(strings.ReplaceAll(fmt.Sprint(extent.Spatial), " ", ", "), "[]"))
-		add("time", strings.Join(extent.Temporal, " to "))
-	}
-	if strings.Contains(address, "://") {
-		add("address", address)
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.More)) {
-		var text string
-		_ = json.Unmarshal(c.More[name], &text) // other values are no facts
-		add(name, text)
-	}
-	return s
-}
-
-// people returns providers or curators in words. One without a name has the name of its organization.
-func people(list []map[string]any) (out []string) {
-	for _, person := range list {
-		text := func(member string) string {
-			s, _ := person[member].(string)
-			return s
-		}
-		name, organization, role := text("name"), text("organization"), text("role")
-		if name == "" {
-			name, organization = organization, ""
-		}
-		if name == "" {
-			continue
-		}
-		if organization != "" {
-			name += ", " + organization
-		}
-		if role != "" {
-			name += " (" + role + ")"
-		}
-		out = append(out, name)
-	}
-	return out
-}
-
-// classes returns labels:classes.
-func classes(c *build.Collection) section {
-	var list []struct {
-		Name, Description string
-		Category          any
-	}
-	_ = json.Unmarshal(c.More["labels:classes"], &list)
-	s := section{title: "Classes", head: []string{"value", "class", "description"}}
-	for _, class := range list {
-		s.rows = append(s.rows, []string{fmt.Sprint(class.Category), class.Name, class.Description})
-	}
-	return s
-}
-
-// bands returns optical:bands.
-func bands(c *build.Collection) section {
-	var list []struct {
-		Name, Description, Unit string
-		Common                  string   `json:"common_name"`
-		Centre                  *float64 `json:"center_wavelength"`
-	}
-	_ = json.Unmarshal(c.More["optical:bands"], &list)
-	s := section{title: "Bands", head: []string{"band", "common name", "centre", "description"}}
-	for _, band := range list {
-		centre := ""
-		if band.Centre != nil {
-			centre = strings.TrimSpace(fmt.Sprintf("%v %s", *band.Centre, band.Unit))
-		}
-		s.rows = append(s.rows, []string{band.Name, band.Common, centre, band.Description})
-	}
-	return s
-}
-
-// publications returns the papers about the dataset.
-func publications(c *build.Collection) section {
-	var list []struct{ DOI, Citation, Summary string }
-	for _, name := range []string{"publications", "publications:publications"} { // of TACO 2, of TACO 3
-		_ = json.Unmarshal(c.More[name], &list)
-	}
-	s := section{title: "Publications"}
-	for _, paper := range list {
-		text := paper.Citation
-		if paper.DOI != "" {
-			text += " https://doi.org/" + strings.TrimPrefix(paper.DOI, "https://doi.org/")
-		}
-		if paper.Summary != "" {
-			text += " " + paper.Summary
-		}
-		s.list = append(s.list, text)
-	}
-	return s
 }
 
 // plain escapes text for Markdown: strings in COLLECTION.json are text, not markup. A line break in it would end a row

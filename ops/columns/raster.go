@@ -12,7 +12,6 @@ import (
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
-	"github.com/chaski-eo/chaski/internal/procs"
 	loaded "github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/ops/convert"
@@ -250,33 +249,6 @@ func readAll(ctx context.Context, o source.Opener, how loaded.ReadOptions) (*loa
 	how.MaxBytes, how.Options.Opener = maxRasterBytes, o
 	return loaded.Read(ctx, []string{name}, how)
 }
-
-// spaces bounds how many rasters are decoded at a time, and holds the memory of each for the next one.
-type spaces chan *space
-
-// newSpaces returns room for some rasters at a time, by default as many as there are processors.
-func newSpaces(workers int) spaces {
-	if workers <= 0 {
-		workers = procs.Workers()
-	}
-	s := make(spaces, workers)
-	for range workers {
-		s <- &space{}
-	}
-	return s
-}
-
-// take waits for an unused space.
-func (s spaces) take(ctx context.Context) (*space, error) {
-	select {
-	case free := <-s:
-		return free, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (s spaces) give(one *space) { s <- one }
 
 // keptBytes is the largest raster whose memory a space keeps. Larger ones are rare in a container, and left to the
 // garbage collector. 16 MiB hold 8 bands of 1,024 by 1,024 pixels of uint16.

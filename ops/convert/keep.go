@@ -300,47 +300,27 @@ func (o *Options) load(ctx context.Context, path string, x *chunk.Index, r raste
 // ReadMeta reads the georeferencing and the bands of the raster file at path, without its pixels. A PNG or JPEG file
 // has at most nodata.
 func ReadMeta(ctx context.Context, path string, opener source.Opener) (tiff.Meta, error) {
-	m, _, err := readMeta(ctx, path, opener, false)
-	return m, err
+	h, err := describe(ctx, path, opener)
+	return h.meta, err
 }
 
 // ReadPlace reads where the raster file at path lies, for a TOG of the same pixels: Geo and Tags of tiff.TOGOptions.
 // The tags are the rational polynomial coefficients and, of a raster without a transform, its ground control points.
 func ReadPlace(ctx context.Context, path string, opener source.Opener) (tiff.Geo, []ifd.Field, error) {
-	meta, tags, err := readMeta(ctx, path, opener, true)
-	if !meta.Geo.HasTransform && slices.ContainsFunc(tags, isPlace) {
+	h, err := describe(ctx, path, opener)
+	tags := slices.DeleteFunc(h.extras.Tags, func(t ifd.Field) bool { return !isPlace(t) && t.Tag != ifd.TagRPC })
+	if !h.meta.HasTransform && slices.ContainsFunc(tags, isPlace) {
 		return tiff.Geo{}, tags, err // the tags have its CRS, too
 	}
-	return meta.Geo, slices.DeleteFunc(tags, isPlace), err
+	return h.meta.Geo, slices.DeleteFunc(tags, isPlace), err
 }
 
-// readMeta reads the georeferencing and the bands of the raster file at path, and with places also the tags that say
-// where it lies.
-func readMeta(ctx context.Context, path string, opener source.Opener, places bool) (m tiff.Meta, tags []ifd.Field,
-	err error) {
-	file, err := opener.Open(ctx, path)
+// describe reads what the raster file at path holds, whatever its chunks are.
+func describe(ctx context.Context, path string, opener source.Opener) (*holding, error) {
+	o := Options{Opener: opener, MaxChunk: math.MaxInt}
+	h, err := o.inspect(ctx, path)
 	if err != nil {
-		return m, nil, err
+		return &holding{}, err
 	}
-	defer file.Close()
-	if catalog.FormatOf(ctx, file).Class == magic.Picture {
-		x, err := picture.Open(ctx, file, 0)
-		if err == nil {
-			m = pictureMeta(x)
-		}
-		return m, nil, err
-	}
-	f, err := rumi.Open(ctx, file, tiff.Limits{}.IFD())
-	if err != nil {
-		return m, nil, err
-	}
-	// Only a TIFF and rumi of generation 1, which have the tag, have tags of places besides a transform.
-	if m, err = rumi.Meta(ctx, f); err != nil || !places || f.Dirs[0].Find(ifd.TagCompression) == nil {
-		return m, nil, err
-	}
-	extras, err := tiff.ReadExtras(ctx, f)
-	if err != nil {
-		return m, nil, err
-	}
-	return m, slices.DeleteFunc(extras.Tags, func(t ifd.Field) bool { return !isPlace(t) && t.Tag != ifd.TagRPC }), nil
+	return h, nil
 }

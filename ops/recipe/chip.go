@@ -116,8 +116,8 @@ func (m *Maker) chip(ctx context.Context, i int64) (*chip, error) {
 
 // encode makes the files of a chip.
 func (m *Maker) encode(ctx context.Context, b *loader.Batch, c *chip, images []image, windows []*origin) error {
-	space := <-m.spaces
-	defer func() { m.spaces <- space }()
+	space := m.spaces.Get().(*columns.Summarizer)
+	defer m.spaces.Put(space)
 	for k, im := range images {
 		file, err := m.file(ctx, b, k, im, windows[k], space)
 		if err != nil {

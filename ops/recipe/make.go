@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -150,8 +151,8 @@ type Maker struct {
 	groups  *tables.Vector
 	split   shuffle.Split
 	metas   *lru.Cache[string, *tiff.Meta]
-	spaces  chan *columns.Summarizer // to measure chips in, as many as there are workers
-	table   table                    // of the chips that were written
+	spaces  sync.Pool // of a *columns.Summarizer, to measure a chip in
+	table   table     // of the chips that were written
 	ids     ids
 }
 
@@ -186,10 +187,7 @@ func Open(ctx context.Context, r *Recipe, o Options) (_ *Maker, err error) {
 	if err := m.openColumns(ctx); err != nil {
 		return nil, err
 	}
-	m.spaces = make(chan *columns.Summarizer, m.workers)
-	for range m.workers {
-		m.spaces <- &columns.Summarizer{}
-	}
+	m.spaces.New = func() any { return &columns.Summarizer{} }
 	return m, nil
 }
 

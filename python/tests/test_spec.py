@@ -23,7 +23,8 @@ import chaski
 from chaski import Field, Mixture, Normalize, Points, SpecError, Time
 from chaski._plain import dtype_name, plain
 from chaski._read import selection
-from chaski._spec import build_spec, make_absolute
+from chaski._spec import build_spec
+from chaski._tables import Files
 
 BASE = {
     "version": 1,
@@ -376,6 +377,6 @@ def test_wrong_picks(s):
 
 def test_paths_of_scenes_are_absolute():
     """An engine may have been started in another folder."""
-    spec = {"source": "a", "fields": {"x": {"scenes": ["", "b", "s3://c/d"]}}}
-    make_absolute(spec)
+    fields = {"x": Field(scenes=["", "b", "s3://c/d"])}
+    spec = build_spec("a", spec_options(batch_size=1, fields=fields), Files(fields, local=True))
     assert spec["fields"]["x"]["scenes"] == ["", os.path.abspath("b"), "s3://c/d"]

@@ -217,9 +217,9 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 				"column %q needs a table (.parquet, .csv or .tsv): listed rasters have no columns but "+
 					"%q (kind \"text\" or \"class\")", cmp.Or(s.Column, s.Blob), FolderColumn)
 		}
-		f := field{name: s.Field, kind: Raster, main: uris, size: sizes}
+		f := field{name: s.Field, kind: Raster, main: uris, columns: map[string]*columns.Column{layout.Size: sizes}}
 		if s.Kind == Text {
-			f.kind, f.size = Text, nil
+			f.kind, f.columns = Text, nil
 		}
 		t.fields = append(t.fields, f)
 	}
@@ -263,9 +263,8 @@ func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) err
 	}
 	t.table = tab
 	assets := ""
-	if v := tab.Meta(layout.VersionKey); v != "" || has(tab, layout.URI) &&
-		(has(tab, layout.Index) || has(tab, layout.Header)) {
-		if v != "" && v != layout.Version {
+	if tab.IsCatalog() {
+		if v := tab.Meta(layout.VersionKey); v != "" && v != layout.Version {
 			return fault.New(fault.Unsupported, "footer", fault.NoOffset,
 				"catalog version %q; this is version %s", v, layout.Version)
 		}
@@ -309,7 +308,7 @@ func (t *Table) openTable(ctx context.Context, tab *columns.Table, fields []Sour
 		return err
 	}
 	t.table, t.n = tab, tab.Rows()
-	if assets != "" && !has(tab, FolderColumn) {
+	if assets != "" && !tab.Has(FolderColumn) {
 		uris, err := tab.Column(assets)
 		if err != nil {
 			return err

@@ -3,20 +3,18 @@ package catalog
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
-	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
-	"github.com/chaski-eo/chaski/tables/parquet"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // Column describes one column of a Parquet or CSV file for people.
 type Column struct {
 	Name string `json:"name"` // path in the schema, joined by dots
-	Type string `json:"type"` // numpy's name for numbers, else "text", "bytes", "images", "list of …", "other"
+	Type string `json:"type"` // "int32", "float64", "text", "binary", "timestamp", "list of …"; "images" of rasters
 }
 
 // Summary describes a Parquet or CSV file.
@@ -49,54 +47,24 @@ func DescribeCSV(ctx context.Context, r source.Reader, name string) (*Summary, e
 	return summary, nil
 }
 
-// Describe reads the footer of a Parquet file. It does not close r.
+// Describe reads the footer of a Parquet file, and the first rasters in its cells. It does not close r.
 func Describe(ctx context.Context, r source.Reader) (*Summary, error) {
-	file, err := parquet.Open(ctx, r)
+	tab, err := columns.OpenParquet(ctx, r, 0)
 	if err != nil {
 		return nil, err
 	}
-	summary := &Summary{Rows: file.Rows, Columns: make([]Column, len(file.Columns))}
-	for i, c := range file.Columns {
-		summary.Columns[i] = Column{Name: c.Name, Type: typeName(&c)}
-	}
-	if tab, err := columns.OpenParquet(ctx, r, 0); err == nil { // a page that cannot be read has no images to show
-		images, _ := imageColumns(ctx, tab)
-		for i, c := range file.Columns {
-			if slices.Contains(images, strings.TrimSuffix(c.Name, bytesMember)) {
-				summary.Columns[i].Type = "images"
-			}
+	images, _ := imageColumns(ctx, tab) // a page that cannot be read has no images to show
+	summary := &Summary{Catalog: tab.IsCatalog(), Rows: tab.Rows()}
+	for i := range tab.Files[0].Columns {
+		c := &tab.Files[0].Columns[i]
+		typ := tables.LeafType(c).String()
+		switch {
+		case slices.Contains(images, strings.TrimSuffix(c.Name, bytesMember)):
+			typ = "images"
+		case c.Repeated:
+			typ = "list of " + typ
 		}
+		summary.Columns = append(summary.Columns, Column{Name: c.Name, Type: typ})
 	}
-	has := func(name string) bool { return file.Column(name) >= 0 }
-	summary.Catalog = file.Meta[layout.VersionKey] != "" || has(layout.URI) && (has(layout.Index) || has(layout.Header))
 	return summary, nil
-}
-
-func typeName(c *parquet.Column) string {
-	name := "other"
-	switch {
-	case c.Logical == parquet.Half:
-		name = "float16"
-	case c.Logical == parquet.Opaque && (c.Type == parquet.ByteArray || c.Type == parquet.FixedLenByteArray):
-		name = "bytes"
-	case c.Logical == parquet.String:
-		name = "text"
-	case c.Type == parquet.Boolean:
-		name = "bool"
-	case c.Type == parquet.Float:
-		name = "float32"
-	case c.Type == parquet.Double:
-		name = "float64"
-	case c.Type == parquet.Int32, c.Type == parquet.Int64:
-		name = "int" + strconv.Itoa(map[parquet.Physical]int{parquet.Int32: 32, parquet.Int64: 64}[c.Type])
-		if c.Logical == parquet.Unsigned {
-			name = "u" + name
-		}
-	case c.Type == parquet.ByteArray, c.Type == parquet.FixedLenByteArray:
-		name = "bytes"
-	}
-	if c.Repeated {
-		name = "list of " + name
-	}
-	return name
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 )
 
@@ -103,16 +104,17 @@ type Size struct{ Height, Width int32 }
 // else nil. Rows without a size have 0 by 0.
 func (t *Table) Sizes(ctx context.Context, field int) ([]Size, error) {
 	f := &t.fields[field]
-	if f.height == nil || f.width == nil {
+	height, width := f.columns[layout.Height], f.columns[layout.Width]
+	if height == nil || width == nil {
 		return nil, nil
 	}
 	sizes := make([]Size, t.n)
-	err := f.ofSamples(f.height).Scan(ctx, func(row int64, c columns.Cell) error {
+	err := f.ofSamples(height).Scan(ctx, func(row int64, c columns.Cell) error {
 		sizes[row].Height = side(c)
 		return nil
 	})
 	if err == nil {
-		err = f.ofSamples(f.width).Scan(ctx, func(row int64, c columns.Cell) error {
+		err = f.ofSamples(width).Scan(ctx, func(row int64, c columns.Cell) error {
 			sizes[row].Width = side(c)
 			return nil
 		})

@@ -25,18 +25,21 @@ type field struct {
 	rows  []int64           // the row of the table that each sample has; nil: all rows, in order
 	main  *columns.Column   // the values; of a raster its URIs
 	blobs []*columns.Column // index blobs of a raster; the first that is not null counts
-	size  *columns.Column   // of a raster's file in bytes, or nil
-	mtime *columns.Column   // of a raster's file, RFC 3339, or nil
+	cells *cells            // the bytes of the rasters, or nil if they are files of their own
 
-	height, width *columns.Column // of a raster in pixels, or nil
-	etag          *columns.Column // of a raster's object, or nil
+	// columns are those that a catalog has of a raster, by their names in package layout: the ones that are there. Of a
+	// listing there is layout.Size.
+	columns   map[string]*columns.Column
+	transform *columns.Numbers // nil in catalogs of other programs that have bounds alone
+	names     *NamesParser     // of layout.Names
+}
 
-	offset, length *columns.Column // of a raster in a container, or nil
-
-	cells *cells // the bytes of the rasters, or nil if they are files of their own
-
-	place *placeColumns // nil if the catalog has no bounds
-	names *nameColumn   // nil in older catalogs
+// catalogKinds are the kinds of the columns of a catalog that older ones, and those of other programs, may lack.
+var catalogKinds = map[string]Kind{
+	layout.Size: Int, layout.MTime: Text, layout.ETag: Text, layout.Height: Int, layout.Width: Int,
+	layout.Offset: Int, layout.Length: Int, // of a raster in a container
+	layout.EPSG: Int, layout.CRS: Text, layout.Names: Text,
+	layout.MinX: Float, layout.MinY: Float, layout.MaxX: Float, layout.MaxY: Float,
 }
 
 // tableField makes a field of a table. assets is the column of URIs if the table is a catalog, else "".
@@ -49,7 +52,7 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, as
 			name = assets
 		case i > 0:
 			name, prefix = t.paired[i], t.paired[i]+layout.FieldSeparator
-		case s.Column == "" && !has(tab, s.Field):
+		case s.Column == "" && !tab.Has(s.Field):
 			return f, fault.New(fault.NotFound, "", fault.NoOffset, "the catalog has the fields %q", t.paired)
 		case s.Column == "":
 			name = s.Field
@@ -61,7 +64,7 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, as
 			"patterns pair the files of directories and catalogs; for a table name a column")
 	}
 	var err error
-	if !indexed && s.Column == "" && !has(tab, name) && has(tab, fileName(s.Field)) {
+	if !indexed && s.Column == "" && !tab.Has(name) && tab.Has(fileName(s.Field)) {
 		name, s.Kind = fileName(s.Field), cmp.Or(s.Kind, Raster)
 	}
 	if !indexed && s.Blob == "" && s.Kind != Text {
@@ -108,16 +111,11 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, as
 // imageColumn returns the column that a field reads: its own or, for the field of a dataset without fields, the first
 // one whose cells hold rasters, if none has the field's name.
 func imageColumn(ctx context.Context, tab *columns.Table, s Source, name string) (string, error) {
-	if s.Column != "" || name != defaultField || tab.Files == nil || has(tab, name) || has(tab, name+bytesMember) {
+	if s.Column != "" || name != defaultField || tab.Files == nil || tab.Has(name) || tab.Has(name+bytesMember) {
 		return name, nil
 	}
 	names, err := imageColumns(ctx, tab)
 	return append(names, name)[0], err
-}
-
-func has(tab *columns.Table, name string) bool {
-	_, err := tab.Column(name)
-	return err == nil
 }
 
 // blobColumns returns the columns of index blobs: the named one, or the two of a catalog, which begin with prefix.
@@ -146,29 +144,18 @@ func blobColumns(tab *columns.Table, named string, catalog bool, prefix string) 
 	return out, nil
 }
 
-// catalogColumns finds the other columns that a catalog has for each file. Older catalogs, and catalogs of other
-// programs, lack some.
+// catalogColumns finds the other columns that a catalog has for each file, whose names begin with prefix.
 func (f *field) catalogColumns(tab *columns.Table, prefix string) {
-	optionalColumn := func(name string, k Kind) *columns.Column { return optional(tab, prefix+name, k) }
-	f.size, f.mtime = optionalColumn(layout.Size, Int), optionalColumn(layout.MTime, Text)
-	f.etag = optionalColumn(layout.ETag, Text)
-	f.height, f.width = optionalColumn(layout.Height, Int), optionalColumn(layout.Width, Int)
-	if f.offset, f.length = optionalColumn(layout.Offset, Int), optionalColumn(layout.Length, Int); f.length == nil {
-		f.offset = nil
+	f.columns = map[string]*columns.Column{}
+	for name, kind := range catalogKinds {
+		if column, err := tab.Column(prefix + name); err == nil && column.Kind == kind {
+			f.columns[name] = column
+		}
 	}
-	f.place = placesOf(tab, prefix)
-	if c := optionalColumn(layout.Names, Text); c != nil {
-		f.names = &nameColumn{column: c}
+	if f.columns[layout.Length] == nil {
+		delete(f.columns, layout.Offset)
 	}
-}
-
-// optional returns the column with this name and kind, or nil.
-func optional(tab *columns.Table, name string, k Kind) *columns.Column {
-	column, err := tab.Column(name)
-	if err != nil || column.Kind != k {
-		return nil
-	}
-	return column
+	f.transform, f.names = columns.NumbersOf(tab, prefix+layout.Transform), &NamesParser{}
 }
 
 // namesRasters reports whether the strings of a column name raster files, or byte ranges. It looks at all rows, because
@@ -244,7 +231,7 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 		opened, err := OpenSmall(ctx, t.opener, uri, asset.Known(), t.maxChunk)
 		return opened, err
 	}
-	asset.Place, asset.Names = r.place(f.place, index.Height, index.Width), r.names(f.names, index.StepBands())
+	asset.Place, asset.Names = r.place(f, index.Height, index.Width), r.names(f, index.StepBands())
 	if r.err != nil {
 		return Asset{}, fault.WithFile(r.err, t.src)
 	}
@@ -326,8 +313,8 @@ func (r *rowReader) index(blobs []*columns.Column, maxChunk int) *chunk.Index {
 
 // version sets the asset's size, time and tag from the table, as far as it has them.
 func (r *rowReader) version(f *field, a *Asset) {
-	a.Size, a.ETag = max(r.cell(f.size).Int, 0), string(r.cell(f.etag).Text)
-	if when, err := time.Parse(time.RFC3339Nano, string(r.cell(f.mtime).Text)); err == nil { // else it stays unknown
+	a.Size, a.ETag = max(r.cell(f.columns[layout.Size]).Int, 0), string(r.cell(f.columns[layout.ETag]).Text)
+	if when, err := time.Parse(time.RFC3339Nano, string(r.cell(f.columns[layout.MTime]).Text)); err == nil {
 		a.MTime = when
 	}
 }

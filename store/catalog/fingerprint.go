@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 )
 
 // hash sets the fingerprint: the XXH3-128 of
@@ -156,7 +157,7 @@ func sharedFolder(ctx context.Context, c *columns.Column) ([]byte, error) {
 }
 
 // hasSizes reports whether the table has the sizes of a field's assets, or of their blobs.
-func (f *field) hasSizes() bool { return f.size != nil || len(f.blobs) > 0 }
+func (f *field) hasSizes() bool { return f.columns[layout.Size] != nil || len(f.blobs) > 0 }
 
 func hashSizes(ctx context.Context, f *field) ([16]byte, error) {
 	d := digest.New()
@@ -165,16 +166,16 @@ func hashSizes(ctx context.Context, f *field) ([16]byte, error) {
 			d.Number(uint64(n))
 		}
 	}
-	sources := f.blobs
-	if f.size != nil {
-		sources = []*columns.Column{f.size}
+	sources, size := f.blobs, f.columns[layout.Size]
+	if size != nil {
+		sources = []*columns.Column{size}
 	}
 	for _, c := range sources {
 		err := f.ofSamples(c).Scan(ctx, func(_ int64, v columns.Cell) error {
 			switch {
 			case v.Null:
 				d.Number(noSize)
-			case f.size != nil:
+			case size != nil:
 				d.Number(uint64(v.Int))
 			default:
 				d.Number(uint64(len(v.Text)))

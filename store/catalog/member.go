@@ -19,11 +19,11 @@ type memberAt struct {
 // member splits the URI of a member of a container into the container's URI and the member. Other URIs it returns as
 // they are.
 func (r *rowReader) member(f *field, uri string) (string, *memberAt) {
-	offset := r.cell(f.offset)
+	offset := r.cell(f.columns[layout.Offset])
 	if offset.Null {
 		return uri, nil
 	}
-	length := r.cell(f.length)
+	length := r.cell(f.columns[layout.Length])
 	container, path, ok := strings.Cut(uri, layout.MemberSeparator)
 	if !ok || length.Null || offset.Int < 0 || length.Int < 0 {
 		r.fail(fault.Corrupt, "%d bytes at %d of %q, which is not CONTAINER%sPATH", length.Int, offset.Int, uri,

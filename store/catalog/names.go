@@ -6,18 +6,11 @@ import (
 	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 )
 
 // NamesColumn is the column of a table in which each raster has the names of its bands, as NamesText writes them.
 const NamesColumn = layout.Names
-
-// nameColumn is the column in which a catalog has the names of the bands of each file.
-type nameColumn struct {
-	column *columns.Column
-	names  NamesParser
-}
 
 // NamesParser parses the texts of NamesText. It keeps the last one, because most files of a table have the same names.
 // Its zero value is ready, and safe for concurrent use.
@@ -29,12 +22,9 @@ type parsedNames struct {
 }
 
 // names returns the names of the bands of the row's file, one for each, or nil if the catalog does not say them.
-func (r *rowReader) names(n *nameColumn, bands int) (names []string) {
-	if n == nil {
-		return nil
-	}
-	if cell := r.cell(n.column); len(cell.Text) > 0 {
-		names, r.err = n.names.Parse(r.row, cell.Text, bands)
+func (r *rowReader) names(f *field, bands int) (names []string) {
+	if cell := r.cell(f.columns[layout.Names]); len(cell.Text) > 0 {
+		names, r.err = f.names.Parse(r.row, cell.Text, bands)
 	}
 	return names
 }

@@ -93,32 +93,32 @@ func SameGround(first, other *Asset) error {
 	if first.Place == nil || other.Place == nil {
 		return nil
 	}
-	place, b := *first.Place, *other.Place
-	if place.Boxed || b.Boxed {
-		place, b = place.box(), b.box()
+	here, there := *first.Place, *other.Place
+	if here.Boxed || there.Boxed {
+		here, there = here.box(), there.box()
 	}
 	fail := func(format string, args ...any) error {
 		return fault.New(fault.Misplaced, "place", fault.NoOffset, "it lies at %s and %s "+
-			"at %s: "+format, append([]any{&b, first.Name(), &place}, args...)...)
+			"at %s: "+format, append([]any{&there, first.Name(), &here}, args...)...)
 	}
-	if !place.SameCRS(&b) {
+	if !here.SameCRS(&there) {
 		return fail("the CRSs differ")
 	}
-	pixel := b.pixel(other.Index.Height, other.Index.Width)
-	limit := place.pixel(first.Index.Height, first.Index.Width)
+	pixel := there.pixel(other.Index.Height, other.Index.Width)
+	limit := here.pixel(first.Index.Height, first.Index.Width)
 	for axis := range limit {
 		limit[axis] = groundTolerance * math.Max(limit[axis], pixel[axis])
 	}
 	off := [4]crs.Point{}
 	for i := range off {
-		off[i] = crs.Point{b.Corners[i][0] - place.Corners[i][0], b.Corners[i][1] - place.Corners[i][1]}
+		off[i] = crs.Point{there.Corners[i][0] - here.Corners[i][0], there.Corners[i][1] - here.Corners[i][1]}
 	}
 	switch {
 	case within(off[:], crs.Point{}, limit):
 		return nil
 	case within(off[:], off[0], limit):
-		return fail("it is shifted by %s", shift(b.EPSG, off[0], pixel))
-	case sameBox(place, b, limit):
+		return fail("it is shifted by %s", shift(there.EPSG, off[0], pixel))
+	case sameBox(here, there, limit):
 		return fail("its rows or columns run another way")
 	}
 	return fail("the extents differ")

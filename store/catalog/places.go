@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/crs"
@@ -13,40 +14,28 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 )
 
-// placeColumns are the columns in which a catalog has the place of each file.
-type placeColumns struct {
-	epsg      *columns.Column
-	crs       *columns.Column    // parameters of a CRS without a code; nil in older catalogs
-	transform *columns.Numbers   // nil in catalogs of other programs that have bounds alone
-	bounds    [4]*columns.Column // minx, miny, maxx, maxy
-}
+// boundNames are the columns of a raster's bounds.
+var boundNames = [...]string{layout.MinX, layout.MinY, layout.MaxX, layout.MaxY}
 
-// placesOf finds the columns of places, whose names begin with prefix. It returns nil if the bounds are missing.
-func placesOf(table *columns.Table, prefix string) *placeColumns {
-	p := &placeColumns{epsg: optional(table, prefix+layout.EPSG, Int), crs: optional(table, prefix+layout.CRS, Text),
-		transform: columns.NumbersOf(table, prefix+layout.Transform)}
-	for i, name := range [...]string{layout.MinX, layout.MinY, layout.MaxX, layout.MaxY} {
-		if p.bounds[i] = optional(table, prefix+name, Float); p.bounds[i] == nil {
-			return nil
-		}
-	}
-	return p
+// bounded reports whether the table has the bounds of the field's rasters.
+func (f *field) bounded() bool {
+	return !slices.ContainsFunc(boundNames[:], func(name string) bool { return f.columns[name] == nil })
 }
 
 // place returns where the raster of the row lies, which has height by width pixels, or nil if the catalog does not say
 // it. A row with bounds but without a transform has a Boxed place.
-func (r *rowReader) place(p *placeColumns, height, width int) *Place {
-	if p == nil || r.err != nil {
+func (r *rowReader) place(f *field, height, width int) *Place {
+	if !f.bounded() || r.err != nil {
 		return nil
 	}
-	code, parameters := r.cell(p.epsg), r.cell(p.crs)
+	code, parameters := r.cell(f.columns[layout.EPSG]), r.cell(f.columns[layout.CRS])
 	meta := Meta{CRS: string(parameters.Text)}
 	if code.Int >= 0 && code.Int <= math.MaxInt32 {
 		meta.EPSG = int(code.Int)
 	}
-	box := r.boxed(p, meta.EPSG)
+	box := r.boxed(f, meta.EPSG)
 	if r.err == nil {
-		meta.Transform, r.err = p.transform.Transform(r.ctx, r.at)
+		meta.Transform, r.err = f.transform.Transform(r.ctx, r.at)
 	}
 	if r.err != nil || meta.Transform == nil {
 		return box
@@ -60,10 +49,10 @@ func (r *rowReader) place(p *placeColumns, height, width int) *Place {
 }
 
 // boxed returns the place of the row by its bounds alone, or nil if it has none.
-func (r *rowReader) boxed(p *placeColumns, code int) *Place {
+func (r *rowReader) boxed(f *field, code int) *Place {
 	var b [4]float64
-	for i, c := range p.bounds {
-		cell := r.cell(c)
+	for i, name := range boundNames {
+		cell := r.cell(f.columns[name])
 		if cell.Null || !finite(cell.Float) {
 			return nil
 		}
@@ -78,11 +67,11 @@ func (r *rowReader) boxed(p *placeColumns, code int) *Place {
 // table has no places, or is remote: then reading these columns would cost more than the rows that a run draws.
 func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 	visit func(row int64, err error)) error {
-	field, b := &t.fields[first], &t.fields[other]
-	if !field.placed() || !b.placed() || source.IsRemote(t.src) {
+	firstField, otherField := &t.fields[first], &t.fields[other]
+	if !firstField.placed() || !otherField.placed() || source.IsRemote(t.src) {
 		return nil
 	}
-	suspects, err := t.suspects(ctx, field, b)
+	suspects, err := t.suspects(ctx, firstField, otherField)
 	if err != nil {
 		return fault.WithFile(err, t.src)
 	}
@@ -96,16 +85,16 @@ func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 		if !suspects[row] {
 			continue
 		}
-		asset, err := t.placed(ctx, field, int64(row))
+		firstAsset, err := t.placed(ctx, firstField, int64(row))
 		if err != nil {
 			return fault.WithFile(err, t.src)
 		}
-		y, err := t.placed(ctx, b, int64(row))
+		otherAsset, err := t.placed(ctx, otherField, int64(row))
 		if err != nil {
 			return fault.WithFile(err, t.src)
 		}
-		if err := SameGround(&asset, &y); err != nil {
-			visit(int64(row), y.Fault(err))
+		if err := SameGround(&firstAsset, &otherAsset); err != nil {
+			visit(int64(row), otherAsset.Fault(err))
 		}
 	}
 	return nil
@@ -115,30 +104,27 @@ func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 // rotated ones do not tell how they lie. Most pairs have the same numbers: they need no look at their sizes, and the
 // numbers of only one column are held at a time.
 func (t *Table) suspects(ctx context.Context, first, other *field) ([]bool, error) {
-	a, b := first.place, other.place
 	differ := func(x, y float64) bool { return x != y }
-	pairs := []struct {
-		a, b    *columns.Column
-		suspect func(x, y float64) bool
-	}{{a.epsg, b.epsg, differ}, {a.crs, b.crs, func(x, y float64) bool { return x > 0 && y > 0 }}}
-	for i := range a.bounds {
-		pairs = append(pairs, pairs[0])
-		pairs[i+2].a, pairs[i+2].b = a.bounds[i], b.bounds[i]
+	named := func(x, y float64) bool { return x > 0 && y > 0 } // CRSs without codes, which no number compares
+	suspect := map[string]func(x, y float64) bool{layout.EPSG: differ, layout.CRS: named}
+	for _, name := range boundNames {
+		suspect[name] = differ
 	}
 	suspects, held := make([]bool, t.n), make([]float64, t.n)
 	// A cell has one of these, or is null.
 	number := func(c columns.Cell) float64 { return float64(c.Int) + c.Float + float64(len(c.Text)) }
-	for _, pair := range pairs {
-		if pair.a == nil || pair.b == nil {
+	for name, differs := range suspect {
+		a, b := first.columns[name], other.columns[name]
+		if a == nil || b == nil {
 			continue // a CRS that is not known may be the same
 		}
-		err := first.ofSamples(pair.a).Scan(ctx, func(row int64, c columns.Cell) error {
+		err := first.ofSamples(a).Scan(ctx, func(row int64, c columns.Cell) error {
 			held[row] = number(c)
 			return nil
 		})
 		if err == nil {
-			err = other.ofSamples(pair.b).Scan(ctx, func(row int64, c columns.Cell) error {
-				suspects[row] = suspects[row] || pair.suspect(held[row], number(c))
+			err = other.ofSamples(b).Scan(ctx, func(row int64, c columns.Cell) error {
+				suspects[row] = suspects[row] || differs(held[row], number(c))
 				return nil
 			})
 		}
@@ -146,7 +132,7 @@ func (t *Table) suspects(ctx context.Context, first, other *field) ([]bool, erro
 			return nil, err
 		}
 	}
-	if a.transform == nil || b.transform == nil {
+	if first.transform == nil || other.transform == nil {
 		return suspects, nil
 	}
 	return suspects, t.turned(ctx, first, other, suspects)
@@ -161,11 +147,11 @@ func (t *Table) turned(ctx context.Context, first, other *field, suspects []bool
 				return err
 			}
 		}
-		x, err := first.place.transform.Transform(ctx, first.tableRow(row))
+		x, err := first.transform.Transform(ctx, first.tableRow(row))
 		if err != nil {
 			return err
 		}
-		y, err := other.place.transform.Transform(ctx, other.tableRow(row))
+		y, err := other.transform.Transform(ctx, other.tableRow(row))
 		if err != nil {
 			return err
 		}
@@ -182,12 +168,15 @@ func (t *Table) turned(ctx context.Context, first, other *field, suspects []bool
 func (t *Table) placed(ctx context.Context, f *field, row int64) (Asset, error) {
 	r := newRowReader(ctx, f, row)
 	a := Asset{URI: string(r.cell(f.main).Text),
-		Index: &chunk.Index{Height: int(side(r.cell(f.height))), Width: int(side(r.cell(f.width)))}}
+		Index: &chunk.Index{Height: int(side(r.cell(f.columns[layout.Height]))),
+			Width: int(side(r.cell(f.columns[layout.Width])))}}
 	if a.Index.Height > 0 && a.Index.Width > 0 { // else it cannot be compared before it is opened
-		a.Place = r.place(f.place, a.Index.Height, a.Index.Width)
+		a.Place = r.place(f, a.Index.Height, a.Index.Width)
 	}
 	return a, r.err
 }
 
 // placed reports whether the table has places and sizes of the field's rasters.
-func (f *field) placed() bool { return f.place != nil && f.height != nil && f.width != nil }
+func (f *field) placed() bool {
+	return f.bounded() && f.columns[layout.Height] != nil && f.columns[layout.Width] != nil
+}

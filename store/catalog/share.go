@@ -3,8 +3,6 @@ package catalog
 import (
 	"context"
 	"os"
-	"path/filepath"
-	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -29,17 +27,15 @@ func Glob(ctx context.Context, o source.Opener, pattern string) (paths []string,
 	if !globs(pattern) {
 		return []string{pattern}, nil
 	}
-	err = listing.Stream(ctx, pattern, o, func(l *listing.Listing, name string, _ int64, _ string) error {
-		if source.IsRemote(l.Base) {
-			paths = append(paths, listing.Resolve(l.Base, name))
-		} else {
-			paths = append(paths, filepath.Join(l.Base, filepath.FromSlash(name)))
-		}
-		return nil
-	})
-	if fault.KindOf(err) == fault.NotFound {
+	l, err := listing.List(ctx, pattern, nil, o, false)
+	if fault.KindOf(err) == fault.NotFound || err == nil && len(l.Paths) == 0 {
 		return []string{pattern}, nil
 	}
-	slices.Sort(paths)
-	return paths, err
+	if err != nil {
+		return nil, err
+	}
+	for i := range l.Paths {
+		paths = append(paths, l.Path(i))
+	}
+	return paths, nil
 }

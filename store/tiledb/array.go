@@ -104,16 +104,16 @@ func (a *Array) covers(b Box, n int, left *int) bool {
 func (a *Array) Fingerprint() string {
 	hash := digest.New()
 	_, _ = hash.WriteString("chaski array 1\n")
-	s := a.Schema.content
+	content := a.Schema.content
 	if a.Schema.version() == Version {
-		s = a.Schema.append(nil)
+		content = a.Schema.append(nil)
 	}
-	hash.Record(s)
+	hash.Record(content)
 	hash.Number(uint64(len(a.Fragments)))
 	for _, fragment := range a.Fragments {
 		hash.Record([]byte(fragment.Name))
 		_, _ = hash.Write(a.Schema.appendBox(nil, fragment.NonEmpty))
-		for _, n := range slices.Concat(fragment.foot.sizes, fragment.foot.varSizes, fragment.foot.nullSizes) {
+		for _, n := range slices.Concat(fragment.foot.sizes[:]...) {
 			hash.Number(n)
 		}
 	}

@@ -6,12 +6,11 @@ import (
 	"iter"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
 // part is what is read of a column: its values or, of an attribute, whether cells have one (nullOffsets).
 type part struct {
-	column int // see Fragment.at
+	column int // of the array: its attributes, the coordinates, each dimension, and the times of cells
 	kind   list
 	size   int    // bytes of a cell, 0 if cells differ in size
 	fill   []byte // of cells that were never written
@@ -65,54 +64,13 @@ func (p *part) which(s *Schema) int {
 	return which(p.column - len(s.Attrs) - 1)
 }
 
-// codec says how the values of a column are stored in a fragment.
-type codec struct {
-	t        Datatype
-	p        filter.Pipeline
-	e        filter.Elem
-	together bool // variable-length values have the offsets of their cells in the same tiles
-}
-
-// codec returns how a part of a column is stored in a fragment.
-func (f *Fragment) codec(s *Schema, p *part) codec {
-	if p.kind == nullOffsets {
-		return codec{t: Uint8, p: f.schema.Validity, e: Uint8.elem(1)}
-	}
-	if p.column < len(f.attrs) {
-		attribute := f.attr(p.column)
-		c := codec{t: attribute.Type, p: attribute.Pipeline, e: f.elem(attribute.Type, int(attribute.Values))}
-		if attribute.Var() {
-			c.e = f.elem(attribute.Type, 1)
-			c.together = attribute.Type.text() &&
-				attribute.Pipeline.HoldsOffsets(f.Version, attribute.Type == StringASCII)
-		}
-		return c
-	}
-	d := p.column - len(f.attrs) - 1
-	switch d {
-	case -1:
-		c := codec{t: s.DimType, p: f.schema.Coords, e: s.DimType.elem(len(s.Dims))}
-		c.e.Alt = c.e.Size
-		return c
-	case len(f.schema.Dims):
-		return codec{t: Uint64, p: f.schema.Coords, e: f.elem(Uint64, 1)}
-	}
-	typ := s.Type(d)
-	c := codec{t: typ, p: f.schema.Dims[d].Pipeline, e: f.elem(typ, 1)}
-	if form, _ := formatOf(f.schema.version()); len(c.p.Filters) == 0 && form.dimTypes {
-		c.p = f.schema.Coords
-	}
-	c.together = typ == StringASCII && c.p.HoldsOffsets(f.Version, true)
-	return c
-}
-
 // column is an open column of a fragment.
 type column struct {
 	r     *Reader
 	f     *Fragment
 	which int // its first file
 	size  int // bytes of a cell, 0 if cells differ in size
-	codec codec
+	stored
 	sizes []uint64 // decoded bytes of each tile of variable-length data
 	whole bool     // tiles are decoded whole, and kept for other boxes
 }
@@ -145,25 +103,28 @@ func (t *tileData) at(row int) []byte {
 // column opens a part of a column in a fragment, which must have it.
 func (r *Reader) column(ctx context.Context, f *Fragment, p part) (*column, error) {
 	schema := r.a.Schema
-	c := &column{r: r, f: f, which: p.which(schema), size: p.size, codec: f.codec(schema, &p),
+	c := &column{r: r, f: f, which: p.which(schema), size: p.size, stored: f.stored(schema, p.column),
 		whole: schema.Dense && !f.Dense}
+	if p.kind == nullOffsets {
+		c.t, c.p, c.e = Uint8, f.schema.Validity, Uint8.elem(1)
+	}
 	if p.size > 0 {
-		return c, r.open(ctx, c.which, f, p.column, p.kind)
+		return c, r.open(ctx, c.which, f, &c.stored, p.kind)
 	}
 	var err error
-	if c.sizes, err = r.a.list(ctx, f, varTileSizes, p.column); err != nil {
+	if c.sizes, err = r.a.list(ctx, f, varTileSizes, &c.stored); err != nil {
 		return nil, err
 	}
-	if c.codec.together {
-		r.file[c.which] = tileFile{uri: f.file(schema, p.column, varOffsets)}
-		r.file[c.which].offsets, err = r.a.list(ctx, f, varOffsets, p.column)
+	if c.together {
+		r.file[c.which] = tileFile{uri: f.file(c.stem, varOffsets)}
+		r.file[c.which].offsets, err = r.a.list(ctx, f, varOffsets, &c.stored)
 	} else {
-		err = r.open(ctx, c.which, f, p.column, tileOffsets)
+		err = r.open(ctx, c.which, f, &c.stored, tileOffsets)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := r.open(ctx, c.which+1, f, p.column, varOffsets); err != nil {
+	if err := r.open(ctx, c.which+1, f, &c.stored, varOffsets); err != nil {
 		return nil, errors.Join(err, r.file[c.which].close())
 	}
 	return c, nil
@@ -216,9 +177,9 @@ func (c *column) tile(ctx context.Context, tile int64, first, last int) (tileDat
 	t := tileData{size: c.size, end: n}
 	var err error
 	if c.whole {
-		t.data, err = r.decodeKept(ctx, c.which, tile, n, &c.codec)
+		t.data, err = r.decodeKept(ctx, c.which, tile, n, &c.stored)
 	} else {
-		t.data, err = r.decode(ctx, c.which, tile, n, &c.codec, first*c.size, (last+1)*c.size)
+		t.data, err = r.decode(ctx, c.which, tile, n, &c.stored, first*c.size, (last+1)*c.size)
 	}
 	return t, err
 }
@@ -231,14 +192,14 @@ func (c *column) varTile(ctx context.Context, tile int64, first, last int) (tile
 		return tileData{}, c.fault(tile, fault.New(fault.Limit, "", 0, "%d cells", n))
 	}
 	t := tileData{end: c.sizes[tile]}
-	if c.codec.together {
+	if c.together {
 		err := c.stringTile(ctx, &t, tile, n)
 		if err == nil && r.dry == nil {
 			err = c.checkOffsets(&t, tile, first, last)
 		}
 		return t, err
 	}
-	offsets := codec{p: c.f.schema.Offsets, e: Uint64.elem(1)}
+	offsets := stored{p: c.f.schema.Offsets, e: Uint64.elem(1)}
 	var err error
 	if t.offs, err = r.decode(ctx, c.which, tile, 8*n, &offsets, 8*first, min(8*(last+2), int(8*n))); err != nil {
 		return t, err
@@ -252,13 +213,13 @@ func (c *column) varTile(ctx context.Context, tile int64, first, last int) (tile
 		_, hi = t.span(last)
 	}
 	if lo < hi { // otherwise the cells are empty
-		t.data, err = r.decode(ctx, c.which+1, tile, t.end, &c.codec, int(lo), int(hi))
+		t.data, err = r.decode(ctx, c.which+1, tile, t.end, &c.stored, int(lo), int(hi))
 	}
 	return t, err
 }
 
 func (c *column) checkOffsets(t *tileData, tile int64, first, last int) error {
-	if err := checkOffsets(t.offs, first, last, c.codec.t.Size(), t.end); err != nil {
+	if err := checkOffsets(t.offs, first, last, c.t.Size(), t.end); err != nil {
 		return c.fault(tile, err)
 	}
 	return nil
@@ -285,7 +246,7 @@ func (c *column) stringTile(ctx context.Context, t *tileData, tile int64, n uint
 		if r.Turn != nil {
 			defer r.Turn()()
 		}
-		if err := r.dec.Strings(t.data, t.offs, src, c.codec.p, c.codec.e); err != nil {
+		if err := r.dec.Strings(t.data, t.offs, src, c.p, c.e); err != nil {
 			return file.fault(tile, err)
 		}
 	}

@@ -29,19 +29,15 @@ type schemaFile struct {
 
 // fragmentDir is the directory of a fragment.
 type fragmentDir struct {
+	stamp            // fragments of version 0 need no file that says that they are complete
 	dir, name string // dir is relative to the array, and ends with the name
-	from, to  uint64
-	// version is 0 for formats 3 and 4, whose fragments need no file that says that they are
-	// complete.
-	version uint32
-	bad     error // error about the name, if it may be a fragment of format 3
+	bad       error  // error about the name, if it may be a fragment of format 3
 }
 
 // vacuum lists the fragments that a consolidated one replaces.
 type vacuum struct {
-	from, to uint64
-	version  uint32
-	names    []string
+	stamp
+	names []string
 }
 
 // maxCommitFile limits a file that lists commits, in bytes: some 700,000 fragments.
@@ -104,8 +100,8 @@ func (l *lister) schemas(ctx context.Context) error {
 	var list []schemaFile
 	for _, name := range names {
 		// Other files are ignored, as the format asks of readers.
-		if start, _, err := parseName(name); err == nil {
-			list = append(list, schemaFile{schemasDir + "/" + name, start})
+		if s, err := parseName(name); err == nil && s.version == 0 {
+			list = append(list, schemaFile{schemasDir + "/" + name, s.from})
 		}
 	}
 	slices.SortFunc(list, func(a, b schemaFile) int {
@@ -192,8 +188,8 @@ func (l *lister) entry(name string) {
 	case strings.HasSuffix(name, okSuffix):
 		l.done[strings.TrimSuffix(name, okSuffix)] = true
 	case strings.HasSuffix(name, deleteSuffix), strings.HasSuffix(name, updateSuffix):
-		start, end, _, ok := laterName(name[:len(name)-len(deleteSuffix)])
-		if ok && !l.deletes[name] && l.a.o.includes(start, end) {
+		s, err := parseName(name[:len(name)-len(deleteSuffix)])
+		if err == nil && s.version > 0 && !l.deletes[name] && l.a.o.includes(s.from, s.to) {
 			l.deletes[name] = true
 			l.out.conditions = append(l.out.conditions, name)
 		}
@@ -201,15 +197,11 @@ func (l *lister) entry(name string) {
 }
 
 func (l *lister) vacuum(name string, b []byte) error {
-	stem := strings.TrimSuffix(name, vacuumSuffix)
-	start, end, version, ok := laterName(stem)
-	if !ok {
-		var err error
-		if start, end, err = parseName(stem); err != nil {
-			return nil // not the name of such a file
-		}
+	s, err := parseName(strings.TrimSuffix(name, vacuumSuffix))
+	if err != nil {
+		return nil // not the name of such a file
 	}
-	v := vacuum{from: start, to: end, version: version}
+	v := vacuum{stamp: s}
 	for line := range strings.Lines(string(b)) {
 		v.names = append(v.names, lastName(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "/")))
 	}
@@ -221,26 +213,20 @@ func (l *lister) vacuum(name string, b []byte) error {
 func (l *lister) collect(names []string) {
 	for _, name := range names {
 		name, isDir := strings.CutSuffix(name, "/")
-		if !isDir {
+		if !isDir || !strings.HasPrefix(name, "__") {
 			continue
 		}
-		if !strings.HasPrefix(name, "__") {
+		s, err := parseName(name)
+		if s.version > 0 && !l.done[name] {
 			continue
-		}
-		f, later := fragmentDir{dir: name, name: name}, false
-		if f.from, f.to, f.version, later = laterName(name); later && !l.done[name] {
-			continue
-		} else if !later {
-			f.from, f.to, f.bad = parseName(name)
 		}
 		delete(l.done, name)
-		l.out.fragments = append(l.out.fragments, f)
+		l.out.fragments = append(l.out.fragments, fragmentDir{s, name, name, err})
 	}
 	for name := range l.done {
-		start, end, v, ok := laterName(name)
-		if x, _ := formatOf(v); ok && x.commitsApart {
-			l.out.fragments = append(l.out.fragments,
-				fragmentDir{dir: fragmentsDir + "/" + name, name: name, from: start, to: end, version: v})
+		s, err := parseName(name)
+		if x, _ := formatOf(s.version); err == nil && x.commitsApart {
+			l.out.fragments = append(l.out.fragments, fragmentDir{s, fragmentsDir + "/" + name, name, nil})
 		}
 	}
 	slices.SortFunc(l.out.fragments, func(a, b fragmentDir) int {

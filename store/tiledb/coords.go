@@ -147,8 +147,8 @@ func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Bo
 func (c *tileCells) dropTimes(o *Options) {
 	if c.times != nil && (o.Since > 0 || o.Until > 0) {
 		c.rows = slices.DeleteFunc(c.rows, func(row int) bool {
-			pos := u64(c.times, row)
-			return !o.includes(pos, pos)
+			written := u64(c.times, row)
+			return !o.includes(written, written)
 		})
 	}
 }

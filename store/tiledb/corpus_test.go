@@ -291,15 +291,16 @@ func (s *slow) tile(f *Fragment, attr int, n int64, size int, p filter.Pipeline,
 	if b, ok := s.tiles[key]; ok {
 		return b
 	}
-	file, err := os.ReadFile(f.file(s.a.Schema, attr, tileOffsets))
+	column := f.stored(s.a.Schema, attr)
+	file, err := os.ReadFile(f.file(column.stem, tileOffsets))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	offs, err := s.a.list(context.Background(), f, tileOffsets, attr)
+	offs, err := s.a.list(context.Background(), f, tileOffsets, &column)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	end := f.foot.sizes[attr]
+	end := f.foot.sizes[tileOffsets][attr]
 	if n+1 < int64(len(offs)) {
 		end = offs[n+1]
 	}
@@ -579,25 +580,26 @@ func TestReadsOnlyWhatItNeeds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if before := m.read[a.Schema.Attrs[0].Name+suffix]; a.Schema.Dense {
+		if before := m.read[a.Schema.Attrs[0].Name+lists[tileOffsets].suffix]; a.Schema.Dense {
 			r := a.NewReader()
 			for range 3 { // the tile is still there
 				if _, err := r.Dense(context.Background(), 0, box); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if got := m.read[a.Schema.Attrs[0].Name+suffix]; got != 2*before {
+			if got := m.read[a.Schema.Attrs[0].Name+lists[tileOffsets].suffix]; got != 2*before {
 				t.Errorf("%s: %d bytes read for a tile of %d", l.Path, got-before, before)
 			}
-			m.read[a.Schema.Attrs[0].Name+suffix] = before
+			m.read[a.Schema.Attrs[0].Name+lists[tileOffsets].suffix] = before
 		}
-		first, other := a.Schema.Attrs[0].Name+suffix, a.Schema.Attrs[1].Name+suffix
+		const end = ".tdb"
+		first, other := a.Schema.Attrs[0].Name+end, a.Schema.Attrs[1].Name+end
 		whole := int64(len(m.files["array/"+f.Name+"/"+first]))
 		if got := m.read[first]; got > whole/4 || m.read[other] > 0 {
 			t.Errorf("%s: %d of %d bytes read, and %d of another attribute", l.Path, got, whole, m.read[other])
 		}
-		if !a.Schema.Dense && m.read[coordsName+suffix] > whole/2 {
-			t.Errorf("%s: %d bytes of coordinates read", l.Path, m.read[coordsName+suffix])
+		if !a.Schema.Dense && m.read[coordsName+lists[tileOffsets].suffix] > whole/2 {
+			t.Errorf("%s: %d bytes of coordinates read", l.Path, m.read[coordsName+lists[tileOffsets].suffix])
 		}
 	}
 }

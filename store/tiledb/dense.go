@@ -136,11 +136,11 @@ func (r *Reader) sparseFragment(ctx context.Context, to sink, i int, p part, b B
 			return err
 		}
 		for _, row := range c.rows {
-			end := 0
+			index := 0 // of the cell in the result
 			for d := range b {
-				end += int(c.coords[d*c.cells+row]-b[d].Lo) * place.stride[d]
+				index += int(c.coords[d*c.cells+row]-b[d].Lo) * place.stride[d]
 			}
-			hits.place = append(hits.place, end)
+			hits.place = append(hits.place, index)
 		}
 		return nil
 	})

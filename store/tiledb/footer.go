@@ -117,9 +117,9 @@ func (a *Array) schemaOf(ctx context.Context, c *cursor) (*Schema, error) {
 	if c.bad != nil {
 		return nil, c.bad
 	}
-	if _, _, err := parseName(name); name == schemaName {
+	if s, err := parseName(name); name == schemaName {
 		return a.namedSchema(ctx, name)
-	} else if err != nil {
+	} else if err != nil || s.version > 0 {
 		return nil, c.fault(fault.Corrupt, start, "the schema is called %q", name)
 	}
 	return a.namedSchema(ctx, schemasDir+"/"+name)
@@ -180,16 +180,16 @@ func (a *Array) match(f *Fragment) error {
 // parseFooter parses the footer after the name of the schema.
 func (f *Fragment) parseFooter(c *cursor) error {
 	schema := f.schema
-	pos := c.off
+	flagsAt := c.off
 	dense, null := c.u8("dense flag"), c.u8("null domain flag")
 	if dense > 1 || null > 1 {
-		c.fail(pos, "dense flag %d, null domain flag %d", dense, null)
+		c.fail(flagsAt, "dense flag %d, null domain flag %d", dense, null)
 	}
 	f.Dense = dense == 1
 	if null == 1 && !f.x.dimTypes {
-		c.fail(pos+1, "it has no non-empty domain")
+		c.fail(flagsAt+1, "it has no non-empty domain")
 	}
-	pos = c.off
+	domainAt := c.off
 	const what = "non-empty domain"
 	switch types := schema.types(); {
 	case null == 1:
@@ -203,7 +203,7 @@ func (f *Fragment) parseFooter(c *cursor) error {
 			}
 		}
 	}
-	counts := c.off
+	countsAt := c.off
 	tiles, last := c.u64("number of sparse tiles"), c.u64("cells of the last tile")
 	f.parseLists(c)
 	if err := c.end(); err != nil {
@@ -213,9 +213,9 @@ func (f *Fragment) parseFooter(c *cursor) error {
 	case null == 1: // it has no cells
 		return nil
 	case f.Dense:
-		return f.denseGrid(c, schema, pos, tiles, last)
+		return f.denseGrid(c, schema, domainAt, tiles, last)
 	}
-	return f.sparseTiles(c, schema, counts, tiles, last)
+	return f.sparseTiles(c, schema, countsAt, tiles, last)
 }
 
 // parseLists parses the sizes of files and the offsets of the parts of the metadata.
@@ -228,16 +228,17 @@ func (f *Fragment) parseLists(c *cursor) {
 		f.foot.deletes = c.flag("whether cells have times of deletion")
 	}
 	fixed, variable := f.columns()
-	f.foot.sizes, f.foot.varSizes = c.u64s(fixed, "file sizes"), c.u64s(variable, "var file sizes")
+	foot := &f.foot
+	foot.sizes[tileOffsets], foot.sizes[varOffsets] = c.u64s(fixed, "file sizes"), c.u64s(variable, "var file sizes")
 	if f.x.nullable {
-		f.foot.nullSizes = c.u64s(fixed, "validity file sizes")
+		foot.sizes[nullOffsets] = c.u64s(fixed, "validity file sizes")
 	}
-	list := c.off
-	f.foot.rtree = c.u64("R-tree offset")
-	f.foot.offsets, f.foot.varOffsets, f.foot.varTileSize = c.u64s(fixed, "offsets"), c.u64s(variable, "offsets"),
-		c.u64s(variable, "offsets")
+	offsetsAt := c.off
+	foot.rtree = c.u64("R-tree offset")
+	foot.offsets[tileOffsets], foot.offsets[varOffsets] = c.u64s(fixed, "offsets"), c.u64s(variable, "offsets")
+	foot.offsets[varTileSizes] = c.u64s(variable, "offsets")
 	if f.x.nullable {
-		f.foot.nullOffsets = c.u64s(fixed, "offsets")
+		foot.offsets[nullOffsets] = c.u64s(fixed, "offsets")
 	}
 	if f.x.summaries { // smallest and largest values, sums and counts of each column
 		c.u64s(4*fixed, "offsets")
@@ -256,7 +257,7 @@ func (f *Fragment) parseLists(c *cursor) {
 			c.take(uint64(c.u32("size of a section")), "section")
 		}
 	}
-	for i := list; i < end && c.bad == nil; i += 8 {
+	for i := offsetsAt; i < end && c.bad == nil; i += 8 {
 		if o := binary.LittleEndian.Uint64(c.b[i:]); o > uint64(c.base) {
 			c.fail(i, "a part of the metadata begins at %d, after the footer at %d", o, c.base)
 		}

@@ -51,19 +51,17 @@ type Fragment struct {
 // fragment has them. In formats 3 and 4, lists about variable-length data have none for the
 // coordinates.
 type footer struct {
-	start                   int64 // offset of the footer in its file
-	sizes, offsets          []uint64
-	varSizes                []uint64
-	varOffsets, varTileSize []uint64
-	nullSizes, nullOffsets  []uint64
-	rtree                   uint64
-	times, deletes          bool // cells have times, and times at which they were deleted
+	start          int64              // offset of the footer in its file
+	sizes          [numLists][]uint64 // of the files whose tiles a list locates
+	offsets        [numLists][]uint64 // of each list
+	rtree          uint64
+	times, deletes bool // cells have times, and times at which they were deleted
 }
 
 // listKey identifies one of the lists of a fragment's metadata.
 type listKey struct {
 	kind list
-	attr int
+	at   int // the place of its column in the footer
 }
 
 type list uint8
@@ -73,23 +71,16 @@ const (
 	varOffsets
 	varTileSizes
 	nullOffsets
+	numLists
 )
 
-// at returns the place of a column of the array in the lists of the footer, or -1 if the fragment
-// does not have it. Columns are the attributes, the coordinates, each dimension, and the time of
-// cells.
-func (f *Fragment) at(column int) int {
-	if column < len(f.attrs) {
-		return f.attrs[column]
-	}
-	return len(f.schema.Attrs) + column - len(f.attrs)
-}
+// lists has the names of the lists in errors, and how the names of the files end whose tiles they locate.
+var lists = [numLists]struct{ name, suffix string }{tileOffsets: {"tile offsets", ".tdb"},
+	varOffsets: {"var tile offsets", "_var.tdb"}, nullOffsets: {"validity tile offsets", "_validity.tdb"},
+	varTileSizes: {name: "var tile sizes"}}
 
 // has reports whether the fragment has an attribute of the array.
 func (f *Fragment) has(attr int) bool { return f.attrs[attr] >= 0 }
-
-// attr returns an attribute of the array as the fragment has it, with its filters.
-func (f *Fragment) attr(attr int) *Attr { return &f.schema.Attrs[f.attrs[attr]] }
 
 // elem describes cells of n values to the filters of the fragment's format.
 func (f *Fragment) elem(t Datatype, n int) filter.Elem {
@@ -185,44 +176,69 @@ func (f *Fragment) cells(s *Schema, tile int64) uint64 {
 // local reports whether the fragment is in a local directory.
 func (f *Fragment) local() bool { return !source.IsRemote(f.uri) }
 
-// file returns the URI of a file of a column: see Fragment.at.
-func (f *Fragment) file(s *Schema, column int, kind list) string {
-	name := f.fileName(s, column)
+// file returns the URI of a file of a column.
+func (f *Fragment) file(stem string, kind list) string {
 	if source.IsWeb(f.uri) {
-		name = url.PathEscape(name) // "%" or "?" in the name of an attribute would change the URL
+		stem = url.PathEscape(stem) // "%" or "?" in the name of an attribute would change the URL
 	}
-	switch kind {
-	case varOffsets:
-		return f.uri + "/" + name + varSuffix
-	case nullOffsets:
-		return f.uri + "/" + name + nullSuffix
-	}
-	return f.uri + "/" + name + suffix
+	return f.uri + "/" + stem + lists[kind].suffix
 }
 
-// fileName returns the common beginning of the names of a column's files.
-func (f *Fragment) fileName(s *Schema, column int) string {
-	n := len(s.Attrs)
-	switch {
-	case column == n:
-		return coordsName
-	case column > n+len(s.Dims):
-		return "t"
-	case f.x.numbered && column < n:
-		return "a" + strconv.Itoa(f.at(column))
-	case f.x.numbered:
-		return "d" + strconv.Itoa(column-n-1)
+// stored says where and how a column is stored in a fragment.
+type stored struct {
+	at       int    // its place in the lists of the footer, -1 if the fragment does not have it
+	stem     string // the beginning of the names of its files
+	what     string // in errors
+	t        Datatype
+	p        filter.Pipeline
+	e        filter.Elem
+	together bool // variable-length values have the offsets of their cells in the same tiles
+}
+
+// stored returns how a column of the array is stored.
+func (f *Fragment) stored(s *Schema, column int) stored {
+	schema := f.schema
+	stem := func(letter string, number int, name string) string {
+		switch {
+		case f.x.numbered:
+			return letter + strconv.Itoa(number)
+		case f.x.escaped:
+			return escapeName(name)
+		}
+		return name
 	}
-	name := ""
-	if column > n {
-		name = s.Dims[column-n-1].Name
-	} else {
-		name = s.Attrs[column].Name
+	if column < len(f.attrs) {
+		at := f.attrs[column]
+		if at < 0 {
+			return stored{at: -1}
+		}
+		attr := &schema.Attrs[at]
+		c := stored{at: at, stem: stem("a", at, attr.Name), what: "attribute " + attr.Name, t: attr.Type,
+			p: attr.Pipeline, e: f.elem(attr.Type, int(attr.Values))}
+		if attr.Var() {
+			c.e = f.elem(attr.Type, 1)
+			c.together = attr.Type.text() && attr.Pipeline.HoldsOffsets(f.Version, attr.Type == StringASCII)
+		}
+		return c
 	}
-	if f.x.escaped {
-		name = escapeName(name)
+	d := column - len(f.attrs) - 1
+	c := stored{at: len(schema.Attrs) + 1 + d, p: schema.Coords}
+	switch d {
+	case -1:
+		c.stem, c.what, c.t, c.e = coordsName, "coordinates", s.DimType, s.DimType.elem(len(s.Dims))
+		c.e.Alt = c.e.Size
+		return c
+	case len(schema.Dims):
+		c.stem, c.what, c.t, c.e = "t", "times", Uint64, f.elem(Uint64, 1)
+		return c
 	}
-	return name
+	dim := &schema.Dims[d]
+	c.stem, c.what, c.t, c.e = stem("d", d, dim.Name), "dimension "+dim.Name, s.Type(d), f.elem(s.Type(d), 1)
+	if form, _ := formatOf(schema.version()); len(dim.Pipeline.Filters) > 0 || !form.dimTypes {
+		c.p = dim.Pipeline
+	}
+	c.together = c.t == StringASCII && c.p.HoldsOffsets(f.Version, true)
+	return c
 }
 
 // escapeName writes the characters as %XX that format 8 does not have in the names of files.
@@ -247,7 +263,7 @@ func (a *Array) hide(all []*Fragment, vacuums []vacuum) (keep, hidden []*Fragmen
 	})
 	replaced := map[string]bool{}
 	for _, v := range vacuums {
-		if a.counts(v.from, v.to, v.version) {
+		if a.counts(v.stamp) {
 			for _, name := range v.names {
 				replaced[name] = true
 			}
@@ -272,11 +288,11 @@ func (a *Array) hide(all []*Fragment, vacuums []vacuum) (keep, hidden []*Fragmen
 // counts reports whether a fragment with a range of time counts. A consolidated fragment of a sparse
 // array has the time of each cell from format 15 on (fragments may have them in 14): then a part of its
 // range is enough.
-func (a *Array) counts(from, to uint64, version uint32) bool {
-	if x, _ := formatOf(version); x.deletes && !a.Schema.Dense {
-		return a.o.touches(from, to)
+func (a *Array) counts(s stamp) bool {
+	if x, _ := formatOf(s.version); x.deletes && !a.Schema.Dense {
+		return a.o.touches(s.from, s.to)
 	}
-	return a.o.includes(from, to)
+	return a.o.includes(s.from, s.to)
 }
 
 // hiddenBy reports whether g replaces f. Of two fragments with the same range the one with the
@@ -298,9 +314,9 @@ func (s *Schema) newDense(b Box) (*Fragment, error) {
 
 // sequence returns 0, 1, …, n-1.
 func sequence(n int) []int {
-	axes := make([]int, n)
-	for i := range axes {
-		axes[i] = i
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
 	}
-	return axes
+	return list
 }

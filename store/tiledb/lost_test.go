@@ -30,7 +30,7 @@ func TestLostCoordinates(t *testing.T) {
 		if want := (Interval{Int16.CoordOf(-1024), Int16.CoordOf(16896)}); a.NonEmpty()[0] != want {
 			t.Errorf("%s: written from %v", name, a.NonEmpty())
 		}
-		b, err := os.ReadFile(filepath.Join(a.Fragments[0].path(), coordsName+suffix))
+		b, err := os.ReadFile(filepath.Join(a.Fragments[0].path(), coordsName+lists[tileOffsets].suffix))
 		if err != nil {
 			t.Fatal(err)
 		}

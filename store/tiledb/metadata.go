@@ -20,17 +20,17 @@ func (a *Array) withMetadata(ctx context.Context, f *Fragment, do func(r source.
 
 // list returns one of the lists of the metadata, which has one number for each tile. It is read
 // when it is first needed.
-func (a *Array) list(ctx context.Context, f *Fragment, kind list, attr int) (l []uint64, err error) {
+func (a *Array) list(ctx context.Context, f *Fragment, kind list, c *stored) (l []uint64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	key := listKey{kind, attr}
+	key := listKey{kind, c.at}
 	// The lock is held while the list is read, so that several readers of a fragment do not fetch
 	// it more than once.
 	if l := f.lists[key]; l != nil {
 		return l, nil
 	}
 	err = a.withMetadata(ctx, f, func(r source.Reader) error {
-		l, err = a.readList(ctx, r, f, kind, attr)
+		l, err = a.readList(ctx, r, f, kind, c)
 		return err
 	})
 	if err != nil {
@@ -40,42 +40,25 @@ func (a *Array) list(ctx context.Context, f *Fragment, kind list, attr int) (l [
 	return l, nil
 }
 
-// numbers reads a list of the metadata, which has one number for each tile. The cursor is for errors about it.
-func (a *Array) numbers(ctx context.Context, r source.Reader, f *Fragment, part string,
-	off uint64) ([]uint64, *cursor, error) {
-	data, err := openGeneric(ctx, r, a.key, part, off, f.foot.start, a.o.MaxTile)
+// readList reads a list of a column from the metadata.
+func (a *Array) readList(ctx context.Context, r source.Reader, f *Fragment, kind list, s *stored) ([]uint64, error) {
+	part := lists[kind].name + " of " + s.what
+	data, err := openGeneric(ctx, r, a.key, part, f.foot.offsets[kind][s.at], f.foot.start, a.o.MaxTile)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	c := &cursor{b: data, part: part, base: fault.NoOffset}
 	n := c.u64("count")
 	if c.bad == nil && n != uint64(f.Tiles) {
-		return nil, nil, c.fault(fault.Corrupt, 0, "%d entries for %d tiles", n, f.Tiles)
+		return nil, c.fault(fault.Corrupt, 0, "%d entries for %d tiles", n, f.Tiles)
 	}
 	l := c.u64s(n, "numbers")
-	return l, c, c.end()
-}
-
-func (a *Array) readList(ctx context.Context, r source.Reader, f *Fragment, kind list, attr int) ([]uint64, error) {
-	name, pos := a.columnName(attr), f.at(attr)
-	var part string
-	var off, size uint64
-	switch kind {
-	case tileOffsets:
-		part, off, size = "tile offsets of "+name, f.foot.offsets[pos], f.foot.sizes[pos]
-	case varOffsets:
-		part, off, size = "var tile offsets of "+name, f.foot.varOffsets[pos], f.foot.varSizes[pos]
-	case nullOffsets:
-		part, off, size = "validity tile offsets of "+name, f.foot.nullOffsets[pos], f.foot.nullSizes[pos]
-	default:
-		part, off = "var tile sizes of "+name, f.foot.varTileSize[pos]
-	}
-	l, c, err := a.numbers(ctx, r, f, part, off)
-	if err != nil || kind == varTileSizes {
+	if err := c.end(); err != nil || kind == varTileSizes {
 		return l, err
 	}
 	// A tile ends where the next one begins, and the last one at the end of the file. Empty tiles
 	// and offsets that go backwards must be refused, since sizes are differences of them.
+	size := f.foot.sizes[kind][s.at]
 	for i, o := range l {
 		next := size
 		if i+1 < len(l) {
@@ -86,20 +69,6 @@ func (a *Array) readList(ctx context.Context, r source.Reader, f *Fragment, kind
 		}
 	}
 	return l, nil
-}
-
-// columnName names a column in errors.
-func (a *Array) columnName(column int) string {
-	n := len(a.Schema.Attrs)
-	switch {
-	case column < n:
-		return "attribute " + a.Schema.Attrs[column].Name
-	case column == n:
-		return "coordinates"
-	case column-n-1 < len(a.Schema.Dims):
-		return "dimension " + a.Schema.Dims[column-n-1].Name
-	}
-	return "times"
 }
 
 // rtree returns the R-tree of a sparse fragment. It is read when it is first needed.

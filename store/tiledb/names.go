@@ -14,9 +14,6 @@ const (
 	schemaName   = "__array_schema.tdb"
 	metadataName = "__fragment_metadata.tdb"
 	coordsName   = "__coords"
-	suffix       = ".tdb"
-	varSuffix    = "_var.tdb"
-	nullSuffix   = "_validity.tdb"
 )
 
 // lockName is the empty file that TileDB locks while it consolidates.
@@ -36,42 +33,41 @@ const (
 	updateSuffix  = ".upd"
 )
 
-// laterName parses "__t1_t2_uuid_v", the name of a fragment of format version v, 5 or later. ok is
-// false if the name is not of this form.
-func laterName(name string) (from, to uint64, version uint32, ok bool) {
-	i := strings.LastIndexByte(name, '_')
-	if i < 0 {
-		return 0, 0, 0, false
-	}
-	v, err := strconv.ParseUint(name[i+1:], 10, 32)
-	from, to, err2 := parseName(name[:i])
-	if f, _ := formatOf(uint32(v)); err != nil || err2 != nil || !f.committed {
-		return 0, 0, 0, false
-	}
-	return from, to, uint32(v), true
+// stamp is what the name of a fragment or of a schema says.
+type stamp struct {
+	from, to uint64 // milliseconds since 1970
+	version  uint32 // of the format, 0 for formats 3 and 4 and for schemas
 }
 
-// parseName parses "__t1_t2_uuid", the name of a fragment of format 3 and 4, or of a schema.
-func parseName(name string) (from, to uint64, err error) {
-	bad := func(what string) (uint64, uint64, error) {
-		return 0, 0, fault.New(fault.Corrupt, "fragment name", fault.NoOffset, "%s", what)
+// parseName parses "__t1_t2_uuid", the name of a fragment of format 3 and 4, or of a schema, and "__t1_t2_uuid_v", that
+// of a fragment of format version v, 5 or later.
+func parseName(name string) (s stamp, err error) {
+	bad := func(what string) (stamp, error) {
+		return stamp{}, fault.New(fault.Corrupt, "fragment name", fault.NoOffset, "%s", what)
 	}
 	parts := strings.Split(strings.TrimPrefix(name, "__"), "_")
+	if len(parts) == 4 {
+		v, err := strconv.ParseUint(parts[3], 10, 32)
+		if f, _ := formatOf(uint32(v)); err == nil && f.committed {
+			s.version, parts = uint32(v), parts[:3]
+		}
+	}
 	if !strings.HasPrefix(name, "__") || len(parts) != 3 || len(parts[2]) != 32 {
 		return bad("it is not __TIME_TIME_UUID")
 	}
 	if strings.Trim(parts[2], "0123456789abcdefABCDEF") != "" {
 		return bad("its last part is not a UUID in hexadecimal")
 	}
-	from, err1 := strconv.ParseUint(parts[0], 10, 64)
-	to, err2 := strconv.ParseUint(parts[1], 10, 64)
+	var err1, err2 error
+	s.from, err1 = strconv.ParseUint(parts[0], 10, 64)
+	s.to, err2 = strconv.ParseUint(parts[1], 10, 64)
 	switch {
 	case err1 != nil || err2 != nil:
 		return bad("its times are not numbers of 64 bits")
-	case from > to:
+	case s.from > s.to:
 		return bad("its first time is after its second")
 	}
-	return from, to, nil
+	return s, nil
 }
 
 // newName returns a new name for a fragment of a range of time, in milliseconds since 1970.

@@ -17,9 +17,6 @@ import (
 func Open(ctx context.Context, files source.Opener, uri string, o Options) (*Array, error) {
 	array := &Array{uri: strings.TrimRight(uri, "/"), store: files, o: o.withDefaults(), schemas: map[string]*Schema{}}
 	array.uri = cmp.Or(array.uri, uri)
-	if err := array.openSchema(ctx); err != nil {
-		return nil, err
-	}
 	if err := array.readFragments(ctx); err != nil {
 		return nil, fault.WithFile(err, array.uri)
 	}
@@ -35,29 +32,29 @@ const maxOpens = 16
 const maxLists = 8
 
 // readFragments opens the fragments. Another process may merge and remove fragments meanwhile.
-// Hence if a listed fragment is gone, or one of its files, and the directory has fragments now that
-// the list does not have, everything is read again.
+// Hence if a listed fragment is gone, or one of its files, and the directory has other fragments now than
+// the list has, everything is read again.
 func (a *Array) readFragments(ctx context.Context) error {
 	listing, err := a.listAll(ctx)
+	if err != nil {
+		return err
+	}
 	for range maxLists {
-		missing := false
-		if err == nil {
-			missing, err = a.openAll(ctx, listing)
+		missing, opened := a.openAll(ctx, listing)
+		if !missing && fault.KindOf(opened) != fault.NotFound {
+			return opened
 		}
-		if err != nil && fault.KindOf(err) != fault.NotFound || err == nil && !missing {
+		now, err := a.listAll(ctx)
+		if err != nil {
 			return err
-		}
-		now, err2 := a.listAll(ctx)
-		if err2 != nil {
-			return err2
 		}
 		// If the listing is unchanged, no other process writes: a directory without metadata is an
 		// interrupted write, and must not cause another round.
-		if now.hasOthers(listing) || err != nil && listing.hasOthers(now) {
-			listing, err = now, nil
-			continue
+		same := func(f, other fragmentDir) bool { return f.dir == other.dir }
+		if slices.EqualFunc(now.fragments, listing.fragments, same) {
+			return opened
 		}
-		return err
+		listing = now
 	}
 	return fault.New(fault.Unsupported, "listing", fault.NoOffset,
 		"other processes add or remove fragments faster than they can be opened")
@@ -76,8 +73,12 @@ func (a *Array) listAll(ctx context.Context) (*listing, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !isListing(names) || len(l.schemas) == 0 {
-		return nil, fault.New(fault.Unsupported, "listing", fault.NoOffset,
+	if len(l.schemas) == 0 {
+		kind := fault.NotFound
+		if slices.Contains(names, schemasDir+"/") {
+			kind = fault.Unsupported
+		}
+		return nil, fault.New(kind, "listing", fault.NoOffset,
 			"it is not the listing of an array: %s is missing", schemaName)
 	}
 	if a.Schema, err = a.schema(ctx, l.latest(&a.o)); err != nil {
@@ -87,23 +88,11 @@ func (a *Array) listAll(ctx context.Context) (*listing, error) {
 	return l, nil
 }
 
-// hasOthers reports whether l has fragments that other does not have.
-func (l *listing) hasOthers(other *listing) bool {
-	if other == nil {
-		return true
-	}
-	in := map[string]bool{}
-	for _, f := range other.fragments {
-		in[f.dir] = true
-	}
-	return slices.ContainsFunc(l.fragments, func(f fragmentDir) bool { return !in[f.dir] })
-}
-
 // openAll opens the fragments of a listing. missing is true if a directory that is named like a
 // fragment is not one.
 func (a *Array) openAll(ctx context.Context, l *listing) (missing bool, err error) {
 	fragments := make([]*Fragment, len(l.fragments))
-	chosen := func(f *fragmentDir) bool { return f.bad != nil || a.counts(f.from, f.to, f.version) }
+	chosen := func(f *fragmentDir) bool { return f.bad != nil || a.counts(f.stamp) }
 	err = each.Of(ctx, int64(len(fragments)), maxOpens, func(ctx context.Context, i int64) (err error) {
 		if chosen(&l.fragments[i]) {
 			fragments[i], err = a.readFragment(ctx, l.fragments[i])

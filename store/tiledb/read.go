@@ -84,14 +84,14 @@ type tileFile struct {
 	ranges  *ahead.File
 }
 
-// open opens a file of a column in a fragment: see Fragment.at.
-func (r *Reader) open(ctx context.Context, which int, f *Fragment, column int, kind list) error {
-	size := f.size(column, kind)
-	offsets, err := r.a.list(ctx, f, kind, column)
+// open opens a file of a column in a fragment.
+func (r *Reader) open(ctx context.Context, which int, f *Fragment, c *stored, kind list) error {
+	size := f.foot.sizes[kind][c.at]
+	offsets, err := r.a.list(ctx, f, kind, c)
 	if err != nil {
 		return err
 	}
-	uri := f.file(r.a.Schema, column, kind)
+	uri := f.file(c.stem, kind)
 	var src source.Reader
 	if r.dry == nil {
 		if src, err = r.openFile(ctx, uri, size); err != nil {
@@ -118,18 +118,6 @@ func (r *Reader) openFile(ctx context.Context, uri string, size uint64) (source.
 			"the file has %d bytes, the fragment's metadata says %d", src.Size(), size)
 	}
 	return src, nil
-}
-
-// size returns the bytes of a file of a column.
-func (f *Fragment) size(column int, kind list) uint64 {
-	pos := f.at(column)
-	switch kind {
-	case varOffsets:
-		return f.foot.varSizes[pos]
-	case nullOffsets:
-		return f.foot.nullSizes[pos]
-	}
-	return f.foot.sizes[pos]
 }
 
 func (t *tileFile) close() error {
@@ -175,7 +163,7 @@ func (r *Reader) holds(which int, tile int64, lo, hi int) bool {
 
 // decode returns a decoded tile of n bytes. Only bytes [lo, hi) are valid. The result is
 // valid until the next call for the same one of the files.
-func (r *Reader) decode(ctx context.Context, which int, tile int64, n uint64, c *codec, lo, hi int) ([]byte, error) {
+func (r *Reader) decode(ctx context.Context, which int, tile int64, n uint64, c *stored, lo, hi int) ([]byte, error) {
 	if r.holds(which, tile, lo, hi) {
 		return r.tile[which], nil
 	}
@@ -226,7 +214,7 @@ func (r *Reader) room(which, n int) []byte {
 
 // decodeKept is decode for a whole tile of a sparse fragment of a dense array. It keeps the tile,
 // because the boxes of Ahead need it one after the other.
-func (r *Reader) decodeKept(ctx context.Context, which int, tile int64, n uint64, c *codec) ([]byte, error) {
+func (r *Reader) decodeKept(ctx context.Context, which int, tile int64, n uint64, c *stored) ([]byte, error) {
 	kept, key := r.ahead.kept, tileKey{r.file[which].uri, tile}
 	if kept == nil {
 		return r.decode(ctx, which, tile, n, c, 0, int(n))

@@ -15,8 +15,7 @@ type rtree struct {
 
 const rtreePart = "R-tree"
 
-// parseRTree parses a tree with a leaf for each of the tiles, or, if tiles is 0, one without
-// levels.
+// parseRTree parses a tree with a leaf for each of the tiles.
 func parseRTree(b []byte, x format, types []Datatype, tiles int64) (*rtree, error) {
 	c := &cursor{b: b, part: rtreePart, base: fault.NoOffset, x: x}
 	t, dims := types[0], len(types)
@@ -24,27 +23,27 @@ func parseRTree(b []byte, x format, types []Datatype, tiles int64) (*rtree, erro
 	if !x.dimTypes {
 		n = c.u32("number of dimensions")
 	}
-	at1 := c.off
+	fanoutAt := c.off
 	fanout := c.u32("fanout")
 	if !x.dimTypes {
 		typ = Datatype(c.u8("type"))
 	}
-	at2 := c.off
+	levelsAt := c.off
 	levels := c.u32("number of levels")
 	switch {
 	case c.bad != nil:
 		return nil, c.bad
 	case n != uint32(dims) || typ != t:
 		return nil, c.fault(fault.Corrupt, 0, "%d dimensions of type %d, the array has %d of type %d", n, typ, dims, t)
-	case fanout < 2 && (levels > 0 || fanout == 0) || fanout > 1<<30:
-		return nil, c.fault(fault.Corrupt, at1, "fanout %d", fanout)
+	case fanout < 2 || fanout > 1<<30:
+		return nil, c.fault(fault.Corrupt, fanoutAt, "fanout %d", fanout)
 	case uint64(levels)*8 > uint64(c.left()):
-		return nil, c.fault(fault.Corrupt, at2, "%d levels in %d bytes", levels, c.left())
+		return nil, c.fault(fault.Corrupt, levelsAt, "%d levels in %d bytes", levels, c.left())
 	}
 	tree := &rtree{fanout: int(fanout), unbounded: make([]bool, dims)}
-	places := make([]int, 0, min(levels, 64))
+	starts := make([]int, 0, min(levels, 64))
 	for range levels {
-		places = append(places, c.off)
+		starts = append(starts, c.off)
 		boxes, err := tree.level(c, types)
 		if err != nil {
 			return nil, err
@@ -54,20 +53,17 @@ func parseRTree(b []byte, x format, types []Datatype, tiles int64) (*rtree, erro
 	// This needs to precede the check of levels: useless bounds would otherwise seem to contradict
 	// those above them.
 	tree.unbound(t)
-	for l := 1; l < len(places); l++ {
-		if err := tree.checkLevel(c, places[l], l); err != nil {
+	for l := 1; l < len(starts); l++ {
+		if err := tree.checkLevel(c, starts[l], l); err != nil {
 			return nil, err
 		}
 	}
 	if err := c.end(); err != nil {
 		return nil, err
 	}
-	if levels == 0 && tiles == 0 {
-		return tree, nil
-	}
 	if levels == 0 || int64(len(tree.levels[levels-1])) != tiles || levels > 1 && len(tree.levels[0]) != 1 {
-		return nil, c.fault(fault.Corrupt, at2, "%d levels that do not end with a box for each of %d tiles", levels,
-			tiles)
+		return nil, c.fault(fault.Corrupt, levelsAt, "%d levels that do not end with a box for each of %d tiles",
+			levels, tiles)
 	}
 	return tree, nil
 }
@@ -130,9 +126,7 @@ func (r *rtree) checkLevel(c *cursor, at, level int) error {
 
 // tiles calls f with the index of every tile whose box intersects b, in ascending order.
 func (r *rtree) tiles(b Box, f func(tile int64)) {
-	if len(r.levels) > 0 {
-		r.walk(0, 0, len(r.levels[0]), b, f)
-	}
+	r.walk(0, 0, len(r.levels[0]), b, f)
 }
 
 func (r *rtree) walk(level, from, to int, b Box, f func(tile int64)) {

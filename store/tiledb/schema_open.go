@@ -2,7 +2,6 @@ package tiledb
 
 import (
 	"context"
-	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
@@ -11,18 +10,6 @@ import (
 // maxSchema limits a decoded schema, in bytes: 65,536 attributes with names and filters of 1 KiB
 // each.
 const maxSchema = 64 << 20
-
-// openSchema reads the schema of formats 3 to 9, or sees that there is one of a later format.
-func (a *Array) openSchema(ctx context.Context) error {
-	_, err := a.schema(ctx, schemaName)
-	if fault.KindOf(err) != fault.NotFound {
-		return err
-	}
-	if names, err := entries(ctx, a.store, a.uri); err == nil && slices.Contains(names, schemasDir+"/") {
-		return nil
-	}
-	return err
-}
 
 // schema returns the schema in a file of the array.
 func (a *Array) schema(ctx context.Context, name string) (*Schema, error) {

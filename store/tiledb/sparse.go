@@ -116,8 +116,8 @@ func (r *Reader) find(ctx context.Context, all *matches, i int, b Box) error {
 			return err
 		}
 		for _, row := range c.rows {
-			for pos := row; pos < len(c.coords); pos += c.cells {
-				all.coords = append(all.coords, c.coords[pos])
+			for i := row; i < len(c.coords); i += c.cells {
+				all.coords = append(all.coords, c.coords[i])
 			}
 			for d := range c.planes {
 				if p := &c.planes[d]; p.size > 0 {
@@ -145,11 +145,11 @@ func (f *matches) addText(s []byte) error {
 // addTime records when the last hit was written. Cells of a fragment without times of cells have the
 // time of the fragment.
 func (f *matches) addTime(fr *Fragment, c *tileCells, row int) {
-	pos := fr.From
+	written := fr.From
 	if c.times != nil {
-		pos, f.hasTimes = u64(c.times, row), true
+		written, f.hasTimes = u64(c.times, row), true
 	}
-	f.times = append(f.times, pos)
+	f.times = append(f.times, written)
 }
 
 // add records the rows of a tile.
@@ -215,13 +215,13 @@ func (f *matches) sort() []int {
 		f.dropOlder(order)
 	}
 	out := make([]int, 0, len(order))
-	for _, sortKey := range order {
-		if f.place[sortKey.hit] < 0 {
+	for _, k := range order {
+		if f.place[k.hit] < 0 {
 			continue
 		}
-		f.place[sortKey.hit] = f.n
+		f.place[k.hit] = f.n
 		f.n++
-		out = append(out, sortKey.hit)
+		out = append(out, k.hit)
 	}
 	return out
 }

@@ -46,16 +46,8 @@ func checkLinks(o source.Opener, uri string, names []string) error {
 
 // isFragmentName reports whether a fragment of any format version may have this name.
 func isFragmentName(name string) bool {
-	if _, _, err := parseName(name); err == nil {
-		return true
-	}
-	_, _, _, ok := laterName(name)
-	return ok
-}
-
-// isListing reports whether a directory with these entries is an array.
-func isListing(names []string) bool {
-	return slices.Contains(names, schemaName) || slices.Contains(names, schemasDir+"/")
+	_, err := parseName(name)
+	return err == nil
 }
 
 // Is reports whether there is an array at a path. A remote one costs the request that opens the
@@ -78,8 +70,7 @@ func Is(ctx context.Context, o source.Opener, p source.Path) bool {
 	}
 	names, err := source.Names(ctx, o, uri+"/"+schemasDir)
 	return err == nil && slices.ContainsFunc(names, func(name string) bool {
-		_, _, err := parseName(name)
-		return err == nil
+		return isFragmentName(name)
 	})
 }
 

@@ -115,8 +115,8 @@ func TestOpeningAtATime(t *testing.T) {
 			list, _ := filepath.Glob(filepath.Join(path, "__*"))
 			for _, p := range list {
 				name := filepath.Base(p)
-				from, to, err := parseName(name)
-				if err == nil && !slices.Contains(c.in, fmt.Sprintf("%d_%d", from, to)) {
+				s, err := parseName(name)
+				if err == nil && !slices.Contains(c.in, fmt.Sprintf("%d_%d", s.from, s.to)) {
 					continue
 				}
 				if err := os.Symlink(p, filepath.Join(alone, name)); err != nil {

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
 )
 
 // Checked counts what Verify checked.
@@ -16,8 +15,8 @@ type Checked struct {
 	Cells     int64 // of all fragments, without those that only fill up dense tiles
 }
 
-// Verify reads the whole array: every list of the metadata, and every tile of every attribute, of
-// hidden fragments too. It checks that the metadata agrees with itself and with the files, that
+// Verify reads the whole array: every tile of every attribute, of hidden fragments too, and every part of the metadata
+// that reading needs. It checks that the metadata agrees with itself and with the files, that
 // every filter can be undone, that offsets ascend, that coordinates lie in the boxes of the R-tree,
 // and these in the non-empty domain. It returns the first fault, with the counts up to it.
 func (a *Array) Verify(ctx context.Context) (Checked, error) {
@@ -41,9 +40,6 @@ type verifier struct {
 
 func (v *verifier) fragment(ctx context.Context, f *Fragment) error {
 	schema := v.a.Schema
-	if err := v.metadata(ctx, f); err != nil {
-		return err
-	}
 	if f.Dense {
 		_, n := f.NonEmpty.shape(math.MaxInt64 / 2)
 		v.c.Cells += n
@@ -61,52 +57,6 @@ func (v *verifier) fragment(ctx context.Context, f *Fragment) error {
 		}
 		if err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// metadata checks the parts that reading cells does not need: the R-tree of a dense fragment, and
-// lists that must be empty.
-func (v *verifier) metadata(ctx context.Context, f *Fragment) error {
-	if f.x.dimTypes {
-		return nil // a dense fragment has no R-tree, and the lists that nothing needs are empty
-	}
-	schema := v.a.Schema
-	return v.a.withMetadata(ctx, f, func(r source.Reader) error {
-		if f.Dense {
-			b, err := openGeneric(ctx, r, v.a.key, rtreePart, f.foot.rtree, f.foot.start, v.a.o.MaxTile)
-			if err == nil {
-				_, err = parseRTree(b, f.x, schema.types(), 0)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		for i := range schema.Attrs {
-			if schema.Attrs[i].Var() {
-				continue
-			}
-			for _, off := range []uint64{f.foot.varOffsets[i], f.foot.varTileSize[i]} {
-				if err := v.zeros(ctx, r, f, off, "var tiles of attribute "+schema.Attrs[i].Name); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-}
-
-// zeros checks the list of an attribute without variable-length data, which has a zero for each
-// tile.
-func (v *verifier) zeros(ctx context.Context, r source.Reader, f *Fragment, off uint64, part string) error {
-	list, c, err := v.a.numbers(ctx, r, f, part, off)
-	if err != nil {
-		return err
-	}
-	for i, x := range list {
-		if x != 0 {
-			return c.fault(fault.Corrupt, 8+8*i, "entry %d is not 0, but the attribute has no variable-length data", x)
 		}
 	}
 	return nil

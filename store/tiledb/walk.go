@@ -57,10 +57,10 @@ func newDenseWalk(a *Array, i int, b Box, to layout) *denseWalk {
 		}
 	}
 	copy(w.cur, w.lo)
-	tile := int64(1)
+	step := int64(1)
 	for k := dims - 1; k >= 0; k-- {
-		w.stride[w.order[k]] = tile
-		tile *= fragment.grid[w.order[k]]
+		w.stride[w.order[k]] = step
+		step *= fragment.grid[w.order[k]]
 	}
 	cells, in := 1, make([]int, dims) // strides inside a tile
 	for k := dims - 1; k >= 0; k-- {
@@ -110,8 +110,8 @@ func (w *denseWalk) next() bool {
 
 // place computes the copy plan of the current tile and returns the tile's index.
 func (w *denseWalk) place() (tile int64) {
-	copyPlan := &w.plan
-	copyPlan.from, copyPlan.to, copyPlan.last = 0, 0, 0
+	plan := &w.plan
+	plan.from, plan.to, plan.last = 0, 0, 0
 	for k, d := range w.axes {
 		dim := &w.s.Dims[d]
 		tile += w.cur[d] * w.stride[d]
@@ -119,12 +119,12 @@ func (w *denseWalk) place() (tile int64) {
 		end := begin + Coord(dim.Extent-1)
 		lo, hi := max(begin, w.cut[d].Lo), min(end, w.cut[d].Hi)
 		w.region[d] = Interval{lo, hi}
-		copyPlan.n[k] = int(hi-lo) + 1
-		copyPlan.from += int(lo-begin) * copyPlan.src[k]
-		copyPlan.last += int(hi-begin) * copyPlan.src[k]
-		copyPlan.to += int(lo-w.query[d].Lo) * copyPlan.dst[k]
+		plan.n[k] = int(hi-lo) + 1
+		plan.from += int(lo-begin) * plan.src[k]
+		plan.last += int(hi-begin) * plan.src[k]
+		plan.to += int(lo-w.query[d].Lo) * plan.dst[k]
 	}
-	copyPlan.first = copyPlan.from
+	plan.first = plan.from
 	return tile
 }
 

@@ -96,7 +96,7 @@ type tiles struct {
 
 // create creates a file of an attribute.
 func (w *anyWriter) create(attr int, kind list) (*tiles, error) {
-	file, err := os.Create(filepath.Join(w.folder.Path, filepath.Base(w.f.file(w.s, attr, kind))))
+	file, err := os.Create(filepath.Join(w.folder.Path, w.f.stored(w.s, attr).stem+lists[kind].suffix))
 	return &tiles{w: w, f: file}, err
 }
 
@@ -284,7 +284,8 @@ func (a *Array) writeSparse(ctx context.Context, raw []byte, values []Values, fr
 	}
 	capacity := int(schema.Capacity)
 	count := (n + capacity - 1) / capacity
-	fragment := &Fragment{Name: nameAt(from, to), Tiles: int64(count), LastCells: int64(n - (count-1)*capacity)}
+	fragment := &Fragment{Name: nameAt(from, to), Tiles: int64(count), LastCells: int64(n - (count-1)*capacity),
+		schema: schema, attrs: sequence(len(schema.Attrs))}
 	boxes := make([]Box, count)
 	for t := range boxes {
 		boxes[t] = bound(coords, dims, order[t*capacity:min((t+1)*capacity, n)])

@@ -35,7 +35,7 @@ func (a *Array) newFragmentFolder() (*durable.Folder, error) {
 // create creates the files of all attributes.
 func (w *writer) create() error {
 	for i := range w.a.Schema.Attrs {
-		name := filepath.Base(w.f.file(w.a.Schema, i, tileOffsets))
+		name := w.a.Schema.Attrs[i].Name + lists[tileOffsets].suffix
 		file, err := os.OpenFile(filepath.Join(w.folder.Path, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 		if err != nil {
 			return err
@@ -71,33 +71,27 @@ func (w *writer) finish() error {
 	return w.folder.Place(pathname.Join(source.LocalPath(w.a.uri), w.f.Name))
 }
 
-// nextName returns a name for a new fragment. It is later than the fragments that others wrote since
-// the array was opened: with the time of its beginning, a fragment that was consolidated meanwhile would hide it.
+// nextName returns a name for a new fragment. It is later than all others, also than those that were written since the
+// array was opened: with the time of its beginning, a fragment that was consolidated meanwhile would hide it.
 func (a *Array) nextName() (string, error) {
 	names, err := entries(context.Background(), a.store, a.uri)
 	if err != nil {
 		return "", err
 	}
-	now := a.now()
+	now := uint64(time.Now().UnixMilli())
 	for _, other := range names {
 		other = strings.TrimSuffix(other, "/")
-		_, to, err := parseName(other)
+		s, err := parseName(other)
 		if err != nil {
 			continue
 		}
-		if to == math.MaxUint64 && a.isFragment(other) {
+		if s.to == math.MaxUint64 {
 			return "", fault.New(fault.Limit, "fragment", fault.NoOffset,
 				"%s has the largest possible time: nothing can be written after it", other)
 		}
-		now = max(now, to+1)
+		now = max(now, s.to+1)
 	}
 	return newName(now, now), nil
-}
-
-// isFragment reports whether a local directory of the array is a complete fragment.
-func (a *Array) isFragment(name string) bool {
-	_, err := os.Stat(pathname.Join(source.LocalPath(a.uri), name, metadataName))
-	return err == nil
 }
 
 // metadata returns the content of the metadata file.
@@ -134,15 +128,6 @@ func (w *writer) metadata() ([]byte, error) {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
 	return b, nil
-}
-
-// now returns the current time, or a later one that is later than every fragment.
-func (a *Array) now() uint64 {
-	t := uint64(time.Now().UnixMilli())
-	for _, f := range a.Fragments {
-		t = max(t, f.To+1)
-	}
-	return t
 }
 
 // checkValues checks that values has n cells of each attribute.

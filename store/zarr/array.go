@@ -2,6 +2,7 @@ package zarr
 
 import (
 	"context"
+	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
@@ -79,35 +80,33 @@ func (a *Array) ready() error {
 	return fault.WithFile(err, a.URI)
 }
 
-// wholeObject reads an object of at most limit bytes into b, which it grows if it has to. It reports false if the
-// object does not exist.
-func (a *Array) wholeObject(ctx context.Context, b []byte, uri string, limit int64) ([]byte, bool, error) {
-	file, err := a.open.Open(ctx, uri)
-	if missing(err) {
+// read reads the bytes at a place into b, which it grows if it has to. It reports false if an object that is a chunk
+// does not exist.
+func (a *Array) read(ctx context.Context, b []byte, p place) (_ []byte, ok bool, err error) {
+	file, err := source.OpenKnown(ctx, a.open, p.uri, p.known)
+	if p.whole && missing(err) {
 		return b[:0], false, nil
 	}
 	if err != nil {
-		return b, false, fault.WithFile(err, uri)
+		return b, false, fault.WithFile(err, p.uri)
 	}
 	defer file.Close()
-	n := file.Size()
-	if n > limit {
-		return b, false, fault.WithFile(fault.New(fault.Limit, "chunk", fault.NoOffset, "%d bytes stored, at most %d",
-			n, limit), uri)
+	size, limit := file.Size(), a.maxStored()
+	switch {
+	case p.whole && size > limit:
+		err = fault.New(fault.Limit, "chunk", fault.NoOffset, "%d bytes stored, at most %d", size, limit)
+	case p.whole:
+		p.at = chunk.Range{Len: size}
+	case p.at.Off > size || p.at.Len > size-p.at.Off: // the file may be another one by now
+		err = fault.New(fault.Corrupt, "shard", p.at.Off, "%d bytes reach past the file's %d", p.at.Len, size)
 	}
-	b, err = readInto(ctx, b, file, chunk.Range{Len: n})
-	return b, true, fault.WithFile(err, uri)
-}
-
-// readInto reads a range of a file into b, which it grows if it has to.
-func readInto(ctx context.Context, b []byte, file source.Reader, at chunk.Range) ([]byte, error) {
-	if int64(cap(b)) < at.Len {
-		b = make([]byte, at.Len)
+	if err == nil {
+		b = slices.Grow(b[:0], int(p.at.Len))[:p.at.Len]
+		if len(b) > 0 {
+			err = file.ReadAt(ctx, b, p.at.Off)
+		}
 	}
-	if b = b[:at.Len]; at.Len == 0 {
-		return b, nil
-	}
-	return b, file.ReadAt(ctx, b, at.Off)
+	return b, err == nil, fault.WithFile(err, p.uri)
 }
 
 // maxStored is the most bytes that a chunk may take: as chunk.Index.MaxCompressed, twice the decoded size plus 64 KiB.

@@ -35,17 +35,17 @@ func gridOf(shape, sides []int64) []int64 {
 
 // eachIn calls each with all coordinates of a box, which must not be empty, the last one fastest. The slice is reused.
 func eachIn(b Box, each func(at []int64) error) error {
-	places := slices.Clone(b.Lo)
+	at := slices.Clone(b.Lo)
 	for {
-		if err := each(places); err != nil {
+		if err := each(at); err != nil {
 			return err
 		}
-		d := len(places) - 1
+		d := len(at) - 1
 		for ; d >= 0; d-- {
-			if places[d]++; places[d] < b.Hi[d] {
+			if at[d]++; at[d] < b.Hi[d] {
 				break
 			}
-			places[d] = b.Lo[d]
+			at[d] = b.Lo[d]
 		}
 		if d < 0 {
 			return nil

@@ -148,16 +148,16 @@ func (m *Meta) shard(conf object) (inside []named, err error) {
 		}
 		s.grid = append(s.grid, n/s.inner[d])
 	}
-	for i, named := range index {
+	for i, codec := range index {
 		switch {
-		case named.name == "bytes" && i == 0:
-			if s.big, err = endian(named.conf, 8); err != nil {
+		case codec.name == "bytes" && i == 0:
+			if s.big, err = endian(codec.conf, 8); err != nil {
 				return nil, err
 			}
-		case named.name == "crc32c" && i == 1:
+		case codec.name == "crc32c" && i == 1:
 			s.sum = true
 		default:
-			return nil, unsupported("index codec %q", named.name)
+			return nil, unsupported("index codec %q", codec.name)
 		}
 	}
 	if len(index) == 0 {
@@ -187,20 +187,20 @@ func endian(conf object, size int) (big bool, err error) {
 
 // chain3 makes the steps of the codecs of a chunk: transposes, bytes, then what works on bytes.
 func (m *Meta) chain3(list []named) error {
-	chain := newChain(m)
+	c := newChain(m)
 	big, seen := false, false
-	for _, named := range list {
+	for _, codec := range list {
 		var err error
 		switch {
-		case named.name == "transpose" && !seen:
-			err = m.transpose(named.conf)
-		case named.name == "bytes" && !seen:
+		case codec.name == "transpose" && !seen:
+			err = m.transpose(codec.conf)
+		case codec.name == "bytes" && !seen:
 			seen = true
-			big, err = endian(named.conf, m.DType.Size())
+			big, err = endian(codec.conf, m.DType.Size())
 		case seen:
-			err = chain.add3(named)
+			err = c.add3(codec)
 		default:
-			err = unsupported("codec %q", named.name)
+			err = unsupported("codec %q", codec.name)
 		}
 		if err != nil {
 			return err
@@ -209,7 +209,7 @@ func (m *Meta) chain3(list []named) error {
 	if !seen {
 		return corrupt("no codec from numbers to bytes among %q", m.Codecs)
 	}
-	m.steps = chain.decoding(big)
+	m.steps = c.decoding(big)
 	return nil
 }
 

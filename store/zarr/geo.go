@@ -36,7 +36,10 @@ func (n *Node) Place(ctx context.Context, a *Array) Place {
 		}
 	}
 	for d := dir; d != "." && !p.known(); d = path.Dir(d) {
-		p.add(n.attrsOf(ctx, d))
+		if node, err := n.At(ctx, d); err == nil {
+			p.add(node.Attrs)
+			node.drop()
+		}
 	}
 	if !p.known() {
 		p.add(n.Attrs)
@@ -45,31 +48,6 @@ func (n *Node) Place(ctx context.Context, a *Array) Place {
 		p.Transform = n.coordinates(ctx, a, dir)
 	}
 	return p
-}
-
-// attrsOf returns the attributes of a group below, or nil. With consolidated metadata it makes no node, because a node
-// copies the entries of all nodes below it, and this is called for each array.
-func (n *Node) attrsOf(ctx context.Context, p string) (attrs object) {
-	if !n.Consolidated {
-		if node, err := n.At(ctx, p); err == nil {
-			if node.Array == nil {
-				attrs = node.Attrs
-			}
-			node.drop() // the caller needs only two of their values
-		}
-		return attrs
-	}
-	entry := n.below[p]
-	switch {
-	case entry.array:
-		return nil
-	case n.Format == 2:
-		return entry.attrs
-	}
-	if _, err := entry.meta.get("attributes", &attrs); err != nil {
-		return nil
-	}
-	return attrs
 }
 
 func (p *Place) known() bool { return p.EPSG != 0 && p.Transform != nil }

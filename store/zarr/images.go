@@ -1,7 +1,6 @@
 package zarr
 
 import (
-	"context"
 	"math"
 	"path"
 	"slices"
@@ -121,46 +120,10 @@ func (m *Images) measure() error {
 // Grid returns a chunk index, without byte ranges, that describes every image.
 func (m *Images) Grid() chunk.Index { return m.grid }
 
-// imageReader reads images for one worker.
-type imageReader struct {
-	m *Images
-	r *Reader
-}
-
-func (m *Images) open() *imageReader { return &imageReader{m, m.a.NewReader()} }
-
-// SetTurn implements chunk.TurnTaker.
-func (r *imageReader) SetTurn(turn func() (done func())) { r.r.Turn = turn }
-
-// ReadBox implements chunk.BlockReader.
-func (r *imageReader) ReadBox(ctx context.Context, dst []byte, image int64, b chunk.Box) error {
-	return r.m.parts(image, b, func(box Box, planes int) error {
-		n := planes * (b.Y1 - b.Y0) * (b.X1 - b.X0) * r.m.a.DType.Size()
-		part := dst[:n]
-		dst = dst[n:]
-		return r.r.ReadInto(ctx, part, box.Lo, box.Hi, r.m.strides(box))
-	})
-}
-
-// Ahead implements chunk.Prefetcher.
-func (r *imageReader) Ahead(ctx context.Context, image int64, boxes []chunk.Box) error {
-	list := make([]Box, 0, len(boxes))
-	for _, b := range boxes {
-		if err := r.m.parts(image, b, func(box Box, _ int) error { list = append(list, box); return nil }); err != nil {
-			return err
-		}
-	}
-	return r.r.Ahead(ctx, list)
-}
-
 // parts calls do for boxes of cells that follow each other in a box of an image, with the planes of each: all steps of
 // time at once, or the bands of one step.
 func (m *Images) parts(image int64, b chunk.Box, do func(box Box, planes int) error) error {
-	index := &m.grid
-	if image < 0 || image >= m.n || !b.Inside(index.Bands, index.Height, index.Width) {
-		return fault.New(fault.NotFound, "window", fault.NoOffset, "box %+v is not inside image %d", b, image)
-	}
-	bands := index.StepBands()
+	bands := m.grid.StepBands()
 	for p := b.B0; p < b.B1; {
 		t, band := p/bands, p%bands
 		steps, n := 1, min(bands-band, b.B1-p)

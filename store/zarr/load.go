@@ -81,7 +81,7 @@ func (n *Node) load(ctx context.Context) error {
 		return err
 	}
 	if joined != nil {
-		return fault.WithFile(cmp.Or(n.consolidated2(ctx, joined), n.referRecords(ctx, joined)),
+		return fault.WithFile(cmp.Or(n.consolidated2(ctx, joined), n.referRecords(ctx, uri, joined)),
 			source.Join(uri, consolidated))
 	}
 	if _, err = n.readObject(ctx, source.Join(uri, group2)); err != nil {

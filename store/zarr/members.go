@@ -35,9 +35,9 @@ func (n *Node) Members(ctx context.Context) ([]Member, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if e := n.below[p]; e.array {
-			a, err := n.array(p, e)
-			list = append(list, Member{p, a, err})
+		if path, ok := strings.CutPrefix(p, n.prefix); ok && n.below[p].array {
+			a, err := n.array(path, n.below[p])
+			list = append(list, Member{path, a, err})
 		}
 	}
 	return list, nil
@@ -75,7 +75,7 @@ func (w *walk) dir(ctx context.Context, p string, level int) error {
 			}
 			w.list = append(w.list, Member{Path: sub, Err: err})
 		case node.Array != nil:
-			node.Array.Path = sub
+			node.Array.Path = w.n.prefix + sub
 			w.list = append(w.list, Member{Path: sub, Array: node.Array})
 		default:
 			node.drop() // of a group only its arrays are kept

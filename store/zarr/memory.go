@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
@@ -20,8 +21,9 @@ type memory struct {
 	account *budget.Account // of the opening, nil for none
 	indexes *lru.Cache[string, *shardIndex]
 
+	held atomic.Int64 // bytes of metadata
+
 	mu    sync.Mutex // of the fields below
-	held  int64      // of metadata
 	paid  int64      // for indexes: Options.MaxIndexes, which the caller charges, and the bytes charged by reserve
 	least int64      // of indexes: bytes that the arrays of reserve need
 	full  error      // the first that had no room
@@ -31,36 +33,26 @@ func newMemory(account *budget.Account, indexes int64) *memory {
 	return &memory{account: account, indexes: lru.New[string, *shardIndex](indexes), paid: indexes}
 }
 
-func (m *memory) take(ctx context.Context, n int64) error {
-	m.mu.Lock()
-	done := n > maxHeld-m.held
-	if !done {
-		m.held += n
-	}
-	m.mu.Unlock()
-	var err error
-	if done {
+// take charges n bytes of metadata.
+func (m *memory) take(ctx context.Context, n int64) (err error) {
+	if m.held.Add(n) > maxHeld {
 		err = fault.New(fault.Limit, metaPart, fault.NoOffset, "the metadata of the store takes more than %d bytes: "+
 			"open a group or an array below it", maxHeld)
 	} else {
 		err = m.account.Grow(ctx, n)
 	}
-	if err == nil {
-		return nil
+	if err != nil {
+		m.held.Add(-n)
+		m.mu.Lock()
+		m.full = cmp.Or(m.full, err)
+		m.mu.Unlock()
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !done {
-		m.held -= n
-	}
-	m.full = cmp.Or(m.full, err)
 	return err
 }
 
+// give gives n bytes back.
 func (m *memory) give(n int64) {
-	m.mu.Lock()
-	m.held -= n
-	m.mu.Unlock()
+	m.held.Add(-n)
 	m.account.Shrink(n)
 }
 

@@ -69,18 +69,18 @@ func (k keys) parse(name string, grid []int64) ([]int64, bool) {
 		}
 		rest = strings.TrimPrefix(rest, k.sep)
 	}
-	var places []int64
+	var at []int64
 	if len(grid) > 0 {
 		for part := range strings.SplitSeq(rest, k.sep) {
 			n, err := strconv.ParseInt(part, 10, 64)
-			if err != nil || len(places) == len(grid) || n < 0 || n >= grid[len(places)] {
+			if err != nil || len(at) == len(grid) || n < 0 || n >= grid[len(at)] {
 				return nil, false
 			}
-			places = append(places, n)
+			at = append(at, n)
 		}
 	}
 	// Names with other spellings of the numbers, such as 00 or +1, are not chunks.
-	return places, len(places) == len(grid) && k.name(places) == name
+	return at, len(at) == len(grid) && k.name(at) == name
 }
 
 // checkShape checks sizes: as many for chunks as for the array, all positive, and products that fit.
@@ -213,14 +213,14 @@ func (m *Meta) codecs2(v object, big bool) error {
 	if err := checkChain(len(filters)); err != nil {
 		return err
 	}
-	chain := newChain(m)
+	c := newChain(m)
 	for _, f := range filters {
 		m.Codecs = append(m.Codecs, f.name)
-		if err := chain.add2(f.name, f.conf); err != nil {
+		if err := c.add2(f.name, f.conf); err != nil {
 			return err
 		}
 	}
-	m.steps = chain.decoding(big)
+	m.steps = c.decoding(big)
 	return nil
 }
 

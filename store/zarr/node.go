@@ -71,7 +71,8 @@ type Node struct {
 
 	open    source.Opener
 	options Options
-	below   map[string]entry // by path, if Consolidated
+	prefix  string           // of paths below the node that was opened, if this one lies there; it ends with a slash
+	below   map[string]entry // by path with this prefix, if Consolidated
 	charged int64            // of the memory of the store, for the node's own files
 }
 
@@ -86,9 +87,6 @@ type entry struct {
 // metadata is charged to the account of ctx, which must stay open for as long as the node is used.
 func Open(ctx context.Context, o source.Opener, uri string, opt Options) (*Node, error) {
 	n := &Node{URI: strings.TrimSuffix(uri, "/"), open: o, options: opt.withDefaults(budget.Of(ctx))}
-	if node, err := n.inRecords(ctx); node != nil || err != nil {
-		return node, err
-	}
 	err := n.refer(ctx)
 	if err == nil {
 		err = n.load(ctx)
@@ -110,7 +108,7 @@ func (n *Node) array(p string, e entry) (*Array, error) {
 	if err != nil {
 		return nil, fault.WithFile(err, source.Join(n.URI, p))
 	}
-	return newArray(n.open, source.Join(n.URI, p), p, meta, n.options), nil
+	return newArray(n.open, source.Join(n.URI, p), n.prefix+p, meta, n.options), nil
 }
 
 // At returns the array or group at a path below a group. A path that does not exist is fault.NotFound, and one
@@ -122,11 +120,13 @@ func (n *Node) At(ctx context.Context, p string) (*Node, error) {
 	if !n.Consolidated {
 		node, err := Open(ctx, n.open, source.Join(n.URI, p), n.options)
 		if err == nil && node.Array != nil {
-			node.Array.Path = p
+			node.Array.Path = n.prefix + p
+		} else if err == nil {
+			node.prefix = n.prefix + p + "/"
 		}
 		return node, err
 	}
-	e, ok := n.below[p]
+	e, ok := n.below[n.prefix+p]
 	if !ok {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "group", fault.NoOffset, "no array or group %q", p), n.URI)
 	}
@@ -136,15 +136,10 @@ func (n *Node) At(ctx context.Context, p string) (*Node, error) {
 		node.Array, err = n.array(p, e)
 		return node, err
 	}
-	node.Consolidated, node.below, node.Attrs = true, map[string]entry{}, e.attrs
+	node.Consolidated, node.below, node.prefix, node.Attrs = true, n.below, n.prefix+p+"/", e.attrs
 	if n.Format == 3 {
 		if _, err := e.meta.get("attributes", &node.Attrs); err != nil {
 			return nil, fault.WithFile(err, node.URI)
-		}
-	}
-	for k, e := range n.below {
-		if rest, ok := strings.CutPrefix(k, p+"/"); ok {
-			node.below[rest] = e
 		}
 	}
 	return node, nil

@@ -120,12 +120,12 @@ func TestPartialShards(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := n.Array.Images("")
+			m, err := single(n.Array.Images(""))
 			if err != nil {
 				t.Fatal(err)
 			}
 			s.take()
-			r := m.open()
+			r := m.Open().(*rasterReader)
 			read := func(b chunk.Box) {
 				t.Helper()
 				dst := make([]byte, (b.Y1-b.Y0)*(b.X1-b.X0))

@@ -81,55 +81,68 @@ func (s *Raster) Arrays() []*Array {
 
 // Open implements chunk.BlockArray.
 func (s *Raster) Open() chunk.BlockReader {
-	if s.names == nil {
-		return s.bands[0].open()
-	}
-	r := &stackReader{s: s}
+	r := &rasterReader{s: s}
 	for _, m := range s.bands {
-		r.bands = append(r.bands, m.open())
+		r.readers = append(r.readers, m.a.NewReader())
 	}
 	return r
 }
 
-// stackReader reads bands for one worker.
-type stackReader struct {
-	s     *Raster
-	bands []*imageReader
+// rasterReader reads images for one worker.
+type rasterReader struct {
+	s       *Raster
+	readers []*Reader // of each array
 }
 
 // SetTurn implements chunk.TurnTaker.
-func (r *stackReader) SetTurn(turn func() (done func())) {
-	for _, b := range r.bands {
-		b.SetTurn(turn)
+func (r *rasterReader) SetTurn(turn func() (done func())) {
+	for _, reader := range r.readers {
+		reader.Turn = turn
 	}
 }
 
-// ReadBox implements chunk.BlockReader.
-func (r *stackReader) ReadBox(ctx context.Context, dst []byte, image int64, b chunk.Box) error {
-	plane := (b.Y1 - b.Y0) * (b.X1 - b.X0) * r.s.grid.DType.Size()
-	for k := b.B0; k < b.B1; k++ {
-		band := b
-		band.B0, band.B1 = 0, 1
-		if err := r.bands[k].ReadBox(ctx, dst[:plane], image, band); err != nil {
+// parts calls do for the parts of a box of an image that follow each other: each is a box of cells of one array, with
+// some planes.
+func (r *rasterReader) parts(image int64, b chunk.Box, do func(array int, cells Box, planes int) error) error {
+	if g := &r.s.grid; image < 0 || image >= r.s.Len() || !b.Inside(g.Bands, g.Height, g.Width) {
+		return fault.New(fault.NotFound, "window", fault.NoOffset, "box %+v is not inside image %d", b, image)
+	}
+	each := r.s.bands[0].grid.Bands // planes of an array
+	for k := b.B0 / each; k*each < b.B1; k++ {
+		part := b
+		part.B0, part.B1 = max(b.B0-k*each, 0), min(b.B1-k*each, each)
+		err := r.s.bands[k].parts(image, part, func(cells Box, planes int) error { return do(k, cells, planes) })
+		if err != nil {
 			return err
 		}
-		dst = dst[plane:]
 	}
 	return nil
 }
 
+// ReadBox implements chunk.BlockReader.
+func (r *rasterReader) ReadBox(ctx context.Context, dst []byte, image int64, b chunk.Box) error {
+	return r.parts(image, b, func(array int, cells Box, planes int) error {
+		n := planes * (b.Y1 - b.Y0) * (b.X1 - b.X0) * r.s.grid.DType.Size()
+		part := dst[:n]
+		dst = dst[n:]
+		return r.readers[array].ReadInto(ctx, part, cells.Lo, cells.Hi, r.s.bands[array].strides(cells))
+	})
+}
+
 // Ahead implements chunk.Prefetcher.
-func (r *stackReader) Ahead(ctx context.Context, image int64, boxes []chunk.Box) error {
-	lists := make([][]chunk.Box, len(r.bands))
+func (r *rasterReader) Ahead(ctx context.Context, image int64, boxes []chunk.Box) error {
+	lists := make([][]Box, len(r.readers))
 	for _, b := range boxes {
-		for k := b.B0; k < b.B1; k++ {
-			band := b
-			band.B0, band.B1 = 0, 1
-			lists[k] = append(lists[k], band)
+		err := r.parts(image, b, func(array int, cells Box, _ int) error {
+			lists[array] = append(lists[array], cells)
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	}
 	for k, list := range lists {
-		if err := r.bands[k].Ahead(ctx, image, list); err != nil {
+		if err := r.readers[k].Ahead(ctx, list); err != nil {
 			return err
 		}
 	}
@@ -166,7 +179,11 @@ func (n *Node) raster(ctx context.Context, field, column, dims string) (*Raster,
 		case err == nil && node.Array != nil:
 			return single(node.Array.Images(dims))
 		case err == nil:
-			return node.bands(ctx, strings.Trim(column, "/"), dims)
+			list, err := node.Members(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return node.bandsOf(list, dims)
 		case !missing(err):
 			return nil, err
 		}
@@ -213,20 +230,7 @@ func pick(list []Member, field, column, dims string) (*Array, bool, error) {
 	return nil, false, nil
 }
 
-// bands returns the arrays of the group itself, which is at a path below the node that asks, as bands.
-func (n *Node) bands(ctx context.Context, p, dims string) (*Raster, error) {
-	list, err := n.Members(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range list {
-		if m.Array != nil { // its place is looked up from the node that asks
-			m.Array.Path = path.Join(p, m.Array.Path)
-		}
-	}
-	return n.bandsOf(list, dims)
-}
-
+// bandsOf returns the arrays of the group itself as bands.
 func (n *Node) bandsOf(list []Member, dims string) (*Raster, error) {
 	var images []*Images
 	for _, member := range list {

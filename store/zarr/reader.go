@@ -189,27 +189,13 @@ func (r *Reader) bytes(ctx context.Context, at []int64) ([]byte, bool, error) {
 // fetch is bytes for a chunk whose place is known.
 func (r *Reader) fetch(ctx context.Context, p place) (b []byte, ok bool, err error) {
 	if p.whole {
-		r.stored, ok, err = r.a.wholeObject(ctx, r.stored, p.uri, r.a.maxStored())
+		r.stored, ok, err = r.a.read(ctx, r.stored, p)
 		return r.stored, ok, err
 	}
-	b, err = r.ranges.File(p.uri).Read(p.at, func(at chunk.Range, buf []byte) ([]byte, error) {
-		return readRange(ctx, r.a.open, buf, p.uri, p.known, at)
+	b, err = r.ranges.File(p.uri).Read(p.at, func(at chunk.Range, memory []byte) ([]byte, error) {
+		p.at = at
+		memory, _, err := r.a.read(ctx, memory, p)
+		return memory, err
 	})
 	return b, err == nil, err
-}
-
-// readRange reads a range of an object into b, which it grows if it has to.
-func readRange(ctx context.Context, o source.Opener, b []byte, uri string, k source.Known,
-	at chunk.Range) ([]byte, error) {
-	file, err := source.OpenKnown(ctx, o, uri, k)
-	if err != nil {
-		return b, fault.WithFile(err, uri)
-	}
-	defer file.Close()
-	if at.Off > file.Size() || at.Len > file.Size()-at.Off { // the file may be another one by now
-		return b, fault.WithFile(fault.New(fault.Corrupt, "shard", at.Off, "%d bytes reach past the file's %d",
-			at.Len, file.Size()), uri)
-	}
-	b, err = readInto(ctx, b, file, at)
-	return b, fault.WithFile(err, uri)
 }

@@ -1,9 +1,11 @@
 package zarr
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
-	"net/url"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -23,12 +25,13 @@ import (
 // the whole file if offset and size are 0. A row with neither, or a missing file, stands for chunks that were not
 // written. Files are read on demand. It implements refTable.
 type records struct {
-	base   source.Opener
-	folder string // URI
-	size   int64  // rows of a file
-	arrays map[string]*recordArray
-	kept   *lru.Cache[recordKey, *recordFile]
-	files  *lru.Cache[string, *referred] // by URL
+	refList // the metadata of all nodes
+	base    source.Opener
+	folder  string // URI
+	size    int64  // rows of a file
+	arrays  map[string]*recordArray
+	kept    *lru.Cache[recordKey, *recordFile]
+	known   *lru.Cache[string, *referred] // files that references lead to, by URL
 	// busy is held to read files: so no two workers decode the same one, and rows on their way take the memory of one
 	// file.
 	busy chan struct{}
@@ -90,43 +93,8 @@ func recordsFolder(uri string) (folder, below string, ok bool) {
 	return "", "", false
 }
 
-// inRecords opens the node, with the metadata of the folder, if its URI lies in a folder of references in Parquet.
-// Otherwise it returns nil.
-func (n *Node) inRecords(ctx context.Context) (*Node, error) {
-	folder, below, ok := recordsFolder(n.URI)
-	if _, refers := n.open.(*references); refers || !ok {
-		return nil, nil
-	}
-	root, err := Open(ctx, n.open, folder, n.options)
-	if missing(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if _, refers := root.open.(*references); !refers {
-		root.drop()
-		return nil, nil
-	}
-	if source.IsWeb(folder) { // see source.Join
-		if below, err = url.PathUnescape(below); err != nil {
-			return nil, fault.WithFile(corrupt("%v", err), n.URI)
-		}
-	}
-	node, err := root.At(ctx, below)
-	if err != nil {
-		root.drop()
-		return nil, err
-	}
-	node.charged = root.charged
-	if node.Array != nil {
-		node.Array.Path = "" // it is opened by itself
-	}
-	return node, nil
-}
-
-// referRecords makes the node's opener one of references in Parquet if its consolidated metadata says so.
-func (n *Node) referRecords(ctx context.Context, all object) error {
+// referRecords makes the node's opener one of references in Parquet if the consolidated metadata of a folder says so.
+func (n *Node) referRecords(ctx context.Context, folder string, all object) error {
 	size := int64(0)
 	ok, err := all.get("record_size", &size)
 	if _, refers := n.open.(*references); refers || !ok || err != nil {
@@ -135,40 +103,46 @@ func (n *Node) referRecords(ctx context.Context, all object) error {
 	if size < 1 || size > maxRecordSize {
 		return fault.New(fault.Limit, metaPart, fault.NoOffset, "a record_size of %d, at most %d", size, maxRecordSize)
 	}
-	if err := n.charge(ctx, recordMemory+recordURLs); err != nil {
+	var nodes map[string]json.RawMessage
+	if err := cmp.Or(all.need("metadata", &nodes), n.charge(ctx, recordMemory+recordURLs)); err != nil {
 		return err
 	}
-	s := &records{base: n.open, folder: n.URI, size: size, arrays: map[string]*recordArray{},
-		kept: lru.New[recordKey, *recordFile](recordMemory), files: lru.New[string, *referred](recordURLs),
+	s := &records{base: n.open, folder: folder, size: size, arrays: map[string]*recordArray{},
+		kept: lru.New[recordKey, *recordFile](recordMemory), known: lru.New[string, *referred](recordURLs),
 		busy: make(chan struct{}, 1)}
-	for p, e := range n.below {
-		if e.array {
-			s.arrays[p] = newRecordArray(e.meta)
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		s.refs = append(s.refs, namedRef{name, ref{inline: nodes[name]}})
+		if dir, ok := strings.CutSuffix(name, "/"+array2); ok {
+			s.arrays[dir] = newRecordArray(nodes[name])
 		}
 	}
-	n.open = &references{base: n.open, uri: n.URI, list: s}
+	n.open = &references{base: n.open, uri: folder, list: s}
 	return nil
 }
 
 // newRecordArray makes a recordArray from metadata. It returns nil if no array can be made of them; their chunks are
 // never read.
-func newRecordArray(meta object) *recordArray {
+func newRecordArray(raw []byte) *recordArray {
+	var meta object
+	if decode(raw, &meta) != nil {
+		return nil
+	}
 	m, err := parse2(meta, nil)
 	if err != nil {
 		return nil
 	}
-	records := &recordArray{keys: m.keys, grid: gridOf(m.Shape, m.Chunks)}
-	if !slices.Contains(records.grid, 0) && cells(records.grid, maxRecordChunks) < 0 {
+	a := &recordArray{keys: m.keys, grid: gridOf(m.Shape, m.Chunks)}
+	if !slices.Contains(a.grid, 0) && cells(a.grid, maxRecordChunks) < 0 {
 		return nil
 	}
-	return records
+	return a
 }
 
 // find implements refTable.
 func (s *records) find(ctx context.Context, name string) (ref, bool, error) {
 	k, row, ok := s.place(name)
 	if !ok {
-		return ref{}, false, nil
+		return s.refList.find(ctx, name)
 	}
 	file, err := s.open(ctx, k)
 	var r ref
@@ -178,9 +152,6 @@ func (s *records) find(ctx context.Context, name string) (ref, bool, error) {
 	return r, ok && err == nil, fault.WithFile(fault.WithPart(err, firstBytes(name), 0), s.uri(k))
 }
 
-// names implements refTable. The metadata of a folder has all its nodes, so that nothing lists them.
-func (*records) names(context.Context, string) ([]string, error) { return nil, nil }
-
 // place returns the file and the row of the chunk with a name.
 func (s *records) place(name string) (k recordKey, row int64, ok bool) {
 	for i := range name {
@@ -188,13 +159,13 @@ func (s *records) place(name string) (k recordKey, row int64, ok bool) {
 		if name[i] != '/' || a == nil {
 			continue
 		}
-		places, ok := a.keys.parse(name[i+1:], a.grid)
+		at, ok := a.keys.parse(name[i+1:], a.grid)
 		if !ok {
 			continue
 		}
 		number := int64(0)
 		for d, n := range a.grid {
-			number = number*n + places[d]
+			number = number*n + at[d]
 		}
 		return recordKey{name[:i], number / s.size}, number % s.size, true
 	}
@@ -311,7 +282,7 @@ func (s *records) row(f *recordFile, row int64) (r ref, ok bool, err error) {
 
 // target returns the file that a URL leads to.
 func (s *records) target(u string) (*referred, error) {
-	if f, ok := s.files.Get(u); ok {
+	if f, ok := s.known.Get(u); ok {
 		return f, nil
 	}
 	if len(u) > maxURL {
@@ -320,6 +291,6 @@ func (s *records) target(u string) (*referred, error) {
 	}
 	f := &referred{}
 	f.uri, f.err = resolve(s.folder, u)
-	s.files.Add(u, f, int64(len(u)+len(f.uri))+referredRefs*refBytes)
+	s.known.Add(u, f, int64(len(u)+len(f.uri))+referredRefs*refBytes)
 	return f, nil
 }

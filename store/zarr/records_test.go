@@ -368,10 +368,10 @@ func FuzzRecords(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(folder, "a/refs.0.parq"), b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		meta := object{"shape": []byte("[4,4]"), "chunks": []byte("[2,1]")}
-		n := &Node{URI: folder, open: o, options: Options{}.withDefaults(nil), below: map[string]entry{
-			"a": {array: true, meta: meta}}}
-		kinded(t, n.referRecords(t.Context(), object{"record_size": strconv.AppendUint(nil, uint64(size), 10)}))
+		n := &Node{URI: folder, open: o, options: Options{}.withDefaults(nil)}
+		meta := `{"a/.zarray":` + strings.ReplaceAll(strings.Trim(refArray, `"`), `\"`, `"`) + "}"
+		kinded(t, n.referRecords(t.Context(), folder, object{"metadata": []byte(meta),
+			"record_size": strconv.AppendUint(nil, uint64(size), 10)}))
 		s, ok := n.open.(*references)
 		if !ok {
 			return

@@ -88,14 +88,14 @@ func parseReferences(ctx context.Context, b []byte, grow func(refs int, bytes in
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, refsCorrupt("more follows after the object")
 	}
-	for _, referred := range p.list.files {
-		u := referred.uri
+	for _, file := range p.list.files {
+		u := file.uri
 		var err error
-		if referred.uri, err = p.expand(u); err != nil {
+		if file.uri, err = p.expand(u); err != nil {
 			return nil, err
 		}
 		// Templates make long URLs of short ones. Resolving them makes another copy.
-		if extra := int64(len(referred.uri) - len(u)); extra > 0 {
+		if extra := int64(len(file.uri) - len(u)); extra > 0 {
 			if err := p.grow(0, 2*extra); err != nil {
 				return nil, err
 			}
@@ -186,14 +186,14 @@ func (p *refsParser) reference(d *json.Decoder, name string) error {
 	if len(p.list.refs) == maxRefs {
 		return fault.New(fault.Limit, refsPart, fault.NoOffset, "more than %d references", maxRefs)
 	}
-	ref, err := p.value(raw)
+	value, err := p.value(raw)
 	if err != nil {
 		return fault.WithPart(err, firstBytes(name), fault.NoOffset)
 	}
-	if err := p.grow(1, int64(len(name)+len(ref.inline))); err != nil {
+	if err := p.grow(1, int64(len(name)+len(value.inline))); err != nil {
 		return err
 	}
-	p.list.refs = append(p.list.refs, namedRef{name, ref})
+	p.list.refs = append(p.list.refs, namedRef{name, value})
 	return nil
 }
 

@@ -2,6 +2,7 @@ package zarr
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
@@ -94,10 +95,17 @@ func isReferences(ctx context.Context, o source.Opener, file string) bool {
 		path.Base(key) == group2 || key == consolidated)
 }
 
-// refer makes the node's opener one of references if its URI leads into a file of them.
+// refer makes the node's opener one of references if its URI leads into a file or a folder of them.
 func (n *Node) refer(ctx context.Context) error {
 	if _, ok := n.open.(*references); ok {
 		return nil
+	}
+	if folder, _, ok := recordsFolder(n.URI); ok {
+		uri := source.Join(folder, consolidated)
+		all, err := n.optional(ctx, uri)
+		if err != nil || all != nil {
+			return cmp.Or(err, fault.WithFile(n.referRecords(ctx, folder, all), uri))
+		}
 	}
 	file, ok := referenceFile(n.open, n.URI)
 	if !ok || !isReferences(ctx, n.open, file) {
@@ -149,16 +157,16 @@ func (s *references) Open(ctx context.Context, uri string) (source.Reader, error
 	if !ok {
 		return nil, fault.WithFile(fault.New(fault.NotFound, refsPart, fault.NoOffset, "no object %.80q", name), s.uri)
 	}
-	referred := r.to
-	if referred == nil {
+	target := r.to
+	if target == nil {
 		return source.Memory(r.inline), nil
 	}
-	if referred.err != nil {
-		return nil, fault.WithFile(referred.err, s.uri)
+	if target.err != nil {
+		return nil, fault.WithFile(target.err, s.uri)
 	}
-	in, err := referred.open(ctx, s.base)
+	in, err := target.open(ctx, s.base)
 	if err != nil {
-		return nil, fault.WithFile(existing(err), referred.uri)
+		return nil, fault.WithFile(existing(err), target.uri)
 	}
 	if r.n < 0 {
 		return in, nil
@@ -166,7 +174,7 @@ func (s *references) Open(ctx context.Context, uri string) (source.Reader, error
 	part, err := source.SectionOf(in, r.off, r.n)
 	if err != nil {
 		_ = in.Close() // an earlier error is returned
-		return nil, fault.WithFile(fault.WithPart(err, refsPart, 0), referred.uri)
+		return nil, fault.WithFile(fault.WithPart(err, refsPart, 0), target.uri)
 	}
 	return part, nil
 }

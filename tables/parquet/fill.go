@@ -32,7 +32,7 @@ func (v *Values) FillInts(dst []int64) {
 	case values.width == 1:
 		pick(dst, values.data, v)
 		done = true
-	case values.width == 4 && values.logical == Unsigned:
+	case values.width == 4 && values.unsigned:
 		done = pickNumbers[uint32](dst, values, v)
 	case values.width == 4:
 		done = pickNumbers[int32](dst, values, v)

@@ -59,24 +59,11 @@ const (
 	numPhysical
 )
 
-// Logical is the part of a column's annotation that decides how its values are read.
-type Logical uint8
-
-// Annotations.
-const (
-	Plain    Logical = iota // none, or one that changes nothing (dates, times, signed integers)
-	String                  // STRING, ENUM, JSON
-	Unsigned                // INT(bits, unsigned)
-	Half                    // FLOAT16
-	Opaque                  // DECIMAL and others that neither a number nor a string holds
-)
-
 // Column is one leaf of the schema.
 type Column struct {
-	Name    string // path in the schema, joined by dots
-	Type    Physical
-	Logical Logical
-	Note    Note
+	Name string // path in the schema, joined by dots
+	Type Physical
+	Note Note
 	// Repeated columns (lists, maps) are read by Nested alone.
 	Repeated bool
 
@@ -88,13 +75,16 @@ type Column struct {
 // Size returns the bytes of a value, 0 of byte arrays.
 func (c *Column) Size() int { return c.size() }
 
-// NoteKind is the full annotation of a column or group.
+// NoteKind is what a column or group is annotated as.
 type NoteKind uint8
 
-// Kinds of annotations, without those that Logical distinguishes.
+// Kinds of annotations.
 const (
 	NoNote    NoteKind = iota
-	Integer            // Bits
+	Integer            // Bits, Unsigned
+	String             // or ENUM
+	JSON               // of strings
+	Half               // FLOAT16
 	Date               // days since 1970-01-01
 	Time               // Unit
 	Timestamp          // Unit, UTC
@@ -102,19 +92,25 @@ const (
 	Null               // no value at all
 	List               // of a group
 	Map                // of a group
-	UUID               // opaque, as Unknown
-	JSON               // of strings
-	Unknown            // of a type that is opaque here: INTERVAL, BSON, …
+	UUID
+	Unknown // a type that is opaque here: INTERVAL, BSON, GEOMETRY, …
 )
 
 // Note is an annotation. Scale and Precision are not checked.
 type Note struct {
 	Kind             NoteKind
 	Bits             uint8
+	Unsigned         bool
 	Unit             uint8 // 3, 6 or 9: thousandths, millionths, billionths of a second
 	UTC              bool  // in UTC; otherwise the local time of an unknown place
 	Scale, Precision int32
 }
+
+// Text reports whether byte arrays are strings.
+func (n Note) Text() bool { return n.Kind == String || n.Kind == JSON }
+
+// Opaque reports whether values are neither numbers nor strings.
+func (n Note) Opaque() bool { return n.Kind == Decimal || n.Kind == UUID || n.Kind == Unknown }
 
 // Field is a node of the schema.
 type Field struct {
@@ -312,7 +308,6 @@ type schemaElem struct {
 	width      int32
 	repetition int32
 	children   int32
-	logical    Logical
 	note       Note
 }
 
@@ -324,19 +319,15 @@ func (p *footerParser) element(n int) schemaElem {
 		if !p.want(typ, tI32) {
 			return
 		}
-		l, note := convertedType(p.i32())
-		if e.logical == Plain {
-			e.logical = l
-		}
-		if e.note.Kind == NoNote {
-			e.note.Kind, e.note.Bits, e.note.Unit, e.note.UTC = note.Kind, note.Bits, note.Unit, note.UTC
+		if note := convertedType(p.i32()); e.note.Kind == NoNote {
+			note.Scale, note.Precision = e.note.Scale, e.note.Precision
+			e.note = note
 		}
 	}, &e.note.Scale, &e.note.Precision, nil, func(typ byte) {
 		if !p.want(typ, tStruct) {
 			return
 		}
-		var note Note
-		if e.logical, note = p.logicalType(); note.Kind != NoNote {
+		if note := p.logicalType(); note.Kind != NoNote {
 			e.note = note
 		}
 	})
@@ -357,88 +348,63 @@ func (p *footerParser) element(n int) schemaElem {
 }
 
 // convertedType maps the older annotation.
-func convertedType(t int32) (Logical, Note) {
+func convertedType(t int32) Note {
 	switch t {
 	case 0, 4: // UTF8, ENUM
-		return String, Note{}
+		return Note{Kind: String}
 	case 19:
-		return String, Note{Kind: JSON}
+		return Note{Kind: JSON}
 	case 1, 2: // MAP, MAP_KEY_VALUE
-		return Plain, Note{Kind: Map}
+		return Note{Kind: Map}
 	case 3:
-		return Plain, Note{Kind: List}
+		return Note{Kind: List}
 	case 5:
-		return Opaque, Note{Kind: Decimal}
+		return Note{Kind: Decimal}
 	case 20, 21: // BSON, INTERVAL
-		return Opaque, Note{Kind: Unknown}
+		return Note{Kind: Unknown}
 	case 6:
-		return Plain, Note{Kind: Date}
+		return Note{Kind: Date}
 	case 7, 8: // TIME_MILLIS, TIME_MICROS
-		return Plain, Note{Kind: Time, Unit: uint8(3 * (t - 6)), UTC: true}
+		return Note{Kind: Time, Unit: uint8(3 * (t - 6)), UTC: true}
 	case 9, 10: // TIMESTAMP_MILLIS, TIMESTAMP_MICROS
-		return Plain, Note{Kind: Timestamp, Unit: uint8(3 * (t - 8)), UTC: true}
+		return Note{Kind: Timestamp, Unit: uint8(3 * (t - 8)), UTC: true}
 	case 11, 12, 13, 14: // UINT_8 … UINT_64
-		return Unsigned, Note{Kind: Integer, Bits: 8 << (t - 11)}
+		return Note{Kind: Integer, Bits: 8 << (t - 11), Unsigned: true}
 	case 15, 16, 17, 18: // INT_8 … INT_64
-		return Plain, Note{Kind: Integer, Bits: 8 << (t - 15)}
+		return Note{Kind: Integer, Bits: 8 << (t - 15)}
 	}
-	return Plain, Note{}
+	return Note{}
 }
 
+// logicalKinds are the members of the union LogicalType, by their numbers: 4 is ENUM, 13 BSON, 16 VARIANT, 17 GEOMETRY
+// and 18 GEOGRAPHY.
+var logicalKinds = map[int]NoteKind{1: String, 2: Map, 3: List, 4: String, 5: Decimal, 6: Date, 7: Time, 8: Timestamp,
+	10: Integer, 11: Null, 12: JSON, 13: Unknown, 14: UUID, 15: Half, 16: Unknown, 17: Unknown, 18: Unknown}
+
 // logicalType reads the union LogicalType.
-func (p *footerParser) logicalType() (l Logical, note Note) {
+func (p *footerParser) logicalType() (note Note) {
 	p.structure(func(id int, typ byte) {
-		switch id {
-		case 1, 4: // STRING, ENUM
-			l = String
-		case 12:
-			l, note.Kind = String, JSON
-		case 2:
-			note.Kind = Map
-		case 3:
-			note.Kind = List
-		case 5:
-			l, note.Kind = Opaque, Decimal
+		note.Kind = logicalKinds[id]
+		switch {
+		case note.Kind == Decimal:
 			if p.want(typ, tStruct) {
 				p.fields(&note.Scale, &note.Precision)
 			}
-			return
-		case 6:
-			note.Kind = Date
-		case 7:
-			note.Kind = Time
+		case note.Kind == Time || note.Kind == Timestamp:
 			p.timeType(typ, &note)
-			return
-		case 8:
-			note.Kind = Timestamp
-			p.timeType(typ, &note)
-			return
-		case 10: // INTEGER
-			note.Kind = Integer
+		case note.Kind == Integer:
 			signed := true
 			if p.want(typ, tStruct) {
 				p.fields(&note.Bits, &signed)
 			}
-			if !signed {
-				l = Unsigned
-			}
-			return
-		case 11:
-			note.Kind = Null
-		case 14:
-			l, note.Kind = Opaque, UUID
-		case 13, 16: // BSON, VARIANT
-			l, note.Kind = Opaque, Unknown
-		case 17, 18: // GEOMETRY, GEOGRAPHY: WKB
-			l = Opaque
+			note.Unsigned = !signed
+		case id == 17 || id == 18:
 			p.outlines = p.outlineType(typ, id == 18)
-			return
-		case 15:
-			l = Half
+		default:
+			p.skip(typ)
 		}
-		p.skip(typ)
 	})
-	return l, note
+	return note
 }
 
 // timeType reads TimeType or TimestampType, which have the same fields.
@@ -520,7 +486,7 @@ func (p *footerParser) tree(rest *[]schemaElem, n int32, up Field, path string, 
 }
 
 func (p *footerParser) leaf(e *schemaElem, f *Field, name string) int {
-	column := Column{Name: name, Type: Physical(e.typ), Logical: e.logical, Note: e.note, Repeated: f.Rep > 0,
+	column := Column{Name: name, Type: Physical(e.typ), Note: e.note, Repeated: f.Rep > 0,
 		width: int(e.width), defLevel: f.Def, repLevel: f.Rep}
 	if column.Type == FixedLenByteArray && (column.width < 1 || column.width > maxPage) {
 		p.fail(fault.Corrupt, "column %q of %d bytes", column.Name, column.width)

@@ -26,12 +26,12 @@ const (
 
 // Values are the decoded values of one page. They are immutable.
 type Values struct {
-	n       int
-	typ     Physical
-	logical Logical
-	width   int     // bytes of a value; 0 for byte arrays
-	at      []int32 // the index of each row's value, -1 if it is null; if at is nil, row i has value i
-	full    bool    // at is set, but no row is null
+	n        int
+	typ      Physical
+	unsigned bool
+	width    int     // bytes of a value; 0 for byte arrays
+	at       []int32 // the index of each row's value, -1 if it is null; if at is nil, row i has value i
+	full     bool    // at is set, but no row is null
 
 	// Either data holds the values in PLAIN encoding, but each boolean in a byte, or ix holds their indexes in dict.
 	data []byte
@@ -42,7 +42,7 @@ type Values struct {
 
 // newValues returns n values of a column, which are still to be decoded.
 func newValues(col *Column, n int) *Values {
-	return &Values{n: n, typ: col.Type, logical: col.Logical, width: col.size()}
+	return &Values{n: n, typ: col.Type, unsigned: col.Note.Unsigned, width: col.size()}
 }
 
 func corrupt(format string, args ...any) error {
@@ -122,7 +122,7 @@ func (v *Values) Int(i int) (n int64, ok bool) {
 	case 1:
 		return int64(data[0]), true
 	case 4:
-		if v.logical == Unsigned {
+		if v.unsigned {
 			return int64(le32(data)), true
 		}
 		return int64(int32(le32(data))), true
@@ -130,7 +130,7 @@ func (v *Values) Int(i int) (n int64, ok bool) {
 		return int96Micros(data), true
 	}
 	u := binary.LittleEndian.Uint64(data)
-	return int64(u), v.logical != Unsigned || u <= math.MaxInt64
+	return int64(u), !v.unsigned || u <= math.MaxInt64
 }
 
 // Float returns row i's value of a column of floats.

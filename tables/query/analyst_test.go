@@ -10,7 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -83,7 +83,7 @@ func TestAnalystQueries(t *testing.T) {
 		}
 		var names, types []string
 		for _, c := range got.Columns() {
-			names, types = append(names, c.Name), append(types, sqltype.Name(c.Type))
+			names, types = append(names, c.Name), append(types, sql.Name(c.Type))
 		}
 		if diff := differTypes(types, a.Types); diff != "" {
 			t.Errorf("%s\n  %s", a.SQL, diff)

@@ -8,7 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 )
 
 // TestQueriesAreCharged: a query of some bytes makes a large table of a small one. What does not fit into the budget is
@@ -20,7 +20,7 @@ func TestQueriesAreCharged(t *testing.T) {
 		rows = 100
 	}
 	s := tables.NewStrings(slices.Repeat([]string{strings.Repeat("x", text)}, int(rows)), nil)
-	n := tables.NewInts(sqltype.Int64, make([]int64, rows), nil)
+	n := tables.NewInts(sql.Int64, make([]int64, rows), nil)
 	data := Map(map[string]*tables.Table{"t": tables.FromVectors([]string{"s", "n"}, []*tables.Vector{s, n})})
 	for _, c := range []struct {
 		sql  string

@@ -11,7 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/eval"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
@@ -54,8 +54,8 @@ func places(t *testing.T, n int) (coded, flat *tables.Table) {
 		t.Fatal(err)
 	}
 	flat = tables.FromVectors([]string{"id", "split", "region", "cloud"}, []*tables.Vector{
-		tables.NewInts(sqltype.Int64, ids, nil), tables.NewStrings(splits, nil),
-		tables.NewStrings(regions, noRegion), tables.NewFloats(sqltype.Double, clouds, noCloud),
+		tables.NewInts(sql.Int64, ids, nil), tables.NewStrings(splits, nil),
+		tables.NewStrings(regions, noRegion), tables.NewFloats(sql.Double, clouds, noCloud),
 	})
 	return coded, flat
 }
@@ -77,7 +77,7 @@ func TestConditionsOnCodes(t *testing.T) {
 	}
 	tables := func(tab *tables.Table) Tables {
 		return Map(map[string]*tables.Table{"data": tab, "few": tables.FromVectors([]string{"k", "name"},
-			[]*tables.Vector{tables.NewInts(sqltype.Int64, []int64{1, 3, 8, -5}, nil),
+			[]*tables.Vector{tables.NewInts(sql.Int64, []int64{1, 3, 8, -5}, nil),
 				tables.NewStrings([]string{"test", "x", "south", "q"}, nil)})})
 	}
 	for i, where := range []string{

@@ -3,13 +3,12 @@
 //
 // The packages below internal/ are the steps of a query. Each imports only the ones before it:
 //
-//	sqlerr, sqltype, clock   errors, types, dates
-//	ast                      tokens and the tree that the parser makes of them
-//	vec                      values of a batch of rows
-//	plan                     bound expressions; equal ones are one node
-//	eval                     computes a bound expression for a batch of rows at a time
-//	bind                     finds columns, types and functions
-//	funcs, aggs              the functions and aggregates, with their documentation
+//	sql     types, errors, dates
+//	ast     tokens and the tree that the parser makes of them
+//	vec     values of a batch of rows
+//	eval    bound expressions, of which equal ones are one node, and their values for a batch of rows at a time
+//	bind    finds columns, types and functions
+//	funcs   the functions and aggregates, with their documentation
 //
 // This package runs a SELECT with them.
 //

@@ -11,19 +11,19 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
 	"github.com/chaski-eo/chaski/tables/query/internal/bind"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 )
 
 // SyntaxError is the error of a query that does not parse. It has no kind, because no file is at fault.
-type SyntaxError = sqlerr.SyntaxError
+type SyntaxError = sql.SyntaxError
 
 // BindError is the error of a query that parses but whose types do not fit. It has no kind, because no file is at
 // fault.
-type BindError = sqlerr.BindError
+type BindError = sql.BindError
 
 // Full runs a query with DuckDB over the tables with the given names, in at most memory bytes beside the tables (0: a
 // default).
-type Full func(ctx context.Context, sql string, names []string, tables Tables, memory int64) (*tables.Table, error)
+type Full func(ctx context.Context, text string, names []string, tables Tables, memory int64) (*tables.Table, error)
 
 // Limits of one query, of this package or of Full.
 type Limits struct {
@@ -58,21 +58,21 @@ func (l Limits) Within(ctx context.Context, f func(ctx context.Context) error) e
 // RunOr runs a query as Run does, within limits. If this package refuses it, it runs the query by full, which may be
 // nil.
 func RunOr(
-	ctx context.Context, sql string, names []string, from Tables, full Full, l Limits,
+	ctx context.Context, text string, names []string, from Tables, full Full, l Limits,
 ) (out *tables.Table, err error) {
 	err = l.Within(ctx, func(ctx context.Context) error {
 		var refused error
-		if out, refused = runWithin(ctx, sql, from, l); full == nil || !Refused(refused) {
+		if out, refused = runWithin(ctx, text, from, l); full == nil || !Refused(refused) {
 			return refused
 		}
-		out, err = full(ctx, sql, names, from, l.Memory)
+		out, err = full(ctx, text, names, from, l.Memory)
 		return Better(refused, err)
 	})
 	return out, err
 }
 
-func runWithin(ctx context.Context, sql string, from Tables, l Limits) (*tables.Table, error) {
-	sel, err := ast.Parse(sql)
+func runWithin(ctx context.Context, text string, from Tables, l Limits) (*tables.Table, error) {
+	sel, err := ast.Parse(text)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"github.com/chaski-eo/chaski/tables/query/internal/aggs"
 	"github.com/chaski-eo/chaski/tables/query/internal/bind"
 	"github.com/chaski-eo/chaski/tables/query/internal/funcs"
 )
@@ -17,7 +16,7 @@ type functionGroup struct {
 	list  []*bind.Function
 }
 
-var aggregateFunctions = aggs.List()
+var aggregateFunctions = funcs.Aggregates()
 
 // functionLibrary holds all functions by each of their names.
 var functionLibrary = func() *bind.Library {

@@ -13,19 +13,19 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query/internal/plan"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/eval"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // people is a small table with nulls and NaN.
 func people() *tables.Table {
 	return tables.FromVectors([]string{"id", "Name", "age", "score", "tags", "big", "born"}, []*tables.Vector{
-		tables.NewInts(sqltype.Int64, []int64{0, 1, 2, 3, 4}, nil),
+		tables.NewInts(sql.Int64, []int64{0, 1, 2, 3, 4}, nil),
 		tables.NewStrings([]string{"ana", "Bo", "", "ñusta", "bo"}, []bool{false, false, true, false, false}),
 		tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 8}, []int64{30, -4, 127, 30, 0},
 			[]bool{false, false, false, false, true}),
-		tables.NewFloats(sqltype.Double, []float64{1.5, math.NaN(), -1, 0, 2},
+		tables.NewFloats(sql.Double, []float64{1.5, math.NaN(), -1, 0, 2},
 			[]bool{false, false, false, true, false}),
 		tables.NewList(tables.NewStrings([]string{"x", "y", "x"}, nil), []uint32{0, 2, 2, 2, 3, 3},
 			[]bool{false, false, true, false, false}),
@@ -66,7 +66,7 @@ func shown(t testing.TB, tab *tables.Table) string {
 // TestUnsupportedAtOnce promises that unsupported queries are refused before there is a result, so that DuckDB can run
 // them instead.
 func TestUnsupportedAtOnce(t *testing.T) {
-	inner := tables.NewList(tables.NewInts(sqltype.Int64, []int64{1, 2}, nil), []uint32{0, 2}, nil)
+	inner := tables.NewList(tables.NewInts(sql.Int64, []int64{1, 2}, nil), []uint32{0, 2}, nil)
 	data := tables.FromVectors([]string{"ll"}, []*tables.Vector{tables.NewList(inner, []uint32{0, 1}, nil)})
 	for _, sql := range []string{"ll[1] AS x", "ll[1] IS NULL AS x", "ll[1][1] AS x"} {
 		if _, err := Run(t.Context(), "SELECT "+sql+" FROM data",
@@ -86,7 +86,7 @@ func TestNaNOfScans(t *testing.T) {
 	single := tables.Type{Kind: tables.Float64, Bits: 32}
 	data := tables.FromVectors([]string{"f", "d"}, []*tables.Vector{
 		tables.NewFloats(single, []float64{1, 0.5, math.NaN()}, nil),
-		tables.NewFloats(sqltype.Double, []float64{1, 0.5, math.NaN()}, nil),
+		tables.NewFloats(sql.Double, []float64{1, 0.5, math.NaN()}, nil),
 	})
 	for where, n := range map[string]string{
 		"f >= 0.5": "2", "f >= 5e-1": "3", "f > 5e-1": "2", "5e-1 <= f": "3", "NOT f < 5e-1": "3",
@@ -356,7 +356,7 @@ func goesOn(int) bool { return true }
 
 // TestLikeIsNotExponential promises linear time for each piece of a pattern with many wild cards.
 func TestLikeIsNotExponential(t *testing.T) {
-	l, err := plan.NewLike(strings.Repeat("%a", 2000)+"%b", "", false)
+	l, err := eval.NewLike(strings.Repeat("%a", 2000)+"%b", "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -386,7 +386,7 @@ func TestLike(t *testing.T) {
 		patterns, texts = append(patterns, words("a_%é", n)...), append(texts, words("aéb", n)...)
 	}
 	for _, p := range patterns {
-		l, err := plan.NewLike(p, "", false)
+		l, err := eval.NewLike(p, "", false)
 		if err != nil {
 			t.Fatal(err)
 		}

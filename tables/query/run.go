@@ -11,13 +11,11 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query/internal/aggs"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
 	"github.com/chaski-eo/chaski/tables/query/internal/bind"
 	"github.com/chaski-eo/chaski/tables/query/internal/eval"
-	"github.com/chaski-eo/chaski/tables/query/internal/plan"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/funcs"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
@@ -47,8 +45,8 @@ var unlimitedTime = Limits{Time: math.MaxInt64}
 // Run runs one SELECT. It computes a column of the result when it is first used, so the tables must stay open as long
 // as the result. Without ORDER BY, rows keep the order of the tables: joins keep the order of the left table, GROUP BY
 // and DISTINCT the order of the first row of each group.
-func Run(ctx context.Context, sql string, tables Tables) (*tables.Table, error) {
-	return runWithin(ctx, sql, tables, unlimitedTime)
+func Run(ctx context.Context, text string, tables Tables) (*tables.Table, error) {
+	return runWithin(ctx, text, tables, unlimitedTime)
 }
 
 // Where returns the numbers of the rows of a table for which a condition holds, in order. The condition is the text
@@ -104,14 +102,14 @@ type run struct {
 	rowNumbers int // that its joins hold
 	tables     []*tables.Table
 
-	items   []*plan.Node
+	items   []*eval.Node
 	names   []string
-	on      []*plan.Node // the join condition of each table of FROM, nil if it has none
-	where   *plan.Node
+	on      []*eval.Node // the join condition of each table of FROM, nil if it has none
+	where   *eval.Node
 	grouped bool
-	keys    []*plan.Node // of GROUP BY
-	having  *plan.Node
-	order   []*plan.Node
+	keys    []*eval.Node // of GROUP BY
+	having  *eval.Node
+	order   []*eval.Node
 	by      []ast.OrderTerm // of order
 	limit   int             // -1: none
 	offset  int
@@ -122,7 +120,7 @@ func (r *run) from(ctx context.Context, find Tables) error {
 	for i := range r.s.From {
 		from := &r.s.From[i]
 		if slices.ContainsFunc(r.b.Tables, func(t bind.Source) bool { return strings.EqualFold(t.Alias, from.Alias) }) {
-			return sqlerr.Bind("two tables of FROM are named %q", from.Alias)
+			return sql.Bind("two tables of FROM are named %q", from.Alias)
 		}
 		table, err := find(ctx, from.Table)
 		if err != nil {
@@ -130,7 +128,7 @@ func (r *run) from(ctx context.Context, find Tables) error {
 		}
 		r.tables = append(r.tables, table)
 		r.b.AddTable(from.Alias, table)
-		var on *plan.Node
+		var on *eval.Node
 		if from.On != nil { // bound here, because it sees only the tables up to this one
 			r.b.Clause = "a JOIN condition"
 			on = r.b.Condition(from.On)
@@ -204,7 +202,7 @@ func (r *run) star(e *ast.Expr) {
 				excluded[strings.ToLower(col.Name)] = true
 				continue
 			}
-			node := r.b.Intern(&plan.Node{Op: ast.OpColumn, Name: col.Name, Table: i, Column: c, Type: col.Type})
+			node := r.b.Intern(&eval.Node{Op: ast.OpColumn, Name: col.Name, Table: i, Column: c, Type: col.Type})
 			r.items, r.names = append(r.items, node), append(r.names, col.Name)
 		}
 	}
@@ -216,7 +214,7 @@ func (r *run) star(e *ast.Expr) {
 			}
 		}
 	case len(r.tables) == 0:
-		r.b.Fail(sqlerr.Bind("* without FROM"))
+		r.b.Fail(sql.Bind("* without FROM"))
 	default:
 		r.b.Fail(fault.New(fault.NotFound, "query", fault.NoOffset, "no table %q in FROM; there are %s",
 			e.Table, r.b.TableNames()))
@@ -225,13 +223,13 @@ func (r *run) star(e *ast.Expr) {
 
 // selected returns the select item whose number an expression is, in GROUP BY and ORDER BY; nil if the expression is
 // not a whole number.
-func (r *run) selected(e *ast.Expr, clause string) *plan.Node {
+func (r *run) selected(e *ast.Expr, clause string) *eval.Node {
 	if e.Op != ast.OpNumber || strings.ContainsAny(e.Name, ".eE") {
 		return nil
 	}
 	number, err := strconv.Atoi(e.Name)
 	if err != nil || number < 1 || number > len(r.items) {
-		return r.b.Fail(sqlerr.Bind("%s term %s is out of range: it should be between 1 and %d", clause, e.Name,
+		return r.b.Fail(sql.Bind("%s term %s is out of range: it should be between 1 and %d", clause, e.Name,
 			len(r.items)))
 	}
 	return r.items[number-1]
@@ -246,17 +244,17 @@ func (r *run) bindGroups() {
 			key = r.b.Bind(expr)
 		}
 		if key.HasAggregate {
-			r.b.Fail(sqlerr.Bind("a GROUP BY clause cannot contain aggregates"))
+			r.b.Fail(sql.Bind("a GROUP BY clause cannot contain aggregates"))
 		}
-		if sqltype.RepOf(key.Type) == sqltype.RepOther && key.Op != ast.OpColumn {
-			r.b.Fail(sqlerr.Unsupported("GROUP BY of type %s", plan.TypeName(key)))
+		if sql.RepOf(key.Type) == sql.RepOther && key.Op != ast.OpColumn {
+			r.b.Fail(sql.Unsupported("GROUP BY of type %s", eval.TypeName(key)))
 		}
 		r.keys = append(r.keys, key)
 	}
 }
 
 // ordered binds a term of ORDER BY: a position, an alias (which wins over a column), or an expression.
-func (r *run) ordered(e *ast.Expr) *plan.Node {
+func (r *run) ordered(e *ast.Expr) *eval.Node {
 	if item := r.selected(e, "ORDER BY"); item != nil {
 		return item
 	}
@@ -268,18 +266,18 @@ func (r *run) ordered(e *ast.Expr) *plan.Node {
 		}
 	}
 	node := r.b.Bind(e)
-	if node.Op == plan.OpLiteral {
-		r.b.Fail(sqlerr.Bind("ORDER BY of a literal that is not a position has no effect"))
+	if node.Op == eval.OpLiteral {
+		r.b.Fail(sql.Bind("ORDER BY of a literal that is not a position has no effect"))
 	}
 	return node
 }
 
-func (r *run) addOrder(n *plan.Node, term ast.OrderTerm) {
+func (r *run) addOrder(n *eval.Node, term ast.OrderTerm) {
 	if !vec.Ordered(n.Type) {
-		r.b.Fail(sqlerr.Unsupported("ORDER BY of type %s", plan.TypeName(n)))
+		r.b.Fail(sql.Unsupported("ORDER BY of type %s", eval.TypeName(n)))
 	}
 	if r.s.Distinct && !slices.Contains(r.items, n) {
-		r.b.Fail(sqlerr.Unsupported("DISTINCT with ORDER BY of an expression that is not selected"))
+		r.b.Fail(sql.Unsupported("DISTINCT with ORDER BY of an expression that is not selected"))
 	}
 	r.order, r.by = append(r.order, n), append(r.by, term)
 }
@@ -293,11 +291,11 @@ func (r *run) count(e *ast.Expr, none int) int {
 	case e == nil || e.Op == ast.OpNull:
 		return none
 	case e.Op != ast.OpNumber || strings.ContainsAny(e.Name, ".eE"):
-		r.b.Fail(sqlerr.Unsupported("LIMIT or OFFSET that is not a whole number"))
+		r.b.Fail(sql.Unsupported("LIMIT or OFFSET that is not a whole number"))
 	}
 	number, _ := strconv.Atoi(e.Name) // the largest number, if it is out of range
 	if number < 0 {
-		r.b.Fail(sqlerr.Bind("LIMIT and OFFSET cannot be negative"))
+		r.b.Fail(sql.Bind("LIMIT and OFFSET cannot be negative"))
 	}
 	return min(number, maxCount)
 }
@@ -305,12 +303,12 @@ func (r *run) count(e *ast.Expr, none int) int {
 // rewriteOverGroups rewrites the expressions that are computed after GROUP BY to read the table of groups, whose
 // columns are the keys and then the aggregates.
 func (r *run) rewriteOverGroups() {
-	columns := map[*plan.Node]int{}
+	columns := map[*eval.Node]int{}
 	for i, key := range slices.Backward(r.keys) {
 		columns[key] = i
 	}
-	over := func(nodes []*plan.Node) []*plan.Node {
-		out := make([]*plan.Node, len(nodes))
+	over := func(nodes []*eval.Node) []*eval.Node {
+		out := make([]*eval.Node, len(nodes))
 		for i := range nodes {
 			out[i] = r.overGroups(nodes[i], columns)
 		}
@@ -324,24 +322,24 @@ func (r *run) rewriteOverGroups() {
 
 // overGroups rewrites one expression. columns gives the column of each key. It keeps the result in the node, because
 // expressions share nodes: without that a chain of aliases would take exponential time.
-func (r *run) overGroups(n *plan.Node, columns map[*plan.Node]int) *plan.Node {
+func (r *run) overGroups(n *eval.Node, columns map[*eval.Node]int) *eval.Node {
 	if n.Rewritten != nil {
 		return n.Rewritten
 	}
-	out := &plan.Node{Op: ast.OpColumn, Name: n.Name, Table: groupTable, Type: n.Type}
+	out := &eval.Node{Op: ast.OpColumn, Name: n.Name, Table: groupTable, Type: n.Type}
 	if i, ok := columns[n]; ok {
 		out.Column = i
 	} else {
 		switch n.Op {
-		case plan.OpAggregate:
+		case eval.OpAggregate:
 			out.Column = len(r.keys) + n.Aggregate
 		case ast.OpColumn:
-			return r.b.Fail(sqlerr.Bind("column %q must appear in the GROUP BY clause or be used in an "+
+			return r.b.Fail(sql.Bind("column %q must appear in the GROUP BY clause or be used in an "+
 				"aggregate function", n.Name))
 		default:
 			rewritten := *n
 			out = &rewritten
-			out.Args = make([]*plan.Node, len(n.Args))
+			out.Args = make([]*eval.Node, len(n.Args))
 			for i, arg := range n.Args {
 				out.Args[i] = r.overGroups(arg, columns)
 			}
@@ -399,7 +397,7 @@ func (r *run) result(ctx context.Context) (*tables.Table, error) {
 	for i, n := range r.items {
 		cols[i] = tables.Column{Name: r.names[i], Type: n.Type}
 		switch {
-		case n.Op == plan.OpLiteral && n.Literal.Null:
+		case n.Op == eval.OpLiteral && n.Literal.Null:
 			cols[i].Type = tables.Type{} // DuckDB gives a bare NULL no type
 		case n.Op == ast.OpColumn && n.Field == 0: // in the form of its table, which expressions do not see
 			cols[i].Type = ev.Tables[n.Table].Columns()[n.Column].Type
@@ -479,14 +477,14 @@ func (r *run) group(ev *eval.Evaluator, rel *vec.Rows) (*eval.Evaluator, *vec.Ro
 	}
 	for i := range r.b.Aggregates {
 		aggregate := &r.b.Aggregates[i]
-		values, err := aggs.Compute(aggregate, ev, groups, rel)
+		values, err := funcs.Compute(aggregate, ev, groups, rel)
 		if err != nil {
 			return nil, nil, err
 		}
 		names, cols = append(names, aggregate.Function.Names[0]), append(cols, values)
 	}
 	if len(cols) == 0 { // HAVING without keys and aggregates: a column is needed for the number of rows
-		cols, names = append(cols, tables.NewInts(sqltype.Int64, make([]int64, len(groups.First)), nil)), append(names,
+		cols, names = append(cols, tables.NewInts(sql.Int64, make([]int64, len(groups.First)), nil)), append(names,
 			"")
 	}
 	for _, n := range r.b.Nodes {

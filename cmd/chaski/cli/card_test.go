@@ -36,7 +36,7 @@ split:strategy: random
 	}
 	markdown := card("markdown")
 	for _, text := range []string{`# \<script\>alert(1)\</script\> \& co`, `one \| two`, `three \# four`,
-		`| 0 | water |`, `| 1 | land\|x | dry |`, "| samples | 2 |", "Ana (2026) https://doi.org/10.1/x",
+		`| 0 |  | water |`, `| 1 | dry | land\|x |`, "| samples | 2 |", "| Ana (2026) | 10.1/x |",
 		"| address | https://x.example/a.tacozip |", "| split:strategy | random |"} {
 		if !strings.Contains(markdown, text) {
 			t.Errorf("no %s in %s", text, markdown)

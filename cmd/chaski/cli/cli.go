@@ -100,7 +100,7 @@ func newRoot(env console.Env) *cobra.Command {
 		},
 	}
 	// cobra's own flag of this name prints through a template: linking one costs 12 MB (docs/decisions/build.md).
-	root.Flags().BoolP("version", "v", false, "version for chaski")
+	root.Flags().BoolP("version", "v", false, "")
 	var disk flags.DiskCache
 	disk.Add(root.PersistentFlags())
 	root.SetIn(env.In)
@@ -133,7 +133,7 @@ func newRoot(env console.Env) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return printVersion() },
 	})
-	describe(root)
+	describe(root, sharedFlags())
 	console.CompleteChoices(root)
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {

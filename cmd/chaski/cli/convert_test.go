@@ -210,7 +210,7 @@ func TestConvertRefuses(t *testing.T) {
 		{2, []string{tif, "-o", dir + "/x.rumi", "--time", "2024-05-06"}},
 		{2, []string{tif, "-o", dir + "/x.rumi", "--to", "rumi3", "--time", "May"}},
 		{2, []string{tif, "-o", dir + "/x.rumi", "--to", "rumi3", "--time", "2024-05-06", "--unit", "b b h w"}},
-		{2, []string{tif, "-o", dir + "/x.rumi", "--t", "all", "--stack"}},
+		{2, []string{tif, "-o", dir + "/x.rumi", "--t", "0", "--stack"}},
 		{2, []string{tif, "-o", dir + "/x.rumi", "--graph", "planar>zigzag>pfor"}},
 		{2, []string{tif, "-o", dir + "/x.rumi", "--geozl", "19"}},
 		{2, []string{tif, "-o", dir + "/x.rumi", "--codec", "worst"}},

@@ -1,28 +1,60 @@
 package cli
 
 import (
+	"cmp"
 	"embed"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// help has a text for each command, called by its path, such as bench-load.txt: the short description, the long one
-// and, below "Examples:", the examples.
+// help has a text for each command, called by its path, such as bench-load.txt: the short description, the long one,
+// below "Examples:" the examples, and below "Flags:" what its flags mean. flags.txt has the flags that several commands
+// share.
 //
 //go:embed help
 var help embed.FS
 
-// describe gives a command and all below it their texts. What a command says about itself comes after its text.
-func describe(cmd *cobra.Command) {
+// describe gives a command, its flags and all below it their texts. What a command says about itself comes after its
+// text.
+func describe(cmd *cobra.Command, shared map[string]string) {
 	path := strings.Fields(cmd.CommandPath())
 	name := strings.Join(path[min(1, len(path)-1):], "-")
-	if text, err := help.ReadFile("help/" + name + ".txt"); err == nil { // cobra's own commands have theirs
-		short, long, _ := strings.Cut(string(text), "\n\n")
-		long, examples, _ := strings.Cut(long, "\n\nExamples:\n\n")
-		cmd.Short, cmd.Long, cmd.Example = short, long+cmd.Long, strings.TrimSuffix(examples, "\n")
+	text, err := help.ReadFile("help/" + name + ".txt")
+	if err != nil {
+		return // cobra's own commands have theirs
 	}
+	about, flags, _ := strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\nFlags:\n\n")
+	short, long, _ := strings.Cut(about, "\n\n")
+	long, examples, _ := strings.Cut(long, "\n\nExamples:\n\n")
+	cmd.Short, cmd.Long, cmd.Example = short, long+cmd.Long, examples
+	own := flagTexts(flags)
+	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
+		if flag.Usage == "" {
+			flag.Usage = cmp.Or(own[flag.Name], shared[flag.Name])
+		}
+	})
 	for _, below := range cmd.Commands() {
-		describe(below)
+		describe(below, shared)
 	}
+}
+
+// flagTexts returns the meanings of flags by their names. A flag begins a line with "--NAME", and other lines go on.
+func flagTexts(text string) map[string]string {
+	texts := map[string]string{}
+	for flag := range strings.SplitSeq("\n"+text, "\n--") {
+		name, meaning, _ := strings.Cut(flag, " ")
+		texts[name] = strings.Join(strings.Fields(meaning), " ")
+	}
+	return texts
+}
+
+// sharedFlags returns the meanings of the flags that several commands share.
+func sharedFlags() map[string]string {
+	text, err := help.ReadFile("help/flags.txt")
+	if err != nil {
+		panic("chaski: " + err.Error()) // it is embedded
+	}
+	return flagTexts(string(text))
 }

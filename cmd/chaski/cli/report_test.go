@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chaski-eo/chaski/tools/testkit/race"
 	"golang.org/x/net/html"
+
+	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
 // TestReportIsAPage: view writes a dataset's report as a page with pictures of the size that is asked for.

@@ -1,11 +1,20 @@
+// Package wire has what client and server of chaski.v1 share: faults as messages, and batches on a pipe
+// (proto/chaski/v1/chaski.proto, at Attach).
 package wire
 
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 
+	"google.golang.org/grpc/encoding"
+	protocodec "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
 // PipeMagic begins what a client sends on a pipe (proto/chaski/v1/chaski.proto, at Attach), and is the answer. No
@@ -37,6 +46,51 @@ func (h pipeHead) bytes() []byte {
 	out = binary.LittleEndian.AppendUint64(out, h.ticket)
 	return binary.LittleEndian.AppendUint64(out, h.length)
 }
+
+// Part is a part of the payload of a batch, whose data are pieces of memory, in order.
+type Part struct {
+	Ticket, Offset, Total uint64
+	Data                  [][]byte
+}
+
+// Codec is the codec of a server: protobuf's, which also sends a Part as the StreamReply that it stands for.
+type Codec struct{ encoding.CodecV2 }
+
+// NewCodec returns a Codec.
+func NewCodec() Codec { return Codec{encoding.GetCodecV2(protocodec.Name)} }
+
+// Marshal implements encoding.CodecV2. It copies the data of a Part, once: they are the caller's again.
+func (c Codec) Marshal(message any) (mem.BufferSlice, error) {
+	part, ok := message.(*Part)
+	if !ok {
+		return c.CodecV2.Marshal(message)
+	}
+	length := 0
+	for _, data := range part.Data {
+		length += len(data)
+	}
+	fields, err := proto.Marshal(&chaskiv1.Part{Ticket: part.Ticket, Offset: part.Offset, Total: part.Total})
+	if err != nil {
+		return nil, err
+	}
+	fields = protowire.AppendTag(fields, partData, protowire.BytesType)
+	fields = protowire.AppendVarint(fields, uint64(length))
+	head := protowire.AppendTag(nil, replyPart, protowire.BytesType)
+	head = append(protowire.AppendVarint(head, uint64(len(fields)+length)), fields...)
+	pool := mem.DefaultBufferPool()
+	buffer := pool.Get(len(head) + length)
+	out := append((*buffer)[:0], head...)
+	for _, data := range part.Data {
+		out = append(out, data...)
+	}
+	return mem.BufferSlice{mem.NewBuffer(buffer, pool)}, nil
+}
+
+// Field numbers of a StreamReply and of its Part.
+const (
+	replyPart = 1
+	partData  = 4
+)
 
 // WritePart writes a part of a batch; parts of a batch follow each other. Where w is a connection, it has taken the
 // data when WritePart returns.
@@ -76,38 +130,41 @@ func NewPipeReader(in io.Reader, n, most int) *PipeReader {
 
 var errPipe = errors.New("wire: a reply on a pipe is neither a batch nor a message that fits")
 
-// Next reads the next StreamReply, or as much of a batch as is there, as a part whose data are valid until the next
-// call.
-func (p *PipeReader) Next(r *Reply) error {
+// Next returns the next reply, or as much of a batch as is there, as a part whose data are valid until the next call.
+func (p *PipeReader) Next() (*chaskiv1.StreamReply, error) {
 	if p.left == 0 {
 		var head [pipeHeadBytes]byte
 		if _, err := io.ReadFull(p.in, head[:]); err != nil {
-			return err
+			return nil, err
 		}
 		number := func(i int) uint64 { return binary.LittleEndian.Uint64(head[8*i:]) }
 		p.current = pipeHead{number(0), number(1), number(2)}
 		if p.current.kind != pipeBatch {
-			return p.message(r)
+			return p.message()
 		}
 		p.left = p.current.length
 	}
 	n, err := p.in.Read(p.buffer[:min(p.left, uint64(len(p.buffer)))])
 	if n == 0 && err != nil {
-		return err
+		return nil, err
 	}
-	*r = Reply{Ticket: p.current.ticket, Offset: p.current.length - p.left, Total: p.current.length, Len: n,
-		message: mem.BufferSlice{mem.SliceBuffer(p.buffer[:n])}}
+	offset := p.current.length - p.left
 	p.left -= uint64(n)
-	return nil
+	part := &chaskiv1.Part{Ticket: p.current.ticket, Offset: offset, Total: p.current.length, Data: p.buffer[:n]}
+	return &chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Part{Part: part}}, nil
 }
 
-func (p *PipeReader) message(r *Reply) error {
+func (p *PipeReader) message() (*chaskiv1.StreamReply, error) {
 	if p.current.kind != pipeReply || p.current.length > uint64(p.most) {
-		return errPipe
+		return nil, errPipe
 	}
 	message := make([]byte, p.current.length)
 	if _, err := io.ReadFull(p.in, message); err != nil {
-		return err
+		return nil, err
 	}
-	return r.unmarshal(mem.BufferSlice{mem.SliceBuffer(message)})
+	var reply chaskiv1.StreamReply
+	if err := proto.Unmarshal(message, &reply); err != nil {
+		return nil, fmt.Errorf("wire: a reply on a pipe: %w", err)
+	}
+	return &reply, nil
 }

@@ -35,20 +35,23 @@ func TestPipeReader(t *testing.T) {
 	for _, n := range []int{1, 77, 4096} {
 		in := NewPipeReader(iotest.HalfReader(bytes.NewReader(out.Bytes())), n, 1000)
 		var got []byte
-		var reply Reply
-		for reply.Fault == nil {
-			if err := in.Next(&reply); err != nil {
+		for len(got) < 1000 {
+			reply, err := in.Next()
+			if err != nil {
 				t.Fatal(err)
 			}
-			if reply.Fault == nil && (reply.Ticket != 3 || reply.Total != 1000 || reply.Offset != uint64(len(got))) {
-				t.Fatalf("%d bytes at %d of %d, ticket %d", reply.Len, reply.Offset, reply.Total, reply.Ticket)
+			part := reply.GetPart()
+			if part.GetTicket() != 3 || part.GetTotal() != 1000 || part.GetOffset() != uint64(len(got)) {
+				t.Fatalf("%d bytes at %d of %d, ticket %d", len(part.GetData()), part.GetOffset(), part.GetTotal(),
+					part.GetTicket())
 			}
-			_ = reply.Each(func(p []byte) error { got = append(got, p...); return nil })
+			got = append(got, part.GetData()...)
 		}
-		if !bytes.Equal(got, data) || reply.Fault.GetMessage() != "broken" {
-			t.Errorf("read by %d: %d bytes, fault %v", n, len(got), reply.Fault)
+		reply, err := in.Next()
+		if err != nil || !bytes.Equal(got, data) || reply.GetFault().GetMessage() != "broken" {
+			t.Errorf("read by %d: %d bytes, %v, %v", n, len(got), reply, err)
 		}
-		if err := in.Next(&reply); !errors.Is(err, io.EOF) {
+		if _, err := in.Next(); !errors.Is(err, io.EOF) {
 			t.Errorf("the end is %v", err)
 		}
 	}
@@ -66,7 +69,7 @@ func TestStrangePipe(t *testing.T) {
 		"garbage": append(pipeHead{pipeReply, 0, 2}.bytes(), 0xff, 0xff),
 	} {
 		in := NewPipeReader(bytes.NewReader(sent), 1000, 1000)
-		if err := in.Next(new(Reply)); err == nil {
+		if _, err := in.Next(); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import pathlib
 from typing import TYPE_CHECKING, Any
 
 from chaski._plain import Argument
@@ -33,22 +34,14 @@ class Token:
 
     @classmethod
     def file(cls, path: str | os.PathLike[str]) -> Token:
-        """Returns the token in a file, which is read again with every call.
-
-        Raises:
-            SpecError: the file cannot be read, or has no token.
-        """
+        """Returns the token in a file, which is read again with every call."""
         token = cls.__new__(cls)
         token._text, token._path = "", os.path.abspath(path)
         token.text()
         return token
 
     def text(self) -> str:
-        """Returns the token itself.
-
-        Raises:
-            SpecError: its file cannot be read, or has none.
-        """
+        """Returns the token itself."""
         if not self._path:
             return self._text
         try:
@@ -151,18 +144,14 @@ def tls(
         ca: authorities that the server's certificate must be signed by; default: those of gRPC.
         certificate: the client's own, if the server asks for one.
         key: the key of `certificate`.
-
-    Raises:
-        SpecError: a file cannot be read, or only one of `certificate` and `key` is given.
     """
     from chaski._grpc import grpc
 
     if (certificate is None) != (key is None):
         raise SpecError("certificate and key: give both, or neither")
-    parts = []
-    for path in (ca, key, certificate):
-        try:
-            parts.append(None if path is None else open(path, "rb").read())
-        except OSError as e:
-            raise SpecError(f"the certificates cannot be read: {e}") from None
+    files = [None if p is None else pathlib.Path(p) for p in (ca, key, certificate)]
+    try:
+        parts = [f and f.read_bytes() for f in files]
+    except OSError as e:
+        raise SpecError(f"the certificates cannot be read: {e}") from None
     return grpc.ssl_channel_credentials(*parts)

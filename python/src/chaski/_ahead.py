@@ -76,11 +76,8 @@ def read_ahead(dataset: Any, ahead: int) -> None:
     """Has the loop of a DataLoader that asks a dataset for a batch tell it of its next ones.
 
     A DataLoader itself looks ahead for worker processes only. In other loops than torch's own,
-    nothing is read ahead.
-
-    Args:
-        dataset: its `__getitems__` calls this. Its `_will_read` is called with the next batches.
-        ahead: batches.
+    nothing is read ahead. `__getitems__` of a dataset calls this, and `_will_read` is called with
+    as many of the next batches.
     """
     fetch = sys._getframe(2)
     loop: Any = fetch.f_back.f_locals.get("self") if fetch.f_back else None

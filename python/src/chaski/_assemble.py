@@ -25,6 +25,7 @@ from chaski.errors import LimitError, PayloadError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from typing_extensions import Self
 
 VERSION = 1
 ALIGN = 64
@@ -109,10 +110,6 @@ class Members(dict[str, Any]):
     """A dict whose "geo" is a dict of its members "geo.transform", "geo.epsg" and so on.
 
     In numpy `["geo"]["time"]` is datetime64[us], a view of the microseconds of "geo.time".
-
-    Attributes:
-        source: name of the source of all rows, of a mixture with batches of one source; else "".
-        fields: what its tensors are, by name: their bands, wavelengths, ground sampling distance.
     """
 
     dtypes: Mapping[str, str] = {}
@@ -156,15 +153,16 @@ class Members(dict[str, Any]):
         """
         from chaski import _plot
 
-        how: dict[str, Any] = {"rows": rows, "bands": bands, "overlay": overlay}
-        figure = _plot.draw(self, names, **how, ignore=ignore, size=size)
+        more: dict[str, Any] = {"overlay": overlay, "ignore": ignore, "size": size}
+        figure = _plot.draw(self, names, rows=rows, bands=bands, **more)
         _plot.pyplot().close(figure)  # a notebook would show it twice
         return figure
 
-    def _like(self, other: Members) -> None:
+    def _like(self, other: Members) -> Self:
         """Takes over what other knows of its members."""
         self.dtypes, self.axes = other.dtypes, other.axes
         self.source, self.fields, self._spec = other.source, other.fields, other._spec
+        return self
 
     def _fill(self, name: str) -> float | None:
         """Returns the fill of a field, None without one."""
@@ -214,30 +212,28 @@ class Batch(Members):
     @property
     def nbytes(self) -> int:
         """The bytes of all arrays; of strings, those of the references to them."""
-        return sum(
-            sum(a.nbytes for a in v) if isinstance(v, Ragged) else int(v.nbytes)
-            for v in self.values()
-        )
+        parts = (v if isinstance(v, Ragged) else (v,) for v in self.values())
+        return sum(int(a.nbytes) for arrays in parts for a in arrays)
 
     def _about(self) -> str:
         """Returns what it is, without its members."""
-        valid = int(np.count_nonzero(self["valid"])) if "valid" in self else 0
+        valid = self.get("valid", ())
         bad = f", {len(self.bad)} bad" if self.bad else ""
         return (
-            f"chaski.Batch: step {self.step} of epoch {self.epoch}, {valid} valid of "
-            f"{len(self.get('valid', ()))} rows{bad}"
+            f"chaski.Batch: step {self.step} of epoch {self.epoch}, {np.count_nonzero(valid)} "
+            f"valid of {len(valid)} rows{bad}"
         )
 
     def _shown(self) -> list[tuple[str, Any, str]]:
         """Returns name, dtype and shape of the members."""
-
-        def shape(v: Any) -> str:
+        out: list[tuple[str, Any, str]] = []
+        for name, v in self.items():
             if isinstance(v, Ragged):
-                return f"ragged, {len(v.offsets) - 1} rows of {len(v.values)} values"
-            return str(tuple(v.shape))
-
-        kept = {k: v for k, v in self.items() if hasattr(v, "dtype") or isinstance(v, Ragged)}
-        return [(k, self.dtypes.get(k) or v.dtype, shape(v)) for k, v in kept.items()]
+                shape = f"ragged, {len(v.offsets) - 1} rows of {len(v.values)} values"
+                out.append((name, self.dtypes.get(name) or v.values.dtype, shape))
+            elif hasattr(v, "dtype"):
+                out.append((name, self.dtypes.get(name) or v.dtype, str(tuple(v.shape))))
+        return out
 
     def __repr__(self) -> str:
         members = "; ".join(f"{name} {dtype} {shape}" for name, dtype, shape in self._shown())
@@ -249,18 +245,12 @@ class Batch(Members):
 
 
 def row_of(batch: Batch, values: Mapping[str, Any], k: int = 0) -> dict[str, Any]:
-    """Returns the values of a row of a batch, without the axis n.
+    """Returns the values of row k of a batch, which may be tensors, without the axis n.
 
     Where n is merged with other axes, a value keeps its shape: the batch has one row then. A ragged
     field gives its elements, a string field a str.
-
-    Args:
-        batch: what the values are of.
-        values: the batch itself, or its values as tensors.
-        k: the row.
     """
-    out = Members()
-    out._like(batch)
+    out = Members()._like(batch)
     out.axes = {k: tuple(a for a in axes if a != "n") for k, axes in batch.axes.items()}
     for name, v in values.items():
         axes = batch.axes.get(name, ("n",))
@@ -299,8 +289,7 @@ class Pool:
 
     def within(self, size: int, limit: int) -> Bytes:
         """Returns memory for a batch, which is at most `limit` bytes."""
-        if size > limit:
-            raise _too_big(size, limit)
+        _check_size(size, limit)
         return self.take(size)
 
 
@@ -352,16 +341,8 @@ class Assembler:
 
 
 def shared_batch(head: bytes, memory: Bytes, limit: int) -> Batch:
-    """Returns a batch whose tensors lie in shared memory.
-
-    Args:
-        head: the part of the payload outside of shared memory: the header and metadata columns.
-        memory: the rest of the payload.
-        limit: bytes that a payload may have.
-    """
-    total = len(head) + len(memory)
-    if total > limit:
-        raise _too_big(total, limit)
+    """Returns a batch whose tensors lie in shared memory, behind a head with the header."""
+    _check_size(len(head) + len(memory), limit)
     if len(head) % ALIGN:
         raise PayloadError(f"a head of {len(head)} bytes: it must be a multiple of {ALIGN}")
     return _batch(np.frombuffer(bytearray(head), np.uint8), memory)
@@ -398,11 +379,6 @@ class Tensor:
     def bytes(self) -> int:
         """The bytes of its spans."""
         return self.data[1] + sum(s[1] for s in (self.offsets, self.mask) if s)
-
-    @property
-    def numpy_dtype(self) -> np.dtype[Any]:
-        """The dtype of the elements in the payload."""
-        return _numpy_dtype(self.dtype) if self.dtype else np.dtype(np.uint8)
 
 
 _View = Callable[[Span, np.dtype[Any]], npt.NDArray[Any]]
@@ -450,12 +426,7 @@ def _batch(head: Bytes, memory: Bytes) -> Batch:
             raise PayloadError(f"a range of {n} bytes at {offset} lies in two places")
         return head[offset : offset + n].view(dtype)
 
-    batch = Batch()
-    for x in tensors:
-        if x.kind == DENSE:
-            batch[x.name] = view(x.data, x.numpy_dtype).reshape(x.shape)
-        else:
-            batch[x.name] = _rows(x, view, rows)
+    batch = Batch({x.name: _values(x, view, rows) for x in tensors})
     batch["valid"] = valid != 0
     batch["position"] = positions.astype(np.int64, copy=False)
     batch["sample"] = samples.astype(np.int64, copy=False)
@@ -576,19 +547,16 @@ def _convert(x: Tensor, t: Table, view: _View) -> Convert:
     return Convert(_name_of(t), scale, offset, axis, clipped, t.number(7, "d"), mask)
 
 
-def _rows(t: Tensor, view: _View, rows: int) -> npt.NDArray[Any] | Ragged:
-    """Returns a text or ragged field; its offsets are checked here, as they are data."""
-    assert t.offsets is not None
-    offsets = view(t.offsets, np.dtype("<u8")).copy()
-    values = view(t.data, t.numpy_dtype).copy()
+def _values(t: Tensor, view: _View, rows: int) -> npt.NDArray[Any] | Ragged:
+    """Returns a field. Offsets of texts and ragged ones are checked here, as they are data."""
+    values = view(t.data, _numpy_dtype(t.dtype) if t.dtype else np.dtype(np.uint8))
+    if t.offsets is None:
+        return values.reshape(t.shape)
+    offsets, values = view(t.offsets, np.dtype("<u8")).copy(), values.copy()
     shape = t.shape if t.kind == TEXT and len(t.shape) == 2 else (rows,)
     cells = math.prod(shape)
-    if (
-        shape[0] != rows
-        or len(offsets) != cells + 1
-        or int(offsets[0]) != 0
-        or int(offsets[-1]) != len(values)
-    ):
+    ends = (0, len(values))
+    if shape[0] != rows or len(offsets) != cells + 1 or (offsets[0], offsets[-1]) != ends:
         raise PayloadError(f"tensor {t.name!r}: offsets do not span {len(values)} values")
     if np.any(offsets[1:] < offsets[:-1]):
         raise PayloadError(f"tensor {t.name!r}: offsets fall")
@@ -606,5 +574,6 @@ def _rows(t: Tensor, view: _View, rows: int) -> npt.NDArray[Any] | Ragged:
     return out.reshape(shape)
 
 
-def _too_big(size: int, limit: int) -> LimitError:
-    return LimitError(f"a batch of {size} bytes, at most {limit} (max_batch_bytes)")
+def _check_size(size: int, limit: int) -> None:
+    if size > limit:
+        raise LimitError(f"a batch of {size} bytes, at most {limit} (max_batch_bytes)")

@@ -65,10 +65,14 @@ def find_binary() -> str:
 
 
 def command(
-    words: str, *args: str | os.PathLike[str], given: str = "", **flags: Any
-) -> subprocess.CompletedProcess[str]:
-    """Runs a command of the engine, such as "plan", to its end; given is standard input."""
-    return run_line([*words.split(), *_written(flags), "--", *args], given)
+    word: str,
+    *args: str | os.PathLike[str],
+    given: str = "",
+    named: Mapping[str, str],
+    **flags: Any,
+) -> None:
+    """Runs a command of the engine, such as "pack", to its end, or raises what `check` does."""
+    check(run_line([word, *_written(flags), "--", *args], given), named)
 
 
 def run_line(
@@ -100,26 +104,24 @@ def message(out: subprocess.CompletedProcess[str]) -> str:
     return out.stderr.strip().removeprefix("chaski: ") or f"exit code {out.returncode}"
 
 
-def printed(out: subprocess.CompletedProcess[str], **named: str) -> str:
-    """Returns what a command printed. named are words for files that the user does not know.
+def check(out: subprocess.CompletedProcess[str], named: Mapping[str, str]) -> None:
+    """Raises if a command failed. named are words for files that the user does not know.
 
     Raises:
         SpecError: an argument of the command is wrong.
         EngineError: it failed for another reason.
     """
     if out.returncode == 0:
-        return out.stdout
+        return
     said = message(out)
     for word, file in named.items():
         said = said.replace(file, word)
-    if out.returncode == _USAGE:
-        raise SpecError(_of_flags(said.partition("\nTry 'chaski")[0]))
+    if out.returncode == _USAGE:  # --part-size is part_size here
+        said = said.partition("\nTry 'chaski")[0]
+        raise SpecError(
+            re.sub(r"(?<![^\s(])--([a-z][a-z-]*)", lambda m: m[1].replace("-", "_"), said)
+        )
     raise EngineError(said)
-
-
-def _of_flags(text: str) -> str:
-    """Returns an error about flags in terms of the arguments: --part-size is part_size."""
-    return re.sub(r"(?<![^\s(])--([a-z][a-z-]*)", lambda m: m[1].replace("-", "_"), text)
 
 
 def _is_script(path: str) -> bool:
@@ -141,13 +143,10 @@ class LocalEngine:
     """
 
     def __init__(self, binary: str, door: str | None = None, **limits: int | str | None) -> None:
-        """Starts the engine and waits until it listens.
+        """Starts the engine, with limits as of `Engine`, and waits until it listens.
 
-        Args:
-            binary: the command.
-            door: where processes that share the engine find it; it is started only if none is
-                there. None: an engine of this process.
-            limits: workers, memory, max_chunk and those of the cache, as of `Engine`.
+        With a door, where processes that share the engine find it, it is started only if none is
+        there. None is an engine of this process.
         """
         self.binary = binary
         self.users = 0
@@ -346,6 +345,7 @@ def _listener(
     return thread
 
 
+# A line as Go's log/slog writes it.
 _SAID = re.compile(r'level=(INFO|WARN|ERROR) msg=("(?:[^"\\]|\\.)*"|\S+) ?(.*)')
 
 
@@ -359,17 +359,14 @@ def _hear(stream: IO[bytes], tail: deque[str]) -> None:
             text = line.decode("utf-8", "replace").rstrip()
             tail.append(text)
             if said := _SAID.search(text):
+                level, message, rest = said.groups()
+                with contextlib.suppress(ValueError):  # Go and JSON quote some texts differently
+                    message = json.loads(message)
+                message = f"{message} ({rest})" if rest else message
                 try:
-                    _tell(*said.groups())
+                    _log.log(getattr(logging, level), "%s", message)
                 except Exception:  # of a handler: unheard, the engine would end with its next line
                     traceback.print_exc()
-
-
-def _tell(level: str, message: str, rest: str) -> None:
-    """Logs what an engine says, of a line as Go's log/slog writes it."""
-    with contextlib.suppress(ValueError):  # Go and JSON quote some texts differently
-        message = json.loads(message)
-    _log.log(logging.getLevelName(level), "%s", f"{message} ({rest})" if rest else message)
 
 
 # A finalizer may release an engine at any point of this thread, so the lock can be taken twice.

@@ -6,8 +6,8 @@ import contextlib
 import errno
 import os
 import pathlib
+import secrets
 import sys
-import tempfile
 from collections.abc import Iterable
 
 UNSYNCED = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
@@ -58,19 +58,17 @@ def replace_file(path: str | os.PathLike[str], parts: Iterable[bytes | memoryvie
     """
     path = absolute_path(os.fspath(path))
     folder = os.path.dirname(path)
+    part = os.path.join(folder, f".chaski-{secrets.token_hex(8)}")
     try:
-        fd, part = tempfile.mkstemp(prefix=".chaski-", dir=folder)
+        f = open(part, "xb")
     except OSError as e:
         e.filename = path  # the user does not know the temporary name
         raise
     try:
-        with open(fd, "wb") as f:
+        with f:
             f.writelines(parts)
             f.flush()
-            sync(fd)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(part, 0o666 & ~umask)
+            sync(f.fileno())
         os.replace(part, path)
     except BaseException:
         with contextlib.suppress(OSError):

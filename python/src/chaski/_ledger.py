@@ -16,7 +16,6 @@ import numpy as np
 
 from chaski._assemble import Batch
 from chaski._files import absolute_path, sync, sync_names
-from chaski._proto.arguments import BadRow
 
 _log = logging.getLogger("chaski")
 
@@ -25,12 +24,6 @@ LAUNCH = (
     *("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_PORT"),
 )
 """Variables that have one value on all ranks of a start, and mostly another one at the next."""
-
-
-def _became(bad: BadRow, valid: bool) -> str:
-    if bad.instead is not None:
-        return "replaced"
-    return "filled" if valid else "skipped"
 
 
 class Ledger:
@@ -53,7 +46,8 @@ class Ledger:
             return
         valid, more = batch["valid"], ""
         if batch.bad:
-            became = {r.position: _became(r, valid[r.row]) for r in batch.bad}
+            became = {r.position: "filled" if valid[r.row] else "skipped" for r in batch.bad}
+            became |= {r.position: "replaced" for r in batch.bad if r.instead is not None}
             bad = [{"position": p, "became": how} for p, how in became.items()]
             more = f',"bad":{json.dumps(bad)}'
         if self.restored and self._file is not None:

@@ -13,11 +13,11 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar, get_args, overload
 
 from chaski import _engine, _show
-from chaski._access import Token, check_plain, from_environment
+from chaski._access import check_plain, from_environment
 from chaski._assemble import Batch, Pool, row_of
 from chaski._ledger import Ledger
 from chaski._plain import count, instance, positive
@@ -33,7 +33,6 @@ from chaski._spec import (
     LoadOptions,
     SpecOptions,
     build_spec,
-    make_absolute,
     policy,
     takes,
 )
@@ -73,10 +72,6 @@ class BadRows:
     def __init__(self) -> None:
         self.count = 0
         self.rows: deque[tuple[int, BadRow]] = deque(maxlen=_KEPT_BAD_ROWS)
-
-    def _note(self, batch: Batch) -> None:
-        self.count += _bad_rows(batch)
-        self.rows.extend((batch.epoch, row) for row in batch.bad)
 
     def __len__(self) -> int:
         return self.count
@@ -119,14 +114,14 @@ class Loader:
     on from there to the end of the epoch: after `break`, and after a loaded state, with the rest of
     that epoch; after an error, with the step that failed. `set_epoch(loader.epoch)` begins the
     epoch again. Two loops at a time need two loaders: when a second one begins, or the place
-    changes, the first one raises RuntimeError.
+    changes, the first one raises RuntimeError; if it gave no batch yet, it goes along.
 
     From its second epoch on, the first batches of the next epoch are asked for with the last ones
     of each, so that a loop waits for nothing where it begins; but not where several loaders of this
     process share servers through the engine on this host.
 
     A loader is for one thread, and closes itself at the end of a `with` or of its life. It cannot
-    be pickled, and does not work in a fork.
+    be pickled, and raises RuntimeError in a fork and in workers of a DataLoader.
 
     Attributes:
         batch_size: samples of a global batch, over all ranks.
@@ -192,7 +187,7 @@ class Loader:
             self._list: Quarantine | None = None
             if (quarantine := policy(o.on_bad).quarantine) is not None:
                 self._list = Quarantine(quarantine, d.reply.fingerprint)
-                self._close_list = weakref.finalize(self, self._list.close)
+                weakref.finalize(self, self._list.close)
             self._ledger: Ledger | None = None
             if options.ledger is not None:
                 self._ledger = Ledger(
@@ -266,12 +261,7 @@ class Loader:
         return {f["name"]: f["classes"] for f in self.spec["fields"] if f.get("kind") == "class"}
 
     def __iter__(self) -> Iterator[Batch]:
-        """Iterates over the rest of the epoch. A loop that is going on raises RuntimeError.
-
-        Raises:
-            RuntimeError: in a DataLoader worker, or in a forked child of the process that made
-                this.
-        """
+        """Iterates over the rest of the epoch. A loop that is going on raises RuntimeError."""
         return self._iterate()
 
     def _iterate(self, mover: Moves | None = None) -> Iterator[Batch]:
@@ -351,15 +341,6 @@ class Loader:
             Error: a sample cannot be read, or has no such window. With bad_samples="skip", its row
                 is not "valid" instead.
         """
-        named = self._named(samples, windows)
-        batch = self._outlive(lambda: self._fetched(named))
-        self._tell(batch)
-        return batch
-
-    def _named(
-        self, samples: Sequence[int], windows: Sequence[Sequence[int]] | None = None
-    ) -> _Named:
-        """Returns samples to be asked for, from 0."""
         self._check_usable()
         size, corners = None, list[int]()
         if windows is not None:
@@ -374,21 +355,28 @@ class Loader:
         for i in picked:
             if not -n <= i < n:
                 raise IndexError(f"sample {i} of {n}")
-        return _Named(tuple(i % n for i in picked), "", size, tuple(corners))
+        # Positions of epoch 0 without shuffling.
+        ticket = Ticket(0, named=tuple(i % n for i in picked), corners=tuple(corners))
+        batch = self._outlive(lambda: self._fetched(ticket, size=size))
+        self._tell(batch)
+        return batch
 
-    def _fetched(self, named: _Named) -> Batch:
+    def _fetched(
+        self, ticket: Ticket, field: str = "", size: tuple[int, int] | None = None
+    ) -> Batch:
         """Returns samples as one batch, by a stream that stays open for more of their kind."""
+        job = Job(1, 0, ticket)
         with self._fetch_lock:
             batch, run = None, self._fetching
-            described = self._describe_single(named.field, named.size)
+            described = self._describe_single(field, size)
             if run is not None and run.made_for(described, None) and resting.take(run):
                 with contextlib.suppress(UnavailableError):  # an engine may have ended an idle one
-                    batch = run.one(named.job())
+                    batch = run.one(job)
             if run is None or batch is None:
                 self._end_fetching()
                 run = Run(self._connection, described, iter(()), self._options, self._pool)
                 self._fetching, self._end_fetching = run, weakref.finalize(self, run.close)
-                batch = run.one(named.job())
+                batch = run.one(job)
             resting.add(run)
             return batch
 
@@ -418,10 +406,7 @@ class Loader:
         return Ids(self, raster)
 
     def _all_samples(self, size: tuple[int, int] | None = None) -> int:
-        """Returns the samples that `sample` knows: those of an epoch without `take`.
-
-        With the size of windows, it returns the rasters.
-        """
+        """Returns the samples of an epoch without `take`; with the size of windows, the rasters."""
         if "take" not in self._asked and size is None:
             return self.samples
         self._check_usable()  # a closed loader must not start an engine
@@ -439,9 +424,7 @@ class Loader:
     def _describe_single(self, field: str = "", size: tuple[int, int] | None = None) -> Description:
         """Returns the description of samples one by one.
 
-        Args:
-            field: describes the ids of a field alone.
-            size: describes windows of this size, one for each raster.
+        With a field, it is that of its ids alone; with a size, of such a window of each raster.
         """
         if (d := self._singles.get((field, size))) is None:
             # The batch size stays: with per_batch, it says what the shares are of. take goes: it
@@ -489,7 +472,10 @@ class Loader:
         self._end_run()
         if self._upstream is not None:
             resting.end()  # a server may give a client few streams, and an engine asks it for long
-        goes_on = epoch == self._over and step == 0 and self._may_rest()
+        # A stream may stay between two loops, but servers may give a client few.
+        others = any(c is not self and c._close.alive for c in list(_clients))
+        may_stay = self._upstream is None or not others
+        goes_on = epoch == self._over and step == 0 and may_stay
         epochs = range(epoch, _EPOCHS if goes_on else epoch + 1)
         steps = range(step, self._steps)
         places = ((e, s) for e in epochs for s in steps)
@@ -501,11 +487,6 @@ class Loader:
         )
         self._end_run = weakref.finalize(self, run.close)
         return run
-
-    def _may_rest(self) -> bool:
-        """Reports whether a stream may stay between two loops: servers may give a client few."""
-        others = any(c is not self and c._close.alive for c in list(_clients))
-        return self._upstream is None or not others
 
     @property
     def _connection(self) -> Connection:
@@ -588,10 +569,7 @@ class Loader:
         self._epoch, self._step, self._begun = epoch, step, False
 
     def _check_bad(self, batch: Batch) -> None:
-        """Lists bad rows, and raises once more of the epoch were bad than allowed.
-
-        A batch counts once.
-        """
+        """Lists bad rows, and raises once more of the epoch were bad than allowed."""
         if self._list is not None:
             self._list.rows(batch.bad)
         if not self._described.reply.HasField("bad_limit"):
@@ -604,9 +582,8 @@ class Loader:
             seen, count = batch.step + 1, count + _bad_rows(batch)
         self._counted = epoch, begun, seen, count
         if batch.bad and count > limit:
-            of = ""
-            if self.world_size > 1:
-                of = f" among the rows of rank {self.rank} of {self.world_size}"
+            rank = f" among the rows of rank {self.rank} of {self.world_size}"
+            of = rank if self.world_size > 1 else ""
             if begun:
                 of += f" since position {begun * self.batch_size}, where this loader began"
             raise LimitError(
@@ -622,7 +599,8 @@ class Loader:
         if batch.epoch not in self._walked:
             first = self._walked.start if batch.epoch == self._walked.stop else batch.epoch
             self._walked = range(first, batch.epoch + 1)
-        self.bad._note(batch)
+        self.bad.count += _bad_rows(batch)
+        self.bad.rows.extend((batch.epoch, row) for row in batch.bad)
 
     def _tell(self, batch: Batch) -> None:
         """Tells a batch what its fields are, and of which source."""
@@ -644,8 +622,6 @@ class Loader:
     def set_epoch(self, epoch: int) -> None:
         """Makes `epoch` the next one to be iterated, from its start.
 
-        A loop that is going on raises RuntimeError; one that gave no batch yet goes along.
-
         A state loaded in the middle of that epoch keeps its step, so that the usual loop
         `for e in range(loader.epoch, epochs): loader.set_epoch(e); ...` resumes.
 
@@ -655,7 +631,7 @@ class Loader:
         if not hasattr(epoch, "__index__"):
             raise TypeError(f"epoch is {epoch!r}: it must be an int")
         epoch = operator.index(epoch)
-        if not 0 <= epoch < _EPOCHS:
+        if epoch not in range(_EPOCHS):
             raise ValueError(f"epoch {epoch} is not in [0, 2**64)")
         if epoch != self._epoch or self._begun:
             self._move(epoch, 0, "set_epoch")
@@ -674,8 +650,6 @@ class Loader:
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """Continues after the step that a state stands at, in constant time.
-
-        A loop that is going on raises RuntimeError; one that gave no batch yet goes along.
 
         Args:
             state: what `state_dict` returned.
@@ -750,17 +724,13 @@ class Loader:
         return said
 
     def close(self) -> None:
-        """Gives the engine back. Batches that were received stay valid.
-
-        A loop that is going on raises RuntimeError.
-        """
+        """Gives the engine back. Batches that were received stay valid."""
         self._end_loop("it was closed")
         self._end_fetching()
         self._end_run()
-        if self._list is not None:
-            self._close_list()
-        if self._ledger is not None:
-            self._ledger.close()
+        for file in (self._list, self._ledger):
+            if file is not None:
+                file.close()
         self._close()
 
     def __reduce__(self) -> Any:
@@ -797,19 +767,14 @@ class Ids(Sequence[str]):
     @overload
     def __getitem__(self, i: slice) -> list[str]: ...
     def __getitem__(self, i: int | slice) -> str | list[str]:
-        """Returns the id of sample i, or those of a slice.
-
-        Raises:
-            IndexError: there is no such sample. -1 is "sample" of rows that are padding, so it is
-                none either.
-        """
+        """Returns the id of sample i, or those of a slice. "sample" of padding, -1, has none."""
         self._loader._check_usable()
         n = len(self)
-        if not isinstance(i, slice) and not 0 <= operator.index(i) < n:
+        if isinstance(i, slice):
+            return self._loader._outlive(lambda: self._named(range(n)[i]))
+        if not 0 <= operator.index(i) < n:
             raise IndexError(f"sample {i} of {n}")
-        picked = range(n)[i] if isinstance(i, slice) else [operator.index(i)]
-        named = self._loader._outlive(lambda: self._named(picked))
-        return named if isinstance(i, slice) else named[0]
+        return self._loader._outlive(lambda: self._named([operator.index(i)]))[0]
 
     def _named(self, samples: Sequence[int]) -> list[str]:
         named, n = self._loader._describe_single(self._field).reply.samples, len(self)
@@ -817,23 +782,9 @@ class Ids(Sequence[str]):
             raise SpecError(f"ids: {named} of {n} samples have one")
         out: list[str] = []
         for first in range(0, len(samples), _MAX_FETCHED):
-            some = _Named(tuple(samples[first : first + _MAX_FETCHED]), self._field)
-            out.extend(self._loader._fetched(some)[self._field])
+            some = Ticket(0, named=tuple(samples[first : first + _MAX_FETCHED]))
+            out.extend(self._loader._fetched(some, self._field)[self._field])
         return out
-
-
-@dataclass(frozen=True)
-class _Named:
-    """Samples that are asked for by their indices; with a field, their ids alone."""
-
-    samples: tuple[int, ...]
-    field: str = ""
-    size: tuple[int, int] | None = None  # of windows, whose corners follow
-    corners: tuple[int, ...] = ()
-
-    def job(self) -> Job:
-        """Returns the job of the samples: positions of epoch 0 without shuffling."""
-        return Job(1, 0, Ticket(0, named=self.samples, corners=self.corners))
 
 
 class _Loop(Iterator[Batch]):
@@ -954,9 +905,8 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
     not_here = "retries", "hedge", "prefetch_bytes", "credentials", "token", "plain_token"
     e = _checked_engine(o, "load", *not_here)
     with contextlib.ExitStack() as stack:
-        files = stack.enter_context(contextlib.closing(Files()))
-        spec = build_spec(*files.placed(o))
-        make_absolute(spec)
+        files = stack.enter_context(contextlib.closing(Files(o.fields, local=True)))
+        spec = build_spec(o.source, o, files)
         received = replace(e, wire="final")
         held = _engine.Held(
             e.share,
@@ -997,15 +947,14 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
     All other arguments are those of `load`.
 
     Raises:
-        RuntimeError: this process was forked from one that had used chaski.
         UnavailableError: the server cannot be reached.
     """
     _refuse_fork()
     e = _checked_engine(o, "connect", "workers", "memory", "max_chunk", "cache", "cache_bytes")
     targets = addresses(o.target)
     with contextlib.ExitStack() as stack:
-        files = stack.enter_context(contextlib.closing(Files()))
-        spec = build_spec(*files.placed(o))
+        files = stack.enter_context(contextlib.closing(Files(o.fields)))
+        spec = build_spec(o.source, o, files)
         if files.made and not all(t.startswith("unix") for t in targets):
             raise SpecError(
                 "source or shapes are in memory, which a server on another host does not see: "
@@ -1062,14 +1011,12 @@ def _alone(
     If the server was asked for that, its description of the spec is returned too.
     """
     e = o.engine
-    if e.transport == "shm":
-        return True, None
     try:
         _engine.find_binary()
     except EngineError:
         return True, None
-    if _several([connection.target]):
-        return False, None
+    if e.transport == "shm" or _several([connection.target]):
+        return e.transport == "shm", None
     other = e.credentials is not None and tls_of(e.credentials) is None
     if e.transport == "grpc":  # where memory cannot be shared, an engine between would only cost
         return other or not SUPPORTED, None
@@ -1083,7 +1030,7 @@ def _alone(
 
 def _upstream(targets: Sequence[str], e: Engine) -> pb.Upstream:
     """Returns what the engine needs to be the client of servers."""
-    token = Token(e.token) if isinstance(e.token, str) else e.token or from_environment()
+    token: Any = e.token or from_environment()  # an Engine makes a Token of a str
     if token is not None and e.credentials is None and not e.plain_token:
         for t in targets:
             check_plain(t)

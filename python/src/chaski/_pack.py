@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaski import taco
-from chaski._engine import command, printed
+from chaski._engine import command
 from chaski._plain import Path as _Path
 from chaski._plain import absolute, count, json_text, plain
 from chaski.errors import SpecError
@@ -54,9 +54,6 @@ def pack(
         classes: values of the classes by the path of a raster below the samples, such as
             {"mask.tif": "0-9"}: its statistics are their shares. "" is samples that are files.
         part_size: write a folder of ZIPs with files of this size each, such as "4GB".
-
-    Raises:
-        EngineError: the container cannot be written; the message says why.
     """
     listed = columns if isinstance(columns, str) else ",".join(columns)
     shares = [f"{path}={values}" if path else values for path, values in (classes or {}).items()]
@@ -68,8 +65,8 @@ def pack(
             Path(about).write_text(json_text("collection", collection))
             collection = about
         flags |= {"output": output, "form": form, "collection": collection}
-        ran = command("pack", *_sources(samples, folder, table), **flags)
-    printed(ran, samples=table, collection=about)
+        named = {"samples": table, "collection": about}
+        command("pack", *_sources(samples, folder, table), named=named, **flags)
     return taco.load(output)
 
 
@@ -101,30 +98,24 @@ def make(
         recipe: a file of YAML or JSON, or its content: docs/make.md has the keys. Relative paths
             are relative to the file, and those of a dict to the working directory.
         output: the container to write, as for `pack`.
-        form: as `chaski make --form`: "zip", "folder", "taco3", "tortilla", ...
-        part_size: write a folder of ZIPs with files of this size each, such as "4GB".
+        form: likewise.
+        part_size: likewise.
         stats: also write the statistics of all chips to this file, for `stats` of `load`.
         report: also write a page of HTML about the chips to this file.
         workers: chips that are made at a time; None is one a core. The bytes do not depend on it.
         resume: keep what is done beside the container, and go on with what an interrupted run with
             `resume` has done.
-
-    Raises:
-        EngineError: the recipe is wrong, or a chip cannot be made; the message says why.
     """
-    text, given = "-", ""
-    if isinstance(recipe, str | os.PathLike):
-        text = os.fspath(recipe)
-    elif isinstance(recipe, Mapping):
-        given = json_text("recipe", plain("recipe", recipe))
-    else:
+    file, given = recipe, ""
+    if isinstance(recipe, Mapping):
+        file, given = "-", json_text("recipe", plain("recipe", recipe))
+    if not isinstance(file, str | os.PathLike):
         raise SpecError(f"recipe is {recipe!r:.100}: it must be a file or a dict")
     if workers is not None:
         count("workers", workers)
     flags: dict[str, Any] = {"output": output, "form": form, "resume": resume}
     flags |= {"part_size": part_size, "stats": stats, "report": report, "workers": workers}
-    ran = command("make", text, given=given, **flags)
-    printed(ran, recipe="standard input: recipe")
+    command("make", file, given=given, named={"recipe": "standard input: recipe"}, **flags)
     return taco.load(output)
 
 
@@ -156,10 +147,6 @@ def stac(
 
     Returns:
         The path of the catalog.
-
-    Raises:
-        SpecError: items has another type, or no asset is named.
-        EngineError: an asset is missing or cannot be read; the message names it.
     """
     named = assets if isinstance(assets, Mapping) else {a: a for a in assets}
     if isinstance(assets, str) or not named:
@@ -171,10 +158,8 @@ def stac(
         if not isinstance(items, str | os.PathLike):
             Path(file).write_text(json_text("items", _items(items)))
             items = file
-        ran = command(
-            "index", items, output=path, field=fields, drop_missing=drop_missing, skip_bad=skip_bad
-        )
-    printed(ran, items=file)
+        flags: dict[str, Any] = {"output": path, "field": fields, "drop_missing": drop_missing}
+        command("index", items, named={"items": file}, skip_bad=skip_bad, **flags)
     return path
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski._files import replace_file
-from chaski._plain import count, positive
+from chaski._plain import as_array, count, positive
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import Grid
 from chaski._read import Server, ask, info, words
@@ -111,8 +111,8 @@ def paste(
             `Connection`; `out` is a file here. Default: the engine that `load` starts.
 
     Raises:
-        SpecError: an argument is wrong, a window is missing, or one comes twice. With a
-            `GroundGrid`: a window does not lie on its pixels, or none lies on it.
+        SpecError: a window is missing, or comes twice. With a `GroundGrid`: one does not lie on its
+            pixels, or none lies on it.
     """
     question = pb.PasteQuestion(blend=blend, argmax=argmax)
     if isinstance(grid, GroundGrid):
@@ -166,14 +166,6 @@ def _pieces(where: npt.NDArray[Any] | None, windows: Any, order: Any) -> Iterato
         )
 
 
-def _array(x: Any) -> npt.NDArray[Any]:
-    """Returns an array, also of a tensor of torch, as float32 where numpy has no such dtype."""
-    if not hasattr(x, "detach"):
-        return np.asarray(x)
-    x = x.detach().cpu()
-    return np.asarray(x.float() if str(x.dtype) == "torch.bfloat16" else x)
-
-
 def _pairs(predictions: Any) -> Iterator[tuple[Any, npt.NDArray[Any]]]:
     """Yields the numbers or places of windows, and the windows."""
     if isinstance(predictions, np.ndarray) or hasattr(predictions, "detach"):
@@ -184,7 +176,7 @@ def _pairs(predictions: Any) -> Iterator[tuple[Any, npt.NDArray[Any]]]:
             raise SpecError(
                 "predictions must be an array, or pairs of a batch's numbers or places and an array"
             )
-        values = _array(pair[1])
+        values = as_array(pair[1])
         if values.dtype.kind not in "biuf":
             raise SpecError(f"predictions are {values.dtype}: they must be real numbers")
         if values.ndim != 4 or 0 in values.shape[1:]:
@@ -200,7 +192,7 @@ def _numbers(predictions: Any, n: int, sides: Sequence[int]) -> Placed:
     """Yields the numbers of windows of a grid over a scene, and the windows."""
     seen = np.zeros(n, bool)
     for given, values in _pairs(predictions):
-        index = _array(given)
+        index = as_array(given)
         if index.ndim != 1 or index.dtype.kind not in "iu":
             raise SpecError(
                 f"samples are {index.dtype} {index.shape}: they must be the numbers of windows"
@@ -230,7 +222,7 @@ def _corners(predictions: Any, grid: GroundGrid) -> Placed:
                 'predictions must be pairs of a batch\'s "geo", which chaski.Pixels(geo=True) '
                 "gives, and an array"
             )
-        epsg, transform = _array(geo["epsg"]), _array(geo["transform"])
+        epsg, transform = as_array(geo["epsg"]), as_array(geo["transform"])
         if epsg.shape != (len(values),) or transform.shape != (len(values), 6):
             raise SpecError(
                 f"predictions are {values.shape}, with an epsg of {epsg.shape} and a transform of "
@@ -249,7 +241,7 @@ def _corners(predictions: Any, grid: GroundGrid) -> Placed:
                 f"{grid}"
             )
         if "bounds" in geo and len(rows):
-            west, south, east, north = _array(geo["bounds"])[rows].T
+            west, south, east, north = as_array(geo["bounds"])[rows].T
             sides = np.rint(np.stack([north - south, east - west], axis=1) / size)
             if (wrong := (sides != values.shape[2:]).any(axis=1)).any():
                 raise SpecError(

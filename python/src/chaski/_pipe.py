@@ -37,12 +37,7 @@ class Pipe:
     """
 
     def __init__(self, target: str, token: bytes, heard: Callable[[], object]) -> None:
-        """Connects.
-
-        Args:
-            target: the server, as gRPC names it.
-            token: what DescribeReply.pipe has.
-            heard: is called at every sign of life.
+        """Connects to a server with what DescribeReply.pipe has; heard is called as it lives on.
 
         Raises:
             OSError: the server cannot be reached so.
@@ -85,10 +80,7 @@ class Pipe:
     def reply(self, pool: Pool, limit: int, most: int) -> Whole | bytes | None:
         """Returns the next reply, or None when the pipe has ended: its call says why.
 
-        Args:
-            pool: where the memory of batches comes from.
-            limit: bytes of a batch.
-            most: bytes of a StreamReply.
+        A batch, of memory of the pool, has at most limit bytes, and any other reply `most`.
         """
         try:
             kind, ticket, length = _HEAD.unpack(self._read(_HEAD.size))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import importlib
 import json
 import math
 import operator
@@ -14,6 +15,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from chaski._files import absolute_path
 from chaski._secrets import without_secrets
@@ -173,6 +175,22 @@ def instance(name: str, v: Any, kind: type) -> TypeGuard[Any]:
     if v is None or isinstance(v, kind):
         return v is not None
     raise SpecError(f"{name} is {v!r}: it must be a chaski.{kind.__name__}")
+
+
+def optional(module: str, why: str) -> Any:
+    """Imports a module of a package that not every installation has; why says what needs it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as e:
+        raise ImportError(why) from e
+
+
+def as_array(x: Any) -> npt.NDArray[Any]:
+    """Returns an array, also of a tensor of torch: of less than float32 as float32."""
+    if hasattr(x, "detach"):
+        x = x.detach().cpu()
+        x = x.float() if x.is_floating_point() and x.element_size() < 4 else x
+    return np.asarray(x)
 
 
 def count(name: str, v: Any, least: int = 1) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski._assemble import Members, Ragged, polygons
-from chaski._plain import count
+from chaski._plain import as_array, count, optional
 from chaski.errors import NotFoundError, SpecError
 
 if TYPE_CHECKING:
@@ -27,17 +27,13 @@ def show(batch: Mapping[str, Any], *names: str, **options: Any) -> None:
         chaski.show(batch)
         chaski.show(batch, "image", "mask", rows=2, bands=["B08", "B04", "B03"])
 
-    The arguments are those of `Batch.plot`, which returns the figure instead.
+    It is `Batch.plot`, which returns the figure instead.
 
     Args:
         batch: of `chaski.load` or `chaski.torch`, also with members of your own, such as a
             prediction; one sample; or any dict of arrays or tensors.
         names: as of `Batch.plot`.
         options: likewise.
-
-    Raises:
-        ImportError: matplotlib is not installed.
-        NotFoundError: the batch has no such member or band, or nothing to draw.
     """
     draw(batch, names, **options)
     pyplot().show()
@@ -45,13 +41,8 @@ def show(batch: Mapping[str, Any], *names: str, **options: Any) -> None:
 
 def pyplot() -> Any:
     """Imports matplotlib.pyplot."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as e:
-        raise ImportError(
-            'drawing a batch needs matplotlib: pip install matplotlib, or "chaski-eo[plot]"'
-        ) from e
-    return plt
+    why = 'drawing a batch needs matplotlib: pip install matplotlib, or "chaski-eo[plot]"'
+    return optional("matplotlib.pyplot", why)
 
 
 _COLOURS = (("red", "r", "b04", "b4"), ("green", "g", "b03", "b3"), ("blue", "b", "b02", "b2"))
@@ -187,10 +178,7 @@ def _array(v: Any, dtype: str) -> Any:
     """Returns a member as numpy: of tensors, of bits of bfloat16, and of the rows of samples."""
     if isinstance(v, Ragged):
         return Ragged(*(_array(x, "") for x in v))
-    if hasattr(v, "detach"):  # a tensor of torch
-        v = v.detach().cpu()
-        v = (v.float() if v.is_floating_point() else v).numpy()
-    v = np.asarray(v)
+    v = as_array(v)
     if dtype == "bfloat16" and v.dtype == np.uint16:
         v = (v.astype(np.uint32) << 16).view(np.float32)
     return v

@@ -49,9 +49,6 @@ def connection(server: Server | None, max_chunk: int | None = None) -> Iterator[
 
     Each limit of a chunk has an engine of its own. Only the one without a limit, and the last one
     with one, stay: a program may give every file a limit of its own.
-
-    Raises:
-        SpecError: the server has limits of its own.
     """
     if server is not None:
         if max_chunk is not None:

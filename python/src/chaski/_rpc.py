@@ -150,9 +150,6 @@ class Connection:
             plain_token: the token may go to other hosts in plain text.
             hint: returns what to add to errors about the connection (why the engine died).
             own: it is to the engine of this process, which does not ask for the token of others.
-
-        Raises:
-            SpecError: the token would go to another host in plain text.
         """
         global _user
         _user = _user or os.getpid()
@@ -206,11 +203,7 @@ class Connection:
             self._channel.close()
 
     def side(self, shared: pb.Shared) -> Side:
-        """Returns the connection to the lease socket, made if need be.
-
-        Raises:
-            UnavailableError: there is no such connection; the message says why.
-        """
+        """Returns the connection to the lease socket, made if need be, or UnavailableError."""
         if not shared.address or not SUPPORTED:
             raise UnavailableError(f"{self.target}: the engine has no shared memory")
         address, token = shared.address, shared.token
@@ -231,12 +224,7 @@ class Connection:
             return self._side
 
     def pipe(self, token: bytes, heard: Callable[[], object]) -> Pipe | None:
-        """Returns a new pipe, or None if the replies of streams come by gRPC.
-
-        Args:
-            token: what the server's description has.
-            heard: is called at every sign of life.
-        """
+        """Returns a new pipe (see its class), or None if the replies of streams come by gRPC."""
         if not token or self._no_pipe or self.credentials is not None or not is_here(self.target):
             return None
         try:
@@ -291,14 +279,9 @@ class Connection:
     def describe(
         self, spec: dict[str, Any], timeout: float, rows: int = 0, **asked: Any
     ) -> Description:
-        """Opens and compiles a spec.
+        """Opens and compiles a spec; asked are rank, world_size and upstream of the request.
 
-        Args:
-            spec: the spec.
-            timeout: seconds to wait for the answer.
-            rows: rows of the tickets to come, or 0. If the engine's memory has no room for a batch
-                of them, that is an error.
-            asked: rank, world_size and upstream of the DescribeRequest.
+        If the engine's memory has no room for batches of so many rows, that is an error.
         """
         try:
             text = json.dumps(spec, allow_nan=False)
@@ -326,15 +309,10 @@ class Connection:
     def ask(
         self, question: pb.AskRequest, timeout: float | None, data: Iterable[bytes] = ()
     ) -> tuple[bytes, list[str]]:
-        """Asks a question of the call Ask.
+        """Asks a question, and returns the answer and what it warns of.
 
-        Args:
-            question: what is asked.
-            timeout: seconds until the end of the answer; None waits for as long as it takes.
-            data: what the question needs besides, in pieces of any size.
-
-        Returns:
-            The answer, and what it warns of.
+        The timeout is until the end of the answer; None waits for as long as it takes. What the
+        question needs besides is data, in pieces of any size.
         """
         starts = ((p, i) for p in data for i in range(0, len(p), PIECE))
         pieces = (pb.AskRequest(data=p[i : i + PIECE]) for p, i in starts)

@@ -251,10 +251,8 @@ class Run:
     def _take(self, batches: int, waited: float = 0, stepped: float = 0) -> None:
         """Asks for jobs until so many are open as the engine is to know of.
 
-        Args:
-            batches: that many more are welcome: the engine begins with as many tickets.
-            waited: seconds that the owner waited for the last batch.
-            stepped: seconds that it was busy before.
+        So many more batches are welcome: the engine begins with as many tickets. The owner waited
+        for the last one so many seconds, and stepped for so many before.
         """
         new: list[Job] = []
         while len(self._open) + len(new) < self._known and (job := next(self._jobs, None)):

@@ -10,10 +10,10 @@ from typing import Any
 def table(caption: str, rows: Iterable[Sequence[Any]], head: Sequence[str] = ()) -> str:
     """Returns an HTML table, with everything escaped: files may hold any name."""
 
-    def line(tags: str, cells: Sequence[Any]) -> str:
-        return f"<tr>{''.join(f'<{tags}>{html.escape(str(v))}</{tags}>' for v in cells)}</tr>"
+    def cells(tag: str, values: Sequence[Any]) -> str:
+        return "".join(f"<{tag}>{html.escape(str(v))}</{tag}>" for v in values)
 
-    lines = [f"<table><caption>{html.escape(caption)}</caption>"]
-    if head:
-        lines.append(line("th", head))
-    return "".join([*lines, *(line("td", row) for row in rows), "</table>"])
+    lines = [cells("th", head)] if head else []
+    lines += [cells("th", [first]) + cells("td", others) for first, *others in rows]
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f"<table>{cells('caption', [caption])}{body}</table>"

@@ -46,9 +46,6 @@ def sign(prefix: str, function: Signer | None) -> None:
             or RFC 3339) or "expires_in" (seconds). A query or headers serve all URLs below the
             prefix. It is called again before the end, and when the store refuses the signature; one
             call at a time, in a thread of its own. None takes away the function of the prefix.
-
-    Raises:
-        SpecError: prefix does not have the form above, or function cannot be called.
     """
     prefix = _checked(prefix)
     if function is None:

@@ -10,16 +10,14 @@ import inspect
 import json
 import os
 import pathlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from chaski._plain import (
-    Columns,
     Path,
     Size,
     above_zero,
-    absolute,
     count,
     dtype_name,
     instance,
@@ -47,6 +45,7 @@ from chaski._proto.arguments import (
     WholeChip,
 )
 from chaski._sources import Scenes
+from chaski._tables import Files
 from chaski.errors import SpecError
 
 T = TypeVar("T")
@@ -175,14 +174,14 @@ def paths(source: object) -> list[Path]:
     return listed("source", source)
 
 
-def place_json(source: Path | Sequence[Path] | Columns, base_path: Path | None) -> dict[str, Any]:
+def _place(source: SourceLike, rows: Rows, files: Files) -> dict[str, Any]:
     """Returns the members that say where a source lies: one path, or several containers."""
-    first, *parts = (os.fspath(p) for p in paths(source))
+    first, *parts = (files.path(os.fspath(p)) for p in paths(files.source(source)))
     out: dict[str, Any] = {"source": first}
     if parts:
         out["parts"] = parts
-    if base_path is not None:
-        out["base_path"] = plain("base_path", base_path)
+    if rows.base_path is not None:
+        out["base_path"] = files.path(plain("base_path", rows.base_path))
     return out
 
 
@@ -191,8 +190,12 @@ def policy(on_bad: BadSamples | OnBad) -> OnBad:
     return on_bad if isinstance(on_bad, OnBad) else OnBad(on_bad)
 
 
-def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
-    """Returns the spec that the arguments of `load` describe, as what its JSON holds."""
+def build_spec(source: SourceLike, o: SpecOptions, files: Files | None = None) -> dict[str, Any]:
+    """Returns the spec that the arguments of `load` describe, as what its JSON holds.
+
+    Tables in memory become files.
+    """
+    files = files or Files(o.fields)
     if isinstance(source, Scenes):
         if o.fields is not None:
             raise SpecError("fields are in the Scenes, and not beside them")
@@ -214,7 +217,7 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
         "shuffle": stated("shuffle", o.shuffle),
         "seed": stated("seed", o.seed),
         "drop_last": stated("drop_last", o.drop_last),
-        "sampler": plain("window", WholeChip() if o.window is None else o.window),
+        "sampler": _sampler(WholeChip() if o.window is None else o.window, files),
         "bad_samples": plain("on_bad", bad.action),
         **o.rows.to_json(),
         **members(pixels, *names),
@@ -224,12 +227,13 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
     if o.stats is not None:
         spec["stats"] = _load_stats(o.stats)
     if o.fields is not None:
-        spec["fields"] = _fields(o.fields)
+        spec["fields"] = _fields(o.fields, files)
     if isinstance(source, Mixture):
-        _check_of_sources(o.rows)
-        spec |= _mixture(source)
+        for name in sorted(set(o.rows._changed()) - {"take", "steps_per_epoch"}):
+            raise SpecError(f"{name} is for each Source of a Mixture, not for all of it")
+        spec |= _mixture(source, files)
     else:
-        spec |= place_json(source, o.rows.base_path)
+        spec |= _place(source, o.rows, files)
     limits = {"count": bad.max_count, "rate": bad.max_rate}
     if limits := {k: plain(f"max_{k}", v) for k, v in limits.items() if v is not None}:
         spec["bad_limit"] = limits
@@ -242,38 +246,41 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
     return spec
 
 
-def field_names(fields: Any) -> Iterable[str]:
-    """Returns the names of the fields, or that of the default where build_spec refuses them."""
-    return fields if fields and isinstance(fields, Mapping) else ["image"]
+def _sampler(window: Any, files: Files) -> Any:
+    """Returns the JSON of a window."""
+    out = plain("window", window)
+    for key in ("weights", "roi") if isinstance(out, dict) else ():
+        text = out.get(key)
+        geojson = key == "roi" and (not isinstance(text, str) or text.lstrip().startswith("{"))
+        if text and not geojson:
+            out[key] = files.path(text)
+    return out
 
 
-def _fields(named: Any) -> dict[str, Any]:
+def _fields(named: Any, files: Files) -> dict[str, Any]:
     """Returns the JSON of fields by name."""
     if not isinstance(named, Mapping):
         raise SpecError(f"fields is {named!r}: it must be a dict of fields by name")
-    return {name: _field(name, f) for name, f in named.items()}
+    return {name: _field(name, f, files) for name, f in named.items()}
 
 
-def _field(name: str, given: FieldLike) -> dict[str, Any]:
+def _field(name: str, given: FieldLike, files: Files) -> dict[str, Any]:
     """Returns the JSON of a field."""
     f, where = build_field(name, given), f"field {name!r}: "
     out = members(f, "points", "vector", where=where)
     if f.points is not None:
         p = _of_dict(Points, where + "points", f.points)
+        p = replace(p, array=files.path(p.array))
         out["points"] = members(p, "space", where=where + "points: ")
         if p.space != "pixel":
             out["points"]["in"] = p.space
     if f.vector is not None:
         v = _of_dict(Vector, where + "vector", f.vector)
+        v = replace(v, path=files.path(files.shapes(where + "vector: path", v.path)))
         out["vector"] = members(v, where=where + "vector: ")
+    if "scenes" in out:
+        out["scenes"] = [files.path(p) for p in out["scenes"]]
     return out
-
-
-def _check_of_sources(rows: Rows) -> None:
-    """Refuses, for a mixture, what each of its sources has of its own."""
-    for name in rows._changed():
-        if name not in ("take", "steps_per_epoch"):
-            raise SpecError(f"{name} is for each Source of a Mixture, not for all of it")
 
 
 def _of_dict(kind: type[T], where: str, v: Any) -> T:
@@ -290,30 +297,28 @@ def _of_dict(kind: type[T], where: str, v: Any) -> T:
         raise SpecError(f"{where}: {e}; there are {names}") from None
 
 
-def build_field(name: str, f: FieldLike) -> Field:
+def build_field(name: str, given: FieldLike) -> Field:
     """Returns a field, however it was given."""
-    if isinstance(f, Field):
-        return f
-    if isinstance(f, Points):
-        return Field(points=f)
-    if isinstance(f, Vector):
-        return Field(vector=f)
-    if isinstance(f, str):
-        return Field(pattern=f) if "{id}" in f else Field(column=f)
-    return _of_dict(Field, f"field {name!r}", f)
+    if isinstance(given, str):
+        return Field(pattern=given) if "{id}" in given else Field(column=given)
+    if isinstance(given, Points):
+        return Field(points=given)
+    if isinstance(given, Vector):
+        return Field(vector=given)
+    return _of_dict(Field, f"field {name!r}", given)
 
 
-def _mixture(m: Mixture) -> dict[str, Any]:
+def _mixture(m: Mixture, files: Files) -> dict[str, Any]:
     """Returns a mixture's members."""
     if not m.sources or not isinstance(m.sources, Mapping):
         raise SpecError(f"sources is {m.sources!r}: it must be a dict of sources by name")
     return {
-        "sources": [_source(name, s) for name, s in m.sources.items()],
+        "sources": [_source(name, s, files) for name, s in m.sources.items()],
         **members(m, "sources", "weight"),
     }
 
 
-def _source(name: str, s: Source | SourceLike) -> dict[str, Any]:
+def _source(name: str, s: Source | SourceLike, files: Files) -> dict[str, Any]:
     """Returns the JSON of a source of a mixture."""
     if isinstance(s, Scenes):
         raise SpecError(f"source {name!r} is {s!r}: a Mixture does not take Scenes")
@@ -321,40 +326,15 @@ def _source(name: str, s: Source | SourceLike) -> dict[str, Any]:
         s = Source(s)
     out = {"name": name, "weight": above_zero(f"weight of source {name!r}", s.weight)}
     if isinstance(s, Mixture):
-        return out | _mixture(s)
+        return out | _mixture(s, files)
     if s.rows.take is not None or s.rows.steps_per_epoch is not None:
         raise SpecError(f"source {name!r}: take and steps_per_epoch are for the whole Mixture")
-    out |= place_json(s.source, s.rows.base_path) | s.rows.to_json()
+    out |= _place(s.source, s.rows, files) | s.rows.to_json()
     if s.window is not None:
-        out["sampler"] = plain("window", s.window)
+        out["sampler"] = _sampler(s.window, files)
     if s.fields:
-        out["fields"] = _fields(s.fields)
+        out["fields"] = _fields(s.fields, files)
     return out
-
-
-def make_absolute(spec: dict[str, Any]) -> None:
-    """Makes the paths of a spec, or of a source in it, absolute: an engine has its own folder."""
-    sampler = spec.get("sampler")
-    windows = sampler if isinstance(sampler, dict) else {}
-    for holder, key in (
-        (spec, "source"),
-        (spec, "base_path"),
-        (windows, "weights"),
-        (windows, "roi"),
-        *((f["points"], "array") for f in spec.get("fields", {}).values() if "points" in f),
-        *((f["vector"], "path") for f in spec.get("fields", {}).values() if "vector" in f),
-    ):
-        path = holder.get(key)
-        geojson = key == "roi" and (not isinstance(path, str) or path.lstrip().startswith("{"))
-        if path and not geojson:
-            holder[key] = absolute(path)
-    for f in spec.get("fields", {}).values():
-        if "scenes" in f:  # "" stands for the source
-            f["scenes"] = [path and absolute(path) for path in f["scenes"]]
-    if "parts" in spec:
-        spec["parts"] = [absolute(p) for p in spec["parts"]]
-    for s in spec.get("sources", ()):
-        make_absolute(s)
 
 
 def _numbers(v: Any) -> Any:

@@ -19,7 +19,7 @@ from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import FieldLike, OnBad, Rows
 from chaski._read import Server, ask
 from chaski._rpc import PIECE
-from chaski._spec import SpecOptions, build_spec, make_absolute, policy, takes
+from chaski._spec import SpecOptions, build_spec, policy, takes
 from chaski._tables import Files
 from chaski.errors import NotFoundError, SpecError
 
@@ -125,18 +125,15 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
         raise SpecError(f"on_bad is {o.on_bad!r}: it must be 'error' or 'skip'")
     if o.rows.take is not None or o.rows.steps_per_epoch is not None:
         raise SpecError("stats reads every row once: take and steps_per_epoch are for load")
-    with contextlib.closing(Files()) as files:
-        source, o = files.placed(o)
+    with contextlib.closing(Files(o.fields, local=o.server is None)) as files:
         options = SpecOptions(batch_size=1, fields=o.fields, rows=o.rows, on_bad=o.on_bad)
-        spec = build_spec(source, options)
+        spec = build_spec(o.source, options, files)
         if o.fields is not None:  # where pixels are found, without what becomes of them
             spec["fields"] = {
                 name: {k: f[k] for k in _PLACES if k in f}
                 for name, f in spec["fields"].items()
                 if "points" not in f and "vector" not in f
             }
-        if o.server is None:
-            make_absolute(spec)
         text = json.dumps(spec).encode()
         question = pb.StatsQuestion(
             spec=text[:PIECE],

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import copy
 import csv
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from chaski._plain import absolute
+from chaski._plain import absolute, optional
 from chaski._proto.arguments import Mixture, Source
-from chaski._sources import Scenes
-from chaski._spec import build_field, field_names
 from chaski.errors import SpecError
 
-Options = TypeVar("Options")  # of a source and fields
-
 _TEXTS = ("string", "large_string", "string_view")  # of Arrow; polars gives the last
+_PYARROW = (
+    "a table in memory needs pyarrow (pip install pyarrow); a list of files, and tables in .csv "
+    "and .parquet files do without"
+)
 _WKB = ("binary", "large_binary", "binary_view")
 _RASTERS = (".tif", ".tiff", ".rumi")  # as package catalog tells a column of rasters
 
@@ -54,60 +52,31 @@ def _is_raster(path: object) -> bool:
 class Files:
     """The files of tables in memory, in a directory that only this user can read."""
 
-    def __init__(self) -> None:
+    def __init__(self, fields: Any = None, local: bool = False) -> None:
+        """Makes none yet; fields are those of the spec, which refuses them if they are none.
+
+        A local engine, which has a folder of its own, takes absolute paths.
+        """
+        self._local = local
+        self._names = list(fields) if fields and isinstance(fields, Mapping) else ["image"]
         self._folder = ""
         self.made = 0  # files
         self._pid = os.getpid()
 
-    def placed(self, o: Options) -> tuple[Any, Options]:
-        """Returns the source and the options, with paths in place of what is in memory."""
-        source, fields = o.source, o.fields  # type: ignore[attr-defined]
-        o = replace(o, fields=self._fields(fields))  # type: ignore[type-var]
-        return self.place(source, field_names(fields)), o
+    def path(self, path: Any) -> Any:
+        """Returns a path as the engine takes it; "" stands for the source."""
+        return absolute(path) if self._local and path else path
 
-    def _fields(self, named: Any) -> Any:
-        """Returns fields with the paths of files in place of shapes in memory."""
-        if not isinstance(named, Mapping):
-            return named
-        return {name: self._field(name, f) for name, f in named.items()}
+    def source(self, source: Any) -> Any:
+        """Returns a source with the path of a file in place of what is in memory.
 
-    def _field(self, name: str, given: Any) -> Any:
-        field = build_field(name, given)
-        vector: Any = field.vector
-        is_dict = isinstance(vector, Mapping)
-        path = vector.get("path") if is_dict else getattr(vector, "path", None)
-        if not _is_table(path):
-            return given
-        path = self._shapes(f"field {name!r}: vector: path", path)
-        vector = {**vector, "path": path} if is_dict else replace(vector, path=path)
-        return replace(field, vector=vector)
-
-    def place(self, source: Any, names: Iterable[str]) -> Any:
-        """Returns a source with the paths of files in place of what is in memory.
-
-        Paths become absolute: the file lies elsewhere than the program runs.
-
-        Args:
-            source: of any kind; what is not in memory stays as it is.
-            names: of the fields. A list of rasters has a column for each of them, and "path".
+        Paths in the file are absolute: it lies elsewhere than the program runs.
         """
-        names = list(names)
-        if isinstance(source, Mixture) and isinstance(source.sources, Mapping):
-            return replace(
-                source, sources={k: self.place(s, names) for k, s in source.sources.items()}
-            )
-        if isinstance(source, Source):
-            fields = self._fields(source.fields)
-            return replace(source, source=self.place(source.source, names), fields=fields)
-        if isinstance(source, Scenes):
-            source = copy.copy(source)
-            source._parts = tuple((path, self._fields(f)) for path, f in source._parts)
-            return source
         tolist = getattr(source, "tolist", getattr(source, "to_list", None))
         if tolist and len(getattr(source, "shape", ())) == 1:  # a Series, or an array of one axis
             source = tolist()
         if _is_list(source):
-            return self._list([absolute(p) for p in source], names)
+            return self._list([absolute(p) for p in source])
         if _is_table(source):
             return self._write("source", source, absolute, None)
         return source
@@ -117,9 +86,9 @@ class Files:
         self.made += 1
         return os.path.join(self._folder, f"source-{self.made}{ending}")
 
-    def _list(self, paths: list[str], names: list[str]) -> str:
+    def _list(self, paths: list[str]) -> str:
         """Writes a table of rasters with a column for each field, and "path"."""
-        columns = list(dict.fromkeys(["path", *names]))
+        columns = list(dict.fromkeys(["path", *self._names]))
         path = self._path(".csv")
         with open(path, "w", newline="", encoding="utf-8") as f:
             rows = csv.writer(f)
@@ -127,8 +96,10 @@ class Files:
             rows.writerows([p] * len(columns) for p in paths)
         return path
 
-    def _shapes(self, where: str, frame: Any) -> str:
-        """Writes a table of shapes as GeoParquet."""
+    def shapes(self, where: str, frame: Any) -> Any:
+        """Returns a path of shapes; of a table in memory, that of the GeoParquet it becomes."""
+        if not _is_table(frame):
+            return frame
         name, crs = "geometry", None
         if hasattr(frame, "to_wkb"):  # of geopandas
             name = frame.geometry.name
@@ -141,22 +112,8 @@ class Files:
     def _write(
         self, where: str, source: Any, raster: Callable[[str], str], geo: dict[str, Any] | None
     ) -> str:
-        """Writes a table.
-
-        Args:
-            where: begins an error.
-            source: the table.
-            raster: what becomes of a path of a raster.
-            geo: the metadata of GeoParquet.
-        """
-        try:
-            import pyarrow as pa
-            import pyarrow.parquet as pq
-        except ImportError:
-            raise ImportError(
-                "a table in memory needs pyarrow (pip install pyarrow); a list of files, and "
-                "tables in .csv and .parquet files do without"
-            ) from None
+        """Writes a table, of GeoParquet with metadata; raster says what becomes of their paths."""
+        pa, pq = (optional(module, _PYARROW) for module in ("pyarrow", "pyarrow.parquet"))
         try:
             table = pa.table(_texts(source))
             for i, name in enumerate(table.column_names):

@@ -20,7 +20,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from chaski._engine import message, printed, run_line
+from chaski._engine import check, message, run_line
 from chaski.errors import EngineError
 
 __all__ = ["run"]
@@ -84,7 +84,7 @@ def run(
     if failed:
         raise EngineError(f"{len(failed)} shards failed; the first: {failed[0]}")
     out = run_line([line[0], f"--merge={shards}", *line[1:]])
-    printed(out)
+    check(out, {})
     return [said.removeprefix("chaski: ") for said in out.stderr.splitlines()]
 
 

@@ -276,10 +276,7 @@ class State:
         return steps(self.samples, g)
 
     def differences(self, now: State) -> tuple[list[str], bool]:
-        """Returns in what the run of this state differs from another one, and whether in its order.
-
-        Args:
-            now: the state at the begin of the other run.
+        """Returns in what the run of this state differs from that of another, at its begin.
 
         Returns:
             strings such as "batch_size is 16, in the state 32", none for the same run; and whether

@@ -228,7 +228,7 @@ def write(
             With a graph, the arrays themselves.
         layout: what those returned beside the tiles.
         graph: how the engine compresses: "auto", "best", or an OpenZL graph such as
-            "planar>zigzag>pfor", as for `chaski convert`.
+            "planar>zigzag>pfor". It, `level`, `geozl` and `max_cost` are as for `chaski convert`.
         level: of zstd, 1 to 22.
         geozl: release 0.N of geozl that readers of generation 3 have, 18 or 19 (default: 18).
         max_cost: time that decoding what "auto" and "best" choose takes, at most.
@@ -285,12 +285,11 @@ def _iso(v: Any) -> str:
 
 
 def parse(blob: bytes | bytearray | memoryview) -> Header:
-    """Reads a header blob of any generation.
+    """Reads a header blob of any generation, of at most 2**20 frames of one size.
 
     Raises:
         UnsupportedError: its version, or its dtype here, is unknown, or only the file says which
             generation it is of.
-        LimitError: it stands for more than 2**20 frames of one size.
     """
     b = bytes(blob)
     return _header(pb.IndexQuestion(header=b[:PIECE] or b"\0"), b[PIECE:])
@@ -325,13 +324,7 @@ def _dtype(name: str) -> np.dtype[Any]:
 
 
 def index_file(path: AnyPath) -> bytes:
-    """Reads the directory of a rumi file, of any generation, and returns its header blob.
-
-    The engine reads it.
-
-    Raises:
-        UnsupportedError: it is no rumi file of a generation that is read here.
-    """
+    """Reads the directory of a rumi file, of any generation, and returns its header blob."""
     return _index_files([os.fsdecode(path)])[0]
 
 
@@ -373,31 +366,15 @@ def read_many(
     bands: Selection | None = None,
     num_threads: int = 0,
 ) -> npt.NDArray[Any]:
-    """Reads a window of each file: all of one size, stacked along n.
+    """Reads a window of each file: all of one size, stacked along n, also of one file.
 
-    Args:
-        sources: paths.
-        headers: of the files; None takes their own. They are not compared with the files' own.
-        windows: (row, column, height, width) in each file.
-        pattern: as for `read`, with n. Default: "n b y x", or "n t b y x" for files with several
-            steps of time.
-        time: steps of time: (start, stop) for a slice, a list for picks in its order.
-        bands: likewise.
-        num_threads: threads that decode; 0 leaves it to the engine.
-
-    Returns:
-        An array in the files' dtype, of which types that numpy lacks are bits, as of `chaski.read`.
+    It is `chaski.read` with these names: `time` and `bands` are t and b, `pattern` is its layout
+    as for `read`, and `headers`, which are not compared with the files' own, its header.
     """
     blobs = None if headers is None else [h.blob if isinstance(h, Header) else h for h in headers]
-    out = _read.read(
-        [os.fsdecode(p) for p in sources],
-        layout=None if pattern is None else _blanks(pattern),
-        t=time,
-        b=bands,
-        windows=windows,
-        header=blobs,
-        num_threads=num_threads,
-    )
+    files, layout = [os.fsdecode(p) for p in sources], _blanks(pattern)
+    picked: dict[str, Any] = {"t": time, "b": bands, "windows": windows, "num_threads": num_threads}
+    out = _read.read(files, layout=layout, header=blobs, **picked)
     # One file has no axis n by default.
     return out[None] if pattern is None and len(sources) == 1 else out
 
@@ -425,27 +402,11 @@ def read(
     The files' own headers are read too, and those given here must be theirs: one that is not is
     named before any pixel is decoded.
 
-    Args:
-        paths: a file, or several.
-        specs: what `parse` returns for each file, or the blobs; one a path. None takes the files'
-            own.
-        pattern: einops pattern over the axes n, b, y and x, with or without blanks: "b y x",
-            "(nb)yx". Default: "b y x" for one picked file, "n b y x" for several.
-        n: files: (start, stop) for a slice, a list for picks in its order.
-        b: bands, likewise.
-        y: rows of pixels: (start, stop).
-        x: columns of pixels: (start, stop).
-        num_threads: threads that decode.
-        timeout: seconds.
-        headers: another name of specs.
-        layout: another name of pattern.
-        header: another name of specs.
-        time: steps of time, like b.
-        bands: another name of b.
-        window: (row, column, height, width), in place of y and x.
-
-    Returns:
-        An array in the files' dtype.
+    The arguments are those of `chaski.read`, and beside them names that packages of rumi have:
+    `specs`, `headers` or `header` is what `parse` returns for each file, or the blobs, one a path;
+    `pattern` is `layout`, whose axes need no blanks between: "(nb)yx"; `bands` is b, and `time` is
+    t; `window` is (row, column, height, width), in place of y and x. Where one file is picked, the
+    default pattern has no n.
 
     Raises:
         SpecError: the arguments do not fit each other, or a header is that of another file.
@@ -475,17 +436,9 @@ def read(
         picked = files[of] if isinstance(of, slice) else [files[i] for i in of if i < len(files)]
         if len(picked) == 1:  # and then without the axis n
             files, n = picked, None
-    out = _read.read(
-        files,
-        layout=_blanks(pattern) if pattern is not None else None,
-        n=n,
-        t=time,
-        b=b,
-        y=y,
-        x=x,
-        num_threads=num_threads,
-        timeout=timeout,
-    )
+    picks: dict[str, Any] = {"n": n, "t": time, "b": b, "y": y, "x": x}
+    how: dict[str, Any] = {"num_threads": num_threads, "timeout": timeout}
+    out = _read.read(files, layout=_blanks(pattern), **picks, **how)
     # What numpy has no name for comes as bits.
     if dtype is not None and dtype != out.dtype and dtype.itemsize == out.dtype.itemsize:
         out = out.view(dtype)
@@ -500,8 +453,10 @@ def _either(**names: Any) -> Any:
     return next(iter(given.values()), None)
 
 
-def _blanks(pattern: str) -> str:
+def _blanks(pattern: str | None) -> str | None:
     """Returns a pattern with a blank between its axes, which rumi does not ask for."""
+    if pattern is None:
+        return None
     if not isinstance(pattern, str) or not pattern.strip():
         raise SpecError(f"pattern is {pattern!r}: it must name the axes b, y and x")
     if set(pattern) <= set("ntbyx() "):

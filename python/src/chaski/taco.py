@@ -36,7 +36,7 @@ from chaski import _show
 from chaski._loader import Loader
 from chaski._loader import connect as _connect
 from chaski._loader import load as _load
-from chaski._plain import Crs, Path, Where, count, crs_code, listed, plain, positive
+from chaski._plain import Crs, Path, Where, count, crs_code, listed, optional, plain, positive
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto.arguments import Bands, Document, Engine, FieldLike, Float32Array, Pooled, Rows
 from chaski._read import Server, words
@@ -97,9 +97,6 @@ def concat(datasets: Sequence[Dataset], column_mode: Mode = "intersection") -> D
     Args:
         datasets: two or more, of one hierarchy.
         column_mode: see `load`.
-
-    Raises:
-        SpecError: there are fewer than two, or they have several base paths or servers.
     """
     datasets = list(datasets)
     if len(datasets) < 2 or not all(isinstance(d, Dataset) for d in datasets):
@@ -192,14 +189,8 @@ def _callers_level() -> int:
 
 
 def _pyarrow() -> Any:
-    try:
-        import pyarrow
-        import pyarrow.ipc
-    except ImportError:
-        raise ImportError(
-            "tables of samples need pyarrow (pip install pyarrow); ids, read and loader do without"
-        ) from None
-    return pyarrow
+    why = "tables of samples need pyarrow (pip install pyarrow); ids, read and loader do without"
+    return optional("pyarrow", why)
 
 
 # A query sees the tables that it is given: no files, no variables of Python, nothing to install.
@@ -220,13 +211,10 @@ _TABLES = re.compile(
 
 
 def _by_duckdb(sql: str, table: Callable[[str], pyarrow.Table], error: Error) -> pyarrow.Table:
-    """Returns the result of a query that the engine refused.
+    """Returns the result of a query that the engine refused, over the tables that it may name.
 
-    Args:
-        sql: one SELECT.
-        table: returns a table by its name; it is asked for those that the query may name.
-        error: what the engine said. It is raised if it is not about the query itself, and if duckdb
-            is not installed or refuses the query too.
+    The error of the engine is raised if it is not about the query itself, and if duckdb is not
+    installed or refuses the query too.
     """
     if isinstance(error, UnsupportedError) and error.part != "query":
         raise error
@@ -302,6 +290,10 @@ def _vsi(uri: str, offset: int, size: int | None) -> str:
         if scheme.lower() not in _VSI:
             raise UnsupportedError(f"GDAL has no name for {uri}")
         uri = _VSI[scheme.lower()] + rest
+    return _range(uri, offset, size)
+
+
+def _range(uri: str, offset: int, size: int | None) -> str:
     return uri if size is None else f"/vsisubfile/{offset}_{size},{uri}"
 
 
@@ -335,19 +327,13 @@ class Asset:
         In MDS shards it is FOLDER::PATH, because the bytes of an array do not say its dtype and
         shape.
         """
-        folder = self._mds()
-        if folder is not None:
-            return f"{folder}::{self.path}"
-        return (
-            self.uri if self.size is None else f"/vsisubfile/{self.offset}_{self.size},{self.uri}"
-        )
-
-    def _mds(self) -> str | None:
-        """Returns the folder of MDS shards that the sample lies in, None of other containers."""
-        if self._at is None or not self.uri.endswith(".mds"):
-            return None
-        folders = [c.removesuffix("/index.json").rstrip("/") for c in self._at[0].containers.paths]
-        return max((f for f in folders if self.uri.startswith(f + "/")), key=len, default=None)
+        if self._at is not None and self.uri.endswith(".mds"):
+            paths = self._at[0].containers.paths
+            folders = [path.removesuffix("/index.json").rstrip("/") for path in paths]
+            above = [folder for folder in folders if self.uri.startswith(folder + "/")]
+            if above:
+                return f"{max(above, key=len)}::{self.path}"
+        return _range(self.uri, self.offset, self.size)
 
     @property
     def vsi(self) -> str:
@@ -437,12 +423,10 @@ class _Node:
         """
         table, (entries, here) = self.data, self._list()
         places = [entries.place(int(i)) for i in here]
-        for name, values in {
-            "internal:gdal_vsi": [_vsi(*place) for place in places],
-            "internal:source_path": [uri for uri, _, _ in places],
-        }.items():
+        opened, sources = [_vsi(*place) for place in places], [uri for uri, _, _ in places]
+        for name, v in ("internal:gdal_vsi", opened), ("internal:source_path", sources):
             if name not in table.column_names:
-                table = table.append_column(name, _pyarrow().array(values, "string"))
+                table = table.append_column(name, _pyarrow().array(v, "string"))
         return table
 
     @functools.cached_property
@@ -528,12 +512,7 @@ class _Node:
 
 
 class Folder(_Node):
-    """A sample that holds samples.
-
-    Attributes:
-        id: its id.
-        path: the ids from level 0 down, joined by "/".
-    """
+    """A sample that holds samples, with `id` and `path` as of an `Asset`."""
 
     def __init__(self, above: _Node, id: str, path: str, row: int) -> None:
         self._source, self._dataset = above._source, above._dataset
@@ -658,11 +637,13 @@ class Dataset(_Node, Document, Pooled):
             time_col: column of times. Default: istac:time_start or stac:time_start.
             level: see `filter_bbox`.
         """
-        ends = datetime_range if isinstance(datetime_range, (tuple, list)) else [datetime_range]
-        text = "/".join(_instant(t) for t in ends)
         t = datetime_range
         if isinstance(t, datetime) and t.time() == time() and not t.utcoffset():
-            text = text[:10]
+            t = t.date()
+        text = "/".join(
+            v.isoformat(timespec="microseconds") if isinstance(v, datetime) else str(v)
+            for v in (t if isinstance(t, (tuple, list)) else [t])
+        )
         text = _text(text, "datetime_range")
         return self._with({"datetime": text, **_columns(time_col, level)})
 
@@ -866,7 +847,7 @@ class Dataset(_Node, Document, Pooled):
 
 
 def _columns(column: str, level: int) -> dict[str, Any]:
-    return {**_set("column", None if column == "auto" else column), **_set("level", int(level))}
+    return {**_set("column", "" if column == "auto" else column), **_set("level", int(level))}
 
 
 def _set(key: str, value: Any) -> dict[str, Any]:
@@ -887,7 +868,3 @@ def _conditions(where: Where) -> Sequence[Any]:
     if isinstance(where, Mapping) or not isinstance(where, Iterable):
         raise SpecError(f"where is {where!r}: it must be SQL or a list of conditions")
     return list(where)
-
-
-def _instant(t: Instant) -> str:
-    return t.isoformat(timespec="microseconds") if isinstance(t, datetime) else str(t)

@@ -27,7 +27,7 @@ from terratorch.datasets.utils import extract_georeference
 
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
 from chaski._ahead import Ahead, one_thread, read_ahead
-from chaski._loader import Loader, load
+from chaski._loader import load
 from chaski._proto.arguments import Engine, Pixels
 from chaski.errors import Error
 
@@ -82,7 +82,9 @@ class _Reads:
         """Returns what reads the files of samples."""
         if self._ahead is None:
             lists = {tuple(f) for f in (self.image_files, self.segmentation_mask_files) if f}
-            loaders = [(files, self._load(list(files))) for files in lists]
+            pixels = Pixels(dtype="native", bands="position", validity="valid pixels")
+            how: dict[str, Any] = {"batch_size": 1, "shuffle": False, "pixels": pixels}
+            loaders = [(files, load(list(files), **how)) for files in lists]
 
             def read(indices: Sequence[int]) -> dict[str, Raster]:
                 out: dict[str, Raster] = {}
@@ -94,11 +96,6 @@ class _Reads:
 
             self._ahead = Ahead(read)
         return self._ahead
-
-    @staticmethod
-    def _load(files: list[str]) -> Loader:
-        pixels = Pixels(dtype="native", bands="position", validity="valid pixels")
-        return load(files, batch_size=1, shuffle=False, pixels=pixels)
 
     def _load_file(self, path: str, nan_replace: float | None = None) -> Any:
         """Returns a file as rioxarray does with masked=True: NaN where it is not valid."""

@@ -48,8 +48,7 @@ def to_tensors(batch: Batch) -> dict[str, Any]:
     list of str for every row), a ragged field a `chaski.Ragged` of two tensors (offsets, values),
     complex integers get a last axis of two.
     """
-    out = Members()
-    out._like(batch)
+    out = Members()._like(batch)
     for name, a in batch.items():
         dtype = batch.dtypes.get(name, "")
         if isinstance(a, Ragged):
@@ -63,9 +62,7 @@ def _arrived(batch: Batch) -> dict[str, Any]:
     """Returns a batch that was moved to a device, after which the loop's stream uses it."""
     if batch._arrived is not None:
         batch._arrived()
-    out = Members(batch)
-    out._like(batch)
-    return out
+    return Members(batch)._like(batch)
 
 
 def masked_mean(
@@ -276,13 +273,7 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
         return self.loader.bad
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Iterates over the rest of the epoch, as `chaski.Loader` does.
-
-        Raises:
-            RuntimeError: in a DataLoader worker, within a DataLoader that stacks batches, or a
-                loader that shares batches among ranks once more, or made before torch.distributed
-                was initialised; the message says what to do.
-        """
+        """Iterates over the rest of the epoch, as `chaski.Loader` does."""
         refuse_worker()
         _refuse_stacking(sys._getframe(1).f_locals.get("self"))
         self._refuse_other_ranks()
@@ -404,7 +395,6 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
 
         Raises:
             IndexError: there is no such sample.
-            RuntimeError: in a DataLoader worker; the message says what to do.
         """
         merged = any(
             a != "n" and "n" in a.strip("()").split() for f in self.loader.fields for a in f.axes

@@ -113,7 +113,7 @@ func (m *merging) turn(ctx context.Context, sample int) error {
 	if want <= 0 {
 		return nil
 	}
-	if _, err := checkCatalog(ctx, sectionReader{part.Body}); err != nil {
+	if _, err := checkCatalog(ctx, part.Body); err != nil {
 		return err
 	}
 	m.rows, err = openRows(part.Body, part.Body.Size())
@@ -173,7 +173,7 @@ type sectionReader struct{ *io.SectionReader }
 // ReadAt implements source.Reader.
 func (s sectionReader) ReadAt(_ context.Context, p []byte, off int64) error {
 	if off < 0 || off > s.Size() || int64(len(p)) > s.Size()-off {
-		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the %d of the part", len(p), s.Size())
+		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the %d of the file", len(p), s.Size())
 	}
 	_, err := s.SectionReader.ReadAt(p, off)
 	if errors.Is(err, io.EOF) {

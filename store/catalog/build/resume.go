@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -12,7 +13,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 	pq "github.com/chaski-eo/chaski/tables/parquet"
@@ -45,14 +45,10 @@ func openRows(r io.ReaderAt, size int64) (*rowReader, error) {
 
 // openPrevious opens an existing catalog, or returns nil if the file does not exist.
 func openPrevious(ctx context.Context, name string) (p *previous, err error) {
-	masks, err := checkPrevious(ctx, name)
-	if errors.Is(err, fault.NotFound) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
-		return nil, err
-	}
-	f, err := os.Open(name)
-	if err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -67,6 +63,10 @@ func openPrevious(ctx context.Context, name string) (p *previous, err error) {
 	if err != nil {
 		return nil, err
 	}
+	masks, err := checkCatalog(ctx, io.NewSectionReader(f, 0, st.Size()))
+	if err != nil {
+		return nil, err
+	}
 	rows, err := openRows(f, st.Size())
 	if err != nil {
 		return nil, err
@@ -74,27 +74,12 @@ func openPrevious(ctx context.Context, name string) (p *previous, err error) {
 	return &previous{name, masks, f, *rows}, nil
 }
 
-// checkPrevious checks that a file is a catalog of this version, and returns whether its indexes have masks. It uses
+// checkCatalog checks that a file is a catalog of this version, and returns whether its indexes have masks. It uses
 // this module's own Parquet reader, which does not trust files; only then is the library's, which panics on some, given
 // the file.
-func checkPrevious(ctx context.Context, name string) (masks bool, err error) {
-	files := &source.Files{}
-	defer files.Close()
-	file, err := files.Open(ctx, name)
+func checkCatalog(ctx context.Context, r *io.SectionReader) (masks bool, err error) {
+	file, err := pq.Open(ctx, sectionReader{r})
 	if err != nil {
-		return false, err
-	}
-	defer file.Close()
-	return checkCatalog(ctx, file)
-}
-
-// checkCatalog is checkPrevious of an open file.
-func checkCatalog(ctx context.Context, r source.Reader) (masks bool, err error) {
-	file, err := pq.Open(ctx, r)
-	if err != nil {
-		if errors.Is(err, fault.NotFound) { // only a file that does not exist is skipped
-			err = fault.Wrap(fault.Corrupt, "footer", fault.NoOffset, err)
-		}
 		return false, err
 	}
 	if v := file.Meta[layout.VersionKey]; v != layout.Version {

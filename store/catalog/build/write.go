@@ -240,15 +240,32 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 		case source.IsRemote(p) && !listing.RemoteGlob(p) && magic.Named(source.Name(p)).Class.Pixels():
 			err = addNamed(namedFile{path: p})
 		default:
-			each := func(l *listing.Listing, rel string, size int64, etag string) error {
-				if source.IsRemote(l.Base) {
-					return addNamed(namedFile{path: listing.Resolve(l.Base, rel), size: size, etag: etag})
-				}
-				return addNamed(namedFile{path: pathname.Join(l.Base, filepath.FromSlash(rel)), bytes: size})
-			}
-			err = listing.Stream(ctx, p, o.Opener, each)
+			err = eachListed(ctx, p, o, addNamed)
 		}
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachListed calls add for the files of a directory or glob, or for a file.
+func eachListed(ctx context.Context, path string, o Options, add func(namedFile) error) error {
+	l, err := listing.List(ctx, path, nil, o.Opener, false)
+	if err != nil {
+		return err
+	}
+	if l.OnlyPictures { // who makes a catalog says by a glob which files it is of
+		return fault.WithFile(fault.New(fault.NotFound, "directory", fault.NoOffset,
+			"no TIFF and no rumi file, but %d PNG, JPEG or NumPy files: a glob such as **/*.png reads them",
+			len(l.Paths)), path)
+	}
+	for i, size := range l.Sizes {
+		file := namedFile{path: l.Path(i), bytes: size}
+		if l.Etags != nil {
+			file = namedFile{path: file.path, size: size, etag: l.Etags[i]}
+		}
+		if err := add(file); err != nil {
 			return err
 		}
 	}

@@ -4,41 +4,26 @@ import (
 	"encoding/binary"
 
 	"github.com/chaski-eo/chaski/internal/cast"
-	"github.com/chaski-eo/chaski/internal/expand"
 	"github.com/chaski-eo/chaski/internal/kernel"
 )
 
 // decompress undoes a compressor. Its metadata replaced the metadata of the filters before it, which is
 // compressed in front of the data.
-func (d *Decoder) decompress(id ID, dst, meta, data []byte, final int, e Elem) (m, out []byte, err error) {
+func (d *Decoder) decompress(f step, dst, meta, data []byte, final int) (m, out []byte, err error) {
 	parts, err := readParts(meta, 8)
 	if err != nil {
 		return nil, nil, err
 	}
-	return d.each(&parts, dst, data, final, func(_ int, dst, src []byte) error { return d.expand(id, dst, src, e) })
-}
-
-// expand fills dst from one compressed part. The capacity of dst past its length may be
-// overwritten.
-func (d *Decoder) expand(id ID, dst, src []byte, e Elem) error {
-	switch id {
-	case Gzip:
-		return d.streams.Zlib(dst, src)
-	case Zstd:
-		return d.streams.Zstd(dst, src)
-	case LZ4:
-		return expand.LZ4(dst, src)
-	case Bzip2:
-		return d.streams.Bzip2(dst, src)
-	case RLE:
-		return expandRLE(dst, src, e)
-	case Delta:
-		return expandDelta(dst, src, e)
+	e := f.e
+	if f.As.Size > 0 {
+		e = f.after(e)
 	}
-	return expandDoubleDelta(dst, src, e)
+	return d.each(&parts, dst, data, final, func(_ int, dst, src []byte) error {
+		return kinds[f.ID].expand(d, dst, src, e)
+	})
 }
 
-func expandRLE(dst, src []byte, e Elem) error {
+func expandRLE(_ *Decoder, dst, src []byte, e Elem) error {
 	for _, cell := range [...]int{e.Cell, e.Alt} {
 		if n, ok := rleLength(src, cell); ok && n == int64(len(dst)) {
 			rleDecode(dst, src, cell)
@@ -48,7 +33,7 @@ func expandRLE(dst, src []byte, e Elem) error {
 	return corrupt("", "%d bytes are not the runs of %d bytes in cells of %d", len(src), len(dst), e.Cell)
 }
 
-func expandDelta(dst, src []byte, e Elem) error {
+func expandDelta(_ *Decoder, dst, src []byte, e Elem) error {
 	size := e.ddSize()
 	switch {
 	case e.Kind == Float:
@@ -66,7 +51,7 @@ func expandDelta(dst, src []byte, e Elem) error {
 	return nil
 }
 
-func expandDoubleDelta(dst, src []byte, e Elem) error {
+func expandDoubleDelta(_ *Decoder, dst, src []byte, e Elem) error {
 	if e.Kind == Float {
 		return corrupt("", "of floating-point values")
 	}

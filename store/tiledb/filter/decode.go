@@ -198,35 +198,16 @@ func (d *Decoder) room(dst []byte, n int64, final int) ([]byte, error) {
 	return d.data[d.turn], nil
 }
 
-// undo undoes one filter. The result goes to dst if that is not nil. final is the decoded size of
-// the chunk.
+// undo undoes one filter: see kind.undo.
 func (d *Decoder) undo(f step, dst, meta, data []byte, final int) (m, out []byte, err error) {
-	elem := f.e
-	switch {
-	case f.ID == Dictionary:
+	switch kind := &kinds[f.ID]; {
+	case kind.expand != nil:
+		m, out, err = d.decompress(f, dst, meta, data, final)
+	case kind.undo != nil:
+		m, out, err = kind.undo(d, f, dst, meta, data, final)
+	default:
 		err = fault.New(fault.Unsupported, "", fault.NoOffset,
 			"it is not the first filter of strings of variable length")
-	case f.ID.compressor():
-		if f.As.Size > 0 {
-			elem = f.after(elem)
-		}
-		m, out, err = d.decompress(f.ID, dst, meta, data, final, elem)
-	case f.ID == MD5, f.ID == SHA256:
-		m, out, err = d.check(f.ID, dst, meta, data, final)
-	case f.ID == XOR:
-		m, out, err = d.unxor(dst, meta, data, final, elem.Size)
-	case f.ID == ScaleFloat:
-		m, out, err = d.unscale(f, dst, meta, data, final)
-	case f.ID == AES256GCM:
-		m, out, err = d.decrypt(dst, meta, data, final)
-	case f.ID == ByteShuffle, f.ID == BitShuffle:
-		m, out, err = d.unshuffle(f.ID, dst, meta, data, final, elem.Size)
-	case f.ID == BitWidth:
-		m, out, err = d.widen(dst, meta, data, final, elem)
-	case f.ID == PositiveDelta:
-		m, out, err = d.undelta(dst, meta, data, final, elem.Size)
-	default:
-		return nil, nil, fault.New(fault.Unsupported, "", fault.NoOffset, "filter %v", f.ID)
 	}
 	if err != nil {
 		return nil, nil, fault.WithPart(err, f.ID.String(), fault.NoOffset)
@@ -234,7 +215,8 @@ func (d *Decoder) undo(f step, dst, meta, data []byte, final int) (m, out []byte
 	return m, out, nil
 }
 
-func (d *Decoder) unshuffle(id ID, dst, meta, data []byte, final, size int) (m, out []byte, err error) {
+func (d *Decoder) unshuffle(f step, dst, meta, data []byte, final int) (m, out []byte, err error) {
+	size := f.e.Size
 	sizes, err := partSizes(&meta, data)
 	if err != nil {
 		return nil, nil, err
@@ -247,7 +229,7 @@ func (d *Decoder) unshuffle(id ID, dst, meta, data []byte, final, size int) (m, 
 		n := binary.LittleEndian.Uint32(sizes)
 		part, _ := take(&data, n)
 		switch {
-		case id == ByteShuffle:
+		case f.ID == ByteShuffle:
 			planes.Join(target[:n], part, size)
 		case len(part)%size != 0 || len(part)%8 != 0:
 			copy(target, part)
@@ -259,7 +241,8 @@ func (d *Decoder) unshuffle(id ID, dst, meta, data []byte, final, size int) (m, 
 	return meta, out, nil
 }
 
-func (d *Decoder) widen(dst, meta, data []byte, final int, e Elem) (m, out []byte, err error) {
+func (d *Decoder) widen(f step, dst, meta, data []byte, final int) (m, out []byte, err error) {
+	e := f.e
 	total, _ := u32(&meta)
 	windows, ok := u32(&meta)
 	header := uint64(e.Size) + 5
@@ -301,7 +284,8 @@ func (d *Decoder) widen(dst, meta, data []byte, final int, e Elem) (m, out []byt
 	return meta, out, nil
 }
 
-func (d *Decoder) undelta(dst, meta, data []byte, final, size int) (m, out []byte, err error) {
+func (d *Decoder) undelta(f step, dst, meta, data []byte, final int) (m, out []byte, err error) {
+	size := f.e.Size
 	windows, ok := u32(&meta)
 	header := uint64(size) + 4
 	if !ok || uint64(windows)*header > uint64(len(meta)) {
@@ -405,7 +389,7 @@ func (d *Decoder) each(p *parts, dst, data []byte, final int, f func(i int, dst,
 	return m, out, nil
 }
 
-func (d *Decoder) decrypt(dst, meta, data []byte, final int) (m, out []byte, err error) {
+func (d *Decoder) decrypt(_ step, dst, meta, data []byte, final int) (m, out []byte, err error) {
 	if d.key == nil {
 		return nil, nil, fault.New(fault.Unsupported, "", fault.NoOffset, "the tile is encrypted and there is no key")
 	}

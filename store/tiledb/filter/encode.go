@@ -14,19 +14,18 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
-// encode runs a filter over data. metas is the metadata of the filters before it, the latest first. all says that it
-// also consumed that.
-type encode func(x *Encoder, f Filter, metas [][]byte, data []byte, e Elem) (meta, out []byte, all bool, err error)
+// encode runs a filter over data. metas is the metadata of the filters before it, the latest first, which compressors
+// and encryption take in.
+type encode func(x *Encoder, f Filter, metas [][]byte, data []byte, e Elem) (meta, out []byte, err error)
 
 // encoders are the filters that are written.
 var encoders = map[ID]encode{
 	Gzip: compressor(gzip), Zstd: compressor(zstandard), ByteShuffle: byteshuffle,
-	AES256GCM: func(x *Encoder, _ Filter, metas [][]byte, data []byte, _ Elem) (meta, out []byte, all bool, err error) {
+	AES256GCM: func(x *Encoder, _ Filter, metas [][]byte, data []byte, _ Elem) (meta, out []byte, err error) {
 		if x.key == nil {
-			return nil, nil, false, fault.New(fault.Unsupported, "", fault.NoOffset, "the filter needs a key")
+			return nil, nil, fault.New(fault.Unsupported, "", fault.NoOffset, "the filter needs a key")
 		}
-		meta, out, err = x.parts(metas, data, x.encrypt)
-		return meta, out, true, err
+		return x.parts(metas, data, x.encrypt)
 	},
 }
 
@@ -76,14 +75,14 @@ func (x *Encoder) chunk(out, src []byte, p Pipeline, e Elem) ([]byte, error) {
 		if encode == nil {
 			return nil, fault.New(fault.Unsupported, filter.ID.String(), fault.NoOffset, "it cannot be written")
 		}
-		meta, d, every, err := encode(x, filter, metas, data, e)
+		meta, encoded, err := encode(x, filter, metas, data, e)
 		if err != nil {
 			return nil, fault.WithPart(err, filter.ID.String(), fault.NoOffset)
 		}
-		if every {
+		if kinds[filter.ID].compressor > 0 || filter.ID == AES256GCM {
 			metas = nil
 		}
-		metas, data = append([][]byte{meta}, metas...), d
+		metas, data = append([][]byte{meta}, metas...), encoded
 	}
 	meta := bytes.Join(metas, nil)
 	if !fits32(len(src)) || !fits32(len(data)) || !fits32(len(meta)) {
@@ -131,13 +130,12 @@ func (x *Encoder) encrypt(out, part []byte) (says, _ []byte, err error) {
 
 // compressor returns what runs a compressor, which appends the stored form of a part.
 func compressor(compress func(out []byte, f Filter, part []byte, e Elem) ([]byte, error)) encode {
-	return func(x *Encoder, f Filter, metas [][]byte, data []byte, e Elem) (meta, out []byte, all bool, err error) {
-		meta, out, err = x.parts(metas, data, func(out, part []byte) ([]byte, []byte, error) {
+	return func(x *Encoder, f Filter, metas [][]byte, data []byte, e Elem) (meta, out []byte, err error) {
+		return x.parts(metas, data, func(out, part []byte) ([]byte, []byte, error) {
 			start := len(out)
 			out, err := compress(out, f, part, e)
 			return binary.LittleEndian.AppendUint32(nil, uint32(len(out)-start)), out, err
 		})
-		return meta, out, true, err
 	}
 }
 
@@ -168,9 +166,9 @@ func zstandard(out []byte, f Filter, part []byte, _ Elem) ([]byte, error) {
 	return zstd.Append(out, part, level), nil
 }
 
-func byteshuffle(_ *Encoder, _ Filter, _ [][]byte, data []byte, e Elem) (meta, out []byte, all bool, err error) {
+func byteshuffle(_ *Encoder, _ Filter, _ [][]byte, data []byte, e Elem) (meta, out []byte, err error) {
 	out = make([]byte, len(data))
 	planes.Split(out, data, e.Size)
 	meta = binary.LittleEndian.AppendUint32(nil, 1) // part
-	return binary.LittleEndian.AppendUint32(meta, uint32(len(data))), out, false, nil
+	return binary.LittleEndian.AppendUint32(meta, uint32(len(data))), out, nil
 }

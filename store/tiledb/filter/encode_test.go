@@ -23,20 +23,16 @@ func init() {
 		}
 		return rleEncode(out, part, e.Cell), nil
 	})
-	encoders[BitShuffle] = func(_ *Encoder, _ Filter, _ [][]byte, data []byte, e Elem) (meta, out []byte, all bool,
-		err error) {
+	encoders[BitShuffle] = func(_ *Encoder, _ Filter, _ [][]byte, data []byte, e Elem) (meta, out []byte, err error) {
 		meta, out = bitshuffled(data, e.Size)
-		return meta, out, false, nil
+		return meta, out, nil
 	}
-	encoders[BitWidth] = func(_ *Encoder, f Filter, _ [][]byte, data []byte, e Elem) (meta, out []byte, all bool,
-		err error) {
+	encoders[BitWidth] = func(_ *Encoder, f Filter, _ [][]byte, data []byte, e Elem) (meta, out []byte, err error) {
 		meta, out = narrowed(data, window(f, e, len(data)), e)
-		return meta, out, false, nil
+		return meta, out, nil
 	}
-	encoders[PositiveDelta] = func(_ *Encoder, f Filter, _ [][]byte, data []byte, e Elem) (meta, out []byte, all bool,
-		err error) {
-		meta, out, err = deltas(data, window(f, e, len(data)), e)
-		return meta, out, false, err
+	encoders[PositiveDelta] = func(_ *Encoder, f Filter, _ [][]byte, data []byte, e Elem) ([]byte, []byte, error) {
+		return deltas(data, window(f, e, len(data)), e)
 	}
 }
 

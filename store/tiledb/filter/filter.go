@@ -19,6 +19,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/internal/expand"
 )
 
 // ID names a filter. The values are the format's.
@@ -50,29 +51,52 @@ const (
 	numFilters       = 20
 )
 
-var names = [numFilters]string{"none", "gzip", "zstd", "lz4", "rle", "bzip2", "double delta", "bit width reduction",
-	"bitshuffle", "byteshuffle", "positive delta", "aes-256-gcm", "md5", "sha256", "dictionary", "float scale", "xor",
-	"deprecated", "webp", "delta"}
+// kind is how a filter is read.
+type kind struct {
+	name   string
+	config int // bytes of its configuration, but for the type of values that later versions add to deltas
+	// compressor is the number that a compressor has in its configuration, 0 for other filters.
+	compressor byte
+	// expand fills dst from one compressed part, for compressors. The capacity of dst past its length may be
+	// overwritten.
+	expand func(d *Decoder, dst, src []byte, e Elem) error
+	// undo undoes another filter. The result goes to dst if that is not nil. final is the decoded size of the chunk.
+	undo func(d *Decoder, f step, dst, meta, data []byte, final int) (m, out []byte, err error)
+}
+
+var kinds = [numFilters]kind{
+	None: {name: "none"},
+	Gzip: {name: "gzip", config: 5, compressor: 1,
+		expand: func(d *Decoder, dst, src []byte, _ Elem) error { return d.streams.Zlib(dst, src) }},
+	Zstd: {name: "zstd", config: 5, compressor: 2,
+		expand: func(d *Decoder, dst, src []byte, _ Elem) error { return d.streams.Zstd(dst, src) }},
+	LZ4: {name: "lz4", config: 5, compressor: 3,
+		expand: func(_ *Decoder, dst, src []byte, _ Elem) error { return expand.LZ4(dst, src) }},
+	RLE: {name: "rle", config: 5, compressor: 4, expand: expandRLE},
+	Bzip2: {name: "bzip2", config: 5, compressor: 5,
+		expand: func(d *Decoder, dst, src []byte, _ Elem) error { return d.streams.Bzip2(dst, src) }},
+	DoubleDelta:   {name: "double delta", config: 5, compressor: 6, expand: expandDoubleDelta},
+	BitWidth:      {name: "bit width reduction", config: 4, undo: (*Decoder).widen},
+	BitShuffle:    {name: "bitshuffle", undo: (*Decoder).unshuffle},
+	ByteShuffle:   {name: "byteshuffle", undo: (*Decoder).unshuffle},
+	PositiveDelta: {name: "positive delta", config: 4, undo: (*Decoder).undelta},
+	AES256GCM:     {name: "aes-256-gcm", undo: (*Decoder).decrypt},
+	MD5:           {name: "md5", undo: (*Decoder).check},
+	SHA256:        {name: "sha256", undo: (*Decoder).check},
+	Dictionary:    {name: "dictionary", config: 5, compressor: 7}, // see Decoder.Strings
+	ScaleFloat:    {name: "float scale", config: 24, undo: (*Decoder).unscale},
+	XOR:           {name: "xor", undo: (*Decoder).unxor},
+	Deprecated:    {name: "deprecated"},
+	WebP:          {name: "webp"},
+	Delta:         {name: "delta", config: 5, compressor: 8, expand: expandDelta},
+}
 
 // String returns the filter's name in lower case.
 func (f ID) String() string {
 	if f >= numFilters {
 		return "unknown"
 	}
-	return names[f]
-}
-
-func (f ID) compressor() bool { return f >= Gzip && f <= DoubleDelta || f == Dictionary || f == Delta }
-
-// compressorID returns the number that a compressor has in the configuration of its filter.
-func (f ID) compressorID() byte {
-	switch f {
-	case Dictionary:
-		return 7
-	case Delta:
-		return 8
-	}
-	return byte(f)
+	return kinds[f].name
 }
 
 // delta reports whether the filter may see its values as another type (Filter.As).
@@ -144,19 +168,12 @@ func corrupt(part string, format string, args ...any) error {
 	return fault.New(fault.Corrupt, part, fault.NoOffset, format, args...)
 }
 
-// metaSize returns the size of a filter's configuration in a format version, in bytes.
-func (f ID) metaSize(version uint32) int {
-	switch {
-	case f == Delta && version >= sinceDeltaType || f == DoubleDelta && version >= sinceDoubleDeltaType:
-		return 6
-	case f.compressor():
-		return 5
-	case f == BitWidth || f == PositiveDelta:
-		return 4
-	case f == ScaleFloat:
-		return 24
+// configSize returns the size of a filter's configuration in a format version, in bytes.
+func (f ID) configSize(version uint32) int {
+	if f == Delta && version >= sinceDeltaType || f == DoubleDelta && version >= sinceDoubleDeltaType {
+		return kinds[f].config + 1
 	}
-	return 0
+	return kinds[f].config
 }
 
 // Format versions from which the configurations of delta and double delta name the type of values.
@@ -196,7 +213,7 @@ func ParseVersion(b []byte, version uint32, as func(datatype uint8) (Elem, bool)
 		if id == WebP || id == Deprecated {
 			return Pipeline{}, 0, fault.New(fault.Unsupported, "filter pipeline", int64(off), "filter %v", id)
 		}
-		want := id.metaSize(version)
+		want := id.configSize(version)
 		if int64(size) != int64(want) || len(b)-off-5 < want {
 			return bad(off+1, "%d bytes of configuration for %v, %d expected", size, id, want)
 		}
@@ -213,8 +230,8 @@ func ParseVersion(b []byte, version uint32, as func(datatype uint8) (Elem, bool)
 // configure reads the configuration of a filter. It returns the reason why it is wrong, or "".
 func (f *Filter) configure(c []byte, as func(datatype uint8) (Elem, bool)) string {
 	switch {
-	case f.ID.compressor():
-		if c[0] != f.ID.compressorID() {
+	case kinds[f.ID].compressor > 0:
+		if c[0] != kinds[f.ID].compressor {
 			return fmt.Sprintf("names compressor %d", c[0])
 		}
 		f.Level = int32(binary.LittleEndian.Uint32(c[1:]))
@@ -259,12 +276,13 @@ func (p Pipeline) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(p.Filters)))
 	for _, filter := range p.Filters {
 		b = append(b, byte(filter.ID))
-		b = binary.LittleEndian.AppendUint32(b, uint32(filter.ID.metaSize(formatVersion)))
+		kind := &kinds[filter.ID]
+		b = binary.LittleEndian.AppendUint32(b, uint32(kind.config))
 		switch {
-		case filter.ID.compressor():
-			b = append(b, byte(filter.ID))
+		case kind.compressor > 0:
+			b = append(b, kind.compressor)
 			b = binary.LittleEndian.AppendUint32(b, uint32(filter.Level))
-		case filter.ID.metaSize(formatVersion) == 4:
+		case kind.config > 0:
 			b = binary.LittleEndian.AppendUint32(b, filter.Window)
 		}
 	}

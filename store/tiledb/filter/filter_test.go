@@ -161,7 +161,7 @@ func TestPipelineRoundTrip(t *testing.T) {
 		p := drawPipeline(t)
 		for i := range p.Filters { // what is not of the filter is not kept
 			f := &p.Filters[i]
-			if !f.ID.compressor() {
+			if kinds[f.ID].compressor == 0 {
 				f.Level = 0
 			}
 			if f.ID != BitWidth && f.ID != PositiveDelta {

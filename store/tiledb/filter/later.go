@@ -14,9 +14,9 @@ import (
 // check verifies the checksums of a chunk. Its metadata is two counts, for each part of the metadata
 // and then of the data its length as uint64 and its checksum, and after these the metadata of the
 // filters before it, unchanged.
-func (d *Decoder) check(id ID, dst, meta, data []byte, final int) (m, out []byte, err error) {
+func (d *Decoder) check(f step, dst, meta, data []byte, final int) (m, out []byte, err error) {
 	size := md5.Size
-	if id == SHA256 {
+	if f.ID == SHA256 {
 		size = sha256.Size
 	}
 	nmeta, _ := u32(&meta)
@@ -39,7 +39,7 @@ func (d *Decoder) check(id ID, dst, meta, data []byte, final int) (m, out []byte
 		}
 		part := (*rest)[:length]
 		*rest = (*rest)[length:]
-		if !bytes.Equal(digest(id, part), sums[i*entry+8:(i+1)*entry]) {
+		if !bytes.Equal(digest(f.ID, part), sums[i*entry+8:(i+1)*entry]) {
 			return nil, nil, corrupt("", "the checksum of part %d of %d does not match", i, n)
 		}
 	}
@@ -82,7 +82,8 @@ func partSizes(meta *[]byte, data []byte) (sizes []byte, err error) {
 	return sizes, nil
 }
 
-func (d *Decoder) unxor(dst, meta, data []byte, final, size int) (m, out []byte, err error) {
+func (d *Decoder) unxor(f step, dst, meta, data []byte, final int) (m, out []byte, err error) {
+	size := f.e.Size
 	sizes, err := partSizes(&meta, data)
 	if err != nil {
 		return nil, nil, err

@@ -23,21 +23,15 @@ type arrayFlags struct {
 
 func NewArray(env console.Env) *cobra.Command {
 	var f arrayFlags
-	cmd := &cobra.Command{
-		Use:  "array --sub LO..HI,... [flags] ARRAY",
-		Args: console.ExactlyOne("ARRAY"),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
-	}
+	cmd := console.Command("array --sub LO..HI,... [flags] ARRAY", console.ExactlyOne("ARRAY"),
+		func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) })
 	fl := cmd.Flags()
-	fl.StringVar(&f.sub, "sub", "",
-		"the box, LO..HI,LO..HI: one interval for each dimension (default: the whole domain)")
-	console.ChoiceVar(fl, &f.format, "format", "sha256", "sha256", "sha256")
+	console.Var(fl, &f.sub, "sub", "")
+	console.ChoiceVar(fl, &f.format, "format", "sha256", "sha256")
 	f.at.Add(fl)
-	fl.StringSliceVar(&f.attrs, "attr", nil, "`NAMES` of the attributes to read (default: all)")
-	console.CountVar(fl, &f.options.MaxTile, "max-tile", tiledb.DefaultMaxTile, 1,
-		"refuse tiles that are larger than this when decoded, in bytes")
-	console.CountVar(fl, &f.options.MaxResult, "max-result", tiledb.DefaultMaxResult, 1,
-		"refuse results of an attribute that are larger than this, in bytes")
+	console.ListVar(fl, &f.attrs, "attr")
+	console.CountVar(fl, &f.options.MaxTile, "max-tile", tiledb.DefaultMaxTile, 1)
+	console.CountVar(fl, &f.options.MaxResult, "max-result", tiledb.DefaultMaxResult, 1)
 	return cmd
 }
 

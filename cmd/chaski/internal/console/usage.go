@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -129,10 +130,66 @@ func OneOf(flag, value string, choices ...string) error {
 	return nil
 }
 
-// ChoiceVar declares a flag whose value is one of the choices, which shells complete. value is its default.
-func ChoiceVar(fl *pflag.FlagSet, p *string, name, value, usage string, choices ...string) {
+// Command returns a command. use is its line of usage; its help stands in cli/help.
+func Command(use string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
+	return &cobra.Command{Use: use, Args: args, RunE: run}
+}
+
+// Var declares a flag, "NAME" or "NAME,LETTER", with a default. Its help stands in cli/help, as that of all flags. A
+// list of strings takes one of them for each time that the flag is given.
+func Var[T any](fl *pflag.FlagSet, p *T, name string, value T) {
+	name, letter, _ := strings.Cut(name, ",")
+	switch p := any(p).(type) {
+	case *string:
+		fl.StringVarP(p, name, letter, any(value).(string), "")
+	case *bool:
+		fl.BoolVarP(p, name, letter, any(value).(bool), "")
+	case *int:
+		fl.IntVarP(p, name, letter, any(value).(int), "")
+	case *int64:
+		fl.Int64VarP(p, name, letter, any(value).(int64), "")
+	case *uint64:
+		fl.Uint64VarP(p, name, letter, any(value).(uint64), "")
+	case *float64:
+		fl.Float64VarP(p, name, letter, any(value).(float64), "")
+	case *time.Duration:
+		fl.DurationVarP(p, name, letter, any(value).(time.Duration), "")
+	case *[]string:
+		fl.StringArrayVarP(p, name, letter, any(value).([]string), "")
+	case *[]float64:
+		fl.Float64SliceVarP(p, name, letter, any(value).([]float64), "")
+	default:
+		panic(fmt.Sprintf("flag --%s is a %T", name, p))
+	}
+}
+
+// DurationVar declares a flag for a time that is longer than 0.
+func DurationVar(fl *pflag.FlagSet, p *time.Duration, name string, value time.Duration) {
 	*p = value
-	fl.Var(&choice{p, choices}, name, usage)
+	fl.Var(duration{p}, name, "")
+}
+
+type duration struct{ value *time.Duration }
+
+func (d duration) String() string { return d.value.String() }
+func (d duration) Type() string   { return "duration" }
+
+func (d duration) Set(text string) error {
+	v, err := time.ParseDuration(text)
+	if err == nil && v <= 0 {
+		return outsideError("longer than 0s")
+	}
+	*d.value = v
+	return err
+}
+
+// ListVar declares a flag for names between commas. Without it there are none.
+func ListVar(fl *pflag.FlagSet, p *[]string, name string) { fl.StringSliceVar(p, name, nil, "") }
+
+// ChoiceVar declares a flag whose value is one of the choices, which shells complete. value is its default.
+func ChoiceVar(fl *pflag.FlagSet, p *string, name, value string, choices ...string) {
+	*p = value
+	fl.Var(&choice{p, choices}, name, "")
 }
 
 // choice is a pflag.Value with a list of allowed values.
@@ -183,14 +240,31 @@ func Between[T int | int64](flag string, value, least, most T) error {
 }
 
 // NumberVar declares a flag for a whole number from least to most. value is its default, which may lie outside.
-func NumberVar[T int | int64](fl *pflag.FlagSet, p *T, name string, value, least, most T, usage string) {
+func NumberVar[T int | int64](fl *pflag.FlagSet, p *T, name string, value, least, most T) {
 	*p = value
-	fl.Var(&number[T]{p, least, most}, name, usage)
+	fl.Var(&number[T]{p, least, most}, name, "")
 }
 
 // CountVar is NumberVar without an upper limit.
-func CountVar[T int | int64](fl *pflag.FlagSet, p *T, name string, value, least T, usage string) {
-	NumberVar(fl, p, name, value, least, T(math.MaxInt), usage)
+func CountVar[T int | int64](fl *pflag.FlagSet, p *T, name string, value, least T) {
+	NumberVar(fl, p, name, value, least, T(math.MaxInt))
+}
+
+// NonEmptyVar declares a flag for a text that is not empty. An empty one mostly comes from a variable of a shell that
+// is not set, and would for example choose all samples without a word.
+func NonEmptyVar(fl *pflag.FlagSet, p *string, name string) { fl.Var(nonEmpty{p}, name, "") }
+
+type nonEmpty struct{ text *string }
+
+func (n nonEmpty) String() string { return *n.text }
+func (n nonEmpty) Type() string   { return "string" }
+
+func (n nonEmpty) Set(s string) error {
+	if strings.TrimSpace(s) == "" {
+		return errors.New("it is empty; leave the flag out instead")
+	}
+	*n.text = s
+	return nil
 }
 
 // number is a pflag.Value with limits.

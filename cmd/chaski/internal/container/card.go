@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/ops/card"
 )
@@ -21,17 +20,14 @@ type cardFlags struct {
 // NewCard returns the command card.
 func NewCard(env console.Env) *cobra.Command {
 	var f cardFlags
-	cmd := &cobra.Command{
-		Use:  "card [flags] CONTAINER",
-		Args: console.ExactlyOne("CONTAINER"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+	cmd := console.Command("card [flags] CONTAINER", console.ExactlyOne("CONTAINER"),
+		func(cmd *cobra.Command, args []string) error {
 			return f.warn(env, f.run(cmd.Context(), env, args[0]))
-		},
-	}
+		})
 	fl := cmd.Flags()
-	console.ChoiceVar(fl, &f.to, "to", "markdown", "markdown or huggingface", card.Forms...)
-	fl.StringVarP(&f.out, "output", "o", "-", "`FILE` to write, - for standard output")
-	flags.NonEmptyVar(fl, &f.url, "url", "`URL` where the container is published")
+	console.ChoiceVar(fl, &f.to, "to", "markdown", card.Forms...)
+	console.Var(fl, &f.out, "output,o", "-")
+	console.NonEmptyVar(fl, &f.url, "url")
 	f.containerFlags.add(fl)
 	return cmd
 }

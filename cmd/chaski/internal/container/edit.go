@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco/build"
 )
@@ -26,20 +25,16 @@ type editFlags struct {
 // NewEdit returns the command edit.
 func NewEdit(env console.Env) *cobra.Command {
 	var f editFlags
-	cmd := &cobra.Command{
-		Use:  "edit [flags] CONTAINER",
-		Args: console.ExactlyOne("CONTAINER"),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
-	}
+	cmd := console.Command("edit [flags] CONTAINER", console.ExactlyOne("CONTAINER"),
+		func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) })
 	fl := cmd.Flags()
-	flags.NonEmptyVar(fl, &f.collection, "collection", "YAML or JSON `FILE` with members of COLLECTION.json")
-	fl.StringArrayVar(&f.set, "set", nil, "`KEY=VALUE`: a member of COLLECTION.json")
-	fl.StringArrayVar(&f.unset, "unset", nil, "`KEY` of an optional member to remove")
-	fl.StringArrayVar(&f.dropped, "drop", nil, "`COLUMN` to remove")
-	fl.StringArrayVar(&f.renaming, "rename", nil, "`OLD=NEW`: a column and its new name")
+	console.NonEmptyVar(fl, &f.collection, "collection")
+	console.Var(fl, &f.set, "set", nil)
+	console.Var(fl, &f.unset, "unset", nil)
+	console.Var(fl, &f.dropped, "drop", nil)
+	console.Var(fl, &f.renaming, "rename", nil)
 	f.columns.add(fl)
-	console.CountVar(fl, &f.workers, "workers", 0, 0,
-		"rasters that are read at a time (default: the number of processors)")
+	console.CountVar(fl, &f.workers, "workers", 0, 0)
 	return cmd
 }
 

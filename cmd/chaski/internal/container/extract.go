@@ -27,13 +27,9 @@ type extractFlags struct {
 
 func NewExtract(env console.Env) *cobra.Command {
 	var f extractFlags
-	cmd := &cobra.Command{
-		Use:  "extract [-o OUT] CONTAINER::PATH",
-		Args: console.ExactlyOne("PATH"),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
-	}
-	cmd.Flags().StringVarP(&f.out, "output", "o", "",
-		"`FILE` to write, or a new directory for a folder (default: standard output)")
+	cmd := console.Command("extract [-o OUT] CONTAINER::PATH", console.ExactlyOne("PATH"),
+		func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) })
+	console.Var(cmd.Flags(), &f.out, "output,o", "")
 	addBase(cmd.Flags(), &f.base)
 	return cmd
 }

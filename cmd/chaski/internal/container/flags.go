@@ -25,14 +25,12 @@ type containerFlags struct {
 
 func (f *containerFlags) add(fl *pflag.FlagSet) {
 	addBase(fl, &f.base)
-	fl.StringVar(&f.mode, "columns-mode", "intersection",
-		"what to do with columns that some containers lack: intersection, fill_missing or strict")
+	console.Var(fl, &f.mode, "columns-mode", "intersection")
 }
 
 // addBase adds --base-path.
 func addBase(fl *pflag.FlagSet, base *string) {
-	fl.StringVar(base, "base-path", "",
-		"`DIR` of the source files of a catalog (default: the directory of the catalog)")
+	console.Var(fl, base, "base-path", "")
 }
 
 // atLeastTwo refuses fewer than two arguments. what names those that are needed.

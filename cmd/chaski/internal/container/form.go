@@ -2,6 +2,7 @@ package container
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"path/filepath"
 	"strconv"
@@ -10,7 +11,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/blobsource/s3"
 	"github.com/chaski-eo/chaski/store/taco/build"
 )
 
@@ -33,11 +36,8 @@ type formFlags struct {
 
 // add adds the flags.
 func (f *formFlags) add(fl *pflag.FlagSet, forms ...string) {
-	last := len(forms) - 1
-	console.ChoiceVar(fl, &f.form, "form", "auto",
-		"auto (by the name of OUT), "+strings.Join(forms[1:last], ", ")+" or "+forms[last], forms...)
-	flags.NonEmptyVar(fl, &f.partSize, "part-size",
-		"write a folder OUT of ZIPs, or of Tortillas, with files of `SIZE` each, such as 4GB, and an index")
+	console.ChoiceVar(fl, &f.form, "form", "auto", forms...)
+	console.NonEmptyVar(fl, &f.partSize, "part-size")
 }
 
 // into checks the flags, and sets the form and the parts of a container at out. Of TACO 3, the name of OUT says whether
@@ -89,4 +89,45 @@ func parseSize(flag, text string) (int64, error) {
 		break
 	}
 	return 0, console.Usagef("--%s is %q: it must be a size such as 4GB, 512MiB or 1000", flag, text)
+}
+
+// s3Store is s3.Store for package build.
+type s3Store struct{ *s3.Store }
+
+// Create implements build.Store.
+func (s s3Store) Create(ctx context.Context, uri string, size int64) (build.Object, error) {
+	upload, err := s.Store.Create(ctx, uri, size)
+	if err != nil {
+		return nil, err
+	}
+	return upload, nil
+}
+
+// stored has write make a container of the form of o at a path, in a store if that is not nil. An object is the old one
+// or the new one at any time.
+func stored(ctx context.Context, out string, o build.Options, write func(path string, store build.Store) error) error {
+	if !source.IsRemote(out) {
+		return write(out, nil)
+	}
+	out, err := source.Resolve(out)
+	if err != nil {
+		return err
+	}
+	if !open.IsS3(out) {
+		return console.Usagef("OUT is %s: a container is written to a local disk or to S3", out)
+	}
+	bucket, name, key, done, err := open.Bucket(ctx, out)
+	if err != nil {
+		return err
+	}
+	defer done()
+	oneFile := o.Form.OneFile() && o.PartBytes == 0
+	if strings.Trim(key, "/") == "" || oneFile && strings.HasSuffix(key, "/") {
+		return console.Usagef("OUT is %s: it has no name of an object", out)
+	}
+	store, err := s3.StoreOf(bucket, name)
+	if err != nil {
+		return err
+	}
+	return write(out, s3Store{store})
 }

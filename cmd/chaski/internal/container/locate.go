@@ -14,15 +14,12 @@ import (
 func NewLocate(env console.Env) *cobra.Command {
 	var f containerFlags
 	var format string
-	cmd := &cobra.Command{
-		Use:  "locate [flags] CONTAINER KEY...",
-		Args: atLeastTwo("CONTAINER and at least one KEY"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+	cmd := console.Command("locate [flags] CONTAINER KEY...", atLeastTwo("CONTAINER and at least one KEY"),
+		func(cmd *cobra.Command, args []string) error {
 			return f.locate(cmd.Context(), env, args[0], args[1:], format)
-		},
-	}
+		})
 	addBase(cmd.Flags(), &f.base)
-	console.ChoiceVar(cmd.Flags(), &format, "format", "text", "text or json", "text", "json")
+	console.ChoiceVar(cmd.Flags(), &format, "format", "text", "text", "json")
 	f.mode = "intersection"
 	return cmd
 }

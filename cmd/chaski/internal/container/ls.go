@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -36,20 +38,16 @@ type lsFlags struct {
 
 func NewLs(env console.Env) *cobra.Command {
 	var f lsFlags
-	cmd := &cobra.Command{
-		Use:  "ls [flags] CONTAINER...",
-		Args: console.AtLeastOne("CONTAINER"),
-		RunE: func(cmd *cobra.Command, paths []string) error { return f.warn(env, f.run(cmd.Context(), env, paths)) },
-	}
+	cmd := console.Command("ls [flags] CONTAINER...", console.AtLeastOne("CONTAINER"),
+		func(cmd *cobra.Command, paths []string) error { return f.warn(env, f.run(cmd.Context(), env, paths)) })
 	fl := cmd.Flags()
 	f.containerFlags.add(fl)
 	f.Filter.Add(fl)
-	fl.BoolVar(&f.leaves, "leaves", false, "list the samples of all levels that have bytes")
-	fl.BoolVar(&f.sha256, "sha256", false, "with --leaves: read the bytes and print their hash")
-	fl.BoolVar(&f.padding, "padding", false,
-		"also list placeholders, and the histograms that a streaming TACO stores among its samples")
-	fl.StringVar(&f.levelName, "level", "0", "`LEVEL` to list: its number, or its name in TACO 3 (children/before)")
-	console.ChoiceVar(fl, &f.format, "format", "text", "text or json", "text", "json")
+	console.Var(fl, &f.leaves, "leaves", false)
+	console.Var(fl, &f.sha256, "sha256", false)
+	console.Var(fl, &f.padding, "padding", false)
+	console.Var(fl, &f.levelName, "level", "0")
+	console.ChoiceVar(fl, &f.format, "format", "text", "text", "json")
 	return cmd
 }
 
@@ -139,10 +137,7 @@ func (f *lsFlags) rows(ctx context.Context, d *taco.Dataset, left taco.Selection
 	var rows []int
 	var err error
 	if f.padding {
-		rows = make([]int, n)
-		for i := range rows {
-			rows[i] = i
-		}
+		rows = numbers(n)
 	} else if rows, err = d.Visible(ctx, f.level); err != nil {
 		return nil, err
 	}
@@ -156,21 +151,27 @@ func (f *lsFlags) rows(ctx context.Context, d *taco.Dataset, left taco.Selection
 	return slices.DeleteFunc(rows, func(row int) bool { return !hasRow(below, row) }), err
 }
 
+// numbers returns the numbers of n rows.
+func numbers(n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}
+
 // writeRows writes rows as JSON with all columns.
 func writeRows(ctx context.Context, w io.Writer, t *tables.Table, rows []int) error {
 	cols := make([]*tables.Vector, len(t.Columns()))
 	names := make([][]byte, len(cols))
 	// For few rows only the pages that hold them are read. From a quarter of the rows on most pages hold one,
 	// so that whole columns cost about the same.
-	few := len(rows) < t.Len()/4 && slices.IsSorted(rows)
+	if len(rows) < t.Len()/4 && slices.IsSorted(rows) {
+		t, rows = t.Take(rows), numbers(len(rows))
+	}
 	for i, column := range t.Columns() {
 		var err error
-		if few {
-			cols[i], err = t.Pick(ctx, i, rows)
-		} else {
-			cols[i], err = t.At(ctx, i)
-		}
-		if err != nil {
+		if cols[i], err = t.At(ctx, i); err != nil {
 			return err
 		}
 		if names[i], err = json.Marshal(column.Name); err != nil {
@@ -178,10 +179,7 @@ func writeRows(ctx context.Context, w io.Writer, t *tables.Table, rows []int) er
 		}
 	}
 	var line []byte
-	for k, row := range rows {
-		if few {
-			row = k
-		}
+	for _, row := range rows {
 		line = append(line[:0], '{')
 		for i, values := range cols {
 			if i > 0 {
@@ -234,4 +232,138 @@ func (f *lsFlags) listZarr(ctx context.Context, w io.Writer, files source.Opener
 		}
 	}
 	return nil
+}
+
+// leafRoots applies --where and --order-by to the samples of level 0, whose leaves are listed.
+func (f *lsFlags) leafRoots(ctx context.Context, d *taco.Dataset, roots []int) ([]int, error) {
+	if f.Where == "" && f.OrderBy == "" || d.Levels() == 0 {
+		return roots, nil
+	}
+	table, err := d.Level(ctx, 0)
+	if err == nil && roots == nil {
+		roots, err = d.Visible(ctx, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	roots, err = flags.ChooseRows(ctx, table, roots, f.Where, f.OrderBy)
+	return roots, fault.WithFile(err, d.Parts()[0])
+}
+
+// hasRow reports whether row is among rows, which need to ascend.
+func hasRow(rows []int, row int) bool {
+	_, ok := slices.BinarySearch(rows, row)
+	return ok
+}
+
+// hashBytes is how much of a sample is read at once for its hash: 256 KiB stay in a processor's cache
+// while they are hashed.
+const hashBytes = 1 << 18
+
+// Leaf is what --leaves prints.
+type Leaf struct {
+	Path   string `json:"path"`
+	Offset *int64 `json:"offset"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+// listLeaves lists the samples that have bytes, below the samples of level 0 that the flags leave.
+func (f *lsFlags) listLeaves(ctx context.Context, w io.Writer, files source.Opener, d *taco.Dataset,
+	left taco.Selection) error {
+	var roots []int // nil: all
+	if left != nil {
+		roots = left[0]
+	}
+	roots, err := f.leafRoots(ctx, d, roots)
+	if err != nil {
+		return err
+	}
+	buf := make([]byte, hashBytes)
+	below := map[int][]int{} // the rows that --bbox and --datetime leave, by levels below 0
+	count := 0
+	print := func(e taco.Entry, err error) error {
+		if err == nil && e.Level > 0 && len(left) > 1 {
+			var in bool
+			if in, err = isLeft(ctx, d, left, below, e); err == nil && !in {
+				return nil
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if count++; count <= f.Offset || f.Limit >= 0 && count > f.Offset+f.Limit {
+			return nil
+		}
+		return f.listLeaf(ctx, w, files, e, buf)
+	}
+	if roots == nil {
+		for e, err := range d.Leaves(ctx, f.padding) {
+			if err := print(e, err); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, row := range roots {
+		e, err := d.Entry(ctx, 0, row)
+		if err != nil {
+			return err
+		}
+		for e, err := range d.LeavesOf(ctx, e, f.padding) {
+			if err := print(e, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// isLeft reports whether --bbox and --datetime leave a sample below level 0. known caches the rows of
+// levels, since finding them reads a table.
+func isLeft(ctx context.Context, d *taco.Dataset, left taco.Selection, known map[int][]int,
+	e taco.Entry) (bool, error) {
+	rows, ok := known[e.Level]
+	if !ok {
+		var err error
+		if rows, err = d.RowsBelow(ctx, left, e.Level); err != nil {
+			return false, err
+		}
+		known[e.Level] = rows
+	}
+	return hasRow(rows, e.Row), nil
+}
+
+// listLeaf prints one sample. It opens the sample only for its hash or size.
+func (f *lsFlags) listLeaf(ctx context.Context, w io.Writer, files source.Opener, e taco.Entry, buf []byte) error {
+	leaf := Leaf{Path: e.Path, Size: e.Size}
+	if e.Offset != taco.Whole {
+		leaf.Offset = &e.Offset
+	}
+	if f.sha256 || e.Size == taco.Whole {
+		file, err := taco.Section(ctx, files, e)
+		if err != nil {
+			return err
+		}
+		leaf.Size = file.Size()
+		if f.sha256 {
+			leaf.SHA256, err = hashReader(ctx, file, buf)
+		}
+		if err = cmp.Or(err, file.Close()); err != nil {
+			return err
+		}
+	}
+	if f.format == "json" {
+		return console.PrintJSON(w, leaf)
+	}
+	_, err := fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", console.Printable(leaf.Path), leaf.Size, leaf.SHA256,
+		console.Printable(taco.VSI(e)))
+	return err
+}
+
+// hashReader returns the SHA-256 of all bytes of r.
+func hashReader(ctx context.Context, r source.Reader, buf []byte) (string, error) {
+	hash := sha256.New()
+	_, err := io.CopyBuffer(hash, source.Sequential(ctx, r, 0), buf)
+	return hex.EncodeToString(hash.Sum(nil)), err
 }

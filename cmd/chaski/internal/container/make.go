@@ -38,18 +38,15 @@ type makeFlags struct {
 // NewMake returns the command make.
 func NewMake(env console.Env) *cobra.Command {
 	var f makeFlags
-	cmd := &cobra.Command{
-		Use:  "make -o OUT [flags] RECIPE",
-		Args: console.ExactlyOne("RECIPE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+	cmd := console.Command("make -o OUT [flags] RECIPE", console.ExactlyOne("RECIPE"),
+		func(cmd *cobra.Command, args []string) error {
 			if err := f.shards.Check(cmd.Flags(), f.out); err != nil {
 				return err
 			}
 			return f.run(cmd.Context(), env, args[0])
-		},
-	}
+		})
 	fl := cmd.Flags()
-	fl.StringVarP(&f.out, "output", "o", "", "`OUT`, the container to write")
+	console.Var(fl, &f.out, "output,o", "")
 	// 'chaski convert' says --to for the same.
 	fl.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "to" {
@@ -58,16 +55,14 @@ func NewMake(env console.Env) *cobra.Command {
 		return pflag.NormalizedName(name)
 	})
 	f.form.add(fl, madeForms...)
-	flags.NonEmptyVar(fl, &f.stats, "stats", "also write the statistics of all chips to `FILE`, as 'chaski stats' does")
-	flags.NonEmptyVar(fl, &f.page, "report", "also write a page of HTML about the chips to `FILE`")
-	console.NumberVar(fl, &f.workers, "workers", 0, 0, flags.MaxWorkers,
-		"chips that are read and encoded at a time (default: the number of processors)")
-	flags.AddMemory(fl, &f.memory, "windows")
+	console.NonEmptyVar(fl, &f.stats, "stats")
+	console.NonEmptyVar(fl, &f.page, "report")
+	console.NumberVar(fl, &f.workers, "workers", 0, 0, flags.MaxWorkers)
+	console.CountVar(fl, &f.memory, "memory", 0, 0)
 	flags.AddMaxChunk(fl, &f.maxChunk)
-	fl.BoolVar(&f.resume, "resume", false,
-		"keep what is done beside OUT, and go on with what an interrupted run with --resume has done")
+	console.Var(fl, &f.resume, "resume", false)
 	f.shards.Add(fl)
-	fl.BoolVar(&f.quiet, "quiet", false, "show no progress")
+	console.Var(fl, &f.quiet, "quiet", false)
 	return cmd
 }
 
@@ -85,7 +80,7 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	if f.resume && f.shards.Given() {
 		return console.Usagef("--resume is for a run without --shard and --merge: shards that are done are kept anyway")
 	}
-	if f.resume && (open.IsStore(f.out) || source.LocalPath(f.out) != f.out) {
+	if f.resume && (source.IsRemote(f.out) || source.LocalPath(f.out) != f.out) {
 		return console.Usagef("--resume needs a local OUT, beside which a run leaves what is done")
 	}
 	r, text, err := f.recipe(ctx, env, path)
@@ -207,7 +202,7 @@ func (f *makeFlags) draw(ctx context.Context, env console.Env, r *recipe.Recipe,
 	if f.page == "" {
 		return nil
 	}
-	ro := report.Options{Source: f.out, Title: r.Title(), Generator: "chaski " + env.Version, Low: 2, High: 98,
+	ro := report.Options{Source: f.out, Title: r.Title(), Generator: "chaski " + env.Version,
 		Fields: fieldsOf(r), Loader: o}
 	if r.Split != nil {
 		ro.Fields = append(ro.Fields, loader.Field{Name: "split", Kind: "text"})

@@ -2,6 +2,7 @@ package container
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -11,10 +12,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -36,14 +37,12 @@ type packFlags struct {
 // NewPack returns the command pack.
 func NewPack(env console.Env) *cobra.Command {
 	var f packFlags
-	cmd := &cobra.Command{
-		Use:  "pack -o OUT [flags] DIR | TABLE | CONTAINER...",
-		Args: console.AtLeastOne("DIR, TABLE or CONTAINER"),
-		RunE: func(cmd *cobra.Command, paths []string) error { return f.warn(env, f.run(cmd.Context(), env, paths)) },
-	}
+	cmd := console.Command("pack -o OUT [flags] DIR | TABLE | CONTAINER...",
+		console.AtLeastOne("DIR, TABLE or CONTAINER"),
+		func(cmd *cobra.Command, paths []string) error { return f.warn(env, f.run(cmd.Context(), env, paths)) })
 	fl := cmd.Flags()
-	fl.StringVarP(&f.out, "output", "o", "", "`OUT`, the container to write")
-	flags.NonEmptyVar(fl, &f.collection, "collection", "YAML or JSON `FILE` with members of COLLECTION.json")
+	console.Var(fl, &f.out, "output,o", "")
+	console.NonEmptyVar(fl, &f.collection, "collection")
 	f.form.add(fl, slices.Concat(madeForms, indexForms)...)
 	f.addShared(fl)
 	return cmd
@@ -51,10 +50,9 @@ func NewPack(env console.Env) *cobra.Command {
 
 // addShared adds the flags that pack and append have.
 func (f *packFlags) addShared(fl *pflag.FlagSet) {
-	console.CountVar(fl, &f.workers, "workers", 0, 0,
-		"files that are read at a time (default: the number of processors, at least 4)")
+	console.CountVar(fl, &f.workers, "workers", 0, 0)
 	f.columns.add(fl)
-	fl.BoolVar(&f.quiet, "quiet", false, "show no progress")
+	console.Var(fl, &f.quiet, "quiet", false)
 	f.ofContainers = pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.containerFlags.add(f.ofContainers)
 	f.Filter.Add(f.ofContainers)
@@ -243,4 +241,76 @@ func setMembers(c *build.Collection, path string) error {
 		return console.FileError(path, err)
 	}
 	return fault.WithFile(c.SetYAML(data), path)
+}
+
+// NewAppend returns the command append.
+func NewAppend(env console.Env) *cobra.Command {
+	var f packFlags
+	cmd := console.Command("append [flags] FOLDER DIR | TABLE | CONTAINER...",
+		atLeastTwo("FOLDER and at least one DIR, TABLE or CONTAINER"),
+		func(cmd *cobra.Command, args []string) error {
+			return f.warn(env, f.append(cmd.Context(), env, args[0], args[1:]))
+		})
+	f.addShared(cmd.Flags())
+	return cmd
+}
+
+// append adds samples to a folder.
+func (f *packFlags) append(ctx context.Context, env console.Env, folder string, paths []string) error {
+	return f.show(env, "append", folder, paths, " added", func(o build.Options) (*build.Result, error) {
+		o.Form = build.ZIP
+		return build.Append(ctx, folder, o, func(path string, c build.Collection) (*build.Result, error) {
+			f.out, f.given = path, &c
+			return f.write(ctx, paths, o)
+		})
+	})
+}
+
+// index writes an index of ZIPs. A folder among the paths stands for the ZIPs in it.
+func (f *packFlags) index(ctx context.Context, paths []string, o build.Options) (*build.Result, error) {
+	if err := f.unused("an index has the samples of its ZIPs"); err != nil {
+		return nil, err
+	}
+	if f.collection != "" {
+		return nil, console.Usagef("--collection is for containers: an index has the description of its ZIPs")
+	}
+	zips, err := build.ZIPs(ctx, paths, o.Store)
+	if err != nil {
+		return nil, err
+	}
+	// An index of broken containers would hide the damage.
+	for _, zip := range zips {
+		if err := f.verify(ctx, o.Opener, zip); err != nil {
+			return nil, fault.WithFile(err, zip)
+		}
+	}
+	if o.Store != nil {
+		return build.Consolidate(ctx, zips, f.out, o)
+	}
+	// The paths, not the ZIPs: an append may have added one meanwhile, which it has checked.
+	return build.Consolidate(ctx, paths, f.out, o)
+}
+
+// verify checks a container, and keeps its notes.
+func (f *packFlags) verify(ctx context.Context, files source.Opener, path string) error {
+	dataset, err := taco.Open(ctx, files, []string{path}, taco.Options{})
+	if err != nil {
+		return err
+	}
+	checked, err := dataset.Verify(ctx)
+	if err == nil {
+		f.notes = append(f.notes, checked.Notes...)
+	}
+	return errors.Join(err, dataset.Close())
+}
+
+// unused refuses flags that select samples of containers, for the reason why.
+func (f *packFlags) unused(why string) error {
+	var ignored error
+	f.ofContainers.VisitAll(func(fl *pflag.Flag) {
+		if fl.Changed && ignored == nil {
+			ignored = console.Usagef("--%s is for containers: %s", fl.Name, why)
+		}
+	})
+	return ignored
 }

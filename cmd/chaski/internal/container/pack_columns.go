@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/ops/columns"
 	"github.com/chaski-eo/chaski/store/taco/build"
@@ -23,12 +22,11 @@ type columnFlags struct {
 }
 
 func (f *columnFlags) add(fl *pflag.FlagSet) {
-	flags.NonEmptyVar(fl, &f.attach.Table, "metadata", "`TABLE` with a row for each sample, whose columns to add")
-	flags.NonEmptyVar(fl, &f.attach.On, "on", "`COLUMN` of the table that names the samples (default: id)")
-	fl.BoolVar(&f.attach.Left, "metadata-left", false, "allow samples without a row in the table")
-	flags.NonEmptyVar(fl, &f.list, "columns", "columns to compute: a `LIST` such as stac,stats,majortom=100")
-	fl.StringArrayVar(&f.classes, "classes", nil,
-		"`[PATH=]VALUES`: statistics of the rasters at PATH below the samples are the shares of these classes")
+	console.NonEmptyVar(fl, &f.attach.Table, "metadata")
+	console.NonEmptyVar(fl, &f.attach.On, "on")
+	console.Var(fl, &f.attach.Left, "metadata-left", false)
+	console.NonEmptyVar(fl, &f.list, "columns")
+	console.Var(fl, &f.classes, "classes", nil)
 }
 
 // check refuses flags that lack another.

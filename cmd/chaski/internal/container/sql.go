@@ -35,9 +35,6 @@ func NewSQL(env console.Env) *cobra.Command {
 					return err
 				}
 			}
-			if err := flags.CheckSQLLimits(options.limits); err != nil {
-				return err
-			}
 			sql, err := fromFile(args[0])
 			if err != nil {
 				return err
@@ -46,10 +43,9 @@ func NewSQL(env console.Env) *cobra.Command {
 		},
 	}
 	f.add(cmd.Flags())
-	console.ChoiceVar(cmd.Flags(), &options.format, "format", "text", "text, json or arrow", "text", "json", "arrow")
+	console.ChoiceVar(cmd.Flags(), &options.format, "format", "text", "text", "json", "arrow")
 	flags.AddSQLLimits(cmd.Flags(), &options.limits)
-	cmd.Flags().BoolVar(&options.stored, "stored", false,
-		"tables have every row of the file, including the histograms of a streaming TACO")
+	console.Var(cmd.Flags(), &options.stored, "stored", false)
 	return cmd
 }
 

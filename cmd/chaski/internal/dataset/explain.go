@@ -30,8 +30,8 @@ func NewExplain(env console.Env) *cobra.Command {
 	}
 	f.run.Add(cmd)
 	f.step.add(cmd.Flags())
-	f.run.AddJSON(cmd.Flags(), "one line of JSON instead of YAML")
-	cmd.Flags().StringVarP(&f.out, "output", "o", "", "`FILE` to write the batch of the step to; - for standard output")
+	f.run.AddJSON(cmd.Flags())
+	console.Var(cmd.Flags(), &f.out, "output,o", "")
 	return cmd
 }
 

@@ -18,20 +18,17 @@ type planFlags struct {
 
 func NewPlan(env console.Env) *cobra.Command {
 	var f planFlags
-	cmd := &cobra.Command{
-		Use:  "plan [flags] SPEC.json|DATASET",
-		Args: console.ExactlyOne("SPEC.json or DATASET"),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.do(cmd, env, args[0]) },
-	}
+	cmd := console.Command("plan [flags] SPEC.json|DATASET", console.ExactlyOne("SPEC.json or DATASET"),
+		func(cmd *cobra.Command, args []string) error { return f.do(cmd, env, args[0]) })
 	f.run.Add(cmd)
 	fl := cmd.Flags()
-	f.run.AddJSON(fl, "one line of JSON instead of YAML")
-	fl.Uint64Var(&f.options.Epoch, "epoch", 0, "the epoch to examine")
-	fl.IntVar(&f.options.Rank, "rank", 0, "the rank to count, from 0")
-	console.CountVar(fl, &f.options.World, "world", 1, 1, "how many ranks share a step (1: one rank takes all rows)")
-	console.CountVar(fl, &f.options.Prefetch, "prefetch", loader.DefaultPrefetch, 1, "batches prepared ahead")
-	console.CountVar(fl, &f.options.Samples, "sample", dryrun.DefaultSamples, 1, "examine at most this many samples")
-	fl.BoolVar(&f.all, "all", false, "examine every sample, whatever their number")
+	f.run.AddJSON(fl)
+	console.Var(fl, &f.options.Epoch, "epoch", 0)
+	console.Var(fl, &f.options.Rank, "rank", 0)
+	console.CountVar(fl, &f.options.World, "world", 1, 1)
+	console.CountVar(fl, &f.options.Prefetch, "prefetch", loader.DefaultPrefetch, 1)
+	console.CountVar(fl, &f.options.Samples, "sample", dryrun.DefaultSamples, 1)
+	console.Var(fl, &f.all, "all", false)
 	return cmd
 }
 

@@ -24,23 +24,18 @@ type quarantineFlags struct {
 
 func NewQuarantine(env console.Env) *cobra.Command {
 	var f quarantineFlags
-	cmd := &cobra.Command{
-		Use: "quarantine [flags] [SPEC.json|DATASET]",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return console.Usagef("there are %d arguments: the command takes one SPEC.json or DATASET", len(args))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return f.do(cmd.Context(), env, args) },
-	}
+	cmd := console.Command("quarantine [flags] [SPEC.json|DATASET]", func(_ *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return console.Usagef("there are %d arguments: the command takes one SPEC.json or DATASET", len(args))
+		}
+		return nil
+	}, func(cmd *cobra.Command, args []string) error { return f.do(cmd.Context(), env, args) })
 	f.run.Add(cmd)
-	f.run.AddJSON(cmd.Flags(), "one line of JSON instead of YAML")
+	f.run.AddJSON(cmd.Flags())
 	fl := cmd.Flags()
-	fl.StringArrayVar(&f.met, "met", nil, "`FILE` with a list that runs wrote; repeatable")
-	fl.StringVarP(&f.out, "output", "o", "", "`FILE` to write the list to, as lines of JSON (default: none)")
-	console.CountVar(fl, &f.max, "max-bad", loader.DefaultMaxBad, 1,
-		"list at most this many bad samples of the dataset")
+	console.Var(fl, &f.met, "met", nil)
+	console.Var(fl, &f.out, "output,o", "")
+	console.CountVar(fl, &f.max, "max-bad", loader.DefaultMaxBad, 1)
 	return cmd
 }
 

@@ -58,3 +58,22 @@ func writeTensor(z *npy.Zip, t *loader.Tensor) error {
 	return fault.New(fault.Unsupported, fmt.Sprintf("tensor %q", t.Name), fault.NoOffset,
 		"it is ragged, which .npz cannot hold")
 }
+
+// badRow is a row whose sample was bad, as reports print it.
+type badRow struct {
+	Row      int    `json:"row"`
+	Position int64  `json:"position"`
+	Error    string `json:"error"`
+	// Sample is the bad sample. Instead is its substitute, if the policy is to replace bad samples.
+	Sample  *loader.SampleRef `json:"sample,omitempty"`
+	Instead *loader.SampleRef `json:"instead,omitempty"`
+}
+
+// badRows returns the bad rows of a batch. It is never nil, so that JSON has an empty list.
+func badRows(b *loader.Batch) []badRow {
+	out := make([]badRow, len(b.Bad))
+	for i, bad := range b.Bad {
+		out[i] = badRow{bad.Row, bad.Position, fault.Line(bad.Err), bad.Sample, bad.Instead}
+	}
+	return out
+}

@@ -13,10 +13,8 @@ import (
 // NewSpec returns the command spec.
 func NewSpec(env console.Env) *cobra.Command {
 	var schema bool
-	cmd := &cobra.Command{
-		Use:  "spec [--schema | SPEC.json]",
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+	cmd := console.Command("spec [--schema | SPEC.json]", cobra.MaximumNArgs(1),
+		func(cmd *cobra.Command, args []string) error {
 			switch {
 			case schema == (len(args) == 1):
 				return console.Usagef("give either SPEC.json or --schema")
@@ -29,8 +27,7 @@ func NewSpec(env console.Env) *cobra.Command {
 				return err
 			}
 			return console.PrintInput(env.Out, spec)
-		},
-	}
-	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of specs")
+		})
+	console.Var(cmd.Flags(), &schema, "schema", false)
 	return cmd
 }

@@ -9,6 +9,7 @@ import (
 	"iter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
@@ -16,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -38,10 +40,8 @@ type statsFlags struct {
 
 func NewStats(env console.Env) *cobra.Command {
 	var f statsFlags
-	cmd := &cobra.Command{
-		Use:  "stats [flags] SPEC.json|DATASET",
-		Args: console.ExactlyOne("SPEC.json or DATASET"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+	cmd := console.Command("stats [flags] SPEC.json|DATASET", console.ExactlyOne("SPEC.json or DATASET"),
+		func(cmd *cobra.Command, args []string) error {
 			for _, name := range []string{"count", "classes", "cell"} {
 				if !f.sampling && cmd.Flags().Changed(name) {
 					return console.Usagef("--%s needs --sampling", name)
@@ -66,8 +66,7 @@ func NewStats(env console.Env) *cobra.Command {
 				return console.Usagef("--component is %q: it needs --from-metadata", f.component)
 			}
 			return f.run(cmd.Context(), env, args[0])
-		},
-	}
+		})
 	f.add(cmd)
 	return cmd
 }
@@ -75,22 +74,18 @@ func NewStats(env console.Env) *cobra.Command {
 // add declares the flags of cmd.
 func (f *statsFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
-	console.CountVar(fl, &f.workers, "workers", 0, 0, "decoding workers (default: the number of processors)")
+	console.Var(fl, &f.out, "output,o", "-")
+	console.CountVar(fl, &f.workers, "workers", 0, 0)
 	flags.AddMaxChunk(fl, &f.maxChunk)
-	fl.BoolVar(&f.metadata, "from-metadata", false,
-		"pool the statistics in the rows of a container, without reading pixels")
-	fl.StringVar(&f.component, "component", "*",
-		"with --from-metadata: pool only the samples of the deepest level with this `ID` (default: all)")
+	console.Var(fl, &f.metadata, "from-metadata", false)
+	console.Var(fl, &f.component, "component", "*")
 	fl.Lookup("component").DefValue = "" // pflag would print (default "*")
-	console.ChoiceVar(fl, &f.format, "format", "json", "json", "json")
-	fl.BoolVar(&f.sampling, "sampling", false, "write the weights of the sampler weighted_window")
-	fl.StringVar(&f.weights.Field, "count", "",
-		"with --sampling: the `FIELD` whose pixels to count (default: the last field)")
-	fl.Float64SliceVar(&f.weights.Classes, "classes", nil,
-		"with --sampling: count only these values of its first band (default: all valid pixels)")
+	console.ChoiceVar(fl, &f.format, "format", "json", "json")
+	console.Var(fl, &f.sampling, "sampling", false)
+	console.Var(fl, &f.weights.Field, "count", "")
+	console.Var(fl, &f.weights.Classes, "classes", nil)
 	fl.Lookup("classes").DefValue = "" // pflag would print (default []), which contradicts the text
-	fl.IntVar(&f.weights.Cell, "cell", 64, "with --sampling: side of a cell, in pixels of the first field")
+	console.Var(fl, &f.weights.Cell, "cell", 64)
 	f.shards.Add(fl)
 	f.Measured.Add(fl)
 }
@@ -285,4 +280,44 @@ func (f *statsFlags) weightsOfShards(ctx context.Context, spec loader.Spec, o lo
 			}))
 		})
 	})
+}
+
+// Measured has the flags that say which samples are measured, and with which fields.
+type Measured struct {
+	source flags.Source
+	bands  flags.Bands
+	bad    string
+	base   string
+
+	own pflag.FlagSet // the flags that a spec excludes, because it says the same
+}
+
+func (m *Measured) Add(fl *pflag.FlagSet) {
+	m.source.Add(&m.own)
+	m.bands.Add(&m.own)
+	console.Var(&m.own, &m.bad, "bad-samples", spec.BadError)
+	console.Var(&m.own, &m.base, "base-path", "")
+	fl.AddFlagSet(&m.own)
+}
+
+// spec makes a spec of a dataset and the flags.
+func (m *Measured) spec(dataset string) (loader.Spec, error) {
+	if m.bad != "" {
+		if err := console.OneOf("bad-samples", m.bad, spec.BadError, spec.BadSkip); err != nil {
+			return loader.Spec{}, err
+		}
+	}
+	s, err := m.source.Spec(dataset)
+	if err != nil {
+		return s, err
+	}
+	if s.Fields, err = m.bands.First(s.Fields); err != nil {
+		return s, err
+	}
+	s.BatchSize, s.BadSamples, s.BasePath = 1, m.bad, m.base
+	s = s.WithDefaults()
+	if err := s.Validate(); err != nil {
+		return s, console.WrongUsage(err)
+	}
+	return s, nil
 }

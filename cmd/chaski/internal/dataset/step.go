@@ -3,7 +3,9 @@
 package dataset
 
 import (
+	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -22,12 +24,12 @@ type stepFlags struct {
 }
 
 func (f *stepFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.state, "state", "", "`FILE` with the JSON of a state: take the step that follows it")
-	fl.Uint64Var(&f.epoch, "epoch", 0, "the epoch, instead of --state")
-	console.CountVar(fl, &f.step, "step", 0, 0, "the step of the epoch, from 0, instead of --state")
-	console.CountVar(fl, &f.back, "back", 0, 0, "go back this many steps: 1 is the last step before a state")
-	fl.IntVar(&f.rank, "rank", 0, "the rank whose rows to take, from 0")
-	console.CountVar(fl, &f.world, "world", 1, 1, "how many ranks share a step (1: one rank takes all rows)")
+	console.Var(fl, &f.state, "state", "")
+	console.Var(fl, &f.epoch, "epoch", 0)
+	console.CountVar(fl, &f.step, "step", 0, 0)
+	console.CountVar(fl, &f.back, "back", 0, 0)
+	console.Var(fl, &f.rank, "rank", 0)
+	console.CountVar(fl, &f.world, "world", 1, 1)
 }
 
 // stepAt is a step of a run.
@@ -91,4 +93,41 @@ func checkRank(rank, world int) error {
 		return console.Usagef("--rank is %d, but --world is %d: ranks are 0 to %d", rank, world, world-1)
 	}
 	return nil
+}
+
+// fieldsOf describes the fields of a batch, and where each batch is of one source, the fields of every source.
+func fieldsOf(e *loader.Engine) []string {
+	sp := e.Spec()
+	if sp.Batches == "" {
+		return fieldStrings(e.Fields())
+	}
+	var out []string
+	for _, source := range e.Sources() {
+		for _, text := range fieldStrings(source.Fields) {
+			out = append(out, source.Name+": "+text)
+		}
+	}
+	return out
+}
+
+// fieldStrings describes the fields of a batch: name, kind, dtype and lengths of the axes. It leaves out
+// n, since all fields share it.
+func fieldStrings(fields []loader.FieldInfo) []string {
+	out := make([]string, len(fields))
+	for i, fieldInfo := range fields {
+		var lengths []string
+		for k, axis := range fieldInfo.Axes {
+			if axis != "n" {
+				lengths = append(lengths, fmt.Sprintf("%s %d", axis, fieldInfo.Shape[k]))
+			}
+		}
+		out[i] = fieldInfo.Name + " " + fieldInfo.Kind
+		if fieldInfo.DType.Valid() && fieldInfo.DType.String() != fieldInfo.Kind {
+			out[i] += " " + fieldInfo.DType.String()
+		}
+		if len(lengths) > 0 {
+			out[i] += " (" + strings.Join(lengths, ", ") + ")"
+		}
+	}
+	return out
 }

@@ -39,30 +39,23 @@ func (f *Dataset) Add(to *pflag.FlagSet, batch int, shuffle bool) {
 	fl := &f.Own
 	f.Source.Add(fl)
 	f.bands.Add(fl)
-	console.CountVar(fl, &f.Batch, "batch", batch, 1, "samples in a batch")
+	console.CountVar(fl, &f.Batch, "batch", batch, 1)
 	f.sampler.add(fl)
-	fl.StringVar(&f.augment, "augment", "",
-		"random flips and rotations: flip_x, flip_y, flips, rotations or d4 (default: none)")
-	fl.BoolVar(&f.shuffle, "shuffle", shuffle, "shuffle the samples")
-	fl.Uint64Var(&f.Seed, "seed", 0, "seed of the order and the windows")
-	fl.StringVar(&f.Bad, "bad-samples", spec.BadError,
-		"what to do with samples that cannot be read: error, skip, replace or fill")
+	console.Var(fl, &f.augment, "augment", "")
+	console.Var(fl, &f.shuffle, "shuffle", shuffle)
+	console.Var(fl, &f.Seed, "seed", 0)
+	console.Var(fl, &f.Bad, "bad-samples", spec.BadError)
 	to.AddFlagSet(fl)
 }
 
 // AddArithmetic adds the flags for the layout, dtype and normalisation of the first field.
 func (f *Dataset) AddArithmetic(to *pflag.FlagSet) {
 	fl := &f.Own
-	fl.StringVar(&f.Layout, "layout", "",
-		"einops pattern of the first field (default: n b y x, of sequences n t b y x)")
-	fl.StringVar(&f.DType, "dtype", "float32",
-		"dtype of the first field: native, float32, float16, bfloat16, uint8 or int64")
-	fl.BoolVar(&f.clip, "clip", false, "let --dtype uint8 make 0 or 255 of pixels beyond it, in place of an error")
-	fl.StringVar(&f.normalize, "normalize", "",
-		`how to normalise the first field: mean_std, min_max or percentile of --stats, or JSON as in a spec, `+
-			`such as '{"mean": [0.5], "std": [0.2]}' (default: not)`)
-	fl.StringVar(&f.stats, "stats", "",
-		"`FILE` with the JSON of 'chaski stats', its member \"fields\" alone, or with the lists \"mean\" and \"std\"")
+	console.Var(fl, &f.Layout, "layout", "")
+	console.Var(fl, &f.DType, "dtype", "float32")
+	console.Var(fl, &f.clip, "clip", false)
+	console.Var(fl, &f.normalize, "normalize", "")
+	console.Var(fl, &f.stats, "stats", "")
 	to.AddFlagSet(fl)
 }
 

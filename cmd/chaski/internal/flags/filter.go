@@ -1,16 +1,20 @@
 package flags
 
 import (
+	"context"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query"
 )
 
 // Filter has the flags that choose samples.
@@ -28,63 +32,76 @@ const noLimit = -1
 // Add adds the flags that choose, sort and count rows.
 func (f *Filter) Add(fl *pflag.FlagSet) {
 	f.addFilters(fl)
-	fl.StringVar(&f.OrderBy, "order-by", "", "`COLUMN [desc]` to sort by; equal rows stay in storage order")
-	console.CountVar(fl, &f.Limit, "limit", noLimit, 0, "take at most this many rows (default: all)")
+	console.Var(fl, &f.OrderBy, "order-by", "")
+	console.CountVar(fl, &f.Limit, "limit", noLimit, 0)
 	fl.Lookup("limit").DefValue = "0" // pflag would print (default -1), which contradicts the text
-	console.CountVar(fl, &f.Offset, "offset", 0, 0, "leave out this many rows at the start")
+	console.CountVar(fl, &f.Offset, "offset", 0, 0)
 }
 
 // addFilters adds the flags that choose rows, without those that sort and count them: a run has an
 // order of its own.
 func (f *Filter) addFilters(fl *pflag.FlagSet) {
-	NonEmptyVar(fl, &f.Where, "where", "SQL `CONDITION` on the columns")
-	NonEmptyVar(fl, &f.bbox, "bbox",
-		"`W,S,E,N`: choose samples whose geometry, or in a catalog whose raster, intersects this bounding box in "+
-			"degrees of longitude and latitude; W greater than E crosses the antimeridian")
-	NonEmptyVar(fl, &f.bboxCRS, "bbox-crs", "`EPSG` code of the CRS of --bbox (default: 4326, longitude and latitude)")
-	console.ChoiceVar(fl, &f.rule, "bbox-rule", "intersects",
-		"intersects, or within: the geometry lies inside the bounding box", "intersects", "within")
-	fl.StringVar(&f.geometry, "geometry-col", "",
-		"`COLUMN` of geometries (default: istac:geometry, stac:centroid or istac:centroid)")
-	NonEmptyVar(fl, &f.datetime, "datetime",
-		"`A/B`: choose samples that begin between two dates (whole days, UTC) or times")
-	fl.StringVar(&f.timeCol, "time-col", "", "`COLUMN` of timestamps (default: istac:time_start or stac:time_start)")
-	console.CountVar(fl, &f.atLevel, "at-level", 0, 0,
-		"level whose rows --bbox and --datetime compare; a sample of level 0 is chosen if a row below it matches, "+
-			"and ls lists only matching rows")
+	console.NonEmptyVar(fl, &f.Where, "where")
+	console.NonEmptyVar(fl, &f.bbox, "bbox")
+	console.NonEmptyVar(fl, &f.bboxCRS, "bbox-crs")
+	console.ChoiceVar(fl, &f.rule, "bbox-rule", "intersects", "intersects", "within")
+	console.Var(fl, &f.geometry, "geometry-col", "")
+	console.NonEmptyVar(fl, &f.datetime, "datetime")
+	console.Var(fl, &f.timeCol, "time-col", "")
+	console.CountVar(fl, &f.atLevel, "at-level", 0, 0)
+}
+
+// check refuses flags that lack another.
+func (f *Filter) check() error {
+	switch {
+	case f.bbox == "" && (f.rule != "intersects" || f.geometry != "" || f.bboxCRS != ""):
+		return console.Usagef("--bbox-crs, --bbox-rule and --geometry-col need --bbox")
+	case f.datetime == "" && f.timeCol != "":
+		return console.Usagef("--time-col is %q: it needs --datetime", f.timeCol)
+	case f.bbox == "" && f.datetime == "" && f.atLevel != 0:
+		return console.Usagef("--at-level is %d: it needs --bbox or --datetime", f.atLevel)
+	}
+	return nil
+}
+
+// places returns --bbox and --datetime as conditions of a spec.
+func (f *Filter) places() (list []loader.Condition, err error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	if f.bbox != "" {
+		sides, err := f.sides()
+		if err != nil {
+			return nil, err
+		}
+		epsg, err := f.epsg()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, loader.Condition{BBox: &sides, BBoxCRS: spec.EPSG(epsg), Within: f.rule == "within",
+			Column: f.geometry, Level: f.atLevel})
+	}
+	if f.datetime != "" {
+		list = append(list, loader.Condition{Datetime: f.datetime, Column: f.timeCol, Level: f.atLevel})
+	}
+	return list, nil
 }
 
 // TacoFilter returns the filter of --bbox and --datetime, or nil if neither is set.
-func (f *Filter) TacoFilter() (*taco.Filter, error) {
-	switch {
-	case f.bbox == "" && (f.rule != "intersects" || f.geometry != "" || f.bboxCRS != ""):
-		return nil, console.Usagef("--bbox-crs, --bbox-rule and --geometry-col need --bbox")
-	case f.datetime == "" && f.timeCol != "":
-		return nil, console.Usagef("--time-col is %q: it needs --datetime", f.timeCol)
-	case f.bbox == "" && f.datetime == "":
-		if f.atLevel != 0 {
-			return nil, console.Usagef("--at-level is %d: it needs --bbox or --datetime", f.atLevel)
-		}
-		return nil, nil
-	}
-	out := &taco.Filter{Geometry: f.geometry, Time: f.timeCol, Level: f.atLevel}
-	if f.rule == "within" {
-		out.Rule = taco.Within
-	}
-	if f.bbox != "" {
-		var err error
-		if out.Box, err = f.box(); err != nil {
-			return nil, err
-		}
-	}
-	if f.datetime != "" {
-		times, err := taco.ParseTimes(f.datetime)
+func (f *Filter) TacoFilter() (out *taco.Filter, err error) {
+	list, err := f.places()
+	for i := range list {
+		filter, err := list[i].Filter()
 		if err != nil {
-			return nil, console.Usagef("--datetime is %q: %w", f.datetime, err)
+			return nil, console.Usagef("--%w", err) // errors of conditions begin with the name of the flag
 		}
-		out.Times = &times
+		if out == nil {
+			out = &filter
+			continue
+		}
+		out.Times, out.Time = filter.Times, filter.Time
 	}
-	return out, nil
+	return out, err
 }
 
 // sides returns west, south, east and north of --bbox.
@@ -114,48 +131,99 @@ func (f *Filter) epsg() (int, error) {
 	return n, nil
 }
 
-// box returns the bounding box of --bbox and --bbox-crs.
-func (f *Filter) box() (*crs.Box, error) {
-	v, err := f.sides()
-	if err != nil {
-		return nil, err
-	}
-	epsg, err := f.epsg()
-	if err != nil {
-		return nil, err
-	}
-	// Errors of NewBox begin with the word bbox, so that two dashes make them name the flag.
-	box, err := crs.NewBox(v, epsg)
-	if err != nil {
-		return nil, console.Usagef("--%w", err)
-	}
-	return &box, nil
-}
-
 // conditions returns the flags as conditions of a spec.
 func (f *Filter) conditions() ([]loader.Condition, error) {
 	// Only for its checks: a spec checks its conditions too, but its errors would not name the flags.
 	if _, err := f.TacoFilter(); err != nil {
 		return nil, err
 	}
-	var list []loader.Condition
+	list, err := f.places()
 	if f.Where != "" {
-		list = append(list, loader.Condition{SQL: f.Where})
+		list = slices.Insert(list, 0, loader.Condition{SQL: f.Where})
 	}
-	if f.bbox != "" {
-		sides, err := f.sides()
+	return list, err
+}
+
+// Samples returns the rows of level 0 of a container that the flags choose, in their order.
+func (f *Filter) Samples(ctx context.Context, d *taco.Dataset) (rows []int, err error) {
+	filter, err := f.TacoFilter()
+	switch {
+	case err != nil:
+		return nil, err
+	case filter != nil:
+		rows, err = d.Filter(ctx, *filter)
+	default:
+		rows, err = d.Visible(ctx, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	table, err := d.Level(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	rows, err = ChooseRows(ctx, table, rows, f.Where, f.OrderBy)
+	return rows, fault.WithFile(err, d.Parts()[0])
+}
+
+// Cut applies --offset and --limit.
+func (f *Filter) Cut(rows []int) []int {
+	rows = rows[min(f.Offset, len(rows)):]
+	if f.Limit >= 0 {
+		rows = rows[:min(f.Limit, len(rows))]
+	}
+	return rows
+}
+
+// ChooseRows returns the rows for which the SQL condition where holds, sorted by orderBy,
+// "COLUMN [asc | desc]". Both may be empty. rows are row numbers of t.
+func ChooseRows(ctx context.Context, t *tables.Table, rows []int, where, orderBy string) ([]int, error) {
+	if where != "" {
+		found, err := query.Where(ctx, t, where)
 		if err != nil {
-			return nil, err
+			return nil, console.UsageUnlessFault(err)
 		}
-		epsg, err := f.epsg()
-		if err != nil {
-			return nil, err
+		rows = slices.DeleteFunc(slices.Clone(rows), func(r int) bool {
+			_, ok := slices.BinarySearch(found, r)
+			return !ok
+		})
+	}
+	if orderBy == "" {
+		return rows, nil
+	}
+	name, desc := orderColumn(orderBy)
+	in := t.Take(rows)
+	if in.Index(name) < 0 {
+		// Names of columns ignore case, as in SQL, unless one matches exactly.
+		for _, c := range t.Columns() {
+			if strings.EqualFold(c.Name, name) {
+				name = c.Name
+				break
+			}
 		}
-		list = append(list, loader.Condition{BBox: &sides, BBoxCRS: spec.EPSG(epsg), Within: f.rule == "within",
-			Column: f.geometry, Level: f.atLevel})
 	}
-	if f.datetime != "" {
-		list = append(list, loader.Condition{Datetime: f.datetime, Column: f.timeCol, Level: f.atLevel})
+	order, err := query.Sort(ctx, in, name, desc)
+	if err != nil {
+		return nil, err
 	}
-	return list, nil
+	out := make([]int, len(order))
+	for i, k := range order {
+		out[i] = rows[k]
+	}
+	return out, nil
+}
+
+// orderColumn splits "COLUMN [asc | desc]". The column may be in double quotes, as in SQL.
+func orderColumn(s string) (name string, desc bool) {
+	name = strings.TrimSpace(s)
+	if i := strings.LastIndexByte(name, ' '); i > 0 {
+		switch word := strings.ToLower(name[i+1:]); word {
+		case "asc", "desc":
+			name, desc = strings.TrimSpace(name[:i]), word == "desc"
+		}
+	}
+	if n := len(name); n > 2 && name[0] == '"' && name[n-1] == '"' {
+		name = strings.ReplaceAll(name[1:n-1], `""`, `"`)
+	}
+	return name, desc
 }

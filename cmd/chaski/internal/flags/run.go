@@ -25,14 +25,12 @@ type Engine struct {
 	maxChunk int
 }
 
-// Add adds the flags. of says what an engine is of, if there may be several, such as " of a dataset".
-func (f *Engine) Add(fl *pflag.FlagSet, of string) {
-	console.NumberVar(fl, &f.workers, "workers", 0, 0, MaxWorkers,
-		"decoding workers"+of+" (default: the number of processors)")
-	AddMemory(fl, &f.memory, "batches"+of)
+// Add adds the flags.
+func (f *Engine) Add(fl *pflag.FlagSet) {
+	console.NumberVar(fl, &f.workers, "workers", 0, 0, MaxWorkers)
+	console.CountVar(fl, &f.memory, "memory", 0, 0)
 	f.total.Add(fl)
-	console.CountVar(fl, &f.cache, "cache", resources.DefaultCacheBytes, 1,
-		"memory for parsed headers and pages of tables"+of+", in bytes")
+	console.CountVar(fl, &f.cache, "cache", resources.DefaultCacheBytes, 1)
 	AddMaxChunk(fl, &f.maxChunk)
 }
 
@@ -55,13 +53,11 @@ func (f *Run) Add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	f.data.Add(fl, 32, true)
 	f.data.AddArithmetic(fl)
-	f.engine.Add(fl, "")
+	f.engine.Add(fl)
 }
 
 // AddJSON adds --json.
-func (f *Run) AddJSON(fl *pflag.FlagSet, what string) {
-	fl.BoolVar(&f.JSON, "json", false, what)
-}
+func (f *Run) AddJSON(fl *pflag.FlagSet) { console.Var(fl, &f.JSON, "json", false) }
 
 // Prepare returns the spec of a run, and the settings of its engine. path is a spec or a dataset.
 func (f *Run) Prepare(ctx context.Context, env console.Env, path string) (

@@ -24,16 +24,10 @@ type sampler struct {
 
 // add adds the flags to a set.
 func (s *sampler) add(fl *pflag.FlagSet) {
-	fl.StringVar(&s.window, "window", "", "`HxW`: draw random windows of this size in pixels, or SIDE,SIDE,...: each "+
-		"batch has squares of one of these sides (default: the whole chip)")
-	fl.StringVar(&s.onGround, "geo-window", "",
-		"`SIDE/PIXEL` in metres, such as 2560/10: draw windows at places on the ground; samples are scenes in any CRS")
-	console.CountVar(fl, &s.perAsset, "per-asset", 0, 1,
-		"windows that an epoch takes from each asset; visits for tile_window (default: 1; for tile_window its "+
-			"number of tiles)")
-	fl.StringVar(&s.given, "sampler", "", "how windows are chosen, a `KIND`: "+strings.Join(spec.SamplerKinds, ", ")+
-		`; or JSON as in a spec, such as '{"kind": "grid", "stride": 64}' (default: chip, random_window if `+
-		"--window is set, geo_window if --geo-window is)")
+	console.Var(fl, &s.window, "window", "")
+	console.Var(fl, &s.onGround, "geo-window", "")
+	console.CountVar(fl, &s.perAsset, "per-asset", 0, 1)
+	console.Var(fl, &s.given, "sampler", "")
 }
 
 // sampler returns what the flags say.

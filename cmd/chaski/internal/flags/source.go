@@ -1,8 +1,15 @@
 package flags
 
 import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
 	"github.com/spf13/pflag"
 
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
 )
@@ -19,19 +26,12 @@ type Source struct {
 
 // Add adds the flags.
 func (f *Source) Add(fl *pflag.FlagSet) {
-	fl.StringArrayVar(&f.Fields, "field", nil,
-		"`NAME=WHERE`: a field of a sample; WHERE is a column of the table, an attribute of the array or a "+
-			"pattern with {id}; NAME alone stands for the dataset's own assets; repeatable (default: one "+
-			"raster \"image\"). Several with one NAME are a stack: their bands follow each other, on the grid of the "+
-			"first")
+	console.Var(fl, &f.Fields, "field", nil)
 	f.at.Add(fl)
-	fl.StringVar(&f.dims, "dims", "",
-		"what the dimensions of an array are, in their order: n, b, y and x, and t of Zarr (default: their names)")
+	console.Var(fl, &f.dims, "dims", "")
 	f.Filter.addFilters(fl)
-	fl.BoolVar(&f.drop, "drop-missing", false,
-		"leave out samples without a file for each field that is a pattern (default: such a sample is an error)")
-	NonEmptyVar(fl, &f.part, "split",
-		"use only the rows of this `PART`, such as train, as the table's split column says")
+	console.Var(fl, &f.drop, "drop-missing", false)
+	console.NonEmptyVar(fl, &f.part, "split")
 }
 
 // Spec returns the members of a spec that the flags set, without defaults.
@@ -51,4 +51,110 @@ func (f *Source) Spec(dataset string) (s loader.Spec, err error) {
 		s.Missing = spec.MissingDrop
 	}
 	return s, nil
+}
+
+// ParseFields reads the values of --field: NAME, NAME=COLUMN or NAME=PATTERN.
+func ParseFields(list []string) ([]loader.Field, error) {
+	var fields []loader.Field
+	for _, text := range list {
+		name, where, named := strings.Cut(text, "=")
+		f := loader.Field{Name: name}
+		switch {
+		case name == "" || named && where == "":
+			return nil, console.Usagef("--field is %q: it must be NAME, NAME=COLUMN or NAME=PATTERN", text)
+		case strings.Contains(where, "{id}"):
+			f.Pattern = where
+		default:
+			f.Column = where
+		}
+		fields = append(fields, f)
+	}
+	return fields, nil
+}
+
+// stackFields joins the fields that have one name into a stack of their columns or patterns.
+func stackFields(fields []loader.Field) []loader.Field {
+	var out []loader.Field
+	for _, f := range fields {
+		k := slices.IndexFunc(out, func(o loader.Field) bool { return o.Name == f.Name })
+		if k < 0 {
+			out = append(out, f)
+			continue
+		}
+		// A member that both lack, or that has two kinds, stays as it is: the spec makes the error.
+		switch o := &out[k]; {
+		case f.Column != "" && (o.Column != "" || o.Columns != nil):
+			if o.Columns == nil {
+				o.Columns, o.Column = []string{o.Column}, ""
+			}
+			o.Columns = append(o.Columns, f.Column)
+		case f.Pattern != "" && (o.Pattern != "" || o.Patterns != nil):
+			if o.Patterns == nil {
+				o.Patterns, o.Pattern = []string{o.Pattern}, ""
+			}
+			o.Patterns = append(o.Patterns, f.Pattern)
+		default:
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// ParsePair reads a size in pixels: "HxW", or "N" for "NxN". Its errors go on after "--FLAG is".
+func ParsePair(text string) (h, w int, err error) {
+	a, b, two := strings.Cut(text, "x")
+	if !two {
+		b = a
+	}
+	h, err1 := strconv.Atoi(a)
+	w, err2 := strconv.Atoi(b)
+	if err1 != nil || err2 != nil || min(h, w) < 1 || max(h, w) > math.MaxInt32 {
+		return 0, 0, fmt.Errorf("%q: it must be HxW in pixels, such as 256x256", text)
+	}
+	return h, w, nil
+}
+
+// Bands is the flag --bands: the bands of the first field.
+type Bands string
+
+// Add adds the flag.
+func (f *Bands) Add(fl *pflag.FlagSet) {
+	console.NonEmptyVar(fl, (*string)(f), "bands")
+}
+
+// set picks the bands of a field.
+func (f Bands) set(field *loader.Field) error {
+	if f == "" || f == "position" {
+		field.ByPosition = f != ""
+		return nil
+	}
+	for text := range strings.SplitSeq(string(f), ",") {
+		text = strings.TrimSpace(text)
+		if text == "" {
+			return console.Usagef("--bands is %q: it has an empty band", string(f))
+		}
+		field.BandNames = append(field.BandNames, text)
+		if n, err := strconv.Atoi(text); err == nil {
+			field.Bands = append(field.Bands, n)
+		}
+	}
+	switch len(field.Bands) {
+	case 0:
+	case len(field.BandNames):
+		field.BandNames = nil
+	default:
+		return console.Usagef("--bands is %q: it must have numbers or names, not both", string(f))
+	}
+	return nil
+}
+
+// First picks the bands of the first of some fields, or of "image" if there are no fields.
+func (f Bands) First(fields []loader.Field) ([]loader.Field, error) {
+	if len(fields) == 0 && f != "" {
+		fields = []loader.Field{{Name: "image"}}
+	}
+	if len(fields) == 0 {
+		return nil, nil
+	}
+	return fields, f.set(&fields[0])
 }

@@ -16,8 +16,7 @@ type Timestamp struct{ Value *spec.Timestamp }
 
 // Add adds the flag.
 func (f *Timestamp) Add(fl *pflag.FlagSet) {
-	fl.Var(f, "timestamp", "open TileDB arrays as they were at `TIME`, or with only what was written in "+
-		"TIME..TIME; a time is milliseconds since 1970 or like 2026-11-20T12:00:00Z")
+	fl.Var(f, "timestamp", "")
 }
 
 // String implements pflag.Value.

@@ -20,12 +20,9 @@ import (
 func NewInfo(env console.Env) *cobra.Command {
 	var asJSON bool
 	var stamp flags.Timestamp
-	cmd := &cobra.Command{
-		Use:  "info [--json] [--timestamp TIME] PATH...",
-		Args: console.AtLeastOne("PATH"),
-		RunE: func(cmd *cobra.Command, paths []string) error { return info(cmd.Context(), env, paths, &stamp, asJSON) },
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON for each path")
+	cmd := console.Command("info [--json] [--timestamp TIME] PATH...", console.AtLeastOne("PATH"),
+		func(cmd *cobra.Command, paths []string) error { return info(cmd.Context(), env, paths, &stamp, asJSON) })
+	console.Var(cmd.Flags(), &asJSON, "json", false)
 	stamp.Add(cmd.Flags())
 	return cmd
 }

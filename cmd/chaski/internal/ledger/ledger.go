@@ -11,16 +11,11 @@ import (
 
 // NewLedger has the command ledger.
 func NewLedger(env console.Env) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:  "ledger",
-		Args: console.Verb,
-		RunE: func(*cobra.Command, []string) error { return console.Usagef("the verb is missing: check") },
-	}
+	cmd := console.Command("ledger", console.Verb,
+		func(*cobra.Command, []string) error { return console.Usagef("the verb is missing: check") })
 	asJSON, epochs := false, int64(0)
-	check := &cobra.Command{
-		Use:  "check [flags] DIR...",
-		Args: console.AtLeastOne("DIR"),
-		RunE: func(_ *cobra.Command, folders []string) error {
+	check := console.Command("check [flags] DIR...", console.AtLeastOne("DIR"),
+		func(_ *cobra.Command, folders []string) error {
 			report, err := ledger.Check(folders, uint64(epochs))
 			if err != nil {
 				return console.FileError(folders[0], err)
@@ -35,11 +30,9 @@ func NewLedger(env console.Env) *cobra.Command {
 			return fault.WithFile(fault.New(fault.Corrupt, "ledger", fault.NoOffset,
 				"%d samples are missing or were delivered twice, and %d records are wrong", samples, records),
 				folders[0])
-		},
-	}
-	check.Flags().BoolVar(&asJSON, "json", false, "one line of JSON instead of YAML")
-	console.CountVar(check.Flags(), &epochs, "epochs", 0, 0,
-		"how many epochs have to be complete, from 0 (0: the last one may be unfinished)")
+		})
+	console.Var(check.Flags(), &asJSON, "json", false)
+	console.CountVar(check.Flags(), &epochs, "epochs", 0, 0)
 	cmd.AddCommand(check)
 	return cmd
 }

@@ -4,12 +4,8 @@ package open
 
 import (
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/source/blobsource"
 	"github.com/chaski-eo/chaski/source/remote"
 )
-
-// clouds has none: see addClouds.
-var clouds map[string]func() blobsource.Driver
 
 // addClouds adds nothing: the race detector, which the tests with this tag run with, would compile the SDKs of Google
 // and Microsoft once more, and no test asks these clouds through the command. Their own packages have tests.

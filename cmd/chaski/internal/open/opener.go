@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/source/sign"
+	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
 // maxWhole is the largest file that Whole reads, in bytes. Specs and loose OpenZL frames are far
@@ -64,4 +65,14 @@ func must(o *remote.Opener, err error) *remote.Opener {
 		panic("chaski: " + err.Error())
 	}
 	return o
+}
+
+// Array opens a TileDB array, with the key that the environment names if there is one.
+func Array(ctx context.Context, files source.Opener, path string, o tiledb.Options) (*tiledb.Array, error) {
+	var err error
+	if o.Key, err = tiledb.KeyFromEnv(); err != nil {
+		return nil, err
+	}
+	a, err := tiledb.Open(ctx, files, path, o)
+	return a, fault.WithFile(err, path)
 }

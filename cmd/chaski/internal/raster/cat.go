@@ -2,8 +2,11 @@
 package raster
 
 import (
+	"bytes"
 	"context"
+	"encoding/hex"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 
@@ -33,31 +36,21 @@ type catFlags struct {
 
 func NewCat(env console.Env) *cobra.Command {
 	var f catFlags
-	cmd := &cobra.Command{
-		Use:  "cat [flags] PATH...",
-		Args: console.AtLeastOne("PATH"),
-		RunE: func(cmd *cobra.Command, paths []string) error { return f.run(cmd.Context(), env, paths) },
-	}
+	cmd := console.Command("cat [flags] PATH...", console.AtLeastOne("PATH"),
+		func(cmd *cobra.Command, paths []string) error { return f.run(cmd.Context(), env, paths) })
 	fl := cmd.Flags()
-	fl.StringVar(&f.layout, "layout", "",
-		`einops pattern of the result (default "b y x", with "t" in front for files with steps of time, and then `+
-			`with "n" for several paths)`)
-	fl.StringArrayVar(&f.sizes, "size", nil,
-		"`NAME=N`: length of an axis that the layout makes by splitting another; repeatable")
-	fl.StringVar(&f.n, "n", "", "select paths by `SEL`")
-	fl.StringVar(&f.t, "t", "", "select steps of time by `SEL`")
-	fl.StringVar(&f.b, "b", "", "select bands by `SEL`, or by names")
-	fl.StringVar(&f.y, "y", "", "select rows by `SEL`, start:stop in pixels")
-	fl.StringVar(&f.x, "x", "", "select columns by `SEL`, start:stop in pixels")
-	fl.StringVar(&f.header, "header", "",
-		"`HEXFILE` with the header blob of the one PATH, as 'chaski index' prints it; the file's own header "+
-			"is not read")
-	console.CountVar(fl, &f.overview, "overview", -1, -1,
-		"read overview `N`, from 0, the largest, as in GDAL, also of PATH.ovr; --y and --x count its pixels (-1: the "+
-			"raster itself)")
-	console.ChoiceVar(fl, &f.format, "format", "sha256", "sha256, npy or raw", "sha256", "npy", "raw")
-	console.CountVar(fl, &f.threads, "threads", procs.Workers(), 1, "decoding threads")
-	console.CountVar(fl, &f.maxBytes, "max-bytes", 8<<30, 1, "refuse results larger than this, in bytes")
+	console.Var(fl, &f.layout, "layout", "")
+	console.Var(fl, &f.sizes, "size", nil)
+	console.Var(fl, &f.n, "n", "")
+	console.Var(fl, &f.t, "t", "")
+	console.Var(fl, &f.b, "b", "")
+	console.Var(fl, &f.y, "y", "")
+	console.Var(fl, &f.x, "x", "")
+	console.Var(fl, &f.header, "header", "")
+	console.CountVar(fl, &f.overview, "overview", -1, -1)
+	console.ChoiceVar(fl, &f.format, "format", "sha256", "sha256", "npy", "raw")
+	console.CountVar(fl, &f.threads, "threads", procs.Workers(), 1)
+	console.CountVar(fl, &f.maxBytes, "max-bytes", 8<<30, 1)
 	flags.AddMaxChunk(fl, &f.maxChunk)
 	return cmd
 }
@@ -168,4 +161,30 @@ func writeArray(w io.Writer, a *raster.Array, format, file string) error {
 	}
 	_, err := w.Write(a.Data)
 	return err
+}
+
+// maxHexFile is the largest file of hexadecimal digits that is read, in bytes. A blob takes two digits a
+// byte, so that this allows 512 MiB: far more than the largest chunk index.
+const maxHexFile = 1 << 30
+
+// readHex reads a file of hexadecimal digits and ignores white space in it.
+func readHex(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fault.WithFile(fault.Wrap(console.SystemKind(err), "header file", fault.NoOffset, err), name)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxHexFile+1))
+	switch {
+	case err != nil:
+		return nil, fault.WithFile(fault.Wrap(fault.Unsupported, "header file", fault.NoOffset, err), name)
+	case len(text) > maxHexFile:
+		return nil, fault.WithFile(fault.New(fault.Limit, "header file", fault.NoOffset,
+			"over %d bytes", maxHexFile), name)
+	}
+	blob, err := hex.DecodeString(string(bytes.Join(bytes.Fields(text), nil)))
+	if err != nil {
+		return nil, fault.WithFile(fault.Wrap(fault.Corrupt, "header file", fault.NoOffset, err), name)
+	}
+	return blob, nil
 }

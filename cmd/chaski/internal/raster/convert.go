@@ -26,6 +26,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/ops/convert"
+	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
 type convertFlags struct {
@@ -45,16 +46,13 @@ type convertFlags struct {
 
 func NewConvert(env console.Env) *cobra.Command {
 	var f convertFlags
-	cmd := &cobra.Command{
-		Use:  "convert [flags] SRC... -o DST",
-		Args: console.AtLeastOne("SRC"),
-		RunE: func(cmd *cobra.Command, paths []string) error {
+	cmd := console.Command("convert [flags] SRC... -o DST", console.AtLeastOne("SRC"),
+		func(cmd *cobra.Command, paths []string) error {
 			if err := f.shards.Check(cmd.Flags(), f.out); err != nil {
 				return err
 			}
 			return f.run(cmd.Context(), env, paths)
-		},
-	}
+		})
 	f.add(cmd)
 	return cmd
 }
@@ -62,19 +60,17 @@ func NewConvert(env console.Env) *cobra.Command {
 // add declares the flags of cmd.
 func (f *convertFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVarP(&f.out, "output", "o", "", "`DST`, a file or a directory; - for standard output")
+	console.Var(fl, &f.out, "output,o", "")
 	f.encoding.add(fl)
 	f.at.Add(fl)
-	fl.StringVar(&f.dims, "dims", "", "what the dimensions of an array are, in their order: n, b, y and x")
-	fl.StringVar(&f.extents, "extent", "",
-		"`DIM=CELLS`...: sides of the tiles of an array (default: n=1 b=1, and --tile for y and x)")
-	fl.StringVar(&f.attr, "attr", "", "attribute of an array (default: all of SRC; image for DST)")
-	fl.StringVar(&f.steps, "t", "", "steps of time of SRC: `SEL`, or all")
-	fl.BoolVar(&f.stack, "stack", false, "with --to rumi3: all SRC become one file, as its steps of time")
-	console.CountVar(fl, &f.workers, "workers", 0, 0,
-		"number of files or tiles to convert at the same time (default: the number of processors)")
-	fl.BoolVar(&f.overwrite, "overwrite", false, "replace files that exist")
-	fl.BoolVar(&f.skipBad, "skip-bad", false, "leave out files that cannot be converted")
+	console.Var(fl, &f.dims, "dims", "")
+	console.Var(fl, &f.extents, "extent", "")
+	console.Var(fl, &f.attr, "attr", "")
+	console.Var(fl, &f.steps, "t", "")
+	console.Var(fl, &f.stack, "stack", false)
+	console.CountVar(fl, &f.workers, "workers", 0, 0)
+	console.Var(fl, &f.overwrite, "overwrite", false)
+	console.Var(fl, &f.skipBad, "skip-bad", false)
 	f.shards.Add(fl)
 	flags.AddMaxChunk(fl, &f.o.MaxChunk)
 }
@@ -139,7 +135,7 @@ func (f *convertFlags) divided(ctx context.Context, env console.Env, jobs []conv
 	work := shards.Work{Output: f.out, Settings: []any{f.o, f.o.MaxChunk, f.steps, f.skipBad}, Items: int64(len(jobs))}
 	work.Inputs, err = shards.Hash(func(yield func([]any) bool) {
 		for _, j := range jobs {
-			if !yield([]any{[]byte(j.src), []byte(j.dst), j.step, j.image}) {
+			if !yield([]any{[]byte(j.src), []byte(j.dst), j.image}) {
 				return
 			}
 		}
@@ -252,11 +248,9 @@ func (f *convertFlags) resolve() error {
 	if f.shards.Given() && !f.overwrite {
 		return console.Usagef("--shard and --merge need --overwrite: a shard that is done again replaces its files")
 	}
-	if f.steps != "" && f.steps != allSteps {
-		var err error
-		if f.o.Steps, err = raster.ParseSelection(f.steps); err != nil {
-			return console.Usagef("--t is %q: it must be start:stop, all, or a list of indices such as 0,2", f.steps)
-		}
+	var err error
+	if f.o.Steps, err = raster.ParseSelection(f.steps); err != nil {
+		return console.Usagef("--t is %q: it must be start:stop, or a list of indices such as 0,2", f.steps)
 	}
 	f.workers = cmp.Or(f.workers, procs.Workers())
 	f.o.Workers = f.workers
@@ -265,9 +259,6 @@ func (f *convertFlags) resolve() error {
 	}
 	return nil
 }
-
-// allSteps is the value of --t for all steps of time.
-const allSteps = "all"
 
 // convert does a conversion. The destination "-" is standard output.
 func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, j conversion, result *converted) error {
@@ -298,14 +289,46 @@ func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, j conversi
 
 // encode writes the file of a conversion, and returns which properties of the source it does not have.
 func (f *convertFlags) encode(ctx context.Context, w io.Writer, j conversion) ([]string, error) {
-	options := f.o
 	switch {
 	case j.images != nil:
-		return nil, convert.Image(ctx, w, j.images.Array().NewReader(), j.images, j.image, options)
+		return nil, convert.Image(ctx, w, j.images.Array().NewReader(), j.images, j.image, f.o)
 	case f.stack:
-		return convert.File(ctx, w, j.stack, options)
-	case j.step >= 0:
-		options.Steps = raster.Selection{List: []int{j.step}}
+		return convert.File(ctx, w, j.stack, f.o)
 	}
-	return convert.File(ctx, w, []string{j.src}, options)
+	return convert.File(ctx, w, []string{j.src}, f.o)
+}
+
+// array writes one array of all rasters.
+func (f *convertFlags) array(ctx context.Context, env console.Env, jobs []conversion) ([]converted, error) {
+	dims := cmp.Or(f.dims, "n b y x")
+	a := convert.ArrayOptions{Attr: f.attr}
+	var err error
+	if a.Dims, err = convert.ParseDims(dims); err != nil {
+		return nil, console.WrongUsage(err)
+	}
+	if a.Extents, err = convert.ParseExtents(f.extents, a.Dims, f.o.Tile); err != nil {
+		return nil, console.WrongUsage(err)
+	}
+	a.Attr = cmp.Or(a.Attr, "image")
+	if a.Key, err = tiledb.KeyFromEnv(); err != nil {
+		return nil, err
+	}
+	if f.out == "-" {
+		return nil, console.Usagef("-o is \"-\": an array is a directory and cannot go to standard output")
+	}
+	bar := console.NewBar(env.Err, "converting", int64(len(jobs)))
+	defer bar.Done()
+	f.o.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
+	paths := make([]string, len(jobs))
+	for i, j := range jobs {
+		paths[i] = j.src
+	}
+	out := pathname.Join(f.out)
+	a.Overwrite = f.overwrite
+	results := make([]converted, len(jobs))
+	a.Left = func(i int, names []string) { results[i].Left = names }
+	if err := durable.MkdirAll(pathname.Dir(out)); err != nil {
+		return nil, console.FileError(pathname.Dir(out), err)
+	}
+	return results, console.FileError(f.out, convert.Array(ctx, out, paths, f.o, a))
 }

@@ -3,7 +3,6 @@ package raster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -19,15 +18,13 @@ import (
 	"github.com/chaski-eo/chaski/ops/convert"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
-	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
-// conversion is one file to write, from a raster, one of its steps of time, a stack of rasters, or one image of an
+// conversion is one file to write, from a raster, a stack of rasters, or one image of an
 // array.
 type conversion struct {
 	src, dst string
-	step     int            // -1 for those that the options pick
 	stack    []string       // with --stack: all sources
 	images   *tiledb.Images // of the array; nil if src is a raster
 	image    int64
@@ -64,11 +61,11 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 		}
 		switch {
 		case f.to == convert.TileDB && !dir:
-			jobs = append(jobs, conversion{src: p, step: -1})
+			jobs = append(jobs, conversion{src: p})
 		case !dir && !folder:
-			jobs = append(jobs, conversion{src: p, dst: f.out, step: -1})
+			jobs = append(jobs, conversion{src: p, dst: f.out})
 		case !dir:
-			jobs = append(jobs, conversion{src: p, dst: f.inFolder(baseName(p)), step: -1})
+			jobs = append(jobs, conversion{src: p, dst: f.inFolder(baseName(p))})
 		default:
 			if jobs, err = f.below(ctx, files, jobs, p); err != nil {
 				return nil, err
@@ -79,17 +76,13 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 		return nil, fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset, "there is no raster in it"),
 			paths[0])
 	}
-	err = nil // of the destination, which need not exist
 	switch {
 	case f.to == convert.TileDB:
 		return jobs, nil
 	case f.stack:
-		jobs, err = f.stacked(jobs)
-	case f.steps != "" && f.to != convert.Rumi3:
-		jobs, err = f.eachStep(ctx, files, jobs, folder)
-	}
-	if err != nil {
-		return nil, err
+		if jobs, err = f.stacked(jobs); err != nil {
+			return nil, err
+		}
 	}
 	if len(jobs) == 1 && jobs[0].images != nil && !folder {
 		jobs[0].dst = f.out
@@ -99,7 +92,7 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 
 // stacked returns one conversion of all rasters.
 func (f *convertFlags) stacked(jobs []conversion) ([]conversion, error) {
-	job := conversion{src: jobs[0].src, dst: f.out, step: -1}
+	job := conversion{src: jobs[0].src, dst: f.out}
 	for _, conversion := range jobs {
 		if conversion.images != nil {
 			return nil, console.Usagef("--stack is for rasters: %s is an array", conversion.src)
@@ -110,43 +103,6 @@ func (f *convertFlags) stacked(jobs []conversion) ([]conversion, error) {
 		return nil, console.Usagef("-o is %q: --stack writes one file", f.out)
 	}
 	return []conversion{job}, nil
-}
-
-// eachStep returns a conversion for each picked step of time of each raster. A raster with one picked step keeps the
-// name of its file.
-func (f *convertFlags) eachStep(ctx context.Context, files source.Opener, jobs []conversion,
-	folder bool) ([]conversion, error) {
-	var out []conversion
-	for _, j := range jobs {
-		if j.images != nil {
-			out = append(out, j)
-			continue
-		}
-		asset, _, err := catalog.OpenAsset(ctx, files, j.src, f.o.MaxChunk)
-		if err != nil {
-			return nil, err
-		}
-		steps, err := f.o.Steps.Indices("t", asset.Index.Steps())
-		if err != nil {
-			return nil, fault.WithFile(err, j.src)
-		}
-		if len(steps) > 1 && !folder {
-			return nil, console.Usagef("-o is %q: it must be a directory for %d steps of time", f.out, len(steps))
-		}
-		if len(steps) > maxImages-len(out) {
-			return nil, fault.WithFile(fault.New(fault.Limit, "steps of time", fault.NoOffset,
-				"at most %d files can be converted", maxImages), j.src)
-		}
-		for _, k := range steps {
-			job := conversion{src: j.src, dst: j.dst, step: k}
-			if len(steps) > 1 {
-				ext := filepath.Ext(j.dst)
-				job.dst = fmt.Sprintf("%s-t%d%s", strings.TrimSuffix(j.dst, ext), k, ext)
-			}
-			out = append(out, job)
-		}
-	}
-	return out, nil
 }
 
 // baseName returns the last part of a path. For a URL it leaves out the query, which would otherwise
@@ -212,7 +168,7 @@ func (f *convertFlags) below(ctx context.Context, files source.Opener, jobs []co
 			return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
 				"its file %q would be written outside of DST", found.Name), dir)
 		}
-		jobs = append(jobs, conversion{src: found.Path, dst: f.inFolder(found.Name), step: -1})
+		jobs = append(jobs, conversion{src: found.Path, dst: f.inFolder(found.Name)})
 		return nil
 	})
 	return jobs, err

@@ -20,26 +20,19 @@ type encoding struct {
 
 // add declares the flags.
 func (f *encoding) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.to, "to", "", "format: tog, rumi, rumi2, rumi3 or tiledb")
-	console.NumberVar(fl, &f.o.Tile, "tile", 512, 1, 65535, "side of a tile, in pixels")
-	fl.StringVar(&f.o.Graph, "graph", "", "OpenZL graph of rumi files, in place of --codec")
-	console.ChoiceVar(fl, &f.codec, "codec", "auto", "how the graph of a tile of rumi files is chosen: auto or best",
-		"auto", "best")
-	fl.Float64Var(&f.o.MaxCost, "max-cost", 0,
-		"longest time to decode a graph that --codec chooses, as a multiple of a TOG's tile (default: best 0.71, auto "+
-			"none)")
-	fl.IntVar(&f.o.Geozl, "geozl", 0, "release 0.`N` of geozl that readers of rumi3 have, 18 or 19 (default: 18)")
-	console.NumberVar(fl, &f.o.Level, "level", 13, 1, 22,
-		"zstd level, 1 to 22; from 6 on, data that shrinks to a third is searched more deeply, from 20 on all data")
-	fl.StringVar(&f.unit, "unit", "tile",
-		"what a frame of rumi2 or rumi3 holds: tile (one band) or cell (all); of rumi3 also step, or axes like "+
-			"\"h w b\"")
-	fl.StringArrayVar(&f.times, "time", nil, "`TIME` of a step of rumi3; repeatable")
-	fl.StringSliceVar(&f.names, "names", nil, "names of the bands of rumi3, `A,B,C`")
-	fl.BoolVar(&f.o.Overviews, "overviews", false,
-		"keep the overviews of a raster; the file is then outside the TOG profile")
-	fl.BoolVar(&f.o.Strict, "strict", false, "refuse rasters of which anything would be left out")
-	fl.Int64Var(&f.o.MaxBytes, "max-bytes", 8<<30, "refuse images that are larger than this when decoded, in bytes")
+	console.Var(fl, &f.to, "to", "")
+	console.NumberVar(fl, &f.o.Tile, "tile", 512, 1, 65535)
+	console.Var(fl, &f.o.Graph, "graph", "")
+	console.ChoiceVar(fl, &f.codec, "codec", "auto", "auto", "best")
+	console.Var(fl, &f.o.MaxCost, "max-cost", 0)
+	console.Var(fl, &f.o.Geozl, "geozl", 0)
+	console.NumberVar(fl, &f.o.Level, "level", 13, 1, 22)
+	console.Var(fl, &f.unit, "unit", "tile")
+	console.Var(fl, &f.times, "time", nil)
+	console.ListVar(fl, &f.names, "names")
+	console.Var(fl, &f.o.Overviews, "overviews", false)
+	console.Var(fl, &f.o.Strict, "strict", false)
+	console.Var(fl, &f.o.MaxBytes, "max-bytes", 8<<30)
 }
 
 // resolve fills in defaults. It leaves fields that are not options unchanged.

@@ -21,14 +21,10 @@ type frameFlags struct {
 
 func NewFrame(env console.Env) *cobra.Command {
 	var f frameFlags
-	cmd := &cobra.Command{
-		Use:  "frame [flags] FILE",
-		Args: console.ExactlyOne("FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
-	}
-	console.ChoiceVar(cmd.Flags(), &f.format, "format", "sha256", "sha256 or raw", "sha256", "raw")
-	console.CountVar(cmd.Flags(), &f.maxOutput, "max-output", resources.DefaultMaxChunkBytes, 1,
-		"refuse frames whose content is larger than this, in bytes")
+	cmd := console.Command("frame [flags] FILE", console.ExactlyOne("FILE"),
+		func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) })
+	console.ChoiceVar(cmd.Flags(), &f.format, "format", "sha256", "sha256", "raw")
+	console.CountVar(cmd.Flags(), &f.maxOutput, "max-output", resources.DefaultMaxChunkBytes, 1)
 	return cmd
 }
 

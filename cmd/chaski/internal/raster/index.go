@@ -39,10 +39,8 @@ type indexFlags struct {
 
 func NewIndex(env console.Env) *cobra.Command {
 	var f indexFlags
-	cmd := &cobra.Command{
-		Use:  "index [flags] PATH...",
-		Args: console.AtLeastOne("PATH"),
-		RunE: func(cmd *cobra.Command, paths []string) error {
+	cmd := console.Command("index [flags] PATH...", console.AtLeastOne("PATH"),
+		func(cmd *cobra.Command, paths []string) error {
 			if !cmd.Flags().Changed("format") && (len(f.fields) > 0 || catalog.IsParquet(f.out)) {
 				f.format = "parquet"
 			} else if !cmd.Flags().Changed("format") && catalog.IsTable(f.out) {
@@ -52,24 +50,20 @@ func NewIndex(env console.Env) *cobra.Command {
 				return err
 			}
 			return f.run(cmd.Context(), env, paths)
-		},
-	}
+		})
 	fl := cmd.Flags()
-	console.ChoiceVar(fl, &f.format, "format", "hex",
-		"hex or parquet (default: parquet if the output file ends in .parquet)", "hex", "parquet")
-	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
-	console.CountVar(fl, &f.options.Workers, "workers", 0, 0,
-		"number of files to read at the same time (default: the number of processors, at least 4)")
-	fl.BoolVar(&f.options.Absolute, "absolute", false, "store absolute paths in the catalog")
+	console.ChoiceVar(fl, &f.format, "format", "hex", "hex", "parquet")
+	console.Var(fl, &f.out, "output,o", "-")
+	console.CountVar(fl, &f.options.Workers, "workers", 0, 0)
+	console.Var(fl, &f.options.Absolute, "absolute", false)
 	flags.AddMaxChunk(fl, &f.options.MaxChunk)
-	fl.BoolVar(&f.resume, "resume", false, "keep the rows of the output file whose files have not changed")
-	fl.BoolVar(&f.skipBad, "skip-bad", false, "leave out files that cannot be indexed")
-	fl.StringArrayVar(&f.fields, "field", nil,
-		"`NAME=PATTERN`, or of a table NAME=COLUMN: a field of a catalog of pairs; repeatable")
-	fl.BoolVar(&f.options.DropIncomplete, "drop-missing", false, "leave out samples that lack the file of a field")
-	fl.StringVar(&f.join.Table, "join", "", "`TABLE` whose columns to add")
-	fl.StringVar(&f.join.On, "on", "", "`COLUMN` of the table that names the files")
-	fl.BoolVar(&f.join.Left, "join-left", false, "allow files without a row in the table")
+	console.Var(fl, &f.resume, "resume", false)
+	console.Var(fl, &f.skipBad, "skip-bad", false)
+	console.Var(fl, &f.fields, "field", nil)
+	console.Var(fl, &f.options.DropIncomplete, "drop-missing", false)
+	console.Var(fl, &f.join.Table, "join", "")
+	console.Var(fl, &f.join.On, "on", "")
+	console.Var(fl, &f.join.Left, "join-left", false)
 	f.shards.Add(fl)
 	return cmd
 }

@@ -22,23 +22,19 @@ type pasteFlags struct {
 
 func NewPaste(env console.Env) *cobra.Command {
 	var f pasteFlags
-	cmd := &cobra.Command{
-		Use:  "paste [flags] --like SCENE --window HxW -o OUT.tif PREDICTIONS.npy",
-		Args: console.ExactlyOne("PREDICTIONS.npy"),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
-	}
+	cmd := console.Command("paste [flags] --like SCENE --window HxW -o OUT.tif PREDICTIONS.npy",
+		console.ExactlyOne("PREDICTIONS.npy"),
+		func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) })
 	fl := cmd.Flags()
-	fl.StringVar(&f.like, "like", "", "the `SCENE` that the windows were cut from")
-	fl.StringVar(&f.window, "window", "", "`HxW`: size of the windows in pixels")
-	fl.StringVar(&f.stride, "stride", "", "`HxW`: distance between windows in pixels (default: the window)")
-	fl.BoolVar(&f.pad, "pad", false, "the last windows pass the edge of the scene, as with pad of the sampler")
-	console.ChoiceVar(fl, &f.blend, "blend", string(paste.Linear),
-		"how to weight windows that overlap: linear or mean", string(paste.Linear), string(paste.Mean))
-	fl.BoolVar(&f.argmax, "argmax", false, "write the number of the band with the largest value, as uint8")
-	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
-	fl.IntVar(&f.workers, "workers", 0,
-		"number of tiles to compress at the same time (default: the number of processors)")
-	fl.Int64Var(&f.maxBytes, "max-bytes", 8<<30, "memory for the image, in bytes")
+	console.Var(fl, &f.like, "like", "")
+	console.Var(fl, &f.window, "window", "")
+	console.Var(fl, &f.stride, "stride", "")
+	console.Var(fl, &f.pad, "pad", false)
+	console.ChoiceVar(fl, &f.blend, "blend", string(paste.Linear), string(paste.Linear), string(paste.Mean))
+	console.Var(fl, &f.argmax, "argmax", false)
+	console.Var(fl, &f.out, "output,o", "-")
+	console.Var(fl, &f.workers, "workers", 0)
+	console.Var(fl, &f.maxBytes, "max-bytes", 8<<30)
 	return cmd
 }
 

@@ -8,10 +8,13 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/shards"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/ops/verify"
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
@@ -20,10 +23,9 @@ func NewVerify(env console.Env) *cobra.Command {
 	var o verify.Options
 	var p pairsFlags
 	var f verifyFlags
-	cmd := &cobra.Command{
-		Use:  "verify [flags] PATH...\n  chaski verify --pairs [flags] SPEC.json|DATASET",
-		Args: console.AtLeastOne("PATH"),
-		RunE: func(cmd *cobra.Command, paths []string) error {
+	cmd := console.Command("verify [flags] PATH...\n  chaski verify --pairs [flags] SPEC.json|DATASET",
+		console.AtLeastOne("PATH"),
+		func(cmd *cobra.Command, paths []string) error {
 			if err := f.shards.Check(cmd.Flags(), f.out); err != nil {
 				return err
 			}
@@ -37,15 +39,13 @@ func NewVerify(env console.Env) *cobra.Command {
 				return console.Usagef("--%s needs --pairs", name)
 			}
 			return f.run(cmd.Context(), env, paths, o)
-		},
-	}
+		})
 	fl := cmd.Flags()
-	console.CountVar(fl, &o.Workers, "workers", 0, 0,
-		"number of files to check at the same time (default: the number of processors)")
+	console.CountVar(fl, &o.Workers, "workers", 0, 0)
 	flags.AddMaxChunk(fl, &o.MaxChunk)
-	fl.BoolVar(&o.Pixels, "pixels", false, "decode the rasters of all containers, also of those with checksums")
-	console.CountVar(fl, &o.MaxFaults, "max-faults", 1000, 1, "list at most this many faults")
-	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
+	console.Var(fl, &o.Pixels, "pixels", false)
+	console.CountVar(fl, &o.MaxFaults, "max-faults", 1000, 1)
+	console.Var(fl, &f.out, "output,o", "-")
 	f.shards.Add(fl)
 	p.add(fl)
 	return cmd
@@ -122,4 +122,47 @@ func (f *verifyFlags) divided(ctx context.Context, paths []string, o verify.Opti
 		err = console.Said(first)
 	}
 	return err
+}
+
+// pairsFlags are the flags of verify --pairs.
+type pairsFlags struct {
+	pairs  bool
+	source flags.Source
+	json   bool
+
+	own  pflag.FlagSet // flags that need --pairs
+	data pflag.FlagSet // of these, those that a spec excludes
+}
+
+func (f *pairsFlags) add(fl *pflag.FlagSet) {
+	console.Var(fl, &f.pairs, "pairs", false)
+	f.source.Add(&f.data)
+	console.Var(fl, &f.json, "json", false)
+	f.own.AddFlagSet(&f.data)
+	fl.AddFlagSet(&f.own)
+}
+
+func (f *pairsFlags) run(cmd *cobra.Command, env console.Env, paths []string, out string,
+	o verify.Options) error {
+	if len(paths) != 1 {
+		return console.Usagef("there are %d paths: --pairs takes one dataset; put a glob in quotes", len(paths))
+	}
+	if err := console.Between("workers", o.Workers, 0, flags.MaxWorkers); err != nil {
+		return err
+	}
+	spec, err := flags.SpecOr(cmd.Context(), env.Files, paths[0], &f.data, f.source.Spec)
+	if err != nil {
+		return err
+	}
+	lo := loader.Options{Workers: o.Workers, MaxChunkBytes: o.MaxChunk, Opener: env.Files, SQL: env.SQL}
+	bar := console.NewBar(env.Err, "comparing", -1)
+	report, err := survey.Pairs(cmd.Context(), spec, lo, survey.PairOptions{MaxFaults: o.MaxFaults, Progress: bar.Set})
+	bar.Done()
+	if err != nil {
+		return console.UsageUnlessFault(err)
+	}
+	err = console.WriteFile(out, env.Out, func(w io.Writer) error {
+		return console.Print(w, report, f.json)
+	})
+	return cmp.Or(err, report.Err())
 }

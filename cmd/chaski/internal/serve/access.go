@@ -25,21 +25,14 @@ type access struct {
 }
 
 func (a *access) add(fl *pflag.FlagSet) {
-	fl.StringVar(&a.tls.Certificate, "tls-cert", "",
-		"`FILE` with the certificate of this server, in PEM: connections use TLS (default: none)")
-	fl.StringVar(&a.tls.Key, "tls-key", "", "`FILE` with the key of --tls-cert")
-	fl.StringVar(&a.tls.ClientAuthorities, "client-ca", "",
-		"`FILE` with the authorities that certificates of clients must be signed by: clients without one\nare refused "+
-			"(default: clients need none)")
-	fl.StringVar(&a.gate.Tokens, "tokens", "",
-		"`FILE` with a line for each token that lets a client in, as 'chaski token' prints it (default: none)")
-	fl.StringVar(&a.gate.Keys, "jwks", "",
-		"`FILE` with a JSON Web Key Set: tokens may be JSON Web Tokens that one of its keys has signed")
-	fl.StringVar(&a.gate.Audience, "jwt-audience", "", "audience that a JSON Web Token must have; needed with --jwks")
-	fl.StringVar(&a.gate.Issuer, "jwt-issuer", "", "issuer that a JSON Web Token must have (default: any)")
-	fl.BoolVar(&a.insecure, "insecure", false,
-		"listen on TCP without TLS and without tokens, unless other flags set them: only for networks\nthat "+
-			"nobody else can reach")
+	console.Var(fl, &a.tls.Certificate, "tls-cert", "")
+	console.Var(fl, &a.tls.Key, "tls-key", "")
+	console.Var(fl, &a.tls.ClientAuthorities, "client-ca", "")
+	console.Var(fl, &a.gate.Tokens, "tokens", "")
+	console.Var(fl, &a.gate.Keys, "jwks", "")
+	console.Var(fl, &a.gate.Audience, "jwt-audience", "")
+	console.Var(fl, &a.gate.Issuer, "jwt-issuer", "")
+	console.Var(fl, &a.insecure, "insecure", false)
 }
 
 // check checks the flags that have nothing to do with an address.

@@ -49,73 +49,49 @@ type serveFlags struct {
 
 func NewServe(env console.Env) *cobra.Command {
 	var f serveFlags
-	cmd := &cobra.Command{
-		Use: "serve [flags]",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return console.Usagef("serve takes no argument %q: --root DIR names what to serve", args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			procs.Spare() // for the goroutines that send, while others compute
-			return trace.During(cmd.Context(), func(ctx context.Context) error { return f.run(ctx, env) })
-		},
-	}
+	cmd := console.Command("serve [flags]", func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return console.Usagef("serve takes no argument %q: --root DIR names what to serve", args[0])
+		}
+		return nil
+	}, func(cmd *cobra.Command, _ []string) error {
+		procs.Spare() // for the goroutines that send, while others compute
+		return trace.During(cmd.Context(), func(ctx context.Context) error { return f.run(ctx, env) })
+	})
 	f.add(cmd.Flags())
 	return cmd
 }
 
 // add declares the flags.
 func (f *serveFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:7447",
-		"`ADDRESS` to listen on: host:port (port 0: any free port), unix:PATH, or unix-abstract:NAME (Linux: only "+
-			"this\nuser can connect, and no file is left behind)")
+	console.Var(fl, &f.listen, "listen", "127.0.0.1:7447")
 	f.access.add(fl)
-	fl.BoolVar(&f.Reflection, "reflection", false,
-		"offer gRPC reflection, which describes the service to tools (default: off)")
-	fl.StringArrayVar(&f.Roots, "root", nil,
-		"`DIR` below which to serve files, or a prefix of remote URIs to serve, such as s3://bucket/chips; "+
-			"repeatable\n(default: none, so that nothing is served)")
-	fl.BoolVar(&f.redirects, "allow-redirects", false,
-		"follow redirects of http:// and https:// to other hosts, even outside of --root (default: only on "+
-			"the same host, below --root)")
-	fl.BoolVar(&f.upstream, "allow-upstream", false,
-		"let clients of this server use it as a client of other servers, whose batches it passes on; needs "+
-			"a\nUnix socket, which only one user can reach, or --stop-on-eof or --held-at, with which only "+
-			"one user has\nthe token")
-	f.engine.Add(fl, " of a dataset")
-	console.NumberVar(fl, &f.PartBytes, "part-bytes", server.DefaultPartBytes, 1, server.MaxPartBytes,
-		"largest message, in bytes of data")
-	console.CountVar(fl, &f.MaxOpenings, "max-openings", server.DefaultMaxOpenings, 1,
-		"datasets and files that are opened at a time; equal ones are opened once")
-	console.CountVar(fl, &f.MaxQueuedOpenings, "max-queued-openings", server.DefaultMaxQueuedOpenings, 1,
-		"openings that may wait for others; more are refused")
-	console.CountVar(fl, &f.MaxPasteBytes, "paste-bytes", server.DefaultMaxReadBytes, 1,
-		"memory for the raster of pasted predictions, in bytes")
+	console.Var(fl, &f.Reflection, "reflection", false)
+	console.Var(fl, &f.Roots, "root", nil)
+	console.Var(fl, &f.redirects, "allow-redirects", false)
+	console.Var(fl, &f.upstream, "allow-upstream", false)
+	f.engine.Add(fl)
+	console.NumberVar(fl, &f.PartBytes, "part-bytes", server.DefaultPartBytes, 1, server.MaxPartBytes)
+	console.CountVar(fl, &f.MaxOpenings, "max-openings", server.DefaultMaxOpenings, 1)
+	console.CountVar(fl, &f.MaxQueuedOpenings, "max-queued-openings", server.DefaultMaxQueuedOpenings, 1)
+	console.CountVar(fl, &f.MaxPasteBytes, "paste-bytes", server.DefaultMaxReadBytes, 1)
 	flags.AddSQLLimits(fl, &f.sql)
-	fl.BoolVar(&f.noShared, "no-shared-memory", false,
-		"send batches over gRPC even to clients on this host (default: shared memory where that works)")
-	fl.StringVar(&f.metrics, "metrics", "",
-		"`ADDRESS` host:port at which to serve Prometheus metrics, as /metrics (default: off)")
-	fl.StringVar(&f.health, "health", "",
-		"`ADDRESS` host:port at which to serve /healthz and /readyz alone, in plain text and to everybody, for "+
-			"probes\nof Kubernetes, which have no certificate for --client-ca (default: off)")
-	fl.BoolVar(&f.stopOnEOF, "stop-on-eof", false,
-		"stop when standard input closes, as it does when the parent process ends")
-	fl.StringVar(&f.heldAt, "held-at", "",
-		"`ADDRESS`, a Unix socket as of --listen, at which processes of this user hold the server: each that "+
-			"connects\nis told where it listens, and it stops when the last connection has ended (default: off)")
-	fl.DurationVar(&f.DrainTimeout, "grace", server.DefaultDrainTimeout, "how long running streams may take to end")
-	fl.DurationVar(&f.IdleTimeout, "idle-timeout", server.DefaultIdleTimeout,
-		"end connections without a call, and streams without a ticket and a credit while other clients have streams")
-	addLimits(fl, &f.Options)
-	fl.DurationVar(&f.delay, "drain-delay", 0,
-		"how long to go on serving after SIGTERM, while readiness says no, so that no new clients are\nsent "+
-			"(default: 0s)")
-	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
-	fl.StringVar(&f.bad, "quarantine", "",
-		"`FILE` to append bad samples to, as lines of JSON: see 'chaski quarantine' (default: none)")
+	console.Var(fl, &f.noShared, "no-shared-memory", false)
+	console.Var(fl, &f.metrics, "metrics", "")
+	console.Var(fl, &f.health, "health", "")
+	console.Var(fl, &f.stopOnEOF, "stop-on-eof", false)
+	console.Var(fl, &f.heldAt, "held-at", "")
+	console.DurationVar(fl, &f.DrainTimeout, "grace", server.DefaultDrainTimeout)
+	console.DurationVar(fl, &f.IdleTimeout, "idle-timeout", server.DefaultIdleTimeout)
+	console.CountVar(fl, &f.MaxStreams, "max-streams", server.DefaultMaxStreams, 1)
+	console.CountVar(fl, &f.MaxEngines, "max-datasets", server.DefaultMaxEngines, 1)
+	console.CountVar(fl, &f.MaxClientStreams, "max-client-streams", 0, 0)
+	console.CountVar(fl, &f.MaxClientEngines, "max-client-datasets", 0, 0)
+	console.CountVar(fl, &f.MaxClientOpenings, "max-client-openings", 0, 0)
+	console.CountVar(fl, &f.ClientRate, "client-rate", 0, 0)
+	console.Var(fl, &f.delay, "drain-delay", 0)
+	console.Var(fl, &f.logLevel, "log-level", "info")
+	console.Var(fl, &f.bad, "quarantine", "")
 }
 
 func (f *serveFlags) check() (slog.Level, error) {
@@ -127,10 +103,6 @@ func (f *serveFlags) check() (slog.Level, error) {
 		return level, console.Usagef("--log-level is %q: it must be debug, info, warn or error", f.logLevel)
 	case f.delay < 0:
 		return level, console.Usagef("--drain-delay is %v: it must not be negative", f.delay)
-	case f.DrainTimeout <= 0:
-		return level, console.Usagef("--grace is %v: it must be longer than 0s", f.DrainTimeout)
-	case f.IdleTimeout <= 0:
-		return level, console.Usagef("--idle-timeout is %v: it must be longer than 0s", f.IdleTimeout)
 	case f.heldAt != "" && !onlyUser(f.heldAt):
 		return level, console.Usagef("--held-at is %q: it must be unix:PATH or unix-abstract:NAME", f.heldAt)
 	case f.upstream && !onlyUser(f.listen) && !oneUser:
@@ -139,9 +111,6 @@ func (f *serveFlags) check() (slog.Level, error) {
 			"--stop-on-eof or --held-at, and the token that is made", f.listen)
 	}
 	if err := f.access.check(); err != nil {
-		return level, err
-	}
-	if err := flags.CheckSQLLimits(f.sql); err != nil {
 		return level, err
 	}
 	for _, r := range f.Roots {

@@ -30,23 +30,16 @@ type topFlags struct {
 // NewTop has the command top, which shows what the ranks that train with engines wait for.
 func NewTop(env console.Env) *cobra.Command {
 	var f topFlags
-	cmd := &cobra.Command{
-		Use:  "top [flags] TARGET...",
-		Args: console.AtLeastOne("TARGET"),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args) },
-	}
+	cmd := console.Command("top [flags] TARGET...", console.AtLeastOne("TARGET"),
+		func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args) })
 	fl := cmd.Flags()
-	fl.BoolVar(&f.once, "once", false, "print one table, about all of the time so far, and end")
-	fl.DurationVar(&f.every, "every", 2*time.Second, "how often to print a table, about the time since the last one")
-	fl.StringVar(&f.ca, "ca", "", "`FILE` with the certificates, in PEM, that those of the engines are signed by\n"+
-		"(default: connections in plain text)")
+	console.Var(fl, &f.once, "once", false)
+	console.DurationVar(fl, &f.every, "every", 2*time.Second)
+	console.Var(fl, &f.ca, "ca", "")
 	return cmd
 }
 
 func (f *topFlags) run(ctx context.Context, env console.Env, targets []string) error {
-	if f.every <= 0 {
-		return console.Usagef("--every is %v: it must be longer than 0s", f.every)
-	}
 	c, err := f.dial(targets)
 	if err != nil {
 		return err

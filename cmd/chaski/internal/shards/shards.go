@@ -44,9 +44,8 @@ type Flags struct {
 
 // Add declares the flags.
 func (f *Flags) Add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.shard, "shard", "",
-		"do only share `K/N`, with K from 0 to N-1, and write a part of the output beside OUTPUT")
-	fl.IntVar(&f.merge, "merge", 0, "join the parts that the `N` shares wrote into the output, and remove them")
+	console.Var(fl, &f.shard, "shard", "")
+	console.Var(fl, &f.merge, "merge", 0)
 }
 
 // Check checks the flags of a command with an output, the value of its flag -o.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/draw"
+	viewreport "github.com/chaski-eo/chaski/draw/report"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
@@ -31,9 +31,6 @@ type viewFlags struct {
 	out      string
 	b        string
 	size     int
-	columns  int
-	palette  string
-	stretch  string
 	maxBytes int64
 	maxChunk int
 	data     flags.Dataset
@@ -48,28 +45,17 @@ const maxSize = 1 << 14
 
 func NewView(env console.Env) *cobra.Command {
 	var f viewFlags
-	cmd := &cobra.Command{
-		Use:  "view [--report] [flags] -o OUT PATH...",
-		Args: console.AtLeastOne("PATH"),
-		RunE: func(cmd *cobra.Command, paths []string) error {
+	cmd := console.Command("view [--report] [flags] -o OUT PATH...", console.AtLeastOne("PATH"),
+		func(cmd *cobra.Command, paths []string) error {
 			f.resized, f.several = cmd.Flags().Changed("size"), cmd.Flags().Changed("batch")
 			return f.run(cmd.Context(), env, paths)
-		},
-	}
+		})
 	fl := cmd.Flags()
-	fl.StringVarP(&f.out, "output", "o", "", `output file, "-" for standard output`)
-	fl.BoolVar(&f.report, "report", false, "write a report about a dataset as one page of HTML")
-	fl.StringVar(&f.b, "b", "",
-		"bands to show: \"i\" or \"red,green,blue\", zero-based (default: those named so, else the first three, or "+
-			"the first)")
-	console.NumberVar(fl, &f.size, "size", 512, 1, maxSize,
-		"longest side of a picture, in pixels (default of a report: 192)")
-	console.CountVar(fl, &f.columns, "columns", 0, 0, "pictures in a row (default: about as many as rows)")
-	console.ChoiceVar(fl, &f.palette, "palette", "auto",
-		"draw one band with a colour for each value: auto, never or always", "auto", "never", "always")
-	fl.StringVar(&f.stretch, "stretch", "2,98", "`LOW,HIGH`: percentiles to draw black and white")
-	console.CountVar(fl, &f.maxBytes, "max-bytes", 1<<30, 1,
-		"refuse images or batches that are larger than this when decoded, in bytes")
+	console.Var(fl, &f.out, "output,o", "")
+	console.Var(fl, &f.report, "report", false)
+	console.Var(fl, &f.b, "b", "")
+	console.NumberVar(fl, &f.size, "size", 512, 1, maxSize)
+	console.CountVar(fl, &f.maxBytes, "max-bytes", 1<<30, 1)
 	flags.AddMaxChunk(fl, &f.maxChunk)
 	f.data.Add(fl, 16, true)
 	return cmd
@@ -85,20 +71,11 @@ func (f *viewFlags) options() (draw.Options, error) {
 		return options, console.Usagef("-o is %q: its extension must be .png, because pictures are written as PNG",
 			f.out)
 	}
-	options.Palette = map[string]draw.Palette{"auto": draw.Auto, "never": draw.Never, "always": draw.Always}[f.palette]
 	sel, err := raster.ParseSelection(f.b)
 	if err != nil || sel.Slice || !slices.Contains([]int{0, 1, 3}, len(sel.List)) {
 		return options, console.Usagef("--b is %q: it must be one band or three", f.b)
 	}
 	options.Bands = sel.List
-	low, high, _ := strings.Cut(f.stretch, ",")
-	var err1, err2 error
-	options.Low, err1 = strconv.ParseFloat(low, 64)
-	options.High, err2 = strconv.ParseFloat(high, 64)
-	percents := 0 <= options.Low && options.Low < options.High && options.High <= 100
-	if err1 != nil || err2 != nil || !percents {
-		return options, console.Usagef("--stretch is %q: it must be LOW,HIGH in percent", f.stretch)
-	}
 	return options, nil
 }
 
@@ -111,15 +88,14 @@ func (f *viewFlags) run(ctx context.Context, env console.Env, paths []string) er
 		return f.page(ctx, env, paths, options)
 	}
 	var pictures []*image.NRGBA
-	columns := f.columns
-	dataset := false
+	columns, dataset := 0, false // about as many columns as rows
 	if len(paths) == 1 {
 		if dataset, err = isDataset(ctx, env.Files, paths[0]); err != nil {
 			return err
 		}
 	}
 	if dataset {
-		pictures, err = f.batch(ctx, env, env.Files, paths[0], options, &columns)
+		pictures, columns, err = f.batch(ctx, env, paths[0], options)
 	} else if name := flags.Changed(&f.data.Own); name != "" {
 		return console.Usagef("--%s needs a dataset: pictures of files show all pixels, and the bands of --b", name)
 	} else {
@@ -184,36 +160,35 @@ func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, 
 	}, o)
 }
 
-// batch draws every row of one batch, field by field. If there are several fields and no --columns, it
-// sets columns so that each field has a line of its own.
-func (f *viewFlags) batch(ctx context.Context, env console.Env, opener source.Opener, dataset string,
-	o draw.Options, columns *int) ([]*image.NRGBA, error) {
+// batch draws every row of one batch, field by field. It returns in how many columns to put the pictures: each of
+// several fields has a line of its own.
+func (f *viewFlags) batch(ctx context.Context, env console.Env, dataset string, o draw.Options) (
+	pictures []*image.NRGBA, columns int, err error) {
 	// Drawing needs the values of the file, since it stretches them by their own percentiles.
 	f.data.DType, f.data.Layout = "native", "n b y x"
 	spec, err := f.data.Spec(dataset)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	for i := range spec.Fields {
 		spec.Fields[i].Validity = "valid:" + spec.Fields[i].Name
 	}
 	engine, err := loader.Open(ctx, spec, loader.Options{MemoryBytes: f.maxBytes, MaxChunkBytes: f.maxChunk,
-		Opener: opener, SQL: env.SQL})
+		Opener: env.Files, SQL: env.SQL})
 	if err != nil {
-		return nil, console.UsageUnlessFault(err)
+		return nil, 0, console.UsageUnlessFault(err)
 	}
 	defer engine.Close()
 	l, err := loader.NewLoader(engine, loader.LoaderOptions{Prefetch: 1})
 	if err != nil {
-		return nil, console.UsageUnlessFault(err)
+		return nil, 0, console.UsageUnlessFault(err)
 	}
 	defer l.Close()
 	batch, err := l.Next(ctx)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer batch.Release()
-	var pictures []*image.NRGBA
 	fields, steps := 0, 1
 	for i, field := range spec.Fields {
 		tensor := batch.Tensor(field.Name)
@@ -228,22 +203,21 @@ func (f *viewFlags) batch(ctx context.Context, env console.Env, opener source.Op
 		}
 		row, err := drawRows(batch, tensor, batch.Tensor(field.Validity), fo)
 		if err != nil {
-			return nil, console.UsageUnlessFault(err)
+			return nil, 0, console.UsageUnlessFault(err)
 		}
 		pictures = append(pictures, row...)
 	}
 	if len(pictures) == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "batch", fault.NoOffset, "there is no raster in it"),
+		return nil, 0, fault.WithFile(fault.New(fault.NotFound, "batch", fault.NoOffset, "there is no raster in it"),
 			dataset)
 	}
 	switch {
-	case *columns != 0:
 	case fields > 1:
-		*columns = len(pictures) / fields
+		columns = len(pictures) / fields
 	case steps > 1:
-		*columns = steps
+		columns = steps
 	}
-	return pictures, nil
+	return pictures, columns, nil
 }
 
 // stepsOf returns the number of steps of time of each row of a tensor with the axes n b y x or n t b y x.
@@ -275,4 +249,55 @@ func drawRows(b *loader.Batch, t, valid *loader.Tensor, o draw.Options) (picture
 		pictures = append(pictures, img)
 	}
 	return pictures, nil
+}
+
+// page writes the page of --report.
+func (f *viewFlags) page(ctx context.Context, env console.Env, paths []string, o draw.Options) error {
+	if len(paths) != 1 {
+		return console.Usagef("there are %d paths: --report takes one dataset; put a glob in quotes", len(paths))
+	}
+	if err := console.Between("batch", f.data.Batch, 1, viewreport.MaxSamples); err != nil {
+		return err
+	}
+	fields, err := flags.ParseFields(f.data.Source.Fields)
+	if err != nil {
+		return err
+	}
+	ro := viewreport.Options{
+		Source: paths[0], Fields: fields, Seed: f.data.Seed, Title: title(paths[0]), Generator: "chaski " + env.Version,
+		Bands: o.Bands, MaxBytes: min(f.maxBytes, 64<<20),
+		Loader: loader.Options{MaxChunkBytes: f.maxChunk},
+	}
+	if f.several {
+		ro.Samples = f.data.Batch
+	}
+	if f.resized {
+		ro.Side = f.size
+	}
+	bar := &console.Bar{}
+	step := ""
+	ro.Progress = func(name string, done, total int64) {
+		if name != step {
+			bar.Done()
+			step, bar = name, console.NewBar(env.Err, name, total)
+		}
+		bar.Set(done, total)
+	}
+	r, err := viewreport.Make(ctx, ro)
+	bar.Done()
+	if err == nil && r.Samples == 0 {
+		err = fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "it has no samples"), paths[0])
+	}
+	if err != nil {
+		return console.UsageUnlessFault(err)
+	}
+	return console.WriteFile(f.out, env.Out, r.WriteHTML)
+}
+
+// title returns the last part of a dataset's path, as its name.
+func title(path string) string {
+	if t := filepath.Base(strings.TrimRight(path, "/")); t != "." && t != ".." && t != "/" {
+		return t
+	}
+	return path
 }

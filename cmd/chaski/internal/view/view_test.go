@@ -34,8 +34,8 @@ func TestPictures(t *testing.T) {
 		width, height int
 	}{
 		{[]string{file}, 1, 1},
-		{[]string{"--columns", "3", file, file, file}, 3 + 2*4, 1},
-		{[]string{"--columns", "1", file, file}, 1, 2 + 4},
+		{[]string{file, file}, 1 + 4 + 1, 1},
+		{[]string{file, file, file}, 1 + 4 + 1, 1 + 4 + 1},
 	} {
 		out, err := view(t, append([]string{"-o", "-"}, c.args...)...)
 		if err != nil {
@@ -47,7 +47,7 @@ func TestPictures(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{
-		{file}, {"-o", "a.jpg", file}, {"-o", "-", "--b", "1,2", file}, {"-o", "-", "--stretch", "98,2", file},
+		{file}, {"-o", "a.jpg", file}, {"-o", "-", "--b", "1,2", file},
 		{"-o", "-", "--window", "4x4", file}, {"-o", "-", "--b", "7", file}, {"-o", "-"}, {"-o", "-", file + "x"},
 	} {
 		if out, err := view(t, args...); err == nil || len(out) > 0 {

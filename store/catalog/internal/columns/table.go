@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/parquet"
@@ -121,6 +122,18 @@ func (t *Table) Meta(key string) string {
 		return ""
 	}
 	return t.Files[0].Meta[key]
+}
+
+// Has reports whether there is a column with a name, which can be read.
+func (t *Table) Has(name string) bool {
+	_, err := t.Column(name)
+	return err == nil
+}
+
+// IsCatalog reports whether a Parquet file has the blobs of its assets.
+func (t *Table) IsCatalog() bool {
+	return t.Meta(layout.VersionKey) != "" ||
+		t.Has(layout.URI) && (t.Has(layout.Index) || t.Has(layout.Header))
 }
 
 // Close closes the file of a table that is one Parquet file. Others are not open.
@@ -262,12 +275,12 @@ func (f *File) describe(name string, leaf int) (*Column, error) {
 		return unsupported("lists")
 	case column.Type == parquet.Int96:
 		return unsupported("INT96")
-	case column.Logical == parquet.Half && column.Type == parquet.FixedLenByteArray:
+	case column.Note.Kind == parquet.Half && column.Type == parquet.FixedLenByteArray:
 		return &Column{Kind: Float}, nil
 	case column.Type == parquet.ByteArray || column.Type == parquet.FixedLenByteArray:
-		return &Column{Kind: Text, Bytes: column.Logical != parquet.String,
-			Opaque: column.Logical == parquet.Opaque || column.Type == parquet.FixedLenByteArray}, nil
-	case column.Logical == parquet.Opaque:
+		return &Column{Kind: Text, Bytes: !column.Note.Text(),
+			Opaque: column.Note.Opaque() || column.Type == parquet.FixedLenByteArray}, nil
+	case column.Note.Opaque():
 		return unsupported("decimals")
 	case column.Type == parquet.Float || column.Type == parquet.Double:
 		return &Column{Kind: Float}, nil

@@ -24,21 +24,21 @@ func IsGlob(s string) bool { return strings.ContainsAny(s, "*?[") }
 
 // glob lists the files that a pattern matches. "*" and "?" do not match "/", "**" as a whole part of the path matches
 // any number of directories, "[a-z]" one character (path.Match).
-func glob(ctx context.Context, pattern string, r *source.Roots, each Each, pictures bool) (*Listing, error) {
+func glob(ctx context.Context, pattern string, r *source.Roots, pictures bool) (*Listing, error) {
 	base, parts := splitLocal(pattern)
 	matcher, err := newMatcher(parts)
 	if err != nil {
 		return nil, err
 	}
-	listing := &Listing{Base: base, each: each, pictures: pictures}
+	listing := &Listing{Base: base, pictures: pictures}
 	err = listing.walk(ctx, listing.Base, r, matcher)
 	switch {
-	case err != nil || len(listing.Shards) > 0:
-	case listing.found == 0 && listing.passed > 0:
+	case err != nil || len(listing.Shards) > 0 || len(listing.Paths) > 0:
+	case listing.passed > 0:
 		err = fault.New(fault.NotFound, "glob", fault.NoOffset,
 			"no TIFF and no rumi file matches, but %d PNG, JPEG or NumPy files: a glob that ends like one reads them",
 			listing.passed)
-	case listing.found == 0:
+	default:
 		err = fault.New(fault.NotFound, "glob", fault.NoOffset, "no raster file matches")
 	}
 	return listing, err

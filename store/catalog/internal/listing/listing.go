@@ -37,40 +37,6 @@ type Listing struct {
 	pictures bool // PNG and JPEG files count, too
 	passed   int  // such files that were left out
 	charged  int  // paths that are charged to the budget
-	found    int  // files so far
-	each     Each
-}
-
-// Each is called for a file of a listing, by its path below Base; etag is "" for local files. The listing has its Base
-// only.
-type Each func(l *Listing, path string, size int64, etag string) error
-
-// put adds a file, or calls each.
-func (l *Listing) put(path string, size int64, etag string) error {
-	l.found++
-	if l.each != nil {
-		return l.each(l, path, size, etag)
-	}
-	l.Paths, l.Sizes = append(l.Paths, path), append(l.Sizes, size)
-	return nil
-}
-
-// Stream calls each for every file that List returns, in any order, and holds none of them.
-func Stream(ctx context.Context, src string, o source.Opener, each Each) error {
-	listing, err := list(ctx, src, nil, o, each, isPicture(src))
-	if err != nil {
-		return err
-	}
-	for i, path := range listing.Paths { // of a source that is one file
-		etag := ""
-		if listing.Etags != nil {
-			etag = listing.Etags[i]
-		}
-		if err := each(listing, path, listing.Sizes[i], etag); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // MaxShards bounds the Parquet files of one table, each of whose footers stays in memory.
@@ -82,7 +48,7 @@ func List(ctx context.Context, src string, r *source.Roots, o source.Opener, pic
 	pictures = pictures || isPicture(src)
 	s, _ := ctx.Value(sharedKey{}).(*shared)
 	if s == nil {
-		return list(ctx, src, r, o, nil, pictures)
+		return list(ctx, src, r, o, pictures)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock() // while it lists, too: the next one most likely asks for the same
@@ -90,7 +56,7 @@ func List(ctx context.Context, src string, r *source.Roots, o source.Opener, pic
 	if l := s.of[key]; l != nil {
 		return l, nil
 	}
-	listing, err := list(ctx, src, r, o, nil, pictures)
+	listing, err := list(ctx, src, r, o, pictures)
 	if err == nil {
 		s.of[key] = listing
 	}
@@ -137,10 +103,9 @@ func (l *Listing) charge(ctx context.Context, all bool) error {
 	return budget.Grow(ctx, n)
 }
 
-func list(ctx context.Context, src string, r *source.Roots, o source.Opener, each Each,
-	pictures bool) (*Listing, error) {
+func list(ctx context.Context, src string, r *source.Roots, o source.Opener, pictures bool) (*Listing, error) {
 	if source.IsRemote(src) {
-		return listRemote(ctx, src, r, o, each, pictures)
+		return listRemote(ctx, src, r, o, pictures)
 	}
 	src = source.LocalPath(src)
 	dir := src
@@ -160,16 +125,16 @@ func list(ctx context.Context, src string, r *source.Roots, o source.Opener, eac
 	case err == nil && st.IsDir():
 		// The path of a sample does not depend on the link by which the user names the directory.
 		if src, err = evalSymlinks(src, r); err == nil {
-			l = &Listing{Base: src, each: each, pictures: pictures}
+			l = &Listing{Base: src, pictures: pictures}
 			if err = l.walk(ctx, src, r, nil); err == nil && l.onlyPictures() {
-				l, err = l.listPictures(func() (*Listing, error) { return list(ctx, src, r, o, each, true) })
+				return asPictures(list(ctx, src, r, o, true))
 			}
 		}
 	case err == nil:
 		l = &Listing{Base: pathname.Dir(src), Paths: []string{filepath.Base(src)},
 			Sizes: []int64{st.Size()}, File: true}
 	case source.Missing(err) && IsGlob(src): // Missing includes names that are too long: a long pattern is not a name
-		l, err = glob(ctx, src, r, each, pictures)
+		l, err = glob(ctx, src, r, pictures)
 	}
 	if err != nil {
 		return nil, fault.WithFile(notFound(err), src)
@@ -189,12 +154,12 @@ var metadataNames = []string{"metadata.csv", "metadata.jsonl", "metadata.parquet
 
 // isRaster reports whether a file of the listing is a raster by its name. It keeps the paths of tables.
 func (l *Listing) isRaster(path string) bool {
-	if l.each == nil && slices.Contains(metadataNames, path) {
+	if slices.Contains(metadataNames, path) {
 		l.Metadata = path
 		return false
 	}
 	class := magic.Named(path).Class
-	if l.each == nil && len(l.Shards) <= MaxShards && class == magic.Parquet {
+	if len(l.Shards) <= MaxShards && class == magic.Parquet {
 		l.Shards = append(l.Shards, path)
 	}
 	if class == magic.Picture && !l.pictures {
@@ -205,20 +170,14 @@ func (l *Listing) isRaster(path string) bool {
 }
 
 // onlyPictures reports whether a directory holds pictures and neither rasters nor tables.
-func (l *Listing) onlyPictures() bool { return l.found == 0 && l.passed > 0 && len(l.Shards) == 0 }
+func (l *Listing) onlyPictures() bool { return len(l.Paths) == 0 && l.passed > 0 && len(l.Shards) == 0 }
 
-// listPictures lists the pictures of a directory that has nothing else. They are not streamed: who makes a catalog says
-// by a glob which files it is of.
-func (l *Listing) listPictures(list func() (*Listing, error)) (*Listing, error) {
-	if l.each != nil {
-		return l, fault.New(fault.NotFound, "directory", fault.NoOffset,
-			"no TIFF and no rumi file, but %d PNG, JPEG or NumPy files: a glob such as **/*.png reads them", l.passed)
-	}
-	pictures, err := list()
+// asPictures marks the listing of the pictures of a directory that has nothing else.
+func asPictures(l *Listing, err error) (*Listing, error) {
 	if err == nil {
-		pictures.OnlyPictures = true
+		l.OnlyPictures = true
 	}
-	return pictures, err
+	return l, err
 }
 
 // evalSymlinks is filepath.EvalSymlinks below the roots.
@@ -304,9 +263,17 @@ func (l *Listing) add(p, rel string, d fs.DirEntry, keep bool, r *source.Roots) 
 		return fault.WithFile(fault.Wrap(fault.NotFound, "file", fault.NoOffset, err), p)
 	}
 	if st.Mode().IsRegular() {
-		return l.put(rel, st.Size(), "")
+		l.Paths, l.Sizes = append(l.Paths, rel), append(l.Sizes, st.Size())
 	}
 	return nil
+}
+
+// Path returns the path or URI of file i.
+func (l *Listing) Path(i int) string {
+	if source.IsRemote(l.Base) {
+		return Resolve(l.Base, l.Paths[i])
+	}
+	return pathname.Join(l.Base, filepath.FromSlash(l.Paths[i]))
 }
 
 func (l *Listing) sort() {

@@ -14,8 +14,7 @@ import (
 func RemoteGlob(uri string) bool { return !source.IsWeb(uri) && !source.IsPart(uri) && IsGlob(uri) }
 
 // listRemote lists a remote URI: a raster file, a glob, or a directory of a store that can list.
-func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opener, each Each,
-	pictures bool) (*Listing, error) {
+func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opener, pictures bool) (*Listing, error) {
 	base, pattern := splitGlob(src)
 	if _, err := r.Allow(base); err != nil {
 		return nil, err
@@ -33,7 +32,7 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 			return nil, err
 		}
 	}
-	listing := &Listing{Base: base, each: each, pictures: pictures}
+	listing := &Listing{Base: base, pictures: pictures}
 	err := source.List(ctx, o, base, func(e source.Entry) error {
 		if hidden(e.Path) {
 			return nil
@@ -46,9 +45,7 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 		if !listing.isRaster(e.Path) {
 			return nil
 		}
-		if err := listing.put(e.Path, e.Size, e.ETag); err != nil || each != nil {
-			return err
-		}
+		listing.Paths, listing.Sizes = append(listing.Paths, e.Path), append(listing.Sizes, e.Size)
 		listing.Etags = append(listing.Etags, e.ETag)
 		return listing.charge(ctx, false)
 	})
@@ -56,9 +53,9 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 		err = listing.charge(ctx, true)
 	}
 	if err == nil && pattern == nil && listing.onlyPictures() {
-		return listing.listPictures(func() (*Listing, error) { return listRemote(ctx, src, r, o, each, true) })
+		return asPictures(listRemote(ctx, src, r, o, true))
 	}
-	if err == nil && listing.found == 0 && len(listing.Shards) == 0 && listing.Metadata == "" {
+	if err == nil && len(listing.Paths) == 0 && len(listing.Shards) == 0 && listing.Metadata == "" {
 		err = fault.New(fault.NotFound, "listing", fault.NoOffset, "no raster files")
 	}
 	if err != nil {

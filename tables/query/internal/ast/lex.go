@@ -7,8 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 )
 
 // Limits of a query.
@@ -53,7 +52,7 @@ func (t token) names() bool { return t.kind == tQuoted || t.kind == tName && !re
 // syntaxErrorAt is the error "at or near" a token, in DuckDB's words. It shows at most 40 bytes of the query.
 func syntaxErrorAt(t token, query string) error {
 	if t.kind == tEnd {
-		return &sqlerr.SyntaxError{Msg: "at end of input", Pos: t.pos}
+		return &sql.SyntaxError{Msg: "at end of input", Pos: t.pos}
 	}
 	text := query[t.pos:]
 	if n := strings.IndexAny(text, " \t\r\n"); t.kind != tSign && n > 0 {
@@ -64,7 +63,7 @@ func syntaxErrorAt(t token, query string) error {
 	if len(text) > 40 {
 		text = text[:40]
 	}
-	return &sqlerr.SyntaxError{Msg: fmt.Sprintf("at or near %q", text), Pos: t.pos}
+	return &sql.SyntaxError{Msg: fmt.Sprintf("at or near %q", text), Pos: t.pos}
 }
 
 // tokens splits a query into tokens. The last token is tEnd.
@@ -73,7 +72,7 @@ func tokens(q string) ([]token, error) {
 		return nil, fault.New(fault.Limit, "query", fault.NoOffset, "%d bytes, at most %d", len(q), maxQuery)
 	}
 	if !utf8.ValidString(q) {
-		return nil, &sqlerr.SyntaxError{Msg: "in a query that is not UTF-8", Pos: 0}
+		return nil, &sql.SyntaxError{Msg: "in a query that is not UTF-8", Pos: 0}
 	}
 	var out []token
 	for pos := 0; ; {
@@ -146,28 +145,28 @@ func next(q string, at int) (token, int, error) {
 	case c == '\'':
 		text, n, ok := quoted(s)
 		if !ok {
-			return token{}, 0, &sqlerr.SyntaxError{Msg: "in a string that does not end", Pos: at}
+			return token{}, 0, &sql.SyntaxError{Msg: "in a string that does not end", Pos: at}
 		}
 		return token{tString, text, at}, n, nil
 	case c == '"':
 		text, n, ok := quoted(s)
 		if !ok || text == "" {
-			return token{}, 0, &sqlerr.SyntaxError{Msg: "in a quoted name that is empty or does not end", Pos: at}
+			return token{}, 0, &sql.SyntaxError{Msg: "in a quoted name that is empty or does not end", Pos: at}
 		}
 		return token{tQuoted, text, at}, n, nil
 	case letter(c):
 		n := 1
-		for n < len(s) && (letter(s[n]) || sqltype.IsDigit(s[n]) || s[n] == '$') {
+		for n < len(s) && (letter(s[n]) || sql.IsDigit(s[n]) || s[n] == '$') {
 			n++
 		}
 		if n < len(s) && s[n] == '\'' && n == 1 && strings.IndexByte("eExXbB", c) >= 0 {
-			return token{}, 0, sqlerr.Unsupported("strings of the form %c'…'", c)
+			return token{}, 0, sql.Unsupported("strings of the form %c'…'", c)
 		}
 		return token{tName, s[:n], at}, n, nil
-	case sqltype.IsDigit(c) || c == '.' && len(s) > 1 && sqltype.IsDigit(s[1]):
+	case sql.IsDigit(c) || c == '.' && len(s) > 1 && sql.IsDigit(s[1]):
 		n := len(number.FindString(s))
-		if n < len(s) && (letter(s[n]) || sqltype.IsDigit(s[n])) {
-			return token{}, 0, &sqlerr.SyntaxError{Msg: fmt.Sprintf("at or near %q", s[:n+1]), Pos: at}
+		if n < len(s) && (letter(s[n]) || sql.IsDigit(s[n])) {
+			return token{}, 0, &sql.SyntaxError{Msg: fmt.Sprintf("at or near %q", s[:n+1]), Pos: at}
 		}
 		return token{tNumber, s[:n], at}, n, nil
 	}
@@ -180,9 +179,9 @@ func next(q string, at int) (token, int, error) {
 		return token{tSign, s[:1], at}, 1, nil
 	}
 	if strings.IndexByte("$?@#&|~!{}", s[0]) >= 0 {
-		return token{}, 0, sqlerr.Unsupported("the sign %q", s[:1])
+		return token{}, 0, sql.Unsupported("the sign %q", s[:1])
 	}
-	return token{}, 0, &sqlerr.SyntaxError{Msg: fmt.Sprintf("at or near %q", s[:1]), Pos: at}
+	return token{}, 0, &sql.SyntaxError{Msg: fmt.Sprintf("at or near %q", s[:1]), Pos: at}
 }
 
 // quoted reads a leading string or name in quotes, in which a doubled quote is one quote character.

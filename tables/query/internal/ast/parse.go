@@ -7,8 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 )
 
 // parser is a recursive-descent parser of one SELECT. After the first error it stands at the end of the query, where
@@ -93,7 +92,7 @@ func (p *parser) expect(word string) {
 func (p *parser) unexpected() *Expr {
 	tok := p.peek()
 	if word := strings.ToUpper(tok.text); (tok.kind == tName || tok.kind == tSign) && onlyDuckDB[word] {
-		return p.fail(sqlerr.Unsupported("%q here", word))
+		return p.fail(sql.Unsupported("%q here", word))
 	}
 	return p.fail(syntaxErrorAt(tok, p.query))
 }
@@ -104,7 +103,7 @@ func (p *parser) statement() *Select {
 	case p.accept("SELECT"):
 	case p.beginsQuery(), slices.ContainsFunc(
 		[]string{"(", "SUMMARIZE", "DESCRIBE", "PIVOT", "UNPIVOT", "TABLE", "SHOW", "EXPLAIN"}, tok.is):
-		p.fail(sqlerr.Unsupported("a query that begins with %q", strings.ToUpper(tok.text)))
+		p.fail(sql.Unsupported("a query that begins with %q", strings.ToUpper(tok.text)))
 	default:
 		p.fail(syntaxErrorAt(tok, p.query))
 	}
@@ -117,7 +116,7 @@ func (p *parser) statement() *Select {
 	switch tok := p.peek(); {
 	case tok.kind == tEnd:
 	case ended:
-		p.fail(&sqlerr.SyntaxError{Msg: "after \";\": only a single SELECT is run", Pos: tok.pos})
+		p.fail(&sql.SyntaxError{Msg: "after \";\": only a single SELECT is run", Pos: tok.pos})
 	default:
 		p.unexpected()
 	}
@@ -132,7 +131,7 @@ func (p *parser) beginsQuery() bool {
 // noQuery fails if a query in brackets begins here.
 func (p *parser) noQuery() {
 	if p.beginsQuery() {
-		p.fail(sqlerr.Unsupported("a query inside a query"))
+		p.fail(sql.Unsupported("a query inside a query"))
 	}
 }
 
@@ -208,7 +207,7 @@ func (p *parser) item() SelectItem {
 	}
 	it.Text = strings.TrimSpace(p.query[start:p.peek().pos])
 	if it.Alias = p.alias(true); it.Alias != "" && it.Expr.Op == OpStar {
-		p.fail(sqlerr.Unsupported("a star with a name"))
+		p.fail(sql.Unsupported("a star with a name"))
 	}
 	return it
 }
@@ -246,7 +245,7 @@ func (p *parser) excluded() string {
 	}
 	p.at++
 	if p.peek().is(".") {
-		p.fail(sqlerr.Unsupported("EXCLUDE of a column of a table"))
+		p.fail(sql.Unsupported("EXCLUDE of a column of a table"))
 	}
 	return tok.text
 }
@@ -294,19 +293,19 @@ func (p *parser) tableRef() (f From) {
 		p.noQuery()
 		p.unexpected()
 	case tok.kind == tString:
-		p.fail(sqlerr.Unsupported("a table that is a file"))
+		p.fail(sql.Unsupported("a table that is a file"))
 	case !tok.names():
 		p.unexpected()
 	default:
 		p.at++
 		f.Table = tok.text
 		if p.peek().is("(") || p.peek().is(".") {
-			p.fail(sqlerr.Unsupported("a table that is a function or lies in a schema"))
+			p.fail(sql.Unsupported("a table that is a function or lies in a schema"))
 		}
 	}
 	f.Alias = p.alias(false)
 	if f.Alias != "" && p.peek().is("(") {
-		p.fail(sqlerr.Unsupported("names of columns after a table's alias"))
+		p.fail(sql.Unsupported("names of columns after a table's alias"))
 	}
 	f.Alias = cmp.Or(f.Alias, f.Table)
 	return f
@@ -333,10 +332,10 @@ func (p *parser) sqlType() tables.Type {
 		return tables.Type{}
 	}
 	p.at++
-	typ, ok := sqltype.ByName[strings.ToUpper(tok.text)]
+	typ, ok := sql.ByName[strings.ToUpper(tok.text)]
 	switch {
 	case !ok:
-		p.fail(sqlerr.Unsupported("the type %s", tok.text))
+		p.fail(sql.Unsupported("the type %s", tok.text))
 	case tok.is("DOUBLE"):
 		p.accept("PRECISION")
 	case typ.Kind == tables.String && p.accept("("): // VARCHAR(10) has no effect
@@ -344,7 +343,7 @@ func (p *parser) sqlType() tables.Type {
 		p.expect(")")
 	}
 	if next := p.peek(); next.is("[") || next.is("WITH") && typ.Kind == tables.Timestamp {
-		p.fail(sqlerr.Unsupported("the type %s %s", tok.text, next.text))
+		p.fail(sql.Unsupported("the type %s %s", tok.text, next.text))
 	}
 	return typ
 }

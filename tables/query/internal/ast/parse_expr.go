@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 )
 
 // make returns an expression over args. It fails if the expression is deeper than maxDepth.
@@ -215,7 +215,7 @@ func (p *parser) postfix() *Expr {
 func (p *parser) index(list *Expr) *Expr {
 	slice := func() {
 		if p.peek().is(":") {
-			p.fail(sqlerr.Unsupported("a slice of a list"))
+			p.fail(sql.Unsupported("a slice of a list"))
 		}
 	}
 	slice()
@@ -260,7 +260,7 @@ func (p *parser) primary() *Expr {
 		p.noQuery()
 		expr := p.expr()
 		if p.peek().is(",") {
-			return p.fail(sqlerr.Unsupported("a row of values"))
+			return p.fail(sql.Unsupported("a row of values"))
 		}
 		p.expect(")")
 		return expr
@@ -280,7 +280,7 @@ func (p *parser) word(tok token) *Expr {
 	case p.accept("CASE"):
 		return p.caseOf()
 	case tok.is("INTERVAL") && (next.kind == tNumber || next.kind == tString || called):
-		return p.fail(sqlerr.Unsupported("an interval"))
+		return p.fail(sql.Unsupported("an interval"))
 	case next.kind == tString:
 		return p.typed()
 	case called && (tok.is("LEFT") || tok.is("RIGHT")):
@@ -352,7 +352,7 @@ func (p *parser) typed() *Expr {
 	case reserved(typ.text):
 		return p.fail(syntaxErrorAt(text, p.query))
 	default:
-		return p.fail(sqlerr.Unsupported("a literal of type %s", typ.text))
+		return p.fail(sql.Unsupported("a literal of type %s", typ.text))
 	}
 	p.at++
 	return &Expr{Op: op, Name: text.text}
@@ -375,7 +375,7 @@ func (p *parser) named() *Expr {
 	}
 	switch {
 	case p.peek().is("(") || len(parts) > 2:
-		return p.fail(sqlerr.Unsupported("names of more than two parts"))
+		return p.fail(sql.Unsupported("names of more than two parts"))
 	case len(parts) == 2:
 		return &Expr{Op: OpColumn, Table: parts[0], Name: parts[1]}
 	}
@@ -388,7 +388,7 @@ func (p *parser) call(name string) *Expr {
 	switch {
 	case p.accept("*"):
 		if name != "count" {
-			return p.fail(sqlerr.Unsupported("a star in %s", name))
+			return p.fail(sql.Unsupported("a star in %s", name))
 		}
 		call.Name = "count_star"
 	case p.peek().is(")"):
@@ -409,7 +409,7 @@ func (p *parser) call(name string) *Expr {
 func (p *parser) without(read string, words ...string) {
 	for _, word := range words {
 		if p.peek().is(word) {
-			p.fail(sqlerr.Unsupported("%s %s", read, word))
+			p.fail(sql.Unsupported("%s %s", read, word))
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
 	"github.com/chaski-eo/chaski/tables/query/internal/bind"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 )
 
 // TestTypes: expressions have the types that DuckDB 1.5 gives them, and what it refuses is an error.
@@ -14,7 +14,7 @@ func TestTypes(t *testing.T) {
 	small := tables.Type{Kind: tables.Int64, Bits: 16}
 	table := tables.FromVectors([]string{"n", "s", "f", "b"}, []*tables.Vector{
 		tables.NewInts(small, []int64{1}, nil), tables.NewStrings([]string{"x"}, nil),
-		tables.NewFloats(sqltype.Float, []float64{1}, nil), tables.NewInts(sqltype.Bool, []int64{1}, nil),
+		tables.NewFloats(sql.Float, []float64{1}, nil), tables.NewInts(sql.Bool, []int64{1}, nil),
 	})
 	for text, want := range map[string]string{
 		"n":                                   "SMALLINT",
@@ -45,8 +45,8 @@ func TestTypes(t *testing.T) {
 		switch {
 		case (binder.Err == nil) != (want != ""):
 			t.Errorf("%s: %v", text, binder.Err)
-		case binder.Err == nil && sqltype.Name(node.Type) != want:
-			t.Errorf("%s is %s, want %s", text, sqltype.Name(node.Type), want)
+		case binder.Err == nil && sql.Name(node.Type) != want:
+			t.Errorf("%s is %s, want %s", text, sql.Name(node.Type), want)
 		}
 	}
 }

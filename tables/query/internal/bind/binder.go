@@ -15,35 +15,34 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
-	"github.com/chaski-eo/chaski/tables/query/internal/plan"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/eval"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 )
 
 // Fail keeps the first error of a query. It returns a node to go on with.
-func (b *Binder) Fail(err error) *plan.Node {
+func (b *Binder) Fail(err error) *eval.Node {
 	b.Err = cmp.Or(b.Err, err)
-	return &plan.Node{Op: plan.OpLiteral, Literal: &plan.Literal{Null: true}}
+	return &eval.Node{Op: eval.OpLiteral, Literal: &eval.Literal{Null: true}}
 }
 
 // unsupported fails because DuckDB may run what this package does not.
-func (b *Binder) unsupported(format string, args ...any) *plan.Node {
-	return b.Fail(sqlerr.Unsupported(format, args...))
+func (b *Binder) unsupported(format string, args ...any) *eval.Node {
+	return b.Fail(sql.Unsupported(format, args...))
 }
 
 // Literal returns the node of a literal.
-func (b *Binder) Literal(t tables.Type, l plan.Literal) *plan.Node {
-	return b.Intern(&plan.Node{Op: plan.OpLiteral, Type: t, Literal: &l})
+func (b *Binder) Literal(t tables.Type, l eval.Literal) *eval.Node {
+	return b.Intern(&eval.Node{Op: eval.OpLiteral, Type: t, Literal: &l})
 }
 
 // numeral returns a number as a literal: with a point as a DOUBLE, unless it meets a FLOAT, and without one of the
 // narrowest type, which is INTEGER, BIGINT or UBIGINT.
-func (b *Binder) numeral(r *big.Rat, point bool) *plan.Node {
+func (b *Binder) numeral(r *big.Rat, point bool) *eval.Node {
 	if point {
 		f, _ := r.Float64()
-		return b.Literal(sqltype.Double, plan.Literal{Rat: r, Float: f})
+		return b.Literal(sql.Double, eval.Literal{Rat: r, Float: f})
 	}
-	typ := sqltype.Int64
+	typ := sql.Int64
 	switch x := r.Num(); {
 	case x.IsInt64():
 		if v := x.Int64(); v == int64(int32(v)) {
@@ -54,21 +53,21 @@ func (b *Binder) numeral(r *big.Rat, point bool) *plan.Node {
 	default:
 		return b.unsupported("the number %s", x)
 	}
-	return b.Literal(typ, plan.Literal{Rat: r})
+	return b.Literal(typ, eval.Literal{Rat: r})
 }
 
 // bindAll binds the operands of an expression. Columns of decimals are read as DOUBLE.
-func (b *Binder) bindAll(operands []*ast.Expr) []*plan.Node {
-	out := make([]*plan.Node, len(operands))
+func (b *Binder) bindAll(operands []*ast.Expr) []*eval.Node {
+	out := make([]*eval.Node, len(operands))
 	for i, e := range operands {
 		if out[i] = b.Bind(e); out[i].Type.Kind != tables.Decimal {
 			continue
 		}
 		if out[i].Op != ast.OpColumn || out[i].Type.Precision > exactDigits {
-			b.unsupported("a computation with type %s", plan.TypeName(out[i]))
+			b.unsupported("a computation with type %s", eval.TypeName(out[i]))
 		}
 		column := *out[i]
-		column.Type = sqltype.Double
+		column.Type = sql.Double
 		out[i] = b.Intern(&column)
 	}
 	return out
@@ -78,8 +77,8 @@ func (b *Binder) bindAll(operands []*ast.Expr) []*plan.Node {
 const exactDigits = 15
 
 // column finds a column with a name or, failing that, an alias of the select list.
-func (b *Binder) column(table, name string) (*plan.Node, error) {
-	found := []*plan.Node{}
+func (b *Binder) column(table, name string) (*eval.Node, error) {
+	found := []*eval.Node{}
 	tableThere := false
 	for i := range b.Tables {
 		source := &b.Tables[i]
@@ -89,7 +88,7 @@ func (b *Binder) column(table, name string) (*plan.Node, error) {
 		tableThere = true
 		for _, c := range source.names[strings.ToLower(name)] {
 			column := source.Table.Columns()[c]
-			found = append(found, &plan.Node{Op: ast.OpColumn, Name: column.Name, Table: i, Column: c,
+			found = append(found, &eval.Node{Op: ast.OpColumn, Name: column.Name, Table: i, Column: c,
 				Type: column.Type.SQL()})
 		}
 	}
@@ -97,7 +96,7 @@ func (b *Binder) column(table, name string) (*plan.Node, error) {
 	case len(found) == 1:
 		return b.Intern(found[0]), nil
 	case len(found) > 1:
-		return nil, sqlerr.Bind("ambiguous reference to column name %q", name)
+		return nil, sql.Bind("ambiguous reference to column name %q", name)
 	case table != "" && !tableThere:
 		return b.field(table, name)
 	case table == "":
@@ -105,18 +104,18 @@ func (b *Binder) column(table, name string) (*plan.Node, error) {
 			return n, nil
 		}
 		if slices.ContainsFunc(b.Tables, func(t Source) bool { return strings.EqualFold(t.Alias, name) }) {
-			return nil, sqlerr.Unsupported("a table as a value")
+			return nil, sql.Unsupported("a table as a value")
 		}
 		switch strings.ToLower(name) {
 		case "rowid", "current_date", "current_timestamp", "current_time", "localtime", "localtimestamp":
-			return nil, sqlerr.Unsupported("%s", name)
+			return nil, sql.Unsupported("%s", name)
 		}
 	}
 	return nil, b.NoColumn(name)
 }
 
 // field finds COLUMN.NAME, a field of a column of structs.
-func (b *Binder) field(of, name string) (*plan.Node, error) {
+func (b *Binder) field(of, name string) (*eval.Node, error) {
 	column, err := b.column("", of)
 	switch {
 	case fault.KindOf(err) == fault.NotFound:
@@ -125,11 +124,11 @@ func (b *Binder) field(of, name string) (*plan.Node, error) {
 	case err != nil:
 		return nil, err
 	case column.Op != ast.OpColumn || column.Type.Kind != tables.Struct || column.Field > 0:
-		return nil, sqlerr.Unsupported("a field of a value of type %s", plan.TypeName(column))
+		return nil, sql.Unsupported("a field of a value of type %s", eval.TypeName(column))
 	}
 	for k, f := range column.Type.Fields {
 		if strings.EqualFold(f.Name, name) {
-			return b.Intern(&plan.Node{Op: ast.OpColumn, Name: f.Name, Table: column.Table, Column: column.Column,
+			return b.Intern(&eval.Node{Op: ast.OpColumn, Name: f.Name, Table: column.Table, Column: column.Column,
 				Field: k + 1, Type: f.Type}), nil
 		}
 	}
@@ -159,7 +158,7 @@ func (b *Binder) NoColumn(name string) error {
 }
 
 // alias binds the expression of an alias of the select list; nil if the alias does not exist.
-func (b *Binder) alias(name string) *plan.Node {
+func (b *Binder) alias(name string) *eval.Node {
 	name = strings.ToLower(name)
 	expr := b.Aliases[name]
 	if expr == nil || b.busy[name] {
@@ -186,8 +185,8 @@ type Binder struct {
 	// times.
 	Aliases    map[string]*ast.Expr
 	busy       map[string]bool // aliases that are being bound: inside itself, an alias is not visible
-	meant      map[aliasUse]*plan.Node
-	Nodes      map[nodeKey]*plan.Node
+	meant      map[aliasUse]*eval.Node
+	Nodes      map[nodeKey]*eval.Node
 	Aggregates []Aggregate
 	// AllowAggregates says that aggregates are allowed here, inAgg that an aggregate's argument is being bound.
 	AllowAggregates, inAgg bool
@@ -232,7 +231,7 @@ type literalKey struct {
 	string     string
 }
 
-func keyOf(n *plan.Node) nodeKey {
+func keyOf(n *eval.Node) nodeKey {
 	k := nodeKey{op: n.Op, not: n.Not, try: n.Try, aggregate: n.Aggregate, table: n.Table,
 		column: n.Column, field: n.Field, name: n.Name, kind: n.Type.Kind, call: n.Call}
 	switch n.Type.Kind {
@@ -252,7 +251,7 @@ func keyOf(n *plan.Node) nodeKey {
 }
 
 // Intern returns the node that is the same expression as n: n itself, or one that was interned before.
-func (b *Binder) Intern(n *plan.Node) *plan.Node {
+func (b *Binder) Intern(n *eval.Node) *eval.Node {
 	n.Weight = 1
 	nodeKey := keyOf(n)
 	var args []byte
@@ -262,12 +261,12 @@ func (b *Binder) Intern(n *plan.Node) *plan.Node {
 		args = binary.AppendUvarint(args, uint64(node.ID))
 	}
 	nodeKey.args = string(args)
-	if n.Op == plan.OpAggregate {
+	if n.Op == eval.OpAggregate {
 		n.HasAggregate = true
 	}
-	if n.Weight > plan.MaxWeight {
+	if n.Weight > eval.MaxWeight {
 		return b.Fail(fault.New(fault.Limit, "query", fault.NoOffset,
-			"an expression of more than %d parts", plan.MaxWeight))
+			"an expression of more than %d parts", eval.MaxWeight))
 	}
 	if old := b.Nodes[nodeKey]; old != nil {
 		return old
@@ -280,7 +279,7 @@ func (b *Binder) Intern(n *plan.Node) *plan.Node {
 // New returns a binder.
 func New(ctx context.Context, l *Library) *Binder {
 	return &Binder{Library: l, ctx: ctx, Aliases: map[string]*ast.Expr{},
-		busy: map[string]bool{}, meant: map[aliasUse]*plan.Node{}, Nodes: map[nodeKey]*plan.Node{}}
+		busy: map[string]bool{}, meant: map[aliasUse]*eval.Node{}, Nodes: map[nodeKey]*eval.Node{}}
 }
 
 // AddTable adds a table of FROM.

@@ -5,14 +5,14 @@ import (
 
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
-	"github.com/chaski-eo/chaski/tables/query/internal/plan"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/eval"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 )
 
 // CASE, COALESCE, GREATEST and their like choose one of several values for each row.
 
 // ToCommonType converts the arguments of what to their common type.
-func (b *Binder) ToCommonType(what string, args []*plan.Node) ([]*plan.Node, tables.Type) {
+func (b *Binder) ToCommonType(what string, args []*eval.Node) ([]*eval.Node, tables.Type) {
 	var t tables.Type
 	for _, node := range args {
 		if node.Type.Kind == tables.String && node.Literal != nil {
@@ -20,17 +20,17 @@ func (b *Binder) ToCommonType(what string, args []*plan.Node) ([]*plan.Node, tab
 		}
 		t = b.meet(what, t, node)
 	}
-	isString := func(n *plan.Node) bool { return n.Type.Kind == tables.String }
+	isString := func(n *eval.Node) bool { return n.Type.Kind == tables.String }
 	if t.Kind == tables.Null && slices.ContainsFunc(args, isString) {
-		t = sqltype.String
+		t = sql.String
 	}
-	if sqltype.RepOf(t) == sqltype.RepOther {
-		b.unsupported("%s of type %s", what, sqltype.Name(t))
+	if sql.RepOf(t) == sql.RepOther {
+		b.unsupported("%s of type %s", what, sql.Name(t))
 		return args, t
 	}
-	out := make([]*plan.Node, len(args))
+	out := make([]*eval.Node, len(args))
 	for i, node := range args {
-		if node.Literal != nil && node.Literal.Rat != nil && sqltype.IsInteger(t) && sqltype.IsInteger(node.Type) {
+		if node.Literal != nil && node.Literal.Rat != nil && sql.IsInteger(t) && sql.IsInteger(node.Type) {
 			out[i] = b.integer(node, t)
 		} else {
 			out[i] = b.Convert(node, t)
@@ -40,27 +40,27 @@ func (b *Binder) ToCommonType(what string, args []*plan.Node) ([]*plan.Node, tab
 }
 
 // meet returns the common type of t and a node. A whole number takes the type of an integer column that can hold it.
-func (b *Binder) meet(what string, t tables.Type, a *plan.Node) tables.Type {
+func (b *Binder) meet(what string, t tables.Type, a *eval.Node) tables.Type {
 	number := a.Literal != nil && a.Literal.Rat != nil
-	if number && sqltype.IsInteger(a.Type) && sqltype.IsInteger(t) {
-		if lo, hi := sqltype.Limits(t); sqltype.Within(a.Literal.Rat.Num(), lo, hi) {
+	if number && sql.IsInteger(a.Type) && sql.IsInteger(t) {
+		if lo, hi := sql.Limits(t); sql.Within(a.Literal.Rat.Num(), lo, hi) {
 			return t
 		}
 	}
 	if number && t.Kind == tables.Float64 {
 		return t
 	}
-	out, ok := sqltype.Common(t, a.Type)
+	out, ok := sql.Common(t, a.Type)
 	if !ok {
-		b.unsupported("%s of type %s and type %s", what, sqltype.Name(t), sqltype.Name(a.Type))
+		b.unsupported("%s of type %s and type %s", what, sql.Name(t), sql.Name(a.Type))
 		return t
 	}
 	return out
 }
 
 // Case binds CASE. args are condition, value, …, value of ELSE.
-func (b *Binder) Case(args []*plan.Node) *plan.Node {
-	var values []*plan.Node
+func (b *Binder) Case(args []*eval.Node) *eval.Node {
+	var values []*eval.Node
 	for i, node := range args {
 		if i%2 == 1 || i == len(args)-1 {
 			values = append(values, node)
@@ -72,5 +72,5 @@ func (b *Binder) Case(args []*plan.Node) *plan.Node {
 	for i, v := range values {
 		args[min(2*i+1, len(args)-1)] = v
 	}
-	return b.Intern(&plan.Node{Op: ast.OpCase, Type: typ, Args: args})
+	return b.Intern(&eval.Node{Op: ast.OpCase, Type: typ, Args: args})
 }

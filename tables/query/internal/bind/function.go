@@ -7,9 +7,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
-	"github.com/chaski-eo/chaski/tables/query/internal/plan"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/eval"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
@@ -43,7 +42,7 @@ func namesOf(usage string) (names []string, signature string) {
 // Aggregate is a call of an aggregate function.
 type Aggregate struct {
 	Function *AggregateFunction
-	Args     []*plan.Node
+	Args     []*eval.Node
 	Distinct bool
 	Fraction float64 // of quantiles
 	Type     tables.Type
@@ -59,12 +58,12 @@ type Library struct {
 const maxAggregates = 1000
 
 // aggregate binds a call of an aggregate function.
-func (b *Binder) aggregate(e *ast.Expr) *plan.Node {
+func (b *Binder) aggregate(e *ast.Expr) *eval.Node {
 	switch {
 	case b.inAgg:
-		return b.Fail(sqlerr.Bind("aggregate function calls cannot be nested"))
+		return b.Fail(sql.Bind("aggregate function calls cannot be nested"))
 	case !b.AllowAggregates:
-		return b.Fail(sqlerr.Bind("%s cannot contain aggregates", b.Clause))
+		return b.Fail(sql.Bind("%s cannot contain aggregates", b.Clause))
 	}
 	aggregate := Aggregate{Function: b.Library.Aggregates[e.Name], Distinct: e.Flag}
 	if e.Name == "count" && len(e.Args) == 0 && !e.Flag {
@@ -82,7 +81,7 @@ func (b *Binder) aggregate(e *ast.Expr) *plan.Node {
 		i = len(b.Aggregates)
 		b.Aggregates = append(b.Aggregates, aggregate)
 	}
-	return b.Intern(&plan.Node{Op: plan.OpAggregate, Aggregate: i, Type: aggregate.Type})
+	return b.Intern(&eval.Node{Op: eval.OpAggregate, Aggregate: i, Type: aggregate.Type})
 }
 
 // same reports whether two calls have the same results, so that they are computed once.
@@ -92,22 +91,22 @@ func (a *Aggregate) same(o *Aggregate) bool {
 }
 
 // OneArgument returns the only argument, and fails if there is not exactly one.
-func (a *Aggregate) OneArgument(b *Binder) *plan.Node {
+func (a *Aggregate) OneArgument(b *Binder) *eval.Node {
 	if len(a.Args) != 1 {
-		a.Args = []*plan.Node{b.Fail(sqlerr.Bind("%s of %d values", a.Function.Names[0], len(a.Args)))}
+		a.Args = []*eval.Node{b.Fail(sql.Bind("%s of %d values", a.Function.Names[0], len(a.Args)))}
 	}
 	return a.Args[0]
 }
 
 // Refuse fails because an aggregate of a type is not computed. It returns the type.
-func (a *Aggregate) Refuse(b *Binder, n *plan.Node) tables.Type {
-	b.unsupported("%s of type %s", a.Function.Names[0], plan.TypeName(n))
+func (a *Aggregate) Refuse(b *Binder, n *eval.Node) tables.Type {
+	b.unsupported("%s of type %s", a.Function.Names[0], eval.TypeName(n))
 	return n.Type
 }
 
 // WrongArgument fails because an argument has the wrong type. It returns the type.
-func (a *Aggregate) WrongArgument(b *Binder, n *plan.Node) tables.Type {
-	b.Fail(sqlerr.Bind("no function matches %s(%s)", a.Function.Names[0], plan.TypeName(n)))
+func (a *Aggregate) WrongArgument(b *Binder, n *eval.Node) tables.Type {
+	b.Fail(sql.Bind("no function matches %s(%s)", a.Function.Names[0], eval.TypeName(n)))
 	return n.Type
 }
 
@@ -131,6 +130,7 @@ var paramWords = map[string]Param{"string": StringParam, "part": StringParam, "o
 
 // Function is a function of the values of a row.
 type Function struct {
+	eval.Call
 	Names     []string // the first is its name, the others mean the same
 	Signature string   // how it is called, for the documentation
 	Doc       string
@@ -140,19 +140,18 @@ type Function struct {
 	optional int
 	result   tables.Type
 	bind     Binding
-	prepare  func(n *plan.Node) (any, error)
-	eval     plan.Evaluation
+	prepare  func(n *eval.Node) (any, error)
 }
 
 // Binding binds a call of a function.
-type Binding = func(b *Binder, f *Function, args []*plan.Node) *plan.Node
+type Binding = func(b *Binder, f *Function, args []*eval.Node) *eval.Node
 
 // Define returns a function. usage is its signature, whose words say the types of its arguments (paramWords), and
 // behind it its other names: "substring(string, from[, count]) substr". result is the type of its result.
-func Define(usage, doc string, result tables.Type, eval plan.Evaluation) *Function {
+func Define(usage, doc string, result tables.Type, evaluation eval.Evaluation) *Function {
 	names, signature := namesOf(usage)
-	f := &Function{Names: names, Signature: signature, Doc: doc, result: result, eval: eval,
-		optional: strings.Count(signature, "[")}
+	f := &Function{Call: eval.Call{Name: names[0], Evaluate: evaluation}, Names: names, Signature: signature, Doc: doc,
+		result: result, optional: strings.Count(signature, "[")}
 	_, words, _ := strings.Cut(signature, "(")
 	for _, word := range strings.FieldsFunc(words, func(r rune) bool { return strings.ContainsRune("[], )", r) }) {
 		f.params = append(f.params, paramWords[word])
@@ -167,35 +166,27 @@ func (f *Function) Bound(bind Binding) *Function {
 }
 
 // Prepared returns the function with what computes Node.State from literal arguments, once for all rows.
-func (f *Function) Prepared(prepare func(n *plan.Node) (any, error)) *Function {
+func (f *Function) Prepared(prepare func(n *eval.Node) (any, error)) *Function {
 	f.prepare = prepare
 	return f
 }
 
 // WrongArguments fails because a function does not take the arguments.
-func (b *Binder) WrongArguments(f *Function, args []*plan.Node) *plan.Node {
+func (b *Binder) WrongArguments(f *Function, args []*eval.Node) *eval.Node {
 	var types []string
 	for _, arg := range args {
-		types = append(types, plan.TypeName(arg))
+		types = append(types, eval.TypeName(arg))
 	}
-	return b.Fail(sqlerr.Bind("no function matches %s(%s): it is %s", f.Names[0], strings.Join(types, ", "),
+	return b.Fail(sql.Bind("no function matches %s(%s): it is %s", f.Names[0], strings.Join(types, ", "),
 		f.Signature))
 }
 
-// Name returns the function's name for errors.
-func (f *Function) Name() string { return f.Names[0] }
-
-// Evaluate computes the function for a batch of rows.
-func (f *Function) Evaluate(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-	return f.eval(ev, n, args, b)
-}
-
 // ByParams binds a function by the types of its arguments.
-func (b *Binder) ByParams(f *Function, args []*plan.Node) *plan.Node {
+func (b *Binder) ByParams(f *Function, args []*eval.Node) *eval.Node {
 	if len(args) > len(f.params) || len(args) < len(f.params)-f.optional {
 		return b.WrongArguments(f, args)
 	}
-	converted := make([]*plan.Node, len(args))
+	converted := make([]*eval.Node, len(args))
 	for i, arg := range args {
 		typ, ok := f.params[i].wants(arg)
 		if !ok {
@@ -207,26 +198,26 @@ func (b *Binder) ByParams(f *Function, args []*plan.Node) *plan.Node {
 }
 
 // wants returns the type to which an argument is converted, or false if the function does not take it.
-func (p Param) wants(a *plan.Node) (t tables.Type, ok bool) {
+func (p Param) wants(a *eval.Node) (t tables.Type, ok bool) {
 	switch typ := a.Type; {
 	case typ.Kind == tables.Null:
 		return typ, true
 	case p == StringParam:
 		return typ, typ.Kind == tables.String
 	case p == IntParam:
-		return sqltype.Int64, sqltype.IsInteger(typ)
+		return sql.Int64, sql.IsInteger(typ)
 	case p == FloatParam:
-		return sqltype.Double, sqltype.IsNumber(typ)
+		return sql.Double, sql.IsNumber(typ)
 	case typ.Kind == tables.Date:
-		return sqltype.Timestamp, true
+		return sql.Timestamp, true
 	default:
 		return typ, typ.Kind == tables.Timestamp
 	}
 }
 
 // Call makes the call of a function.
-func (b *Binder) Call(f *Function, t tables.Type, args ...*plan.Node) *plan.Node {
-	node := b.Intern(&plan.Node{Op: ast.OpCall, Call: f, Type: t, Args: args})
+func (b *Binder) Call(f *Function, t tables.Type, args ...*eval.Node) *eval.Node {
+	node := b.Intern(&eval.Node{Op: ast.OpCall, Call: &f.Call, Type: t, Args: args})
 	if b.Err == nil && node.State == nil && f.prepare != nil {
 		var err error
 		if node.State, err = f.prepare(node); err != nil {
@@ -237,9 +228,9 @@ func (b *Binder) Call(f *Function, t tables.Type, args ...*plan.Node) *plan.Node
 }
 
 // LiteralString returns the string of argument i, which must be a literal.
-func LiteralString(n *plan.Node, i int) (string, error) {
+func LiteralString(n *eval.Node, i int) (string, error) {
 	if a := n.Args[i]; a.Literal != nil && (a.Type.Kind == tables.String || a.Literal.Null) {
 		return a.Literal.String, nil
 	}
-	return "", sqlerr.Unsupported("%s with an argument %d that is not a literal", n.Call.Name(), i+1)
+	return "", sql.Unsupported("%s with an argument %d that is not a literal", n.Call.Name, i+1)
 }

@@ -8,9 +8,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query/internal/clock"
-	"github.com/chaski-eo/chaski/tables/query/internal/plan"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
@@ -21,7 +19,7 @@ type caster struct {
 	try      bool
 }
 
-func (ev *Evaluator) cast(n *plan.Node, x *vec.Vec) (*vec.Vec, error) {
+func (ev *Evaluator) cast(n *Node, x *vec.Vec) (*vec.Vec, error) {
 	c := &caster{from: n.Args[0].Type, to: n.Type, x: x, try: n.Try, v: &vec.Vec{N: x.N, Nulls: x.Nulls}}
 	if c.from.Kind == tables.Null {
 		return vec.AllNull(n.Type, x.N), nil
@@ -69,7 +67,7 @@ func (c *caster) each(f func(k int) bool) error {
 		}
 		if !c.try {
 			return fmt.Errorf("could not cast %s of type %s to type %s", c.shown(k),
-				sqltype.Name(c.from), sqltype.Name(c.to))
+				sql.Name(c.from), sql.Name(c.to))
 		}
 		if !owned { // the nulls still belong to c.x
 			c.v.Nulls = append(make([]bool, 0, c.x.N), c.x.Nulls...)[:c.x.N]
@@ -83,7 +81,7 @@ func (c *caster) each(f func(k int) bool) error {
 // shown formats a value for an error.
 func (c *caster) shown(k int) string {
 	const limit = 40 // bytes
-	if sqltype.RepOf(c.from) == sqltype.RepBytes {
+	if sql.RepOf(c.from) == sql.RepBytes {
 		s := c.x.Bytes(k)
 		return strconv.Quote(string(s[:min(len(s), limit)]))
 	}
@@ -95,13 +93,13 @@ func (c *caster) shown(k int) string {
 }
 
 func (c *caster) toBool() error {
-	switch sqltype.RepOf(c.from) {
-	case sqltype.RepBytes:
+	switch sql.RepOf(c.from) {
+	case sql.RepBytes:
 		return c.each(func(k int) (ok bool) {
 			c.v.Bools[k], ok = parseBool(c.x.Bytes(k))
 			return ok
 		})
-	case sqltype.RepFloat:
+	case sql.RepFloat:
 		return c.each(func(k int) bool { c.v.Bools[k] = c.x.Floats[k] != 0; return true })
 	}
 	return c.each(func(k int) bool { c.v.Bools[k] = c.x.Ints[k] != 0; return true })
@@ -119,7 +117,7 @@ func parseBool(s []byte) (value, ok bool) {
 
 // toInt casts to integers. Floats round to the nearest, halves to even; strings round halves away from 0, as in DuckDB.
 func (c *caster) toInt() error {
-	wide := sqltype.RepOf(c.to) == sqltype.RepUint // hi does not count
+	wide := sql.RepOf(c.to) == sql.RepUint // hi does not count
 	lo, hi := int64(0), int64(1)<<(c.to.Bits&63)-1
 	if c.to.Kind == tables.Int64 {
 		lo = math.MinInt64 >> (64 - c.to.Bits)
@@ -142,7 +140,7 @@ func (c *caster) toInt() error {
 	}
 	switch {
 	case c.from.Kind == tables.Bool:
-		return c.each(func(k int) bool { c.v.Ints[k] = sqltype.Bit(c.x.Bools[k]); return true })
+		return c.each(func(k int) bool { c.v.Ints[k] = sql.Bit(c.x.Bools[k]); return true })
 	case c.from.Kind == tables.String:
 		return c.each(func(k int) bool {
 			text := string(bytes.TrimSpace(c.x.Bytes(k)))
@@ -158,7 +156,7 @@ func (c *caster) toInt() error {
 		})
 	case c.from.Kind == tables.Float64:
 		return c.each(func(k int) bool { return round(k, c.x.Floats[k], math.RoundToEven) })
-	case sqltype.RepOf(c.from) == sqltype.RepUint:
+	case sql.RepOf(c.from) == sql.RepUint:
 		return c.each(func(k int) bool {
 			c.v.Ints[k] = c.x.Ints[k]
 			return uint64(c.x.Ints[k]) <= uint64(hi)
@@ -170,20 +168,20 @@ func (c *caster) toInt() error {
 func (c *caster) toFloat() error {
 	single := c.to.Bits < 64
 	return c.each(func(k int) bool {
-		switch sqltype.RepOf(c.from) {
-		case sqltype.RepBytes:
+		switch sql.RepOf(c.from) {
+		case sql.RepBytes:
 			f, ok := parseFloat(c.x.Bytes(k), int(c.to.Bits))
 			c.v.Floats[k] = f
 			return ok
-		case sqltype.RepFloat:
+		case sql.RepFloat:
 			c.v.Floats[k] = c.x.Floats[k]
-		case sqltype.RepUint:
+		case sql.RepUint:
 			if c.v.Floats[k] = float64(uint64(c.x.Ints[k])); single {
 				c.v.Floats[k] = float64(float32(uint64(c.x.Ints[k])))
 			}
 		default:
 			if c.from.Kind == tables.Bool {
-				c.v.Floats[k] = float64(sqltype.Bit(c.x.Bools[k]))
+				c.v.Floats[k] = float64(sql.Bit(c.x.Bools[k]))
 			} else if c.v.Floats[k] = float64(c.x.Ints[k]); single {
 				c.v.Floats[k] = float64(float32(c.x.Ints[k]))
 			}
@@ -229,7 +227,7 @@ func (c *caster) toStrings(ev *Evaluator) (*vec.Vec, error) {
 
 // toTime casts to dates, times and timestamps.
 func (c *caster) toTime() error {
-	const day = clock.DayMicros
+	const day = sql.DayMicros
 	switch {
 	case c.from.Kind == tables.String:
 		return c.each(func(k int) bool { return c.parseTime(k) })
@@ -245,10 +243,10 @@ func (c *caster) toTime() error {
 		}
 		return nil
 	case c.to.Kind == tables.Date && c.from.Kind == tables.Timestamp:
-		return c.each(func(k int) bool { c.v.Ints[k] = clock.FloorDiv(c.x.Ints[k], day); return true })
+		return c.each(func(k int) bool { c.v.Ints[k] = sql.FloorDiv(c.x.Ints[k], day); return true })
 	case c.to.Kind == tables.Time && c.from.Kind == tables.Timestamp:
 		return c.each(func(k int) bool {
-			c.v.Ints[k] = c.x.Ints[k] - clock.FloorDiv(c.x.Ints[k], day)*day
+			c.v.Ints[k] = c.x.Ints[k] - sql.FloorDiv(c.x.Ints[k], day)*day
 			return true
 		})
 	}
@@ -259,16 +257,16 @@ func (c *caster) toTime() error {
 func (c *caster) parseTime(k int) bool {
 	s := strings.TrimSpace(string(c.x.Bytes(k)))
 	if c.to.Kind == tables.Time {
-		ns, _, ok := clock.ParseTimeOfDay(" " + s)
+		ns, _, ok := sql.ParseTimeOfDay(" " + s)
 		c.v.Ints[k] = ns / 1000
 		return ok && s != ""
 	}
-	days, rest, ok := clock.ParseDate(s)
+	days, rest, ok := sql.ParseDate(s)
 	if !ok {
 		return false
 	}
 	// For a timestamp without a zone, DuckDB ignores an offset in the string.
-	ns, _, ok := clock.ParseTimeOfDay(clock.TrimZone(rest))
+	ns, _, ok := sql.ParseTimeOfDay(sql.TrimZone(rest))
 	if c.to.Kind == tables.Date {
 		c.v.Ints[k] = days
 		return ok

@@ -2,7 +2,6 @@ package eval
 
 import (
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query/internal/plan"
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
@@ -42,7 +41,7 @@ func (s subset) at(at []int32) subset {
 
 // evalCase computes each condition only for the rows that no earlier condition chose, and each value only for the rows
 // that its condition chose: CASE guards values that would be errors in other rows.
-func (ev *Evaluator) evalCase(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
+func (ev *Evaluator) evalCase(n *Node, b *vec.Batch) (*vec.Vec, error) {
 	out := vec.NewChoice(n.Type, b.N)
 	left := subset{b: b}
 	for i := 0; i < len(n.Args) && left.b.N > 0; i += 2 {
@@ -66,7 +65,7 @@ func (ev *Evaluator) evalCase(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 }
 
 // evalCoalesce computes each value only for the rows in which all values before it are null.
-func (ev *Evaluator) evalCoalesce(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
+func (ev *Evaluator) evalCoalesce(n *Node, b *vec.Batch) (*vec.Vec, error) {
 	out := vec.NewChoice(n.Type, b.N)
 	left := subset{b: b}
 	for _, node := range n.Args {

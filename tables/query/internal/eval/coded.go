@@ -3,20 +3,19 @@ package eval
 import (
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
-	"github.com/chaski-eo/chaski/tables/query/internal/plan"
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
 // verdict is the result of a condition on one column of coded strings.
 type verdict struct {
-	column *plan.Node
+	column *Node
 	codes  []uint8
 	ofCode *vec.Vec
 }
 
 // judge computes a condition once for each distinct string, if its only column is of coded strings and it cannot fail.
 // It returns nil for other conditions.
-func (ev *Evaluator) judge(n *plan.Node) (v *verdict, err error) {
+func (ev *Evaluator) judge(n *Node) (v *verdict, err error) {
 	v, ok := ev.verdicts[n]
 	if ok {
 		return v, nil
@@ -39,7 +38,7 @@ func (ev *Evaluator) judge(n *plan.Node) (v *verdict, err error) {
 // onlyColumn returns the only column of a condition that cannot fail for any value; c is the column found so far. It
 // returns nil if there are several columns, or none, or an operator that may fail: that must be computed only for rows
 // that exist.
-func onlyColumn(n *plan.Node, c *plan.Node) *plan.Node {
+func onlyColumn(n *Node, c *Node) *Node {
 	switch n.Op {
 	case ast.OpColumn:
 		if c == nil || c == n {
@@ -51,7 +50,7 @@ func onlyColumn(n *plan.Node, c *plan.Node) *plan.Node {
 		return nil
 	}
 	for _, node := range n.Args {
-		if node.Op == plan.OpLiteral {
+		if node.Op == OpLiteral {
 			continue
 		}
 		if c = onlyColumn(node, c); c == nil {

@@ -12,9 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
-	"github.com/chaski-eo/chaski/tables/query/internal/plan"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
@@ -26,18 +24,18 @@ type Evaluator struct {
 	// nil: there is no bound.
 	Hold    func(bytes int64) error
 	Tables  []*tables.Table
-	loaded  map[*plan.Node]*tables.Vector // columns
-	consts  map[*plan.Node]*vec.Vec       // literals, BatchRows times each
-	budget  vec.Budget                    // of the strings of a batch
-	charged int64                         // bytes charged for them
+	loaded  map[*Node]*tables.Vector // columns
+	consts  map[*Node]*vec.Vec       // literals, BatchRows times each
+	budget  vec.Budget               // of the strings of a batch
+	charged int64                    // bytes charged for them
 	// verdicts caches judge: nil for conditions without a verdict.
-	verdicts map[*plan.Node]*verdict
+	verdicts map[*Node]*verdict
 }
 
 // New returns an evaluator over tables.
 func New(ctx context.Context, from []*tables.Table) *Evaluator {
-	ev := &Evaluator{Ctx: ctx, Tables: from, loaded: map[*plan.Node]*tables.Vector{},
-		consts: map[*plan.Node]*vec.Vec{}, verdicts: map[*plan.Node]*verdict{}}
+	ev := &Evaluator{Ctx: ctx, Tables: from, loaded: map[*Node]*tables.Vector{},
+		consts: map[*Node]*vec.Vec{}, verdicts: map[*Node]*verdict{}}
 	ev.budget.Step = ev.step
 	return ev
 }
@@ -72,7 +70,7 @@ func (ev *Evaluator) done() {
 }
 
 // columnOf returns the column of a node, or the field of it that the node names.
-func columnOf(ctx context.Context, t *tables.Table, n *plan.Node) (*tables.Vector, error) {
+func columnOf(ctx context.Context, t *tables.Table, n *Node) (*tables.Vector, error) {
 	values, err := t.At(ctx, n.Column)
 	if err != nil {
 		return nil, err
@@ -87,9 +85,9 @@ func columnOf(ctx context.Context, t *tables.Table, n *plan.Node) (*tables.Vecto
 }
 
 // doubles returns the decimals of a column as the nearest floats.
-func doubles(v *tables.Vector, n *plan.Node) (*tables.Vector, error) {
+func doubles(v *tables.Vector, n *Node) (*tables.Vector, error) {
 	out := make([]float64, v.Len())
-	power := float64(sqltype.PowersOf10[v.Type().Scale]) // the binder has seen to it that there is one
+	power := float64(sql.PowersOf10[v.Type().Scale]) // the binder has seen to it that there is one
 	for i := range out {
 		if v.Null(i) {
 			continue
@@ -97,7 +95,7 @@ func doubles(v *tables.Vector, n *plan.Node) (*tables.Vector, error) {
 		x := v.Big(i)
 		if x.BitLen() > 53 {
 			return nil, fault.New(fault.Corrupt, "column "+n.Name, fault.NoOffset, "more digits than %s has",
-				sqltype.Name(v.Type()))
+				sql.Name(v.Type()))
 		}
 		out[i] = float64(x.Int64()) / power // both are exact: the quotient is the nearest
 	}
@@ -105,7 +103,7 @@ func doubles(v *tables.Vector, n *plan.Node) (*tables.Vector, error) {
 }
 
 // load loads the columns of expressions.
-func (ev *Evaluator) load(nodes ...*plan.Node) error {
+func (ev *Evaluator) load(nodes ...*Node) error {
 	for _, node := range nodes {
 		if node.Op == ast.OpColumn && ev.loaded[node] == nil {
 			values, err := columnOf(ev.Ctx, ev.Tables[node.Table], node)
@@ -123,7 +121,7 @@ func (ev *Evaluator) load(nodes ...*plan.Node) error {
 
 // filter returns the positions in the batch at which a condition holds. It computes each term of AND only for the rows
 // that the terms before it left.
-func (ev *Evaluator) filter(n *plan.Node, b *vec.Batch) ([]int32, error) {
+func (ev *Evaluator) filter(n *Node, b *vec.Batch) ([]int32, error) {
 	if n.Op == ast.OpAnd {
 		var sel []int32 // nil: all
 		for _, node := range n.Args {
@@ -165,7 +163,7 @@ func (ev *Evaluator) filter(n *plan.Node, b *vec.Batch) ([]int32, error) {
 }
 
 // Where returns the first limit rows of a relation for which a condition holds, or all if limit is negative.
-func (ev *Evaluator) Where(n *plan.Node, r *vec.Rows, limit int) (*vec.Rows, error) {
+func (ev *Evaluator) Where(n *Node, r *vec.Rows, limit int) (*vec.Rows, error) {
 	if err := ev.load(n); err != nil {
 		return nil, err
 	}
@@ -233,7 +231,7 @@ func (ev *Evaluator) beside(ctx context.Context) *Evaluator {
 
 // search returns the first limit of the rows lo to hi of a relation for which a condition holds, or all if limit is
 // negative.
-func (ev *Evaluator) search(n *plan.Node, r *vec.Rows, lo, hi, limit int) (*vec.Rows, error) {
+func (ev *Evaluator) search(n *Node, r *vec.Rows, lo, hi, limit int) (*vec.Rows, error) {
 	out := &vec.Rows{Tables: make([][]int32, len(r.Tables))}
 	for t := range out.Tables {
 		out.Tables[t] = []int32{}
@@ -259,7 +257,7 @@ func (ev *Evaluator) search(n *plan.Node, r *vec.Rows, lo, hi, limit int) (*vec.
 }
 
 // Column returns the values of an expression for all rows of a relation.
-func (ev *Evaluator) Column(n *plan.Node, r *vec.Rows) (*tables.Vector, error) {
+func (ev *Evaluator) Column(n *Node, r *vec.Rows) (*tables.Vector, error) {
 	// Take decodes only some pages if the rows are few
 	if n.Op == ast.OpColumn && ev.loaded[n] == nil && r.Tables[n.Table] != nil && r.N <= ev.Tables[n.Table].Len() {
 		return columnOf(ev.Ctx, ev.Tables[n.Table].Take(vec.ToInts(r.Tables[n.Table])), n)
@@ -327,10 +325,10 @@ func (ev *Evaluator) take(v *tables.Vector, rows []int32, n int) (*tables.Vector
 	return v.Take(places)
 }
 
-func (ev *Evaluator) args(n *plan.Node, b *vec.Batch) ([]*vec.Vec, error) {
+func (ev *Evaluator) args(n *Node, b *vec.Batch) ([]*vec.Vec, error) {
 	out := make([]*vec.Vec, len(n.Args))
 	for i, node := range n.Args {
-		if sqltype.RepOf(node.Type) == sqltype.RepOther { // functions of lists read the column themselves, by Vector
+		if sql.RepOf(node.Type) == sql.RepOther { // functions of lists read the column themselves, by Vector
 			continue
 		}
 		var err error
@@ -342,14 +340,14 @@ func (ev *Evaluator) args(n *plan.Node, b *vec.Batch) ([]*vec.Vec, error) {
 }
 
 // Eval computes an expression for a batch of rows.
-func (ev *Evaluator) Eval(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
+func (ev *Evaluator) Eval(n *Node, b *vec.Batch) (*vec.Vec, error) {
 	if verdict, err := ev.judge(n); err != nil {
 		return nil, err
 	} else if verdict != nil {
 		return verdict.vec(b), nil
 	}
 	switch n.Op {
-	case plan.OpLiteral:
+	case OpLiteral:
 		return ev.constant(n, b.N), nil
 	case ast.OpColumn:
 		return ev.read(n, b), nil
@@ -361,7 +359,7 @@ func (ev *Evaluator) Eval(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 		return ev.logic(n, b)
 	case ast.OpCase:
 		return ev.evalCase(n, b)
-	case plan.OpCoalesce:
+	case OpCoalesce:
 		return ev.evalCoalesce(n, b)
 	case ast.OpIn, ast.OpLike: // only the first argument is computed: the node has the set and the pattern
 		values, err := ev.Eval(n.Args[0], b)
@@ -386,23 +384,19 @@ func (ev *Evaluator) Eval(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 		return evalCompare(n, args, b.N), nil
 	case ast.OpArith:
 		return evalArith(n, args[0], args[1], b.N)
-	case ast.OpMinus:
-		return evalMinus(n, args[0])
 	case ast.OpCast:
 		return ev.cast(n, args[0])
-	case ast.OpConcat:
-		return ev.concat(args, b.N)
 	case ast.OpCall:
 		return n.Call.Evaluate(ev, n, args, b)
 	}
-	return nil, sqlerr.Unsupported("this expression")
+	return nil, sql.Unsupported("this expression")
 }
 
 // keptConstants is how many literals are kept as vecs of a batch, 8 MiB of 8-byte numbers: a query may have thousands.
 const keptConstants = 256
 
 // constant returns a literal size times.
-func (ev *Evaluator) constant(n *plan.Node, size int) *vec.Vec {
+func (ev *Evaluator) constant(n *Node, size int) *vec.Vec {
 	values := ev.consts[n]
 	if values == nil {
 		if len(ev.consts) >= keptConstants {
@@ -419,16 +413,16 @@ func (ev *Evaluator) constant(n *plan.Node, size int) *vec.Vec {
 // first returns the first values of a batch, nil of nil.
 func first[T any](values []T, size int) []T { return values[:min(size, len(values))] }
 
-func constantVec(n *plan.Node, size int) *vec.Vec {
+func constantVec(n *Node, size int) *vec.Vec {
 	if n.Literal.Null || n.Type.Kind == tables.Null {
 		return vec.AllNull(n.Type, size)
 	}
 	values := &vec.Vec{N: size}
-	switch sqltype.RepOf(n.Type) {
-	case sqltype.RepInt, sqltype.RepUint:
+	switch sql.RepOf(n.Type) {
+	case sql.RepInt, sql.RepUint:
 		x := n.Literal.Int
 		if n.Literal.Rat != nil {
-			x = sqltype.Word(n.Literal.Rat.Num())
+			x = sql.Word(n.Literal.Rat.Num())
 		}
 		if n.Type.Kind == tables.Bool {
 			values.Bools = vec.Fill(make([]bool, size), x != 0)
@@ -438,9 +432,9 @@ func constantVec(n *plan.Node, size int) *vec.Vec {
 		if n.Literal.Nanos != 0 {
 			values.After = vec.Fill(make([]int64, size), n.Literal.Nanos)
 		}
-	case sqltype.RepFloat:
+	case sql.RepFloat:
 		values.Floats = vec.Fill(make([]float64, size), n.Literal.Float)
-	case sqltype.RepBytes:
+	case sql.RepBytes:
 		values.Data = []byte(n.Literal.String)
 		values.Lo = make([]uint32, size)
 		values.Hi = vec.Fill(make([]uint32, size), uint32(len(values.Data)))
@@ -450,17 +444,17 @@ func constantVec(n *plan.Node, size int) *vec.Vec {
 
 // sizeFor returns how many rows are evaluated at a time. An expression of many nodes may hold a value of each, so its
 // batches are smaller: 2^24 values of 8 bytes are 128 MiB.
-func sizeFor(n *plan.Node) int { return max(64, min(vec.BatchRows, 1<<24/max(n.Weight, 1))) }
+func sizeFor(n *Node) int { return max(64, min(vec.BatchRows, 1<<24/max(n.Weight, 1))) }
 
 // read returns a column's values for a batch, without a copy if the rows are consecutive.
-func (ev *Evaluator) read(n *plan.Node, b *vec.Batch) *vec.Vec {
+func (ev *Evaluator) read(n *Node, b *vec.Batch) *vec.Vec {
 	values := ev.loaded[n]
 	l := b.List(n.Table)
 	vector := &vec.Vec{N: b.N}
-	switch sqltype.RepOf(n.Type) {
-	case sqltype.RepNone:
+	switch sql.RepOf(n.Type) {
+	case sql.RepNone:
 		return vec.AllNull(n.Type, b.N)
-	case sqltype.RepBytes:
+	case sql.RepBytes:
 		data, offs := values.Raw()
 		vector.Data = data
 		if l == nil {
@@ -471,7 +465,7 @@ func (ev *Evaluator) read(n *plan.Node, b *vec.Batch) *vec.Vec {
 				vector.Lo[k], vector.Hi[k] = offs[r], offs[r+1]
 			}
 		}
-	case sqltype.RepFloat:
+	case sql.RepFloat:
 		vector.Floats = vec.Part(values.Floats(), l, b)
 	default:
 		vector.Ints = vec.Part(values.Ints(), l, b)
@@ -492,10 +486,10 @@ func (ev *Evaluator) read(n *plan.Node, b *vec.Batch) *vec.Vec {
 	return vector
 }
 
-func (ev *Evaluator) isNull(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
+func (ev *Evaluator) isNull(n *Node, b *vec.Batch) (*vec.Vec, error) {
 	node := n.Args[0]
 	values := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
-	if sqltype.RepOf(node.Type) == sqltype.RepOther {
+	if sql.RepOf(node.Type) == sql.RepOther {
 		column := ev.loaded[node]
 		for k := range values.Bools {
 			values.Bools[k] = column.Null(b.Row(node.Table, k)) != n.Not
@@ -513,7 +507,7 @@ func (ev *Evaluator) isNull(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 }
 
 // Columns returns the values of several expressions.
-func (ev *Evaluator) Columns(nodes []*plan.Node, r *vec.Rows) ([]*tables.Vector, error) {
+func (ev *Evaluator) Columns(nodes []*Node, r *vec.Rows) ([]*tables.Vector, error) {
 	out := make([]*tables.Vector, len(nodes))
 	for i, n := range nodes {
 		var err error
@@ -525,7 +519,7 @@ func (ev *Evaluator) Columns(nodes []*plan.Node, r *vec.Rows) ([]*tables.Vector,
 }
 
 // SortKeys computes the terms of ORDER BY.
-func (ev *Evaluator) SortKeys(nodes []*plan.Node, by []ast.OrderTerm, rel *vec.Rows) ([]vec.SortKey, error) {
+func (ev *Evaluator) SortKeys(nodes []*Node, by []ast.OrderTerm, rel *vec.Rows) ([]vec.SortKey, error) {
 	keys := make([]vec.SortKey, len(nodes))
 	for i, n := range nodes {
 		values, err := ev.Column(n, rel)
@@ -542,6 +536,3 @@ func (ev *Evaluator) Strings(n int) *vec.StringWriter { return vec.NewStrings(n,
 
 // Read counts n bytes that a function reads: see vec.Budget.
 func (ev *Evaluator) Read(n int) error { return ev.budget.Read(n) }
-
-// Vector returns a column that was loaded.
-func (ev *Evaluator) Vector(n *plan.Node) *tables.Vector { return ev.loaded[n] }

@@ -9,7 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
 	"github.com/chaski-eo/chaski/tables/query/internal/bind"
 	"github.com/chaski-eo/chaski/tables/query/internal/eval"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
@@ -54,7 +54,7 @@ func TestThreeValues(t *testing.T) {
 		}
 	}
 	table := tables.FromVectors([]string{"a", "b"},
-		[]*tables.Vector{tables.NewInts(sqltype.Bool, a, nullA), tables.NewInts(sqltype.Bool, b, nullB)})
+		[]*tables.Vector{tables.NewInts(sql.Bool, a, nullA), tables.NewInts(sql.Bool, b, nullB)})
 	const yes, no, null = 0, 1, 2
 	and := [3][3]int{{yes, no, null}, {no, no, no}, {null, no, null}}
 	or := [3][3]int{{yes, yes, yes}, {yes, no, null}, {yes, null, null}}
@@ -105,7 +105,7 @@ func TestManyRows(t *testing.T) {
 		}
 	}
 	table := tables.FromVectors([]string{"n", "w"},
-		[]*tables.Vector{tables.NewInts(sqltype.Int64, numbers, nulls), tables.NewStrings(words, nil)})
+		[]*tables.Vector{tables.NewInts(sql.Int64, numbers, nulls), tables.NewStrings(words, nil)})
 	if got := where(t, table, "(n > 90 OR w = 'w12') AND n % 2 = 0 AND n IS NOT NULL"); !slices.Equal(got, want) {
 		t.Errorf("%d rows, want %d", len(got), len(want))
 	}

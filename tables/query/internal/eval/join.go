@@ -5,7 +5,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
-	"github.com/chaski-eo/chaski/tables/query/internal/plan"
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
@@ -16,16 +15,16 @@ const (
 )
 
 // Join joins table number tab to a relation. A nil on joins all pairs of rows.
-func (ev *Evaluator) Join(r *vec.Rows, tab int, on *plan.Node) (*vec.Rows, error) {
+func (ev *Evaluator) Join(r *vec.Rows, tab int, on *Node) (*vec.Rows, error) {
 	right := ev.Tables[tab].Len()
-	var terms []*plan.Node
+	var terms []*Node
 	if on != nil {
-		terms = []*plan.Node{on}
+		terms = []*Node{on}
 		if on.Op == ast.OpAnd {
 			terms = on.Args
 		}
 	}
-	var lkeys, rkeys, rest []*plan.Node
+	var lkeys, rkeys, rest []*Node
 	for _, node := range terms {
 		l, k := sides(node, tab)
 		if l != nil {
@@ -46,11 +45,11 @@ func (ev *Evaluator) Join(r *vec.Rows, tab int, on *plan.Node) (*vec.Rows, error
 
 // sides returns the two sides of an equality if one side reads only table tab and the other only tables before it, else
 // nil.
-func sides(n *plan.Node, tab int) (left, right *plan.Node) {
+func sides(n *Node, tab int) (left, right *Node) {
 	if n.Op != ast.OpCompare || n.Name != "=" {
 		return nil, nil
 	}
-	for _, p := range [...][2]*plan.Node{{n.Args[0], n.Args[1]}, {n.Args[1], n.Args[0]}} {
+	for _, p := range [...][2]*Node{{n.Args[0], n.Args[1]}, {n.Args[1], n.Args[0]}} {
 		if first, last := tablesOf(p[1]); first == tab && last == tab {
 			if _, last := tablesOf(p[0]); last >= 0 && last < tab && p[0].Type.Equal(p[1].Type) {
 				return p[0], p[1]
@@ -61,7 +60,7 @@ func sides(n *plan.Node, tab int) (left, right *plan.Node) {
 }
 
 // tablesOf returns the numbers of the first and the last table that an expression reads, -1 if it reads none.
-func tablesOf(n *plan.Node) (first, last int) {
+func tablesOf(n *Node) (first, last int) {
 	if n.Op == ast.OpColumn {
 		return n.Table, n.Table
 	}
@@ -81,7 +80,7 @@ type pairs struct {
 	ev   *Evaluator
 	r    *vec.Rows
 	tab  int
-	rest []*plan.Node
+	rest []*Node
 	// l and k are pairs that rest is still to be checked for: positions in r, and rows of the
 	// table. outL and outK are the pairs of the result.
 	l, k []int32
@@ -152,7 +151,7 @@ func (p *pairs) all(right int) (*vec.Rows, error) {
 
 // equal checks the pairs with equal keys, which it finds by hash. It adds the rows of the table from last to first, so
 // that each chain of next is ascending.
-func (p *pairs) equal(lkeys, rkeys []*plan.Node, right int) (*vec.Rows, error) {
+func (p *pairs) equal(lkeys, rkeys []*Node, right int) (*vec.Rows, error) {
 	lv, err := p.ev.Columns(lkeys, p.r)
 	if err != nil {
 		return nil, err

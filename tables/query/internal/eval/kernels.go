@@ -7,14 +7,13 @@ import (
 
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
-	"github.com/chaski-eo/chaski/tables/query/internal/plan"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
-func evalNot(a *plan.Node, x *vec.Vec) *vec.Vec {
+func evalNot(a *Node, x *vec.Vec) *vec.Vec {
 	if a.Type.Kind == tables.Null {
-		return vec.AllNull(sqltype.Bool, x.N)
+		return vec.AllNull(sql.Bool, x.N)
 	}
 	values := &vec.Vec{N: x.N, Nulls: x.Nulls, Bools: make([]bool, x.N)}
 	for k, t := range x.Bools {
@@ -24,24 +23,24 @@ func evalNot(a *plan.Node, x *vec.Vec) *vec.Vec {
 }
 
 // logic computes AND and OR: a false term (a true one for OR) decides, otherwise a null term makes the result null.
-func (ev *Evaluator) logic(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
+func (ev *Evaluator) logic(n *Node, b *vec.Batch) (*vec.Vec, error) {
 	values := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
 	decides := n.Op == ast.OpOr
 	vec.Fill(values.Bools, !decides)
 	for _, arg := range n.Args {
-		vector, err := ev.Eval(arg, b)
+		term, err := ev.Eval(arg, b)
 		if err != nil {
 			return nil, err
 		}
-		if values.Nulls == nil && (arg.Type.Kind == tables.Null || vector.Nulls != nil) {
+		if values.Nulls == nil && (arg.Type.Kind == tables.Null || term.Nulls != nil) {
 			values.Nulls = make([]bool, b.N)
 		}
 		if arg.Type.Kind == tables.Null {
 			vec.Fill(values.Nulls, true)
 			continue
 		}
-		for k, t := range vector.Bools {
-			if vector.Nulls != nil && vector.Nulls[k] {
+		for k, t := range term.Bools {
+			if term.Nulls != nil && term.Nulls[k] {
 				values.Nulls[k] = true
 			} else if t == decides {
 				values.Bools[k] = decides
@@ -54,7 +53,7 @@ func (ev *Evaluator) logic(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
 	return values, nil
 }
 
-func evalIsBool(n *plan.Node, x *vec.Vec) *vec.Vec {
+func evalIsBool(n *Node, x *vec.Vec) *vec.Vec {
 	values := &vec.Vec{N: x.N, Bools: make([]bool, x.N)}
 	want := n.Name == "TRUE"
 	for k := range values.Bools {
@@ -64,19 +63,19 @@ func evalIsBool(n *plan.Node, x *vec.Vec) *vec.Vec {
 	return values
 }
 
-func evalCompare(n *plan.Node, args []*vec.Vec, size int) *vec.Vec {
+func evalCompare(n *Node, args []*vec.Vec, size int) *vec.Vec {
 	left, right := args[0], args[1]
 	typ := n.Args[0].Type
 	if typ.Kind == tables.Null || n.Args[1].Type.Kind == tables.Null {
-		return vec.AllNull(sqltype.Bool, size)
+		return vec.AllNull(sql.Bool, size)
 	}
 	v := &vec.Vec{N: size, Nulls: vec.EitherNull(left, right), Bools: make([]bool, size)}
-	switch rep := sqltype.RepOf(typ); {
-	case rep == sqltype.RepFloat:
+	switch rep := sql.RepOf(typ); {
+	case rep == sql.RepFloat:
 		compareFloats(n.Name, left.Floats, right.Floats, v.Bools)
-	case rep == sqltype.RepInt && typ.Kind != tables.Bool && left.After == nil && right.After == nil:
+	case rep == sql.RepInt && typ.Kind != tables.Bool && left.After == nil && right.After == nil:
 		compareInts(n.Name, left.Ints, right.Ints, v.Bools)
-	case rep == sqltype.RepBytes && (n.Name == "=" || n.Name == "<>"): // without a look at strings of other lengths
+	case rep == sql.RepBytes && (n.Name == "=" || n.Name == "<>"): // without a look at strings of other lengths
 		equal := n.Name == "="
 		for k := range v.Bools {
 			v.Bools[k] = (string(left.Bytes(k)) == string(right.Bytes(k))) == equal
@@ -129,11 +128,11 @@ func compareFloats(name string, a, b []float64, out []bool) {
 			y := b[k]
 			out[k] = (x < y || y != y && x == x) == less
 		}
-	case ">" + plan.Ieee:
+	case ">" + Ieee:
 		for k, x := range a {
 			out[k] = x > b[k]
 		}
-	case ">=" + plan.Ieee:
+	case ">=" + Ieee:
 		for k, x := range a {
 			out[k] = x >= b[k]
 		}
@@ -165,13 +164,13 @@ func holds(name string, order int) bool {
 // ErrOverflow is the error for integers out of the range of their type.
 var ErrOverflow = errors.New("an integer is out of the range of its type")
 
-func evalArith(n *plan.Node, a, b *vec.Vec, size int) (*vec.Vec, error) {
+func evalArith(n *Node, a, b *vec.Vec, size int) (*vec.Vec, error) {
 	if n.Args[0].Type.Kind == tables.Null || n.Args[1].Type.Kind == tables.Null {
 		return vec.AllNull(n.Type, size), nil
 	}
 	values := &vec.Vec{N: size, Nulls: vec.EitherNull(a, b)}
-	switch sqltype.RepOf(n.Type) {
-	case sqltype.RepFloat:
+	switch sql.RepOf(n.Type) {
+	case sql.RepFloat:
 		values.Floats = make([]float64, size)
 		arithFloats(n.Name, a.Floats, b.Floats, values.Floats)
 		if n.Type.Bits < 64 {
@@ -180,7 +179,7 @@ func evalArith(n *plan.Node, a, b *vec.Vec, size int) (*vec.Vec, error) {
 			}
 		}
 		return values, nil
-	case sqltype.RepUint:
+	case sql.RepUint:
 		return values, arithInts(n.Name, a.Ints, b.Ints, values, uintOp)
 	}
 	return values, arithInts(n.Name, a.Ints, b.Ints, values, intOp)
@@ -239,7 +238,7 @@ func intOp(name string, x, y int64) (int64, bool) {
 		z := x - y
 		return z, (z < x) == (y > 0)
 	case "*":
-		hi, lo := bits.Mul64(sqltype.Abs(x), sqltype.Abs(y))
+		hi, lo := bits.Mul64(sql.Abs(x), sql.Abs(y))
 		neg := (x < 0) != (y < 0)
 		if hi != 0 || lo > 1<<63 || lo == 1<<63 && !neg {
 			return 0, false
@@ -272,42 +271,4 @@ func uintOp(name string, a, b int64) (int64, bool) {
 		return int64(x / y), true
 	}
 	return int64(x % y), true
-}
-
-func evalMinus(n *plan.Node, x *vec.Vec) (*vec.Vec, error) {
-	values := &vec.Vec{N: x.N, Nulls: x.Nulls}
-	switch sqltype.RepOf(n.Type) {
-	case sqltype.RepNone:
-		return x, nil
-	case sqltype.RepFloat:
-		values.Floats = make([]float64, x.N)
-		for k, f := range x.Floats {
-			values.Floats[k] = -f
-		}
-		return values, nil
-	}
-	values.Ints = make([]int64, x.N)
-	for k, i := range x.Ints {
-		if i == math.MinInt64 && !x.IsNull(k) {
-			return nil, ErrOverflow
-		}
-		values.Ints[k] = -i
-	}
-	return values, nil
-}
-
-func (ev *Evaluator) concat(args []*vec.Vec, size int) (*vec.Vec, error) {
-	values, vector := args[0], args[1]
-	if values.Lo == nil || vector.Lo == nil {
-		return vec.AllNull(sqltype.String, size), nil
-	}
-	writer := ev.Strings(size)
-	writer.Vec.Nulls = vec.EitherNull(values, vector)
-	for k := range size {
-		if !writer.Vec.IsNull(k) {
-			writer.Add(values.Bytes(k), vector.Bytes(k))
-		}
-		writer.End(k)
-	}
-	return writer.Finish()
 }

@@ -2,16 +2,15 @@ package eval
 
 import (
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query/internal/plan"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
 // EachList calls f for each list of a column that is not null. The result is null where the list is, or where f reports
 // false.
-func EachList(ev plan.Evaluator, a *plan.Node, b *vec.Batch, v *vec.Vec,
+func EachList(ev *Evaluator, a *Node, b *vec.Batch, v *vec.Vec,
 	f func(k int, child *tables.Vector, lo, hi int) bool) {
-	values := ev.Vector(a)
+	values := ev.loaded[a]
 	for k := range b.N {
 		r := b.Row(a.Table, k)
 		if !values.Null(r) {
@@ -28,43 +27,42 @@ func EachList(ev plan.Evaluator, a *plan.Node, b *vec.Batch, v *vec.Vec,
 }
 
 // index computes list[i]. Lists count from 1, and from their end if i is negative; outside the list the result is null.
-func (ev *Evaluator) index(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
-	node := n.Args[0]
-	values, err := ev.Eval(n.Args[1], b)
+func (ev *Evaluator) index(n *Node, b *vec.Batch) (*vec.Vec, error) {
+	indexes, err := ev.Eval(n.Args[1], b)
 	if err != nil {
 		return nil, err
 	}
-	if values.Ints == nil {
+	if indexes.Ints == nil {
 		return vec.AllNull(n.Type, b.N), nil
 	}
-	vector := vec.AllNull(n.Type, b.N)
-	vector.Nulls = nil
-	EachList(ev, node, b, vector, func(k int, child *tables.Vector, lo, hi int) bool {
-		i := values.Ints[k]
+	out := vec.AllNull(n.Type, b.N)
+	out.Nulls = nil
+	EachList(ev, n.Args[0], b, out, func(k int, child *tables.Vector, lo, hi int) bool {
+		i := indexes.Ints[k]
 		if i < 0 {
 			i += int64(hi - lo)
 		} else {
 			i--
 		}
-		if values.IsNull(k) || i < 0 || i >= int64(hi-lo) || child.Null(lo+int(i)) {
+		if indexes.IsNull(k) || i < 0 || i >= int64(hi-lo) || child.Null(lo+int(i)) {
 			return false
 		}
 		e := lo + int(i)
-		switch sqltype.RepOf(n.Type) {
-		case sqltype.RepFloat:
-			vector.Floats[k] = child.Float(e)
-		case sqltype.RepBytes:
-			vector.Data, _ = child.Raw()
+		switch sql.RepOf(n.Type) {
+		case sql.RepFloat:
+			out.Floats[k] = child.Float(e)
+		case sql.RepBytes:
+			out.Data, _ = child.Raw()
 			_, offs := child.Raw()
-			vector.Lo[k], vector.Hi[k] = offs[e], offs[e+1]
+			out.Lo[k], out.Hi[k] = offs[e], offs[e+1]
 		default:
 			if n.Type.Kind == tables.Bool {
-				vector.Bools[k] = child.Int(e) != 0
+				out.Bools[k] = child.Int(e) != 0
 			} else {
-				vector.Ints[k] = child.Int(e)
+				out.Ints[k] = child.Int(e)
 			}
 		}
 		return true
 	})
-	return vector, nil
+	return out, nil
 }

@@ -5,12 +5,11 @@ import (
 	"unicode"
 
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query/internal/plan"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
-func evalIn(n *plan.Node, x *vec.Vec) *vec.Vec {
+func evalIn(n *Node, x *vec.Vec) *vec.Vec {
 	set := n.Set
 	values := &vec.Vec{N: x.N, Bools: make([]bool, x.N), Nulls: x.Nulls}
 	if set.Ints != nil {
@@ -36,9 +35,9 @@ func evalIn(n *plan.Node, x *vec.Vec) *vec.Vec {
 	return values
 }
 
-func (ev *Evaluator) like(n *plan.Node, x *vec.Vec) (*vec.Vec, error) {
+func (ev *Evaluator) like(n *Node, x *vec.Vec) (*vec.Vec, error) {
 	if n.Args[0].Type.Kind == tables.Null || n.Like == nil {
-		return vec.AllNull(sqltype.Bool, x.N), nil
+		return vec.AllNull(sql.Bool, x.N), nil
 	}
 	goesOn := func(read int) bool { return ev.budget.Read(read) == nil }
 	values := &vec.Vec{N: x.N, Nulls: x.Nulls, Bools: make([]bool, x.N)}

@@ -6,14 +6,13 @@ import (
 
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
-	"github.com/chaski-eo/chaski/tables/query/internal/plan"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 )
 
 // Prune leaves out rows of a table for which the file's statistics show that a condition does not hold. rows are the
 // numbers of the rows that stay, nil if all do.
-func Prune(ctx context.Context, t *tables.Table, n *plan.Node) (out *tables.Table, rows []int, err error) {
-	terms := []*plan.Node{n}
+func Prune(ctx context.Context, t *tables.Table, n *Node) (out *tables.Table, rows []int, err error) {
+	terms := []*Node{n}
 	if n.Op == ast.OpAnd {
 		terms = n.Args
 	}
@@ -28,7 +27,7 @@ func Prune(ctx context.Context, t *tables.Table, n *plan.Node) (out *tables.Tabl
 
 // rangeOf returns the range in which a column must lie for a comparison with a literal to hold. An AND of two
 // comparisons (BETWEEN) is one range.
-func rangeOf(n *plan.Node) (r tables.Range, ok bool) {
+func rangeOf(n *Node) (r tables.Range, ok bool) {
 	if n.Op == ast.OpAnd {
 		for i, a := range n.Args {
 			x, is := rangeOf(a)
@@ -55,10 +54,10 @@ func rangeOf(n *plan.Node) (r tables.Range, ok bool) {
 		x = literal.String
 	case node.Type.Kind == tables.Float64 && literal.Float == literal.Float:
 		x = literal.Float
-	case sqltype.RepOf(node.Type) == sqltype.RepInt && node.Type.Kind != tables.Bool:
+	case sql.RepOf(node.Type) == sql.RepInt && node.Type.Kind != tables.Bool:
 		v := literal.Int
 		if literal.Rat != nil {
-			v = sqltype.Word(literal.Rat.Num())
+			v = sql.Word(literal.Rat.Num())
 		}
 		x = v
 	default:
@@ -75,7 +74,7 @@ func rangeOf(n *plan.Node) (r tables.Range, ok bool) {
 			return r, false // NaN is above every number, and writers leave it out of the bounds
 		}
 		r.Lo = x
-	case ">" + plan.Ieee, ">=" + plan.Ieee:
+	case ">" + Ieee, ">=" + Ieee:
 		r.Lo = x
 	default:
 		return r, false

@@ -2,7 +2,6 @@ package eval
 
 import (
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query/internal/plan"
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
@@ -22,7 +21,7 @@ func (r Row) Int(i int) int64 { return r.Args[i].Ints[r.Index] }
 func (r Row) Float(i int) float64 { return r.Args[i].Floats[r.Index] }
 
 // Nulls returns in which rows an argument is null; all reports that an argument is the literal NULL.
-func Nulls(n *plan.Node, args []*vec.Vec) (nulls []bool, all bool) {
+func Nulls(n *Node, args []*vec.Vec) (nulls []bool, all bool) {
 	for i, values := range args {
 		if n.Args[i].Type.Kind == tables.Null {
 			return nil, true
@@ -65,15 +64,15 @@ var Floats = each(func(v *vec.Vec) *[]float64 { return &v.Floats })
 var bools = each(func(v *vec.Vec) *[]bool { return &v.Bools })
 
 // Bools makes an evaluation of a function of a row that returns a truth value.
-func Bools(f func(n *plan.Node, r Row) bool) plan.Evaluation {
-	return bools(func(n *plan.Node, r Row) (bool, error) { return f(n, r), nil })
+func Bools(f func(n *Node, r Row) bool) Evaluation {
+	return bools(func(n *Node, r Row) (bool, error) { return f(n, r), nil })
 }
 
 // each returns what makes an evaluation of a function of a row, whose results go to a member of the vec. The result is
 // null where an argument is.
-func each[T any](out func(v *vec.Vec) *[]T) func(f func(n *plan.Node, r Row) (T, error)) plan.Evaluation {
-	return func(f func(n *plan.Node, r Row) (T, error)) plan.Evaluation {
-		return func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+func each[T any](out func(v *vec.Vec) *[]T) func(f func(n *Node, r Row) (T, error)) Evaluation {
+	return func(f func(n *Node, r Row) (T, error)) Evaluation {
+		return func(ev *Evaluator, n *Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
 			nulls, allNull := Nulls(n, args)
 			if allNull {
 				return vec.AllNull(n.Type, b.N), nil
@@ -100,8 +99,8 @@ func each[T any](out func(v *vec.Vec) *[]T) func(f func(n *plan.Node, r Row) (T,
 }
 
 // Strings makes an evaluation of a function of a row that writes a string.
-func Strings(f func(w *vec.StringWriter, n *plan.Node, r Row) error) plan.Evaluation {
-	return func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+func Strings(f func(w *vec.StringWriter, n *Node, r Row) error) Evaluation {
+	return func(ev *Evaluator, n *Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
 		nulls, allNull := Nulls(n, args)
 		if allNull {
 			return vec.AllNull(n.Type, b.N), nil

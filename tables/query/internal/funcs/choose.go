@@ -7,21 +7,19 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
 	"github.com/chaski-eo/chaski/tables/query/internal/bind"
 	"github.com/chaski-eo/chaski/tables/query/internal/eval"
-	"github.com/chaski-eo/chaski/tables/query/internal/plan"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
-func bindCoalesce(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
+func bindCoalesce(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
 	if len(args) == 0 {
 		return b.WrongArguments(f, args)
 	}
 	args, typ := b.ToCommonType(f.Names[0], args)
-	return b.Intern(&plan.Node{Op: plan.OpCoalesce, Call: f, Type: typ, Args: args})
+	return b.Intern(&eval.Node{Op: eval.OpCoalesce, Call: &f.Call, Type: typ, Args: args})
 }
 
-func bindExtreme(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
+func bindExtreme(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
 	if len(args) == 0 {
 		return b.WrongArguments(f, args)
 	}
@@ -30,8 +28,8 @@ func bindExtreme(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node
 }
 
 // extremeOf returns the evaluation of GREATEST (sign 1) or LEAST (sign -1), which ignore nulls.
-func extremeOf(sign int) func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-	return func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+func extremeOf(sign int) func(ev *eval.Evaluator, n *eval.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+	return func(ev *eval.Evaluator, n *eval.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
 		out := vec.NewChoice(n.Type, b.N)
 		for i, values := range args {
 			if n.Args[i].Type.Kind == tables.Null {
@@ -49,16 +47,16 @@ func extremeOf(sign int) func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, 
 }
 
 // bindNullIf binds NULLIF(x, y) as CASE WHEN x = y THEN NULL ELSE x END.
-func bindNullIf(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
+func bindNullIf(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
 	if len(args) != 2 {
 		return b.WrongArguments(f, args)
 	}
-	null := b.Literal(tables.Type{}, plan.Literal{Null: true})
-	return b.Case([]*plan.Node{b.Compare("=", args[0], args[1]), null, args[0]})
+	null := b.Literal(tables.Type{}, eval.Literal{Null: true})
+	return b.Case([]*eval.Node{b.Compare("=", args[0], args[1]), null, args[0]})
 }
 
 // bindIf binds IF(condition, x, y) as CASE.
-func bindIf(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
+func bindIf(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
 	if len(args) != 3 {
 		return b.WrongArguments(f, args)
 	}
@@ -75,85 +73,85 @@ func Others() []*bind.Function {
 		bind.Define("greatest(x, …)", "the greatest value; ignores NULLs", ofArgs, extremeOf(1)).Bound(bindExtreme),
 		bind.Define("least(x, …)", "the least value; ignores NULLs", ofArgs, extremeOf(-1)).Bound(bindExtreme),
 		bind.Define("len(x) length array_length list_length",
-			"the number of characters of a string, or of elements of a list", sqltype.Int64, evalLen).Bound(bindLen),
+			"the number of characters of a string, or of elements of a list", sql.Int64, evalLen).Bound(bindLen),
 		bind.Define("list_contains(list, x) array_contains list_has array_has",
-			"whether a column of lists contains a literal; also `x IN list`", sqltype.Bool, evalListContains).
+			"whether a column of lists contains a literal; also `x IN list`", sql.Bool, evalListContains).
 			Bound(bindContains),
 	}
 }
 
 // bindLen binds the length of a list, or of a string in characters.
-func bindLen(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
+func bindLen(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
 	if len(args) != 1 {
 		return b.WrongArguments(f, args)
 	}
 	switch kind := args[0].Type.Kind; {
 	case kind == tables.List && args[0].Op == ast.OpColumn, kind == tables.String, kind == tables.Null:
 	case kind == tables.Binary:
-		return b.Fail(sqlerr.Unsupported("%s of type BLOB", f.Names[0]))
+		return b.Fail(sql.Unsupported("%s of type BLOB", f.Names[0]))
 	default:
 		return b.WrongArguments(f, args)
 	}
-	return b.Call(f, sqltype.Int64, args...)
+	return b.Call(f, sql.Int64, args...)
 }
 
-func evalLen(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+func evalLen(ev *eval.Evaluator, n *eval.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
 	if a := n.Args[0]; a.Type.Kind == tables.List {
-		values := &vec.Vec{N: b.N, Ints: make([]int64, b.N)}
-		eval.EachList(ev, a, b, values, func(k int, _ *tables.Vector, lo, hi int) bool {
-			values.Ints[k] = int64(hi - lo)
+		lengths := &vec.Vec{N: b.N, Ints: make([]int64, b.N)}
+		eval.EachList(ev, a, b, lengths, func(k int, _ *tables.Vector, lo, hi int) bool {
+			lengths.Ints[k] = int64(hi - lo)
 			return true
 		})
-		return values, nil
+		return lengths, nil
 	}
-	vector := args[0]
-	if vector.Lo == nil {
-		return vec.AllNull(sqltype.Int64, b.N), nil
+	text := args[0]
+	if text.Lo == nil {
+		return vec.AllNull(sql.Int64, b.N), nil
 	}
-	v := &vec.Vec{N: b.N, Nulls: vector.Nulls, Ints: make([]int64, b.N)}
-	for k := range v.Ints {
-		v.Ints[k] = int64(utf8.RuneCount(vector.Bytes(k)))
+	lengths := &vec.Vec{N: b.N, Nulls: text.Nulls, Ints: make([]int64, b.N)}
+	for k := range lengths.Ints {
+		lengths.Ints[k] = int64(utf8.RuneCount(text.Bytes(k)))
 	}
-	return v, nil
+	return lengths, nil
 }
 
 // bindContains binds list_contains(column, literal).
-func bindContains(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
+func bindContains(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
 	if len(args) != 2 || args[0].Type.Kind != tables.List {
 		return b.WrongArguments(f, args)
 	}
 	if args[0].Op != ast.OpColumn || args[1].Literal == nil {
-		return b.Fail(sqlerr.Unsupported("%s of other than a column and a literal", f.Names[0]))
+		return b.Fail(sql.Unsupported("%s of other than a column and a literal", f.Names[0]))
 	}
 	elem := *args[0].Type.Elem
 	node := args[1]
 	switch {
 	case node.Literal.Null:
 	case elem.Kind == tables.String && node.Type.Kind == tables.String:
-	case sqltype.IsInteger(elem) && node.Literal.Rat != nil:
+	case sql.IsInteger(elem) && node.Literal.Rat != nil:
 	case elem.Kind == tables.Float64 && (node.Literal.Rat != nil || node.Type.Kind == tables.Float64):
 		node = b.Convert(node, elem)
 	default:
-		return b.Fail(sqlerr.Unsupported("%s of types %s and %s", f.Names[0], plan.TypeName(args[0]),
-			plan.TypeName(node)))
+		return b.Fail(sql.Unsupported("%s of types %s and %s", f.Names[0], eval.TypeName(args[0]),
+			eval.TypeName(node)))
 	}
-	return b.Call(f, sqltype.Bool, args[0], node)
+	return b.Call(f, sql.Bool, args[0], node)
 }
 
-func evalListContains(ev plan.Evaluator, n *plan.Node, _ []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+func evalListContains(ev *eval.Evaluator, n *eval.Node, _ []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
 	node, x := n.Args[0], n.Args[1]
 	if x.Literal.Null {
-		return vec.AllNull(sqltype.Bool, b.N), nil
+		return vec.AllNull(sql.Bool, b.N), nil
 	}
-	lo, hi := sqltype.Limits(sqltype.Int64)
+	lo, hi := sql.Limits(sql.Int64)
 	var whole bool
 	var i int64
 	if x.Literal.Rat != nil {
 		if node.Type.Elem.Kind == tables.Uint64 {
-			lo, hi = sqltype.Limits(*node.Type.Elem)
+			lo, hi = sql.Limits(*node.Type.Elem)
 		}
-		whole = x.Literal.Rat.IsInt() && sqltype.Within(x.Literal.Rat.Num(), lo, hi)
-		i = sqltype.Word(x.Literal.Rat.Num())
+		whole = x.Literal.Rat.IsInt() && sql.Within(x.Literal.Rat.Num(), lo, hi)
+		i = sql.Word(x.Literal.Rat.Num())
 	}
 	values := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
 	eval.EachList(ev, node, b, values, func(k int, child *tables.Vector, lo, hi int) bool {

@@ -1,2 +1,2 @@
-// Package funcs defines the functions of one row's values, and their documentation.
+// Package funcs defines the functions of one row's values and the aggregates, and their documentation.
 package funcs

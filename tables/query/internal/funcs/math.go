@@ -8,9 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/bind"
 	"github.com/chaski-eo/chaski/tables/query/internal/eval"
-	"github.com/chaski-eo/chaski/tables/query/internal/plan"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
@@ -20,63 +18,63 @@ func Numbers() []*bind.Function {
 	return []*bind.Function{
 		bind.Define("round(x[, digits])",
 			"rounded to a number of digits after the point (default: 0), halves away from 0; digits is a literal",
-			sqltype.Double, either(roundFloats, roundInts)).Bound(bindRound),
-		bind.Define("floor(x)", "the greatest whole number that is not above x", sqltype.Double, float(math.Floor)).
+			sql.Double, either(roundFloats, roundInts)).Bound(bindRound),
+		bind.Define("floor(x)", "the greatest whole number that is not above x", sql.Double, float(math.Floor)).
 			Bound(bindWhole),
-		bind.Define("ceil(x) ceiling", "the least whole number that is not below x", sqltype.Double, float(math.Ceil)).
+		bind.Define("ceil(x) ceiling", "the least whole number that is not below x", sql.Double, float(math.Ceil)).
 			Bound(bindWhole),
-		bind.Define("trunc(x)", "x without its fraction", sqltype.Double, float(math.Trunc)).Bound(bindWhole),
-		bind.Define("abs(x)", "x without its sign", sqltype.Double, either(float(math.Abs), absInts)).Bound(bindAbs),
-		bind.Define("sign(x)", "-1, 0 or 1", tinyInt, eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
-			return sqltype.Bit(r.Float(0) > 0) - sqltype.Bit(r.Float(0) < 0), nil
+		bind.Define("trunc(x)", "x without its fraction", sql.Double, float(math.Trunc)).Bound(bindWhole),
+		bind.Define("abs(x)", "x without its sign", sql.Double, either(float(math.Abs), absInts)).Bound(bindAbs),
+		bind.Define("sign(x)", "-1, 0 or 1", tinyInt, eval.Ints(func(_ *eval.Node, r eval.Row) (int64, error) {
+			return sql.Bit(r.Float(0) > 0) - sql.Bit(r.Float(0) < 0), nil
 		})),
-		bind.Define("sqrt(x)", "the square root; an error if x is negative", sqltype.Double, root),
-		bind.Define("pow(x, y) power", "x ^ y, which is also written x ** y", sqltype.Double,
-			eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
+		bind.Define("sqrt(x)", "the square root; an error if x is negative", sql.Double, root),
+		bind.Define("pow(x, y) power", "x ^ y, which is also written x ** y", sql.Double,
+			eval.Floats(func(_ *eval.Node, r eval.Row) (float64, error) {
 				return math.Pow(r.Float(0), r.Float(1)), nil
 			})),
-		bind.Define("exp(x)", "e to the power of x", sqltype.Double, float(math.Exp)),
-		bind.Define("ln(x)", "the natural logarithm; an error unless x is positive", sqltype.Double,
+		bind.Define("exp(x)", "e to the power of x", sql.Double, float(math.Exp)),
+		bind.Define("ln(x)", "the natural logarithm; an error unless x is positive", sql.Double,
 			logarithm(math.Log)),
-		bind.Define("log10(x) log", "the logarithm to base 10; an error unless x is positive", sqltype.Double,
+		bind.Define("log10(x) log", "the logarithm to base 10; an error unless x is positive", sql.Double,
 			logarithm(math.Log10)),
-		bind.Define("radians(x)", "degrees as radians", sqltype.Double,
+		bind.Define("radians(x)", "degrees as radians", sql.Double,
 			float(func(x float64) float64 { return x * (math.Pi / 180) })),
-		bind.Define("degrees(x)", "radians as degrees", sqltype.Double,
+		bind.Define("degrees(x)", "radians as degrees", sql.Double,
 			float(func(x float64) float64 { return x * (180 / math.Pi) })),
-		bind.Define("sin(x)", "the sine of x radians", sqltype.Double, float(math.Sin)),
-		bind.Define("cos(x)", "the cosine of x radians", sqltype.Double, float(math.Cos)),
-		bind.Define("tan(x)", "the tangent of x radians", sqltype.Double, float(math.Tan)),
-		bind.Define("asin(x)", "the arc sine", sqltype.Double, float(math.Asin)),
-		bind.Define("acos(x)", "the arc cosine", sqltype.Double, float(math.Acos)),
-		bind.Define("atan(x)", "the arc tangent", sqltype.Double, float(math.Atan)),
-		bind.Define("pi()", "3.14159…", sqltype.Double,
-			eval.Floats(func(*plan.Node, eval.Row) (float64, error) { return math.Pi, nil })),
-		bind.Define("isnan(x)", "whether x is NaN", sqltype.Bool, is(math.IsNaN)),
-		bind.Define("isinf(x)", "whether x is infinite", sqltype.Bool,
+		bind.Define("sin(x)", "the sine of x radians", sql.Double, float(math.Sin)),
+		bind.Define("cos(x)", "the cosine of x radians", sql.Double, float(math.Cos)),
+		bind.Define("tan(x)", "the tangent of x radians", sql.Double, float(math.Tan)),
+		bind.Define("asin(x)", "the arc sine", sql.Double, float(math.Asin)),
+		bind.Define("acos(x)", "the arc cosine", sql.Double, float(math.Acos)),
+		bind.Define("atan(x)", "the arc tangent", sql.Double, float(math.Atan)),
+		bind.Define("pi()", "3.14159…", sql.Double,
+			eval.Floats(func(*eval.Node, eval.Row) (float64, error) { return math.Pi, nil })),
+		bind.Define("isnan(x)", "whether x is NaN", sql.Bool, is(math.IsNaN)),
+		bind.Define("isinf(x)", "whether x is infinite", sql.Bool,
 			is(func(x float64) bool { return math.IsInf(x, 0) })),
-		bind.Define("isfinite(x)", "whether x is neither infinite nor NaN", sqltype.Bool,
+		bind.Define("isfinite(x)", "whether x is neither infinite nor NaN", sql.Bool,
 			is(func(x float64) bool { return !math.IsInf(x, 0) && !math.IsNaN(x) })),
 	}
 }
 
 // float returns the evaluation of a function of one number.
-func float(f func(x float64) float64) plan.Evaluation {
-	return eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return f(r.Float(0)), nil })
+func float(f func(x float64) float64) eval.Evaluation {
+	return eval.Floats(func(_ *eval.Node, r eval.Row) (float64, error) { return f(r.Float(0)), nil })
 }
 
 // logarithm returns the evaluation of a function of a number above 0.
-func logarithm(f func(x float64) float64) plan.Evaluation {
-	return eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return f(r.Float(0)), positive(r.Float(0)) })
+func logarithm(f func(x float64) float64) eval.Evaluation {
+	return eval.Floats(func(_ *eval.Node, r eval.Row) (float64, error) { return f(r.Float(0)), positive(r.Float(0)) })
 }
 
 // is returns the evaluation of a condition on a number.
-func is(f func(x float64) bool) plan.Evaluation {
-	return eval.Bools(func(_ *plan.Node, r eval.Row) bool { return f(r.Float(0)) })
+func is(f func(x float64) bool) eval.Evaluation {
+	return eval.Bools(func(_ *eval.Node, r eval.Row) bool { return f(r.Float(0)) })
 }
 
 // root is the evaluation of SQRT.
-var root = eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
+var root = eval.Floats(func(_ *eval.Node, r eval.Row) (float64, error) {
 	if r.Float(0) < 0 {
 		return 0, errors.New("cannot take the square root of a negative number")
 	}
@@ -94,48 +92,48 @@ func positive(x float64) error {
 }
 
 // bindRound binds ROUND, whose number of digits must be a literal.
-func bindRound(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
+func bindRound(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
 	if len(args) == 0 || len(args) > 2 || !numeric(args[0]) {
 		return b.WrongArguments(f, args)
 	}
 	digits := int64(0)
 	if len(args) == 2 {
 		lit := args[1].Literal
-		if lit == nil || lit.Rat == nil || !sqltype.IsInteger(args[1].Type) {
-			return b.Fail(sqlerr.Unsupported("round to a number of digits that is not a whole literal"))
+		if lit == nil || lit.Rat == nil || !sql.IsInteger(args[1].Type) {
+			return b.Fail(sql.Unsupported("round to a number of digits that is not a whole literal"))
 		}
 		x := lit.Rat.Num()
 		if !x.IsInt64() || x.Int64() < -400 || x.Int64() > 400 {
-			return b.Fail(sqlerr.Unsupported("round to %s digits", x))
+			return b.Fail(sql.Unsupported("round to %s digits", x))
 		}
 		digits = x.Int64()
 	}
 	node, typ := args[0], args[0].Type
 	switch {
-	case sqltype.IsInteger(typ) && (sqltype.RepOf(typ) != sqltype.RepInt || node.Literal != nil && digits < 0):
-		return b.Fail(sqlerr.Unsupported("round of type %s", plan.TypeName(node)))
-	case sqltype.IsInteger(typ) && digits >= 0:
+	case sql.IsInteger(typ) && (sql.RepOf(typ) != sql.RepInt || node.Literal != nil && digits < 0):
+		return b.Fail(sql.Unsupported("round of type %s", eval.TypeName(node)))
+	case sql.IsInteger(typ) && digits >= 0:
 		return node
 	}
-	number := b.Literal(sqltype.Int64, plan.Literal{Int: digits, Rat: big.NewRat(digits, 1)})
+	number := b.Literal(sql.Int64, eval.Literal{Int: digits, Rat: big.NewRat(digits, 1)})
 	return b.Call(f, typ, node, number)
 }
 
 // numeric reports whether a node is a number, or NULL.
-func numeric(n *plan.Node) bool { return sqltype.IsNumber(n.Type) || n.Type.Kind == tables.Null }
+func numeric(n *eval.Node) bool { return sql.IsNumber(n.Type) || n.Type.Kind == tables.Null }
 
 var (
-	roundFloats = eval.Floats(func(n *plan.Node, r eval.Row) (float64, error) {
+	roundFloats = eval.Floats(func(n *eval.Node, r eval.Row) (float64, error) {
 		x := roundFloat(r.Float(0), int(n.Args[1].Literal.Int))
 		if n.Type.Bits < 64 {
 			x = float64(float32(x))
 		}
 		return x, nil
 	})
-	roundInts = eval.Ints(func(n *plan.Node, r eval.Row) (int64, error) {
+	roundInts = eval.Ints(func(n *eval.Node, r eval.Row) (int64, error) {
 		return roundInt(r.Int(0), -int(n.Args[1].Literal.Int)), nil
 	})
-	absInts = eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
+	absInts = eval.Ints(func(_ *eval.Node, r eval.Row) (int64, error) {
 		if r.Int(0) == math.MinInt64 {
 			return 0, eval.ErrOverflow
 		}
@@ -144,9 +142,9 @@ var (
 )
 
 // either returns the evaluation of a function that has the type of its argument: floats or integers.
-func either(floats, ints plan.Evaluation) plan.Evaluation {
-	return func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-		if sqltype.RepOf(n.Type) == sqltype.RepFloat {
+func either(floats, ints eval.Evaluation) eval.Evaluation {
+	return func(ev *eval.Evaluator, n *eval.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+		if sql.RepOf(n.Type) == sql.RepFloat {
 			return floats(ev, n, args, b)
 		}
 		return ints(ev, n, args, b)
@@ -174,12 +172,12 @@ func roundFloat(x float64, by int) float64 {
 
 // roundInt rounds to a multiple of 10^zeros.
 func roundInt(x int64, zeros int) int64 {
-	if zeros >= len(sqltype.PowersOf10) {
+	if zeros >= len(sql.PowersOf10) {
 		return 0
 	}
-	p := int64(sqltype.PowersOf10[zeros])
+	p := int64(sql.PowersOf10[zeros])
 	q := x / p
-	if r := x % p; 2*sqltype.Abs(r) >= uint64(p) {
+	if r := x % p; 2*sql.Abs(r) >= uint64(p) {
 		if x < 0 {
 			q--
 		} else {
@@ -190,31 +188,31 @@ func roundInt(x int64, zeros int) int64 {
 }
 
 // bindWhole binds FLOOR, CEIL and TRUNC. For integers FLOOR and CEIL return DOUBLE.
-func bindWhole(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
+func bindWhole(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
 	switch {
 	case len(args) == 2:
-		return b.Fail(sqlerr.Unsupported("%s with a number of digits", f.Names[0]))
+		return b.Fail(sql.Unsupported("%s with a number of digits", f.Names[0]))
 	case len(args) != 1 || !numeric(args[0]):
 		return b.WrongArguments(f, args)
 	}
 	node := args[0]
-	if sqltype.IsInteger(node.Type) {
+	if sql.IsInteger(node.Type) {
 		if f.Names[0] == "trunc" {
 			return node
 		}
-		node = b.Convert(node, sqltype.Double)
+		node = b.Convert(node, sql.Double)
 	}
 	return b.Call(f, node.Type, node)
 }
 
-func bindAbs(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
+func bindAbs(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
 	if len(args) != 1 || !numeric(args[0]) {
 		return b.WrongArguments(f, args)
 	}
 	typ := args[0].Type
 	switch typ.Kind {
 	case tables.Int64:
-		typ = sqltype.Int64
+		typ = sql.Int64
 	case tables.Uint64:
 		return args[0]
 	}

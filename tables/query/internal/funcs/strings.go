@@ -10,9 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/bind"
 	"github.com/chaski-eo/chaski/tables/query/internal/eval"
-	"github.com/chaski-eo/chaski/tables/query/internal/plan"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
@@ -20,50 +18,50 @@ import (
 func Strings() []*bind.Function {
 	return []*bind.Function{
 		bind.Define("left(string, count)", "the first characters; a negative count leaves out as many at the end",
-			sqltype.String, eval.Strings(left)),
+			sql.String, eval.Strings(left)),
 		bind.Define("right(string, count)", "the last characters; a negative count leaves out as many at the start",
-			sqltype.String, eval.Strings(right)),
+			sql.String, eval.Strings(right)),
 		bind.Define("substring(string, from[, count]) substr", "the characters from number from on, counted from 1",
-			sqltype.String, eval.Strings(substring)),
-		bind.Define("lower(string) lcase", "in lower case", sqltype.String, mapped(unicode.ToLower)),
-		bind.Define("upper(string) ucase", "in upper case", sqltype.String, mapped(toUpper)),
-		bind.Define("trim(string)", "without spaces at both ends", sqltype.String, trimmed(bytes.Trim)),
-		bind.Define("ltrim(string)", "without spaces at the start", sqltype.String, trimmed(bytes.TrimLeft)),
-		bind.Define("rtrim(string)", "without spaces at the end", sqltype.String, trimmed(bytes.TrimRight)),
-		bind.Define("replace(string, old, new)", "with every old replaced by new", sqltype.String,
+			sql.String, eval.Strings(substring)),
+		bind.Define("lower(string) lcase", "in lower case", sql.String, mapped(unicode.ToLower)),
+		bind.Define("upper(string) ucase", "in upper case", sql.String, mapped(toUpper)),
+		bind.Define("trim(string)", "without spaces at both ends", sql.String, trimmed(bytes.Trim)),
+		bind.Define("ltrim(string)", "without spaces at the start", sql.String, trimmed(bytes.TrimLeft)),
+		bind.Define("rtrim(string)", "without spaces at the end", sql.String, trimmed(bytes.TrimRight)),
+		bind.Define("replace(string, old, new)", "with every old replaced by new", sql.String,
 			eval.Strings(replace)),
-		bind.Define("concat(x, …)", "the values as one string; ignores NULLs", sqltype.String, evalConcatAll).
+		bind.Define("concat(x, …)", "the values as one string; ignores NULLs", sql.String, evalConcatAll).
 			Bound(bindConcat),
-		bind.Define("repeat(string, count)", "the string count times", sqltype.String, eval.Strings(repeat)),
+		bind.Define("repeat(string, count)", "the string count times", sql.String, eval.Strings(repeat)),
 		bind.Define("split_part(string, separator, number)",
-			"the part with a number between separators; the first is 1, the last is -1", sqltype.String,
+			"the part with a number between separators; the first is 1, the last is -1", sql.String,
 			eval.Strings(splitPart)),
-		bind.Define("starts_with(string, part) prefix", "whether the string begins with part", sqltype.Bool,
+		bind.Define("starts_with(string, part) prefix", "whether the string begins with part", sql.Bool,
 			test(bytes.HasPrefix)),
-		bind.Define("ends_with(string, part) suffix", "whether the string ends with part", sqltype.Bool,
+		bind.Define("ends_with(string, part) suffix", "whether the string ends with part", sql.Bool,
 			test(bytes.HasSuffix)),
 		bind.Define("contains(string, part)",
-			"whether part is in the string; for a column of lists, as list_contains", sqltype.Bool,
+			"whether part is in the string; for a column of lists, as list_contains", sql.Bool,
 			test(bytes.Contains)).Bound(bindStringOrListContains),
 		bind.Define("regexp_matches(string, pattern[, options])",
 			"whether a regular expression matches a part of the string; the pattern is a literal in the syntax of "+
-				"RE2; options are c, i, s, m", sqltype.Bool, eval.Bools(func(n *plan.Node, r eval.Row) bool {
+				"RE2; options are c, i, s, m", sql.Bool, eval.Bools(func(n *eval.Node, r eval.Row) bool {
 				return n.State.(*regexp.Regexp).Match(r.Bytes(0))
 			})).Prepared(preparePattern(2)),
 		bind.Define("regexp_extract(string, pattern[, group[, options]])",
-			"the first match, or a group of it; empty if nothing matches", sqltype.String,
+			"the first match, or a group of it; empty if nothing matches", sql.String,
 			eval.Strings(regexpExtract)).Prepared(preparePattern(3)),
 	}
 }
 
 // test returns the evaluation of a condition on two strings.
-func test(f func(s, x []byte) bool) plan.Evaluation {
-	return eval.Bools(func(_ *plan.Node, r eval.Row) bool { return f(r.Bytes(0), r.Bytes(1)) })
+func test(f func(s, x []byte) bool) eval.Evaluation {
+	return eval.Bools(func(_ *eval.Node, r eval.Row) bool { return f(r.Bytes(0), r.Bytes(1)) })
 }
 
 // mapped returns the evaluation of a function of each character.
-func mapped(f func(rune) rune) plan.Evaluation {
-	return eval.Strings(func(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
+func mapped(f func(rune) rune) eval.Evaluation {
+	return eval.Strings(func(w *vec.StringWriter, _ *eval.Node, r eval.Row) error {
 		for s := r.Bytes(0); len(s) > 0 && w.HasRoom(0); {
 			c, n := utf8.DecodeRune(s)
 			w.Vec.Data = utf8.AppendRune(w.Vec.Data, f(c))
@@ -74,8 +72,8 @@ func mapped(f func(rune) rune) plan.Evaluation {
 }
 
 // trimmed returns the evaluation of a function that cuts spaces off.
-func trimmed(trim func(s []byte, cutset string) []byte) plan.Evaluation {
-	return eval.Strings(func(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
+func trimmed(trim func(s []byte, cutset string) []byte) eval.Evaluation {
+	return eval.Strings(func(w *vec.StringWriter, _ *eval.Node, r eval.Row) error {
 		w.Add(trim(r.Bytes(0), " "))
 		return nil
 	})
@@ -94,7 +92,7 @@ func offset(s []byte, count int64) int {
 	return pos
 }
 
-func left(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
+func left(w *vec.StringWriter, _ *eval.Node, r eval.Row) error {
 	s, n := r.Bytes(0), r.Int(1)
 	if n < 0 {
 		n = max(0, int64(utf8.RuneCount(s))+max(n, -1<<40))
@@ -103,7 +101,7 @@ func left(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 	return nil
 }
 
-func right(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
+func right(w *vec.StringWriter, _ *eval.Node, r eval.Row) error {
 	s, n := r.Bytes(0), r.Int(1)
 	skip := -max(n, -1<<40)
 	if n >= 0 {
@@ -116,7 +114,7 @@ func right(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 // substring is DuckDB's: from counts from 1, or from the end if it is negative; a negative count extends to the left.
 // If from is past the end and count negative, DuckDB starts at the end, but only if it knows a column to be ASCII,
 // which it never does for Parquet and Arrow.
-func substring(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
+func substring(w *vec.StringWriter, _ *eval.Node, r eval.Row) error {
 	s := r.Bytes(0)
 	size := int64(utf8.RuneCount(s))
 	clamp := func(x int64) int64 { return min(max(x, -1<<40), 1<<40) }
@@ -144,7 +142,7 @@ func substring(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 	return nil
 }
 
-func replace(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
+func replace(w *vec.StringWriter, _ *eval.Node, r eval.Row) error {
 	s, old, replacement := r.Bytes(0), r.Bytes(1), r.Bytes(2)
 	for len(old) > 0 {
 		found := bytes.Index(s, old)
@@ -158,7 +156,7 @@ func replace(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 	return nil
 }
 
-func repeat(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
+func repeat(w *vec.StringWriter, _ *eval.Node, r eval.Row) error {
 	s, n := r.Bytes(0), r.Int(1)
 	if len(s) == 0 || n <= 0 {
 		return nil
@@ -170,7 +168,7 @@ func repeat(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
 	return nil
 }
 
-func splitPart(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
+func splitPart(w *vec.StringWriter, _ *eval.Node, r eval.Row) error {
 	s, sep, number := r.Bytes(0), r.Bytes(1), r.Int(2)
 	count := int64(bytes.Count(s, sep)) + 1
 	if len(sep) == 0 { // characters
@@ -206,7 +204,7 @@ func toUpper(r rune) rune {
 }
 
 // bindStringOrListContains binds CONTAINS, which has one meaning for strings and one for lists.
-func bindStringOrListContains(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
+func bindStringOrListContains(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
 	if len(args) == 2 && args[0].Type.Kind == tables.List {
 		return bindContains(b, b.Library.Functions["list_contains"], args)
 	}
@@ -214,18 +212,18 @@ func bindStringOrListContains(b *bind.Binder, f *bind.Function, args []*plan.Nod
 }
 
 // bindConcat binds CONCAT, which casts all values to strings.
-func bindConcat(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
+func bindConcat(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
 	if len(args) == 0 {
 		return b.WrongArguments(f, args)
 	}
-	texts := make([]*plan.Node, len(args))
+	texts := make([]*eval.Node, len(args))
 	for i, arg := range args {
 		texts[i] = b.AsString(arg)
 	}
-	return b.Call(f, sqltype.String, texts...)
+	return b.Call(f, sql.String, texts...)
 }
 
-func evalConcatAll(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+func evalConcatAll(ev *eval.Evaluator, n *eval.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
 	writer := ev.Strings(b.N)
 	for k := range b.N {
 		for i, a := range args {
@@ -242,8 +240,8 @@ func evalConcatAll(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batc
 const maxPattern = 1 << 10
 
 // preparePattern compiles argument 1, with the options in another argument, which may be missing.
-func preparePattern(options int) func(n *plan.Node) (any, error) {
-	return func(n *plan.Node) (any, error) {
+func preparePattern(options int) func(n *eval.Node) (any, error) {
+	return func(n *eval.Node) (any, error) {
 		text, err := bind.LiteralString(n, 1)
 		if err != nil {
 			return nil, err
@@ -262,22 +260,22 @@ func preparePattern(options int) func(n *plan.Node) (any, error) {
 				case 'm', 'n', 'p':
 					flags += "(?-s)"
 				default:
-					return nil, sqlerr.Unsupported("the option %q of %s", o, n.Call.Name())
+					return nil, sql.Unsupported("the option %q of %s", o, n.Call.Name)
 				}
 			}
 		}
 		if len(text) > maxPattern {
-			return nil, sqlerr.Unsupported("a regular expression of %d bytes", len(text))
+			return nil, sql.Unsupported("a regular expression of %d bytes", len(text))
 		}
 		re, err := regexp.Compile(flags + text)
 		if err != nil {
-			return nil, sqlerr.Bind("%v", err)
+			return nil, sql.Bind("%v", err)
 		}
 		return re, nil
 	}
 }
 
-func regexpExtract(w *vec.StringWriter, n *plan.Node, r eval.Row) error {
+func regexpExtract(w *vec.StringWriter, n *eval.Node, r eval.Row) error {
 	group := int64(0)
 	if len(r.Args) > 2 {
 		group = r.Int(2)

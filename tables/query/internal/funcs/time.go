@@ -1,16 +1,14 @@
 package funcs
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tables/query/internal/bind"
-	"github.com/chaski-eo/chaski/tables/query/internal/clock"
 	"github.com/chaski-eo/chaski/tables/query/internal/eval"
-	"github.com/chaski-eo/chaski/tables/query/internal/plan"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 )
 
 // Times returns the functions of dates and times.
@@ -18,18 +16,18 @@ func Times() []*bind.Function {
 	var out []*bind.Function
 	for _, part := range parts {
 		name, aliases, _ := strings.Cut(part.names, " ")
-		out = append(out, bind.Define(name+"(t) "+aliases, part.doc, sqltype.Int64,
-			eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) { return part.of(clock.Time(r.Int(0))), nil })))
+		out = append(out, bind.Define(name+"(t) "+aliases, part.doc, sql.Int64,
+			eval.Ints(func(_ *eval.Node, r eval.Row) (int64, error) { return part.of(sql.Time(r.Int(0))), nil })))
 	}
 	return append(out,
-		bind.Define("epoch(t)", "seconds since 1970", sqltype.Double,
-			eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return float64(r.Int(0)) / 1e6, nil })),
+		bind.Define("epoch(t)", "seconds since 1970", sql.Double,
+			eval.Floats(func(_ *eval.Node, r eval.Row) (float64, error) { return float64(r.Int(0)) / 1e6, nil })),
 		bind.Define("date_part(part, t) datepart",
 			"a part of a date or timestamp; part is a literal: "+partNames+"; also `extract(part FROM t)`",
-			sqltype.Int64, nil).Bound(bindPart),
+			sql.Int64, nil).Bound(bindPart),
 		bind.Define("date_trunc(part, t) datetrunc",
-			"t cut to the begin of the year, month, week (Monday) or other part", sqltype.Timestamp,
-			eval.Ints(func(n *plan.Node, r eval.Row) (int64, error) {
+			"t cut to the begin of the year, month, week (Monday) or other part", sql.Timestamp,
+			eval.Ints(func(n *eval.Node, r eval.Row) (int64, error) {
 				return n.State.(func(int64) int64)(r.Int(1)), nil
 			})).Prepared(prepareTrunc))
 }
@@ -42,9 +40,9 @@ var parts = []struct {
 	names, doc, words string
 	of                func(t time.Time) int64
 }{
-	{"year", "the year", "years y", func(t time.Time) int64 { return int64(t.Year()) }},
+	{"year", "the year", "years yr yrs y", func(t time.Time) int64 { return int64(t.Year()) }},
 	{"quarter", "the quarter, 1 to 4", "quarters", func(t time.Time) int64 { return int64(t.Month()-1)/3 + 1 }},
-	{"month", "the month, 1 to 12", "months mon", func(t time.Time) int64 { return int64(t.Month()) }},
+	{"month", "the month, 1 to 12", "months mon mons", func(t time.Time) int64 { return int64(t.Month()) }},
 	{"week weekofyear", "the week of ISO 8601", "weeks w", func(t time.Time) int64 {
 		_, week := t.ISOWeek()
 		return int64(week)
@@ -55,9 +53,9 @@ var parts = []struct {
 		func(t time.Time) int64 { return int64(t.Weekday()) }},
 	{"isodow", "the day of the week, Monday is 1 and Sunday 7", "",
 		func(t time.Time) int64 { return int64(t.Weekday()+6)%7 + 1 }},
-	{"hour", "the hour", "hours h", func(t time.Time) int64 { return int64(t.Hour()) }},
-	{"minute", "the minute", "minutes m", func(t time.Time) int64 { return int64(t.Minute()) }},
-	{"second", "the second", "seconds s", func(t time.Time) int64 { return int64(t.Second()) }},
+	{"hour", "the hour", "hours hr hrs h", func(t time.Time) int64 { return int64(t.Hour()) }},
+	{"minute", "the minute", "minutes min mins m", func(t time.Time) int64 { return int64(t.Minute()) }},
+	{"second", "the second", "seconds sec secs s", func(t time.Time) int64 { return int64(t.Second()) }},
 }
 
 // partFunctions are the functions of the parts of DATE_PART.
@@ -72,16 +70,16 @@ var partFunctions = func() map[string]string {
 }()
 
 // bindPart binds DATE_PART, whose part must be a literal, as the function of the part.
-func bindPart(b *bind.Binder, f *bind.Function, args []*plan.Node) *plan.Node {
-	if len(args) != 2 || !sqltype.IsDay(args[1].Type) && args[1].Type.Kind != tables.Null {
+func bindPart(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
+	if len(args) != 2 || !sql.IsDay(args[1].Type) && args[1].Type.Kind != tables.Null {
 		return b.WrongArguments(f, args)
 	}
 	if args[0].Literal == nil || args[0].Type.Kind != tables.String {
-		return b.Fail(sqlerr.Unsupported("date_part with a part that is not a literal"))
+		return b.Fail(sql.Unsupported("date_part with a part that is not a literal"))
 	}
 	function := b.Library.Functions[partFunctions[strings.ToLower(args[0].Literal.String)]]
 	if function == nil {
-		return b.Fail(sqlerr.Unsupported("the part %q of a date", args[0].Literal.String))
+		return b.Fail(sql.Unsupported("the part %q of a date", args[0].Literal.String))
 	}
 	return b.ByParams(function, args[1:])
 }
@@ -96,24 +94,25 @@ var truncations = map[string]func(t time.Time) time.Time{
 }
 
 // weekNumber numbers weeks, which begin on Monday. 1970 began on a Thursday, three days after one.
-func weekNumber(us int64) int64 { return clock.FloorDiv(clock.FloorDiv(us, clock.DayMicros)+3, 7) }
+func weekNumber(us int64) int64 { return sql.FloorDiv(sql.FloorDiv(us, sql.DayMicros)+3, 7) }
 
 // prepareTrunc makes the function that cuts a timestamp.
-func prepareTrunc(n *plan.Node) (any, error) {
+func prepareTrunc(n *eval.Node) (any, error) {
 	text, err := bind.LiteralString(n, 0)
 	if err != nil {
 		return nil, err
 	}
-	unit := clock.UnitNames[strings.ToLower(text)]
-	if unit == "" {
-		return nil, sqlerr.Unsupported("the part %q of a date", text)
-	}
+	text = strings.ToLower(text)
+	unit := cmp.Or(partFunctions[text], text)
 	if f := truncations[unit]; f != nil {
-		return func(us int64) int64 { return f(clock.Time(us)).UnixMicro() }, nil
+		return func(us int64) int64 { return f(sql.Time(us)).UnixMicro() }, nil
 	}
 	if unit == "week" {
-		return func(us int64) int64 { return (weekNumber(us)*7 - 3) * clock.DayMicros }, nil
+		return func(us int64) int64 { return (weekNumber(us)*7 - 3) * sql.DayMicros }, nil
 	}
-	size := clock.UnitMicros[unit]
-	return func(us int64) int64 { return clock.FloorDiv(us, size) * size }, nil
+	size := sql.UnitMicros[unit]
+	if size == 0 {
+		return nil, sql.Unsupported("the part %q of a date", text)
+	}
+	return func(us int64) int64 { return sql.FloorDiv(us, size) * size }, nil
 }

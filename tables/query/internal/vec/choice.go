@@ -2,7 +2,7 @@ package vec
 
 import (
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 )
 
 // choice collects the value of each row of a batch: value At[k] of From[k], null if that is nil.
@@ -32,7 +32,7 @@ func (c *choice) Take(v *Vec, rows []int32) {
 
 // Build returns the values. It writes strings to the writer that newWriter returns.
 func (c *choice) Build(newWriter func(n int) *StringWriter) (*Vec, error) {
-	if sqltype.RepOf(c.typ) == sqltype.RepBytes {
+	if sql.RepOf(c.typ) == sql.RepBytes {
 		writer := newWriter(len(c.From))
 		for k, choice := range c.From {
 			if choice == nil {

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 )
 
 // AppendKey appends value i as bytes that are equal exactly if values of the type are.
@@ -63,8 +63,8 @@ func GroupRows(n int, keys []*tables.Vector) *Groups {
 		return groups
 	}
 	if len(keys) == 1 && keys[0].Nulls() == nil && keys[0].Nanos() == nil {
-		switch values := keys[0]; sqltype.RepOf(values.Type()) {
-		case sqltype.RepInt, sqltype.RepUint:
+		switch values := keys[0]; sql.RepOf(values.Type()) {
+		case sql.RepInt, sql.RepUint:
 			seen := map[int64]int32{}
 			for r, x := range values.Ints() {
 				id, ok := seen[x]

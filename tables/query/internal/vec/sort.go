@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 )
 
 // SortKey is one term of ORDER BY.
@@ -16,7 +16,7 @@ type SortKey struct {
 // Check refuses values that have no order.
 func (k *SortKey) Check() error {
 	if !Ordered(k.Values.Type()) {
-		return sqlerr.Unsupported("ORDER BY of type %s", k.Values.Type())
+		return sql.Unsupported("ORDER BY of type %s", k.Values.Type())
 	}
 	return nil
 }

@@ -5,13 +5,13 @@ package vec
 import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 )
 
 // set copies value i of another vec of type t, which is not of strings or bytes.
 func (v *Vec) set(k int, from *Vec, i int, t tables.Type) {
 	switch {
-	case sqltype.RepOf(t) == sqltype.RepFloat:
+	case sql.RepOf(t) == sql.RepFloat:
 		v.Floats[k] = from.Floats[i]
 	case t.Kind == tables.Bool:
 		v.Bools[k] = from.Bools[i]
@@ -113,7 +113,7 @@ func (c *Collector) Add(v *Vec) error {
 	}
 	c.n += v.N
 	for _, t := range v.Bools {
-		c.all.Ints = append(c.all.Ints, sqltype.Bit(t))
+		c.all.Ints = append(c.all.Ints, sql.Bit(t))
 	}
 	after := v.After
 	if (after != nil) != (c.all.After != nil) { // only some batches have nanoseconds
@@ -125,7 +125,7 @@ func (c *Collector) Add(v *Vec) error {
 	}
 	c.all.Ints, c.all.After, c.all.Floats = append(c.all.Ints, v.Ints...), append(c.all.After, after...),
 		append(c.all.Floats, v.Floats...)
-	if sqltype.RepOf(c.Type) == sqltype.RepBytes {
+	if sql.RepOf(c.Type) == sql.RepBytes {
 		if c.offs == nil {
 			c.offs = []uint32{0}
 		}
@@ -158,12 +158,12 @@ func (c *Collector) Vector() *tables.Vector {
 	if !c.nulls {
 		nulls = nil
 	}
-	switch sqltype.RepOf(c.Type) {
-	case sqltype.RepNone:
+	switch sql.RepOf(c.Type) {
+	case sql.RepNone:
 		return tables.NewNulls(tables.Type{}, c.n)
-	case sqltype.RepFloat:
+	case sql.RepFloat:
 		return tables.NewFloats(c.Type, c.all.Floats, nulls)
-	case sqltype.RepBytes:
+	case sql.RepBytes:
 		if c.offs == nil {
 			c.offs = []uint32{0}
 		}
@@ -178,16 +178,16 @@ func (c *Collector) Vector() *tables.Vector {
 // AllNull returns n nulls of a type.
 func AllNull(t tables.Type, n int) *Vec {
 	values := &Vec{N: n, Nulls: Fill(make([]bool, n), true)}
-	switch sqltype.RepOf(t) {
-	case sqltype.RepInt, sqltype.RepUint:
+	switch sql.RepOf(t) {
+	case sql.RepInt, sql.RepUint:
 		if t.Kind == tables.Bool {
 			values.Bools = make([]bool, n)
 		} else {
 			values.Ints = make([]int64, n)
 		}
-	case sqltype.RepFloat:
+	case sql.RepFloat:
 		values.Floats = make([]float64, n)
-	case sqltype.RepBytes:
+	case sql.RepBytes:
 		values.Lo, values.Hi = make([]uint32, n), make([]uint32, n)
 	}
 	return values

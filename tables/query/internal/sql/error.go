@@ -1,5 +1,4 @@
-// Package sqlerr defines the errors that are about a query and not about the tables.
-package sqlerr
+package sql
 
 import (
 	"fmt"

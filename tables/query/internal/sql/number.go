@@ -1,4 +1,4 @@
-package sqltype
+package sql
 
 import "math/big"
 

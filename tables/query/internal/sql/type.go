@@ -1,6 +1,6 @@
-// Package sqltype describes the SQL types: their names, the form of their values in memory and the
-// common type of two.
-package sqltype
+// Package sql has what SQL means beside its syntax: types, with their names, the form of their values in memory and the
+// common type of two; dates and timestamps; and the errors that are about a query and not about the tables.
+package sql
 
 import (
 	"math/big"
@@ -73,31 +73,34 @@ var (
 	Timestamp = tables.Type{Kind: tables.Timestamp}
 )
 
+// named are the types that a cast may name, each with its names; the first is that of DuckDB's messages.
+var named = []struct {
+	names string
+	t     tables.Type
+}{
+	{"BOOLEAN BOOL LOGICAL", Bool},
+	{"TINYINT INT1", tables.Type{Kind: tables.Int64, Bits: 8}},
+	{"SMALLINT INT2 INT16 SHORT", tables.Type{Kind: tables.Int64, Bits: 16}},
+	{"INTEGER INT INT4 INT32 SIGNED", tables.Type{Kind: tables.Int64, Bits: 32}},
+	{"BIGINT INT8 INT64 LONG OID", Int64},
+	{"UTINYINT UINT8", tables.Type{Kind: tables.Uint64, Bits: 8}},
+	{"USMALLINT UINT16", tables.Type{Kind: tables.Uint64, Bits: 16}},
+	{"UINTEGER UINT32", tables.Type{Kind: tables.Uint64, Bits: 32}},
+	{"UBIGINT UINT64", tables.Type{Kind: tables.Uint64, Bits: 64}},
+	{"FLOAT FLOAT4 REAL", Float},
+	{"DOUBLE FLOAT8", Double},
+	{"VARCHAR TEXT STRING CHAR BPCHAR", String},
+	{"DATE", Date},
+	{"TIME", tables.Type{Kind: tables.Time}},
+	{"TIMESTAMP DATETIME TIMESTAMP_US", Timestamp},
+}
+
 // ByName are the types that a cast may name, in upper case.
 var ByName = func() map[string]tables.Type {
 	m := map[string]tables.Type{}
-	for _, t := range []struct {
-		names string
-		t     tables.Type
-	}{
-		{"BOOLEAN BOOL LOGICAL", Bool},
-		{"TINYINT INT1", tables.Type{Kind: tables.Int64, Bits: 8}},
-		{"SMALLINT INT2 INT16 SHORT", tables.Type{Kind: tables.Int64, Bits: 16}},
-		{"INTEGER INT INT4 INT32 SIGNED", tables.Type{Kind: tables.Int64, Bits: 32}},
-		{"BIGINT INT8 INT64 LONG OID", Int64},
-		{"UTINYINT UINT8", tables.Type{Kind: tables.Uint64, Bits: 8}},
-		{"USMALLINT UINT16", tables.Type{Kind: tables.Uint64, Bits: 16}},
-		{"UINTEGER UINT32", tables.Type{Kind: tables.Uint64, Bits: 32}},
-		{"UBIGINT UINT64", tables.Type{Kind: tables.Uint64, Bits: 64}},
-		{"FLOAT FLOAT4 REAL", Float},
-		{"DOUBLE FLOAT8", Double},
-		{"VARCHAR TEXT STRING CHAR BPCHAR", String},
-		{"DATE", Date},
-		{"TIME", tables.Type{Kind: tables.Time}},
-		{"TIMESTAMP DATETIME TIMESTAMP_US", Timestamp},
-	} {
-		for name := range strings.FieldsSeq(t.names) {
-			m[name] = t.t
+	for _, n := range named {
+		for name := range strings.FieldsSeq(n.names) {
+			m[name] = n.t
 		}
 	}
 	return m
@@ -105,42 +108,27 @@ var ByName = func() map[string]tables.Type {
 
 // Name is a type's name in DuckDB.
 func Name(t tables.Type) string {
-	switch t.Kind {
-	case tables.Null:
+	switch {
+	case t.Kind == tables.Null:
 		return `"NULL"`
-	case tables.Bool:
-		return "BOOLEAN"
-	case tables.Int64, tables.Uint64:
-		name := map[uint8]string{8: "TINYINT", 16: "SMALLINT", 32: "INTEGER", 64: "BIGINT"}[t.Bits]
-		if t.Kind == tables.Uint64 {
-			name = "U" + name
-		}
-		return name
-	case tables.Float64:
-		if t.Bits < 64 {
-			return "FLOAT"
-		}
-		return "DOUBLE"
-	case tables.String:
-		return "VARCHAR"
-	case tables.Binary:
+	case t.Kind == tables.Binary:
 		return "BLOB"
-	case tables.Date:
-		return "DATE"
-	case tables.Time:
-		return "TIME"
-	case tables.Timestamp:
-		switch {
-		case t.UTC:
-			return "TIMESTAMP WITH TIME ZONE"
-		case t.Nano:
-			return "TIMESTAMP_NS"
-		}
-		return "TIMESTAMP"
-	case tables.Decimal:
+	case t.Kind == tables.Timestamp && t.UTC:
+		return "TIMESTAMP WITH TIME ZONE"
+	case t.Kind == tables.Timestamp && t.Nano:
+		return "TIMESTAMP_NS"
+	case t.Kind == tables.Decimal:
 		return "DECIMAL(" + strconv.Itoa(int(t.Precision)) + "," + strconv.Itoa(int(t.Scale)) + ")"
-	case tables.List:
+	case t.Kind == tables.List:
 		return Name(*t.Elem) + "[]"
+	case t.Kind == tables.Float64:
+		t.Bits = max(t.Bits, 32) // float16 is a FLOAT
+	}
+	for _, n := range named {
+		if n.t.Kind == t.Kind && n.t.Bits == t.Bits {
+			name, _, _ := strings.Cut(n.names, " ")
+			return name
+		}
 	}
 	return t.String()
 }

@@ -1,13 +1,12 @@
-// Package clock computes with dates and timestamps. Dates are days since 1970, timestamps microseconds.
-package clock
+package sql
 
 import (
 	"errors"
 	"strings"
 	"time"
-
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 )
+
+// Dates are days since 1970, timestamps microseconds.
 
 // FloorDiv divides and rounds down.
 func FloorDiv(x, y int64) int64 {
@@ -32,27 +31,11 @@ func TrimZone(s string) string {
 // Time converts microseconds since 1970 to a time.Time in UTC.
 func Time(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
-// UnitNames gives the unit of each of its names.
-var UnitNames = func() map[string]string {
-	m := map[string]string{}
-	for _, names := range []string{
-		"year years yr yrs y",
-		"quarter quarters", "month months mon",
-		"week weeks w", "day days d dayofmonth", "hour hours hr h", "minute minutes min m", "second seconds sec s",
-		"millisecond milliseconds ms msec", "microsecond microseconds us usec",
-	} {
-		fields := strings.Fields(names)
-		for _, n := range fields {
-			m[n] = fields[0]
-		}
-	}
-	return m
-}()
-
 // UnitMicros gives the microseconds of the units of constant length.
 var UnitMicros = map[string]int64{
-	"week": 7 * 86400e6, "day": 86400e6, "hour": 3600e6, "minute": 60e6, "second": 1e6,
-	"millisecond": 1e3, "microsecond": 1,
+	"day": 86400e6, "hour": 3600e6, "minute": 60e6, "second": 1e6,
+	"millisecond": 1e3, "milliseconds": 1e3, "ms": 1e3, "msec": 1e3,
+	"microsecond": 1, "microseconds": 1, "us": 1, "usec": 1,
 }
 
 // DayMicros is the microseconds of a day.
@@ -70,7 +53,7 @@ func ParseDate(s string) (days int64, rest string, ok bool) {
 	var part [3]int
 	for i := range part {
 		n := 0
-		for n < len(s) && sqltype.IsDigit(s[n]) && n < 5 {
+		for n < len(s) && IsDigit(s[n]) && n < 5 {
 			part[i] = part[i]*10 + int(s[n]-'0')
 			n++
 		}

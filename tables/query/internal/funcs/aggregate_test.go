@@ -1,15 +1,15 @@
-package aggs
+package funcs
 
 import (
 	"strings"
 	"testing"
 )
 
-// TestDocumented: each aggregate has names of its own, in lower case, a signature, a line of documentation, and both of
-// its steps.
-func TestDocumented(t *testing.T) {
+// TestAggregatesAreDocumented: each aggregate has names of its own, in lower case, a signature, a line of
+// documentation, and both of its steps.
+func TestAggregatesAreDocumented(t *testing.T) {
 	seen := map[string]bool{}
-	for _, f := range List() {
+	for _, f := range Aggregates() {
 		for _, name := range f.Names {
 			if seen[name] || name != strings.ToLower(name) || name == "" {
 				t.Errorf("%q is a name twice, or not in lower case", name)

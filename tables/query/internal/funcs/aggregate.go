@@ -1,5 +1,4 @@
-// Package aggs defines the aggregate functions and their documentation.
-package aggs
+package funcs
 
 import (
 	"encoding/binary"
@@ -10,14 +9,12 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/ast"
 	"github.com/chaski-eo/chaski/tables/query/internal/bind"
 	"github.com/chaski-eo/chaski/tables/query/internal/eval"
-	"github.com/chaski-eo/chaski/tables/query/internal/plan"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
-	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
-// List returns the aggregate functions, in the order of the documentation.
-func List() []*bind.AggregateFunction {
+// Aggregates returns the aggregate functions, in the order of the documentation.
+func Aggregates() []*bind.AggregateFunction {
 	return []*bind.AggregateFunction{
 		bind.DefineAggregate("count_star()", "the number of rows; written count(*)", bindCount, countOf),
 		bind.DefineAggregate("count(x)", "the number of values that are not NULL", bindCount, countOf),
@@ -76,19 +73,19 @@ func usedRows(a *bind.Aggregate, in *vec.Grouped) []int32 {
 
 func bindCount(b *bind.Binder, a *bind.Aggregate) tables.Type {
 	if a.Function.Names[0] == "count_star" {
-		return sqltype.Int64
+		return sql.Int64
 	}
 	n := a.OneArgument(b)
-	if a.Distinct && sqltype.RepOf(n.Type) == sqltype.RepOther && n.Op != ast.OpColumn {
-		b.Fail(sqlerr.Unsupported("COUNT(DISTINCT …) of type %s", plan.TypeName(n)))
+	if a.Distinct && sql.RepOf(n.Type) == sql.RepOther && n.Op != ast.OpColumn {
+		b.Fail(sql.Unsupported("COUNT(DISTINCT …) of type %s", eval.TypeName(n)))
 	}
-	return sqltype.Int64
+	return sql.Int64
 }
 
 // bindAnyValue binds the aggregates that return one of the values.
 func bindAnyValue(b *bind.Binder, a *bind.Aggregate) tables.Type {
 	node := a.OneArgument(b)
-	if sqltype.RepOf(node.Type) == sqltype.RepOther {
+	if sql.RepOf(node.Type) == sql.RepOther {
 		return a.Refuse(b, node)
 	}
 	return node.Type
@@ -97,11 +94,11 @@ func bindAnyValue(b *bind.Binder, a *bind.Aggregate) tables.Type {
 func bindSum(b *bind.Binder, a *bind.Aggregate) tables.Type {
 	node := a.OneArgument(b)
 	switch typ := node.Type; {
-	case typ.Kind == tables.Bool, sqltype.IsInteger(typ), typ.Kind == tables.Null:
-		return sqltype.Int64
+	case typ.Kind == tables.Bool, sql.IsInteger(typ), typ.Kind == tables.Null:
+		return sql.Int64
 	case typ.Kind == tables.Float64:
-		return sqltype.Double
-	case sqltype.IsDay(typ), typ.Kind == tables.Time:
+		return sql.Double
+	case sql.IsDay(typ), typ.Kind == tables.Time:
 		return a.Refuse(b, node)
 	default:
 		return a.WrongArgument(b, node)
@@ -111,11 +108,11 @@ func bindSum(b *bind.Binder, a *bind.Aggregate) tables.Type {
 // bindNumbers binds an aggregate of one number, which is converted to DOUBLE.
 func bindNumbers(b *bind.Binder, a *bind.Aggregate) tables.Type {
 	node := a.OneArgument(b)
-	if !sqltype.IsNumber(node.Type) && node.Type.Kind != tables.Null {
+	if !sql.IsNumber(node.Type) && node.Type.Kind != tables.Null {
 		return a.WrongArgument(b, node)
 	}
-	a.Args[0] = b.Convert(node, sqltype.Double)
-	return sqltype.Double
+	a.Args[0] = b.Convert(node, sql.Double)
+	return sql.Double
 }
 
 func bindMedian(b *bind.Binder, a *bind.Aggregate) tables.Type {
@@ -126,13 +123,13 @@ func bindMedian(b *bind.Binder, a *bind.Aggregate) tables.Type {
 // bindQuantile binds QUANTILE_CONT, whose fraction must be a literal between 0 and 1.
 func bindQuantile(b *bind.Binder, a *bind.Aggregate) tables.Type {
 	if len(a.Args) != 2 {
-		return b.Fail(sqlerr.Bind("quantile_cont needs a value and a fraction")).Type
+		return b.Fail(sql.Bind("quantile_cont needs a value and a fraction")).Type
 	}
-	fraction := b.Convert(a.Args[1], sqltype.Double)
+	fraction := b.Convert(a.Args[1], sql.Double)
 	if fraction.Literal == nil || fraction.Literal.Null || fraction.Literal.Float < 0 {
-		b.Fail(sqlerr.Unsupported("quantile_cont with a fraction that is not a literal, or negative"))
+		b.Fail(sql.Unsupported("quantile_cont with a fraction that is not a literal, or negative"))
 	} else if a.Fraction = fraction.Literal.Float; a.Fraction > 1 {
-		b.Fail(sqlerr.Bind("quantile_cont: a fraction must be between 0 and 1"))
+		b.Fail(sql.Bind("quantile_cont: a fraction must be between 0 and 1"))
 	}
 	a.Args = a.Args[:1]
 	return quantileType(b, a)
@@ -143,10 +140,10 @@ func quantileType(b *bind.Binder, a *bind.Aggregate) tables.Type {
 	node := a.OneArgument(b)
 	switch typ := node.Type; {
 	case a.Distinct:
-		b.Fail(sqlerr.Unsupported("%s(DISTINCT …)", a.Function.Names[0]))
-	case sqltype.IsInteger(typ):
-		a.Args[0] = b.Convert(node, sqltype.Double)
-		return sqltype.Double
+		b.Fail(sql.Unsupported("%s(DISTINCT …)", a.Function.Names[0]))
+	case sql.IsInteger(typ):
+		a.Args[0] = b.Convert(node, sql.Double)
+		return sql.Double
 	case typ.Kind != tables.Float64 && typ.Kind != tables.Null:
 		return a.Refuse(b, node)
 	}
@@ -155,7 +152,7 @@ func quantileType(b *bind.Binder, a *bind.Aggregate) tables.Type {
 
 func countOf(_ *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	counts, _ := in.Counts()
-	return tables.NewInts(sqltype.Int64, counts, nil), nil
+	return tables.NewInts(sql.Int64, counts, nil), nil
 }
 
 func sumOf(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
@@ -164,13 +161,13 @@ func sumOf(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 		return tables.NewFloats(a.Type, in.Sums(), nulls), nil
 	}
 	sums, x := make([]int64, in.Len()), in.Args[0].Ints()
-	unsigned := sqltype.RepOf(in.Args[0].Type()) == sqltype.RepUint
+	unsigned := sql.RepOf(in.Args[0].Type()) == sql.RepUint
 	for _, r := range in.Rows {
 		id := in.Groups.Of[r]
 		before := sums[id]
 		sums[id] += x[r]
 		if unsigned && x[r] < 0 || (sums[id] < before) != (x[r] < 0) {
-			return nil, sqlerr.Unsupported("a sum that 64 bits do not hold")
+			return nil, sql.Unsupported("a sum that 64 bits do not hold")
 		}
 	}
 	return tables.NewInts(a.Type, sums, nulls), nil
@@ -182,7 +179,7 @@ func avgOf(_ *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	for id, c := range counts {
 		mean[id] /= float64(max(c, 1))
 	}
-	return tables.NewFloats(sqltype.Double, mean, nulls), nil
+	return tables.NewFloats(sql.Double, mean, nulls), nil
 }
 
 // extreme returns the least (sign 1) or the greatest (sign -1) value of each group.
@@ -234,7 +231,7 @@ func finite(a *bind.Aggregate, in *vec.Grouped, f func(id int) (float64, bool)) 
 				a.Function.Names[0])
 		}
 	}
-	return tables.NewFloats(sqltype.Double, out, nulls), nil
+	return tables.NewFloats(sql.Double, out, nulls), nil
 }
 
 // quantileCont returns the values at the fraction, interpolated between the two nearest.
