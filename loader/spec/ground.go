@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -110,12 +111,8 @@ func (g GeoWindows) withDefaults() GeoWindows {
 	} else if _, err := strconv.Atoi(string(g.CRS)); err == nil {
 		g.CRS = "EPSG:" + g.CRS
 	}
-	if g.Pick == "" {
-		g.Pick = PickFirst
-	}
-	if g.Mosaic == "" {
-		g.Mosaic = MosaicFirst
-	}
+	g.Pick = cmp.Or(g.Pick, PickFirst)
+	g.Mosaic = cmp.Or(g.Mosaic, MosaicFirst)
 	switch g.Overviews {
 	case "":
 		g.Overviews = AutoOverviews

@@ -131,9 +131,7 @@ func (p place) wrong(b json.RawMessage, rule string) error {
 	_ = e.Encode(v)
 	text := brief(strings.TrimSpace(out.String()))
 	name := p.name
-	if name == "" {
-		name = "it" // the spec itself, or a field of it
-	}
+	name = cmp.Or(name, "it") // the spec itself, or a field of it
 	return &MemberError{Where: p.of, Member: name, Value: json.RawMessage(text), Rule: "it must be " + rule}
 }
 

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/chaski-eo/chaski/shuffle"
@@ -41,9 +42,7 @@ func (s *Sampler) fillResized() {
 			s.ScaleMin, s.ScaleMax = 0.08, 1
 		}
 	}
-	if s.Ratio == 0 {
-		s.Ratio = 4. / 3
-	}
+	s.Ratio = cmp.Or(s.Ratio, 4./3)
 }
 
 func (s *Sampler) checkResized() error {

@@ -104,9 +104,7 @@ func (s *Sampler) Plan(alignY, alignX int) shuffle.Sampler {
 }
 
 func (s Sampler) withDefaults() Sampler {
-	if s.Kind == "" {
-		s.Kind = WholeChip
-	}
+	s.Kind = cmp.Or(s.Kind, WholeChip)
 	switch n := len(s.Size); {
 	case n == 0 || s.Height != 0 || s.Width != 0 || s.Sizes != nil || slices.Min(s.Size) < 1:
 	case n <= 2:

@@ -359,9 +359,7 @@ func (m Mixture) withDefaults() Mixture {
 	if len(m.Sources) == 0 {
 		return m
 	}
-	if m.Until == "" {
-		m.Until = UntilShortest
-	}
+	m.Until = cmp.Or(m.Until, UntilShortest)
 	m.Until.countIn(&m.Length)
 	m.Sources = slices.Clone(m.Sources)
 	for i := range m.Sources {
@@ -397,20 +395,14 @@ func (s Subset) WithDefaults() Subset {
 	}
 	if s.Strata != nil {
 		strata := *s.Strata
-		if strata.Until == "" {
-			strata.Until = UntilLength
-		}
+		strata.Until = cmp.Or(strata.Until, UntilLength)
 		strata.Until.countIn(&strata.Length)
 		s.Strata = &strata
 	}
 	if s.Time != nil {
 		filled := *s.Time
-		if filled.Stride == 0 {
-			filled.Stride = filled.Length
-		}
-		if filled.Validity == "" {
-			filled.Validity = DefaultValidity
-		}
+		filled.Stride = cmp.Or(filled.Stride, filled.Length)
+		filled.Validity = cmp.Or(filled.Validity, DefaultValidity)
 		s.Time = &filled
 	}
 	return s
@@ -665,13 +657,7 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 	case s.Weight < 0 || s.Count < 0:
 		return wrong("weight", s.Weight, "it must be above 0")
 	}
-	if err := checkDims(s.Dims); err != nil {
-		return err
-	}
-	if err := s.Timestamp.validate(); err != nil {
-		return err
-	}
-	if err := s.validateFields(fields); err != nil {
+	if err := cmp.Or(checkDims(s.Dims), s.Timestamp.validate(), s.validateFields(fields)); err != nil {
 		return err
 	}
 	if s.Sampler != nil {

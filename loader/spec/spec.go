@@ -248,15 +248,11 @@ var BadPolicies = []string{BadError, BadSkip, BadReplace, BadFill}
 
 // WithDefaults returns a copy of the spec in which every default is filled in.
 func (s Spec) WithDefaults() Spec {
-	if s.Version == 0 {
-		s.Version = SpecVersion
-	}
+	s.Version = cmp.Or(s.Version, SpecVersion)
 	s.Sampler = s.Sampler.withDefaults()
 	s.Subset = s.Subset.WithDefaults()
 	s.Mixture = s.Mixture.withDefaults()
-	if s.BadSamples == "" {
-		s.BadSamples = BadError
-	}
+	s.BadSamples = cmp.Or(s.BadSamples, BadError)
 	if len(s.Fields) == 0 {
 		s.Fields = []Field{{Name: "image"}}
 	}
@@ -266,9 +262,7 @@ func (s Spec) WithDefaults() Spec {
 	_ = s.normalize()    // Validate returns the error, because defaults have no way to
 	for i := range RowFields(s.Fields) {
 		field := &s.Fields[i]
-		if field.DType == "" {
-			field.DType = "native"
-		}
+		field.DType = cmp.Or(field.DType, "native")
 		// Numbers and strings keep an empty layout, since validateKind refuses one for them.
 		if field.Layout == "" && !field.metadata() {
 			field.Layout = DefaultLayout
@@ -335,13 +329,7 @@ func (s *Spec) validate() error {
 	if _, err := s.Elements(); err != nil {
 		return err
 	}
-	if err := s.BadLimit.validate(s.BadSamples); err != nil {
-		return err
-	}
-	if err := s.validateGround(); err != nil {
-		return err
-	}
-	if err := s.validateSources(); err != nil {
+	if err := cmp.Or(s.BadLimit.validate(s.BadSamples), s.validateGround(), s.validateSources()); err != nil {
 		return err
 	}
 	// Every batch has these members, so a field of the same name would hide one of them.
@@ -477,10 +465,7 @@ func (f Field) Validate() error {
 		return fmt.Errorf("wavelengths has %d numbers: they must be above 0, in micrometres, at most %d",
 			len(f.Wavelengths), chunk.MaxBands)
 	}
-	if err := f.validateKind(); err != nil {
-		return err
-	}
-	if err := f.validateStack(); err != nil {
+	if err := cmp.Or(f.validateKind(), f.validateStack()); err != nil {
 		return err
 	}
 	if f.Fill != nil && math.IsNaN(float64(*f.Fill)) && (f.DType == "uint8" || f.DType == "int64") {
