@@ -515,22 +515,28 @@ func (c *leaseConn) offer(w *watch, b *loader.Batch, e *entry, ticket, stream ui
 // sender writes messages to one stream: gRPC's or a pipe.
 type sender interface{ SendMsg(any) error }
 
-// lastPart is the most data of the last part of a batch, in bytes. gRPC takes a message once less than 64 KiB of those
-// before it are left to write, so a client that does not read leaves no more than that and the last one.
+// lastPart is the most data of the last part of a batch that goes by gRPC, in bytes. gRPC takes a message once less
+// than 64 KiB of those before it are left to write, so a client that does not read leaves no more than that and the
+// last one. A pipe keeps nothing.
 const lastPart = 16 << 10
 
 // sendParts sends a batch in parts of at most size bytes, releases it, and returns how many bytes they have.
-func sendParts(to sender, ticket uint64, b *loader.Batch, size int) (total int, err error) {
+func sendParts(to *watch, ticket uint64, b *loader.Batch, size int) (total int, err error) {
 	defer b.Release()
+	last := lastPart
+	if _, piped := to.to.(*pipe); piped {
+		last = 0
+	}
 	segments, total := payload.Encode(b)
 	for offset := 0; offset < total; {
-		left := min(max(total-offset-lastPart, lastPart), total-offset, size)
+		rest := total - offset
+		length := min(max(rest-last, last), rest, size)
 		part := &wire.Part{Ticket: ticket, Offset: uint64(offset), Total: uint64(total)}
-		offset += left
-		for left > 0 {
-			n := min(len(segments[0]), left)
+		offset += length
+		for length > 0 {
+			n := min(len(segments[0]), length)
 			part.Data = append(part.Data, segments[0][:n])
-			left -= n
+			length -= n
 			if segments[0] = segments[0][n:]; len(segments[0]) == 0 {
 				segments = segments[1:]
 			}
