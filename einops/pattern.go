@@ -20,6 +20,7 @@ package einops
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -95,14 +96,14 @@ func Parse(pattern string) (*Pattern, error) {
 }
 
 func (p *Pattern) parse() error {
-	s := scanner{rest: p.text, col: 1}
 	var items []item
 	var open *item // the group being read
-	for {
-		token, col, err := s.next()
-		if err != "" {
-			return p.errorf(col, "%s", err)
+	for at := 0; ; {
+		token, col, err := p.token(at)
+		if err != nil {
+			return err
 		}
+		at = col - 1 + len(token) // what was read is ASCII
 		switch {
 		case token == "":
 			if open != nil {
@@ -136,59 +137,25 @@ func (p *Pattern) parse() error {
 	}
 }
 
-// scanner splits a pattern into tokens: names, 1, "...", "->" and parentheses.
-type scanner struct {
-	rest string
-	col  int // of rest, 1-based
-}
+// tokens are names, 1, "...", "->" and parentheses.
+var tokens = regexp.MustCompile(`^[ \t\r\n]*(->|\.\.\.|[()]|\w+|)`)
 
-// next returns a token and its column. The token is empty at the end; errText is empty without an error.
-func (s *scanner) next() (tok string, col int, errText string) {
-	trimmed := strings.TrimLeft(s.rest, " \t\r\n")
-	s.col += len(s.rest) - len(trimmed)
-	s.rest = trimmed
-	col = s.col
-	if s.rest == "" {
-		return "", col, ""
+// token returns the next token from byte at on, and its column. It is empty at the end.
+func (p *Pattern) token(at int) (tok string, col int, err error) {
+	m := tokens.FindStringSubmatchIndex(p.text[at:])
+	rest, tok := p.text[at+m[2]:], p.text[at+m[2]:at+m[3]]
+	col = at + m[2] + 1
+	switch {
+	case tok == "" && rest != "":
+		letter, _ := utf8.DecodeRuneInString(rest)
+		err = p.errorf(col, "%q has no meaning here", letter)
+	case tok == "" || tok == one:
+	case '0' <= tok[0] && tok[0] <= '9':
+		err = p.errorf(col, "%s is neither a name nor 1", tok)
+	case tok[0] == '_' || strings.HasSuffix(tok, "_"):
+		err = p.errorf(col, "name %s starts or ends with an underscore", tok)
 	}
-	for _, mark := range [...]string{"->", ellipsis, "(", ")"} {
-		if strings.HasPrefix(s.rest, mark) {
-			return s.take(len(mark)), col, ""
-		}
-	}
-	length := 0
-	for length < len(s.rest) && isWord(s.rest[length]) {
-		length++
-	}
-	if length == 0 {
-		letter, _ := utf8.DecodeRuneInString(s.rest)
-		return "", col, fmt.Sprintf("%q has no meaning here", letter)
-	}
-	return s.word(length)
-}
-
-func (s *scanner) word(n int) (tok string, col int, errText string) {
-	col = s.col
-	tok = s.take(n)
-	switch first, last := tok[0], tok[len(tok)-1]; {
-	case tok == one:
-	case first >= '0' && first <= '9':
-		errText = fmt.Sprintf("%s is neither a name nor 1", tok)
-	case first == '_' || last == '_':
-		errText = fmt.Sprintf("name %s starts or ends with an underscore", tok)
-	}
-	return tok, col, errText
-}
-
-func (s *scanner) take(n int) string {
-	tok := s.rest[:n]
-	s.rest, s.col = s.rest[n:], s.col+n
-	return tok
-}
-
-func isWord(c byte) bool {
-	letter, digit := c|0x20 >= 'a' && c|0x20 <= 'z', c >= '0' && c <= '9'
-	return letter || digit || c == '_'
+	return tok, col, err
 }
 
 // check verifies all that does not depend on shapes.

@@ -26,10 +26,24 @@ func Turn(dst, src []byte, first, strideY, strideX, rows, cols, pitch, size int)
 		}
 		return
 	}
-	if rows == TurnedRows && pitch == TurnedCols && (strideY == 1 || strideY == -1) && size <= 8 {
-		f := cast.ByWidth(size, turn[uint8], turn[uint16], turn[uint32], turn[uint64])
-		if f(dst, src, first, strideY, strideX, cols) {
-			return
+	if rows == TurnedRows && pitch == TurnedCols && (strideY == 1 || strideY == -1) {
+		switch size {
+		case 1:
+			if turn[uint8](dst, src, first, strideY, strideX, cols) {
+				return
+			}
+		case 2:
+			if turn[uint16](dst, src, first, strideY, strideX, cols) {
+				return
+			}
+		case 4:
+			if turn[uint32](dst, src, first, strideY, strideX, cols) {
+				return
+			}
+		case 8:
+			if turn[uint64](dst, src, first, strideY, strideX, cols) {
+				return
+			}
 		}
 	}
 	for r := range rows {
@@ -69,7 +83,7 @@ func reverse(dst, src []byte, size int) {
 
 // turn is Turn for TurnedRows rows of TurnedCols elements, and fills cols of them, if the rows of the
 // result are neighbouring columns of src. It reports false if the bytes cannot be read as numbers.
-func turn[T unsigned](dstBytes, srcBytes []byte, first, strideY, strideX, cols int) bool {
+func turn[T uint8 | uint16 | uint32 | uint64](dstBytes, srcBytes []byte, first, strideY, strideX, cols int) bool {
 	dst, ok1 := cast.Of[T](dstBytes)
 	src, ok2 := cast.Of[T](srcBytes)
 	if !ok1 || !ok2 {
