@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/chaski-eo/chaski/source"
@@ -14,23 +15,12 @@ import (
 // not have the name of the file.
 func ReadTable(ctx context.Context, o source.Opener, path string, raw ...string) (t *tables.Table, closer io.Closer,
 	err error) {
-	file, err := columns.OpenFile(ctx, o, path)
+	tab, err := columns.Open(ctx, o, path, 0, raw...)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() {
-		if err != nil {
-			_ = file.Close()
-		}
-	}()
-	if IsParquet(path) {
-		t, err = tables.Read(ctx, file, 0, file.Size(), tables.Options{})
-		return t, file, err
+	if t, err = tab.Data(ctx); err != nil {
+		return nil, nil, errors.Join(err, tab.Close())
 	}
-	held, err := columns.OpenText(ctx, file, path, nil, raw...)
-	if err != nil {
-		return nil, nil, err
-	}
-	t, err = held.Data(ctx)
-	return t, file, err
+	return t, tab, nil
 }

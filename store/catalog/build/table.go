@@ -35,26 +35,14 @@ type Join struct {
 	Left bool
 }
 
+// cacheBytes bounds the decoded pages of a table whose columns a catalog takes: each row reads a page of each column.
+const cacheBytes = 32 << 20
+
 // openTable opens the table whose columns the catalog has. Columns of a CSV file that raw names stay strings.
-func (l *Listing) openTable(ctx context.Context, name string, raw ...string) error {
-	file, err := columns.OpenFile(ctx, l.o.Opener, name)
-	if err != nil {
-		return err
-	}
-	if catalog.IsParquet(name) {
-		l.table, err = columns.OpenParquet(ctx, file, 32<<20)
-	} else {
-		l.table, err = columns.OpenText(ctx, file, name, nil, raw...)
-	}
-	if err != nil || !catalog.IsParquet(name) {
-		_ = file.Close()
-	}
-	if err != nil {
-		l.table = nil
-		return err
-	}
+func (l *Listing) openTable(ctx context.Context, name string, raw ...string) (err error) {
 	l.tableName = name
-	return columns.CheckRows(l.table.Rows())
+	l.table, err = columns.Open(ctx, l.o.Opener, name, cacheBytes, raw...)
+	return err
 }
 
 // join opens the table and finds the row of each file, before any file is read. It refuses files without one unless the

@@ -2,6 +2,7 @@ package columns
 
 import (
 	"context"
+	"errors"
 	"path"
 	"strings"
 
@@ -10,13 +11,34 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// OpenFile opens the file of a table. A name without the extension of a table is fault.Unsupported.
-func OpenFile(ctx context.Context, o source.Opener, name string) (source.Reader, error) {
-	if !magic.Named(source.Name(name)).Class.Table() {
+// Open opens a Parquet or CSV file, or STAC items, with all of its columns: see OpenParquet and OpenText. A name
+// without the extension of a table is fault.Unsupported.
+func Open(ctx context.Context, o source.Opener, name string, cacheBytes int64, raw ...string) (*Table, error) {
+	class := magic.Named(source.Name(name)).Class
+	if !class.Table() {
 		return nil, fault.New(fault.Unsupported, "table", fault.NoOffset,
 			"its name ends neither like Parquet nor like CSV or JSON")
 	}
-	return o.Open(ctx, name)
+	file, err := o.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var t *Table
+	if class == magic.Parquet {
+		t, err = OpenParquet(ctx, file, cacheBytes)
+	} else {
+		t, err = OpenText(ctx, file, name, nil, raw...)
+	}
+	if err == nil {
+		err = CheckRows(t.Rows())
+	}
+	if err != nil || class != magic.Parquet {
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // OpenText reads a CSV file or STAC items, as the extension of name says. It keeps the columns that want accepts (nil:

@@ -194,31 +194,49 @@ func (l *like) Match(s []byte, goesOn func(read int) bool) bool {
 	return bytes.HasSuffix(s, l.parts[last])
 }
 
-// matchRunes matches a pattern with underscores, a character at a time.
+// matchRunes matches a pattern with underscores, a character at a time: what stands behind its last percent sign from
+// the end, and the rest from the start.
 func (l *like) matchRunes(s []byte, goesOn func(read int) bool) bool {
+	pattern := l.runes
+	for last := len(pattern) - 1; len(l.parts) > 1 && pattern[last] != anyText; last-- {
+		r, n := utf8.DecodeLastRune(s)
+		if n == 0 || pattern[last] != r && pattern[last] != anyRune {
+			return false
+		}
+		s, pattern = s[:len(s)-n], pattern[:last]
+	}
 	at, pos := 0, 0        // in the pattern, and in s
 	percent, from := -1, 0 // the last percent sign, and where in s what follows it is tried
 	for pos < len(s) {
-		r, n := utf8.DecodeRune(s[pos:])
-		switch {
-		case at < len(l.runes) && l.runes[at] == anyText:
-			percent, from = at, pos
+		if at < len(pattern) && pattern[at] == anyText {
+			if percent, from = at, pos; percent == len(pattern)-1 {
+				return true
+			}
 			at++
-		case at < len(l.runes) && (l.runes[at] == r || l.runes[at] == anyRune):
+			continue
+		}
+		r, n := rune(s[pos]), 1
+		if r >= utf8.RuneSelf {
+			r, n = utf8.DecodeRune(s[pos:])
+		}
+		switch {
+		case at < len(pattern) && (pattern[at] == r || pattern[at] == anyRune):
 			at++
 			pos += n
 		case percent < 0 || !goesOn(1+pos-from): // what follows may be compared at each character
 			return false
 		default: // the percent sign takes a character more
-			_, n := utf8.DecodeRune(s[from:])
+			if pos > from {
+				_, n = utf8.DecodeRune(s[from:])
+			}
 			from += n
 			at, pos = percent+1, from
 		}
 	}
-	for at < len(l.runes) && l.runes[at] == anyText {
+	for at < len(pattern) && pattern[at] == anyText {
 		at++
 	}
-	return at == len(l.runes)
+	return at == len(pattern)
 }
 
 // Ieee is appended to the name of a comparison in which NaN is never above a number.
