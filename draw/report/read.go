@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -31,11 +32,17 @@ func (m *maker) headers(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		var lead *catalog.Asset // the first raster of the sample
 		for i := range m.Report.Fields {
 			field := &m.Report.Fields[i]
 			var err error
 			if field.Kind == catalog.Raster {
-				err = m.asset(ctx, i, row)
+				var a catalog.Asset
+				if a, err = m.asset(ctx, i, row); err == nil && lead == nil {
+					lead = &a
+				} else if err == nil && m.Options.Fields[i].Ground != spec.IgnoreGround {
+					m.pair(row, lead, &a)
+				}
 			} else {
 				var v catalog.Value
 				if v, err = m.table.Value(ctx, i, row); err == nil {
@@ -67,11 +74,25 @@ func (f *Field) count(v catalog.Value) {
 	}
 }
 
-// asset adds what the header of a raster of a row says to the report.
-func (m *maker) asset(ctx context.Context, i int, row int64) error {
+// pair compares the place of a raster with the place of the first one of its sample.
+func (m *maker) pair(row int64, lead, other *catalog.Asset) {
+	if lead.Place == nil || other.Place == nil {
+		m.unplaced++
+	}
+	err := catalog.SameGround(lead, other)
+	if err == nil {
+		return
+	}
+	if m.misplaced++; len(m.elsewhere) < maxNamed {
+		m.elsewhere = append(m.elsewhere, fmt.Sprintf("sample %d: %s", row, fault.Line(other.Fault(err))))
+	}
+}
+
+// asset returns a raster of a row, and adds what its header says to the report.
+func (m *maker) asset(ctx context.Context, i int, row int64) (catalog.Asset, error) {
 	asset, err := m.table.Asset(ctx, i, row)
 	if err != nil {
-		return err
+		return asset, err
 	}
 	field, index := &m.Report.Fields[i], asset.Index
 	if field.first == nil {
@@ -98,7 +119,7 @@ func (m *maker) asset(ctx context.Context, i int, row int64) error {
 		uint64(index.Bands)*uint64(index.DType.Size())); hi == 0 && decoded < 1<<62 {
 		field.Decoded += int64(decoded)
 	}
-	return nil
+	return asset, nil
 }
 
 // noData returns the nodata value as text.

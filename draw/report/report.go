@@ -172,6 +172,10 @@ type maker struct {
 	bad   map[int64]string // the first samples that cannot be read, and why
 	nBad  int64
 	last  int64 // the last sample that was counted as bad
+	// Pairs of a sample's first raster and another one: at different places, the first of these, and without a place.
+	misplaced int64
+	elsewhere []string
+	unplaced  int64
 }
 
 // Make reads a dataset: the header of every asset, every pixel (with loader.Stats) and a few chips. Samples that
@@ -356,6 +360,13 @@ func (m *maker) warn() {
 		} else if field.Missing > 0 {
 			m.note(fmt.Sprintf("Field %q has no value in %s.", field.Name, plural(field.Missing, "sample", "samples")))
 		}
+	}
+	if m.misplaced > 0 {
+		m.alarm(plural(m.misplaced, "raster lies", "rasters lie")+
+			" at another place on the ground than the first raster of the sample.", withMore(m.elsewhere, m.misplaced))
+	}
+	if m.unplaced > 0 {
+		m.note("Rasters without a place on the ground are paired by their sizes.")
 	}
 }
 
