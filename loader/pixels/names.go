@@ -81,14 +81,22 @@ func PickBands(names, want []string) ([]int, error) {
 // sayBands ends errors about names that disagree.
 const sayBands = `give bands by name, by number, or as "position" if only their order counts`
 
-// SameNames fails with kind unsupported if a band of a raster has another name than in the raster first, whose bands
-// are called want. A band without a name agrees with any.
-func SameNames(names []string, first string, want []string) error {
+// Disagreement says which band of a raster has another name than in the raster first, whose bands are called want, or
+// is "". A band without a name agrees with any.
+func Disagreement(names []string, first string, want []string) string {
 	for i := range min(len(names), len(want)) {
 		if names[i] != want[i] && names[i] != "" && want[i] != "" {
-			return fault.New(fault.Unsupported, "bands", fault.NoOffset, "band %d is %q, in %s it is %q: %s", i,
-				fault.Short(names[i]), first, fault.Short(want[i]), sayBands)
+			return fmt.Sprintf("band %d is %q, in %s it is %q: %s", i, fault.Short(names[i]), first,
+				fault.Short(want[i]), sayBands)
 		}
+	}
+	return ""
+}
+
+// SameNames fails with kind unsupported if there is a Disagreement.
+func SameNames(names []string, first string, want []string) error {
+	if text := Disagreement(names, first, want); text != "" {
+		return fault.New(fault.Unsupported, "bands", fault.NoOffset, "%s", text)
 	}
 	return nil
 }

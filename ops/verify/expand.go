@@ -22,8 +22,14 @@ type File struct {
 	Bytes int64  `json:"bytes,omitempty"` // as far as listing it told; not known for an array
 }
 
+// Part is the report of some of the files that Expand returned. Its JSON can be joined with others in another process.
+type Part struct {
+	Report            // without the notes of Names
+	Names  []nameList `json:"names,omitempty"` // of the bands of rasters: notes compare those of all files
+}
+
 // Files checks count of the files that Expand returned, from first on.
-func Files(ctx context.Context, all []File, first, count int, o Options) (*Report, error) {
+func Files(ctx context.Context, all []File, first, count int, o Options) (*Part, error) {
 	o, done := o.withDefaults()
 	defer done()
 	v := &verifier{o: o, files: o.Opener, total: count}
@@ -39,15 +45,27 @@ func Files(ctx context.Context, all []File, first, count int, o Options) (*Repor
 	if err := each.Share(ctx, each.Numbers(int64(count)), o.Workers, work); err != nil {
 		return nil, err
 	}
-	return v.report(), nil
+	return v.part(), nil
 }
 
-// Add adds the report of the files that come next. It lists at most maxFaults of the faults.
-func (r *Report) Add(next *Report, maxFaults int) {
-	r.add(next)
-	r.Notes = append(r.Notes, next.Notes...)
-	r.Faulty += next.Faulty
-	r.Faults = append(r.Faults, next.Faults[:max(0, min(len(next.Faults), maxFaults-len(r.Faults)))]...)
+// Add adds the part that has the next files. It lists at most maxFaults of the faults.
+func (p *Part) Add(q *Part, maxFaults int) {
+	p.add(&q.Report)
+	p.Notes = append(p.Notes, q.Notes...)
+	p.Faulty += q.Faulty
+	p.Faults = append(p.Faults, q.Faults[:max(0, min(len(q.Faults), maxFaults-len(p.Faults)))]...)
+	names := nameLists{p.Names}
+	for _, list := range q.Names {
+		names.insert(list)
+	}
+	p.Names = names.lists
+}
+
+// Whole returns the report, if p is of all files.
+func (p *Part) Whole() *Report {
+	report := p.Report
+	report.Notes = append(report.Notes, (&nameLists{p.Names}).notes()...)
+	return &report
 }
 
 // add adds the counts of what was checked.

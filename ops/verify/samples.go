@@ -44,7 +44,7 @@ func (w *worker) samples(ctx context.Context, i int, d *taco.Dataset) error {
 		if err != nil {
 			return err
 		}
-		err := w.guarded(e.Path, func() error { return w.sample(ctx, e) })
+		err := w.guarded(e.Path, func() error { return w.sample(ctx, i, number, e) })
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -56,8 +56,8 @@ func (w *worker) samples(ctx context.Context, i int, d *taco.Dataset) error {
 	return nil
 }
 
-// sample decodes every chunk of a sample, if it is a raster.
-func (w *worker) sample(ctx context.Context, e taco.Entry) error {
+// sample decodes every chunk of a sample of file i, if it is a raster.
+func (w *worker) sample(ctx context.Context, i int, number int64, e taco.Entry) error {
 	file, err := taco.Section(ctx, w.v.files, e)
 	if err != nil {
 		return err
@@ -67,7 +67,11 @@ func (w *worker) sample(ctx context.Context, e taco.Entry) error {
 		return err
 	}
 	bytes := w.sum.Bytes // of samples, not of pixels
-	_, err = w.raster(ctx, taco.Alone(w.v.files, e), e.URI)
+	asset, err := w.raster(ctx, taco.Alone(w.v.files, e), e.URI)
 	w.sum.Bytes = bytes
+	if err == nil {
+		asset.Member = e.Path
+		w.named(i, number, asset)
+	}
 	return rows.Bare(err)
 }

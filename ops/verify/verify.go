@@ -104,7 +104,11 @@ func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Files(ctx, files, 0, len(files), o)
+	part, err := Files(ctx, files, 0, len(files), o)
+	if err != nil {
+		return nil, err
+	}
+	return part.Whole(), nil
 }
 
 // verifier collects what the workers find.
@@ -121,6 +125,7 @@ type verifier struct {
 	sum    Report
 	faults []found
 	notes  []noted
+	names  nameLists
 }
 
 // noted are the notes of a file.
@@ -156,9 +161,10 @@ func (v *verifier) cut() {
 	v.faults = v.faults[:min(len(v.faults), v.o.MaxFaults)]
 }
 
-func (v *verifier) report() *Report {
+func (v *verifier) part() *Part {
 	v.cut()
-	report := &v.sum
+	part := &Part{Report: v.sum, Names: v.names.lists}
+	report := &part.Report
 	report.Faults = []string{}
 	// In the order of the files, whichever worker was faster.
 	slices.SortFunc(v.notes, func(a, b noted) int { return cmp.Compare(a.file, b.file) })
@@ -171,7 +177,7 @@ func (v *verifier) report() *Report {
 	if len(v.faults) > 0 {
 		report.first = v.faults[0].err
 	}
-	return report
+	return part
 }
 
 // worker checks one file at a time, with buffers of its own.
@@ -254,7 +260,10 @@ func (w *worker) one(ctx context.Context, i int, path string) error {
 		if info.TIFF != nil && info.TIFF.Chain != "" {
 			w.sum.Notes = append(w.sum.Notes, path+": more TIFF directories are not read: "+info.TIFF.Chain)
 		}
-		_, err := w.raster(ctx, w.v.files, path)
+		a, err := w.raster(ctx, w.v.files, path)
+		if err == nil {
+			w.named(i, -1, a)
+		}
 		return err
 	case info.Format.Class == magic.Frame:
 		return w.frame(ctx, path)
@@ -292,6 +301,13 @@ func (w *worker) raster(ctx context.Context, o source.Opener, path string) (*cat
 		return nil, err
 	}
 	return &asset, nil
+}
+
+// named remembers the names of the bands of a raster in row of file i, or -1.
+func (w *worker) named(i int, row int64, a *catalog.Asset) {
+	w.v.mu.Lock()
+	defer w.v.mu.Unlock()
+	w.v.names.add(i, row, a)
 }
 
 // chunks decodes all chunks of an index.
@@ -408,7 +424,7 @@ func (w *worker) catalog(ctx context.Context, file int, path string, fields []ca
 		w.sum.Rows++
 		for field := range table.Fields() { // several in a catalog of pairs
 			name := path + ": row " + strconv.FormatInt(row, 10)
-			if err := w.guarded(name, func() error { return w.row(ctx, table, field, row) }); err != nil {
+			if err := w.guarded(name, func() error { return w.row(ctx, file, table, field, row) }); err != nil {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
@@ -419,8 +435,8 @@ func (w *worker) catalog(ctx context.Context, file int, path string, fields []ca
 	return nil
 }
 
-// row checks one row of a catalog.
-func (w *worker) row(ctx context.Context, t *catalog.Table, field int, row int64) error {
+// row checks one row of a catalog, which is file number i.
+func (w *worker) row(ctx context.Context, i int, t *catalog.Table, field int, row int64) error {
 	part := "row " + strconv.FormatInt(row, 10)
 	asset, err := t.Asset(ctx, field, row)
 	if err != nil {
@@ -442,6 +458,8 @@ func (w *worker) row(ctx context.Context, t *catalog.Table, field int, row int64
 	if asset.Names != nil && !slices.Equal(asset.Names, header.Names) {
 		return fault.New(fault.Corrupt, part, fault.NoOffset, "the names of the bands are not those of %s", asset.URI)
 	}
+	asset.Names = header.Names
+	w.named(i, row, &asset)
 	return nil
 }
 

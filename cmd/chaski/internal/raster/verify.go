@@ -82,7 +82,7 @@ func (f *verifyFlags) write(out io.Writer, report *verify.Report) error {
 
 // verified is what a shard has found.
 type verified struct {
-	verify.Report
+	verify.Part
 	First string `json:"first"` // the line of the first fault, or ""
 }
 
@@ -102,21 +102,21 @@ func (f *verifyFlags) divided(ctx context.Context, paths []string, o verify.Opti
 		if err != nil {
 			return nil, err
 		}
-		found := verified{Report: *part}
+		found := verified{Part: *part}
 		if err := part.Err(); err != nil {
 			found.First = console.Failure(err, "verify")
 		}
 		return found, nil
 	}, func(parts iter.Seq2[*shards.Part, error]) error {
-		total := &verify.Report{Faults: []string{}}
+		total := &verify.Part{Report: verify.Report{Faults: []string{}}}
 		for part, err := range shards.As(parts, shards.ParseTally[verified]) {
 			if err != nil {
 				return err
 			}
-			total.Add(&part.Report, o.MaxFaults)
+			total.Add(&part.Part, o.MaxFaults)
 			first = cmp.Or(first, part.First)
 		}
-		return f.write(nil, total)
+		return f.write(nil, total.Whole())
 	})
 	if err == nil && first != "" {
 		err = console.Said(first)
