@@ -45,13 +45,42 @@ def headroom(loader: Loader, step: Step, batches: int = 10) -> tuple[float, floa
     return now[1] / now[0], memory[1] / memory[0]
 
 
-def _step(named: str | None, seconds: float) -> tuple[Step, str]:
+def _network() -> Step | None:
+    """Returns a step of a small network on the first raster, or None without PyTorch."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    state: list[Any] = []
+
+    def step(batch: Batch) -> None:
+        field = next(f.name for f in batch.fields.values() if f.kind == "raster")
+        x = torch.as_tensor(batch[field]).to(device).float().flatten(1, -3)
+        if not state:
+            layers = torch.nn.LazyConv2d(32, 3), torch.nn.ReLU(), torch.nn.LazyConv2d(8, 3)
+            state.append(torch.nn.Sequential(*layers).to(device))
+            state[0](x)
+            state.append(torch.optim.SGD(state[0].parameters(), 1e-4))
+        loss = state[0](x).square().mean()
+        state[1].zero_grad()
+        loss.backward()
+        state[1].step()
+        loss.item()  # waits for the device
+
+    return step
+
+
+def _step(named: str | None, seconds: float | None) -> tuple[Step, str]:
     """Returns the step that arguments ask for, and what to call it."""
-    if not named:
-        return lambda _: time.sleep(seconds), f"a step of {seconds:g} s"
-    file, _, function = named.rpartition(":")
-    step: Step = runpy.run_path(file)[function]
-    return step, named
+    if named:
+        file, _, function = named.rpartition(":")
+        step: Step = runpy.run_path(file)[function]
+        return step, named
+    if seconds is None and (network := _network()) is not None:
+        return network, "a small network"
+    seconds = 0.02 if seconds is None else seconds
+    return lambda _: time.sleep(seconds), f"a step of {seconds:g} s"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -63,8 +92,7 @@ def main(arguments: Sequence[str]) -> None:
     p.add_argument("--window", type=int, metavar="PIXELS", help="side of windows; default: chips")
     p.add_argument("--batches", type=int, default=10, help="batches to time (default: 10)")
     p.add_argument("--step", metavar="FILE.py:FUNCTION", help="your step, called with a batch")
-    takes = "a step that takes so long (default: 0.02)"
-    p.add_argument("--step-time", type=float, default=0.02, metavar="SECONDS", help=takes)
+    p.add_argument("--step-time", type=float, metavar="SECONDS", help="a step that takes so long")
     p.add_argument("--headroom", action="store_true", help="also train from memory, and compare")
     a = p.parse_args(arguments)
     step, name = _step(a.step, a.step_time)
