@@ -20,7 +20,10 @@ import (
 // started is a loader's engine as servers take it, planless the same without its plan: a server of it knows no groups.
 type (
 	started  struct{ *loader.Engine }
-	planless struct{ server.Engine }
+	planless struct {
+		server.Engine
+		server.Starter
+	}
 )
 
 func (e started) Start(ctx context.Context, t shuffle.Ticket, native bool) server.Pending {
@@ -44,7 +47,7 @@ func decoded(t *testing.T, spec loader.Spec, servers int, grouped bool, o client
 				if grouped {
 					return started{e}, nil
 				}
-				return planless{started{e}}, nil
+				return planless{started{e}, started{e}}, nil
 			},
 		})
 		if err != nil {
