@@ -15,6 +15,9 @@ import (
 // integers of the given size (1, 2, 4 or 8 bytes): each is the difference, modulo its width, to
 // the one stride numbers before it. len(row) must be a multiple of size.
 func UndoHorizontal(row []byte, size, stride int) {
+	if stride == 1 && scan.Row(row, size) {
+		return
+	}
 	if stride > 1 || size > 4 { // neighbours of up to 4 bytes have loops of their own
 		// The rest is a row of its own that begins with the last numbers that are done: the first stride numbers of a
 		// row stay as they are.

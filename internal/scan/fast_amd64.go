@@ -69,6 +69,28 @@ func zigzag32(dst, src, above *byte, n int, v uint64) uint64
 //go:noescape
 func add32(dst, src, above *byte, n int, v uint64) uint64
 
+// Row replaces the numbers of a row, of 1, 2 or 4 bytes, by their running sums if they fill blocks of 32 bytes, else
+// it reports false. Rows of tiles are short, so that it does without the checks of Sum: 10 ns instead of 14.5 for 128
+// numbers of 2 bytes.
+func Row(row []byte, size int) bool {
+	n := len(row) / 32
+	if !hasAVX2 || n == 0 || len(row)%32 != 0 {
+		return false
+	}
+	p := &row[0]
+	switch size {
+	case 1:
+		sum8(p, p, p, n, 0)
+	case 2:
+		sum16(p, p, p, n, 0)
+	case 4:
+		sum32(p, p, p, n, 0)
+	default:
+		return false
+	}
+	return true
+}
+
 // fast does the front of the work and returns how many numbers that were and the last sum.
 func fast[T Unsigned](dst, src, above []T, v T, what int) (int, T) {
 	size := bits.Len64(uint64(^T(0))) / 8
