@@ -23,8 +23,9 @@ import (
 // MaxExceptions is how many exceptions of a run a report lists.
 const MaxExceptions = 1000
 
-// maxEpochs bounds the epochs without records that a report has: in a file, the number of an epoch may be any.
-const maxEpochs = 1 << 20
+// maxEpochs bounds the epochs without records that a report has, because in a file the number of an epoch may be any. A
+// report of so many takes a second.
+const maxEpochs = 1 << 16
 
 // Report is what Check found.
 type Report struct {
@@ -250,9 +251,10 @@ func checkRun(lives []*life, epochs uint64) Run {
 	for number := range byEpoch {
 		last = max(last, number)
 	}
-	for n := earliest.Epoch; n-earliest.Epoch < maxEpochs && (n < last || n < epochs); n++ {
+	for n, absent := earliest.Epoch, 0; absent < maxEpochs && (n < last || n < epochs); n++ {
 		if byEpoch[n] == nil {
 			byEpoch[n] = &epoch{head: first.head, number: n} // without any record
+			absent++
 		}
 	}
 	for _, number := range slices.Sorted(maps.Keys(byEpoch)) {
