@@ -78,8 +78,7 @@ func (a *Array) listAll(ctx context.Context) (*listing, error) {
 		if slices.Contains(names, schemasDir+"/") {
 			kind = fault.Unsupported
 		}
-		return nil, fault.New(kind, "listing", fault.NoOffset,
-			"it is not the listing of an array: %s is missing", schemaName)
+		return nil, fault.New(kind, "folder", fault.NoOffset, "it is not an array: %s is missing", schemaName)
 	}
 	if a.Schema, err = a.schema(ctx, l.latest(&a.o)); err != nil {
 		return nil, err

@@ -57,7 +57,9 @@ func (r *Reader) want(ctx context.Context, b Box) error {
 			return ctx.Err()
 		}
 		place, err := r.a.find(ctx, at)
-		r.places[key] = place
+		if err == nil { // with an error, the place says that the chunk was not written
+			r.places[key] = place
+		}
 		return err
 	})
 }

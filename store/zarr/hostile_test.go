@@ -310,3 +310,26 @@ func TestPlacesOfManyArrays(t *testing.T) {
 		t.Errorf("%d bytes for %+v", got, p)
 	}
 }
+
+// TestAheadOfDamage promises that a chunk whose place could not be found ahead is refused, and not taken for one that
+// was never written.
+func TestAheadOfDamage(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "zarr.json", strings.Replace(plainArray, `"bytes"`, `{"name":"sharding_indexed","configuration":{`+
+		`"chunk_shape":[1,1],"codecs":["bytes"],`+
+		`"index_codecs":[{"name":"bytes","configuration":{"endian":"little"}}]}}`, 1))
+	put(t, dir, "c/0/0", "damaged")
+	var files source.Files
+	defer files.Close()
+	node, err := Open(t.Context(), &files, dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := node.Array.NewReader()
+	box := Box{[]int64{0, 0}, []int64{1, 1}}
+	ahead := r.Ahead(t.Context(), []Box{box})
+	read := r.ReadInto(t.Context(), make([]byte, 1), box.Lo, box.Hi, []int64{1, 1})
+	if fault.KindOf(ahead) != fault.Corrupt || fault.KindOf(read) != fault.Corrupt {
+		t.Errorf("%v ahead, then %v", ahead, read)
+	}
+}

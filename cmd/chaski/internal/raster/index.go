@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -160,7 +159,7 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 		fmt.Fprintf(env.Err, "chaski: skipped: %s\n", line)
 	}
 	if len(leftOut) > 0 {
-		fmt.Fprintf(env.Err, "chaski: columns left out: %s\n", strings.Join(leftOut, ", "))
+		fmt.Fprintf(env.Err, "chaski: columns left out: %q\n", leftOut)
 	}
 	for _, n := range []struct {
 		n    int
