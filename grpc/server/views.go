@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/containers"
@@ -22,7 +23,8 @@ type view struct {
 	asked      loader.Options // of questions
 	containers *containers.Cache
 
-	all *views // nil of the server's own, which stays until the server ends
+	// lease is one of this view, to share. The server's own has none, because it stays until the server ends.
+	lease atomic.Pointer[refcache.Lease[string, *view]]
 }
 
 // membersShare is the part of the memory budget that the containers of Reads keep at most: a sixteenth, as much
@@ -43,11 +45,11 @@ func newView(key string, o loader.Options, several int64) *view {
 
 // hold keeps a view that the caller has open until leave is called. v may be nil.
 func (v *view) hold() (leave func()) {
-	if v == nil || v.all == nil {
+	if v == nil || v.lease.Load() == nil {
 		return func() {}
 	}
-	_, leave = v.all.open(v.key, func() *view { return v }) // it is gone only from a server that has closed
-	return leave
+	lease := v.lease.Load().Share()
+	return func() { _ = lease.Release(true) } // its files were only read
 }
 
 func (v *view) close() {
@@ -77,13 +79,6 @@ func newViews(o loader.Options) *views {
 		MaxEntries: keptViews, Close: func(v *view) error { v.close(); return nil }})}
 }
 
-// open returns the view with a key, which the caller leaves, and makes it if there is none.
-func (v *views) open(key string, make func() *view) (*view, func()) {
-	lease, _ := v.cache.Acquire(context.Background(), key, // to make a view does not wait, nor fail
-		func(context.Context) (*view, error) { return make(), nil })
-	return lease.Value, func() { _ = lease.Release(true) } // its files were only read
-}
-
 // viewKey names roots.
 func viewKey(roots ...string) string {
 	var key strings.Builder
@@ -101,7 +96,8 @@ func (v *views) of(log *slog.Logger, roots []string) (one *view, leave func()) {
 		return v.whole, func() {}
 	}
 	key := viewKey(roots...)
-	return v.open(key, func() *view {
+	// To make a view does not wait, nor fail.
+	lease, _ := v.cache.Acquire(context.Background(), key, func(context.Context) (*view, error) {
 		options := v.whole.loader
 		options.Roots = []string{} // nil would allow everything
 		for _, r := range roots {
@@ -113,10 +109,10 @@ func (v *views) of(log *slog.Logger, roots []string) (one *view, leave func()) {
 			options.Roots = append(options.Roots, root)
 		}
 		options.Opener = source.Below(v.base, options.Roots)
-		made := newView(key, options, keptViews)
-		made.all = v
-		return made
+		return newView(key, options, keptViews), nil
 	})
+	lease.Value.lease.CompareAndSwap(nil, lease)
+	return lease.Value, func() { _ = lease.Release(true) } // its files were only read
 }
 
 func (v *views) close() {

@@ -84,6 +84,15 @@ func (l *Lease[K, V]) Release(keep bool) error {
 	return l.cache.release(l.entry, keep)
 }
 
+// Share returns another lease of the value, also of one that has left the cache. l may be released, but the caller
+// needs a lease of the value that is not.
+func (l *Lease[K, V]) Share() *Lease[K, V] {
+	l.cache.mu.Lock()
+	defer l.cache.mu.Unlock()
+	l.entry.refs++
+	return &Lease[K, V]{Value: l.Value, cache: l.cache, entry: l.entry}
+}
+
 // Reusable reports whether a value may stay cached after its use returned err. Errors about the request (an unknown
 // name, an unsupported option) or about the caller (canceled, out of time) say nothing about the value.
 func Reusable(err error) bool {

@@ -324,3 +324,30 @@ func TestReusable(t *testing.T) {
 		}
 	}
 }
+
+// TestSharedLease promises that a value is closed once, by the last of the leases that share it, also where the cache
+// has closed before a lease was shared.
+func TestSharedLease(t *testing.T) {
+	closed := 0
+	c := refcache.New[string](refcache.Options[int]{MaxEntries: 1, Close: func(int) error { closed++; return nil }})
+	first, err := c.Acquire(t.Context(), "a", func(context.Context) (int, error) { return 7, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := first.Share()
+	if err := errors.Join(c.Close(), first.Release(true), first.Release(true)); err != nil {
+		t.Fatal(err)
+	}
+	third := first.Share() // of a released one, while second is not
+	for i, l := range []*refcache.Lease[string, int]{second, third} {
+		if closed > 0 || l.Value != 7 {
+			t.Fatalf("closed %d times with %d leases left", closed, 2-i)
+		}
+		if err := l.Release(true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if closed != 1 {
+		t.Errorf("closed %d times", closed)
+	}
+}
