@@ -23,8 +23,8 @@ type Ranges struct {
 // File is a file whose ranges are read.
 type File struct {
 	all  *Ranges
-	runs []run // by offset
-	last *run  // that was read
+	runs []*run // by offset
+	last *run   // that was read
 }
 
 // run is a range of a file that is read at once.
@@ -64,14 +64,14 @@ func (f *File) Known() bool { return len(f.runs) > 0 }
 // Expect says that a range of the file will be read, behind those that are expected already. If it lies at most gap
 // bytes behind the last of them, and both together have at most limit bytes, one read fetches both.
 func (f *File) Expect(at chunk.Range, gap, limit int64) {
-	if n := len(f.runs); n > 0 {
+	if n := len(f.runs); n > 0 && !f.runs[n-1].held {
 		join := chunk.Join{Span: f.runs[n-1].at, MaxGap: gap, MaxLen: limit}
 		if join.Take(at) {
 			f.runs[n-1].at = join.Span
 			return
 		}
 	}
-	f.runs = append(f.runs, run{at: at})
+	f.runs = append(f.runs, &run{at: at})
 }
 
 // Read returns the bytes of a range, which are valid until the next call. If they are not held, it calls read for the
@@ -84,7 +84,7 @@ func (f *File) Read(at chunk.Range, read func(at chunk.Range, memory []byte) ([]
 		a.free = append(a.free, buf)
 		return buf, err
 	}
-	r := &f.runs[i]
+	r := f.runs[i]
 	if !r.held {
 		if a.InOrder && f.last != nil {
 			a.release(f.last)

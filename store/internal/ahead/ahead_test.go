@@ -102,3 +102,22 @@ func TestFailedReads(t *testing.T) {
 		}
 	}
 }
+
+// TestExpectMore promises that ranges may be expected after others were read: what is held stays as it is.
+func TestExpectMore(t *testing.T) {
+	var d disk
+	ranges := Ranges{MaxHeld: 40, InOrder: true}
+	f := ranges.File("a")
+	f.Expect(chunk.Range{Off: 0, Len: 10}, 5, 40)
+	check(t, &d, f, 0, 5, "0+10")
+	for off := int64(10); off < 90; off += 10 {
+		f.Expect(chunk.Range{Off: off, Len: 10}, 0, 20)
+	}
+	check(t, &d, f, 5, 5)
+	check(t, &d, f, 10, 10, "10+20")
+	check(t, &d, f, 20, 10)
+	check(t, &d, f, 80, 10, "70+20")
+	if held := ranges.Held(); held != 20 {
+		t.Errorf("%d bytes are held, not 20", held)
+	}
+}
