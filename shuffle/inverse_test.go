@@ -2,9 +2,6 @@ package shuffle
 
 // The inverse of an order, by which tests find samples. No program needs it.
 
-// Len returns N.
-func (o *Order) Len() int64 { return int64(o.n) }
-
 // Position returns the position of sample i: the inverse of At.
 func (o *Order) Position(i int64) int64 {
 	o.check(i)

@@ -42,7 +42,7 @@ func (a *Array) Verify(ctx context.Context, workers int) (Checked, error) {
 	}
 	if cells(grid, maxObjects) < 0 {
 		return Checked{}, fault.WithFile(fault.New(fault.Limit, "array", fault.NoOffset,
-			"%v chunks or shards, of which at most %d are asked for", grid, maxObjects), a.URI)
+			"a grid of %v chunks or shards: at most %d can be checked", grid, maxObjects), a.URI)
 	}
 	v := &verifier{a: a}
 	// A worker holds the stored bytes of a chunk, at most about two times the decoded ones, and the bytes between

@@ -205,38 +205,38 @@ func (l *like) matchRunes(s []byte, goesOn func(read int) bool) bool {
 		}
 		s, pattern = s[:len(s)-n], pattern[:last]
 	}
-	at, pos := 0, 0        // in the pattern, and in s
+	inPattern, inText := 0, 0
 	percent, from := -1, 0 // the last percent sign, and where in s what follows it is tried
-	for pos < len(s) {
-		if at < len(pattern) && pattern[at] == anyText {
-			if percent, from = at, pos; percent == len(pattern)-1 {
+	for inText < len(s) {
+		if inPattern < len(pattern) && pattern[inPattern] == anyText {
+			if percent, from = inPattern, inText; percent == len(pattern)-1 {
 				return true
 			}
-			at++
+			inPattern++
 			continue
 		}
-		r, n := rune(s[pos]), 1
+		r, n := rune(s[inText]), 1
 		if r >= utf8.RuneSelf {
-			r, n = utf8.DecodeRune(s[pos:])
+			r, n = utf8.DecodeRune(s[inText:])
 		}
 		switch {
-		case at < len(pattern) && (pattern[at] == r || pattern[at] == anyRune):
-			at++
-			pos += n
-		case percent < 0 || !goesOn(1+pos-from): // what follows may be compared at each character
+		case inPattern < len(pattern) && (pattern[inPattern] == r || pattern[inPattern] == anyRune):
+			inPattern++
+			inText += n
+		case percent < 0 || !goesOn(1+inText-from): // what follows may be compared at each character
 			return false
 		default: // the percent sign takes a character more
-			if pos > from {
+			if inText > from {
 				_, n = utf8.DecodeRune(s[from:])
 			}
 			from += n
-			at, pos = percent+1, from
+			inPattern, inText = percent+1, from
 		}
 	}
-	for at < len(pattern) && pattern[at] == anyText {
-		at++
+	for inPattern < len(pattern) && pattern[inPattern] == anyText {
+		inPattern++
 	}
-	return at == len(pattern)
+	return inPattern == len(pattern)
 }
 
 // Ieee is appended to the name of a comparison in which NaN is never above a number.
