@@ -1,6 +1,7 @@
 package source
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -75,16 +76,17 @@ func vsiPrefix(name string) string {
 	return name[:len("/vsi")+end+1]
 }
 
-// unnamed returns an error about a name that cannot be resolved.
-func unnamed(format string, args ...any) error {
-	return fault.New(fault.Unsupported, "name", fault.NoOffset, format, args...)
+// unresolved returns the error about a name that stands for no path.
+func unresolved(name, format string, args ...any) error {
+	return &fault.Error{Kind: fault.Unsupported, File: name, Part: "name", Off: fault.NoOffset,
+		Msg: fmt.Sprintf(format, args...)}
 }
 
 // store returns a function that puts a scheme before BUCKET/KEY.
 func store(scheme string) func(string, string) (string, error) {
 	return func(prefix, rest string) (string, error) {
 		if strings.HasPrefix(rest, "/") {
-			return "", unnamed("%s has no bucket", prefix)
+			return "", fmt.Errorf("%s has no bucket", prefix)
 		}
 		return scheme + rest, nil
 	}
@@ -101,7 +103,7 @@ func azureStore(prefix, rest string) (string, error) {
 // curlURL returns the URL behind /vsicurl/.
 func curlURL(prefix, rest string) (string, error) {
 	if s := plainScheme(rest); s != "http" && s != "https" {
-		return "", unnamed("%s has no URL of http:// or https:// behind it", prefix)
+		return "", fmt.Errorf("%s has no URL of http:// or https:// behind it", prefix)
 	}
 	return rest, nil
 }
@@ -119,11 +121,11 @@ func curlOptions(prefix, rest string) (string, error) {
 		case name == "url":
 			decoded, err := url.QueryUnescape(value)
 			if err != nil {
-				return "", unnamed("the url of %s is not percent-encoded", prefix)
+				return "", fmt.Errorf("the url of %s is not percent-encoded", prefix)
 			}
 			found = decoded
 		case !requestOptions[name]:
-			return "", unnamed("chaski does not read the option %.40q of %s", name, prefix)
+			return "", fmt.Errorf("chaski does not read the option %.40q of %s", name, prefix)
 		}
 	}
 	return curlURL(prefix, found)
@@ -133,7 +135,7 @@ func curlOptions(prefix, rest string) (string, error) {
 // escaped.
 func sourceCooperative(prefix, rest string) (string, error) {
 	if strings.HasPrefix(rest, "/") {
-		return "", unnamed("%s has no account: it must be source://ACCOUNT/REPOSITORY/PATH", prefix)
+		return "", fmt.Errorf("%s has no account: it must be source://ACCOUNT/REPOSITORY/PATH", prefix)
 	}
 	parts := strings.Split(rest, "/")
 	for i, part := range parts {
@@ -152,7 +154,7 @@ func azure(prefix, rest string) (string, error) {
 	case rest == "": // of all accounts
 		return "abfs://", nil
 	case container == "", account && host == "":
-		return "", unnamed("it must be %sCONTAINER/KEY or %[1]sCONTAINER@ACCOUNT.dfs.core.windows.net/KEY", prefix)
+		return "", fmt.Errorf("it must be %sCONTAINER/KEY or %[1]sCONTAINER@ACCOUNT.dfs.core.windows.net/KEY", prefix)
 	case account:
 		return "abfs://" + rest, nil
 	}

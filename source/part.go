@@ -99,7 +99,7 @@ const maxParts = 8
 // parsePart parses /vsisubfile/OFFSET_SIZE,FILE, and /vsizip/ARCHIVE.zip/MEMBER or /vsizip/{ARCHIVE}/MEMBER.
 func parsePart(name string) (Path, error) {
 	failed := Path{Scheme: fileSystem(vsiPrefix(name))}
-	refuse := func(format string, args ...any) (Path, error) { return failed, unnamed(format, args...) }
+	refuse := func(format string, args ...any) (Path, error) { return failed, unresolved(name, format, args...) }
 	p, file, ok := cutPart(name)
 	switch {
 	case !ok && p.zip:

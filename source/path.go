@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/pathname"
 )
 
@@ -30,12 +29,6 @@ func Parse(name string) (Path, error) {
 	if !hasAlias(name) {
 		return Path{Name: name, Scheme: plainScheme(name)}, nil
 	}
-	p, err := parse(name)
-	return p, fault.WithFile(err, name)
-}
-
-// parse is Parse of a name that may begin with one of aliases. Its errors do not have the name.
-func parse(name string) (Path, error) {
 	if IsPart(name) {
 		return parsePart(name)
 	}
@@ -47,12 +40,12 @@ func parse(name string) (Path, error) {
 		}
 		resolved, err := a.resolve(a.prefix, name[len(a.prefix):])
 		if err != nil {
-			return failed, err
+			return failed, unresolved(name, "%v", err)
 		}
 		return Path{Name: resolved, Scheme: plainScheme(resolved)}, nil
 	}
 	if prefix != "" {
-		return failed, unnamed("chaski does not read %s: of GDAL's file systems it reads %s", prefix,
+		return failed, unresolved(name, "chaski does not read %s: of GDAL's file systems it reads %s", prefix,
 			"/vsicurl/, /vsis3/, /vsigs/, /vsiaz/, /vsiadls/, /vsizip/ and /vsisubfile/")
 	}
 	return Path{Name: name, Scheme: plainScheme(name)}, nil

@@ -72,7 +72,8 @@ func (r *Roots) Bounded() bool { return r != nil && !r.all }
 var errOutside = errors.New("outside of the served directories")
 
 func outside(p string) error {
-	return fault.WithFile(fault.Wrap(fault.NotFound, "file", fault.NoOffset, errOutside), p)
+	return &fault.Error{Kind: fault.NotFound, File: p, Part: "file", Off: fault.NoOffset,
+		Msg: errOutside.Error(), Err: errOutside}
 }
 
 // Outside reports whether an error says that a path leads out of the roots.
@@ -91,8 +92,18 @@ func (r *Roots) Allow(name string) (string, error) {
 	return r.allow(p)
 }
 
+// allow is Allow of a parsed name.
 func (r *Roots) allow(path Path) (string, error) {
-	p := path.Name
+	real, err := r.real(path)
+	if err == errOutside || err == fs.ErrNotExist { // real does not wrap them
+		err = &fault.Error{Kind: fault.NotFound, File: path.Name, Part: "file", Off: fault.NoOffset,
+			Msg: err.Error(), Err: err}
+	}
+	return real, err
+}
+
+// real returns the path to open, or errOutside, or fs.ErrNotExist, or an error of the system.
+func (r *Roots) real(path Path) (string, error) {
 	switch {
 	case path.part != nil:
 		file, err := r.allow(path.part.file)
@@ -101,48 +112,45 @@ func (r *Roots) allow(path Path) (string, error) {
 		}
 		return path.part.name(file), nil
 	case r == nil:
-		return p, nil
+		return path.Name, nil
 	case path.Remote():
-		return p, r.allowRemote(path)
+		return path.Name, r.allowRemote(path)
 	}
 	abs, err := pathname.Abs(path.Local())
 	if err != nil {
-		return "", outside(p)
+		return "", errOutside
 	}
 	if r.all {
 		return abs, nil
 	}
 	w := walker{roots: r, at: top(abs), left: pathname.Names(abs[len(filepath.VolumeName(abs)):])}
-	if err := w.walk(); err != nil {
-		if w.blind || Outside(err) {
-			return "", outside(p)
-		}
-		if !Missing(err) { // inside of a root: without permission the file may still exist
-			return "", fault.WithFile(err, p)
-		}
-		return "", fault.WithFile(&fault.Error{Kind: fault.NotFound, Part: "file", Off: fault.NoOffset,
-			Msg: "no such file", Err: fs.ErrNotExist}, p)
-	}
-	if r.of(w.at) == "" {
-		return "", outside(p)
+	err = w.walk()
+	switch {
+	case err != nil && w.blind, err == nil && r.of(w.at) == "":
+		return "", errOutside
+	case err != nil && Missing(err): // without permission a file in a root may exist
+		return "", fs.ErrNotExist
+	case err != nil:
+		return "", err
 	}
 	return w.at, nil
 }
 
+// allowRemote returns errOutside for a URI that begins with none of the roots, or may lead out of them.
 func (r *Roots) allowRemote(path Path) error {
-	p, s := path.Name, path.Scheme
-	if slices.Contains(r.dirs, s+":/") { // the whole scheme
+	uri, scheme := path.Name, path.Scheme
+	if slices.Contains(r.dirs, scheme+":/") { // the whole scheme
 		return nil
 	}
-	if strings.Contains(p, "/..") || strings.Contains(p, "\\") || !straight(s, p) {
-		return outside(p)
+	if strings.Contains(uri, "/..") || strings.Contains(uri, "\\") || !straight(scheme, uri) {
+		return errOutside
 	}
-	for _, d := range r.dirs {
-		if p == d || strings.HasPrefix(p, d+"/") {
+	for _, root := range r.dirs {
+		if uri == root || strings.HasPrefix(uri, root+"/") {
 			return nil
 		}
 	}
-	return outside(p)
+	return errOutside
 }
 
 // straight reports whether the escapes in a URI cannot lead out of a directory. Only HTTP servers decode a path part by
@@ -519,7 +527,8 @@ func (b *below) route(ctx context.Context, p Path) (context.Context, Opener, err
 	case b.base == nil:
 		return nil, nil, noDriver(p)
 	}
-	return WithRoots(ctx, b.roots), b.base, b.roots.allowRemote(p)
+	_, err := b.roots.allow(p)
+	return WithRoots(ctx, b.roots), b.base, err
 }
 
 // List implements Lister.

@@ -49,8 +49,21 @@ func (k *Kind) String() string { return k.noun }
 // both Zarr and TileDB, is fault.Unsupported. What cannot be opened is Other: opening it has the better error.
 func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 	p, err := source.Parse(uri)
-	if err != nil || decided(o, p) {
+	if err != nil {
 		return Other, nil
+	}
+	name := p.Base()
+	class := magic.Named(name).Class
+	// Containers and references of Zarr have the extension of a table in JSON, too.
+	file := class.Pixels() || class.Table() && !strings.EqualFold(path.Ext(name), ".json")
+	_, _, inside := source.Split(p.Name)
+	switch {
+	case p.Remote() && (inside || file):
+		return Other, nil
+	case !p.Remote() && file:
+		if st, err := source.RootsOf(o).Stat(p.Local()); err != nil || !st.IsDir() {
+			return Other, nil
+		}
 	}
 	candidates := make([]*Kind, 0, len(kinds))
 	for _, kind := range kinds {
@@ -92,18 +105,4 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 func Is(ctx context.Context, o source.Opener, uri string, k *Kind) bool {
 	found, err := Of(ctx, o, uri)
 	return err == nil && found == k
-}
-
-// decided reports whether the name of a path alone says that it is Other: it has the extension of rasters or tables.
-// JSON's does not count, which containers and references of Zarr have, too.
-func decided(o source.Opener, p source.Path) bool {
-	name := p.Base()
-	class := magic.Named(name).Class
-	file := class.Pixels() || class.Table() && !strings.EqualFold(path.Ext(name), ".json")
-	if p.Remote() {
-		_, _, inside := source.Split(p.Name)
-		return inside || file
-	}
-	st, err := source.RootsOf(o).Stat(p.Local())
-	return (err != nil || !st.IsDir()) && file
 }
