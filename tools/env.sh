@@ -85,6 +85,12 @@ else
   sed -n 's/^\([A-Za-z][^#]*\)$/env:   \1/p' python/requirements.in python/requirements-dev.in python/requirements-torch.in >&2
   say "$size"
   say "(to avoid this, name an interpreter with PyTorch: make ... PYTHON=/path/to/python)"
+  # pip unpacks nothing before it has all files of a call: 2.5 GB beside the 4.2 GB that they become. In parts,
+  # 1 GB beside them.
+  for names in torch= 'nvidia-cu[a-c]' 'nvidia-cu[d-f]' 'nvidia-[^c]'; do
+    awk -v names="^$names" '/^[a-z]/ { chosen = $0 ~ names } chosen' python/requirements-torch.txt > "$venv/part.txt"
+    pip "${hashed[@]}" -r "$venv/part.txt"
+  done
   pip "${hashed[@]}" -r python/requirements-torch.txt
 fi
 pip "${hashed[@]}" -r python/requirements.txt
