@@ -87,11 +87,11 @@ func Sort(ctx context.Context, t *tables.Table, column string, desc bool) ([]int
 	if err != nil {
 		return nil, err
 	}
-	sortKey := vec.SortKey{Values: values, Desc: desc}
-	if err := sortKey.Check(); err != nil {
-		return nil, err
+	if !vec.Ordered(values.Type()) {
+		return nil, sql.Unsupported("ORDER BY of type %s", values.Type())
 	}
-	return vec.ToInts(vec.SortRows([]vec.SortKey{sortKey}, t.Len(), -1)), nil
+	keys := []vec.SortKey{{Values: values, Desc: desc}}
+	return vec.ToInts(vec.SortRows(keys, t.Len(), -1)), nil
 }
 
 // run is the execution of one SELECT.
@@ -510,9 +510,13 @@ func (r *run) sorted(ev *eval.Evaluator, rel *vec.Rows, start, end int) (*vec.Ro
 		}
 		return rel.Take(rows), nil
 	}
-	keys, err := ev.SortKeys(r.order, r.by, rel)
+	columns, err := ev.Columns(r.order, rel)
 	if err != nil {
 		return nil, err
+	}
+	keys := make([]vec.SortKey, len(columns))
+	for i, values := range columns {
+		keys[i] = vec.SortKey{Values: values, Desc: r.by[i].Desc, NullsFirst: r.by[i].NullsFirst}
 	}
 	return rel.Take(vec.SortRows(keys, rel.N, end)[start:end]), nil
 }

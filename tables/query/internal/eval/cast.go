@@ -70,8 +70,7 @@ func (c *caster) each(f func(k int) bool) error {
 				sql.Name(c.from), sql.Name(c.to))
 		}
 		if !owned { // the nulls still belong to c.x
-			c.v.Nulls = append(make([]bool, 0, c.x.N), c.x.Nulls...)[:c.x.N]
-			owned = true
+			c.v.Nulls, owned = c.x.OwnNulls(), true
 		}
 		c.v.Nulls[k] = true
 	}

@@ -518,19 +518,6 @@ func (ev *Evaluator) Columns(nodes []*Node, r *vec.Rows) ([]*tables.Vector, erro
 	return out, nil
 }
 
-// SortKeys computes the terms of ORDER BY.
-func (ev *Evaluator) SortKeys(nodes []*Node, by []ast.OrderTerm, rel *vec.Rows) ([]vec.SortKey, error) {
-	keys := make([]vec.SortKey, len(nodes))
-	for i, n := range nodes {
-		values, err := ev.Column(n, rel)
-		if err != nil {
-			return nil, err
-		}
-		keys[i] = vec.SortKey{Values: values, Desc: by[i].Desc, NullsFirst: by[i].NullsFirst}
-	}
-	return keys, nil
-}
-
 // Strings returns a writer of n strings, which count against the budget of the batch.
 func (ev *Evaluator) Strings(n int) *vec.StringWriter { return vec.NewStrings(n, &ev.budget) }
 

@@ -69,7 +69,7 @@ func evalCompare(n *Node, args []*vec.Vec, size int) *vec.Vec {
 	if typ.Kind == tables.Null || n.Args[1].Type.Kind == tables.Null {
 		return vec.AllNull(sql.Bool, size)
 	}
-	v := &vec.Vec{N: size, Nulls: vec.EitherNull(left, right), Bools: make([]bool, size)}
+	v := &vec.Vec{N: size, Nulls: vec.EitherNull(left.Nulls, right.Nulls), Bools: make([]bool, size)}
 	switch rep := sql.RepOf(typ); {
 	case rep == sql.RepFloat:
 		compareFloats(n.Name, left.Floats, right.Floats, v.Bools)
@@ -168,7 +168,7 @@ func evalArith(n *Node, a, b *vec.Vec, size int) (*vec.Vec, error) {
 	if n.Args[0].Type.Kind == tables.Null || n.Args[1].Type.Kind == tables.Null {
 		return vec.AllNull(n.Type, size), nil
 	}
-	values := &vec.Vec{N: size, Nulls: vec.EitherNull(a, b)}
+	values := &vec.Vec{N: size, Nulls: vec.EitherNull(a.Nulls, b.Nulls)}
 	switch sql.RepOf(n.Type) {
 	case sql.RepFloat:
 		values.Floats = make([]float64, size)
@@ -206,18 +206,16 @@ func arithFloats(name string, a, b, out []float64) {
 func arithInts(name string, a, b []int64, v *vec.Vec, f func(name string, x, y int64) (int64, bool)) error {
 	v.Ints = make([]int64, len(a))
 	divides := name == "//" || name == "%"
-	var nulls []bool
+	owned := false
 	for k := range a {
 		if v.IsNull(k) {
 			continue
 		}
 		if divides && b[k] == 0 {
-			if nulls == nil {
-				nulls = append(make([]bool, 0, len(a)), v.Nulls...)
-				nulls = nulls[:len(a)]
-				v.Nulls = nulls
+			if !owned {
+				v.Nulls, owned = v.OwnNulls(), true
 			}
-			nulls[k] = true
+			v.Nulls[k] = true
 			continue
 		}
 		z, ok := f(name, a[k], b[k])

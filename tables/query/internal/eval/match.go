@@ -22,7 +22,7 @@ func evalIn(n *Node, x *vec.Vec) *vec.Vec {
 		}
 	}
 	if set.Null { // a value that is not found may equal the unknown one
-		values.Nulls = append(make([]bool, 0, x.N), x.Nulls...)[:x.N]
+		values.Nulls = x.OwnNulls()
 		for k, t := range values.Bools {
 			values.Nulls[k] = values.Nulls[k] || !t
 		}

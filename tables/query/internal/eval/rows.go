@@ -20,19 +20,13 @@ func (r Row) Int(i int) int64 { return r.Args[i].Ints[r.Index] }
 // Float returns argument i, a float.
 func (r Row) Float(i int) float64 { return r.Args[i].Floats[r.Index] }
 
-// Nulls returns in which rows an argument is null; all reports that an argument is the literal NULL.
-func Nulls(n *Node, args []*vec.Vec) (nulls []bool, all bool) {
+// nullsOf returns in which rows an argument is null; all reports that an argument is the literal NULL.
+func nullsOf(n *Node, args []*vec.Vec) (nulls []bool, all bool) {
 	for i, values := range args {
 		if n.Args[i].Type.Kind == tables.Null {
 			return nil, true
 		}
-		switch {
-		case values.Nulls == nil:
-		case nulls == nil:
-			nulls = values.Nulls
-		default:
-			nulls = vec.EitherNull(&vec.Vec{N: values.N, Nulls: nulls}, values)
-		}
+		nulls = vec.EitherNull(nulls, values.Nulls)
 	}
 	return nulls, false
 }
@@ -73,7 +67,7 @@ func Bools(f func(n *Node, r Row) bool) Evaluation {
 func each[T any](out func(v *vec.Vec) *[]T) func(f func(n *Node, r Row) (T, error)) Evaluation {
 	return func(f func(n *Node, r Row) (T, error)) Evaluation {
 		return func(ev *Evaluator, n *Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-			nulls, allNull := Nulls(n, args)
+			nulls, allNull := nullsOf(n, args)
 			if allNull {
 				return vec.AllNull(n.Type, b.N), nil
 			}
@@ -101,7 +95,7 @@ func each[T any](out func(v *vec.Vec) *[]T) func(f func(n *Node, r Row) (T, erro
 // Strings makes an evaluation of a function of a row that writes a string.
 func Strings(f func(w *vec.StringWriter, n *Node, r Row) error) Evaluation {
 	return func(ev *Evaluator, n *Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-		nulls, allNull := Nulls(n, args)
+		nulls, allNull := nullsOf(n, args)
 		if allNull {
 			return vec.AllNull(n.Type, b.N), nil
 		}

@@ -35,7 +35,7 @@ func Aggregates() []*bind.AggregateFunction {
 			spreadOf(func(n, m2 float64) (float64, bool) { return m2 / (n - 1), n > 1 })),
 		bind.DefineAggregate("var_pop(x)", "the variance of the population", bindNumbers,
 			spreadOf(func(n, m2 float64) (float64, bool) { return m2 / n, n > 0 })),
-		bind.DefineAggregate("any_value(x)", "the first value that is not NULL", bindAnyValue, firstOf),
+		bind.DefineAggregate("any_value(x)", "the first value that is not NULL", bindAnyValue, extreme(0)),
 	}
 }
 
@@ -182,22 +182,11 @@ func avgOf(_ *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	return tables.NewFloats(sql.Double, mean, nulls), nil
 }
 
-// extreme returns the least (sign 1) or the greatest (sign -1) value of each group.
+// extreme returns the least (sign 1), the greatest (sign -1) or the first (sign 0) value of each group.
 func extreme(sign int) bind.Computation {
 	return func(_ *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
-		return in.Pick(in.Best(in.Args[0], sign))
+		return in.Args[0].Take(in.Best(sign))
 	}
-}
-
-// firstOf returns the first value of each group.
-func firstOf(_ *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
-	rows := in.NoRows()
-	for _, r := range in.Rows {
-		if id := in.Groups.Of[r]; rows[id] < 0 {
-			rows[id] = int(r)
-		}
-	}
-	return in.Pick(rows)
 }
 
 // spreadOf computes variances by Welford's method, as DuckDB does, so that rounding is the same. f returns the result

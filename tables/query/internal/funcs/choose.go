@@ -11,24 +11,19 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
-func bindCoalesce(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
-	if len(args) == 0 {
-		return b.WrongArguments(f, args)
+// bindCommon returns the binding of a function whose arguments are converted to one type, the type of its result.
+func bindCommon(op ast.Op) bind.Binding {
+	return func(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
+		if len(args) == 0 {
+			return b.WrongArguments(f, args)
+		}
+		args, typ := b.ToCommonType(f.Names[0], args)
+		return b.Intern(&eval.Node{Op: op, Call: &f.Call, Type: typ, Args: args})
 	}
-	args, typ := b.ToCommonType(f.Names[0], args)
-	return b.Intern(&eval.Node{Op: eval.OpCoalesce, Call: &f.Call, Type: typ, Args: args})
-}
-
-func bindExtreme(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
-	if len(args) == 0 {
-		return b.WrongArguments(f, args)
-	}
-	args, typ := b.ToCommonType(f.Names[0], args)
-	return b.Call(f, typ, args...)
 }
 
 // extremeOf returns the evaluation of GREATEST (sign 1) or LEAST (sign -1), which ignore nulls.
-func extremeOf(sign int) func(ev *eval.Evaluator, n *eval.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+func extremeOf(sign int) eval.Evaluation {
 	return func(ev *eval.Evaluator, n *eval.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
 		out := vec.NewChoice(n.Type, b.N)
 		for i, values := range args {
@@ -67,11 +62,14 @@ func bindIf(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
 func Others() []*bind.Function {
 	var ofArgs tables.Type // the type of the result follows from the arguments
 	return []*bind.Function{
-		bind.Define("coalesce(x, …) ifnull", "the first value that is not NULL", ofArgs, nil).Bound(bindCoalesce),
+		bind.Define("coalesce(x, …) ifnull", "the first value that is not NULL", ofArgs, nil).
+			Bound(bindCommon(eval.OpCoalesce)),
 		bind.Define("nullif(x, y)", "NULL if x = y, otherwise x", ofArgs, nil).Bound(bindNullIf),
 		bind.Define("if(condition, x, y)", "x if the condition holds, otherwise y", ofArgs, nil).Bound(bindIf),
-		bind.Define("greatest(x, …)", "the greatest value; ignores NULLs", ofArgs, extremeOf(1)).Bound(bindExtreme),
-		bind.Define("least(x, …)", "the least value; ignores NULLs", ofArgs, extremeOf(-1)).Bound(bindExtreme),
+		bind.Define("greatest(x, …)", "the greatest value; ignores NULLs", ofArgs, extremeOf(1)).
+			Bound(bindCommon(ast.OpCall)),
+		bind.Define("least(x, …)", "the least value; ignores NULLs", ofArgs, extremeOf(-1)).
+			Bound(bindCommon(ast.OpCall)),
 		bind.Define("len(x) length array_length list_length",
 			"the number of characters of a string, or of elements of a list", sql.Int64, evalLen).Bound(bindLen),
 		bind.Define("list_contains(list, x) array_contains list_has array_has",

@@ -4,21 +4,12 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 )
 
 // SortKey is one term of ORDER BY.
 type SortKey struct {
 	Values           *tables.Vector
 	Desc, NullsFirst bool
-}
-
-// Check refuses values that have no order.
-func (k *SortKey) Check() error {
-	if !Ordered(k.Values.Type()) {
-		return sql.Unsupported("ORDER BY of type %s", k.Values.Type())
-	}
-	return nil
 }
 
 // compare returns the order of two rows by this key alone.

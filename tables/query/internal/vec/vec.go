@@ -221,20 +221,23 @@ func (b *Batch) Row(tab, k int) int {
 	return b.Lo + k
 }
 
-// EitherNull returns which values of a or b are null.
-func EitherNull(a, b *Vec) []bool {
+// EitherNull returns which values of two vecs are null, of which a and b are the Nulls.
+func EitherNull(a, b []bool) []bool {
 	switch {
-	case a.Nulls == nil:
-		return b.Nulls
-	case b.Nulls == nil:
-		return a.Nulls
+	case a == nil:
+		return b
+	case b == nil:
+		return a
 	}
-	out := make([]bool, a.N)
+	out := make([]bool, len(a))
 	for k := range out {
-		out[k] = a.Nulls[k] || b.Nulls[k]
+		out[k] = a[k] || b[k]
 	}
 	return out
 }
+
+// OwnNulls returns a copy of Nulls that may be changed, with a member for each value.
+func (v *Vec) OwnNulls() []bool { return append(make([]bool, 0, v.N), v.Nulls...)[:v.N] }
 
 // Nanos returns the nanoseconds to add to timestamp k.
 func (v *Vec) Nanos(k int) int64 {
