@@ -27,7 +27,6 @@ type builder struct {
 func newBuilder(p *parquetTable, leaf int) *builder {
 	column := &p.f.Columns[leaf]
 	b := &builder{p: p, name: column.Name, unit: 6, v: Vector{typ: leafType(column)}}
-	b.v.typ.Nano = nano(column)
 	b.copying.SetLimit(min(runtime.GOMAXPROCS(0), maxAhead) - 1)
 	if (column.Note.Kind == parquet.Timestamp || column.Note.Kind == parquet.Time) && column.Type != parquet.Int96 {
 		b.unit = column.Note.Unit

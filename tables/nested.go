@@ -109,17 +109,6 @@ func appendLevels(to []uint8, from []uint32) []uint8 {
 	return to
 }
 
-// first returns the first leaf below the node, or -1.
-func first(f *parquet.Field) int {
-	for f.Leaf < 0 {
-		if len(f.Children) == 0 {
-			return -1
-		}
-		f = &f.Children[0]
-	}
-	return f.Leaf
-}
-
 // node assembles n instances of a node from the given places.
 func (a *assembler) node(f *parquet.Field, n int, at places) *Vector {
 	if f.Repeated {
@@ -149,13 +138,14 @@ func (a *assembler) bare(f *parquet.Field, n int, at places) *Vector {
 
 // nulls returns which instances of a node are missing: those below its definition level. It returns nil if none is.
 func (a *assembler) nulls(f *parquet.Field, def, n int, at places) []bool {
-	leaf := first(f)
-	if leaf < 0 {
+	below := leaves(f, nil)
+	if len(below) == 0 {
 		return nil
 	}
-	stream := a.streams[leaf]
+	// All leaves have the level of a node above them: the first one tells.
+	stream := a.streams[below[0]]
 	var nulls []bool
-	for i, k := range at[leaf] {
+	for i, k := range at[below[0]] {
 		if stream.defAt(int(k)) < def {
 			if nulls == nil {
 				nulls = make([]bool, n)

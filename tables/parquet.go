@@ -11,12 +11,6 @@ import (
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
-// nano reports whether a leaf counts nanoseconds.
-func nano(c *parquet.Column) bool {
-	kind := leafType(c).Kind
-	return (kind == Timestamp || kind == Time) && c.Type == parquet.Int64 && c.Note.Unit == 9
-}
-
 // Options bounds the memory of a table. The zero value selects the defaults.
 type Options struct {
 	// MaxRows bounds the rows of a table, and the values in the lists of one column. The default is
@@ -30,14 +24,7 @@ type Options struct {
 }
 
 func (o *Options) defaults() {
-	for _, d := range [...]struct {
-		p *int64
-		v int64
-	}{{&o.MaxRows, 1 << 26}, {&o.MaxBytes, 2 << 30}, {&o.Whole, 32 << 20}} {
-		if *d.p == 0 {
-			*d.p = d.v
-		}
-	}
+	o.MaxRows, o.MaxBytes, o.Whole = cmp.Or(o.MaxRows, 1<<26), cmp.Or(o.MaxBytes, 2<<30), cmp.Or(o.Whole, 32<<20)
 }
 
 // Read opens the Parquet object of size bytes at offset off of r. It reads and checks the footer, or the whole object
@@ -208,7 +195,6 @@ func (t Type) required(f *parquet.Field) Type {
 // LeafType returns the type of a leaf of a file's schema, with what Parquet says about how it is stored.
 func LeafType(c *parquet.Column) Type {
 	typ := leafType(c)
-	typ.Nano = nano(c)
 	form, fixed := Form{}, c.Type == parquet.FixedLenByteArray
 	switch note := c.Note; {
 	case typ.Kind == Binary && fixed && note.Kind == parquet.Decimal && note.Scale >= 0 &&
@@ -227,8 +213,10 @@ func LeafType(c *parquet.Column) Type {
 	return typ.formed(form)
 }
 
+// leafType is LeafType in the default form.
 func leafType(c *parquet.Column) Type {
 	note := c.Note
+	nano := c.Type == parquet.Int64 && note.Unit == 9
 	switch {
 	case note.Kind == parquet.Null:
 		return Type{Kind: Null}
@@ -250,11 +238,11 @@ func leafType(c *parquet.Column) Type {
 	case note.Kind == parquet.Date && c.Type == parquet.Int32:
 		return Type{Kind: Date}
 	case note.Kind == parquet.Time:
-		return Type{Kind: Time}
+		return Type{Kind: Time, Nano: nano}
 	case c.Type == parquet.Int96:
 		return Type{Kind: Timestamp}
 	case note.Kind == parquet.Timestamp && c.Type == parquet.Int64:
-		return Type{Kind: Timestamp, UTC: note.UTC}
+		return Type{Kind: Timestamp, UTC: note.UTC, Nano: nano}
 	}
 	typ := Type{Kind: Int64, Bits: 64}
 	if note.Unsigned {

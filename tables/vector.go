@@ -70,7 +70,7 @@ type Type struct {
 
 // String returns the type for people: "int64", "decimal(9,2)", "list<text>".
 func (t Type) String() string {
-	if _, ok := t.duration(); ok {
+	if t.Stored().Store == Duration {
 		return t.ArrowName()
 	}
 	switch t.Kind {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sort"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -228,14 +229,13 @@ func (f *matches) sort() []int {
 
 // dropOlder leaves out hits with the coordinates of a later one. Hits are in the order of fragments.
 func (f *matches) dropOlder(order []sortKey) {
-	fragment := f.fragments()
 	for i := 0; i < len(order); {
 		end := i + 1
 		for end < len(order) && order[end].first == order[i].first && f.compare(order[i].hit, order[end].hit) == 0 {
 			end++
 		}
 		if end > i+1 {
-			f.keepLatest(order[i:end], fragment)
+			f.keepLatest(order[i:end])
 		}
 		i = end
 	}
@@ -243,7 +243,7 @@ func (f *matches) dropOlder(order []sortKey) {
 
 // keepLatest keeps the latest of some hits with the same coordinates: with times one of them, without
 // all of the latest fragment, which may have a cell several times.
-func (f *matches) keepLatest(same []sortKey, from func(hit int) int) {
+func (f *matches) keepLatest(same []sortKey) {
 	last := same[len(same)-1].hit
 	if f.hasTimes {
 		for _, k := range same {
@@ -253,7 +253,7 @@ func (f *matches) keepLatest(same []sortKey, from func(hit int) int) {
 		}
 	}
 	for _, k := range same {
-		if k.hit != last && (f.hasTimes || from(k.hit) != from(last)) {
+		if k.hit != last && (f.hasTimes || f.fragmentOf(k.hit) != f.fragmentOf(last)) {
 			f.place[k.hit] = -1
 		}
 	}
@@ -299,24 +299,10 @@ func (f *matches) columns(order []int, s *Schema) []Values {
 	return out
 }
 
-// fragments returns a function that maps a hit to its fragment.
-func (f *matches) fragments() func(hit int) int {
-	var list, first []int // fragments, and the first hit of each
-	for _, v := range f.visits {
-		if len(list) == 0 || list[len(list)-1] != v.fragment {
-			list, first = append(list, v.fragment), append(first, v.first)
-		}
-	}
-	return func(hit int) int {
-		if len(list) == 1 {
-			return list[0]
-		}
-		i, found := slices.BinarySearch(first, hit)
-		if !found {
-			i--
-		}
-		return list[i]
-	}
+// fragmentOf returns the fragment of a hit.
+func (f *matches) fragmentOf(hit int) int {
+	after := sort.Search(len(f.visits), func(i int) bool { return f.visits[i].first > hit })
+	return f.visits[after-1].fragment
 }
 
 // collect gives a part of an attribute of the hits in the result to a sink. In a dry run all hits are.

@@ -26,14 +26,14 @@ func Is(ctx context.Context, o source.Opener, p source.Path) bool {
 				return true
 			}
 		}
-		folder, _, ok := recordsFolder(uri)
+		folder, ok := recordsFolder(uri)
 		return ok && Is(ctx, o, source.Path{Name: folder, Scheme: p.Scheme})
 	}
 	if strings.ContainsAny(uri, "?#") { // a name cannot be appended
 		return false
 	}
 	names := []string{meta3, array2, group2}
-	if folder, _, ok := recordsFolder(uri); ok || namedRecords(path.Base(uri)) {
+	if folder, ok := recordsFolder(uri); ok || namedRecords(path.Base(uri)) {
 		if ok {
 			uri = folder
 		}

@@ -82,15 +82,15 @@ const (
 	maxRecordChunks = 1 << 40
 )
 
-// recordsFolder splits a URI into a directory with the name of references in Parquet and the path below it, if it has
-// both.
-func recordsFolder(uri string) (folder, below string, ok bool) {
+// recordsFolder returns the beginning of a URI that names a directory of references in Parquet, if a path below it
+// follows.
+func recordsFolder(uri string) (folder string, ok bool) {
 	for pos, c := range uri {
 		if c == '/' && namedRecords(path.Base(uri[:pos])) && strings.Trim(uri[pos:], "/") != "" {
-			return uri[:pos], strings.Trim(uri[pos:], "/"), true
+			return uri[:pos], true
 		}
 	}
-	return "", "", false
+	return "", false
 }
 
 // referRecords makes the node's opener one of references in Parquet if the consolidated metadata of a folder says so.

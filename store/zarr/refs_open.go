@@ -100,7 +100,7 @@ func (n *Node) refer(ctx context.Context) error {
 	if _, ok := n.open.(*references); ok {
 		return nil
 	}
-	if folder, _, ok := recordsFolder(n.URI); ok {
+	if folder, ok := recordsFolder(n.URI); ok {
 		uri := source.Join(folder, consolidated)
 		all, err := n.optional(ctx, uri)
 		if err != nil || all != nil {

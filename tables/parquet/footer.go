@@ -615,20 +615,17 @@ func (p *footerParser) columnMeta(c *columnChunk) (size int64) {
 	return size
 }
 
-// names lists the columns for the error about one that does not exist.
-func (f *File) names() string {
-	var s []string
-	for i, column := range f.Columns {
-		if i == 20 {
-			s = append(s, "…")
-			break
-		}
-		s = append(s, column.Name)
-	}
-	return strings.Join(s, ", ")
-}
-
 // NoColumn returns the error for a column that does not exist.
 func (f *File) NoColumn(name string) error {
-	return fault.New(fault.NotFound, "schema", fault.NoOffset, "no column %q; there are %s", name, f.names())
+	const shown = 20
+	var names []string
+	for i, column := range f.Columns {
+		if i == shown {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, column.Name)
+	}
+	return fault.New(fault.NotFound, "schema", fault.NoOffset, "no column %q; there are %s", name,
+		strings.Join(names, ", "))
 }

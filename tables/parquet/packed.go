@@ -124,12 +124,7 @@ func (p *packed) number(i int) uint32 {
 	if packedRun.pos < 0 {
 		return packedRun.value
 	}
-	bit := (i - int(packedRun.first)) * p.width
-	var x uint64 // a number of at most 32 bits lies in 5 bytes
-	for k, b := range p.bits[int(packedRun.pos)+bit/8 : min(int(packedRun.pos)+bit/8+5, len(p.bits))] {
-		x |= uint64(b) << (8 * k)
-	}
-	return uint32(x >> (bit % 8) & (1<<p.width - 1))
+	return numberAt(p.bits[packedRun.pos:], (i-int(packedRun.first))*p.width, p.width)
 }
 
 // cost returns how many bytes of memory the numbers take. p may be nil.

@@ -414,24 +414,19 @@ func unpack(out []uint32, b []byte, width, count int) []uint32 {
 			head[i] = uint32(binary.LittleEndian.Uint64(b[pos/8:]) >> (pos % 8) & mask)
 		}
 	}
-	bit := n * width
-	count -= n
-	var acc uint64
-	have, pos := 0, bit/8
-	if bit%8 > 0 && count > 0 {
-		acc, have, pos = uint64(b[pos])>>(bit%8), 8-bit%8, pos+1
-	}
-	for range count {
-		for have < width {
-			acc |= uint64(b[pos]) << have
-			pos++
-			have += 8
-		}
-		out = append(out, uint32(acc&mask))
-		acc >>= width
-		have -= width
+	for i := n; i < count; i++ {
+		out = append(out, numberAt(b, i*width, width))
 	}
 	return out
+}
+
+// numberAt returns the number of width bits, at most 32, that begins at a bit of b: it lies in 5 bytes.
+func numberAt(b []byte, bit, width int) uint32 {
+	var number uint64
+	for k, c := range b[bit/8 : min(bit/8+5, len(b))] {
+		number |= uint64(c) << (8 * k)
+	}
+	return uint32(number >> (bit % 8) & (1<<width - 1))
 }
 
 // deltas decodes n numbers in encoding DELTA_BINARY_PACKED and returns the bytes after them.
