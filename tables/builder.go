@@ -87,9 +87,8 @@ func (b *builder) addValues(v *parquet.Values) error {
 	return nil
 }
 
-// minParallelRows is the least number of rows that are copied on another goroutine: 4,096 values of
-// 8 bytes are 32 KiB, which one processor copies in about the microseconds that starting a
-// goroutine takes.
+// minParallelRows is the least number of rows that are copied on another goroutine: 4,096 values of 8 bytes are 32 KiB,
+// which one processor copies in about the microseconds that starting a goroutine takes.
 const minParallelRows = 4096
 
 // copy calls run, which copies n rows, on another goroutine if one is free. The caller must not move the memory that

@@ -11,8 +11,7 @@ import (
 // Limits of the memory that a reader holds between the boxes of Ahead.
 const (
 	maxBatch = 4 << 20 // stored bytes that one read fetches, and that all files hold together
-	// the same of a local file: another read costs less than bytes that fall out of the processor's
-	// cache
+	// the same of a local file: another read costs less than bytes that fall out of the processor's cache
 	maxLocal = 256 << 10
 	maxAhead = 1 << 18 // tiles that are listed as needed: 2 MiB of indices
 	maxKept  = 8 << 20 // decoded bytes of sparse fragments

@@ -11,9 +11,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// listing is the content of an array's directories: schemas, complete fragments, and the operations
-// on them. Formats before 12 keep all in the array's directory, later ones in subdirectories; an
-// array may have both.
+// listing is the content of an array's directories: schemas, complete fragments, and the operations on them. Formats
+// before 12 keep all in the array's directory, later ones in subdirectories; an array may have both.
 type listing struct {
 	schemas    []schemaFile // the earliest first
 	fragments  []fragmentDir

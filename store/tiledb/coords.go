@@ -91,9 +91,8 @@ func (c *tileCells) load(s *Schema) {
 	}
 }
 
-// eachTile calls f for some tiles of a fragment, with the rows that lie in b. Cells outside the
-// bounding box of their tile are an error, because searches by box would miss them. The argument of
-// f is reused for the next tile.
+// eachTile calls f for some tiles of a fragment, with the rows that lie in b. Cells outside the bounding box of their
+// tile are an error, because searches by box would miss them. The argument of f is reused for the next tile.
 func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Box, f func(c *tileCells) error) error {
 	if len(tiles) == 0 {
 		return nil
@@ -142,8 +141,7 @@ func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Bo
 	return nil
 }
 
-// dropTimes removes the rows of cells that were written at another time than the one that the array
-// was opened at.
+// dropTimes removes the rows of cells that were written at another time than the one that the array was opened at.
 func (c *tileCells) dropTimes(o *Options) {
 	if c.times != nil && (o.Since > 0 || o.Until > 0) {
 		c.rows = slices.DeleteFunc(c.rows, func(row int) bool {

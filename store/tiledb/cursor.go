@@ -111,14 +111,12 @@ func (c *cursor) string(start int, n uint64, what string) string {
 	return string(c.take(n, what))
 }
 
-// box reads one interval for each dimension, and checks that the lower end is not above the upper
-// one.
+// box reads one interval for each dimension, and checks that the lower end is not above the upper one.
 func (c *cursor) box(types []Datatype, what string) Box { return c.boxOf(types, what, false) }
 
-// bounds is box for the bounding boxes of coordinates in sparse fragments. TileDB 1.6 compares
-// datetimes as unsigned numbers, which puts dates before 1970 behind all others. If its box has
-// both, the lower end is a later date than the upper one and the interval is useless; it is read as
-// the full range of the type.
+// bounds is box for the bounding boxes of coordinates in sparse fragments. TileDB 1.6 compares datetimes as unsigned
+// numbers, which puts dates before 1970 behind all others. If its box has both, the lower end is a later date than the
+// upper one and the interval is useless; it is read as the full range of the type.
 func (c *cursor) bounds(types []Datatype, what string) Box {
 	return c.boxOf(types, what, !c.x.dimTypes && types[0].kind() == filter.Time)
 }

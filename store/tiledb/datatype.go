@@ -11,8 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
-// Datatype is the type of the values of an attribute or of coordinates. The format defines the
-// numbers.
+// Datatype is the type of the values of an attribute or of coordinates. The format defines the numbers.
 type Datatype uint8
 
 // Datatypes. Those after DatetimeAttosecond are not in format 3.
@@ -180,10 +179,9 @@ func (t Datatype) fill() []byte {
 	return data
 }
 
-// Coord is a coordinate of any dimension type, in a form whose order as uint64 is the order of the
-// values: integers with the sign bit flipped, and floating-point numbers with all bits flipped if
-// they are negative. Thus boxes of all types share one comparison. Int, Float, ParseCoord and
-// FormatCoord convert.
+// Coord is a coordinate of any dimension type, in a form whose order as uint64 is the order of the values: integers
+// with the sign bit flipped, and floating-point numbers with all bits flipped if they are negative. Thus boxes of all
+// types share one comparison. Int, Float, ParseCoord and FormatCoord convert.
 type Coord uint64
 
 const signBit = 1 << 63
@@ -196,8 +194,7 @@ func (t Datatype) CoordOf(v int64) Coord {
 	return Coord(uint64(v) ^ signBit)
 }
 
-// Int returns the integer of a coordinate of integer or datetime type. A uint64 above the largest
-// int64 wraps around.
+// Int returns the integer of a coordinate of integer or datetime type. A uint64 above the largest int64 wraps around.
 func (t Datatype) Int(c Coord) int64 {
 	if t.unsigned() {
 		return int64(c)
@@ -224,8 +221,7 @@ func (t Datatype) CoordOfFloat(v float64) Coord {
 	return floatCoord(v)
 }
 
-// floatCoord maps -0 to 0, since both are the same coordinate, and NaN to the very end or the very
-// beginning.
+// floatCoord maps -0 to 0, since both are the same coordinate, and NaN to the very end or the very beginning.
 func floatCoord(v float64) Coord {
 	b := math.Float64bits(v + 0)
 	if b == signBit {

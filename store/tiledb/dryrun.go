@@ -7,8 +7,7 @@ import (
 )
 
 // DryRun counts the reads of tiles that a Reader would make. It is a Reader that reads footers, R-trees and lists of
-// offsets, but no tiles. Like a Reader it keeps state from box to box, and is not safe for
-// concurrent use.
+// offsets, but no tiles. Like a Reader it keeps state from box to box, and is not safe for concurrent use.
 type DryRun struct {
 	r     *Reader
 	note  func(file string, off, n int64) // called for each read

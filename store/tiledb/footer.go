@@ -17,8 +17,7 @@ const maxFooter = 8 << 20
 // footer follows it. They hold the footer of some 150 columns.
 const footerTail = 16 << 10
 
-// columns returns the number of entries in each list of a footer, and in each list about
-// variable-length data.
+// columns returns the number of entries in each list of a footer, and in each list about variable-length data.
 func (f *Fragment) columns() (all, variable uint64) {
 	n := uint64(len(f.schema.Attrs))
 	if !f.x.dimTypes {

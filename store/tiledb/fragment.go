@@ -45,11 +45,10 @@ type Fragment struct {
 	tree  *rtree
 }
 
-// footer is the end of a fragment's metadata file, with the offsets of the parts in front of it. Its
-// lists have an entry for each attribute of the fragment's schema and one for the coordinates of
-// formats 3 and 4; from format 5 on also one for each dimension, and for the times of cells if the
-// fragment has them. In formats 3 and 4, lists about variable-length data have none for the
-// coordinates.
+// footer is the end of a fragment's metadata file, with the offsets of the parts in front of it. Its lists have an
+// entry for each attribute of the fragment's schema and one for the coordinates of formats 3 and 4; from format 5 on
+// also one for each dimension, and for the times of cells if the fragment has them. In formats 3 and 4, lists about
+// variable-length data have none for the coordinates.
 type footer struct {
 	start          int64              // offset of the footer in its file
 	sizes          [numLists][]uint64 // of the files whose tiles a list locates
@@ -285,9 +284,8 @@ func (a *Array) hide(all []*Fragment, vacuums []vacuum) (keep, hidden []*Fragmen
 	return keep, hidden
 }
 
-// counts reports whether a fragment with a range of time counts. A consolidated fragment of a sparse
-// array has the time of each cell from format 15 on (fragments may have them in 14): then a part of its
-// range is enough.
+// counts reports whether a fragment with a range of time counts. A consolidated fragment of a sparse array has the time
+// of each cell from format 15 on (fragments may have them in 14): then a part of its range is enough.
 func (a *Array) counts(s stamp) bool {
 	if x, _ := formatOf(s.version); x.deletes && !a.Schema.Dense {
 		return a.o.touches(s.from, s.to)

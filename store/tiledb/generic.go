@@ -16,13 +16,11 @@ const (
 	aes256gcm = 1
 )
 
-// genericHeader is the size of a generic tile's header in front of its filter pipeline: 4 bytes of
-// version, 8 each of persisted and decoded size, 1 of datatype, 8 of cell size, 1 of encryption,
-// and 4 of pipeline size.
+// genericHeader is the size of a generic tile's header in front of its filter pipeline: 4 bytes of version, 8 each of
+// persisted and decoded size, 1 of datatype, 8 of cell size, 1 of encryption, and 4 of pipeline size.
 const genericHeader = 34
 
-// generic is a generic tile, as the format calls it: a header that describes the tile, and its
-// chunks.
+// generic is a generic tile, as the format calls it: a header that describes the tile, and its chunks.
 type generic struct {
 	size      uint64 // bytes when decoded
 	encrypted bool
@@ -31,9 +29,8 @@ type generic struct {
 	off       int64 // offset of stored in the file
 }
 
-// readGeneric reads the generic tile at an offset of a file. It must end at end or before. limit
-// bounds its decoded size, and 2*limit its stored one, because a filter may add a little to data
-// that does not compress.
+// readGeneric reads the generic tile at an offset of a file. It must end at end or before. limit bounds its decoded
+// size, and 2*limit its stored one, because a filter may add a little to data that does not compress.
 func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, end, limit int64) (*generic, error) {
 	end = min(end, r.Size())
 	if off > uint64(end) || end-int64(off) < genericHeader {

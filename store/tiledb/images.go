@@ -135,9 +135,8 @@ func (m *Images) Len() int64 { return m.n }
 // written are nodata. Index describes a single image.
 func (m *Images) Grid() chunk.Index { return m.grid }
 
-// Read fills dst with a box of image i: (b, y, x) in C order, little-endian. The box must lie
-// inside the image and have len(dst) bytes. A box of Grid decodes one tile, other boxes all tiles
-// that they intersect.
+// Read fills dst with a box of image i: (b, y, x) in C order, little-endian. The box must lie inside the image and have
+// len(dst) bytes. A box of Grid decodes one tile, other boxes all tiles that they intersect.
 func (m *Images) Read(ctx context.Context, r *Reader, dst []byte, i int64, b chunk.Box) error {
 	box, err := m.cells(i, b)
 	if err != nil {

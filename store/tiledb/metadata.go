@@ -24,8 +24,7 @@ func (a *Array) list(ctx context.Context, f *Fragment, kind list, c *stored) (l 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	key := listKey{kind, c.at}
-	// The lock is held while the list is read, so that several readers of a fragment do not fetch
-	// it more than once.
+	// The lock is held while the list is read, so that several readers of a fragment do not fetch it more than once.
 	if l := f.lists[key]; l != nil {
 		return l, nil
 	}

@@ -87,8 +87,7 @@ func (a *Array) listAll(ctx context.Context) (*listing, error) {
 	return l, nil
 }
 
-// openAll opens the fragments of a listing. missing is true if a directory that is named like a
-// fragment is not one.
+// openAll opens the fragments of a listing. missing is true if a directory that is named like a fragment is not one.
 func (a *Array) openAll(ctx context.Context, l *listing) (missing bool, err error) {
 	fragments := make([]*Fragment, len(l.fragments))
 	chosen := func(f *fragmentDir) bool { return f.bad != nil || a.counts(f.stamp) }

@@ -15,9 +15,8 @@ import (
 // Reader reads cells of an array. It reuses its memory from read to read and is not safe for
 // concurrent use: each worker has its own.
 type Reader struct {
-	// Turn, if it is not nil, is called between reading the bytes of a tile and decoding them, and
-	// the function that it returns after decoding. It limits the number of readers that decode at a
-	// time to fewer than read at a time.
+	// Turn, if it is not nil, is called between reading the bytes of a tile and decoding them, and the function that it
+	// returns after decoding. It limits the number of readers that decode at a time to fewer than read at a time.
 	Turn func() (done func())
 
 	a       *Array
@@ -70,9 +69,8 @@ type decodedRange struct {
 	lo, hi int
 }
 
-// smallFile is the size up to which a remote file is read as a whole when it is opened. Above it,
-// passing the known size to the opener saves a request; below it, the request that learns the size
-// returns all bytes.
+// smallFile is the size up to which a remote file is read as a whole when it is opened. Above it, passing the known
+// size to the opener saves a request; below it, the request that learns the size returns all bytes.
 const smallFile = 64 << 10
 
 // tileFile is an open file of tiles.

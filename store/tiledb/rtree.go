@@ -4,9 +4,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// rtree has the bounding boxes of the tiles of a sparse fragment. Level 0 is the root. The children
-// of node i are the nodes from i*fanout on in the next level. The last level has one box for each
-// tile.
+// rtree has the bounding boxes of the tiles of a sparse fragment. Level 0 is the root. The children of node i are the
+// nodes from i*fanout on in the next level. The last level has one box for each tile.
 type rtree struct {
 	fanout    int
 	levels    [][]Box
@@ -50,8 +49,7 @@ func parseRTree(b []byte, x format, types []Datatype, tiles int64) (*rtree, erro
 		}
 		tree.levels = append(tree.levels, boxes)
 	}
-	// This needs to precede the check of levels: useless bounds would otherwise seem to contradict
-	// those above them.
+	// This needs to precede the check of levels: useless bounds would otherwise seem to contradict those above them.
 	tree.unbound(t)
 	for l := 1; l < len(starts); l++ {
 		if err := tree.checkLevel(c, starts[l], l); err != nil {

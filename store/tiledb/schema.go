@@ -64,15 +64,13 @@ type Attr struct {
 	Type     Datatype
 	Values   uint32 // in each cell, or VarLen
 	Pipeline filter.Pipeline
-	// Fill is the value of cells that were never written, or nil for the default of the type. Formats 3 to
-	// 5 have none.
+	// Fill is the value of cells that were never written, or nil for the default of the type. Formats 3 to 5 have none.
 	Fill []byte
 	// Nullable says that cells may have no value, from format 7 on. FillValid says whether cells
 	// that were never written have one.
 	Nullable  bool
 	FillValid bool
-	// Enum is the name of the list of values (Array.Enum) that integers of the attribute number, or
-	// "".
+	// Enum is the name of the list of values (Array.Enum) that integers of the attribute number, or "".
 	Enum string
 }
 
@@ -103,8 +101,7 @@ func (a *Attr) CellSize() int {
 	return int(a.Values) * a.Type.Size()
 }
 
-// Schema describes the dimensions, attributes and tiles of an array. It does not change after it
-// was read.
+// Schema describes the dimensions, attributes and tiles of an array. It does not change after it was read.
 type Schema struct {
 	// Format is the format version, or 0 for Version.
 	Format          uint32
@@ -120,8 +117,7 @@ type Schema struct {
 	Dims      []Dim
 	Attrs     []Attr
 	Encrypted bool
-	// AllowsDups says that a sparse array may have several cells with the same coordinates. Reads
-	// return them all.
+	// AllowsDups says that a sparse array may have several cells with the same coordinates. Reads return them all.
 	AllowsDups bool
 	Validity   filter.Pipeline // of the files that say which cells have values
 	Labels     []string        // names of the labels of dimensions, which are not read
@@ -159,8 +155,7 @@ func (s *Schema) version() uint32 {
 	return s.Format
 }
 
-// Area returns the part of every dimension's domain that is in use: all of it, unless the schema has
-// a current domain.
+// Area returns the part of every dimension's domain that is in use: all of it, unless the schema has a current domain.
 func (s *Schema) Area() Box {
 	if s.Current != nil {
 		return slices.Clone(s.Current)

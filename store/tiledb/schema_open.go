@@ -7,8 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
-// maxSchema limits a decoded schema, in bytes: 65,536 attributes with names and filters of 1 KiB
-// each.
+// maxSchema limits a decoded schema, in bytes: 65,536 attributes with names and filters of 1 KiB each.
 const maxSchema = 64 << 20
 
 // schema returns the schema in a file of the array.

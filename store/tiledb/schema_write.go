@@ -14,9 +14,8 @@ func DefaultFilters() filter.Pipeline {
 	return filter.Pipeline{MaxChunk: filter.DefaultMaxChunk, Filters: []filter.Filter{{ID: filter.Zstd, Level: -1}}}
 }
 
-// Validate returns an error if no array can be created with the schema. An inconsistent schema has
-// the kind of error that reading it would have; attributes that would share a file are
-// fault.Unsupported.
+// Validate returns an error if no array can be created with the schema. An inconsistent schema has the kind of error
+// that reading it would have; attributes that would share a file are fault.Unsupported.
 func (s *Schema) Validate() error {
 	if _, err := parseSchema(s.append(nil), DefaultMaxTile); err != nil {
 		return err
@@ -24,8 +23,7 @@ func (s *Schema) Validate() error {
 	return s.checkNames()
 }
 
-// anonymousAttr is TileDB's name for the attribute of an array that has one attribute without a
-// name.
+// anonymousAttr is TileDB's name for the attribute of an array that has one attribute without a name.
 const anonymousAttr = "__attr"
 
 // checkNames refuses attributes whose files would overwrite other files of a fragment: names that

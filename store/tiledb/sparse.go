@@ -49,9 +49,8 @@ type matches struct {
 	maximum  int64 // limit in bytes
 }
 
-// Sparse reads the cells of a sparse array whose coordinates lie in a box, and the values of some
-// attributes. If several fragments have a cell, the latest one counts. If that fragment has
-// it several times, all of them count.
+// Sparse reads the cells of a sparse array whose coordinates lie in a box, and the values of some attributes. If
+// several fragments have a cell, the latest one counts. If that fragment has it several times, all of them count.
 func (r *Reader) Sparse(ctx context.Context, attrs []int, b Box) (*Cells, error) {
 	schema := r.a.Schema
 	if schema.Dense {
@@ -169,8 +168,7 @@ func (f *matches) add(fragment int, c *tileCells) error {
 // at returns the coordinates of a hit.
 func (f *matches) at(h int) []Coord { return f.coords[h*f.dims : (h+1)*f.dims] }
 
-// sortKey is a hit with its first coordinate, which decides most comparisons without a look at the
-// others.
+// sortKey is a hit with its first coordinate, which decides most comparisons without a look at the others.
 type sortKey struct {
 	first Coord
 	hit   int
@@ -197,9 +195,8 @@ func (f *matches) compare(a, b int) int {
 	return 0
 }
 
-// sort gives every hit its place in the result, and returns the hits in that order. Of cells with the
-// same coordinates the latest one counts: the one in the latest fragment, or the one with the latest
-// time if cells have times.
+// sort gives every hit its place in the result, and returns the hits in that order. Of cells with the same coordinates
+// the latest one counts: the one in the latest fragment, or the one with the latest time if cells have times.
 func (f *matches) sort() []int {
 	order := make([]sortKey, len(f.hits))
 	for h := range order {

@@ -120,8 +120,7 @@ func (v *varCells) cell(t *tileData, to, row int) error {
 	return err
 }
 
-// add copies data[lo:hi] to the arena and returns its offset there. data may be nil if the range is
-// empty.
+// add copies data[lo:hi] to the arena and returns its offset there. data may be nil if the range is empty.
 func (v *varCells) add(data []byte, lo, hi uint64) (int, error) {
 	if lo == hi {
 		return len(v.arena), nil
@@ -182,9 +181,8 @@ func (r *Reader) read(attr, n int, part func(p part, to sink) error) (v Values, 
 	return v, err
 }
 
-// checkOffsets checks the offsets of cells first to last, and of the cell after them: the first
-// cell of a tile begins at 0, offsets ascend by whole values, and none exceeds the variable-length
-// data.
+// checkOffsets checks the offsets of cells first to last, and of the cell after them: the first cell of a tile begins
+// at 0, offsets ascend by whole values, and none exceeds the variable-length data.
 func checkOffsets(offs []byte, first, last, size int, varSize uint64) error {
 	bad := func(i int, format string, args ...any) error {
 		return fault.New(fault.Corrupt, "offset of cell "+strconv.Itoa(i), fault.NoOffset, format, args...)

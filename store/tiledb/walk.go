@@ -22,8 +22,7 @@ func strides(shape, axes []int) []int {
 	return out
 }
 
-// denseWalk iterates over the tiles of a dense fragment that intersect a box, in their order in the
-// file.
+// denseWalk iterates over the tiles of a dense fragment that intersect a box, in their order in the file.
 type denseWalk struct {
 	s      *Schema
 	f      *Fragment
@@ -131,8 +130,7 @@ func (w *denseWalk) place() (tile int64) {
 // copyPlan describes how to copy a box of cells from a tile to a result in row-major order of some
 // dimensions. Strides and offsets are in cells.
 type copyPlan struct {
-	// per dimension of the result, the last one with stride 1: cells, stride in the tile, stride in
-	// the result
+	// per dimension of the result, the last one with stride 1: cells, stride in the tile, stride in the result
 	n, src, dst []int
 	from, to    int // offset of the first cell in the tile and in the result
 	first, last int // first and last cell of the box in the tile

@@ -63,8 +63,7 @@ func (w *writer) finish() error {
 	if err != nil {
 		return err
 	}
-	// The rename needs to come last: it makes the fragment visible, and its metadata must be
-	// complete by then.
+	// The rename needs to come last: it makes the fragment visible, and its metadata must be complete by then.
 	if w.f.Name, err = w.a.nextName(); err != nil {
 		return fault.WithFile(err, w.a.uri)
 	}

@@ -1,17 +1,15 @@
 // Package parquet reads Parquet files: flat columns one page at a time and at random, nested ones a
 // column chunk at a time, with their levels.
 //
-// It follows the Apache Parquet format 2.12 (parquet.thrift, Encodings.md, Compression.md): data
-// pages of version 1 and 2; encodings PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY, RLE (booleans),
-// DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY and BYTE_STREAM_SPLIT; codecs
-// uncompressed, snappy, gzip, zstd, LZ4_RAW and brotli; offset indexes, column indexes, statistics.
-// INT96 is read as a timestamp, as all its writers use it. It does not read encrypted files, columns in
-// other files, the old LZ4 codec, or BIT_PACKED levels.
+// It follows the Apache Parquet format 2.12 (parquet.thrift, Encodings.md, Compression.md): data pages of version 1 and
+// 2; encodings PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY, RLE (booleans), DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY,
+// DELTA_BYTE_ARRAY and BYTE_STREAM_SPLIT; codecs uncompressed, snappy, gzip, zstd, LZ4_RAW and brotli; offset indexes,
+// column indexes, statistics. INT96 is read as a timestamp, as all its writers use it. It does not read encrypted
+// files, columns in other files, the old LZ4 codec, or BIT_PACKED levels.
 //
-// Files are not trusted. No count of a file sizes an allocation before it is checked against the
-// bytes of the file or one of the limits below; nesting is bounded; everything runs on the caller's
-// goroutine. A Thrift library allocates lists by the counts in the file, so this package has a Thrift
-// reader of its own.
+// Files are not trusted. No count of a file sizes an allocation before it is checked against the bytes of the file or
+// one of the limits below; nesting is bounded; everything runs on the caller's goroutine. A Thrift library allocates
+// lists by the counts in the file, so this package has a Thrift reader of its own.
 package parquet
 
 import (

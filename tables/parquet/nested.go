@@ -14,8 +14,7 @@ type Levels struct {
 }
 
 // Nested decodes the pages of a column in a row group, in order, and calls visit with their levels and values. It
-// passes only values that exist, never null. No level exceeds the schema's. An error of visit ends it and is
-// returned.
+// passes only values that exist, never null. No level exceeds the schema's. An error of visit ends it and is returned.
 func (f *File) Nested(ctx context.Context, group, column int, visit func(n int, l Levels, v *Values) error) error {
 	g, part, col := &f.Groups[group], &f.Groups[group].chunks[column], &f.Columns[column]
 	if err := f.readable(part, col); err != nil {

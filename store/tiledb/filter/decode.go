@@ -36,8 +36,7 @@ func NewKey(key []byte) (cipher.AEAD, error) {
 	return aead, nil
 }
 
-// Decoder undoes filter pipelines. It reuses its scratch memory from tile to tile and is not safe
-// for concurrent use.
+// Decoder undoes filter pipelines. It reuses its scratch memory from tile to tile and is not safe for concurrent use.
 type Decoder struct {
 	key     cipher.AEAD // nil: encrypted tiles are unsupported
 	streams expand.Decoder
@@ -352,8 +351,7 @@ func (p *parts) sizes(i int) (orig, stored uint32) {
 	return binary.LittleEndian.Uint32(h), binary.LittleEndian.Uint32(h[4:])
 }
 
-// each allocates room for the metadata and data of p, and calls f for each part with its
-// destination.
+// each allocates room for the metadata and data of p, and calls f for each part with its destination.
 func (d *Decoder) each(p *parts, dst, data []byte, final int, f func(i int, dst, src []byte) error) (m, out []byte,
 	err error) {
 	if p.metaSize > maxMeta(final) {
@@ -363,8 +361,7 @@ func (d *Decoder) each(p *parts, dst, data []byte, final int, f func(i int, dst,
 	if out, err = d.room(dst, p.outSize, final); err != nil {
 		return nil, nil, err
 	}
-	// The two buffers alternate, since filters between this one and the writer of p.list passed the
-	// other one on.
+	// The two buffers alternate, since filters between this one and the writer of p.list passed the other one on.
 	d.metaTurn ^= 1
 	d.meta[d.metaTurn] = slices.Grow(d.meta[d.metaTurn][:0], int(p.metaSize)+Spare)[:p.metaSize]
 	m = d.meta[d.metaTurn]

@@ -1,12 +1,11 @@
 // Package filter runs the filter pipelines of TileDB: a tile is cut into chunks, each chunk passes
 // through the filters of a pipeline, and every filter may leave metadata beside the data.
 //
-// Specification: "Tile-based format" of the TileDB format description, version 3, and the folder
-// format_spec of TileDB for later versions. Read and written are no filter, gzip (a zlib stream), zstd,
-// byteshuffle and AES-256-GCM. Only read are LZ4 (a raw block), RLE, bzip2, double delta, bit width
-// reduction, bitshuffle, positive delta, and the filters of later versions: checksums (MD5,
-// SHA-256), delta, XOR, float scaling, and the dictionaries and runs of strings (Decoder.Strings).
-// WebP is refused by name.
+// Specification: "Tile-based format" of the TileDB format description, version 3, and the folder format_spec of TileDB
+// for later versions. Read and written are no filter, gzip (a zlib stream), zstd, byteshuffle and AES-256-GCM. Only
+// read are LZ4 (a raw block), RLE, bzip2, double delta, bit width reduction, bitshuffle, positive delta, and the
+// filters of later versions: checksums (MD5, SHA-256), delta, XOR, float scaling, and the dictionaries and runs of
+// strings (Decoder.Strings). WebP is refused by name.
 //
 // Kernels (files kernel_*.go) are plain loops over memory whose bounds their callers have checked.
 package filter
@@ -107,11 +106,9 @@ type Filter struct {
 	ID     ID
 	Level  int32  // of compressors; -1 means the compressor's default
 	Window uint32 // of bit width reduction and positive delta: largest window, in bytes
-	// As is the type that delta and double delta take the values for; its Size is 0 if they have
-	// their own.
+	// As is the type that delta and double delta take the values for; its Size is 0 if they have their own.
 	As Elem
-	// Scale, Offset and Width describe float scaling: an integer of Width bytes times Scale plus
-	// Offset is the value.
+	// Scale, Offset and Width describe float scaling: an integer of Width bytes times Scale plus Offset is the value.
 	Scale, Offset float64
 	Width         int
 }
@@ -142,9 +139,8 @@ type Elem struct {
 	Kind Kind
 	Size int // bytes of a value: 1, 2, 4 or 8
 	Cell int // bytes of a cell: values in a cell times Size; RLE repeats cells
-	// Alt is another cell size that RLE data may have, or 0. Coordinates are stored dimension by
-	// dimension. libtiledb nevertheless repeats Cell bytes of them, while other writers may repeat
-	// one coordinate.
+	// Alt is another cell size that RLE data may have, or 0. Coordinates are stored dimension by dimension. libtiledb
+	// nevertheless repeats Cell bytes of them, while other writers may repeat one coordinate.
 	Alt int
 }
 
@@ -186,9 +182,8 @@ const (
 const formatVersion = 3
 
 // ParseVersion reads a pipeline of a format version from the front of b and returns its length in bytes. Offsets of
-// errors count from the front of b. as returns the Elem of the datatype with a number, with
-// Size 0 for the type "any", which means that the type does not change. It reports false for a number
-// without a datatype.
+// errors count from the front of b. as returns the Elem of the datatype with a number, with Size 0 for the type "any",
+// which means that the type does not change. It reports false for a number without a datatype.
 func ParseVersion(b []byte, version uint32, as func(datatype uint8) (Elem, bool)) (Pipeline, int, error) {
 	bad := func(off int, format string, args ...any) (Pipeline, int, error) {
 		return Pipeline{}, 0, fault.New(fault.Corrupt, "filter pipeline", int64(off), format, args...)
@@ -256,8 +251,7 @@ func (f *Filter) configure(c []byte, as func(datatype uint8) (Elem, bool)) strin
 	return ""
 }
 
-// after returns the type of the filter's output for values of e, for the filters that a writer
-// applies after it.
+// after returns the type of the filter's output for values of e, for the filters that a writer applies after it.
 func (f Filter) after(e Elem) Elem {
 	switch {
 	case f.ID == ScaleFloat:

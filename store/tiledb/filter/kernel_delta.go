@@ -6,10 +6,9 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
-// Double delta: u8 width of the magnitudes of the differences in bits, u64 count, the first two
-// values, and the second difference of each further value: a sign bit and the magnitude, most
-// significant bit first, in little-endian words of 64 bits. If width is at least 8*size-1, the
-// values follow unchanged, since the differences would not be shorter.
+// Double delta: u8 width of the magnitudes of the differences in bits, u64 count, the first two values, and the second
+// difference of each further value: a sign bit and the magnitude, most significant bit first, in little-endian words of
+// 64 bits. If width is at least 8*size-1, the values follow unchanged, since the differences would not be shorter.
 const ddHeader = 9
 
 // ddWords returns the number of words that follow the first two of n values.

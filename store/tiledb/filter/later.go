@@ -11,9 +11,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
-// check verifies the checksums of a chunk. Its metadata is two counts, for each part of the metadata
-// and then of the data its length as uint64 and its checksum, and after these the metadata of the
-// filters before it, unchanged.
+// check verifies the checksums of a chunk. Its metadata is two counts, for each part of the metadata and then of the
+// data its length as uint64 and its checksum, and after these the metadata of the filters before it, unchanged.
 func (d *Decoder) check(f step, dst, meta, data []byte, final int) (m, out []byte, err error) {
 	size := md5.Size
 	if f.ID == SHA256 {

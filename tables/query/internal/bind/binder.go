@@ -1,6 +1,5 @@
-// Package bind resolves a parsed expression: it finds its columns, types and functions. The caller
-// passes the functions in a Library: many of them bind other expressions, so their package imports
-// this one.
+// Package bind resolves a parsed expression: it finds its columns, types and functions. The caller passes the functions
+// in a Library: many of them bind other expressions, so their package imports this one.
 package bind
 
 import (
@@ -180,9 +179,8 @@ type Binder struct {
 	ctx     context.Context
 	Library *Library
 	Tables  []Source
-	// Aliases has the aliases of the select list, in lower case. meant holds their nodes once they are
-	// bound: without it, a chain of aliases that each use the one before twice would be bound 2^n
-	// times.
+	// Aliases has the aliases of the select list, in lower case. meant holds their nodes once they are bound: without
+	// it, a chain of aliases that each use the one before twice would be bound 2^n times.
 	Aliases    map[string]*ast.Expr
 	busy       map[string]bool // aliases that are being bound: inside itself, an alias is not visible
 	meant      map[aliasUse]*eval.Node

@@ -134,8 +134,7 @@ type Function struct {
 	Names     []string // the first is its name, the others mean the same
 	Signature string   // how it is called, for the documentation
 	Doc       string
-	// A function has either params, whose last optional ones may be missing, and the type of
-	// its result; or bind.
+	// A function has either params, whose last optional ones may be missing, and the type of its result; or bind.
 	params   []Param
 	optional int
 	result   tables.Type
