@@ -76,18 +76,18 @@ func runWithin(ctx context.Context, text string, from Tables, l Limits) (*tables
 	if err != nil {
 		return nil, err
 	}
-	h := &held{limit: l.Memory, limits: l}
-	if h.limit <= 0 {
-		h.limit = DefaultMemory()
+	used := &held{limit: l.Memory, limits: l}
+	if used.limit <= 0 {
+		used.limit = DefaultMemory()
 	}
-	r := &run{s: sel, b: bind.New(ctx, functionLibrary), held: h}
-	if err := r.from(ctx, from); err != nil {
+	query := &run{s: sel, b: bind.New(ctx, functionLibrary), held: used}
+	if err := query.from(ctx, from); err != nil {
 		return nil, err
 	}
-	if err := r.bind(); err != nil {
+	if err := query.bind(); err != nil {
 		return nil, err
 	}
-	return r.result(ctx)
+	return query.result(ctx)
 }
 
 // held counts the bytes of the columns that a query computed.

@@ -141,9 +141,9 @@ func (r *run) from(ctx context.Context, find Tables) error {
 // bind binds all expressions. WHERE comes before the select list, because it may use aliases but no aggregates.
 func (r *run) bind() error {
 	binder, sel := r.b, r.s
-	for _, it := range sel.Items {
-		if name := strings.ToLower(it.Alias); name != "" && binder.Aliases[name] == nil {
-			binder.Aliases[name] = it.Expr
+	for _, item := range sel.Items {
+		if name := strings.ToLower(item.Alias); name != "" && binder.Aliases[name] == nil {
+			binder.Aliases[name] = item.Expr
 		}
 	}
 	if sel.Where != nil {
@@ -168,18 +168,18 @@ func (r *run) bind() error {
 }
 
 func (r *run) bindItems() {
-	for _, it := range r.s.Items {
-		if it.Expr.Op == ast.OpStar {
-			r.star(it.Expr)
+	for _, item := range r.s.Items {
+		if item.Expr.Op == ast.OpStar {
+			r.star(item.Expr)
 			continue
 		}
-		node, name := r.b.Bind(it.Expr), it.Alias
+		node, name := r.b.Bind(item.Expr), item.Alias
 		switch {
 		case name != "":
-		case node.Op == ast.OpColumn && it.Expr.Op == ast.OpColumn:
+		case node.Op == ast.OpColumn && item.Expr.Op == ast.OpColumn:
 			name = node.Name
 		default:
-			name = it.Text
+			name = item.Text
 		}
 		r.items, r.names = append(r.items, node), append(r.names, name)
 	}
@@ -197,12 +197,12 @@ func (r *run) star(e *ast.Expr) {
 			continue
 		}
 		found = true
-		for c, col := range source.Table.Columns() {
+		for number, col := range source.Table.Columns() {
 			if _, leave := excluded[strings.ToLower(col.Name)]; leave {
 				excluded[strings.ToLower(col.Name)] = true
 				continue
 			}
-			node := r.b.Intern(&eval.Node{Op: ast.OpColumn, Name: col.Name, Table: i, Column: c, Type: col.Type})
+			node := r.b.Intern(&eval.Node{Op: ast.OpColumn, Name: col.Name, Table: i, Column: number, Type: col.Type})
 			r.items, r.names = append(r.items, node), append(r.names, col.Name)
 		}
 	}
@@ -362,25 +362,25 @@ func (r *run) result(ctx context.Context) (*tables.Table, error) {
 		}
 		r.tables[0] = table
 	}
-	ev := eval.New(ctx, r.tables)
-	ev.HoldRows = func(n int) error { return r.holdRows(ctx, n) }
-	ev.Hold = r.held.hold
-	rel, err := r.relation(ev)
+	evaluator := eval.New(ctx, r.tables)
+	evaluator.HoldRows = func(n int) error { return r.holdRows(ctx, n) }
+	evaluator.Hold = r.held.hold
+	rel, err := r.relation(evaluator)
 	if err != nil {
 		return nil, err
 	}
 	if r.grouped {
-		if ev, rel, err = r.group(ev, rel); err != nil {
+		if evaluator, rel, err = r.group(evaluator, rel); err != nil {
 			return nil, err
 		}
 		if r.having != nil {
-			if rel, err = ev.Where(r.having, rel, -1); err != nil {
+			if rel, err = evaluator.Where(r.having, rel, -1); err != nil {
 				return nil, err
 			}
 		}
 	}
 	if r.s.Distinct {
-		cols, err := ev.Columns(r.items, rel)
+		cols, err := evaluator.Columns(r.items, rel)
 		if err != nil {
 			return nil, err
 		}
@@ -390,20 +390,20 @@ func (r *run) result(ctx context.Context) (*tables.Table, error) {
 	if r.limit >= 0 {
 		end = min(end, r.offset+r.limit)
 	}
-	if rel, err = r.sorted(ev, rel, min(r.offset, end), end); err != nil {
+	if rel, err = r.sorted(evaluator, rel, min(r.offset, end), end); err != nil {
 		return nil, err
 	}
 	cols := make([]tables.Column, len(r.items))
-	for i, n := range r.items {
-		cols[i] = tables.Column{Name: r.names[i], Type: n.Type}
+	for i, node := range r.items {
+		cols[i] = tables.Column{Name: r.names[i], Type: node.Type}
 		switch {
-		case n.Op == eval.OpLiteral && n.Literal.Null:
+		case node.Op == eval.OpLiteral && node.Literal.Null:
 			cols[i].Type = tables.Type{} // DuckDB gives a bare NULL no type
-		case n.Op == ast.OpColumn && n.Field == 0: // in the form of its table, which expressions do not see
-			cols[i].Type = ev.Tables[n.Table].Columns()[n.Column].Type
+		case node.Op == ast.OpColumn && node.Field == 0: // in the form of its table, which expressions do not see
+			cols[i].Type = evaluator.Tables[node.Table].Columns()[node.Column].Type
 		}
 	}
-	kept := ev.Tables
+	kept := evaluator.Tables
 	return tables.New(rel.N, cols, func(ctx context.Context, i int) (v *tables.Vector, err error) {
 		err = r.held.limits.Within(ctx, func(ctx context.Context) (err error) {
 			ev := eval.New(ctx, kept)
@@ -487,9 +487,9 @@ func (r *run) group(ev *eval.Evaluator, rel *vec.Rows) (*eval.Evaluator, *vec.Ro
 		cols, names = append(cols, tables.NewInts(sql.Int64, make([]int64, len(groups.First)), nil)), append(names,
 			"")
 	}
-	for _, n := range r.b.Nodes {
-		if n.Op == ast.OpColumn && n.Table == groupTable {
-			n.Table = 0
+	for _, node := range r.b.Nodes {
+		if node.Op == ast.OpColumn && node.Table == groupTable {
+			node.Table = 0
 		}
 	}
 	table := tables.FromVectors(names, cols)

@@ -125,10 +125,10 @@ func (b *Binder) field(of, name string) (*eval.Node, error) {
 	case column.Op != ast.OpColumn || column.Type.Kind != tables.Struct || column.Field > 0:
 		return nil, sql.Unsupported("a field of a value of type %s", eval.TypeName(column))
 	}
-	for k, f := range column.Type.Fields {
-		if strings.EqualFold(f.Name, name) {
-			return b.Intern(&eval.Node{Op: ast.OpColumn, Name: f.Name, Table: column.Table, Column: column.Column,
-				Field: k + 1, Type: f.Type}), nil
+	for number, field := range column.Type.Fields {
+		if strings.EqualFold(field.Name, name) {
+			return b.Intern(&eval.Node{Op: ast.OpColumn, Name: field.Name, Table: column.Table, Column: column.Column,
+				Field: number + 1, Type: field.Type}), nil
 		}
 	}
 	return nil, fault.New(fault.NotFound, "query", fault.NoOffset, "%q has no field %q; there are %s", of, name,
@@ -137,11 +137,11 @@ func (b *Binder) field(of, name string) (*eval.Node, error) {
 
 // TableNames lists the tables of FROM for a message.
 func (b *Binder) TableNames() string {
-	var s []string
+	var names []string
 	for _, t := range b.Tables {
-		s = append(s, t.Alias)
+		names = append(names, t.Alias)
 	}
-	return strings.Join(s, ", ")
+	return strings.Join(names, ", ")
 }
 
 // NoColumn returns the error for a column that does not exist.
@@ -149,11 +149,12 @@ func (b *Binder) NoColumn(name string) error {
 	if len(b.Tables) == 0 {
 		return fault.New(fault.NotFound, "query", fault.NoOffset, "no column %q; there is no FROM", name)
 	}
-	var s []string
+	var names []string
 	for _, t := range b.Tables {
-		s = append(s, tables.Names(t.Table.Columns()))
+		names = append(names, tables.Names(t.Table.Columns()))
 	}
-	return fault.New(fault.NotFound, "query", fault.NoOffset, "no column %q; there are %s", name, strings.Join(s, ", "))
+	return fault.New(fault.NotFound, "query", fault.NoOffset, "no column %q; there are %s", name,
+		strings.Join(names, ", "))
 }
 
 // alias binds the expression of an alias of the select list; nil if the alias does not exist.
@@ -230,22 +231,22 @@ type literalKey struct {
 }
 
 func keyOf(n *eval.Node) nodeKey {
-	k := nodeKey{op: n.Op, not: n.Not, try: n.Try, aggregate: n.Aggregate, table: n.Table,
+	key := nodeKey{op: n.Op, not: n.Not, try: n.Try, aggregate: n.Aggregate, table: n.Table,
 		column: n.Column, field: n.Field, name: n.Name, kind: n.Type.Kind, call: n.Call}
 	switch n.Type.Kind {
 	case tables.Int64, tables.Uint64, tables.Float64:
-		k.bits = n.Type.Bits
+		key.bits = n.Type.Bits
 	case tables.List, tables.Struct:
-		k.nested = n.Type.String()
+		key.nested = n.Type.String()
 	}
 	if literal := n.Literal; literal != nil {
-		k.literal = literalKey{is: true, null: literal.Null, int: literal.Int, nanos: literal.Nanos,
+		key.literal = literalKey{is: true, null: literal.Null, int: literal.Int, nanos: literal.Nanos,
 			float: math.Float64bits(literal.Float), string: literal.String}
 		if literal.Rat != nil {
-			k.literal.rat = literal.Rat.RatString()
+			key.literal.rat = literal.Rat.RatString()
 		}
 	}
-	return k
+	return key
 }
 
 // Intern returns the node that is the same expression as n: n itself, or one that was interned before.

@@ -13,15 +13,15 @@ type subset struct {
 
 // split returns the rows for which f holds, and the others.
 func (s subset) split(f func(k int) bool) (yes, no subset) {
-	var in, out []int32
-	for k := range s.b.N {
-		if f(k) {
-			in = append(in, int32(k))
+	var chosen, others []int32
+	for row := range s.b.N {
+		if f(row) {
+			chosen = append(chosen, int32(row))
 		} else {
-			out = append(out, int32(k))
+			others = append(others, int32(row))
 		}
 	}
-	return s.at(in), s.at(out)
+	return s.at(chosen), s.at(others)
 }
 
 // at returns the rows at some positions of the subset.

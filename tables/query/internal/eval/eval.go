@@ -125,14 +125,14 @@ func (ev *Evaluator) filter(n *Node, b *vec.Batch) ([]int32, error) {
 	if n.Op == ast.OpAnd {
 		var sel []int32 // nil: all
 		for _, node := range n.Args {
-			in := b
+			rest := b
 			if sel != nil {
 				if len(sel) == 0 {
 					return sel, nil
 				}
-				in = b.Take(sel)
+				rest = b.Take(sel)
 			}
-			got, err := ev.filter(node, in)
+			got, err := ev.filter(node, rest)
 			if err != nil {
 				return nil, err
 			}
@@ -153,9 +153,9 @@ func (ev *Evaluator) filter(n *Node, b *vec.Batch) ([]int32, error) {
 		return []int32{}, nil
 	}
 	sel, found := make([]int32, b.N), 0
-	for k, t := range values.Bools {
-		sel[found] = int32(k)
-		if t && (values.Nulls == nil || !values.Nulls[k]) {
+	for row, holds := range values.Bools {
+		sel[found] = int32(row)
+		if holds && (values.Nulls == nil || !values.Nulls[row]) {
 			found++
 		}
 	}
@@ -172,26 +172,26 @@ func (ev *Evaluator) Where(n *Node, r *vec.Rows, limit int) (*vec.Rows, error) {
 		parts = max(1, min(runtime.GOMAXPROCS(0), maxParts, r.N/FewRows))
 	}
 	found, errs := make([]*vec.Rows, parts), make([]error, parts)
-	var g sync.WaitGroup
-	for k := range parts {
+	var group sync.WaitGroup
+	for part := range parts {
 		search := func() {
-			lo, hi := r.N/vec.BatchRows*k/parts*vec.BatchRows, r.N
-			if k+1 < parts {
-				hi = r.N / vec.BatchRows * (k + 1) / parts * vec.BatchRows
+			lo, hi := r.N/vec.BatchRows*part/parts*vec.BatchRows, r.N
+			if part+1 < parts {
+				hi = r.N / vec.BatchRows * (part + 1) / parts * vec.BatchRows
 			}
 			ctx := ev.Ctx
-			if k+1 < parts { // each goroutine has a turn of its own
+			if part+1 < parts { // each goroutine has a turn of its own
 				slot := turns.Of(ctx).Beside()
 				defer slot.Rest()
 				ctx = turns.With(ctx, slot)
 			}
-			errs[k] = crash.Call(func() (err error) {
-				found[k], err = ev.beside(ctx).search(n, r, lo, hi, limit)
+			errs[part] = crash.Call(func() (err error) {
+				found[part], err = ev.beside(ctx).search(n, r, lo, hi, limit)
 				return err
 			})
 		}
-		if k+1 < parts {
-			g.Go(search)
+		if part+1 < parts {
+			group.Go(search)
 		} else {
 			search()
 		}
@@ -199,7 +199,7 @@ func (ev *Evaluator) Where(n *Node, r *vec.Rows, limit int) (*vec.Rows, error) {
 	if parts > 1 {
 		turns.Rest(ev.Ctx) // the others may need it
 	}
-	g.Wait()
+	group.Wait()
 	for _, err := range errs { // the error of the first rows, so that it does not depend on timing
 		if err != nil {
 			return nil, err
@@ -267,11 +267,11 @@ func (ev *Evaluator) Column(n *Node, r *vec.Rows) (*tables.Vector, error) {
 	}
 	if n.Op == ast.OpColumn {
 		values := ev.loaded[n]
-		l := r.Tables[n.Table]
-		if l == nil && r.N == values.Len() {
+		rows := r.Tables[n.Table]
+		if rows == nil && r.N == values.Len() {
 			return values, nil
 		}
-		return ev.take(values, l, r.N)
+		return ev.take(values, rows, r.N)
 	}
 	out := vec.Collector{Type: n.Type}
 	size := sizeFor(n)
@@ -449,7 +449,7 @@ func sizeFor(n *Node) int { return max(64, min(vec.BatchRows, 1<<24/max(n.Weight
 // read returns a column's values for a batch, without a copy if the rows are consecutive.
 func (ev *Evaluator) read(n *Node, b *vec.Batch) *vec.Vec {
 	values := ev.loaded[n]
-	l := b.List(n.Table)
+	rows := b.List(n.Table)
 	vector := &vec.Vec{N: b.N}
 	switch sql.RepOf(n.Type) {
 	case sql.RepNone:
@@ -457,20 +457,20 @@ func (ev *Evaluator) read(n *Node, b *vec.Batch) *vec.Vec {
 	case sql.RepBytes:
 		data, offs := values.Raw()
 		vector.Data = data
-		if l == nil {
+		if rows == nil {
 			vector.Lo, vector.Hi = offs[b.Lo:b.Lo+b.N], offs[b.Lo+1:b.Lo+b.N+1]
 		} else {
 			vector.Lo, vector.Hi = make([]uint32, b.N), make([]uint32, b.N)
-			for k, r := range l {
+			for k, r := range rows {
 				vector.Lo[k], vector.Hi[k] = offs[r], offs[r+1]
 			}
 		}
 	case sql.RepFloat:
-		vector.Floats = vec.Part(values.Floats(), l, b)
+		vector.Floats = vec.Part(values.Floats(), rows, b)
 	default:
-		vector.Ints = vec.Part(values.Ints(), l, b)
+		vector.Ints = vec.Part(values.Ints(), rows, b)
 		if ns := values.Nanos(); ns != nil && n.Type.Kind == tables.Timestamp { // times are in microseconds in SQL
-			vector.After = vec.Part(ns, l, b)
+			vector.After = vec.Part(ns, rows, b)
 		}
 		if n.Type.Kind == tables.Bool {
 			vector.Bools = make([]bool, b.N)
@@ -481,7 +481,7 @@ func (ev *Evaluator) read(n *Node, b *vec.Batch) *vec.Vec {
 		}
 	}
 	if nulls := values.Nulls(); nulls != nil {
-		vector.Nulls = vec.Part(nulls, l, b)
+		vector.Nulls = vec.Part(nulls, rows, b)
 	}
 	return vector
 }
@@ -509,9 +509,9 @@ func (ev *Evaluator) isNull(n *Node, b *vec.Batch) (*vec.Vec, error) {
 // Columns returns the values of several expressions.
 func (ev *Evaluator) Columns(nodes []*Node, r *vec.Rows) ([]*tables.Vector, error) {
 	out := make([]*tables.Vector, len(nodes))
-	for i, n := range nodes {
+	for i, node := range nodes {
 		var err error
-		if out[i], err = ev.Column(n, r); err != nil {
+		if out[i], err = ev.Column(node, r); err != nil {
 			return nil, err
 		}
 	}

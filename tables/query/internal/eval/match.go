@@ -41,16 +41,16 @@ func (ev *Evaluator) like(n *Node, x *vec.Vec) (*vec.Vec, error) {
 	}
 	goesOn := func(read int) bool { return ev.budget.Read(read) == nil }
 	values := &vec.Vec{N: x.N, Nulls: x.Nulls, Bools: make([]bool, x.N)}
-	for k := range values.Bools {
-		if x.IsNull(k) {
+	for row := range values.Bools {
+		if x.IsNull(row) {
 			continue
 		}
-		s := x.Bytes(k)
+		text := x.Bytes(row)
 		if n.Like.Fold {
-			s = bytes.Map(unicode.ToLower, s)
+			text = bytes.Map(unicode.ToLower, text)
 		}
-		values.Bools[k] = n.Like.Match(s, goesOn) != n.Not
-		if err := ev.budget.Read(len(s)); err != nil {
+		values.Bools[row] = n.Like.Match(text, goesOn) != n.Not
+		if err := ev.budget.Read(len(text)); err != nil {
 			return nil, err
 		}
 	}

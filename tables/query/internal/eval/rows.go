@@ -75,15 +75,15 @@ func each[T any](out func(v *vec.Vec) *[]T) func(f func(n *Node, r Row) (T, erro
 			values := make([]T, b.N)
 			*out(vector) = values
 			read := texts(args)
-			for k := range values {
-				if vector.IsNull(k) {
+			for row := range values {
+				if vector.IsNull(row) {
 					continue
 				}
-				err := ev.Read(sizeAt(read, k))
+				err := ev.Read(sizeAt(read, row))
 				if err != nil {
 					return nil, err
 				}
-				if values[k], err = f(n, Row{args, k}); err != nil {
+				if values[row], err = f(n, Row{args, row}); err != nil {
 					return nil, err
 				}
 			}
@@ -102,13 +102,13 @@ func Strings(f func(w *vec.StringWriter, n *Node, r Row) error) Evaluation {
 		writer := ev.Strings(b.N)
 		writer.Vec.Nulls = nulls
 		read := texts(args)
-		for k := range b.N {
-			if (nulls == nil || !nulls[k]) && writer.Read(sizeAt(read, k)) {
-				if err := f(writer, n, Row{args, k}); err != nil {
+		for row := range b.N {
+			if (nulls == nil || !nulls[row]) && writer.Read(sizeAt(read, row)) {
+				if err := f(writer, n, Row{args, row}); err != nil {
 					return nil, err
 				}
 			}
-			writer.End(k)
+			writer.End(row)
 		}
 		return writer.Finish()
 	}

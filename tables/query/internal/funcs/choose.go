@@ -30,10 +30,10 @@ func extremeOf(sign int) eval.Evaluation {
 			if n.Args[i].Type.Kind == tables.Null {
 				continue
 			}
-			for k := range b.N {
-				if !values.IsNull(k) && (out.From[k] == nil || sign*vec.OrderAt(n.Type, values, k, out.From[k],
-					k) > 0) {
-					out.From[k], out.At[k] = values, int32(k)
+			for row := range b.N {
+				if !values.IsNull(row) && (out.From[row] == nil || sign*vec.OrderAt(n.Type, values, row, out.From[row],
+					row) > 0) {
+					out.From[row], out.At[row] = values, int32(row)
 				}
 			}
 		}
@@ -94,9 +94,9 @@ func bindLen(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
 }
 
 func evalLen(ev *eval.Evaluator, n *eval.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-	if a := n.Args[0]; a.Type.Kind == tables.List {
+	if list := n.Args[0]; list.Type.Kind == tables.List {
 		lengths := &vec.Vec{N: b.N, Ints: make([]int64, b.N)}
-		eval.EachList(ev, a, b, lengths, func(k int, _ *tables.Vector, lo, hi int) bool {
+		eval.EachList(ev, list, b, lengths, func(k int, _ *tables.Vector, lo, hi int) bool {
 			lengths.Ints[k] = int64(hi - lo)
 			return true
 		})
@@ -152,16 +152,16 @@ func evalListContains(ev *eval.Evaluator, n *eval.Node, _ []*vec.Vec, b *vec.Bat
 		i = sql.Word(x.Literal.Rat.Num())
 	}
 	values := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
-	eval.EachList(ev, node, b, values, func(k int, child *tables.Vector, lo, hi int) bool {
-		for e := lo; e < hi && !values.Bools[k]; e++ {
+	eval.EachList(ev, node, b, values, func(row int, child *tables.Vector, lo, hi int) bool {
+		for elem := lo; elem < hi && !values.Bools[row]; elem++ {
 			switch {
-			case child.Null(e):
+			case child.Null(elem):
 			case child.Kind() == tables.String:
-				values.Bools[k] = string(child.Bytes(e)) == x.Literal.String
+				values.Bools[row] = string(child.Bytes(elem)) == x.Literal.String
 			case child.Kind() == tables.Float64:
-				values.Bools[k] = vec.OrderFloat(child.Float(e), x.Literal.Float) == 0
+				values.Bools[row] = vec.OrderFloat(child.Float(elem), x.Literal.Float) == 0
 			default:
-				values.Bools[k] = whole && child.Int(e) == i
+				values.Bools[row] = whole && child.Int(elem) == i
 			}
 		}
 		return true

@@ -79,9 +79,9 @@ func (b *Batch) List(tab int) []int32 {
 // Take returns the rows at some positions of the batch.
 func (b *Batch) Take(sel []int32) *Batch {
 	out := &Batch{N: len(sel), Tables: make([][]int32, len(b.Tables))}
-	for t := range b.Tables {
+	for table := range b.Tables {
 		picked := make([]int32, len(sel))
-		if source := b.List(t); source != nil {
+		if source := b.List(table); source != nil {
 			for k, s := range sel {
 				picked[k] = source[s]
 			}
@@ -90,7 +90,7 @@ func (b *Batch) Take(sel []int32) *Batch {
 				picked[k] = int32(b.Lo) + s
 			}
 		}
-		out.Tables[t] = picked
+		out.Tables[table] = picked
 	}
 	return out
 }
@@ -144,12 +144,12 @@ func (c *Collector) Add(v *Vec) error {
 
 // Size returns how many bytes the values take in a Collector.
 func (v *Vec) Size() int64 {
-	n := int64(v.N) // Nulls
-	n += 8 * int64(len(v.Bools)+len(v.Ints)+len(v.After)+len(v.Floats))
+	size := int64(v.N) // Nulls
+	size += 8 * int64(len(v.Bools)+len(v.Ints)+len(v.After)+len(v.Floats))
 	for k := range v.Lo {
-		n += 4 + int64(v.Hi[k]-v.Lo[k])
+		size += 4 + int64(v.Hi[k]-v.Lo[k])
 	}
-	return n
+	return size
 }
 
 // Vector returns all values.
