@@ -49,6 +49,7 @@ func (l Limits) Within(ctx context.Context, f func(ctx context.Context) error) e
 	timed, cancel := context.WithTimeout(ctx, duration)
 	defer cancel()
 	err := f(timed)
+	// Where ctx itself has ended, its deadline was the caller's, which must not be blamed on --sql-time.
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && timed.Err() != nil {
 		return fault.New(fault.Limit, "query", fault.NoOffset, "it runs for longer than %v (--sql-time)", duration)
 	}

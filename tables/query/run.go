@@ -129,7 +129,8 @@ func (r *run) from(ctx context.Context, find Tables) error {
 		r.tables = append(r.tables, table)
 		r.b.AddTable(from.Alias, table)
 		var on *eval.Node
-		if from.On != nil { // bound here, because it sees only the tables up to this one
+		// The condition is bound here, because it sees only the tables up to this one.
+		if from.On != nil {
 			r.b.Clause = "a JOIN condition"
 			on = r.b.Condition(from.On)
 		}
@@ -138,7 +139,7 @@ func (r *run) from(ctx context.Context, find Tables) error {
 	return r.b.Err
 }
 
-// bind binds all expressions. WHERE comes before the select list, because it may use aliases but no aggregates.
+// bind binds all expressions.
 func (r *run) bind() error {
 	binder, sel := r.b, r.s
 	for _, item := range sel.Items {
@@ -146,6 +147,7 @@ func (r *run) bind() error {
 			binder.Aliases[name] = item.Expr
 		}
 	}
+	// WHERE is bound before the select list, because it may use aliases but no aggregates.
 	if sel.Where != nil {
 		binder.Clause = "a WHERE clause"
 		r.where = binder.AsScanned(binder.Condition(sel.Where))
@@ -304,6 +306,7 @@ func (r *run) count(e *ast.Expr, none int) int {
 // columns are the keys and then the aggregates.
 func (r *run) rewriteOverGroups() {
 	columns := map[*eval.Node]int{}
+	// From last to first, so that of equal keys the first one stays.
 	for i, key := range slices.Backward(r.keys) {
 		columns[key] = i
 	}
@@ -320,9 +323,10 @@ func (r *run) rewriteOverGroups() {
 	}
 }
 
-// overGroups rewrites one expression. columns gives the column of each key. It keeps the result in the node, because
-// expressions share nodes: without that a chain of aliases would take exponential time.
+// overGroups rewrites one expression. columns gives the column of each key.
 func (r *run) overGroups(n *eval.Node, columns map[*eval.Node]int) *eval.Node {
+	// The result is kept in the node, because expressions share nodes: otherwise a chain of aliases would take
+	// exponential time.
 	if n.Rewritten != nil {
 		return n.Rewritten
 	}
@@ -436,7 +440,7 @@ func (r *run) relation(ev *eval.Evaluator) (*vec.Rows, error) {
 	where := r.where
 	for i := 1; i < len(r.tables); i++ {
 		on := r.on[i]
-		// FROM a, b WHERE a.x = b.x is a join by hash, not a filter of all pairs
+		// FROM a, b WHERE a.x = b.x needs to be a join by hash, because a filter of all pairs would take too long.
 		if on == nil && where != nil && i == len(r.tables)-1 {
 			on, where = where, nil
 		}
@@ -448,7 +452,8 @@ func (r *run) relation(ev *eval.Evaluator) (*vec.Rows, error) {
 	if where == nil {
 		return rel, nil
 	}
-	limit := -1 // without sorting or grouping the search can end at the last row that LIMIT needs
+	// Without sorting or grouping the search can end at the last row that LIMIT needs; otherwise any row may count.
+	limit := -1
 	if r.limit >= 0 && len(r.order) == 0 && !r.grouped && !r.s.Distinct {
 		limit = r.limit + r.offset
 	}
@@ -473,7 +478,8 @@ func (r *run) group(ev *eval.Evaluator, rel *vec.Rows) (*eval.Evaluator, *vec.Ro
 		names, cols = append(names, r.keys[i].Name), append(cols, values)
 	}
 	if len(r.keys) == 0 && rel.N == 0 {
-		groups.Of = nil // SELECT count(*) of no rows is one group without rows
+		// SELECT count(*) of no rows must give one group without rows, so that it is 0 and not missing.
+		groups.Of = nil
 	}
 	for i := range r.b.Aggregates {
 		aggregate := &r.b.Aggregates[i]
@@ -483,11 +489,14 @@ func (r *run) group(ev *eval.Evaluator, rel *vec.Rows) (*eval.Evaluator, *vec.Ro
 		}
 		names, cols = append(names, aggregate.Function.Names[0]), append(cols, values)
 	}
-	if len(cols) == 0 { // HAVING without keys and aggregates: a column is needed for the number of rows
+	// HAVING without keys and aggregates has no column, but the table needs one, because columns say how many rows it
+	// has.
+	if len(cols) == 0 {
 		cols, names = append(cols, tables.NewInts(sql.Int64, make([]int64, len(groups.First)), nil)), append(names,
 			"")
 	}
 	for _, node := range r.b.Nodes {
+		// The table of groups is the only one from here on, so that its number is 0.
 		if node.Op == ast.OpColumn && node.Table == groupTable {
 			node.Table = 0
 		}

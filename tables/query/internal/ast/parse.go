@@ -53,6 +53,7 @@ func parsed[T any](query string, read func(*parser) *T) (*T, error) {
 // fail ends the query with an error, unless it has ended with one. It returns an expression to go on with.
 func (p *parser) fail(err error) *Expr {
 	p.err = cmp.Or(p.err, err)
+	// At the end every method returns, so that only the callers of the parser look at err.
 	p.at = len(p.tokens) - 1
 	return &Expr{}
 }

@@ -165,7 +165,9 @@ func (b *Binder) alias(name string) *eval.Node {
 		return nil
 	}
 	key := aliasUse{name, b.AllowAggregates, b.inAgg}
+	// Without meant, a chain of aliases that each use the one before twice would be bound 2^n times.
 	if b.meant[key] == nil {
+		// Inside itself an alias must not be visible: the name then means a column.
 		b.busy[name] = true
 		b.meant[key] = b.Bind(expr)
 		delete(b.busy, name)
@@ -180,8 +182,7 @@ type Binder struct {
 	ctx     context.Context
 	Library *Library
 	Tables  []Source
-	// Aliases has the aliases of the select list, in lower case. meant holds their nodes once they are bound: without
-	// it, a chain of aliases that each use the one before twice would be bound 2^n times.
+	// Aliases has the aliases of the select list, in lower case. meant holds their nodes once they are bound.
 	Aliases    map[string]*ast.Expr
 	busy       map[string]bool // aliases that are being bound: inside itself, an alias is not visible
 	meant      map[aliasUse]*eval.Node

@@ -13,7 +13,8 @@ import (
 
 // Compare binds a comparison, after converting both sides to one type.
 func (b *Binder) Compare(name string, l, r *eval.Node) *eval.Node {
-	if l.Literal != nil && r.Literal == nil { // put the literal on the right, which compareNumber and pruning expect
+	// The literal needs to be on the right, where compareNumber and pruning expect it.
+	if l.Literal != nil && r.Literal == nil {
 		flip := map[string]string{"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 		return b.Compare(flip[name], r, l)
 	}
@@ -163,6 +164,7 @@ func (b *Binder) equal(l, r *eval.Node) *eval.Node {
 	before := b.Err
 	node := b.Compare("=", l, r)
 	if before == nil && b.Err != nil && (l.Type.Kind == tables.String) != (r.Type.Kind == tables.String) {
+		// DuckDB casts strings and numbers of IN to each other, so that it would run what Compare refuses.
 		b.Err = sql.Unsupported("a cast of type %s or %s", eval.TypeName(l), eval.TypeName(r))
 	}
 	return node

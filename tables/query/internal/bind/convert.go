@@ -73,12 +73,12 @@ func (b *Binder) cast(n *eval.Node, t tables.Type, try bool) *eval.Node {
 	return b.fold(out)
 }
 
-// fold computes an expression of literals, so that Prune can leave out rows by it. If the computation fails the node
-// stays: it is an error only if there is a row to compute it for.
+// fold computes an expression of literals, so that Prune can leave out rows by it.
 func (b *Binder) fold(n *eval.Node) *eval.Node {
 	if b.Err != nil {
 		return n
 	}
+	// If this fails the node stays, because it is an error only if there is a row to compute it for.
 	values, err := eval.New(b.ctx, nil).Eval(n, &vec.Batch{N: 1})
 	switch {
 	case err != nil:

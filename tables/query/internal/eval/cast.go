@@ -69,7 +69,8 @@ func (c *caster) each(f func(k int) bool) error {
 			return fmt.Errorf("could not cast %s of type %s to type %s", c.shown(row),
 				sql.Name(c.from), sql.Name(c.to))
 		}
-		if !owned { // the nulls still belong to c.x
+		// The nulls belong to c.x until then, so that they must not be changed.
+		if !owned {
 			c.v.Nulls, owned = c.x.OwnNulls(), true
 		}
 		c.v.Nulls[row] = true
@@ -127,7 +128,8 @@ func (c *caster) toInt() error {
 		return x >= lo && (wide || x <= hi)
 	}
 	round := func(k int, f float64, to func(float64) float64) bool {
-		if math.IsNaN(f) || f < float64(lo) { // DuckDB checks the range before it rounds
+		// The range is checked before f is rounded, because DuckDB does so too: -0.4 is no UTINYINT.
+		if math.IsNaN(f) || f < float64(lo) {
 			return false
 		}
 		f = to(f)
@@ -190,7 +192,8 @@ func (c *caster) toFloat() error {
 		}
 		number := c.v.Floats[row]
 		c.v.Floats[row] = float64(float32(number))
-		return math.IsInf(number, 0) || !math.IsInf(c.v.Floats[row], 0) // rounding to FLOAT must not make it infinite
+		// Rounding to FLOAT must not make a number infinite.
+		return math.IsInf(number, 0) || !math.IsInf(c.v.Floats[row], 0)
 	})
 }
 

@@ -93,11 +93,13 @@ func doubles(v *tables.Vector, n *Node) (*tables.Vector, error) {
 			continue
 		}
 		x := v.Big(i)
+		// A float holds 53 bits exactly: a larger number would be rounded twice.
 		if x.BitLen() > 53 {
 			return nil, fault.New(fault.Corrupt, "column "+n.Name, fault.NoOffset, "more digits than %s has",
 				sql.Name(v.Type()))
 		}
-		out[i] = float64(x.Int64()) / power // both are exact: the quotient is the nearest
+		// Both are exact, so that the quotient is the nearest float.
+		out[i] = float64(x.Int64()) / power
 	}
 	return tables.NewFloats(n.Type, out, v.Nulls()), nil
 }
@@ -168,7 +170,8 @@ func (ev *Evaluator) Where(n *Node, r *vec.Rows, limit int) (*vec.Rows, error) {
 		return nil, err
 	}
 	parts := 1
-	if limit < 0 { // with a limit, other goroutines would search rows that are not needed
+	// With a limit, other goroutines would search rows that are not needed.
+	if limit < 0 {
 		parts = max(1, min(runtime.GOMAXPROCS(0), maxParts, r.N/FewRows))
 	}
 	found, errs := make([]*vec.Rows, parts), make([]error, parts)
@@ -180,7 +183,8 @@ func (ev *Evaluator) Where(n *Node, r *vec.Rows, limit int) (*vec.Rows, error) {
 				hi = r.N / vec.BatchRows * (part + 1) / parts * vec.BatchRows
 			}
 			ctx := ev.Ctx
-			if part+1 < parts { // each goroutine has a turn of its own
+			// Each goroutine needs a turn of its own, and the last part runs on the caller's.
+			if part+1 < parts {
 				slot := turns.Of(ctx).Beside()
 				defer slot.Rest()
 				ctx = turns.With(ctx, slot)
@@ -197,10 +201,12 @@ func (ev *Evaluator) Where(n *Node, r *vec.Rows, limit int) (*vec.Rows, error) {
 		}
 	}
 	if parts > 1 {
-		turns.Rest(ev.Ctx) // the others may need it
+		// The turn is passed on, because the other goroutines may need it.
+		turns.Rest(ev.Ctx)
 	}
 	group.Wait()
-	for _, err := range errs { // the error of the first rows, so that it does not depend on timing
+	// The error of the first rows is returned, so that it does not depend on timing.
+	for _, err := range errs {
 		if err != nil {
 			return nil, err
 		}
@@ -221,11 +227,11 @@ const (
 	FewRows  = 1 << 15 // rows a goroutine: 8 batches, as a batch is too little work to start one for
 )
 
-// beside returns an evaluator of the same columns for another goroutine. The caller has loaded all columns of the
-// condition, so that the goroutines only read the shared map.
+// beside returns an evaluator of the same columns for another goroutine.
 func (ev *Evaluator) beside(ctx context.Context) *Evaluator {
 	out := New(ctx, ev.Tables)
-	out.loaded = ev.loaded // only read from here on
+	// The caller has loaded all columns of the condition, so that the goroutines only read the shared map.
+	out.loaded = ev.loaded
 	return out
 }
 
@@ -328,7 +334,8 @@ func (ev *Evaluator) take(v *tables.Vector, rows []int32, n int) (*tables.Vector
 func (ev *Evaluator) args(n *Node, b *vec.Batch) ([]*vec.Vec, error) {
 	out := make([]*vec.Vec, len(n.Args))
 	for i, node := range n.Args {
-		if sql.RepOf(node.Type) == sql.RepOther { // functions of lists read the column themselves, by Vector
+		// Functions of lists read the column themselves, so that it needs no Vec.
+		if sql.RepOf(node.Type) == sql.RepOther {
 			continue
 		}
 		var err error
@@ -355,13 +362,15 @@ func (ev *Evaluator) Eval(n *Node, b *vec.Batch) (*vec.Vec, error) {
 		return ev.isNull(n, b)
 	case ast.OpIndex:
 		return ev.index(n, b)
-	case ast.OpAnd, ast.OpOr: // one term at a time: all terms of thousands would be in memory together
+	// One term is computed at a time: all terms of thousands would be in memory together.
+	case ast.OpAnd, ast.OpOr:
 		return ev.logic(n, b)
 	case ast.OpCase:
 		return ev.evalCase(n, b)
 	case OpCoalesce:
 		return ev.evalCoalesce(n, b)
-	case ast.OpIn, ast.OpLike: // only the first argument is computed: the node has the set and the pattern
+	// Only the first argument is computed, because the node has the set and the pattern.
+	case ast.OpIn, ast.OpLike:
 		values, err := ev.Eval(n.Args[0], b)
 		if err != nil {
 			return nil, err

@@ -129,7 +129,8 @@ func (p *pairs) flush() error {
 // relation returns the rows of r at positions l, each with the row of the table in k.
 func (p *pairs) relation(l, k []int32) *vec.Rows {
 	out := p.r.Take(l)
-	out.Tables = append(out.Tables, append([]int32{}, k...)) // nil would stand for all rows
+	// The list must not be nil, because that would stand for all rows.
+	out.Tables = append(out.Tables, append([]int32{}, k...))
 	return out
 }
 
@@ -149,8 +150,7 @@ func (p *pairs) all(right int) (*vec.Rows, error) {
 	return p.finish()
 }
 
-// equal checks the pairs with equal keys, which it finds by hash. It adds the rows of the table from last to first, so
-// that each chain of next is ascending.
+// equal checks the pairs with equal keys, which it finds by hash.
 func (p *pairs) equal(lkeys, rkeys []*Node, right int) (*vec.Rows, error) {
 	leftKeys, err := p.ev.Columns(lkeys, p.r)
 	if err != nil {
@@ -165,6 +165,7 @@ func (p *pairs) equal(lkeys, rkeys []*Node, right int) (*vec.Rows, error) {
 	var heads []int32 // the first row with each key; next has the rows that follow
 	next := make([]int32, right)
 	var key []byte
+	// The rows of the table are added from last to first, so that each chain of next is ascending.
 	for row := right - 1; row >= 0; row-- {
 		if row%vec.BatchRows == 0 {
 			if err := turns.Tick(p.ev.Ctx); err != nil {

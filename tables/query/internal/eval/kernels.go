@@ -75,7 +75,8 @@ func evalCompare(n *Node, args []*vec.Vec, size int) *vec.Vec {
 		compareFloats(n.Name, left.Floats, right.Floats, values.Bools)
 	case rep == sql.RepInt && typ.Kind != tables.Bool && left.After == nil && right.After == nil:
 		compareInts(n.Name, left.Ints, right.Ints, values.Bools)
-	case rep == sql.RepBytes && (n.Name == "=" || n.Name == "<>"): // without a look at strings of other lengths
+	// Equality is apart from order, because it needs no look at the bytes of strings of different lengths.
+	case rep == sql.RepBytes && (n.Name == "=" || n.Name == "<>"):
 		equal := n.Name == "="
 		for k := range values.Bools {
 			values.Bools[k] = (string(left.Bytes(k)) == string(right.Bytes(k))) == equal

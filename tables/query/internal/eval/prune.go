@@ -70,8 +70,9 @@ func rangeOf(n *Node) (r tables.Range, ok bool) {
 	case "<", "<=":
 		r.Hi = x
 	case ">", ">=":
+		// NaN is above every number, but writers leave it out of the bounds: by these, its rows would be lost.
 		if node.Type.Kind == tables.Float64 {
-			return r, false // NaN is above every number, and writers leave it out of the bounds
+			return r, false
 		}
 		r.Lo = x
 	case ">" + Ieee, ">=" + Ieee:

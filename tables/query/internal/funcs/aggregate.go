@@ -166,6 +166,7 @@ func sumOf(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 		id := in.Groups.Of[row]
 		before := sums[id]
 		sums[id] += x[row]
+		// DuckDB sums in 128 bits: a sum that wraps around would be wrong without an error.
 		if unsigned && x[row] < 0 || (sums[id] < before) != (x[row] < 0) {
 			return nil, sql.Unsupported("a sum that 64 bits do not hold")
 		}

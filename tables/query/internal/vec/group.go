@@ -19,9 +19,11 @@ func AppendKey(dst []byte, v *tables.Vector, i int) []byte {
 	case tables.Float64:
 		number := v.Float(i)
 		if number != number {
-			number = math.NaN() // all NaNs are equal, with any bits
+			// All NaNs must be equal, with any bits, so that one stands for all.
+			number = math.NaN()
 		}
-		return le.AppendUint64(dst, math.Float64bits(number+0)) // -0 becomes 0
+		// -0 must be equal to 0: adding 0 makes it that.
+		return le.AppendUint64(dst, math.Float64bits(number+0))
 	case tables.String, tables.Binary:
 		b := v.Bytes(i)
 		return append(binary.AppendUvarint(dst, uint64(len(b))), b...)

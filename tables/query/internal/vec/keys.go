@@ -52,7 +52,8 @@ func (s *KeySet) Add(key []byte) (k int32, added bool) {
 	s.hashes = append(s.hashes, hash)
 	s.data = append(s.data, key...)
 	s.ends = append(s.ends, len(s.data))
-	if 2*len(s.ends) > len(s.slots) { // at most half are used, so that probes stay short
+	// At most half of the slots are used, so that probes stay short.
+	if 2*len(s.ends) > len(s.slots) {
 		s.grow()
 	}
 	return k, true

@@ -116,7 +116,8 @@ func (c *Collector) Add(v *Vec) error {
 		c.all.Ints = append(c.all.Ints, sql.Bit(t))
 	}
 	after := v.After
-	if (after != nil) != (c.all.After != nil) { // only some batches have nanoseconds
+	// Where only some batches have nanoseconds, the others need zeros.
+	if (after != nil) != (c.all.After != nil) {
 		if after == nil {
 			after = make([]int64, v.N)
 		} else {
