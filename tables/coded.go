@@ -99,21 +99,21 @@ func (c *coder) admits(v *parquet.Values, rows int, limit int64) bool {
 	if values != c.dict {
 		last := make([]uint8, values.Len())
 		for i := range last {
-			s := string(values.Raw(i))
-			k, ok := c.known[s]
+			text := string(values.Raw(i))
+			code, ok := c.known[text]
 			if !ok {
 				if len(c.strings) == nullCode {
 					return false
 				}
-				k = uint8(len(c.strings))
-				c.known[s] = k
-				c.strings = append(c.strings, s)
-				c.longest = max(c.longest, len(s))
-				if c.bytes += int64(len(s)); c.bytes > limit {
+				code = uint8(len(c.strings))
+				c.known[text] = code
+				c.strings = append(c.strings, text)
+				c.longest = max(c.longest, len(text))
+				if c.bytes += int64(len(text)); c.bytes > limit {
 					return false
 				}
 			}
-			last[i] = k
+			last[i] = code
 		}
 		c.dict, c.last = values, last
 	}

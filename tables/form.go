@@ -75,9 +75,9 @@ func (t Type) formed(f Form) Type {
 
 // With returns the type with a changed form.
 func (t Type) With(change func(f *Form)) Type {
-	f := t.Stored()
-	change(&f)
-	return t.formed(f)
+	form := t.Stored()
+	change(&form)
+	return t.formed(form)
 }
 
 // Plain returns the type in its default form at all levels. Durations stay: their values depend on the unit.
@@ -134,11 +134,11 @@ func SameForms(t, u Type) bool {
 
 // sameDuration reports whether both types are durations of one unit, or neither is one.
 func sameDuration(t, u Type) bool {
-	a, b := t.Stored(), u.Stored()
-	if a.Store != Duration || b.Store != Duration {
-		return a.Store != Duration && b.Store != Duration
+	first, second := t.Stored(), u.Stored()
+	if first.Store != Duration || second.Store != Duration {
+		return first.Store != Duration && second.Store != Duration
 	}
-	return a.Unit == b.Unit
+	return first.Unit == second.Unit
 }
 
 // unitNames are the names of units by the digits after the second.

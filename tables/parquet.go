@@ -32,7 +32,7 @@ func (o *Options) defaults() {
 // start of r.
 func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Table, error) {
 	o.defaults()
-	in, err := source.SectionOf(r, off, size)
+	section, err := source.SectionOf(r, off, size)
 	if err != nil {
 		return nil, fault.WithPart(err, "table", 0)
 	}
@@ -41,27 +41,27 @@ func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Ta
 		if err := r.ReadAt(ctx, data, off); err != nil {
 			return nil, err
 		}
-		in = source.Memory(data)
+		section = source.Memory(data)
 	}
-	file, err := parquet.Open(ctx, in)
+	file, err := parquet.Open(ctx, section)
 	if err != nil {
 		return nil, fault.WithPart(err, "table", off)
 	}
 	if file.Rows > o.MaxRows {
 		return nil, fault.New(fault.Limit, "table", off, "%d rows, at most %d", file.Rows, o.MaxRows)
 	}
-	p := &parquetTable{f: file, o: o, base: off, held: lru.New[part, heldPart](o.MaxBytes)}
+	loaded := &parquetTable{f: file, o: o, base: off, held: lru.New[part, heldPart](o.MaxBytes)}
 	cols, inArrow := make([]Column, len(file.Fields)), arrowFields(file.Meta[ArrowKey], len(file.Fields))
 	for i := range file.Fields {
-		cols[i] = Column{Name: file.Fields[i].Name, Type: p.typeOf(&file.Fields[i])}
+		cols[i] = Column{Name: file.Fields[i].Name, Type: loaded.typeOf(&file.Fields[i])}
 		if inArrow != nil {
 			cols[i].Type = cols[i].Type.inArrow(&inArrow[i])
 		}
-		p.types = append(p.types, cols[i].Type)
+		loaded.types = append(loaded.types, cols[i].Type)
 	}
-	t := New(int(file.Rows), cols, p.column)
-	t.pages = p
-	return t, nil
+	table := New(int(file.Rows), cols, loaded.column)
+	table.pages = loaded
+	return table, nil
 }
 
 // Parse opens a Parquet object that is in memory, as Read does.
@@ -85,24 +85,24 @@ type span struct{ lo, hi int64 }
 
 func (p *parquetTable) column(ctx context.Context, i int) (*Vector, error) {
 	field := &p.f.Fields[i]
-	var v *Vector
+	var values *Vector
 	var err error
 	if field.Leaf >= 0 && !field.Repeated {
-		v, err = p.flat(ctx, field.Leaf)
+		values, err = p.flat(ctx, field.Leaf)
 	} else {
-		v, err = p.nested(ctx, field)
+		values, err = p.nested(ctx, field)
 	}
 	if err == nil {
-		v.retype(p.types[i])
+		values.retype(p.types[i])
 	}
-	return v, fault.WithPart(err, "table", p.base)
+	return values, fault.WithPart(err, "table", p.base)
 }
 
 // flat decodes a column of the top of the schema, page by page.
 func (p *parquetTable) flat(ctx context.Context, leaf int) (*Vector, error) {
-	b := newBuilder(p, leaf)
-	err := p.pages(ctx, leaf, b.add)
-	values, ferr := b.vector()
+	builder := newBuilder(p, leaf)
+	err := p.pages(ctx, leaf, builder.add)
+	values, ferr := builder.vector()
 	err = cmp.Or(err, ferr)
 	if err != nil {
 		return nil, err
@@ -147,11 +147,11 @@ func (p *parquetTable) bare(f *parquet.Field) Type {
 		}
 		return whole
 	}
-	t := Type{Kind: Struct}
+	structType := Type{Kind: Struct}
 	for i := range f.Children {
-		t.Fields = append(t.Fields, Column{Name: f.Children[i].Name, Type: p.typeOf(&f.Children[i])})
+		structType.Fields = append(structType.Fields, Column{Name: f.Children[i].Name, Type: p.typeOf(&f.Children[i])})
 	}
-	return t
+	return structType
 }
 
 // listOf returns the repeated node in a group annotated LIST or MAP, and the node of its elements: the repeated node

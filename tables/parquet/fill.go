@@ -141,9 +141,9 @@ func (v *Values) Size() int {
 		return int(last+le32(v.data[last:])-v.offs[0]) - 4*(v.n-1)
 	}
 	size := 0
-	if d := v.dict; v.at == nil && d != nil && d.width == 0 {
+	if dictionary := v.dict; v.at == nil && dictionary != nil && dictionary.width == 0 {
 		for _, k := range v.ix[:v.n] {
-			size += int(le32(d.data[d.offs[k]:]))
+			size += int(le32(dictionary.data[dictionary.offs[k]:]))
 		}
 		return size
 	}

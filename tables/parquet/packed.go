@@ -93,7 +93,7 @@ func pack(b []byte, width, n int) (*packed, error) {
 	if packedRunBytes*count+len(b) > 4*n {
 		return nil, nil
 	}
-	p := &packed{width: width, bits: b, runs: make([]packedRun, 0, count)}
+	packedRuns := &packed{width: width, bits: b, runs: make([]packedRun, 0, count)}
 	for rest, done := b, 0; done < n; {
 		run, after, err := nextRun(rest, width, done, n)
 		if err != nil {
@@ -103,10 +103,10 @@ func pack(b []byte, width, n int) (*packed, error) {
 		if run.bits != nil {
 			kept.pos = int32(len(b) - len(run.bits))
 		}
-		p.runs = append(p.runs, kept)
+		packedRuns.runs = append(packedRuns.runs, kept)
 		done, rest = done+run.count, after
 	}
-	return p, nil
+	return packedRuns, nil
 }
 
 // indexBelow checks an index of a dictionary of n values.
