@@ -41,9 +41,9 @@ func (h *readAhead) expect(ctx context.Context, a *Array, attr int, boxes ...Box
 	h.forget()
 	h.needs = map[*Fragment][]int64{}
 	listed := 0
-	for _, b := range boxes {
-		err := a.layers(b, h.whole, func(i int) error {
-			tiles, err := a.tilesOf(ctx, i, b, maxAhead-listed)
+	for _, box := range boxes {
+		err := a.layers(box, h.whole, func(i int) error {
+			tiles, err := a.tilesOf(ctx, i, box, maxAhead-listed)
 			h.needs[a.Fragments[i]] = append(h.needs[a.Fragments[i]], tiles...)
 			listed += len(tiles)
 			return err
@@ -60,17 +60,17 @@ func (h *readAhead) expect(ctx context.Context, a *Array, attr int, boxes ...Box
 		each++
 	}
 	files := 0 // that are read in turns
-	for f, tiles := range h.needs {
+	for fragment, tiles := range h.needs {
 		slices.Sort(tiles)
-		h.needs[f] = slices.Compact(tiles)
-		n := each
-		if !f.Dense {
-			n += len(f.coordParts(a.Schema))
+		h.needs[fragment] = slices.Compact(tiles)
+		parts := each
+		if !fragment.Dense {
+			parts += len(fragment.coordParts(a.Schema))
 		}
 		if h.on {
-			files += n
+			files += parts
 		} else { // without an announcement, fragments are read one after the other
-			files = max(files, n)
+			files = max(files, parts)
 		}
 	}
 	if listed >= maxAhead {

@@ -34,11 +34,11 @@ func (a *Array) URI() string { return a.uri }
 
 // Format returns the latest format version of the array's schema and fragments.
 func (a *Array) Format() int {
-	v := a.Schema.version()
+	version := a.Schema.version()
 	for _, f := range a.Fragments {
-		v = max(v, f.Version)
+		version = max(version, f.Version)
 	}
-	return int(v)
+	return int(version)
 }
 
 // NonEmpty returns the bounds of the cells that were written, inside the domain, or nil if no cell was written.
@@ -126,9 +126,9 @@ func (a *Array) Shape(b Box) (shape []int, cells int, err error) {
 	if err := a.Schema.check(b); err != nil {
 		return nil, 0, err
 	}
-	shape, n := b.shape(a.o.MaxResult)
-	if n == 0 {
+	shape, count := b.shape(a.o.MaxResult)
+	if count == 0 {
 		return nil, 0, fault.New(fault.Limit, "sub-array", fault.NoOffset, "more than %d cells", a.o.MaxResult)
 	}
-	return shape, int(n), nil
+	return shape, int(count), nil
 }

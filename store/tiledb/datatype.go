@@ -223,14 +223,14 @@ func (t Datatype) CoordOfFloat(v float64) Coord {
 
 // floatCoord maps -0 to 0, since both are the same coordinate, and NaN to the very end or the very beginning.
 func floatCoord(v float64) Coord {
-	b := math.Float64bits(v + 0)
-	if b == signBit {
-		b = 0
+	bits := math.Float64bits(v + 0)
+	if bits == signBit {
+		bits = 0
 	}
-	if b&signBit != 0 {
-		return Coord(^b)
+	if bits&signBit != 0 {
+		return Coord(^bits)
 	}
-	return Coord(b | signBit)
+	return Coord(bits | signBit)
 }
 
 func (c Coord) float() float64 {
@@ -248,12 +248,12 @@ func (t Datatype) Coord(b []byte) Coord {
 	case Float64:
 		return floatCoord(math.Float64frombits(binary.LittleEndian.Uint64(b)))
 	}
-	v := cast.Uint(b, t.Size())
+	value := cast.Uint(b, t.Size())
 	if t.unsigned() {
-		return Coord(v)
+		return Coord(value)
 	}
 	shift := 64 - 8*t.Size()
-	return t.CoordOf(int64(v<<shift) >> shift)
+	return t.CoordOf(int64(value<<shift) >> shift)
 }
 
 // store appends the encoded value of a coordinate, little-endian.
@@ -266,13 +266,13 @@ func (t Datatype) store(b []byte, c Coord) []byte {
 	case Float64:
 		return binary.LittleEndian.AppendUint64(b, math.Float64bits(c.float()))
 	}
-	v := uint64(c)
+	value := uint64(c)
 	if !t.unsigned() {
-		v ^= signBit
+		value ^= signBit
 	}
-	var s [8]byte
-	binary.LittleEndian.PutUint64(s[:], v)
-	return append(b, s[:t.Size()]...)
+	var encoded [8]byte
+	binary.LittleEndian.PutUint64(encoded[:], value)
+	return append(b, encoded[:t.Size()]...)
 }
 
 // largest returns the largest coordinate of the type.
@@ -296,27 +296,27 @@ func (t Datatype) ParseCoord(s string) (Coord, error) {
 	if !t.dimension() {
 		return 0, fmt.Errorf("no dimension has the type %v", t)
 	}
-	var c Coord
+	var coord Coord
 	var err error
 	bits := 8 * t.Size()
 	switch {
 	case t.Real():
-		var v float64
-		v, err = strconv.ParseFloat(s, bits)
-		c = t.CoordOfFloat(v)
+		var number float64
+		number, err = strconv.ParseFloat(s, bits)
+		coord = t.CoordOfFloat(number)
 	case t.unsigned():
-		var v uint64
-		v, err = strconv.ParseUint(s, 10, bits)
-		c = Coord(v)
+		var number uint64
+		number, err = strconv.ParseUint(s, 10, bits)
+		coord = Coord(number)
 	default:
-		var v int64
-		v, err = strconv.ParseInt(s, 10, bits)
-		c = t.CoordOf(v)
+		var number int64
+		number, err = strconv.ParseInt(s, 10, bits)
+		coord = t.CoordOf(number)
 	}
-	if err != nil || nan(t, c) {
+	if err != nil || nan(t, coord) {
 		return 0, fmt.Errorf("%q is not a number of type %v", s, t)
 	}
-	return c, nil
+	return coord, nil
 }
 
 // FormatCoord is the inverse of ParseCoord.

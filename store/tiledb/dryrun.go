@@ -19,9 +19,9 @@ type DryRun struct {
 
 // NewDryRun returns a dry run of a new Reader.
 func (a *Array) NewDryRun() *DryRun {
-	p := &DryRun{r: a.NewReader()}
-	p.r.dry = p
-	return p
+	dry := &DryRun{r: a.NewReader()}
+	dry.r.dry = dry
+	return dry
 }
 
 // Held returns the peak memory of the Reader in bytes: one decoded tile, the bytes read ahead, and

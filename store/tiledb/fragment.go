@@ -212,45 +212,46 @@ func (f *Fragment) stored(s *Schema, column int) stored {
 			return stored{at: -1}
 		}
 		attr := &schema.Attrs[at]
-		c := stored{at: at, stem: stem("a", at, attr.Name), what: "attribute " + attr.Name, t: attr.Type,
+		place := stored{at: at, stem: stem("a", at, attr.Name), what: "attribute " + attr.Name, t: attr.Type,
 			p: attr.Pipeline, e: f.elem(attr.Type, int(attr.Values))}
 		if attr.Var() {
-			c.e = f.elem(attr.Type, 1)
-			c.together = attr.Type.text() && attr.Pipeline.HoldsOffsets(f.Version, attr.Type == StringASCII)
+			place.e = f.elem(attr.Type, 1)
+			place.together = attr.Type.text() && attr.Pipeline.HoldsOffsets(f.Version, attr.Type == StringASCII)
 		}
-		return c
+		return place
 	}
 	d := column - len(f.attrs) - 1
-	c := stored{at: len(schema.Attrs) + 1 + d, p: schema.Coords}
+	place := stored{at: len(schema.Attrs) + 1 + d, p: schema.Coords}
 	switch d {
 	case -1:
-		c.stem, c.what, c.t, c.e = coordsName, "coordinates", s.DimType, s.DimType.elem(len(s.Dims))
-		c.e.Alt = c.e.Size
-		return c
+		place.stem, place.what, place.t, place.e = coordsName, "coordinates", s.DimType, s.DimType.elem(len(s.Dims))
+		place.e.Alt = place.e.Size
+		return place
 	case len(schema.Dims):
-		c.stem, c.what, c.t, c.e = "t", "times", Uint64, f.elem(Uint64, 1)
-		return c
+		place.stem, place.what, place.t, place.e = "t", "times", Uint64, f.elem(Uint64, 1)
+		return place
 	}
 	dim := &schema.Dims[d]
-	c.stem, c.what, c.t, c.e = stem("d", d, dim.Name), "dimension "+dim.Name, s.Type(d), f.elem(s.Type(d), 1)
+	place.stem, place.what, place.t = stem("d", d, dim.Name), "dimension "+dim.Name, s.Type(d)
+	place.e = f.elem(place.t, 1)
 	if form, _ := formatOf(schema.version()); len(dim.Pipeline.Filters) > 0 || !form.dimTypes {
-		c.p = dim.Pipeline
+		place.p = dim.Pipeline
 	}
-	c.together = c.t == StringASCII && c.p.HoldsOffsets(f.Version, true)
-	return c
+	place.together = place.t == StringASCII && place.p.HoldsOffsets(f.Version, true)
+	return place
 }
 
 // escapeName writes the characters as %XX that format 8 does not have in the names of files.
 func escapeName(name string) string {
-	var b strings.Builder
-	for _, c := range []byte(name) {
-		if strings.IndexByte("!#$%&'()*+,/:;=?@[]\"<>\\|", c) >= 0 {
-			fmt.Fprintf(&b, "%%%02X", c)
+	var escaped strings.Builder
+	for _, char := range []byte(name) {
+		if strings.IndexByte("!#$%&'()*+,/:;=?@[]\"<>\\|", char) >= 0 {
+			fmt.Fprintf(&escaped, "%%%02X", char)
 		} else {
-			b.WriteByte(c)
+			escaped.WriteByte(char)
 		}
 	}
-	return b.String()
+	return escaped.String()
 }
 
 // hide sorts fragments into the order in which later ones win, and separates those that count from
@@ -261,17 +262,17 @@ func (a *Array) hide(all []*Fragment, vacuums []vacuum) (keep, hidden []*Fragmen
 		return cmp.Or(cmp.Compare(a.From, b.From), strings.Compare(a.Name, b.Name))
 	})
 	replaced := map[string]bool{}
-	for _, v := range vacuums {
-		if a.counts(v.stamp) {
-			for _, name := range v.names {
+	for _, vacuum := range vacuums {
+		if a.counts(vacuum.stamp) {
+			for _, name := range vacuum.names {
 				replaced[name] = true
 			}
 		}
 	}
 	var wide []*Fragment
-	for _, f := range all {
-		if f.From != f.To && !f.x.committed {
-			wide = append(wide, f)
+	for _, fragment := range all {
+		if fragment.From != fragment.To && !fragment.x.committed {
+			wide = append(wide, fragment)
 		}
 	}
 	for _, fragment := range all {

@@ -51,11 +51,11 @@ func (r *Reader) Ahead(ctx context.Context, attr int, boxes []Box) error {
 
 // NewReader returns a reader for one worker.
 func (a *Array) NewReader() *Reader {
-	n := which(len(a.Schema.Dims)) + 2
-	r := &Reader{a: a, dec: filter.NewDecoder(a.key), file: make([]tileFile, n), tile: make([][]byte, n),
-		decoded: make([]decodedRange, n)}
-	r.ahead.ranges = ahead.Ranges{MaxHeld: maxBatch, InOrder: true}
-	return r
+	files := which(len(a.Schema.Dims)) + 2
+	reader := &Reader{a: a, dec: filter.NewDecoder(a.key), file: make([]tileFile, files), tile: make([][]byte, files),
+		decoded: make([]decodedRange, files)}
+	reader.ahead.ranges = ahead.Ranges{MaxHeld: maxBatch, InOrder: true}
+	return reader
 }
 
 // which returns the first of the two files of dimension d among the files of a reader; the number of

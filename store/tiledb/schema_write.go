@@ -36,9 +36,9 @@ func (s *Schema) checkNames() error {
 			return fault.New(fault.Unsupported, "attribute "+name, fault.NoOffset,
 				"its name must not begin with __, like those of TileDB's own files")
 		}
-		if k := s.Attr(name + "_var"); s.Attrs[i].Var() && k >= 0 {
+		if other := s.Attr(name + "_var"); s.Attrs[i].Var() && other >= 0 {
 			return fault.New(fault.Unsupported, "attribute "+name, fault.NoOffset,
-				"its variable-length data and attribute %s would share a file", s.Attrs[k].Name)
+				"its variable-length data and attribute %s would share a file", s.Attrs[other].Name)
 		}
 	}
 	return nil
@@ -46,9 +46,9 @@ func (s *Schema) checkNames() error {
 
 // writable returns an error if fragments of the array cannot be written.
 func (s *Schema) writable() error {
-	if v := s.version(); v != Version {
+	if version := s.version(); version != Version {
 		return fault.New(fault.Unsupported, schemaPart, fault.NoOffset,
-			"the array has format version %d: only arrays of version %d are written", v, Version)
+			"the array has format version %d: only arrays of version %d are written", version, Version)
 	}
 	for i := range s.Attrs {
 		attr := &s.Attrs[i]
@@ -97,9 +97,9 @@ func (s *Schema) append(b []byte) []byte {
 // appendUnencrypted appends a pipeline without its encryption filter.
 func appendUnencrypted(p filter.Pipeline, b []byte) []byte {
 	pipeline := filter.Pipeline{MaxChunk: p.MaxChunk}
-	for _, f := range p.Filters {
-		if f.ID != filter.AES256GCM {
-			pipeline.Filters = append(pipeline.Filters, f)
+	for _, kept := range p.Filters {
+		if kept.ID != filter.AES256GCM {
+			pipeline.Filters = append(pipeline.Filters, kept)
 		}
 	}
 	return pipeline.Append(b)

@@ -179,17 +179,17 @@ func (f *matches) compare(a, b int) int {
 	if f.isText == nil {
 		return slices.Compare(f.at(a), f.at(b))
 	}
-	texts, k := len(f.texts)/max(len(f.hits), 1), 0
+	texts, textIndex := len(f.texts)/max(len(f.hits), 1), 0
 	for d, text := range f.isText {
-		n := cmp.Compare(f.coords[a*f.dims+d], f.coords[b*f.dims+d])
+		order := cmp.Compare(f.coords[a*f.dims+d], f.coords[b*f.dims+d])
 		if text {
-			if n == 0 {
-				n = bytes.Compare(f.texts[a*texts+k], f.texts[b*texts+k])
+			if order == 0 {
+				order = bytes.Compare(f.texts[a*texts+textIndex], f.texts[b*texts+textIndex])
 			}
-			k++
+			textIndex++
 		}
-		if n != 0 {
-			return n
+		if order != 0 {
+			return order
 		}
 	}
 	return 0
@@ -213,13 +213,13 @@ func (f *matches) sort() []int {
 		f.dropOlder(order)
 	}
 	out := make([]int, 0, len(order))
-	for _, k := range order {
-		if f.place[k.hit] < 0 {
+	for _, key := range order {
+		if f.place[key.hit] < 0 {
 			continue
 		}
-		f.place[k.hit] = f.n
+		f.place[key.hit] = f.n
 		f.n++
-		out = append(out, k.hit)
+		out = append(out, key.hit)
 	}
 	return out
 }
@@ -243,15 +243,15 @@ func (f *matches) dropOlder(order []sortKey) {
 func (f *matches) keepLatest(same []sortKey) {
 	last := same[len(same)-1].hit
 	if f.hasTimes {
-		for _, k := range same {
-			if f.times[k.hit] > f.times[last] {
-				last = k.hit
+		for _, key := range same {
+			if f.times[key.hit] > f.times[last] {
+				last = key.hit
 			}
 		}
 	}
-	for _, k := range same {
-		if k.hit != last && (f.hasTimes || f.fragmentOf(k.hit) != f.fragmentOf(last)) {
-			f.place[k.hit] = -1
+	for _, key := range same {
+		if key.hit != last && (f.hasTimes || f.fragmentOf(key.hit) != f.fragmentOf(last)) {
+			f.place[key.hit] = -1
 		}
 	}
 }
@@ -273,24 +273,24 @@ func (f *matches) cells(order []int, s *Schema) []byte {
 func (f *matches) columns(order []int, s *Schema) []Values {
 	out := make([]Values, f.dims)
 	texts, size := len(f.texts)/max(len(f.hits), 1), len(f.raw)/max(len(f.hits), 1)
-	pos, k := 0, 0
+	pos, textIndex := 0, 0
 	for d := range out {
-		values, n := &out[d], s.Type(d).Size()
+		values, width := &out[d], s.Type(d).Size()
 		if f.isText[d] {
 			values.Offsets = make([]uint64, 0, len(order))
 		}
-		for _, h := range order {
+		for _, hit := range order {
 			if f.isText[d] {
 				values.Offsets = append(values.Offsets, uint64(len(values.Data)))
-				values.Data = append(values.Data, f.texts[h*texts+k]...)
+				values.Data = append(values.Data, f.texts[hit*texts+textIndex]...)
 			} else {
-				values.Data = append(values.Data, f.raw[h*size+pos:h*size+pos+n]...)
+				values.Data = append(values.Data, f.raw[hit*size+pos:hit*size+pos+width]...)
 			}
 		}
 		if f.isText[d] {
-			k++
+			textIndex++
 		} else {
-			pos += n
+			pos += width
 		}
 	}
 	return out
@@ -307,15 +307,15 @@ func (r *Reader) collect(ctx context.Context, to sink, all *matches, p part) err
 	if r.dry != nil {
 		all.place = make([]int, len(all.hits))
 	}
-	for v := 0; v < len(all.visits); {
-		fragment, end := all.visits[v].fragment, v
+	for first := 0; first < len(all.visits); {
+		fragment, end := all.visits[first].fragment, first
 		for end < len(all.visits) && all.visits[end].fragment == fragment {
 			end++
 		}
-		if err := r.collectFrom(ctx, to, all, r.a.Fragments[fragment], v, end, p); err != nil {
+		if err := r.collectFrom(ctx, to, all, r.a.Fragments[fragment], first, end, p); err != nil {
 			return err
 		}
-		v = end
+		first = end
 	}
 	return nil
 }

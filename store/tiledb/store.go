@@ -61,9 +61,9 @@ func Is(ctx context.Context, o source.Opener, p source.Path) bool {
 		return false
 	}
 	uri := strings.TrimSuffix(p.Name, "/")
-	r, err := o.Open(ctx, uri+"/"+schemaName)
+	reader, err := o.Open(ctx, uri+"/"+schemaName)
 	if err == nil {
-		return errors.Join(hasVersion(ctx, r), r.Close()) == nil
+		return errors.Join(hasVersion(ctx, reader), reader.Close()) == nil
 	}
 	if source.Unreachable(err) {
 		return false

@@ -12,9 +12,9 @@ import (
 
 // textCoord returns the coordinate of a string.
 func textCoord(s []byte) Coord {
-	var b [8]byte
-	copy(b[:], s)
-	return Coord(binary.BigEndian.Uint64(b[:]))
+	var head [8]byte
+	copy(head[:], s)
+	return Coord(binary.BigEndian.Uint64(head[:]))
 }
 
 // textBound is the longest string that bounds a box: a string of eight bytes cannot be told apart from longer ones.

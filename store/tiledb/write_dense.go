@@ -69,15 +69,15 @@ func (a *Array) writeFragment(ctx context.Context, b Box, parts iter.Seq[Box],
 	if err != nil {
 		return err
 	}
-	w := &writer{a: a, x: &sealer{key: a.key, enc: filter.NewEncoder(a.key)}, f: fragment}
-	if w.folder, err = a.newFragmentFolder(); err != nil {
+	writer := &writer{a: a, x: &sealer{key: a.key, enc: filter.NewEncoder(a.key)}, f: fragment}
+	if writer.folder, err = a.newFragmentFolder(); err != nil {
 		return err
 	}
-	defer w.folder.Remove() // after finish there is nothing to remove
-	if err := errors.Join(w.tiles(ctx, parts, next), w.close()); err != nil {
+	defer writer.folder.Remove() // after finish there is nothing to remove
+	if err := errors.Join(writer.tiles(ctx, parts, next), writer.close()); err != nil {
 		return err
 	}
-	return w.finish()
+	return writer.finish()
 }
 
 // writable returns an error if a fragment cannot be written.

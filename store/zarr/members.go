@@ -26,17 +26,17 @@ func (n *Node) Members(ctx context.Context) ([]Member, error) {
 	}
 	var list []Member
 	if !n.Consolidated {
-		w := walk{n: n}
-		err := w.dir(ctx, "", 0)
-		slices.SortFunc(w.list, func(a, b Member) int { return strings.Compare(a.Path, b.Path) })
-		return w.list, err
+		walked := walk{n: n}
+		err := walked.dir(ctx, "", 0)
+		slices.SortFunc(walked.list, func(a, b Member) int { return strings.Compare(a.Path, b.Path) })
+		return walked.list, err
 	}
-	for _, p := range slices.Sorted(maps.Keys(n.below)) {
+	for _, full := range slices.Sorted(maps.Keys(n.below)) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if path, ok := strings.CutPrefix(p, n.prefix); ok && n.below[p].array {
-			a, err := n.array(path, n.below[p])
+		if path, ok := strings.CutPrefix(full, n.prefix); ok && n.below[full].array {
+			a, err := n.array(path, n.below[full])
 			list = append(list, Member{path, a, err})
 		}
 	}

@@ -146,10 +146,10 @@ func (s *references) name(uri string) (string, bool) {
 // Open implements source.Opener. A URI without a reference is fault.NotFound.
 func (s *references) Open(ctx context.Context, uri string) (source.Reader, error) {
 	name, ok := s.name(uri)
-	var r ref
+	var found ref
 	var err error
 	if ok {
-		r, ok, err = s.list.find(ctx, name)
+		found, ok, err = s.list.find(ctx, name)
 	}
 	if err != nil {
 		return nil, fault.WithFile(err, s.uri)
@@ -157,23 +157,23 @@ func (s *references) Open(ctx context.Context, uri string) (source.Reader, error
 	if !ok {
 		return nil, fault.WithFile(fault.New(fault.NotFound, refsPart, fault.NoOffset, "no object %.80q", name), s.uri)
 	}
-	target := r.to
+	target := found.to
 	if target == nil {
-		return source.Memory(r.inline), nil
+		return source.Memory(found.inline), nil
 	}
 	if target.err != nil {
 		return nil, fault.WithFile(target.err, s.uri)
 	}
-	in, err := target.open(ctx, s.base)
+	file, err := target.open(ctx, s.base)
 	if err != nil {
 		return nil, fault.WithFile(existing(err), target.uri)
 	}
-	if r.n < 0 {
-		return in, nil
+	if found.n < 0 {
+		return file, nil
 	}
-	part, err := source.SectionOf(in, r.off, r.n)
+	part, err := source.SectionOf(file, found.off, found.n)
 	if err != nil {
-		_ = in.Close() // an earlier error is returned
+		_ = file.Close() // an earlier error is returned
 		return nil, fault.WithFile(fault.WithPart(err, refsPart, 0), target.uri)
 	}
 	return part, nil

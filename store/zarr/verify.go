@@ -44,34 +44,34 @@ func (a *Array) Verify(ctx context.Context, workers int) (Checked, error) {
 		return Checked{}, fault.WithFile(fault.New(fault.Limit, "array", fault.NoOffset,
 			"a grid of %v chunks or shards: at most %d can be checked", grid, maxObjects), a.URI)
 	}
-	v := &verifier{a: a}
+	verifier := &verifier{a: a}
 	// A worker holds the stored bytes of a chunk, at most about two times the decoded ones, and the bytes between
 	// codecs, at most two times as well: five times with the decoded ones.
 	need := 5*int64(a.bytes) + 64<<10
 	for i := range a.shards {
-		n, _, err := a.shards[i].indexSize()
+		size, _, err := a.shards[i].indexSize()
 		if err != nil {
 			return Checked{}, fault.WithFile(err, a.URI)
 		}
-		need += 2 * int64(n) // the index as bytes and as ranges
+		need += 2 * int64(size) // the index as bytes and as ranges
 	}
 	workers = int(max(1, min(int64(workers), inFlight/need)))
-	v.readers = make(chan *Reader, workers)
+	verifier.readers = make(chan *Reader, workers)
 	for range workers {
-		v.readers <- a.NewReader()
+		verifier.readers <- a.NewReader()
 	}
-	v.group, v.ctx = errgroup.WithContext(ctx)
-	v.group.SetLimit(workers)
+	verifier.group, verifier.ctx = errgroup.WithContext(ctx)
+	verifier.group.SetLimit(workers)
 	stopped := eachIn(Box{make([]int64, len(grid)), grid}, func(at []int64) error {
 		object := slices.Clone(at)
-		v.group.Go(crash.Guard(func() error { return v.object(object) }))
-		return v.ctx.Err()
+		verifier.group.Go(crash.Guard(func() error { return verifier.object(object) }))
+		return verifier.ctx.Err()
 	})
-	if err := cmp.Or(v.group.Wait(), stopped); err != nil { // the first fault is why the context is done
-		return v.c, err
+	if err := cmp.Or(verifier.group.Wait(), stopped); err != nil { // the first fault is why the context is done
+		return verifier.c, err
 	}
-	v.c.Absent = a.chunksIn(make([]int64, len(a.Shape)), a.Shape) - v.touched
-	return v.c, v.first
+	verifier.c.Absent = a.chunksIn(make([]int64, len(a.Shape)), a.Shape) - verifier.touched
+	return verifier.c, verifier.first
 }
 
 // verifier checks the chunks of an array.
@@ -236,17 +236,17 @@ func (v *verifier) chunk(cell []int64, p place, err error) error {
 // chunksIn returns the number of chunks that a box of cells from first on meets inside of the array. It is
 // math.MaxInt64 if there are more.
 func (a *Array) chunksIn(first, size []int64) int64 {
-	n := int64(1)
+	chunks := int64(1)
 	for d := range first {
 		side := min(size[d], a.Shape[d]-first[d])
 		if side < 1 {
 			return 0
 		}
-		if side = (side-1)/a.Chunks[d] + 1; n > math.MaxInt64/side {
-			n = math.MaxInt64
+		if side = (side-1)/a.Chunks[d] + 1; chunks > math.MaxInt64/side {
+			chunks = math.MaxInt64
 		} else {
-			n *= side
+			chunks *= side
 		}
 	}
-	return n
+	return chunks
 }

@@ -50,12 +50,12 @@ func (a *Ranges) File(name string) *File {
 	if a.files == nil {
 		a.files = map[string]*File{}
 	}
-	f := a.files[name]
-	if f == nil {
-		f = &File{all: a}
-		a.files[name] = f
+	file := a.files[name]
+	if file == nil {
+		file = &File{all: a}
+		a.files[name] = file
 	}
-	return f
+	return file
 }
 
 // Known reports whether ranges of the file are expected.
@@ -77,33 +77,33 @@ func (f *File) Expect(at chunk.Range, gap, limit int64) {
 // Read returns the bytes of a range, which are valid until the next call. If they are not held, it calls read for the
 // run that has them, or else for the range alone, with memory that read may use. In a dry run, read returns nil.
 func (f *File) Read(at chunk.Range, read func(at chunk.Range, memory []byte) ([]byte, error)) ([]byte, error) {
-	a := f.all
+	ranges := f.all
 	i := sort.Search(len(f.runs), func(i int) bool { return f.runs[i].at.Off > at.Off }) - 1
 	if i < 0 || at.Off+at.Len > f.runs[i].at.Off+f.runs[i].at.Len {
-		buf, err := read(at, a.memory())
-		a.free = append(a.free, buf)
+		buf, err := read(at, ranges.memory())
+		ranges.free = append(ranges.free, buf)
 		return buf, err
 	}
-	r := f.runs[i]
-	if !r.held {
-		if a.InOrder && f.last != nil {
-			a.release(f.last)
+	run := f.runs[i]
+	if !run.held {
+		if ranges.InOrder && f.last != nil {
+			ranges.release(f.last)
 		}
-		for len(a.runs) > 0 && a.held+r.at.Len > a.MaxHeld {
-			a.release(a.runs[0])
+		for len(ranges.runs) > 0 && ranges.held+run.at.Len > ranges.MaxHeld {
+			ranges.release(ranges.runs[0])
 		}
-		buf, err := read(r.at, a.memory())
+		buf, err := read(run.at, ranges.memory())
 		if err != nil {
 			return nil, err
 		}
-		r.buf, r.held, f.last = buf, true, r
-		a.runs, a.held = append(a.runs, r), a.held+r.at.Len
+		run.buf, run.held, f.last = buf, true, run
+		ranges.runs, ranges.held = append(ranges.runs, run), ranges.held+run.at.Len
 	}
-	if r.buf == nil {
+	if run.buf == nil {
 		return nil, nil
 	}
-	from := at.Off - r.at.Off
-	return r.buf[from : from+at.Len], nil
+	from := at.Off - run.at.Off
+	return run.buf[from : from+at.Len], nil
 }
 
 // release drops the bytes of a run.

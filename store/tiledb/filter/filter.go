@@ -192,11 +192,11 @@ func ParseVersion(b []byte, version uint32, as func(datatype uint8) (Elem, bool)
 		return bad(0, "%d bytes left, 8 needed", len(b))
 	}
 	pipeline := Pipeline{MaxChunk: binary.LittleEndian.Uint32(b)}
-	n, off := binary.LittleEndian.Uint32(b[4:]), 8
-	if uint64(n)*5 > uint64(len(b)-off) {
-		return bad(4, "%d filters in %d bytes", n, len(b)-off)
+	filters, off := binary.LittleEndian.Uint32(b[4:]), 8
+	if uint64(filters)*5 > uint64(len(b)-off) {
+		return bad(4, "%d filters in %d bytes", filters, len(b)-off)
 	}
-	for range n {
+	for range filters {
 		if len(b)-off < 5 {
 			return bad(off, "ends inside a filter")
 		}
@@ -241,11 +241,11 @@ func (f *Filter) configure(c []byte, as func(datatype uint8) (Elem, bool)) strin
 		f.Window = binary.LittleEndian.Uint32(c)
 	case f.ID == ScaleFloat:
 		f.Scale, f.Offset = math.Float64frombits(cast.Uint(c, 8)), math.Float64frombits(cast.Uint(c[8:], 8))
-		switch w := cast.Uint(c[16:], 8); w {
+		switch width := cast.Uint(c[16:], 8); width {
 		case 1, 2, 4, 8:
-			f.Width = int(w)
+			f.Width = int(width)
 		default:
-			return fmt.Sprintf("has integers of %d bytes", w)
+			return fmt.Sprintf("has integers of %d bytes", width)
 		}
 	}
 	return ""
@@ -285,9 +285,9 @@ func (p Pipeline) Append(b []byte) []byte {
 
 // With returns the pipeline with one more filter at its end.
 func (p Pipeline) With(f Filter) Pipeline {
-	q := Pipeline{MaxChunk: p.MaxChunk, Filters: make([]Filter, 0, len(p.Filters)+1)}
-	q.Filters = append(append(q.Filters, p.Filters...), f)
-	return q
+	longer := Pipeline{MaxChunk: p.MaxChunk, Filters: make([]Filter, 0, len(p.Filters)+1)}
+	longer.Filters = append(append(longer.Filters, p.Filters...), f)
+	return longer
 }
 
 // Has reports whether the pipeline has a filter.
@@ -310,9 +310,9 @@ func u32(b *[]byte) (uint32, bool) {
 	if len(*b) < 4 {
 		return 0, false
 	}
-	v := binary.LittleEndian.Uint32(*b)
+	number := binary.LittleEndian.Uint32(*b)
 	*b = (*b)[4:]
-	return v, true
+	return number, true
 }
 
 // take cuts n bytes from the front of b.
