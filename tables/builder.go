@@ -128,18 +128,20 @@ func (b *builder) reserve(n int) {
 	if values.n > 0 && b.p.keep == nil {
 		expect = min(int64(float64(need)/float64(values.n)*float64(b.p.f.Rows)*1.05), b.p.o.MaxBytes)
 	}
-	_ = b.copying.Wait() // vector returns the error
+	// Copies that run write to the old memory, so that it must not move before they end; vector returns their error.
+	_ = b.copying.Wait()
 	grown := make([]byte, len(values.data), max(need, 2*len(values.data), int(min(expect, 4*int64(need)))))
 	copy(grown, values.data)
 	values.data = grown
 }
 
 // extend appends n zeros to values and returns all of them and the new ones. It makes room for all rows of the table at
-// once, but for at most four times the rows decoded so far, because the file only claims its number of rows.
+// once, but for at most four times the rows decoded so far.
 func extend[T any](b *builder, values []T, n int) (all, more []T) {
 	need := len(values) + n
 	if need > cap(values) {
 		room := max(need, 2*len(values))
+		// At most four times the decoded rows, because the file only claims its number of rows.
 		if whole := int(b.p.f.Rows) + 1; b.p.keep == nil && need <= whole {
 			room = max(need, min(4*need, whole))
 		}

@@ -88,8 +88,7 @@ func newCoder() *coder { return &coder{known: map[string]uint8{}} }
 
 // admits reports whether the strings of a page fit the codes, and assigns codes to new ones in the page's dictionary.
 // It refuses when the first rows strings, each as long as the longest, could take more than limit bytes in the form of
-// Raw: then a file of few bytes could make Raw allocate without bound. It also refuses when the distinct strings take
-// more than limit: a dictionary may hold many that no row uses.
+// Raw. It also refuses when the distinct strings take more than limit: a dictionary may hold many that no row uses.
 func (c *coder) admits(v *parquet.Values, rows int, limit int64) bool {
 	limit = min(limit, math.MaxUint32)
 	values := v.Dictionary()
@@ -117,6 +116,7 @@ func (c *coder) admits(v *parquet.Values, rows int, limit int64) bool {
 		}
 		c.dict, c.last = values, last
 	}
+	// Raw spells the rows out, so that a file of few bytes must not make it allocate without bound.
 	return int64(rows) <= limit/int64(max(c.longest, 1))
 }
 

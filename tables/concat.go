@@ -317,7 +317,8 @@ func (v *Vector) append(p *Vector) error {
 		}
 		v.floats = append(v.floats, p.floats...)
 	case String, Binary, List:
-		if p.coded != nil { // Raw would make a copy and keep it
+		// Raw would make a copy of all strings and keep it.
+		if p.coded != nil {
 			for i := range p.n {
 				v.data = append(v.data, p.Bytes(i)...)
 				v.offs = append(v.offs, uint32(len(v.data)))

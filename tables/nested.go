@@ -29,8 +29,7 @@ func levelAt(levels []uint8, i int) int {
 	return int(levels[i])
 }
 
-// nested decodes a column that has lists or structs. It decodes all rows and takes the kept ones out, because the
-// offset index does not say at which list element a page begins.
+// nested decodes a column that has lists or structs. It decodes all rows and takes the kept ones out.
 func (p *parquetTable) nested(ctx context.Context, f *parquet.Field) (*Vector, error) {
 	assembly := assembler{p: p, streams: map[int]*stream{}}
 	if err := assembly.load(ctx, f); err != nil {
@@ -80,6 +79,7 @@ func (a *assembler) load(ctx context.Context, f *parquet.Field) error {
 	builder := newBuilder(a.p, f.Leaf)
 	defer func() { _ = builder.copying.Wait() }()
 	stream := &stream{}
+	// All rows are decoded, because the offset index does not say at which list element a page begins.
 	for g := range a.p.f.Groups {
 		file, err := a.p.f.Buffered(ctx, g, f.Leaf, a.p.o.Whole)
 		if err != nil {
@@ -194,7 +194,8 @@ func (a *assembler) list(repeated, elem *parquet.Field, def, n int, at places) *
 		}
 		elements[leaf], out.offs = elems, offs
 	}
-	if out.offs == nil { // a list of structs without fields has no leaf that says how long it is
+	// A list of structs without fields has no leaf, so that nothing says how long it is.
+	if out.offs == nil {
 		return a.fail(fault.New(fault.Unsupported, "column "+repeated.Name, fault.NoOffset,
 			"lists of structs without fields"))
 	}

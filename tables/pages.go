@@ -59,7 +59,8 @@ func (p *parquetTable) pages(ctx context.Context, leaf int, add func(v *parquet.
 	ctx, cancel := context.WithCancel(ctx)
 	queue := make(chan *page, min(runtime.GOMAXPROCS(0), maxAhead))
 	var running sync.WaitGroup
-	defer running.Wait() // after cancel, which ends what runs: deferred calls run last to first
+	// This is deferred before cancel, so that it runs after it: cancel ends what still runs.
+	defer running.Wait()
 	defer cancel()
 	var failed error
 	running.Go(func() {
@@ -113,6 +114,8 @@ func (p *parquetTable) eachPage(ctx context.Context, leaf int,
 		if k == 0 {
 			now = p.opening(ctx, number, leaf)
 		}
+		// Decompressing a dictionary may be most of the work of a row group, so that the next one's is read while the
+		// pages of this one are decoded.
 		if next = nil; k+1 < len(groups) {
 			next = p.opening(ctx, groups[k+1], leaf)
 		}
@@ -146,8 +149,6 @@ func (p *parquetTable) eachPage(ctx context.Context, leaf int,
 }
 
 // opening is a column of a row group whose page locations and dictionary are being read.
-// Decompressing a dictionary may be most of the work of a row group, so the next row group's
-// dictionary is read while the pages of this one are decoded.
 type opening struct {
 	done  chan struct{}
 	file  *parquet.File

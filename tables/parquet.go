@@ -107,7 +107,8 @@ func (p *parquetTable) flat(ctx context.Context, leaf int) (*Vector, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.keep == nil { // the vector has all rows, so that the pages are not needed
+	// The vector has all rows, so that the pages are not needed any more.
+	if p.keep == nil {
 		p.held.Forget(func(part part) bool { return part.leaf == leaf })
 	}
 	return values, nil

@@ -79,6 +79,7 @@ func (t *Table) At(ctx context.Context, i int) (*Vector, error) {
 	lazy := &t.loaded[i]
 	lazy.mu.Lock()
 	defer lazy.mu.Unlock()
+	// The lock is held while the column loads, so that a second caller waits for the first one's result.
 	if lazy.v == nil {
 		values, err := t.decode(ctx, i)
 		if err != nil {

@@ -354,7 +354,8 @@ func (v *Vector) Take(rows []int) (*Vector, error) {
 	out.ints, out.high, out.floats = gather(v.ints, rows), gather(v.high, rows), gather(v.floats, rows)
 	switch v.typ.Kind {
 	case Bool, Int64, Uint64, Decimal, Timestamp, Date, Time:
-		if v.ints == nil { // v has no rows: all that was taken is null
+		// v has no rows, so that all that was taken is null.
+		if v.ints == nil {
 			return NewNulls(v.typ, len(rows)), nil
 		}
 	case Float64:

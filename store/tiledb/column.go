@@ -213,7 +213,8 @@ func (c *column) varTile(ctx context.Context, tile int64, first, last int) (tile
 		lo = u64(decoded.offs, first)
 		_, hi = decoded.span(last)
 	}
-	if lo < hi { // otherwise the cells are empty
+	// Otherwise the cells are empty, and no data is read.
+	if lo < hi {
 		decoded.data, err = reader.decode(ctx, c.which+1, tile, decoded.end, &c.stored, int(lo), int(hi))
 	}
 	return decoded, err

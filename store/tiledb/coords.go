@@ -92,7 +92,7 @@ func (c *tileCells) load(s *Schema) {
 }
 
 // eachTile calls f for some tiles of a fragment, with the rows that lie in b. Cells outside the bounding box of their
-// tile are an error, because searches by box would miss them. The argument of f is reused for the next tile.
+// tile are an error. The argument of f is reused for the next tile.
 func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Box, f func(c *tileCells) error) error {
 	if len(tiles) == 0 {
 		return nil
@@ -125,6 +125,7 @@ func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Bo
 		}
 		cells.load(schema)
 		for d, i := range boxes[tile] {
+			// A cell outside the box of its tile is an error, because searches by box would miss it.
 			if row := outside(cells.coords[d*cells.cells:(d+1)*cells.cells], i); row >= 0 {
 				file := files.columns[min(d, len(files.columns)-1)] // formats 3 and 4 have one for all dimensions
 				return file.fault(tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset,

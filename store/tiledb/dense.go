@@ -87,7 +87,8 @@ func (r *Reader) denseFragment(ctx context.Context, to sink, i int, p part, b Bo
 		defer column.close()
 		column.expect(slices.Values(r.ahead.needs[fragment]))
 	}
-	var data tileData // of all tiles, since it is moved to the heap
+	// One value serves all tiles, because it is moved to the heap.
+	var data tileData
 	walk := newDenseWalk(r.a, i, b, place)
 	for tile := range walk.tiles() {
 		if err := ctx.Err(); err != nil {

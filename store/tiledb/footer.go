@@ -124,8 +124,9 @@ func (a *Array) schemaOf(ctx context.Context, c *cursor) (*Schema, error) {
 	return a.namedSchema(ctx, schemasDir+"/"+name)
 }
 
-// namedSchema is schema with a lock, because several fragments are opened at a time.
+// namedSchema is schema for a fragment: it takes the lock, and a missing schema is corrupt.
 func (a *Array) namedSchema(ctx context.Context, name string) (*Schema, error) {
+	// The lock is needed because several fragments are opened at a time.
 	a.schemaMu.Lock()
 	defer a.schemaMu.Unlock()
 	schema, err := a.schema(ctx, name)

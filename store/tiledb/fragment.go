@@ -178,7 +178,8 @@ func (f *Fragment) local() bool { return !source.IsRemote(f.uri) }
 // file returns the URI of a file of a column.
 func (f *Fragment) file(stem string, kind list) string {
 	if source.IsWeb(f.uri) {
-		stem = url.PathEscape(stem) // "%" or "?" in the name of an attribute would change the URL
+		// A "%" or "?" in the name of an attribute would change the URL.
+		stem = url.PathEscape(stem)
 	}
 	return f.uri + "/" + stem + lists[kind].suffix
 }

@@ -91,7 +91,8 @@ func (m *Images) measure() error {
 		length := uint64(area.Hi - area.Lo)
 		if box := m.a.NonEmpty(); axis == 0 && length >= uint64(limits[0]) &&
 			(box == nil || uint64(box[dim].Hi-area.Lo) < uint64(limits[0])) {
-			length = uint64(limits[0]) - 1 // an unbounded domain whose images were written near its beginning
+			// The domain may be unbounded, but its images were written near its beginning: only those need numbers.
+			length = uint64(limits[0]) - 1
 		}
 		if length >= uint64(limits[axis]) {
 			return fault.New(fault.Limit, imagesPart, fault.NoOffset, "dimension %q has more than %d cells",

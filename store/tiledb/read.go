@@ -104,7 +104,8 @@ func (r *Reader) open(ctx context.Context, which int, f *Fragment, c *stored, ki
 func (r *Reader) openFile(ctx context.Context, uri string, size uint64) (source.Reader, error) {
 	known := source.Known{}
 	if size > smallFile {
-		known.Size = int64(size) // so that opening a remote file takes no request
+		// Opening a remote file of known size takes no request, so that only its ranges do.
+		known.Size = int64(size)
 	}
 	src, err := source.OpenKnown(ctx, r.a.store, uri, known)
 	if err != nil {
@@ -188,12 +189,12 @@ func (r *Reader) decode(ctx context.Context, which int, tile int64, n uint64, c 
 	return data, nil
 }
 
-// checkSize returns an error if the stored bytes of a tile cannot hold n bytes, which the schema or the metadata
-// says. Nothing is allocated before, because a small file could otherwise claim much memory.
+// checkSize returns an error if the stored bytes of a tile cannot hold n bytes, which the schema or the metadata says.
 func (r *Reader) checkSize(src []byte, n uint64) error {
 	if n > uint64(r.a.o.MaxTile) {
 		return fault.New(fault.Limit, "", 0, "%d bytes, at most %d", n, r.a.o.MaxTile)
 	}
+	// Nothing is allocated before this check, because a small file could otherwise claim much memory.
 	size, _, err := filter.Size(src)
 	if err == nil && uint64(size) != n {
 		err = fault.New(fault.Corrupt, "", 0, "its chunks hold %d bytes, %d expected", size, n)
@@ -210,8 +211,7 @@ func (r *Reader) room(which, n int) []byte {
 	return r.tile[which]
 }
 
-// decodeKept is decode for a whole tile of a sparse fragment of a dense array. It keeps the tile,
-// because the boxes of Ahead need it one after the other.
+// decodeKept is decode for a whole tile of a sparse fragment of a dense array. It keeps the tile.
 func (r *Reader) decodeKept(ctx context.Context, which int, tile int64, n uint64, c *stored) ([]byte, error) {
 	kept, key := r.ahead.kept, tileKey{r.file[which].uri, tile}
 	if kept == nil {
@@ -222,6 +222,7 @@ func (r *Reader) decodeKept(ctx context.Context, which int, tile int64, n uint64
 	}
 	data, err := r.decode(ctx, which, tile, n, c, 0, int(n))
 	if err == nil && n <= maxKept {
+		// The tile is kept, because the boxes of Ahead need it one after the other.
 		kept.Add(key, slices.Clone(data), int64(n))
 		r.dry.decoded(n, &r.ahead)
 	}

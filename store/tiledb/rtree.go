@@ -108,14 +108,14 @@ func (r *rtree) unbound(t Datatype) {
 	}
 }
 
-// checkLevel checks that each box of a level lies inside the one above it. A search would otherwise
-// miss cells without any error.
+// checkLevel checks that each box of a level lies inside the one above it.
 func (r *rtree) checkLevel(c *cursor, at, level int) error {
 	above, boxes := r.levels[level-1], r.levels[level]
 	if (len(boxes)+r.fanout-1)/r.fanout != len(above) {
 		return c.fault(fault.Corrupt, at, "%d boxes under %d with a fanout of %d", len(boxes), len(above), r.fanout)
 	}
 	for i, b := range boxes {
+		// A search would otherwise miss cells without any error.
 		if !above[i/r.fanout].covers(b) {
 			return c.fault(fault.Corrupt, at, "box %d is not inside the one above it", i)
 		}

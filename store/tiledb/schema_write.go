@@ -133,7 +133,8 @@ func (s *Schema) encrypt() {
 	s.Coords, s.Offsets, s.Validity = s.Coords.With(last), s.Offsets.With(last), s.Validity.With(last)
 	form, _ := formatOf(s.version())
 	for i := range s.Dims {
-		if len(s.Dims[i].Pipeline.Filters) > 0 || !form.dimTypes { // otherwise the filters of Coords count
+		// Otherwise the filters of Coords count, which are encrypted already.
+		if len(s.Dims[i].Pipeline.Filters) > 0 || !form.dimTypes {
 			s.Dims[i].Pipeline = s.Dims[i].Pipeline.With(last)
 		}
 	}

@@ -331,7 +331,8 @@ func (r *Reader) collectFrom(ctx context.Context, to sink, all *matches, f *Frag
 	}
 	var tiles []int64
 	var list []int
-	var data tileData // of all tiles, since it is moved to the heap
+	// One value serves all tiles, because it is moved to the heap.
+	var data tileData
 	for ; v < end; v++ {
 		if lo, hi := all.hitsOf(v); slices.Max(all.place[lo:hi]) >= 0 {
 			tiles, list = append(tiles, all.visits[v].tile), append(list, v)

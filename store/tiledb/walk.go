@@ -136,12 +136,12 @@ type copyPlan struct {
 	first, last int // first and last cell of the box in the tile
 }
 
-// each calls f for every run of n cells along the last dimension. A run begins at cell src of the
-// tile, where its cells are stride cells apart, and goes to cell dst of the result. Runs that are
-// contiguous on both sides are joined, because a few long copies are faster than many short ones.
+// each calls f for every run of n cells along the last dimension. A run begins at cell src of the tile, where its cells
+// are stride cells apart, and goes to cell dst of the result. Runs that are contiguous on both sides are joined.
 func (p *copyPlan) each(f func(dst, src, n, stride int) error) error {
 	d := len(p.n) - 1
 	n, stride := p.n[d], p.src[d]
+	// Contiguous runs are joined, because a few long copies are faster than many short ones.
 	for d > 0 && p.src[d-1] == n*stride && p.dst[d-1] == n {
 		d--
 		n *= p.n[d]

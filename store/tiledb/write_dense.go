@@ -25,13 +25,13 @@ func (a *Array) WriteDense(ctx context.Context, b Box, values []Values) error {
 
 // WriteDenseSlabs is WriteDense for a box that need not fit into memory. It cuts the box along the first dimension into
 // slabs of one tile's extent, and calls next for each of them, which returns the cells of every attribute in row-major
-// order. The tiles of the array must be in row-major order, because the tiles of a slab would not be contiguous in the
-// files otherwise. An error of next ends the writing and is returned.
+// order. The tiles of the array must be in row-major order. An error of next ends the writing and is returned.
 func (a *Array) WriteDenseSlabs(ctx context.Context, b Box, next func(slab Box) ([]Values, error)) error {
 	schema := a.Schema
 	if err := schema.check(b); err != nil {
 		return err
 	}
+	// In another order the tiles of a slab would not be contiguous in the files.
 	if !schema.Dense || schema.TileOrder != RowMajor {
 		return fault.New(fault.Unsupported, "sub-array", fault.NoOffset,
 			"writing in slabs needs a dense array with tiles in row-major order")

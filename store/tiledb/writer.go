@@ -70,8 +70,7 @@ func (w *writer) finish() error {
 	return w.folder.Place(pathname.Join(source.LocalPath(w.a.uri), w.f.Name))
 }
 
-// nextName returns a name for a new fragment. It is later than all others, also than those that were written since the
-// array was opened: with the time of its beginning, a fragment that was consolidated meanwhile would hide it.
+// nextName returns a name for a new fragment.
 func (a *Array) nextName() (string, error) {
 	names, err := entries(context.Background(), a.store, a.uri)
 	if err != nil {
@@ -88,6 +87,8 @@ func (a *Array) nextName() (string, error) {
 			return "", fault.New(fault.Limit, "fragment", fault.NoOffset,
 				"%s has the largest possible time: nothing can be written after it", other)
 		}
+		// The name is later than all others, because a fragment that was consolidated since the array was opened would
+		// otherwise hide this one.
 		now = max(now, stamp.to+1)
 	}
 	return newName(now, now), nil

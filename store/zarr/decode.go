@@ -30,7 +30,8 @@ func (d *decoder) chunk(dst, src []byte, steps []step) error {
 		}
 		out := dst
 		if i < len(steps)-1 {
-			next := &d.turns[turn] // never the one that cur is in, with checksums between the steps or without
+			// The two buffers alternate, so that the output is never the one that cur is in.
+			next := &d.turns[turn]
 			*next = slices.Grow((*next)[:0], step.size+zstd.Spare)
 			out, turn = (*next)[:step.size], 1-turn
 		}

@@ -54,7 +54,8 @@ func undelta(_ *decoder, dst, src []byte, s *step) error {
 		for i := range count {
 			value := math.Float32frombits(uint32(s.from.load(src, i)))
 			if sum += value; i == 0 {
-				sum = value // 0 + -0 would be 0
+				// The first value needs to be taken as it is, because 0 + -0 would be 0.
+				sum = value
 			}
 			s.to.store(dst, i, uint64(math.Float32bits(sum)))
 		}

@@ -29,7 +29,8 @@ func Is(ctx context.Context, o source.Opener, p source.Path) bool {
 		folder, ok := recordsFolder(uri)
 		return ok && Is(ctx, o, source.Path{Name: folder, Scheme: p.Scheme})
 	}
-	if strings.ContainsAny(uri, "?#") { // a name cannot be appended
+	// The name of a metadata file would become part of the query.
+	if strings.ContainsAny(uri, "?#") {
 		return false
 	}
 	names := []string{meta3, array2, group2}

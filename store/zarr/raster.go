@@ -213,8 +213,7 @@ func (n *Node) raster(ctx context.Context, field, column, dims string) (*Raster,
 	return n.bandsOf(list, dims)
 }
 
-// pick returns the array that a field means. If that is one that cannot be read, it returns why: another array would
-// be other pixels under the field's name.
+// pick returns the array that a field means, or why it cannot be read.
 func pick(list []Member, field, column, dims string) (*Array, bool, error) {
 	var same, images []Member
 	for _, member := range list {
@@ -227,6 +226,7 @@ func pick(list []Member, field, column, dims string) (*Array, bool, error) {
 		}
 	}
 	if len(same) == 1 {
+		// Another array would be other pixels under the field's name.
 		return same[0].Array, same[0].Err == nil, same[0].Err
 	}
 	if column == "" && len(same) == 0 && len(images) == 1 {

@@ -58,7 +58,8 @@ func (r *Reader) chunk(ctx context.Context, dst []byte, at, lo, hi, stride []int
 		whole = whole && full && asStored
 		part.add(end-first, stride[d], strides[d])
 	}
-	if whole { // the chunk is as the box: it is decoded where it goes
+	// The chunk is as the box, so that it needs no copy: it is decoded where it goes.
+	if whole {
 		done, err := r.straight(ctx, dst[off:off+int64(array.bytes)], at)
 		if done || err != nil {
 			return err
@@ -122,8 +123,7 @@ func (r *Reader) load(ctx context.Context, at []int64) error {
 	return nil
 }
 
-// unpack decodes the bytes of a chunk into tile, which is bounded by Options.MaxChunk, and allocated after the bytes
-// have arrived.
+// unpack decodes the bytes of a chunk into tile, which is bounded by Options.MaxChunk.
 func (r *Reader) unpack(b []byte) error {
 	stored := r.a.bytes
 	if len(r.a.steps) > 0 {
@@ -132,6 +132,7 @@ func (r *Reader) unpack(b []byte) error {
 	if stored >= 0 && stored != len(b) {
 		return badSize("bytes", len(b), stored)
 	}
+	// The tile is allocated only after its bytes have arrived, so that metadata alone takes no memory.
 	r.tile = slices.Grow(r.tile[:0], r.a.bytes+zstd.Spare)[:r.a.bytes]
 	return r.decode(r.tile, b)
 }

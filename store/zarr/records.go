@@ -177,8 +177,7 @@ func (s *records) uri(k recordKey) string {
 	return source.Join(s.folder, fmt.Sprintf("%s/refs.%d.parq", k.dir, k.number))
 }
 
-// open returns the rows of a file, which are kept. A damaged file is kept, too: each of its rows would otherwise read
-// and decode it again.
+// open returns the rows of a file, which are kept.
 func (s *records) open(ctx context.Context, k recordKey) (*recordFile, error) {
 	if f, ok := s.kept.Get(k); ok {
 		return f, f.err
@@ -199,6 +198,7 @@ func (s *records) open(ctx context.Context, k recordKey) (*recordFile, error) {
 		}
 		file, cost = &recordFile{err: err}, recordError
 	}
+	// A damaged file is kept too: each of its rows would otherwise read and decode it again.
 	s.kept.Add(k, file, cost+int64(len(k.dir)))
 	return file, err
 }

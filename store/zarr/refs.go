@@ -273,7 +273,7 @@ func (r *ref) check(u string, ranged bool) error {
 const maxURL = 8 << 10
 
 // expand puts the templates into a URL: {{name}}. Of the language of templates that kerchunk takes, nothing else is
-// known, and a template is not expanded again, so that none can refer to itself.
+// known.
 func (p *refsParser) expand(u string) (string, error) {
 	var expanded strings.Builder
 	for rest := u; ; {
@@ -284,6 +284,7 @@ func (p *refsParser) expand(u string) (string, error) {
 		}
 		name, end, closed := strings.Cut(after, "}}")
 		text, known := p.templates[strings.TrimSpace(name)]
+		// A template is not expanded again, so that none can refer to itself.
 		if !closed || !known || strings.Contains(text, "{{") {
 			return "", fault.New(fault.Unsupported, refsPart, fault.NoOffset,
 				"the URL %.80q: of templates, only {{NAME}} with a text without templates is known", u)

@@ -115,7 +115,8 @@ func (n *Node) refer(ctx context.Context) error {
 	const copies = 2 // the text and, if it is all one string, a value of it
 	err := n.readText(ctx, file, maxRefsFile, copies, func(b []byte) (err error) {
 		list, err = parseReferences(ctx, b, func(refs int, bytes int64) error {
-			return n.charge(ctx, 2*int64(refs)*refBytes+bytes) // twice, since the list grows
+			// Each reference is charged twice, since the list grows.
+			return n.charge(ctx, 2*int64(refs)*refBytes+bytes)
 		})
 		return err
 	})
@@ -136,7 +137,8 @@ func (s *references) name(uri string) (string, bool) {
 		return "", false
 	}
 	rest = strings.TrimPrefix(rest, "/")
-	if source.IsWeb(s.uri) { // see source.Join
+	// source.Join escaped the name, so that it needs to be unescaped.
+	if source.IsWeb(s.uri) {
 		plain, err := url.PathUnescape(rest)
 		return plain, err == nil
 	}
@@ -211,9 +213,8 @@ func (f *referred) open(ctx context.Context, base source.Opener) (source.Reader,
 // NetCDF, GRIB and FITS.
 var arrayMagics = []string{"\x89HDF", "CDF\x01", "CDF\x02", "CDF\x05", "GRIB", "SIMP"}
 
-// holdsArrays returns an error if a local file below roots is not of a format that references point into. As with
-// indexes in catalogs (catalog.CheckRaster), a user who can write a file below a root could otherwise describe any
-// other file there, such as a key, as pixels.
+// holdsArrays returns an error if a local file below roots is not of a format that references point into.
+// catalog.CheckRaster does the same for indexes in catalogs.
 func holdsArrays(ctx context.Context, base source.Opener, uri string, r source.Reader) error {
 	if source.IsRemote(source.FileOf(uri)) || !source.RootsOf(base).Bounded() {
 		return nil
@@ -222,6 +223,7 @@ func holdsArrays(ctx context.Context, base source.Opener, uri string, r source.R
 	if err := r.ReadAt(ctx, head, 0); err != nil {
 		return err
 	}
+	// A user who can write a file below a root could otherwise describe any other file there, such as a key, as pixels.
 	if magic.Of(head) != magic.TIFF && !slices.Contains(arrayMagics, string(head)) {
 		return fault.New(fault.Unsupported, refsPart, 0,
 			"below the roots of a server, references lead to files of HDF5, NetCDF, GRIB, TIFF or FITS only")

@@ -67,7 +67,8 @@ func (a *Array) Verify(ctx context.Context, workers int) (Checked, error) {
 		verifier.group.Go(crash.Guard(func() error { return verifier.object(object) }))
 		return verifier.ctx.Err()
 	})
-	if err := cmp.Or(verifier.group.Wait(), stopped); err != nil { // the first fault is why the context is done
+	// The error of the group comes first, because the first fault is why the context is done.
+	if err := cmp.Or(verifier.group.Wait(), stopped); err != nil {
 		return verifier.c, err
 	}
 	verifier.c.Absent = a.chunksIn(make([]int64, len(a.Shape)), a.Shape) - verifier.touched
@@ -176,14 +177,14 @@ func (v *verifier) shard(uri string, inside []int64, size int64, cell []int64) e
 	return nil
 }
 
-// overlap returns an error if ranges of a shard overlap so much that they cannot lie side by side. Otherwise a small
-// file could name one range millions of times, and each of them would be decoded.
+// overlap returns an error if ranges of a shard overlap so much that they cannot lie side by side.
 func overlap(list []chunk.Range, size int64) error {
 	sum := int64(0)
 	for i, span := range list {
 		if span.Off < 0 {
 			continue
 		}
+		// A small file could otherwise name one range millions of times, and each of them would be decoded.
 		if sum += span.Len; sum > size {
 			return fault.New(fault.Corrupt, shardPart, fault.NoOffset,
 				"the first %d of its %d chunks have more bytes than the shard, which has %d", i+1, len(list), size)

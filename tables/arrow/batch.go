@@ -219,7 +219,8 @@ func times(t tables.Type, v *tables.Vector, lo, hi int) []byte {
 	for i := range out {
 		micros := v.Ints()[lo+i]
 		switch {
-		case v.Null(lo + i): // its value may be too large
+		// The value of a null may be too large for the unit, so that it stays 0.
+		case v.Null(lo + i):
 		case unit == unitSecond:
 			out[i] = micros / 1_000_000
 		case unit == unitMillisecond:

@@ -18,7 +18,8 @@ func Fitted(ctx context.Context, t *tables.Table) []tables.Column {
 		if required := cols[i].Type.Stored().Required; required || mayNotFit(cols[i].Type) {
 			values, err := t.At(ctx, i)
 			if err != nil {
-				continue // Write returns the error
+				// The column cannot be read: Write needs to return that error, and not this function.
+				continue
 			}
 			cols[i].Type = fitted(cols[i].Type, values)
 			if required && slices.Contains(values.Nulls(), true) {

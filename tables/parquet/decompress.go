@@ -37,7 +37,8 @@ func decompress(codec int32, b []byte, n int) ([]byte, error) {
 		if len(b) != n {
 			return nil, corrupt("%d bytes, %d announced", len(b), n)
 		}
-		return bytes.Clone(b), nil // b may be part of a column chunk, which a kept page must not keep in memory
+		// b may be part of a column chunk, which a kept page must not keep in memory.
+		return bytes.Clone(b), nil
 	case codecSnappy:
 		var size int
 		if size, err = snappy.DecodedLen(b); err == nil {

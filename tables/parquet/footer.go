@@ -273,7 +273,8 @@ func (p *footerParser) parse() {
 		case id == 3 && typ == tI64:
 			p.rows = p.i64()
 		case id == 4 && typ == tList:
-			rowGroups = p.at // read after the schema, which may follow
+			// The row groups are read after the schema, because that may follow and says how many columns they need.
+			rowGroups = p.at
 			p.skip(typ)
 		case id == 5 && typ == tList:
 			p.list(tStruct, p.keyValue)

@@ -80,7 +80,7 @@ type packedRun struct {
 const packedRunBytes = 12
 
 // pack returns n numbers of width bits, n >= 1. It finds the faults that hybrid finds. It returns nil if the runs are
-// so short that decoded numbers take less memory, and counts them before it keeps any.
+// so short that decoded numbers take less memory.
 func pack(b []byte, width, n int) (*packed, error) {
 	count := 0
 	for rest, done := b, 0; done < n; count++ {
@@ -90,6 +90,7 @@ func pack(b []byte, width, n int) (*packed, error) {
 		}
 		done, rest = done+run.count, after
 	}
+	// Runs are counted before any is kept, because a file may have as many as numbers.
 	if packedRunBytes*count+len(b) > 4*n {
 		return nil, nil
 	}

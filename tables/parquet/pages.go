@@ -132,10 +132,10 @@ func (f *File) indexedPages(ctx context.Context, p *Pages, c *columnChunk) error
 	return nil
 }
 
-// walkPages reads every page's header, from the first to the last: of lists to the end of the chunk, because the last
-// list may go on, and of other columns to the last row.
+// walkPages reads every page's header: of lists to the end of the chunk, and of other columns to the last row.
 func (f *File) walkPages(ctx context.Context, p *Pages, c *columnChunk, col *Column) error {
 	row := int64(0)
+	// Of lists all pages are read, because the last list may go on in pages in which no row begins.
 	for pos := c.start; row < p.rows || col.Repeated && pos < c.end; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -161,7 +161,8 @@ func (f *File) walkPages(ctx context.Context, p *Pages, c *columnChunk, col *Col
 			if rows > p.rows-row {
 				return fault.New(fault.Corrupt, "page header", pos, "%d rows, but only %d are left", rows, p.rows-row)
 			}
-			if rows > 0 || col.Repeated { // one without values would make a second page start at the same row
+			// A page without values would make a second page start at the same row.
+			if rows > 0 || col.Repeated {
 				p.Pages = append(p.Pages, Page{Off: pos, Len: clampLen(size), First: row})
 			}
 			row += rows

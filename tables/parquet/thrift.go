@@ -212,7 +212,8 @@ func (t *thrift) listHead() (n uint64, typ byte) {
 	if n == 15 {
 		n = t.uvarint()
 	}
-	if t.err == nil && n > uint64(len(t.b)-t.at) { // an element takes at least one byte
+	// An element takes a byte at least, so that a greater count is wrong.
+	if t.err == nil && n > uint64(len(t.b)-t.at) {
 		t.endsEarly()
 		n = 0
 	}

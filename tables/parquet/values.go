@@ -182,6 +182,7 @@ func (v *Values) nulls(levels []byte, defLevel int, encoding int32) (there int, 
 	if encoding != encRLE {
 		return 0, fault.New(fault.Unsupported, "page", 0, "levels in encoding %d", encoding)
 	}
+	// Pages without nulls are one run, which needs no decoding.
 	if oneRun(levels, defLevel, v.n) {
 		return v.n, nil
 	}
@@ -284,7 +285,8 @@ func (v *Values) plain(b []byte, n int) error {
 // indexes reads the indexes of values in the dictionary.
 func (v *Values) indexes(b []byte, n int, dict *Values) error {
 	if n == 0 {
-		v.dict = dict // there may be none
+		// A page without values needs no dictionary, and there may be none.
+		v.dict = dict
 		return nil
 	}
 	if dict == nil {

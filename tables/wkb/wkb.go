@@ -77,6 +77,7 @@ func (p *Place) Match(wkb []byte, rule Rule, to func(x, y float64) (lon, lat flo
 			point = point || ok
 			apartAll = apartAll && (ok || apart(wkb, box))
 		}
+		// An edge across the antimeridian goes the other way around, so that being apart as drawn says nothing of it.
 		if point || apartAll && !wide(wkb) {
 			return false, nil
 		}
@@ -479,7 +480,8 @@ func (s *scan) path(p positions, crossings *int) {
 	if crossings == nil {
 		return
 	}
-	if math.Abs(px-first) > 180 && s.across { // the ring goes around a pole
+	// The ring goes around a pole, so that it needs to be closed there.
+	if math.Abs(px-first) > 180 && s.across {
 		x, y, pole := px, py, math.Copysign(90, north)
 		step(x, pole)
 		step(first, pole)

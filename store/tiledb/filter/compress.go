@@ -85,7 +85,9 @@ func expandDoubleDelta(_ *Decoder, dst, src []byte, e Elem) error {
 	if values > 1 {
 		second = extend(src[size:], size, e.signed())
 	}
-	clear(dst[values*size:]) // the writer drops bytes after the last whole value (metadata of other filters)
+	// The writer drops the bytes after the last whole value, which only metadata of other filters has. They need to be
+	// 0, because dst is reused.
+	clear(dst[values*size:])
 	ddDecode(dst[:values*size], size, width, first, second, src[lead:])
 	return nil
 }
