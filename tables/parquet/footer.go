@@ -70,9 +70,6 @@ type Column struct {
 	repLevel int // repetition level of its innermost list
 }
 
-// Size returns the bytes of a value, 0 of byte arrays.
-func (c *Column) Size() int { return c.size() }
-
 // NoteKind is what a column or group is annotated as.
 type NoteKind uint8
 

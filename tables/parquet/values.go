@@ -42,7 +42,7 @@ type Values struct {
 
 // newValues returns n values of a column, which are still to be decoded.
 func newValues(col *Column, n int) *Values {
-	return &Values{n: n, typ: col.Type, unsigned: col.Note.Unsigned, width: col.size()}
+	return &Values{n: n, typ: col.Type, unsigned: col.Note.Unsigned, width: col.Size()}
 }
 
 func corrupt(format string, args ...any) error {
@@ -51,8 +51,8 @@ func corrupt(format string, args ...any) error {
 
 func le32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
 
-// size returns the bytes of a PLAIN value, 0 if they vary. Booleans are kept as bytes.
-func (c *Column) size() int {
+// Size returns the bytes of a PLAIN value, 0 of byte arrays. Booleans are kept as bytes.
+func (c *Column) Size() int {
 	switch c.Type {
 	case Boolean:
 		return 1

@@ -24,17 +24,18 @@ func (ev *Evaluator) Join(r *vec.Rows, tab int, on *Node) (*vec.Rows, error) {
 			terms = on.Args
 		}
 	}
-	var lkeys, rkeys, rest []*Node
+	var lkeys, rkeys []*Node
+	rest := &Node{Op: ast.OpAnd}
 	for _, node := range terms {
 		leftKey, rightKey := sides(node, tab)
 		if leftKey != nil {
 			lkeys, rkeys = append(lkeys, leftKey), append(rkeys, rightKey)
 		} else {
-			rest = append(rest, node)
+			rest.Args = append(rest.Args, node)
 		}
 	}
 	pairs := &pairs{r: r, tab: tab, rest: rest, ev: ev}
-	if err := ev.load(rest...); err != nil {
+	if err := ev.load(rest); err != nil {
 		return nil, err
 	}
 	if lkeys == nil {
@@ -80,7 +81,7 @@ type pairs struct {
 	ev   *Evaluator
 	r    *vec.Rows
 	tab  int
-	rest []*Node
+	rest *Node // AND of the terms that are no equality of keys
 	// l and k are pairs that rest is still to be checked for: positions in r, and rows of the
 	// table. outL and outK are the pairs of the result.
 	l, k []int32
@@ -102,28 +103,20 @@ func (p *pairs) flush() error {
 		return err
 	}
 	defer p.ev.done() // the strings of the next pairs are another batch
-	sel := make([]int32, len(p.l))
-	for i := range sel {
-		sel[i] = int32(i)
-	}
-	if len(p.rest) > 0 && len(sel) > 0 {
-		batch := p.relation(p.l, p.k).Batch(0, vec.BatchRows)
-		for _, t := range p.rest {
-			got, err := p.ev.filter(t, batch.Take(sel))
-			if err != nil {
-				return err
-			}
-			for i, s := range got {
-				got[i] = sel[s]
-			}
-			sel = got
+	found := len(p.outL)
+	if len(p.rest.Args) == 0 {
+		p.outL, p.outK = append(p.outL, p.l...), append(p.outK, p.k...)
+	} else {
+		sel, err := p.ev.filter(p.rest, p.relation(p.l, p.k).Batch(0, vec.BatchRows))
+		if err != nil {
+			return err
+		}
+		for _, s := range sel {
+			p.outL, p.outK = append(p.outL, p.l[s]), append(p.outK, p.k[s])
 		}
 	}
-	for _, s := range sel {
-		p.outL, p.outK = append(p.outL, p.l[s]), append(p.outK, p.k[s])
-	}
 	p.l, p.k = p.l[:0], p.k[:0]
-	return p.ev.HoldRows(len(sel) * (p.tab + 1))
+	return p.ev.HoldRows((len(p.outL) - found) * (p.tab + 1))
 }
 
 // relation returns the rows of r at positions l, each with the row of the table in k.
