@@ -4,6 +4,7 @@ import (
 	"sort"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cursor"
 )
 
 // Few has the values of one page when only few of them are asked for. Indexes of the dictionary stay as the page has
@@ -125,7 +126,7 @@ func (p *packed) number(i int) uint32 {
 	if packedRun.pos < 0 {
 		return packedRun.value
 	}
-	return numberAt(p.bits[packedRun.pos:], (i-int(packedRun.first))*p.width, p.width)
+	return uint32(cursor.BitsAt(p.bits[packedRun.pos:], (i-int(packedRun.first))*p.width, p.width))
 }
 
 // cost returns how many bytes of memory the numbers take. p may be nil.

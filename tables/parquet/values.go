@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/internal/cursor"
 	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/planes"
 )
@@ -417,18 +418,9 @@ func unpack(out []uint32, b []byte, width, count int) []uint32 {
 		}
 	}
 	for i := fast; i < count; i++ {
-		out = append(out, numberAt(b, i*width, width))
+		out = append(out, uint32(cursor.BitsAt(b, i*width, width)))
 	}
 	return out
-}
-
-// numberAt returns the number of width bits, at most 32, that begins at a bit of b: it lies in 5 bytes.
-func numberAt(b []byte, bit, width int) uint32 {
-	var number uint64
-	for k, c := range b[bit/8 : min(bit/8+5, len(b))] {
-		number |= uint64(c) << (8 * k)
-	}
-	return uint32(number >> (bit % 8) & (1<<width - 1))
 }
 
 // deltas decodes n numbers in encoding DELTA_BINARY_PACKED and returns the bytes after them.
@@ -484,16 +476,8 @@ func unzigzag(u uint64) uint64 { return u>>1 ^ -(u & 1) }
 // unpackDeltas appends count numbers, each its predecessor plus least plus a number of w bits.
 func unpackDeltas(out []uint64, b []byte, w, count int, least uint64) []uint64 {
 	last := out[len(out)-1]
-	bit := 0
-	for range count {
-		var delta uint64
-		for have := 0; have < w; {
-			take := min(8-bit%8, w-have)
-			delta |= uint64(b[bit/8]) >> (bit % 8) & (1<<take - 1) << have
-			have += take
-			bit += take
-		}
-		last += least + delta
+	for i := range count {
+		last += least + cursor.BitsAt(b, i*w, w)
 		out = append(out, last)
 	}
 	return out
