@@ -23,15 +23,11 @@ type Options struct {
 	Whole int64
 }
 
-func (o *Options) defaults() {
-	o.MaxRows, o.MaxBytes, o.Whole = cmp.Or(o.MaxRows, 1<<26), cmp.Or(o.MaxBytes, 2<<30), cmp.Or(o.Whole, 32<<20)
-}
-
 // Read opens the Parquet object of size bytes at offset off of r. It reads and checks the footer, or the whole object
 // if it is small. The table reads from r as long as it is used, and does not close it. Errors count offsets from the
 // start of r.
 func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Table, error) {
-	o.defaults()
+	o.MaxRows, o.MaxBytes, o.Whole = cmp.Or(o.MaxRows, 1<<26), cmp.Or(o.MaxBytes, 2<<30), cmp.Or(o.Whole, 32<<20)
 	section, err := source.SectionOf(r, off, size)
 	if err != nil {
 		return nil, fault.WithPart(err, "table", 0)

@@ -10,11 +10,9 @@ import (
 
 // Limits of the memory that a reader holds between the boxes of Ahead.
 const (
-	maxBatch = 4 << 20 // stored bytes that one read fetches, and that all files hold together
-	// the same of a local file: another read costs less than bytes that fall out of the processor's cache
-	maxLocal = 256 << 10
-	maxAhead = 1 << 18 // tiles that are listed as needed: 2 MiB of indices
-	maxKept  = 8 << 20 // decoded bytes of sparse fragments
+	maxBatch = ahead.MaxRun // stored bytes that all files hold together
+	maxAhead = 1 << 18      // tiles that are listed as needed: 2 MiB of indices
+	maxKept  = 8 << 20      // decoded bytes of sparse fragments
 )
 
 // readAhead knows the boxes that will be read next: which tiles they need, and in which fragments.

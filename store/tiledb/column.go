@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/internal/ahead"
 )
 
 // part is what is read of a column: its values or, of an attribute, whether cells have one (nullOffsets).
@@ -146,7 +147,7 @@ func (c *column) expect(tiles iter.Seq[int64]) {
 	}
 	limit := c.r.ahead.limit
 	if c.f.local() {
-		limit = min(limit, maxLocal)
+		limit = min(limit, ahead.MaxLocalRun)
 	}
 	for k := range files {
 		file := &files[k]

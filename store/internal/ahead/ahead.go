@@ -9,6 +9,13 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 )
 
+// Limits of the bytes that one read fetches. Another read of a local file costs less than bytes that fall out of the
+// processor's cache.
+const (
+	MaxRun      = 4 << 20   // of a remote object
+	MaxLocalRun = 256 << 10 // of a local file
+)
+
 // Ranges holds the bytes of runs of ranges, over all files of one worker.
 type Ranges struct {
 	MaxHeld int64 // bytes that are held at a time; a longer run is held alone
