@@ -68,7 +68,8 @@ func arrowFields(encoded string, columns int) (fields []arrowField) {
 	if len(data) < 8 {
 		return nil
 	}
-	// FlatBuffers of Go has no verifier. Offsets beyond data panic, and nothing is allocated by a length.
+	// FlatBuffers of Go has no verifier. Offsets beyond data panic, and nothing is allocated by a length, so that
+	// recovering is enough.
 	defer func() {
 		if recover() != nil {
 			fields = nil

@@ -164,6 +164,7 @@ func appendFloat(dst []byte, f float64) []byte {
 }
 
 func appendJSONString(dst, s []byte) []byte {
+	// Most strings have nothing to escape, so that they are copied as they are.
 	for _, c := range s {
 		if c < ' ' || c >= 0x7F || c == '"' || c == '\\' {
 			b, _ := json.Marshal(string(s)) // strings always marshal

@@ -121,6 +121,7 @@ func (p *parquetTable) within(ctx context.Context, g int, r Range, in []span) ([
 
 // mayHold reports whether values with the bounds b may lie in a range.
 func (p *parquetTable) mayHold(leaf int, b parquet.Bounds, rows int64, r Range) bool {
+	// A null lies in no range, so that a page of nulls has none of its rows.
 	if b.Nulls >= rows {
 		return false
 	}

@@ -69,7 +69,7 @@ func (a *Array) readListing(ctx context.Context, names []string) (*listing, erro
 			return nil, err
 		}
 	}
-	// Files that say which others do not count come first.
+	// Files that say which others do not count come first, because the others are read by them.
 	if err := lister.each(ctx, commits, commitsDir+"/", ignoreSuffix, lister.ignore); err != nil {
 		return nil, err
 	}

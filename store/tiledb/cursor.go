@@ -122,7 +122,7 @@ func (c *cursor) bounds(types []Datatype, what string) Box {
 }
 
 func (c *cursor) boxOf(types []Datatype, what string, unsigned bool) Box {
-	// An interval has at least two bytes, or two lengths.
+	// An interval has at least two bytes, or two lengths, so that nothing is allocated for more than b can hold.
 	if c.bad == nil && 2*len(types) > c.left() {
 		c.fail(c.off, "%s takes at least %d bytes, %d are left", what, 2*len(types), c.left())
 	}

@@ -145,6 +145,7 @@ func (m *Images) Read(ctx context.Context, r *Reader, dst []byte, i int64, b chu
 	}
 	r.ahead.whole = m.whole(i)
 	err = r.DenseInto(ctx, dst, m.attr, box, m.axes)
+	// Boxes that are read later may be no parts of this image, so that whole must not stay.
 	r.ahead.whole = nil
 	return err
 }
@@ -267,6 +268,7 @@ func (m *Images) ID(i int64) string {
 	schema := m.a.Schema
 	_, hi := m.Written()
 	name, last := schema.DimType.FormatCoord(m.Coord(i)), schema.DimType.FormatCoord(m.Coord(hi-1))
+	// A negative coordinate is not padded: zeros before its sign would make it no number.
 	if n := len(last) - len(name); n > 0 && name[0] != '-' {
 		name = strings.Repeat("0", n) + name
 	}

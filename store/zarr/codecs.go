@@ -41,6 +41,7 @@ func (c *chain) add(name string, kind *codec, conf object) error {
 	if c.size < 0 && kind.compresses {
 		return unsupported("codec %q around another compressor", name)
 	}
+	// Only a checksum may be around a compressor, because it needs no size of its input.
 	if c.size < 0 && kind.sum == nil {
 		return unsupported("codec %q around a compressor", name)
 	}

@@ -68,6 +68,7 @@ func Write(ctx context.Context, w io.Writer, t *tables.Table) error {
 	if err := message(w, schema(fields, nil), nil); err != nil {
 		return err
 	}
+	// Dictionaries need to come before the batches that refer to them.
 	codes := &coder{w: w}
 	for i, values := range cols {
 		err := CheckForm(fields[i].Type, values)

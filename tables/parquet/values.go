@@ -389,8 +389,9 @@ func nextRun(b []byte, width, done, n int) (r run, rest []byte, err error) {
 	if len(b) < (r.count*width+7)/8 {
 		return r, nil, corrupt("%d numbers of %d bits in %d bytes", r.count, width, len(b))
 	}
-	r.bits = slices.Clip(b) // not nil, even if width is 0
-	// A file may name any number of groups: with at most 2^40 of 32 bytes the product does not overflow.
+	// The bits must not be nil, even if width is 0, because nil stands for equal numbers.
+	r.bits = slices.Clip(b)
+	// A file may name any number of groups: at most 2^40 of 32 bytes count, so that the product does not overflow.
 	return r, b[min(len(b), int(min(groups, 1<<40))*width):], nil
 }
 

@@ -50,7 +50,7 @@ func (in *Grouped) Best(sign int) []int {
 	order := comparator(in.Args[0])
 	for _, row := range in.Rows {
 		id := in.Groups.Of[row]
-		if best[id] < 0 || sign*order(int(row), best[id]) < 0 {
+		if best[id] < 0 || sign != 0 && sign*order(int(row), best[id]) < 0 {
 			best[id] = int(row)
 		}
 	}
