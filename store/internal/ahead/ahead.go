@@ -71,10 +71,11 @@ func (f *File) Known() bool { return len(f.runs) > 0 }
 // Expect says that a range of the file will be read, behind those that are expected already. If it lies at most gap
 // bytes behind the last of them, and both together have at most limit bytes, one read fetches both.
 func (f *File) Expect(at chunk.Range, gap, limit int64) {
-	if n := len(f.runs); n > 0 && !f.runs[n-1].held {
-		join := chunk.Join{Span: f.runs[n-1].at, MaxGap: gap, MaxLen: limit}
+	// A run whose bytes are held must not grow, because they would end before it.
+	if count := len(f.runs); count > 0 && !f.runs[count-1].held {
+		join := chunk.Join{Span: f.runs[count-1].at, MaxGap: gap, MaxLen: limit}
 		if join.Take(at) {
-			f.runs[n-1].at = join.Span
+			f.runs[count-1].at = join.Span
 			return
 		}
 	}
@@ -88,6 +89,7 @@ func (f *File) Read(at chunk.Range, read func(at chunk.Range, memory []byte) ([]
 	i := sort.Search(len(f.runs), func(i int) bool { return f.runs[i].at.Off > at.Off }) - 1
 	if i < 0 || at.Off+at.Len > f.runs[i].at.Off+f.runs[i].at.Len {
 		buf, err := read(at, ranges.memory())
+		// The bytes are valid until the next call only, so that it may have their memory.
 		ranges.free = append(ranges.free, buf)
 		return buf, err
 	}
@@ -109,8 +111,8 @@ func (f *File) Read(at chunk.Range, read func(at chunk.Range, memory []byte) ([]
 	if run.buf == nil {
 		return nil, nil
 	}
-	from := at.Off - run.at.Off
-	return run.buf[from : from+at.Len], nil
+	start := at.Off - run.at.Off
+	return run.buf[start : start+at.Len], nil
 }
 
 // release drops the bytes of a run.
@@ -120,14 +122,16 @@ func (a *Ranges) release(r *run) {
 	}
 	a.runs = slices.DeleteFunc(a.runs, func(other *run) bool { return other == r })
 	a.held -= r.at.Len
+	// The memory of a longer run, which was held alone, is not kept: it would count for nothing.
 	if int64(cap(r.buf)) <= a.MaxHeld {
 		a.free = append(a.free, r.buf)
 	}
 	r.held, r.buf = false, nil
 }
 
-// memory returns the memory that became free last, which is most likely of the right size.
+// memory returns memory for bytes, or nil.
 func (a *Ranges) memory() (b []byte) {
+	// The memory that became free last is taken, because it is most likely of the right size.
 	if n := len(a.free) - 1; n >= 0 {
 		b, a.free = a.free[n], a.free[:n]
 	}
