@@ -122,7 +122,7 @@ func (a *Ranges) release(r *run) {
 	}
 	a.runs = slices.DeleteFunc(a.runs, func(other *run) bool { return other == r })
 	a.held -= r.at.Len
-	// The memory of a longer run, which was held alone, is not kept: it would count for nothing.
+	// The memory of a longer run, which was held alone, is not kept, so that a reader stays within its bound.
 	if int64(cap(r.buf)) <= a.MaxHeld {
 		a.free = append(a.free, r.buf)
 	}
