@@ -28,6 +28,9 @@ func (d *decoder) chunk(dst, src []byte, steps []step) error {
 			cur = body
 			continue
 		}
+		if stored := step.stored(); stored >= 0 && stored != len(cur) {
+			return badSize(step.name, len(cur), stored)
+		}
 		out := dst
 		if i < len(steps)-1 {
 			// The two buffers alternate, so that the output is never the one that cur is in.
