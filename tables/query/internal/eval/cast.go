@@ -128,7 +128,7 @@ func (c *caster) toInt() error {
 		return x >= lo && (wide || x <= hi)
 	}
 	round := func(k int, f float64, to func(float64) float64) bool {
-		// The range is checked before f is rounded, because DuckDB does so too: -0.4 is no UTINYINT.
+		// The range is checked before f is rounded, because DuckDB does so too: it refuses -0.4 as UTINYINT.
 		if math.IsNaN(f) || f < float64(lo) {
 			return false
 		}

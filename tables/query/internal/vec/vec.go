@@ -222,7 +222,7 @@ func (b *Batch) Row(tab, k int) int {
 	return b.Lo + k
 }
 
-// EitherNull returns which values of two vecs are null, of which a and b are the Nulls.
+// EitherNull returns which values are null in one of two vecs; a and b are their Nulls.
 func EitherNull(a, b []bool) []bool {
 	switch {
 	case a == nil:
