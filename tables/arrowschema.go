@@ -68,7 +68,8 @@ func arrowFields(encoded string, columns int) (fields []arrowField) {
 	if len(data) < 8 {
 		return nil
 	}
-	// FlatBuffers of Go has no verifier. Offsets beyond data panic, and nothing is allocated by a length.
+	// FlatBuffers of Go has no verifier. Offsets beyond data panic, and nothing is allocated by a length, so that
+	// recovering is enough.
 	defer func() {
 		if recover() != nil {
 			fields = nil
@@ -160,9 +161,9 @@ func (t flat) tables(i int, left *arrowLeft) []flat {
 		return nil
 	}
 	off := flatbuffers.UOffsetT(t.Offset(flatbuffers.VOffsetT(4 + 2*i)))
-	start, n := t.Vector(off), t.VectorLen(off)
+	start, count := t.Vector(off), t.VectorLen(off)
 	var out []flat
-	for k := 0; k < n && !left.over(); k++ {
+	for k := 0; k < count && !left.over(); k++ {
 		left.fields--
 		out = append(out, table(t.Bytes, t.Indirect(start+flatbuffers.UOffsetT(4*k))))
 	}
@@ -176,9 +177,9 @@ func (t flat) fields(i int, left *arrowLeft, depth int) []arrowField {
 		return nil
 	}
 	var out []arrowField
-	for _, f := range t.tables(i, left) {
-		field := f.field(left)
-		field.children = f.fields(5, left, depth+1)
+	for _, child := range t.tables(i, left) {
+		field := child.field(left)
+		field.children = child.fields(5, left, depth+1)
 		out = append(out, field)
 	}
 	return out

@@ -35,12 +35,12 @@ func (t Type) BecomesString(joined Type) bool {
 // are cast to strings if it is String.
 func inType(t Type, parts []*Vector) []*Vector {
 	out := slices.Clone(parts)
-	for i, p := range parts {
+	for i, part := range parts {
 		switch {
-		case p.typ.Kind == Null:
-			out[i] = NewNulls(t, p.n)
-		case t.Kind == String && p.typ.isScalar():
-			out[i] = p.asStrings()
+		case part.typ.Kind == Null:
+			out[i] = NewNulls(t, part.n)
+		case t.Kind == String && part.typ.isScalar():
+			out[i] = part.asStrings()
 		}
 	}
 	return out

@@ -26,20 +26,19 @@ type builder struct {
 
 func newBuilder(p *parquetTable, leaf int) *builder {
 	column := &p.f.Columns[leaf]
-	b := &builder{p: p, name: column.Name, unit: 6, v: Vector{typ: leafType(column)}}
-	b.v.typ.Nano = nano(column)
-	b.copying.SetLimit(min(runtime.GOMAXPROCS(0), maxAhead) - 1)
+	built := &builder{p: p, name: column.Name, unit: 6, v: Vector{typ: leafType(column)}}
+	built.copying.SetLimit(min(runtime.GOMAXPROCS(0), maxAhead) - 1)
 	if (column.Note.Kind == parquet.Timestamp || column.Note.Kind == parquet.Time) && column.Type != parquet.Int96 {
-		b.unit = column.Note.Unit
+		built.unit = column.Note.Unit
 	}
-	switch b.v.typ.Kind {
+	switch built.v.typ.Kind {
 	case String:
-		b.codes = newCoder()
+		built.codes = newCoder()
 		fallthrough
 	case Binary:
-		b.v.offs = make([]uint32, 1)
+		built.v.offs = make([]uint32, 1)
 	}
-	return b
+	return built
 }
 
 // add appends a page. first is the number of its first row in the table.
@@ -59,8 +58,8 @@ func (b *builder) add(v *parquet.Values, first int64) error {
 
 func (b *builder) addValues(v *parquet.Values) error {
 	values := &b.v
-	n := v.Len()
-	if int64(values.n+n) > b.p.o.MaxRows {
+	rows := v.Len()
+	if int64(values.n+rows) > b.p.o.MaxRows {
 		return fault.New(fault.Limit, "column "+b.name, fault.NoOffset, "more than %d values", b.p.o.MaxRows)
 	}
 	if values.typ.Kind != Null && (b.nulls || v.HasNulls()) {
@@ -69,28 +68,27 @@ func (b *builder) addValues(v *parquet.Values) error {
 		}
 		values.nulls = v.AppendNulls(values.nulls)
 	}
-	values.n += n
+	values.n += rows
 	switch values.typ.Kind {
 	case Null:
 	case Float64:
 		var out []float64
-		values.floats, out = extend(b, values.floats, n)
-		b.copy(n, func() { v.FillFloats(out) })
+		values.floats, out = extend(b, values.floats, rows)
+		b.copy(rows, func() { v.FillFloats(out) })
 	case String, Binary:
 		return b.addBytes(v)
 	case Decimal:
 		return b.addDecimals(v)
 	default:
 		var out []int64
-		values.ints, out = extend(b, values.ints, n)
-		b.copy(n, func() { v.FillInts(out) })
+		values.ints, out = extend(b, values.ints, rows)
+		b.copy(rows, func() { v.FillInts(out) })
 	}
 	return nil
 }
 
-// minParallelRows is the least number of rows that are copied on another goroutine: 4,096 values of
-// 8 bytes are 32 KiB, which one processor copies in about the microseconds that starting a
-// goroutine takes.
+// minParallelRows is the least number of rows that are copied on another goroutine: 4,096 values of 8 bytes are 32 KiB,
+// which one processor copies in about the microseconds that starting a goroutine takes.
 const minParallelRows = 4096
 
 // copy calls run, which copies n rows, on another goroutine if one is free. The caller must not move the memory that
@@ -130,18 +128,20 @@ func (b *builder) reserve(n int) {
 	if values.n > 0 && b.p.keep == nil {
 		expect = min(int64(float64(need)/float64(values.n)*float64(b.p.f.Rows)*1.05), b.p.o.MaxBytes)
 	}
-	_ = b.copying.Wait() // vector returns the error
+	// Copies that run write to the old memory, so that it must not move before they end; vector returns their error.
+	_ = b.copying.Wait()
 	grown := make([]byte, len(values.data), max(need, 2*len(values.data), int(min(expect, 4*int64(need)))))
 	copy(grown, values.data)
 	values.data = grown
 }
 
 // extend appends n zeros to values and returns all of them and the new ones. It makes room for all rows of the table at
-// once, but for at most four times the rows decoded so far, because the file only claims its number of rows.
+// once, but for at most four times the rows decoded so far.
 func extend[T any](b *builder, values []T, n int) (all, more []T) {
 	need := len(values) + n
 	if need > cap(values) {
 		room := max(need, 2*len(values))
+		// At most four times the decoded rows, because the file only claims its number of rows.
 		if whole := int(b.p.f.Rows) + 1; b.p.keep == nil && need <= whole {
 			room = max(need, min(4*need, whole))
 		}
@@ -183,50 +183,50 @@ func (b *builder) addBytes(v *parquet.Values) error {
 func (b *builder) addDecimals(v *parquet.Values) error {
 	values := &b.v
 	for i := range v.Len() {
-		var l, h int64
+		var low, high int64
 		if !v.Null(i) {
 			raw := v.Raw(i)
 			if v.Numbers() {
-				l, _ = v.Int(i)
-				h = l >> 63
+				low, _ = v.Int(i)
+				high = low >> 63
 			} else {
 				if len(raw) > 16 {
 					return fault.New(fault.Unsupported, "column "+b.name, fault.NoOffset,
 						"a decimal of %d bytes", len(raw))
 				}
 				if len(raw) > 0 && raw[0]&0x80 != 0 {
-					l, h = -1, -1
+					low, high = -1, -1
 				}
-				for _, c := range raw {
-					h = h<<8 | int64(uint64(l)>>56)
-					l = l<<8 | int64(c)
+				for _, octet := range raw {
+					high = high<<8 | int64(uint64(low)>>56)
+					low = low<<8 | int64(octet)
 				}
 			}
 		}
-		values.ints, values.high = append(values.ints, l), append(values.high, h)
+		values.ints, values.high = append(values.ints, low), append(values.high, high)
 	}
 	return nil
 }
 
 // scale converts times from the column's unit to microseconds, and keeps the rest of nanoseconds.
 func (b *builder) scale() error {
-	v := &b.v
-	if v.typ.Kind != Timestamp && v.typ.Kind != Time || b.unit == 6 {
+	values := &b.v
+	if values.typ.Kind != Timestamp && values.typ.Kind != Time || b.unit == 6 {
 		return nil
 	}
-	for i, t := range v.ints {
-		us, ok := microseconds(t, b.unit)
+	for i, time := range values.ints {
+		micros, ok := microseconds(time, b.unit)
 		if !ok {
 			return fault.New(fault.Unsupported, "column "+b.name, fault.NoOffset,
 				"a time that 64 bits of microseconds do not hold")
 		}
-		if rest := t - us*1000; v.typ.Nano && rest != 0 {
-			if v.high == nil {
-				v.high = make([]int64, len(v.ints))
+		if rest := time - micros*1000; values.typ.Nano && rest != 0 {
+			if values.high == nil {
+				values.high = make([]int64, len(values.ints))
 			}
-			v.high[i] = rest
+			values.high[i] = rest
 		}
-		v.ints[i] = us
+		values.ints[i] = micros
 	}
 	return nil
 }

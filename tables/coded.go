@@ -88,8 +88,7 @@ func newCoder() *coder { return &coder{known: map[string]uint8{}} }
 
 // admits reports whether the strings of a page fit the codes, and assigns codes to new ones in the page's dictionary.
 // It refuses when the first rows strings, each as long as the longest, could take more than limit bytes in the form of
-// Raw: then a file of few bytes could make Raw allocate without bound. It also refuses when the distinct strings take
-// more than limit: a dictionary may hold many that no row uses.
+// Raw. It also refuses when the distinct strings take more than limit: a dictionary may hold many that no row uses.
 func (c *coder) admits(v *parquet.Values, rows int, limit int64) bool {
 	limit = min(limit, math.MaxUint32)
 	values := v.Dictionary()
@@ -99,24 +98,25 @@ func (c *coder) admits(v *parquet.Values, rows int, limit int64) bool {
 	if values != c.dict {
 		last := make([]uint8, values.Len())
 		for i := range last {
-			s := string(values.Raw(i))
-			k, ok := c.known[s]
+			text := string(values.Raw(i))
+			code, ok := c.known[text]
 			if !ok {
 				if len(c.strings) == nullCode {
 					return false
 				}
-				k = uint8(len(c.strings))
-				c.known[s] = k
-				c.strings = append(c.strings, s)
-				c.longest = max(c.longest, len(s))
-				if c.bytes += int64(len(s)); c.bytes > limit {
+				code = uint8(len(c.strings))
+				c.known[text] = code
+				c.strings = append(c.strings, text)
+				c.longest = max(c.longest, len(text))
+				if c.bytes += int64(len(text)); c.bytes > limit {
 					return false
 				}
 			}
-			last[i] = k
+			last[i] = code
 		}
 		c.dict, c.last = values, last
 	}
+	// Raw spells the rows out, so that a file of few bytes must not make it allocate without bound.
 	return int64(rows) <= limit/int64(max(c.longest, 1))
 }
 

@@ -48,9 +48,9 @@ func ParseMode(s string) (Mode, error) {
 // Mixed that is fault.Unsupported. All other mixtures are fault.Unsupported. Integers join floats if floats hold all of
 // them exactly, which is known, and refused, only when the column is loaded.
 func Concat(tables []*Table, mode Mode) (*Table, error) {
-	n := 0
+	rows := 0
 	for _, t := range tables {
-		if n += t.n; n > math.MaxInt32 {
+		if rows += t.n; rows > math.MaxInt32 {
 			return nil, fault.New(fault.Limit, "table", fault.NoOffset, "more than %d rows together", math.MaxInt32)
 		}
 	}
@@ -58,15 +58,15 @@ func Concat(tables []*Table, mode Mode) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := joined{tables: tables, cols: make([]Column, len(names)), mixed: make([]error, len(names))}
-	for k, name := range names {
+	result := joined{tables: tables, cols: make([]Column, len(names)), mixed: make([]error, len(names))}
+	for i, name := range names {
 		typ, err := joinedType(tables, name, mode)
 		if err != nil && mode != Mixed {
 			return nil, err
 		}
-		j.cols[k], j.mixed[k] = Column{Name: name, Type: typ}, err
+		result.cols[i], result.mixed[i] = Column{Name: name, Type: typ}, err
 	}
-	return New(n, j.cols, j.load), nil
+	return New(rows, result.cols, result.load), nil
 }
 
 // joinedNames returns the names of the columns that mode selects.
@@ -161,9 +161,9 @@ func JoinedAsStrings(joined *Table, tables []*Table, names []string) (messages [
 			if tbl == nil {
 				continue
 			}
-			if k := tbl.Index(column.Name); k >= 0 && tbl.cols[k].Type.BecomesString(column.Type) {
+			if pos := tbl.Index(column.Name); pos >= 0 && tbl.cols[pos].Type.BecomesString(column.Type) {
 				messages = append(messages, fmt.Sprintf("column %q is joined as strings: it is %v in %s", column.Name,
-					tbl.cols[k].Type, names[i]))
+					tbl.cols[pos].Type, names[i]))
 				break
 			}
 		}
@@ -317,7 +317,8 @@ func (v *Vector) append(p *Vector) error {
 		}
 		v.floats = append(v.floats, p.floats...)
 	case String, Binary, List:
-		if p.coded != nil { // Raw would make a copy and keep it
+		// Raw would make a copy of all strings and keep it.
+		if p.coded != nil {
 			for i := range p.n {
 				v.data = append(v.data, p.Bytes(i)...)
 				v.offs = append(v.offs, uint32(len(v.data)))
@@ -336,18 +337,18 @@ func (v *Vector) append(p *Vector) error {
 // appendAsFloats appends integers to floats, and refuses those that a float does not hold exactly.
 func (v *Vector) appendAsFloats(p *Vector) error {
 	for i, x := range p.ints {
-		f, exact := float64(x), false
+		number, exact := float64(x), false
 		if p.typ.Kind == Uint64 {
-			f = float64(uint64(x))
-			exact = f < 1<<64 && uint64(f) == uint64(x)
+			number = float64(uint64(x))
+			exact = number < 1<<64 && uint64(number) == uint64(x)
 		} else {
-			exact = f < 1<<63 && int64(f) == x
+			exact = number < 1<<63 && int64(number) == x
 		}
 		if !exact {
 			return fault.New(fault.Unsupported, "", fault.NoOffset,
 				"is float64 in one table, which does not hold the %v of another", string(p.AppendJSON(nil, i)))
 		}
-		v.floats = append(v.floats, f)
+		v.floats = append(v.floats, number)
 	}
 	return nil
 }

@@ -75,9 +75,9 @@ func (t Type) formed(f Form) Type {
 
 // With returns the type with a changed form.
 func (t Type) With(change func(f *Form)) Type {
-	f := t.Stored()
-	change(&f)
-	return t.formed(f)
+	form := t.Stored()
+	change(&form)
+	return t.formed(form)
 }
 
 // Plain returns the type in its default form at all levels. Durations stay: their values depend on the unit.
@@ -132,17 +132,13 @@ func SameForms(t, u Type) bool {
 	return t.Elem == nil || u.Elem == nil || SameForms(*t.Elem, *u.Elem)
 }
 
-// duration returns the unit of a duration, and false for all other types.
-func (t Type) duration() (unit uint8, ok bool) {
-	f := t.Stored()
-	return f.Unit * uint8(b2i(f.Store == Duration)), f.Store == Duration
-}
-
 // sameDuration reports whether both types are durations of one unit, or neither is one.
 func sameDuration(t, u Type) bool {
-	a, is := t.duration()
-	b, too := u.duration()
-	return a == b && is == too
+	first, second := t.Stored(), u.Stored()
+	if first.Store != Duration || second.Store != Duration {
+		return first.Store != Duration && second.Store != Duration
+	}
+	return first.Unit == second.Unit
 }
 
 // unitNames are the names of units by the digits after the second.
@@ -229,8 +225,11 @@ func (t Type) textName(large string) string {
 		if form.Unsigned {
 			codes.Kind = Uint64
 		}
-		return "dictionary<values=" + name + ", indices=" + codes.ArrowName() + ", ordered=" +
-			strconv.Itoa(b2i(form.Ordered)) + ">"
+		ordered := "0"
+		if form.Ordered {
+			ordered = "1"
+		}
+		return "dictionary<values=" + name + ", indices=" + codes.ArrowName() + ", ordered=" + ordered + ">"
 	case TextView:
 		return name + "_view"
 	}
@@ -258,13 +257,6 @@ func fieldNames(fields []Column, typeName func(Type) string) string {
 		names[i] = column.Name + ": " + typeName(column.Type)
 	}
 	return strings.Join(names, ", ")
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // As returns the same values in another form.

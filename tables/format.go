@@ -32,14 +32,14 @@ func (v *Vector) formatValue(i int) string {
 		}
 		return clock(v.ints[i], "15:04:05")
 	}
-	s := FormatTimestamp(v.ints[i])
+	text := FormatTimestamp(v.ints[i])
 	if ns := v.nano(i); ns != 0 {
-		s = timeOf(v.ints[i], ns).Format("2006-01-02T15:04:05.000000000")
+		text = timeOf(v.ints[i], ns).Format("2006-01-02T15:04:05.000000000")
 	}
 	if v.typ.UTC {
-		s += "+00:00"
+		text += "+00:00"
 	}
-	return s
+	return text
 }
 
 // FormatDate returns days since 1970-01-01 as an ISO 8601 date.
@@ -65,17 +65,17 @@ func clock(us int64, layout string) string {
 func timeOf(us, ns int64) time.Time { return time.UnixMicro(us).UTC().Add(time.Duration(ns)) }
 
 func formatDecimal(x *big.Int, scale int) string {
-	s := new(big.Int).Abs(x).String()
-	for len(s) <= scale {
-		s = "0" + s
+	digits := new(big.Int).Abs(x).String()
+	for len(digits) <= scale {
+		digits = "0" + digits
 	}
 	if scale > 0 {
-		s = s[:len(s)-scale] + "." + s[len(s)-scale:]
+		digits = digits[:len(digits)-scale] + "." + digits[len(digits)-scale:]
 	}
 	if x.Sign() < 0 {
-		s = "-" + s
+		digits = "-" + digits
 	}
-	return s
+	return digits
 }
 
 // AppendJSON appends value i as JSON: {"hex": …} for binary, objects for structs and for maps whose keys are text;
@@ -164,6 +164,7 @@ func appendFloat(dst []byte, f float64) []byte {
 }
 
 func appendJSONString(dst, s []byte) []byte {
+	// Most strings have nothing to escape, so that they are copied as they are.
 	for _, c := range s {
 		if c < ' ' || c >= 0x7F || c == '"' || c == '\\' {
 			b, _ := json.Marshal(string(s)) // strings always marshal

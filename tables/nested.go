@@ -29,16 +29,15 @@ func levelAt(levels []uint8, i int) int {
 	return int(levels[i])
 }
 
-// nested decodes a column that has lists or structs. It decodes all rows and takes the kept ones out, because the
-// offset index does not say at which list element a page begins.
+// nested decodes a column that has lists or structs. It decodes all rows and takes the kept ones out.
 func (p *parquetTable) nested(ctx context.Context, f *parquet.Field) (*Vector, error) {
-	a := assembler{p: p, streams: map[int]*stream{}}
-	if err := a.load(ctx, f); err != nil {
+	assembly := assembler{p: p, streams: map[int]*stream{}}
+	if err := assembly.load(ctx, f); err != nil {
 		return nil, err
 	}
 	// Where each row begins in each leaf.
 	pos := places{}
-	for leaf, stream := range a.streams {
+	for leaf, stream := range assembly.streams {
 		for i := range stream.n {
 			if stream.repAt(i) == 0 {
 				pos[leaf] = append(pos[leaf], int32(i))
@@ -49,9 +48,9 @@ func (p *parquetTable) nested(ctx context.Context, f *parquet.Field) (*Vector, e
 				len(pos[leaf]), p.f.Rows)
 		}
 	}
-	values := a.node(f, int(p.f.Rows), pos)
-	if a.err != nil || p.keep == nil {
-		return values, a.err
+	values := assembly.node(f, int(p.f.Rows), pos)
+	if assembly.err != nil || p.keep == nil {
+		return values, assembly.err
 	}
 	return values.Take(rowsOf(p.keep))
 }
@@ -79,26 +78,27 @@ func (a *assembler) load(ctx context.Context, f *parquet.Field) error {
 	}
 	builder := newBuilder(a.p, f.Leaf)
 	defer func() { _ = builder.copying.Wait() }()
-	s := &stream{}
+	stream := &stream{}
+	// All rows are decoded, because the offset index does not say at which list element a page begins.
 	for g := range a.p.f.Groups {
 		file, err := a.p.f.Buffered(ctx, g, f.Leaf, a.p.o.Whole)
 		if err != nil {
 			return err
 		}
 		err = file.Nested(ctx, g, f.Leaf, func(n int, l parquet.Levels, v *parquet.Values) error {
-			if s.n += n; int64(s.n) > a.p.o.MaxRows {
+			if stream.n += n; int64(stream.n) > a.p.o.MaxRows {
 				return fault.New(fault.Limit, "", fault.NoOffset, "more than %d values in lists", a.p.o.MaxRows)
 			}
-			s.rep, s.def = appendLevels(s.rep, l.Rep), appendLevels(s.def, l.Def)
+			stream.rep, stream.def = appendLevels(stream.rep, l.Rep), appendLevels(stream.def, l.Def)
 			return builder.addValues(v)
 		})
 		if err != nil {
 			return err
 		}
 	}
-	a.streams[f.Leaf] = s
+	a.streams[f.Leaf] = stream
 	var err error
-	s.values, err = builder.vector()
+	stream.values, err = builder.vector()
 	return err
 }
 
@@ -107,17 +107,6 @@ func appendLevels(to []uint8, from []uint32) []uint8 {
 		to = append(to, uint8(l)) // at most 64, the depth of a schema
 	}
 	return to
-}
-
-// first returns the first leaf below the node, or -1.
-func first(f *parquet.Field) int {
-	for f.Leaf < 0 {
-		if len(f.Children) == 0 {
-			return -1
-		}
-		f = &f.Children[0]
-	}
-	return f.Leaf
 }
 
 // node assembles n instances of a node from the given places.
@@ -149,13 +138,14 @@ func (a *assembler) bare(f *parquet.Field, n int, at places) *Vector {
 
 // nulls returns which instances of a node are missing: those below its definition level. It returns nil if none is.
 func (a *assembler) nulls(f *parquet.Field, def, n int, at places) []bool {
-	leaf := first(f)
-	if leaf < 0 {
+	below := leaves(f, nil)
+	if len(below) == 0 {
 		return nil
 	}
-	stream := a.streams[leaf]
+	// All leaves have the level of a node above them: the first one tells.
+	stream := a.streams[below[0]]
 	var nulls []bool
-	for i, k := range at[leaf] {
+	for i, k := range at[below[0]] {
 		if stream.defAt(int(k)) < def {
 			if nulls == nil {
 				nulls = make([]bool, n)
@@ -183,15 +173,15 @@ func (a *assembler) list(repeated, elem *parquet.Field, def, n int, at places) *
 		typ = a.p.typeOf(elem)
 	}
 	out := &Vector{typ: Type{Kind: List, Elem: &typ}, n: n, nulls: a.nulls(repeated, def, n, at)}
-	in := places{}
+	elements := places{}
 	for _, leaf := range leaves(repeated, nil) {
 		stream := a.streams[leaf]
 		offs := make([]uint32, 1, n+1)
 		var elems []int32
-		for _, k := range at[leaf] {
-			if stream.defAt(int(k)) >= repeated.Def {
-				elems = append(elems, k)
-				for q := int(k) + 1; q < stream.n && stream.repAt(q) >= repeated.Rep; q++ {
+		for _, pos := range at[leaf] {
+			if stream.defAt(int(pos)) >= repeated.Def {
+				elems = append(elems, pos)
+				for q := int(pos) + 1; q < stream.n && stream.repAt(q) >= repeated.Rep; q++ {
 					if stream.repAt(q) == repeated.Rep {
 						elems = append(elems, int32(q))
 					}
@@ -202,18 +192,19 @@ func (a *assembler) list(repeated, elem *parquet.Field, def, n int, at places) *
 		if out.offs != nil && !slices.Equal(out.offs, offs) {
 			return a.disagree(repeated)
 		}
-		in[leaf], out.offs = elems, offs
+		elements[leaf], out.offs = elems, offs
 	}
-	if out.offs == nil { // a list of structs without fields has no leaf that says how long it is
+	// A list of structs without fields has no leaf, so that nothing says how long it is.
+	if out.offs == nil {
 		return a.fail(fault.New(fault.Unsupported, "column "+repeated.Name, fault.NoOffset,
 			"lists of structs without fields"))
 	}
 	count := int(out.offs[n])
 	var child *Vector
 	if elem == repeated {
-		child = a.bare(elem, count, in)
+		child = a.bare(elem, count, elements)
 	} else {
-		child = a.node(elem, count, in)
+		child = a.node(elem, count, elements)
 	}
 	if child.n != count {
 		return a.disagree(repeated)

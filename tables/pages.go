@@ -34,11 +34,11 @@ type columnChunk struct {
 // cost is about how many bytes of memory it takes.
 func (c *columnChunk) cost() int64 {
 	const location = 24
-	n := int64(location * len(c.pages.Pages))
+	size := int64(location * len(c.pages.Pages))
 	if c.dict != nil {
-		n += int64(c.dict.Cost())
+		size += int64(c.dict.Cost())
 	}
-	return n
+	return size
 }
 
 // page is a page on its way from decoding to use.
@@ -59,7 +59,8 @@ func (p *parquetTable) pages(ctx context.Context, leaf int, add func(v *parquet.
 	ctx, cancel := context.WithCancel(ctx)
 	queue := make(chan *page, min(runtime.GOMAXPROCS(0), maxAhead))
 	var running sync.WaitGroup
-	defer running.Wait() // after cancel, which ends what runs: deferred calls run last to first
+	// This is deferred before cancel, so that it runs after it: cancel ends what still runs.
+	defer running.Wait()
 	defer cancel()
 	var failed error
 	running.Go(func() {
@@ -68,16 +69,16 @@ func (p *parquetTable) pages(ctx context.Context, leaf int, add func(v *parquet.
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			pg := &page{first: first, done: make(chan struct{})}
+			ahead := &page{first: first, done: make(chan struct{})}
 			select {
-			case queue <- pg:
+			case queue <- ahead:
 			case <-ctx.Done():
 				return ctx.Err()
 			}
 			running.Go(func() {
-				defer close(pg.done)
-				pg.err = crash.Call(func() (err error) {
-					pg.v, err = decode()
+				defer close(ahead.done)
+				ahead.err = crash.Call(func() (err error) {
+					ahead.v, err = decode()
 					return err
 				})
 			})
@@ -85,12 +86,12 @@ func (p *parquetTable) pages(ctx context.Context, leaf int, add func(v *parquet.
 		}
 		failed = crash.Call(func() error { return p.eachPage(ctx, leaf, send) })
 	})
-	for pg := range queue {
-		<-pg.done
-		if pg.err != nil {
-			return pg.err
+	for ready := range queue {
+		<-ready.done
+		if ready.err != nil {
+			return ready.err
 		}
-		if err := add(pg.v, pg.first); err != nil {
+		if err := add(ready.v, ready.first); err != nil {
 			return err
 		}
 	}
@@ -108,11 +109,13 @@ func (p *parquetTable) eachPage(ctx context.Context, leaf int,
 	}
 	var next *opening
 	defer func() { next.wait() }()
-	for k, g := range groups {
-		group, now := &p.f.Groups[g], next
+	for k, number := range groups {
+		group, now := &p.f.Groups[number], next
 		if k == 0 {
-			now = p.opening(ctx, g, leaf)
+			now = p.opening(ctx, number, leaf)
 		}
+		// Decompressing a dictionary may be most of the work of a row group, so that the next one's is read while the
+		// pages of this one are decoded.
 		if next = nil; k+1 < len(groups) {
 			next = p.opening(ctx, groups[k+1], leaf)
 		}
@@ -127,11 +130,11 @@ func (p *parquetTable) eachPage(ctx context.Context, leaf int,
 				continue
 			}
 			err := f(first, func() (*parquet.Values, error) {
-				key := part{g, leaf, i}
+				key := part{number, leaf, i}
 				if held, ok := p.held.Get(key); ok {
 					return held.values, nil
 				}
-				values, err := file.Read(ctx, g, leaf, columnChunk.pages, i, columnChunk.dict)
+				values, err := file.Read(ctx, number, leaf, columnChunk.pages, i, columnChunk.dict)
 				if err == nil && p.hold {
 					p.held.Add(key, heldPart{values: values}, int64(values.Cost()))
 				}
@@ -146,8 +149,6 @@ func (p *parquetTable) eachPage(ctx context.Context, leaf int,
 }
 
 // opening is a column of a row group whose page locations and dictionary are being read.
-// Decompressing a dictionary may be most of the work of a row group, so the next row group's
-// dictionary is read while the pages of this one are decoded.
 type opening struct {
 	done  chan struct{}
 	file  *parquet.File
@@ -157,20 +158,20 @@ type opening struct {
 
 // opening starts to open a column of a row group, unless it is held.
 func (p *parquetTable) opening(ctx context.Context, group, leaf int) *opening {
-	o := &opening{file: p.f}
+	opened := &opening{file: p.f}
 	if held, ok := p.held.Get(part{group, leaf, chunkPart}); ok {
-		o.chunk = held.chunk
-		return o
+		opened.chunk = held.chunk
+		return opened
 	}
-	o.done = make(chan struct{})
+	opened.done = make(chan struct{})
 	go func() {
-		defer close(o.done)
-		o.err = crash.Call(func() (err error) {
-			o.file, o.chunk, err = p.open(ctx, group, leaf)
+		defer close(opened.done)
+		opened.err = crash.Call(func() (err error) {
+			opened.file, opened.chunk, err = p.open(ctx, group, leaf)
 			return err
 		})
 	}()
-	return o
+	return opened
 }
 
 // wait returns when the column is open.

@@ -11,12 +11,6 @@ import (
 	"github.com/chaski-eo/chaski/tables/parquet"
 )
 
-// nano reports whether a leaf counts nanoseconds.
-func nano(c *parquet.Column) bool {
-	kind := leafType(c).Kind
-	return (kind == Timestamp || kind == Time) && c.Type == parquet.Int64 && c.Note.Unit == 9
-}
-
 // Options bounds the memory of a table. The zero value selects the defaults.
 type Options struct {
 	// MaxRows bounds the rows of a table, and the values in the lists of one column. The default is
@@ -29,23 +23,12 @@ type Options struct {
 	Whole int64
 }
 
-func (o *Options) defaults() {
-	for _, d := range [...]struct {
-		p *int64
-		v int64
-	}{{&o.MaxRows, 1 << 26}, {&o.MaxBytes, 2 << 30}, {&o.Whole, 32 << 20}} {
-		if *d.p == 0 {
-			*d.p = d.v
-		}
-	}
-}
-
 // Read opens the Parquet object of size bytes at offset off of r. It reads and checks the footer, or the whole object
 // if it is small. The table reads from r as long as it is used, and does not close it. Errors count offsets from the
 // start of r.
 func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Table, error) {
-	o.defaults()
-	in, err := source.SectionOf(r, off, size)
+	o.MaxRows, o.MaxBytes, o.Whole = cmp.Or(o.MaxRows, 1<<26), cmp.Or(o.MaxBytes, 2<<30), cmp.Or(o.Whole, 32<<20)
+	section, err := source.SectionOf(r, off, size)
 	if err != nil {
 		return nil, fault.WithPart(err, "table", 0)
 	}
@@ -54,27 +37,27 @@ func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Ta
 		if err := r.ReadAt(ctx, data, off); err != nil {
 			return nil, err
 		}
-		in = source.Memory(data)
+		section = source.Memory(data)
 	}
-	file, err := parquet.Open(ctx, in)
+	file, err := parquet.Open(ctx, section)
 	if err != nil {
 		return nil, fault.WithPart(err, "table", off)
 	}
 	if file.Rows > o.MaxRows {
 		return nil, fault.New(fault.Limit, "table", off, "%d rows, at most %d", file.Rows, o.MaxRows)
 	}
-	p := &parquetTable{f: file, o: o, base: off, held: lru.New[part, heldPart](o.MaxBytes)}
+	loaded := &parquetTable{f: file, o: o, base: off, held: lru.New[part, heldPart](o.MaxBytes)}
 	cols, inArrow := make([]Column, len(file.Fields)), arrowFields(file.Meta[ArrowKey], len(file.Fields))
 	for i := range file.Fields {
-		cols[i] = Column{Name: file.Fields[i].Name, Type: p.typeOf(&file.Fields[i])}
+		cols[i] = Column{Name: file.Fields[i].Name, Type: loaded.typeOf(&file.Fields[i])}
 		if inArrow != nil {
 			cols[i].Type = cols[i].Type.inArrow(&inArrow[i])
 		}
-		p.types = append(p.types, cols[i].Type)
+		loaded.types = append(loaded.types, cols[i].Type)
 	}
-	t := New(int(file.Rows), cols, p.column)
-	t.pages = p
-	return t, nil
+	table := New(int(file.Rows), cols, loaded.column)
+	table.pages = loaded
+	return table, nil
 }
 
 // Parse opens a Parquet object that is in memory, as Read does.
@@ -98,29 +81,30 @@ type span struct{ lo, hi int64 }
 
 func (p *parquetTable) column(ctx context.Context, i int) (*Vector, error) {
 	field := &p.f.Fields[i]
-	var v *Vector
+	var values *Vector
 	var err error
 	if field.Leaf >= 0 && !field.Repeated {
-		v, err = p.flat(ctx, field.Leaf)
+		values, err = p.flat(ctx, field.Leaf)
 	} else {
-		v, err = p.nested(ctx, field)
+		values, err = p.nested(ctx, field)
 	}
 	if err == nil {
-		v.retype(p.types[i])
+		values.retype(p.types[i])
 	}
-	return v, fault.WithPart(err, "table", p.base)
+	return values, fault.WithPart(err, "table", p.base)
 }
 
 // flat decodes a column of the top of the schema, page by page.
 func (p *parquetTable) flat(ctx context.Context, leaf int) (*Vector, error) {
-	b := newBuilder(p, leaf)
-	err := p.pages(ctx, leaf, b.add)
-	values, ferr := b.vector()
+	builder := newBuilder(p, leaf)
+	err := p.pages(ctx, leaf, builder.add)
+	values, ferr := builder.vector()
 	err = cmp.Or(err, ferr)
 	if err != nil {
 		return nil, err
 	}
-	if p.keep == nil { // the vector has all rows, so that the pages are not needed
+	// The vector has all rows, so that the pages are not needed any more.
+	if p.keep == nil {
 		p.held.Forget(func(part part) bool { return part.leaf == leaf })
 	}
 	return values, nil
@@ -160,11 +144,11 @@ func (p *parquetTable) bare(f *parquet.Field) Type {
 		}
 		return whole
 	}
-	t := Type{Kind: Struct}
+	structType := Type{Kind: Struct}
 	for i := range f.Children {
-		t.Fields = append(t.Fields, Column{Name: f.Children[i].Name, Type: p.typeOf(&f.Children[i])})
+		structType.Fields = append(structType.Fields, Column{Name: f.Children[i].Name, Type: p.typeOf(&f.Children[i])})
 	}
-	return t
+	return structType
 }
 
 // listOf returns the repeated node in a group annotated LIST or MAP, and the node of its elements: the repeated node
@@ -208,7 +192,6 @@ func (t Type) required(f *parquet.Field) Type {
 // LeafType returns the type of a leaf of a file's schema, with what Parquet says about how it is stored.
 func LeafType(c *parquet.Column) Type {
 	typ := leafType(c)
-	typ.Nano = nano(c)
 	form, fixed := Form{}, c.Type == parquet.FixedLenByteArray
 	switch note := c.Note; {
 	case typ.Kind == Binary && fixed && note.Kind == parquet.Decimal && note.Scale >= 0 &&
@@ -227,8 +210,10 @@ func LeafType(c *parquet.Column) Type {
 	return typ.formed(form)
 }
 
+// leafType is LeafType in the default form.
 func leafType(c *parquet.Column) Type {
 	note := c.Note
+	nano := c.Type == parquet.Int64 && note.Unit == 9
 	switch {
 	case note.Kind == parquet.Null:
 		return Type{Kind: Null}
@@ -250,11 +235,11 @@ func leafType(c *parquet.Column) Type {
 	case note.Kind == parquet.Date && c.Type == parquet.Int32:
 		return Type{Kind: Date}
 	case note.Kind == parquet.Time:
-		return Type{Kind: Time}
+		return Type{Kind: Time, Nano: nano}
 	case c.Type == parquet.Int96:
 		return Type{Kind: Timestamp}
 	case note.Kind == parquet.Timestamp && c.Type == parquet.Int64:
-		return Type{Kind: Timestamp, UTC: note.UTC}
+		return Type{Kind: Timestamp, UTC: note.UTC, Nano: nano}
 	}
 	typ := Type{Kind: Int64, Bits: 64}
 	if note.Unsigned {

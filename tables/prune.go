@@ -31,22 +31,22 @@ func (t *Table) Prune(ctx context.Context, ranges []Range) (*Table, []int, error
 		out.of = part
 		return out, rows, nil
 	}
-	p := t.pages
+	pages := t.pages
 	onDisk := func(r Range) bool { return t.inMemory(r.Column) == nil }
-	if p == nil || p.keep != nil || !slices.ContainsFunc(ranges, onDisk) {
+	if pages == nil || pages.keep != nil || !slices.ContainsFunc(ranges, onDisk) {
 		return t, nil, nil
 	}
 	keep := []span{}
-	for g := range p.f.Groups {
-		group := &p.f.Groups[g]
-		in := []span{{group.First, group.First + group.Rows}}
+	for number := range pages.f.Groups {
+		group := &pages.f.Groups[number]
+		spans := []span{{group.First, group.First + group.Rows}}
 		for _, r := range ranges {
 			var err error
-			if in, err = p.within(ctx, g, r, in); err != nil {
+			if spans, err = pages.within(ctx, number, r, spans); err != nil {
 				return nil, nil, err
 			}
 		}
-		for _, span := range in {
+		for _, span := range spans {
 			if n := len(keep); n > 0 && keep[n-1].hi == span.lo {
 				keep[n-1].hi = span.hi
 			} else if span.lo < span.hi {
@@ -58,20 +58,20 @@ func (t *Table) Prune(ctx context.Context, ranges []Range) (*Table, []int, error
 	if len(rows) == t.n {
 		return t, nil, nil
 	}
-	q := *p
-	q.keep = keep
-	out := New(len(rows), t.cols, q.column)
-	out.pages = &q
+	pruned := *pages
+	pruned.keep = keep
+	out := New(len(rows), t.cols, pruned.column)
+	out.pages = &pruned
 	return out, rows, nil
 }
 
 // rowsOf returns the rows of spans. It is not nil, also of no rows.
 func rowsOf(spans []span) []int {
-	n := int64(0)
+	count := int64(0)
 	for _, s := range spans {
-		n += s.hi - s.lo
+		count += s.hi - s.lo
 	}
-	rows := make([]int, 0, n)
+	rows := make([]int, 0, count)
 	for _, s := range spans {
 		for row := s.lo; row < s.hi; row++ {
 			rows = append(rows, int(row))
@@ -121,14 +121,15 @@ func (p *parquetTable) within(ctx context.Context, g int, r Range, in []span) ([
 
 // mayHold reports whether values with the bounds b may lie in a range.
 func (p *parquetTable) mayHold(leaf int, b parquet.Bounds, rows int64, r Range) bool {
+	// A null lies in no range, so that a page of nulls has none of its rows.
 	if b.Nulls >= rows {
 		return false
 	}
-	c := &p.f.Columns[leaf]
-	if lo, ok := decodeBound(c, b.Min); ok && r.Hi != nil && above(lo, r.Hi) {
+	column := &p.f.Columns[leaf]
+	if lo, ok := decodeBound(column, b.Min); ok && r.Hi != nil && above(lo, r.Hi) {
 		return false
 	}
-	hi, ok := decodeBound(c, b.Max)
+	hi, ok := decodeBound(column, b.Max)
 	return !ok || r.Lo == nil || !above(r.Lo, hi)
 }
 

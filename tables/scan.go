@@ -11,9 +11,9 @@ import (
 // value is valid during the call. Values that are not in memory are decoded a page at a time, and kept only if keep is
 // set, so that one look at a large column costs little memory.
 func (t *Table) Scan(ctx context.Context, i int, rows []int, keep bool, f func(row int, value []byte) error) error {
-	if p := t.readerOf(i, rows); p != nil {
-		p.hold = keep
-		return p.scan(ctx, t.pages.f.Fields[i].Leaf, rows, f)
+	if reader := t.readerOf(i, rows); reader != nil {
+		reader.hold = keep
+		return reader.scan(ctx, t.pages.f.Fields[i].Leaf, rows, f)
 	}
 	values, err := t.At(ctx, i)
 	if err != nil {
@@ -41,16 +41,16 @@ func (t *Table) inMemory(i int) *Vector {
 func (p *parquetTable) scan(ctx context.Context, leaf int, rows []int, f func(row int, value []byte) error) error {
 	var failed error
 	left := rows
-	err := p.pages(ctx, leaf, func(v *parquet.Values, first int64) error {
-		for ; len(left) > 0 && int64(left[0]) < first+int64(v.Len()); left = left[1:] {
-			k := int64(left[0]) - first
-			if k < 0 {
+	err := p.pages(ctx, leaf, func(values *parquet.Values, first int64) error {
+		for ; len(left) > 0 && int64(left[0]) < first+int64(values.Len()); left = left[1:] {
+			pos := int64(left[0]) - first
+			if pos < 0 {
 				return p.missing(leaf, left[0])
 			}
-			if v.Null(int(k)) {
+			if values.Null(int(pos)) {
 				continue
 			}
-			if failed = f(left[0], v.Raw(int(k))); failed != nil {
+			if failed = f(left[0], values.Raw(int(pos))); failed != nil {
 				return failed
 			}
 		}
@@ -76,11 +76,11 @@ func (t *Table) readerOfFew(i int, rows []int) *parquetTable {
 	if len(rows) > t.n/4 {
 		return nil
 	}
-	p := t.readerOf(i, rows)
-	if p != nil {
-		p.hold = true
+	reader := t.readerOf(i, rows)
+	if reader != nil {
+		reader.hold = true
 	}
-	return p
+	return reader
 }
 
 // readerOf returns a reader of column i at rows, or nil if the column is nested or in memory, or the rows do not
@@ -94,17 +94,17 @@ func (t *Table) readerOf(i int, rows []int) *parquetTable {
 	}
 	keep := []span{}
 	for _, r := range rows {
-		row, n := int64(r), len(keep)
+		row, spans := int64(r), len(keep)
 		switch {
-		case row < 0 || n > 0 && row < keep[n-1].hi:
+		case row < 0 || spans > 0 && row < keep[spans-1].hi:
 			return nil
-		case n > 0 && row == keep[n-1].hi:
-			keep[n-1].hi++
+		case spans > 0 && row == keep[spans-1].hi:
+			keep[spans-1].hi++
 		default:
 			keep = append(keep, span{row, row + 1})
 		}
 	}
-	p := *t.pages
-	p.keep = keep
-	return &p
+	reader := *t.pages
+	reader.keep = keep
+	return &reader
 }

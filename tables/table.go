@@ -37,12 +37,12 @@ func New(n int, cols []Column, load func(ctx context.Context, i int) (*Vector, e
 // FromVectors returns a table of columns of equal length that are in memory.
 func FromVectors(names []string, vectors []*Vector) *Table {
 	cols := make([]Column, len(names))
-	n := 0
-	for i, v := range vectors {
-		cols[i] = Column{Name: names[i], Type: v.typ}
-		n = v.n
+	rows := 0
+	for i, vector := range vectors {
+		cols[i] = Column{Name: names[i], Type: vector.typ}
+		rows = vector.n
 	}
-	return New(n, cols, func(_ context.Context, i int) (*Vector, error) { return vectors[i], nil })
+	return New(rows, cols, func(_ context.Context, i int) (*Vector, error) { return vectors[i], nil })
 }
 
 // Len returns the number of rows.
@@ -79,6 +79,7 @@ func (t *Table) At(ctx context.Context, i int) (*Vector, error) {
 	lazy := &t.loaded[i]
 	lazy.mu.Lock()
 	defer lazy.mu.Unlock()
+	// The lock is held while the column loads, so that a second caller waits for the first one's result.
 	if lazy.v == nil {
 		values, err := t.decode(ctx, i)
 		if err != nil {
@@ -124,15 +125,15 @@ func (t *Table) NoColumn(name string) error {
 // Names lists the first 40 columns for a message.
 func Names(cols []Column) string {
 	const shown = 40
-	var s []string
+	var names []string
 	for i, column := range cols {
 		if i == shown {
-			s = append(s, "…")
+			names = append(names, "…")
 			break
 		}
-		s = append(s, column.Name)
+		names = append(names, column.Name)
 	}
-	return strings.Join(s, ", ")
+	return strings.Join(names, ", ")
 }
 
 // Take returns the table of the rows with these numbers, in that order; a negative number gives a row of nulls. The
@@ -205,13 +206,15 @@ func Join(tables ...*Table) *Table {
 	}
 	var cols []Column
 	var places []place
-	n := 0
+	rows := 0
 	for _, tbl := range tables {
-		n = tbl.n
+		rows = tbl.n
 		cols = append(cols, tbl.cols...)
 		for i := range tbl.cols {
 			places = append(places, place{tbl, i})
 		}
 	}
-	return New(n, cols, func(ctx context.Context, i int) (*Vector, error) { return places[i].t.At(ctx, places[i].i) })
+	return New(rows, cols, func(ctx context.Context, i int) (*Vector, error) {
+		return places[i].t.At(ctx, places[i].i)
+	})
 }

@@ -13,15 +13,15 @@ import (
 
 // cost is about how much memory the values take.
 func (v *Vector) cost() int64 {
-	n := int64(cap(v.nulls)) + 8*int64(cap(v.ints)+cap(v.high)+cap(v.floats)) + int64(cap(v.data)) +
+	size := int64(cap(v.nulls)) + 8*int64(cap(v.ints)+cap(v.high)+cap(v.floats)) + int64(cap(v.data)) +
 		4*int64(cap(v.offs))
 	if v.coded != nil {
-		n += v.coded.cost()
+		size += v.coded.cost()
 	}
 	for _, c := range v.children {
-		n += c.cost()
+		size += c.cost()
 	}
-	return n
+	return size
 }
 
 // Column is a column's name and type.
@@ -70,7 +70,7 @@ type Type struct {
 
 // String returns the type for people: "int64", "decimal(9,2)", "list<text>".
 func (t Type) String() string {
-	if _, ok := t.duration(); ok {
+	if t.Stored().Store == Duration {
 		return t.ArrowName()
 	}
 	switch t.Kind {
@@ -298,7 +298,7 @@ func (v *Vector) Offsets() (child *Vector, offs []uint32) { return v.children[0]
 
 // TakeBytes returns about how much memory Take(rows) needs.
 func (v *Vector) TakeBytes(rows []int) int64 {
-	n, each := int64(len(rows)), int64(1) // whether it is null
+	count, each := int64(len(rows)), int64(1) // whether it is null
 	for _, words := range [][]int64{v.ints, v.high} {
 		if words != nil {
 			each += 8
@@ -307,10 +307,10 @@ func (v *Vector) TakeBytes(rows []int) int64 {
 	if v.floats != nil {
 		each += 8
 	}
-	size := n * each
+	size := count * each
 	switch v.typ.Kind {
 	case String, Binary:
-		size += 4 * n
+		size += 4 * count
 		for _, r := range rows {
 			if r >= 0 {
 				size += int64(len(v.Bytes(r)))
@@ -324,7 +324,7 @@ func (v *Vector) TakeBytes(rows []int) int64 {
 			}
 		}
 		c := v.children[0]
-		size += 4*n + elems*(8+c.cost()/int64(max(c.n, 1))) // 8: the number of its row
+		size += 4*count + elems*(8+c.cost()/int64(max(c.n, 1))) // 8: the number of its row
 	case Struct:
 		for _, c := range v.children {
 			size += c.TakeBytes(rows)
@@ -354,7 +354,8 @@ func (v *Vector) Take(rows []int) (*Vector, error) {
 	out.ints, out.high, out.floats = gather(v.ints, rows), gather(v.high, rows), gather(v.floats, rows)
 	switch v.typ.Kind {
 	case Bool, Int64, Uint64, Decimal, Timestamp, Date, Time:
-		if v.ints == nil { // v has no rows: all that was taken is null
+		// v has no rows, so that all that was taken is null.
+		if v.ints == nil {
 			return NewNulls(v.typ, len(rows)), nil
 		}
 	case Float64:
@@ -434,9 +435,9 @@ func (v *Vector) takeLists(from *Vector, rows []int) error {
 // NewStruct returns values of kind Struct. All fields have as many rows.
 func NewStruct(names []string, fields []*Vector, nulls []bool) *Vector {
 	values := &Vector{typ: Type{Kind: Struct}, n: len(nulls), nulls: nulls, children: fields}
-	for i, f := range fields {
-		values.typ.Fields = append(values.typ.Fields, Column{Name: names[i], Type: f.typ})
-		values.n = f.n
+	for i, field := range fields {
+		values.typ.Fields = append(values.typ.Fields, Column{Name: names[i], Type: field.typ})
+		values.n = field.n
 	}
 	return values
 }

@@ -10,12 +10,9 @@ import (
 
 // Limits of the memory that a reader holds between the boxes of Ahead.
 const (
-	maxBatch = 4 << 20 // stored bytes that one read fetches, and that all files hold together
-	// the same of a local file: another read costs less than bytes that fall out of the processor's
-	// cache
-	maxLocal = 256 << 10
-	maxAhead = 1 << 18 // tiles that are listed as needed: 2 MiB of indices
-	maxKept  = 8 << 20 // decoded bytes of sparse fragments
+	maxBatch = ahead.MaxRun // stored bytes that all files hold together
+	maxAhead = 1 << 18      // tiles that are listed as needed: 2 MiB of indices
+	maxKept  = 8 << 20      // decoded bytes of sparse fragments
 )
 
 // readAhead knows the boxes that will be read next: which tiles they need, and in which fragments.
@@ -42,9 +39,9 @@ func (h *readAhead) expect(ctx context.Context, a *Array, attr int, boxes ...Box
 	h.forget()
 	h.needs = map[*Fragment][]int64{}
 	listed := 0
-	for _, b := range boxes {
-		err := a.layers(b, h.whole, func(i int) error {
-			tiles, err := a.tilesOf(ctx, i, b, maxAhead-listed)
+	for _, box := range boxes {
+		err := a.layers(box, h.whole, func(i int) error {
+			tiles, err := a.tilesOf(ctx, i, box, maxAhead-listed)
 			h.needs[a.Fragments[i]] = append(h.needs[a.Fragments[i]], tiles...)
 			listed += len(tiles)
 			return err
@@ -61,17 +58,17 @@ func (h *readAhead) expect(ctx context.Context, a *Array, attr int, boxes ...Box
 		each++
 	}
 	files := 0 // that are read in turns
-	for f, tiles := range h.needs {
+	for fragment, tiles := range h.needs {
 		slices.Sort(tiles)
-		h.needs[f] = slices.Compact(tiles)
-		n := each
-		if !f.Dense {
-			n += len(f.coordParts(a.Schema))
+		h.needs[fragment] = slices.Compact(tiles)
+		parts := each
+		if !fragment.Dense {
+			parts += len(fragment.coordParts(a.Schema))
 		}
 		if h.on {
-			files += n
+			files += parts
 		} else { // without an announcement, fragments are read one after the other
-			files = max(files, n)
+			files = max(files, parts)
 		}
 	}
 	if listed >= maxAhead {

@@ -34,15 +34,14 @@ func (a *Array) URI() string { return a.uri }
 
 // Format returns the latest format version of the array's schema and fragments.
 func (a *Array) Format() int {
-	v := a.Schema.version()
+	version := a.Schema.version()
 	for _, f := range a.Fragments {
-		v = max(v, f.Version)
+		version = max(version, f.Version)
 	}
-	return int(v)
+	return int(version)
 }
 
-// NonEmpty returns the bounds of the cells that were written, inside the domain, or nil if no cell
-// was written.
+// NonEmpty returns the bounds of the cells that were written, inside the domain, or nil if no cell was written.
 func (a *Array) NonEmpty() Box {
 	if len(a.Fragments) == 0 {
 		return nil
@@ -91,16 +90,14 @@ func (a *Array) covers(b Box, n int, left *int) bool {
 	return false
 }
 
-// Fingerprint returns 32 hexadecimal digits that identify the content of the array: its schema, and
-// the names, sizes and bounds of the fragments that count. It does not depend on the path of the
-// array. It is the XXH3-128 of
+// Fingerprint returns 32 hexadecimal digits that identify the content of the array: its schema, and the names, sizes
+// and bounds of the fragments that count. It does not depend on the path of the array. It is the XXH3-128 of
 //
 //	"chaski array 1\n", the length of the schema's content and the content, the number of fragments,
 //	and for each fragment its name, preceded by its length, its bounds, and the size of each of its files
 //
-// where numbers are 8 bytes, little-endian, and coordinates have their own type. The encryption
-// filter that an encrypted array adds to each pipeline is left out, so that a decrypted copy has
-// the same fingerprint.
+// where numbers are 8 bytes, little-endian, and coordinates have their own type. The encryption filter that an
+// encrypted array adds to each pipeline is left out, so that a decrypted copy has the same fingerprint.
 func (a *Array) Fingerprint() string {
 	hash := digest.New()
 	_, _ = hash.WriteString("chaski array 1\n")
@@ -129,9 +126,9 @@ func (a *Array) Shape(b Box) (shape []int, cells int, err error) {
 	if err := a.Schema.check(b); err != nil {
 		return nil, 0, err
 	}
-	shape, n := b.shape(a.o.MaxResult)
-	if n == 0 {
+	shape, count := b.shape(a.o.MaxResult)
+	if count == 0 {
 		return nil, 0, fault.New(fault.Limit, "sub-array", fault.NoOffset, "more than %d cells", a.o.MaxResult)
 	}
-	return shape, int(n), nil
+	return shape, int(count), nil
 }

@@ -44,12 +44,12 @@ func (b Box) cut(c Box) Box {
 func (b Box) shape(limit int64) (shape []int, cells int64) {
 	shape, cells = make([]int, len(b)), 1
 	for d, i := range b {
-		n := uint64(i.Hi - i.Lo)
-		if n >= uint64(limit) || cells > limit/int64(n+1) {
+		steps := uint64(i.Hi - i.Lo)
+		if steps >= uint64(limit) || cells > limit/int64(steps+1) {
 			return nil, 0
 		}
-		shape[d] = int(n + 1)
-		cells *= int64(n + 1)
+		shape[d] = int(steps + 1)
+		cells *= int64(steps + 1)
 	}
 	return shape, cells
 }
@@ -57,9 +57,9 @@ func (b Box) shape(limit int64) (shape []int, cells int64) {
 // union returns the bounding box of some boxes.
 func union(boxes []Box) Box {
 	box := slices.Clone(boxes[0])
-	for _, b := range boxes[1:] {
+	for _, other := range boxes[1:] {
 		for d := range box {
-			box[d] = Interval{min(box[d].Lo, b[d].Lo), max(box[d].Hi, b[d].Hi)}
+			box[d] = Interval{min(box[d].Lo, other[d].Lo), max(box[d].Hi, other[d].Hi)}
 		}
 	}
 	return box

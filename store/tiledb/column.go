@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/internal/ahead"
 )
 
 // part is what is read of a column: its values or, of an attribute, whether cells have one (nullOffsets).
@@ -39,12 +40,12 @@ func (f *Fragment) coordParts(s *Schema) (parts []part) {
 	if !f.x.dimTypes {
 		return []part{{column: len(s.Attrs), size: len(s.Dims) * s.DimType.Size()}}
 	}
-	for d, t := range s.types() {
-		p := part{column: len(s.Attrs) + 1 + d, size: t.Size()}
-		if t == StringASCII {
-			p.size = 0
+	for d, typ := range s.types() {
+		part := part{column: len(s.Attrs) + 1 + d, size: typ.Size()}
+		if typ == StringASCII {
+			part.size = 0
 		}
-		parts = append(parts, p)
+		parts = append(parts, part)
 	}
 	if f.foot.times {
 		parts = append(parts, part{column: len(s.Attrs) + 1 + len(s.Dims), size: Uint64.Size()})
@@ -103,31 +104,31 @@ func (t *tileData) at(row int) []byte {
 // column opens a part of a column in a fragment, which must have it.
 func (r *Reader) column(ctx context.Context, f *Fragment, p part) (*column, error) {
 	schema := r.a.Schema
-	c := &column{r: r, f: f, which: p.which(schema), size: p.size, stored: f.stored(schema, p.column),
+	opened := &column{r: r, f: f, which: p.which(schema), size: p.size, stored: f.stored(schema, p.column),
 		whole: schema.Dense && !f.Dense}
 	if p.kind == nullOffsets {
-		c.t, c.p, c.e = Uint8, f.schema.Validity, Uint8.elem(1)
+		opened.t, opened.p, opened.e = Uint8, f.schema.Validity, Uint8.elem(1)
 	}
 	if p.size > 0 {
-		return c, r.open(ctx, c.which, f, &c.stored, p.kind)
+		return opened, r.open(ctx, opened.which, f, &opened.stored, p.kind)
 	}
 	var err error
-	if c.sizes, err = r.a.list(ctx, f, varTileSizes, &c.stored); err != nil {
+	if opened.sizes, err = r.a.list(ctx, f, varTileSizes, &opened.stored); err != nil {
 		return nil, err
 	}
-	if c.together {
-		r.file[c.which] = tileFile{uri: f.file(c.stem, varOffsets)}
-		r.file[c.which].offsets, err = r.a.list(ctx, f, varOffsets, &c.stored)
+	if opened.together {
+		r.file[opened.which] = tileFile{uri: f.file(opened.stem, varOffsets)}
+		r.file[opened.which].offsets, err = r.a.list(ctx, f, varOffsets, &opened.stored)
 	} else {
-		err = r.open(ctx, c.which, f, &c.stored, tileOffsets)
+		err = r.open(ctx, opened.which, f, &opened.stored, tileOffsets)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := r.open(ctx, c.which+1, f, &c.stored, varOffsets); err != nil {
-		return nil, errors.Join(err, r.file[c.which].close())
+	if err := r.open(ctx, opened.which+1, f, &opened.stored, varOffsets); err != nil {
+		return nil, errors.Join(err, r.file[opened.which].close())
 	}
-	return c, nil
+	return opened, nil
 }
 
 func (c *column) close() error {
@@ -146,7 +147,7 @@ func (c *column) expect(tiles iter.Seq[int64]) {
 	}
 	limit := c.r.ahead.limit
 	if c.f.local() {
-		limit = min(limit, maxLocal)
+		limit = min(limit, ahead.MaxLocalRun)
 	}
 	for k := range files {
 		file := &files[k]
@@ -167,55 +168,57 @@ func (c *column) tile(ctx context.Context, tile int64, first, last int) (tileDat
 	if c.size == 0 {
 		return c.varTile(ctx, tile, first, last)
 	}
-	r := c.r
-	n := c.f.cells(r.a.Schema, tile)
-	if n > uint64(r.a.o.MaxTile)/uint64(c.size) {
-		return tileData{}, c.fault(tile, fault.New(fault.Limit, "", 0, "%d cells of %d bytes, at most %d bytes", n,
-			c.size, r.a.o.MaxTile))
+	reader := c.r
+	count := c.f.cells(reader.a.Schema, tile)
+	if count > uint64(reader.a.o.MaxTile)/uint64(c.size) {
+		return tileData{}, c.fault(tile, fault.New(fault.Limit, "", 0, "%d cells of %d bytes, at most %d bytes", count,
+			c.size, reader.a.o.MaxTile))
 	}
-	n *= uint64(c.size)
-	t := tileData{size: c.size, end: n}
+	size := count * uint64(c.size)
+	decoded := tileData{size: c.size, end: size}
 	var err error
 	if c.whole {
-		t.data, err = r.decodeKept(ctx, c.which, tile, n, &c.stored)
+		decoded.data, err = reader.decodeKept(ctx, c.which, tile, size, &c.stored)
 	} else {
-		t.data, err = r.decode(ctx, c.which, tile, n, &c.stored, first*c.size, (last+1)*c.size)
+		decoded.data, err = reader.decode(ctx, c.which, tile, size, &c.stored, first*c.size, (last+1)*c.size)
 	}
-	return t, err
+	return decoded, err
 }
 
 // varTile decodes the offsets of cells [first, last] of a tile, and their data, which is in the second file.
 func (c *column) varTile(ctx context.Context, tile int64, first, last int) (tileData, error) {
-	r := c.r
-	n := c.f.cells(r.a.Schema, tile)
-	if n > uint64(r.a.o.MaxTile)/8 {
-		return tileData{}, c.fault(tile, fault.New(fault.Limit, "", 0, "%d cells", n))
+	reader := c.r
+	count := c.f.cells(reader.a.Schema, tile)
+	if count > uint64(reader.a.o.MaxTile)/8 {
+		return tileData{}, c.fault(tile, fault.New(fault.Limit, "", 0, "%d cells", count))
 	}
-	t := tileData{end: c.sizes[tile]}
+	decoded := tileData{end: c.sizes[tile]}
 	if c.together {
-		err := c.stringTile(ctx, &t, tile, n)
-		if err == nil && r.dry == nil {
-			err = c.checkOffsets(&t, tile, first, last)
+		err := c.stringTile(ctx, &decoded, tile, count)
+		if err == nil && reader.dry == nil {
+			err = c.checkOffsets(&decoded, tile, first, last)
 		}
-		return t, err
+		return decoded, err
 	}
 	offsets := stored{p: c.f.schema.Offsets, e: Uint64.elem(1)}
 	var err error
-	if t.offs, err = r.decode(ctx, c.which, tile, 8*n, &offsets, 8*first, min(8*(last+2), int(8*n))); err != nil {
-		return t, err
+	end := min(8*(last+2), int(8*count))
+	if decoded.offs, err = reader.decode(ctx, c.which, tile, 8*count, &offsets, 8*first, end); err != nil {
+		return decoded, err
 	}
-	lo, hi := uint64(0), t.end
-	if r.dry == nil {
-		if err := c.checkOffsets(&t, tile, first, last); err != nil {
-			return t, err
+	lo, hi := uint64(0), decoded.end
+	if reader.dry == nil {
+		if err := c.checkOffsets(&decoded, tile, first, last); err != nil {
+			return decoded, err
 		}
-		lo = u64(t.offs, first)
-		_, hi = t.span(last)
+		lo = u64(decoded.offs, first)
+		_, hi = decoded.span(last)
 	}
-	if lo < hi { // otherwise the cells are empty
-		t.data, err = r.decode(ctx, c.which+1, tile, t.end, &c.stored, int(lo), int(hi))
+	// Otherwise the cells are empty, and no data is read.
+	if lo < hi {
+		decoded.data, err = reader.decode(ctx, c.which+1, tile, decoded.end, &c.stored, int(lo), int(hi))
 	}
-	return t, err
+	return decoded, err
 }
 
 func (c *column) checkOffsets(t *tileData, tile int64, first, last int) error {
@@ -227,31 +230,31 @@ func (c *column) checkOffsets(t *tileData, tile int64, first, last int) error {
 
 // stringTile decodes a tile of n strings that has their offsets too.
 func (c *column) stringTile(ctx context.Context, t *tileData, tile int64, n uint64) error {
-	r, second := c.r, c.which+1
-	if r.holds(c.which, tile, 0, int(8*n)) && r.holds(second, tile, 0, int(t.end)) {
-		t.offs, t.data = r.tile[c.which], r.tile[second]
+	reader, second := c.r, c.which+1
+	if reader.holds(c.which, tile, 0, int(8*n)) && reader.holds(second, tile, 0, int(t.end)) {
+		t.offs, t.data = reader.tile[c.which], reader.tile[second]
 		return nil
 	}
-	file := &r.file[second]
-	src, err := r.stored(ctx, second, tile)
+	file := &reader.file[second]
+	src, err := reader.stored(ctx, second, tile)
 	if err != nil {
 		return err
 	}
-	if r.dry == nil {
+	if reader.dry == nil {
 		// The number of cells follows from the schema, but a run may stand for many cells.
-		if err := r.checkSize(src, t.end); err != nil {
+		if err := reader.checkSize(src, t.end); err != nil {
 			return file.fault(tile, err)
 		}
-		t.offs, t.data = r.room(c.which, int(8*n)), r.room(second, int(t.end))
-		if r.Turn != nil {
-			defer r.Turn()()
+		t.offs, t.data = reader.room(c.which, int(8*n)), reader.room(second, int(t.end))
+		if reader.Turn != nil {
+			defer reader.Turn()()
 		}
-		if err := r.dec.Strings(t.data, t.offs, src, c.p, c.e); err != nil {
+		if err := reader.dec.Strings(t.data, t.offs, src, c.p, c.e); err != nil {
 			return file.fault(tile, err)
 		}
 	}
-	r.decoded[c.which] = decodedRange{file.uri, tile, 0, int(8 * n)}
-	r.decoded[second] = decodedRange{file.uri, tile, 0, int(t.end)}
-	r.dry.decoded(t.end, &r.ahead)
+	reader.decoded[c.which] = decodedRange{file.uri, tile, 0, int(8 * n)}
+	reader.decoded[second] = decodedRange{file.uri, tile, 0, int(t.end)}
+	reader.dry.decoded(t.end, &reader.ahead)
 	return nil
 }

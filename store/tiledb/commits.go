@@ -11,9 +11,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// listing is the content of an array's directories: schemas, complete fragments, and the operations
-// on them. Formats before 12 keep all in the array's directory, later ones in subdirectories; an
-// array may have both.
+// listing is the content of an array's directories: schemas, complete fragments, and the operations on them. Formats
+// before 12 keep all in the array's directory, later ones in subdirectories; an array may have both.
 type listing struct {
 	schemas    []schemaFile // the earliest first
 	fragments  []fragmentDir
@@ -54,12 +53,12 @@ type lister struct {
 
 // readListing reads the directories of an array.
 func (a *Array) readListing(ctx context.Context, names []string) (*listing, error) {
-	l := &lister{a: a, done: map[string]bool{}, ignored: map[string]bool{}, deletes: map[string]bool{}}
+	lister := &lister{a: a, done: map[string]bool{}, ignored: map[string]bool{}, deletes: map[string]bool{}}
 	if slices.Contains(names, schemaName) {
-		l.out.schemas = append(l.out.schemas, schemaFile{name: schemaName})
+		lister.out.schemas = append(lister.out.schemas, schemaFile{name: schemaName})
 	}
 	if slices.Contains(names, schemasDir+"/") {
-		if err := l.schemas(ctx); err != nil {
+		if err := lister.schemas(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -70,26 +69,26 @@ func (a *Array) readListing(ctx context.Context, names []string) (*listing, erro
 			return nil, err
 		}
 	}
-	// Files that say which others do not count come first.
-	if err := l.each(ctx, commits, commitsDir+"/", ignoreSuffix, l.ignore); err != nil {
+	// Files that say which others do not count come first, because the others are read by them.
+	if err := lister.each(ctx, commits, commitsDir+"/", ignoreSuffix, lister.ignore); err != nil {
 		return nil, err
 	}
-	if err := l.each(ctx, commits, commitsDir+"/", commitsSuffix, l.consolidated); err != nil {
+	if err := lister.each(ctx, commits, commitsDir+"/", commitsSuffix, lister.consolidated); err != nil {
 		return nil, err
 	}
 	for _, part := range []struct {
 		names []string
 		dir   string
 	}{{names, ""}, {commits, commitsDir + "/"}} {
-		if err := l.each(ctx, part.names, part.dir, vacuumSuffix, l.vacuum); err != nil {
+		if err := lister.each(ctx, part.names, part.dir, vacuumSuffix, lister.vacuum); err != nil {
 			return nil, err
 		}
 		for _, name := range part.names {
-			l.entry(name)
+			lister.entry(name)
 		}
 	}
-	l.collect(names)
-	return &l.out, nil
+	lister.collect(names)
+	return &lister.out, nil
 }
 
 func (l *lister) schemas(ctx context.Context) error {
@@ -119,9 +118,9 @@ func (l *lister) each(ctx context.Context, names []string, dir, suffix string,
 			continue
 		}
 		uri := l.a.uri + "/" + dir + name
-		b, err := l.a.wholeFile(ctx, uri, "commits", maxCommitFile)
+		content, err := l.a.wholeFile(ctx, uri, "commits", maxCommitFile)
 		if err == nil {
-			err = read(name, b)
+			err = read(name, content)
 		}
 		if err != nil {
 			return fault.WithFile(err, uri)
@@ -161,12 +160,12 @@ func (l *lister) consolidated(_ string, b []byte) error {
 	const part = "commits"
 	for whole := b; len(b) > 0; {
 		pos := int64(len(whole) - len(b))
-		n := bytes.IndexByte(b, '\n')
-		if n < 0 {
+		end := bytes.IndexByte(b, '\n')
+		if end < 0 {
 			return fault.New(fault.Corrupt, part, pos, "a line without an end")
 		}
-		name := lastName(string(b[:n]))
-		b = b[n+1:]
+		name := lastName(string(b[:end]))
+		b = b[end+1:]
 		if strings.HasSuffix(name, deleteSuffix) || strings.HasSuffix(name, updateSuffix) {
 			if len(b) < 8 || binary.LittleEndian.Uint64(b) > uint64(len(b)-8) {
 				return fault.New(fault.Corrupt, part, pos, "the condition of %s passes the end of the file", name)
@@ -197,15 +196,15 @@ func (l *lister) entry(name string) {
 }
 
 func (l *lister) vacuum(name string, b []byte) error {
-	s, err := parseName(strings.TrimSuffix(name, vacuumSuffix))
+	stamp, err := parseName(strings.TrimSuffix(name, vacuumSuffix))
 	if err != nil {
 		return nil // not the name of such a file
 	}
-	v := vacuum{stamp: s}
+	replaced := vacuum{stamp: stamp}
 	for line := range strings.Lines(string(b)) {
-		v.names = append(v.names, lastName(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "/")))
+		replaced.names = append(replaced.names, lastName(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "/")))
 	}
-	l.out.vacuums = append(l.out.vacuums, v)
+	l.out.vacuums = append(l.out.vacuums, replaced)
 	return nil
 }
 
@@ -216,17 +215,17 @@ func (l *lister) collect(names []string) {
 		if !isDir || !strings.HasPrefix(name, "__") {
 			continue
 		}
-		s, err := parseName(name)
-		if s.version > 0 && !l.done[name] {
+		stamp, err := parseName(name)
+		if stamp.version > 0 && !l.done[name] {
 			continue
 		}
 		delete(l.done, name)
-		l.out.fragments = append(l.out.fragments, fragmentDir{s, name, name, err})
+		l.out.fragments = append(l.out.fragments, fragmentDir{stamp, name, name, err})
 	}
 	for name := range l.done {
-		s, err := parseName(name)
-		if x, _ := formatOf(s.version); err == nil && x.commitsApart {
-			l.out.fragments = append(l.out.fragments, fragmentDir{s, fragmentsDir + "/" + name, name, nil})
+		stamp, err := parseName(name)
+		if x, _ := formatOf(stamp.version); err == nil && x.commitsApart {
+			l.out.fragments = append(l.out.fragments, fragmentDir{stamp, fragmentsDir + "/" + name, name, nil})
 		}
 	}
 	slices.SortFunc(l.out.fragments, func(a, b fragmentDir) int {

@@ -29,18 +29,18 @@ type coordFiles struct {
 
 // openCoords opens the files of coordinates of a fragment. Some of its tiles are read.
 func (r *Reader) openCoords(ctx context.Context, f *Fragment, tiles []int64) (*coordFiles, error) {
-	c := &coordFiles{r: r, f: f}
+	files := &coordFiles{r: r, f: f}
 	parts := f.coordParts(r.a.Schema)
 	tiles = r.ahead.expected(f, tiles, 2*len(parts))
 	for _, p := range parts {
 		column, err := r.column(ctx, f, p)
 		if err != nil {
-			return nil, errors.Join(err, c.close())
+			return nil, errors.Join(err, files.close())
 		}
 		column.expect(slices.Values(tiles))
-		c.columns = append(c.columns, column)
+		files.columns = append(files.columns, column)
 	}
-	return c, nil
+	return files, nil
 }
 
 func (c *coordFiles) close() (err error) {
@@ -91,9 +91,8 @@ func (c *tileCells) load(s *Schema) {
 	}
 }
 
-// eachTile calls f for some tiles of a fragment, with the rows that lie in b. Cells outside the
-// bounding box of their tile are an error, because searches by box would miss them. The argument of
-// f is reused for the next tile.
+// eachTile calls f for some tiles of a fragment, with the rows that lie in b. Cells outside the bounding box of their
+// tile are an error. The argument of f is reused for the next tile.
 func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Box, f func(c *tileCells) error) error {
 	if len(tiles) == 0 {
 		return nil
@@ -108,42 +107,42 @@ func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Bo
 		return err
 	}
 	defer files.close()
-	boxes, c := tree.levels[len(tree.levels)-1], &r.cells
+	boxes, cells := tree.levels[len(tree.levels)-1], &r.cells
 	for _, tile := range tiles {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := files.tile(ctx, c, tile); err != nil {
+		if err := files.tile(ctx, cells, tile); err != nil {
 			return err
 		}
-		c.tile, c.box = tile, boxes[tile]
+		cells.tile, cells.box = tile, boxes[tile]
 		if r.dry != nil {
-			r.dry.exact = r.dry.exact && b.covers(c.box) && !schema.hasText()
-			if err := f(c); err != nil {
+			r.dry.exact = r.dry.exact && b.covers(cells.box) && !schema.hasText()
+			if err := f(cells); err != nil {
 				return err
 			}
 			continue
 		}
-		c.load(schema)
+		cells.load(schema)
 		for d, i := range boxes[tile] {
-			if row := outside(c.coords[d*c.cells:(d+1)*c.cells], i); row >= 0 {
+			// A cell outside the box of its tile is an error, because searches by box would miss it.
+			if row := outside(cells.coords[d*cells.cells:(d+1)*cells.cells], i); row >= 0 {
 				file := files.columns[min(d, len(files.columns)-1)] // formats 3 and 4 have one for all dimensions
 				return file.fault(tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset,
 					"coordinate %s of dimension %d is outside the bounding box of its tile",
-					schema.Type(d).FormatCoord(c.coords[d*c.cells+row]), d))
+					schema.Type(d).FormatCoord(cells.coords[d*cells.cells+row]), d))
 			}
 		}
-		c.choose(boxes[tile], b)
-		c.dropTimes(&r.a.o)
-		if err := f(c); err != nil {
+		cells.choose(boxes[tile], b)
+		cells.dropTimes(&r.a.o)
+		if err := f(cells); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// dropTimes removes the rows of cells that were written at another time than the one that the array
-// was opened at.
+// dropTimes removes the rows of cells that were written at another time than the one that the array was opened at.
 func (c *tileCells) dropTimes(o *Options) {
 	if c.times != nil && (o.Since > 0 || o.Until > 0) {
 		c.rows = slices.DeleteFunc(c.rows, func(row int) bool {
@@ -171,9 +170,9 @@ func (a *Array) dropShadowed(c *tileCells, i int, whole Box) {
 	if !a.shadowed[i] || whole.covers(c.box) {
 		return
 	}
-	for _, g := range a.Fragments[i+1:] {
-		if g.Dense && g.NonEmpty.intersects(c.box) {
-			c.rows = slices.DeleteFunc(c.rows, func(row int) bool { return c.inside(row, g.NonEmpty) })
+	for _, later := range a.Fragments[i+1:] {
+		if later.Dense && later.NonEmpty.intersects(c.box) {
+			c.rows = slices.DeleteFunc(c.rows, func(row int) bool { return c.inside(row, later.NonEmpty) })
 		}
 	}
 }

@@ -11,9 +11,8 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Create creates an array: a local directory with its schema and lock file. The directory must not
-// exist. With a key of 32 bytes everything that is written to the array is encrypted with
-// AES-256-GCM. The schema must pass Validate.
+// Create creates an array: a local directory with its schema and lock file. The directory must not exist. With a key of
+// 32 bytes everything that is written to the array is encrypted with AES-256-GCM. The schema must pass Validate.
 func Create(path string, s *Schema, key []byte) error {
 	path = source.LocalPath(path)
 	if err := s.Validate(); err != nil {

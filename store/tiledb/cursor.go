@@ -45,9 +45,9 @@ func (c *cursor) take(n uint64, what string) []byte {
 		c.fail(c.off, "%s takes %d bytes, %d are left", what, n, c.left())
 		return nil
 	}
-	p := c.b[c.off : c.off+int(n)]
+	taken := c.b[c.off : c.off+int(n)]
 	c.off += int(n)
-	return p
+	return taken
 }
 
 // number reads a number of 1, 4 or 8 bytes.
@@ -70,21 +70,21 @@ func (c *cursor) u64s(n uint64, what string) []uint64 {
 	if c.bad != nil {
 		return nil
 	}
-	v := make([]uint64, n)
-	for i := range v {
-		v[i] = binary.LittleEndian.Uint64(c.b[c.off+8*i:])
+	numbers := make([]uint64, n)
+	for i := range numbers {
+		numbers[i] = binary.LittleEndian.Uint64(c.b[c.off+8*i:])
 	}
 	c.off += 8 * int(n)
-	return v
+	return numbers
 }
 
 // flag reads a byte that is 0 or 1.
 func (c *cursor) flag(what string) bool {
-	v := c.u8(what)
-	if v > 1 {
-		c.fail(c.off-1, "%s is %d, 0 or 1 expected", what, v)
+	value := c.u8(what)
+	if value > 1 {
+		c.fail(c.off-1, "%s is %d, 0 or 1 expected", what, value)
 	}
-	return v == 1
+	return value == 1
 }
 
 // text reads a string that is preceded by its length as a number of eight bytes.
@@ -96,11 +96,11 @@ func (c *cursor) text(what string) string {
 // name reads a string that is preceded by its length as a number of four bytes.
 func (c *cursor) name(what string) string {
 	start := c.off
-	s := c.string(start, uint64(c.u32(what+" length")), what)
-	if !utf8.ValidString(s) {
+	name := c.string(start, uint64(c.u32(what+" length")), what)
+	if !utf8.ValidString(name) {
 		c.fail(start, "%s is not UTF-8", what)
 	}
-	return s
+	return name
 }
 
 // string reads n bytes, which a length at start says.
@@ -111,20 +111,18 @@ func (c *cursor) string(start int, n uint64, what string) string {
 	return string(c.take(n, what))
 }
 
-// box reads one interval for each dimension, and checks that the lower end is not above the upper
-// one.
+// box reads one interval for each dimension, and checks that the lower end is not above the upper one.
 func (c *cursor) box(types []Datatype, what string) Box { return c.boxOf(types, what, false) }
 
-// bounds is box for the bounding boxes of coordinates in sparse fragments. TileDB 1.6 compares
-// datetimes as unsigned numbers, which puts dates before 1970 behind all others. If its box has
-// both, the lower end is a later date than the upper one and the interval is useless; it is read as
-// the full range of the type.
+// bounds is box for the bounding boxes of coordinates in sparse fragments. TileDB 1.6 compares datetimes as unsigned
+// numbers, which puts dates before 1970 behind all others. If its box has both, the lower end is a later date than the
+// upper one and the interval is useless; it is read as the full range of the type.
 func (c *cursor) bounds(types []Datatype, what string) Box {
 	return c.boxOf(types, what, !c.x.dimTypes && types[0].kind() == filter.Time)
 }
 
 func (c *cursor) boxOf(types []Datatype, what string, unsigned bool) Box {
-	// An interval has at least two bytes, or two lengths.
+	// An interval has at least two bytes, or two lengths, so that nothing is allocated for more than b can hold.
 	if c.bad == nil && 2*len(types) > c.left() {
 		c.fail(c.off, "%s takes at least %d bytes, %d are left", what, 2*len(types), c.left())
 	}
@@ -161,11 +159,11 @@ func (c *cursor) textInterval(what string) Interval {
 	if c.bad == nil && first > size {
 		c.fail(start, "%s: a lower end of %d bytes in %d", what, first, size)
 	}
-	p := c.take(size, what)
+	texts := c.take(size, what)
 	if c.bad != nil {
 		return Interval{}
 	}
-	return Interval{textCoord(p[:first]), textCoord(p[first:])}
+	return Interval{textCoord(texts[:first]), textCoord(texts[first:])}
 }
 
 // unbounded reports whether i is what bounds makes of a useless interval.

@@ -11,8 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
-// Datatype is the type of the values of an attribute or of coordinates. The format defines the
-// numbers.
+// Datatype is the type of the values of an attribute or of coordinates. The format defines the numbers.
 type Datatype uint8
 
 // Datatypes. Those after DatetimeAttosecond are not in format 3.
@@ -180,10 +179,9 @@ func (t Datatype) fill() []byte {
 	return data
 }
 
-// Coord is a coordinate of any dimension type, in a form whose order as uint64 is the order of the
-// values: integers with the sign bit flipped, and floating-point numbers with all bits flipped if
-// they are negative. Thus boxes of all types share one comparison. Int, Float, ParseCoord and
-// FormatCoord convert.
+// Coord is a coordinate of any dimension type, in a form whose order as uint64 is the order of the values: integers
+// with the sign bit flipped, and floating-point numbers with all bits flipped if they are negative. Thus boxes of all
+// types share one comparison. Int, Float, ParseCoord and FormatCoord convert.
 type Coord uint64
 
 const signBit = 1 << 63
@@ -196,8 +194,7 @@ func (t Datatype) CoordOf(v int64) Coord {
 	return Coord(uint64(v) ^ signBit)
 }
 
-// Int returns the integer of a coordinate of integer or datetime type. A uint64 above the largest
-// int64 wraps around.
+// Int returns the integer of a coordinate of integer or datetime type. A uint64 above the largest int64 wraps around.
 func (t Datatype) Int(c Coord) int64 {
 	if t.unsigned() {
 		return int64(c)
@@ -224,17 +221,16 @@ func (t Datatype) CoordOfFloat(v float64) Coord {
 	return floatCoord(v)
 }
 
-// floatCoord maps -0 to 0, since both are the same coordinate, and NaN to the very end or the very
-// beginning.
+// floatCoord maps -0 to 0, since both are the same coordinate, and NaN to the very end or the very beginning.
 func floatCoord(v float64) Coord {
-	b := math.Float64bits(v + 0)
-	if b == signBit {
-		b = 0
+	bits := math.Float64bits(v + 0)
+	if bits == signBit {
+		bits = 0
 	}
-	if b&signBit != 0 {
-		return Coord(^b)
+	if bits&signBit != 0 {
+		return Coord(^bits)
 	}
-	return Coord(b | signBit)
+	return Coord(bits | signBit)
 }
 
 func (c Coord) float() float64 {
@@ -252,12 +248,12 @@ func (t Datatype) Coord(b []byte) Coord {
 	case Float64:
 		return floatCoord(math.Float64frombits(binary.LittleEndian.Uint64(b)))
 	}
-	v := cast.Uint(b, t.Size())
+	value := cast.Uint(b, t.Size())
 	if t.unsigned() {
-		return Coord(v)
+		return Coord(value)
 	}
 	shift := 64 - 8*t.Size()
-	return t.CoordOf(int64(v<<shift) >> shift)
+	return t.CoordOf(int64(value<<shift) >> shift)
 }
 
 // store appends the encoded value of a coordinate, little-endian.
@@ -270,13 +266,13 @@ func (t Datatype) store(b []byte, c Coord) []byte {
 	case Float64:
 		return binary.LittleEndian.AppendUint64(b, math.Float64bits(c.float()))
 	}
-	v := uint64(c)
+	value := uint64(c)
 	if !t.unsigned() {
-		v ^= signBit
+		value ^= signBit
 	}
-	var s [8]byte
-	binary.LittleEndian.PutUint64(s[:], v)
-	return append(b, s[:t.Size()]...)
+	var encoded [8]byte
+	binary.LittleEndian.PutUint64(encoded[:], value)
+	return append(b, encoded[:t.Size()]...)
 }
 
 // largest returns the largest coordinate of the type.
@@ -300,27 +296,27 @@ func (t Datatype) ParseCoord(s string) (Coord, error) {
 	if !t.dimension() {
 		return 0, fmt.Errorf("no dimension has the type %v", t)
 	}
-	var c Coord
+	var coord Coord
 	var err error
 	bits := 8 * t.Size()
 	switch {
 	case t.Real():
-		var v float64
-		v, err = strconv.ParseFloat(s, bits)
-		c = t.CoordOfFloat(v)
+		var number float64
+		number, err = strconv.ParseFloat(s, bits)
+		coord = t.CoordOfFloat(number)
 	case t.unsigned():
-		var v uint64
-		v, err = strconv.ParseUint(s, 10, bits)
-		c = Coord(v)
+		var number uint64
+		number, err = strconv.ParseUint(s, 10, bits)
+		coord = Coord(number)
 	default:
-		var v int64
-		v, err = strconv.ParseInt(s, 10, bits)
-		c = t.CoordOf(v)
+		var number int64
+		number, err = strconv.ParseInt(s, 10, bits)
+		coord = t.CoordOf(number)
 	}
-	if err != nil || nan(t, c) {
+	if err != nil || nan(t, coord) {
 		return 0, fmt.Errorf("%q is not a number of type %v", s, t)
 	}
-	return c, nil
+	return coord, nil
 }
 
 // FormatCoord is the inverse of ParseCoord.

@@ -7,11 +7,10 @@ import (
 	"github.com/chaski-eo/chaski/internal/kernel"
 )
 
-// Dense reads all values of one attribute in a box of a dense array, in row-major order, independent
-// of the orders of the array. Cells that were never written have the fill value of the attribute, or
-// in formats without one of the type: the lowest value of a signed type or a datetime, the highest of
-// an unsigned one, NaN, 0x80 for char, and 0 for strings. A cell of variable length then holds one
-// fill value.
+// Dense reads all values of one attribute in a box of a dense array, in row-major order, independent of the orders of
+// the array. Cells that were never written have the fill value of the attribute, or in formats without one of the type:
+// the lowest value of a signed type or a datetime, the highest of an unsigned one, NaN, 0x80 for char, and 0 for
+// strings. A cell of variable length then holds one fill value.
 func (r *Reader) Dense(ctx context.Context, attr int, b Box) (Values, error) {
 	_, cells, err := r.a.Shape(b)
 	if err != nil {
@@ -27,26 +26,27 @@ func (r *Reader) DenseInto(ctx context.Context, dst []byte, attr int, b Box, axe
 	if axes == nil {
 		axes = r.a.axes
 	}
-	_, n, err := r.a.Shape(b)
+	_, cells, err := r.a.Shape(b)
 	if err != nil {
 		return err
 	}
 	attribute := &r.a.Schema.Attrs[attr]
-	p := attribute.values(attr)
-	if r.dry == nil && (attribute.Var() || len(dst) != n*p.size) {
+	values := attribute.values(attr)
+	if r.dry == nil && (attribute.Var() || len(dst) != cells*values.size) {
 		panic("tiledb: the length of dst is not the size of the cells")
 	}
-	if err := r.densePart(ctx, &fixedCells{dst, p.size, p.fill}, p, b, axes); err != nil || !attribute.Nullable {
+	err = r.densePart(ctx, &fixedCells{dst, values.size, values.fill}, values, b, axes)
+	if err != nil || !attribute.Nullable {
 		return err
 	}
 	validity := attribute.validity(attr)
-	r.valid = slices.Grow(r.valid[:0], n)[:n]
+	r.valid = slices.Grow(r.valid[:0], cells)[:cells]
 	if err := r.densePart(ctx, &fixedCells{r.valid, 1, validity.fill}, validity, b, axes); err != nil || r.dry != nil {
 		return err
 	}
 	for i, v := range r.valid {
 		if v == 0 {
-			kernel.Fill(dst[i*p.size:(i+1)*p.size], p.fill)
+			kernel.Fill(dst[i*values.size:(i+1)*values.size], values.fill)
 		}
 	}
 	return nil
@@ -79,15 +79,16 @@ func (r *Reader) densePart(ctx context.Context, to sink, p part, b Box, axes []i
 // denseFragment gives the cells that dense fragment i holds of a box to a sink.
 func (r *Reader) denseFragment(ctx context.Context, to sink, i int, p part, b Box, place layout) error {
 	var column *column // nil if the fragment lacks the attribute
-	if f := r.a.Fragments[i]; f.has(p.column) {
+	if fragment := r.a.Fragments[i]; fragment.has(p.column) {
 		var err error
-		if column, err = r.column(ctx, f, p); err != nil {
+		if column, err = r.column(ctx, fragment, p); err != nil {
 			return err
 		}
 		defer column.close()
-		column.expect(slices.Values(r.ahead.needs[f]))
+		column.expect(slices.Values(r.ahead.needs[fragment]))
 	}
-	var data tileData // of all tiles, since it is moved to the heap
+	// One value serves all tiles, because it is moved to the heap.
+	var data tileData
 	walk := newDenseWalk(r.a, i, b, place)
 	for tile := range walk.tiles() {
 		if err := ctx.Err(); err != nil {

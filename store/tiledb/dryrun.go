@@ -7,8 +7,7 @@ import (
 )
 
 // DryRun counts the reads of tiles that a Reader would make. It is a Reader that reads footers, R-trees and lists of
-// offsets, but no tiles. Like a Reader it keeps state from box to box, and is not safe for
-// concurrent use.
+// offsets, but no tiles. Like a Reader it keeps state from box to box, and is not safe for concurrent use.
 type DryRun struct {
 	r     *Reader
 	note  func(file string, off, n int64) // called for each read
@@ -20,9 +19,9 @@ type DryRun struct {
 
 // NewDryRun returns a dry run of a new Reader.
 func (a *Array) NewDryRun() *DryRun {
-	p := &DryRun{r: a.NewReader()}
-	p.r.dry = p
-	return p
+	dry := &DryRun{r: a.NewReader()}
+	dry.r.dry = dry
+	return dry
 }
 
 // Held returns the peak memory of the Reader in bytes: one decoded tile, the bytes read ahead, and

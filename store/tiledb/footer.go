@@ -17,35 +17,34 @@ const maxFooter = 8 << 20
 // footer follows it. They hold the footer of some 150 columns.
 const footerTail = 16 << 10
 
-// columns returns the number of entries in each list of a footer, and in each list about
-// variable-length data.
+// columns returns the number of entries in each list of a footer, and in each list about variable-length data.
 func (f *Fragment) columns() (all, variable uint64) {
-	n := uint64(len(f.schema.Attrs))
+	count := uint64(len(f.schema.Attrs))
 	if !f.x.dimTypes {
-		return n + 1, n
+		return count + 1, count
 	}
-	n += 1 + uint64(len(f.schema.Dims))
+	count += 1 + uint64(len(f.schema.Dims))
 	if f.foot.times {
-		n++
+		count++
 	}
 	if f.foot.deletes {
-		n += 2
+		count += 2
 	}
-	return n, n
+	return count, count
 }
 
 // footerSize returns the size of a footer in bytes, for formats 3 to 9 without string coordinates.
 // There it follows from the numbers of attributes and dimensions.
 func (f *Fragment) footerSize() int64 {
 	fixed, variable := f.columns()
-	n := 4 + 1 + 1 + 8 + 8 + 8*(2*fixed+3*variable) + 8
+	size := 4 + 1 + 1 + 8 + 8 + 8*(2*fixed+3*variable) + 8
 	if f.x.nullable {
-		n += 8 * 2 * fixed
+		size += 8 * 2 * fixed
 	}
 	for _, t := range f.schema.types() {
-		n += 2 * uint64(t.Size())
+		size += 2 * uint64(t.Size())
 	}
-	return int64(n)
+	return int64(size)
 }
 
 // footerBytes reads the footer and returns its offset.
@@ -59,15 +58,15 @@ func (f *Fragment) footerBytes(ctx context.Context, r source.Reader) (b []byte, 
 		b = make([]byte, size)
 		return b, start, r.ReadAt(ctx, b, start)
 	}
-	n := min(r.Size(), footerTail)
-	if n < 8 {
-		return nil, 0, fault.New(fault.Corrupt, footerPart, 0, "the file has %d bytes, a footer's length takes 8", n)
+	tail := min(r.Size(), footerTail)
+	if tail < 8 {
+		return nil, 0, fault.New(fault.Corrupt, footerPart, 0, "the file has %d bytes, a footer's length takes 8", tail)
 	}
-	b = make([]byte, n)
-	if err := r.ReadAt(ctx, b, r.Size()-n); err != nil {
+	b = make([]byte, tail)
+	if err := r.ReadAt(ctx, b, r.Size()-tail); err != nil {
 		return nil, 0, err
 	}
-	size, end := binary.LittleEndian.Uint64(b[n-8:]), r.Size()-8
+	size, end := binary.LittleEndian.Uint64(b[tail-8:]), r.Size()-8
 	switch {
 	case size > uint64(end):
 		return nil, 0, fault.New(fault.Corrupt, footerPart, end, "a footer of %d bytes in a file of %d", size, r.Size())
@@ -75,8 +74,8 @@ func (f *Fragment) footerBytes(ctx context.Context, r source.Reader) (b []byte, 
 		return nil, 0, fault.New(fault.Limit, footerPart, end, "a footer of %d bytes, at most %d", size, maxFooter)
 	}
 	start = end - int64(size)
-	if int64(size) <= n-8 {
-		return b[n-8-int64(size) : n-8], start, nil
+	if int64(size) <= tail-8 {
+		return b[tail-8-int64(size) : tail-8], start, nil
 	}
 	b = make([]byte, size)
 	return b, start, r.ReadAt(ctx, b, start)
@@ -94,20 +93,20 @@ func (a *Array) readFooter(ctx context.Context, r source.Reader, f *Fragment) (e
 	if err != nil {
 		return err
 	}
-	c := &cursor{b: data, part: footerPart, base: start, x: f.x}
+	cursor := &cursor{b: data, part: footerPart, base: start, x: f.x}
 	// A fragment of format 4 differs from one of format 3 by this number only.
-	if v := c.u32("version"); c.bad == nil && v != f.Version && (f.x.dimTypes || v != Version+1) {
-		return errVersion(c.part, start, uint64(v))
+	if v := cursor.u32("version"); cursor.bad == nil && v != f.Version && (f.x.dimTypes || v != Version+1) {
+		return errVersion(cursor.part, start, uint64(v))
 	}
 	if f.x.schemaName {
-		if f.schema, err = a.schemaOf(ctx, c); err != nil {
+		if f.schema, err = a.schemaOf(ctx, cursor); err != nil {
 			return err
 		}
 	}
 	if err := a.match(f); err != nil {
 		return err
 	}
-	return f.parseFooter(c)
+	return f.parseFooter(cursor)
 }
 
 // schemaOf returns the schema that a footer names.
@@ -125,8 +124,9 @@ func (a *Array) schemaOf(ctx context.Context, c *cursor) (*Schema, error) {
 	return a.namedSchema(ctx, schemasDir+"/"+name)
 }
 
-// namedSchema is schema with a lock, because several fragments are opened at a time.
+// namedSchema is schema for a fragment: it takes the lock, and a missing schema is corrupt.
 func (a *Array) namedSchema(ctx context.Context, name string) (*Schema, error) {
+	// The lock is needed because several fragments are opened at a time.
 	a.schemaMu.Lock()
 	defer a.schemaMu.Unlock()
 	schema, err := a.schema(ctx, name)
@@ -141,19 +141,20 @@ func (a *Array) namedSchema(ctx context.Context, name string) (*Schema, error) {
 // match finds the attributes of the array among those that the fragment was written with, and checks
 // that both schemas have the same cells.
 func (a *Array) match(f *Fragment) error {
-	s, schema := a.Schema, f.schema
+	latest, schema := a.Schema, f.schema
 	bad := func(format string, args ...any) error {
 		return fault.New(fault.Unsupported, footerPart, fault.NoOffset, format, args...)
 	}
-	if s == schema {
-		f.attrs = sequence(len(s.Attrs))
+	if latest == schema {
+		f.attrs = sequence(len(latest.Attrs))
 		return nil
 	}
-	same := s.Dense == schema.Dense && len(s.Dims) == len(schema.Dims) && s.Capacity == schema.Capacity &&
-		(!s.Dense || s.CellOrder == schema.CellOrder && s.TileOrder == schema.TileOrder)
-	for d := 0; same && d < len(s.Dims); d++ {
-		same = s.Type(d) == schema.Type(d) && s.Dims[d].Domain == schema.Dims[d].Domain &&
-			(!s.Dense || s.Dims[d].Extent == schema.Dims[d].Extent)
+	orders := latest.CellOrder == schema.CellOrder && latest.TileOrder == schema.TileOrder
+	same := latest.Dense == schema.Dense && len(latest.Dims) == len(schema.Dims) &&
+		latest.Capacity == schema.Capacity && (!latest.Dense || orders)
+	for d := 0; same && d < len(latest.Dims); d++ {
+		same = latest.Type(d) == schema.Type(d) && latest.Dims[d].Domain == schema.Dims[d].Domain &&
+			(!latest.Dense || latest.Dims[d].Extent == schema.Dims[d].Extent)
 	}
 	if !same {
 		return bad("its schema has other dimensions or orders than the array's latest one")
@@ -162,17 +163,20 @@ func (a *Array) match(f *Fragment) error {
 	for i := range schema.Attrs {
 		byName[schema.Attrs[i].Name] = i
 	}
-	f.attrs = make([]int, len(s.Attrs))
-	for i := range s.Attrs {
-		attr := &s.Attrs[i]
-		k, ok := byName[attr.Name]
+	f.attrs = make([]int, len(latest.Attrs))
+	for i := range latest.Attrs {
+		attr := &latest.Attrs[i]
+		number, ok := byName[attr.Name]
 		if !ok {
-			k = -1
-		} else if o := &schema.Attrs[k]; o.Type != attr.Type || o.Values != attr.Values || o.Nullable != attr.Nullable {
-			return bad("attribute %s has %s of type %v in its schema, and %s of type %v in the array's latest one",
-				attr.Name, o.Cells(), o.Type, attr.Cells(), attr.Type)
+			f.attrs[i] = -1
+			continue
 		}
-		f.attrs[i] = k
+		other := &schema.Attrs[number]
+		if other.Type != attr.Type || other.Values != attr.Values || other.Nullable != attr.Nullable {
+			return bad("attribute %s has %s of type %v in its schema, and %s of type %v in the array's latest one",
+				attr.Name, other.Cells(), other.Type, attr.Cells(), attr.Type)
+		}
+		f.attrs[i] = number
 	}
 	return nil
 }

@@ -6,8 +6,7 @@ import "github.com/chaski-eo/chaski/fault"
 const (
 	// Version is the format version that is written.
 	Version = 3
-	// Newest is the latest format version that is read. No release of TileDB writes it yet: releases of
-	// 2026 write 22.
+	// Newest is the latest format version that is read. No release of TileDB writes it yet: releases of 2026 write 22.
 	Newest = 23
 )
 

@@ -45,11 +45,10 @@ type Fragment struct {
 	tree  *rtree
 }
 
-// footer is the end of a fragment's metadata file, with the offsets of the parts in front of it. Its
-// lists have an entry for each attribute of the fragment's schema and one for the coordinates of
-// formats 3 and 4; from format 5 on also one for each dimension, and for the times of cells if the
-// fragment has them. In formats 3 and 4, lists about variable-length data have none for the
-// coordinates.
+// footer is the end of a fragment's metadata file, with the offsets of the parts in front of it. Its lists have an
+// entry for each attribute of the fragment's schema and one for the coordinates of formats 3 and 4; from format 5 on
+// also one for each dimension, and for the times of cells if the fragment has them. In formats 3 and 4, lists about
+// variable-length data have none for the coordinates.
 type footer struct {
 	start          int64              // offset of the footer in its file
 	sizes          [numLists][]uint64 // of the files whose tiles a list locates
@@ -179,7 +178,8 @@ func (f *Fragment) local() bool { return !source.IsRemote(f.uri) }
 // file returns the URI of a file of a column.
 func (f *Fragment) file(stem string, kind list) string {
 	if source.IsWeb(f.uri) {
-		stem = url.PathEscape(stem) // "%" or "?" in the name of an attribute would change the URL
+		// A "%" or "?" in the name of an attribute would change the URL.
+		stem = url.PathEscape(stem)
 	}
 	return f.uri + "/" + stem + lists[kind].suffix
 }
@@ -213,45 +213,46 @@ func (f *Fragment) stored(s *Schema, column int) stored {
 			return stored{at: -1}
 		}
 		attr := &schema.Attrs[at]
-		c := stored{at: at, stem: stem("a", at, attr.Name), what: "attribute " + attr.Name, t: attr.Type,
+		place := stored{at: at, stem: stem("a", at, attr.Name), what: "attribute " + attr.Name, t: attr.Type,
 			p: attr.Pipeline, e: f.elem(attr.Type, int(attr.Values))}
 		if attr.Var() {
-			c.e = f.elem(attr.Type, 1)
-			c.together = attr.Type.text() && attr.Pipeline.HoldsOffsets(f.Version, attr.Type == StringASCII)
+			place.e = f.elem(attr.Type, 1)
+			place.together = attr.Type.text() && attr.Pipeline.HoldsOffsets(f.Version, attr.Type == StringASCII)
 		}
-		return c
+		return place
 	}
 	d := column - len(f.attrs) - 1
-	c := stored{at: len(schema.Attrs) + 1 + d, p: schema.Coords}
+	place := stored{at: len(schema.Attrs) + 1 + d, p: schema.Coords}
 	switch d {
 	case -1:
-		c.stem, c.what, c.t, c.e = coordsName, "coordinates", s.DimType, s.DimType.elem(len(s.Dims))
-		c.e.Alt = c.e.Size
-		return c
+		place.stem, place.what, place.t, place.e = coordsName, "coordinates", s.DimType, s.DimType.elem(len(s.Dims))
+		place.e.Alt = place.e.Size
+		return place
 	case len(schema.Dims):
-		c.stem, c.what, c.t, c.e = "t", "times", Uint64, f.elem(Uint64, 1)
-		return c
+		place.stem, place.what, place.t, place.e = "t", "times", Uint64, f.elem(Uint64, 1)
+		return place
 	}
 	dim := &schema.Dims[d]
-	c.stem, c.what, c.t, c.e = stem("d", d, dim.Name), "dimension "+dim.Name, s.Type(d), f.elem(s.Type(d), 1)
+	place.stem, place.what, place.t = stem("d", d, dim.Name), "dimension "+dim.Name, s.Type(d)
+	place.e = f.elem(place.t, 1)
 	if form, _ := formatOf(schema.version()); len(dim.Pipeline.Filters) > 0 || !form.dimTypes {
-		c.p = dim.Pipeline
+		place.p = dim.Pipeline
 	}
-	c.together = c.t == StringASCII && c.p.HoldsOffsets(f.Version, true)
-	return c
+	place.together = place.t == StringASCII && place.p.HoldsOffsets(f.Version, true)
+	return place
 }
 
 // escapeName writes the characters as %XX that format 8 does not have in the names of files.
 func escapeName(name string) string {
-	var b strings.Builder
-	for _, c := range []byte(name) {
-		if strings.IndexByte("!#$%&'()*+,/:;=?@[]\"<>\\|", c) >= 0 {
-			fmt.Fprintf(&b, "%%%02X", c)
+	var escaped strings.Builder
+	for _, char := range []byte(name) {
+		if strings.IndexByte("!#$%&'()*+,/:;=?@[]\"<>\\|", char) >= 0 {
+			fmt.Fprintf(&escaped, "%%%02X", char)
 		} else {
-			b.WriteByte(c)
+			escaped.WriteByte(char)
 		}
 	}
-	return b.String()
+	return escaped.String()
 }
 
 // hide sorts fragments into the order in which later ones win, and separates those that count from
@@ -262,17 +263,17 @@ func (a *Array) hide(all []*Fragment, vacuums []vacuum) (keep, hidden []*Fragmen
 		return cmp.Or(cmp.Compare(a.From, b.From), strings.Compare(a.Name, b.Name))
 	})
 	replaced := map[string]bool{}
-	for _, v := range vacuums {
-		if a.counts(v.stamp) {
-			for _, name := range v.names {
+	for _, vacuum := range vacuums {
+		if a.counts(vacuum.stamp) {
+			for _, name := range vacuum.names {
 				replaced[name] = true
 			}
 		}
 	}
 	var wide []*Fragment
-	for _, f := range all {
-		if f.From != f.To && !f.x.committed {
-			wide = append(wide, f)
+	for _, fragment := range all {
+		if fragment.From != fragment.To && !fragment.x.committed {
+			wide = append(wide, fragment)
 		}
 	}
 	for _, fragment := range all {
@@ -285,9 +286,8 @@ func (a *Array) hide(all []*Fragment, vacuums []vacuum) (keep, hidden []*Fragmen
 	return keep, hidden
 }
 
-// counts reports whether a fragment with a range of time counts. A consolidated fragment of a sparse
-// array has the time of each cell from format 15 on (fragments may have them in 14): then a part of its
-// range is enough.
+// counts reports whether a fragment with a range of time counts. A consolidated fragment of a sparse array has the time
+// of each cell from format 15 on (fragments may have them in 14): then a part of its range is enough.
 func (a *Array) counts(s stamp) bool {
 	if x, _ := formatOf(s.version); x.deletes && !a.Schema.Dense {
 		return a.o.touches(s.from, s.to)

@@ -16,13 +16,11 @@ const (
 	aes256gcm = 1
 )
 
-// genericHeader is the size of a generic tile's header in front of its filter pipeline: 4 bytes of
-// version, 8 each of persisted and decoded size, 1 of datatype, 8 of cell size, 1 of encryption,
-// and 4 of pipeline size.
+// genericHeader is the size of a generic tile's header in front of its filter pipeline: 4 bytes of version, 8 each of
+// persisted and decoded size, 1 of datatype, 8 of cell size, 1 of encryption, and 4 of pipeline size.
 const genericHeader = 34
 
-// generic is a generic tile, as the format calls it: a header that describes the tile, and its
-// chunks.
+// generic is a generic tile, as the format calls it: a header that describes the tile, and its chunks.
 type generic struct {
 	size      uint64 // bytes when decoded
 	encrypted bool
@@ -31,9 +29,8 @@ type generic struct {
 	off       int64 // offset of stored in the file
 }
 
-// readGeneric reads the generic tile at an offset of a file. It must end at end or before. limit
-// bounds its decoded size, and 2*limit its stored one, because a filter may add a little to data
-// that does not compress.
+// readGeneric reads the generic tile at an offset of a file. It must end at end or before. limit bounds its decoded
+// size, and 2*limit its stored one, because a filter may add a little to data that does not compress.
 func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, end, limit int64) (*generic, error) {
 	end = min(end, r.Size())
 	if off > uint64(end) || end-int64(off) < genericHeader {
@@ -46,30 +43,31 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, 
 	if err := r.ReadAt(ctx, head, pos); err != nil {
 		return nil, err
 	}
-	c := &cursor{b: head, part: part, base: pos}
-	version := c.u32("version")
-	persisted, size := c.u64("persisted size"), c.u64("tile size")
-	typ, cell, enc, pipe := c.u8("datatype"), c.u64("cell size"), c.u8("encryption type"), c.u32("pipeline size")
+	header := &cursor{b: head, part: part, base: pos}
+	version := header.u32("version")
+	persisted, size := header.u64("persisted size"), header.u64("tile size")
+	typ, cell := header.u8("datatype"), header.u64("cell size")
+	enc, pipe := header.u8("encryption type"), header.u32("pipeline size")
 	_, known := formatOf(version)
 	switch {
 	case !known:
 		return nil, errVersion(part, pos, uint64(version))
 	case !Datatype(typ).Valid():
-		return nil, c.fault(fault.Corrupt, 20, "datatype %d", typ)
+		return nil, header.fault(fault.Corrupt, 20, "datatype %d", typ)
 	case cell == 0 || size%cell != 0:
-		return nil, c.fault(fault.Corrupt, 21, "%d bytes in cells of %d", size, cell)
+		return nil, header.fault(fault.Corrupt, 21, "%d bytes in cells of %d", size, cell)
 	case enc != plain && enc != aes256gcm:
-		return nil, c.fault(fault.Unsupported, 29, "encryption type %d", enc)
+		return nil, header.fault(fault.Unsupported, 29, "encryption type %d", enc)
 	case int64(pipe) > end-pos-genericHeader:
-		return nil, c.fault(fault.Corrupt, 30, "a pipeline of %d bytes, %d are left", pipe, end-pos-genericHeader)
-	case int(pipe) > c.left():
-		return nil, c.fault(fault.Limit, 30, "a pipeline of %d bytes, at most %d", pipe, c.left())
+		return nil, header.fault(fault.Corrupt, 30, "a pipeline of %d bytes, %d are left", pipe, end-pos-genericHeader)
+	case int(pipe) > header.left():
+		return nil, header.fault(fault.Limit, 30, "a pipeline of %d bytes, at most %d", pipe, header.left())
 	case size > uint64(limit):
-		return nil, c.fault(fault.Limit, 12, "a tile of %d bytes, at most %d", size, limit)
+		return nil, header.fault(fault.Limit, 12, "a tile of %d bytes, at most %d", size, limit)
 	}
-	pipeline, n, err := filter.ParseVersion(head[genericHeader:genericHeader+int(pipe)], version, filterElem)
-	if err == nil && n != int(pipe) {
-		err = fault.New(fault.Corrupt, "filter pipeline", int64(n), "%d bytes follow its end", int(pipe)-n)
+	pipeline, length, err := filter.ParseVersion(head[genericHeader:genericHeader+int(pipe)], version, filterElem)
+	if err == nil && length != int(pipe) {
+		err = fault.New(fault.Corrupt, "filter pipeline", int64(length), "%d bytes follow its end", int(pipe)-length)
 	}
 	if err == nil && pipeline.Has(filter.AES256GCM) != (enc == aes256gcm) {
 		err = fault.New(fault.Corrupt, "filter pipeline", 0, "its encryption differs from that of the tile")
@@ -79,16 +77,16 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, 
 	}
 	data := pos + genericHeader + int64(pipe)
 	if persisted > uint64(end-data) {
-		return nil, c.fault(fault.Corrupt, 4, "a persisted size of %d bytes, %d are left", persisted, end-data)
+		return nil, header.fault(fault.Corrupt, 4, "a persisted size of %d bytes, %d are left", persisted, end-data)
 	}
 	// Encryption and metadata of filters may make the stored form larger than the decoded one, but
 	// unless the file is hostile not twice as large.
 	if int64(persisted) > 2*limit {
-		return nil, c.fault(fault.Limit, 4, "a persisted size of %d bytes, at most %d", persisted, 2*limit)
+		return nil, header.fault(fault.Limit, 4, "a persisted size of %d bytes, at most %d", persisted, 2*limit)
 	}
-	g := &generic{size: size, encrypted: enc == aes256gcm, pipeline: pipeline, off: data, stored: make([]byte,
+	tile := &generic{size: size, encrypted: enc == aes256gcm, pipeline: pipeline, off: data, stored: make([]byte,
 		persisted)}
-	return g, r.ReadAt(ctx, g.stored, data)
+	return tile, r.ReadAt(ctx, tile.stored, data)
 }
 
 // decode returns the content of the tile.
@@ -110,14 +108,14 @@ func (g *generic) decode(d *filter.Decoder, part string) ([]byte, error) {
 // openGeneric reads and decodes a generic tile.
 func openGeneric(ctx context.Context, r source.Reader, key cipher.AEAD, part string, off uint64,
 	end, limit int64) ([]byte, error) {
-	g, err := readGeneric(ctx, r, part, off, end, limit)
+	tile, err := readGeneric(ctx, r, part, off, end, limit)
 	if err != nil {
 		return nil, err
 	}
-	if g.encrypted && key == nil {
+	if tile.encrypted && key == nil {
 		return nil, errNoKey(part)
 	}
-	return g.decode(filter.NewDecoder(key), part)
+	return tile.decode(filter.NewDecoder(key), part)
 }
 
 // genericPipeline is the filter pipeline of schemas and fragment metadata, the same as TileDB's.

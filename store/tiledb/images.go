@@ -53,12 +53,12 @@ func (a *Array) Images(attr int, dims string) (*Images, error) {
 		return bad("%q names %d dimensions, the array has %d", dims, len(names), len(schema.Dims))
 	}
 	images := &Images{a: a, attr: attr, dim: [4]int{-1, -1, -1, -1}}
-	for d, name := range names {
-		k := slices.Index(imageAxes, name)
-		if k < 0 || images.dim[k] >= 0 {
+	for dim, name := range names {
+		axis := slices.Index(imageAxes, name)
+		if axis < 0 || images.dim[axis] >= 0 {
 			return bad("%q: the names of dimensions are n, b, y and x, each at most once", strings.Join(names, " "))
 		}
-		images.dim[k] = d
+		images.dim[axis] = dim
 	}
 	if images.dim[2] < 0 || images.dim[3] < 0 {
 		return bad("%q: dimensions y and x are missing", strings.Join(names, " "))
@@ -83,21 +83,22 @@ func (m *Images) measure() error {
 	size := [4]int64{1, 1, 1, 1}
 	side := [4]int{1, 1, 1, 1}
 	limits := [4]int64{math.MaxInt64 - 1, chunk.MaxBands, chunk.MaxSide, chunk.MaxSide}
-	for k, d := range m.dim {
-		if d < 0 {
+	for axis, dim := range m.dim {
+		if dim < 0 {
 			continue
 		}
-		area := schema.area(d)
-		n := uint64(area.Hi - area.Lo)
-		if box := m.a.NonEmpty(); k == 0 && n >= uint64(limits[0]) &&
-			(box == nil || uint64(box[d].Hi-area.Lo) < uint64(limits[0])) {
-			n = uint64(limits[0]) - 1 // an unbounded domain whose images were written near its beginning
+		area := schema.area(dim)
+		length := uint64(area.Hi - area.Lo)
+		if box := m.a.NonEmpty(); axis == 0 && length >= uint64(limits[0]) &&
+			(box == nil || uint64(box[dim].Hi-area.Lo) < uint64(limits[0])) {
+			// The domain may be unbounded, but its images were written near its beginning: only those need numbers.
+			length = uint64(limits[0]) - 1
 		}
-		if n >= uint64(limits[k]) {
+		if length >= uint64(limits[axis]) {
 			return fault.New(fault.Limit, imagesPart, fault.NoOffset, "dimension %q has more than %d cells",
-				schema.Dims[d].Name, limits[k])
+				schema.Dims[dim].Name, limits[axis])
 		}
-		size[k], side[k] = int64(n)+1, int(schema.Dims[d].Extent)
+		size[axis], side[axis] = int64(length)+1, int(schema.Dims[dim].Extent)
 	}
 	m.n = size[0]
 	m.order = m.tileOrder()
@@ -135,9 +136,8 @@ func (m *Images) Len() int64 { return m.n }
 // written are nodata. Index describes a single image.
 func (m *Images) Grid() chunk.Index { return m.grid }
 
-// Read fills dst with a box of image i: (b, y, x) in C order, little-endian. The box must lie
-// inside the image and have len(dst) bytes. A box of Grid decodes one tile, other boxes all tiles
-// that they intersect.
+// Read fills dst with a box of image i: (b, y, x) in C order, little-endian. The box must lie inside the image and have
+// len(dst) bytes. A box of Grid decodes one tile, other boxes all tiles that they intersect.
 func (m *Images) Read(ctx context.Context, r *Reader, dst []byte, i int64, b chunk.Box) error {
 	box, err := m.cells(i, b)
 	if err != nil {
@@ -145,6 +145,7 @@ func (m *Images) Read(ctx context.Context, r *Reader, dst []byte, i int64, b chu
 	}
 	r.ahead.whole = m.whole(i)
 	err = r.DenseInto(ctx, dst, m.attr, box, m.axes)
+	// Boxes that are read later may be no parts of this image, so that whole must not stay.
 	r.ahead.whole = nil
 	return err
 }
@@ -166,9 +167,9 @@ func (m *Images) cells(i int64, b chunk.Box) (Box, error) {
 	box := make(Box, len(m.axes))
 	for k, span := range [4][2]int64{{i, i + 1}, {int64(b.B0), int64(b.B1)}, {int64(b.Y0), int64(b.Y1)},
 		{int64(b.X0), int64(b.X1)}} {
-		if d := m.dim[k]; d >= 0 {
-			lo := m.a.Schema.area(d).Lo
-			box[d] = Interval{lo + Coord(span[0]), lo + Coord(span[1]-1)}
+		if dim := m.dim[k]; dim >= 0 {
+			lo := m.a.Schema.area(dim).Lo
+			box[dim] = Interval{lo + Coord(span[0]), lo + Coord(span[1]-1)}
 		}
 	}
 	return box, nil
@@ -264,9 +265,10 @@ func (m *Images) ID(i int64) string {
 	if d < 0 {
 		return "0"
 	}
-	s := m.a.Schema
+	schema := m.a.Schema
 	_, hi := m.Written()
-	name, last := s.DimType.FormatCoord(m.Coord(i)), s.DimType.FormatCoord(m.Coord(hi-1))
+	name, last := schema.DimType.FormatCoord(m.Coord(i)), schema.DimType.FormatCoord(m.Coord(hi-1))
+	// A negative coordinate is not padded: zeros before its sign would make it no number.
 	if n := len(last) - len(name); n > 0 && name[0] != '-' {
 		name = strings.Repeat("0", n) + name
 	}

@@ -17,14 +17,14 @@ func outside(c []Coord, i Interval) int {
 
 // keepWithin keeps the rows whose coordinate lies in an interval.
 func keepWithin(rows []int, c []Coord, i Interval) []int {
-	n := 0
+	kept := 0
 	for _, row := range rows {
-		rows[n] = row
+		rows[kept] = row
 		if v := c[row]; i.Lo <= v && v <= i.Hi {
-			n++
+			kept++
 		}
 	}
-	return rows[:n]
+	return rows[:kept]
 }
 
 // loadAll decodes len(dst) coordinates of b.

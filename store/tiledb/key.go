@@ -9,15 +9,13 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Environment variables with the key of encrypted arrays, 32 bytes, or with the name of a file that
-// holds it.
+// Environment variables with the key of encrypted arrays, 32 bytes, or with the name of a file that holds it.
 const (
 	KeyVar     = "CHASKI_TILEDB_KEY"
 	KeyFileVar = "CHASKI_TILEDB_KEY_FILE"
 )
 
-// KeyFromEnv returns the key in the environment, or nil without one. A key file may end with a
-// newline.
+// KeyFromEnv returns the key in the environment, or nil without one. A key file may end with a newline.
 func KeyFromEnv() ([]byte, error) {
 	if k := os.Getenv(KeyVar); k != "" {
 		return []byte(k), nil
@@ -41,8 +39,7 @@ func KeyFromEnv() ([]byte, error) {
 	return data, nil
 }
 
-// maxKeyFile limits the bytes that are read of a key file, so that a wrong path to a large file
-// costs nothing.
+// maxKeyFile limits the bytes that are read of a key file, so that a wrong path to a large file costs nothing.
 const maxKeyFile = 1 << 10
 
 // noKeyFile returns the error for a key file that cannot be read.

@@ -24,8 +24,7 @@ func (a *Array) list(ctx context.Context, f *Fragment, kind list, c *stored) (l 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	key := listKey{kind, c.at}
-	// The lock is held while the list is read, so that several readers of a fragment do not fetch
-	// it more than once.
+	// The lock is held while the list is read, so that several readers of a fragment do not fetch it more than once.
 	if l := f.lists[key]; l != nil {
 		return l, nil
 	}
@@ -47,28 +46,29 @@ func (a *Array) readList(ctx context.Context, r source.Reader, f *Fragment, kind
 	if err != nil {
 		return nil, err
 	}
-	c := &cursor{b: data, part: part, base: fault.NoOffset}
-	n := c.u64("count")
-	if c.bad == nil && n != uint64(f.Tiles) {
-		return nil, c.fault(fault.Corrupt, 0, "%d entries for %d tiles", n, f.Tiles)
+	numbers := &cursor{b: data, part: part, base: fault.NoOffset}
+	count := numbers.u64("count")
+	if numbers.bad == nil && count != uint64(f.Tiles) {
+		return nil, numbers.fault(fault.Corrupt, 0, "%d entries for %d tiles", count, f.Tiles)
 	}
-	l := c.u64s(n, "numbers")
-	if err := c.end(); err != nil || kind == varTileSizes {
-		return l, err
+	list := numbers.u64s(count, "numbers")
+	if err := numbers.end(); err != nil || kind == varTileSizes {
+		return list, err
 	}
 	// A tile ends where the next one begins, and the last one at the end of the file. Empty tiles
 	// and offsets that go backwards must be refused, since sizes are differences of them.
 	size := f.foot.sizes[kind][s.at]
-	for i, o := range l {
+	for i, begin := range list {
 		next := size
-		if i+1 < len(l) {
-			next = l[i+1]
+		if i+1 < len(list) {
+			next = list[i+1]
 		}
-		if o >= next || next > size {
-			return nil, c.fault(fault.Corrupt, 8+8*i, "tile %d lies at %d to %d in a file of %d", i, o, next, size)
+		if begin >= next || next > size {
+			return nil, numbers.fault(fault.Corrupt, 8+8*i, "tile %d lies at %d to %d in a file of %d", i, begin, next,
+				size)
 		}
 	}
-	return l, nil
+	return list, nil
 }
 
 // rtree returns the R-tree of a sparse fragment. It is read when it is first needed.
@@ -79,9 +79,9 @@ func (a *Array) rtree(ctx context.Context, f *Fragment) (*rtree, error) {
 		return f.tree, nil
 	}
 	err := a.withMetadata(ctx, f, func(r source.Reader) error {
-		b, err := openGeneric(ctx, r, a.key, rtreePart, f.foot.rtree, f.foot.start, a.o.MaxTile)
+		content, err := openGeneric(ctx, r, a.key, rtreePart, f.foot.rtree, f.foot.start, a.o.MaxTile)
 		if err == nil {
-			f.tree, err = parseRTree(b, f.x, a.Schema.types(), f.Tiles)
+			f.tree, err = parseRTree(content, f.x, a.Schema.types(), f.Tiles)
 		}
 		return err
 	})

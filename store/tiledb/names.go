@@ -47,9 +47,9 @@ func parseName(name string) (s stamp, err error) {
 	}
 	parts := strings.Split(strings.TrimPrefix(name, "__"), "_")
 	if len(parts) == 4 {
-		v, err := strconv.ParseUint(parts[3], 10, 32)
-		if f, _ := formatOf(uint32(v)); err == nil && f.committed {
-			s.version, parts = uint32(v), parts[:3]
+		version, err := strconv.ParseUint(parts[3], 10, 32)
+		if f, _ := formatOf(uint32(version)); err == nil && f.committed {
+			s.version, parts = uint32(version), parts[:3]
 		}
 	}
 	if !strings.HasPrefix(name, "__") || len(parts) != 3 || len(parts[2]) != 32 {

@@ -69,26 +69,25 @@ func (a *Array) listAll(ctx context.Context) (*listing, error) {
 	if err := checkLinks(a.store, a.uri, names); err != nil {
 		return nil, err
 	}
-	l, err := a.readListing(ctx, names)
+	listing, err := a.readListing(ctx, names)
 	if err != nil {
 		return nil, err
 	}
-	if len(l.schemas) == 0 {
+	if len(listing.schemas) == 0 {
 		kind := fault.NotFound
 		if slices.Contains(names, schemasDir+"/") {
 			kind = fault.Unsupported
 		}
 		return nil, fault.New(kind, "folder", fault.NoOffset, "it is not an array: %s is missing", schemaName)
 	}
-	if a.Schema, err = a.schema(ctx, l.latest(&a.o)); err != nil {
+	if a.Schema, err = a.schema(ctx, listing.latest(&a.o)); err != nil {
 		return nil, err
 	}
 	a.axes = sequence(len(a.Schema.Dims))
-	return l, nil
+	return listing, nil
 }
 
-// openAll opens the fragments of a listing. missing is true if a directory that is named like a
-// fragment is not one.
+// openAll opens the fragments of a listing. missing is true if a directory that is named like a fragment is not one.
 func (a *Array) openAll(ctx context.Context, l *listing) (missing bool, err error) {
 	fragments := make([]*Fragment, len(l.fragments))
 	chosen := func(f *fragmentDir) bool { return f.bad != nil || a.counts(f.stamp) }

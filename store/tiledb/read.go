@@ -15,9 +15,8 @@ import (
 // Reader reads cells of an array. It reuses its memory from read to read and is not safe for
 // concurrent use: each worker has its own.
 type Reader struct {
-	// Turn, if it is not nil, is called between reading the bytes of a tile and decoding them, and
-	// the function that it returns after decoding. It limits the number of readers that decode at a
-	// time to fewer than read at a time.
+	// Turn, if it is not nil, is called between reading the bytes of a tile and decoding them, and the function that it
+	// returns after decoding. It limits the number of readers that decode at a time to fewer than read at a time.
 	Turn func() (done func())
 
 	a       *Array
@@ -52,11 +51,11 @@ func (r *Reader) Ahead(ctx context.Context, attr int, boxes []Box) error {
 
 // NewReader returns a reader for one worker.
 func (a *Array) NewReader() *Reader {
-	n := which(len(a.Schema.Dims)) + 2
-	r := &Reader{a: a, dec: filter.NewDecoder(a.key), file: make([]tileFile, n), tile: make([][]byte, n),
-		decoded: make([]decodedRange, n)}
-	r.ahead.ranges = ahead.Ranges{MaxHeld: maxBatch, InOrder: true}
-	return r
+	files := which(len(a.Schema.Dims)) + 2
+	reader := &Reader{a: a, dec: filter.NewDecoder(a.key), file: make([]tileFile, files), tile: make([][]byte, files),
+		decoded: make([]decodedRange, files)}
+	reader.ahead.ranges = ahead.Ranges{MaxHeld: maxBatch, InOrder: true}
+	return reader
 }
 
 // which returns the first of the two files of dimension d among the files of a reader; the number of
@@ -70,9 +69,8 @@ type decodedRange struct {
 	lo, hi int
 }
 
-// smallFile is the size up to which a remote file is read as a whole when it is opened. Above it,
-// passing the known size to the opener saves a request; below it, the request that learns the size
-// returns all bytes.
+// smallFile is the size up to which a remote file is read as a whole when it is opened. Above it, passing the known
+// size to the opener saves a request; below it, the request that learns the size returns all bytes.
 const smallFile = 64 << 10
 
 // tileFile is an open file of tiles.
@@ -106,7 +104,8 @@ func (r *Reader) open(ctx context.Context, which int, f *Fragment, c *stored, ki
 func (r *Reader) openFile(ctx context.Context, uri string, size uint64) (source.Reader, error) {
 	known := source.Known{}
 	if size > smallFile {
-		known.Size = int64(size) // so that opening a remote file takes no request
+		// Opening a remote file of known size takes no request, so that only its ranges do.
+		known.Size = int64(size)
 	}
 	src, err := source.OpenKnown(ctx, r.a.store, uri, known)
 	if err != nil {
@@ -190,12 +189,12 @@ func (r *Reader) decode(ctx context.Context, which int, tile int64, n uint64, c 
 	return data, nil
 }
 
-// checkSize returns an error if the stored bytes of a tile cannot hold n bytes, which the schema or the metadata
-// says. Nothing is allocated before, because a small file could otherwise claim much memory.
+// checkSize returns an error if the stored bytes of a tile cannot hold n bytes, which the schema or the metadata says.
 func (r *Reader) checkSize(src []byte, n uint64) error {
 	if n > uint64(r.a.o.MaxTile) {
 		return fault.New(fault.Limit, "", 0, "%d bytes, at most %d", n, r.a.o.MaxTile)
 	}
+	// Nothing is allocated before this check, because a small file could otherwise claim much memory.
 	size, _, err := filter.Size(src)
 	if err == nil && uint64(size) != n {
 		err = fault.New(fault.Corrupt, "", 0, "its chunks hold %d bytes, %d expected", size, n)
@@ -212,8 +211,7 @@ func (r *Reader) room(which, n int) []byte {
 	return r.tile[which]
 }
 
-// decodeKept is decode for a whole tile of a sparse fragment of a dense array. It keeps the tile,
-// because the boxes of Ahead need it one after the other.
+// decodeKept is decode for a whole tile of a sparse fragment of a dense array. It keeps the tile.
 func (r *Reader) decodeKept(ctx context.Context, which int, tile int64, n uint64, c *stored) ([]byte, error) {
 	kept, key := r.ahead.kept, tileKey{r.file[which].uri, tile}
 	if kept == nil {
@@ -224,6 +222,7 @@ func (r *Reader) decodeKept(ctx context.Context, which int, tile int64, n uint64
 	}
 	data, err := r.decode(ctx, which, tile, n, c, 0, int(n))
 	if err == nil && n <= maxKept {
+		// The tile is kept, because the boxes of Ahead need it one after the other.
 		kept.Add(key, slices.Clone(data), int64(n))
 		r.dry.decoded(n, &r.ahead)
 	}

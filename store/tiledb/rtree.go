@@ -4,9 +4,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// rtree has the bounding boxes of the tiles of a sparse fragment. Level 0 is the root. The children
-// of node i are the nodes from i*fanout on in the next level. The last level has one box for each
-// tile.
+// rtree has the bounding boxes of the tiles of a sparse fragment. Level 0 is the root. The children of node i are the
+// nodes from i*fanout on in the next level. The last level has one box for each tile.
 type rtree struct {
 	fanout    int
 	levels    [][]Box
@@ -17,52 +16,52 @@ const rtreePart = "R-tree"
 
 // parseRTree parses a tree with a leaf for each of the tiles.
 func parseRTree(b []byte, x format, types []Datatype, tiles int64) (*rtree, error) {
-	c := &cursor{b: b, part: rtreePart, base: fault.NoOffset, x: x}
-	t, dims := types[0], len(types)
-	n, typ := uint32(dims), t
+	cursor := &cursor{b: b, part: rtreePart, base: fault.NoOffset, x: x}
+	first, dims := types[0], len(types)
+	count, typ := uint32(dims), first
 	if !x.dimTypes {
-		n = c.u32("number of dimensions")
+		count = cursor.u32("number of dimensions")
 	}
-	fanoutAt := c.off
-	fanout := c.u32("fanout")
+	fanoutAt := cursor.off
+	fanout := cursor.u32("fanout")
 	if !x.dimTypes {
-		typ = Datatype(c.u8("type"))
+		typ = Datatype(cursor.u8("type"))
 	}
-	levelsAt := c.off
-	levels := c.u32("number of levels")
+	levelsAt := cursor.off
+	levels := cursor.u32("number of levels")
 	switch {
-	case c.bad != nil:
-		return nil, c.bad
-	case n != uint32(dims) || typ != t:
-		return nil, c.fault(fault.Corrupt, 0, "%d dimensions of type %d, the array has %d of type %d", n, typ, dims, t)
+	case cursor.bad != nil:
+		return nil, cursor.bad
+	case count != uint32(dims) || typ != first:
+		return nil, cursor.fault(fault.Corrupt, 0, "%d dimensions of type %d, the array has %d of type %d", count, typ,
+			dims, first)
 	case fanout < 2 || fanout > 1<<30:
-		return nil, c.fault(fault.Corrupt, fanoutAt, "fanout %d", fanout)
-	case uint64(levels)*8 > uint64(c.left()):
-		return nil, c.fault(fault.Corrupt, levelsAt, "%d levels in %d bytes", levels, c.left())
+		return nil, cursor.fault(fault.Corrupt, fanoutAt, "fanout %d", fanout)
+	case uint64(levels)*8 > uint64(cursor.left()):
+		return nil, cursor.fault(fault.Corrupt, levelsAt, "%d levels in %d bytes", levels, cursor.left())
 	}
 	tree := &rtree{fanout: int(fanout), unbounded: make([]bool, dims)}
 	starts := make([]int, 0, min(levels, 64))
 	for range levels {
-		starts = append(starts, c.off)
-		boxes, err := tree.level(c, types)
+		starts = append(starts, cursor.off)
+		boxes, err := tree.level(cursor, types)
 		if err != nil {
 			return nil, err
 		}
 		tree.levels = append(tree.levels, boxes)
 	}
-	// This needs to precede the check of levels: useless bounds would otherwise seem to contradict
-	// those above them.
-	tree.unbound(t)
+	// This needs to precede the check of levels: useless bounds would otherwise seem to contradict those above them.
+	tree.unbound(first)
 	for l := 1; l < len(starts); l++ {
-		if err := tree.checkLevel(c, starts[l], l); err != nil {
+		if err := tree.checkLevel(cursor, starts[l], l); err != nil {
 			return nil, err
 		}
 	}
-	if err := c.end(); err != nil {
+	if err := cursor.end(); err != nil {
 		return nil, err
 	}
 	if levels == 0 || int64(len(tree.levels[levels-1])) != tiles || levels > 1 && len(tree.levels[0]) != 1 {
-		return nil, c.fault(fault.Corrupt, levelsAt, "%d levels that do not end with a box for each of %d tiles",
+		return nil, cursor.fault(fault.Corrupt, levelsAt, "%d levels that do not end with a box for each of %d tiles",
 			levels, tiles)
 	}
 	return tree, nil
@@ -71,21 +70,21 @@ func parseRTree(b []byte, x format, types []Datatype, tiles int64) (*rtree, erro
 // level reads the boxes of one level.
 func (r *rtree) level(c *cursor, types []Datatype) ([]Box, error) {
 	start := c.off
-	n := c.u64("number of boxes")
+	count := c.u64("number of boxes")
 	least := 0 // bytes of a box
-	for _, t := range types {
-		least += 2 * t.Size()
-		if t == StringASCII {
+	for _, typ := range types {
+		least += 2 * typ.Size()
+		if typ == StringASCII {
 			least += 14 // two lengths of eight bytes, and two strings without content
 		}
 	}
-	if c.bad == nil && n > uint64(c.left()/least) {
-		c.fail(start, "%d boxes in %d bytes", n, c.left())
+	if c.bad == nil && count > uint64(c.left()/least) {
+		c.fail(start, "%d boxes in %d bytes", count, c.left())
 	}
 	if c.bad != nil {
 		return nil, c.bad
 	}
-	boxes := make([]Box, n)
+	boxes := make([]Box, count)
 	for i := range boxes {
 		if boxes[i] = c.bounds(types, "box"); c.bad != nil {
 			return nil, c.bad
@@ -109,15 +108,15 @@ func (r *rtree) unbound(t Datatype) {
 	}
 }
 
-// checkLevel checks that each box of a level lies inside the one above it. A search would otherwise
-// miss cells without any error.
+// checkLevel checks that each box of a level lies inside the one above it.
 func (r *rtree) checkLevel(c *cursor, at, level int) error {
-	up, boxes := r.levels[level-1], r.levels[level]
-	if (len(boxes)+r.fanout-1)/r.fanout != len(up) {
-		return c.fault(fault.Corrupt, at, "%d boxes under %d with a fanout of %d", len(boxes), len(up), r.fanout)
+	above, boxes := r.levels[level-1], r.levels[level]
+	if (len(boxes)+r.fanout-1)/r.fanout != len(above) {
+		return c.fault(fault.Corrupt, at, "%d boxes under %d with a fanout of %d", len(boxes), len(above), r.fanout)
 	}
 	for i, b := range boxes {
-		if !up[i/r.fanout].covers(b) {
+		// A search would otherwise miss cells without any error.
+		if !above[i/r.fanout].covers(b) {
 			return c.fault(fault.Corrupt, at, "box %d is not inside the one above it", i)
 		}
 	}

@@ -64,15 +64,13 @@ type Attr struct {
 	Type     Datatype
 	Values   uint32 // in each cell, or VarLen
 	Pipeline filter.Pipeline
-	// Fill is the value of cells that were never written, or nil for the default of the type. Formats 3 to
-	// 5 have none.
+	// Fill is the value of cells that were never written, or nil for the default of the type. Formats 3 to 5 have none.
 	Fill []byte
 	// Nullable says that cells may have no value, from format 7 on. FillValid says whether cells
 	// that were never written have one.
 	Nullable  bool
 	FillValid bool
-	// Enum is the name of the list of values (Array.Enum) that integers of the attribute number, or
-	// "".
+	// Enum is the name of the list of values (Array.Enum) that integers of the attribute number, or "".
 	Enum string
 }
 
@@ -103,8 +101,7 @@ func (a *Attr) CellSize() int {
 	return int(a.Values) * a.Type.Size()
 }
 
-// Schema describes the dimensions, attributes and tiles of an array. It does not change after it
-// was read.
+// Schema describes the dimensions, attributes and tiles of an array. It does not change after it was read.
 type Schema struct {
 	// Format is the format version, or 0 for Version.
 	Format          uint32
@@ -120,8 +117,7 @@ type Schema struct {
 	Dims      []Dim
 	Attrs     []Attr
 	Encrypted bool
-	// AllowsDups says that a sparse array may have several cells with the same coordinates. Reads
-	// return them all.
+	// AllowsDups says that a sparse array may have several cells with the same coordinates. Reads return them all.
 	AllowsDups bool
 	Validity   filter.Pipeline // of the files that say which cells have values
 	Labels     []string        // names of the labels of dimensions, which are not read
@@ -159,8 +155,7 @@ func (s *Schema) version() uint32 {
 	return s.Format
 }
 
-// Area returns the part of every dimension's domain that is in use: all of it, unless the schema has
-// a current domain.
+// Area returns the part of every dimension's domain that is in use: all of it, unless the schema has a current domain.
 func (s *Schema) Area() Box {
 	if s.Current != nil {
 		return slices.Clone(s.Current)
@@ -207,40 +202,40 @@ const schemaPart = "array schema"
 
 // parseSchema parses the decoded content of a schema file.
 func parseSchema(b []byte, maxTile int64) (*Schema, error) {
-	c := &cursor{b: b, part: schemaPart, base: fault.NoOffset}
-	v := c.u32("version")
-	format, known := formatOf(v)
-	if c.bad == nil && !known {
-		return nil, errVersion(c.part, 0, uint64(v))
+	cursor := &cursor{b: b, part: schemaPart, base: fault.NoOffset}
+	version := cursor.u32("version")
+	format, known := formatOf(version)
+	if cursor.bad == nil && !known {
+		return nil, errVersion(cursor.part, 0, uint64(version))
 	}
-	c.x = format
-	schema := &Schema{Format: v}
+	cursor.x = format
+	schema := &Schema{Format: version}
 	if format.dups {
-		schema.AllowsDups = c.flag("whether cells may be duplicates")
+		schema.AllowsDups = cursor.flag("whether cells may be duplicates")
 	}
-	start := c.off
-	kind := c.u8("array type")
-	tile, cell := c.u8("tile order"), c.u8("cell order")
+	start := cursor.off
+	kind := cursor.u8("array type")
+	tile, cell := cursor.u8("tile order"), cursor.u8("cell order")
 	if kind > 1 {
-		c.fail(start, "array type %d", kind)
+		cursor.fail(start, "array type %d", kind)
 	}
 	hilbert := Order(cell) == Hilbert && format.nullable && kind != 0
 	if tile > 1 || cell > 1 && !hilbert {
-		c.fail(start+1, "tile order %d, cell order %d", tile, cell)
+		cursor.fail(start+1, "tile order %d, cell order %d", tile, cell)
 	}
 	schema.Dense, schema.TileOrder, schema.CellOrder = kind == 0, Order(tile), Order(cell)
-	schema.Capacity = c.u64("capacity")
+	schema.Capacity = cursor.u64("capacity")
 	if schema.Capacity == 0 {
-		c.fail(start+3, "capacity 0")
+		cursor.fail(start+3, "capacity 0")
 	}
-	schema.Coords, schema.Offsets = c.pipeline("coordinate filters"), c.pipeline("offset filters")
+	schema.Coords, schema.Offsets = cursor.pipeline("coordinate filters"), cursor.pipeline("offset filters")
 	if format.nullable {
-		schema.Validity = c.pipeline("validity filters")
+		schema.Validity = cursor.pipeline("validity filters")
 	}
-	schema.readDims(c)
-	schema.readAttrs(c)
-	schema.readLater(c)
-	if err := c.end(); err != nil {
+	schema.readDims(cursor)
+	schema.readAttrs(cursor)
+	schema.readLater(cursor)
+	if err := cursor.end(); err != nil {
 		return nil, err
 	}
 	return schema, schema.measure(maxTile)
@@ -251,14 +246,14 @@ func (c *cursor) pipeline(what string) filter.Pipeline {
 	if c.bad != nil {
 		return filter.Pipeline{}
 	}
-	pipeline, n, err := filter.ParseVersion(c.b[c.off:], c.x.version, filterElem)
+	pipeline, length, err := filter.ParseVersion(c.b[c.off:], c.x.version, filterElem)
 	if err == nil && pipeline.Has(filter.AES256GCM) {
 		err = fault.New(fault.Corrupt, "filter pipeline", 0, "a schema must not list the encryption filter")
 	}
 	if err != nil {
 		c.bad = fault.WithPart(err, c.part+" "+what, int64(c.off))
 	}
-	c.off += n
+	c.off += length
 	return pipeline
 }
 
@@ -269,23 +264,23 @@ func (s *Schema) readDims(c *cursor) {
 		typ = Datatype(c.u8("dimension type"))
 	}
 	pos := c.off
-	n := c.u32("number of dimensions")
+	count := c.u32("number of dimensions")
 	switch {
 	case c.bad != nil:
 		return
-	case n == 0 || n > MaxDims:
-		c.fail(pos, "%d dimensions, 1 to %d expected", n, MaxDims)
+	case count == 0 || count > MaxDims:
+		c.fail(pos, "%d dimensions, 1 to %d expected", count, MaxDims)
 	case !c.x.dimTypes:
 		s.checkDimType(c, start, typ)
 	}
 	var types []Datatype
-	for range n {
+	for range count {
 		if c.bad != nil {
 			return
 		}
-		var d Dim
-		d, typ = s.readDim(c, typ)
-		s.Dims, types = append(s.Dims, d), append(types, typ)
+		var dim Dim
+		dim, typ = s.readDim(c, typ)
+		s.Dims, types = append(s.Dims, dim), append(types, typ)
 	}
 	if c.bad != nil {
 		return
@@ -365,11 +360,11 @@ func (s *Schema) readDomain(c *cursor, d *Dim, t Datatype) {
 	}
 	lo, hi := d.Domain.Lo, d.Domain.Hi
 	if t.Real() {
-		e := t.Coord(data).float()
-		if !(e > 0) || e > hi.float()-lo.float()+1 {
-			c.fail(start+1, "tile extent %v of dimension %q", e, d.Name)
+		extent := t.Coord(data).float()
+		if !(extent > 0) || extent > hi.float()-lo.float()+1 {
+			c.fail(start+1, "tile extent %v of dimension %q", extent, d.Name)
 		}
-		d.Extent = math.Float64bits(e)
+		d.Extent = math.Float64bits(extent)
 		return
 	}
 	coord := t.Coord(data)
@@ -389,15 +384,15 @@ func (s *Schema) readDomain(c *cursor, d *Dim, t Datatype) {
 
 func (s *Schema) readAttrs(c *cursor) {
 	start := c.off
-	n := c.u32("number of attributes")
-	if c.bad == nil && (n == 0 || n > maxAttrs) {
-		c.fail(start, "%d attributes, 1 to %d expected", n, maxAttrs)
+	count := c.u32("number of attributes")
+	if c.bad == nil && (count == 0 || count > maxAttrs) {
+		c.fail(start, "%d attributes, 1 to %d expected", count, maxAttrs)
 	}
 	seen := map[string]bool{}
 	if !c.x.dimTypes {
 		seen[coordsName] = true
 	}
-	for range n {
+	for range count {
 		if c.bad != nil {
 			return
 		}
@@ -432,11 +427,11 @@ func (s *Schema) measure(maxTile int64) error {
 	s.tileCells = 1
 	if s.Dense {
 		for i := range s.Dims {
-			e := s.Dims[i].Extent
-			if e > uint64(maxTile) || s.tileCells > maxTile/int64(e) {
+			extent := s.Dims[i].Extent
+			if extent > uint64(maxTile) || s.tileCells > maxTile/int64(extent) {
 				return tooBig("the array")
 			}
-			s.tileCells *= int64(e)
+			s.tileCells *= int64(extent)
 		}
 	}
 	for i := range s.Attrs {
@@ -488,10 +483,10 @@ func (s *Schema) check(b Box) error {
 	for d, interval := range b {
 		dom := s.Dims[d].Domain
 		if interval.Lo > interval.Hi || !dom.covers(interval) {
-			f := s.Type(d).FormatCoord
+			format := s.Type(d).FormatCoord
 			return fault.New(fault.NotFound, "sub-array", fault.NoOffset,
 				"[%s, %s] is not inside dimension %q, [%s, %s]",
-				f(interval.Lo), f(interval.Hi), s.Dims[d].Name, f(dom.Lo), f(dom.Hi))
+				format(interval.Lo), format(interval.Hi), s.Dims[d].Name, format(dom.Lo), format(dom.Hi))
 		}
 	}
 	return nil

@@ -20,12 +20,12 @@ const maxFill = 1 << 20
 func (a *Attr) readLater(c *cursor) {
 	if c.x.fill {
 		start := c.off
-		n := c.u64("size of the fill value")
-		cell := a.Var() || n == uint64(a.CellSize())
-		if c.bad == nil && (n > maxFill || !cell || n%uint64(a.Type.Size()) != 0) {
-			c.fail(start, "a fill value of %d bytes for attribute %q", n, a.Name)
+		size := c.u64("size of the fill value")
+		cell := a.Var() || size == uint64(a.CellSize())
+		if c.bad == nil && (size > maxFill || !cell || size%uint64(a.Type.Size()) != 0) {
+			c.fail(start, "a fill value of %d bytes for attribute %q", size, a.Name)
 		}
-		a.Fill = append([]byte{}, c.take(n, "fill value")...)
+		a.Fill = append([]byte{}, c.take(size, "fill value")...)
 	}
 	if c.x.nullable {
 		a.Nullable = c.flag("whether an attribute is nullable")

@@ -7,8 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
-// maxSchema limits a decoded schema, in bytes: 65,536 attributes with names and filters of 1 KiB
-// each.
+// maxSchema limits a decoded schema, in bytes: 65,536 attributes with names and filters of 1 KiB each.
 const maxSchema = 64 << 20
 
 // schema returns the schema in a file of the array.
@@ -63,9 +62,9 @@ func (a *Array) readSchema(ctx context.Context, uri string) (*Schema, error) {
 // Options.Until, or the first one if all are later, as in TileDB.
 func (l *listing) latest(o *Options) string {
 	name := l.schemas[0].name
-	for _, f := range l.schemas {
-		if o.Until == 0 || f.from <= o.Until {
-			name = f.name
+	for _, file := range l.schemas {
+		if o.Until == 0 || file.from <= o.Until {
+			name = file.name
 		}
 	}
 	return name

@@ -14,9 +14,8 @@ func DefaultFilters() filter.Pipeline {
 	return filter.Pipeline{MaxChunk: filter.DefaultMaxChunk, Filters: []filter.Filter{{ID: filter.Zstd, Level: -1}}}
 }
 
-// Validate returns an error if no array can be created with the schema. An inconsistent schema has
-// the kind of error that reading it would have; attributes that would share a file are
-// fault.Unsupported.
+// Validate returns an error if no array can be created with the schema. An inconsistent schema has the kind of error
+// that reading it would have; attributes that would share a file are fault.Unsupported.
 func (s *Schema) Validate() error {
 	if _, err := parseSchema(s.append(nil), DefaultMaxTile); err != nil {
 		return err
@@ -24,8 +23,7 @@ func (s *Schema) Validate() error {
 	return s.checkNames()
 }
 
-// anonymousAttr is TileDB's name for the attribute of an array that has one attribute without a
-// name.
+// anonymousAttr is TileDB's name for the attribute of an array that has one attribute without a name.
 const anonymousAttr = "__attr"
 
 // checkNames refuses attributes whose files would overwrite other files of a fragment: names that
@@ -38,9 +36,9 @@ func (s *Schema) checkNames() error {
 			return fault.New(fault.Unsupported, "attribute "+name, fault.NoOffset,
 				"its name must not begin with __, like those of TileDB's own files")
 		}
-		if k := s.Attr(name + "_var"); s.Attrs[i].Var() && k >= 0 {
+		if other := s.Attr(name + "_var"); s.Attrs[i].Var() && other >= 0 {
 			return fault.New(fault.Unsupported, "attribute "+name, fault.NoOffset,
-				"its variable-length data and attribute %s would share a file", s.Attrs[k].Name)
+				"its variable-length data and attribute %s would share a file", s.Attrs[other].Name)
 		}
 	}
 	return nil
@@ -48,9 +46,9 @@ func (s *Schema) checkNames() error {
 
 // writable returns an error if fragments of the array cannot be written.
 func (s *Schema) writable() error {
-	if v := s.version(); v != Version {
+	if version := s.version(); version != Version {
 		return fault.New(fault.Unsupported, schemaPart, fault.NoOffset,
-			"the array has format version %d: only arrays of version %d are written", v, Version)
+			"the array has format version %d: only arrays of version %d are written", version, Version)
 	}
 	for i := range s.Attrs {
 		attr := &s.Attrs[i]
@@ -99,9 +97,9 @@ func (s *Schema) append(b []byte) []byte {
 // appendUnencrypted appends a pipeline without its encryption filter.
 func appendUnencrypted(p filter.Pipeline, b []byte) []byte {
 	pipeline := filter.Pipeline{MaxChunk: p.MaxChunk}
-	for _, f := range p.Filters {
-		if f.ID != filter.AES256GCM {
-			pipeline.Filters = append(pipeline.Filters, f)
+	for _, kept := range p.Filters {
+		if kept.ID != filter.AES256GCM {
+			pipeline.Filters = append(pipeline.Filters, kept)
 		}
 	}
 	return pipeline.Append(b)
@@ -135,7 +133,8 @@ func (s *Schema) encrypt() {
 	s.Coords, s.Offsets, s.Validity = s.Coords.With(last), s.Offsets.With(last), s.Validity.With(last)
 	form, _ := formatOf(s.version())
 	for i := range s.Dims {
-		if len(s.Dims[i].Pipeline.Filters) > 0 || !form.dimTypes { // otherwise the filters of Coords count
+		// Otherwise the filters of Coords count, which are encrypted already.
+		if len(s.Dims[i].Pipeline.Filters) > 0 || !form.dimTypes {
 			s.Dims[i].Pipeline = s.Dims[i].Pipeline.With(last)
 		}
 	}

@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// A sparse fragment of a dense array may lie under a later dense fragment that holds the same
-// cells. Both versions of TileDB's library (1.6.3 and 2.30) agree on what a read returns then, but
-// it is not simply the cells of the later fragment. The rule depends on the bounding box of each
-// tile of the sparse fragment:
+// A sparse fragment of a dense array may lie under a later dense fragment that holds the same cells. Both versions of
+// TileDB's library (1.6.3 and 2.30) agree on what a read returns then, but it is not simply the cells of the later
+// fragment. The rule depends on the bounding box of each tile of the sparse fragment:
 //
 //   - if one later dense fragment covers the whole box of the tile, none of its cells show;
 //   - otherwise, if the whole box of the tile lies in the box that is read, all of its cells show, even
@@ -52,8 +51,7 @@ func (a *Array) layers(b, whole Box, do func(i int) error) (err error) {
 	return err
 }
 
-// shownTiles returns the tiles of sparse fragment i with cells that may show in a box, in ascending
-// order.
+// shownTiles returns the tiles of sparse fragment i with cells that may show in a box, in ascending order.
 func (a *Array) shownTiles(ctx context.Context, i int, b Box) (tiles []int64, err error) {
 	tree, err := a.rtree(ctx, a.Fragments[i])
 	if err != nil {

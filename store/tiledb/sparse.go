@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sort"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -48,9 +49,8 @@ type matches struct {
 	maximum  int64 // limit in bytes
 }
 
-// Sparse reads the cells of a sparse array whose coordinates lie in a box, and the values of some
-// attributes. If several fragments have a cell, the latest one counts. If that fragment has
-// it several times, all of them count.
+// Sparse reads the cells of a sparse array whose coordinates lie in a box, and the values of some attributes. If
+// several fragments have a cell, the latest one counts. If that fragment has it several times, all of them count.
 func (r *Reader) Sparse(ctx context.Context, attrs []int, b Box) (*Cells, error) {
 	schema := r.a.Schema
 	if schema.Dense {
@@ -168,8 +168,7 @@ func (f *matches) add(fragment int, c *tileCells) error {
 // at returns the coordinates of a hit.
 func (f *matches) at(h int) []Coord { return f.coords[h*f.dims : (h+1)*f.dims] }
 
-// sortKey is a hit with its first coordinate, which decides most comparisons without a look at the
-// others.
+// sortKey is a hit with its first coordinate, which decides most comparisons without a look at the others.
 type sortKey struct {
 	first Coord
 	hit   int
@@ -180,25 +179,24 @@ func (f *matches) compare(a, b int) int {
 	if f.isText == nil {
 		return slices.Compare(f.at(a), f.at(b))
 	}
-	texts, k := len(f.texts)/max(len(f.hits), 1), 0
+	texts, textIndex := len(f.texts)/max(len(f.hits), 1), 0
 	for d, text := range f.isText {
-		n := cmp.Compare(f.coords[a*f.dims+d], f.coords[b*f.dims+d])
+		order := cmp.Compare(f.coords[a*f.dims+d], f.coords[b*f.dims+d])
 		if text {
-			if n == 0 {
-				n = bytes.Compare(f.texts[a*texts+k], f.texts[b*texts+k])
+			if order == 0 {
+				order = bytes.Compare(f.texts[a*texts+textIndex], f.texts[b*texts+textIndex])
 			}
-			k++
+			textIndex++
 		}
-		if n != 0 {
-			return n
+		if order != 0 {
+			return order
 		}
 	}
 	return 0
 }
 
-// sort gives every hit its place in the result, and returns the hits in that order. Of cells with the
-// same coordinates the latest one counts: the one in the latest fragment, or the one with the latest
-// time if cells have times.
+// sort gives every hit its place in the result, and returns the hits in that order. Of cells with the same coordinates
+// the latest one counts: the one in the latest fragment, or the one with the latest time if cells have times.
 func (f *matches) sort() []int {
 	order := make([]sortKey, len(f.hits))
 	for h := range order {
@@ -215,27 +213,26 @@ func (f *matches) sort() []int {
 		f.dropOlder(order)
 	}
 	out := make([]int, 0, len(order))
-	for _, k := range order {
-		if f.place[k.hit] < 0 {
+	for _, key := range order {
+		if f.place[key.hit] < 0 {
 			continue
 		}
-		f.place[k.hit] = f.n
+		f.place[key.hit] = f.n
 		f.n++
-		out = append(out, k.hit)
+		out = append(out, key.hit)
 	}
 	return out
 }
 
 // dropOlder leaves out hits with the coordinates of a later one. Hits are in the order of fragments.
 func (f *matches) dropOlder(order []sortKey) {
-	fragment := f.fragments()
 	for i := 0; i < len(order); {
 		end := i + 1
 		for end < len(order) && order[end].first == order[i].first && f.compare(order[i].hit, order[end].hit) == 0 {
 			end++
 		}
 		if end > i+1 {
-			f.keepLatest(order[i:end], fragment)
+			f.keepLatest(order[i:end])
 		}
 		i = end
 	}
@@ -243,18 +240,18 @@ func (f *matches) dropOlder(order []sortKey) {
 
 // keepLatest keeps the latest of some hits with the same coordinates: with times one of them, without
 // all of the latest fragment, which may have a cell several times.
-func (f *matches) keepLatest(same []sortKey, from func(hit int) int) {
+func (f *matches) keepLatest(same []sortKey) {
 	last := same[len(same)-1].hit
 	if f.hasTimes {
-		for _, k := range same {
-			if f.times[k.hit] > f.times[last] {
-				last = k.hit
+		for _, key := range same {
+			if f.times[key.hit] > f.times[last] {
+				last = key.hit
 			}
 		}
 	}
-	for _, k := range same {
-		if k.hit != last && (f.hasTimes || from(k.hit) != from(last)) {
-			f.place[k.hit] = -1
+	for _, key := range same {
+		if key.hit != last && (f.hasTimes || f.fragmentOf(key.hit) != f.fragmentOf(last)) {
+			f.place[key.hit] = -1
 		}
 	}
 }
@@ -276,47 +273,33 @@ func (f *matches) cells(order []int, s *Schema) []byte {
 func (f *matches) columns(order []int, s *Schema) []Values {
 	out := make([]Values, f.dims)
 	texts, size := len(f.texts)/max(len(f.hits), 1), len(f.raw)/max(len(f.hits), 1)
-	pos, k := 0, 0
+	pos, textIndex := 0, 0
 	for d := range out {
-		values, n := &out[d], s.Type(d).Size()
+		values, width := &out[d], s.Type(d).Size()
 		if f.isText[d] {
 			values.Offsets = make([]uint64, 0, len(order))
 		}
-		for _, h := range order {
+		for _, hit := range order {
 			if f.isText[d] {
 				values.Offsets = append(values.Offsets, uint64(len(values.Data)))
-				values.Data = append(values.Data, f.texts[h*texts+k]...)
+				values.Data = append(values.Data, f.texts[hit*texts+textIndex]...)
 			} else {
-				values.Data = append(values.Data, f.raw[h*size+pos:h*size+pos+n]...)
+				values.Data = append(values.Data, f.raw[hit*size+pos:hit*size+pos+width]...)
 			}
 		}
 		if f.isText[d] {
-			k++
+			textIndex++
 		} else {
-			pos += n
+			pos += width
 		}
 	}
 	return out
 }
 
-// fragments returns a function that maps a hit to its fragment.
-func (f *matches) fragments() func(hit int) int {
-	var list, first []int // fragments, and the first hit of each
-	for _, v := range f.visits {
-		if len(list) == 0 || list[len(list)-1] != v.fragment {
-			list, first = append(list, v.fragment), append(first, v.first)
-		}
-	}
-	return func(hit int) int {
-		if len(list) == 1 {
-			return list[0]
-		}
-		i, found := slices.BinarySearch(first, hit)
-		if !found {
-			i--
-		}
-		return list[i]
-	}
+// fragmentOf returns the fragment of a hit.
+func (f *matches) fragmentOf(hit int) int {
+	after := sort.Search(len(f.visits), func(i int) bool { return f.visits[i].first > hit })
+	return f.visits[after-1].fragment
 }
 
 // collect gives a part of an attribute of the hits in the result to a sink. In a dry run all hits are.
@@ -324,15 +307,15 @@ func (r *Reader) collect(ctx context.Context, to sink, all *matches, p part) err
 	if r.dry != nil {
 		all.place = make([]int, len(all.hits))
 	}
-	for v := 0; v < len(all.visits); {
-		fragment, end := all.visits[v].fragment, v
+	for first := 0; first < len(all.visits); {
+		fragment, end := all.visits[first].fragment, first
 		for end < len(all.visits) && all.visits[end].fragment == fragment {
 			end++
 		}
-		if err := r.collectFrom(ctx, to, all, r.a.Fragments[fragment], v, end, p); err != nil {
+		if err := r.collectFrom(ctx, to, all, r.a.Fragments[fragment], first, end, p); err != nil {
 			return err
 		}
-		v = end
+		first = end
 	}
 	return nil
 }
@@ -348,7 +331,8 @@ func (r *Reader) collectFrom(ctx context.Context, to sink, all *matches, f *Frag
 	}
 	var tiles []int64
 	var list []int
-	var data tileData // of all tiles, since it is moved to the heap
+	// One value serves all tiles, because it is moved to the heap.
+	var data tileData
 	for ; v < end; v++ {
 		if lo, hi := all.hitsOf(v); slices.Max(all.place[lo:hi]) >= 0 {
 			tiles, list = append(tiles, all.visits[v].tile), append(list, v)

@@ -29,13 +29,13 @@ func entries(ctx context.Context, o source.Opener, uri string) ([]string, error)
 	return slices.Compact(names), nil
 }
 
-// checkLinks refuses a local link that is named like a fragment and leads nowhere, because leaving it out would
-// silently lose cells.
+// checkLinks refuses a local link that is named like a fragment and leads nowhere.
 func checkLinks(o source.Opener, uri string, names []string) error {
 	for _, name := range names {
 		if source.IsRemote(uri) || !isFragmentName(name) {
 			continue
 		}
+		// Leaving out a link that leads nowhere would silently lose cells.
 		if _, err := source.RootsOf(o).Stat(pathname.Join(source.LocalPath(uri), name)); err != nil {
 			return fault.WithFile(fault.New(fault.Corrupt, "link", fault.NoOffset,
 				"a link named like a fragment leads nowhere: %v", err), uri+"/"+name)
@@ -50,20 +50,20 @@ func isFragmentName(name string) bool {
 	return err == nil
 }
 
-// Is reports whether there is an array at a path. A remote one costs the request that opens the
-// schema, and one that lists the directory of schemas. A URI with a query is no array, because names
-// below it would become part of the query.
+// Is reports whether there is an array at a path. A remote one costs the request that opens the schema, and one that
+// lists the directory of schemas. A URI with a query is no array.
 func Is(ctx context.Context, o source.Opener, p source.Path) bool {
 	if !p.Remote() {
 		return isArray(p, source.RootsOf(o))
 	}
+	// Names below a URI with a query would become part of the query.
 	if strings.Contains(p.Name, "?") {
 		return false
 	}
 	uri := strings.TrimSuffix(p.Name, "/")
-	r, err := o.Open(ctx, uri+"/"+schemaName)
+	reader, err := o.Open(ctx, uri+"/"+schemaName)
 	if err == nil {
-		return errors.Join(hasVersion(ctx, r), r.Close()) == nil
+		return errors.Join(hasVersion(ctx, reader), reader.Close()) == nil
 	}
 	if source.Unreachable(err) {
 		return false

@@ -6,24 +6,21 @@ import (
 	"strings"
 )
 
-// A string dimension has the first eight bytes of each string as coordinate, filled up with zeros:
-// they have the order of the strings, except that strings which begin with the same eight bytes have
-// the same coordinate. Boxes and R-trees are compared by these; what orders cells, or makes one the
-// same as another, compares the whole strings.
+// A string dimension has the first eight bytes of each string as coordinate, filled up with zeros: they have the order
+// of the strings, except that strings which begin with the same eight bytes have the same coordinate. Boxes and R-trees
+// are compared by these; what orders cells, or makes one the same as another, compares the whole strings.
 
 // textCoord returns the coordinate of a string.
 func textCoord(s []byte) Coord {
-	var b [8]byte
-	copy(b[:], s)
-	return Coord(binary.BigEndian.Uint64(b[:]))
+	var head [8]byte
+	copy(head[:], s)
+	return Coord(binary.BigEndian.Uint64(head[:]))
 }
 
-// textBound is the longest string that bounds a box: a string of eight bytes cannot be told apart from
-// longer ones.
+// textBound is the longest string that bounds a box: a string of eight bytes cannot be told apart from longer ones.
 const textBound = 7
 
-// parseTextCoord parses a bound of a string dimension: at most seven bytes, or *, which stands for
-// the last string.
+// parseTextCoord parses a bound of a string dimension: at most seven bytes, or *, which stands for the last string.
 func parseTextCoord(s string) (Coord, error) {
 	switch {
 	case s == "*":

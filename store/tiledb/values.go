@@ -80,7 +80,8 @@ func (v *varCells) put(t *tileData, to, row, n, stride int) error {
 		}
 		return nil
 	}
-	base := u64(t.offs, row) // one copy for the whole run
+	// The cells of a run follow each other, so that one copy takes them all.
+	base := u64(t.offs, row)
 	pos, err := v.add(t.data, base, cellEnd(t.offs, row+n-1, t.end))
 	if err != nil {
 		return err
@@ -120,8 +121,7 @@ func (v *varCells) cell(t *tileData, to, row int) error {
 	return err
 }
 
-// add copies data[lo:hi] to the arena and returns its offset there. data may be nil if the range is
-// empty.
+// add copies data[lo:hi] to the arena and returns its offset there. data may be nil if the range is empty.
 func (v *varCells) add(data []byte, lo, hi uint64) (int, error) {
 	if lo == hi {
 		return len(v.arena), nil
@@ -137,70 +137,70 @@ func (v *varCells) add(data []byte, lo, hi uint64) (int, error) {
 
 // values returns the cells in the order of their spans.
 func (v *varCells) values(limit int64) (Values, error) {
-	var n int64
+	var size int64
 	for _, s := range v.spans {
-		n += int64(s.n)
-		if n > limit {
+		size += int64(s.n)
+		if size > limit {
 			return Values{}, fault.New(fault.Limit, "sub-array", fault.NoOffset,
 				"more than %d bytes of var-length values", limit)
 		}
 	}
-	out := Values{Data: make([]byte, 0, n), Offsets: make([]uint64, len(v.spans))}
-	for i, s := range v.spans {
+	out := Values{Data: make([]byte, 0, size), Offsets: make([]uint64, len(v.spans))}
+	for i, cell := range v.spans {
 		out.Offsets[i] = uint64(len(out.Data))
-		out.Data = append(out.Data, v.arena[s.off:s.off+s.n]...)
+		out.Data = append(out.Data, v.arena[cell.off:cell.off+cell.n]...)
 	}
 	return out, nil
 }
 
 // read reads the n cells of an attribute that part reads piece by piece into a sink.
 func (r *Reader) read(attr, n int, part func(p part, to sink) error) (v Values, err error) {
-	a, limit := &r.a.Schema.Attrs[attr], r.a.o.MaxResult
-	p := a.values(attr)
-	size := p.size
-	if a.Var() {
+	attribute, limit := &r.a.Schema.Attrs[attr], r.a.o.MaxResult
+	wanted := attribute.values(attr)
+	size := wanted.size
+	if attribute.Var() {
 		size = 24 // bytes of bookkeeping for each cell: a span and an offset
 	}
 	if int64(n) > limit/int64(size) {
 		return v, fault.New(fault.Limit, "sub-array", fault.NoOffset, "%d cells of %d bytes, at most %d bytes", n, size,
 			limit)
 	}
-	if a.Var() {
-		to := &varCells{spans: make([]span, n), arena: slices.Clone(p.fill), filled: len(p.fill), limit: limit}
-		if err = part(p, to); err == nil {
-			v, err = to.values(limit)
+	if attribute.Var() {
+		cells := &varCells{spans: make([]span, n), arena: slices.Clone(wanted.fill), filled: len(wanted.fill),
+			limit: limit}
+		if err = part(wanted, cells); err == nil {
+			v, err = cells.values(limit)
 		}
 	} else {
 		v.Data = make([]byte, n*size)
-		err = part(p, &fixedCells{v.Data, size, p.fill})
+		err = part(wanted, &fixedCells{v.Data, size, wanted.fill})
 	}
-	if err == nil && a.Nullable {
-		p = a.validity(attr)
+	if err == nil && attribute.Nullable {
+		wanted = attribute.validity(attr)
 		v.Valid = make([]byte, n)
-		err = part(p, &fixedCells{v.Valid, 1, p.fill})
+		err = part(wanted, &fixedCells{v.Valid, 1, wanted.fill})
 	}
 	return v, err
 }
 
-// checkOffsets checks the offsets of cells first to last, and of the cell after them: the first
-// cell of a tile begins at 0, offsets ascend by whole values, and none exceeds the variable-length
-// data.
+// checkOffsets checks the offsets of cells first to last, and of the cell after them: the first cell of a tile begins
+// at 0, offsets ascend by whole values, and none exceeds the variable-length data.
 func checkOffsets(offs []byte, first, last, size int, varSize uint64) error {
 	bad := func(i int, format string, args ...any) error {
 		return fault.New(fault.Corrupt, "offset of cell "+strconv.Itoa(i), fault.NoOffset, format, args...)
 	}
 	prev := uint64(0)
 	for i := first; i <= min(last+1, len(offs)/8-1); i++ {
-		o := u64(offs, i)
+		offset := u64(offs, i)
 		switch {
-		case i == 0 && o != 0:
-			return bad(i, "it is %d: the first cell begins at 0", o)
-		case i > first && o < prev:
-			return bad(i, "it is %d, less than %d of the cell before", o, prev)
-		case o > varSize || o%uint64(size) != 0:
-			return bad(i, "it is %d, but values have %d bytes and end at %d", o, size, varSize)
+		case i == 0 && offset != 0:
+			return bad(i, "it is %d: the first cell begins at 0", offset)
+		case i > first && offset < prev:
+			return bad(i, "it is %d, less than %d of the cell before", offset, prev)
+		case offset > varSize || offset%uint64(size) != 0:
+			return bad(i, "it is %d, but values have %d bytes and end at %d", offset, size, varSize)
 		}
-		prev = o
+		prev = offset
 	}
 	return nil
 }

@@ -20,16 +20,16 @@ type Checked struct {
 // every filter can be undone, that offsets ascend, that coordinates lie in the boxes of the R-tree,
 // and these in the non-empty domain. It returns the first fault, with the counts up to it.
 func (a *Array) Verify(ctx context.Context) (Checked, error) {
-	v := &verifier{a: a, r: a.NewReader()}
+	verifier := &verifier{a: a, r: a.NewReader()}
 	for _, list := range [][]*Fragment{a.Fragments, a.Hidden} {
 		for _, fragment := range list {
-			v.c.Fragments++
-			if err := v.fragment(ctx, fragment); err != nil {
-				return v.c, fault.WithFile(err, fragment.uri)
+			verifier.c.Fragments++
+			if err := verifier.fragment(ctx, fragment); err != nil {
+				return verifier.c, fault.WithFile(err, fragment.uri)
 			}
 		}
 	}
-	return v.c, nil
+	return verifier.c, nil
 }
 
 type verifier struct {

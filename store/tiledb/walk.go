@@ -14,16 +14,15 @@ type layout struct {
 // strides returns the stride of each dimension in the row-major order of axes.
 func strides(shape, axes []int) []int {
 	out := make([]int, len(shape))
-	n := 1
+	cells := 1
 	for k := len(axes) - 1; k >= 0; k-- {
-		out[axes[k]] = n
-		n *= shape[axes[k]]
+		out[axes[k]] = cells
+		cells *= shape[axes[k]]
 	}
 	return out
 }
 
-// denseWalk iterates over the tiles of a dense fragment that intersect a box, in their order in the
-// file.
+// denseWalk iterates over the tiles of a dense fragment that intersect a box, in their order in the file.
 type denseWalk struct {
 	s      *Schema
 	f      *Fragment
@@ -43,44 +42,44 @@ func newDenseWalk(a *Array, i int, b Box, to layout) *denseWalk {
 	schema, fragment := a.Schema, a.Fragments[i]
 	dims := len(schema.Dims)
 	nums, ints := make([]int64, 4*dims), make([]int, 4*dims)
-	w := &denseWalk{s: schema, f: fragment, query: b, axes: to.axes, cut: b.cut(fragment.NonEmpty), region: make(Box,
+	walk := &denseWalk{s: schema, f: fragment, query: b, axes: to.axes, cut: b.cut(fragment.NonEmpty), region: make(Box,
 		dims),
 		lo: nums[:dims], hi: nums[dims : 2*dims], cur: nums[2*dims : 3*dims], stride: nums[3*dims:], order: ints[:dims],
 		plan: copyPlan{n: ints[dims : 2*dims], src: ints[2*dims : 3*dims], dst: ints[3*dims:]}}
 	for d := range dims {
 		dim := &schema.Dims[d]
-		w.lo[d] = int64(uint64(w.cut[d].Lo-dim.Domain.Lo)/dim.Extent) - fragment.first[d]
-		w.hi[d] = int64(uint64(w.cut[d].Hi-dim.Domain.Lo)/dim.Extent) - fragment.first[d]
-		w.order[d] = d
+		walk.lo[d] = int64(uint64(walk.cut[d].Lo-dim.Domain.Lo)/dim.Extent) - fragment.first[d]
+		walk.hi[d] = int64(uint64(walk.cut[d].Hi-dim.Domain.Lo)/dim.Extent) - fragment.first[d]
+		walk.order[d] = d
 		if schema.TileOrder == ColMajor {
-			w.order[d] = dims - 1 - d
+			walk.order[d] = dims - 1 - d
 		}
 	}
-	copy(w.cur, w.lo)
+	copy(walk.cur, walk.lo)
 	step := int64(1)
 	for k := dims - 1; k >= 0; k-- {
-		w.stride[w.order[k]] = step
-		step *= fragment.grid[w.order[k]]
+		walk.stride[walk.order[k]] = step
+		step *= fragment.grid[walk.order[k]]
 	}
-	cells, in := 1, make([]int, dims) // strides inside a tile
+	cells, inside := 1, make([]int, dims) // strides inside a tile
 	for k := dims - 1; k >= 0; k-- {
 		d := k
 		if schema.CellOrder == ColMajor {
 			d = dims - 1 - k
 		}
-		in[d] = cells
+		inside[d] = cells
 		cells *= int(schema.Dims[d].Extent)
 	}
-	for k, d := range w.axes {
-		w.plan.src[k], w.plan.dst[k] = in[d], to.stride[d]
+	for k, d := range walk.axes {
+		walk.plan.src[k], walk.plan.dst[k] = inside[d], to.stride[d]
 	}
 	// Only later fragments count, because cells of earlier ones are overwritten anyway.
-	for _, g := range a.Fragments[i+1:] {
-		if g.Dense && g.NonEmpty.intersects(w.cut) {
-			w.later = append(w.later, g)
+	for _, later := range a.Fragments[i+1:] {
+		if later.Dense && later.NonEmpty.intersects(walk.cut) {
+			walk.later = append(walk.later, later)
 		}
 	}
-	return w
+	return walk
 }
 
 // tiles places the walk at each tile that shows, and yields its index. A tile does not show if one later
@@ -131,19 +130,18 @@ func (w *denseWalk) place() (tile int64) {
 // copyPlan describes how to copy a box of cells from a tile to a result in row-major order of some
 // dimensions. Strides and offsets are in cells.
 type copyPlan struct {
-	// per dimension of the result, the last one with stride 1: cells, stride in the tile, stride in
-	// the result
+	// per dimension of the result, the last one with stride 1: cells, stride in the tile, stride in the result
 	n, src, dst []int
 	from, to    int // offset of the first cell in the tile and in the result
 	first, last int // first and last cell of the box in the tile
 }
 
-// each calls f for every run of n cells along the last dimension. A run begins at cell src of the
-// tile, where its cells are stride cells apart, and goes to cell dst of the result. Runs that are
-// contiguous on both sides are joined, because a few long copies are faster than many short ones.
+// each calls f for every run of n cells along the last dimension. A run begins at cell src of the tile, where its cells
+// are stride cells apart, and goes to cell dst of the result. Runs that are contiguous on both sides are joined.
 func (p *copyPlan) each(f func(dst, src, n, stride int) error) error {
 	d := len(p.n) - 1
 	n, stride := p.n[d], p.src[d]
+	// Contiguous runs are joined, because a few long copies are faster than many short ones.
 	for d > 0 && p.src[d-1] == n*stride && p.dst[d-1] == n {
 		d--
 		n *= p.n[d]

@@ -23,16 +23,15 @@ func (a *Array) WriteDense(ctx context.Context, b Box, values []Values) error {
 	return a.writeFragment(ctx, b, slices.Values([]Box{b}), func(Box) ([]Values, error) { return values, nil })
 }
 
-// WriteDenseSlabs is WriteDense for a box that need not fit into memory. It cuts the box along the
-// first dimension into slabs of one tile's extent, and calls next for each of them, which returns
-// the cells of every attribute in row-major order. The tiles of the array must be in row-major
-// order, because the tiles of a slab would not be contiguous in the files otherwise. An error of
-// next ends the writing and is returned.
+// WriteDenseSlabs is WriteDense for a box that need not fit into memory. It cuts the box along the first dimension into
+// slabs of one tile's extent, and calls next for each of them, which returns the cells of every attribute in row-major
+// order. The tiles of the array must be in row-major order. An error of next ends the writing and is returned.
 func (a *Array) WriteDenseSlabs(ctx context.Context, b Box, next func(slab Box) ([]Values, error)) error {
 	schema := a.Schema
 	if err := schema.check(b); err != nil {
 		return err
 	}
+	// In another order the tiles of a slab would not be contiguous in the files.
 	if !schema.Dense || schema.TileOrder != RowMajor {
 		return fault.New(fault.Unsupported, "sub-array", fault.NoOffset,
 			"writing in slabs needs a dense array with tiles in row-major order")
@@ -70,15 +69,15 @@ func (a *Array) writeFragment(ctx context.Context, b Box, parts iter.Seq[Box],
 	if err != nil {
 		return err
 	}
-	w := &writer{a: a, x: &sealer{key: a.key, enc: filter.NewEncoder(a.key)}, f: fragment}
-	if w.folder, err = a.newFragmentFolder(); err != nil {
+	writer := &writer{a: a, x: &sealer{key: a.key, enc: filter.NewEncoder(a.key)}, f: fragment}
+	if writer.folder, err = a.newFragmentFolder(); err != nil {
 		return err
 	}
-	defer w.folder.Remove() // after finish there is nothing to remove
-	if err := errors.Join(w.tiles(ctx, parts, next), w.close()); err != nil {
+	defer writer.folder.Remove() // after finish there is nothing to remove
+	if err := errors.Join(writer.tiles(ctx, parts, next), writer.close()); err != nil {
 		return err
 	}
-	return w.finish()
+	return writer.finish()
 }
 
 // writable returns an error if a fragment cannot be written.
@@ -99,8 +98,7 @@ func (a *Array) writable(f *Fragment) error {
 	return fault.WithFile(a.Schema.writable(), a.uri)
 }
 
-// listBytes is the memory that a tile of an attribute takes in the lists of a fragment's metadata:
-// three numbers.
+// listBytes is the memory that a tile of an attribute takes in the lists of a fragment's metadata: three numbers.
 const listBytes = 24
 
 // tiles writes the tiles of all attributes: see writeFragment.

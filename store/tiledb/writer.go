@@ -63,16 +63,14 @@ func (w *writer) finish() error {
 	if err != nil {
 		return err
 	}
-	// The rename needs to come last: it makes the fragment visible, and its metadata must be
-	// complete by then.
+	// The rename needs to come last: it makes the fragment visible, and its metadata must be complete by then.
 	if w.f.Name, err = w.a.nextName(); err != nil {
 		return fault.WithFile(err, w.a.uri)
 	}
 	return w.folder.Place(pathname.Join(source.LocalPath(w.a.uri), w.f.Name))
 }
 
-// nextName returns a name for a new fragment. It is later than all others, also than those that were written since the
-// array was opened: with the time of its beginning, a fragment that was consolidated meanwhile would hide it.
+// nextName returns a name for a new fragment.
 func (a *Array) nextName() (string, error) {
 	names, err := entries(context.Background(), a.store, a.uri)
 	if err != nil {
@@ -81,15 +79,17 @@ func (a *Array) nextName() (string, error) {
 	now := uint64(time.Now().UnixMilli())
 	for _, other := range names {
 		other = strings.TrimSuffix(other, "/")
-		s, err := parseName(other)
+		stamp, err := parseName(other)
 		if err != nil {
 			continue
 		}
-		if s.to == math.MaxUint64 {
+		if stamp.to == math.MaxUint64 {
 			return "", fault.New(fault.Limit, "fragment", fault.NoOffset,
 				"%s has the largest possible time: nothing can be written after it", other)
 		}
-		now = max(now, s.to+1)
+		// The name is later than all others, because a fragment that was consolidated since the array was opened would
+		// otherwise hide this one.
+		now = max(now, stamp.to+1)
 	}
 	return newName(now, now), nil
 }
@@ -101,33 +101,33 @@ func (w *writer) metadata() ([]byte, error) {
 	tree := binary.LittleEndian.AppendUint32(nil, uint32(len(schema.Dims)))
 	tree = append(binary.LittleEndian.AppendUint32(tree, 10), byte(schema.DimType))
 	tree = binary.LittleEndian.AppendUint32(tree, 0)
-	b, err := w.x.generic(nil, tree)
+	content, err := w.x.generic(nil, tree)
 	if err != nil {
 		return nil, err
 	}
 	// The offsets of the tiles of each attribute and of the coordinates, and the offsets and the sizes of the
 	// variable-length data of each attribute. A dense fragment has no coordinates, and none that is written has
 	// such data.
-	n := len(w.files)
-	lists := slices.Repeat([][]uint64{make([]uint64, w.f.Tiles)}, 3*n+1)
-	ends, starts := make([]uint64, 2*n+1), make([]uint64, len(lists))
+	attrs := len(w.files)
+	lists := slices.Repeat([][]uint64{make([]uint64, w.f.Tiles)}, 3*attrs+1)
+	ends, starts := make([]uint64, 2*attrs+1), make([]uint64, len(lists))
 	for i, f := range w.files {
 		lists[i], ends[i] = f.offsets, f.end
 	}
 	for i, list := range lists {
-		starts[i] = uint64(len(b))
-		if b, err = w.x.numbers(b, list); err != nil {
+		starts[i] = uint64(len(content))
+		if content, err = w.x.numbers(content, list); err != nil {
 			return nil, err
 		}
 	}
-	b = binary.LittleEndian.AppendUint32(b, Version)
-	b = append(b, 1, 0) // dense, and with a non-empty domain
-	b = schema.appendBox(b, w.f.NonEmpty)
+	content = binary.LittleEndian.AppendUint32(content, Version)
+	content = append(content, 1, 0) // dense, and with a non-empty domain
+	content = schema.appendBox(content, w.f.NonEmpty)
 	// The number of sparse tiles comes first, and the offset of the tree in front of the lists'.
 	for _, v := range slices.Concat([]uint64{0, uint64(w.f.LastCells)}, ends, []uint64{0}, starts) {
-		b = binary.LittleEndian.AppendUint64(b, v)
+		content = binary.LittleEndian.AppendUint64(content, v)
 	}
-	return b, nil
+	return content, nil
 }
 
 // checkValues checks that values has n cells of each attribute.

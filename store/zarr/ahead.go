@@ -6,15 +6,14 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/internal/ahead"
 )
 
-// Limits of reading ahead in shards. Arrays of TileDB have the same.
+// Limits of reading ahead in shards.
 const (
-	maxRun       = 4 << 20   // bytes that one read of a remote object fetches
-	maxLocalRun  = 256 << 10 // the same of a local file, where another read costs less than the processor's cache
-	maxHeldRuns  = 8 << 20   // bytes of runs that a reader holds
-	maxAheadTile = 1 << 16   // chunks of one window that are looked up ahead
-	maxAheadRank = 8         // dimensions of an array that is read ahead in
+	maxHeldRuns  = 8 << 20 // bytes of runs that a reader holds
+	maxAheadTile = 1 << 16 // chunks of one window that are looked up ahead
+	maxAheadRank = 8       // dimensions of an array that is read ahead in
 )
 
 // cellKey is the coordinates of a chunk, of a fixed size to be a key.
@@ -77,12 +76,12 @@ func (r *Reader) announce(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		gap, limit := source.Gap(file), int64(maxLocalRun)
+		gap, limit := source.Gap(file), int64(ahead.MaxLocalRun)
 		if err := file.Close(); err != nil {
 			return err
 		}
 		if source.IsRemote(uri) {
-			limit = maxRun
+			limit = ahead.MaxRun
 		}
 		slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.at.Off, b.at.Off) })
 		for _, p := range places {

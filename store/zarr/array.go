@@ -97,7 +97,8 @@ func (a *Array) read(ctx context.Context, b []byte, p place) (_ []byte, ok bool,
 		err = fault.New(fault.Limit, "chunk", fault.NoOffset, "%d bytes stored, at most %d", size, limit)
 	case p.whole:
 		p.at = chunk.Range{Len: size}
-	case p.at.Off > size || p.at.Len > size-p.at.Off: // the file may be another one by now
+	// The file may be another one by now, since its index was read earlier.
+	case p.at.Off > size || p.at.Len > size-p.at.Off:
 		err = fault.New(fault.Corrupt, "shard", p.at.Off, "%d bytes reach past the file's %d", p.at.Len, size)
 	}
 	if err == nil {

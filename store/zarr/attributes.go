@@ -17,9 +17,9 @@ func (a *Array) noData() (*float64, *uint64) {
 			return a.DType.NoData(b)
 		}
 	}
-	v, bits := a.DType.NoData(a.Fill)
-	if *v != *v || a.Format == 2 && a.xarrayFill {
-		return v, bits
+	value, bits := a.DType.NoData(a.Fill)
+	if *value != *value || a.Format == 2 && a.xarrayFill {
+		return value, bits
 	}
 	return nil, nil
 }
@@ -41,11 +41,11 @@ func (m *Meta) attrSample(key string) []byte {
 		return b
 	}
 	// xarray writes _FillValue of version 3 in base64, little-endian; of floats as float64.
-	var s string
-	if decode(raw, &s) != nil {
+	var encoded string
+	if decode(raw, &encoded) != nil {
 		return nil
 	}
-	data, err := base64.StdEncoding.DecodeString(s)
+	data, err := base64.StdEncoding.DecodeString(encoded)
 	switch {
 	case err != nil:
 		return nil

@@ -32,22 +32,22 @@ func (d *decoder) unblosc(dst, src []byte) error {
 		return broken("", "%d bytes, the header has %d", len(src), bloscHeader)
 	}
 	flags, size := src[2], int(src[3])
-	n, block := int64(binary.LittleEndian.Uint32(src[4:])), int64(binary.LittleEndian.Uint32(src[8:]))
+	decoded, side := int64(binary.LittleEndian.Uint32(src[4:])), int64(binary.LittleEndian.Uint32(src[8:]))
 	switch {
 	case src[0] != bloscVersion:
 		return broken("", "version %d of the container", src[0])
 	case flags&bloscLater != 0:
 		return broken("", "flags %#x", flags)
-	case n != int64(len(dst)):
-		return broken("", "%d bytes come out, %d needed", n, len(dst))
+	case decoded != int64(len(dst)):
+		return broken("", "%d bytes come out, %d needed", decoded, len(dst))
 	case int64(binary.LittleEndian.Uint32(src[12:])) != int64(len(src)):
 		return broken("", "the container has %d bytes, which it does not say", len(src))
-	case n == 0:
+	case decoded == 0:
 		return nil
 	case size == 0:
 		return broken("", "values of 0 bytes")
-	case block == 0 || block > n: // of a copy, too
-		return broken("", "blocks of %d bytes in %d", block, n)
+	case side == 0 || side > decoded: // of a copy, too
+		return broken("", "blocks of %d bytes in %d", side, decoded)
 	case flags&bloscCopy != 0:
 		if len(src)-bloscHeader != len(dst) {
 			return broken("", "a copy of %d bytes, %d needed", len(src)-bloscHeader, len(dst))
@@ -57,17 +57,17 @@ func (d *decoder) unblosc(dst, src []byte) error {
 	case src[1] != 1:
 		return broken("", "version %d of the compressor", src[1])
 	}
-	blocks := (n + block - 1) / block
+	blocks := (decoded + side - 1) / side
 	if blocks > int64(len(src)-bloscHeader)/4 {
 		return broken("", "%d blocks in %d bytes", blocks, len(src))
 	}
 	for i := range int(blocks) {
-		out := dst[int64(i)*block : min(int64(i+1)*block, n)]
+		out := dst[int64(i)*side : min(int64(i+1)*side, decoded)]
 		pos := int64(binary.LittleEndian.Uint32(src[bloscHeader+4*i:]))
 		if pos < bloscHeader+4*blocks || pos > int64(len(src)) {
 			return broken("", "block %d starts at %d of %d", i, pos, len(src))
 		}
-		if err := d.bloscBlock(out, src[pos:], flags, size, int64(len(out)) < block); err != nil {
+		if err := d.bloscBlock(out, src[pos:], flags, size, int64(len(out)) < side); err != nil {
 			return err
 		}
 	}
@@ -104,12 +104,12 @@ func (d *decoder) bloscBlock(dst, src []byte, flags byte, size int, last bool) e
 		}
 		src = src[stored:]
 	}
-	switch n := len(dst) / size * size; {
+	switch whole := len(dst) / size * size; {
 	case bytewise:
 		planes.Join(dst, out, size)
 	case bitwise:
-		copy(dst[n:], out[n:])
-		planes.JoinBits(dst[:n], out[:n], d.room(1, n), size)
+		copy(dst[whole:], out[whole:])
+		planes.JoinBits(dst[:whole], out[:whole], d.room(1, whole), size)
 	}
 	return nil
 }
@@ -161,23 +161,23 @@ func unBloscLZ(dst, src []byte) bool {
 	ctrl := int(src[0]) & 31
 	for {
 		if ctrl < 32 {
-			n := ctrl + 1
-			if n > len(dst)-pos || n > len(src)-i {
+			literals := ctrl + 1
+			if literals > len(dst)-pos || literals > len(src)-i {
 				return false
 			}
-			pos += copy(dst[pos:], src[i:i+n])
-			i += n
+			pos += copy(dst[pos:], src[i:i+literals])
+			i += literals
 		} else {
-			n, far := ctrl>>5-1, (ctrl&31)<<8
-			if n == 6 {
+			length, distance := ctrl>>5-1, (ctrl&31)<<8
+			if length == 6 {
 				for {
-					if i >= len(src) || n > len(dst) {
+					if i >= len(src) || length > len(dst) {
 						return false
 					}
-					c := int(src[i])
+					more := int(src[i])
 					i++
-					n += c
-					if c != 255 {
+					length += more
+					if more != 255 {
 						break
 					}
 				}
@@ -185,23 +185,23 @@ func unBloscLZ(dst, src []byte) bool {
 			if i >= len(src) {
 				return false
 			}
-			c := int(src[i])
+			more := int(src[i])
 			i++
-			n += 3
-			far += c
-			if c == 255 && far == 31<<8+255 { // a far match: two bytes follow
+			length += 3
+			distance += more
+			if more == 255 && distance == 31<<8+255 { // a far match: two bytes follow
 				if len(src)-i < 2 {
 					return false
 				}
-				far = int(src[i])<<8 + int(src[i+1]) + 8191
+				distance = int(src[i])<<8 + int(src[i+1]) + 8191
 				i += 2
 			}
-			far++
-			if far > pos || n > len(dst)-pos {
+			distance++
+			if distance > pos || length > len(dst)-pos {
 				return false
 			}
-			copyMatch(dst, pos, far, n)
-			pos += n
+			copyMatch(dst, pos, distance, length)
+			pos += length
 		}
 		if i >= len(src) {
 			return pos == len(dst)

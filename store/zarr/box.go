@@ -7,11 +7,11 @@ type Box struct{ Lo, Hi []int64 }
 
 // chunksOf returns the box of the chunks that a box of cells, which is not empty, meets.
 func (m *Meta) chunksOf(lo, hi []int64) Box {
-	b := Box{make([]int64, len(lo)), make([]int64, len(lo))}
+	chunks := Box{make([]int64, len(lo)), make([]int64, len(lo))}
 	for d, side := range m.Chunks {
-		b.Lo[d], b.Hi[d] = lo[d]/side, (hi[d]-1)/side+1
+		chunks.Lo[d], chunks.Hi[d] = lo[d]/side, (hi[d]-1)/side+1
 	}
-	return b
+	return chunks
 }
 
 // objectSides returns the cells of an object along each dimension: of a shard, or of a chunk.
@@ -40,14 +40,14 @@ func eachIn(b Box, each func(at []int64) error) error {
 		if err := each(at); err != nil {
 			return err
 		}
-		d := len(at) - 1
-		for ; d >= 0; d-- {
-			if at[d]++; at[d] < b.Hi[d] {
+		dim := len(at) - 1
+		for ; dim >= 0; dim-- {
+			if at[dim]++; at[dim] < b.Hi[dim] {
 				break
 			}
-			at[d] = b.Lo[d]
+			at[dim] = b.Lo[dim]
 		}
-		if d < 0 {
+		if dim < 0 {
 			return nil
 		}
 	}

@@ -12,14 +12,14 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // checked returns the bytes before the checksum of a step, if they have it.
 func checked(b []byte, s *step) ([]byte, error) {
-	n := len(b) - sumBytes
-	if n < 0 || s.size >= 0 && n != s.size {
+	size := len(b) - sumBytes
+	if size < 0 || s.size >= 0 && size != s.size {
 		return nil, broken("", "%d bytes, %d needed", len(b), max(s.size, 0)+sumBytes)
 	}
-	if s.sum(b[:n]) != binary.LittleEndian.Uint32(b[n:]) {
+	if s.sum(b[:size]) != binary.LittleEndian.Uint32(b[size:]) {
 		return nil, broken("", "the checksum does not match")
 	}
-	return b[:n], nil
+	return b[:size], nil
 }
 
 func crc32c(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }

@@ -19,9 +19,9 @@ type chain struct {
 
 func newChain(m *Meta) *chain {
 	// 2^40 only keeps products within an int64; the limit of decoded bytes is lower.
-	c := &chain{m: m, cells: cells(m.Chunks, 1<<40)}
-	c.size = max(int(c.cells), 0) * m.DType.Size()
-	return c
+	chained := &chain{m: m, cells: cells(m.Chunks, 1<<40)}
+	chained.size = max(int(chained.cells), 0) * m.DType.Size()
+	return chained
 }
 
 // maxCodecs bounds the codecs of one chunk, since each may go over all its bytes. Writers chain up to four.
@@ -37,19 +37,20 @@ func checkChain(n int) error {
 
 // add adds the step of a codec, whose decoded size is the size so far.
 func (c *chain) add(name string, kind *codec, conf object) error {
-	s := step{name: name, codec: kind, size: c.size}
+	added := step{name: name, codec: kind, size: c.size}
 	if c.size < 0 && kind.compresses {
 		return unsupported("codec %q around another compressor", name)
 	}
+	// Only a checksum may be around a compressor, because it needs no size of its input.
 	if c.size < 0 && kind.sum == nil {
 		return unsupported("codec %q around a compressor", name)
 	}
 	if kind.configure != nil {
-		if err := kind.configure(c, &s, conf); err != nil {
+		if err := kind.configure(c, &added, conf); err != nil {
 			return err
 		}
 	}
-	c.steps, c.size = append(c.steps, s), s.stored()
+	c.steps, c.size = append(c.steps, added), added.stored()
 	return nil
 }
 
@@ -122,9 +123,9 @@ func (m *Meta) codecs3(list []named) error {
 
 // shard adds a level of shards and returns the codecs inside.
 func (m *Meta) shard(conf object) (inside []named, err error) {
-	s := shard{}
+	level := shard{}
 	var index []named
-	if err := cmp.Or(conf.need("chunk_shape", &s.inner), conf.need("codecs", &inside),
+	if err := cmp.Or(conf.need("chunk_shape", &level.inner), conf.need("codecs", &inside),
 		conf.need("index_codecs", &index)); err != nil {
 		return nil, err
 	}
@@ -135,27 +136,27 @@ func (m *Meta) shard(conf object) (inside []named, err error) {
 	switch place {
 	case "", "end":
 	case "start":
-		s.atStart = true
+		level.atStart = true
 	default:
 		return nil, corrupt("index_location %q", place)
 	}
-	if err := checkShape(m.Chunks, s.inner); err != nil {
+	if err := checkShape(m.Chunks, level.inner); err != nil {
 		return nil, err
 	}
-	for d, n := range m.Chunks {
-		if n%s.inner[d] != 0 {
-			return nil, corrupt("chunks of %d cells in a shard of %d along dimension %d", s.inner[d], n, d)
+	for d, side := range m.Chunks {
+		if side%level.inner[d] != 0 {
+			return nil, corrupt("chunks of %d cells in a shard of %d along dimension %d", level.inner[d], side, d)
 		}
-		s.grid = append(s.grid, n/s.inner[d])
+		level.grid = append(level.grid, side/level.inner[d])
 	}
 	for i, codec := range index {
 		switch {
 		case codec.name == "bytes" && i == 0:
-			if s.big, err = endian(codec.conf, 8); err != nil {
+			if level.big, err = endian(codec.conf, 8); err != nil {
 				return nil, err
 			}
 		case codec.name == "crc32c" && i == 1:
-			s.sum = true
+			level.sum = true
 		default:
 			return nil, unsupported("index codec %q", codec.name)
 		}
@@ -166,28 +167,28 @@ func (m *Meta) shard(conf object) (inside []named, err error) {
 	if m.Shards == nil {
 		m.Shards = m.Chunks
 	}
-	m.shards, m.Chunks = append(m.shards, s), s.inner
+	m.shards, m.Chunks = append(m.shards, level), level.inner
 	return inside, nil
 }
 
 // endian parses the configuration of the codec bytes, and reports whether samples of size bytes are big-endian.
 func endian(conf object, size int) (big bool, err error) {
-	var e string
-	ok, err := conf.get("endian", &e)
+	var order string
+	ok, err := conf.get("endian", &order)
 	switch {
 	case err != nil:
 		return false, err
 	case !ok && size == 1:
 		return false, nil
-	case e == "little" || e == "big":
-		return e == "big" && size > 1, nil
+	case order == "little" || order == "big":
+		return order == "big" && size > 1, nil
 	}
-	return false, corrupt("endian %q of the codec bytes", e)
+	return false, corrupt("endian %q of the codec bytes", order)
 }
 
 // chain3 makes the steps of the codecs of a chunk: transposes, bytes, then what works on bytes.
 func (m *Meta) chain3(list []named) error {
-	c := newChain(m)
+	chained := newChain(m)
 	big, seen := false, false
 	for _, codec := range list {
 		var err error
@@ -198,7 +199,7 @@ func (m *Meta) chain3(list []named) error {
 			seen = true
 			big, err = endian(codec.conf, m.DType.Size())
 		case seen:
-			err = c.add3(codec)
+			err = chained.add3(codec)
 		default:
 			err = unsupported("codec %q", codec.name)
 		}
@@ -209,7 +210,7 @@ func (m *Meta) chain3(list []named) error {
 	if !seen {
 		return corrupt("no codec from numbers to bytes among %q", m.Codecs)
 	}
-	m.steps = c.decoding(big)
+	m.steps = chained.decoding(big)
 	return nil
 }
 
@@ -217,12 +218,12 @@ func (m *Meta) chain3(list []named) error {
 func (m *Meta) transpose(conf object) error {
 	var order []int
 	if raw := conf["order"]; len(raw) > 0 && raw[0] == '"' { // drafts of version 3 had "C" and "F"
-		var s string
-		if err := json.Unmarshal(raw, &s); err != nil || s != "C" && s != "F" {
+		var letter string
+		if err := json.Unmarshal(raw, &letter); err != nil || letter != "C" && letter != "F" {
 			return corrupt("order %.40q of the codec transpose", raw)
 		}
 		order = count(len(m.order))
-		if s == "F" {
+		if letter == "F" {
 			slices.Reverse(order)
 		}
 	} else if err := conf.need("order", &order); err != nil {

@@ -25,28 +25,28 @@ func (c *copier) add(n, to, from int64) {
 
 // run returns the bytes that are next to each other at both ends, and takes their dimensions away.
 func (c *copier) run(from bool) int64 {
-	n := int64(c.size)
+	bytes := int64(c.size)
 	for {
-		k := -1
+		joined := -1
 		for i, d := range c.dims {
-			if d.to == n && (!from || d.from == n) {
-				k = i
+			if d.to == bytes && (!from || d.from == bytes) {
+				joined = i
 			}
 		}
-		if k < 0 {
-			return n
+		if joined < 0 {
+			return bytes
 		}
-		n *= c.dims[k].n
-		c.dims = slices.Delete(c.dims, k, k+1)
+		bytes *= c.dims[joined].n
+		c.dims = slices.Delete(c.dims, joined, joined+1)
 	}
 }
 
 // copy copies the box from the beginning of src to the beginning of dst.
 func (c *copier) copy(dst, src []byte) {
-	n := c.run(true)
+	bytes := c.run(true)
 	// The dimension with the smallest step at the source goes inside, so that memory is read in order.
 	slices.SortFunc(c.dims, func(a, b span) int { return cmp.Compare(b.from, a.from) })
-	copyDims(dst, src, c.dims, n)
+	copyDims(dst, src, c.dims, bytes)
 }
 
 func copyDims(dst, src []byte, dims []span, n int64) {
@@ -54,13 +54,13 @@ func copyDims(dst, src []byte, dims []span, n int64) {
 		copy(dst[:n], src[:n])
 		return
 	}
-	d := dims[0]
+	outer := dims[0]
 	if len(dims) == 1 {
-		kernel.CopyStrided(dst, src, int(d.n), int(d.to), int(d.from), int(n))
+		kernel.CopyStrided(dst, src, int(outer.n), int(outer.to), int(outer.from), int(n))
 		return
 	}
-	for i := range d.n {
-		copyDims(dst[i*d.to:], src[i*d.from:], dims[1:], n)
+	for i := range outer.n {
+		copyDims(dst[i*outer.to:], src[i*outer.from:], dims[1:], n)
 	}
 }
 

@@ -33,18 +33,18 @@ func parseNumpy(s string) (t chunk.DType, big bool, err error) {
 func parseType(raw json.RawMessage) (chunk.DType, error) {
 	var name string
 	if decode(raw, &name) != nil {
-		var v object
-		if err := decode(raw, &v); err != nil {
+		var extension object
+		if err := decode(raw, &extension); err != nil {
 			return 0, err
 		}
-		return 0, unsupported("data type %q: arrays of numbers and booleans are read", v.text("name"))
+		return 0, unsupported("data type %q: arrays of numbers and booleans are read", extension.text("name"))
 	}
 	if name == "bool" {
 		return chunk.Uint8, nil
 	}
-	for _, t := range numpyTypes {
-		if t.String() == name {
-			return t, nil
+	for _, typ := range numpyTypes {
+		if typ.String() == name {
+			return typ, nil
 		}
 	}
 	return 0, unsupported("data type %q: arrays of numbers and booleans are read", name)
@@ -53,36 +53,36 @@ func parseType(raw json.RawMessage) (chunk.DType, error) {
 // parseFill returns a fill value as one little-endian sample. null is 0.
 func parseFill(raw json.RawMessage, t chunk.DType) ([]byte, error) {
 	fill := make([]byte, t.Size())
-	var v any
+	var value any
 	if len(raw) == 0 || string(raw) == "null" {
 		return fill, nil
 	}
-	if err := decode(raw, &v); err != nil {
+	if err := decode(raw, &value); err != nil {
 		return nil, err
 	}
-	switch v := v.(type) {
+	switch value := value.(type) {
 	case bool:
-		if v {
+		if value {
 			fill[0] = 1
 		}
 		if t.Size() != 1 {
-			return nil, corrupt("fill value %v of type %v", v, t)
+			return nil, corrupt("fill value %v of type %v", value, t)
 		}
 		return fill, nil
 	case json.Number:
-		return fill, putNumber(fill, string(v), t)
+		return fill, putNumber(fill, string(value), t)
 	case string:
-		if hex, ok := strings.CutPrefix(v, "0x"); ok {
+		if hex, ok := strings.CutPrefix(value, "0x"); ok {
 			bits, err := strconv.ParseUint(hex, 16, 64)
 			if err != nil || !isFloat(t) || bits>>(8*t.Size()-1)>>1 != 0 {
-				return nil, corrupt("fill value %q of type %v", v, t)
+				return nil, corrupt("fill value %q of type %v", value, t)
 			}
 			cast.PutUint(fill, len(fill), bits)
 			return fill, nil
 		}
-		switch v {
+		switch value {
 		case "NaN", "Infinity", "-Infinity":
-			return fill, putNumber(fill, v, t)
+			return fill, putNumber(fill, value, t)
 		}
 	}
 	return nil, unsupported("fill value %.40q of type %v", raw, t)
@@ -96,17 +96,19 @@ func isFloat(t chunk.DType) bool {
 func putNumber(to []byte, s string, t chunk.DType) error {
 	bad := corrupt("fill value %.40q is not one of type %v", s, t)
 	if isFloat(t) {
-		f, err := strconv.ParseFloat(s, 64)
-		if err != nil && !math.IsInf(f, 0) {
+		number, err := strconv.ParseFloat(s, 64)
+		if err != nil && !math.IsInf(number, 0) {
 			return bad
 		}
-		putFloat(to, f, t)
+		putFloat(to, number, t)
 		return nil
 	}
 	bits, signed := 8*t.Size(), t >= chunk.Int8 && t <= chunk.Int64
-	if f, err := strconv.ParseFloat(s, 64); err == nil && strings.ContainsAny(s, ".eE") && f == math.Trunc(f) &&
-		math.Abs(f) < 1<<53 {
-		s = strconv.FormatInt(int64(f), 10) // 0.0 is a fill value of integers that some writers leave
+	if number, err := strconv.ParseFloat(s, 64); err == nil && strings.ContainsAny(s, ".eE") {
+		// Some writers leave 0.0 as a fill value of integers, so that it needs to be one.
+		if number == math.Trunc(number) && math.Abs(number) < 1<<53 {
+			s = strconv.FormatInt(int64(number), 10)
+		}
 	}
 	if signed {
 		i, err := strconv.ParseInt(s, 10, bits)
@@ -116,11 +118,11 @@ func putNumber(to []byte, s string, t chunk.DType) error {
 		cast.PutUint(to, len(to), uint64(i))
 		return nil
 	}
-	u, err := strconv.ParseUint(s, 10, bits)
+	number, err := strconv.ParseUint(s, 10, bits)
 	if err != nil {
 		return bad
 	}
-	cast.PutUint(to, len(to), u)
+	cast.PutUint(to, len(to), number)
 	return nil
 }
 

@@ -28,9 +28,13 @@ func (d *decoder) chunk(dst, src []byte, steps []step) error {
 			cur = body
 			continue
 		}
+		if stored := step.stored(); stored >= 0 && stored != len(cur) {
+			return badSize(step.name, len(cur), stored)
+		}
 		out := dst
 		if i < len(steps)-1 {
-			next := &d.turns[turn] // never the one that cur is in, with checksums between the steps or without
+			// The two buffers alternate, so that the output is never the one that cur is in.
+			next := &d.turns[turn]
 			*next = slices.Grow((*next)[:0], step.size+zstd.Spare)
 			out, turn = (*next)[:step.size], 1-turn
 		}

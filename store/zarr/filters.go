@@ -11,12 +11,12 @@ import (
 // load returns the bits of value i.
 func (n number) load(b []byte, i int) uint64 {
 	size := n.t.Size()
-	v := n.order(cast.Uint(b[i*size:], size))
+	value := n.order(cast.Uint(b[i*size:], size))
 	if n.t >= chunk.Int8 && n.t <= chunk.Int64 {
 		shift := 64 - 8*size
-		v = uint64(int64(v<<shift) >> shift)
+		value = uint64(int64(value<<shift) >> shift)
 	}
-	return v
+	return value
 }
 
 // store sets value i to the low bits of v.
@@ -33,43 +33,32 @@ func (n number) order(v uint64) uint64 {
 	return v
 }
 
-// values returns how many values a filter has in dst, or an error if src has more or fewer.
-func (s *step) values(dst, src []byte) (n int, err error) {
-	n = len(dst) / s.to.t.Size()
-	if len(src) != n*s.from.t.Size() {
-		return 0, broken("", "%d bytes, %d values needed", len(src), n)
-	}
-	return n, nil
-}
-
 // undelta adds up differences.
 func undelta(_ *decoder, dst, src []byte, s *step) error {
-	n, err := s.values(dst, src)
-	if err != nil {
-		return err
-	}
+	count := len(dst) / s.to.t.Size()
 	switch s.to.t {
 	case chunk.Float32:
 		sum := float32(0)
-		for i := range n {
-			v := math.Float32frombits(uint32(s.from.load(src, i)))
-			if sum += v; i == 0 {
-				sum = v // 0 + -0 would be 0
+		for i := range count {
+			value := math.Float32frombits(uint32(s.from.load(src, i)))
+			if sum += value; i == 0 {
+				// The first value needs to be taken as it is, because 0 + -0 would be 0.
+				sum = value
 			}
 			s.to.store(dst, i, uint64(math.Float32bits(sum)))
 		}
 	case chunk.Float64:
 		sum := 0.0
-		for i := range n {
-			v := math.Float64frombits(s.from.load(src, i))
-			if sum += v; i == 0 {
-				sum = v
+		for i := range count {
+			value := math.Float64frombits(s.from.load(src, i))
+			if sum += value; i == 0 {
+				sum = value
 			}
 			s.to.store(dst, i, math.Float64bits(sum))
 		}
 	default:
 		sum := uint64(0)
-		for i := range n {
+		for i := range count {
 			sum += s.from.load(src, i)
 			s.to.store(dst, i, sum)
 		}
@@ -79,22 +68,19 @@ func undelta(_ *decoder, dst, src []byte, s *step) error {
 
 // unscale divides whole numbers by the scale and adds the offset, in float64 as numpy does.
 func unscale(_ *decoder, dst, src []byte, s *step) error {
-	n, err := s.values(dst, src)
-	if err != nil {
-		return err
-	}
+	count := len(dst) / s.to.t.Size()
 	signed := s.from.t >= chunk.Int8 && s.from.t <= chunk.Int64
-	for i := range n {
-		v := s.from.load(src, i)
-		f := float64(v)
+	for i := range count {
+		stored := s.from.load(src, i)
+		number := float64(stored)
 		if signed {
-			f = float64(int64(v))
+			number = float64(int64(stored))
 		}
-		f = float64(f/s.scale) + s.shift
+		number = float64(number/s.scale) + s.shift
 		if s.to.t == chunk.Float32 {
-			s.to.store(dst, i, uint64(math.Float32bits(float32(f))))
+			s.to.store(dst, i, uint64(math.Float32bits(float32(number))))
 		} else {
-			s.to.store(dst, i, math.Float64bits(f))
+			s.to.store(dst, i, math.Float64bits(number))
 		}
 	}
 	return nil

@@ -21,33 +21,33 @@ type Place struct {
 // of the groups above it (GeoZarr, STAC), then at regular coordinate arrays. Errors count as a missing value: an image
 // without a place is read like any other.
 func (n *Node) Place(ctx context.Context, a *Array) Place {
-	var p Place
-	p.add(a.Attrs)
+	var place Place
+	place.add(a.Attrs)
 	if n.Array != nil || a.Path == "" {
-		return p
+		return place
 	}
 	dir := path.Dir(a.Path)
 	if name, _, _ := strings.Cut(a.Attrs.text("grid_mapping"), ":"); name != "" {
 		if node, err := n.At(ctx, path.Join(dir, name)); err == nil {
 			if node.Array != nil {
-				p.add(node.Array.Attrs)
+				place.add(node.Array.Attrs)
 			}
 			node.drop()
 		}
 	}
-	for d := dir; d != "." && !p.known(); d = path.Dir(d) {
+	for d := dir; d != "." && !place.known(); d = path.Dir(d) {
 		if node, err := n.At(ctx, d); err == nil {
-			p.add(node.Attrs)
+			place.add(node.Attrs)
 			node.drop()
 		}
 	}
-	if !p.known() {
-		p.add(n.Attrs)
+	if !place.known() {
+		place.add(n.Attrs)
 	}
-	if p.Transform == nil {
-		p.Transform = n.coordinates(ctx, a, dir)
+	if place.Transform == nil {
+		place.Transform = n.coordinates(ctx, a, dir)
 	}
-	return p
+	return place
 }
 
 func (p *Place) known() bool { return p.EPSG != 0 && p.Transform != nil }
@@ -84,9 +84,9 @@ func transformOf(attrs object) *[6]float64 {
 		return valid([6]float64(v))
 	}
 	for _, key := range [...]string{"spatial:transform", "proj:transform"} {
-		var v []float64
-		if ok, err := attrs.get(key, &v); ok && err == nil && (len(v) == 6 || len(v) == 9) {
-			return valid([6]float64{v[2], v[0], v[1], v[5], v[3], v[4]})
+		var matrix []float64
+		if ok, err := attrs.get(key, &matrix); ok && err == nil && (len(matrix) == 6 || len(matrix) == 9) {
+			return valid([6]float64{matrix[2], matrix[0], matrix[1], matrix[5], matrix[3], matrix[4]})
 		}
 	}
 	return nil
@@ -96,11 +96,11 @@ func transformOf(attrs object) *[6]float64 {
 func numbers(text []string) []float64 {
 	var out []float64
 	for _, s := range text {
-		v, err := strconv.ParseFloat(s, 64)
+		number, err := strconv.ParseFloat(s, 64)
 		if err != nil {
 			return nil
 		}
-		out = append(out, v)
+		out = append(out, number)
 	}
 	return out
 }
@@ -124,20 +124,20 @@ func (n *Node) coordinates(ctx context.Context, a *Array, dir string) *[6]float6
 	axes := a.Axes("")
 	var first, step [2]float64
 	found := 0
-	for d, axis := range axes {
-		if axis != "y" && axis != "x" || len(a.Names) <= d {
+	for dim, axis := range axes {
+		if axis != "y" && axis != "x" || len(a.Names) <= dim {
 			continue
 		}
-		values := n.coordinateArray(ctx, dir, a.Names[d])
+		values := n.coordinateArray(ctx, dir, a.Names[dim])
 		if values == nil {
 			return nil
 		}
-		k := 0
+		index := 0
 		if axis == "x" {
-			k = 1
+			index = 1
 		}
 		var ok bool
-		if first[k], step[k], ok = values.regular(ctx, a.Shape[d]); !ok {
+		if first[index], step[index], ok = values.regular(ctx, a.Shape[dim]); !ok {
 			return nil
 		}
 		found++

@@ -86,17 +86,17 @@ func (a *Array) Images(dims string) (*Images, error) {
 func (m *Images) measure() error {
 	size, side := [5]int64{1, 1, 1, 1, 1}, [5]int64{1, 1, 1, 1, 1}
 	limits := [5]int64{math.MaxInt64, chunk.MaxPlanes, chunk.MaxBands, chunk.MaxSide, chunk.MaxSide}
-	for k, d := range m.dim {
-		if d < 0 {
+	for axis, dim := range m.dim {
+		if dim < 0 {
 			continue
 		}
-		size[k], side[k] = m.a.Shape[d], min(m.a.Chunks[d], max(m.a.Shape[d], 1))
-		if size[k] > limits[k] {
-			return fault.New(fault.Limit, imagesPart, fault.NoOffset, "%d cells along %s, at most %d", size[k],
-				imageAxes[k], limits[k])
+		size[axis], side[axis] = m.a.Shape[dim], min(m.a.Chunks[dim], max(m.a.Shape[dim], 1))
+		if size[axis] > limits[axis] {
+			return fault.New(fault.Limit, imagesPart, fault.NoOffset, "%d cells along %s, at most %d", size[axis],
+				imageAxes[axis], limits[axis])
 		}
-		if size[k] < 1 && k > 0 {
-			return fault.New(fault.Unsupported, imagesPart, fault.NoOffset, "no cells along %s", imageAxes[k])
+		if size[axis] < 1 && axis > 0 {
+			return fault.New(fault.Unsupported, imagesPart, fault.NoOffset, "no cells along %s", imageAxes[axis])
 		}
 	}
 	if size[1]*size[2] > chunk.MaxPlanes {
@@ -124,18 +124,18 @@ func (m *Images) Grid() chunk.Index { return m.grid }
 // time at once, or the bands of one step.
 func (m *Images) parts(image int64, b chunk.Box, do func(box Box, planes int) error) error {
 	bands := m.grid.StepBands()
-	for p := b.B0; p < b.B1; {
-		t, band := p/bands, p%bands
-		steps, n := 1, min(bands-band, b.B1-p)
-		if band == 0 && b.B1-p >= bands {
-			steps = (b.B1 - p) / bands
+	for plane := b.B0; plane < b.B1; {
+		time, band := plane/bands, plane%bands
+		steps, count := 1, min(bands-band, b.B1-plane)
+		if band == 0 && b.B1-plane >= bands {
+			steps = (b.B1 - plane) / bands
 		}
-		box := m.box([5][2]int64{{image, image + 1}, {int64(t), int64(t + steps)}, {int64(band), int64(band + n)},
-			{int64(b.Y0), int64(b.Y1)}, {int64(b.X0), int64(b.X1)}})
-		if err := do(box, steps*n); err != nil {
+		box := m.box([5][2]int64{{image, image + 1}, {int64(time), int64(time + steps)},
+			{int64(band), int64(band + count)}, {int64(b.Y0), int64(b.Y1)}, {int64(b.X0), int64(b.X1)}})
+		if err := do(box, steps*count); err != nil {
 			return err
 		}
-		p += steps * n
+		plane += steps * count
 	}
 	return nil
 }
@@ -154,11 +154,11 @@ func (m *Images) box(spans [5][2]int64) Box {
 // strides returns the bytes between cells of a box in the order n, t, b, y, x.
 func (m *Images) strides(b Box) []int64 {
 	out := make([]int64, len(b.Lo))
-	n := int64(m.a.DType.Size())
-	for _, d := range slices.Backward(m.dim[:]) {
-		if d >= 0 {
-			out[d] = n
-			n *= b.Hi[d] - b.Lo[d]
+	stride := int64(m.a.DType.Size())
+	for _, dim := range slices.Backward(m.dim[:]) {
+		if dim >= 0 {
+			out[dim] = stride
+			stride *= b.Hi[dim] - b.Lo[dim]
 		}
 	}
 	return out

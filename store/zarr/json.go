@@ -59,24 +59,24 @@ func decode(b []byte, to any) error {
 func plainText(b []byte, most int) (text []byte, values int, err error) {
 	done, depth, quoted := 0, 0, false
 	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
-		case quoted && c == '\\':
+		switch char := b[i]; {
+		case quoted && char == '\\':
 			i++ // the next byte is one of the string
-		case c == '"':
+		case char == '"':
 			quoted = !quoted
 		case quoted:
-		case c == '{', c == '[':
+		case char == '{', char == '[':
 			depth++
 			values++
-		case c == '}', c == ']':
+		case char == '}', char == ']':
 			depth--
-		case c == ',':
+		case char == ',':
 			values++
-		case c == 'N', c == 'I', c == '-':
-			if n := bareWord(b[i:]); n > 0 {
+		case char == 'N', char == 'I', char == '-':
+			if length := bareWord(b[i:]); length > 0 {
 				text = append(append(text, b[done:i]...), '"')
-				text = append(append(text, b[i:i+n]...), '"')
-				i, done = i+n-1, i+n
+				text = append(append(text, b[i:i+length]...), '"')
+				i, done = i+length-1, i+length
 			}
 		}
 		if depth > maxDepth {
@@ -94,9 +94,9 @@ func plainText(b []byte, most int) (text []byte, values int, err error) {
 
 // bareWord returns the length of the number at the front of b that JSON lacks, or 0.
 func bareWord(b []byte) int {
-	for _, w := range [...]string{"NaN", "Infinity", "-Infinity"} {
-		if bytes.HasPrefix(b, []byte(w)) {
-			return len(w)
+	for _, word := range [...]string{"NaN", "Infinity", "-Infinity"} {
+		if bytes.HasPrefix(b, []byte(word)) {
+			return len(word)
 		}
 	}
 	return 0
@@ -125,11 +125,11 @@ func (v object) need(key string, to any) error {
 
 // text returns a string, or "".
 func (v object) text(key string) string {
-	var s string
-	if ok, err := v.get(key, &s); !ok || err != nil {
+	var value string
+	if ok, err := v.get(key, &value); !ok || err != nil {
 		return ""
 	}
-	return s
+	return value
 }
 
 func corrupt(format string, args ...any) error {

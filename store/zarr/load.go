@@ -97,11 +97,11 @@ func (n *Node) load(ctx context.Context) error {
 
 // optional reads a metadata file that need not be there.
 func (n *Node) optional(ctx context.Context, uri string) (object, error) {
-	v, err := n.readObject(ctx, uri)
+	content, err := n.readObject(ctx, uri)
 	if missing(err) {
 		return nil, nil
 	}
-	return v, err
+	return content, err
 }
 
 // open3 opens a zarr.json.
@@ -112,9 +112,9 @@ func (n *Node) open3(ctx context.Context, v object) error {
 		return err
 	}
 	if array {
-		m, err := parse3(v)
+		meta, err := parse3(v)
 		if err == nil {
-			n.Array = newArray(n.open, n.URI, "", m, n.options)
+			n.Array = newArray(n.open, n.URI, "", meta, n.options)
 		}
 		return err
 	}
@@ -152,13 +152,13 @@ func kind3(v object) (array bool, err error) {
 	if format != 3 {
 		return false, unsupported("zarr_format %d in zarr.json", format)
 	}
-	switch k := v.text("node_type"); k {
+	switch kind := v.text("node_type"); kind {
 	case "array":
 		return true, nil
 	case "group":
 		return false, nil
 	default:
-		return false, corrupt("node_type %.40q", k)
+		return false, corrupt("node_type %.40q", kind)
 	}
 }
 

@@ -26,17 +26,17 @@ func (n *Node) Members(ctx context.Context) ([]Member, error) {
 	}
 	var list []Member
 	if !n.Consolidated {
-		w := walk{n: n}
-		err := w.dir(ctx, "", 0)
-		slices.SortFunc(w.list, func(a, b Member) int { return strings.Compare(a.Path, b.Path) })
-		return w.list, err
+		walked := walk{n: n}
+		err := walked.dir(ctx, "", 0)
+		slices.SortFunc(walked.list, func(a, b Member) int { return strings.Compare(a.Path, b.Path) })
+		return walked.list, err
 	}
-	for _, p := range slices.Sorted(maps.Keys(n.below)) {
+	for _, full := range slices.Sorted(maps.Keys(n.below)) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if path, ok := strings.CutPrefix(p, n.prefix); ok && n.below[p].array {
-			a, err := n.array(path, n.below[p])
+		if path, ok := strings.CutPrefix(full, n.prefix); ok && n.below[full].array {
+			a, err := n.array(path, n.below[full])
 			list = append(list, Member{path, a, err})
 		}
 	}
@@ -78,7 +78,8 @@ func (w *walk) dir(ctx context.Context, p string, level int) error {
 			node.Array.Path = w.n.prefix + sub
 			w.list = append(w.list, Member{Path: sub, Array: node.Array})
 		default:
-			node.drop() // of a group only its arrays are kept
+			// Of a group only its arrays are kept, so that its own metadata must not stay charged.
+			node.drop()
 			if err := w.dir(ctx, sub, level+1); err != nil {
 				return err
 			}

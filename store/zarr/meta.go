@@ -44,18 +44,18 @@ type keys struct {
 
 // name returns the name of an object, relative to the array.
 func (k keys) name(at []int64) string {
-	var b strings.Builder
-	b.WriteString(k.prefix)
-	for i, c := range at {
+	var name strings.Builder
+	name.WriteString(k.prefix)
+	for i, coordinate := range at {
 		if i > 0 || k.prefix != "" {
-			b.WriteString(k.sep)
+			name.WriteString(k.sep)
 		}
-		b.WriteString(strconv.FormatInt(c, 10))
+		name.WriteString(strconv.FormatInt(coordinate, 10))
 	}
-	if b.Len() == 0 {
+	if name.Len() == 0 {
 		return "0"
 	}
-	return b.String()
+	return name.String()
 }
 
 // parse returns the coordinates that the name of an object has in a grid of objects. It reports false if no chunk has
@@ -69,18 +69,18 @@ func (k keys) parse(name string, grid []int64) ([]int64, bool) {
 		}
 		rest = strings.TrimPrefix(rest, k.sep)
 	}
-	var at []int64
+	var coordinates []int64
 	if len(grid) > 0 {
 		for part := range strings.SplitSeq(rest, k.sep) {
-			n, err := strconv.ParseInt(part, 10, 64)
-			if err != nil || len(at) == len(grid) || n < 0 || n >= grid[len(at)] {
+			number, err := strconv.ParseInt(part, 10, 64)
+			if err != nil || len(coordinates) == len(grid) || number < 0 || number >= grid[len(coordinates)] {
 				return nil, false
 			}
-			at = append(at, n)
+			coordinates = append(coordinates, number)
 		}
 	}
 	// Names with other spellings of the numbers, such as 00 or +1, are not chunks.
-	return at, len(at) == len(grid) && k.name(at) == name
+	return coordinates, len(coordinates) == len(grid) && k.name(coordinates) == name
 }
 
 // checkShape checks sizes: as many for chunks as for the array, all positive, and products that fit.
@@ -101,25 +101,26 @@ func checkShape(shape, chunks []int64) error {
 
 // cells returns the number of cells of a box, or -1 if it is over limit.
 func cells(shape []int64, limit int64) int64 {
-	n := int64(1)
-	for _, s := range shape {
-		if s > limit/n {
+	count := int64(1)
+	for _, side := range shape {
+		// The product is checked before it is made, so that it does not overflow.
+		if side > limit/count {
 			return -1
 		}
-		n *= s
+		count *= side
 	}
-	return n
+	return count
 }
 
 // chunkBytes returns the size of a decoded chunk, or an error if it is over limit.
 func (m *Meta) chunkBytes(limit int64) (int, error) {
-	n := cells(m.Chunks, limit/int64(m.DType.Size()))
-	if n < 0 {
+	count := cells(m.Chunks, limit/int64(m.DType.Size()))
+	if count < 0 {
 		return 0, fault.New(fault.Limit, metaPart, fault.NoOffset,
 			"a chunk of %v %s decodes to more than max_chunk, which is %d (--max-chunk of commands)",
 			m.Chunks, m.DType, limit)
 	}
-	return int(n) * m.DType.Size(), nil
+	return int(count) * m.DType.Size(), nil
 }
 
 // named is a codec or another extension: of version 3 an object with a name and a configuration, or the name alone, and
@@ -134,18 +135,18 @@ func (n *named) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '"' {
 		return json.Unmarshal(b, &n.name)
 	}
-	var v struct {
+	var extension struct {
 		ID   string `json:"id"`
 		Name string `json:"name"`
 		Conf object `json:"configuration"`
 	}
-	if err := json.Unmarshal(b, &v); err != nil {
+	if err := json.Unmarshal(b, &extension); err != nil {
 		return err
 	}
-	if n.name, n.conf = v.Name, v.Conf; v.ID == "" {
+	if n.name, n.conf = extension.Name, extension.Conf; extension.ID == "" {
 		return nil
 	}
-	n.name = v.ID
+	n.name = extension.ID
 	return json.Unmarshal(b, &n.conf)
 }
 
@@ -191,7 +192,8 @@ func parse2(v, attrs object) (*Meta, error) {
 		return nil, err
 	}
 	if ok, err := attrs.get("_ARRAY_DIMENSIONS", &meta.Names); err != nil || ok && len(meta.Names) != len(meta.Shape) {
-		meta.Names = nil // a convention of xarray: a value of another form is an attribute like any other
+		// The key is a convention of xarray, so that a value of another form is an attribute like any other.
+		meta.Names = nil
 	}
 	meta.xarrayFill = meta.Names != nil && v["fill_value"] != nil && string(v["fill_value"]) != "null"
 	return meta, nil
@@ -213,14 +215,14 @@ func (m *Meta) codecs2(v object, big bool) error {
 	if err := checkChain(len(filters)); err != nil {
 		return err
 	}
-	c := newChain(m)
-	for _, f := range filters {
-		m.Codecs = append(m.Codecs, f.name)
-		if err := c.add2(f.name, f.conf); err != nil {
+	chained := newChain(m)
+	for _, filter := range filters {
+		m.Codecs = append(m.Codecs, filter.name)
+		if err := chained.add2(filter.name, filter.conf); err != nil {
 			return err
 		}
 	}
-	m.steps = c.decoding(big)
+	m.steps = chained.decoding(big)
 	return nil
 }
 
@@ -271,11 +273,11 @@ func parse3(v object) (*Meta, error) {
 	if len(names) > 0 && len(names) != len(meta.Shape) {
 		return nil, corrupt("%d dimension_names for %d dimensions", len(names), len(meta.Shape))
 	}
-	for _, n := range names {
-		if n == nil {
-			n = new(string)
+	for _, name := range names {
+		if name == nil {
+			name = new(string)
 		}
-		meta.Names = append(meta.Names, *n)
+		meta.Names = append(meta.Names, *name)
 	}
 	_, err = v.get("attributes", &meta.Attrs)
 	return meta, err
@@ -302,15 +304,15 @@ func (m *Meta) separator(v object, key string) error {
 
 // mustUnderstand refuses keys that are not known, unless their value says that it may be ignored.
 func mustUnderstand(v object, known []string) error {
-	for k, raw := range v {
-		if slices.Contains(known, k) {
+	for key, raw := range v {
+		if slices.Contains(known, key) {
 			continue
 		}
 		var x struct {
 			Must *bool `json:"must_understand"`
 		}
 		if json.Unmarshal(raw, &x) != nil || x.Must == nil || *x.Must {
-			return unsupported("extension %.60q", k)
+			return unsupported("extension %.60q", key)
 		}
 	}
 	return nil
@@ -331,13 +333,13 @@ func (m *Meta) keyEncoding(enc named) error {
 
 // fingerprintText returns the metadata that decides how chunks are read, in a fixed order.
 func fingerprintText(v object) string {
-	var b strings.Builder
-	for _, k := range [...]string{"shape", "chunks", "chunk_grid", "dtype", "data_type", "order", "fill_value",
+	var text strings.Builder
+	for _, key := range [...]string{"shape", "chunks", "chunk_grid", "dtype", "data_type", "order", "fill_value",
 		"codecs", "compressor", "filters"} {
-		b.WriteString(k)
-		b.Write(v[k])
+		text.WriteString(key)
+		text.Write(v[key])
 	}
-	return b.String()
+	return text.String()
 }
 
 // count returns 0 to n-1.

@@ -26,24 +26,25 @@ func Is(ctx context.Context, o source.Opener, p source.Path) bool {
 				return true
 			}
 		}
-		folder, _, ok := recordsFolder(uri)
+		folder, ok := recordsFolder(uri)
 		return ok && Is(ctx, o, source.Path{Name: folder, Scheme: p.Scheme})
 	}
-	if strings.ContainsAny(uri, "?#") { // a name cannot be appended
+	// The name of a metadata file would become part of the query.
+	if strings.ContainsAny(uri, "?#") {
 		return false
 	}
 	names := []string{meta3, array2, group2}
-	if folder, _, ok := recordsFolder(uri); ok || namedRecords(path.Base(uri)) {
+	if folder, ok := recordsFolder(uri); ok || namedRecords(path.Base(uri)) {
 		if ok {
 			uri = folder
 		}
 		names = []string{consolidated}
 	}
 	for _, name := range names {
-		r, err := o.Open(ctx, source.Join(uri, name))
+		reader, err := o.Open(ctx, source.Join(uri, name))
 		if err == nil {
-			is := beginsLikeJSON(ctx, r)
-			return r.Close() == nil && is
+			is := beginsLikeJSON(ctx, reader)
+			return reader.Close() == nil && is
 		}
 		if source.Unreachable(err) {
 			return false
@@ -86,16 +87,16 @@ type entry struct {
 // Open opens the array or the group at a URI. If there is neither, it returns fault.NotFound. The memory of the
 // metadata is charged to the account of ctx, which must stay open for as long as the node is used.
 func Open(ctx context.Context, o source.Opener, uri string, opt Options) (*Node, error) {
-	n := &Node{URI: strings.TrimSuffix(uri, "/"), open: o, options: opt.withDefaults(budget.Of(ctx))}
-	err := n.refer(ctx)
+	node := &Node{URI: strings.TrimSuffix(uri, "/"), open: o, options: opt.withDefaults(budget.Of(ctx))}
+	err := node.refer(ctx)
 	if err == nil {
-		err = n.load(ctx)
+		err = node.load(ctx)
 	}
 	if err != nil {
-		n.drop()
+		node.drop()
 		return nil, err
 	}
-	return n, nil
+	return node, nil
 }
 
 // array makes an array of consolidated metadata.
@@ -126,19 +127,19 @@ func (n *Node) At(ctx context.Context, p string) (*Node, error) {
 		}
 		return node, err
 	}
-	e, ok := n.below[n.prefix+p]
+	found, ok := n.below[n.prefix+p]
 	if !ok {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "group", fault.NoOffset, "no array or group %q", p), n.URI)
 	}
 	node := &Node{URI: source.Join(n.URI, p), Format: n.Format, open: n.open, options: n.options}
-	if e.array {
+	if found.array {
 		var err error
-		node.Array, err = n.array(p, e)
+		node.Array, err = n.array(p, found)
 		return node, err
 	}
-	node.Consolidated, node.below, node.prefix, node.Attrs = true, n.below, n.prefix+p+"/", e.attrs
+	node.Consolidated, node.below, node.prefix, node.Attrs = true, n.below, n.prefix+p+"/", found.attrs
 	if n.Format == 3 {
-		if _, err := e.meta.get("attributes", &node.Attrs); err != nil {
+		if _, err := found.meta.get("attributes", &node.Attrs); err != nil {
 			return nil, fault.WithFile(err, node.URI)
 		}
 	}

@@ -29,15 +29,18 @@ func single(m *Images, err error) (*Raster, error) {
 func newStack(list []*Images) (*Raster, bool) {
 	stack := &Raster{bands: list, grid: list[0].grid}
 	index := &list[0].grid
+	if len(list) > chunk.MaxBands {
+		return nil, false
+	}
 	for _, images := range list {
-		g := &images.grid
-		alike := g.Height == index.Height && g.Width == index.Width && g.DType == index.DType && images.n == list[0].n
-		if g.Bands != 1 || g.Times != 0 || !alike || len(list) > chunk.MaxBands {
+		grid := &images.grid
+		alike := grid.Height == index.Height && grid.Width == index.Width && grid.DType == index.DType
+		if grid.Bands != 1 || grid.Times != 0 || !alike || images.n != list[0].n {
 			return nil, false
 		}
 		// Bands with other chunks are read in the chunks of the first, which decodes some chunks twice.
 		stack.names = append(stack.names, path.Base(images.a.Path))
-		if !sameNoData(index, g) {
+		if !sameNoData(index, grid) {
 			stack.grid.NoData, stack.grid.NoDataBits = nil, nil
 		}
 	}
@@ -81,11 +84,11 @@ func (s *Raster) Arrays() []*Array {
 
 // Open implements chunk.BlockArray.
 func (s *Raster) Open() chunk.BlockReader {
-	r := &rasterReader{s: s}
+	reader := &rasterReader{s: s}
 	for _, m := range s.bands {
-		r.readers = append(r.readers, m.a.NewReader())
+		reader.readers = append(reader.readers, m.a.NewReader())
 	}
-	return r
+	return reader
 }
 
 // rasterReader reads images for one worker.
@@ -108,10 +111,12 @@ func (r *rasterReader) parts(image int64, b chunk.Box, do func(array int, cells 
 		return fault.New(fault.NotFound, "window", fault.NoOffset, "box %+v is not inside image %d", b, image)
 	}
 	each := r.s.bands[0].grid.Bands // planes of an array
-	for k := b.B0 / each; k*each < b.B1; k++ {
+	for array := b.B0 / each; array*each < b.B1; array++ {
 		part := b
-		part.B0, part.B1 = max(b.B0-k*each, 0), min(b.B1-k*each, each)
-		err := r.s.bands[k].parts(image, part, func(cells Box, planes int) error { return do(k, cells, planes) })
+		part.B0, part.B1 = max(b.B0-array*each, 0), min(b.B1-array*each, each)
+		err := r.s.bands[array].parts(image, part, func(cells Box, planes int) error {
+			return do(array, cells, planes)
+		})
 		if err != nil {
 			return err
 		}
@@ -122,9 +127,9 @@ func (r *rasterReader) parts(image int64, b chunk.Box, do func(array int, cells 
 // ReadBox implements chunk.BlockReader.
 func (r *rasterReader) ReadBox(ctx context.Context, dst []byte, image int64, b chunk.Box) error {
 	return r.parts(image, b, func(array int, cells Box, planes int) error {
-		n := planes * (b.Y1 - b.Y0) * (b.X1 - b.X0) * r.s.grid.DType.Size()
-		part := dst[:n]
-		dst = dst[n:]
+		size := planes * (b.Y1 - b.Y0) * (b.X1 - b.X0) * r.s.grid.DType.Size()
+		part := dst[:size]
+		dst = dst[size:]
 		return r.readers[array].ReadInto(ctx, part, cells.Lo, cells.Hi, r.s.bands[array].strides(cells))
 	})
 }
@@ -208,8 +213,7 @@ func (n *Node) raster(ctx context.Context, field, column, dims string) (*Raster,
 	return n.bandsOf(list, dims)
 }
 
-// pick returns the array that a field means. If that is one that cannot be read, it returns why: another array would
-// be other pixels under the field's name.
+// pick returns the array that a field means, or why it cannot be read.
 func pick(list []Member, field, column, dims string) (*Array, bool, error) {
 	var same, images []Member
 	for _, member := range list {
@@ -222,6 +226,7 @@ func pick(list []Member, field, column, dims string) (*Array, bool, error) {
 		}
 	}
 	if len(same) == 1 {
+		// Another array would be other pixels under the field's name.
 		return same[0].Array, same[0].Err == nil, same[0].Err
 	}
 	if column == "" && len(same) == 0 && len(images) == 1 {
@@ -268,19 +273,19 @@ func (n *Node) bandsOf(list []Member, dims string) (*Raster, error) {
 // namesOf lists the first paths of arrays, for an error.
 func namesOf(list []Member) string {
 	const most = 32
-	var b strings.Builder
+	var text strings.Builder
 	for i, member := range list {
 		if i == most {
-			b.WriteString(", …")
+			text.WriteString(", …")
 			break
 		}
 		if i > 0 {
-			b.WriteString(", ")
+			text.WriteString(", ")
 		}
-		b.WriteString(member.Path)
+		text.WriteString(member.Path)
 	}
-	if b.Len() == 0 {
+	if text.Len() == 0 {
 		return "none"
 	}
-	return b.String()
+	return text.String()
 }

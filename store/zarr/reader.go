@@ -45,20 +45,21 @@ func (r *Reader) ReadInto(ctx context.Context, dst []byte, lo, hi, stride []int6
 // chunk puts the part of one chunk that lies in the box into dst.
 func (r *Reader) chunk(ctx context.Context, dst []byte, at, lo, hi, stride []int64) error {
 	array := r.a
-	c := copier{size: array.DType.Size()}
+	part := copier{size: array.DType.Size()}
 	off, begin := int64(0), int64(0)
 	whole := true
 	strides := array.strides()
 	for d := range at {
 		start := at[d] * array.Chunks[d]
-		l, h := max(lo[d], start), min(hi[d], start+array.Chunks[d])
-		off += (l - lo[d]) * stride[d]
-		begin += (l - start) * strides[d]
-		full, asStored := l == start && h-l == array.Chunks[d], h-l == 1 || stride[d] == strides[d]
+		first, end := max(lo[d], start), min(hi[d], start+array.Chunks[d])
+		off += (first - lo[d]) * stride[d]
+		begin += (first - start) * strides[d]
+		full, asStored := first == start && end-first == array.Chunks[d], end-first == 1 || stride[d] == strides[d]
 		whole = whole && full && asStored
-		c.add(h-l, stride[d], strides[d])
+		part.add(end-first, stride[d], strides[d])
 	}
-	if whole { // the chunk is as the box: it is decoded where it goes
+	// The chunk is as the box, so that it needs no copy: it is decoded where it goes.
+	if whole {
 		done, err := r.straight(ctx, dst[off:off+int64(array.bytes)], at)
 		if done || err != nil {
 			return err
@@ -68,21 +69,21 @@ func (r *Reader) chunk(ctx context.Context, dst []byte, at, lo, hi, stride []int
 		return err
 	}
 	if r.gone {
-		n := c.run(false)
-		fillDims(dst[off:], array.Fill, c.dims, n)
+		n := part.run(false)
+		fillDims(dst[off:], array.Fill, part.dims, n)
 		return nil
 	}
-	c.copy(dst[off:], r.tile[begin:])
+	part.copy(dst[off:], r.tile[begin:])
 	return nil
 }
 
 // strides returns the bytes from one cell to the next in a decoded chunk along each dimension.
 func (a *Array) strides() []int64 {
 	out := make([]int64, len(a.Chunks))
-	n := int64(a.DType.Size())
+	stride := int64(a.DType.Size())
 	for _, d := range slices.Backward(a.order) {
-		out[d] = n
-		n *= a.Chunks[d]
+		out[d] = stride
+		stride *= a.Chunks[d]
 	}
 	return out
 }
@@ -122,16 +123,16 @@ func (r *Reader) load(ctx context.Context, at []int64) error {
 	return nil
 }
 
-// unpack decodes the bytes of a chunk into tile, which is bounded by Options.MaxChunk, and allocated after the bytes
-// have arrived.
+// unpack decodes the bytes of a chunk into tile, which is bounded by Options.MaxChunk.
 func (r *Reader) unpack(b []byte) error {
-	n := r.a.bytes
+	stored := r.a.bytes
 	if len(r.a.steps) > 0 {
-		n = r.a.steps[0].stored()
+		stored = r.a.steps[0].stored()
 	}
-	if n >= 0 && n != len(b) {
-		return badSize("bytes", len(b), n)
+	if stored >= 0 && stored != len(b) {
+		return badSize("bytes", len(b), stored)
 	}
+	// The tile is allocated only after its bytes have arrived, so that metadata alone takes no memory.
 	r.tile = slices.Grow(r.tile[:0], r.a.bytes+zstd.Spare)[:r.a.bytes]
 	return r.decode(r.tile, b)
 }

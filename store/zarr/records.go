@@ -82,15 +82,15 @@ const (
 	maxRecordChunks = 1 << 40
 )
 
-// recordsFolder splits a URI into a directory with the name of references in Parquet and the path below it, if it has
-// both.
-func recordsFolder(uri string) (folder, below string, ok bool) {
+// recordsFolder returns the beginning of a URI that names a directory of references in Parquet, if a path below it
+// follows.
+func recordsFolder(uri string) (folder string, ok bool) {
 	for pos, c := range uri {
 		if c == '/' && namedRecords(path.Base(uri[:pos])) && strings.Trim(uri[pos:], "/") != "" {
-			return uri[:pos], strings.Trim(uri[pos:], "/"), true
+			return uri[:pos], true
 		}
 	}
-	return "", "", false
+	return "", false
 }
 
 // referRecords makes the node's opener one of references in Parquet if the consolidated metadata of a folder says so.
@@ -107,16 +107,16 @@ func (n *Node) referRecords(ctx context.Context, folder string, all object) erro
 	if err := cmp.Or(all.need("metadata", &nodes), n.charge(ctx, recordMemory+recordURLs)); err != nil {
 		return err
 	}
-	s := &records{base: n.open, folder: folder, size: size, arrays: map[string]*recordArray{},
+	table := &records{base: n.open, folder: folder, size: size, arrays: map[string]*recordArray{},
 		kept: lru.New[recordKey, *recordFile](recordMemory), known: lru.New[string, *referred](recordURLs),
 		busy: make(chan struct{}, 1)}
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
-		s.refs = append(s.refs, namedRef{name, ref{inline: nodes[name]}})
+		table.refs = append(table.refs, namedRef{name, ref{inline: nodes[name]}})
 		if dir, ok := strings.CutSuffix(name, "/"+array2); ok {
-			s.arrays[dir] = newRecordArray(nodes[name])
+			table.arrays[dir] = newRecordArray(nodes[name])
 		}
 	}
-	n.open = &references{base: n.open, uri: folder, list: s}
+	n.open = &references{base: n.open, uri: folder, list: table}
 	return nil
 }
 
@@ -127,45 +127,45 @@ func newRecordArray(raw []byte) *recordArray {
 	if decode(raw, &meta) != nil {
 		return nil
 	}
-	m, err := parse2(meta, nil)
+	parsed, err := parse2(meta, nil)
 	if err != nil {
 		return nil
 	}
-	a := &recordArray{keys: m.keys, grid: gridOf(m.Shape, m.Chunks)}
-	if !slices.Contains(a.grid, 0) && cells(a.grid, maxRecordChunks) < 0 {
+	array := &recordArray{keys: parsed.keys, grid: gridOf(parsed.Shape, parsed.Chunks)}
+	if !slices.Contains(array.grid, 0) && cells(array.grid, maxRecordChunks) < 0 {
 		return nil
 	}
-	return a
+	return array
 }
 
 // find implements refTable.
 func (s *records) find(ctx context.Context, name string) (ref, bool, error) {
-	k, row, ok := s.place(name)
+	key, row, ok := s.place(name)
 	if !ok {
 		return s.refList.find(ctx, name)
 	}
-	file, err := s.open(ctx, k)
-	var r ref
+	file, err := s.open(ctx, key)
+	var found ref
 	if err == nil {
-		r, ok, err = s.row(file, row)
+		found, ok, err = s.row(file, row)
 	}
-	return r, ok && err == nil, fault.WithFile(fault.WithPart(err, firstBytes(name), 0), s.uri(k))
+	return found, ok && err == nil, fault.WithFile(fault.WithPart(err, firstBytes(name), 0), s.uri(key))
 }
 
 // place returns the file and the row of the chunk with a name.
 func (s *records) place(name string) (k recordKey, row int64, ok bool) {
 	for i := range name {
-		a := s.arrays[name[:i]]
-		if name[i] != '/' || a == nil {
+		array := s.arrays[name[:i]]
+		if name[i] != '/' || array == nil {
 			continue
 		}
-		at, ok := a.keys.parse(name[i+1:], a.grid)
+		coordinates, ok := array.keys.parse(name[i+1:], array.grid)
 		if !ok {
 			continue
 		}
 		number := int64(0)
-		for d, n := range a.grid {
-			number = number*n + at[d]
+		for d, n := range array.grid {
+			number = number*n + coordinates[d]
 		}
 		return recordKey{name[:i], number / s.size}, number % s.size, true
 	}
@@ -177,8 +177,7 @@ func (s *records) uri(k recordKey) string {
 	return source.Join(s.folder, fmt.Sprintf("%s/refs.%d.parq", k.dir, k.number))
 }
 
-// open returns the rows of a file, which are kept. A damaged file is kept, too: each of its rows would otherwise read
-// and decode it again.
+// open returns the rows of a file, which are kept.
 func (s *records) open(ctx context.Context, k recordKey) (*recordFile, error) {
 	if f, ok := s.kept.Get(k); ok {
 		return f, f.err
@@ -199,25 +198,27 @@ func (s *records) open(ctx context.Context, k recordKey) (*recordFile, error) {
 		}
 		file, cost = &recordFile{err: err}, recordError
 	}
+	// A damaged file is kept too: each of its rows would otherwise read and decode it again.
 	s.kept.Add(k, file, cost+int64(len(k.dir)))
 	return file, err
 }
 
 // read decodes a file. It returns the memory that the rows take, too.
 func (s *records) read(ctx context.Context, k recordKey) (*recordFile, int64, error) {
-	in, err := s.base.Open(ctx, s.uri(k))
+	reader, err := s.base.Open(ctx, s.uri(k))
 	if missing(err) {
 		return &recordFile{absent: true}, 0, nil
 	}
 	if err != nil {
 		return nil, 0, err
 	}
-	defer in.Close()
-	if in.Size() > maxRecordFile {
-		return nil, 0, fault.New(fault.Limit, recordsPart, fault.NoOffset, "%d bytes, at most %d", in.Size(),
+	defer reader.Close()
+	if reader.Size() > maxRecordFile {
+		return nil, 0, fault.New(fault.Limit, recordsPart, fault.NoOffset, "%d bytes, at most %d", reader.Size(),
 			maxRecordFile)
 	}
-	table, err := tables.Read(ctx, in, 0, in.Size(), tables.Options{MaxRows: maxRecordSize, MaxBytes: recordMemory})
+	limits := tables.Options{MaxRows: maxRecordSize, MaxBytes: recordMemory}
+	table, err := tables.Read(ctx, reader, 0, reader.Size(), limits)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -261,13 +262,13 @@ func (s *records) row(f *recordFile, row int64) (r ref, ok bool, err error) {
 	if !has(colPath) {
 		return ref{}, false, nil
 	}
-	for i, to := range [...]*int64{&r.off, &r.n} {
+	for i, number := range [...]*int64{&r.off, &r.n} {
 		column := colOffset + i
 		if !has(column) {
 			return ref{}, false, fault.New(fault.Corrupt, "column "+recordNames[column], fault.NoOffset,
 				"row %d has a URL, but no number", row)
 		}
-		*to = f.columns[column].Int(int(row))
+		*number = f.columns[column].Int(int(row))
 	}
 	target := f.columns[colPath].Str(int(row))
 	if err := r.check(target, true); err != nil {
@@ -289,8 +290,8 @@ func (s *records) target(u string) (*referred, error) {
 		return nil, fault.New(fault.Limit, recordsPart, fault.NoOffset, "the URL %.80q has more than %d bytes", u,
 			maxURL)
 	}
-	f := &referred{}
-	f.uri, f.err = resolve(s.folder, u)
-	s.known.Add(u, f, int64(len(u)+len(f.uri))+referredRefs*refBytes)
-	return f, nil
+	file := &referred{}
+	file.uri, file.err = resolve(s.folder, u)
+	s.known.Add(u, file, int64(len(u)+len(file.uri))+referredRefs*refBytes)
+	return file, nil
 }

@@ -80,28 +80,28 @@ func parseReferences(ctx context.Context, b []byte, grow func(refs int, bytes in
 	if err != nil {
 		return nil, err
 	}
-	p := refsParser{ctx: ctx, grow: grow, known: map[string]*referred{}, templates: map[string]string{}}
+	parser := refsParser{ctx: ctx, grow: grow, known: map[string]*referred{}, templates: map[string]string{}}
 	decoder := json.NewDecoder(bytes.NewReader(b))
-	if err := p.members(decoder, p.member); err != nil {
+	if err := parser.members(decoder, parser.member); err != nil {
 		return nil, err
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, refsCorrupt("more follows after the object")
 	}
-	for _, file := range p.list.files {
-		u := file.uri
+	for _, file := range parser.list.files {
+		short := file.uri
 		var err error
-		if file.uri, err = p.expand(u); err != nil {
+		if file.uri, err = parser.expand(short); err != nil {
 			return nil, err
 		}
 		// Templates make long URLs of short ones. Resolving them makes another copy.
-		if extra := int64(len(file.uri) - len(u)); extra > 0 {
-			if err := p.grow(0, 2*extra); err != nil {
+		if extra := int64(len(file.uri) - len(short)); extra > 0 {
+			if err := parser.grow(0, 2*extra); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return &p.list, p.sort()
+	return &parser.list, parser.sort()
 }
 
 // members calls each for every key of the object that follows; each reads the value.
@@ -201,11 +201,11 @@ func (p *refsParser) reference(d *json.Decoder, name string) error {
 func (p *refsParser) value(raw json.RawMessage) (ref, error) {
 	switch raw[0] {
 	case '"':
-		var s string
-		if err := json.Unmarshal(raw, &s); err != nil {
+		var text string
+		if err := json.Unmarshal(raw, &text); err != nil {
 			return ref{}, refsCorrupt("%v", err)
 		}
-		return content(s)
+		return content(text)
 	case '{':
 		return ref{inline: raw}, nil
 	case '[':
@@ -233,31 +233,31 @@ func (p *refsParser) place(raw json.RawMessage) (ref, error) {
 	if err := json.Unmarshal(raw, &list); err != nil {
 		return ref{}, refsCorrupt("%v", err)
 	}
-	var u string
-	r := ref{n: -1}
+	var url string
+	found := ref{n: -1}
 	ranged := list[2] != nil
 	if list[0] == nil || ranged != (list[1] != nil) || list[3] != nil {
 		return ref{}, refsCorrupt("a list that is not a URL, or a URL, an offset and a length")
 	}
-	err := json.Unmarshal(list[0], &u)
+	err := json.Unmarshal(list[0], &url)
 	if err == nil && ranged {
-		err = cmp.Or(json.Unmarshal(list[1], &r.off), json.Unmarshal(list[2], &r.n))
+		err = cmp.Or(json.Unmarshal(list[1], &found.off), json.Unmarshal(list[2], &found.n))
 	}
 	if err != nil {
 		return ref{}, refsCorrupt("%v", err)
 	}
-	if err := r.check(u, ranged); err != nil {
+	if err := found.check(url, ranged); err != nil {
 		return ref{}, err
 	}
-	if r.to = p.known[u]; r.to == nil {
-		if err := p.grow(referredRefs, int64(2*len(u))); err != nil {
+	if found.to = p.known[url]; found.to == nil {
+		if err := p.grow(referredRefs, int64(2*len(url))); err != nil {
 			return ref{}, err
 		}
-		r.to = &referred{uri: u}
-		p.known[u] = r.to
-		p.list.files = append(p.list.files, r.to)
+		found.to = &referred{uri: url}
+		p.known[url] = found.to
+		p.list.files = append(p.list.files, found.to)
 	}
-	return r, nil
+	return found, nil
 }
 
 // check returns an error if the reference cannot be one to a file at u.
@@ -273,32 +273,33 @@ func (r *ref) check(u string, ranged bool) error {
 const maxURL = 8 << 10
 
 // expand puts the templates into a URL: {{name}}. Of the language of templates that kerchunk takes, nothing else is
-// known, and a template is not expanded again, so that none can refer to itself.
+// known.
 func (p *refsParser) expand(u string) (string, error) {
-	var b strings.Builder
+	var expanded strings.Builder
 	for rest := u; ; {
 		before, after, ok := strings.Cut(rest, "{{")
 		if !ok {
-			b.WriteString(rest)
+			expanded.WriteString(rest)
 			break
 		}
 		name, end, closed := strings.Cut(after, "}}")
 		text, known := p.templates[strings.TrimSpace(name)]
+		// A template is not expanded again, so that none can refer to itself.
 		if !closed || !known || strings.Contains(text, "{{") {
 			return "", fault.New(fault.Unsupported, refsPart, fault.NoOffset,
 				"the URL %.80q: of templates, only {{NAME}} with a text without templates is known", u)
 		}
-		b.WriteString(before)
-		b.WriteString(text)
+		expanded.WriteString(before)
+		expanded.WriteString(text)
 		rest = end
-		if b.Len() > maxURL {
+		if expanded.Len() > maxURL {
 			break
 		}
 	}
-	if b.Len() > maxURL {
+	if expanded.Len() > maxURL {
 		return "", fault.New(fault.Limit, refsPart, fault.NoOffset, "the URL %.80q has more than %d bytes", u, maxURL)
 	}
-	return b.String(), nil
+	return expanded.String(), nil
 }
 
 // sort sorts the objects by name. Two of one name are corrupt.

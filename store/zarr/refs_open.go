@@ -100,7 +100,7 @@ func (n *Node) refer(ctx context.Context) error {
 	if _, ok := n.open.(*references); ok {
 		return nil
 	}
-	if folder, _, ok := recordsFolder(n.URI); ok {
+	if folder, ok := recordsFolder(n.URI); ok {
 		uri := source.Join(folder, consolidated)
 		all, err := n.optional(ctx, uri)
 		if err != nil || all != nil {
@@ -115,7 +115,8 @@ func (n *Node) refer(ctx context.Context) error {
 	const copies = 2 // the text and, if it is all one string, a value of it
 	err := n.readText(ctx, file, maxRefsFile, copies, func(b []byte) (err error) {
 		list, err = parseReferences(ctx, b, func(refs int, bytes int64) error {
-			return n.charge(ctx, 2*int64(refs)*refBytes+bytes) // twice, since the list grows
+			// Each reference is charged twice, since the list grows.
+			return n.charge(ctx, 2*int64(refs)*refBytes+bytes)
 		})
 		return err
 	})
@@ -136,7 +137,8 @@ func (s *references) name(uri string) (string, bool) {
 		return "", false
 	}
 	rest = strings.TrimPrefix(rest, "/")
-	if source.IsWeb(s.uri) { // see source.Join
+	// source.Join escaped the name, so that it needs to be unescaped.
+	if source.IsWeb(s.uri) {
 		plain, err := url.PathUnescape(rest)
 		return plain, err == nil
 	}
@@ -146,10 +148,10 @@ func (s *references) name(uri string) (string, bool) {
 // Open implements source.Opener. A URI without a reference is fault.NotFound.
 func (s *references) Open(ctx context.Context, uri string) (source.Reader, error) {
 	name, ok := s.name(uri)
-	var r ref
+	var found ref
 	var err error
 	if ok {
-		r, ok, err = s.list.find(ctx, name)
+		found, ok, err = s.list.find(ctx, name)
 	}
 	if err != nil {
 		return nil, fault.WithFile(err, s.uri)
@@ -157,23 +159,23 @@ func (s *references) Open(ctx context.Context, uri string) (source.Reader, error
 	if !ok {
 		return nil, fault.WithFile(fault.New(fault.NotFound, refsPart, fault.NoOffset, "no object %.80q", name), s.uri)
 	}
-	target := r.to
+	target := found.to
 	if target == nil {
-		return source.Memory(r.inline), nil
+		return source.Memory(found.inline), nil
 	}
 	if target.err != nil {
 		return nil, fault.WithFile(target.err, s.uri)
 	}
-	in, err := target.open(ctx, s.base)
+	file, err := target.open(ctx, s.base)
 	if err != nil {
 		return nil, fault.WithFile(existing(err), target.uri)
 	}
-	if r.n < 0 {
-		return in, nil
+	if found.n < 0 {
+		return file, nil
 	}
-	part, err := source.SectionOf(in, r.off, r.n)
+	part, err := source.SectionOf(file, found.off, found.n)
 	if err != nil {
-		_ = in.Close() // an earlier error is returned
+		_ = file.Close() // an earlier error is returned
 		return nil, fault.WithFile(fault.WithPart(err, refsPart, 0), target.uri)
 	}
 	return part, nil
@@ -211,9 +213,8 @@ func (f *referred) open(ctx context.Context, base source.Opener) (source.Reader,
 // NetCDF, GRIB and FITS.
 var arrayMagics = []string{"\x89HDF", "CDF\x01", "CDF\x02", "CDF\x05", "GRIB", "SIMP"}
 
-// holdsArrays returns an error if a local file below roots is not of a format that references point into. As with
-// indexes in catalogs (catalog.CheckRaster), a user who can write a file below a root could otherwise describe any
-// other file there, such as a key, as pixels.
+// holdsArrays returns an error if a local file below roots is not of a format that references point into.
+// catalog.CheckRaster does the same for indexes in catalogs.
 func holdsArrays(ctx context.Context, base source.Opener, uri string, r source.Reader) error {
 	if source.IsRemote(source.FileOf(uri)) || !source.RootsOf(base).Bounded() {
 		return nil
@@ -222,6 +223,7 @@ func holdsArrays(ctx context.Context, base source.Opener, uri string, r source.R
 	if err := r.ReadAt(ctx, head, 0); err != nil {
 		return err
 	}
+	// A user who can write a file below a root could otherwise describe any other file there, such as a key, as pixels.
 	if magic.Of(head) != magic.TIFF && !slices.Contains(arrayMagics, string(head)) {
 		return fault.New(fault.Unsupported, refsPart, 0,
 			"below the roots of a server, references lead to files of HDF5, NetCDF, GRIB, TIFF or FITS only")

@@ -29,16 +29,16 @@ const (
 
 // indexSize returns the bytes of the index.
 func (s *shard) indexSize() (n int, entries int, err error) {
-	e := cells(s.grid, maxIndexEntries)
-	if e < 0 {
+	chunks := cells(s.grid, maxIndexEntries)
+	if chunks < 0 {
 		return 0, 0, fault.New(fault.Limit, shardPart, fault.NoOffset, "a shard of %v chunks, at most %d", s.grid,
 			maxIndexEntries)
 	}
-	n = int(e) * indexEntry
+	n = int(chunks) * indexEntry
 	if s.sum {
 		n += sumBytes // of the CRC-32C behind the entries
 	}
-	return n, int(e), nil
+	return n, int(chunks), nil
 }
 
 // parse reads the index of a shard that has size bytes from base on.
@@ -56,34 +56,35 @@ func (s *shard) parse(b []byte, base, size int64) ([]chunk.Range, error) {
 	}
 	list := make([]chunk.Range, len(b)/indexEntry)
 	for i := range list {
-		off, n := order.Uint64(b[i*indexEntry:]), order.Uint64(b[i*indexEntry+8:])
-		if off == noChunk && n == noChunk {
+		off, length := order.Uint64(b[i*indexEntry:]), order.Uint64(b[i*indexEntry+8:])
+		if off == noChunk && length == noChunk {
 			list[i] = chunk.Range{Off: -1}
 			continue
 		}
-		if off > uint64(size) || n > uint64(size)-off {
+		if off > uint64(size) || length > uint64(size)-off {
 			return nil, fault.New(fault.Corrupt, shardPart, fault.NoOffset,
-				"chunk %d: %d bytes at %d in a shard of %d", i, n, off, size)
+				"chunk %d: %d bytes at %d in a shard of %d", i, length, off, size)
 		}
-		list[i] = chunk.Range{Off: base + int64(off), Len: int64(n)}
+		list[i] = chunk.Range{Off: base + int64(off), Len: int64(length)}
 	}
 	return list, nil
 }
 
 // read reads the index of a shard that has size bytes from base on in an object.
 func (s *shard) read(ctx context.Context, r source.Reader, base, size int64) ([]chunk.Range, error) {
-	n, _, err := s.indexSize()
+	length, _, err := s.indexSize()
 	if err != nil {
 		return nil, err
 	}
-	if int64(n) > size { // so the allocation is no larger than the object
-		return nil, fault.New(fault.Corrupt, shardPart, fault.NoOffset, "it has %d bytes, the shard %d", n, size)
+	// The index must not be larger than its shard, so that the allocation is no larger than the object.
+	if int64(length) > size {
+		return nil, fault.New(fault.Corrupt, shardPart, fault.NoOffset, "it has %d bytes, the shard %d", length, size)
 	}
 	pos := base
 	if !s.atStart {
-		pos += size - int64(n)
+		pos += size - int64(length)
 	}
-	data := make([]byte, n)
+	data := make([]byte, length)
 	if err := r.ReadAt(ctx, data, pos); err != nil {
 		return nil, err
 	}
@@ -132,16 +133,16 @@ func (a *Array) readIndex(ctx context.Context, uri string, inside []int64) (*sha
 		x.at, err = a.shards[level].read(ctx, file, span.Off, span.Len)
 		return x, err
 	}
-	r, err := a.open.Open(ctx, uri)
+	object, err := a.open.Open(ctx, uri)
 	if missing(err) {
 		return &shardIndex{gone: true}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	index := &shardIndex{known: source.Known{Size: r.Size(), ETag: source.ETag(r)}}
-	reader := r
+	defer object.Close()
+	index := &shardIndex{known: source.Known{Size: object.Size(), ETag: source.ETag(object)}}
+	reader := object
 	if !a.shards[0].atStart {
 		// The reader of an object of known size asks for exactly the index, not for a block around it.
 		if reader, err = source.OpenKnown(ctx, a.open, uri, index.known); err != nil {
@@ -149,7 +150,7 @@ func (a *Array) readIndex(ctx context.Context, uri string, inside []int64) (*sha
 		}
 		defer reader.Close()
 	}
-	index.at, err = a.shards[0].read(ctx, reader, 0, r.Size())
+	index.at, err = a.shards[0].read(ctx, reader, 0, object.Size())
 	return index, err
 }
 
@@ -164,12 +165,12 @@ type place struct {
 
 // inShard returns the place of a chunk in a shard.
 func (a *Array) inShard(uri string, at chunk.Range, known source.Known) (place, error) {
-	p := place{uri: uri, at: at, known: known}
+	stored := place{uri: uri, at: at, known: known}
 	if limit := a.maxStored(); at.Len > limit {
-		return p, fault.WithFile(fault.New(fault.Limit, shardPart, at.Off, "a chunk of %d bytes, at most %d", at.Len,
-			limit), uri)
+		return stored, fault.WithFile(fault.New(fault.Limit, shardPart, at.Off, "a chunk of %d bytes, at most %d",
+			at.Len, limit), uri)
 	}
-	return p, nil
+	return stored, nil
 }
 
 // find returns where the chunk with the given coordinates is. Without shards it asks for nothing.
@@ -187,14 +188,14 @@ func (a *Array) find(ctx context.Context, at []int64) (place, error) {
 		if err != nil || index.gone {
 			return place{uri: uri, gone: true}, err
 		}
-		n := int64(0)
+		number := int64(0)
 		for d := range at {
-			n = n*shard.grid[d] + at[d]/(shard.inner[d]/a.Chunks[d])%shard.grid[d]
+			number = number*shard.grid[d] + at[d]/(shard.inner[d]/a.Chunks[d])%shard.grid[d]
 		}
-		if span, known = index.at[n], index.known; span.Off < 0 {
+		if span, known = index.at[number], index.known; span.Off < 0 {
 			return place{uri: uri, gone: true}, nil
 		}
-		inside = append(inside, n)
+		inside = append(inside, number)
 	}
 	return a.inShard(uri, span, known)
 }

@@ -29,7 +29,7 @@ type number struct {
 
 // codec is a kind of steps.
 type codec struct {
-	// undo fills dst, of the step's size, from src, the stored form.
+	// undo fills dst, of the step's size, from src, the stored form, which has step.stored bytes if these are known.
 	undo func(d *decoder, dst, src []byte, s *step) error
 	// sum is the checksum that follows the bytes, in place of undo.
 	sum func(b []byte) uint32
@@ -75,17 +75,11 @@ func unLZ4(_ *decoder, dst, src []byte, _ *step) error {
 }
 
 func unshuffle(_ *decoder, dst, src []byte, s *step) error {
-	if len(src) != len(dst) {
-		return broken("", "%d bytes, %d needed", len(src), len(dst))
-	}
 	planes.Join(dst, src, s.elem)
 	return nil
 }
 
 func swap(_ *decoder, dst, src []byte, s *step) error {
-	if len(src) != len(dst) {
-		return broken("", "%d bytes, %d needed", len(src), len(dst))
-	}
 	copy(dst, src)
 	kernel.SwapBytes(dst, s.elem)
 	return nil

@@ -44,34 +44,35 @@ func (a *Array) Verify(ctx context.Context, workers int) (Checked, error) {
 		return Checked{}, fault.WithFile(fault.New(fault.Limit, "array", fault.NoOffset,
 			"a grid of %v chunks or shards: at most %d can be checked", grid, maxObjects), a.URI)
 	}
-	v := &verifier{a: a}
+	verifier := &verifier{a: a}
 	// A worker holds the stored bytes of a chunk, at most about two times the decoded ones, and the bytes between
 	// codecs, at most two times as well: five times with the decoded ones.
 	need := 5*int64(a.bytes) + 64<<10
 	for i := range a.shards {
-		n, _, err := a.shards[i].indexSize()
+		size, _, err := a.shards[i].indexSize()
 		if err != nil {
 			return Checked{}, fault.WithFile(err, a.URI)
 		}
-		need += 2 * int64(n) // the index as bytes and as ranges
+		need += 2 * int64(size) // the index as bytes and as ranges
 	}
 	workers = int(max(1, min(int64(workers), inFlight/need)))
-	v.readers = make(chan *Reader, workers)
+	verifier.readers = make(chan *Reader, workers)
 	for range workers {
-		v.readers <- a.NewReader()
+		verifier.readers <- a.NewReader()
 	}
-	v.group, v.ctx = errgroup.WithContext(ctx)
-	v.group.SetLimit(workers)
+	verifier.group, verifier.ctx = errgroup.WithContext(ctx)
+	verifier.group.SetLimit(workers)
 	stopped := eachIn(Box{make([]int64, len(grid)), grid}, func(at []int64) error {
 		object := slices.Clone(at)
-		v.group.Go(crash.Guard(func() error { return v.object(object) }))
-		return v.ctx.Err()
+		verifier.group.Go(crash.Guard(func() error { return verifier.object(object) }))
+		return verifier.ctx.Err()
 	})
-	if err := cmp.Or(v.group.Wait(), stopped); err != nil { // the first fault is why the context is done
-		return v.c, err
+	// The error of the group comes first, because the first fault is why the context is done.
+	if err := cmp.Or(verifier.group.Wait(), stopped); err != nil {
+		return verifier.c, err
 	}
-	v.c.Absent = a.chunksIn(make([]int64, len(a.Shape)), a.Shape) - v.touched
-	return v.c, v.first
+	verifier.c.Absent = a.chunksIn(make([]int64, len(a.Shape)), a.Shape) - verifier.touched
+	return verifier.c, verifier.first
 }
 
 // verifier checks the chunks of an array.
@@ -176,14 +177,14 @@ func (v *verifier) shard(uri string, inside []int64, size int64, cell []int64) e
 	return nil
 }
 
-// overlap returns an error if ranges of a shard overlap so much that they cannot lie side by side. Otherwise a small
-// file could name one range millions of times, and each of them would be decoded.
+// overlap returns an error if ranges of a shard overlap so much that they cannot lie side by side.
 func overlap(list []chunk.Range, size int64) error {
 	sum := int64(0)
 	for i, span := range list {
 		if span.Off < 0 {
 			continue
 		}
+		// A small file could otherwise name one range millions of times, and each of them would be decoded.
 		if sum += span.Len; sum > size {
 			return fault.New(fault.Corrupt, shardPart, fault.NoOffset,
 				"the first %d of its %d chunks have more bytes than the shard, which has %d", i+1, len(list), size)
@@ -236,17 +237,17 @@ func (v *verifier) chunk(cell []int64, p place, err error) error {
 // chunksIn returns the number of chunks that a box of cells from first on meets inside of the array. It is
 // math.MaxInt64 if there are more.
 func (a *Array) chunksIn(first, size []int64) int64 {
-	n := int64(1)
+	chunks := int64(1)
 	for d := range first {
 		side := min(size[d], a.Shape[d]-first[d])
 		if side < 1 {
 			return 0
 		}
-		if side = (side-1)/a.Chunks[d] + 1; n > math.MaxInt64/side {
-			n = math.MaxInt64
+		if side = (side-1)/a.Chunks[d] + 1; chunks > math.MaxInt64/side {
+			chunks = math.MaxInt64
 		} else {
-			n *= side
+			chunks *= side
 		}
 	}
-	return n
+	return chunks
 }

@@ -68,6 +68,7 @@ func Write(ctx context.Context, w io.Writer, t *tables.Table) error {
 	if err := message(w, schema(fields, nil), nil); err != nil {
 		return err
 	}
+	// Dictionaries need to come before the batches that refer to them.
 	codes := &coder{w: w}
 	for i, values := range cols {
 		err := CheckForm(fields[i].Type, values)
@@ -83,13 +84,13 @@ func Write(ctx context.Context, w io.Writer, t *tables.Table) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		b := batch{n: min(rows, t.Len()-first), codes: codes.columns}
+		batch := batch{n: min(rows, t.Len()-first), codes: codes.columns}
 		for i, values := range cols {
-			if err := b.add(fields[i].Type, values, first, first+b.n); err != nil {
+			if err := batch.add(fields[i].Type, values, first, first+batch.n); err != nil {
 				return fault.WithPart(err, "column "+fields[i].Name, fault.NoOffset)
 			}
 		}
-		if err := message(w, b.message(headerRecordBatch, 0), b.body); err != nil {
+		if err := message(w, batch.message(headerRecordBatch, 0), batch.body); err != nil {
 			return err
 		}
 	}
@@ -181,7 +182,7 @@ func vector(b *flatbuffers.Builder, list []flatbuffers.UOffsetT) flatbuffers.UOf
 }
 
 func (s *schemaBuilder) field(c tables.Column, nullable bool) flatbuffers.UOffsetT {
-	b := s.Builder
+	builder := s.Builder
 	var below []tables.Column
 	switch c.Type.Kind {
 	case tables.List:
@@ -190,23 +191,23 @@ func (s *schemaBuilder) field(c tables.Column, nullable bool) flatbuffers.UOffse
 		below = c.Type.Fields
 	}
 	form := c.Type.Stored()
-	name, metadata, codes := b.CreateString(c.Name), metadataOf(b, form), s.dictionary(form)
+	name, metadata, codes := builder.CreateString(c.Name), metadataOf(builder, form), s.dictionary(form)
 	children := flatbuffers.UOffsetT(0)
 	if form.Store == tables.Map {
 		children = s.pairs(c.Type.Elem.Fields)
 	} else {
 		children = s.fieldsOf(below)
 	}
-	kind, typ := storedOf(b, c.Type)
-	b.StartObject(7)
-	b.PrependUOffsetTSlot(0, name, 0)
-	b.PrependBoolSlot(1, nullable && !form.Required, false)
-	b.PrependByteSlot(2, kind, 0)
-	b.PrependUOffsetTSlot(3, typ, 0)
-	b.PrependUOffsetTSlot(4, codes, 0)
-	b.PrependUOffsetTSlot(5, children, 0)
-	b.PrependUOffsetTSlot(6, metadata, 0)
-	return b.EndObject()
+	kind, typ := storedOf(builder, c.Type)
+	builder.StartObject(7)
+	builder.PrependUOffsetTSlot(0, name, 0)
+	builder.PrependBoolSlot(1, nullable && !form.Required, false)
+	builder.PrependByteSlot(2, kind, 0)
+	builder.PrependUOffsetTSlot(3, typ, 0)
+	builder.PrependUOffsetTSlot(4, codes, 0)
+	builder.PrependUOffsetTSlot(5, children, 0)
+	builder.PrependUOffsetTSlot(6, metadata, 0)
+	return builder.EndObject()
 }
 
 // object writes a table of n slots that describes a type.

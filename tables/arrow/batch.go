@@ -75,9 +75,9 @@ func (c *coder) code(v *tables.Vector) error {
 		}
 		codes[i] = code
 	}
-	b := batch{n: len(known)}
-	b.validity(nil, 0, b.n)
-	if err := b.addBytes(data, offs); err != nil {
+	dictionary := batch{n: len(known)}
+	dictionary.validity(nil, 0, dictionary.n)
+	if err := dictionary.addBytes(data, offs); err != nil {
 		return err
 	}
 	if c.columns == nil {
@@ -85,7 +85,7 @@ func (c *coder) code(v *tables.Vector) error {
 	}
 	c.columns[v] = codes
 	c.id++
-	return message(c.w, b.message(headerDictionary, c.id-1), b.body)
+	return message(c.w, dictionary.message(headerDictionary, c.id-1), dictionary.body)
 }
 
 // batch is a record batch that is being built.
@@ -217,15 +217,16 @@ func times(t tables.Type, v *tables.Vector, lo, hi int) []byte {
 	}
 	out := make([]int64, hi-lo)
 	for i := range out {
-		us := v.Ints()[lo+i]
+		micros := v.Ints()[lo+i]
 		switch {
-		case v.Null(lo + i): // its value may be too large
+		// The value of a null may be too large for the unit, so that it stays 0.
+		case v.Null(lo + i):
 		case unit == unitSecond:
-			out[i] = us / 1_000_000
+			out[i] = micros / 1_000_000
 		case unit == unitMillisecond:
-			out[i] = us / 1000
+			out[i] = micros / 1000
 		default:
-			if out[i] = us * 1000; v.Nanos() != nil {
+			if out[i] = micros * 1000; v.Nanos() != nil {
 				out[i] += v.Nanos()[lo+i]
 			}
 		}
@@ -403,11 +404,11 @@ func offsets(offs []uint32, width int) []byte {
 		}
 	}
 	out := make([]byte, 0, len(offs)*width/8)
-	for _, o := range offs {
-		if o -= offs[0]; width == 64 {
-			out = binary.LittleEndian.AppendUint64(out, uint64(o))
+	for _, offset := range offs {
+		if offset -= offs[0]; width == 64 {
+			out = binary.LittleEndian.AppendUint64(out, uint64(offset))
 		} else {
-			out = binary.LittleEndian.AppendUint32(out, o)
+			out = binary.LittleEndian.AppendUint32(out, offset)
 		}
 	}
 	return out
@@ -427,18 +428,18 @@ func overPadding(rows int) error {
 
 // padding returns how many bytes of memory a null takes, at most maxPadding+1.
 func padding(t tables.Type) int {
-	n := 8
+	size := 8
 	switch form := t.Stored(); {
 	case form.Store == tables.FixedBytes:
-		n = max(n, int(form.Size))
+		size = max(size, int(form.Size))
 	case form.Store == tables.FixedList:
-		n = max(n, int(form.Size)*padding(*t.Elem))
+		size = max(size, int(form.Size)*padding(*t.Elem))
 	case t.Kind == tables.Struct:
 		for _, f := range t.Fields {
-			n += padding(f.Type)
+			size += padding(f.Type)
 		}
 	}
-	return min(n, maxPadding+1)
+	return min(size, maxPadding+1)
 }
 
 func (b *batch) addBytes(data []byte, offs []uint32) error {

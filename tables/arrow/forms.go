@@ -16,12 +16,13 @@ func Fitted(ctx context.Context, t *tables.Table) []tables.Column {
 	cols := slices.Clone(t.Columns())
 	for i := range cols {
 		if required := cols[i].Type.Stored().Required; required || mayNotFit(cols[i].Type) {
-			v, err := t.At(ctx, i)
+			values, err := t.At(ctx, i)
 			if err != nil {
-				continue // Write returns the error
+				// The column cannot be read: Write needs to return that error, and not this function.
+				continue
 			}
-			cols[i].Type = fitted(cols[i].Type, v)
-			if required && slices.Contains(v.Nulls(), true) {
+			cols[i].Type = fitted(cols[i].Type, values)
+			if required && slices.Contains(values.Nulls(), true) {
 				cols[i].Type = cols[i].Type.With(func(f *tables.Form) { f.Required = false })
 			}
 		}
@@ -40,9 +41,9 @@ func fitted(t tables.Type, v *tables.Vector) tables.Type {
 			t = t.With(func(f *tables.Form) { f.Store = tables.Default })
 		}
 	case tables.String, tables.Binary:
-		if f := t.Stored(); f.Store == tables.Coded && f.Size < wideCodes && tooMany(f, v) {
-			f.Size = wideCodes
-			t.Form = &f
+		if form := t.Stored(); form.Store == tables.Coded && form.Size < wideCodes && tooMany(form, v) {
+			form.Size = wideCodes
+			t.Form = &form
 		}
 	case tables.List:
 		child, _ := v.Offsets()

@@ -25,9 +25,9 @@ const (
 // HasForms reports whether some column is stored in another form than the default of its kind: Parquet then needs
 // EncodedSchema beside its own.
 func HasForms(cols []tables.Column) bool {
-	for _, c := range cols {
-		if c.Type.Form != nil || HasForms(c.Type.Fields) ||
-			c.Type.Elem != nil && HasForms([]tables.Column{{Type: *c.Type.Elem}}) {
+	for _, column := range cols {
+		if column.Type.Form != nil || HasForms(column.Type.Fields) ||
+			column.Type.Elem != nil && HasForms([]tables.Column{{Type: *column.Type.Elem}}) {
 			return true
 		}
 	}
@@ -37,9 +37,9 @@ func HasForms(cols []tables.Column) bool {
 // EncodedSchema returns the schema of columns as a Parquet file has it under tables.ArrowKey. meta is the key-value
 // metadata of the file, which pyarrow takes from here alone.
 func EncodedSchema(cols []tables.Column, meta map[string]string) string {
-	var b bytes.Buffer
-	_ = message(&b, schema(cols, meta), nil) // a buffer takes all
-	return base64.StdEncoding.EncodeToString(b.Bytes())
+	var encoded bytes.Buffer
+	_ = message(&encoded, schema(cols, meta), nil) // a buffer takes all
+	return base64.StdEncoding.EncodeToString(encoded.Bytes())
 }
 
 // metadataOf writes the metadata of a field: the name and parameters of an extension type, and a description. It
@@ -77,35 +77,35 @@ func (s *schemaBuilder) dictionary(f tables.Form) flatbuffers.UOffsetT {
 	if f.Store != tables.Coded {
 		return 0
 	}
-	b, id := s.Builder, s.coded
+	builder, id := s.Builder, s.coded
 	s.coded++
-	_, width := object(b, typeInt, 2, func() {
-		b.PrependInt32Slot(0, f.Size, 0)
-		b.PrependBoolSlot(1, !f.Unsigned, false)
+	_, width := object(builder, typeInt, 2, func() {
+		builder.PrependInt32Slot(0, f.Size, 0)
+		builder.PrependBoolSlot(1, !f.Unsigned, false)
 	})
-	_, codes := object(b, 0, 4, func() {
-		b.PrependInt64Slot(0, id, 0)
-		b.PrependUOffsetTSlot(1, width, 0)
-		b.PrependBoolSlot(2, f.Ordered, false)
+	_, codes := object(builder, 0, 4, func() {
+		builder.PrependInt64Slot(0, id, 0)
+		builder.PrependUOffsetTSlot(1, width, 0)
+		builder.PrependBoolSlot(2, f.Ordered, false)
 	})
 	return codes
 }
 
 // pairs writes the child of a map: a struct, which is not null, with a key, which is not null either, and a value.
 func (s *schemaBuilder) pairs(pair []tables.Column) flatbuffers.UOffsetT {
-	b := s.Builder
-	name := b.CreateString("entries")
-	children := vector(b, []flatbuffers.UOffsetT{
+	builder := s.Builder
+	name := builder.CreateString("entries")
+	children := vector(builder, []flatbuffers.UOffsetT{
 		s.field(tables.Column{Name: "key", Type: pair[0].Type}, false),
 		s.field(tables.Column{Name: "value", Type: pair[1].Type}, true)})
-	_, typ := object(b, typeStruct, 0, nil)
-	_, entries := object(b, 0, 7, func() {
-		b.PrependUOffsetTSlot(0, name, 0)
-		b.PrependByteSlot(2, typeStruct, 0)
-		b.PrependUOffsetTSlot(3, typ, 0)
-		b.PrependUOffsetTSlot(5, children, 0)
+	_, typ := object(builder, typeStruct, 0, nil)
+	_, entries := object(builder, 0, 7, func() {
+		builder.PrependUOffsetTSlot(0, name, 0)
+		builder.PrependByteSlot(2, typeStruct, 0)
+		builder.PrependUOffsetTSlot(3, typ, 0)
+		builder.PrependUOffsetTSlot(5, children, 0)
 	})
-	return vector(b, []flatbuffers.UOffsetT{entries})
+	return vector(builder, []flatbuffers.UOffsetT{entries})
 }
 
 // unitOf returns the unit of a time or timestamp.

@@ -44,21 +44,21 @@ type cutter struct {
 
 // ends reports whether a page ends behind a row.
 func (c *cutter) ends(row []parquet.Value) bool {
-	n := uint64(0)
+	size := uint64(0)
 	for _, v := range row {
 		c.scratch = append(v.AppendBytes(c.scratch[:0]), byte(v.DefinitionLevel()))
 		for _, b := range c.scratch {
 			c.hash = c.hash<<1 + gear[b]
 		}
-		n += uint64(len(c.scratch))
+		size += uint64(len(c.scratch))
 	}
-	c.size += n
+	c.size += size
 	if c.size < pageLeast {
 		return false
 	}
 	// The upper half of the hash, which depends on all 64 bytes, is a fraction; a row of n bytes ends a page with a
 	// chance of n in pageMore.
-	if c.hash>>32 >= n<<32/pageMore && c.size < pageMost {
+	if c.hash>>32 >= size<<32/pageMore && c.size < pageMost {
 		return false
 	}
 	c.size = 0
@@ -91,15 +91,15 @@ func (w *Writer) group(ctx context.Context, file *parquet.GenericWriter[any], s 
 			}
 			s.add(shape, values, i, 0, 0, 0)
 			full := i+1 == hi || (i-lo)%blockRows == blockRows-1
-			for k := shape.first; k < shape.end && (w.content || full); k++ {
+			for leaf := shape.first; leaf < shape.end && (w.content || full); leaf++ {
 				end := false
 				if w.content {
-					start := begun[k-shape.first]
-					begun[k-shape.first] = len(s.leaves[k])
-					end = cutters[k-shape.first].ends(s.leaves[k][start:])
+					start := begun[leaf-shape.first]
+					begun[leaf-shape.first] = len(s.leaves[leaf])
+					end = cutters[leaf-shape.first].ends(s.leaves[leaf][start:])
 				}
 				if end || full {
-					if err := write(k, end); err != nil {
+					if err := write(leaf, end); err != nil {
 						return err
 					}
 				}

@@ -100,17 +100,18 @@ func (w *Writer) Write(ctx context.Context, out io.Writer, t *tables.Table) (err
 	}
 	// A new writer, not Reset: Reset of parquet-go 0.32.0 leaves the paths of the columns in the next footer empty.
 	file := parquet.NewGenericWriter[any](out, w.config)
-	s := &shredder{leaves: make([][]parquet.Value, w.leaves)}
+	shreds := &shredder{leaves: make([][]parquet.Value, w.leaves)}
 	for lo := 0; lo < t.Len(); {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		hi := w.groupEnd(cols, lo, t.Len())
-		if err := w.group(ctx, file, s, cols, lo, hi); err != nil {
+		if err := w.group(ctx, file, shreds, cols, lo, hi); err != nil {
 			return err
 		}
-		if s.broken != "" {
-			return fault.New(fault.Unsupported, "column "+s.broken, fault.NoOffset, "has a null, and its type has none")
+		if shreds.broken != "" {
+			return fault.New(fault.Unsupported, "column "+shreds.broken, fault.NoOffset,
+				"has a null, and its type has none")
 		}
 		lo = hi
 	}

@@ -59,11 +59,11 @@ func maybeNull(n parquet.Node, t tables.Type) parquet.Node {
 
 // groupOf returns the node of columns.
 func groupOf(cols []tables.Column) *group {
-	g := &group{}
+	node := &group{}
 	for _, column := range cols {
-		g.fields = append(g.fields, field{maybeNull(nodeOf(column.Type), column.Type), column.Name})
+		node.fields = append(node.fields, field{maybeNull(nodeOf(column.Type), column.Type), column.Name})
 	}
-	return g
+	return node
 }
 
 // half is the type of float16.

@@ -27,24 +27,24 @@ type shape struct {
 
 // shapeOf returns the shape of a type, after it added the leaves.
 func (w *Writer) shapeOf(column string, t tables.Type) shape {
-	s := shape{typ: t, column: column, first: w.leaves, required: t.Stored().Required}
+	tree := shape{typ: t, column: column, first: w.leaves, required: t.Stored().Required}
 	switch t.Kind {
 	case tables.List:
 		if t.Stored().Store == tables.Map {
-			s.below = []shape{w.shapeOf(column, t.Elem.Fields[0].Type), w.shapeOf(column, t.Elem.Fields[1].Type)}
-			s.below[0].required = true
+			tree.below = []shape{w.shapeOf(column, t.Elem.Fields[0].Type), w.shapeOf(column, t.Elem.Fields[1].Type)}
+			tree.below[0].required = true
 			break
 		}
-		s.below = []shape{w.shapeOf(column, *t.Elem)}
+		tree.below = []shape{w.shapeOf(column, *t.Elem)}
 	case tables.Struct:
 		for _, f := range t.Fields {
-			s.below = append(s.below, w.shapeOf(column, f.Type))
+			tree.below = append(tree.below, w.shapeOf(column, f.Type))
 		}
 	default:
 		w.leaves++
 	}
-	s.end = w.leaves
-	return s
+	tree.end = w.leaves
+	return tree
 }
 
 // add appends value i of v to the leaves of its shape. rep is the repetition level of its first value, def the number
@@ -128,11 +128,11 @@ func valueOf(t tables.Type, v *tables.Vector, i int) parquet.Value {
 			return parquet.Int64Value(v.Int(i) / 1000)
 		}
 		if t.Nano {
-			ns := v.Int(i) * 1000
+			nanos := v.Int(i) * 1000
 			if after := v.Nanos(); after != nil {
-				ns += after[i]
+				nanos += after[i]
 			}
-			return parquet.Int64Value(ns)
+			return parquet.Int64Value(nanos)
 		}
 	case tables.Decimal:
 		return parquet.FixedLenByteArrayValue(decimal(v, i)[decimalBytes-decimalWidth(t):])

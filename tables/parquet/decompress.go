@@ -37,12 +37,13 @@ func decompress(codec int32, b []byte, n int) ([]byte, error) {
 		if len(b) != n {
 			return nil, corrupt("%d bytes, %d announced", len(b), n)
 		}
-		return bytes.Clone(b), nil // b may be part of a column chunk, which a kept page must not keep in memory
+		// b may be part of a column chunk, which a kept page must not keep in memory.
+		return bytes.Clone(b), nil
 	case codecSnappy:
-		var m int
-		if m, err = snappy.DecodedLen(b); err == nil {
-			if m != n {
-				return nil, corrupt("%d bytes, %d announced", m, n)
+		var size int
+		if size, err = snappy.DecodedLen(b); err == nil {
+			if size != n {
+				return nil, corrupt("%d bytes, %d announced", size, n)
 			}
 			out, err = snappy.Decode(make([]byte, n), b)
 		}
@@ -51,19 +52,19 @@ func decompress(codec int32, b []byte, n int) ([]byte, error) {
 			return nil, nil
 		}
 		out = make([]byte, n, n+zstd.Spare)
-		d := zstdPool.Get().(*zstd.Decoder)
-		err = d.Decompress(out, b)
-		zstdPool.Put(d)
+		decoder := zstdPool.Get().(*zstd.Decoder)
+		err = decoder.Decompress(out, b)
+		zstdPool.Put(decoder)
 	case codecLZ4Raw:
 		out = make([]byte, n)
-		var m int
-		if m, err = lz4.UncompressBlock(b, out); err == nil {
-			out = out[:m]
+		var size int
+		if size, err = lz4.UncompressBlock(b, out); err == nil {
+			out = out[:size]
 		}
 	case codecGzip:
-		var r *gzip.Reader
-		if r, err = gzip.NewReader(bytes.NewReader(b)); err == nil {
-			out, err = readAll(r, n)
+		var reader *gzip.Reader
+		if reader, err = gzip.NewReader(bytes.NewReader(b)); err == nil {
+			out, err = readAll(reader, n)
 		}
 	case codecBrotli:
 		out, err = readAll(brotli.NewReader(bytes.NewReader(b)), n)

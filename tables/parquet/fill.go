@@ -64,10 +64,11 @@ func (v *Values) FillFloats(dst []float64) {
 }
 
 // pickNumbers sets dst to values that are stored as numbers of type S. It reports false if the bytes are not aligned
-// for S and copying all of them would cost more than reading the few that dst needs one by one.
+// for S and dst needs few of them.
 func pickNumbers[S, T cast.Number](dst []T, s, v *Values) bool {
 	values, ok := cast.Of[S](s.data)
 	if !ok {
+		// Copying all values would cost more than reading the few that dst needs one by one.
 		if len(dst) < s.n/8 {
 			return false
 		}
@@ -141,9 +142,9 @@ func (v *Values) Size() int {
 		return int(last+le32(v.data[last:])-v.offs[0]) - 4*(v.n-1)
 	}
 	size := 0
-	if d := v.dict; v.at == nil && d != nil && d.width == 0 {
+	if dictionary := v.dict; v.at == nil && dictionary != nil && dictionary.width == 0 {
 		for _, k := range v.ix[:v.n] {
-			size += int(le32(d.data[d.offs[k]:]))
+			size += int(le32(dictionary.data[dictionary.offs[k]:]))
 		}
 		return size
 	}

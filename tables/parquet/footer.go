@@ -1,17 +1,15 @@
 // Package parquet reads Parquet files: flat columns one page at a time and at random, nested ones a
 // column chunk at a time, with their levels.
 //
-// It follows the Apache Parquet format 2.12 (parquet.thrift, Encodings.md, Compression.md): data
-// pages of version 1 and 2; encodings PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY, RLE (booleans),
-// DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY and BYTE_STREAM_SPLIT; codecs
-// uncompressed, snappy, gzip, zstd, LZ4_RAW and brotli; offset indexes, column indexes, statistics.
-// INT96 is read as a timestamp, as all its writers use it. It does not read encrypted files, columns in
-// other files, the old LZ4 codec, or BIT_PACKED levels.
+// It follows the Apache Parquet format 2.12 (parquet.thrift, Encodings.md, Compression.md): data pages of version 1 and
+// 2; encodings PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY, RLE (booleans), DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY,
+// DELTA_BYTE_ARRAY and BYTE_STREAM_SPLIT; codecs uncompressed, snappy, gzip, zstd, LZ4_RAW and brotli; offset indexes,
+// column indexes, statistics. INT96 is read as a timestamp, as all its writers use it. It does not read encrypted
+// files, columns in other files, the old LZ4 codec, or BIT_PACKED levels.
 //
-// Files are not trusted. No count of a file sizes an allocation before it is checked against the
-// bytes of the file or one of the limits below; nesting is bounded; everything runs on the caller's
-// goroutine. A Thrift library allocates lists by the counts in the file, so this package has a Thrift
-// reader of its own.
+// Files are not trusted. No count of a file sizes an allocation before it is checked against the bytes of the file or
+// one of the limits below; nesting is bounded; everything runs on the caller's goroutine. A Thrift library allocates
+// lists by the counts in the file, so this package has a Thrift reader of its own.
 package parquet
 
 import (
@@ -71,9 +69,6 @@ type Column struct {
 	defLevel int // definition level of a value that is not null
 	repLevel int // repetition level of its innermost list
 }
-
-// Size returns the bytes of a value, 0 of byte arrays.
-func (c *Column) Size() int { return c.size() }
 
 // NoteKind is what a column or group is annotated as.
 type NoteKind uint8
@@ -177,38 +172,38 @@ func Open(ctx context.Context, r source.Reader) (*File, error) {
 	default:
 		return nil, fault.New(fault.Corrupt, "footer", r.Size()-4, "not a Parquet file")
 	}
-	n := int64(binary.LittleEndian.Uint32(tail[:]))
-	if n > r.Size()-12 {
-		return nil, fault.New(fault.Corrupt, "footer", r.Size()-8, "%d bytes in a file of %d", n, r.Size())
+	size := int64(binary.LittleEndian.Uint32(tail[:]))
+	if size > r.Size()-12 {
+		return nil, fault.New(fault.Corrupt, "footer", r.Size()-8, "%d bytes in a file of %d", size, r.Size())
 	}
-	if n > maxFooter {
-		return nil, fault.New(fault.Limit, "footer", r.Size()-8, "%d bytes, at most %d", n, maxFooter)
+	if size > maxFooter {
+		return nil, fault.New(fault.Limit, "footer", r.Size()-8, "%d bytes, at most %d", size, maxFooter)
 	}
-	data := make([]byte, n)
-	start := r.Size() - 8 - n
+	data := make([]byte, size)
+	start := r.Size() - 8 - size
 	if err := r.ReadAt(ctx, data, start); err != nil {
 		return nil, err
 	}
 	file.footer, file.base = data, start
-	p := footerParser{thrift: thrift{b: data, base: start, part: "footer"}, f: file, limit: start,
+	parser := footerParser{thrift: thrift{b: data, base: start, part: "footer"}, f: file, limit: start,
 		budget: 2*r.Size() + slack}
-	p.parse()
-	if p.err != nil {
-		return nil, p.err
+	parser.parse()
+	if parser.err != nil {
+		return nil, parser.err
 	}
 	return file, nil
 }
 
 // Cost returns about how many bytes of memory the file holds: its footer, as it was read and parsed.
 func (f *File) Cost() int {
-	n := len(f.footer) + columnCost*len(f.Columns)
+	cost := len(f.footer) + columnCost*len(f.Columns)
 	for i := range f.Groups {
-		n += groupCost + chunkCost*len(f.Groups[i].chunks)
+		cost += groupCost + chunkCost*len(f.Groups[i].chunks)
 	}
 	for k, v := range f.Meta {
-		n += len(k) + len(v)
+		cost += len(k) + len(v)
 	}
-	return n
+	return cost
 }
 
 // Group returns the row group that holds a row, and the number of the row in it.
@@ -275,7 +270,8 @@ func (p *footerParser) parse() {
 		case id == 3 && typ == tI64:
 			p.rows = p.i64()
 		case id == 4 && typ == tList:
-			rowGroups = p.at // read after the schema, which may follow
+			// The row groups are read after the schema, because that may follow and says how many columns they need.
+			rowGroups = p.at
 			p.skip(typ)
 		case id == 5 && typ == tList:
 			p.list(tStruct, p.keyValue)
@@ -312,39 +308,39 @@ type schemaElem struct {
 }
 
 func (p *footerParser) element(n int) schemaElem {
-	e := schemaElem{typ: -1}
+	elem := schemaElem{typ: -1}
 	p.outlines = nil
 	var name []byte
-	p.fields(&e.typ, &e.width, &e.repetition, &name, &e.children, func(typ byte) {
+	p.fields(&elem.typ, &elem.width, &elem.repetition, &name, &elem.children, func(typ byte) {
 		if !p.want(typ, tI32) {
 			return
 		}
-		if note := convertedType(p.i32()); e.note.Kind == NoNote {
-			note.Scale, note.Precision = e.note.Scale, e.note.Precision
-			e.note = note
+		if note := convertedType(p.i32()); elem.note.Kind == NoNote {
+			note.Scale, note.Precision = elem.note.Scale, elem.note.Precision
+			elem.note = note
 		}
-	}, &e.note.Scale, &e.note.Precision, nil, func(typ byte) {
+	}, &elem.note.Scale, &elem.note.Precision, nil, func(typ byte) {
 		if !p.want(typ, tStruct) {
 			return
 		}
 		if note := p.logicalType(); note.Kind != NoNote {
-			e.note = note
+			elem.note = note
 		}
 	})
-	if e.typ < -1 || e.typ >= int32(numPhysical) {
-		p.fail(fault.Corrupt, "column of type %d", e.typ)
+	if elem.typ < -1 || elem.typ >= int32(numPhysical) {
+		p.fail(fault.Corrupt, "column of type %d", elem.typ)
 	}
-	if e.name = string(name); name == nil {
+	if elem.name = string(name); name == nil {
 		p.fail(fault.Corrupt, "a schema element has no name")
 	}
 	if p.outlines != nil {
-		p.outlines.column = e.name
+		p.outlines.column = elem.name
 		p.geo = append(p.geo, *p.outlines)
 	}
 	if n > MaxColumns {
 		p.fail(fault.Limit, "more than %d columns", MaxColumns)
 	}
-	return e
+	return elem
 }
 
 // convertedType maps the older annotation.
@@ -496,9 +492,9 @@ func (p *footerParser) leaf(e *schemaElem, f *Field, name string) int {
 }
 
 func (p *footerParser) keyValue() {
-	var k, v []byte
-	p.fields(&k, &v)
-	size := 64 + len(k) + len(v)
+	var key, value []byte
+	p.fields(&key, &value)
+	size := 64 + len(key) + len(value)
 	if p.err != nil || size > maxKeyValue-p.kept {
 		return // skip it: smaller entries after it are kept
 	}
@@ -506,7 +502,7 @@ func (p *footerParser) keyValue() {
 	if p.f.Meta == nil {
 		p.f.Meta = map[string]string{}
 	}
-	p.f.Meta[string(k)] = string(v)
+	p.f.Meta[string(key)] = string(value)
 }
 
 func (p *footerParser) rowGroup() {
@@ -567,40 +563,44 @@ func (p *footerParser) place(g *Group, c *columnChunk) {
 }
 
 func (p *footerParser) columnChunk() columnChunk {
-	var c columnChunk
+	var chunk columnChunk
 	size := int64(-1)
 	foreign := func(typ byte) {
-		c.foreign = true
+		chunk.foreign = true
 		p.skip(typ)
 	}
 	var path []byte
 	p.fields(&path, nil, func(typ byte) {
 		if typ == tStruct {
-			size = p.columnMeta(&c)
+			size = p.columnMeta(&chunk)
 		} else {
 			p.skip(typ)
 		}
-	}, &c.indexOff, &c.indexLen, &c.boundsOff, &c.boundsLen, foreign, foreign)
-	c.foreign = c.foreign || len(path) > 0
-	if p.err != nil || c.foreign {
-		return c
+	}, &chunk.indexOff, &chunk.indexLen, &chunk.boundsOff, &chunk.boundsLen, foreign, foreign)
+	chunk.foreign = chunk.foreign || len(path) > 0
+	if p.err != nil || chunk.foreign {
+		return chunk
 	}
 	if size < 0 {
 		p.fail(fault.Corrupt, "a column chunk has no metadata")
-		return c
+		return chunk
 	}
-	c.start = c.dataOff
-	if c.dictOff > 0 && c.dictOff < c.dataOff {
-		c.start = c.dictOff
+	chunk.start = chunk.dataOff
+	if chunk.dictOff > 0 && chunk.dictOff < chunk.dataOff {
+		chunk.start = chunk.dictOff
 	}
-	c.end = size // until the row group is known to have rows, see place
-	if c.indexLen <= 0 || c.indexOff < 4 || c.indexOff > p.limit || int64(c.indexLen) > p.limit-c.indexOff {
-		c.indexOff = 0 // walkPages does without it
+	chunk.end = size // until the row group is known to have rows, see place
+	outside := func(off int64, size int32) bool {
+		return size <= 0 || off < 4 || off > p.limit || int64(size) > p.limit-off
 	}
-	if c.boundsLen <= 0 || c.boundsOff < 4 || c.boundsOff > p.limit || int64(c.boundsLen) > p.limit-c.boundsOff {
-		c.boundsOff = 0
+	// A file is read without its indexes too, so that wrong ones are no error: walkPages does without.
+	if outside(chunk.indexOff, chunk.indexLen) {
+		chunk.indexOff = 0
 	}
-	return c
+	if outside(chunk.boundsOff, chunk.boundsLen) {
+		chunk.boundsOff = 0
+	}
+	return chunk
 }
 
 // columnMeta reads a ColumnMetaData and returns the bytes of the chunk's pages.
@@ -615,20 +615,17 @@ func (p *footerParser) columnMeta(c *columnChunk) (size int64) {
 	return size
 }
 
-// names lists the columns for the error about one that does not exist.
-func (f *File) names() string {
-	var s []string
-	for i, column := range f.Columns {
-		if i == 20 {
-			s = append(s, "…")
-			break
-		}
-		s = append(s, column.Name)
-	}
-	return strings.Join(s, ", ")
-}
-
 // NoColumn returns the error for a column that does not exist.
 func (f *File) NoColumn(name string) error {
-	return fault.New(fault.NotFound, "schema", fault.NoOffset, "no column %q; there are %s", name, f.names())
+	const shown = 20
+	var names []string
+	for i, column := range f.Columns {
+		if i == shown {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, column.Name)
+	}
+	return fault.New(fault.NotFound, "schema", fault.NoOffset, "no column %q; there are %s", name,
+		strings.Join(names, ", "))
 }

@@ -43,28 +43,28 @@ func (f *Few) append(dst []float64, lo, hi, limit int) ([]float64, error) {
 // begin sets where the rows of a page of lists begin, values.n of them, and then values.n to the number of
 // values, which it returns. Most pages have no nulls and no empty lists, so that every level stands for a value.
 func (f *Few) begin(h *pageHeader, rep, def []byte, col *Column) (there int, err error) {
-	n, rows := int(h.values), f.values.n
-	if f.starts, err = zeros(rep, n, h.repEncoding, make([]int32, 0, min(rows, n))); err != nil {
+	count, rows := int(h.values), f.values.n
+	if f.starts, err = zeros(rep, count, h.repEncoding, make([]int32, 0, min(rows, count))); err != nil {
 		return 0, err
 	}
 	if len(f.starts) != rows {
 		return 0, fault.New(fault.Corrupt, "page header", 0, "%d rows, not %d", len(f.starts), rows)
 	}
-	f.values.n = n
-	if h.defEncoding == encRLE && oneRun(def, col.defLevel, n) {
-		return n, nil
+	f.values.n = count
+	if h.defEncoding == encRLE && oneRun(def, col.defLevel, count) {
+		return count, nil
 	}
-	defs, err := levels(def, col.defLevel, n, h.defEncoding)
+	defs, err := levels(def, col.defLevel, count, h.defEncoding)
 	if defs == nil || err != nil {
-		return n, err
+		return count, err
 	}
 	next := 0
-	for k, d := range defs {
+	for k, level := range defs {
 		if next < len(f.starts) && int(f.starts[next]) == k {
 			f.starts[next] = int32(there)
 			next++
 		}
-		if int(d) == col.defLevel {
+		if int(level) == col.defLevel {
 			there++
 		}
 	}
@@ -86,12 +86,12 @@ func zeros(b []byte, n int, encoding int32, dst []int32) ([]int32, error) {
 			dst = append(dst, int32(done+i))
 		}
 		for i := 0; run.bits != nil && i < run.count; i += 8 {
-			m := ^run.bits[i/8]
+			zeroBits := ^run.bits[i/8]
 			if left := run.count - i; left < 8 {
-				m &= 1<<left - 1
+				zeroBits &= 1<<left - 1
 			}
-			for ; m != 0; m &= m - 1 {
-				dst = append(dst, int32(done+i+bits.TrailingZeros8(m)))
+			for ; zeroBits != 0; zeroBits &= zeroBits - 1 {
+				dst = append(dst, int32(done+i+bits.TrailingZeros8(zeroBits)))
 			}
 		}
 		done, b = done+run.count, rest

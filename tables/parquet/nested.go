@@ -14,17 +14,16 @@ type Levels struct {
 }
 
 // Nested decodes the pages of a column in a row group, in order, and calls visit with their levels and values. It
-// passes only values that exist, never null. No level exceeds the schema's. An error of visit ends it and is
-// returned.
+// passes only values that exist, never null. No level exceeds the schema's. An error of visit ends it and is returned.
 func (f *File) Nested(ctx context.Context, group, column int, visit func(n int, l Levels, v *Values) error) error {
-	g, part, col := &f.Groups[group], &f.Groups[group].chunks[column], &f.Columns[column]
+	rowGroup, part, col := &f.Groups[group], &f.Groups[group].chunks[column], &f.Columns[column]
 	if err := f.readable(part, col); err != nil {
 		return err
 	}
-	if g.Rows == 0 {
+	if rowGroup.Rows == 0 {
 		return nil
 	}
-	return fault.WithPart(f.nested(ctx, g, part, col, visit), "column "+col.Name, 0)
+	return fault.WithPart(f.nested(ctx, rowGroup, part, col, visit), "column "+col.Name, 0)
 }
 
 func (f *File) nested(ctx context.Context, g *Group, c *columnChunk, col *Column,
@@ -46,9 +45,9 @@ func (f *File) nested(ctx context.Context, g *Group, c *columnChunk, col *Column
 			}
 			dict, err = f.dictionary(ctx, Page{Off: pos}, c, col)
 		case dataPage, dataPageV2:
-			var n int64
-			n, err = pageHeader.nested(data, pos, c, col, dict, visit)
-			if rows += n; rows > g.Rows {
+			var begun int64
+			begun, err = pageHeader.nested(data, pos, c, col, dict, visit)
+			if rows += begun; rows > g.Rows {
 				return fault.New(fault.Corrupt, "page header", pos, "more rows than the %d of the row group", g.Rows)
 			}
 		}
@@ -66,14 +65,14 @@ func (f *File) nested(ctx context.Context, g *Group, c *columnChunk, col *Column
 // nested decodes one data page and returns how many rows begin in it.
 func (h *pageHeader) nested(b []byte, at int64, c *columnChunk, col *Column, dict *Values,
 	visit func(int, Levels, *Values) error) (int64, error) {
-	l, data, err := h.readLevels(b, c, col)
+	levels, data, err := h.readLevels(b, c, col)
 	if err != nil {
 		return 0, fault.WithPart(err, "", at)
 	}
 	count := int(h.values)
-	if l.Def != nil {
+	if levels.Def != nil {
 		count = 0
-		for _, d := range l.Def {
+		for _, d := range levels.Def {
 			if int(d) == col.defLevel {
 				count++
 			}
@@ -83,7 +82,7 @@ func (h *pageHeader) nested(b []byte, at int64, c *columnChunk, col *Column, dic
 	if err := values.decode(data, count, h.encoding, dict); err != nil {
 		return 0, fault.WithPart(err, "", at)
 	}
-	return l.rows(int(h.values)), visit(int(h.values), l, values)
+	return levels.rows(int(h.values)), visit(int(h.values), levels, values)
 }
 
 // rows returns how many rows begin in a page of n values or missing values.
@@ -118,9 +117,9 @@ func levels(b []byte, limit, n int, encoding int32) ([]uint32, error) {
 		return nil, fault.New(fault.Unsupported, "page", 0, "levels in encoding %d", encoding)
 	}
 	out, err := hybrid(b, bits.Len(uint(limit)), n)
-	for _, l := range out {
-		if int(l) > limit {
-			return nil, corrupt("level %d, at most %d", l, limit)
+	for _, level := range out {
+		if int(level) > limit {
+			return nil, corrupt("level %d, at most %d", level, limit)
 		}
 	}
 	return out, err
@@ -141,7 +140,7 @@ func (h *pageHeader) splitLevels(b []byte, codec int32, repeated, nullable bool)
 	if data, err = decompress(codec, b, int(h.size)); err != nil {
 		return nil, nil, nil, err
 	}
-	part := func(found bool) (l []byte) {
+	part := func(found bool) (levels []byte) {
 		switch {
 		case !found || err != nil:
 			return nil
@@ -153,8 +152,8 @@ func (h *pageHeader) splitLevels(b []byte, codec int32, repeated, nullable bool)
 			return nil
 		}
 		n := 4 + int(le32(data))
-		l, data = data[4:n], data[n:]
-		return l
+		levels, data = data[4:n], data[n:]
+		return levels
 	}
 	rep = part(repeated)
 	def = part(nullable)

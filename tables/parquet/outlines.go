@@ -21,11 +21,11 @@ func (p *footerParser) outlineType(typ byte, spherical bool) *outlines {
 	if !p.want(typ, tStruct) {
 		return nil
 	}
-	o := &outlines{spherical: spherical}
+	outlines := &outlines{spherical: spherical}
 	var crs []byte
 	p.fields(&crs)
-	o.crs = string(crs)
-	return o
+	outlines.crs = string(crs)
+	return outlines
 }
 
 var (
@@ -36,6 +36,7 @@ var (
 // describe adds what types say of geometries to the metadata, in the words of GeoParquet 1.1, unless the file has its
 // own description. GeoParquet 2.0 has no other (https://github.com/apache/parquet-format, Geospatial.md).
 func (p *footerParser) describe() {
+	// The file's own description says more, so that it must not be replaced.
 	if _, described := p.f.Meta[geoKey]; described || len(p.geo) == 0 {
 		return
 	}
@@ -52,12 +53,12 @@ func (p *footerParser) describe() {
 		if p.f.Column(outlines.column) < 0 { // in a group
 			continue
 		}
-		c := column{Encoding: "WKB", Edges: "planar", CRS: p.crs(outlines.crs)}
+		described := column{Encoding: "WKB", Edges: "planar", CRS: p.crs(outlines.crs)}
 		if outlines.spherical {
-			c.Edges = "spherical"
+			described.Edges = "spherical"
 		}
 		geo.Primary = cmp.Or(geo.Primary, outlines.column)
-		geo.Columns[outlines.column] = c
+		geo.Columns[outlines.column] = described
 	}
 	text, err := json.Marshal(geo)
 	if err != nil || geo.Primary == "" || !p.spend(len(text), 1) {

@@ -4,6 +4,7 @@ import (
 	"sort"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cursor"
 )
 
 // Few has the values of one page when only few of them are asked for. Indexes of the dictionary stay as the page has
@@ -80,7 +81,7 @@ type packedRun struct {
 const packedRunBytes = 12
 
 // pack returns n numbers of width bits, n >= 1. It finds the faults that hybrid finds. It returns nil if the runs are
-// so short that decoded numbers take less memory, and counts them before it keeps any.
+// so short that decoded numbers take less memory.
 func pack(b []byte, width, n int) (*packed, error) {
 	count := 0
 	for rest, done := b, 0; done < n; count++ {
@@ -90,10 +91,11 @@ func pack(b []byte, width, n int) (*packed, error) {
 		}
 		done, rest = done+run.count, after
 	}
+	// Runs are counted before any is kept, because a file may have as many as numbers.
 	if packedRunBytes*count+len(b) > 4*n {
 		return nil, nil
 	}
-	p := &packed{width: width, bits: b, runs: make([]packedRun, 0, count)}
+	packedRuns := &packed{width: width, bits: b, runs: make([]packedRun, 0, count)}
 	for rest, done := b, 0; done < n; {
 		run, after, err := nextRun(rest, width, done, n)
 		if err != nil {
@@ -103,10 +105,10 @@ func pack(b []byte, width, n int) (*packed, error) {
 		if run.bits != nil {
 			kept.pos = int32(len(b) - len(run.bits))
 		}
-		p.runs = append(p.runs, kept)
+		packedRuns.runs = append(packedRuns.runs, kept)
 		done, rest = done+run.count, after
 	}
-	return p, nil
+	return packedRuns, nil
 }
 
 // indexBelow checks an index of a dictionary of n values.
@@ -124,12 +126,7 @@ func (p *packed) number(i int) uint32 {
 	if packedRun.pos < 0 {
 		return packedRun.value
 	}
-	bit := (i - int(packedRun.first)) * p.width
-	var x uint64 // a number of at most 32 bits lies in 5 bytes
-	for k, b := range p.bits[int(packedRun.pos)+bit/8 : min(int(packedRun.pos)+bit/8+5, len(p.bits))] {
-		x |= uint64(b) << (8 * k)
-	}
-	return uint32(x >> (bit % 8) & (1<<p.width - 1))
+	return uint32(cursor.BitsAt(p.bits[packedRun.pos:], (i-int(packedRun.first))*p.width, p.width))
 }
 
 // cost returns how many bytes of memory the numbers take. p may be nil.

@@ -43,20 +43,20 @@ func (p *Pages) Rows(i int) int {
 // files without an offset index end pages within lists, and only the repetition levels say where rows begin. Columns of
 // lists in lists are fault.Unsupported.
 func (f *File) Pages(ctx context.Context, group, column int) (*Pages, error) {
-	g, part, col := &f.Groups[group], &f.Groups[group].chunks[column], &f.Columns[column]
+	rowGroup, part, col := &f.Groups[group], &f.Groups[group].chunks[column], &f.Columns[column]
 	if err := f.readable(part, col); err != nil {
 		return nil, err
 	}
 	if col.repLevel > 1 {
 		return nil, fault.New(fault.Unsupported, "column "+col.Name, fault.NoOffset, "holds lists in lists")
 	}
-	pages := &Pages{rows: g.Rows}
+	pages := &Pages{rows: rowGroup.Rows}
 	if part.start < part.dataOff {
 		pages.Dict = Page{Off: part.start, Len: clampLen(part.dataOff - part.start)}
 	}
 	var err error
 	switch {
-	case g.Rows == 0:
+	case rowGroup.Rows == 0:
 	case part.indexOff > 0:
 		err = f.indexedPages(ctx, pages, part)
 	default:
@@ -66,9 +66,9 @@ func (f *File) Pages(ctx context.Context, group, column int) (*Pages, error) {
 		return nil, fault.WithPart(err, "column "+col.Name, 0)
 	}
 	for i := range pages.Pages {
-		if n := pages.Rows(i); n > maxPageValues && !col.Repeated {
+		if rows := pages.Rows(i); rows > maxPageValues && !col.Repeated {
 			return nil, fault.New(fault.Limit, "column "+col.Name, pages.Pages[i].Off,
-				"a page of %d values, at most %d", n, maxPageValues)
+				"a page of %d values, at most %d", rows, maxPageValues)
 		}
 	}
 	return pages, nil
@@ -83,9 +83,9 @@ func clampLen(n int64) int32 {
 
 // readLocation reads a PageLocation. Missing fields are -1.
 func readLocation(t *thrift) Page {
-	pg := Page{Off: -1, Len: -1, First: -1}
-	t.fields(&pg.Off, &pg.Len, &pg.First)
-	return pg
+	page := Page{Off: -1, Len: -1, First: -1}
+	t.fields(&page.Off, &page.Len, &page.First)
+	return page
 }
 
 // indexedPages reads the offset index.
@@ -94,33 +94,33 @@ func (f *File) indexedPages(ctx context.Context, p *Pages, c *columnChunk) error
 	if err := f.r.ReadAt(ctx, data, c.indexOff); err != nil {
 		return err
 	}
-	t := thrift{b: data, base: c.indexOff, part: "offset index"}
-	t.structure(func(id int, typ byte) {
+	index := thrift{b: data, base: c.indexOff, part: "offset index"}
+	index.structure(func(id int, typ byte) {
 		if id != 1 || typ != tList {
-			t.skip(typ)
+			index.skip(typ)
 			return
 		}
-		t.list(tStruct, func() {
-			pg := readLocation(&t)
+		index.list(tStruct, func() {
+			page := readLocation(&index)
 			prev, end := int64(-1), c.start
 			if n := len(p.Pages); n > 0 {
 				prev, end = p.Pages[n-1].First, p.Pages[n-1].Off+int64(p.Pages[n-1].Len)
 			}
 			switch {
-			case pg.Len < 1 || pg.Off < end || pg.Off > c.end-int64(pg.Len):
-				t.fail(fault.Corrupt, "a page of %d bytes at %d", pg.Len, pg.Off)
-			case pg.First <= prev || prev < 0 && pg.First != 0 || pg.First >= p.rows:
-				t.fail(fault.Corrupt, "page %d starts at row %d", len(p.Pages), pg.First)
+			case page.Len < 1 || page.Off < end || page.Off > c.end-int64(page.Len):
+				index.fail(fault.Corrupt, "a page of %d bytes at %d", page.Len, page.Off)
+			case page.First <= prev || prev < 0 && page.First != 0 || page.First >= p.rows:
+				index.fail(fault.Corrupt, "page %d starts at row %d", len(p.Pages), page.First)
 			default:
-				p.Pages = append(p.Pages, pg)
+				p.Pages = append(p.Pages, page)
 			}
 		})
 	})
-	if t.err == nil && len(p.Pages) == 0 {
-		t.fail(fault.Corrupt, "no pages for %d rows", p.rows)
+	if index.err == nil && len(p.Pages) == 0 {
+		index.fail(fault.Corrupt, "no pages for %d rows", p.rows)
 	}
-	if t.err != nil {
-		return t.err
+	if index.err != nil {
+		return index.err
 	}
 	// Some writers put a dictionary before the data pages and do not record its offset.
 	if p.Dict.Off == 0 && p.Pages[0].Off > c.start {
@@ -132,10 +132,10 @@ func (f *File) indexedPages(ctx context.Context, p *Pages, c *columnChunk) error
 	return nil
 }
 
-// walkPages reads every page's header, from the first to the last: of lists to the end of the chunk, because the last
-// list may go on, and of other columns to the last row.
+// walkPages reads every page's header: of lists to the end of the chunk, and of other columns to the last row.
 func (f *File) walkPages(ctx context.Context, p *Pages, c *columnChunk, col *Column) error {
 	row := int64(0)
+	// Of lists all pages are read, because the last list may go on in pages in which no row begins.
 	for pos := c.start; row < p.rows || col.Repeated && pos < c.end; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -161,7 +161,8 @@ func (f *File) walkPages(ctx context.Context, p *Pages, c *columnChunk, col *Col
 			if rows > p.rows-row {
 				return fault.New(fault.Corrupt, "page header", pos, "%d rows, but only %d are left", rows, p.rows-row)
 			}
-			if rows > 0 || col.Repeated { // one without values would make a second page start at the same row
+			// A page without values would make a second page start at the same row.
+			if rows > 0 || col.Repeated {
 				p.Pages = append(p.Pages, Page{Off: pos, Len: clampLen(size), First: row})
 			}
 			row += rows
@@ -205,46 +206,47 @@ type pageHeader struct {
 // pageHeader reads the header at off. The page must end at or before end. Headers are usually below 256 bytes; one with
 // long statistics is read again with eight times as many.
 func (f *File) pageHeader(ctx context.Context, off, end int64) (pageHeader, error) {
-	for n := int64(256); ; n *= 8 {
-		if n > end-off {
-			n = end - off
+	for size := int64(256); ; size *= 8 {
+		if size > end-off {
+			size = end - off
 		}
-		if n <= 0 {
+		if size <= 0 {
 			return pageHeader{}, fault.New(fault.Corrupt, "page header", off, "the column chunk ends early")
 		}
-		data := make([]byte, n)
+		data := make([]byte, size)
 		if err := f.r.ReadAt(ctx, data, off); err != nil {
 			return pageHeader{}, err
 		}
-		h, short, err := parsePageHeader(data, off)
+		header, short, err := parsePageHeader(data, off)
 		switch {
 		case err == nil:
-			return h, h.check(off, end)
-		case !short || n == end-off:
+			return header, header.check(off, end)
+		case !short || size == end-off:
 			return pageHeader{}, err
-		case n >= maxPageHeader:
+		case size >= maxPageHeader:
 			return pageHeader{}, fault.New(fault.Limit, "page header", off, "over %d bytes", maxPageHeader)
 		}
 	}
 }
 
 func parsePageHeader(b []byte, off int64) (h pageHeader, short bool, err error) {
-	t := thrift{b: b, base: off, part: "page header"}
+	parser := thrift{b: b, base: off, part: "page header"}
 	h = pageHeader{kind: -1, stored: -1, size: -1, values: -1}
 	crc := func(typ byte) {
-		if t.want(typ, tI32) {
-			h.crc, h.hasCRC = uint32(t.i32()), true
+		if parser.want(typ, tI32) {
+			h.crc, h.hasCRC = uint32(parser.i32()), true
 		}
 	}
 	isCompressed := true
-	t.fields(&h.kind, &h.size, &h.stored, crc, t.inside(&h.values, &h.encoding, &h.defEncoding, &h.repEncoding), nil,
-		t.inside(&h.values, &h.encoding),
+	parser.fields(&h.kind, &h.size, &h.stored, crc,
+		parser.inside(&h.values, &h.encoding, &h.defEncoding, &h.repEncoding), nil,
+		parser.inside(&h.values, &h.encoding),
 		func(typ byte) {
 			h.defEncoding, h.repEncoding = encRLE, encRLE
-			t.inside(&h.values, nil, nil, &h.encoding, &h.defLen, &h.repLen, &isCompressed)(typ)
+			parser.inside(&h.values, nil, nil, &h.encoding, &h.defLen, &h.repLen, &isCompressed)(typ)
 		})
-	h.head, h.plain = t.at, !isCompressed
-	return h, t.short, t.err
+	h.head, h.plain = parser.at, !isCompressed
+	return h, parser.short, parser.err
 }
 
 func (h *pageHeader) check(off, end int64) error {
@@ -282,30 +284,31 @@ func (f *File) load(ctx context.Context, pg Page, end int64) (pageHeader, []byte
 		if err != nil {
 			return pageHeader{}, nil, err
 		}
-		h, _, err := parsePageHeader(data, pg.Off)
+		header, _, err := parsePageHeader(data, pg.Off)
 		if err == nil {
-			err = h.check(pg.Off, end)
+			err = header.check(pg.Off, end)
 		}
 		if err != nil {
-			return h, nil, err
+			return header, nil, err
 		}
-		return h, data[h.head : h.head+int(h.stored)], h.checksum(data[h.head:h.head+int(h.stored)], pg.Off)
+		stored := data[header.head : header.head+int(header.stored)]
+		return header, stored, header.checksum(stored, pg.Off)
 	}
-	h, err := f.pageHeader(ctx, pg.Off, end)
+	header, err := f.pageHeader(ctx, pg.Off, end)
 	if err != nil {
-		return h, nil, err
+		return header, nil, err
 	}
-	b, err := f.body(ctx, &h, pg.Off)
-	return h, b, err
+	b, err := f.body(ctx, &header, pg.Off)
+	return header, b, err
 }
 
 // body reads the stored bytes of the page at an offset.
 func (f *File) body(ctx context.Context, h *pageHeader, off int64) ([]byte, error) {
-	b, err := f.bytes(ctx, off+int64(h.head), int64(h.stored))
+	stored, err := f.bytes(ctx, off+int64(h.head), int64(h.stored))
 	if err != nil {
 		return nil, err
 	}
-	return b, h.checksum(b, off)
+	return stored, h.checksum(stored, off)
 }
 
 func (h *pageHeader) checksum(b []byte, off int64) error {
@@ -371,14 +374,14 @@ func (f *File) ReadFew(ctx context.Context, group, column int, p *Pages, i int,
 // page reads page i of a column. decode reads its n values that exist.
 func (f *File) page(ctx context.Context, group, column int, p *Pages, i int,
 	decode func(few *Few, b []byte, n int, encoding int32) error) (*Few, error) {
-	c, col := &f.Groups[group].chunks[column], &f.Columns[column]
+	chunk, col := &f.Groups[group].chunks[column], &f.Columns[column]
 	few := &Few{values: newValues(col, p.Rows(i)), column: col.Name, off: p.Pages[i].Off}
-	h, stored, err := f.load(ctx, p.Pages[i], c.end)
-	if err == nil && h.kind != dataPage && h.kind != dataPageV2 {
-		return nil, fault.New(fault.Corrupt, "column "+col.Name+" page header", few.off, "page of kind %d", h.kind)
+	header, stored, err := f.load(ctx, p.Pages[i], chunk.end)
+	if err == nil && header.kind != dataPage && header.kind != dataPageV2 {
+		return nil, fault.New(fault.Corrupt, "column "+col.Name+" page header", few.off, "page of kind %d", header.kind)
 	}
 	if err == nil {
-		err = fault.WithPart(few.read(&h, stored, c, col, decode), "", few.off)
+		err = fault.WithPart(few.read(&header, stored, chunk, col, decode), "", few.off)
 	}
 	if err != nil {
 		return nil, fault.WithPart(err, "column "+col.Name, 0)

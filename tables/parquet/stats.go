@@ -21,9 +21,10 @@ func (f *File) Bounds(group, column int) Bounds {
 	if part.stats == 0 {
 		return bounds
 	}
-	t := thrift{b: f.footer, at: int(part.stats), base: f.base, part: "statistics"}
-	t.fields(nil, nil, &bounds.Nulls, nil, &bounds.Max, &bounds.Min)
-	if t.err != nil || bounds.Nulls < -1 {
+	parser := thrift{b: f.footer, at: int(part.stats), base: f.base, part: "statistics"}
+	parser.fields(nil, nil, &bounds.Nulls, nil, &bounds.Max, &bounds.Min)
+	// Bounds only save work, so that wrong ones are no error.
+	if parser.err != nil || bounds.Nulls < -1 {
 		return Bounds{Nulls: -1}
 	}
 	return bounds
@@ -129,9 +130,9 @@ func (f *File) Buffered(ctx context.Context, group, column int, limit int64) (*F
 	if err := f.r.ReadAt(ctx, data, part.start); err != nil {
 		return nil, err
 	}
-	g := *f
-	g.r = &buffered{Reader: f.r, b: data, off: part.start}
-	return &g, nil
+	inMemory := *f
+	inMemory.r = &buffered{Reader: f.r, b: data, off: part.start}
+	return &inMemory, nil
 }
 
 // buffered is a reader with a byte range in memory.

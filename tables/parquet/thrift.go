@@ -66,17 +66,17 @@ func (t *thrift) uvarint() uint64 {
 	if t.err != nil {
 		return 0
 	}
-	v, n := binary.Uvarint(t.b[t.at:])
+	number, size := binary.Uvarint(t.b[t.at:])
 	switch {
-	case n == 0:
+	case size == 0:
 		t.endsEarly()
 		return 0
-	case n < 0:
+	case size < 0:
 		t.fail(fault.Corrupt, "a number of more than 64 bits")
 		return 0
 	}
-	t.at += n
-	return v
+	t.at += size
+	return number
 }
 
 func (t *thrift) i64() int64 {
@@ -85,25 +85,25 @@ func (t *thrift) i64() int64 {
 }
 
 func (t *thrift) i32() int32 {
-	v := t.i64()
-	if v < math.MinInt32 || v > math.MaxInt32 {
-		t.fail(fault.Corrupt, "%d is not a 32-bit number", v)
+	number := t.i64()
+	if number < math.MinInt32 || number > math.MaxInt32 {
+		t.fail(fault.Corrupt, "%d is not a 32-bit number", number)
 		return 0
 	}
-	return int32(v)
+	return int32(number)
 }
 
 // binary returns a slice of the input.
 func (t *thrift) binary() []byte {
-	n := t.uvarint()
-	if t.err == nil && n > uint64(len(t.b)-t.at) {
+	size := t.uvarint()
+	if t.err == nil && size > uint64(len(t.b)-t.at) {
 		t.endsEarly()
 	}
 	if t.err != nil {
 		return nil
 	}
-	t.at += int(n)
-	return t.b[t.at-int(n) : t.at]
+	t.at += int(size)
+	return t.b[t.at-int(size) : t.at]
 }
 
 func (t *thrift) enter() bool {
@@ -121,16 +121,16 @@ func (t *thrift) structure(field func(id int, typ byte)) {
 	defer func() { t.depth-- }()
 	id := 0
 	for t.err == nil {
-		h := t.u8()
-		if h == 0 || t.err != nil {
+		head := t.u8()
+		if head == 0 || t.err != nil {
 			return
 		}
-		if d := int(h >> 4); d != 0 {
+		if d := int(head >> 4); d != 0 {
 			id += d
 		} else {
 			id = int(t.i64())
 		}
-		typ := h & 15
+		typ := head & 15
 		pos := t.at
 		field(id, typ)
 		if t.err == nil && t.at == pos && typ != tTrue && typ != tFalse {
@@ -193,39 +193,40 @@ func (t *thrift) inside(into ...any) func(typ byte) {
 
 // list calls elem for every element. It fails if the elements are not of the type want.
 func (t *thrift) list(want byte, elem func()) {
-	n, typ := t.listHead()
-	if t.err == nil && typ != want && n > 0 {
+	count, typ := t.listHead()
+	if t.err == nil && typ != want && count > 0 {
 		t.fail(fault.Corrupt, "a list of type %d where %d belongs", typ, want)
 	}
 	if !t.enter() {
 		return
 	}
 	defer func() { t.depth-- }()
-	for ; n > 0 && t.err == nil; n-- {
+	for ; count > 0 && t.err == nil; count-- {
 		elem()
 	}
 }
 
 func (t *thrift) listHead() (n uint64, typ byte) {
-	h := t.u8()
-	n = uint64(h >> 4)
+	head := t.u8()
+	n = uint64(head >> 4)
 	if n == 15 {
 		n = t.uvarint()
 	}
-	if t.err == nil && n > uint64(len(t.b)-t.at) { // an element takes at least one byte
+	// An element takes a byte at least, so that a greater count is wrong.
+	if t.err == nil && n > uint64(len(t.b)-t.at) {
 		t.endsEarly()
 		n = 0
 	}
-	return n, h & 15
+	return n, head & 15
 }
 
 // peekList returns the number of elements of the next list without reading it: at most the number of bytes that are
 // left.
 func (t *thrift) peekList() int {
 	pos := t.at
-	n, _ := t.listHead()
+	count, _ := t.listHead()
 	t.at = pos
-	return int(n)
+	return int(count)
 }
 
 // want reports whether a field has the type that its number requires, and fails if not.
@@ -259,11 +260,11 @@ func (t *thrift) skipValue(typ byte) {
 	case tBinary:
 		t.binary()
 	case tList, tSet:
-		n, elem := t.listHead()
+		count, elem := t.listHead()
 		if !t.enter() {
 			return
 		}
-		for ; n > 0 && t.err == nil; n-- {
+		for ; count > 0 && t.err == nil; count-- {
 			t.skipValue(elem)
 		}
 		t.depth--
@@ -277,17 +278,17 @@ func (t *thrift) skipValue(typ byte) {
 }
 
 func (t *thrift) skipMap() {
-	n := t.uvarint()
-	if n == 0 || !t.enter() {
+	count := t.uvarint()
+	if count == 0 || !t.enter() {
 		return
 	}
-	if n > uint64(len(t.b)-t.at) {
+	if count > uint64(len(t.b)-t.at) {
 		t.endsEarly()
 	}
-	kv := t.u8()
-	for ; n > 0 && t.err == nil; n-- {
-		t.skipValue(kv >> 4)
-		t.skipValue(kv & 15)
+	types := t.u8()
+	for ; count > 0 && t.err == nil; count-- {
+		t.skipValue(types >> 4)
+		t.skipValue(types & 15)
 	}
 	t.depth--
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/internal/cursor"
 	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/planes"
 )
@@ -42,7 +43,7 @@ type Values struct {
 
 // newValues returns n values of a column, which are still to be decoded.
 func newValues(col *Column, n int) *Values {
-	return &Values{n: n, typ: col.Type, unsigned: col.Note.Unsigned, width: col.size()}
+	return &Values{n: n, typ: col.Type, unsigned: col.Note.Unsigned, width: col.Size()}
 }
 
 func corrupt(format string, args ...any) error {
@@ -51,8 +52,8 @@ func corrupt(format string, args ...any) error {
 
 func le32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
 
-// size returns the bytes of a PLAIN value, 0 if they vary. Booleans are kept as bytes.
-func (c *Column) size() int {
+// Size returns the bytes of a PLAIN value, 0 of byte arrays. Booleans are kept as bytes.
+func (c *Column) Size() int {
 	switch c.Type {
 	case Boolean:
 		return 1
@@ -74,11 +75,11 @@ func (v *Values) Len() int { return v.n }
 // Cost returns about how many bytes of memory the values take, without their dictionary. 160 is a little more than the
 // 136 of the struct.
 func (v *Values) Cost() int {
-	n := 160 + cap(v.data) + 4*(cap(v.offs)+cap(v.ix))
+	size := 160 + cap(v.data) + 4*(cap(v.offs)+cap(v.ix))
 	if len(v.at) == 0 || &v.at[0] != &noValues[0] {
-		n += 4 * cap(v.at)
+		size += 4 * cap(v.at)
 	}
-	return n
+	return size
 }
 
 // Null reports whether row i has no value.
@@ -105,13 +106,13 @@ func (v *Values) Raw(i int) []byte {
 // clamped.
 func int96Micros(b []byte) int64 {
 	const epoch, furthest = 2440588, 100_000_000 // epoch is the Julian day of 1970-01-01
-	ns, day := int64(binary.LittleEndian.Uint64(b)), int64(int32(le32(b[8:])))-epoch
+	nanos, day := int64(binary.LittleEndian.Uint64(b)), int64(int32(le32(b[8:])))-epoch
 	day = min(max(day, -furthest), furthest)
-	us := ns / 1000
-	if ns%1000 < 0 {
-		us--
+	micros := nanos / 1000
+	if nanos%1000 < 0 {
+		micros--
 	}
-	return day*86_400_000_000 + us
+	return day*86_400_000_000 + micros
 }
 
 // Int returns row i's value of a column of booleans or integers. INT96 values are microseconds since 1970. ok is false
@@ -163,11 +164,11 @@ func (v *Values) AppendNulls(dst []bool) []bool {
 
 // oneRun reports whether levels begin with a run of n equal ones: pages without nulls do, and need no decoding.
 func oneRun(levels []byte, level, n int) bool {
-	h, k := binary.Uvarint(levels)
-	if k <= 0 || k >= len(levels) || level >= 1<<8 {
+	head, size := binary.Uvarint(levels)
+	if size <= 0 || size >= len(levels) || level >= 1<<8 {
 		return false
 	}
-	return h&1 == 0 && h>>1 >= uint64(n) && levels[k] == byte(level)
+	return head&1 == 0 && head>>1 >= uint64(n) && levels[size] == byte(level)
 }
 
 // noValues is what at is in pages without values, which many columns of catalogs have. 32,768 is more than the 20,000
@@ -182,6 +183,7 @@ func (v *Values) nulls(levels []byte, defLevel int, encoding int32) (there int, 
 	if encoding != encRLE {
 		return 0, fault.New(fault.Unsupported, "page", 0, "levels in encoding %d", encoding)
 	}
+	// Pages without nulls are one run, which needs no decoding.
 	if oneRun(levels, defLevel, v.n) {
 		return v.n, nil
 	}
@@ -189,14 +191,14 @@ func (v *Values) nulls(levels []byte, defLevel int, encoding int32) (there int, 
 		v.at = noValues[:v.n]
 		return 0, nil
 	}
-	ix, err := hybrid(levels, bits.Len(uint(defLevel)), v.n)
+	levelOf, err := hybrid(levels, bits.Len(uint(defLevel)), v.n)
 	if err != nil {
 		return 0, err
 	}
 	places := make([]int32, v.n)
-	for i, l := range ix {
+	for i, level := range levelOf {
 		places[i] = -1
-		if int(l) == defLevel {
+		if int(level) == defLevel {
 			places[i] = int32(there)
 			there++
 		}
@@ -221,10 +223,10 @@ func (v *Values) decode(b []byte, n int, encoding int32, dict *Values) error {
 		if v.typ != Int32 && v.typ != Int64 {
 			break
 		}
-		var u []uint64
-		if u, _, err = deltas(b, n); err == nil {
+		var numbers []uint64
+		if numbers, _, err = deltas(b, n); err == nil {
 			v.data = make([]byte, n*v.width)
-			for i, x := range u {
+			for i, x := range numbers {
 				cast.PutUint(v.data[i*v.width:], v.width, x)
 			}
 		}
@@ -284,7 +286,8 @@ func (v *Values) plain(b []byte, n int) error {
 // indexes reads the indexes of values in the dictionary.
 func (v *Values) indexes(b []byte, n int, dict *Values) error {
 	if n == 0 {
-		v.dict = dict // there may be none
+		// A page without values needs no dictionary, and there may be none.
+		v.dict = dict
 		return nil
 	}
 	if dict == nil {
@@ -293,16 +296,16 @@ func (v *Values) indexes(b []byte, n int, dict *Values) error {
 	if len(b) == 0 || b[0] > 32 {
 		return corrupt("the dictionary indexes have no bit width")
 	}
-	ix, err := hybrid(b[1:], int(b[0]), n)
+	indexes, err := hybrid(b[1:], int(b[0]), n)
 	if err != nil {
 		return err
 	}
-	for _, i := range ix {
+	for _, i := range indexes {
 		if err := indexBelow(i, dict.n); err != nil {
 			return err
 		}
 	}
-	v.dict, v.ix = dict, ix
+	v.dict, v.ix = dict, indexes
 	return nil
 }
 
@@ -314,13 +317,13 @@ func (v *Values) booleans(b []byte, n int) error {
 	if len(b) < 4 || uint64(le32(b)) > uint64(len(b)-4) {
 		return corrupt("booleans without a length")
 	}
-	ix, err := hybrid(b[4:4+le32(b)], 1, n)
+	flags, err := hybrid(b[4:4+le32(b)], 1, n)
 	if err != nil {
 		return err
 	}
 	v.data = make([]byte, n)
-	for i, x := range ix {
-		v.data[i] = byte(x)
+	for i, flag := range flags {
+		v.data[i] = byte(flag)
 	}
 	return nil
 }
@@ -356,15 +359,15 @@ type run struct {
 // nextRun returns the first run of b, and the bytes after it. done of n numbers stand before it: it has at most the
 // rest.
 func nextRun(b []byte, width, done, n int) (r run, rest []byte, err error) {
-	h, k := binary.Uvarint(b)
-	if k <= 0 {
+	head, size := binary.Uvarint(b)
+	if size <= 0 {
 		return r, nil, corrupt("%d numbers where %d belong", done, n)
 	}
-	b = b[k:]
+	b = b[size:]
 	left, bytes := n-done, (width+7)/8
-	if h&1 == 0 {
-		if h>>1 == 0 || len(b) < bytes {
-			return r, nil, corrupt("a run of %d numbers", h>>1)
+	if head&1 == 0 {
+		if head>>1 == 0 || len(b) < bytes {
+			return r, nil, corrupt("a run of %d numbers", head>>1)
 		}
 		for i := range bytes {
 			r.value |= uint32(b[i]) << (8 * i)
@@ -372,10 +375,10 @@ func nextRun(b []byte, width, done, n int) (r run, rest []byte, err error) {
 		if width < 32 && r.value>>width != 0 {
 			return r, nil, corrupt("the number %d has more than %d bits", r.value, width)
 		}
-		r.count = int(min(h>>1, uint64(left)))
+		r.count = int(min(head>>1, uint64(left)))
 		return r, b[bytes:], nil
 	}
-	groups := h >> 1
+	groups := head >> 1
 	if groups == 0 {
 		return r, nil, corrupt("a run of no numbers")
 	}
@@ -386,8 +389,9 @@ func nextRun(b []byte, width, done, n int) (r run, rest []byte, err error) {
 	if len(b) < (r.count*width+7)/8 {
 		return r, nil, corrupt("%d numbers of %d bits in %d bytes", r.count, width, len(b))
 	}
-	r.bits = slices.Clip(b) // not nil, even if width is 0
-	// A file may name any number of groups: with at most 2^40 of 32 bytes the product does not overflow.
+	// The bits must not be nil, even if width is 0, because nil stands for equal numbers.
+	r.bits = slices.Clip(b)
+	// A file may name any number of groups: at most 2^40 of 32 bytes count, so that the product does not overflow.
 	return r, b[min(len(b), int(min(groups, 1<<40))*width):], nil
 }
 
@@ -398,12 +402,12 @@ func unpack(out []uint32, b []byte, width, count int) []uint32 {
 	}
 	// A number of at most 32 bits that begins within a byte lies in the next 8 bytes. The first n
 	// numbers have 8 bytes left in b.
-	mask, n := uint64(1)<<width-1, 0
+	mask, fast := uint64(1)<<width-1, 0
 	if len(b) >= 8 {
-		n = min(count, 8*(len(b)-8)/width+1)
+		fast = min(count, 8*(len(b)-8)/width+1)
 	}
 	start := len(out)
-	out = append(out, make([]uint32, n)...)
+	out = append(out, make([]uint32, fast)...)
 	if head := out[start:]; width == 16 {
 		for i := range head {
 			head[i] = uint32(binary.LittleEndian.Uint16(b[2*i:]))
@@ -414,22 +418,8 @@ func unpack(out []uint32, b []byte, width, count int) []uint32 {
 			head[i] = uint32(binary.LittleEndian.Uint64(b[pos/8:]) >> (pos % 8) & mask)
 		}
 	}
-	bit := n * width
-	count -= n
-	var acc uint64
-	have, pos := 0, bit/8
-	if bit%8 > 0 && count > 0 {
-		acc, have, pos = uint64(b[pos])>>(bit%8), 8-bit%8, pos+1
-	}
-	for range count {
-		for have < width {
-			acc |= uint64(b[pos]) << have
-			pos++
-			have += 8
-		}
-		out = append(out, uint32(acc&mask))
-		acc >>= width
-		have -= width
+	for i := fast; i < count; i++ {
+		out = append(out, uint32(cursor.BitsAt(b, i*width, width)))
 	}
 	return out
 }
@@ -441,11 +431,11 @@ func deltas(b []byte, n int) ([]uint64, []byte, error) {
 	}
 	var head [4]uint64
 	for i := range head {
-		v, k := binary.Uvarint(b)
-		if k <= 0 {
+		number, size := binary.Uvarint(b)
+		if size <= 0 {
 			return bad()
 		}
-		head[i], b = v, b[k:]
+		head[i], b = number, b[size:]
 	}
 	block, minis, total := head[0], head[1], head[2]
 	if total != uint64(n) {
@@ -462,21 +452,21 @@ func deltas(b []byte, n int) ([]uint64, []byte, error) {
 	value := unzigzag(head[3])
 	out := append(make([]uint64, 0, n), value)
 	for len(out) < n {
-		least, k := binary.Uvarint(b)
-		if k <= 0 || len(b)-k < int(minis) {
+		least, size := binary.Uvarint(b)
+		if size <= 0 || len(b)-size < int(minis) {
 			return bad()
 		}
-		widths := b[k : k+int(minis)]
-		b = b[k+int(minis):]
-		for _, w := range widths {
+		widths := b[size : size+int(minis)]
+		b = b[size+int(minis):]
+		for _, width := range widths {
 			if len(out) == n {
 				break
 			}
-			if w > 64 || len(b) < per*int(w)/8 {
+			if width > 64 || len(b) < per*int(width)/8 {
 				return bad()
 			}
-			out = unpackDeltas(out, b, int(w), min(per, n-len(out)), unzigzag(least))
-			b = b[per*int(w)/8:]
+			out = unpackDeltas(out, b, int(width), min(per, n-len(out)), unzigzag(least))
+			b = b[per*int(width)/8:]
 		}
 	}
 	return out, b, nil
@@ -487,16 +477,8 @@ func unzigzag(u uint64) uint64 { return u>>1 ^ -(u & 1) }
 // unpackDeltas appends count numbers, each its predecessor plus least plus a number of w bits.
 func unpackDeltas(out []uint64, b []byte, w, count int, least uint64) []uint64 {
 	last := out[len(out)-1]
-	bit := 0
-	for range count {
-		var d uint64
-		for have := 0; have < w; {
-			take := min(8-bit%8, w-have)
-			d |= uint64(b[bit/8]) >> (bit % 8) & (1<<take - 1) << have
-			have += take
-			bit += take
-		}
-		last += least + d
+	for i := range count {
+		last += least + cursor.BitsAt(b, i*w, w)
 		out = append(out, last)
 	}
 	return out
@@ -522,14 +504,14 @@ func (v *Values) deltaStrings(b []byte, n int, prefixes bool) error {
 	}
 	var last []byte
 	for i := range n {
-		var p uint64
+		var shared uint64
 		if prefixes {
-			p = prefix[i]
+			shared = prefix[i]
 		}
-		if p > uint64(len(last)) || length[i] > uint64(len(b)) {
+		if shared > uint64(len(last)) || length[i] > uint64(len(b)) {
 			return corrupt("byte array %d of %d reaches past the page", i, n)
 		}
-		size := int(p) + int(length[i])
+		size := int(shared) + int(length[i])
 		if v.width > 0 && size != v.width {
 			return corrupt("a value of %d bytes where %d belong", size, v.width)
 		}
@@ -541,7 +523,7 @@ func (v *Values) deltaStrings(b []byte, n int, prefixes bool) error {
 			v.data = binary.LittleEndian.AppendUint32(v.data, uint32(size))
 		}
 		start := len(v.data)
-		v.data = append(v.data, last[:p]...)
+		v.data = append(v.data, last[:shared]...)
 		v.data = append(v.data, b[:length[i]]...)
 		b = b[length[i]:]
 		last = v.data[start:]

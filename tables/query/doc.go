@@ -12,14 +12,12 @@
 //
 // This package runs a SELECT with them.
 //
-// A query means what it means in DuckDB: NULLs sort last in both directions, NaN is above every
-// number and equal to itself, strings are compared by bytes and names without regard to case.
-// Integers are computed in 64 bits and do not overflow silently, their sums are exact, "/" divides
-// floats and "//" integers, and lists count from 1.
+// A query means what it means in DuckDB: NULLs sort last in both directions, NaN is above every number and equal to
+// itself, strings are compared by bytes and names without regard to case. Integers are computed in 64 bits and do not
+// overflow silently, their sums are exact, "/" divides floats and "//" integers, and lists count from 1.
 //
-// The rest of DuckDB's SQL is fault.Unsupported. Names that do not exist are fault.NotFound. A
-// query that does not parse is a *SyntaxError, one whose types do not fit a *BindError; both have
-// no kind.
+// The rest of DuckDB's SQL is fault.Unsupported. Names that do not exist are fault.NotFound. A query that does not
+// parse is a *SyntaxError, one whose types do not fit a *BindError; both have no kind.
 //
 // Queries are not trusted: their length, depth and number, the rows of their joins and the strings that they make are
 // bounded.

@@ -49,6 +49,7 @@ func (l Limits) Within(ctx context.Context, f func(ctx context.Context) error) e
 	timed, cancel := context.WithTimeout(ctx, duration)
 	defer cancel()
 	err := f(timed)
+	// Where ctx itself has ended, its deadline was the caller's, which must not be blamed on --sql-time.
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && timed.Err() != nil {
 		return fault.New(fault.Limit, "query", fault.NoOffset, "it runs for longer than %v (--sql-time)", duration)
 	}
@@ -76,18 +77,18 @@ func runWithin(ctx context.Context, text string, from Tables, l Limits) (*tables
 	if err != nil {
 		return nil, err
 	}
-	h := &held{limit: l.Memory, limits: l}
-	if h.limit <= 0 {
-		h.limit = DefaultMemory()
+	used := &held{limit: l.Memory, limits: l}
+	if used.limit <= 0 {
+		used.limit = DefaultMemory()
 	}
-	r := &run{s: sel, b: bind.New(ctx, functionLibrary), held: h}
-	if err := r.from(ctx, from); err != nil {
+	query := &run{s: sel, b: bind.New(ctx, functionLibrary), held: used}
+	if err := query.from(ctx, from); err != nil {
 		return nil, err
 	}
-	if err := r.bind(); err != nil {
+	if err := query.bind(); err != nil {
 		return nil, err
 	}
-	return r.result(ctx)
+	return query.result(ctx)
 }
 
 // held counts the bytes of the columns that a query computed.

@@ -47,9 +47,9 @@ type Function struct {
 // Functions returns all functions and aggregates.
 func Functions() []Function {
 	var out []Function
-	for _, g := range functionGroups {
-		for _, f := range g.list {
-			out = append(out, Function{g.title, f.Signature, f.Names[1:], f.Doc})
+	for _, group := range functionGroups {
+		for _, f := range group.list {
+			out = append(out, Function{group.title, f.Signature, f.Names[1:], f.Doc})
 		}
 	}
 	for _, a := range aggregateFunctions {

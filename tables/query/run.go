@@ -87,11 +87,11 @@ func Sort(ctx context.Context, t *tables.Table, column string, desc bool) ([]int
 	if err != nil {
 		return nil, err
 	}
-	sortKey := vec.SortKey{Values: values, Desc: desc}
-	if err := sortKey.Check(); err != nil {
-		return nil, err
+	if !vec.Ordered(values.Type()) {
+		return nil, sql.Unsupported("ORDER BY of type %s", values.Type())
 	}
-	return vec.ToInts(vec.SortRows([]vec.SortKey{sortKey}, t.Len(), -1)), nil
+	keys := []vec.SortKey{{Values: values, Desc: desc}}
+	return vec.ToInts(vec.SortRows(keys, t.Len(), -1)), nil
 }
 
 // run is the execution of one SELECT.
@@ -129,7 +129,8 @@ func (r *run) from(ctx context.Context, find Tables) error {
 		r.tables = append(r.tables, table)
 		r.b.AddTable(from.Alias, table)
 		var on *eval.Node
-		if from.On != nil { // bound here, because it sees only the tables up to this one
+		// The condition is bound here, because it sees only the tables up to this one.
+		if from.On != nil {
 			r.b.Clause = "a JOIN condition"
 			on = r.b.Condition(from.On)
 		}
@@ -138,14 +139,15 @@ func (r *run) from(ctx context.Context, find Tables) error {
 	return r.b.Err
 }
 
-// bind binds all expressions. WHERE comes before the select list, because it may use aliases but no aggregates.
+// bind binds all expressions.
 func (r *run) bind() error {
 	binder, sel := r.b, r.s
-	for _, it := range sel.Items {
-		if name := strings.ToLower(it.Alias); name != "" && binder.Aliases[name] == nil {
-			binder.Aliases[name] = it.Expr
+	for _, item := range sel.Items {
+		if name := strings.ToLower(item.Alias); name != "" && binder.Aliases[name] == nil {
+			binder.Aliases[name] = item.Expr
 		}
 	}
+	// WHERE is bound before the select list, because it may use aliases but no aggregates.
 	if sel.Where != nil {
 		binder.Clause = "a WHERE clause"
 		r.where = binder.AsScanned(binder.Condition(sel.Where))
@@ -168,18 +170,18 @@ func (r *run) bind() error {
 }
 
 func (r *run) bindItems() {
-	for _, it := range r.s.Items {
-		if it.Expr.Op == ast.OpStar {
-			r.star(it.Expr)
+	for _, item := range r.s.Items {
+		if item.Expr.Op == ast.OpStar {
+			r.star(item.Expr)
 			continue
 		}
-		node, name := r.b.Bind(it.Expr), it.Alias
+		node, name := r.b.Bind(item.Expr), item.Alias
 		switch {
 		case name != "":
-		case node.Op == ast.OpColumn && it.Expr.Op == ast.OpColumn:
+		case node.Op == ast.OpColumn && item.Expr.Op == ast.OpColumn:
 			name = node.Name
 		default:
-			name = it.Text
+			name = item.Text
 		}
 		r.items, r.names = append(r.items, node), append(r.names, name)
 	}
@@ -197,12 +199,12 @@ func (r *run) star(e *ast.Expr) {
 			continue
 		}
 		found = true
-		for c, col := range source.Table.Columns() {
+		for number, col := range source.Table.Columns() {
 			if _, leave := excluded[strings.ToLower(col.Name)]; leave {
 				excluded[strings.ToLower(col.Name)] = true
 				continue
 			}
-			node := r.b.Intern(&eval.Node{Op: ast.OpColumn, Name: col.Name, Table: i, Column: c, Type: col.Type})
+			node := r.b.Intern(&eval.Node{Op: ast.OpColumn, Name: col.Name, Table: i, Column: number, Type: col.Type})
 			r.items, r.names = append(r.items, node), append(r.names, col.Name)
 		}
 	}
@@ -304,6 +306,7 @@ func (r *run) count(e *ast.Expr, none int) int {
 // columns are the keys and then the aggregates.
 func (r *run) rewriteOverGroups() {
 	columns := map[*eval.Node]int{}
+	// From last to first, so that of equal keys the first one stays.
 	for i, key := range slices.Backward(r.keys) {
 		columns[key] = i
 	}
@@ -320,9 +323,10 @@ func (r *run) rewriteOverGroups() {
 	}
 }
 
-// overGroups rewrites one expression. columns gives the column of each key. It keeps the result in the node, because
-// expressions share nodes: without that a chain of aliases would take exponential time.
+// overGroups rewrites one expression. columns gives the column of each key.
 func (r *run) overGroups(n *eval.Node, columns map[*eval.Node]int) *eval.Node {
+	// The result is kept in the node, because expressions share nodes: otherwise a chain of aliases would take
+	// exponential time.
 	if n.Rewritten != nil {
 		return n.Rewritten
 	}
@@ -362,25 +366,25 @@ func (r *run) result(ctx context.Context) (*tables.Table, error) {
 		}
 		r.tables[0] = table
 	}
-	ev := eval.New(ctx, r.tables)
-	ev.HoldRows = func(n int) error { return r.holdRows(ctx, n) }
-	ev.Hold = r.held.hold
-	rel, err := r.relation(ev)
+	evaluator := eval.New(ctx, r.tables)
+	evaluator.HoldRows = func(n int) error { return r.holdRows(ctx, n) }
+	evaluator.Hold = r.held.hold
+	rel, err := r.relation(evaluator)
 	if err != nil {
 		return nil, err
 	}
 	if r.grouped {
-		if ev, rel, err = r.group(ev, rel); err != nil {
+		if evaluator, rel, err = r.group(evaluator, rel); err != nil {
 			return nil, err
 		}
 		if r.having != nil {
-			if rel, err = ev.Where(r.having, rel, -1); err != nil {
+			if rel, err = evaluator.Where(r.having, rel, -1); err != nil {
 				return nil, err
 			}
 		}
 	}
 	if r.s.Distinct {
-		cols, err := ev.Columns(r.items, rel)
+		cols, err := evaluator.Columns(r.items, rel)
 		if err != nil {
 			return nil, err
 		}
@@ -390,20 +394,20 @@ func (r *run) result(ctx context.Context) (*tables.Table, error) {
 	if r.limit >= 0 {
 		end = min(end, r.offset+r.limit)
 	}
-	if rel, err = r.sorted(ev, rel, min(r.offset, end), end); err != nil {
+	if rel, err = r.sorted(evaluator, rel, min(r.offset, end), end); err != nil {
 		return nil, err
 	}
 	cols := make([]tables.Column, len(r.items))
-	for i, n := range r.items {
-		cols[i] = tables.Column{Name: r.names[i], Type: n.Type}
+	for i, node := range r.items {
+		cols[i] = tables.Column{Name: r.names[i], Type: node.Type}
 		switch {
-		case n.Op == eval.OpLiteral && n.Literal.Null:
+		case node.Op == eval.OpLiteral && node.Literal.Null:
 			cols[i].Type = tables.Type{} // DuckDB gives a bare NULL no type
-		case n.Op == ast.OpColumn && n.Field == 0: // in the form of its table, which expressions do not see
-			cols[i].Type = ev.Tables[n.Table].Columns()[n.Column].Type
+		case node.Op == ast.OpColumn && node.Field == 0: // in the form of its table, which expressions do not see
+			cols[i].Type = evaluator.Tables[node.Table].Columns()[node.Column].Type
 		}
 	}
-	kept := ev.Tables
+	kept := evaluator.Tables
 	return tables.New(rel.N, cols, func(ctx context.Context, i int) (v *tables.Vector, err error) {
 		err = r.held.limits.Within(ctx, func(ctx context.Context) (err error) {
 			ev := eval.New(ctx, kept)
@@ -436,7 +440,7 @@ func (r *run) relation(ev *eval.Evaluator) (*vec.Rows, error) {
 	where := r.where
 	for i := 1; i < len(r.tables); i++ {
 		on := r.on[i]
-		// FROM a, b WHERE a.x = b.x is a join by hash, not a filter of all pairs
+		// FROM a, b WHERE a.x = b.x needs to be a join by hash, because a filter of all pairs would take too long.
 		if on == nil && where != nil && i == len(r.tables)-1 {
 			on, where = where, nil
 		}
@@ -448,7 +452,8 @@ func (r *run) relation(ev *eval.Evaluator) (*vec.Rows, error) {
 	if where == nil {
 		return rel, nil
 	}
-	limit := -1 // without sorting or grouping the search can end at the last row that LIMIT needs
+	// Without sorting or grouping the search can end at the last row that LIMIT needs; otherwise any row may count.
+	limit := -1
 	if r.limit >= 0 && len(r.order) == 0 && !r.grouped && !r.s.Distinct {
 		limit = r.limit + r.offset
 	}
@@ -473,7 +478,8 @@ func (r *run) group(ev *eval.Evaluator, rel *vec.Rows) (*eval.Evaluator, *vec.Ro
 		names, cols = append(names, r.keys[i].Name), append(cols, values)
 	}
 	if len(r.keys) == 0 && rel.N == 0 {
-		groups.Of = nil // SELECT count(*) of no rows is one group without rows
+		// SELECT count(*) of no rows must give one group without rows, so that it is 0 and not missing.
+		groups.Of = nil
 	}
 	for i := range r.b.Aggregates {
 		aggregate := &r.b.Aggregates[i]
@@ -483,13 +489,16 @@ func (r *run) group(ev *eval.Evaluator, rel *vec.Rows) (*eval.Evaluator, *vec.Ro
 		}
 		names, cols = append(names, aggregate.Function.Names[0]), append(cols, values)
 	}
-	if len(cols) == 0 { // HAVING without keys and aggregates: a column is needed for the number of rows
+	// HAVING without keys and aggregates has no column, but the table needs one, because columns say how many rows it
+	// has.
+	if len(cols) == 0 {
 		cols, names = append(cols, tables.NewInts(sql.Int64, make([]int64, len(groups.First)), nil)), append(names,
 			"")
 	}
-	for _, n := range r.b.Nodes {
-		if n.Op == ast.OpColumn && n.Table == groupTable {
-			n.Table = 0
+	for _, node := range r.b.Nodes {
+		// The table of groups is the only one from here on, so that its number is 0.
+		if node.Op == ast.OpColumn && node.Table == groupTable {
+			node.Table = 0
 		}
 	}
 	table := tables.FromVectors(names, cols)
@@ -510,9 +519,13 @@ func (r *run) sorted(ev *eval.Evaluator, rel *vec.Rows, start, end int) (*vec.Ro
 		}
 		return rel.Take(rows), nil
 	}
-	keys, err := ev.SortKeys(r.order, r.by, rel)
+	columns, err := ev.Columns(r.order, rel)
 	if err != nil {
 		return nil, err
+	}
+	keys := make([]vec.SortKey, len(columns))
+	for i, values := range columns {
+		keys[i] = vec.SortKey{Values: values, Desc: r.by[i].Desc, NullsFirst: r.by[i].NullsFirst}
 	}
 	return rel.Take(vec.SortRows(keys, rel.N, end)[start:end]), nil
 }

@@ -38,9 +38,9 @@ func (r *reader) geometry(depth int) (orb.Geometry, error) {
 		}
 		return rings, nil
 	}
-	n, err := r.parts(depth)
+	left, err := r.parts(depth)
 	var parts orb.Collection
-	for ; n > 0 && err == nil; n-- {
+	for ; left > 0 && err == nil; left-- {
 		var part orb.Geometry
 		part, err = r.geometry(depth + 1)
 		parts = append(parts, part)

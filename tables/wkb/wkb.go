@@ -53,9 +53,9 @@ func NewPlace(b crs.Box) (*Place, error) {
 func (p *Place) Meets(b Box) bool {
 	// 1e-9 degrees, 0.1 mm, is far above the rounding of the outline of a region and far below what pruning could gain.
 	const margin = 1e-9
-	for _, r := range p.Regions {
+	for _, region := range p.Regions {
 		for _, turn := range []float64{0, -360, 360} {
-			if r.Meets(b.MinX+turn-margin, b.MinY-margin, b.MaxX+turn+margin, b.MaxY+margin) {
+			if region.Meets(b.MinX+turn-margin, b.MinY-margin, b.MaxX+turn+margin, b.MaxY+margin) {
 				return true
 			}
 		}
@@ -77,18 +77,19 @@ func (p *Place) Match(wkb []byte, rule Rule, to func(x, y float64) (lon, lat flo
 			point = point || ok
 			apartAll = apartAll && (ok || apart(wkb, box))
 		}
+		// An edge across the antimeridian goes the other way around, so that being apart as drawn says nothing of it.
 		if point || apartAll && !wide(wkb) {
 			return false, nil
 		}
 	}
-	r, s := reader{b: wkb, order: binary.LittleEndian}, scan{place: p, to: to, turns: true}
-	if err := r.each(0, func(kind uint32, size int) error { return s.single(&r, kind, size) }); err != nil {
+	r, compared := reader{b: wkb, order: binary.LittleEndian}, scan{place: p, to: to, turns: true}
+	if err := r.each(0, func(kind uint32, size int) error { return compared.single(&r, kind, size) }); err != nil {
 		return false, err
 	}
 	if rule == Within {
-		return s.inside && !s.outside, nil
+		return compared.inside && !compared.outside, nil
 	}
-	return s.hit, nil
+	return compared.hit, nil
 }
 
 // NewBox returns the box of two opposite corners, in any order.
@@ -206,9 +207,9 @@ func (r *reader) uint32() (uint32, error) {
 	if r.left() < 4 {
 		return 0, r.corrupt("ends early")
 	}
-	v := r.order.Uint32(r.b[r.off:])
+	number := r.order.Uint32(r.b[r.off:])
 	r.off += 4
-	return v, nil
+	return number, nil
 }
 
 // positions are the positions of a point, a line or a ring, as they are stored.
@@ -232,14 +233,14 @@ func (r *reader) rings(kind uint32, size int, visit func(p positions)) (err erro
 		rings, err = r.count(4)
 	}
 	for ; rings > 0 && err == nil; rings-- {
-		n := 1
+		count := 1
 		if kind != point {
-			n, err = r.count(size)
+			count, err = r.count(size)
 		} else if r.left() < size {
 			err = r.corrupt("ends early")
 		}
 		if err == nil {
-			end := r.off + n*size
+			end := r.off + count*size
 			visit(positions{r.b[r.off:end], size, r.order})
 			r.off = end
 		}
@@ -249,14 +250,14 @@ func (r *reader) rings(kind uint32, size int, visit func(p positions)) (err erro
 
 // count reads a number of items of at least size bytes each.
 func (r *reader) count(size int) (int, error) {
-	n, err := r.uint32()
+	items, err := r.uint32()
 	if err != nil {
 		return 0, err
 	}
-	if int64(n)*int64(size) > int64(r.left()) {
-		return 0, r.corrupt("%d items of %d bytes, %d bytes are left", n, size, r.left())
+	if int64(items)*int64(size) > int64(r.left()) {
+		return 0, r.corrupt("%d items of %d bytes, %d bytes are left", items, size, r.left())
 	}
-	return int(n), nil
+	return int(items), nil
 }
 
 // head reads the byte order and the type. size is the bytes of a position.
@@ -331,15 +332,15 @@ func (r *reader) parts(depth int) (int, error) {
 // Point reads a geometry that must be a point, and returns its first two coordinates, NaN for an empty point.
 // Another geometry is fault.Unsupported.
 func Point(wkb []byte) (x, y float64, err error) {
-	r := &reader{b: wkb}
-	kind, size, err := r.head()
+	reader := &reader{b: wkb}
+	kind, size, err := reader.head()
 	switch {
 	case err != nil:
 		return 0, 0, err
 	case kind != point:
 		return 0, 0, fault.New(fault.Unsupported, "geometry", 0, "type %d is not a point", kind)
 	}
-	err = r.rings(kind, size, func(p positions) { x, y = p.at(0) })
+	err = reader.rings(kind, size, func(p positions) { x, y = p.at(0) })
 	return x, y, err
 }
 
@@ -479,7 +480,8 @@ func (s *scan) path(p positions, crossings *int) {
 	if crossings == nil {
 		return
 	}
-	if math.Abs(px-first) > 180 && s.across { // the ring goes around a pole
+	// The ring goes around a pole, so that it needs to be closed there.
+	if math.Abs(px-first) > 180 && s.across {
 		x, y, pole := px, py, math.Copysign(90, north)
 		step(x, pole)
 		step(first, pole)
@@ -514,16 +516,16 @@ func clip(x0, y0, x1, y1 float64, b Box) (lo, hi float64, ok bool) {
 	lo, hi = 0, 1
 	dx, dy := x1-x0, y1-y0
 	for _, e := range [4][2]float64{{-dx, x0 - b.MinX}, {dx, b.MaxX - x0}, {-dy, y0 - b.MinY}, {dy, b.MaxY - y0}} {
-		p, q := e[0], e[1]
+		step, room := e[0], e[1]
 		switch {
-		case p == 0:
-			if !(q >= 0) {
+		case step == 0:
+			if !(room >= 0) {
 				return 0, 0, false
 			}
-		case p < 0:
-			lo = max(lo, q/p)
-		case p > 0:
-			hi = min(hi, q/p)
+		case step < 0:
+			lo = max(lo, room/step)
+		case step > 0:
+			hi = min(hi, room/step)
 		default: // not a number
 			return 0, 0, false
 		}

@@ -16,18 +16,18 @@ var wktNames = [...]string{point: "POINT", lineString: "LINESTRING", polygon: "P
 // AppendText appends the well-known binary of a geometry in well-known text ("POINT (-6 40)"): the seven simple feature
 // types, x and y of each position. It ignores EWKT's SRID.
 func AppendText(dst []byte, text string) ([]byte, error) {
-	p := textParser{s: text, dst: dst}
+	parser := textParser{s: text, dst: dst}
 	if strings.HasPrefix(strings.ToUpper(text), "SRID=") {
-		p.off = strings.IndexByte(text, ';') + 1
+		parser.off = strings.IndexByte(text, ';') + 1
 	}
-	p.geometry(0)
-	if p.peek(); p.off != len(p.s) {
-		p.fail(fault.Corrupt, "text follows the geometry")
+	parser.geometry(0)
+	if parser.peek(); parser.off != len(parser.s) {
+		parser.fail(fault.Corrupt, "text follows the geometry")
 	}
-	if p.err != nil {
-		return dst, p.err
+	if parser.err != nil {
+		return dst, parser.err
 	}
-	return p.dst, nil
+	return parser.dst, nil
 }
 
 // textParser parses well-known text and appends well-known binary. After the first error it stands at the end of the
@@ -149,12 +149,12 @@ func (p *textParser) list(item func()) {
 	}
 	p.expect('(', "parenthesis")
 	item()
-	n := uint32(1)
-	for ; p.next(','); n++ {
+	items := uint32(1)
+	for ; p.next(','); items++ {
 		item()
 	}
 	p.expect(')', "comma and no end of a list")
-	binary.LittleEndian.PutUint32(p.dst[pos:], n)
+	binary.LittleEndian.PutUint32(p.dst[pos:], items)
 }
 
 func (p *textParser) point() {
@@ -170,8 +170,8 @@ func (p *textParser) point() {
 
 // position takes two to four numbers, and appends the first two.
 func (p *textParser) position() {
-	n := 0
-	for ; n < 4; n++ {
+	numbers := 0
+	for ; numbers < 4; numbers++ {
 		p.peek()
 		start := p.off
 		for p.off < len(p.s) && strings.IndexByte("+-.0123456789eE", p.s[p.off]) >= 0 {
@@ -180,16 +180,16 @@ func (p *textParser) position() {
 		if p.off == start {
 			break
 		}
-		v, err := strconv.ParseFloat(p.s[start:p.off], 64)
+		number, err := strconv.ParseFloat(p.s[start:p.off], 64)
 		if err != nil {
 			p.fail(fault.Corrupt, "a coordinate is not a number")
 			return
 		}
-		if n < 2 {
-			p.dst = binary.LittleEndian.AppendUint64(p.dst, math.Float64bits(v))
+		if numbers < 2 {
+			p.dst = binary.LittleEndian.AppendUint64(p.dst, math.Float64bits(number))
 		}
 	}
-	if n < 2 {
+	if numbers < 2 {
 		p.fail(fault.Corrupt, "a position of fewer than two numbers")
 	}
 }

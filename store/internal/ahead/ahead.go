@@ -9,6 +9,13 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 )
 
+// Limits of the bytes that one read fetches. Another read of a local file costs less than bytes that fall out of the
+// processor's cache.
+const (
+	MaxRun      = 4 << 20   // of a remote object
+	MaxLocalRun = 256 << 10 // of a local file
+)
+
 // Ranges holds the bytes of runs of ranges, over all files of one worker.
 type Ranges struct {
 	MaxHeld int64 // bytes that are held at a time; a longer run is held alone
@@ -50,12 +57,12 @@ func (a *Ranges) File(name string) *File {
 	if a.files == nil {
 		a.files = map[string]*File{}
 	}
-	f := a.files[name]
-	if f == nil {
-		f = &File{all: a}
-		a.files[name] = f
+	file := a.files[name]
+	if file == nil {
+		file = &File{all: a}
+		a.files[name] = file
 	}
-	return f
+	return file
 }
 
 // Known reports whether ranges of the file are expected.
@@ -64,10 +71,11 @@ func (f *File) Known() bool { return len(f.runs) > 0 }
 // Expect says that a range of the file will be read, behind those that are expected already. If it lies at most gap
 // bytes behind the last of them, and both together have at most limit bytes, one read fetches both.
 func (f *File) Expect(at chunk.Range, gap, limit int64) {
-	if n := len(f.runs); n > 0 && !f.runs[n-1].held {
-		join := chunk.Join{Span: f.runs[n-1].at, MaxGap: gap, MaxLen: limit}
+	// A run whose bytes are held must not grow, because they would end before it.
+	if count := len(f.runs); count > 0 && !f.runs[count-1].held {
+		join := chunk.Join{Span: f.runs[count-1].at, MaxGap: gap, MaxLen: limit}
 		if join.Take(at) {
-			f.runs[n-1].at = join.Span
+			f.runs[count-1].at = join.Span
 			return
 		}
 	}
@@ -77,33 +85,34 @@ func (f *File) Expect(at chunk.Range, gap, limit int64) {
 // Read returns the bytes of a range, which are valid until the next call. If they are not held, it calls read for the
 // run that has them, or else for the range alone, with memory that read may use. In a dry run, read returns nil.
 func (f *File) Read(at chunk.Range, read func(at chunk.Range, memory []byte) ([]byte, error)) ([]byte, error) {
-	a := f.all
+	ranges := f.all
 	i := sort.Search(len(f.runs), func(i int) bool { return f.runs[i].at.Off > at.Off }) - 1
 	if i < 0 || at.Off+at.Len > f.runs[i].at.Off+f.runs[i].at.Len {
-		buf, err := read(at, a.memory())
-		a.free = append(a.free, buf)
+		buf, err := read(at, ranges.memory())
+		// The bytes are valid until the next call only, so that it may have their memory.
+		ranges.free = append(ranges.free, buf)
 		return buf, err
 	}
-	r := f.runs[i]
-	if !r.held {
-		if a.InOrder && f.last != nil {
-			a.release(f.last)
+	run := f.runs[i]
+	if !run.held {
+		if ranges.InOrder && f.last != nil {
+			ranges.release(f.last)
 		}
-		for len(a.runs) > 0 && a.held+r.at.Len > a.MaxHeld {
-			a.release(a.runs[0])
+		for len(ranges.runs) > 0 && ranges.held+run.at.Len > ranges.MaxHeld {
+			ranges.release(ranges.runs[0])
 		}
-		buf, err := read(r.at, a.memory())
+		buf, err := read(run.at, ranges.memory())
 		if err != nil {
 			return nil, err
 		}
-		r.buf, r.held, f.last = buf, true, r
-		a.runs, a.held = append(a.runs, r), a.held+r.at.Len
+		run.buf, run.held, f.last = buf, true, run
+		ranges.runs, ranges.held = append(ranges.runs, run), ranges.held+run.at.Len
 	}
-	if r.buf == nil {
+	if run.buf == nil {
 		return nil, nil
 	}
-	from := at.Off - r.at.Off
-	return r.buf[from : from+at.Len], nil
+	start := at.Off - run.at.Off
+	return run.buf[start : start+at.Len], nil
 }
 
 // release drops the bytes of a run.
@@ -113,14 +122,16 @@ func (a *Ranges) release(r *run) {
 	}
 	a.runs = slices.DeleteFunc(a.runs, func(other *run) bool { return other == r })
 	a.held -= r.at.Len
+	// The memory of a longer run, which was held alone, is not kept, so that a reader stays within its bound.
 	if int64(cap(r.buf)) <= a.MaxHeld {
 		a.free = append(a.free, r.buf)
 	}
 	r.held, r.buf = false, nil
 }
 
-// memory returns the memory that became free last, which is most likely of the right size.
+// memory returns memory for bytes, or nil.
 func (a *Ranges) memory() (b []byte) {
+	// The memory that became free last is taken, because it is most likely of the right size.
 	if n := len(a.free) - 1; n >= 0 {
 		b, a.free = a.free[n], a.free[:n]
 	}

@@ -14,12 +14,12 @@ func (d *Decoder) decompress(f step, dst, meta, data []byte, final int) (m, out 
 	if err != nil {
 		return nil, nil, err
 	}
-	e := f.e
+	elem := f.e
 	if f.As.Size > 0 {
-		e = f.after(e)
+		elem = f.after(elem)
 	}
 	return d.each(&parts, dst, data, final, func(_ int, dst, src []byte) error {
-		return kinds[f.ID].expand(d, dst, src, e)
+		return kinds[f.ID].expand(d, dst, src, elem)
 	})
 }
 
@@ -43,10 +43,10 @@ func expandDelta(_ *Decoder, dst, src []byte, e Elem) error {
 	case cast.Uint(src, 8) != uint64(len(dst)/size):
 		return corrupt("", "%d values, %d needed", cast.Uint(src, 8), len(dst)/size)
 	}
-	n := copy(dst, src[8:])
-	clear(dst[n:]) // as in expandDoubleDelta
-	if n > 0 {
-		kernel.UndoHorizontal(dst[:n], size, 1)
+	copied := copy(dst, src[8:])
+	clear(dst[copied:]) // as in expandDoubleDelta
+	if copied > 0 {
+		kernel.UndoHorizontal(dst[:copied], size, 1)
 	}
 	return nil
 }
@@ -61,10 +61,10 @@ func expandDoubleDelta(_ *Decoder, dst, src []byte, e Elem) error {
 	size := e.ddSize()
 	width, count := int(src[0]), binary.LittleEndian.Uint64(src[1:])
 	src = src[ddHeader:]
-	n := len(dst) / size
+	values := len(dst) / size
 	switch {
-	case count != uint64(n):
-		return corrupt("", "%d values, %d needed", count, n)
+	case count != uint64(values):
+		return corrupt("", "%d values, %d needed", count, values)
 	case width > 64:
 		return corrupt("", "differences of %d bits", width)
 	case width >= 8*size-1: // stored unchanged
@@ -74,19 +74,21 @@ func expandDoubleDelta(_ *Decoder, dst, src []byte, e Elem) error {
 		copy(dst, src)
 		return nil
 	}
-	lead := min(n, 2) * size
-	if len(src) != lead+8*ddWords(n, width) {
-		return corrupt("", "%d bytes for %d values with differences of %d bits", len(src), n, width)
+	lead := min(values, 2) * size
+	if len(src) != lead+8*ddWords(values, width) {
+		return corrupt("", "%d bytes for %d values with differences of %d bits", len(src), values, width)
 	}
 	var first, second int64
-	if n > 0 {
+	if values > 0 {
 		first = extend(src, size, e.signed())
 	}
-	if n > 1 {
+	if values > 1 {
 		second = extend(src[size:], size, e.signed())
 	}
-	clear(dst[n*size:]) // the writer drops bytes after the last whole value (metadata of other filters)
-	ddDecode(dst[:n*size], size, width, first, second, src[lead:])
+	// The writer drops the bytes after the last whole value, which only metadata of other filters has. They need to be
+	// 0, because dst is reused.
+	clear(dst[values*size:])
+	ddDecode(dst[:values*size], size, width, first, second, src[lead:])
 	return nil
 }
 

@@ -36,8 +36,7 @@ func NewKey(key []byte) (cipher.AEAD, error) {
 	return aead, nil
 }
 
-// Decoder undoes filter pipelines. It reuses its scratch memory from tile to tile and is not safe
-// for concurrent use.
+// Decoder undoes filter pipelines. It reuses its scratch memory from tile to tile and is not safe for concurrent use.
 type Decoder struct {
 	key     cipher.AEAD // nil: encrypted tiles are unsupported
 	streams expand.Decoder
@@ -74,10 +73,10 @@ func nextChunk(src []byte, off int) (chunk, int, error) {
 		return chunk{}, 0, fault.New(fault.Corrupt, "chunk header", int64(off), "%d bytes left, %d needed",
 			len(src)-off, chunkHeader)
 	}
-	h := src[off:]
-	orig, stored, meta := binary.LittleEndian.Uint32(h), binary.LittleEndian.Uint32(h[4:]),
-		binary.LittleEndian.Uint32(h[8:])
-	rest := h[chunkHeader:]
+	header := src[off:]
+	orig, stored, meta := binary.LittleEndian.Uint32(header), binary.LittleEndian.Uint32(header[4:]),
+		binary.LittleEndian.Uint32(header[8:])
+	rest := header[chunkHeader:]
 	if uint64(stored)+uint64(meta) > uint64(len(rest)) {
 		return chunk{}, 0, fault.New(fault.Corrupt, "chunk header", int64(off),
 			"%d bytes of metadata and %d of data, %d are left", meta, stored, len(rest))
@@ -89,40 +88,40 @@ func nextChunk(src []byte, off int) (chunk, int, error) {
 // Size returns the decoded size of a tile and the number of its chunks, from the headers of the
 // chunks only. src must be exactly the stored bytes of the tile.
 func Size(src []byte) (size int64, chunks int, err error) {
-	n, err := chunkCount(src)
+	count, err := chunkCount(src)
 	if err != nil {
 		return 0, 0, err
 	}
 	off := 8
-	for range n {
-		var c chunk
-		if c, off, err = nextChunk(src, off); err != nil {
+	for range count {
+		var read chunk
+		if read, off, err = nextChunk(src, off); err != nil {
 			return 0, 0, err
 		}
-		size += int64(c.orig)
+		size += int64(read.orig)
 	}
 	if off != len(src) {
 		return 0, 0, fault.New(fault.Corrupt, "tile", int64(off), "%d bytes behind its last chunk", len(src)-off)
 	}
-	return size, n, nil
+	return size, count, nil
 }
 
 func chunkCount(src []byte) (int, error) {
 	if len(src) < 8 {
 		return 0, fault.New(fault.Corrupt, "tile", 0, "%d bytes, at least 8 needed", len(src))
 	}
-	n := binary.LittleEndian.Uint64(src)
-	if n > uint64(len(src)-8)/chunkHeader {
-		return 0, fault.New(fault.Corrupt, "number of chunks", 0, "%d chunks in %d bytes", n, len(src)-8)
+	count := binary.LittleEndian.Uint64(src)
+	if count > uint64(len(src)-8)/chunkHeader {
+		return 0, fault.New(fault.Corrupt, "number of chunks", 0, "%d chunks in %d bytes", count, len(src)-8)
 	}
-	return int(n), nil
+	return int(count), nil
 }
 
 // Tile fills dst[lo:hi] from the stored bytes src of a tile of len(dst) bytes. The rest of dst and
 // Spare bytes of its capacity past it may be overwritten. Chunks outside lo and hi are not decoded.
 // Part and offset of an error belong to the chunk; offsets count from the start of src.
 func (d *Decoder) Tile(dst, src []byte, p Pipeline, e Elem, lo, hi int) error {
-	size, n, err := Size(src)
+	size, chunks, err := Size(src)
 	if err != nil {
 		return err
 	}
@@ -131,17 +130,17 @@ func (d *Decoder) Tile(dst, src []byte, p Pipeline, e Elem, lo, hi int) error {
 	}
 	d.plan(p, e)
 	off, pos := 8, 0
-	for i := range n {
-		var c chunk
-		if c, off, err = nextChunk(src, off); err != nil {
+	for i := range chunks {
+		var current chunk
+		if current, off, err = nextChunk(src, off); err != nil {
 			return err
 		}
-		if pos < hi && pos+c.orig > lo {
-			if err := d.chunk(dst[pos:pos+c.orig], c); err != nil {
-				return fault.WithPart(err, "chunk "+strconv.Itoa(i), int64(c.off))
+		if pos < hi && pos+current.orig > lo {
+			if err := d.chunk(dst[pos:pos+current.orig], current); err != nil {
+				return fault.WithPart(err, "chunk "+strconv.Itoa(i), int64(current.off))
 			}
 		}
-		pos += c.orig
+		pos += current.orig
 	}
 	return nil
 }
@@ -226,26 +225,26 @@ func (d *Decoder) unshuffle(f step, dst, meta, data []byte, final int) (m, out [
 	}
 	target := out
 	for ; len(sizes) > 0; sizes = sizes[4:] {
-		n := binary.LittleEndian.Uint32(sizes)
-		part, _ := take(&data, n)
+		length := binary.LittleEndian.Uint32(sizes)
+		part, _ := take(&data, length)
 		switch {
 		case f.ID == ByteShuffle:
-			planes.Join(target[:n], part, size)
+			planes.Join(target[:length], part, size)
 		case len(part)%size != 0 || len(part)%8 != 0:
 			copy(target, part)
 		default:
-			unbitshuffle(target[:n], part, size)
+			unbitshuffle(target[:length], part, size)
 		}
-		target = target[n:]
+		target = target[length:]
 	}
 	return meta, out, nil
 }
 
 func (d *Decoder) widen(f step, dst, meta, data []byte, final int) (m, out []byte, err error) {
-	e := f.e
+	elem := f.e
 	total, _ := u32(&meta)
 	windows, ok := u32(&meta)
-	header := uint64(e.Size) + 5
+	header := uint64(elem.Size) + 5
 	if !ok || uint64(windows)*header > uint64(len(meta)) {
 		return nil, nil, corrupt("metadata", "%d windows in %d bytes", windows, len(meta))
 	}
@@ -255,28 +254,28 @@ func (d *Decoder) widen(f step, dst, meta, data []byte, final int) (m, out []byt
 	target := out
 	for i := range windows {
 		h, _ := take(&meta, uint32(header))
-		off, width, n := cast.Uint(h, e.Size), int(h[e.Size]), binary.LittleEndian.Uint32(h[e.Size+1:])
+		off, width, length := cast.Uint(h, elem.Size), int(h[elem.Size]), binary.LittleEndian.Uint32(h[elem.Size+1:])
 		if width != 8 && width != 16 && width != 32 && width != 64 {
 			return nil, nil, corrupt("metadata", "window %d of %d bits", i, width)
 		}
-		if uint64(n) > uint64(len(target)) {
-			return nil, nil, corrupt("metadata", "window %d of %d bytes, %d are left", i, n, len(target))
+		if uint64(length) > uint64(len(target)) {
+			return nil, nil, corrupt("metadata", "window %d of %d bytes, %d are left", i, length, len(target))
 		}
-		plain := width >= 8*e.Size || int(n)%e.Size != 0
-		stored := n
+		plain := width >= 8*elem.Size || int(length)%elem.Size != 0
+		stored := length
 		if !plain {
-			stored = n / uint32(e.Size) * uint32(width/8)
+			stored = length / uint32(elem.Size) * uint32(width/8)
 		}
-		w, ok := take(&data, stored)
+		window, ok := take(&data, stored)
 		switch {
 		case !ok:
 			return nil, nil, corrupt("", "window %d takes %d bytes, %d are left", i, stored, len(data))
 		case plain:
-			copy(target, w)
+			copy(target, window)
 		default:
-			widen(target[:n], w, e.Size, width, e.Kind == Signed, off)
+			widen(target[:length], window, elem.Size, width, elem.Kind == Signed, off)
 		}
-		target = target[n:]
+		target = target[length:]
 	}
 	if len(target) > 0 || len(data) > 0 {
 		return nil, nil, corrupt("", "%d bytes are in no window, %d of the data", len(target), len(data))
@@ -298,14 +297,14 @@ func (d *Decoder) undelta(f step, dst, meta, data []byte, final int) (m, out []b
 	target := out
 	for i := range windows {
 		h, _ := take(&meta, uint32(header))
-		off, n := cast.Uint(h, size), binary.LittleEndian.Uint32(h[size:])
-		w, ok := take(&target, n)
+		off, length := cast.Uint(h, size), binary.LittleEndian.Uint32(h[size:])
+		window, ok := take(&target, length)
 		if !ok {
-			return nil, nil, corrupt("metadata", "window %d of %d bytes, %d are left", i, n, len(target))
+			return nil, nil, corrupt("metadata", "window %d of %d bytes, %d are left", i, length, len(target))
 		}
-		if len(w)%size == 0 && len(w) > 0 {
-			cast.PutUint(w, size, cast.Uint(w, size)+off)
-			kernel.UndoHorizontal(w, size, 1)
+		if len(window)%size == 0 && len(window) > 0 {
+			cast.PutUint(window, size, cast.Uint(window, size)+off)
+			kernel.UndoHorizontal(window, size, 1)
 		}
 	}
 	if len(target) > 0 {
@@ -327,11 +326,11 @@ type parts struct {
 func readParts(meta []byte, header int) (p parts, err error) {
 	nmeta, _ := u32(&meta)
 	ndata, ok := u32(&meta)
-	n := uint64(nmeta) + uint64(ndata)
-	if !ok || n*uint64(header) != uint64(len(meta)) {
+	count := uint64(nmeta) + uint64(ndata)
+	if !ok || count*uint64(header) != uint64(len(meta)) {
 		return p, corrupt("metadata", "%d and %d parts in %d bytes", nmeta, ndata, len(meta))
 	}
-	p = parts{header: header, list: meta, nmeta: int(nmeta), n: int(n)}
+	p = parts{header: header, list: meta, nmeta: int(nmeta), n: int(count)}
 	for i := range p.n {
 		orig, _ := p.sizes(i)
 		if i < p.nmeta {
@@ -352,8 +351,7 @@ func (p *parts) sizes(i int) (orig, stored uint32) {
 	return binary.LittleEndian.Uint32(h), binary.LittleEndian.Uint32(h[4:])
 }
 
-// each allocates room for the metadata and data of p, and calls f for each part with its
-// destination.
+// each allocates room for the metadata and data of p, and calls f for each part with its destination.
 func (d *Decoder) each(p *parts, dst, data []byte, final int, f func(i int, dst, src []byte) error) (m, out []byte,
 	err error) {
 	if p.metaSize > maxMeta(final) {
@@ -363,8 +361,7 @@ func (d *Decoder) each(p *parts, dst, data []byte, final int, f func(i int, dst,
 	if out, err = d.room(dst, p.outSize, final); err != nil {
 		return nil, nil, err
 	}
-	// The two buffers alternate, since filters between this one and the writer of p.list passed the
-	// other one on.
+	// The two buffers alternate, since filters between this one and the writer of p.list passed the other one on.
 	d.metaTurn ^= 1
 	d.meta[d.metaTurn] = slices.Grow(d.meta[d.metaTurn][:0], int(p.metaSize)+Spare)[:p.metaSize]
 	m = d.meta[d.metaTurn]
@@ -402,9 +399,9 @@ func (d *Decoder) decrypt(_ step, dst, meta, data []byte, final int) (m, out []b
 		if len(src) != len(dst) {
 			return corrupt("", "part %d has %d bytes, encrypted %d", i, len(dst), len(src))
 		}
-		h := parts.at(i)[8:]
-		d.wet = append(append(d.wet[:0], src...), h[iv:]...)
-		plain, err := d.key.Open(d.wet[:0], h[:iv], d.wet, nil)
+		header := parts.at(i)[8:]
+		d.wet = append(append(d.wet[:0], src...), header[iv:]...)
+		plain, err := d.key.Open(d.wet[:0], header[:iv], d.wet, nil)
 		if err != nil {
 			return corrupt("", "part %d is damaged, or the key is another", i)
 		}

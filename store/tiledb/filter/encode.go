@@ -31,9 +31,9 @@ var encoders = map[ID]encode{
 
 // Unwritten returns the first filter of the pipeline that is read but not written, or None.
 func (p Pipeline) Unwritten() ID {
-	for _, f := range p.Filters {
-		if encoders[f.ID] == nil && f.ID != None {
-			return f.ID
+	for _, filter := range p.Filters {
+		if encoders[filter.ID] == nil && filter.ID != None {
+			return filter.ID
 		}
 	}
 	return None
@@ -54,9 +54,9 @@ func (x *Encoder) Tile(out, src []byte, p Pipeline, e Elem) (_ []byte, err error
 	chunks := max((len(src)+limit-1)/limit, 1)
 	out = binary.LittleEndian.AppendUint64(out, uint64(chunks))
 	for range chunks {
-		c := src[:min(limit, len(src))]
-		src = src[len(c):]
-		if out, err = x.chunk(out, c, p, e); err != nil {
+		part := src[:min(limit, len(src))]
+		src = src[len(part):]
+		if out, err = x.chunk(out, part, p, e); err != nil {
 			return nil, err
 		}
 	}

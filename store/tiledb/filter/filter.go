@@ -1,12 +1,11 @@
 // Package filter runs the filter pipelines of TileDB: a tile is cut into chunks, each chunk passes
 // through the filters of a pipeline, and every filter may leave metadata beside the data.
 //
-// Specification: "Tile-based format" of the TileDB format description, version 3, and the folder
-// format_spec of TileDB for later versions. Read and written are no filter, gzip (a zlib stream), zstd,
-// byteshuffle and AES-256-GCM. Only read are LZ4 (a raw block), RLE, bzip2, double delta, bit width
-// reduction, bitshuffle, positive delta, and the filters of later versions: checksums (MD5,
-// SHA-256), delta, XOR, float scaling, and the dictionaries and runs of strings (Decoder.Strings).
-// WebP is refused by name.
+// Specification: "Tile-based format" of the TileDB format description, version 3, and the folder format_spec of TileDB
+// for later versions. Read and written are no filter, gzip (a zlib stream), zstd, byteshuffle and AES-256-GCM. Only
+// read are LZ4 (a raw block), RLE, bzip2, double delta, bit width reduction, bitshuffle, positive delta, and the
+// filters of later versions: checksums (MD5, SHA-256), delta, XOR, float scaling, and the dictionaries and runs of
+// strings (Decoder.Strings). WebP is refused by name.
 //
 // Kernels (files kernel_*.go) are plain loops over memory whose bounds their callers have checked.
 package filter
@@ -107,11 +106,9 @@ type Filter struct {
 	ID     ID
 	Level  int32  // of compressors; -1 means the compressor's default
 	Window uint32 // of bit width reduction and positive delta: largest window, in bytes
-	// As is the type that delta and double delta take the values for; its Size is 0 if they have
-	// their own.
+	// As is the type that delta and double delta take the values for; its Size is 0 if they have their own.
 	As Elem
-	// Scale, Offset and Width describe float scaling: an integer of Width bytes times Scale plus
-	// Offset is the value.
+	// Scale, Offset and Width describe float scaling: an integer of Width bytes times Scale plus Offset is the value.
 	Scale, Offset float64
 	Width         int
 }
@@ -142,9 +139,8 @@ type Elem struct {
 	Kind Kind
 	Size int // bytes of a value: 1, 2, 4 or 8
 	Cell int // bytes of a cell: values in a cell times Size; RLE repeats cells
-	// Alt is another cell size that RLE data may have, or 0. Coordinates are stored dimension by
-	// dimension. libtiledb nevertheless repeats Cell bytes of them, while other writers may repeat
-	// one coordinate.
+	// Alt is another cell size that RLE data may have, or 0. Coordinates are stored dimension by dimension. libtiledb
+	// nevertheless repeats Cell bytes of them, while other writers may repeat one coordinate.
 	Alt int
 }
 
@@ -186,9 +182,8 @@ const (
 const formatVersion = 3
 
 // ParseVersion reads a pipeline of a format version from the front of b and returns its length in bytes. Offsets of
-// errors count from the front of b. as returns the Elem of the datatype with a number, with
-// Size 0 for the type "any", which means that the type does not change. It reports false for a number
-// without a datatype.
+// errors count from the front of b. as returns the Elem of the datatype with a number, with Size 0 for the type "any",
+// which means that the type does not change. It reports false for a number without a datatype.
 func ParseVersion(b []byte, version uint32, as func(datatype uint8) (Elem, bool)) (Pipeline, int, error) {
 	bad := func(off int, format string, args ...any) (Pipeline, int, error) {
 		return Pipeline{}, 0, fault.New(fault.Corrupt, "filter pipeline", int64(off), format, args...)
@@ -197,11 +192,11 @@ func ParseVersion(b []byte, version uint32, as func(datatype uint8) (Elem, bool)
 		return bad(0, "%d bytes left, 8 needed", len(b))
 	}
 	pipeline := Pipeline{MaxChunk: binary.LittleEndian.Uint32(b)}
-	n, off := binary.LittleEndian.Uint32(b[4:]), 8
-	if uint64(n)*5 > uint64(len(b)-off) {
-		return bad(4, "%d filters in %d bytes", n, len(b)-off)
+	filters, off := binary.LittleEndian.Uint32(b[4:]), 8
+	if uint64(filters)*5 > uint64(len(b)-off) {
+		return bad(4, "%d filters in %d bytes", filters, len(b)-off)
 	}
-	for range n {
+	for range filters {
 		if len(b)-off < 5 {
 			return bad(off, "ends inside a filter")
 		}
@@ -246,18 +241,17 @@ func (f *Filter) configure(c []byte, as func(datatype uint8) (Elem, bool)) strin
 		f.Window = binary.LittleEndian.Uint32(c)
 	case f.ID == ScaleFloat:
 		f.Scale, f.Offset = math.Float64frombits(cast.Uint(c, 8)), math.Float64frombits(cast.Uint(c[8:], 8))
-		switch w := cast.Uint(c[16:], 8); w {
+		switch width := cast.Uint(c[16:], 8); width {
 		case 1, 2, 4, 8:
-			f.Width = int(w)
+			f.Width = int(width)
 		default:
-			return fmt.Sprintf("has integers of %d bytes", w)
+			return fmt.Sprintf("has integers of %d bytes", width)
 		}
 	}
 	return ""
 }
 
-// after returns the type of the filter's output for values of e, for the filters that a writer
-// applies after it.
+// after returns the type of the filter's output for values of e, for the filters that a writer applies after it.
 func (f Filter) after(e Elem) Elem {
 	switch {
 	case f.ID == ScaleFloat:
@@ -291,9 +285,9 @@ func (p Pipeline) Append(b []byte) []byte {
 
 // With returns the pipeline with one more filter at its end.
 func (p Pipeline) With(f Filter) Pipeline {
-	q := Pipeline{MaxChunk: p.MaxChunk, Filters: make([]Filter, 0, len(p.Filters)+1)}
-	q.Filters = append(append(q.Filters, p.Filters...), f)
-	return q
+	longer := Pipeline{MaxChunk: p.MaxChunk, Filters: make([]Filter, 0, len(p.Filters)+1)}
+	longer.Filters = append(append(longer.Filters, p.Filters...), f)
+	return longer
 }
 
 // Has reports whether the pipeline has a filter.
@@ -316,9 +310,9 @@ func u32(b *[]byte) (uint32, bool) {
 	if len(*b) < 4 {
 		return 0, false
 	}
-	v := binary.LittleEndian.Uint32(*b)
+	number := binary.LittleEndian.Uint32(*b)
 	*b = (*b)[4:]
-	return v, true
+	return number, true
 }
 
 // take cuts n bytes from the front of b.

@@ -6,10 +6,9 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
-// Double delta: u8 width of the magnitudes of the differences in bits, u64 count, the first two
-// values, and the second difference of each further value: a sign bit and the magnitude, most
-// significant bit first, in little-endian words of 64 bits. If width is at least 8*size-1, the
-// values follow unchanged, since the differences would not be shorter.
+// Double delta: u8 width of the magnitudes of the differences in bits, u64 count, the first two values, and the second
+// difference of each further value: a sign bit and the magnitude, most significant bit first, in little-endian words of
+// 64 bits. If width is at least 8*size-1, the values follow unchanged, since the differences would not be shorter.
 const ddHeader = 9
 
 // ddWords returns the number of words that follow the first two of n values.
@@ -23,33 +22,33 @@ func ddWords(n, width int) int {
 // ddDecode fills dst, n values of size bytes, from the two first values and the words behind them.
 // words has 8*ddWords(n, width) bytes; width is at most 62.
 func ddDecode(dst []byte, size, width int, first, second int64, words []byte) {
-	n := len(dst) / size
-	if n > 0 {
+	count := len(dst) / size
+	if count > 0 {
 		cast.PutUint(dst, size, uint64(first))
 	}
-	if n > 1 {
+	if count > 1 {
 		cast.PutUint(dst[size:], size, uint64(second))
 	}
 	prev, delta := second, second-first
 	var word uint64 // bits not used yet, at the top
 	left := 0
 	need := width + 1
-	for i := 2; i < n; i++ {
-		var v uint64
+	for i := 2; i < count; i++ {
+		var coded uint64
 		if left >= need {
-			v = word >> (64 - need)
+			coded = word >> (64 - need)
 			word <<= need
 			left -= need
 		} else {
 			next := binary.LittleEndian.Uint64(words)
 			words = words[8:]
 			rest := need - left
-			v = word>>(64-need) | next>>(64-rest)
+			coded = word>>(64-need) | next>>(64-rest)
 			word = next << rest
 			left = 64 - rest
 		}
-		mag := int64(v &^ (1 << width))
-		if v>>width != 0 {
+		mag := int64(coded &^ (1 << width))
+		if coded>>width != 0 {
 			mag = -mag
 		}
 		delta += mag
@@ -60,10 +59,10 @@ func ddDecode(dst []byte, size, width int, first, second int64, words []byte) {
 
 // extend returns the value of size bytes at b, with its sign if it has one.
 func extend(b []byte, size int, signed bool) int64 {
-	v := cast.Uint(b, size)
+	value := cast.Uint(b, size)
 	if signed {
 		s := 64 - 8*size
-		return int64(v<<s) >> s
+		return int64(value<<s) >> s
 	}
-	return int64(v)
+	return int64(value)
 }

@@ -21,12 +21,12 @@ func rleLength(src []byte, cell int) (n int64, ok bool) {
 // rleDecode fills dst from src. len(dst) must be the result of rleLength.
 func rleDecode(dst, src []byte, cell int) {
 	for ; len(src) > 0; src = src[cell+2:] {
-		n := int(binary.BigEndian.Uint16(src[cell:])) * cell
-		run := dst[:n]
+		size := int(binary.BigEndian.Uint16(src[cell:])) * cell
+		run := dst[:size]
 		copy(run, src[:cell])
-		for done := cell; done < n; done *= 2 { // a run of n cells takes log2 n copies
+		for done := cell; done < size; done *= 2 { // a run of n cells takes log2 n copies
 			copy(run[done:], run[:done])
 		}
-		dst = dst[n:]
+		dst = dst[size:]
 	}
 }

@@ -11,9 +11,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
-// check verifies the checksums of a chunk. Its metadata is two counts, for each part of the metadata
-// and then of the data its length as uint64 and its checksum, and after these the metadata of the
-// filters before it, unchanged.
+// check verifies the checksums of a chunk. Its metadata is two counts, for each part of the metadata and then of the
+// data its length as uint64 and its checksum, and after these the metadata of the filters before it, unchanged.
 func (d *Decoder) check(f step, dst, meta, data []byte, final int) (m, out []byte, err error) {
 	size := md5.Size
 	if f.ID == SHA256 {
@@ -21,14 +20,14 @@ func (d *Decoder) check(f step, dst, meta, data []byte, final int) (m, out []byt
 	}
 	nmeta, _ := u32(&meta)
 	ndata, ok := u32(&meta)
-	n := uint64(nmeta) + uint64(ndata)
+	count := uint64(nmeta) + uint64(ndata)
 	entry := 8 + size
-	if !ok || n > uint64(len(meta)/entry) {
+	if !ok || count > uint64(len(meta)/entry) {
 		return nil, nil, corrupt("metadata", "%d and %d checksums in %d bytes", nmeta, ndata, len(meta))
 	}
-	sums, m := meta[:int(n)*entry], meta[int(n)*entry:]
+	sums, m := meta[:int(count)*entry], meta[int(count)*entry:]
 	restMeta, restData := m, data
-	for i := range int(n) {
+	for i := range int(count) {
 		rest := &restData
 		if i < int(nmeta) {
 			rest = &restMeta
@@ -40,7 +39,7 @@ func (d *Decoder) check(f step, dst, meta, data []byte, final int) (m, out []byt
 		part := (*rest)[:length]
 		*rest = (*rest)[length:]
 		if !bytes.Equal(digest(f.ID, part), sums[i*entry+8:(i+1)*entry]) {
-			return nil, nil, corrupt("", "the checksum of part %d of %d does not match", i, n)
+			return nil, nil, corrupt("", "the checksum of part %d of %d does not match", i, count)
 		}
 	}
 	if len(restData) > 0 {
@@ -67,11 +66,11 @@ func digest(id ID, b []byte) []byte {
 // partSizes reads the count of parts and their lengths from the front of the metadata, and checks
 // that they add up to the data.
 func partSizes(meta *[]byte, data []byte) (sizes []byte, err error) {
-	n, ok := u32(meta)
-	if !ok || uint64(n) > uint64(len(*meta)/4) {
-		return nil, corrupt("metadata", "%d parts in %d bytes", n, len(*meta))
+	count, ok := u32(meta)
+	if !ok || uint64(count) > uint64(len(*meta)/4) {
+		return nil, corrupt("metadata", "%d parts in %d bytes", count, len(*meta))
 	}
-	sizes, _ = take(meta, 4*n)
+	sizes, _ = take(meta, 4*count)
 	var sum uint64
 	for i := 0; i < len(sizes); i += 4 {
 		sum += uint64(binary.LittleEndian.Uint32(sizes[i:]))
@@ -112,7 +111,7 @@ func (d *Decoder) unscale(f step, dst, meta, data []byte, final int) (m, out []b
 	if err != nil {
 		return nil, nil, err
 	}
-	n := len(data) / f.Width
+	count := len(data) / f.Width
 	for s := sizes; len(s) > 0; s = s[4:] {
 		if binary.LittleEndian.Uint32(s)%uint32(f.Width) != 0 {
 			return nil, nil, corrupt("metadata", "a part that is not whole integers of %d bytes", f.Width)
@@ -122,16 +121,16 @@ func (d *Decoder) unscale(f step, dst, meta, data []byte, final int) (m, out []b
 	if size != 4 && size != 8 {
 		return nil, nil, fault.New(fault.Unsupported, "", fault.NoOffset, "of values of %d bytes", size)
 	}
-	if out, err = d.room(dst, int64(n)*int64(size), final); err != nil {
+	if out, err = d.room(dst, int64(count)*int64(size), final); err != nil {
 		return nil, nil, err
 	}
-	for i := range n {
-		v := extend(data[i*f.Width:], f.Width, true)
+	for i := range count {
+		number := extend(data[i*f.Width:], f.Width, true)
 		if size == 4 {
-			x := float32(float64(f.Scale*float64(float32(v))) + f.Offset)
+			x := float32(float64(f.Scale*float64(float32(number))) + f.Offset)
 			binary.LittleEndian.PutUint32(out[4*i:], math.Float32bits(x))
 		} else {
-			x := float64(f.Scale*float64(v)) + f.Offset
+			x := float64(f.Scale*float64(number)) + f.Offset
 			binary.LittleEndian.PutUint64(out[8*i:], math.Float64bits(x))
 		}
 	}

@@ -33,14 +33,14 @@ func (d *Decoder) Strings(dst, offs, src []byte, p Pipeline, e Elem) error {
 		return fault.New(fault.Unsupported, "filter pipeline", fault.NoOffset,
 			"RLE or a dictionary of strings that is not the first filter")
 	}
-	size, n, err := Size(src)
+	size, chunks, err := Size(src)
 	if err != nil {
 		return err
 	}
-	if size != int64(len(dst)) || n > 1 {
-		return corrupt("tile", "%d chunks with %d bytes, one with %d needed", n, size, len(dst))
+	if size != int64(len(dst)) || chunks > 1 {
+		return corrupt("tile", "%d chunks with %d bytes, one with %d needed", chunks, size, len(dst))
 	}
-	if n == 0 {
+	if chunks == 0 {
 		clear(offs)
 		return nil
 	}
@@ -56,12 +56,12 @@ func (d *Decoder) Strings(dst, offs, src []byte, p Pipeline, e Elem) error {
 			return fault.WithPart(err, "chunk 0", int64(chunk.off))
 		}
 	}
-	var t stringTile
-	if err = t.parse(meta, data, len(dst), len(offs)); err == nil {
+	var tile stringTile
+	if err = tile.parse(meta, data, len(dst), len(offs)); err == nil {
 		if p.Filters[0].ID == RLE {
-			err = t.runs(dst, offs)
+			err = tile.runs(dst, offs)
 		} else {
-			err = t.words(dst, offs)
+			err = tile.words(dst, offs)
 		}
 	}
 	return fault.WithPart(fault.WithPart(err, p.Filters[0].ID.String(), fault.NoOffset), "chunk 0", int64(chunk.off))
@@ -80,19 +80,20 @@ func (t *stringTile) parse(meta, data []byte, size, offsets int) error {
 	if len(meta) < 22 {
 		return corrupt("metadata", "%d bytes, at least 22 needed", len(meta))
 	}
-	var h [5]uint32
-	for i := range h {
-		h[i], _ = u32(&meta)
+	var header [5]uint32
+	for i := range header {
+		header[i], _ = u32(&meta)
 	}
 	switch {
-	case h[0] != 0 || h[1] != 1:
-		return corrupt("metadata", "%d and %d parts, 0 and 1 expected", h[0], h[1])
-	case uint64(h[2]) != uint64(size) || uint64(h[4]) != uint64(offsets):
-		return corrupt("metadata", "strings of %d bytes and offsets of %d, %d and %d needed", h[2], h[4], size, offsets)
-	case uint64(h[3]) > uint64(len(data)):
-		return corrupt("metadata", "%d bytes of data, %d are left", h[3], len(data))
+	case header[0] != 0 || header[1] != 1:
+		return corrupt("metadata", "%d and %d parts, 0 and 1 expected", header[0], header[1])
+	case uint64(header[2]) != uint64(size) || uint64(header[4]) != uint64(offsets):
+		return corrupt("metadata", "strings of %d bytes and offsets of %d, %d and %d needed", header[2], header[4],
+			size, offsets)
+	case uint64(header[3]) > uint64(len(data)):
+		return corrupt("metadata", "%d bytes of data, %d are left", header[3], len(data))
 	}
-	t.count, t.length, t.rest, t.data = int(meta[0]), int(meta[1]), meta[2:], data[:h[3]]
+	t.count, t.length, t.rest, t.data = int(meta[0]), int(meta[1]), meta[2:], data[:header[3]]
 	for _, n := range []int{t.count, t.length} {
 		if n != 1 && n != 2 && n != 4 && n != 8 {
 			return corrupt("metadata", "numbers of %d bytes", n)
@@ -115,13 +116,13 @@ func number(b *[]byte, size int) (v uint64, ok bool) {
 
 // text reads a string and its length from the front of b.
 func (t *stringTile) text(b *[]byte) ([]byte, bool) {
-	n, ok := number(b, t.length)
-	if !ok || n > uint64(len(*b)) {
+	length, ok := number(b, t.length)
+	if !ok || length > uint64(len(*b)) {
 		return nil, false
 	}
-	s := (*b)[:n]
-	*b = (*b)[n:]
-	return s, true
+	text := (*b)[:length]
+	*b = (*b)[length:]
+	return text, true
 }
 
 // cells are the strings and offsets that are filled.
@@ -153,23 +154,23 @@ func (t *stringTile) runs(dst, offs []byte) error {
 	if len(t.rest) > 0 {
 		return corrupt("metadata", "%d bytes are left over", len(t.rest))
 	}
-	c := cells{dst: dst, offs: offs}
+	cells := cells{dst: dst, offs: offs}
 	for data := t.data; len(data) > 0; {
-		n, _ := number(&data, t.count)
-		s, ok := t.text(&data)
-		if !ok || n == 0 {
-			return corrupt("", "a run of %d strings that does not fit into %d bytes", n, len(data))
+		run, _ := number(&data, t.count)
+		text, ok := t.text(&data)
+		if !ok || run == 0 {
+			return corrupt("", "a run of %d strings that does not fit into %d bytes", run, len(data))
 		}
-		if n > uint64(len(offs)/8) {
-			return corrupt("", "a run of %d strings in a tile of %d", n, len(offs)/8)
+		if run > uint64(len(offs)/8) {
+			return corrupt("", "a run of %d strings in a tile of %d", run, len(offs)/8)
 		}
-		for range n {
-			if !c.put(s) {
+		for range run {
+			if !cells.put(text) {
 				return corrupt("", "more strings than the tile has")
 			}
 		}
 	}
-	return c.end()
+	return cells.end()
 }
 
 // words undoes a dictionary: the metadata has the strings, the data the number of each cell's.
@@ -181,22 +182,22 @@ func (t *stringTile) words(dst, offs []byte) error {
 	}
 	var words [][]byte
 	for len(dict) > 0 {
-		s, ok := t.text(&dict)
+		word, ok := t.text(&dict)
 		if !ok || len(words) >= len(offs)/8 {
 			return corrupt("metadata", "word %d of the dictionary does not fit", len(words))
 		}
-		words = append(words, s)
+		words = append(words, word)
 	}
 	words = slices.Clip(words)
-	c := cells{dst: dst, offs: offs}
+	cells := cells{dst: dst, offs: offs}
 	for b := t.data; len(b) > 0; {
-		n, ok := number(&b, t.count)
-		if !ok || n >= uint64(len(words)) {
-			return corrupt("", "word %d of %d", n, len(words))
+		index, ok := number(&b, t.count)
+		if !ok || index >= uint64(len(words)) {
+			return corrupt("", "word %d of %d", index, len(words))
 		}
-		if !c.put(words[n]) {
+		if !cells.put(words[index]) {
 			return corrupt("", "more strings than the tile has")
 		}
 	}
-	return c.end()
+	return cells.end()
 }

@@ -20,9 +20,9 @@ COLLATE AT SIMILAR GLOB LEFT RIGHT FULL NATURAL SEMI ANTI ASOF POSITIONAL LATERA
 PIVOT UNPIVOT VALUES ANY ALL SOME ORDER DISTINCT LAMBDA TRY_CAST EXTRACT WITHIN IGNORE RESPECT`)
 
 func wordSet(list string) map[string]bool {
-	m := map[string]bool{}
+	words := map[string]bool{}
 	for w := range strings.FieldsSeq(list) {
-		m[w] = true
+		words[w] = true
 	}
-	return m
+	return words
 }

@@ -80,7 +80,7 @@ func tokens(q string) ([]token, error) {
 		if pos >= len(q) {
 			return append(out, token{kind: tEnd, pos: len(q)}), nil
 		}
-		tok, n, err := next(q, pos)
+		tok, length, err := next(q, pos)
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +89,7 @@ func tokens(q string) ([]token, error) {
 				len(tok.text), maxName)
 		}
 		out = append(out, tok)
-		pos += n
+		pos += length
 	}
 }
 
@@ -101,11 +101,11 @@ func blanks(s string) int {
 		case strings.IndexByte(" \t\r\n\f\v", rest[0]) >= 0:
 			pos++
 		case strings.HasPrefix(rest, "--"):
-			n := strings.IndexByte(rest, '\n')
-			if n < 0 {
+			end := strings.IndexByte(rest, '\n')
+			if end < 0 {
 				return len(s)
 			}
-			pos += n
+			pos += end
 		case strings.HasPrefix(rest, "/*"):
 			pos += comment(rest)
 		default:
@@ -140,63 +140,63 @@ func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || 
 
 // next reads the token at a byte that is not blank, and returns its length.
 func next(q string, at int) (token, int, error) {
-	s := q[at:]
-	switch c := s[0]; {
-	case c == '\'':
-		text, n, ok := quoted(s)
+	rest := q[at:]
+	switch first := rest[0]; {
+	case first == '\'':
+		text, length, ok := quoted(rest)
 		if !ok {
 			return token{}, 0, &sql.SyntaxError{Msg: "in a string that does not end", Pos: at}
 		}
-		return token{tString, text, at}, n, nil
-	case c == '"':
-		text, n, ok := quoted(s)
+		return token{tString, text, at}, length, nil
+	case first == '"':
+		text, length, ok := quoted(rest)
 		if !ok || text == "" {
 			return token{}, 0, &sql.SyntaxError{Msg: "in a quoted name that is empty or does not end", Pos: at}
 		}
-		return token{tQuoted, text, at}, n, nil
-	case letter(c):
-		n := 1
-		for n < len(s) && (letter(s[n]) || sql.IsDigit(s[n]) || s[n] == '$') {
-			n++
+		return token{tQuoted, text, at}, length, nil
+	case letter(first):
+		length := 1
+		for length < len(rest) && (letter(rest[length]) || sql.IsDigit(rest[length]) || rest[length] == '$') {
+			length++
 		}
-		if n < len(s) && s[n] == '\'' && n == 1 && strings.IndexByte("eExXbB", c) >= 0 {
-			return token{}, 0, sql.Unsupported("strings of the form %c'…'", c)
+		if length < len(rest) && rest[length] == '\'' && length == 1 && strings.IndexByte("eExXbB", first) >= 0 {
+			return token{}, 0, sql.Unsupported("strings of the form %c'…'", first)
 		}
-		return token{tName, s[:n], at}, n, nil
-	case sql.IsDigit(c) || c == '.' && len(s) > 1 && sql.IsDigit(s[1]):
-		n := len(number.FindString(s))
-		if n < len(s) && (letter(s[n]) || sql.IsDigit(s[n])) {
-			return token{}, 0, &sql.SyntaxError{Msg: fmt.Sprintf("at or near %q", s[:n+1]), Pos: at}
+		return token{tName, rest[:length], at}, length, nil
+	case sql.IsDigit(first) || first == '.' && len(rest) > 1 && sql.IsDigit(rest[1]):
+		length := len(number.FindString(rest))
+		if length < len(rest) && (letter(rest[length]) || sql.IsDigit(rest[length])) {
+			return token{}, 0, &sql.SyntaxError{Msg: fmt.Sprintf("at or near %q", rest[:length+1]), Pos: at}
 		}
-		return token{tNumber, s[:n], at}, n, nil
+		return token{tNumber, rest[:length], at}, length, nil
 	}
 	for _, sign := range [...]string{"<=", ">=", "<>", "!=", "==", "||", "//", "::", "**"} {
-		if strings.HasPrefix(s, sign) {
+		if strings.HasPrefix(rest, sign) {
 			return token{tSign, sign, at}, 2, nil
 		}
 	}
-	if strings.IndexByte("+-*/%^()[],.;=<>:", s[0]) >= 0 {
-		return token{tSign, s[:1], at}, 1, nil
+	if strings.IndexByte("+-*/%^()[],.;=<>:", rest[0]) >= 0 {
+		return token{tSign, rest[:1], at}, 1, nil
 	}
-	if strings.IndexByte("$?@#&|~!{}", s[0]) >= 0 {
-		return token{}, 0, sql.Unsupported("the sign %q", s[:1])
+	if strings.IndexByte("$?@#&|~!{}", rest[0]) >= 0 {
+		return token{}, 0, sql.Unsupported("the sign %q", rest[:1])
 	}
-	return token{}, 0, &sql.SyntaxError{Msg: fmt.Sprintf("at or near %q", s[:1]), Pos: at}
+	return token{}, 0, &sql.SyntaxError{Msg: fmt.Sprintf("at or near %q", rest[:1]), Pos: at}
 }
 
 // quoted reads a leading string or name in quotes, in which a doubled quote is one quote character.
 func quoted(s string) (text string, n int, ok bool) {
-	q := s[0]
-	var b strings.Builder
+	quote := s[0]
+	var content strings.Builder
 	for i := 1; i < len(s); i++ {
-		if s[i] != q {
-			b.WriteByte(s[i])
+		if s[i] != quote {
+			content.WriteByte(s[i])
 			continue
 		}
-		if i+1 == len(s) || s[i+1] != q {
-			return b.String(), i + 1, true
+		if i+1 == len(s) || s[i+1] != quote {
+			return content.String(), i + 1, true
 		}
-		b.WriteByte(q)
+		content.WriteByte(quote)
 		i++
 	}
 	return "", 0, false

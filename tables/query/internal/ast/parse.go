@@ -53,6 +53,7 @@ func parsed[T any](query string, read func(*parser) *T) (*T, error) {
 // fail ends the query with an error, unless it has ended with one. It returns an expression to go on with.
 func (p *parser) fail(err error) *Expr {
 	p.err = cmp.Or(p.err, err)
+	// At the end every method returns, so that only the callers of the parser look at err.
 	p.at = len(p.tokens) - 1
 	return &Expr{}
 }
@@ -198,18 +199,18 @@ func (p *parser) items() []SelectItem {
 
 func (p *parser) item() SelectItem {
 	start := p.peek().pos
-	it := SelectItem{Expr: p.star()}
-	if it.Expr == nil {
-		it.Expr = p.expr()
+	item := SelectItem{Expr: p.star()}
+	if item.Expr == nil {
+		item.Expr = p.expr()
 	}
 	if p.err != nil {
-		return it
+		return item
 	}
-	it.Text = strings.TrimSpace(p.query[start:p.peek().pos])
-	if it.Alias = p.alias(true); it.Alias != "" && it.Expr.Op == OpStar {
+	item.Text = strings.TrimSpace(p.query[start:p.peek().pos])
+	if item.Alias = p.alias(true); item.Alias != "" && item.Expr.Op == OpStar {
 		p.fail(sql.Unsupported("a star with a name"))
 	}
-	return it
+	return item
 }
 
 // star reads * or table.*, with EXCLUDE; or returns nil.

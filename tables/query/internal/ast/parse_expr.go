@@ -33,8 +33,9 @@ func (p *parser) expr() *Expr {
 	return p.chain("OR", OpOr, func() *Expr { return p.chain("AND", OpAnd, p.not) })
 }
 
-// chain reads terms joined by a word into one node with many arguments, so that a long AND or OR is not deep.
+// chain reads terms joined by a word into one node with many arguments.
 func (p *parser) chain(word string, op Op, term func() *Expr) *Expr {
+	// All terms are arguments of one node, so that a long AND or OR is not deep.
 	terms := []*Expr{term()}
 	for p.accept(word) {
 		terms = append(terms, term())
@@ -188,7 +189,8 @@ func (p *parser) unary() *Expr {
 		return p.tooDeep()
 	}
 	expr := p.postfix()
-	if expr.Op == OpNumber && minus == 1 { // one literal: -9223372036854775808 fits
+	// The sign belongs to the literal, because -9223372036854775808 fits 64 bits and its positive number would not.
+	if expr.Op == OpNumber && minus == 1 {
 		return &Expr{Op: OpNumber, Name: "-" + expr.Name}
 	}
 	for range minus {

@@ -45,7 +45,8 @@ func (b *Binder) Arith(name string, l, r *eval.Node) *eval.Node {
 	if isFloat && name == "//" {
 		return b.noArith(name, l, r)
 	}
-	if isFloat || name == "/" { // which divides integers as DOUBLE
+	// "/" divides integers as DOUBLE, as in DuckDB, so that both need to be floats.
+	if isFloat || name == "/" {
 		l, r = b.both(l, r, typ)
 	} else {
 		var ok bool

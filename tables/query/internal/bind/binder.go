@@ -1,6 +1,5 @@
-// Package bind resolves a parsed expression: it finds its columns, types and functions. The caller
-// passes the functions in a Library: many of them bind other expressions, so their package imports
-// this one.
+// Package bind resolves a parsed expression: it finds its columns, types and functions. The caller passes the functions
+// in a Library: many of them bind other expressions, so their package imports this one.
 package bind
 
 import (
@@ -126,10 +125,10 @@ func (b *Binder) field(of, name string) (*eval.Node, error) {
 	case column.Op != ast.OpColumn || column.Type.Kind != tables.Struct || column.Field > 0:
 		return nil, sql.Unsupported("a field of a value of type %s", eval.TypeName(column))
 	}
-	for k, f := range column.Type.Fields {
-		if strings.EqualFold(f.Name, name) {
-			return b.Intern(&eval.Node{Op: ast.OpColumn, Name: f.Name, Table: column.Table, Column: column.Column,
-				Field: k + 1, Type: f.Type}), nil
+	for number, field := range column.Type.Fields {
+		if strings.EqualFold(field.Name, name) {
+			return b.Intern(&eval.Node{Op: ast.OpColumn, Name: field.Name, Table: column.Table, Column: column.Column,
+				Field: number + 1, Type: field.Type}), nil
 		}
 	}
 	return nil, fault.New(fault.NotFound, "query", fault.NoOffset, "%q has no field %q; there are %s", of, name,
@@ -138,11 +137,11 @@ func (b *Binder) field(of, name string) (*eval.Node, error) {
 
 // TableNames lists the tables of FROM for a message.
 func (b *Binder) TableNames() string {
-	var s []string
+	var names []string
 	for _, t := range b.Tables {
-		s = append(s, t.Alias)
+		names = append(names, t.Alias)
 	}
-	return strings.Join(s, ", ")
+	return strings.Join(names, ", ")
 }
 
 // NoColumn returns the error for a column that does not exist.
@@ -150,11 +149,12 @@ func (b *Binder) NoColumn(name string) error {
 	if len(b.Tables) == 0 {
 		return fault.New(fault.NotFound, "query", fault.NoOffset, "no column %q; there is no FROM", name)
 	}
-	var s []string
+	var names []string
 	for _, t := range b.Tables {
-		s = append(s, tables.Names(t.Table.Columns()))
+		names = append(names, tables.Names(t.Table.Columns()))
 	}
-	return fault.New(fault.NotFound, "query", fault.NoOffset, "no column %q; there are %s", name, strings.Join(s, ", "))
+	return fault.New(fault.NotFound, "query", fault.NoOffset, "no column %q; there are %s", name,
+		strings.Join(names, ", "))
 }
 
 // alias binds the expression of an alias of the select list; nil if the alias does not exist.
@@ -165,7 +165,9 @@ func (b *Binder) alias(name string) *eval.Node {
 		return nil
 	}
 	key := aliasUse{name, b.AllowAggregates, b.inAgg}
+	// Without meant, a chain of aliases that each use the one before twice would be bound 2^n times.
 	if b.meant[key] == nil {
+		// Inside itself an alias must not be visible: the name then means a column.
 		b.busy[name] = true
 		b.meant[key] = b.Bind(expr)
 		delete(b.busy, name)
@@ -180,9 +182,7 @@ type Binder struct {
 	ctx     context.Context
 	Library *Library
 	Tables  []Source
-	// Aliases has the aliases of the select list, in lower case. meant holds their nodes once they are
-	// bound: without it, a chain of aliases that each use the one before twice would be bound 2^n
-	// times.
+	// Aliases has the aliases of the select list, in lower case. meant holds their nodes once they are bound.
 	Aliases    map[string]*ast.Expr
 	busy       map[string]bool // aliases that are being bound: inside itself, an alias is not visible
 	meant      map[aliasUse]*eval.Node
@@ -232,22 +232,22 @@ type literalKey struct {
 }
 
 func keyOf(n *eval.Node) nodeKey {
-	k := nodeKey{op: n.Op, not: n.Not, try: n.Try, aggregate: n.Aggregate, table: n.Table,
+	key := nodeKey{op: n.Op, not: n.Not, try: n.Try, aggregate: n.Aggregate, table: n.Table,
 		column: n.Column, field: n.Field, name: n.Name, kind: n.Type.Kind, call: n.Call}
 	switch n.Type.Kind {
 	case tables.Int64, tables.Uint64, tables.Float64:
-		k.bits = n.Type.Bits
+		key.bits = n.Type.Bits
 	case tables.List, tables.Struct:
-		k.nested = n.Type.String()
+		key.nested = n.Type.String()
 	}
 	if literal := n.Literal; literal != nil {
-		k.literal = literalKey{is: true, null: literal.Null, int: literal.Int, nanos: literal.Nanos,
+		key.literal = literalKey{is: true, null: literal.Null, int: literal.Int, nanos: literal.Nanos,
 			float: math.Float64bits(literal.Float), string: literal.String}
 		if literal.Rat != nil {
-			k.literal.rat = literal.Rat.RatString()
+			key.literal.rat = literal.Rat.RatString()
 		}
 	}
-	return k
+	return key
 }
 
 // Intern returns the node that is the same expression as n: n itself, or one that was interned before.

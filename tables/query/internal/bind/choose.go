@@ -13,30 +13,31 @@ import (
 
 // ToCommonType converts the arguments of what to their common type.
 func (b *Binder) ToCommonType(what string, args []*eval.Node) ([]*eval.Node, tables.Type) {
-	var t tables.Type
+	var common tables.Type
 	for _, node := range args {
+		// A string literal takes the type of the others, so that it does not count here.
 		if node.Type.Kind == tables.String && node.Literal != nil {
 			continue // a string literal takes the type of the others
 		}
-		t = b.meet(what, t, node)
+		common = b.meet(what, common, node)
 	}
 	isString := func(n *eval.Node) bool { return n.Type.Kind == tables.String }
-	if t.Kind == tables.Null && slices.ContainsFunc(args, isString) {
-		t = sql.String
+	if common.Kind == tables.Null && slices.ContainsFunc(args, isString) {
+		common = sql.String
 	}
-	if sql.RepOf(t) == sql.RepOther {
-		b.unsupported("%s of type %s", what, sql.Name(t))
-		return args, t
+	if sql.RepOf(common) == sql.RepOther {
+		b.unsupported("%s of type %s", what, sql.Name(common))
+		return args, common
 	}
 	out := make([]*eval.Node, len(args))
 	for i, node := range args {
-		if node.Literal != nil && node.Literal.Rat != nil && sql.IsInteger(t) && sql.IsInteger(node.Type) {
-			out[i] = b.integer(node, t)
+		if node.Literal != nil && node.Literal.Rat != nil && sql.IsInteger(common) && sql.IsInteger(node.Type) {
+			out[i] = b.integer(node, common)
 		} else {
-			out[i] = b.Convert(node, t)
+			out[i] = b.Convert(node, common)
 		}
 	}
-	return out, t
+	return out, common
 }
 
 // meet returns the common type of t and a node. A whole number takes the type of an integer column that can hold it.

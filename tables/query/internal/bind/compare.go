@@ -13,7 +13,8 @@ import (
 
 // Compare binds a comparison, after converting both sides to one type.
 func (b *Binder) Compare(name string, l, r *eval.Node) *eval.Node {
-	if l.Literal != nil && r.Literal == nil { // put the literal on the right, which compareNumber and pruning expect
+	// The literal needs to be on the right, where compareNumber and pruning expect it.
+	if l.Literal != nil && r.Literal == nil {
 		flip := map[string]string{"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 		return b.Compare(flip[name], r, l)
 	}
@@ -44,19 +45,19 @@ func (b *Binder) AsScanned(n *eval.Node) *eval.Node {
 		}
 		return b.Intern(&node)
 	case n.Op == ast.OpNot && n.Args[0].Op == ast.OpCompare:
-		in := n.Args[0]
-		if opposite := map[string]string{"<": ">=", "<=": ">"}[in.Name]; opposite != "" {
-			c := *in
-			c.Name = opposite
-			if got := b.AsScanned(&c); got != &c {
+		compared := n.Args[0]
+		if opposite := map[string]string{"<": ">=", "<=": ">"}[compared.Name]; opposite != "" {
+			negated := *compared
+			negated.Name = opposite
+			if got := b.AsScanned(&negated); got != &negated {
 				return got
 			}
 		}
 	case n.Op == ast.OpCompare && (n.Name == ">" || n.Name == ">="):
-		l, r := n.Args[0], n.Args[1]
-		if l.Op == ast.OpColumn && r.Literal != nil && r.Type.Kind == tables.Float64 &&
-			!math.IsNaN(r.Literal.Float) && (l.Type.Bits == 64 || r.Type.Bits < 64) {
-			return b.comparison(n.Name+eval.Ieee, l, r)
+		left, right := n.Args[0], n.Args[1]
+		if left.Op == ast.OpColumn && right.Literal != nil && right.Type.Kind == tables.Float64 &&
+			!math.IsNaN(right.Literal.Float) && (left.Type.Bits == 64 || right.Type.Bits < 64) {
+			return b.comparison(n.Name+eval.Ieee, left, right)
 		}
 	}
 	return n
@@ -90,40 +91,41 @@ var asTheyAre = []tables.Kind{tables.String, tables.Binary, tables.Bool, tables.
 
 // unify converts two nodes to a type in which they can be compared.
 func (b *Binder) unify(l, r *eval.Node) (*eval.Node, *eval.Node) {
-	lt, rt := l.Type, r.Type
-	either := func(k tables.Kind) bool { return lt.Kind == k || rt.Kind == k }
+	leftType, rightType := l.Type, r.Type
+	either := func(k tables.Kind) bool { return leftType.Kind == k || rightType.Kind == k }
 	refuse := func() (*eval.Node, *eval.Node) {
 		b.unsupported("a comparison of type %s and type %s", eval.TypeName(l), eval.TypeName(r))
 		return l, r
 	}
 	switch {
-	case either(tables.Null), lt.Kind == rt.Kind && slices.Contains(asTheyAre, lt.Kind):
+	case either(tables.Null), leftType.Kind == rightType.Kind && slices.Contains(asTheyAre, leftType.Kind):
 		return l, r
-	case r.Literal != nil && rt.Kind == tables.String:
-		parsed := b.parseAs(r, lt)
-		if parsed.Type.Equal(lt) {
+	case r.Literal != nil && rightType.Kind == tables.String:
+		parsed := b.parseAs(r, leftType)
+		if parsed.Type.Equal(leftType) {
 			return l, parsed
 		}
 		return b.unify(l, parsed)
-	case l.Literal != nil && lt.Kind == tables.String:
+	case l.Literal != nil && leftType.Kind == tables.String:
 		r, l = b.unify(r, l)
 		return l, r
-	case sql.RepOf(lt) == sql.RepOther || sql.RepOf(rt) == sql.RepOther || either(tables.Time):
+	case sql.RepOf(leftType) == sql.RepOther || sql.RepOf(rightType) == sql.RepOther || either(tables.Time):
 		return refuse()
-	case sql.IsDay(lt) && sql.IsDay(rt):
+	case sql.IsDay(leftType) && sql.IsDay(rightType):
 		return b.both(l, r, tables.Type{Kind: tables.Timestamp})
-	case lt.Kind == tables.Bool && sql.IsInteger(rt) || sql.IsInteger(lt) && rt.Kind == tables.Bool:
+	case leftType.Kind == tables.Bool && sql.IsInteger(rightType),
+		sql.IsInteger(leftType) && rightType.Kind == tables.Bool:
 		return refuse()
-	case !sql.IsNumber(lt) || !sql.IsNumber(rt):
+	case !sql.IsNumber(leftType) || !sql.IsNumber(rightType):
 		b.Fail(sql.Bind("cannot compare values of type %s and type %s", eval.TypeName(l), eval.TypeName(r)))
 		return l, r
 	}
 	typ, ok := floatOf(l, r)
 	if !ok {
-		if sql.RepOf(lt) == sql.RepInt && sql.RepOf(rt) == sql.RepInt {
+		if sql.RepOf(leftType) == sql.RepInt && sql.RepOf(rightType) == sql.RepInt {
 			return l, r
 		}
-		if typ, ok = sql.Common(lt, rt); !ok {
+		if typ, ok = sql.Common(leftType, rightType); !ok {
 			return refuse()
 		}
 	}
@@ -139,15 +141,15 @@ func (b *Binder) both(l, r *eval.Node, t tables.Type) (*eval.Node, *eval.Node) {
 // for a DECIMAL, does not widen a FLOAT.
 func floatOf(l, r *eval.Node) (t tables.Type, ok bool) {
 	single := false
-	for _, n := range [...]*eval.Node{l, r} {
-		if n.Type.Kind != tables.Float64 {
+	for _, node := range [...]*eval.Node{l, r} {
+		if node.Type.Kind != tables.Float64 {
 			continue
 		}
 		ok = true
 		switch {
-		case n.Type.Bits < 64:
+		case node.Type.Bits < 64:
 			single = true
-		case n.Literal == nil || n.Literal.Rat == nil:
+		case node.Literal == nil || node.Literal.Rat == nil:
 			return sql.Double, true
 		}
 	}
@@ -162,6 +164,7 @@ func (b *Binder) equal(l, r *eval.Node) *eval.Node {
 	before := b.Err
 	node := b.Compare("=", l, r)
 	if before == nil && b.Err != nil && (l.Type.Kind == tables.String) != (r.Type.Kind == tables.String) {
+		// DuckDB casts strings and numbers of IN to each other, so that it would run what Compare refuses.
 		b.Err = sql.Unsupported("a cast of type %s or %s", eval.TypeName(l), eval.TypeName(r))
 	}
 	return node

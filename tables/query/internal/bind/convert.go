@@ -17,12 +17,12 @@ func (b *Binder) Convert(n *eval.Node, t tables.Type) *eval.Node {
 		n.Type.Kind == tables.Float64 && t.Kind == tables.Float64 && t.Bits == 64:
 		return n
 	case n.Literal != nil && n.Literal.Rat != nil && t.Kind == tables.Float64:
-		f, _ := n.Literal.Rat.Float64()
+		number, _ := n.Literal.Rat.Float64()
 		if t.Bits < 64 {
 			g, _ := n.Literal.Rat.Float32()
-			f = float64(g)
+			number = float64(g)
 		}
-		return b.Literal(t, eval.Literal{Float: f})
+		return b.Literal(t, eval.Literal{Float: number})
 	case n.Literal != nil && n.Literal.Rat != nil && sql.IsInteger(n.Type) &&
 		(t.Kind == tables.Int64 || t.Kind == tables.Uint64):
 		if lo, hi := sql.Limits(t); sql.Within(n.Literal.Rat.Num(), lo, hi) {
@@ -36,26 +36,26 @@ func (b *Binder) Convert(n *eval.Node, t tables.Type) *eval.Node {
 
 // parseAs parses a string literal as a value of a type.
 func (b *Binder) parseAs(text *eval.Node, t tables.Type) *eval.Node {
-	s := text.Literal.String
+	value := text.Literal.String
 	switch t.Kind {
 	case tables.Date:
-		if _, _, ok := sql.ParseDate(s); ok {
-			return b.timeLiteral(ast.OpDate, s)
+		if _, _, ok := sql.ParseDate(value); ok {
+			return b.timeLiteral(ast.OpDate, value)
 		}
 	case tables.Timestamp:
-		if d, rest, ok := sql.ParseDate(s); ok && t.Nano {
-			return b.clockLiteral(s, d, rest, true)
+		if d, rest, ok := sql.ParseDate(value); ok && t.Nano {
+			return b.clockLiteral(value, d, rest, true)
 		}
-		return b.timeLiteral(ast.OpTimestamp, s)
+		return b.timeLiteral(ast.OpTimestamp, value)
 	case tables.Int64, tables.Uint64, tables.Float64, tables.Bool:
 		node := b.fold(b.Intern(&eval.Node{Op: ast.OpCast, Type: t, Args: []*eval.Node{text}}))
 		if node.Literal != nil {
 			return node
 		}
 	default:
-		return b.unsupported("the string %q as a value of type %s", s, eval.TypeName(&eval.Node{Type: t}))
+		return b.unsupported("the string %q as a value of type %s", value, eval.TypeName(&eval.Node{Type: t}))
 	}
-	return b.Fail(sql.Bind("could not convert string %q to %s", s, eval.TypeName(&eval.Node{Type: t})))
+	return b.Fail(sql.Bind("could not convert string %q to %s", value, eval.TypeName(&eval.Node{Type: t})))
 }
 
 // cast binds CAST, or TRY_CAST if try is set.
@@ -73,12 +73,12 @@ func (b *Binder) cast(n *eval.Node, t tables.Type, try bool) *eval.Node {
 	return b.fold(out)
 }
 
-// fold computes an expression of literals, so that Prune can leave out rows by it. If the computation fails the node
-// stays: it is an error only if there is a row to compute it for.
+// fold computes an expression of literals, so that Prune can leave out rows by it.
 func (b *Binder) fold(n *eval.Node) *eval.Node {
 	if b.Err != nil {
 		return n
 	}
+	// If this fails the node stays, because it is an error only if there is a row to compute it for.
 	values, err := eval.New(b.ctx, nil).Eval(n, &vec.Batch{N: 1})
 	switch {
 	case err != nil:
@@ -153,10 +153,10 @@ func (b *Binder) timeLiteral(op ast.Op, s string) *eval.Node {
 
 // clockLiteral makes a timestamp of days and of rest, a time of day; with nano, one that counts nanoseconds.
 func (b *Binder) clockLiteral(s string, days int64, rest string, nano bool) *eval.Node {
-	ns, digits, ok := sql.ParseTimeOfDay(rest)
+	nanos, digits, ok := sql.ParseTimeOfDay(rest)
 	if !ok || !nano && digits > 6 {
 		return b.unsupported("a timestamp that reads %q", s)
 	}
 	return b.Literal(tables.Type{Kind: tables.Timestamp, Nano: nano},
-		eval.Literal{Int: days*sql.DayMicros + ns/1000, Nanos: ns % 1000})
+		eval.Literal{Int: days*sql.DayMicros + nanos/1000, Nanos: nanos % 1000})
 }

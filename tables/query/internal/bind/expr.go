@@ -103,11 +103,11 @@ func (b *Binder) operator(e *ast.Expr, args []*eval.Node) *eval.Node {
 
 func (b *Binder) bindNumber(text string) *eval.Node {
 	if strings.ContainsAny(text, "eE") {
-		f, err := strconv.ParseFloat(text, 64)
+		number, err := strconv.ParseFloat(text, 64)
 		if err != nil {
 			return b.Fail(sql.Bind("%s is out of range", text))
 		}
-		return b.Literal(sql.Double, eval.Literal{Float: f})
+		return b.Literal(sql.Double, eval.Literal{Float: number})
 	}
 	if len(text) > 64 {
 		return b.unsupported("a number of %d digits", len(text))

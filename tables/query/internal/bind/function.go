@@ -134,8 +134,7 @@ type Function struct {
 	Names     []string // the first is its name, the others mean the same
 	Signature string   // how it is called, for the documentation
 	Doc       string
-	// A function has either params, whose last optional ones may be missing, and the type of
-	// its result; or bind.
+	// A function has either params, whose last optional ones may be missing, and the type of its result; or bind.
 	params   []Param
 	optional int
 	result   tables.Type
@@ -150,13 +149,13 @@ type Binding = func(b *Binder, f *Function, args []*eval.Node) *eval.Node
 // behind it its other names: "substring(string, from[, count]) substr". result is the type of its result.
 func Define(usage, doc string, result tables.Type, evaluation eval.Evaluation) *Function {
 	names, signature := namesOf(usage)
-	f := &Function{Call: eval.Call{Name: names[0], Evaluate: evaluation}, Names: names, Signature: signature, Doc: doc,
-		result: result, optional: strings.Count(signature, "[")}
+	function := &Function{Call: eval.Call{Name: names[0], Evaluate: evaluation}, Names: names, Signature: signature,
+		Doc: doc, result: result, optional: strings.Count(signature, "[")}
 	_, words, _ := strings.Cut(signature, "(")
 	for _, word := range strings.FieldsFunc(words, func(r rune) bool { return strings.ContainsRune("[], )", r) }) {
-		f.params = append(f.params, paramWords[word])
+		function.params = append(function.params, paramWords[word])
 	}
-	return f
+	return function
 }
 
 // Bound returns the function with a binding of its own, in place of the types of its arguments and of its result.

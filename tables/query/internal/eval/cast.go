@@ -61,19 +61,19 @@ func widens(from, to tables.Type) bool {
 // error in CAST.
 func (c *caster) each(f func(k int) bool) error {
 	owned := false
-	for k := range c.x.N {
-		if c.x.IsNull(k) || f(k) {
+	for row := range c.x.N {
+		if c.x.IsNull(row) || f(row) {
 			continue
 		}
 		if !c.try {
-			return fmt.Errorf("could not cast %s of type %s to type %s", c.shown(k),
+			return fmt.Errorf("could not cast %s of type %s to type %s", c.shown(row),
 				sql.Name(c.from), sql.Name(c.to))
 		}
-		if !owned { // the nulls still belong to c.x
-			c.v.Nulls = append(make([]bool, 0, c.x.N), c.x.Nulls...)[:c.x.N]
-			owned = true
+		// The nulls belong to c.x until then, so that they must not be changed.
+		if !owned {
+			c.v.Nulls, owned = c.x.OwnNulls(), true
 		}
-		c.v.Nulls[k] = true
+		c.v.Nulls[row] = true
 	}
 	return nil
 }
@@ -128,7 +128,8 @@ func (c *caster) toInt() error {
 		return x >= lo && (wide || x <= hi)
 	}
 	round := func(k int, f float64, to func(float64) float64) bool {
-		if math.IsNaN(f) || f < float64(lo) { // DuckDB checks the range before it rounds
+		// The range is checked before f is rounded, because DuckDB does so too: it refuses -0.4 as UTINYINT.
+		if math.IsNaN(f) || f < float64(lo) {
 			return false
 		}
 		f = to(f)
@@ -142,17 +143,17 @@ func (c *caster) toInt() error {
 	case c.from.Kind == tables.Bool:
 		return c.each(func(k int) bool { c.v.Ints[k] = sql.Bit(c.x.Bools[k]); return true })
 	case c.from.Kind == tables.String:
-		return c.each(func(k int) bool {
-			text := string(bytes.TrimSpace(c.x.Bytes(k)))
+		return c.each(func(row int) bool {
+			text := string(bytes.TrimSpace(c.x.Bytes(row)))
 			if x, err := strconv.ParseInt(text, 10, 64); err == nil {
-				return put(k, x)
+				return put(row, x)
 			}
 			if x, err := strconv.ParseUint(text, 10, 64); err == nil {
-				c.v.Ints[k] = int64(x)
+				c.v.Ints[row] = int64(x)
 				return wide
 			}
 			f, ok := parseFloat([]byte(text), 64)
-			return ok && round(k, f, math.Round)
+			return ok && round(row, f, math.Round)
 		})
 	case c.from.Kind == tables.Float64:
 		return c.each(func(k int) bool { return round(k, c.x.Floats[k], math.RoundToEven) })
@@ -167,31 +168,32 @@ func (c *caster) toInt() error {
 
 func (c *caster) toFloat() error {
 	single := c.to.Bits < 64
-	return c.each(func(k int) bool {
+	return c.each(func(row int) bool {
 		switch sql.RepOf(c.from) {
 		case sql.RepBytes:
-			f, ok := parseFloat(c.x.Bytes(k), int(c.to.Bits))
-			c.v.Floats[k] = f
+			f, ok := parseFloat(c.x.Bytes(row), int(c.to.Bits))
+			c.v.Floats[row] = f
 			return ok
 		case sql.RepFloat:
-			c.v.Floats[k] = c.x.Floats[k]
+			c.v.Floats[row] = c.x.Floats[row]
 		case sql.RepUint:
-			if c.v.Floats[k] = float64(uint64(c.x.Ints[k])); single {
-				c.v.Floats[k] = float64(float32(uint64(c.x.Ints[k])))
+			if c.v.Floats[row] = float64(uint64(c.x.Ints[row])); single {
+				c.v.Floats[row] = float64(float32(uint64(c.x.Ints[row])))
 			}
 		default:
 			if c.from.Kind == tables.Bool {
-				c.v.Floats[k] = float64(sql.Bit(c.x.Bools[k]))
-			} else if c.v.Floats[k] = float64(c.x.Ints[k]); single {
-				c.v.Floats[k] = float64(float32(c.x.Ints[k]))
+				c.v.Floats[row] = float64(sql.Bit(c.x.Bools[row]))
+			} else if c.v.Floats[row] = float64(c.x.Ints[row]); single {
+				c.v.Floats[row] = float64(float32(c.x.Ints[row]))
 			}
 		}
 		if !single {
 			return true
 		}
-		f := c.v.Floats[k]
-		c.v.Floats[k] = float64(float32(f))
-		return math.IsInf(f, 0) || !math.IsInf(c.v.Floats[k], 0) // rounding to FLOAT must not make it infinite
+		number := c.v.Floats[row]
+		c.v.Floats[row] = float64(float32(number))
+		// Rounding to FLOAT must not make a number infinite.
+		return math.IsInf(number, 0) || !math.IsInf(c.v.Floats[row], 0)
 	})
 }
 
@@ -201,11 +203,11 @@ func parseFloat(s []byte, bitSize int) (float64, bool) {
 	if bytes.ContainsAny(s, "xXpP_") {
 		return 0, false
 	}
-	f, err := strconv.ParseFloat(string(s), bitSize)
-	if err != nil && !math.IsInf(f, 0) {
+	number, err := strconv.ParseFloat(string(s), bitSize)
+	if err != nil && !math.IsInf(number, 0) {
 		return 0, false
 	}
-	return f, true
+	return number, true
 }
 
 func (c *caster) toStrings(ev *Evaluator) (*vec.Vec, error) {
@@ -215,11 +217,11 @@ func (c *caster) toStrings(ev *Evaluator) (*vec.Vec, error) {
 	}
 	source := col.Vector()
 	writer := ev.Strings(c.x.N)
-	for k := range c.x.N {
-		if !c.x.IsNull(k) {
-			writer.Vec.Data = source.AppendCast(writer.Vec.Data, k)
+	for row := range c.x.N {
+		if !c.x.IsNull(row) {
+			writer.Vec.Data = source.AppendCast(writer.Vec.Data, row)
 		}
-		writer.End(k)
+		writer.End(row)
 	}
 	writer.Vec.Nulls = c.x.Nulls
 	return writer.Finish()
@@ -255,22 +257,22 @@ func (c *caster) toTime() error {
 }
 
 func (c *caster) parseTime(k int) bool {
-	s := strings.TrimSpace(string(c.x.Bytes(k)))
+	text := strings.TrimSpace(string(c.x.Bytes(k)))
 	if c.to.Kind == tables.Time {
-		ns, _, ok := sql.ParseTimeOfDay(" " + s)
+		ns, _, ok := sql.ParseTimeOfDay(" " + text)
 		c.v.Ints[k] = ns / 1000
-		return ok && s != ""
+		return ok && text != ""
 	}
-	days, rest, ok := sql.ParseDate(s)
+	days, rest, ok := sql.ParseDate(text)
 	if !ok {
 		return false
 	}
 	// For a timestamp without a zone, DuckDB ignores an offset in the string.
-	ns, _, ok := sql.ParseTimeOfDay(sql.TrimZone(rest))
+	nanos, _, ok := sql.ParseTimeOfDay(sql.TrimZone(rest))
 	if c.to.Kind == tables.Date {
 		c.v.Ints[k] = days
 		return ok
 	}
-	c.v.Ints[k] = days*86400e6 + ns/1000
+	c.v.Ints[k] = days*86400e6 + nanos/1000
 	return ok
 }

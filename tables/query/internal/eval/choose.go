@@ -13,15 +13,15 @@ type subset struct {
 
 // split returns the rows for which f holds, and the others.
 func (s subset) split(f func(k int) bool) (yes, no subset) {
-	var in, out []int32
-	for k := range s.b.N {
-		if f(k) {
-			in = append(in, int32(k))
+	var chosen, others []int32
+	for row := range s.b.N {
+		if f(row) {
+			chosen = append(chosen, int32(row))
 		} else {
-			out = append(out, int32(k))
+			others = append(others, int32(row))
 		}
 	}
-	return s.at(in), s.at(out)
+	return s.at(chosen), s.at(others)
 }
 
 // at returns the rows at some positions of the subset.
@@ -40,12 +40,14 @@ func (s subset) at(at []int32) subset {
 }
 
 // evalCase computes each condition only for the rows that no earlier condition chose, and each value only for the rows
-// that its condition chose: CASE guards values that would be errors in other rows.
+// that its condition chose.
 func (ev *Evaluator) evalCase(n *Node, b *vec.Batch) (*vec.Vec, error) {
 	out := vec.NewChoice(n.Type, b.N)
 	left := subset{b: b}
 	for i := 0; i < len(n.Args) && left.b.N > 0; i += 2 {
 		now := left
+		// A value is computed for the rows of its condition alone, because CASE guards values that would be errors in
+		// other rows.
 		if i+1 < len(n.Args) {
 			cond, err := ev.Eval(n.Args[i], left.b)
 			if err != nil {

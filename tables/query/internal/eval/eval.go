@@ -93,11 +93,13 @@ func doubles(v *tables.Vector, n *Node) (*tables.Vector, error) {
 			continue
 		}
 		x := v.Big(i)
+		// A float holds 53 bits exactly: a larger number would be rounded twice.
 		if x.BitLen() > 53 {
 			return nil, fault.New(fault.Corrupt, "column "+n.Name, fault.NoOffset, "more digits than %s has",
 				sql.Name(v.Type()))
 		}
-		out[i] = float64(x.Int64()) / power // both are exact: the quotient is the nearest
+		// Both are exact, so that the quotient is the nearest float.
+		out[i] = float64(x.Int64()) / power
 	}
 	return tables.NewFloats(n.Type, out, v.Nulls()), nil
 }
@@ -125,14 +127,14 @@ func (ev *Evaluator) filter(n *Node, b *vec.Batch) ([]int32, error) {
 	if n.Op == ast.OpAnd {
 		var sel []int32 // nil: all
 		for _, node := range n.Args {
-			in := b
+			rest := b
 			if sel != nil {
 				if len(sel) == 0 {
 					return sel, nil
 				}
-				in = b.Take(sel)
+				rest = b.Take(sel)
 			}
-			got, err := ev.filter(node, in)
+			got, err := ev.filter(node, rest)
 			if err != nil {
 				return nil, err
 			}
@@ -153,9 +155,9 @@ func (ev *Evaluator) filter(n *Node, b *vec.Batch) ([]int32, error) {
 		return []int32{}, nil
 	}
 	sel, found := make([]int32, b.N), 0
-	for k, t := range values.Bools {
-		sel[found] = int32(k)
-		if t && (values.Nulls == nil || !values.Nulls[k]) {
+	for row, holds := range values.Bools {
+		sel[found] = int32(row)
+		if holds && (values.Nulls == nil || !values.Nulls[row]) {
 			found++
 		}
 	}
@@ -168,39 +170,43 @@ func (ev *Evaluator) Where(n *Node, r *vec.Rows, limit int) (*vec.Rows, error) {
 		return nil, err
 	}
 	parts := 1
-	if limit < 0 { // with a limit, other goroutines would search rows that are not needed
+	// With a limit, other goroutines would search rows that are not needed.
+	if limit < 0 {
 		parts = max(1, min(runtime.GOMAXPROCS(0), maxParts, r.N/FewRows))
 	}
 	found, errs := make([]*vec.Rows, parts), make([]error, parts)
-	var g sync.WaitGroup
-	for k := range parts {
+	var group sync.WaitGroup
+	for part := range parts {
 		search := func() {
-			lo, hi := r.N/vec.BatchRows*k/parts*vec.BatchRows, r.N
-			if k+1 < parts {
-				hi = r.N / vec.BatchRows * (k + 1) / parts * vec.BatchRows
+			lo, hi := r.N/vec.BatchRows*part/parts*vec.BatchRows, r.N
+			if part+1 < parts {
+				hi = r.N / vec.BatchRows * (part + 1) / parts * vec.BatchRows
 			}
 			ctx := ev.Ctx
-			if k+1 < parts { // each goroutine has a turn of its own
+			// Each goroutine needs a turn of its own, and the last part runs on the caller's.
+			if part+1 < parts {
 				slot := turns.Of(ctx).Beside()
 				defer slot.Rest()
 				ctx = turns.With(ctx, slot)
 			}
-			errs[k] = crash.Call(func() (err error) {
-				found[k], err = ev.beside(ctx).search(n, r, lo, hi, limit)
+			errs[part] = crash.Call(func() (err error) {
+				found[part], err = ev.beside(ctx).search(n, r, lo, hi, limit)
 				return err
 			})
 		}
-		if k+1 < parts {
-			g.Go(search)
+		if part+1 < parts {
+			group.Go(search)
 		} else {
 			search()
 		}
 	}
 	if parts > 1 {
-		turns.Rest(ev.Ctx) // the others may need it
+		// The turn is passed on, because the other goroutines may need it.
+		turns.Rest(ev.Ctx)
 	}
-	g.Wait()
-	for _, err := range errs { // the error of the first rows, so that it does not depend on timing
+	group.Wait()
+	// The error of the first rows is returned, so that it does not depend on timing.
+	for _, err := range errs {
 		if err != nil {
 			return nil, err
 		}
@@ -221,11 +227,11 @@ const (
 	FewRows  = 1 << 15 // rows a goroutine: 8 batches, as a batch is too little work to start one for
 )
 
-// beside returns an evaluator of the same columns for another goroutine. The caller has loaded all columns of the
-// condition, so that the goroutines only read the shared map.
+// beside returns an evaluator of the same columns for another goroutine.
 func (ev *Evaluator) beside(ctx context.Context) *Evaluator {
 	out := New(ctx, ev.Tables)
-	out.loaded = ev.loaded // only read from here on
+	// The caller has loaded all columns of the condition, so that the goroutines only read the shared map.
+	out.loaded = ev.loaded
 	return out
 }
 
@@ -267,11 +273,11 @@ func (ev *Evaluator) Column(n *Node, r *vec.Rows) (*tables.Vector, error) {
 	}
 	if n.Op == ast.OpColumn {
 		values := ev.loaded[n]
-		l := r.Tables[n.Table]
-		if l == nil && r.N == values.Len() {
+		rows := r.Tables[n.Table]
+		if rows == nil && r.N == values.Len() {
 			return values, nil
 		}
-		return ev.take(values, l, r.N)
+		return ev.take(values, rows, r.N)
 	}
 	out := vec.Collector{Type: n.Type}
 	size := sizeFor(n)
@@ -328,7 +334,8 @@ func (ev *Evaluator) take(v *tables.Vector, rows []int32, n int) (*tables.Vector
 func (ev *Evaluator) args(n *Node, b *vec.Batch) ([]*vec.Vec, error) {
 	out := make([]*vec.Vec, len(n.Args))
 	for i, node := range n.Args {
-		if sql.RepOf(node.Type) == sql.RepOther { // functions of lists read the column themselves, by Vector
+		// Functions of lists read the column themselves, so that it needs no Vec.
+		if sql.RepOf(node.Type) == sql.RepOther {
 			continue
 		}
 		var err error
@@ -355,13 +362,15 @@ func (ev *Evaluator) Eval(n *Node, b *vec.Batch) (*vec.Vec, error) {
 		return ev.isNull(n, b)
 	case ast.OpIndex:
 		return ev.index(n, b)
-	case ast.OpAnd, ast.OpOr: // one term at a time: all terms of thousands would be in memory together
+	// One term is computed at a time: all terms of thousands would be in memory together.
+	case ast.OpAnd, ast.OpOr:
 		return ev.logic(n, b)
 	case ast.OpCase:
 		return ev.evalCase(n, b)
 	case OpCoalesce:
 		return ev.evalCoalesce(n, b)
-	case ast.OpIn, ast.OpLike: // only the first argument is computed: the node has the set and the pattern
+	// Only the first argument is computed, because the node has the set and the pattern.
+	case ast.OpIn, ast.OpLike:
 		values, err := ev.Eval(n.Args[0], b)
 		if err != nil {
 			return nil, err
@@ -449,7 +458,7 @@ func sizeFor(n *Node) int { return max(64, min(vec.BatchRows, 1<<24/max(n.Weight
 // read returns a column's values for a batch, without a copy if the rows are consecutive.
 func (ev *Evaluator) read(n *Node, b *vec.Batch) *vec.Vec {
 	values := ev.loaded[n]
-	l := b.List(n.Table)
+	rows := b.List(n.Table)
 	vector := &vec.Vec{N: b.N}
 	switch sql.RepOf(n.Type) {
 	case sql.RepNone:
@@ -457,20 +466,20 @@ func (ev *Evaluator) read(n *Node, b *vec.Batch) *vec.Vec {
 	case sql.RepBytes:
 		data, offs := values.Raw()
 		vector.Data = data
-		if l == nil {
+		if rows == nil {
 			vector.Lo, vector.Hi = offs[b.Lo:b.Lo+b.N], offs[b.Lo+1:b.Lo+b.N+1]
 		} else {
 			vector.Lo, vector.Hi = make([]uint32, b.N), make([]uint32, b.N)
-			for k, r := range l {
+			for k, r := range rows {
 				vector.Lo[k], vector.Hi[k] = offs[r], offs[r+1]
 			}
 		}
 	case sql.RepFloat:
-		vector.Floats = vec.Part(values.Floats(), l, b)
+		vector.Floats = vec.Part(values.Floats(), rows, b)
 	default:
-		vector.Ints = vec.Part(values.Ints(), l, b)
+		vector.Ints = vec.Part(values.Ints(), rows, b)
 		if ns := values.Nanos(); ns != nil && n.Type.Kind == tables.Timestamp { // times are in microseconds in SQL
-			vector.After = vec.Part(ns, l, b)
+			vector.After = vec.Part(ns, rows, b)
 		}
 		if n.Type.Kind == tables.Bool {
 			vector.Bools = make([]bool, b.N)
@@ -481,7 +490,7 @@ func (ev *Evaluator) read(n *Node, b *vec.Batch) *vec.Vec {
 		}
 	}
 	if nulls := values.Nulls(); nulls != nil {
-		vector.Nulls = vec.Part(nulls, l, b)
+		vector.Nulls = vec.Part(nulls, rows, b)
 	}
 	return vector
 }
@@ -509,26 +518,13 @@ func (ev *Evaluator) isNull(n *Node, b *vec.Batch) (*vec.Vec, error) {
 // Columns returns the values of several expressions.
 func (ev *Evaluator) Columns(nodes []*Node, r *vec.Rows) ([]*tables.Vector, error) {
 	out := make([]*tables.Vector, len(nodes))
-	for i, n := range nodes {
+	for i, node := range nodes {
 		var err error
-		if out[i], err = ev.Column(n, r); err != nil {
+		if out[i], err = ev.Column(node, r); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
-}
-
-// SortKeys computes the terms of ORDER BY.
-func (ev *Evaluator) SortKeys(nodes []*Node, by []ast.OrderTerm, rel *vec.Rows) ([]vec.SortKey, error) {
-	keys := make([]vec.SortKey, len(nodes))
-	for i, n := range nodes {
-		values, err := ev.Column(n, rel)
-		if err != nil {
-			return nil, err
-		}
-		keys[i] = vec.SortKey{Values: values, Desc: by[i].Desc, NullsFirst: by[i].NullsFirst}
-	}
-	return keys, nil
 }
 
 // Strings returns a writer of n strings, which count against the budget of the batch.

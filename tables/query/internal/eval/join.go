@@ -24,17 +24,18 @@ func (ev *Evaluator) Join(r *vec.Rows, tab int, on *Node) (*vec.Rows, error) {
 			terms = on.Args
 		}
 	}
-	var lkeys, rkeys, rest []*Node
+	var lkeys, rkeys []*Node
+	rest := &Node{Op: ast.OpAnd}
 	for _, node := range terms {
-		l, k := sides(node, tab)
-		if l != nil {
-			lkeys, rkeys = append(lkeys, l), append(rkeys, k)
+		leftKey, rightKey := sides(node, tab)
+		if leftKey != nil {
+			lkeys, rkeys = append(lkeys, leftKey), append(rkeys, rightKey)
 		} else {
-			rest = append(rest, node)
+			rest.Args = append(rest.Args, node)
 		}
 	}
 	pairs := &pairs{r: r, tab: tab, rest: rest, ev: ev}
-	if err := ev.load(rest...); err != nil {
+	if err := ev.load(rest); err != nil {
 		return nil, err
 	}
 	if lkeys == nil {
@@ -49,10 +50,10 @@ func sides(n *Node, tab int) (left, right *Node) {
 	if n.Op != ast.OpCompare || n.Name != "=" {
 		return nil, nil
 	}
-	for _, p := range [...][2]*Node{{n.Args[0], n.Args[1]}, {n.Args[1], n.Args[0]}} {
-		if first, last := tablesOf(p[1]); first == tab && last == tab {
-			if _, last := tablesOf(p[0]); last >= 0 && last < tab && p[0].Type.Equal(p[1].Type) {
-				return p[0], p[1]
+	for _, pair := range [...][2]*Node{{n.Args[0], n.Args[1]}, {n.Args[1], n.Args[0]}} {
+		if first, last := tablesOf(pair[1]); first == tab && last == tab {
+			if _, last := tablesOf(pair[0]); last >= 0 && last < tab && pair[0].Type.Equal(pair[1].Type) {
+				return pair[0], pair[1]
 			}
 		}
 	}
@@ -66,9 +67,9 @@ func tablesOf(n *Node) (first, last int) {
 	}
 	first, last = -1, -1
 	for _, a := range n.Args {
-		l, m := tablesOf(a)
-		if l >= 0 && (first < 0 || l < first) {
-			first = l
+		below, m := tablesOf(a)
+		if below >= 0 && (first < 0 || below < first) {
+			first = below
 		}
 		last = max(last, m)
 	}
@@ -80,7 +81,7 @@ type pairs struct {
 	ev   *Evaluator
 	r    *vec.Rows
 	tab  int
-	rest []*Node
+	rest *Node // AND of the terms that are no equality of keys
 	// l and k are pairs that rest is still to be checked for: positions in r, and rows of the
 	// table. outL and outK are the pairs of the result.
 	l, k []int32
@@ -102,34 +103,27 @@ func (p *pairs) flush() error {
 		return err
 	}
 	defer p.ev.done() // the strings of the next pairs are another batch
-	sel := make([]int32, len(p.l))
-	for i := range sel {
-		sel[i] = int32(i)
-	}
-	if len(p.rest) > 0 && len(sel) > 0 {
-		b := p.relation(p.l, p.k).Batch(0, vec.BatchRows)
-		for _, t := range p.rest {
-			got, err := p.ev.filter(t, b.Take(sel))
-			if err != nil {
-				return err
-			}
-			for i, s := range got {
-				got[i] = sel[s]
-			}
-			sel = got
+	found := len(p.outL)
+	if len(p.rest.Args) == 0 {
+		p.outL, p.outK = append(p.outL, p.l...), append(p.outK, p.k...)
+	} else {
+		sel, err := p.ev.filter(p.rest, p.relation(p.l, p.k).Batch(0, vec.BatchRows))
+		if err != nil {
+			return err
+		}
+		for _, s := range sel {
+			p.outL, p.outK = append(p.outL, p.l[s]), append(p.outK, p.k[s])
 		}
 	}
-	for _, s := range sel {
-		p.outL, p.outK = append(p.outL, p.l[s]), append(p.outK, p.k[s])
-	}
 	p.l, p.k = p.l[:0], p.k[:0]
-	return p.ev.HoldRows(len(sel) * (p.tab + 1))
+	return p.ev.HoldRows((len(p.outL) - found) * (p.tab + 1))
 }
 
 // relation returns the rows of r at positions l, each with the row of the table in k.
 func (p *pairs) relation(l, k []int32) *vec.Rows {
 	out := p.r.Take(l)
-	out.Tables = append(out.Tables, append([]int32{}, k...)) // nil would stand for all rows
+	// The list must not be nil, because that would stand for all rows.
+	out.Tables = append(out.Tables, append([]int32{}, k...))
 	return out
 }
 
@@ -149,15 +143,14 @@ func (p *pairs) all(right int) (*vec.Rows, error) {
 	return p.finish()
 }
 
-// equal checks the pairs with equal keys, which it finds by hash. It adds the rows of the table from last to first, so
-// that each chain of next is ascending.
+// equal checks the pairs with equal keys, which it finds by hash.
 func (p *pairs) equal(lkeys, rkeys []*Node, right int) (*vec.Rows, error) {
-	lv, err := p.ev.Columns(lkeys, p.r)
+	leftKeys, err := p.ev.Columns(lkeys, p.r)
 	if err != nil {
 		return nil, err
 	}
 	alone := &vec.Rows{N: right, Tables: make([][]int32, p.tab+1)}
-	rv, err := p.ev.Columns(rkeys, alone)
+	rightKeys, err := p.ev.Columns(rkeys, alone)
 	if err != nil {
 		return nil, err
 	}
@@ -165,30 +158,31 @@ func (p *pairs) equal(lkeys, rkeys []*Node, right int) (*vec.Rows, error) {
 	var heads []int32 // the first row with each key; next has the rows that follow
 	next := make([]int32, right)
 	var key []byte
-	for k := right - 1; k >= 0; k-- {
-		if k%vec.BatchRows == 0 {
+	// The rows of the table are added from last to first, so that each chain of next is ascending.
+	for row := right - 1; row >= 0; row-- {
+		if row%vec.BatchRows == 0 {
 			if err := turns.Tick(p.ev.Ctx); err != nil {
 				return nil, err
 			}
 		}
 		var ok bool
-		if key, ok = keyOf(key, rv, k); !ok {
+		if key, ok = keyOf(key, rightKeys, row); !ok {
 			continue
 		}
 		id, added := keys.Add(key)
 		if added {
 			heads = append(heads, -1)
 		}
-		next[k], heads[id] = heads[id], int32(k)
+		next[row], heads[id] = heads[id], int32(row)
 	}
-	for l := range p.r.N {
-		if l%vec.BatchRows == 0 {
+	for row := range p.r.N {
+		if row%vec.BatchRows == 0 {
 			if err := turns.Tick(p.ev.Ctx); err != nil {
 				return nil, err
 			}
 		}
 		var ok bool
-		if key, ok = keyOf(key, lv, l); !ok {
+		if key, ok = keyOf(key, leftKeys, row); !ok {
 			continue
 		}
 		id := keys.Find(key)
@@ -196,7 +190,7 @@ func (p *pairs) equal(lkeys, rkeys []*Node, right int) (*vec.Rows, error) {
 			continue
 		}
 		for k := heads[id]; k >= 0; k = next[k] {
-			if err := p.add(int32(l), k); err != nil {
+			if err := p.add(int32(row), k); err != nil {
 				return nil, err
 			}
 		}

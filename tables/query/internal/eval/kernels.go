@@ -39,11 +39,11 @@ func (ev *Evaluator) logic(n *Node, b *vec.Batch) (*vec.Vec, error) {
 			vec.Fill(values.Nulls, true)
 			continue
 		}
-		for k, t := range term.Bools {
-			if term.Nulls != nil && term.Nulls[k] {
-				values.Nulls[k] = true
-			} else if t == decides {
-				values.Bools[k] = decides
+		for row, truth := range term.Bools {
+			if term.Nulls != nil && term.Nulls[row] {
+				values.Nulls[row] = true
+			} else if truth == decides {
+				values.Bools[row] = decides
 			}
 		}
 	}
@@ -69,23 +69,24 @@ func evalCompare(n *Node, args []*vec.Vec, size int) *vec.Vec {
 	if typ.Kind == tables.Null || n.Args[1].Type.Kind == tables.Null {
 		return vec.AllNull(sql.Bool, size)
 	}
-	v := &vec.Vec{N: size, Nulls: vec.EitherNull(left, right), Bools: make([]bool, size)}
+	values := &vec.Vec{N: size, Nulls: vec.EitherNull(left.Nulls, right.Nulls), Bools: make([]bool, size)}
 	switch rep := sql.RepOf(typ); {
 	case rep == sql.RepFloat:
-		compareFloats(n.Name, left.Floats, right.Floats, v.Bools)
+		compareFloats(n.Name, left.Floats, right.Floats, values.Bools)
 	case rep == sql.RepInt && typ.Kind != tables.Bool && left.After == nil && right.After == nil:
-		compareInts(n.Name, left.Ints, right.Ints, v.Bools)
-	case rep == sql.RepBytes && (n.Name == "=" || n.Name == "<>"): // without a look at strings of other lengths
+		compareInts(n.Name, left.Ints, right.Ints, values.Bools)
+	// Equality is apart from order, because it needs no look at the bytes of strings of different lengths.
+	case rep == sql.RepBytes && (n.Name == "=" || n.Name == "<>"):
 		equal := n.Name == "="
-		for k := range v.Bools {
-			v.Bools[k] = (string(left.Bytes(k)) == string(right.Bytes(k))) == equal
+		for k := range values.Bools {
+			values.Bools[k] = (string(left.Bytes(k)) == string(right.Bytes(k))) == equal
 		}
 	default:
-		for k := range v.Bools {
-			v.Bools[k] = holds(n.Name, vec.OrderAt(typ, left, k, right, k))
+		for k := range values.Bools {
+			values.Bools[k] = holds(n.Name, vec.OrderAt(typ, left, k, right, k))
 		}
 	}
-	return v
+	return values
 }
 
 // The kernels below need slices of equal length: reslicing to the length of the first lets the
@@ -168,7 +169,7 @@ func evalArith(n *Node, a, b *vec.Vec, size int) (*vec.Vec, error) {
 	if n.Args[0].Type.Kind == tables.Null || n.Args[1].Type.Kind == tables.Null {
 		return vec.AllNull(n.Type, size), nil
 	}
-	values := &vec.Vec{N: size, Nulls: vec.EitherNull(a, b)}
+	values := &vec.Vec{N: size, Nulls: vec.EitherNull(a.Nulls, b.Nulls)}
 	switch sql.RepOf(n.Type) {
 	case sql.RepFloat:
 		values.Floats = make([]float64, size)
@@ -186,18 +187,18 @@ func evalArith(n *Node, a, b *vec.Vec, size int) (*vec.Vec, error) {
 }
 
 func arithFloats(name string, a, b, out []float64) {
-	for k := range out {
+	for row := range out {
 		switch name {
 		case "+":
-			out[k] = a[k] + b[k]
+			out[row] = a[row] + b[row]
 		case "-":
-			out[k] = a[k] - b[k]
+			out[row] = a[row] - b[row]
 		case "*":
-			out[k] = a[k] * b[k]
+			out[row] = a[row] * b[row]
 		case "/":
-			out[k] = a[k] / b[k]
+			out[row] = a[row] / b[row]
 		default:
-			out[k] = math.Mod(a[k], b[k])
+			out[row] = math.Mod(a[row], b[row])
 		}
 	}
 }
@@ -206,25 +207,23 @@ func arithFloats(name string, a, b, out []float64) {
 func arithInts(name string, a, b []int64, v *vec.Vec, f func(name string, x, y int64) (int64, bool)) error {
 	v.Ints = make([]int64, len(a))
 	divides := name == "//" || name == "%"
-	var nulls []bool
-	for k := range a {
-		if v.IsNull(k) {
+	owned := false
+	for row := range a {
+		if v.IsNull(row) {
 			continue
 		}
-		if divides && b[k] == 0 {
-			if nulls == nil {
-				nulls = append(make([]bool, 0, len(a)), v.Nulls...)
-				nulls = nulls[:len(a)]
-				v.Nulls = nulls
+		if divides && b[row] == 0 {
+			if !owned {
+				v.Nulls, owned = v.OwnNulls(), true
 			}
-			nulls[k] = true
+			v.Nulls[row] = true
 			continue
 		}
-		z, ok := f(name, a[k], b[k])
+		result, ok := f(name, a[row], b[row])
 		if !ok {
 			return ErrOverflow
 		}
-		v.Ints[k] = z
+		v.Ints[row] = result
 	}
 	return nil
 }

@@ -11,18 +11,18 @@ import (
 func EachList(ev *Evaluator, a *Node, b *vec.Batch, v *vec.Vec,
 	f func(k int, child *tables.Vector, lo, hi int) bool) {
 	values := ev.loaded[a]
-	for k := range b.N {
-		r := b.Row(a.Table, k)
-		if !values.Null(r) {
-			child, lo, hi := values.List(r)
-			if f(k, child, lo, hi) {
+	for row := range b.N {
+		place := b.Row(a.Table, row)
+		if !values.Null(place) {
+			child, lo, hi := values.List(place)
+			if f(row, child, lo, hi) {
 				continue
 			}
 		}
 		if v.Nulls == nil {
 			v.Nulls = make([]bool, b.N)
 		}
-		v.Nulls[k] = true
+		v.Nulls[row] = true
 	}
 }
 
@@ -37,29 +37,29 @@ func (ev *Evaluator) index(n *Node, b *vec.Batch) (*vec.Vec, error) {
 	}
 	out := vec.AllNull(n.Type, b.N)
 	out.Nulls = nil
-	EachList(ev, n.Args[0], b, out, func(k int, child *tables.Vector, lo, hi int) bool {
-		i := indexes.Ints[k]
+	EachList(ev, n.Args[0], b, out, func(row int, child *tables.Vector, lo, hi int) bool {
+		i := indexes.Ints[row]
 		if i < 0 {
 			i += int64(hi - lo)
 		} else {
 			i--
 		}
-		if indexes.IsNull(k) || i < 0 || i >= int64(hi-lo) || child.Null(lo+int(i)) {
+		if indexes.IsNull(row) || i < 0 || i >= int64(hi-lo) || child.Null(lo+int(i)) {
 			return false
 		}
-		e := lo + int(i)
+		elem := lo + int(i)
 		switch sql.RepOf(n.Type) {
 		case sql.RepFloat:
-			out.Floats[k] = child.Float(e)
+			out.Floats[row] = child.Float(elem)
 		case sql.RepBytes:
 			out.Data, _ = child.Raw()
 			_, offs := child.Raw()
-			out.Lo[k], out.Hi[k] = offs[e], offs[e+1]
+			out.Lo[row], out.Hi[row] = offs[elem], offs[elem+1]
 		default:
 			if n.Type.Kind == tables.Bool {
-				out.Bools[k] = child.Int(e) != 0
+				out.Bools[row] = child.Int(elem) != 0
 			} else {
-				out.Ints[k] = child.Int(e)
+				out.Ints[row] = child.Int(elem)
 			}
 		}
 		return true

@@ -22,7 +22,7 @@ func evalIn(n *Node, x *vec.Vec) *vec.Vec {
 		}
 	}
 	if set.Null { // a value that is not found may equal the unknown one
-		values.Nulls = append(make([]bool, 0, x.N), x.Nulls...)[:x.N]
+		values.Nulls = x.OwnNulls()
 		for k, t := range values.Bools {
 			values.Nulls[k] = values.Nulls[k] || !t
 		}
@@ -41,16 +41,16 @@ func (ev *Evaluator) like(n *Node, x *vec.Vec) (*vec.Vec, error) {
 	}
 	goesOn := func(read int) bool { return ev.budget.Read(read) == nil }
 	values := &vec.Vec{N: x.N, Nulls: x.Nulls, Bools: make([]bool, x.N)}
-	for k := range values.Bools {
-		if x.IsNull(k) {
+	for row := range values.Bools {
+		if x.IsNull(row) {
 			continue
 		}
-		s := x.Bytes(k)
+		text := x.Bytes(row)
 		if n.Like.Fold {
-			s = bytes.Map(unicode.ToLower, s)
+			text = bytes.Map(unicode.ToLower, text)
 		}
-		values.Bools[k] = n.Like.Match(s, goesOn) != n.Not
-		if err := ev.budget.Read(len(s)); err != nil {
+		values.Bools[row] = n.Like.Match(text, goesOn) != n.Not
+		if err := ev.budget.Read(len(text)); err != nil {
 			return nil, err
 		}
 	}

@@ -92,13 +92,13 @@ type set struct {
 
 // NewSet returns the set of the literals args if all are of x's own type, else nil.
 func NewSet(x *Node, args []*Node) *set {
-	s := &set{}
+	literals := &set{}
 	integers := sql.IsInteger(x.Type)
 	switch {
 	case integers:
-		s.Ints = map[int64]bool{}
+		literals.Ints = map[int64]bool{}
 	case x.Type.Kind == tables.String:
-		s.Strings = map[string]bool{}
+		literals.Strings = map[string]bool{}
 	default:
 		return nil
 	}
@@ -107,19 +107,19 @@ func NewSet(x *Node, args []*Node) *set {
 		case node.Literal == nil:
 			return nil
 		case node.Literal.Null:
-			s.Null = true
+			literals.Null = true
 		case integers && node.Literal.Rat != nil:
 			lo, hi := sql.Limits(x.Type)
 			if r := node.Literal.Rat; r.IsInt() && sql.Within(r.Num(), lo, hi) { // others are never equal
-				s.Ints[sql.Word(r.Num())] = true
+				literals.Ints[sql.Word(r.Num())] = true
 			}
-		case s.Strings != nil && node.Type.Kind == tables.String:
-			s.Strings[node.Literal.String] = true
+		case literals.Strings != nil && node.Type.Kind == tables.String:
+			literals.Strings[node.Literal.String] = true
 		default:
 			return nil
 		}
 	}
-	return s
+	return literals
 }
 
 // like is a pattern of LIKE.
@@ -137,36 +137,36 @@ const (
 
 // NewLike compiles a pattern. fold makes it ILIKE.
 func NewLike(pattern, escape string, fold bool) (*like, error) {
-	l := &like{Fold: fold, parts: [][]byte{nil}}
+	compiled := &like{Fold: fold, parts: [][]byte{nil}}
 	if fold {
 		pattern = strings.Map(unicode.ToLower, pattern)
 	}
 	esc, _ := utf8.DecodeRuneInString(escape)
 	underscores := false
 	for rest := pattern; rest != ""; {
-		r, n := utf8.DecodeRuneInString(rest)
-		rest = rest[n:]
+		char, size := utf8.DecodeRuneInString(rest)
+		rest = rest[size:]
 		switch {
-		case escape != "" && r == esc:
+		case escape != "" && char == esc:
 			if rest == "" {
 				return nil, sql.Bind("the LIKE pattern %q ends in its escape character", pattern)
 			}
-			r, n = utf8.DecodeRuneInString(rest)
-			rest = rest[n:]
-		case r == '%':
-			l.runes, l.parts = append(l.runes, anyText), append(l.parts, nil)
+			char, size = utf8.DecodeRuneInString(rest)
+			rest = rest[size:]
+		case char == '%':
+			compiled.runes, compiled.parts = append(compiled.runes, anyText), append(compiled.parts, nil)
 			continue
-		case r == '_':
-			l.runes, underscores = append(l.runes, anyRune), true
+		case char == '_':
+			compiled.runes, underscores = append(compiled.runes, anyRune), true
 			continue
 		}
-		last := len(l.parts) - 1
-		l.runes, l.parts[last] = append(l.runes, r), utf8.AppendRune(l.parts[last], r)
+		last := len(compiled.parts) - 1
+		compiled.runes, compiled.parts[last] = append(compiled.runes, char), utf8.AppendRune(compiled.parts[last], char)
 	}
 	if !underscores {
-		l.runes = nil
+		compiled.runes = nil
 	}
-	return l, nil
+	return compiled, nil
 }
 
 // Match reports whether the whole of s matches: the first part at the start, the last at the end, and the others
@@ -199,11 +199,11 @@ func (l *like) Match(s []byte, goesOn func(read int) bool) bool {
 func (l *like) matchRunes(s []byte, goesOn func(read int) bool) bool {
 	pattern := l.runes
 	for last := len(pattern) - 1; len(l.parts) > 1 && pattern[last] != anyText; last-- {
-		r, n := utf8.DecodeLastRune(s)
-		if n == 0 || pattern[last] != r && pattern[last] != anyRune {
+		char, size := utf8.DecodeLastRune(s)
+		if size == 0 || pattern[last] != char && pattern[last] != anyRune {
 			return false
 		}
-		s, pattern = s[:len(s)-n], pattern[:last]
+		s, pattern = s[:len(s)-size], pattern[:last]
 	}
 	inPattern, inText := 0, 0
 	percent, from := -1, 0 // the last percent sign, and where in s what follows it is tried
@@ -215,21 +215,21 @@ func (l *like) matchRunes(s []byte, goesOn func(read int) bool) bool {
 			inPattern++
 			continue
 		}
-		r, n := rune(s[inText]), 1
-		if r >= utf8.RuneSelf {
-			r, n = utf8.DecodeRune(s[inText:])
+		char, size := rune(s[inText]), 1
+		if char >= utf8.RuneSelf {
+			char, size = utf8.DecodeRune(s[inText:])
 		}
 		switch {
-		case inPattern < len(pattern) && (pattern[inPattern] == r || pattern[inPattern] == anyRune):
+		case inPattern < len(pattern) && (pattern[inPattern] == char || pattern[inPattern] == anyRune):
 			inPattern++
-			inText += n
+			inText += size
 		case percent < 0 || !goesOn(1+inText-from): // what follows may be compared at each character
 			return false
 		default: // the percent sign takes a character more
 			if inText > from {
-				_, n = utf8.DecodeRune(s[from:])
+				_, size = utf8.DecodeRune(s[from:])
 			}
-			from += n
+			from += size
 			inPattern, inText = percent+1, from
 		}
 	}

@@ -30,12 +30,12 @@ func Prune(ctx context.Context, t *tables.Table, n *Node) (out *tables.Table, ro
 func rangeOf(n *Node) (r tables.Range, ok bool) {
 	if n.Op == ast.OpAnd {
 		for i, a := range n.Args {
-			x, is := rangeOf(a)
-			twice := x.Lo != nil && r.Lo != nil || x.Hi != nil && r.Hi != nil
-			if !is || twice || i > 0 && x.Column != r.Column {
+			other, pruned := rangeOf(a)
+			twice := other.Lo != nil && r.Lo != nil || other.Hi != nil && r.Hi != nil
+			if !pruned || twice || i > 0 && other.Column != r.Column {
 				return r, false
 			}
-			r = tables.Range{Column: x.Column, Lo: cmp.Or(r.Lo, x.Lo), Hi: cmp.Or(r.Hi, x.Hi)}
+			r = tables.Range{Column: other.Column, Lo: cmp.Or(r.Lo, other.Lo), Hi: cmp.Or(r.Hi, other.Hi)}
 		}
 		return r, true
 	}
@@ -55,11 +55,11 @@ func rangeOf(n *Node) (r tables.Range, ok bool) {
 	case node.Type.Kind == tables.Float64 && literal.Float == literal.Float:
 		x = literal.Float
 	case sql.RepOf(node.Type) == sql.RepInt && node.Type.Kind != tables.Bool:
-		v := literal.Int
+		number := literal.Int
 		if literal.Rat != nil {
-			v = sql.Word(literal.Rat.Num())
+			number = sql.Word(literal.Rat.Num())
 		}
-		x = v
+		x = number
 	default:
 		return r, false
 	}
@@ -70,8 +70,9 @@ func rangeOf(n *Node) (r tables.Range, ok bool) {
 	case "<", "<=":
 		r.Hi = x
 	case ">", ">=":
+		// NaN is above every number, but writers leave it out of the bounds: by these, its rows would be lost.
 		if node.Type.Kind == tables.Float64 {
-			return r, false // NaN is above every number, and writers leave it out of the bounds
+			return r, false
 		}
 		r.Lo = x
 	case ">" + Ieee, ">=" + Ieee:

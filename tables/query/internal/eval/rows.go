@@ -20,19 +20,13 @@ func (r Row) Int(i int) int64 { return r.Args[i].Ints[r.Index] }
 // Float returns argument i, a float.
 func (r Row) Float(i int) float64 { return r.Args[i].Floats[r.Index] }
 
-// Nulls returns in which rows an argument is null; all reports that an argument is the literal NULL.
-func Nulls(n *Node, args []*vec.Vec) (nulls []bool, all bool) {
+// nullsOf returns in which rows an argument is null; all reports that an argument is the literal NULL.
+func nullsOf(n *Node, args []*vec.Vec) (nulls []bool, all bool) {
 	for i, values := range args {
 		if n.Args[i].Type.Kind == tables.Null {
 			return nil, true
 		}
-		switch {
-		case values.Nulls == nil:
-		case nulls == nil:
-			nulls = values.Nulls
-		default:
-			nulls = vec.EitherNull(&vec.Vec{N: values.N, Nulls: nulls}, values)
-		}
+		nulls = vec.EitherNull(nulls, values.Nulls)
 	}
 	return nulls, false
 }
@@ -73,7 +67,7 @@ func Bools(f func(n *Node, r Row) bool) Evaluation {
 func each[T any](out func(v *vec.Vec) *[]T) func(f func(n *Node, r Row) (T, error)) Evaluation {
 	return func(f func(n *Node, r Row) (T, error)) Evaluation {
 		return func(ev *Evaluator, n *Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-			nulls, allNull := Nulls(n, args)
+			nulls, allNull := nullsOf(n, args)
 			if allNull {
 				return vec.AllNull(n.Type, b.N), nil
 			}
@@ -81,15 +75,15 @@ func each[T any](out func(v *vec.Vec) *[]T) func(f func(n *Node, r Row) (T, erro
 			values := make([]T, b.N)
 			*out(vector) = values
 			read := texts(args)
-			for k := range values {
-				if vector.IsNull(k) {
+			for row := range values {
+				if vector.IsNull(row) {
 					continue
 				}
-				err := ev.Read(sizeAt(read, k))
+				err := ev.Read(sizeAt(read, row))
 				if err != nil {
 					return nil, err
 				}
-				if values[k], err = f(n, Row{args, k}); err != nil {
+				if values[row], err = f(n, Row{args, row}); err != nil {
 					return nil, err
 				}
 			}
@@ -101,20 +95,20 @@ func each[T any](out func(v *vec.Vec) *[]T) func(f func(n *Node, r Row) (T, erro
 // Strings makes an evaluation of a function of a row that writes a string.
 func Strings(f func(w *vec.StringWriter, n *Node, r Row) error) Evaluation {
 	return func(ev *Evaluator, n *Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-		nulls, allNull := Nulls(n, args)
+		nulls, allNull := nullsOf(n, args)
 		if allNull {
 			return vec.AllNull(n.Type, b.N), nil
 		}
 		writer := ev.Strings(b.N)
 		writer.Vec.Nulls = nulls
 		read := texts(args)
-		for k := range b.N {
-			if (nulls == nil || !nulls[k]) && writer.Read(sizeAt(read, k)) {
-				if err := f(writer, n, Row{args, k}); err != nil {
+		for row := range b.N {
+			if (nulls == nil || !nulls[row]) && writer.Read(sizeAt(read, row)) {
+				if err := f(writer, n, Row{args, row}); err != nil {
 					return nil, err
 				}
 			}
-			writer.End(k)
+			writer.End(row)
 		}
 		return writer.Finish()
 	}

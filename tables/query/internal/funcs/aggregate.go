@@ -35,7 +35,7 @@ func Aggregates() []*bind.AggregateFunction {
 			spreadOf(func(n, m2 float64) (float64, bool) { return m2 / (n - 1), n > 1 })),
 		bind.DefineAggregate("var_pop(x)", "the variance of the population", bindNumbers,
 			spreadOf(func(n, m2 float64) (float64, bool) { return m2 / n, n > 0 })),
-		bind.DefineAggregate("any_value(x)", "the first value that is not NULL", bindAnyValue, firstOf),
+		bind.DefineAggregate("any_value(x)", "the first value that is not NULL", bindAnyValue, extreme(0)),
 	}
 }
 
@@ -45,9 +45,9 @@ func Compute(a *bind.Aggregate, ev *eval.Evaluator, g *vec.Groups, rel *vec.Rows
 	if err != nil {
 		return nil, err
 	}
-	in := &vec.Grouped{Groups: g, Args: args}
-	in.Rows = usedRows(a, in)
-	return a.Function.Compute(a, in)
+	input := &vec.Grouped{Groups: g, Args: args}
+	input.Rows = usedRows(a, input)
+	return a.Function.Compute(a, input)
 }
 
 // usedRows returns the rows that an aggregate counts: with DISTINCT, the first row of each value in a group.
@@ -55,18 +55,18 @@ func usedRows(a *bind.Aggregate, in *vec.Grouped) []int32 {
 	use := make([]int32, 0, len(in.Groups.Of))
 	seen := vec.NewKeySet()
 	var key []byte
-	for r := range in.Groups.Of {
-		if len(in.Args) > 0 && in.Args[0].Null(r) {
+	for row := range in.Groups.Of {
+		if len(in.Args) > 0 && in.Args[0].Null(row) {
 			continue
 		}
 		if a.Distinct {
-			key = binary.LittleEndian.AppendUint32(key[:0], uint32(in.Groups.Of[r]))
-			key = vec.AppendKey(key, in.Args[0], r)
+			key = binary.LittleEndian.AppendUint32(key[:0], uint32(in.Groups.Of[row]))
+			key = vec.AppendKey(key, in.Args[0], row)
 			if _, added := seen.Add(key); !added {
 				continue
 			}
 		}
-		use = append(use, int32(r))
+		use = append(use, int32(row))
 	}
 	return use
 }
@@ -75,9 +75,9 @@ func bindCount(b *bind.Binder, a *bind.Aggregate) tables.Type {
 	if a.Function.Names[0] == "count_star" {
 		return sql.Int64
 	}
-	n := a.OneArgument(b)
-	if a.Distinct && sql.RepOf(n.Type) == sql.RepOther && n.Op != ast.OpColumn {
-		b.Fail(sql.Unsupported("COUNT(DISTINCT …) of type %s", eval.TypeName(n)))
+	node := a.OneArgument(b)
+	if a.Distinct && sql.RepOf(node.Type) == sql.RepOther && node.Op != ast.OpColumn {
+		b.Fail(sql.Unsupported("COUNT(DISTINCT …) of type %s", eval.TypeName(node)))
 	}
 	return sql.Int64
 }
@@ -162,11 +162,12 @@ func sumOf(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	}
 	sums, x := make([]int64, in.Len()), in.Args[0].Ints()
 	unsigned := sql.RepOf(in.Args[0].Type()) == sql.RepUint
-	for _, r := range in.Rows {
-		id := in.Groups.Of[r]
+	for _, row := range in.Rows {
+		id := in.Groups.Of[row]
 		before := sums[id]
-		sums[id] += x[r]
-		if unsigned && x[r] < 0 || (sums[id] < before) != (x[r] < 0) {
+		sums[id] += x[row]
+		// DuckDB sums in 128 bits: a sum that wraps around would be wrong without an error.
+		if unsigned && x[row] < 0 || (sums[id] < before) != (x[row] < 0) {
 			return nil, sql.Unsupported("a sum that 64 bits do not hold")
 		}
 	}
@@ -182,38 +183,27 @@ func avgOf(_ *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
 	return tables.NewFloats(sql.Double, mean, nulls), nil
 }
 
-// extreme returns the least (sign 1) or the greatest (sign -1) value of each group.
+// extreme returns the least (sign 1), the greatest (sign -1) or the first (sign 0) value of each group.
 func extreme(sign int) bind.Computation {
 	return func(_ *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
-		return in.Pick(in.Best(in.Args[0], sign))
+		return in.Args[0].Take(in.Best(sign))
 	}
-}
-
-// firstOf returns the first value of each group.
-func firstOf(_ *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
-	rows := in.NoRows()
-	for _, r := range in.Rows {
-		if id := in.Groups.Of[r]; rows[id] < 0 {
-			rows[id] = int(r)
-		}
-	}
-	return in.Pick(rows)
 }
 
 // spreadOf computes variances by Welford's method, as DuckDB does, so that rounding is the same. f returns the result
 // for a count and a sum of squared differences, and whether there is one.
 func spreadOf(f func(count, m2 float64) (float64, bool)) bind.Computation {
 	return func(a *bind.Aggregate, in *vec.Grouped) (*tables.Vector, error) {
-		n, mean, m2 := make([]float64, in.Len()), make([]float64, in.Len()), make([]float64, in.Len())
+		counts, means, squares := make([]float64, in.Len()), make([]float64, in.Len()), make([]float64, in.Len())
 		x := in.Args[0].Floats()
-		for _, r := range in.Rows {
-			id := in.Groups.Of[r]
-			n[id]++
-			d := x[r] - mean[id]
-			mean[id] += d / n[id]
-			m2[id] += d * (x[r] - mean[id])
+		for _, row := range in.Rows {
+			id := in.Groups.Of[row]
+			counts[id]++
+			delta := x[row] - means[id]
+			means[id] += delta / counts[id]
+			squares[id] += delta * (x[row] - means[id])
 		}
-		return finite(a, in, func(id int) (float64, bool) { return f(n[id], m2[id]) })
+		return finite(a, in, func(id int) (float64, bool) { return f(counts[id], squares[id]) })
 	}
 }
 

@@ -11,34 +11,29 @@ import (
 	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
-func bindCoalesce(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
-	if len(args) == 0 {
-		return b.WrongArguments(f, args)
+// bindCommon returns the binding of a function whose arguments are converted to one type, the type of its result.
+func bindCommon(op ast.Op) bind.Binding {
+	return func(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
+		if len(args) == 0 {
+			return b.WrongArguments(f, args)
+		}
+		args, typ := b.ToCommonType(f.Names[0], args)
+		return b.Intern(&eval.Node{Op: op, Call: &f.Call, Type: typ, Args: args})
 	}
-	args, typ := b.ToCommonType(f.Names[0], args)
-	return b.Intern(&eval.Node{Op: eval.OpCoalesce, Call: &f.Call, Type: typ, Args: args})
-}
-
-func bindExtreme(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
-	if len(args) == 0 {
-		return b.WrongArguments(f, args)
-	}
-	args, typ := b.ToCommonType(f.Names[0], args)
-	return b.Call(f, typ, args...)
 }
 
 // extremeOf returns the evaluation of GREATEST (sign 1) or LEAST (sign -1), which ignore nulls.
-func extremeOf(sign int) func(ev *eval.Evaluator, n *eval.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+func extremeOf(sign int) eval.Evaluation {
 	return func(ev *eval.Evaluator, n *eval.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
 		out := vec.NewChoice(n.Type, b.N)
 		for i, values := range args {
 			if n.Args[i].Type.Kind == tables.Null {
 				continue
 			}
-			for k := range b.N {
-				if !values.IsNull(k) && (out.From[k] == nil || sign*vec.OrderAt(n.Type, values, k, out.From[k],
-					k) > 0) {
-					out.From[k], out.At[k] = values, int32(k)
+			for row := range b.N {
+				if !values.IsNull(row) && (out.From[row] == nil || sign*vec.OrderAt(n.Type, values, row, out.From[row],
+					row) > 0) {
+					out.From[row], out.At[row] = values, int32(row)
 				}
 			}
 		}
@@ -67,11 +62,14 @@ func bindIf(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
 func Others() []*bind.Function {
 	var ofArgs tables.Type // the type of the result follows from the arguments
 	return []*bind.Function{
-		bind.Define("coalesce(x, …) ifnull", "the first value that is not NULL", ofArgs, nil).Bound(bindCoalesce),
+		bind.Define("coalesce(x, …) ifnull", "the first value that is not NULL", ofArgs, nil).
+			Bound(bindCommon(eval.OpCoalesce)),
 		bind.Define("nullif(x, y)", "NULL if x = y, otherwise x", ofArgs, nil).Bound(bindNullIf),
 		bind.Define("if(condition, x, y)", "x if the condition holds, otherwise y", ofArgs, nil).Bound(bindIf),
-		bind.Define("greatest(x, …)", "the greatest value; ignores NULLs", ofArgs, extremeOf(1)).Bound(bindExtreme),
-		bind.Define("least(x, …)", "the least value; ignores NULLs", ofArgs, extremeOf(-1)).Bound(bindExtreme),
+		bind.Define("greatest(x, …)", "the greatest value; ignores NULLs", ofArgs, extremeOf(1)).
+			Bound(bindCommon(ast.OpCall)),
+		bind.Define("least(x, …)", "the least value; ignores NULLs", ofArgs, extremeOf(-1)).
+			Bound(bindCommon(ast.OpCall)),
 		bind.Define("len(x) length array_length list_length",
 			"the number of characters of a string, or of elements of a list", sql.Int64, evalLen).Bound(bindLen),
 		bind.Define("list_contains(list, x) array_contains list_has array_has",
@@ -96,9 +94,9 @@ func bindLen(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
 }
 
 func evalLen(ev *eval.Evaluator, n *eval.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
-	if a := n.Args[0]; a.Type.Kind == tables.List {
+	if list := n.Args[0]; list.Type.Kind == tables.List {
 		lengths := &vec.Vec{N: b.N, Ints: make([]int64, b.N)}
-		eval.EachList(ev, a, b, lengths, func(k int, _ *tables.Vector, lo, hi int) bool {
+		eval.EachList(ev, list, b, lengths, func(k int, _ *tables.Vector, lo, hi int) bool {
 			lengths.Ints[k] = int64(hi - lo)
 			return true
 		})
@@ -154,16 +152,16 @@ func evalListContains(ev *eval.Evaluator, n *eval.Node, _ []*vec.Vec, b *vec.Bat
 		i = sql.Word(x.Literal.Rat.Num())
 	}
 	values := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
-	eval.EachList(ev, node, b, values, func(k int, child *tables.Vector, lo, hi int) bool {
-		for e := lo; e < hi && !values.Bools[k]; e++ {
+	eval.EachList(ev, node, b, values, func(row int, child *tables.Vector, lo, hi int) bool {
+		for elem := lo; elem < hi && !values.Bools[row]; elem++ {
 			switch {
-			case child.Null(e):
+			case child.Null(elem):
 			case child.Kind() == tables.String:
-				values.Bools[k] = string(child.Bytes(e)) == x.Literal.String
+				values.Bools[row] = string(child.Bytes(elem)) == x.Literal.String
 			case child.Kind() == tables.Float64:
-				values.Bools[k] = vec.OrderFloat(child.Float(e), x.Literal.Float) == 0
+				values.Bools[row] = vec.OrderFloat(child.Float(elem), x.Literal.Float) == 0
 			default:
-				values.Bools[k] = whole && child.Int(e) == i
+				values.Bools[row] = whole && child.Int(elem) == i
 			}
 		}
 		return true

@@ -175,16 +175,17 @@ func roundInt(x int64, zeros int) int64 {
 	if zeros >= len(sql.PowersOf10) {
 		return 0
 	}
-	p := int64(sql.PowersOf10[zeros])
-	q := x / p
-	if r := x % p; 2*sql.Abs(r) >= uint64(p) {
+	power := int64(sql.PowersOf10[zeros])
+	quotient := x / power
+	if r := x % power; 2*sql.Abs(r) >= uint64(power) {
+		// Halves round away from 0, so that a negative number goes down.
 		if x < 0 {
-			q--
+			quotient--
 		} else {
-			q++
+			quotient++
 		}
 	}
-	return q * p
+	return quotient * power
 }
 
 // bindWhole binds FLOOR, CEIL and TRUNC. For integers FLOOR and CEIL return DOUBLE.

@@ -62,10 +62,10 @@ func test(f func(s, x []byte) bool) eval.Evaluation {
 // mapped returns the evaluation of a function of each character.
 func mapped(f func(rune) rune) eval.Evaluation {
 	return eval.Strings(func(w *vec.StringWriter, _ *eval.Node, r eval.Row) error {
-		for s := r.Bytes(0); len(s) > 0 && w.HasRoom(0); {
-			c, n := utf8.DecodeRune(s)
-			w.Vec.Data = utf8.AppendRune(w.Vec.Data, f(c))
-			s = s[n:]
+		for rest := r.Bytes(0); len(rest) > 0 && w.HasRoom(0); {
+			char, size := utf8.DecodeRune(rest)
+			w.Vec.Data = utf8.AppendRune(w.Vec.Data, f(char))
+			rest = rest[size:]
 		}
 		return nil
 	})
@@ -93,21 +93,21 @@ func offset(s []byte, count int64) int {
 }
 
 func left(w *vec.StringWriter, _ *eval.Node, r eval.Row) error {
-	s, n := r.Bytes(0), r.Int(1)
-	if n < 0 {
-		n = max(0, int64(utf8.RuneCount(s))+max(n, -1<<40))
+	text, count := r.Bytes(0), r.Int(1)
+	if count < 0 {
+		count = max(0, int64(utf8.RuneCount(text))+max(count, -1<<40))
 	}
-	w.Add(s[:offset(s, n)])
+	w.Add(text[:offset(text, count)])
 	return nil
 }
 
 func right(w *vec.StringWriter, _ *eval.Node, r eval.Row) error {
-	s, n := r.Bytes(0), r.Int(1)
-	skip := -max(n, -1<<40)
-	if n >= 0 {
-		skip = max(0, int64(utf8.RuneCount(s))-n)
+	text, count := r.Bytes(0), r.Int(1)
+	skip := -max(count, -1<<40)
+	if count >= 0 {
+		skip = max(0, int64(utf8.RuneCount(text))-count)
 	}
-	w.Add(s[offset(s, skip):])
+	w.Add(text[offset(text, skip):])
 	return nil
 }
 
@@ -115,8 +115,8 @@ func right(w *vec.StringWriter, _ *eval.Node, r eval.Row) error {
 // If from is past the end and count negative, DuckDB starts at the end, but only if it knows a column to be ASCII,
 // which it never does for Parquet and Arrow.
 func substring(w *vec.StringWriter, _ *eval.Node, r eval.Row) error {
-	s := r.Bytes(0)
-	size := int64(utf8.RuneCount(s))
+	text := r.Bytes(0)
+	size := int64(utf8.RuneCount(text))
 	clamp := func(x int64) int64 { return min(max(x, -1<<40), 1<<40) }
 	start, count := clamp(r.Int(1)), int64(1<<41)
 	if len(r.Args) > 2 {
@@ -137,42 +137,43 @@ func substring(w *vec.StringWriter, _ *eval.Node, r eval.Row) error {
 	if count < 0 {
 		start, count = max(0, start+count), min(start, -count)
 	}
-	lo := offset(s, start)
-	w.Add(s[lo : lo+offset(s[lo:], count)])
+	lo := offset(text, start)
+	w.Add(text[lo : lo+offset(text[lo:], count)])
 	return nil
 }
 
 func replace(w *vec.StringWriter, _ *eval.Node, r eval.Row) error {
-	s, old, replacement := r.Bytes(0), r.Bytes(1), r.Bytes(2)
+	rest, old, replacement := r.Bytes(0), r.Bytes(1), r.Bytes(2)
 	for len(old) > 0 {
-		found := bytes.Index(s, old)
+		found := bytes.Index(rest, old)
 		if found < 0 || !w.Read(found+len(old)) {
 			break
 		}
-		w.Add(s[:found], replacement)
-		s = s[found+len(old):]
+		w.Add(rest[:found], replacement)
+		rest = rest[found+len(old):]
 	}
-	w.Add(s)
+	w.Add(rest)
 	return nil
 }
 
 func repeat(w *vec.StringWriter, _ *eval.Node, r eval.Row) error {
-	s, n := r.Bytes(0), r.Int(1)
-	if len(s) == 0 || n <= 0 {
+	text, count := r.Bytes(0), r.Int(1)
+	if len(text) == 0 || count <= 0 {
 		return nil
 	}
-	if !w.HasRoom(int(min(n, vec.MaxBatchBytes+1)) * len(s)) {
+	// The count is cut before it is multiplied, so that the product does not overflow.
+	if !w.HasRoom(int(min(count, vec.MaxBatchBytes+1)) * len(text)) {
 		return nil
 	}
-	w.Vec.Data = append(w.Vec.Data, bytes.Repeat(s, int(n))...)
+	w.Vec.Data = append(w.Vec.Data, bytes.Repeat(text, int(count))...)
 	return nil
 }
 
 func splitPart(w *vec.StringWriter, _ *eval.Node, r eval.Row) error {
-	s, sep, number := r.Bytes(0), r.Bytes(1), r.Int(2)
-	count := int64(bytes.Count(s, sep)) + 1
+	text, sep, number := r.Bytes(0), r.Bytes(1), r.Int(2)
+	count := int64(bytes.Count(text, sep)) + 1
 	if len(sep) == 0 { // characters
-		count = int64(utf8.RuneCount(s))
+		count = int64(utf8.RuneCount(text))
 	}
 	if number < 0 {
 		number += count + 1
@@ -181,17 +182,17 @@ func splitPart(w *vec.StringWriter, _ *eval.Node, r eval.Row) error {
 		return nil
 	}
 	if len(sep) == 0 {
-		lo := offset(s, number-1)
-		w.Add(s[lo : lo+offset(s[lo:], 1)])
+		lo := offset(text, number-1)
+		w.Add(text[lo : lo+offset(text[lo:], 1)])
 		return nil
 	}
 	for ; number > 1; number-- {
-		s = s[bytes.Index(s, sep)+len(sep):]
+		text = text[bytes.Index(text, sep)+len(sep):]
 	}
-	if end := bytes.Index(s, sep); end >= 0 {
-		s = s[:end]
+	if end := bytes.Index(text, sep); end >= 0 {
+		text = text[:end]
 	}
-	w.Add(s)
+	w.Add(text)
 	return nil
 }
 
@@ -225,13 +226,13 @@ func bindConcat(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node 
 
 func evalConcatAll(ev *eval.Evaluator, n *eval.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
 	writer := ev.Strings(b.N)
-	for k := range b.N {
-		for i, a := range args {
-			if n.Args[i].Type.Kind != tables.Null && !a.IsNull(k) {
-				writer.Add(a.Bytes(k))
+	for row := range b.N {
+		for i, values := range args {
+			if n.Args[i].Type.Kind != tables.Null && !values.IsNull(row) {
+				writer.Add(values.Bytes(row))
 			}
 		}
-		writer.End(k)
+		writer.End(row)
 	}
 	return writer.Finish()
 }
@@ -246,32 +247,33 @@ func preparePattern(options int) func(n *eval.Node) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		flags := "(?s)" // DuckDB sets RE2 so that a point matches a newline too
+		// DuckDB sets RE2 so that a point matches a newline too.
+		flags := "(?s)"
 		if options < len(n.Args) {
 			letters, err := bind.LiteralString(n, options)
 			if err != nil {
 				return nil, err
 			}
-			for _, o := range letters {
-				switch o {
+			for _, letter := range letters {
+				switch letter {
 				case 'c', 's':
 				case 'i':
 					flags += "(?i)"
 				case 'm', 'n', 'p':
 					flags += "(?-s)"
 				default:
-					return nil, sql.Unsupported("the option %q of %s", o, n.Call.Name)
+					return nil, sql.Unsupported("the option %q of %s", letter, n.Call.Name)
 				}
 			}
 		}
 		if len(text) > maxPattern {
 			return nil, sql.Unsupported("a regular expression of %d bytes", len(text))
 		}
-		re, err := regexp.Compile(flags + text)
+		compiled, err := regexp.Compile(flags + text)
 		if err != nil {
 			return nil, sql.Bind("%v", err)
 		}
-		return re, nil
+		return compiled, nil
 	}
 }
 
@@ -280,13 +282,13 @@ func regexpExtract(w *vec.StringWriter, n *eval.Node, r eval.Row) error {
 	if len(r.Args) > 2 {
 		group = r.Int(2)
 	}
-	p := n.State.(*regexp.Regexp)
-	if group < 0 || group > int64(p.NumSubexp()) {
-		return fmt.Errorf("regexp_extract has no group %d: the pattern has %d", group, p.NumSubexp())
+	pattern := n.State.(*regexp.Regexp)
+	if group < 0 || group > int64(pattern.NumSubexp()) {
+		return fmt.Errorf("regexp_extract has no group %d: the pattern has %d", group, pattern.NumSubexp())
 	}
-	s := r.Bytes(0)
-	if match := p.FindSubmatchIndex(s); match != nil && match[2*group] >= 0 {
-		w.Add(s[match[2*group]:match[2*group+1]])
+	text := r.Bytes(0)
+	if match := pattern.FindSubmatchIndex(text); match != nil && match[2*group] >= 0 {
+		w.Add(text[match[2*group]:match[2*group+1]])
 	}
 	return nil
 }

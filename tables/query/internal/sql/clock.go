@@ -10,11 +10,11 @@ import (
 
 // FloorDiv divides and rounds down.
 func FloorDiv(x, y int64) int64 {
-	q := x / y
+	quotient := x / y
 	if x%y != 0 && (x < 0) != (y < 0) {
-		q--
+		quotient--
 	}
-	return q
+	return quotient
 }
 
 // TrimZone cuts the offset off a time of day.
@@ -52,15 +52,15 @@ func ParseDate(s string) (days int64, rest string, ok bool) {
 	s = strings.TrimSpace(s)
 	var part [3]int
 	for i := range part {
-		n := 0
-		for n < len(s) && IsDigit(s[n]) && n < 5 {
-			part[i] = part[i]*10 + int(s[n]-'0')
-			n++
+		digits := 0
+		for digits < len(s) && IsDigit(s[digits]) && digits < 5 {
+			part[i] = part[i]*10 + int(s[digits]-'0')
+			digits++
 		}
-		if n == 0 || i > 0 && n > 2 || n > 4 {
+		if digits == 0 || i > 0 && digits > 2 || digits > 4 {
 			return 0, "", false
 		}
-		s = s[n:]
+		s = s[digits:]
 		if i < 2 {
 			if s == "" || s[0] != '-' && s[0] != '/' {
 				return 0, "", false

@@ -19,13 +19,13 @@ func NewChoice(t tables.Type, n int) *choice {
 
 // Take chooses the values of v for some rows, or for all if rows is nil.
 func (c *choice) Take(v *Vec, rows []int32) {
-	for k := range v.N {
-		row := k
+	for pos := range v.N {
+		row := pos
 		if rows != nil {
-			row = int(rows[k])
+			row = int(rows[pos])
 		}
-		if !v.IsNull(k) {
-			c.From[row], c.At[row] = v, int32(k)
+		if !v.IsNull(pos) {
+			c.From[row], c.At[row] = v, int32(pos)
 		}
 	}
 }
@@ -34,21 +34,21 @@ func (c *choice) Take(v *Vec, rows []int32) {
 func (c *choice) Build(newWriter func(n int) *StringWriter) (*Vec, error) {
 	if sql.RepOf(c.typ) == sql.RepBytes {
 		writer := newWriter(len(c.From))
-		for k, choice := range c.From {
+		for row, choice := range c.From {
 			if choice == nil {
-				writer.AddNull(k)
+				writer.AddNull(row)
 				continue
 			}
-			writer.Add(choice.Bytes(int(c.At[k])))
-			writer.End(k)
+			writer.Add(choice.Bytes(int(c.At[row])))
+			writer.End(row)
 		}
 		return writer.Finish()
 	}
 	values := AllNull(c.typ, len(c.From))
-	for k, choice := range c.From {
+	for row, choice := range c.From {
 		if choice != nil {
-			values.Nulls[k] = false
-			values.set(k, choice, int(c.At[k]), c.typ)
+			values.Nulls[row] = false
+			values.set(row, choice, int(c.At[row]), c.typ)
 		}
 	}
 	return values, nil

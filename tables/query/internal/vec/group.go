@@ -17,11 +17,13 @@ func AppendKey(dst []byte, v *tables.Vector, i int) []byte {
 	le := binary.LittleEndian
 	switch v.Kind() {
 	case tables.Float64:
-		f := v.Float(i)
-		if f != f {
-			f = math.NaN() // all NaNs are equal, with any bits
+		number := v.Float(i)
+		if number != number {
+			// All NaNs must be equal, with any bits, so that one stands for all.
+			number = math.NaN()
 		}
-		return le.AppendUint64(dst, math.Float64bits(f+0)) // -0 becomes 0
+		// -0 must be equal to 0: adding 0 makes it that.
+		return le.AppendUint64(dst, math.Float64bits(number+0))
 	case tables.String, tables.Binary:
 		b := v.Bytes(i)
 		return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
@@ -40,11 +42,11 @@ func AppendKey(dst []byte, v *tables.Vector, i int) []byte {
 	case tables.Decimal:
 		dst = le.AppendUint64(dst, uint64(v.High()[i]))
 	case tables.Timestamp:
-		ns := int64(0)
+		nanos := int64(0)
 		if n := v.Nanos(); n != nil {
-			ns = n[i]
+			nanos = n[i]
 		}
-		dst = le.AppendUint16(dst, uint16(ns))
+		dst = le.AppendUint16(dst, uint16(nanos))
 	}
 	return le.AppendUint64(dst, uint64(v.Int(i)))
 }
@@ -66,30 +68,30 @@ func GroupRows(n int, keys []*tables.Vector) *Groups {
 		switch values := keys[0]; sql.RepOf(values.Type()) {
 		case sql.RepInt, sql.RepUint:
 			seen := map[int64]int32{}
-			for r, x := range values.Ints() {
+			for row, x := range values.Ints() {
 				id, ok := seen[x]
 				if !ok {
 					id = int32(len(groups.First))
 					seen[x] = id
-					groups.First = append(groups.First, int32(r))
+					groups.First = append(groups.First, int32(row))
 				}
-				groups.Of[r] = id
+				groups.Of[row] = id
 			}
 			return groups
 		}
 	}
 	seen := NewKeySet()
 	var key []byte
-	for r := range n {
+	for row := range n {
 		key = key[:0]
 		for _, v := range keys {
-			key = AppendKey(key, v, r)
+			key = AppendKey(key, v, row)
 		}
 		id, added := seen.Add(key)
 		if added {
-			groups.First = append(groups.First, int32(r))
+			groups.First = append(groups.First, int32(row))
 		}
-		groups.Of[r] = id
+		groups.Of[row] = id
 	}
 	return groups
 }

@@ -43,26 +43,15 @@ func (in *Grouped) Sums() []float64 {
 	return sums
 }
 
-// Pick returns for each group the value of the first argument at a row, null if the row is negative.
-func (in *Grouped) Pick(rows []int) (*tables.Vector, error) { return in.Args[0].Take(rows) }
-
-// NoRows returns -1 for each group, which Pick takes for null.
-func (in *Grouped) NoRows() []int {
-	rows := make([]int, in.Len())
-	for id := range rows {
-		rows[id] = -1
-	}
-	return rows
-}
-
-// Best returns the first row of each group with the least (sign 1) or the greatest (sign -1) value.
-func (in *Grouped) Best(by *tables.Vector, sign int) []int {
-	best := in.NoRows()
-	order := comparator(by)
-	for _, r := range in.Rows {
-		id := in.Groups.Of[r]
-		if best[id] < 0 || sign*order(int(r), best[id]) < 0 {
-			best[id] = int(r)
+// Best returns the first row of each group with the least (sign 1) or the greatest (sign -1) value of the first
+// argument, or its first row (sign 0). It is -1 for groups without a row.
+func (in *Grouped) Best(sign int) []int {
+	best := Fill(make([]int, in.Len()), -1)
+	order := comparator(in.Args[0])
+	for _, row := range in.Rows {
+		id := in.Groups.Of[row]
+		if best[id] < 0 || sign != 0 && sign*order(int(row), best[id]) < 0 {
+			best[id] = int(row)
 		}
 	}
 	return best

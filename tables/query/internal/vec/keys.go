@@ -42,17 +42,18 @@ func (s *KeySet) Find(key []byte) int32 {
 
 // Add returns the number of a key, and whether it was added.
 func (s *KeySet) Add(key []byte) (k int32, added bool) {
-	h := maphash.Bytes(s.seed, key)
-	i := s.slot(h, key)
+	hash := maphash.Bytes(s.seed, key)
+	i := s.slot(hash, key)
 	if k := s.slots[i] - 1; k >= 0 {
 		return k, false
 	}
 	k = int32(len(s.ends))
 	s.slots[i] = k + 1
-	s.hashes = append(s.hashes, h)
+	s.hashes = append(s.hashes, hash)
 	s.data = append(s.data, key...)
 	s.ends = append(s.ends, len(s.data))
-	if 2*len(s.ends) > len(s.slots) { // at most half are used, so that probes stay short
+	// At most half of the slots are used, so that probes stay short.
+	if 2*len(s.ends) > len(s.slots) {
 		s.grow()
 	}
 	return k, true
@@ -61,11 +62,11 @@ func (s *KeySet) Add(key []byte) (k int32, added bool) {
 func (s *KeySet) grow() {
 	s.slots = make([]int32, 2*len(s.slots))
 	mask := uint64(len(s.slots) - 1)
-	for k, h := range s.hashes {
-		i := h & mask
+	for key, hash := range s.hashes {
+		i := hash & mask
 		for s.slots[i] != 0 {
 			i = (i + 1) & mask
 		}
-		s.slots[i] = int32(k) + 1
+		s.slots[i] = int32(key) + 1
 	}
 }

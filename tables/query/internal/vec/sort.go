@@ -4,21 +4,12 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query/internal/sql"
 )
 
 // SortKey is one term of ORDER BY.
 type SortKey struct {
 	Values           *tables.Vector
 	Desc, NullsFirst bool
-}
-
-// Check refuses values that have no order.
-func (k *SortKey) Check() error {
-	if !Ordered(k.Values.Type()) {
-		return sql.Unsupported("ORDER BY of type %s", k.Values.Type())
-	}
-	return nil
 }
 
 // compare returns the order of two rows by this key alone.
@@ -75,7 +66,7 @@ func SortRows(keys []SortKey, n, limit int) []int32 {
 	}
 	best := make([]int32, 0, min(room, n))
 	worst := int32(-1) // of the kept rows: a row after it can be dropped at once
-	for r := range n {
+	for row := range n {
 		if len(best) == room {
 			slices.SortFunc(best, order)
 			best = best[:limit]
@@ -83,8 +74,8 @@ func SortRows(keys []SortKey, n, limit int) []int32 {
 				worst = best[limit-1]
 			}
 		}
-		if worst < 0 || order(int32(r), worst) < 0 {
-			best = append(best, int32(r))
+		if worst < 0 || order(int32(row), worst) < 0 {
+			best = append(best, int32(row))
 		}
 	}
 	slices.SortFunc(best, order)

@@ -91,7 +91,8 @@ func (w *StringWriter) End(k int) {
 		w.Vec.Lo[k] = w.Vec.Hi[k-1]
 	}
 	w.Vec.Hi[k] = uint32(len(w.Vec.Data))
-	w.HasRoom(0) // functions may append to Vec.Data themselves
+	// Functions may append to Vec.Data themselves, so that its size needs to be counted here.
+	w.HasRoom(0)
 }
 
 // AddNull makes string k null.

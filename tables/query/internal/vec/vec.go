@@ -79,9 +79,9 @@ func (b *Batch) List(tab int) []int32 {
 // Take returns the rows at some positions of the batch.
 func (b *Batch) Take(sel []int32) *Batch {
 	out := &Batch{N: len(sel), Tables: make([][]int32, len(b.Tables))}
-	for t := range b.Tables {
+	for table := range b.Tables {
 		picked := make([]int32, len(sel))
-		if source := b.List(t); source != nil {
+		if source := b.List(table); source != nil {
 			for k, s := range sel {
 				picked[k] = source[s]
 			}
@@ -90,7 +90,7 @@ func (b *Batch) Take(sel []int32) *Batch {
 				picked[k] = int32(b.Lo) + s
 			}
 		}
-		out.Tables[t] = picked
+		out.Tables[table] = picked
 	}
 	return out
 }
@@ -116,7 +116,8 @@ func (c *Collector) Add(v *Vec) error {
 		c.all.Ints = append(c.all.Ints, sql.Bit(t))
 	}
 	after := v.After
-	if (after != nil) != (c.all.After != nil) { // only some batches have nanoseconds
+	// Only some batches may have nanoseconds, so that the others get zeros.
+	if (after != nil) != (c.all.After != nil) {
 		if after == nil {
 			after = make([]int64, v.N)
 		} else {
@@ -144,12 +145,12 @@ func (c *Collector) Add(v *Vec) error {
 
 // Size returns how many bytes the values take in a Collector.
 func (v *Vec) Size() int64 {
-	n := int64(v.N) // Nulls
-	n += 8 * int64(len(v.Bools)+len(v.Ints)+len(v.After)+len(v.Floats))
+	size := int64(v.N) // Nulls
+	size += 8 * int64(len(v.Bools)+len(v.Ints)+len(v.After)+len(v.Floats))
 	for k := range v.Lo {
-		n += 4 + int64(v.Hi[k]-v.Lo[k])
+		size += 4 + int64(v.Hi[k]-v.Lo[k])
 	}
-	return n
+	return size
 }
 
 // Vector returns all values.
@@ -221,20 +222,23 @@ func (b *Batch) Row(tab, k int) int {
 	return b.Lo + k
 }
 
-// EitherNull returns which values of a or b are null.
-func EitherNull(a, b *Vec) []bool {
+// EitherNull returns which values are null in one of two vecs; a and b are their Nulls.
+func EitherNull(a, b []bool) []bool {
 	switch {
-	case a.Nulls == nil:
-		return b.Nulls
-	case b.Nulls == nil:
-		return a.Nulls
+	case a == nil:
+		return b
+	case b == nil:
+		return a
 	}
-	out := make([]bool, a.N)
+	out := make([]bool, len(a))
 	for k := range out {
-		out[k] = a.Nulls[k] || b.Nulls[k]
+		out[k] = a[k] || b[k]
 	}
 	return out
 }
+
+// OwnNulls returns a copy of Nulls that may be changed, with a member for each value.
+func (v *Vec) OwnNulls() []bool { return append(make([]bool, 0, v.N), v.Nulls...)[:v.N] }
 
 // Nanos returns the nanoseconds to add to timestamp k.
 func (v *Vec) Nanos(k int) int64 {
