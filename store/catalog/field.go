@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -16,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
+	"github.com/chaski-eo/chaski/tiff"
 )
 
 // field holds the columns of the table that a field is made of.
@@ -321,4 +325,97 @@ func (r *rowReader) version(f *field, a *Asset) {
 
 func noField(s Source, k fault.Kind, format string, args ...any) error {
 	return fault.New(k, fmt.Sprintf("field %q", s.Field), fault.NoOffset, format, args...)
+}
+
+// memberAt is a raster inside a container, as a row of a catalog describes it.
+type memberAt struct {
+	path           string
+	offset, length int64
+}
+
+// member splits the URI of a member of a container into the container's URI and the member. Other URIs it returns as
+// they are.
+func (r *rowReader) member(f *field, uri string) (string, *memberAt) {
+	offset := r.cell(f.columns[layout.Offset])
+	if offset.Null {
+		return uri, nil
+	}
+	length := r.cell(f.columns[layout.Length])
+	container, path, ok := strings.Cut(uri, layout.MemberSeparator)
+	if !ok || length.Null || offset.Int < 0 || length.Int < 0 {
+		r.fail(fault.Corrupt, "%d bytes at %d of %q, which is not CONTAINER%sPATH", length.Int, offset.Int, uri,
+			layout.MemberSeparator)
+	}
+	return container, &memberAt{path, offset.Int, length.Int}
+}
+
+// asset makes the asset of a member from the asset of its container. The index has the member's own offsets; it is
+// checked against the member's bytes, so that a raster cannot read its neighbours, and then shifted.
+func (m *memberAt) asset(a Asset, maxChunk int) (Asset, error) {
+	a.Member, a.Offset, a.Length = m.path, m.offset, m.length
+	size := a.Size
+	if size <= 0 { // not known
+		size = math.MaxInt64
+	}
+	if m.offset > size || m.length > size-m.offset {
+		return a, a.Fault(fault.New(fault.Corrupt, "", m.offset, "%d bytes in a file of %d", m.length, size))
+	}
+	maxChunk = cmp.Or(maxChunk, tiff.DefaultMaxChunk)
+	if err := a.Index.Validate(m.length, maxChunk); err != nil {
+		return a, a.Fault(err)
+	}
+	a.Index = a.Index.Shift(m.offset)
+	return a, nil
+}
+
+// NamesColumn is the column of a table in which each raster has the names of its bands, as NamesText writes them.
+const NamesColumn = layout.Names
+
+// NamesParser parses the texts of NamesText. It keeps the last one, because most files of a table have the same names.
+// Its zero value is ready, and safe for concurrent use.
+type NamesParser struct{ last atomic.Pointer[parsedNames] }
+
+type parsedNames struct {
+	text  string
+	names []string
+}
+
+// names returns the names of the bands of the row's file, one for each, or nil if the catalog does not say them.
+func (r *rowReader) names(f *field, bands int) (names []string) {
+	if cell := r.cell(f.columns[layout.Names]); len(cell.Text) > 0 {
+		names, r.err = f.names.Parse(r.row, cell.Text, bands)
+	}
+	return names
+}
+
+// Parse returns the names in the text of a row, one for each band: others are an error of kind corrupt.
+func (n *NamesParser) Parse(row int64, text []byte, bands int) ([]string, error) {
+	p := n.last.Load()
+	if p == nil || p.text != string(text) {
+		p = &parsedNames{text: string(text)}
+		if err := json.Unmarshal(text, &p.names); err != nil {
+			return nil, corruptNames(row, "%.60q is no JSON array of strings", text)
+		}
+		n.last.Store(p)
+	}
+	if len(p.names) != bands { // readers look for a band by its number
+		return nil, corruptNames(row, "%d names of %d bands", len(p.names), bands)
+	}
+	return p.names, nil
+}
+
+func corruptNames(row int64, format string, args ...any) error {
+	return fault.New(fault.Corrupt, fmt.Sprintf("names of bands in row %d", row), fault.NoOffset, format, args...)
+}
+
+// NamesText returns names of bands as a catalog has them, a JSON array, or "" for no names.
+func NamesText(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	data, err := json.Marshal(names)
+	if err != nil {
+		panic("catalog: strings have no JSON: " + err.Error())
+	}
+	return string(data)
 }

@@ -3,7 +3,9 @@ package model
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
 	"sync"
@@ -280,3 +282,138 @@ func LevelName(k int) string { return "level" + strconv.Itoa(k) }
 
 // RowName returns the name of a row of a level in errors: "level0 row 3".
 func RowName(k, row int) string { return LevelName(k) + " row " + strconv.Itoa(row) }
+
+// Source is what a container is opened from.
+type Source struct {
+	Opener source.Opener
+	URI    string
+	// Base is the directory of the source files of an index.
+	Base string
+	// File is the open file, or nil for a directory. It belongs to the container, which closes it if it cannot be
+	// opened. Head has its first bytes.
+	File source.Reader
+	Head []byte
+}
+
+// New returns a container that is being opened.
+func New(from Source, form Form) *Container {
+	c := &Container{URI: from.URI, From: from, Form: form, IDColumn: ColumnID,
+		files: map[string]source.Reader{}, absent: map[string]error{}}
+	if from.File != nil {
+		c.files[from.URI] = from.File
+		c.Object = source.Known{Size: from.File.Size(), ETag: source.ETag(from.File)}
+	}
+	return c
+}
+
+// Failed closes the files of a container that cannot be opened.
+func (c *Container) Failed(err error) error {
+	return errors.Join(fault.WithFile(err, c.URI), c.closeFiles())
+}
+
+// File returns an open object, which stays open until Close, because each level of a directory is read from the same
+// few files.
+func (c *Container) File(ctx context.Context, uri string) (source.Reader, error) {
+	if r := c.files[uri]; r != nil {
+		return r, nil
+	}
+	if err := c.absent[uri]; err != nil {
+		return nil, err
+	}
+	file, err := c.From.Opener.Open(ctx, uri)
+	if err == nil {
+		c.files[uri] = file
+	} else if IsMissing(err) {
+		// Only missing files are remembered: a network error may pass, and would otherwise stay until the container is
+		// closed.
+		c.absent[uri] = err
+	}
+	return file, err
+}
+
+// IsMissing reports whether an error says that a file does not exist.
+func IsMissing(err error) bool {
+	return fault.KindOf(err) == fault.NotFound || errors.Is(err, fs.ErrNotExist)
+}
+
+// Hold makes r the reader of the container's own file, which has more of it in memory.
+func (c *Container) Hold(r source.Reader) { c.files[c.URI] = r }
+
+func (c *Container) closeFiles() error {
+	var errs []error
+	for _, r := range c.files {
+		errs = append(errs, r.Close())
+	}
+	c.files = map[string]source.Reader{}
+	return errors.Join(errs...)
+}
+
+// Verify checks everything and adds its results to r.
+func (c *Container) Verify(ctx context.Context, r *Report) error {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	if err := c.deepen(ctx); err != nil {
+		return err
+	}
+	var kinds []Kind
+	for k := range c.levels {
+		var err error
+		if kinds, err = c.verifyRows(ctx, k, kinds, r); err != nil {
+			return err
+		}
+	}
+	return c.Reader.Verify(ctx, r)
+}
+
+// sibling is what differs between the rows below one row. At level 0 of an index the rows of each object do.
+type sibling struct {
+	parent     int32
+	object, id string
+}
+
+// verifyRows checks what holds for the rows of a level of every format: each has an id, a kind and a place, and a
+// folder as its parent, no sibling has its id, and all values of the table can be read. above are the kinds of the rows
+// of the level above. It returns the kinds of this level.
+func (c *Container) verifyRows(ctx context.Context, k int, above []Kind, r *Report) ([]Kind, error) {
+	level, err := c.Linked(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	r.Rows += int64(level.Table.Len())
+	kinds := make([]Kind, level.Table.Len())
+	seen := make(map[sibling]bool, len(kinds))
+	for row := range kinds {
+		e, err := c.EntryOf(ctx, k, row)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		kinds[row] = e.Kind
+		is := sibling{id: e.ID}
+		if k > 0 {
+			is.parent = level.Parents[row]
+			if above[is.parent] == File {
+				return nil, c.InRow(k, row, "its parent, row %d of level %d, is a FILE", is.parent, k-1)
+			}
+		}
+		if c.Form.Indexes() {
+			is.object = e.URI
+		}
+		if seen[is] && !c.Form.InShards() { // of shards, only the first is found by its id
+			return nil, c.InRow(k, row, "a sibling has the same %s %q", c.IDColumn, e.ID)
+		}
+		seen[is] = true
+		if e.Kind == File && (c.Form.Older() || c.Form.InShards()) { // the others count the bytes that they read
+			r.Files++
+			r.Bytes += e.Size
+		}
+	}
+	return kinds, fault.WithFile(fault.WithPart(level.Table.Check(ctx), LevelName(k), 0), c.URI)
+}
+
+// InRow returns an error about a value in a row.
+func (c *Container) InRow(k, row int, format string, args ...any) error {
+	return fault.WithFile(fault.New(fault.Corrupt, RowName(k, row), fault.NoOffset, format, args...), c.URI)
+}
