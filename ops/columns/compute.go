@@ -283,7 +283,8 @@ func (c *Compute) times(ctx context.Context, set *Set, l *build.Level, prefix st
 				"%s is %s, after %s, which is %s", prefix+timeStart, tables.FormatTimestamp(a), prefix+timeEnd,
 				tables.FormatTimestamp(b))
 		}
-		middle[i] = a + int64(uint64(b-a)/2) // their sum could overflow
+		// Half of the difference is added, because their sum would overflow for times far away.
+		middle[i] = a + int64(uint64(b-a)/2)
 	}
 	if l.Table.Index(prefix+timeMiddle) < 0 {
 		set.Add(prefix+timeMiddle, tables.NewInts(timestamps, middle, none))

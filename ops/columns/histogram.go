@@ -49,7 +49,8 @@ func (c *Compute) Histograms(ctx context.Context, o source.Opener, levels []buil
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for i := range deepest.Rows {
 		for b := range lows[i] {
-			if lows[i][b] < lo { // NaN, of a band without valid pixels, is not
+			// Compared without min, so that NaN of a band without valid pixels does not count.
+			if lows[i][b] < lo {
 				lo = lows[i][b]
 			}
 			if highs[i][b] > hi {
@@ -190,7 +191,8 @@ func binOf(v, lo, hi float64) int {
 	const width = histogramLevels / float64(histogramBins)
 	scaled := (v - lo) / (hi - lo) * histogramLevels
 	bin := min(max(int(scaled/width), 0), histogramBins-1)
-	// The quotient may round over an edge of a bin. A bin has its lower edge, and the last one both.
+	// The quotient may round over an edge of a bin, so that it is compared with the edges. A bin has its lower edge,
+	// and the last one both.
 	switch {
 	case scaled < float64(bin)*width:
 		bin--
@@ -243,7 +245,8 @@ func (s *strips) tiff() []byte {
 	}
 	const dir = 16 // behind the header of a BigTIFF
 	offs, sizes := make([]uint64, len(lists)), make([]uint64, len(lists))
-	pos := uint64(ifd.End(dir, s.fields(offs, sizes))) // the fields have their size before they have their values
+	// The directory has its size before it has its values, so that the strips behind it can be placed.
+	pos := uint64(ifd.End(dir, s.fields(offs, sizes)))
 	for i, strip := range lists {
 		offs[i], sizes[i] = pos, uint64(len(strip))
 		pos += sizes[i]

@@ -44,7 +44,8 @@ func (c *Compute) read(ctx context.Context, s *space, file source.Reader, below 
 	r := &Raster{Shape: [3]int{index.Bands, index.Height, index.Width}, EPSG: meta.EPSG,
 		LonLat: [2]float64{math.NaN(), math.NaN()}}
 	header := meta.Kept(index)
-	if c.names["index"] || c.names["rumi"] { // a container may have a million
+	// Headers are kept only for the columns that have them, because a container may have a million.
+	if c.names["index"] || c.names["rumi"] {
 		r.Index, r.Names = header, catalog.NamesText(asset.Names)
 	}
 	if c.names["rumi"] && rumi.IsBlob(header) {
@@ -82,8 +83,7 @@ func (c *Compute) read(ctx context.Context, s *space, file source.Reader, below 
 	return r, nil
 }
 
-// centre sets the longitude and latitude of the centre, if the CRS is known. Package crs may differ in the last bits
-// from one machine to the next; 1e-9 degrees are 0.1 mm.
+// centre sets the longitude and latitude of the centre, if the CRS is known.
 func (r *Raster) centre() {
 	system, ok := crs.ByCode(r.EPSG)
 	if !ok {
@@ -91,6 +91,7 @@ func (r *Raster) centre() {
 	}
 	points := []crs.Point{crs.At(&r.Transform, float64(r.Shape[2])/2, float64(r.Shape[1])/2)}
 	system.Inverse(points, points)
+	// Rounded to 0.1 mm, because package crs may differ in the last bits from one machine to the next.
 	lon, lat := math.Round(points[0][0]*1e9)/1e9, math.Round(points[0][1]*1e9)/1e9
 	if math.Abs(lon) <= 180 && math.Abs(lat) <= 90 {
 		r.LonLat = [2]float64{lon, lat}

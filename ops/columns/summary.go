@@ -124,7 +124,8 @@ func counted[T int8 | uint8 | int16 | uint16](s *Summarizer, values []T, pixels 
 	mean := float64(whole) / n
 	for i, c := range counts {
 		d := float64(int(low)+i) - mean
-		squares += float64(float64(d*d) * float64(c)) // not fused: the same on every processor
+		// The conversions keep the compiler from fusing, which would make results differ between processors.
+		squares += float64(float64(d*d) * float64(c))
 	}
 	out := []float64{float64(low), float64(high), mean, math.Sqrt(squares / n), 100 * n / float64(pixels)}
 	i, below := 0, 0 // below is how many samples are less than low + i

@@ -339,7 +339,8 @@ func (o *Options) compress(ctx context.Context, w io.Writer, pixels []byte, l ru
 func encode(enc *openzl.Encoder, tile []byte, d chunk.DType, c *rumi.Cuts, i int) ([]byte, error) {
 	height, w := c.Rows(i)
 	width := d.Size()
-	if d == chunk.Complex128 { // OpenZL has no numbers of 16 bytes: a frame of generation 3 has components then
+	// Components are compressed, because OpenZL has no numbers of 16 bytes: only generation 3 has such frames.
+	if d == chunk.Complex128 {
 		width, w = width/2, 2*w
 	}
 	frame, err := enc.Encode(nil, tile, width, height, w)

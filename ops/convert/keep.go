@@ -207,7 +207,8 @@ func (o *Options) left(h *holding) []string {
 func (o *Options) leftTags(h *holding, add func(bool, string)) {
 	meta := &h.meta
 	add(meta.NoData != "", "nodata value")
-	named := 0 // items of GDAL metadata that the loop names one by one, so that "metadata" means the rest
+	// Items of GDAL metadata that the loop names one by one, so that "metadata" means the rest.
+	named := 0
 	for _, band := range meta.Bands {
 		add(band.Description != "" && o.Format != Rumi3, "band names")
 		add(band.Scale != nil && *band.Scale != 1, "scale")

@@ -85,7 +85,7 @@ func (m *Maker) write(ctx context.Context, path string,
 	options := build.Options{Form: m.options.whole(path), PartBytes: m.options.PartBytes, Workers: m.workers,
 		Opener: m.options.Loader.Opener, Store: m.options.Store, Bytes: m.engine.Len() * m.engine.BatchBytes()}
 	if options.Form == build.StreamingTaco {
-		// The opener of the options may see other folders only.
+		// Files of its own, because the opener of the options may see other folders only.
 		files := &source.Files{}
 		defer func() { err = errors.Join(err, files.Close()) }()
 		c := &columns.Compute{Workers: m.workers}

@@ -82,6 +82,7 @@ func (m *Maker) WritePart(ctx context.Context, w io.Writer, first, count int64) 
 	buffered := bufio.NewWriterSize(w, 1<<20)
 	out, told := gob.NewEncoder(buffered), false
 	err := m.windows(ctx, first, first+count, func(i int64, c *chip) error {
+		// Only the first of a part, because a result tells one reason.
 		if c.why != nil && !told {
 			c.Why, told = fault.Line(c.why), true
 		}

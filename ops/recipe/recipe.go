@@ -437,7 +437,8 @@ func (l *Labels) in(pixels *loader.Tensor, valid []byte) (bool, error) {
 			}
 		}
 	}
-	// The quotient of 7 and 100 is 0.07 as the recipe has it, and the product of 0.07 and 100 is more than 7.
+	// Divided, because the quotient of 7 and 100 is 0.07 as the recipe has it, and the product of 0.07 and 100 is more
+	// than 7.
 	largest := slices.Max(counts)
 	return largest > 0 && float64(largest)/float64(len(valid)) >= l.MinShare, nil
 }

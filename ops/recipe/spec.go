@@ -55,7 +55,8 @@ func (r *Recipe) spec(base string) (spec.Spec, error) {
 		sp.Sampler.ROI = spec.GeoJSON(place(roi))
 	}
 	if windows.Kind == Ground && r.BadSamples == "error" {
-		// Scenes without a place are left out when the run is opened, before there is a window that could say so.
+		// An error here, because scenes without a place are left out when the run is opened, before there is a window
+		// that could say so.
 		sp.BadSamples = spec.BadError
 	}
 	for i := range r.Fields {

@@ -66,7 +66,8 @@ func (w *worker) sample(ctx context.Context, i int, number int64, e taco.Entry) 
 	if err := file.Close(); err != nil || !is {
 		return err
 	}
-	bytes := w.sum.Bytes // of samples, not of pixels
+	// The sum has the bytes of samples, so that decoded pixels must not be added.
+	bytes := w.sum.Bytes
 	asset, err := w.raster(ctx, taco.Alone(w.v.files, e), e.URI)
 	w.sum.Bytes = bytes
 	if err == nil {

@@ -183,7 +183,8 @@ func OpenSmall(ctx context.Context, o source.Opener, uri string, k source.Known,
 	if k.Size > 0 && k.Size <= SmallBytes {
 		small = SmallBytes
 	} else {
-		k.Size = 0 // the reader then keeps the bytes that it reads around the header
+		// Without a size the reader keeps the bytes around the header, so that a small file comes whole with it.
+		k.Size = 0
 	}
 	file, err := source.OpenKnown(ctx, o, uri, k)
 	if err != nil {
@@ -244,7 +245,7 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 	var geo tiff.Geo
 	if rumi.Is(ctx, file) {
 		m.Format = magic.Rumi
-		// Not from the blob, which may be one of another generation, too.
+		// Not from the blob, because it may be one of another generation, too.
 		header, err := rumi.HeaderOf(ctx, file, cmp.Or(maxChunk, tiff.DefaultMaxChunk))
 		if err != nil {
 			return a, m, err
@@ -408,12 +409,12 @@ func Overviews(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk in
 // OverviewFile opens the file of overviews beside the raster at uri, NAME.ovr, as GDAL finds it: a TIFF whose images
 // are overviews. It returns the file as an asset with the index of its first image, and the indexes of all of
 // them, from the largest to the smallest, with their masks. The list is empty if the file does not exist or the store
-// refuses it: stores that do not list their objects also refuse those that do not exist. x is the index of the raster.
-// Errors name the file of overviews.
+// refuses it. x is the index of the raster. Errors name the file of overviews.
 func OverviewFile(ctx context.Context, o source.Opener, uri string, x *chunk.Index, maxChunk int) (a Asset,
 	levels []*chunk.Index, err error) {
 	a.URI = besideURI(uri)
 	file, err := o.Open(ctx, a.URI)
+	// Stores that do not list their objects refuse those that do not exist, so that a refusal means none.
 	if fault.KindOf(err) == fault.NotFound || source.IsDenied(err) {
 		return a, nil, nil
 	}

@@ -99,6 +99,7 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 	given := o.Opener
 	o = o.withDefaults()
 	var closer io.Closer
+	// The opener of the caller must not be closed.
 	if given == nil || source.RootsOf(given) != source.RootsOf(o.Opener) {
 		closer, _ = o.Opener.(io.Closer)
 	}

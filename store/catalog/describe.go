@@ -55,7 +55,8 @@ func Describe(ctx context.Context, r source.Reader) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	images, _ := imageColumns(ctx, tab) // a page that cannot be read has no images to show
+	// A page that cannot be read has no images to show, and must not hide the columns.
+	images, _ := imageColumns(ctx, tab)
 	summary := &Summary{Catalog: tab.IsCatalog(), Rows: tab.Rows()}
 	for i := range tab.Files[0].Columns {
 		c := &tab.Files[0].Columns[i]

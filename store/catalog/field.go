@@ -136,7 +136,8 @@ func blobColumns(tab *columns.Table, named string, catalog bool, prefix string) 
 		column, err := tab.Column(name)
 		switch {
 		case err != nil && named == "":
-			continue // a catalog of one format has one of the two
+			// One of the two is missing, because a catalog of one format has one kind of blobs.
+			continue
 		case err != nil:
 			return nil, err
 		case column.Kind != Text:
@@ -162,12 +163,13 @@ func (f *field) catalogColumns(tab *columns.Table, prefix string) {
 	f.transform, f.names = columns.NumbersOf(tab, prefix+layout.Transform), &NamesParser{}
 }
 
-// namesRasters reports whether the strings of a column name raster files, or byte ranges. It looks at all rows, because
-// the first may be "nan" or a file of another format, and sorting the table must not change the column's kind. If only
-// some name rasters it is an error. Nulls and empty strings count for neither.
+// namesRasters reports whether the strings of a column name raster files, or byte ranges. If only some name rasters it
+// is an error. Nulls and empty strings count for neither.
 func namesRasters(ctx context.Context, c *columns.Column, name string) (bool, error) {
 	var first [2]string // the first that does not name a raster, and the first that does
 	var rows [2]int64
+	// All rows are looked at, because the first may be "nan" or a file of another format, and sorting the table must
+	// not change the column's kind.
 	err := c.Scan(ctx, func(row int64, v columns.Cell) error {
 		if v.Null || len(v.Text) == 0 {
 			return nil
@@ -257,7 +259,8 @@ func (t *Table) cellAsset(r *rowReader, f *field) (a Asset, err error) {
 	if uri, err = t.roots.Allow(cmp.Or(uri, t.src)); err != nil {
 		return a, err
 	}
-	data := bytes.Clone(cell.Text) // the cell is a part of its page, which the asset would keep in memory
+	// A copy, because the cell is a part of its page, which the asset would keep in memory.
+	data := bytes.Clone(cell.Text)
 	member := cellName(row, f.cells.column)
 	a, _, err = readAsset(r.ctx, source.Memory(data), t.maxChunk)
 	if fault.KindOf(err) == fault.Corrupt && !magic.Of(data).Class.Pixels() {
@@ -349,8 +352,7 @@ func (r *rowReader) member(f *field, uri string) (string, *memberAt) {
 	return container, &memberAt{path, offset.Int, length.Int}
 }
 
-// asset makes the asset of a member from the asset of its container. The index has the member's own offsets; it is
-// checked against the member's bytes, so that a raster cannot read its neighbours, and then shifted.
+// asset makes the asset of a member from the asset of its container.
 func (m *memberAt) asset(a Asset, maxChunk int) (Asset, error) {
 	a.Member, a.Offset, a.Length = m.path, m.offset, m.length
 	size := a.Size
@@ -361,6 +363,8 @@ func (m *memberAt) asset(a Asset, maxChunk int) (Asset, error) {
 		return a, a.Fault(fault.New(fault.Corrupt, "", m.offset, "%d bytes in a file of %d", m.length, size))
 	}
 	maxChunk = cmp.Or(maxChunk, tiff.DefaultMaxChunk)
+	// The index has the member's own offsets: it is checked before it is shifted, so that a raster cannot read its
+	// neighbours.
 	if err := a.Index.Validate(m.length, maxChunk); err != nil {
 		return a, a.Fault(err)
 	}
@@ -398,7 +402,8 @@ func (n *NamesParser) Parse(row int64, text []byte, bands int) ([]string, error)
 		}
 		n.last.Store(p)
 	}
-	if len(p.names) != bands { // readers look for a band by its number
+	// Readers look for a band by its number, so that one name less would move the others.
+	if len(p.names) != bands {
 		return nil, corruptNames(row, "%d names of %d bands", len(p.names), bands)
 	}
 	return p.names, nil

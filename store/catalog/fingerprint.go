@@ -52,7 +52,7 @@ func (t *Table) hash(ctx context.Context) error {
 const noSize = math.MaxUint64
 
 func hashValues(ctx context.Context, f *field, n int64) ([16]byte, error) {
-	// Without sizes only the whole path distinguishes two datasets.
+	// The whole path, because without sizes nothing else distinguishes two datasets.
 	if f.kind != Raster || !f.hasSizes() {
 		return hashBelow(ctx, f, nil)
 	}
@@ -98,8 +98,7 @@ func hashBelow(ctx context.Context, f *field, folder []byte) ([16]byte, error) {
 
 // outerFolder returns the folder that the first and the last of n strings share. In a sorted column all have it, which
 // the digest finds out at no cost, while a pass of its own for the folder takes as long as the digest. Without both
-// strings it returns what sharedFolder does: a folder shorter than the one that all rows share would give another
-// digest.
+// strings it returns what sharedFolder does.
 func outerFolder(ctx context.Context, c *columns.Column, n int64) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
@@ -108,11 +107,13 @@ func outerFolder(ctx context.Context, c *columns.Column, n int64) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	folder, null := bytes.Clone(folderOf(first.Text)), first.Null // the next cell may replace it
+	// A copy, because the next cell may replace the bytes.
+	folder, null := bytes.Clone(folderOf(first.Text)), first.Null
 	last, err := c.Cell(ctx, n-1)
 	if err != nil {
 		return nil, err
 	}
+	// A folder shorter than the one that all rows share would give another digest.
 	if null || last.Null {
 		return sharedFolder(ctx, c)
 	}

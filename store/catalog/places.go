@@ -40,7 +40,7 @@ func (r *rowReader) place(f *field, height, width int) *Place {
 	if r.err != nil || meta.Transform == nil {
 		return box
 	}
-	// Other programs write transforms in another order of numbers: then the bounds are right.
+	// The bounds count where they differ, because other programs write transforms in another order of numbers.
 	place := meta.place(height, width)
 	if place != nil && box != nil && !sameBox(*place, *box, place.pixel(height, width)) {
 		return box
@@ -64,10 +64,11 @@ func (r *rowReader) boxed(f *field, code int) *Place {
 
 // Misplaced calls visit for each row of rows (nil: of all) in which the raster of the field other lies elsewhere than
 // the raster of the field first, as the table says without opening any file. Rows come in order. It visits none if the
-// table has no places, or is remote: then reading these columns would cost more than the rows that a run draws.
+// table has no places, or is remote.
 func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 	visit func(row int64, err error)) error {
 	firstField, otherField := &t.fields[first], &t.fields[other]
+	// Reading these columns of a remote table would cost more than the rows that a run draws.
 	if !firstField.placed() || !otherField.placed() || source.IsRemote(t.src) {
 		return nil
 	}
@@ -170,7 +171,8 @@ func (t *Table) placed(ctx context.Context, f *field, row int64) (Asset, error) 
 	a := Asset{URI: string(r.cell(f.main).Text),
 		Index: &chunk.Index{Height: int(side(r.cell(f.columns[layout.Height]))),
 			Width: int(side(r.cell(f.columns[layout.Width])))}}
-	if a.Index.Height > 0 && a.Index.Width > 0 { // else it cannot be compared before it is opened
+	// Without a size it cannot be compared before it is opened, so that it gets no place.
+	if a.Index.Height > 0 && a.Index.Width > 0 {
 		a.Place = r.place(f, a.Index.Height, a.Index.Width)
 	}
 	return a, r.err

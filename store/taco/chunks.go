@@ -100,7 +100,8 @@ func (d *Dataset) verifyRasters(ctx context.Context, r *Report) error {
 		return nil
 	}
 	missing := 0
-	for e, err := range d.Leaves(ctx, true) { // histograms have chunks too
+	// With padding, since histograms count as such and have chunks, too.
+	for e, err := range d.Leaves(ctx, true) {
 		if err == nil && !e.Padding {
 			err = d.verifyChunks(ctx, e, &missing)
 		}
@@ -199,6 +200,7 @@ func ifdOf(im *tiff.Image, i int, size int64) []byte {
 	fields = append(fields, ifd.Long8s(offsets, 0), ifd.Long8s(counts, uint64(size)))
 	const dir = 16
 	start := max(ifd.End(dir, fields), readAhead)
+	// Only now, because the place of the chunk follows from the size of the directory.
 	fields[len(fields)-2] = ifd.Long8s(offsets, uint64(start))
 	return ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, fields)
 }

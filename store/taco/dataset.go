@@ -125,11 +125,11 @@ func (d *Dataset) derived() int64 {
 // indexCost estimates the memory of an id in an index: a string header, its bytes, and the map entry.
 const indexCost = 48
 
-// sameHierarchy refuses containers with different trees, since the rows of a level would mean different things. The
-// trees of Tortillas may differ even within one file, so that some of several may have nested samples and others none.
+// sameHierarchy refuses containers with different trees, since the rows of a level would mean different things.
 func (d *Dataset) sameHierarchy(ctx context.Context) error {
 	for i, container := range d.parts {
 		first := d.parts[0]
+		// The trees of Tortillas may differ even within one file, so that those of several may differ, too.
 		if first.Depth != nil && container.Depth != nil {
 			continue
 		}
@@ -286,7 +286,8 @@ func (d *Dataset) Visible(ctx context.Context, k int) ([]int, error) {
 func (d *Dataset) samples(ctx context.Context, k int) ([]int, error) {
 	table, err := d.Level(ctx, k)
 	if err == nil {
-		_, err = d.Level(ctx, 0) // several parts tell which rows of it have histograms when it is read
+		// Several parts tell which rows of level 0 have histograms when it is read, so that it comes first.
+		_, err = d.Level(ctx, 0)
 	}
 	if err != nil {
 		return nil, err

@@ -279,6 +279,7 @@ func (f *Filter) timeRows(ctx context.Context, rows []int, t *tables.Table, i in
 	}
 	keep := rows[:0]
 	for _, i := range rows {
+		// A float beyond int64 would become another number on another processor.
 		if v.Null(i) || v.Kind() == tables.Float64 && !(math.Abs(v.Float(i)*second) < 1<<63) {
 			continue
 		}
@@ -325,7 +326,8 @@ func (f *Filter) boxRows(ctx context.Context, rows []int, t *tables.Table, i int
 	if err != nil {
 		return nil, fault.New(fault.Unsupported, "bbox", fault.NoOffset, "%v", err)
 	}
-	keep := rows[:0] // writes behind the row that is read
+	// Rows that are kept overwrite rows that were read, so that they need no memory of their own.
+	keep := rows[:0]
 	match := func(row int, geometry []byte, system position) error {
 		ok, err := place.Match(geometry, f.Rule, system)
 		if err != nil {
@@ -408,7 +410,7 @@ func (f *Filter) mayMatch(c *taco2.Collection, i int) bool {
 		return false
 	}
 	// If there is a column of middles, the extent covers the middles of the rows that have one. Rows without a middle
-	// may begin at any time, and a middle need not lie after its start. Such an extent proves nothing.
+	// may begin at any time, and a middle need not lie after its start, so that such an extent proves nothing.
 	if f.Times == nil || len(extent.Temporal) != 2 || column(f.Time, timeColumns) != prefix+"time_start" ||
 		slices.Contains(columns, prefix+"time_middle") {
 		return true

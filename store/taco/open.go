@@ -215,7 +215,7 @@ func Is(ctx context.Context, o source.Opener, p source.Path) bool {
 	if from.File != nil && from.File.Close() != nil {
 		return false
 	}
-	// Many files are JSON.
+	// Many files are JSON, so that the first bytes must not make one a container.
 	return f != nil && f.form != Tacollection
 }
 

@@ -225,6 +225,7 @@ func (d *Dataset) addHistogram(ctx context.Context, counts [][]uint64, e Entry, 
 	}
 	defer file.Close()
 	in := file
+	// Each strip would be a request otherwise.
 	if file.Size() <= maxWhole {
 		data := make([]byte, file.Size())
 		if err := file.ReadAt(ctx, data, 0); err != nil {

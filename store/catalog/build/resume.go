@@ -139,7 +139,8 @@ func (p *rowReader) read() error {
 		return fault.Wrap(fault.Corrupt, "row", fault.NoOffset, err)
 	}
 	p.next = p.buf[:n]
-	for i := range p.next { // the reader reuses its pages
+	// Copied, because the reader reuses its pages.
+	for i := range p.next {
 		r := &p.next[i]
 		r.Index, r.Header, r.Transform = bytes.Clone(r.Index), bytes.Clone(r.Header), slices.Clone(r.Transform)
 	}

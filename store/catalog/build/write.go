@@ -140,9 +140,9 @@ func noRasters(paths []string) error {
 	return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no rasters"), strings.Join(paths, ", "))
 }
 
-// rowOf reads a file, and makes its row. It takes the file's time before that: a file that changes meanwhile then
-// differs from its row.
+// rowOf reads a file, and makes its row.
 func rowOf(ctx context.Context, file *namedFile, o Options) (rowio.Row, error) {
+	// Before the file is read, so that a file that changes meanwhile differs from its row.
 	mtime := mtimeOf(file.path)
 	r, err := readRow(ctx, *file, o)
 	r.MTime = mtime
@@ -308,7 +308,7 @@ func localURI(base, path string, absolute bool) (string, error) {
 	if rel, ok := strings.CutPrefix(abs, strings.TrimSuffix(base, "/")+"/"); ok && !pathname.HasParent(rel) {
 		return filepath.ToSlash(rel), nil
 	}
-	// The way up from base goes from where its links lead, and ".." in a path from where they do there.
+	// Links need to be resolved, because ".." in a path and the way up from base go from where they lead.
 	if real, err := filepath.EvalSymlinks(base); err == nil {
 		base = real
 	}

@@ -45,7 +45,8 @@ func Of(ctx context.Context, files source.Opener, path string) ([]build.Member, 
 		if !is {
 			continue
 		}
-		// The catalog needs the size and the ETag of the file around the sample, to notice that it changed.
+		// The catalog has the size and the ETag of the file around the sample, so that it can tell that the file
+		// changed.
 		if e.Object.Size == 0 && e.Offset != taco.Whole {
 			if e.Object, err = knownOf(ctx, files, e.URI, known); err != nil {
 				return nil, err

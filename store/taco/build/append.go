@@ -122,7 +122,8 @@ func (a *appending) recover() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil && !st.Mode().IsRegular() { // a pipe would make the run wait
+	// A pipe would make the run wait.
+	if err == nil && !st.Mode().IsRegular() {
 		err = fault.WithFile(unsupported("file", "is not a file of a run"), path)
 	}
 	if err != nil {
@@ -132,7 +133,7 @@ func (a *appending) recover() error {
 	if err != nil {
 		return err
 	}
-	// A journal holds the name of a part. With any other content no file is removed.
+	// A journal holds the name of a part: one with any other content must not remove a file.
 	if name := string(data); partPattern.MatchString(name) && !slices.Contains(a.zips, name) {
 		if err := removed(pathname.Join(a.folder, name)); err != nil {
 			return err
@@ -161,11 +162,13 @@ func (a *appending) run(
 		}
 		err = errors.Join(err, removed(journal))
 	}()
-	if err != nil { // its name may be there all the same
+	// Not before the removal is deferred, because the journal may be there all the same.
+	if err != nil {
 		return nil, err
 	}
 	c := *a.described
-	c.Extent = nil // the extent of the new samples
+	// The extent of all samples would stand in place of the extent of the new ones.
+	c.Extent = nil
 	if r, err = write(zip, c); err != nil {
 		return nil, err
 	}
@@ -175,8 +178,9 @@ func (a *appending) run(
 	}
 	for _, path := range a.indexes {
 		err := writeIndex(ctx, x, path, FormOf(path), nil)
+		// An index that has the ZIP counts even if the sync of its name failed: the ZIP must not be removed then.
 		if err == nil || !a.old(ctx, path, name) {
-			done++ // also if only the sync of its name failed
+			done++
 		}
 		if err != nil {
 			return nil, err
@@ -203,7 +207,8 @@ func (a *appending) join(ctx context.Context, name string) (*index, error) {
 		return nil, err
 	}
 	extent := x.collection.Extent
-	if x.collection = *a.described; x.collection.Extent != nil { // Edit may have removed it
+	// An extent that Edit has removed must not come back.
+	if x.collection = *a.described; x.collection.Extent != nil {
 		x.collection.Extent.cover(extent)
 	}
 	return x, nil

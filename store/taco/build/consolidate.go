@@ -32,6 +32,7 @@ import (
 func Consolidate(ctx context.Context, zips []string, path string, o Options) (_ *Result, err error) {
 	names := zips
 	if o.Store == nil {
+		// Before the folders are listed, so that no Append adds a ZIP that the index would lack.
 		unlock, err := lockRuns(pathname.Dir(path), indexBusy)
 		if err != nil {
 			return nil, err
@@ -82,7 +83,8 @@ func ZIPs(ctx context.Context, paths []string, store Store) (zips []string, err 
 			return nil, fault.WithFile(err, path)
 		}
 		if len(in) == 0 {
-			in = []string{path} // perhaps a container that is a folder, which is refused
+			// A container that is a folder needs to be refused by its name.
+			in = []string{path}
 		}
 		zips = append(zips, in...)
 	}

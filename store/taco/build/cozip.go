@@ -28,6 +28,7 @@ func (w *writer) cozip(ctx context.Context, f archiveFile) error {
 	for _, l := range w.named.levels {
 		names = append(names, metadataFolder+taco3.TableName(l.Name))
 	}
+	// Without places so far, because only the length of the index is known: it depends on the names alone.
 	index := taco3.AppendIndex(nil, names, make([]span, len(names)))
 	archive.hold(crcAt, crcBytes)
 	archive.hold(taco3.ChecksumAt, 8+int64(len(index)))
@@ -115,7 +116,8 @@ func (w *writer) columnsOf(ctx context.Context, l *namedLevel) (*tables.Table, e
 		return c, nil
 	}
 	depth, table := l.depth, w.levels[l.depth].Table
-	if w.named.file != "" { // a sample and its file have one row of level 0
+	// A sample and its file have one row of level 0, so that the columns are divided between them.
+	if w.named.file != "" {
 		files := l != w.named.levels[0]
 		var keep []int
 		for i, c := range table.Columns() {
@@ -138,7 +140,8 @@ func (w *writer) columnsOf(ctx context.Context, l *namedLevel) (*tables.Table, e
 			shared++
 		}
 	}
-	if shared > 1 { // the columns of the other tables have no values in these rows, and are not declared
+	// The columns of the other tables of the depth have no values in these rows, and must not be declared.
+	if shared > 1 {
 		var keep []int
 		for i := range tbl.Columns() {
 			values, err := tbl.At(ctx, i)

@@ -198,7 +198,8 @@ func (x *cozips) encoded(ctx context.Context, _ Form) (out []entry, err error) {
 		if err != nil {
 			return nil, fault.WithPart(err, level, fault.NoOffset)
 		}
-		first := x.parts[i][0].Columns() // whose types have what taco:metadata says
+		// Concat leaves out what taco:metadata says of the types, so that they are set again.
+		first := x.parts[i][0].Columns()
 		table = table.Retype(func(k int, _ tables.Column) tables.Type { return first[k].Type })
 		data, err := encodedNamed(ctx, level, table)
 		if err != nil {

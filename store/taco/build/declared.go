@@ -267,6 +267,7 @@ func spread(members map[string]json.RawMessage) (namespaces []string, err error)
 		namespaces = append(namespaces, namespace)
 		delete(members, namespace)
 		for _, name := range slices.Sorted(maps.Keys(o)) {
+			// A member that the extension does not define would be ignored.
 			if !slices.Contains(known, namespace+":"+name) {
 				return nil, badMember("%s has %q: it has %s", namespace, name, names)
 			}
@@ -415,7 +416,7 @@ func newExtensions(members map[string]json.RawMessage) {
 	}
 }
 
-// oldExtensions is the way back. TACO 0.2.0 has no strategy "manual".
+// oldExtensions is the way back.
 func oldExtensions(more map[string]json.RawMessage) (members []member) {
 	objects := map[string]object{}
 	for _, m := range oldMembers {
@@ -424,6 +425,7 @@ func oldExtensions(more map[string]json.RawMessage) (members []member) {
 			continue
 		}
 		delete(more, m.name)
+		// As "other", because TACO 0.2.0 has no strategy "manual".
 		if m.name == strategyMember && string(value) == `"manual"` {
 			value = json.RawMessage(`"other"`)
 		}

@@ -50,7 +50,8 @@ func Edit(ctx context.Context, path string, c Changes, o Options) (err error) {
 		return err
 	}
 	locked := real
-	if filepath.Base(real) == tacocatName { // as a run that appends does
+	// The folder around the index is locked, so that no run appends to it meanwhile.
+	if filepath.Base(real) == tacocatName {
 		locked = filepath.Dir(real)
 	}
 	unlock, err := lockRuns(locked, "another run edits it, or appends to it")
@@ -108,7 +109,8 @@ func (e *editing) read(ctx context.Context) (err error) {
 		}
 	}
 	if extent := e.writer.collection.Extent; extent != collection.Extent {
-		defer func() { e.writer.collection.Extent = extent }() // the extent of the samples does not replace a given one
+		// The extent of the samples must not replace a given one.
+		defer func() { e.writer.collection.Extent = extent }()
 	}
 	if e.columns() {
 		if e.form == Tacocat {
@@ -239,12 +241,12 @@ func (e *editing) zip(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	// No header names bytes past this end: an interrupted run left them.
+	// No header names bytes past this end, because an interrupted run left them.
 	if err := f.Truncate(layout.End); err != nil {
 		return err
 	}
 	if err := e.behind(ctx, f, layout); err != nil {
-		// The old header is in place: without the new tables the file is as it was.
+		// The old header is in place, so that without the new tables the file is as it was.
 		return errors.Join(err, f.Truncate(layout.End))
 	}
 	// The tables must be on the disk before the header that names them. The header is one write within one sector.
@@ -288,7 +290,8 @@ func (e *editing) behind(ctx context.Context, f *os.File, l *taco2.Layout) error
 		return err
 	}
 	pos, n := a.at(), a.entries
-	archive.directory = &bytes.Buffer{} // what Close writes is taken apart
+	// Close writes a directory of the new entries alone: it is taken apart, since the file needs one of all entries.
+	archive.directory = &bytes.Buffer{}
 	if err := errors.Join(a.zip.Close(), a.out.Flush()); err != nil {
 		return err
 	}
@@ -368,7 +371,8 @@ func (e *editing) others(to string) error {
 			return nil
 		case missing == nil: // it was written again
 			return nil
-		case d.Type()&fs.ModeSymlink != 0: // a relative one holds, since the new folder is beside the old one
+		case d.Type()&fs.ModeSymlink != 0:
+			// A relative link holds, since the new folder is beside the old one.
 			target, err := os.Readlink(path)
 			if err != nil {
 				return err
@@ -377,7 +381,8 @@ func (e *editing) others(to string) error {
 		}
 		return os.Link(path, now)
 	})
-	for _, f := range slices.Backward(folders) { // the lower ones first: the upper one may be closed for writers
+	// The lower folders come first, because an upper one may then be closed for writers.
+	for _, f := range slices.Backward(folders) {
 		if err == nil {
 			err = os.Chmod(f.path, f.mode)
 		}

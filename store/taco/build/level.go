@@ -118,7 +118,8 @@ func levelName(k int) string { return model.LevelName(k) }
 func replaced(t, by *tables.Table) *tables.Table {
 	n := len(t.Columns())
 	places := model.UpTo[int](n)
-	for i, column := range by.Columns() { // which Join puts behind the others
+	// Join puts these columns behind the others, so that column i is at n + i.
+	for i, column := range by.Columns() {
 		if k := t.Index(column.Name); k >= 0 {
 			places[k] = n + i
 		} else {

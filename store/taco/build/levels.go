@@ -48,7 +48,7 @@ func (g *grower) sample(s *Sample) (row int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// A stream refuses a sample before its bytes are written.
+	// Checked here, so that a stream refuses a sample before its bytes are written.
 	return int(number), checkSample(g.levels, g.form, int(number), g.seen)
 }
 

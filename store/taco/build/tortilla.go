@@ -224,14 +224,14 @@ func (t *tortillaWriter) encoder(ctx context.Context, k int) (*encode.Writer, er
 	return encode.NewWriter(arrow.Fitted(ctx, table), nil)
 }
 
-// columns returns the columns of the samples of level k, except those with names that a Tortilla defines itself:
-// readers refuse a table with two columns of one name.
+// columns returns the columns of the samples of level k, except those with names that a Tortilla defines itself.
 func (t *tortillaWriter) columns(k int) *tables.Table {
 	names := []string{"id", "type", tortilla.ColID, tortilla.ColFormat, tortilla.ColOffset, tortilla.ColLength,
 		tortilla.ColRoot}
 	var keep []int
 	table := t.w.levels[k].Table
 	for i, c := range table.Columns() {
+		// Two columns of one name would make readers refuse the table.
 		if !slices.Contains(names, c.Name) {
 			keep = append(keep, i)
 		}
@@ -277,11 +277,12 @@ func rooted(t *tables.Table, root func(i int) string) *tables.Table {
 }
 
 // chain writes the tables of a streaming TACO, each with the place of the next, and returns the place of the first, the
-// table of level 0. They are written from the last to the first, because the place of the next must be known.
+// table of level 0.
 func (t *tortillaWriter) chain(ctx context.Context) (span, error) {
 	chunks := &t.chunks
 	table := ownColumns(chunks.spans, func(i int) string { return chunks.ids[i] }, func(int) string { return "BYTES" })
 	next, err := t.link(ctx, rooted(table, func(i int) string { return chunks.roots[i] }), span{})
+	// From the last table to the first, because each has the place of the next.
 	for k := len(t.w.levels) - 1; k >= 0 && err == nil; k-- {
 		level := t.w.levels[k]
 		if table, err = t.table(ctx, k, model.UpTo[int](len(level.Rows)), level.spans); err == nil {

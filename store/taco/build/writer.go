@@ -43,14 +43,14 @@ type place struct {
 	path       string
 }
 
-// order returns the files in the order in which they are written: the files of a sample of level 0 one after the other,
-// so that reading a sample is one request.
+// order returns the files in the order in which they are written.
 func (w *writer) order() []place {
 	if w.named != nil {
 		w.result.Samples = len(w.named.levels[0].rows)
 		return w.named.order(w)
 	}
 	var places []place
+	// The files of a sample of level 0 follow each other, so that reading a sample is one request.
 	for i := range w.levels[0].Rows {
 		places = w.leaves(places, place{0, i, w.levels[0].Rows[i].ID})
 		if !w.levels[0].Rows[i].Padding {

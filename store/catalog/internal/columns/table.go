@@ -85,6 +85,7 @@ func OpenShards(ctx context.Context, o source.Opener, names []string, cacheBytes
 				return fault.WithFile(err, name)
 			}
 			known := source.Known{Size: file.Size(), ETag: source.ETag(file)}
+			// Closed again, because thousands of shards would take all descriptors of the process.
 			if err := file.Close(); err != nil {
 				return err
 			}

@@ -51,7 +51,8 @@ func List(ctx context.Context, src string, r *source.Roots, o source.Opener, pic
 		return list(ctx, src, r, o, pictures)
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock() // while it lists, too: the next one most likely asks for the same
+	// Held while it lists, because the next one most likely asks for the same.
+	defer s.mu.Unlock()
 	key := sharedListing{src, pictures}
 	if l := s.of[key]; l != nil {
 		return l, nil
@@ -123,7 +124,8 @@ func list(ctx context.Context, src string, r *source.Roots, o source.Opener, pic
 	var l *Listing
 	switch {
 	case err == nil && st.IsDir():
-		// The path of a sample does not depend on the link by which the user names the directory.
+		// Links are resolved, so that the path of a sample does not depend on the link by which the user names the
+		// directory.
 		if src, err = evalSymlinks(src, r); err == nil {
 			l = &Listing{Base: src, pictures: pictures}
 			if err = l.walk(ctx, src, r, nil); err == nil && l.onlyPictures() {

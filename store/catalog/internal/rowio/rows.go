@@ -99,7 +99,8 @@ func (r *Row) Append(row parquet.Row, first int) parquet.Row {
 // Write makes n rows in parallel, a block at a time, and writes them in order.
 func Write(ctx context.Context, w io.Writer, n int, o RowOptions, src Source) (rows int, err error) {
 	defer func() {
-		if p := recover(); p != nil { // a panic of the Parquet library must not end a server
+		// A panic of the Parquet library must not end a server.
+		if p := recover(); p != nil {
 			rows, err = 0, fault.New(fault.Unsupported, "catalog", fault.NoOffset, "the Parquet writer failed: %v", p)
 		}
 	}()

@@ -173,6 +173,7 @@ func (c *Container) Path(ctx context.Context, k, row int) (string, error) {
 
 // Bytes estimates the memory of the levels that were read. Those that are being read do not count yet.
 func (c *Container) Bytes() int64 {
+	// A level that is being read holds the lock for long, and must not delay who counts memory.
 	if !c.Mu.TryLock() {
 		return 0
 	}

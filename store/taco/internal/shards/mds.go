@@ -72,7 +72,8 @@ func (l *indexShards) UnmarshalJSON(b []byte) error {
 		if err := s.check(i, (*l)[0]); err != nil {
 			return err
 		}
-		s.Names, s.Encodings = (*l)[0].Names, (*l)[0].Encodings // they are equal, and kept once
+		// They are equal, and would otherwise be kept for each shard.
+		s.Names, s.Encodings = (*l)[0].Names, (*l)[0].Encodings
 	}
 	return nil
 }
@@ -315,7 +316,8 @@ func (e *encoding) head(w *window, off, size int64) (head string, read int64, er
 		}
 	}
 	read = int64(total - len(data))
-	left := size - read // divided by the axes instead of their product, which may be too large
+	// Divided by the axes, because their product may be too large.
+	left := size - read
 	exact := true
 	for _, n := range append([]int{dtype.Size()}, shape...) {
 		exact = exact && left%int64(n) == 0
@@ -342,6 +344,7 @@ func readMDS(p *part, w *window, s *indexShard, encodings []encoding) error {
 	if n := binary.LittleEndian.Uint32(data); int64(n) != s.Samples {
 		return fault.New(fault.Corrupt, "header", 0, "%d samples, and %d by %s", n, s.Samples, IndexName)
 	}
+	// A copy, because the window is used again for the samples.
 	data = slices.Clone(data[4:])
 	from := int64(binary.LittleEndian.Uint32(data))
 	if from < int64(4+len(data)) {

@@ -145,8 +145,9 @@ func (c *reader) replace(ctx context.Context, l *level, k int, doubtful map[int3
 			continue
 		}
 		for i := range spans {
+			// A place outside the file stays, because it was never another sample's: reading it is an error.
 			if l.from(i) != from || !spans[i].In(0, z.r.Size()) {
-				continue // an entry outside the file was never another sample's: reading it is an error
+				continue
 			}
 			if spans[i], err = c.find(ctx, z, l, k, i, stored); err != nil {
 				return err
@@ -206,6 +207,7 @@ func (c *reader) find(ctx context.Context, z *zipDirectory, l *level, k, row int
 		return span{}, c.container.InRow(k, row, "the ZIP has no stored entry %q", name)
 	}
 	s := span{Off: entry.Local + int64(30+len(name)), Size: entry.Size}
+	// Data without an extra field follow the name: if a row states this place, no header needs to be read.
 	if stored[s] {
 		return s, nil
 	}

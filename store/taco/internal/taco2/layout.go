@@ -53,7 +53,8 @@ func ReadLayout(ctx context.Context, r source.Reader) (*Layout, error) {
 		}
 		pos, size, n = where.Off, where.Size, entries
 	}
-	if size > zipdir.MaxBytes { // without its last records it would be written again without them
+	// A part of the directory would be written again without its last records.
+	if size > zipdir.MaxBytes {
 		return nil, fault.New(fault.Limit, "central directory", pos, "%d bytes, at most %d", size, zipdir.MaxBytes)
 	}
 	data := make([]byte, size)

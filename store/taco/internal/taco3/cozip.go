@@ -94,6 +94,7 @@ func readIndex(ctx context.Context, r source.Reader, head []byte) (*index, sourc
 	for _, s := range x.spans {
 		end.Off = min(end.Off, s.Off)
 	}
+	// Tables that large would make opening slow: they are read when they are asked for.
 	if size-end.Off > maxBlock {
 		end.Off = size - TailBytes
 	}

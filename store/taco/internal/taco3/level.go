@@ -54,7 +54,7 @@ func (c *reader) readTable(ctx context.Context, l *level) (*tables.Table, error)
 	case model.CozipCatalog:
 		uri = source.Join(uri, TableName(l.name))
 	}
-	// The table is read when its columns are asked for, so the file must stay.
+	// File keeps it open, because the table is read when its columns are asked for.
 	file, err := c.container.File(ctx, uri)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,8 @@ func (c *reader) columns(ctx context.Context, l *level) error {
 		return err
 	}
 	l.ids = make([]string, l.tbl.Len())
-	names := map[string]string{} // a few names stand in all samples
+	// A few names stand in all samples, so that each is kept once.
+	names := map[string]string{}
 	for i := range l.ids {
 		p := l.paths.Bytes(i)
 		if l.paths.Null(i) {
@@ -144,7 +145,8 @@ func (c *reader) sequence(ctx context.Context, name string) (*model.Sequence, er
 		return nil, err
 	}
 	all := *it
-	all.Most = math.MaxInt // so that files over the bound are found
+	// Without the bound, so that files over it are found.
+	all.Most = math.MaxInt
 	sequence := &model.Sequence{Most: it.Most, Level: level.depth, Rows: c.rowsOf(level, &all)}
 	for sample, rows := range sequence.Rows {
 		for k, row := range rows {

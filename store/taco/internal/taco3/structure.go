@@ -219,7 +219,8 @@ func (s *Layout) Order(folder string, names []string) (order []int, wrong string
 	if len(order) == len(names) {
 		return order, ""
 	}
-	for i, name := range names { // in this order, so that the error is always the same
+	// In this order, so that the error is always the same.
+	for i, name := range names {
 		if !slices.Contains(order, i) {
 			return nil, name
 		}
@@ -266,7 +267,8 @@ func distinct(members []member) error {
 	for _, member := range members {
 		name := strings.ToLower(member.name())
 		if member.item != nil && member.item.sequence() {
-			name += "*" // no name has it
+			// No name has a star, so that a sequence differs from a file of its prefix.
+			name += "*"
 		}
 		if seen[name] {
 			return structureFault("two children of a folder are called %q", name)

@@ -72,7 +72,7 @@ func (b *blob) span(i int) (span, error) {
 	return b.rows.span(i, b.at.Off, b.at.Off+HeaderSize, b.at.End())
 }
 
-// check refuses nested samples that share bytes, because a few of them could stand for any number of rows.
+// check refuses nested samples that share bytes.
 func (b *blob) check() error {
 	var spans []span
 	for i := b.nextFolder(0); i >= 0; i = b.nextFolder(i + 1) {
@@ -84,6 +84,7 @@ func (b *blob) check() error {
 	}
 	slices.SortFunc(spans, func(x, y span) int { return int(min(max(x.Off-y.Off, -1), 1)) })
 	for i := 1; i < len(spans); i++ {
+		// A few samples that share bytes could stand for any number of rows, since each is read by itself.
 		if spans[i].Off < spans[i-1].End() {
 			return fault.New(fault.Corrupt, b.part, spans[i].Off, "two samples of format %s share bytes", nested)
 		}
@@ -137,6 +138,7 @@ func (c *plain) walk(ctx context.Context) (int, error) {
 	for above := c.levels[0]; !c.all; {
 		below, err := c.below(ctx, above, len(c.levels), total)
 		if err != nil {
+			// The next call begins at level 0 again, so that it must not find the levels read so far.
 			c.levels = c.levels[:1]
 			return 0, c.fail(err)
 		}
