@@ -41,34 +41,34 @@ func (c *Compute) read(ctx context.Context, s *space, file source.Reader, below 
 		return nil, bare(err)
 	}
 	index := asset.Index
-	r := &Raster{Shape: [3]int{index.Bands, index.Height, index.Width}, EPSG: meta.EPSG,
+	raster := &Raster{Shape: [3]int{index.Bands, index.Height, index.Width}, EPSG: meta.EPSG,
 		LonLat: [2]float64{math.NaN(), math.NaN()}}
 	header := meta.Kept(index)
 	// Headers are kept only for the columns that have them, because a container may have a million.
 	if c.names["index"] || c.names["rumi"] {
-		r.Index, r.Names = header, catalog.NamesText(asset.Names)
+		raster.Index, raster.Names = header, catalog.NamesText(asset.Names)
 	}
 	if c.names["rumi"] && rumi.IsBlob(header) {
-		if r.pooled, err = s.pooled(ctx, o, index, header); err != nil {
+		if raster.pooled, err = s.pooled(ctx, o, index, header); err != nil {
 			return nil, bare(err)
 		}
 	}
 	if meta.Transform != nil {
-		r.Placed, r.Transform = true, *meta.Transform
-		r.centre()
+		raster.Placed, raster.Transform = true, *meta.Transform
+		raster.centre()
 	}
 	if meta.Format == magic.TIFF && c.names["header"] {
-		r.header = headerOf(index)
+		raster.header = headerOf(index)
 	}
 	if c.names["scaling"] {
 		m, err := convert.ReadMeta(ctx, name, o)
 		if err != nil {
 			return nil, bare(err)
 		}
-		r.factors, r.offsets = scales(m.Bands, index.Bands)
+		raster.factors, raster.offsets = scales(m.Bands, index.Bands)
 	}
 	if !c.names["stats"] {
-		return r, nil
+		return raster, nil
 	}
 	array, err := s.read(ctx, o, index, header)
 	if err != nil {
@@ -76,11 +76,11 @@ func (c *Compute) read(ctx context.Context, s *space, file source.Reader, below 
 	}
 	defer array.Release()
 	classes := c.Classes[below]
-	if r.Stats, err = s.bands.Image(array.Data, array.Valid, array.DType, array.Shape[0], classes); err != nil {
+	if raster.Stats, err = s.bands.Image(array.Data, array.Valid, array.DType, array.Shape[0], classes); err != nil {
 		return nil, bare(err)
 	}
-	r.scale(classes != nil)
-	return r, nil
+	raster.scale(classes != nil)
+	return raster, nil
 }
 
 // centre sets the longitude and latitude of the centre, if the CRS is known.

@@ -248,14 +248,14 @@ func divide(values []float64) (less, more int) {
 	pivot := max(min(a, b), min(max(a, b), c))
 	more = len(values)
 	for i := 0; i < more; {
-		switch v := values[i]; {
-		case v < pivot:
-			values[i], values[less] = values[less], v
+		switch value := values[i]; {
+		case value < pivot:
+			values[i], values[less] = values[less], value
 			less++
 			i++
-		case v > pivot:
+		case value > pivot:
 			more--
-			values[i], values[more] = values[more], v
+			values[i], values[more] = values[more], value
 		default:
 			i++
 		}

@@ -244,24 +244,24 @@ func (c *toArray) layout() string {
 func Image(ctx context.Context, w io.Writer, r *tiledb.Reader, m *tiledb.Images, i int64, o Options) error {
 	index := m.Index(i)
 	shape := [3]int{index.Bands, index.Height, index.Width}
-	n := int64(index.DType.Size())
+	size := int64(index.DType.Size())
 	for _, s := range shape {
-		if n > o.MaxBytes/int64(s) {
+		if size > o.MaxBytes/int64(s) {
 			return fault.New(fault.Limit, "array", fault.NoOffset, "(%d, %d, %d) %s is over %d bytes", index.Bands,
 				index.Height, index.Width, index.DType, o.MaxBytes)
 		}
-		n *= int64(s)
+		size *= int64(s)
 	}
-	pixels := make([]byte, n)
-	im := &image{holding: &holding{meta: tiff.Meta{NoData: NoDataText(index)}}, pixels: pixels, times: 1, shape: shape,
-		dtype: index.DType}
-	if err := o.fits(im); err != nil {
+	pixels := make([]byte, size)
+	picture := &image{holding: &holding{meta: tiff.Meta{NoData: NoDataText(index)}}, pixels: pixels, times: 1,
+		shape: shape, dtype: index.DType}
+	if err := o.fits(picture); err != nil {
 		return err
 	}
 	if err := m.Read(ctx, r, pixels, i, chunk.Box{B1: index.Bands, Y1: index.Height, X1: index.Width}); err != nil {
 		return err
 	}
-	return o.write(ctx, w, im)
+	return o.write(ctx, w, picture)
 }
 
 // newArray has write make an array at a path in a hidden directory beside dir, and then gives it the name dir in one

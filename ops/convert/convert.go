@@ -253,16 +253,16 @@ func (o *Options) fits(im *image) error {
 	refuse := func(format string, args ...any) error {
 		return fault.New(fault.Unsupported, "conversion", fault.NoOffset, format, args...)
 	}
-	generation, bands, d, place := generations[o.Format].number, im.shape[0], im.dtype, &im.meta.Geo
+	generation, bands, dtype, place := generations[o.Format].number, im.shape[0], im.dtype, &im.meta.Geo
 	switch {
 	case bands > math.MaxUint16:
 		return refuse("it has %d bands: at most %d can be written", bands, math.MaxUint16)
 	case o.Format == TOG:
-		if format, _ := tiff.FormatOf(d); format == 0 {
-			return refuse("a TIFF cannot hold dtype %s", d)
+		if format, _ := tiff.FormatOf(dtype); format == 0 {
+			return refuse("a TIFF cannot hold dtype %s", dtype)
 		}
-	case d == chunk.Complex128 && o.Format != Rumi3 || !rumi.Stores(generation, d):
-		return refuse("rumi of generation %d cannot hold dtype %s", generation, d)
+	case dtype == chunk.Complex128 && o.Format != Rumi3 || !rumi.Stores(generation, dtype):
+		return refuse("rumi of generation %d cannot hold dtype %s", generation, dtype)
 	case generation > 1 && (place.HasTransform || place.EPSG != 0 || len(place.GeoKeys) > 0):
 		// The headers of generations 2 and 3 have only these two numbers, and none of the GeoTIFF keys. EPSG codes
 		// of GeoTIFF go from 1024 to 32766.
@@ -369,20 +369,21 @@ func (c *Chip) Write(ctx context.Context, w io.Writer, o Options) error {
 	if o.Format == TileDB {
 		return fmt.Errorf("format is %q: a chip is a file", o.Format)
 	}
-	h := &holding{meta: tiff.Meta{NoData: c.NoData, BandNames: c.Bands, Geo: c.Geo}, image: &chunk.Index{}}
+	held := &holding{meta: tiff.Meta{NoData: c.NoData, BandNames: c.Bands, Geo: c.Geo}, image: &chunk.Index{}}
 	for _, name := range c.Bands {
-		h.meta.Bands = append(h.meta.Bands, tiff.Band{Description: name})
+		held.meta.Bands = append(held.meta.Bands, tiff.Band{Description: name})
 	}
 	if c.Mask != nil {
-		h.image.Mask = &chunk.Index{Bands: 1}
+		held.image.Mask = &chunk.Index{Bands: 1}
 	}
-	if _, err := o.keep(h); err != nil {
+	if _, err := o.keep(held); err != nil {
 		return err
 	}
 	if o.Format == Rumi {
-		h.extras.Items = tiff.DescriptionItems(c.Bands)
+		held.extras.Items = tiff.DescriptionItems(c.Bands)
 	}
-	return o.write(ctx, w, &image{holding: h, pixels: c.Pixels, times: 1, shape: c.Shape, dtype: c.DType, mask: c.Mask})
+	return o.write(ctx, w, &image{holding: held, pixels: c.Pixels, times: 1, shape: c.Shape, dtype: c.DType,
+		mask: c.Mask})
 }
 
 // HoldsNoData reports whether files of a format say which value is nodata.

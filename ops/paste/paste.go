@@ -117,13 +117,13 @@ func (b *blender) image() []byte {
 		return out
 	}
 	out := make([]byte, 0, 4*len(b.sum))
-	for i, v := range b.sum {
-		v /= b.weight[i%pixels]
+	for i, value := range b.sum {
+		value /= b.weight[i%pixels]
 		if b.weight[i%pixels] == 0 {
 			// Not 0 / 0, because its bits differ between processors.
-			v = float32(math.NaN())
+			value = float32(math.NaN())
 		}
-		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(v))
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(value))
 	}
 	return out
 }

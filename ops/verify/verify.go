@@ -341,13 +341,13 @@ func (w *worker) chunk(ctx context.Context, r source.Reader, x *chunk.Index, c i
 			return fault.WithPart(err, "chunk "+strconv.Itoa(c), 0)
 		}
 	}
-	n := x.StoredBytes(c)
-	w.pixels = slices.Grow(w.pixels[:0], n)[:n]
+	size := x.StoredBytes(c)
+	w.pixels = slices.Grow(w.pixels[:0], size)[:size]
 	if err := w.decoder.Decode(w.pixels, w.stored, x, c); err != nil {
 		return err
 	}
 	w.sum.Chunks++
-	w.sum.Bytes += int64(n)
+	w.sum.Bytes += int64(size)
 	return nil
 }
 

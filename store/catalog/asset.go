@@ -294,14 +294,14 @@ func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk in
 	if err != nil {
 		return false, err
 	}
-	is := *asset.Index
+	stored := *asset.Index
 	if x.Mask == nil {
-		is.Mask = nil
+		stored.Mask = nil
 	}
 	if meta.Format == magic.Rumi && x.NoData == nil && x.NoDataBits == nil {
-		is.NoData, is.NoDataBits = nil, nil
+		stored.NoData, stored.NoDataBits = nil, nil
 	}
-	return bytes.Equal(is.AppendBlob(nil), x.AppendBlob(nil)), nil
+	return bytes.Equal(stored.AppendBlob(nil), x.AppendBlob(nil)), nil
 }
 
 // CheckRaster returns an error if there is no TIFF or rumi file at off in a local file below roots. It protects

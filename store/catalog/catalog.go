@@ -128,26 +128,26 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	}
 	isPicture := func(s Source) bool { return magic.Named(s.Pattern).Class == magic.Picture }
 	pictures := slices.ContainsFunc(fields, isPicture)
-	l, err := listing.List(ctx, t.src, t.roots, t.opener, pictures)
-	if err == nil && l.File || err != nil && source.IsRemote(t.src) {
+	files, err := listing.List(ctx, t.src, t.roots, t.opener, pictures)
+	if err == nil && files.File || err != nil && source.IsRemote(t.src) {
 		err = cmp.Or(t.unknown(), err)
 	}
 	if err != nil {
 		return err
 	}
-	t.base, t.n = l.Base, int64(len(l.Paths))
+	t.base, t.n = files.Base, int64(len(files.Paths))
 	fields = t.orOwn(fields)
 	switch {
-	case l.Metadata != "" && (len(l.Paths) == 0 || l.OnlyPictures || ofTable(fields, o)):
-		t.src = listing.Resolve(l.Base, l.Metadata)
+	case files.Metadata != "" && (len(files.Paths) == 0 || files.OnlyPictures || ofTable(fields, o)):
+		t.src = listing.Resolve(files.Base, files.Metadata)
 		if !IsParquet(t.src) {
 			return t.openHeld(ctx, fields, o)
 		}
 		return t.openParquet(ctx, fields, o)
-	case len(l.Paths) == 0 && len(l.Shards) > 0:
-		return t.openShards(ctx, l.Shards, fields, o)
+	case len(files.Paths) == 0 && len(files.Shards) > 0:
+		return t.openShards(ctx, files.Shards, fields, o)
 	}
-	return t.openListing(ctx, l, fields, o)
+	return t.openListing(ctx, files, fields, o)
 }
 
 // ofTable reports whether fields or conditions name columns, which files of a directory have only in its metadata.
@@ -209,18 +209,19 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 	uris := columns.Paths(l.Paths)
 	sizes := columns.InMemory(tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, l.Sizes, nil))
 	t.folders = columns.Folders(uris)
-	for _, s := range fields {
-		if s.Column == FolderColumn && s.Kind == Text {
-			t.fields = append(t.fields, field{name: s.Field, kind: Text, main: t.folders})
+	for _, source := range fields {
+		if source.Column == FolderColumn && source.Kind == Text {
+			t.fields = append(t.fields, field{name: source.Field, kind: Text, main: t.folders})
 			continue
 		}
-		if s.Column != "" || s.Blob != "" {
-			return noField(s, fault.NotFound,
+		if source.Column != "" || source.Blob != "" {
+			return noField(source, fault.NotFound,
 				"column %q needs a table (.parquet, .csv or .tsv): listed rasters have no columns but "+
-					"%q (kind \"text\" or \"class\")", cmp.Or(s.Column, s.Blob), FolderColumn)
+					"%q (kind \"text\" or \"class\")", cmp.Or(source.Column, source.Blob), FolderColumn)
 		}
-		f := field{name: s.Field, kind: Raster, main: uris, columns: map[string]*columns.Column{layout.Size: sizes}}
-		if s.Kind == Text {
+		f := field{name: source.Field, kind: Raster, main: uris,
+			columns: map[string]*columns.Column{layout.Size: sizes}}
+		if source.Kind == Text {
 			f.kind, f.columns = Text, nil
 		}
 		t.fields = append(t.fields, f)
@@ -463,15 +464,15 @@ func Glob(ctx context.Context, o source.Opener, pattern string) (paths []string,
 	if !globs(pattern) {
 		return []string{pattern}, nil
 	}
-	l, err := listing.List(ctx, pattern, nil, o, false)
-	if fault.KindOf(err) == fault.NotFound || err == nil && len(l.Paths) == 0 {
+	files, err := listing.List(ctx, pattern, nil, o, false)
+	if fault.KindOf(err) == fault.NotFound || err == nil && len(files.Paths) == 0 {
 		return []string{pattern}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	for i := range l.Paths {
-		paths = append(paths, l.Path(i))
+	for i := range files.Paths {
+		paths = append(paths, files.Path(i))
 	}
 	return paths, nil
 }

@@ -108,18 +108,18 @@ type Size struct{ Height, Width int32 }
 // Sizes returns the sizes of a raster field's assets without opening any file, if the table has them as a catalog does,
 // else nil. Rows without a size have 0 by 0.
 func (t *Table) Sizes(ctx context.Context, field int) ([]Size, error) {
-	f := &t.fields[field]
-	height, width := f.columns[layout.Height], f.columns[layout.Width]
+	raster := &t.fields[field]
+	height, width := raster.columns[layout.Height], raster.columns[layout.Width]
 	if height == nil || width == nil {
 		return nil, nil
 	}
 	sizes := make([]Size, t.n)
-	err := f.ofSamples(height).Scan(ctx, func(row int64, c columns.Cell) error {
+	err := raster.ofSamples(height).Scan(ctx, func(row int64, c columns.Cell) error {
 		sizes[row].Height = side(c)
 		return nil
 	})
 	if err == nil {
-		err = f.ofSamples(width).Scan(ctx, func(row int64, c columns.Cell) error {
+		err = raster.ofSamples(width).Scan(ctx, func(row int64, c columns.Cell) error {
 			sizes[row].Width = side(c)
 			return nil
 		})

@@ -48,7 +48,7 @@ var catalogKinds = map[string]Kind{
 
 // tableField makes a field of a table. assets is the column of URIs if the table is a catalog, else "".
 func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, assets string) (field, error) {
-	f := field{name: s.Field}
+	result := field{name: s.Field}
 	name, prefix := cmp.Or(s.Column, assets, s.Field), ""
 	if len(t.paired) > 0 && s.Pattern == "" {
 		switch i := slices.Index(t.paired, cmp.Or(s.Column, s.Field)); {
@@ -57,14 +57,14 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, as
 		case i > 0:
 			name, prefix = t.paired[i], t.paired[i]+layout.FieldSeparator
 		case s.Column == "" && !tab.Has(s.Field):
-			return f, fault.New(fault.NotFound, "", fault.NoOffset, "the catalog has the fields %q", t.paired)
+			return result, fault.New(fault.NotFound, "", fault.NoOffset, "the catalog has the fields %q", t.paired)
 		case s.Column == "":
 			name = s.Field
 		}
 	}
 	indexed := name == assets || prefix != ""
 	if s.Pattern != "" && assets == "" {
-		return f, fault.New(fault.Unsupported, "", fault.NoOffset,
+		return result, fault.New(fault.Unsupported, "", fault.NoOffset,
 			"patterns pair the files of directories and catalogs; for a table name a column")
 	}
 	var err error
@@ -73,43 +73,43 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, as
 	}
 	if !indexed && s.Blob == "" && s.Kind != Text {
 		if name, err = imageColumn(ctx, tab, s, name); err != nil {
-			return f, err
+			return result, err
 		}
-		if f.cells, err = cellsOf(ctx, tab, name); err != nil {
-			return f, err
+		if result.cells, err = cellsOf(ctx, tab, name); err != nil {
+			return result, err
 		}
-		if f.cells != nil {
-			f.kind, f.main = Raster, f.cells.names()
-			return f, nil
+		if result.cells != nil {
+			result.kind, result.main = Raster, result.cells.names()
+			return result, nil
 		}
 	}
 	column, err := t.column(name)
 	if err != nil {
-		return f, err
+		return result, err
 	}
-	f.main, f.kind = column, column.Kind
-	if f.blobs, err = blobColumns(tab, s.Blob, indexed, prefix); err != nil {
-		return f, err
+	result.main, result.kind = column, column.Kind
+	if result.blobs, err = blobColumns(tab, s.Blob, indexed, prefix); err != nil {
+		return result, err
 	}
-	if s.Blob != "" && f.kind != Text {
-		return f, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %ss, not paths", f.kind)
+	if s.Blob != "" && result.kind != Text {
+		return result, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %ss, not paths", result.kind)
 	}
-	raster := s.Kind == Raster && f.kind == Text || s.Kind != Text && (len(f.blobs) > 0 || indexed)
-	if s.Kind != Text && !raster && f.kind == Text {
+	raster := s.Kind == Raster && result.kind == Text || s.Kind != Text && (len(result.blobs) > 0 || indexed)
+	if s.Kind != Text && !raster && result.kind == Text {
 		if raster, err = namesRasters(ctx, column, name); err != nil {
-			return f, err
+			return result, err
 		}
 	}
 	if !raster && column.Opaque {
-		return f, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds bytes that are not a string")
+		return result, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds bytes that are not a string")
 	}
 	if raster {
-		f.kind = Raster
+		result.kind = Raster
 	}
 	if raster && indexed {
-		f.catalogColumns(tab, prefix)
+		result.catalogColumns(tab, prefix)
 	}
-	return f, nil
+	return result, nil
 }
 
 // imageColumn returns the column that a field reads: its own or, for the field of a dataset without fields, the first
@@ -174,15 +174,15 @@ func namesRasters(ctx context.Context, c *columns.Column, name string) (bool, er
 		if v.Null || len(v.Text) == 0 {
 			return nil
 		}
-		k := 0
+		kind := 0
 		isRaster := func(path string) bool { return magic.Named(path).Class == magic.Raster }
 		text := string(v.Text)
 		url, _, _ := strings.Cut(text, "?") // without the query of a signed one
 		if source.IsRange(text) || isRaster(text) || strings.Contains(url, "://") && isRaster(url) {
-			k = 1
+			kind = 1
 		}
-		if first[k] == "" {
-			first[k], rows[k] = string(v.Text), row
+		if first[kind] == "" {
+			first[kind], rows[kind] = string(v.Text), row
 		}
 		return nil
 	})
@@ -207,27 +207,27 @@ func (f *field) tableRow(sample int64) int64 {
 
 // asset makes a sample's asset from the table and, if that has no index, from the file.
 func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
-	r := newRowReader(ctx, f, row)
+	reader := newRowReader(ctx, f, row)
 	paths := f.main
 	if f.cells != nil {
-		if asset, err := t.cellAsset(r, f); asset.Index != nil || err != nil {
+		if asset, err := t.cellAsset(reader, f); asset.Index != nil || err != nil {
 			return asset, err
 		}
 		paths = f.cells.paths // of a row without bytes
 	}
-	path := r.cell(paths)
+	path := reader.cell(paths)
 	if path.Null || len(path.Text) == 0 {
-		r.fail(fault.NotFound, "no path")
+		reader.fail(fault.NotFound, "no path")
 	}
-	text, member := r.member(f, string(path.Text))
-	index := r.index(f.blobs, t.maxChunk)
-	if r.err == nil && index == nil && member != nil {
-		r.fail(fault.Corrupt, "a member of a container without an index")
+	text, member := reader.member(f, string(path.Text))
+	index := reader.index(f.blobs, t.maxChunk)
+	if reader.err == nil && index == nil && member != nil {
+		reader.fail(fault.Corrupt, "a member of a container without an index")
 	}
 	asset := Asset{Index: index}
-	r.version(f, &asset)
-	if r.err != nil {
-		return Asset{}, fault.WithFile(r.err, t.src)
+	reader.version(f, &asset)
+	if reader.err != nil {
+		return Asset{}, fault.WithFile(reader.err, t.src)
 	}
 	uri, err := t.roots.Allow(listing.Resolve(t.base, text))
 	if err != nil {
@@ -237,9 +237,9 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 		opened, err := OpenSmall(ctx, t.opener, uri, asset.Known(), t.maxChunk)
 		return opened, err
 	}
-	asset.Place, asset.Names = r.place(f, index.Height, index.Width), r.names(f, index.StepBands())
-	if r.err != nil {
-		return Asset{}, fault.WithFile(r.err, t.src)
+	asset.Place, asset.Names = reader.place(f, index.Height, index.Width), reader.names(f, index.StepBands())
+	if reader.err != nil {
+		return Asset{}, fault.WithFile(reader.err, t.src)
 	}
 	if member != nil {
 		if asset, err = member.asset(asset, t.maxChunk); err != nil {
@@ -394,19 +394,19 @@ func (r *rowReader) names(f *field, bands int) (names []string) {
 
 // Parse returns the names in the text of a row, one for each band: others are an error of kind corrupt.
 func (n *NamesParser) Parse(row int64, text []byte, bands int) ([]string, error) {
-	p := n.last.Load()
-	if p == nil || p.text != string(text) {
-		p = &parsedNames{text: string(text)}
-		if err := json.Unmarshal(text, &p.names); err != nil {
+	last := n.last.Load()
+	if last == nil || last.text != string(text) {
+		last = &parsedNames{text: string(text)}
+		if err := json.Unmarshal(text, &last.names); err != nil {
 			return nil, corruptNames(row, "%.60q is no JSON array of strings", text)
 		}
-		n.last.Store(p)
+		n.last.Store(last)
 	}
 	// Readers look for a band by its number, so that one name less would move the others.
-	if len(p.names) != bands {
-		return nil, corruptNames(row, "%d names of %d bands", len(p.names), bands)
+	if len(last.names) != bands {
+		return nil, corruptNames(row, "%d names of %d bands", len(last.names), bands)
 	}
-	return p.names, nil
+	return last.names, nil
 }
 
 func corruptNames(row int64, format string, args ...any) error {

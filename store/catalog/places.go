@@ -148,34 +148,35 @@ func (t *Table) turned(ctx context.Context, first, other *field, suspects []bool
 				return err
 			}
 		}
-		x, err := first.transform.Transform(ctx, first.tableRow(row))
+		here, err := first.transform.Transform(ctx, first.tableRow(row))
 		if err != nil {
 			return err
 		}
-		y, err := other.transform.Transform(ctx, other.tableRow(row))
+		there, err := other.transform.Transform(ctx, other.tableRow(row))
 		if err != nil {
 			return err
 		}
-		if x == nil || y == nil || suspects[row] {
+		if here == nil || there == nil || suspects[row] {
 			continue
 		}
-		upright := x[2] == 0 && x[4] == 0 && y[2] == 0 && y[4] == 0
-		suspects[row] = !upright || math.Signbit(x[1]) != math.Signbit(y[1]) || math.Signbit(x[5]) != math.Signbit(y[5])
+		upright := here[2] == 0 && here[4] == 0 && there[2] == 0 && there[4] == 0
+		suspects[row] = !upright || math.Signbit(here[1]) != math.Signbit(there[1]) ||
+			math.Signbit(here[5]) != math.Signbit(there[5])
 	}
 	return nil
 }
 
 // placed returns the place and the size of an asset, and its path as the table has it.
 func (t *Table) placed(ctx context.Context, f *field, row int64) (Asset, error) {
-	r := newRowReader(ctx, f, row)
-	a := Asset{URI: string(r.cell(f.main).Text),
-		Index: &chunk.Index{Height: int(side(r.cell(f.columns[layout.Height]))),
-			Width: int(side(r.cell(f.columns[layout.Width])))}}
+	reader := newRowReader(ctx, f, row)
+	asset := Asset{URI: string(reader.cell(f.main).Text),
+		Index: &chunk.Index{Height: int(side(reader.cell(f.columns[layout.Height]))),
+			Width: int(side(reader.cell(f.columns[layout.Width])))}}
 	// Without a size it cannot be compared before it is opened, so that it gets no place.
-	if a.Index.Height > 0 && a.Index.Width > 0 {
-		a.Place = r.place(f, a.Index.Height, a.Index.Width)
+	if asset.Index.Height > 0 && asset.Index.Width > 0 {
+		asset.Place = reader.place(f, asset.Index.Height, asset.Index.Width)
 	}
-	return a, r.err
+	return asset, reader.err
 }
 
 // placed reports whether the table has places and sizes of the field's rasters.

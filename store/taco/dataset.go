@@ -105,21 +105,21 @@ func (d *Dataset) Bytes() int64 {
 
 // derived estimates the memory of headers of samples and of values derived from the tables.
 func (d *Dataset) derived() int64 {
-	n := d.images.Used()
+	bytes := d.images.Used()
 	if d.joined != nil {
-		n += d.all.Bytes()
+		bytes += d.all.Bytes()
 	}
 	if !d.mu.TryLock() {
-		return n
+		return bytes
 	}
 	defer d.mu.Unlock()
 	for _, m := range d.index {
-		n += indexCost * int64(len(m))
+		bytes += indexCost * int64(len(m))
 	}
 	for _, g := range d.groups {
-		n += g.derived()
+		bytes += g.derived()
 	}
-	return n
+	return bytes
 }
 
 // indexCost estimates the memory of an id in an index: a string header, its bytes, and the map entry.
@@ -343,13 +343,13 @@ func (d *Dataset) EntryAt(ctx context.Context, k, row int) (Entry, error) {
 // Verify checks everything in all containers. Faults are errors; the report has counts, and notes on violations that
 // can be read anyway.
 func (d *Dataset) Verify(ctx context.Context) (*Report, error) {
-	r := &Report{}
+	report := &Report{}
 	for _, p := range d.parts {
-		if err := p.Verify(ctx, r); err != nil {
-			return r, err
+		if err := p.Verify(ctx, report); err != nil {
+			return report, err
 		}
 	}
-	return r, d.verifyRasters(ctx, r)
+	return report, d.verifyRasters(ctx, report)
 }
 
 // classes are the names of Tortillas whose tables have certain columns (Tortilla 0.5.0, "The

@@ -223,10 +223,10 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 		}
 		return add(file)
 	}
-	for _, p := range paths {
+	for _, path := range paths {
 		var members []Member
 		if o.Members != nil {
-			members, err = o.Members(ctx, p)
+			members, err = o.Members(ctx, path)
 		}
 		switch {
 		case err != nil:
@@ -237,10 +237,10 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 					break
 				}
 			}
-		case source.IsRemote(p) && !listing.RemoteGlob(p) && magic.Named(source.Name(p)).Class.Pixels():
-			err = addNamed(namedFile{path: p})
+		case source.IsRemote(path) && !listing.RemoteGlob(path) && magic.Named(source.Name(path)).Class.Pixels():
+			err = addNamed(namedFile{path: path})
 		default:
-			err = eachListed(ctx, p, o, addNamed)
+			err = eachListed(ctx, path, o, addNamed)
 		}
 		if err != nil {
 			return err
@@ -251,19 +251,19 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 
 // eachListed calls add for the files of a directory or glob, or for a file.
 func eachListed(ctx context.Context, path string, o Options, add func(namedFile) error) error {
-	l, err := listing.List(ctx, path, nil, o.Opener, false)
+	files, err := listing.List(ctx, path, nil, o.Opener, false)
 	if err != nil {
 		return err
 	}
-	if l.OnlyPictures { // who makes a catalog says by a glob which files it is of
+	if files.OnlyPictures { // who makes a catalog says by a glob which files it is of
 		return fault.WithFile(fault.New(fault.NotFound, "directory", fault.NoOffset,
 			"no TIFF and no rumi file, but %d PNG, JPEG or NumPy files: a glob such as **/*.png reads them",
-			len(l.Paths)), path)
+			len(files.Paths)), path)
 	}
-	for i, size := range l.Sizes {
-		file := namedFile{path: l.Path(i), bytes: size}
-		if l.Etags != nil {
-			file = namedFile{path: file.path, size: size, etag: l.Etags[i]}
+	for i, size := range files.Sizes {
+		file := namedFile{path: files.Path(i), bytes: size}
+		if files.Etags != nil {
+			file = namedFile{path: file.path, size: size, etag: files.Etags[i]}
 		}
 		if err := add(file); err != nil {
 			return err

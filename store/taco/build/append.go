@@ -40,14 +40,14 @@ func Append(ctx context.Context, folder string, o Options,
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	defer o.open()()
-	a := &appending{folder: folder, opener: o.Opener}
-	if err := a.open(ctx); err != nil {
+	job := &appending{folder: folder, opener: o.Opener}
+	if err := job.open(ctx); err != nil {
 		return nil, fault.WithFile(err, folder)
 	}
-	if err := a.recover(); err != nil {
+	if err := job.recover(); err != nil {
 		return nil, err
 	}
-	return a.run(ctx, write)
+	return job.run(ctx, write)
 }
 
 // appending is one run of Append.
@@ -191,27 +191,27 @@ func (a *appending) run(
 
 // join makes the index of all ZIPs and a new one anew. It keeps the description that the index has.
 func (a *appending) join(ctx context.Context, name string) (*index, error) {
-	x := &index{ids: map[string]string{}, repeats: true}
+	joined := &index{ids: map[string]string{}, repeats: true}
 	add := func(names ...string) error {
 		var zips []string
 		for _, name := range names {
 			zips = append(zips, pathname.Join(a.folder, name))
 		}
-		return gather(ctx, zips, a.indexes[0], x, Options{Opener: a.opener})
+		return gather(ctx, zips, a.indexes[0], joined, Options{Opener: a.opener})
 	}
 	if err := add(a.zips...); err != nil {
 		return nil, err
 	}
-	x.repeats = false
+	joined.repeats = false
 	if err := add(name); err != nil {
 		return nil, err
 	}
-	extent := x.collection.Extent
+	extent := joined.collection.Extent
 	// An extent that Edit has removed must not come back.
-	if x.collection = *a.described; x.collection.Extent != nil {
-		x.collection.Extent.cover(extent)
+	if joined.collection = *a.described; joined.collection.Extent != nil {
+		joined.collection.Extent.cover(extent)
 	}
-	return x, nil
+	return joined, nil
 }
 
 // removed removes a file that may not be there.

@@ -143,7 +143,7 @@ func (a *archive) copy(name string, size int64, from io.Reader) (span, error) {
 	if err != nil {
 		return span{}, err
 	}
-	s := span{Off: a.at(), Size: size}
+	place := span{Off: a.at(), Size: size}
 	if a.buffer == nil {
 		a.buffer = make([]byte, copyBytes)
 	}
@@ -156,7 +156,7 @@ func (a *archive) copy(name string, size int64, from io.Reader) (span, error) {
 		return span{}, err
 	}
 	header.CRC32 = sum.Sum32()
-	return s, a.patch(head+crcAt, binary.LittleEndian.AppendUint32(nil, header.CRC32))
+	return place, a.patch(head+crcAt, binary.LittleEndian.AppendUint32(nil, header.CRC32))
 }
 
 // reserve writes the entry TACO_HEADER, which is first, without its content.
@@ -345,23 +345,23 @@ func load(ctx context.Context, o source.Opener, r *Row) (*loaded, error) {
 	if err != nil {
 		return nil, fault.WithFile(err, r.uri())
 	}
-	l := &loaded{r: file, size: file.Size()}
-	if l.size > wholeBytes {
-		return l, nil
+	content := &loaded{r: file, size: file.Size()}
+	if content.size > wholeBytes {
+		return content, nil
 	}
-	l.lent = buffers.Get().(*[]byte)
-	*l.lent = slices.Grow((*l.lent)[:0], int(l.size))
-	l.bytes = (*l.lent)[:l.size]
-	err = file.ReadAt(ctx, l.bytes, 0)
+	content.lent = buffers.Get().(*[]byte)
+	*content.lent = slices.Grow((*content.lent)[:0], int(content.size))
+	content.bytes = (*content.lent)[:content.size]
+	err = file.ReadAt(ctx, content.bytes, 0)
 	if cerr := file.Close(); err == nil {
 		err = cerr
 	}
-	l.r = nil
+	content.r = nil
 	if err != nil {
 		return nil, fault.WithFile(err, r.uri())
 	}
-	l.crc = crc32.ChecksumIEEE(l.bytes)
-	return l, nil
+	content.crc = crc32.ChecksumIEEE(content.bytes)
+	return content, nil
 }
 
 // buffers holds the memory of files that were written, each at most twice wholeBytes.

@@ -64,17 +64,17 @@ func Consolidate(ctx context.Context, zips []string, path string, o Options) (_ 
 // ZIPs returns the paths among which folders stand for the ZIPs in them: see ZIPsIn. A folder of a store ends in "/".
 func ZIPs(ctx context.Context, paths []string, store Store) (zips []string, err error) {
 	for _, path := range paths {
-		in := []string{path}
+		found := []string{path}
 		st, serr := os.Stat(path)
 		switch isFolder := serr == nil && st.IsDir(); {
 		case isFolder:
-			in, err = ZIPsIn(path)
+			found, err = ZIPsIn(path)
 		case store != nil && strings.HasSuffix(path, "/"):
-			in = nil
+			found = nil
 			err = store.List(ctx, path, func(uri string) error {
 				name := strings.TrimPrefix(uri, path)
 				if !strings.Contains(name, "/") && strings.HasSuffix(name, ".tacozip") {
-					in = append(in, uri)
+					found = append(found, uri)
 				}
 				return nil
 			})
@@ -82,11 +82,11 @@ func ZIPs(ctx context.Context, paths []string, store Store) (zips []string, err 
 		if err != nil {
 			return nil, fault.WithFile(err, path)
 		}
-		if len(in) == 0 {
+		if len(found) == 0 {
 			// A container that is a folder needs to be refused by its name.
-			in = []string{path}
+			found = []string{path}
 		}
-		zips = append(zips, in...)
+		zips = append(zips, found...)
 	}
 	return zips, nil
 }

@@ -185,30 +185,30 @@ var (
 // stored returns the columns of the container itself.
 func (w *writer) stored(l *namedLevel) *tables.Table {
 	columns := &columns{}
-	n, level, samples := len(l.rows), w.levels[l.depth], l == w.named.levels[0]
-	columns.addAs(model.ColumnCurrent, rowID, integers(position, n, func(i int) int64 { return int64(i) }))
+	rows, level, samples := len(l.rows), w.levels[l.depth], l == w.named.levels[0]
+	columns.addAs(model.ColumnCurrent, rowID, integers(position, rows, func(i int) int64 { return int64(i) }))
 	if !samples {
 		parent := func(i int) int64 { return int64(l.parents[i]) }
-		columns.addAs(model.ColumnParent, rowID, integers(position, n, parent))
+		columns.addAs(model.ColumnParent, rowID, integers(position, rows, parent))
 	}
-	columns.addAs(model.ColumnRelative, nameType, Texts(n, func(i int) string { return w.named.path(w, l, i) }))
+	columns.addAs(model.ColumnRelative, nameType, Texts(rows, func(i int) string { return w.named.path(w, l, i) }))
 	switch {
 	case samples:
 		noted := nameType.With(func(f *tables.Form) { f.Note = "Id of the sample" })
-		columns.addAs(model.ColumnID, noted, Texts(n, func(i int) string { return level.Rows[l.rows[i]].ID }))
+		columns.addAs(model.ColumnID, noted, Texts(rows, func(i int) string { return level.Rows[l.rows[i]].ID }))
 	case level.spans != nil:
-		nulls := make([]bool, n)
+		nulls := make([]bool, rows)
 		for i, row := range l.rows {
 			nulls[i] = level.Rows[row].Folder
 		}
 		numbers := func(value func(s span) int64) *tables.Vector {
-			all := integers(position, n, func(i int) int64 { return value(level.spans[l.rows[i]]) })
+			all := integers(position, rows, func(i int) int64 { return value(level.spans[l.rows[i]]) })
 			return tables.NewInts(position, all.Ints(), nulls)
 		}
 		columns.addAs(model.ColumnOffset, position, numbers(func(s span) int64 { return s.Off }))
 		columns.addAs(model.ColumnSize, position, numbers(func(s span) int64 { return s.Size }))
 	}
-	return columns.table(n)
+	return columns.table(rows)
 }
 
 // declaredColumns returns what taco:metadata says of the columns of a level.

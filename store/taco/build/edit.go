@@ -147,33 +147,33 @@ func (e *editing) readLevels(ctx context.Context, d *taco.Dataset) (err error) {
 // apply drops and renames columns of the levels, and takes the descriptions of renamed ones along.
 func (c *Changes) apply(levels []*Level, said map[string]string) error {
 	for _, text := range c.Drop {
-		k, name, err := find(levels, text)
+		depth, name, err := find(levels, text)
 		if err != nil {
 			return err
 		}
-		levels[k].Table = levels[k].Table.Without(name)
+		levels[depth].Table = levels[depth].Table.Without(name)
 	}
 	for _, text := range slices.Sorted(maps.Keys(c.Rename)) {
-		k, name, err := find(levels, text)
+		depth, name, err := find(levels, text)
 		if err != nil {
 			return err
 		}
-		to := c.Rename[text]
-		what := badColumn(to)
-		if levels[k].Table.Index(to) >= 0 {
+		renamed := c.Rename[text]
+		what := badColumn(renamed)
+		if levels[depth].Table.Index(renamed) >= 0 {
 			what = "is there already"
 		}
 		if what != "" {
-			return unsupported("column "+to, "%s", what)
+			return unsupported("column "+renamed, "%s", what)
 		}
-		levels[k].Table = levels[k].Table.Rename(func(column string) string {
+		levels[depth].Table = levels[depth].Table.Rename(func(column string) string {
 			if column == name {
-				return to
+				return renamed
 			}
 			return column
 		})
-		if text := said[keyOf(k, name)]; text != "" {
-			said[keyOf(k, to)] = text
+		if text := said[keyOf(depth, name)]; text != "" {
+			said[keyOf(depth, renamed)] = text
 		}
 	}
 	return nil
@@ -265,16 +265,16 @@ func (e *editing) behind(ctx context.Context, f *os.File, l *taco2.Layout) error
 		return err
 	}
 	archive := &switched{archiveFile: disk(f)}
-	a := newArchive(archive)
-	a.file.n = l.End
-	a.zip.SetOffset(l.End)
+	appended := newArchive(archive)
+	appended.file.n = l.End
+	appended.zip.SetOffset(l.End)
 	places := slices.Clone(l.Places)
 	if e.writer.levels == nil {
 		doc, err := e.document(ctx)
 		if err != nil {
 			return err
 		}
-		if places[len(places)-1], err = a.put(ctx, collName, held(doc)); err != nil {
+		if places[len(places)-1], err = appended.put(ctx, collName, held(doc)); err != nil {
 			return err
 		}
 	} else {
@@ -282,21 +282,21 @@ func (e *editing) behind(ctx context.Context, f *os.File, l *taco2.Layout) error
 		for _, level := range e.writer.levels {
 			level.takePlaces() // places of folders are set again as their tables are written
 		}
-		if places, err = e.writer.metadata(ctx, a); err != nil {
+		if places, err = e.writer.metadata(ctx, appended); err != nil {
 			return err
 		}
 	}
-	if err := a.out.Flush(); err != nil {
+	if err := appended.out.Flush(); err != nil {
 		return err
 	}
-	pos, n := a.at(), a.entries
+	pos, entries := appended.at(), appended.entries
 	// Close writes a directory of the new entries alone: it is taken apart, since the file needs one of all entries.
 	archive.directory = &bytes.Buffer{}
-	if err := errors.Join(a.zip.Close(), a.out.Flush()); err != nil {
+	if err := errors.Join(appended.zip.Close(), appended.out.Flush()); err != nil {
 		return err
 	}
 	replaced := map[string]bool{}
-	fresh := taco2.ParseRecords(archive.directory.Bytes(), n)
+	fresh := taco2.ParseRecords(archive.directory.Bytes(), entries)
 	for _, r := range fresh {
 		replaced[r.Name] = true
 	}

@@ -80,23 +80,23 @@ func (w *writer) copyFiles(ctx context.Context, put putter) error {
 	files := w.order()
 	err := inorder.Do(ctx, len(files), w.o.Workers,
 		func(ctx context.Context, i int) (*loaded, error) {
-			l, err := load(ctx, w.o.Opener, w.row(files[i]))
+			content, err := load(ctx, w.o.Opener, w.row(files[i]))
 			if err != nil {
 				return nil, err
 			}
-			if err = w.inspect(ctx, files[i], l.open()); err != nil {
-				return nil, errors.Join(err, l.close())
+			if err = w.inspect(ctx, files[i], content.open()); err != nil {
+				return nil, errors.Join(err, content.close())
 			}
-			return l, nil
+			return content, nil
 		},
-		func(i int, l *loaded) error {
-			err := w.hand(files[i], l, put)
+		func(i int, content *loaded) error {
+			err := w.hand(files[i], content, put)
 			if err == nil && w.o.Progress != nil {
 				w.o.Progress(i+1, len(files))
 			}
 			return err
 		},
-		func(l *loaded) { _ = l.close() })
+		func(content *loaded) { _ = content.close() })
 	if err == nil && w.inspection != nil {
 		err = w.complete(ctx)
 	}
@@ -188,15 +188,15 @@ func (w *writer) inspected(ctx context.Context) error {
 
 // add adds columns to the levels.
 func (w *writer) add(added []*tables.Table) error {
-	for k, table := range added {
+	for depth, table := range added {
 		if table == nil {
 			continue
 		}
-		level := w.levels[k]
+		level := w.levels[depth]
 		if table.Len() != len(level.Rows) {
-			return unsupported(levelName(k), "%d rows of columns for %d samples", table.Len(), len(level.Rows))
+			return unsupported(levelName(depth), "%d rows of columns for %d samples", table.Len(), len(level.Rows))
 		}
-		if err := checkColumns(table, k); err != nil {
+		if err := checkColumns(table, depth); err != nil {
 			return err
 		}
 		level.Table = replaced(level.Table, table)

@@ -170,9 +170,9 @@ func (t *Table) Column(name string) (*Column, error) {
 	}
 	var out *Column
 	leaves := make([]int, len(t.Files)) // by file
-	for i, f := range t.Files {
-		leaves[i] = f.Column(name)
-		column, err := f.describe(name, leaves[i])
+	for i, shard := range t.Files {
+		leaves[i] = shard.Column(name)
+		column, err := shard.describe(name, leaves[i])
 		if out == nil {
 			out = column
 		}
@@ -181,7 +181,7 @@ func (t *Table) Column(name string) (*Column, error) {
 				column.Kind, t.Files[0].Name, out.Kind)
 		}
 		if err != nil {
-			return nil, fault.WithFile(err, f.Name)
+			return nil, fault.WithFile(err, shard.Name)
 		}
 	}
 	out.rows = t.Rows()

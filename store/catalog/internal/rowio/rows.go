@@ -192,7 +192,7 @@ func (c *catalogWriter) add(r *Row, i int, bad error, o RowOptions) error {
 		o.Skipped(i, bad)
 		return nil
 	}
-	n, err := c.write(r, i)
+	size, err := c.write(r, i)
 	if err != nil {
 		if fault.KindOf(err) != 0 {
 			return err
@@ -200,7 +200,7 @@ func (c *catalogWriter) add(r *Row, i int, bad error, o RowOptions) error {
 		return fmt.Errorf("catalog: %w", err)
 	}
 	c.rows++
-	c.inGroup += n
+	c.inGroup += size
 	if c.inRows++; c.inGroup >= groupBytes || c.inRows == maxGroupRows {
 		if err := c.file.Flush(); err != nil {
 			return fmt.Errorf("catalog: %w", err)

@@ -178,13 +178,13 @@ func (c *Container) Bytes() int64 {
 		return 0
 	}
 	defer c.Mu.Unlock()
-	n := c.Reader.Bytes()
+	size := c.Reader.Bytes()
 	for _, l := range c.levels {
 		if l != nil {
-			n += l.Table.Bytes() + 4*int64(cap(l.Parents)+cap(l.First)+cap(l.Rows))
+			size += l.Table.Bytes() + 4*int64(cap(l.Parents)+cap(l.First)+cap(l.Rows))
 		}
 	}
-	return n
+	return size
 }
 
 // Close closes all files.
@@ -222,7 +222,7 @@ func (c *Container) Linked(ctx context.Context, k int) (*Level, error) {
 	if err != nil || k == 0 || level.First != nil {
 		return level, err
 	}
-	up, err := c.Level(ctx, k-1)
+	above, err := c.Level(ctx, k-1)
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +231,7 @@ func (c *Container) Linked(ctx context.Context, k int) (*Level, error) {
 		return nil, err
 	}
 	level.Parents = parents
-	level.First, level.Rows = Group(parents, up.Table.Len())
+	level.First, level.Rows = Group(parents, above.Table.Len())
 	return level, nil
 }
 
@@ -384,31 +384,31 @@ func (c *Container) verifyRows(ctx context.Context, k int, above []Kind, r *Repo
 	kinds := make([]Kind, level.Table.Len())
 	seen := make(map[sibling]bool, len(kinds))
 	for row := range kinds {
-		e, err := c.EntryOf(ctx, k, row)
+		entry, err := c.EntryOf(ctx, k, row)
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
 			return nil, err
 		}
-		kinds[row] = e.Kind
-		is := sibling{id: e.ID}
+		kinds[row] = entry.Kind
+		here := sibling{id: entry.ID}
 		if k > 0 {
-			is.parent = level.Parents[row]
-			if above[is.parent] == File {
-				return nil, c.InRow(k, row, "its parent, row %d of level %d, is a FILE", is.parent, k-1)
+			here.parent = level.Parents[row]
+			if above[here.parent] == File {
+				return nil, c.InRow(k, row, "its parent, row %d of level %d, is a FILE", here.parent, k-1)
 			}
 		}
 		if c.Form.Indexes() {
-			is.object = e.URI
+			here.object = entry.URI
 		}
-		if seen[is] && !c.Form.InShards() { // of shards, only the first is found by its id
-			return nil, c.InRow(k, row, "a sibling has the same %s %q", c.IDColumn, e.ID)
+		if seen[here] && !c.Form.InShards() { // of shards, only the first is found by its id
+			return nil, c.InRow(k, row, "a sibling has the same %s %q", c.IDColumn, entry.ID)
 		}
-		seen[is] = true
-		if e.Kind == File && (c.Form.Older() || c.Form.InShards()) { // the others count the bytes that they read
+		seen[here] = true
+		if entry.Kind == File && (c.Form.Older() || c.Form.InShards()) { // the others count the bytes that they read
 			r.Files++
-			r.Bytes += e.Size
+			r.Bytes += entry.Size
 		}
 	}
 	return kinds, fault.WithFile(fault.WithPart(level.Table.Check(ctx), LevelName(k), 0), c.URI)

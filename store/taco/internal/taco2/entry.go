@@ -16,38 +16,38 @@ import (
 // Entry implements model.Reader.
 func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
 	level := c.levels[k]
-	e := model.Entry{ID: level.IDs.Str(row)}
+	entry := model.Entry{ID: level.IDs.Str(row)}
 	if level.IDs.Null(row) {
-		return e, c.container.InRow(k, row, "id is null")
+		return entry, c.container.InRow(k, row, "id is null")
 	}
 	// The id becomes part of a path in a FOLDER, so that a hostile container must not lead out of it.
-	if model.Climbs(e.ID) {
-		return e, c.container.InRow(k, row, "id %q could lead out of its folder", e.ID)
+	if model.Climbs(entry.ID) {
+		return entry, c.container.InRow(k, row, "id %q could lead out of its folder", entry.ID)
 	}
 	switch t := level.types.Bytes(row); string(t) {
 	case "FILE":
-		e.Kind = model.File
+		entry.Kind = model.File
 	case "FOLDER":
-		e.Kind = model.Folder
+		entry.Kind = model.Folder
 	default:
-		return e, c.container.InRow(k, row, "type %q is neither FILE nor FOLDER", t)
+		return entry, c.container.InRow(k, row, "type %q is neither FILE nor FOLDER", t)
 	}
 	if c.container.Form != model.TacoFolder {
 		if err := c.settle(ctx, k); err != nil {
-			return e, err
+			return entry, err
 		}
-		err := c.container.Place(&level.Places, row, &e)
-		return e, err
+		err := c.container.Place(&level.Places, row, &entry)
+		return entry, err
 	}
 	path, err := c.path(ctx, k, row)
 	if err != nil {
-		return e, err
+		return entry, err
 	}
-	e.URI, e.Offset, e.Size = source.Join(c.container.URI, "DATA/"+path), model.Whole, model.Whole
-	if e.Kind == model.Folder {
-		e.URI = source.Join(e.URI, MetaName)
+	entry.URI, entry.Offset, entry.Size = source.Join(c.container.URI, "DATA/"+path), model.Whole, model.Whole
+	if entry.Kind == model.Folder {
+		entry.URI = source.Join(entry.URI, MetaName)
 	}
-	return e, nil
+	return entry, nil
 }
 
 // path returns the ids from level 0 down to a row, joined by "/". It refuses ids that could lead out of a directory.
@@ -93,13 +93,13 @@ func (c *reader) doubtful(ctx context.Context, l *level, k int) (doubtful map[in
 		return nil, err
 	}
 	doubtful = map[int32]bool{}
-	up, before := c.levels[k-1], make([]string, len(c.sources))
-	for i := range up.Table.Len() {
-		from := up.from(i)
-		if string(up.types.Bytes(i)) != "FOLDER" || doubtful[from] {
+	above, before := c.levels[k-1], make([]string, len(c.sources))
+	for i := range above.Table.Len() {
+		from := above.from(i)
+		if string(above.types.Bytes(i)) != "FOLDER" || doubtful[from] {
 			continue
 		}
-		path := up.IDs.Str(i)
+		path := above.IDs.Str(i)
 		if k > 1 {
 			if path, err = c.path(ctx, k-1, i); err != nil {
 				return nil, err
@@ -137,19 +137,19 @@ func (c *reader) replace(ctx context.Context, l *level, k int, doubtful map[int3
 		stored[spans[i]] = true
 	}
 	for from := range doubtful {
-		z, err := c.zip(ctx, l, k, c.sources[from])
+		directory, err := c.zip(ctx, l, k, c.sources[from])
 		if err != nil {
 			return err
 		}
-		if z == nil {
+		if directory == nil {
 			continue
 		}
 		for i := range spans {
 			// A place outside the file stays, because it was never another sample's: reading it is an error.
-			if l.from(i) != from || !spans[i].In(0, z.r.Size()) {
+			if l.from(i) != from || !spans[i].In(0, directory.r.Size()) {
 				continue
 			}
-			if spans[i], err = c.find(ctx, z, l, k, i, stored); err != nil {
+			if spans[i], err = c.find(ctx, directory, l, k, i, stored); err != nil {
 				return err
 			}
 		}
@@ -218,20 +218,20 @@ func (c *reader) find(ctx context.Context, z *zipDirectory, l *level, k, row int
 // Parents implements model.Reader. A row has the position of its parent in the level above, in a catalog among the rows
 // of the same source file.
 func (c *reader) Parents(ctx context.Context, k int) ([]int32, error) {
-	l, up := c.levels[k], c.levels[k-1]
-	ids, err := model.Column(ctx, l.Table, model.ColumnParent, tables.Int64)
+	level, up := c.levels[k], c.levels[k-1]
+	ids, err := model.Column(ctx, level.Table, model.ColumnParent, tables.Int64)
 	if err != nil {
 		return nil, c.inLevel(err, k)
 	}
-	above := make([][]int32, len(c.sources)) // rows by source
-	above[0] = make([]int32, 0, up.Table.Len())
+	byFile := make([][]int32, len(c.sources)) // rows by source
+	byFile[0] = make([]int32, 0, up.Table.Len())
 	for i := range up.Table.Len() {
 		from := up.from(i)
-		above[from] = append(above[from], int32(i))
+		byFile[from] = append(byFile[from], int32(i))
 	}
-	parents := make([]int32, l.Table.Len())
+	parents := make([]int32, level.Table.Len())
 	for i := range parents {
-		among := above[l.from(i)]
+		among := byFile[level.from(i)]
 		switch {
 		case ids.Null(i):
 			return nil, c.container.InRow(k, i, "%s is null", model.ColumnParent)

@@ -60,11 +60,11 @@ func parseHeader(b []byte, total int64) (levels []span, collection span, err err
 		return bad(8, "compression method %d, expected 0 (stored)", le16(b, 8))
 	}
 	b = b[HeaderAt:zipDataAt]
-	n := int(b[0])
-	if n < 2 || n > HeaderPairs {
-		return bad(int64(HeaderAt), "%d entries, expected 2 to %d", n, HeaderPairs)
+	entries := int(b[0])
+	if entries < 2 || entries > HeaderPairs {
+		return bad(int64(HeaderAt), "%d entries, expected 2 to %d", entries, HeaderPairs)
 	}
-	spans := make([]span, n)
+	spans := make([]span, entries)
 	for i := range spans {
 		pos, part := 4+16*i, HeaderName+" entry "+strconv.Itoa(i)
 		spans[i], err = newSpan(le64(b, pos), le64(b, pos+8), int64(zipDataAt), total, part, int64(HeaderAt+pos))
@@ -72,7 +72,7 @@ func parseHeader(b []byte, total int64) (levels []span, collection span, err err
 			return nil, span{}, err
 		}
 	}
-	return spans[:n-1], spans[n-1], nil
+	return spans[:entries-1], spans[entries-1], nil
 }
 
 func le16(b []byte, at int) uint16 { return binary.LittleEndian.Uint16(b[at:]) }

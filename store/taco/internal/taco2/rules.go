@@ -44,15 +44,15 @@ var core = []rules.Field{
 // CoreViolations is Violations for the members that all documents have.
 func CoreViolations(doc map[string]json.RawMessage) (all []string) {
 	c := rules.Checker(func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) })
-	for _, f := range core {
-		v := any(nil)
-		if Has(doc[f.Name]) {
-			v = rules.Decoded(doc[f.Name])
+	for _, field := range core {
+		value := any(nil)
+		if Has(doc[field.Name]) {
+			value = rules.Decoded(doc[field.Name])
 		}
-		if list, ok := v.([]any); f.Need && (rules.Empty(v) || ok && len(list) == 0) {
-			c("%s is missing or empty", f.Name)
-		} else if v != nil {
-			f.Is(c, f.Name, v)
+		if list, ok := value.([]any); field.Need && (rules.Empty(value) || ok && len(list) == 0) {
+			c("%s is missing or empty", field.Name)
+		} else if value != nil {
+			field.Is(c, field.Name, value)
 		}
 	}
 	return all
@@ -86,10 +86,10 @@ func (c *reader) verifyFields(note func(format string, args ...any)) {
 		note("taco:field_schema is not an object of lists")
 		return
 	}
-	for k := range c.places {
-		fields, ok := schema[model.LevelName(k)]
+	for level := range c.places {
+		fields, ok := schema[model.LevelName(level)]
 		if !ok {
-			note("taco:field_schema has no %s", model.LevelName(k))
+			note("taco:field_schema has no %s", model.LevelName(level))
 			continue
 		}
 		names := map[string]bool{}
@@ -98,12 +98,12 @@ func (c *reader) verifyFields(note func(format string, args ...any)) {
 			if json.Unmarshal(raw, &pair) == nil && len(pair) >= 2 {
 				names[pair[0]] = true
 			} else {
-				note("taco:field_schema has %s for %s, which is not [name, type]", raw, model.LevelName(k))
+				note("taco:field_schema has %s for %s, which is not [name, type]", raw, model.LevelName(level))
 			}
 		}
 		ours := func(name string) bool { return strings.HasPrefix(name, "internal:") }
 		var violations []string
-		for _, col := range c.levels[k].Table.Columns() {
+		for _, col := range c.levels[level].Table.Columns() {
 			if !names[col.Name] && !ours(col.Name) {
 				violations = append(violations, col.Name)
 			}
@@ -111,10 +111,10 @@ func (c *reader) verifyFields(note func(format string, args ...any)) {
 		}
 		missing := slices.DeleteFunc(slices.Sorted(maps.Keys(names)), ours)
 		if len(missing) > 0 {
-			note("taco:field_schema has %q, which the table of %s has not", missing, model.LevelName(k))
+			note("taco:field_schema has %q, which the table of %s has not", missing, model.LevelName(level))
 		}
 		if len(violations) > 0 {
-			note("taco:field_schema has not %q, which the table of %s has", violations, model.LevelName(k))
+			note("taco:field_schema has not %q, which the table of %s has", violations, model.LevelName(level))
 		}
 	}
 }
@@ -161,10 +161,10 @@ func Violations(doc map[string]json.RawMessage) (all []string) {
 		}
 	}
 	for _, field := range extensions {
-		v := values[field.Name]
+		value := values[field.Name]
 		namespace, _, some := strings.Cut(field.Name, ":")
-		if v != nil {
-			field.Is(c, field.Name, v)
+		if value != nil {
+			field.Is(c, field.Name, value)
 		} else if some && field.Need {
 			missing := func(name string) bool { return values[name] == nil }
 			others := slices.DeleteFunc(ExtensionMembers(namespace), missing)
@@ -172,8 +172,9 @@ func Violations(doc map[string]json.RawMessage) (all []string) {
 				c("%s is missing: %s needs it", field.Name, others[0])
 			}
 		}
-		if list, ok := values[Counts[field.Name]].([]any); ok && v != nil && fmt.Sprint(v) != fmt.Sprint(len(list)) {
-			c("%s is %s: %s has %d", field.Name, rules.Shown(v), Counts[field.Name], len(list))
+		list, ok := values[Counts[field.Name]].([]any)
+		if ok && value != nil && fmt.Sprint(value) != fmt.Sprint(len(list)) {
+			c("%s is %s: %s has %d", field.Name, rules.Shown(value), Counts[field.Name], len(list))
 		}
 	}
 	return all

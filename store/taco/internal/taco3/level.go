@@ -134,23 +134,23 @@ func (c *reader) filePaths() (paths []string) {
 // ("before/t*.tif"), or what stands in front of the number ("before/t"), if no file is called so. "image", the name of
 // a field that nobody named, means the only entry, too.
 func (c *reader) sequence(ctx context.Context, name string) (*model.Sequence, error) {
-	it := c.coll.structure.sequence(name)
-	if it == nil {
+	item := c.coll.structure.sequence(name)
+	if item == nil {
 		return nil, nil
 	}
 	c.container.Mu.Lock()
 	defer c.container.Mu.Unlock()
-	level := c.itemLevel(it)
+	level := c.itemLevel(item)
 	if err := c.read(ctx, level.depth); err != nil {
 		return nil, err
 	}
-	all := *it
+	all := *item
 	// Without the bound, so that files over it are found.
 	all.Most = math.MaxInt
-	sequence := &model.Sequence{Most: it.Most, Level: level.depth, Rows: c.rowsOf(level, &all)}
+	sequence := &model.Sequence{Most: item.Most, Level: level.depth, Rows: c.rowsOf(level, &all)}
 	for sample, rows := range sequence.Rows {
 		for k, row := range rows {
-			if k >= it.Most || all.Number(level.ids[row]) != k {
+			if k >= item.Most || all.Number(level.ids[row]) != k {
 				sequence.Rows[sample] = nil
 			}
 			rows[k] = level.base + row
