@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -145,17 +146,10 @@ func Fields(ctx context.Context, src string, o Options) (names []string, err err
 		return nil, nil
 	}
 	o = o.withDefaults()
-	t := &Table{src: src, roots: source.RootsOf(o.Opener), opener: o.Opener}
-	file, err := t.reader(ctx)
-	if err != nil {
-		return nil, fault.WithFile(err, src)
+	table, err := columns.Open(ctx, o.Opener, src, o.CacheBytes)
+	if err == nil {
+		names, err = pairedFields(table)
+		err = errors.Join(err, table.Close())
 	}
-	tab, err := columns.OpenParquet(ctx, file, o.CacheBytes)
-	if err != nil {
-		_ = file.Close()
-		return nil, fault.WithFile(err, src)
-	}
-	names, err = pairedFields(tab)
-	_ = tab.Close()
 	return names, fault.WithFile(err, src)
 }

@@ -325,11 +325,11 @@ func (x *index) describe(ctx context.Context, w *writer, name string) error {
 
 // document returns the COLLECTION.json of all ZIPs.
 func (x *index) document(form Form) ([]byte, error) {
-	fields := make([]member, len(x.levels))
+	levels := make([]*tables.Table, len(x.levels))
 	for k, parts := range x.levels {
-		fields[k] = member{levelName(k), fieldsOf(&x.collection, k, parts[0].Without(taco.SourceColumn))}
+		levels[k] = parts[0].Without(taco.SourceColumn)
 	}
-	members := []member{{pitMember, x.pit}, {fieldsMember, object(fields)}, {sourcesMember, x.sources}}
+	members := append(x.collection.ofTables(x.pit, levels), member{sourcesMember, x.sources})
 	if form == TacocatFile {
 		members = append(members, member{tacocatMember, map[string]any{"version": 1, "num_datasets": x.sources.Count,
 			"dataset_sources": x.sources.Files}})

@@ -32,16 +32,10 @@ func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, erro
 	if w.levels, err = levelsOf(ctx, t.Samples, w.o.Form); err != nil {
 		return nil, err
 	}
-	if t.Columns != nil {
-		added, err := t.Columns(ctx, shown(w.levels))
-		if err == nil {
-			err = w.add(added)
-		}
-		if err != nil {
-			return nil, err
-		}
+	if err = w.addFrom(ctx, t.Columns); err == nil {
+		err = w.more(ctx)
 	}
-	if err := w.more(ctx); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return w.create(ctx, path)

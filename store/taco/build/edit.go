@@ -64,7 +64,10 @@ func Edit(ctx context.Context, path string, c Changes, o Options) (err error) {
 	if err := e.read(ctx); err != nil {
 		return err
 	}
-	return e.write(ctx)
+	if e.form == ZIP {
+		return e.zip(ctx)
+	}
+	return e.folder(ctx)
 }
 
 // editing is one run of Edit.
@@ -132,16 +135,13 @@ func (e *editing) readLevels(ctx context.Context, d *taco.Dataset) (err error) {
 	if err := e.changes.apply(writer.levels, writer.collection.said); err != nil {
 		return err
 	}
-	if err := writer.more(ctx); err != nil {
-		return err
+	// In this order, because columns that are added may be declared, and may have the positions of the extent.
+	for _, step := range []func(context.Context) error{writer.more, writer.typed, writer.measure, writer.settle} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
-	if err := writer.typed(ctx); err != nil {
-		return err
-	}
-	if err := writer.measure(ctx); err != nil {
-		return err
-	}
-	return writer.settle(ctx)
+	return nil
 }
 
 // apply drops and renames columns of the levels, and takes the descriptions of renamed ones along.
@@ -198,14 +198,6 @@ func find(levels []*Level, text string) (level int, name string, err error) {
 		return 0, "", table.NoColumn(name)
 	}
 	return level, name, nil
-}
-
-// write writes the changed parts.
-func (e *editing) write(ctx context.Context) error {
-	if e.form == ZIP {
-		return e.zip(ctx)
-	}
-	return e.folder(ctx)
 }
 
 // document returns COLLECTION.json. Unless columns change, it keeps the old members about tree and columns.

@@ -138,11 +138,20 @@ func (w *writer) document(ctx context.Context) ([]byte, error) {
 	if err := w.located(ctx, world()); err != nil {
 		return nil, err
 	}
-	fields := make([]member, len(w.levels))
+	levels := make([]*tables.Table, len(w.levels))
 	for k := range w.levels {
-		fields[k] = member{levelName(k), fieldsOf(&w.collection, k, w.consolidated(k))}
+		levels[k] = w.consolidated(k)
 	}
-	return w.collection.document(member{pitMember, pit(w.levels)}, member{fieldsMember, object(fields)})
+	return w.collection.document(w.collection.ofTables(pit(w.levels), levels)...)
+}
+
+// ofTables returns the members about the tree and the columns of the tables of METADATA.
+func (c *Collection) ofTables(tree *model.Tree, levels []*tables.Table) []member {
+	fields := make([]member, len(levels))
+	for k, table := range levels {
+		fields[k] = member{levelName(k), fieldsOf(c, k, table)}
+	}
+	return []member{{pitMember, tree}, {fieldsMember, object(fields)}}
 }
 
 // fieldsOf returns the columns of a table of METADATA as taco:field_schema has them: name, type and description.

@@ -33,11 +33,16 @@ func (w *writer) tortilla(ctx context.Context, f archiveFile) error {
 	for k, level := range w.levels {
 		level.spans = make([]span, len(level.Rows))
 		t.formats = append(t.formats, make([]string, len(level.Rows)))
-		enc, err := t.encoder(ctx, k)
+		// One schema serves the tables of all folders of the level.
+		table, err := t.table(ctx, k, model.UpTo[int](len(level.Rows)), level.spans)
 		if err != nil {
 			return err
 		}
-		t.encoders = append(t.encoders, enc)
+		encoder, err := encode.NewWriter(arrow.Fitted(ctx, table), nil)
+		if err != nil {
+			return err
+		}
+		t.encoders = append(t.encoders, encoder)
 		for i := range level.Rows {
 			if level.Rows[i].Padding {
 				return unsupported(fmt.Sprintf("sample %q", path(w.levels, k, i)),
@@ -213,15 +218,6 @@ func (t *tortillaWriter) footer(ctx context.Context, b blob, lo, hi int) (span, 
 	pos := t.at()
 	err = t.encoders[k].Write(ctx, t.out, table)
 	return span{Off: pos, Size: t.at() - pos}, err
-}
-
-// encoder returns the encoder of the tables of level k. One schema serves all.
-func (t *tortillaWriter) encoder(ctx context.Context, k int) (*encode.Writer, error) {
-	table, err := t.table(ctx, k, model.UpTo[int](len(t.w.levels[k].Rows)), t.w.levels[k].spans)
-	if err != nil {
-		return nil, err
-	}
-	return encode.NewWriter(arrow.Fitted(ctx, table), nil)
 }
 
 // columns returns the columns of the samples of level k, except those with names that a Tortilla defines itself.

@@ -204,6 +204,18 @@ func (w *writer) add(added []*tables.Table) error {
 	return nil
 }
 
+// addFrom adds the columns that more returns, if it is not nil.
+func (w *writer) addFrom(ctx context.Context, more More) error {
+	if more == nil {
+		return nil
+	}
+	added, err := more(ctx, shown(w.levels))
+	if err != nil {
+		return err
+	}
+	return w.add(added)
+}
+
 // located sets the extent of the description, if it has none: to the extent of the samples, or to another one if these
 // have no positions.
 func (w *writer) located(ctx context.Context, otherwise *Extent) error {
@@ -218,17 +230,8 @@ func (w *writer) located(ctx context.Context, otherwise *Extent) error {
 // more adds the columns of the options to the levels. The columns of Options.Inspect are left to complete if files are
 // inspected while they are copied.
 func (w *writer) more(ctx context.Context) error {
-	if w.o.More != nil {
-		added, err := w.o.More(ctx, shown(w.levels))
-		if err == nil {
-			err = w.add(added)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if w.o.Inspect == nil {
-		return nil
+	if err := w.addFrom(ctx, w.o.More); err != nil || w.o.Inspect == nil {
+		return err
 	}
 	in := w.o.Inspect(shown(w.levels))
 	if w.inspection = &in; w.readsOnce() {
