@@ -325,6 +325,14 @@ func localURI(base, path string, absolute bool) (string, error) {
 	return filepath.ToSlash(abs), nil
 }
 
+// optional returns a text for a column that may be null, nil for "".
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
 // readRow makes the row of one file, without its time.
 func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 	open, name := o.Opener, f.path
@@ -354,9 +362,6 @@ func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 	if f.member != nil {
 		row.Offset, row.Length = &f.member.Offset, &f.member.Length
 	}
-	if asset.ETag != "" {
-		row.ETag = &asset.ETag
-	}
 	if meta.Format == magic.Rumi {
 		row.Header = meta.Blob
 	}
@@ -376,12 +381,7 @@ func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 		e := int32(meta.EPSG)
 		row.EPSG = &e
 	}
-	if meta.CRS != "" {
-		row.CRS = &meta.CRS
-	}
-	if names := catalog.NamesText(asset.Names); names != "" {
-		row.Names = &names
-	}
+	row.ETag, row.CRS, row.Names = optional(asset.ETag), optional(meta.CRS), optional(catalog.NamesText(asset.Names))
 	if b, ok := meta.Bounds(index.Height, index.Width); ok {
 		row.Transform = meta.Transform[:]
 		row.MinX, row.MinY, row.MaxX, row.MaxY = &b[0], &b[1], &b[2], &b[3]

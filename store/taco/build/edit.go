@@ -256,8 +256,7 @@ func (e *editing) behind(ctx context.Context, f *os.File, l *taco2.Layout) error
 	if _, err := f.Seek(l.End, io.SeekStart); err != nil {
 		return err
 	}
-	archive := &switched{archiveFile: disk(f)}
-	appended := newArchive(archive)
+	appended := newArchive(disk(f))
 	appended.file.n = l.End
 	appended.zip.SetOffset(l.End)
 	places := slices.Clone(l.Places)
@@ -283,12 +282,13 @@ func (e *editing) behind(ctx context.Context, f *os.File, l *taco2.Layout) error
 	}
 	pos, entries := appended.at(), appended.entries
 	// Close writes a directory of the new entries alone: it is taken apart, since the file needs one of all entries.
-	archive.directory = &bytes.Buffer{}
+	var directory bytes.Buffer
+	appended.out.Reset(&directory)
 	if err := errors.Join(appended.zip.Close(), appended.out.Flush()); err != nil {
 		return err
 	}
 	replaced := map[string]bool{}
-	fresh := taco2.ParseRecords(archive.directory.Bytes(), entries)
+	fresh := taco2.ParseRecords(directory.Bytes(), entries)
 	for _, r := range fresh {
 		replaced[r.Name] = true
 	}
@@ -299,22 +299,8 @@ func (e *editing) behind(ctx context.Context, f *os.File, l *taco2.Layout) error
 			records = append(records, r)
 		}
 	}
-	_, err := archive.archiveFile.Write(taco2.AppendDirectory(nil, append(records, fresh...), pos))
+	_, err := appended.file.Write(taco2.AppendDirectory(nil, append(records, fresh...), pos))
 	return err
-}
-
-// switched is a file that writes to memory once directory is set.
-type switched struct {
-	archiveFile
-	directory *bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (s *switched) Write(p []byte) (int, error) {
-	if s.directory != nil {
-		return s.directory.Write(p)
-	}
-	return s.archiveFile.Write(p)
 }
 
 // folder writes a folder of links to the files of the old one, and exchanges them.

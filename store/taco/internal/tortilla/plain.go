@@ -102,7 +102,10 @@ func (c *plain) read(ctx context.Context, b *blob, i, level int) (*blob, error) 
 	if level >= maxDepth {
 		return nil, fault.New(fault.Limit, kid.part, place.Off, "more than %d levels", maxDepth)
 	}
-	inside := &within{c.requests, place}
+	inside, err := source.SectionOf(c.requests, place.Off, place.Size)
+	if err != nil {
+		return nil, fault.WithPart(err, kid.part, fault.NoOffset)
+	}
 	head := make([]byte, min(HeaderSize, place.Size))
 	if err := inside.ReadAt(ctx, head, 0); err != nil {
 		return nil, fault.WithPart(err, kid.part, fault.NoOffset)
@@ -115,21 +118,6 @@ func (c *plain) read(ctx context.Context, b *blob, i, level int) (*blob, error) 
 		return nil, fault.WithPart(err, kid.part, place.Off)
 	}
 	return kid, kid.check()
-}
-
-// within reads a range of a file.
-type within struct {
-	source.Reader
-	at span
-}
-
-func (w *within) Size() int64 { return w.at.Size }
-
-func (w *within) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if !(span{Off: off, Size: int64(len(p))}).In(0, w.at.Size) {
-		return fault.New(fault.Corrupt, "byte range", off, "%d bytes in %d", len(p), w.at.Size)
-	}
-	return w.Reader.ReadAt(ctx, p, w.at.Off+off)
 }
 
 // walk reads all footers, and returns the number of levels.
