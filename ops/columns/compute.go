@@ -389,9 +389,6 @@ func ParseClasses(text string) (path string, classes []int64, err error) {
 	if i := strings.LastIndex(text, "="); i >= 0 {
 		path, text = text[:i], text[i+1:]
 	}
-	bad := func() (string, []int64, error) {
-		return "", nil, fmt.Errorf("%q is not a list of classes such as 0,1,2 or label.tif=0-9", text)
-	}
 	for part := range strings.SplitSeq(text, ",") {
 		first, last, ranged := strings.Cut(strings.TrimSpace(part), "-")
 		lowest, err := strconv.ParseInt(first, 10, 32)
@@ -400,7 +397,7 @@ func ParseClasses(text string) (path string, classes []int64, err error) {
 			highest, err = strconv.ParseInt(last, 10, 32)
 		}
 		if err != nil || highest < lowest {
-			return bad()
+			return "", nil, fmt.Errorf("%q is not a list of classes such as 0,1,2 or label.tif=0-9", text)
 		}
 		if highest-lowest >= maxClasses-int64(len(classes)) {
 			return "", nil, fmt.Errorf("%q has more than %d classes", text, maxClasses)
