@@ -119,13 +119,7 @@ func (w *writer) columnsOf(ctx context.Context, l *namedLevel) (*tables.Table, e
 	// A sample and its file have one row of level 0, so that the columns are divided between them.
 	if w.named.file != "" {
 		files := l != w.named.levels[0]
-		var keep []int
-		for i, c := range table.Columns() {
-			if ofFile(c.Name) == files {
-				keep = append(keep, i)
-			}
-		}
-		table = table.Select(keep)
+		table = only(table, func(name string) bool { return ofFile(name) == files })
 	}
 	rows := make([]int, len(l.rows))
 	for i, row := range l.rows {

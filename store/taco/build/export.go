@@ -161,14 +161,9 @@ func copiedLevel(ctx context.Context, d *taco.Dataset, t *tables.Table, k int, r
 		}
 		level.add(k, r)
 	}
-	var keep []int
-	for i, c := range t.Columns() {
-		if !ofContainer(c.Name, d.IDColumn()) {
-			keep = append(keep, i)
-		}
-	}
 	typed := t.Retype(func(i int, _ tables.Column) tables.Type { return t.Required(i) })
-	level.Table = typed.Select(keep).Take(slices.Clone(rows))
+	users := only(typed, func(name string) bool { return !ofContainer(name, d.IDColumn()) })
+	level.Table = users.Take(slices.Clone(rows))
 	return level, checkColumns(level.Table, k)
 }
 

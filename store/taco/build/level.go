@@ -129,6 +129,17 @@ func replaced(t, by *tables.Table) *tables.Table {
 	return tables.Join(t, by).Select(places)
 }
 
+// only returns the columns of a table whose names keep accepts.
+func only(t *tables.Table, keep func(name string) bool) *tables.Table {
+	var places []int
+	for i, column := range t.Columns() {
+		if keep(column.Name) {
+			places = append(places, i)
+		}
+	}
+	return t.Select(places)
+}
+
 // checkColumns checks the names of the columns of a level.
 func checkColumns(t *tables.Table, k int) error {
 	bad := func(format string, args ...any) error {

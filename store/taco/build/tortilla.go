@@ -224,15 +224,8 @@ func (t *tortillaWriter) footer(ctx context.Context, b blob, lo, hi int) (span, 
 func (t *tortillaWriter) columns(k int) *tables.Table {
 	names := []string{"id", "type", tortilla.ColID, tortilla.ColFormat, tortilla.ColOffset, tortilla.ColLength,
 		tortilla.ColRoot}
-	var keep []int
-	table := t.w.levels[k].Table
-	for i, c := range table.Columns() {
-		// Two columns of one name would make readers refuse the table.
-		if !slices.Contains(names, c.Name) {
-			keep = append(keep, i)
-		}
-	}
-	return table.Select(keep)
+	// Two columns of one name would make readers refuse the table.
+	return only(t.w.levels[k].Table, func(name string) bool { return !slices.Contains(names, name) })
 }
 
 // table returns rows of level k with the columns of a Tortilla.
