@@ -235,10 +235,10 @@ func (p *page) section(s section) {
 	}
 }
 
-// plain escapes text for Markdown: strings in COLLECTION.json are text, not markup. A line break in it would end a row
-// of a table.
+// plain escapes text for Markdown: strings in COLLECTION.json are text, not markup.
 func plain(text string) string {
 	var b strings.Builder
+	// On one line, because a line break would end a row of a table.
 	for _, r := range strings.Join(strings.Fields(text), " ") {
 		if strings.ContainsRune("\\`*_{}[]<>#|~&!", r) {
 			b.WriteByte('\\')

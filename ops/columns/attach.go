@@ -47,8 +47,7 @@ func (a *Attach) More(ctx context.Context, o source.Opener, levels []build.Level
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	var vectors []*tables.Vector
+	set := &Set{}
 	for i, c := range table.Columns() {
 		if c.Name == on && on == "id" {
 			continue
@@ -65,12 +64,12 @@ func (a *Attach) More(ctx context.Context, o source.Opener, levels []build.Level
 		if err != nil {
 			return nil, fault.WithPart(err, "column "+c.Name, fault.NoOffset)
 		}
-		names, vectors = append(names, name), append(vectors, values)
+		set.Add(name, values)
 	}
-	if len(names) == 0 {
+	if len(set.names) == 0 {
 		return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "has no column beside %q", on)
 	}
-	return tables.FromVectors(names, vectors), nil
+	return set.Table(), nil
 }
 
 // match returns the row of each sample, -1 for none.

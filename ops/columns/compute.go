@@ -65,21 +65,21 @@ func (c *Compute) Inspect(levels []build.Level) build.Inspection {
 	for k := range levels {
 		rasters[k] = make([]*Raster, len(levels[k].Rows))
 	}
-	in := build.Inspection{Columns: func(ctx context.Context) ([]*tables.Table, error) {
+	inspection := build.Inspection{Columns: func(ctx context.Context) ([]*tables.Table, error) {
 		return c.columns(ctx, levels, rasters)
 	}}
 	if !c.reads() {
-		return in
+		return inspection
 	}
 	spaces := sync.Pool{New: func() any { return &space{} }} // as many are used as files are read at a time
-	in.File = func(ctx context.Context, k, row int, r source.Reader) (err error) {
+	inspection.File = func(ctx context.Context, k, row int, r source.Reader) (err error) {
 		free := spaces.Get().(*space)
 		defer spaces.Put(free)
 		below, path := paths(levels, k, row)
 		rasters[k][row], err = c.raster(ctx, free, r, below, path)
 		return err
 	}
-	return in
+	return inspection
 }
 
 // columns returns the columns of each level, of its rasters; other files have nil.
@@ -182,8 +182,8 @@ func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*
 			ids[i] = rows[i].ID
 		}
 	}
-	is := func(r *Raster) bool { return r != nil }
-	if slices.ContainsFunc(rasters[k], is) && !(c.Old && levels[k].Table.Index(CRS) >= 0) {
+	exists := func(r *Raster) bool { return r != nil }
+	if slices.ContainsFunc(rasters[k], exists) && !(c.Old && levels[k].Table.Index(CRS) >= 0) {
 		set.Rasters(rasters[k], c.wanted(true))
 	}
 	for _, extension := range []string{"stac", "istac"} {
@@ -194,7 +194,7 @@ func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*
 			return nil, err
 		}
 	}
-	if slices.ContainsFunc(files, is) {
+	if slices.ContainsFunc(files, exists) {
 		set.Rasters(files, c.wanted(false))
 	}
 	if k > 0 {
@@ -277,13 +277,14 @@ func (c *Compute) times(ctx context.Context, set *Set, l *build.Level, prefix st
 		if none[i] = start.Null(i) || end.Null(i); none[i] {
 			continue
 		}
-		a, b := start.Int(i), end.Int(i)
-		if a > b {
+		first, last := start.Int(i), end.Int(i)
+		if first > last {
 			return fault.New(fault.Corrupt, fmt.Sprintf("sample %q", l.Rows[i].ID), fault.NoOffset,
-				"%s is %s, after %s, which is %s", prefix+timeStart, tables.FormatTimestamp(a), prefix+timeEnd,
-				tables.FormatTimestamp(b))
+				"%s is %s, after %s, which is %s", prefix+timeStart, tables.FormatTimestamp(first), prefix+timeEnd,
+				tables.FormatTimestamp(last))
 		}
-		middle[i] = a + int64(uint64(b-a)/2) // their sum could overflow
+		// Half of the difference is added, because their sum would overflow for times far away.
+		middle[i] = first + int64(uint64(last-first)/2)
 	}
 	if l.Table.Index(prefix+timeMiddle) < 0 {
 		set.Add(prefix+timeMiddle, tables.NewInts(timestamps, middle, none))
@@ -388,23 +389,20 @@ func ParseClasses(text string) (path string, classes []int64, err error) {
 	if i := strings.LastIndex(text, "="); i >= 0 {
 		path, text = text[:i], text[i+1:]
 	}
-	bad := func() (string, []int64, error) {
-		return "", nil, fmt.Errorf("%q is not a list of classes such as 0,1,2 or label.tif=0-9", text)
-	}
 	for part := range strings.SplitSeq(text, ",") {
 		first, last, ranged := strings.Cut(strings.TrimSpace(part), "-")
-		lo, err := strconv.ParseInt(first, 10, 32)
-		hi := lo
+		lowest, err := strconv.ParseInt(first, 10, 32)
+		highest := lowest
 		if err == nil && ranged {
-			hi, err = strconv.ParseInt(last, 10, 32)
+			highest, err = strconv.ParseInt(last, 10, 32)
 		}
-		if err != nil || hi < lo {
-			return bad()
+		if err != nil || highest < lowest {
+			return "", nil, fmt.Errorf("%q is not a list of classes such as 0,1,2 or label.tif=0-9", text)
 		}
-		if hi-lo >= maxClasses-int64(len(classes)) {
+		if highest-lowest >= maxClasses-int64(len(classes)) {
 			return "", nil, fmt.Errorf("%q has more than %d classes", text, maxClasses)
 		}
-		for v := lo; v <= hi; v++ {
+		for v := lowest; v <= highest; v++ {
 			if slices.Contains(classes, v) {
 				return "", nil, fmt.Errorf("%q has class %d twice", text, v)
 			}

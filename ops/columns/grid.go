@@ -56,8 +56,8 @@ func (g *grid) code(p [2]float64) string {
 	}
 	row, _ := slices.BinarySearch(g.lats, p[1])
 	row = min(max(row-1, 0), len(g.lats)-1)
-	n := max(1, int(math.Ceil(2*math.Pi*equatorKilometres*math.Cos(g.lats[row]*math.Pi/180)/g.kilometres)))
-	lons := around(n, 360)
+	cells := max(1, int(math.Ceil(2*math.Pi*equatorKilometres*math.Cos(g.lats[row]*math.Pi/180)/g.kilometres)))
+	lons := around(cells, 360)
 	zero := 0
 	for i := range lons {
 		if math.Abs(lons[i]) < math.Abs(lons[zero]) {
@@ -66,7 +66,7 @@ func (g *grid) code(p [2]float64) string {
 	}
 	column, _ := slices.BinarySearch(lons, p[0])
 	if column--; column < 0 {
-		column = n - 1
+		column = cells - 1
 	}
 	return fmt.Sprintf("%04dkm_%s_%s", int(g.kilometres), label(row-g.zero, "U", "D"), label(column-zero, "R", "L"))
 }

@@ -46,22 +46,23 @@ func (c *Compute) Histograms(ctx context.Context, o source.Opener, levels []buil
 	if err != nil || lows == nil {
 		return nil, err
 	}
-	lo, hi := math.Inf(1), math.Inf(-1)
+	least, greatest := math.Inf(1), math.Inf(-1)
 	for i := range deepest.Rows {
 		for b := range lows[i] {
-			if lows[i][b] < lo { // NaN, of a band without valid pixels, is not
-				lo = lows[i][b]
+			// Compared without min, so that NaN of a band without valid pixels does not count.
+			if lows[i][b] < least {
+				least = lows[i][b]
 			}
-			if highs[i][b] > hi {
-				hi = highs[i][b]
+			if highs[i][b] > greatest {
+				greatest = highs[i][b]
 			}
 		}
 	}
-	if !(lo <= hi) || math.IsInf(hi-lo, 0) {
+	if !(least <= greatest) || math.IsInf(greatest-least, 0) {
 		return nil, nil
 	}
 	for _, part := range components(levels, lows) {
-		data, err := c.count(ctx, o, part, lo, hi)
+		data, err := c.count(ctx, o, part, least, greatest)
 		if err != nil {
 			return nil, err
 		}
@@ -107,25 +108,25 @@ func components(levels []build.Level, stats [][]float64) (out []component) {
 	deepest := len(levels) - 1
 	places := map[string]int{}
 	for i := range levels[deepest].Rows {
-		r := &levels[deepest].Rows[i]
-		if r.Folder || r.Padding || len(stats[i]) == 0 {
+		file := &levels[deepest].Rows[i]
+		if file.Folder || file.Padding || len(stats[i]) == 0 {
 			continue
 		}
 		below, _ := paths(levels, deepest, i)
-		k, known := places[below]
+		place, known := places[below]
 		if !known {
-			k = len(out)
-			places[below] = k
+			place = len(out)
+			places[below] = place
 			out = append(out, component{below, len(stats[i]), make([]*build.Row, len(levels[0].Rows))})
 		}
-		if out[k].bands != len(stats[i]) {
-			out[k].bands = -1
+		if out[place].bands != len(stats[i]) {
+			out[place].bands = -1
 		}
 		row := i
 		for l := deepest; l > 0; l-- {
 			row = int(levels[l].Rows[row].Parent)
 		}
-		out[k].files[row] = r
+		out[place].files[row] = file
 	}
 	return slices.DeleteFunc(out, func(c component) bool { return c.bands < 0 })
 }
@@ -136,7 +137,7 @@ func (c *Compute) count(ctx context.Context, o source.Opener, of component, lo, 
 	if workers <= 0 {
 		workers = procs.Workers()
 	}
-	s := &strips{len(of.files), make([][]byte, of.bands), make([][][]byte, of.bands)}
+	image := &strips{len(of.files), make([][]byte, of.bands), make([][][]byte, of.bands)}
 	err := inorder.Do(ctx, len(of.files), workers,
 		func(ctx context.Context, i int) ([][]uint32, error) {
 			if of.files[i] == nil {
@@ -151,13 +152,13 @@ func (c *Compute) count(ctx context.Context, o source.Opener, of component, lo, 
 			return counts, fault.WithPart(bare(err), "sample "+of.files[i].ID, fault.NoOffset)
 		},
 		func(_ int, counts [][]uint32) error {
-			s.append(counts)
+			image.append(counts)
 			return nil
 		}, func([][]uint32) {})
 	if err != nil {
 		return nil, err
 	}
-	return s.tiff(), nil
+	return image.tiff(), nil
 }
 
 // histogram counts the valid pixels of a raster by band.
@@ -190,7 +191,8 @@ func binOf(v, lo, hi float64) int {
 	const width = histogramLevels / float64(histogramBins)
 	scaled := (v - lo) / (hi - lo) * histogramLevels
 	bin := min(max(int(scaled/width), 0), histogramBins-1)
-	// The quotient may round over an edge of a bin. A bin has its lower edge, and the last one both.
+	// The quotient may round over an edge of a bin, so that it is compared with the edges. A bin has its lower edge,
+	// and the last one both.
 	switch {
 	case scaled < float64(bin)*width:
 		bin--
@@ -243,7 +245,8 @@ func (s *strips) tiff() []byte {
 	}
 	const dir = 16 // behind the header of a BigTIFF
 	offs, sizes := make([]uint64, len(lists)), make([]uint64, len(lists))
-	pos := uint64(ifd.End(dir, s.fields(offs, sizes))) // the fields have their size before they have their values
+	// The directory has its size before it has its values, so that the strips behind it can be placed.
+	pos := uint64(ifd.End(dir, s.fields(offs, sizes)))
 	for i, strip := range lists {
 		offs[i], sizes[i] = pos, uint64(len(strip))
 		pos += sizes[i]
@@ -254,17 +257,17 @@ func (s *strips) tiff() []byte {
 
 // fields returns the directory of the image, whose strips have some offsets and sizes.
 func (s *strips) fields(offs, sizes []uint64) []ifd.Field {
-	n := len(s.bands)
+	bands := len(s.bands)
 	fields := []ifd.Field{
 		ifd.Longs(ifd.TagImageWidth, histogramBins), ifd.Longs(ifd.TagImageLength, uint32(s.rows)),
-		ifd.Shorts(ifd.TagBitsPerSample, slices.Repeat([]uint16{32}, n)...),
+		ifd.Shorts(ifd.TagBitsPerSample, slices.Repeat([]uint16{32}, bands)...),
 		ifd.Shorts(ifd.TagCompression, compressionZstd),
 		ifd.Shorts(ifd.TagPhotometric, 1), ifd.Long8s(ifd.TagStripOffsets, offs...),
-		ifd.Shorts(ifd.TagSamplesPerPixel, uint16(n)), ifd.Longs(ifd.TagRowsPerStrip, stripRows),
+		ifd.Shorts(ifd.TagSamplesPerPixel, uint16(bands)), ifd.Longs(ifd.TagRowsPerStrip, stripRows),
 		ifd.Long8s(ifd.TagStripByteCounts, sizes...), ifd.Shorts(ifd.TagPlanarConfig, 2),
 	}
-	if n > 1 {
-		fields = append(fields, ifd.Shorts(ifd.TagExtraSamples, make([]uint16, n-1)...))
+	if bands > 1 {
+		fields = append(fields, ifd.Shorts(ifd.TagExtraSamples, make([]uint16, bands-1)...))
 	}
-	return append(fields, ifd.Shorts(ifd.TagSampleFormat, slices.Repeat([]uint16{1}, n)...))
+	return append(fields, ifd.Shorts(ifd.TagSampleFormat, slices.Repeat([]uint16{1}, bands)...))
 }

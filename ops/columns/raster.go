@@ -41,33 +41,34 @@ func (c *Compute) read(ctx context.Context, s *space, file source.Reader, below 
 		return nil, bare(err)
 	}
 	index := asset.Index
-	r := &Raster{Shape: [3]int{index.Bands, index.Height, index.Width}, EPSG: meta.EPSG,
+	raster := &Raster{Shape: [3]int{index.Bands, index.Height, index.Width}, EPSG: meta.EPSG,
 		LonLat: [2]float64{math.NaN(), math.NaN()}}
 	header := meta.Kept(index)
-	if c.names["index"] || c.names["rumi"] { // a container may have a million
-		r.Index, r.Names = header, catalog.NamesText(asset.Names)
+	// Headers are kept only for the columns that have them, because a container may have a million.
+	if c.names["index"] || c.names["rumi"] {
+		raster.Index, raster.Names = header, catalog.NamesText(asset.Names)
 	}
 	if c.names["rumi"] && rumi.IsBlob(header) {
-		if r.pooled, err = s.pooled(ctx, o, index, header); err != nil {
+		if raster.pooled, err = s.pooled(ctx, o, index, header); err != nil {
 			return nil, bare(err)
 		}
 	}
 	if meta.Transform != nil {
-		r.Placed, r.Transform = true, *meta.Transform
-		r.centre()
+		raster.Placed, raster.Transform = true, *meta.Transform
+		raster.centre()
 	}
 	if meta.Format == magic.TIFF && c.names["header"] {
-		r.header = headerOf(index)
+		raster.header = headerOf(index)
 	}
 	if c.names["scaling"] {
 		m, err := convert.ReadMeta(ctx, name, o)
 		if err != nil {
 			return nil, bare(err)
 		}
-		r.factors, r.offsets = scales(m.Bands, index.Bands)
+		raster.factors, raster.offsets = scales(m.Bands, index.Bands)
 	}
 	if !c.names["stats"] {
-		return r, nil
+		return raster, nil
 	}
 	array, err := s.read(ctx, o, index, header)
 	if err != nil {
@@ -75,15 +76,14 @@ func (c *Compute) read(ctx context.Context, s *space, file source.Reader, below 
 	}
 	defer array.Release()
 	classes := c.Classes[below]
-	if r.Stats, err = s.bands.Image(array.Data, array.Valid, array.DType, array.Shape[0], classes); err != nil {
+	if raster.Stats, err = s.bands.Image(array.Data, array.Valid, array.DType, array.Shape[0], classes); err != nil {
 		return nil, bare(err)
 	}
-	r.scale(classes != nil)
-	return r, nil
+	raster.scale(classes != nil)
+	return raster, nil
 }
 
-// centre sets the longitude and latitude of the centre, if the CRS is known. Package crs may differ in the last bits
-// from one machine to the next; 1e-9 degrees are 0.1 mm.
+// centre sets the longitude and latitude of the centre, if the CRS is known.
 func (r *Raster) centre() {
 	system, ok := crs.ByCode(r.EPSG)
 	if !ok {
@@ -91,6 +91,7 @@ func (r *Raster) centre() {
 	}
 	points := []crs.Point{crs.At(&r.Transform, float64(r.Shape[2])/2, float64(r.Shape[1])/2)}
 	system.Inverse(points, points)
+	// Rounded to 0.1 mm, because package crs may differ in the last bits from one machine to the next.
 	lon, lat := math.Round(points[0][0]*1e9)/1e9, math.Round(points[0][1]*1e9)/1e9
 	if math.Abs(lon) <= 180 && math.Abs(lat) <= 90 {
 		r.LonLat = [2]float64{lon, lat}

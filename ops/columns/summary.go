@@ -124,7 +124,8 @@ func counted[T int8 | uint8 | int16 | uint16](s *Summarizer, values []T, pixels 
 	mean := float64(whole) / n
 	for i, c := range counts {
 		d := float64(int(low)+i) - mean
-		squares += float64(float64(d*d) * float64(c)) // not fused: the same on every processor
+		// The conversions keep the compiler from fusing, which would make results differ between processors.
+		squares += float64(float64(d*d) * float64(c))
 	}
 	out := []float64{float64(low), float64(high), mean, math.Sqrt(squares / n), 100 * n / float64(pixels)}
 	i, below := 0, 0 // below is how many samples are less than low + i
@@ -247,14 +248,14 @@ func divide(values []float64) (less, more int) {
 	pivot := max(min(a, b), min(max(a, b), c))
 	more = len(values)
 	for i := 0; i < more; {
-		switch v := values[i]; {
-		case v < pivot:
-			values[i], values[less] = values[less], v
+		switch value := values[i]; {
+		case value < pivot:
+			values[i], values[less] = values[less], value
 			less++
 			i++
-		case v > pivot:
+		case value > pivot:
 			more--
-			values[i], values[more] = values[more], v
+			values[i], values[more] = values[more], value
 		default:
 			i++
 		}

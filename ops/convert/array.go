@@ -166,7 +166,7 @@ func (c *toArray) makeSchema() error {
 			"a TileDB array cannot hold dtype %s", c.dtype), c.paths[0])
 	}
 	pipeline := filter.Pipeline{MaxChunk: filter.DefaultMaxChunk}
-	// Bytes of equal weight next to each other compress better; single bytes need no shuffle.
+	// Shuffled, because bytes of equal weight next to each other compress better. Single bytes need no shuffle.
 	if typ.Size() > 1 {
 		pipeline.Filters = append(pipeline.Filters, filter.Filter{ID: filter.ByteShuffle})
 	}
@@ -244,35 +244,37 @@ func (c *toArray) layout() string {
 func Image(ctx context.Context, w io.Writer, r *tiledb.Reader, m *tiledb.Images, i int64, o Options) error {
 	index := m.Index(i)
 	shape := [3]int{index.Bands, index.Height, index.Width}
-	n := int64(index.DType.Size())
+	size := int64(index.DType.Size())
 	for _, s := range shape {
-		if n > o.MaxBytes/int64(s) {
+		if size > o.MaxBytes/int64(s) {
 			return fault.New(fault.Limit, "array", fault.NoOffset, "(%d, %d, %d) %s is over %d bytes", index.Bands,
 				index.Height, index.Width, index.DType, o.MaxBytes)
 		}
-		n *= int64(s)
+		size *= int64(s)
 	}
-	pixels := make([]byte, n)
-	im := &image{holding: &holding{meta: tiff.Meta{NoData: NoDataText(index)}}, pixels: pixels, times: 1, shape: shape,
-		dtype: index.DType}
-	if err := o.fits(im); err != nil {
+	pixels := make([]byte, size)
+	picture := &image{holding: &holding{meta: tiff.Meta{NoData: NoDataText(index)}}, pixels: pixels, times: 1,
+		shape: shape, dtype: index.DType}
+	if err := o.fits(picture); err != nil {
 		return err
 	}
 	if err := m.Read(ctx, r, pixels, i, chunk.Box{B1: index.Bands, Y1: index.Height, X1: index.Width}); err != nil {
 		return err
 	}
-	return o.write(ctx, w, im)
+	return o.write(ctx, w, picture)
 }
 
 // newArray has write make an array at a path in a hidden directory beside dir, and then gives it the name dir in one
-// step: see durable.Replace. For a link it is beside the directory that the link leads to, since it needs to be on the
-// same file system, and the link should stay. With overwrite dir may be an array, whose files are then removed.
+// step: see durable.Replace. With overwrite dir may be an array, whose files are then removed.
 func newArray(dir string, overwrite bool, write func(path string) error) (err error) {
 	place := pathname.Join(dir)
+	// For a link, beside the directory that it leads to, since a rename needs to stay on one file system, and the link
+	// should stay.
 	if real, err := filepath.EvalSymlinks(place); err == nil {
 		place = real
 	}
-	if place, err = filepath.Abs(place); err != nil { // the hidden name repeats the name, and "." is not a name
+	// The hidden name repeats the name of the array, which must not be "." then.
+	if place, err = filepath.Abs(place); err != nil {
 		return err
 	}
 	check := func() error {
@@ -294,7 +296,8 @@ func newArray(dir string, overwrite bool, write func(path string) error) (err er
 	if err := write(path); err != nil {
 		return err
 	}
-	if err := check(); err != nil { // another run may have changed it meanwhile
+	// Again, because another run may have changed it meanwhile.
+	if err := check(); err != nil {
 		return err
 	}
 	return durable.Replace(path, place)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/codec/openzl"
+	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/loader"
@@ -252,16 +253,16 @@ func (o *Options) fits(im *image) error {
 	refuse := func(format string, args ...any) error {
 		return fault.New(fault.Unsupported, "conversion", fault.NoOffset, format, args...)
 	}
-	generation, bands, d, place := generations[o.Format].number, im.shape[0], im.dtype, &im.meta.Geo
+	generation, bands, dtype, place := generations[o.Format].number, im.shape[0], im.dtype, &im.meta.Geo
 	switch {
 	case bands > math.MaxUint16:
 		return refuse("it has %d bands: at most %d can be written", bands, math.MaxUint16)
 	case o.Format == TOG:
-		if format, _ := tiff.FormatOf(d); format == 0 {
-			return refuse("a TIFF cannot hold dtype %s", d)
+		if format, _ := tiff.FormatOf(dtype); format == 0 {
+			return refuse("a TIFF cannot hold dtype %s", dtype)
 		}
-	case d == chunk.Complex128 && o.Format != Rumi3 || !rumi.Stores(generation, d):
-		return refuse("rumi of generation %d cannot hold dtype %s", generation, d)
+	case dtype == chunk.Complex128 && o.Format != Rumi3 || !rumi.Stores(generation, dtype):
+		return refuse("rumi of generation %d cannot hold dtype %s", generation, dtype)
 	case generation > 1 && (place.HasTransform || place.EPSG != 0 || len(place.GeoKeys) > 0):
 		// The headers of generations 2 and 3 have only these two numbers, and none of the GeoTIFF keys. EPSG codes
 		// of GeoTIFF go from 1024 to 32766.
@@ -338,7 +339,8 @@ func (o *Options) compress(ctx context.Context, w io.Writer, pixels []byte, l ru
 func encode(enc *openzl.Encoder, tile []byte, d chunk.DType, c *rumi.Cuts, i int) ([]byte, error) {
 	height, w := c.Rows(i)
 	width := d.Size()
-	if d == chunk.Complex128 { // OpenZL has no numbers of 16 bytes: a frame of generation 3 has components then
+	// Components are compressed, because OpenZL has no numbers of 16 bytes: only generation 3 has such frames.
+	if d == chunk.Complex128 {
 		width, w = width/2, 2*w
 	}
 	frame, err := enc.Encode(nil, tile, width, height, w)
@@ -367,21 +369,95 @@ func (c *Chip) Write(ctx context.Context, w io.Writer, o Options) error {
 	if o.Format == TileDB {
 		return fmt.Errorf("format is %q: a chip is a file", o.Format)
 	}
-	h := &holding{meta: tiff.Meta{NoData: c.NoData, BandNames: c.Bands, Geo: c.Geo}, image: &chunk.Index{}}
+	held := &holding{meta: tiff.Meta{NoData: c.NoData, BandNames: c.Bands, Geo: c.Geo}, image: &chunk.Index{}}
 	for _, name := range c.Bands {
-		h.meta.Bands = append(h.meta.Bands, tiff.Band{Description: name})
+		held.meta.Bands = append(held.meta.Bands, tiff.Band{Description: name})
 	}
 	if c.Mask != nil {
-		h.image.Mask = &chunk.Index{Bands: 1}
+		held.image.Mask = &chunk.Index{Bands: 1}
 	}
-	if _, err := o.keep(h); err != nil {
+	if _, err := o.keep(held); err != nil {
 		return err
 	}
 	if o.Format == Rumi {
-		h.extras.Items = tiff.DescriptionItems(c.Bands)
+		held.extras.Items = tiff.DescriptionItems(c.Bands)
 	}
-	return o.write(ctx, w, &image{holding: h, pixels: c.Pixels, times: 1, shape: c.Shape, dtype: c.DType, mask: c.Mask})
+	return o.write(ctx, w, &image{holding: held, pixels: c.Pixels, times: 1, shape: c.Shape, dtype: c.DType,
+		mask: c.Mask})
 }
 
 // HoldsNoData reports whether files of a format say which value is nodata.
 func HoldsNoData(format string) bool { return format != Rumi2 && format != Rumi3 }
+
+// check3 checks what only files of generation 3 have. Whether a unit fits depends on the raster, so that any shape
+// may have it here.
+func (o *Options) check3() error {
+	if o.Format != Rumi3 {
+		return nil
+	}
+	var err error
+	for _, shape := range [][2]int{{2, 2}, {1, 2}, {2, 1}} {
+		if _, err = rumi.ParseUnit(o.unit(), shape[0], shape[1]); err == nil {
+			break
+		}
+	}
+	return err
+}
+
+func (o *Options) unit() string { return cmp.Or(o.Unit, "tile") }
+
+// stack adds what a further raster holds. Either all have times, or none counts.
+func (h *holding) stack(next *holding) error {
+	differs := func(what string) error {
+		return fault.New(fault.Unsupported, "stack", fault.NoOffset, "it has other %s than the first raster", what)
+	}
+	meta, b := &h.meta, &next.meta
+	switch {
+	case meta.EPSG != b.EPSG || meta.HasTransform != b.HasTransform || meta.Transform != b.Transform ||
+		meta.Parameters != "" && b.Parameters != "" && !crs.SameParameters(meta.Parameters, b.Parameters):
+		return differs("georeferencing")
+	case !slices.Equal(meta.BandNames, b.BandNames):
+		return differs("names of bands")
+	case h.trailer == nil || next.trailer == nil || h.trailer.Kind != next.trailer.Kind:
+		h.trailer = nil
+	default:
+		h.trailer.Times = append(h.trailer.Times, next.trailer.Times...)
+	}
+	return nil
+}
+
+// cube sets what only a file of generation 3 has.
+func (o *Options) cube(im *image, layout *rumi.Layout) (err error) {
+	if layout.Trailer, err = o.trailer(im.holding, im.shape[0], im.times); err != nil {
+		return err
+	}
+	if layout.Unit, err = rumi.ParseUnit(o.unit(), im.shape[0], im.times); err != nil {
+		return fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%v", err)
+	}
+	layout.Times = im.times
+	return nil
+}
+
+// trailer returns the names and times of a file of generation 3: of the options, else of the rasters.
+func (o *Options) trailer(h *holding, bands, times int) (*rumi.Trailer, error) {
+	refuse := func(format string, args ...any) (*rumi.Trailer, error) {
+		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, format, args...)
+	}
+	trailer := o.Trailer
+	if trailer.Bands == nil {
+		trailer.Bands, _ = rumi.BandNames(h.meta.BandNames, bands)
+	}
+	if trailer.Times == nil && h.trailer != nil {
+		trailer.Kind, trailer.Times = h.trailer.Kind, h.trailer.Times
+	}
+	per := map[rumi.TimeKind]int{rumi.Instant: 1, rumi.Interval: 2}[trailer.Kind]
+	switch {
+	case len(trailer.Bands) != bands:
+		return refuse("there are %d names for its %d bands", len(trailer.Bands), bands)
+	case per == 0:
+		return refuse("it has no times, which rumi of generation 3 needs: --time gives them")
+	case len(trailer.Times) != per*times:
+		return refuse("there are %d times for its %d steps of time", len(trailer.Times)/per, times)
+	}
+	return &trailer, nil
+}

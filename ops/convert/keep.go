@@ -37,43 +37,43 @@ func (o *Options) inspect(ctx context.Context, path string) (*holding, error) {
 		return nil, err
 	}
 	defer file.Close()
-	h := &holding{}
+	held := &holding{}
 	if catalog.FormatOf(ctx, file).Class == magic.Picture {
-		if h.image, err = picture.Open(ctx, file, o.limits().MaxChunk); err == nil {
-			h.meta = pictureMeta(h.image)
-			h.steps, err = o.Steps.Indices("t", 1)
+		if held.image, err = picture.Open(ctx, file, o.limits().MaxChunk); err == nil {
+			held.meta = pictureMeta(held.image)
+			held.steps, err = o.Steps.Indices("t", 1)
 		}
-		return h, err
+		return held, err
 	}
-	f, err := rumi.Open(ctx, file, tiff.Limits{}.IFD())
+	directory, err := rumi.Open(ctx, file, tiff.Limits{}.IFD())
 	if err != nil {
 		return nil, err
 	}
-	if rumi.Is(ctx, f) {
-		return h, h.rumi(ctx, f, o)
+	if rumi.Is(ctx, directory) {
+		return held, held.rumi(ctx, directory, o)
 	}
-	if h.steps, err = o.Steps.Indices("t", 1); err != nil {
+	if held.steps, err = o.Steps.Indices("t", 1); err != nil {
 		return nil, err
 	}
-	img, err := tiff.FromFile(ctx, f, o.limits())
+	img, err := tiff.FromFile(ctx, directory, o.limits())
 	if err != nil {
 		return nil, err
 	}
-	h.meta, h.image = img.Meta, img.Index
-	if h.image.Mask, err = tiff.OpenMask(ctx, f, h.image, o.limits()); err != nil {
+	held.meta, held.image = img.Meta, img.Index
+	if held.image.Mask, err = tiff.OpenMask(ctx, directory, held.image, o.limits()); err != nil {
 		return nil, err
 	}
 	if o.Overviews {
-		if h.overviews, err = tiff.OpenOverviews(ctx, f, h.image, o.limits()); err != nil {
+		if held.overviews, err = tiff.OpenOverviews(ctx, directory, held.image, o.limits()); err != nil {
 			return nil, err
 		}
 	}
-	extras, err := tiff.ReadExtras(ctx, f)
+	extras, err := tiff.ReadExtras(ctx, directory)
 	if err != nil {
 		return nil, err
 	}
-	h.extras = *extras
-	return h, nil
+	held.extras = *extras
+	return held, nil
 }
 
 // pictureMeta returns what the header of a PNG or JPEG file says besides the shape.
@@ -207,7 +207,8 @@ func (o *Options) left(h *holding) []string {
 func (o *Options) leftTags(h *holding, add func(bool, string)) {
 	meta := &h.meta
 	add(meta.NoData != "", "nodata value")
-	named := 0 // items of GDAL metadata that the loop names one by one, so that "metadata" means the rest
+	// Items of GDAL metadata that the loop names one by one, so that "metadata" means the rest.
+	named := 0
 	for _, band := range meta.Bands {
 		add(band.Description != "" && o.Format != Rumi3, "band names")
 		add(band.Scale != nil && *band.Scale != 1, "scale")

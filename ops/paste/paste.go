@@ -117,20 +117,22 @@ func (b *blender) image() []byte {
 		return out
 	}
 	out := make([]byte, 0, 4*len(b.sum))
-	for i, v := range b.sum {
-		v /= b.weight[i%pixels]
+	for i, value := range b.sum {
+		value /= b.weight[i%pixels]
 		if b.weight[i%pixels] == 0 {
-			v = float32(math.NaN()) // the same bits on every processor, which 0 / 0 has not
+			// Not 0 / 0, because its bits differ between processors.
+			value = float32(math.NaN())
 		}
-		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(v))
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(value))
 	}
 	return out
 }
 
-// add adds a row of a window, weighted, to the sums. The conversions keep the compiler from fusing multiplication
-// and addition, which would make results differ between processors.
+// add adds a row of a window, weighted, to the sums.
 func add(to, from, across []float32, down float32) {
 	for x := range to {
+		// The conversions keep the compiler from fusing multiplication and addition, which would make results differ
+		// between processors.
 		to[x] += float32(from[x] * float32(down*across[x]))
 	}
 }
@@ -191,8 +193,9 @@ func (o *Options) check() error {
 }
 
 // bytes returns the memory for the image: the sums and the result take four bytes a value each, the weights four bytes
-// a pixel. As float64, because the product of large sides would overflow an int64.
+// a pixel.
 func (o *Options) bytes() float64 {
+	// As float64, because the product of large sides would overflow an int64.
 	return 8*float64(o.Bands)*float64(o.Height)*float64(o.Width) + 4*float64(o.Height)*float64(o.Width) +
 		4*float64(o.Bands)*float64(o.Grid.H)*float64(o.Grid.W)
 }

@@ -84,7 +84,8 @@ func (m *Maker) chip(ctx context.Context, i int64) (*chip, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Source = fault.WithoutSecrets(id) // a container is published
+	// Without secrets, because a container is published.
+	c.Source = fault.WithoutSecrets(id)
 	windows, err := m.origins(ctx, batch, draw)
 	if err != nil {
 		return nil, err
@@ -144,7 +145,7 @@ func (m *Maker) isEmpty(b *loader.Batch) bool {
 		}
 		valid := b.Tensor(name + validity).Data
 		missing := bytes.Count(valid, []byte{0})
-		// A product may round: see Labels.in.
+		// Divided, because a product may round: see Labels.in.
 		if missing > 0 && float64(missing)/float64(len(valid)) > *quality.MaxNoData {
 			return true
 		}
@@ -302,7 +303,7 @@ func missing(c *convert.Chip, f *Field, meta *tiff.Meta, w *origin, valid []byte
 	box := &w.Window
 	outside := w.place != nil || min(box.Y, box.X) < 0 || box.Y+box.H > index.Height || box.X+box.W > index.Width
 	if w.place != nil && c.NoData != "" && sample != nil && has(c.Pixels, valid, sample) {
-		// In another scene of the window the nodata value of the first one is a value like others.
+		// A mask, because in another scene of the window the nodata value of the first one is a value like others.
 		none := c.NoData
 		c.NoData, c.Mask = "", maskOf(valid, c.Shape)
 		if whole(c.Mask, valid) {

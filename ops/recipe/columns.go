@@ -45,7 +45,8 @@ func (t *table) add(c *chip) {
 	for k, file := range c.Files {
 		file.Bytes = nil
 		if n := len(t.files[k]); n > 0 && t.files[k][n-1].Names == file.Names {
-			file.Names = t.files[k][n-1].Names // one string in memory for all chips
+			// The string of the chip before, so that one is in memory for all chips.
+			file.Names = t.files[k][n-1].Names
 		}
 		t.files[k] = append(t.files[k], file)
 	}
@@ -152,7 +153,8 @@ func (m *Maker) carried(ctx context.Context, to *columns.Set) error {
 		if err != nil {
 			return err
 		}
-		to.Add(carried.to, values.MapStrings(fault.WithoutSecrets)) // a container is published
+		// Without secrets, because a container is published.
+		to.Add(carried.to, values.MapStrings(fault.WithoutSecrets))
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func (m *Maker) write(ctx context.Context, path string,
 	options := build.Options{Form: m.options.whole(path), PartBytes: m.options.PartBytes, Workers: m.workers,
 		Opener: m.options.Loader.Opener, Store: m.options.Store, Bytes: m.engine.Len() * m.engine.BatchBytes()}
 	if options.Form == build.StreamingTaco {
-		// The opener of the options may see other folders only.
+		// Files of its own, because the opener of the options may see other folders only.
 		files := &source.Files{}
 		defer func() { err = errors.Join(err, files.Close()) }()
 		c := &columns.Compute{Workers: m.workers}
@@ -165,30 +165,30 @@ const (
 
 // Open opens the source of a recipe.
 func Open(ctx context.Context, r *Recipe, o Options) (_ *Maker, err error) {
-	sp, err := r.spec(o.Base)
+	run, err := r.spec(o.Base)
 	if err != nil {
 		return nil, fmt.Errorf("recipe: %w", err)
 	}
-	m := &Maker{recipe: r, options: o, workers: cmp.Or(o.Loader.Workers, procs.Workers()),
+	maker := &Maker{recipe: r, options: o, workers: cmp.Or(o.Loader.Workers, procs.Workers()),
 		metas: lru.New[string, *tiff.Meta](metaBytes), ids: ids{map[string]int{}}}
 	if o.Loader.Opener == nil {
-		m.files = &source.Files{}
-		m.options.Loader.Opener = m.files
+		maker.files = &source.Files{}
+		maker.options.Loader.Opener = maker.files
 	}
-	m.options.Loader.AllColumns = len(r.Columns) > 0 || r.Split != nil && r.Split.By == "column"
+	maker.options.Loader.AllColumns = len(r.Columns) > 0 || r.Split != nil && r.Split.By == "column"
 	defer func() {
 		if err != nil {
-			m.Close()
+			maker.Close()
 		}
 	}()
-	if m.engine, err = loader.Open(ctx, sp, m.options.Loader); err != nil {
+	if maker.engine, err = loader.Open(ctx, run, maker.options.Loader); err != nil {
 		return nil, err
 	}
-	if err := m.openColumns(ctx); err != nil {
+	if err := maker.openColumns(ctx); err != nil {
 		return nil, err
 	}
-	m.spaces.New = func() any { return &columns.Summarizer{} }
-	return m, nil
+	maker.spaces.New = func() any { return &columns.Summarizer{} }
+	return maker, nil
 }
 
 // Close ends the use of the source. Its files were only read, so that there is no error to tell.

@@ -62,7 +62,7 @@ func noDataAs(nodata string, d chunk.DType) []byte {
 		return nil
 	}
 	want, have := *index.NoData, numbers[0]
-	// Many files have -3.4028235e+38, which rounds to the lowest float32.
+	// A value that float32 rounds is one, too, because many files have -3.4028235e+38, the lowest float32.
 	rounded := !d.Integer() && !math.IsInf(have, 0) && !math.IsNaN(want)
 	if rounded || want == have || math.IsNaN(want) && math.IsNaN(have) {
 		return sample
@@ -115,7 +115,7 @@ func beside(sample []byte, d chunk.DType) []byte {
 		}
 		return as(bits - 1)
 	}
-	// Floats of one sign are ordered as their bits are.
+	// Floats of one sign are ordered as their bits are, so that the next one differs by 1.
 	switch down := as(bits + 1); {
 	case bits&^sign == 0: // 0 and -0
 		return as(sign | 1)

@@ -82,6 +82,7 @@ func (m *Maker) WritePart(ctx context.Context, w io.Writer, first, count int64) 
 	buffered := bufio.NewWriterSize(w, 1<<20)
 	out, told := gob.NewEncoder(buffered), false
 	err := m.windows(ctx, first, first+count, func(i int64, c *chip) error {
+		// Only the first of a part, because a result tells one reason.
 		if c.why != nil && !told {
 			c.Why, told = fault.Line(c.why), true
 		}
@@ -104,18 +105,18 @@ func (m *Maker) Merge(ctx context.Context, path string, parts iter.Seq2[*Part, e
 	samples := func(ctx context.Context, put func(*build.Sample) error) (*Result, error) {
 		res := &Result{Windows: windows}
 		next := int64(0)
-		for p, err := range parts {
+		for part, err := range parts {
 			if err != nil {
 				return nil, err
 			}
-			if p.First != next || p.Count < 1 || p.Count > windows-next {
-				return nil, damaged("it has the windows %d to %d, of %d, after %d", p.First, p.First+p.Count, windows,
-					next)
+			if part.First != next || part.Count < 1 || part.Count > windows-next {
+				return nil, damaged("it has the windows %d to %d, of %d, after %d", part.First, part.First+part.Count,
+					windows, next)
 			}
-			if err := m.join(ctx, p, put, res); err != nil {
+			if err := m.join(ctx, part, put, res); err != nil {
 				return nil, err
 			}
-			next += p.Count
+			next += part.Count
 			m.progress(next, windows)
 		}
 		if next != windows {
@@ -138,13 +139,13 @@ func (m *Maker) Merge(ctx context.Context, path string, parts iter.Seq2[*Part, e
 
 // join takes the chips of a part.
 func (m *Maker) join(ctx context.Context, p *Part, put func(*build.Sample) error, res *Result) error {
-	in := gob.NewDecoder(bufio.NewReaderSize(p.Body, 1<<20))
+	decoder := gob.NewDecoder(bufio.NewReaderSize(p.Body, 1<<20))
 	for i := range p.Count {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		c := &chip{}
-		if err := read(in, c); err != nil {
+		if err := read(decoder, c); err != nil {
 			return fmt.Errorf("window %d: %w", p.First+i, err)
 		}
 		if c.Why != "" {
@@ -154,7 +155,7 @@ func (m *Maker) join(ctx context.Context, p *Part, put func(*build.Sample) error
 			return err
 		}
 	}
-	if err := read(in, new(chip)); !errors.Is(err, io.EOF) {
+	if err := read(decoder, new(chip)); !errors.Is(err, io.EOF) {
 		return damaged("something follows its end")
 	}
 	return nil

@@ -352,15 +352,15 @@ func (r *Recipe) checkLabels() error {
 	if labels == nil {
 		return nil
 	}
-	i := r.field(labels.Field)
+	number := r.field(labels.Field)
 	switch {
 	case labels.Field == "":
 		return errors.New("quality.labels.field is missing")
-	case i < 0:
+	case number < 0:
 		return fmt.Errorf("quality.labels.field: there is no field %q", labels.Field)
-	case r.Fields[i].DType == "float32":
+	case r.Fields[number].DType == "float32":
 		return fmt.Errorf("quality.labels.field: field %q has dtype float32: classes are whole numbers", labels.Field)
-	case r.Fields[i].Vector != nil && r.Fields[i].Vector.Kind == spec.InstanceVector:
+	case r.Fields[number].Vector != nil && r.Fields[number].Vector.Kind == spec.InstanceVector:
 		return fmt.Errorf("quality.labels.field: field %q is of instances, which have no classes", labels.Field)
 	}
 	return labels.check()
@@ -437,7 +437,8 @@ func (l *Labels) in(pixels *loader.Tensor, valid []byte) (bool, error) {
 			}
 		}
 	}
-	// The quotient of 7 and 100 is 0.07 as the recipe has it, and the product of 0.07 and 100 is more than 7.
+	// Divided, because the quotient of 7 and 100 is 0.07 as the recipe has it, and the product of 0.07 and 100 is more
+	// than 7.
 	largest := slices.Max(counts)
 	return largest > 0 && float64(largest)/float64(len(valid)) >= l.MinShare, nil
 }

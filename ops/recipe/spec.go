@@ -31,38 +31,39 @@ func (r *Recipe) spec(base string) (spec.Spec, error) {
 			return pathname.Join(base, name)
 		})
 	}
-	sp := spec.Spec{Source: place(r.Source), BatchSize: 1, Seed: r.Windows.Seed, BadSamples: spec.BadSkip, Geo: true}
-	sp.Missing = r.Missing
+	run := spec.Spec{Source: place(r.Source), BatchSize: 1, Seed: r.Windows.Seed, BadSamples: spec.BadSkip, Geo: true}
+	run.Missing = r.Missing
 	for _, p := range r.Parts {
-		sp.Parts = append(sp.Parts, place(p))
+		run.Parts = append(run.Parts, place(p))
 	}
 	if r.Where != "" {
-		sp.Where = append(sp.Where, spec.Condition{SQL: r.Where})
+		run.Where = append(run.Where, spec.Condition{SQL: r.Where})
 	}
 	if r.BBox != nil {
-		sp.Where = append(sp.Where, spec.Condition{BBox: (*[4]float64)(r.BBox)})
+		run.Where = append(run.Where, spec.Condition{BBox: (*[4]float64)(r.BBox)})
 	}
 	if r.Datetime != "" {
-		sp.Where = append(sp.Where, spec.Condition{Datetime: r.Datetime})
+		run.Where = append(run.Where, spec.Condition{Datetime: r.Datetime})
 	}
 	windows := r.Windows
-	sp.Sampler = windows.Sampler
-	sp.Sampler.Kind, sp.Sampler.PerAsset = kinds[windows.Kind], windows.PerFile
+	run.Sampler = windows.Sampler
+	run.Sampler.Kind, run.Sampler.PerAsset = kinds[windows.Kind], windows.PerFile
 	if windows.Weights != "" {
-		sp.Sampler.Weights = place(windows.Weights)
+		run.Sampler.Weights = place(windows.Weights)
 	}
 	if roi := strings.TrimSpace(string(windows.ROI)); roi != "" && !strings.HasPrefix(roi, "{") { // GeoJSON itself
-		sp.Sampler.ROI = spec.GeoJSON(place(roi))
+		run.Sampler.ROI = spec.GeoJSON(place(roi))
 	}
 	if windows.Kind == Ground && r.BadSamples == "error" {
-		// Scenes without a place are left out when the run is opened, before there is a window that could say so.
-		sp.BadSamples = spec.BadError
+		// An error here, because scenes without a place are left out when the run is opened, before there is a window
+		// that could say so.
+		run.BadSamples = spec.BadError
 	}
 	for i := range r.Fields {
-		sp.Fields = append(sp.Fields, r.Fields[i].spec(windows.Pad, place))
+		run.Fields = append(run.Fields, r.Fields[i].spec(windows.Pad, place))
 	}
-	sp = sp.WithDefaults()
-	return sp, sp.Validate()
+	run = run.WithDefaults()
+	return run, run.Validate()
 }
 
 // spec returns the field of the run.

@@ -96,27 +96,28 @@ func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
 	defer done()
 	open := o.Opener
 	var files []File
-	for _, p := range paths {
-		p = source.LocalPath(p)
-		kind, err := store.Of(ctx, open, p)
+	for _, path := range paths {
+		path = source.LocalPath(path)
+		kind, err := store.Of(ctx, open, path)
 		if err != nil {
 			return nil, err
 		}
-		if source.IsRemote(p) {
+		if source.IsRemote(path) {
 			// A URI with the extension of a file is one file, and so is each URI of HTTP, which has no directories.
-			if kind != store.Other || known(p) || source.IsWeb(p) {
-				files = append(files, File{Path: p})
+			if kind != store.Other || known(path) || source.IsWeb(path) {
+				files = append(files, File{Path: path})
 				continue
 			}
-		} else if st, err := os.Stat(p); os.IsNotExist(err) && kind == store.Container && taco.IsSet(ctx, open, p) {
-			files = append(files, File{Path: p})
+		} else if st, err := os.Stat(path); os.IsNotExist(err) && kind == store.Container &&
+			taco.IsSet(ctx, open, path) {
+			files = append(files, File{Path: path})
 			continue
 		} else if err == nil && (!st.IsDir() || kind != store.Other) {
-			files = append(files, File{p, sizeOf(st)})
+			files = append(files, File{path, sizeOf(st)})
 			continue
 		}
 		before := len(files)
-		err = source.Visible(ctx, open, p, func(found source.Found) error {
+		err = source.Visible(ctx, open, path, func(found source.Found) error {
 			switch {
 			case found.Dir && isStore(ctx, open, found.Path):
 				files = append(files, File{Path: found.Path})
@@ -129,7 +130,7 @@ func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
 		if err == nil && len(files) == before {
 			// A report without faults would suggest that something was checked.
 			err = fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset,
-				"it has no files that can be verified"), p)
+				"it has no files that can be verified"), path)
 		}
 		if err != nil {
 			return nil, err

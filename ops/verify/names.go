@@ -40,18 +40,18 @@ func (l *nameLists) add(file int, row int64, a *catalog.Asset) {
 
 // insert adds a list, unless an earlier raster has it.
 func (l *nameLists) insert(list nameList) {
-	k := slices.IndexFunc(l.lists, func(o nameList) bool {
+	place := slices.IndexFunc(l.lists, func(o nameList) bool {
 		return o.Shape == list.Shape && slices.Equal(o.Names, list.Names)
 	})
-	if k >= 0 {
-		if list.compare(l.lists[k]) >= 0 {
+	if place >= 0 {
+		if list.compare(l.lists[place]) >= 0 {
 			return
 		}
-		l.lists = slices.Delete(l.lists, k, k+1)
+		l.lists = slices.Delete(l.lists, place, place+1)
 	}
-	k, _ = slices.BinarySearchFunc(l.lists, list, func(o, one nameList) int { return o.compare(one) })
+	place, _ = slices.BinarySearchFunc(l.lists, list, func(o, one nameList) int { return o.compare(one) })
 	// The last ones make room, so that the same stay in whichever order rasters come.
-	l.lists = slices.Insert(l.lists, k, list)
+	l.lists = slices.Insert(l.lists, place, list)
 	l.lists = l.lists[:min(len(l.lists), maxNameLists)]
 }
 

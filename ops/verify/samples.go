@@ -17,19 +17,19 @@ func (w *worker) container(ctx context.Context, i int, path string) error {
 		return err
 	}
 	defer dataset.Close()
-	r, err := dataset.Verify(ctx)
-	w.sum.Containers, w.sum.Rows, w.sum.Samples, w.sum.Bytes = 1, r.Rows, r.Files, r.Bytes
-	w.sum.Absent = int64(len(r.Absent))
-	for _, n := range r.Notes {
+	report, err := dataset.Verify(ctx)
+	w.sum.Containers, w.sum.Rows, w.sum.Samples, w.sum.Bytes = 1, report.Rows, report.Files, report.Bytes
+	w.sum.Absent = int64(len(report.Absent))
+	for _, n := range report.Notes {
 		w.sum.Notes = append(w.sum.Notes, path+": "+n)
 	}
 	switch {
-	case err != nil || len(r.Absent) == 0:
-	case r.Files == 0 && dataset.Form() == taco.TacocatFile: // it may be kept alone, for queries
+	case err != nil || len(report.Absent) == 0:
+	case report.Files == 0 && dataset.Form() == taco.TacocatFile: // it may be kept alone, for queries
 		w.sum.Notes = append(w.sum.Notes, path+": none of its source files is there: only the tables are checked")
 	default:
 		err = fault.WithFile(fault.New(fault.NotFound, "source file", fault.NoOffset,
-			"is not there: the catalog lacks %d of its files", len(r.Absent)), r.Absent[0])
+			"is not there: the catalog lacks %d of its files", len(report.Absent)), report.Absent[0])
 	}
 	if err != nil || !w.v.o.Pixels && !dataset.Form().Unchecked() {
 		return err
@@ -66,7 +66,8 @@ func (w *worker) sample(ctx context.Context, i int, number int64, e taco.Entry) 
 	if err := file.Close(); err != nil || !is {
 		return err
 	}
-	bytes := w.sum.Bytes // of samples, not of pixels
+	// The sum has the bytes of samples, so that decoded pixels must not be added.
+	bytes := w.sum.Bytes
 	asset, err := w.raster(ctx, taco.Alone(w.v.files, e), e.URI)
 	w.sum.Bytes = bytes
 	if err == nil {

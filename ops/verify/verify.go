@@ -166,7 +166,7 @@ func (v *verifier) part() *Part {
 	part := &Part{Report: v.sum, Names: v.names.lists}
 	report := &part.Report
 	report.Faults = []string{}
-	// In the order of the files, whichever worker was faster.
+	// In the order of the files, so that the report does not depend on which worker was faster.
 	slices.SortFunc(v.notes, func(a, b noted) int { return cmp.Compare(a.file, b.file) })
 	for _, n := range v.notes {
 		report.Notes = append(report.Notes, n.notes...)
@@ -226,7 +226,8 @@ func (w *worker) guarded(name string, f func() error) error {
 	err := crash.Call(f)
 	if crash.Is(err) {
 		sum := w.sum
-		*w = *newWorker(w.v) // the decoders may have stopped half way
+		// New decoders, because those of a panic may have stopped half way.
+		*w = *newWorker(w.v)
 		w.sum = sum
 		err = fmt.Errorf("%s: %w", name, err)
 	}
@@ -340,13 +341,13 @@ func (w *worker) chunk(ctx context.Context, r source.Reader, x *chunk.Index, c i
 			return fault.WithPart(err, "chunk "+strconv.Itoa(c), 0)
 		}
 	}
-	n := x.StoredBytes(c)
-	w.pixels = slices.Grow(w.pixels[:0], n)[:n]
+	size := x.StoredBytes(c)
+	w.pixels = slices.Grow(w.pixels[:0], size)[:size]
 	if err := w.decoder.Decode(w.pixels, w.stored, x, c); err != nil {
 		return err
 	}
 	w.sum.Chunks++
-	w.sum.Bytes += int64(n)
+	w.sum.Bytes += int64(size)
 	return nil
 }
 
@@ -411,7 +412,8 @@ func (w *worker) catalog(ctx context.Context, file int, path string, fields []ca
 		return err
 	}
 	defer table.Close()
-	if fields == nil { // else the columns may be larger than the memory
+	// Cells of rasters are not read as columns, because these may be larger than the memory.
+	if fields == nil {
 		data, err := table.Data(ctx)
 		if err == nil {
 			err = data.Check(ctx)
@@ -448,7 +450,7 @@ func (w *worker) row(ctx context.Context, i int, t *catalog.Table, field int, ro
 	}
 	w.sum.Files++
 	index := asset.Index
-	// The catalog counts offsets from the start of the container, and the raster was opened by itself.
+	// Shifted, because the catalog counts offsets from the start of the container, and the raster was opened by itself.
 	if asset.Member != "" {
 		index = index.Shift(-asset.Offset)
 	}

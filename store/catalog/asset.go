@@ -183,7 +183,8 @@ func OpenSmall(ctx context.Context, o source.Opener, uri string, k source.Known,
 	if k.Size > 0 && k.Size <= SmallBytes {
 		small = SmallBytes
 	} else {
-		k.Size = 0 // the reader then keeps the bytes that it reads around the header
+		// Without a size the reader keeps the bytes around the header, so that a small file comes whole with it.
+		k.Size = 0
 	}
 	file, err := source.OpenKnown(ctx, o, uri, k)
 	if err != nil {
@@ -244,7 +245,7 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 	var geo tiff.Geo
 	if rumi.Is(ctx, file) {
 		m.Format = magic.Rumi
-		// Not from the blob, which may be one of another generation, too.
+		// Not from the blob, because it may be one of another generation, too.
 		header, err := rumi.HeaderOf(ctx, file, cmp.Or(maxChunk, tiff.DefaultMaxChunk))
 		if err != nil {
 			return a, m, err
@@ -293,14 +294,14 @@ func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk in
 	if err != nil {
 		return false, err
 	}
-	is := *asset.Index
+	stored := *asset.Index
 	if x.Mask == nil {
-		is.Mask = nil
+		stored.Mask = nil
 	}
 	if meta.Format == magic.Rumi && x.NoData == nil && x.NoDataBits == nil {
-		is.NoData, is.NoDataBits = nil, nil
+		stored.NoData, stored.NoDataBits = nil, nil
 	}
-	return bytes.Equal(is.AppendBlob(nil), x.AppendBlob(nil)), nil
+	return bytes.Equal(stored.AppendBlob(nil), x.AppendBlob(nil)), nil
 }
 
 // CheckRaster returns an error if there is no TIFF or rumi file at off in a local file below roots. It protects
@@ -390,3 +391,60 @@ func indexCost(a Asset) int64 {
 }
 
 var errNoRaster = errors.New("catalog: the field is not a raster")
+
+// Overviews returns the indexes of the overviews of a raster, from the largest to the smallest, with their masks. x is
+// the index of the raster itself, which r holds. Only TIFF files have overviews of their own;
+// OverviewFile reads those beside a file.
+func Overviews(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk int) ([]*chunk.Index, error) {
+	if FormatOf(ctx, r).Class == magic.Picture {
+		return nil, nil
+	}
+	file, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
+	if err != nil || rumi.Is(ctx, file) {
+		return nil, err
+	}
+	return tiff.OpenOverviews(ctx, file, x, tiff.Limits{MaxChunk: maxChunk})
+}
+
+// OverviewFile opens the file of overviews beside the raster at uri, NAME.ovr, as GDAL finds it: a TIFF whose images
+// are overviews. It returns the file as an asset with the index of its first image, and the indexes of all of
+// them, from the largest to the smallest, with their masks. The list is empty if the file does not exist or the store
+// refuses it. x is the index of the raster. Errors name the file of overviews.
+func OverviewFile(ctx context.Context, o source.Opener, uri string, x *chunk.Index, maxChunk int) (a Asset,
+	levels []*chunk.Index, err error) {
+	a.URI = besideURI(uri)
+	file, err := o.Open(ctx, a.URI)
+	// Stores that do not list their objects refuse those that do not exist, so that a refusal means none.
+	if fault.KindOf(err) == fault.NotFound || source.IsDenied(err) {
+		return a, nil, nil
+	}
+	if err != nil {
+		return a, nil, fault.WithFile(err, a.URI)
+	}
+	defer func() { err = errors.Join(fault.WithFile(err, a.URI), file.Close()) }()
+	if FormatOf(ctx, file).Class != magic.Raster {
+		return a, nil, fault.New(fault.Unsupported, "header", 0, "a file of overviews that is no TIFF")
+	}
+	f, err := rumi.Open(ctx, file, tiff.Limits{}.IFD())
+	if err != nil {
+		return a, nil, err
+	}
+	if levels, err = tiff.OpenOverviewFile(ctx, f, x, tiff.Limits{MaxChunk: maxChunk}); err != nil {
+		return a, nil, err
+	}
+	side, _, err := readAsset(ctx, file, maxChunk)
+	a.Index, a.Size, a.ETag = side.Index, side.Size, source.ETag(file)
+	if t, ok := file.(source.Timed); ok {
+		a.MTime = t.ModTime()
+	}
+	return a, levels, err
+}
+
+// besideURI returns the URI of the file of overviews beside a raster. The query of a URL stays behind the path.
+func besideURI(uri string) string {
+	const ext = ".ovr"
+	if path, query, ok := strings.Cut(uri, "?"); ok && source.IsRemote(uri) {
+		return path + ext + "?" + query
+	}
+	return uri + ext
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -98,6 +99,7 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 	given := o.Opener
 	o = o.withDefaults()
 	var closer io.Closer
+	// The opener of the caller must not be closed.
 	if given == nil || source.RootsOf(given) != source.RootsOf(o.Opener) {
 		closer, _ = o.Opener.(io.Closer)
 	}
@@ -126,26 +128,26 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	}
 	isPicture := func(s Source) bool { return magic.Named(s.Pattern).Class == magic.Picture }
 	pictures := slices.ContainsFunc(fields, isPicture)
-	l, err := listing.List(ctx, t.src, t.roots, t.opener, pictures)
-	if err == nil && l.File || err != nil && source.IsRemote(t.src) {
+	files, err := listing.List(ctx, t.src, t.roots, t.opener, pictures)
+	if err == nil && files.File || err != nil && source.IsRemote(t.src) {
 		err = cmp.Or(t.unknown(), err)
 	}
 	if err != nil {
 		return err
 	}
-	t.base, t.n = l.Base, int64(len(l.Paths))
+	t.base, t.n = files.Base, int64(len(files.Paths))
 	fields = t.orOwn(fields)
 	switch {
-	case l.Metadata != "" && (len(l.Paths) == 0 || l.OnlyPictures || ofTable(fields, o)):
-		t.src = listing.Resolve(l.Base, l.Metadata)
+	case files.Metadata != "" && (len(files.Paths) == 0 || files.OnlyPictures || ofTable(fields, o)):
+		t.src = listing.Resolve(files.Base, files.Metadata)
 		if !IsParquet(t.src) {
 			return t.openHeld(ctx, fields, o)
 		}
 		return t.openParquet(ctx, fields, o)
-	case len(l.Paths) == 0 && len(l.Shards) > 0:
-		return t.openShards(ctx, l.Shards, fields, o)
+	case len(files.Paths) == 0 && len(files.Shards) > 0:
+		return t.openShards(ctx, files.Shards, fields, o)
 	}
-	return t.openListing(ctx, l, fields, o)
+	return t.openListing(ctx, files, fields, o)
 }
 
 // ofTable reports whether fields or conditions name columns, which files of a directory have only in its metadata.
@@ -207,18 +209,19 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 	uris := columns.Paths(l.Paths)
 	sizes := columns.InMemory(tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, l.Sizes, nil))
 	t.folders = columns.Folders(uris)
-	for _, s := range fields {
-		if s.Column == FolderColumn && s.Kind == Text {
-			t.fields = append(t.fields, field{name: s.Field, kind: Text, main: t.folders})
+	for _, source := range fields {
+		if source.Column == FolderColumn && source.Kind == Text {
+			t.fields = append(t.fields, field{name: source.Field, kind: Text, main: t.folders})
 			continue
 		}
-		if s.Column != "" || s.Blob != "" {
-			return noField(s, fault.NotFound,
+		if source.Column != "" || source.Blob != "" {
+			return noField(source, fault.NotFound,
 				"column %q needs a table (.parquet, .csv or .tsv): listed rasters have no columns but "+
-					"%q (kind \"text\" or \"class\")", cmp.Or(s.Column, s.Blob), FolderColumn)
+					"%q (kind \"text\" or \"class\")", cmp.Or(source.Column, source.Blob), FolderColumn)
 		}
-		f := field{name: s.Field, kind: Raster, main: uris, columns: map[string]*columns.Column{layout.Size: sizes}}
-		if s.Kind == Text {
+		f := field{name: source.Field, kind: Raster, main: uris,
+			columns: map[string]*columns.Column{layout.Size: sizes}}
+		if source.Kind == Text {
 			f.kind, f.columns = Text, nil
 		}
 		t.fields = append(t.fields, f)
@@ -441,4 +444,35 @@ func pairedFields(tab *columns.Table) (names []string, err error) {
 			"%s are not the names of fields", layout.FieldsKey)
 	}
 	return names, nil
+}
+
+// Share returns a context in which Open lists each directory or glob once. It is for the datasets of one run, opened
+// with one opener: a mixture may name a directory many times.
+func Share(ctx context.Context) context.Context { return listing.Share(ctx) }
+
+// Glob returns the raster files that a pattern matches, sorted, as Open reads them. A path is returned as it is if it
+// has no characters of a pattern, if there is such a file, or if nothing matches: members of archives may have such
+// names.
+func Glob(ctx context.Context, o source.Opener, pattern string) (paths []string, err error) {
+	globs := listing.RemoteGlob
+	if !source.IsRemote(pattern) {
+		globs = func(path string) bool {
+			_, err := os.Lstat(path)
+			return err != nil && listing.IsGlob(path)
+		}
+	}
+	if !globs(pattern) {
+		return []string{pattern}, nil
+	}
+	files, err := listing.List(ctx, pattern, nil, o, false)
+	if fault.KindOf(err) == fault.NotFound || err == nil && len(files.Paths) == 0 {
+		return []string{pattern}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range files.Paths {
+		paths = append(paths, files.Path(i))
+	}
+	return paths, nil
 }

@@ -54,7 +54,8 @@ func cellsOf(ctx context.Context, tab *columns.Table, name string) (*cells, erro
 		return nil, err
 	case head == nil && c.paths != nil, magic.Of(head).Class.Pixels():
 		return c, nil
-	case flat: // it may hold paths that are not marked as strings
+	case flat:
+		// Bytes may be paths that are not marked as strings, so that the caller decides.
 		return nil, nil
 	}
 	return nil, notRaster("column "+name, fault.NoOffset, head)
@@ -92,7 +93,8 @@ func firstBytes(ctx context.Context, c *columns.Column) (head []byte, err error)
 func (c *cells) names() *columns.Column {
 	paths := c.paths
 	if paths == nil {
-		paths = columns.Nulls(c.rows) // not the bytes, which a scan would read
+		// Not the column of bytes, which a scan would read.
+		paths = columns.Nulls(c.rows)
 	}
 	return columns.Map(paths, func(row int64, path columns.Cell) columns.Cell {
 		if path.Null || len(path.Text) == 0 {

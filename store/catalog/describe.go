@@ -2,6 +2,8 @@ package catalog
 
 import (
 	"context"
+	"errors"
+	"io"
 	"slices"
 	"strings"
 
@@ -53,7 +55,8 @@ func Describe(ctx context.Context, r source.Reader) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	images, _ := imageColumns(ctx, tab) // a page that cannot be read has no images to show
+	// A page that cannot be read has no images to show, and must not hide the columns.
+	images, _ := imageColumns(ctx, tab)
 	summary := &Summary{Catalog: tab.IsCatalog(), Rows: tab.Rows()}
 	for i := range tab.Files[0].Columns {
 		c := &tab.Files[0].Columns[i]
@@ -67,4 +70,33 @@ func Describe(ctx context.Context, r source.Reader) (*Summary, error) {
 		summary.Columns = append(summary.Columns, Column{Name: c.Name, Type: typ})
 	}
 	return summary, nil
+}
+
+// Kind is the kind of a field of a sample.
+type Kind = columns.Kind
+
+// Kinds. All integers are read as 64-bit integers, and all floats as float64.
+const (
+	Raster = columns.Raster // a path or URI
+	Int    = columns.Int
+	Float  = columns.Float
+	Text   = columns.Text // UTF-8
+)
+
+// Value is the value of a metadata column, in the member that its field's Kind names. Of a null all of them are zero.
+type Value = columns.Value
+
+// ReadTable opens a Parquet or CSV file (.csv, .tsv), or STAC items as JSON, with all of its columns and their types.
+// Columns of a CSV file that raw names stay strings. The table reads from the file until closer is closed. Errors do
+// not have the name of the file.
+func ReadTable(ctx context.Context, o source.Opener, path string, raw ...string) (t *tables.Table, closer io.Closer,
+	err error) {
+	tab, err := columns.Open(ctx, o, path, 0, raw...)
+	if err != nil {
+		return nil, nil, err
+	}
+	if t, err = tab.Data(ctx); err != nil {
+		return nil, nil, errors.Join(err, tab.Close())
+	}
+	return t, tab, nil
 }

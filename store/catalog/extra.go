@@ -1,14 +1,19 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // Scan visits the values of a column of the table, of all samples in order. The column need not be a field's; of a CSV
@@ -103,18 +108,18 @@ type Size struct{ Height, Width int32 }
 // Sizes returns the sizes of a raster field's assets without opening any file, if the table has them as a catalog does,
 // else nil. Rows without a size have 0 by 0.
 func (t *Table) Sizes(ctx context.Context, field int) ([]Size, error) {
-	f := &t.fields[field]
-	height, width := f.columns[layout.Height], f.columns[layout.Width]
+	raster := &t.fields[field]
+	height, width := raster.columns[layout.Height], raster.columns[layout.Width]
 	if height == nil || width == nil {
 		return nil, nil
 	}
 	sizes := make([]Size, t.n)
-	err := f.ofSamples(height).Scan(ctx, func(row int64, c columns.Cell) error {
+	err := raster.ofSamples(height).Scan(ctx, func(row int64, c columns.Cell) error {
 		sizes[row].Height = side(c)
 		return nil
 	})
 	if err == nil {
-		err = f.ofSamples(width).Scan(ctx, func(row int64, c columns.Cell) error {
+		err = raster.ofSamples(width).Scan(ctx, func(row int64, c columns.Cell) error {
 			sizes[row].Width = side(c)
 			return nil
 		})
@@ -128,4 +133,52 @@ func side(c columns.Cell) int32 {
 		return 0
 	}
 	return int32(c.Int)
+}
+
+// Data returns the dataset's table for queries: a row for each sample, and the stored columns with their types; of a
+// CSV file those that Options.Columns names, or all with Options.AllColumns. Columns are read when they are first used,
+// and stay in memory as long as the result. A directory has no table: fault.Unsupported.
+func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
+	if t.table == nil {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "columns", fault.NoOffset,
+			"a directory has none to compare: conditions need a table (.parquet, .csv or .tsv)"), t.src)
+	}
+	out, err := t.table.Data(ctx)
+	if err != nil {
+		return nil, fault.WithFile(err, t.src)
+	}
+	if t.order == nil {
+		return out, nil
+	}
+	rows := make([]int, len(t.order))
+	for i, row := range t.order {
+		rows[i] = int(row)
+	}
+	return out.Take(rows), nil
+}
+
+// OpenCell returns the raster in a cell of a Parquet file by the name of its asset: ROW/COLUMN, or ROW for the column
+// "image". Other names are fault.NotFound.
+func OpenCell(ctx context.Context, o source.Opener, table, name string, maxChunk int) (a Asset, err error) {
+	number, column, _ := strings.Cut(name, "/")
+	row, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return a, fault.WithFile(fault.New(fault.NotFound, "sample "+name, fault.NoOffset,
+			"rasters of a table are called ROW/COLUMN, such as 0/%s", defaultField), table)
+	}
+	source := Source{Field: cmp.Or(column, defaultField)}
+	t, err := Open(ctx, table, []Source{source}, Options{Opener: o, MaxChunk: maxChunk})
+	if err != nil {
+		return a, err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	switch {
+	case t.Kind(0) != Raster:
+		return a, fault.WithFile(fault.New(fault.Unsupported, "column "+source.Field, fault.NoOffset,
+			"holds no rasters"), table)
+	case row < 0 || row >= t.Len():
+		return a, fault.WithFile(fault.New(fault.NotFound, "sample "+name, fault.NoOffset, "there are %d rows",
+			t.Len()), table)
+	}
+	return t.Asset(ctx, 0, row)
 }

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -16,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
+	"github.com/chaski-eo/chaski/tiff"
 )
 
 // field holds the columns of the table that a field is made of.
@@ -44,7 +48,7 @@ var catalogKinds = map[string]Kind{
 
 // tableField makes a field of a table. assets is the column of URIs if the table is a catalog, else "".
 func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, assets string) (field, error) {
-	f := field{name: s.Field}
+	result := field{name: s.Field}
 	name, prefix := cmp.Or(s.Column, assets, s.Field), ""
 	if len(t.paired) > 0 && s.Pattern == "" {
 		switch i := slices.Index(t.paired, cmp.Or(s.Column, s.Field)); {
@@ -53,14 +57,14 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, as
 		case i > 0:
 			name, prefix = t.paired[i], t.paired[i]+layout.FieldSeparator
 		case s.Column == "" && !tab.Has(s.Field):
-			return f, fault.New(fault.NotFound, "", fault.NoOffset, "the catalog has the fields %q", t.paired)
+			return result, fault.New(fault.NotFound, "", fault.NoOffset, "the catalog has the fields %q", t.paired)
 		case s.Column == "":
 			name = s.Field
 		}
 	}
 	indexed := name == assets || prefix != ""
 	if s.Pattern != "" && assets == "" {
-		return f, fault.New(fault.Unsupported, "", fault.NoOffset,
+		return result, fault.New(fault.Unsupported, "", fault.NoOffset,
 			"patterns pair the files of directories and catalogs; for a table name a column")
 	}
 	var err error
@@ -69,43 +73,43 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, as
 	}
 	if !indexed && s.Blob == "" && s.Kind != Text {
 		if name, err = imageColumn(ctx, tab, s, name); err != nil {
-			return f, err
+			return result, err
 		}
-		if f.cells, err = cellsOf(ctx, tab, name); err != nil {
-			return f, err
+		if result.cells, err = cellsOf(ctx, tab, name); err != nil {
+			return result, err
 		}
-		if f.cells != nil {
-			f.kind, f.main = Raster, f.cells.names()
-			return f, nil
+		if result.cells != nil {
+			result.kind, result.main = Raster, result.cells.names()
+			return result, nil
 		}
 	}
 	column, err := t.column(name)
 	if err != nil {
-		return f, err
+		return result, err
 	}
-	f.main, f.kind = column, column.Kind
-	if f.blobs, err = blobColumns(tab, s.Blob, indexed, prefix); err != nil {
-		return f, err
+	result.main, result.kind = column, column.Kind
+	if result.blobs, err = blobColumns(tab, s.Blob, indexed, prefix); err != nil {
+		return result, err
 	}
-	if s.Blob != "" && f.kind != Text {
-		return f, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %ss, not paths", f.kind)
+	if s.Blob != "" && result.kind != Text {
+		return result, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %ss, not paths", result.kind)
 	}
-	raster := s.Kind == Raster && f.kind == Text || s.Kind != Text && (len(f.blobs) > 0 || indexed)
-	if s.Kind != Text && !raster && f.kind == Text {
+	raster := s.Kind == Raster && result.kind == Text || s.Kind != Text && (len(result.blobs) > 0 || indexed)
+	if s.Kind != Text && !raster && result.kind == Text {
 		if raster, err = namesRasters(ctx, column, name); err != nil {
-			return f, err
+			return result, err
 		}
 	}
 	if !raster && column.Opaque {
-		return f, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds bytes that are not a string")
+		return result, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds bytes that are not a string")
 	}
 	if raster {
-		f.kind = Raster
+		result.kind = Raster
 	}
 	if raster && indexed {
-		f.catalogColumns(tab, prefix)
+		result.catalogColumns(tab, prefix)
 	}
-	return f, nil
+	return result, nil
 }
 
 // imageColumn returns the column that a field reads: its own or, for the field of a dataset without fields, the first
@@ -132,7 +136,8 @@ func blobColumns(tab *columns.Table, named string, catalog bool, prefix string) 
 		column, err := tab.Column(name)
 		switch {
 		case err != nil && named == "":
-			continue // a catalog of one format has one of the two
+			// One of the two is missing, because a catalog of one format has one kind of blobs.
+			continue
 		case err != nil:
 			return nil, err
 		case column.Kind != Text:
@@ -158,25 +163,26 @@ func (f *field) catalogColumns(tab *columns.Table, prefix string) {
 	f.transform, f.names = columns.NumbersOf(tab, prefix+layout.Transform), &NamesParser{}
 }
 
-// namesRasters reports whether the strings of a column name raster files, or byte ranges. It looks at all rows, because
-// the first may be "nan" or a file of another format, and sorting the table must not change the column's kind. If only
-// some name rasters it is an error. Nulls and empty strings count for neither.
+// namesRasters reports whether the strings of a column name raster files, or byte ranges. If only some name rasters it
+// is an error. Nulls and empty strings count for neither.
 func namesRasters(ctx context.Context, c *columns.Column, name string) (bool, error) {
 	var first [2]string // the first that does not name a raster, and the first that does
 	var rows [2]int64
+	// All rows are looked at, because the first may be "nan" or a file of another format, and sorting the table must
+	// not change the column's kind.
 	err := c.Scan(ctx, func(row int64, v columns.Cell) error {
 		if v.Null || len(v.Text) == 0 {
 			return nil
 		}
-		k := 0
+		kind := 0
 		isRaster := func(path string) bool { return magic.Named(path).Class == magic.Raster }
 		text := string(v.Text)
 		url, _, _ := strings.Cut(text, "?") // without the query of a signed one
 		if source.IsRange(text) || isRaster(text) || strings.Contains(url, "://") && isRaster(url) {
-			k = 1
+			kind = 1
 		}
-		if first[k] == "" {
-			first[k], rows[k] = string(v.Text), row
+		if first[kind] == "" {
+			first[kind], rows[kind] = string(v.Text), row
 		}
 		return nil
 	})
@@ -201,27 +207,27 @@ func (f *field) tableRow(sample int64) int64 {
 
 // asset makes a sample's asset from the table and, if that has no index, from the file.
 func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
-	r := newRowReader(ctx, f, row)
+	reader := newRowReader(ctx, f, row)
 	paths := f.main
 	if f.cells != nil {
-		if asset, err := t.cellAsset(r, f); asset.Index != nil || err != nil {
+		if asset, err := t.cellAsset(reader, f); asset.Index != nil || err != nil {
 			return asset, err
 		}
 		paths = f.cells.paths // of a row without bytes
 	}
-	path := r.cell(paths)
+	path := reader.cell(paths)
 	if path.Null || len(path.Text) == 0 {
-		r.fail(fault.NotFound, "no path")
+		reader.fail(fault.NotFound, "no path")
 	}
-	text, member := r.member(f, string(path.Text))
-	index := r.index(f.blobs, t.maxChunk)
-	if r.err == nil && index == nil && member != nil {
-		r.fail(fault.Corrupt, "a member of a container without an index")
+	text, member := reader.member(f, string(path.Text))
+	index := reader.index(f.blobs, t.maxChunk)
+	if reader.err == nil && index == nil && member != nil {
+		reader.fail(fault.Corrupt, "a member of a container without an index")
 	}
 	asset := Asset{Index: index}
-	r.version(f, &asset)
-	if r.err != nil {
-		return Asset{}, fault.WithFile(r.err, t.src)
+	reader.version(f, &asset)
+	if reader.err != nil {
+		return Asset{}, fault.WithFile(reader.err, t.src)
 	}
 	uri, err := t.roots.Allow(listing.Resolve(t.base, text))
 	if err != nil {
@@ -231,9 +237,9 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 		opened, err := OpenSmall(ctx, t.opener, uri, asset.Known(), t.maxChunk)
 		return opened, err
 	}
-	asset.Place, asset.Names = r.place(f, index.Height, index.Width), r.names(f, index.StepBands())
-	if r.err != nil {
-		return Asset{}, fault.WithFile(r.err, t.src)
+	asset.Place, asset.Names = reader.place(f, index.Height, index.Width), reader.names(f, index.StepBands())
+	if reader.err != nil {
+		return Asset{}, fault.WithFile(reader.err, t.src)
 	}
 	if member != nil {
 		if asset, err = member.asset(asset, t.maxChunk); err != nil {
@@ -253,7 +259,8 @@ func (t *Table) cellAsset(r *rowReader, f *field) (a Asset, err error) {
 	if uri, err = t.roots.Allow(cmp.Or(uri, t.src)); err != nil {
 		return a, err
 	}
-	data := bytes.Clone(cell.Text) // the cell is a part of its page, which the asset would keep in memory
+	// A copy, because the cell is a part of its page, which the asset would keep in memory.
+	data := bytes.Clone(cell.Text)
 	member := cellName(row, f.cells.column)
 	a, _, err = readAsset(r.ctx, source.Memory(data), t.maxChunk)
 	if fault.KindOf(err) == fault.Corrupt && !magic.Of(data).Class.Pixels() {
@@ -321,4 +328,99 @@ func (r *rowReader) version(f *field, a *Asset) {
 
 func noField(s Source, k fault.Kind, format string, args ...any) error {
 	return fault.New(k, fmt.Sprintf("field %q", s.Field), fault.NoOffset, format, args...)
+}
+
+// memberAt is a raster inside a container, as a row of a catalog describes it.
+type memberAt struct {
+	path           string
+	offset, length int64
+}
+
+// member splits the URI of a member of a container into the container's URI and the member. Other URIs it returns as
+// they are.
+func (r *rowReader) member(f *field, uri string) (string, *memberAt) {
+	offset := r.cell(f.columns[layout.Offset])
+	if offset.Null {
+		return uri, nil
+	}
+	length := r.cell(f.columns[layout.Length])
+	container, path, ok := strings.Cut(uri, layout.MemberSeparator)
+	if !ok || length.Null || offset.Int < 0 || length.Int < 0 {
+		r.fail(fault.Corrupt, "%d bytes at %d of %q, which is not CONTAINER%sPATH", length.Int, offset.Int, uri,
+			layout.MemberSeparator)
+	}
+	return container, &memberAt{path, offset.Int, length.Int}
+}
+
+// asset makes the asset of a member from the asset of its container.
+func (m *memberAt) asset(a Asset, maxChunk int) (Asset, error) {
+	a.Member, a.Offset, a.Length = m.path, m.offset, m.length
+	size := a.Size
+	if size <= 0 { // not known
+		size = math.MaxInt64
+	}
+	if m.offset > size || m.length > size-m.offset {
+		return a, a.Fault(fault.New(fault.Corrupt, "", m.offset, "%d bytes in a file of %d", m.length, size))
+	}
+	maxChunk = cmp.Or(maxChunk, tiff.DefaultMaxChunk)
+	// The index has the member's own offsets: it is checked before it is shifted, so that a raster cannot read its
+	// neighbours.
+	if err := a.Index.Validate(m.length, maxChunk); err != nil {
+		return a, a.Fault(err)
+	}
+	a.Index = a.Index.Shift(m.offset)
+	return a, nil
+}
+
+// NamesColumn is the column of a table in which each raster has the names of its bands, as NamesText writes them.
+const NamesColumn = layout.Names
+
+// NamesParser parses the texts of NamesText. It keeps the last one, because most files of a table have the same names.
+// Its zero value is ready, and safe for concurrent use.
+type NamesParser struct{ last atomic.Pointer[parsedNames] }
+
+type parsedNames struct {
+	text  string
+	names []string
+}
+
+// names returns the names of the bands of the row's file, one for each, or nil if the catalog does not say them.
+func (r *rowReader) names(f *field, bands int) (names []string) {
+	if cell := r.cell(f.columns[layout.Names]); len(cell.Text) > 0 {
+		names, r.err = f.names.Parse(r.row, cell.Text, bands)
+	}
+	return names
+}
+
+// Parse returns the names in the text of a row, one for each band: others are an error of kind corrupt.
+func (n *NamesParser) Parse(row int64, text []byte, bands int) ([]string, error) {
+	last := n.last.Load()
+	if last == nil || last.text != string(text) {
+		last = &parsedNames{text: string(text)}
+		if err := json.Unmarshal(text, &last.names); err != nil {
+			return nil, corruptNames(row, "%.60q is no JSON array of strings", text)
+		}
+		n.last.Store(last)
+	}
+	// Readers look for a band by its number, so that one name less would move the others.
+	if len(last.names) != bands {
+		return nil, corruptNames(row, "%d names of %d bands", len(last.names), bands)
+	}
+	return last.names, nil
+}
+
+func corruptNames(row int64, format string, args ...any) error {
+	return fault.New(fault.Corrupt, fmt.Sprintf("names of bands in row %d", row), fault.NoOffset, format, args...)
+}
+
+// NamesText returns names of bands as a catalog has them, a JSON array, or "" for no names.
+func NamesText(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	data, err := json.Marshal(names)
+	if err != nil {
+		panic("catalog: strings have no JSON: " + err.Error())
+	}
+	return string(data)
 }

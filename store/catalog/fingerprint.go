@@ -52,7 +52,7 @@ func (t *Table) hash(ctx context.Context) error {
 const noSize = math.MaxUint64
 
 func hashValues(ctx context.Context, f *field, n int64) ([16]byte, error) {
-	// Without sizes only the whole path distinguishes two datasets.
+	// The whole path, because without sizes nothing else distinguishes two datasets.
 	if f.kind != Raster || !f.hasSizes() {
 		return hashBelow(ctx, f, nil)
 	}
@@ -75,31 +75,30 @@ var errOutside = errors.New("a URI outside of the folder")
 // hashBelow returns the digest of the values of a field. Strings are without folder; one that does not begin with it is
 // errOutside.
 func hashBelow(ctx context.Context, f *field, folder []byte) ([16]byte, error) {
-	d := digest.New()
+	sum := digest.New()
 	err := f.ofSamples(f.main).Scan(ctx, func(_ int64, c columns.Cell) error {
 		switch {
 		case c.Null:
-			d.Number(math.MaxUint64)
+			sum.Number(math.MaxUint64)
 		case f.kind == Int:
-			d.Number(8)
-			d.Number(uint64(c.Int))
+			sum.Number(8)
+			sum.Number(uint64(c.Int))
 		case f.kind == Float:
-			d.Number(8)
-			d.Number(math.Float64bits(c.Float))
+			sum.Number(8)
+			sum.Number(math.Float64bits(c.Float))
 		case !bytes.HasPrefix(c.Text, folder):
 			return errOutside
 		default:
-			d.Record(c.Text[len(folder):])
+			sum.Record(c.Text[len(folder):])
 		}
 		return nil
 	})
-	return d.Sum(), err
+	return sum.Sum(), err
 }
 
 // outerFolder returns the folder that the first and the last of n strings share. In a sorted column all have it, which
 // the digest finds out at no cost, while a pass of its own for the folder takes as long as the digest. Without both
-// strings it returns what sharedFolder does: a folder shorter than the one that all rows share would give another
-// digest.
+// strings it returns what sharedFolder does.
 func outerFolder(ctx context.Context, c *columns.Column, n int64) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
@@ -108,11 +107,13 @@ func outerFolder(ctx context.Context, c *columns.Column, n int64) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	folder, null := bytes.Clone(folderOf(first.Text)), first.Null // the next cell may replace it
+	// A copy, because the next cell may replace the bytes.
+	folder, null := bytes.Clone(folderOf(first.Text)), first.Null
 	last, err := c.Cell(ctx, n-1)
 	if err != nil {
 		return nil, err
 	}
+	// A folder shorter than the one that all rows share would give another digest.
 	if null || last.Null {
 		return sharedFolder(ctx, c)
 	}
@@ -160,10 +161,10 @@ func sharedFolder(ctx context.Context, c *columns.Column) ([]byte, error) {
 func (f *field) hasSizes() bool { return f.columns[layout.Size] != nil || len(f.blobs) > 0 }
 
 func hashSizes(ctx context.Context, f *field) ([16]byte, error) {
-	d := digest.New()
+	sum := digest.New()
 	if f.cells != nil {
 		for _, n := range f.cells.bytes.Stored() {
-			d.Number(uint64(n))
+			sum.Number(uint64(n))
 		}
 	}
 	sources, size := f.blobs, f.columns[layout.Size]
@@ -174,11 +175,11 @@ func hashSizes(ctx context.Context, f *field) ([16]byte, error) {
 		err := f.ofSamples(c).Scan(ctx, func(_ int64, v columns.Cell) error {
 			switch {
 			case v.Null:
-				d.Number(noSize)
+				sum.Number(noSize)
 			case size != nil:
-				d.Number(uint64(v.Int))
+				sum.Number(uint64(v.Int))
 			default:
-				d.Number(uint64(len(v.Text)))
+				sum.Number(uint64(len(v.Text)))
 			}
 			return nil
 		})
@@ -186,5 +187,5 @@ func hashSizes(ctx context.Context, f *field) ([16]byte, error) {
 			return [16]byte{}, err
 		}
 	}
-	return d.Sum(), nil
+	return sum.Sum(), nil
 }

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -137,4 +138,18 @@ func missingPartners(fields []Source, rows []map[string]int64) (incomplete map[s
 	first = p.Path(which)
 	return incomplete, first, noField(fields[where], fault.NotFound,
 		"no file %s for the id %q; %d files are missing in all", first, which, missing)
+}
+
+// Fields returns the names of the fields of a catalog of pairs, nil for any other dataset.
+func Fields(ctx context.Context, src string, o Options) (names []string, err error) {
+	if !IsParquet(src) {
+		return nil, nil
+	}
+	o = o.withDefaults()
+	table, err := columns.Open(ctx, o.Opener, src, o.CacheBytes)
+	if err == nil {
+		names, err = pairedFields(table)
+		err = errors.Join(err, table.Close())
+	}
+	return names, fault.WithFile(err, src)
 }

@@ -94,6 +94,7 @@ func SameGround(first, other *Asset) error {
 		return nil
 	}
 	here, there := *first.Place, *other.Place
+	// The corners of a rotated image would differ from a box around it, so that boxes are compared.
 	if here.Boxed || there.Boxed {
 		here, there = here.box(), there.box()
 	}

@@ -40,7 +40,7 @@ func (r *rowReader) place(f *field, height, width int) *Place {
 	if r.err != nil || meta.Transform == nil {
 		return box
 	}
-	// Other programs write transforms in another order of numbers: then the bounds are right.
+	// The bounds count where they differ, because other programs write transforms in another order of numbers.
 	place := meta.place(height, width)
 	if place != nil && box != nil && !sameBox(*place, *box, place.pixel(height, width)) {
 		return box
@@ -64,10 +64,11 @@ func (r *rowReader) boxed(f *field, code int) *Place {
 
 // Misplaced calls visit for each row of rows (nil: of all) in which the raster of the field other lies elsewhere than
 // the raster of the field first, as the table says without opening any file. Rows come in order. It visits none if the
-// table has no places, or is remote: then reading these columns would cost more than the rows that a run draws.
+// table has no places, or is remote.
 func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 	visit func(row int64, err error)) error {
 	firstField, otherField := &t.fields[first], &t.fields[other]
+	// Reading these columns of a remote table would cost more than the rows that a run draws.
 	if !firstField.placed() || !otherField.placed() || source.IsRemote(t.src) {
 		return nil
 	}
@@ -147,33 +148,35 @@ func (t *Table) turned(ctx context.Context, first, other *field, suspects []bool
 				return err
 			}
 		}
-		x, err := first.transform.Transform(ctx, first.tableRow(row))
+		here, err := first.transform.Transform(ctx, first.tableRow(row))
 		if err != nil {
 			return err
 		}
-		y, err := other.transform.Transform(ctx, other.tableRow(row))
+		there, err := other.transform.Transform(ctx, other.tableRow(row))
 		if err != nil {
 			return err
 		}
-		if x == nil || y == nil || suspects[row] {
+		if here == nil || there == nil || suspects[row] {
 			continue
 		}
-		upright := x[2] == 0 && x[4] == 0 && y[2] == 0 && y[4] == 0
-		suspects[row] = !upright || math.Signbit(x[1]) != math.Signbit(y[1]) || math.Signbit(x[5]) != math.Signbit(y[5])
+		upright := here[2] == 0 && here[4] == 0 && there[2] == 0 && there[4] == 0
+		suspects[row] = !upright || math.Signbit(here[1]) != math.Signbit(there[1]) ||
+			math.Signbit(here[5]) != math.Signbit(there[5])
 	}
 	return nil
 }
 
 // placed returns the place and the size of an asset, and its path as the table has it.
 func (t *Table) placed(ctx context.Context, f *field, row int64) (Asset, error) {
-	r := newRowReader(ctx, f, row)
-	a := Asset{URI: string(r.cell(f.main).Text),
-		Index: &chunk.Index{Height: int(side(r.cell(f.columns[layout.Height]))),
-			Width: int(side(r.cell(f.columns[layout.Width])))}}
-	if a.Index.Height > 0 && a.Index.Width > 0 { // else it cannot be compared before it is opened
-		a.Place = r.place(f, a.Index.Height, a.Index.Width)
+	reader := newRowReader(ctx, f, row)
+	asset := Asset{URI: string(reader.cell(f.main).Text),
+		Index: &chunk.Index{Height: int(side(reader.cell(f.columns[layout.Height]))),
+			Width: int(side(reader.cell(f.columns[layout.Width])))}}
+	// Without a size it cannot be compared before it is opened, so that it gets no place.
+	if asset.Index.Height > 0 && asset.Index.Width > 0 {
+		asset.Place = reader.place(f, asset.Index.Height, asset.Index.Width)
 	}
-	return a, r.err
+	return asset, reader.err
 }
 
 // placed reports whether the table has places and sizes of the field's rasters.

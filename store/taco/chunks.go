@@ -20,12 +20,12 @@ import (
 // follow them. Its image is the part of the sample that the chunk covers. It reads the sample's own header, but not
 // the chunk.
 func openChunk(ctx context.Context, o source.Opener, e Entry) (head []byte, err error) {
-	im, err := openSample(ctx, o, *e.Of)
+	image, err := openSample(ctx, o, *e.Of)
 	if err != nil {
 		return nil, err
 	}
-	index := im.Index
-	i, err := ownChunk(index, e)
+	index := image.Index
+	number, err := ownChunk(index, e)
 	if err == nil && (index.BigEndian || len(index.Params) > 0 || index.Packed != 0 || index.Reversed) {
 		err = fault.WithFile(fault.New(fault.Unsupported, "chunk "+e.Path, e.Offset,
 			"single chunks of big-endian TIFFs, of samples of odd widths, or of the codec %s with parameters, "+
@@ -34,7 +34,7 @@ func openChunk(ctx context.Context, o source.Opener, e Entry) (head []byte, err 
 	if err != nil {
 		return nil, err
 	}
-	return ifdOf(im, i, e.Size), nil
+	return ifdOf(image, number, e.Size), nil
 }
 
 // openSample reads the header of a sample that is a TIFF.
@@ -100,15 +100,16 @@ func (d *Dataset) verifyRasters(ctx context.Context, r *Report) error {
 		return nil
 	}
 	missing := 0
-	for e, err := range d.Leaves(ctx, true) { // histograms have chunks too
-		if err == nil && !e.Padding {
-			err = d.verifyChunks(ctx, e, &missing)
+	// With padding, since histograms count as such and have chunks, too.
+	for sample, err := range d.Leaves(ctx, true) {
+		if err == nil && !sample.Padding {
+			err = d.verifyChunks(ctx, sample, &missing)
 		}
 		if err != nil {
 			return err
 		}
-		if headers[e.Level] != nil {
-			err = d.verifyHeader(ctx, e, headers[e.Level])
+		if headers[sample.Level] != nil {
+			err = d.verifyHeader(ctx, sample, headers[sample.Level])
 		}
 		// Rasters with chunks beyond the limits of verifying, and rasters of missing source files, are left out.
 		k := fault.KindOf(err)
@@ -130,20 +131,20 @@ func (d *Dataset) verifyChunks(ctx context.Context, e Entry, missing *int) error
 	if chunks == nil {
 		return nil
 	}
-	im, err := openSample(ctx, d.opener, e)
+	image, err := openSample(ctx, d.opener, e)
 	if fault.KindOf(err) != 0 {
 		return nil
 	}
-	for k := 0; err == nil && k < len(im.Index.Ranges); k++ {
+	for number := 0; err == nil && number < len(image.Index.Ranges); number++ {
 		var c Entry
-		c, err = chunks.Of(ctx, e.Level, row, strconv.Itoa(k))
+		c, err = chunks.Of(ctx, e.Level, row, strconv.Itoa(number))
 		switch {
 		case fault.KindOf(err) == fault.NotFound:
 			*missing++
 			err = nil
 		case err == nil:
-			c.Path = e.Path + source.Separator + strconv.Itoa(k)
-			_, err = ownChunk(im.Index, c)
+			c.Path = e.Path + source.Separator + strconv.Itoa(number)
+			_, err = ownChunk(image.Index, c)
 		}
 	}
 	return err
@@ -199,6 +200,7 @@ func ifdOf(im *tiff.Image, i int, size int64) []byte {
 	fields = append(fields, ifd.Long8s(offsets, 0), ifd.Long8s(counts, uint64(size)))
 	const dir = 16
 	start := max(ifd.End(dir, fields), readAhead)
+	// Only now, because the place of the chunk follows from the size of the directory.
 	fields[len(fields)-2] = ifd.Long8s(offsets, uint64(start))
 	return ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, fields)
 }
@@ -227,15 +229,15 @@ func (d *Dataset) ChunkIndex(ctx context.Context, e Entry) (*chunk.Index, error)
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is not a chunk"),
 			e.URI)
 	}
-	im, err := d.image(ctx, *e.Of)
+	image, err := d.image(ctx, *e.Of)
 	if err != nil {
 		return nil, err
 	}
-	i, err := ownChunk(im.Index, e)
+	i, err := ownChunk(image.Index, e)
 	if err != nil {
 		return nil, err
 	}
-	alone, box := *im.Index, im.Index.Box(i)
+	alone, box := *image.Index, image.Index.Box(i)
 	alone.Bands, alone.Height, alone.Width = box.B1-box.B0, box.Y1-box.Y0, box.X1-box.X0
 	alone.ChunkB, alone.Mask = alone.Bands, nil
 	alone.Ranges = []chunk.Range{{Off: e.Offset, Len: e.Size}}

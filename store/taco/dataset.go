@@ -105,31 +105,31 @@ func (d *Dataset) Bytes() int64 {
 
 // derived estimates the memory of headers of samples and of values derived from the tables.
 func (d *Dataset) derived() int64 {
-	n := d.images.Used()
+	bytes := d.images.Used()
 	if d.joined != nil {
-		n += d.all.Bytes()
+		bytes += d.all.Bytes()
 	}
 	if !d.mu.TryLock() {
-		return n
+		return bytes
 	}
 	defer d.mu.Unlock()
 	for _, m := range d.index {
-		n += indexCost * int64(len(m))
+		bytes += indexCost * int64(len(m))
 	}
 	for _, g := range d.groups {
-		n += g.derived()
+		bytes += g.derived()
 	}
-	return n
+	return bytes
 }
 
 // indexCost estimates the memory of an id in an index: a string header, its bytes, and the map entry.
 const indexCost = 48
 
-// sameHierarchy refuses containers with different trees, since the rows of a level would mean different things. The
-// trees of Tortillas may differ even within one file, so that some of several may have nested samples and others none.
+// sameHierarchy refuses containers with different trees, since the rows of a level would mean different things.
 func (d *Dataset) sameHierarchy(ctx context.Context) error {
 	for i, container := range d.parts {
 		first := d.parts[0]
+		// The trees of Tortillas may differ even within one file, so that those of several may differ, too.
 		if first.Depth != nil && container.Depth != nil {
 			continue
 		}
@@ -286,7 +286,8 @@ func (d *Dataset) Visible(ctx context.Context, k int) ([]int, error) {
 func (d *Dataset) samples(ctx context.Context, k int) ([]int, error) {
 	table, err := d.Level(ctx, k)
 	if err == nil {
-		_, err = d.Level(ctx, 0) // several parts tell which rows of it have histograms when it is read
+		// Several parts tell which rows of level 0 have histograms when it is read, so that it comes first.
+		_, err = d.Level(ctx, 0)
 	}
 	if err != nil {
 		return nil, err
@@ -342,11 +343,65 @@ func (d *Dataset) EntryAt(ctx context.Context, k, row int) (Entry, error) {
 // Verify checks everything in all containers. Faults are errors; the report has counts, and notes on violations that
 // can be read anyway.
 func (d *Dataset) Verify(ctx context.Context) (*Report, error) {
-	r := &Report{}
+	report := &Report{}
 	for _, p := range d.parts {
-		if err := p.Verify(ctx, r); err != nil {
-			return r, err
+		if err := p.Verify(ctx, report); err != nil {
+			return report, err
 		}
 	}
-	return r, d.verifyRasters(ctx, r)
+	return report, d.verifyRasters(ctx, report)
+}
+
+// classes are the names of Tortillas whose tables have certain columns (Tortilla 0.5.0, "The
+// Footer"). One column of each list must exist: the shape is called raster_shape by the older
+// specification and by writers, and tensor_shape by TACO 0.2.0.
+var classes = []struct {
+	name    string
+	columns [][]string
+}{
+	{"stac-tortilla", [][]string{{"stac:crs"}, {"stac:geotransform"}, {"stac:raster_shape", "stac:tensor_shape"},
+		{"stac:time_start"}, {"stac:time_end"}}},
+	{"rai-tortilla", [][]string{{"rai:elevation"}, {"rai:cisi"}, {"rai:gdp"}, {"rai:hdi"}, {"rai:gmi"}, {"rai:pop"},
+		{"rai:admin0"}, {"rai:admin1"}, {"rai:admin2"}}},
+}
+
+// Classes returns the names for a table of samples, by its columns: "stac-tortilla", "rai-tortilla".
+func Classes(t *tables.Table) []string {
+	var names []string
+	for _, c := range classes {
+		equal := true
+		for _, names := range c.columns {
+			equal = equal && slices.ContainsFunc(names, func(n string) bool { return t.Index(n) >= 0 })
+		}
+		if equal {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+// Partitions returns the number of files that the first container is split into, or 0 if its format has no such number.
+func (d *Dataset) Partitions() int {
+	if len(d.parts) == 0 {
+		return 0
+	}
+	return d.parts[0].Partitions
+}
+
+// chunks returns the chunks of all containers, for which hasChunks must be true. stored includes
+// the chunks of histograms.
+func (d *Dataset) chunks(ctx context.Context, stored bool) (*tables.Table, error) {
+	t, _, err := d.concat(ctx, "chunks", func(_ context.Context, p *model.Container) (*tables.Table, error) {
+		if stored || len(p.Histograms) == 0 {
+			return p.Chunks.Table, nil
+		}
+		return p.Chunks.Table.Take(p.Chunks.Samples()), nil
+	})
+	return t, err
+}
+
+// hasChunks reports whether all containers have named chunks.
+func (d *Dataset) hasChunks() bool {
+	without := func(p *model.Container) bool { return p.Chunks == nil }
+	return len(d.parts) > 0 && !slices.ContainsFunc(d.parts, without)
 }

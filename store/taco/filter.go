@@ -81,15 +81,15 @@ func (d *Dataset) Select(ctx context.Context, f Filter) (Selection, error) {
 		return nil, err
 	}
 	var match []int
-	for i, p := range d.parts {
-		if f.Level >= p.Levels() { // a Tortilla without samples at this level
+	for i, part := range d.parts {
+		if f.Level >= part.Levels() { // a Tortilla without samples at this level
 			continue
 		}
-		table, err := p.Table(ctx, f.Level)
+		table, err := part.Table(ctx, f.Level)
 		if err != nil {
 			return nil, err
 		}
-		rows, err := f.rows(ctx, p.URI, table)
+		rows, err := f.rows(ctx, part.URI, table)
 		if err != nil {
 			return nil, err
 		}
@@ -98,19 +98,19 @@ func (d *Dataset) Select(ctx context.Context, f Filter) (Selection, error) {
 		}
 	}
 	left := make(Selection, f.Level+1)
-	for k := f.Level; ; k-- {
-		visible, err := d.Visible(ctx, k)
+	for level := f.Level; ; level-- {
+		visible, err := d.Visible(ctx, level)
 		if err != nil {
 			return nil, err
 		}
-		if left[k] = intersection(match, visible); k == 0 {
+		if left[level] = intersection(match, visible); level == 0 {
 			return left, nil
 		}
-		parents, err := d.Parents(ctx, k)
+		parents, err := d.Parents(ctx, level)
 		if err != nil {
 			return nil, err
 		}
-		match = above(left[k], parents)
+		match = above(left[level], parents)
 	}
 }
 
@@ -250,36 +250,37 @@ func chosen(name string, auto []string, is func(name string) bool) (column strin
 // timeRows keeps the rows whose time lies in the range. Numbers are seconds since 1970 UTC, text is a date or a
 // timestamp, which counts by its beginning.
 func (f *Filter) timeRows(ctx context.Context, rows []int, t *tables.Table, i int) ([]int, error) {
-	v, err := t.At(ctx, i)
+	values, err := t.At(ctx, i)
 	if err != nil {
 		return nil, err
 	}
 	var at func(i int) (int64, error) // microseconds
-	switch v.Kind() {
+	switch values.Kind() {
 	case tables.Null:
 		return rows[:0], nil
 	case tables.Timestamp:
-		at = func(i int) (int64, error) { return v.Int(i), nil }
+		at = func(i int) (int64, error) { return values.Int(i), nil }
 	case tables.Date:
-		at = func(i int) (int64, error) { return scaled(v.Int(i), day), nil }
+		at = func(i int) (int64, error) { return scaled(values.Int(i), day), nil }
 	case tables.Int64:
-		at = func(i int) (int64, error) { return scaled(v.Int(i), second), nil }
+		at = func(i int) (int64, error) { return scaled(values.Int(i), second), nil }
 	case tables.Float64:
-		at = func(i int) (int64, error) { return int64(math.Round(v.Float(i) * second)), nil }
+		at = func(i int) (int64, error) { return int64(math.Round(values.Float(i) * second)), nil }
 	case tables.String:
 		at = func(i int) (int64, error) {
-			times, err := ParseTimes(v.Str(i))
+			times, err := ParseTimes(values.Str(i))
 			if err != nil {
 				err = fault.New(fault.Unsupported, fmt.Sprintf("row %d", i), fault.NoOffset, "%v", err)
 			}
 			return times.First, err
 		}
 	default:
-		return nil, fault.New(fault.Unsupported, "column", fault.NoOffset, "times of type %v", v.Type())
+		return nil, fault.New(fault.Unsupported, "column", fault.NoOffset, "times of type %v", values.Type())
 	}
 	keep := rows[:0]
 	for _, i := range rows {
-		if v.Null(i) || v.Kind() == tables.Float64 && !(math.Abs(v.Float(i)*second) < 1<<63) {
+		// A float beyond int64 would become another number on another processor.
+		if values.Null(i) || values.Kind() == tables.Float64 && !(math.Abs(values.Float(i)*second) < 1<<63) {
 			continue
 		}
 		t, err := at(i)
@@ -325,7 +326,8 @@ func (f *Filter) boxRows(ctx context.Context, rows []int, t *tables.Table, i int
 	if err != nil {
 		return nil, fault.New(fault.Unsupported, "bbox", fault.NoOffset, "%v", err)
 	}
-	keep := rows[:0] // writes behind the row that is read
+	// Rows that are kept overwrite rows that were read, so that they need no memory of their own.
+	keep := rows[:0]
 	match := func(row int, geometry []byte, system position) error {
 		ok, err := place.Match(geometry, f.Rule, system)
 		if err != nil {
@@ -408,7 +410,7 @@ func (f *Filter) mayMatch(c *taco2.Collection, i int) bool {
 		return false
 	}
 	// If there is a column of middles, the extent covers the middles of the rows that have one. Rows without a middle
-	// may begin at any time, and a middle need not lie after its start. Such an extent proves nothing.
+	// may begin at any time, and a middle need not lie after its start, so that such an extent proves nothing.
 	if f.Times == nil || len(extent.Temporal) != 2 || column(f.Time, timeColumns) != prefix+"time_start" ||
 		slices.Contains(columns, prefix+"time_middle") {
 		return true

@@ -22,7 +22,7 @@ type Headers struct {
 // HeadersOf returns the headers in a table, or nil if it has none. column names the one with the indexes, which must
 // then exist and hold blobs; "" means those that containers have.
 func HeadersOf(ctx context.Context, t *tables.Table, column string) (*Headers, error) {
-	h, names := &Headers{}, headerColumns
+	headers, names := &Headers{}, headerColumns
 	if column != "" {
 		names = []string{column}
 	}
@@ -35,23 +35,23 @@ func HeadersOf(ctx context.Context, t *tables.Table, column string) (*Headers, e
 			return nil, err
 		}
 		if values.Kind() == tables.Binary {
-			h.indexes = append(h.indexes, values)
+			headers.indexes = append(headers.indexes, values)
 		} else if column != "" {
 			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
 				"holds values of type %v, not blobs", values.Type())
 		}
 	}
-	if len(h.indexes) == 0 {
+	if len(headers.indexes) == 0 {
 		return nil, nil
 	}
 	if t.Index(catalog.NamesColumn) < 0 {
-		return h, nil
+		return headers, nil
 	}
 	v, err := t.Column(ctx, catalog.NamesColumn)
 	if err == nil && v.Kind() == tables.String { // a column of another type is somebody else's
-		h.names = v
+		headers.names = v
 	}
-	return h, err
+	return headers, err
 }
 
 // Of returns the chunk index of the raster in a row, with offsets from its start, and the names of its bands. The

@@ -91,11 +91,11 @@ func (j *joined) Level(ctx context.Context, k int) (*model.Level, error) {
 // Parents implements model.Reader.
 func (j *joined) Parents(ctx context.Context, k int) ([]int32, error) {
 	var rows []int32
-	for i, p := range j.parts {
-		if k >= p.Levels() {
+	for i, part := range j.parts {
+		if k >= part.Levels() {
 			continue
 		}
-		parents, err := p.Parents(ctx, k)
+		parents, err := part.Parents(ctx, k)
 		if err != nil {
 			return nil, err
 		}

@@ -59,11 +59,11 @@ func (d *Dataset) Sequence(ctx context.Context, name string) (*Sequence, error) 
 		return nil, nil
 	}
 	var joined *Sequence
-	for i, p := range d.parts {
-		if p.Named.Sequence == nil {
+	for i, part := range d.parts {
+		if part.Named.Sequence == nil {
 			return nil, nil
 		}
-		sequence, err := p.Named.Sequence(ctx, name)
+		sequence, err := part.Named.Sequence(ctx, name)
 		if err != nil || sequence == nil {
 			return nil, err
 		}
@@ -91,16 +91,16 @@ func (d *Dataset) LevelRows(ctx context.Context, name string) (level int, rows [
 		return 0, nil, fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset,
 			"no level %.80q: the levels are 0 to %d", name, d.Levels()-1), d.name())
 	}
-	for i, p := range d.parts {
-		table, k, first, err := p.Named.Rows(ctx, name)
+	for i, part := range d.parts {
+		table, depth, first, err := part.Named.Rows(ctx, name)
 		if err != nil {
 			return 0, nil, err
 		}
-		bases, err := d.bases(ctx, k)
+		bases, err := d.bases(ctx, depth)
 		if err != nil {
 			return 0, nil, err
 		}
-		level = k
+		level = depth
 		for row := range table.Len() {
 			rows = append(rows, bases[i]+first+row)
 		}

@@ -19,8 +19,8 @@ import (
 // deviation is a sample's, √((Σ(w−1)s² + Σw(m−mean)²)/(Σw−1)). The percentiles of all pixels do not follow from
 // the rows' percentiles: "p25" and so on are the means of the rows' percentiles. NaN in a row gives NaN.
 func (d *Dataset) PoolNumber(ctx context.Context, level int, rows []int, number string) ([][]float64, error) {
-	p := numberPool{number: number, at: slices.Index(geotiffNames[:], number)}
-	if p.at < 0 && number != "categorical" {
+	pooled := numberPool{number: number, at: slices.Index(geotiffNames[:], number)}
+	if pooled.at < 0 && number != "categorical" {
 		return nil, fmt.Errorf("number is %q: it must be categorical or one of %s", number,
 			strings.Join(geotiffNames[:], ", "))
 	}
@@ -28,11 +28,11 @@ func (d *Dataset) PoolNumber(ctx context.Context, level int, rows []int, number 
 	if err != nil {
 		return nil, err
 	}
-	if err := p.rows(ctx, table, rows); err != nil {
+	if err := pooled.rows(ctx, table, rows); err != nil {
 		return nil, d.inLevel(err, level)
 	}
-	out := make([][]float64, len(p.bands))
-	for b, values := range p.bands {
+	out := make([][]float64, len(pooled.bands))
+	for b, values := range pooled.bands {
 		for _, v := range values {
 			out[b] = append(out[b], v.value(number))
 		}
@@ -96,45 +96,46 @@ func (p *numberPool) row(ctx context.Context, stats *tables.Vector, row int, w f
 	}
 	for i := lo; i < hi; i++ {
 		_, first, last := bands.List(i)
-		n, band := last-first, &p.bands[i-lo]
-		if p.at >= 0 && n != geotiffNumbers {
-			return bad(fault.Unsupported, "band %d has %d numbers, but of measurements it has %d", i-lo, n,
+		count, band := last-first, &p.bands[i-lo]
+		if p.at >= 0 && count != geotiffNumbers {
+			return bad(fault.Unsupported, "band %d has %d numbers, but of measurements it has %d", i-lo, count,
 				geotiffNumbers)
 		}
-		if p.at < 0 && n == geotiffNumbers {
-			return bad(fault.Unsupported, "band %d has %d numbers, which are of measurements, not of classes", i-lo, n)
+		if p.at < 0 && count == geotiffNumbers {
+			return bad(fault.Unsupported, "band %d has %d numbers, which are of measurements, not of classes", i-lo,
+				count)
 		}
-		if *band != nil && p.at < 0 && len(*band) != n {
-			return bad(fault.Unsupported, "band %d has %d classes, but in earlier rows %d", i-lo, n, len(*band))
+		if *band != nil && p.at < 0 && len(*band) != count {
+			return bad(fault.Unsupported, "band %d has %d classes, but in earlier rows %d", i-lo, count, len(*band))
 		}
 		if *band == nil {
-			if err := budget.Grow(ctx, int64(n)*classBytes); err != nil {
+			if err := budget.Grow(ctx, int64(count)*classBytes); err != nil {
 				return err
 			}
 		}
-		x, ok := numbers(bands, i)
+		values, ok := numbers(bands, i)
 		if !ok {
 			return bad(fault.Corrupt, "band %d has nulls", i-lo)
 		}
 		var s float64
 		switch {
 		case p.number == "std":
-			x, s = x[2:3], x[3]
+			values, s = values[2:3], values[3]
 		case strings.HasPrefix(p.number, "p"):
-			x, w = x[p.at:p.at+1], 1
+			values, w = values[p.at:p.at+1], 1
 		case p.at >= 0:
-			x = x[p.at : p.at+1]
+			values = values[p.at : p.at+1]
 		}
 		if *band == nil {
-			*band = make([]pooledNumber, len(x))
+			*band = make([]pooledNumber, len(values))
 		}
-		for k := range x {
+		for k := range values {
 			v := &(*band)[k]
 			if v.n++; v.n == 1 {
-				v.least, v.most = x[k], x[k]
+				v.least, v.most = values[k], values[k]
 			}
-			v.least, v.most = min(v.least, x[k]), max(v.most, x[k])
-			v.add(w, x[k], s)
+			v.least, v.most = min(v.least, values[k]), max(v.most, values[k])
+			v.add(w, values[k], s)
 		}
 	}
 	return nil

@@ -208,15 +208,15 @@ func Is(ctx context.Context, o source.Opener, p source.Path) bool {
 	if Named(p) {
 		return true
 	}
-	f, from, err := identify(ctx, o, p.Name)
+	format, from, err := identify(ctx, o, p.Name)
 	if err != nil {
 		return ctx.Err() == nil && !source.Unreachable(err) && catalogIn(ctx, o, p.Name) != ""
 	}
 	if from.File != nil && from.File.Close() != nil {
 		return false
 	}
-	// Many files are JSON.
-	return f != nil && f.form != Tacollection
+	// Many files are JSON, so that the first bytes must not make one a container.
+	return format != nil && format.form != Tacollection
 }
 
 // Open opens containers as one dataset, whose rows are theirs one after the other. If a directory has a catalog, the
@@ -288,7 +288,7 @@ func flat(parts [][]*model.Container, err error) ([]*model.Container, error) {
 
 // openOne opens one path, which may stand for several containers.
 func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed bool) ([]*model.Container, error) {
-	f, from, err := identify(ctx, d.opener, uri)
+	format, from, err := identify(ctx, d.opener, uri)
 	if source.Unreachable(err) {
 		return nil, fault.WithFile(err, uri)
 	}
@@ -311,16 +311,16 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 	}
 	from.Base = cmp.Or(o.BasePath, parent(uri))
 	switch {
-	case f == nil:
+	case format == nil:
 		return nil, errors.Join(fault.WithFile(fault.New(fault.Unsupported, "file", 0,
 			"is not a container: its first bytes are of no known format"), uri), from.File.Close())
-	case f.form == Tacollection && listed:
+	case format.form == Tacollection && listed:
 		err = fault.New(fault.Corrupt, "TACOLLECTION.json", fault.NoOffset, "is listed by another TACOLLECTION.json")
 		return nil, errors.Join(fault.WithFile(err, uri), from.File.Close())
-	case f.form == Tacollection:
+	case format.form == Tacollection:
 		return d.openCollection(ctx, from, o)
 	}
-	c, err := f.open(ctx, from)
+	c, err := format.open(ctx, from)
 	if err != nil {
 		return nil, err
 	}

@@ -46,23 +46,23 @@ func openMember(ctx context.Context, o source.Opener, uri string) (source.Reader
 	if err != nil {
 		return nil, err
 	}
-	e, err := dataset.Resolve(ctx, path)
+	sample, err := dataset.Resolve(ctx, path)
 	if err = errors.Join(err, dataset.Close()); err != nil {
 		return nil, err
 	}
 	switch {
-	case e.Of != nil:
-		head, err := openChunk(ctx, o, e)
+	case sample.Of != nil:
+		head, err := openChunk(ctx, o, sample)
 		if err != nil {
 			return nil, err
 		}
-		file, err := Section(ctx, o, e)
+		file, err := Section(ctx, o, sample)
 		return &prefixed{file, string(head), max(int64(len(head)), readAhead)}, err
-	case e.Kind == Folder:
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset,
+	case sample.Kind == Folder:
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+sample.Path, fault.NoOffset,
 			"is a folder: only files have bytes"), container)
 	}
-	return Section(ctx, o, e)
+	return Section(ctx, o, sample)
 }
 
 // Section opens the bytes of a sample: offset 0 of the reader is their first. If the size of the

@@ -47,7 +47,7 @@ func (d *Dataset) Report(ctx context.Context, component string, keep func(row in
 		if err != nil {
 			return nil, err
 		}
-		f, err := d.fieldReport(ctx, name, pooled, keep)
+		field, err := d.fieldReport(ctx, name, pooled, keep)
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +55,7 @@ func (d *Dataset) Report(ctx context.Context, component string, keep func(row in
 			name = "image"
 		}
 		report.Samples += int64(pooled.Samples)
-		report.Fields[name] = f
+		report.Fields[name] = field
 	}
 	return report, nil
 }
@@ -114,19 +114,19 @@ func number(v float64) json.Number { return json.Number(strconv.FormatFloat(v, '
 // given that the values lie in [least, most].
 func fillHistogram(b *stats.Band, counts []uint64, lo, hi, least, most float64) {
 	histogram := &stats.Histogram{Counts: counts}
-	n := uint64(0)
+	total := uint64(0)
 	for i := range len(counts) + 1 {
 		histogram.Edges = append(histogram.Edges, lo+(hi-lo)*float64(i)/float64(len(counts)))
 	}
 	for _, c := range counts {
-		n += c
+		total += c
 	}
-	if n == 0 {
+	if total == 0 {
 		return
 	}
 	b.Histogram, b.Resolution, b.Percentiles = histogram, (hi-lo)/float64(len(counts)), map[string]float64{}
 	for name, p := range map[string]float64{"2.5": 2.5, "50": 50, "98.5": 98.5} {
-		b.Percentiles[name] = percentile(histogram, n, p, least, most)
+		b.Percentiles[name] = percentile(histogram, total, p, least, most)
 	}
 }
 
@@ -166,15 +166,15 @@ func (d *Dataset) Histogram(ctx context.Context, component string, keep func(row
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	for e, err := range d.LeavesOf(ctx, top, false) {
+	for sample, err := range d.LeavesOf(ctx, top, false) {
 		if err != nil {
 			return nil, 0, 0, err
 		}
-		if !isCalled(e, component) {
+		if !isCalled(sample, component) {
 			continue
 		}
-		if counts, err = d.addHistogram(ctx, counts, e, rows, keep); err != nil {
-			return nil, 0, 0, fault.WithFile(fault.WithPart(err, "sample "+e.Path, e.Offset), e.URI)
+		if counts, err = d.addHistogram(ctx, counts, sample, rows, keep); err != nil {
+			return nil, 0, 0, fault.WithFile(fault.WithPart(err, "sample "+sample.Path, sample.Offset), sample.URI)
 		}
 	}
 	if counts == nil {
@@ -224,19 +224,20 @@ func (d *Dataset) addHistogram(ctx context.Context, counts [][]uint64, e Entry, 
 		return nil, err
 	}
 	defer file.Close()
-	in := file
+	whole := file
+	// Each strip would be a request otherwise.
 	if file.Size() <= maxWhole {
 		data := make([]byte, file.Size())
 		if err := file.ReadAt(ctx, data, 0); err != nil {
 			return nil, err
 		}
-		in = &model.Tail{Reader: file, Bytes: data}
+		whole = &model.Tail{Reader: file, Bytes: data}
 	}
-	im, err := tiff.Open(ctx, in, tiff.Limits{})
+	image, err := tiff.Open(ctx, whole, tiff.Limits{})
 	if err != nil {
 		return nil, err
 	}
-	index := im.Index
+	index := image.Index
 	if index.Width != histogramBins || index.Height != len(rows) {
 		return nil, fault.New(fault.Unsupported, "histogram", fault.NoOffset,
 			"it has %d rows of %d bins, expected %d of %d", index.Height, index.Width, len(rows), histogramBins)
@@ -251,7 +252,7 @@ func (d *Dataset) addHistogram(ctx context.Context, counts [][]uint64, e Entry, 
 		return nil, fault.New(fault.Unsupported, "histogram", fault.NoOffset,
 			"it has %d bands, but earlier ones have %d", index.Bands, len(counts))
 	}
-	return counts, addCounts(ctx, counts, in, index, func(y int) bool { return keep == nil || keep(rows[y]) })
+	return counts, addCounts(ctx, counts, whole, index, func(y int) bool { return keep == nil || keep(rows[y]) })
 }
 
 // addCounts adds the rows of an image for which want returns true to the counts by band and column.
@@ -303,14 +304,14 @@ func addCounts(ctx context.Context, counts [][]uint64, r source.Reader, x *chunk
 // dtypeOf returns the dtype of the rasters of a component, from the header of the first one, or
 // float64 if that is not a TIFF.
 func (d *Dataset) dtypeOf(ctx context.Context, component string) chunk.DType {
-	for e, err := range d.Leaves(ctx, false) {
+	for sample, err := range d.Leaves(ctx, false) {
 		if err != nil {
 			break
 		}
-		if !isCalled(e, component) {
+		if !isCalled(sample, component) {
 			continue
 		}
-		if im, err := openSample(ctx, d.opener, e); err == nil {
+		if im, err := openSample(ctx, d.opener, sample); err == nil {
 			return im.Index.DType
 		}
 		break

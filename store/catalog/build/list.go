@@ -48,32 +48,32 @@ type Listing struct {
 func List(ctx context.Context, paths []string, o Options) (_ *Listing, err error) {
 	o.Counts = cmp.Or(o.Counts, &Counts{})
 	*o.Counts = Counts{}
-	l := &Listing{o: o, paths: paths, own: map[string]bool{}}
+	listing := &Listing{o: o, paths: paths, own: map[string]bool{}}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, l.Close())
+			err = errors.Join(err, listing.Close())
 		}
 	}()
 	if o.Opener == nil {
-		l.opened = &source.Files{}
-		l.o.Opener = l.opened
+		listing.opened = &source.Files{}
+		listing.o.Opener = listing.opened
 	}
 	for _, column := range rowio.Fields() {
-		l.own[column.Name()] = true
+		listing.own[column.Name()] = true
 	}
-	if err := l.list(ctx); err != nil {
+	if err := listing.list(ctx); err != nil {
 		return nil, err
 	}
-	if len(l.files[0]) == 0 {
+	if len(listing.files[0]) == 0 {
 		return nil, noRasters(paths)
 	}
-	l.o.Workers = l.o.workers(l.files[0])
+	listing.o.Workers = listing.o.workers(listing.files[0])
 	if o.Join != nil {
-		if err := l.join(ctx); err != nil {
+		if err := listing.join(ctx); err != nil {
 			return nil, fault.WithFile(err, o.Join.Table)
 		}
 	}
-	return l, l.openPrevious(ctx)
+	return listing, listing.openPrevious(ctx)
 }
 
 // list finds the files.
@@ -251,14 +251,14 @@ func (l *Listing) write(ctx context.Context, w io.Writer, parts *merging) (n int
 	if len(l.o.Fields) > 0 || l.table != nil {
 		l.columns.Append, src.Columns = l.append, &l.columns
 	}
-	ro := rowio.RowOptions{Workers: l.o.Workers, Partial: l.o.Partial, Progress: l.o.Progress}
+	options := rowio.RowOptions{Workers: l.o.Workers, Partial: l.o.Partial, Progress: l.o.Progress}
 	if l.o.Skipped != nil {
-		ro.Skipped = func(i int, err error) {
+		options.Skipped = func(i int, err error) {
 			l.o.Counts.Skipped++
 			l.o.Skipped(l.files[0][i].path, err)
 		}
 	}
-	n, err = rowio.Write(ctx, w, l.Len(), ro, src)
+	n, err = rowio.Write(ctx, w, l.Len(), options, src)
 	l.o.Counts.Rows, l.o.Counts.Reused = n, int(l.reused.Load())
 	if n == 0 && err == nil {
 		err = noRasters(l.paths)

@@ -45,7 +45,7 @@ func openRows(r io.ReaderAt, size int64) (*rowReader, error) {
 
 // openPrevious opens an existing catalog, or returns nil if the file does not exist.
 func openPrevious(ctx context.Context, name string) (p *previous, err error) {
-	f, err := os.Open(name)
+	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
@@ -56,22 +56,22 @@ func openPrevious(ctx context.Context, name string) (p *previous, err error) {
 			err = previousFailed(c)
 		}
 		if err != nil {
-			_ = f.Close()
+			_ = file.Close()
 		}
 	}()
-	st, err := f.Stat()
+	st, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
-	masks, err := checkCatalog(ctx, io.NewSectionReader(f, 0, st.Size()))
+	masks, err := checkCatalog(ctx, io.NewSectionReader(file, 0, st.Size()))
 	if err != nil {
 		return nil, err
 	}
-	rows, err := openRows(f, st.Size())
+	rows, err := openRows(file, st.Size())
 	if err != nil {
 		return nil, err
 	}
-	return &previous{name, masks, f, *rows}, nil
+	return &previous{name, masks, file, *rows}, nil
 }
 
 // checkCatalog checks that a file is a catalog of this version, and returns whether its indexes have masks. It uses
@@ -139,7 +139,8 @@ func (p *rowReader) read() error {
 		return fault.Wrap(fault.Corrupt, "row", fault.NoOffset, err)
 	}
 	p.next = p.buf[:n]
-	for i := range p.next { // the reader reuses its pages
+	// Copied, because the reader reuses its pages.
+	for i := range p.next {
 		r := &p.next[i]
 		r.Index, r.Header, r.Transform = bytes.Clone(r.Index), bytes.Clone(r.Header), slices.Clone(r.Transform)
 	}

@@ -105,7 +105,8 @@ func (l *Listing) listTable(ctx context.Context, name, base string) error {
 		}
 	}
 	err = l.addColumns(func(name string) bool {
-		// The paths of the other assets of STAC items may be relative to the table, and the catalog may lie elsewhere.
+		// The paths of other assets of STAC items are left out, because they may be relative to the table, and the
+		// catalog may lie elsewhere.
 		return taken[name] || strings.HasPrefix(name, "assets.") && strings.HasSuffix(name, ".href")
 	})
 	if err != nil {

@@ -140,9 +140,9 @@ func noRasters(paths []string) error {
 	return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no rasters"), strings.Join(paths, ", "))
 }
 
-// rowOf reads a file, and makes its row. It takes the file's time before that: a file that changes meanwhile then
-// differs from its row.
+// rowOf reads a file, and makes its row.
 func rowOf(ctx context.Context, file *namedFile, o Options) (rowio.Row, error) {
+	// Before the file is read, so that a file that changes meanwhile differs from its row.
 	mtime := mtimeOf(file.path)
 	r, err := readRow(ctx, *file, o)
 	r.MTime = mtime
@@ -223,10 +223,10 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 		}
 		return add(file)
 	}
-	for _, p := range paths {
+	for _, path := range paths {
 		var members []Member
 		if o.Members != nil {
-			members, err = o.Members(ctx, p)
+			members, err = o.Members(ctx, path)
 		}
 		switch {
 		case err != nil:
@@ -237,10 +237,10 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 					break
 				}
 			}
-		case source.IsRemote(p) && !listing.RemoteGlob(p) && magic.Named(source.Name(p)).Class.Pixels():
-			err = addNamed(namedFile{path: p})
+		case source.IsRemote(path) && !listing.RemoteGlob(path) && magic.Named(source.Name(path)).Class.Pixels():
+			err = addNamed(namedFile{path: path})
 		default:
-			err = eachListed(ctx, p, o, addNamed)
+			err = eachListed(ctx, path, o, addNamed)
 		}
 		if err != nil {
 			return err
@@ -251,19 +251,19 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 
 // eachListed calls add for the files of a directory or glob, or for a file.
 func eachListed(ctx context.Context, path string, o Options, add func(namedFile) error) error {
-	l, err := listing.List(ctx, path, nil, o.Opener, false)
+	files, err := listing.List(ctx, path, nil, o.Opener, false)
 	if err != nil {
 		return err
 	}
-	if l.OnlyPictures { // who makes a catalog says by a glob which files it is of
+	if files.OnlyPictures { // who makes a catalog says by a glob which files it is of
 		return fault.WithFile(fault.New(fault.NotFound, "directory", fault.NoOffset,
 			"no TIFF and no rumi file, but %d PNG, JPEG or NumPy files: a glob such as **/*.png reads them",
-			len(l.Paths)), path)
+			len(files.Paths)), path)
 	}
-	for i, size := range l.Sizes {
-		file := namedFile{path: l.Path(i), bytes: size}
-		if l.Etags != nil {
-			file = namedFile{path: file.path, size: size, etag: l.Etags[i]}
+	for i, size := range files.Sizes {
+		file := namedFile{path: files.Path(i), bytes: size}
+		if files.Etags != nil {
+			file = namedFile{path: file.path, size: size, etag: files.Etags[i]}
 		}
 		if err := add(file); err != nil {
 			return err
@@ -308,7 +308,7 @@ func localURI(base, path string, absolute bool) (string, error) {
 	if rel, ok := strings.CutPrefix(abs, strings.TrimSuffix(base, "/")+"/"); ok && !pathname.HasParent(rel) {
 		return filepath.ToSlash(rel), nil
 	}
-	// The way up from base goes from where its links lead, and ".." in a path from where they do there.
+	// Links need to be resolved, because ".." in a path and the way up from base go from where they lead.
 	if real, err := filepath.EvalSymlinks(base); err == nil {
 		base = real
 	}
@@ -323,6 +323,14 @@ func localURI(base, path string, absolute bool) (string, error) {
 		return filepath.ToSlash(rel), nil
 	}
 	return filepath.ToSlash(abs), nil
+}
+
+// optional returns a text for a column that may be null, nil for "".
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }
 
 // readRow makes the row of one file, without its time.
@@ -354,9 +362,6 @@ func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 	if f.member != nil {
 		row.Offset, row.Length = &f.member.Offset, &f.member.Length
 	}
-	if asset.ETag != "" {
-		row.ETag = &asset.ETag
-	}
 	if meta.Format == magic.Rumi {
 		row.Header = meta.Blob
 	}
@@ -376,12 +381,7 @@ func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 		e := int32(meta.EPSG)
 		row.EPSG = &e
 	}
-	if meta.CRS != "" {
-		row.CRS = &meta.CRS
-	}
-	if names := catalog.NamesText(asset.Names); names != "" {
-		row.Names = &names
-	}
+	row.ETag, row.CRS, row.Names = optional(asset.ETag), optional(meta.CRS), optional(catalog.NamesText(asset.Names))
 	if b, ok := meta.Bounds(index.Height, index.Width); ok {
 		row.Transform = meta.Transform[:]
 		row.MinX, row.MinY, row.MaxX, row.MaxY = &b[0], &b[1], &b[2], &b[3]

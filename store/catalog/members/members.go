@@ -34,26 +34,28 @@ func Of(ctx context.Context, files source.Opener, path string) ([]build.Member, 
 	defer dataset.Close()
 	members := []build.Member{}
 	known := map[string]source.Known{}
-	for e, err := range dataset.Leaves(ctx, false) {
+	for sample, err := range dataset.Leaves(ctx, false) {
 		if err != nil {
 			return nil, err
 		}
-		is, err := isRaster(ctx, files, dataset, e)
+		is, err := isRaster(ctx, files, dataset, sample)
 		if err != nil {
 			return nil, err
 		}
 		if !is {
 			continue
 		}
-		// The catalog needs the size and the ETag of the file around the sample, to notice that it changed.
-		if e.Object.Size == 0 && e.Offset != taco.Whole {
-			if e.Object, err = knownOf(ctx, files, e.URI, known); err != nil {
+		// The catalog has the size and the ETag of the file around the sample, so that it can tell that the file
+		// changed.
+		if sample.Object.Size == 0 && sample.Offset != taco.Whole {
+			if sample.Object, err = knownOf(ctx, files, sample.URI, known); err != nil {
 				return nil, err
 			}
 		}
 		members = append(members, build.Member{
-			File: e.URI, Path: e.Path, Offset: e.Offset, Length: e.Size, Known: e.Object, Head: int64(len(e.Head)),
-			Open: func(ctx context.Context) (source.Reader, error) { return taco.Section(ctx, files, e) },
+			File: sample.URI, Path: sample.Path, Offset: sample.Offset, Length: sample.Size, Known: sample.Object,
+			Head: int64(len(sample.Head)),
+			Open: func(ctx context.Context) (source.Reader, error) { return taco.Section(ctx, files, sample) },
 		})
 	}
 	return members, nil

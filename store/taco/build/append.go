@@ -40,14 +40,14 @@ func Append(ctx context.Context, folder string, o Options,
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	defer o.open()()
-	a := &appending{folder: folder, opener: o.Opener}
-	if err := a.open(ctx); err != nil {
+	job := &appending{folder: folder, opener: o.Opener}
+	if err := job.open(ctx); err != nil {
 		return nil, fault.WithFile(err, folder)
 	}
-	if err := a.recover(); err != nil {
+	if err := job.recover(); err != nil {
 		return nil, err
 	}
-	return a.run(ctx, write)
+	return job.run(ctx, write)
 }
 
 // appending is one run of Append.
@@ -122,7 +122,8 @@ func (a *appending) recover() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil && !st.Mode().IsRegular() { // a pipe would make the run wait
+	// A pipe would make the run wait.
+	if err == nil && !st.Mode().IsRegular() {
 		err = fault.WithFile(unsupported("file", "is not a file of a run"), path)
 	}
 	if err != nil {
@@ -132,7 +133,7 @@ func (a *appending) recover() error {
 	if err != nil {
 		return err
 	}
-	// A journal holds the name of a part. With any other content no file is removed.
+	// A journal holds the name of a part: one with any other content must not remove a file.
 	if name := string(data); partPattern.MatchString(name) && !slices.Contains(a.zips, name) {
 		if err := removed(pathname.Join(a.folder, name)); err != nil {
 			return err
@@ -161,11 +162,13 @@ func (a *appending) run(
 		}
 		err = errors.Join(err, removed(journal))
 	}()
-	if err != nil { // its name may be there all the same
+	// Not before the removal is deferred, because the journal may be there all the same.
+	if err != nil {
 		return nil, err
 	}
 	c := *a.described
-	c.Extent = nil // the extent of the new samples
+	// The extent of all samples would stand in place of the extent of the new ones.
+	c.Extent = nil
 	if r, err = write(zip, c); err != nil {
 		return nil, err
 	}
@@ -175,8 +178,9 @@ func (a *appending) run(
 	}
 	for _, path := range a.indexes {
 		err := writeIndex(ctx, x, path, FormOf(path), nil)
+		// An index that has the ZIP counts even if the sync of its name failed: the ZIP must not be removed then.
 		if err == nil || !a.old(ctx, path, name) {
-			done++ // also if only the sync of its name failed
+			done++
 		}
 		if err != nil {
 			return nil, err
@@ -187,26 +191,27 @@ func (a *appending) run(
 
 // join makes the index of all ZIPs and a new one anew. It keeps the description that the index has.
 func (a *appending) join(ctx context.Context, name string) (*index, error) {
-	x := &index{ids: map[string]string{}, repeats: true}
+	joined := &index{ids: map[string]string{}, repeats: true}
 	add := func(names ...string) error {
 		var zips []string
 		for _, name := range names {
 			zips = append(zips, pathname.Join(a.folder, name))
 		}
-		return gather(ctx, zips, a.indexes[0], x, Options{Opener: a.opener})
+		return gather(ctx, zips, a.indexes[0], joined, Options{Opener: a.opener})
 	}
 	if err := add(a.zips...); err != nil {
 		return nil, err
 	}
-	x.repeats = false
+	joined.repeats = false
 	if err := add(name); err != nil {
 		return nil, err
 	}
-	extent := x.collection.Extent
-	if x.collection = *a.described; x.collection.Extent != nil { // Edit may have removed it
-		x.collection.Extent.cover(extent)
+	extent := joined.collection.Extent
+	// An extent that Edit has removed must not come back.
+	if joined.collection = *a.described; joined.collection.Extent != nil {
+		joined.collection.Extent.cover(extent)
 	}
-	return x, nil
+	return joined, nil
 }
 
 // removed removes a file that may not be there.

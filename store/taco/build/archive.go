@@ -45,7 +45,8 @@ func (c *counted) Write(p []byte) (int, error) {
 	n, err := c.archiveFile.Write(p)
 	c.n += int64(n)
 	c.tail = append(c.tail, p[max(0, n-taco3.TailBytes):n]...)
-	if len(c.tail) > 8*taco3.TailBytes { // so that each byte is moved once for each seven that are written
+	// The tail grows first, so that each byte is moved once for each seven that are written.
+	if len(c.tail) > 8*taco3.TailBytes {
 		c.tail = append(c.tail[:0], c.last()...)
 	}
 	return n, err
@@ -77,7 +78,8 @@ const (
 
 func newArchive(f archiveFile) *archive {
 	a := &archive{patched: newPatched(f)}
-	a.zip = zip.NewWriter(a.out) // writes to the buffer itself, as it is larger than its own
+	// It takes a.out for its own buffer, because that is larger than the one that it would make.
+	a.zip = zip.NewWriter(a.out)
 	return a
 }
 
@@ -97,7 +99,7 @@ func (a *archive) begin(name string, size int64, crc uint32, extra []byte) (*zip
 		header.Flags |= utf8Flag
 	}
 	if size >= math.MaxUint32 {
-		// The library adds this field in the central directory only.
+		// Set here, since the library adds this field in the central directory only.
 		header.ReaderVersion = zip64Version
 		header.Extra = binary.LittleEndian.AppendUint16(nil, 1)
 		header.Extra = binary.LittleEndian.AppendUint16(header.Extra, 16)
@@ -108,6 +110,7 @@ func (a *archive) begin(name string, size int64, crc uint32, extra []byte) (*zip
 	a.directory += int64(directoryBytes + len(name))
 	a.entries++
 	w, err := a.zip.CreateRaw(header)
+	// The directory must not have the extra field of the local header.
 	header.Extra = nil
 	return header, w, err
 }
@@ -134,12 +137,13 @@ func (a *archive) put(ctx context.Context, name string, l *loaded) (span, error)
 // copy writes an entry of size bytes, which it reads once: the CRC-32 is set afterwards.
 func (a *archive) copy(name string, size int64, from io.Reader) (span, error) {
 	head := a.at()
+	// The CRC-32 is known only behind the bytes, so that its place is announced before them.
 	a.hold(head+crcAt, crcBytes)
 	header, writer, err := a.begin(name, size, 0, nil)
 	if err != nil {
 		return span{}, err
 	}
-	s := span{Off: a.at(), Size: size}
+	place := span{Off: a.at(), Size: size}
 	if a.buffer == nil {
 		a.buffer = make([]byte, copyBytes)
 	}
@@ -152,7 +156,7 @@ func (a *archive) copy(name string, size int64, from io.Reader) (span, error) {
 		return span{}, err
 	}
 	header.CRC32 = sum.Sum32()
-	return s, a.patch(head+crcAt, binary.LittleEndian.AppendUint32(nil, header.CRC32))
+	return place, a.patch(head+crcAt, binary.LittleEndian.AppendUint32(nil, header.CRC32))
 }
 
 // reserve writes the entry TACO_HEADER, which is first, without its content.
@@ -341,23 +345,23 @@ func load(ctx context.Context, o source.Opener, r *Row) (*loaded, error) {
 	if err != nil {
 		return nil, fault.WithFile(err, r.uri())
 	}
-	l := &loaded{r: file, size: file.Size()}
-	if l.size > wholeBytes {
-		return l, nil
+	content := &loaded{r: file, size: file.Size()}
+	if content.size > wholeBytes {
+		return content, nil
 	}
-	l.lent = buffers.Get().(*[]byte)
-	*l.lent = slices.Grow((*l.lent)[:0], int(l.size))
-	l.bytes = (*l.lent)[:l.size]
-	err = file.ReadAt(ctx, l.bytes, 0)
+	content.lent = buffers.Get().(*[]byte)
+	*content.lent = slices.Grow((*content.lent)[:0], int(content.size))
+	content.bytes = (*content.lent)[:content.size]
+	err = file.ReadAt(ctx, content.bytes, 0)
 	if cerr := file.Close(); err == nil {
 		err = cerr
 	}
-	l.r = nil
+	content.r = nil
 	if err != nil {
 		return nil, fault.WithFile(err, r.uri())
 	}
-	l.crc = crc32.ChecksumIEEE(l.bytes)
-	return l, nil
+	content.crc = crc32.ChecksumIEEE(content.bytes)
+	return content, nil
 }
 
 // buffers holds the memory of files that were written, each at most twice wholeBytes.

@@ -96,7 +96,8 @@ func (c *Collection) Set(b []byte) error {
 	rest := maps.Clone(c.More)
 	for count, counted := range taco2.Counts {
 		if members[counted] != nil {
-			delete(rest, count) // it is of the old list
+			// The count is of the old list, and would contradict the new one.
+			delete(rest, count)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -129,9 +130,9 @@ func (c *Collection) member(name string) (field reflect.Value, optional bool) {
 	return reflect.Value{}, false
 }
 
-// decodeInto replaces a member. It decodes into a new value, because encoding/json would merge lists and objects with
-// the old ones.
+// decodeInto replaces a member.
 func decodeInto(field reflect.Value, name string, b []byte) error {
+	// Into a new value, because encoding/json would merge lists and objects with the old ones.
 	v := reflect.New(field.Type())
 	err := json.Unmarshal(b, v.Interface())
 	var wrong *json.UnmarshalTypeError
@@ -391,7 +392,7 @@ func quoted(text string) json.RawMessage {
 func badMember(format string, args ...any) error { return unsupported(collName, format, args...) }
 
 // extentOf returns the extent of the first level that has points of STAC or ISTAC, or nil. Its times come from the
-// first level that has times, because computed points of STAC may stand beside times of ISTAC.
+// first level that has times.
 func extentOf(ctx context.Context, levels []*Level) (*Extent, error) {
 	var e Extent
 	for _, level := range levels {
@@ -402,6 +403,7 @@ func extentOf(ctx context.Context, levels []*Level) (*Extent, error) {
 					return nil, err
 				}
 			}
+			// Times may have another prefix, because computed points of STAC may stand beside times of ISTAC.
 			if e.Temporal == nil {
 				e.Temporal, err = timesOf(ctx, level.Table, prefix+"time_start", prefix+"time_end",
 					prefix+"datetime", prefix+"start_datetime", prefix+"end_datetime")
@@ -466,7 +468,8 @@ func boxOf(ctx context.Context, t *tables.Table, name string) ([]float64, error)
 	for i := range values.Len() {
 		x, y, err := taco.Centroid(values, i)
 		if err != nil || !(math.Abs(x) <= 180 && math.Abs(y) <= 90) {
-			continue // no point, or none on the globe, does not say where the sample is
+			// A point beyond the globe would stretch the box, and no point does not say where the sample is.
+			continue
 		}
 		box[0], box[1] = min(box[0], x), min(box[1], y)
 		box[2], box[3] = max(box[2], x), max(box[3], y)

@@ -32,6 +32,7 @@ import (
 func Consolidate(ctx context.Context, zips []string, path string, o Options) (_ *Result, err error) {
 	names := zips
 	if o.Store == nil {
+		// Before the folders are listed, so that no Append adds a ZIP that the index would lack.
 		unlock, err := lockRuns(pathname.Dir(path), indexBusy)
 		if err != nil {
 			return nil, err
@@ -63,17 +64,17 @@ func Consolidate(ctx context.Context, zips []string, path string, o Options) (_ 
 // ZIPs returns the paths among which folders stand for the ZIPs in them: see ZIPsIn. A folder of a store ends in "/".
 func ZIPs(ctx context.Context, paths []string, store Store) (zips []string, err error) {
 	for _, path := range paths {
-		in := []string{path}
+		found := []string{path}
 		st, serr := os.Stat(path)
 		switch isFolder := serr == nil && st.IsDir(); {
 		case isFolder:
-			in, err = ZIPsIn(path)
+			found, err = ZIPsIn(path)
 		case store != nil && strings.HasSuffix(path, "/"):
-			in = nil
+			found = nil
 			err = store.List(ctx, path, func(uri string) error {
 				name := strings.TrimPrefix(uri, path)
 				if !strings.Contains(name, "/") && strings.HasSuffix(name, ".tacozip") {
-					in = append(in, uri)
+					found = append(found, uri)
 				}
 				return nil
 			})
@@ -81,10 +82,11 @@ func ZIPs(ctx context.Context, paths []string, store Store) (zips []string, err 
 		if err != nil {
 			return nil, fault.WithFile(err, path)
 		}
-		if len(in) == 0 {
-			in = []string{path} // perhaps a container that is a folder, which is refused
+		if len(found) == 0 {
+			// A container that is a folder needs to be refused by its name.
+			found = []string{path}
 		}
-		zips = append(zips, in...)
+		zips = append(zips, found...)
 	}
 	return zips, nil
 }
@@ -323,11 +325,11 @@ func (x *index) describe(ctx context.Context, w *writer, name string) error {
 
 // document returns the COLLECTION.json of all ZIPs.
 func (x *index) document(form Form) ([]byte, error) {
-	fields := make([]member, len(x.levels))
+	levels := make([]*tables.Table, len(x.levels))
 	for k, parts := range x.levels {
-		fields[k] = member{levelName(k), fieldsOf(&x.collection, k, parts[0].Without(taco.SourceColumn))}
+		levels[k] = parts[0].Without(taco.SourceColumn)
 	}
-	members := []member{{pitMember, x.pit}, {fieldsMember, object(fields)}, {sourcesMember, x.sources}}
+	members := append(x.collection.ofTables(x.pit, levels), member{sourcesMember, x.sources})
 	if form == TacocatFile {
 		members = append(members, member{tacocatMember, map[string]any{"version": 1, "num_datasets": x.sources.Count,
 			"dataset_sources": x.sources.Files}})

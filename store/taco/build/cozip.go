@@ -28,6 +28,7 @@ func (w *writer) cozip(ctx context.Context, f archiveFile) error {
 	for _, l := range w.named.levels {
 		names = append(names, metadataFolder+taco3.TableName(l.Name))
 	}
+	// Without places so far, because only the length of the index is known: it depends on the names alone.
 	index := taco3.AppendIndex(nil, names, make([]span, len(names)))
 	archive.hold(crcAt, crcBytes)
 	archive.hold(taco3.ChecksumAt, 8+int64(len(index)))
@@ -115,15 +116,10 @@ func (w *writer) columnsOf(ctx context.Context, l *namedLevel) (*tables.Table, e
 		return c, nil
 	}
 	depth, table := l.depth, w.levels[l.depth].Table
-	if w.named.file != "" { // a sample and its file have one row of level 0
+	// A sample and its file have one row of level 0, so that the columns are divided between them.
+	if w.named.file != "" {
 		files := l != w.named.levels[0]
-		var keep []int
-		for i, c := range table.Columns() {
-			if ofFile(c.Name) == files {
-				keep = append(keep, i)
-			}
-		}
-		table = table.Select(keep)
+		table = only(table, func(name string) bool { return ofFile(name) == files })
 	}
 	rows := make([]int, len(l.rows))
 	for i, row := range l.rows {
@@ -138,7 +134,8 @@ func (w *writer) columnsOf(ctx context.Context, l *namedLevel) (*tables.Table, e
 			shared++
 		}
 	}
-	if shared > 1 { // the columns of the other tables have no values in these rows, and are not declared
+	// The columns of the other tables of the depth have no values in these rows, and must not be declared.
+	if shared > 1 {
 		var keep []int
 		for i := range tbl.Columns() {
 			values, err := tbl.At(ctx, i)
@@ -182,30 +179,30 @@ var (
 // stored returns the columns of the container itself.
 func (w *writer) stored(l *namedLevel) *tables.Table {
 	columns := &columns{}
-	n, level, samples := len(l.rows), w.levels[l.depth], l == w.named.levels[0]
-	columns.addAs(model.ColumnCurrent, rowID, integers(position, n, func(i int) int64 { return int64(i) }))
+	rows, level, samples := len(l.rows), w.levels[l.depth], l == w.named.levels[0]
+	columns.addAs(model.ColumnCurrent, rowID, integers(position, rows, func(i int) int64 { return int64(i) }))
 	if !samples {
 		parent := func(i int) int64 { return int64(l.parents[i]) }
-		columns.addAs(model.ColumnParent, rowID, integers(position, n, parent))
+		columns.addAs(model.ColumnParent, rowID, integers(position, rows, parent))
 	}
-	columns.addAs(model.ColumnRelative, nameType, Texts(n, func(i int) string { return w.named.path(w, l, i) }))
+	columns.addAs(model.ColumnRelative, nameType, Texts(rows, func(i int) string { return w.named.path(w, l, i) }))
 	switch {
 	case samples:
 		noted := nameType.With(func(f *tables.Form) { f.Note = "Id of the sample" })
-		columns.addAs(model.ColumnID, noted, Texts(n, func(i int) string { return level.Rows[l.rows[i]].ID }))
+		columns.addAs(model.ColumnID, noted, Texts(rows, func(i int) string { return level.Rows[l.rows[i]].ID }))
 	case level.spans != nil:
-		nulls := make([]bool, n)
+		nulls := make([]bool, rows)
 		for i, row := range l.rows {
 			nulls[i] = level.Rows[row].Folder
 		}
 		numbers := func(value func(s span) int64) *tables.Vector {
-			all := integers(position, n, func(i int) int64 { return value(level.spans[l.rows[i]]) })
+			all := integers(position, rows, func(i int) int64 { return value(level.spans[l.rows[i]]) })
 			return tables.NewInts(position, all.Ints(), nulls)
 		}
 		columns.addAs(model.ColumnOffset, position, numbers(func(s span) int64 { return s.Off }))
 		columns.addAs(model.ColumnSize, position, numbers(func(s span) int64 { return s.Size }))
 	}
-	return columns.table(n)
+	return columns.table(rows)
 }
 
 // declaredColumns returns what taco:metadata says of the columns of a level.

@@ -165,7 +165,7 @@ func (x *cozips) count(ctx context.Context, t *tables.Table) error {
 
 // source adds what taco:sources says of a ZIP.
 func (x *cozips) source(doc map[string]json.RawMessage, name string, samples int) error {
-	p := partition{File: name, Samples: samples}
+	part := partition{File: name, Samples: samples}
 	x.result.Samples += samples
 	if doc["extent"] != nil {
 		var e Extent
@@ -173,8 +173,8 @@ func (x *cozips) source(doc map[string]json.RawMessage, name string, samples int
 		if json.Unmarshal(doc["extent"], &e) != nil || json.Unmarshal(doc["extent"], &texts) != nil {
 			return badMember("extent is %.80s", doc["extent"])
 		}
-		if p.Spatial = texts.Spatial; e.Temporal != nil {
-			p.Temporal = texts.Temporal
+		if part.Spatial = texts.Spatial; e.Temporal != nil {
+			part.Temporal = texts.Temporal
 		}
 		switch {
 		case len(e.Spatial) != 4:
@@ -184,7 +184,7 @@ func (x *cozips) source(doc map[string]json.RawMessage, name string, samples int
 			x.extent.cover(&e)
 		}
 	}
-	x.sources = append(x.sources, p)
+	x.sources = append(x.sources, part)
 	return nil
 }
 
@@ -198,7 +198,8 @@ func (x *cozips) encoded(ctx context.Context, _ Form) (out []entry, err error) {
 		if err != nil {
 			return nil, fault.WithPart(err, level, fault.NoOffset)
 		}
-		first := x.parts[i][0].Columns() // whose types have what taco:metadata says
+		// Concat leaves out what taco:metadata says of the types, so that they are set again.
+		first := x.parts[i][0].Columns()
 		table = table.Retype(func(k int, _ tables.Column) tables.Type { return first[k].Type })
 		data, err := encodedNamed(ctx, level, table)
 		if err != nil {

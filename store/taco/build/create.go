@@ -32,16 +32,10 @@ func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, erro
 	if w.levels, err = levelsOf(ctx, t.Samples, w.o.Form); err != nil {
 		return nil, err
 	}
-	if t.Columns != nil {
-		added, err := t.Columns(ctx, shown(w.levels))
-		if err == nil {
-			err = w.add(added)
-		}
-		if err != nil {
-			return nil, err
-		}
+	if err = w.addFrom(ctx, t.Columns); err == nil {
+		err = w.more(ctx)
 	}
-	if err := w.more(ctx); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return w.create(ctx, path)
@@ -78,7 +72,8 @@ func (c *Collection) CheckFor(form Form) error {
 
 // create writes checked levels to path.
 func (w *writer) create(ctx context.Context, path string) (*Result, error) {
-	w.o.More = nil // it was called, and may hold the samples and their table: 400 MB of a million
+	// It was called, and would keep the samples and their table in memory: 400 MB of a million.
+	w.o.More = nil
 	if w.inspection == nil {
 		if err := w.complete(ctx); err != nil {
 			return nil, err
@@ -99,6 +94,7 @@ func (w *writer) create(ctx context.Context, path string) (*Result, error) {
 func (w *writer) write(ctx context.Context, path string) (*Result, error) {
 	defer w.defaults(path)()
 	if w.o.Store == nil {
+		// Again, because another program may have made something there since Create has looked.
 		if err := Writable(ctx, path, w.o); err != nil {
 			return nil, err
 		}
@@ -205,8 +201,8 @@ func (w *writer) zip(ctx context.Context, f archiveFile) error {
 	return archive.close(head, places)
 }
 
-// taco2 writes the files, then the tables of folders from the deepest level up, because each holds the places of the
-// rows below it, then the tables of levels, and COLLECTION.json. It returns the places of the latter.
+// taco2 writes the files, then the tables of folders, then the tables of levels, and COLLECTION.json. It returns the
+// places of the latter.
 func (w *writer) taco2(ctx context.Context, t sink) ([]span, error) {
 	err := w.data(ctx, t)
 	if err == nil {
@@ -232,6 +228,7 @@ func (w *writer) data(ctx context.Context, t sink) error {
 		}
 		return err
 	})
+	// Levels of folders alone get spans too, so that metadata can note where their tables are.
 	for _, l := range w.levels {
 		if oneFile {
 			l.spans = append(l.spans, make([]span, len(l.Rows)-len(l.spans))...)
@@ -263,7 +260,8 @@ func (w *writer) into(ctx context.Context, t folderSink) error {
 		return err
 	}
 	block, err := w.taco3(ctx, t)
-	if err == nil { // the description is what makes it a container
+	// The description comes last, because it makes the folder a container.
+	if err == nil {
 		_, err = putAll(ctx, t, "", append(block[1:], block[0]))
 	}
 	return err

@@ -90,10 +90,10 @@ func keyOf(k int, name string) string {
 // typed converts columns of all levels to their declared types. A declared column that no level has is an error.
 func typed(ctx context.Context, declared map[string]Declared, levels []*tables.Table) error {
 	left := maps.Clone(declared)
-	for k, table := range levels {
+	for depth, table := range levels {
 		for i, column := range table.Columns() {
-			d, ok := declared[keyOf(k, column.Name)]
-			delete(left, keyOf(k, column.Name))
+			d, ok := declared[keyOf(depth, column.Name)]
+			delete(left, keyOf(depth, column.Name))
 			want := declaredTypes[d.Type]
 			if !ok || d.Type == "" || column.Type.Equal(want) {
 				continue
@@ -103,18 +103,18 @@ func typed(ctx context.Context, declared map[string]Declared, levels []*tables.T
 				values, err = Cast(values, want)
 			}
 			if err != nil {
-				return fault.WithPart(err, "column "+keyOf(k, column.Name), fault.NoOffset)
+				return fault.WithPart(err, "column "+keyOf(depth, column.Name), fault.NoOffset)
 			}
-			levels[k] = replaced(levels[k], tables.FromVectors([]string{column.Name}, []*tables.Vector{values}))
+			levels[depth] = replaced(levels[depth], tables.FromVectors([]string{column.Name}, []*tables.Vector{values}))
 		}
 	}
 	if len(left) == 0 {
 		return nil
 	}
 	var have []string
-	for k, t := range levels {
+	for depth, t := range levels {
 		for _, c := range t.Columns() {
-			have = append(have, keyOf(k, c.Name))
+			have = append(have, keyOf(depth, c.Name))
 		}
 	}
 	return fault.New(fault.NotFound, collName, fault.NoOffset, "columns has %q, and the samples have %s",
@@ -267,6 +267,7 @@ func spread(members map[string]json.RawMessage) (namespaces []string, err error)
 		namespaces = append(namespaces, namespace)
 		delete(members, namespace)
 		for _, name := range slices.Sorted(maps.Keys(o)) {
+			// A member that the extension does not define would be ignored.
 			if !slices.Contains(known, namespace+":"+name) {
 				return nil, badMember("%s has %q: it has %s", namespace, name, names)
 			}
@@ -383,18 +384,18 @@ var oldMembers = []struct{ old, inner, name string }{
 // stay as they are.
 func newExtensions(members map[string]json.RawMessage) {
 	made, left := map[string]json.RawMessage{}, map[string]map[string]json.RawMessage{}
-	for _, m := range oldMembers {
+	for _, renamed := range oldMembers {
 		var o map[string]json.RawMessage
-		value := members[m.old]
-		if m.inner != "" && json.Unmarshal(value, &o) == nil {
-			if left[m.old] == nil {
-				left[m.old] = o
+		value := members[renamed.old]
+		if renamed.inner != "" && json.Unmarshal(value, &o) == nil {
+			if left[renamed.old] == nil {
+				left[renamed.old] = o
 			}
-			value = o[m.inner]
-			delete(left[m.old], m.inner)
+			value = o[renamed.inner]
+			delete(left[renamed.old], renamed.inner)
 		}
 		if taco2.Has(value) {
-			made[m.name] = value
+			made[renamed.name] = value
 		}
 	}
 	if s, err := sensorOf(made); err != nil || s.Name != "" && s.Bands == nil {
@@ -403,34 +404,35 @@ func newExtensions(members map[string]json.RawMessage) {
 	if len(taco2.Violations(made)) > 0 {
 		return
 	}
-	for _, m := range oldMembers {
-		if made[m.name] == nil {
+	for _, renamed := range oldMembers {
+		if made[renamed.name] == nil {
 			continue
 		}
-		members[m.name] = made[m.name]
-		delete(members, m.old)
-		if b, err := json.Marshal(left[m.old]); err == nil && len(left[m.old]) > 0 {
-			members[m.old] = b
+		members[renamed.name] = made[renamed.name]
+		delete(members, renamed.old)
+		if b, err := json.Marshal(left[renamed.old]); err == nil && len(left[renamed.old]) > 0 {
+			members[renamed.old] = b
 		}
 	}
 }
 
-// oldExtensions is the way back. TACO 0.2.0 has no strategy "manual".
+// oldExtensions is the way back.
 func oldExtensions(more map[string]json.RawMessage) (members []member) {
 	objects := map[string]object{}
-	for _, m := range oldMembers {
-		value := more[m.name]
+	for _, renamed := range oldMembers {
+		value := more[renamed.name]
 		if !taco2.Has(value) {
 			continue
 		}
-		delete(more, m.name)
-		if m.name == strategyMember && string(value) == `"manual"` {
+		delete(more, renamed.name)
+		// As "other", because TACO 0.2.0 has no strategy "manual".
+		if renamed.name == strategyMember && string(value) == `"manual"` {
 			value = json.RawMessage(`"other"`)
 		}
-		if m.inner == "" {
-			members = append(members, member{m.old, value})
+		if renamed.inner == "" {
+			members = append(members, member{renamed.old, value})
 		} else {
-			objects[m.old] = append(objects[m.old], member{m.inner, value})
+			objects[renamed.old] = append(objects[renamed.old], member{renamed.inner, value})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(objects)) {

@@ -50,7 +50,8 @@ func Edit(ctx context.Context, path string, c Changes, o Options) (err error) {
 		return err
 	}
 	locked := real
-	if filepath.Base(real) == tacocatName { // as a run that appends does
+	// The folder around the index is locked, so that no run appends to it meanwhile.
+	if filepath.Base(real) == tacocatName {
 		locked = filepath.Dir(real)
 	}
 	unlock, err := lockRuns(locked, "another run edits it, or appends to it")
@@ -63,7 +64,10 @@ func Edit(ctx context.Context, path string, c Changes, o Options) (err error) {
 	if err := e.read(ctx); err != nil {
 		return err
 	}
-	return e.write(ctx)
+	if e.form == ZIP {
+		return e.zip(ctx)
+	}
+	return e.folder(ctx)
 }
 
 // editing is one run of Edit.
@@ -108,7 +112,8 @@ func (e *editing) read(ctx context.Context) (err error) {
 		}
 	}
 	if extent := e.writer.collection.Extent; extent != collection.Extent {
-		defer func() { e.writer.collection.Extent = extent }() // the extent of the samples does not replace a given one
+		// The extent of the samples must not replace a given one.
+		defer func() { e.writer.collection.Extent = extent }()
 	}
 	if e.columns() {
 		if e.form == Tacocat {
@@ -130,48 +135,45 @@ func (e *editing) readLevels(ctx context.Context, d *taco.Dataset) (err error) {
 	if err := e.changes.apply(writer.levels, writer.collection.said); err != nil {
 		return err
 	}
-	if err := writer.more(ctx); err != nil {
-		return err
+	// In this order, because columns that are added may be declared, and may have the positions of the extent.
+	for _, step := range []func(context.Context) error{writer.more, writer.typed, writer.measure, writer.settle} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
-	if err := writer.typed(ctx); err != nil {
-		return err
-	}
-	if err := writer.measure(ctx); err != nil {
-		return err
-	}
-	return writer.settle(ctx)
+	return nil
 }
 
 // apply drops and renames columns of the levels, and takes the descriptions of renamed ones along.
 func (c *Changes) apply(levels []*Level, said map[string]string) error {
 	for _, text := range c.Drop {
-		k, name, err := find(levels, text)
+		depth, name, err := find(levels, text)
 		if err != nil {
 			return err
 		}
-		levels[k].Table = levels[k].Table.Without(name)
+		levels[depth].Table = levels[depth].Table.Without(name)
 	}
 	for _, text := range slices.Sorted(maps.Keys(c.Rename)) {
-		k, name, err := find(levels, text)
+		depth, name, err := find(levels, text)
 		if err != nil {
 			return err
 		}
-		to := c.Rename[text]
-		what := badColumn(to)
-		if levels[k].Table.Index(to) >= 0 {
+		renamed := c.Rename[text]
+		what := badColumn(renamed)
+		if levels[depth].Table.Index(renamed) >= 0 {
 			what = "is there already"
 		}
 		if what != "" {
-			return unsupported("column "+to, "%s", what)
+			return unsupported("column "+renamed, "%s", what)
 		}
-		levels[k].Table = levels[k].Table.Rename(func(column string) string {
+		levels[depth].Table = levels[depth].Table.Rename(func(column string) string {
 			if column == name {
-				return to
+				return renamed
 			}
 			return column
 		})
-		if text := said[keyOf(k, name)]; text != "" {
-			said[keyOf(k, to)] = text
+		if text := said[keyOf(depth, name)]; text != "" {
+			said[keyOf(depth, renamed)] = text
 		}
 	}
 	return nil
@@ -196,14 +198,6 @@ func find(levels []*Level, text string) (level int, name string, err error) {
 		return 0, "", table.NoColumn(name)
 	}
 	return level, name, nil
-}
-
-// write writes the changed parts.
-func (e *editing) write(ctx context.Context) error {
-	if e.form == ZIP {
-		return e.zip(ctx)
-	}
-	return e.folder(ctx)
 }
 
 // document returns COLLECTION.json. Unless columns change, it keeps the old members about tree and columns.
@@ -239,12 +233,12 @@ func (e *editing) zip(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	// No header names bytes past this end: an interrupted run left them.
+	// No header names bytes past this end, because an interrupted run left them.
 	if err := f.Truncate(layout.End); err != nil {
 		return err
 	}
 	if err := e.behind(ctx, f, layout); err != nil {
-		// The old header is in place: without the new tables the file is as it was.
+		// The old header is in place, so that without the new tables the file is as it was.
 		return errors.Join(err, f.Truncate(layout.End))
 	}
 	// The tables must be on the disk before the header that names them. The header is one write within one sector.
@@ -262,17 +256,16 @@ func (e *editing) behind(ctx context.Context, f *os.File, l *taco2.Layout) error
 	if _, err := f.Seek(l.End, io.SeekStart); err != nil {
 		return err
 	}
-	archive := &switched{archiveFile: disk(f)}
-	a := newArchive(archive)
-	a.file.n = l.End
-	a.zip.SetOffset(l.End)
+	appended := newArchive(disk(f))
+	appended.file.n = l.End
+	appended.zip.SetOffset(l.End)
 	places := slices.Clone(l.Places)
 	if e.writer.levels == nil {
 		doc, err := e.document(ctx)
 		if err != nil {
 			return err
 		}
-		if places[len(places)-1], err = a.put(ctx, collName, held(doc)); err != nil {
+		if places[len(places)-1], err = appended.put(ctx, collName, held(doc)); err != nil {
 			return err
 		}
 	} else {
@@ -280,20 +273,22 @@ func (e *editing) behind(ctx context.Context, f *os.File, l *taco2.Layout) error
 		for _, level := range e.writer.levels {
 			level.takePlaces() // places of folders are set again as their tables are written
 		}
-		if places, err = e.writer.metadata(ctx, a); err != nil {
+		if places, err = e.writer.metadata(ctx, appended); err != nil {
 			return err
 		}
 	}
-	if err := a.out.Flush(); err != nil {
+	if err := appended.out.Flush(); err != nil {
 		return err
 	}
-	pos, n := a.at(), a.entries
-	archive.directory = &bytes.Buffer{} // what Close writes is taken apart
-	if err := errors.Join(a.zip.Close(), a.out.Flush()); err != nil {
+	pos, entries := appended.at(), appended.entries
+	// Close writes a directory of the new entries alone: it is taken apart, since the file needs one of all entries.
+	var directory bytes.Buffer
+	appended.out.Reset(&directory)
+	if err := errors.Join(appended.zip.Close(), appended.out.Flush()); err != nil {
 		return err
 	}
 	replaced := map[string]bool{}
-	fresh := taco2.ParseRecords(archive.directory.Bytes(), n)
+	fresh := taco2.ParseRecords(directory.Bytes(), entries)
 	for _, r := range fresh {
 		replaced[r.Name] = true
 	}
@@ -304,22 +299,8 @@ func (e *editing) behind(ctx context.Context, f *os.File, l *taco2.Layout) error
 			records = append(records, r)
 		}
 	}
-	_, err := archive.archiveFile.Write(taco2.AppendDirectory(nil, append(records, fresh...), pos))
+	_, err := appended.file.Write(taco2.AppendDirectory(nil, append(records, fresh...), pos))
 	return err
-}
-
-// switched is a file that writes to memory once directory is set.
-type switched struct {
-	archiveFile
-	directory *bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (s *switched) Write(p []byte) (int, error) {
-	if s.directory != nil {
-		return s.directory.Write(p)
-	}
-	return s.archiveFile.Write(p)
 }
 
 // folder writes a folder of links to the files of the old one, and exchanges them.
@@ -368,7 +349,8 @@ func (e *editing) others(to string) error {
 			return nil
 		case missing == nil: // it was written again
 			return nil
-		case d.Type()&fs.ModeSymlink != 0: // a relative one holds, since the new folder is beside the old one
+		case d.Type()&fs.ModeSymlink != 0:
+			// A relative link holds, since the new folder is beside the old one.
 			target, err := os.Readlink(path)
 			if err != nil {
 				return err
@@ -377,7 +359,8 @@ func (e *editing) others(to string) error {
 		}
 		return os.Link(path, now)
 	})
-	for _, f := range slices.Backward(folders) { // the lower ones first: the upper one may be closed for writers
+	// The lower folders come first, because an upper one may then be closed for writers.
+	for _, f := range slices.Backward(folders) {
 		if err == nil {
 			err = os.Chmod(f.path, f.mode)
 		}

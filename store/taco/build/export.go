@@ -98,20 +98,20 @@ func copied(ctx context.Context, d *taco.Dataset, rows []int, form Form) ([]*Lev
 	}
 	var levels []*Level
 	parents := make([]int32, len(rows))
-	for k := 0; ; k++ {
-		table, err := d.Level(ctx, k)
+	for depth := 0; ; depth++ {
+		table, err := d.Level(ctx, depth)
 		if err != nil {
 			return nil, err
 		}
-		level, err := copiedLevel(ctx, d, table, k, rows, parents)
+		level, err := copiedLevel(ctx, d, table, depth, rows, parents)
 		if err != nil {
 			return nil, err
 		}
 		levels = append(levels, level)
-		if k+1 >= d.Levels() {
+		if depth+1 >= d.Levels() {
 			break
 		}
-		if rows, parents, err = below(ctx, d, table, level, k, rows); err != nil {
+		if rows, parents, err = below(ctx, d, table, level, depth, rows); err != nil {
 			return nil, err
 		}
 		if d.LevelNames() != nil && (form == ZIP || form == Folder) {
@@ -136,7 +136,7 @@ func copied(ctx context.Context, d *taco.Dataset, rows []int, form Form) ([]*Lev
 // copiedLevel returns rows of level k, whose table is t. A row of -1 is a placeholder.
 func copiedLevel(ctx context.Context, d *taco.Dataset, t *tables.Table, k int, rows []int,
 	parents []int32) (*Level, error) {
-	l := &Level{}
+	level := &Level{}
 	pads := 0 // of the parent
 	for i, row := range rows {
 		if err := ctx.Err(); err != nil {
@@ -146,7 +146,8 @@ func copiedLevel(ctx context.Context, d *taco.Dataset, t *tables.Table, k int, r
 			pads = 0
 		}
 		if row < 0 {
-			l.add(k, Row{ID: model.PadPrefix + strconv.Itoa(pads), Parent: parents[i], Padding: true, bytes: []byte{}})
+			level.add(k, Row{ID: model.PadPrefix + strconv.Itoa(pads), Parent: parents[i], Padding: true,
+				bytes: []byte{}})
 			pads++
 			continue
 		}
@@ -158,17 +159,12 @@ func copiedLevel(ctx context.Context, d *taco.Dataset, t *tables.Table, k int, r
 		if e.Padding {
 			r.bytes = []byte{}
 		}
-		l.add(k, r)
-	}
-	var keep []int
-	for i, c := range t.Columns() {
-		if !ofContainer(c.Name, d.IDColumn()) {
-			keep = append(keep, i)
-		}
+		level.add(k, r)
 	}
 	typed := t.Retype(func(i int, _ tables.Column) tables.Type { return t.Required(i) })
-	l.Table = typed.Select(keep).Take(slices.Clone(rows))
-	return l, checkColumns(l.Table, k)
+	users := only(typed, func(name string) bool { return !ofContainer(name, d.IDColumn()) })
+	level.Table = users.Take(slices.Clone(rows))
+	return level, checkColumns(level.Table, k)
 }
 
 // ofContainer reports whether a column holds places or ids of samples in their container. The new container
@@ -205,16 +201,16 @@ func below(ctx context.Context, d *taco.Dataset, t *tables.Table, l *Level, k in
 // even adds a row of -1 to folders of the last level for each file of a sequence that others at their place of the tree
 // have more: the samples of TACO 2 have the same tree, with placeholders for what they lack.
 func even(ctx context.Context, d *taco.Dataset, levels []*Level, next []int) (rows []int, parents []int32, err error) {
-	k := len(levels) - 1
-	up, names := levels[k], map[string][]string{}
-	ids, err := d.IDs(ctx, k+1)
+	depth := len(levels) - 1
+	above, names := levels[depth], map[string][]string{}
+	ids, err := d.IDs(ctx, depth+1)
 	if err != nil {
 		return nil, nil, err
 	}
-	for i := range up.Rows {
-		place, last := placeOf(levels, k, i), -1
+	for i := range above.Rows {
+		place, last := placeOf(levels, depth, i), -1
 		all := names[place]
-		for _, row := range next[up.first[i]:up.first[i+1]] {
+		for _, row := range next[above.first[i]:above.first[i+1]] {
 			id := ids.Str(row)
 			if last++; last == len(all) || all[last] != id {
 				if at := slices.Index(all, id); at >= 0 {
@@ -226,11 +222,11 @@ func even(ctx context.Context, d *taco.Dataset, levels []*Level, next []int) (ro
 		}
 		names[place] = all
 	}
-	first := make([]int32, 0, len(up.first))
-	for i := range up.Rows {
+	first := make([]int32, 0, len(above.first))
+	for i := range above.Rows {
 		first = append(first, int32(len(rows)))
-		left := next[up.first[i]:up.first[i+1]]
-		for _, name := range names[placeOf(levels, k, i)] {
+		left := next[above.first[i]:above.first[i+1]]
+		for _, name := range names[placeOf(levels, depth, i)] {
 			row := -1
 			if len(left) > 0 && ids.Str(left[0]) == name {
 				row, left = left[0], left[1:]
@@ -238,7 +234,7 @@ func even(ctx context.Context, d *taco.Dataset, levels []*Level, next []int) (ro
 			rows, parents = append(rows, row), append(parents, int32(i))
 		}
 	}
-	up.first = append(first, int32(len(rows)))
+	above.first = append(first, int32(len(rows)))
 	return rows, parents, nil
 }
 

@@ -54,7 +54,8 @@ func older(ctx context.Context, t *tables.Table) (*tables.Table, error) {
 			return name, asWKT(v)
 		case slices.Contains(timeColumns, name) && v.Kind() == tables.Timestamp:
 			return name, mapped(v, int64Type, func(us int64) (int64, bool) {
-				return (us - (us%1e6+1e6)%1e6) / 1e6, true // the second in which the time lies, also before 1970
+				// The second in which the time lies: before 1970, a plain division would round to the next one.
+				return (us - (us%1e6+1e6)%1e6) / 1e6, true
 			})
 		}
 		return name, v
@@ -191,12 +192,13 @@ func idOf(id string) string {
 }
 
 // withoutNulls removes null members of objects, which writers of generation 1 write for unknown values. It returns nil
-// if the whole value is null. The value is decoded once: decoding it again at each depth would take minutes for 1 MB
-// of deep lists.
+// if the whole value is null.
 func withoutNulls(value json.RawMessage) json.RawMessage {
 	decoder := json.NewDecoder(bytes.NewReader(value))
-	decoder.UseNumber() // which keeps all digits
+	// As float64, long integers would lose digits.
+	decoder.UseNumber()
 	var v any
+	// The whole value is decoded once: again at each depth would take minutes for 1 MB of deep lists.
 	if decoder.Decode(&v) != nil {
 		return value
 	}
@@ -265,6 +267,7 @@ func newTimes(value json.RawMessage) (out []string) {
 			}
 			out = append(out, time.UnixMilli(int64(*t)).UTC().Format("2006-01-02T15:04:05.999Z07:00"))
 		}
+		// Writers have this range where no times are known, because generation 1 wants two numbers.
 		if *ms[0] == float64(allTime[0]) && *ms[1] == float64(allTime[1]) {
 			return nil
 		}

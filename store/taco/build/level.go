@@ -118,7 +118,8 @@ func levelName(k int) string { return model.LevelName(k) }
 func replaced(t, by *tables.Table) *tables.Table {
 	n := len(t.Columns())
 	places := model.UpTo[int](n)
-	for i, column := range by.Columns() { // which Join puts behind the others
+	// Join puts these columns behind the others, so that column i is at n + i.
+	for i, column := range by.Columns() {
 		if k := t.Index(column.Name); k >= 0 {
 			places[k] = n + i
 		} else {
@@ -126,6 +127,17 @@ func replaced(t, by *tables.Table) *tables.Table {
 		}
 	}
 	return tables.Join(t, by).Select(places)
+}
+
+// only returns the columns of a table whose names keep accepts.
+func only(t *tables.Table, keep func(name string) bool) *tables.Table {
+	var places []int
+	for i, column := range t.Columns() {
+		if keep(column.Name) {
+			places = append(places, i)
+		}
+	}
+	return t.Select(places)
 }
 
 // checkColumns checks the names of the columns of a level.

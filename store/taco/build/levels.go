@@ -48,7 +48,7 @@ func (g *grower) sample(s *Sample) (row int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// A stream refuses a sample before its bytes are written.
+	// Checked here, so that a stream refuses a sample before its bytes are written.
 	return int(number), checkSample(g.levels, g.form, int(number), g.seen)
 }
 
@@ -57,8 +57,8 @@ func (g *grower) grow(k int, parent int32, s *Sample) (row int32, err error) {
 	if len(g.levels) == k {
 		g.levels = append(g.levels, &Level{first: []int32{0}})
 	}
-	l := g.levels[k]
-	row = l.add(k, Row{ID: s.ID, Parent: parent, Folder: s.Children != nil, file: s.File, bytes: s.Bytes})
+	level := g.levels[k]
+	row = level.add(k, Row{ID: s.ID, Parent: parent, Folder: s.Children != nil, file: s.File, bytes: s.Bytes})
 	set := 0
 	for _, is := range []bool{s.File != "", s.Bytes != nil, s.Children != nil} {
 		if is {
@@ -83,7 +83,7 @@ func (g *grower) grow(k int, parent int32, s *Sample) (row int32, err error) {
 	if k+1 < len(g.levels) {
 		children = int32(len(g.levels[k+1].Rows))
 	}
-	l.first = append(l.first, children)
+	level.first = append(level.first, children)
 	return row, nil
 }
 
@@ -100,17 +100,17 @@ func checkSample(levels []*Level, form Form, row int, seen map[string]bool) erro
 // checkIDs checks a row of level k and all that is below it.
 func checkIDs(levels []*Level, form Form, k, row int, siblings map[string]bool) error {
 	level := levels[k]
-	r := &level.Rows[row]
+	sample := &level.Rows[row]
 	bad := func(what string) error {
 		return unsupported("sample "+strconv.Quote(path(levels, k, row)), "%s", what)
 	}
-	if what := badIDFor(form, k, r.ID); what != "" && !r.Padding {
+	if what := badIDFor(form, k, sample.ID); what != "" && !sample.Padding {
 		return bad("its id " + what)
 	}
-	if siblings[r.ID] {
+	if siblings[sample.ID] {
 		return bad("a sibling has the same id")
 	}
-	if siblings[r.ID] = true; !r.Folder {
+	if siblings[sample.ID] = true; !sample.Folder {
 		return nil
 	}
 	if level.first == nil || level.first[row] == level.first[row+1] {

@@ -41,6 +41,7 @@ func (w *writer) nameLevels(ctx context.Context, paths []string) (*named, error)
 	samples := make([]int32, 0, len(top.Rows))
 	for i := range top.Rows {
 		row := &top.Rows[i]
+		// Only TACO 2 needs to fill folders up with placeholders.
 		if row.Padding {
 			continue
 		}
@@ -88,7 +89,8 @@ func (w *writer) fileName(ctx context.Context, samples []int32) (string, error) 
 	extension := func(row int32) string {
 		r := &level.Rows[row]
 		name := cmp.Or(filepath.Ext(r.file), filepath.Ext(r.ID))
-		if r.entry != nil && r.entry.Offset == taco.Whole { // else it is a range of a container
+		// The name of a container would say nothing of a range of it.
+		if r.entry != nil && r.entry.Offset == taco.Whole {
 			name = cmp.Or(name, filepath.Ext(r.entry.URI))
 		}
 		return strings.ToLower(name)
@@ -199,7 +201,8 @@ func sequenceOf(folder, name string, c *children) (sequence taco3.Item, ok bool)
 	if c.dirs[name] {
 		return sequence, false
 	}
-	// The last number of a name is tried first: the number of a step of time stands behind the number of a band.
+	// The last number of a name is tried first, because the number of a step of time stands behind the number of a
+	// band.
 	for end := len(name); end > 0; {
 		if !isDigit(name[end-1]) {
 			end--

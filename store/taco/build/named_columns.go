@@ -289,7 +289,8 @@ func oldPlaces(ctx context.Context, t *tables.Table) (*places, error) {
 		}
 		o.used, o.values[c.name] = append(o.used, c.name), values
 	}
-	if t.Index(oldMiddle) >= 0 { // it follows from the other two
+	// It follows from the other two, so that no group has it.
+	if t.Index(oldMiddle) >= 0 {
 		o.used = append(o.used, oldMiddle)
 	}
 	o.choose()

@@ -152,7 +152,8 @@ func (w *writer) sizes(ctx context.Context) ([]int64, error) {
 // partIndex returns the index of the parts of a container.
 func (w *writer) partIndex(ctx context.Context, zips []string, path string) ([]entry, error) {
 	var o Options
-	if w.o.Store != nil { // else the opener of the options may see other folders only
+	// Local parts need an opener of their own, since the one of the options may see other folders only.
+	if w.o.Store != nil {
 		if o.Opener = w.o.stored; o.Opener == nil {
 			o.Opener = w.o.Opener
 		}

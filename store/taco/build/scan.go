@@ -145,6 +145,7 @@ func Listed(ctx context.Context, t *tables.Table, dir string) (*List, error) {
 		}
 		tree.file(path, file)
 	}
+	// After all rows were read, because the row of a folder may stand before the rows of what is below it.
 	for row := range t.Len() {
 		path := ids.Str(row)
 		folder := tree.folders[path]

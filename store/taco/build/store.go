@@ -90,10 +90,12 @@ func (w *writer) inStore(ctx context.Context, path string,
 	if err != nil {
 		return err
 	}
+	// Before all others, so that objects of an interrupted run can be told from a container.
 	if err := o.store.Put(ctx, o.prefix+unfinishedName, o.id); err != nil {
 		return err
 	}
 	defer func() {
+		// The objects of a run that has overtaken this one must not be removed.
 		if err != nil && !errors.Is(err, errOvertaken) {
 			err = errors.Join(err, o.abort(ctx))
 		}
@@ -106,9 +108,11 @@ func (w *writer) inStore(ctx context.Context, path string,
 	o.group, o.ctx = errgroup.WithContext(ctx)
 	o.group.SetLimit(requests)
 	err = fill(o.ctx, o)
+	// The error of the group counts, because fill has seen only that the context was canceled.
 	if werr := o.group.Wait(); werr != nil {
-		err = werr // fill has seen only that the context was canceled
+		err = werr
 	}
+	// The last object would otherwise complete the folder of another run, which has removed what this one wrote.
 	if err == nil {
 		err = o.own(ctx)
 	}
@@ -145,12 +149,13 @@ func (o *objects) clear(ctx context.Context) error {
 	return errors.Join(group.Wait(), err)
 }
 
-// abort removes the objects of a failed run, unless another run has begun. It removes the object that makes it a
-// container first, because the store may hold it although the request failed.
+// abort removes the objects of a failed run, unless another run has begun.
 func (o *objects) abort(ctx context.Context) error {
+	// The run may have failed because ctx ended: its objects need to be removed all the same.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clearing)
 	defer cancel()
 	err := o.own(ctx)
+	// What makes the folder a container goes first, because the store may hold it although the request failed.
 	if err == nil && o.last != "" {
 		err = o.store.Delete(ctx, o.prefix+o.last)
 	}
@@ -179,7 +184,8 @@ func (o *objects) path(name string) string { return o.prefix + name }
 
 // put keeps the last object in memory until all others are written.
 func (o *objects) put(ctx context.Context, name string, l *loaded) (none span, err error) {
-	if l.r != nil || l.made != nil { // that takes long, so that another run may have begun since the last one
+	// Such an object takes long, so that another run may have begun since the last one.
+	if l.r != nil || l.made != nil {
 		if err := o.own(ctx); err != nil {
 			return none, err
 		}

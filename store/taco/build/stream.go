@@ -82,7 +82,8 @@ func (s *Sink) Put(sample *Sample) error {
 	}
 	for _, p := range s.w.leaves(nil, place{0, row, sample.ID}) {
 		loaded, err := load(s.ctx, s.w.o.Opener, s.w.row(p))
-		s.w.row(p).bytes = nil // they are written, and would stay in memory
+		// loaded has the bytes, which would otherwise stay in memory with the row.
+		s.w.row(p).bytes = nil
 		if err == nil {
 			err = s.w.hand(p, loaded, s.write)
 		}
@@ -120,7 +121,7 @@ func (s *Sink) finish(c Collection, columns []*tables.Table) error {
 
 // copyInto copies a ZIP into a container of another form, or in parts.
 func copyInto(ctx context.Context, zip, path string, o Options) (r *Result, err error) {
-	// The opener of the options may see other folders only, and objects of a store.
+	// An opener of its own, because the one of the options may see other folders only, or objects of a store.
 	files := &source.Files{}
 	defer func() { err = errors.Join(err, files.Close()) }()
 	dataset, err := taco.Open(ctx, files, []string{zip}, taco.Options{})

@@ -102,6 +102,7 @@ func encoded(ctx context.Context, t *tables.Table, byContent bool) ([]byte, erro
 
 // metadata writes the tables and COLLECTION.json: see taco2.
 func (w *writer) metadata(ctx context.Context, t sink) (places []span, err error) {
+	// From the deepest level up, because the table of a folder has the places of the tables below it.
 	for k := len(w.levels) - 2; k >= 0; k-- {
 		spans := w.levels[k].spans
 		err := w.metaTables(ctx, k, func(row int, data []byte) error {
@@ -117,7 +118,8 @@ func (w *writer) metadata(ctx context.Context, t sink) (places []span, err error
 	}
 	var entries []entry
 	for k, level := range w.levels {
-		// A store that keeps equal pieces of files once gets the pages that an edit changes.
+		// Pages end where their content says so, so that a store which keeps equal pieces of files once gets the pages
+		// that an edit changes.
 		data, err := encoded(ctx, w.consolidated(k), level.spans == nil)
 		if err != nil {
 			return nil, err
@@ -136,18 +138,27 @@ func (w *writer) document(ctx context.Context) ([]byte, error) {
 	if err := w.located(ctx, world()); err != nil {
 		return nil, err
 	}
-	fields := make([]member, len(w.levels))
+	levels := make([]*tables.Table, len(w.levels))
 	for k := range w.levels {
-		fields[k] = member{levelName(k), fieldsOf(&w.collection, k, w.consolidated(k))}
+		levels[k] = w.consolidated(k)
 	}
-	return w.collection.document(member{pitMember, pit(w.levels)}, member{fieldsMember, object(fields)})
+	return w.collection.document(w.collection.ofTables(pit(w.levels), levels)...)
 }
 
-// fieldsOf returns the columns of a table of METADATA as taco:field_schema has them: name, type and description. It
-// leaves the places of bytes out, as the original writers do: a FOLDER has none.
+// ofTables returns the members about the tree and the columns of the tables of METADATA.
+func (c *Collection) ofTables(tree *model.Tree, levels []*tables.Table) []member {
+	fields := make([]member, len(levels))
+	for k, table := range levels {
+		fields[k] = member{levelName(k), fieldsOf(c, k, table)}
+	}
+	return []member{{pitMember, tree}, {fieldsMember, object(fields)}}
+}
+
+// fieldsOf returns the columns of a table of METADATA as taco:field_schema has them: name, type and description.
 func fieldsOf(c *Collection, k int, t *tables.Table) [][3]string {
 	var out [][3]string
 	for _, column := range t.Columns() {
+		// The original writers leave the places of bytes out, because a FOLDER has none.
 		if column.Name == model.ColumnOffset || column.Name == model.ColumnSize {
 			continue
 		}

@@ -33,11 +33,16 @@ func (w *writer) tortilla(ctx context.Context, f archiveFile) error {
 	for k, level := range w.levels {
 		level.spans = make([]span, len(level.Rows))
 		t.formats = append(t.formats, make([]string, len(level.Rows)))
-		enc, err := t.encoder(ctx, k)
+		// One schema serves the tables of all folders of the level.
+		table, err := t.table(ctx, k, model.UpTo[int](len(level.Rows)), level.spans)
 		if err != nil {
 			return err
 		}
-		t.encoders = append(t.encoders, enc)
+		encoder, err := encode.NewWriter(arrow.Fitted(ctx, table), nil)
+		if err != nil {
+			return err
+		}
+		t.encoders = append(t.encoders, encoder)
 		for i := range level.Rows {
 			if level.Rows[i].Padding {
 				return unsupported(fmt.Sprintf("sample %q", path(w.levels, k, i)),
@@ -215,28 +220,12 @@ func (t *tortillaWriter) footer(ctx context.Context, b blob, lo, hi int) (span, 
 	return span{Off: pos, Size: t.at() - pos}, err
 }
 
-// encoder returns the encoder of the tables of level k. One schema serves all.
-func (t *tortillaWriter) encoder(ctx context.Context, k int) (*encode.Writer, error) {
-	table, err := t.table(ctx, k, model.UpTo[int](len(t.w.levels[k].Rows)), t.w.levels[k].spans)
-	if err != nil {
-		return nil, err
-	}
-	return encode.NewWriter(arrow.Fitted(ctx, table), nil)
-}
-
-// columns returns the columns of the samples of level k, except those with names that a Tortilla defines itself:
-// readers refuse a table with two columns of one name.
+// columns returns the columns of the samples of level k, except those with names that a Tortilla defines itself.
 func (t *tortillaWriter) columns(k int) *tables.Table {
 	names := []string{"id", "type", tortilla.ColID, tortilla.ColFormat, tortilla.ColOffset, tortilla.ColLength,
 		tortilla.ColRoot}
-	var keep []int
-	table := t.w.levels[k].Table
-	for i, c := range table.Columns() {
-		if !slices.Contains(names, c.Name) {
-			keep = append(keep, i)
-		}
-	}
-	return table.Select(keep)
+	// Two columns of one name would make readers refuse the table.
+	return only(t.w.levels[k].Table, func(name string) bool { return !slices.Contains(names, name) })
 }
 
 // table returns rows of level k with the columns of a Tortilla.
@@ -277,11 +266,12 @@ func rooted(t *tables.Table, root func(i int) string) *tables.Table {
 }
 
 // chain writes the tables of a streaming TACO, each with the place of the next, and returns the place of the first, the
-// table of level 0. They are written from the last to the first, because the place of the next must be known.
+// table of level 0.
 func (t *tortillaWriter) chain(ctx context.Context) (span, error) {
 	chunks := &t.chunks
 	table := ownColumns(chunks.spans, func(i int) string { return chunks.ids[i] }, func(int) string { return "BYTES" })
 	next, err := t.link(ctx, rooted(table, func(i int) string { return chunks.roots[i] }), span{})
+	// From the last table to the first, because each has the place of the next.
 	for k := len(t.w.levels) - 1; k >= 0 && err == nil; k-- {
 		level := t.w.levels[k]
 		if table, err = t.table(ctx, k, model.UpTo[int](len(level.Rows)), level.spans); err == nil {

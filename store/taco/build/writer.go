@@ -43,14 +43,14 @@ type place struct {
 	path       string
 }
 
-// order returns the files in the order in which they are written: the files of a sample of level 0 one after the other,
-// so that reading a sample is one request.
+// order returns the files in the order in which they are written.
 func (w *writer) order() []place {
 	if w.named != nil {
 		w.result.Samples = len(w.named.levels[0].rows)
 		return w.named.order(w)
 	}
 	var places []place
+	// The files of a sample of level 0 follow each other, so that reading a sample is one request.
 	for i := range w.levels[0].Rows {
 		places = w.leaves(places, place{0, i, w.levels[0].Rows[i].ID})
 		if !w.levels[0].Rows[i].Padding {
@@ -80,23 +80,23 @@ func (w *writer) copyFiles(ctx context.Context, put putter) error {
 	files := w.order()
 	err := inorder.Do(ctx, len(files), w.o.Workers,
 		func(ctx context.Context, i int) (*loaded, error) {
-			l, err := load(ctx, w.o.Opener, w.row(files[i]))
+			content, err := load(ctx, w.o.Opener, w.row(files[i]))
 			if err != nil {
 				return nil, err
 			}
-			if err = w.inspect(ctx, files[i], l.open()); err != nil {
-				return nil, errors.Join(err, l.close())
+			if err = w.inspect(ctx, files[i], content.open()); err != nil {
+				return nil, errors.Join(err, content.close())
 			}
-			return l, nil
+			return content, nil
 		},
-		func(i int, l *loaded) error {
-			err := w.hand(files[i], l, put)
+		func(i int, content *loaded) error {
+			err := w.hand(files[i], content, put)
 			if err == nil && w.o.Progress != nil {
 				w.o.Progress(i+1, len(files))
 			}
 			return err
 		},
-		func(l *loaded) { _ = l.close() })
+		func(content *loaded) { _ = content.close() })
 	if err == nil && w.inspection != nil {
 		err = w.complete(ctx)
 	}
@@ -188,20 +188,32 @@ func (w *writer) inspected(ctx context.Context) error {
 
 // add adds columns to the levels.
 func (w *writer) add(added []*tables.Table) error {
-	for k, table := range added {
+	for depth, table := range added {
 		if table == nil {
 			continue
 		}
-		level := w.levels[k]
+		level := w.levels[depth]
 		if table.Len() != len(level.Rows) {
-			return unsupported(levelName(k), "%d rows of columns for %d samples", table.Len(), len(level.Rows))
+			return unsupported(levelName(depth), "%d rows of columns for %d samples", table.Len(), len(level.Rows))
 		}
-		if err := checkColumns(table, k); err != nil {
+		if err := checkColumns(table, depth); err != nil {
 			return err
 		}
 		level.Table = replaced(level.Table, table)
 	}
 	return nil
+}
+
+// addFrom adds the columns that more returns, if it is not nil.
+func (w *writer) addFrom(ctx context.Context, more More) error {
+	if more == nil {
+		return nil
+	}
+	added, err := more(ctx, shown(w.levels))
+	if err != nil {
+		return err
+	}
+	return w.add(added)
 }
 
 // located sets the extent of the description, if it has none: to the extent of the samples, or to another one if these
@@ -218,17 +230,8 @@ func (w *writer) located(ctx context.Context, otherwise *Extent) error {
 // more adds the columns of the options to the levels. The columns of Options.Inspect are left to complete if files are
 // inspected while they are copied.
 func (w *writer) more(ctx context.Context) error {
-	if w.o.More != nil {
-		added, err := w.o.More(ctx, shown(w.levels))
-		if err == nil {
-			err = w.add(added)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if w.o.Inspect == nil {
-		return nil
+	if err := w.addFrom(ctx, w.o.More); err != nil || w.o.Inspect == nil {
+		return err
 	}
 	in := w.o.Inspect(shown(w.levels))
 	if w.inspection = &in; w.readsOnce() {

@@ -167,16 +167,16 @@ func ended(ctx context.Context, row int) error {
 
 // infer makes a column of the narrowest kind that holds all values.
 func infer(ctx context.Context, t *texts) (*tables.Vector, error) {
-	n := t.len()
+	rows := t.len()
 	isInt, isFloat, found := true, true, false
-	for row := range n {
+	for row := range rows {
 		if err := ended(ctx, row); err != nil {
 			return nil, err
 		}
 		text := t.at(row)
 		if text == "" {
 			if t.null == nil {
-				t.null = make([]bool, n)
+				t.null = make([]bool, rows)
 			}
 			t.null[row] = true
 			continue
@@ -189,7 +189,7 @@ func infer(ctx context.Context, t *texts) (*tables.Vector, error) {
 		if !isInt {
 			if _, ok := parseNumber(text); !ok {
 				isFloat = false
-				if t.null != nil || row+1 == n {
+				if t.null != nil || row+1 == rows {
 					continue // later rows may be null
 				}
 			}

@@ -39,19 +39,19 @@ func openItems(ctx context.Context, r source.Reader, want func(name string) bool
 	if r.Size() > maxItems {
 		return nil, fault.New(fault.Limit, "items", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxItems))
 	}
-	in := &items{ctx: ctx, want: want, columns: map[string]*itemColumn{}}
-	in.file = &records{ctx: ctx, file: source.Sequential(ctx, r, 0), what: "an item"}
-	decoder := json.NewDecoder(in.file)
+	read := &items{ctx: ctx, want: want, columns: map[string]*itemColumn{}}
+	read.file = &records{ctx: ctx, file: source.Sequential(ctx, r, 0), what: "an item"}
+	decoder := json.NewDecoder(read.file)
 	for {
-		err := in.object(decoder)
-		if errors.Is(err, io.EOF) && in.n > 0 {
+		err := read.object(decoder)
+		if errors.Is(err, io.EOF) && read.n > 0 {
 			break
 		}
 		if err != nil {
 			return nil, itemsError(decoder, err)
 		}
 	}
-	return in.table()
+	return read.table()
 }
 
 // itemsError makes an error of the parser one of the file.

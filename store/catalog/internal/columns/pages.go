@@ -83,7 +83,8 @@ func (f *File) page(ctx context.Context, key pageKey, pages *parquet.Pages) (*pa
 		return few, nil
 	}
 	if cache.isHeavy(pages.Pages[key.page]) || cache.isHeavy(pages.Dict) {
-		turns.Rest(ctx) // the worker that decodes may need the turn
+		// The worker that decodes may wait for the turn that this one would otherwise keep.
+		turns.Rest(ctx)
 		cache.heavy.Lock()
 		defer cache.heavy.Unlock()
 		if page, ok := cache.Pages.Get(key); ok { // another worker decoded it meanwhile
@@ -102,7 +103,7 @@ func (f *File) page(ctx context.Context, key pageKey, pages *parquet.Pages) (*pa
 		return nil, err
 	}
 	cost := int64(0)
-	// A dictionary so large that it may be evicted before its pages is counted with each page.
+	// A large dictionary is counted with each page, because it may be evicted before its pages, which keep it alive.
 	dict := few.Dictionary()
 	if dict != nil && int64(dict.Cost()) > cache.Pages.Bound()/8 {
 		cost = int64(dict.Cost())
@@ -153,7 +154,8 @@ func (c *pageCache) keepLarge(p largePage) {
 	old := c.large[p.key.column]
 	delete(c.large, p.key.column)
 	c.mu.Unlock()
-	c.account.Shrink(old.cost) // without the lock: it wakes others
+	// Without the lock, because it wakes others.
+	c.account.Shrink(old.cost)
 	if !c.account.TryGrow(p.cost) {
 		return
 	}

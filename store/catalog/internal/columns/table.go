@@ -2,7 +2,9 @@ package columns
 
 import (
 	"context"
+	"errors"
 	"math"
+	"path"
 	"sort"
 	"strconv"
 	"strings"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
@@ -82,6 +85,7 @@ func OpenShards(ctx context.Context, o source.Opener, names []string, cacheBytes
 				return fault.WithFile(err, name)
 			}
 			known := source.Known{Size: file.Size(), ETag: source.ETag(file)}
+			// Closed again, because thousands of shards would take all descriptors of the process.
 			if err := file.Close(); err != nil {
 				return err
 			}
@@ -166,9 +170,9 @@ func (t *Table) Column(name string) (*Column, error) {
 	}
 	var out *Column
 	leaves := make([]int, len(t.Files)) // by file
-	for i, f := range t.Files {
-		leaves[i] = f.Column(name)
-		column, err := f.describe(name, leaves[i])
+	for i, shard := range t.Files {
+		leaves[i] = shard.Column(name)
+		column, err := shard.describe(name, leaves[i])
 		if out == nil {
 			out = column
 		}
@@ -177,7 +181,7 @@ func (t *Table) Column(name string) (*Column, error) {
 				column.Kind, t.Files[0].Name, out.Kind)
 		}
 		if err != nil {
-			return nil, fault.WithFile(err, f.Name)
+			return nil, fault.WithFile(err, shard.Name)
 		}
 	}
 	out.rows = t.Rows()
@@ -372,4 +376,51 @@ func (f *File) scan(ctx context.Context, leaf int, kind Kind, visit func(int64, 
 		}
 	}
 	return nil
+}
+
+// Open opens a Parquet or CSV file, or STAC items, with all of its columns: see OpenParquet and OpenText. A name
+// without the extension of a table is fault.Unsupported.
+func Open(ctx context.Context, o source.Opener, name string, cacheBytes int64, raw ...string) (*Table, error) {
+	class := magic.Named(source.Name(name)).Class
+	if !class.Table() {
+		return nil, fault.New(fault.Unsupported, "table", fault.NoOffset,
+			"its name ends neither like Parquet nor like CSV or JSON")
+	}
+	file, err := o.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var t *Table
+	if class == magic.Parquet {
+		t, err = OpenParquet(ctx, file, cacheBytes)
+	} else {
+		t, err = OpenText(ctx, file, name, nil, raw...)
+	}
+	if err == nil {
+		err = CheckRows(t.Rows())
+	}
+	if err != nil || class != magic.Parquet {
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// OpenText reads a CSV file or STAC items, as the extension of name says. It keeps the columns that want accepts (nil:
+// all).
+// The columns of a CSV file that raw names stay strings, even if all of their values are numbers.
+func OpenText(ctx context.Context, r source.Reader, name string, want func(name string) bool,
+	raw ...string) (*Table, error) {
+	if want == nil {
+		want = func(string) bool { return true }
+	}
+	switch name = source.Name(name); {
+	case magic.Named(name).Class != magic.CSV:
+		return openItems(ctx, r, want)
+	case strings.EqualFold(path.Ext(name), ".tsv"):
+		return openCSV(ctx, r, '\t', want, raw)
+	}
+	return openCSV(ctx, r, ',', want, raw)
 }

@@ -46,19 +46,20 @@ const MaxShards = 1 << 14
 // pictures is set.
 func List(ctx context.Context, src string, r *source.Roots, o source.Opener, pictures bool) (*Listing, error) {
 	pictures = pictures || isPicture(src)
-	s, _ := ctx.Value(sharedKey{}).(*shared)
-	if s == nil {
+	listings, _ := ctx.Value(sharedKey{}).(*shared)
+	if listings == nil {
 		return list(ctx, src, r, o, pictures)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock() // while it lists, too: the next one most likely asks for the same
+	listings.mu.Lock()
+	// Held while it lists, because the next one most likely asks for the same.
+	defer listings.mu.Unlock()
 	key := sharedListing{src, pictures}
-	if l := s.of[key]; l != nil {
+	if l := listings.of[key]; l != nil {
 		return l, nil
 	}
 	listing, err := list(ctx, src, r, o, pictures)
 	if err == nil {
-		s.of[key] = listing
+		listings.of[key] = listing
 	}
 	return listing, err
 }
@@ -123,7 +124,8 @@ func list(ctx context.Context, src string, r *source.Roots, o source.Opener, pic
 	var l *Listing
 	switch {
 	case err == nil && st.IsDir():
-		// The path of a sample does not depend on the link by which the user names the directory.
+		// Links are resolved, so that the path of a sample does not depend on the link by which the user names the
+		// directory.
 		if src, err = evalSymlinks(src, r); err == nil {
 			l = &Listing{Base: src, pictures: pictures}
 			if err = l.walk(ctx, src, r, nil); err == nil && l.onlyPictures() {
@@ -329,7 +331,7 @@ func (p *Pattern) Match(s string) (string, bool) {
 	}
 	size := rest / n
 	id := ""
-	for i, l := range p.lits {
+	for i, literal := range p.lits {
 		if i > 0 {
 			switch got := s[:size]; {
 			case i == 1:
@@ -339,10 +341,10 @@ func (p *Pattern) Match(s string) (string, bool) {
 			}
 			s = s[size:]
 		}
-		if !strings.HasPrefix(s, l) {
+		if !strings.HasPrefix(s, literal) {
 			return "", false
 		}
-		s = s[len(l):]
+		s = s[len(literal):]
 	}
 	return id, true
 }

@@ -99,7 +99,8 @@ func (r *Row) Append(row parquet.Row, first int) parquet.Row {
 // Write makes n rows in parallel, a block at a time, and writes them in order.
 func Write(ctx context.Context, w io.Writer, n int, o RowOptions, src Source) (rows int, err error) {
 	defer func() {
-		if p := recover(); p != nil { // a panic of the Parquet library must not end a server
+		// A panic of the Parquet library must not end a server.
+		if p := recover(); p != nil {
 			rows, err = 0, fault.New(fault.Unsupported, "catalog", fault.NoOffset, "the Parquet writer failed: %v", p)
 		}
 	}()
@@ -191,7 +192,7 @@ func (c *catalogWriter) add(r *Row, i int, bad error, o RowOptions) error {
 		o.Skipped(i, bad)
 		return nil
 	}
-	n, err := c.write(r, i)
+	size, err := c.write(r, i)
 	if err != nil {
 		if fault.KindOf(err) != 0 {
 			return err
@@ -199,7 +200,7 @@ func (c *catalogWriter) add(r *Row, i int, bad error, o RowOptions) error {
 		return fmt.Errorf("catalog: %w", err)
 	}
 	c.rows++
-	c.inGroup += n
+	c.inGroup += size
 	if c.inRows++; c.inGroup >= groupBytes || c.inRows == maxGroupRows {
 		if err := c.file.Flush(); err != nil {
 			return fmt.Errorf("catalog: %w", err)

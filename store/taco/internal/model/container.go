@@ -3,7 +3,9 @@ package model
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
 	"sync"
@@ -171,17 +173,18 @@ func (c *Container) Path(ctx context.Context, k, row int) (string, error) {
 
 // Bytes estimates the memory of the levels that were read. Those that are being read do not count yet.
 func (c *Container) Bytes() int64 {
+	// A level that is being read holds the lock for long, and must not delay who counts memory.
 	if !c.Mu.TryLock() {
 		return 0
 	}
 	defer c.Mu.Unlock()
-	n := c.Reader.Bytes()
+	size := c.Reader.Bytes()
 	for _, l := range c.levels {
 		if l != nil {
-			n += l.Table.Bytes() + 4*int64(cap(l.Parents)+cap(l.First)+cap(l.Rows))
+			size += l.Table.Bytes() + 4*int64(cap(l.Parents)+cap(l.First)+cap(l.Rows))
 		}
 	}
-	return n
+	return size
 }
 
 // Close closes all files.
@@ -219,7 +222,7 @@ func (c *Container) Linked(ctx context.Context, k int) (*Level, error) {
 	if err != nil || k == 0 || level.First != nil {
 		return level, err
 	}
-	up, err := c.Level(ctx, k-1)
+	above, err := c.Level(ctx, k-1)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +231,7 @@ func (c *Container) Linked(ctx context.Context, k int) (*Level, error) {
 		return nil, err
 	}
 	level.Parents = parents
-	level.First, level.Rows = Group(parents, up.Table.Len())
+	level.First, level.Rows = Group(parents, above.Table.Len())
 	return level, nil
 }
 
@@ -280,3 +283,138 @@ func LevelName(k int) string { return "level" + strconv.Itoa(k) }
 
 // RowName returns the name of a row of a level in errors: "level0 row 3".
 func RowName(k, row int) string { return LevelName(k) + " row " + strconv.Itoa(row) }
+
+// Source is what a container is opened from.
+type Source struct {
+	Opener source.Opener
+	URI    string
+	// Base is the directory of the source files of an index.
+	Base string
+	// File is the open file, or nil for a directory. It belongs to the container, which closes it if it cannot be
+	// opened. Head has its first bytes.
+	File source.Reader
+	Head []byte
+}
+
+// New returns a container that is being opened.
+func New(from Source, form Form) *Container {
+	c := &Container{URI: from.URI, From: from, Form: form, IDColumn: ColumnID,
+		files: map[string]source.Reader{}, absent: map[string]error{}}
+	if from.File != nil {
+		c.files[from.URI] = from.File
+		c.Object = source.Known{Size: from.File.Size(), ETag: source.ETag(from.File)}
+	}
+	return c
+}
+
+// Failed closes the files of a container that cannot be opened.
+func (c *Container) Failed(err error) error {
+	return errors.Join(fault.WithFile(err, c.URI), c.closeFiles())
+}
+
+// File returns an open object, which stays open until Close, because each level of a directory is read from the same
+// few files.
+func (c *Container) File(ctx context.Context, uri string) (source.Reader, error) {
+	if r := c.files[uri]; r != nil {
+		return r, nil
+	}
+	if err := c.absent[uri]; err != nil {
+		return nil, err
+	}
+	file, err := c.From.Opener.Open(ctx, uri)
+	if err == nil {
+		c.files[uri] = file
+	} else if IsMissing(err) {
+		// Only missing files are remembered: a network error may pass, and would otherwise stay until the container is
+		// closed.
+		c.absent[uri] = err
+	}
+	return file, err
+}
+
+// IsMissing reports whether an error says that a file does not exist.
+func IsMissing(err error) bool {
+	return fault.KindOf(err) == fault.NotFound || errors.Is(err, fs.ErrNotExist)
+}
+
+// Hold makes r the reader of the container's own file, which has more of it in memory.
+func (c *Container) Hold(r source.Reader) { c.files[c.URI] = r }
+
+func (c *Container) closeFiles() error {
+	var errs []error
+	for _, r := range c.files {
+		errs = append(errs, r.Close())
+	}
+	c.files = map[string]source.Reader{}
+	return errors.Join(errs...)
+}
+
+// Verify checks everything and adds its results to r.
+func (c *Container) Verify(ctx context.Context, r *Report) error {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	if err := c.deepen(ctx); err != nil {
+		return err
+	}
+	var kinds []Kind
+	for k := range c.levels {
+		var err error
+		if kinds, err = c.verifyRows(ctx, k, kinds, r); err != nil {
+			return err
+		}
+	}
+	return c.Reader.Verify(ctx, r)
+}
+
+// sibling is what differs between the rows below one row. At level 0 of an index the rows of each object do.
+type sibling struct {
+	parent     int32
+	object, id string
+}
+
+// verifyRows checks what holds for the rows of a level of every format: each has an id, a kind and a place, and a
+// folder as its parent, no sibling has its id, and all values of the table can be read. above are the kinds of the rows
+// of the level above. It returns the kinds of this level.
+func (c *Container) verifyRows(ctx context.Context, k int, above []Kind, r *Report) ([]Kind, error) {
+	level, err := c.Linked(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	r.Rows += int64(level.Table.Len())
+	kinds := make([]Kind, level.Table.Len())
+	seen := make(map[sibling]bool, len(kinds))
+	for row := range kinds {
+		entry, err := c.EntryOf(ctx, k, row)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		kinds[row] = entry.Kind
+		here := sibling{id: entry.ID}
+		if k > 0 {
+			here.parent = level.Parents[row]
+			if above[here.parent] == File {
+				return nil, c.InRow(k, row, "its parent, row %d of level %d, is a FILE", here.parent, k-1)
+			}
+		}
+		if c.Form.Indexes() {
+			here.object = entry.URI
+		}
+		if seen[here] && !c.Form.InShards() { // of shards, only the first is found by its id
+			return nil, c.InRow(k, row, "a sibling has the same %s %q", c.IDColumn, entry.ID)
+		}
+		seen[here] = true
+		if entry.Kind == File && (c.Form.Older() || c.Form.InShards()) { // the others count the bytes that they read
+			r.Files++
+			r.Bytes += entry.Size
+		}
+	}
+	return kinds, fault.WithFile(fault.WithPart(level.Table.Check(ctx), LevelName(k), 0), c.URI)
+}
+
+// InRow returns an error about a value in a row.
+func (c *Container) InRow(k, row int, format string, args ...any) error {
+	return fault.WithFile(fault.New(fault.Corrupt, RowName(k, row), fault.NoOffset, format, args...), c.URI)
+}

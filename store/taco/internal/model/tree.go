@@ -102,26 +102,26 @@ func (node Node) Tree(rows []int) *Tree {
 		}
 	}
 	folders := []int32{int32(first)}
-	for k := 1; k < len(rows); k++ {
+	for depth := 1; depth < len(rows); depth++ {
 		var next []int32
 		for _, row := range folders {
-			_, kind, below := node(k-1, int(row))
+			_, kind, below := node(depth-1, int(row))
 			if kind != Folder {
 				continue
 			}
 			folder := TreeFolder{N: int64(times * len(below))}
 			for _, child := range below {
-				id, kind, _ := node(k, int(child))
+				id, kind, _ := node(depth, int(child))
 				// In place of a placeholder, what another sample has there.
-				for other := int(child); IsPadding(id) && other < rows[k]; other += max(1, rows[k]/times) {
-					id, _, _ = node(k, other)
+				for other := int(child); IsPadding(id) && other < rows[depth]; other += max(1, rows[depth]/times) {
+					id, _, _ = node(depth, other)
 				}
 				folder.Type, folder.ID = append(folder.Type, kind.String()), append(folder.ID, id)
 				if kind == Folder {
 					next = append(next, child)
 				}
 			}
-			t.Hierarchy[strconv.Itoa(k)] = append(t.Hierarchy[strconv.Itoa(k)], folder)
+			t.Hierarchy[strconv.Itoa(depth)] = append(t.Hierarchy[strconv.Itoa(depth)], folder)
 		}
 		folders = next
 	}

@@ -112,13 +112,13 @@ func OneOf(values ...string) Rule {
 // List is the rule of a list whose elements have different values of the member unique, if that is not "".
 func List(unique string, members ...Field) Rule {
 	return func(c Checker, at string, v any) {
-		l, ok := v.([]any)
+		list, ok := v.([]any)
 		if !ok {
 			c("%s is %s: it must be a list", at, Shown(v))
 			return
 		}
 		first := map[any]int{}
-		for i, v := range l {
+		for i, v := range list {
 			place := fmt.Sprintf("%s[%d]", at, i)
 			o, ok := v.(map[string]any)
 			if !ok {

@@ -51,28 +51,29 @@ type indexFile struct {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *indexShards) UnmarshalJSON(b []byte) error {
-	in := json.NewDecoder(bytes.NewReader(b))
-	if t, err := in.Token(); err != nil || t != json.Delim('[') {
+	decoder := json.NewDecoder(bytes.NewReader(b))
+	if t, err := decoder.Token(); err != nil || t != json.Delim('[') {
 		return fault.New(fault.Corrupt, IndexName, fault.NoOffset, "its shards are not a list")
 	}
-	for i := 0; in.More(); i++ {
+	for i := 0; decoder.More(); i++ {
 		var text json.RawMessage
-		if err := in.Decode(&text); err != nil {
+		if err := decoder.Decode(&text); err != nil {
 			return err
 		}
 		if len(text) > maxIndexShard {
 			return fault.New(fault.Limit, IndexName, fault.NoOffset, "shard %d has %d bytes, at most %d", i, len(text),
 				maxIndexShard)
 		}
-		s := &indexShard{}
-		if err := json.Unmarshal(text, s); err != nil {
+		shard := &indexShard{}
+		if err := json.Unmarshal(text, shard); err != nil {
 			return err
 		}
-		*l = append(*l, s)
-		if err := s.check(i, (*l)[0]); err != nil {
+		*l = append(*l, shard)
+		if err := shard.check(i, (*l)[0]); err != nil {
 			return err
 		}
-		s.Names, s.Encodings = (*l)[0].Names, (*l)[0].Encodings // they are equal, and kept once
+		// They are equal, and would otherwise be kept for each shard.
+		shard.Names, shard.Encodings = (*l)[0].Names, (*l)[0].Encodings
 	}
 	return nil
 }
@@ -203,11 +204,11 @@ func dtypeOf(name string) chunk.DType {
 func parseEncodings(s *indexShard) (all []encoding, err error) {
 	seen := map[string]bool{}
 	for i, name := range s.Names {
-		e := encoding{name: name, size: -1}
+		column := encoding{name: name, size: -1}
 		if s.Sizes[i] != nil {
-			e.size = max(*s.Sizes[i], 0)
+			column.size = max(*s.Sizes[i], 0)
 		}
-		err := e.parse(s.Encodings[i])
+		err := column.parse(s.Encodings[i])
 		if err == nil && (seen[name] || strings.Trim(name, ".") == "" || strings.ContainsAny(name, "/\x00")) {
 			err = fault.New(fault.Corrupt, "", fault.NoOffset,
 				"its name is empty, only dots, there twice, or has / or NUL")
@@ -216,7 +217,7 @@ func parseEncodings(s *indexShard) (all []encoding, err error) {
 			return nil, fault.WithPart(err, fmt.Sprintf("column %.200q", name), fault.NoOffset)
 		}
 		seen[name] = true
-		all = append(all, e)
+		all = append(all, column)
 	}
 	return all, nil
 }
@@ -315,7 +316,8 @@ func (e *encoding) head(w *window, off, size int64) (head string, read int64, er
 		}
 	}
 	read = int64(total - len(data))
-	left := size - read // divided by the axes instead of their product, which may be too large
+	// Divided by the axes, because their product may be too large.
+	left := size - read
 	exact := true
 	for _, n := range append([]int{dtype.Size()}, shape...) {
 		exact = exact && left%int64(n) == 0
@@ -342,21 +344,22 @@ func readMDS(p *part, w *window, s *indexShard, encodings []encoding) error {
 	if n := binary.LittleEndian.Uint32(data); int64(n) != s.Samples {
 		return fault.New(fault.Corrupt, "header", 0, "%d samples, and %d by %s", n, s.Samples, IndexName)
 	}
+	// A copy, because the window is used again for the samples.
 	data = slices.Clone(data[4:])
-	from := int64(binary.LittleEndian.Uint32(data))
-	if from < int64(4+len(data)) {
-		return fault.New(fault.Corrupt, "offsets", 4, "sample 0 is at %d, in the table of offsets", from)
+	begin := int64(binary.LittleEndian.Uint32(data))
+	if begin < int64(4+len(data)) {
+		return fault.New(fault.Corrupt, "offsets", 4, "sample 0 is at %d, in the table of offsets", begin)
 	}
 	for i := range int(s.Samples) {
-		to := int64(binary.LittleEndian.Uint32(data[4*i+4:]))
-		if to < from || to > w.r.Size() {
+		end := int64(binary.LittleEndian.Uint32(data[4*i+4:]))
+		if end < begin || end > w.r.Size() {
 			return fault.New(fault.Corrupt, "offsets", int64(8+4*i), "sample %d is at %d, after %d in %d bytes", i+1,
-				to, from, w.r.Size())
+				end, begin, w.r.Size())
 		}
-		if err := sampleMDS(p, w, encodings, from, to); err != nil {
+		if err := sampleMDS(p, w, encodings, begin, end); err != nil {
 			return fault.WithPart(err, fmt.Sprintf("sample %d", i), fault.NoOffset)
 		}
-		if from = to; i%4096 == 0 && w.ctx.Err() != nil {
+		if begin = end; i%4096 == 0 && w.ctx.Err() != nil {
 			return w.ctx.Err()
 		}
 	}
@@ -368,8 +371,8 @@ func readMDS(p *part, w *window, s *indexShard, encodings []encoding) error {
 func sampleMDS(p *part, w *window, encodings []encoding, from, to int64) error {
 	pos := from
 	sizes := make([]int64, len(encodings))
-	for i, e := range encodings {
-		if sizes[i] = e.size; e.size < 0 {
+	for i, column := range encodings {
+		if sizes[i] = column.size; column.size < 0 {
 			data, err := w.bytes(pos, 4)
 			if err != nil {
 				return err
@@ -379,28 +382,29 @@ func sampleMDS(p *part, w *window, encodings []encoding, from, to int64) error {
 		}
 	}
 	id := ""
-	for i, e := range encodings {
+	for i, column := range encodings {
 		if sizes[i] > to-pos {
-			return fault.New(fault.Corrupt, "sizes", from, "the column %q ends behind its sample, at %d", e.name, to)
+			return fault.New(fault.Corrupt, "sizes", from, "the column %q ends behind its sample, at %d", column.name,
+				to)
 		}
 		var head, value string
 		var read int64
 		var err error
-		if e.array {
-			head, read, err = e.head(w, pos, sizes[i])
-		} else if e.value != nil {
-			value, err = w.value(pos, sizes[i], e.value)
+		if column.array {
+			head, read, err = column.head(w, pos, sizes[i])
+		} else if column.value != nil {
+			value, err = w.value(pos, sizes[i], column.value)
 		}
 		switch {
-		case e.value == nil:
-			p.file(e.name, head, pos+read, sizes[i]-read)
-		case e.name == columnID:
+		case column.value == nil:
+			p.file(column.name, head, pos+read, sizes[i]-read)
+		case column.name == columnID:
 			id = unquoted(value)
 		default:
-			p.column(e.name, e.typ).add(len(p.ids), value)
+			p.column(column.name, column.typ).add(len(p.ids), value)
 		}
 		if err != nil {
-			return fault.WithPart(err, fmt.Sprintf("column %q", e.name), fault.NoOffset)
+			return fault.WithPart(err, fmt.Sprintf("column %q", column.name), fault.NoOffset)
 		}
 		pos += sizes[i]
 	}

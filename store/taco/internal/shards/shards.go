@@ -96,14 +96,14 @@ func open(ctx context.Context, o source.Opener, name string, form model.Form, ur
 	c := &reader{container: model.New(model.Source{URI: name}, form), uris: uris,
 		objects: make([]source.Known, len(uris))}
 	err := inorder.Do(ctx, len(uris), openAtOnce, func(ctx context.Context, i int) (*part, error) {
-		r, err := o.Open(ctx, uris[i])
+		file, err := o.Open(ctx, uris[i])
 		if err != nil {
 			return nil, fault.WithFile(err, uris[i])
 		}
-		c.objects[i] = source.Known{Size: r.Size(), ETag: source.ETag(r)}
+		c.objects[i] = source.Known{Size: file.Size(), ETag: source.ETag(file)}
 		p := &part{}
-		err = read(p, i, &window{ctx: ctx, r: r, uri: uris[i]})
-		return p, fault.WithFile(cmp.Or(err, r.Close()), uris[i])
+		err = read(p, i, &window{ctx: ctx, r: file, uri: uris[i]})
+		return p, fault.WithFile(cmp.Or(err, file.Close()), uris[i])
 	}, func(i int, p *part) error { return all.add(p, i) }, func(*part) {})
 	if err == nil {
 		err = c.join(all)

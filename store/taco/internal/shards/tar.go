@@ -29,7 +29,8 @@ func IsTar(head []byte) bool {
 		return false
 	}
 	_, err := tar.NewReader(bytes.NewReader(head[:TarBlock])).Next()
-	return err == nil || errors.Is(err, io.ErrUnexpectedEOF) // the header of a long name needs more blocks
+	// The header of a long name goes on in further blocks, so that it may end early here.
+	return err == nil || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // OpenTars opens tar files of WebDataset as one dataset: a file, or those that a name stands for. It reads the headers

@@ -162,14 +162,14 @@ func fromPython(b []byte) []byte {
 
 // number returns a number that Python has written. Integers beyond int64 stay text.
 func number(b []byte) (string, error) {
-	s := strings.TrimSpace(string(b))
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+	digits := strings.TrimSpace(string(b))
+	if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
 		return strconv.FormatInt(n, 10), nil
 	}
-	if f, err := strconv.ParseFloat(s, 64); err == nil && strings.ContainsAny(s, ".eEnN") {
+	if f, err := strconv.ParseFloat(digits, 64); err == nil && strings.ContainsAny(digits, ".eEnN") {
 		return strconv.FormatFloat(f, 'g', -1, 64), nil
 	}
-	return text([]byte(s))
+	return text([]byte(digits))
 }
 
 // text returns a value of UTF-8.

@@ -16,38 +16,38 @@ import (
 // Entry implements model.Reader.
 func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
 	level := c.levels[k]
-	e := model.Entry{ID: level.IDs.Str(row)}
+	entry := model.Entry{ID: level.IDs.Str(row)}
 	if level.IDs.Null(row) {
-		return e, c.container.InRow(k, row, "id is null")
+		return entry, c.container.InRow(k, row, "id is null")
 	}
 	// The id becomes part of a path in a FOLDER, so that a hostile container must not lead out of it.
-	if model.Climbs(e.ID) {
-		return e, c.container.InRow(k, row, "id %q could lead out of its folder", e.ID)
+	if model.Climbs(entry.ID) {
+		return entry, c.container.InRow(k, row, "id %q could lead out of its folder", entry.ID)
 	}
 	switch t := level.types.Bytes(row); string(t) {
 	case "FILE":
-		e.Kind = model.File
+		entry.Kind = model.File
 	case "FOLDER":
-		e.Kind = model.Folder
+		entry.Kind = model.Folder
 	default:
-		return e, c.container.InRow(k, row, "type %q is neither FILE nor FOLDER", t)
+		return entry, c.container.InRow(k, row, "type %q is neither FILE nor FOLDER", t)
 	}
 	if c.container.Form != model.TacoFolder {
 		if err := c.settle(ctx, k); err != nil {
-			return e, err
+			return entry, err
 		}
-		err := c.container.Place(&level.Places, row, &e)
-		return e, err
+		err := c.container.Place(&level.Places, row, &entry)
+		return entry, err
 	}
 	path, err := c.path(ctx, k, row)
 	if err != nil {
-		return e, err
+		return entry, err
 	}
-	e.URI, e.Offset, e.Size = source.Join(c.container.URI, "DATA/"+path), model.Whole, model.Whole
-	if e.Kind == model.Folder {
-		e.URI = source.Join(e.URI, MetaName)
+	entry.URI, entry.Offset, entry.Size = source.Join(c.container.URI, "DATA/"+path), model.Whole, model.Whole
+	if entry.Kind == model.Folder {
+		entry.URI = source.Join(entry.URI, MetaName)
 	}
-	return e, nil
+	return entry, nil
 }
 
 // path returns the ids from level 0 down to a row, joined by "/". It refuses ids that could lead out of a directory.
@@ -93,13 +93,13 @@ func (c *reader) doubtful(ctx context.Context, l *level, k int) (doubtful map[in
 		return nil, err
 	}
 	doubtful = map[int32]bool{}
-	up, before := c.levels[k-1], make([]string, len(c.sources))
-	for i := range up.Table.Len() {
-		from := up.from(i)
-		if string(up.types.Bytes(i)) != "FOLDER" || doubtful[from] {
+	above, before := c.levels[k-1], make([]string, len(c.sources))
+	for i := range above.Table.Len() {
+		from := above.from(i)
+		if string(above.types.Bytes(i)) != "FOLDER" || doubtful[from] {
 			continue
 		}
-		path := up.IDs.Str(i)
+		path := above.IDs.Str(i)
 		if k > 1 {
 			if path, err = c.path(ctx, k-1, i); err != nil {
 				return nil, err
@@ -137,18 +137,19 @@ func (c *reader) replace(ctx context.Context, l *level, k int, doubtful map[int3
 		stored[spans[i]] = true
 	}
 	for from := range doubtful {
-		z, err := c.zip(ctx, l, k, c.sources[from])
+		directory, err := c.zip(ctx, l, k, c.sources[from])
 		if err != nil {
 			return err
 		}
-		if z == nil {
+		if directory == nil {
 			continue
 		}
 		for i := range spans {
-			if l.from(i) != from || !spans[i].In(0, z.r.Size()) {
-				continue // an entry outside the file was never another sample's: reading it is an error
+			// A place outside the file stays, because it was never another sample's: reading it is an error.
+			if l.from(i) != from || !spans[i].In(0, directory.r.Size()) {
+				continue
 			}
-			if spans[i], err = c.find(ctx, z, l, k, i, stored); err != nil {
+			if spans[i], err = c.find(ctx, directory, l, k, i, stored); err != nil {
 				return err
 			}
 		}
@@ -206,9 +207,61 @@ func (c *reader) find(ctx context.Context, z *zipDirectory, l *level, k, row int
 		return span{}, c.container.InRow(k, row, "the ZIP has no stored entry %q", name)
 	}
 	s := span{Off: entry.Local + int64(30+len(name)), Size: entry.Size}
+	// Data without an extra field follow the name: if a row states this place, no header needs to be read.
 	if stored[s] {
 		return s, nil
 	}
 	data, err := zipdir.Data(ctx, z.r, name, entry)
 	return span(data), err
+}
+
+// Parents implements model.Reader. A row has the position of its parent in the level above, in a catalog among the rows
+// of the same source file.
+func (c *reader) Parents(ctx context.Context, k int) ([]int32, error) {
+	level, up := c.levels[k], c.levels[k-1]
+	ids, err := model.Column(ctx, level.Table, model.ColumnParent, tables.Int64)
+	if err != nil {
+		return nil, c.inLevel(err, k)
+	}
+	byFile := make([][]int32, len(c.sources)) // rows by source
+	byFile[0] = make([]int32, 0, up.Table.Len())
+	for i := range up.Table.Len() {
+		from := up.from(i)
+		byFile[from] = append(byFile[from], int32(i))
+	}
+	parents := make([]int32, level.Table.Len())
+	for i := range parents {
+		among := byFile[level.from(i)]
+		switch {
+		case ids.Null(i):
+			return nil, c.container.InRow(k, i, "%s is null", model.ColumnParent)
+		case ids.Int(i) < 0 || ids.Int(i) >= int64(len(among)):
+			return nil, c.container.InRow(k, i, "%s is %d, the level above has rows 0 to %d", model.ColumnParent,
+				ids.Int(i), len(among)-1)
+		}
+		parents[i] = among[ids.Int(i)]
+	}
+	return parents, nil
+}
+
+// number sets the numbers of the source files of a level's rows.
+func (c *reader) number(l *level) {
+	l.numbers = make([]int32, l.Table.Len())
+	for i := range l.numbers {
+		name := l.Sources.Bytes(i)
+		n, known := c.numbers[string(name)]
+		if !known {
+			n = int32(len(c.sources))
+			c.numbers[string(name)], c.sources = n, append(c.sources, string(name))
+		}
+		l.numbers[i] = n
+	}
+}
+
+// from returns the number of the source file of a row; outside catalogs all rows are of the container's own.
+func (l *level) from(row int) int32 {
+	if l.numbers == nil {
+		return 0
+	}
+	return l.numbers[row]
 }

@@ -45,22 +45,23 @@ func ReadLayout(ctx context.Context, r source.Reader) (*Layout, error) {
 		layout.End = max(layout.End, s.End())
 	}
 	sig := make([]byte, 4)
-	pos, size, n := collection.End(), r.Size()-collection.End(), uint64(zipdir.UntilEnd)
+	pos, size, count := collection.End(), r.Size()-collection.End(), uint64(zipdir.UntilEnd)
 	if pos > r.Size()-4 || r.ReadAt(ctx, sig, pos) != nil || string(sig) != zipdir.Signature {
 		where, entries, err := zipdir.Find(ctx, r, 0)
 		if err != nil {
 			return nil, err
 		}
-		pos, size, n = where.Off, where.Size, entries
+		pos, size, count = where.Off, where.Size, entries
 	}
-	if size > zipdir.MaxBytes { // without its last records it would be written again without them
+	// A part of the directory would be written again without its last records.
+	if size > zipdir.MaxBytes {
 		return nil, fault.New(fault.Limit, "central directory", pos, "%d bytes, at most %d", size, zipdir.MaxBytes)
 	}
 	data := make([]byte, size)
 	if err := r.ReadAt(ctx, data, pos); err != nil {
 		return nil, fault.WithPart(err, "central directory", 0)
 	}
-	return layout, layout.directory(data, pos, n)
+	return layout, layout.directory(data, pos, count)
 }
 
 // directory reads n records of the directory in b, which is at offset base, and finds the end of the archive.
@@ -126,16 +127,16 @@ func AppendDirectory(b []byte, records []Record, at int64) []byte {
 	for _, r := range records {
 		b = append(b, r.Raw...)
 	}
-	n, size := len(records), int64(len(b)-start)
+	entries, size := len(records), int64(len(b)-start)
 	const full16, full32 = 1<<16 - 1, 1<<32 - 1
-	if n >= full16 || size >= full32 || at >= full32 {
+	if entries >= full16 || size >= full32 || at >= full32 {
 		end := at + size
 		b = append(b, zipdir.End64Signature...)
 		b = binary.LittleEndian.AppendUint64(b, 56-12) // size of the rest of the record
 		b = binary.LittleEndian.AppendUint16(b, 45)    // version that made it, and that is needed: 4.5, for ZIP64
 		b = binary.LittleEndian.AppendUint16(b, 45)
 		b = binary.LittleEndian.AppendUint64(b, 0) // this disk, and the directory's disk
-		for _, v := range []int64{int64(n), int64(n), size, at} {
+		for _, v := range []int64{int64(entries), int64(entries), size, at} {
 			b = binary.LittleEndian.AppendUint64(b, uint64(v))
 		}
 		b = append(b, zipdir.Locator64Signature...)
@@ -146,7 +147,7 @@ func AppendDirectory(b []byte, records []Record, at int64) []byte {
 	b = append(b, zipdir.EndSignature...)
 	b = binary.LittleEndian.AppendUint32(b, 0)
 	for range 2 {
-		b = binary.LittleEndian.AppendUint16(b, uint16(min(n, full16)))
+		b = binary.LittleEndian.AppendUint16(b, uint16(min(entries, full16)))
 	}
 	b = binary.LittleEndian.AppendUint32(b, uint32(min(size, full32)))
 	b = binary.LittleEndian.AppendUint32(b, uint32(min(at, full32)))

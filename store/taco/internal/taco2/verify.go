@@ -128,8 +128,8 @@ func (c *reader) compareTree(r *model.Report) {
 		return
 	}
 	rows := make([]int, len(c.levels))
-	for k, level := range c.levels {
-		rows[k] = level.Table.Len()
+	for depth, level := range c.levels {
+		rows[depth] = level.Table.Len()
 	}
 	tree := model.Node(c.node).Tree(rows)
 	if declared.Root.N != tree.Root.N || rows[0] > 0 && declared.Root.Type != tree.Root.Type {
@@ -139,16 +139,16 @@ func (c *reader) compareTree(r *model.Report) {
 	if n := declared.Levels(); n != len(rows) {
 		r.Note("taco:pit_schema says %d levels, there are %d", n, len(rows))
 	}
-	for k := 1; k < len(rows); k++ {
-		folders, n := declared.Hierarchy[strconv.Itoa(k)], int64(0)
+	for depth := 1; depth < len(rows); depth++ {
+		folders, n := declared.Hierarchy[strconv.Itoa(depth)], int64(0)
 		for _, folder := range folders {
 			n += folder.N
 		}
-		if n != int64(rows[k]) {
-			r.Note("taco:pit_schema says %d samples at level %d, there are %d", n, k, rows[k])
+		if n != int64(rows[depth]) {
+			r.Note("taco:pit_schema says %d samples at level %d, there are %d", n, depth, rows[depth])
 		}
-		if there := tree.Hierarchy[strconv.Itoa(k)]; len(there) > 0 && !model.SameFolders(folders, there) {
-			r.Note("taco:pit_schema has %s at level %d, the first sample has %s", rules.Shown(folders), k,
+		if there := tree.Hierarchy[strconv.Itoa(depth)]; len(there) > 0 && !model.SameFolders(folders, there) {
+			r.Note("taco:pit_schema has %s at level %d, the first sample has %s", rules.Shown(folders), depth,
 				rules.Shown(there))
 		}
 	}
@@ -242,22 +242,22 @@ func (v *verifier) open(ctx context.Context, e model.Entry) (source.Reader, erro
 
 // sample checks one sample, whose bytes r has.
 func (v *verifier) sample(ctx context.Context, e model.Entry, r source.Reader) error {
-	s := span{Off: 0, Size: r.Size()}
+	place := span{Off: 0, Size: r.Size()}
 	if e.Offset != model.Whole {
-		s = span{Off: e.Offset, Size: e.Size}
-		if !s.In(0, r.Size()) {
-			return v.c.container.InRow(e.Level, e.Row, "%d bytes at %d, the file %s has %d bytes", s.Size,
-				s.Off, e.URI, r.Size())
+		place = span{Off: e.Offset, Size: e.Size}
+		if !place.In(0, r.Size()) {
+			return v.c.container.InRow(e.Level, e.Row, "%d bytes at %d, the file %s has %d bytes", place.Size,
+				place.Off, e.URI, r.Size())
 		}
-		if err := v.header(ctx, e, r, s); err != nil {
+		if err := v.header(ctx, e, r, place); err != nil {
 			return err
 		}
 	}
 	if e.Kind == model.Folder {
-		return v.children(ctx, e, r, s)
+		return v.children(ctx, e, r, place)
 	}
 	v.r.Files++
-	v.r.Bytes += s.Size
+	v.r.Bytes += place.Size
 	return nil
 }
 
@@ -305,13 +305,13 @@ func (v *verifier) tables(ctx context.Context) error {
 		spans["METADATA/"+model.LevelName(k)+".parquet"] = p.span
 	}
 	for _, name := range slices.Sorted(maps.Keys(spans)) {
-		z, ok := v.directory[name]
-		if !ok || z.Size != spans[name].Size {
+		listed, ok := v.directory[name]
+		if !ok || listed.Size != spans[name].Size {
 			continue
 		}
-		data, err := zipdir.Data(ctx, file, name, z)
+		data, err := zipdir.Data(ctx, file, name, listed)
 		if err == nil && span(data) == spans[name] {
-			err = zipdir.CheckSum(ctx, file, name, data, z.CRC)
+			err = zipdir.CheckSum(ctx, file, name, data, listed.CRC)
 		} else if fault.KindOf(err) == fault.Corrupt { // the table at this place is another one
 			err = nil
 		}
@@ -347,8 +347,7 @@ func (v *verifier) children(ctx context.Context, e model.Entry, r source.Reader,
 }
 
 // schema checks that a table of children has the columns of the other tables of its level, with
-// their types (PIT-2). A column without values may have lost its type, and writers before
-// tacotoolbox 0.17 leave out columns that have no value in a folder.
+// their types (PIT-2). A column without values may have lost its type.
 func (v *verifier) schema(ctx context.Context, t *tables.Table, k int, rows []int32) error {
 	types := v.schemas[k]
 	if types == nil {
@@ -384,6 +383,8 @@ func (v *verifier) schema(ctx context.Context, t *tables.Table, k int, rows []in
 					"column %q is missing, but has values in METADATA (PIT-2)", col.Name)
 			}
 		}
+		// Counted and no fault, because writers before tacotoolbox 0.17 leave out columns without a value in the
+		// folder.
 		uneven = uneven || len(rows) > 0
 	}
 	if uneven {

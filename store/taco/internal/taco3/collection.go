@@ -214,17 +214,17 @@ func people(c rules.Checker, at string, v any) {
 		c("%s is %s: it must have at least one", at, rules.Shown(v))
 	}
 	for i := range list {
-		p, _ := list[i].(map[string]any)
-		url, mail := fmt.Sprint(p["url"]), fmt.Sprint(p["email"])
+		person, _ := list[i].(map[string]any)
+		url, mail := fmt.Sprint(person["url"]), fmt.Sprint(person["email"])
 		switch {
-		case isBlank(p["name"]) && (at == "providers" || isBlank(p["organization"])):
+		case isBlank(person["name"]) && (at == "providers" || isBlank(person["organization"])):
 			c("%s[%d] has no name", at, i)
-		case at == "curators" && p["email"] != nil && !strings.Contains(mail, "@"):
+		case at == "curators" && person["email"] != nil && !strings.Contains(mail, "@"):
 			c("%s[%d].email is %q: it must be an address with @", at, i, mail)
-		case at == "providers" && p["url"] != nil && !strings.HasPrefix(url, "http"):
+		case at == "providers" && person["url"] != nil && !strings.HasPrefix(url, "http"):
 			c("%s[%d].url is %q: it must begin with http", at, i, url)
 		}
-		for member := range p {
+		for member := range person {
 			if at == "providers" && !slices.Contains([]string{"name", "roles", "url", "links"}, member) {
 				c("%s[%d] has %q: it may have name, roles, url and links", at, i, member)
 			}

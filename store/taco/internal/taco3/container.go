@@ -129,19 +129,19 @@ func (l *level) entry() string { return "METADATA/" + TableName(l.name) }
 
 // Bytes implements model.Reader.
 func (c *reader) Bytes() int64 {
-	n := int64(len(c.coll.raw))
+	size := int64(len(c.coll.raw))
 	if c.index != nil {
-		n += c.index.held
+		size += c.index.held
 	}
 	for _, t := range c.locations {
-		n += t.Bytes()
+		size += t.Bytes()
 	}
 	for _, l := range c.levels[1:] {
 		if l.tbl != nil {
-			n += l.tbl.Bytes() + 4*int64(cap(l.parents)) + 16*int64(cap(l.ids))
+			size += l.tbl.Bytes() + 4*int64(cap(l.parents)) + 16*int64(cap(l.ids))
 		}
 	}
-	return n
+	return size
 }
 
 // Level implements model.Reader: the table of samples, or the tables of a depth with the columns id and type.

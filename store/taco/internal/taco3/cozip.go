@@ -70,30 +70,31 @@ func readIndex(ctx context.Context, r source.Reader, head []byte) (*index, sourc
 		return nil, r, fault.New(fault.Corrupt, "archive", size, "has %d bytes: a cozip has at least %d", size,
 			MinBytes)
 	}
-	n, err := indexSize(head)
+	length, err := indexSize(head)
 	switch {
 	case err != nil:
 		return nil, r, err
-	case n > size-indexAt:
-		return nil, r, fault.New(fault.Corrupt, indexPart, 18, "has %d bytes, the file has %d", n, size)
-	case n > maxIndex:
-		return nil, r, fault.New(fault.Limit, indexPart, 18, "has %d bytes, at most %d", n, maxIndex)
+	case length > size-indexAt:
+		return nil, r, fault.New(fault.Corrupt, indexPart, 18, "has %d bytes, the file has %d", length, size)
+	case length > maxIndex:
+		return nil, r, fault.New(fault.Limit, indexPart, 18, "has %d bytes, at most %d", length, maxIndex)
 	}
-	data := head[indexAt:min(int64(len(head)), indexAt+n)]
-	if int64(len(data)) < n {
-		data = make([]byte, n)
+	data := head[indexAt:min(int64(len(head)), indexAt+length)]
+	if int64(len(data)) < length {
+		data = make([]byte, length)
 		if err := r.ReadAt(ctx, data, indexAt); err != nil {
 			return nil, r, err
 		}
 	}
-	x, err := parseIndex(data, size)
+	parsed, err := parseIndex(data, size)
 	if err != nil {
 		return nil, r, err
 	}
 	end := &model.Tail{Reader: r, Off: size - TailBytes}
-	for _, s := range x.spans {
+	for _, s := range parsed.spans {
 		end.Off = min(end.Off, s.Off)
 	}
+	// Tables that large would make opening slow: they are read when they are asked for.
 	if size-end.Off > maxBlock {
 		end.Off = size - TailBytes
 	}
@@ -106,8 +107,8 @@ func readIndex(ctx context.Context, r source.Reader, head []byte) (*index, sourc
 		return nil, r, fault.New(fault.Corrupt, "archive", ChecksumAt,
 			"the checksum of its index and of its last %d bytes is %016x, stored is %016x", TailBytes, sum, want)
 	}
-	x.held = int64(len(end.Bytes))
-	return x, end, nil
+	parsed.held = int64(len(end.Bytes))
+	return parsed, end, nil
 }
 
 // indexSize checks the local header of the index, and returns the size of the index.
@@ -147,43 +148,43 @@ func parseIndex(b []byte, total int64) (*index, error) {
 	if v := le.Uint16(b[4:]); v != 1 {
 		return nil, fault.New(fault.Unsupported, indexPart, indexAt+4, "version %d: version 1 is read", v)
 	}
-	x := &index{profile: b[6], spans: map[string]span{}, end: indexAt + int64(len(b))}
-	if x.profile != profileFlat && x.profile != profileTACO {
+	parsed := &index{profile: b[6], spans: map[string]span{}, end: indexAt + int64(len(b))}
+	if parsed.profile != profileFlat && parsed.profile != profileTACO {
 		return nil, fault.New(fault.Unsupported, indexPart, indexAt+6,
-			"profile %d: profiles %d (Flat) and %d (TACO) are read", x.profile, profileFlat, profileTACO)
+			"profile %d: profiles %d (Flat) and %d (TACO) are read", parsed.profile, profileFlat, profileTACO)
 	}
-	n := int64(le.Uint32(b[7:]))
-	if n*(2+1+8+8) > int64(len(b)-headBytes) { // the length of a name, a letter of it, an offset and a size
-		return bad(7, "%d entries do not fit into %d bytes", n, len(b))
+	entries := int64(le.Uint32(b[7:]))
+	if entries*(2+1+8+8) > int64(len(b)-headBytes) { // the length of a name, a letter of it, an offset and a size
+		return bad(7, "%d entries do not fit into %d bytes", entries, len(b))
 	}
-	lengths, names := b[headBytes:headBytes+2*n], b[headBytes+2*n:]
+	lengths, names := b[headBytes:headBytes+2*entries], b[headBytes+2*entries:]
 	letters := 0
-	for i := range n {
+	for i := range entries {
 		letters += int(le.Uint16(lengths[2*i:]))
 	}
-	if int64(len(names)) != int64(letters)+16*n {
-		return bad(headBytes, "%d entries with %d letters do not fill its %d bytes", n, letters, len(b))
+	if int64(len(names)) != int64(letters)+16*entries {
+		return bad(headBytes, "%d entries with %d letters do not fill its %d bytes", entries, letters, len(b))
 	}
 	numbers := names[letters:]
-	for i := range n {
+	for i := range entries {
 		length := le.Uint16(lengths[2*i:])
 		name := string(names[:length])
 		names = names[length:]
 		pos := len(b) - len(numbers) + 8*int(i)
-		off, size := le.Uint64(numbers[8*i:]), le.Uint64(numbers[8*(n+i):])
-		_, twice := x.spans[name]
+		off, size := le.Uint64(numbers[8*i:]), le.Uint64(numbers[8*(entries+i):])
+		_, twice := parsed.spans[name]
 		switch {
 		case name == "" || bytes.ContainsFunc([]byte(name), notPrintable) || strings.HasPrefix(name, "__cozip"):
 			return bad(pos, "entry %d has the name %.80q", i, name)
 		case twice:
 			return bad(pos, "%.80q is there twice", name)
-		case size == 0 || off < uint64(x.end) || off > uint64(total) || size > uint64(total)-off:
+		case size == 0 || off < uint64(parsed.end) || off > uint64(total) || size > uint64(total)-off:
 			return bad(pos, "%.80q has %d bytes at %d: the file has %d, and its data begin at %d", name, size, off,
-				total, x.end)
+				total, parsed.end)
 		}
-		x.names, x.spans[name] = append(x.names, name), span{Off: int64(off), Size: int64(size)}
+		parsed.names, parsed.spans[name] = append(parsed.names, name), span{Off: int64(off), Size: int64(size)}
 	}
-	return x, nil
+	return parsed, nil
 }
 
 // notPrintable reports whether a letter may not stand in names: they are printable ASCII.

@@ -23,13 +23,13 @@ type flat struct {
 
 // openFlat reads the table of a Flat archive.
 func openFlat(ctx context.Context, of *model.Container, x *index) (*model.Container, error) {
-	f := &flat{container: of, Places: model.Places{Name: metadataName, First: indexAt}}
+	archive := &flat{container: of, Places: model.Places{Name: metadataName, First: indexAt}}
 	of.Form, of.IDColumn = model.Flat, "name"
-	of.Named = &model.Named{Names: []string{"sample"}, Rows: f.rows, Wide: f.wide}
-	if err := f.read(ctx, x); err != nil {
+	of.Named = &model.Named{Names: []string{"sample"}, Rows: archive.rows, Wide: archive.wide}
+	if err := archive.read(ctx, x); err != nil {
 		return nil, of.Failed(err)
 	}
-	return of.Open(f, 1), nil
+	return of.Open(archive, 1), nil
 }
 
 func (f *flat) read(ctx context.Context, x *index) error {

@@ -54,7 +54,7 @@ func (c *reader) readTable(ctx context.Context, l *level) (*tables.Table, error)
 	case model.CozipCatalog:
 		uri = source.Join(uri, TableName(l.name))
 	}
-	// The table is read when its columns are asked for, so the file must stay.
+	// File keeps it open, because the table is read when its columns are asked for.
 	file, err := c.container.File(ctx, uri)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,8 @@ func (c *reader) columns(ctx context.Context, l *level) error {
 		return err
 	}
 	l.ids = make([]string, l.tbl.Len())
-	names := map[string]string{} // a few names stand in all samples
+	// A few names stand in all samples, so that each is kept once.
+	names := map[string]string{}
 	for i := range l.ids {
 		p := l.paths.Bytes(i)
 		if l.paths.Null(i) {
@@ -133,22 +134,23 @@ func (c *reader) filePaths() (paths []string) {
 // ("before/t*.tif"), or what stands in front of the number ("before/t"), if no file is called so. "image", the name of
 // a field that nobody named, means the only entry, too.
 func (c *reader) sequence(ctx context.Context, name string) (*model.Sequence, error) {
-	it := c.coll.structure.sequence(name)
-	if it == nil {
+	item := c.coll.structure.sequence(name)
+	if item == nil {
 		return nil, nil
 	}
 	c.container.Mu.Lock()
 	defer c.container.Mu.Unlock()
-	level := c.itemLevel(it)
+	level := c.itemLevel(item)
 	if err := c.read(ctx, level.depth); err != nil {
 		return nil, err
 	}
-	all := *it
-	all.Most = math.MaxInt // so that files over the bound are found
-	sequence := &model.Sequence{Most: it.Most, Level: level.depth, Rows: c.rowsOf(level, &all)}
+	all := *item
+	// Without the bound, so that files over it are found.
+	all.Most = math.MaxInt
+	sequence := &model.Sequence{Most: item.Most, Level: level.depth, Rows: c.rowsOf(level, &all)}
 	for sample, rows := range sequence.Rows {
 		for k, row := range rows {
-			if k >= it.Most || all.Number(level.ids[row]) != k {
+			if k >= item.Most || all.Number(level.ids[row]) != k {
 				sequence.Rows[sample] = nil
 			}
 			rows[k] = level.base + row

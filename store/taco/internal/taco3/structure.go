@@ -121,7 +121,7 @@ var sequencePattern = regexp.MustCompile(`^([^*\[\]]+)\*\[0*([0-9]{1,9}), *0*([0
 
 // NewLayout checks the paths of taco:structure.
 func NewLayout(paths []string) (*Layout, error) {
-	s := &Layout{Levels: []string{"sample", "children"}, members: map[string][]member{}}
+	layout := &Layout{Levels: []string{"sample", "children"}, members: map[string][]member{}}
 	if len(paths) == 0 {
 		return nil, structureFault("is empty")
 	}
@@ -129,43 +129,43 @@ func NewLayout(paths []string) (*Layout, error) {
 		return nil, fault.New(fault.Limit, "COLLECTION.json taco:structure", fault.NoOffset, "%d paths, at most %d",
 			len(paths), maxItems)
 	}
-	s.items = make([]Item, len(paths))
+	layout.items = make([]Item, len(paths))
 	depths := [][]string{{""}} // the folders of each depth, as they are first mentioned
 	for k, path := range paths {
-		it := &s.items[k]
-		if err := it.parse(path); err != nil {
+		item := &layout.items[k]
+		if err := item.parse(path); err != nil {
 			return nil, err
 		}
-		for d, above := 0, ""; it.Folder != above; d++ {
-			part, _, _ := strings.Cut(strings.TrimPrefix(it.Folder[len(above):], "/"), "/")
+		for d, above := 0, ""; item.Folder != above; d++ {
+			part, _, _ := strings.Cut(strings.TrimPrefix(item.Folder[len(above):], "/"), "/")
 			folder := strings.TrimPrefix(above+"/"+part, "/")
 			if len(depths) == d+1 {
 				depths = append(depths, nil)
 			}
-			if _, known := s.members[folder]; !known {
+			if _, known := layout.members[folder]; !known {
 				depths[d+1] = append(depths[d+1], folder)
-				s.members[folder] = nil
-				s.members[above] = append(s.members[above], member{folder: folder})
+				layout.members[folder] = nil
+				layout.members[above] = append(layout.members[above], member{folder: folder})
 			}
 			above = folder
 		}
-		s.members[it.Folder] = append(s.members[it.Folder], member{item: it})
+		layout.members[item.Folder] = append(layout.members[item.Folder], member{item: item})
 	}
 	for _, folders := range depths[1:] {
 		for _, f := range folders {
-			s.Levels = append(s.Levels, levelOf(f))
+			layout.Levels = append(layout.Levels, levelOf(f))
 		}
 	}
-	if len(s.Levels) > maxLevels {
+	if len(layout.Levels) > maxLevels {
 		return nil, fault.New(fault.Limit, "COLLECTION.json taco:structure", fault.NoOffset, "%d levels, at most %d",
-			len(s.Levels), maxLevels)
+			len(layout.Levels), maxLevels)
 	}
-	for _, members := range s.members {
+	for _, members := range layout.members {
 		if err := distinct(members); err != nil {
 			return nil, err
 		}
 	}
-	return s, nil
+	return layout, nil
 }
 
 // sequence returns the sequence of files that a name means: see Container.Sequence.
@@ -219,7 +219,8 @@ func (s *Layout) Order(folder string, names []string) (order []int, wrong string
 	if len(order) == len(names) {
 		return order, ""
 	}
-	for i, name := range names { // in this order, so that the error is always the same
+	// In this order, so that the error is always the same.
+	for i, name := range names {
 		if !slices.Contains(order, i) {
 			return nil, name
 		}
@@ -266,7 +267,8 @@ func distinct(members []member) error {
 	for _, member := range members {
 		name := strings.ToLower(member.name())
 		if member.item != nil && member.item.sequence() {
-			name += "*" // no name has it
+			// No name has a star, so that a sequence differs from a file of its prefix.
+			name += "*"
 		}
 		if seen[name] {
 			return structureFault("two children of a folder are called %q", name)
@@ -286,16 +288,16 @@ func apart(members []member) error {
 	}
 	// Names that begin with the prefix of a sequence follow it in this order, so that most pairs need no look.
 	slices.SortFunc(items, func(a, b *Item) int { return strings.Compare(a.Name, b.Name) })
-	for k, it := range items {
-		if !it.sequence() {
+	for k, item := range items {
+		if !item.sequence() {
 			continue
 		}
 		for _, other := range items[k+1:] {
-			if !strings.HasPrefix(other.Name, it.Name) {
+			if !strings.HasPrefix(other.Name, item.Name) {
 				break
 			}
-			if it.meets(other) {
-				return structureFault("%q and %q could be the same file", it.path, other.path)
+			if item.meets(other) {
+				return structureFault("%q and %q could be the same file", item.path, other.path)
 			}
 		}
 	}

@@ -66,7 +66,8 @@ func (w *wideTable) item(it *Item) {
 	text := tables.Type{Kind: tables.String}
 	w.column(level, it, "location", text, func(context.Context) (*tables.Vector, error) {
 		places := make([]string, level.tbl.Len())
-		uri, path := "", "" // of the last row: most rows lie in one object
+		// The path of the last row is kept, because most rows lie in one object.
+		uri, path := "", ""
 		for row := range places {
 			entry := model.Entry{ID: level.ids[row], Level: level.depth, Row: level.base + row}
 			if w.c.kind(level, row) == model.Folder {

@@ -51,14 +51,14 @@ func openPlain(ctx context.Context, f *file, top *rows) error {
 		return err
 	}
 	depth := 0
-	for b := root; b != nil; depth++ {
-		i := b.nextFolder(0)
+	for outer := root; outer != nil; depth++ {
+		i := outer.nextFolder(0)
 		if i < 0 {
-			b = nil
+			outer = nil
 			continue
 		}
 		var err error
-		if b, err = c.read(ctx, b, i, depth+1); err != nil {
+		if outer, err = c.read(ctx, outer, i, depth+1); err != nil {
 			return err
 		}
 	}
@@ -72,7 +72,7 @@ func (b *blob) span(i int) (span, error) {
 	return b.rows.span(i, b.at.Off, b.at.Off+HeaderSize, b.at.End())
 }
 
-// check refuses nested samples that share bytes, because a few of them could stand for any number of rows.
+// check refuses nested samples that share bytes.
 func (b *blob) check() error {
 	var spans []span
 	for i := b.nextFolder(0); i >= 0; i = b.nextFolder(i + 1) {
@@ -84,6 +84,7 @@ func (b *blob) check() error {
 	}
 	slices.SortFunc(spans, func(x, y span) int { return int(min(max(x.Off-y.Off, -1), 1)) })
 	for i := 1; i < len(spans); i++ {
+		// A few samples that share bytes could stand for any number of rows, since each is read by itself.
 		if spans[i].Off < spans[i-1].End() {
 			return fault.New(fault.Corrupt, b.part, spans[i].Off, "two samples of format %s share bytes", nested)
 		}
@@ -93,42 +94,30 @@ func (b *blob) check() error {
 
 // read reads the Tortilla in a row of another, which is one of a level.
 func (c *plain) read(ctx context.Context, b *blob, i, level int) (*blob, error) {
-	at, err := b.span(i)
+	place, err := b.span(i)
 	if err != nil {
 		return nil, fault.WithPart(err, b.part, fault.NoOffset)
 	}
-	kid := &blob{at: at, parent: b.first + i, part: fmt.Sprintf("level%d row %d footer", level-1, i)}
+	kid := &blob{at: place, parent: b.first + i, part: fmt.Sprintf("level%d row %d footer", level-1, i)}
 	if level >= maxDepth {
-		return nil, fault.New(fault.Limit, kid.part, at.Off, "more than %d levels", maxDepth)
+		return nil, fault.New(fault.Limit, kid.part, place.Off, "more than %d levels", maxDepth)
 	}
-	r := &within{c.requests, at}
-	head := make([]byte, min(HeaderSize, at.Size))
-	if err := r.ReadAt(ctx, head, 0); err != nil {
+	inside, err := source.SectionOf(c.requests, place.Off, place.Size)
+	if err != nil {
 		return nil, fault.WithPart(err, kid.part, fault.NoOffset)
 	}
-	h, err := ParseHeader(head, at.Size)
+	head := make([]byte, min(HeaderSize, place.Size))
+	if err := inside.ReadAt(ctx, head, 0); err != nil {
+		return nil, fault.WithPart(err, kid.part, fault.NoOffset)
+	}
+	h, err := ParseHeader(head, place.Size)
 	if err == nil {
-		kid.rows, err = readRows(ctx, r, h.Footer, "")
+		kid.rows, err = readRows(ctx, inside, h.Footer, "")
 	}
 	if err != nil {
-		return nil, fault.WithPart(err, kid.part, at.Off)
+		return nil, fault.WithPart(err, kid.part, place.Off)
 	}
 	return kid, kid.check()
-}
-
-// within reads a range of a file.
-type within struct {
-	source.Reader
-	at span
-}
-
-func (w *within) Size() int64 { return w.at.Size }
-
-func (w *within) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if !(span{Off: off, Size: int64(len(p))}).In(0, w.at.Size) {
-		return fault.New(fault.Corrupt, "byte range", off, "%d bytes in %d", len(p), w.at.Size)
-	}
-	return w.Reader.ReadAt(ctx, p, w.at.Off+off)
 }
 
 // walk reads all footers, and returns the number of levels.
@@ -137,6 +126,7 @@ func (c *plain) walk(ctx context.Context) (int, error) {
 	for above := c.levels[0]; !c.all; {
 		below, err := c.below(ctx, above, len(c.levels), total)
 		if err != nil {
+			// The next call begins at level 0 again, so that it must not find the levels read so far.
 			c.levels = c.levels[:1]
 			return 0, c.fail(err)
 		}
@@ -225,14 +215,14 @@ func (c *plain) Parents(_ context.Context, level int) ([]int32, error) {
 // Entry implements model.Reader.
 func (c *plain) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	blobs := c.levels[level]
-	b := blobs[sort.Search(len(blobs), func(i int) bool { return blobs[i].first > row })-1]
-	e, err := b.entry(row - b.first)
+	blob := blobs[sort.Search(len(blobs), func(i int) bool { return blobs[i].first > row })-1]
+	entry, err := blob.entry(row - blob.first)
 	var s span
 	if err == nil {
-		s, err = b.span(row - b.first)
+		s, err = blob.span(row - blob.first)
 	}
-	e.URI, e.Object, e.Offset, e.Size = c.container.URI, c.container.Object, s.Off, s.Size
-	return e, c.fail(fault.WithPart(err, b.part, fault.NoOffset))
+	entry.URI, entry.Object, entry.Offset, entry.Size = c.container.URI, c.container.Object, s.Off, s.Size
+	return entry, c.fail(fault.WithPart(err, blob.part, fault.NoOffset))
 }
 
 // Verify implements model.Reader.

@@ -129,7 +129,7 @@ func (c *stream) sampleChunks() (rows []int) {
 // Entry implements model.Reader.
 func (c *stream) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	rows := c.levels[level]
-	e, err := rows.entry(row)
+	entry, err := rows.entry(row)
 	var s span
 	if err == nil {
 		s, err = c.span(rows, row)
@@ -137,8 +137,8 @@ func (c *stream) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	if err != nil {
 		return model.Entry{}, c.fail(fault.WithPart(err, model.LevelName(level), fault.NoOffset))
 	}
-	e.URI, e.Object, e.Offset, e.Size = c.container.URI, c.container.Object, s.Off, s.Size
-	return e, nil
+	entry.URI, entry.Object, entry.Offset, entry.Size = c.container.URI, c.container.Object, s.Off, s.Size
+	return entry, nil
 }
 
 // span returns the place of a row's bytes.
@@ -169,14 +169,14 @@ type joiner struct {
 }
 
 func (c *stream) joiner(ctx context.Context, level int) (*joiner, error) {
-	up := c.levels[level-1]
-	j := &joiner{c: c, level: level, paths: make(map[string]int32, up.len())}
+	above := c.levels[level-1]
+	found := &joiner{c: c, level: level, paths: make(map[string]int32, above.len())}
 	if level > 1 {
-		j.tops = map[string][]int32{}
+		found.tops = map[string][]int32{}
 	}
 	budget := c.pathBudget()
-	for i := range up.len() {
-		if !up.folder(i) {
+	for i := range above.len() {
+		if !above.folder(i) {
 			continue
 		}
 		ids, err := c.container.IDsTo(ctx, level-1, i)
@@ -187,19 +187,19 @@ func (c *stream) joiner(ctx context.Context, level int) (*joiner, error) {
 		if budget -= int64(len(path)); budget < 0 {
 			return nil, c.longPaths(level - 1)
 		}
-		if _, twice := j.paths[path]; !twice {
-			j.paths[path] = int32(i)
+		if _, twice := found.paths[path]; !twice {
+			found.paths[path] = int32(i)
 		}
-		if j.tops != nil {
-			j.tops[top] = append(j.tops[top], int32(i))
+		if found.tops != nil {
+			found.tops[top] = append(found.tops[top], int32(i))
 		}
 	}
-	for _, rows := range j.tops {
+	for _, rows := range found.tops {
 		slices.SortStableFunc(rows, func(a, b int32) int {
-			return cmp.Compare(up.offsets.Int(int(a)), up.offsets.Int(int(b)))
+			return cmp.Compare(above.offsets.Int(int(a)), above.offsets.Int(int(b)))
 		})
 	}
-	return j, nil
+	return found, nil
 }
 
 // pathBudget limits the total size of the paths of a level. Each id counts once for every sample
@@ -216,20 +216,19 @@ func (j *joiner) parent(t *rows, i int) (int32, error) {
 	if t.roots.Null(i) {
 		return 0, fault.New(fault.Corrupt, "", fault.NoOffset, "%s is null", ColRoot)
 	}
-	up := j.c.levels[j.level-1]
+	above := j.c.levels[j.level-1]
 	root := t.roots.Str(i)
-	p, named := j.paths[root]
-	if named && (j.tops == nil || j.c.encloses(up, int(p), t, i)) {
-		return p, nil
+	byPath, named := j.paths[root]
+	if named && (j.tops == nil || j.c.encloses(above, int(byPath), t, i)) {
+		return byPath, nil
 	}
 	rows := j.tops[root]
-	if n := sort.Search(len(rows), func(n int) bool { return up.offsets.Int(int(rows[n])) > t.offsets.Int(i) }); n > 0 {
-		if j.c.encloses(up, int(rows[n-1]), t, i) {
-			return rows[n-1], nil
-		}
+	behind := sort.Search(len(rows), func(k int) bool { return above.offsets.Int(int(rows[k])) > t.offsets.Int(i) })
+	if behind > 0 && j.c.encloses(above, int(rows[behind-1]), t, i) {
+		return rows[behind-1], nil
 	}
 	if named {
-		return p, nil
+		return byPath, nil
 	}
 	return 0, fault.New(fault.Corrupt, "", fault.NoOffset, "%s %q is not a sample of level %d with children",
 		ColRoot, root, j.level-1)
@@ -281,13 +280,13 @@ func (c *stream) chunkOf(ctx context.Context, level, row int, name string) (mode
 func (c *stream) chunk(row int, sample model.Entry, s span) (model.Entry, error) {
 	id := c.chunks.ids.Str(row)
 	_, name, _ := model.CutLast(id, "::")
-	n, err := strconv.ParseUint(name, 10, 31)
+	number, err := strconv.ParseUint(name, 10, 31)
 	if err != nil {
 		return model.Entry{}, fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(row), fault.NoOffset,
 			"%s %q is not ID::N with the id of a sample", ColID, id)
 	}
 	return model.Entry{ID: id, URI: c.container.URI, Object: c.container.Object, Offset: s.Off, Size: s.Size,
-		Level: len(c.levels), Row: row, Of: &sample, Number: int(n)}, nil
+		Level: len(c.levels), Row: row, Of: &sample, Number: int(number)}, nil
 }
 
 // rootsOf returns the roots that the chunks of a sample may have: its own id at level 0, otherwise the path above it or
@@ -365,7 +364,7 @@ func (c *stream) ownedChunk(ctx context.Context, row int) (chunk model.Entry, er
 	if rows.ids.Null(row) || rows.roots.Null(row) {
 		return bad("%s or %s is null", ColID, ColRoot)
 	}
-	at, err := c.span(rows, row)
+	place, err := c.span(rows, row)
 	if err != nil {
 		return chunk, fault.WithPart(err, "chunk", fault.NoOffset)
 	}
@@ -376,18 +375,18 @@ func (c *stream) ownedChunk(ctx context.Context, row int) (chunk model.Entry, er
 	root := rows.roots.Str(row)
 	id, _, _ := model.CutLast(rows.ids.Str(row), "::")
 	samples := owned[id]
-	last := sort.Search(len(samples), func(i int) bool { return samples[i].Offset > at.Off }) - 1
+	last := sort.Search(len(samples), func(i int) bool { return samples[i].Offset > place.Off }) - 1
 	for i := last; i >= 0 && samples[i].Offset == samples[last].Offset; i-- {
 		sample := samples[i]
 		roots, err := c.rootsOf(ctx, sample.Level, sample.Row)
 		if err != nil {
 			return chunk, err
 		}
-		if slices.Contains(roots, root) && at.In(sample.Offset, sample.Offset+sample.Size) {
-			return c.chunk(row, sample, at)
+		if slices.Contains(roots, root) && place.In(sample.Offset, sample.Offset+sample.Size) {
+			return c.chunk(row, sample, place)
 		}
 	}
-	return bad("%s %q has no sample %q with its %d bytes at %d", ColRoot, root, id, at.Size, at.Off)
+	return bad("%s %q has no sample %q with its %d bytes at %d", ColRoot, root, id, place.Size, place.Off)
 }
 
 // Verify implements model.Reader. It checks that a level with folders has a table below it, and that every chunk
