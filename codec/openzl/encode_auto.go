@@ -18,11 +18,11 @@ type costs [4]float64
 
 // cost returns what the graph costs for samples of width bytes, on a processor that has some loops of PivCo.
 func (c *candidate) cost(width int, loops kernel.PivcoLoops) float64 {
-	k := bits.TrailingZeros(uint(width))
+	column := bits.TrailingZeros(uint(width))
 	if c.slow != nil && loops < kernel.PivcoAVX512 {
-		return c.slow[loops][k]
+		return c.slow[loops][column]
 	}
-	return c.costs[k]
+	return c.costs[column]
 }
 
 // candidates have the costs that TestSpeedsOfGraphs measured: processor time on an Intel Xeon (Sapphire Rapids, with
@@ -85,15 +85,15 @@ func (e *Encoder) choose(samples []byte, width, h, w int) {
 	part := samples[(h-rows)/2*w*width:][:rows*w*width]
 	size := len(part) + storeOverhead
 	for i := range candidates {
-		c := &candidates[i]
-		cost := c.cost(width, e.loops)
-		if c.graph.geozl() > e.opt.Geozl || e.opt.MaxCost > 0 && cost > e.opt.MaxCost {
+		candidate := &candidates[i]
+		cost := candidate.cost(width, e.loops)
+		if candidate.graph.geozl() > e.opt.Geozl || e.opt.MaxCost > 0 && cost > e.opt.MaxCost {
 			continue
 		}
-		e.graph = c.graph
+		e.graph = candidate.graph
 		var err error
 		if e.trial, err = e.encode(e.trial[:0], part, width, w); err == nil && len(e.trial) < size {
-			best, size = c.graph, len(e.trial)
+			best, size = candidate.graph, len(e.trial)
 		}
 	}
 	e.graph = best

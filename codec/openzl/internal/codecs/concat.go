@@ -14,19 +14,19 @@ func decodeConcat(c *Call) error {
 	if sizes.Width != 4 || sizes.Count != len(c.Out) {
 		return c.Corrupt("%d sizes of %d bytes for %d streams", sizes.Count, sizes.Width, len(c.Out))
 	}
-	pos := 0
+	taken := 0
 	for i := range c.Out {
-		n := int(binary.LittleEndian.Uint32(sizes.Data[4*i:]))
-		if n > in.Count-pos {
+		count := int(binary.LittleEndian.Uint32(sizes.Data[4*i:]))
+		if count > in.Count-taken {
 			return c.Corrupt("sizes come to more than %d elements", in.Count)
 		}
-		if err := c.aliasPart(i, in, pos*in.Width, in.Width, n); err != nil {
+		if err := c.aliasPart(i, in, taken*in.Width, in.Width, count); err != nil {
 			return err
 		}
-		pos += n
+		taken += count
 	}
-	if pos != in.Count {
-		return c.Corrupt("sizes come to %d elements of %d", pos, in.Count)
+	if taken != in.Count {
+		return c.Corrupt("sizes come to %d elements of %d", taken, in.Count)
 	}
 	return nil
 }
@@ -37,23 +37,23 @@ func decodeConcatString(c *Call) error {
 	if sizes.Width != 4 || sizes.Count != len(c.Out) {
 		return c.Corrupt("%d sizes of %d bytes for %d streams", sizes.Count, sizes.Width, len(c.Out))
 	}
-	pos, byteAt := 0, 0
+	taken, offset := 0, 0
 	for i := range c.Out {
-		n := int(binary.LittleEndian.Uint32(sizes.Data[4*i:]))
-		if n > in.Count-pos {
+		count := int(binary.LittleEndian.Uint32(sizes.Data[4*i:]))
+		if count > in.Count-taken {
 			return c.Corrupt("sizes come to more than %d strings", in.Count)
 		}
-		lens, err := c.makeLens(i, n)
+		lens, err := c.makeLens(i, count)
 		if err != nil {
 			return err
 		}
-		copy(lens, in.Lens[pos:])
+		copy(lens, in.Lens[taken:])
 		size := int(kernel.Sum(lens))
-		c.aliasStrings(i, in, byteAt, size)
-		pos, byteAt = pos+n, byteAt+size
+		c.aliasStrings(i, in, offset, size)
+		taken, offset = taken+count, offset+size
 	}
-	if pos != in.Count {
-		return c.Corrupt("sizes come to %d strings of %d", pos, in.Count)
+	if taken != in.Count {
+		return c.Corrupt("sizes come to %d strings of %d", taken, in.Count)
 	}
 	return nil
 }
@@ -78,29 +78,29 @@ func decodeInterleave(c *Call) error {
 	if len(c.Header) != 4 {
 		return c.Corrupt("header of %d bytes", len(c.Header))
 	}
-	n := int(binary.LittleEndian.Uint32(c.Header))
-	if n == 0 || n > maxInterleaved || n != len(c.Out) || in.Count%n != 0 {
-		return c.Corrupt("%d strings for %d streams, header says %d", in.Count, len(c.Out), n)
+	count := int(binary.LittleEndian.Uint32(c.Header))
+	if count == 0 || count > maxInterleaved || count != len(c.Out) || in.Count%count != 0 {
+		return c.Corrupt("%d strings for %d streams, header says %d", in.Count, len(c.Out), count)
 	}
-	for i := range n {
-		lens, err := c.makeLens(i, in.Count/n)
+	for i := range count {
+		lens, err := c.makeLens(i, in.Count/count)
 		if err != nil {
 			return err
 		}
 		for j := range lens {
-			lens[j] = in.Lens[j*n+i]
+			lens[j] = in.Lens[j*count+i]
 		}
 		if _, err := c.makeStrings(i, int(kernel.Sum(lens))); err != nil {
 			return err
 		}
 	}
 	src := in.Data
-	c.w.tabs = memory.Resize(c.w.tabs, n)
-	for i := range n {
+	c.w.tabs = memory.Resize(c.w.tabs, count)
+	for i := range count {
 		c.w.tabs[i] = c.Out[i].Data
 	}
 	for j, size := range in.Lens {
-		i := j % n
+		i := j % count
 		c.w.tabs[i] = c.w.tabs[i][copy(c.w.tabs[i], src[:size]):]
 		src = src[size:]
 	}

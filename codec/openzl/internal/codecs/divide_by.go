@@ -8,10 +8,10 @@ import (
 // decodeDivideBy multiplies numbers by their common divisor, which is the header.
 func decodeDivideBy(c *Call) error {
 	in := c.In[0]
-	h := wire.Cursor{B: c.Header}
-	divisor := h.Varint()
+	header := wire.Cursor{B: c.Header}
+	divisor := header.Varint()
 	highest := ^uint64(0) >> (64 - 8*in.Width)
-	if h.Bad || divisor == 0 || divisor > highest {
+	if header.Bad || divisor == 0 || divisor > highest {
 		return c.Corrupt("divisor %d of numbers of %d bytes", divisor, in.Width)
 	}
 	dst, err := c.Make(0, in.Width, in.Count)

@@ -1,11 +1,11 @@
 package kernel
 
-// Lookup replaces every byte of b by its entry in t and reports whether all were below n.
-func Lookup(b []byte, t *[256]byte, n int) bool {
+// Lookup replaces every byte of values by its entry in t and reports whether all were below count.
+func Lookup(values []byte, table *[256]byte, count int) bool {
 	var highest byte
-	for i, v := range b {
-		highest = max(highest, v)
-		b[i] = t[v]
+	for i, value := range values {
+		highest = max(highest, value)
+		values[i] = table[value]
 	}
-	return int(highest) < n || len(b) == 0
+	return int(highest) < count || len(values) == 0
 }
