@@ -73,18 +73,18 @@ func add32(dst, src, above *byte, n int, v uint64) uint64
 // it reports false. Rows of tiles are short, so that it does without the checks of Sum: 10 ns instead of 14.5 for 128
 // numbers of 2 bytes.
 func Row(row []byte, size int) bool {
-	n := len(row) / 32
-	if !hasAVX2 || n == 0 || len(row)%32 != 0 {
+	blocks := len(row) / 32
+	if !hasAVX2 || blocks == 0 || len(row)%32 != 0 {
 		return false
 	}
-	p := &row[0]
+	first := &row[0]
 	switch size {
 	case 1:
-		sum8(p, p, p, n, 0)
+		sum8(first, first, first, blocks, 0)
 	case 2:
-		sum16(p, p, p, n, 0)
+		sum16(first, first, first, blocks, 0)
 	case 4:
-		sum32(p, p, p, n, 0)
+		sum32(first, first, first, blocks, 0)
 	default:
 		return false
 	}

@@ -74,8 +74,8 @@ func (h *huffman) read(code []byte) (size int, ok bool) {
 	if size > len(code) {
 		return 0, false
 	}
-	for i, b := range code[1:size] {
-		h.weights[2*i], h.weights[2*i+1] = b>>4, b&15
+	for i, pair := range code[1:size] {
+		h.weights[2*i], h.weights[2*i+1] = pair>>4, pair&15
 	}
 	return size, h.build(count)
 }
