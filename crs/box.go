@@ -142,7 +142,8 @@ func (b Box) outline() (o outline, err error) {
 		}
 		o.ring = rectangle(west, b.South, east, b.North)
 		for i, point := range o.ring {
-			if !o.all { // a shift would open a ring around the Earth
+			// A ring around the Earth is not shifted, since a shift would open it.
+			if !o.all {
 				point[0], point[1] = b.crs.datum.to(point[0], point[1])
 			}
 			o.ring[i] = Point{point[0], max(-90, min(90, point[1]))}

@@ -58,7 +58,8 @@ func ByCode(epsg int) (*CRS, bool) {
 		return cached.(*CRS), true
 	}
 	system := parse(find(epsg))
-	if system != nil { // Unknown codes are not cached, because files may contain any number.
+	// Unknown codes are not cached, because files may contain any number.
+	if system != nil {
 		known.Store(epsg, system)
 	}
 	return system, system != nil
@@ -201,7 +202,8 @@ func (q *parameters) project(c *CRS) bool {
 	case "laea":
 		azimuthal := newLAEA(ellipsoid, phi0)
 		c.p, c.round = azimuthal, azimuthal.polar()
-		c.reach = 179.99 // the point opposite of an oblique map's centre has no image
+		// Not 180, because the point opposite of an oblique map's centre has no image.
+		c.reach = 179.99
 	case "stere":
 		if math.Abs(math.Abs(phi0)-quarter) > 1e-10 {
 			return false

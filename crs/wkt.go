@@ -257,7 +257,8 @@ func (d *Definition) Match() (*CRS, bool) {
 		if !sameBase {
 			continue
 		}
-		if parameters.kind == "webmerc" { // its other codes come before it, and are old
+		// The other codes of web Mercator are old. They come before it in the list, so that it needs to be named.
+		if parameters.kind == "webmerc" {
 			parameters.code = 3857
 		}
 		return ByCode(parameters.code)
@@ -389,7 +390,8 @@ func (n *node) definition() (d Definition, ok bool) {
 	}
 	degrees := 1.0 // in the unit of parameters that are angles; GDAL writes the prime meridian in degrees all the same
 	if angle := base.child("UNIT"); angle != nil {
-		degrees = math.Round(angle.number(1)*180/math.Pi*1e9) / 1e9 // texts round the radians of a degree or grad
+		// Rounded, because texts round the radians of a degree or grad.
+		degrees = math.Round(angle.number(1)*180/math.Pi*1e9) / 1e9
 	}
 	if !(degrees > 0) {
 		return d, false

@@ -197,6 +197,7 @@ func (d *Decoder) nearest(k, a0 int, first bool) int {
 	if k&1 != len(d.row)&1 {
 		k++
 	}
+	// The search needs to go back too, because a0 moves left of b1 where a change lies left of the one above.
 	for k >= 2 && d.change(k-2) > a0 {
 		k -= 2
 	}

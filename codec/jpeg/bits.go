@@ -13,6 +13,8 @@ type bitReader struct {
 
 // fill makes n at least 57, with zeros if need be.
 func (r *bitReader) fill() {
+	// Eight bytes at once, unless one is 0xff: the zero that is stuffed behind it must be dropped, or a marker ends the
+	// scan.
 	if len(r.src)-r.at >= 8 {
 		word := binary.BigEndian.Uint64(r.src[r.at:])
 		// A byte is 0xff if it is 0 in the complement.

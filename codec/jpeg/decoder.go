@@ -88,6 +88,7 @@ func (d *Decoder) Decode(dst, src, tables []byte, s Shape) error {
 	}
 	d.quant, d.dc, d.ac = d.tables.quants()
 	d.src, d.shape, d.frame.n, d.restart, d.scans = src, s, 0, 0, 0
+	// The decoder lives on, and would keep the memory of the caller.
 	defer func() { d.src, d.in.src = nil, nil }()
 	if err := d.markers(&d.own, true); err != nil {
 		return err

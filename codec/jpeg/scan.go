@@ -133,6 +133,7 @@ func (d *Decoder) mcus(s *scanHeader) error {
 				return corrupt("an invalid code in row %d of the MCUs", y)
 			}
 		}
+		// Zeros follow the end of the stream and may be valid codes, so that only the count of bits shows it.
 		if d.in.ended() {
 			return corrupt("ends early, in row %d of the MCUs", y)
 		}

@@ -81,11 +81,13 @@ const maxBlockSide = 256
 func (d *Decoder) Decode(dst, src []byte, s Shape) (mask []byte, err error) {
 	d.b, d.err, d.s, d.out, d.size = src, nil, s, dst, sizes[s.Type]
 	d.view()
+	// The decoder lives on, and would keep the memory of the caller.
 	defer func() { d.b, d.out, d.shorts, d.floats = nil, nil, nil, nil }()
 	d.header(src)
 	if d.err != nil {
 		return nil, d.err
 	}
+	// Samples that no block writes must be 0: those of invalid pixels, and of blocks of zeros.
 	clear(dst)
 	d.readMask()
 	if d.err == nil && d.h.valid > 0 {

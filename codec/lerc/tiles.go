@@ -206,6 +206,7 @@ func (d *Decoder) place(block rect, band int, offset float64, diff bool, kind in
 			line.highest = offset
 		}
 	}
+	// The fast loops look neither at the mask nor at the band before, so that they need whole blocks of valid pixels.
 	if every && !diff && len(d.block) >= count && d.put(&line, block) {
 		return
 	}
@@ -240,7 +241,8 @@ type line struct {
 }
 
 func (l *line) value(number uint32) float64 {
-	sample := l.offset + float64(float64(number)*l.scale) // rounded, so that nothing is fused
+	// The product is rounded first, so that no machine fuses it with the sum.
+	sample := l.offset + float64(float64(number)*l.scale)
 	if l.highest < sample {
 		return l.highest
 	}

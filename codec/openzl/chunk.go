@@ -86,7 +86,8 @@ func (k *chunk) parse(c *wire.Cursor, header *frameHeader) error {
 		nodes, stored = c.Varint(), c.Varint()
 	}
 	if header.version >= chunkVersion {
-		nodes-- // the count is stored plus one, because a zero ends the frame
+		// The count is stored plus one, because a zero ends the frame.
+		nodes--
 	}
 	switch {
 	case c.Bad:

@@ -400,6 +400,7 @@ func (e *Encoder) entropy(at slot, content []byte) {
 		e.flatpack(at, content, &counts, kinds)
 	case best == huffmaned && pivco:
 		e.pivcoHuffman(at, content, weights[:symbols], huffman)
+	// A Huffman stream that is too long is not written. FSE is taken then, since its streams have any length.
 	case best == huffmaned && e.huffman(at, content, weights[:symbols]):
 	default:
 		e.fse(at, content, norm[:symbols])

@@ -150,7 +150,8 @@ func (w *frameWriter) appendMap(dst []byte) []byte {
 			packer.Dst = binary.AppendUvarint(packer.Dst, uint64(node.vars)-1)
 		}
 	})
-	each(func(*writtenNode) { flag(false) }) // because all regenerate one stream
+	// No node has the flag of several outputs, because all regenerate one stream.
+	each(func(*writtenNode) { flag(false) })
 	w.appendDistances(&packer, count+streams)
 	for stream := range w.stored {
 		packer.Dst = binary.AppendUvarint(packer.Dst, uint64(len(stream)))

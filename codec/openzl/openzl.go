@@ -222,7 +222,8 @@ func (d *Decoder) setLimit(frame int) {
 func (d *Decoder) oneChunk(c *wire.Cursor) error {
 	start := c.Off
 	if d.header.version < chunkVersion {
-		start = 0 // because these versions compute the checksum from the first byte of the frame
+		// These versions compute the checksum from the first byte of the frame, so that its header counts too.
+		start = 0
 	}
 	if err := d.chunk.parse(c, &d.header); err != nil {
 		return err

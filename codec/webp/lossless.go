@@ -82,6 +82,7 @@ func pixels(r *reader, w, h int, main bool) ([]uint32, error) {
 	pix := make([]uint32, w*h)
 	codes, across := &groups[0], ceil(w, prefix)
 	for pos := 0; pos < len(pix); {
+		// Bits past the end are 0 and may be codes, so that the pixels do not show that the stream has ended.
 		if r.over {
 			return nil, bad("the stream ends after %d of %d pixels", pos, len(pix))
 		}

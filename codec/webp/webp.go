@@ -135,6 +135,7 @@ func open(src []byte, w, h int) (p parts, err error) {
 		if p.vp8 != nil || p.lossless != nil {
 			return p, nil
 		}
+		// Parts need to begin at even offsets: behind one of odd size is a byte of padding.
 		src = src[min(length+length&1, uint64(len(src))):]
 	}
 	return p, bad("the container has no image")

@@ -55,7 +55,8 @@ var (
 // ended reports whether the stream holds no more. The dictionary is dst, whatever the stream states: no match within
 // dst reaches further.
 func (d *decoder) fill(dst, src []byte) (out, used int, ended bool, err error) {
-	start, begun, ready := 0, false, false // ready for symbols, because lc, lp and pb are known
+	// ready says that lc, lp and pb are known: no symbol must come before them.
+	start, begun, ready := 0, false, false
 	for {
 		rest := src[used:]
 		if len(rest) > 0 && rest[0] == chunkEnd {

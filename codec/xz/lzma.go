@@ -96,6 +96,7 @@ func (d *decoder) symbols(dst []byte, start, out, size int) (int, error) {
 		out = repeat(dst, out, d.far[0], length)
 	}
 	if out == end {
+		// The code is 0 after the last symbol, unless one was decoded otherwise than it was written.
 		if d.refill(); d.code != 0 {
 			return out, errSymbols
 		}

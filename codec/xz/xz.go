@@ -137,7 +137,8 @@ func blockHeader(b []byte) (size, distance int, err error) {
 // undoDelta adds to each byte the one that lies distance before it.
 func undoDelta(b []byte, distance int) {
 	for first := range b[:min(distance, len(b))] {
-		sum := byte(0) // in a register, so that no sum waits for the memory of the one before
+		// The sum stays in a register, so that it does not wait for the memory of the one before.
+		sum := byte(0)
 		for i := first; i < len(b); i += distance {
 			sum += b[i]
 			b[i] = sum

@@ -72,7 +72,8 @@ func (t *tent[T]) row(r *run, out []float32, valid []byte) {
 				sum += float64(weightsY[row] * dot(weightsX, t.src.Pix[start:]))
 			}
 		}
-		if every && sum == sum { // a pixel of NaN may be one without a weight
+		// A sum of NaN is taken again pixel by pixel, because a pixel of NaN may be one without a weight.
+		if every && sum == sum {
 			out[i], valid[i] = float32(sum/float64(sumX*sumY)), 1
 		} else {
 			out[i], valid[i] = t.valid(x, y, weightsX, weightsY)
@@ -85,7 +86,8 @@ func (t *tent[T]) row(r *run, out []float32, valid []byte) {
 func dot[T Number](weights []float64, pix []T) (sum float64) {
 	pix = pix[:len(weights)]
 	for j, weight := range weights {
-		sum += float64(weight * float64(pix[j])) // without a fused multiply-add
+		// The conversion prevents a fused multiply-add, whose last bits would differ between machines.
+		sum += float64(weight * float64(pix[j]))
 	}
 	return sum
 }

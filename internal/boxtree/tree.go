@@ -106,7 +106,8 @@ func hilbert(x, y uint32) (d uint32) {
 			ry = 1
 		}
 		d += side * side * (3*rx ^ ry)
-		if ry == 0 { // turn the quarter, so that the curve goes on where it ended
+		// The quarter is turned, so that the curve goes on where it ended.
+		if ry == 0 {
 			if rx == 1 {
 				x, y = ^x, ^y
 			}

@@ -84,7 +84,8 @@ func (d *Decoder) Bzip2(dst, src []byte) error {
 
 // LZ4 fills dst from an LZ4 block.
 func LZ4(dst, src []byte) error {
-	if len(dst) == 0 { // the library needs room even for nothing
+	// An empty block is checked here, because the library needs room even for nothing.
+	if len(dst) == 0 {
 		if len(src) != 1 || src[0] != 0 {
 			return corrupt("block of %d bytes without content", len(src))
 		}

@@ -231,7 +231,8 @@ func (d *Decoder) turns(dst []byte, out int) (int, error) {
 		size := 0
 		entry := codes[buf&(1<<litBits-1)]
 		if entry&isLiteral != 0 {
-			for range 2 { // of 11 bits at most, so that 34 are left for a distance, of 15 + 13 bits at most
+			// A literal takes at most 11 bits, so that two leave 34 for a distance, of 15 + 13 bits at most.
+			for range 2 {
 				buf >>= entry & 63
 				held -= uint(entry & 63)
 				binary.LittleEndian.PutUint16(dst[out:], uint16(entry>>8))

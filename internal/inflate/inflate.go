@@ -64,7 +64,8 @@ func (d *Decoder) reset(src []byte) {
 // blocks decodes blocks until the end of the stream, a fault, ErrSurplus or, with part, the end of dst. It returns how
 // many bytes it wrote.
 func (d *Decoder) blocks(dst []byte, part bool) (out int, err error) {
-	defer func() { d.src = nil }() // the decoder may live long
+	// The decoder may live long, and would keep the memory of the caller.
+	defer func() { d.src = nil }()
 	for !d.last && !(part && out == len(dst)) {
 		head, err := d.bits(3)
 		if err != nil {

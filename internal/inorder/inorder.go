@@ -45,6 +45,7 @@ func Do[T any](ctx context.Context, n, workers int, produce func(ctx context.Con
 		return nil
 	})
 	i := 0
+	// After an error the queue is still read to its end, so that drop gets every value that was made.
 	for c := range queue {
 		m := <-c
 		switch {

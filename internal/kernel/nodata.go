@@ -55,7 +55,8 @@ func matchFloat(t Num, v float64) Match {
 	}
 	match := Match{A: FloatBits(t, v)}
 	match.B = match.A
-	if match.A&^sign == 0 { // both zeros match, since they are equal as numbers
+	// Both zeros match, since they are equal as numbers.
+	if match.A&^sign == 0 {
 		match.A, match.B = 0, sign
 	}
 	return match

@@ -94,7 +94,8 @@ func readWeights(to *[256]uint8, code []byte) (count int, ok bool) {
 	}
 	var states [1 << weightLog]entry
 	log, ok := build(states[:], codeWeights, counts[:n])
-	if !ok || slices.Contains(counts[:n], 1<<log) { // of one state there would be no end
+	// A table of one state takes no bits, so that the stream would have no end.
+	if !ok || slices.Contains(counts[:n], 1<<log) {
 		return 0, false
 	}
 	// The bits of the stream that are left, code having 127 bytes at most, and 8 bytes before them.

@@ -44,7 +44,8 @@ func decodeZstd(c *Call) error {
 	}
 	spare := zstd.Spare
 	if zstd.Exact() {
-		spare = 0 // so that the content can be decoded to where it is to be
+		// Without spare bytes the content can be decoded to where it needs to be.
+		spare = 0
 	}
 	dst, err := c.makeSpare(0, int(width), int(size/width), spare)
 	if err != nil {

@@ -142,6 +142,7 @@ func AppendHuffman1(dst, src, weights []byte) []byte {
 func appendHuffman(dst, src []byte, codes *[256]symbolCode) []byte {
 	var writer bitWriter
 	writer.dst = slices.Grow(dst, len(src)*MaxHuffmanBits/8+16)
+	// From the last symbol to the first, because the decoder reads the bits from the end.
 	for len(src) >= 4 {
 		end := len(src)
 		a, b, c, d := codes[src[end-1]], codes[src[end-2]], codes[src[end-3]], codes[src[end-4]]

@@ -144,6 +144,7 @@ func (r *Rolz) Decode(dst []byte, s *RolzSequences, lits *RolzLiterals) bool {
 
 // match returns where a match begins and its length.
 func (r *Rolz) match(dst []byte, at int, kind byte, code, length uint32) (place, n int, ok bool) {
+	// An int of 32 bits would be negative below.
 	if length >= 1<<31 {
 		return 0, 0, false
 	}
