@@ -180,7 +180,8 @@ func WriteTOG(w io.Writer, pixels []byte, o TOGOptions) error {
 	for i, p := range parts {
 		dirs[i+1] = ifd.End(dirs[i], p.fields(&o))
 		if i+1 < len(parts) {
-			dirs[i+1] += dirs[i+1] % 2 // since a directory must begin at an even offset (TIFF 6.0, section 2)
+			// A directory needs to begin at an even offset (TIFF 6.0, section 2).
+			dirs[i+1] += dirs[i+1] % 2
 		}
 	}
 	place(layers, dirs[len(parts)])

@@ -246,7 +246,9 @@ func (p *parquetShapes) boxes(ctx context.Context, col *geoColumn) ([]boxtree.Bo
 		}
 	}
 	for i := range boxes {
-		if b := &boxes[i]; b[0] > b[2] { // across the antimeridian: take it for one around the Earth
+		// A box across the antimeridian is taken for one around the Earth, because the tree needs its west before its
+		// east.
+		if b := &boxes[i]; b[0] > b[2] {
 			b[0], b[2] = -540, 540
 		}
 	}
@@ -283,11 +285,11 @@ func (p *parquetShapes) covering(col *geoColumn) (sides [4]int, ok bool) {
 
 // shape implements shapes.
 func (p *parquetShapes) shape(ctx context.Context, row int) (orb.Geometry, error) {
-	g, ok := slices.BinarySearchFunc(p.f.Groups, int64(row), func(g parquet.Group, row int64) int {
+	group, ok := slices.BinarySearchFunc(p.f.Groups, int64(row), func(group parquet.Group, row int64) int {
 		switch {
-		case g.First+g.Rows <= row:
+		case group.First+group.Rows <= row:
 			return -1
-		case g.First > row:
+		case group.First > row:
 			return 1
 		}
 		return 0
@@ -295,22 +297,22 @@ func (p *parquetShapes) shape(ctx context.Context, row int) (orb.Geometry, error
 	if !ok {
 		return nil, fault.New(fault.NotFound, "shape", fault.NoOffset, "%d of %d", row, p.f.Rows)
 	}
-	pos := int64(row) - p.f.Groups[g].First
-	columnChunk := &p.chunks[g]
-	i := columnChunk.pages.Find(pos)
-	key := pageKey{g, i}
+	pos := int64(row) - p.f.Groups[group].First
+	columnChunk := &p.chunks[group]
+	page := columnChunk.pages.Find(pos)
+	key := pageKey{group, page}
 	values, ok := p.pages.Get(key)
 	if !ok {
 		var err error
-		if values, err = p.f.Read(ctx, g, p.column, columnChunk.pages, i, columnChunk.dict); err != nil {
+		if values, err = p.f.Read(ctx, group, p.column, columnChunk.pages, page, columnChunk.dict); err != nil {
 			return nil, err
 		}
 		p.pages.Add(key, values, int64(values.Cost()))
 	}
-	k := int(pos - columnChunk.pages.Pages[i].First)
-	if values.Null(k) {
+	index := int(pos - columnChunk.pages.Pages[page].First)
+	if values.Null(index) {
 		return nil, nil
 	}
-	shape, err := wkb.Geometry(values.Raw(k))
+	shape, err := wkb.Geometry(values.Raw(index))
 	return shape, fault.WithPart(err, "shape "+strconv.Itoa(row), fault.NoOffset)
 }

@@ -18,8 +18,8 @@ type Field struct {
 // Shorts makes a field of SHORT values.
 func Shorts(tag uint16, v ...uint16) Field {
 	field := Field{Tag: tag, Type: Short}
-	for _, n := range v {
-		field.Data = binary.LittleEndian.AppendUint16(field.Data, n)
+	for _, number := range v {
+		field.Data = binary.LittleEndian.AppendUint16(field.Data, number)
 	}
 	return field
 }
@@ -27,8 +27,8 @@ func Shorts(tag uint16, v ...uint16) Field {
 // Longs makes a field of LONG values.
 func Longs(tag uint16, v ...uint32) Field {
 	field := Field{Tag: tag, Type: Long}
-	for _, n := range v {
-		field.Data = binary.LittleEndian.AppendUint32(field.Data, n)
+	for _, number := range v {
+		field.Data = binary.LittleEndian.AppendUint32(field.Data, number)
 	}
 	return field
 }
@@ -36,8 +36,8 @@ func Longs(tag uint16, v ...uint32) Field {
 // Long8s makes a field of LONG8 values.
 func Long8s(tag uint16, v ...uint64) Field {
 	field := Field{Tag: tag, Type: Long8}
-	for _, n := range v {
-		field.Data = binary.LittleEndian.AppendUint64(field.Data, n)
+	for _, number := range v {
+		field.Data = binary.LittleEndian.AppendUint64(field.Data, number)
 	}
 	return field
 }
@@ -45,8 +45,8 @@ func Long8s(tag uint16, v ...uint64) Field {
 // Doubles makes a field of DOUBLE values.
 func Doubles(tag uint16, v ...float64) Field {
 	field := Field{Tag: tag, Type: Double}
-	for _, n := range v {
-		field.Data = binary.LittleEndian.AppendUint64(field.Data, math.Float64bits(n))
+	for _, number := range v {
+		field.Data = binary.LittleEndian.AppendUint64(field.Data, math.Float64bits(number))
 	}
 	return field
 }
@@ -72,8 +72,8 @@ func place(off int64, fields []Field) (at []int64, end int64) {
 	end = off + int64(dirSize(len(fields)))
 	for i, field := range fields {
 		if len(field.Data) > 8 {
-			if a := int64(field.Align); a > 0 {
-				end = (end + a - 1) / a * a
+			if align := int64(field.Align); align > 0 {
+				end = (end + align - 1) / align * align
 			}
 			at[i] = end
 			end += int64(len(field.Data))
@@ -122,9 +122,9 @@ func AppendDirectoryBefore(dst []byte, off, next int64, fields []Field) []byte {
 	}
 	dst = le.AppendUint64(dst, uint64(next))
 	dst = append(dst, make([]byte, int(end-off)-(len(dst)-start))...)
-	for i, f := range fields {
+	for i, field := range fields {
 		if places[i] != 0 {
-			copy(dst[start+int(places[i]-off):], f.Data)
+			copy(dst[start+int(places[i]-off):], field.Data)
 		}
 	}
 	return dst
