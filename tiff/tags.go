@@ -1,6 +1,10 @@
 package tiff
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/chaski-eo/chaski/chunk"
+)
 
 // PhotometricInterpretation values.
 const (
@@ -30,6 +34,14 @@ const (
 	compZstd       = 50000
 	compWebP       = 50001
 )
+
+// codecs are the codecs of the compressions that are read.
+var codecs = map[uint16]chunk.Codec{
+	compNone: chunk.Raw, compZstd: chunk.Zstd, compDeflate: chunk.Deflate, compOldDeflate: chunk.Deflate,
+	compLZW: chunk.LZW, compPackBits: chunk.PackBits, compJPEG: chunk.JPEG, compOldJPEG: chunk.OldJPEG,
+	compLERC: chunk.LERC, compWebP: chunk.WebP, compLZMA: chunk.LZMA,
+	compHuffman: chunk.CCITT, compFax3: chunk.CCITT, compFax4: chunk.CCITT,
+}
 
 // compressionNames are for messages and Meta.
 var compressionNames = map[uint16]string{

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/codec/openzl"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/planes"
 )
 
@@ -21,7 +22,7 @@ func decodeBlocked(c *openzl.Call) error {
 	}
 	width, block := int(header[1]), int(binary.LittleEndian.Uint32(header[4:]))
 	count := binary.LittleEndian.Uint64(header[8:])
-	if !isWidth(width) || block < width || block > maxBlock || block%width != 0 {
+	if !cast.IsWidth(width) || block < width || block > maxBlock || block%width != 0 {
 		return c.Corrupt("blocks of %d bytes of numbers of %d", block, width)
 	}
 	// A block of at least three bytes produces at most 128 KiB, so that a byte produces less than 64 KiB.

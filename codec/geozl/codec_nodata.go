@@ -57,11 +57,11 @@ func decodeNodata(c *openzl.Call) error {
 // restore fills dst. header holds one sample or four.
 func restore[T kernel.Unsigned](dst, values, mask, header []byte) bool {
 	var guards [4]T // the pattern, then its replacements
-	width := size[T]()
+	width := binary.Size(T(0))
 	for i := range len(header) / width {
 		guards[i] = T(cast.Uint(header[i*width:], width))
 	}
-	samples, ok := read[T](values), true
+	samples, ok := cast.Values[T](values), true
 	cast.Fill(dst, func(out []T) {
 		if len(header) == width {
 			kernel.Restore(out, samples, mask, guards[0])

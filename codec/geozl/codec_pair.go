@@ -141,11 +141,11 @@ func decodeFloatMult(c *openzl.Call) error {
 	}
 	if multiples.Width == 4 {
 		cast.Fill(dst, func(out []uint32) {
-			kernel.Multiples32(out, read[uint32](multiples.Data), read[uint32](adjust.Data), float32(base))
+			kernel.Multiples32(out, cast.Values[uint32](multiples.Data), cast.Values[uint32](adjust.Data), float32(base))
 		})
 	} else {
 		cast.Fill(dst, func(out []uint64) {
-			kernel.Multiples64(out, read[uint64](multiples.Data), read[uint64](adjust.Data), base)
+			kernel.Multiples64(out, cast.Values[uint64](multiples.Data), cast.Values[uint64](adjust.Data), base)
 		})
 	}
 	return nil

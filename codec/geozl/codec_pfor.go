@@ -5,6 +5,7 @@ import (
 
 	"github.com/chaski-eo/chaski/codec/geozl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl"
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // decodePfor unpacks blocks of 256 numbers. The header is how many numbers there are, and their
@@ -22,7 +23,7 @@ func decodePfor(c *openzl.Call) error {
 func unpfor(c *openzl.Call, header []byte) ([]byte, error) {
 	src := c.In[0].Data
 	count, width := binary.LittleEndian.Uint64(header), int(header[8])
-	if width != 1 && width != 2 && width != 4 && width != 8 {
+	if !cast.IsWidth(width) {
 		return nil, c.Corrupt("numbers of %d bytes", width)
 	}
 	// A block of 256 numbers has at least two bytes, so that count is bounded by the bytes present.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/chaski-eo/chaski/codec/geozl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/planes"
 )
 
@@ -26,7 +27,7 @@ func decodePlanarZigzagPivco(c *openzl.Call) error {
 	}
 	count, width := binary.LittleEndian.Uint64(header), int(header[8])
 	block := binary.LittleEndian.Uint32(header[17:])
-	if !isWidth(width) || c.In[0].Width != 1 {
+	if !cast.IsWidth(width) || c.In[0].Width != 1 {
 		return c.Corrupt("numbers of %d bytes, weights of %d", width, c.In[0].Width)
 	}
 	lanes := header[pivcoFixed:]

@@ -95,7 +95,7 @@ func (p *predictor) run(dst, src []byte, size int, shape grid) {
 }
 
 func eachPlane[T kernel.Unsigned](dst, src []byte, g grid, f func(dst, res []T, width int)) {
-	res := read[T](src)
+	res := cast.Values[T](src)
 	cast.Fill(dst, func(out []T) {
 		for pos := 0; pos < len(out); pos += g.plane {
 			f(out[pos:pos+g.plane], res[pos:pos+g.plane], g.width)

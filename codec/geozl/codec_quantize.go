@@ -97,11 +97,11 @@ func (q *quantized) levels(floor bool) {
 	case typeI8, typeI16, typeI32, typeI64:
 		cast.ByWidth(typeWidth[q.typ], floored[int8], floored[int16], floored[int32], floored[int64])(*q, floor)
 	case typeF16:
-		cast.Fill(q.dst, func(out []uint16) { kernel.Halves(out, read[int16](q.src), floor) })
+		cast.Fill(q.dst, func(out []uint16) { kernel.Halves(out, cast.Values[int16](q.src), floor) })
 	case typeF32:
-		cast.Fill(q.dst, func(out []float32) { kernel.Floats(out, read[int32](q.src), floor) })
+		cast.Fill(q.dst, func(out []float32) { kernel.Floats(out, cast.Values[int32](q.src), floor) })
 	case typeF64:
-		cast.Fill(q.dst, func(out []float64) { kernel.Floats(out, read[int64](q.src), floor) })
+		cast.Fill(q.dst, func(out []float64) { kernel.Floats(out, cast.Values[int64](q.src), floor) })
 	default:
 		copy(q.dst, q.src)
 	}
@@ -110,19 +110,19 @@ func (q *quantized) levels(floor bool) {
 // The functions below are for integers of one type.
 
 func floored[T kernel.Signed](q quantized, floor bool) {
-	cast.Fill(q.dst, func(out []T) { kernel.Floor(out, read[T](q.src), floor) })
+	cast.Fill(q.dst, func(out []T) { kernel.Floor(out, cast.Values[T](q.src), floor) })
 }
 
 func times[T kernel.Unsigned](q quantized, step uint64) {
-	cast.Fill(q.dst, func(out []T) { kernel.Times(out, read[T](q.src), step) })
+	cast.Fill(q.dst, func(out []T) { kernel.Times(out, cast.Values[T](q.src), step) })
 }
 
 func timesSigned[T kernel.Signed](q quantized, step uint64) {
-	cast.Fill(q.dst, func(out []T) { kernel.TimesSigned(out, read[T](q.src), step, q.nonnegative) })
+	cast.Fill(q.dst, func(out []T) { kernel.TimesSigned(out, cast.Values[T](q.src), step, q.nonnegative) })
 }
 
 func squares[T kernel.Unsigned | kernel.Signed, S kernel.Unsigned](q quantized, grid kernel.SqrtGrid) {
-	cast.Fill(q.dst, func(out []T) { kernel.SqrtWhole(out, read[S](q.src), &grid) })
+	cast.Fill(q.dst, func(out []T) { kernel.SqrtWhole(out, cast.Values[S](q.src), &grid) })
 }
 
 // decodeQuantLinear returns samples that are multiples of a step.
@@ -152,11 +152,11 @@ func decodeQuantLinear(c *openzl.Call) error {
 		cast.ByWidth(typeWidth[q.typ], timesSigned[int8], timesSigned[int16], timesSigned[int32],
 			timesSigned[int64])(q, step)
 	case typeF16:
-		cast.Fill(q.dst, func(out []uint16) { kernel.LinearHalves(out, read[int16](q.src), q.step, lo, hi) })
+		cast.Fill(q.dst, func(out []uint16) { kernel.LinearHalves(out, cast.Values[int16](q.src), q.step, lo, hi) })
 	case typeF32:
-		cast.Fill(q.dst, func(out []float32) { kernel.Linear(out, read[int32](q.src), q.step, lo, hi) })
+		cast.Fill(q.dst, func(out []float32) { kernel.Linear(out, cast.Values[int32](q.src), q.step, lo, hi) })
 	case typeF64:
-		cast.Fill(q.dst, func(out []float64) { kernel.Linear(out, read[int64](q.src), q.step, lo, hi) })
+		cast.Fill(q.dst, func(out []float64) { kernel.Linear(out, cast.Values[int64](q.src), q.step, lo, hi) })
 	}
 	return nil
 }
@@ -181,13 +181,13 @@ func decodeQuantLog(c *openzl.Call) error {
 	switch q.typ {
 	case typeF16:
 		grid := kernel.LogGrid{Step: q.step, Anchor: -24, Lo: lo, Hi: hi}
-		cast.Fill(q.dst, func(out []uint16) { kernel.Log(out, read[int16](q.src), &grid, kernel.HalfOf) })
+		cast.Fill(q.dst, func(out []uint16) { kernel.Log(out, cast.Values[int16](q.src), &grid, kernel.HalfOf) })
 	case typeF32:
 		grid := kernel.LogGrid{Step: q.step, Anchor: -149, Lo: lo, Hi: hi}
-		cast.Fill(q.dst, func(out []float32) { kernel.Log(out, read[int32](q.src), &grid, kernel.SingleOf) })
+		cast.Fill(q.dst, func(out []float32) { kernel.Log(out, cast.Values[int32](q.src), &grid, kernel.SingleOf) })
 	case typeF64:
 		grid := kernel.LogGrid{Step: q.step, Anchor: -1074, Lo: lo, Hi: hi}
-		cast.Fill(q.dst, func(out []float64) { kernel.Log(out, read[int64](q.src), &grid, kernel.DoubleOf) })
+		cast.Fill(q.dst, func(out []float64) { kernel.Log(out, cast.Values[int64](q.src), &grid, kernel.DoubleOf) })
 	}
 	return nil
 }
@@ -220,17 +220,17 @@ func decodeQuantSqrt(c *openzl.Call) error {
 		cast.ByWidth(typeWidth[q.typ], squares[int8, uint8], squares[int16, uint16], squares[int32, uint32],
 			squares[int64, uint64])(q, grid)
 	case typeF16:
-		cast.Fill(q.dst, func(out []uint16) { kernel.SqrtHalves(out, read[uint16](q.src), &grid) })
+		cast.Fill(q.dst, func(out []uint16) { kernel.SqrtHalves(out, cast.Values[uint16](q.src), &grid) })
 	case typeF32:
 		cast.Fill(q.dst, func(out []float32) {
 			if q.narrow {
-				kernel.SqrtNarrow(out, read[uint32](q.src), &grid)
+				kernel.SqrtNarrow(out, cast.Values[uint32](q.src), &grid)
 			} else {
-				kernel.Sqrt(out, read[uint32](q.src), &grid)
+				kernel.Sqrt(out, cast.Values[uint32](q.src), &grid)
 			}
 		})
 	case typeF64:
-		cast.Fill(q.dst, func(out []float64) { kernel.Sqrt(out, read[uint64](q.src), &grid) })
+		cast.Fill(q.dst, func(out []float64) { kernel.Sqrt(out, cast.Values[uint64](q.src), &grid) })
 	}
 	return nil
 }

@@ -13,38 +13,23 @@ import (
 const varintVersion = 9
 
 // maxStreams bounds the streams of the graph of one chunk. The original library has the same
-// limit, here and in the functions below, so that both accept the same frames.
+// limit, here and in limitsOf, so that both accept the same frames.
 const maxStreams = 110000
 
-func maxNodes(version int) int {
-	switch {
-	case version < varintVersion:
-		return 256
-	case version < 20:
-		return 10000
-	}
-	return 20000
-}
+// graphLimits bound a graph in the format versions from one on: its nodes, its stored streams, and the streams that one
+// node takes.
+type graphLimits struct{ from, nodes, stored, inputs int }
 
-func maxStored(version int) int {
-	switch {
-	case version < varintVersion:
-		return 256
-	case version < 16:
-		return 10000
+// limitsOf returns the limits of a version, which is at least minVersion.
+func limitsOf(version int) graphLimits {
+	for _, limits := range []graphLimits{
+		{20, 20000, maxStreams, 100000}, {16, 10000, maxStreams, 100000}, {varintVersion, 10000, 10000, 1024},
+	} {
+		if version >= limits.from {
+			return limits
+		}
 	}
-	return maxStreams
-}
-
-// maxInputs bounds the streams that one node takes.
-func maxInputs(version int) int {
-	switch {
-	case version < varintVersion:
-		return 32
-	case version < 16:
-		return 1024
-	}
-	return 100000
+	return graphLimits{minVersion, 256, 256, 32}
 }
 
 // node is one codec of a chunk's graph.
@@ -89,12 +74,13 @@ func (k *chunk) parse(c *wire.Cursor, header *frameHeader) error {
 		// The count is stored plus one, because a zero ends the frame.
 		nodes--
 	}
+	limits := limitsOf(header.version)
 	switch {
 	case c.Bad:
 		return chunkFault(fault.Corrupt, c.Off, "frame ends within it")
-	case nodes >= uint64(maxNodes(header.version)):
+	case nodes >= uint64(limits.nodes):
 		return chunkFault(fault.Limit, c.Off, "graph of %d nodes", nodes)
-	case stored >= uint64(maxStored(header.version)):
+	case stored >= uint64(limits.stored):
 		return chunkFault(fault.Limit, c.Off, "graph of %d stored streams", stored)
 	// Every stored stream has a size of at least one byte in the map, so that the slice below is no
 	// longer than the frame.
@@ -186,7 +172,7 @@ func (k *chunk) parseArity(c *wire.Cursor, header *frameHeader) error {
 	for i := range k.nodes {
 		if reader.Next(1) != 0 {
 			coded := c.Varint()
-			if coded >= uint64(maxInputs(header.version)) {
+			if coded >= uint64(limitsOf(header.version).inputs) {
 				return chunkFault(fault.Limit, c.Off, "node %d has %d inputs", i, coded)
 			}
 			k.nodes[i].vars = int(coded) + 1

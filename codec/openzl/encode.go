@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math/bits"
 
-	"github.com/chaski-eo/chaski/codec/openzl/internal/codecs"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 	"github.com/chaski-eo/chaski/fault"
@@ -537,7 +536,7 @@ func Store(dst, samples []byte, width int) ([]byte, error) {
 
 func checkSamples(samples []byte, width int) error {
 	switch {
-	case !codecs.NumericWidth(width):
+	case !cast.IsWidth(width):
 		return fault.New(fault.Unsupported, "samples", fault.NoOffset, "numbers of %d bytes", width)
 	case len(samples)%width != 0:
 		return fault.New(fault.Unsupported, "samples", fault.NoOffset,

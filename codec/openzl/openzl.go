@@ -114,7 +114,7 @@ func (d *Decoder) Decompress(dst, frame []byte, sample int) error {
 		return err
 	}
 	switch {
-	case sample != 1 && sample != 2 && sample != 4 && sample != 8:
+	case !cast.IsWidth(sample):
 		return headerFault(fault.Unsupported, 0, "samples of %d bytes in an OpenZL frame", sample)
 	case len(d.header.types) != 1:
 		return headerFault(fault.Unsupported, 0, "%d outputs: a chunk needs one numeric output", len(d.header.types))

@@ -1,12 +1,15 @@
 package codecs
 
-import "github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+import (
+	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+	"github.com/chaski-eo/chaski/internal/cast"
+)
 
 // decodeBitSplit joins the bits of several streams of numbers, the first stream's lowest. The header
 // is the width of the result and the bits of each stream; the last stream may be left out if it takes all
 // bits that remain.
 func decodeBitSplit(c *Call) error {
-	if len(c.Header) == 0 || !NumericWidth(int(c.Header[0])) {
+	if len(c.Header) == 0 || !cast.IsWidth(int(c.Header[0])) {
 		return c.Corrupt("header % x does not begin with a width", c.Header)
 	}
 	width, counts := int(c.Header[0]), c.Header[1:]

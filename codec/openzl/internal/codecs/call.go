@@ -5,6 +5,7 @@ import (
 
 	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/memory"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/zstd"
@@ -81,7 +82,7 @@ func (c *Call) makeSpare(i, width, count, spare int) ([]byte, error) {
 		return nil, c.Corrupt("stream of %d elements of %d bytes", count, width)
 	}
 	size := width * count
-	if stream.Type == Serial && width != 1 || stream.Type == Numeric && !NumericWidth(width) {
+	if stream.Type == Serial && width != 1 || stream.Type == Numeric && !cast.IsWidth(width) {
 		return nil, c.Corrupt("%s stream of width %d", stream.Type, width)
 	}
 	stream.Width, stream.Count = width, count
@@ -204,6 +205,15 @@ func (c *Call) Scratch(n int) ([]byte, error) {
 		c.w.tmp = cast.Aligned(n + n/4)
 	}
 	return c.w.tmp[:n:n], nil
+}
+
+// number returns the varint that the header begins with, and how many bytes follow it: -1 if there is none.
+func (c *Call) number() (value uint64, rest int) {
+	header := wire.Cursor{B: c.Header}
+	if value = header.Varint(); header.Bad {
+		return 0, -1
+	}
+	return value, header.Left()
 }
 
 // zstdMagic begins a zstd frame (RFC 8878, 3.1.1).

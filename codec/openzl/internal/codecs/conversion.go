@@ -4,7 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
-	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
+	"github.com/chaski-eo/chaski/internal/cast"
 	numbers "github.com/chaski-eo/chaski/internal/kernel"
 )
 
@@ -18,7 +18,7 @@ func decodeToSerial(c *Call) error {
 // decodeSameShape views elements as elements of another type with the same width.
 func decodeSameShape(c *Call) error {
 	in := c.In[0]
-	if c.Out[0].Type == Numeric && !NumericWidth(in.Width) {
+	if c.Out[0].Type == Numeric && !cast.IsWidth(in.Width) {
 		return c.Corrupt("numbers of %d bytes", in.Width)
 	}
 	return c.alias(0, in, in.Width, in.Count)
@@ -34,9 +34,8 @@ func decodeSerialToNum(c *Call) error {
 
 // decodeSerialToStruct views bytes as elements. The header is their width.
 func decodeSerialToStruct(c *Call) error {
-	header := wire.Cursor{B: c.Header}
-	width := header.Varint()
-	if header.Bad || header.Left() > 0 || width == 0 {
+	width, rest := c.number()
+	if rest != 0 || width == 0 {
 		return c.Corrupt("header % x is not a width", c.Header)
 	}
 	if size := len(c.In[0].Data); width > uint64(size) {

@@ -6,6 +6,7 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/memory"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/fse"
 	numbers "github.com/chaski-eo/chaski/internal/kernel"
 )
@@ -116,7 +117,7 @@ func (e *entropy14) block(dst []byte, depth int) int {
 	case blockBits:
 		nbits := int(e.Byte() >> 3)
 		count := e.count(e.Varint(), 0)
-		if nbits >= 8*e.sym || !NumericWidth(e.sym) {
+		if nbits >= 8*e.sym || !cast.IsWidth(e.sym) {
 			return e.fail("symbols of %d bits", nbits)
 		}
 		src := e.bytes((count*nbits + 7) / 8)

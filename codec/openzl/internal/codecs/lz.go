@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
-	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 	"github.com/pierrec/lz4/v4"
 )
 
@@ -12,9 +11,8 @@ import (
 // literals and the number of matched bytes. The header is the size of the result.
 func decodeLZ(c *Call) error {
 	literals, offsets, literalCounts, matches := c.In[0], c.In[1], c.In[2], c.In[3]
-	header := wire.Cursor{B: c.Header}
-	size := header.Varint()
-	if header.Bad || header.Left() > 0 || size > math.MaxInt32 {
+	size, rest := c.number()
+	if rest != 0 || size > math.MaxInt32 {
 		return c.Corrupt("header % x is not a size", c.Header)
 	}
 	if literalCounts.Count != offsets.Count || matches.Count != offsets.Count {
@@ -57,10 +55,9 @@ func decodeMuxLengths(c *Call) error {
 // decodeLZ4 decompresses an LZ4 block. The header is the size of its content.
 func decodeLZ4(c *Call) error {
 	src := c.In[0].Data
-	header := wire.Cursor{B: c.Header}
-	size := header.Varint()
+	size, rest := c.number()
 	// A byte of an LZ4 block produces at most 255 bytes, so that size is bounded by the bytes present.
-	if header.Bad || size > math.MaxInt32 || size > 255*uint64(len(src)) {
+	if rest < 0 || size > math.MaxInt32 || size > 255*uint64(len(src)) {
 		return c.Corrupt("%d bytes in a block of %d", size, len(src))
 	}
 	dst, err := c.Make(0, 1, int(size))

@@ -1,10 +1,6 @@
 package codecs
 
-import (
-	"math/bits"
-
-	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
-)
+import "math/bits"
 
 // decodeSplitN joins streams of one width end to end. It serves splitn, splitn_struct and splitn_num. The
 // header is the width of the result if there are no streams.
@@ -12,8 +8,8 @@ func decodeSplitN(c *Call) error {
 	if len(c.In) == 0 {
 		width := uint64(1)
 		if len(c.Header) > 0 {
-			header := wire.Cursor{B: c.Header}
-			if width = header.Varint(); header.Bad || bits.Len64(width) > 31 {
+			var rest int
+			if width, rest = c.number(); rest < 0 || bits.Len64(width) > 31 {
 				return c.Corrupt("header % x is not a width", c.Header)
 			}
 		}

@@ -34,9 +34,6 @@ func (t Type) String() string {
 	return "invalid"
 }
 
-// NumericWidth reports whether numbers of w bytes exist.
-func NumericWidth(w int) bool { return w == 1 || w == 2 || w == 4 || w == 8 }
-
 // Stream is typed data that a codec regenerates or the chunk stores.
 type Stream struct {
 	Type    Type

@@ -9,7 +9,7 @@ import (
 // Gather writes the element of alphabet for every index of indexWidth bytes to dst. It reports whether all
 // elements exist. Elements have width bytes; dst has as many elements as there are indices.
 func Gather(dst, alphabet, indices []byte, width, indexWidth int) bool {
-	if width == 1 || width == 2 || width == 4 || width == 8 {
+	if cast.IsWidth(width) {
 		return cast.ByWidth(width, gatherNumbers[uint8], gatherNumbers[uint16], gatherNumbers[uint32],
 			gatherNumbers[uint64])(dst, alphabet, indices, indexWidth)
 	}
