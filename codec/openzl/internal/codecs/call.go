@@ -42,7 +42,6 @@ type Workspace struct {
 	framed []byte // a zstd frame with its magic number
 	tabs   [][]byte
 	wide   []uint32
-	look   [256]byte
 	parts  kernel.Partitions
 }
 

@@ -1,7 +1,6 @@
 package codecs
 
 import (
-	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/planes"
 )
 
@@ -16,7 +15,7 @@ func decodeTranspose(c *Call) error {
 	if err != nil {
 		return err
 	}
-	kernel.Transpose(dst, in.Data, in.Count)
+	planes.Join(dst, in.Data, in.Count)
 	return nil
 }
 

@@ -7,7 +7,8 @@ import (
 )
 
 // Gather writes the element of alphabet for every index of indexWidth bytes to dst. It reports whether all
-// elements exist. Elements have width bytes; dst has as many elements as there are indices.
+// elements exist. Elements have width bytes; dst has as many elements as there are indices. If widths are equal, dst
+// and indices may be the same memory.
 func Gather(dst, alphabet, indices []byte, width, indexWidth int) bool {
 	if cast.IsWidth(width) {
 		return cast.ByWidth(width, gatherNumbers[uint8], gatherNumbers[uint16], gatherNumbers[uint32],
