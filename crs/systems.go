@@ -57,7 +57,12 @@ func ByCode(epsg int) (*CRS, bool) {
 	if cached, ok := known.Load(epsg); ok {
 		return cached.(*CRS), true
 	}
-	system := parse(find(epsg))
+	line := find(epsg)
+	parameters, ok := split(line)
+	if !ok {
+		return nil, false
+	}
+	system := parameters.crs(line)
 	// Unknown codes are not cached, because files may contain any number.
 	if system != nil {
 		known.Store(epsg, system)
@@ -118,15 +123,6 @@ func shape(line string) (a, rf float64) {
 	return a, rf
 }
 
-// parse returns the CRS of a line, or nil if it is not supported.
-func parse(line string) *CRS {
-	parameters, ok := split(line)
-	if !ok {
-		return nil
-	}
-	return parameters.crs(line)
-}
-
 // number returns the parameter with a name, or without if the line does not have it.
 func (q *parameters) number(name string, without float64) float64 {
 	if value, ok := q.num[name]; ok {
@@ -138,6 +134,7 @@ func (q *parameters) number(name string, without float64) float64 {
 // radians returns the angle with a name, or 0 if the line does not have it.
 func (q *parameters) radians(name string) float64 { return q.number(name, 0) * math.Pi / 180 }
 
+// crs returns the CRS of a line, or nil if it is not supported.
 func (q *parameters) crs(line string) *CRS {
 	shape := newEllipsoid(q.a, q.rf)
 	system := &CRS{

@@ -76,14 +76,9 @@ func (o TOGOptions) withDefaults() TOGOptions {
 		o.GDALMetadata = FormatGDALMetadata(DescriptionItems(o.BandNames))
 	}
 	if o.ExtraSamples == nil {
-		o.ExtraSamples = make([]uint16, max(0, o.Shape[0]-o.colours()))
+		o.ExtraSamples = make([]uint16, max(0, o.Shape[0]-coloursOf(o.Photometric)))
 	}
 	return o
-}
-
-// colours is the number of bands that Photometric gives a meaning.
-func (o *TOGOptions) colours() int {
-	return coloursOf(o.Photometric)
 }
 
 func defaultPredictor(d chunk.DType) chunk.Predictor {
@@ -117,7 +112,7 @@ func (o *TOGOptions) validate(pixels int) error {
 		return fmt.Errorf("tog: predictor %d for %v samples", o.Predictor, o.DType)
 	case o.BandNames != nil && len(o.BandNames) != b:
 		return fmt.Errorf("tog: %d names for %d bands", len(o.BandNames), b)
-	case len(o.ExtraSamples) != max(0, b-o.colours()):
+	case len(o.ExtraSamples) != max(0, b-coloursOf(o.Photometric)):
 		return fmt.Errorf("tog: %d extra samples for %d bands", len(o.ExtraSamples), b)
 	case o.Mask != nil && len(o.Mask) != h*w:
 		return fmt.Errorf("tog: a mask of %d bytes for an image of %d by %d", len(o.Mask), h, w)

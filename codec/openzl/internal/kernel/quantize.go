@@ -62,14 +62,9 @@ func (q *Quantizer) Decode(dst, codes, extra []byte) bool {
 		if int(code) >= q.codes {
 			return false
 		}
-		var word uint64
-		for j := range 5 {
-			if next := pos>>3 + j; next < len(extra) {
-				word |= uint64(extra[next]) << (8 * j)
-			}
-		}
+		// The last bytes may be less than a word. pos is at most their end, since the test below would have ended the loop.
 		width := q.bits[code]
-		word = word >> (pos & 7) & (1<<(width&63) - 1)
+		word := Word(extra[pos>>3:]) >> (pos & 7) & (1<<(width&63) - 1)
 		binary.LittleEndian.PutUint32(dst[4*i:4*i+4], q.base[code]+uint32(word))
 		if pos += int(width); pos > 8*len(extra) {
 			return false

@@ -1,10 +1,6 @@
 package memory
 
-import (
-	"math/bits"
-
-	"github.com/chaski-eo/chaski/internal/cast"
-)
+import "math/bits"
 
 // keepBytes is the size up to which a pool always keeps its free buffers from frame to frame. 64 MiB is
 // a tile of 2048 x 2048 pixels, four bands of 16 bits, with one intermediate stream: decoders of smaller
@@ -80,10 +76,4 @@ func (p *Pool[T]) trim() {
 		p.owned = p.live
 	}
 	p.peak = p.live
-}
-
-func newBytePool() Pool[byte] { return Pool[byte]{size: 1, alloc: cast.Aligned} }
-
-func newLensPool() Pool[uint32] {
-	return Pool[uint32]{size: 4, alloc: func(n int) []uint32 { return make([]uint32, n) }}
 }
