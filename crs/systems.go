@@ -227,9 +227,8 @@ func (q *parameters) project(c *CRS) bool {
 		c.p = newOMerc(ellipsoid, scale, phi0, alpha, gamma, q.kind == "omerc_a")
 		c.reach, c.south, c.north = 45, -85, 85
 	case "cea":
-		parallel := q.radians("lat_ts")
 		area := &cea{l: ellipsoid, k: scale}
-		if parallel != 0 {
+		if parallel := q.radians("lat_ts"); parallel != 0 {
 			area.k = ellipsoid.m(parallel)
 		}
 		c.p, c.wide = area, 2*math.Pi*ellipsoid.a*area.k/c.unit

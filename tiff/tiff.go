@@ -173,7 +173,8 @@ func DTypeOf(format, bits uint64) chunk.DType {
 var sampleTypes = map[[2]uint64]chunk.DType{
 	{formatUint, 8}: chunk.Uint8, {formatUint, 16}: chunk.Uint16,
 	{formatUint, 32}: chunk.Uint32, {formatUint, 64}: chunk.Uint64,
-	{formatInt, 8}: chunk.Int8, {formatInt, 16}: chunk.Int16, {formatInt, 32}: chunk.Int32, {formatInt, 64}: chunk.Int64,
+	{formatInt, 8}: chunk.Int8, {formatInt, 16}: chunk.Int16,
+	{formatInt, 32}: chunk.Int32, {formatInt, 64}: chunk.Int64,
 	{formatFloat, 16}: chunk.Float16, {formatFloat, 32}: chunk.Float32, {formatFloat, 64}: chunk.Float64,
 	{formatComplexInt, 32}: chunk.ComplexInt16, {formatComplexInt, 64}: chunk.ComplexInt32,
 	{formatComplexFloat, 32}: chunk.ComplexFloat16, {formatComplexFloat, 64}: chunk.Complex64,

@@ -62,7 +62,8 @@ func (q *Quantizer) Decode(dst, codes, extra []byte) bool {
 		if int(code) >= q.codes {
 			return false
 		}
-		// The last bytes may be less than a word. pos is at most their end, since the test below would have ended the loop.
+		// The last bytes may be less than a word. pos is at most their end, since the test below would have ended the
+		// loop.
 		width := q.bits[code]
 		word := Word(extra[pos>>3:]) >> (pos & 7) & (1<<(width&63) - 1)
 		binary.LittleEndian.PutUint32(dst[4*i:4*i+4], q.base[code]+uint32(word))
