@@ -112,17 +112,17 @@ func parseState(b []byte, most uint64) (f *Field, size uint64, err error) {
 // appendCounts appends the counts that are not 0. The first step is from the one before number first.
 func appendCounts(dst []byte, counts []uint64, first int) []byte {
 	occur := uint64(0)
-	for _, n := range counts {
-		if n > 0 {
+	for _, count := range counts {
+		if count > 0 {
 			occur++
 		}
 	}
 	dst = binary.AppendUvarint(dst, occur)
 	last := first - 1
-	for i, n := range counts {
-		if n > 0 {
+	for i, count := range counts {
+		if count > 0 {
 			dst = binary.AppendUvarint(dst, uint64(i-last))
-			dst = binary.AppendUvarint(dst, n)
+			dst = binary.AppendUvarint(dst, count)
 			last = i
 		}
 	}
@@ -189,12 +189,12 @@ type stateParser struct{ cursor.Cursor }
 
 // count reads a number of samples.
 func (p *stateParser) count() uint64 {
-	n := p.Uvarint()
-	if n > maxCount {
-		p.Fail(fault.Limit, "%d samples, at most %d", n, uint64(maxCount))
+	samples := p.Uvarint()
+	if samples > maxCount {
+		p.Fail(fault.Limit, "%d samples, at most %d", samples, uint64(maxCount))
 		return 0
 	}
-	return n
+	return samples
 }
 
 func (p *stateParser) words(to []uint64) {

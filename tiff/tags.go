@@ -54,8 +54,8 @@ var compressionNames = map[uint16]string{
 
 // CompressionName returns the name of a Compression value, or its number.
 func CompressionName(c uint16) string {
-	if s := compressionNames[c]; s != "" {
-		return s
+	if name := compressionNames[c]; name != "" {
+		return name
 	}
 	return strconv.Itoa(int(c))
 }

@@ -39,8 +39,8 @@ func (d *Decoder) Zstd(dst, src []byte) error {
 
 // unnamed removes the part of a fault.
 func unnamed(err error) error {
-	if f, ok := errors.AsType[*fault.Error](err); ok {
-		return fault.New(f.Kind, "", fault.NoOffset, "%s", f.Msg)
+	if named, ok := errors.AsType[*fault.Error](err); ok {
+		return fault.New(named.Kind, "", fault.NoOffset, "%s", named.Msg)
 	}
 	return err
 }
@@ -91,8 +91,8 @@ func LZ4(dst, src []byte) error {
 		}
 		return nil
 	}
-	n, err := lz4.UncompressBlock(src, slices.Clip(dst))
-	if err != nil || n != len(dst) {
+	size, err := lz4.UncompressBlock(src, slices.Clip(dst))
+	if err != nil || size != len(dst) {
 		return corrupt("the block does not give %d bytes", len(dst))
 	}
 	return nil
@@ -104,8 +104,8 @@ func exactly(dst []byte, r io.Reader) error {
 		return corrupt("%v", err)
 	}
 	var rest [1]byte
-	switch n, err := io.ReadFull(r, rest[:]); {
-	case n > 0:
+	switch surplus, err := io.ReadFull(r, rest[:]); {
+	case surplus > 0:
 		return corrupt("more than %d bytes come out", len(dst))
 	case !errors.Is(err, io.EOF):
 		return corrupt("%v", err)

@@ -11,8 +11,8 @@ type Unsigned interface {
 // Sum writes v plus the running sum of src to dst and returns the last sum, or v for an empty src. Both
 // have one length; they may be the same memory.
 func Sum[T Unsigned](dst, src []T, v T) T {
-	n, v := fast(dst, src, nil, v, plain)
-	return sum(dst[n:], src[n:], v)
+	done, v := fast(dst, src, nil, v, plain)
+	return sum(dst[done:], src[done:], v)
 }
 
 // SumAbove writes the running sum of src plus above to dst. All have one length; dst and src may be
