@@ -414,12 +414,12 @@ func (e edge) clip(minX, minY, maxX, maxY float64) (low, high float64, ok bool) 
 	low, high = 0, 1
 	dx, dy := e[2]-e[0], e[3]-e[1]
 	for _, side := range [4][2]float64{{-dx, e[0] - minX}, {dx, maxX - e[0]}, {-dy, e[1] - minY}, {dy, maxY - e[1]}} {
-		switch slope, distance := side[0], side[1]; {
-		case slope < 0:
-			low = max(low, distance/slope)
-		case slope > 0:
-			high = min(high, distance/slope)
-		case !(distance >= 0):
+		switch p, q := side[0], side[1]; {
+		case p < 0:
+			low = max(low, q/p)
+		case p > 0:
+			high = min(high, q/p)
+		case !(q >= 0):
 			return 0, 0, false
 		}
 	}

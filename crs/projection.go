@@ -121,7 +121,7 @@ type cone struct {
 	origin float64 // radius of the parallel at y = 0, in metres; negative if n is, like every radius
 }
 
-// flat returns the point at longitude lam on the parallel of radius radius.
+// flat returns the point at longitude lam on the parallel of that radius.
 func (c *cone) flat(lam, radius float64) (x, y float64) {
 	sin, cos := math.Sincos(c.n * lam)
 	return radius * sin, c.origin - radius*cos

@@ -38,7 +38,7 @@ func decodePlanarZigzagPivco(c *openzl.Call) error {
 		return c.Corrupt("%d numbers in blocks of %d", count, block)
 	}
 	numbers := int(count)
-	// Before any memory is made, because so far only the header vouches for the number of numbers.
+	// Before any memory is made, because so far only the header says how many numbers there are.
 	if err := checkLanes(c, lanes, numbers); err != nil {
 		return err
 	}

@@ -254,7 +254,7 @@ func (e *Encoder) set(at slot, stream written) {
 	}
 }
 
-// node adds a node with inputs inputs that makes the stream for a slot.
+// node adds a node, with so many inputs, that makes the stream for a slot.
 func (e *Encoder) node(at slot, id uint32, header []byte, inputs int) int {
 	index := e.w.add(id, header, inputs)
 	e.set(at, written{node: index})
@@ -303,10 +303,8 @@ func (e *Encoder) zstd(at slot, content []byte) {
 }
 
 func (e *Encoder) constant(at slot, samples []byte, width int) error {
-	for i := width; i < len(samples); i++ {
-		if samples[i] != samples[i-width] {
-			return fault.New(fault.Unsupported, "samples", int64(i), "graph constant for samples that differ")
-		}
+	if i := firstOther(samples, width); i < len(samples) {
+		return fault.New(fault.Unsupported, "samples", int64(i), "graph constant for samples that differ")
 	}
 	at = e.chain(at, idNumToStruct, nil)
 	at = e.chain(at, idConstantFixed, e.w.varintHeader(uint64(len(samples)/width)))

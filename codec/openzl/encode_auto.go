@@ -73,7 +73,7 @@ const tried = 1 << 15
 // choose sets e.graph: constant if all samples are equal, otherwise the candidate that makes the middle
 // rows of the raster smallest.
 func (e *Encoder) choose(samples []byte, width, h, w int) {
-	if len(samples) > 0 && allEqual(samples, width) {
+	if len(samples) > 0 && firstOther(samples, width) == len(samples) {
 		e.graph = graphSpec{end: "constant"}
 		return
 	}
@@ -99,11 +99,12 @@ func (e *Encoder) choose(samples []byte, width, h, w int) {
 	e.graph = best
 }
 
-func allEqual(samples []byte, width int) bool {
+// firstOther returns the first byte that differs from the sample before, or the end of the samples.
+func firstOther(samples []byte, width int) int {
 	for i := width; i < len(samples); i++ {
 		if samples[i] != samples[i-width] {
-			return false
+			return i
 		}
 	}
-	return true
+	return len(samples)
 }

@@ -44,7 +44,7 @@ func (w *frameWriter) reset() {
 	w.nodes, w.head, w.newest = w.nodes[:0], w.head[:0], 0
 }
 
-// add appends a node with inputs inputs, which are set later, and returns its index.
+// add appends a node, whose inputs are set later, and returns its index.
 func (w *frameWriter) add(id uint32, header []byte, inputs int) int {
 	index := len(w.nodes)
 	if index < cap(w.nodes) {

@@ -62,7 +62,7 @@ func StoreFloat32(dst, src []float32, stride int) {
 	}
 }
 
-// FitUint8 reports whether no number of numbers saturates or is NaN as a uint8.
+// FitUint8 reports whether none of the numbers saturates or is NaN as a uint8.
 func FitUint8(numbers []float32) bool {
 	// The bits of numbers from 0 up are in the order of the numbers. The bits of -0 and below, and of NaN, are greater.
 	least := math.Float32bits(255.5) // rounds to 256

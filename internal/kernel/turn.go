@@ -16,8 +16,8 @@ const (
 	TurnedBytes = TurnedRows * TurnedCols * 8
 )
 
-// Turn copies rows of cols elements of size bytes (1, 2, 4, 8 or 16): element (r, col) of dst, whose rows are
-// pitch elements apart, is element first + r*strideY + col*strideX of src. Strides may be negative.
+// Turn copies rows of cols elements of size bytes (1, 2, 4, 8 or 16): element (row, col) of dst, whose rows are
+// pitch elements apart, is element first + row*strideY + col*strideX of src. Strides may be negative.
 func Turn(dst, src []byte, first, strideY, strideX, rows, cols, pitch, size int) {
 	if strideX == -1 {
 		for row := range rows {

@@ -186,9 +186,9 @@ func smooth(points []orb.Point, width, height float64) []orb.Point {
 	}
 	for changed := true; changed && len(out) > 2; { // around the place where the ring begins
 		changed = false
-		if last := len(out); plain(out[last-2], out[last-1], out[0]) {
-			out, changed = out[:last-1], true
-		} else if plain(out[last-1], out[0], out[1]) {
+		if count := len(out); plain(out[count-2], out[count-1], out[0]) {
+			out, changed = out[:count-1], true
+		} else if plain(out[count-1], out[0], out[1]) {
 			out, changed = out[1:], true
 		}
 	}
@@ -211,15 +211,15 @@ func Segment(a, b orb.Point, width, height float64) (from, to orb.Point, ok bool
 	}
 	low, high := 0.0, 1.0
 	for axis, size := range [2]float64{width, height} {
-		distance := b[axis] - a[axis]
-		if distance == 0 {
+		delta := b[axis] - a[axis]
+		if delta == 0 {
 			if !(a[axis] >= 0 && a[axis] <= size) {
 				return a, b, false
 			}
 			continue
 		}
-		enter, leave := (0-a[axis])/distance, (size-a[axis])/distance
-		low, high = max(low, min(enter, leave)), min(high, max(enter, leave))
+		lower, upper := (0-a[axis])/delta, (size-a[axis])/delta
+		low, high = max(low, min(lower, upper)), min(high, max(lower, upper))
 	}
 	if !(low <= high) { // or one is not a number
 		return a, b, false

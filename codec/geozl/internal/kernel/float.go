@@ -58,7 +58,8 @@ func Multiples64(dst, mult, adjust []uint64, base float64) {
 	}
 }
 
-// whole32 returns the bits of the float that is the ordinal-th whole one, 1<<31 being 0 and one less -0.
+// whole32 returns the bits of the whole float with this ordinal, in the order of the floats: 1<<31 is 0, and one less
+// is -0.
 func whole32(ordinal uint32) uint32 {
 	const zero, dense = 1 << 31, 1 << 24 // below dense every whole number is a float
 	sign, magnitude := uint32(0), ordinal-zero

@@ -7,55 +7,52 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl/internal/memory"
 )
 
-// decodeConcat cuts a stream into the outputs that it was joined from. The first input holds their sizes in
-// elements. It serves concat_serial, concat_num and concat_struct.
-func decodeConcat(c *Call) error {
+// eachPart cuts a stream into the outputs that it was joined from: take makes output i of count elements from element
+// start on. The first input holds the counts.
+func (c *Call) eachPart(elements string, take func(i, start, count int) error) error {
 	sizes, in := c.In[0], c.In[1]
 	if sizes.Width != 4 || sizes.Count != len(c.Out) {
 		return c.Corrupt("%d sizes of %d bytes for %d streams", sizes.Count, sizes.Width, len(c.Out))
 	}
-	taken := 0
+	start := 0
 	for i := range c.Out {
 		count := int(binary.LittleEndian.Uint32(sizes.Data[4*i:]))
-		if count > in.Count-taken {
-			return c.Corrupt("sizes come to more than %d elements", in.Count)
+		if count > in.Count-start {
+			return c.Corrupt("sizes come to more than %d %s", in.Count, elements)
 		}
-		if err := c.aliasPart(i, in, taken*in.Width, in.Width, count); err != nil {
+		if err := take(i, start, count); err != nil {
 			return err
 		}
-		taken += count
+		start += count
 	}
-	if taken != in.Count {
-		return c.Corrupt("sizes come to %d elements of %d", taken, in.Count)
+	if start != in.Count {
+		return c.Corrupt("sizes come to %d %s of %d", start, elements, in.Count)
 	}
 	return nil
 }
 
+// decodeConcat serves concat_serial, concat_num and concat_struct.
+func decodeConcat(c *Call) error {
+	in := c.In[1]
+	return c.eachPart("elements", func(i, start, count int) error {
+		return c.aliasPart(i, in, start*in.Width, in.Width, count)
+	})
+}
+
 // decodeConcatString is decodeConcat for strings.
 func decodeConcatString(c *Call) error {
-	sizes, in := c.In[0], c.In[1]
-	if sizes.Width != 4 || sizes.Count != len(c.Out) {
-		return c.Corrupt("%d sizes of %d bytes for %d streams", sizes.Count, sizes.Width, len(c.Out))
-	}
-	taken, offset := 0, 0
-	for i := range c.Out {
-		count := int(binary.LittleEndian.Uint32(sizes.Data[4*i:]))
-		if count > in.Count-taken {
-			return c.Corrupt("sizes come to more than %d strings", in.Count)
-		}
+	in, offset := c.In[1], 0
+	return c.eachPart("strings", func(i, start, count int) error {
 		lens, err := c.makeLens(i, count)
 		if err != nil {
 			return err
 		}
-		copy(lens, in.Lens[taken:])
+		copy(lens, in.Lens[start:])
 		size := int(kernel.Sum(lens))
 		c.aliasStrings(i, in, offset, size)
-		taken, offset = taken+count, offset+size
-	}
-	if taken != in.Count {
-		return c.Corrupt("sizes come to %d strings of %d", taken, in.Count)
-	}
-	return nil
+		offset += size
+		return nil
+	})
 }
 
 // decodeDedup gives the same numbers to every output.

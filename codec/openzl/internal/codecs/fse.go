@@ -24,7 +24,7 @@ func decodeFSE(c *Call) error {
 		return c.Corrupt("%d counts are not a table", counts.Count)
 	}
 	// The likeliest symbol has all states but one, so that even it costs a bit every 2^log times. This
-	// bounds symbols by the bytes present.
+	// bounds the number of symbols by the bytes present.
 	if symbols>>c.w.fse.Log() > 8*len(src)+int(states) {
 		return c.Corrupt("%d symbols in %d bytes", symbols, len(src))
 	}

@@ -45,8 +45,8 @@ func (h *HuffmanTable) Build(weights []byte) bool {
 	return true
 }
 
-// codeStarts sets start[weight] to where the codes of weight weight begin, when all codes fill a table in the
-// order of their weights. start has one element more than the greatest weight, and is all 0.
+// codeStarts sets start[weight] to where the codes of that weight begin, when all codes fill a table in the order of
+// their weights. start has one element more than the greatest weight, and is all 0.
 func codeStarts(start []int, weights []byte) {
 	for _, weight := range weights {
 		start[weight+1] += 1 << weight >> 1
