@@ -270,8 +270,10 @@ func (a *floats) parseState(p *stateParser) {
 	p.words(ends[:])
 	a.min, a.max = math.Float64frombits(ends[0]), math.Float64frombits(ends[1])
 	finite := !math.IsInf(a.min, 0) && !math.IsInf(a.max, 0)
-	if p.Err == nil && !(a.min <= a.max && finite) || // NaN is not in order
-		a.dtype == chunk.Float32 && (float64(float32(a.min)) != a.min || float64(float32(a.max)) != a.max) {
+	// NaN is not in order, so that the order needs to be asked for, and not its opposite.
+	ordered := a.min <= a.max && finite
+	inexact := a.dtype == chunk.Float32 && (float64(float32(a.min)) != a.min || float64(float32(a.max)) != a.max)
+	if p.Err == nil && !ordered || inexact {
 		p.Fail(fault.Corrupt, "the range %g to %g", a.min, a.max)
 	}
 	pos := -1

@@ -122,7 +122,8 @@ func machineMemory(root readFiler) int64 {
 	}
 	limit := func(name string) {
 		if content, err := root.ReadFile(name); err == nil {
-			if bound := number(strings.TrimSpace(string(content))); bound > 0 { // "max" is no limit
+			// A limit of "max" is no number, and must not count.
+			if bound := number(strings.TrimSpace(string(content))); bound > 0 {
 				size = min(size, bound)
 			}
 		}
