@@ -322,7 +322,8 @@ func (p *blobParser) more(x *Index) {
 	}
 	x.Packed, x.Reversed = int(packed&127), reversed
 	if p.Err == nil && n > 0 {
-		x.Params = slices.Clone(p.Bytes(int(n))) // because b is not kept
+		// Cloned, because b is not kept.
+		x.Params = slices.Clone(p.Bytes(int(n)))
 	}
 }
 
@@ -410,7 +411,8 @@ func (p *blobParser) ranges(x *Index, maxChunk int) {
 	if p.Err != nil {
 		return
 	}
-	n := int64(x.Across()) * int64(x.Down()) // no overflow, since both are below 2^31
+	// No overflow, since both are below 2^31.
+	n := int64(x.Across()) * int64(x.Down())
 	// Every chunk has at least one bit, so that a grid with more chunks than bits must not be allocated.
 	if limit := maxBlobChunks(len(p.B)); n > limit || n*int64(x.Groups()) > limit {
 		p.Fail(fault.Corrupt, "the grid has more chunks than the blob has bits")

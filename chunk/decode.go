@@ -91,7 +91,8 @@ func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, rows int) error {
 	// The capacity is cut, because a decompressor may write to all of it.
 	dst = dst[:wanted:min(cap(dst), wanted+Spare)]
 	if b == 1 || x.Inner.rowsFirst() {
-		wanted = rows * (wanted / h) // predictors work row by row, so that the first rows need no others
+		// Predictors work row by row, so that the first rows need no others.
+		wanted = rows * (wanted / h)
 		box := x.Box(i)
 		least = box.Y1 - box.Y0
 	}

@@ -50,7 +50,8 @@ func (x *Index) InPieces(maxChunk int) *Index {
 		return nil
 	}
 	index.ChunkH = min(max(1, min(pieceBytes, maxChunk)/row), x.ChunkH)
-	for x.Down() > 1 && x.ChunkH%index.ChunkH != 0 { // pieces must not cross the edges of chunks
+	// Pieces must not cross the edges of chunks.
+	for x.Down() > 1 && x.ChunkH%index.ChunkH != 0 {
 		index.ChunkH--
 	}
 	return &index

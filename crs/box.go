@@ -36,8 +36,8 @@ func NewBox(sides [4]float64, epsg int) (Box, error) {
 		box.crs = system
 	}
 	text := fmt.Sprintf("bbox is (%v, %v, %v, %v)", sides[0], sides[1], sides[2], sides[3])
-	for _, v := range sides {
-		if !(math.Abs(v) <= maxExtent) {
+	for _, side := range sides {
+		if !(math.Abs(side) <= maxExtent) {
 			return box, fmt.Errorf("%s: west, south, east and north must be finite numbers up to 1e12", text)
 		}
 	}
@@ -142,15 +142,16 @@ func (b Box) outline() (o outline, err error) {
 		}
 		o.ring = rectangle(west, b.South, east, b.North)
 		for i, point := range o.ring {
-			if !o.all { // a shift would open a ring around the Earth
+			// A ring around the Earth is not shifted, since a shift would open it.
+			if !o.all {
 				point[0], point[1] = b.crs.datum.to(point[0], point[1])
 			}
 			o.ring[i] = Point{point[0], max(-90, min(90, point[1]))}
 		}
 		return o, nil
 	}
-	convert := func(p Point) Point {
-		xy := []Point{p}
+	convert := func(place Point) Point {
+		xy := []Point{place}
 		b.crs.Inverse(xy, xy)
 		return xy[0]
 	}
@@ -171,7 +172,7 @@ func (b Box) outline() (o outline, err error) {
 		pole := []Point{{0, 90}}
 		b.crs.Forward(pole, pole)
 		lat := -90.0
-		if p := pole[0]; p[0] >= b.West && p[0] <= b.East && p[1] >= b.South && p[1] <= b.North {
+		if place := pole[0]; place[0] >= b.West && place[0] <= b.East && place[1] >= b.South && place[1] <= b.North {
 			lat = 90
 		}
 		o.ring = append(o.ring, Point{last[0], lat}, Point{first[0], lat}, first)
@@ -182,28 +183,28 @@ func (b Box) outline() (o outline, err error) {
 // cut returns the parts of an outline on the map of a CRS, with the longitudes of the map.
 func (o *outline) cut(c *CRS) (pieces [][]Point) {
 	west, east := math.Inf(1), math.Inf(-1)
-	for _, p := range o.ring {
-		west, east = min(west, p[0]), max(east, p[0])
+	for _, point := range o.ring {
+		west, east = min(west, point[0]), max(east, point[0])
 	}
 	if c.wide > 0 && o.band {
 		return [][]Point{rectangle(c.lon0-540, max(c.south, o.ring[0][1]), c.lon0+540, min(c.north, o.ring[2][1]))}
 	}
-	mid := (west + east) / 2
-	shift := c.lon0 + math.Remainder(mid-c.lon0, 360) - mid
+	middle := (west + east) / 2
+	shift := c.lon0 + math.Remainder(middle-c.lon0, 360) - middle
 	turns := []float64{0, -360, 360}
-	lo, hi := c.lon0-c.reach, c.lon0+c.reach
+	low, high := c.lon0-c.reach, c.lon0+c.reach
 	switch {
 	case c.round:
-		turns, lo, hi = turns[:1], math.Inf(-1), math.Inf(1)
+		turns, low, high = turns[:1], math.Inf(-1), math.Inf(1)
 	case c.wide > 0:
-		lo, hi = math.Inf(-1), math.Inf(1)
+		low, high = math.Inf(-1), math.Inf(1)
 	}
 	for _, turn := range turns {
 		ring := make([]Point, len(o.ring))
-		for i, p := range o.ring {
-			ring[i] = Point{p[0] + shift + turn, p[1]}
+		for i, point := range o.ring {
+			ring[i] = Point{point[0] + shift + turn, point[1]}
 		}
-		for axis, bounds := range [2][2]float64{{lo, hi}, {c.south, c.north}} {
+		for axis, bounds := range [2][2]float64{{low, high}, {c.south, c.north}} {
 			ring = clipRing(ring, axis, bounds[0], 1)
 			ring = clipRing(ring, axis, bounds[1], -1)
 		}
@@ -223,11 +224,11 @@ func clipRing(ring []Point, axis int, bound, sign float64) (out []Point) {
 	in := func(p Point) bool { return sign*(p[axis]-bound) >= 0 }
 	for i, point := range ring {
 		if i > 0 && in(point) != in(ring[i-1]) {
-			a := ring[i-1]
-			t := (bound - a[axis]) / (point[axis] - a[axis])
-			x := Point{a[0] + t*(point[0]-a[0]), a[1] + t*(point[1]-a[1])}
-			x[axis] = bound
-			out = append(out, x)
+			before := ring[i-1]
+			part := (bound - before[axis]) / (point[axis] - before[axis])
+			crossing := Point{before[0] + part*(point[0]-before[0]), before[1] + part*(point[1]-before[1])}
+			crossing[axis] = bound
+			out = append(out, crossing)
 		}
 		if in(point) {
 			out = append(out, point)
@@ -242,8 +243,8 @@ func clipRing(ring []Point, axis int, bound, sign float64) (out []Point) {
 // draw projects a closed ring and returns its edges. all says that it goes around the Earth.
 func (c *CRS) draw(ring []Point, all bool) (list []edge) {
 	west, east := math.Inf(1), math.Inf(-1)
-	for _, p := range ring {
-		west, east = min(west, p[0]), max(east, p[0])
+	for _, corner := range ring {
+		west, east = min(west, corner[0]), max(east, corner[0])
 	}
 	convert := func(p Point) Point {
 		lon, lat := c.datum.from(p[0], p[1])
@@ -254,7 +255,7 @@ func (c *CRS) draw(ring []Point, all bool) (list []edge) {
 		off = onMap
 	}
 	for i, point := range ring[1:] {
-		if a := ring[i]; all && c.round && a[0] == point[0] && (point[0] == west || point[0] == east) {
+		if start := ring[i]; all && c.round && start[0] == point[0] && (point[0] == west || point[0] == east) {
 			continue // the two ends of the ring are the same place: there is no edge on the ground
 		}
 		list = edges(list, trace([]Point{ring[i], point}, 10, off, convert))
@@ -274,43 +275,44 @@ const (
 func trace(corners []Point, step, off float64, to func(Point) Point) []Point {
 	out := []Point{to(corners[0])}
 	for i, point := range corners[1:] {
-		a := corners[i]
-		n := 1
-		if length := math.Hypot(point[0]-a[0], point[1]-a[1]); length > step && step > 0 {
-			n = int(min(108, math.Ceil(length/step))) // 1080 degrees in steps of 10
+		corner := corners[i]
+		steps := 1
+		if length := math.Hypot(point[0]-corner[0], point[1]-corner[1]); length > step && step > 0 {
+			steps = int(min(108, math.Ceil(length/step))) // 1080 degrees in steps of 10
 		}
-		start, fa := a, out[len(out)-1]
-		for k := 1; k <= n; k++ {
-			t := float64(k) / float64(n)
-			next := Point{a[0] + t*(point[0]-a[0]), a[1] + t*(point[1]-a[1])}
-			if k == n {
+		start, startImage := corner, out[len(out)-1]
+		for k := 1; k <= steps; k++ {
+			part := float64(k) / float64(steps)
+			next := Point{corner[0] + part*(point[0]-corner[0]), corner[1] + part*(point[1]-corner[1])}
+			if k == steps {
 				next = point
 			}
-			fn := to(next)
-			out = halve(out, start, next, fa, fn, off, 10, to) // 1024 lines for one: 1e-6 of the sag
-			start, fa = next, fn
+			image := to(next)
+			out = halve(out, start, next, startImage, image, off, 10, to) // 1024 lines for one: 1e-6 of the sag
+			start, startImage = next, image
 		}
 	}
 	return out
 }
 
 // halve appends the points after a, up to b.
-func halve(out []Point, a, b, fa, fb Point, off float64, depth int, to func(Point) Point) []Point {
+func halve(out []Point, a, b, startImage, endImage Point, off float64, depth int, to func(Point) Point) []Point {
 	point := Point{(a[0] + b[0]) / 2, (a[1] + b[1]) / 2}
-	fm := to(point)
-	if far := math.Hypot(fm[0]-(fa[0]+fb[0])/2, fm[1]-(fa[1]+fb[1])/2); depth == 0 || !(far > off) {
-		return append(out, fb)
+	middle := to(point)
+	far := math.Hypot(middle[0]-(startImage[0]+endImage[0])/2, middle[1]-(startImage[1]+endImage[1])/2)
+	if depth == 0 || !(far > off) {
+		return append(out, endImage)
 	}
-	out = halve(out, a, point, fa, fm, off, depth-1, to)
-	return halve(out, point, b, fm, fb, off, depth-1, to)
+	out = halve(out, a, point, startImage, middle, off, depth-1, to)
+	return halve(out, point, b, middle, endImage, off, depth-1, to)
 }
 
 // edge is a line from (x0, y0) to (x1, y1).
 type edge [4]float64
 
 func edges(list []edge, line []Point) []edge {
-	for i, p := range line[1:] {
-		list = append(list, edge{line[i][0], line[i][1], p[0], p[1]})
+	for i, point := range line[1:] {
+		list = append(list, edge{line[i][0], line[i][1], point[0], point[1]})
 	}
 	return list
 }
@@ -324,8 +326,8 @@ type Region struct {
 // Meets reports whether a closed rectangle has a point in common with the region. The rectangle may be a point.
 func (r *Region) Meets(minX, minY, maxX, maxY float64) bool {
 	for _, part := range r.parts {
-		for _, e := range part {
-			if _, _, ok := e.clip(minX, minY, maxX, maxY); ok {
+		for _, edge := range part {
+			if _, _, ok := edge.clip(minX, minY, maxX, maxY); ok {
 				return true
 			}
 		}
@@ -337,11 +339,11 @@ func (r *Region) Meets(minX, minY, maxX, maxY float64) bool {
 func (r *Region) Holds(minX, minY, maxX, maxY float64) bool {
 	for _, part := range r.parts {
 		for _, edge := range part {
-			if lo, hi, ok := edge.clip(minX, minY, maxX, maxY); ok {
-				t := (lo + hi) / 2
-				if x, y := edge[0]+t*(edge[2]-edge[0]), edge[1]+t*(edge[3]-edge[1]); x > minX && x < maxX && y > minY &&
-					y < maxY &&
-					(edge[0] != edge[2] || edge[1] != edge[3]) {
+			if low, high, ok := edge.clip(minX, minY, maxX, maxY); ok {
+				middle := (low + high) / 2
+				x, y := edge[0]+middle*(edge[2]-edge[0]), edge[1]+middle*(edge[3]-edge[1])
+				inside := x > minX && x < maxX && y > minY && y < maxY
+				if inside && (edge[0] != edge[2] || edge[1] != edge[3]) {
 					return false
 				}
 			}
@@ -353,12 +355,14 @@ func (r *Region) Holds(minX, minY, maxX, maxY float64) bool {
 
 // Crosses reports whether a straight line intersects the outline of a part.
 func (r *Region) Crosses(x0, y0, x1, y1 float64) bool {
-	side := func(ax, ay, bx, factor, x, y float64) float64 { return (bx-ax)*(y-ay) - (factor-ay)*(x-ax) }
+	side := func(startX, startY, endX, endY, x, y float64) float64 {
+		return (endX-startX)*(y-startY) - (endY-startY)*(x-startX)
+	}
 	for _, part := range r.parts {
 		for _, edge := range part {
-			if max(edge[0], edge[2]) < min(x0, x1) || min(edge[0], edge[2]) > max(x0, x1) || max(edge[1],
-				edge[3]) < min(y0, y1) ||
-				min(edge[1], edge[3]) > max(y0, y1) {
+			apartX := max(edge[0], edge[2]) < min(x0, x1) || min(edge[0], edge[2]) > max(x0, x1)
+			apartY := max(edge[1], edge[3]) < min(y0, y1) || min(edge[1], edge[3]) > max(y0, y1)
+			if apartX || apartY {
 				continue
 			}
 			if side(edge[0], edge[1], edge[2], edge[3], x0, y0)*side(edge[0], edge[1], edge[2], edge[3], x1, y1) <= 0 &&
@@ -373,8 +377,8 @@ func (r *Region) Crosses(x0, y0, x1, y1 float64) bool {
 // Corner returns a point of the outline.
 func (r *Region) Corner() (x, y float64) {
 	for _, part := range r.parts {
-		for _, e := range part {
-			return e[0], e[1]
+		for _, edge := range part {
+			return edge[0], edge[1]
 		}
 	}
 	return nan, nan
@@ -391,33 +395,33 @@ func (r *Region) Parts() []*Region {
 
 // has reports whether a point lies inside, by counting the edges to the right of it.
 func (r *Region) has(x, y float64) bool {
-	in := false
+	inside := false
 	for _, part := range r.parts {
-		for _, e := range part {
-			if (e[1] > y) != (e[3] > y) && x < (e[2]-e[0])*(y-e[1])/(e[3]-e[1])+e[0] {
-				in = !in
+		for _, edge := range part {
+			if (edge[1] > y) != (edge[3] > y) && x < (edge[2]-edge[0])*(y-edge[1])/(edge[3]-edge[1])+edge[0] {
+				inside = !inside
 			}
 		}
 	}
-	return in
+	return inside
 }
 
 // clip returns the part of an edge that lies in a rectangle, as a range of 0 to 1 (Liang and Barsky).
-func (e edge) clip(minX, minY, maxX, maxY float64) (lo, hi float64, ok bool) {
+func (e edge) clip(minX, minY, maxX, maxY float64) (low, high float64, ok bool) {
 	if max(e[0], e[2]) < minX || min(e[0], e[2]) > maxX || max(e[1], e[3]) < minY || min(e[1], e[3]) > maxY {
 		return 0, 0, false
 	}
-	lo, hi = 0, 1
+	low, high = 0, 1
 	dx, dy := e[2]-e[0], e[3]-e[1]
-	for _, s := range [4][2]float64{{-dx, e[0] - minX}, {dx, maxX - e[0]}, {-dy, e[1] - minY}, {dy, maxY - e[1]}} {
-		switch p, q := s[0], s[1]; {
+	for _, side := range [4][2]float64{{-dx, e[0] - minX}, {dx, maxX - e[0]}, {-dy, e[1] - minY}, {dy, maxY - e[1]}} {
+		switch p, q := side[0], side[1]; {
 		case p < 0:
-			lo = max(lo, q/p)
+			low = max(low, q/p)
 		case p > 0:
-			hi = min(hi, q/p)
+			high = min(high, q/p)
 		case !(q >= 0):
 			return 0, 0, false
 		}
 	}
-	return lo, hi, lo <= hi
+	return low, high, low <= high
 }

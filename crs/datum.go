@@ -29,18 +29,18 @@ func datumOf(q *parameters) *datum {
 	if text == "" || text == "?" {
 		return nil
 	}
-	var p [7]float64
-	for i, s := range strings.Split(text, ",") {
-		v, err := strconv.ParseFloat(s, 64)
-		if err != nil || i >= len(p) {
+	var shift [7]float64
+	for i, word := range strings.Split(text, ",") {
+		number, err := strconv.ParseFloat(word, 64)
+		if err != nil || i >= len(shift) {
 			return nil
 		}
-		p[i] = v
+		shift[i] = number
 	}
 	const second = math.Pi / 180 / 3600
 	return &datum{
-		own: newEllipsoid(q.a, q.rf), t: [3]float64{p[0], p[1], p[2]},
-		r: [3]float64{p[3] * second, p[4] * second, p[5] * second}, scale: 1 + p[6]*1e-6,
+		own: newEllipsoid(q.a, q.rf), t: [3]float64{shift[0], shift[1], shift[2]},
+		r: [3]float64{shift[3] * second, shift[4] * second, shift[5] * second}, scale: 1 + shift[6]*1e-6,
 	}
 }
 
@@ -49,11 +49,11 @@ func (d *datum) to(lon, lat float64) (float64, float64) {
 	if d == nil {
 		return lon, lat
 	}
-	v := d.own.geocentric(lon, lat)
+	place := d.own.geocentric(lon, lat)
 	return wgs84.geographic(lon, [3]float64{
-		d.t[0] + d.scale*(v[0]-d.r[2]*v[1]+d.r[1]*v[2]),
-		d.t[1] + d.scale*(d.r[2]*v[0]+v[1]-d.r[0]*v[2]),
-		d.t[2] + d.scale*(-d.r[1]*v[0]+d.r[0]*v[1]+v[2]),
+		d.t[0] + d.scale*(place[0]-d.r[2]*place[1]+d.r[1]*place[2]),
+		d.t[1] + d.scale*(d.r[2]*place[0]+place[1]-d.r[0]*place[2]),
+		d.t[2] + d.scale*(-d.r[1]*place[0]+d.r[0]*place[1]+place[2]),
 	})
 }
 
@@ -63,32 +63,32 @@ func (d *datum) from(lon, lat float64) (float64, float64) {
 	if d == nil {
 		return lon, lat
 	}
-	v := wgs84.geocentric(lon, lat)
-	for i := range v {
-		v[i] = (v[i] - d.t[i]) / d.scale
+	place := wgs84.geocentric(lon, lat)
+	for i := range place {
+		place[i] = (place[i] - d.t[i]) / d.scale
 	}
 	return d.own.geographic(lon, [3]float64{
-		v[0] + d.r[2]*v[1] - d.r[1]*v[2],
-		-d.r[2]*v[0] + v[1] + d.r[0]*v[2],
-		d.r[1]*v[0] - d.r[0]*v[1] + v[2],
+		place[0] + d.r[2]*place[1] - d.r[1]*place[2],
+		-d.r[2]*place[0] + place[1] + d.r[0]*place[2],
+		d.r[1]*place[0] - d.r[0]*place[1] + place[2],
 	})
 }
 
 // geocentric returns the place of a point at height 0.
 func (l *ellipsoid) geocentric(lon, lat float64) [3]float64 {
-	s, c := math.Sincos(lat * math.Pi / 180)
-	sl, cl := math.Sincos(lon * math.Pi / 180)
-	nu := l.a / math.Sqrt(1-l.e2*s*s)
-	return [3]float64{nu * c * cl, nu * c * sl, nu * (1 - l.e2) * s}
+	sin, cos := math.Sincos(lat * math.Pi / 180)
+	sinLon, cosLon := math.Sincos(lon * math.Pi / 180)
+	nu := l.a / math.Sqrt(1-l.e2*sin*sin)
+	return [3]float64{nu * cos * cosLon, nu * cos * sinLon, nu * (1 - l.e2) * sin}
 }
 
 // geographic is the inverse (Bowring 1985, for heights near 0). The longitude is in the same turn
 // as near.
 func (l *ellipsoid) geographic(near float64, v [3]float64) (lon, lat float64) {
-	p := math.Hypot(v[0], v[1])
-	b := l.a * math.Sqrt(1-l.e2)
-	s, c := math.Sincos(math.Atan2(v[2]*l.a, p*b))
-	lat = math.Atan2(v[2]+l.e2/(1-l.e2)*b*s*s*s, p-l.e2*l.a*c*c*c)
+	radius := math.Hypot(v[0], v[1])
+	minor := l.a * math.Sqrt(1-l.e2)
+	sin, cos := math.Sincos(math.Atan2(v[2]*l.a, radius*minor))
+	lat = math.Atan2(v[2]+l.e2/(1-l.e2)*minor*sin*sin*sin, radius-l.e2*l.a*cos*cos*cos)
 	lon = math.Atan2(v[1], v[0]) * 180 / math.Pi
 	return near + math.Remainder(lon-near, 360), lat * 180 / math.Pi
 }

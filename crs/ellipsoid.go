@@ -12,38 +12,38 @@ type ellipsoid struct {
 // newEllipsoid makes an ellipsoid from its semi-major axis and inverse flattening; rf 0 is a
 // sphere.
 func newEllipsoid(a, rf float64) *ellipsoid {
-	f := 0.0
+	flattening := 0.0
 	if rf != 0 {
-		f = 1 / rf
+		flattening = 1 / rf
 	}
-	l := &ellipsoid{a: a, e2: f * (2 - f), n: f / (2 - f)}
-	l.e = math.Sqrt(l.e2)
-	l.qp = l.q(1)
-	return l
+	shape := &ellipsoid{a: a, e2: flattening * (2 - flattening), n: flattening / (2 - flattening)}
+	shape.e = math.Sqrt(shape.e2)
+	shape.qp = shape.q(1)
+	return shape
 }
 
 // m is the radius of the parallel at a latitude, in semi-major axes (Snyder 14-15).
 func (l *ellipsoid) m(phi float64) float64 {
-	s, c := math.Sincos(phi)
-	return c / math.Sqrt(1-l.e2*s*s)
+	sin, cos := math.Sincos(phi)
+	return cos / math.Sqrt(1-l.e2*sin*sin)
 }
 
 // q is the authalic function of the sine of a latitude (Snyder 3-12).
-func (l *ellipsoid) q(s float64) float64 {
+func (l *ellipsoid) q(sin float64) float64 {
 	if l.e == 0 {
-		return 2 * s
+		return 2 * sin
 	}
-	return (1 - l.e2) * (s/(1-l.e2*s*s) + math.Atanh(l.e*s)/l.e)
+	return (1 - l.e2) * (sin/(1-l.e2*sin*sin) + math.Atanh(l.e*sin)/l.e)
 }
 
 // qLeft is q at the north pole minus q at a latitude, without the cancellation near the pole.
 func (l *ellipsoid) qLeft(phi float64) float64 {
 	half := math.Sin((math.Pi/2 - phi) / 2)
-	d, s := 2*half*half, math.Sin(phi) // d = 1 - s
+	left, sin := 2*half*half, math.Sin(phi) // left is 1 - sin
 	if l.e == 0 {
-		return 2 * d
+		return 2 * left
 	}
-	return d*(1+l.e2*s)/(1-l.e2*s*s) + (1-l.e2)*math.Atanh(l.e*d/(1-l.e2*s))/l.e
+	return left*(1+l.e2*sin)/(1-l.e2*sin*sin) + (1-l.e2)*math.Atanh(l.e*left/(1-l.e2*sin))/l.e
 }
 
 // fromQLeft returns the latitude of a value of qLeft, or NaN if qLeft cannot have that value.
@@ -94,33 +94,34 @@ func (l *ellipsoid) rectifying() float64 {
 
 // sines sums c[0] sin 2x + c[1] sin 4x + … by Clenshaw's rule.
 func sines(x float64, c [6]float64) float64 {
-	s, cos := math.Sincos(2 * x)
+	sin, cos := math.Sincos(2 * x)
 	var u0, u1 float64
 	for j := len(c) - 1; j >= 0; j-- {
 		u0, u1 = 2*cos*u0-u1+c[j], u0
 	}
-	return u0 * s
+	return u0 * sin
 }
 
 // conformal returns the tangent of the conformal latitude (Karney 2011, equations 7 to 9).
 func (l *ellipsoid) conformal(phi float64) float64 {
 	tau := math.Tan(phi)
-	h := math.Hypot(1, tau)
-	sigma := math.Sinh(l.e * math.Atanh(l.e*tau/h))
-	return tau*math.Hypot(1, sigma) - sigma*h
+	secant := math.Hypot(1, tau)
+	sigma := math.Sinh(l.e * math.Atanh(l.e*tau/secant))
+	return tau*math.Hypot(1, sigma) - sigma*secant
 }
 
 // fromConformal is the inverse of conformal, by Newton's method (Karney 2011, equations 19 to 21).
 func (l *ellipsoid) fromConformal(want float64) float64 {
 	tau := want
-	if math.Abs(want) > 1e8 || want != want { // within 1e-8 rad of a pole they differ by 1e-16
+	// Within 1e-8 rad of a pole they differ by 1e-16, so that no step is needed.
+	if math.Abs(want) > 1e8 || want != want {
 		return math.Atan(want)
 	}
 	for range 8 {
-		h := math.Hypot(1, tau)
-		sigma := math.Sinh(l.e * math.Atanh(l.e*tau/h))
-		is := tau*math.Hypot(1, sigma) - sigma*h
-		step := (want - is) / math.Hypot(1, is) * (1 + (1-l.e2)*tau*tau) / ((1 - l.e2) * h)
+		secant := math.Hypot(1, tau)
+		sigma := math.Sinh(l.e * math.Atanh(l.e*tau/secant))
+		current := tau*math.Hypot(1, sigma) - sigma*secant
+		step := (want - current) / math.Hypot(1, current) * (1 + (1-l.e2)*tau*tau) / ((1 - l.e2) * secant)
 		tau += step
 		if math.Abs(step) < 1e-15*math.Max(1, math.Abs(tau)) {
 			break

@@ -15,8 +15,8 @@ func ByName(text string) (*CRS, bool) {
 	}
 	switch strings.ToUpper(authority) {
 	case "EPSG", "ESRI":
-		if n, err := strconv.Atoi(code); err == nil {
-			return ByCode(n)
+		if number, err := strconv.Atoi(code); err == nil {
+			return ByCode(number)
 		}
 	case "OGC":
 		if strings.EqualFold(code, "CRS84") {

@@ -39,9 +39,9 @@ func SameParameters(a, b string) bool {
 		return false
 	}
 	for _, datum := range []string{"base", "a", "rf"} {
-		x, hasX := left[datum]
-		y, hasY := right[datum]
-		if hasX && hasY && math.Abs(x-y) > 1e-6 { // ellipsoids have 6 decimals
+		first, hasX := left[datum]
+		second, hasY := right[datum]
+		if hasX && hasY && math.Abs(first-second) > 1e-6 { // ellipsoids have 6 decimals
 			return false
 		}
 		delete(left, datum)
@@ -54,14 +54,14 @@ func SameParameters(a, b string) bool {
 		if name == "k_0" || name == "unit" {
 			missing = 1
 		}
-		x, y := missing, missing
-		if v, ok := left[name]; ok {
-			x = v
+		first, second := missing, missing
+		if value, ok := left[name]; ok {
+			first = value
 		}
-		if v, ok := right[name]; ok {
-			y = v
+		if value, ok := right[name]; ok {
+			second = value
 		}
-		if !(math.Abs(x-y) <= cmp.Or(same[name], 1e-9)) {
+		if !(math.Abs(first-second) <= cmp.Or(same[name], 1e-9)) {
 			return false
 		}
 	}
@@ -74,11 +74,11 @@ func parametersIn(text string) (kind string, values map[string]float64) {
 	values = map[string]float64{}
 	for word := range strings.FieldsSeq(rest) {
 		name, value, _ := strings.Cut(word, "=")
-		v, err := strconv.ParseFloat(value, 64)
+		number, err := strconv.ParseFloat(value, 64)
 		if err != nil {
-			v = math.NaN()
+			number = math.NaN()
 		}
-		values[name] = v
+		values[name] = number
 	}
 	return kind, values
 }
@@ -101,8 +101,8 @@ func ParseDefinition(text string) Definition {
 // neither in a way that the package reads.
 func Described(text string) (code int, parameters string) {
 	text = strings.TrimSpace(text)
-	if c, ok := ByName(text); ok {
-		return c.Code(), ""
+	if known, ok := ByName(text); ok {
+		return known.Code(), ""
 	}
 	if authority, number, ok := strings.Cut(text, ":"); ok && strings.EqualFold(authority, "EPSG") {
 		n, err := strconv.ParseUint(number, 10, 31)
@@ -118,8 +118,8 @@ func Described(text string) (code int, parameters string) {
 	if code = root.code(); code != 0 || root.word != "PROJCS" {
 		return code, ""
 	}
-	if d, ok := root.definition(); ok {
-		return 0, d.String()
+	if definition, ok := root.definition(); ok {
+		return 0, definition.String()
 	}
 	return 0, ""
 }
@@ -133,18 +133,19 @@ const datums = 1000
 // does not know may be the same.
 func MayBe(code int, parameters string, points []Point) bool {
 	known, ok := ByCode(code)
-	d := ParseDefinition(parameters)
-	other, err := d.CRS()
+	definition := ParseDefinition(parameters)
+	other, err := definition.CRS()
 	if !ok || err != nil {
 		return true
 	}
-	a, b := make([]Point, len(points)), make([]Point, len(points))
-	known.Inverse(a, points)
-	other.Inverse(b, points)
+	places, others := make([]Point, len(points)), make([]Point, len(points))
+	known.Inverse(places, points)
+	other.Inverse(others, points)
 	const degree = 111_320 // metres of a degree of latitude, or of longitude at the equator
-	for i := range a {
-		dx := math.Abs(math.Remainder(a[i][0]-b[i][0], 360)) * math.Cos(a[i][1]*math.Pi/180)
-		if far := degree * math.Hypot(dx, a[i][1]-b[i][1]); far > datums || math.IsNaN(far) != math.IsNaN(a[i][0]) {
+	for i := range places {
+		across := math.Abs(math.Remainder(places[i][0]-others[i][0], 360)) * math.Cos(places[i][1]*math.Pi/180)
+		far := degree * math.Hypot(across, places[i][1]-others[i][1])
+		if far > datums || math.IsNaN(far) != math.IsNaN(places[i][0]) {
 			return false
 		}
 	}

@@ -54,11 +54,17 @@ var known sync.Map // code -> *CRS
 
 // ByCode returns the CRS with an EPSG code, or false if the package does not know it.
 func ByCode(epsg int) (*CRS, bool) {
-	if c, ok := known.Load(epsg); ok {
-		return c.(*CRS), true
+	if cached, ok := known.Load(epsg); ok {
+		return cached.(*CRS), true
 	}
-	system := parse(find(epsg))
-	if system != nil { // Unknown codes are not cached, because files may contain any number.
+	line := find(epsg)
+	parameters, ok := split(line)
+	if !ok {
+		return nil, false
+	}
+	system := parameters.crs(line)
+	// Unknown codes are not cached, because files may contain any number.
+	if system != nil {
 		known.Store(epsg, system)
 	}
 	return system, system != nil
@@ -92,12 +98,12 @@ func split(line string) (q parameters, ok bool) {
 	var err error
 	q.code, err = strconv.Atoi(words[0])
 	q.a, q.rf = shape(line)
-	for _, w := range words[3:] {
-		k, v, _ := strings.Cut(w, "=")
-		if f, err := strconv.ParseFloat(v, 64); err == nil && k != "wgs" && k != "datum" {
-			q.num[k] = f
+	for _, word := range words[3:] {
+		name, value, _ := strings.Cut(word, "=")
+		if number, err := strconv.ParseFloat(value, 64); err == nil && name != "wgs" && name != "datum" {
+			q.num[name] = number
 		} else {
-			q.text[k] = v
+			q.text[name] = value
 		}
 	}
 	return q, err == nil && q.a > 0
@@ -109,27 +115,18 @@ func shape(line string) (a, rf float64) {
 	_, line, _ = strings.Cut(line, " ")
 	line, _, _ = strings.Cut(line, " ")
 	first, second, _ := strings.Cut(line, ",")
-	a, e1 := strconv.ParseFloat(first, 64)
-	rf, e2 := strconv.ParseFloat(second, 64)
-	if e1 != nil || e2 != nil {
+	a, err1 := strconv.ParseFloat(first, 64)
+	rf, err2 := strconv.ParseFloat(second, 64)
+	if err1 != nil || err2 != nil {
 		return 0, 0
 	}
 	return a, rf
 }
 
-// parse returns the CRS of a line, or nil if it is not supported.
-func parse(line string) *CRS {
-	parameters, ok := split(line)
-	if !ok {
-		return nil
-	}
-	return parameters.crs(line)
-}
-
 // number returns the parameter with a name, or without if the line does not have it.
 func (q *parameters) number(name string, without float64) float64 {
-	if v, ok := q.num[name]; ok {
-		return v
+	if value, ok := q.num[name]; ok {
+		return value
 	}
 	return without
 }
@@ -137,10 +134,11 @@ func (q *parameters) number(name string, without float64) float64 {
 // radians returns the angle with a name, or 0 if the line does not have it.
 func (q *parameters) radians(name string) float64 { return q.number(name, 0) * math.Pi / 180 }
 
+// crs returns the CRS of a line, or nil if it is not supported.
 func (q *parameters) crs(line string) *CRS {
-	l := newEllipsoid(q.a, q.rf)
+	shape := newEllipsoid(q.a, q.rf)
 	system := &CRS{
-		code: q.code, line: line, l: l, lon0: q.number("lon_0", 0) + q.number("pm", 0),
+		code: q.code, line: line, l: shape, lon0: q.number("lon_0", 0) + q.number("pm", 0),
 		x0: q.number("x_0", 0), y0: q.number("y_0", 0), unit: q.number("unit", 1),
 		sign: 1, reach: 180, south: -90, north: 90,
 	}
@@ -156,8 +154,8 @@ func (q *parameters) crs(line string) *CRS {
 		// outline of a box with the pole would cross the map.
 		system.south, system.north = -89.9, 89.9
 	}
-	for _, v := range []float64{system.lon0, system.x0, system.y0} {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
+	for _, offset := range []float64{system.lon0, system.x0, system.y0} {
+		if math.IsNaN(offset) || math.IsInf(offset, 0) {
 			return nil
 		}
 	}
@@ -171,27 +169,27 @@ func (q *parameters) crs(line string) *CRS {
 // project sets the projection of c and where it is usable. It reports false if the method is not supported.
 func (q *parameters) project(c *CRS) bool {
 	ellipsoid := c.l
-	k, phi0 := q.number("k_0", 1), q.radians("lat_0")
+	scale, phi0 := q.number("k_0", 1), q.radians("lat_0")
 	switch q.kind {
 	case "longlat":
 		c.p, c.unit, c.wide = longlat{}, math.Pi/180, 360
 	case "tmerc":
-		c.p = newTMerc(ellipsoid, k, phi0)
+		c.p = newTMerc(ellipsoid, scale, phi0)
 		c.reach = 60
 	case "merc", "webmerc":
-		p := &merc{l: ellipsoid, radius: ellipsoid.a * k, web: q.kind == "webmerc"}
-		if ts := q.radians("lat_ts"); ts != 0 {
-			p.radius = ellipsoid.a * ellipsoid.m(ts)
+		mercator := &merc{l: ellipsoid, radius: ellipsoid.a * scale, web: q.kind == "webmerc"}
+		if parallel := q.radians("lat_ts"); parallel != 0 {
+			mercator.radius = ellipsoid.a * ellipsoid.m(parallel)
 		}
-		c.p, c.south, c.north, c.wide = p, -89.9, 89.9, 2*math.Pi*p.radius/c.unit
+		c.p, c.south, c.north, c.wide = mercator, -89.9, 89.9, 2*math.Pi*mercator.radius/c.unit
 	case "lcc":
 		phi1 := q.radians("lat_1")
 		phi2 := phi1
 		if _, ok := q.num["lat_2"]; ok {
 			phi2 = q.radians("lat_2")
 		}
-		p := newLCC(ellipsoid, k, phi0, phi1, phi2)
-		if c.p = p; p.n > 0 {
+		conic := newLCC(ellipsoid, scale, phi0, phi1, phi2)
+		if c.p = conic; conic.n > 0 {
 			c.south = -85
 		} else {
 			c.north = 85
@@ -199,24 +197,25 @@ func (q *parameters) project(c *CRS) bool {
 	case "aea":
 		c.p = newAEA(ellipsoid, phi0, q.radians("lat_1"), q.radians("lat_2"))
 	case "laea":
-		p := newLAEA(ellipsoid, phi0)
-		c.p, c.round = p, p.polar()
-		c.reach = 179.99 // the point opposite of an oblique map's centre has no image
+		azimuthal := newLAEA(ellipsoid, phi0)
+		c.p, c.round = azimuthal, azimuthal.polar()
+		// Not 180, because the point opposite of an oblique map's centre has no image.
+		c.reach = 179.99
 	case "stere":
 		if math.Abs(math.Abs(phi0)-quarter) > 1e-10 {
 			return false
 		}
 		c.round = true
-		if c.p = newStere(ellipsoid, phi0 < 0, k, q.radians("lat_ts")); phi0 > 0 {
+		if c.p = newStere(ellipsoid, phi0 < 0, scale, q.radians("lat_ts")); phi0 > 0 {
 			c.south = -85
 		} else {
 			c.north = 85
 		}
 	case "sterea":
-		c.p = newSterea(ellipsoid, k, phi0)
+		c.p = newSterea(ellipsoid, scale, phi0)
 		c.reach = 80
 	case "somerc":
-		c.p = newSomerc(ellipsoid, k, phi0)
+		c.p = newSomerc(ellipsoid, scale, phi0)
 		c.reach, c.south, c.north = 60, -80, 85
 	case "omerc", "omerc_a":
 		alpha := q.radians("alpha")
@@ -225,18 +224,17 @@ func (q *parameters) project(c *CRS) bool {
 			gamma = q.radians("gamma")
 		}
 		c.lon0 += q.number("lonc", 0)
-		c.p = newOMerc(ellipsoid, k, phi0, alpha, gamma, q.kind == "omerc_a")
+		c.p = newOMerc(ellipsoid, scale, phi0, alpha, gamma, q.kind == "omerc_a")
 		c.reach, c.south, c.north = 45, -85, 85
 	case "cea":
-		ts := q.radians("lat_ts")
-		p := &cea{l: ellipsoid, k: k}
-		if ts != 0 {
-			p.k = ellipsoid.m(ts)
+		area := &cea{l: ellipsoid, k: scale}
+		if parallel := q.radians("lat_ts"); parallel != 0 {
+			area.k = ellipsoid.m(parallel)
 		}
-		c.p, c.wide = p, 2*math.Pi*ellipsoid.a*p.k/c.unit
+		c.p, c.wide = area, 2*math.Pi*ellipsoid.a*area.k/c.unit
 	case "eqc":
-		p := &eqc{l: ellipsoid, k: ellipsoid.a * ellipsoid.m(q.radians("lat_ts"))}
-		c.p, c.wide = p, 2*math.Pi*p.k/c.unit
+		cylinder := &eqc{l: ellipsoid, k: ellipsoid.a * ellipsoid.m(q.radians("lat_ts"))}
+		c.p, c.wide = cylinder, 2*math.Pi*cylinder.k/c.unit
 	case "sinu":
 		c.p = &sinu{l: ellipsoid}
 	case "moll":
@@ -261,9 +259,9 @@ func (c *CRS) Near() bool { return c.datum == nil && c.lon0 == 0 }
 
 // OwnDatum returns the CRS with longitudes and latitudes on its own datum instead of WGS 84.
 func (c *CRS) OwnDatum() *CRS {
-	clone := *c
-	clone.datum = nil
-	return &clone
+	own := *c
+	own.datum = nil
+	return &own
 }
 
 // Forward converts longitudes and latitudes to x and y. dst and src must have the same length, and

@@ -24,12 +24,12 @@ func (d *Definition) CRS() (*CRS, error) {
 	refuse := func(format string, args ...any) (*CRS, error) {
 		return nil, fault.New(fault.Unsupported, "CRS", fault.NoOffset, format, args...)
 	}
-	q := parameters{kind: d.Projection, a: d.A, rf: d.RF, num: map[string]float64{}, text: map[string]string{}}
-	for k, v := range d.Values {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return refuse("its %s is not finite", k)
+	values := parameters{kind: d.Projection, a: d.A, rf: d.RF, num: map[string]float64{}, text: map[string]string{}}
+	for name, value := range d.Values {
+		if math.IsNaN(value) || math.IsInf(value, 0) {
+			return refuse("its %s is not finite", name)
 		}
-		q.num[k] = v
+		values.num[name] = value
 	}
 	base := d.Base
 	if base == 0 && d.Datum != "" {
@@ -37,16 +37,16 @@ func (d *Definition) CRS() (*CRS, error) {
 			base = b.code
 		}
 	}
-	if b, ok := split(find(base)); ok && q.a == 0 {
-		q.a, q.rf = b.a, b.rf
+	if b, ok := split(find(base)); ok && values.a == 0 {
+		values.a, values.rf = b.a, b.rf
 	}
-	q.num["on"] = float64(base)
+	values.num["on"] = float64(base)
 	// Planets and moons are not smaller than 1 km, and an ellipsoid flatter than 1/10 is not one of the
 	// Earth: the series in the flattening would be wrong for it.
-	if !(q.a >= 1e3 && q.a <= 1e9) || q.rf != 0 && !(math.Abs(q.rf) >= 10) {
-		return refuse("its ellipsoid of %v m and inverse flattening %v is not supported", q.a, q.rf)
+	if !(values.a >= 1e3 && values.a <= 1e9) || values.rf != 0 && !(math.Abs(values.rf) >= 10) {
+		return refuse("its ellipsoid of %v m and inverse flattening %v is not supported", values.a, values.rf)
 	}
-	system := q.crs("")
+	system := values.crs("")
 	if system == nil {
 		return refuse("its projection %q is not supported with these parameters", d.Projection)
 	}
@@ -67,16 +67,16 @@ func frameOf(q *parameters) (f frame) {
 	if q.kind == "longlat" && q.code != 0 {
 		line = find(q.code)
 	}
-	b, ok := split(line)
+	base, ok := split(line)
 	if !ok {
 		return f
 	}
-	for name := range strings.SplitSeq(b.text["datum"], ",") {
+	for name := range strings.SplitSeq(base.text["datum"], ",") {
 		if _, err := strconv.Atoi(name); err == nil {
 			f.id = name
 		}
 	}
-	f.shift = b.text["wgs"] != "?"
+	f.shift = base.text["wgs"] != "?"
 	return f
 }
 

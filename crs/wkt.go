@@ -18,8 +18,8 @@ func ByWKT(text string) (*CRS, bool) {
 	if !ok {
 		return nil, false
 	}
-	if n := root.code(); n != 0 {
-		return ByCode(n)
+	if code := root.code(); code != 0 {
+		return ByCode(code)
 	}
 	switch root.word {
 	case "GEOGCS":
@@ -56,18 +56,18 @@ func parseWKT(text string) (n node, ok bool) {
 }
 
 func parseNode(s string, depth int) (n node, rest string, ok bool) {
-	pos := strings.IndexAny(s, "[(")
-	if pos <= 0 || depth > maxDepth {
+	open := strings.IndexAny(s, "[(")
+	if open <= 0 || depth > maxDepth {
 		return n, s, false
 	}
-	n.word = strings.ToUpper(strings.TrimSpace(s[:pos]))
+	n.word = strings.ToUpper(strings.TrimSpace(s[:open]))
 	for _, c := range n.word {
 		letter, digit := 'A' <= c && c <= 'Z', '0' <= c && c <= '9'
 		if !letter && !digit && c != '_' {
 			return n, s, false
 		}
 	}
-	for s = s[pos+1:]; ; s = s[1:] {
+	for s = s[open+1:]; ; s = s[1:] {
 		s = strings.TrimLeft(s, " \t\r\n")
 		end := strings.IndexAny(s, ",])[(\"")
 		switch {
@@ -126,24 +126,27 @@ func (n *node) number(i int) float64 {
 	if n == nil || i >= len(n.args) {
 		return 0
 	}
-	v, err := strconv.ParseFloat(n.args[i], 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+	number, err := strconv.ParseFloat(n.args[i], 64)
+	if err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
 		return 0
 	}
-	return v
+	return number
 }
 
 // code returns the EPSG code in the node itself, or 0.
 func (n *node) code() int {
-	a := n.child("AUTHORITY", "ID")
-	if a == nil || len(a.args) < 2 || !strings.EqualFold(a.args[0], "EPSG") && !strings.EqualFold(a.args[0], "ESRI") {
+	authority := n.child("AUTHORITY", "ID")
+	if authority == nil || len(authority.args) < 2 {
 		return 0
 	}
-	v, err := strconv.Atoi(a.args[1])
+	if by := authority.args[0]; !strings.EqualFold(by, "EPSG") && !strings.EqualFold(by, "ESRI") {
+		return 0
+	}
+	code, err := strconv.Atoi(authority.args[1])
 	if err != nil {
 		return 0
 	}
-	return v
+	return code
 }
 
 // words returns the name of a datum as systems has it: lower-case letters and digits, without
@@ -193,10 +196,10 @@ var same = map[string]float64{"x_0": 1e-3, "y_0": 1e-3, "k_0": 1e-9, "unit": 1e-
 
 // value returns a parameter with its default.
 func (q *parameters) value(name string) float64 {
-	v, ok := q.num[name]
+	value, ok := q.num[name]
 	switch {
 	case ok:
-		return v
+		return value
 	case name == "k_0" || name == "unit":
 		return 1
 	case name == "lat_2" && q.kind == "lcc":
@@ -212,18 +215,18 @@ func (q *parameters) value(name string) float64 {
 func (d *Definition) Match() (*CRS, bool) {
 	want := parameters{kind: d.Projection, a: d.A, rf: d.RF, num: d.Values}
 	if base := find(d.Base); base != "" && want.a == 0 {
-		if b, ok := split(base); ok {
-			want.a, want.rf = b.a, b.rf
+		if shape, ok := split(base); ok {
+			want.a, want.rf = shape.a, shape.rf
 		}
 	}
 	if want.kind == "omerc" && math.Abs(want.value("alpha")-90) < 1e-9 && math.Abs(want.value("gamma")-90) < 1e-9 {
-		num := map[string]float64{"lon_0": want.num["lonc"]}
-		for k, v := range want.num {
-			if k != "lonc" && k != "alpha" && k != "gamma" {
-				num[k] = v
+		values := map[string]float64{"lon_0": want.num["lonc"]}
+		for name, value := range want.num {
+			if name != "lonc" && name != "alpha" && name != "gamma" {
+				values[name] = value
 			}
 		}
-		want.kind, want.num = "somerc", num
+		want.kind, want.num = "somerc", values
 	}
 	datum := words(d.Datum)
 	kind := " " + want.kind + " "
@@ -254,7 +257,8 @@ func (d *Definition) Match() (*CRS, bool) {
 		if !sameBase {
 			continue
 		}
-		if parameters.kind == "webmerc" { // its other codes come before it, and are old
+		// The other codes of web Mercator are old. They come before it in the list, so that it needs to be named.
+		if parameters.kind == "webmerc" {
 			parameters.code = 3857
 		}
 		return ByCode(parameters.code)
@@ -262,19 +266,19 @@ func (d *Definition) Match() (*CRS, bool) {
 }
 
 // near reports whether all parameters of two CRSs are equal, up to rounding.
-func (q *parameters) near(o *parameters) bool {
-	for _, k := range [...]string{"lon_0", "lonc", "lat_0", "lat_1", "lat_2", "lat_ts", "k_0", "x_0", "y_0",
+func (q *parameters) near(other *parameters) bool {
+	for _, name := range [...]string{"lon_0", "lonc", "lat_0", "lat_1", "lat_2", "lat_ts", "k_0", "x_0", "y_0",
 		"alpha", "gamma", "unit", "pm"} {
-		factor := cmp.Or(same[k], 1e-8)
-		apart := q.value(k) - o.value(k)
-		if k == "lon_0" || k == "lonc" || k == "alpha" || k == "gamma" {
+		factor := cmp.Or(same[name], 1e-8)
+		apart := q.value(name) - other.value(name)
+		if name == "lon_0" || name == "lonc" || name == "alpha" || name == "gamma" {
 			apart = math.Remainder(apart, 360)
 		}
 		if !(math.Abs(apart) <= factor) {
 			return false
 		}
 	}
-	return q.text["axis"] == o.text["axis"]
+	return q.text["axis"] == other.text["axis"]
 }
 
 // hasDatum reports whether the datum of a line has a name.
@@ -290,7 +294,7 @@ func hasDatum(line, datum string) bool {
 
 // matchGeographic returns the CRS of longitude and latitude for GEOGCS.
 func matchGeographic(n node) (*CRS, bool) {
-	if u := n.child("UNIT"); u != nil && math.Abs(u.number(1)-math.Pi/180) > 1e-9 {
+	if unit := n.child("UNIT"); unit != nil && math.Abs(unit.number(1)-math.Pi/180) > 1e-9 {
 		return nil, false
 	}
 	return byDatum(n.child("DATUM").name(), n.child("PRIMEM").number(1))
@@ -322,9 +326,9 @@ func byDatum(name string, pm float64) (*CRS, bool) {
 	datum := words(name)
 	for line := range strings.SplitSeq(systems, "\n") {
 		if strings.Contains(line, " longlat ") && hasDatum(line, datum) {
-			q, ok := split(line)
-			if ok && math.Abs(q.value("pm")-pm) < 1e-8 {
-				return ByCode(q.code)
+			system, ok := split(line)
+			if ok && math.Abs(system.value("pm")-pm) < 1e-8 {
+				return ByCode(system.code)
 			}
 		}
 	}
@@ -361,56 +365,58 @@ var keys = map[string]string{
 
 // definition returns the parameters of PROJCS.
 func (n *node) definition() (d Definition, ok bool) {
-	geo := n.child("GEOGCS")
-	if geo == nil || n.child("PROJECTION") == nil {
+	base := n.child("GEOGCS")
+	if base == nil || n.child("PROJECTION") == nil {
 		return d, false
 	}
-	d.Base, d.Datum = geo.code(), geo.child("DATUM").name()
-	if s := geo.child("DATUM"); s != nil {
-		d.A, d.RF = s.child("SPHEROID").number(1), s.child("SPHEROID").number(2)
+	d.Base, d.Datum = base.code(), base.child("DATUM").name()
+	if datum := base.child("DATUM"); datum != nil {
+		d.A, d.RF = datum.child("SPHEROID").number(1), datum.child("SPHEROID").number(2)
 	}
 	d.Projection, ok = projections[words(n.child("PROJECTION").name())]
 	if !ok {
 		return d, false
 	}
-	v := map[string]float64{}
-	if pm := geo.child("PRIMEM").number(1); pm != 0 {
-		v["pm"] = pm
+	values := map[string]float64{}
+	if pm := base.child("PRIMEM").number(1); pm != 0 {
+		values["pm"] = pm
 	}
 	unit := 1.0
-	if u := n.child("UNIT"); u != nil {
-		unit = u.number(1)
+	if unitNode := n.child("UNIT"); unitNode != nil {
+		unit = unitNode.number(1)
 	}
 	if !(unit > 0) {
 		return d, false
 	}
 	degrees := 1.0 // in the unit of parameters that are angles; GDAL writes the prime meridian in degrees all the same
-	if u := geo.child("UNIT"); u != nil {
-		degrees = math.Round(u.number(1)*180/math.Pi*1e9) / 1e9 // texts round the radians of a degree or grad
+	if angle := base.child("UNIT"); angle != nil {
+		// Rounded, because texts round the radians of a degree or grad.
+		degrees = math.Round(angle.number(1)*180/math.Pi*1e9) / 1e9
 	}
 	if !(degrees > 0) {
 		return d, false
 	}
 	for i := range n.in {
 		if node := &n.in[i]; node.word == "PARAMETER" {
-			if k, ok := keys[words(node.name())]; ok {
-				if v[k] = node.number(1); k != "x_0" && k != "y_0" && k != "k_0" {
-					v[k] *= degrees
+			if key, ok := keys[words(node.name())]; ok {
+				if values[key] = node.number(1); key != "x_0" && key != "y_0" && key != "k_0" {
+					values[key] *= degrees
 				}
 			} else if node.number(1) != 0 { // one that changes the map in a way that is not known
 				return d, false
 			}
 		}
 	}
-	if e := n.child("EXTENSION"); e != nil && len(e.args) == 2 && strings.Contains(e.args[1], "+nadgrids=@null") &&
-		d.Projection == "merc" {
-		d.Projection = "webmerc" // as GDAL writes EPSG:3857
+	if extension := n.child("EXTENSION"); extension != nil && len(extension.args) == 2 && d.Projection == "merc" {
+		if strings.Contains(extension.args[1], "+nadgrids=@null") {
+			d.Projection = "webmerc" // as GDAL writes EPSG:3857
+		}
 	}
-	if words(n.child("PROJECTION").name()) == "stereographic" && math.Abs(v["lat_0"]) != 90 { // it is oblique
+	if words(n.child("PROJECTION").name()) == "stereographic" && math.Abs(values["lat_0"]) != 90 { // it is oblique
 		return d, false
 	}
-	v["x_0"], v["y_0"], v["unit"] = v["x_0"]*unit, v["y_0"]*unit, unit
-	d.Values = v
+	values["x_0"], values["y_0"], values["unit"] = values["x_0"]*unit, values["y_0"]*unit, unit
+	d.Values = values
 	d.Canonical()
 	return d, true
 }
@@ -418,41 +424,41 @@ func (n *node) definition() (d Definition, ok bool) {
 // Canonical writes the parameters of a definition, whose latitude of origin and first standard
 // parallel may stand for each other, as the package's CRSs have them.
 func (d *Definition) Canonical() {
-	v := d.Values
+	values := d.Values
 	move := func(from, to string) {
-		if x, ok := v[from]; ok {
-			v[to] = x
-			delete(v, from)
+		if value, ok := values[from]; ok {
+			values[to] = value
+			delete(values, from)
 		}
 	}
-	_, has1 := v["lat_1"]
+	_, has1 := values["lat_1"]
 	switch d.Projection {
 	case "lcc":
 		if !has1 {
-			v["lat_1"] = v["lat_0"]
+			values["lat_1"] = values["lat_0"]
 		}
 	case "merc", "cea", "eqc":
 		move("lat_1", "lat_ts")
-		if d.Projection == "eqc" && v["lat_ts"] == 0 {
+		if d.Projection == "eqc" && values["lat_ts"] == 0 {
 			move("lat_0", "lat_ts")
 		}
 	case "webmerc":
-		delete(v, "lat_1")
+		delete(values, "lat_1")
 	case "stere":
 		move("lat_1", "lat_ts")
-		if lat := v["lat_0"]; lat != 0 && math.Abs(lat) != 90 {
-			v["lat_ts"] = lat
+		if lat := values["lat_0"]; lat != 0 && math.Abs(lat) != 90 {
+			values["lat_ts"] = lat
 		}
-		ts := v["lat_ts"]
-		if v["lat_0"] != 0 {
-			ts = v["lat_0"]
+		ts := values["lat_ts"]
+		if values["lat_0"] != 0 {
+			ts = values["lat_0"]
 		}
 		if ts == 0 { // nothing says which pole
 			return
 		}
-		v["lat_0"] = math.Copysign(90, ts)
-		if math.Abs(v["lat_ts"]) == 90 {
-			delete(v, "lat_ts")
+		values["lat_0"] = math.Copysign(90, ts)
+		if math.Abs(values["lat_ts"]) == 90 {
+			delete(values, "lat_ts")
 		}
 	case "omerc", "omerc_a":
 		move("lon_0", "lonc")

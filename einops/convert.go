@@ -150,7 +150,8 @@ func (cv *Converter) setArithmetic(c Convert) error {
 	cv.clip, cv.lo, cv.hi = c.Clip, c.Lo, c.Hi
 	cv.affine = c.Scale != nil || c.Offset != nil
 	if cv.fromNum == kernel.U8 || cv.fromNum == kernel.U16 {
-		cv.affine = true // since x*1 + 0 is exactly x, and this loop is faster
+		// x*1 + 0 is exactly x, so that this loop, which is faster, gives the same.
+		cv.affine = true
 	}
 	cv.maxBand = math.MaxInt
 	for _, n := range []int{len(c.Scale), len(c.Offset)} {

@@ -142,9 +142,9 @@ var tokens = regexp.MustCompile(`^[ \t\r\n]*(->|\.\.\.|[()]|\w+|)`)
 
 // token returns the next token from byte at on, and its column. It is empty at the end.
 func (p *Pattern) token(at int) (tok string, col int, err error) {
-	m := tokens.FindStringSubmatchIndex(p.text[at:])
-	rest, tok := p.text[at+m[2]:], p.text[at+m[2]:at+m[3]]
-	col = at + m[2] + 1
+	match := tokens.FindStringSubmatchIndex(p.text[at:])
+	rest, tok := p.text[at+match[2]:], p.text[at+match[2]:at+match[3]]
+	col = at + match[2] + 1
 	switch {
 	case tok == "" && rest != "":
 		letter, _ := utf8.DecodeRuneInString(rest)
@@ -174,9 +174,9 @@ func (p *Pattern) check() error {
 	if err != nil {
 		return err
 	}
-	for _, it := range p.left {
-		for _, atom := range it.atoms {
-			if atom.name == ellipsis && it.group {
+	for _, part := range p.left {
+		for _, atom := range part.atoms {
+			if atom.name == ellipsis && part.group {
 				return p.errorf(atom.col, "... inside a group on the left side")
 			}
 		}
@@ -190,8 +190,8 @@ func (p *Pattern) check() error {
 // names collects a side's names and "..." and refuses duplicates.
 func (p *Pattern) names(side []item) (map[string]bool, error) {
 	seen := map[string]bool{}
-	for _, it := range side {
-		for _, atom := range it.atoms {
+	for _, part := range side {
+		for _, atom := range part.atoms {
 			if atom.name == one {
 				continue
 			}
@@ -206,8 +206,8 @@ func (p *Pattern) names(side []item) (map[string]bool, error) {
 
 // missing refuses the first name of a side that the other side lacks.
 func (p *Pattern) missing(side []item, other map[string]bool, otherSide string) error {
-	for _, it := range side {
-		for _, atom := range it.atoms {
+	for _, part := range side {
+		for _, atom := range part.atoms {
 			if atom.name != one && !other[atom.name] {
 				return p.errorf(atom.col, "%s is not on the %s side", atom.name, otherSide)
 			}

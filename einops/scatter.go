@@ -83,25 +83,25 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 	checkBlock(cv, box, blk)
 	bands := loop{&p.axes[axisB], box.B0, box.B1 - box.B0, blk.StrideB}
 	rows := loop{&p.axes[axisY], box.Y0, box.Y1 - box.Y0, blk.StrideY}
-	j := job{cv: cv, dst: dst, src: blk.Data, strideX: blk.StrideX, x0: box.X0, w: box.X1 - box.X0, runs: p.runs}
+	work := job{cv: cv, dst: dst, src: blk.Data, strideX: blk.StrideX, x0: box.X0, w: box.X1 - box.X0, runs: p.runs}
 	if cv.toNum == kernel.F32 {
-		j.floats, _ = cast.Of[float32](dst.Data)
-		j.stream = cv.affine && !cv.clip && len(dst.Data) >= streamed &&
+		work.floats, _ = cast.Of[float32](dst.Data)
+		work.stream = cv.affine && !cv.clip && len(dst.Data) >= streamed &&
 			(blk.StrideX == 1 || kernel.Gathers(cv.fromSize, blk.StrideX))
 	}
-	if j.stream {
+	if work.stream {
 		// Streamed stores are not ordered, so that another process could otherwise see the batch
 		// before its samples.
 		defer kernel.StreamEnd()
 	}
 	base := p.axes[axisN].offset(box.N) + p.axes[axisT].offset(box.T)
-	base += j.mergeBands(&bands)
-	base += j.mergeRows(&rows)
-	j.gathers = kernel.Gathers(cv.fromSize, j.strideX)
-	if j.strideX < 0 || rows.n > 1 && j.strideX > abs(rows.stride) {
-		return j.turned(bands, rows, base, blk.First)
+	base += work.mergeBands(&bands)
+	base += work.mergeRows(&rows)
+	work.gathers = kernel.Gathers(cv.fromSize, work.strideX)
+	if work.strideX < 0 || rows.n > 1 && work.strideX > abs(rows.stride) {
+		return work.turned(bands, rows, base, blk.First)
 	}
-	return j.box(bands, rows, base, blk.First)
+	return work.box(bands, rows, base, blk.First)
 }
 
 // turned is box for a block whose rows are mirrored or transposed. It puts some rows at a time in order,
@@ -116,21 +116,21 @@ func (j *job) turned(b, y loop, base, first int) (nodata int) {
 	if abs(y.stride) >= abs(j.strideX) { // mirrored only
 		rows, pitch = 1, len(tmp.b)/size
 	}
-	src, step, x0, w := j.src, j.strideX, j.x0, j.w
+	src, step, x0, width := j.src, j.strideX, j.x0, j.w
 	// A second job for tmp, since tmp would escape to the heap if *j held it.
 	turned := *j
 	turned.src, turned.strideX = tmp.b[:], 1
-	for kb := range b.n {
-		a, c := turned.setBand(b.first + kb)
-		off := base + b.axis.offset(b.first+kb)
+	for band := range b.n {
+		scale, shift := turned.setBand(b.first + band)
+		off := base + b.axis.offset(b.first+band)
 		for pos := 0; pos < y.n; pos += rows {
-			n := min(rows, y.n-pos)
-			for x := 0; x < w; x += pitch {
-				turned.x0, turned.w = x0+x, min(pitch, w-x)
-				pixel := first + kb*b.stride + pos*y.stride + x*step
-				kernel.Turn(tmp.b[:], src, pixel, y.stride, step, n, turned.w, pitch, size)
-				for k := range n {
-					nodata += turned.row(off+y.axis.offset(y.first+pos+k), k*pitch, a, c)
+			count := min(rows, y.n-pos)
+			for x := 0; x < width; x += pitch {
+				turned.x0, turned.w = x0+x, min(pitch, width-x)
+				pixel := first + band*b.stride + pos*y.stride + x*step
+				kernel.Turn(tmp.b[:], src, pixel, y.stride, step, count, turned.w, pitch, size)
+				for row := range count {
+					nodata += turned.row(off+y.axis.offset(y.first+pos+row), row*pitch, scale, shift)
 				}
 			}
 		}
@@ -142,27 +142,27 @@ func (j *job) turned(b, y loop, base, first int) (nodata int) {
 // first sample.
 func (j *job) box(b, y loop, base, first int) (nodata int) {
 	if stride, same := y.axis.stride(); same && j.whole() && (b.n == 1 || b.outside(&y)) {
-		for kb := range b.n {
-			off := base + b.axis.offset(b.first+kb) + y.first*stride
-			j.copyRows(off, stride, first+kb*b.stride, y.stride, y.n)
+		for band := range b.n {
+			offset := base + b.axis.offset(b.first+band) + y.first*stride
+			j.copyRows(offset, stride, first+band*b.stride, y.stride, y.n)
 		}
 		return 0
 	}
 	if b.outside(&y) {
-		for kb := range b.n {
-			a, c := j.setBand(b.first + kb)
-			off, src := base+b.axis.offset(b.first+kb), first+kb*b.stride
-			for ky := range y.n {
-				nodata += j.row(off+y.axis.offset(y.first+ky), src+ky*y.stride, a, c)
+		for band := range b.n {
+			scale, shift := j.setBand(b.first + band)
+			offset, src := base+b.axis.offset(b.first+band), first+band*b.stride
+			for row := range y.n {
+				nodata += j.row(offset+y.axis.offset(y.first+row), src+row*y.stride, scale, shift)
 			}
 		}
 		return nodata
 	}
-	for ky := range y.n {
-		off, src := base+y.axis.offset(y.first+ky), first+ky*y.stride
-		for kb := range b.n {
-			a, c := j.setBand(b.first + kb)
-			nodata += j.row(off+b.axis.offset(b.first+kb), src+kb*b.stride, a, c)
+	for row := range y.n {
+		offset, src := base+y.axis.offset(y.first+row), first+row*y.stride
+		for band := range b.n {
+			scale, shift := j.setBand(b.first + band)
+			nodata += j.row(offset+b.axis.offset(b.first+band), src+band*b.stride, scale, shift)
 		}
 	}
 	return nodata
@@ -174,9 +174,9 @@ func abs(n int) int { return max(n, -n) }
 // bands lie close together in the block or in the tensor: every cache line would be loaded once per
 // band.
 func (b *loop) outside(y *loop) bool {
-	sb, _ := b.axis.stride()
-	sy, _ := y.axis.stride()
-	return abs(b.stride) > abs(y.stride) && sb > sy
+	bandStep, _ := b.axis.stride()
+	rowStep, _ := y.axis.stride()
+	return abs(b.stride) > abs(y.stride) && bandStep > rowStep
 }
 
 // check panics on mistakes and reports whether the box is empty.
@@ -247,29 +247,29 @@ func (j *job) mergeRows(y *loop) int {
 func (j *job) row(off, src int, a, c float32) (nodata int) {
 	cv := j.cv
 	for done := 0; done < j.w; {
-		pos, n := j.runs.at(j.x0 + done)
-		n = min(n, j.w-done)
+		pos, count := j.runs.at(j.x0 + done)
+		count = min(count, j.w-done)
 		stored := j.src[(src+done*j.strideX)*cv.fromSize:]
 		switch {
 		case cv.table != nil:
-			n = min(n, piece)
-			nodata += j.look(off+pos, stored, n)
+			count = min(count, piece)
+			nodata += j.look(off+pos, stored, count)
 		case cv.copies || cv.widens:
-			n = j.limit(n)
-			nodata += j.copyRun(off+pos, stored, n)
-		case n >= inPlace && j.floats != nil && j.runs.stride == 1:
-			n = j.limit(n)
-			bad := j.convert(j.floats[off+pos:off+pos+n], stored, a, c, j.stream)
-			j.mask(off+pos, 0, n, bad > 0)
+			count = j.limit(count)
+			nodata += j.copyRun(off+pos, stored, count)
+		case count >= inPlace && j.floats != nil && j.runs.stride == 1:
+			count = j.limit(count)
+			bad := j.convert(j.floats[off+pos:off+pos+count], stored, a, c, j.stream)
+			j.mask(off+pos, 0, count, bad > 0)
 			nodata += bad
 		default:
-			n = min(piece, j.w-done)
-			bad := j.convert(j.f[:n], stored, a, c, false)
-			bad += j.missNaN(n, bad)
-			j.store(off, j.x0+done, n, j.check(n, bad))
+			count = min(piece, j.w-done)
+			bad := j.convert(j.f[:count], stored, a, c, false)
+			bad += j.missNaN(count, bad)
+			j.store(off, j.x0+done, count, j.check(count, bad))
 			nodata += bad
 		}
-		done += n
+		done += count
 	}
 	return nodata
 }
@@ -310,10 +310,10 @@ func (j *job) convert(f []float32, s []byte, a, c float32, stream bool) (bad int
 	if !j.gathers {
 		cv.load(f, s, j.strideX, a, c, stream)
 	}
-	for at := 0; j.gathers && at < len(f); at += piece {
-		n := min(len(f)-at, piece)
-		kernel.Copy(j.near[:], 1, s[at*j.strideX*cv.fromSize:], j.strideX, n, cv.fromSize)
-		cv.load(f[at:at+n], j.near[:n*cv.fromSize], 1, a, c, stream)
+	for done := 0; j.gathers && done < len(f); done += piece {
+		count := min(len(f)-done, piece)
+		kernel.Copy(j.near[:], 1, s[done*j.strideX*cv.fromSize:], j.strideX, count, cv.fromSize)
+		cv.load(f[done:done+count], j.near[:count*cv.fromSize], 1, a, c, stream)
 	}
 	if bad > 0 && cv.fillNoData {
 		kernel.Patch(f, j.valid[:len(f)], cv.fillFloat)
@@ -327,8 +327,8 @@ func (j *job) missNaN(n, bad int) (more int) {
 	if !cv.missNaN {
 		return 0
 	}
-	for i, v := range j.f[:n] {
-		if v == v {
+	for i, value := range j.f[:n] {
+		if value == value {
 			continue
 		}
 		if bad+more == 0 {

@@ -55,7 +55,8 @@ func NewTable(c Convert, samples []int, values [][]float64) (*Table, error) {
 		}
 		table.rows[sample&(n-1)] = int32(k) // two's complement: the bits of a negative sample
 	}
-	table.whole = len(samples) == n // they differ, so that all are there
+	// The samples differ, so that as many as there can be are all.
+	table.whole = len(samples) == n
 	for b := range table.elements {
 		table.elements[b] = make([]uint64, len(values))
 		for k, value := range values {

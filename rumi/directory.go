@@ -85,10 +85,10 @@ func (p *profile) entriesAre(generation int, kind fault.Kind) {
 		return
 	}
 	for i, want := range list {
-		e := &p.Dir.Entries[i]
-		if e.Tag != want.tag || e.Type != want.typ {
-			bad(e.Off, "tag %d of type %d, where a rumi file of generation %d has %d of type %d", e.Tag, e.Type,
-				generation, want.tag, want.typ)
+		found := &p.Dir.Entries[i]
+		if found.Tag != want.tag || found.Type != want.typ {
+			bad(found.Off, "tag %d of type %d, where a rumi file of generation %d has %d of type %d", found.Tag,
+				found.Type, generation, want.tag, want.typ)
 		}
 	}
 }

@@ -20,8 +20,8 @@ var encodings2 = map[encoding]chunk.DType{
 // dtypeOf returns the sample type of an encoding, or chunk.Invalid.
 func dtypeOf(generation int, format, bits uint64) chunk.DType {
 	if generation > 1 && format < 256 && bits < 256 {
-		if d := encodings2[encoding{uint8(format), uint8(bits)}]; d != chunk.Invalid {
-			return d
+		if dtype := encodings2[encoding{uint8(format), uint8(bits)}]; dtype != chunk.Invalid {
+			return dtype
 		}
 	}
 	return tiff.DTypeOf(format, bits)
@@ -30,9 +30,9 @@ func dtypeOf(generation int, format, bits uint64) chunk.DType {
 // encodingOf returns the encoding of a sample type, zeros if a generation has none.
 func encodingOf(generation int, d chunk.DType) (format, bits uint16) {
 	if generation > 1 {
-		for e, t := range encodings2 {
-			if t == d {
-				return uint16(e.format), uint16(e.bits)
+		for name, dtype := range encodings2 {
+			if dtype == d {
+				return uint16(name.format), uint16(name.bits)
 			}
 		}
 	}

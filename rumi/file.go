@@ -26,8 +26,8 @@ func generationOf(ctx context.Context, f *ifd.File) int {
 	case is2(f):
 		return 2
 	}
-	t := f.Tags(ctx, &f.Dirs[0])
-	if t.Uint(ifd.TagCompression, 0) == Compression {
+	tags := f.Tags(ctx, &f.Dirs[0])
+	if tags.Uint(ifd.TagCompression, 0) == Compression {
 		return 1
 	}
 	return 0
@@ -41,7 +41,7 @@ func Meta(ctx context.Context, f *ifd.File) (tiff.Meta, error) {
 		return meta, err
 	}
 	meta.Compression, meta.Planar = Compression, 2
-	if k := meta.GeoKeys; len(k) < 8 || k[7] == 0 { // the first key is the model type
+	if keys := meta.GeoKeys; len(keys) < 8 || keys[7] == 0 { // the first key is the model type
 		meta.Geo = tiff.Geo{}
 	}
 	if is3(f) {
@@ -100,23 +100,23 @@ func indexOf(ctx context.Context, f *ifd.File) (x *chunk.Index, generation int, 
 }
 
 func index1(ctx context.Context, f *ifd.File) (*chunk.Index, error) {
-	d := &f.Dirs[0]
+	directory := &f.Dirs[0]
 	if !f.Big || f.BigEndian {
 		return nil, fault.New(fault.Unsupported, "header", 0, "not a little-endian BigTIFF")
 	}
-	p := profile{f.Tags(ctx, d)}
-	p.want(ifd.TagCompression, 0, Compression)
-	if !oneDirectory(f) && p.Err == nil {
+	tags := profile{f.Tags(ctx, directory)}
+	tags.want(ifd.TagCompression, 0, Compression)
+	if !oneDirectory(f) && tags.Err == nil {
 		return nil, fault.New(fault.Unsupported, "ifd 1", int64(f.Dirs[0].Next), "a rumi file has one directory")
 	}
-	p.want(ifd.TagPlanarConfig, 1, 2)
-	p.want(ifd.TagPredictor, 1, 1)
-	p.Prefetch(ifd.TagBitsPerSample, ifd.TagTileOffsets, ifd.TagTileByteCounts, ifd.TagSampleFormat)
+	tags.want(ifd.TagPlanarConfig, 1, 2)
+	tags.want(ifd.TagPredictor, 1, 1)
+	tags.Prefetch(ifd.TagBitsPerSample, ifd.TagTileOffsets, ifd.TagTileByteCounts, ifd.TagSampleFormat)
 	index := newIndex(1)
-	p.sizes(index)
-	index.DType = p.dtype(1, index.Bands)
-	p.frames(index)
-	return index, p.Err
+	tags.sizes(index)
+	index.DType = tags.dtype(1, index.Bands)
+	tags.frames(index)
+	return index, tags.Err
 }
 
 // oneDirectory reports whether the chain of directories ends with the first.
@@ -132,8 +132,8 @@ func (p *profile) fail(tag uint16, format string, args ...any) {
 
 // want checks that a tag has the value that every rumi file has.
 func (p *profile) want(tag uint16, absent, value uint64) {
-	if v := p.Uint(tag, absent); p.Err == nil && v != value {
-		p.Err = fault.New(fault.Unsupported, p.Dir.Part(tag), fault.NoOffset, "%d, a rumi file has %d", v, value)
+	if found := p.Uint(tag, absent); p.Err == nil && found != value {
+		p.Err = fault.New(fault.Unsupported, p.Dir.Part(tag), fault.NoOffset, "%d, a rumi file has %d", found, value)
 	}
 }
 
@@ -204,21 +204,21 @@ func (p *profile) follow(x *chunk.Index, offs, counts ifd.Value, bands int, next
 	x.Ranges = make([]chunk.Range, offs.Len())
 	for i := range x.Ranges {
 		pos := i%bands*positions + i/bands
-		off, n := offs.Uint(pos), counts.Uint(pos)
-		if off != next {
-			p.fail(ifd.TagTileOffsets, "frame %d at %d, not at %d: frames not in their order without gaps", i, off,
+		offset, size := offs.Uint(pos), counts.Uint(pos)
+		if offset != next {
+			p.fail(ifd.TagTileOffsets, "frame %d at %d, not at %d: frames not in their order without gaps", i, offset,
 				next)
 			return 0
 		}
-		if n == 0 || n > maxU32 {
-			p.fail(ifd.TagTileByteCounts, "frame %d of %d bytes", i, n)
+		if size == 0 || size > maxU32 {
+			p.fail(ifd.TagTileByteCounts, "frame %d of %d bytes", i, size)
 			return 0
 		}
-		if next += n; next > uint64(p.File.Size()) {
+		if next += size; next > uint64(p.File.Size()) {
 			p.fail(ifd.TagTileByteCounts, "frame %d ends at %d, the file at %d", i, next, p.File.Size())
 			return 0
 		}
-		x.Ranges[i] = chunk.Range{Off: int64(off), Len: int64(n)}
+		x.Ranges[i] = chunk.Range{Off: int64(offset), Len: int64(size)}
 	}
 	return next
 }

@@ -45,33 +45,33 @@ func is3(f *ifd.File) bool { return len(f.Head) >= len(Magic) && string(f.Head[:
 
 // index3 reads the directory and the trailer of a file that is3.
 func index3(ctx context.Context, f *ifd.File) (*chunk.Index, Unit, *Trailer, error) {
-	p := profile{f.Tags(ctx, &f.Dirs[0])}
+	tags := profile{f.Tags(ctx, &f.Dirs[0])}
 	if !oneDirectory(f) {
-		p.Err = fault.New(fault.Corrupt, "ifd 0", dirAt, "a rumi file has one directory")
+		tags.Err = fault.New(fault.Corrupt, "ifd 0", dirAt, "a rumi file has one directory")
 	}
-	p.entriesAre(3, fault.Corrupt)
-	p.restOfEntries()
+	tags.entriesAre(3, fault.Corrupt)
+	tags.restOfEntries()
 	index := newIndex(3)
-	p.sizes(index)
+	tags.sizes(index)
 	bands := index.Bands
-	unit := p.unit3(index)
-	if p.Err != nil {
-		return nil, 0, nil, p.Err
+	unit := tags.unit3(index)
+	if tags.Err != nil {
+		return nil, 0, nil, tags.Err
 	}
-	p.places(3, bands, p.frames3(index))
-	p.Prefetch(ifd.TagBitsPerSample, ifd.TagTileOffsets, ifd.TagTileByteCounts, ifd.TagSampleFormat,
+	tags.places(3, bands, tags.frames3(index))
+	tags.Prefetch(ifd.TagBitsPerSample, ifd.TagTileOffsets, ifd.TagTileByteCounts, ifd.TagSampleFormat,
 		ifd.TagTransformation, ifd.TagGeoKeys)
-	index.DType = p.dtype(3, bands)
+	index.DType = tags.dtype(3, bands)
 	index.LowBits = index.DType.Bits() < 8
-	p.geo()
-	p.geo3()
-	end := p.ranges(3, index, bands)
-	if p.Err != nil {
-		return nil, 0, nil, p.Err
+	tags.geo()
+	tags.geo3()
+	end := tags.ranges(3, index, bands)
+	if tags.Err != nil {
+		return nil, 0, nil, tags.Err
 	}
 	unit.indexOrder(index)
-	t, err := readTrailer(ctx, f, int64(end), bands, index.Steps())
-	return index, unit, t, err
+	trailer, err := readTrailer(ctx, f, int64(end), bands, index.Steps())
+	return index, unit, trailer, err
 }
 
 // frames3 returns the number of frames of x. The product of sides and planes may overflow, so that it is
@@ -93,10 +93,10 @@ func (p *profile) restOfEntries() {
 	for i := range p.Dir.Entries {
 		entry := &p.Dir.Entries[i]
 		pos := int64(dirAt + 8 + 20*i + 12)
-		n := int64(entry.Type.Size()) * int64(min(entry.Count, 8))
+		used := int64(entry.Type.Size()) * int64(min(entry.Count, 8))
 		// The directory lies in the head, which was read to find it.
-		for _, b := range p.File.Head[min(pos+n, pos+8) : pos+8] {
-			if b != 0 {
+		for _, rest := range p.File.Head[min(pos+used, pos+8) : pos+8] {
+			if rest != 0 {
 				p.fail(entry.Tag, "bytes behind its values that are not 0")
 			}
 		}
@@ -109,16 +109,16 @@ func (p *profile) unit3(x *chunk.Index) Unit {
 	if p.Err != nil {
 		return 0
 	}
-	u := Unit(min(unit, uint64(numUnits)))
-	if !u.fits(x.Bands, int(times)) {
+	frameUnit := Unit(min(unit, uint64(numUnits)))
+	if !frameUnit.fits(x.Bands, int(times)) {
 		p.fail(tagUnit, "frame unit %d of %d bands and %d steps of time", unit, x.Bands, times)
 		return 0
 	}
 	if p.Err = setTimes(x, int64(times)); p.Err != nil {
 		return 0
 	}
-	u.apply(x)
-	return u
+	frameUnit.apply(x)
+	return frameUnit
 }
 
 // setTimes divides the planes of x into that many steps of time, at least 1.
@@ -136,20 +136,20 @@ func setTimes(x *chunk.Index, times int64) error {
 // geo3 checks what generation 3 asks of the georeferencing beside what geo checks: the matrix of a plane,
 // and keys that agree.
 func (p *profile) geo3() {
-	value, k := p.Value(ifd.TagTransformation), p.Uints(ifd.TagGeoKeys)
+	matrix, keys := p.Value(ifd.TagTransformation), p.Uints(ifd.TagGeoKeys)
 	if p.Err != nil {
 		return
 	}
 	for i := range 16 {
-		v := value.Float(i)
-		if math.IsNaN(v) || math.IsInf(v, 0) {
+		number := matrix.Float(i)
+		if math.IsNaN(number) || math.IsInf(number, 0) {
 			p.fail(ifd.TagTransformation, "a number that is not finite")
 		}
-		if (i == 2 || i == 6 || i >= 12 && i < 15) && v != 0 || i == 15 && v != 1 {
-			p.fail(ifd.TagTransformation, "%g at %d, in the matrix of an image", v, i)
+		if (i == 2 || i == 6 || i >= 12 && i < 15) && number != 0 || i == 15 && number != 1 {
+			p.fail(ifd.TagTransformation, "%g at %d, in the matrix of an image", number, i)
 		}
 	}
-	model, raster, key, code := k.Uint(7), k.Uint(11), k.Uint(12), k.Uint(15)
+	model, raster, key, code := keys.Uint(7), keys.Uint(11), keys.Uint(12), keys.Uint(15)
 	switch {
 	case raster != 1 && raster != rasterPixelIsPoint:
 		p.fail(ifd.TagGeoKeys, "raster type %d", raster)
@@ -159,8 +159,8 @@ func (p *profile) geo3() {
 	}
 	if unit := [...]float64{0: 1, 5: 1, 7: 0}; model == 0 { // the identity
 		for i := range 8 {
-			if v := value.Float(i); v != unit[i] {
-				p.fail(ifd.TagTransformation, "%g at %d, without a CRS", v, i)
+			if number := matrix.Float(i); number != unit[i] {
+				p.fail(ifd.TagTransformation, "%g at %d, without a CRS", number, i)
 			}
 		}
 	}

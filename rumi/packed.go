@@ -39,8 +39,8 @@ func parsePacked(b []byte, generation, maxChunk int) (*Header, error) {
 	if len(b) < blob2Head+pos {
 		return bad(0, "%d bytes", len(b))
 	}
-	if v := le.Uint16(b[4:]); v != blobVersion {
-		return nil, fault.New(fault.Unsupported, "header blob", 4, "version %d of generation %d", v, generation)
+	if version := le.Uint16(b[4:]); version != blobVersion {
+		return nil, fault.New(fault.Unsupported, "header blob", 4, "version %d of generation %d", version, generation)
 	}
 	index, err := blobGrid(b, generation)
 	if err != nil {
@@ -65,7 +65,7 @@ func parsePacked(b []byte, generation, maxChunk int) (*Header, error) {
 		return bad(pos+27, "counts of %d bits", width)
 	}
 	packed := b[pos+blob2Head:]
-	n, ok := framesPacked(index, 8*int64(len(packed)), width)
+	frames, ok := framesPacked(index, 8*int64(len(packed)), width)
 	if !ok {
 		if width == 0 && len(packed) == 0 {
 			return nil, fault.New(fault.Limit, "header blob", 0, "more than %d frames of one size", maxEqualFrames)
@@ -73,8 +73,8 @@ func parsePacked(b []byte, generation, maxChunk int) (*Header, error) {
 		return bad(pos+blob2Head, "%d bytes of counts of %d bits for %d by %d positions of %d bands", len(packed),
 			width, index.Down(), index.Across(), index.Bands)
 	}
-	index.Ranges = make([]chunk.Range, n)
-	if err := unpack(index, packed, least, width, firstFrame(generation, int64(bands), n)); err != nil {
+	index.Ranges = make([]chunk.Range, frames)
+	if err := unpack(index, packed, least, width, firstFrame(generation, int64(bands), frames)); err != nil {
 		return nil, err
 	}
 	unit.indexOrder(index)
@@ -105,19 +105,20 @@ func unpack(x *chunk.Index, packed []byte, least int64, width int, off int64) er
 		return fault.New(fault.Corrupt, "header blob", blob2Head, format, args...)
 	}
 	zero, largest := false, uint64(0)
-	u := cursor.Unpacker{Src: packed}
+	counts := cursor.Unpacker{Src: packed}
 	for i := range x.Ranges {
-		v := u.Get(width)
-		zero, largest = zero || v == 0, max(largest, v)
-		n := least + int64(v)
-		if n > maxU32 {
-			return bad("frame %d of %d bytes", i, n)
+		surplus := counts.Get(width)
+		zero, largest = zero || surplus == 0, max(largest, surplus)
+		size := least + int64(surplus)
+		if size > maxU32 {
+			return bad("frame %d of %d bytes", i, size)
 		}
-		x.Ranges[i] = chunk.Range{Off: off, Len: n}
-		off += n // no overflow, since there are fewer than 2^31 frames of less than 4 GiB
+		x.Ranges[i] = chunk.Range{Off: off, Len: size}
+		// No overflow, since there are fewer than 2^31 frames of less than 4 GiB.
+		off += size
 	}
 	switch {
-	case u.Spare() != 0:
+	case counts.Spare() != 0:
 		return bad("spare bits are not 0")
 	case !zero || bits.Len64(largest) != width:
 		return bad("counts are not packed in the fewest bits")
@@ -129,17 +130,17 @@ func unpack(x *chunk.Index, packed []byte, least int64, width int, off int64) er
 func appendPacked(dst []byte, x *chunk.Index, generation int, unit Unit) []byte {
 	ranges := unit.fileOrder(x)
 	least, longest := int64(math.MaxInt64), int64(0)
-	for _, r := range ranges {
-		least, longest = min(least, r.Len), max(longest, r.Len)
+	for _, frame := range ranges {
+		least, longest = min(least, frame.Len), max(longest, frame.Len)
 	}
 	width := bits.Len64(uint64(longest - least))
 	dst = appendGrid(dst, x, blob2Magic, generation)
 	dst = append(dst, byte(unit))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(least))
 	dst = append(dst, byte(width))
-	p := cursor.Packer{Dst: dst}
-	for _, r := range ranges {
-		p.Put(uint64(r.Len-least), width)
+	packer := cursor.Packer{Dst: dst}
+	for _, frame := range ranges {
+		packer.Put(uint64(frame.Len-least), width)
 	}
-	return p.Bytes()
+	return packer.Bytes()
 }

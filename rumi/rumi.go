@@ -34,8 +34,8 @@ import (
 // Codecs returns the decompressor of the frames: the standard codecs of OpenZL, and the codecs of geozl, which
 // writers of generation 2 use.
 func Codecs() chunk.Codecs {
-	o := openzl.Options{Custom: geozl.Codecs()}
-	return chunk.Codecs{chunk.OpenZL: func() chunk.Decompressor { return frames{openzl.NewDecoder(o)} }}
+	options := openzl.Options{Custom: geozl.Codecs()}
+	return chunk.Codecs{chunk.OpenZL: func() chunk.Decompressor { return frames{openzl.NewDecoder(options)} }}
 }
 
 // frames decodes frames of one output.
@@ -81,8 +81,8 @@ func IsBlob(b []byte) bool {
 	if len(b) < 4 {
 		return false
 	}
-	m := binary.LittleEndian.Uint32(b)
-	return m == blobMagic || m == cutMagic || m == blob2Magic
+	magic := binary.LittleEndian.Uint32(b)
+	return magic == blobMagic || magic == cutMagic || magic == blob2Magic
 }
 
 // Parse reads a header blob of any generation, without any I/O. All numbers are little-endian:
@@ -135,11 +135,11 @@ func ParseLimit(b []byte, maxChunk int) (*Header, error) {
 	if len(b) < blobHead {
 		return bad(0, "%d bytes", len(b))
 	}
-	if m := le.Uint32(b); m != blobMagic && m != cutMagic {
-		return bad(0, "magic %#x", m)
+	if magic := le.Uint32(b); magic != blobMagic && magic != cutMagic {
+		return bad(0, "magic %#x", magic)
 	}
-	if v := le.Uint16(b[4:]); v != blobVersion {
-		return nil, fault.New(fault.Unsupported, "header blob", 4, "version %d", v)
+	if version := le.Uint16(b[4:]); version != blobVersion {
+		return nil, fault.New(fault.Unsupported, "header blob", 4, "version %d", version)
 	}
 	index, err := blobGrid(b, 1)
 	if err != nil {
@@ -147,19 +147,20 @@ func ParseLimit(b []byte, maxChunk int) (*Header, error) {
 	}
 	counts := b[blobHead:]
 	tiles := int64(index.Across()) * int64(index.Down()) // below 2^62
-	if n := len(counts) / 4; len(counts)%4 != 0 || tiles > int64(n) || tiles*int64(index.Bands) != int64(n) {
+	frames := int64(len(counts) / 4)
+	if len(counts)%4 != 0 || tiles > frames || tiles*int64(index.Bands) != frames {
 		return bad(blobHead, "%d bytes of counts for %d positions with %d bands", len(counts), tiles, index.Bands)
 	}
 	index.Ranges = make([]chunk.Range, len(counts)/4)
 	off := int64(le.Uint32(b[22:]))
 	// No overflow of off, since there are fewer than 2^31 frames of less than 4 GiB.
 	for i := range index.Ranges {
-		n := int64(le.Uint32(counts[4*i:]))
-		if n == 0 {
+		size := int64(le.Uint32(counts[4*i:]))
+		if size == 0 {
 			return bad(int64(blobHead+4*i), "frame %d is empty", i)
 		}
-		index.Ranges[i] = chunk.Range{Off: off, Len: n}
-		off += n
+		index.Ranges[i] = chunk.Range{Off: off, Len: size}
+		off += size
 	}
 	if err := index.Validate(-1, maxChunk); err != nil {
 		return nil, err
@@ -174,7 +175,8 @@ var ErrEither error = fault.New(fault.Unsupported, "header blob", 14,
 // parseEither reads a blob of generation 2 or 3.
 func parseEither(b []byte, maxChunk int) (*Header, error) {
 	if len(b) >= 18 && binary.LittleEndian.Uint16(b[16:]) == 0 {
-		return parsePacked(b, 3, maxChunk) // in generation 2 tiles without height
+		// Not of generation 2, because its tiles would have no height.
+		return parsePacked(b, 3, maxChunk)
 	}
 	header, err := parsePacked(b, 2, maxChunk)
 	later, err3 := parsePacked(b, 3, maxChunk)
@@ -193,12 +195,12 @@ func blobGrid(b []byte, generation int) (*chunk.Index, error) {
 		return nil, fault.New(fault.Corrupt, "header blob", off, format, args...)
 	}
 	le := binary.LittleEndian
-	w, h := le.Uint32(b[6:]), le.Uint32(b[10:])
-	if w < 1 || w > chunk.MaxSide || h < 1 || h > chunk.MaxSide {
-		return bad(6, "image of %d by %d pixels", h, w)
+	width, height := le.Uint32(b[6:]), le.Uint32(b[10:])
+	if width < 1 || width > chunk.MaxSide || height < 1 || height > chunk.MaxSide {
+		return bad(6, "image of %d by %d pixels", height, width)
 	}
 	index := newIndex(generation)
-	index.Width, index.Height = int(w), int(h)
+	index.Width, index.Height = int(width), int(height)
 	pos := shift(generation)
 	index.ChunkW, index.ChunkH, index.Bands = int(le.Uint16(b[pos+14:])), int(le.Uint16(b[pos+16:])),
 		int(le.Uint16(b[pos+18:]))
@@ -258,8 +260,8 @@ func appendBlob(dst []byte, x *chunk.Index) []byte {
 	le := binary.LittleEndian
 	dst = appendGrid(dst, x, blobMagic, 1)
 	dst = le.AppendUint32(dst, uint32(x.Ranges[0].Off))
-	for _, r := range x.Ranges {
-		dst = le.AppendUint32(dst, uint32(r.Len))
+	for _, frame := range x.Ranges {
+		dst = le.AppendUint32(dst, uint32(frame.Len))
 	}
 	return dst
 }

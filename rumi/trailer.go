@@ -73,20 +73,21 @@ func readTrailer(ctx context.Context, f *ifd.File, off int64, bands, steps int) 
 	if err != nil {
 		return nil, err
 	}
-	t, err := parseTrailer(data, bands, steps)
-	return t, fault.WithPart(err, "", off)
+	trailer, err := parseTrailer(data, bands, steps)
+	return trailer, fault.WithPart(err, "", off)
 }
 
 // parseTrailer reads a trailer. Any other form than append writes is corrupt.
-func parseTrailer(b []byte, bands, steps int) (*Trailer, error) {
-	p := trailerParser{cursor.Cursor{B: b, Part: "trailer"}}
-	trailer := p.trailer(bands, steps)
-	p.End()
-	if p.Err != nil {
-		return nil, p.Err
+func parseTrailer(data []byte, bands, steps int) (*Trailer, error) {
+	parser := trailerParser{cursor.Cursor{B: data, Part: "trailer"}}
+	trailer := parser.trailer(bands, steps)
+	parser.End()
+	if parser.Err != nil {
+		return nil, parser.Err
 	}
+	// Writing it again finds every other form, which avoids a check of each field.
 	again, err := trailer.append(nil, bands, steps)
-	if err != nil || !bytes.Equal(again, b) {
+	if err != nil || !bytes.Equal(again, data) {
 		return nil, fault.New(fault.Corrupt, "trailer", 0, "not the shortest form of its names and times")
 	}
 	return trailer, nil
@@ -95,15 +96,15 @@ func parseTrailer(b []byte, bands, steps int) (*Trailer, error) {
 type trailerParser struct{ cursor.Cursor }
 
 func (p *trailerParser) u16() int {
-	if b := p.Bytes(2); b != nil {
-		return int(binary.LittleEndian.Uint16(b))
+	if field := p.Bytes(2); field != nil {
+		return int(binary.LittleEndian.Uint16(field))
 	}
 	return 0
 }
 
 func (p *trailerParser) u32() uint32 {
-	if b := p.Bytes(4); b != nil {
-		return binary.LittleEndian.Uint32(b)
+	if field := p.Bytes(4); field != nil {
+		return binary.LittleEndian.Uint32(field)
 	}
 	return 0
 }
@@ -114,8 +115,8 @@ func (p *trailerParser) trailer(bands, steps int) *Trailer {
 	if p.Err == nil && magic != tailMagic && magic != timeMagic {
 		p.Fail(fault.Corrupt, "magic %#x", magic)
 	}
-	if v := p.u16(); p.Err == nil && v != trailerVersion {
-		p.Fail(fault.Unsupported, "version %d", v)
+	if version := p.u16(); p.Err == nil && version != trailerVersion {
+		p.Fail(fault.Unsupported, "version %d", version)
 	}
 	if magic == tailMagic {
 		// A name takes at least three bytes, so that memory follows from the bytes of the file.
@@ -143,32 +144,32 @@ func (p *trailerParser) times(t *Trailer, steps int) {
 		return
 	}
 	t.Kind = kind
-	n := kind.counts(steps)
-	u := cursor.Unpacker{Src: p.Bytes((n*width + 7) / 8)} // n is below 2^22
+	count := kind.counts(steps)
+	packed := cursor.Unpacker{Src: p.Bytes((count*width + 7) / 8)} // count is below 2^22
 	if p.Err != nil {
 		return
 	}
 	largest := int64(maxTime) / scale
-	inRange := func(v int64) bool { return -largest <= v && v <= largest }
+	inRange := func(seconds int64) bool { return -largest <= seconds && seconds <= largest }
 	if !inRange(epoch) || !inRange(step) {
 		p.Fail(fault.Corrupt, "times from %d on in steps of %d", epoch, step)
 		return
 	}
-	t.Times = make([]int64, n)
+	t.Times = make([]int64, count)
 	for i := range t.Times {
-		hi, lo := bits.Mul64(uint64(max(step, -step)), uint64(i))
-		residual := cursor.Unzigzag(u.Get(width))
-		v := epoch
+		high, low := bits.Mul64(uint64(max(step, -step)), uint64(i))
+		residual := cursor.Unzigzag(packed.Get(width))
+		seconds := epoch
 		// In these bounds the sum of the three is below 2^63.
-		fits := hi == 0 && lo <= uint64(2*largest) && -2*largest <= residual && residual <= 2*largest
+		fits := high == 0 && low <= uint64(2*largest) && -2*largest <= residual && residual <= 2*largest
 		if fits {
-			v += int64(i)*step + residual
+			seconds += int64(i)*step + residual
 		}
-		if !fits || !inRange(v) {
+		if !fits || !inRange(seconds) {
 			p.Fail(fault.Corrupt, "time %d overflows", i)
 			return
 		}
-		t.Times[i] = v * scale
+		t.Times[i] = seconds * scale
 	}
 }
 
@@ -188,12 +189,12 @@ func (t *Trailer) check(bands, steps int) error {
 	if t.Kind > Instant || t.Kind == UndefinedTime && t.Bands != nil {
 		return fmt.Errorf("rumi: times of kind %s", t.Kind)
 	}
-	if n := t.Kind.counts(steps); len(t.Times) != n {
-		return fmt.Errorf("rumi: %d times of %d steps of kind %s: there must be %d", len(t.Times), steps, t.Kind, n)
+	if want := t.Kind.counts(steps); len(t.Times) != want {
+		return fmt.Errorf("rumi: %d times of %d steps of kind %s: there must be %d", len(t.Times), steps, t.Kind, want)
 	}
-	for i, v := range t.Times {
-		if v < -maxTime || v > maxTime {
-			return fmt.Errorf("rumi: time %d is %d seconds: it must be within 2^60", i, v)
+	for i, seconds := range t.Times {
+		if seconds < -maxTime || seconds > maxTime {
+			return fmt.Errorf("rumi: time %d is %d seconds: it must be within 2^60", i, seconds)
 		}
 	}
 	return nil
@@ -246,38 +247,39 @@ func (t *Trailer) append(dst []byte, bands, steps int) ([]byte, error) {
 		scale = day
 	}
 	epoch, step := int64(0), int64(0)
-	n := len(t.Times)
-	if n > 0 {
+	count := len(t.Times)
+	if count > 0 {
 		epoch = t.Times[0] / scale
 	}
-	if n > 1 {
-		step = nearest(t.Times[n-1]/scale-epoch, int64(n-1))
+	if count > 1 {
+		step = nearest(t.Times[count-1]/scale-epoch, int64(count-1))
 	}
-	residuals := make([]uint64, n)
+	residuals := make([]uint64, count)
 	width := 0
-	for i, v := range t.Times {
-		residuals[i] = cursor.Zigzag(v/scale - epoch - int64(i)*step) // no overflow, by maxTime
+	for i, seconds := range t.Times {
+		residuals[i] = cursor.Zigzag(seconds/scale - epoch - int64(i)*step) // no overflow, by maxTime
 		width = max(width, bits.Len64(residuals[i]))
 	}
 	dst = append(dst, byte(t.Kind), byte(width))
 	dst = le.AppendUint64(dst, uint64(epoch))
 	dst = le.AppendUint64(dst, uint64(step))
 	dst = le.AppendUint32(dst, uint32(scale))
-	p := cursor.Packer{Dst: dst}
-	for _, r := range residuals {
-		p.Put(r, width)
+	packer := cursor.Packer{Dst: dst}
+	for _, residual := range residuals {
+		packer.Put(residual, width)
 	}
-	return p.Bytes(), nil
+	return packer.Bytes(), nil
 }
 
 // nearest returns v / n, rounded to the nearest whole number, halves upward. v is below 2^61 and n below 2^22.
 func nearest(v, n int64) int64 {
 	v = 2*v + n
-	q := v / (2 * n)
-	if v%(2*n) < 0 { // Go rounds towards 0, and this needs the floor
-		q--
+	quotient := v / (2 * n)
+	// Go rounds towards 0, but halves go up, which needs to be a floor.
+	if v%(2*n) < 0 {
+		quotient--
 	}
-	return q
+	return quotient
 }
 
 // ParseTimes reads times as ISO 8601 writes them, in UTC where they name no zone: instants ("2024-05-06",
@@ -301,7 +303,7 @@ func ParseTimes(texts []string) (kind TimeKind, seconds []int64, err error) {
 			}
 			seconds = append(seconds, when.Unix())
 		}
-		if n := len(seconds); timeKind == Interval && seconds[n-1] < seconds[n-2] {
+		if last := len(seconds); timeKind == Interval && seconds[last-1] < seconds[last-2] {
 			return 0, nil, fmt.Errorf("time is %q: it ends before it begins", text)
 		}
 	}

@@ -91,8 +91,8 @@ func (u Unit) fileOrder(x *chunk.Index) []chunk.Range {
 		return x.Ranges
 	}
 	out := make([]chunk.Range, len(x.Ranges))
-	for i, r := range x.Ranges {
-		out[u.frame(x, i)] = r
+	for i, frame := range x.Ranges {
+		out[u.frame(x, i)] = frame
 	}
 	return out
 }

@@ -146,9 +146,9 @@ func (c *Cuts) Bytes(i int) int { return c.x.StoredBytes(c.unit.chunk(c.x, i)) }
 // of interleaved planes a row has the samples of all planes.
 func (c *Cuts) Rows(i int) (h, w int) {
 	i = c.unit.chunk(c.x, i)
-	b, h, w := c.x.Stored(i)
-	s := c.x.Strides(i)
-	return b * h / s.X, w * s.X
+	planes, h, w := c.x.Stored(i)
+	strides := c.x.Strides(i)
+	return planes * h / strides.X, w * strides.X
 }
 
 // Check returns an error unless samples of fewer than 8 bits have zeros above them.
@@ -217,16 +217,16 @@ func tiles2(pixels []byte, l Layout) ([][]byte, Layout, error) {
 // cut copies the box of chunk i to the upper left of its planes.
 func cut(tile, pixels []byte, x *chunk.Index, i int) {
 	box, size, strides := x.Box(i), x.DType.Size(), x.Strides(i)
-	for b := box.B0; b < box.B1; b++ {
+	for band := box.B0; band < box.B1; band++ {
 		for y := box.Y0; y < box.Y1; y++ {
-			row := pixels[((b*x.Height+y)*x.Width+box.X0)*size:][:(box.X1-box.X0)*size]
-			dst := tile[(strides.Plane(b-box.B0)+(y-box.Y0)*strides.Y)*size:]
+			row := pixels[((band*x.Height+y)*x.Width+box.X0)*size:][:(box.X1-box.X0)*size]
+			dst := tile[(strides.Plane(band-box.B0)+(y-box.Y0)*strides.Y)*size:]
 			if strides.X == 1 {
 				copy(dst, row)
 				continue
 			}
-			for k := 0; k < len(row); k += size {
-				copy(dst[k*strides.X:k*strides.X+size], row[k:k+size])
+			for pixel := 0; pixel < len(row); pixel += size {
+				copy(dst[pixel*strides.X:pixel*strides.X+size], row[pixel:pixel+size])
 			}
 		}
 	}
@@ -240,8 +240,8 @@ func Write(w io.Writer, frames [][]byte, l Layout) (blob []byte, err error) {
 		return nil, err
 	}
 	counts := make([]int64, len(frames))
-	for i, f := range frames {
-		counts[i] = int64(len(f))
+	for i, frame := range frames {
+		counts[i] = int64(len(frame))
 	}
 	head, blob, err := Head(counts, l)
 	if err != nil {
@@ -250,8 +250,8 @@ func Write(w io.Writer, frames [][]byte, l Layout) (blob []byte, err error) {
 	if _, err := w.Write(head); err != nil {
 		return nil, err
 	}
-	for _, f := range frames {
-		if _, err := w.Write(f); err != nil {
+	for _, frame := range frames {
+		if _, err := w.Write(frame); err != nil {
 			return nil, err
 		}
 	}
@@ -286,6 +286,7 @@ func Head(counts []int64, l Layout) (head, blob []byte, err error) {
 		return nil, nil, fmt.Errorf("rumi: %d frames for %d tiles", len(counts), n)
 	}
 	const dir = 16
+	// The arrays hold zeros at first, because the offsets follow from the size of the directory.
 	fields, err := l.fields(index, n)
 	if err != nil {
 		return nil, nil, err

@@ -17,7 +17,8 @@ func LocalRows(g, world int) int {
 	if g <= 0 {
 		return 0
 	}
-	return (g-1)/world + 1 // (g+world-1)/world would overflow
+	// (g+world-1)/world would overflow.
+	return (g-1)/world + 1
 }
 
 // CheckRank returns an error if rank is not one of world ranks.

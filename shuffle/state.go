@@ -73,7 +73,8 @@ func (p *Parts) UnmarshalJSON(b []byte) error {
 // values returns the parts by name, each as JSON.
 func (p Parts) values() map[string]json.RawMessage {
 	var m map[string]json.RawMessage
-	_ = json.Unmarshal([]byte(p), &m) // cannot fail, because NewParts or UnmarshalJSON wrote p
+	// This cannot fail, because NewParts or UnmarshalJSON wrote p.
+	_ = json.Unmarshal([]byte(p), &m)
 	return m
 }
 

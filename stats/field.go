@@ -154,11 +154,11 @@ func makeNoData(d chunk.DType, value *float64, bits *uint64) noData {
 		if made.nan || number != math.Trunc(number) || number < lo || number >= hi {
 			return noData{}
 		}
-		u := uint64(int64(number))
+		pattern := uint64(int64(number))
 		if number >= 1<<63 {
-			u = uint64(number)
+			pattern = uint64(number)
 		}
-		made.bits, made.key = uint16(u), keyOf(d, u)
+		made.bits, made.key = uint16(pattern), keyOf(d, pattern)
 		if d.Size() == 1 {
 			made.bits &= 0xff
 		}

@@ -77,8 +77,8 @@ func (f *FieldReport) Normalizer(kind string, bands []int) (scale, offset []floa
 // are not there, as only those that were asked for are.
 func (f *FieldReport) Places(bands []int) (places []int, err error) {
 	if bands == nil {
-		for i, b := range f.Bands {
-			if f.Picked && b.Number() != i {
+		for i, band := range f.Bands {
+			if f.Picked && band.Number() != i {
 				return nil, fmt.Errorf("they are of bands that were picked: pick the bands here, too")
 			}
 			places = append(places, i)
@@ -120,17 +120,17 @@ func (b *Band) anchor(kind string) (zero, unit float64, err error) {
 		if b.Min == nil || b.Max == nil {
 			return 0, 0, bad
 		}
-		lo, err := b.Min.Float64()
+		least, err := b.Min.Float64()
 		if err != nil {
 			return 0, 0, err
 		}
-		hi, err := b.Max.Float64()
-		return lo, hi - lo, err
+		most, err := b.Max.Float64()
+		return least, most - least, err
 	}
-	lo, ok1 := b.Percentiles["2.5"]
-	hi, ok2 := b.Percentiles["98.5"]
+	low, ok1 := b.Percentiles["2.5"]
+	high, ok2 := b.Percentiles["98.5"]
 	if !ok1 || !ok2 {
 		return 0, 0, bad
 	}
-	return lo, hi - lo, nil
+	return low, high - low, nil
 }

@@ -112,17 +112,17 @@ func parseState(b []byte, most uint64) (f *Field, size uint64, err error) {
 // appendCounts appends the counts that are not 0. The first step is from the one before number first.
 func appendCounts(dst []byte, counts []uint64, first int) []byte {
 	occur := uint64(0)
-	for _, n := range counts {
-		if n > 0 {
+	for _, count := range counts {
+		if count > 0 {
 			occur++
 		}
 	}
 	dst = binary.AppendUvarint(dst, occur)
 	last := first - 1
-	for i, n := range counts {
-		if n > 0 {
+	for i, count := range counts {
+		if count > 0 {
 			dst = binary.AppendUvarint(dst, uint64(i-last))
-			dst = binary.AppendUvarint(dst, n)
+			dst = binary.AppendUvarint(dst, count)
 			last = i
 		}
 	}
@@ -189,12 +189,12 @@ type stateParser struct{ cursor.Cursor }
 
 // count reads a number of samples.
 func (p *stateParser) count() uint64 {
-	n := p.Uvarint()
-	if n > maxCount {
-		p.Fail(fault.Limit, "%d samples, at most %d", n, uint64(maxCount))
+	samples := p.Uvarint()
+	if samples > maxCount {
+		p.Fail(fault.Limit, "%d samples, at most %d", samples, uint64(maxCount))
 		return 0
 	}
-	return n
+	return samples
 }
 
 func (p *stateParser) words(to []uint64) {
@@ -270,8 +270,10 @@ func (a *floats) parseState(p *stateParser) {
 	p.words(ends[:])
 	a.min, a.max = math.Float64frombits(ends[0]), math.Float64frombits(ends[1])
 	finite := !math.IsInf(a.min, 0) && !math.IsInf(a.max, 0)
-	if p.Err == nil && !(a.min <= a.max && finite) || // NaN is not in order
-		a.dtype == chunk.Float32 && (float64(float32(a.min)) != a.min || float64(float32(a.max)) != a.max) {
+	// NaN is not in order, so that the order needs to be asked for, and not its opposite.
+	ordered := a.min <= a.max && finite
+	inexact := a.dtype == chunk.Float32 && (float64(float32(a.min)) != a.min || float64(float32(a.max)) != a.max)
+	if p.Err == nil && !ordered || inexact {
 		p.Fail(fault.Corrupt, "the range %g to %g", a.min, a.max)
 	}
 	pos := -1

@@ -45,27 +45,27 @@ func (d *deflateDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 		}
 		return nil
 	}
-	n, err := d.d.Whole(dst, src[2:])
+	used, err := d.d.Whole(dst, src[2:])
 	switch {
 	case errors.Is(err, inflate.ErrSurplus):
 		return d.padded(dst, src)
 	case err != nil:
 		return badDeflate("%v", err)
 	}
-	return checkDeflate(src[2+n:], inflate.Adler32(dst))
+	return checkDeflate(src[2+used:], inflate.Adler32(dst))
 }
 
 // padded verifies the checksum of a stream that holds more than dst.
 func (d *deflateDecoder) padded(dst, src []byte) error {
-	s, err := d.Stream(bufio.NewReader(bytes.NewReader(src)), 0)
+	stream, err := d.Stream(bufio.NewReader(bytes.NewReader(src)), 0)
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	if err := s.Fill(dst); err != nil {
+	defer stream.Close()
+	if err := stream.Fill(dst); err != nil {
 		return err
 	}
-	return s.End()
+	return stream.End()
 }
 
 func badDeflate(format string, args ...any) error {
@@ -114,7 +114,8 @@ func (packBitsDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 			if n++; min(n, len(dst)) > len(src)-1 {
 				return fault.New(fault.Corrupt, "packbits", fault.NoOffset, "a run of %d bytes passes the end", n)
 			}
-			n = min(n, len(dst)) // because some writers pad the last strip
+			// Some writers pad the last strip, so that more may come out.
+			n = min(n, len(dst))
 			copy(dst, src[1:1+n])
 			src = src[1+n:]
 		case n == -128: // nothing

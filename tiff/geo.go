@@ -67,9 +67,9 @@ func (g *Geo) read(t *ifd.Tags) {
 
 // key returns the value of a GeoKey that is stored in the directory itself.
 func (g *Geo) key(id uint16) (uint16, bool) {
-	for k := g.GeoKeys; len(k) >= 8; k = k[4:] {
-		if k[4] == id && k[5] == 0 {
-			return k[7], true
+	for keys := g.GeoKeys; len(keys) >= 8; keys = keys[4:] {
+		if keys[4] == id && keys[5] == 0 {
+			return keys[7], true
 		}
 	}
 	return 0, false
@@ -78,15 +78,15 @@ func (g *Geo) key(id uint16) (uint16, bool) {
 // IsPoint reports whether the file's tie points or matrix refer to the centres of pixels
 // (RasterPixelIsPoint). Transform refers to corners in both cases.
 func (g *Geo) IsPoint() bool {
-	v, _ := g.key(keyRasterType)
-	return v == rasterPixelIsPoint
+	raster, _ := g.key(keyRasterType)
+	return raster == rasterPixelIsPoint
 }
 
 // IsGeographic reports whether the CRS has latitude and longitude. For a code that package crs does not
 // know it goes by the range: EPSG assigned 4000 to 4999 to geographic CRSs.
 func (g *Geo) IsGeographic() bool {
-	if c, ok := crs.ByCode(g.EPSG); ok {
-		return c.Geographic()
+	if system, ok := crs.ByCode(g.EPSG); ok {
+		return system.Geographic()
 	}
 	if len(g.GeoKeys) == 0 {
 		return g.EPSG >= 4000 && g.EPSG < 5000
@@ -97,16 +97,16 @@ func (g *Geo) IsGeographic() bool {
 
 // IsVertical reports whether the file names a vertical CRS.
 func (g *Geo) IsVertical() bool {
-	v, ok := g.key(keyVerticalCRS)
-	return ok && v != 0
+	code, ok := g.key(keyVerticalCRS)
+	return ok && code != 0
 }
 
 // Citation returns the name of the CRS in the file: the first citation among the projected CRS's,
 // the general one, and the geographic CRS's.
 func (g *Geo) Citation() string {
 	for _, id := range [...]uint16{keyProjectedCitation, keyCitation, keyGeographicCitation} {
-		if s := g.citation(id); s != "" {
-			return s
+		if name := g.citation(id); name != "" {
+			return name
 		}
 	}
 	return ""
@@ -114,13 +114,13 @@ func (g *Geo) Citation() string {
 
 // citation returns the string of a GeoKey, or "".
 func (g *Geo) citation(id uint16) string {
-	for k := g.GeoKeys; len(k) >= 8; k = k[4:] {
-		if k[4] != id || k[5] != ifd.TagGeoASCII {
+	for keys := g.GeoKeys; len(keys) >= 8; keys = keys[4:] {
+		if keys[4] != id || keys[5] != ifd.TagGeoASCII {
 			continue
 		}
-		if pos, n := int(k[7]), int(k[6]); pos <= len(g.GeoASCII) && n <= len(g.GeoASCII)-pos {
-			if s := strings.TrimSpace(strings.TrimRight(g.GeoASCII[pos:pos+n], "|\x00")); s != "" {
-				return s
+		if pos, size := int(keys[7]), int(keys[6]); pos <= len(g.GeoASCII) && size <= len(g.GeoASCII)-pos {
+			if text := strings.TrimSpace(strings.TrimRight(g.GeoASCII[pos:pos+size], "|\x00")); text != "" {
+				return text
 			}
 		}
 	}
@@ -129,26 +129,27 @@ func (g *Geo) citation(id uint16) string {
 
 // setTransform sets the transform from a full matrix, or from a scale and the first tie point.
 func (g *Geo) setTransform(scale, tie, matrix []float64) {
-	t := &g.Transform
+	transform := &g.Transform
 	switch {
 	case len(matrix) == 16:
-		*t = [6]float64{matrix[3], matrix[0], matrix[1], matrix[7], matrix[4], matrix[5]}
+		*transform = [6]float64{matrix[3], matrix[0], matrix[1], matrix[7], matrix[4], matrix[5]}
 	case len(scale) >= 2 && scale[0] != 0 && scale[1] != 0 && len(tie) >= 6:
 		// As in GDAL, rows run to the south for both signs, because some writers store the wrong one.
 		down := math.Abs(scale[1])
-		*t = [6]float64{tie[3] - tie[0]*scale[0], scale[0], 0, tie[4] + tie[1]*down, 0, -down}
+		*transform = [6]float64{tie[3] - tie[0]*scale[0], scale[0], 0, tie[4] + tie[1]*down, 0, -down}
 	default:
 		return
 	}
 	// A tie point or matrix that refers to the centre of a pixel is moved to its corner, so that the rest
 	// of chaski needs to know one convention only.
-	if v, _ := g.key(keyRasterType); v == rasterPixelIsPoint {
-		t[0] -= (t[1] + t[2]) / 2
-		t[3] -= (t[4] + t[5]) / 2
+	if raster, _ := g.key(keyRasterType); raster == rasterPixelIsPoint {
+		transform[0] -= (transform[1] + transform[2]) / 2
+		transform[3] -= (transform[4] + transform[5]) / 2
 	}
-	for _, v := range t {
-		if math.IsNaN(v) || math.IsInf(v, 0) { // GDAL reads it, but it places no pixel, and JSON has no such number
-			*t = [6]float64{}
+	for _, number := range transform {
+		// GDAL reads such a transform. It is left out here, because it places no pixel, and JSON has no such number.
+		if math.IsNaN(number) || math.IsInf(number, 0) {
+			*transform = [6]float64{}
 			return
 		}
 	}
@@ -169,17 +170,19 @@ func (g *Geo) Fields() []ifd.Field {
 		keys = []uint16{1, 1, 0, 3, keyModelType, 0, 1, model, keyRasterType, 0, 1, 1, id, 0, 1, uint16(g.EPSG)}
 	}
 	if g.HasTransform {
-		t := g.Transform
-		if v, _ := g.key(keyRasterType); v == rasterPixelIsPoint {
-			t[0] += (t[1] + t[2]) / 2
-			t[3] += (t[4] + t[5]) / 2
+		transform := g.Transform
+		if raster, _ := g.key(keyRasterType); raster == rasterPixelIsPoint {
+			transform[0] += (transform[1] + transform[2]) / 2
+			transform[3] += (transform[4] + transform[5]) / 2
 		}
-		if t[2] == 0 && t[4] == 0 && t[5] < 0 {
+		if transform[2] == 0 && transform[4] == 0 && transform[5] < 0 {
 			fields = append(fields,
-				ifd.Doubles(ifd.TagPixelScale, t[1], -t[5], 0), ifd.Doubles(ifd.TagTiepoint, 0, 0, 0, t[0], t[3], 0))
+				ifd.Doubles(ifd.TagPixelScale, transform[1], -transform[5], 0),
+				ifd.Doubles(ifd.TagTiepoint, 0, 0, 0, transform[0], transform[3], 0))
 		} else {
 			fields = append(fields, ifd.Doubles(ifd.TagTransformation,
-				t[1], t[2], 0, t[0], t[4], t[5], 0, t[3], 0, 0, 0, 0, 0, 0, 0, 1))
+				transform[1], transform[2], 0, transform[0], transform[4], transform[5], 0, transform[3],
+				0, 0, 0, 0, 0, 0, 0, 1))
 		}
 	}
 	if len(keys) > 0 {

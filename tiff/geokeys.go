@@ -81,8 +81,8 @@ func (g *Geo) parameters() string {
 	if base < 1024 || base >= userDefined { // undefined, obsolete or private
 		base = uint16(g.base())
 	}
-	if d, ok := g.definition(int(base)); ok {
-		return d.String()
+	if definition, ok := g.definition(int(base)); ok {
+		return definition.String()
 	}
 	return ""
 }
@@ -90,9 +90,9 @@ func (g *Geo) parameters() string {
 // base returns the code of a geographic CRS that the file describes by its datum: by the code of the datum,
 // or by the name of the datum or the CRS. It returns 0 if none is known.
 func (g *Geo) base() int {
-	if n, _ := g.key(keyGeodeticDatum); n != 0 && n < userDefined {
-		if c, ok := crs.ByDatum(strconv.Itoa(int(n))); ok {
-			return c.Code()
+	if datum, _ := g.key(keyGeodeticDatum); datum != 0 && datum < userDefined {
+		if system, ok := crs.ByDatum(strconv.Itoa(int(datum))); ok {
+			return system.Code()
 		}
 	}
 	name := g.citation(keyGeographicCitation)
@@ -100,8 +100,8 @@ func (g *Geo) base() int {
 		name = after
 	}
 	name, _, _ = strings.Cut(name, "|")
-	if c, ok := crs.ByDatum(name); ok && c.Code() < userDefined {
-		return c.Code()
+	if system, ok := crs.ByDatum(name); ok && system.Code() < userDefined {
+		return system.Code()
 	}
 	return 0
 }
@@ -127,16 +127,16 @@ func (g *Geo) checked(code, base int) int {
 	if known {
 		definition.Values["unit"] = unit
 	}
-	if c, ok := definition.Match(); ok && c.Code() < userDefined {
-		return c.Code()
+	if match, ok := definition.Match(); ok && match.Code() < userDefined {
+		return match.Code()
 	}
 	return 0
 }
 
 // unit returns the length of the unit of x and y in metres. known is false if no key says it.
 func (g *Geo) unit() (metres float64, known bool) {
-	v, _ := g.key(keyLinearUnits)
-	switch v {
+	code, _ := g.key(keyLinearUnits)
+	switch code {
 	case 9001:
 		return 1, true
 	case 9002:
@@ -153,10 +153,10 @@ func (g *Geo) unit() (metres float64, known bool) {
 
 // double returns the value of a GeoKey that is a float64.
 func (g *Geo) double(id uint16) (float64, bool) {
-	for k := g.GeoKeys; len(k) >= 8; k = k[4:] {
-		if k[4] == id && k[5] == ifd.TagGeoDoubles && k[6] == 1 && int(k[7]) < len(g.GeoDoubles) {
-			v := g.GeoDoubles[k[7]]
-			return v, !math.IsNaN(v) && !math.IsInf(v, 0)
+	for keys := g.GeoKeys; len(keys) >= 8; keys = keys[4:] {
+		if keys[4] == id && keys[5] == ifd.TagGeoDoubles && keys[6] == 1 && int(keys[7]) < len(g.GeoDoubles) {
+			number := g.GeoDoubles[keys[7]]
+			return number, !math.IsNaN(number) && !math.IsInf(number, 0)
 		}
 	}
 	return 0, false
@@ -188,8 +188,8 @@ func (g *Geo) definition(base int) (d crs.Definition, ok bool) {
 		d.Datum = g.citation(keyGeographicCitation)
 		d.A, _ = g.double(keySemiMajor)
 		if d.RF, ok = g.double(keyInverseFlat); !ok {
-			if b, has := g.double(keySemiMinor); has && b != d.A {
-				d.RF = d.A / (d.A - b)
+			if minor, has := g.double(keySemiMinor); has && minor != d.A {
+				d.RF = d.A / (d.A - minor)
 			}
 		}
 	}
@@ -199,11 +199,11 @@ func (g *Geo) definition(base int) (d crs.Definition, ok bool) {
 		south := zone > 16100
 		if zone %= 100; zone >= 1 && zone <= 60 {
 			d.Projection = "tmerc"
-			v := map[string]float64{"lon_0": float64(zone)*6 - 183, "k_0": 0.9996, "x_0": 500_000, "unit": unit}
+			values := map[string]float64{"lon_0": float64(zone)*6 - 183, "k_0": 0.9996, "x_0": 500_000, "unit": unit}
 			if south {
-				v["y_0"] = 10_000_000
+				values["y_0"] = 10_000_000
 			}
-			d.Values = v
+			d.Values = values
 			return d, true
 		}
 	}
@@ -214,15 +214,16 @@ func (g *Geo) definition(base int) (d crs.Definition, ok bool) {
 	// In ascending order, because GDAL takes the lower of two keys with one meaning.
 	for _, id := range slices.Sorted(maps.Keys(methodKeys)) {
 		name := methodKeys[id]
-		v, ok := g.double(id)
+		value, ok := g.double(id)
 		if !ok {
 			continue
 		}
 		if name == "x_0" || name == "y_0" {
-			v *= unit
+			value *= unit
 		}
-		if d.Values[name] == 0 { // because some writers store zeros for keys that they do not use
-			d.Values[name] = v
+		// A zero may be replaced, because some writers store zeros for keys that they do not use.
+		if d.Values[name] == 0 {
+			d.Values[name] = value
 		}
 	}
 	d.Canonical()

@@ -28,7 +28,7 @@ var lercTypes = map[chunk.DType]lerc.Type{
 // lerc reads the parameters of LERC. libtiff leaves an alpha band of bytes out of a blob, and makes it from
 // the blob's mask, if it has no values but 0 and 255 there.
 func (p *parser) lerc(x *chunk.Index) {
-	v, extra := p.Uints(ifd.TagLercParameters), p.Uints(ifd.TagExtraSamples)
+	params, extra := p.Uints(ifd.TagLercParameters), p.Uints(ifd.TagExtraSamples)
 	if p.Err != nil {
 		return
 	}
@@ -36,17 +36,19 @@ func (p *parser) lerc(x *chunk.Index) {
 		p.Fail(fault.Unsupported, ifd.TagBitsPerSample, "LERC of %s samples", x.DType)
 		return
 	}
-	if v.Len() < 2 || v.Uint(1) > lercZstd {
+	if params.Len() < 2 || params.Uint(1) > lercZstd {
 		p.Fail(fault.Unsupported, ifd.TagLercParameters,
-			"compression LERC: %d parameters, or an unknown additional compression", v.Len())
+			"compression LERC: %d parameters, or an unknown additional compression", params.Len())
 		return
 	}
 	const unassociated = 2
 	alpha := byte(0)
-	if n := extra.Len(); x.DType == chunk.Uint8 && x.ChunkB > 1 && n > 0 && extra.Uint(n-1) == unassociated {
-		alpha = 1
+	if count := extra.Len(); x.DType == chunk.Uint8 && x.ChunkB > 1 && count > 0 {
+		if extra.Uint(count-1) == unassociated {
+			alpha = 1
+		}
 	}
-	x.Params = []byte{byte(v.Uint(1)), alpha}
+	x.Params = []byte{byte(params.Uint(1)), alpha}
 }
 
 // lercDecoder reads LERC, with or without deflate or zstd around the blob.

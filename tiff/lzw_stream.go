@@ -30,25 +30,26 @@ type lzwEntry struct {
 
 // Stream implements chunk.StreamDecompressor.
 func (*lzwDecoder) Stream(src *bufio.Reader, _ int) (chunk.Stream, error) {
-	s := &lzwStream{src: src, width: 9, next: lzwFirst, before: -1}
+	stream := &lzwStream{src: src, width: 9, next: lzwFirst, before: -1}
 	for i := range lzwClear {
-		s.table[i] = lzwEntry{first: byte(i), last: byte(i), length: 1}
+		stream.table[i] = lzwEntry{first: byte(i), last: byte(i), length: 1}
 	}
 	// If src has fewer bytes or fails, Fill finds that again.
 	if head, _ := src.Peek(2); len(head) == 2 && oldLZW(head) {
 		return nil, errOldLZW()
 	}
-	return s, nil
+	return stream, nil
 }
 
 // Fill implements chunk.Stream.
 func (s *lzwStream) Fill(p []byte) error {
-	n := copy(p, s.pending)
-	s.pending = s.pending[n:]
-	for n < len(p) {
-		got, goesOn := s.decode(p[n:])
-		if n += got; !goesOn {
-			return fault.New(fault.Corrupt, "lzw", fault.NoOffset, "ends or breaks off after %d of %d bytes", n, len(p))
+	filled := copy(p, s.pending)
+	s.pending = s.pending[filled:]
+	for filled < len(p) {
+		got, goesOn := s.decode(p[filled:])
+		if filled += got; !goesOn {
+			return fault.New(fault.Corrupt, "lzw", fault.NoOffset, "ends or breaks off after %d of %d bytes", filled,
+				len(p))
 		}
 	}
 	return nil
@@ -80,32 +81,32 @@ func (s *lzwStream) decode(p []byte) (out int, more bool) {
 		added := before >= 0 && next < lzwMax
 		if added {
 			// The code may be the new entry itself, so that its first byte must be known before its last.
-			b := &s.table[before]
-			s.table[next] = lzwEntry{prefix: uint16(before), length: b.length + 1, first: b.first}
+			prefix := &s.table[before]
+			s.table[next] = lzwEntry{prefix: uint16(before), length: prefix.length + 1, first: prefix.first}
 			next++
 		}
 		if code == lzwEnd || code >= next {
 			more = false
 			break
 		}
-		e := &s.table[code]
+		entry := &s.table[code]
 		if added {
-			s.table[next-1].last = e.first
+			s.table[next-1].last = entry.first
 		}
-		n := int(e.length)
+		length := int(entry.length)
 		dst := p[out:]
-		if n > len(dst) {
-			dst = s.text[:n]
+		if length > len(dst) {
+			dst = s.text[:length]
 		}
-		for i, pos := n-1, code; i >= 0; i-- {
+		for i, pos := length-1, code; i >= 0; i-- {
 			dst[i] = s.table[pos&(lzwMax-1)].last
 			pos = int(s.table[pos&(lzwMax-1)].prefix)
 		}
-		if n > len(p)-out {
+		if length > len(p)-out {
 			fits := copy(p[out:], dst)
-			s.pending, n = dst[fits:], fits
+			s.pending, length = dst[fits:], fits
 		}
-		out, before = out+n, code
+		out, before = out+length, code
 		if next >= 1<<width-1 && width < 12 {
 			width++
 		}

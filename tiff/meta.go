@@ -63,24 +63,24 @@ func ReadMeta(ctx context.Context, f *ifd.File) (Meta, error) {
 	directory := &f.Dirs[0]
 	meta := Meta{BigTIFF: f.Big, BigEndian: f.BigEndian, IFDs: len(f.Dirs), ChainErr: f.ChainErr, Ghost: ghost(f)}
 	meta.Tiled = directory.Find(ifd.TagTileWidth) != nil
-	t := parser{f.Tags(ctx, directory)}
-	short := func(tag uint16, absent uint64) uint16 { return uint16(min(t.Uint(tag, absent), math.MaxUint16)) }
+	tags := parser{f.Tags(ctx, directory)}
+	short := func(tag uint16, absent uint64) uint16 { return uint16(min(tags.Uint(tag, absent), math.MaxUint16)) }
 	meta.Compression, meta.Predictor = short(ifd.TagCompression, compNone), short(ifd.TagPredictor, 1)
 	meta.Planar, meta.Photometric = short(ifd.TagPlanarConfig, 1), short(ifd.TagPhotometric, 0)
-	bands := int(short(ifd.TagSamplesPerPixel, t.samplesPerPixel()))
-	if v := t.Value(ifd.TagExtraSamples); v.IsInt() && v.Len() < bands {
-		meta.ExtraSamples = v.Shorts()
+	bands := int(short(ifd.TagSamplesPerPixel, tags.samplesPerPixel()))
+	if extra := tags.Value(ifd.TagExtraSamples); extra.IsInt() && extra.Len() < bands {
+		meta.ExtraSamples = extra.Shorts()
 	}
-	meta.readText(&t.Tags, bands)
+	meta.readText(&tags.Tags, bands)
 	if meta.Interleave == "" {
 		meta.Interleave = "BAND"
 		if meta.Planar == 1 && bands > 1 {
 			meta.Interleave = "PIXEL"
 		}
 	}
-	meta.Geo.read(&t.Tags)
-	if t.Err != nil {
-		return meta, t.Err
+	meta.Geo.read(&tags.Tags)
+	if tags.Err != nil {
+		return meta, tags.Err
 	}
 	return meta, meta.countIFDs(ctx, f)
 }
@@ -105,19 +105,19 @@ func (m *Meta) readText(t *ifd.Tags, bands int) {
 // countIFDs counts the other directories by their NewSubfileType.
 func (m *Meta) countIFDs(ctx context.Context, f *ifd.File) error {
 	for i := range f.Dirs[1:] {
-		v, err := subfileType(ctx, f, &f.Dirs[1+i])
+		kind, err := subfileType(ctx, f, &f.Dirs[1+i])
 		if err != nil {
 			return err
 		}
-		switch v & (subfileReduced | subfileMask) {
+		switch kind & (subfileReduced | subfileMask) {
 		case subfileReduced:
 			m.Overviews++
 			var size [2]int
-			for k, tag := range [...]uint16{ifd.TagImageLength, ifd.TagImageWidth} {
-				t := f.Tags(ctx, &f.Dirs[1+i])
-				size[k] = int(min(t.Uint(tag, 0), chunk.MaxSide+1)) // a broken one is 0, or too large
-				if t.Err != nil && fault.KindOf(t.Err) == 0 {
-					return t.Err
+			for axis, tag := range [...]uint16{ifd.TagImageLength, ifd.TagImageWidth} {
+				tags := f.Tags(ctx, &f.Dirs[1+i])
+				size[axis] = int(min(tags.Uint(tag, 0), chunk.MaxSide+1)) // a broken one is 0, or too large
+				if tags.Err != nil && fault.KindOf(tags.Err) == 0 {
+					return tags.Err
 				}
 			}
 			m.OverviewSizes = append(m.OverviewSizes, size)
@@ -143,12 +143,12 @@ func parseGDALMetadata(text string, bands int) (interleave string, about []Band)
 		if err != nil {
 			return interleave, about
 		}
-		switch t := token.(type) {
+		switch part := token.(type) {
 		case xml.StartElement:
-			item = t.Copy()
+			item = part.Copy()
 			value.Reset()
 		case xml.CharData:
-			value.Write(t)
+			value.Write(part)
 		case xml.EndElement:
 			if item.Name.Local != "Item" {
 				continue
@@ -157,12 +157,13 @@ func parseGDALMetadata(text string, bands int) (interleave string, about []Band)
 			if sample == "" && name == "INTERLEAVE" && attr(item, "domain") == "IMAGE_STRUCTURE" {
 				interleave = strings.TrimSpace(value.String())
 			}
-			if k, err := strconv.Atoi(sample); err == nil && k >= 0 && k < bands && attr(item, "domain") == "" {
+			band, err := strconv.Atoi(sample)
+			if known := err == nil && band >= 0 && band < bands; known && attr(item, "domain") == "" {
 				if about == nil {
 					about = make([]Band, bands)
 				}
 				// GDAL escapes twice, so that one level is left after the XML parser.
-				about[k].set(name, attr(item, "role"), unescape.Replace(value.String()))
+				about[band].set(name, attr(item, "role"), unescape.Replace(value.String()))
 			}
 			item = xml.StartElement{}
 		}
@@ -202,20 +203,20 @@ var (
 
 // DescriptionItems returns the items of GDAL_METADATA that name bands, for FormatGDALMetadata.
 func DescriptionItems(names []string) (items []string) {
-	for i, n := range names {
-		if n != "" {
+	for i, name := range names {
+		if name != "" {
 			items = append(items,
 				fmt.Sprintf("<Item name=\"DESCRIPTION\" sample=\"%d\" role=\"description\">%s</Item>", i,
-					escape.Replace(escape.Replace(n))))
+					escape.Replace(escape.Replace(name))))
 		}
 	}
 	return items
 }
 
 func attr(e xml.StartElement, name string) string {
-	for _, a := range e.Attr {
-		if a.Name.Local == name {
-			return a.Value
+	for _, attribute := range e.Attr {
+		if attribute.Name.Local == name {
+			return attribute.Value
 		}
 	}
 	return ""
@@ -234,15 +235,15 @@ func ghost(f *ifd.File) map[string]string {
 	if !bytes.HasPrefix(data, []byte(ghostKey)) {
 		return nil
 	}
-	m := map[string]string{}
+	items := map[string]string{}
 	for line := range strings.Lines(string(data[:min(len(data), 1024)])) {
-		k, v, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
-		if !ok || strings.Trim(k, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") != "" {
+		key, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		if !ok || strings.Trim(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") != "" {
 			break
 		}
-		m[k] = v
+		items[key] = value
 	}
-	return m
+	return items
 }
 
 // WithNoData returns x with the nodata value of the file, or x itself if the file has none.
@@ -264,29 +265,29 @@ func parseNoData(s string, d chunk.DType) (*float64, *uint64) {
 	if s == "" {
 		return nil, nil
 	}
-	v, err := strconv.ParseFloat(s, 64)
+	value, err := strconv.ParseFloat(s, 64)
 	switch {
 	case strings.HasPrefix(s, "-nan"):
-		v = math.NaN()
-	case err != nil && !math.IsInf(v, 0):
+		value = math.NaN()
+	case err != nil && !math.IsInf(value, 0):
 		return nil, nil
 	}
-	return &v, noDataBits(s, d)
+	return &value, noDataBits(s, d)
 }
 
 // noDataBits returns the bits of a 64-bit integer, or nil if d is another type or s is not an integer.
 func noDataBits(s string, d chunk.DType) *uint64 {
-	var u uint64
+	var bits uint64
 	var err error
 	switch d {
 	case chunk.Int64:
-		var i int64
-		i, err = strconv.ParseInt(s, 10, 64)
-		u = uint64(i)
+		var number int64
+		number, err = strconv.ParseInt(s, 10, 64)
+		bits = uint64(number)
 	case chunk.Uint64:
 		digits, negative := strings.CutPrefix(s, "-")
-		if u, err = strconv.ParseUint(digits, 10, 64); negative && err == nil {
-			u = -u
+		if bits, err = strconv.ParseUint(digits, 10, 64); negative && err == nil {
+			bits = -bits
 		}
 	default:
 		return nil
@@ -294,5 +295,5 @@ func noDataBits(s string, d chunk.DType) *uint64 {
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return nil
 	}
-	return &u
+	return &bits
 }

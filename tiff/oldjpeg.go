@@ -46,12 +46,12 @@ func (p *parser) oldJPEG(x *chunk.Index, yCbCr bool) {
 	if yCbCr {
 		colours = p.colorimetry()
 	}
-	s := oldStream{tables: []byte{0xff, markSOI}}
+	stream := oldStream{tables: []byte{0xff, markSOI}}
 	switch {
 	case p.Uint(ifd.TagJPEGInterchange, 0) != 0:
-		p.oldInterchange(&s)
+		p.oldInterchange(&stream)
 	case p.Dir.Find(ifd.TagJPEGQTables) != nil:
-		p.oldTables(x, &s, yCbCr)
+		p.oldTables(x, &stream, yCbCr)
 	}
 	switch {
 	case p.Err != nil:
@@ -62,27 +62,27 @@ func (p *parser) oldJPEG(x *chunk.Index, yCbCr bool) {
 		p.Fail(fault.Unsupported, ifd.TagBitsPerSample, "old JPEG of samples that do not have 8 bits")
 	case x.ChunkB > 4 || yCbCr && (x.Bands != 3 || x.ChunkB != 3):
 		p.Fail(fault.Unsupported, ifd.TagPhotometric, "old JPEG of %d bands in chunks of %d", x.Bands, x.ChunkB)
-	case len(s.components) > 0 && len(s.components) != oldComponent*x.ChunkB:
+	case len(stream.components) > 0 && len(stream.components) != oldComponent*x.ChunkB:
 		p.Fail(fault.Unsupported, ifd.TagCompression, "old JPEG of %d components in chunks of %d bands",
-			len(s.components)/oldComponent, x.ChunkB)
+			len(stream.components)/oldComponent, x.ChunkB)
 	}
-	x.Params = binary.BigEndian.AppendUint16(JPEGParams(yCbCr), s.restart)
-	x.Params = append(x.Params, byte(len(s.components)/oldComponent))
-	x.Params = append(append(append(x.Params, s.components...), colours...), s.tables...)
+	x.Params = binary.BigEndian.AppendUint16(JPEGParams(yCbCr), stream.restart)
+	x.Params = append(x.Params, byte(len(stream.components)/oldComponent))
+	x.Params = append(append(append(x.Params, stream.components...), colours...), stream.tables...)
 }
 
 // oldInterchange reads the header of the stream that JPEGInterchangeFormat points to.
 func (p *parser) oldInterchange(s *oldStream) {
 	const tag = ifd.TagJPEGInterchange
-	off := p.Uint(tag, 0)
+	offset := p.Uint(tag, 0)
 	size := uint64(p.File.Size())
-	if p.Err != nil || off >= size {
-		p.Fail(fault.Corrupt, tag, "offset %d is past the end of the file", off)
+	if p.Err != nil || offset >= size {
+		p.Fail(fault.Corrupt, tag, "offset %d is past the end of the file", offset)
 		return
 	}
-	data := p.Bytes(tag, int64(off), int64(min(size-off, oldHeader)))
+	data := p.Bytes(tag, int64(offset), int64(min(size-offset, oldHeader)))
 	if p.Err == nil && !bytes.HasPrefix(data, []byte{0xff, markSOI}) {
-		p.Fail(fault.Corrupt, tag, "no stream of JPEG at %d", off)
+		p.Fail(fault.Corrupt, tag, "no stream of JPEG at %d", offset)
 	}
 	var frame []byte
 	for pos := 2; p.Err == nil; {
@@ -90,12 +90,12 @@ func (p *parser) oldInterchange(s *oldStream) {
 			pos++
 		}
 		if len(data)-pos < 4 || data[pos] != 0xff {
-			p.Fail(fault.Corrupt, tag, "the header of the stream at %d breaks off", off)
+			p.Fail(fault.Corrupt, tag, "the header of the stream at %d breaks off", offset)
 			return
 		}
 		mark, n := data[pos+1], int(data[pos+2])<<8|int(data[pos+3])
 		if n < 2 || n > len(data)-pos-2 {
-			p.Fail(fault.Corrupt, tag, "a segment of %d bytes in the header of the stream at %d", n, off)
+			p.Fail(fault.Corrupt, tag, "a segment of %d bytes in the header of the stream at %d", n, offset)
 			return
 		}
 		segment, body := data[pos:pos+2+n], data[pos+4:pos+2+n]
@@ -110,7 +110,7 @@ func (p *parser) oldInterchange(s *oldStream) {
 		case mark > markSOF1 && mark <= 0xcf && mark != 0xc8 && mark != 0xcc:
 			p.Fail(fault.Unsupported, tag, "old JPEG whose stream is not baseline")
 		case mark == markSOS:
-			s.bits = int64(off) + int64(pos)
+			s.bits = int64(offset) + int64(pos)
 			p.oldScan(s, frame, body)
 			return
 		}
@@ -120,40 +120,40 @@ func (p *parser) oldInterchange(s *oldStream) {
 // oldRange moves the ends of the only chunk to the bits of the stream that JPEGInterchangeFormat points to, if the
 // chunk begins in the stream: some writers let strips begin in the header, or give them fewer bytes than they have.
 func (p *parser) oldRange(x *chunk.Index) {
-	off, n := p.Uint(ifd.TagJPEGInterchange, 0), p.Uint(ifd.TagJPEGInterchangeLength, 0)
+	offset, length := p.Uint(ifd.TagJPEGInterchange, 0), p.Uint(ifd.TagJPEGInterchangeLength, 0)
 	size := uint64(p.File.Size())
-	inside := 0 < off && off <= size && n <= size-off
+	inside := 0 < offset && offset <= size && length <= size-offset
 	if p.Err != nil || len(x.Ranges) != 1 || !inside {
 		return
 	}
-	r := &x.Ranges[0]
-	start, end := r.Off, max(r.Off+r.Len, int64(off+n))
-	if start < int64(off) || n > 0 && start >= int64(off+n) {
+	span := &x.Ranges[0]
+	start, end := span.Off, max(span.Off+span.Len, int64(offset+length))
+	if start < int64(offset) || length > 0 && start >= int64(offset+length) {
 		return
 	}
-	var s oldStream
-	if p.oldInterchange(&s); start > int64(off) { // or the strip has the header, too
-		start = max(start, s.bits)
+	var stream oldStream
+	if p.oldInterchange(&stream); start > int64(offset) { // or the strip has the header, too
+		start = max(start, stream.bits)
 	}
 	if start >= end {
-		p.Fail(fault.Corrupt, ifd.TagJPEGInterchange, "no bits behind the header of the stream at %d", off)
+		p.Fail(fault.Corrupt, ifd.TagJPEGInterchange, "no bits behind the header of the stream at %d", offset)
 		return
 	}
-	*r = chunk.Range{Off: start, Len: end - start}
+	*span = chunk.Range{Off: start, Len: end - start}
 }
 
 // oldScan reads the components of a frame header and the header of its scan.
 func (p *parser) oldScan(s *oldStream, frame, scan []byte) {
-	n := 0
+	count := 0
 	if len(frame) >= 6 {
-		n = int(frame[5])
+		count = int(frame[5])
 	}
-	whole := len(frame) == 6+3*n && len(scan) == 4+2*n
-	if n < 1 || n > 4 || !whole || int(scan[0]) != n {
+	whole := len(frame) == 6+3*count && len(scan) == 4+2*count
+	if count < 1 || count > 4 || !whole || int(scan[0]) != count {
 		p.Fail(fault.Unsupported, ifd.TagJPEGInterchange, "old JPEG with a scan of some of the components")
 		return
 	}
-	for i := range n {
+	for i := range count {
 		s.components = append(s.components, frame[6+3*i:][:3]...)
 		if s.components = append(s.components, scan[2+2*i]); scan[1+2*i] != frame[6+3*i] {
 			p.Fail(fault.Corrupt, ifd.TagJPEGInterchange, "a scan of component %d, not %d", scan[1+2*i], frame[6+3*i])
@@ -166,8 +166,8 @@ func (p *parser) oldTables(x *chunk.Index, s *oldStream, yCbCr bool) {
 	sampling := byte(0x11)
 	if yCbCr {
 		sampling = 0x22
-		if v := p.Uints(ifd.TagYCbCrSubSampling); v.Len() >= 2 {
-			sampling = byte(min(v.Uint(0), 15)<<4 | min(v.Uint(1), 15))
+		if sharing := p.Uints(ifd.TagYCbCrSubSampling); sharing.Len() >= 2 {
+			sampling = byte(min(sharing.Uint(0), 15)<<4 | min(sharing.Uint(1), 15))
 		}
 	}
 	s.restart = uint16(min(p.Uint(ifd.TagJPEGRestart, 0), math.MaxUint16))
@@ -190,25 +190,25 @@ func (s *oldStream) segment(mark, id byte, table []byte) {
 
 // oldTable reads the table of component i: 64 bytes of quantisation, or 16 numbers of Huffman codes and their symbols.
 func (p *parser) oldTable(tag uint16, i int) []byte {
-	v := p.Uints(tag)
-	if p.Err == nil && i >= v.Len() {
-		p.Fail(fault.Corrupt, tag, "%d values, %d are needed", v.Len(), i+1)
+	places := p.Uints(tag)
+	if p.Err == nil && i >= places.Len() {
+		p.Fail(fault.Corrupt, tag, "%d values, %d are needed", places.Len(), i+1)
 	}
 	if p.Err != nil {
 		return nil
 	}
-	off := int64(min(v.Uint(i), math.MaxInt64))
+	offset := int64(min(places.Uint(i), math.MaxInt64))
 	if tag == ifd.TagJPEGQTables {
-		return p.Bytes(tag, off, 64)
+		return p.Bytes(tag, offset, 64)
 	}
 	symbols := int64(0)
-	for _, n := range p.Bytes(tag, off, 16) {
-		symbols += int64(n)
+	for _, count := range p.Bytes(tag, offset, 16) {
+		symbols += int64(count)
 	}
 	if symbols > 256 {
 		p.Fail(fault.Corrupt, tag, "a table of %d codes", symbols)
 	}
-	return p.Bytes(tag, off, 16+symbols)
+	return p.Bytes(tag, offset, 16+symbols)
 }
 
 // oldJPEGDecoder makes streams of chunks and decodes them. Chroma is repeated and samples become RGB as in libtiff.
@@ -224,12 +224,12 @@ func (d *oldJPEGDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	if len(t.Params) < oldHead || t.Params[0] > jpegYCbCr || t.DType != chunk.Uint8 || len(dst) == 0 {
 		return bad
 	}
-	yCbCr, n := t.Params[0] == jpegYCbCr, int(t.Params[3])
+	yCbCr, count := t.Params[0] == jpegYCbCr, int(t.Params[3])
 	components := t.Params[oldHead:]
-	if len(components) < n*oldComponent {
+	if len(components) < count*oldComponent {
 		return bad
 	}
-	components, tables := components[:n*oldComponent], components[n*oldComponent:]
+	components, tables := components[:count*oldComponent], components[count*oldComponent:]
 	var colours []byte
 	if yCbCr {
 		if len(tables) < colorimetry || t.Bands != 3 {
@@ -238,7 +238,7 @@ func (d *oldJPEGDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 		colours, tables = tables[:colorimetry], tables[colorimetry:]
 	}
 	if !bytes.HasPrefix(src, []byte{0xff, markSOI}) {
-		if n != t.Bands || t.Height > math.MaxUint16 || t.Width > math.MaxUint16 {
+		if count != t.Bands || t.Height > math.MaxUint16 || t.Width > math.MaxUint16 {
 			return fault.New(fault.Corrupt, "old jpeg", fault.NoOffset, "the headers of the stream are missing")
 		}
 		d.assemble(src, components, t)
@@ -252,22 +252,22 @@ func (d *oldJPEGDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 		return err
 	}
 	d.tables.reset(colours)
-	for p := dst[:t.Rows*t.Width*3]; len(p) > 0; p = p[3:] {
-		d.tables.rgb(p, p[0], p[1], p[2])
+	for pixels := dst[:t.Rows*t.Width*3]; len(pixels) > 0; pixels = pixels[3:] {
+		d.tables.rgb(pixels, pixels[0], pixels[1], pixels[2])
 	}
 	return nil
 }
 
 // assemble puts the headers of a chunk before its bits.
 func (d *oldJPEGDecoder) assemble(src, components []byte, t *chunk.Tile) {
-	n := byte(t.Bands)
+	bands := byte(t.Bands)
 	buf := append(d.stream[:0], 0xff, markSOI, 0xff, markDRI, 0, 4, t.Params[1], t.Params[2])
-	buf = append(buf, 0xff, markSOF0, 0, 8+3*n, 8, byte(t.Height>>8), byte(t.Height), byte(t.Width>>8), byte(t.Width),
-		n)
+	buf = append(buf, 0xff, markSOF0, 0, 8+3*bands, 8, byte(t.Height>>8), byte(t.Height), byte(t.Width>>8),
+		byte(t.Width), bands)
 	for i := 0; i < len(components); i += oldComponent {
 		buf = append(buf, components[i:i+3]...)
 	}
-	buf = append(buf, 0xff, markSOS, 0, 6+2*n, n)
+	buf = append(buf, 0xff, markSOS, 0, 6+2*bands, bands)
 	for i := 0; i < len(components); i += oldComponent {
 		buf = append(buf, components[i], components[i+3])
 	}

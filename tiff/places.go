@@ -255,7 +255,8 @@ func cutRaw(x *chunk.Index, fileSize int64) {
 		return
 	}
 	rows := int(max(1, pieceBytes/row))
-	if x.Down() > 1 || !x.CutEdge { // pieces must not cross the edges of chunks
+	// Pieces must not cross the edges of chunks.
+	if x.Down() > 1 || !x.CutEdge {
 		for ; h%rows != 0; rows-- {
 		}
 	}

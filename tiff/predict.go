@@ -47,10 +47,10 @@ func difference(row []byte, size int) {
 // planes applies the floating-point predictor (TIFF Technical Note 3): the bytes of a row go into planes,
 // most significant first, and each byte becomes its difference to the one before it.
 func planes(row, tmp []byte, size int) {
-	n := len(row) / size
-	for i := range n {
-		for k := range size {
-			tmp[(size-1-k)*n+i] = row[i*size+k]
+	count := len(row) / size
+	for i := range count {
+		for byteIndex := range size {
+			tmp[(size-1-byteIndex)*count+i] = row[i*size+byteIndex]
 		}
 	}
 	row[0] = tmp[0]

@@ -16,18 +16,19 @@ import (
 func (zstdDecoder) Stream(src *bufio.Reader, maxWindow int) (chunk.Stream, error) {
 	stream, err := zstd.NewStream(src, maxWindow)
 	if err != nil {
-		return nil, err // not stream, which would be a Stream that is not nil
+		// Not stream, which would be a Stream that is not nil.
+		return nil, err
 	}
 	return stream, nil
 }
 
 // Stream implements chunk.StreamDecompressor.
 func (*deflateDecoder) Stream(src *bufio.Reader, _ int) (chunk.Stream, error) {
-	r, err := zlib.NewReader(src)
+	reader, err := zlib.NewReader(src)
 	if err != nil {
 		return nil, badDeflate("%v", err)
 	}
-	return &deflateStream{r}, nil
+	return &deflateStream{reader}, nil
 }
 
 // deflateStream is the chunk.Stream of a zlib stream.
@@ -74,34 +75,34 @@ func (s *packBitsStream) Fill(p []byte) error {
 	for len(p) > 0 {
 		switch {
 		case s.copy > 0:
-			n := min(s.copy, len(p))
-			if _, err := io.ReadFull(s.src, p[:n]); err != nil {
+			size := min(s.copy, len(p))
+			if _, err := io.ReadFull(s.src, p[:size]); err != nil {
 				return short(len(p))
 			}
-			s.copy -= n
-			p = p[n:]
+			s.copy -= size
+			p = p[size:]
 			continue
 		case s.same > 0:
-			n := min(s.same, len(p))
-			for i := range n {
+			size := min(s.same, len(p))
+			for i := range size {
 				p[i] = s.b
 			}
-			s.same -= n
-			p = p[n:]
+			s.same -= size
+			p = p[size:]
 			continue
 		}
-		b, err := s.src.ReadByte()
+		control, err := s.src.ReadByte()
 		if err != nil {
 			return short(len(p))
 		}
-		switch n := int(int8(b)); {
-		case n >= 0:
-			s.copy = n + 1
-		case n != -128:
+		switch run := int(int8(control)); {
+		case run >= 0:
+			s.copy = run + 1
+		case run != -128:
 			if s.b, err = s.src.ReadByte(); err != nil {
 				return short(len(p))
 			}
-			s.same = 1 - n
+			s.same = 1 - run
 		}
 	}
 	return nil

@@ -1,6 +1,10 @@
 package tiff
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/chaski-eo/chaski/chunk"
+)
 
 // PhotometricInterpretation values.
 const (
@@ -31,6 +35,14 @@ const (
 	compWebP       = 50001
 )
 
+// codecs are the codecs of the compressions that are read.
+var codecs = map[uint16]chunk.Codec{
+	compNone: chunk.Raw, compZstd: chunk.Zstd, compDeflate: chunk.Deflate, compOldDeflate: chunk.Deflate,
+	compLZW: chunk.LZW, compPackBits: chunk.PackBits, compJPEG: chunk.JPEG, compOldJPEG: chunk.OldJPEG,
+	compLERC: chunk.LERC, compWebP: chunk.WebP, compLZMA: chunk.LZMA,
+	compHuffman: chunk.CCITT, compFax3: chunk.CCITT, compFax4: chunk.CCITT,
+}
+
 // compressionNames are for messages and Meta.
 var compressionNames = map[uint16]string{
 	compNone: "none", compHuffman: "CCITT RLE", compFax3: "CCITT fax 3", compFax4: "CCITT fax 4", compLZW: "LZW",
@@ -42,8 +54,8 @@ var compressionNames = map[uint16]string{
 
 // CompressionName returns the name of a Compression value, or its number.
 func CompressionName(c uint16) string {
-	if s := compressionNames[c]; s != "" {
-		return s
+	if name := compressionNames[c]; name != "" {
+		return name
 	}
 	return strconv.Itoa(int(c))
 }

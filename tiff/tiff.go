@@ -147,33 +147,12 @@ func (p *parser) codec() chunk.Codec {
 			"neither Compression nor PhotometricInterpretation, as in rumi files of generation 2")
 		return 0
 	}
-	switch c := p.Between(ifd.TagCompression, compNone, 0, math.MaxUint16); c {
-	case compNone:
-		return chunk.Raw
-	case compZstd:
-		return chunk.Zstd
-	case compDeflate, compOldDeflate:
-		return chunk.Deflate
-	case compLZW:
-		return chunk.LZW
-	case compPackBits:
-		return chunk.PackBits
-	case compJPEG:
-		return chunk.JPEG
-	case compLERC:
-		return chunk.LERC
-	case compWebP:
-		return chunk.WebP
-	case compOldJPEG:
-		return chunk.OldJPEG
-	case compLZMA:
-		return chunk.LZMA
-	case compHuffman, compFax3, compFax4:
-		return chunk.CCITT
-	default:
-		p.Fail(fault.Unsupported, ifd.TagCompression, "compression %s", CompressionName(uint16(c)))
-		return 0
+	compression := uint16(p.Between(ifd.TagCompression, compNone, 0, math.MaxUint16))
+	codec, ok := codecs[compression]
+	if !ok {
+		p.Fail(fault.Unsupported, ifd.TagCompression, "compression %s", CompressionName(compression))
 	}
+	return codec
 }
 
 // SampleFormat values.
@@ -192,14 +171,14 @@ func DTypeOf(format, bits uint64) chunk.DType {
 }
 
 var sampleTypes = map[[2]uint64]chunk.DType{
-	{formatUint, 8}: chunk.Uint8, {formatUint, 16}: chunk.Uint16, {formatUint, 32}: chunk.Uint32, {formatUint,
-		64}: chunk.Uint64,
-	{formatInt, 8}: chunk.Int8, {formatInt, 16}: chunk.Int16, {formatInt, 32}: chunk.Int32, {formatInt,
-		64}: chunk.Int64,
+	{formatUint, 8}: chunk.Uint8, {formatUint, 16}: chunk.Uint16,
+	{formatUint, 32}: chunk.Uint32, {formatUint, 64}: chunk.Uint64,
+	{formatInt, 8}: chunk.Int8, {formatInt, 16}: chunk.Int16,
+	{formatInt, 32}: chunk.Int32, {formatInt, 64}: chunk.Int64,
 	{formatFloat, 16}: chunk.Float16, {formatFloat, 32}: chunk.Float32, {formatFloat, 64}: chunk.Float64,
 	{formatComplexInt, 32}: chunk.ComplexInt16, {formatComplexInt, 64}: chunk.ComplexInt32,
-	{formatComplexFloat, 32}: chunk.ComplexFloat16, {formatComplexFloat,
-		64}: chunk.Complex64, {formatComplexFloat, 128}: chunk.Complex128,
+	{formatComplexFloat, 32}: chunk.ComplexFloat16, {formatComplexFloat, 64}: chunk.Complex64,
+	{formatComplexFloat, 128}: chunk.Complex128,
 }
 
 // FormatOf returns SampleFormat and BitsPerSample of a sample type, or zeros if TIFF does not have it.

@@ -76,14 +76,9 @@ func (o TOGOptions) withDefaults() TOGOptions {
 		o.GDALMetadata = FormatGDALMetadata(DescriptionItems(o.BandNames))
 	}
 	if o.ExtraSamples == nil {
-		o.ExtraSamples = make([]uint16, max(0, o.Shape[0]-o.colours()))
+		o.ExtraSamples = make([]uint16, max(0, o.Shape[0]-coloursOf(o.Photometric)))
 	}
 	return o
-}
-
-// colours is the number of bands that Photometric gives a meaning.
-func (o *TOGOptions) colours() int {
-	return coloursOf(o.Photometric)
 }
 
 func defaultPredictor(d chunk.DType) chunk.Predictor {
@@ -117,7 +112,7 @@ func (o *TOGOptions) validate(pixels int) error {
 		return fmt.Errorf("tog: predictor %d for %v samples", o.Predictor, o.DType)
 	case o.BandNames != nil && len(o.BandNames) != b:
 		return fmt.Errorf("tog: %d names for %d bands", len(o.BandNames), b)
-	case len(o.ExtraSamples) != max(0, b-o.colours()):
+	case len(o.ExtraSamples) != max(0, b-coloursOf(o.Photometric)):
 		return fmt.Errorf("tog: %d extra samples for %d bands", len(o.ExtraSamples), b)
 	case o.Mask != nil && len(o.Mask) != h*w:
 		return fmt.Errorf("tog: a mask of %d bytes for an image of %d by %d", len(o.Mask), h, w)
@@ -180,7 +175,8 @@ func WriteTOG(w io.Writer, pixels []byte, o TOGOptions) error {
 	for i, p := range parts {
 		dirs[i+1] = ifd.End(dirs[i], p.fields(&o))
 		if i+1 < len(parts) {
-			dirs[i+1] += dirs[i+1] % 2 // since a directory must begin at an even offset (TIFF 6.0, section 2)
+			// A directory needs to begin at an even offset (TIFF 6.0, section 2).
+			dirs[i+1] += dirs[i+1] % 2
 		}
 	}
 	place(layers, dirs[len(parts)])

@@ -88,10 +88,10 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 	if err := o.Grow(ctx, 5*r.Size()); err != nil {
 		return nil, err
 	}
-	c := &collection{textShapes: textShapes{r: r}, o: o, cells: newCells(o.Column), paths: newCells(o.Image)}
-	in := source.Sequential(ctx, r, 0)
-	decoder := json.NewDecoder(io.MultiReader(skipMark(in)...))
-	if err := c.read(ctx, decoder); err != nil {
+	features := &collection{textShapes: textShapes{r: r}, o: o, cells: newCells(o.Column), paths: newCells(o.Image)}
+	stream := source.Sequential(ctx, r, 0)
+	decoder := json.NewDecoder(io.MultiReader(skipMark(stream)...))
+	if err := features.read(ctx, decoder); err != nil {
 		var syntax *json.SyntaxError
 		var typ *json.UnmarshalTypeError
 		if errors.As(err, &syntax) || errors.As(err, &typ) || errors.Is(err, io.EOF) ||
@@ -100,32 +100,33 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 		}
 		return nil, err
 	}
-	layer := &Layer{CRS: c.crs, shapes: &c.textShapes}
+	layer := &Layer{CRS: features.crs, shapes: &features.textShapes}
 	var err error
 	if layer.CRS == nil { // RFC 7946, section 4
 		if layer.CRS, err = crs.Lookup(4326); err != nil {
 			return nil, err
 		}
 	}
-	if layer.Values, err = c.cells.values(); err != nil {
+	if layer.Values, err = features.cells.values(); err != nil {
 		return nil, err
 	}
-	paths, err := c.paths.values()
+	paths, err := features.paths.values()
 	if err != nil {
 		return nil, err
 	}
 	if layer.images, err = newImages(o.Image, paths); err != nil {
 		return nil, err
 	}
-	layer.index(c.boxes, r.Size())
+	layer.index(features.boxes, r.Size())
 	return layer, nil
 }
 
 // skipMark returns the readers of a text without its byte order mark.
 func skipMark(r io.Reader) []io.Reader {
 	head := make([]byte, 3)
-	n, _ := io.ReadFull(r, head) // the same error comes again
-	return []io.Reader{bytes.NewReader(bytes.TrimPrefix(head[:n], []byte("\xef\xbb\xbf"))), r}
+	// The error is left out, since the decoder meets it again.
+	size, _ := io.ReadFull(r, head)
+	return []io.Reader{bytes.NewReader(bytes.TrimPrefix(head[:size], []byte("\xef\xbb\xbf"))), r}
 }
 
 // read reads the members of the collection, one feature at a time.
@@ -166,9 +167,9 @@ func (c *collection) read(ctx context.Context, d *json.Decoder) error {
 
 // expect reads a delimiter.
 func expect(d *json.Decoder, want json.Delim) error {
-	t, err := d.Token()
-	if err == nil && t != want {
-		err = fault.New(fault.Corrupt, "JSON", d.InputOffset(), "it has %v where %v must stand", t, want)
+	token, err := d.Token()
+	if err == nil && token != want {
+		err = fault.New(fault.Corrupt, "JSON", d.InputOffset(), "it has %v where %v must stand", token, want)
 	}
 	return err
 }
@@ -204,11 +205,11 @@ func (c *collection) features(ctx context.Context, d *json.Decoder) error {
 		if int64(len(c.boxes)) == c.o.MaxShapes {
 			return fault.New(fault.Limit, "GeoJSON", d.InputOffset(), "over %d shapes", c.o.MaxShapes)
 		}
-		var f feature
-		if err := d.Decode(&f); err != nil {
+		var single feature
+		if err := d.Decode(&single); err != nil {
 			return err
 		}
-		if err := c.add(ctx, &f); err != nil {
+		if err := c.add(ctx, &single); err != nil {
 			return fault.WithPart(err, "feature "+strconv.Itoa(len(c.boxes)), fault.NoOffset)
 		}
 	}
@@ -232,11 +233,11 @@ func (c *collection) add(ctx context.Context, f *feature) error {
 	if f.Type != "Feature" {
 		return fault.New(fault.Corrupt, "feature", fault.NoOffset, "type %q, want \"Feature\"", f.Type)
 	}
-	if n := f.memory(); n > c.most {
-		if err := c.o.Grow(ctx, n-c.most); err != nil {
+	if need := f.memory(); need > c.most {
+		if err := c.o.Grow(ctx, need-c.most); err != nil {
 			return err
 		}
-		c.most = n
+		c.most = need
 	}
 	var geometry *textGeometry
 	if len(f.Geometry) > 0 {
@@ -279,33 +280,34 @@ func (g *textGeometry) isEmptyPoint() bool {
 }
 
 // shape returns the geometry.
-func (g *textGeometry) shape(depth int) (orb.Geometry, error) {
-	switch g.Type {
+func (geometry *textGeometry) shape(depth int) (orb.Geometry, error) {
+	switch geometry.Type {
 	case "Point":
-		return coordinates[orb.Point](g, 1)
+		return coordinates[orb.Point](geometry, 1)
 	case "MultiPoint":
-		return coordinates[orb.MultiPoint](g, 2)
+		return coordinates[orb.MultiPoint](geometry, 2)
 	case "LineString":
-		return coordinates[orb.LineString](g, 2)
+		return coordinates[orb.LineString](geometry, 2)
 	case "MultiLineString":
-		return coordinates[orb.MultiLineString](g, 3)
+		return coordinates[orb.MultiLineString](geometry, 3)
 	case "Polygon":
-		return coordinates[orb.Polygon](g, 3)
+		return coordinates[orb.Polygon](geometry, 3)
 	case "MultiPolygon":
-		return coordinates[orb.MultiPolygon](g, 4)
+		return coordinates[orb.MultiPolygon](geometry, 4)
 	case "GeometryCollection":
 	default:
-		return nil, fault.New(fault.Corrupt, "geometry", fault.NoOffset, "type %q", g.Type)
+		return nil, fault.New(fault.Corrupt, "geometry", fault.NoOffset, "type %q", geometry.Type)
 	}
 	if depth == maxNested {
 		return nil, fault.New(fault.Limit, "geometry", fault.NoOffset, "collections %d deep", depth)
 	}
-	shapes := orb.Collection{} // orb writes nothing for nil
-	for i := range g.Geometries {
-		if g.Geometries[i].isEmptyPoint() {
+	// Not nil, because orb would write nothing for it.
+	shapes := orb.Collection{}
+	for i := range geometry.Geometries {
+		if geometry.Geometries[i].isEmptyPoint() {
 			continue
 		}
-		part, err := g.Geometries[i].shape(depth + 1)
+		part, err := geometry.Geometries[i].shape(depth + 1)
 		if err != nil {
 			return nil, err
 		}
@@ -329,18 +331,18 @@ func coordinates[T orb.Geometry](g *textGeometry, depth int) (orb.Geometry, erro
 
 // checkPositions refuses what encoding/json takes for 0: numbers that a position lacks, and null.
 func checkPositions(text []byte, depth int) error {
-	at, commas := 0, 0
-	for _, c := range text {
-		switch c {
+	level, commas := 0, 0
+	for _, char := range text {
+		switch char {
 		case '[':
-			at, commas = at+1, 0
+			level, commas = level+1, 0
 		case ',':
 			commas++
 		case ']':
-			if at == depth && commas == 0 {
+			if level == depth && commas == 0 {
 				return errors.New("a position of fewer than two numbers")
 			}
-			at--
+			level--
 		case 'n':
 			return errors.New("a position with null")
 		}
@@ -362,9 +364,9 @@ type cells struct {
 }
 
 func newCells(column string) *cells {
-	c := &cells{column: column, whole: true, names: map[string]bool{}}
-	c.codes = codes{v: &c.v, of: map[string]uint32{}}
-	return c
+	empty := &cells{column: column, whole: true, names: map[string]bool{}}
+	empty.codes = codes{v: &empty.v, of: map[string]uint32{}}
+	return empty
 }
 
 // add adds the value of a feature.
@@ -379,8 +381,8 @@ func (c *cells) add(properties json.RawMessage) error {
 		}
 	}
 	if c.n++; c.n == 1 {
-		for k := range members {
-			c.names[k] = true
+		for name := range members {
+			c.names[name] = true
 		}
 	}
 	raw, ok := members[c.column]
@@ -401,17 +403,18 @@ func (c *cells) add(properties json.RawMessage) error {
 		}
 	case text[0] == '"':
 		kind = "string"
-		var s string
-		if err = json.Unmarshal(raw, &s); err == nil {
-			c.v.Codes[pos], err = c.codes.code([]byte(s))
+		var decoded string
+		if err = json.Unmarshal(raw, &decoded); err == nil {
+			c.v.Codes[pos], err = c.codes.code([]byte(decoded))
 		}
 	default:
 		if c.floats[pos], err = strconv.ParseFloat(text, 64); err != nil {
 			kind = "list or object"
+			// Left out, because the error below names the property.
 			err = nil
 		}
-		if n, ierr := strconv.ParseInt(text, 10, 64); ierr == nil {
-			c.v.Ints[pos] = n
+		if whole, ierr := strconv.ParseInt(text, 10, 64); ierr == nil {
+			c.v.Ints[pos] = whole
 		} else {
 			c.whole = false
 		}

@@ -121,23 +121,23 @@ func geometryColumn(f *parquet.File) (string, *geoColumn, error) {
 	if !ok {
 		return "", nil, geoFault(fault.Unsupported, "the file has none: it is a Parquet file, but not GeoParquet")
 	}
-	var m geoMeta
-	if err := json.Unmarshal([]byte(text), &m); err != nil {
+	var meta geoMeta
+	if err := json.Unmarshal([]byte(text), &meta); err != nil {
 		return "", nil, geoFault(fault.Corrupt, "%v", err)
 	}
-	c, ok := m.Columns[m.Primary]
+	column, ok := meta.Columns[meta.Primary]
 	if !ok {
-		return "", nil, geoFault(fault.Corrupt, "the primary column %q is not described", m.Primary)
+		return "", nil, geoFault(fault.Corrupt, "the primary column %q is not described", meta.Primary)
 	}
-	if c.Encoding != "WKB" {
-		return "", nil, geoFault(fault.Unsupported, "column %q has the encoding %q: only WKB is read", m.Primary,
-			c.Encoding)
+	if column.Encoding != "WKB" {
+		return "", nil, geoFault(fault.Unsupported, "column %q has the encoding %q: only WKB is read", meta.Primary,
+			column.Encoding)
 	}
-	if c.Edges != "" && c.Edges != "planar" {
-		return "", nil, geoFault(fault.Unsupported, "column %q has %s edges: only planar ones are read", m.Primary,
-			c.Edges)
+	if column.Edges != "" && column.Edges != "planar" {
+		return "", nil, geoFault(fault.Unsupported, "column %q has %s edges: only planar ones are read", meta.Primary,
+			column.Edges)
 	}
-	return m.Primary, &c, nil
+	return meta.Primary, &column, nil
 }
 
 // crs returns the CRS of the column, nil if the file says that it is unknown.
@@ -148,20 +148,20 @@ func (c *geoColumn) crs() (*crs.CRS, error) {
 	case "null":
 		return nil, nil
 	}
-	var v struct {
+	var described struct {
 		Name string `json:"name"`
 		ID   struct {
 			Authority string          `json:"authority"`
 			Code      json.RawMessage `json:"code"` // a number or a string
 		} `json:"id"`
 	}
-	if err := json.Unmarshal(c.CRS, &v); err != nil {
+	if err := json.Unmarshal(c.CRS, &described); err != nil {
 		return nil, geoFault(fault.Corrupt, "crs: %v", err)
 	}
-	name := v.ID.Authority + ":" + strings.Trim(string(v.ID.Code), `"`)
+	name := described.ID.Authority + ":" + strings.Trim(string(described.ID.Code), `"`)
 	found, ok := crs.ByName(name)
 	if !ok {
-		return nil, geoFault(fault.Unsupported, "its CRS %q (%s) is not known", v.Name, strconv.Quote(name))
+		return nil, geoFault(fault.Unsupported, "its CRS %q (%s) is not known", described.Name, strconv.Quote(name))
 	}
 	return found, nil
 }
@@ -169,16 +169,16 @@ func (c *geoColumn) crs() (*crs.CRS, error) {
 // open locates the pages of a column, and reads its dictionaries.
 func (p *parquetShapes) open(ctx context.Context, column int) ([]columnChunk, error) {
 	chunks := make([]columnChunk, len(p.f.Groups))
-	for g := range chunks {
-		pages, err := p.f.Pages(ctx, g, column)
+	for group := range chunks {
+		pages, err := p.f.Pages(ctx, group, column)
 		if err != nil {
 			return nil, err
 		}
-		dict, err := p.f.Dictionary(ctx, g, column, pages)
+		dict, err := p.f.Dictionary(ctx, group, column, pages)
 		if err != nil {
 			return nil, err
 		}
-		chunks[g] = columnChunk{pages, dict}
+		chunks[group] = columnChunk{pages, dict}
 	}
 	return chunks, nil
 }
@@ -186,21 +186,20 @@ func (p *parquetShapes) open(ctx context.Context, column int) ([]columnChunk, er
 // scan calls visit with all pages of a column, several at a time, and with the first row of each.
 func (p *parquetShapes) scan(ctx context.Context, column int, chunks []columnChunk,
 	visit func(first int, v *parquet.Values) error) error {
-	type page struct{ group, number int }
-	var pages []page
-	for k := range chunks {
-		for i := range chunks[k].pages.Pages {
-			pages = append(pages, page{k, i})
+	var pages []pageKey
+	for group := range chunks {
+		for page := range chunks[group].pages.Pages {
+			pages = append(pages, pageKey{group, page})
 		}
 	}
 	return each.Of(ctx, int64(len(pages)), runtime.GOMAXPROCS(0), func(ctx context.Context, i int64) error {
-		k, n := pages[i].group, pages[i].number
-		columnChunk := &chunks[k]
-		values, err := p.f.Read(ctx, k, column, columnChunk.pages, n, columnChunk.dict)
+		group, page := pages[i].group, pages[i].page
+		chunk := &chunks[group]
+		values, err := p.f.Read(ctx, group, column, chunk.pages, page, chunk.dict)
 		if err != nil {
 			return err
 		}
-		return visit(int(p.f.Groups[k].First+columnChunk.pages.Pages[n].First), values)
+		return visit(int(p.f.Groups[group].First+chunk.pages.Pages[page].First), values)
 	})
 }
 
@@ -215,12 +214,12 @@ func (p *parquetShapes) boxes(ctx context.Context, col *geoColumn) ([]boxtree.Bo
 				if *box = boxtree.Nothing; v.Null(i) {
 					continue
 				}
-				w, ok, err := wkb.Bounds(v.Raw(i))
+				bounds, ok, err := wkb.Bounds(v.Raw(i))
 				if err != nil {
 					return fault.WithPart(err, "shape "+strconv.Itoa(first+i), fault.NoOffset)
 				}
 				if ok {
-					*box = boxtree.Around(w.MinX, w.MinY, w.MaxX, w.MaxY)
+					*box = boxtree.Around(bounds.MinX, bounds.MinY, bounds.MaxX, bounds.MaxY)
 				}
 			}
 			return nil
@@ -246,7 +245,9 @@ func (p *parquetShapes) boxes(ctx context.Context, col *geoColumn) ([]boxtree.Bo
 		}
 	}
 	for i := range boxes {
-		if b := &boxes[i]; b[0] > b[2] { // across the antimeridian: take it for one around the Earth
+		// A box across the antimeridian is taken for one around the Earth, because the tree needs its west before its
+		// east.
+		if b := &boxes[i]; b[0] > b[2] {
 			b[0], b[2] = -540, 540
 		}
 	}
@@ -274,7 +275,8 @@ func (p *parquetShapes) covering(col *geoColumn) (sides [4]int, ok bool) {
 		if sides[i] < 0 {
 			return sides, false
 		}
-		if c := &p.f.Columns[sides[i]]; c.Repeated || c.Type != parquet.Float && c.Type != parquet.Double {
+		column := &p.f.Columns[sides[i]]
+		if column.Repeated || column.Type != parquet.Float && column.Type != parquet.Double {
 			return sides, false
 		}
 	}
@@ -283,11 +285,11 @@ func (p *parquetShapes) covering(col *geoColumn) (sides [4]int, ok bool) {
 
 // shape implements shapes.
 func (p *parquetShapes) shape(ctx context.Context, row int) (orb.Geometry, error) {
-	g, ok := slices.BinarySearchFunc(p.f.Groups, int64(row), func(g parquet.Group, row int64) int {
+	group, ok := slices.BinarySearchFunc(p.f.Groups, int64(row), func(group parquet.Group, row int64) int {
 		switch {
-		case g.First+g.Rows <= row:
+		case group.First+group.Rows <= row:
 			return -1
-		case g.First > row:
+		case group.First > row:
 			return 1
 		}
 		return 0
@@ -295,22 +297,22 @@ func (p *parquetShapes) shape(ctx context.Context, row int) (orb.Geometry, error
 	if !ok {
 		return nil, fault.New(fault.NotFound, "shape", fault.NoOffset, "%d of %d", row, p.f.Rows)
 	}
-	pos := int64(row) - p.f.Groups[g].First
-	columnChunk := &p.chunks[g]
-	i := columnChunk.pages.Find(pos)
-	key := pageKey{g, i}
+	pos := int64(row) - p.f.Groups[group].First
+	chunk := &p.chunks[group]
+	page := chunk.pages.Find(pos)
+	key := pageKey{group, page}
 	values, ok := p.pages.Get(key)
 	if !ok {
 		var err error
-		if values, err = p.f.Read(ctx, g, p.column, columnChunk.pages, i, columnChunk.dict); err != nil {
+		if values, err = p.f.Read(ctx, group, p.column, chunk.pages, page, chunk.dict); err != nil {
 			return nil, err
 		}
 		p.pages.Add(key, values, int64(values.Cost()))
 	}
-	k := int(pos - columnChunk.pages.Pages[i].First)
-	if values.Null(k) {
+	index := int(pos - chunk.pages.Pages[page].First)
+	if values.Null(index) {
 		return nil, nil
 	}
-	shape, err := wkb.Geometry(values.Raw(k))
+	shape, err := wkb.Geometry(values.Raw(index))
 	return shape, fault.WithPart(err, "shape "+strconv.Itoa(row), fault.NoOffset)
 }

@@ -45,17 +45,17 @@ func (l *Layer) OfImage(uri string) ([]uint32, error) {
 	if source.IsWeb(uri) {
 		uri, _, _ = strings.Cut(uri, "?") // a signature
 	}
-	in := l.images
-	pos, _ := slices.BinarySearchFunc(in.order, uri, func(code uint32, uri string) int {
-		return fromEnds(in.values.Names[code], uri)
+	known := l.images
+	pos, _ := slices.BinarySearchFunc(known.order, uri, func(code uint32, uri string) int {
+		return fromEnds(known.values.Names[code], uri)
 	})
 	// Paths with the same last parts follow each other, so that two with the most are beside each other at pos.
 	found, largest, several := uint32(0), 0, false
-	for _, code := range in.order[max(0, pos-2):min(pos+2, len(in.order))] {
-		switch n := common(uri, in.values.Names[code]); {
-		case n > largest:
-			found, largest, several = code, n, false
-		case n == largest:
+	for _, code := range known.order[max(0, pos-2):min(pos+2, len(known.order))] {
+		switch parts := common(uri, known.values.Names[code]); {
+		case parts > largest:
+			found, largest, several = code, parts, false
+		case parts == largest:
 			several = true
 		}
 	}
@@ -65,7 +65,7 @@ func (l *Layer) OfImage(uri string) ([]uint32, error) {
 	case several:
 		return nil, fault.New(fault.Unsupported, "images", fault.NoOffset, "several images may be %q", uri)
 	}
-	return in.rows[found], nil
+	return known.rows[found], nil
 }
 
 // fromEnds compares two paths from their ends, as if each began with a slash.
@@ -80,8 +80,8 @@ func fromEnds(a, b string) int {
 		return -1
 	}
 	for i := range min(len(a), len(b)) + 2 {
-		if c := cmp.Compare(byteOf(a, i), byteOf(b, i)); c != 0 {
-			return c
+		if order := cmp.Compare(byteOf(a, i), byteOf(b, i)); order != 0 {
+			return order
 		}
 	}
 	return 0
@@ -89,8 +89,8 @@ func fromEnds(a, b string) int {
 
 // common returns how many of their last parts two paths have in common.
 func common(a, b string) (n int) {
-	p, q := strings.Split(a, "/"), strings.Split(b, "/")
-	for n < min(len(p), len(q)) && p[len(p)-1-n] == q[len(q)-1-n] {
+	first, second := strings.Split(a, "/"), strings.Split(b, "/")
+	for n < min(len(first), len(second)) && first[len(first)-1-n] == second[len(second)-1-n] {
 		n++
 	}
 	return n

@@ -123,24 +123,24 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 
 // index makes the layer of shapes from their boxes. size is the size of the file in bytes.
 func (l *Layer) index(boxes []boxtree.Box, size int64) {
-	h := digest.New()
+	hash := digest.New()
 	code := 0
 	if l.CRS != nil {
 		code = l.CRS.Code()
 	}
-	_, _ = fmt.Fprintln(h, len(boxes), size, code)
+	_, _ = fmt.Fprintln(hash, len(boxes), size, code)
 	for i := range boxes {
-		for _, v := range boxes[i] {
-			h.Number(uint64(math.Float32bits(v)))
+		for _, side := range boxes[i] {
+			hash.Number(uint64(math.Float32bits(side)))
 		}
 	}
 	if l.Values != nil {
-		l.Values.hash(h)
+		l.Values.hash(hash)
 	}
 	if l.images != nil {
-		l.images.values.hash(h)
+		l.images.values.hash(hash)
 	}
-	l.sum = h.Hex()
+	l.sum = hash.Hex()
 	l.n, l.tree = len(boxes), boxtree.New(boxes)
 }
 
@@ -181,6 +181,7 @@ func (l *Layer) Search(minX, minY, maxX, maxY, width float64) []uint32 {
 			rows = l.tree.Search(rows, &box)
 		}
 	}
+	// A wide shape may be found in several turns, but must be listed once.
 	slices.Sort(rows)
 	return slices.Compact(rows)
 }

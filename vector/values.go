@@ -28,7 +28,7 @@ func (p *parquetShapes) values(ctx context.Context, name string) (*Values, error
 		return nil, p.f.NoColumn(name)
 	}
 	values := &Values{}
-	n, c := p.f.Rows, &p.f.Columns[column]
+	rows, meta := p.f.Rows, &p.f.Columns[column]
 	var take func(row, i int, page *parquet.Values) error
 	names := &codes{v: values, of: map[string]uint32{}}
 	refuse := func(k fault.Kind, format string, args ...any) error {
@@ -36,25 +36,25 @@ func (p *parquetShapes) values(ctx context.Context, name string) (*Values, error
 	}
 	known := []parquet.NoteKind{parquet.NoNote, parquet.Integer, parquet.String}
 	switch {
-	case c.Repeated || !slices.Contains(known, c.Note.Kind):
+	case meta.Repeated || !slices.Contains(known, meta.Note.Kind):
 		return nil, refuse(fault.Unsupported, "holds no numbers and no strings")
-	case c.Note.Kind == parquet.String && c.Type == parquet.ByteArray:
-		values.Codes = make([]uint32, n)
+	case meta.Note.Kind == parquet.String && meta.Type == parquet.ByteArray:
+		values.Codes = make([]uint32, rows)
 		take = func(row, i int, page *parquet.Values) (err error) {
 			values.Codes[row], err = names.code(page.Raw(i))
 			return err
 		}
-	case c.Type == parquet.Float || c.Type == parquet.Double:
-		values.Floats = make([]float64, n)
+	case meta.Type == parquet.Float || meta.Type == parquet.Double:
+		values.Floats = make([]float64, rows)
 		take = func(row, i int, page *parquet.Values) error {
 			values.Floats[row] = page.Float(i)
 			return nil
 		}
-	case c.Type == parquet.Boolean || c.Type == parquet.Int32 || c.Type == parquet.Int64:
-		values.Ints = make([]int64, n)
+	case meta.Type == parquet.Boolean || meta.Type == parquet.Int32 || meta.Type == parquet.Int64:
+		values.Ints = make([]int64, rows)
 		take = func(row, i int, page *parquet.Values) error {
-			x, ok := page.Int(i)
-			if values.Ints[row] = x; !ok {
+			number, ok := page.Int(i)
+			if values.Ints[row] = number; !ok {
 				return refuse(fault.Limit, "row %d has a number over 2^63-1", row)
 			}
 			return nil
@@ -62,7 +62,7 @@ func (p *parquetShapes) values(ctx context.Context, name string) (*Values, error
 	default:
 		return nil, refuse(fault.Unsupported, "holds no numbers and no strings")
 	}
-	values.null = make([]bool, n)
+	values.null = make([]bool, rows)
 	chunks, err := p.open(ctx, column)
 	if err != nil {
 		return nil, err
@@ -96,29 +96,29 @@ type codes struct {
 func (c *codes) code(b []byte) (uint32, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k, ok := c.of[string(b)]; ok {
-		return k, nil
+	if code, ok := c.of[string(b)]; ok {
+		return code, nil
 	}
 	if c.size += len(b) + nameBytes; len(b) > maxName || c.size > maxNames {
 		return 0, fault.New(fault.Limit, "column", fault.NoOffset,
 			"it has different strings of over %d bytes, or one of over %d bytes", maxNames, maxName)
 	}
-	k := uint32(len(c.of))
-	c.of[string(b)] = k
+	fresh := uint32(len(c.of))
+	c.of[string(b)] = fresh
 	c.v.Names = append(c.v.Names, string(b))
-	return k, nil
+	return fresh, nil
 }
 
 // sort gives the strings numbers in their order, because the pages come in any order.
 func (c *codes) sort() {
 	sorted := slices.Sorted(maps.Keys(c.of))
 	numbers := make([]uint32, len(sorted))
-	for k, name := range sorted {
-		numbers[c.of[name]] = uint32(k)
+	for number, name := range sorted {
+		numbers[c.of[name]] = uint32(number)
 	}
-	for i, k := range c.v.Codes {
+	for i, code := range c.v.Codes {
 		if !c.v.null[i] {
-			c.v.Codes[i] = numbers[k]
+			c.v.Codes[i] = numbers[code]
 		}
 	}
 	c.v.Names = sorted

@@ -8,19 +8,19 @@ type bitReader struct {
 
 // peek returns the next n bits, at most 16.
 func (r *bitReader) peek(n int) uint32 {
-	i := r.pos >> 3
-	var v uint32
-	if i+3 <= len(r.src) {
-		v = uint32(r.src[i])<<16 | uint32(r.src[i+1])<<8 | uint32(r.src[i+2])
+	index := r.pos >> 3
+	var word uint32
+	if index+3 <= len(r.src) {
+		word = uint32(r.src[index])<<16 | uint32(r.src[index+1])<<8 | uint32(r.src[index+2])
 	} else {
-		for k := range 3 {
-			v <<= 8
-			if i+k < len(r.src) {
-				v |= uint32(r.src[i+k])
+		for next := range 3 {
+			word <<= 8
+			if index+next < len(r.src) {
+				word |= uint32(r.src[index+next])
 			}
 		}
 	}
-	return v >> (24 - n - r.pos&7) & (1<<n - 1)
+	return word >> (24 - n - r.pos&7) & (1<<n - 1)
 }
 
 func (r *bitReader) drop(n int) { r.pos += n }

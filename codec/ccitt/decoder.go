@@ -103,8 +103,8 @@ func (d *Decoder) decodeRow(twoD bool, y int) (err error) {
 	if twoD {
 		err = d.decodeTwoD(y)
 	} else {
-		for a := 0; a < d.width && err == nil; {
-			a, err = d.run(a, y)
+		for pixel := 0; pixel < d.width && err == nil; {
+			pixel, err = d.run(pixel, y)
 		}
 	}
 	if err == nil && d.in.past() {
@@ -115,23 +115,23 @@ func (d *Decoder) decodeRow(twoD bool, y int) (err error) {
 
 // run reads one run from pixel a on, whose colour follows from the number of changes. It returns the pixel
 // behind the run.
-func (d *Decoder) run(a, y int) (int, error) {
+func (d *Decoder) run(pixel, y int) (int, error) {
 	table := white
 	if len(d.row)&1 == 1 {
 		table = black
 	}
 	for {
-		e := table[d.in.peek(runBits)]
-		if e.bits == 0 {
-			return 0, corrupt(y, "an invalid code after %d pixels", a)
+		code := table[d.in.peek(runBits)]
+		if code.bits == 0 {
+			return 0, corrupt(y, "an invalid code after %d pixels", pixel)
 		}
-		d.in.drop(int(e.bits))
-		if a += int(e.value); a > d.width {
+		d.in.drop(int(code.bits))
+		if pixel += int(code.value); pixel > d.width {
 			return 0, corrupt(y, "runs of more than the %d pixels of a row", d.width)
 		}
-		if e.value < 64 {
-			d.row = append(d.row, int32(a))
-			return a, nil
+		if code.value < 64 {
+			d.row = append(d.row, int32(pixel))
+			return pixel, nil
 		}
 		if d.in.past() {
 			return 0, corrupt(y, "the stream ends in it")
@@ -144,14 +144,14 @@ func (d *Decoder) run(a, y int) (int, error) {
 func (d *Decoder) decodeTwoD(y int) error {
 	a0, next := 0, 0 // next is the place of b1 among the changes above
 	for first := true; a0 < d.width; first = false {
-		e := modes[d.in.peek(modeBits)]
-		if e.bits == 0 {
+		mode := modes[d.in.peek(modeBits)]
+		if mode.bits == 0 {
 			return corrupt(y, "an invalid code after %d pixels", a0)
 		}
-		d.in.drop(int(e.bits))
+		d.in.drop(int(mode.bits))
 		next = d.nearest(next, a0, first)
 		b1 := d.change(next)
-		switch e.value {
+		switch mode.value {
 		case modePass:
 			// The colour does not change below b2.
 			if a0 = d.change(next + 1); a0 >= d.width {
@@ -168,8 +168,8 @@ func (d *Decoder) decodeTwoD(y int) error {
 			return fault.New(fault.Unsupported, "ccitt", fault.NoOffset, "row %d: the uncompressed mode, or another "+
 				"extension", y)
 		default:
-			a1 := b1 + int(e.value) - modeVertical
-			if n := len(d.row); a1 < a0 || a1 > d.width || n > 0 && a1 == int(d.row[n-1]) {
+			a1 := b1 + int(mode.value) - modeVertical
+			if changes := len(d.row); a1 < a0 || a1 > d.width || changes > 0 && a1 == int(d.row[changes-1]) {
 				return corrupt(y, "a change of colour at pixel %d, after %d pixels", a1, a0)
 			}
 			a0 = a1
@@ -197,6 +197,7 @@ func (d *Decoder) nearest(k, a0 int, first bool) int {
 	if k&1 != len(d.row)&1 {
 		k++
 	}
+	// The search needs to go back too, because a0 moves left of b1 where a change lies left of the one above.
 	for k >= 2 && d.change(k-2) > a0 {
 		k -= 2
 	}

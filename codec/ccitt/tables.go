@@ -63,35 +63,35 @@ var (
 
 // runTable returns, for every number of runBits bits, the run whose code it begins with.
 func runTable(codes string) *[1 << runBits]entry {
-	t := new([1 << runBits]entry)
+	table := new([1 << runBits]entry)
 	for i, code := range strings.Fields(codes) {
 		if i >= 64 {
 			i = (i - 63) * 64
 		}
-		addCode(t[:], code, i, runBits)
+		addCode(table[:], code, i, runBits)
 	}
 	for i, code := range strings.Fields(longCodes) {
-		addCode(t[:], code, 1792+64*i, runBits)
+		addCode(table[:], code, 1792+64*i, runBits)
 	}
-	return t
+	return table
 }
 
 func modeTable() *[1 << modeBits]entry {
-	t := new([1 << modeBits]entry)
+	table := new([1 << modeBits]entry)
 	for i, code := range strings.Fields(modeCodes) {
-		addCode(t[:], code, i, modeBits)
+		addCode(table[:], code, i, modeBits)
 	}
-	return t
+	return table
 }
 
 // addCode sets the entries of all numbers of width bits that begin with a code.
-func addCode(t []entry, code string, value, width int) {
+func addCode(table []entry, code string, value, width int) {
 	first := 0
 	for _, digit := range code {
 		first = first<<1 | int(digit-'0')
 	}
 	rest := width - len(code)
 	for i := range 1 << rest {
-		t[first<<rest|i] = entry{int16(value), uint8(len(code))}
+		table[first<<rest|i] = entry{int16(value), uint8(len(code))}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/codec/openzl"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/planes"
 )
 
@@ -15,13 +16,13 @@ const maxBlock = 64 << 20
 // the magic number. The header is a version (1), the width of the numbers, two zeros, the size of a block
 // and the count of numbers.
 func decodeBlocked(c *openzl.Call) error {
-	h, src := c.Header, c.In[0].Data
-	if len(h) != 16 || h[0] != 1 || h[2]|h[3] != 0 {
-		return c.Corrupt("header % x", h)
+	header, src := c.Header, c.In[0].Data
+	if len(header) != 16 || header[0] != 1 || header[2]|header[3] != 0 {
+		return c.Corrupt("header % x", header)
 	}
-	width, block := int(h[1]), int(binary.LittleEndian.Uint32(h[4:]))
-	count := binary.LittleEndian.Uint64(h[8:])
-	if !isWidth(width) || block < width || block > maxBlock || block%width != 0 {
+	width, block := int(header[1]), int(binary.LittleEndian.Uint32(header[4:]))
+	count := binary.LittleEndian.Uint64(header[8:])
+	if !cast.IsWidth(width) || block < width || block > maxBlock || block%width != 0 {
 		return c.Corrupt("blocks of %d bytes of numbers of %d", block, width)
 	}
 	// A block of at least three bytes produces at most 128 KiB, so that a byte produces less than 64 KiB.
@@ -33,15 +34,15 @@ func decodeBlocked(c *openzl.Call) error {
 		return err
 	}
 	for len(dst) > 0 {
-		n := min(block, len(dst))
+		content := min(block, len(dst))
 		if len(src) < 4 || uint64(binary.LittleEndian.Uint32(src)) > uint64(len(src)-4) {
 			return c.Corrupt("block ends early")
 		}
 		size := int(binary.LittleEndian.Uint32(src))
 		frame := src[4 : 4+size]
-		out := dst[:n]
+		out := dst[:content]
 		if width > 1 {
-			if out, err = c.Scratch(n); err != nil {
+			if out, err = c.Scratch(content); err != nil {
 				return err
 			}
 		}
@@ -49,9 +50,9 @@ func decodeBlocked(c *openzl.Call) error {
 			return err
 		}
 		if width > 1 {
-			planes.Join(dst[:n], out, width)
+			planes.Join(dst[:content], out, width)
 		}
-		dst, src = dst[n:], src[4+size:]
+		dst, src = dst[content:], src[4+size:]
 	}
 	if len(src) > 0 {
 		return c.Corrupt("%d bytes after the last block", len(src))

@@ -15,18 +15,19 @@ import (
 
 // decodeDeinterleave takes samples from two lanes in turn: the real and imaginary parts of complex numbers.
 func decodeDeinterleave(c *openzl.Call) error {
-	a, b := c.In[0], c.In[1]
-	if a.Width != b.Width || a.Count != b.Count && a.Count != b.Count+1 {
-		return c.Corrupt("lanes of %d samples of %d bytes and %d of %d", a.Count, a.Width, b.Count, b.Width)
+	first, second := c.In[0], c.In[1]
+	if first.Width != second.Width || first.Count != second.Count && first.Count != second.Count+1 {
+		return c.Corrupt("lanes of %d samples of %d bytes and %d of %d", first.Count, first.Width, second.Count,
+			second.Width)
 	}
-	dst, err := c.Make(0, a.Width, a.Count+b.Count)
+	dst, err := c.Make(0, first.Width, first.Count+second.Count)
 	if err != nil {
 		return err
 	}
-	w := a.Width
-	numbers.CopyStrided(dst, a.Data, a.Count, 2*w, w, w)
-	if b.Count > 0 {
-		numbers.CopyStrided(dst[w:], b.Data, b.Count, 2*w, w, w)
+	width := first.Width
+	numbers.CopyStrided(dst, first.Data, first.Count, 2*width, width, width)
+	if second.Count > 0 {
+		numbers.CopyStrided(dst[width:], second.Data, second.Count, 2*width, width, width)
 	}
 	return nil
 }
@@ -34,28 +35,28 @@ func decodeDeinterleave(c *openzl.Call) error {
 // decodeBinOffset adds the lower bound of its bin to every offset. The header is the number of bins and, for
 // each bin, its lower bound and the number of bits of its offsets.
 func decodeBinOffset(c *openzl.Call) error {
-	bins, offsets, h := c.In[0], c.In[1], c.Header
-	w := offsets.Width
+	bins, offsets, header := c.In[0], c.In[1], c.Header
+	width := offsets.Width
 	if bins.Width != 1 || bins.Count != offsets.Count {
 		return c.Corrupt("%d bins of %d bytes for %d offsets", bins.Count, bins.Width, offsets.Count)
 	}
-	if len(h) == 0 || h[0] == 0 || len(h) != 1+int(h[0])*(w+1) {
-		return c.Corrupt("header of %d bytes", len(h))
+	if len(header) == 0 || header[0] == 0 || len(header) != 1+int(header[0])*(width+1) {
+		return c.Corrupt("header of %d bytes", len(header))
 	}
 	var lower, mask [256]uint64
-	for i := range int(h[0]) {
-		e := h[1+i*(w+1):]
-		nbits := e[w]
-		if int(nbits) > 8*w {
+	for i := range int(header[0]) {
+		bin := header[1+i*(width+1):]
+		nbits := bin[width]
+		if int(nbits) > 8*width {
 			return c.Corrupt("offsets of %d bits", nbits)
 		}
-		lower[i], mask[i] = cast.Uint(e, w), 1<<nbits-1
+		lower[i], mask[i] = cast.Uint(bin, width), 1<<nbits-1
 	}
-	dst, err := c.Make(0, w, offsets.Count)
+	dst, err := c.Make(0, width, offsets.Count)
 	if err != nil {
 		return err
 	}
-	if !kernel.AddBins(dst, bins.Data, offsets.Data, w, &lower, &mask, int(h[0])) {
+	if !kernel.AddBins(dst, bins.Data, offsets.Data, width, &lower, &mask, int(header[0])) {
 		return c.Corrupt("bin that is not declared, or an offset too large for it")
 	}
 	return nil
@@ -72,18 +73,18 @@ func pair(c *openzl.Call) (a, b *openzl.Stream, err error) {
 
 // decodeIntMult adds remainders to multiples of a base, which is the header.
 func decodeIntMult(c *openzl.Call) error {
-	q, r, err := pair(c)
+	quotients, rests, err := pair(c)
 	if err != nil {
 		return err
 	}
-	if len(c.Header) != q.Width || cast.Uint(c.Header, q.Width) < 2 {
+	if len(c.Header) != quotients.Width || cast.Uint(c.Header, quotients.Width) < 2 {
 		return c.Corrupt("header % x is not a base", c.Header)
 	}
-	dst, err := c.Make(0, q.Width, q.Count)
+	dst, err := c.Make(0, quotients.Width, quotients.Count)
 	if err != nil {
 		return err
 	}
-	if !kernel.MulAdd(dst, q.Data, r.Data, q.Width, cast.Uint(c.Header, q.Width)) {
+	if !kernel.MulAdd(dst, quotients.Data, rests.Data, quotients.Width, cast.Uint(c.Header, quotients.Width)) {
 		return c.Corrupt("remainder that is not below its base")
 	}
 	return nil
@@ -110,20 +111,20 @@ func decodeFloatQuant(c *openzl.Call) error {
 	if len(c.Header) != 1 || c.Header[0] == 0 || int(c.Header[0]) > mantissa {
 		return c.Corrupt("header % x", c.Header)
 	}
-	k := uint(c.Header[0])
+	nbits := uint(c.Header[0])
 	dst, err := c.Make(0, high.Width, high.Count)
 	if err != nil {
 		return err
 	}
-	if !kernel.LowBits(dst, high.Data, low.Data, high.Width, k) {
-		return c.Corrupt("lower part of more than %d bits", k)
+	if !kernel.LowBits(dst, high.Data, low.Data, high.Width, nbits) {
+		return c.Corrupt("lower part of more than %d bits", nbits)
 	}
 	return nil
 }
 
 // decodeFloatMult moves multiples of a base by units in the last place. The header is the base.
 func decodeFloatMult(c *openzl.Call) error {
-	mult, adjust, err := floatPair(c)
+	multiples, adjust, err := floatPair(c)
 	if err != nil {
 		return err
 	}
@@ -134,17 +135,17 @@ func decodeFloatMult(c *openzl.Call) error {
 	if base == 0 || base != base {
 		return c.Corrupt("base %v", base)
 	}
-	dst, err := c.Make(0, mult.Width, mult.Count)
+	dst, err := c.Make(0, multiples.Width, multiples.Count)
 	if err != nil {
 		return err
 	}
-	if mult.Width == 4 {
-		cast.Fill(dst, func(d []uint32) {
-			kernel.Multiples32(d, read[uint32](mult.Data), read[uint32](adjust.Data), float32(base))
+	if multiples.Width == 4 {
+		cast.Fill(dst, func(out []uint32) {
+			kernel.Multiples32(out, cast.Values[uint32](multiples.Data), cast.Values[uint32](adjust.Data), float32(base))
 		})
 	} else {
-		cast.Fill(dst, func(d []uint64) {
-			kernel.Multiples64(d, read[uint64](mult.Data), read[uint64](adjust.Data), base)
+		cast.Fill(dst, func(out []uint64) {
+			kernel.Multiples64(out, cast.Values[uint64](multiples.Data), cast.Values[uint64](adjust.Data), base)
 		})
 	}
 	return nil

@@ -5,24 +5,25 @@ import (
 
 	"github.com/chaski-eo/chaski/codec/geozl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl"
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // decodePfor unpacks blocks of 256 numbers. The header is how many numbers there are, and their
 // width.
 func decodePfor(c *openzl.Call) error {
-	h := c.Header
-	if len(h) != 9 {
-		return c.Corrupt("header of %d bytes", len(h))
+	header := c.Header
+	if len(header) != 9 {
+		return c.Corrupt("header of %d bytes", len(header))
 	}
-	_, err := unpfor(c, h)
+	_, err := unpfor(c, header)
 	return err
 }
 
-// unpfor unpacks the numbers, whose count and width are at the front of h.
-func unpfor(c *openzl.Call, h []byte) ([]byte, error) {
+// unpfor unpacks the numbers, whose count and width are at the front of header.
+func unpfor(c *openzl.Call, header []byte) ([]byte, error) {
 	src := c.In[0].Data
-	count, width := binary.LittleEndian.Uint64(h), int(h[8])
-	if width != 1 && width != 2 && width != 4 && width != 8 {
+	count, width := binary.LittleEndian.Uint64(header), int(header[8])
+	if !cast.IsWidth(width) {
 		return nil, c.Corrupt("numbers of %d bytes", width)
 	}
 	// A block of 256 numbers has at least two bytes, so that count is bounded by the bytes present.
@@ -42,19 +43,19 @@ func unpfor(c *openzl.Call, h []byte) ([]byte, error) {
 // decodePlanarZigzagPfor is pfor, then planar_zigzag. The header is the header of pfor with, after it,
 // the width of a row and the number of planes.
 func decodePlanarZigzagPfor(c *openzl.Call) error {
-	h := c.Header
-	if len(h) != 17 {
-		return c.Corrupt("header of %d bytes", len(h))
+	header := c.Header
+	if len(header) != 17 {
+		return c.Corrupt("header of %d bytes", len(header))
 	}
-	dst, err := unpfor(c, h)
+	dst, err := unpfor(c, header)
 	if err != nil {
 		return err
 	}
-	size := int(h[8])
-	g, err := gridOf(c, binary.LittleEndian.Uint32(h[9:]), h[13:], len(dst)/size)
+	size := int(header[8])
+	shape, err := gridOf(c, binary.LittleEndian.Uint32(header[9:]), header[13:], len(dst)/size)
 	if err != nil {
 		return err
 	}
-	planarZigzag.run(dst, dst, size, g)
+	planarZigzag.run(dst, dst, size, shape)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/chaski-eo/chaski/codec/geozl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/planes"
 )
 
@@ -20,31 +21,32 @@ const (
 // decodePlanarZigzagPivco joins the lanes of the numbers, that is all their lowest bytes, then all their
 // next ones. Each lane is PivCo Huffman or pfor. It then undoes planar_zigzag.
 func decodePlanarZigzagPivco(c *openzl.Call) error {
-	h := c.Header
-	if len(h) < pivcoFixed || len(h) != pivcoFixed+pivcoLane*int(h[8]) {
-		return c.Corrupt("header of %d bytes", len(h))
+	header := c.Header
+	if len(header) < pivcoFixed || len(header) != pivcoFixed+pivcoLane*int(header[8]) {
+		return c.Corrupt("header of %d bytes", len(header))
 	}
-	count, width := binary.LittleEndian.Uint64(h), int(h[8])
-	block := binary.LittleEndian.Uint32(h[17:])
-	if !isWidth(width) || c.In[0].Width != 1 {
+	count, width := binary.LittleEndian.Uint64(header), int(header[8])
+	block := binary.LittleEndian.Uint32(header[17:])
+	if !cast.IsWidth(width) || c.In[0].Width != 1 {
 		return c.Corrupt("numbers of %d bytes, weights of %d", width, c.In[0].Width)
 	}
-	lanes := h[pivcoFixed:]
+	lanes := header[pivcoFixed:]
 	if count == 0 {
 		return noLanes(c, lanes, width)
 	}
 	if block == 0 || block > maxPivco || count > 1<<40 {
 		return c.Corrupt("%d numbers in blocks of %d", count, block)
 	}
-	n := int(count)
-	if err := checkLanes(c, lanes, n); err != nil {
+	numbers := int(count)
+	// Before any memory is made, because so far only the header says how many numbers there are.
+	if err := checkLanes(c, lanes, numbers); err != nil {
 		return err
 	}
-	g, err := gridOf(c, binary.LittleEndian.Uint32(h[9:]), h[13:17], n)
+	shape, err := gridOf(c, binary.LittleEndian.Uint32(header[9:]), header[13:17], numbers)
 	if err != nil {
 		return err
 	}
-	dst, err := c.Make(0, width, n)
+	dst, err := c.Make(0, width, numbers)
 	if err != nil {
 		return err
 	}
@@ -54,20 +56,20 @@ func decodePlanarZigzagPivco(c *openzl.Call) error {
 			return err
 		}
 	}
-	if err := unlane(c, out, lanes, n, int(block)); err != nil {
+	if err := unlane(c, out, lanes, numbers, int(block)); err != nil {
 		return err
 	}
 	if width > 1 {
 		planes.Join(dst, out, width)
 	}
-	planarZigzag.run(dst, dst, width, g)
+	planarZigzag.run(dst, dst, width, shape)
 	return nil
 }
 
 // noLanes makes an empty stream, which has neither weights nor payload.
 func noLanes(c *openzl.Call, lanes []byte, width int) error {
-	for i, x := range lanes {
-		if x != 0 && i%pivcoLane > 0 || x > modePfor {
+	for i, value := range lanes {
+		if value != 0 && i%pivcoLane > 0 || value > modePfor {
 			return c.Corrupt("lanes of no numbers")
 		}
 	}
@@ -83,21 +85,21 @@ func noLanes(c *openzl.Call, lanes []byte, width int) error {
 func checkLanes(c *openzl.Call, lanes []byte, n int) error {
 	weights, payload := c.In[0].Data, c.In[1].Data
 	for ; len(lanes) > 0; lanes = lanes[pivcoLane:] {
-		w, size := laneSizes(lanes)
+		count, size := laneSizes(lanes)
 		weighted := lanes[0] != modePfor
-		if lanes[0] > modePfor || !weighted && w > 0 || w > len(weights) || size > len(payload) {
-			return c.Corrupt("lane of mode %d with %d weights and %d bytes", lanes[0], w, size)
+		if lanes[0] > modePfor || !weighted && count > 0 || count > len(weights) || size > len(payload) {
+			return c.Corrupt("lane of mode %d with %d weights and %d bytes", lanes[0], count, size)
 		}
 		limit := 8 * size
 		if lanes[0] == modePfor {
 			limit = kernel.PforBlock / 2 * size
-		} else if symbols(weights[:w]) == 1 {
+		} else if symbols(weights[:count]) == 1 {
 			limit = n
 		}
 		if n > limit {
 			return c.Corrupt("%d numbers in a lane of %d bytes", n, size)
 		}
-		weights, payload = weights[w:], payload[size:]
+		weights, payload = weights[count:], payload[size:]
 	}
 	if len(weights) > 0 || len(payload) > 0 {
 		return c.Corrupt("%d weights and %d bytes after the last lane", len(weights), len(payload))
@@ -112,28 +114,28 @@ func laneSizes(lanes []byte) (weights, payload int) {
 
 // symbols counts the weights of symbols that occur.
 func symbols(weights []byte) int {
-	n := 0
-	for _, w := range weights {
-		if w > 0 {
-			n++
+	count := 0
+	for _, weight := range weights {
+		if weight > 0 {
+			count++
 		}
 	}
-	return n
+	return count
 }
 
 // unlane fills dst with the lanes, n bytes each.
 func unlane(c *openzl.Call, dst, lanes []byte, n, block int) error {
 	weights, payload := c.In[0].Data, c.In[1].Data
 	for ; len(lanes) > 0; lanes = lanes[pivcoLane:] {
-		w, size := laneSizes(lanes)
+		count, size := laneSizes(lanes)
 		if lanes[0] == modePivco {
-			if err := c.Pivco(dst[:n], weights[:w], payload[:size], block); err != nil {
+			if err := c.Pivco(dst[:n], weights[:count], payload[:size], block); err != nil {
 				return err
 			}
 		} else if !kernel.Pfor(dst[:n], payload[:size], 1) {
 			return c.Corrupt("blocks are not those of %d bytes", n)
 		}
-		dst, weights, payload = dst[n:], weights[w:], payload[size:]
+		dst, weights, payload = dst[n:], weights[count:], payload[size:]
 	}
 	return nil
 }

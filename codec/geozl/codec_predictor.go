@@ -34,11 +34,11 @@ func gridOf(c *openzl.Call, width uint32, b []byte, n int) (grid, error) {
 }
 
 func predictorGrid(c *openzl.Call, n int) (grid, error) {
-	h := c.Header
-	if len(h) != 4 && len(h) != 8 {
-		return grid{}, c.Corrupt("header of %d bytes", len(h))
+	header := c.Header
+	if len(header) != 4 && len(header) != 8 {
+		return grid{}, c.Corrupt("header of %d bytes", len(header))
 	}
-	return gridOf(c, binary.LittleEndian.Uint32(h), h[4:], n)
+	return gridOf(c, binary.LittleEndian.Uint32(header), header[4:], n)
 }
 
 // predictor undoes one prediction, with a function for samples of 1, 2, 4 and 8 bytes. A function fills dst, planes of
@@ -77,7 +77,7 @@ func decodeDeltaW(c *openzl.Call) error {
 
 func (p *predictor) decode(c *openzl.Call) error {
 	in := c.In[0]
-	g, err := predictorGrid(c, in.Count)
+	shape, err := predictorGrid(c, in.Count)
 	if err != nil {
 		return err
 	}
@@ -85,20 +85,20 @@ func (p *predictor) decode(c *openzl.Call) error {
 	if err != nil {
 		return err
 	}
-	p.run(dst, in.Data, in.Width, g)
+	p.run(dst, in.Data, in.Width, shape)
 	return nil
 }
 
 // run undoes the prediction of every plane of src, samples of size bytes.
-func (p *predictor) run(dst, src []byte, size int, g grid) {
-	p[bits.TrailingZeros(uint(size))](dst, src, g)
+func (p *predictor) run(dst, src []byte, size int, shape grid) {
+	p[bits.TrailingZeros(uint(size))](dst, src, shape)
 }
 
 func eachPlane[T kernel.Unsigned](dst, src []byte, g grid, f func(dst, res []T, width int)) {
-	res := read[T](src)
-	cast.Fill(dst, func(d []T) {
-		for pos := 0; pos < len(d); pos += g.plane {
-			f(d[pos:pos+g.plane], res[pos:pos+g.plane], g.width)
+	res := cast.Values[T](src)
+	cast.Fill(dst, func(out []T) {
+		for pos := 0; pos < len(out); pos += g.plane {
+			f(out[pos:pos+g.plane], res[pos:pos+g.plane], g.width)
 		}
 	})
 }
@@ -106,19 +106,19 @@ func eachPlane[T kernel.Unsigned](dst, src []byte, g grid, f func(dst, res []T, 
 // decodeWPStatic undoes a prediction by weights: the header has, after the width of a row, how far
 // to shift the weighted sum, and four weights.
 func decodeWPStatic(c *openzl.Call) error {
-	in, h := c.In[0], c.Header
-	if len(h) != 13 && len(h) != 17 {
-		return c.Corrupt("header of %d bytes", len(h))
+	in, header := c.In[0], c.Header
+	if len(header) != 13 && len(header) != 17 {
+		return c.Corrupt("header of %d bytes", len(header))
 	}
-	var w kernel.Weights
-	w.Shift = uint(h[4])
-	for i := range w.Of {
-		w.Of[i] = int64(int16(binary.LittleEndian.Uint16(h[5+2*i:])))
+	var weights kernel.Weights
+	weights.Shift = uint(header[4])
+	for i := range weights.Of {
+		weights.Of[i] = int64(int16(binary.LittleEndian.Uint16(header[5+2*i:])))
 	}
-	if w.Shift > 63 {
-		return c.Corrupt("shift of %d bits", w.Shift)
+	if weights.Shift > 63 {
+		return c.Corrupt("shift of %d bits", weights.Shift)
 	}
-	g, err := gridOf(c, binary.LittleEndian.Uint32(h), h[13:], in.Count)
+	shape, err := gridOf(c, binary.LittleEndian.Uint32(header), header[13:], in.Count)
 	if err != nil {
 		return err
 	}
@@ -126,10 +126,11 @@ func decodeWPStatic(c *openzl.Call) error {
 	if err != nil {
 		return err
 	}
-	cast.ByWidth(in.Width, weighted[uint8], weighted[uint16], weighted[uint32], weighted[uint64])(dst, in.Data, g, w)
+	run := cast.ByWidth(in.Width, weighted[uint8], weighted[uint16], weighted[uint32], weighted[uint64])
+	run(dst, in.Data, shape, weights)
 	return nil
 }
 
-func weighted[T kernel.Unsigned](dst, src []byte, g grid, w kernel.Weights) {
-	eachPlane(dst, src, g, func(d, res []T, width int) { kernel.WPStatic(d, res, width, &w) })
+func weighted[T kernel.Unsigned](dst, src []byte, shape grid, weights kernel.Weights) {
+	eachPlane(dst, src, shape, func(out, res []T, width int) { kernel.WPStatic(out, res, width, &weights) })
 }

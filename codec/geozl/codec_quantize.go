@@ -50,18 +50,18 @@ type quantized struct {
 
 // open reads the header of a quantizer with these flags and that many floats, and allocates the samples.
 func (q *quantized) open(c *openzl.Call, flags byte, floats int) error {
-	in, h := c.In[0], c.Header
-	if len(h) != 2+8*floats {
-		return c.Corrupt("header of %d bytes", len(h))
+	in, header := c.In[0], c.Header
+	if len(header) != 2+8*floats {
+		return c.Corrupt("header of %d bytes", len(header))
 	}
-	if h[0] > typeF64 || typeWidth[h[0]] != in.Width || h[1]&^flags != 0 {
-		return c.Corrupt("type %d and flags %d of samples of %d bytes", h[0], h[1], in.Width)
+	if header[0] > typeF64 || typeWidth[header[0]] != in.Width || header[1]&^flags != 0 {
+		return c.Corrupt("type %d and flags %d of samples of %d bytes", header[0], header[1], in.Width)
 	}
-	*q = quantized{typ: h[0], values: h[1]&flagValues != 0, nonnegative: h[1]&flagNonnegative != 0,
-		narrow: h[1]&flagFloat32 != 0, src: in.Data}
-	q.step = math.Float64frombits(binary.LittleEndian.Uint64(h[2:]))
+	*q = quantized{typ: header[0], values: header[1]&flagValues != 0, nonnegative: header[1]&flagNonnegative != 0,
+		narrow: header[1]&flagFloat32 != 0, src: in.Data}
+	q.step = math.Float64frombits(binary.LittleEndian.Uint64(header[2:]))
 	if floats > 1 {
-		q.offset = math.Float64frombits(binary.LittleEndian.Uint64(h[10:]))
+		q.offset = math.Float64frombits(binary.LittleEndian.Uint64(header[10:]))
 	}
 	var err error
 	q.dst, err = c.Make(0, in.Width, in.Count)
@@ -97,11 +97,11 @@ func (q *quantized) levels(floor bool) {
 	case typeI8, typeI16, typeI32, typeI64:
 		cast.ByWidth(typeWidth[q.typ], floored[int8], floored[int16], floored[int32], floored[int64])(*q, floor)
 	case typeF16:
-		cast.Fill(q.dst, func(d []uint16) { kernel.Halves(d, read[int16](q.src), floor) })
+		cast.Fill(q.dst, func(out []uint16) { kernel.Halves(out, cast.Values[int16](q.src), floor) })
 	case typeF32:
-		cast.Fill(q.dst, func(d []float32) { kernel.Floats(d, read[int32](q.src), floor) })
+		cast.Fill(q.dst, func(out []float32) { kernel.Floats(out, cast.Values[int32](q.src), floor) })
 	case typeF64:
-		cast.Fill(q.dst, func(d []float64) { kernel.Floats(d, read[int64](q.src), floor) })
+		cast.Fill(q.dst, func(out []float64) { kernel.Floats(out, cast.Values[int64](q.src), floor) })
 	default:
 		copy(q.dst, q.src)
 	}
@@ -110,19 +110,19 @@ func (q *quantized) levels(floor bool) {
 // The functions below are for integers of one type.
 
 func floored[T kernel.Signed](q quantized, floor bool) {
-	cast.Fill(q.dst, func(d []T) { kernel.Floor(d, read[T](q.src), floor) })
+	cast.Fill(q.dst, func(out []T) { kernel.Floor(out, cast.Values[T](q.src), floor) })
 }
 
-func times[T kernel.Unsigned](q quantized, k uint64) {
-	cast.Fill(q.dst, func(d []T) { kernel.Times(d, read[T](q.src), k) })
+func times[T kernel.Unsigned](q quantized, step uint64) {
+	cast.Fill(q.dst, func(out []T) { kernel.Times(out, cast.Values[T](q.src), step) })
 }
 
-func timesSigned[T kernel.Signed](q quantized, k uint64) {
-	cast.Fill(q.dst, func(d []T) { kernel.TimesSigned(d, read[T](q.src), k, q.nonnegative) })
+func timesSigned[T kernel.Signed](q quantized, step uint64) {
+	cast.Fill(q.dst, func(out []T) { kernel.TimesSigned(out, cast.Values[T](q.src), step, q.nonnegative) })
 }
 
-func squares[T kernel.Unsigned | kernel.Signed, S kernel.Unsigned](q quantized, g kernel.SqrtGrid) {
-	cast.Fill(q.dst, func(d []T) { kernel.SqrtWhole(d, read[S](q.src), &g) })
+func squares[T kernel.Unsigned | kernel.Signed, S kernel.Unsigned](q quantized, grid kernel.SqrtGrid) {
+	cast.Fill(q.dst, func(out []T) { kernel.SqrtWhole(out, cast.Values[S](q.src), &grid) })
 }
 
 // decodeQuantLinear returns samples that are multiples of a step.
@@ -141,22 +141,22 @@ func decodeQuantLinear(c *openzl.Call) error {
 	lo, hi := q.limits()
 	// The step of integers, at least 1. A step beyond 64 bits is clipped, since the conversion of such a
 	// float would differ between machines.
-	k := uint64(math.MaxUint64)
+	step := uint64(math.MaxUint64)
 	if q.step <= typeHi[typeU64] {
-		k = max(uint64(q.step), 1)
+		step = max(uint64(q.step), 1)
 	}
 	switch q.typ {
 	case typeU8, typeU16, typeU32, typeU64:
-		cast.ByWidth(typeWidth[q.typ], times[uint8], times[uint16], times[uint32], times[uint64])(q, k)
+		cast.ByWidth(typeWidth[q.typ], times[uint8], times[uint16], times[uint32], times[uint64])(q, step)
 	case typeI8, typeI16, typeI32, typeI64:
 		cast.ByWidth(typeWidth[q.typ], timesSigned[int8], timesSigned[int16], timesSigned[int32],
-			timesSigned[int64])(q, k)
+			timesSigned[int64])(q, step)
 	case typeF16:
-		cast.Fill(q.dst, func(d []uint16) { kernel.LinearHalves(d, read[int16](q.src), q.step, lo, hi) })
+		cast.Fill(q.dst, func(out []uint16) { kernel.LinearHalves(out, cast.Values[int16](q.src), q.step, lo, hi) })
 	case typeF32:
-		cast.Fill(q.dst, func(d []float32) { kernel.Linear(d, read[int32](q.src), q.step, lo, hi) })
+		cast.Fill(q.dst, func(out []float32) { kernel.Linear(out, cast.Values[int32](q.src), q.step, lo, hi) })
 	case typeF64:
-		cast.Fill(q.dst, func(d []float64) { kernel.Linear(d, read[int64](q.src), q.step, lo, hi) })
+		cast.Fill(q.dst, func(out []float64) { kernel.Linear(out, cast.Values[int64](q.src), q.step, lo, hi) })
 	}
 	return nil
 }
@@ -180,14 +180,14 @@ func decodeQuantLog(c *openzl.Call) error {
 	// 2^-149 as float32 and 2^-1074 as float64.
 	switch q.typ {
 	case typeF16:
-		g := kernel.LogGrid{Step: q.step, Anchor: -24, Lo: lo, Hi: hi}
-		cast.Fill(q.dst, func(d []uint16) { kernel.Log(d, read[int16](q.src), &g, kernel.HalfOf) })
+		grid := kernel.LogGrid{Step: q.step, Anchor: -24, Lo: lo, Hi: hi}
+		cast.Fill(q.dst, func(out []uint16) { kernel.Log(out, cast.Values[int16](q.src), &grid, kernel.HalfOf) })
 	case typeF32:
-		g := kernel.LogGrid{Step: q.step, Anchor: -149, Lo: lo, Hi: hi}
-		cast.Fill(q.dst, func(d []float32) { kernel.Log(d, read[int32](q.src), &g, kernel.SingleOf) })
+		grid := kernel.LogGrid{Step: q.step, Anchor: -149, Lo: lo, Hi: hi}
+		cast.Fill(q.dst, func(out []float32) { kernel.Log(out, cast.Values[int32](q.src), &grid, kernel.SingleOf) })
 	case typeF64:
-		g := kernel.LogGrid{Step: q.step, Anchor: -1074, Lo: lo, Hi: hi}
-		cast.Fill(q.dst, func(d []float64) { kernel.Log(d, read[int64](q.src), &g, kernel.DoubleOf) })
+		grid := kernel.LogGrid{Step: q.step, Anchor: -1074, Lo: lo, Hi: hi}
+		cast.Fill(q.dst, func(out []float64) { kernel.Log(out, cast.Values[int64](q.src), &grid, kernel.DoubleOf) })
 	}
 	return nil
 }
@@ -211,26 +211,26 @@ func decodeQuantSqrt(c *openzl.Call) error {
 		return nil
 	}
 	lo, hi := q.limits()
-	g := kernel.SqrtGrid{Step: q.step, Offset: q.offset, Lo: lo, Hi: hi, Top: q.top()}
+	grid := kernel.SqrtGrid{Step: q.step, Offset: q.offset, Lo: lo, Hi: hi, Top: q.top()}
 	switch q.typ {
 	case typeU8, typeU16, typeU32, typeU64:
 		cast.ByWidth(typeWidth[q.typ], squares[uint8, uint8], squares[uint16, uint16], squares[uint32, uint32],
-			squares[uint64, uint64])(q, g)
+			squares[uint64, uint64])(q, grid)
 	case typeI8, typeI16, typeI32, typeI64:
 		cast.ByWidth(typeWidth[q.typ], squares[int8, uint8], squares[int16, uint16], squares[int32, uint32],
-			squares[int64, uint64])(q, g)
+			squares[int64, uint64])(q, grid)
 	case typeF16:
-		cast.Fill(q.dst, func(d []uint16) { kernel.SqrtHalves(d, read[uint16](q.src), &g) })
+		cast.Fill(q.dst, func(out []uint16) { kernel.SqrtHalves(out, cast.Values[uint16](q.src), &grid) })
 	case typeF32:
-		cast.Fill(q.dst, func(d []float32) {
+		cast.Fill(q.dst, func(out []float32) {
 			if q.narrow {
-				kernel.SqrtNarrow(d, read[uint32](q.src), &g)
+				kernel.SqrtNarrow(out, cast.Values[uint32](q.src), &grid)
 			} else {
-				kernel.Sqrt(d, read[uint32](q.src), &g)
+				kernel.Sqrt(out, cast.Values[uint32](q.src), &grid)
 			}
 		})
 	case typeF64:
-		cast.Fill(q.dst, func(d []float64) { kernel.Sqrt(d, read[uint64](q.src), &g) })
+		cast.Fill(q.dst, func(out []float64) { kernel.Sqrt(out, cast.Values[uint64](q.src), &grid) })
 	}
 	return nil
 }
@@ -249,9 +249,9 @@ func (q *quantized) top() uint64 {
 			limit = math.MaxInt32
 		}
 	}
-	v := math.Sqrt(float64(typeHi[q.typ]+q.offset)) / q.step
-	if !(v < limit) {
+	index := math.Sqrt(float64(typeHi[q.typ]+q.offset)) / q.step
+	if !(index < limit) {
 		return uint64(limit)
 	}
-	return uint64(min(1+math.Ceil(v), limit))
+	return uint64(min(1+math.Ceil(index), limit))
 }

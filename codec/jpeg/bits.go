@@ -13,32 +13,34 @@ type bitReader struct {
 
 // fill makes n at least 57, with zeros if need be.
 func (r *bitReader) fill() {
+	// Eight bytes at once, unless one is 0xff: the zero that is stuffed behind it must be dropped, or a marker ends the
+	// scan.
 	if len(r.src)-r.at >= 8 {
-		w := binary.BigEndian.Uint64(r.src[r.at:])
+		word := binary.BigEndian.Uint64(r.src[r.at:])
 		// A byte is 0xff if it is 0 in the complement.
-		if v := ^w; (v-0x0101010101010101)&w&0x8080808080808080 == 0 {
-			k := (64 - r.n) >> 3
-			r.acc = r.acc<<(8*k) | w>>(64-8*k)
-			r.at += k
-			r.n += 8 * k
+		if inverse := ^word; (inverse-0x0101010101010101)&word&0x8080808080808080 == 0 {
+			size := (64 - r.n) >> 3
+			r.acc = r.acc<<(8*size) | word>>(64-8*size)
+			r.at += size
+			r.n += 8 * size
 			return
 		}
 	}
 	for r.n <= 56 {
-		b := byte(0)
+		next := byte(0)
 		switch {
 		case r.at >= len(r.src):
 			r.past += 8
 		case r.src[r.at] != 0xff:
-			b = r.src[r.at]
+			next = r.src[r.at]
 			r.at++
 		case r.at+1 < len(r.src) && r.src[r.at+1] == 0: // a stuffed byte
-			b = 0xff
+			next = 0xff
 			r.at += 2
 		default: // a marker, or fill bytes before one
 			r.past += 8
 		}
-		r.acc = r.acc<<8 | uint64(b)
+		r.acc = r.acc<<8 | uint64(next)
 		r.n += 8
 	}
 }
@@ -65,11 +67,11 @@ func (r *bitReader) bits(k int) int32 {
 
 // extended returns the value of k bits that begin with a 0 if it is negative (EXTEND of ITU-T T.81, F.2.2.1).
 func (r *bitReader) extended(k int) int32 {
-	v := r.bits(k)
-	if k > 0 && v < 1<<(k-1) {
-		v += -1<<k + 1
+	value := r.bits(k)
+	if k > 0 && value < 1<<(k-1) {
+		value += -1<<k + 1
 	}
-	return v
+	return value
 }
 
 // symbol decodes one code. It reports false for an invalid one.
@@ -77,23 +79,23 @@ func (r *bitReader) symbol(h *huffman) (byte, bool) {
 	if r.n < 16 {
 		r.fill()
 	}
-	if e := h.lut[r.acc>>(r.n-lutBits)&(1<<lutBits-1)]; e != 0 {
-		r.n -= int(e >> 8)
-		return byte(e), true
+	if entry := h.lut[r.acc>>(r.n-lutBits)&(1<<lutBits-1)]; entry != 0 {
+		r.n -= int(entry >> 8)
+		return byte(entry), true
 	}
 	return r.longSymbol(h)
 }
 
 // longSymbol decodes a code of more than lutBits.
 func (r *bitReader) longSymbol(h *huffman) (byte, bool) {
-	v := int32(r.acc>>(r.n-16)) & 0xffff
-	k := lutBits + 1
-	for v >= h.limit[k] {
-		k++
+	word := int32(r.acc>>(r.n-16)) & 0xffff
+	length := lutBits + 1
+	for word >= h.limit[length] {
+		length++
 	}
-	if k > 16 {
+	if length > 16 {
 		return 0, false
 	}
-	r.n -= k
-	return h.vals[(v>>(16-k)+h.delta[k])&0xff], true
+	r.n -= length
+	return h.vals[(word>>(16-length)+h.delta[length])&0xff], true
 }

@@ -88,6 +88,7 @@ func (d *Decoder) Decode(dst, src, tables []byte, s Shape) error {
 	}
 	d.quant, d.dc, d.ac = d.tables.quants()
 	d.src, d.shape, d.frame.n, d.restart, d.scans = src, s, 0, 0, 0
+	// The decoder lives on, and would keep the memory of the caller.
 	defer func() { d.src, d.in.src = nil, nil }()
 	if err := d.markers(&d.own, true); err != nil {
 		return err
@@ -122,12 +123,12 @@ func (d *Decoder) share(tables []byte) error {
 
 // finish checks that all samples are known, and computes the samples of a progressive stream.
 func (d *Decoder) finish() error {
-	f := &d.frame
-	if f.n == 0 {
+	frame := &d.frame
+	if frame.n == 0 {
 		return corrupt("no image")
 	}
-	for i := range f.n {
-		if c := &f.component[i]; !c.seen {
+	for i := range frame.n {
+		if component := &frame.component[i]; !component.seen {
 			return corrupt("component %d has no scan", i)
 		}
 	}
@@ -135,14 +136,14 @@ func (d *Decoder) finish() error {
 		return nil
 	}
 	// libjpeg smooths images whose first coefficients are not known to their last bit.
-	for i := range f.n {
-		c := &f.component[i]
-		for k := range 10 {
-			if c.known[k] != 0 {
+	for i := range frame.n {
+		component := &frame.component[i]
+		for coefficient := range 10 {
+			if component.known[coefficient] != 0 {
 				return unsupported("a progressive stream without its last scans")
 			}
 		}
-		d.transform(c)
+		d.transform(component)
 	}
 	return nil
 }

@@ -28,23 +28,23 @@ func (d *Decoder) markers(own *tableSet, image bool) error {
 	}
 	d.at = 2
 	for {
-		m, ok := d.marker()
-		if !ok || m == markEOI {
+		marker, ok := d.marker()
+		if !ok || marker == markEOI {
 			return nil // finish checks whether the stream is complete
 		}
-		if m == markSOI || m == markTEM || m >= markRST0 && m <= markRST7 {
+		if marker == markSOI || marker == markTEM || marker >= markRST0 && marker <= markRST7 {
 			continue
 		}
 		if len(d.src)-d.at < 2 {
 			return corrupt("ends early")
 		}
-		n := int(d.src[d.at])<<8 | int(d.src[d.at+1])
-		if n < 2 || n > len(d.src)-d.at {
-			return corrupt("a segment of %d bytes", n)
+		size := int(d.src[d.at])<<8 | int(d.src[d.at+1])
+		if size < 2 || size > len(d.src)-d.at {
+			return corrupt("a segment of %d bytes", size)
 		}
-		body := d.src[d.at+2 : d.at+n]
-		d.at += n
-		if err := d.segment(own, m, body, image); err != nil {
+		body := d.src[d.at+2 : d.at+size]
+		d.at += size
+		if err := d.segment(own, marker, body, image); err != nil {
 			return err
 		}
 	}
@@ -53,40 +53,40 @@ func (d *Decoder) markers(own *tableSet, image bool) error {
 // marker passes over bytes up to the next marker, and over it.
 func (d *Decoder) marker() (byte, bool) {
 	for d.at+1 < len(d.src) {
-		b := d.src[d.at]
+		value := d.src[d.at]
 		d.at++
-		if b != 0xff {
+		if value != 0xff {
 			continue
 		}
-		if m := d.src[d.at]; m != 0 && m != 0xff {
+		if marker := d.src[d.at]; marker != 0 && marker != 0xff {
 			d.at++
-			return m, true
+			return marker, true
 		}
 	}
 	return 0, false
 }
 
 // segment reads one segment.
-func (d *Decoder) segment(own *tableSet, m byte, body []byte, image bool) error {
+func (d *Decoder) segment(own *tableSet, marker byte, body []byte, image bool) error {
 	switch {
-	case m == markDQT:
+	case marker == markDQT:
 		return d.quantTables(own, body)
-	case m == markDHT:
+	case marker == markDHT:
 		return d.huffmanTables(own, body)
-	case m == markDRI:
+	case marker == markDRI:
 		if len(body) != 2 {
 			return corrupt("a DRI segment of %d bytes", len(body))
 		}
 		d.restart = int(body[0])<<8 | int(body[1])
-	case m == markDAC:
+	case marker == markDAC:
 		return unsupported("arithmetic codes")
-	case m == markDNL:
+	case marker == markDNL:
 		return unsupported("a DNL segment")
-	case m == markSOS && image:
+	case marker == markSOS && image:
 		return d.scan(body)
-	case m >= markSOF0 && m <= 0xcf && m != markJPG && image:
-		return d.header(m, body)
-	case m == markSOS || m >= markSOF0 && m <= 0xcf && m != markJPG:
+	case marker >= markSOF0 && marker <= 0xcf && marker != markJPG && image:
+		return d.header(marker, body)
+	case marker == markSOS || marker >= markSOF0 && marker <= 0xcf && marker != markJPG:
 		return corrupt("an image among tables")
 	}
 	return nil // applications' segments and comments
@@ -99,68 +99,70 @@ var sofNames = map[byte]string{
 }
 
 // header reads the frame header, and allocates the planes once it agrees with the tile.
-func (d *Decoder) header(m byte, body []byte) error {
-	if m > markSOF2 {
-		return unsupported("%s", sofNames[m])
+func (d *Decoder) header(marker byte, body []byte) error {
+	if marker > markSOF2 {
+		return unsupported("%s", sofNames[marker])
 	}
-	f := &d.frame
-	if f.n != 0 || len(body) < 6 {
+	header := &d.frame
+	if header.n != 0 || len(body) < 6 {
 		return corrupt("a second frame header, or one of %d bytes", len(body))
 	}
 	if body[0] != 8 {
 		return unsupported("samples of %d bits", body[0])
 	}
-	n := int(body[5])
-	*f = frame{height: int(body[1])<<8 | int(body[2]), width: int(body[3])<<8 | int(body[4]), hMax: 1, vMax: 1}
-	s := &d.shape
+	bands := int(body[5])
+	*header = frame{height: int(body[1])<<8 | int(body[2]), width: int(body[3])<<8 | int(body[4]), hMax: 1, vMax: 1}
+	shape := &d.shape
 	switch {
-	case f.width != s.Width || f.height < s.Least || f.height > max(s.Height, s.MaxHeight):
-		return corrupt("an image of %d by %d pixels in a tile of %d by %d", f.height, f.width, s.Height, s.Width)
-	case n != s.Bands:
-		return corrupt("%d components for %d bands", n, s.Bands)
-	case n > maxComponents:
-		return fault.New(fault.Limit, "jpeg", fault.NoOffset, "%d components, at most %d", n, maxComponents)
-	case len(body) != 6+3*n:
-		return corrupt("a frame header of %d bytes for %d components", len(body), n)
-	case f.height == 0:
+	case header.width != shape.Width || header.height < shape.Least ||
+		header.height > max(shape.Height, shape.MaxHeight):
+		return corrupt("an image of %d by %d pixels in a tile of %d by %d", header.height, header.width, shape.Height,
+			shape.Width)
+	case bands != shape.Bands:
+		return corrupt("%d components for %d bands", bands, shape.Bands)
+	case bands > maxComponents:
+		return fault.New(fault.Limit, "jpeg", fault.NoOffset, "%d components, at most %d", bands, maxComponents)
+	case len(body) != 6+3*bands:
+		return corrupt("a frame header of %d bytes for %d components", len(body), bands)
+	case header.height == 0:
 		return unsupported("an image whose height follows it")
 	}
-	for i := range n {
-		c, b := &f.component[i], body[6+3*i:]
-		*c = component{id: b[0], h: int(b[1] >> 4), v: int(b[1] & 15), quant: int(b[2])}
-		if min(c.h, c.v) < 1 || max(c.h, c.v) > 4 || c.quant > 3 {
-			return corrupt("component %d has sampling factors %d and %d and quantisation table %d", i, c.h, c.v,
-				c.quant)
+	for i := range bands {
+		comp, fields := &header.component[i], body[6+3*i:]
+		*comp = component{id: fields[0], h: int(fields[1] >> 4), v: int(fields[1] & 15), quant: int(fields[2])}
+		if min(comp.h, comp.v) < 1 || max(comp.h, comp.v) > 4 || comp.quant > 3 {
+			return corrupt("component %d has sampling factors %d and %d and quantisation table %d", i, comp.h, comp.v,
+				comp.quant)
 		}
-		for k := range i {
-			if f.component[k].id == c.id {
-				return corrupt("two components with the id %d", c.id)
+		for other := range i {
+			if header.component[other].id == comp.id {
+				return corrupt("two components with the id %d", comp.id)
 			}
 		}
-		f.hMax, f.vMax = max(f.hMax, c.h), max(f.vMax, c.v)
+		header.hMax, header.vMax = max(header.hMax, comp.h), max(header.vMax, comp.v)
 	}
-	f.n = n
-	d.progressive = m == markSOF2
+	header.n = bands
+	d.progressive = marker == markSOF2
 	return d.allocate()
 }
 
 // allocate sizes the planes.
 func (d *Decoder) allocate() error {
-	f := &d.frame
-	f.mcuX, f.mcuY = ceil(f.width, 8*f.hMax), ceil(f.height, 8*f.vMax)
+	frame := &d.frame
+	frame.mcuX, frame.mcuY = ceil(frame.width, 8*frame.hMax), ceil(frame.height, 8*frame.vMax)
 	planes, coefs := 0, 0
-	for i := range f.n {
-		c := &f.component[i]
-		if f.hMax%c.h != 0 || f.vMax%c.v != 0 {
-			return unsupported("sampling factors %d and %d beside %d and %d", c.h, c.v, f.hMax, f.vMax)
+	for i := range frame.n {
+		comp := &frame.component[i]
+		if frame.hMax%comp.h != 0 || frame.vMax%comp.v != 0 {
+			return unsupported("sampling factors %d and %d beside %d and %d", comp.h, comp.v, frame.hMax, frame.vMax)
 		}
-		if !d.shape.YCbCr && !d.shape.Repeat && (c.h != f.hMax || c.v != f.vMax) {
+		if !d.shape.YCbCr && !d.shape.Repeat && (comp.h != frame.hMax || comp.v != frame.vMax) {
 			return corrupt("a subsampled component of an image that is not YCbCr")
 		}
-		c.width, c.height = ceil(f.width*c.h, f.hMax), ceil(f.height*c.v, f.vMax)
-		c.bw, c.bh = ceil(c.width, 8), ceil(c.height, 8)
-		c.stride = f.mcuX * c.h * 8
-		planes += c.stride * f.mcuY * c.v * 8
+		comp.width, comp.height = ceil(frame.width*comp.h, frame.hMax), ceil(frame.height*comp.v, frame.vMax)
+		comp.bw, comp.bh = ceil(comp.width, 8), ceil(comp.height, 8)
+		comp.stride = frame.mcuX * comp.h * 8
+		planes += comp.stride * frame.mcuY * comp.v * 8
 	}
 	if d.progressive {
 		coefs = planes
@@ -170,17 +172,17 @@ func (d *Decoder) allocate() error {
 	d.planes, d.coefs = sized(d.planes, planes), sized(d.coefs, coefs)
 	clear(d.coefs)
 	pos := 0
-	for i := range f.n {
-		c := &f.component[i]
-		n := c.stride * f.mcuY * c.v * 8
-		c.plane = d.planes[pos:][:n]
+	for i := range frame.n {
+		comp := &frame.component[i]
+		size := comp.stride * frame.mcuY * comp.v * 8
+		comp.plane = d.planes[pos:][:size]
 		if d.progressive {
-			c.coefs = d.coefs[pos:][:n]
-			for k := range c.known {
-				c.known[k] = -1
+			comp.coefs = d.coefs[pos:][:size]
+			for coefficient := range comp.known {
+				comp.known[coefficient] = -1
 			}
 		}
-		pos += n
+		pos += size
 	}
 	return nil
 }

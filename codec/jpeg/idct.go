@@ -34,21 +34,21 @@ func odd(x1, x3, x5, x7 int32) (o0, o1, o2, o3 int32) {
 
 // even returns the contribution of the coefficients 0, 2, 4 and 6 to the samples 0 to 3 (and 7 to 4).
 func even(x0, x2, x4, x6 int32) (e0, e1, e2, e3 int32) {
-	z := (x2 + x6) * k0541
-	lo, hi := z-x6*k1847, z+x2*k0765
+	common := (x2 + x6) * k0541
+	low, high := common-x6*k1847, common+x2*k0765
 	sum, diff := (x0+x4)<<constBits, (x0-x4)<<constBits
-	return sum + hi, diff + lo, diff - lo, sum - hi
+	return sum + high, diff + low, diff - low, sum - high
 }
 
 // inversePlain writes the 8 by 8 samples of a block of dequantised coefficients. last is the place of the last
 // coefficient that is not 0, in the order of the stream.
-func inversePlain(dst []byte, stride int, b *[64]int32, last int) {
+func inversePlain(dst []byte, stride int, block *[64]int32, last int) {
 	if last == 0 {
-		v := clamp((b[0]<<passBits + 1<<(passBits+2)) >> (passBits + 3))
+		sample := clamp((block[0]<<passBits + 1<<(passBits+2)) >> (passBits + 3))
 		for y := range 8 {
 			row := dst[y*stride:][:8]
 			for x := range row {
-				row[x] = v
+				row[x] = sample
 			}
 		}
 		return
@@ -59,7 +59,7 @@ func inversePlain(dst []byte, stride int, b *[64]int32, last int) {
 	}
 	const shift, half = constBits - passBits, 1 << (constBits - passBits - 1)
 	for x := range across {
-		c := b[x:][:57]
+		c := block[x:][:57]
 		// From 2^17 on the sums below may overflow, as sums of the vectors do, which have no short cut.
 		if c[8]|c[16]|c[24]|c[32]|c[40]|c[48]|c[56] == 0 && c[0] == c[0]<<14>>14 {
 			v := c[0] << passBits
@@ -74,7 +74,7 @@ func inversePlain(dst []byte, stride int, b *[64]int32, last int) {
 		c[24], c[32] = (e3+o3+half)>>shift, (e3-o3+half)>>shift
 	}
 	for y := range 8 {
-		inverseRow(dst[y*stride:][:8], (*[8]int32)(b[8*y:]))
+		inverseRow(dst[y*stride:][:8], (*[8]int32)(block[8*y:]))
 	}
 }
 

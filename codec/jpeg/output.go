@@ -2,23 +2,23 @@ package jpeg
 
 // output writes the first rows of the image to dst, interleaved by pixel.
 func (d *Decoder) output(dst []byte, rows int) {
-	f, w := &d.frame, d.shape.Width
+	frame, width := &d.frame, d.shape.Width
 	// Each component may need a row of its own, with room for a sample more than the width.
-	d.upsampled = sized(d.upsampled, f.n*(w+8))
+	d.upsampled = sized(d.upsampled, frame.n*(width+8))
 	for y := range rows {
-		for i := range f.n {
-			d.rows[i] = d.row(&f.component[i], y, d.upsampled[i*(w+8):(i+1)*(w+8)])[:w]
+		for i := range frame.n {
+			d.rows[i] = d.row(&frame.component[i], y, d.upsampled[i*(width+8):(i+1)*(width+8)])[:width]
 		}
-		target := dst[y*w*f.n:][:w*f.n]
+		target := dst[y*width*frame.n:][:width*frame.n]
 		switch {
 		case d.shape.YCbCr:
 			toRGB(target, d.rows[0], d.rows[1], d.rows[2])
-		case f.n == 1:
+		case frame.n == 1:
 			copy(target, d.rows[0])
 		default:
-			for i := range f.n {
-				for x, v := range d.rows[i] {
-					target[x*f.n+i] = v
+			for i := range frame.n {
+				for x, sample := range d.rows[i] {
+					target[x*frame.n+i] = sample
 				}
 			}
 		}
@@ -70,32 +70,32 @@ func blendRows(dst, near, far []byte, bias int32) {
 
 // spread doubles the width of a row of at least 3 samples.
 func spread(dst, src []byte) {
-	n := len(src)
-	dst = dst[:2*n]
+	count := len(src)
+	dst = dst[:2*count]
 	dst[0] = src[0]
-	for x := range n - 1 {
-		a, b := int32(src[x]), int32(src[x+1])
-		dst[2*x+1] = byte((3*a + b + 2) >> 2)
-		dst[2*x+2] = byte((a + 3*b + 1) >> 2)
+	for x := range count - 1 {
+		left, right := int32(src[x]), int32(src[x+1])
+		dst[2*x+1] = byte((3*left + right + 2) >> 2)
+		dst[2*x+2] = byte((left + 3*right + 1) >> 2)
 	}
-	dst[2*n-1] = src[n-1]
+	dst[2*count-1] = src[count-1]
 }
 
 // spreadRowsPlain is spread for rows between near and far, in which samples are times 4 before it rounds. The samples
 // of dst that start of near and the one behind make are there already, but for the first one.
 func spreadRowsPlain(dst, near, far []byte, start int) {
-	n := len(near)
-	dst, far = dst[:2*n], far[:n]
+	count := len(near)
+	dst, far = dst[:2*count], far[:count]
 	sum := func(x int) int32 { return 3*int32(near[x]) + int32(far[x]) }
 	dst[0] = byte((4*sum(0) + 8) >> 4)
-	a := sum(start)
-	for x := start; x < n-1; x++ {
-		b := sum(x + 1)
-		dst[2*x+1] = byte((3*a + b + 7) >> 4)
-		dst[2*x+2] = byte((a + 3*b + 8) >> 4)
-		a = b
+	left := sum(start)
+	for x := start; x < count-1; x++ {
+		right := sum(x + 1)
+		dst[2*x+1] = byte((3*left + right + 7) >> 4)
+		dst[2*x+2] = byte((left + 3*right + 8) >> 4)
+		left = right
 	}
-	dst[2*n-1] = byte((4*a + 7) >> 4)
+	dst[2*count-1] = byte((4*left + 7) >> 4)
 }
 
 // Factors of the conversion to RGB (ITU-R BT.601 with all values of a byte, as JFIF has it), times 2^16.
@@ -108,8 +108,8 @@ const (
 
 func toRGBPlain(dst, lumas, cbs, crs []byte) {
 	cbs, crs = cbs[:len(lumas)], crs[:len(lumas)]
-	for x, l := range lumas {
-		y, cb, cr := int32(l), int32(cbs[x])-128, int32(crs[x])-128
+	for x, luma := range lumas {
+		y, cb, cr := int32(luma), int32(cbs[x])-128, int32(crs[x])-128
 		const half = 1 << 15
 		target := dst[3*x:][:3]
 		target[0] = saturate(y + (crToR*cr+half)>>16)

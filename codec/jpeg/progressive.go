@@ -9,17 +9,17 @@ type progressiveScan struct {
 
 // mcu decodes one MCU; false if it holds an invalid code.
 func (p *progressiveScan) mcu(x, y int) bool {
-	s := p.s
-	for i := range s.n {
-		c := &p.d.frame.component[s.comp[i]]
-		h, v := c.h, c.v
-		if s.n == 1 {
-			h, v = 1, 1
+	scan := p.s
+	for i := range scan.n {
+		comp := &p.d.frame.component[scan.comp[i]]
+		across, down := comp.h, comp.v
+		if scan.n == 1 {
+			across, down = 1, 1
 		}
-		for step := y * v; step < y*v+v; step++ {
-			for bx := x * h; bx < x*h+h; bx++ {
-				b := (*[64]int16)(c.coefs[(step*c.stride/8+bx)*64:])
-				if !p.block(b, c, i) {
+		for row := y * down; row < y*down+down; row++ {
+			for column := x * across; column < x*across+across; column++ {
+				coefs := (*[64]int16)(comp.coefs[(row*comp.stride/8+column)*64:])
+				if !p.block(coefs, comp, i) {
 					return false
 				}
 			}
@@ -29,21 +29,21 @@ func (p *progressiveScan) mcu(x, y int) bool {
 }
 
 func (p *progressiveScan) block(b *[64]int16, c *component, i int) bool {
-	s, in := p.s, &p.d.in
+	scan, in := p.s, &p.d.in
 	switch {
-	case s.ss == 0 && s.ah == 0:
-		size, ok := in.symbol(s.dc[i])
+	case scan.ss == 0 && scan.ah == 0:
+		size, ok := in.symbol(scan.dc[i])
 		if !ok {
 			return false
 		}
 		c.dcPred += in.extended(int(size))
-		b[0] = int16(c.dcPred << s.al)
-	case s.ss == 0:
-		b[0] |= int16(in.bit() << s.al)
-	case s.ah == 0:
-		return p.first(b, s.ac[i])
+		b[0] = int16(c.dcPred << scan.al)
+	case scan.ss == 0:
+		b[0] |= int16(in.bit() << scan.al)
+	case scan.ah == 0:
+		return p.first(b, scan.ac[i])
 	default:
-		return p.refine(b, s.ac[i])
+		return p.refine(b, scan.ac[i])
 	}
 	return true
 }
@@ -86,11 +86,11 @@ func (p *progressiveScan) refine(b *[64]int16, h *huffman) bool {
 			return false
 		}
 		run, size := int(sym>>4), int(sym&15)
-		var v int16
+		var value int16
 		switch {
 		case size == 1:
-			if v = -1 << p.s.al; in.bit() == 1 {
-				v = 1 << p.s.al
+			if value = -1 << p.s.al; in.bit() == 1 {
+				value = 1 << p.s.al
 			}
 		case size > 1:
 			return false
@@ -100,16 +100,17 @@ func (p *progressiveScan) refine(b *[64]int16, h *huffman) bool {
 		if p.eobRun > 0 {
 			break
 		}
-		if k = p.pass(b, k, run); v != 0 {
+		if k = p.pass(b, k, run); value != 0 {
 			if k > se {
 				return false
 			}
-			b[zigzag[k]] = v
+			b[zigzag[k]] = value
 		}
 		k++
 	}
 	if p.eobRun > 0 {
 		p.eobRun--
+		// Coefficients that are known have a bit each in blocks that have ended, too, so that these need to be read.
 		p.pass(b, k, 64)
 	}
 	return true
@@ -119,8 +120,8 @@ func (p *progressiveScan) refine(b *[64]int16, h *huffman) bool {
 // are 0 and stands at another. It returns the place.
 func (p *progressiveScan) pass(b *[64]int16, k, zeros int) int {
 	for ; k <= p.s.se; k++ {
-		v := &b[zigzag[k]]
-		if *v == 0 {
+		coef := &b[zigzag[k]]
+		if *coef == 0 {
 			if zeros == 0 {
 				return k
 			}
@@ -130,12 +131,12 @@ func (p *progressiveScan) pass(b *[64]int16, k, zeros int) int {
 		if p.d.in.bit() == 0 {
 			continue
 		}
-		if bit := int16(1) << p.s.al; *v&bit != 0 { // a damaged stream sets a bit twice
+		if bit := int16(1) << p.s.al; *coef&bit != 0 { // a damaged stream sets a bit twice
 			continue
-		} else if *v > 0 {
-			*v += bit
+		} else if *coef > 0 {
+			*coef += bit
 		} else {
-			*v -= bit
+			*coef -= bit
 		}
 	}
 	return k
@@ -144,13 +145,13 @@ func (p *progressiveScan) pass(b *[64]int16, k, zeros int) int {
 // transform computes the samples of a component from its coefficients.
 func (d *Decoder) transform(c *component) {
 	var block [64]int32
-	for step := range c.bh {
-		for bx := range c.bw {
-			b := (*[64]int16)(c.coefs[(step*c.stride/8+bx)*64:])
-			for i, v := range b {
-				block[i] = int32(v) * c.quantTable[i]
+	for row := range c.bh {
+		for column := range c.bw {
+			coefs := (*[64]int16)(c.coefs[(row*c.stride/8+column)*64:])
+			for i, coef := range coefs {
+				block[i] = int32(coef) * c.quantTable[i]
 			}
-			inverse(c.plane[step*8*c.stride+bx*8:], c.stride, &block, 63)
+			inverse(c.plane[row*8*c.stride+column*8:], c.stride, &block, 63)
 		}
 	}
 }

@@ -17,18 +17,18 @@ func (d *Decoder) scan(body []byte) error {
 	if d.scans++; d.scans > maxScans {
 		return corrupt("more than %d scans", maxScans)
 	}
-	var s scanHeader
-	if err := d.scanHeader(&s, body); err != nil {
+	var header scanHeader
+	if err := d.scanHeader(&header, body); err != nil {
 		return err
 	}
 	d.in = bitReader{src: d.src, at: d.at}
-	err := d.mcus(&s)
+	err := d.mcus(&header)
 	d.at = d.in.at
 	return err
 }
 
 func (d *Decoder) scanHeader(s *scanHeader, body []byte) error {
-	f := &d.frame
+	frame := &d.frame
 	if len(body) < 1 || body[0] < 1 || body[0] > 4 || len(body) != 4+2*int(body[0]) {
 		return corrupt("a scan header of %d bytes", len(body))
 	}
@@ -44,25 +44,25 @@ func (d *Decoder) scanHeader(s *scanHeader, body []byte) error {
 	blocks := 0
 	for i := range s.n {
 		id, tables := body[1+2*i], body[2+2*i]
-		k := 0
-		for ; k < f.n && f.component[k].id != id; k++ {
+		index := 0
+		for ; index < frame.n && frame.component[index].id != id; index++ {
 		}
-		if k == f.n || i > 0 && k <= s.comp[i-1] {
+		if index == frame.n || i > 0 && index <= s.comp[i-1] {
 			return corrupt("a scan of component %d, which does not exist or comes too late", id)
 		}
-		c := &f.component[k]
-		if blocks += c.h * c.v; s.n > 1 && blocks > 10 {
+		comp := &frame.component[index]
+		if blocks += comp.h * comp.v; s.n > 1 && blocks > 10 {
 			return corrupt("more than 10 blocks in an MCU")
 		}
 		if tables>>4 > 3 || tables&15 > 3 {
 			return corrupt("Huffman tables %d and %d", tables>>4, tables&15)
 		}
-		s.comp[i], s.dc[i], s.ac[i] = k, d.dc[tables>>4], d.ac[tables&15]
+		s.comp[i], s.dc[i], s.ac[i] = index, d.dc[tables>>4], d.ac[tables&15]
 		firstDC, anyAC := s.ss == 0 && s.ah == 0, s.se > 0
 		if firstDC && s.dc[i] == nil || anyAC && s.ac[i] == nil {
 			return corrupt("a Huffman table is missing")
 		}
-		if err := d.progress(c, s); err != nil {
+		if err := d.progress(comp, s); err != nil {
 			return err
 		}
 	}
@@ -72,11 +72,11 @@ func (d *Decoder) scanHeader(s *scanHeader, body []byte) error {
 // progress records which bits a scan adds to a component.
 func (d *Decoder) progress(c *component, s *scanHeader) error {
 	if !c.seen {
-		q := d.quant[c.quant]
-		if q == nil {
+		table := d.quant[c.quant]
+		if table == nil {
 			return corrupt("quantisation table %d is missing", c.quant)
 		}
-		c.quantTable = *q
+		c.quantTable = *table
 	}
 	if !d.progressive {
 		if c.seen {
@@ -86,31 +86,31 @@ func (d *Decoder) progress(c *component, s *scanHeader) error {
 		return nil
 	}
 	c.seen = true
-	for k := s.ss; k <= s.se; k++ {
-		again, refinesOther := s.ah == 0 && c.known[k] >= 0, s.ah > 0 && int(c.known[k]) != s.ah
+	for coefficient := s.ss; coefficient <= s.se; coefficient++ {
+		again, refinesOther := s.ah == 0 && c.known[coefficient] >= 0, s.ah > 0 && int(c.known[coefficient]) != s.ah
 		if again || refinesOther || s.ss > 0 && c.known[0] < 0 {
-			return corrupt("scans of coefficient %d are out of order", k)
+			return corrupt("scans of coefficient %d are out of order", coefficient)
 		}
-		c.known[k] = int8(s.al)
+		c.known[coefficient] = int8(s.al)
 	}
 	return nil
 }
 
 // mcus decodes all MCUs of a scan.
 func (d *Decoder) mcus(s *scanHeader) error {
-	f := &d.frame
-	across, down := f.mcuX, f.mcuY
+	frame := &d.frame
+	across, down := frame.mcuX, frame.mcuY
 	if s.n == 1 { // an MCU is one block, and blocks past the image are left out
-		c := &f.component[s.comp[0]]
-		across, down = c.bw, c.bh
-	} else if !d.progressive && s.n == f.n {
+		comp := &frame.component[s.comp[0]]
+		across, down = comp.bw, comp.bh
+	} else if !d.progressive && s.n == frame.n {
 		// The rows that are needed, and the next one, whose chroma is blended with theirs.
-		down = min(down, d.shape.Rows/(8*f.vMax)+1)
+		down = min(down, d.shape.Rows/(8*frame.vMax)+1)
 	}
-	if f.n == 1 && !d.progressive {
+	if frame.n == 1 && !d.progressive {
 		down = min(down, ceil(d.shape.Rows, 8))
 	}
-	p := progressiveScan{d: d, s: s}
+	scan := progressiveScan{d: d, s: s}
 	d.resetPredictions()
 	left, next := d.restart, 0
 	var block [64]int32
@@ -120,12 +120,12 @@ func (d *Decoder) mcus(s *scanHeader) error {
 				if err := d.restartMarker(next); err != nil {
 					return err
 				}
-				p.eobRun, left, next = 0, d.restart, (next+1)&7
+				scan.eobRun, left, next = 0, d.restart, (next+1)&7
 			}
 			left--
 			var ok bool
 			if d.progressive {
-				ok = p.mcu(x, y)
+				ok = scan.mcu(x, y)
 			} else {
 				ok = d.mcu(s, &block, x, y)
 			}
@@ -133,6 +133,7 @@ func (d *Decoder) mcus(s *scanHeader) error {
 				return corrupt("an invalid code in row %d of the MCUs", y)
 			}
 		}
+		// Zeros follow the end of the stream and may be valid codes, so that only the count of bits shows it.
 		if d.in.ended() {
 			return corrupt("ends early, in row %d of the MCUs", y)
 		}
@@ -152,7 +153,7 @@ func (d *Decoder) restartMarker(number int) error {
 		return corrupt("ends early, before restart marker %d", number)
 	}
 	d.at = d.in.at
-	if m, ok := d.marker(); !ok || int(m) != markRST0+number {
+	if marker, ok := d.marker(); !ok || int(marker) != markRST0+number {
 		return corrupt("restart marker %d is missing", number)
 	}
 	d.in = bitReader{src: d.src, at: d.at}
@@ -163,18 +164,18 @@ func (d *Decoder) restartMarker(number int) error {
 // mcu decodes one MCU of a sequential scan; false if it holds an invalid code.
 func (d *Decoder) mcu(s *scanHeader, block *[64]int32, x, y int) bool {
 	for i := range s.n {
-		c := &d.frame.component[s.comp[i]]
-		h, v := c.h, c.v
+		comp := &d.frame.component[s.comp[i]]
+		across, down := comp.h, comp.v
 		if s.n == 1 {
-			h, v = 1, 1
+			across, down = 1, 1
 		}
-		for step := y * v; step < y*v+v; step++ {
-			for bx := x * h; bx < x*h+h; bx++ {
-				last := d.block(block, c, s.dc[i], s.ac[i])
+		for row := y * down; row < y*down+down; row++ {
+			for column := x * across; column < x*across+across; column++ {
+				last := d.block(block, comp, s.dc[i], s.ac[i])
 				if last < 0 {
 					return false
 				}
-				inverse(c.plane[step*8*c.stride+bx*8:], c.stride, block, last)
+				inverse(comp.plane[row*8*comp.stride+column*8:], comp.stride, block, last)
 			}
 		}
 	}
@@ -186,32 +187,32 @@ func (d *Decoder) mcu(s *scanHeader, block *[64]int32, x, y int) bool {
 func (d *Decoder) block(block *[64]int32, c *component, dc, ac *huffman) int {
 	*block = [64]int32{}
 	in := &d.in
-	q := &c.quantTable
+	quant := &c.quantTable
 	size, ok := in.symbol(dc)
 	if !ok {
 		return -1
 	}
 	c.dcPred += in.extended(int(size))
-	block[0] = c.dcPred * q[0]
+	block[0] = c.dcPred * quant[0]
 	last := 0
 	for k := 1; k < 64; k++ {
 		if in.n < 32 { // enough for a code of 16 bits and its value of 15
 			in.fill()
 		}
-		i := in.acc >> (in.n - lutBits) & (1<<lutBits - 1)
-		if e := ac.short[i]; e != 0 {
-			in.n -= int(e & 15)
-			if k += int(e >> 4 & 15); k > 63 {
+		bits := in.acc >> (in.n - lutBits) & (1<<lutBits - 1)
+		if short := ac.short[bits]; short != 0 {
+			in.n -= int(short & 15)
+			if k += int(short >> 4 & 15); k > 63 {
 				return -1
 			}
-			z := zigzag[k]
-			block[z] = int32(e>>8) * q[z]
+			place := zigzag[k]
+			block[place] = int32(short>>8) * quant[place]
 			last = k
 			continue
 		}
-		sym := byte(ac.lut[i])
-		if e := ac.lut[i]; e != 0 {
-			in.n -= int(e >> 8)
+		sym := byte(ac.lut[bits])
+		if entry := ac.lut[bits]; entry != 0 {
+			in.n -= int(entry >> 8)
 		} else if sym, ok = in.longSymbol(ac); !ok {
 			return -1
 		}
@@ -227,12 +228,12 @@ func (d *Decoder) block(block *[64]int32, c *component, dc, ac *huffman) int {
 			return -1
 		}
 		in.n -= size
-		v := int32(in.acc>>in.n) & (1<<size - 1)
-		if v < 1<<(size-1) {
-			v += -1<<size + 1
+		value := int32(in.acc>>in.n) & (1<<size - 1)
+		if value < 1<<(size-1) {
+			value += -1<<size + 1
 		}
-		z := zigzag[k&63]
-		block[z] = v * q[z]
+		place := zigzag[k&63]
+		block[place] = value * quant[place]
 		last = k
 	}
 	return last

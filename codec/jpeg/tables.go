@@ -3,10 +3,10 @@ package jpeg
 // zigzag maps the order of coefficients in a stream to rows of 8 (ITU-T T.81, figure A.6).
 var zigzag = makeZigzag()
 
-func makeZigzag() (z [64]uint8) {
+func makeZigzag() (order [64]uint8) {
 	x, y := 0, 0
-	for i := range z {
-		z[i] = uint8(8*y + x)
+	for i := range order {
+		order[i] = uint8(8*y + x)
 		up := (x+y)%2 == 0
 		switch {
 		case up && x == 7:
@@ -23,7 +23,7 @@ func makeZigzag() (z [64]uint8) {
 			x, y = x-1, y+1
 		}
 	}
-	return z
+	return order
 }
 
 // tableSet holds tables of a stream.
@@ -52,55 +52,55 @@ func (t *tableSet) quants() (quant [4]*[64]int32, dc, ac [4]*huffman) {
 }
 
 // quantTables reads a DQT segment.
-func (d *Decoder) quantTables(own *tableSet, b []byte) error {
-	for len(b) > 0 {
-		id, size := int(b[0]&15), 64*(1+int(b[0]>>4))
-		b = b[1:]
-		if id > 3 || size > 128 || len(b) < size {
-			return corrupt("a quantisation table %d of %d bytes, of which %d are there", id, size, len(b))
+func (d *Decoder) quantTables(own *tableSet, segment []byte) error {
+	for len(segment) > 0 {
+		id, size := int(segment[0]&15), 64*(1+int(segment[0]>>4))
+		segment = segment[1:]
+		if id > 3 || size > 128 || len(segment) < size {
+			return corrupt("a quantisation table %d of %d bytes, of which %d are there", id, size, len(segment))
 		}
-		q := &own.quant[id]
+		table := &own.quant[id]
 		for i := range 64 {
 			if size == 64 {
-				q[zigzag[i]] = int32(b[i])
+				table[zigzag[i]] = int32(segment[i])
 			} else {
-				q[zigzag[i]] = int32(b[2*i])<<8 | int32(b[2*i+1])
+				table[zigzag[i]] = int32(segment[2*i])<<8 | int32(segment[2*i+1])
 			}
 		}
 		own.has[0][id] = true
-		d.quant[id] = q
-		b = b[size:]
+		d.quant[id] = table
+		segment = segment[size:]
 	}
 	return nil
 }
 
 // huffmanTables reads a DHT segment.
-func (d *Decoder) huffmanTables(own *tableSet, b []byte) error {
-	for len(b) > 0 {
-		if len(b) < 17 {
+func (d *Decoder) huffmanTables(own *tableSet, segment []byte) error {
+	for len(segment) > 0 {
+		if len(segment) < 17 {
 			return corrupt("a Huffman table ends early")
 		}
-		class, id := int(b[0]>>4), int(b[0]&15)
+		class, id := int(segment[0]>>4), int(segment[0]&15)
 		if class > 1 || id > 3 {
 			return corrupt("a Huffman table of class %d with number %d", class, id)
 		}
-		h, target := &own.dc[id], &d.dc[id]
+		table, target := &own.dc[id], &d.dc[id]
 		if class == 1 {
-			h, target = &own.ac[id], &d.ac[id]
+			table, target = &own.ac[id], &d.ac[id]
 		}
-		n := 0
-		for _, c := range b[1:17] {
-			n += int(c)
+		codes := 0
+		for _, count := range segment[1:17] {
+			codes += int(count)
 		}
-		if n > 256 || len(b) < 17+n {
-			return corrupt("a Huffman table of %d codes ends early", n)
+		if codes > 256 || len(segment) < 17+codes {
+			return corrupt("a Huffman table of %d codes ends early", codes)
 		}
-		if !h.build((*[16]byte)(b[1:17]), b[17:17+n], class == 0) {
+		if !table.build((*[16]byte)(segment[1:17]), segment[17:17+codes], class == 0) {
 			return corrupt("a Huffman table with more codes than fit, or lengths that do not exist")
 		}
 		own.has[1+class][id] = true
-		*target = h
-		b = b[17+n:]
+		*target = table
+		segment = segment[17+codes:]
 	}
 	return nil
 }
@@ -123,26 +123,26 @@ func (h *huffman) build(counts *[16]byte, vals []byte, dc bool) bool {
 	clear(h.lut[:])
 	clear(h.short[:])
 	clear(h.vals[copy(h.vals[:], vals):])
-	code, k := int32(0), int32(0)
-	for n := int32(1); n <= 16; n++ {
-		count := int32(counts[n-1])
-		h.delta[n] = k - code
-		if code+count > 1<<n {
+	code, place := int32(0), int32(0)
+	for length := int32(1); length <= 16; length++ {
+		count := int32(counts[length-1])
+		h.delta[length] = place - code
+		if code+count > 1<<length {
 			return false
 		}
 		for range count {
-			if dc && vals[k] > 15 {
+			if dc && vals[place] > 15 {
 				return false
 			}
-			if n <= lutBits {
-				first := code << (lutBits - n)
-				for i := range int32(1) << (lutBits - n) {
-					h.lut[first+i] = uint16(n)<<8 | uint16(vals[k])
+			if length <= lutBits {
+				first := code << (lutBits - length)
+				for i := range int32(1) << (lutBits - length) {
+					h.lut[first+i] = uint16(length)<<8 | uint16(vals[place])
 				}
 			}
-			code, k = code+1, k+1
+			code, place = code+1, place+1
 		}
-		h.limit[n] = code << (16 - n)
+		h.limit[length] = code << (16 - length)
 		code <<= 1
 	}
 	h.limit[17] = 1 << 30
@@ -154,17 +154,17 @@ func (h *huffman) build(counts *[16]byte, vals []byte, dc bool) bool {
 
 // shorten fills short: codes whose value is among the bits of the same look-up.
 func (h *huffman) shorten() {
-	for i, e := range h.lut {
-		n, run, size := int(e>>8), int(e>>4&15), int(e&15)
-		if n == 0 || size == 0 || n+size > lutBits {
+	for i, entry := range h.lut {
+		length, run, size := int(entry>>8), int(entry>>4&15), int(entry&15)
+		if length == 0 || size == 0 || length+size > lutBits {
 			continue
 		}
-		v := i >> (lutBits - n - size) & (1<<size - 1)
-		if v < 1<<(size-1) {
-			v += -1<<size + 1
+		value := i >> (lutBits - length - size) & (1<<size - 1)
+		if value < 1<<(size-1) {
+			value += -1<<size + 1
 		}
-		if v >= -128 && v < 128 {
-			h.short[i] = int16(v<<8 | run<<4 | (n + size))
+		if value >= -128 && value < 128 {
+			h.short[i] = int16(value<<8 | run<<4 | (length + size))
 		}
 	}
 }

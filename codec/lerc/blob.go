@@ -81,11 +81,13 @@ const maxBlockSide = 256
 func (d *Decoder) Decode(dst, src []byte, s Shape) (mask []byte, err error) {
 	d.b, d.err, d.s, d.out, d.size = src, nil, s, dst, sizes[s.Type]
 	d.view()
+	// The decoder lives on, and would keep the memory of the caller.
 	defer func() { d.b, d.out, d.shorts, d.floats = nil, nil, nil, nil }()
 	d.header(src)
 	if d.err != nil {
 		return nil, d.err
 	}
+	// Samples that no block writes must be 0: those of invalid pixels, and of blocks of zeros.
 	clear(dst)
 	d.readMask()
 	if d.err == nil && d.h.valid > 0 {
@@ -122,21 +124,21 @@ func (d *Decoder) bytes(n int) []byte {
 	if d.err != nil {
 		return nil
 	}
-	p := d.b[:n]
+	front := d.b[:n]
 	d.b = d.b[n:]
-	return p
+	return front
 }
 
 func (d *Decoder) u8() int {
-	if p := d.bytes(1); p != nil {
-		return int(p[0])
+	if field := d.bytes(1); field != nil {
+		return int(field[0])
 	}
 	return 0
 }
 
 func (d *Decoder) i32() int {
-	if p := d.bytes(4); p != nil {
-		return int(int32(binary.LittleEndian.Uint32(p)))
+	if field := d.bytes(4); field != nil {
+		return int(int32(binary.LittleEndian.Uint32(field)))
 	}
 	return 0
 }
@@ -145,8 +147,8 @@ func (d *Decoder) f64() float64 { return d.value(Float64) }
 
 // value reads one number of a type.
 func (d *Decoder) value(t Type) float64 {
-	if p := d.bytes(sizes[t]); p != nil {
-		return get(p, t)
+	if field := d.bytes(sizes[t]); field != nil {
+		return get(field, t)
 	}
 	return 0
 }
@@ -203,52 +205,52 @@ func (d *Decoder) header(src []byte) {
 		d.fail(unsupported("a blob of LERC1"))
 		return
 	}
-	if p := d.bytes(len(key)); d.err == nil && string(p) != key {
+	if magic := d.bytes(len(key)); d.err == nil && string(magic) != key {
 		d.fail(corrupt("not a blob of LERC2"))
 	}
-	h := &d.h
-	*h = header{version: d.i32()}
-	if d.err == nil && (h.version < 2 || h.version > 6) {
-		d.fail(unsupported("version %d of LERC2", h.version))
+	head := &d.h
+	*head = header{version: d.i32()}
+	if d.err == nil && (head.version < 2 || head.version > 6) {
+		d.fail(unsupported("version %d of LERC2", head.version))
 	}
 	sum, summed := uint32(0), 0
-	if h.version >= 3 {
+	if head.version >= 3 {
 		sum = uint32(d.i32())
 		summed = len(src) - len(d.b)
 	}
 	rows, cols, bands := d.i32(), d.i32(), 1
-	if h.version >= 4 {
+	if head.version >= 4 {
 		bands = d.i32()
 	}
-	h.valid, h.blockSide = d.i32(), d.i32()
+	head.valid, head.blockSide = d.i32(), d.i32()
 	size, kind := d.i32(), Type(d.i32())
-	if h.version >= 6 {
+	if head.version >= 6 {
 		count := d.i32()
 		flags := d.bytes(4)
 		if d.err == nil && count != 0 {
 			d.fail(unsupported("%d more blobs", count))
 		}
-		h.passNoData = flags != nil && flags[0] != 0
+		head.passNoData = flags != nil && flags[0] != 0
 	}
-	h.maxError, h.least, h.most = d.f64(), d.f64(), d.f64()
-	if h.version >= 6 {
+	head.maxError, head.least, head.most = d.f64(), d.f64(), d.f64()
+	if head.version >= 6 {
 		d.f64()
 		d.f64()
 	}
-	s := &d.s
+	shape := &d.s
 	switch {
 	case d.err != nil:
 		return
-	case rows != s.Height || cols != s.Width || bands != s.Bands || kind != s.Type:
+	case rows != shape.Height || cols != shape.Width || bands != shape.Bands || kind != shape.Type:
 		d.fail(corrupt("an image of (%d, %d, %d) samples of type %d in a tile of (%d, %d, %d) of type %d",
-			bands, rows, cols, kind, s.Bands, s.Height, s.Width, s.Type))
-	case h.valid < 0 || h.valid > rows*cols:
-		d.fail(corrupt("%d valid pixels of %d", h.valid, rows*cols))
-	case h.blockSide < 1 || h.blockSide > maxBlockSide:
-		d.fail(corrupt("blocks of %d rows", h.blockSide))
+			bands, rows, cols, kind, shape.Bands, shape.Height, shape.Width, shape.Type))
+	case head.valid < 0 || head.valid > rows*cols:
+		d.fail(corrupt("%d valid pixels of %d", head.valid, rows*cols))
+	case head.blockSide < 1 || head.blockSide > maxBlockSide:
+		d.fail(corrupt("blocks of %d rows", head.blockSide))
 	case size < len(src)-len(d.b) || size > len(src):
 		d.fail(corrupt("a blob of %d bytes, of which %d are there", size, len(src)))
-	case h.passNoData:
+	case head.passNoData:
 		d.fail(unsupported("nodata values of version 6"))
 	case summed > 0 && fletcher(src[summed:size]) != sum:
 		d.fail(corrupt("the checksum is wrong"))
@@ -258,60 +260,60 @@ func (d *Decoder) header(src []byte) {
 }
 
 // fletcher returns Fletcher's checksum of big-endian words of 16 bits.
-func fletcher(b []byte) uint32 {
-	fold := func(v uint32) uint32 { return v&0xffff + v>>16 }
-	lo, hi := uint32(0xffff), uint32(0xffff)
-	for len(b) > 1 {
-		n := min(len(b)/2, 359) // so many do not overflow
-		words := b[:2*n]
+func fletcher(data []byte) uint32 {
+	fold := func(word uint32) uint32 { return word&0xffff + word>>16 }
+	low, high := uint32(0xffff), uint32(0xffff)
+	for len(data) > 1 {
+		count := min(len(data)/2, 359) // so many do not overflow
+		words := data[:2*count]
 		// Four sums at once, of the words with the same place in 8 bytes, each in 32 bits, and the sums of those sums
 		// before each 8 bytes.
 		const lanes = 0x0000ffff_0000ffff
 		var odd, even, sumOdd, sumEven uint64
 		groups := uint32(len(words) / 8)
 		for ; len(words) >= 8; words = words[8:] {
-			v := binary.BigEndian.Uint64(words)
+			word := binary.BigEndian.Uint64(words)
 			sumOdd, sumEven = sumOdd+odd, sumEven+even
-			odd, even = odd+v>>16&lanes, even+v&lanes
+			odd, even = odd+word>>16&lanes, even+word&lanes
 		}
-		w1, w2, w3, w4 := uint32(odd>>32), uint32(even>>32), uint32(odd), uint32(even)
+		sum1, sum2, sum3, sum4 := uint32(odd>>32), uint32(even>>32), uint32(odd), uint32(even)
 		sums := uint32(sumOdd>>32) + uint32(sumEven>>32) + uint32(sumOdd) + uint32(sumEven)
-		hi += 4*groups*lo + 4*sums + 4*w1 + 3*w2 + 2*w3 + w4
-		lo += w1 + w2 + w3 + w4
+		high += 4*groups*low + 4*sums + 4*sum1 + 3*sum2 + 2*sum3 + sum4
+		low += sum1 + sum2 + sum3 + sum4
 		for ; len(words) > 0; words = words[2:] {
-			lo += uint32(binary.BigEndian.Uint16(words))
-			hi += lo
+			low += uint32(binary.BigEndian.Uint16(words))
+			high += low
 		}
-		b = b[2*n:]
-		lo, hi = fold(lo), fold(hi)
+		data = data[2*count:]
+		low, high = fold(low), fold(high)
 	}
-	if len(b) == 1 {
-		lo += uint32(b[0]) << 8
-		hi += lo
+	if len(data) == 1 {
+		low += uint32(data[0]) << 8
+		high += low
 	}
-	return fold(hi)<<16 | fold(lo)
+	return fold(high)<<16 | fold(low)
 }
 
 // readMask reads which pixels are valid.
 func (d *Decoder) readMask() {
-	n, pixels := d.i32(), d.s.Width*d.s.Height
+	size, pixels := d.i32(), d.s.Width*d.s.Height
 	every := d.h.valid == pixels
 	if d.err != nil || every || d.h.valid == 0 {
-		if n != 0 {
-			d.fail(corrupt("a mask of %d bytes, where %d of %d pixels are valid", n, d.h.valid, pixels))
+		if size != 0 {
+			d.fail(corrupt("a mask of %d bytes, where %d of %d pixels are valid", size, d.h.valid, pixels))
 		}
 		if d.mask = d.mask[:0]; !every {
 			d.growMask()
 		}
 		return
 	}
-	if n == 0 && d.s.Further && d.kept == pixels && d.ones() == d.h.valid {
+	if size == 0 && d.s.Further && d.kept == pixels && d.ones() == d.h.valid {
 		return
 	}
-	if n <= 0 {
+	if size <= 0 {
 		d.fail(corrupt("no mask, where %d of %d pixels are valid", d.h.valid, pixels))
 	}
-	runs := d.bytes(n)
+	runs := d.bytes(size)
 	d.growMask()
 	dst := d.mask
 	for d.err == nil {
@@ -319,10 +321,10 @@ func (d *Decoder) readMask() {
 			d.fail(corrupt("the mask ends early"))
 			return
 		}
-		k := int(int16(binary.LittleEndian.Uint16(runs)))
+		run := int(int16(binary.LittleEndian.Uint16(runs)))
 		runs = runs[2:]
 		switch {
-		case k == -32768:
+		case run == -32768:
 			if len(dst) > 0 {
 				d.fail(corrupt("the mask ends early"))
 			}
@@ -330,35 +332,35 @@ func (d *Decoder) readMask() {
 				d.mask[len(d.mask)-1] &= 0xff << spare
 			}
 			return
-		case k > 0 && k <= len(runs) && k <= len(dst):
-			copy(dst, runs[:k])
-			runs, dst = runs[k:], dst[k:]
-		case k < 0 && len(runs) > 0 && -k <= len(dst):
-			for i := range -k {
+		case run > 0 && run <= len(runs) && run <= len(dst):
+			copy(dst, runs[:run])
+			runs, dst = runs[run:], dst[run:]
+		case run < 0 && len(runs) > 0 && -run <= len(dst):
+			for i := range -run {
 				dst[i] = runs[0]
 			}
-			runs, dst = runs[1:], dst[-k:]
+			runs, dst = runs[1:], dst[-run:]
 		default:
-			d.fail(corrupt("a run of %d bytes of the mask", k))
+			d.fail(corrupt("a run of %d bytes of the mask", run))
 		}
 	}
 }
 
 // ones counts the valid pixels of the mask.
-func (d *Decoder) ones() (n int) {
-	for _, b := range d.mask {
-		n += bits.OnesCount8(b)
+func (d *Decoder) ones() (count int) {
+	for _, value := range d.mask {
+		count += bits.OnesCount8(value)
 	}
-	return n
+	return count
 }
 
 // growMask sets the mask to all pixels invalid.
 func (d *Decoder) growMask() {
-	n := (d.s.Width*d.s.Height + 7) / 8
-	if cap(d.mask) < n {
-		d.mask = make([]byte, n)
+	size := (d.s.Width*d.s.Height + 7) / 8
+	if cap(d.mask) < size {
+		d.mask = make([]byte, size)
 	}
-	d.mask = d.mask[:n]
+	d.mask = d.mask[:size]
 	clear(d.mask)
 }
 

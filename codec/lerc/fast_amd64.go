@@ -39,47 +39,50 @@ var layouts = func() (list [maxWide + 1]layout) {
 // wide writes a block whose numbers and samples are of the common kinds: every pixel has a number, in one band, in rows
 // of eight or a multiple. It reports false before it reads anything if the block is another.
 func (d *Decoder) wide(r rect, offset float64) bool {
-	w, h := r.x1-r.x0, r.y1-r.y0
-	count := w * h
+	cols, height := r.x1-r.x0, r.y1-r.y0
+	count := cols * height
 	if !hasAVX2 || d.s.Bands > 1 || d.h.version < 3 {
 		return false
 	}
-	if w&7 != 0 || len(d.b) < 3 {
+	if cols&7 != 0 || len(d.b) < 3 {
 		return false
 	}
 	const aByte, twoBytes = 2 << 6, 1 << 6 // the size of count
 	flags, head, stated := d.b[0], 2, int(d.b[1])
-	width := int(flags & 31)
+	bitCount := int(flags & 31)
 	if flags&^31 == twoBytes {
 		head, stated = 3, stated|int(d.b[2])<<8
 	} else if flags&^31 != aByte {
 		return false
 	}
-	if stated != count || width > maxWide {
+	if stated != count || bitCount > maxWide {
 		return false
 	}
-	size := count / 8 * width
+	size := count / 8 * bitCount
 	// The last eight numbers are read as 16 bytes from their fifth one on.
-	if len(d.b) < head+size-width+width/2+16 {
+	if len(d.b) < head+size-bitCount+bitCount/2+16 {
 		return false
 	}
 	first := r.y0*d.s.Width + r.x0
-	last := first + (h-1)*d.s.Width + w - 1
+	last := first + (height-1)*d.s.Width + cols - 1
 	highest, scale := d.maxs[0], 2*d.h.maxError
 	switch {
 	case d.floats != nil:
 		_ = d.floats[last]
-		floatsAVX2(&d.floats[first], 4*d.s.Width, &d.b[head], &layouts[width], width, w, h, offset, scale, highest)
+		floatsAVX2(&d.floats[first], 4*d.s.Width, &d.b[head], &layouts[bitCount], bitCount, cols, height, offset, scale,
+			highest)
 	case d.shorts != nil:
 		low, step, high := int32(offset), int32(scale), int32(highest)
 		whole := float64(low) == offset && float64(step) == scale && float64(high) == highest
-		const room = 30 // bits of a sample, so that nothing overflows
-		fits := step >= 0 && bits.Len32(uint32(step))+width <= room && low <= 1<<room && low >= -1<<room
+		// A sample has at most so many bits, so that nothing overflows.
+		const room = 30
+		fits := step >= 0 && bits.Len32(uint32(step))+bitCount <= room && low <= 1<<room && low >= -1<<room
 		if !whole || !fits {
 			return false
 		}
 		_ = d.shorts[last]
-		shortsAVX2(&d.shorts[first], 2*d.s.Width, &d.b[head], &layouts[width], width, w, h, low, step, high)
+		shortsAVX2(&d.shorts[first], 2*d.s.Width, &d.b[head], &layouts[bitCount], bitCount, cols, height, low, step,
+			high)
 	default:
 		return false
 	}

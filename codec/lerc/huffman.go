@@ -67,50 +67,50 @@ func (d *Decoder) readCodes() *wordReader {
 		d.fail(corrupt("%d lengths of %d codes", len(d.block), end-start))
 		return nil
 	}
-	h := &d.codes
-	clear(h.lut[:])
-	h.long = h.long[:0]
-	r := wordReader{src: d.b}
-	for i, n := range d.block {
-		if n == 0 {
+	codes := &d.codes
+	clear(codes.lut[:])
+	codes.long = codes.long[:0]
+	reader := wordReader{src: d.b}
+	for i, length := range d.block {
+		if length == 0 {
 			continue
 		}
-		if n > 32 {
-			d.fail(corrupt("a code of %d bits", n))
+		if length > 32 {
+			d.fail(corrupt("a code of %d bits", length))
 			return nil
 		}
-		code, symbol := r.peek()>>(32-n), (start+i)%size
-		r.have -= int(n)
-		if n > lutBits {
-			h.long = append(h.long, longCode{code, int(n), symbol})
+		code, symbol := reader.peek()>>(32-length), (start+i)%size
+		reader.have -= int(length)
+		if length > lutBits {
+			codes.long = append(codes.long, longCode{code, int(length), symbol})
 			continue
 		}
-		first := int(code) << (lutBits - n)
-		for k := range 1 << (lutBits - n) {
-			h.lut[first+k] = uint32(n)<<16 | uint32(symbol)
+		first := int(code) << (lutBits - length)
+		for entry := range 1 << (lutBits - length) {
+			codes.lut[first+entry] = uint32(length)<<16 | uint32(symbol)
 		}
 	}
-	if r.ended() {
+	if reader.ended() {
 		d.fail(corrupt("ends early"))
 		return nil
 	}
 	// The samples begin with the next word.
-	unread := max(0, r.have-r.past) / 32
-	d.bytes(4 * (r.used - unread))
+	unread := max(0, reader.have-reader.past) / 32
+	d.bytes(4 * (reader.used - unread))
 	return &wordReader{src: d.b}
 }
 
 // next decodes one symbol. It reports false for an invalid code or the end of the bits.
 func (h *huffman) next(r *wordReader) (int, bool) {
-	v := r.peek()
-	if e := h.lut[v>>(32-lutBits)]; e != 0 {
-		r.have -= int(e >> 16)
-		return int(e & 0xffff), !r.ended()
+	word := r.peek()
+	if entry := h.lut[word>>(32-lutBits)]; entry != 0 {
+		r.have -= int(entry >> 16)
+		return int(entry & 0xffff), !r.ended()
 	}
-	for _, c := range h.long {
-		if v>>(32-c.length) == c.code {
-			r.have -= c.length
-			return c.symbol, !r.ended()
+	for _, long := range h.long {
+		if word>>(32-long.length) == long.code {
+			r.have -= long.length
+			return long.symbol, !r.ended()
 		}
 	}
 	return 0, false
@@ -126,30 +126,30 @@ func (d *Decoder) bias() int {
 
 // deltas reads bytes as differences to their left or upper neighbour.
 func (d *Decoder) deltas() {
-	r := d.readCodes()
-	if r == nil {
+	reader := d.readCodes()
+	if reader == nil {
 		return
 	}
-	n, w, bias := d.s.Bands, d.s.Width, d.bias()
-	for b := range n {
+	bands, width, bias := d.s.Bands, d.s.Width, d.bias()
+	for band := range bands {
 		last := byte(0)
 		for y := range d.s.Height {
-			for x := range w {
-				k := y*w + x
-				if !d.isValid(k) {
+			for x := range width {
+				pixel := y*width + x
+				if !d.isValid(pixel) {
 					continue
 				}
-				v, ok := d.codes.next(r)
+				symbol, ok := d.codes.next(reader)
 				if !ok {
 					d.fail(corrupt("an invalid code in row %d", y))
 					return
 				}
 				before := last
-				if (x == 0 || !d.isValid(k-1)) && y > 0 && d.isValid(k-w) {
-					before = d.out[(k-w)*n+b]
+				if (x == 0 || !d.isValid(pixel-1)) && y > 0 && d.isValid(pixel-width) {
+					before = d.out[(pixel-width)*bands+band]
 				}
-				last = before + byte(v-bias)
-				d.out[k*n+b] = last
+				last = before + byte(symbol-bias)
+				d.out[pixel*bands+band] = last
 			}
 		}
 	}
@@ -157,22 +157,22 @@ func (d *Decoder) deltas() {
 
 // codedBytes reads bytes, each as a code.
 func (d *Decoder) codedBytes() {
-	r := d.readCodes()
-	if r == nil {
+	reader := d.readCodes()
+	if reader == nil {
 		return
 	}
-	n, bias := d.s.Bands, d.bias()
-	for k := range d.s.Width * d.s.Height {
-		if !d.isValid(k) {
+	bands, bias := d.s.Bands, d.bias()
+	for pixel := range d.s.Width * d.s.Height {
+		if !d.isValid(pixel) {
 			continue
 		}
-		for b := range n {
-			v, ok := d.codes.next(r)
+		for band := range bands {
+			symbol, ok := d.codes.next(reader)
 			if !ok {
-				d.fail(corrupt("an invalid code for pixel %d", k))
+				d.fail(corrupt("an invalid code for pixel %d", pixel))
 				return
 			}
-			d.out[k*n+b] = byte(v - bias)
+			d.out[pixel*bands+band] = byte(symbol - bias)
 		}
 	}
 }

@@ -10,18 +10,18 @@ import (
 func (d *Decoder) stuffed(most int) {
 	flags := d.u8()
 	bytes, width, tabled := [4]int{4, 2, 1, 0}[flags>>6], flags&31, flags&32 != 0
-	n := 0
-	for i, b := range d.bytes(bytes) {
-		n |= int(b) << (8 * i)
+	count := 0
+	for i, value := range d.bytes(bytes) {
+		count |= int(value) << (8 * i)
 	}
 	switch {
 	case d.err != nil:
 		return
-	case n > most || flags>>6 == 3:
-		d.fail(corrupt("%d numbers in a block of %d", n, most))
+	case count > most || flags>>6 == 3:
+		d.fail(corrupt("%d numbers in a block of %d", count, most))
 		return
 	case !tabled:
-		d.block = d.unpack(d.block, n, width)
+		d.block = d.unpack(d.block, count, width)
 		return
 	}
 	// The table leaves out its first entry, 0.
@@ -31,16 +31,16 @@ func (d *Decoder) stuffed(most int) {
 		return
 	}
 	d.table = d.unpack(append(d.table[:0], 0), entries, width)
-	d.block = d.unpack(d.block, n, bits.Len(uint(entries)))
+	d.block = d.unpack(d.block, count, bits.Len(uint(entries)))
 	if d.err != nil {
 		return
 	}
-	for i, v := range d.block {
-		if int(v) >= len(d.table) {
-			d.fail(corrupt("entry %d of a table of %d", v, len(d.table)))
+	for i, entry := range d.block {
+		if int(entry) >= len(d.table) {
+			d.fail(corrupt("entry %d of a table of %d", entry, len(d.table)))
 			return
 		}
-		d.block[i] = d.table[v]
+		d.block[i] = d.table[entry]
 	}
 }
 
@@ -70,8 +70,8 @@ func unstuff(numbers []uint32, src []byte, width uint) {
 		if first := pos >> 3; first+8 <= uint(len(src)) {
 			word = binary.LittleEndian.Uint64(src[first:])
 		} else {
-			for k, b := range src[first:] {
-				word |= uint64(b) << (8 * k)
+			for place, value := range src[first:] {
+				word |= uint64(value) << (8 * place)
 			}
 		}
 		word >>= pos & 7
@@ -91,11 +91,11 @@ func unpackWords(to []uint32, src []byte, n, width int) []uint32 {
 	have := 0
 	for range n {
 		for have < width {
-			k := min(4, len(src))
-			var w [4]byte
-			copy(w[4-k:], src[:k])
-			acc = acc<<32 | uint64(binary.LittleEndian.Uint32(w[:]))
-			src = src[k:]
+			size := min(4, len(src))
+			var word [4]byte
+			copy(word[4-size:], src[:size])
+			acc = acc<<32 | uint64(binary.LittleEndian.Uint32(word[:]))
+			src = src[size:]
 			have += 32
 		}
 		have -= width

@@ -12,22 +12,22 @@ const (
 
 // samples reads the samples after the mask.
 func (d *Decoder) samples() {
-	h, s := &d.h, &d.s
+	header, shape := &d.h, &d.s
 	d.mins, d.maxs = d.mins[:0], d.maxs[:0]
-	for range s.Bands {
-		d.mins, d.maxs = append(d.mins, h.least), append(d.maxs, h.most)
+	for range shape.Bands {
+		d.mins, d.maxs = append(d.mins, header.least), append(d.maxs, header.most)
 	}
-	if h.least == h.most {
+	if header.least == header.most {
 		d.constant()
 		return
 	}
-	if h.version >= 4 {
+	if header.version >= 4 {
 		same := true
-		for i := range s.Bands {
-			d.mins[i] = d.value(s.Type)
+		for i := range shape.Bands {
+			d.mins[i] = d.value(shape.Type)
 		}
-		for i := range s.Bands {
-			d.maxs[i] = d.value(s.Type)
+		for i := range shape.Bands {
+			d.maxs[i] = d.value(shape.Type)
 			same = same && d.mins[i] == d.maxs[i]
 		}
 		if same && d.err == nil {
@@ -39,8 +39,8 @@ func (d *Decoder) samples() {
 		d.raw()
 		return
 	}
-	bytes := s.Type <= Uint8 && h.maxError == 0.5
-	floats := s.Type >= Float32 && h.maxError == 0 && h.version >= 6
+	bytes := shape.Type <= Uint8 && header.maxError == 0.5
+	floats := shape.Type >= Float32 && header.maxError == 0 && header.version >= 6
 	if bytes || floats {
 		switch mode := d.u8(); {
 		case d.err != nil:
@@ -49,14 +49,14 @@ func (d *Decoder) samples() {
 		case bytes && mode == modeDeltaHuffman:
 			d.deltas()
 			return
-		case bytes && mode == modeHuffman && h.version >= 4:
+		case bytes && mode == modeHuffman && header.version >= 4:
 			d.codedBytes()
 			return
 		case floats && mode == modeFloats:
 			d.fail(unsupported("lossless floats of version 6"))
 			return
 		default:
-			d.fail(corrupt("mode %d of type %d", mode, s.Type))
+			d.fail(corrupt("mode %d of type %d", mode, shape.Type))
 			return
 		}
 	}
@@ -66,11 +66,11 @@ func (d *Decoder) samples() {
 // constant sets all valid pixels to the least sample of each band.
 func (d *Decoder) constant() {
 	pos := 0
-	for k := range d.s.Width * d.s.Height {
-		valid := d.isValid(k)
-		for _, v := range d.mins {
+	for pixel := range d.s.Width * d.s.Height {
+		valid := d.isValid(pixel)
+		for _, least := range d.mins {
 			if valid {
-				put(d.out[pos:], d.s.Type, v)
+				put(d.out[pos:], d.s.Type, least)
 			}
 			pos += d.size
 		}
@@ -79,10 +79,10 @@ func (d *Decoder) constant() {
 
 // raw reads valid pixels that are not compressed.
 func (d *Decoder) raw() {
-	n := d.size * d.s.Bands
-	for k := range d.s.Width * d.s.Height {
-		if d.isValid(k) {
-			if copy(d.out[k*n:][:n], d.bytes(n)); d.err != nil {
+	size := d.size * d.s.Bands
+	for pixel := range d.s.Width * d.s.Height {
+		if d.isValid(pixel) {
+			if copy(d.out[pixel*size:][:size], d.bytes(size)); d.err != nil {
 				return
 			}
 		}
@@ -96,9 +96,9 @@ func (d *Decoder) tiles() {
 	side := d.h.blockSide
 	for y := 0; y < d.s.Height; y += side {
 		for x := 0; x < d.s.Width; x += side {
-			r := rect{y, min(y+side, d.s.Height), x, min(x+side, d.s.Width)}
-			for b := range d.s.Bands {
-				if d.tile(r, b); d.err != nil {
+			block := rect{y, min(y+side, d.s.Height), x, min(x+side, d.s.Width)}
+			for band := range d.s.Bands {
+				if d.tile(block, band); d.err != nil {
 					return
 				}
 			}
@@ -116,12 +116,12 @@ const (
 
 // narrower returns the type in which the offset of a block is stored.
 func narrower(t Type, by int) Type {
-	b := Type(by)
+	steps := Type(by)
 	switch t {
 	case Int16, Int32:
-		return t - b
+		return t - steps
 	case Uint16, Uint32:
-		return t - 2*b
+		return t - 2*steps
 	case Float32:
 		return [4]Type{Float32, Int16, Uint8, -1}[by]
 	case Float64:
@@ -154,15 +154,15 @@ func (d *Decoder) tile(r rect, band int) {
 	offset, count := 0.0, (r.y1-r.y0)*(r.x1-r.x0)
 	d.block = d.block[:0]
 	if kind != blockZero {
-		t := d.s.Type
-		if diff && t < Float32 {
-			t = Int32
+		stored := d.s.Type
+		if diff && stored < Float32 {
+			stored = Int32
 		}
-		if t = narrower(t, flags>>6); t < 0 || t >= numTypes {
+		if stored = narrower(stored, flags>>6); stored < 0 || stored >= numTypes {
 			d.fail(corrupt("a block with the flags %#x", flags))
 			return
 		}
-		offset = d.value(t)
+		offset = d.value(stored)
 	}
 	switch {
 	case diff || d.err != nil:
@@ -180,12 +180,12 @@ func (d *Decoder) tile(r rect, band int) {
 }
 
 // rawBlock reads samples as they are.
-func (d *Decoder) rawBlock(r rect, band int) {
-	for y := r.y0; y < r.y1; y++ {
-		for x := r.x0; x < r.x1; x++ {
-			k := y*d.s.Width + x
-			if d.isValid(k) {
-				if copy(d.out[(k*d.s.Bands+band)*d.size:][:d.size], d.bytes(d.size)); d.err != nil {
+func (d *Decoder) rawBlock(block rect, band int) {
+	for y := block.y0; y < block.y1; y++ {
+		for x := block.x0; x < block.x1; x++ {
+			pixel := y*d.s.Width + x
+			if d.isValid(pixel) {
+				if copy(d.out[(pixel*d.s.Bands+band)*d.size:][:d.size], d.bytes(d.size)); d.err != nil {
 					return
 				}
 			}
@@ -194,10 +194,10 @@ func (d *Decoder) rawBlock(r rect, band int) {
 }
 
 // place writes a block: its offset, plus what d.block has for each valid pixel, plus the band before.
-func (d *Decoder) place(r rect, band int, offset float64, diff bool, kind int) {
-	n, w := d.s.Bands, r.x1-r.x0
-	count := w * (r.y1 - r.y0)
-	line := line{d.s.Type, band, n, offset, 2 * d.h.maxError, d.maxs[band]}
+func (d *Decoder) place(block rect, band int, offset float64, diff bool, kind int) {
+	bands, width := d.s.Bands, block.x1-block.x0
+	count := width * (block.y1 - block.y0)
+	line := line{d.s.Type, band, bands, offset, 2 * d.h.maxError, d.maxs[band]}
 	every := len(d.mask) == 0 || len(d.block) == count
 	if kind != blockStuffed {
 		d.block = slices.Grow(d.block[:0], count)[:count]
@@ -206,27 +206,28 @@ func (d *Decoder) place(r rect, band int, offset float64, diff bool, kind int) {
 			line.highest = offset
 		}
 	}
-	if every && !diff && len(d.block) >= count && d.put(&line, r) {
+	// The fast loops look neither at the mask nor at the band before, so that they need whole blocks of valid pixels.
+	if every && !diff && len(d.block) >= count && d.put(&line, block) {
 		return
 	}
 	start := 0
-	for y := r.y0; y < r.y1; y++ {
-		for x := r.x0; x < r.x1; x++ {
-			k := y*d.s.Width + x
-			if !every && !d.isValid(k) {
+	for y := block.y0; y < block.y1; y++ {
+		for x := block.x0; x < block.x1; x++ {
+			pixel := y*d.s.Width + x
+			if !every && !d.isValid(pixel) {
 				continue
 			}
 			if start == len(d.block) {
 				d.fail(corrupt("a block of %d samples, where there are more", start))
 				return
 			}
-			pos := (k*n + band) * d.size
-			v := line.value(d.block[start])
+			pos := (pixel*bands + band) * d.size
+			sample := line.value(d.block[start])
 			if diff {
-				v = offset + float64(float64(d.block[start])*line.scale) + get(d.out[pos-d.size:], line.t)
-				v = min(v, line.highest)
+				sample = offset + float64(float64(d.block[start])*line.scale) + get(d.out[pos-d.size:], line.t)
+				sample = min(sample, line.highest)
 			}
-			put(d.out[pos:], line.t, v)
+			put(d.out[pos:], line.t, sample)
 			start++
 		}
 	}
@@ -240,16 +241,17 @@ type line struct {
 }
 
 func (l *line) value(number uint32) float64 {
-	v := l.offset + float64(float64(number)*l.scale) // rounded, so that nothing is fused
-	if l.highest < v {
+	// The product is rounded first, so that no machine fuses it with the sum.
+	sample := l.offset + float64(float64(number)*l.scale)
+	if l.highest < sample {
 		return l.highest
 	}
-	return v
+	return sample
 }
 
 // put writes a whole block of the types that most images have, for which integers do if the samples are integers. It
 // reports false if the block is another.
-func (d *Decoder) put(l *line, r rect) bool {
+func (d *Decoder) put(l *line, block rect) bool {
 	offset, scale, highest := int64(l.offset), int64(l.scale), int64(l.highest)
 	same := float64(offset) == l.offset && float64(scale) == l.scale && float64(highest) == l.highest
 	// Numbers have 31 bits at most, so that nothing overflows.
@@ -257,15 +259,15 @@ func (d *Decoder) put(l *line, r rect) bool {
 	if d.floats == nil && (d.shorts == nil || !whole) {
 		return false
 	}
-	numbers, w := d.block, r.x1-r.x0
-	for y := r.y0; y < r.y1; y++ {
-		first := (y*d.s.Width+r.x0)*l.bands + l.band
+	numbers, width := d.block, block.x1-block.x0
+	for y := block.y0; y < block.y1; y++ {
+		first := (y*d.s.Width+block.x0)*l.bands + l.band
 		if d.floats != nil {
-			l.floats(d.floats[first:], numbers[:w])
+			l.floats(d.floats[first:], numbers[:width])
 		} else {
-			putWhole(d.shorts[first:], numbers[:w], l.bands, offset, scale, highest)
+			putWhole(d.shorts[first:], numbers[:width], l.bands, offset, scale, highest)
 		}
-		numbers = numbers[w:]
+		numbers = numbers[width:]
 	}
 	return true
 }
@@ -276,11 +278,11 @@ func (d *Decoder) put(l *line, r rect) bool {
 func (l *line) floats(dst []float32, numbers []uint32) {
 	pos, stride, offset, scale, highest := 0, l.bands, l.offset, l.scale, l.highest
 	for _, number := range numbers {
-		v := offset + float64(float64(number)*scale)
-		if highest < v {
-			v = highest
+		sample := offset + float64(float64(number)*scale)
+		if highest < sample {
+			sample = highest
 		}
-		dst[pos] = float32(v)
+		dst[pos] = float32(sample)
 		pos += stride
 	}
 }

@@ -13,38 +13,23 @@ import (
 const varintVersion = 9
 
 // maxStreams bounds the streams of the graph of one chunk. The original library has the same
-// limit, here and in the functions below, so that both accept the same frames.
+// limit, here and in limitsOf, so that both accept the same frames.
 const maxStreams = 110000
 
-func maxNodes(version int) int {
-	switch {
-	case version < varintVersion:
-		return 256
-	case version < 20:
-		return 10000
-	}
-	return 20000
-}
+// graphLimits bound a graph in the format versions from one on: its nodes, its stored streams, and the streams that one
+// node takes.
+type graphLimits struct{ from, nodes, stored, inputs int }
 
-func maxStored(version int) int {
-	switch {
-	case version < varintVersion:
-		return 256
-	case version < 16:
-		return 10000
+// limitsOf returns the limits of a version, which is at least minVersion.
+func limitsOf(version int) graphLimits {
+	for _, limits := range []graphLimits{
+		{20, 20000, maxStreams, 100000}, {16, 10000, maxStreams, 100000}, {varintVersion, 10000, 10000, 1024},
+	} {
+		if version >= limits.from {
+			return limits
+		}
 	}
-	return maxStreams
-}
-
-// maxInputs bounds the streams that one node takes.
-func maxInputs(version int) int {
-	switch {
-	case version < varintVersion:
-		return 32
-	case version < 16:
-		return 1024
-	}
-	return 100000
+	return graphLimits{minVersion, 256, 256, 32}
 }
 
 // node is one codec of a chunk's graph.
@@ -78,49 +63,51 @@ func chunkFault(kind fault.Kind, off int, format string, args ...any) error {
 }
 
 // parse reads the decoding map of a chunk and finds its stored streams. It leaves c after them.
-func (k *chunk) parse(c *wire.Cursor, h *frameHeader) error {
+func (k *chunk) parse(c *wire.Cursor, header *frameHeader) error {
 	var nodes, stored uint64
-	if h.version < varintVersion {
+	if header.version < varintVersion {
 		nodes, stored = uint64(c.Byte()), uint64(c.Byte())
 	} else {
 		nodes, stored = c.Varint(), c.Varint()
 	}
-	if h.version >= chunkVersion {
-		nodes-- // the count is stored plus one, because a zero ends the frame
+	if header.version >= chunkVersion {
+		// The count is stored plus one, because a zero ends the frame.
+		nodes--
 	}
+	limits := limitsOf(header.version)
 	switch {
 	case c.Bad:
 		return chunkFault(fault.Corrupt, c.Off, "frame ends within it")
-	case nodes >= uint64(maxNodes(h.version)):
+	case nodes >= uint64(limits.nodes):
 		return chunkFault(fault.Limit, c.Off, "graph of %d nodes", nodes)
-	case stored >= uint64(maxStored(h.version)):
+	case stored >= uint64(limits.stored):
 		return chunkFault(fault.Limit, c.Off, "graph of %d stored streams", stored)
 	// Every stored stream has a size of at least one byte in the map, so that the slice below is no
 	// longer than the frame.
 	case int(stored) > c.Left():
 		return chunkFault(fault.Corrupt, c.Off, "%d stored streams in %d bytes", stored, c.Left())
 	}
-	if h.version < chunkVersion {
+	if header.version < chunkVersion {
 		flags := c.Byte()
-		h.contentChecksum = flags&1 != 0
-		h.chunkChecksum = flags&2 != 0
+		header.contentChecksum = flags&1 != 0
+		header.chunkChecksum = flags&2 != 0
 	}
 	k.nodes = memory.Resize(k.nodes, int(nodes))
-	headerBytes := k.parseNodes(c, h)
-	if err := k.parseArity(c, h); err != nil {
+	headerBytes := k.parseNodes(c, header)
+	if err := k.parseArity(c, header); err != nil {
 		return err
 	}
 	k.parseDistances(c, int(stored))
 	k.stored = memory.Resize(k.stored, int(stored))
 	total := 0
 	for i := range k.stored {
-		n := c.Varint()
-		if n >= math.MaxUint32 {
+		size := c.Varint()
+		if size >= math.MaxUint32 {
 			c.Bad = true
 			break
 		}
-		k.stored[i] = int(n)
-		total += int(n)
+		k.stored[i] = int(size)
+		total += int(size)
 	}
 	if c.Bad {
 		return chunkFault(fault.Corrupt, c.Off, "decoding map ends early or holds a number out of range")
@@ -137,23 +124,23 @@ func (k *chunk) parse(c *wire.Cursor, h *frameHeader) error {
 
 // parseNodes reads which codec each node is and how long its header is, and returns the sum of the
 // header lengths.
-func (k *chunk) parseNodes(c *wire.Cursor, h *frameHeader) int {
+func (k *chunk) parseNodes(c *wire.Cursor, header *frameHeader) int {
 	standard := 0
-	r := c.Bits(len(k.nodes), 1)
+	reader := c.Bits(len(k.nodes), 1)
 	for i := range k.nodes {
-		k.nodes[i] = node{custom: r.Next(1) != 0, regens: 1}
+		k.nodes[i] = node{custom: reader.Next(1) != 0, regens: 1}
 		if !k.nodes[i].custom {
 			standard++
 		}
 	}
 	width := 6
-	if h.version >= 24 {
+	if header.version >= 24 {
 		width = 7
 	}
-	r = c.Bits(standard, width)
+	reader = c.Bits(standard, width)
 	for i := range k.nodes {
 		if !k.nodes[i].custom {
-			k.nodes[i].id = r.Next(width)
+			k.nodes[i].id = reader.Next(width)
 		}
 	}
 	for i := range k.nodes {
@@ -164,52 +151,52 @@ func (k *chunk) parseNodes(c *wire.Cursor, h *frameHeader) int {
 		}
 	}
 	total := 0
-	r = c.Bits(len(k.nodes), 1)
+	reader = c.Bits(len(k.nodes), 1)
 	for i := range k.nodes {
-		n := 0
-		if r.Next(1) != 0 {
-			v := c.Varint()
-			c.Bad = c.Bad || v >= math.MaxUint32-1
-			n = int(v&math.MaxUint32) + 1
+		size := 0
+		if reader.Next(1) != 0 {
+			coded := c.Varint()
+			c.Bad = c.Bad || coded >= math.MaxUint32-1
+			size = int(coded&math.MaxUint32) + 1
 		}
-		k.nodes[i].header = span{total, total + n}
-		total += n
+		k.nodes[i].header = span{total, total + size}
+		total += size
 	}
 	return total
 }
 
 // parseArity reads how many variable inputs and regenerated streams each node has, and which use a
 // dictionary.
-func (k *chunk) parseArity(c *wire.Cursor, h *frameHeader) error {
-	r := c.Bits(len(k.nodes), 1)
+func (k *chunk) parseArity(c *wire.Cursor, header *frameHeader) error {
+	reader := c.Bits(len(k.nodes), 1)
 	for i := range k.nodes {
-		if r.Next(1) != 0 {
-			v := c.Varint()
-			if v >= uint64(maxInputs(h.version)) {
-				return chunkFault(fault.Limit, c.Off, "node %d has %d inputs", i, v)
+		if reader.Next(1) != 0 {
+			coded := c.Varint()
+			if coded >= uint64(limitsOf(header.version).inputs) {
+				return chunkFault(fault.Limit, c.Off, "node %d has %d inputs", i, coded)
 			}
-			k.nodes[i].vars = int(v) + 1
+			k.nodes[i].vars = int(coded) + 1
 		}
 	}
-	if h.version >= 16 {
-		r = c.Bits(len(k.nodes), 1)
+	if header.version >= 16 {
+		reader = c.Bits(len(k.nodes), 1)
 		for i := range k.nodes {
-			if r.Next(1) != 0 {
-				v := c.Varint()
-				if v > maxOutputs-2 {
-					return chunkFault(fault.Limit, c.Off, "node %d regenerates %d streams", i, v)
+			if reader.Next(1) != 0 {
+				coded := c.Varint()
+				if coded > maxOutputs-2 {
+					return chunkFault(fault.Limit, c.Off, "node %d regenerates %d streams", i, coded)
 				}
-				k.nodes[i].regens = int(v) + 2
+				k.nodes[i].regens = int(coded) + 2
 			}
 		}
 	}
-	if h.version < dictVersion || !h.bundle {
+	if header.version < dictVersion || !header.bundle {
 		return nil
 	}
 	dicts := 0
-	r = c.Bits(len(k.nodes), 1)
+	reader = c.Bits(len(k.nodes), 1)
 	for i := range k.nodes {
-		if k.nodes[i].dict = r.Next(1) != 0; k.nodes[i].dict {
+		if k.nodes[i].dict = reader.Next(1) != 0; k.nodes[i].dict {
 			dicts++
 		}
 	}
@@ -234,12 +221,12 @@ func (k *chunk) parseDistances(c *wire.Cursor, stored int) {
 		}
 	}
 	width := wire.BitsFor(total + stored)
-	r := c.Bits(total, width)
+	reader := c.Bits(total, width)
 	if c.Bad {
 		return
 	}
 	k.distances = memory.Resize(k.distances, total)
 	for i := range k.distances {
-		k.distances[i] = int(r.Next(width))
+		k.distances[i] = int(reader.Next(width))
 	}
 }

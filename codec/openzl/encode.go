@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math/bits"
 
-	"github.com/chaski-eo/chaski/codec/openzl/internal/codecs"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 	"github.com/chaski-eo/chaski/fault"
@@ -103,16 +102,16 @@ type Encoder struct {
 // The error, of kind Unsupported, names the part that is not one of these.
 func NewEncoder(graph string, o EncodeOptions) (*Encoder, error) {
 	o.Level = cmp.Or(o.Level, DefaultLevel)
-	e := &Encoder{opt: o, loops: kernel.PivcoHere()}
-	if e.auto = graph == "auto" || graph == "best"; e.auto {
+	encoder := &Encoder{opt: o, loops: kernel.PivcoHere()}
+	if encoder.auto = graph == "auto" || graph == "best"; encoder.auto {
 		if graph == "best" && o.MaxCost == 0 {
-			e.opt.MaxCost = DefaultMaxCost
+			encoder.opt.MaxCost = DefaultMaxCost
 		}
-		return e, nil
+		return encoder, nil
 	}
 	var err error
-	e.graph, err = parseGraph(graph)
-	return e, err
+	encoder.graph, err = parseGraph(graph)
+	return encoder, err
 }
 
 // Encode appends to dst a frame of format version 24, or 27 where it has PivCo Huffman. It holds samples,
@@ -125,9 +124,9 @@ func (e *Encoder) Encode(dst, samples []byte, width, h, w int) ([]byte, error) {
 	if err := checkSamples(samples, width); err != nil {
 		return dst, err
 	}
-	n := len(samples) / width
-	tooMany := h > 0 && w > n/h // h*w could overflow
-	if h < 0 || w < 0 || tooMany || h*w != n {
+	count := len(samples) / width
+	tooMany := h > 0 && w > count/h // h*w could overflow
+	if h < 0 || w < 0 || tooMany || h*w != count {
 		return dst, fault.New(fault.Unsupported, "samples", fault.NoOffset,
 			"%d bytes are not %d rows of %d numbers of %d bytes", len(samples), h, w, width)
 	}
@@ -162,49 +161,49 @@ func (e *Encoder) encode(dst, samples []byte, width, row int) ([]byte, error) {
 	return e.w.appendTo(dst, samples), nil
 }
 
-// buffer returns n bytes that are valid until the next frame.
-func (e *Encoder) buffer(n int) []byte {
+// buffer returns size bytes that are valid until the next frame.
+func (e *Encoder) buffer(size int) []byte {
 	if e.used == len(e.bufs) {
 		e.bufs = append(e.bufs, nil)
 	}
-	b := &e.bufs[e.used]
+	held := &e.bufs[e.used]
 	e.used++
-	if n > cap(*b) {
+	if size > cap(*held) {
 		// An eighth more, so that slightly larger tiles do not allocate again.
-		*b = cast.Aligned(n + n/8)
+		*held = cast.Aligned(size + size/8)
 	}
-	return (*b)[:n:cap(*b)]
+	return (*held)[:size:cap(*held)]
 }
 
-// keep replaces the last result of buffer by b, which has outgrown it.
-func (e *Encoder) keep(b []byte) []byte {
-	e.bufs[e.used-1] = b
-	return b
+// keep replaces the last result of buffer by grown, which has outgrown it.
+func (e *Encoder) keep(grown []byte) []byte {
+	e.bufs[e.used-1] = grown
+	return grown
 }
 
 // numbers builds the graph for the output.
 func (e *Encoder) numbers(samples []byte, width, row int) error {
-	g := &e.graph
-	packs := g.end == "pfor" || g.end == "pivco"
-	if packs && g.predict == predictPlanar && g.zigzag && !g.transpose {
+	graph := &e.graph
+	packs := graph.end == "pfor" || graph.end == "pivco"
+	if packs && graph.predict == predictPlanar && graph.zigzag && !graph.transpose {
 		e.planarZigzag(samples, width, row)
 		return nil
 	}
 	place, samples := e.predicted(samples, width, row)
 	switch {
-	case g.end == "bitpack":
+	case graph.end == "bitpack":
 		e.bitpack(place, idBitpackInt, samples, width)
 		return nil
-	case g.end == "pfor":
+	case graph.end == "pfor":
 		e.pfor(place, idPfor, nil, samples, width)
 		return nil
-	case g.end == "constant":
+	case graph.end == "constant":
 		return e.constant(place, samples, width)
-	case g.transpose && width > 1 && len(samples) > 0:
+	case graph.transpose && width > 1 && len(samples) > 0:
 		e.planes(place, samples, width)
 		return nil
 	}
-	if (g.end == "entropy" || g.end == "pivco") && width > 1 && len(samples) > 0 {
+	if (graph.end == "entropy" || graph.end == "pivco") && width > 1 && len(samples) > 0 {
 		return fault.New(fault.Unsupported, "samples", fault.NoOffset,
 			"graph %s for numbers of %d bytes, which need transpose", e.Graph(), width)
 	}
@@ -214,10 +213,10 @@ func (e *Encoder) numbers(samples []byte, width, row int) error {
 
 // predicted adds the nodes of the prediction and of zigzag, and returns the residuals.
 func (e *Encoder) predicted(samples []byte, width, row int) (slot, []byte) {
-	g := &e.graph
+	graph := &e.graph
 	place := slot{-1, 0}
 	joined := false
-	switch g.predict {
+	switch graph.predict {
 	case predictDelta:
 		place = e.chain(place, idDelta, e.w.header(samples[:width]...))
 		deltas := e.buffer(len(samples) - width)
@@ -225,19 +224,19 @@ func (e *Encoder) predicted(samples []byte, width, row int) (slot, []byte) {
 		samples = deltas
 	case predictPlanar:
 		id := uint32(idPlanar)
-		if joined = g.zigzag && e.opt.Geozl >= Geozl18; joined {
+		if joined = graph.zigzag && e.opt.Geozl >= Geozl18; joined {
 			id = idPlanarZigzag
 		}
 		place = e.chain(place, id, e.w.header(byte(row), byte(row>>8), byte(row>>16), byte(row>>24)))
-		res := e.buffer(len(samples))
-		kernel.PlanarResiduals(res, samples, width, row)
-		samples = res
+		residuals := e.buffer(len(samples))
+		kernel.PlanarResiduals(residuals, samples, width, row)
+		samples = residuals
 	}
-	if g.zigzag {
+	if graph.zigzag {
 		if !joined {
 			place = e.chain(place, idZigzag, nil)
 		}
-		if g.predict == predictNone {
+		if graph.predict == predictNone {
 			samples = append(e.buffer(len(samples))[:0], samples...)
 		}
 		kernel.ZigzagMap(samples, width)
@@ -249,17 +248,17 @@ func (e *Encoder) predicted(samples []byte, width, row int) (slot, []byte) {
 type slot struct{ node, input int }
 
 // set sets the source of the stream for a slot.
-func (e *Encoder) set(at slot, s written) {
+func (e *Encoder) set(at slot, stream written) {
 	if at.node >= 0 {
-		e.w.nodes[at.node].in[at.input] = s
+		e.w.nodes[at.node].in[at.input] = stream
 	}
 }
 
-// node adds a node with k inputs that makes the stream for a slot.
-func (e *Encoder) node(at slot, id uint32, header []byte, k int) int {
-	n := e.w.add(id, header, k)
-	e.set(at, written{node: n})
-	return n
+// node adds a node, with so many inputs, that makes the stream for a slot.
+func (e *Encoder) node(at slot, id uint32, header []byte, inputs int) int {
+	index := e.w.add(id, header, inputs)
+	e.set(at, written{node: index})
+	return index
 }
 
 // chain adds a node with one input and returns that input.
@@ -267,7 +266,7 @@ func (e *Encoder) chain(at slot, id uint32, header []byte) slot {
 	return slot{e.node(at, id, header, 1), 0}
 }
 
-func (e *Encoder) store(at slot, b []byte) { e.set(at, written{node: stored, bytes: b}) }
+func (e *Encoder) store(at slot, content []byte) { e.set(at, written{node: stored, bytes: content}) }
 
 // planes splits samples into one stream per byte.
 func (e *Encoder) planes(at slot, samples []byte, width int) {
@@ -276,26 +275,26 @@ func (e *Encoder) planes(at slot, samples []byte, width int) {
 	e.w.nodes[node].vars = width
 	split := e.buffer(len(samples))
 	planes.Split(split, samples, width)
-	n := len(samples) / width
-	for k := range width {
-		e.serial(slot{node, k}, split[k*n:(k+1)*n])
+	count := len(samples) / width
+	for plane := range width {
+		e.serial(slot{node, plane}, split[plane*count:(plane+1)*count])
 	}
 }
 
 // serial adds the last codec.
-func (e *Encoder) serial(at slot, b []byte) {
+func (e *Encoder) serial(at slot, content []byte) {
 	switch e.graph.end {
 	case "zstd":
-		e.zstd(at, b)
+		e.zstd(at, content)
 	case "entropy", "pivco":
-		e.entropyBlocks(at, b)
+		e.entropyBlocks(at, content)
 	default:
-		e.store(at, b)
+		e.store(at, content)
 	}
 }
 
-func (e *Encoder) zstd(at slot, b []byte) {
-	frame := e.keep(zstd.Append(e.buffer(len(b) / 2)[:0], b, e.opt.Level))
+func (e *Encoder) zstd(at slot, content []byte) {
+	frame := e.keep(zstd.Append(e.buffer(len(content) / 2)[:0], content, e.opt.Level))
 	// The codec stores the width of the elements in place of the four bytes of zstd's magic number.
 	// The width is one byte here, so that it overwrites the last of the four.
 	frame = frame[3:]
@@ -304,10 +303,8 @@ func (e *Encoder) zstd(at slot, b []byte) {
 }
 
 func (e *Encoder) constant(at slot, samples []byte, width int) error {
-	for i := width; i < len(samples); i++ {
-		if samples[i] != samples[i-width] {
-			return fault.New(fault.Unsupported, "samples", int64(i), "graph constant for samples that differ")
-		}
+	if i := firstOther(samples, width); i < len(samples) {
+		return fault.New(fault.Unsupported, "samples", int64(i), "graph constant for samples that differ")
 	}
 	at = e.chain(at, idNumToStruct, nil)
 	at = e.chain(at, idConstantFixed, e.w.varintHeader(uint64(len(samples)/width)))
@@ -318,11 +315,11 @@ func (e *Encoder) constant(at slot, samples []byte, width int) error {
 // bitpack stores numbers of width bytes in as many bits as the largest needs.
 func (e *Encoder) bitpack(at slot, id uint32, numbers []byte, width int) {
 	nbits := kernel.BitsFor(numbers, width)
-	n := len(numbers) / width
-	packed := e.buffer((n*nbits + 7) / 8)
+	count := len(numbers) / width
+	packed := e.buffer((count*nbits + 7) / 8)
 	kernel.Bitpack(packed, numbers, width, nbits)
 	header := e.w.header(byte(bits.Len(uint(width))-1)<<6 | byte(nbits-1))
-	if missing := 8*len(packed)/nbits - n; missing > 0 {
+	if missing := 8*len(packed)/nbits - count; missing > 0 {
 		header = e.w.header(header[0], byte(missing))
 	}
 	e.store(e.chain(at, id, header), packed)
@@ -337,43 +334,43 @@ const nodeBytes = 4
 const entropyBlock = 1 << 16
 
 // entropyBlocks codes bytes block by block.
-func (e *Encoder) entropyBlocks(at slot, b []byte) {
-	n := (len(b) + entropyBlock - 1) / entropyBlock
-	if n < 2 {
-		e.entropy(at, b)
+func (e *Encoder) entropyBlocks(at slot, content []byte) {
+	blocks := (len(content) + entropyBlock - 1) / entropyBlock
+	if blocks < 2 {
+		e.entropy(at, content)
 		return
 	}
-	node := e.node(at, idSplitN, nil, n)
-	e.w.nodes[node].vars = n
-	for k := range n {
-		e.entropy(slot{node, k}, b[k*len(b)/n:(k+1)*len(b)/n])
+	node := e.node(at, idSplitN, nil, blocks)
+	e.w.nodes[node].vars = blocks
+	for block := range blocks {
+		e.entropy(slot{node, block}, content[block*len(content)/blocks:(block+1)*len(content)/blocks])
 	}
 }
 
 // entropy codes bytes in the way that takes the fewest bytes.
-func (e *Encoder) entropy(at slot, b []byte) {
-	if len(b) == 0 {
-		e.store(at, b)
+func (e *Encoder) entropy(at slot, content []byte) {
+	if len(content) == 0 {
+		e.store(at, content)
 		return
 	}
-	counts := kernel.Histogram(b)
-	if counts[b[0]] == uint32(len(b)) {
-		e.store(e.chain(at, idConstantSerial, e.w.varintHeader(uint64(len(b)))), b[:1])
+	counts := kernel.Histogram(content)
+	if counts[content[0]] == uint32(len(content)) {
+		e.store(e.chain(at, idConstantSerial, e.w.varintHeader(uint64(len(content)))), content[:1])
 		return
 	}
 	kinds := 0
-	for _, c := range counts {
-		if c > 0 {
+	for _, count := range counts {
+		if count > 0 {
 			kinds++
 		}
 	}
 	weights, symbols, huffman := kernel.HuffmanWeights(&counts, maxWrittenBits)
-	norm, _, fse := kernel.FSENormalize(&counts, kernel.FSELog(len(b), symbols-1))
+	norm, _, fse := kernel.FSENormalize(&counts, kernel.FSELog(len(content), symbols-1))
 	const stored, bitpacked, flatpacked, huffmaned, fsed = 0, 1, 2, 3, 4
 	sizes := [...]int{
-		stored:     len(b),
-		bitpacked:  len(b)*kernel.BitsFor(b, 1)/8 + nodeBytes,
-		flatpacked: len(b)*wire.BitsFor(kinds)/8 + kinds + 2*nodeBytes,
+		stored:     len(content),
+		bitpacked:  len(content)*kernel.BitsFor(content, 1)/8 + nodeBytes,
+		flatpacked: len(content)*wire.BitsFor(kinds)/8 + kinds + 2*nodeBytes,
 		huffmaned:  int(huffman/8) + weightBytes(kinds, symbols) + 4*nodeBytes,
 		fsed:       int(fse/8) + countBytes(kinds, symbols) + 3*nodeBytes,
 	}
@@ -386,23 +383,24 @@ func (e *Encoder) entropy(at slot, b []byte) {
 		sizes[fsed] += sizes[fsed] / 64
 	}
 	best := stored
-	for i, n := range sizes {
-		if n < sizes[best] {
+	for i, size := range sizes {
+		if size < sizes[best] {
 			best = i
 		}
 	}
 	switch {
 	case best == stored:
-		e.store(at, b)
+		e.store(at, content)
 	case best == bitpacked:
-		e.bitpack(at, idBitpackSerial, b, 1)
+		e.bitpack(at, idBitpackSerial, content, 1)
 	case best == flatpacked:
-		e.flatpack(at, b, &counts, kinds)
+		e.flatpack(at, content, &counts, kinds)
 	case best == huffmaned && pivco:
-		e.pivcoHuffman(at, b, weights[:symbols], huffman)
-	case best == huffmaned && e.huffman(at, b, weights[:symbols]):
+		e.pivcoHuffman(at, content, weights[:symbols], huffman)
+	// A Huffman stream that is too long is not written. FSE is taken then, since its streams have any length.
+	case best == huffmaned && e.huffman(at, content, weights[:symbols]):
 	default:
-		e.fse(at, b, norm[:symbols])
+		e.fse(at, content, norm[:symbols])
 	}
 }
 
@@ -412,24 +410,24 @@ func weightBytes(kinds, symbols int) int { return min(kinds/3+8, symbols/2) + sy
 func countBytes(kinds, symbols int) int  { return kinds*2/3 + (symbols-kinds)/24 + 4 }
 
 // flatpack codes bytes by their index among the values that occur.
-func (e *Encoder) flatpack(at slot, b []byte, counts *[256]uint32, kinds int) {
+func (e *Encoder) flatpack(at slot, content []byte, counts *[256]uint32, kinds int) {
 	alphabet := e.buffer(kinds)[:0]
 	var index [256]byte
-	for s, c := range counts {
-		if c > 0 {
-			index[s] = byte(len(alphabet))
-			alphabet = append(alphabet, byte(s))
+	for symbol, count := range counts {
+		if count > 0 {
+			index[symbol] = byte(len(alphabet))
+			alphabet = append(alphabet, byte(symbol))
 		}
 	}
-	indices := e.buffer(len(b))
-	for i, v := range b {
-		indices[i] = index[v]
+	indices := e.buffer(len(content))
+	for i, value := range content {
+		indices[i] = index[value]
 	}
 	nbits := wire.BitsFor(kinds)
-	packed := e.buffer(len(b)*nbits/8 + 1)
+	packed := e.buffer(len(content)*nbits/8 + 1)
 	packed[len(packed)-1] = 0
-	kernel.Bitpack(packed[:(len(b)*nbits+7)/8], indices, 1, nbits)
-	packed[len(packed)-1] |= 1 << (len(b) * nbits % 8) // the end mark
+	kernel.Bitpack(packed[:(len(content)*nbits+7)/8], indices, 1, nbits)
+	packed[len(packed)-1] |= 1 << (len(content) * nbits % 8) // the end mark
 	node := e.node(at, idFlatpack, nil, 2)
 	e.store(slot{node, 0}, alphabet)
 	e.store(slot{node, 1}, packed)
@@ -442,29 +440,29 @@ const maxWrittenBits = 11
 // lengthHeader is the header of the entropy codecs: one byte, and the number of symbols in as many
 // bytes as it needs.
 func (e *Encoder) lengthHeader(first byte, n int) []byte {
-	h := [9]byte{first}
-	k := 1
+	header := [9]byte{first}
+	size := 1
 	for ; n > 0; n >>= 8 {
-		h[k] = byte(n)
-		k++
+		header[size] = byte(n)
+		size++
 	}
-	return e.w.header(h[:k]...)
+	return e.w.header(header[:size]...)
 }
 
-// huffman codes b in four streams, or one if b is short. It reports false if a stream is too long.
-func (e *Encoder) huffman(at slot, b, weights []byte) bool {
-	coded := e.buffer(len(b))[:0]
+// huffman codes content in four streams, or one if content is short. It reports false if a stream is too long.
+func (e *Encoder) huffman(at slot, content, weights []byte) bool {
+	coded := e.buffer(len(content))[:0]
 	flags, ok := byte(0), true
-	if len(b) >= 256 {
+	if len(content) >= 256 {
 		flags = 1
-		coded, ok = kernel.AppendHuffman4(coded, b, weights)
+		coded, ok = kernel.AppendHuffman4(coded, content, weights)
 	} else {
-		coded = kernel.AppendHuffman1(coded, b, weights)
+		coded = kernel.AppendHuffman1(coded, content, weights)
 	}
 	if e.keep(coded); !ok {
 		return false
 	}
-	node := e.node(at, idHuffman, e.lengthHeader(flags, len(b)), 2)
+	node := e.node(at, idHuffman, e.lengthHeader(flags, len(content)), 2)
 	e.store(slot{node, 1}, coded)
 	e.weights(slot{node, 0}, weights)
 	return true
@@ -476,9 +474,9 @@ func (e *Encoder) weights(at slot, weights []byte) {
 	counts := kernel.Histogram(copied)
 	if len(copied) >= 16 {
 		last, kinds := 0, 0
-		for s, c := range counts {
-			if c > 0 {
-				last = s
+		for symbol, count := range counts {
+			if count > 0 {
+				last = symbol
 				kinds++
 			}
 		}
@@ -486,26 +484,26 @@ func (e *Encoder) weights(at slot, weights []byte) {
 			e.bitpack(at, idBitpackInt, copied, 1)
 			return
 		}
-		norm, n, bits := kernel.FSENormalize(&counts, kernel.FSELog(len(copied), last))
-		if int(bits/8)+countBytes(kinds, n)+2*nodeBytes < len(copied)*kernel.BitsFor(copied, 1)/8 {
-			e.fse(e.chain(at, idNumToSerial, e.w.header(0)), copied, norm[:n])
+		norm, symbols, bits := kernel.FSENormalize(&counts, kernel.FSELog(len(copied), last))
+		if int(bits/8)+countBytes(kinds, symbols)+2*nodeBytes < len(copied)*kernel.BitsFor(copied, 1)/8 {
+			e.fse(e.chain(at, idNumToSerial, e.w.header(0)), copied, norm[:symbols])
 			return
 		}
 	}
 	e.bitpack(at, idBitpackInt, copied, 1)
 }
 
-func (e *Encoder) fse(at slot, b []byte, norm []int16) {
-	if len(b) < 4 {
-		e.store(at, b)
+func (e *Encoder) fse(at slot, content []byte, norm []int16) {
+	if len(content) < 4 {
+		e.store(at, content)
 		return
 	}
 	states := 4
-	if len(b) < 1000 {
+	if len(content) < 1000 {
 		states = 2
 	}
-	node := e.node(at, idFSE, e.lengthHeader(byte(states), len(b)), 2)
-	coded := e.keep(kernel.AppendFSE(e.buffer(len(b))[:0], b, norm, states))
+	node := e.node(at, idFSE, e.lengthHeader(byte(states), len(content)), 2)
+	coded := e.keep(kernel.AppendFSE(e.buffer(len(content))[:0], content, norm, states))
 	e.store(slot{node, 1}, coded)
 	counts := e.keep(kernel.AppendFSECounts(e.buffer(64)[:0], norm))
 	e.store(e.chain(slot{node, 0}, idFSECounts, nil), counts)
@@ -520,8 +518,8 @@ func DeltaZstd(dst, samples []byte, width, level int) ([]byte, error) {
 	if err := checkSamples(samples, width); err != nil {
 		return dst, err
 	}
-	e := Encoder{graph: graphSpec{predict: predictDelta, end: "zstd"}, opt: EncodeOptions{Level: level}}
-	return e.encode(dst, samples, width, len(samples)/width)
+	encoder := Encoder{graph: graphSpec{predict: predictDelta, end: "zstd"}, opt: EncodeOptions{Level: level}}
+	return encoder.encode(dst, samples, width, len(samples)/width)
 }
 
 // Store is DeltaZstd without differences and compression: it stores samples as they are.
@@ -529,14 +527,14 @@ func Store(dst, samples []byte, width int) ([]byte, error) {
 	if err := checkSamples(samples, width); err != nil {
 		return dst, err
 	}
-	var e Encoder
-	e.store(e.chain(slot{-1, 0}, idNumToSerial, []byte{byte(bits.Len(uint(width)) - 1)}), samples)
-	return e.w.appendTo(dst, samples), nil
+	var encoder Encoder
+	encoder.store(encoder.chain(slot{-1, 0}, idNumToSerial, []byte{byte(bits.Len(uint(width)) - 1)}), samples)
+	return encoder.w.appendTo(dst, samples), nil
 }
 
 func checkSamples(samples []byte, width int) error {
 	switch {
-	case !codecs.NumericWidth(width):
+	case !cast.IsWidth(width):
 		return fault.New(fault.Unsupported, "samples", fault.NoOffset, "numbers of %d bytes", width)
 	case len(samples)%width != 0:
 		return fault.New(fault.Unsupported, "samples", fault.NoOffset,

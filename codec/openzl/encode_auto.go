@@ -18,11 +18,11 @@ type costs [4]float64
 
 // cost returns what the graph costs for samples of width bytes, on a processor that has some loops of PivCo.
 func (c *candidate) cost(width int, loops kernel.PivcoLoops) float64 {
-	k := bits.TrailingZeros(uint(width))
+	column := bits.TrailingZeros(uint(width))
 	if c.slow != nil && loops < kernel.PivcoAVX512 {
-		return c.slow[loops][k]
+		return c.slow[loops][column]
 	}
-	return c.costs[k]
+	return c.costs[column]
 }
 
 // candidates have the costs that TestSpeedsOfGraphs measured: processor time on an Intel Xeon (Sapphire Rapids, with
@@ -73,7 +73,7 @@ const tried = 1 << 15
 // choose sets e.graph: constant if all samples are equal, otherwise the candidate that makes the middle
 // rows of the raster smallest.
 func (e *Encoder) choose(samples []byte, width, h, w int) {
-	if len(samples) > 0 && allEqual(samples, width) {
+	if len(samples) > 0 && firstOther(samples, width) == len(samples) {
 		e.graph = graphSpec{end: "constant"}
 		return
 	}
@@ -85,25 +85,26 @@ func (e *Encoder) choose(samples []byte, width, h, w int) {
 	part := samples[(h-rows)/2*w*width:][:rows*w*width]
 	size := len(part) + storeOverhead
 	for i := range candidates {
-		c := &candidates[i]
-		cost := c.cost(width, e.loops)
-		if c.graph.geozl() > e.opt.Geozl || e.opt.MaxCost > 0 && cost > e.opt.MaxCost {
+		candidate := &candidates[i]
+		cost := candidate.cost(width, e.loops)
+		if candidate.graph.geozl() > e.opt.Geozl || e.opt.MaxCost > 0 && cost > e.opt.MaxCost {
 			continue
 		}
-		e.graph = c.graph
+		e.graph = candidate.graph
 		var err error
 		if e.trial, err = e.encode(e.trial[:0], part, width, w); err == nil && len(e.trial) < size {
-			best, size = c.graph, len(e.trial)
+			best, size = candidate.graph, len(e.trial)
 		}
 	}
 	e.graph = best
 }
 
-func allEqual(samples []byte, width int) bool {
+// firstOther returns the first byte that differs from the sample before, or the end of the samples.
+func firstOther(samples []byte, width int) int {
 	for i := width; i < len(samples); i++ {
 		if samples[i] != samples[i-width] {
-			return false
+			return i
 		}
 	}
-	return true
+	return len(samples)
 }

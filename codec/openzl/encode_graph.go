@@ -27,30 +27,30 @@ type graphSpec struct {
 var ends = []string{"store", "zstd", "entropy", "bitpack", "constant", "pfor", "pivco"}
 
 func parseGraph(name string) (graphSpec, error) {
-	var g graphSpec
+	var graph graphSpec
 	parts := strings.Split(name, ">")
-	take := func(s string) bool {
-		if len(parts) > 1 && parts[0] == s {
+	take := func(part string) bool {
+		if len(parts) > 1 && parts[0] == part {
 			parts = parts[1:]
 			return true
 		}
 		return false
 	}
 	if take("delta") {
-		g.predict = predictDelta
+		graph.predict = predictDelta
 	} else if take("planar") {
-		g.predict = predictPlanar
+		graph.predict = predictPlanar
 	}
-	g.zigzag = take("zigzag")
-	g.transpose = take("transpose")
-	g.end = parts[0]
+	graph.zigzag = take("zigzag")
+	graph.transpose = take("transpose")
+	graph.end = parts[0]
 	switch {
-	case len(parts) > 1, !slices.Contains(ends, g.end),
-		g.transpose && slices.Contains([]string{"bitpack", "constant", "store", "pfor"}, g.end),
-		g.end == "constant" && (g.zigzag || g.predict != predictNone):
-		return g, fault.New(fault.Unsupported, "graph", fault.NoOffset, "%q at %q", name, strings.Join(parts, ">"))
+	case len(parts) > 1, !slices.Contains(ends, graph.end),
+		graph.transpose && slices.Contains([]string{"bitpack", "constant", "store", "pfor"}, graph.end),
+		graph.end == "constant" && (graph.zigzag || graph.predict != predictNone):
+		return graph, fault.New(fault.Unsupported, "graph", fault.NoOffset, "%q at %q", name, strings.Join(parts, ">"))
 	}
-	return g, nil
+	return graph, nil
 }
 
 // Needs returns which release 0.N of geozl readers of frames of a graph need, and with it which OpenZL: 0 if they
@@ -59,11 +59,11 @@ func Needs(graph string) (geozl int, err error) {
 	if graph == "auto" || graph == "best" {
 		return 0, nil
 	}
-	g, err := parseGraph(graph)
+	spec, err := parseGraph(graph)
 	if err != nil {
 		return 0, err
 	}
-	return g.geozl(), nil
+	return spec.geozl(), nil
 }
 
 // geozl returns which release of geozl has the codecs of a graph. planar>zigzag of Geozl14 is two codecs.
@@ -81,16 +81,16 @@ func (g graphSpec) geozl() int {
 
 // Graph returns the name of the graph: for auto, of the one it chose last.
 func (e *Encoder) Graph() string {
-	g := &e.graph
-	name := [...]string{"", "delta>", "planar>"}[g.predict]
-	if g.zigzag {
+	graph := &e.graph
+	name := [...]string{"", "delta>", "planar>"}[graph.predict]
+	if graph.zigzag {
 		name += "zigzag>"
 	}
-	if g.transpose {
+	if graph.transpose {
 		name += "transpose>"
 	}
-	if g.end == "" {
+	if graph.end == "" {
 		return "auto"
 	}
-	return name + g.end
+	return name + graph.end
 }

@@ -44,18 +44,18 @@ func (w *frameWriter) reset() {
 	w.nodes, w.head, w.newest = w.nodes[:0], w.head[:0], 0
 }
 
-// add appends a node with k inputs, which are set later, and returns its index.
-func (w *frameWriter) add(id uint32, header []byte, k int) int {
-	n := len(w.nodes)
-	if n < cap(w.nodes) {
-		w.nodes = w.nodes[:n+1]
+// add appends a node, whose inputs are set later, and returns its index.
+func (w *frameWriter) add(id uint32, header []byte, inputs int) int {
+	index := len(w.nodes)
+	if index < cap(w.nodes) {
+		w.nodes = w.nodes[:index+1]
 	} else {
 		w.nodes = append(w.nodes, writtenNode{})
 	}
-	d := &w.nodes[n]
-	d.id, d.custom, d.header, d.vars = id, id >= codecs.NumStandard, header, 0
-	d.in = memory.Resize(d.in, k)
-	return n
+	node := &w.nodes[index]
+	node.id, node.custom, node.header, node.vars = id, id >= codecs.NumStandard, header, 0
+	node.in = memory.Resize(node.in, inputs)
+	return index
 }
 
 // header keeps b as the header of a node.
@@ -84,8 +84,8 @@ func (w *frameWriter) appendTo(dst, content []byte) []byte {
 	for i := len(w.nodes) - 1; i >= 0; i-- {
 		dst = append(dst, w.nodes[i].header...)
 	}
-	for s := range w.stored {
-		dst = append(dst, s...)
+	for stream := range w.stored {
+		dst = append(dst, stream...)
 	}
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(xxh3.Hash(content)))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(xxh3.Hash(dst[chunk:])))
@@ -96,8 +96,8 @@ func (w *frameWriter) appendTo(dst, content []byte) []byte {
 func (w *frameWriter) stored(yield func([]byte) bool) {
 	for i := len(w.nodes) - 1; i >= 0; i-- {
 		in := w.nodes[i].in
-		for j := len(in) - 1; j >= 0; j-- {
-			if in[j].node == stored && !yield(in[j].bytes) {
+		for input := len(in) - 1; input >= 0; input-- {
+			if in[input].node == stored && !yield(in[input].bytes) {
 				return
 			}
 		}
@@ -106,80 +106,81 @@ func (w *frameWriter) stored(yield func([]byte) bool) {
 
 // appendMap appends the decoding map (see chunk.parse).
 func (w *frameWriter) appendMap(dst []byte) []byte {
-	n := len(w.nodes)
+	count := len(w.nodes)
 	streams := 0
 	for range w.stored {
 		streams++
 	}
-	dst = binary.AppendUvarint(dst, uint64(n)+1)
+	dst = binary.AppendUvarint(dst, uint64(count)+1)
 	dst = binary.AppendUvarint(dst, uint64(streams))
-	b := cursor.Packer{Dst: dst}
+	packer := cursor.Packer{Dst: dst}
 	flag := func(set bool) {
 		bit := uint64(0)
 		if set {
 			bit = 1
 		}
-		b.Put(bit, 1)
+		packer.Put(bit, 1)
 	}
 	each := func(f func(*writtenNode)) {
-		for i := n - 1; i >= 0; i-- {
+		for i := count - 1; i >= 0; i-- {
 			f(&w.nodes[i])
 		}
-		b.Align()
+		packer.Align()
 	}
-	each(func(d *writtenNode) { flag(d.custom) })
-	each(func(d *writtenNode) {
-		if !d.custom {
-			b.Put(uint64(d.id), 7)
+	each(func(node *writtenNode) { flag(node.custom) })
+	each(func(node *writtenNode) {
+		if !node.custom {
+			packer.Put(uint64(node.id), 7)
 		}
 	})
-	each(func(d *writtenNode) {
-		if d.custom {
-			b.Dst = binary.AppendUvarint(b.Dst, uint64(d.id))
+	each(func(node *writtenNode) {
+		if node.custom {
+			packer.Dst = binary.AppendUvarint(packer.Dst, uint64(node.id))
 		}
 	})
-	each(func(d *writtenNode) { flag(len(d.header) > 0) })
-	each(func(d *writtenNode) {
-		if len(d.header) > 0 {
-			b.Dst = binary.AppendUvarint(b.Dst, uint64(len(d.header))-1)
+	each(func(node *writtenNode) { flag(len(node.header) > 0) })
+	each(func(node *writtenNode) {
+		if len(node.header) > 0 {
+			packer.Dst = binary.AppendUvarint(packer.Dst, uint64(len(node.header))-1)
 		}
 	})
-	each(func(d *writtenNode) { flag(d.vars > 0) })
-	each(func(d *writtenNode) {
-		if d.vars > 0 {
-			b.Dst = binary.AppendUvarint(b.Dst, uint64(d.vars)-1)
+	each(func(node *writtenNode) { flag(node.vars > 0) })
+	each(func(node *writtenNode) {
+		if node.vars > 0 {
+			packer.Dst = binary.AppendUvarint(packer.Dst, uint64(node.vars)-1)
 		}
 	})
-	each(func(*writtenNode) { flag(false) }) // because all regenerate one stream
-	w.appendDistances(&b, n+streams)
-	for s := range w.stored {
-		b.Dst = binary.AppendUvarint(b.Dst, uint64(len(s)))
+	// No node has the flag of several outputs, because all regenerate one stream.
+	each(func(*writtenNode) { flag(false) })
+	w.appendDistances(&packer, count+streams)
+	for stream := range w.stored {
+		packer.Dst = binary.AppendUvarint(packer.Dst, uint64(len(stream)))
 	}
-	return b.Dst
+	return packer.Dst
 }
 
 // appendDistances appends, for every node, how far after its last input the stream lies that it
 // regenerates. total is the number of streams.
-func (w *frameWriter) appendDistances(b *cursor.Packer, total int) {
-	n := len(w.nodes)
-	target := make([]int, n) // indices of streams
-	end := make([]int, n)    // index after a node's inputs
+func (w *frameWriter) appendDistances(packer *cursor.Packer, total int) {
+	count := len(w.nodes)
+	target := make([]int, count) // indices of streams
+	end := make([]int, count)    // index after a node's inputs
 	pos := 0
-	for i := n - 1; i >= 0; i-- {
+	for i := count - 1; i >= 0; i-- {
 		in := w.nodes[i].in
-		for j, s := range in {
-			if s.node != stored {
-				target[s.node] = pos + len(in) - 1 - j
+		for j, source := range in {
+			if source.node != stored {
+				target[source.node] = pos + len(in) - 1 - j
 			}
 		}
 		pos += len(in)
 		end[i] = pos
 	}
-	if n > 0 {
+	if count > 0 {
 		target[0] = pos // the output
 	}
-	for i := n - 1; i >= 0; i-- {
-		b.Put(uint64(target[i]-end[i]), wire.BitsFor(total))
+	for i := count - 1; i >= 0; i-- {
+		packer.Put(uint64(target[i]-end[i]), wire.BitsFor(total))
 	}
-	b.Align()
+	packer.Align()
 }

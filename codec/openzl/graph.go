@@ -43,68 +43,69 @@ func graphFault(kind fault.Kind, node int, format string, args ...any) error {
 // build lays out the streams of d.chunk and checks the whole graph: codecs are known, arity and types fit,
 // and every stream is made once, before it is used.
 func (g *graph) build(d *Decoder) error {
-	k := &d.chunk
+	chunk := &d.chunk
 	g.outputs = len(d.header.types)
-	n := len(k.distances) + len(k.stored)
-	if n < g.outputs || n > maxStreams {
-		return fault.New(fault.Corrupt, "graph", fault.NoOffset, "%d streams for %d outputs", n, g.outputs)
+	count := len(chunk.distances) + len(chunk.stored)
+	if count < g.outputs || count > maxStreams {
+		return fault.New(fault.Corrupt, "graph", fault.NoOffset, "%d streams for %d outputs", count, g.outputs)
 	}
-	g.streams = memory.Resize(g.streams, n)
+	g.streams = memory.Resize(g.streams, count)
 	for i := range g.streams {
 		g.streams[i] = edge{producer: stored}
 	}
 	next := 0
-	for i := range k.nodes {
+	for i := range chunk.nodes {
 		if err := g.place(d, i, &next); err != nil {
 			return err
 		}
 	}
-	if err := g.placeStored(k); err != nil {
+	if err := g.placeStored(chunk); err != nil {
 		return err
 	}
 	if err := g.checkTypes(d); err != nil {
 		return err
 	}
 	if d.space.Direct != nil {
-		g.markDirect(k)
+		g.markDirect(chunk)
 	}
 	return nil
 }
 
 // place finds the input streams of node i, which begin at *next, and marks the streams that it regenerates.
 func (g *graph) place(d *Decoder, i int, next *int) error {
-	nd := &d.chunk.nodes[i]
-	c, err := d.codec(i, nd)
+	node := &d.chunk.nodes[i]
+	codec, err := d.codec(i, node)
 	if err != nil {
 		return err
 	}
-	nd.codec = c
-	if d.header.version < int(c.Min) || c.Max != 0 && d.header.version > int(c.Max) {
-		return graphFault(fault.Corrupt, i, "codec %s in format version %d", c.Name, d.header.version)
+	node.codec = codec
+	if d.header.version < int(codec.Min) || codec.Max != 0 && d.header.version > int(codec.Max) {
+		return graphFault(fault.Corrupt, i, "codec %s in format version %d", codec.Name, d.header.version)
 	}
-	if nd.dict {
-		return graphFault(fault.Unsupported, i, "openzl dictionary of codec %s", c.Name)
+	if node.dict {
+		return graphFault(fault.Unsupported, i, "openzl dictionary of codec %s", codec.Name)
 	}
-	if nd.vars > 0 && len(c.Vars) == 0 {
-		return graphFault(fault.Corrupt, i, "%d variable inputs of codec %s, which has none", nd.vars, c.Name)
+	if node.vars > 0 && len(codec.Vars) == 0 {
+		return graphFault(fault.Corrupt, i, "%d variable inputs of codec %s, which has none", node.vars, codec.Name)
 	}
-	if c.LastRepeats && nd.regens < len(c.Out)-1 || !c.LastRepeats && nd.regens != len(c.Out) {
-		return graphFault(fault.Corrupt, i, "codec %s regenerates %d streams", c.Name, nd.regens)
+	if codec.LastRepeats && node.regens < len(codec.Out)-1 || !codec.LastRepeats && node.regens != len(codec.Out) {
+		return graphFault(fault.Corrupt, i, "codec %s regenerates %d streams", codec.Name, node.regens)
 	}
-	nd.firstIn, nd.inputs = *next, len(c.In)+nd.vars
-	end := nd.firstIn + nd.inputs
+	node.firstIn, node.inputs = *next, len(codec.In)+node.vars
+	end := node.firstIn + node.inputs
 	if end > len(g.streams)-g.outputs {
 		return graphFault(fault.Corrupt, i, "inputs up to stream %d, %d are not outputs", end, len(g.streams)-g.outputs)
 	}
 	*next = end
-	for j, dist := range d.chunk.distances[nd.targets.from:nd.targets.to] {
+	for output, distance := range d.chunk.distances[node.targets.from:node.targets.to] {
 		// A target lies after the node's own inputs, so no stream can depend on itself.
-		t := end + dist
-		if t >= len(g.streams) || g.streams[t].producer != stored {
-			return graphFault(fault.Corrupt, i, "regenerates stream %d, which does not exist or is made already", t)
+		target := end + distance
+		if target >= len(g.streams) || g.streams[target].producer != stored {
+			return graphFault(fault.Corrupt, i, "regenerates stream %d, which does not exist or is made already",
+				target)
 		}
-		g.streams[t].producer = i
-		g.streams[t].Type = c.Out[min(j, len(c.Out)-1)]
+		g.streams[target].producer = i
+		g.streams[target].Type = codec.Out[min(output, len(codec.Out)-1)]
 	}
 	return nil
 }
@@ -112,35 +113,35 @@ func (g *graph) place(d *Decoder, i int, next *int) error {
 // codec returns the codec of node i.
 func (d *Decoder) codec(i int, nd *node) (*codecs.Codec, error) {
 	if nd.custom {
-		if c := d.opt.Custom[nd.id]; c != nil {
-			return c, nil
+		if codec := d.opt.Custom[nd.id]; codec != nil {
+			return codec, nil
 		}
 		return nil, graphFault(fault.Unsupported, i, "openzl custom codec (%d)", nd.id)
 	}
-	c := &codecs.Standard[nd.id&(codecs.NumStandard-1)]
-	if c.Decode == nil {
-		name := cmp.Or(c.Name, "unknown")
+	codec := &codecs.Standard[nd.id&(codecs.NumStandard-1)]
+	if codec.Decode == nil {
+		name := cmp.Or(codec.Name, "unknown")
 		return nil, graphFault(fault.Unsupported, i, "openzl codec %s (%d)", name, nd.id)
 	}
-	return c, nil
+	return codec, nil
 }
 
 // placeStored assigns the stored bytes, in order, to the streams that no node makes.
 func (g *graph) placeStored(k *chunk) error {
 	pos, body := 0, k.bodies
 	for i := range g.streams {
-		s := &g.streams[i]
-		if s.producer != stored {
+		stream := &g.streams[i]
+		if stream.producer != stored {
 			continue
 		}
 		if pos == len(k.stored) {
 			return fault.New(fault.Corrupt, "graph", fault.NoOffset,
 				"more than %d streams are neither stored nor regenerated", pos)
 		}
-		n := k.stored[pos]
+		size := k.stored[pos]
 		pos++
-		s.Type, s.Width, s.Count, s.Data = Serial, 1, n, body[:n:n]
-		body = body[n:]
+		stream.Type, stream.Width, stream.Count, stream.Data = Serial, 1, size, body[:size:size]
+		body = body[size:]
 	}
 	if pos != len(k.stored) {
 		return fault.New(fault.Corrupt, "graph", fault.NoOffset, "%d of %d stored streams are used", pos, len(k.stored))
@@ -153,37 +154,37 @@ func (g *graph) placeStored(k *chunk) error {
 func (g *graph) checkTypes(d *Decoder) error {
 	used := 0
 	for i := range d.chunk.nodes {
-		nd := &d.chunk.nodes[i]
-		c := nd.codec
-		for j := range nd.inputs {
-			s := g.input(nd, j)
+		node := &d.chunk.nodes[i]
+		codec := node.codec
+		for input := range node.inputs {
+			stream := g.input(node, input)
 			// Nodes run in order, so that a stream must be made by an earlier node. This also rules
 			// out cycles.
-			if s.producer >= i {
-				return graphFault(fault.Corrupt, i, "input %d is made by node %d", j, s.producer)
+			if stream.producer >= i {
+				return graphFault(fault.Corrupt, i, "input %d is made by node %d", input, stream.producer)
 			}
 			ok := false
-			if j < len(c.In) {
-				ok = s.Type == c.In[j]
+			if input < len(codec.In) {
+				ok = stream.Type == codec.In[input]
 			} else {
-				for _, t := range c.Vars {
-					ok = ok || s.Type == t
+				for _, allowed := range codec.Vars {
+					ok = ok || stream.Type == allowed
 				}
 			}
 			if !ok {
-				return graphFault(fault.Corrupt, i, "input %d of codec %s is %s", j, c.Name, s.Type)
+				return graphFault(fault.Corrupt, i, "input %d of codec %s is %s", input, codec.Name, stream.Type)
 			}
 		}
-		used = nd.firstIn + nd.inputs
+		used = node.firstIn + node.inputs
 	}
 	if used != len(g.streams)-g.outputs {
 		return fault.New(fault.Corrupt, "graph", fault.NoOffset, "%d streams are used by nothing",
 			len(g.streams)-g.outputs-used)
 	}
-	for i, t := range d.header.types {
-		if s := g.final(i); s.Type != t {
+	for i, want := range d.header.types {
+		if output := g.final(i); output.Type != want {
 			return fault.New(fault.Corrupt, "graph", fault.NoOffset, "output %d is %s, the header says %s", i,
-				s.Type, t)
+				output.Type, want)
 		}
 	}
 	return nil
@@ -197,34 +198,34 @@ func (g *graph) input(nd *node, j int) *edge {
 // markDirect marks the streams that may lie in Workspace.Direct: the only output and, as long as the codec
 // of a stream shares the bytes of its input, that input.
 func (g *graph) markDirect(k *chunk) {
-	s := g.final(0)
-	for s.producer != stored {
-		s.Direct = true
-		nd := &k.nodes[s.producer]
-		if !nd.codec.Alias {
+	stream := g.final(0)
+	for stream.producer != stored {
+		stream.Direct = true
+		node := &k.nodes[stream.producer]
+		if !node.codec.Alias {
 			return
 		}
-		s = g.input(nd, 0)
+		stream = g.input(node, 0)
 	}
 }
 
 // run runs node i and releases its inputs, which no other node needs.
 func (d *Decoder) run(i int) error {
-	nd := &d.chunk.nodes[i]
-	d.ins = memory.Resize(d.ins, nd.inputs)
-	for j := range d.ins {
-		d.ins[j] = &d.graph.input(nd, j).Stream
+	node := &d.chunk.nodes[i]
+	d.ins = memory.Resize(d.ins, node.inputs)
+	for input := range d.ins {
+		d.ins[input] = &d.graph.input(node, input).Stream
 	}
-	d.regens = memory.Resize(d.regens, nd.regens)
-	for j, dist := range d.chunk.distances[nd.targets.from:nd.targets.to] {
-		d.regens[j] = &d.graph.streams[nd.firstIn+nd.inputs+dist].Stream
+	d.regens = memory.Resize(d.regens, node.regens)
+	for output, distance := range d.chunk.distances[node.targets.from:node.targets.to] {
+		d.regens[output] = &d.graph.streams[node.firstIn+node.inputs+distance].Stream
 	}
-	header := d.chunk.headers[nd.header.from:nd.header.to]
-	if err := d.space.Run(nd.codec, d.header.version, header, d.ins, d.regens); err != nil {
-		return fault.WithPart(err, nd.codec.Name, fault.NoOffset)
+	header := d.chunk.headers[node.header.from:node.header.to]
+	if err := d.space.Run(node.codec, d.header.version, header, d.ins, d.regens); err != nil {
+		return fault.WithPart(err, node.codec.Name, fault.NoOffset)
 	}
-	for _, s := range d.ins {
-		s.Drop(&d.space.Memory)
+	for _, stream := range d.ins {
+		stream.Drop(&d.space.Memory)
 	}
 	return nil
 }

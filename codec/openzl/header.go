@@ -74,11 +74,11 @@ func (h *frameHeader) parse(c *wire.Cursor, limit int) error {
 		return err
 	}
 	if h.comment != nil {
-		n := c.Varint()
-		if n == 0 || n > maxComment {
-			return headerFault(fault.Corrupt, c.Off, "comment of %d bytes", n)
+		size := c.Varint()
+		if size == 0 || size > maxComment {
+			return headerFault(fault.Corrupt, c.Off, "comment of %d bytes", size)
 		}
-		h.comment = c.Take(int(n))
+		h.comment = c.Take(int(size))
 	}
 	if h.version >= chunkVersion && h.chunkChecksum {
 		sum := byte(xxh3.Hash(c.B[:c.Off]))
@@ -114,13 +114,13 @@ func (h *frameHeader) parseFlags(c *wire.Cursor) error {
 		return nil
 	}
 	h.bundle = true
-	n := int(c.Byte())
-	if n == 0 || n > maxBundleID {
-		return headerFault(fault.Corrupt, c.Off, "dictionary bundle id of %d bytes", n)
+	size := int(c.Byte())
+	if size == 0 || size > maxBundleID {
+		return headerFault(fault.Corrupt, c.Off, "dictionary bundle id of %d bytes", size)
 	}
 	zero := true
-	for _, b := range c.Take(n) {
-		zero = zero && b == 0
+	for _, value := range c.Take(size) {
+		zero = zero && value == 0
 	}
 	if zero {
 		return headerFault(fault.Corrupt, c.Off, "dictionary bundle id is zero")
@@ -136,7 +136,7 @@ func (h *frameHeader) parseTypes(c *wire.Cursor) error {
 		return nil
 	}
 	first := c.Byte()
-	n, inline := 1, 1
+	outputs, inline := 1, 1
 	var packed uint32 // types in the leading bytes
 	switch {
 	case h.version == 14:
@@ -146,36 +146,36 @@ func (h *frameHeader) parseTypes(c *wire.Cursor) error {
 		}
 	case h.version < chunkVersion:
 		packed = uint32(first & 63)
-		n, inline = int(first>>6)+1, 3
-		if n == 4 {
+		outputs, inline = int(first>>6)+1, 3
+		if outputs == 4 {
 			second := c.Byte()
 			packed |= uint32(second&15) << 6
-			n, inline = int(second>>4)+4, 5
+			outputs, inline = int(second>>4)+4, 5
 		}
-		if n == 19 {
-			n = int(c.Byte()) + 19
+		if outputs == 19 {
+			outputs = int(c.Byte()) + 19
 		}
-		if n == 274 {
-			n = c.U16() + 274
+		if outputs == 274 {
+			outputs = c.U16() + 274
 		}
 	default:
 		packed = uint32(first >> 4)
-		n, inline = int(first&15), 2
-		if n == 15 {
-			n, inline = int(c.Byte())<<4+int(first>>4)+15, 0
+		outputs, inline = int(first&15), 2
+		if outputs == 15 {
+			outputs, inline = int(c.Byte())<<4+int(first>>4)+15, 0
 		}
 	}
 	if c.Bad {
 		return headerFault(fault.Corrupt, c.Off, "frame ends within its header")
 	}
-	if n == 0 {
+	if outputs == 0 {
 		return headerFault(fault.Unsupported, c.Off, "frame without outputs")
 	}
-	if n > maxOutputs {
-		return headerFault(fault.Limit, c.Off, "%d outputs, at most %d are read", n, maxOutputs)
+	if outputs > maxOutputs {
+		return headerFault(fault.Limit, c.Off, "%d outputs, at most %d are read", outputs, maxOutputs)
 	}
-	rest := c.Bits(max(n-inline, 0), 2)
-	for i := range n {
+	rest := c.Bits(max(outputs-inline, 0), 2)
+	for i := range outputs {
 		if i < inline {
 			h.types = append(h.types, typeCodes[packed>>(2*i)&3])
 		} else {
@@ -188,39 +188,39 @@ func (h *frameHeader) parseTypes(c *wire.Cursor) error {
 // parseSizes reads the size of every output and, since version 21, the number of strings.
 func (h *frameHeader) parseSizes(c *wire.Cursor, limit int) error {
 	for i := range h.types {
-		var v uint64
+		var size uint64
 		if h.version < chunkVersion {
-			v = uint64(c.U32())
+			size = uint64(c.U32())
 		} else {
 			pos := c.Off
-			if v = c.Varint(); v == 0 && !c.Bad {
+			if size = c.Varint(); size == 0 && !c.Bad {
 				return headerFault(fault.Unsupported, pos, "size of output %d is unknown", i)
 			}
-			v--
+			size--
 		}
 		if c.Bad {
 			return headerFault(fault.Corrupt, c.Off, "frame ends within its header")
 		}
 		// Compared before adding, so that the sum of hostile sizes cannot overflow.
-		if v > uint64(limit-h.total) {
+		if size > uint64(limit-h.total) {
 			return headerFault(fault.Limit, c.Off, "outputs of more than %d bytes", limit)
 		}
-		h.sizes = append(h.sizes, int(v))
-		h.total += int(v)
+		h.sizes = append(h.sizes, int(size))
+		h.total += int(size)
 		h.strings = append(h.strings, -1)
 	}
 	if h.version < chunkVersion {
 		return nil
 	}
-	for i, t := range h.types {
-		if t != String {
+	for i, kind := range h.types {
+		if kind != String {
 			continue
 		}
-		n := c.Varint()
-		if n > math.MaxInt32 || int(n) > limit/4 {
-			return headerFault(fault.Limit, c.Off, "output %d of %d strings", i, n)
+		strings := c.Varint()
+		if strings > math.MaxInt32 || int(strings) > limit/4 {
+			return headerFault(fault.Limit, c.Off, "output %d of %d strings", i, strings)
 		}
-		h.strings[i] = int(n)
+		h.strings[i] = int(strings)
 	}
 	return nil
 }

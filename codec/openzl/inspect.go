@@ -23,44 +23,44 @@ type Info struct {
 // Inspect reads the headers of a frame. It verifies the checksum of the header but decodes nothing, so that
 // the frame may still be corrupt or need codecs that are not supported. It returns the same errors as Decode.
 func Inspect(frame []byte) (Info, error) {
-	var h frameHeader
+	var header frameHeader
 	var k chunk
-	c := wire.Cursor{B: frame}
-	if err := h.parse(&c, math.MaxInt); err != nil {
+	cursor := wire.Cursor{B: frame}
+	if err := header.parse(&cursor, math.MaxInt); err != nil {
 		return Info{}, err
 	}
-	info := Info{FormatVersion: h.version, Outputs: h.types, Sizes: h.sizes}
-	if len(h.comment) > 0 {
-		info.Comment = append(info.Comment, h.comment...)
+	info := Info{FormatVersion: header.version, Outputs: header.types, Sizes: header.sizes}
+	if len(header.comment) > 0 {
+		info.Comment = append(info.Comment, header.comment...)
 	}
 	seen := map[string]bool{}
 	for {
-		start := c.Off
-		end, err := h.ended(&c, info.Chunks)
+		start := cursor.Off
+		end, err := header.ended(&cursor, info.Chunks)
 		if err != nil {
 			return Info{}, err
 		}
 		if end {
 			break
 		}
-		if err := k.parse(&c, &h); err != nil {
+		if err := k.parse(&cursor, &header); err != nil {
 			return Info{}, inChunk(err, info.Chunks, start)
 		}
 		info.Chunks++
-		for _, nd := range k.nodes {
-			if name := codecName(nd); !seen[name] {
+		for _, node := range k.nodes {
+			if name := codecName(node); !seen[name] {
 				seen[name] = true
 				info.Codecs = append(info.Codecs, name)
 			}
 		}
-		if h.contentChecksum {
-			c.Take(4)
+		if header.contentChecksum {
+			cursor.Take(4)
 		}
-		if h.chunkChecksum {
-			c.Take(4)
+		if header.chunkChecksum {
+			cursor.Take(4)
 		}
 	}
-	info.ContentChecksum, info.ChunkChecksum = h.contentChecksum, h.chunkChecksum
+	info.ContentChecksum, info.ChunkChecksum = header.contentChecksum, header.chunkChecksum
 	return info, nil
 }
 

@@ -88,8 +88,8 @@ func NewDecoder(o Options) *Decoder {
 // the start of the frame.
 func (d *Decoder) Decode(frame []byte) ([]Output, error) {
 	d.reset()
-	c := wire.Cursor{B: frame}
-	if err := d.header.parse(&c, d.opt.MaxOutput); err != nil {
+	cursor := wire.Cursor{B: frame}
+	if err := d.header.parse(&cursor, d.opt.MaxOutput); err != nil {
 		return nil, err
 	}
 	d.outs = memory.Resize(d.outs, len(d.header.types))
@@ -98,7 +98,7 @@ func (d *Decoder) Decode(frame []byte) ([]Output, error) {
 		d.outs[i] = Output{Type: d.header.types[i]}
 		d.held[i] = held{}
 	}
-	if err := d.chunks(&c); err != nil {
+	if err := d.chunks(&cursor); err != nil {
 		return nil, err
 	}
 	return d.outs, nil
@@ -109,12 +109,12 @@ func (d *Decoder) Decode(frame []byte) ([]Output, error) {
 // directly into dst. After an error the contents of dst are arbitrary.
 func (d *Decoder) Decompress(dst, frame []byte, sample int) error {
 	d.reset()
-	c := wire.Cursor{B: frame}
-	if err := d.header.parse(&c, d.opt.MaxOutput); err != nil {
+	cursor := wire.Cursor{B: frame}
+	if err := d.header.parse(&cursor, d.opt.MaxOutput); err != nil {
 		return err
 	}
 	switch {
-	case sample != 1 && sample != 2 && sample != 4 && sample != 8:
+	case !cast.IsWidth(sample):
 		return headerFault(fault.Unsupported, 0, "samples of %d bytes in an OpenZL frame", sample)
 	case len(d.header.types) != 1:
 		return headerFault(fault.Unsupported, 0, "%d outputs: a chunk needs one numeric output", len(d.header.types))
@@ -128,14 +128,14 @@ func (d *Decoder) Decompress(dst, frame []byte, sample int) error {
 	d.held = memory.Resize(d.held, 1)
 	d.held[0] = held{}
 	d.space.Direct = dst
-	err := d.chunks(&c)
-	o := d.outs[0]
+	err := d.chunks(&cursor)
+	output := d.outs[0]
 	d.outs, d.space.Direct = d.outs[:0], nil
 	if err != nil {
 		return err
 	}
-	if o.Width != sample && len(dst) > 0 {
-		return headerFault(fault.Corrupt, 0, "elements of %d bytes, samples have %d", o.Width, sample)
+	if output.Width != sample && len(dst) > 0 {
+		return headerFault(fault.Corrupt, 0, "elements of %d bytes, samples have %d", output.Width, sample)
 	}
 	return nil
 }
@@ -143,12 +143,12 @@ func (d *Decoder) Decompress(dst, frame []byte, sample int) error {
 // reset releases the memory of the last frame's outputs and streams.
 func (d *Decoder) reset() {
 	d.graph.drop(d)
-	for i, h := range d.held {
-		if h.data != nil {
-			d.space.Memory.Bytes.Release(h.data)
+	for i, buffers := range d.held {
+		if buffers.data != nil {
+			d.space.Memory.Bytes.Release(buffers.data)
 		}
-		if h.lens != nil {
-			d.space.Memory.Lens.Release(h.lens)
+		if buffers.lens != nil {
+			d.space.Memory.Lens.Release(buffers.lens)
 		}
 		d.held[i] = held{}
 	}
@@ -182,14 +182,14 @@ func (d *Decoder) chunks(c *wire.Cursor) error {
 	if c.Left() > 0 {
 		return fault.New(fault.Corrupt, "frame footer", int64(c.Off), "%d bytes after the end", c.Left())
 	}
-	for i, o := range d.outs {
-		if len(o.Data) != d.header.sizes[i] {
+	for i, output := range d.outs {
+		if len(output.Data) != d.header.sizes[i] {
 			return fault.New(fault.Corrupt, "frame footer", int64(c.Off), "output %d has %d bytes, header says %d",
-				i, len(o.Data), d.header.sizes[i])
+				i, len(output.Data), d.header.sizes[i])
 		}
-		if n := d.header.strings[i]; n >= 0 && n != o.Count {
+		if strings := d.header.strings[i]; strings >= 0 && strings != output.Count {
 			return fault.New(fault.Corrupt, "frame footer", int64(c.Off), "output %d has %d strings, header says %d",
-				i, o.Count, n)
+				i, output.Count, strings)
 		}
 	}
 	return nil
@@ -197,9 +197,9 @@ func (d *Decoder) chunks(c *wire.Cursor) error {
 
 // inChunk adds the number of the chunk to err, and the offset of the chunk if err has none.
 func inChunk(err error, i, start int) error {
-	var e *fault.Error
+	var located *fault.Error
 	base := int64(0)
-	if errors.As(err, &e) && e.Off < 0 {
+	if errors.As(err, &located) && located.Off < 0 {
 		base = int64(start)
 	}
 	return fault.WithPart(err, "chunk "+strconv.Itoa(i), base)
@@ -213,8 +213,8 @@ func (d *Decoder) setLimit(frame int) {
 	// No sensible graph comes near these factors. In float64, because the products of hostile sizes
 	// would overflow an int.
 	need := 32*float64(d.header.total) + 64*float64(frame)
-	for _, n := range d.header.strings {
-		need += 32 * float64(max(n, 0))
+	for _, strings := range d.header.strings {
+		need += 32 * float64(max(strings, 0))
 	}
 	d.space.Memory.SetLimit(int(min(float64(limit), need+1<<20)))
 }
@@ -222,7 +222,8 @@ func (d *Decoder) setLimit(frame int) {
 func (d *Decoder) oneChunk(c *wire.Cursor) error {
 	start := c.Off
 	if d.header.version < chunkVersion {
-		start = 0 // because these versions compute the checksum from the first byte of the frame
+		// These versions compute the checksum from the first byte of the frame, so that its header counts too.
+		start = 0
 	}
 	if err := d.chunk.parse(c, &d.header); err != nil {
 		return err
@@ -265,21 +266,21 @@ func (d *Decoder) oneChunk(c *wire.Cursor) error {
 // contentSum hashes the final streams of a chunk in the order of the outputs. Since version 15 it includes
 // the lengths of strings.
 func (d *Decoder) contentSum() uint32 {
-	g := &d.graph
-	if s := g.final(0); g.outputs == 1 && s.Type != String {
-		return uint32(xxh3.Hash(s.Data))
+	graph := &d.graph
+	if stream := graph.final(0); graph.outputs == 1 && stream.Type != String {
+		return uint32(xxh3.Hash(stream.Data))
 	}
 	if d.hash == nil {
 		d.hash = xxh3.New()
 	}
 	d.hash.Reset()
-	for i := range g.outputs {
-		s := g.final(i)
-		_, _ = d.hash.Write(s.Data) // a hash.Hash never fails
-		if s.Type == String && d.header.version >= 15 {
-			lens, ok := cast.Bytes(s.Lens)
+	for i := range graph.outputs {
+		stream := graph.final(i)
+		_, _ = d.hash.Write(stream.Data) // a hash.Hash never fails
+		if stream.Type == String && d.header.version >= 15 {
+			lens, ok := cast.Bytes(stream.Lens)
 			if !ok {
-				d.lens, _ = binary.Append(d.lens[:0], binary.LittleEndian, s.Lens) // it knows the size of numbers
+				d.lens, _ = binary.Append(d.lens[:0], binary.LittleEndian, stream.Lens) // it knows the size of numbers
 				lens = d.lens
 			}
 			_, _ = d.hash.Write(lens)
@@ -292,41 +293,41 @@ func (d *Decoder) contentSum() uint32 {
 // hands the stream over without a copy.
 func (d *Decoder) collect() error {
 	for i := range d.outs {
-		o, h, s := &d.outs[i], &d.held[i], d.graph.final(i)
-		if o.Type != String && o.Count > 0 && s.Count > 0 && o.Width != s.Width {
+		output, buffers, stream := &d.outs[i], &d.held[i], d.graph.final(i)
+		if output.Type != String && output.Count > 0 && stream.Count > 0 && output.Width != stream.Width {
 			return fault.New(fault.Corrupt, "", fault.NoOffset, "output %d changes from width %d to %d", i,
-				o.Width, s.Width)
+				output.Width, stream.Width)
 		}
 		size := d.header.sizes[i]
-		if len(s.Data) > size-len(o.Data) {
+		if len(stream.Data) > size-len(output.Data) {
 			return fault.New(fault.Corrupt, "", fault.NoOffset, "output %d has more bytes than the header says", i)
 		}
-		if o.Count == 0 || s.Count > 0 {
-			o.Width = s.Width
+		if output.Count == 0 || stream.Count > 0 {
+			output.Width = stream.Width
 		}
-		o.Count += s.Count
+		output.Count += stream.Count
 		switch {
 		case d.space.Direct != nil:
-			if !s.Direct {
-				copy(d.space.Direct, s.Data)
+			if !stream.Direct {
+				copy(d.space.Direct, stream.Data)
 			}
-			o.Data = o.Data[:len(o.Data)+len(s.Data)]
-			d.space.Direct = d.space.Direct[len(s.Data):]
-		case h.data == nil && s.Buf != nil && len(s.Data) == size:
-			h.data, o.Data = s.Buf, s.Data
-			s.Buf.Retain()
+			output.Data = output.Data[:len(output.Data)+len(stream.Data)]
+			d.space.Direct = d.space.Direct[len(stream.Data):]
+		case buffers.data == nil && stream.Buf != nil && len(stream.Data) == size:
+			buffers.data, output.Data = stream.Buf, stream.Data
+			stream.Buf.Retain()
 		default:
-			if h.data == nil {
+			if buffers.data == nil {
 				if err := d.space.Memory.Reserve(size); err != nil {
 					return err
 				}
-				h.data = d.space.Memory.Bytes.Get(size)
-				o.Data = h.data.Mem[:0]
+				buffers.data = d.space.Memory.Bytes.Get(size)
+				output.Data = buffers.data.Mem[:0]
 			}
-			o.Data = append(o.Data, s.Data...)
+			output.Data = append(output.Data, stream.Data...)
 		}
-		if s.Type == String {
-			if err := d.collectLens(i, s); err != nil {
+		if stream.Type == String {
+			if err := d.collectLens(i, stream); err != nil {
 				return err
 			}
 		}
@@ -338,21 +339,21 @@ func (d *Decoder) collect() error {
 // collectLens appends the lengths of s to output i. What made s bounds their number. The number in the
 // header, if there is one, is compared at the end.
 func (d *Decoder) collectLens(i int, s *edge) error {
-	o, h := &d.outs[i], &d.held[i]
-	n := len(o.Lens) + len(s.Lens)
-	if h.lens == nil || n > len(h.lens.Mem) {
-		if err := d.space.Memory.Reserve(8 * n); err != nil {
+	output, buffers := &d.outs[i], &d.held[i]
+	count := len(output.Lens) + len(s.Lens)
+	if buffers.lens == nil || count > len(buffers.lens.Mem) {
+		if err := d.space.Memory.Reserve(8 * count); err != nil {
 			return err
 		}
 		// Doubling ensures that many small chunks cost linear time.
-		bigger := d.space.Memory.Lens.Get(max(n, 2*len(o.Lens)))
-		copy(bigger.Mem, o.Lens)
-		if h.lens != nil {
-			d.space.Memory.Lens.Release(h.lens)
+		bigger := d.space.Memory.Lens.Get(max(count, 2*len(output.Lens)))
+		copy(bigger.Mem, output.Lens)
+		if buffers.lens != nil {
+			d.space.Memory.Lens.Release(buffers.lens)
 		}
-		h.lens = bigger
+		buffers.lens = bigger
 	}
-	copy(h.lens.Mem[len(o.Lens):], s.Lens)
-	o.Lens = h.lens.Mem[:n]
+	copy(buffers.lens.Mem[len(output.Lens):], s.Lens)
+	output.Lens = buffers.lens.Mem[:count]
 	return nil
 }

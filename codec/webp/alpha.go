@@ -17,8 +17,8 @@ func alphaOf(part []byte, w, h int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		for i, v := range pix {
-			out[i] = byte(v >> 8)
+		for i, pixel := range pix {
+			out[i] = byte(pixel >> 8)
 		}
 	default:
 		return nil, bad("alpha of compression %d", part[0]&3)

@@ -26,9 +26,9 @@ func (r *reader) read(n uint) uint32 {
 	if r.n < n {
 		r.fill()
 	}
-	v := uint32(r.have & (1<<n - 1))
+	value := uint32(r.have & (1<<n - 1))
 	r.skip(n)
-	return v
+	return value
 }
 
 func (r *reader) skip(n uint) {
@@ -58,10 +58,10 @@ type code struct {
 func (c *code) set(lengths []uint8) bool {
 	*c = code{}
 	used, longest := 0, uint(0)
-	for _, n := range lengths {
-		if n > 0 {
-			c.count[n]++
-			longest = max(longest, uint(n))
+	for _, length := range lengths {
+		if length > 0 {
+			c.count[length]++
+			longest = max(longest, uint(length))
 			used++
 		}
 	}
@@ -70,18 +70,18 @@ func (c *code) set(lengths []uint8) bool {
 	}
 	var start [maxLength + 2]int
 	left := 1
-	for n := 1; n <= maxLength; n++ {
-		left = left<<1 - int(c.count[n])
+	for length := 1; length <= maxLength; length++ {
+		left = left<<1 - int(c.count[length])
 		if left < 0 {
 			return false
 		}
-		start[n+1] = start[n] + int(c.count[n])
+		start[length+1] = start[length] + int(c.count[length])
 	}
 	c.symbols = make([]uint16, used)
-	for s, n := range lengths {
-		if n > 0 {
-			c.symbols[start[n]] = uint16(s)
-			start[n]++
+	for symbol, length := range lengths {
+		if length > 0 {
+			c.symbols[start[length]] = uint16(symbol)
+			start[length]++
 		}
 	}
 	if used == 1 {
@@ -94,11 +94,11 @@ func (c *code) set(lengths []uint8) bool {
 	c.bits = min(longest, lookBits)
 	c.look = make([]uint16, 1<<c.bits)
 	next, index := 0, 0
-	for n := uint(1); n <= c.bits; n++ {
-		for range c.count[n] {
-			start := int(bits.Reverse16(uint16(next)) >> (16 - n))
-			for k := start; k < len(c.look); k += 1 << n {
-				c.look[k] = c.symbols[index]<<4 | uint16(n)
+	for length := uint(1); length <= c.bits; length++ {
+		for range c.count[length] {
+			start := int(bits.Reverse16(uint16(next)) >> (16 - length))
+			for entry := start; entry < len(c.look); entry += 1 << length {
+				c.look[entry] = c.symbols[index]<<4 | uint16(length)
 			}
 			next, index = next+1, index+1
 		}
@@ -112,19 +112,19 @@ func (c *code) read(r *reader) int {
 	if r.n < maxLength {
 		r.fill()
 	}
-	if e := c.look[r.have&(1<<c.bits-1)]; e != 0 || c.bits == 0 {
-		r.skip(uint(e & 15))
-		return int(e >> 4)
+	if entry := c.look[r.have&(1<<c.bits-1)]; entry != 0 || c.bits == 0 {
+		r.skip(uint(entry & 15))
+		return int(entry >> 4)
 	}
-	v, first, index := 0, 0, 0
-	for n := 1; n <= maxLength; n++ {
-		v |= int(r.have >> (n - 1) & 1)
-		k := int(c.count[n])
-		if v-first < k {
-			r.skip(uint(n))
-			return int(c.symbols[index+v-first])
+	word, first, index := 0, 0, 0
+	for length := 1; length <= maxLength; length++ {
+		word |= int(r.have >> (length - 1) & 1)
+		count := int(c.count[length])
+		if word-first < count {
+			r.skip(uint(length))
+			return int(c.symbols[index+word-first])
 		}
-		index, first, v = index+k, (first+k)<<1, v<<1
+		index, first, word = index+count, (first+count)<<1, word<<1
 	}
 	r.over = true // not reached: the code is complete
 	return 0

@@ -4,29 +4,29 @@ package webp
 // from the highest byte on. Memory follows the pixels, and the codes that the stream has for them: unused codes, of
 // which a stream can number 65,536, are read and forgotten.
 func lossless(src []byte, w, h int) ([]uint32, error) {
-	r := &reader{src: src}
+	bits := &reader{src: src}
 	var steps []transform
 	width := w
-	for seen := 0; r.read(1) == 1; {
-		t := transform{kind: r.read(2), w: width}
-		if seen&(1<<t.kind) != 0 {
-			return nil, bad("two transforms of kind %d", t.kind)
+	for seen := 0; bits.read(1) == 1; {
+		step := transform{kind: bits.read(2), w: width}
+		if seen&(1<<step.kind) != 0 {
+			return nil, bad("two transforms of kind %d", step.kind)
 		}
-		seen |= 1 << t.kind
-		if err := t.read(r, h); err != nil {
+		seen |= 1 << step.kind
+		if err := step.read(bits, h); err != nil {
 			return nil, err
 		}
-		if t.kind == colorIndexing {
-			width = ceil(width, t.bits)
+		if step.kind == colorIndexing {
+			width = ceil(width, step.bits)
 		}
-		steps = append(steps, t)
+		steps = append(steps, step)
 	}
-	pix, err := pixels(r, width, h, true)
+	pix, err := pixels(bits, width, h, true)
 	if err != nil {
 		return nil, err
 	}
-	for k := len(steps) - 1; k >= 0; k-- {
-		pix = steps[k].undo(pix, h)
+	for last := len(steps) - 1; last >= 0; last-- {
+		pix = steps[last].undo(pix, h)
 	}
 	return pix, nil
 }
@@ -57,7 +57,7 @@ func (c *cache) add(v uint32) {
 
 // pixels reads an image. The one of the stream itself, not of a transform, may have several groups of codes.
 func pixels(r *reader, w, h int, main bool) ([]uint32, error) {
-	var c cache
+	var recent cache
 	size := 0
 	if r.read(1) == 1 {
 		bits := uint(r.read(4))
@@ -65,7 +65,7 @@ func pixels(r *reader, w, h int, main bool) ([]uint32, error) {
 			return nil, bad("a cache of 2^%d colours", bits)
 		}
 		size = 1 << bits
-		c = cache{make([]uint32, size), 32 - bits}
+		recent = cache{make([]uint32, size), 32 - bits}
 	}
 	which, prefix := []uint32(nil), uint(0)
 	if main && r.read(1) == 1 {
@@ -80,35 +80,36 @@ func pixels(r *reader, w, h int, main bool) ([]uint32, error) {
 		return nil, err
 	}
 	pix := make([]uint32, w*h)
-	g, across := &groups[0], ceil(w, prefix)
+	codes, across := &groups[0], ceil(w, prefix)
 	for pos := 0; pos < len(pix); {
+		// Bits past the end are 0 and may be codes, so that the pixels do not show that the stream has ended.
 		if r.over {
 			return nil, bad("the stream ends after %d of %d pixels", pos, len(pix))
 		}
 		if which != nil {
-			g = &groups[which[(pos/w)>>prefix*across+(pos%w)>>prefix]]
+			codes = &groups[which[(pos/w)>>prefix*across+(pos%w)>>prefix]]
 		}
-		s := g[0].read(r)
+		symbol := codes[0].read(r)
 		switch {
-		case s < literals:
-			red, blue, alpha := g[1].read(r), g[2].read(r), g[3].read(r)
-			pix[pos] = uint32(alpha)<<24 | uint32(red)<<16 | uint32(s)<<8 | uint32(blue)
-			c.add(pix[pos])
+		case symbol < literals:
+			red, blue, alpha := codes[1].read(r), codes[2].read(r), codes[3].read(r)
+			pix[pos] = uint32(alpha)<<24 | uint32(red)<<16 | uint32(symbol)<<8 | uint32(blue)
+			recent.add(pix[pos])
 			pos++
-		case s < literals+lengths:
-			n := extended(r, s-literals)
-			start := pos - distance(extended(r, g[4].read(r)), w)
-			if start < 0 || n > len(pix)-pos {
-				return nil, bad("a copy of %d pixels from %d to %d of %d", n, start, pos, len(pix))
+		case symbol < literals+lengths:
+			count := extended(r, symbol-literals)
+			start := pos - distance(extended(r, codes[4].read(r)), w)
+			if start < 0 || count > len(pix)-pos {
+				return nil, bad("a copy of %d pixels from %d to %d of %d", count, start, pos, len(pix))
 			}
-			for range n {
+			for range count {
 				pix[pos] = pix[start]
-				c.add(pix[pos])
+				recent.add(pix[pos])
 				pos, start = pos+1, start+1
 			}
 		default:
-			pix[pos] = c.colors[s-literals-lengths]
-			c.add(pix[pos])
+			pix[pos] = recent.colors[symbol-literals-lengths]
+			recent.add(pix[pos])
 			pos++
 		}
 	}
@@ -128,35 +129,35 @@ func readGroups(r *reader, which []uint32, colors int) ([]group, error) {
 	}
 	var used [1 << 16]uint32 // 1 + the number of the group that is kept
 	last, kept := 0, uint32(0)
-	for i, v := range which {
-		k := v >> 8 & 0xffff
-		which[i] = k
-		used[k] = 1
-		last = max(last, int(k))
+	for i, pixel := range which {
+		number := pixel >> 8 & 0xffff
+		which[i] = number
+		used[number] = 1
+		last = max(last, int(number))
 	}
 	var unused group
-	for k := range used[:last+1] {
-		g := &unused
-		if used[k] != 0 {
+	for number := range used[:last+1] {
+		codes := &unused
+		if used[number] != 0 {
 			groups = append(groups, group{})
-			g = &groups[kept]
+			codes = &groups[kept]
 			kept++
-			used[k] = kept
+			used[number] = kept
 		}
-		if err := g.read(r, colors); err != nil {
+		if err := codes.read(r, colors); err != nil {
 			return nil, err
 		}
 	}
-	for i, k := range which {
-		which[i] = used[k] - 1
+	for i, number := range which {
+		which[i] = used[number] - 1
 	}
 	return groups, nil
 }
 
 func (g *group) read(r *reader, colors int) error {
 	sizes := [...]int{literals + lengths + colors, literals, literals, literals, distances}
-	for k, n := range sizes {
-		if err := readCode(r, &g[k], n); err != nil {
+	for index, symbols := range sizes {
+		if err := readCode(r, &g[index], symbols); err != nil {
 			return err
 		}
 	}
@@ -173,16 +174,16 @@ func readCode(r *reader, c *code, n int) error {
 	if r.read(1) == 1 {
 		extra, long := r.read(1), r.read(1)
 		for k := range extra + 1 {
-			s := int(r.read([...]uint{1, 8}[max(long, k)]))
-			if s >= n {
-				return bad("symbol %d of %d", s, n)
+			symbol := int(r.read([...]uint{1, 8}[max(long, k)]))
+			if symbol >= n {
+				return bad("symbol %d of %d", symbol, n)
 			}
-			lens[s] = 1
+			lens[symbol] = 1
 		}
 	} else {
 		var lengths [len(lengthOrder)]uint8
-		for _, s := range lengthOrder[:r.read(4)+4] {
-			lengths[s] = uint8(r.read(3))
+		for _, symbol := range lengthOrder[:r.read(4)+4] {
+			lengths[symbol] = uint8(r.read(3))
 		}
 		if !c.set(lengths[:]) {
 			return bad("not a code of lengths")
@@ -211,27 +212,27 @@ func readLengths(r *reader, c *code, lens []uint8) error {
 	}
 	before := uint8(8)
 	for pos := 0; pos < len(lens) && limit > 0 && !r.over; limit-- {
-		s, n := c.read(r), 1
-		v := uint8(0)
+		symbol, count := c.read(r), 1
+		length := uint8(0)
 		switch {
-		case s < 16:
-			if v = uint8(s); v != 0 {
-				before = v
+		case symbol < 16:
+			if length = uint8(symbol); length != 0 {
+				before = length
 			}
-		case s == 16:
-			v, n = before, 3+int(r.read(2))
-		case s == 17:
-			n = 3 + int(r.read(3))
+		case symbol == 16:
+			length, count = before, 3+int(r.read(2))
+		case symbol == 17:
+			count = 3 + int(r.read(3))
 		default:
-			n = 11 + int(r.read(7))
+			count = 11 + int(r.read(7))
 		}
-		if n > len(lens)-pos {
-			return bad("%d lengths for %d symbols", n, len(lens)-pos)
+		if count > len(lens)-pos {
+			return bad("%d lengths for %d symbols", count, len(lens)-pos)
 		}
-		for k := range lens[pos : pos+n] {
-			lens[pos+k] = v
+		for next := range lens[pos : pos+count] {
+			lens[pos+next] = length
 		}
-		pos += n
+		pos += count
 	}
 	return nil
 }
@@ -250,8 +251,8 @@ func distance(n, w int) int {
 	if n > len(neighbours) {
 		return n - len(neighbours)
 	}
-	p := neighbours[n-1]
-	return max(1, int(p[0])+int(p[1])*w)
+	neighbour := neighbours[n-1]
+	return max(1, int(neighbour[0])+int(neighbour[1])*w)
 }
 
 // neighbours are the pixels near one, columns to the left and rows above, from the nearest on.

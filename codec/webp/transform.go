@@ -23,18 +23,18 @@ func (t *transform) read(r *reader, h int) (err error) {
 		t.bits = uint(r.read(3)) + 2
 		t.data, err = pixels(r, ceil(t.w, t.bits), ceil(h, t.bits), false)
 	case colorIndexing:
-		n := int(r.read(8)) + 1
+		colors := int(r.read(8)) + 1
 		switch {
-		case n <= 2:
+		case colors <= 2:
 			t.bits = 3
-		case n <= 4:
+		case colors <= 4:
 			t.bits = 2
-		case n <= 16:
+		case colors <= 16:
 			t.bits = 1
 		}
-		if t.data, err = pixels(r, n, 1, false); err == nil {
-			for k := 1; k < n; k++ {
-				t.data[k] = add(t.data[k], t.data[k-1])
+		if t.data, err = pixels(r, colors, 1, false); err == nil {
+			for index := 1; index < colors; index++ {
+				t.data[index] = add(t.data[index], t.data[index-1])
 			}
 		}
 	}
@@ -48,17 +48,17 @@ func (t *transform) undo(pix []uint32, h int) []uint32 {
 		t.unpredict(pix, h)
 	case crossColor:
 		across := ceil(t.w, t.bits)
-		for i, v := range pix {
-			e := t.data[i/t.w>>t.bits*across+i%t.w>>t.bits]
-			green := int8(v >> 8)
-			red := byte(int(v>>16) + delta(e, green))
-			blue := byte(int(v) + delta(e>>8, green) + delta(e>>16, int8(red)))
-			pix[i] = v&0xff00ff00 | uint32(red)<<16 | uint32(blue)
+		for i, pixel := range pix {
+			factors := t.data[i/t.w>>t.bits*across+i%t.w>>t.bits]
+			green := int8(pixel >> 8)
+			red := byte(int(pixel>>16) + delta(factors, green))
+			blue := byte(int(pixel) + delta(factors>>8, green) + delta(factors>>16, int8(red)))
+			pix[i] = pixel&0xff00ff00 | uint32(red)<<16 | uint32(blue)
 		}
 	case subtractGreen:
-		for i, v := range pix {
-			green := v >> 8 & 0xff
-			pix[i] = v&0xff00ff00 | (v&0xff00ff+green<<16+green)&0xff00ff
+		for i, pixel := range pix {
+			green := pixel >> 8 & 0xff
+			pix[i] = pixel&0xff00ff00 | (pixel&0xff00ff+green<<16+green)&0xff00ff
 		}
 	case colorIndexing:
 		return t.unindex(pix, h)
@@ -73,10 +73,10 @@ func (t *transform) unindex(pix []uint32, h int) []uint32 {
 	out, across, depth := make([]uint32, t.w*h), ceil(t.w, t.bits), uint(8)>>t.bits
 	for i := range out {
 		y, x := i/t.w, i%t.w
-		v := int(pix[y*across+x>>t.bits] >> 8 & 0xff)
-		v = v >> (uint(x) & (1<<t.bits - 1) * depth) & (1<<depth - 1)
-		if v < len(t.data) { // else transparent black
-			out[i] = t.data[v]
+		index := int(pix[y*across+x>>t.bits] >> 8 & 0xff)
+		index = index >> (uint(x) & (1<<t.bits - 1) * depth) & (1<<depth - 1)
+		if index < len(t.data) { // else transparent black
+			out[i] = t.data[index]
 		}
 	}
 	return out
@@ -85,18 +85,19 @@ func (t *transform) unindex(pix []uint32, h int) []uint32 {
 const black = 0xff000000
 
 func (t *transform) unpredict(pix []uint32, h int) {
-	w, across := t.w, ceil(t.w, t.bits)
+	width, across := t.w, ceil(t.w, t.bits)
 	pix[0] = add(pix[0], black)
-	for x := 1; x < w; x++ {
+	for x := 1; x < width; x++ {
 		pix[x] = add(pix[x], pix[x-1])
 	}
 	for y := 1; y < h; y++ {
-		pix[y*w] = add(pix[y*w], pix[(y-1)*w])
+		pix[y*width] = add(pix[y*width], pix[(y-1)*width])
 		modes := t.data[y>>t.bits*across:]
-		for x := 1; x < w; x++ {
-			i := y*w + x
+		for x := 1; x < width; x++ {
+			i := y*width + x
 			// Above and to the right of the last column is the first of this row.
-			pix[i] = add(pix[i], predict(modes[x>>t.bits]>>8&15, pix[i-1], pix[i-w], pix[i-w+1], pix[i-w-1]))
+			mode := modes[x>>t.bits] >> 8 & 15
+			pix[i] = add(pix[i], predict(mode, pix[i-1], pix[i-width], pix[i-width+1], pix[i-width-1]))
 		}
 	}
 }
@@ -132,8 +133,8 @@ func predict(mode, l, t, tr, tl uint32) uint32 {
 	case 12:
 		return each(func(k uint) int { return at(l, k) + at(t, k) - at(tl, k) })
 	case 13:
-		m := mean(l, t)
-		return each(func(k uint) int { return at(m, k) + (at(m, k)-at(tl, k))/2 })
+		average := mean(l, t)
+		return each(func(k uint) int { return at(average, k) + (at(average, k)-at(tl, k))/2 })
 	}
 	return black
 }
@@ -150,17 +151,17 @@ func at(v uint32, k uint) int { return int(v >> (8 * k) & 0xff) }
 
 // apart is the sum of the differences of the bytes of two pixels.
 func apart(a, b uint32) (sum int) {
-	for k := range uint(4) {
-		d := at(a, k) - at(b, k)
-		sum += max(d, -d)
+	for channel := range uint(4) {
+		difference := at(a, channel) - at(b, channel)
+		sum += max(difference, -difference)
 	}
 	return sum
 }
 
 // each makes a pixel of four numbers, which become bytes.
-func each(f func(k uint) int) (v uint32) {
-	for k := range uint(4) {
-		v |= uint32(min(max(f(k), 0), 255)) << (8 * k)
+func each(f func(channel uint) int) (v uint32) {
+	for channel := range uint(4) {
+		v |= uint32(min(max(f(channel), 0), 255)) << (8 * channel)
 	}
 	return v
 }

@@ -28,18 +28,18 @@ func Decode(dst, src []byte, w, h, bands int) error {
 	if len(dst) < w*h*bands {
 		return bad("%d bytes for %d by %d pixels", len(dst), w, h)
 	}
-	p, err := open(src, w, h)
+	image, err := open(src, w, h)
 	if err != nil {
 		return err
 	}
 	// libtiff leaves an alpha band of 255 out of an image.
-	if p.hasAlpha && bands == 3 {
+	if image.hasAlpha && bands == 3 {
 		return bad("an image with alpha for 3 bands")
 	}
-	if p.lossless != nil {
-		return p.whole(dst, w, h, bands)
+	if image.lossless != nil {
+		return image.whole(dst, w, h, bands)
 	}
-	return p.lossy(dst, w, h, bands)
+	return image.lossy(dst, w, h, bands)
 }
 
 // whole fills dst with a lossless image.
@@ -48,12 +48,12 @@ func (p *parts) whole(dst []byte, w, h, bands int) error {
 	if err != nil {
 		return err
 	}
-	for i, v := range pix {
+	for i, pixel := range pix {
 		target := dst[i*bands:][:bands]
-		target[0], target[1], target[2] = byte(v>>16), byte(v>>8), byte(v)
+		target[0], target[1], target[2] = byte(pixel>>16), byte(pixel>>8), byte(pixel)
 		if bands == 4 {
 			if target[3] = 255; p.hasAlpha {
-				target[3] = byte(v >> 24)
+				target[3] = byte(pixel >> 24)
 			}
 		}
 	}
@@ -62,29 +62,30 @@ func (p *parts) whole(dst []byte, w, h, bands int) error {
 
 // lossy fills dst with an image of VP8.
 func (p *parts) lossy(dst []byte, w, h, bands int) error {
-	d := vp8.NewDecoder()
-	d.Init(bytes.NewReader(p.vp8), len(p.vp8))
-	f, err := d.DecodeFrameHeader()
+	decoder := vp8.NewDecoder()
+	decoder.Init(bytes.NewReader(p.vp8), len(p.vp8))
+	frame, err := decoder.DecodeFrameHeader()
 	if err != nil {
 		return bad("%v", err)
 	}
-	if f.Width != w || f.Height != h || int64(f.FirstPartitionLen) > int64(len(p.vp8)) {
-		return bad("a frame of %d by %d pixels, with a part of %d bytes", f.Width, f.Height, f.FirstPartitionLen)
+	if frame.Width != w || frame.Height != h || int64(frame.FirstPartitionLen) > int64(len(p.vp8)) {
+		return bad("a frame of %d by %d pixels, with a part of %d bytes", frame.Width, frame.Height,
+			frame.FirstPartitionLen)
 	}
-	m, err := d.DecodeFrame()
+	image, err := decoder.DecodeFrame()
 	if err != nil {
 		return bad("%v", err)
 	}
-	fromYUV(dst, m, bands)
+	fromYUV(dst, image, bands)
 	if !p.hasAlpha || p.alpha == nil {
 		return nil
 	}
-	a, err := alphaOf(p.alpha, w, h)
+	alpha, err := alphaOf(p.alpha, w, h)
 	if err != nil {
 		return err
 	}
-	for i, v := range a {
-		dst[i*bands+3] = v
+	for i, value := range alpha {
+		dst[i*bands+3] = value
 	}
 	return nil
 }
@@ -104,37 +105,38 @@ func open(src []byte, w, h int) (p parts, err error) {
 		return p, bad("not a WebP container")
 	}
 	for src = src[head:]; len(src) >= 8; {
-		id, n := string(src[:4]), uint64(binary.LittleEndian.Uint32(src[4:]))
-		if src = src[8:]; n > uint64(len(src)) {
-			return p, bad("part %q of %d bytes, of which %d are there", id, n, len(src))
+		name, length := string(src[:4]), uint64(binary.LittleEndian.Uint32(src[4:]))
+		if src = src[8:]; length > uint64(len(src)) {
+			return p, bad("part %q of %d bytes, of which %d are there", name, length, len(src))
 		}
-		part := src[:n]
+		part := src[:length]
 		width, height := w, h
 		switch {
-		case id == "VP8X" && n == 10:
+		case name == "VP8X" && length == 10:
 			const hasAlpha = 0x10
 			p.hasAlpha = part[0]&hasAlpha != 0
 			width, height = 1+int(uint24(part[4:])), 1+int(uint24(part[7:]))
-		case id == "ALPH":
+		case name == "ALPH":
 			p.alpha = part
-		case id == "VP8 " && n >= 10:
+		case name == "VP8 " && length >= 10:
 			size := binary.LittleEndian.Uint32(part[6:])
 			width, height = int(size&0x3fff), int(size>>16&0x3fff)
 			p.vp8 = part
-		case id == "VP8L" && n >= 5 && part[0] == lossless && part[4]>>5 == 0: // version 0
+		case name == "VP8L" && length >= 5 && part[0] == lossless && part[4]>>5 == 0: // version 0
 			size := binary.LittleEndian.Uint32(part[1:])
 			width, height = 1+int(size&0x3fff), 1+int(size>>14&0x3fff)
 			p.lossless, p.hasAlpha = part[5:], size>>28&1 != 0
-		case id == "VP8X" || id == "VP8 " || id == "VP8L":
-			return p, bad("part %q of %d bytes", id, n)
+		case name == "VP8X" || name == "VP8 " || name == "VP8L":
+			return p, bad("part %q of %d bytes", name, length)
 		}
 		if width != w || height != h {
-			return p, bad("part %q is of %d by %d pixels, the tile of %d by %d", id, width, height, w, h)
+			return p, bad("part %q is of %d by %d pixels, the tile of %d by %d", name, width, height, w, h)
 		}
 		if p.vp8 != nil || p.lossless != nil {
 			return p, nil
 		}
-		src = src[min(n+n&1, uint64(len(src))):]
+		// Parts need to begin at even offsets: behind one of odd size is a byte of padding.
+		src = src[min(length+length&1, uint64(len(src))):]
 	}
 	return p, bad("the container has no image")
 }

@@ -9,26 +9,26 @@ import "image"
 // The range is the one of video in BT.601, 16 to 235. The factors are 1.164, 1.596, 0.391, 0.813 and 2.018 in units of
 // 1/16384, as libwebp has them: 8 of the bits are dropped at once and 6 at the end.
 func fromYUV(dst []byte, m *image.YCbCr, bands int) {
-	w, h := m.Rect.Dx(), m.Rect.Dy()
-	u, v := make([]byte, w), make([]byte, w)
-	last := (h - 1) / 2
-	for y := range h {
+	width, height := m.Rect.Dx(), m.Rect.Dy()
+	blue, red := make([]byte, width), make([]byte, width)
+	last := (height - 1) / 2
+	for y := range height {
 		near := y / 2
 		far := near - 1 // an even row lies above the middle
 		if y&1 == 1 {
 			far = near + 1
 		}
 		far = min(max(far, 0), last)
-		upsample(u, m.Cb[near*m.CStride:], m.Cb[far*m.CStride:])
-		upsample(v, m.Cr[near*m.CStride:], m.Cr[far*m.CStride:])
-		luma := m.Y[y*m.YStride:][:w]
-		row := dst[y*w*bands:][:w*bands]
+		upsample(blue, m.Cb[near*m.CStride:], m.Cb[far*m.CStride:])
+		upsample(red, m.Cr[near*m.CStride:], m.Cr[far*m.CStride:])
+		luma := m.Y[y*m.YStride:][:width]
+		row := dst[y*width*bands:][:width*bands]
 		for x := range luma {
 			target := row[:3]
-			l, cb, cr := int32(luma[x])*19077>>8, int32(u[x]), int32(v[x])
-			target[2] = clip(l + cb*33050>>8 - 17685)
-			target[1] = clip(l - cb*6419>>8 - cr*13320>>8 + 8708)
-			target[0] = clip(l + cr*26149>>8 - 14234)
+			luminance, cb, cr := int32(luma[x])*19077>>8, int32(blue[x]), int32(red[x])
+			target[2] = clip(luminance + cb*33050>>8 - 17685)
+			target[1] = clip(luminance - cb*6419>>8 - cr*13320>>8 + 8708)
+			target[0] = clip(luminance + cr*26149>>8 - 14234)
 			if bands == 4 {
 				row[3] = 255
 			}
@@ -39,20 +39,20 @@ func fromYUV(dst []byte, m *image.YCbCr, bands int) {
 
 // upsample fills a row of chroma from the nearest row of samples and the farther one.
 func upsample(dst, near, far []byte) {
-	w := len(dst)
+	width := len(dst)
 	dst[0] = byte((3*int(near[0]) + int(far[0]) + 2) >> 2)
-	for k := 1; k <= (w-1)/2; k++ {
-		left, right := int(near[k-1]), int(near[k])
-		farLeft, farRight := int(far[k-1]), int(far[k])
+	for pair := 1; pair <= (width-1)/2; pair++ {
+		left, right := int(near[pair-1]), int(near[pair])
+		farLeft, farRight := int(far[pair-1]), int(far[pair])
 		sum := left + right + farLeft + farRight + 8
 		// The means of a pixel's nearest sample and of the one across, both weighted 1/8, and of the other two, 3/8.
 		across := (sum + 2*(farLeft+right)) >> 3
 		down := (sum + 2*(left+farRight)) >> 3
-		dst[2*k-1] = byte((across + left) >> 1)
-		dst[2*k] = byte((down + right) >> 1)
+		dst[2*pair-1] = byte((across + left) >> 1)
+		dst[2*pair] = byte((down + right) >> 1)
 	}
-	if w&1 == 0 {
-		dst[w-1] = byte((3*int(near[w/2-1]) + int(far[w/2-1]) + 2) >> 2)
+	if width&1 == 0 {
+		dst[width-1] = byte((3*int(near[width/2-1]) + int(far[width/2-1]) + 2) >> 2)
 	}
 }
 

@@ -55,7 +55,8 @@ var (
 // ended reports whether the stream holds no more. The dictionary is dst, whatever the stream states: no match within
 // dst reaches further.
 func (d *decoder) fill(dst, src []byte) (out, used int, ended bool, err error) {
-	start, begun, ready := 0, false, false // ready for symbols, because lc, lp and pb are known
+	// ready says that lc, lp and pb are known: no symbol must come before them.
+	start, begun, ready := 0, false, false
 	for {
 		rest := src[used:]
 		if len(rest) > 0 && rest[0] == chunkEnd {
@@ -64,36 +65,36 @@ func (d *decoder) fill(dst, src []byte) (out, used int, ended bool, err error) {
 		if out == len(dst) {
 			return out, used, false, nil // what follows may be damaged
 		}
-		c, ok := readHead(rest)
+		head, ok := readHead(rest)
 		if !ok {
 			return out, used, false, errCut
 		}
-		if c.kind == plainReset || c.kind >= resetAll {
+		if head.kind == plainReset || head.kind >= resetAll {
 			start, begun, ready = out, true, false
 		}
-		if c.kind >= newProperties {
-			if ready = d.setProperties(c.properties); !ready {
+		if head.kind >= newProperties {
+			if ready = d.setProperties(head.properties); !ready {
 				return out, used, false, errProperties
 			}
 		}
-		known := c.kind <= plain || c.kind >= coded && ready
+		known := head.kind <= plain || head.kind >= coded && ready
 		if !begun || !known {
 			return out, used, false, errChunk
 		}
-		if c.kind >= resetState {
+		if head.kind >= resetState {
 			d.reset()
 		}
-		content := rest[c.used:min(c.used+c.stored, len(rest))]
-		whole := c.size <= len(dst)-out
-		if whole && len(content) < c.stored {
+		content := rest[head.used:min(head.used+head.stored, len(rest))]
+		whole := head.size <= len(dst)-out
+		if whole && len(content) < head.stored {
 			return out, used, false, errStored
 		}
-		end := min(out+c.size, len(dst))
+		end := min(out+head.size, len(dst))
 		switch {
-		case c.kind >= coded && !d.start(content):
+		case head.kind >= coded && !d.start(content):
 			return out, used, false, errSymbols
-		case c.kind >= coded:
-			out, err = d.symbols(dst, start, out, c.size)
+		case head.kind >= coded:
+			out, err = d.symbols(dst, start, out, head.size)
 		default:
 			out += copy(dst[out:end], content)
 		}
@@ -103,6 +104,6 @@ func (d *decoder) fill(dst, src []byte) (out, used int, ended bool, err error) {
 		if err != nil || !whole {
 			return out, used, false, err
 		}
-		used += c.used + len(content)
+		used += head.used + len(content)
 	}
 }

@@ -71,8 +71,8 @@ var (
 func (d *decoder) symbols(dst []byte, start, out, size int) (int, error) {
 	end := out + size
 	for out < min(end, len(dst)) {
-		at := (out - start) & (1<<d.pb - 1)
-		if !d.bit(&d.isMatch[d.state][at]) {
+		offset := (out - start) & (1<<d.pb - 1)
+		if !d.bit(&d.isMatch[d.state][offset]) {
 			before, other, compared := byte(0), uint32(0), uint32(0)
 			if out > start {
 				before = dst[out-1]
@@ -89,13 +89,14 @@ func (d *decoder) symbols(dst []byte, start, out, size int) (int, error) {
 			d.state = afterLiteral[d.state]
 			continue
 		}
-		n := d.match(at)
-		if !d.near(out-start) || n > end-out || d.pos > len(d.src) {
+		length := d.match(offset)
+		if !d.near(out-start) || length > end-out || d.pos > len(d.src) {
 			return out, errSymbols
 		}
-		out = repeat(dst, out, d.far[0], n)
+		out = repeat(dst, out, d.far[0], length)
 	}
 	if out == end {
+		// The code is 0 after the last symbol, unless one was decoded otherwise than it was written.
 		if d.refill(); d.code != 0 {
 			return out, errSymbols
 		}
@@ -126,22 +127,22 @@ func repeat(dst []byte, out, far, n int) int {
 }
 
 // match decodes the length of a match, and puts its distance first.
-func (d *decoder) match(at int) int {
-	s, after := d.state, uint8(0)
-	if s >= afterMatch {
+func (d *decoder) match(offset int) int {
+	state, after := d.state, uint8(0)
+	if state >= afterMatch {
 		after = numStates - 2 - afterMatch // states 10 and 11 follow matches that follow a match
 	}
-	if !d.bit(&d.isRepeat[s]) {
+	if !d.bit(&d.isRepeat[state]) {
 		d.state = afterMatch + after
-		n := d.length(&d.matched, at)
-		d.far = [4]int{d.distance(n), d.far[0], d.far[1], d.far[2]}
-		return n
+		length := d.length(&d.matched, offset)
+		d.far = [4]int{d.distance(length), d.far[0], d.far[1], d.far[2]}
+		return length
 	}
 	which := 0
-	for which < len(d.older) && d.bit(&d.older[which][s]) {
+	for which < len(d.older) && d.bit(&d.older[which][state]) {
 		which++
 	}
-	if which == 0 && !d.bit(&d.isLong[s][at]) {
+	if which == 0 && !d.bit(&d.isLong[state][offset]) {
 		d.state = min(afterMatch+2+after, numStates-1)
 		return 1
 	}
@@ -149,7 +150,7 @@ func (d *decoder) match(at int) int {
 	copy(d.far[1:], d.far[:which])
 	d.far[0] = far
 	d.state = min(afterMatch+1+after, numStates-1)
-	return d.length(&d.repeated, at)
+	return d.length(&d.repeated, offset)
 }
 
 // length decodes the length of a match.

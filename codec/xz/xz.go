@@ -50,10 +50,10 @@ func Decode(dst, src []byte) error {
 		crc32.ChecksumIEEE(src[6:8]) != binary.LittleEndian.Uint32(src[8:]) {
 		return corrupt("not the header of an xz stream")
 	}
-	d := decoders.Get().(*decoder)
+	dec := decoders.Get().(*decoder)
 	defer func() {
-		d.src = nil
-		decoders.Put(d)
+		dec.src = nil
+		decoders.Put(dec)
 	}()
 	check, pos := int(src[7]), header
 	for out := 0; out < len(dst); {
@@ -62,15 +62,15 @@ func Decode(dst, src []byte) error {
 			return err
 		}
 		pos += size
-		n, used, ended, err := d.fill(dst[out:], src[pos:])
+		count, used, ended, err := dec.fill(dst[out:], src[pos:])
 		if err != nil {
-			return corrupt("after %d of %d bytes: %v", out+n, len(dst), err)
+			return corrupt("after %d of %d bytes: %v", out+count, len(dst), err)
 		}
-		block := dst[out : out+n]
+		block := dst[out : out+count]
 		if distance > 0 {
 			undoDelta(block, distance)
 		}
-		if out += n; !ended {
+		if out += count; !ended {
 			break // the samples are complete, and the block holds more
 		}
 		if pos += (used + 3) &^ 3; len(src) < pos+checkSizes[check] {
@@ -79,7 +79,7 @@ func Decode(dst, src []byte) error {
 		if err := verify(check, block, src[pos:]); err != nil {
 			return err
 		}
-		if pos += checkSizes[check]; n == 0 && out < len(dst) {
+		if pos += checkSizes[check]; count == 0 && out < len(dst) {
 			return corrupt("a block without content, after %d of %d bytes", out, len(dst))
 		}
 	}
@@ -101,12 +101,12 @@ func blockHeader(b []byte) (size, distance int, err error) {
 		return 0, 0, unsupported("flags %#x of a block", flags)
 	}
 	field := func() uint64 {
-		v, n := binary.Uvarint(b)
-		if n <= 0 {
-			err, n = corrupt("the header of a block ends early"), 0
+		number, length := binary.Uvarint(b)
+		if length <= 0 {
+			err, length = corrupt("the header of a block ends early"), 0
 		}
-		b = b[n:]
-		return v
+		b = b[length:]
+		return number
 	}
 	for bit := byte(0x40); bit != 0; bit <<= 1 { // sizes, compressed and not, which LZMA2 does not need
 		if flags&bit != 0 {
@@ -137,7 +137,8 @@ func blockHeader(b []byte) (size, distance int, err error) {
 // undoDelta adds to each byte the one that lies distance before it.
 func undoDelta(b []byte, distance int) {
 	for first := range b[:min(distance, len(b))] {
-		sum := byte(0) // in a register, so that no sum waits for the memory of the one before
+		// The sum stays in a register, so that it does not wait for the memory of the one before.
+		sum := byte(0)
 		for i := first; i < len(b); i += distance {
 			sum += b[i]
 			b[i] = sum

@@ -56,8 +56,8 @@ func At(epsg int64, x, y float64) (lon, lat float64, ok bool, err error) {
 // within 3 m of it, UTM on WGS 84 (32601 to 32660, 32701 to 32760), ETRS89 (25828 to 25838) and NAD83 (26901 to 26923),
 // and web Mercator (3857).
 func Known(epsg int64) bool {
-	n, _ := zone(epsg)
-	return n != 0 || epsg == 3857 || geographic(epsg)
+	number, _ := zone(epsg)
+	return number != 0 || epsg == 3857 || geographic(epsg)
 }
 
 // Inverse returns the longitude and latitude of a point, in degrees. Unlike in At, longitudes
@@ -110,15 +110,15 @@ func zone(epsg int64) (n int64, south bool) {
 
 // utm converts a point in metres of a UTM zone.
 func utm(epsg int64, x, y float64) (lon, lat float64, ok bool) {
-	n, south := zone(epsg)
-	if n == 0 {
+	number, south := zone(epsg)
+	if number == 0 {
 		return 0, 0, false
 	}
 	if south {
 		y -= 10_000_000 // the false northing of southern zones
 	}
 	lon, lat, ok = inverseUTM(x, y)
-	return lon + float64(6*n-183), lat, ok
+	return lon + float64(6*number-183), lat, ok
 }
 
 // inverseUTM converts an easting, and a northing from the equator, to degrees from the central meridian and a latitude.
@@ -132,31 +132,31 @@ func inverseUTM(x, y float64) (lon, lat float64, ok bool) {
 	if !(math.Abs(xi) <= 2 && math.Abs(eta) <= 1) {
 		return 0, 0, false
 	}
-	s, c := sinCos(2 * xi)
-	sh, ch := sinhCosh(2 * eta)
-	sj, cj, shj, chj := s, c, sh, ch
-	for j, b := range utmBeta {
+	sin, cos := sinCos(2 * xi)
+	sinh, cosh := sinhCosh(2 * eta)
+	sinJ, cosJ, sinhJ, coshJ := sin, cos, sinh, cosh
+	for j, beta := range utmBeta {
 		if j > 0 {
-			sj, cj = float64(sj*c)+float64(cj*s), float64(cj*c)-float64(sj*s)
-			shj, chj = float64(shj*ch)+float64(chj*sh), float64(chj*ch)+float64(shj*sh)
+			sinJ, cosJ = float64(sinJ*cos)+float64(cosJ*sin), float64(cosJ*cos)-float64(sinJ*sin)
+			sinhJ, coshJ = float64(sinhJ*cosh)+float64(coshJ*sinh), float64(coshJ*cosh)+float64(sinhJ*sinh)
 		}
-		xi -= float64(b * float64(sj*chj))
-		eta -= float64(b * float64(cj*shj))
+		xi -= float64(beta * float64(sinJ*coshJ))
+		eta -= float64(beta * float64(cosJ*sinhJ))
 	}
-	s, c = sinCos(xi)
-	sh, _ = sinhCosh(eta)
-	if c <= 0 {
+	sin, cos = sinCos(xi)
+	sinh, _ = sinhCosh(eta)
+	if cos <= 0 {
 		return 0, 0, false
 	}
-	chi := arcTan(s / math.Sqrt(float64(sh*sh)+float64(c*c)))
-	lon = float64(arcTan(sh/c) * degree)
-	s, c = sinCos(2 * chi)
-	sj, cj = s, c
-	for j, d := range utmDelta {
+	chi := arcTan(sin / math.Sqrt(float64(sinh*sinh)+float64(cos*cos)))
+	lon = float64(arcTan(sinh/cos) * degree)
+	sin, cos = sinCos(2 * chi)
+	sinJ, cosJ = sin, cos
+	for j, delta := range utmDelta {
 		if j > 0 {
-			sj, cj = float64(sj*c)+float64(cj*s), float64(cj*c)-float64(sj*s)
+			sinJ, cosJ = float64(sinJ*cos)+float64(cosJ*sin), float64(cosJ*cos)-float64(sinJ*sin)
 		}
-		chi += float64(d * sj)
+		chi += float64(delta * sinJ)
 	}
 	return lon, float64(chi * degree), true
 }
@@ -168,22 +168,22 @@ func mercator(x, y float64) (lon, lat float64, ok bool) {
 	if !(math.Abs(u) <= 4 && math.Abs(v) <= 4) {
 		return 0, 0, false
 	}
-	sh, _ := sinhCosh(v)
-	return float64(u * degree), float64(arcTan(sh) * degree), true
+	sinh, _ := sinhCosh(v)
+	return float64(u * degree), float64(arcTan(sinh) * degree), true
 }
 
 // sinCos returns the sine and cosine of |t| <= 4, summed by Taylor's series since the results of math libraries differ
 // in the last bits.
 func sinCos(t float64) (s, c float64) {
-	q := float64(t * t)
+	square := float64(t * t)
 	s, c = t, 1
 	// 20 terms of each: the next one is below 4^40/40! = 1.5e-24.
-	ts, tc := t, 1.0
+	sinTerm, cosTerm := t, 1.0
 	for i := 1; i <= 20; i++ {
 		k := float64(2 * i)
-		tc = -float64(tc*q) / float64((k-1)*k)
-		ts = -float64(ts*q) / float64(k*(k+1))
-		s, c = s+ts, c+tc
+		cosTerm = -float64(cosTerm*square) / float64((k-1)*k)
+		sinTerm = -float64(sinTerm*square) / float64(k*(k+1))
+		s, c = s+sinTerm, c+cosTerm
 	}
 	return s, c
 }
@@ -191,13 +191,13 @@ func sinCos(t float64) (s, c float64) {
 // sinhCosh returns the hyperbolic sine and cosine of |t| <= 4.
 func sinhCosh(t float64) (s, c float64) {
 	// 50 terms: the next one is below 4^51/51! = 3.3e-36.
-	e, term := 1.0, 1.0
+	exp, term := 1.0, 1.0
 	for i := 1; i <= 50; i++ {
 		term = float64(term*t) / float64(i)
-		e += term
+		exp += term
 	}
-	inv := 1 / e
-	return float64((e - inv) * 0.5), float64((e + inv) * 0.5)
+	inverse := 1 / exp
+	return float64((exp - inverse) * 0.5), float64((exp + inverse) * 0.5)
 }
 
 // arcTan returns the arc tangent of t.
@@ -207,9 +207,9 @@ func arcTan(t float64) float64 {
 	for range 3 {
 		t /= 1 + math.Sqrt(1+float64(t*t))
 	}
-	q, power, sum := float64(t*t), t, t
+	square, power, sum := float64(t*t), t, t
 	for i := 1; i <= 16; i++ {
-		power = -float64(power * q)
+		power = -float64(power * square)
 		sum += power / float64(2*i+1)
 	}
 	return float64(8 * sum)

@@ -29,25 +29,25 @@ type side struct {
 }
 
 func newSide(radius float64) side {
-	s := side{reach: int(math.Ceil(radius))}
-	for f := range phases + 1 {
+	axis := side{reach: int(math.Ceil(radius))}
+	for phase := range phases + 1 {
 		sum := 0.0
-		for j := 1 - s.reach; j <= s.reach; j++ {
-			w := max(0, 1-math.Abs(float64(j)-float64(f)/phases)/radius)
-			s.weights = append(s.weights, w)
-			sum += w
+		for pixel := 1 - axis.reach; pixel <= axis.reach; pixel++ {
+			weight := max(0, 1-math.Abs(float64(pixel)-float64(phase)/phases)/radius)
+			axis.weights = append(axis.weights, weight)
+			sum += weight
 		}
-		s.sums = append(s.sums, sum)
+		axis.sums = append(axis.sums, sum)
 	}
-	return s
+	return axis
 }
 
 // at returns the first pixel and the weights for a place, which counts from the centre of the first
 // pixel, and their sum.
 func (s *side) at(x int64) (first int64, weights []float64, sum float64) {
-	f := int(uint32(x)>>23+1) >> 1 // rounded to phases
-	n := 2 * s.reach
-	return x>>32 + 1 - int64(s.reach), s.weights[f*n:][:n:n], s.sums[f]
+	phase := int(uint32(x)>>23+1) >> 1 // rounded to phases
+	width := 2 * s.reach
+	return x>>32 + 1 - int64(s.reach), s.weights[phase*width:][:width:width], s.sums[phase]
 }
 
 func newTent[T Number](m *Mapping, src *Plane[T]) (*tent[T], error) {
@@ -60,32 +60,34 @@ func newTent[T Number](m *Mapping, src *Plane[T]) (*tent[T], error) {
 
 func (t *tent[T]) row(r *run, out []float32, valid []byte) {
 	height, width := int64(t.src.Box.Y1-t.src.Box.Y0), int64(t.src.Box.X1-t.src.Box.X0)
-	pos := place{r.from.x - half, r.from.y - half}
+	center := place{r.from.x - half, r.from.y - half}
 	for i := range out {
-		x, wx, sumX := t.x.at(pos.x)
-		y, wy, sumY := t.y.at(pos.y)
-		every := x >= 0 && y >= 0 && x+int64(len(wx)) <= width && y+int64(len(wy)) <= height
+		x, weightsX, sumX := t.x.at(center.x)
+		y, weightsY, sumY := t.y.at(center.y)
+		every := x >= 0 && y >= 0 && x+int64(len(weightsX)) <= width && y+int64(len(weightsY)) <= height
 		sum := 0.0
-		for j := 0; every && j < len(wy); j++ {
-			if start := (y+int64(j))*width + x; wy[j] != 0 {
-				every = t.src.Valid == nil || bytes.IndexByte(t.src.Valid[start:][:len(wx)], 0) < 0
-				sum += float64(wy[j] * dot(wx, t.src.Pix[start:]))
+		for row := 0; every && row < len(weightsY); row++ {
+			if start := (y+int64(row))*width + x; weightsY[row] != 0 {
+				every = t.src.Valid == nil || bytes.IndexByte(t.src.Valid[start:][:len(weightsX)], 0) < 0
+				sum += float64(weightsY[row] * dot(weightsX, t.src.Pix[start:]))
 			}
 		}
-		if every && sum == sum { // a pixel of NaN may be one without a weight
+		// A sum of NaN is taken again pixel by pixel, because a pixel of NaN may be one without a weight.
+		if every && sum == sum {
 			out[i], valid[i] = float32(sum/float64(sumX*sumY)), 1
 		} else {
-			out[i], valid[i] = t.valid(x, y, wx, wy)
+			out[i], valid[i] = t.valid(x, y, weightsX, weightsY)
 		}
-		pos.x, pos.y = pos.x+r.step.x, pos.y+r.step.y
+		center.x, center.y = center.x+r.step.x, center.y+r.step.y
 	}
 }
 
 // dot returns the sum of pixels times weights.
 func dot[T Number](weights []float64, pix []T) (sum float64) {
 	pix = pix[:len(weights)]
-	for j, w := range weights {
-		sum += float64(w * float64(pix[j])) // without a fused multiply-add
+	for j, weight := range weights {
+		// The conversion prevents a fused multiply-add, whose last bits would differ between machines.
+		sum += float64(weight * float64(pix[j]))
 	}
 	return sum
 }
@@ -94,20 +96,20 @@ func dot[T Number](weights []float64, pix []T) (sum float64) {
 func (t *tent[T]) valid(x, y int64, wx, wy []float64) (float32, byte) {
 	height, width := int64(t.src.Box.Y1-t.src.Box.Y0), int64(t.src.Box.X1-t.src.Box.X0)
 	var sum, weight, total float64
-	for j, v := range wy {
+	for j, weightY := range wy {
 		row := y + int64(j)
-		if v == 0 || row < 0 || row >= height {
+		if weightY == 0 || row < 0 || row >= height {
 			continue
 		}
-		for k, u := range wx {
+		for k, weightX := range wx {
 			col := x + int64(k)
-			if u == 0 || col < 0 || col >= width {
+			if weightX == 0 || col < 0 || col >= width {
 				continue
 			}
-			total += float64(u * v)
+			total += float64(weightX * weightY)
 			if pos := row*width + col; t.src.Valid == nil || t.src.Valid[pos] != 0 {
-				weight += float64(u * v)
-				sum += float64(float64(u*v) * float64(t.src.Pix[pos]))
+				weight += float64(weightX * weightY)
+				sum += float64(float64(weightX*weightY) * float64(t.src.Pix[pos]))
 			}
 		}
 	}

@@ -8,22 +8,22 @@ func blendRow[T Number](r *run, src *Plane[T], out []float32, valid []byte) {
 	height, width := int64(src.Box.Y1-src.Box.Y0), int64(src.Box.X1-src.Box.X0)
 	// Weights count from the centres of pixels. Where all four neighbours exist no test of an edge is needed.
 	start := place{r.from.x - half, r.from.y - half}
-	lo, hi := inside(start.x, r.step.x, r.n, 0, (width-1)*one)
-	ylo, yhi := inside(start.y, r.step.y, r.n, 0, (height-1)*one)
-	if lo, hi = max(lo, ylo), min(hi, yhi); lo >= hi {
-		lo, hi = 0, 0
+	first, end := inside(start.x, r.step.x, r.n, 0, (width-1)*one)
+	top, bottom := inside(start.y, r.step.y, r.n, 0, (height-1)*one)
+	if first, end = max(first, top), min(end, bottom); first >= end {
+		first, end = 0, 0
 	}
-	pos := func(i int) place { return place{start.x + int64(i)*r.step.x, start.y + int64(i)*r.step.y} }
-	for i := range lo {
-		out[i], valid[i] = blend(src, pos(i))
+	placeOf := func(i int) place { return place{start.x + int64(i)*r.step.x, start.y + int64(i)*r.step.y} }
+	for i := range first {
+		out[i], valid[i] = blend(src, placeOf(i))
 	}
-	for i := hi; i < r.n; i++ {
-		out[i], valid[i] = blend(src, pos(i))
+	for i := end; i < r.n; i++ {
+		out[i], valid[i] = blend(src, placeOf(i))
 	}
 	if src.Valid == nil {
-		blendAll(pos(lo), r.step, src.Pix, width, out[lo:hi], valid[lo:hi])
+		blendAll(placeOf(first), r.step, src.Pix, width, out[first:end], valid[first:end])
 	} else {
-		blendValid(pos(lo), r.step, src, out[lo:hi], valid[lo:hi])
+		blendValid(placeOf(first), r.step, src, out[first:end], valid[first:end])
 	}
 }
 
@@ -32,8 +32,8 @@ func blendAll[T Number](at, step place, pix []T, stride int64, out []float32, va
 	x, y := at.x, at.y
 	valid = valid[:len(out)]
 	for i := range out {
-		k := (y>>32)*stride + x>>32
-		top, bottom := pix[k:k+2:k+2], pix[k+stride:k+stride+2:k+stride+2]
+		pixel := (y>>32)*stride + x>>32
+		top, bottom := pix[pixel:pixel+2:pixel+2], pix[pixel+stride:pixel+stride+2:pixel+stride+2]
 		out[i] = four(float32(top[0]), float32(top[1]), float32(bottom[0]), float32(bottom[1]), weight(x), weight(y))
 		valid[i] = 1
 		x, y = x+step.x, y+step.y
@@ -44,10 +44,10 @@ func blendAll[T Number](at, step place, pix []T, stride int64, out []float32, va
 func blendValid[T Number](at, step place, src *Plane[T], out []float32, valid []byte) {
 	stride := int64(src.Box.X1 - src.Box.X0)
 	for i := range out {
-		k := (at.y>>32)*stride + at.x>>32
-		v, u := src.Valid[k:k+2:k+2], src.Valid[k+stride:k+stride+2:k+stride+2]
-		if v[0]&v[1]&u[0]&u[1] != 0 {
-			top, bottom := src.Pix[k:k+2:k+2], src.Pix[k+stride:k+stride+2:k+stride+2]
+		pixel := (at.y>>32)*stride + at.x>>32
+		upper, lower := src.Valid[pixel:pixel+2:pixel+2], src.Valid[pixel+stride:pixel+stride+2:pixel+stride+2]
+		if upper[0]&upper[1]&lower[0]&lower[1] != 0 {
+			top, bottom := src.Pix[pixel:pixel+2:pixel+2], src.Pix[pixel+stride:pixel+stride+2:pixel+stride+2]
 			out[i], valid[i] = four(float32(top[0]), float32(top[1]), float32(bottom[0]), float32(bottom[1]),
 				weight(at.x), weight(at.y)), 1
 		} else {
@@ -62,11 +62,11 @@ func four(a, b, c, d, wx, wy float32) float32 {
 	// The conversions prevent a fused multiply-add, which rounds once and not on every machine.
 	top := a + float32(wx*(b-a))
 	bottom := c + float32(wx*(d-c))
-	v := top + float32(wy*(bottom-top))
-	if v != v {
+	value := top + float32(wy*(bottom-top))
+	if value != value {
 		return mix(mix(a, b, wx), mix(c, d, wx), wy)
 	}
-	return v
+	return value
 }
 
 // mix returns a + w(b-a), or a if w is 0 or both are equal: 0 times an infinite difference would be NaN.
@@ -87,11 +87,11 @@ func blend[T Number](src *Plane[T], at place) (value float32, valid byte) {
 		return 0, 0
 	}
 	pixel := func(y, x int) float32 {
-		k := min(max(y, 0), height-1)*width + min(max(x, 0), width-1)
-		if src.Valid != nil && src.Valid[k] == 0 {
-			k = near
+		index := min(max(y, 0), height-1)*width + min(max(x, 0), width-1)
+		if src.Valid != nil && src.Valid[index] == 0 {
+			index = near
 		}
-		return float32(src.Pix[k])
+		return float32(src.Pix[index])
 	}
 	return four(pixel(y, x), pixel(y, x+1), pixel(y+1, x), pixel(y+1, x+1), weight(at.x), weight(at.y)), 1
 }

@@ -120,16 +120,16 @@ func (m *Mapping) rows(part Box, shift int64, do func(*run)) {
 	var r run
 	for i := range m.cells {
 		cell := &m.cells[i]
-		for k := range cell.h {
-			start, step := cell.row(k)
-			lo, hi := inside(start.x+nudge, step.x, cell.w, 0, int64(m.raster.X1)*one)
-			ylo, yhi := inside(start.y+nudge, step.y, cell.w, 0, int64(m.raster.Y1)*one)
-			if lo, hi = max(lo, ylo), min(hi, yhi); lo >= hi {
+		for row := range cell.h {
+			start, step := cell.row(row)
+			first, end := inside(start.x+nudge, step.x, cell.w, 0, int64(m.raster.X1)*one)
+			top, bottom := inside(start.y+nudge, step.y, cell.w, 0, int64(m.raster.Y1)*one)
+			if first, end = max(first, top), min(end, bottom); first >= end {
 				continue
 			}
-			r = run{at: (cell.y+k)*m.width + cell.x + lo, n: hi - lo, step: step}
-			r.from.x = start.x + int64(lo)*step.x - int64(part.X0)*one + shift
-			r.from.y = start.y + int64(lo)*step.y - int64(part.Y0)*one + shift
+			r = run{at: (cell.y+row)*m.width + cell.x + first, n: end - first, step: step}
+			r.from.x = start.x + int64(first)*step.x - int64(part.X0)*one + shift
+			r.from.y = start.y + int64(first)*step.y - int64(part.Y0)*one + shift
 			do(&r)
 		}
 	}

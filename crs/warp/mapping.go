@@ -100,18 +100,18 @@ func NewMapping(window, raster Raster) (*Mapping, error) {
 		return nil, err
 	}
 	mapping := &Mapping{height: window.Height, width: window.Width, raster: Box{0, 0, raster.Height, raster.Width}}
-	b := builder{m: mapping, window: &window, t: transform}
-	if err := b.invert(&raster); err != nil {
+	cells := builder{m: mapping, window: &window, t: transform}
+	if err := cells.invert(&raster); err != nil {
 		return nil, err
 	}
 	side := maxCell
 	upright := window.Transform[2] == 0 && window.Transform[4] == 0
-	if upright && transform.Same() && b.inverse[1] == 0 && b.inverse[3] == 0 {
+	if upright && transform.Same() && cells.inverse[1] == 0 && cells.inverse[3] == 0 {
 		side = maxFlat
 	}
 	for y := 0; y < window.Height; y += side {
 		for x := 0; x < window.Width; x += side {
-			b.add(y, x, min(side, window.Height-y), min(side, window.Width-x))
+			cells.add(y, x, min(side, window.Height-y), min(side, window.Width-x))
 		}
 	}
 	mapping.setRadius()
@@ -132,16 +132,19 @@ type builder struct {
 
 // invert sets what leads from the ground to pixels of the raster.
 func (b *builder) invert(r *Raster) error {
-	t := &r.Transform
-	det := t[1]*t[5] - t[2]*t[4]
-	for _, v := range append(t[:], b.window.Transform[:]...) {
-		det += 0 * v // NaN if one is not finite
+	transform := &r.Transform
+	determinant := transform[1]*transform[5] - transform[2]*transform[4]
+	for _, number := range append(transform[:], b.window.Transform[:]...) {
+		determinant += 0 * number // NaN if one is not finite
 	}
-	if !(math.Abs(det) > 0) || math.IsInf(det, 0) {
-		return fmt.Errorf("transform %v has no inverse", *t)
+	if !(math.Abs(determinant) > 0) || math.IsInf(determinant, 0) {
+		return fmt.Errorf("transform %v has no inverse", *transform)
 	}
-	b.origin = crs.Point{t[0], t[3]}
-	b.inverse = [4]float64{t[5] / det, -t[2] / det, -t[4] / det, t[1] / det}
+	b.origin = crs.Point{transform[0], transform[3]}
+	b.inverse = [4]float64{
+		transform[5] / determinant, -transform[2] / determinant,
+		-transform[4] / determinant, transform[1] / determinant,
+	}
 	b.wide = r.CRS.Width()
 	b.middle = r.ground(float64(r.Width)/2, float64(r.Height)/2)[0]
 	return nil
@@ -152,16 +155,16 @@ var sites = [9][2]float64{{0, 0}, {0, 1}, {1, 0}, {1, 1}, {0.5, 0.5}, {0, 0.5}, 
 
 // add adds the cells of a rectangle of the window. Parts that lie off the raster get none.
 func (b *builder) add(y, x, h, w int) {
-	for i, s := range sites {
-		b.points[i] = b.window.ground(float64(x)+0.5+s[1]*float64(w-1), float64(y)+0.5+s[0]*float64(h-1))
+	for i, site := range sites {
+		b.points[i] = b.window.ground(float64(x)+0.5+site[1]*float64(w-1), float64(y)+0.5+site[0]*float64(h-1))
 	}
 	b.t.Points(b.points[:], b.points[:])
 	for i, point := range b.points {
 		if b.wide > 0 && math.Abs(point[0]-b.middle) > b.wide/2 {
 			point[0] = b.middle + math.Remainder(point[0]-b.middle, b.wide)
 		}
-		gx, gy := point[0]-b.origin[0], point[1]-b.origin[1]
-		b.points[i] = crs.Point{gx*b.inverse[0] + gy*b.inverse[1], gx*b.inverse[2] + gy*b.inverse[3]}
+		dx, dy := point[0]-b.origin[0], point[1]-b.origin[1]
+		b.points[i] = crs.Point{dx*b.inverse[0] + dy*b.inverse[1], dx*b.inverse[2] + dy*b.inverse[3]}
 	}
 	switch {
 	case b.outside(h, w):
@@ -193,13 +196,13 @@ func fixed(p crs.Point) place {
 
 // flat reports whether the places of the points are bilinear between the corners'.
 func (b *builder) flat() bool {
-	p := &b.points
-	for i, s := range sites {
+	points := &b.points
+	for i, site := range sites {
 		for axis := range 2 {
-			top := p[0][axis] + s[1]*(p[1][axis]-p[0][axis])
-			bottom := p[2][axis] + s[1]*(p[3][axis]-p[2][axis])
-			off := top + s[0]*(bottom-top) - p[i][axis]
-			if !(math.Abs(off) <= maxOff && math.Abs(p[i][axis]) < maxSide) {
+			top := points[0][axis] + site[1]*(points[1][axis]-points[0][axis])
+			bottom := points[2][axis] + site[1]*(points[3][axis]-points[2][axis])
+			off := top + site[0]*(bottom-top) - points[i][axis]
+			if !(math.Abs(off) <= maxOff && math.Abs(points[i][axis]) < maxSide) {
 				return false
 			}
 		}
@@ -211,7 +214,7 @@ func (b *builder) flat() bool {
 // more than half of their extent (unless the cell is strongly curved, its other points lie between them), or if it is
 // small and none of them has a place.
 func (b *builder) outside(h, w int) bool {
-	lo, hi := crs.Point{math.Inf(1), math.Inf(1)}, crs.Point{math.Inf(-1), math.Inf(-1)}
+	low, high := crs.Point{math.Inf(1), math.Inf(1)}, crs.Point{math.Inf(-1), math.Inf(-1)}
 	none, every := true, true
 	for _, point := range b.points {
 		if point[0] != point[0] || point[1] != point[1] {
@@ -220,7 +223,7 @@ func (b *builder) outside(h, w int) bool {
 		}
 		none = false
 		for axis := range 2 {
-			lo[axis], hi[axis] = min(lo[axis], point[axis]), max(hi[axis], point[axis])
+			low[axis], high[axis] = min(low[axis], point[axis]), max(high[axis], point[axis])
 		}
 	}
 	if none || !every {
@@ -228,8 +231,8 @@ func (b *builder) outside(h, w int) bool {
 	}
 	size := [2]float64{float64(b.m.raster.X1), float64(b.m.raster.Y1)}
 	for axis := range 2 {
-		margin := (hi[axis]-lo[axis])/2 + 1
-		if lo[axis]-margin > size[axis] || hi[axis]+margin < 0 {
+		margin := (high[axis]-low[axis])/2 + 1
+		if low[axis]-margin > size[axis] || high[axis]+margin < 0 {
 			return true
 		}
 	}
@@ -238,7 +241,7 @@ func (b *builder) outside(h, w int) bool {
 
 // setRadius takes the mean distance of neighbouring pixels of the window, in pixels of the raster.
 func (m *Mapping) setRadius() {
-	var sx, sy, n float64
+	var sumX, sumY, total float64
 	for i := range m.cells {
 		cell := &m.cells[i]
 		if cell.h < 2 || cell.w < 2 {
@@ -249,9 +252,9 @@ func (m *Mapping) setRadius() {
 			return math.Hypot(float64(e)/float64(cell.w-1), float64(s)/float64(cell.h-1)) / one
 		}
 		area := float64(cell.h * cell.w)
-		sx += area * side(east.x-place.x, south.x-place.x)
-		sy += area * side(east.y-place.y, south.y-place.y)
-		n += area
+		sumX += area * side(east.x-place.x, south.x-place.x)
+		sumY += area * side(east.y-place.y, south.y-place.y)
+		total += area
 	}
 	round := func(r float64) float64 {
 		if r < 1.05 { // GDAL too takes grids for equally fine within this
@@ -259,7 +262,7 @@ func (m *Mapping) setRadius() {
 		}
 		return r
 	}
-	m.scaleX, m.scaleY = sx/max(n, 1), sy/max(n, 1)
+	m.scaleX, m.scaleY = sumX/max(total, 1), sumY/max(total, 1)
 	m.radiusX, m.radiusY = round(m.scaleX), round(m.scaleY)
 }
 
@@ -278,8 +281,8 @@ func (m *Mapping) Shift() (y, x int, ok bool) {
 		if i == 0 {
 			y, x = int(cell.at[0][0].y>>32)-cell.y, int(cell.at[0][0].x>>32)-cell.x
 		}
-		for k := range 4 {
-			down, right := k/2, k%2
+		for corner := range 4 {
+			down, right := corner/2, corner%2
 			want := place{int64(x+cell.x+right*(cell.w-1))*one + half, int64(y+cell.y+down*(cell.h-1))*one + half}
 			if cell.at[down][right] != want {
 				return 0, 0, false
@@ -291,18 +294,18 @@ func (m *Mapping) Shift() (y, x int, ok bool) {
 
 // row returns the place of the first pixel of row i of a cell, and the step from one pixel to the next.
 func (c *cell) row(i int) (from, step place) {
-	between := func(a, b int64, k, n int) int64 {
-		if n == 0 {
+	between := func(a, b int64, k, steps int) int64 {
+		if steps == 0 {
 			return a
 		}
 		// Places may be far apart: divided first, the products fit.
-		d := b - a
-		return a + d/int64(n)*int64(k) + d%int64(n)*int64(k)/int64(n)
+		distance := b - a
+		return a + distance/int64(steps)*int64(k) + distance%int64(steps)*int64(k)/int64(steps)
 	}
 	left := place{between(c.at[0][0].x, c.at[1][0].x, i, c.h-1), between(c.at[0][0].y, c.at[1][0].y, i, c.h-1)}
 	right := place{between(c.at[0][1].x, c.at[1][1].x, i, c.h-1), between(c.at[0][1].y, c.at[1][1].y, i, c.h-1)}
-	if n := int64(c.w - 1); n > 0 {
-		step = place{(right.x - left.x) / n, (right.y - left.y) / n}
+	if steps := int64(c.w - 1); steps > 0 {
+		step = place{(right.x - left.x) / steps, (right.y - left.y) / steps}
 	}
 	return left, step
 }

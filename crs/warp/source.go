@@ -20,8 +20,8 @@ const slack = 2 * nudge
 // their union is all that is read. The boxes overlap.
 func (m *Mapping) Boxes(k Kernel, to []Box) []Box {
 	for i := range m.cells {
-		if b := m.boxOf(k, &m.cells[i]); !b.Empty() {
-			to = append(to, b)
+		if box := m.boxOf(k, &m.cells[i]); !box.Empty() {
+			to = append(to, box)
 		}
 	}
 	return to
@@ -37,14 +37,15 @@ func (m *Mapping) Source(k Kernel) (all Box) {
 }
 
 func (m *Mapping) boxOf(k Kernel, c *cell) Box {
-	lo, hi := c.at[0][0], c.at[0][0]
-	for _, p := range [...]place{c.at[0][1], c.at[1][0], c.at[1][1]} {
-		lo, hi = place{min(lo.x, p.x), min(lo.y, p.y)}, place{max(hi.x, p.x), max(hi.y, p.y)}
+	low, high := c.at[0][0], c.at[0][0]
+	for _, corner := range [...]place{c.at[0][1], c.at[1][0], c.at[1][1]} {
+		low = place{min(low.x, corner.x), min(low.y, corner.y)}
+		high = place{max(high.x, corner.x), max(high.y, corner.y)}
 	}
 	y, x := slack+m.reach(k, m.radiusY), slack+m.reach(k, m.radiusX)
-	b := Box{int((lo.y - y) >> 32), int((lo.x - x) >> 32), int((hi.y+y)>>32) + 1, int((hi.x+x)>>32) + 1}
-	r := m.raster
-	return Box{max(b.Y0, r.Y0), max(b.X0, r.X0), min(b.Y1, r.Y1), min(b.X1, r.X1)}
+	box := Box{int((low.y - y) >> 32), int((low.x - x) >> 32), int((high.y+y)>>32) + 1, int((high.x+x)>>32) + 1}
+	all := m.raster
+	return Box{max(box.Y0, all.Y0), max(box.X0, all.X0), min(box.Y1, all.Y1), min(box.X1, all.X1)}
 }
 
 // reach returns how far from a place the centres of pixels lie that a kernel takes, less the half pixel to their

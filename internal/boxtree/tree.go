@@ -22,11 +22,11 @@ func Around(minX, minY, maxX, maxY float64) Box {
 
 // Below returns the greatest float32 that is not above v.
 func Below(v float64) float32 {
-	f := float32(v)
-	if float64(f) > v {
-		f = math.Nextafter32(f, -inf)
+	rounded := float32(v)
+	if float64(rounded) > v {
+		rounded = math.Nextafter32(rounded, -inf)
 	}
-	return f
+	return rounded
 }
 
 // meets reports whether two boxes have a point in common. It is false for sides that are not numbers.
@@ -51,26 +51,26 @@ type Tree struct {
 // New returns the tree of boxes. Those that meet nothing are left out.
 func New(boxes []Box) *Tree {
 	extent := Nothing
-	n := 0
+	count := 0
 	for i := range boxes {
-		if b := &boxes[i]; b.meets(b) {
-			extent.Grow(b)
-			n++
+		if box := &boxes[i]; box.meets(box) {
+			extent.Grow(box)
+			count++
 		}
 	}
-	keys := make([]uint64, 0, n) // place on the curve, then the number: equal places keep the order of the file
+	keys := make([]uint64, 0, count) // place on the curve, then the number: equal places keep the order of the file
 	for i := range boxes {
-		if b := &boxes[i]; b.meets(b) {
-			x := scale(float64(b[0])+float64(b[2]), float64(extent[0]), float64(extent[2]))
-			y := scale(float64(b[1])+float64(b[3]), float64(extent[1]), float64(extent[3]))
+		if box := &boxes[i]; box.meets(box) {
+			x := scale(float64(box[0])+float64(box[2]), float64(extent[0]), float64(extent[2]))
+			y := scale(float64(box[1])+float64(box[3]), float64(extent[1]), float64(extent[3]))
 			keys = append(keys, uint64(hilbert(x, y))<<32|uint64(i))
 		}
 	}
 	slices.Sort(keys)
-	tree := &Tree{rows: make([]uint32, n), levels: [][]Box{make([]Box, n)}}
-	for k, key := range keys {
-		tree.rows[k] = uint32(key)
-		tree.levels[0][k] = boxes[uint32(key)]
+	tree := &Tree{rows: make([]uint32, count), levels: [][]Box{make([]Box, count)}}
+	for place, key := range keys {
+		tree.rows[place] = uint32(key)
+		tree.levels[0][place] = boxes[uint32(key)]
 	}
 	for len(tree.levels[len(tree.levels)-1]) > fanout {
 		var up []Box
@@ -97,16 +97,17 @@ func scale(twice, lo, hi float64) uint32 {
 
 // hilbert returns the place of a cell on the Hilbert curve through 2^16 by 2^16 cells.
 func hilbert(x, y uint32) (d uint32) {
-	for s := uint32(1 << 15); s > 0; s >>= 1 {
+	for side := uint32(1 << 15); side > 0; side >>= 1 {
 		var rx, ry uint32
-		if x&s != 0 {
+		if x&side != 0 {
 			rx = 1
 		}
-		if y&s != 0 {
+		if y&side != 0 {
 			ry = 1
 		}
-		d += s * s * (3*rx ^ ry)
-		if ry == 0 { // turn the quarter, so that the curve goes on where it ended
+		d += side * side * (3*rx ^ ry)
+		// The quarter is turned, so that the curve goes on where it ended.
+		if ry == 0 {
 			if rx == 1 {
 				x, y = ^x, ^y
 			}

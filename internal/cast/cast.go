@@ -10,6 +10,9 @@ type Number interface {
 	~uint8 | ~uint16 | ~uint32 | ~uint64 | ~int8 | ~int16 | ~int32 | ~int64 | ~float32 | ~float64
 }
 
+// IsWidth reports whether there are numbers of so many bytes: 1, 2, 4 or 8.
+func IsWidth(size int) bool { return size == 1 || size == 2 || size == 4 || size == 8 }
+
 // Offset returns where in b the bytes of part begin, and whether all of them lie in b.
 func Offset(b, part []byte) (int, bool) {
 	if len(b) == 0 || len(part) == 0 {

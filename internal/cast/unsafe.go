@@ -12,11 +12,11 @@ func Of[T Number](b []byte) ([]T, bool) {
 	if uintptr(len(b)) < size {
 		return nil, true
 	}
-	p := unsafe.Pointer(unsafe.SliceData(b))
-	if uintptr(p)%size != 0 {
+	start := unsafe.Pointer(unsafe.SliceData(b))
+	if uintptr(start)%size != 0 {
 		return nil, false
 	}
-	return unsafe.Slice((*T)(p), uintptr(len(b))/size), true
+	return unsafe.Slice((*T)(start), uintptr(len(b))/size), true
 }
 
 // Bytes returns the little-endian bytes of s.
@@ -31,14 +31,14 @@ func Bytes[T Number](s []T) ([]byte, bool) {
 // Aligned returns n zeroed bytes whose first is at an address divisible by 64.
 func Aligned(n int) []byte {
 	// 63 bytes more, so that one of the first 64 addresses is a multiple of 64.
-	b := make([]byte, n+63)
-	o := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) & 63)
-	return b[o : o+n : o+n]
+	memory := make([]byte, n+63)
+	offset := int(-uintptr(unsafe.Pointer(unsafe.SliceData(memory))) & 63)
+	return memory[offset : offset+n : offset+n]
 }
 
 // ToLine returns how many numbers of s precede the first one at an address divisible by 64.
 func ToLine[T Number](s []T) int {
 	var t T
-	o := -uintptr(unsafe.Pointer(unsafe.SliceData(s))) & 63
-	return min(len(s), int(o/unsafe.Sizeof(t)))
+	distance := -uintptr(unsafe.Pointer(unsafe.SliceData(s))) & 63
+	return min(len(s), int(distance/unsafe.Sizeof(t)))
 }

@@ -5,24 +5,24 @@ import "encoding/binary"
 // Values returns b as little-endian numbers. They share the memory of b where Of can see it, and are a
 // copy otherwise. Bytes past the last whole number are left out.
 func Values[T Number](b []byte) []T {
-	if s, ok := Of[T](b); ok {
-		return s
+	if numbers, ok := Of[T](b); ok {
+		return numbers
 	}
 	var v T
-	s := make([]T, len(b)/binary.Size(v))
-	// Decode fails only if b is shorter than s, which it is not.
-	_, _ = binary.Decode(b, binary.LittleEndian, s)
-	return s
+	numbers := make([]T, len(b)/binary.Size(v))
+	// Decode fails only if b is shorter than numbers, which it is not.
+	_, _ = binary.Decode(b, binary.LittleEndian, numbers)
+	return numbers
 }
 
 // Fill runs f on b as little-endian numbers, and copies them back to b if they were a copy.
 func Fill[T Number](b []byte, f func([]T)) {
-	v, ok := Of[T](b)
+	numbers, ok := Of[T](b)
 	if !ok {
-		v = Values[T](b)
+		numbers = Values[T](b)
 	}
-	if f(v); !ok {
-		_, _ = binary.Encode(b, binary.LittleEndian, v) // it fails only if b is shorter than v
+	if f(numbers); !ok {
+		_, _ = binary.Encode(b, binary.LittleEndian, numbers) // fails only if b is shorter
 	}
 }
 

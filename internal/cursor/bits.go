@@ -11,7 +11,8 @@ type Packer struct {
 
 // Put appends the low bits of v, all others being 0.
 func (p *Packer) Put(v uint64, width int) {
-	if width > 32 { // with the 7 that may be held, more than 57 would not fit in acc
+	// Two halves, because acc may hold 7 bits already: more than 57 would not fit.
+	if width > 32 {
 		p.Put(v&(1<<32-1), 32)
 		v, width = v>>32, width-32
 	}

@@ -41,23 +41,23 @@ func Share[T any](ctx context.Context, items iter.Seq[T], workers int,
 	work func(ctx context.Context, worker int, items iter.Seq[T]) error) error {
 	next, stop := iter.Pull(items)
 	defer stop()
-	s := &share[T]{ctx: ctx, next: next, workers: make([]worker, max(1, workers))}
-	for w := range s.workers {
-		s.workers[w].last = -1
-		s.workers[w].ctx, s.workers[w].cancel = context.WithCancel(ctx)
-		defer s.workers[w].cancel()
+	state := &share[T]{ctx: ctx, next: next, workers: make([]worker, max(1, workers))}
+	for w := range state.workers {
+		state.workers[w].last = -1
+		state.workers[w].ctx, state.workers[w].cancel = context.WithCancel(ctx)
+		defer state.workers[w].cancel()
 	}
 	var running sync.WaitGroup
-	for w := range s.workers {
+	for w := range state.workers {
 		running.Go(func() {
-			err := crash.Call(func() error { return work(s.workers[w].ctx, w, s.items(w)) })
+			err := crash.Call(func() error { return work(state.workers[w].ctx, w, state.items(w)) })
 			if err != nil {
-				s.fail(w, err)
+				state.fail(w, err)
 			}
 		})
 	}
 	running.Wait()
-	return s.err
+	return state.err
 }
 
 // share is the state of Share.

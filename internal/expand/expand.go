@@ -39,8 +39,8 @@ func (d *Decoder) Zstd(dst, src []byte) error {
 
 // unnamed removes the part of a fault.
 func unnamed(err error) error {
-	if f, ok := errors.AsType[*fault.Error](err); ok {
-		return fault.New(f.Kind, "", fault.NoOffset, "%s", f.Msg)
+	if named, ok := errors.AsType[*fault.Error](err); ok {
+		return fault.New(named.Kind, "", fault.NoOffset, "%s", named.Msg)
 	}
 	return err
 }
@@ -84,14 +84,15 @@ func (d *Decoder) Bzip2(dst, src []byte) error {
 
 // LZ4 fills dst from an LZ4 block.
 func LZ4(dst, src []byte) error {
-	if len(dst) == 0 { // the library needs room even for nothing
+	// An empty block is checked here, because the library needs room even for nothing.
+	if len(dst) == 0 {
 		if len(src) != 1 || src[0] != 0 {
 			return corrupt("block of %d bytes without content", len(src))
 		}
 		return nil
 	}
-	n, err := lz4.UncompressBlock(src, slices.Clip(dst))
-	if err != nil || n != len(dst) {
+	size, err := lz4.UncompressBlock(src, slices.Clip(dst))
+	if err != nil || size != len(dst) {
 		return corrupt("the block does not give %d bytes", len(dst))
 	}
 	return nil
@@ -103,8 +104,8 @@ func exactly(dst []byte, r io.Reader) error {
 		return corrupt("%v", err)
 	}
 	var rest [1]byte
-	switch n, err := io.ReadFull(r, rest[:]); {
-	case n > 0:
+	switch surplus, err := io.ReadFull(r, rest[:]); {
+	case surplus > 0:
 		return corrupt("more than %d bytes come out", len(dst))
 	case !errors.Is(err, io.EOF):
 		return corrupt("%v", err)

@@ -15,16 +15,16 @@ const minLog = 5
 func Counts(norm []int16, src []byte) (symbols, size int, ok bool) {
 	pos := 0
 	peek := func() uint32 { // the next 25 bits at least, zero past the end
-		if p := pos >> 3; p+4 <= len(src) {
-			return binary.LittleEndian.Uint32(src[p:]) >> (pos & 7)
+		if start := pos >> 3; start+4 <= len(src) {
+			return binary.LittleEndian.Uint32(src[start:]) >> (pos & 7)
 		}
-		var w uint64
+		var partial uint64
 		for i := range 4 {
-			if p := pos>>3 + i; p < len(src) {
-				w |= uint64(src[p]) << (8 * i)
+			if index := pos>>3 + i; index < len(src) {
+				partial |= uint64(src[index]) << (8 * i)
 			}
 		}
-		return uint32(w >> (pos & 7))
+		return uint32(partial >> (pos & 7))
 	}
 	log := int(peek()&15) + minLog
 	pos = 4
@@ -35,25 +35,25 @@ func Counts(norm []int16, src []byte) (symbols, size int, ok bool) {
 	n := 0
 	for left > 1 && n < 256 && pos <= 8*len(src) {
 		// Small counts take one bit less, because the largest value that is left does not need all codes.
-		w := int(peek())
+		next := int(peek())
 		short := 2*limit - 1 - left
-		v := w & (limit - 1)
+		count := next & (limit - 1)
 		width := bits.Len(uint(limit)) - 1
-		if v >= short {
-			if v = w & (2*limit - 1); v >= limit {
-				v -= short
+		if count >= short {
+			if count = next & (2*limit - 1); count >= limit {
+				count -= short
 			}
 			width++
 		}
 		pos += width
-		v--
-		left -= max(v, -v)
-		norm[n] = int16(v)
+		count--
+		left -= max(count, -count)
+		norm[n] = int16(count)
 		n++
 		for left < limit && limit > 1 {
 			limit >>= 1
 		}
-		if v != 0 {
+		if count != 0 {
 			continue
 		}
 		// A zero is followed by the number of further zeros, in steps of up to three.

@@ -70,11 +70,11 @@ func (d *Decoder) readCodes() error {
 	}
 	var widths [19]uint8
 	for i := range lengths {
-		v, err := d.bits(3)
+		width, err := d.bits(3)
 		if err != nil {
 			return err
 		}
-		widths[sizeOrder[i]] = uint8(v)
+		widths[sizeOrder[i]] = uint8(width)
 	}
 	d.fixed = false
 	if err := build(d.codes[:], sizeBits, widths[:], sizeEntries[:]); err != nil {
@@ -92,15 +92,15 @@ func (d *Decoder) readSizes(sizes []uint8) error {
 		if d.n < maxCode {
 			d.fill()
 		}
-		e := d.codes[d.buf&(1<<sizeBits-1)]
-		if e&isOdd != 0 {
+		entry := d.codes[d.buf&(1<<sizeBits-1)]
+		if entry&isOdd != 0 {
 			return errCodes
 		}
-		if uint(e&0xff) > d.n {
+		if uint(entry&0xff) > d.n {
 			return errEnd
 		}
-		d.drop(uint(e & 0xff))
-		symbol, value := e>>16, uint8(e>>16)
+		d.drop(uint(entry & 0xff))
+		symbol, value := entry>>16, uint8(entry>>16)
 		extra, times := uint(0), 1
 		switch symbol {
 		case 16:
@@ -113,11 +113,11 @@ func (d *Decoder) readSizes(sizes []uint8) error {
 		case 18:
 			extra, times, value = 7, 11, 0
 		}
-		v, err := d.bits(extra)
+		repeats, err := d.bits(extra)
 		if err != nil {
 			return err
 		}
-		if times += int(v); times > len(sizes)-i {
+		if times += int(repeats); times > len(sizes)-i {
 			return errors.New("more lengths of codes than there are codes")
 		}
 		for range times {
@@ -146,26 +146,26 @@ func (d *Decoder) block(dst []byte, out int) (int, error) {
 		}
 		// Near the end of either slice.
 		d.fill()
-		e := d.codes[d.buf&(1<<litBits-1)]
-		if e&(isOdd|isLiteral|isSub) == isOdd|isSub {
-			e = d.codes[e>>16&0x3fff+uint32(d.buf>>litBits)&(1<<(e>>8&15)-1)]
+		entry := d.codes[d.buf&(1<<litBits-1)]
+		if entry&(isOdd|isLiteral|isSub) == isOdd|isSub {
+			entry = d.codes[entry>>16&0x3fff+uint32(d.buf>>litBits)&(1<<(entry>>8&15)-1)]
 		}
 		switch {
-		case e&isLiteral != 0:
-			s := uint(e >> 26 & 15) // of the first of two
-			if s > d.n {
+		case entry&isLiteral != 0:
+			length := uint(entry >> 26 & 15) // of the first of two
+			if length > d.n {
 				return out, errEnd
 			}
-			d.drop(s)
+			d.drop(length)
 			if out == len(dst) {
 				return out, ErrSurplus
 			}
-			dst[out] = byte(e >> 8)
+			dst[out] = byte(entry >> 8)
 			out++
-		case uint(e&0xff) > d.n:
+		case uint(entry&0xff) > d.n:
 			return out, errEnd
-		case e&isOdd == 0:
-			size, far, err := d.match(e, out)
+		case entry&isOdd == 0:
+			size, far, err := d.match(entry, out)
 			if err != nil {
 				return out, err
 			}
@@ -176,8 +176,8 @@ func (d *Decoder) block(dst []byte, out int) (int, error) {
 				dst[out] = dst[out-far]
 				out++
 			}
-		case e&isEnd != 0:
-			d.drop(uint(e & 0xff))
+		case entry&isEnd != 0:
+			d.drop(uint(entry & 0xff))
 			return out, nil
 		default:
 			return out, errCodes
@@ -210,79 +210,80 @@ func errFar(far, out int) error {
 }
 
 // based takes an entry that is a base, and returns its value.
-func (d *Decoder) based(e uint32) int {
-	s, total := uint(e>>8&15), uint(e&0xff)
-	v := int(e>>16) + int(d.buf&(1<<total-1)>>s)
+func (d *Decoder) based(entry uint32) int {
+	codeBits, total := uint(entry>>8&15), uint(entry&0xff)
+	value := int(entry>>16) + int(d.buf&(1<<total-1)>>codeBits)
 	d.drop(total)
-	return v
+	return value
 }
 
 // turns is fast in Go: block while both slices have room for a turn of its loop. It stops before the end of a block and
 // before an invalid code.
 func (d *Decoder) turns(dst []byte, out int) (int, error) {
-	src, pos, buf, n := d.src, d.at, d.buf, d.n
+	src, pos, buf, held := d.src, d.at, d.buf, d.n
 	codes, dists := &d.codes, &d.dists
 	var err error
 	for len(src)-pos >= fastSrc && len(dst)-out >= fastDst {
-		// Bits above n may be set: they are those that the next load sets.
-		buf |= binary.LittleEndian.Uint64(src[pos:]) << (n & 63)
-		pos += int(63-n) >> 3
-		n |= 56
+		// Bits above held may be set already, since the next load sets the same ones.
+		buf |= binary.LittleEndian.Uint64(src[pos:]) << (held & 63)
+		pos += int(63-held) >> 3
+		held |= 56
 		size := 0
-		e := codes[buf&(1<<litBits-1)]
-		if e&isLiteral != 0 {
-			for range 2 { // of 11 bits at most, so that 34 are left for a distance, of 15 + 13 bits at most
-				buf >>= e & 63
-				n -= uint(e & 63)
-				binary.LittleEndian.PutUint16(dst[out:], uint16(e>>8))
-				if e&isThen != 0 {
+		entry := codes[buf&(1<<litBits-1)]
+		if entry&isLiteral != 0 {
+			// A literal takes at most 11 bits, so that two leave 34 for a distance, of 15 + 13 bits at most.
+			for range 2 {
+				buf >>= entry & 63
+				held -= uint(entry & 63)
+				binary.LittleEndian.PutUint16(dst[out:], uint16(entry>>8))
+				if entry&isThen != 0 {
 					out++
-					size = int(e >> 16 & 0xff)
+					size = int(entry >> 16 & 0xff)
 					goto distance
 				}
-				out += int(e >> 24 & 3)
-				if e = codes[buf&(1<<litBits-1)]; e&isLiteral == 0 {
+				out += int(entry >> 24 & 3)
+				if entry = codes[buf&(1<<litBits-1)]; entry&isLiteral == 0 {
 					break
 				}
 			}
-			if e&isLiteral != 0 {
+			if entry&isLiteral != 0 {
 				continue
 			}
-			buf |= binary.LittleEndian.Uint64(src[pos:]) << (n & 63)
-			pos += int(63-n) >> 3
-			n |= 56
+			buf |= binary.LittleEndian.Uint64(src[pos:]) << (held & 63)
+			pos += int(63-held) >> 3
+			held |= 56
 		}
-		if e&isOdd != 0 {
-			if e&isSub == 0 {
+		if entry&isOdd != 0 {
+			if entry&isSub == 0 {
 				break
 			}
-			e = codes[e>>16&0x3fff+uint32(buf>>litBits)&(1<<(e>>8&15)-1)]
-			if e&isLiteral != 0 {
-				buf >>= e & 63
-				n -= uint(e & 63)
-				dst[out] = byte(e >> 8)
+			entry = codes[entry>>16&0x3fff+uint32(buf>>litBits)&(1<<(entry>>8&15)-1)]
+			if entry&isLiteral != 0 {
+				buf >>= entry & 63
+				held -= uint(entry & 63)
+				dst[out] = byte(entry >> 8)
 				out++
 				continue
 			}
-			if e&isOdd != 0 {
+			if entry&isOdd != 0 {
 				break
 			}
 		}
-		size = int(e>>16) + int(buf&(1<<(e&63)-1)>>(e>>8&15))
-		buf >>= e & 63
-		n -= uint(e & 63)
+		size = int(entry>>16) + int(buf&(1<<(entry&63)-1)>>(entry>>8&15))
+		buf >>= entry & 63
+		held -= uint(entry & 63)
 	distance:
-		e = dists[buf&(1<<distBits-1)]
-		if e&(isOdd|isSub) == isOdd|isSub {
-			e = dists[e>>16&0x3fff+uint32(buf>>distBits)&(1<<(e>>8&15)-1)]
+		entry = dists[buf&(1<<distBits-1)]
+		if entry&(isOdd|isSub) == isOdd|isSub {
+			entry = dists[entry>>16&0x3fff+uint32(buf>>distBits)&(1<<(entry>>8&15)-1)]
 		}
-		if e&isOdd != 0 {
+		if entry&isOdd != 0 {
 			err = errCodes
 			break
 		}
-		far := int(e>>16) + int(buf&(1<<(e&63)-1)>>(e>>8&15))
-		buf >>= e & 63
-		n -= uint(e & 63)
+		far := int(entry>>16) + int(buf&(1<<(entry&63)-1)>>(entry>>8&15))
+		buf >>= entry & 63
+		held -= uint(entry & 63)
 		if far > out {
 			err = errFar(far, out)
 			break
@@ -294,7 +295,7 @@ func (d *Decoder) turns(dst []byte, out int) (int, error) {
 		}
 		out += size
 	}
-	d.at, d.buf, d.n = pos, buf&(1<<(n&63)-1), n
+	d.at, d.buf, d.n = pos, buf&(1<<(held&63)-1), held
 	return out, err
 }
 
@@ -307,9 +308,9 @@ func repeat(dst []byte, out, far, size int) {
 			binary.LittleEndian.PutUint64(target[i:], binary.LittleEndian.Uint64(src[i:]))
 		}
 	case far == 1:
-		b := uint64(src[0]) * 0x0101010101010101
+		word := uint64(src[0]) * 0x0101010101010101
 		for i := 0; i < size; i += 8 {
-			binary.LittleEndian.PutUint64(target[i:], b)
+			binary.LittleEndian.PutUint64(target[i:], word)
 		}
 	default:
 		src = src[:size+8]

@@ -40,12 +40,12 @@ func Adler32(p []byte) uint32 {
 	const prime, most = 65521, 5536
 	a, b := uint32(1), uint32(0)
 	for len(p) >= 32 {
-		n := min(len(p)&^31, most)
-		a, b = adlerAVX2(&p[0], n, a, b)
-		a, b, p = a%prime, b%prime, p[n:]
+		size := min(len(p)&^31, most)
+		a, b = adlerAVX2(&p[0], size, a, b)
+		a, b, p = a%prime, b%prime, p[size:]
 	}
-	for _, v := range p {
-		a += uint32(v)
+	for _, value := range p {
+		a += uint32(value)
 		b += a
 	}
 	return b%prime<<16 | a%prime

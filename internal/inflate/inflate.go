@@ -36,22 +36,22 @@ type Decoder struct {
 // fewer bytes or a fault before the last one. It does not read further bytes.
 func (d *Decoder) Fill(dst, src []byte) (int, error) {
 	d.reset(src)
-	n, err := d.blocks(dst, true)
+	written, err := d.blocks(dst, true)
 	switch {
-	case n == len(dst):
-		return n, nil // a fault lies in further bytes
+	case written == len(dst):
+		return written, nil // a fault lies in further bytes
 	case err == nil:
 		err = errEnd
 	}
-	return n, err
+	return written, err
 }
 
 // Whole fills dst from a stream that must hold no less. It returns how many bytes of src the stream takes, or
 // ErrSurplus if it holds more than dst.
 func (d *Decoder) Whole(dst, src []byte) (int, error) {
 	d.reset(src)
-	n, err := d.blocks(dst, false)
-	if err == nil && n < len(dst) {
+	written, err := d.blocks(dst, false)
+	if err == nil && written < len(dst) {
 		err = errEnd
 	}
 	return d.at - int(d.n/8), err
@@ -64,7 +64,8 @@ func (d *Decoder) reset(src []byte) {
 // blocks decodes blocks until the end of the stream, a fault, ErrSurplus or, with part, the end of dst. It returns how
 // many bytes it wrote.
 func (d *Decoder) blocks(dst []byte, part bool) (out int, err error) {
-	defer func() { d.src = nil }() // the decoder may live long
+	// The decoder may live long, and would keep the memory of the caller.
+	defer func() { d.src = nil }()
 	for !d.last && !(part && out == len(dst)) {
 		head, err := d.bits(3)
 		if err != nil {
@@ -107,9 +108,9 @@ func (d *Decoder) bits(k uint) (uint, error) {
 			return 0, errEnd
 		}
 	}
-	v := uint(d.buf & (1<<k - 1))
+	value := uint(d.buf & (1<<k - 1))
 	d.drop(k)
-	return v, nil
+	return value, nil
 }
 
 func (d *Decoder) drop(k uint) {
@@ -134,13 +135,13 @@ func (d *Decoder) stored(dst []byte, out int) (int, error) {
 	d.at -= int(d.n / 8) // whole bytes that buf holds ahead
 	d.buf, d.n = 0, 0
 	rest := d.src[d.at:min(d.at+int(size), len(d.src))]
-	n := copy(dst[out:], rest)
-	d.at += n
+	copied := copy(dst[out:], rest)
+	d.at += copied
 	switch {
-	case n < len(rest):
-		return out + n, ErrSurplus
-	case n < int(size):
-		return out + n, errEnd
+	case copied < len(rest):
+		return out + copied, ErrSurplus
+	case copied < int(size):
+		return out + copied, errEnd
 	}
-	return out + n, nil
+	return out + copied, nil
 }

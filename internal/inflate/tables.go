@@ -71,17 +71,17 @@ func symbols() (lit [maxLiterals]uint32, dist [maxDistances]uint32) {
 // of the symbols.
 func build(table []uint32, look uint, sizes []uint8, entries []uint32) error {
 	var count, next [maxCode + 1]int
-	for _, s := range sizes {
-		count[s]++
+	for _, size := range sizes {
+		count[size]++
 	}
 	longest, code, first := uint(0), 0, 0
-	for s := 1; s <= maxCode; s++ {
-		code = code<<1 + count[s]
-		next[s], first = first, first+count[s]
-		if count[s] > 0 {
-			longest = uint(s)
+	for size := 1; size <= maxCode; size++ {
+		code = code<<1 + count[size]
+		next[size], first = first, first+count[size]
+		if count[size] > 0 {
+			longest = uint(size)
 		}
-		if code > 1<<s {
+		if code > 1<<size {
 			return errCodes
 		}
 	}
@@ -96,10 +96,10 @@ func build(table []uint32, look uint, sizes []uint8, entries []uint32) error {
 	}
 	// Symbols in the order of their codes: by length, then by number.
 	var order [maxLiterals]uint16
-	for symbol, s := range sizes {
-		if s > 0 {
-			order[next[s]] = uint16(symbol)
-			next[s]++
+	for symbol, size := range sizes {
+		if size > 0 {
+			order[next[size]] = uint16(symbol)
+			next[size]++
 		}
 	}
 	fillTable(table, look, longest, sizes, order[:first], entries)
@@ -112,26 +112,26 @@ func fillTable(table []uint32, look, longest uint, sizes []uint8, order []uint16
 	prefix, sub := -1, 0
 	free := 1 << look // where the next sub-table begins
 	for _, symbol := range order {
-		s := uint(sizes[symbol])
-		code <<= s - size
-		size = s
-		reversed := int(bits.Reverse16(uint16(code)) >> (16 - s))
+		length := uint(sizes[symbol])
+		code <<= length - size
+		size = length
+		reversed := int(bits.Reverse16(uint16(code)) >> (16 - length))
 		code++
-		e := withCode(entries[symbol], s)
-		if s <= look {
-			for i := reversed; i < 1<<look; i += 1 << s {
-				table[i] = e
+		entry := withCode(entries[symbol], length)
+		if length <= look {
+			for i := reversed; i < 1<<look; i += 1 << length {
+				table[i] = entry
 			}
 			continue
 		}
 		// Codes with a prefix are neighbours, and two at least, because none is missing.
-		if p := reversed & (1<<look - 1); p != prefix {
-			prefix, sub = p, free
+		if head := reversed & (1<<look - 1); head != prefix {
+			prefix, sub = head, free
 			free += 1 << (longest - look)
-			table[p] = isOdd | isSub | uint32(sub)<<16 | uint32(longest-look)<<8 | uint32(look)
+			table[head] = isOdd | isSub | uint32(sub)<<16 | uint32(longest-look)<<8 | uint32(look)
 		}
-		for i := reversed >> look; i < 1<<(longest-look); i += 1 << (s - look) {
-			table[sub+i] = e
+		for i := reversed >> look; i < 1<<(longest-look); i += 1 << (length - look) {
+			table[sub+i] = entry
 		}
 	}
 }
@@ -151,19 +151,19 @@ func withCode(e uint32, s uint) uint32 {
 func (t *litTable) pair() {
 	// From above, because an entry looks at the one of its further bits, which lies below it and must be single yet.
 	for i := 1<<litBits - 1; i >= 0; i-- {
-		e := t[i]
-		if e&isLiteral == 0 {
+		entry := t[i]
+		if entry&isLiteral == 0 {
 			continue
 		}
-		s := e & 0xff
-		next := t[i>>s]
-		both := s + next&0xff
+		taken := entry & 0xff
+		next := t[i>>taken]
+		both := taken + next&0xff
 		switch {
 		case both > litBits:
 		case next&isLiteral != 0 && next>>24&3 == 1:
-			t[i] = e&^(3<<24|0xff) | 2<<24 | next&0xff00<<8 | both
+			t[i] = entry&^(3<<24|0xff) | 2<<24 | next&0xff00<<8 | both
 		case next&(isLiteral|isOdd) == 0 && next&0xff == next>>8&15 && next>>16 < 256: // no bits beyond its code
-			t[i] = e&^0xff | isThen | next>>16<<16 | both
+			t[i] = entry&^0xff | isThen | next>>16<<16 | both
 		}
 	}
 }

@@ -21,46 +21,47 @@ func Do[T any](ctx context.Context, n, workers int, produce func(ctx context.Con
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	queue := make(chan chan made, 2*workers)
-	var g errgroup.Group
-	g.SetLimit(workers + 1) // and the goroutine that starts them
-	g.Go(func() error {
+	var group errgroup.Group
+	group.SetLimit(workers + 1) // and the goroutine that starts them
+	group.Go(func() error {
 		defer close(queue)
 		for i := range n {
-			c := make(chan made, 1)
+			slot := make(chan made, 1)
 			select {
-			case queue <- c:
+			case queue <- slot:
 			case <-ctx.Done():
 				return nil
 			}
-			g.Go(func() error {
-				var m made
-				m.err = crash.Call(func() (err error) {
-					m.v, err = produce(ctx, i)
+			group.Go(func() error {
+				var result made
+				result.err = crash.Call(func() (err error) {
+					result.v, err = produce(ctx, i)
 					return err
 				})
-				c <- m
+				slot <- result
 				return nil
 			})
 		}
 		return nil
 	})
 	i := 0
-	for c := range queue {
-		m := <-c
+	// After an error the queue is still read to its end, so that drop gets every value that was made.
+	for slot := range queue {
+		result := <-slot
 		switch {
-		case m.err != nil:
-			err = cmp.Or(err, m.err)
+		case result.err != nil:
+			err = cmp.Or(err, result.err)
 		case err != nil:
-			drop(m.v)
+			drop(result.v)
 		default:
-			err = use(i, m.v)
+			err = use(i, result.v)
 		}
 		if err != nil {
 			cancel()
 		}
 		i++
 	}
-	_ = g.Wait()
+	_ = group.Wait()
 	if err == nil && i < n {
 		err = ctx.Err() // the caller's
 	}

@@ -4,15 +4,15 @@ import "github.com/chaski-eo/chaski/internal/cast"
 
 // Affine replaces every v of f by float32(v*a) + c, each step rounded to float32.
 func Affine(f []float32, a, c float32) {
-	k := affineF32SIMD(f, a, c)
-	affineF32(f[k:], a, c)
+	done := affineF32SIMD(f, a, c)
+	affineF32(f[done:], a, c)
 }
 
 // LoadAffine is Load, then Affine.
 func LoadAffine(dst []float32, src []byte, t Num, stride int, a, c float32) {
 	if stride == 1 && (t == U8 || t == U16 || t == I16) {
-		k := affineSIMD(dst, src, t, a, c)
-		dst, src = dst[k:], src[k*t.Size():]
+		done := affineSIMD(dst, src, t, a, c)
+		dst, src = dst[done:], src[done*t.Size():]
 		switch t {
 		case U8:
 			affineInt(dst, src, a, c)
@@ -36,11 +36,11 @@ func StreamAffine(dst []float32, src []byte, t Num, a, c float32) {
 		return
 	}
 	// Streamed stores need to fill whole lines of 64 bytes, otherwise each costs a read.
-	k := cast.ToLine(dst)
-	LoadAffine(dst[:k], src, t, 1, a, c)
-	if k < len(dst) {
-		k += streamSIMD(dst[k:], src[k*t.Size():], t, a, c)
-		LoadAffine(dst[k:], src[k*t.Size():], t, 1, a, c)
+	done := cast.ToLine(dst)
+	LoadAffine(dst[:done], src, t, 1, a, c)
+	if done < len(dst) {
+		done += streamSIMD(dst[done:], src[done*t.Size():], t, a, c)
+		LoadAffine(dst[done:], src[done*t.Size():], t, 1, a, c)
 	}
 }
 
@@ -51,21 +51,21 @@ func StreamEnd() { storeFence() }
 // specification, "Floating-point operators").
 
 func affineF32(f []float32, a, c float32) {
-	for i, v := range f {
-		f[i] = float32(v*a) + c
+	for i, value := range f {
+		f[i] = float32(value*a) + c
 	}
 }
 
 func affineInt[T uint8 | uint16 | int16](dst []float32, src []T, a, c float32) {
 	src = src[:len(dst)]
-	for i, v := range src {
-		dst[i] = float32(float32(int32(v))*a) + c
+	for i, value := range src {
+		dst[i] = float32(float32(int32(value))*a) + c
 	}
 }
 
 func affineNumbers[T uint16 | int16](dst []float32, src []byte, a, c float32) {
-	if s, ok := cast.Of[T](src); ok {
-		affineInt(dst, s, a, c)
+	if numbers, ok := cast.Of[T](src); ok {
+		affineInt(dst, numbers, a, c)
 		return
 	}
 	affineBytes[T](dst, src, a, c)
@@ -83,13 +83,13 @@ func Clip(f []float32, lo, hi float32) {
 }
 
 func clip(f []float32, lo, hi float32) {
-	for i, v := range f {
-		if v < lo {
-			v = lo
+	for i, value := range f {
+		if value < lo {
+			value = lo
 		}
-		if v > hi {
-			v = hi
+		if value > hi {
+			value = hi
 		}
-		f[i] = v
+		f[i] = value
 	}
 }

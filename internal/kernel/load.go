@@ -31,8 +31,8 @@ func Load(dst []float32, src []byte, t Num, stride int) {
 		loadNumbers[int64](dst, src, stride)
 	case F16:
 		if stride == 1 {
-			k := loadF16SIMD(dst, src)
-			dst, src = dst[k:], src[2*k:]
+			done := loadF16SIMD(dst, src)
+			dst, src = dst[done:], src[2*done:]
 		}
 		loadFloat16(dst, src, stride)
 	case BF16:
@@ -40,8 +40,8 @@ func Load(dst []float32, src []byte, t Num, stride int) {
 			dst[i] = Float32FromBFloat16(le.Uint16(src[i*stride*2:]))
 		}
 	case F32:
-		if s, ok := cast.Of[float32](src); ok {
-			load(dst, s, stride)
+		if numbers, ok := cast.Of[float32](src); ok {
+			load(dst, numbers, stride)
 			return
 		}
 		for i := range dst {
@@ -66,18 +66,18 @@ func LoadOdd(dst []float32, src []byte, stride int) {
 // roundOdd returns v if it is a float32, else of its two float32 neighbours the one with an odd
 // significand. Beyond the largest float32 that is the largest float32.
 func roundOdd(v float64) float32 {
-	f := float32(v)
-	w := float64(f)
-	bits := math.Float32bits(f)
-	if w == v || v != v || bits&1 == 1 {
-		return f
+	rounded := float32(v)
+	wide := float64(rounded)
+	bits := math.Float32bits(rounded)
+	if wide == v || v != v || bits&1 == 1 {
+		return rounded
 	}
-	// f is even and not v, so that the neighbour on v's side is odd. Adding 1 to the bits steps away
+	// rounded is even and not v, so that the neighbour on v's side is odd. Adding 1 to the bits steps away
 	// from zero.
 	switch {
-	case bits&0x7fffffff == 0: // f is a zero, v is not
+	case bits&0x7fffffff == 0: // rounded is a zero, v is not
 		return math.Float32frombits(uint32(math.Float64bits(v)>>32)&0x80000000 | 1)
-	case math.Abs(v) > math.Abs(w):
+	case math.Abs(v) > math.Abs(wide):
 		return math.Float32frombits(bits + 1)
 	}
 	return math.Float32frombits(bits - 1)
@@ -86,8 +86,8 @@ func roundOdd(v float64) float32 {
 func load[T real](dst []float32, src []T, stride int) {
 	if stride == 1 {
 		src = src[:len(dst)]
-		for i, v := range src {
-			dst[i] = float32(v)
+		for i, value := range src {
+			dst[i] = float32(value)
 		}
 		return
 	}
@@ -97,8 +97,8 @@ func load[T real](dst []float32, src []T, stride int) {
 }
 
 func loadNumbers[T int8 | uint16 | int16 | uint32 | int32 | uint64 | int64](dst []float32, src []byte, stride int) {
-	if s, ok := cast.Of[T](src); ok {
-		load(dst, s, stride)
+	if numbers, ok := cast.Of[T](src); ok {
+		load(dst, numbers, stride)
 		return
 	}
 	for size, i := binary.Size(T(0)), 0; i < len(dst); i++ {

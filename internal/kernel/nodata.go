@@ -53,12 +53,13 @@ func matchFloat(t Num, v float64) Match {
 	if v != v {
 		return Match{NaN: true, Abs: sign - 1, Inf: FloatBits(t, math.Inf(1))}
 	}
-	m := Match{A: FloatBits(t, v)}
-	m.B = m.A
-	if m.A&^sign == 0 { // both zeros match, since they are equal as numbers
-		m.A, m.B = 0, sign
+	match := Match{A: FloatBits(t, v)}
+	match.B = match.A
+	// Both zeros match, since they are equal as numbers.
+	if match.A&^sign == 0 {
+		match.A, match.B = 0, sign
 	}
-	return m
+	return match
 }
 
 // FloatBits returns v rounded to the nearest even number of a float type, as its bits. Through
@@ -87,7 +88,7 @@ func IntBits(t Num, v float64) (bits uint64, ok bool) {
 		}
 		return uint64(v), true
 	}
-	if half := math.Ldexp(1, width-1); v < -half || v >= half {
+	if limit := math.Ldexp(1, width-1); v < -limit || v >= limit {
 		return 0, false
 	}
 	return uint64(int64(v)) & (1<<width - 1), true
@@ -97,14 +98,14 @@ func IntBits(t Num, v float64) (bits uint64, ok bool) {
 // are nodata. size is the size of a number in bytes. src must hold len(valid) numbers.
 func Valid(valid, src []byte, size, stride int, m *Match) (bad int) {
 	if stride == 1 {
-		var k int
-		k, bad = validSIMD(valid, src, size, m)
-		valid, src = valid[k:], src[k*size:]
+		var done int
+		done, bad = validSIMD(valid, src, size, m)
+		valid, src = valid[done:], src[done*size:]
 		if len(valid) == 0 {
 			return bad
 		}
 		// Most chips have no nodata at all, so that a quick look pays where no SIMD loop did the work.
-		if k == 0 && noneEqual(src, size, len(valid), m) {
+		if done == 0 && noneEqual(src, size, len(valid), m) {
 			Repeat(valid, 1, one, len(valid))
 			return 0
 		}
@@ -121,8 +122,8 @@ func Valid(valid, src []byte, size, stride int, m *Match) (bad int) {
 }
 
 func validNumbers[T unsigned](valid, src []byte, size, stride int, m *Match) int {
-	if s, ok := cast.Of[T](src); ok {
-		return validOf(valid, s, stride, m)
+	if numbers, ok := cast.Of[T](src); ok {
+		return validOf(valid, numbers, stride, m)
 	}
 	return validBytes(valid, src, size, stride, m)
 }
@@ -133,24 +134,24 @@ func validOf[T unsigned](valid []byte, src []T, stride int, m *Match) (bad int) 
 	if m.NaN {
 		abs, inf := T(m.Abs), T(m.Inf)
 		for i := range valid {
-			v := byte(1)
+			value := byte(1)
 			if src[i*stride]&abs > inf {
-				v = 0
+				value = 0
 			}
-			valid[i] = v
-			bad += 1 - int(v)
+			valid[i] = value
+			bad += 1 - int(value)
 		}
 		return bad
 	}
-	a, b := T(m.A), T(m.B)
+	first, second := T(m.A), T(m.B)
 	for i := range valid {
-		x := src[i*stride]
-		v := byte(1)
-		if x == a || x == b {
-			v = 0
+		number := src[i*stride]
+		value := byte(1)
+		if number == first || number == second {
+			value = 0
 		}
-		valid[i] = v
-		bad += 1 - int(v)
+		valid[i] = value
+		bad += 1 - int(value)
 	}
 	return bad
 }

@@ -38,8 +38,8 @@ func UndoHorizontal(row []byte, size, stride int) {
 }
 
 func undoNumbers[T unsigned](row []byte, size, stride int) {
-	if s, ok := cast.Of[T](row); ok {
-		prefixSum(s, stride)
+	if numbers, ok := cast.Of[T](row); ok {
+		prefixSum(numbers, stride)
 		return
 	}
 	undoHorizontalBytes(row, size, stride)
@@ -51,7 +51,8 @@ func prefixSum[T unsigned](s []T, stride int) {
 		return
 	}
 	for first := range s[:min(stride, len(s))] {
-		var sum T // in a register, so that no sum waits for the memory of the one before
+		// The sum stays in a register, so that it does not wait for the memory of the one before.
+		var sum T
 		for i := first; i < len(s); i += stride {
 			sum += s[i]
 			s[i] = sum
@@ -63,9 +64,9 @@ func prefixSum[T unsigned](s []T, stride int) {
 func undoHorizontalBytes(row []byte, size, stride int) {
 	for i := stride * size; i+size <= len(row); i += size {
 		carry := 0
-		for k := range size {
-			sum := int(row[i+k]) + int(row[i+k-stride*size]) + carry
-			row[i+k], carry = byte(sum), sum>>8
+		for byteIndex := range size {
+			sum := int(row[i+byteIndex]) + int(row[i+byteIndex-stride*size]) + carry
+			row[i+byteIndex], carry = byte(sum), sum>>8
 		}
 	}
 }
@@ -76,10 +77,10 @@ func undoHorizontalBytes(row []byte, size, stride int) {
 func UndoFloatPredictor(row, tmp []byte, size, stride int) {
 	UndoHorizontal(row, 1, stride)
 	copy(tmp, row)
-	n := len(row) / size
+	count := len(row) / size
 	var least [planes.MaxFast][]byte // from the least significant bytes on
-	for k := range size {
-		least[size-1-k] = tmp[k*n : (k+1)*n]
+	for plane := range size {
+		least[size-1-plane] = tmp[plane*count : (plane+1)*count]
 	}
 	planes.JoinAll(row, least[:size])
 }

@@ -23,107 +23,107 @@ func inBlocks(n, block int, has bool) int {
 
 // affineSIMD is for U8, U16 and I16.
 func affineSIMD(dst []float32, src []byte, t Num, a, c float32) int {
-	n := inBlocks(len(dst), 16, hasAVX2)
-	if n == 0 {
+	count := inBlocks(len(dst), 16, hasAVX2)
+	if count == 0 {
 		return 0
 	}
-	_ = src[t.Size()*n-1]
+	_ = src[t.Size()*count-1]
 	switch t {
 	case U8:
-		affineU8AVX2(&dst[0], &src[0], n, a, c)
+		affineU8AVX2(&dst[0], &src[0], count, a, c)
 	case U16:
-		affineU16AVX2(&dst[0], &src[0], n, a, c)
+		affineU16AVX2(&dst[0], &src[0], count, a, c)
 	case I16:
-		affineI16AVX2(&dst[0], &src[0], n, a, c)
+		affineI16AVX2(&dst[0], &src[0], count, a, c)
 	default:
 		return 0
 	}
-	return n
+	return count
 }
 
 // streamSIMD is affineSIMD past the caches, for a dst that begins a line of 64 bytes.
 func streamSIMD(dst []float32, src []byte, t Num, a, c float32) int {
-	n := inBlocks(len(dst), 16, hasAVX2)
-	if n == 0 {
+	count := inBlocks(len(dst), 16, hasAVX2)
+	if count == 0 {
 		return 0
 	}
-	_ = src[t.Size()*n-1]
+	_ = src[t.Size()*count-1]
 	switch t {
 	case U8:
-		streamU8AVX2(&dst[0], &src[0], n, a, c)
+		streamU8AVX2(&dst[0], &src[0], count, a, c)
 	case U16:
-		streamU16AVX2(&dst[0], &src[0], n, a, c)
+		streamU16AVX2(&dst[0], &src[0], count, a, c)
 	case I16:
-		streamI16AVX2(&dst[0], &src[0], n, a, c)
+		streamI16AVX2(&dst[0], &src[0], count, a, c)
 	default:
 		return 0
 	}
-	return n
+	return count
 }
 
 func affineF32SIMD(f []float32, a, c float32) int {
-	n := inBlocks(len(f), 16, hasAVX2)
-	if n > 0 {
-		affineF32AVX2(&f[0], n, a, c)
+	count := inBlocks(len(f), 16, hasAVX2)
+	if count > 0 {
+		affineF32AVX2(&f[0], count, a, c)
 	}
-	return n
+	return count
 }
 
 func clipSIMD(f []float32, lo, hi float32) int {
-	n := inBlocks(len(f), 16, hasAVX2)
-	if n > 0 {
-		clipAVX2(&f[0], n, lo, hi)
+	count := inBlocks(len(f), 16, hasAVX2)
+	if count > 0 {
+		clipAVX2(&f[0], count, lo, hi)
 	}
-	return n
+	return count
 }
 
 func loadF16SIMD(dst []float32, src []byte) int {
-	n := inBlocks(len(dst), 16, hasHalfs)
-	if n > 0 {
-		_ = src[2*n-1]
-		loadF16AVX(&dst[0], &src[0], n)
+	count := inBlocks(len(dst), 16, hasHalfs)
+	if count > 0 {
+		_ = src[2*count-1]
+		loadF16AVX(&dst[0], &src[0], count)
 	}
-	return n
+	return count
 }
 
 // storeSIMD is for F16, BF16 and U8.
 func storeSIMD(dst []byte, src []float32, t Num) int {
-	n := inBlocks(len(src), 32, hasHalfs)
-	if n == 0 {
+	count := inBlocks(len(src), 32, hasHalfs)
+	if count == 0 {
 		return 0
 	}
-	_ = dst[t.Size()*n-1]
+	_ = dst[t.Size()*count-1]
 	switch t {
 	case F16:
-		storeF16AVX(&dst[0], &src[0], n)
+		storeF16AVX(&dst[0], &src[0], count)
 	case BF16:
-		storeBF16AVX2(&dst[0], &src[0], n)
+		storeBF16AVX2(&dst[0], &src[0], count)
 	case U8:
-		storeU8AVX2(&dst[0], &src[0], n)
+		storeU8AVX2(&dst[0], &src[0], count)
 	default:
 		return 0
 	}
-	return n
+	return count
 }
 
 // validSIMD is the first part of Valid with stride 1; bad counts the nodata in it.
 func validSIMD(valid, src []byte, size int, m *Match) (done, bad int) {
-	n := inBlocks(len(valid), 32, hasAVX2)
-	if n == 0 {
+	count := inBlocks(len(valid), 32, hasAVX2)
+	if count == 0 {
 		return 0, 0
 	}
-	_ = src[n*size-1]
+	_ = src[count*size-1]
 	switch {
 	case size == 4 && m.NaN && m.Inf == 0x7f800000 && m.Abs == 0x7fffffff:
-		return n, validNaN32AVX2(&valid[0], &src[0], n)
+		return count, validNaN32AVX2(&valid[0], &src[0], count)
 	case m.NaN:
 		return 0, 0
 	case size == 1 && m.A == m.B:
-		return n, validU8AVX2(&valid[0], &src[0], n, uint8(m.A))
+		return count, validU8AVX2(&valid[0], &src[0], count, uint8(m.A))
 	case size == 2 && m.A == m.B:
-		return n, validU16AVX2(&valid[0], &src[0], n, uint16(m.A))
+		return count, validU16AVX2(&valid[0], &src[0], count, uint16(m.A))
 	case size == 4:
-		return n, validU32AVX2(&valid[0], &src[0], n, uint32(m.A), uint32(m.B))
+		return count, validU32AVX2(&valid[0], &src[0], count, uint32(m.A), uint32(m.B))
 	}
 	return 0, 0
 }

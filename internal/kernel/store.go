@@ -12,17 +12,17 @@ import (
 // becomes 0. dst must have room for them all; bytes between them are not touched.
 func Store(dst []byte, src []float32, t Num, stride int) {
 	if stride == 1 {
-		k := storeSIMD(dst, src, t)
-		dst, src = dst[k*t.Size():], src[k:]
+		done := storeSIMD(dst, src, t)
+		dst, src = dst[done*t.Size():], src[done:]
 	}
 	switch t {
 	case F32:
-		if d, ok := cast.Of[float32](dst); ok {
-			StoreFloat32(d, src, stride)
+		if numbers, ok := cast.Of[float32](dst); ok {
+			StoreFloat32(numbers, src, stride)
 			return
 		}
-		for i, v := range src {
-			le.PutUint32(dst[i*stride*4:], math.Float32bits(v))
+		for i, value := range src {
+			le.PutUint32(dst[i*stride*4:], math.Float32bits(value))
 		}
 	case F16:
 		storeFloat16(dst, src, stride)
@@ -34,20 +34,20 @@ func Store(dst []byte, src []float32, t Num, stride int) {
 }
 
 func storeFloat16(dst []byte, src []float32, stride int) {
-	for i, v := range src {
-		le.PutUint16(dst[i*stride*2:], Float16FromFloat32(v))
+	for i, value := range src {
+		le.PutUint16(dst[i*stride*2:], Float16FromFloat32(value))
 	}
 }
 
 func storeBFloat16(dst []byte, src []float32, stride int) {
-	for i, v := range src {
-		le.PutUint16(dst[i*stride*2:], BFloat16FromFloat32(v))
+	for i, value := range src {
+		le.PutUint16(dst[i*stride*2:], BFloat16FromFloat32(value))
 	}
 }
 
 func storeUint8(dst []byte, src []float32, stride int) {
-	for i, v := range src {
-		dst[i*stride] = Uint8FromFloat32(v)
+	for i, value := range src {
+		dst[i*stride] = Uint8FromFloat32(value)
 	}
 }
 
@@ -57,24 +57,24 @@ func StoreFloat32(dst, src []float32, stride int) {
 		copy(dst, src)
 		return
 	}
-	for i, v := range src {
-		dst[i*stride] = v
+	for i, value := range src {
+		dst[i*stride] = value
 	}
 }
 
-// FitUint8 reports whether no number of f saturates or is NaN as a uint8.
-func FitUint8(f []float32) bool {
+// FitUint8 reports whether none of the numbers saturates or is NaN as a uint8.
+func FitUint8(numbers []float32) bool {
 	// The bits of numbers from 0 up are in the order of the numbers. The bits of -0 and below, and of NaN, are greater.
 	least := math.Float32bits(255.5) // rounds to 256
 	var largest uint32
-	for _, v := range f {
-		largest = max(largest, math.Float32bits(v))
+	for _, value := range numbers {
+		largest = max(largest, math.Float32bits(value))
 	}
 	if largest < least {
 		return true
 	}
-	for _, v := range f {
-		if !(v >= -0.5 && v < 255.5) { // -0.5 rounds to 0
+	for _, value := range numbers {
+		if !(value >= -0.5 && value < 255.5) { // -0.5 rounds to 0
 			return false
 		}
 	}
@@ -113,9 +113,9 @@ func Widen(dst []byte, dstStride int, src []byte, t Num, srcStride, n int) {
 }
 
 func widen[T uint8 | int8 | uint16 | int16 | uint32 | int32](dst []byte, dstStride int, src []byte, srcStride, n int) {
-	if s, ok := cast.Of[T](src); ok {
+	if numbers, ok := cast.Of[T](src); ok {
 		for i := range n {
-			le.PutUint64(dst[i*dstStride*8:], uint64(s[i*srcStride]))
+			le.PutUint64(dst[i*dstStride*8:], uint64(numbers[i*srcStride]))
 		}
 		return
 	}
@@ -148,17 +148,17 @@ func Copy(dst []byte, dstStride int, src []byte, srcStride, n, size int) {
 		copyNumbers[uint64](dst, dstStride, src, srcStride, n, size)
 	case 16:
 		for i := range n {
-			d, s := dst[i*dstStride*16:], src[i*srcStride*16:]
-			le.PutUint64(d, le.Uint64(s))
-			le.PutUint64(d[8:], le.Uint64(s[8:]))
+			to, from := dst[i*dstStride*16:], src[i*srcStride*16:]
+			le.PutUint64(to, le.Uint64(from))
+			le.PutUint64(to[8:], le.Uint64(from[8:]))
 		}
 	}
 }
 
 func copyNumbers[T unsigned](dst []byte, dstStride int, src []byte, srcStride, n, size int) {
-	d, aligned := cast.Of[T](dst)
-	if s, ok := cast.Of[T](src); ok && aligned {
-		move(d, dstStride, s, srcStride, n)
+	to, aligned := cast.Of[T](dst)
+	if from, ok := cast.Of[T](src); ok && aligned {
+		move(to, dstStride, from, srcStride, n)
 		return
 	}
 	for i := range n {

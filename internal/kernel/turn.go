@@ -16,13 +16,13 @@ const (
 	TurnedBytes = TurnedRows * TurnedCols * 8
 )
 
-// Turn copies rows of cols elements of size bytes (1, 2, 4, 8 or 16): element (r, c) of dst, whose rows are
-// pitch elements apart, is element first + r*strideY + c*strideX of src. Strides may be negative.
+// Turn copies rows of cols elements of size bytes (1, 2, 4, 8 or 16): element (row, col) of dst, whose rows are
+// pitch elements apart, is element first + row*strideY + col*strideX of src. Strides may be negative.
 func Turn(dst, src []byte, first, strideY, strideX, rows, cols, pitch, size int) {
 	if strideX == -1 {
-		for r := range rows {
-			last := first + r*strideY
-			reverse(dst[r*pitch*size:(r*pitch+cols)*size], src[(last-cols+1)*size:(last+1)*size], size)
+		for row := range rows {
+			last := first + row*strideY
+			reverse(dst[row*pitch*size:(row*pitch+cols)*size], src[(last-cols+1)*size:(last+1)*size], size)
 		}
 		return
 	}
@@ -46,10 +46,10 @@ func Turn(dst, src []byte, first, strideY, strideX, rows, cols, pitch, size int)
 			}
 		}
 	}
-	for r := range rows {
-		start := (first + r*strideY) * size
-		for c := range cols {
-			copy(dst[(r*pitch+c)*size:(r*pitch+c+1)*size], src[start+c*strideX*size:])
+	for row := range rows {
+		start := (first + row*strideY) * size
+		for col := range cols {
+			copy(dst[(row*pitch+col)*size:(row*pitch+col+1)*size], src[start+col*strideX*size:])
 		}
 	}
 }
@@ -66,8 +66,8 @@ func reverse(dst, src []byte, size int) {
 	case 2:
 		for ; len(dst) >= 8; dst = dst[8:] {
 			pos -= 8
-			v := bits.RotateLeft64(le.Uint64(src[pos:]), 32)
-			le.PutUint64(dst, v>>16&0x0000ffff0000ffff|v&0x0000ffff0000ffff<<16)
+			word := bits.RotateLeft64(le.Uint64(src[pos:]), 32)
+			le.PutUint64(dst, word>>16&0x0000ffff0000ffff|word&0x0000ffff0000ffff<<16)
 		}
 	case 4:
 		for ; len(dst) >= 8; dst = dst[8:] {
@@ -89,21 +89,21 @@ func turn[T uint8 | uint16 | uint32 | uint64](dstBytes, srcBytes []byte, first, 
 	if !ok1 || !ok2 {
 		return false
 	}
-	d := (*[TurnedRows * TurnedCols]T)(dst)
+	block := (*[TurnedRows * TurnedCols]T)(dst)
 	if strideY < 0 {
 		first -= TurnedRows - 1
 	}
 	for i := range cols {
-		c := uint8(i)
-		s := (*[TurnedRows]T)(src[first+i*strideX:])
+		col := uint8(i)
+		line := (*[TurnedRows]T)(src[first+i*strideX:])
 		if strideY < 0 {
-			for k := range s {
-				d[(TurnedRows-1-k)*TurnedCols+int(c)] = s[k]
+			for k := range line {
+				block[(TurnedRows-1-k)*TurnedCols+int(col)] = line[k]
 			}
 			continue
 		}
-		for k := range s {
-			d[k*TurnedCols+int(c)] = s[k]
+		for k := range line {
+			block[k*TurnedCols+int(col)] = line[k]
 		}
 	}
 	return true

@@ -68,8 +68,8 @@ func (c *Cache[K, V]) Add(k K, v V, cost int64) {
 	cost += Overhead
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.at[k]; e != nil { // another worker added it since our Get, or its cost has changed
-		c.drop(e)
+	if elem := c.at[k]; elem != nil { // another worker added it since our Get, or its cost has changed
+		c.drop(elem)
 	}
 	if cost > c.max {
 		return
@@ -85,8 +85,8 @@ func (c *Cache[K, V]) Add(k K, v V, cost int64) {
 func (c *Cache[K, V]) Remove(k K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.at[k]; e != nil {
-		c.drop(e)
+	if elem := c.at[k]; elem != nil {
+		c.drop(elem)
 	}
 }
 
@@ -94,17 +94,17 @@ func (c *Cache[K, V]) Remove(k K) {
 func (c *Cache[K, V]) Forget(match func(K) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for k, e := range c.at {
-		if match(k) {
-			c.drop(e)
+	for key, elem := range c.at {
+		if match(key) {
+			c.drop(elem)
 		}
 	}
 }
 
 func (c *Cache[K, V]) drop(e *list.Element) {
-	x := c.order.Remove(e).(*entry[K, V])
-	delete(c.at, x.key)
-	c.used -= x.cost
+	dropped := c.order.Remove(e).(*entry[K, V])
+	delete(c.at, dropped.key)
+	c.used -= dropped.cost
 }
 
 // Overhead is about how many bytes an entry takes beside its value: the list element (48), the entry,

@@ -80,13 +80,13 @@ const frameMagic = 0xD7B1A5C0
 // Of returns the format of a file by its first bytes. Formats that are not read have no class.
 func Of(head []byte) *Format {
 	text := string(head[:min(len(head), Head)]) // head may be a whole file
-	for _, f := range formats {
-		if slices.ContainsFunc(f.starts, func(start string) bool { return strings.HasPrefix(text, start) }) {
-			return f
+	for _, format := range formats {
+		if slices.ContainsFunc(format.starts, func(start string) bool { return strings.HasPrefix(text, start) }) {
+			return format
 		}
-		if f.Class == Frame && len(head) >= 4 {
+		if format.Class == Frame && len(head) >= 4 {
 			if version := binary.LittleEndian.Uint32(head) - frameMagic; version > 0 && version <= 64 {
-				return f
+				return format
 			}
 		}
 	}
@@ -96,9 +96,9 @@ func Of(head []byte) *Format {
 // Named returns the format of a file by its extension. Formats that are not read have no class.
 func Named(name string) *Format {
 	ext := strings.ToLower(path.Ext(name))
-	for _, f := range formats {
-		if slices.Contains(f.ends, ext) {
-			return f
+	for _, format := range formats {
+		if slices.Contains(format.ends, ext) {
+			return format
 		}
 	}
 	return other
@@ -149,13 +149,13 @@ const (
 // OfBytes names the kind of a file by its first bytes, such as "a PNG image". It returns "" for unknown
 // files, for TIFF and rumi files, and for containers.
 func OfBytes(head []byte) string {
-	if f := Of(head); f.Class != Container && f.Noun != "" {
-		return f.Noun
+	if format := Of(head); format.Class != Container && format.Noun != "" {
+		return format.Noun
 	}
 	s := string(head[:min(len(head), Head)])
-	for _, m := range starts {
-		if strings.HasPrefix(s, m.prefix) {
-			return m.name
+	for _, start := range starts {
+		if strings.HasPrefix(s, start.prefix) {
+			return start.name
 		}
 	}
 	// Servers send such pages in place of files, also with the status of success.
@@ -190,8 +190,8 @@ var ends = map[string]string{
 // OfName names the kind of a file by its extension. It returns "" for unknown ones, and for rasters, Parquet, CSV and
 // containers, whose extensions say no more than that chaski reads the file.
 func OfName(name string) string {
-	if f := Named(name); f.Class != Parquet && f.Class != Container && f.Noun != "" {
-		return f.Noun
+	if format := Named(name); format.Class != Parquet && format.Class != Container && format.Noun != "" {
+		return format.Noun
 	}
 	return ends[strings.ToLower(path.Ext(name))]
 }

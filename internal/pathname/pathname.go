@@ -63,11 +63,11 @@ func Trim(path string) string {
 // HasParent reports whether a part of a path is "..".
 func HasParent(path string) bool {
 	for i := 0; ; {
-		k := strings.Index(path[i:], "..")
-		if k < 0 {
+		next := strings.Index(path[i:], "..")
+		if next < 0 {
 			return false
 		}
-		i += k
+		i += next
 		if (i == 0 || os.IsPathSeparator(path[i-1])) && (i+2 == len(path) || os.IsPathSeparator(path[i+2])) {
 			return true
 		}
@@ -84,9 +84,9 @@ func Names(path string) []string {
 func clean(path string) string {
 	root := filepath.IsAbs(path)
 	var parts []string
-	for _, p := range Names(path) {
-		if p != "." && !(p == ".." && root && len(parts) == 0) {
-			parts = append(parts, p)
+	for _, part := range Names(path) {
+		if part != "." && !(part == ".." && root && len(parts) == 0) {
+			parts = append(parts, part)
 		}
 	}
 	path = strings.Join(parts, string(filepath.Separator))

@@ -11,20 +11,20 @@ const MaxFast = 8
 // Join writes byte k of value i, dst[i*size+k], from src[k*n+i], n = len(src)/size, and copies the bytes behind the
 // last whole value. dst and src have one length, and do not overlap.
 func Join(dst, src []byte, size int) {
-	n := len(src) / size
+	count := len(src) / size
 	dst = dst[:len(src)]
-	copy(dst[n*size:], src[n*size:])
+	copy(dst[count*size:], src[count*size:])
 	if size > MaxFast {
-		for k := range size {
-			joinOne(dst, src[k*n:(k+1)*n], k, size)
+		for plane := range size {
+			joinOne(dst, src[plane*count:(plane+1)*count], plane, size)
 		}
 		return
 	}
 	var planes [MaxFast][]byte
-	for k := range size {
-		planes[k] = src[k*n : (k+1)*n]
+	for plane := range size {
+		planes[plane] = src[plane*count : (plane+1)*count]
 	}
-	JoinAll(dst[:n*size], planes[:size])
+	JoinAll(dst[:count*size], planes[:size])
 }
 
 // JoinAll writes byte i of plane k to dst[i*len(planes)+k]. The planes have one length; dst has the bytes of all, and
@@ -46,17 +46,17 @@ func JoinAll(dst []byte, planes [][]byte) {
 	}
 }
 
-func joinOne(dst, plane []byte, k, size int) {
-	for i, v := range plane {
-		dst[i*size+k] = v
+func joinOne(dst, plane []byte, index, size int) {
+	for i, value := range plane {
+		dst[i*size+index] = value
 	}
 }
 
 // spread puts a zero byte after each of the four bytes of x.
 func spread(x uint32) uint64 {
-	v := uint64(x)
-	v = (v | v<<16) & 0x0000ffff0000ffff
-	return (v | v<<8) & 0x00ff00ff00ff00ff
+	spaced := uint64(x)
+	spaced = (spaced | spaced<<16) & 0x0000ffff0000ffff
+	return (spaced | spaced<<8) & 0x00ff00ff00ff00ff
 }
 
 // join2Go joins two planes.
@@ -64,9 +64,9 @@ func join2Go(dst, a, b []byte) {
 	b = b[:len(a)]
 	// All lengths are compared, because the compiler then leaves out the bounds checks below.
 	for len(a) >= 8 && len(b) >= 8 && len(dst) >= 16 {
-		x, y := binary.LittleEndian.Uint64(a), binary.LittleEndian.Uint64(b)
-		binary.LittleEndian.PutUint64(dst, spread(uint32(x))|spread(uint32(y))<<8)
-		binary.LittleEndian.PutUint64(dst[8:16], spread(uint32(x>>32))|spread(uint32(y>>32))<<8)
+		first, second := binary.LittleEndian.Uint64(a), binary.LittleEndian.Uint64(b)
+		binary.LittleEndian.PutUint64(dst, spread(uint32(first))|spread(uint32(second))<<8)
+		binary.LittleEndian.PutUint64(dst[8:16], spread(uint32(first>>32))|spread(uint32(second>>32))<<8)
 		a, b, dst = a[8:], b[8:], dst[16:]
 	}
 	for i := range a {
@@ -75,48 +75,50 @@ func join2Go(dst, a, b []byte) {
 }
 
 // join4Go joins four planes from byte first on.
-func join4Go(dst []byte, p *[4][]byte, first int) {
-	n := len(p[0])
-	a, b, c, d, dst := p[0], p[1][:n], p[2][:n], p[3][:n], dst[:4*n]
-	for i := first; i < n; i++ {
-		binary.LittleEndian.PutUint32(dst[4*i:4*i+4], uint32(a[i])|uint32(b[i])<<8|uint32(c[i])<<16|uint32(d[i])<<24)
+func join4Go(dst []byte, planes *[4][]byte, first int) {
+	count := len(planes[0])
+	plane0, plane1, plane2, plane3 := planes[0], planes[1][:count], planes[2][:count], planes[3][:count]
+	dst = dst[:4*count]
+	for i := first; i < count; i++ {
+		word := uint32(plane0[i]) | uint32(plane1[i])<<8 | uint32(plane2[i])<<16 | uint32(plane3[i])<<24
+		binary.LittleEndian.PutUint32(dst[4*i:4*i+4], word)
 	}
 }
 
 // join8Go joins eight planes from byte first on.
-func join8Go(dst []byte, p *[8][]byte, first int) {
-	n := len(p[0])
-	a, b, c, d := p[0], p[1][:n], p[2][:n], p[3][:n]
-	e, f, g, h := p[4][:n], p[5][:n], p[6][:n], p[7][:n]
-	for i := first; i < n; i++ {
-		lo := uint32(a[i]) | uint32(b[i])<<8 | uint32(c[i])<<16 | uint32(d[i])<<24
-		hi := uint32(e[i]) | uint32(f[i])<<8 | uint32(g[i])<<16 | uint32(h[i])<<24
-		binary.LittleEndian.PutUint64(dst[8*i:8*i+8], uint64(lo)|uint64(hi)<<32)
+func join8Go(dst []byte, planes *[8][]byte, first int) {
+	count := len(planes[0])
+	plane0, plane1, plane2, plane3 := planes[0], planes[1][:count], planes[2][:count], planes[3][:count]
+	plane4, plane5, plane6, plane7 := planes[4][:count], planes[5][:count], planes[6][:count], planes[7][:count]
+	for i := first; i < count; i++ {
+		low := uint32(plane0[i]) | uint32(plane1[i])<<8 | uint32(plane2[i])<<16 | uint32(plane3[i])<<24
+		high := uint32(plane4[i]) | uint32(plane5[i])<<8 | uint32(plane6[i])<<16 | uint32(plane7[i])<<24
+		binary.LittleEndian.PutUint64(dst[8*i:8*i+8], uint64(low)|uint64(high)<<32)
 	}
 }
 
 // Split is the inverse of Join.
 func Split(dst, src []byte, size int) {
-	n := len(src) / size
-	copy(dst[n*size:], src[n*size:])
+	count := len(src) / size
+	copy(dst[count*size:], src[count*size:])
 	switch size {
 	case 2:
-		a, b := dst[:n], dst[n:2*n]
-		for i := range a {
-			v := binary.LittleEndian.Uint16(src[2*i : 2*i+2])
-			a[i], b[i] = byte(v), byte(v>>8)
+		plane0, plane1 := dst[:count], dst[count:2*count]
+		for i := range plane0 {
+			value := binary.LittleEndian.Uint16(src[2*i : 2*i+2])
+			plane0[i], plane1[i] = byte(value), byte(value>>8)
 		}
 	case 4:
-		a, b, c, d := dst[:n], dst[n:2*n], dst[2*n:3*n], dst[3*n:4*n]
-		for i := range a {
-			v := binary.LittleEndian.Uint32(src[4*i : 4*i+4])
-			a[i], b[i], c[i], d[i] = byte(v), byte(v>>8), byte(v>>16), byte(v>>24)
+		plane0, plane1, plane2, plane3 := dst[:count], dst[count:2*count], dst[2*count:3*count], dst[3*count:4*count]
+		for i := range plane0 {
+			value := binary.LittleEndian.Uint32(src[4*i : 4*i+4])
+			plane0[i], plane1[i], plane2[i], plane3[i] = byte(value), byte(value>>8), byte(value>>16), byte(value>>24)
 		}
 	default:
-		for k := range size {
-			plane := dst[k*n : (k+1)*n]
+		for index := range size {
+			plane := dst[index*count : (index+1)*count]
 			for i := range plane {
-				plane[i] = src[i*size+k]
+				plane[i] = src[i*size+index]
 			}
 		}
 	}

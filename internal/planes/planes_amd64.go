@@ -15,31 +15,32 @@ func join8x16(dst *byte, planes *[8]*byte, n int)
 
 func join2(dst, a, b []byte) {
 	b, dst = b[:len(a)], dst[:2*len(a)]
-	n := len(a) / 16
-	if n > 0 {
-		join2x16(&dst[0], &a[0], &b[0], n)
+	blocks := len(a) / 16
+	if blocks > 0 {
+		join2x16(&dst[0], &a[0], &b[0], blocks)
 	}
-	join2Go(dst[32*n:], a[16*n:], b[16*n:])
+	join2Go(dst[32*blocks:], a[16*blocks:], b[16*blocks:])
 }
 
-func join4(dst []byte, p *[4][]byte) {
-	size := len(p[0])
-	n := size / 16
-	if n > 0 {
-		join4x16(&dst[:4*size][0], &p[0][0], &p[1][:size][0], &p[2][:size][0], &p[3][:size][0], n)
+func join4(dst []byte, planes *[4][]byte) {
+	size := len(planes[0])
+	blocks := size / 16
+	if blocks > 0 {
+		plane1, plane2, plane3 := planes[1][:size], planes[2][:size], planes[3][:size]
+		join4x16(&dst[:4*size][0], &planes[0][0], &plane1[0], &plane2[0], &plane3[0], blocks)
 	}
-	join4Go(dst, p, 16*n)
+	join4Go(dst, planes, 16*blocks)
 }
 
-func join8(dst []byte, p *[8][]byte) {
-	size := len(p[0])
-	n := size / 16
-	if n > 0 {
+func join8(dst []byte, planes *[8][]byte) {
+	size := len(planes[0])
+	blocks := size / 16
+	if blocks > 0 {
 		var first [8]*byte
-		for k, plane := range p {
-			first[k] = &plane[:size][0]
+		for index, plane := range planes {
+			first[index] = &plane[:size][0]
 		}
-		join8x16(&dst[:8*size][0], &first, n)
+		join8x16(&dst[:8*size][0], &first, blocks)
 	}
-	join8Go(dst, p, 16*n)
+	join8Go(dst, planes, 16*blocks)
 }

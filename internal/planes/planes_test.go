@@ -12,7 +12,7 @@ import (
 // lengths around the blocks of the loops, and writes nothing outside.
 func TestJoinAgainstByteByByte(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
-	for _, size := range []int{1, 2, 3, 4, 5, 8} {
+	for _, size := range []int{1, 2, 3, 4, 5, 8, 9, 40} {
 		for n := range 100 {
 			src, want := make([]byte, n*size), make([]byte, n*size)
 			for i := range src {
@@ -61,10 +61,10 @@ func BenchmarkJoin2(b *testing.B) {
 // TestNothingOutsideIsTouched: no loop reads or writes outside of its arguments.
 func TestNothingOutsideIsTouched(t *testing.T) {
 	guard.Faults(t)
-	from, to := guard.New(t, 301*8), guard.New(t, 301*8)
+	from, to := guard.New(t, 301*40), guard.New(t, 301*40)
 	for _, back := range []bool{false, true} {
 		for n := range 301 {
-			for _, size := range []int{1, 2, 3, 4, 5, 8} {
+			for _, size := range []int{1, 2, 3, 4, 5, 8, 9, 40} {
 				Join(to.At(back, n*size), from.At(back, n*size), size)
 				Split(to.At(back, n*size), from.At(back, n*size), size)
 			}

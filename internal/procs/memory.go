@@ -92,14 +92,14 @@ const heapSlack = 16
 // heapMemory returns the bytes of the system that the heap has, as GOMEMLIMIT counts them, and how many of them it
 // might give back: free ones, and those allocated since the last collection.
 func heapMemory() (taken, spare int64) {
-	s := []metrics.Sample{
+	samples := []metrics.Sample{
 		{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
 		{Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/objects:bytes"},
 		{Name: "/gc/heap/live:bytes"},
 	}
-	metrics.Read(s)
-	n := func(i int) int64 { return int64(s[i].Value.Uint64()) }
-	return n(0) - n(1), n(2) + max(n(3)-n(4), 0)
+	metrics.Read(samples)
+	bytesOf := func(i int) int64 { return int64(samples[i].Value.Uint64()) }
+	return bytesOf(0) - bytesOf(1), bytesOf(2) + max(bytesOf(3)-bytesOf(4), 0)
 }
 
 // limitHeap sets GOMEMLIMIT. It needs the lock.
@@ -115,27 +115,28 @@ type readFiler interface {
 // machineMemory is Memory without GOMEMLIMIT, read from the files of a system.
 func machineMemory(root readFiler) int64 {
 	size := int64(unknownMemory)
-	if b, err := root.ReadFile("proc/meminfo"); err == nil {
-		if kib := number(field(b, "MemTotal:")); kib > 0 && kib <= math.MaxInt64>>10 {
+	if content, err := root.ReadFile("proc/meminfo"); err == nil {
+		if kib := number(field(content, "MemTotal:")); kib > 0 && kib <= math.MaxInt64>>10 {
 			size = kib << 10
 		}
 	}
 	limit := func(name string) {
-		if b, err := root.ReadFile(name); err == nil {
-			if n := number(strings.TrimSpace(string(b))); n > 0 { // "max" is no limit
-				size = min(size, n)
+		if content, err := root.ReadFile(name); err == nil {
+			// A limit of "max" is no number, and must not count.
+			if bound := number(strings.TrimSpace(string(content))); bound > 0 {
+				size = min(size, bound)
 			}
 		}
 	}
 	limit("sys/fs/cgroup/memory/memory.limit_in_bytes") // version 1, as a container sees it
 	limit("sys/fs/cgroup/memory.max")                   // version 2
-	if b, err := root.ReadFile("proc/self/cgroup"); err == nil {
-		if _, group, ok := bytes.Cut(bytes.TrimSpace(b), []byte("0::/")); ok {
+	if content, err := root.ReadFile("proc/self/cgroup"); err == nil {
+		if _, group, ok := bytes.Cut(bytes.TrimSpace(content), []byte("0::/")); ok {
 			group, _, _ := strings.Cut(string(group), "\n")
 			// Every group on the way up has a limit of its own, and the smallest one counts, because the
 			// kernel ends the process at any of them.
-			for g := path.Clean(group); g != "." && g != "/"; g = path.Dir(g) {
-				limit(path.Join("sys/fs/cgroup", g, "memory.max"))
+			for parent := path.Clean(group); parent != "." && parent != "/"; parent = path.Dir(parent) {
+				limit(path.Join("sys/fs/cgroup", parent, "memory.max"))
 			}
 		}
 	}
@@ -145,8 +146,8 @@ func machineMemory(root readFiler) int64 {
 // field returns the word after a name, in lines of the form "name  word ...".
 func field(b []byte, name string) string {
 	for line := range bytes.Lines(b) {
-		if f := strings.Fields(string(line)); len(f) > 1 && f[0] == name {
-			return f[1]
+		if words := strings.Fields(string(line)); len(words) > 1 && words[0] == name {
+			return words[1]
 		}
 	}
 	return ""

@@ -73,18 +73,18 @@ func add32(dst, src, above *byte, n int, v uint64) uint64
 // it reports false. Rows of tiles are short, so that it does without the checks of Sum: 10 ns instead of 14.5 for 128
 // numbers of 2 bytes.
 func Row(row []byte, size int) bool {
-	n := len(row) / 32
-	if !hasAVX2 || n == 0 || len(row)%32 != 0 {
+	blocks := len(row) / 32
+	if !hasAVX2 || blocks == 0 || len(row)%32 != 0 {
 		return false
 	}
-	p := &row[0]
+	first := &row[0]
 	switch size {
 	case 1:
-		sum8(p, p, p, n, 0)
+		sum8(first, first, first, blocks, 0)
 	case 2:
-		sum16(p, p, p, n, 0)
+		sum16(first, first, first, blocks, 0)
 	case 4:
-		sum32(p, p, p, n, 0)
+		sum32(first, first, first, blocks, 0)
 	default:
 		return false
 	}
@@ -94,20 +94,20 @@ func Row(row []byte, size int) bool {
 // fast does the front of the work and returns how many numbers that were and the last sum.
 func fast[T Unsigned](dst, src, above []T, v T, what int) (int, T) {
 	size := bits.Len64(uint64(^T(0))) / 8
-	per := 32 / size
-	n := min(len(src), len(dst)) / per
+	perBlock := 32 / size
+	n := min(len(src), len(dst)) / perBlock
 	if above != nil {
-		n = min(n, len(above)/per)
+		n = min(n, len(above)/perBlock)
 	}
-	db, _ := cast.Bytes(dst)
-	sb, _ := cast.Bytes(src)
-	ab, _ := cast.Bytes(above)
-	if n == 0 || size == 8 || !hasAVX2 || min(len(db), len(sb)) == 0 {
+	dstBytes, _ := cast.Bytes(dst)
+	srcBytes, _ := cast.Bytes(src)
+	aboveBytes, _ := cast.Bytes(above)
+	if n == 0 || size == 8 || !hasAVX2 || min(len(dstBytes), len(srcBytes)) == 0 {
 		return 0, v
 	}
-	d, s, a := &db[0], &sb[0], &sb[0]
+	d, s, a := &dstBytes[0], &srcBytes[0], &srcBytes[0]
 	if above != nil {
-		a = &ab[0]
+		a = &aboveBytes[0]
 	}
 	var last uint64
 	switch size<<3 | what {
@@ -148,5 +148,5 @@ func fast[T Unsigned](dst, src, above []T, v T, what int) (int, T) {
 	case 4<<3 | adding:
 		last = add32(d, s, a, n, uint64(v))
 	}
-	return n * per, T(last)
+	return n * perBlock, T(last)
 }

@@ -11,40 +11,40 @@ type Unsigned interface {
 // Sum writes v plus the running sum of src to dst and returns the last sum, or v for an empty src. Both
 // have one length; they may be the same memory.
 func Sum[T Unsigned](dst, src []T, v T) T {
-	n, v := fast(dst, src, nil, v, plain)
-	return sum(dst[n:], src[n:], v)
+	done, v := fast(dst, src, nil, v, plain)
+	return sum(dst[done:], src[done:], v)
 }
 
 // SumAbove writes the running sum of src plus above to dst. All have one length; dst and src may be
 // the same memory.
 func SumAbove[T Unsigned](dst, src, above []T) {
-	n, v := fast(dst, src, above, 0, withAbove)
-	sumAbove(dst[n:], src[n:], above[n:], v)
+	done, last := fast(dst, src, above, 0, withAbove)
+	sumAbove(dst[done:], src[done:], above[done:], last)
 }
 
-// SumZigzag is Sum, from v of 0, for numbers that are zigzag-mapped (0, -1, 1, -2, ... stored as 0,
+// SumZigzag is Sum, from a sum of 0, for numbers that are zigzag-mapped (0, -1, 1, -2, ... stored as 0,
 // 1, 2, 3, ...).
 func SumZigzag[T Unsigned](dst, src []T) {
-	n, v := fast(dst, src, nil, 0, zigzag)
-	for i := n; i < len(src); i++ {
-		v += unzigzag(src[i])
-		dst[i] = v
+	done, sum := fast(dst, src, nil, 0, zigzag)
+	for i := done; i < len(src); i++ {
+		sum += unzigzag(src[i])
+		dst[i] = sum
 	}
 }
 
 // SumZigzagAbove is SumAbove for numbers that are zigzag-mapped.
 func SumZigzagAbove[T Unsigned](dst, src, above []T) {
-	n, v := fast(dst, src, above, 0, zigzagAbove)
-	for i := n; i < len(src); i++ {
-		v += unzigzag(src[i])
-		dst[i] = v + above[i]
+	done, sum := fast(dst, src, above, 0, zigzagAbove)
+	for i := done; i < len(src); i++ {
+		sum += unzigzag(src[i])
+		dst[i] = sum + above[i]
 	}
 }
 
 // Zigzag undoes the zigzag mapping. Both have one length; they may be the same memory.
 func Zigzag[T Unsigned](dst, src []T) {
-	n, _ := fast(dst, src, nil, 0, mapping)
-	for i := n; i < len(src); i++ {
+	done, _ := fast(dst, src, nil, 0, mapping)
+	for i := done; i < len(src); i++ {
 		dst[i] = unzigzag(src[i])
 	}
 }
@@ -61,48 +61,48 @@ const (
 
 // Add writes src plus above to dst. All have one length; dst and src may be the same memory.
 func Add[T Unsigned](dst, src, above []T) {
-	n, _ := fast(dst, src, above, 0, adding)
-	for i := n; i < len(src); i++ {
+	done, _ := fast(dst, src, above, 0, adding)
+	for i := done; i < len(src); i++ {
 		dst[i] = src[i] + above[i]
 	}
 }
 
 func unzigzag[T Unsigned](z T) T { return z>>1 ^ -(z & 1) }
 
-func sum[T Unsigned](dst, src []T, v T) T {
+func sum[T Unsigned](dst, src []T, total T) T {
 	dst = dst[:len(src)]
 	for len(src) >= 4 && len(dst) >= 4 {
 		// Sums of pairs first: two additions deep instead of four.
-		a, b, c, e := src[0], src[1], src[2], src[3]
-		ab := a + b
-		dst[0] = v + a
-		dst[1] = v + ab
-		dst[2] = v + ab + c
-		v += ab + (c + e)
-		dst[3] = v
+		x0, x1, x2, x3 := src[0], src[1], src[2], src[3]
+		pair := x0 + x1
+		dst[0] = total + x0
+		dst[1] = total + pair
+		dst[2] = total + pair + x2
+		total += pair + (x2 + x3)
+		dst[3] = total
 		dst, src = dst[4:], src[4:]
 	}
 	for i, x := range src {
-		v += x
-		dst[i] = v
+		total += x
+		dst[i] = total
 	}
-	return v
+	return total
 }
 
-func sumAbove[T Unsigned](dst, src, above []T, v T) {
+func sumAbove[T Unsigned](dst, src, above []T, total T) {
 	dst, above = dst[:len(src)], above[:len(src)]
 	for len(src) >= 4 && len(dst) >= 4 && len(above) >= 4 {
-		a, b, c, e := src[0], src[1], src[2], src[3]
-		ab := a + b
-		dst[0] = v + a + above[0]
-		dst[1] = v + ab + above[1]
-		dst[2] = v + ab + c + above[2]
-		v += ab + (c + e)
-		dst[3] = v + above[3]
+		x0, x1, x2, x3 := src[0], src[1], src[2], src[3]
+		pair := x0 + x1
+		dst[0] = total + x0 + above[0]
+		dst[1] = total + pair + above[1]
+		dst[2] = total + pair + x2 + above[2]
+		total += pair + (x2 + x3)
+		dst[3] = total + above[3]
 		dst, src, above = dst[4:], src[4:], above[4:]
 	}
 	for i, x := range src {
-		v += x
-		dst[i] = v + above[i]
+		total += x
+		dst[i] = total + above[i]
 	}
 }

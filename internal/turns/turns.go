@@ -81,7 +81,8 @@ func New(n, each int) *Turns {
 // and a slot has not ticked between two looks, which are at least two seconds apart, its goroutine waits for something,
 // such as a file system that does not answer. Then others get its place, and it has to take one again at its next Tick.
 func Processors(n int) *Turns {
-	t := New(n, math.MaxInt) // no bound of its own, so that goroutines of one client pass places on, too
+	// No bound of its own, so that goroutines of one client pass places on, too.
+	t := New(n, math.MaxInt)
 	t.stuck = stuckFor
 	return t
 }

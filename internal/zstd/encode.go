@@ -38,12 +38,12 @@ var encoders [3][zstd.SpeedBestCompression + 1]sync.Pool
 func Append(dst, src []byte, level int) []byte {
 	deep := zstd.EncoderLevelFromZstd(level)
 	out := encode(dst, src, min(deep, zstd.SpeedDefault))
-	n := len(out) - len(dst)
-	if deep <= zstd.SpeedDefault || level < deepAlways && n > len(src)/deepRatio {
+	size := len(out) - len(dst)
+	if deep <= zstd.SpeedDefault || level < deepAlways && size > len(src)/deepRatio {
 		return out
 	}
 	both := encode(out, src, deep)
-	if second := both[len(out):]; len(second) < n {
+	if second := both[len(out):]; len(second) < size {
 		return append(both[:len(dst)], second...)
 	}
 	return both[:len(out)]
@@ -58,12 +58,12 @@ func encode(dst, src []byte, level zstd.EncoderLevel) []byte {
 	case single:
 		kept = &encoders[1][level]
 	}
-	e, ok := kept.Get().(*zstd.Encoder)
+	encoder, ok := kept.Get().(*zstd.Encoder)
 	if !ok {
-		e = newEncoder(level, small, single)
+		encoder = newEncoder(level, small, single)
 	}
-	dst = e.EncodeAll(src, dst)
-	kept.Put(e)
+	dst = encoder.EncodeAll(src, dst)
+	kept.Put(encoder)
 	return dst
 }
 
@@ -76,9 +76,9 @@ func newEncoder(level zstd.EncoderLevel, small, single bool) *zstd.Encoder {
 	if small {
 		options = append(options, zstd.WithWindowSize(smallWindow), zstd.WithLowerEncoderMem(true))
 	}
-	e, err := zstd.NewWriter(nil, options...)
+	encoder, err := zstd.NewWriter(nil, options...)
 	if err != nil {
 		panic("zstd: " + err.Error()) // only options can fail, and these are sound
 	}
-	return e
+	return encoder
 }

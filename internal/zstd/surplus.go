@@ -16,12 +16,12 @@ const streamWindow = 8 << 20
 // newStream returns a decoder of streams, the same for every build tag. maxWindow is a window that
 // libzstd accepts, so at most 3.75 GiB.
 func newStream(maxWindow int) *zstd.Decoder {
-	s, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(uint64(maxWindow)),
+	stream, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(uint64(maxWindow)),
 		zstd.WithDecoderMaxMemory(math.MaxInt64)) // the caller bounds the content
 	if err != nil {
 		panic("zstd: " + err.Error()) // only options can fail, and these are in range
 	}
-	return s
+	return stream
 }
 
 // DecompressSurplus fills dst from frames that hold more than len(dst) bytes, or that are followed by
@@ -29,15 +29,15 @@ func newStream(maxWindow int) *zstd.Decoder {
 // neither, or damaged; dst may then be overwritten. It takes
 // about 1.5 MB of memory, and up to 8 MiB for the window that a frame claims.
 func DecompressSurplus(dst, src []byte) bool {
-	s := newStream(streamWindow)
-	defer s.Close()
-	if s.Reset(&feed{src}) != nil {
+	stream := newStream(streamWindow)
+	defer stream.Close()
+	if stream.Reset(&feed{src}) != nil {
 		return false
 	}
-	if _, err := io.ReadFull(s, dst); err != nil {
+	if _, err := io.ReadFull(stream, dst); err != nil {
 		return false
 	}
-	return surplus(s) == nil
+	return surplus(stream) == nil
 }
 
 // MaxSurplus is how much content beyond the end of a chunk is checked. A last strip that is padded to the height of
@@ -63,7 +63,7 @@ func (f *feed) Read(p []byte) (int, error) {
 	if len(f.b) == 0 {
 		return 0, io.EOF
 	}
-	n := copy(p, f.b)
-	f.b = f.b[n:]
-	return n, nil
+	copied := copy(p, f.b)
+	f.b = f.b[copied:]
+	return copied, nil
 }

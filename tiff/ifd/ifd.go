@@ -260,7 +260,8 @@ func (f *File) directory(ctx context.Context, off uint64) (uint64, error) {
 	}
 	entries := int64(n) * int64(entrySize)
 	if end := pos + int64(countSize) + entries; end <= f.Size() && f.Size()-end < int64(nextSize) {
-		nextSize = 0 // because some writers end the file without a pointer to the next directory
+		// Some writers end the file without a pointer to the next directory, so that it is not asked for.
+		nextSize = 0
 	}
 	data, err = f.Bytes(ctx, part, pos+int64(countSize), entries+int64(nextSize))
 	if err != nil {

@@ -92,14 +92,14 @@ func (v Value) Number(i int) float32 {
 	case v.IsFloat():
 		return float32(v.Float(i))
 	case v.Type == Rational || v.Type == SRational:
-		a, b := v.order.Uint32(v.b[8*i:]), v.order.Uint32(v.b[8*i+4:])
+		numerator, denominator := v.order.Uint32(v.b[8*i:]), v.order.Uint32(v.b[8*i+4:])
 		switch {
-		case b == 0:
+		case denominator == 0:
 			return 0
 		case v.Type == SRational:
-			return float32(int32(a)) / float32(int32(b))
+			return float32(int32(numerator)) / float32(int32(denominator))
 		}
-		return float32(a) / float32(b)
+		return float32(numerator) / float32(denominator)
 	case v.IsInt():
 		return float32(int64(v.Uint(i)))
 	}
@@ -111,22 +111,22 @@ func (v Value) Text() string {
 	if v.Type != ASCII {
 		return ""
 	}
-	s, _, _ := strings.Cut(string(v.b), "\x00")
-	return s
+	text, _, _ := strings.Cut(string(v.b), "\x00")
+	return text
 }
 
 // Field returns the values as a field to write, little-endian whatever the byte order of the file. It may
 // share memory with the File, so that its data must not be changed.
 func (v Value) Field(tag uint16) Field {
 	field := Field{Tag: tag, Type: v.Type, Data: v.b}
-	n := v.Type.Size()
+	size := v.Type.Size()
 	if v.Type == Rational || v.Type == SRational {
-		n /= 2 // two numbers
+		size /= 2 // two numbers
 	}
-	if v.order == binary.BigEndian && n > 1 {
+	if v.order == binary.BigEndian && size > 1 {
 		field.Data = slices.Clone(v.b)
-		for i := 0; i < len(field.Data); i += n {
-			slices.Reverse(field.Data[i : i+n])
+		for i := 0; i < len(field.Data); i += size {
+			slices.Reverse(field.Data[i : i+size])
 		}
 	}
 	return field

@@ -3,7 +3,6 @@ package ifd
 import (
 	"cmp"
 	"encoding/binary"
-	"math"
 	"slices"
 )
 
@@ -16,39 +15,20 @@ type Field struct {
 }
 
 // Shorts makes a field of SHORT values.
-func Shorts(tag uint16, v ...uint16) Field {
-	field := Field{Tag: tag, Type: Short}
-	for _, n := range v {
-		field.Data = binary.LittleEndian.AppendUint16(field.Data, n)
-	}
-	return field
-}
+func Shorts(tag uint16, v ...uint16) Field { return numbers(tag, Short, v) }
 
 // Longs makes a field of LONG values.
-func Longs(tag uint16, v ...uint32) Field {
-	field := Field{Tag: tag, Type: Long}
-	for _, n := range v {
-		field.Data = binary.LittleEndian.AppendUint32(field.Data, n)
-	}
-	return field
-}
+func Longs(tag uint16, v ...uint32) Field { return numbers(tag, Long, v) }
 
 // Long8s makes a field of LONG8 values.
-func Long8s(tag uint16, v ...uint64) Field {
-	field := Field{Tag: tag, Type: Long8}
-	for _, n := range v {
-		field.Data = binary.LittleEndian.AppendUint64(field.Data, n)
-	}
-	return field
-}
+func Long8s(tag uint16, v ...uint64) Field { return numbers(tag, Long8, v) }
 
 // Doubles makes a field of DOUBLE values.
-func Doubles(tag uint16, v ...float64) Field {
-	field := Field{Tag: tag, Type: Double}
-	for _, n := range v {
-		field.Data = binary.LittleEndian.AppendUint64(field.Data, math.Float64bits(n))
-	}
-	return field
+func Doubles(tag uint16, v ...float64) Field { return numbers(tag, Double, v) }
+
+func numbers[T uint16 | uint32 | uint64 | float64](tag uint16, kind Type, values []T) Field {
+	data, _ := binary.Append(nil, binary.LittleEndian, values) // it knows the size of numbers
+	return Field{Tag: tag, Type: kind, Data: data}
 }
 
 // Text makes an ASCII field; the NUL at its end is added.
@@ -72,8 +52,8 @@ func place(off int64, fields []Field) (at []int64, end int64) {
 	end = off + int64(dirSize(len(fields)))
 	for i, field := range fields {
 		if len(field.Data) > 8 {
-			if a := int64(field.Align); a > 0 {
-				end = (end + a - 1) / a * a
+			if align := int64(field.Align); align > 0 {
+				end = (end + align - 1) / align * align
 			}
 			at[i] = end
 			end += int64(len(field.Data))
@@ -122,9 +102,9 @@ func AppendDirectoryBefore(dst []byte, off, next int64, fields []Field) []byte {
 	}
 	dst = le.AppendUint64(dst, uint64(next))
 	dst = append(dst, make([]byte, int(end-off)-(len(dst)-start))...)
-	for i, f := range fields {
+	for i, field := range fields {
 		if places[i] != 0 {
-			copy(dst[start+int(places[i]-off):], f.Data)
+			copy(dst[start+int(places[i]-off):], field.Data)
 		}
 	}
 	return dst

@@ -32,8 +32,8 @@ func measurable(p orb.Point) bool { return math.Abs(p[0]) <= farthest && math.Ab
 func Polygon(p orb.Polygon, width, height float64) []Ring {
 	rings := make([]Ring, 0, len(p))
 	for i, ring := range p {
-		for _, c := range ring {
-			if !measurable(c) {
+		for _, corner := range ring {
+			if !measurable(corner) {
 				return nil
 			}
 		}
@@ -70,11 +70,11 @@ func Polygon(p orb.Polygon, width, height float64) []Ring {
 
 // open returns a ring without its first point at its end.
 func open(r orb.Ring) []orb.Point {
-	n := len(r)
-	for n > 1 && r[n-1] == r[0] {
-		n--
+	count := len(r)
+	for count > 1 && r[count-1] == r[0] {
+		count--
 	}
-	return r[:n]
+	return r[:count]
 }
 
 // chain is a part of an outline on the inner side of a line, from one crossing of it to the next.
@@ -86,26 +86,26 @@ type chain []orb.Point
 func half(rings []Ring, axis int, bound, sign float64) (out []Ring) {
 	var cut []chain
 	for _, ring := range rings {
-		in := func(p orb.Point) bool { return sign*(p[axis]-bound) >= 0 }
-		first := slices.IndexFunc(ring.Points, func(p orb.Point) bool { return !in(p) })
+		inside := func(p orb.Point) bool { return sign*(p[axis]-bound) >= 0 }
+		first := slices.IndexFunc(ring.Points, func(p orb.Point) bool { return !inside(p) })
 		switch {
 		case first < 0:
 			out = append(out, ring)
 			continue
-		case !slices.ContainsFunc(ring.Points, in):
+		case !slices.ContainsFunc(ring.Points, inside):
 			continue
 		}
-		n := len(ring.Points)
-		var now chain
-		for i := range n {
-			point, b := ring.Points[(first+i)%n], ring.Points[(first+i+1)%n]
+		count := len(ring.Points)
+		var current chain
+		for i := range count {
+			point, next := ring.Points[(first+i)%count], ring.Points[(first+i+1)%count]
 			switch {
-			case !in(point) && in(b):
-				now = chain{cross(point, b, axis, bound), b}
-			case in(point) && in(b):
-				now = append(now, b)
-			case in(point):
-				cut, now = append(cut, append(now, cross(point, b, axis, bound))), nil
+			case !inside(point) && inside(next):
+				current = chain{cross(point, next, axis, bound), next}
+			case inside(point) && inside(next):
+				current = append(current, next)
+			case inside(point):
+				cut, current = append(cut, append(current, cross(point, next, axis, bound))), nil
 			}
 		}
 	}
@@ -118,12 +118,12 @@ func cross(a, b orb.Point, axis int, bound float64) orb.Point {
 	if a[axis] > b[axis] {
 		a, b = b, a
 	}
-	t := (bound - a[axis]) / (b[axis] - a[axis])
-	var p orb.Point
-	p[axis] = bound
+	part := (bound - a[axis]) / (b[axis] - a[axis])
+	var crossing orb.Point
+	crossing[axis] = bound
 	// The conversions keep processors with fused multiply-add from another last bit.
-	p[1-axis] = a[1-axis] + float64(t*(b[1-axis]-a[1-axis]))
-	return p
+	crossing[1-axis] = a[1-axis] + float64(part*(b[1-axis]-a[1-axis]))
+	return crossing
 }
 
 // join closes chains to rings along the bound that they end on; along is the axis in which the bound runs.
@@ -146,19 +146,19 @@ func join(cut []chain, along int) (out []Ring) {
 		other[ends[i]], other[ends[i+1]] = ends[i+1], ends[i]
 	}
 	used := make([]bool, len(cut))
-	for k := range cut {
-		if used[k] {
+	for index := range cut {
+		if used[index] {
 			continue
 		}
 		var points []orb.Point
-		for end := 2 * k; !used[end/2]; end = other[end^1] { // along the chain to its other end, and from there on
+		for end := 2 * index; !used[end/2]; end = other[end^1] { // along the chain to its other end, and from there on
 			used[end/2] = true
 			if end%2 == 0 {
 				points = append(points, cut[end/2]...)
 				continue
 			}
-			for _, p := range slices.Backward(cut[end/2]) {
-				points = append(points, p)
+			for _, point := range slices.Backward(cut[end/2]) {
+				points = append(points, point)
 			}
 		}
 		out = append(out, Ring{Points: points})
@@ -186,9 +186,9 @@ func smooth(points []orb.Point, width, height float64) []orb.Point {
 	}
 	for changed := true; changed && len(out) > 2; { // around the place where the ring begins
 		changed = false
-		if n := len(out); plain(out[n-2], out[n-1], out[0]) {
-			out, changed = out[:n-1], true
-		} else if plain(out[n-1], out[0], out[1]) {
+		if count := len(out); plain(out[count-2], out[count-1], out[0]) {
+			out, changed = out[:count-1], true
+		} else if plain(out[count-1], out[0], out[1]) {
 			out, changed = out[1:], true
 		}
 	}
@@ -197,9 +197,9 @@ func smooth(points []orb.Point, width, height float64) []orb.Point {
 
 // Area returns the area of a ring by the shoelace formula: its sign says which way the ring turns.
 func Area(r []orb.Point) (area float64) {
-	for i, b := range r {
-		a := r[(i+len(r)-1)%len(r)]
-		area += float64((a[0]-r[0][0])*(b[1]-r[0][1])) - float64((b[0]-r[0][0])*(a[1]-r[0][1]))
+	for i, point := range r {
+		before := r[(i+len(r)-1)%len(r)]
+		area += float64((before[0]-r[0][0])*(point[1]-r[0][1])) - float64((point[0]-r[0][0])*(before[1]-r[0][1]))
 	}
 	return area / 2
 }
@@ -209,24 +209,24 @@ func Segment(a, b orb.Point, width, height float64) (from, to orb.Point, ok bool
 	if !measurable(a) || !measurable(b) {
 		return a, b, false
 	}
-	lo, hi := 0.0, 1.0
+	low, high := 0.0, 1.0
 	for axis, size := range [2]float64{width, height} {
-		d := b[axis] - a[axis]
-		if d == 0 {
+		delta := b[axis] - a[axis]
+		if delta == 0 {
 			if !(a[axis] >= 0 && a[axis] <= size) {
 				return a, b, false
 			}
 			continue
 		}
-		t0, t1 := (0-a[axis])/d, (size-a[axis])/d
-		lo, hi = max(lo, min(t0, t1)), min(hi, max(t0, t1))
+		lower, upper := (0-a[axis])/delta, (size-a[axis])/delta
+		low, high = max(low, min(lower, upper)), min(high, max(lower, upper))
 	}
-	if !(lo <= hi) { // or one is not a number
+	if !(low <= high) { // or one is not a number
 		return a, b, false
 	}
 	point := func(t float64) orb.Point {
-		p := orb.Point{a[0] + float64(t*(b[0]-a[0])), a[1] + float64(t*(b[1]-a[1]))}
-		return orb.Point{max(0, min(p[0], width)), max(0, min(p[1], height))}
+		place := orb.Point{a[0] + float64(t*(b[0]-a[0])), a[1] + float64(t*(b[1]-a[1]))}
+		return orb.Point{max(0, min(place[0], width)), max(0, min(place[1], height))}
 	}
-	return point(lo), point(hi), true
+	return point(low), point(high), true
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/paulmach/orb"
 )
 
-// bresenham covers one pixel for each step along the longer side of a line between two pixels. After k
-// steps of n along it, the line is at the whole number of the m steps along the shorter side that is
-// nearest to k·m/n, the higher of two.
+// bresenham covers one pixel for each step along the longer side of a line between two pixels. After k of the steps the
+// line is at the whole number of the rises, which are the steps along the shorter side, that is nearest to
+// k·rises/steps, the higher of two.
 func (d *drawer) bresenham(from, to orb.Point) {
 	x0, y0 := int(math.Floor(from[0])), int(math.Floor(from[1]))
 	x1, y1 := int(math.Floor(to[0])), int(math.Floor(to[1]))
@@ -17,9 +17,9 @@ func (d *drawer) bresenham(from, to orb.Point) {
 	if turned {
 		long, short, size = short, long, d.Height
 	}
-	n, m := abs(long[1]-long[0]), abs(short[1]-short[0])
+	steps, rises := abs(long[1]-long[0]), abs(short[1]-short[0])
 	step, side := sign(long[1]-long[0]), sign(short[1]-short[0])
-	first, last := 0, n // steps that lie in the grid
+	first, last := 0, steps // steps that lie in the grid
 	if step > 0 {
 		first, last = max(first, -long[0]), min(last, size-1-long[0])
 	} else {
@@ -27,8 +27,8 @@ func (d *drawer) bresenham(from, to orb.Point) {
 	}
 	for k := first; k <= last; k++ {
 		off := 0
-		if n > 0 {
-			off = (2*m*k + n) / (2 * n)
+		if steps > 0 {
+			off = (2*rises*k + steps) / (2 * steps)
 		}
 		x, y := long[0]+step*k, short[0]+side*off
 		if turned {
@@ -61,9 +61,9 @@ const (
 // touch covers all pixels that a line passes through. outline says that it belongs to a polygon: then
 // lines along the edges of pixels cover nothing.
 func (d *drawer) touch(a, b orb.Point, outline bool) {
-	h, w := float64(d.Height), float64(d.Width)
+	height, width := float64(d.Height), float64(d.Width)
 	before := a[1] < 0 && b[1] < 0 || a[0] < 0 && b[0] < 0
-	after := a[1] > h && b[1] > h || a[0] > w && b[0] > w
+	after := a[1] > height && b[1] > height || a[0] > width && b[0] > width
 	if before || after {
 		return
 	}
@@ -80,8 +80,8 @@ func (d *drawer) touch(a, b orb.Point, outline bool) {
 			return
 		}
 		x := int(math.Floor(b[0]))
-		lo, hi := min(a[1], b[1]), max(a[1], b[1])
-		for y := max(0, int(math.Floor(lo))); y <= min(d.Height-1, int(math.Floor(hi-onEdge))); y++ {
+		low, high := min(a[1], b[1]), max(a[1], b[1])
+		for y := max(0, int(math.Floor(low))); y <= min(d.Height-1, int(math.Floor(high-onEdge))); y++ {
 			d.span(y, x, x+1)
 		}
 	case math.Floor(a[1]) == math.Floor(b[1]) || math.Abs(a[1]-b[1]) < straight:

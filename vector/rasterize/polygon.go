@@ -15,17 +15,18 @@ func (d *drawer) polygon(rings orb.Polygon) {
 	for _, ring := range rings {
 		places, ok := d.places(ring)
 		if !ok {
-			return // without one of its rings it would be another polygon
+			// Nothing is drawn, because without one of its rings it would be another polygon.
+			return
 		}
-		if n := len(places); n > 0 && places[0] != places[n-1] {
+		if count := len(places); count > 0 && places[0] != places[count-1] {
 			places = append(places, places[0])
 		}
 		if !clockwise(ring) {
 			slices.Reverse(places)
 		}
 		crossings = append(crossings, places)
-		for _, p := range places {
-			top, bottom = min(top, p[1]), max(bottom, p[1])
+		for _, place := range places {
+			top, bottom = min(top, place[1]), max(bottom, place[1])
 		}
 	}
 	if !(top <= bottom) {
@@ -35,9 +36,9 @@ func (d *drawer) polygon(rings orb.Polygon) {
 	if d.fill(edgesOf(crossings), first, last); !d.AllTouched {
 		return
 	}
-	for _, r := range crossings {
-		for i := 1; i < len(r); i++ {
-			d.touch(r[i-1], r[i], true)
+	for _, ring := range crossings {
+		for i := 1; i < len(ring); i++ {
+			d.touch(ring[i-1], ring[i], true)
 		}
 	}
 }
@@ -48,13 +49,13 @@ type edge struct{ a, b orb.Point }
 // edgesOf returns the sides of rings, those that begin higher first.
 func edgesOf(rings [][]orb.Point) []edge {
 	var list []edge
-	for _, r := range rings {
-		for i := 1; i < len(r); i++ {
-			point, b := r[i-1], r[i]
-			if point[1] > b[1] {
-				point, b = b, point
+	for _, ring := range rings {
+		for i := 1; i < len(ring); i++ {
+			point, next := ring[i-1], ring[i]
+			if point[1] > next[1] {
+				point, next = next, point
 			}
-			list = append(list, edge{point, b})
+			list = append(list, edge{point, next})
 		}
 	}
 	slices.SortFunc(list, func(p, q edge) int { return cmp.Compare(p.a[1], q.a[1]) })
@@ -73,18 +74,19 @@ func (d *drawer) fill(edges []edge, first, last int) {
 		d.ends = d.ends[:0]
 		left := reach[:0]
 		for _, edge := range reach {
-			point, b := edge.a, edge.b
+			upper, lower := edge.a, edge.b
 			switch {
-			case point[1] == b[1]:
+			case upper[1] == lower[1]:
 				// An edge along the centres of the row counts if it runs to the left. In the direction that rings
 				// have, that is a lower side on a map whose north is up.
-				if point[1] == middle && point[0] > b[0] {
-					d.span(y, int(math.Floor(b[0]+0.5)), int(math.Floor(point[0]+0.5)))
+				if upper[1] == middle && upper[0] > lower[0] {
+					d.span(y, int(math.Floor(lower[0]+0.5)), int(math.Floor(upper[0]+0.5)))
 				}
-			case middle < b[1]:
+			case middle < lower[1]:
 				left = append(left, edge)
 				// In this order of operations, as in GDAL, so that the last bit is the same.
-				d.ends = append(d.ends, float64(float64((middle-point[1])*(b[0]-point[0]))/(b[1]-point[1]))+point[0])
+				right := float64((middle - upper[1]) * (lower[0] - upper[0]))
+				d.ends = append(d.ends, float64(right/(lower[1]-upper[1]))+upper[0])
 			}
 		}
 		reach = left
@@ -98,36 +100,36 @@ func (d *drawer) fill(edges []edge, first, last int) {
 // clockwise reports whether a ring turns to the right on the ground, by its corner at the lowest
 // point, the rightmost of several, as GDAL has it: rings that cross themselves turn both ways.
 func clockwise(r orb.Ring) bool {
-	n := len(r)
-	if n > 1 && r[0] == r[n-1] {
-		n--
+	count := len(r)
+	if count > 1 && r[0] == r[count-1] {
+		count--
 	}
-	if n < 3 {
+	if count < 3 {
 		return false
 	}
-	low := 0
-	for i, p := range r[:n] {
-		if p[1] < r[low][1] || p[1] == r[low][1] && p[0] > r[low][0] {
-			low = i
+	lowest := 0
+	for i, corner := range r[:count] {
+		if corner[1] < r[lowest][1] || corner[1] == r[lowest][1] && corner[0] > r[lowest][0] {
+			lowest = i
 		}
 	}
-	first := r[low]
+	first := r[lowest]
 	turn := func(step int) (dx, dy float64) { // to the next other point
-		for i := 1; i < n; i++ {
-			if p := r[(low+step*i+i*n)%n]; p != first {
-				return p[0] - first[0], p[1] - first[1]
+		for i := 1; i < count; i++ {
+			if corner := r[(lowest+step*i+i*count)%count]; corner != first {
+				return corner[0] - first[0], corner[1] - first[1]
 			}
 		}
 		return 0, 0
 	}
-	bx, factor := turn(-1)
-	ax, ay := turn(1)
-	if cross := float64(ax*factor) - float64(ay*bx); cross != 0 {
+	beforeX, beforeY := turn(-1)
+	afterX, afterY := turn(1)
+	if cross := float64(afterX*beforeY) - float64(afterY*beforeX); cross != 0 {
 		return cross < 0
 	}
 	area := 0.0
-	for i := range n {
-		a, b := r[i], r[(i+1)%n]
+	for i := range count {
+		a, b := r[i], r[(i+1)%count]
 		area += float64((a[0]-r[0][0])*(b[1]-r[0][1])) - float64((b[0]-r[0][0])*(a[1]-r[0][1]))
 	}
 	return area < 0

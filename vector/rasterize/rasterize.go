@@ -25,8 +25,8 @@ func (g *Grid) Spans(shape orb.Geometry, do func(y, x0, x1 int)) bool {
 	if !ok || g.Height < 0 || g.Width < 0 {
 		return false
 	}
-	d := drawer{Grid: g, inverse: inverse, do: do}
-	d.geometry(shape)
+	drawing := drawer{Grid: g, inverse: inverse, do: do}
+	drawing.geometry(shape)
 	return true
 }
 
@@ -39,20 +39,20 @@ func (g *Grid) Pixels() (func(orb.Point) orb.Point, bool) {
 
 // invert returns the transform from the ground to pixels. Without rotation it divides as GDAL does, so
 // that the last bits of places are the same.
-func invert(t *[6]float64) (inv [6]float64, ok bool) {
+func invert(t *[6]float64) (inverse [6]float64, ok bool) {
 	if t[2] == 0 && t[4] == 0 {
-		inv = [6]float64{-t[0] / t[1], 1 / t[1], 0, -t[3] / t[5], 0, 1 / t[5]}
+		inverse = [6]float64{-t[0] / t[1], 1 / t[1], 0, -t[3] / t[5], 0, 1 / t[5]}
 	} else {
 		factor := 1 / (t[1]*t[5] - t[2]*t[4])
-		inv = [6]float64{(t[2]*t[3] - t[0]*t[5]) * factor, t[5] * factor, -t[2] * factor,
+		inverse = [6]float64{(t[2]*t[3] - t[0]*t[5]) * factor, t[5] * factor, -t[2] * factor,
 			(-t[1]*t[3] + t[0]*t[4]) * factor, -t[4] * factor, t[1] * factor}
 	}
-	for _, v := range inv {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return inv, false
+	for _, number := range inverse {
+		if math.IsNaN(number) || math.IsInf(number, 0) {
+			return inverse, false
 		}
 	}
-	return inv, true
+	return inverse, true
 }
 
 // drawer draws into one grid.
@@ -76,49 +76,49 @@ const limit = 1 << 29
 // places returns points in pixels, or false if one is not finite.
 func (d *drawer) places(points []orb.Point) ([]orb.Point, bool) {
 	list := make([]orb.Point, len(points))
-	for k, point := range points {
+	for i, point := range points {
 		pixel := crs.At(&d.inverse, point[0], point[1])
 		x, y := pixel[0], pixel[1]
 		if x != x || y != y || math.IsInf(point[0], 0) || math.IsInf(point[1], 0) {
 			return nil, false
 		}
-		list[k] = orb.Point{max(-limit, min(limit, x)), max(-limit, min(limit, y))}
+		list[i] = orb.Point{max(-limit, min(limit, x)), max(-limit, min(limit, y))}
 	}
 	return list, true
 }
 
 func (d *drawer) geometry(shape orb.Geometry) {
-	switch s := shape.(type) {
+	switch kind := shape.(type) {
 	case orb.Point:
-		d.points(s)
+		d.points(kind)
 	case orb.MultiPoint:
-		d.points(s...)
+		d.points(kind...)
 	case orb.LineString:
-		d.line(s)
+		d.line(kind)
 	case orb.MultiLineString:
-		for _, l := range s {
-			d.line(l)
+		for _, line := range kind {
+			d.line(line)
 		}
 	case orb.Ring:
-		d.polygon(orb.Polygon{s})
+		d.polygon(orb.Polygon{kind})
 	case orb.Polygon:
-		d.polygon(s)
+		d.polygon(kind)
 	case orb.MultiPolygon:
-		for _, p := range s {
-			d.polygon(p)
+		for _, polygon := range kind {
+			d.polygon(polygon)
 		}
 	case orb.Bound:
-		d.polygon(s.ToPolygon())
+		d.polygon(kind.ToPolygon())
 	case orb.Collection:
-		for _, part := range s {
+		for _, part := range kind {
 			d.geometry(part)
 		}
 	}
 }
 
 func (d *drawer) points(points ...orb.Point) {
-	for _, p := range points {
-		if pixels, ok := d.places([]orb.Point{p}); ok {
+	for _, point := range points {
+		if pixels, ok := d.places([]orb.Point{point}); ok {
 			x := int(math.Floor(pixels[0][0]))
 			d.span(int(math.Floor(pixels[0][1])), x, x+1)
 		}

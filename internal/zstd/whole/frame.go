@@ -68,27 +68,27 @@ func (f *frame) header() bool {
 	if len(f.src) < 6 || binary.LittleEndian.Uint32(f.src) != 0xfd2fb528 {
 		return false
 	}
-	d := f.src[4]
+	descriptor := f.src[4]
 	const reserved, dictionary = 1 << 3, 3
-	if d&(reserved|dictionary) != 0 {
+	if descriptor&(reserved|dictionary) != 0 {
 		return false
 	}
-	single := d >> 5 & 1
-	f.checksum = d>>2&1 != 0
+	single := descriptor >> 5 & 1
+	f.checksum = descriptor>>2&1 != 0
 	f.at = 5
 	if single == 0 {
-		w := f.src[5]
+		window := f.src[5]
 		f.at = 6
-		f.window = 1 << (10 + w>>3)
-		f.window += f.window >> 3 * uint64(w&7)
+		f.window = 1 << (10 + window>>3)
+		f.window += f.window >> 3 * uint64(window&7)
 	}
-	size := [4]int{int(single), 2, 4, 8}[d>>6]
+	size := [4]int{int(single), 2, 4, 8}[descriptor>>6]
 	if len(f.src) < f.at+size {
 		return false
 	}
 	var content uint64
-	for i, b := range f.src[f.at : f.at+size] {
-		content |= uint64(b) << (8 * i)
+	for i, value := range f.src[f.at : f.at+size] {
+		content |= uint64(value) << (8 * i)
 	}
 	if size == 2 {
 		content += 256
@@ -120,33 +120,33 @@ func (f *frame) end() bool {
 
 // blocks decodes the blocks of a frame (RFC 8878, 3.1.1.2).
 func (d *Decoder) blocks() bool {
-	f := &d.frame
+	frame := &d.frame
 	for {
-		if len(f.src)-f.at < 3 {
+		if len(frame.src)-frame.at < 3 {
 			return false
 		}
-		h := f.src[f.at : f.at+3]
-		f.at += 3
-		size := int(h[0])>>3 | int(h[1])<<5 | int(h[2])<<13
-		if size > f.blockMax {
+		head := frame.src[frame.at : frame.at+3]
+		frame.at += 3
+		size := int(head[0])>>3 | int(head[1])<<5 | int(head[2])<<13
+		if size > frame.blockMax {
 			return false
 		}
 		ok := false
-		switch h[0] >> 1 & 3 {
+		switch head[0] >> 1 & 3 {
 		case 0:
-			ok = f.raw(size)
+			ok = frame.raw(size)
 		case 1:
-			ok = f.repeat(size)
+			ok = frame.repeat(size)
 		case 2:
-			ok = size >= 2 && size <= len(f.src)-f.at && d.compressed(f.at+size)
+			ok = size >= 2 && size <= len(frame.src)-frame.at && d.compressed(frame.at+size)
 		}
 		if !ok {
 			return false
 		}
-		if h[0]&1 != 0 {
-			return f.out >= f.need
+		if head[0]&1 != 0 {
+			return frame.out >= frame.need
 		}
-		if f.need < f.size && f.out >= f.need {
+		if frame.need < frame.size && frame.out >= frame.need {
 			return true
 		}
 	}
@@ -183,7 +183,7 @@ func fill(b []byte, v byte) {
 func (d *Decoder) compressed(end int) bool {
 	f := &d.frame
 	start := f.out
-	l, ok := f.literals(end)
+	lits, ok := f.literals(end)
 	if !ok {
 		return false
 	}
@@ -193,36 +193,36 @@ func (d *Decoder) compressed(end int) bool {
 	}
 	if count == 0 {
 		// Without matches the literals are the content.
-		if l.size > f.size-f.out || f.at != end || !d.decodeLiterals(&l, f.buf[f.out:f.size]) {
+		if lits.size > f.size-f.out || f.at != end || !d.decodeLiterals(&lits, f.buf[f.out:f.size]) {
 			return false
 		}
-		if !l.inPlace {
-			copy(f.buf[f.out:f.out+l.size], l.bytes)
+		if !lits.inPlace {
+			copy(f.buf[f.out:f.out+lits.size], lits.bytes)
 		}
-		f.out += l.size
+		f.out += lits.size
 		return true
 	}
-	if !d.decodeLiterals(&l, nil) || !d.readTables(end) {
+	if !d.decodeLiterals(&lits, nil) || !d.readTables(end) {
 		return false
 	}
-	return d.sequences(&l, count, end) && f.out-start <= f.blockMax
+	return d.sequences(&lits, count, end) && f.out-start <= f.blockMax
 }
 
 // sequenceCount reads how many sequences a block has (RFC 8878, 3.1.1.3.2.1).
 func (f *frame) sequenceCount(end int) (int, bool) {
-	b := f.src[f.at:end]
+	rest := f.src[f.at:end]
 	switch {
-	case len(b) == 0:
+	case len(rest) == 0:
 		return 0, false
-	case b[0] < 128:
+	case rest[0] < 128:
 		f.at++
-		return int(b[0]), true
-	case b[0] < 255 && len(b) >= 2:
+		return int(rest[0]), true
+	case rest[0] < 255 && len(rest) >= 2:
 		f.at += 2
-		return int(b[0]-128)<<8 | int(b[1]), true
-	case len(b) >= 3:
+		return int(rest[0]-128)<<8 | int(rest[1]), true
+	case len(rest) >= 3:
 		f.at += 3
-		return 0x7f00 + int(b[1]) + int(b[2])<<8, true
+		return 0x7f00 + int(rest[1]) + int(rest[2])<<8, true
 	}
 	return 0, false
 }

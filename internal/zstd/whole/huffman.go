@@ -74,8 +74,8 @@ func (h *huffman) read(code []byte) (size int, ok bool) {
 	if size > len(code) {
 		return 0, false
 	}
-	for i, b := range code[1:size] {
-		h.weights[2*i], h.weights[2*i+1] = b>>4, b&15
+	for i, pair := range code[1:size] {
+		h.weights[2*i], h.weights[2*i+1] = pair>>4, pair&15
 	}
 	return size, h.build(count)
 }
@@ -88,13 +88,14 @@ const weightLog = 6
 // end with the bits of a state.
 func readWeights(to *[256]uint8, code []byte) (count int, ok bool) {
 	var counts [256]int16
-	n, size, ok := fse.Counts(counts[:], code)
+	symbols, size, ok := fse.Counts(counts[:], code)
 	if !ok || size == len(code) || code[len(code)-1] == 0 {
 		return 0, false
 	}
 	var states [1 << weightLog]entry
-	log, ok := build(states[:], codeWeights, counts[:n])
-	if !ok || slices.Contains(counts[:n], 1<<log) { // of one state there would be no end
+	log, ok := build(states[:], codeWeights, counts[:symbols])
+	// A table of one state takes no bits, so that the stream would have no end.
+	if !ok || slices.Contains(counts[:symbols], 1<<log) {
 		return 0, false
 	}
 	// The bits of the stream that are left, code having 127 bytes at most, and 8 bytes before them.
@@ -102,33 +103,33 @@ func readWeights(to *[256]uint8, code []byte) (count int, ok bool) {
 	left := 8*(8+copy(stream[8:], code[size:])) - bits.LeadingZeros8(code[len(code)-1]) - 1
 	const before = 8 * 8
 	word := func() uint64 { // begins with the next bits, 57 at least
-		at := uint(left - 57)
-		return binary.LittleEndian.Uint64(stream[at>>3&127:]) << (7 - at&7)
+		start := uint(left - 57)
+		return binary.LittleEndian.Uint64(stream[start>>3&127:]) << (7 - start&7)
 	}
-	w := word()
-	state, other := w>>(64-log), w<<log>>(64-log)
+	first := word()
+	state, other := first>>(64-log), first<<log>>(64-log)
 	for left -= 2 * log; left >= before && count < 254; {
 		if left < before+8*weightLog {
-			e := states[state&(1<<weightLog-1)]
-			to[count] = uint8(e >> 40)
+			entry := states[state&(1<<weightLog-1)]
+			to[count] = uint8(entry >> 40)
 			count++
-			if left == before && e&7 > 0 {
+			if left == before && entry&7 > 0 {
 				to[count] = uint8(states[other&(1<<weightLog-1)] >> 40)
 				return count + 1, true
 			}
-			state, other = other, uint64(uint16(e>>16))+word()>>1>>((63-e&7)&63)
-			left -= int(e & 7)
+			state, other = other, uint64(uint16(entry>>16))+word()>>1>>((63-entry&7)&63)
+			left -= int(entry & 7)
 			continue
 		}
-		w := word()
+		next := word()
 		for range 8 {
-			e := states[state&(1<<weightLog-1)]
-			to[count&255] = uint8(e >> 40)
+			entry := states[state&(1<<weightLog-1)]
+			to[count&255] = uint8(entry >> 40)
 			count++
-			n := e & 7
-			state, other = other, uint64(uint16(e>>16))+w>>1>>((63-n)&63)
-			w <<= n
-			left -= int(n)
+			taken := entry & 7
+			state, other = other, uint64(uint16(entry>>16))+next>>1>>((63-taken)&63)
+			next <<= taken
+			left -= int(taken)
 		}
 	}
 	return 0, false
@@ -148,17 +149,17 @@ func (h *huffman) build(count int) bool {
 		quarters[3][weights[192+i]&15]++
 	}
 	var ranks [16]int // how many codes have a weight
-	for w := range ranks {
-		for q := range quarters {
-			ranks[w] += int(quarters[q][w])
+	for weight := range ranks {
+		for quarter := range quarters {
+			ranks[weight] += int(quarters[quarter][weight])
 		}
-		if w > codeBits && ranks[w] > 0 {
+		if weight > codeBits && ranks[weight] > 0 {
 			return false
 		}
 	}
 	sum := 0
-	for i, n := range ranks[1:] {
-		sum += n << i
+	for i, number := range ranks[1:] {
+		sum += number << i
 	}
 	log := bits.Len(uint(sum))
 	rest := 1<<log - sum // for the last symbol
@@ -176,11 +177,11 @@ func (h *huffman) build(count int) bool {
 	quarters[count/64][last]++
 	// The places of the next symbols in sorted, by weight and quarter. Symbols without code come last.
 	place := 0
-	for w := 1; w <= log+1; w++ {
-		for q := range quarters {
-			n := quarters[q][w%(log+1)]
-			quarters[q][w%(log+1)] = uint8(place)
-			place += int(n)
+	for weight := 1; weight <= log+1; weight++ {
+		for quarter := range quarters {
+			number := quarters[quarter][weight%(log+1)]
+			quarters[quarter][weight%(log+1)] = uint8(place)
+			place += int(number)
 		}
 	}
 	for i := range uint8(64) {
@@ -196,9 +197,9 @@ func (h *huffman) build(count int) bool {
 
 // sort puts a symbol into the place that the symbols of its weight have reached.
 func (h *huffman) sort(places *[16]uint8, symbol, weight uint8) {
-	at := places[weight&15]
-	h.sorted[at] = symbol
-	places[weight&15] = at + 1
+	place := places[weight&15]
+	h.sorted[place] = symbol
+	places[weight&15] = place + 1
 }
 
 // fill fills the table for the codes of sorted symbols: counts[0] symbols of len(counts) bits, counts[1] of a bit less,
@@ -214,26 +215,26 @@ func (h *huffman) fill(counts []int, sorted []uint8) {
 	// of longer codes, which are the first ones.
 	h.seconds.taken[1], h.seconds.symbols[1] = 0, 0
 	longer, rest := 1, sorted
-	for k := 1; k <= lookBits-shortest; k++ {
-		h.double(k)
+	for width := 1; width <= lookBits-shortest; width++ {
+		h.double(width)
 		longer *= 2
-		if k > longest {
+		if width > longest {
 			continue
 		}
-		n := counts[longest-k]
-		longer -= n
-		for i, s := range rest[len(rest)-n:] {
-			h.seconds.taken[1<<k+longer+i], h.seconds.symbols[1<<k+longer+i] = one(k), uint16(s)<<8
+		number := counts[longest-width]
+		longer -= number
+		for i, symbol := range rest[len(rest)-number:] {
+			h.seconds.taken[1<<width+longer+i], h.seconds.symbols[1<<width+longer+i] = one(width), uint16(symbol)<<8
 		}
-		rest = rest[:len(rest)-n]
+		rest = rest[:len(rest)-number]
 	}
-	at := 0
-	for i, n := range counts {
-		if n > 0 {
-			h.pairs(at, longest-i, sorted[:n])
+	start := 0
+	for i, number := range counts {
+		if number > 0 {
+			h.pairs(start, longest-i, sorted[:number])
 		}
-		at += n << (lookBits - longest + i)
-		sorted = sorted[n:]
+		start += number << (lookBits - longest + i)
+		sorted = sorted[number:]
 	}
 }
 
@@ -247,10 +248,10 @@ func (h *huffman) doubleInGo(k int) {
 // pairsInGo makes the entries from at on, of first symbols whose codes have so many bits.
 func (h *huffman) pairsInGo(at, length int, firsts []uint8) {
 	behind := lookBits - length
-	for _, s := range firsts {
+	for _, symbol := range firsts {
 		for i := range 1 << behind {
 			h.looks.taken[at+i] = one(length) + h.seconds.taken[1<<behind+i]
-			h.looks.symbols[at+i] = uint16(s) + h.seconds.symbols[1<<behind+i]
+			h.looks.symbols[at+i] = uint16(symbol) + h.seconds.symbols[1<<behind+i]
 		}
 		at += 1 << behind
 	}
@@ -275,10 +276,10 @@ func open(src []byte, start, end, out, limit int) (codes, bool) {
 	if start < 8 || end <= start || src[end-1] == 0 {
 		return codes{}, false
 	}
-	c := codes{word: end - 8, used: uint64(bits.LeadingZeros8(src[end-1])) + 1, start: start,
+	stream := codes{word: end - 8, used: uint64(bits.LeadingZeros8(src[end-1])) + 1, start: start,
 		out: out, end: limit}
-	c.settle()
-	return c, true
+	stream.settle()
+	return stream, true
 }
 
 // settle moves on to the word in which fewer than 8 bits are used.
@@ -291,8 +292,8 @@ func (c *codes) settle() {
 // first three before them (RFC 8878, 4.2.2). Each stream must have just the bits of its symbols.
 func (h *huffman) decode(dst, src []byte, start, end int, four bool) bool {
 	if !four {
-		c, ok := open(src, start, end, 0, len(dst))
-		return ok && h.all(dst, src, &[4]codes{c}, 1)
+		stream, ok := open(src, start, end, 0, len(dst))
+		return ok && h.all(dst, src, &[4]codes{stream}, 1)
 	}
 	const sizes = 6
 	part := (len(dst) + 3) / 4
@@ -302,18 +303,18 @@ func (h *huffman) decode(dst, src []byte, start, end int, four bool) bool {
 	var streams [4]codes
 	at := start + sizes
 	for i := range streams {
-		to, limit := end, len(dst)
+		stop, limit := end, len(dst)
 		if i < 3 {
-			to, limit = at+int(binary.LittleEndian.Uint16(src[start+2*i:])), (i+1)*part
+			stop, limit = at+int(binary.LittleEndian.Uint16(src[start+2*i:])), (i+1)*part
 		}
-		if to > end {
+		if stop > end {
 			return false
 		}
 		var ok bool
-		if streams[i], ok = open(src, at, to, i*part, limit); !ok {
+		if streams[i], ok = open(src, at, stop, i*part, limit); !ok {
 			return false
 		}
-		at = to
+		at = stop
 	}
 	return h.all(dst, src, &streams, 4)
 }
@@ -323,22 +324,23 @@ func (h *huffman) all(dst, src []byte, streams *[4]codes, n int) bool {
 	turns := manyTurns
 	for going := n; hasLoop && going > 0; {
 		// The streams that go on come first.
-		k := 0
+		busy := 0
 		for i := range streams[:going] {
-			c := &streams[i]
-			if c.word < c.start-8 {
+			stream := &streams[i]
+			if stream.word < stream.start-8 {
 				return false // more bits were used than there are
 			}
-			if c.safe = c.end - turns*turnSymbols; c.out <= c.safe && c.word > turns*turnBytes {
-				streams[i], streams[k] = streams[k], streams[i]
-				k++
+			stream.safe = stream.end - turns*turnSymbols
+			if stream.out <= stream.safe && stream.word > turns*turnBytes {
+				streams[i], streams[busy] = streams[busy], streams[i]
+				busy++
 			}
 		}
-		if turns > 1 && k < going {
+		if turns > 1 && busy < going {
 			turns = 1 // until each stream is at its end
 			continue
 		}
-		if going = k; going > 0 {
+		if going = busy; going > 0 {
 			h.loop(dst, src, streams, going, turns)
 		}
 	}

@@ -109,9 +109,9 @@ func (r *run) read(n uint64) uint64 {
 	if r.settle(); r.at < r.floor {
 		return 0
 	}
-	v := binary.LittleEndian.Uint64(r.in[r.at:]) << r.used >> 1 >> (63 - n)
+	value := binary.LittleEndian.Uint64(r.in[r.at:]) << r.used >> 1 >> (63 - n)
 	r.used += n
-	return v
+	return value
 }
 
 // settle moves on to the word in which fewer than 8 bits are used.
@@ -122,13 +122,13 @@ func (r *run) settle() {
 
 // decode decodes the next sequence, which left more follow.
 func (r *run) decode() bool {
-	e := r.entries
-	offset := uint64(1)<<(e[offsets]>>32&63) + r.value(e[offsets])
-	r.next.match = r.value(e[matchLengths])
-	r.next.lits = r.value(e[literalLengths])
+	states := r.entries
+	offset := uint64(1)<<(states[offsets]>>32&63) + r.value(states[offsets])
+	r.next.match = r.value(states[matchLengths])
+	r.next.lits = r.value(states[literalLengths])
 	if r.left > 0 {
 		for _, k := range [3]int{literalLengths, matchLengths, offsets} {
-			state := uint64(e[k]>>16&0xffff) + r.read(uint64(e[k]&0xff))
+			state := uint64(states[k]>>16&0xffff) + r.read(uint64(states[k]&0xff))
 			r.entries[k] = r.tables[k][state&(tableMax-1)]
 		}
 	}
@@ -162,16 +162,16 @@ func (r *run) offset(v uint64, noLits bool) uint64 {
 
 // execute writes the old sequence.
 func (r *run) execute() bool {
-	s := r.old
-	if s.lits > uint64(len(r.literals)-r.lit) || s.lits+s.match > uint64(len(r.buf)-r.out) {
+	old := r.old
+	if old.lits > uint64(len(r.literals)-r.lit) || old.lits+old.match > uint64(len(r.buf)-r.out) {
 		return false
 	}
-	r.out += copy(r.buf[r.out:], r.literals[r.lit:r.lit+int(s.lits)])
-	r.lit += int(s.lits)
-	if s.offset > uint64(r.out) || s.offset > r.window {
+	r.out += copy(r.buf[r.out:], r.literals[r.lit:r.lit+int(old.lits)])
+	r.lit += int(old.lits)
+	if old.offset > uint64(r.out) || old.offset > r.window {
 		return false
 	}
-	start, end := r.out-int(s.offset), r.out+int(s.match)
+	start, end := r.out-int(old.offset), r.out+int(old.match)
 	for r.out < end { // more than once if the match overlaps itself
 		r.out += copy(r.buf[r.out:end], r.buf[start:r.out])
 	}

@@ -77,17 +77,17 @@ func lengths(first uint32, own int, more []uint8) []value {
 		out = append(out, value{base: first})
 		first++
 	}
-	for _, b := range more {
-		out = append(out, value{base: first, bits: b})
-		first += 1 << b
+	for _, extra := range more {
+		out = append(out, value{base: first, bits: extra})
+		first += 1 << extra
 	}
 	return out
 }
 
 func offsetValues() []value {
 	out := make([]value, offsetMax+1)
-	for x := range out {
-		out[x].bits = uint8(x)
+	for extra := range out {
+		out[extra].bits = uint8(extra)
 	}
 	return out
 }
@@ -168,10 +168,10 @@ func (t *tables) one(k int, code byte) bool {
 // readCounts builds a table from the counts of its codes.
 func (d *Decoder) readCounts(k, end int) bool {
 	var counts [256]int16
-	n, size, ok := fse.Counts(counts[:], d.frame.src[d.frame.at:end])
+	symbols, size, ok := fse.Counts(counts[:], d.frame.src[d.frame.at:end])
 	d.frame.at += size
 	if ok {
-		d.tables.log[k], ok = build(d.tables.entries[k][:], k, counts[:n])
+		d.tables.log[k], ok = build(d.tables.entries[k][:], k, counts[:symbols])
 	}
 	return ok
 }
@@ -180,8 +180,8 @@ func (d *Decoder) readCounts(k, end int) bool {
 // is a power of two (RFC 8878, 4.1.1).
 func build(states []entry, k int, counts []int16) (log int, ok bool) {
 	sum := 0
-	for _, n := range counts {
-		sum += max(int(n), -int(n))
+	for _, count := range counts {
+		sum += max(int(count), -int(count))
 	}
 	log = bits.Len(uint(sum)) - 1
 	if log > logMax[k] || len(counts) < 2 || len(counts) > len(values[k]) {
@@ -191,29 +191,29 @@ func build(states []entry, k int, counts []int16) (log int, ok bool) {
 	var all [64]codeStates
 	high := sum - 1 // codes of probability below one go from here downwards
 	fixed, long := &fixedFields[k], log+1
-	for c, n := range counts {
-		if n == -1 {
-			codes[high&(tableMax-1)] = uint8(c)
+	for code, count := range counts {
+		if count == -1 {
+			codes[high&(tableMax-1)] = uint8(code)
 			high--
-			n = 1
+			count = 1
 		}
-		width := bits.Len16(uint16(n))
+		width := bits.Len16(uint16(count))
 		most := uint32(long - width)
-		a := &all[c&63]
-		a.next, a.limit, a.shift = uint32(n), 1<<width, 16+most
-		a.entries = [2]entry{fixed[c&63].with(most, 0), fixed[c&63].with(most-1, 0)}
-		for i := range a.entries {
-			a.entries[i] -= entry(sum) << 16
+		shared := &all[code&63]
+		shared.next, shared.limit, shared.shift = uint32(count), 1<<width, 16+most
+		shared.entries = [2]entry{fixed[code&63].with(most, 0), fixed[code&63].with(most-1, 0)}
+		for i := range shared.entries {
+			shared.entries[i] -= entry(sum) << 16
 		}
 	}
 	spread(&codes, counts, sum, high)
 	states = states[:sum]
-	for i, c := range codes[:sum] {
-		a := &all[c&63]
-		x := a.next
-		a.next++
-		less := (a.limit - 1 - x) >> 31
-		states[i] = a.entries[less&1] + entry(x)<<((a.shift-less)&63)
+	for i, code := range codes[:sum] {
+		shared := &all[code&63]
+		x := shared.next
+		shared.next++
+		less := (shared.limit - 1 - x) >> 31
+		states[i] = shared.entries[less&1] + entry(x)<<((shared.shift-less)&63)
 	}
 	return log, true
 }
@@ -231,16 +231,17 @@ type codeStates struct {
 // spread gives each code as many of the sum states as it counts, of those up to high.
 func spread(codes *[tableMax]uint8, counts []int16, sum, high int) {
 	step, pos, mask := sum>>1+sum>>3+3, 0, (sum-1)&(tableMax-1)
-	for c, n := range counts {
-		if high == sum-1 { // no state is taken, so that the test for it can be left out
-			for range int(n) {
-				codes[pos&mask] = uint8(c)
+	for code, count := range counts {
+		// No state is taken, so that the test for it can be left out.
+		if high == sum-1 {
+			for range int(count) {
+				codes[pos&mask] = uint8(code)
 				pos += step
 			}
 			continue
 		}
-		for range int(n) {
-			codes[pos&mask] = uint8(c)
+		for range int(count) {
+			codes[pos&mask] = uint8(code)
 			for pos = (pos + step) & mask; pos > high; {
 				pos = (pos + step) & mask
 			}

@@ -20,11 +20,11 @@ func Pfor(dst, src []byte, width int) bool {
 		if whole {
 			out = dst[:len(out)]
 		}
-		n := pforOne(out, src, width)
-		if n == 0 {
+		size := pforOne(out, src, width)
+		if size == 0 {
 			return false
 		}
-		src = src[n:]
+		src = src[size:]
 		if !whole {
 			copy(dst, out)
 			break
@@ -79,8 +79,8 @@ func pforOne(dst, src []byte, width int) int {
 // positions.
 func patch(dst, positions, high []byte, width, nbits, extra, count int, list bool) bool {
 	if list {
-		for e, p := range positions[1:] {
-			if p <= positions[e] {
+		for previous, position := range positions[1:] {
+			if position <= positions[previous] {
 				return false
 			}
 		}
@@ -89,17 +89,17 @@ func patch(dst, positions, high []byte, width, nbits, extra, count int, list boo
 	}
 	// A bitmap becomes a list. More bits than exceptions would read past high.
 	var start [PforBlock]byte
-	n := 0
+	found := 0
 	for i := 0; i < len(positions); i += 8 {
-		for m := binary.LittleEndian.Uint64(positions[i:]); m != 0; m &= m - 1 {
-			start[n&(PforBlock-1)] = byte(8*i + bits.TrailingZeros64(m))
-			n++
+		for word := binary.LittleEndian.Uint64(positions[i:]); word != 0; word &= word - 1 {
+			start[found&(PforBlock-1)] = byte(8*i + bits.TrailingZeros64(word))
+			found++
 		}
 	}
-	if n != count {
+	if found != count {
 		return false
 	}
-	patchAll(dst, start[:n], high, width, nbits, extra)
+	patchAll(dst, start[:found], high, width, nbits, extra)
 	return true
 }
 
@@ -108,29 +108,29 @@ func patchAll(dst, positions, high []byte, width, nbits, extra int) {
 	switch width {
 	case 1:
 		dst = dst[:PforBlock]
-		for e, p := range positions {
-			dst[p] |= byte(bitsAt(high, e*extra, extra) << (nbits & 63))
+		for exception, position := range positions {
+			dst[position] |= byte(bitsAt(high, exception*extra, extra) << (nbits & 63))
 		}
 	case 2:
 		dst = dst[:2*PforBlock]
-		for e, p := range positions {
-			v := uint16(bitsAt(high, e*extra, extra) << (nbits & 63))
-			d := dst[2*int(p) : 2*int(p)+2]
-			binary.LittleEndian.PutUint16(d, binary.LittleEndian.Uint16(d)|v)
+		for exception, position := range positions {
+			upper := uint16(bitsAt(high, exception*extra, extra) << (nbits & 63))
+			number := dst[2*int(position) : 2*int(position)+2]
+			binary.LittleEndian.PutUint16(number, binary.LittleEndian.Uint16(number)|upper)
 		}
 	case 4:
 		dst = dst[:4*PforBlock]
-		for e, p := range positions {
-			v := uint32(bitsAt(high, e*extra, extra) << (nbits & 63))
-			d := dst[4*int(p) : 4*int(p)+4]
-			binary.LittleEndian.PutUint32(d, binary.LittleEndian.Uint32(d)|v)
+		for exception, position := range positions {
+			upper := uint32(bitsAt(high, exception*extra, extra) << (nbits & 63))
+			number := dst[4*int(position) : 4*int(position)+4]
+			binary.LittleEndian.PutUint32(number, binary.LittleEndian.Uint32(number)|upper)
 		}
 	default:
 		dst = dst[:8*PforBlock]
-		for e, p := range positions {
-			v := bitsAt(high, e*extra, extra) << (nbits & 63)
-			d := dst[8*int(p) : 8*int(p)+8]
-			binary.LittleEndian.PutUint64(d, binary.LittleEndian.Uint64(d)|v)
+		for exception, position := range positions {
+			upper := bitsAt(high, exception*extra, extra) << (nbits & 63)
+			number := dst[8*int(position) : 8*int(position)+8]
+			binary.LittleEndian.PutUint64(number, binary.LittleEndian.Uint64(number)|upper)
 		}
 	}
 }
@@ -148,8 +148,8 @@ func bitsAt(b []byte, pos, n int) uint64 {
 // are distributed over as many lanes as fit in 16 bytes. Each lane is a row of bits, lowest first, cut into
 // words of width bytes; the words of all lanes lie side by side.
 func pforBodyGo(dst, src []byte, width, nbits int) {
-	word := 8 * width
-	if nbits == word {
+	wordBits := 8 * width
+	if nbits == wordBits {
 		copy(dst, src)
 		return
 	}
@@ -160,11 +160,11 @@ func pforBodyGo(dst, src []byte, width, nbits int) {
 	// Two words of 64 bits hold all lanes. ones has a one in the lowest bit of every lane.
 	ones := ^uint64(0)
 	if width < 8 {
-		ones /= 1<<word - 1
+		ones /= 1<<wordBits - 1
 	} else {
 		ones = 1
 	}
-	lowest := func(n int) uint64 { // the lowest n bits of every lane, n < word
+	lowest := func(n int) uint64 { // the lowest n bits of every lane, n < wordBits
 		return ones * (1<<n - 1)
 	}
 	mask := lowest(nbits)
@@ -173,14 +173,14 @@ func pforBodyGo(dst, src []byte, width, nbits int) {
 	for i := 0; i+16 <= len(dst); i += 16 {
 		var x, y uint64
 		if held < nbits {
-			u, v := binary.LittleEndian.Uint64(src), binary.LittleEndian.Uint64(src[8:])
+			low, high := binary.LittleEndian.Uint64(src), binary.LittleEndian.Uint64(src[8:])
 			src = src[16:]
 			above := ^lowest(held)
-			x, y = (a|u<<held&above)&mask, (b|v<<held&above)&mask
+			x, y = (a|low<<held&above)&mask, (b|high<<held&above)&mask
 			used := nbits - held
-			below := lowest(word - used)
-			a, b = u>>used&below, v>>used&below
-			held = word - used
+			below := lowest(wordBits - used)
+			a, b = low>>used&below, high>>used&below
+			held = wordBits - used
 		} else {
 			x, y = a&mask, b&mask
 			a, b = a&^mask>>nbits, b&^mask>>nbits

@@ -36,17 +36,17 @@ func pforBody(dst, src []byte, width, nbits int) {
 	}
 	dst, src = dst[:width*PforBlock], src[:nbits*PforBlock/8]
 	// The words of all lanes fill 16 bytes. There are at least two, so that a number begins before the last.
-	word := 8 * width
-	n := ((len(src)/16-1)*word + nbits - 1) / nbits
-	rest := len(dst)/16 - n
+	wordBits := 8 * width
+	before := ((len(src)/16-1)*wordBits + nbits - 1) / nbits
+	rest := len(dst)/16 - before
 	switch width {
 	case 1:
-		unpack8(&dst[0], &src[0], n, rest, nbits)
+		unpack8(&dst[0], &src[0], before, rest, nbits)
 	case 2:
-		unpack16(&dst[0], &src[0], n, rest, nbits)
+		unpack16(&dst[0], &src[0], before, rest, nbits)
 	case 4:
-		unpack32(&dst[0], &src[0], n, rest, nbits)
+		unpack32(&dst[0], &src[0], before, rest, nbits)
 	default:
-		unpack64(&dst[0], &src[0], n, rest, nbits)
+		unpack64(&dst[0], &src[0], before, rest, nbits)
 	}
 }

@@ -46,7 +46,7 @@ func PlanarZigzag[T Unsigned](dst, res []T, width int) {
 	}
 }
 
-// Med adds the median of W, N and W + N - NW.
+// Med adds the median of W, N and W + N - NW, as the predictor of JPEG-LS does.
 func Med[T Unsigned](dst, res []T, width int) {
 	scan.Sum(dst[:width], res[:width], 0)
 	pos := width
@@ -58,20 +58,20 @@ func Med[T Unsigned](dst, res []T, width int) {
 	}
 }
 
-func medRow[T Unsigned](d, r, up []T) {
-	r, up = r[:len(d)], up[:len(d)]
+func medRow[T Unsigned](row, residuals, above []T) {
+	residuals, above = residuals[:len(row)], above[:len(row)]
 	// Numbers of 64 bits, because the processor has no minimum of bytes without a branch, and
 	// branches here cannot be foreseen.
-	w, nw := uint64(r[0]+up[0]), uint64(up[0])
-	d[0] = T(w)
-	for i := 1; i < len(d); i++ {
-		n := uint64(up[i])
+	w, nw := uint64(residuals[0]+above[0]), uint64(above[0])
+	row[0] = T(w)
+	for i := 1; i < len(row); i++ {
+		n := uint64(above[i])
 		// The median of W, N and W+N-NW is W + N minus the median of W, N and NW. In this form all that
 		// depends on W comes last, so that the processor can start the rest of the next sample early.
-		m := max(min(n, nw), min(w, max(n, nw)))
-		v := T(w-m) + (r[i] + T(n))
-		d[i] = v
-		w, nw = uint64(v), n
+		median := max(min(n, nw), min(w, max(n, nw)))
+		sample := T(w-median) + (residuals[i] + T(n))
+		row[i] = sample
+		w, nw = uint64(sample), n
 	}
 }
 
@@ -93,33 +93,33 @@ func MedZigzag[T Unsigned](dst, res []T, width int) {
 
 // medRows is medRow for two rows, the second one column behind the first: every sample waits for the one to
 // its left, so that the processor has two chains to work on. Rows have at least two samples.
-func medRows[T Unsigned](d, r, up []T) {
-	width := len(up)
-	a, ra := d[:width], r[:width]
-	b, rb := d[width:][:width], r[width:][:width]
-	wa, nwa := uint64(ra[0]+up[0]), uint64(up[0])
-	a[0] = T(wa)
-	wb, nwb := uint64(rb[0]+T(wa)), wa
-	b[0] = T(wb)
+func medRows[T Unsigned](rows, residuals, above []T) {
+	width := len(above)
+	rowA, resA := rows[:width], residuals[:width]
+	rowB, resB := rows[width:][:width], residuals[width:][:width]
+	wa, nwa := uint64(resA[0]+above[0]), uint64(above[0])
+	rowA[0] = T(wa)
+	wb, nwb := uint64(resB[0]+T(wa)), wa
+	rowB[0] = T(wb)
 	{
-		n := uint64(up[1])
-		m := max(min(n, nwa), min(wa, max(n, nwa)))
-		v := T(wa-m) + (ra[1] + T(n))
-		a[1] = v
-		wa, nwa = uint64(v), n
+		n := uint64(above[1])
+		median := max(min(n, nwa), min(wa, max(n, nwa)))
+		sample := T(wa-median) + (resA[1] + T(n))
+		rowA[1] = sample
+		wa, nwa = uint64(sample), n
 	}
 	for i := 2; i < width; i++ {
-		n := uint64(up[i])
-		nb := wa // above b[i-1]
-		m := max(min(n, nwa), min(wa, max(n, nwa)))
-		mb := max(min(nb, nwb), min(wb, max(nb, nwb)))
-		v := T(wa-m) + (ra[i] + T(n))
-		vb := T(wb-mb) + (rb[i-1] + T(nb))
-		a[i], b[i-1] = v, vb
-		wa, nwa, wb, nwb = uint64(v), n, uint64(vb), nb
+		n := uint64(above[i])
+		nb := wa // above rowB[i-1]
+		median := max(min(n, nwa), min(wa, max(n, nwa)))
+		medianB := max(min(nb, nwb), min(wb, max(nb, nwb)))
+		sample := T(wa-median) + (resA[i] + T(n))
+		sampleB := T(wb-medianB) + (resB[i-1] + T(nb))
+		rowA[i], rowB[i-1] = sample, sampleB
+		wa, nwa, wb, nwb = uint64(sample), n, uint64(sampleB), nb
 	}
-	mb := max(min(wa, nwb), min(wb, max(wa, nwb)))
-	b[width-1] = T(wb-mb) + (rb[width-1] + T(wa))
+	medianB := max(min(wa, nwb), min(wb, max(wa, nwb)))
+	rowB[width-1] = T(wb-medianB) + (resB[width-1] + T(wa))
 }
 
 // Average adds (W + N) / 2, rounded down, without losing the carry of the sum.
@@ -130,14 +130,14 @@ func Average[T Unsigned](dst, res []T, width int) {
 		dst[i] = w
 	}
 	for pos := width; pos < len(dst); pos += width {
-		up, r, d := dst[pos-width:pos], res[pos:pos+width], dst[pos:pos+width]
-		up, r = up[:len(d)], r[:len(d)]
+		above, residuals, row := dst[pos-width:pos], res[pos:pos+width], dst[pos:pos+width]
+		above, residuals = above[:len(row)], residuals[:len(row)]
 		w := T(0)
-		for i := range d {
+		for i := range row {
 			// Terms without w are added first, since the next sample waits for w.
-			n := up[i]
-			w = r[i] + n>>1 + (w>>1 + w&(n&1))
-			d[i] = w
+			n := above[i]
+			w = residuals[i] + n>>1 + (w>>1 + w&(n&1))
+			row[i] = w
 		}
 	}
 }
@@ -151,52 +151,52 @@ type Weights struct {
 
 // WPStatic adds W and, from the second row on, the weighted sum of four samples above, rounded.
 // The sum wraps at 64 bits.
-func WPStatic[T Unsigned](dst, res []T, width int, w *Weights) {
+func WPStatic[T Unsigned](dst, res []T, width int, weights *Weights) {
 	scan.Sum(dst[:width], res[:width], 0)
 	var round int64
-	if w.Shift > 0 {
-		round = 1 << (w.Shift - 1)
+	if weights.Shift > 0 {
+		round = 1 << (weights.Shift - 1)
 	}
 	for pos := width; pos < len(dst); pos += width {
-		up, r, d := dst[pos-width:pos], res[pos:pos+width], dst[pos:pos+width]
-		var up2 []T
+		above, residuals, row := dst[pos-width:pos], res[pos:pos+width], dst[pos:pos+width]
+		var above2 []T
 		if pos > width {
-			up2 = dst[pos-2*width : pos-width]
+			above2 = dst[pos-2*width : pos-width]
 		}
-		weighted(d, r, up, up2, w, round)
-		scan.Sum(d, d, 0)
+		weighted(row, residuals, above, above2, weights, round)
+		scan.Sum(row, row, 0)
 	}
 }
 
-// weighted fills d with r plus the weighted sums of samples above; up2 is nil in the second row.
-func weighted[T Unsigned](d, r, up, up2 []T, w *Weights, round int64) {
-	r, up = r[:len(d)], up[:len(d)]
-	shift := w.Shift
-	n, nw, ne, nn := w.Of[0], w.Of[1], w.Of[2], w.Of[3]
-	left, c := int64(0), int64(up[0])
-	last := len(d) - 1
-	next, inner := up[1:], d[:last]
+// weighted fills row with residuals plus the weighted sums of samples above; above2 is nil in the second row.
+func weighted[T Unsigned](row, residuals, above, above2 []T, weights *Weights, round int64) {
+	residuals, above = residuals[:len(row)], above[:len(row)]
+	shift := weights.Shift
+	n, nw, ne, nn := weights.Of[0], weights.Of[1], weights.Of[2], weights.Of[3]
+	left, north := int64(0), int64(above[0])
+	last := len(row) - 1
+	next, inner := above[1:], row[:last]
 	next = next[:len(inner)]
-	if up2 == nil {
+	if above2 == nil {
 		for i := range inner {
 			right := int64(next[i])
-			inner[i] = r[i] + T((n*c+nw*left+ne*right+round)>>(shift&63))
-			left, c = c, right
+			inner[i] = residuals[i] + T((n*north+nw*left+ne*right+round)>>(shift&63))
+			left, north = north, right
 		}
-		d[last] = r[last] + T((n*c+nw*left+round)>>(shift&63))
+		row[last] = residuals[last] + T((n*north+nw*left+round)>>(shift&63))
 		return
 	}
-	up2 = up2[:len(d)]
-	first := weightedFast(d, r, up, up2, w, round)
+	above2 = above2[:len(row)]
+	first := weightedFast(row, residuals, above, above2, weights, round)
 	if first > 0 {
 		// The first sample has nothing to its left.
-		d[0] = r[0] + T((n*c+ne*int64(next[0])+nn*int64(up2[0])+round)>>(shift&63))
-		left, c = int64(up[first-1]), int64(up[first])
+		row[0] = residuals[0] + T((n*north+ne*int64(next[0])+nn*int64(above2[0])+round)>>(shift&63))
+		left, north = int64(above[first-1]), int64(above[first])
 	}
 	for i := first; i < len(inner); i++ {
 		right := int64(next[i])
-		inner[i] = r[i] + T((n*c+nw*left+(ne*right+(nn*int64(up2[i])+round)))>>(shift&63))
-		left, c = c, right
+		inner[i] = residuals[i] + T((n*north+nw*left+(ne*right+(nn*int64(above2[i])+round)))>>(shift&63))
+		left, north = north, right
 	}
-	d[last] = r[last] + T((n*c+nw*left+nn*int64(up2[last])+round)>>(shift&63))
+	row[last] = residuals[last] + T((n*north+nw*left+nn*int64(above2[last])+round)>>(shift&63))
 }

@@ -18,66 +18,66 @@ type Signed interface {
 func Floor[T Signed](dst, src []T, zero bool) {
 	copy(dst, src)
 	if zero {
-		for i, v := range dst {
-			dst[i] = max(v, 0)
+		for i, value := range dst {
+			dst[i] = max(value, 0)
 		}
 	}
 }
 
 // Floats is Floor for whole numbers that become floats.
 func Floats[F float32 | float64, T int32 | int64](dst []F, src []T, zero bool) {
-	for i, v := range src {
+	for i, value := range src {
 		if zero {
-			v = max(v, 0)
+			value = max(value, 0)
 		}
-		dst[i] = F(v)
+		dst[i] = F(value)
 	}
 }
 
 // Halves is Floats for floats of 16 bits.
 func Halves(dst []uint16, src []int16, zero bool) {
-	for i, v := range src {
+	for i, value := range src {
 		if zero {
-			v = max(v, 0)
+			value = max(value, 0)
 		}
-		dst[i] = Half(float32(v))
+		dst[i] = Half(float32(value))
 	}
 }
 
-// Times multiplies by k. Products above the highest number become it.
-func Times[T Unsigned](dst, src []T, k uint64) {
+// Times multiplies by step. Products above the highest number become it.
+func Times[T Unsigned](dst, src []T, step uint64) {
 	highest := ^T(0)
-	limit := uint64(highest) / k
-	for i, v := range src {
-		if uint64(v) > limit {
+	limit := uint64(highest) / step
+	for i, index := range src {
+		if uint64(index) > limit {
 			dst[i] = highest
 		} else {
-			dst[i] = v * T(k)
+			dst[i] = index * T(step)
 		}
 	}
 }
 
-// TimesSigned multiplies by k and limits the product to what T has. With zero, values below 0 become 0.
-func TimesSigned[T Signed](dst, src []T, k uint64, zero bool) {
+// TimesSigned multiplies by step and limits the product to what T has. With zero, values below 0 become 0.
+func TimesSigned[T Signed](dst, src []T, step uint64, zero bool) {
 	top := uint64(1) << (8*binary.Size(T(0)) - 1)
-	limit := top / k
-	for i, v := range src {
-		m := uint64(int64(v))
-		if v < 0 {
-			m = -m
+	limit := top / step
+	for i, index := range src {
+		magnitude := uint64(int64(index))
+		if index < 0 {
+			magnitude = -magnitude
 		}
-		if m > limit {
-			m = top
+		if magnitude > limit {
+			magnitude = top
 		} else {
-			m *= k
+			magnitude *= step
 		}
 		switch {
-		case v >= 0:
-			dst[i] = T(min(m, top-1))
+		case index >= 0:
+			dst[i] = T(min(magnitude, top-1))
 		case zero:
 			dst[i] = 0
 		default:
-			dst[i] = T(-m)
+			dst[i] = T(-magnitude)
 		}
 	}
 }
@@ -94,15 +94,15 @@ func clamp[F float32 | float64](v, lo, hi F) F {
 
 // Linear multiplies by step and keeps the product within lo and hi.
 func Linear[F float32 | float64, T int32 | int64](dst []F, src []T, step, lo, hi float64) {
-	for i, v := range src {
-		dst[i] = F(clamp(float64(v)*step, lo, hi))
+	for i, index := range src {
+		dst[i] = F(clamp(float64(index)*step, lo, hi))
 	}
 }
 
 // LinearHalves is Linear for floats of 16 bits.
 func LinearHalves(dst []uint16, src []int16, step, lo, hi float64) {
-	for i, v := range src {
-		dst[i] = Half(float32(clamp(float64(v)*step, lo, hi)))
+	for i, index := range src {
+		dst[i] = Half(float32(clamp(float64(index)*step, lo, hi)))
 	}
 }
 
@@ -114,13 +114,13 @@ type SqrtGrid struct {
 }
 
 func (g *SqrtGrid) at(index uint64) float64 {
-	t := float64(min(index, g.Top)) * g.Step
-	return within(float64(t*t)-g.Offset, g.Lo, g.Hi)
+	root := float64(min(index, g.Top)) * g.Step
+	return within(float64(root*root)-g.Offset, g.Lo, g.Hi)
 }
 
 func (g *SqrtGrid) narrow(index uint64) float32 {
-	t := float32(min(index, g.Top)) * float32(g.Step)
-	return within(float32(t*t)-float32(g.Offset), float32(g.Lo), float32(g.Hi))
+	root := float32(min(index, g.Top)) * float32(g.Step)
+	return within(float32(root*root)-float32(g.Offset), float32(g.Lo), float32(g.Hi))
 }
 
 // within is clamp, with lo for NaN.
@@ -136,33 +136,33 @@ func within[F float32 | float64](v, lo, hi F) F {
 
 // SqrtWhole makes whole samples from their indices.
 func SqrtWhole[D Unsigned | Signed, T Unsigned](dst []D, src []T, g *SqrtGrid) {
-	for i, v := range src {
-		if x := round(g.at(uint64(v))); x < 0 {
-			dst[i] = D(int64(x))
+	for i, index := range src {
+		if sample := round(g.at(uint64(index))); sample < 0 {
+			dst[i] = D(int64(sample))
 		} else {
-			dst[i] = D(uint64(x))
+			dst[i] = D(uint64(sample))
 		}
 	}
 }
 
 // Sqrt makes samples from their indices.
 func Sqrt[F float32 | float64, T uint32 | uint64](dst []F, src []T, g *SqrtGrid) {
-	for i, v := range src {
-		dst[i] = F(g.at(uint64(v)))
+	for i, index := range src {
+		dst[i] = F(g.at(uint64(index)))
 	}
 }
 
 // SqrtNarrow is Sqrt with all arithmetic in float32.
 func SqrtNarrow(dst []float32, src []uint32, g *SqrtGrid) {
-	for i, v := range src {
-		dst[i] = g.narrow(uint64(v))
+	for i, index := range src {
+		dst[i] = g.narrow(uint64(index))
 	}
 }
 
 // SqrtHalves is SqrtNarrow for floats of 16 bits.
 func SqrtHalves(dst, src []uint16, g *SqrtGrid) {
-	for i, v := range src {
-		dst[i] = Half(g.narrow(uint64(v)))
+	for i, index := range src {
+		dst[i] = Half(g.narrow(uint64(index)))
 	}
 }
 
@@ -189,18 +189,18 @@ func (g *LogGrid) at(index int64) float64 {
 	if index == 0 {
 		return 0
 	}
-	m := uint64(index)
+	magnitude := uint64(index)
 	if index < 0 {
-		m = -m
+		magnitude = -magnitude
 	}
-	v := exp2(float64(g.Anchor) + float64((float64(m)-1)*g.Step))
+	sample := exp2(float64(g.Anchor) + float64((float64(magnitude)-1)*g.Step))
 	if index < 0 {
-		v = -v
+		sample = -sample
 	}
-	if v != v {
+	if sample != sample {
 		return 0
 	}
-	return clamp(v, g.Lo, g.Hi)
+	return clamp(sample, g.Lo, g.Hi)
 }
 
 // Log makes samples from their indices; store makes one from a float64.
@@ -212,12 +212,12 @@ func Log[D uint16 | float32 | float64, T int16 | int32 | int64](dst []D, src []T
 	for i := range levels {
 		keys[i], levels[i] = 0, store(0)
 	}
-	for i, v := range src {
-		k := uint64(v) % uint64(len(keys))
-		if keys[k] != v {
-			keys[k], levels[k] = v, store(g.at(int64(v)))
+	for i, index := range src {
+		slot := uint64(index) % uint64(len(keys))
+		if keys[slot] != index {
+			keys[slot], levels[slot] = index, store(g.at(int64(index)))
 		}
-		dst[i] = levels[k]
+		dst[i] = levels[slot]
 	}
 }
 
@@ -235,16 +235,16 @@ func exp2(y float64) float64 {
 	if y >= 1024 {
 		return math.Inf(1)
 	}
-	n := round(y)
-	v := exp2Fraction(y - n)
-	k := int(n)
-	for ; k > 1023; k -= 1023 {
-		v *= 8.98846567431158e307 // not quite 1<<1023, as in the original
+	whole := round(y)
+	power := exp2Fraction(y - whole)
+	exponent := int(whole)
+	for ; exponent > 1023; exponent -= 1023 {
+		power *= 8.98846567431158e307 // not quite 1<<1023, as in the original
 	}
-	for ; k < -1022; k += 1022 {
-		v *= 0x1p-1022
+	for ; exponent < -1022; exponent += 1022 {
+		power *= 0x1p-1022
 	}
-	return v * math.Float64frombits(uint64(k+1023)<<52)
+	return power * math.Float64frombits(uint64(exponent+1023)<<52)
 }
 
 // series are 1/13!, 1/12!, ..., 1, 1, as written in the original.
@@ -257,29 +257,29 @@ var series = [...]float64{
 
 func exp2Fraction(f float64) float64 {
 	g := f * 0.69314718055994530942
-	p := series[0]
-	for _, a := range series[1:] {
-		p = float64(p*g) + a
+	sum := series[0]
+	for _, coefficient := range series[1:] {
+		sum = float64(sum*g) + coefficient
 	}
-	return p
+	return sum
 }
 
 // Half converts to a float of 16 bits, rounding halves away from zero.
 func Half(f float32) uint16 {
-	x := math.Float32bits(f)
-	sign, man, exp := uint16(x>>16&0x8000), x&0x7fffff, int(x>>23&0xff)-127+15
+	word := math.Float32bits(f)
+	sign, fraction, exponent := uint16(word>>16&0x8000), word&0x7fffff, int(word>>23&0xff)-127+15
 	switch {
-	case x>>23&0xff == 0xff && man != 0:
+	case word>>23&0xff == 0xff && fraction != 0:
 		return sign | 0x7e00
-	case exp >= 31:
+	case exponent >= 31:
 		return sign | 0x7c00
-	case exp < -10:
+	case exponent < -10:
 		return sign
-	case exp <= 0:
-		man |= 0x800000
-		shift := uint(14 - exp)
-		return sign | uint16(man>>shift+man>>(shift-1)&1)
+	case exponent <= 0:
+		fraction |= 0x800000
+		shift := uint(14 - exponent)
+		return sign | uint16(fraction>>shift+fraction>>(shift-1)&1)
 	}
 	// A carry into the exponent gives the next power of two, which is right.
-	return sign + uint16(exp)<<10 + uint16(man>>13) + uint16(man>>12&1)
+	return sign + uint16(exponent)<<10 + uint16(fraction>>13) + uint16(fraction>>12&1)
 }

@@ -5,11 +5,11 @@ import "github.com/chaski-eo/chaski/internal/cast"
 // Restore writes values to dst, and pattern where mask is 0. All have one length.
 func Restore[T Unsigned](dst, values []T, mask []byte, pattern T) {
 	values, mask = values[:len(dst)], mask[:len(dst)]
-	for i, v := range values {
+	for i, value := range values {
 		if mask[i] == 0 {
-			v = pattern
+			value = pattern
 		}
-		dst[i] = v
+		dst[i] = value
 	}
 }
 
@@ -20,14 +20,14 @@ func RestoreGuarded[T Unsigned](dst, values []T, mask []byte, near [4]T) bool {
 	values, mask = values[:len(dst)], mask[:len(dst)]
 	pattern := near[0]
 	ok := true
-	for i, v := range values {
-		m := mask[i]
-		n := near[m&3]
-		ok = ok && m < 4 && (m == 0 || n != pattern)
-		if m == 0 || v == pattern {
-			v = n
+	for i, value := range values {
+		code := mask[i]
+		substitute := near[code&3]
+		ok = ok && code < 4 && (code == 0 || substitute != pattern)
+		if code == 0 || value == pattern {
+			value = substitute
 		}
-		dst[i] = v
+		dst[i] = value
 	}
 	return ok
 }
@@ -36,10 +36,10 @@ func RestoreGuarded[T Unsigned](dst, values []T, mask []byte, near [4]T) bool {
 // every offset fits in its bin's bits. dst and offsets have a number for each bin.
 func AddBins(dst, bins, offsets []byte, width int, lower, mask *[256]uint64, count int) bool {
 	ok := true
-	for i, b := range bins {
+	for i, bin := range bins {
 		offset := cast.Uint(offsets[i*width:], width)
-		ok = ok && int(b) < count && offset&^mask[b] == 0
-		cast.PutUint(dst[i*width:], width, lower[b]+offset)
+		ok = ok && int(bin) < count && offset&^mask[bin] == 0
+		cast.PutUint(dst[i*width:], width, lower[bin]+offset)
 	}
 	return ok
 }

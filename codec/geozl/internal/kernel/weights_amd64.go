@@ -33,30 +33,30 @@ func weighted8(s *weightState)
 
 // weightedFast does the samples from the second on in blocks of 16, and returns how many samples are done with
 // the first one, or 0 if none is.
-func weightedFast[T Unsigned](d, r, up, up2 []T, w *Weights, round int64) int {
+func weightedFast[T Unsigned](row, residuals, above, above2 []T, weights *Weights, round int64) int {
 	highest := int64(^T(0))
-	if !hasAVX2 || up2 == nil || highest > 1<<16 || highest < 0 || len(d) < 18 || w.Shift > 30 {
+	if !hasAVX2 || above2 == nil || highest > 1<<16 || highest < 0 || len(row) < 18 || weights.Shift > 30 {
 		return 0
 	}
 	sum := round
-	for _, x := range w.Of {
-		sum += max(x, -x) * highest
+	for _, weight := range weights.Of {
+		sum += max(weight, -weight) * highest
 	}
 	if sum >= 1<<31 {
 		return 0
 	}
-	s := weightState{n: (len(d) - 2) / 16, wN: int32(w.Of[0]), wNW: int32(w.Of[1]), wNE: int32(w.Of[2]),
-		wNN: int32(w.Of[3]), round: int32(round), shift: uint64(w.Shift)}
+	state := weightState{n: (len(row) - 2) / 16, wN: int32(weights.Of[0]), wNW: int32(weights.Of[1]),
+		wNE: int32(weights.Of[2]), wNN: int32(weights.Of[3]), round: int32(round), shift: uint64(weights.Shift)}
 	first := func(s []T) *byte {
-		b, _ := cast.Bytes(s)
-		return &b[0]
+		bytes, _ := cast.Bytes(s)
+		return &bytes[0]
 	}
-	s.dst, s.res, s.left = first(d[1:]), first(r[1:]), first(up)
-	s.up, s.right, s.up2 = first(up[1:]), first(up[2:]), first(up2[1:])
+	state.dst, state.res, state.left = first(row[1:]), first(residuals[1:]), first(above)
+	state.up, state.right, state.up2 = first(above[1:]), first(above[2:]), first(above2[1:])
 	if highest > 1<<8 {
-		weighted16(&s)
+		weighted16(&state)
 	} else {
-		weighted8(&s)
+		weighted8(&state)
 	}
-	return 1 + 16*s.n
+	return 1 + 16*state.n
 }

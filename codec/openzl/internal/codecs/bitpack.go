@@ -13,14 +13,14 @@ func decodeBitpack(c *Call) error {
 	if nbits > 8*width || c.Out[0].Type == Serial && width != 1 {
 		return c.Corrupt("%s stream of %d bits in %d bytes", c.Out[0].Type, nbits, width)
 	}
-	n := 8 * len(src) / nbits
+	count := 8 * len(src) / nbits
 	if len(c.Header) == 2 {
-		n -= int(c.Header[1])
+		count -= int(c.Header[1])
 	}
-	if n < 0 || (n*nbits+7)/8 != len(src) {
-		return c.Corrupt("%d numbers of %d bits in %d bytes", n, nbits, len(src))
+	if count < 0 || (count*nbits+7)/8 != len(src) {
+		return c.Corrupt("%d numbers of %d bits in %d bytes", count, nbits, len(src))
 	}
-	dst, err := c.Make(0, width, n)
+	dst, err := c.Make(0, width, count)
 	if err != nil {
 		return err
 	}

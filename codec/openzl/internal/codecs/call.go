@@ -5,6 +5,7 @@ import (
 
 	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/memory"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/zstd"
@@ -41,7 +42,6 @@ type Workspace struct {
 	framed []byte // a zstd frame with its magic number
 	tabs   [][]byte
 	wide   []uint32
-	look   [256]byte
 	parts  kernel.Partitions
 }
 
@@ -76,39 +76,39 @@ func (c *Call) Make(i, width, count int) ([]byte, error) {
 
 // makeSpare is Make for memory with a capacity of spare bytes more, which may be written to.
 func (c *Call) makeSpare(i, width, count, spare int) ([]byte, error) {
-	s := c.Out[i]
+	stream := c.Out[i]
 	if width < 1 || count < 0 || count > math.MaxInt/width {
 		return nil, c.Corrupt("stream of %d elements of %d bytes", count, width)
 	}
-	n := width * count
-	if s.Type == Serial && width != 1 || s.Type == Numeric && !NumericWidth(width) {
-		return nil, c.Corrupt("%s stream of width %d", s.Type, width)
+	size := width * count
+	if stream.Type == Serial && width != 1 || stream.Type == Numeric && !cast.IsWidth(width) {
+		return nil, c.Corrupt("%s stream of width %d", stream.Type, width)
 	}
-	s.Width, s.Count = width, count
+	stream.Width, stream.Count = width, count
 	if spare > 0 {
 		// The caller's memory has no spare bytes, so the stream is made elsewhere and copied later.
-		s.Direct = false
+		stream.Direct = false
 	}
-	if s.Direct {
+	if stream.Direct {
 		// Numbers in the caller's memory must be aligned, otherwise the kernels would take their
 		// slow paths, which costs more than the copy.
-		if s.Direct = n <= len(c.w.Direct) && aligned(c.w.Direct, 8); s.Direct {
-			s.Data = c.w.Direct[:n:n]
-			return s.Data, nil
+		if stream.Direct = size <= len(c.w.Direct) && aligned(c.w.Direct, 8); stream.Direct {
+			stream.Data = c.w.Direct[:size:size]
+			return stream.Data, nil
 		}
 	}
-	if err := c.w.Memory.Reserve(n + spare); err != nil {
+	if err := c.w.Memory.Reserve(size + spare); err != nil {
 		return nil, err
 	}
-	s.Buf = c.w.Memory.Bytes.Get(n + spare)
-	s.Data = s.Buf.Mem[:n:n]
-	return s.Buf.Mem[: n : n+spare], nil
+	stream.Buf = c.w.Memory.Bytes.Get(size + spare)
+	stream.Data = stream.Buf.Mem[:size:size]
+	return stream.Buf.Mem[: size : size+spare], nil
 }
 
 // trim shortens Out[i] to its first count elements.
 func (c *Call) trim(i, count int) {
-	s := c.Out[i]
-	s.Count, s.Data = count, s.Data[:count*s.Width]
+	stream := c.Out[i]
+	stream.Count, stream.Data = count, stream.Data[:count*stream.Width]
 }
 
 // makeLens gives Out[i], a String stream, memory for the lengths of n strings and returns it. The
@@ -120,22 +120,22 @@ func (c *Call) makeLens(i, n int) ([]uint32, error) {
 	if err := c.w.Memory.Reserve(4 * n); err != nil {
 		return nil, err
 	}
-	s := c.Out[i]
-	s.Width, s.Count = 0, n
-	s.LensBuf = c.w.Memory.Lens.Get(n)
-	s.Lens = s.LensBuf.Mem[:n:n]
-	return s.Lens, nil
+	stream := c.Out[i]
+	stream.Width, stream.Count = 0, n
+	stream.LensBuf = c.w.Memory.Lens.Get(n)
+	stream.Lens = stream.LensBuf.Mem[:n:n]
+	return stream.Lens, nil
 }
 
 // makeStrings gives Out[i], whose lengths are made, memory for n bytes and returns it.
 func (c *Call) makeStrings(i, n int) ([]byte, error) {
-	s := c.Out[i]
+	stream := c.Out[i]
 	if err := c.w.Memory.Reserve(n); err != nil {
 		return nil, err
 	}
-	s.Buf = c.w.Memory.Bytes.Get(n)
-	s.Data = s.Buf.Mem[:n:n]
-	return s.Data, nil
+	stream.Buf = c.w.Memory.Bytes.Get(n)
+	stream.Data = stream.Buf.Mem[:n:n]
+	return stream.Data, nil
 }
 
 // alias makes Out[i] share the bytes of an input, as count elements of width bytes.
@@ -150,8 +150,8 @@ func (c *Call) aliasPart(i int, in *Stream, from, width, count int) error {
 
 // share makes Out[i] use data, which lies in buf. It copies numbers that are not aligned.
 func (c *Call) share(i int, data []byte, buf *memory.Buffer[byte], direct bool, width, count int) error {
-	s := c.Out[i]
-	if s.Type == Numeric && !aligned(data, width) {
+	stream := c.Out[i]
+	if stream.Type == Numeric && !aligned(data, width) {
 		dst, err := c.Make(i, width, count)
 		if err != nil {
 			return err
@@ -159,7 +159,7 @@ func (c *Call) share(i int, data []byte, buf *memory.Buffer[byte], direct bool, 
 		copy(dst, data)
 		return nil
 	}
-	s.Width, s.Count, s.Data, s.Buf, s.Direct = width, count, data, buf, direct
+	stream.Width, stream.Count, stream.Data, stream.Buf, stream.Direct = width, count, data, buf, direct
 	if buf != nil {
 		buf.Retain()
 	}
@@ -168,10 +168,10 @@ func (c *Call) share(i int, data []byte, buf *memory.Buffer[byte], direct bool, 
 
 // aliasStrings makes Out[i], whose lengths are made, share n bytes of an input from byte from on.
 func (c *Call) aliasStrings(i int, in *Stream, from, n int) {
-	s := c.Out[i]
-	s.Data, s.Buf = in.Data[from:from+n], in.Buf
-	if s.Buf != nil {
-		s.Buf.Retain()
+	stream := c.Out[i]
+	stream.Data, stream.Buf = in.Data[from:from+n], in.Buf
+	if stream.Buf != nil {
+		stream.Buf.Retain()
 	}
 }
 
@@ -187,9 +187,9 @@ func (c *Call) starts(in *Stream) ([]uint32, error) {
 	}
 	c.w.wide = memory.Resize(c.w.wide, in.Count)
 	pos := uint32(0)
-	for i, n := range in.Lens {
+	for i, size := range in.Lens {
 		c.w.wide[i] = pos
-		pos += n
+		pos += size
 	}
 	return c.w.wide, nil
 }
@@ -206,16 +206,25 @@ func (c *Call) Scratch(n int) ([]byte, error) {
 	return c.w.tmp[:n:n], nil
 }
 
+// number returns the varint that the header begins with, and how many bytes follow it: -1 if there is none.
+func (c *Call) number() (value uint64, rest int) {
+	header := wire.Cursor{B: c.Header}
+	if value = header.Varint(); header.Bad {
+		return 0, -1
+	}
+	return value, header.Left()
+}
+
 // zstdMagic begins a zstd frame (RFC 8878, 3.1.1).
 const zstdMagic = "\x28\xb5\x2f\xfd"
 
 // Unzstd fills dst from src, one zstd frame without its magic number. It may write to the capacity
 // of dst.
 func (c *Call) Unzstd(dst, src []byte) error {
-	w := c.w
-	w.framed = append(append(w.framed[:0], zstdMagic...), src...)
-	if w.zstd == nil {
-		w.zstd = zstd.New()
+	space := c.w
+	space.framed = append(append(space.framed[:0], zstdMagic...), src...)
+	if space.zstd == nil {
+		space.zstd = zstd.New()
 	}
-	return w.zstd.Decompress(dst, w.framed)
+	return space.zstd.Decompress(dst, space.framed)
 }

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
-	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
+	"github.com/chaski-eo/chaski/internal/cast"
 	numbers "github.com/chaski-eo/chaski/internal/kernel"
 )
 
@@ -18,7 +18,7 @@ func decodeToSerial(c *Call) error {
 // decodeSameShape views elements as elements of another type with the same width.
 func decodeSameShape(c *Call) error {
 	in := c.In[0]
-	if c.Out[0].Type == Numeric && !NumericWidth(in.Width) {
+	if c.Out[0].Type == Numeric && !cast.IsWidth(in.Width) {
 		return c.Corrupt("numbers of %d bytes", in.Width)
 	}
 	return c.alias(0, in, in.Width, in.Count)
@@ -34,28 +34,27 @@ func decodeSerialToNum(c *Call) error {
 
 // decodeSerialToStruct views bytes as elements. The header is their width.
 func decodeSerialToStruct(c *Call) error {
-	h := wire.Cursor{B: c.Header}
-	w := h.Varint()
-	if h.Bad || h.Left() > 0 || w == 0 {
+	width, rest := c.number()
+	if rest != 0 || width == 0 {
 		return c.Corrupt("header % x is not a width", c.Header)
 	}
-	if n := len(c.In[0].Data); w > uint64(n) {
+	if size := len(c.In[0].Data); width > uint64(size) {
 		// Only an empty stream may have elements wider than itself. Their width must fit in 31 bits,
 		// so that the conversion to int below is safe on every machine.
-		if n > 0 || bits.Len64(w) > 31 {
-			return c.Corrupt("elements of %d bytes in a stream of %d", w, n)
+		if size > 0 || bits.Len64(width) > 31 {
+			return c.Corrupt("elements of %d bytes in a stream of %d", width, size)
 		}
 	}
-	return c.bytesAs(int(w))
+	return c.bytesAs(int(width))
 }
 
-// bytesAs views the bytes of the input as elements of w bytes.
-func (c *Call) bytesAs(w int) error {
-	n := len(c.In[0].Data)
-	if n%w != 0 {
-		return c.Corrupt("%d bytes are not elements of %d", n, w)
+// bytesAs views the bytes of the input as elements of width bytes.
+func (c *Call) bytesAs(width int) error {
+	size := len(c.In[0].Data)
+	if size%width != 0 {
+		return c.Corrupt("%d bytes are not elements of %d", size, width)
 	}
-	return c.alias(0, c.In[0], w, n/w)
+	return c.alias(0, c.In[0], width, size/width)
 }
 
 func decodeSwapToSerial(c *Call) error { return c.swap(1, len(c.In[0].Data)) }

@@ -19,21 +19,21 @@ func decodeDispatchN(c *Call) error {
 	}
 	total := 0
 	c.w.tabs = c.w.tabs[:0]
-	for _, s := range inputs {
-		total += s.Count
-		c.w.tabs = append(c.w.tabs, s.Data)
+	for _, stream := range inputs {
+		total += stream.Count
+		c.w.tabs = append(c.w.tabs, stream.Data)
 	}
 	dst, err := c.Make(0, 1, total)
 	if err != nil {
 		return err
 	}
 	for i := range tags.Count {
-		t, n := kernel.LE(tags.Data, i, tags.Width), kernel.LE(sizes.Data, i, sizes.Width)
-		if t >= uint64(len(inputs)) || n > uint64(len(c.w.tabs[t])) {
-			return c.Corrupt("segment %d of %d bytes of stream %d", i, n, t)
+		tag, size := kernel.LE(tags.Data, i, tags.Width), kernel.LE(sizes.Data, i, sizes.Width)
+		if tag >= uint64(len(inputs)) || size > uint64(len(c.w.tabs[tag])) {
+			return c.Corrupt("segment %d of %d bytes of stream %d", i, size, tag)
 		}
-		dst = dst[copy(dst, c.w.tabs[t][:n]):]
-		c.w.tabs[t] = c.w.tabs[t][n:]
+		dst = dst[copy(dst, c.w.tabs[tag][:size]):]
+		c.w.tabs[tag] = c.w.tabs[tag][size:]
 	}
 	clear(c.w.tabs)
 	if len(dst) > 0 {
@@ -54,10 +54,10 @@ func decodeDispatchString(c *Call) error {
 	}
 	total, count := 0, 0
 	c.w.tabs = c.w.tabs[:0]
-	for _, s := range inputs {
-		total += len(s.Data)
-		count += s.Count
-		c.w.tabs = append(c.w.tabs, s.Data)
+	for _, stream := range inputs {
+		total += len(stream.Data)
+		count += stream.Count
+		c.w.tabs = append(c.w.tabs, stream.Data)
 	}
 	if count != indices.Count {
 		return c.Corrupt("%d indices for %d strings", indices.Count, count)
@@ -73,15 +73,15 @@ func decodeDispatchString(c *Call) error {
 	c.w.wide = memory.Resize(c.w.wide, len(inputs)) // strings taken of each stream
 	clear(c.w.wide)
 	for i := range lens {
-		t := kernel.LE(indices.Data, i, width)
-		if t >= uint64(len(inputs)) || int(c.w.wide[t]) == inputs[t].Count {
-			return c.Corrupt("string %d is of stream %d, which has no more", i, t)
+		index := kernel.LE(indices.Data, i, width)
+		if index >= uint64(len(inputs)) || int(c.w.wide[index]) == inputs[index].Count {
+			return c.Corrupt("string %d is of stream %d, which has no more", i, index)
 		}
-		n := inputs[t].Lens[c.w.wide[t]]
-		c.w.wide[t]++
-		lens[i] = n
-		dst = dst[copy(dst, c.w.tabs[t][:n]):]
-		c.w.tabs[t] = c.w.tabs[t][n:]
+		size := inputs[index].Lens[c.w.wide[index]]
+		c.w.wide[index]++
+		lens[i] = size
+		dst = dst[copy(dst, c.w.tabs[index][:size]):]
+		c.w.tabs[index] = c.w.tabs[index][size:]
 	}
 	clear(c.w.tabs)
 	return nil
@@ -94,22 +94,22 @@ func decodeSplitByStruct(c *Call) error {
 		return c.Corrupt("structure without fields")
 	}
 	count, size := c.In[0].Count, 0
-	for i, s := range c.In {
-		if s.Count != count {
-			return c.Corrupt("field %d has %d elements, the first one %d", i, s.Count, count)
+	for i, field := range c.In {
+		if field.Count != count {
+			return c.Corrupt("field %d has %d elements, the first one %d", i, field.Count, count)
 		}
-		size += s.Width
+		size += field.Width
 	}
 	dst, err := c.Make(0, 1, count*size)
 	if err != nil {
 		return err
 	}
 	pos := 0
-	for _, s := range c.In {
-		for e := range count {
-			copy(dst[e*size+pos:], s.Data[e*s.Width:(e+1)*s.Width])
+	for _, field := range c.In {
+		for element := range count {
+			copy(dst[element*size+pos:], field.Data[element*field.Width:(element+1)*field.Width])
 		}
-		pos += s.Width
+		pos += field.Width
 	}
 	return nil
 }

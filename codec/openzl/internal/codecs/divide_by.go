@@ -1,17 +1,13 @@
 package codecs
 
-import (
-	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
-	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
-)
+import "github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 
 // decodeDivideBy multiplies numbers by their common divisor, which is the header.
 func decodeDivideBy(c *Call) error {
 	in := c.In[0]
-	h := wire.Cursor{B: c.Header}
-	divisor := h.Varint()
+	divisor, rest := c.number()
 	highest := ^uint64(0) >> (64 - 8*in.Width)
-	if h.Bad || divisor == 0 || divisor > highest {
+	if rest < 0 || divisor == 0 || divisor > highest {
 		return c.Corrupt("divisor %d of numbers of %d bytes", divisor, in.Width)
 	}
 	dst, err := c.Make(0, in.Width, in.Count)

@@ -6,6 +6,7 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/memory"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/fse"
 	numbers "github.com/chaski-eo/chaski/internal/kernel"
 )
@@ -43,14 +44,14 @@ func decodeHuffman14(c *Call) error { return c.entropy14(1, 1, 2) }
 // decodeHuffmanFixed14 decodes elements of one or two bytes; before version 11, of any width. The header
 // says whether they are coded byte by byte, and their width.
 func decodeHuffmanFixed14(c *Call) error {
-	h := wire.Cursor{B: c.Header}
-	bytewise := h.Byte() != 0
-	width := h.Varint()
+	header := wire.Cursor{B: c.Header}
+	bytewise := header.Byte() != 0
+	width := header.Varint()
 	widest := uint64(2)
 	if c.Version < 11 {
 		widest = 1 << 16
 	}
-	if h.Bad || h.Left() > 0 || width < 1 || width > widest {
+	if header.Bad || header.Left() > 0 || width < 1 || width > widest {
 		return c.Corrupt("header % x", c.Header)
 	}
 	if bytewise {
@@ -60,29 +61,29 @@ func decodeHuffmanFixed14(c *Call) error {
 }
 
 // entropy14 decodes elements of width bytes, coded as symbols of sym bytes.
-func (c *Call) entropy14(width, sym, states int) error {
+func (c *Call) entropy14(width, symbolWidth, states int) error {
 	src := c.In[0].Data
-	n := 0
+	count := 0
 	// Two passes, since the number of symbols is known only after the walk, and memory must not be
 	// reserved for symbols that the blocks do not have.
 	if len(src) > 0 {
-		e := entropy14{Call: c, Cursor: wire.Cursor{B: src}, sym: sym, states: states}
-		if n = e.block(nil, maxBlockDepth); e.err != nil {
-			return e.err
+		counting := entropy14{Call: c, Cursor: wire.Cursor{B: src}, sym: symbolWidth, states: states}
+		if count = counting.block(nil, maxBlockDepth); counting.err != nil {
+			return counting.err
 		}
 	}
-	if n*sym%width != 0 {
-		return c.Corrupt("%d symbols of %d bytes are not elements of %d", n, sym, width)
+	if count*symbolWidth%width != 0 {
+		return c.Corrupt("%d symbols of %d bytes are not elements of %d", count, symbolWidth, width)
 	}
-	dst, err := c.Make(0, width, n*sym/width)
-	if err != nil || n == 0 {
+	dst, err := c.Make(0, width, count*symbolWidth/width)
+	if err != nil || count == 0 {
 		return err
 	}
-	e := entropy14{Call: c, Cursor: wire.Cursor{B: src}, sym: sym, states: states}
-	if got := e.block(dst, maxBlockDepth); e.err == nil && (got != n || e.Left() > 0) {
-		return c.Corrupt("%d symbols, %d bytes left", got, e.Left())
+	blocks := entropy14{Call: c, Cursor: wire.Cursor{B: src}, sym: symbolWidth, states: states}
+	if got := blocks.block(dst, maxBlockDepth); blocks.err == nil && (got != count || blocks.Left() > 0) {
+		return c.Corrupt("%d symbols, %d bytes left", got, blocks.Left())
 	}
-	return e.err
+	return blocks.err
 }
 
 // entropy14 walks a tree of blocks. The first fault sets err and ends the walk.
@@ -115,39 +116,39 @@ func (e *entropy14) block(dst []byte, depth int) int {
 		return e.multi(dst, depth)
 	case blockBits:
 		nbits := int(e.Byte() >> 3)
-		n := e.count(e.Varint(), 0)
-		if nbits >= 8*e.sym || !NumericWidth(e.sym) {
+		count := e.count(e.Varint(), 0)
+		if nbits >= 8*e.sym || !cast.IsWidth(e.sym) {
 			return e.fail("symbols of %d bits", nbits)
 		}
-		src := e.bytes((n*nbits + 7) / 8)
-		if out := e.room(dst, n); out != nil {
+		src := e.bytes((count*nbits + 7) / 8)
+		if out := e.room(dst, count); out != nil {
 			if clear(out); nbits > 0 {
 				kernel.Bitunpack(out, src, e.sym, nbits)
 			}
 		}
-		return n
+		return count
 	case blockConstant, blockRaw:
-		n := e.small()
+		count := e.small()
 		size := e.sym
 		if kind == blockRaw {
-			size *= n
+			size *= count
 		}
 		src := e.bytes(size)
-		if out := e.room(dst, n); out != nil {
+		if out := e.room(dst, count); out != nil {
 			numbers.Fill(out, src)
 		}
-		return n
+		return count
 	}
 	return e.fail("block of kind %d", kind)
 }
 
 // small reads a number whose lowest four bits are in the first byte of a block.
 func (e *entropy14) small() int {
-	b := e.Byte()
-	if b&0x80 == 0 {
-		return int(b >> 3)
+	head := e.Byte()
+	if head&0x80 == 0 {
+		return int(head >> 3)
 	}
-	return e.count(e.Varint(), 4) | int(b>>3&15)
+	return e.count(e.Varint(), 4) | int(head>>3&15)
 }
 
 // count returns v shifted up, or fails if a frame cannot have that many symbols.
@@ -181,30 +182,30 @@ func (e *entropy14) room(dst []byte, n int) []byte {
 func (e *entropy14) multi(dst []byte, depth int) int {
 	total := 0
 	for blocks := e.small(); blocks > 0 && e.err == nil; blocks-- {
-		n := e.block(dst, depth-1)
-		if n == 0 {
+		symbols := e.block(dst, depth-1)
+		if symbols == 0 {
 			return e.fail("empty block")
 		}
 		if dst != nil {
-			dst = dst[min(n*e.sym, len(dst)):]
+			dst = dst[min(symbols*e.sym, len(dst)):]
 		}
-		total = e.count(uint64(total)+uint64(n), 0)
+		total = e.count(uint64(total)+uint64(symbols), 0)
 	}
 	return total
 }
 
 func (e *entropy14) coded(dst []byte, kind byte) int {
-	h := e.U16()
-	n, size := h>>7&31, h>>12
-	if h>>6&1 != 0 {
-		n |= e.count(e.Varint(), 5)
+	head := e.U16()
+	count, size := head>>7&31, head>>12
+	if head>>6&1 != 0 {
+		count |= e.count(e.Varint(), 5)
 		size |= e.count(e.Varint(), 4)
 	}
-	vector := h>>5&1 != 0
+	vector := head>>5&1 != 0
 	src := e.bytes(size)
-	out := e.room(dst, n)
+	out := e.room(dst, count)
 	if out == nil {
-		return n
+		return count
 	}
 	ok := false
 	switch {
@@ -218,15 +219,15 @@ func (e *entropy14) coded(dst []byte, kind byte) int {
 		ok = e.huffman16(out, src)
 	}
 	if !ok {
-		return e.fail("block of %d symbols in %d bytes", n, size)
+		return e.fail("block of %d symbols in %d bytes", count, size)
 	}
-	return n
+	return count
 }
 
 func (e *entropy14) fse(dst, src []byte) bool {
 	var norm [256]int16
-	n, size, ok := fse.Counts(norm[:], src)
-	if !ok || !e.w.fse.Build(norm[:n]) {
+	symbols, size, ok := fse.Counts(norm[:], src)
+	if !ok || !e.w.fse.Build(norm[:symbols]) {
 		return false
 	}
 	got, ok := e.w.fse.Decode(dst, src[size:], e.states)
@@ -246,24 +247,24 @@ func (e *entropy14) huffman(dst, src []byte) bool {
 		return true
 	}
 	var weights [256]byte
-	n, size, ok := e.weights(&weights, src)
-	return ok && e.w.huf.Build(weights[:n]) && e.w.huf.Decode4(dst, src[size:])
+	symbols, size, ok := e.weights(&weights, src)
+	return ok && e.w.huf.Build(weights[:symbols]) && e.w.huf.Decode4(dst, src[size:])
 }
 
 // weights reads a table of weights (RFC 8878, 4.2.1). It returns their number and how many bytes of src they
 // take.
-func (e *entropy14) weights(w *[256]byte, src []byte) (n, size int, ok bool) {
-	if k := int(src[0]); k >= 128 {
-		n = k - 127
+func (e *entropy14) weights(weights *[256]byte, src []byte) (n, size int, ok bool) {
+	if head := int(src[0]); head >= 128 {
+		n = head - 127
 		size = 1 + (n+1)/2
 		if size > len(src) {
 			return 0, 0, false
 		}
 		for i := range n {
-			w[i] = src[1+i/2] >> (4 * (1 - i&1)) & 15
+			weights[i] = src[1+i/2] >> (4 * (1 - i&1)) & 15
 		}
 	} else {
-		if size = 1 + k; size > len(src) {
+		if size = 1 + head; size > len(src) {
 			return 0, 0, false
 		}
 		var norm [256]int16
@@ -271,18 +272,18 @@ func (e *entropy14) weights(w *[256]byte, src []byte) (n, size int, ok bool) {
 		if !ok || !e.w.fse.Build(norm[:symbols]) || e.w.fse.Log() > 6 {
 			return 0, 0, false
 		}
-		if n, ok = e.w.fse.Decode(w[:255], src[1+used:size], 2); !ok {
+		if n, ok = e.w.fse.Decode(weights[:255], src[1+used:size], 2); !ok {
 			return 0, 0, false
 		}
 	}
 	// The last weight is not stored, because it follows: it is the one that completes the code.
 	sum, ones := 0, 0
-	for _, v := range w[:n] {
-		if v > kernel.MaxHuffmanBits {
+	for _, weight := range weights[:n] {
+		if weight > kernel.MaxHuffmanBits {
 			return 0, 0, false
 		}
-		sum += 1 << v >> 1
-		if v == 1 {
+		sum += 1 << weight >> 1
+		if weight == 1 {
 			ones++
 		}
 	}
@@ -293,8 +294,8 @@ func (e *entropy14) weights(w *[256]byte, src []byte) (n, size int, ok bool) {
 	if rest&(rest-1) != 0 {
 		return 0, 0, false
 	}
-	w[n] = byte(bits.Len(uint(rest)))
-	if w[n] == 1 {
+	weights[n] = byte(bits.Len(uint(rest)))
+	if weights[n] == 1 {
 		ones++
 	}
 	return n + 1, size, ones >= 2 && ones&1 == 0
@@ -302,17 +303,17 @@ func (e *entropy14) weights(w *[256]byte, src []byte) (n, size int, ok bool) {
 
 // huffman16 decodes two-byte symbols: repeated, as they are, or coded.
 func (e *entropy14) huffman16(dst, src []byte) bool {
-	c := wire.Cursor{B: src}
-	switch c.Byte() {
+	cursor := wire.Cursor{B: src}
+	switch cursor.Byte() {
 	case 2, 1:
 		bytes := len(dst)
 		if src[0] == 2 {
 			bytes = 2
 		}
-		n := c.Varint()
+		count := cursor.Varint()
 		want := uint64(len(dst) / 2)
-		body := c.Take(c.Left())
-		if c.Bad || n != want || len(body) != bytes {
+		body := cursor.Take(cursor.Left())
+		if cursor.Bad || count != want || len(body) != bytes {
 			return false
 		}
 		numbers.Fill(dst, body)
@@ -321,22 +322,22 @@ func (e *entropy14) huffman16(dst, src []byte) bool {
 	default:
 		return false
 	}
-	log, ok := e.table16(&c)
+	log, ok := e.table16(&cursor)
 	if !ok {
 		return false
 	}
 	streams := 1
-	if c.Byte() != 0 {
+	if cursor.Byte() != 0 {
 		streams = 4
 	}
-	return !c.Bad && huffman16Streams(dst, c.B[c.Off:], e.w.wide, log, streams)
+	return !cursor.Bad && huffman16Streams(dst, cursor.B[cursor.Off:], e.w.wide, log, streams)
 }
 
 // table16 reads the weights of a code for two-byte symbols, builds the table in scratch memory, and returns
 // the length of the longest code.
-func (e *entropy14) table16(c *wire.Cursor) (log int, ok bool) {
-	log, n := int(c.Byte()), c.U16()+1
-	if c.Bad {
+func (e *entropy14) table16(cursor *wire.Cursor) (log int, ok bool) {
+	log, symbols := int(cursor.Byte()), cursor.U16()+1
+	if cursor.Bad {
 		return 0, false
 	}
 	weights, err := e.Scratch(1 << 16)
@@ -344,16 +345,16 @@ func (e *entropy14) table16(c *wire.Cursor) (log int, ok bool) {
 		e.err = err
 		return 0, false
 	}
-	w := entropy14{Call: e.Call, Cursor: wire.Cursor{B: c.B, Off: c.Off}, sym: 1, states: 2}
-	if got := w.block(weights[:n], maxBlockDepth); w.err != nil || got != n {
+	blocks := entropy14{Call: e.Call, Cursor: wire.Cursor{B: cursor.B, Off: cursor.Off}, sym: 1, states: 2}
+	if got := blocks.block(weights[:symbols], maxBlockDepth); blocks.err != nil || got != symbols {
 		return 0, false
 	}
-	c.Off = w.Off
-	if l, ok := kernel.HuffmanLog(weights[:n], kernel.MaxHuffman16Bits); !ok || l != log {
+	cursor.Off = blocks.Off
+	if longest, ok := kernel.HuffmanLog(weights[:symbols], kernel.MaxHuffman16Bits); !ok || longest != log {
 		return 0, false
 	}
 	e.w.wide = memory.Resize(e.w.wide, 1<<log)
-	kernel.BuildHuffman16(e.w.wide, weights[:n], log)
+	kernel.BuildHuffman16(e.w.wide, weights[:symbols], log)
 	return log, true
 }
 
@@ -367,27 +368,27 @@ const (
 // vector decodes a block of 32 streams side by side. It begins with its number of symbols (u32) and
 // its form.
 func (e *entropy14) vector(dst, src []byte) bool {
-	c := wire.Cursor{B: src}
-	n, form := c.U32(), c.Byte()
-	if c.Bad || int64(n)*int64(e.sym) != int64(len(dst)) || e.sym > 2 {
+	cursor := wire.Cursor{B: src}
+	symbols, form := cursor.U32(), cursor.Byte()
+	if cursor.Bad || int64(symbols)*int64(e.sym) != int64(len(dst)) || e.sym > 2 {
 		return false
 	}
 	switch form {
 	case vectorStored, vectorConstant:
-		body := c.Take(c.Left())
+		body := cursor.Take(cursor.Left())
 		if form == vectorConstant && len(body) != e.sym || form == vectorStored && len(body) != len(dst) {
 			return false
 		}
 		numbers.Fill(dst, body)
 		return true
 	case vectorCoded:
-		log, ok := e.vectorTable(&c)
+		log, ok := e.vectorTable(&cursor)
 		if !ok {
 			return false
 		}
-		words := c.Take(int(c.U32()))
+		words := cursor.Take(int(cursor.U32()))
 		var lanes kernel.HuffmanLanes
-		return e.lanes(&lanes, &c, len(words)) && kernel.DecodeHuffman32(dst, words, e.w.wide, log, e.sym, &lanes)
+		return e.lanes(&lanes, &cursor, len(words)) && kernel.DecodeHuffman32(dst, words, e.w.wide, log, e.sym, &lanes)
 	}
 	return false
 }
@@ -399,56 +400,56 @@ const (
 )
 
 // vectorTable reads the code of a vectorized block and builds its table.
-func (e *entropy14) vectorTable(c *wire.Cursor) (log int, ok bool) {
+func (e *entropy14) vectorTable(cursor *wire.Cursor) (log int, ok bool) {
 	if e.sym == 2 {
-		if log, ok = e.table16(c); !ok || log > maxVectorBits {
+		if log, ok = e.table16(cursor); !ok || log > maxVectorBits {
 			return 0, false
 		}
-		for _, t := range e.w.wide {
-			if t>>16 > maxVectorSymbol {
+		for _, entry := range e.w.wide {
+			if entry>>16 > maxVectorSymbol {
 				return 0, false
 			}
 		}
 		return log, true
 	}
-	if c.Left() == 0 {
+	if cursor.Left() == 0 {
 		return 0, false
 	}
 	var weights [256]byte
-	n, size, ok := e.weights(&weights, c.B[c.Off:])
+	symbols, size, ok := e.weights(&weights, cursor.B[cursor.Off:])
 	if !ok {
 		return 0, false
 	}
-	c.Off += size
-	if log, ok = kernel.HuffmanLog(weights[:n], kernel.MaxHuffmanBits); !ok {
+	cursor.Off += size
+	if log, ok = kernel.HuffmanLog(weights[:symbols], kernel.MaxHuffmanBits); !ok {
 		return 0, false
 	}
 	e.w.wide = memory.Resize(e.w.wide, 1<<log)
-	kernel.BuildHuffman16(e.w.wide, weights[:n], log)
+	kernel.BuildHuffman16(e.w.wide, weights[:symbols], log)
 	return log, true
 }
 
 // lanes reads the data after the words of a vectorized block of size bytes: for every lane its first bits,
 // the offset from which it takes no more words, and the number of its first bits.
-func (e *entropy14) lanes(l *kernel.HuffmanLanes, c *wire.Cursor, size int) bool {
-	for i := range l.State {
-		l.State[i] = c.U32()
+func (e *entropy14) lanes(lanes *kernel.HuffmanLanes, cursor *wire.Cursor, size int) bool {
+	for i := range lanes.State {
+		lanes.State[i] = cursor.U32()
 	}
-	for i := range l.Floor {
+	for i := range lanes.Floor {
 		// Only for one byte, because a lane of two-byte symbols that never takes a word stores 0xffffffff.
-		if l.Floor[i] = c.U32(); e.sym == 1 && int64(l.Floor[i]) > int64(size) {
+		if lanes.Floor[i] = cursor.U32(); e.sym == 1 && int64(lanes.Floor[i]) > int64(size) {
 			return false
 		}
 	}
-	for i := range l.Used {
-		l.Used[i] = 32 - uint32(c.Byte())
+	for i := range lanes.Used {
+		lanes.Used[i] = 32 - uint32(cursor.Byte())
 		if e.sym == 1 {
-			l.Used[i] &= 31
+			lanes.Used[i] &= 31
 		}
-		if l.Used[i] > 32 || l.Used[i] == 32 && l.State[i] != 0 {
+		if lanes.Used[i] > 32 || lanes.Used[i] == 32 && lanes.State[i] != 0 {
 			return false
 		}
-		l.State[i] <<= l.Used[i]
+		lanes.State[i] <<= lanes.Used[i]
 	}
-	return !c.Bad && c.Left() == 0
+	return !cursor.Bad && cursor.Left() == 0
 }

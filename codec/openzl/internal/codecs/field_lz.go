@@ -5,7 +5,6 @@ import (
 	"math/bits"
 
 	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
-	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 )
 
 // decodeFieldLZ undoes LZ77 on elements whose size is a power of two. Its inputs are literals, one 16-bit
@@ -13,11 +12,10 @@ import (
 // of elements in the result.
 func decodeFieldLZ(c *Call) error {
 	literals, tokens, offsets, moreLit, moreMatch := c.In[0], c.In[1], c.In[2], c.In[3], c.In[4]
-	h := wire.Cursor{B: c.Header}
-	n := h.Varint()
+	count, rest := c.number()
 	width := literals.Width
 	switch {
-	case h.Bad || h.Left() > 0 || n > math.MaxInt32:
+	case rest != 0 || count > math.MaxInt32:
 		return c.Corrupt("header % x is not a number of elements", c.Header)
 	case width&(width-1) != 0 || width > kernel.MaxFieldWidth:
 		return c.Corrupt("elements of %d bytes", width)
@@ -25,7 +23,7 @@ func decodeFieldLZ(c *Call) error {
 		return c.Corrupt("tokens, offsets and lengths of %d, %d, %d and %d bytes",
 			tokens.Width, offsets.Width, moreLit.Width, moreMatch.Width)
 	}
-	dst, err := c.Make(0, width, int(n))
+	dst, err := c.Make(0, width, int(count))
 	if err != nil {
 		return err
 	}

@@ -38,9 +38,7 @@ func decodeFlatpack(c *Call) error {
 		return err
 	}
 	kernel.Bitunpack(dst, packed, 1, nbits)
-	c.w.look = [256]byte{}
-	copy(c.w.look[:], alphabet)
-	if !kernel.Lookup(dst, &c.w.look, len(alphabet)) {
+	if !kernel.Gather(dst, alphabet, dst, 1, 1) {
 		return c.Corrupt("index past the alphabet's %d bytes", len(alphabet))
 	}
 	return nil

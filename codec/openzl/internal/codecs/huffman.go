@@ -13,29 +13,29 @@ func (c *Call) entropyHeader() (byte, int, error) {
 	if len(c.Header) < 2 || len(c.Header) > 9 {
 		return 0, 0, c.Corrupt("header of %d bytes", len(c.Header))
 	}
-	n := kernel.Word(c.Header[1:])
-	if n < 2 || n > 1<<40 {
-		return 0, 0, c.Corrupt("%d symbols", n)
+	symbols := kernel.Word(c.Header[1:])
+	if symbols < 2 || symbols > 1<<40 {
+		return 0, 0, c.Corrupt("%d symbols", symbols)
 	}
-	return c.Header[0], int(n), nil
+	return c.Header[0], int(symbols), nil
 }
 
 // decodeHuffman decodes byte symbols from one or four streams. The first input holds the weights of the
 // symbols.
 func decodeHuffman(c *Call) error {
 	weights, src := c.In[0], c.In[1].Data
-	flags, n, err := c.entropyHeader()
+	flags, symbols, err := c.entropyHeader()
 	if err != nil {
 		return err
 	}
-	// A symbol takes at least one bit, so that n is bounded by the bytes present.
-	if weights.Width != 1 || n > 8*len(src) {
-		return c.Corrupt("weights of %d bytes, %d symbols in %d bytes", weights.Width, n, len(src))
+	// A symbol takes at least one bit, so that their number is bounded by the bytes present.
+	if weights.Width != 1 || symbols > 8*len(src) {
+		return c.Corrupt("weights of %d bytes, %d symbols in %d bytes", weights.Width, symbols, len(src))
 	}
 	if !c.w.huf.Build(weights.Data) {
 		return c.Corrupt("%d weights are not a code", weights.Count)
 	}
-	dst, err := c.Make(0, 1, n)
+	dst, err := c.Make(0, 1, symbols)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func decodeHuffman(c *Call) error {
 		ok = c.w.huf.Decode1(dst, src)
 	}
 	if !ok {
-		return c.Corrupt("streams do not hold exactly %d symbols", n)
+		return c.Corrupt("streams do not hold exactly %d symbols", symbols)
 	}
 	return nil
 }
@@ -55,12 +55,13 @@ func decodeHuffman(c *Call) error {
 // its symbols and of its bytes.
 func decodeHuffmanStruct(c *Call) error {
 	weights, src := c.In[0], c.In[1].Data
-	flags, n, err := c.entropyHeader()
+	flags, symbols, err := c.entropyHeader()
 	if err != nil {
 		return err
 	}
-	if weights.Width != 1 || weights.Count > 1<<16 || n > 8*len(src) {
-		return c.Corrupt("%d weights of %d bytes, %d symbols in %d bytes", weights.Count, weights.Width, n, len(src))
+	if weights.Width != 1 || weights.Count > 1<<16 || symbols > 8*len(src) {
+		return c.Corrupt("%d weights of %d bytes, %d symbols in %d bytes", weights.Count, weights.Width, symbols,
+			len(src))
 	}
 	log, ok := kernel.HuffmanLog(weights.Data, kernel.MaxHuffman16Bits)
 	if !ok {
@@ -68,7 +69,7 @@ func decodeHuffmanStruct(c *Call) error {
 	}
 	c.w.wide = memory.Resize(c.w.wide, 1<<log)
 	kernel.BuildHuffman16(c.w.wide, weights.Data, log)
-	dst, err := c.Make(0, 2, n)
+	dst, err := c.Make(0, 2, symbols)
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func decodeHuffmanStruct(c *Call) error {
 		streams = 4
 	}
 	if !huffman16Streams(dst, src, c.w.wide, log, streams) {
-		return c.Corrupt("streams do not hold exactly %d symbols", n)
+		return c.Corrupt("streams do not hold exactly %d symbols", symbols)
 	}
 	return nil
 }

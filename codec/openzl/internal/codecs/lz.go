@@ -4,28 +4,27 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
-	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 	"github.com/pierrec/lz4/v4"
 )
 
 // decodeLZ undoes LZ77 on bytes. Its inputs are literals and, for every sequence, an offset, the number of
 // literals and the number of matched bytes. The header is the size of the result.
 func decodeLZ(c *Call) error {
-	literals, offsets, lits, matches := c.In[0], c.In[1], c.In[2], c.In[3]
-	h := wire.Cursor{B: c.Header}
-	n := h.Varint()
-	if h.Bad || h.Left() > 0 || n > math.MaxInt32 {
+	literals, offsets, literalCounts, matches := c.In[0], c.In[1], c.In[2], c.In[3]
+	size, rest := c.number()
+	if rest != 0 || size > math.MaxInt32 {
 		return c.Corrupt("header % x is not a size", c.Header)
 	}
-	if lits.Count != offsets.Count || matches.Count != offsets.Count {
-		return c.Corrupt("%d offsets, %d and %d lengths", offsets.Count, lits.Count, matches.Count)
+	if literalCounts.Count != offsets.Count || matches.Count != offsets.Count {
+		return c.Corrupt("%d offsets, %d and %d lengths", offsets.Count, literalCounts.Count, matches.Count)
 	}
-	dst, err := c.Make(0, 1, int(n))
+	dst, err := c.Make(0, 1, int(size))
 	if err != nil {
 		return err
 	}
-	if !kernel.LZ(dst, literals.Data, offsets.Data, lits.Data, matches.Data, offsets.Width, lits.Width, matches.Width) {
-		return c.Corrupt("sequences do not make %d bytes", n)
+	if !kernel.LZ(dst, literals.Data, offsets.Data, literalCounts.Data, matches.Data, offsets.Width,
+		literalCounts.Width, matches.Width) {
+		return c.Corrupt("sequences do not make %d bytes", size)
 	}
 	return nil
 }
@@ -56,17 +55,16 @@ func decodeMuxLengths(c *Call) error {
 // decodeLZ4 decompresses an LZ4 block. The header is the size of its content.
 func decodeLZ4(c *Call) error {
 	src := c.In[0].Data
-	h := wire.Cursor{B: c.Header}
-	n := h.Varint()
-	// A byte of an LZ4 block produces at most 255 bytes, so that n is bounded by the bytes present.
-	if h.Bad || n > math.MaxInt32 || n > 255*uint64(len(src)) {
-		return c.Corrupt("%d bytes in a block of %d", n, len(src))
+	size, rest := c.number()
+	// A byte of an LZ4 block produces at most 255 bytes, so that size is bounded by the bytes present.
+	if rest < 0 || size > math.MaxInt32 || size > 255*uint64(len(src)) {
+		return c.Corrupt("%d bytes in a block of %d", size, len(src))
 	}
-	dst, err := c.Make(0, 1, int(n))
+	dst, err := c.Make(0, 1, int(size))
 	if err != nil {
 		return err
 	}
-	if n == 0 {
+	if size == 0 {
 		if len(src) != 1 || src[0] != 0 {
 			return c.Corrupt("block of %d bytes without content", len(src))
 		}
@@ -74,7 +72,7 @@ func decodeLZ4(c *Call) error {
 	}
 	got, err := lz4.UncompressBlock(src, dst)
 	if err != nil || got != len(dst) {
-		return c.Corrupt("block does not give %d bytes", n)
+		return c.Corrupt("block does not give %d bytes", size)
 	}
 	return nil
 }

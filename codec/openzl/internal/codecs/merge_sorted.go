@@ -16,13 +16,13 @@ func decodeMergeSorted(c *Call) error {
 	}
 	var ends [65]int
 	lists := 0
-	for h := (wire.Cursor{B: c.Header}); h.Left() > 0; lists++ {
-		n := h.Varint()
-		if h.Bad || lists == 8*sets.Width || n > uint64(sets.Count) {
+	for header := (wire.Cursor{B: c.Header}); header.Left() > 0; lists++ {
+		length := header.Varint()
+		if header.Bad || lists == 8*sets.Width || length > uint64(sets.Count) {
 			return c.Corrupt("header is not the lengths of at most %d lists of at most %d numbers",
 				8*sets.Width, sets.Count)
 		}
-		ends[lists+1] = ends[lists] + int(n)
+		ends[lists+1] = ends[lists] + int(length)
 	}
 	dst, err := c.Make(0, 4, ends[lists])
 	if err != nil {
@@ -30,19 +30,19 @@ func decodeMergeSorted(c *Call) error {
 	}
 	next := ends
 	for i := range sets.Count {
-		v := binary.LittleEndian.Uint32(merged.Data[4*i:])
+		number := binary.LittleEndian.Uint32(merged.Data[4*i:])
 		set := kernel.LE(sets.Data, i, sets.Width)
-		for l := range lists {
-			if set>>l&1 == 0 || next[l] == ends[l+1] {
+		for list := range lists {
+			if set>>list&1 == 0 || next[list] == ends[list+1] {
 				continue
 			}
-			binary.LittleEndian.PutUint32(dst[4*next[l]:], v)
-			next[l]++
+			binary.LittleEndian.PutUint32(dst[4*next[list]:], number)
+			next[list]++
 		}
 	}
-	for l := range lists {
-		if next[l] != ends[l+1] {
-			return c.Corrupt("list %d lacks %d numbers", l, ends[l+1]-next[l])
+	for list := range lists {
+		if next[list] != ends[list+1] {
+			return c.Corrupt("list %d lacks %d numbers", list, ends[list+1]-next[list])
 		}
 	}
 	return nil

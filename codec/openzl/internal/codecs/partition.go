@@ -49,28 +49,28 @@ func decodePartition(c *Call) error {
 }
 
 // parsePartitions reads the partitions of a header. It reports whether the format allows them.
-func parsePartitions(p *kernel.Partitions, header []byte) bool {
-	p.Count = 0
+func parsePartitions(partitions *kernel.Partitions, header []byte) bool {
+	partitions.Count = 0
 	flags := header[0]
 	if flags&partitionPreset != 0 {
-		return presetPartitions(p, int(flags>>3))
+		return presetPartitions(partitions, int(flags>>3))
 	}
-	h := wire.Cursor{B: header, Off: 1}
-	w := partitionWriter{p: p}
+	cursor := wire.Cursor{B: header, Off: 1}
+	writer := partitionWriter{p: partitions}
 	if flags&partitionFromZero == 0 {
-		w.next = h.Varint()
+		writer.next = cursor.Varint()
 	}
-	if h.Bad {
+	if cursor.Bad {
 		return false
 	}
-	start := w.next
+	start := writer.next
 	var ok bool
 	if flags&partitionPowersOf2 != 0 {
-		ok = w.powers(h.B[h.Off:], int(flags>>6)+3)
+		ok = writer.powers(cursor.B[cursor.Off:], int(flags>>6)+3)
 	} else {
-		ok = w.sizes(&h)
+		ok = writer.sizes(&cursor)
 	}
-	return ok && (p.Count > 1 || p.Count == 1 && start != 0)
+	return ok && (partitions.Count > 1 || partitions.Count == 1 && start != 0)
 }
 
 // presetPartitions adds the partitions of preset k.
@@ -78,12 +78,12 @@ func presetPartitions(p *kernel.Partitions, k int) bool {
 	if k >= len(partitionPresets) {
 		return false
 	}
-	s := partitionPresets[k]
-	base := s.start
-	for i := range s.count {
-		log := s.size
-		if i >= s.same {
-			log = s.from + i - s.same
+	preset := partitionPresets[k]
+	base := preset.start
+	for i := range preset.count {
+		log := preset.size
+		if i >= preset.same {
+			log = preset.from + i - preset.same
 		}
 		base = p.Add(base, 1<<log)
 	}
@@ -110,17 +110,17 @@ func (w *partitionWriter) add(size uint64) bool {
 
 // powers adds partitions whose sizes are powers of 2. The exponents are packed into width bits each, below
 // the highest bit that is set, which marks the end.
-func (w *partitionWriter) powers(b []byte, width int) bool {
-	if len(b) == 0 || b[len(b)-1] == 0 {
+func (w *partitionWriter) powers(packed []byte, width int) bool {
+	if len(packed) == 0 || packed[len(packed)-1] == 0 {
 		return false
 	}
-	n := 8*len(b) - 9 + bits.Len8(b[len(b)-1])
-	if n%width != 0 {
+	used := 8*len(packed) - 9 + bits.Len8(packed[len(packed)-1])
+	if used%width != 0 {
 		return false
 	}
-	r := wire.BitReader{B: b}
-	for range n / width {
-		if log := r.Next(width); log > 63 || !w.add(1<<log) {
+	reader := wire.BitReader{B: packed}
+	for range used / width {
+		if log := reader.Next(width); log > 63 || !w.add(1<<log) {
 			return false
 		}
 	}

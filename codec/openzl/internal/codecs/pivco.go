@@ -15,20 +15,20 @@ const maxPivcoSymbols = 1 << 40
 // and, if there are several blocks, the size of a block; later versions may append more.
 func decodePivco(c *Call) error {
 	weights, src := c.In[0], c.In[1].Data
-	n, k := binary.Uvarint(c.Header)
-	if k <= 0 || n > maxPivcoSymbols {
-		return c.Corrupt("header of %d bytes, %d symbols", len(c.Header), n)
+	symbols, size := binary.Uvarint(c.Header)
+	if size <= 0 || symbols > maxPivcoSymbols {
+		return c.Corrupt("header of %d bytes, %d symbols", len(c.Header), symbols)
 	}
-	block := n
-	if h := c.Header[k:]; len(h) > 0 {
-		if block, k = binary.Uvarint(h); k <= 0 {
+	block := symbols
+	if rest := c.Header[size:]; len(rest) > 0 {
+		if block, size = binary.Uvarint(rest); size <= 0 {
 			return c.Corrupt("header of %d bytes", len(c.Header))
 		}
 	}
-	if weights.Width != 1 || (n == 0) != (weights.Count == 0) {
-		return c.Corrupt("%d weights of %d bytes for %d symbols", weights.Count, weights.Width, n)
+	if weights.Width != 1 || (symbols == 0) != (weights.Count == 0) {
+		return c.Corrupt("%d weights of %d bytes for %d symbols", weights.Count, weights.Width, symbols)
 	}
-	if n == 0 {
+	if symbols == 0 {
 		if len(src) > 0 {
 			return c.Corrupt("%d bytes for no symbols", len(src))
 		}
@@ -38,10 +38,10 @@ func decodePivco(c *Call) error {
 	if block == 0 || block > kernel.MaxPivcoBlock {
 		return c.Corrupt("blocks of %d bytes", block)
 	}
-	if err := c.pivcoCode(weights.Data, src, int(n)); err != nil {
+	if err := c.pivcoCode(weights.Data, src, int(symbols)); err != nil {
 		return err
 	}
-	dst, err := c.Make(0, 1, int(n))
+	dst, err := c.Make(0, 1, int(symbols))
 	if err != nil {
 		return err
 	}

@@ -18,12 +18,12 @@ func decodePrefix(c *Call) error {
 		return err
 	}
 	total, last := uint64(0), uint64(0)
-	for i, n := range in.Lens {
+	for i, size := range in.Lens {
 		shared := uint64(binary.LittleEndian.Uint32(common.Data[4*i:]))
-		if shared > last || shared+uint64(n) > math.MaxUint32 {
+		if shared > last || shared+uint64(size) > math.MaxUint32 {
 			return c.Corrupt("string %d has %d bytes of one of %d", i, shared, last)
 		}
-		last = shared + uint64(n)
+		last = shared + uint64(size)
 		lens[i] = uint32(last)
 		// No overflow, since the sum of 2^31 strings of 2^32 bytes still fits.
 		total += last
@@ -36,11 +36,11 @@ func decodePrefix(c *Call) error {
 		return err
 	}
 	src, before := in.Data, dst[:0]
-	for i, n := range in.Lens {
-		code := dst[:lens[i]]
-		copy(code, before[:lens[i]-n])
-		copy(code[lens[i]-n:], src[:n])
-		src, before, dst = src[n:], code, dst[lens[i]:]
+	for i, size := range in.Lens {
+		out := dst[:lens[i]]
+		copy(out, before[:lens[i]-size])
+		copy(out[lens[i]-size:], src[:size])
+		src, before, dst = src[size:], out, dst[lens[i]:]
 	}
 	return nil
 }
@@ -61,9 +61,9 @@ func decodeParseInt(c *Call) error {
 	var digits [maxDigits]byte
 	total := 0
 	for i := range lens {
-		n := len(strconv.AppendInt(digits[:0], int64(binary.LittleEndian.Uint64(in.Data[8*i:])), 10))
-		lens[i] = uint32(n)
-		total += n
+		size := len(strconv.AppendInt(digits[:0], int64(binary.LittleEndian.Uint64(in.Data[8*i:])), 10))
+		lens[i] = uint32(size)
+		total += size
 	}
 	dst, err := c.makeStrings(0, total)
 	if err != nil {

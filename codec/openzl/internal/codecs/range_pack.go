@@ -1,6 +1,9 @@
 package codecs
 
-import "github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+import (
+	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+	"github.com/chaski-eo/chaski/internal/cast"
+)
 
 // decodeRangePack adds a minimum to numbers and widens them. The header is the width, followed by the
 // minimum unless that is zero.
@@ -10,7 +13,7 @@ func decodeRangePack(c *Call) error {
 		return c.Corrupt("no header")
 	}
 	width := int(c.Header[0])
-	if !NumericWidth(width) || width < in.Width || len(c.Header) != 1 && len(c.Header) != 1+width {
+	if !cast.IsWidth(width) || width < in.Width || len(c.Header) != 1 && len(c.Header) != 1+width {
 		return c.Corrupt("header % x for numbers of %d bytes", c.Header, in.Width)
 	}
 	var low uint64

@@ -21,34 +21,34 @@ func (c *Call) blocks(src []byte, sym int) *entropy14 {
 // block comes first, so that its memory is bounded by the limit of the frame.
 func (e *entropy14) next() (*memory.Buffer[byte], []byte) {
 	start := e.Off
-	n := e.block(nil, maxBlockDepth)
+	symbols := e.block(nil, maxBlockDepth)
 	if e.err != nil {
 		return nil, nil
 	}
-	if e.err = e.w.Memory.Reserve(n * e.sym); e.err != nil {
+	if e.err = e.w.Memory.Reserve(symbols * e.sym); e.err != nil {
 		return nil, nil
 	}
-	b := e.w.Memory.Bytes.Get(n * e.sym)
+	buf := e.w.Memory.Bytes.Get(symbols * e.sym)
 	e.Off = start
-	out := b.Mem[:n*e.sym]
-	if n == 0 {
+	out := buf.Mem[:symbols*e.sym]
+	if symbols == 0 {
 		e.block(nil, maxBlockDepth)
-		return b, out
+		return buf, out
 	}
-	if got := e.block(out, maxBlockDepth); e.err == nil && got != n {
-		e.fail("block of %d symbols has %d", n, got)
+	if decoded := e.block(out, maxBlockDepth); e.err == nil && decoded != symbols {
+		e.fail("block of %d symbols has %d", symbols, decoded)
 	}
-	return b, out
+	return buf, out
 }
 
 // content makes the result, whose size the input begins with, and returns the rest of the input.
 func (c *Call) content() (dst, src []byte, err error) {
 	in := wire.Cursor{B: c.In[0].Data}
-	n := in.U32()
-	if in.Bad || n > math.MaxInt32 {
-		return nil, nil, c.Corrupt("%d bytes from %d", n, c.In[0].Count)
+	size := in.U32()
+	if in.Bad || size > math.MaxInt32 {
+		return nil, nil, c.Corrupt("%d bytes from %d", size, c.In[0].Count)
 	}
-	dst, err = c.Make(0, 1, int(n))
+	dst, err = c.Make(0, 1, int(size))
 	return dst, in.B[in.Off:], err
 }
 
@@ -58,26 +58,26 @@ func decodeFastLZ(c *Call) error {
 	if err != nil {
 		return err
 	}
-	e := c.blocks(src, 1)
-	lits, literals := e.next()
-	if lits != nil {
-		defer c.w.Memory.Bytes.Release(lits)
+	blocks := c.blocks(src, 1)
+	literalBuf, literals := blocks.next()
+	if literalBuf != nil {
+		defer c.w.Memory.Bytes.Release(literalBuf)
 	}
-	if e.err != nil {
-		return e.err
+	if blocks.err != nil {
+		return blocks.err
 	}
-	e.sym = 2
-	toks, tokens := e.next()
-	if toks != nil {
-		defer c.w.Memory.Bytes.Release(toks)
+	blocks.sym = 2
+	tokenBuf, tokens := blocks.next()
+	if tokenBuf != nil {
+		defer c.w.Memory.Bytes.Release(tokenBuf)
 	}
-	if e.err != nil {
-		return e.err
+	if blocks.err != nil {
+		return blocks.err
 	}
-	f := kernel.FastLZ{Literals: literals, Tokens: tokens}
-	f.Offsets = e.Take(e.length())
-	f.Extra = e.Take(e.length())
-	if e.Bad || e.Left() > 0 || !f.Decode(dst) {
+	streams := kernel.FastLZ{Literals: literals, Tokens: tokens}
+	streams.Offsets = blocks.Take(blocks.length())
+	streams.Extra = blocks.Take(blocks.length())
+	if blocks.Bad || blocks.Left() > 0 || !streams.Decode(dst) {
 		return c.Corrupt("sequences do not make %d bytes", len(dst))
 	}
 	return nil
@@ -85,11 +85,11 @@ func decodeFastLZ(c *Call) error {
 
 // length reads the size of a stream; -1 is too large.
 func (e *entropy14) length() int {
-	n := e.Varint()
-	if n > math.MaxInt32 {
+	size := e.Varint()
+	if size > math.MaxInt32 {
 		return -1
 	}
-	return int(n)
+	return int(size)
 }
 
 // rolzParameters is the only header that the original encoder writes: sizes of the table, shortest matches.
@@ -107,25 +107,25 @@ func decodeRolz(c *Call) error {
 		}
 		c.w.rolz = new(rolzCall)
 	}
-	r := c.w.rolz
-	r.entropy14 = *c.blocks(src, 1)
-	defer r.release()
-	e := &r.entropy14
-	if p := e.Take(len(rolzParameters)); string(p) != rolzParameters && !e.Bad {
-		return fault.New(fault.Unsupported, "", fault.NoOffset, "rolz with parameters % x", p)
+	state := c.w.rolz
+	state.entropy14 = *c.blocks(src, 1)
+	defer state.release()
+	blocks := &state.entropy14
+	if parameters := blocks.Take(len(rolzParameters)); string(parameters) != rolzParameters && !blocks.Bad {
+		return fault.New(fault.Unsupported, "", fault.NoOffset, "rolz with parameters % x", parameters)
 	}
-	literals, sequences := e.U32(), e.U32()
+	literals, sequences := blocks.U32(), blocks.U32()
 	// A match has at least three bytes.
-	if e.Bad || uint64(literals)+3*uint64(sequences) > uint64(len(dst)) {
+	if blocks.Bad || uint64(literals)+3*uint64(sequences) > uint64(len(dst)) {
 		return c.Corrupt("%d literals and %d matches in %d bytes", literals, sequences, len(dst))
 	}
-	if err := r.literals(int(literals)); err != nil {
+	if err := state.literals(int(literals)); err != nil {
 		return err
 	}
-	if err := r.sequences(int(sequences)); err != nil {
+	if err := state.sequences(int(sequences)); err != nil {
 		return err
 	}
-	if e.Left() > 0 || !r.table.Decode(dst, &r.seq, &r.lits) {
+	if blocks.Left() > 0 || !state.table.Decode(dst, &state.seq, &state.lits) {
 		return c.Corrupt("sequences do not make %d bytes", len(dst))
 	}
 	return nil
@@ -147,11 +147,11 @@ type rolzCall struct {
 }
 
 func (r *rolzCall) release() {
-	for _, b := range r.held {
-		r.w.Memory.Bytes.Release(b)
+	for _, buf := range r.held {
+		r.w.Memory.Bytes.Release(buf)
 	}
-	for _, b := range r.wide {
-		r.w.Memory.Lens.Release(b)
+	for _, buf := range r.wide {
+		r.w.Memory.Lens.Release(buf)
 	}
 	r.held, r.wide = r.held[:0], r.wide[:0]
 	r.entropy14, r.lits, r.seq = entropy14{}, kernel.RolzLiterals{}, kernel.RolzSequences{}
@@ -160,9 +160,9 @@ func (r *rolzCall) release() {
 
 // read reads a block of exactly n symbols.
 func (r *rolzCall) read(n int) ([]byte, error) {
-	b, out := r.next()
-	if b != nil {
-		r.held = append(r.held, b)
+	buf, out := r.next()
+	if buf != nil {
+		r.held = append(r.held, buf)
 	}
 	if r.err == nil && len(out) != n {
 		r.fail("block of %d symbols, not %d", len(out), n)
@@ -185,11 +185,11 @@ func (r *rolzCall) literals(n int) error {
 	for i := range r.of {
 		r.of[i] = -1
 	}
-	for i, k := range r.Take(int(r.Byte()) + 1) {
-		r.of[i] = int16(k)
-		clusters = max(clusters, int(k)+1)
+	for i, cluster := range r.Take(int(r.Byte()) + 1) {
+		r.of[i] = int16(cluster)
+		clusters = max(clusters, int(cluster)+1)
 	}
-	for k := range clusters {
+	for cluster := range clusters {
 		size := r.U32()
 		if r.Bad || uint64(size) > uint64(n) {
 			return r.Corrupt("cluster of %d literals, %d are left", size, n)
@@ -198,7 +198,7 @@ func (r *rolzCall) literals(n int) error {
 		if err != nil {
 			return err
 		}
-		r.spans[k] = out
+		r.spans[cluster] = out
 		n -= int(size)
 	}
 	r.lits.Clusters, r.lits.Of = r.spans[:max(clusters, 1)], &r.of
@@ -214,9 +214,9 @@ func (r *rolzCall) sequences(n int) error {
 	if err != nil {
 		return err
 	}
-	for _, k := range kinds {
-		if k >= kernel.RolzKinds {
-			return r.Corrupt("match of kind %d", k)
+	for _, kind := range kinds {
+		if kind >= kernel.RolzKinds {
+			return r.Corrupt("match of kind %d", kind)
 		}
 	}
 	r.seq.Kinds = kinds
@@ -227,9 +227,9 @@ func (r *rolzCall) sequences(n int) error {
 		if err := r.w.Memory.Reserve(4 * n); err != nil {
 			return err
 		}
-		b := r.w.Memory.Lens.Get(n)
-		r.wide = append(r.wide, b)
-		*list = b.Mem[:n]
+		buf := r.w.Memory.Lens.Get(n)
+		r.wide = append(r.wide, buf)
+		*list = buf.Mem[:n]
 		if err := r.numbers(*list); err != nil {
 			return err
 		}

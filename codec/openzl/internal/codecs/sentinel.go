@@ -1,9 +1,6 @@
 package codecs
 
-import (
-	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
-	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
-)
+import "github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 
 // decodeSentinel widens numbers and replaces every sentinel by the next exception. The header is the
 // sentinel; without it, the highest number is.
@@ -15,8 +12,8 @@ func decodeSentinel(c *Call) error {
 	highest := ^uint64(0) >> (64 - 8*values.Width)
 	sentinel := highest
 	if len(c.Header) > 0 {
-		h := wire.Cursor{B: c.Header}
-		if sentinel = h.Varint(); h.Bad || sentinel > highest {
+		var rest int
+		if sentinel, rest = c.number(); rest < 0 || sentinel > highest {
 			return c.Corrupt("sentinel % x of numbers of %d bytes", c.Header, values.Width)
 		}
 	}

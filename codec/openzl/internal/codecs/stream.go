@@ -34,9 +34,6 @@ func (t Type) String() string {
 	return "invalid"
 }
 
-// NumericWidth reports whether numbers of w bytes exist.
-func NumericWidth(w int) bool { return w == 1 || w == 2 || w == 4 || w == 8 }
-
 // Stream is typed data that a codec regenerates or the chunk stores.
 type Stream struct {
 	Type    Type
@@ -60,18 +57,18 @@ func (s *Stream) Drop(m *memory.Memory) {
 	s.Buf, s.LensBuf, s.Data, s.Lens = nil, nil, nil, nil
 }
 
-// aligned reports whether numbers of width bytes can be read from b in place.
-func aligned(b []byte, width int) bool {
+// aligned reports whether numbers of width bytes can be read from data in place.
+func aligned(data []byte, width int) bool {
 	var ok bool
 	switch width {
 	case 1:
 		return true
 	case 2:
-		_, ok = cast.Of[uint16](b)
+		_, ok = cast.Of[uint16](data)
 	case 4:
-		_, ok = cast.Of[uint32](b)
+		_, ok = cast.Of[uint32](data)
 	case 8:
-		_, ok = cast.Of[uint64](b)
+		_, ok = cast.Of[uint64](data)
 	}
 	return ok
 }

@@ -28,11 +28,11 @@ func decodeTokenizeString(c *Call) error {
 	}
 	total := uint64(0)
 	for i := range lens {
-		k := kernel.LE(indices.Data, i, indices.Width)
-		if k >= uint64(alphabet.Count) {
-			return c.Corrupt("index %d past the alphabet's %d strings", k, alphabet.Count)
+		index := kernel.LE(indices.Data, i, indices.Width)
+		if index >= uint64(alphabet.Count) {
+			return c.Corrupt("index %d past the alphabet's %d strings", index, alphabet.Count)
 		}
-		lens[i] = alphabet.Lens[k]
+		lens[i] = alphabet.Lens[index]
 		total += uint64(lens[i])
 	}
 	if total > math.MaxInt32 {
@@ -46,9 +46,9 @@ func decodeTokenizeString(c *Call) error {
 	if err != nil {
 		return err
 	}
-	for i, n := range lens {
+	for i, size := range lens {
 		start := starts[kernel.LE(indices.Data, i, indices.Width)]
-		dst = dst[copy(dst, alphabet.Data[start:start+n]):]
+		dst = dst[copy(dst, alphabet.Data[start:start+size]):]
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package codecs
 
 import (
-	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/planes"
 )
 
@@ -16,7 +15,7 @@ func decodeTranspose(c *Call) error {
 	if err != nil {
 		return err
 	}
-	kernel.Transpose(dst, in.Data, in.Count)
+	planes.Join(dst, in.Data, in.Count)
 	return nil
 }
 
@@ -26,15 +25,15 @@ func decodeTransposeSplit(c *Call) error {
 	if len(c.In) == 0 {
 		return c.Corrupt("no streams to join")
 	}
-	n := c.In[0].Count
+	count := c.In[0].Count
 	c.w.tabs = c.w.tabs[:0]
-	for i, s := range c.In {
-		if s.Count != n {
-			return c.Corrupt("stream %d has %d bytes, the first one %d", i, s.Count, n)
+	for i, stream := range c.In {
+		if stream.Count != count {
+			return c.Corrupt("stream %d has %d bytes, the first one %d", i, stream.Count, count)
 		}
-		c.w.tabs = append(c.w.tabs, s.Data)
+		c.w.tabs = append(c.w.tabs, stream.Data)
 	}
-	dst, err := c.Make(0, len(c.In), n)
+	dst, err := c.Make(0, len(c.In), count)
 	if err != nil {
 		return err
 	}

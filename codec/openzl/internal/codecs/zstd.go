@@ -19,12 +19,12 @@ const maxFrameHead = 14
 // decodeZstd decompresses one zstd frame (RFC 8878). The stream is the width of the elements, then the frame
 // without its magic number, which must state the size of its content. It serves zstd_fixed too.
 func decodeZstd(c *Call) error {
-	h := wire.Cursor{B: c.In[0].Data}
-	width := h.Varint()
-	if h.Bad || width == 0 || bits.Len64(width) > 31 {
+	header := wire.Cursor{B: c.In[0].Data}
+	width := header.Varint()
+	if header.Bad || width == 0 || bits.Len64(width) > 31 {
 		return c.Corrupt("element width %d", width)
 	}
-	src := h.B[h.Off:]
+	src := header.B[header.Off:]
 	if c.Version < magiclessVersion {
 		if !bytes.HasPrefix(src, []byte(zstdMagic)) {
 			return c.Corrupt("no zstd frame")
@@ -44,7 +44,8 @@ func decodeZstd(c *Call) error {
 	}
 	spare := zstd.Spare
 	if zstd.Exact() {
-		spare = 0 // so that the content can be decoded to where it is to be
+		// Without spare bytes the content can be decoded to where it needs to be.
+		spare = 0
 	}
 	dst, err := c.makeSpare(0, int(width), int(size/width), spare)
 	if err != nil {

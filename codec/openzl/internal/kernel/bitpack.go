@@ -32,8 +32,8 @@ func Bitunpack(dst, src []byte, width, nbits int) {
 
 func bitunpackWide[T unsigned](dst, src []byte, width, nbits int) {
 	done := 0
-	if d, ok := cast.Of[T](dst); ok && nbits <= 56 {
-		done = bitunpack(d, src, nbits)
+	if numbers, ok := cast.Of[T](dst); ok && nbits <= 56 {
+		done = bitunpack(numbers, src, nbits)
 	}
 	bitunpackTail(dst, src, width, nbits, done)
 }
@@ -42,18 +42,18 @@ func bitunpackWide[T unsigned](dst, src []byte, width, nbits int) {
 // at most 56: a word that begins within a byte has 57 bits to use, so that as many numbers as fit in 56 bits
 // are taken from one.
 func bitunpack[T unsigned](dst []T, src []byte, nbits int) int {
-	per := 56 / nbits
+	perWord := 56 / nbits
 	mask := uint64(1)<<nbits - 1
 	done, pos := 0, 0
-	for n := len(dst); n-done >= per && pos>>3+8 <= len(src); {
-		w := binary.LittleEndian.Uint64(src[pos>>3:]) >> (pos & 7)
-		out := dst[done : done+per]
+	for total := len(dst); total-done >= perWord && pos>>3+8 <= len(src); {
+		word := binary.LittleEndian.Uint64(src[pos>>3:]) >> (pos & 7)
+		out := dst[done : done+perWord]
 		for i := range out {
-			out[i] = T(w & mask)
-			w >>= nbits & 63
+			out[i] = T(word & mask)
+			word >>= nbits & 63
 		}
-		done += per
-		pos += per * nbits
+		done += perWord
+		pos += perWord * nbits
 	}
 	return done
 }
@@ -61,12 +61,12 @@ func bitunpack[T unsigned](dst []T, src []byte, nbits int) int {
 // bitunpack4 is bitunpack for numbers of two bytes with at most 14 bits: four of them come from one word.
 func bitunpack4(dst, src []byte, nbits int) int {
 	mask := uint64(1)<<nbits - 1
-	m1, m2, m3 := mask<<16, mask<<32, mask<<48
-	s1, s2, s3 := (16-nbits)&63, (32-2*nbits)&63, (48-3*nbits)&63
+	mask1, mask2, mask3 := mask<<16, mask<<32, mask<<48
+	shift1, shift2, shift3 := (16-nbits)&63, (32-2*nbits)&63, (48-3*nbits)&63
 	done, pos := 0, 0
 	for len(dst) >= 8 && pos>>3+8 <= len(src) {
-		w := binary.LittleEndian.Uint64(src[pos>>3:]) >> (pos & 7)
-		binary.LittleEndian.PutUint64(dst, w&mask|w<<s1&m1|w<<s2&m2|w<<s3&m3)
+		word := binary.LittleEndian.Uint64(src[pos>>3:]) >> (pos & 7)
+		binary.LittleEndian.PutUint64(dst, word&mask|word<<shift1&mask1|word<<shift2&mask2|word<<shift3&mask3)
 		dst = dst[8:]
 		done += 4
 		pos += 4 * nbits
@@ -76,7 +76,7 @@ func bitunpack4(dst, src []byte, nbits int) int {
 
 // bitunpackTail fills dst from element i on, one number at a time.
 func bitunpackTail(dst, src []byte, width, nbits, i int) {
-	for n := len(dst) / width; i < n; i++ {
+	for count := len(dst) / width; i < count; i++ {
 		PutLE(dst, i, width, cursor.BitsAt(src, i*nbits, nbits))
 	}
 }
@@ -92,13 +92,13 @@ func Bitpack(dst, src []byte, width, nbits int) bool {
 	var union uint64
 	pos := 0
 	for i := range len(src) / width {
-		v := LE(src, i, width)
-		union |= v
-		v &= 1<<nbits - 1
+		number := LE(src, i, width)
+		union |= number
+		number &= 1<<nbits - 1
 		for got := 0; got < nbits; {
-			p := pos + got
-			dst[p>>3] |= byte(v >> got << (p & 7))
-			got += 8 - p&7
+			bit := pos + got
+			dst[bit>>3] |= byte(number >> got << (bit & 7))
+			got += 8 - bit&7
 		}
 		pos += nbits
 	}

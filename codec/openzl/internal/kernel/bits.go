@@ -30,17 +30,17 @@ func (r *backBits) peek() uint64 {
 	if end := (r.left + 7) >> 3; end >= 8 {
 		return binary.LittleEndian.Uint64(r.src[end-8:end]) << (8*end - r.left)
 	}
-	var w uint64
+	var word uint64
 	end := (r.left + 7) >> 3
 	for i := range end {
-		w |= uint64(r.src[i]) << (8 * i)
+		word |= uint64(r.src[i]) << (8 * i)
 	}
-	return w << (64 - r.left)
+	return word << (64 - r.left)
 }
 
 // read reads n bits, 0 <= n <= 56.
 func (r *backBits) read(n int) uint64 {
-	v := r.peek() >> 1 >> (63 - n)
+	value := r.peek() >> 1 >> (63 - n)
 	r.left -= n
-	return v
+	return value
 }

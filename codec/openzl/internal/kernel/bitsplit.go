@@ -6,9 +6,9 @@ package kernel
 func OrShifted(dst, src []byte, to, from, nbits, shift int) bool {
 	var union uint64
 	for i := range len(src) / from {
-		v := LE(src, i, from)
-		union |= v
-		PutLE(dst, i, to, LE(dst, i, to)|v<<shift)
+		number := LE(src, i, from)
+		union |= number
+		PutLE(dst, i, to, LE(dst, i, to)|number<<shift)
 	}
 	return union>>nbits == 0
 }

@@ -16,9 +16,9 @@ func Delta(dst, first, deltas []byte, width int) {
 }
 
 func delta[T unsigned](dst, deltas []byte, first uint64) {
-	cast.Fill(dst, func(d []T) {
-		d[0] = T(first)
-		scan.Sum(d[1:], cast.Values[T](deltas), T(first))
+	cast.Fill(dst, func(out []T) {
+		out[0] = T(first)
+		scan.Sum(out[1:], cast.Values[T](deltas), T(first))
 	})
 }
 
@@ -30,12 +30,12 @@ func Differences(dst, src []byte, width int) {
 
 func differences[T unsigned](dst, src []byte) {
 	numbers := cast.Values[T](src)
-	cast.Fill(dst, func(d []T) {
-		v, rest := numbers[0], numbers[1:]
-		d = d[:len(rest)]
-		for i, x := range rest {
-			d[i] = x - v
-			v = x
+	cast.Fill(dst, func(out []T) {
+		before, rest := numbers[0], numbers[1:]
+		out = out[:len(rest)]
+		for i, number := range rest {
+			out[i] = number - before
+			before = number
 		}
 	})
 }

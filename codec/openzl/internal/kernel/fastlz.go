@@ -17,51 +17,51 @@ type FastLZ struct {
 // Decode fills dst. It reports whether the streams make exactly that: all literals are used, those that are
 // left come last.
 func (f *FastLZ) Decode(dst []byte) bool {
-	pos, last := 0, fastLeastOffset
+	pos, lastOffset := 0, fastLeastOffset
 	for i := 0; i+2 <= len(f.Tokens); i += 2 {
 		token := binary.LittleEndian.Uint16(f.Tokens[i:])
 		first := i == 0 && token == fastFirst
-		if k := int(token & 3); k > 0 {
-			if len(f.Offsets) < k {
+		if offsetSize := int(token & 3); offsetSize > 0 {
+			if len(f.Offsets) < offsetSize {
 				return false
 			}
-			last = int(Word(f.Offsets[:k]))
-			f.Offsets = f.Offsets[k:]
+			lastOffset = int(Word(f.Offsets[:offsetSize]))
+			f.Offsets = f.Offsets[offsetSize:]
 		}
-		lits, match := int(token>>2&15), int(token>>6&31)
-		if token>>2 == 0 && (!f.extra(&lits) || !f.extra(&match)) {
+		literals, match := int(token>>2&15), int(token>>6&31)
+		if token>>2 == 0 && (!f.extra(&literals) || !f.extra(&match)) {
 			return false
 		}
-		if lits > len(f.Literals) || lits+match > len(dst)-pos {
+		if literals > len(f.Literals) || literals+match > len(dst)-pos {
 			return false
 		}
-		copy(dst[pos:], f.Literals[:lits])
-		pos += lits
-		f.Literals = f.Literals[lits:]
+		copy(dst[pos:], f.Literals[:literals])
+		pos += literals
+		f.Literals = f.Literals[literals:]
 		if first {
 			continue
 		}
-		if last < fastLeastOffset || last > pos {
+		if lastOffset < fastLeastOffset || lastOffset > pos {
 			return false
 		}
-		CopyMatch(dst, pos, last, match)
+		CopyMatch(dst, pos, lastOffset, match)
 		pos += match
 	}
 	return len(dst)-pos == len(f.Literals) && copy(dst[pos:], f.Literals) == len(f.Literals)
 }
 
 // extra reads a long length: a byte and, if that is full, numbers of 16 bits up to the first that is not full.
-func (f *FastLZ) extra(n *int) bool {
+func (f *FastLZ) extra(length *int) bool {
 	if len(f.Extra) < 1 {
 		return false
 	}
-	*n, f.Extra = int(f.Extra[0]), f.Extra[1:]
-	for goesOn := *n == 255; goesOn; {
+	*length, f.Extra = int(f.Extra[0]), f.Extra[1:]
+	for goesOn := *length == 255; goesOn; {
 		if len(f.Extra) < 2 {
 			return false
 		}
-		v := int(binary.LittleEndian.Uint16(f.Extra))
-		*n, f.Extra, goesOn = *n+v, f.Extra[2:], v == 1<<16-1
+		more := int(binary.LittleEndian.Uint16(f.Extra))
+		*length, f.Extra, goesOn = *length+more, f.Extra[2:], more == 1<<16-1
 	}
 	return true
 }

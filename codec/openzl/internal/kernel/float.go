@@ -8,27 +8,27 @@ import "encoding/binary"
 // JoinFloat32 takes three bytes per number from rest.
 func JoinFloat32(dst, exponents, rest []byte) {
 	dst, rest = dst[:4*len(exponents)], rest[:3*len(exponents)]
-	for i, e := range exponents {
-		r := rest[3*i : 3*i+3]
-		v := uint32(r[0]) | uint32(r[1])<<8 | uint32(r[2])<<16
-		binary.LittleEndian.PutUint32(dst[4*i:4*i+4], v<<31|uint32(e)<<23|v>>1)
+	for i, exponent := range exponents {
+		bytes := rest[3*i : 3*i+3]
+		shifted := uint32(bytes[0]) | uint32(bytes[1])<<8 | uint32(bytes[2])<<16
+		binary.LittleEndian.PutUint32(dst[4*i:4*i+4], shifted<<31|uint32(exponent)<<23|shifted>>1)
 	}
 }
 
 // JoinBFloat16 takes one byte per number from rest.
 func JoinBFloat16(dst, exponents, rest []byte) {
 	dst, rest = dst[:2*len(exponents)], rest[:len(exponents)]
-	for i, e := range exponents {
-		v := uint16(rest[i])
-		binary.LittleEndian.PutUint16(dst[2*i:2*i+2], v<<15|uint16(e)<<7|v>>1)
+	for i, exponent := range exponents {
+		shifted := uint16(rest[i])
+		binary.LittleEndian.PutUint16(dst[2*i:2*i+2], shifted<<15|uint16(exponent)<<7|shifted>>1)
 	}
 }
 
 // JoinFloat16 takes two bytes per number from rest.
 func JoinFloat16(dst, exponents, rest []byte) {
 	dst, rest = dst[:2*len(exponents)], rest[:2*len(exponents)]
-	for i, e := range exponents {
-		v := binary.LittleEndian.Uint16(rest[2*i : 2*i+2])
-		binary.LittleEndian.PutUint16(dst[2*i:2*i+2], v<<15|uint16(e)<<10|v>>1)
+	for i, exponent := range exponents {
+		shifted := binary.LittleEndian.Uint16(rest[2*i : 2*i+2])
+		binary.LittleEndian.PutUint16(dst[2*i:2*i+2], shifted<<15|uint16(exponent)<<10|shifted>>1)
 	}
 }

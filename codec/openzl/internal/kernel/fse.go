@@ -35,11 +35,11 @@ func (f *FSETable) Build(norm []int16) bool {
 		return false
 	}
 	sum := 0
-	for _, n := range norm {
-		if n < -1 {
+	for _, count := range norm {
+		if count < -1 {
 			return false
 		}
-		sum += max(int(n), -int(n))
+		sum += max(int(count), -int(count))
 	}
 	if sum < 1<<MinFSELog || sum > 1<<MaxFSELog || sum&(sum-1) != 0 {
 		return false
@@ -48,28 +48,28 @@ func (f *FSETable) Build(norm []int16) bool {
 	var next [256]uint32
 	var symbols [1 << MaxFSELog]uint8 // of each state
 	high := sum - 1                   // symbols of probability below one go from here downwards
-	for s, n := range norm {
-		next[s] = uint32(n)
-		if n == -1 {
-			symbols[high] = uint8(s)
+	for symbol, count := range norm {
+		next[symbol] = uint32(count)
+		if count == -1 {
+			symbols[high] = uint8(symbol)
 			high--
-			next[s] = 1
+			next[symbol] = 1
 		}
 	}
 	step, mask := sum>>1+sum>>3+3, (sum-1)&(len(symbols)-1)
 	pos := 0
-	for s, n := range norm {
+	for symbol, count := range norm {
 		// Without symbols of probability below one no position is taken, so that the test for it can be
 		// left out.
 		if high == sum-1 {
-			for range int(n) {
-				symbols[pos&mask] = uint8(s)
+			for range int(count) {
+				symbols[pos&mask] = uint8(symbol)
 				pos += step
 			}
 			continue
 		}
-		for range int(n) {
-			symbols[pos] = uint8(s)
+		for range int(count) {
+			symbols[pos] = uint8(symbol)
 			for pos = (pos + step) & mask; pos > high; {
 				pos = (pos + step) & mask
 			}
@@ -82,52 +82,53 @@ func (f *FSETable) Build(norm []int16) bool {
 // statesGo fills the table for the symbols of its 1<<f.log states. next holds the first count of each
 // symbol.
 func (f *FSETable) statesGo(symbols []uint8, next *[256]uint32) {
-	for i, s := range symbols {
-		x := next[s]
-		next[s] = x + 1
-		n := uint32(f.log) + 1 - uint32(bits.Len32(x))
-		f.t[i] = fseState{base: uint16(x<<(n&31) - uint32(len(symbols))), mask: 1<<(n&31) - 1, bits: uint8(n), sym: s}
+	for i, symbol := range symbols {
+		state := next[symbol]
+		next[symbol] = state + 1
+		width := uint32(f.log) + 1 - uint32(bits.Len32(state))
+		base := uint16(state<<(width&31) - uint32(len(symbols)))
+		f.t[i] = fseState{base: base, mask: 1<<(width&31) - 1, bits: uint8(width), sym: symbol}
 	}
 }
 
 // Decode fills the front of dst from src, which was written with 2 or 4 interleaved states. It returns the
 // number of symbols, and whether they take exactly the bits of src and fit in dst.
 func (f *FSETable) Decode(dst, src []byte, states int) (int, bool) {
-	var r backBits
-	if !r.open(src) {
+	var reader backBits
+	if !reader.open(src) {
 		return 0, false
 	}
-	var s [4]uint64
+	var state [4]uint64
 	for i := range states {
-		s[i] = r.read(f.log)
+		state[i] = reader.read(f.log)
 	}
-	if r.left < 0 {
+	if reader.left < 0 {
 		return 0, false
 	}
 	done := 0
 	if states == 4 {
-		done = f.decode4(dst, &r, &s)
+		done = f.decode4(dst, &reader, &state)
 	} else {
-		done = f.decode2(dst, &r, &s)
+		done = f.decode2(dst, &reader, &state)
 	}
 	mask := states - 1
 	i := done
-	for ; i < len(dst) && r.left > 0; i++ {
-		e := &f.t[s[i&mask]&(1<<MaxFSELog-1)]
-		dst[i] = e.sym
-		s[i&mask] = uint64(e.base) + r.read(int(e.bits))
+	for ; i < len(dst) && reader.left > 0; i++ {
+		entry := &f.t[state[i&mask]&(1<<MaxFSELog-1)]
+		dst[i] = entry.sym
+		state[i&mask] = uint64(entry.base) + reader.read(int(entry.bits))
 	}
-	if r.left != 0 {
+	if reader.left != 0 {
 		return 0, false
 	}
 	// Without bits left, a state continues only if its next state needs none. The first state that would
 	// need some, and then the last symbols of the other states, end the stream.
 	for i < len(dst) {
-		e := &f.t[s[i&mask]&(1<<MaxFSELog-1)]
-		dst[i] = e.sym
-		s[i&mask] = uint64(e.base)
+		entry := &f.t[state[i&mask]&(1<<MaxFSELog-1)]
+		dst[i] = entry.sym
+		state[i&mask] = uint64(entry.base)
 		i++
-		if e.bits != 0 {
+		if entry.bits != 0 {
 			break
 		}
 	}
@@ -135,7 +136,7 @@ func (f *FSETable) Decode(dst, src []byte, states int) (int, bool) {
 		return 0, false
 	}
 	for end := i + states - 1; i < end; i++ {
-		dst[i] = f.t[s[i&mask]&(1<<MaxFSELog-1)].sym
+		dst[i] = f.t[state[i&mask]&(1<<MaxFSELog-1)].sym
 	}
 	return i, true
 }
@@ -143,16 +144,16 @@ func (f *FSETable) Decode(dst, src []byte, states int) (int, bool) {
 // decode4Go decodes four symbols from each word, as long as bits are left behind them: four states take at most 48 of
 // the 57 bits, and less than one where symbols are likely, so that hundreds may come from the first word. It returns
 // the number of symbols, a multiple of four.
-func (f *FSETable) decode4Go(dst []byte, r *backBits, s *[4]uint64) int {
+func (f *FSETable) decode4Go(dst []byte, reader *backBits, states *[4]uint64) int {
 	const mask = 1<<MaxFSELog - 1
-	t, src, left := &f.t, r.src, r.left
-	a, b, c, d := s[0], s[1], s[2], s[3]
+	table, src, left := &f.t, reader.src, reader.left
+	a, b, c, d := states[0], states[1], states[2], states[3]
 	i := 0
 	for ; len(src) >= 8 && i+4 <= len(dst); i += 4 {
 		end := max((left+7)>>3, 8)
-		w := binary.LittleEndian.Uint64(src[end-8:])
-		ea, eb, ec, ed := &t[a&mask], &t[b&mask], &t[c&mask], &t[d&mask]
-		na := 64 - (8*end - left) - int(ea.bits) // bits of w that are left once a has its bits
+		word := binary.LittleEndian.Uint64(src[end-8:])
+		ea, eb, ec, ed := &table[a&mask], &table[b&mask], &table[c&mask], &table[d&mask]
+		na := 64 - (8*end - left) - int(ea.bits) // bits of word that are left once a has its bits
 		nb := na - int(eb.bits)
 		nc := nb - int(ec.bits)
 		nd := nc - int(ed.bits)
@@ -161,42 +162,42 @@ func (f *FSETable) decode4Go(dst []byte, r *backBits, s *[4]uint64) int {
 		}
 		binary.LittleEndian.PutUint32(dst[i:i+4],
 			uint32(ea.sym)|uint32(eb.sym)<<8|uint32(ec.sym)<<16|uint32(ed.sym)<<24)
-		a = uint64(ea.base) + w>>(na&63)&uint64(ea.mask)
-		b = uint64(eb.base) + w>>(nb&63)&uint64(eb.mask)
-		c = uint64(ec.base) + w>>(nc&63)&uint64(ec.mask)
-		d = uint64(ed.base) + w>>(nd&63)&uint64(ed.mask)
+		a = uint64(ea.base) + word>>(na&63)&uint64(ea.mask)
+		b = uint64(eb.base) + word>>(nb&63)&uint64(eb.mask)
+		c = uint64(ec.base) + word>>(nc&63)&uint64(ec.mask)
+		d = uint64(ed.base) + word>>(nd&63)&uint64(ed.mask)
 		left = 8*end - 64 + nd
 	}
-	r.left, *s = left, [4]uint64{a, b, c, d}
+	reader.left, *states = left, [4]uint64{a, b, c, d}
 	return i
 }
 
 // decode2 is decode4Go for two states.
-func (f *FSETable) decode2(dst []byte, r *backBits, s *[4]uint64) int {
+func (f *FSETable) decode2(dst []byte, reader *backBits, states *[4]uint64) int {
 	const mask = 1<<MaxFSELog - 1
-	t, src, left := &f.t, r.src, r.left
-	a, b := s[0], s[1]
+	table, src, left := &f.t, reader.src, reader.left
+	a, b := states[0], states[1]
 	i := 0
 	for ; len(src) >= 8 && i+4 <= len(dst); i += 4 {
 		end := max((left+7)>>3, 8)
-		w := binary.LittleEndian.Uint64(src[end-8:])
-		ea, eb := &t[a&mask], &t[b&mask]
-		n := 64 - (8*end - left) - int(ea.bits)
-		a1 := uint64(ea.base) + w>>(n&63)&uint64(ea.mask)
-		n -= int(eb.bits)
-		b1 := uint64(eb.base) + w>>(n&63)&uint64(eb.mask)
-		ec, ed := &t[a1&mask], &t[b1&mask]
-		n -= int(ec.bits)
-		a2 := uint64(ec.base) + w>>(n&63)&uint64(ec.mask)
-		n -= int(ed.bits)
-		if n <= 0 {
+		word := binary.LittleEndian.Uint64(src[end-8:])
+		ea, eb := &table[a&mask], &table[b&mask]
+		unread := 64 - (8*end - left) - int(ea.bits)
+		a1 := uint64(ea.base) + word>>(unread&63)&uint64(ea.mask)
+		unread -= int(eb.bits)
+		b1 := uint64(eb.base) + word>>(unread&63)&uint64(eb.mask)
+		ec, ed := &table[a1&mask], &table[b1&mask]
+		unread -= int(ec.bits)
+		a2 := uint64(ec.base) + word>>(unread&63)&uint64(ec.mask)
+		unread -= int(ed.bits)
+		if unread <= 0 {
 			break
 		}
-		a, b = a2, uint64(ed.base)+w>>(n&63)&uint64(ed.mask)
+		a, b = a2, uint64(ed.base)+word>>(unread&63)&uint64(ed.mask)
 		binary.LittleEndian.PutUint32(dst[i:i+4],
 			uint32(ea.sym)|uint32(eb.sym)<<8|uint32(ec.sym)<<16|uint32(ed.sym)<<24)
-		left = 8*end - 64 + n
+		left = 8*end - 64 + unread
 	}
-	r.left, s[0], s[1] = left, a, b
+	reader.left, states[0], states[1] = left, a, b
 	return i
 }

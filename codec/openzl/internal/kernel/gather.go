@@ -7,25 +7,26 @@ import (
 )
 
 // Gather writes the element of alphabet for every index of indexWidth bytes to dst. It reports whether all
-// elements exist. Elements have width bytes; dst has as many elements as there are indices.
+// elements exist. Elements have width bytes; dst has as many elements as there are indices. If widths are equal, dst
+// and indices may be the same memory.
 func Gather(dst, alphabet, indices []byte, width, indexWidth int) bool {
-	if width == 1 || width == 2 || width == 4 || width == 8 {
+	if cast.IsWidth(width) {
 		return cast.ByWidth(width, gatherNumbers[uint8], gatherNumbers[uint16], gatherNumbers[uint32],
 			gatherNumbers[uint64])(dst, alphabet, indices, indexWidth)
 	}
-	n := uint64(len(alphabet) / width)
+	count := uint64(len(alphabet) / width)
 	for i := range len(indices) / indexWidth {
-		k := LE(indices, i, indexWidth)
-		if k >= n {
+		index := LE(indices, i, indexWidth)
+		if index >= count {
 			return false
 		}
-		copy(dst[i*width:(i+1)*width], alphabet[int(k)*width:])
+		copy(dst[i*width:(i+1)*width], alphabet[int(index)*width:])
 	}
 	return true
 }
 
 func gatherNumbers[T unsigned](dst, alphabet, indices []byte, indexWidth int) (ok bool) {
-	cast.Fill(dst, func(d []T) { ok = gatherWide(d, cast.Values[T](alphabet), indices, indexWidth) })
+	cast.Fill(dst, func(numbers []T) { ok = gatherWide(numbers, cast.Values[T](alphabet), indices, indexWidth) })
 	return ok
 }
 
@@ -33,29 +34,29 @@ func gatherWide[T unsigned](dst, alphabet []T, indices []byte, indexWidth int) b
 	switch indexWidth {
 	case 1:
 		dst = dst[:len(indices)]
-		for i, k := range indices {
-			if int(k) >= len(alphabet) {
+		for i, index := range indices {
+			if int(index) >= len(alphabet) {
 				return false
 			}
-			dst[i] = alphabet[k]
+			dst[i] = alphabet[index]
 		}
 		return true
 	case 2:
 		for i := range dst {
-			k := int(binary.LittleEndian.Uint16(indices[2*i:]))
-			if k >= len(alphabet) {
+			index := int(binary.LittleEndian.Uint16(indices[2*i:]))
+			if index >= len(alphabet) {
 				return false
 			}
-			dst[i] = alphabet[k]
+			dst[i] = alphabet[index]
 		}
 		return true
 	}
 	for i := range dst {
-		k := LE(indices, i, indexWidth)
-		if k >= uint64(len(alphabet)) {
+		index := LE(indices, i, indexWidth)
+		if index >= uint64(len(alphabet)) {
 			return false
 		}
-		dst[i] = alphabet[k]
+		dst[i] = alphabet[index]
 	}
 	return true
 }

@@ -55,7 +55,6 @@ func (r *rooms) plain(back bool, n int) {
 	for _, w := range []int{1, 2, 4, 8} {
 		src, dst := r.noise(r.src, back, n*w), r.dst.At(back, n*w)
 		Zigzag(dst, src, w)
-		Transpose(dst, src, w)
 		if n > 0 {
 			Delta(r.dst.At(back, n*w), r.noise(r.more, back, w), src[w:], w)
 		}

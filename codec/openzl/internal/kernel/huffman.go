@@ -29,31 +29,31 @@ func (h *HuffmanTable) Build(weights []byte) bool {
 	var start [MaxHuffmanBits + 2]int
 	codeStarts(start[:], weights)
 	scale := MaxHuffmanBits - log
-	for s, w := range weights {
-		if w == 0 {
+	for symbol, weight := range weights {
+		if weight == 0 {
 			continue
 		}
-		n := 1 << (w - 1)
-		pos := start[w]
-		start[w] += n
-		e := uint16(s)<<8 | uint16(log+1-int(w))
-		t := h.t[pos<<scale : (pos+n)<<scale]
-		for i := range t {
-			t[i] = e
+		size := 1 << (weight - 1)
+		pos := start[weight]
+		start[weight] += size
+		entry := uint16(symbol)<<8 | uint16(log+1-int(weight))
+		run := h.t[pos<<scale : (pos+size)<<scale]
+		for i := range run {
+			run[i] = entry
 		}
 	}
 	return true
 }
 
-// codeStarts sets start[w] to where the codes of weight w begin, when all codes fill a table in the
-// order of their weights. start has one element more than the greatest weight, and is all 0.
+// codeStarts sets start[weight] to where the codes of that weight begin, when all codes fill a table in the order of
+// their weights. start has one element more than the greatest weight, and is all 0.
 func codeStarts(start []int, weights []byte) {
-	for _, w := range weights {
-		start[w+1] += 1 << w >> 1
+	for _, weight := range weights {
+		start[weight+1] += 1 << weight >> 1
 	}
 	start[1] = 0
-	for w := 2; w < len(start); w++ {
-		start[w] += start[w-1]
+	for weight := 2; weight < len(start); weight++ {
+		start[weight] += start[weight-1]
 	}
 }
 
@@ -62,12 +62,12 @@ func codeStarts(start []int, weights []byte) {
 func HuffmanLog(weights []byte, limit int) (int, bool) {
 	var sum uint64
 	used := 0
-	for _, w := range weights {
-		if int(w) > limit {
+	for _, weight := range weights {
+		if int(weight) > limit {
 			return 0, false
 		}
-		sum += 1 << w >> 1
-		if w != 0 {
+		sum += 1 << weight >> 1
+		if weight != 0 {
 			used++
 		}
 	}
@@ -80,31 +80,31 @@ func HuffmanLog(weights []byte, limit int) (int, bool) {
 
 // Decode1 fills dst from one stream. It reports whether that takes exactly the bits of the stream.
 func (h *HuffmanTable) Decode1(dst, src []byte) bool {
-	var r backBits
-	return r.open(src) && h.finish(dst, &r)
+	var reader backBits
+	return reader.open(src) && h.finish(dst, &reader)
 }
 
 // finish fills dst symbol by symbol.
-func (h *HuffmanTable) finish(dst []byte, r *backBits) bool {
+func (h *HuffmanTable) finish(dst []byte, reader *backBits) bool {
 	// Four symbols of at most 12 bits per word, since peek returns at least 56 bits.
-	for len(dst) >= 4 && r.left >= 4*MaxHuffmanBits {
-		w := r.peek()
+	for len(dst) >= 4 && reader.left >= 4*MaxHuffmanBits {
+		word := reader.peek()
 		for i := range 4 {
-			e := h.t[w>>(64-MaxHuffmanBits)]
-			w <<= e & 63
-			r.left -= int(e & 63)
-			dst[i] = byte(e >> 8)
+			entry := h.t[word>>(64-MaxHuffmanBits)]
+			word <<= entry & 63
+			reader.left -= int(entry & 63)
+			dst[i] = byte(entry >> 8)
 		}
 		dst = dst[4:]
 	}
 	for i := range dst {
-		e := h.t[r.peek()>>(64-MaxHuffmanBits)]
-		if r.left -= int(e & 63); r.left < 0 {
+		entry := h.t[reader.peek()>>(64-MaxHuffmanBits)]
+		if reader.left -= int(entry & 63); reader.left < 0 {
 			return false
 		}
-		dst[i] = byte(e >> 8)
+		dst[i] = byte(entry >> 8)
 	}
-	return r.left == 0
+	return reader.left == 0
 }
 
 // Decode4 fills dst from four streams. Each holds a quarter of it. It reports whether that takes
@@ -117,27 +117,27 @@ func (h *HuffmanTable) Decode4(dst, src []byte) bool {
 	if 3*quarter > len(dst) {
 		return false
 	}
-	var r [4]backBits
+	var readers [4]backBits
 	var out [4][]byte
 	rest := src[6:]
 	for i := range 4 {
-		n, d := len(rest), dst[3*quarter:]
+		size, part := len(rest), dst[3*quarter:]
 		if i < 3 {
-			n, d = int(binary.LittleEndian.Uint16(src[2*i:])), dst[i*quarter:(i+1)*quarter]
+			size, part = int(binary.LittleEndian.Uint16(src[2*i:])), dst[i*quarter:(i+1)*quarter]
 		}
-		if n > len(rest) || !r[i].open(rest[:n]) {
+		if size > len(rest) || !readers[i].open(rest[:size]) {
 			return false
 		}
-		out[i], rest = d, rest[n:]
+		out[i], rest = part, rest[size:]
 	}
 	done := 0
 	if h.worthQuads(len(dst), len(src)) {
-		h.fourQuads(&out, &r)
+		h.fourQuads(&out, &readers)
 	} else if h.longest <= 11 {
-		done = h.four5(&out, &r)
+		done = h.four5(&out, &readers)
 	}
 	for i := range 4 {
-		if !h.finish(out[i][done:], &r[i]) {
+		if !h.finish(out[i][done:], &readers[i]) {
 			return false
 		}
 	}
@@ -152,83 +152,83 @@ const top = 64 - MaxHuffmanBits
 //
 // b holds the bits of a stream left-aligned, followed by a one and zeros: the position of that one tells how
 // many bits are used, so that no counter is needed.
-func (h *HuffmanTable) four5Go(out *[4][]byte, r *[4]backBits) int {
-	s0, s1, s2, s3 := r[0].src, r[1].src, r[2].src, r[3].src
-	if len(s0) < 8 || len(s1) < 8 || len(s2) < 8 || len(s3) < 8 {
+func (h *HuffmanTable) four5Go(out *[4][]byte, readers *[4]backBits) int {
+	src0, src1, src2, src3 := readers[0].src, readers[1].src, readers[2].src, readers[3].src
+	if len(src0) < 8 || len(src1) < 8 || len(src2) < 8 || len(src3) < 8 {
 		return 0
 	}
-	p0, p1, p2, p3 := len(s0)-8, len(s1)-8, len(s2)-8, len(s3)-8
-	b0 := uint64(1) << (8*len(s0) - r[0].left)
-	b1 := uint64(1) << (8*len(s1) - r[1].left)
-	b2 := uint64(1) << (8*len(s2) - r[2].left)
-	b3 := uint64(1) << (8*len(s3) - r[3].left)
-	t, n := &h.t, len(out[3])
-	d0, d1, d2, d3 := out[0][:n], out[1][:n], out[2][:n], out[3][:n]
+	pos0, pos1, pos2, pos3 := len(src0)-8, len(src1)-8, len(src2)-8, len(src3)-8
+	b0 := uint64(1) << (8*len(src0) - readers[0].left)
+	b1 := uint64(1) << (8*len(src1) - readers[1].left)
+	b2 := uint64(1) << (8*len(src2) - readers[2].left)
+	b3 := uint64(1) << (8*len(src3) - readers[3].left)
+	table, count := &h.t, len(out[3])
+	out0, out1, out2, out3 := out[0][:count], out[1][:count], out[2][:count], out[3][:count]
 	i := 0
-	for ; i+8 <= n && (p0-8)|(p1-8)|(p2-8)|(p3-8) >= 0; i += 5 {
+	for ; i+8 <= count && (pos0-8)|(pos1-8)|(pos2-8)|(pos3-8) >= 0; i += 5 {
 		var e uint16
 		var w0, w1, w2, w3 uint64
-		u := bits.TrailingZeros64(b0)
-		p0 -= u >> 3
-		b0 = (binary.LittleEndian.Uint64(s0[p0:]) | 1) << (u & 7)
-		u = bits.TrailingZeros64(b1)
-		p1 -= u >> 3
-		b1 = (binary.LittleEndian.Uint64(s1[p1:]) | 1) << (u & 7)
-		u = bits.TrailingZeros64(b2)
-		p2 -= u >> 3
-		b2 = (binary.LittleEndian.Uint64(s2[p2:]) | 1) << (u & 7)
-		u = bits.TrailingZeros64(b3)
-		p3 -= u >> 3
-		b3 = (binary.LittleEndian.Uint64(s3[p3:]) | 1) << (u & 7)
+		used := bits.TrailingZeros64(b0)
+		pos0 -= used >> 3
+		b0 = (binary.LittleEndian.Uint64(src0[pos0:]) | 1) << (used & 7)
+		used = bits.TrailingZeros64(b1)
+		pos1 -= used >> 3
+		b1 = (binary.LittleEndian.Uint64(src1[pos1:]) | 1) << (used & 7)
+		used = bits.TrailingZeros64(b2)
+		pos2 -= used >> 3
+		b2 = (binary.LittleEndian.Uint64(src2[pos2:]) | 1) << (used & 7)
+		used = bits.TrailingZeros64(b3)
+		pos3 -= used >> 3
+		b3 = (binary.LittleEndian.Uint64(src3[pos3:]) | 1) << (used & 7)
 
-		e = t[b0>>top]
+		e = table[b0>>top]
 		b0, w0 = b0<<(e&63), uint64(e>>8)
-		e = t[b1>>top]
+		e = table[b1>>top]
 		b1, w1 = b1<<(e&63), uint64(e>>8)
-		e = t[b2>>top]
+		e = table[b2>>top]
 		b2, w2 = b2<<(e&63), uint64(e>>8)
-		e = t[b3>>top]
+		e = table[b3>>top]
 		b3, w3 = b3<<(e&63), uint64(e>>8)
-		e = t[b0>>top]
+		e = table[b0>>top]
 		b0, w0 = b0<<(e&63), w0|uint64(e&0xff00)
-		e = t[b1>>top]
+		e = table[b1>>top]
 		b1, w1 = b1<<(e&63), w1|uint64(e&0xff00)
-		e = t[b2>>top]
+		e = table[b2>>top]
 		b2, w2 = b2<<(e&63), w2|uint64(e&0xff00)
-		e = t[b3>>top]
+		e = table[b3>>top]
 		b3, w3 = b3<<(e&63), w3|uint64(e&0xff00)
-		e = t[b0>>top]
+		e = table[b0>>top]
 		b0, w0 = b0<<(e&63), w0|uint64(e&0xff00)<<8
-		e = t[b1>>top]
+		e = table[b1>>top]
 		b1, w1 = b1<<(e&63), w1|uint64(e&0xff00)<<8
-		e = t[b2>>top]
+		e = table[b2>>top]
 		b2, w2 = b2<<(e&63), w2|uint64(e&0xff00)<<8
-		e = t[b3>>top]
+		e = table[b3>>top]
 		b3, w3 = b3<<(e&63), w3|uint64(e&0xff00)<<8
-		e = t[b0>>top]
+		e = table[b0>>top]
 		b0, w0 = b0<<(e&63), w0|uint64(e&0xff00)<<16
-		e = t[b1>>top]
+		e = table[b1>>top]
 		b1, w1 = b1<<(e&63), w1|uint64(e&0xff00)<<16
-		e = t[b2>>top]
+		e = table[b2>>top]
 		b2, w2 = b2<<(e&63), w2|uint64(e&0xff00)<<16
-		e = t[b3>>top]
+		e = table[b3>>top]
 		b3, w3 = b3<<(e&63), w3|uint64(e&0xff00)<<16
-		e = t[b0>>top]
+		e = table[b0>>top]
 		b0, w0 = b0<<(e&63), w0|uint64(e&0xff00)<<24
-		binary.LittleEndian.PutUint64(d0[i:i+8], w0)
-		e = t[b1>>top]
+		binary.LittleEndian.PutUint64(out0[i:i+8], w0)
+		e = table[b1>>top]
 		b1, w1 = b1<<(e&63), w1|uint64(e&0xff00)<<24
-		binary.LittleEndian.PutUint64(d1[i:i+8], w1)
-		e = t[b2>>top]
+		binary.LittleEndian.PutUint64(out1[i:i+8], w1)
+		e = table[b2>>top]
 		b2, w2 = b2<<(e&63), w2|uint64(e&0xff00)<<24
-		binary.LittleEndian.PutUint64(d2[i:i+8], w2)
-		e = t[b3>>top]
+		binary.LittleEndian.PutUint64(out2[i:i+8], w2)
+		e = table[b3>>top]
 		b3, w3 = b3<<(e&63), w3|uint64(e&0xff00)<<24
-		binary.LittleEndian.PutUint64(d3[i:i+8], w3)
+		binary.LittleEndian.PutUint64(out3[i:i+8], w3)
 	}
-	r[0].left = 8*p0 + 64 - bits.TrailingZeros64(b0)
-	r[1].left = 8*p1 + 64 - bits.TrailingZeros64(b1)
-	r[2].left = 8*p2 + 64 - bits.TrailingZeros64(b2)
-	r[3].left = 8*p3 + 64 - bits.TrailingZeros64(b3)
+	readers[0].left = 8*pos0 + 64 - bits.TrailingZeros64(b0)
+	readers[1].left = 8*pos1 + 64 - bits.TrailingZeros64(b1)
+	readers[2].left = 8*pos2 + 64 - bits.TrailingZeros64(b2)
+	readers[3].left = 8*pos3 + 64 - bits.TrailingZeros64(b3)
 	return i
 }

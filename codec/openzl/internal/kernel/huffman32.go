@@ -25,14 +25,14 @@ func DecodeHuffman32(dst, words []byte, table []uint32, log, width int, lanes *H
 			if len(dst) < width {
 				break
 			}
-			e := table[lanes.State[i]>>(shift&31)]
-			dst[0] = byte(e >> 16)
+			entry := table[lanes.State[i]>>(shift&31)]
+			dst[0] = byte(entry >> 16)
 			if width == 2 {
-				dst[1] = byte(e >> 24)
+				dst[1] = byte(entry >> 24)
 			}
 			dst = dst[width:]
-			lanes.State[i] <<= e & 31
-			used := lanes.Used[i] + e&31
+			lanes.State[i] <<= entry & 31
+			used := lanes.Used[i] + entry&31
 			if used > 16 && uint64(pos) > uint64(lanes.Floor[i])+1 {
 				used -= 16
 				pos -= 2
@@ -44,8 +44,8 @@ func DecodeHuffman32(dst, words []byte, table []uint32, log, width int, lanes *H
 			break
 		}
 	}
-	for _, u := range lanes.Used {
-		if u != 32 {
+	for _, unused := range lanes.Used {
+		if unused != 32 {
 			return false
 		}
 	}

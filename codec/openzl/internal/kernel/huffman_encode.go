@@ -17,8 +17,8 @@ func Histogram(src []byte) (h [256]uint32) {
 		c[src[3]]++
 		src = src[4:]
 	}
-	for _, v := range src {
-		h[v]++
+	for _, value := range src {
+		h[value]++
 	}
 	for i := range h {
 		h[i] += a[i] + b[i] + c[i]
@@ -29,17 +29,17 @@ func Histogram(src []byte) (h [256]uint32) {
 // HuffmanWeights returns the weights (see HuffmanTable.Build) of the best code of at most limit bits for
 // symbols that occur counts times, the number of symbols up to the last that occurs, and the bits that all
 // symbols take. At least two symbols must occur, and at most 1<<limit.
-func HuffmanWeights(counts *[256]uint32, limit int) (weights [256]byte, n int, total uint64) {
+func HuffmanWeights(counts *[256]uint32, limit int) (weights [256]byte, used int, total uint64) {
 	lengths := codeLengths(counts, limit)
 	longest := slices.Max(lengths[:])
-	for s, l := range lengths {
-		if l > 0 {
-			weights[s] = longest + 1 - l
-			n = s + 1
-			total += uint64(l) * uint64(counts[s])
+	for symbol, length := range lengths {
+		if length > 0 {
+			weights[symbol] = longest + 1 - length
+			used = symbol + 1
+			total += uint64(length) * uint64(counts[symbol])
 		}
 	}
-	return weights, n, total
+	return weights, used, total
 }
 
 // codeLengths is the package-merge algorithm (Larmore and Hirschberg 1990). Every round merges the symbols
@@ -47,9 +47,9 @@ func HuffmanWeights(counts *[256]uint32, limit int) (weights [256]byte, n int, t
 // for every round that it is taken from.
 func codeLengths(counts *[256]uint32, limit int) (lengths [256]uint8) {
 	var symbols []int
-	for s, c := range counts {
-		if c > 0 {
-			symbols = append(symbols, s)
+	for symbol, count := range counts {
+		if count > 0 {
+			symbols = append(symbols, symbol)
 		}
 	}
 	slices.SortStableFunc(symbols, func(a, b int) int { return int(counts[a]) - int(counts[b]) })
@@ -80,8 +80,8 @@ func codeLengths(counts *[256]uint32, limit int) (lengths [256]uint8) {
 	take := 2*len(symbols) - 2
 	for r := limit - 1; r >= 0; r-- {
 		leaves := 0
-		for _, it := range rounds[r][:take] {
-			if it.leaf {
+		for _, entry := range rounds[r][:take] {
+			if entry.leaf {
 				lengths[symbols[leaves]]++
 				leaves++
 			}
@@ -102,10 +102,10 @@ func huffmanCodes(weights []byte) (codes [256]symbolCode) {
 	log, _ := HuffmanLog(weights, MaxHuffmanBits)
 	var start [MaxHuffmanBits + 2]int
 	codeStarts(start[:], weights)
-	for s, w := range weights {
-		if w > 0 {
-			codes[s] = symbolCode{uint16(start[w] >> (w - 1)), uint8(log + 1 - int(w))}
-			start[w] += 1 << (w - 1)
+	for symbol, weight := range weights {
+		if weight > 0 {
+			codes[symbol] = symbolCode{uint16(start[weight] >> (weight - 1)), uint8(log + 1 - int(weight))}
+			start[weight] += 1 << (weight - 1)
 		}
 	}
 	return codes
@@ -121,12 +121,12 @@ func AppendHuffman4(dst, src, weights []byte) ([]byte, bool) {
 	for i := range 4 {
 		start := len(dst)
 		dst = appendHuffman(dst, src[i*quarter:min((i+1)*quarter, len(src))], &codes)
-		n := len(dst) - start
+		size := len(dst) - start
 		if i < 3 {
-			if n > 1<<16-1 {
+			if size > 1<<16-1 {
 				return dst, false
 			}
-			binary.LittleEndian.PutUint16(dst[sizes+2*i:], uint16(n))
+			binary.LittleEndian.PutUint16(dst[sizes+2*i:], uint16(size))
 		}
 	}
 	return dst, true
@@ -140,23 +140,24 @@ func AppendHuffman1(dst, src, weights []byte) []byte {
 }
 
 func appendHuffman(dst, src []byte, codes *[256]symbolCode) []byte {
-	var w bitWriter
-	w.dst = slices.Grow(dst, len(src)*MaxHuffmanBits/8+16)
+	var writer bitWriter
+	writer.dst = slices.Grow(dst, len(src)*MaxHuffmanBits/8+16)
+	// From the last symbol to the first, because the decoder reads the bits from the end.
 	for len(src) >= 4 {
 		end := len(src)
 		a, b, c, d := codes[src[end-1]], codes[src[end-2]], codes[src[end-3]], codes[src[end-4]]
-		w.put(uint64(a.bits), uint(a.len))
-		w.put(uint64(b.bits), uint(b.len))
-		w.put(uint64(c.bits), uint(c.len))
-		w.put(uint64(d.bits), uint(d.len))
-		w.flush()
+		writer.put(uint64(a.bits), uint(a.len))
+		writer.put(uint64(b.bits), uint(b.len))
+		writer.put(uint64(c.bits), uint(c.len))
+		writer.put(uint64(d.bits), uint(d.len))
+		writer.flush()
 		src = src[:end-4]
 	}
 	for i := len(src) - 1; i >= 0; i-- {
-		c := codes[src[i]]
-		w.put(uint64(c.bits), uint(c.len))
+		code := codes[src[i]]
+		writer.put(uint64(code.bits), uint(code.len))
 	}
-	return w.close()
+	return writer.close()
 }
 
 // bitWriter writes numbers, lowest bit first, for backBits to read from the end.
@@ -174,11 +175,11 @@ func (w *bitWriter) put(v uint64, n uint) {
 
 // flush writes whole bytes out.
 func (w *bitWriter) flush() {
-	n := w.held >> 3
+	whole := w.held >> 3
 	// Eight bytes are appended and the surplus cut off, because a loop over bytes would be slower.
 	w.dst = binary.LittleEndian.AppendUint64(w.dst, w.acc)
-	w.dst = w.dst[:uint(len(w.dst))-8+n]
-	w.acc >>= n * 8 & 63
+	w.dst = w.dst[:uint(len(w.dst))-8+whole]
+	w.acc >>= whole * 8 & 63
 	w.held &= 7
 }
 
@@ -198,12 +199,12 @@ func BitsFor(src []byte, width int) int {
 		total |= binary.LittleEndian.Uint64(src)
 		src = src[8:]
 	}
-	for i, v := range src {
-		total |= uint64(v) << (8 * (i % 8))
+	for i, value := range src {
+		total |= uint64(value) << (8 * (i % 8))
 	}
-	for w := 64; w > 8*width; w >>= 1 {
-		total |= total >> (w / 2)
-		total &= 1<<(w/2) - 1
+	for span := 64; span > 8*width; span >>= 1 {
+		total |= total >> (span / 2)
+		total &= 1<<(span/2) - 1
 	}
 	return max(1, bits.Len64(total))
 }

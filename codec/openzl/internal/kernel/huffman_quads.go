@@ -24,36 +24,36 @@ type quadTable [1 << quadBits]uint64
 
 // buildQuads builds the table h.quads. The longest code has at most quadBits bits.
 //
-// It builds larger tables from smaller ones: the table of b bits lists the symbols in b bits. Where the
-// first symbol takes l bits, it is the table of b-l bits with that symbol put before. Meanwhile entries
+// It builds larger tables from smaller ones: the table of width bits lists the symbols in width bits. Where the
+// first symbol takes length bits, it is the table of width-length bits with that symbol put before. Meanwhile entries
 // hold the symbols in their upper half. Each byte of the lower half holds the number of symbols (4 bits)
 // and the bits that they take (4 bits): for the first symbol, the first two, three and four, or as many as
 // there are.
 func (h *HuffmanTable) buildQuads() {
 	var order [256]uint64 // what each symbol adds to an entry, in the order of the codes
 	var lengths [256]uint8
-	n := 0
-	for i := 0; i < len(h.t); n++ {
-		e := uint64(h.t[i])
-		l := e & 15
-		order[n&255], lengths[n&255] = e>>8<<32|(l|0x10)*0x01010101, uint8(l)
-		i += 1 << (MaxHuffmanBits - l)
+	count := 0
+	for i := 0; i < len(h.t); count++ {
+		entry := uint64(h.t[i])
+		length := entry & 15
+		order[count&255], lengths[count&255] = entry>>8<<32|(length|0x10)*0x01010101, uint8(length)
+		i += 1 << (MaxHuffmanBits - length)
 	}
-	for b := range quadBits {
-		table := h.windows[1<<b : 2<<b]
+	for width := range quadBits {
+		table := h.windows[1<<width : 2<<width]
 		pos := len(table)
-		for k := n - 1; k >= 0 && int(lengths[k]) <= b; k-- {
-			run := 1 << (b - int(lengths[k]))
+		for symbol := count - 1; symbol >= 0 && int(lengths[symbol]) <= width; symbol-- {
+			run := 1 << (width - int(lengths[symbol]))
 			pos -= run
-			putAhead(table[pos:pos+run], h.windows[run:2*run], order[k])
+			putAhead(table[pos:pos+run], h.windows[run:2*run], order[symbol])
 		}
 		clear(table[:pos])
 	}
 	pos := len(h.quads)
-	for k := n - 1; k >= 0; k-- {
-		run := 1 << (quadBits - int(lengths[k]))
+	for symbol := count - 1; symbol >= 0; symbol-- {
+		run := 1 << (quadBits - int(lengths[symbol]))
 		pos -= run
-		putLooks(h.quads[pos:pos+run], h.windows[run:2*run], order[k])
+		putLooks(h.quads[pos:pos+run], h.windows[run:2*run], order[symbol])
 	}
 }
 
@@ -63,17 +63,17 @@ const ahead = 0xffffff00_ffffff00
 // putAheadGo puts the symbol of add before the symbols of the entries of from. The slices have equal lengths.
 func putAheadGo(to, from []uint64, add uint64) {
 	to = to[:len(from)]
-	for i, x := range from {
-		to[i] = x<<8&ahead + add
+	for i, entry := range from {
+		to[i] = entry<<8&ahead + add
 	}
 }
 
 // putLooksGo is putAheadGo for the entries of a quadTable.
 func putLooksGo(to, from []uint64, add uint64) {
 	to = to[:len(from)]
-	for i, x := range from {
-		x = x<<8&ahead + add
-		to[i] = x>>32<<32 | x>>20&0x700 | x>>24&15
+	for i, entry := range from {
+		entry = entry<<8&ahead + add
+		to[i] = entry>>32<<32 | entry>>20&0x700 | entry>>24&15
 	}
 }
 
@@ -96,62 +96,63 @@ type quadState struct {
 // 7 bytes, and writes at most 20.
 func (q *quadState) rounds() int { return min(q.pos/7, (len(q.out)-q.at)/20) }
 
-// fourQuads decodes the fronts of four streams. out and r keep the rest of them.
-func (h *HuffmanTable) fourQuads(out *[4][]byte, r *[4]backBits) {
-	var s [4]quadState
-	for i := range s {
-		if len(r[i].src) < 16 {
+// fourQuads decodes the fronts of four streams. out and readers keep the rest of them.
+func (h *HuffmanTable) fourQuads(out *[4][]byte, readers *[4]backBits) {
+	var streams [4]quadState
+	for i := range streams {
+		if len(readers[i].src) < 16 {
 			return
 		}
-		s[i] = quadState{src: r[i].src, pos: len(r[i].src) - 8, bits: 1 << (8*len(r[i].src) - r[i].left), out: out[i]}
+		src := readers[i].src
+		streams[i] = quadState{src: src, pos: len(src) - 8, bits: 1 << (8*len(src) - readers[i].left), out: out[i]}
 	}
 	h.buildQuads()
 	for {
 		// The slot of a stream that is done goes to one that is not, so that the loop always has four
 		// states; two slots of one stream do the same work twice.
 		var busy [4]*quadState
-		n, rounds := 0, 0
-		for i := range s {
-			if k := s[i].rounds(); k > 0 {
-				if rounds == 0 || k < rounds {
-					rounds = k
+		count, rounds := 0, 0
+		for i := range streams {
+			if possible := streams[i].rounds(); possible > 0 {
+				if rounds == 0 || possible < rounds {
+					rounds = possible
 				}
-				busy[n] = &s[i]
-				n++
+				busy[count] = &streams[i]
+				count++
 			}
 		}
-		if n == 0 {
+		if count == 0 {
 			break
 		}
-		for i := n; i < 4; i++ {
-			busy[i] = busy[i-n]
+		for i := count; i < 4; i++ {
+			busy[i] = busy[i-count]
 		}
 		h.quadRounds(&busy, rounds)
 	}
-	for i := range s {
-		r[i].left = 8*s[i].pos + 64 - bits.TrailingZeros64(s[i].bits)
-		out[i] = out[i][s[i].at:]
+	for i := range streams {
+		readers[i].left = 8*streams[i].pos + 64 - bits.TrailingZeros64(streams[i].bits)
+		out[i] = out[i][streams[i].at:]
 	}
 }
 
 // quadRoundsGo makes rounds of five lookups in each of four streams. Some streams may be the same.
-func (h *HuffmanTable) quadRoundsGo(s *[4]*quadState, rounds int) {
-	for i, q := range s {
-		if i > 0 && q == s[0] || i > 1 && q == s[1] {
+func (h *HuffmanTable) quadRoundsGo(streams *[4]*quadState, rounds int) {
+	for i, stream := range streams {
+		if i > 0 && stream == streams[0] || i > 1 && stream == streams[1] {
 			continue
 		}
-		b, pos, offset := q.bits, q.pos, q.at
+		word, pos, offset := stream.bits, stream.pos, stream.at
 		for range rounds {
-			u := bits.TrailingZeros64(b)
-			pos -= u >> 3
-			b = (binary.LittleEndian.Uint64(q.src[pos:]) | 1) << (u & 7)
+			used := bits.TrailingZeros64(word)
+			pos -= used >> 3
+			word = (binary.LittleEndian.Uint64(stream.src[pos:]) | 1) << (used & 7)
 			for range 5 {
-				e := h.quads[b>>(64-quadBits)]
-				b <<= e & 63
-				binary.LittleEndian.PutUint32(q.out[offset:], uint32(e>>32))
-				offset += int(e >> 8 & 0xff)
+				entry := h.quads[word>>(64-quadBits)]
+				word <<= entry & 63
+				binary.LittleEndian.PutUint32(stream.out[offset:], uint32(entry>>32))
+				offset += int(entry >> 8 & 0xff)
 			}
 		}
-		q.bits, q.pos, q.at = b, pos, offset
+		stream.bits, stream.pos, stream.at = word, pos, offset
 	}
 }

@@ -68,25 +68,6 @@ func TestZigzag(t *testing.T) {
 	})
 }
 
-func TestTranspose(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := rapid.IntRange(1, 40).Draw(t, "width")
-		n := rapid.IntRange(0, 50).Draw(t, "n")
-		src := drawBytes(t, w*n, "src")
-		want := make([]byte, len(src))
-		for e := range n {
-			for b := range w {
-				want[e*w+b] = src[b*n+e]
-			}
-		}
-		got := make([]byte, len(src))
-		Transpose(got, src, w)
-		if !bytes.Equal(got, want) {
-			t.Fatal("Transpose differs")
-		}
-	})
-}
-
 func TestBitunpack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWidth(t)

@@ -16,19 +16,19 @@ func PutLE(b []byte, i, w int, v uint64) { cast.PutUint(b[i*w:], w, v) }
 func Lengths(dst []uint32, src []byte, width int) (uint64, bool) {
 	var sum, union uint64
 	for i := range dst {
-		v := LE(src, i, width)
-		dst[i] = uint32(v)
-		sum += v & 0xffffffff
-		union |= v
+		length := LE(src, i, width)
+		dst[i] = uint32(length)
+		sum += length & 0xffffffff
+		union |= length
 	}
 	return sum, union>>32 == 0
 }
 
-// Sum adds up v.
-func Sum(v []uint32) uint64 {
-	var s uint64
-	for _, x := range v {
-		s += uint64(x)
+// Sum adds up values.
+func Sum(values []uint32) uint64 {
+	var sum uint64
+	for _, value := range values {
+		sum += uint64(value)
 	}
-	return s
+	return sum
 }

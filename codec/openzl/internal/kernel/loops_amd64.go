@@ -97,26 +97,26 @@ func shiftLooks(dst, src *uint64, n int, add uint64)
 
 // putAhead is putAheadGo, faster.
 func putAhead(to, from []uint64, add uint64) {
-	n := len(from) &^ 3
-	if n == 0 || !hasLoops {
+	count := len(from) &^ 3
+	if count == 0 || !hasLoops {
 		putAheadGo(to, from, add)
 		return
 	}
 	to = to[:len(from)]
-	shiftAhead(&to[0], &from[0], n, add)
-	putAheadGo(to[n:], from[n:], add)
+	shiftAhead(&to[0], &from[0], count, add)
+	putAheadGo(to[count:], from[count:], add)
 }
 
 // putLooks is putLooksGo, faster.
 func putLooks(to, from []uint64, add uint64) {
-	n := len(from) &^ 1
-	if n == 0 || !hasLoops {
+	count := len(from) &^ 1
+	if count == 0 || !hasLoops {
 		putLooksGo(to, from, add)
 		return
 	}
 	to = to[:len(from)]
-	shiftLooks(&to[0], &from[0], n, add)
-	putLooksGo(to[n:], from[n:], add)
+	shiftLooks(&to[0], &from[0], count, add)
+	putLooksGo(to[count:], from[count:], add)
 }
 
 // quadStreams is the state of the loop of quadRounds.
@@ -135,48 +135,48 @@ type quadStreams struct {
 func huffmanQuads(t *quadTable, s *quadStreams)
 
 // quadRounds is quadRoundsGo, faster.
-func (h *HuffmanTable) quadRounds(s *[4]*quadState, rounds int) {
+func (h *HuffmanTable) quadRounds(streams *[4]*quadState, rounds int) {
 	if !hasLoops {
-		h.quadRoundsGo(s, rounds)
+		h.quadRoundsGo(streams, rounds)
 		return
 	}
-	q := quadStreams{rounds: rounds}
-	for i, p := range s {
-		q.dst[i], q.src[i] = &p.out[0], &p.src[0]
-		q.pos[i], q.bits[i], q.at[i] = p.pos, p.bits, p.at
+	state := quadStreams{rounds: rounds}
+	for i, stream := range streams {
+		state.dst[i], state.src[i] = &stream.out[0], &stream.src[0]
+		state.pos[i], state.bits[i], state.at[i] = stream.pos, stream.bits, stream.at
 	}
-	huffmanQuads(&h.quads, &q)
-	for i, p := range s {
-		p.pos, p.bits, p.at = q.pos[i], q.bits[i], q.at[i]
+	huffmanQuads(&h.quads, &state)
+	for i, stream := range streams {
+		stream.pos, stream.bits, stream.at = state.pos[i], state.bits[i], state.at[i]
 	}
 }
 
 // four5 is four5Go or does the same faster.
-func (h *HuffmanTable) four5(out *[4][]byte, r *[4]backBits) int {
-	n := len(out[3])
-	for i := range r {
-		if !hasLoops || len(r[i].src) < 16 || n < 64 {
-			return h.four5Go(out, r)
+func (h *HuffmanTable) four5(out *[4][]byte, readers *[4]backBits) int {
+	count := len(out[3])
+	for i := range readers {
+		if !hasLoops || len(readers[i].src) < 16 || count < 64 {
+			return h.four5Go(out, readers)
 		}
 	}
-	s := huffmanState{quarter: len(out[0])}
-	for i := range r {
-		s.src[i] = &r[i].src[0]
-		s.pos[i] = len(r[i].src) - 8
-		s.bits[i] = 1 << (8*len(r[i].src) - r[i].left)
+	state := huffmanState{quarter: len(out[0])}
+	for i := range readers {
+		state.src[i] = &readers[i].src[0]
+		state.pos[i] = len(readers[i].src) - 8
+		state.bits[i] = 1 << (8*len(readers[i].src) - readers[i].left)
 	}
 	done := 0
 	for {
-		s.rounds = min((n-done)/5, s.pos[0]/7, s.pos[1]/7, s.pos[2]/7, s.pos[3]/7)
-		if s.rounds < 1 {
+		state.rounds = min((count-done)/5, state.pos[0]/7, state.pos[1]/7, state.pos[2]/7, state.pos[3]/7)
+		if state.rounds < 1 {
 			break
 		}
-		s.dst = &out[0][done]
-		huffmanFour5(&h.t[0], &s)
-		done += 5 * s.rounds
+		state.dst = &out[0][done]
+		huffmanFour5(&h.t[0], &state)
+		done += 5 * state.rounds
 	}
-	for i := range r {
-		r[i].left = 8*s.pos[i] + 64 - bits.TrailingZeros64(s.bits[i])
+	for i := range readers {
+		readers[i].left = 8*state.pos[i] + 64 - bits.TrailingZeros64(state.bits[i])
 	}
 	return done
 }

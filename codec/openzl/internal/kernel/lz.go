@@ -28,20 +28,20 @@ func LZ(dst, literals, offsets, lits, matches []byte, offsetWidth, litWidth, mat
 // It reports whether that takes exactly the numbers in long. All but muxed are numbers of width bytes.
 func MuxLengths(lits, matches, muxed, long []byte, width int, split uint, bias uint64) bool {
 	maxLit, maxMatch := uint64(1)<<split-1, uint64(1)<<(8-split)-1
-	used, n := 0, len(long)/width
-	for i, m := range muxed {
-		lit, match := uint64(m)&maxLit, uint64(m)>>split
+	used, count := 0, len(long)/width
+	for i, pair := range muxed {
+		lit, match := uint64(pair)&maxLit, uint64(pair)>>split
 		extended := match == maxMatch
 		match += bias
 		if lit == maxLit {
-			if used == n {
+			if used == count {
 				return false
 			}
 			lit += LE(long, used, width)
 			used++
 		}
 		if extended {
-			if used == n {
+			if used == count {
 				return false
 			}
 			match += LE(long, used, width)
@@ -50,5 +50,5 @@ func MuxLengths(lits, matches, muxed, long []byte, width int, split uint, bias u
 		PutLE(lits, i, width, lit)
 		PutLE(matches, i, width, match)
 	}
-	return used == n
+	return used == count
 }

@@ -12,11 +12,11 @@ func Multiply(dst, src []byte, width int, by, highest uint64) bool {
 func multiply[T unsigned](dst, src []byte, by, highest uint64) bool {
 	numbers := cast.Values[T](src)
 	var greatest T
-	cast.Fill(dst, func(d []T) {
-		d = d[:len(numbers)]
-		for i, v := range numbers {
-			greatest = max(greatest, v)
-			d[i] = v * T(by)
+	cast.Fill(dst, func(out []T) {
+		out = out[:len(numbers)]
+		for i, number := range numbers {
+			greatest = max(greatest, number)
+			out[i] = number * T(by)
 		}
 	})
 	return uint64(greatest) <= highest

@@ -26,16 +26,16 @@ func (p *Partitions) Add(base, size uint64) uint64 {
 // many numbers as there are buckets.
 func (p *Partitions) Decode(dst, buckets, extra []byte, width int) bool {
 	pos := 0
-	for i, k := range buckets {
-		if int(k) >= p.Count {
+	for i, bucket := range buckets {
+		if int(bucket) >= p.Count {
 			return false
 		}
-		n := int(p.bits[k])
-		if pos+n > 8*len(extra) {
+		offsetBits := int(p.bits[bucket])
+		if pos+offsetBits > 8*len(extra) {
 			return false
 		}
-		PutLE(dst, i, width, p.Base[k]+cursor.BitsAt(extra, pos, n))
-		pos += n
+		PutLE(dst, i, width, p.Base[bucket]+cursor.BitsAt(extra, pos, offsetBits))
+		pos += offsetBits
 	}
 	return true
 }

@@ -34,9 +34,9 @@ func AppendPfor(dst, src []byte, width int) []byte {
 	block := cast.ByWidth(width, appendPforBlock[uint8], appendPforBlock[uint16], appendPforBlock[uint32],
 		appendPforBlock[uint64])
 	for len(src) > 0 {
-		n := min(len(src), width*pforBlock)
-		dst = block(dst, src[:n], width)
-		src = src[n:]
+		size := min(len(src), width*pforBlock)
+		dst = block(dst, src[:size], width)
+		src = src[size:]
 	}
 	return dst
 }
@@ -45,9 +45,9 @@ func appendPforBlock[T unsigned](dst, src []byte, width int) []byte {
 	var block [pforBlock]T
 	var lengths [65]int // how many numbers have so many bits
 	for i := range len(src) / width {
-		v := LE(src, i, width)
-		block[i] = T(v)
-		lengths[bits.Len64(v)]++
+		number := LE(src, i, width)
+		block[i] = T(number)
+		lengths[bits.Len64(number)]++
 	}
 	lengths[0] += pforBlock - len(src)/width
 	nbits, extra, count := pforBits(&lengths)
@@ -68,13 +68,13 @@ func pforBits(lengths *[65]int) (nbits, extra, count int) {
 	best := longest * pforBlock / 8
 	nbits = longest
 	above := 0
-	for n := longest - 1; n >= 0; n-- {
-		if above += lengths[n+1]; above == pforBlock { // a byte has the number of exceptions
+	for body := longest - 1; body >= 0; body-- {
+		if above += lengths[body+1]; above == pforBlock { // a byte has the number of exceptions
 			break
 		}
-		size := n*pforBlock/8 + 1 + min(above, pforBitmap) + (above*(longest-n)+7)/8 + exceptionCost*above
+		size := body*pforBlock/8 + 1 + min(above, pforBitmap) + (above*(longest-body)+7)/8 + exceptionCost*above
 		if size < best {
-			best, nbits, extra, count = size, n, longest-n, above
+			best, nbits, extra, count = size, body, longest-body, above
 		}
 	}
 	return nbits, extra, count
@@ -84,12 +84,12 @@ func pforBits(lengths *[65]int) (nbits, extra, count int) {
 func appendExceptions[T unsigned](dst []byte, block *[pforBlock]T, nbits, extra, count int) []byte {
 	var positions [pforBlock]byte
 	var bitmap [pforBitmap]byte
-	n := 0
-	for i, v := range block {
-		if bits.Len64(uint64(v)) > nbits {
-			positions[n&(pforBlock-1)] = byte(i)
+	found := 0
+	for i, number := range block {
+		if bits.Len64(uint64(number)) > nbits {
+			positions[found&(pforBlock-1)] = byte(i)
 			bitmap[i/8] |= 1 << (i % 8)
-			n++
+			found++
 		}
 	}
 	// A list is read faster than a bitmap.
@@ -100,13 +100,13 @@ func appendExceptions[T unsigned](dst []byte, block *[pforBlock]T, nbits, extra,
 	}
 	var acc uint64
 	held := 0
-	for _, p := range positions[:count] {
-		v := uint64(block[p]) >> nbits
-		acc |= v << held
+	for _, position := range positions[:count] {
+		rest := uint64(block[position]) >> nbits
+		acc |= rest << held
 		if held += extra; held >= 64 {
 			dst = binary.LittleEndian.AppendUint64(dst, acc)
 			held -= 64
-			acc = v >> (extra - held) // 0 where none is left
+			acc = rest >> (extra - held) // 0 where none is left
 		}
 	}
 	for ; held > 0; held -= 8 {
@@ -118,24 +118,24 @@ func appendExceptions[T unsigned](dst []byte, block *[pforBlock]T, nbits, extra,
 
 // appendPforBody appends the lowest nbits of all numbers, in lanes as geozl's kernel.Pfor reads them.
 func appendPforBody[T unsigned](dst []byte, block *[pforBlock]T, nbits, width int) []byte {
-	word, lanes := 8*width, pforLanes/width
+	wordBits, lanes := 8*width, pforLanes/width
 	var words [pforBlock + pforLanes]T // some more, for the bits of the last number that are not there
 	mask := ^T(0)
-	if nbits < word {
+	if nbits < wordBits {
 		mask = 1<<nbits - 1
 	}
 	for i := 0; i < pforBlock; i += lanes {
 		bit := i / lanes * nbits
-		pos, shift := bit/word*lanes, bit%word
-		for k, v := range block[i : i+lanes] {
-			v &= mask
-			words[pos+k] |= v << shift
-			words[pos+lanes+k] |= v >> (word - shift)
+		pos, shift := bit/wordBits*lanes, bit%wordBits
+		for lane, number := range block[i : i+lanes] {
+			number &= mask
+			words[pos+lane] |= number << shift
+			words[pos+lanes+lane] |= number >> (wordBits - shift)
 		}
 	}
-	n := nbits * pforBlock / word
-	for _, v := range words[:n] {
-		dst = binary.LittleEndian.AppendUint64(dst, uint64(v))
+	count := nbits * pforBlock / wordBits
+	for _, packed := range words[:count] {
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(packed))
 		dst = dst[:len(dst)-8+width]
 	}
 	return dst

@@ -66,26 +66,26 @@ func (p *Pivco) Build(weights []byte) bool {
 		return false
 	}
 	var counts [maxPivcoBits + 1]int
-	for _, w := range weights {
-		if w > maxPivcoBits {
+	for _, weight := range weights {
+		if weight > maxPivcoBits {
 			return false
 		}
-		sum += 1 << w >> 1
-		counts[w]++
+		sum += 1 << weight >> 1
+		counts[weight]++
 	}
 	log := bits.Len(uint(sum)) - 1
 	if sum == 0 || sum&(sum-1) != 0 || log > maxPivcoBits {
 		return false
 	}
-	for w := 1; w <= maxPivcoBits; w++ {
-		symbols[w] = p.sorted[used : used+counts[w]]
-		used += counts[w]
+	for weight := 1; weight <= maxPivcoBits; weight++ {
+		symbols[weight] = p.sorted[used : used+counts[weight]]
+		used += counts[weight]
 	}
 	var next [maxPivcoBits + 1]int
-	for s, w := range weights {
-		if w > 0 {
-			symbols[w][next[w]] = byte(s)
-			next[w]++
+	for symbol, weight := range weights {
+		if weight > 0 {
+			symbols[weight][next[weight]] = byte(symbol)
+			next[weight]++
 		}
 	}
 	p.lay(&symbols, log)
@@ -93,35 +93,35 @@ func (p *Pivco) Build(weights []byte) bool {
 }
 
 // lay groups the symbols of each weight into leaves, and builds the tree of them.
-func (p *Pivco) lay(of *[maxPivcoBits + 1][]byte, log int) {
+func (p *Pivco) lay(symbols *[maxPivcoBits + 1][]byte, log int) {
 	// A weight sends at most one leaf to each higher one.
 	var flat [maxPivcoBits + 2][maxPivcoBits][]byte
 	var flats [maxPivcoBits + 2]int
-	for w := min(log, maxPivcoBits); w > 0; w-- {
-		for len(of[w]) > 2 {
-			k := bits.Len(uint(len(of[w]))) - 1
-			start := len(of[w]) - 1<<k
-			flat[w+k][flats[w+k]] = of[w][start:]
-			flats[w+k]++
-			of[w] = of[w][:start]
+	for weight := min(log, maxPivcoBits); weight > 0; weight-- {
+		for len(symbols[weight]) > 2 {
+			depth := bits.Len(uint(len(symbols[weight]))) - 1
+			start := len(symbols[weight]) - 1<<depth
+			flat[weight+depth][flats[weight+depth]] = symbols[weight][start:]
+			flats[weight+depth]++
+			symbols[weight] = symbols[weight][:start]
 		}
 	}
 	var leaves [256]pivcoLeaf
-	n := 0
-	for w := log + 1; w > 0; w-- {
-		if w <= maxPivcoBits {
-			for i := range of[w] {
-				leaves[n] = pivcoLeaf{of[w][i : i+1], log + 1 - w}
-				n++
+	count := 0
+	for weight := log + 1; weight > 0; weight-- {
+		if weight <= maxPivcoBits {
+			for i := range symbols[weight] {
+				leaves[count] = pivcoLeaf{symbols[weight][i : i+1], log + 1 - weight}
+				count++
 			}
 		}
-		for _, s := range flat[w][:flats[w]] {
-			leaves[n] = pivcoLeaf{s, log + 1 - w}
-			n++
+		for _, group := range flat[weight][:flats[weight]] {
+			leaves[count] = pivcoLeaf{group, log + 1 - weight}
+			count++
 		}
 	}
 	p.count = 0
-	p.grow(leaves[:n], 0, 0)
+	p.grow(leaves[:count], 0, 0)
 }
 
 // grow appends the subtree at level whose leaves come first in leaves, and returns how many leaves it has.
@@ -129,26 +129,26 @@ func (p *Pivco) lay(of *[maxPivcoBits + 1][]byte, log int) {
 func (p *Pivco) grow(leaves []pivcoLeaf, level, first int) int {
 	node := &p.nodes[p.count]
 	p.count++
-	if l := leaves[0]; l.length == level {
-		*node = pivcoNode{first: uint8(first), depth: uint8(bits.Len(uint(len(l.symbols))) - 1)}
-		copy(p.symbols[first:], l.symbols)
+	if leaf := leaves[0]; leaf.length == level {
+		*node = pivcoNode{first: uint8(first), depth: uint8(bits.Len(uint(len(leaf.symbols))) - 1)}
+		copy(p.symbols[first:], leaf.symbols)
 		return 1
 	}
-	pos := p.count
-	left := p.grow(leaves, level+1, first)
+	child := p.count
+	leftLeaves := p.grow(leaves, level+1, first)
 	after := first
-	for _, l := range leaves[:left] {
-		after += len(l.symbols)
+	for _, leaf := range leaves[:leftLeaves] {
+		after += len(leaf.symbols)
 	}
 	right := uint16(p.count)
-	n := left + p.grow(leaves[left:], level+1, after)
+	total := leftLeaves + p.grow(leaves[leftLeaves:], level+1, after)
 	*node = pivcoNode{right: right}
-	if p.nodes[pos].constant() && p.nodes[right].constant() {
+	if p.nodes[child].constant() && p.nodes[right].constant() {
 		// Two symbols are a leaf of one bit: the bits are the same.
-		p.count = pos
+		p.count = child
 		*node = pivcoNode{first: uint8(first), depth: 1}
 	}
-	return n
+	return total
 }
 
 // constant reports whether the node is a single symbol, which takes no bits.
@@ -167,9 +167,9 @@ func (p *Pivco) Decode(dst, src []byte, block int, scratch []byte) bool {
 	p.src, p.pos = src, 0
 	ok := true
 	for len(dst) > 0 && ok {
-		n := min(block, len(dst))
-		ok = p.decode(0, dst[:n], scratch[:half], scratch[half:])
-		dst = dst[n:]
+		size := min(block, len(dst))
+		ok = p.decode(0, dst[:size], scratch[:half], scratch[half:])
+		dst = dst[size:]
 	}
 	p.src = nil
 	return ok && (p.pos+7)/8 == len(src)
@@ -194,94 +194,95 @@ func (p *Pivco) number(n int) (int, bool) {
 	if p.pos+n > 8*len(p.src) {
 		return 0, false
 	}
-	v := Word(p.src[p.pos/8:]) >> (p.pos % 8)
+	value := Word(p.src[p.pos/8:]) >> (p.pos % 8)
 	p.pos += n
-	return int(v & (1<<n - 1)), true
+	return int(value & (1<<n - 1)), true
 }
 
-// Word returns the first 8 bytes of b, zeros where b is shorter.
-func Word(b []byte) uint64 {
-	if len(b) >= 8 {
-		return binary.LittleEndian.Uint64(b)
+// Word returns the first 8 bytes of src, zeros where src is shorter.
+func Word(src []byte) uint64 {
+	if len(src) >= 8 {
+		return binary.LittleEndian.Uint64(src)
 	}
-	var v uint64
-	for i, x := range b {
-		v |= uint64(x) << (8 * i)
+	var word uint64
+	for i, value := range src {
+		word |= uint64(value) << (8 * i)
 	}
-	return v
+	return word
 }
 
-// decode decodes the symbols below a node to out. Its children are decoded to the front of a, and theirs to b.
+// decode decodes the symbols below node index to out. Its children are decoded to the front of a, and theirs to b.
 // Both have at least len(out)+pivcoSlack bytes. out may be part of b, since it is written last.
-func (p *Pivco) decode(node int, out, a, b []byte) bool {
+func (p *Pivco) decode(index int, out, a, b []byte) bool {
 	if len(out) == 0 {
 		// All bitmaps below are empty, and every one begins with a byte.
 		p.align()
 		return true
 	}
-	t := p.nodes[node]
-	if t.right == 0 {
-		m, ok := p.bitmap(len(out) * int(t.depth))
+	node := p.nodes[index]
+	if node.right == 0 {
+		bitmap, ok := p.bitmap(len(out) * int(node.depth))
 		if ok {
-			pivcoFlat(out, m, int(t.depth), p.symbols[t.first:])
+			pivcoFlat(out, bitmap, int(node.depth), p.symbols[node.first:])
 		}
 		return ok
 	}
-	m, ok := p.bitmap(len(out))
+	bitmap, ok := p.bitmap(len(out))
 	if !ok {
 		return false
 	}
 	ones, ok := p.number(bits.Len(uint(len(out))))
-	if !ok || ones != pivcoOnes(m, len(out)) {
+	if !ok || ones != pivcoOnes(bitmap, len(out)) {
 		return false
 	}
-	left, right := p.nodes[node+1], p.nodes[t.right]
+	left, right := p.nodes[index+1], p.nodes[node.right]
 	zeros := len(out) - ones
-	if !left.constant() && !p.decode(node+1, a[:zeros], b, a) {
+	if !left.constant() && !p.decode(index+1, a[:zeros], b, a) {
 		return false
 	}
-	if !right.constant() && !p.decode(int(t.right), a[zeros:len(out)], b, a[zeros:]) {
+	if !right.constant() && !p.decode(int(node.right), a[zeros:len(out)], b, a[zeros:]) {
 		return false
 	}
 	switch {
 	case left.constant():
-		pivcoFill(out, a[zeros:], m, p.symbols[left.first], 0)
+		pivcoFill(out, a[zeros:], bitmap, p.symbols[left.first], 0)
 	case right.constant():
-		pivcoFill(out, a, m, p.symbols[right.first], ^uint64(0))
+		pivcoFill(out, a, bitmap, p.symbols[right.first], ^uint64(0))
 	default:
-		pivcoMerge(out, a, a[zeros:], m)
+		pivcoMerge(out, a, a[zeros:], bitmap)
 	}
 	return true
 }
 
-// pivcoOnes counts the ones among the first n bits of m, which has exactly the bytes for them.
-func pivcoOnes(m []byte, n int) int {
+// pivcoOnes counts the ones among the first n bits of bitmap, which has exactly the bytes for them.
+func pivcoOnes(bitmap []byte, n int) int {
 	ones := 0
 	for ; n >= 64; n -= 64 {
-		ones += bits.OnesCount64(binary.LittleEndian.Uint64(m))
-		m = m[8:]
+		ones += bits.OnesCount64(binary.LittleEndian.Uint64(bitmap))
+		bitmap = bitmap[8:]
 	}
-	return ones + bits.OnesCount64(Word(m)&(1<<n-1))
+	return ones + bits.OnesCount64(Word(bitmap)&(1<<n-1))
 }
 
-// pivcoMergeGo fills out with bytes of ones where m has a one, and of zeros elsewhere. Both have as many
+// pivcoMergeGo fills out with bytes of ones where bitmap has a one, and of zeros elsewhere. Both have as many
 // bytes as that takes.
-func pivcoMergeGo(out, zeros, ones, m []byte) {
+func pivcoMergeGo(out, zeros, ones, bitmap []byte) {
 	var source [2]int
 	in := [2][]byte{zeros, ones}
 	for i := range out {
-		bit := m[i>>3] >> (i & 7) & 1
+		bit := bitmap[i>>3] >> (i & 7) & 1
 		out[i] = in[bit][source[bit]]
 		source[bit]++
 	}
 }
 
-// pivcoFillGo fills out with v where a bit of m equals the lowest of invert, and with the bytes of in elsewhere.
-func pivcoFillGo(out, in, m []byte, v byte, invert uint64) {
+// pivcoFillGo fills out with symbol where a bit of bitmap equals the lowest of invert, and with the bytes of in
+// elsewhere.
+func pivcoFillGo(out, in, bitmap []byte, symbol byte, invert uint64) {
 	pos := 0
 	for i := range out {
-		if (m[i>>3]>>(i&7)^byte(invert))&1 == 0 {
-			out[i] = v
+		if (bitmap[i>>3]>>(i&7)^byte(invert))&1 == 0 {
+			out[i] = symbol
 			continue
 		}
 		out[i] = in[pos]
@@ -289,14 +290,14 @@ func pivcoFillGo(out, in, m []byte, v byte, invert uint64) {
 	}
 }
 
-// pivcoFlatGo fills out with symbols. depth bits of m choose each one.
-func pivcoFlatGo(out, m []byte, depth int, symbols []byte) {
+// pivcoFlatGo fills out with symbols. depth bits of bitmap choose each one.
+func pivcoFlatGo(out, bitmap []byte, depth int, symbols []byte) {
 	symbols = symbols[:1<<depth]
 	var acc uint64
 	held, pos := 0, 0
 	for i := range out {
 		if held < depth {
-			acc |= uint64(m[pos]) << held
+			acc |= uint64(bitmap[pos]) << held
 			held, pos = held+8, pos+1
 		}
 		out[i] = symbols[acc&(1<<depth-1)]

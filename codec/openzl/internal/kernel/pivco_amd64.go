@@ -31,12 +31,12 @@ type pivcoWords struct {
 	last, keep uint64
 }
 
-// wordsOf cuts n bits of m, which has the bytes for them, into words.
-func wordsOf(out, m []byte) pivcoWords {
-	n := len(out)
-	w := pivcoWords{out: &out[0], bits: &m[0], words: n / 64, keep: 1<<(n%64) - 1}
-	w.last = Word(m[n/64*8:]) & w.keep
-	return w
+// wordsOf cuts count bits of bitmap, which has the bytes for them, into words.
+func wordsOf(out, bitmap []byte) pivcoWords {
+	count := len(out)
+	words := pivcoWords{out: &out[0], bits: &bitmap[0], words: count / 64, keep: 1<<(count%64) - 1}
+	words.last = Word(bitmap[count/64*8:]) & words.keep
+	return words
 }
 
 // pivcoMergeWords is pivcoMergeGo. It reads up to 64 bytes beyond zeros and ones.
@@ -76,35 +76,36 @@ func pivcoMergeBytes(out, zeros, ones, m *byte, n int, table *[256]uint64) int
 func pivcoFillBytes(out, in, m *byte, n int, table *[256]uint64, v, invert uint64) int
 
 // pivcoMerge is pivcoMergeGo, faster. The memory of zeros and ones goes on for pivcoSlack bytes after them.
-func pivcoMerge(out, zeros, ones, m []byte) {
+func pivcoMerge(out, zeros, ones, bitmap []byte) {
 	switch pivcoLoops {
 	case PivcoAVX512:
-		w := wordsOf(out, m)
-		pivcoMergeWords(&w, &zeros[0], &ones[0])
+		words := wordsOf(out, bitmap)
+		pivcoMergeWords(&words, &zeros[0], &ones[0])
 		return
 	case PivcoAVX2:
-		if n := len(out) / 8; n > 0 {
-			taken := pivcoMergeBytes(&out[0], &zeros[0], &ones[0], &m[0], n, &spreads)
-			out, zeros, ones, m = out[8*n:], zeros[8*n-taken:], ones[taken:], m[n:]
+		if groups := len(out) / 8; groups > 0 {
+			taken := pivcoMergeBytes(&out[0], &zeros[0], &ones[0], &bitmap[0], groups, &spreads)
+			out, zeros, ones, bitmap = out[8*groups:], zeros[8*groups-taken:], ones[taken:], bitmap[groups:]
 		}
 	}
-	pivcoMergeGo(out, zeros, ones, m)
+	pivcoMergeGo(out, zeros, ones, bitmap)
 }
 
 // pivcoFill is pivcoFillGo, faster. The memory of in goes on for pivcoSlack bytes after it.
-func pivcoFill(out, in, m []byte, v byte, invert uint64) {
+func pivcoFill(out, in, bitmap []byte, symbol byte, invert uint64) {
 	switch pivcoLoops {
 	case PivcoAVX512:
-		w := wordsOf(out, m)
-		pivcoFillWords(&w, &in[0], v, invert)
+		words := wordsOf(out, bitmap)
+		pivcoFillWords(&words, &in[0], symbol, invert)
 		return
 	case PivcoAVX2:
-		if n := len(out) / 8; n > 0 {
-			taken := pivcoFillBytes(&out[0], &in[0], &m[0], n, &spreads, uint64(v)*0x0101_0101_0101_0101, invert)
-			out, in, m = out[8*n:], in[taken:], m[n:]
+		if groups := len(out) / 8; groups > 0 {
+			all := uint64(symbol) * 0x0101_0101_0101_0101
+			taken := pivcoFillBytes(&out[0], &in[0], &bitmap[0], groups, &spreads, all, invert)
+			out, in, bitmap = out[8*groups:], in[taken:], bitmap[groups:]
 		}
 	}
-	pivcoFillGo(out, in, m, v, invert)
+	pivcoFillGo(out, in, bitmap, symbol, invert)
 }
 
 // flatControl is what cuts 64 numbers of one depth from their bits: eight numbers fill depth bytes, which go
@@ -156,16 +157,16 @@ var flatShuffles = func() (c [8]flatShuffle) {
 func pivcoFlatGroups(out, m *byte, n, depth int, c *flatShuffle, tables *[128]byte)
 
 // pivcoFlatAVX2 is pivcoFlatGo for depths up to 7.
-func pivcoFlatAVX2(out, m []byte, depth int, symbols []byte) {
+func pivcoFlatAVX2(out, bitmap []byte, depth int, symbols []byte) {
 	var tables [128]byte
 	copy(tables[:], symbols[:1<<depth])
 	for i := 1<<depth - 1; i >= 16; i-- {
 		tables[i] ^= tables[i-16]
 	}
-	// The last 8 numbers of group n-1 begin at byte 4*n*depth - depth, and 8 bytes have to be there.
-	if n := min(len(out)/32, (len(m)-8+depth)/(4*depth)); n > 0 {
-		pivcoFlatGroups(&out[0], &m[0], n, depth, &flatShuffles[depth], &tables)
-		out, m = out[32*n:], m[4*depth*n:]
+	// The last 8 numbers of group groups-1 begin at byte 4*groups*depth - depth, and 8 bytes have to be there.
+	if groups := min(len(out)/32, (len(bitmap)-8+depth)/(4*depth)); groups > 0 {
+		pivcoFlatGroups(&out[0], &bitmap[0], groups, depth, &flatShuffles[depth], &tables)
+		out, bitmap = out[32*groups:], bitmap[4*depth*groups:]
 	}
 	if len(out) == 0 {
 		return
@@ -173,30 +174,30 @@ func pivcoFlatAVX2(out, m []byte, depth int, symbols []byte) {
 	// Fewer than 32 numbers are left, or fewer than 4*depth+8 bytes, which hold at most 32 + 64/depth <= 96 numbers.
 	var in [4*7 + 8 + 8]byte
 	var last [96]byte
-	copy(in[:], m)
+	copy(in[:], bitmap)
 	pivcoFlatGroups(&last[0], &in[0], (len(out)+31)/32, depth, &flatShuffles[depth], &tables)
 	copy(out, last[:])
 }
 
 // pivcoFlat is pivcoFlatGo, faster.
-func pivcoFlat(out, m []byte, depth int, symbols []byte) {
+func pivcoFlat(out, bitmap []byte, depth int, symbols []byte) {
 	// All 256 symbols of one length need no table: they are in order.
 	if depth == 8 {
-		copy(out, m)
+		copy(out, bitmap)
 		return
 	}
 	switch pivcoLoops {
 	case PivcoGo:
-		pivcoFlatGo(out, m, depth, symbols)
+		pivcoFlatGo(out, bitmap, depth, symbols)
 		return
 	case PivcoAVX2:
-		pivcoFlatAVX2(out, m, depth, symbols)
+		pivcoFlatAVX2(out, bitmap, depth, symbols)
 		return
 	}
 	var table [128]byte
 	copy(table[:], symbols[:1<<depth])
-	n := len(out)
-	w := pivcoWords{out: &out[0], bits: &m[0], words: n / 64, keep: 1<<(n%64) - 1}
-	tail := uint64(1)<<((n%64*depth+7)/8) - 1
-	pivcoFlatWords(&w, &flatControls[depth], &table, 8*depth, 1<<(8*depth)-1, tail)
+	count := len(out)
+	words := pivcoWords{out: &out[0], bits: &bitmap[0], words: count / 64, keep: 1<<(count%64) - 1}
+	tail := uint64(1)<<((count%64*depth+7)/8) - 1
+	pivcoFlatWords(&words, &flatControls[depth], &table, 8*depth, 1<<(8*depth)-1, tail)
 }

@@ -24,53 +24,53 @@ type pivcoWriter struct {
 // Append appends src in blocks, in the form that Decode reads, by the code that was built last. src has only
 // symbols of the code, which has at least two. scratch has twice the bytes of a block, or of src.
 func (p *Pivco) Append(dst, src []byte, block int, scratch []byte) []byte {
-	w := pivcoWriter{Packer: cursor.Packer{Dst: dst}, p: p}
-	w.place(0, 0, 0)
+	writer := pivcoWriter{Packer: cursor.Packer{Dst: dst}, p: p}
+	writer.place(0, 0, 0)
 	for part := range slices.Chunk(src, block) {
-		n := copy(scratch, part)
-		w.node(0, 0, scratch[:n], scratch[n:])
+		size := copy(scratch, part)
+		writer.node(0, 0, scratch[:size], scratch[size:])
 	}
-	return w.Bytes()
+	return writer.Bytes()
 }
 
 // Inner returns how many nodes of the code built last have children. Each of these says how many ones it has.
 func (p *Pivco) Inner() int {
-	n := 0
-	for _, t := range p.nodes[:p.count] {
-		if t.right != 0 {
-			n++
+	count := 0
+	for _, node := range p.nodes[:p.count] {
+		if node.right != 0 {
+			count++
 		}
 	}
-	return n
+	return count
 }
 
 // place notes where the symbols below a node are.
-func (w *pivcoWriter) place(node, level int, path uint16) {
-	t := w.p.nodes[node]
-	if t.right == 0 {
-		for i, s := range w.p.symbols[t.first:][:1<<t.depth] {
-			w.places[s] = pivcoPlace{path, uint8(i)}
+func (w *pivcoWriter) place(index, level int, path uint16) {
+	node := w.p.nodes[index]
+	if node.right == 0 {
+		for i, symbol := range w.p.symbols[node.first:][:1<<node.depth] {
+			w.places[symbol] = pivcoPlace{path, uint8(i)}
 		}
 		return
 	}
-	w.place(node+1, level+1, path)
-	w.place(int(t.right), level+1, path|1<<level)
+	w.place(index+1, level+1, path)
+	w.place(int(node.right), level+1, path|1<<level)
 }
 
 // node writes the symbols below a node, and moves those below its left child to the front of src. scratch has room
 // for as many.
-func (w *pivcoWriter) node(node, level int, src, scratch []byte) {
-	t := w.p.nodes[node]
-	if t.constant() {
+func (w *pivcoWriter) node(index, level int, src, scratch []byte) {
+	node := w.p.nodes[index]
+	if node.constant() {
 		return
 	}
 	w.Align()
 	if len(src) == 0 {
 		return // the nodes below are empty too, and what begins with a byte here does so there
 	}
-	if t.right == 0 {
-		for _, s := range src {
-			w.Put(uint64(w.places[s].index), int(t.depth))
+	if node.right == 0 {
+		for _, symbol := range src {
+			w.Put(uint64(w.places[symbol].index), int(node.depth))
 		}
 		return
 	}
@@ -78,9 +78,9 @@ func (w *pivcoWriter) node(node, level int, src, scratch []byte) {
 	for pos := 0; pos < len(src); pos += 32 {
 		part := src[pos:min(pos+32, len(src))]
 		var bitmap uint64
-		for i, s := range part {
-			bit := w.places[s].path >> level & 1
-			src[zeros], scratch[ones] = s, s // one of these is written over by the next symbol
+		for i, symbol := range part {
+			bit := w.places[symbol].path >> level & 1
+			src[zeros], scratch[ones] = symbol, symbol // one of these is written over by the next symbol
 			zeros += int(1 - bit)
 			ones += int(bit)
 			bitmap |= uint64(bit) << i
@@ -89,6 +89,6 @@ func (w *pivcoWriter) node(node, level int, src, scratch []byte) {
 	}
 	w.Put(uint64(ones), bits.Len(uint(len(src))))
 	copy(src[zeros:], scratch[:ones])
-	w.node(node+1, level+1, src[:zeros], scratch)
-	w.node(int(t.right), level+1, src[zeros:], scratch)
+	w.node(index+1, level+1, src[:zeros], scratch)
+	w.node(int(node.right), level+1, src[zeros:], scratch)
 }

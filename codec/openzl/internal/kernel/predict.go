@@ -7,11 +7,11 @@ func ZigzagMap(b []byte, width int) {
 	cast.ByWidth(width, zigzagMap[uint8], zigzagMap[uint16], zigzagMap[uint32], zigzagMap[uint64])(b, width)
 }
 
-func zigzagMap[T unsigned](b []byte, width int) {
+func zigzagMap[T unsigned](numbers []byte, width int) {
 	top := uint(8*width - 1)
-	cast.Fill(b, func(v []T) {
-		for i, x := range v {
-			v[i] = x<<1 ^ -(x >> top)
+	cast.Fill(numbers, func(values []T) {
+		for i, value := range values {
+			values[i] = value<<1 ^ -(value >> top)
 		}
 	})
 }
@@ -26,21 +26,21 @@ func PlanarResiduals(dst, src []byte, width, row int) {
 
 func planarResiduals[T unsigned](dst, src []byte, row int) {
 	numbers := cast.Values[T](src)
-	cast.Fill(dst, func(d []T) { planarRows(d, numbers, row) })
+	cast.Fill(dst, func(residuals []T) { planarRows(residuals, numbers, row) })
 }
 
 func planarRows[T unsigned](dst, src []T, row int) {
-	var w T
+	var west T
 	for i, v := range src[:row] {
-		dst[i] = v - w
-		w = v
+		dst[i] = v - west
+		west = v
 	}
 	for pos := row; pos < len(src); pos += row {
-		up, s, d := src[pos-row:pos], src[pos:pos+row], dst[pos:pos+row]
+		above, numbers, residuals := src[pos-row:pos], src[pos:pos+row], dst[pos:pos+row]
 		var before T // W - NW
-		for i, v := range s {
-			diff := v - up[i]
-			d[i] = diff - before
+		for i, v := range numbers {
+			diff := v - above[i]
+			residuals[i] = diff - before
 			before = diff
 		}
 	}

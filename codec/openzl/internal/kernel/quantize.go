@@ -28,16 +28,16 @@ func newQuantizer(small, codes int) Quantizer {
 	for 1<<power < small {
 		power++
 	}
-	for k := range codes {
-		if k < small {
-			q.base[k] = uint32(k)
+	for code := range codes {
+		if code < small {
+			q.base[code] = uint32(code)
 			continue
 		}
-		p := k - small + power
-		q.base[k], q.bits[k] = 1<<p, uint8(p)
+		exponent := code - small + power
+		q.base[code], q.bits[code] = 1<<exponent, uint8(exponent)
 	}
-	for k := codes; k < len(q.bits); k++ {
-		q.bits[k] = maxPairBits + 1
+	for code := codes; code < len(q.bits); code++ {
+		q.bits[code] = maxPairBits + 1
 	}
 	return q
 }
@@ -48,30 +48,26 @@ func (q *Quantizer) Decode(dst, codes, extra []byte) bool {
 	dst = dst[:4*len(codes)]
 	i, pos := q.pairs(dst, codes, extra)
 	for ; i < len(codes) && pos>>3+8 <= len(extra); i++ {
-		k := codes[i]
-		if int(k) >= q.codes {
+		code := codes[i]
+		if int(code) >= q.codes {
 			return false
 		}
-		w := binary.LittleEndian.Uint64(extra[pos>>3:]) >> (pos & 7)
-		n := q.bits[k]
-		binary.LittleEndian.PutUint32(dst[4*i:4*i+4], q.base[k]+uint32(w&(1<<(n&63)-1)))
-		pos += int(n)
+		word := binary.LittleEndian.Uint64(extra[pos>>3:]) >> (pos & 7)
+		width := q.bits[code]
+		binary.LittleEndian.PutUint32(dst[4*i:4*i+4], q.base[code]+uint32(word&(1<<(width&63)-1)))
+		pos += int(width)
 	}
 	for ; i < len(codes); i++ {
-		k := codes[i]
-		if int(k) >= q.codes {
+		code := codes[i]
+		if int(code) >= q.codes {
 			return false
 		}
-		var w uint64
-		for j := range 5 {
-			if p := pos>>3 + j; p < len(extra) {
-				w |= uint64(extra[p]) << (8 * j)
-			}
-		}
-		n := q.bits[k]
-		w = w >> (pos & 7) & (1<<(n&63) - 1)
-		binary.LittleEndian.PutUint32(dst[4*i:4*i+4], q.base[k]+uint32(w))
-		if pos += int(n); pos > 8*len(extra) {
+		// The last bytes may be less than a word. pos is at most their end, since the test below would have ended the
+		// loop.
+		width := q.bits[code]
+		word := Word(extra[pos>>3:]) >> (pos & 7) & (1<<(width&63) - 1)
+		binary.LittleEndian.PutUint32(dst[4*i:4*i+4], q.base[code]+uint32(word))
+		if pos += int(width); pos > 8*len(extra) {
 			return false
 		}
 	}
@@ -82,16 +78,16 @@ func (q *Quantizer) Decode(dst, codes, extra []byte) bool {
 // needs more, and returns how many codes are done and how many bits they took.
 func (q *Quantizer) pairsGo(dst, codes, extra []byte) (done, pos int) {
 	for ; done+2 <= len(codes) && pos>>3+8 <= len(extra); done += 2 {
-		k, l := codes[done], codes[done+1]
-		n, m := q.bits[k], q.bits[l]
-		if n+m > maxPairBits {
+		code1, code2 := codes[done], codes[done+1]
+		width1, width2 := q.bits[code1], q.bits[code2]
+		if width1+width2 > maxPairBits {
 			break
 		}
-		w := binary.LittleEndian.Uint64(extra[pos>>3:]) >> (pos & 7)
-		a := q.base[k] + uint32(w&(1<<(n&63)-1))
-		b := q.base[l] + uint32(w>>(n&63)&(1<<(m&63)-1))
-		binary.LittleEndian.PutUint64(dst[4*done:4*done+8], uint64(a)|uint64(b)<<32)
-		pos += int(n + m)
+		word := binary.LittleEndian.Uint64(extra[pos>>3:]) >> (pos & 7)
+		number1 := q.base[code1] + uint32(word&(1<<(width1&63)-1))
+		number2 := q.base[code2] + uint32(word>>(width1&63)&(1<<(width2&63)-1))
+		binary.LittleEndian.PutUint64(dst[4*done:4*done+8], uint64(number1)|uint64(number2)<<32)
+		pos += int(width1 + width2)
 	}
 	return done, pos
 }

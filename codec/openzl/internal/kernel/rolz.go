@@ -59,12 +59,12 @@ func (l *RolzLiterals) take(dst []byte, at, n int) bool {
 		before = dst[at-1]
 	}
 	for i := range n {
-		k := l.Of[before]
-		if k < 0 || len(l.Clusters[k]) == 0 {
+		cluster := l.Of[before]
+		if cluster < 0 || len(l.Clusters[cluster]) == 0 {
 			return false
 		}
-		before = l.Clusters[k][0]
-		l.Clusters[k] = l.Clusters[k][1:]
+		before = l.Clusters[cluster][0]
+		l.Clusters[cluster] = l.Clusters[cluster][1:]
 		dst[at+i] = before
 	}
 	return true
@@ -72,31 +72,31 @@ func (l *RolzLiterals) take(dst []byte, at, n int) bool {
 
 // row returns the row of the context before at, at >= 2.
 func rolzContext(dst []byte, at int) int {
-	u := uint32(binary.LittleEndian.Uint16(dst[at-rolzDepth:]))
-	return int((u << 16) * rolzPrime >> 20)
+	pair := uint32(binary.LittleEndian.Uint16(dst[at-rolzDepth:]))
+	return int((pair << 16) * rolzPrime >> 20)
 }
 
 // put stores at in the row of its context.
 func (r *Rolz) put(dst []byte, at, length int) {
-	c := rolzContext(dst, at)
-	h := (r.heads[c] - 1) & (rolzRow - 1)
-	r.heads[c] = h
-	r.rows[c][h] = rolzPlace{uint32(at) + 1, uint32(min(length, 255))}
+	context := rolzContext(dst, at)
+	head := (r.heads[context] - 1) & (rolzRow - 1)
+	r.heads[context] = head
+	r.rows[context][head] = rolzPlace{uint32(at) + 1, uint32(min(length, 255))}
 }
 
 // get returns the place that a code names in the row of the context before at, and the length of the match.
 func (r *Rolz) get(dst []byte, at int, code, length uint32) (place, n int) {
-	c := rolzContext(dst, at)
-	p := r.rows[c][(uint32(r.heads[c])+code)&(rolzRow-1)]
+	context := rolzContext(dst, at)
+	known := r.rows[context][(uint32(r.heads[context])+code)&(rolzRow-1)]
 	switch {
-	case length+rolzLeast > p.expect:
+	case length+rolzLeast > known.expect:
 		length += rolzLeast
 	case length >= 1:
 		length += rolzLeast - 1
 	default:
-		length = p.expect
+		length = known.expect
 	}
-	return int(p.index) - 1, int(length)
+	return int(known.index) - 1, int(length)
 }
 
 // RolzSequences holds, for every sequence, the kind of its match and its numbers.
@@ -112,8 +112,8 @@ func (r *Rolz) Decode(dst []byte, s *RolzSequences, lits *RolzLiterals) bool {
 	r.reps = [3]uint32{1, 4, 8}
 	pos := 0
 	for i, kind := range s.Kinds {
-		n := int(s.Literals[i])
-		if !lits.take(dst, pos, n) {
+		count := int(s.Literals[i])
+		if !lits.take(dst, pos, count) {
 			return false
 		}
 		// Where fewer than two bytes stand before the literals, two are not stored, as the original has it.
@@ -121,10 +121,10 @@ func (r *Rolz) Decode(dst []byte, s *RolzSequences, lits *RolzLiterals) bool {
 		if pos < rolzDepth {
 			start = rolzDepth
 		}
-		for k := start; k < n; k++ {
+		for k := start; k < count; k++ {
 			r.put(dst, pos+k, 0)
 		}
-		pos += n
+		pos += count
 		place, length, ok := r.match(dst, pos, kind, s.Matches[i], s.Lengths[i])
 		if !ok || place < 0 || place >= pos || length > len(dst)-pos {
 			return false
@@ -144,6 +144,7 @@ func (r *Rolz) Decode(dst []byte, s *RolzSequences, lits *RolzLiterals) bool {
 
 // match returns where a match begins and its length.
 func (r *Rolz) match(dst []byte, at int, kind byte, code, length uint32) (place, n int, ok bool) {
+	// An int of 32 bits would be negative below.
 	if length >= 1<<31 {
 		return 0, 0, false
 	}
@@ -215,8 +216,8 @@ func RolzNumbers(dst []uint32, kinds, codes []byte, ends [RolzStates]int, src []
 			if code > 58 {
 				return false
 			}
-			n := int(code) - 32 + 5
-			dst[i] = 1<<n + uint32(bits.read(n))
+			width := int(code) - 32 + 5
+			dst[i] = 1<<width + uint32(bits.read(width))
 			if bits.left < 0 {
 				return false
 			}

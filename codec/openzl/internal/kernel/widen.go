@@ -22,10 +22,10 @@ func widenTo[T unsigned](dst, src []byte, from int, low uint64) {
 
 func widen[T, S unsigned](dst, src []byte, low T) {
 	numbers := cast.Values[S](src)
-	cast.Fill(dst, func(d []T) {
-		d = d[:len(numbers)]
-		for i, v := range numbers {
-			d[i] = T(v) + low
+	cast.Fill(dst, func(out []T) {
+		out = out[:len(numbers)]
+		for i, number := range numbers {
+			out[i] = T(number) + low
 		}
 	})
 }
@@ -40,8 +40,8 @@ func addAll(dst, src []byte, width int, low uint64) {
 	add := low * lanes
 	dst = dst[:len(src)]
 	for len(src) >= 8 && len(dst) >= 8 {
-		v := binary.LittleEndian.Uint64(src)
-		binary.LittleEndian.PutUint64(dst, (v&^top+add&^top)^(v^add)&top)
+		word := binary.LittleEndian.Uint64(src)
+		binary.LittleEndian.PutUint64(dst, (word&^top+add&^top)^(word^add)&top)
 		src, dst = src[8:], dst[8:]
 	}
 	for i := range len(src) / width {

@@ -13,5 +13,5 @@ func Zigzag(dst, src []byte, width int) {
 
 func zigzag[T unsigned](dst, src []byte) {
 	numbers := cast.Values[T](src)
-	cast.Fill(dst, func(d []T) { scan.Zigzag(d, numbers) })
+	cast.Fill(dst, func(out []T) { scan.Zigzag(out, numbers) })
 }

@@ -2,7 +2,10 @@
 // a frame, and keeps them for the next frame.
 package memory
 
-import "github.com/chaski-eo/chaski/fault"
+import (
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cast"
+)
 
 // Memory is the memory of one decoder. It is for one goroutine.
 type Memory struct {
@@ -13,7 +16,10 @@ type Memory struct {
 }
 
 // New returns an empty memory without a budget.
-func New() Memory { return Memory{Bytes: newBytePool(), Lens: newLensPool()} }
+func New() Memory {
+	lens := func(n int) []uint32 { return make([]uint32, n) }
+	return Memory{Bytes: Pool[byte]{size: 1, alloc: cast.Aligned}, Lens: Pool[uint32]{size: 4, alloc: lens}}
+}
 
 // SetLimit starts the budget of a frame: at most limit bytes at once.
 func (m *Memory) SetLimit(limit int) {

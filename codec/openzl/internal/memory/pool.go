@@ -1,10 +1,6 @@
 package memory
 
-import (
-	"math/bits"
-
-	"github.com/chaski-eo/chaski/internal/cast"
-)
+import "math/bits"
 
 // keepBytes is the size up to which a pool always keeps its free buffers from frame to frame. 64 MiB is
 // a tile of 2048 x 2048 pixels, four bands of 16 bits, with one intermediate stream: decoders of smaller
@@ -37,27 +33,27 @@ func class(n int) (class, capacity int) {
 	if n <= 256 {
 		return 0, 256
 	}
-	k := bits.Len(uint(n-1)) - 1 // 2^k < n <= 2^(k+1)
-	step := 1 << (k - 2)
-	q := (n - 1<<k + step - 1) / step // 1..4
-	return 4*k + q, 1<<k + q*step
+	log := bits.Len(uint(n-1)) - 1 // 2^log < n <= 2^(log+1)
+	step := 1 << (log - 2)
+	quarter := (n - 1<<log + step - 1) / step // 1..4
+	return 4*log + quarter, 1<<log + quarter*step
 }
 
 // Get returns a buffer of at least n elements with one reference. The contents are arbitrary.
 func (p *Pool[T]) Get(n int) *Buffer[T] {
-	c, capacity := class(n)
-	var b *Buffer[T]
-	if f := p.free[c]; len(f) > 0 {
-		b = f[len(f)-1]
-		p.free[c] = f[:len(f)-1]
+	sizeClass, capacity := class(n)
+	var buf *Buffer[T]
+	if free := p.free[sizeClass]; len(free) > 0 {
+		buf = free[len(free)-1]
+		p.free[sizeClass] = free[:len(free)-1]
 	} else {
-		b = &Buffer[T]{Mem: p.alloc(capacity)}
+		buf = &Buffer[T]{Mem: p.alloc(capacity)}
 		p.owned += capacity * p.size
 	}
-	b.refs = 1
-	p.live += len(b.Mem) * p.size
+	buf.refs = 1
+	p.live += len(buf.Mem) * p.size
 	p.peak = max(p.peak, p.live)
-	return b
+	return buf
 }
 
 // Release drops one reference. The buffer is free when none is left.
@@ -80,10 +76,4 @@ func (p *Pool[T]) trim() {
 		p.owned = p.live
 	}
 	p.peak = p.live
-}
-
-func newBytePool() Pool[byte] { return Pool[byte]{size: 1, alloc: cast.Aligned} }
-
-func newLensPool() Pool[uint32] {
-	return Pool[uint32]{size: 4, alloc: func(n int) []uint32 { return make([]uint32, n) }}
 }

@@ -24,9 +24,9 @@ func (c *Cursor) Take(n int) []byte {
 		c.Bad = true
 		return nil
 	}
-	s := c.B[c.Off : c.Off+n]
+	taken := c.B[c.Off : c.Off+n]
 	c.Off += n
-	return s
+	return taken
 }
 
 // Byte reads one byte.
@@ -35,36 +35,36 @@ func (c *Cursor) Byte() byte {
 		c.Bad = true
 		return 0
 	}
-	v := c.B[c.Off]
+	value := c.B[c.Off]
 	c.Off++
-	return v
+	return value
 }
 
 // U16 reads two bytes as a number.
 func (c *Cursor) U16() int {
-	if s := c.Take(2); s != nil {
-		return int(binary.LittleEndian.Uint16(s))
+	if taken := c.Take(2); taken != nil {
+		return int(binary.LittleEndian.Uint16(taken))
 	}
 	return 0
 }
 
 // U32 reads four bytes as a number.
 func (c *Cursor) U32() uint32 {
-	if s := c.Take(4); s != nil {
-		return binary.LittleEndian.Uint32(s)
+	if taken := c.Take(4); taken != nil {
+		return binary.LittleEndian.Uint32(taken)
 	}
 	return 0
 }
 
 // Varint reads an unsigned LEB128 number of at most 64 bits.
 func (c *Cursor) Varint() uint64 {
-	v, n := binary.Uvarint(c.B[c.Off:])
-	if n <= 0 {
+	value, size := binary.Uvarint(c.B[c.Off:])
+	if size <= 0 {
 		c.Bad = true
 		return 0
 	}
-	c.Off += n
-	return v
+	c.Off += size
+	return value
 }
 
 // Bits takes the whole bytes that n numbers of width bits each are packed into.
@@ -80,16 +80,16 @@ type BitReader struct {
 
 // Next reads one number of at most 32 bits. Bits past the end are zero.
 func (r *BitReader) Next(width int) uint32 {
-	var v uint64
+	var value uint64
 	// 32 bits that start in the middle of a byte reach into a fifth byte.
 	for i := range 5 {
-		if p := int(r.pos>>3) + i; p < len(r.B) {
-			v |= uint64(r.B[p]) << (8 * i)
+		if index := int(r.pos>>3) + i; index < len(r.B) {
+			value |= uint64(r.B[index]) << (8 * i)
 		}
 	}
-	v >>= r.pos & 7
+	value >>= r.pos & 7
 	r.pos += uint(width)
-	return uint32(v & (1<<width - 1))
+	return uint32(value & (1<<width - 1))
 }
 
 // BitsFor returns how many bits hold every number below n.
