@@ -64,6 +64,11 @@ func WriteFile(name string, out io.Writer, write func(io.Writer) error) error {
 	return FileError(name, durable.WriteFile(name, func(f *os.File) error { return write(f) }))
 }
 
+// WriteJSON writes v as one line of JSON, as PrintJSON does, into a file as WriteFile does.
+func WriteJSON(name string, out io.Writer, v any) error {
+	return WriteFile(name, out, func(w io.Writer) error { return PrintJSON(w, v) })
+}
+
 // Writable returns the error of WriteFile about a file that cannot be created.
 func Writable(name string) error {
 	if name == "-" || name == "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pathname"
@@ -306,11 +307,8 @@ func (f *packFlags) verify(ctx context.Context, files source.Opener, path string
 
 // unused refuses flags that select samples of containers, for the reason why.
 func (f *packFlags) unused(why string) error {
-	var ignored error
-	f.ofContainers.VisitAll(func(fl *pflag.Flag) {
-		if fl.Changed && ignored == nil {
-			ignored = console.Usagef("--%s is for containers: %s", fl.Name, why)
-		}
-	})
-	return ignored
+	if name := flags.Changed(f.ofContainers); name != "" {
+		return console.Usagef("--%s is for containers: %s", name, why)
+	}
+	return nil
 }

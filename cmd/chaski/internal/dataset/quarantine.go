@@ -111,7 +111,6 @@ func (f *quarantineFlags) check(ctx context.Context, env console.Env, path strin
 	for _, b := range found.List {
 		rec := quarantine.New(r.Dataset, b.Err)
 		rec.Source, rec.ID, rec.Row = b.Source, b.ID, &b.Row
-		rec.Count = 1
 		if err := list.Add(rec); err != nil {
 			return err
 		}

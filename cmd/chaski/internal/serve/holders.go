@@ -129,15 +129,15 @@ func (h *holders) close() {
 func (h *holders) Write(line []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, c := range h.held {
-		if c.deaf {
+	for _, holder := range h.held {
+		if holder.deaf {
 			continue
 		}
-		_ = c.SetWriteDeadline(time.Now().Add(logFor))
-		if _, err := c.Conn.Write(line); err == nil {
+		_ = holder.SetWriteDeadline(time.Now().Add(logFor))
+		if _, err := holder.Conn.Write(line); err == nil {
 			return len(line), nil
 		}
-		c.deaf = true // it may have taken a part of the line
+		holder.deaf = true // it may have taken a part of the line
 	}
 	return h.unheld.Write(line)
 }

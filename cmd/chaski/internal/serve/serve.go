@@ -177,12 +177,12 @@ func (f *serveFlags) runHeld(ctx context.Context, h *holders, level slog.Level, 
 		return err
 	}
 	defer listener.Close()
-	m, err := listenHTTP(ctx, "metrics", f.metrics)
+	metrics, err := listenHTTP(ctx, "metrics", f.metrics)
 	if err != nil {
 		return err
 	}
-	if m != nil {
-		defer m.Close()
+	if metrics != nil {
+		defer metrics.Close()
 	}
 	probes, err := listenHTTP(ctx, "health", f.health)
 	if err != nil {
@@ -191,13 +191,13 @@ func (f *serveFlags) runHeld(ctx context.Context, h *holders, level slog.Level, 
 	if probes != nil {
 		defer probes.Close()
 	}
-	srv, doors, err := f.server(options, listener, m)
+	srv, doors, err := f.server(options, listener, metrics)
 	if err != nil {
 		return err
 	}
 	defer srv.Close()
-	if m != nil {
-		defer serveMetrics(m, doors, registry, srv.Ready, log)()
+	if metrics != nil {
+		defer serveMetrics(metrics, doors, registry, srv.Ready, log)()
 	}
 	if probes != nil {
 		defer serveHealth(probes, srv.Ready, log)()
