@@ -61,11 +61,13 @@ func (s *Server) Ask(g askStream) error {
 	})
 	watch.sent = s.sentTo(g.Context())
 	view := s.viewOf(g.Context())
-	leaveView := view.hold() // the call may end before its answer does
+	// The view is held here, since the call may end before its answer does.
+	leaveView := view.hold()
 	return watch.run(&s.answering, func() error {
 		defer leaveView()
-		// A question that waits for memory has no place: the memory bounds how many go on.
-		ctx, cancel := s.whileServing(budget.OnWait(g.Context(), leave)) // stopping does not wait for long answers
+		// A question that waits for memory has no place, since the memory bounds how many go on. Stopping ends it,
+		// since it must not wait for long answers.
+		ctx, cancel := s.whileServing(budget.OnWait(g.Context(), leave))
 		defer cancel()
 		account, err := s.options.Loader.Budget.OpenQuestion(ctx, int64(s.options.PartBytes)+maxRequest)
 		if err != nil {
@@ -77,14 +79,14 @@ func (s *Server) Ask(g askStream) error {
 		charged := turns.With(budget.With(ctx, account), slot)
 		out := bufio.NewWriterSize(askWriter{watch, slot}, s.options.PartBytes)
 		g := &patient{askStream: g, ctx: charged, timeout: s.options.SendTimeout}
-		q := &asking{server: s, view: view, ctx: charged, in: &askReader{from: g}, out: out, to: watch}
-		err = crash.Call(func() error { return q.answer(g) })
+		question := &asking{server: s, view: view, ctx: charged, in: &askReader{from: g}, out: out, to: watch}
+		err = crash.Call(func() error { return question.answer(g) })
 		crash.Report(s.options.Logger, err)
 		if err == nil {
 			err = out.Flush()
 		}
-		if err == nil && len(q.warnings) > 0 {
-			err = watch.SendMsg(&chaskiv1.AskReply{Warnings: q.warnings})
+		if err == nil && len(question.warnings) > 0 {
+			err = watch.SendMsg(&chaskiv1.AskReply{Warnings: question.warnings})
 		}
 		if err == nil {
 			return nil
@@ -203,11 +205,11 @@ type askWriter struct {
 func (w askWriter) Write(b []byte) (int, error) {
 	w.slot.Rest()
 	for rest := b; len(rest) > 0; {
-		n := min(len(rest), MaxPartBytes)
-		if err := w.to.SendMsg(&chaskiv1.AskReply{Data: rest[:n]}); err != nil {
+		count := min(len(rest), MaxPartBytes)
+		if err := w.to.SendMsg(&chaskiv1.AskReply{Data: rest[:count]}); err != nil {
 			return 0, err
 		}
-		rest = rest[n:]
+		rest = rest[count:]
 	}
 	return len(b), nil
 }
@@ -220,11 +222,11 @@ type chargedReader struct {
 }
 
 func (r chargedReader) Read(b []byte) (int, error) {
-	n, err := r.from.Read(b)
-	if full := budget.Grow(r.ctx, 2*int64(n)); full != nil {
-		return n, full
+	count, err := r.from.Read(b)
+	if full := budget.Grow(r.ctx, 2*int64(count)); full != nil {
+		return count, full
 	}
-	return n, err
+	return count, err
 }
 
 // questionText is the JSON of a question about containers.
@@ -293,10 +295,10 @@ func (q *asking) table(m *chaskiv1.TableQuestion) error {
 				return err
 			}
 		}
-		t, err := query.RunOr(q.ctx, text.SQL, d.SQLTables(), tableOf, charged(options.SQL, options.Budget),
+		table, err := query.RunOr(q.ctx, text.SQL, d.SQLTables(), tableOf, charged(options.SQL, options.Budget),
 			options.SQLLimits)
 		if err == nil {
-			err = arrow.Write(q.ctx, q.out, t)
+			err = arrow.Write(q.ctx, q.out, table)
 		}
 		return fault.WithFile(err, m.GetContainers().GetPaths()[0])
 	})
@@ -437,17 +439,17 @@ func entriesOf(ctx context.Context, d *taco.Dataset, level int, list []int) (*ch
 }
 
 func (q *asking) bytes(m *chaskiv1.BytesQuestion) error {
-	o := q.view.asked
+	options := q.view.asked
 	if m.GetName() != "" {
 		entry, ok := rows.Subfile(m.GetName())
 		if !ok {
 			entry = taco.Entry{URI: m.GetName(), Path: m.GetName(), Offset: taco.Whole, Size: taco.Whole}
 		}
 		// A root may hold files that are not data, such as a key: no other call shows them, so this one must not.
-		if _, err := survey.Describe(q.ctx, entry.URI, nil, o); err != nil {
+		if _, err := survey.Describe(q.ctx, entry.URI, nil, options); err != nil {
 			return err
 		}
-		return containers.Copy(q.ctx, q.out, o.Opener, entry)
+		return containers.Copy(q.ctx, q.out, options.Opener, entry)
 	}
 	return q.use(m.GetContainers(), nil, func(d *taco.Dataset) error {
 		if m.GetRow() != int64(int32(m.GetRow())) {
@@ -461,6 +463,6 @@ func (q *asking) bytes(m *chaskiv1.BytesQuestion) error {
 			return fault.WithFile(fault.New(fault.Unsupported, "sample "+entry.ID, fault.NoOffset,
 				"is a folder: only files have bytes"), entry.URI)
 		}
-		return containers.Copy(q.ctx, q.out, o.Opener, entry)
+		return containers.Copy(q.ctx, q.out, options.Opener, entry)
 	})
 }

@@ -143,7 +143,7 @@ func (s *Segment) Close() error {
 	return err
 }
 
-// CloseFile closes a received file that is not needed.
+// CloseFile closes a received file that is not needed. Without a file (-1) it does nothing.
 func CloseFile(file int) { _ = unix.Close(file) }
 
 // Listener is the server's end of a control socket. It accepts processes of this user only. Close ends Accept.
