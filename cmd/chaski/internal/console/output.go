@@ -94,7 +94,8 @@ func FileError(name string, err error) error {
 	if kind := SystemKind(err); err != nil && kind != 0 && fault.KindOf(err) == 0 {
 		var system *fs.PathError
 		if errors.As(err, &system) && system.Path == name {
-			err = system.Err // its text would have the name twice
+			// The text of the whole error would have the name twice.
+			err = system.Err
 		}
 		return fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, err), name)
 	}

@@ -89,7 +89,8 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	}
 	for _, name := range []string{f.stats, f.page} {
 		if err := console.Writable(name); err != nil {
-			return err // before the chips are made
+			// The files are tried here, so that an error comes before the chips are made.
+			return err
 		}
 	}
 	bar := console.NewBar(env.Err, "chips", -1)

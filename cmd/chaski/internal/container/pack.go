@@ -122,7 +122,8 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 		return f.table(ctx, paths, o)
 	}
 	if _, err := f.TacoFilter(); err != nil {
-		return nil, err // before the containers are checked
+		// The filter is parsed here, so that an error comes before the containers are checked.
+		return nil, err
 	}
 	dataset, err := f.open(ctx, o.Opener, paths)
 	if err != nil {
@@ -288,7 +289,7 @@ func (f *packFlags) index(ctx context.Context, paths []string, o build.Options) 
 	if o.Store != nil {
 		return build.Consolidate(ctx, zips, f.out, o)
 	}
-	// The paths, not the ZIPs: an append may have added one meanwhile, which it has checked.
+	// It takes the paths and not the ZIPs, since an append may have added one meanwhile, which it has checked.
 	return build.Consolidate(ctx, paths, f.out, o)
 }
 

@@ -79,12 +79,14 @@ func (f *statsFlags) add(cmd *cobra.Command) {
 	flags.AddMaxChunk(defined, &f.maxChunk)
 	console.Var(defined, &f.metadata, "from-metadata", false)
 	console.Var(defined, &f.component, "component", "*")
-	defined.Lookup("component").DefValue = "" // pflag would print (default "*")
+	// Without it pflag would print (default "*").
+	defined.Lookup("component").DefValue = ""
 	console.ChoiceVar(defined, &f.format, "format", "json", "json")
 	console.Var(defined, &f.sampling, "sampling", false)
 	console.Var(defined, &f.weights.Field, "count", "")
 	console.Var(defined, &f.weights.Classes, "classes", nil)
-	defined.Lookup("classes").DefValue = "" // pflag would print (default []), which contradicts the text
+	// Without it pflag would print (default []), which contradicts the text.
+	defined.Lookup("classes").DefValue = ""
 	console.Var(defined, &f.weights.Cell, "cell", 64)
 	f.shards.Add(defined)
 	f.Measured.Add(defined)

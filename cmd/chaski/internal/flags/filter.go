@@ -34,7 +34,8 @@ func (f *Filter) Add(fl *pflag.FlagSet) {
 	f.addFilters(fl)
 	console.Var(fl, &f.OrderBy, "order-by", "")
 	console.CountVar(fl, &f.Limit, "limit", noLimit, 0)
-	fl.Lookup("limit").DefValue = "0" // pflag would print (default -1), which contradicts the text
+	// Without it pflag would print (default -1), which contradicts the text.
+	fl.Lookup("limit").DefValue = "0"
 	console.CountVar(fl, &f.Offset, "offset", 0, 0)
 }
 

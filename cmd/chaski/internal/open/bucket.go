@@ -28,7 +28,8 @@ func Bucket(ctx context.Context, uri string) (b *blob.Bucket, name, key string, 
 		return nil, "", "", nil, err
 	}
 	return b, name, key, func() {
-		_ = b.Close() // all writes have been answered
+		// Its error does not matter, since all writes have been answered.
+		_ = b.Close()
 		_ = driver.Close()
 	}, nil
 }

@@ -157,7 +157,8 @@ func (w *Writer) Close() error {
 			errs = append(errs, w.write(*r, r.Count-written))
 		}
 	}
-	// A list is read after a run has failed, maybe with its machine. A pipe or device has nothing to sync.
+	// It is synced because a list is read after a run has failed, maybe with its machine. A pipe or device has nothing
+	// to sync.
 	if st, err := w.file.Stat(); err == nil && st.Mode().IsRegular() {
 		errs = append(errs, w.file.Sync(), durable.SyncNames(w.folder))
 	}

@@ -181,7 +181,8 @@ func stillThere(ctx context.Context, p *shards.Part, jobs []conversion) error {
 	if err != nil {
 		return err
 	}
-	const atOnce = 16 // a network file system answers several at the same time
+	// Several go on at a time, since a network file system answers them together.
+	const atOnce = 16
 	return each.Of(ctx, p.Count, atOnce, func(_ context.Context, i int64) error {
 		dst := jobs[p.First+i].dst
 		if results[i].Error != "" {

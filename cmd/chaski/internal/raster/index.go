@@ -152,7 +152,8 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, paths []strin
 		return err
 	}
 	if f.shards.Given() && !f.shards.Merging() {
-		return nil // the merge says what the shards have left out
+		// Nothing is printed here, since the merge says what the shards have left out.
+		return nil
 	}
 	// After the catalog is written, so that a command that fails prints only its error.
 	for _, line := range skipped {
@@ -231,7 +232,8 @@ func (f *indexFlags) resumed(ctx context.Context, paths []string, o build.Option
 	err := console.WriteFile(mine, nil, func(w io.Writer) error {
 		var rows int
 		if rows, done = build.Write(ctx, w, paths, o); done != nil && int64(rows) <= rowsIn(ctx, o.Opener, partial) {
-			return done // the earlier run got further, so that its file stays
+			// The earlier run got further, so that its file stays.
+			return done
 		}
 		return nil
 	})

@@ -110,7 +110,8 @@ func (h *holders) endUnheld() {
 		return
 	}
 	h.closed = true
-	h.listener.Close() // now, so that who comes starts a server of its own
+	// It is closed now, so that who comes starts a server of its own.
+	h.listener.Close()
 	h.stop()
 }
 
@@ -137,7 +138,8 @@ func (h *holders) Write(line []byte) (int, error) {
 		if _, err := holder.Conn.Write(line); err == nil {
 			return len(line), nil
 		}
-		holder.deaf = true // it may have taken a part of the line
+		// A holder that may have taken a part of the line must not get another one.
+		holder.deaf = true
 	}
 	return h.unheld.Write(line)
 }

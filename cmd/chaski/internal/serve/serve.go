@@ -55,7 +55,8 @@ func NewServe(env console.Env) *cobra.Command {
 		}
 		return nil
 	}, func(cmd *cobra.Command, _ []string) error {
-		procs.Spare() // for the goroutines that send, while others compute
+		// Goroutines that send need places of their own while others compute.
+		procs.Spare()
 		return trace.During(cmd.Context(), func(ctx context.Context) error { return f.run(ctx, env) })
 	})
 	f.add(cmd.Flags())
@@ -106,7 +107,7 @@ func (f *serveFlags) check() (slog.Level, error) {
 	case f.heldAt != "" && !onlyUser(f.heldAt):
 		return level, console.Usagef("--held-at is %q: it must be unix:PATH or unix-abstract:NAME", f.heldAt)
 	case f.upstream && !onlyUser(f.listen) && !oneUser:
-		// Other clients could make this process connect to any address in its own network.
+		// It is refused, since other clients could make this process connect to any address in its own network.
 		return level, console.Usagef("--allow-upstream needs --listen unix:PATH or unix-abstract:NAME, not %q, or "+
 			"--stop-on-eof or --held-at, and the token that is made", f.listen)
 	}
@@ -159,7 +160,7 @@ func (f *serveFlags) runHeld(ctx context.Context, h *holders, level slog.Level, 
 	}
 	// Deferred first, since it must run last: streams that end add bad samples.
 	defer bad.close()
-	// A wrong folder fails now and not at the first read.
+	// The folder is opened here, so that a wrong one fails now and not at the first read.
 	folder, err := env.Cache.Get()
 	if err != nil {
 		return err
@@ -268,7 +269,7 @@ func (f *serveFlags) server(o server.Options, l, m net.Listener) (*server.Server
 		return nil, nil, err
 	}
 	o.Credentials = doors.grpc()
-	// A token that was made is for TCP: to a Unix socket only this user can connect.
+	// A token that was made is for TCP, since only this user can connect to a Unix socket.
 	if o.Gate = doors.gate; onlyUser(f.listen) && !f.access.asks() {
 		o.Gate = nil
 	}

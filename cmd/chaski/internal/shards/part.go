@@ -94,7 +94,7 @@ func (d *divided) check(ctx context.Context, s Share) error {
 		return err
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	// Bodies may have gigabytes: an interruption ends reading.
+	// An interruption ends reading, since bodies may have gigabytes.
 	defer context.AfterFunc(ctx, func() { file.Close() })()
 	body, err := part.member.Open()
 	if err == nil {

@@ -108,7 +108,8 @@ type Share struct {
 
 // share returns share k of n of the inputs.
 func (w *Work) share(k, n int) Share {
-	begin := func(k int) int64 { // k * w.Items / n, which could be too large on the way
+	// Not k * w.Items / n, which would overflow on the way for many items.
+	begin := func(k int) int64 {
 		whole, rest := w.Items/int64(n), w.Items%int64(n)
 		return int64(k)*whole + int64(k)*rest/int64(n)
 	}

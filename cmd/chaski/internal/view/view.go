@@ -143,7 +143,8 @@ func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, 
 	}
 	index := asset.Index
 	if len(o.Bands) == 0 {
-		names, _ := pixels.BandNames(ctx, files, asset) // names are optional
+		// Names are optional, so that an error does not end the page.
+		names, _ := pixels.BandNames(ctx, files, asset)
 		o.Bands = draw.Visible(names, index.Bands)
 	}
 	read, err := raster.Read(ctx, []string{path}, raster.ReadOptions{
