@@ -80,10 +80,10 @@ func (s *Files) open(ctx context.Context, p Path) (Reader, error) {
 	if err != nil {
 		return nil, fault.WithFile(systemError(err), uri)
 	}
-	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() {
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
 		what := "not a regular file"
-		if st.IsDir() {
+		if info.IsDir() {
 			what = "it is a directory"
 		}
 		err = fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset, "%s", what), uri)
@@ -91,7 +91,7 @@ func (s *Files) open(ctx context.Context, p Path) (Reader, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &file{f: f, size: st.Size(), mtime: st.ModTime(), was: st, owner: s, path: path}, nil
+	return &file{f: f, size: info.Size(), mtime: info.ModTime(), was: info, owner: s, path: path}, nil
 }
 
 // Missing reports whether a system call failed because no file has the name. Names that are too

@@ -55,7 +55,8 @@ func (q *queue) push(ctx context.Context, w *waiter) {
 		owner = &client{}
 		q.clients[key] = owner
 	}
-	if len(owner.waiters) == 0 { // it must not save up while it is away
+	// An owner without waiters must not save up while it is away.
+	if len(owner.waiters) == 0 {
 		owner.given = max(owner.given, q.begin)
 	}
 	owner.waiters = append(owner.waiters, w)

@@ -40,7 +40,8 @@ func New(n int) (*Segment, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("memfd_create", err)
 	}
-	procs.Outside(int64(n)) // before the pages are used, so that the heap makes room for them
+	// The heap is told before the pages are used, so that it makes room for them.
+	procs.Outside(int64(n))
 	segment, err := build(file, n)
 	if err != nil {
 		procs.Outside(-int64(n))
@@ -96,7 +97,8 @@ func mapped(file, n int) (*Segment, error) {
 		return nil, os.NewSyscallError("mmap", err)
 	}
 	if n >= hugePage {
-		_ = unix.Madvise(data, unix.MADV_HUGEPAGE) // an error does no harm, since it is only advice
+		// An error does no harm, since it is only advice.
+		_ = unix.Madvise(data, unix.MADV_HUGEPAGE)
 	}
 	return &Segment{data: data, file: file}, nil
 }
