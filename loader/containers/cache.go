@@ -78,12 +78,12 @@ func (c *Cache) Close() {
 func (c *Cache) Use(ctx context.Context, set Set, use func(d *taco.Dataset) error) (warnings []string, err error) {
 	key := fmt.Sprintf("%q %d %t %q", set.BasePath, set.Mode, set.Chosen, set.Paths)
 	lease, err := c.sets.Acquire(ctx, key, func(ctx context.Context) (*openSet, error) {
-		s := &openSet{}
+		opened := &openSet{}
 		var err error
-		s.Dataset, err = taco.Open(ctx, c.options.Opener, set.Paths, taco.Options{
-			BasePath: set.BasePath, Mode: set.Mode, Chosen: set.Chosen, Warn: s.warn,
+		opened.Dataset, err = taco.Open(ctx, c.options.Opener, set.Paths, taco.Options{
+			BasePath: set.BasePath, Mode: set.Mode, Chosen: set.Chosen, Warn: opened.warn,
 		})
-		return s, err
+		return opened, err
 	})
 	if err != nil {
 		return nil, err

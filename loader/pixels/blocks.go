@@ -22,14 +22,14 @@ type arrayReader struct {
 
 // reader returns this worker's reader of an array. A fifth array evicts the one that was used longest ago.
 func (r *Reader) reader(a chunk.BlockArray) chunk.BlockReader {
-	k := slices.IndexFunc(r.arrays, func(v arrayReader) bool { return v.array == a })
-	if k < 0 {
+	place := slices.IndexFunc(r.arrays, func(v arrayReader) bool { return v.array == a })
+	if place < 0 {
 		opened := arrayReader{a, r.openArray(a)}
 		r.arrays = slices.Insert(r.arrays[:min(len(r.arrays), maxArrays-1)], 0, opened)
 		return opened.reader
 	}
-	found := r.arrays[k]
-	copy(r.arrays[1:], r.arrays[:k])
+	found := r.arrays[place]
+	copy(r.arrays[1:], r.arrays[:place])
 	r.arrays[0] = found
 	return found.reader
 }

@@ -119,13 +119,13 @@ func (c *TileCache) Forget(order int64, needs []Need) {
 // forget needs the lock.
 func (c *TileCache) forget(order int64, key TileKey) {
 	uses := c.Planned[key]
-	k := slices.IndexFunc(uses, func(u use) bool { return u.order == order })
+	place := slices.IndexFunc(uses, func(u use) bool { return u.order == order })
 	switch {
-	case k < 0:
+	case place < 0:
 	case len(uses) == 1:
 		delete(c.Planned, key)
 	default:
-		c.Planned[key] = slices.Delete(uses, k, k+1)
+		c.Planned[key] = slices.Delete(uses, place, place+1)
 	}
 }
 

@@ -291,7 +291,7 @@ func (s *selector) byDate(ctx context.Context, p *spec.Split, use string) error 
 	}
 	parts := make([][2]*spec.Operand, len(p.Ranges)) // from, to
 	for i, r := range p.Ranges {
-		for k, raw := range []json.RawMessage{r.From, r.To} {
+		for bound, raw := range []json.RawMessage{r.From, r.To} {
 			if len(raw) == 0 {
 				continue
 			}
@@ -305,21 +305,21 @@ func (s *selector) byDate(ctx context.Context, p *spec.Split, use string) error 
 			if err != nil {
 				return err
 			}
-			parts[i][k] = &operand
+			parts[i][bound] = &operand
 		}
 	}
 	return column.Scan(ctx, func(row int64, v catalog.Value) error {
 		part := ""
 		for i, bounds := range parts {
-			in := !v.Null
-			for k, operand := range bounds {
+			inside := !v.Null
+			for bound, operand := range bounds {
 				if operand == nil {
 					continue
 				}
 				c, ordered := operand.Compare(column.Kind, v)
-				in = in && ordered && (c >= 0) == (k == 0)
+				inside = inside && ordered && (c >= 0) == (bound == 0)
 			}
-			if in {
+			if inside {
 				part = p.Ranges[i].Name
 				break
 			}
@@ -458,16 +458,16 @@ func GroupsOf(ctx context.Context, t Table, column string, days bool) ([]int64, 
 		return nil, err
 	}
 	groups, seen := make([]int64, len(keys)), map[string]int64{}
-	for i, k := range keys {
+	for i, key := range keys {
 		if groups[i] = -1; !present[i] {
 			continue
 		}
-		n, ok := seen[k]
+		number, ok := seen[key]
 		if !ok {
-			n = int64(len(seen))
-			seen[k] = n
+			number = int64(len(seen))
+			seen[key] = number
 		}
-		groups[i] = n
+		groups[i] = number
 	}
 	return groups, nil
 }
@@ -581,11 +581,11 @@ func byBytes(strs []string) []int64 {
 
 // ordered returns an integer that compares like the float does.
 func ordered(f float64) int64 {
-	b := int64(math.Float64bits(f + 0)) // -0 + 0 is 0, so that both zeros are equal
+	bits := int64(math.Float64bits(f + 0)) // -0 + 0 is 0, so that both zeros are equal
 	// The bits of positive floats ascend with them. The bits of negative floats descend, so all bits
 	// but the sign are inverted.
-	if b < 0 {
-		b ^= math.MaxInt64
+	if bits < 0 {
+		bits ^= math.MaxInt64
 	}
-	return b
+	return bits
 }

@@ -83,21 +83,21 @@ func (m *Map) squares(l *lattice, pad float64, o *Options) (list []span, _ error
 				"of %v m and its margin", part.Size, wide, lat*180/math.Pi, float64(o.Side)*o.Resolution)
 	}
 	world := orb.Bound{Min: orb.Point{-180, -90}, Max: orb.Point{180, 90}}
-	n := 0
+	count := 0
 	for _, turn := range turns {
 		w, e := max(around.Min[0]-turn, -180), min(around.Max[0]-turn, 180)
 		if w >= e {
 			continue
 		}
-		x0, x1 := floor(w/part.Size), floor(e/part.Size)
-		y0, y1 := floor(around.Min[1]/part.Size), floor(around.Max[1]/part.Size)
-		if n += (x1 - x0 + 1) * (y1 - y0 + 1); n > maxSquares {
+		left, right := floor(w/part.Size), floor(e/part.Size)
+		top, bottom := floor(around.Min[1]/part.Size), floor(around.Max[1]/part.Size)
+		if count += (right - left + 1) * (bottom - top + 1); count > maxSquares {
 			return nil, fault.New(fault.Limit, "split", fault.NoOffset,
 				"over %d squares of %v degrees lie around the scenes: take larger ones, or scenes of one area",
 				maxSquares, part.Size)
 		}
-		for y := y0; y <= y1; y++ {
-			for x := x0; x <= x1; x++ {
+		for y := top; y <= bottom; y++ {
+			for x := left; x <= right; x++ {
 				bound := square(x, y, part.Size, world)
 				if c := bound.Center(); bound.IsEmpty() || !part.Has(c[0], c[1]) {
 					continue

@@ -34,8 +34,8 @@ func trace(ring orb.Ring, t *crs.Transform, off float64) (out orb.Ring, cut bool
 	}
 	var halve func(a, b, ta, tb orb.Point, n int)
 	halve = func(a, b, ta, tb orb.Point, n int) {
-		m := orb.Point{(a[0] + b[0]) / 2, (a[1] + b[1]) / 2}
-		middle := convert(m)
+		half := orb.Point{(a[0] + b[0]) / 2, (a[1] + b[1]) / 2}
+		middle := convert(half)
 		bend := math.Hypot(middle[0]-(ta[0]+tb[0])/2, middle[1]-(ta[1]+tb[1])/2)
 		flat := bend <= off
 		// A side may bend both ways, and its middle then lies on the chord: each is halved twice at least.
@@ -45,8 +45,8 @@ func trace(ring orb.Ring, t *crs.Transform, off float64) (out orb.Ring, cut bool
 			cut = cut || !flat && bend > math.Hypot(tb[0]-ta[0], tb[1]-ta[1])/4
 			return
 		}
-		halve(a, m, ta, middle, n-1)
-		halve(m, b, middle, tb, n-1)
+		halve(a, half, ta, middle, n-1)
+		halve(half, b, middle, tb, n-1)
 	}
 	for i := range ring {
 		point := convert(ring[i])

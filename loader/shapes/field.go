@@ -145,39 +145,39 @@ func some(names []string) string {
 
 // element returns the element of the tensor that a shape is drawn with, and false if it is not drawn.
 func (v *Field) element(row uint32) (b [8]byte, ok bool, err error) {
-	values, n := v.layer.Values, int64(1)
+	values, length := v.layer.Values, int64(1)
 	switch {
 	case v.Vector.Kind == spec.InstanceVector:
-		n = int64(row) + 1
+		length = int64(row) + 1
 	case values == nil:
 	case values.Null(int(row)):
 		return b, false, nil
 	case v.class != nil:
-		if n = v.class[values.Codes[row]]; n == 0 {
+		if length = v.class[values.Codes[row]]; length == 0 {
 			return b, false, nil
 		}
 	case values.Floats != nil:
-		x := values.Floats[row]
+		value := values.Floats[row]
 		if v.To == chunk.Float32 {
-			if f := float32(x); math.IsInf(float64(f), 0) && !math.IsInf(x, 0) {
-				return b, false, v.tooLarge(row, x)
+			if f := float32(value); math.IsInf(float64(f), 0) && !math.IsInf(value, 0) {
+				return b, false, v.tooLarge(row, value)
 			}
-			binary.LittleEndian.PutUint32(b[:], math.Float32bits(float32(x)))
+			binary.LittleEndian.PutUint32(b[:], math.Float32bits(float32(value)))
 			return b, true, nil
 		}
 		// Outside of int64 the result of the conversion depends on the kind of processor.
-		if n = int64(x); !(x >= math.MinInt64 && x < math.MaxInt64) || float64(n) != x {
-			return b, false, v.tooLarge(row, x)
+		if length = int64(value); !(value >= math.MinInt64 && value < math.MaxInt64) || float64(length) != value {
+			return b, false, v.tooLarge(row, value)
 		}
 	default:
-		n = values.Ints[row]
+		length = values.Ints[row]
 	}
 	if v.To == chunk.Float32 {
 		// A number that is rounded up to 2^63 is no int64.
-		if f := float64(float32(n)); f == math.MaxInt64 || int64(f) != n {
-			return b, false, v.tooLarge(row, n)
+		if f := float64(float32(length)); f == math.MaxInt64 || int64(f) != length {
+			return b, false, v.tooLarge(row, length)
 		}
-		binary.LittleEndian.PutUint32(b[:], math.Float32bits(float32(n)))
+		binary.LittleEndian.PutUint32(b[:], math.Float32bits(float32(length)))
 		return b, true, nil
 	}
 	bits := 8 * v.To.Size()
@@ -185,10 +185,10 @@ func (v *Field) element(row uint32) (b [8]byte, ok bool, err error) {
 	if v.To == chunk.Uint8 {
 		lo, hi = 0, math.MaxUint8
 	}
-	if n < lo || n > hi {
-		return b, false, v.tooLarge(row, n)
+	if length < lo || length > hi {
+		return b, false, v.tooLarge(row, length)
 	}
-	binary.LittleEndian.PutUint64(b[:], uint64(n))
+	binary.LittleEndian.PutUint64(b[:], uint64(length))
 	return b, true, nil
 }
 

@@ -288,11 +288,11 @@ func (g *Group) Mode() (tables.Mode, error) {
 
 // conditions counts conditions, groups and the conditions in groups.
 func conditions(where []Condition) int {
-	n := len(where)
+	count := len(where)
 	for i := range where {
 		for k := range where[i].Concat {
-			n += 1 + conditions(where[i].Concat[k].Where)
+			count += 1 + conditions(where[i].Concat[k].Where)
 		}
 	}
-	return n
+	return count
 }
