@@ -39,7 +39,7 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 		o.Samples = -1
 	}
 	run := e.newDryRun(o)
-	defer run.discharge(ctx)
+	defer func() { budget.Of(ctx).Shrink(run.charged) }()
 	run.out = dryrun.Forecast{Epoch: o.Epoch, Samples: e.samples, Steps: e.Steps(), Rank: o.Rank, World: o.World}
 	for _, s := range e.Sources() {
 		run.out.Sources = append(run.out.Sources, dryrun.SourceWork{Name: s.Name, Source: s.Source})
@@ -329,9 +329,6 @@ func (p *dryRun) charge(ctx context.Context) error {
 	}
 	return err
 }
-
-// discharge takes back what was charged.
-func (p *dryRun) discharge(ctx context.Context) { budget.Of(ctx).Shrink(p.charged) }
 
 // step counts a step.
 func (p *dryRun) step(ctx context.Context, rows []dryrun.Row) error {

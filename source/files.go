@@ -141,14 +141,6 @@ func (s *Files) dropIdle() error {
 	return errors.Join(errs...)
 }
 
-// give makes a file available again, and closes the least recently used one if there are too many.
-func (s *Files) give(f *file) error {
-	if old := s.keep(f); old != nil {
-		return old.f.Close()
-	}
-	return nil
-}
-
 // keep returns the file to close: f itself if another reader of its path was faster or if Files is
 // closed.
 func (s *Files) keep(f *file) *file {
@@ -205,4 +197,10 @@ func (f *file) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return nil
 }
 
-func (f *file) Close() error { return f.owner.give(f) }
+// Close makes the file available again, and closes the least recently used one if there are too many.
+func (f *file) Close() error {
+	if old := f.owner.keep(f); old != nil {
+		return old.f.Close()
+	}
+	return nil
+}

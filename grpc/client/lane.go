@@ -37,11 +37,6 @@ type lane struct {
 	silent   int       // connections in a row that it let end by saying nothing
 }
 
-// newLane returns a lane that is up if the server has described the run.
-func newLane(s *session, p *peer, at place) *lane {
-	return &lane{s: s, peer: p, place: at, up: at.handle != "", unsent: make(chan struct{}, 1)}
-}
-
 // add has the lane ask for a request. It needs the session's lock.
 func (l *lane) add(r *request) {
 	now := time.Now()

@@ -93,7 +93,11 @@ func newSession(r *Run, o TicketOptions) *session {
 	}
 	made.ctx, made.cancel = context.WithCancel(context.Background())
 	for i, server := range r.client.peers {
-		made.lanes = append(made.lanes, newLane(made, server, r.places[i]))
+		made.lanes = append(made.lanes, &lane{
+			s: made, peer: server, place: r.places[i],
+			// A lane is up if its server has described the run.
+			up: r.places[i].handle != "", unsent: make(chan struct{}, 1),
+		})
 	}
 	for _, l := range made.lanes {
 		made.group.Go(l.work)

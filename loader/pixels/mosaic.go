@@ -168,25 +168,22 @@ func (m *Mosaic) bands(first, bands int, in chunk.Box, at *warp.Mapping) error {
 	for band := range bands {
 		begin := (first + band) * plane
 		out, valid := resampler.Out[begin*size:][:plane*size], resampler.OutValid[begin:][:plane]
-		if m.all != nil {
-			if err := resampler.take(field, at, in, band, size, out, valid); err != nil {
-				return err
-			}
-			m.all.add((first+band)*plane, out, valid)
-			continue
+		taken, takenValid := out, valid
+		if m.all == nil && m.any {
+			resampler.next, resampler.nextValid = Grown(resampler.next, plane*size), Grown(resampler.nextValid, plane)
+			taken, takenValid = resampler.next, resampler.nextValid
 		}
-		if !m.any {
-			if err := resampler.take(field, at, in, band, size, out, valid); err != nil {
-				return err
-			}
-			m.left -= bytes.Count(valid, valid1)
-			continue
-		}
-		resampler.next, resampler.nextValid = Grown(resampler.next, plane*size), Grown(resampler.nextValid, plane)
-		if err := resampler.take(field, at, in, band, size, resampler.next, resampler.nextValid); err != nil {
+		if err := resampler.take(field, at, in, band, size, taken, takenValid); err != nil {
 			return err
 		}
-		m.left -= merge(out, valid, resampler.next, resampler.nextValid, size)
+		switch {
+		case m.all != nil:
+			m.all.add(begin, out, valid)
+		case m.any:
+			m.left -= merge(out, valid, taken, takenValid, size)
+		default:
+			m.left -= bytes.Count(valid, valid1)
+		}
 	}
 	return nil
 }

@@ -47,6 +47,9 @@ func (r *Reader) inPieces(
 	}
 	r.room(pieces)
 	r.plan.Reset(x, box, bands, 0, 0) // every chunk is a run of its own
+	for _, i := range r.plan.Sparse {
+		r.plan.Runs = append(r.plan.Runs, chunk.Run{Chunks: []int{i}})
+	}
 	for _, run := range r.plan.Runs {
 		if r.dry != nil {
 			r.dry.inPieces(x, pieces, run.Chunks[0], chunk.Range{Off: run.Off, Len: run.Len}, box)
@@ -56,15 +59,6 @@ func (r *Reader) inPieces(
 			return err
 		}
 		if err := r.rows(ctx, f, x, pieces, run.Chunks[0], box, to); err != nil {
-			return err
-		}
-	}
-	for _, i := range r.plan.Sparse {
-		if r.dry != nil {
-			r.dry.inPieces(x, pieces, i, chunk.Range{}, box)
-			continue
-		}
-		if err := r.rows(ctx, f, x, pieces, i, box, to); err != nil {
 			return err
 		}
 	}

@@ -54,7 +54,7 @@ func (r *Raster) CompileParts(a *catalog.Asset) error {
 	return nil
 }
 
-// SetSize sets the size of the tensor, and the steps of a sequence.
+// SetSize sets the size of the tensor.
 func (r *Raster) SetSize(height, width int) {
 	r.H, r.W = height, width
 	for _, p := range r.Parts {

@@ -194,12 +194,16 @@ func (q *readPlan) bytes() int64 {
 	for _, a := range q.assets {
 		largest = max(largest, min(a.Index.MaxStoredBytes(), q.options.MaxChunkBytes))
 	}
-	remote := slices.ContainsFunc(q.assets, func(a catalog.Asset) bool { return source.IsRemote(a.URI) })
 	// A thread holds the stored bytes of a run, or of a chunk if it is larger, and one decoded chunk.
 	thread := int64(largest) + max(int64(largest), pixels.MaxRun)
 	o := q.options // a copy, because Readers changes it
-	q.working = q.indexes + int64(o.Readers(q.threads, remote))*thread
+	q.working = q.indexes + int64(o.Readers(q.threads, q.remote()))*thread
 	return array + q.working
+}
+
+// remote reports whether an asset is of a store.
+func (q *readPlan) remote() bool {
+	return slices.ContainsFunc(q.assets, func(a catalog.Asset) bool { return source.IsRemote(a.URI) })
 }
 
 // readPlan is a Read, resolved for the shape of the files.
@@ -444,42 +448,29 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 	if err := q.allocate(); err != nil {
 		return nil, q.assets[0].Fault(err)
 	}
-	remote := slices.ContainsFunc(q.assets, func(a catalog.Asset) bool { return source.IsRemote(a.URI) })
-	if readers := q.options.Readers(q.threads, remote); readers > 1 {
-		return q.out, q.parallel(ctx, readers)
+	if readers := q.options.Readers(q.threads, q.remote()); readers > 1 {
+		return q.out, each.Share(ctx, q.pieces(), readers, q.decode)
 	}
 	// A chip is decoded in less time than it takes to hand it to another goroutine and to wait for that.
-	return q.out, q.decode(ctx, q.pieces())
+	return q.out, q.decode(ctx, 0, q.pieces())
 }
 
-// parallel decodes the pieces with several readers.
-func (q *readPlan) parallel(ctx context.Context, readers int) error {
-	return each.Share(ctx, q.pieces(), readers, func(ctx context.Context, _ int, pieces iter.Seq[piece]) error {
-		return q.decode(ctx, pieces)
-	})
-}
-
-// decode decodes pieces with one reader.
-func (q *readPlan) decode(ctx context.Context, pieces iter.Seq[piece]) error {
-	return q.withReader(ctx, func(r *pixels.Reader) error {
+// decode decodes pieces with one reader, as each.Share calls it.
+func (q *readPlan) decode(ctx context.Context, _ int, pieces iter.Seq[piece]) error {
+	reader := pixels.BorrowReader(q.options)
+	reader.Slot.For(resources.TurnOf(ctx).Client)
+	defer reader.Slot.Rest()
+	err := crash.Call(func() error {
 		for p := range pieces {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if err := q.read(ctx, r, p); err != nil {
+			if err := q.read(ctx, reader, p); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-}
-
-// withReader lends do a reader.
-func (q *readPlan) withReader(ctx context.Context, do func(r *pixels.Reader) error) error {
-	reader := pixels.BorrowReader(q.options)
-	reader.Slot.For(resources.TurnOf(ctx).Client)
-	defer reader.Slot.Rest()
-	err := crash.Call(func() error { return do(reader) })
 	if !crash.Is(err) { // a panic may have left the reader half changed
 		reader.GiveBack()
 	}
@@ -493,7 +484,7 @@ func (q *readPlan) allocate() error {
 	if q.field.Validity != "" {
 		valid = q.plan.Len()
 	}
-	if q.alloc != nil && q.field.Validity == "" {
+	if q.alloc != nil && valid == 0 {
 		if m := q.alloc(size); m != nil {
 			q.out.memory, q.out.Data = m, m.Bytes()[:size:size]
 			return nil
@@ -501,7 +492,7 @@ func (q *readPlan) allocate() error {
 	}
 	if q.options.Budget == nil || size+valid < pages.Worth {
 		q.out.Data = cast.Aligned(size)
-		if q.field.Validity != "" {
+		if valid > 0 {
 			q.out.Valid = make([]byte, valid)
 		}
 		return nil
@@ -512,7 +503,7 @@ func (q *readPlan) allocate() error {
 	}
 	data := memory.Bytes()
 	q.out.pages, q.out.Data = memory, data[:size:size]
-	if q.field.Validity != "" {
+	if valid > 0 {
 		q.out.Valid = data[size:]
 	}
 	return nil

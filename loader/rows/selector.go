@@ -21,15 +21,19 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// count converts a string that is compared with a column of dates or timestamps to a number in the unit of that column.
-func (c *Column) count(name string, o *spec.Operand) error {
-	if !o.IsText || c.Unit == 0 {
+// suit makes an operand one that a column of a table can be compared with. A string that is compared with dates or
+// timestamps becomes a number in the unit of the column.
+func (c *Column) suit(t Table, name string, o *spec.Operand) error {
+	if o.IsText && c.Unit != 0 {
+		if err := o.Count(c.Unit); err != nil {
+			return fmt.Errorf("column %q: %w", name, err)
+		}
+	}
+	// Without rows nothing is compared, so that nothing can be wrong with the operand.
+	if t.Len() == 0 {
 		return nil
 	}
-	if err := o.Count(c.Unit); err != nil {
-		return fmt.Errorf("column %q: %w", name, err)
-	}
-	return nil
+	return o.Suits(c.Kind, name)
 }
 
 // selector narrows down the samples of a dataset, one condition after the other.
@@ -105,10 +109,7 @@ func (s *selector) compare(ctx context.Context, w *spec.Condition) error {
 	column, err := s.table.Column(ctx, w.Column)
 	for i := range operands {
 		if err == nil {
-			err = column.count(w.Column, &operands[i])
-		}
-		if err == nil && s.table.Len() > 0 {
-			err = operands[i].Suits(column.Kind, w.Column)
+			err = column.suit(s.table, w.Column, &operands[i])
 		}
 	}
 	if err != nil {
@@ -297,10 +298,7 @@ func (s *selector) byDate(ctx context.Context, p *spec.Split, use string) error 
 			}
 			operand, err := spec.OperandOf(raw)
 			if err == nil {
-				err = column.count(p.Column, &operand)
-			}
-			if err == nil && s.table.Len() > 0 {
-				err = operand.Suits(column.Kind, p.Column)
+				err = column.suit(s.table, p.Column, &operand)
 			}
 			if err != nil {
 				return err
@@ -502,7 +500,7 @@ func SeriesOf(ctx context.Context, t Table, w *spec.Time, rows []uint32) (*shuff
 	if err != nil {
 		return nil, err
 	}
-	times, timed, err := timesOf(ctx, t, w.Order)
+	times, timed, err := ranksOf(ctx, t, w.Order, func(strs []string, _ []bool) []int64 { return byBytes(strs) })
 	if err != nil {
 		return nil, err
 	}
@@ -510,12 +508,6 @@ func SeriesOf(ctx context.Context, t Table, w *spec.Time, rows []uint32) (*shuff
 		present[i] = present[i] && timed[i]
 	}
 	return shuffle.NewSeries(keys, times, pick(rows, present), w.Length, w.Stride, w.Cut)
-}
-
-// timesOf returns for each row a number that orders it as the value of a column does, and which
-// rows have a value.
-func timesOf(ctx context.Context, t Table, column string) (times []int64, present []bool, err error) {
-	return ranksOf(ctx, t, column, func(strs []string, _ []bool) []int64 { return byBytes(strs) })
 }
 
 // Ranks returns for each row a number that orders it as the value of a column does, and which rows have a value. NaN is

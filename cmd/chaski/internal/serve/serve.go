@@ -142,7 +142,11 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 		env.Err = holders
 	}
 	if f.stopOnEOF {
-		go cancelAtEOF(env.In, cancel)
+		// The end of the input is the end of the parent process.
+		go func() {
+			defer cancel()
+			_, _ = io.Copy(io.Discard, env.In) // an error is an end, too
+		}()
 	}
 	return f.runHeld(ctx, holders, level, env)
 }
@@ -239,12 +243,6 @@ func (f *serveFlags) announce(address, token string, h *holders, env console.Env
 	go h.serve(line.Bytes())
 	_, err := env.Out.Write(line.Bytes())
 	return err
-}
-
-// cancelAtEOF calls cancel at the end of in, when the parent process ends.
-func cancelAtEOF(in io.Reader, cancel context.CancelFunc) {
-	_, _ = io.Copy(io.Discard, in) // an error is an end, too
-	cancel()
 }
 
 // serve serves until ctx ends, and for --drain-delay after it.
