@@ -176,7 +176,8 @@ func (c *check) asset(ctx context.Context, r *pixels.Reader, d *dataset, draw *s
 	if err != nil {
 		return err
 	}
-	if d.ground == nil { // otherwise the places of all scenes were checked at opening
+	// With windows on the ground, the places of all scenes would be checked twice: opening has done it.
+	if d.ground == nil {
 		if _, err := c.engine.windowOf(ctx, d, draw, field, draw.Row, asset); err != nil {
 			return fault.WithFile(err, asset.URI)
 		}

@@ -204,7 +204,8 @@ func (e *Engine) setMemory() {
 	}
 	limit := max(resources.DefaultMemoryBytes, procs.Memory()/4)
 	if total := e.options.Budget.Limit(); total > 0 {
-		limit = min(limit, total/2) // otherwise one engine could keep the others at their floors
+		// Otherwise one engine could keep the others at their floors.
+		limit = min(limit, total/2)
 	}
 	e.options.MemoryBytes = limit
 	batch := e.BatchBytes()

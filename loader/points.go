@@ -200,7 +200,8 @@ func (p *pointsField) cut(b tiledb.Box, d int, lo, hi float64) bool {
 			}
 			return coordinate
 		}
-		switch { // the box may be wider than the window, since read tests every point
+		// The box may be wider than the window, since read tests every point.
+		switch {
 		case math.Abs(v) >= 1<<62:
 			if out > 0 {
 				return interval.Hi

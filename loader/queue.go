@@ -147,7 +147,8 @@ func (q *queue) take(ctx context.Context) *Pending {
 			return pending
 		}
 		stop := func() bool { return true }
-		if head != nil { // others wait behind it, so they must not wait for a ticket that is cancelled
+		// Others wait behind it, so they must not wait for a ticket that is cancelled.
+		if head != nil {
 			stop = context.AfterFunc(head.ctx, q.poke)
 		}
 		since := time.Now()
@@ -197,7 +198,8 @@ func (q *queue) next() *Pending {
 				continue
 			}
 			if !q.reserve(pending, filled-min(mine, client.held)+min(mine, client.held+size)) {
-				if q.memory.full(size) { // smaller tickets of others would hold it up for ever
+				// Otherwise smaller tickets of others would hold it up for ever.
+				if q.memory.full(size) {
 					q.head = pending
 					return nil
 				}

@@ -518,7 +518,8 @@ func (p *Pending) settle(r *pixels.Reader) error {
 				continue
 			}
 		}
-		p.errs[place].all = err // now of all steps, so that extras marks them as missing
+		// Now the error is of all steps, so that extras marks them as missing.
+		p.errs[place].all = err
 		p.batch.Valid[place] = policy == spec.BadFill
 		p.clearRow(place)
 	}

@@ -70,7 +70,8 @@ func NewCache(o resources.Options, several int64) *Cache {
 
 // Close closes the datasets. No question may be under way.
 func (c *Cache) Close() {
-	_ = c.sets.Close() // the files were only read, so that closing loses nothing
+	// The files were only read, so that closing loses nothing.
+	_ = c.sets.Close()
 }
 
 // Use calls use with the dataset of a set. A dataset whose files have changed is opened again. It returns the

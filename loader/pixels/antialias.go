@@ -184,7 +184,8 @@ func weighted(weights []float64, in []float32) (sum float64) {
 func weightedValid(weights []float64, in []float32, valid []byte) (sum, weight float64) {
 	in, valid = in[:len(weights)], valid[:len(weights)]
 	for j, w := range weights {
-		if valid[j] != 0 { // not a weight of 0: 0 times a NaN or an infinite nodata value would be NaN
+		// Not a weight of 0, since 0 times a NaN or an infinite nodata value would be NaN.
+		if valid[j] != 0 {
 			sum += float64(w * float64(in[j]))
 			weight += w
 		}

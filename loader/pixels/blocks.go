@@ -118,7 +118,8 @@ func (r *Reader) block(
 // rowsIn returns the box that is read for the chunk at part if a window needs box: only the rows of
 // part inside box, all columns. A chunk of several bands is read as a whole.
 func rowsIn(part, box chunk.Box) chunk.Box {
-	if part.B1-part.B0 == 1 { // with more bands, such rows would not be contiguous in memory
+	// With more bands, such rows would not be contiguous in memory.
+	if part.B1-part.B0 == 1 {
 		part.Y0, part.Y1 = max(part.Y0, box.Y0), min(part.Y1, box.Y1)
 	}
 	return part

@@ -329,7 +329,8 @@ func keepTurn() {}
 // isNear reports whether the cache on disk has a run of a file.
 func (r *Reader) isNear(f source.Reader, run chunk.Run) bool {
 	disk, err := r.disk.Get()
-	if disk == nil || err != nil || r.allowed(f, run) != nil { // the cache would look for a range of any length
+	// A run that is not allowed is not asked for, since the cache would look for a range of any length.
+	if disk == nil || err != nil || r.allowed(f, run) != nil {
 		return false
 	}
 	object, start := source.Place(f)

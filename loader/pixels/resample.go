@@ -49,7 +49,8 @@ func taps(t []tap, m, n int) []tap {
 	for i := range n {
 		num, den := (2*i+1)*m-n, 2*n
 		pos := num / den
-		if num < 0 { // Go rounds towards 0, and this needs the floor; num > -den, since m is at least 1
+		// Go rounds towards 0, and this needs the floor; num > -den, since m is at least 1.
+		if num < 0 {
 			pos = -1
 		}
 		rest := num - pos*den
@@ -195,7 +196,8 @@ func (r *Raster) ResampledBytes(win shuffle.Box, limit int) int64 {
 // Grown returns n bytes, in the memory of b if that has room. Their content is arbitrary.
 func Grown(b []byte, n int) []byte {
 	if cap(b) < n {
-		return cast.Aligned(n) // so that cast.Of can view the bytes as float32
+		// The memory is aligned, so that cast.Of can view the bytes as float32.
+		return cast.Aligned(n)
 	}
 	return b[:n]
 }
@@ -343,7 +345,8 @@ func (s *Resampler) Float(i int) float32 {
 
 // between returns a + w(b-a), with each operation rounded to float32, or a if w is 0 or both are equal.
 func between(a, b, w float32) float32 {
-	if w == 0 || a == b { // otherwise 0 times an infinite difference, or inf - inf, would give NaN
+	// Otherwise 0 times an infinite difference, or inf - inf, would give NaN.
+	if w == 0 || a == b {
 		return a
 	}
 	// The conversions prevent a fused multiply-add, which rounds once and not on every machine.

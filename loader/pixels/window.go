@@ -68,7 +68,8 @@ func Lcm(a, b int) int { return a / gcd(a, b) * b }
 func BoundedBytes(bound int64, factors ...int) int64 {
 	total := int64(1)
 	for _, f := range factors {
-		if int64(f) > bound/total { // a division, because n*f could overflow with the sizes of a hostile file
+		// A division, because the product would overflow with the sizes of a hostile file.
+		if int64(f) > bound/total {
 			return -1
 		}
 		total *= max(int64(f), 1)

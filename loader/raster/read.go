@@ -196,7 +196,8 @@ func (q *readPlan) bytes() int64 {
 	}
 	// A thread holds the stored bytes of a run, or of a chunk if it is larger, and one decoded chunk.
 	thread := int64(largest) + max(int64(largest), pixels.MaxRun)
-	o := q.options // a copy, because Readers changes it
+	// A copy, because Readers changes it.
+	o := q.options
 	q.working = q.indexes + int64(o.Readers(q.threads, q.remote()))*thread
 	return array + q.working
 }

@@ -153,7 +153,8 @@ func inPart(err error, part string) error {
 	if !errors.As(err, &cause) {
 		return fmt.Errorf("%s: %w", part, err)
 	}
-	return fault.WithPart(err, part, min(cause.Off, 0)) // NoOffset is -1, which must not become an offset
+	// NoOffset is -1, which must not become an offset.
+	return fault.WithPart(err, part, min(cause.Off, 0))
 }
 
 // addSteps adds a field for each step of the fields that are sequences, behind all others.

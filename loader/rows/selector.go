@@ -383,7 +383,8 @@ func (s *selector) rows() ([]uint32, error) {
 		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset,
 			"%d rows: conditions and splits take at most 2^32-1", len(s.keep))
 	}
-	rows := []uint32{} // not nil, which would mean all
+	// An empty list is not nil, since nil would mean all.
+	rows := []uint32{}
 	for i, k := range s.keep {
 		if k {
 			rows = append(rows, uint32(i))
@@ -573,7 +574,8 @@ func byBytes(strs []string) []int64 {
 
 // ordered returns an integer that compares like the float does.
 func ordered(f float64) int64 {
-	bits := int64(math.Float64bits(f + 0)) // -0 + 0 is 0, so that both zeros are equal
+	// -0 + 0 is 0, so that both zeros are equal.
+	bits := int64(math.Float64bits(f + 0))
 	// The bits of positive floats ascend with them. The bits of negative floats descend, so all bits
 	// but the sign are inverted.
 	if bits < 0 {

@@ -120,7 +120,8 @@ func ReadPart(r io.Reader) (*Part, error) {
 	}
 	err = part.parse()
 	for i := range part.Fields {
-		part.Fields[i].State = nil // so that it takes no memory
+		// The text is dropped once it is parsed, so that it takes no memory.
+		part.Fields[i].State = nil
 	}
 	return part, err
 }
