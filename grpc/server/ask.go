@@ -245,16 +245,20 @@ func (q *asking) whole(begin []byte) ([]byte, error) {
 	return body, err
 }
 
-// text parses the JSON of a question about containers.
-func (q *asking) text(begin []byte) (t questionText, err error) {
+// read parses the JSON of a question about containers, opens them and calls answer.
+func (q *asking) read(begin []byte, c *chaskiv1.Containers,
+	answer func(d *taco.Dataset, text *questionText) error) error {
 	body, err := q.whole(begin)
 	if err != nil {
-		return t, err
+		return err
 	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	err = d.Decode(&t)
-	return t, err
+	var text questionText
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&text); err != nil {
+		return err
+	}
+	return q.use(c, text.Where, func(d *taco.Dataset) error { return answer(d, &text) })
 }
 
 // use opens containers and calls answer with their dataset. Errors without a file get the first container's.
@@ -283,12 +287,8 @@ func (q *asking) about(m *chaskiv1.AboutQuestion) error {
 }
 
 func (q *asking) table(m *chaskiv1.TableQuestion) error {
-	text, err := q.text(m.GetText())
-	if err != nil {
-		return err
-	}
 	options := q.view.asked
-	return q.use(m.GetContainers(), text.Where, func(d *taco.Dataset) (err error) {
+	return q.read(m.GetText(), m.GetContainers(), func(d *taco.Dataset, text *questionText) (err error) {
 		tableOf := d.StoredTable
 		if !m.GetStored() {
 			if tableOf, err = containers.Tables(q.ctx, d, text.Where, options); err != nil {
@@ -305,11 +305,7 @@ func (q *asking) table(m *chaskiv1.TableQuestion) error {
 }
 
 func (q *asking) entries(m *chaskiv1.EntriesQuestion) error {
-	text, err := q.text(m.GetText())
-	if err != nil {
-		return err
-	}
-	return q.use(m.GetContainers(), text.Where, func(d *taco.Dataset) error {
+	return q.read(m.GetText(), m.GetContainers(), func(d *taco.Dataset, text *questionText) error {
 		list, err := containers.Rows(q.ctx, d, int(m.GetLevel()), text.Where, q.view.asked)
 		if err != nil {
 			return err
@@ -324,11 +320,7 @@ func (q *asking) entries(m *chaskiv1.EntriesQuestion) error {
 
 // pool answers with a number of geotiff:stats.
 func (q *asking) pool(m *chaskiv1.PoolQuestion) error {
-	text, err := q.text(m.GetText())
-	if err != nil {
-		return err
-	}
-	return q.use(m.GetContainers(), text.Where, func(d *taco.Dataset) error {
+	return q.read(m.GetText(), m.GetContainers(), func(d *taco.Dataset, text *questionText) error {
 		bands, err := containers.Statistics(q.ctx, d, int(m.GetLevel()), m.Id, m.GetNumber(), text.Where, q.view.asked)
 		if err != nil {
 			return err
