@@ -74,42 +74,42 @@ func (l *lookahead) note(turn resources.Turn, t shuffle.Ticket) *runAhead {
 		return nil
 	}
 	step := int64(t.Epoch)*l.steps + t.First/l.batch
-	r, again := l.find(t, turn, step)
+	found, again := l.find(t, turn, step)
 	if again {
-		return r
+		return found
 	}
-	if r == nil && len(l.runs) < runsAhead {
+	if found == nil && len(l.runs) < runsAhead {
 		run := l.folder.NewRun(place(l.samples, t.Epoch, t.First))
-		r = &runAhead{lookahead: l, run: run, of: t, steps: make(chan int64, 1)}
-		r.ended, r.end = context.WithCancel(l.ctx)
-		l.runs = append(l.runs, r)
-		l.work(r.look)
+		found = &runAhead{lookahead: l, run: run, of: t, steps: make(chan int64, 1)}
+		found.ended, found.end = context.WithCancel(l.ctx)
+		l.runs = append(l.runs, found)
+		l.work(found.look)
 	}
-	if r == nil {
+	if found == nil {
 		return nil
 	}
-	r.turn, r.step = turn, step
-	r.run.Begin(place(l.samples, t.Epoch, t.First+int64(t.Count)-1))
+	found.turn, found.step = turn, step
+	found.run.Begin(place(l.samples, t.Epoch, t.First+int64(t.Count)-1))
 	select {
-	case r.steps <- step:
+	case found.steps <- step:
 	default: // it is behind, and hears of the next one
 	}
-	return r
+	return found
 }
 
 // find returns the run that a ticket goes on, of its stream or of one that has ended: often each epoch has a stream of
 // its own. again says that the ticket was asked for before. The run of a stream that jumps ends.
 func (l *lookahead) find(t shuffle.Ticket, turn resources.Turn, step int64) (found *runAhead, again bool) {
 	l.runs = slices.DeleteFunc(l.runs, func(r *runAhead) bool { return r.ended.Err() != nil })
-	for _, r := range l.runs {
-		if r.of.RowStart != t.RowStart || r.of.RowStride != t.RowStride {
+	for _, known := range l.runs {
+		if known.of.RowStart != t.RowStart || known.of.RowStride != t.RowStride {
 			continue
 		}
-		if step == r.step+1 && (found == nil || r.turn == turn) {
-			found = r
+		if step == known.step+1 && (found == nil || known.turn == turn) {
+			found = known
 		}
-		if r.turn == turn && step <= r.step && step > r.step-askedAgain {
-			return r, true
+		if known.turn == turn && step <= known.step && step > known.step-askedAgain {
+			return known, true
 		}
 	}
 	for _, r := range l.runs {

@@ -47,17 +47,16 @@ type CheckReport struct {
 func (e *Engine) Check(ctx context.Context, o CheckOptions) (*CheckReport, error) {
 	o.MaxBad = cmp.Or(o.MaxBad, DefaultMaxBad)
 	running := &check{engine: e, options: o}
-	total, remote := int64(0), false
+	total := int64(0)
 	for _, set := range e.sets {
 		n, _ := set.selected()
 		total += n
 		running.ends = append(running.ends, total)
-		remote = remote || set.remote
 	}
 	visits := func(r *pixels.Reader) func(context.Context, int64) error {
 		return func(ctx context.Context, i int64) error { return running.visit(ctx, r, i) }
 	}
-	if err := pixels.Sweep(ctx, e.options, remote, total, o.Progress, visits); err != nil {
+	if err := pixels.Sweep(ctx, e.options, e.remote(), total, o.Progress, visits); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(running.list, func(a, b checked) int {
@@ -99,13 +98,13 @@ func (c *check) visit(ctx context.Context, r *pixels.Reader, i int64) error {
 	if err == nil || fault.KindOf(err) == 0 {
 		return err
 	}
-	id, _ := dataset.table.ID(ctx, row) // without an id, the number of the row names it
+	sample, _ := dataset.table.ID(ctx, row) // without an id, the number of the row names it
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// If there are more than MaxBad, these are roughly the first, because the workers finish in any
 	// order.
 	if c.bad++; len(c.list) < c.options.MaxBad {
-		c.list = append(c.list, checked{set, BadSample{dataset.name, dataset.source.Source, row, id, err}})
+		c.list = append(c.list, checked{set, BadSample{dataset.name, dataset.source.Source, row, sample, err}})
 	}
 	return nil
 }
@@ -177,7 +176,8 @@ func (c *check) asset(ctx context.Context, r *pixels.Reader, d *dataset, draw *s
 	if err != nil {
 		return err
 	}
-	if d.ground == nil { // otherwise the places of all scenes were checked at opening
+	// With windows on the ground, the places of all scenes would be checked twice: opening has done it.
+	if d.ground == nil {
 		if _, err := c.engine.windowOf(ctx, d, draw, field, draw.Row, asset); err != nil {
 			return fault.WithFile(err, asset.URI)
 		}

@@ -226,15 +226,15 @@ func (e *Engine) stepsColumn(p *Pending, name string, steps int) column {
 	return column{members: func() []member {
 		tensor := Tensor{Name: name, DType: chunk.Uint8, Data: make([]byte, p.batch.Rows*steps)}
 		tensor.Shape, tensor.Axes = stepShape(p.batch.Rows, steps)
-		for k, pos := range p.batch.Positions {
-			files := p.set(k).files
+		for place, pos := range p.batch.Positions {
+			files := p.set(place).files
 			for step := range steps {
-				if pos < 0 || p.errs[k].step(step) != nil && p.draws[k].Attempt == 0 {
+				if pos < 0 || p.errs[place].step(step) != nil && p.draws[place].Attempt == 0 {
 					continue
 				}
-				row := e.rowOf(&p.draws[k], step)
+				row := e.rowOf(&p.draws[place], step)
 				if row >= 0 && (!files.some() || files.present(step, row)) {
-					tensor.Data[k*steps+step] = 1
+					tensor.Data[place*steps+step] = 1
 				}
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -92,21 +93,21 @@ func (e *Engine) addSource(ctx context.Context, src *Source, name string, open r
 		}
 	}
 	for i := range src.Sources {
-		s := &src.Sources[i]
-		full := s.Named(i)
+		added := &src.Sources[i]
+		full := added.Named(i)
 		if name != "" {
 			full = name + "/" + full
 		}
 		share := mixture.Block
 		if src.PerBatch {
-			share = s.Count
+			share = added.Count
 		}
 		if mixture.Block > 0 {
 			e.opening = nil // its batches have shapes of their own
 		}
-		c, err := e.addSource(ctx, s, full, open, share)
+		c, err := e.addSource(ctx, added, full, open, share)
 		if err != nil {
-			return shuffle.Source{}, spec.InSource(s.Named(i), err)
+			return shuffle.Source{}, spec.InSource(added.Named(i), err)
 		}
 		mixture.Sources = append(mixture.Sources, c)
 	}
@@ -180,26 +181,26 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 
 // openBeside opens the arrays of the fields of points, and the files of the fields of shapes.
 func (d *dataset) openBeside(ctx context.Context, fields []Field, o Options) error {
-	for _, f := range fields {
-		if f.Vector != nil {
-			drawn, err := shapes.Open(ctx, f, d.table, o)
+	for _, field := range fields {
+		if field.Vector != nil {
+			drawn, err := shapes.Open(ctx, field, d.table, o)
 			if err != nil {
-				return rows.InField(f.Name, err)
+				return rows.InField(field.Name, err)
 			}
 			d.vectors = append(d.vectors, drawn)
 			if drawn.Image != "" && d.onGround() {
 				return fmt.Errorf("field %q: image is %q: windows on the ground are in no image's pixels",
-					f.Name, drawn.Image)
+					field.Name, drawn.Image)
 			}
 			d.digestRows(drawn.Fingerprint(), nil)
 			continue
 		}
-		p, err := openPoints(ctx, f, d.table, o)
+		points, err := openPoints(ctx, field, d.table, o)
 		if err != nil {
-			return rows.InField(f.Name, err)
+			return rows.InField(field.Name, err)
 		}
-		d.points = append(d.points, p)
-		d.digestRows(p.array.Fingerprint(), nil)
+		d.points = append(d.points, points)
+		d.digestRows(points.array.Fingerprint(), nil)
 	}
 	return nil
 }
@@ -417,34 +418,34 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		return err
 	}
 	var lead *catalog.Asset
-	for k, i := range columns {
-		f, asset := d.fields[i], assets[k]
+	for place, i := range columns {
+		compiled, asset := d.fields[i], assets[place]
 		d.remote = d.remote || source.IsRemote(asset.URI) ||
 			slices.ContainsFunc(asset.Parts, func(p catalog.Asset) bool { return source.IsRemote(p.URI) })
-		if f.BandNames != nil {
-			if f.Bands, err = d.names.pick(ctx, &f, asset); err != nil {
-				return rows.InField(f.Name, err)
+		if compiled.BandNames != nil {
+			if compiled.Bands, err = d.names.pick(ctx, &compiled, asset); err != nil {
+				return rows.InField(compiled.Name, err)
 			}
 		}
 		steps := rows.StepsOf(d.table, i)
-		if err := d.filesAsSteps(&f, steps); err != nil {
+		if err := d.filesAsSteps(&compiled, steps); err != nil {
 			return fault.WithFile(err, d.source.Source)
 		}
-		field, err := pixels.NewRaster(f, i, asset.Index)
+		field, err := pixels.NewRaster(compiled, i, asset.Index)
 		if err != nil {
-			return asset.Fault(rows.InField(f.Name, err))
+			return asset.Fault(rows.InField(compiled.Name, err))
 		}
 		d.files = append(d.files, steps)
 		field.Expect(&asset)
 		if err := field.CompileParts(&asset); err != nil {
-			return rows.InField(f.Name, err)
+			return rows.InField(compiled.Name, err)
 		}
-		lead = cmp.Or(lead, &assets[k])
+		lead = cmp.Or(lead, &assets[place])
 		if asset.Place != nil && asset.Place.Boxed {
 			d.boxed = append(d.boxed, field.Name)
 		}
 		if d.onGround() { // each field finds its pixels by its own place
-			if field.Steps = d.sampler.Length; f.Still(d.fields) {
+			if field.Steps = d.sampler.Length; compiled.Still(d.fields) {
 				field.Steps = 0
 			}
 			d.rasters = append(d.rasters, field)
@@ -454,7 +455,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 			err = field.SameGround(lead, &asset)
 		}
 		if err != nil {
-			return asset.Fault(rows.InField(f.Name, err))
+			return asset.Fault(rows.InField(compiled.Name, err))
 		}
 		// Fields of one file lie together.
 		if field.Ground != spec.IgnoreGround && (lead.Place == nil || asset.Place == nil) &&
@@ -500,6 +501,19 @@ func (d *dataset) span() int {
 		n = max(n, r.Steps)
 	}
 	return n
+}
+
+// images yields the raster fields of a row by their numbers, each in all of its steps: step by step, as they are read.
+func (d *dataset) images() iter.Seq2[int, int] {
+	return func(yield func(field, step int) bool) {
+		for step := range max(d.span(), 1) {
+			for i, r := range d.rasters {
+				if step < max(r.Steps, 1) && !yield(i, step) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // column returns the column of the table that has a step of a raster field.
@@ -673,12 +687,12 @@ const maxTileBytes = 1 << 50
 
 // tileBytes returns the decoded bytes of a tile in all fields, from 1 to maxTileBytes.
 func (d *dataset) tileBytes() int64 {
-	n := int64(0)
+	total := int64(0)
 	for _, r := range d.rasters {
 		w := r.Ratio.Scale(shuffle.Box{H: d.sampler.TileHeight, W: d.sampler.TileWidth})
-		n += upTo(maxTileBytes, w.H, w.W, r.Stored, r.Native.Size())
+		total += upTo(maxTileBytes, w.H, w.W, r.Stored, r.Native.Size())
 	}
-	return min(n, maxTileBytes)
+	return min(total, maxTileBytes)
 }
 
 // poolBytes returns the decoded bytes of the tiles of all pools that fill at the same time, one for
@@ -911,20 +925,20 @@ func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
 		if field.Ground == spec.IgnoreGround {
 			continue
 		}
-		n, first := 0, error(nil)
+		count, first := 0, error(nil)
 		err := d.extras.Misplaced(ctx, lead.TableColumn, field.TableColumn, d.rows, func(_ int64, err error) {
-			if n++; first == nil {
+			if count++; first == nil {
 				first = err
 			}
 		})
 		if err != nil {
 			return err
 		}
-		if n == 0 {
+		if count == 0 {
 			continue
 		}
 		e.options.Logger.Warn("rasters of samples lie at different places on the ground", "source", d.source.Source,
-			"field", field.Name, "samples", n, "first", fault.Line(first))
+			"field", field.Name, "samples", count, "first", fault.Line(first))
 		if e.spec.BadSamples == spec.BadError {
 			return rows.InField(field.Name, first)
 		}

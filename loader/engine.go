@@ -204,7 +204,8 @@ func (e *Engine) setMemory() {
 	}
 	limit := max(resources.DefaultMemoryBytes, procs.Memory()/4)
 	if total := e.options.Budget.Limit(); total > 0 {
-		limit = min(limit, total/2) // otherwise one engine could keep the others at their floors
+		// Otherwise one engine could keep the others at their floors.
+		limit = min(limit, total/2)
 	}
 	e.options.MemoryBytes = limit
 	batch := e.BatchBytes()
@@ -368,14 +369,14 @@ func (e *Engine) groupOf(t shuffle.Ticket) (*group, error) {
 		return e.set(&draw).group, nil
 	}
 	var first *group
-	for k, p := range t.Positions {
+	for k, position := range t.Positions {
 		draw := e.plan.Draw(t, k)
-		g := e.set(&draw).group
-		if k > 0 && g != first {
+		drawn := e.set(&draw).group
+		if k > 0 && drawn != first {
 			return nil, fault.New(fault.Unsupported, "ticket", fault.NoOffset,
-				"positions %d and %d are of sources that have no batch in common", t.Positions[0], p)
+				"positions %d and %d are of sources that have no batch in common", t.Positions[0], position)
 		}
-		first = g
+		first = drawn
 	}
 	return first, nil
 }
@@ -396,24 +397,24 @@ const unitsAhead = 256
 func (e *Engine) setHash() error {
 	// A moved dataset must keep its hash, so paths are left out. The order's version is part of it,
 	// because a state must not resume in another order.
-	sp := e.spec.Placeless()
+	placeless := e.spec.Placeless()
 	for _, v := range e.sets[0].values { // the kinds of the other fields are in the fingerprint
 		if v.fromSpec {
-			sp.Fields[v.column].Kind = spec.NumberField
+			placeless.Fields[v.column].Kind = spec.NumberField
 		}
 	}
-	b, err := json.Marshal(struct {
+	text, err := json.Marshal(struct {
 		Order       int    `json:"order"`
 		Fingerprint string `json:"fingerprint"`
 		Spec        Spec   `json:"spec"`
 		Data        string `json:"data,omitempty"`
 		FillsFloats bool   `json:"fills_floats,omitempty"`
-	}{shuffle.Version, e.Fingerprint(), sp, e.digest(), e.fillsFloats()})
+	}{shuffle.Version, e.Fingerprint(), placeless, e.digest(), e.fillsFloats()})
 	if err != nil {
 		return err
 	}
 	hasher := digest.New()
-	_, _ = hasher.Write(b)
+	_, _ = hasher.Write(text)
 	e.hash = hasher.Hex()
 	data := hashed{samples: e.samples, digest: e.digest()}
 	for _, d := range e.sets {
@@ -651,16 +652,16 @@ func (e *Engine) bytesOf(rows int, native bool) (largest int64, _ error) {
 // BatchBytes returns the bytes of the largest batch, which has all rows of a step. It returns 0 if
 // the memory cannot hold it.
 func (e *Engine) BatchBytes() int64 {
-	n := int64(0)
+	total := int64(0)
 	// Both layouts must be compared, because a native one has smaller samples but always a mask.
 	for _, native := range []bool{false, true} {
 		largest, err := e.bytesOf(e.spec.BatchSize, native)
 		if err != nil {
 			return 0
 		}
-		n = max(n, largest)
+		total = max(total, largest)
 	}
-	return n
+	return total
 }
 
 // describe fills the infos of a group with the tensors of a batch of one row, in the order of the fields.
@@ -692,12 +693,12 @@ func (e *Engine) describe(g *group, one *layout) {
 
 // validity returns the name and the number of steps of the tensor that says which steps exist, or no steps.
 func (e *Engine) validity(g *group) (name string, steps int) {
-	d := g.lead()
-	if t := e.spec.SequenceOf(&d.source); t != nil {
+	lead := g.lead()
+	if t := e.spec.SequenceOf(&lead.source); t != nil {
 		return t.Validity, t.Length
 	}
-	if d.files.some() {
-		return spec.DefaultValidity, d.span()
+	if lead.files.some() {
+		return spec.DefaultValidity, lead.span()
 	}
 	return "", 0
 }
@@ -745,7 +746,9 @@ func (e *Engine) ID(ctx context.Context, dataset int, row int64) (string, error)
 
 // fetchers returns how many goroutines run units: more than Workers if files are remote, since most
 // of them then wait for bytes.
-func (e *Engine) fetchers() int {
-	remote := slices.ContainsFunc(e.sets, func(d *dataset) bool { return d.remote })
-	return e.options.Readers(e.options.Workers, remote)
+func (e *Engine) fetchers() int { return e.options.Readers(e.options.Workers, e.remote()) }
+
+// remote reports whether some files are not local.
+func (e *Engine) remote() bool {
+	return slices.ContainsFunc(e.sets, func(d *dataset) bool { return d.remote })
 }

@@ -20,17 +20,17 @@ func (e *Engine) Explain(ctx context.Context, t shuffle.Ticket) ([]dryrun.Row, e
 		return nil, err
 	}
 	rows := make([]dryrun.Row, t.Rows())
-	for k := range rows {
-		rows[k] = dryrun.Row{Row: k, Position: t.Position(k, e.samples)}
-		if rows[k].Position < 0 {
+	for place := range rows {
+		rows[place] = dryrun.Row{Row: place, Position: t.Position(place, e.samples)}
+		if rows[place].Position < 0 {
 			continue
 		}
-		row, err := e.ExplainDraw(ctx, e.plan.Draw(t, k))
+		row, err := e.ExplainDraw(ctx, e.plan.Draw(t, place))
 		if err != nil {
 			return nil, err
 		}
-		row.Row, row.Position = k, rows[k].Position
-		rows[k] = row
+		row.Row, row.Position = place, rows[place].Position
+		rows[place] = row
 	}
 	return rows, nil
 }
@@ -93,25 +93,24 @@ func (e *Engine) explainVectors(ctx context.Context, d *dataset, draw *shuffle.D
 // explainRasters adds the reads of the rasters of a draw.
 func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.Draw,
 	r *dryrun.Row) (stop bool, _ error) {
-	for step := range max(d.span(), 1) {
-		for i, field := range d.rasters {
-			if step >= max(field.Steps, 1) {
+	explain := e.explainWindow
+	if d.ground != nil {
+		explain = e.explainGround
+	}
+	for i, step := range d.images() {
+		row := e.rowRead(d, draw, i, step)
+		asset := dryrun.Asset{Field: d.rasters[i].Name, Step: step, Row: row}
+		read := []dryrun.Asset{asset}
+		if row >= 0 {
+			var err error
+			if read, err = explain(ctx, d, draw, i, asset); err != nil {
+				if stop, err := r.Note(err); stop {
+					return true, err
+				}
 				continue
 			}
-			row := e.rowRead(d, draw, i, step)
-			asset := dryrun.Asset{Field: field.Name, Step: step, Row: row}
-			read := []dryrun.Asset{asset}
-			if row >= 0 {
-				var err error
-				if read, err = e.explainAsset(ctx, d, draw, i, asset); err != nil {
-					if stop, err := r.Note(err); stop {
-						return true, err
-					}
-					continue
-				}
-			}
-			r.Assets = append(r.Assets, read...)
 		}
+		r.Assets = append(r.Assets, read...)
 	}
 	return false, nil
 }
@@ -135,15 +134,6 @@ func (e *Engine) explainPoints(ctx context.Context, d *dataset, draw *shuffle.Dr
 		return nil
 	})
 	return out, err
-}
-
-// explainAsset adds the reads of one asset of a draw; of a stack, the reads of each part.
-func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Draw, field int,
-	p dryrun.Asset) ([]dryrun.Asset, error) {
-	if d.ground != nil {
-		return e.explainGround(ctx, d, draw, field, p)
-	}
-	return e.explainWindow(ctx, d, draw, field, p)
 }
 
 // SourceInfo is a source of a spec that is not a mixture.
@@ -187,8 +177,8 @@ func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Dr
 		left := len(seen)
 		return e.eachScene(ctx, d, draw, field, part, p.Step, func(row int64, a *catalog.Asset, bands []int,
 			m *warp.Mapping, _ bool) (bool, error) {
-			in, copied := of.Taken(m)
-			if in.Y0 >= in.Y1 || in.X0 >= in.X1 {
+			taken, copied := of.Taken(m)
+			if taken.Y0 >= taken.Y1 || taken.X0 >= taken.X1 {
 				return true, nil
 			}
 			asset := p
@@ -200,8 +190,8 @@ func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Dr
 				asset.Part, asset.Stack = names[part].Column+names[part].Pattern, part
 			}
 			asset.Size = shuffle.Box{H: a.Index.Height, W: a.Index.Width}
-			asset.Window = shuffle.Box{Y: in.Y0, X: in.X0, H: in.Y1 - in.Y0, W: in.X1 - in.X0}
-			if err := e.explainReads(ctx, d, *a, bands, true, in, &asset); err != nil {
+			asset.Window = shuffle.Box{Y: taken.Y0, X: taken.X0, H: taken.Y1 - taken.Y0, W: taken.X1 - taken.X0}
+			if err := e.explainReads(ctx, d, *a, bands, true, taken, &asset); err != nil {
 				return false, err
 			}
 			out = append(out, asset)

@@ -32,16 +32,14 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 	if err := e.checkRun(o.Rank, o.World, o.Prefetch); err != nil {
 		return nil, err
 	}
-	remote := slices.ContainsFunc(e.sets, func(d *dataset) bool { return d.remote })
 	switch {
-	case !remote:
+	case !e.remote():
 		o.Cache = nil
 	case o.Cache != nil: // which ranges it has depends on all samples before
 		o.Samples = -1
 	}
 	run := e.newDryRun(o)
-	run.remote = remote
-	defer run.discharge(ctx)
+	defer func() { budget.Of(ctx).Shrink(run.charged) }()
 	run.out = dryrun.Forecast{Epoch: o.Epoch, Samples: e.samples, Steps: e.Steps(), Rank: o.Rank, World: o.World}
 	for _, s := range e.Sources() {
 		run.out.Sources = append(run.out.Sources, dryrun.SourceWork{Name: s.Name, Source: s.Source})
@@ -119,17 +117,17 @@ func simulate(cache *diskcache.Simulation, at int64, foresees bool, a *dryrun.As
 // decide lets a simulated cache decide about all reads of an epoch that were announced. For that it announces the reads
 // of the next epoch as far as a run does: at most to its end.
 func (p *dryRun) decide(ctx context.Context) error {
-	e, o, cache := p.engine, p.options, p.options.Cache
-	end := cache.Place(e.samples, o.Epoch+1, 0)
+	engine, options, cache := p.engine, p.options, p.options.Cache
+	end := cache.Place(engine.samples, options.Epoch+1, 0)
 	cache.Through = max(cache.Through, end)
-	batch := int64(e.spec.BatchSize)
-	o.Epoch, o.Progress = o.Epoch+1, nil
-	next := e.newDryRun(o)
+	batch := int64(engine.spec.BatchSize)
+	options.Epoch, options.Progress = options.Epoch+1, nil
+	next := engine.newDryRun(options)
 	next.reads = func(position int64, a *dryrun.Asset, runs []dryrun.Range) {
-		simulate(cache, cache.Place(e.samples, o.Epoch, position), true, a, runs)
+		simulate(cache, cache.Place(engine.samples, options.Epoch, position), true, a, runs)
 	}
-	for step := range e.Steps() {
-		for cache.Known(e.samples) {
+	for step := range engine.Steps() {
+		for cache.Known(engine.samples) {
 			if !cache.Next(end) {
 				return nil
 			}
@@ -140,7 +138,8 @@ func (p *dryRun) decide(ctx context.Context) error {
 		if err := p.charge(ctx); err != nil {
 			return err
 		}
-		cache.Through = max(cache.Through, cache.Place(e.samples, o.Epoch, min((step+1)*batch, e.samples)))
+		limit := min((step+1)*batch, engine.samples)
+		cache.Through = max(cache.Through, cache.Place(engine.samples, options.Epoch, limit))
 	}
 	for cache.Next(end) { // all of it is known now
 	}
@@ -151,7 +150,6 @@ func (p *dryRun) decide(ctx context.Context) error {
 type dryRun struct {
 	engine  *Engine
 	options dryrun.Options
-	remote  bool // some files are not local
 	out     dryrun.Forecast
 	cache   *pixels.TileCache // nil if windows share no tiles
 	reader  *pixels.DryReader // stands for the one worker that reads all steps in their order
@@ -183,19 +181,19 @@ func (p *dryRun) blocks() []stepRange {
 	batch := int64(engine.spec.BatchSize)
 	out := []stepRange{{0, steps}}
 	if p.options.Samples >= 0 && (p.options.Samples-1)/batch+1 < steps {
-		n := max(p.options.Samples/batch, 1)
+		count := max(p.options.Samples/batch, 1)
 		blocks := int64(forecastBlocks)
 		for _, d := range engine.sets {
 			if d.byTile() {
 				pool := (int64(d.sampler.Pool)*int64(d.sampler.PerVisit) + batch - 1) / batch
-				blocks = min(blocks, n/(2*pool))
+				blocks = min(blocks, count/(2*pool))
 			}
 		}
-		blocks = min(max(blocks, 1), n)
+		blocks = min(max(blocks, 1), count)
 		out = out[:0]
 		for i := range blocks {
 			first := i * (steps / blocks)
-			out = append(out, stepRange{first, min(first+n/blocks, steps)})
+			out = append(out, stepRange{first, min(first+count/blocks, steps)})
 		}
 	}
 	for _, b := range out {
@@ -218,7 +216,7 @@ func (p *dryRun) memory() error {
 		memory.Tiles = engine.tiles.Bound
 	}
 	memory.Workers = engine.options.Workers
-	if p.remote {
+	if engine.remote() {
 		memory.Workers = max(memory.Workers, engine.options.Fetchers)
 	}
 	memory.Catalog = engine.options.CacheBytes * int64(len(engine.sets))
@@ -246,7 +244,7 @@ func (p *dryRun) block(ctx context.Context, b stepRange) error {
 	}
 	errs := make([]error, len(plans))
 	for first := b.from; first < b.end; first += int64(len(plans)) {
-		n := min(int64(len(plans)), b.end-first)
+		count := min(int64(len(plans)), b.end-first)
 		turns.Rest(ctx) // the caller waits here
 		plan := func(ctx context.Context, _ int, steps iter.Seq[int64]) error {
 			slot := turns.Of(ctx).Beside()
@@ -256,11 +254,11 @@ func (p *dryRun) block(ctx context.Context, b stepRange) error {
 			}
 			return nil
 		}
-		err := each.Share(ctx, each.Numbers(n), min(workers, int(n)), plan)
+		err := each.Share(ctx, each.Numbers(count), min(workers, int(count)), plan)
 		if err != nil {
 			return err
 		}
-		for i, rows := range plans[:n] {
+		for i, rows := range plans[:count] {
 			if errs[i] != nil { // of the first step, not the first in time
 				return errs[i]
 			}
@@ -331,9 +329,6 @@ func (p *dryRun) charge(ctx context.Context) error {
 	}
 	return err
 }
-
-// discharge takes back what was charged.
-func (p *dryRun) discharge(ctx context.Context) { budget.Of(ctx).Shrink(p.charged) }
 
 // step counts a step.
 func (p *dryRun) step(ctx context.Context, rows []dryrun.Row) error {

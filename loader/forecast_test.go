@@ -214,15 +214,14 @@ func TestForecastOfAWorker(t *testing.T) {
 			}
 			for k := range p.batch.Valid {
 				if p.batch.Valid[k] {
-					p.units(k, func(u unit) bool {
+					for u := range p.units(k) {
 						if err := u.do(r); err != nil {
 							t.Fatal(err)
 						}
 						q := &r.Resample
 						held = max(held, len(r.Stored)+len(r.Samples)+len(q.In)+len(q.InValid)+
 							len(q.Out)+len(q.OutValid))
-						return true
-					})
+					}
 				}
 			}
 			p.batch.Release()

@@ -58,12 +58,12 @@ func geoMembers(places []rowPlace) (out []Tensor) {
 		if member.of == nil {
 			tensor.DType = chunk.Int64
 		}
-		for k := range places {
+		for place := range places {
 			if member.of == nil {
-				tensor.Data = binary.LittleEndian.AppendUint64(tensor.Data, uint64(places[k].epsg))
+				tensor.Data = binary.LittleEndian.AppendUint64(tensor.Data, uint64(places[place].epsg))
 				continue
 			}
-			for _, v := range member.of(&places[k]) {
+			for _, v := range member.of(&places[place]) {
 				tensor.Data = binary.LittleEndian.AppendUint64(tensor.Data, math.Float64bits(v))
 			}
 		}
@@ -87,25 +87,28 @@ func (c clock) at(row int64) int64 {
 func placeOf(a *catalog.Asset, w shuffle.Box, height, width int, turn shuffle.Element) rowPlace {
 	transform := a.Place.Transform(a.Index.Height, a.Index.Width)
 	corner := func(x, y float64) crs.Point { return crs.At(&transform, x, y) }
-	x0, y0, x1, y1 := float64(w.X), float64(w.Y), float64(w.X+w.W), float64(w.Y+w.H)
+	left, top, right, bottom := float64(w.X), float64(w.Y), float64(w.X+w.W), float64(w.Y+w.H)
 	place := nowhere()
 	place.epsg = int64(a.Place.EPSG)
 	place.bounds = [4]float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
-	for _, c := range [...]crs.Point{corner(x0, y0), corner(x1, y0), corner(x0, y1), corner(x1, y1)} {
+	for _, c := range [...]crs.Point{
+		corner(left, top), corner(right, top), corner(left, bottom), corner(right, bottom),
+	} {
 		place.bounds = [4]float64{min(place.bounds[0], c[0]), min(place.bounds[1], c[1]), max(place.bounds[2], c[0]),
 			max(place.bounds[3], c[1])}
 	}
 	// The corner of the tensor's first pixel, and the steps to the next one along its columns and rows. A flip begins
 	// at the other side; flips come before the transposition.
-	sx, sy := (x1-x0)/float64(width), (y1-y0)/float64(height)
+	stepX, stepY := (right-left)/float64(width), (bottom-top)/float64(height)
 	if turn&shuffle.FlipX != 0 {
-		x0, sx = x1, -sx
+		left, stepX = right, -stepX
 	}
 	if turn&shuffle.FlipY != 0 {
-		y0, sy = y1, -sy
+		top, stepY = bottom, -stepY
 	}
-	first := corner(x0, y0)
-	column, row := [2]float64{transform[1] * sx, transform[4] * sx}, [2]float64{transform[2] * sy, transform[5] * sy}
+	first := corner(left, top)
+	column := [2]float64{transform[1] * stepX, transform[4] * stepX}
+	row := [2]float64{transform[2] * stepY, transform[5] * stepY}
 	if turn&shuffle.Transpose != 0 {
 		column, row = row, column
 	}

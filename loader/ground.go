@@ -182,16 +182,16 @@ func polygons(list []orb.Polygon, shape orb.Geometry) []orb.Polygon {
 
 // scenes returns the selected rows with the places of their first raster, but for those that are left out.
 func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error) {
-	n, row := d.selected()
-	if n > maxMeasured {
+	count, row := d.selected()
+	if count > maxMeasured {
 		return nil, fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset,
-			"%d scenes: windows on the ground see at most %d", n, maxMeasured), d.source.Source)
+			"%d scenes: windows on the ground see at most %d", count, maxMeasured), d.source.Source)
 	}
-	list := make([]scenes.Scene, n)
-	d.left.of = n
+	list := make([]scenes.Scene, count)
+	d.left.of = count
 	var mu sync.Mutex // guards d.left
 	// At least 4, because reading a header is mostly waiting.
-	err := each.Of(ctx, n, max(e.options.Workers, 4), func(ctx context.Context, i int64) error {
+	err := each.Of(ctx, count, max(e.options.Workers, 4), func(ctx context.Context, i int64) error {
 		dataset, lead := d.leads(row(i))
 		asset, err := d.table.Asset(ctx, lead, row(i))
 		if err == nil {
@@ -223,13 +223,13 @@ func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error)
 // leads returns the dataset that a row belongs to, and the column of the table with the raster that has the place of
 // the scene.
 func (d *dataset) leads(row int64) (dataset, column int) {
-	j := d.extras.Joined
-	if j == nil {
+	joined := d.extras.Joined
+	if joined == nil {
 		return 0, d.rasters[0].TableColumn
 	}
-	k, _ := j.Dataset(row)
+	k, _ := joined.Dataset(row)
 	for _, r := range d.rasters {
-		if j.Has(r.TableColumn, k) {
+		if joined.Has(r.TableColumn, k) {
 			return k, r.TableColumn
 		}
 	}
@@ -334,7 +334,7 @@ func (d *dataset) matchable(list []scenes.Scene) error {
 		known.time, known.step = known.time || scene.Timed, known.step || scene.Step >= 0
 	}
 	for _, field := range d.rasters {
-		for k, known := range found {
+		for place, known := range found {
 			lacks := ""
 			switch {
 			case field.Match == spec.MatchNearest && !known.time:
@@ -342,11 +342,11 @@ func (d *dataset) matchable(list []scenes.Scene) error {
 			case field.Match == spec.MatchStep && !known.step:
 				lacks = fmt.Sprintf("has a value of the step %q", d.sampler.Step)
 			}
-			if lacks == "" || !d.extras.Joined.Leads(k) && !d.holds(field, k) {
+			if lacks == "" || !d.extras.Joined.Leads(place) && !d.holds(field, place) {
 				continue
 			}
 			what := "the dataset of the steps"
-			if !d.extras.Joined.Leads(k) {
+			if !d.extras.Joined.Leads(place) {
 				what = "its dataset"
 			}
 			return rows.InField(field.Name, fault.New(fault.NotFound, "match", fault.NoOffset,
@@ -552,20 +552,31 @@ func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 // is the mapping to the full raster. Without a fitting overview it returns the raster and m.
 func (d *dataset) coarser(ctx context.Context, e *Engine, f *pixels.Raster, window warp.Raster, a catalog.Asset,
 	m *warp.Mapping) (catalog.Asset, *warp.Mapping, error) {
-	if !f.WantsOverview(string(d.sampler.Overviews), m) {
-		return a, m, nil
+	overview, err := d.overviewFor(ctx, e, f, string(d.sampler.Overviews), a, m)
+	if overview == nil {
+		return a, m, err
+	}
+	mapping, err := pixels.OnGround(window, overview)
+	return *overview, mapping, err
+}
+
+// overviewFor returns the overview of an asset that a field reads by a rule (spec.AutoOverviews) for a window with this
+// mapping to the asset, or nil if it reads the asset itself.
+func (d *dataset) overviewFor(ctx context.Context, e *Engine, f *pixels.Raster, rule string, a catalog.Asset,
+	m *warp.Mapping) (*catalog.Asset, error) {
+	if !f.WantsOverview(rule, m) {
+		return nil, nil
 	}
 	levels, err := d.overviewsOf(ctx, e.options, a)
 	if err != nil {
-		return a, m, err
+		return nil, err
 	}
 	level := pixels.Coarsest(levels.Indexes, m)
 	if level < 0 {
-		return a, m, nil
+		return nil, nil
 	}
-	o := pixels.AtOverview(a, levels, level)
-	mapping, err := pixels.OnGround(window, &o)
-	return o, mapping, err
+	overview := pixels.AtOverview(a, levels, level)
+	return &overview, nil
 }
 
 // overviewBytes bounds the memory of the indexes of overviews, for each dataset. A scene of 10,980 × 10,980 pixels in

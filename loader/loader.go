@@ -156,13 +156,13 @@ func (l *Loader) skip(c cursor) (cursor, bool) {
 // fill starts tickets until Prefetch are in work.
 func (l *Loader) fill() {
 	for len(l.ahead) < l.options.Prefetch {
-		c, ok := l.skip(l.next)
+		found, ok := l.skip(l.next)
 		if !ok {
 			return
 		}
-		t := shuffle.StepTicket(c.epoch, c.step, l.engine.spec.BatchSize, l.options.Rank, l.options.World)
+		t := shuffle.StepTicket(found.epoch, found.step, l.engine.spec.BatchSize, l.options.Rank, l.options.World)
 		l.ahead = append(l.ahead, l.engine.Start(l.ctx, t, false))
-		l.next = cursor{c.epoch, c.step + 1}
+		l.next = cursor{found.epoch, found.step + 1}
 	}
 }
 

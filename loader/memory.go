@@ -184,14 +184,14 @@ func (m *memory) give(b Buffer, keep bool) {
 	defer m.settle()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := len(b.Bytes())
-	invariants.Check(m.taken-m.idle.Bytes() >= int64(n),
-		"%d bytes are given back, but %d are out", n, m.taken-m.idle.Bytes())
+	size := len(b.Bytes())
+	invariants.Check(m.taken-m.idle.Bytes() >= int64(size),
+		"%d bytes are given back, but %d are out", size, m.taken-m.idle.Bytes())
 	m.idle.CheckOut(b)
-	m.taken -= int64(n)
+	m.taken -= int64(size)
 	others := m.granted > m.own() && m.budget.Waiting() > 0 // they wait for what this engine has beyond
 	if keep && !m.closed && !others && resources.Reusable(b) {
-		m.taken += int64(n)
+		m.taken += int64(size)
 		m.idle.Keep(b)
 	} else {
 		b.Free()

@@ -32,12 +32,12 @@ type hashedSource struct {
 // partsOf returns the input of the spec hash: the members of the spec by their paths, and the
 // identity of the data. A resume compares them, to name what differs.
 func partsOf(s *Spec, data hashed) (shuffle.Parts, error) {
-	b, err := json.Marshal(s.Placeless())
+	text, err := json.Marshal(s.Placeless())
 	if err != nil {
 		return "", err
 	}
 	var spec map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(b))
+	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	if err := decoder.Decode(&spec); err != nil {
 		return "", err

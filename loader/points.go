@@ -66,16 +66,16 @@ func (p *pointsField) resolve(q *spec.Points, t rows.Table) error {
 	if len(names) != len(schema.Dims) {
 		return bad(fault.Unsupported, "%q names %d dimensions, the array has %d", q.Dims, len(names), len(schema.Dims))
 	}
-	for d, name := range names {
-		if schema.Type(d) == tiledb.StringASCII {
-			return bad(fault.Unsupported, "dimension %q has strings: points have numbers", schema.Dims[d].Name)
+	for place, name := range names {
+		if schema.Type(place) == tiledb.StringASCII {
+			return bad(fault.Unsupported, "dimension %q has strings: points have numbers", schema.Dims[place].Name)
 		}
 		axis, ok := map[string]*int{"n": &p.n, "y": &p.y, "x": &p.x}[name]
 		if !ok || *axis >= 0 {
 			return bad(fault.Unsupported, "%q: dimensions of points are called n, y and x, each once",
 				strings.Join(names, " "))
 		}
-		*axis = d
+		*axis = place
 	}
 	if p.y < 0 || p.x < 0 {
 		return bad(fault.Unsupported, "%q: y and x are needed", strings.Join(names, " "))
@@ -155,18 +155,18 @@ func (p *pointsField) affine(a *catalog.Asset) (*affine, error) {
 // box returns the box of cells that may lie in a window. It returns false if none does.
 func (p *pointsField) box(w shuffle.Box, t *affine, n int64) (tiledb.Box, bool) {
 	box := p.array.Schema.Domain()
-	y0, y1, x0, x1 := float64(w.Y), float64(w.Y+w.H), float64(w.X), float64(w.X+w.W)
+	top, bottom, left, right := float64(w.Y), float64(w.Y+w.H), float64(w.X), float64(w.X+w.W)
 	if p.world {
 		var xs, ys [4]float64
-		for i, c := range [4][2]float64{{x0, y0}, {x1, y0}, {x0, y1}, {x1, y1}} {
+		for i, c := range [4][2]float64{{left, top}, {right, top}, {left, bottom}, {right, bottom}} {
 			xs[i], ys[i] = t.ground(c[0], c[1])
 		}
 		// A little wider, because pixel, the inverse, is rounded too. read drops the points outside
 		// of the window.
-		x0, x1 = wider(slices.Min(xs[:]), slices.Max(xs[:]))
-		y0, y1 = wider(slices.Min(ys[:]), slices.Max(ys[:]))
+		left, right = wider(slices.Min(xs[:]), slices.Max(xs[:]))
+		top, bottom = wider(slices.Min(ys[:]), slices.Max(ys[:]))
 	}
-	ok := p.cut(box, p.y, y0, y1) && p.cut(box, p.x, x0, x1)
+	ok := p.cut(box, p.y, top, bottom) && p.cut(box, p.x, left, right)
 	if p.n >= 0 {
 		ok = ok && p.cutRow(box, n)
 	}
@@ -191,16 +191,17 @@ func (p *pointsField) cut(b tiledb.Box, d int, lo, hi float64) bool {
 	// type does not hold is rounded outwards, so that no point is lost; read drops those outside.
 	coord := func(v, out float64) tiledb.Coord {
 		if typ.Real() {
-			c := typ.CoordOfFloat(v)
-			if f := typ.Float(c); f != v && (f > v) == (out > 0) {
-				return c
+			coordinate := typ.CoordOfFloat(v)
+			if f := typ.Float(coordinate); f != v && (f > v) == (out > 0) {
+				return coordinate
 			}
 			if typ == tiledb.Float32 {
 				return typ.CoordOfFloat(float64(math.Nextafter32(float32(v), float32(out))))
 			}
-			return c
+			return coordinate
 		}
-		switch { // the box may be wider than the window, since read tests every point
+		// The box may be wider than the window, since read tests every point.
+		switch {
 		case math.Abs(v) >= 1<<62:
 			if out > 0 {
 				return interval.Hi
@@ -252,12 +253,12 @@ func (p *pointsField) rowBytes() int { return p.maxPoints*(8+p.dtype.Size()) + 8
 
 // make returns tensors for a number of rows, filled with padding.
 func (p *pointsField) make(rows int) pointRows {
-	r := pointRows{make([]byte, rows*p.maxPoints*8), make([]byte, rows*p.maxPoints*p.dtype.Size()),
+	made := pointRows{make([]byte, rows*p.maxPoints*8), make([]byte, rows*p.maxPoints*p.dtype.Size()),
 		make([]byte, rows*8)}
 	for k := range rows {
-		p.clear(&r, k)
+		p.clear(&made, k)
 	}
-	return r
+	return made
 }
 
 // clear makes row k padding: coordinates -1, values 0, count 0.
@@ -289,18 +290,18 @@ func (p *pointsField) read(ctx context.Context, r *tiledb.Reader, to *pointRows,
 	for d := range schema.Dims {
 		offsets[d], cell = cell, cell+schema.Type(d).Size()
 	}
-	yt, xt := schema.Type(p.y), schema.Type(p.x)
+	typeY, typeX := schema.Type(p.y), schema.Type(p.x)
 	count := 0
 	for i := range cells.N {
 		place := cells.Coords[i*cell:]
-		y, x := yt.Float(yt.Coord(place[offsets[p.y]:])), xt.Float(xt.Coord(place[offsets[p.x]:]))
+		y, x := typeY.Float(typeY.Coord(place[offsets[p.y]:])), typeX.Float(typeX.Coord(place[offsets[p.x]:]))
 		if p.world {
 			x, y = t.pixel(x, y)
 		} else { // An integer coordinate names a pixel, whose centre is half a pixel further.
-			if !yt.Real() {
+			if !typeY.Real() {
 				y += 0.5
 			}
-			if !xt.Real() {
+			if !typeX.Real() {
 				x += 0.5
 			}
 		}
@@ -410,16 +411,16 @@ func (e *Engine) pointsColumn(p *Pending) column {
 			}
 		},
 		members: func() (out []member) {
-			n := int64(p.batch.Rows)
+			count := int64(p.batch.Rows)
 			for i, field := range fields {
-				k, table := int64(field.maxPoints), tables[i]
+				most, table := int64(field.maxPoints), tables[i]
 				out = append(out,
 					member{Tensor{Name: field.name, DType: chunk.Float32, Axes: []string{"n", "k", "yx"},
-						Shape: []int64{n, k, 2}, Data: table.coords}, "points"},
+						Shape: []int64{count, most, 2}, Data: table.coords}, "points"},
 					member{Tensor{Name: field.name + spec.PointValues, DType: field.dtype, Axes: []string{"n", "k"},
-						Shape: []int64{n, k}, Data: table.values}, "points"},
+						Shape: []int64{count, most}, Data: table.values}, "points"},
 					member{Tensor{Name: field.name + spec.PointCount, DType: chunk.Int64, Axes: []string{"n"},
-						Shape: []int64{n}, Data: table.counts}, catalog.Int.String()})
+						Shape: []int64{count}, Data: table.counts}, catalog.Int.String()})
 			}
 			return out
 		},

@@ -116,15 +116,15 @@ func (q *queue) poke() {
 
 // member returns a client of the engine or a stream of a client, which it creates if it is new.
 func (s *share) member(key any) *share {
-	m := s.members[key]
-	if m == nil {
-		m = &share{key: key, of: s}
+	found := s.members[key]
+	if found == nil {
+		found = &share{key: key, of: s}
 		if s.members == nil {
 			s.members = map[any]*share{}
 		}
-		s.members[key] = m
+		s.members[key] = found
 	}
-	return m
+	return found
 }
 
 // wait gives s a place among those that take turns, if it has none.
@@ -147,7 +147,8 @@ func (q *queue) take(ctx context.Context) *Pending {
 			return pending
 		}
 		stop := func() bool { return true }
-		if head != nil { // others wait behind it, so they must not wait for a ticket that is cancelled
+		// Others wait behind it, so they must not wait for a ticket that is cancelled.
+		if head != nil {
 			stop = context.AfterFunc(head.ctx, q.poke)
 		}
 		since := time.Now()
@@ -186,18 +187,19 @@ func (q *queue) next() *Pending {
 				q.end(stream)
 				return pending
 			}
-			n := int64(pending.size())
-			if !client.room(n, bound, mine) {
+			size := int64(pending.size())
+			if !client.room(size, bound, mine) {
 				if bound < q.bound {
 					q.ask(stream, pending, mine)
 				}
 				break
 			}
-			if !stream.room(n, max(bound/int64(len(q.all.members)), mine), 0) {
+			if !stream.room(size, max(bound/int64(len(q.all.members)), mine), 0) {
 				continue
 			}
-			if !q.reserve(pending, filled-min(mine, client.held)+min(mine, client.held+n)) {
-				if q.memory.full(n) { // smaller tickets of others would hold it up for ever
+			if !q.reserve(pending, filled-min(mine, client.held)+min(mine, client.held+size)) {
+				// Otherwise smaller tickets of others would hold it up for ever.
+				if q.memory.full(size) {
 					q.head = pending
 					return nil
 				}
@@ -207,9 +209,9 @@ func (q *queue) next() *Pending {
 			stream.remove()
 			for _, m := range []*share{stream, client} {
 				m.spend(pending.ticket.Rows(), q.turn)
-				m.held += n
+				m.held += size
 			}
-			pending.claim = &claim{q, stream, n}
+			pending.claim = &claim{q, stream, size}
 			return pending
 		}
 	}
@@ -245,20 +247,20 @@ func (q *queue) fill() {
 // ask lets the client of a stream wait for a seat for p, its first ticket, beside own bytes that it has, unless it
 // waits already or may have no more. It needs the lock.
 func (q *queue) ask(stream *share, p *Pending, own int64) {
-	key, n := stream.of.key, int64(p.size())
-	k := q.seats[key]
-	if q.memory == nil || k != nil && k.asking != nil || !q.memory.seatable(own, n) {
+	key, size := stream.of.key, int64(p.size())
+	taken := q.seats[key]
+	if q.memory == nil || taken != nil && taken.asking != nil || !q.memory.seatable(own, size) {
 		return
 	}
-	if k == nil {
-		k = &seats{}
-		q.seats[key] = k
+	if taken == nil {
+		taken = &seats{}
+		q.seats[key] = taken
 	}
 	ctx := resources.WithTurn(context.Background(), resources.TurnOf(p.ctx))
-	ctx, k.asking = context.WithCancel(ctx)
+	ctx, taken.asking = context.WithCancel(ctx)
 	go func() {
-		err := q.memory.seat(ctx, n, own == 0)
-		if p := q.seated(k, stream, p, n, err); p != nil {
+		err := q.memory.seat(ctx, size, own == 0)
+		if p := q.seated(taken, stream, p, size, err); p != nil {
 			p.finish(err)
 		}
 	}()

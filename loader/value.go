@@ -48,7 +48,7 @@ func newValueField(f Field, column int, kind catalog.Kind) valueField {
 
 // class returns the number of a string.
 func (v valueField) class(val catalog.Value) (catalog.Value, error) {
-	n, ok := v.classes[val.Text]
+	number, ok := v.classes[val.Text]
 	switch {
 	case val.Null || val.Text == "":
 		return catalog.Value{}, fault.New(fault.Corrupt, "column of field "+v.name, fault.NoOffset, "no class")
@@ -56,7 +56,7 @@ func (v valueField) class(val catalog.Value) (catalog.Value, error) {
 		return catalog.Value{}, fault.New(fault.Corrupt, "column of field "+v.name, fault.NoOffset,
 			"%.64q is not one of the %d classes", val.Text, len(v.classes))
 	}
-	return catalog.Value{Int: n}, nil
+	return catalog.Value{Int: number}, nil
 }
 
 // nums are the number types of metadata columns.
@@ -88,40 +88,40 @@ func (v valueField) bits(val catalog.Value) (uint64, error) {
 		return 0, fault.New(fault.Corrupt, "column of field "+v.name, fault.NoOffset, format, args...)
 	}
 	if num.IsFloat() {
-		f := val.Float
+		float := val.Float
 		switch {
 		case val.Null:
-			f = math.NaN()
+			float = math.NaN()
 		case v.kind == catalog.Int:
-			f = float64(val.Int)
+			float = float64(val.Int)
 		}
-		bits := kernel.FloatBits(num, f)
-		if !math.IsInf(f, 0) && infinite(num, bits) {
+		bits := kernel.FloatBits(num, float)
+		if !math.IsInf(float, 0) && infinite(num, bits) {
 			return bad("%s is over what %s has", v.text(val), v.to)
 		}
 		return bits, nil
 	}
-	n := val.Int
+	whole := val.Int
 	switch {
 	case val.Null:
 		return bad("null where an integer is needed")
 	case v.kind == catalog.Float && !(val.Float == math.Trunc(val.Float) && val.Float >= -0x1p63 && val.Float < 0x1p63):
 		return bad("%s is not a number of dtype %s", v.text(val), v.to)
 	case v.kind == catalog.Float:
-		n = int64(val.Float)
+		whole = int64(val.Float)
 	}
 	free := 64 - 8*num.Size() // bits of an int64 that the element lacks
-	signed := n << free >> free
+	signed := whole << free >> free
 	if num == kernel.U8 || num == kernel.U16 || num == kernel.U32 || num == kernel.U64 {
-		signed = int64(uint64(n) << free >> free)
-		if n < 0 {
+		signed = int64(uint64(whole) << free >> free)
+		if whole < 0 {
 			signed = 0
 		}
 	}
-	if signed != n {
+	if signed != whole {
 		return bad("%s is not a number of dtype %s", v.text(val), v.to)
 	}
-	return uint64(n) << free >> free, nil
+	return uint64(whole) << free >> free, nil
 }
 
 // infinite reports whether an element of a floating-point type is infinite.

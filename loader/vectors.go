@@ -110,12 +110,12 @@ func (l *layout) addVectors(d *dataset, rows int, bound int64) error {
 			l.vectors = append(l.vectors, l.bytes)
 			continue
 		}
-		n := pixels.BoundedBytes(bound, rows, d.rasters[0].H, d.rasters[0].W, field.To.Size())
-		if n < 0 || int64(l.bytes)+n > bound {
+		size := pixels.BoundedBytes(bound, rows, d.rasters[0].H, d.rasters[0].W, field.To.Size())
+		if size < 0 || int64(l.bytes)+size > bound {
 			return pixels.OverMemory(fmt.Sprintf("field %q", field.Name), rows, "", bound)
 		}
 		l.vectors = append(l.vectors, l.bytes)
-		l.bytes = pixels.Align64(l.bytes + int(n))
+		l.bytes = pixels.Align64(l.bytes + int(size))
 	}
 	return nil
 }

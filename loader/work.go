@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"sync"
@@ -286,35 +287,33 @@ func (p *Pending) size() int { return max(p.layout.bytes, 1) }
 func (p *Pending) hand() {
 	// Otherwise workers could finish the batch before all of its units are sent.
 	p.left.Store(1)
-	for k, pos := range p.batch.Positions {
+	for place, pos := range p.batch.Positions {
 		if pos < 0 {
-			if err := crash.Call(func() error { p.clearRow(k); return nil }); err != nil {
+			if err := crash.Call(func() error { p.clearRow(place); return nil }); err != nil {
 				crash.Report(p.engine.options.Logger, err)
-				p.fail(unit{p, k, -1, 0}, err)
+				p.fail(unit{p, place, -1, 0}, err)
 			}
 			continue
 		}
 		p.left.Add(int64(p.group.perRow))
-		p.units(k, func(u unit) bool {
+		for u := range p.units(place) {
 			p.engine.units <- u
-			return true
-		})
+		}
 	}
 	_ = p.complete(nil) // Wait returns it
 }
 
-// units calls visit for the units of a row, until visit returns false.
-func (p *Pending) units(k int, visit func(unit) bool) {
-	lead := p.group.lead()
-	for step := range max(lead.span(), 1) {
-		for f, r := range lead.rasters {
-			if step < max(r.Steps, 1) && !visit(unit{p, k, f, step}) {
+// units yields the units of a row.
+func (p *Pending) units(k int) iter.Seq[unit] {
+	return func(yield func(unit) bool) {
+		for field, step := range p.group.lead().images() {
+			if !yield(unit{p, k, field, step}) {
 				return
 			}
 		}
-	}
-	if p.engine.hasMetadataUnit(p.group) {
-		visit(unit{p, k, -1, 0})
+		if p.engine.hasMetadataUnit(p.group) {
+			yield(unit{p, k, -1, 0})
+		}
 	}
 }
 
@@ -487,20 +486,21 @@ func (p *Pending) complete(r *pixels.Reader) error {
 // settle applies the bad-sample policy to the rows with errors.
 func (p *Pending) settle(r *pixels.Reader) error {
 	policy := p.engine.spec.BadSamples
-	for k := range p.errs {
-		err := p.errs[k].worst()
+	for place := range p.errs {
+		err := p.errs[place].worst()
 		if err == nil {
 			continue
 		}
 		if policy == spec.BadError || fault.KindOf(err) == 0 {
-			return p.atRow(k, err)
+			return p.atRow(place, err)
 		}
-		if policy == spec.BadFill && p.errs[k].all == nil && p.errs[k].steps != nil {
-			p.fillSteps(k)
+		if policy == spec.BadFill && p.errs[place].all == nil && p.errs[place].steps != nil {
+			p.fillSteps(place)
 			continue
 		}
-		bad := Bad{Row: k, Position: p.batch.Positions[k], Err: err, Source: p.set(k).name, Sample: p.ref(k)}
-		p.batch.Bad = append(p.batch.Bad, bad)
+		p.batch.Bad = append(p.batch.Bad, Bad{
+			Row: place, Position: p.batch.Positions[place], Err: err, Source: p.set(place).name, Sample: p.ref(place),
+		})
 		if policy == spec.BadReplace {
 			if r == nil {
 				// The dispatcher finishes a batch if the workers were faster. It needs a clock of
@@ -509,18 +509,19 @@ func (p *Pending) settle(r *pixels.Reader) error {
 				r.Slot.For(p.client)
 				defer endReader(r)
 			}
-			good, err := p.replace(r, k)
+			good, err := p.replace(r, place)
 			if err != nil {
-				return p.atRow(k, err)
+				return p.atRow(place, err)
 			}
 			if good {
-				p.batch.Bad[len(p.batch.Bad)-1].Instead = p.ref(k)
+				p.batch.Bad[len(p.batch.Bad)-1].Instead = p.ref(place)
 				continue
 			}
 		}
-		p.errs[k].all = err // now of all steps, so that extras marks them as missing
-		p.batch.Valid[k] = policy == spec.BadFill
-		p.clearRow(k)
+		// Now the error is of all steps, so that extras marks them as missing.
+		p.errs[place].all = err
+		p.batch.Valid[place] = policy == spec.BadFill
+		p.clearRow(place)
 	}
 	return nil
 }
@@ -592,13 +593,15 @@ func (p *Pending) replace(r *pixels.Reader, k int) (good bool, err error) {
 	for attempt := 1; attempt <= shuffle.MaxAttempts; attempt++ {
 		p.draws[k] = p.engine.plan.Substitute(bad, attempt)
 		err = nil
-		p.units(k, func(u unit) bool {
+		for u := range p.units(k) {
 			if err = p.ctx.Err(); err == nil {
 				// Not left to complete, so that the error names the substitute.
 				err = crash.Call(func() error { return u.do(r) })
 			}
-			return err == nil
-		})
+			if err != nil {
+				break
+			}
+		}
 		if err == nil {
 			p.batch.Samples[k] = p.draws[k].Sample
 			return true, nil
@@ -708,18 +711,18 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 // eachPart calls do for every part of a stack that a field takes bands of, with how it lies in the stack.
 func eachPart(f *pixels.Raster, a *catalog.Asset,
 	do func(k int, part *pixels.Raster, l *pixels.Lay) error) error {
-	for k, part := range f.Parts {
+	for place, part := range f.Parts {
 		if part == nil {
 			continue
 		}
-		if err := part.Fits(&a.Parts[k]); err != nil {
-			return a.Parts[k].Fault(err)
+		if err := part.Fits(&a.Parts[place]); err != nil {
+			return a.Parts[place].Fault(err)
 		}
-		lay, err := part.NewLay(a, k)
+		lay, err := part.NewLay(a, place)
 		if err != nil {
 			return err
 		}
-		if err := do(k, part, &lay); err != nil {
+		if err := do(place, part, &lay); err != nil {
 			return err
 		}
 	}
@@ -773,26 +776,19 @@ func (e *Engine) coarserPart(ctx context.Context, d *dataset, part *pixels.Raste
 	if err != nil {
 		return asset, l, mapping, asset.Fault(err)
 	}
-	if !part.WantsOverview(spec.AutoOverviews, mapping) {
-		return asset, l, mapping, nil
-	}
-	levels, err := d.overviewsOf(ctx, e.options, asset)
-	if err != nil {
+	overview, err := d.overviewFor(ctx, e, part, spec.AutoOverviews, asset, mapping)
+	if overview == nil {
 		return asset, l, mapping, err
-	}
-	level := pixels.Coarsest(levels.Indexes, mapping)
-	if level < 0 {
-		return asset, l, mapping, nil
 	}
 	stack := *a
 	stack.Parts = slices.Clone(a.Parts)
-	stack.Parts[k] = pixels.AtOverview(asset, levels, level)
+	stack.Parts[k] = *overview
 	lay, err := part.NewLay(&stack, k)
 	if err != nil {
 		return asset, l, mapping, err
 	}
 	mapping, err = lay.Warp(win, part.H, part.W)
-	return stack.Parts[k], &lay, mapping, stack.Parts[k].Fault(err)
+	return *overview, &lay, mapping, overview.Fault(err)
 }
 
 // rowOf returns the row of the table for a step of a draw, on the ground the row of its first scene, or -1 for padding.
@@ -902,15 +898,15 @@ func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (cat
 // it, if pixels may be missing, or if the bad sample before this substitute may have written it.
 func (p *Pending) row(u unit, x *chunk.Index, win shuffle.Box) (*pixels.Row, error) {
 	layout, convs := p.layout.rasters[u.field], p.converters(u.row, u.field)
-	cv, err := convs.Get(x)
+	convert, err := convs.Get(x)
 	if err != nil {
 		return nil, err
 	}
 	in := pixels.Inside(win, x.Height, x.Width)
 	whole := in.Y1-in.Y0 == win.H && in.X1-in.X0 == win.W
 	missing := convs.Key(x).Has || convs.Nodata && x.Mask != nil
-	return p.sink(u.field, u.row, u.step, cv, win, !layout.native || !whole || missing || p.draws[u.row].Attempt > 0),
-		nil
+	mask := !layout.native || !whole || missing || p.draws[u.row].Attempt > 0
+	return p.sink(u.field, u.row, u.step, convert, win, mask), nil
 }
 
 // set returns the dataset of a row. For padding it is the first one of the group.
@@ -947,16 +943,16 @@ func (p *Pending) sink(field, k, step int, cv *einops.Converter, win shuffle.Box
 // use, because rows without missing pixels do not write it.
 func (p *Pending) mask(field int) []byte {
 	layout := p.layout.rasters[field]
-	m := p.buf[layout.mask : layout.mask+layout.plan.Len()]
+	mask := p.buf[layout.mask : layout.mask+layout.plan.Len()]
 	if layout.native {
 		p.masks[field].Do(func() {
-			for i := range m {
-				m[i] = 1
+			for i := range mask {
+				mask[i] = 1
 			}
 			p.masked[field].Store(true)
 		})
 	}
-	return m
+	return mask
 }
 
 // clearRow fills a row of padding or of a bad sample.
@@ -1042,20 +1038,19 @@ func convertOf(r *pixels.Raster, p *einops.Plan) *Convert {
 
 // needs returns the chunks that the windows of a sample need and may share.
 func (e *Engine) needs(ctx context.Context, draw *shuffle.Draw) (out []pixels.Need, err error) {
-	d := e.set(draw)
+	owner := e.set(draw)
 	err = crash.Call(func() error {
-		for step := range max(d.span(), 1) {
-			for i, field := range d.rasters {
-				row := e.rowRead(d, draw, i, step)
-				if step >= max(field.Steps, 1) || row < 0 {
-					continue
-				}
-				assets, err := e.explainWindow(ctx, d, draw, i, dryrun.Asset{Field: field.Name, Step: step, Row: row})
-				if err != nil {
-					return err
-				}
-				out = append(out, d.needs(assets)...)
+		for i, step := range owner.images() {
+			row := e.rowRead(owner, draw, i, step)
+			if row < 0 {
+				continue
 			}
+			read := dryrun.Asset{Field: owner.rasters[i].Name, Step: step, Row: row}
+			assets, err := e.explainWindow(ctx, owner, draw, i, read)
+			if err != nil {
+				return err
+			}
+			out = append(out, owner.needs(assets)...)
 		}
 		return nil
 	})
@@ -1079,12 +1074,12 @@ func (e *Engine) explainWindow(ctx context.Context, d *dataset, draw *shuffle.Dr
 	if asset.Parts != nil {
 		return e.explainStack(ctx, d, field, &asset, p)
 	}
-	in := pixels.Inside(win, asset.Index.Height, asset.Index.Width)
+	inside := pixels.Inside(win, asset.Index.Height, asset.Index.Width)
 	picked, err := d.names.bandsOf(ctx, raster, asset)
 	if err != nil {
 		return nil, err
 	}
-	err = e.explainReads(ctx, d, asset, picked.Picked, raster.Final.Nodata, in, &p)
+	err = e.explainReads(ctx, d, asset, picked.Picked, raster.Final.Nodata, inside, &p)
 	return []dryrun.Asset{p}, err
 }
 
@@ -1093,27 +1088,29 @@ func (e *Engine) explainStack(ctx context.Context, d *dataset, field int, a *cat
 	p dryrun.Asset) (out []dryrun.Asset, _ error) {
 	f, names := d.rasters[field], d.rasters[field].Field.Parts()
 	err := eachPart(f, a, func(k int, part *pixels.Raster, l *pixels.Lay) error {
-		q, asset := p, a.Parts[k]
-		q.Part, q.Stack = names[k].Column+names[k].Pattern, k
-		in := l.Inside(p.Window)
-		if q.Resampled = !l.Same || d.kind().resamples; q.Resampled && !l.Whole() {
+		asked, asset := p, a.Parts[k]
+		asked.Part, asked.Stack = names[k].Column+names[k].Pattern, k
+		inside := l.Inside(p.Window)
+		if asked.Resampled = !l.Same || d.kind().resamples; asked.Resampled && !l.Whole() {
 			overview, _, mapping, err := e.coarserPart(ctx, d, part, a, k, l, p.Window)
 			if err != nil {
 				return err
 			}
 			if asset = overview; asset.Raster != nil {
-				q.Overview = &asset.Overview
+				asked.Overview = &asset.Overview
 			}
-			in = part.Source(mapping)
+			inside = part.Source(mapping)
 		}
-		q.URI, q.Size = asset.URI, shuffle.Box{H: asset.Index.Height, W: asset.Index.Width}
-		q.Window = shuffle.Box{Y: in.Y0, X: in.X0, H: max(in.Y1-in.Y0, 0), W: max(in.X1-in.X0, 0)}
-		if q.Window.H > 0 && q.Window.W > 0 {
-			if err := e.explainReads(ctx, d, asset, part.Picked, part.Final.Nodata, in, &q); err != nil {
+		asked.URI, asked.Size = asset.URI, shuffle.Box{H: asset.Index.Height, W: asset.Index.Width}
+		asked.Window = shuffle.Box{
+			Y: inside.Y0, X: inside.X0, H: max(inside.Y1-inside.Y0, 0), W: max(inside.X1-inside.X0, 0),
+		}
+		if asked.Window.H > 0 && asked.Window.W > 0 {
+			if err := e.explainReads(ctx, d, asset, part.Picked, part.Final.Nodata, inside, &asked); err != nil {
 				return err
 			}
 		}
-		out = append(out, q)
+		out = append(out, asked)
 		return nil
 	})
 	return out, err

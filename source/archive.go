@@ -75,23 +75,23 @@ func openArchive(ctx context.Context, o router, p Path, etag string) (r Reader, 
 
 // cost estimates the memory of a directory.
 func (a *archive) cost() int64 {
-	n := int64(0)
+	total := int64(0)
 	for name := range a.members {
-		n += memberBytes + int64(len(name))
+		total += memberBytes + int64(len(name))
 	}
-	return n
+	return total
 }
 
 // readArchive reads the directory of a ZIP.
 func readArchive(ctx context.Context, r Reader) (*archive, error) {
-	a := &archive{size: r.Size(), members: map[string]*member{}}
-	return a, zipdir.Each(ctx, r, 0, func(id []byte, parse func() (zipdir.Entry, error)) error {
+	read := &archive{size: r.Size(), members: map[string]*member{}}
+	return read, zipdir.Each(ctx, r, 0, func(id []byte, parse func() (zipdir.Entry, error)) error {
 		name := strings.TrimPrefix(strings.ReplaceAll(string(id), `\`, "/"), "./")
-		if _, twice := a.members[name]; twice || name == "" || strings.HasSuffix(name, "/") {
+		if _, twice := read.members[name]; twice || name == "" || strings.HasSuffix(name, "/") {
 			return nil // GDAL opens the first of two members with one name
 		}
 		entry, err := parse()
-		a.members[name] = &member{Entry: entry}
+		read.members[name] = &member{Entry: entry}
 		return err
 	})
 }

@@ -39,19 +39,19 @@ var idleFiles struct {
 // countIdle adds by unused files of s, which has left of them now. It reports whether there are too many.
 // The caller holds s.mu.
 func (s *Files) countIdle(by, left int) (tooMany bool) {
-	k := &idleFiles
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.max == 0 {
-		k.max, k.of = max(procs.Files()/4, 1), map[*Files]struct{}{}
+	kept := &idleFiles
+	kept.mu.Lock()
+	defer kept.mu.Unlock()
+	if kept.max == 0 {
+		kept.max, kept.of = max(procs.Files()/4, 1), map[*Files]struct{}{}
 	}
-	k.n += by
+	kept.n += by
 	if left > 0 {
-		k.of[s] = struct{}{}
+		kept.of[s] = struct{}{}
 	} else {
-		delete(k.of, s)
+		delete(kept.of, s)
 	}
-	return int64(k.n) > k.max
+	return int64(kept.n) > kept.max
 }
 
 // closeIdle closes all unused files of the process. It returns how many there were.
@@ -62,7 +62,8 @@ func closeIdle() (closed int) {
 	for _, files := range found {
 		files.mu.Lock()
 		closed += files.lru.Len()
-		_ = files.dropIdle() // they were only read
+		// An error does not matter, since they were only read.
+		_ = files.dropIdle()
 		files.mu.Unlock()
 	}
 	return closed

@@ -80,10 +80,10 @@ func (s *Files) open(ctx context.Context, p Path) (Reader, error) {
 	if err != nil {
 		return nil, fault.WithFile(systemError(err), uri)
 	}
-	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() {
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
 		what := "not a regular file"
-		if st.IsDir() {
+		if info.IsDir() {
 			what = "it is a directory"
 		}
 		err = fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset, "%s", what), uri)
@@ -91,7 +91,7 @@ func (s *Files) open(ctx context.Context, p Path) (Reader, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &file{f: f, size: st.Size(), mtime: st.ModTime(), was: st, owner: s, path: path}, nil
+	return &file{f: f, size: info.Size(), mtime: info.ModTime(), was: info, owner: s, path: path}, nil
 }
 
 // Missing reports whether a system call failed because no file has the name. Names that are too
@@ -139,14 +139,6 @@ func (s *Files) dropIdle() error {
 		errs = append(errs, s.remove(e).f.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// give makes a file available again, and closes the least recently used one if there are too many.
-func (s *Files) give(f *file) error {
-	if old := s.keep(f); old != nil {
-		return old.f.Close()
-	}
-	return nil
 }
 
 // keep returns the file to close: f itself if another reader of its path was faster or if Files is
@@ -205,4 +197,10 @@ func (f *file) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return nil
 }
 
-func (f *file) Close() error { return f.owner.give(f) }
+// Close makes the file available again, and closes the least recently used one if there are too many.
+func (f *file) Close() error {
+	if old := f.owner.keep(f); old != nil {
+		return old.f.Close()
+	}
+	return nil
+}

@@ -17,11 +17,11 @@ type router interface {
 
 // openName opens a name.
 func openName(ctx context.Context, r router, name string, k Known) (Reader, error) {
-	p, err := Parse(name)
+	parsed, err := Parse(name)
 	if err != nil {
 		return nil, err
 	}
-	return openPath(ctx, r, p, k)
+	return openPath(ctx, r, parsed, k)
 }
 
 // openPath opens a path.
@@ -47,36 +47,36 @@ func openPath(ctx context.Context, r router, p Path, k Known) (Reader, error) {
 
 // listName calls each for the objects below a folder.
 func listName(ctx context.Context, r router, folder string, each func(Entry) error) error {
-	ctx, opener, p, err := folderOf(ctx, r, folder)
+	ctx, opener, parsed, err := folderOf(ctx, r, folder)
 	switch {
 	case err != nil:
 		return err
-	case p.part != nil:
-		return listPart(ctx, r, p.part, each)
+	case parsed.part != nil:
+		return listPart(ctx, r, parsed.part, each)
 	}
-	return List(ctx, opener, p.Name, each)
+	return List(ctx, opener, parsed.Name, each)
 }
 
 // namesOf returns the names of the entries of a directory.
 func namesOf(ctx context.Context, r router, folder string) ([]string, error) {
-	ctx, opener, p, err := folderOf(ctx, r, folder)
+	ctx, opener, parsed, err := folderOf(ctx, r, folder)
 	switch {
 	case err != nil:
 		return nil, err
-	case p.part != nil:
-		return entriesOf(func(each func(Entry) error) error { return listPart(ctx, r, p.part, each) })
+	case parsed.part != nil:
+		return entriesOf(func(each func(Entry) error) error { return listPart(ctx, r, parsed.part, each) })
 	}
-	return Names(ctx, opener, p.Name)
+	return Names(ctx, opener, parsed.Name)
 }
 
 // folderOf parses the name of a folder, and returns its opener unless it is in a ZIP.
 func folderOf(ctx context.Context, r router, name string) (context.Context, Opener, Path, error) {
-	p, err := Parse(name)
-	if err != nil || p.part != nil {
-		return ctx, nil, p, err
+	parsed, err := Parse(name)
+	if err != nil || parsed.part != nil {
+		return ctx, nil, parsed, err
 	}
-	ctx, opener, err := r.route(ctx, p)
-	return ctx, opener, p, err
+	ctx, opener, err := r.route(ctx, parsed)
+	return ctx, opener, parsed, err
 }
 
 // Mux opens each URI with the opener of its scheme.

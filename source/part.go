@@ -100,28 +100,28 @@ const maxParts = 8
 func parsePart(name string) (Path, error) {
 	failed := Path{Scheme: fileSystem(vsiPrefix(name))}
 	refuse := func(format string, args ...any) (Path, error) { return failed, unresolved(name, format, args...) }
-	p, file, ok := cutPart(name)
+	parsed, file, ok := cutPart(name)
 	switch {
-	case !ok && p.zip:
+	case !ok && parsed.zip:
 		return refuse("no archive can be told in it: write %s{ARCHIVE}/MEMBER", zipPrefix)
 	case !ok || file == "":
 		return refuse("it must be %sOFFSET_SIZE,FILE or %[1]sOFFSET,FILE, with numbers of at least 0", subfilePrefix)
 	case strings.Count(file, subfilePrefix)+strings.Count(file, zipPrefix) >= maxParts:
 		return refuse("over %d file systems in one another", maxParts)
 	}
-	p.given, p.member = name, strings.Trim(p.member, "/")
+	parsed.given, parsed.member = name, strings.Trim(parsed.member, "/")
 	var err error
-	if p.file, err = Parse(file); err != nil {
+	if parsed.file, err = Parse(file); err != nil {
 		return failed, err
 	}
-	if p.file.Scheme == "file" {
-		p.file = Path{Name: p.file.Local()}
+	if parsed.file.Scheme == "file" {
+		parsed.file = Path{Name: parsed.file.Local()}
 	}
-	resolved := p.name(p.file.Name)
-	if again, file, ok := cutPart(resolved); !ok || file != p.file.Name || again.member != p.member {
+	resolved := parsed.name(parsed.file.Name)
+	if again, file, ok := cutPart(resolved); !ok || file != parsed.file.Name || again.member != parsed.member {
 		return refuse("the braces in the archive's name are not in pairs")
 	}
-	return Path{Name: resolved, Scheme: failed.Scheme, part: &p}, nil
+	return Path{Name: resolved, Scheme: failed.Scheme, part: &parsed}, nil
 }
 
 // archiveEndings end the name of an archive without braces.

@@ -34,11 +34,11 @@ func Parse(name string) (Path, error) {
 	}
 	prefix := vsiPrefix(name)
 	failed := Path{Scheme: cmp.Or(fileSystem(prefix), plainScheme(name))}
-	for _, a := range aliases {
-		if len(name) < len(a.prefix) || !strings.EqualFold(name[:len(a.prefix)], a.prefix) {
+	for _, alias := range aliases {
+		if len(name) < len(alias.prefix) || !strings.EqualFold(name[:len(alias.prefix)], alias.prefix) {
 			continue
 		}
-		resolved, err := a.resolve(a.prefix, name[len(a.prefix):])
+		resolved, err := alias.resolve(alias.prefix, name[len(alias.prefix):])
 		if err != nil {
 			return failed, unresolved(name, "%v", err)
 		}
@@ -154,23 +154,23 @@ func LocalPath(uri string) string { return Path{Name: uri, Scheme: plainScheme(u
 
 // Name returns the last part of a path or URI: see Path.Base.
 func Name(uri string) string {
-	p, err := Parse(uri)
+	parsed, err := Parse(uri)
 	if err != nil {
 		return uri[strings.LastIndexByte(uri, '/')+1:]
 	}
-	return p.Base()
+	return parsed.Base()
 }
 
 // FileOf returns the file whose part a name stands for, or the name itself. Parts of parts lead to the outermost file.
 func FileOf(name string) string {
-	p, err := Parse(name)
+	parsed, err := Parse(name)
 	if err != nil {
 		return name
 	}
-	for p.part != nil {
-		p = p.part.file
+	for parsed.part != nil {
+		parsed = parsed.part.file
 	}
-	return p.Name
+	return parsed.Name
 }
 
 // Separator separates a container from the path of a sample in it: "data.tacozip::roi_1/image".
@@ -206,14 +206,14 @@ func VSI(uri string) string {
 // absolute and belongs to no scheme, or the name itself if it has one. A name that cannot be resolved stays as it is,
 // so that opening it says why.
 func ResolveFrom(name string, join func(name string) string) string {
-	p, err := Parse(name)
+	parsed, err := Parse(name)
 	switch {
 	case err != nil:
 		return name
-	case p.part != nil:
-		return p.part.name(ResolveFrom(p.part.file.Name, join))
+	case parsed.part != nil:
+		return parsed.part.name(ResolveFrom(parsed.part.file.Name, join))
 	}
-	return join(p.Name)
+	return join(parsed.Name)
 }
 
 // Abs returns a local path as an absolute one, also the path of a file whose part a name stands for. The names of

@@ -36,21 +36,21 @@ func NewRoots(dirs []string) *Roots {
 	}
 	roots := &Roots{dirs: []string{}}
 	for _, d := range dirs {
-		p, err := Parse(d)
+		parsed, err := Parse(d)
 		if err != nil { // it allows what has the same name, which nobody can open
-			p.Name = d
+			parsed.Name = d
 		}
-		if p.Remote() {
-			roots.dirs = append(roots.dirs, strings.TrimSuffix(p.Name, "/"))
+		if parsed.Remote() {
+			roots.dirs = append(roots.dirs, strings.TrimSuffix(parsed.Name, "/"))
 			continue
 		}
-		abs, err := pathname.Abs(p.Local())
+		abs, err := pathname.Abs(parsed.Local())
 		if err == nil {
 			abs, err = filepath.EvalSymlinks(abs)
 		}
 		if err == nil {
 			roots.dirs = append(roots.dirs, abs)
-			roots.all = roots.all || abs == "/" || p.Name == "/" // of all volumes, where there are some
+			roots.all = roots.all || abs == "/" || parsed.Name == "/" // of all volumes, where there are some
 		}
 	}
 	roots.text = fmt.Sprintf("%q", roots.dirs)
@@ -85,11 +85,11 @@ func Outside(err error) bool { return errors.Is(err, errOutside) }
 // these Roots, because links may change in between.
 // For a part of a file the rules hold for that file.
 func (r *Roots) Allow(name string) (string, error) {
-	p, err := Parse(name)
+	parsed, err := Parse(name)
 	if err != nil {
 		return "", err
 	}
-	return r.allow(p)
+	return r.allow(parsed)
 }
 
 // allow is Allow of a parsed name.
@@ -123,17 +123,17 @@ func (r *Roots) real(path Path) (string, error) {
 	if r.all {
 		return abs, nil
 	}
-	w := walker{roots: r, at: top(abs), left: pathname.Names(abs[len(filepath.VolumeName(abs)):])}
-	err = w.walk()
+	walk := walker{roots: r, at: top(abs), left: pathname.Names(abs[len(filepath.VolumeName(abs)):])}
+	err = walk.walk()
 	switch {
-	case err != nil && w.blind, err == nil && r.of(w.at) == "":
+	case err != nil && walk.blind, err == nil && r.of(walk.at) == "":
 		return "", errOutside
 	case err != nil && Missing(err): // without permission a file in a root may exist
 		return "", fs.ErrNotExist
 	case err != nil:
 		return "", err
 	}
-	return w.at, nil
+	return walk.at, nil
 }
 
 // allowRemote returns errOutside for a URI that begins with none of the roots, or may lead out of them.
@@ -248,11 +248,11 @@ func (w *walker) step(next string) error {
 	w.blind = w.blind || w.roots.of(next) == ""
 	// A parent may have been exchanged for a link out of the roots just now. That reveals only whether next is a link,
 	// because files are opened by os.Root.
-	st, err := os.Lstat(next)
+	info, err := os.Lstat(next)
 	if err != nil {
 		return err
 	}
-	if st.Mode()&fs.ModeSymlink == 0 {
+	if info.Mode()&fs.ModeSymlink == 0 {
 		w.at = next
 		return nil
 	}
@@ -407,11 +407,11 @@ func (r *Roots) names(p Path) ([]string, error) {
 		return nil, fault.WithFile(fault.Wrap(kind, "folder", fault.NoOffset, err), folder)
 	}
 	names := make([]string, len(list))
-	for i, e := range list {
-		names[i] = e.Name()
-		isDir := e.IsDir()
-		if e.Type()&fs.ModeSymlink != 0 {
-			st, err := r.Stat(pathname.Join(dir, e.Name()))
+	for i, entry := range list {
+		names[i] = entry.Name()
+		isDir := entry.IsDir()
+		if entry.Type()&fs.ModeSymlink != 0 {
+			st, err := r.Stat(pathname.Join(dir, entry.Name()))
 			isDir = err == nil && st.IsDir()
 		}
 		if isDir {

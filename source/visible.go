@@ -63,7 +63,8 @@ func folderError(path string, err error) error {
 		kind = fault.NotFound
 	}
 	if system, ok := errors.AsType[*fs.PathError](err); ok {
-		err = system.Err // its text would repeat the path
+		// The text of the whole error would repeat the path.
+		err = system.Err
 	}
 	return fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, err), path)
 }

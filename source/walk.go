@@ -19,11 +19,11 @@ func WalkDir(dir string, fn fs.WalkDirFunc) error { return (*Roots)(nil).WalkDir
 
 // WalkDir is the function WalkDir below the roots. A link that leads out of them stays a link.
 func (r *Roots) WalkDir(dir string, fn fs.WalkDirFunc) error {
-	st, err := r.Stat(dir)
+	info, err := r.Stat(dir)
 	if err != nil {
 		err = fn(dir, nil, err)
 	} else {
-		err = r.walkDir(dir, fs.FileInfoToDirEntry(st), nil, fn)
+		err = r.walkDir(dir, fs.FileInfoToDirEntry(info), nil, fn)
 	}
 	if errors.Is(err, fs.SkipDir) || errors.Is(err, fs.SkipAll) {
 		return nil

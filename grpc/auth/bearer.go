@@ -84,11 +84,11 @@ func (b *Bearer) GoString() string { return b.String() }
 
 // GetRequestMetadata implements credentials.PerRPCCredentials.
 func (b *Bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
-	t, err := b.get()
+	token, err := b.get()
 	if err != nil {
 		return nil, err
 	}
-	return map[string]string{"authorization": "Bearer " + t}, nil
+	return map[string]string{"authorization": "Bearer " + token}, nil
 }
 
 // RequireTransportSecurity implements credentials.PerRPCCredentials. Only the options of a connection decide where a

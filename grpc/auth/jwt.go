@@ -67,12 +67,12 @@ func (k *Keys) client(token, audience, issuer string) (Client, time.Time, error)
 	if len(token) > maxJWT {
 		return Client{}, none, errSigned
 	}
-	t, err := jwt.ParseSigned(token, algorithms)
-	if err != nil || len(t.Headers) != 1 {
+	parsed, err := jwt.ParseSigned(token, algorithms)
+	if err != nil || len(parsed.Headers) != 1 {
 		return Client{}, none, errSigned
 	}
 	var c claims
-	if !k.verify(t, &c) {
+	if !k.verify(parsed, &c) {
 		return Client{}, none, errSigned
 	}
 	// From here on the signature is known to be good, so detailed errors help only the owner of the token.

@@ -62,15 +62,15 @@ func NewToken() string {
 // never expires.
 func Line(token string, c Client, expires time.Time) (string, error) {
 	sum := sha256.Sum256([]byte(token))
-	l := line{Client: c, SHA256: hex.EncodeToString(sum[:])}
+	written := line{Client: c, SHA256: hex.EncodeToString(sum[:])}
 	if !expires.IsZero() {
 		expires = expires.UTC().Truncate(time.Second)
-		l.Expires = &expires
+		written.Expires = &expires
 	}
-	if _, err := l.check(); err != nil {
+	if _, err := written.check(); err != nil {
 		return "", err
 	}
-	b, err := json.Marshal(l)
+	b, err := json.Marshal(written)
 	return string(b), err
 }
 
@@ -95,7 +95,7 @@ func ParseTokens(b []byte) (*Tokens, error) {
 		}
 		known, err := parseLine(text)
 		if err != nil {
-			// Without the text of the line: somebody may have put the token itself there.
+			// The text of the line is left out, since somebody may have put the token itself there.
 			return nil, fmt.Errorf("line %d: %w", i+1, err)
 		}
 		for _, other := range tokens.list {
@@ -135,19 +135,19 @@ func checkName(name string) error {
 }
 
 func (l line) check() (known, error) {
-	k := known{client: l.Client}
+	checked := known{client: l.Client}
 	if err := checkName(l.Name); err != nil {
-		return k, err
+		return checked, err
 	}
 	sum, err := hex.DecodeString(l.SHA256)
-	if err != nil || len(sum) != len(k.sum) {
-		return k, errors.New("sha256 must have 64 hexadecimal digits")
+	if err != nil || len(sum) != len(checked.sum) {
+		return checked, errors.New("sha256 must have 64 hexadecimal digits")
 	}
-	copy(k.sum[:], sum)
+	copy(checked.sum[:], sum)
 	if l.Expires != nil {
-		k.expires = *l.Expires
+		checked.expires = *l.Expires
 	}
-	return k, l.Limits.check()
+	return checked, l.Limits.check()
 }
 
 // find returns the client of a token. Every line is compared in constant time, so that the duration does not reveal how

@@ -146,7 +146,8 @@ func Dial(target string, o Options) (*Client, error) {
 		}
 		for _, address := range addresses {
 			if known[address.target] {
-				continue // twice the same server would be hedged by itself
+				// Otherwise a server that is there twice would be hedged by itself.
+				continue
 			}
 			known[address.target] = true
 			peer, err := dialPeer(address, o)
@@ -246,7 +247,7 @@ func (c *Client) Open(ctx context.Context, spec loader.Spec) (*Run, error) {
 				err = fmt.Errorf("%w: %w", errFinal, err)
 			}
 		}
-		first = slices.IndexFunc(replies, func(d *chaskiv1.DescribeReply) bool { return d != nil })
+		first = slices.IndexFunc(replies, func(described *chaskiv1.DescribeReply) bool { return described != nil })
 		return err
 	})
 	if first < 0 {
@@ -255,16 +256,18 @@ func (c *Client) Open(ctx context.Context, spec loader.Spec) (*Run, error) {
 	if err := run.fill(replies[first]); err != nil {
 		return nil, c.peers[first].failed(fmt.Errorf("%w: %w", ErrProtocol, err))
 	}
-	run.spec.BadLimit = spec.BadLimit // which is not part of the hash: the server may know the spec with another limit
-	for i, d := range replies {
-		if d == nil {
+	// The limit is given back, because it is not part of the hash: the server may know the spec with another one.
+	run.spec.BadLimit = spec.BadLimit
+	for i, described := range replies {
+		if described == nil {
 			continue
 		}
-		if d.GetSpecHash() != run.hash {
+		if described.GetSpecHash() != run.hash {
 			return nil, c.peers[i].failed(fmt.Errorf("%w than %s: fingerprints %s and %s, spec hashes %s and %s",
-				ErrChanged, c.peers[first].target, d.GetFingerprint(), run.fingerprint, d.GetSpecHash(), run.hash))
+				ErrChanged, c.peers[first].target, described.GetFingerprint(), run.fingerprint,
+				described.GetSpecHash(), run.hash))
 		}
-		run.places[i] = place{d.GetHandle(), d.GetShared(), d.GetPipe()}
+		run.places[i] = place{described.GetHandle(), described.GetShared(), described.GetPipe()}
 	}
 	return run, nil
 }
@@ -355,14 +358,14 @@ func groupsOf(d *chaskiv1.DescribeReply) (*shuffle.Groups, error) {
 	if groups == nil {
 		return nil, nil
 	}
-	g := &shuffle.Groups{Dataset: int(groups.GetDataset()), Pool: groups.GetPool(), Samples: d.GetSamples()}
-	for _, l := range groups.GetLevels() {
-		g.Levels = append(g.Levels, shuffle.Level{Drawn: l.GetDrawn(), Samples: l.GetSamples()})
+	out := &shuffle.Groups{Dataset: int(groups.GetDataset()), Pool: groups.GetPool(), Samples: d.GetSamples()}
+	for _, level := range groups.GetLevels() {
+		out.Levels = append(out.Levels, shuffle.Level{Drawn: level.GetDrawn(), Samples: level.GetSamples()})
 	}
-	if err := g.Check(); err != nil {
+	if err := out.Check(); err != nil {
 		return nil, fmt.Errorf("the server's description: %w", err)
 	}
-	return g, nil
+	return out, nil
 }
 
 // Spec returns the spec with its defaults filled in.
@@ -404,21 +407,21 @@ func (r *Run) RowBytes() int64 {
 }
 
 func rowBytes(fields []loader.FieldInfo) int64 {
-	n := int64(besideBytes)
+	total := int64(besideBytes)
 	for _, fieldInfo := range fields {
 		if fieldInfo.Kind == "points" || fieldInfo.DType == chunk.Invalid {
 			continue
 		}
 		row := int64(fieldInfo.DType.Size())
-		for _, k := range fieldInfo.Shape {
-			if k < 0 || k > DefaultMaxBatchBytes {
-				k = 0 // the server's value is not trusted
+		for _, length := range fieldInfo.Shape {
+			if length < 0 || length > DefaultMaxBatchBytes {
+				length = 0 // the server's value is not trusted
 			}
-			row = min(row*k, DefaultMaxBatchBytes)
+			row = min(row*length, DefaultMaxBatchBytes)
 		}
-		n = min(n+row, maxRowBytes)
+		total = min(total+row, maxRowBytes)
 	}
-	return n
+	return total
 }
 
 // besideBytes is the size of a row beside its tensors: valid, position and sample.
@@ -457,11 +460,11 @@ func final(err error) bool {
 	if errors.Is(err, errFinal) || errors.Is(err, ErrNoShared) {
 		return true
 	}
-	s, ok := status.FromError(err)
+	answer, ok := status.FromError(err)
 	if !ok {
 		return false
 	}
-	switch s.Code() {
+	switch answer.Code() {
 	case codes.InvalidArgument, codes.NotFound, codes.PermissionDenied, codes.Unimplemented, codes.DataLoss,
 		codes.FailedPrecondition, codes.Unauthenticated, codes.OutOfRange, codes.AlreadyExists:
 		return true

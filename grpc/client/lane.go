@@ -37,11 +37,6 @@ type lane struct {
 	silent   int       // connections in a row that it let end by saying nothing
 }
 
-// newLane returns a lane that is up if the server has described the run.
-func newLane(s *session, p *peer, at place) *lane {
-	return &lane{s: s, peer: p, place: at, up: at.handle != "", unsent: make(chan struct{}, 1)}
-}
-
 // add has the lane ask for a request. It needs the session's lock.
 func (l *lane) add(r *request) {
 	now := time.Now()
@@ -69,7 +64,8 @@ func (l *lane) work() {
 	session := l.s
 	for attempt := 1; ; attempt++ {
 		var got bool
-		err := crash.Call(func() (err error) { // data from the server is decoded in it
+		// Data from the server is decoded in it, so that a panic is a fault of the server.
+		err := crash.Call(func() (err error) {
 			got, err = l.connection(attempt > 1 || l.place.handle == "")
 			return err
 		})
@@ -88,7 +84,8 @@ func (l *lane) work() {
 			return
 		}
 		if attempt == 1 && errors.Is(err, wire.ErrUnknownSpec) {
-			continue // the server lives, and must describe the run: in a pause, a short epoch would end without it
+			// The server lives, and must describe the run: in a pause, a short epoch would end without it.
+			continue
 		}
 		if session.run.client.pause(session.ctx, attempt) != nil {
 			return
@@ -118,29 +115,30 @@ func (l *lane) connection(again bool) (got bool, err error) {
 	ctx, cancel := context.WithCancelCause(l.s.ctx)
 	defer cancel(nil)
 	var attach chaskiv1.Attach
-	in := &replies{cancel: cancel}
+	from := &replies{cancel: cancel}
 	if leases != nil {
 		attach.Secret, attach.Stream = leases.secret[:], leases.begin()
-		defer leases.end(attach.GetStream()) // after the last reply, since one may bring a lease that is being recalled
-	} else if in.pipe = l.peer.openPipe(ctx, l.place.pipe); in.pipe != nil {
-		attach.Pipe = in.pipe.secret[:]
-		defer context.AfterFunc(ctx, in.pipe.close)()
-		defer in.pipe.close()
+		// It ends after the last reply, since one may bring a lease that is being recalled.
+		defer leases.end(attach.GetStream())
+	} else if from.pipe = l.peer.openPipe(ctx, l.place.pipe); from.pipe != nil {
+		attach.Pipe = from.pipe.secret[:]
+		defer context.AfterFunc(ctx, from.pipe.close)()
+		defer from.pipe.close()
 	}
 	stream, err := l.peer.stub.Stream(ctx)
 	if err != nil {
 		return false, err
 	}
-	in.stream = stream
+	from.stream = stream
 	l.begin()
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer cancel(nil)
-	// gRPC's pings find a peer that is gone, but not a server that is stuck: only the lack of answers does.
+	// Answers are watched, because gRPC's pings find a peer that is gone, but not a server that is stuck.
 	group.Go(func() { l.watch(ctx, cancel) })
 	group.Go(func() { l.send(ctx, stream, &attach) })
 	for {
-		if err := l.receive(in, leases); err != nil {
+		if err := l.receive(from, leases); err != nil {
 			if cause := context.Cause(ctx); errors.Is(cause, ErrSilent) || errors.Is(cause, errPipe) {
 				err = cause
 			}
@@ -160,15 +158,15 @@ func (l *lane) begin() {
 
 // describe opens the spec again: the server may be a new one. It must mean the same data.
 func (l *lane) describe() error {
-	d, err := l.peer.describe(l.s.ctx, l.s.run.request)
+	described, err := l.peer.describe(l.s.ctx, l.s.run.request)
 	if err != nil {
 		return err
 	}
-	if d.GetSpecHash() != l.s.run.hash {
+	if described.GetSpecHash() != l.s.run.hash {
 		return fmt.Errorf("%w now: fingerprint %s, before %s; spec hash %s, before %s",
-			ErrChanged, d.GetFingerprint(), l.s.run.fingerprint, d.GetSpecHash(), l.s.run.hash)
+			ErrChanged, described.GetFingerprint(), l.s.run.fingerprint, described.GetSpecHash(), l.s.run.hash)
 	}
-	l.place = place{d.GetHandle(), d.GetShared(), d.GetPipe()}
+	l.place = place{described.GetHandle(), described.GetShared(), described.GetPipe()}
 	return nil
 }
 
@@ -248,8 +246,8 @@ func (l *lane) message(r *request) *chaskiv1.StreamRequest {
 
 // receive receives the parts of one batch, or its lease, or the fault in its place, and hands it on.
 func (l *lane) receive(from *replies, leases *leaseConn) error {
-	in := assembly{memory: l.s.options.Memory}
-	defer in.drop()
+	parts := assembly{memory: l.s.options.Memory}
+	defer parts.drop()
 	for {
 		reply, err := from.next()
 		if err != nil {
@@ -263,19 +261,19 @@ func (l *lane) receive(from *replies, leases *leaseConn) error {
 		case *chaskiv1.StreamReply_Fault:
 			err = l.fault(kind.Fault, want)
 		case *chaskiv1.StreamReply_Lease:
-			if leases == nil || in.to != nil || kind.Lease.GetTicket() != want.id {
+			if leases == nil || parts.to != nil || kind.Lease.GetTicket() != want.id {
 				return fmt.Errorf("%w: a lease for ticket %d, the next is %d", ErrProtocol, kind.Lease.GetTicket(),
 					want.id)
 			}
 			return l.leased(kind.Lease, want, leases)
 		default:
-			err = in.add(reply.GetPart(), want.id, l.peer.options.MaxBatchBytes)
+			err = parts.add(reply.GetPart(), want.id, l.peer.options.MaxBatchBytes)
 		}
 		if err != nil {
 			return err
 		}
-		if in.whole() {
-			return l.hand(&in, want)
+		if parts.whole() {
+			return l.hand(&parts, want)
 		}
 	}
 }
@@ -340,14 +338,14 @@ func (l *lane) finish(b *loader.Batch, want *request) error {
 // done removes the oldest request, which is answered now, from those that the server owes. It needs the
 // session's lock.
 func (l *lane) done() *request {
-	now, r := time.Now(), l.asked[0]
-	// The time does not count from the request: until its turn, the server worked on earlier requests.
+	now, oldest := time.Now(), l.asked[0]
+	// The time does not count from the request, since the server worked on earlier ones until its turn.
 	l.s.took(now.Sub(l.begun()))
 	l.answered, l.heard, l.silent = now, now, 0
 	l.asked = slices.Delete(l.asked, 0, 1)
 	l.sent--
-	r.lanes--
-	return r
+	oldest.lanes--
+	return oldest
 }
 
 // assembly puts the parts of one payload together.

@@ -66,12 +66,12 @@ func (r *Run) Loader(o LoaderOptions) (*Loader, error) {
 		return nil, fmt.Errorf("client: an epoch of %d samples has no whole batch: batch_size is %d and "+
 			"drop_last is true", r.samples, r.spec.BatchSize)
 	}
-	l := &Loader{run: r, options: o, ahead: ahead, state: r.State(),
+	made := &Loader{run: r, options: o, ahead: ahead, state: r.State(),
 		bad: loader.NewBadCounter(r.spec, r.samples, o.Rank, o.World)}
 	if o.State != nil {
 		var note string
 		var err error
-		if l.state, note, err = o.State.Resume(l.state, r.samples, r.spec.BatchSize, r.spec.DropLast,
+		if made.state, note, err = o.State.Resume(made.state, r.samples, r.spec.BatchSize, r.spec.DropLast,
 			!o.AnyState); err != nil {
 			return nil, err
 		}
@@ -79,7 +79,7 @@ func (r *Run) Loader(o LoaderOptions) (*Loader, error) {
 			r.client.options.Logger.Warn(note)
 		}
 	}
-	return l, nil
+	return made, nil
 }
 
 // Next returns the batch of the next step, or io.EOF after the last epoch. The batch is the

@@ -136,9 +136,9 @@ func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array
 	if err != nil {
 		return nil, p.failed(err)
 	}
-	in := assembly{memory: new(resources.Pool)}
-	defer in.drop()
-	for !in.whole() {
+	parts := assembly{memory: new(resources.Pool)}
+	defer parts.drop()
+	for !parts.whole() {
 		reply, err := stream.Recv()
 		if err != nil {
 			return nil, p.failed(err)
@@ -146,21 +146,21 @@ func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*raster.Array
 		if fault := reply.GetFault(); fault != nil {
 			return nil, p.failed(wire.FaultError(fault))
 		}
-		if err := in.add(reply.GetPart(), 0, p.options.MaxBatchBytes); err != nil {
+		if err := parts.add(reply.GetPart(), 0, p.options.MaxBatchBytes); err != nil {
 			return nil, p.failed(err)
 		}
 	}
-	batch, err := in.to.Batch()
+	batch, err := parts.to.Batch()
 	if err != nil {
 		return nil, p.failed(err)
 	}
 	if len(batch.Tensors) != 1 || batch.Tensors[0].Kind != loader.Dense {
 		return nil, p.failed(fmt.Errorf("%w: the answer is not one array", ErrProtocol))
 	}
-	t := &batch.Tensors[0]
-	array := &raster.Array{DType: t.DType, Axes: t.Axes, Data: t.Data}
-	for _, n := range t.Shape {
-		array.Shape = append(array.Shape, int(n))
+	tensor := &batch.Tensors[0]
+	array := &raster.Array{DType: tensor.DType, Axes: tensor.Axes, Data: tensor.Data}
+	for _, length := range tensor.Shape {
+		array.Shape = append(array.Shape, int(length))
 	}
 	return array, nil
 }

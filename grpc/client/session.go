@@ -86,22 +86,26 @@ type result struct {
 }
 
 func newSession(r *Run, o TicketOptions) *session {
-	s := &session{
+	made := &session{
 		run: r, options: o,
 		out:  make(chan result, r.maxOpen(o.Prefetch)+1), // and the error
 		look: make(chan struct{}, 1),
 	}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	for i, p := range r.client.peers {
-		s.lanes = append(s.lanes, newLane(s, p, r.places[i]))
+	made.ctx, made.cancel = context.WithCancel(context.Background())
+	for i, server := range r.client.peers {
+		made.lanes = append(made.lanes, &lane{
+			s: made, peer: server, place: r.places[i],
+			// A lane is up if its server has described the run.
+			up: r.places[i].handle != "", unsent: make(chan struct{}, 1),
+		})
 	}
-	for _, l := range s.lanes {
-		s.group.Go(l.work)
+	for _, l := range made.lanes {
+		made.group.Go(l.work)
 	}
-	if len(s.lanes) > 1 && s.run.client.options.Hedge > 0 {
-		s.group.Go(s.hedge)
+	if len(made.lanes) > 1 && made.run.client.options.Hedge > 0 {
+		made.group.Go(made.hedge)
 	}
-	return s
+	return made
 }
 
 // taken records that Next, which was called at a time, has a batch, and requests the next one in its place.
@@ -119,11 +123,11 @@ func (s *session) taken(b *loader.Batch, called time.Time) {
 		s.spans, s.given = s.spans[1:], 0
 	}
 	if b != nil { // a ticket that ended in an error says nothing about sizes
-		n := int64(b.Rows) * besideBytes
+		size := int64(b.Rows) * besideBytes
 		for i := range b.Tensors {
-			n += int64(len(b.Tensors[i].Data))
+			size += int64(len(b.Tensors[i].Data))
 		}
-		s.bytes = max(s.bytes, n)
+		s.bytes = max(s.bytes, size)
 	}
 	s.mu.Unlock()
 	s.ask()
@@ -139,8 +143,8 @@ func (s *session) wants() bool {
 		return false
 	}
 	beyond := 0
-	for _, sp := range s.spans[min(lanes-1, len(s.spans)):] {
-		beyond += sp.n
+	for _, group := range s.spans[min(lanes-1, len(s.spans)):] {
+		beyond += group.n
 	}
 	switch {
 	case beyond >= s.given+least:
@@ -174,15 +178,15 @@ func (s *session) ask() {
 		s.queue = s.queue[1:]
 		s.bytes = max(s.bytes, s.run.RowBytes()*int64(next.ticket.Rows()))
 		s.last++
-		r := &request{id: s.last, ticket: next.ticket, native: next.native}
-		if r.group = -1; s.run.groups != nil {
-			r.group, r.turn = s.run.groups.Of(r.ticket), s.run.groups.Turn(r.ticket)
+		asked := &request{id: s.last, ticket: next.ticket, native: next.native}
+		if asked.group = -1; s.run.groups != nil {
+			asked.group, asked.turn = s.run.groups.Of(asked.ticket), s.run.groups.Turn(asked.ticket)
 		}
-		if s.asked++; len(s.spans) == 0 || s.spans[len(s.spans)-1].group != r.group {
-			s.spans = append(s.spans, span{group: r.group})
+		if s.asked++; len(s.spans) == 0 || s.spans[len(s.spans)-1].group != asked.group {
+			s.spans = append(s.spans, span{group: asked.group})
 		}
 		s.spans[len(s.spans)-1].n++
-		s.open, s.waiting = append(s.open, r), append(s.waiting, r)
+		s.open, s.waiting = append(s.open, asked), append(s.waiting, asked)
 	}
 	s.assign()
 }
@@ -216,7 +220,8 @@ func (s *session) poke() {
 // assign gives waiting requests to lanes that are up and have room. It needs the lock.
 func (s *session) assign() {
 	if s.wanted {
-		s.poke() // what Next waits for may get a server, or another one
+		// Next is woken, since what it waits for may get a server, or another one.
+		s.poke()
 	}
 	room := 0
 	for _, l := range s.lanes {
@@ -256,7 +261,7 @@ func (s *session) choose(r *request, but *lane) *lane {
 		if !lane.up || lane == but {
 			continue
 		}
-		// The highest of a hash a server: when one leaves, only its groups move.
+		// It has the highest of a hash for each server, so that only its groups move when one leaves.
 		rank := shuffle.Hash(uint64(r.group), uint64(i))
 		if r.group < 0 {
 			turn := (uint64(i) + r.id) % uint64(len(s.lanes))
@@ -284,10 +289,10 @@ func (s *session) answer(l *lane, b *loader.Batch, err error) {
 	}
 	request.done, request.batch, request.err = true, b, err
 	for len(s.open) > 0 && s.open[0].done && !s.over {
-		r := s.open[0]
+		first := s.open[0]
 		s.open = s.open[1:]
 		// It does not block, because out has room for everything that is open.
-		s.out <- result{batch: r.batch, err: r.err}
+		s.out <- result{batch: first.batch, err: first.err}
 	}
 }
 
@@ -338,7 +343,8 @@ const (
 	keptTimes  = 200 // the share DefaultHedge leaves 10 of them, so that one outlier does not decide
 	fewTimes   = 10  // fewer answers would say little about the next one
 	slowFactor = 2
-	slowLeast  = 50 * time.Millisecond // since a second request costs a server a decoded batch
+	// None is sent sooner, since a second request costs a server a decoded batch.
+	slowLeast = 50 * time.Millisecond
 )
 
 // took records the time of an answer. It needs the lock.

@@ -53,23 +53,23 @@ type leaseConn struct {
 
 // connectLeases connects to the lease socket of a server.
 func connectLeases(d *chaskiv1.Shared) (*leaseConn, error) {
-	c := &leaseConn{
+	made := &leaseConn{
 		patience: sendFor, done: make(chan struct{}), changed: make(chan struct{}),
 		segments: map[uint64]*shm.Segment{}, streams: map[uint64][]uint64{},
 	}
-	if len(d.GetToken()) != len(c.token) {
+	if len(d.GetToken()) != len(made.token) {
 		return nil, errors.New("the server has no shared memory")
 	}
-	copy(c.token[:], d.GetToken())
+	copy(made.token[:], d.GetToken())
 	var err error
-	if c.conn, err = shm.Dial(d.GetAddress()); err != nil {
+	if made.conn, err = shm.Dial(d.GetAddress()); err != nil {
 		return nil, err
 	}
-	if err := c.greet(); err != nil {
-		return nil, errors.Join(err, c.conn.Close())
+	if err := made.greet(); err != nil {
+		return nil, errors.Join(err, made.conn.Close())
 	}
-	go c.read()
-	return c, nil
+	go made.read()
+	return made, nil
 }
 
 func (c *leaseConn) greet() error {
@@ -123,9 +123,9 @@ func (c *leaseConn) take(m shm.Message, file int) error {
 	case shm.Forget:
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if g := c.segments[m.A]; g != nil {
+		if segment := c.segments[m.A]; segment != nil {
 			delete(c.segments, m.A)
-			return g.Close()
+			return segment.Close()
 		}
 		return nil
 	case shm.Recall:
@@ -145,16 +145,16 @@ func (c *leaseConn) give(id, n uint64, file int) error {
 		shm.CloseFile(file)
 		return fmt.Errorf("lease socket: a segment of %d bytes", n)
 	}
-	m, err := shm.Open(file, int(n))
+	segment, err := shm.Open(file, int(n))
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.segments[id] != nil {
-		return errors.Join(fmt.Errorf("lease socket: segment %d is given twice", id), m.Close())
+		return errors.Join(fmt.Errorf("lease socket: segment %d is given twice", id), segment.Close())
 	}
-	c.segments[id] = m
+	c.segments[id] = segment
 	c.wake()
 	return nil
 }
@@ -167,7 +167,8 @@ func (c *leaseConn) giveBack(lease uint64) error {
 		err = c.conn.Send(shm.Message{Kind: shm.Return, A: lease}, -1)
 	}
 	if err != nil {
-		c.over = true // at once: read may see the end after the next stream has begun
+		// It is over at once, since read may see the end after the next stream has begun.
+		c.over = true
 		c.wake()
 		return errors.Join(err, c.conn.Close())
 	}
@@ -242,8 +243,8 @@ func (c *leaseConn) find(id uint64) (*shm.Segment, error) {
 func (c *leaseConn) close() {
 	c.mu.Lock()
 	c.over = true
-	for _, g := range c.segments {
-		_ = g.Close() // there is nothing that could be done
+	for _, segment := range c.segments {
+		_ = segment.Close() // there is nothing that could be done
 	}
 	clear(c.segments)
 	c.mu.Unlock()

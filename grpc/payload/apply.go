@@ -24,7 +24,7 @@ func converted(t *loader.Tensor, out []byte) error {
 // fill writes c.Fill to the elements whose mask is 0.
 func fill(out []byte, c *loader.Convert) error {
 	var v [8]byte
-	e := v[:c.To.Size()]
+	element := v[:c.To.Size()]
 	num := kernel.F32
 	switch c.To {
 	case chunk.Uint8:
@@ -47,7 +47,7 @@ func fill(out []byte, c *loader.Convert) error {
 	binary.LittleEndian.PutUint64(v[:], bits)
 	for i, ok := range c.Mask {
 		if ok == 0 {
-			copy(out[i*len(e):], e)
+			copy(out[i*len(element):], element)
 		}
 	}
 	return nil

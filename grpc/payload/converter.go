@@ -28,42 +28,42 @@ const shortRun = 512
 // newConverter expects a tensor that checkSizes accepts, and memory for its elements once converted.
 func newConverter(t *loader.Tensor, out []byte) (*converter, error) {
 	convert := t.Convert
-	cv, err := einops.NewConverter(einops.Convert{
+	casts, err := einops.NewConverter(einops.Convert{
 		From: t.DType, To: convert.To, Scale: convert.Scale, Offset: convert.Offset,
 		Clip: convert.Clip, Lo: convert.Lo, Hi: convert.Hi, Fill: convert.Fill,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
 	}
-	v := &converter{cv: cv, from: t.DType, bands: 1, inner: 1, out: out}
+	made := &converter{cv: casts, from: t.DType, bands: 1, inner: 1, out: out}
 	if len(out) == 0 {
-		return v, nil
+		return made, nil
 	}
 	// The tensor is converted as a raster: the axes before the band axis are its rows, those after it its columns. So
 	// the scatter loops and kernels of chips can be used.
 	axis, outer := max(convert.BandAxis, 0), 1
-	for i, n := range t.Shape {
+	for i, length := range t.Shape {
 		switch {
 		case i < axis:
-			outer *= int(n)
+			outer *= int(length)
 		case i == axis && convert.BandAxis >= 0:
-			v.bands = int(n)
+			made.bands = int(length)
 		default:
-			v.inner *= int(n)
+			made.inner *= int(length)
 		}
 	}
 	pattern, err := einops.Parse("b y x -> y b x")
 	if err == nil {
-		v.plan, err = pattern.Plan([]einops.Axis{{Name: "b", Len: v.bands}, {Name: "y", Len: outer},
-			{Name: "x", Len: v.inner}}, nil)
+		made.plan, err = pattern.Plan([]einops.Axis{{Name: "b", Len: made.bands}, {Name: "y", Len: outer},
+			{Name: "x", Len: made.inner}}, nil)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
 	}
-	if v.unit = t.DType.Size(); v.inner*v.unit < shortRun {
-		v.unit *= v.bands * v.inner
+	if made.unit = t.DType.Size(); made.inner*made.unit < shortRun {
+		made.unit *= made.bands * made.inner
 	}
-	return v, nil
+	return made, nil
 }
 
 // write converts the next elements. p may begin and end within an element.
@@ -87,19 +87,19 @@ func (v *converter) write(p []byte) {
 func (v *converter) convert(p []byte) {
 	dst, size, row := einops.Target{Data: v.out}, v.from.Size(), v.bands*v.inner
 	for len(p) > 0 {
-		n, y, x := len(p)/size, v.done/row, v.done%row
-		box := einops.Box{B1: v.bands, Y0: y, Y1: y + n/row, X1: v.inner} // whole rows
-		if x > 0 || n < row {
-			b := x / v.inner
-			x -= b * v.inner
-			n = min(n, v.inner-x)
-			box = einops.Box{B0: b, B1: b + 1, Y0: y, Y1: y + 1, X0: x, X1: x + n}
+		count, y, x := len(p)/size, v.done/row, v.done%row
+		box := einops.Box{B1: v.bands, Y0: y, Y1: y + count/row, X1: v.inner} // whole rows
+		if x > 0 || count < row {
+			band := x / v.inner
+			x -= band * v.inner
+			count = min(count, v.inner-x)
+			box = einops.Box{B0: band, B1: band + 1, Y0: y, Y1: y + 1, X0: x, X1: x + count}
 		} else {
-			n -= n % row
+			count -= count % row
 		}
-		v.plan.Scatter(dst, v.cv, box, einops.Block{Data: p[:n*size], DType: v.from, StrideB: v.inner, StrideY: row,
+		v.plan.Scatter(dst, v.cv, box, einops.Block{Data: p[:count*size], DType: v.from, StrideB: v.inner, StrideY: row,
 			StrideX: 1})
-		v.done += n
-		p = p[n*size:]
+		v.done += count
+		p = p[count*size:]
 	}
 }

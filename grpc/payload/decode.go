@@ -87,11 +87,11 @@ func vector[T any](d *decoder, part string, at, n, size int, get func(i int) T) 
 	if !d.spend(part, at, n, size) {
 		return nil
 	}
-	v := make([]T, n)
-	for i := range v {
-		v[i] = get(i)
+	values := make([]T, n)
+	for i := range values {
+		values[i] = get(i)
 	}
-	return v
+	return values
 }
 
 // load gives the tensors of b their bytes, which find returns for a range, and checks those whose values must be valid.
@@ -106,13 +106,13 @@ func (d *decoder) load(b *loader.Batch, find func(span) []byte) {
 		return find(s)
 	}
 	for i := range b.Tensors {
-		t, place := &b.Tensors[i], &d.places[i]
-		t.Data, t.Offsets = bytesOf(place.data), bytesOf(place.offsets)
-		if t.Convert != nil {
-			t.Convert.Mask = bytesOf(place.mask)
+		tensor, place := &b.Tensors[i], &d.places[i]
+		tensor.Data, tensor.Offsets = bytesOf(place.data), bytesOf(place.offsets)
+		if tensor.Convert != nil {
+			tensor.Convert.Mask = bytesOf(place.mask)
 		}
-		if t.Kind != loader.Dense {
-			d.runs(t, place)
+		if tensor.Kind != loader.Dense {
+			d.runs(tensor, place)
 		}
 	}
 }
@@ -129,37 +129,37 @@ func (d *decoder) batch() (batch *loader.Batch) {
 			d.fail(part, 0, "a reference leads out of the header")
 		}
 	}()
-	t := fbs.GetRootAsBatch(d.head, 0)
-	at := d.table(part, t.Table())
-	if v := t.Version(); v != Version && d.err == nil {
+	table := fbs.GetRootAsBatch(d.head, 0)
+	pos := d.table(part, table.Table())
+	if v := table.Version(); v != Version && d.err == nil {
 		d.err = fault.New(fault.Unsupported, part, sizePrefix, "payload version %d; this reads version %d", v, Version)
 	}
-	if n := t.Length(); n != d.size {
-		d.fail(part, at, "payload of %d bytes says that it has %d", d.size, n)
+	if n := table.Length(); n != d.size {
+		d.fail(part, pos, "payload of %d bytes says that it has %d", d.size, n)
 	}
-	d.rows = int(t.Rows())
-	n := t.ValidLength()
-	if d.rows < 0 || n != d.rows || t.PositionsLength() != d.rows || t.SamplesLength() != d.rows {
-		d.fail(part, at, "%d rows, but %d valid, %d positions, %d samples", d.rows, n, t.PositionsLength(),
-			t.SamplesLength())
+	d.rows = int(table.Rows())
+	rows := table.ValidLength()
+	if d.rows < 0 || rows != d.rows || table.PositionsLength() != d.rows || table.SamplesLength() != d.rows {
+		d.fail(part, pos, "%d rows, but %d valid, %d positions, %d samples", d.rows, rows, table.PositionsLength(),
+			table.SamplesLength())
 		return nil
 	}
 	batch = &loader.Batch{
-		Epoch:     t.Epoch(),
-		First:     t.First(),
+		Epoch:     table.Epoch(),
+		First:     table.First(),
 		Rows:      d.rows,
-		Valid:     vector(d, part, at, n, 1, func(i int) bool { return t.Valid(i) != 0 }),
-		Positions: vector(d, part, at, n, 8, t.Positions),
-		Samples:   vector(d, part, at, n, 8, t.Samples),
+		Valid:     vector(d, part, pos, rows, 1, func(i int) bool { return table.Valid(i) != 0 }),
+		Positions: vector(d, part, pos, rows, 8, table.Positions),
+		Samples:   vector(d, part, pos, rows, 8, table.Samples),
 	}
 	var bad fbs.Bad
-	for i := 0; i < t.BadLength() && d.spend(part, at, 1, 4); i++ {
-		t.Bad(&bad, i)
+	for i := 0; i < table.BadLength() && d.spend(part, pos, 1, 4); i++ {
+		table.Bad(&bad, i)
 		batch.Bad = append(batch.Bad, d.bad(&bad))
 	}
 	var tensor fbs.Tensor
-	for i := 0; i < t.TensorsLength() && d.spend(part, at, 1, 4); i++ {
-		t.Tensors(&tensor, i)
+	for i := 0; i < table.TensorsLength() && d.spend(part, pos, 1, 4); i++ {
+		table.Tensors(&tensor, i)
 		batch.Tensors = append(batch.Tensors, d.tensor(&tensor))
 	}
 	return batch
@@ -167,20 +167,20 @@ func (d *decoder) batch() (batch *loader.Batch) {
 
 func (d *decoder) bad(t *fbs.Bad) loader.Bad {
 	const part = "bad row"
-	at := d.table(part, t.Table())
+	pos := d.table(part, t.Table())
 	row := int(t.Row())
 	if row < 0 || row >= d.rows {
-		d.fail(part, at, "row %d of %d", row, d.rows)
+		d.fail(part, pos, "row %d of %d", row, d.rows)
 	}
-	err := errors.New(d.text(part, at, t.Message()))
-	failed := wire.FaultError(&chaskiv1.Fault{Kind: d.text(part, at, t.Kind()), File: d.text(part, at, t.File()),
-		Part: d.text(part, at, t.Part()), Offset: t.Offset(), Message: err.Error()})
+	err := errors.New(d.text(part, pos, t.Message()))
+	failed := wire.FaultError(&chaskiv1.Fault{Kind: d.text(part, pos, t.Kind()), File: d.text(part, pos, t.File()),
+		Part: d.text(part, pos, t.Part()), Offset: t.Offset(), Message: err.Error()})
 	// Older servers give no kind, and newer ones may give one that this program does not know.
 	if fault.KindOf(failed) != 0 {
 		err = failed
 	}
 	return loader.Bad{
-		Row: row, Position: t.Position(), Err: err, Source: d.text(part, at, t.Source()),
+		Row: row, Position: t.Position(), Err: err, Source: d.text(part, pos, t.Source()),
 		Sample: d.sampleRef(t.Sample(nil)), Instead: d.sampleRef(t.Instead(nil)),
 	}
 }
@@ -195,34 +195,34 @@ func (d *decoder) sampleRef(s *fbs.SampleRef) *loader.SampleRef {
 }
 
 func (d *decoder) tensor(t *fbs.Tensor) loader.Tensor {
-	at := d.table(tensorPart, t.Table())
+	pos := d.table(tensorPart, t.Table())
 	out := loader.Tensor{
-		Name:  d.text(tensorPart, at, t.Name()),
+		Name:  d.text(tensorPart, pos, t.Name()),
 		Kind:  loader.TensorKind(t.Kind()),
 		DType: chunk.DType(t.Dtype()),
-		Axes: vector(d, tensorPart, at, t.AxesLength(), 4, func(i int) string {
-			return d.text(tensorPart, at, t.Axes(i))
+		Axes: vector(d, tensorPart, pos, t.AxesLength(), 4, func(i int) string {
+			return d.text(tensorPart, pos, t.Axes(i))
 		}),
-		Shape: vector(d, tensorPart, at, t.ShapeLength(), 8, t.Shape),
+		Shape: vector(d, tensorPart, pos, t.ShapeLength(), 8, t.Shape),
 	}
 	if d.names[out.Name] {
-		d.fail(tensorPart, at, "a second tensor is called %q", out.Name)
+		d.fail(tensorPart, pos, "a second tensor is called %q", out.Name)
 	}
 	d.names[out.Name] = true
-	p := place{pos: at}
-	p.data = d.span(tensorPart, t.Data(nil))
+	placed := place{pos: pos}
+	placed.data = d.span(tensorPart, t.Data(nil))
 	switch out.Kind {
 	case loader.Dense:
-		d.dense(&out, &p)
+		d.dense(&out, &placed)
 	case loader.Ragged, loader.Text:
-		d.ragged(t, &out, &p)
+		d.ragged(t, &out, &placed)
 	default:
-		d.fail(tensorPart, at, "kind %d", out.Kind)
+		d.fail(tensorPart, pos, "kind %d", out.Kind)
 	}
 	if c := t.Convert(nil); c != nil {
-		out.Convert = d.convert(c, &out, &p)
+		out.Convert = d.convert(c, &out, &placed)
 	}
-	d.places = append(d.places, p)
+	d.places = append(d.places, placed)
 	return out
 }
 
@@ -250,13 +250,13 @@ func (d *decoder) cells(out *loader.Tensor, at *place) int {
 	if out.Kind != loader.Text || len(out.Shape) < 2 {
 		return d.rows
 	}
-	n, ok := elements(out.Shape)
+	texts, ok := elements(out.Shape)
 	steps := len(out.Shape) == 2 && len(out.Axes) == 2 && out.Shape[0] == int64(d.rows)
-	if !ok || !steps || n > d.size {
+	if !ok || !steps || texts > d.size {
 		d.fail(tensorPart, at.pos, "texts of shape %v over %v for %d rows", out.Shape, out.Axes, d.rows)
 		return 0
 	}
-	return int(n)
+	return int(texts)
 }
 
 // ragged checks that there is one offset more than there are cells.
@@ -276,12 +276,12 @@ func (d *decoder) ragged(t *fbs.Tensor, out *loader.Tensor, at *place) {
 func (d *decoder) runs(t *loader.Tensor, at *place) {
 	last := uint64(0)
 	for i := 0; i < len(t.Offsets); i += 8 {
-		v := binary.LittleEndian.Uint64(t.Offsets[i:])
-		if v < last || i == 0 && v != 0 {
-			d.fail(tensorPart, at.pos, "offset %d of row %d after %d", v, i/8, last)
+		offset := binary.LittleEndian.Uint64(t.Offsets[i:])
+		if offset < last || i == 0 && offset != 0 {
+			d.fail(tensorPart, at.pos, "offset %d of row %d after %d", offset, i/8, last)
 			return
 		}
-		last = v
+		last = offset
 	}
 	size := 1
 	if t.Kind == loader.Ragged {
@@ -298,14 +298,14 @@ func (d *decoder) groups(t *loader.Tensor, at *place) {
 	if len(t.Shape) != 2 {
 		return
 	}
-	k := uint64(t.Shape[1])
+	group := uint64(t.Shape[1])
 	if t.Shape[1] < 1 || t.Shape[0] != int64(d.rows) {
 		d.fail(tensorPart, at.pos, "ragged values of shape %v for %d rows", t.Shape, d.rows)
 		return
 	}
 	for i := 0; i < len(t.Offsets); i += 8 {
-		if v := binary.LittleEndian.Uint64(t.Offsets[i:]); v%k != 0 {
-			d.fail(tensorPart, at.pos, "offset %d of row %d in groups of %d", v, i/8, k)
+		if offset := binary.LittleEndian.Uint64(t.Offsets[i:]); offset%group != 0 {
+			d.fail(tensorPart, at.pos, "offset %d of row %d in groups of %d", offset, i/8, group)
 			return
 		}
 	}
@@ -338,43 +338,43 @@ func (d *decoder) span(part string, field *fbs.Span) span {
 	if field == nil {
 		return span{}
 	}
-	o := int(field.Table().Pos)
-	s := span{field.Offset(), field.Length()}
-	pos, end := s.offset, d.first // in the piece of memory
+	header := int(field.Table().Pos)
+	named := span{field.Offset(), field.Length()}
+	pos, end := named.offset, d.first // in the piece of memory
 	if d.size > d.first && pos >= d.first {
 		pos, end = pos-d.first, d.size-d.first
 	} else if pos < uint64(sizePrefix+len(d.head)) {
-		d.fail(part, o, "range of %d bytes at %d, in the header", s.length, s.offset)
+		d.fail(part, header, "range of %d bytes at %d, in the header", named.length, named.offset)
 		return span{}
 	}
 	switch {
 	case pos%Align != 0:
-		d.fail(part, o, "range at %d, which %d does not divide", pos, Align)
+		d.fail(part, header, "range at %d, which %d does not divide", pos, Align)
 		return span{}
-	case pos > end || s.length > end-pos:
-		d.fail(part, o, "range of %d bytes at %d of %d", s.length, pos, end)
+	case pos > end || named.length > end-pos:
+		d.fail(part, header, "range of %d bytes at %d of %d", named.length, pos, end)
 		return span{}
 	}
 	// Ranges must not overlap, so the memory of a receiver is in proportion to the payload.
-	if d.spanned += s.length; d.spanned > d.size {
-		d.fail(part, o, "ranges of %d bytes in a payload of %d", d.spanned, d.size)
+	if d.spanned += named.length; d.spanned > d.size {
+		d.fail(part, header, "ranges of %d bytes in a payload of %d", d.spanned, d.size)
 		return span{}
 	}
-	return s
+	return named
 }
 
 // elements returns the product of a shape, and whether it is one: no negative length, no overflow.
 func elements(shape []int64) (uint64, bool) {
-	n := uint64(1)
-	for _, s := range shape {
-		if s < 0 {
+	count := uint64(1)
+	for _, length := range shape {
+		if length < 0 {
 			return 0, false
 		}
-		hi, lo := bits.Mul64(n, uint64(s))
+		hi, lo := bits.Mul64(count, uint64(length))
 		if hi != 0 {
 			return 0, false
 		}
-		n = lo
+		count = lo
 	}
-	return n, true
+	return count, true
 }

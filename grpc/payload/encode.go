@@ -42,10 +42,11 @@ func layOut(b *loader.Batch, memory []byte) (segments [][]byte, total int) {
 	places := make([]spans, len(b.Tensors))
 	size := len(header(b, places, math.MaxUint64, 1024+18*b.Rows))
 
-	head := make([]byte, roundUp(size)) // so that the first tensor is aligned, too
+	// The size is rounded up, so that the first tensor is aligned, too.
+	head := make([]byte, roundUp(size))
 	segments, total = [][]byte{head}, len(head)
 	place := func(p []byte) span {
-		s := span{uint64(total), uint64(len(p))}
+		placed := span{uint64(total), uint64(len(p))}
 		if _, in := cast.Offset(memory, p); !in && len(p) > 0 {
 			segments = append(segments, p)
 			if pad := roundUp(len(p)) - len(p); pad > 0 {
@@ -53,26 +54,26 @@ func layOut(b *loader.Batch, memory []byte) (segments [][]byte, total int) {
 			}
 			total += roundUp(len(p))
 		}
-		return s
+		return placed
 	}
 	for i := range b.Tensors {
-		t := &b.Tensors[i]
-		places[i].data = place(t.Data)
-		places[i].offsets = place(t.Offsets)
-		if t.Convert != nil {
-			places[i].mask = place(t.Convert.Mask)
+		tensor := &b.Tensors[i]
+		places[i].data = place(tensor.Data)
+		places[i].offsets = place(tensor.Offsets)
+		if tensor.Convert != nil {
+			places[i].mask = place(tensor.Convert.Mask)
 		}
 	}
 	for i := range b.Tensors {
-		t := &b.Tensors[i]
-		if o, in := cast.Offset(memory, t.Data); in {
-			places[i].data.offset = uint64(total + o)
+		tensor := &b.Tensors[i]
+		if offset, in := cast.Offset(memory, tensor.Data); in {
+			places[i].data.offset = uint64(total + offset)
 		}
-		if t.Convert == nil {
+		if tensor.Convert == nil {
 			continue
 		}
-		if o, in := cast.Offset(memory, t.Convert.Mask); in {
-			places[i].mask.offset = uint64(total + o)
+		if offset, in := cast.Offset(memory, tensor.Convert.Mask); in {
+			places[i].mask.offset = uint64(total + offset)
 		}
 	}
 	copy(head, header(b, places, uint64(total+len(memory)), size))
@@ -237,14 +238,14 @@ func offsets(f *flatbuffers.Builder, v []flatbuffers.UOffsetT) flatbuffers.UOffs
 func InMemory(b *loader.Batch, memory []byte) bool {
 	some := false
 	for i := range b.Tensors {
-		t := &b.Tensors[i]
-		if t.Convert != nil {
-			if o, in := cast.Offset(memory, t.Convert.Mask); in && o%Align != 0 {
+		tensor := &b.Tensors[i]
+		if tensor.Convert != nil {
+			if offset, in := cast.Offset(memory, tensor.Convert.Mask); in && offset%Align != 0 {
 				return false
 			}
 		}
-		if o, in := cast.Offset(memory, t.Data); in {
-			if o%Align != 0 {
+		if offset, in := cast.Offset(memory, tensor.Data); in {
+			if offset%Align != 0 {
 				return false
 			}
 			some = true

@@ -61,14 +61,14 @@ func NewReceiver(total int, memory Memory) *Receiver {
 // Copy reads a payload that goes on from head in shared, as EncodeShared makes it, and puts the batch into memory.
 // Offsets of errors are from the start of head.
 func Copy(head, shared []byte, memory Memory) (*loader.Batch, error) {
-	r := &Receiver{memory: memory, total: len(head) + len(shared), first: len(head)}
-	defer r.Drop()
+	receiver := &Receiver{memory: memory, total: len(head) + len(shared), first: len(head)}
+	defer receiver.Drop()
 	for _, piece := range [][]byte{head, shared} {
-		if err := r.Write(piece); err != nil {
+		if err := receiver.Write(piece); err != nil {
 			return nil, err
 		}
 	}
-	return r.Batch()
+	return receiver.Batch()
 }
 
 // Write takes the next bytes of the payload; together they are no more than total. Errors are *fault.Error of kind
@@ -79,21 +79,21 @@ func (r *Receiver) Write(p []byte) error {
 			r.total)
 	}
 	if r.decoder == nil {
-		n, err := r.header(p)
+		taken, err := r.header(p)
 		if err != nil {
 			return err
 		}
-		r.got += n
-		p = p[n:]
+		r.got += taken
+		p = p[taken:]
 	}
 	for len(p) > 0 && len(r.sinks) > 0 {
 		sink := &r.sinks[0]
 		skip := int(min(uint64(len(p)), sink.offset-uint64(r.got))) // padding
 		p, r.got = p[skip:], r.got+skip
-		n := int(min(uint64(len(p)), sink.length))
-		sink.to.write(p[:n])
-		p, r.got = p[n:], r.got+n
-		sink.offset, sink.length = sink.offset+uint64(n), sink.length-uint64(n)
+		count := int(min(uint64(len(p)), sink.length))
+		sink.to.write(p[:count])
+		p, r.got = p[count:], r.got+count
+		sink.offset, sink.length = sink.offset+uint64(count), sink.length-uint64(count)
 		if sink.length == 0 {
 			r.sinks = r.sinks[1:]
 		}
@@ -136,17 +136,17 @@ func (r *Receiver) place() error {
 	for i := range batch.Tensors {
 		size += roundUp(finalSize(&batch.Tensors[i], r.decoder.places[i].data))
 	}
-	m := r.memory.Take(size)
-	batch.SetMemory(m, func(keep bool) { r.memory.Give(m, keep) })
+	memory := r.memory.Take(size)
+	batch.SetMemory(memory, func(keep bool) { r.memory.Give(memory, keep) })
 	r.batch, r.kept = batch, map[uint64]*kept{}
-	rest := m.Bytes()
+	rest := memory.Bytes()
 	for i := range batch.Tensors {
-		t, place := &batch.Tensors[i], &r.decoder.places[i]
-		n := finalSize(t, place.data)
+		tensor, place := &batch.Tensors[i], &r.decoder.places[i]
+		n := finalSize(tensor, place.data)
 		dst := rest[:n:n]
 		rest = rest[roundUp(n):]
 		r.finals = append(r.finals, dst)
-		if err := r.lead(t, place, dst); err != nil {
+		if err := r.lead(tensor, place, dst); err != nil {
 			return err
 		}
 	}
@@ -182,10 +182,12 @@ func (r *Receiver) lead(t *loader.Tensor, at *place, to []byte) error {
 
 func (r *Receiver) keep(s span) {
 	if s.length > 0 {
-		k := new(kept)
-		*k = make(kept, 0, s.length) // all ranges together are no longer than the payload that the caller wants
-		r.kept[s.offset] = k
-		r.add(s, k)
+		keeper := new(kept)
+		// All ranges together are no longer than the payload that the caller wants, so that the other side cannot make
+		// it larger.
+		*keeper = make(kept, 0, s.length)
+		r.kept[s.offset] = keeper
+		r.add(s, keeper)
 	}
 }
 
@@ -221,13 +223,13 @@ func (r *Receiver) Batch() (*loader.Batch, error) {
 		return nil, r.decoder.err
 	}
 	for i := range r.batch.Tensors {
-		t := &r.batch.Tensors[i]
-		if t.Kind != loader.Dense {
+		tensor := &r.batch.Tensors[i]
+		if tensor.Kind != loader.Dense {
 			continue
 		}
-		if t.Convert == nil {
-			t.Data = r.finals[i]
-		} else if err := converted(t, r.finals[i]); err != nil {
+		if tensor.Convert == nil {
+			tensor.Data = r.finals[i]
+		} else if err := converted(tensor, r.finals[i]); err != nil {
 			return nil, err
 		}
 	}

@@ -185,9 +185,9 @@ func (f Figures) Since(old Figures) Figures {
 // of Engine, is theirs.
 func (r *Rank) Through(servers Figures) {
 	var theirs Times
-	for _, s := range servers.Ranks {
-		if s.Rank == r.Rank && s.World == r.World {
-			for stage, t := range s.Times() {
+	for _, rank := range servers.Ranks {
+		if rank.Rank == r.Rank && rank.World == r.World {
+			for stage, t := range rank.Times() {
 				theirs[stage] += t
 			}
 		}
@@ -229,8 +229,8 @@ func (f Figures) Answers() (a Answers) {
 		for stage, t := range rank {
 			all[stage] += t
 		}
-		if w := rank.waits(); w >= most {
-			a.Rank, most = &f.Ranks[i], w
+		if share := rank.waits(); share >= most {
+			a.Rank, most = &f.Ranks[i], share
 		}
 		least = min(least, rank.waits())
 	}
@@ -252,23 +252,23 @@ func (f Figures) Table() string {
 		fmt.Fprintf(&b, "no rank had a batch within %.1f s\n", f.Seconds)
 		return b.String()
 	}
-	a := f.Answers()
+	answers := f.Answers()
 	verdict := "no"
-	if a.Bound {
+	if answers.Bound {
 		verdict = "yes"
 	}
 	fmt.Fprintf(&b, "Is training bound by data?  %s: ranks wait for %s of their time\n", verdict,
-		percent(1-a.Waits[Trainer]))
-	fmt.Fprintf(&b, "Which stage takes longest?  %s: %s of the time\n", a.Stage,
-		percent(a.Waits[slices.Index(Stages[:], a.Stage)]))
+		percent(1-answers.Waits[Trainer]))
+	fmt.Fprintf(&b, "Which stage takes longest?  %s: %s of the time\n", answers.Stage,
+		percent(answers.Waits[slices.Index(Stages[:], answers.Stage)]))
 	switch {
 	case len(f.Ranks) == 1:
 		fmt.Fprintln(&b, "Which rank waits most?      there is one")
-	case a.Rank == nil:
+	case answers.Rank == nil:
 		fmt.Fprintln(&b, "Which rank waits most?      all alike")
 	default:
-		fmt.Fprintf(&b, "Which rank waits most?      %s: %s of its time\n", a.Rank.name(),
-			percent(a.Rank.Times().waits()))
+		fmt.Fprintf(&b, "Which rank waits most?      %s: %s of its time\n", answers.Rank.name(),
+			percent(answers.Rank.Times().waits()))
 	}
 	f.slow(&b)
 	fmt.Fprintln(&b)
@@ -293,33 +293,36 @@ func (f Figures) slow(b *strings.Builder) {
 
 // ranks writes a row for each rank.
 func (f Figures) ranks(b *strings.Builder) {
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "rank\tsamples/s\twaits\t%s\t  data\n", strings.Join(Stages[:], "\t"))
-	for _, r := range f.Ranks {
-		times := r.Times()
-		fmt.Fprintf(w, "%s\t%.1f\t%s\t", r.name(), float64(r.Samples)/max(times.sum(), 1e-9), percent(times.waits()))
+	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(table, "rank\tsamples/s\twaits\t%s\t  data\n", strings.Join(Stages[:], "\t"))
+	for _, rank := range f.Ranks {
+		times := rank.Times()
+		rate := float64(rank.Samples) / max(times.sum(), 1e-9)
+		fmt.Fprintf(table, "%s\t%.1f\t%s\t", rank.name(), rate, percent(times.waits()))
 		for _, share := range times.Shares() {
-			fmt.Fprintf(w, "%s\t", percent(share))
+			fmt.Fprintf(table, "%s\t", percent(share))
 		}
-		fmt.Fprintf(w, "  %s\n", r.Source)
+		fmt.Fprintf(table, "  %s\n", rank.Source)
 	}
-	w.Flush()
+	table.Flush()
 }
 
 // details writes the sources and the slowest rasters.
 func (f Figures) details(b *strings.Builder) {
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "\nrasters\tread\tdecode\t  source")
-	for _, s := range f.Sources {
-		n := float64(max(s.Rasters, 1))
-		fmt.Fprintf(w, "%d\t%s\t%s\t  %s\n", s.Rasters, duration(s.Read/n), duration(s.Decode/n), s.Name)
+	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "\nrasters\tread\tdecode\t  source")
+	for _, source := range f.Sources {
+		n := float64(max(source.Rasters, 1))
+		read, decode := duration(source.Read/n), duration(source.Decode/n)
+		fmt.Fprintf(table, "%d\t%s\t%s\t  %s\n", source.Rasters, read, decode, source.Name)
 	}
-	fmt.Fprintln(w, "\nslowest\tread\tdecode\t  file")
-	for i, r := range f.Slowest[:min(len(f.Slowest), 5)] {
-		fmt.Fprintf(w, "%d\t%s\t%s\t  %s (%s)\n", i+1, duration(r.Read), duration(r.Decode), r.ID, r.Field)
+	fmt.Fprintln(table, "\nslowest\tread\tdecode\t  file")
+	for i, raster := range f.Slowest[:min(len(f.Slowest), 5)] {
+		read, decode := duration(raster.Read), duration(raster.Decode)
+		fmt.Fprintf(table, "%d\t%s\t%s\t  %s (%s)\n", i+1, read, decode, raster.ID, raster.Field)
 	}
 	if len(f.Sources) > 0 {
-		w.Flush()
+		table.Flush()
 	}
 }
 

@@ -61,19 +61,19 @@ type passKey struct{}
 // tap refuses a call without a valid token at its headers, before gRPC keeps anything of its message. It returns the
 // context of the others, with their pass.
 func (s *Server) tap(ctx context.Context, i *tap.Info) (context.Context, error) {
-	in := connectionOf(ctx)
+	conn := connectionOf(ctx)
 	if isHealth(i.FullMethodName) {
-		return in.call(ctx, sizeOf(i.Header), false, guestFrames), nil
+		return conn.call(ctx, sizeOf(i.Header), false, guestFrames), nil
 	}
 	begun := time.Now()
 	pass, err := s.options.Gate.Check(ctx)
 	if err != nil {
-		in.charge(guestFrames)
+		conn.charge(guestFrames)
 		err = status.Error(codes.Unauthenticated, err.Error())
 		s.audit.call(ctx, i.FullMethodName, func() string { return "" }, begun, err)
 		return ctx, err
 	}
-	return context.WithValue(in.call(ctx, sizeOf(i.Header), true, callFrames), passKey{}, pass), nil
+	return context.WithValue(conn.call(ctx, sizeOf(i.Header), true, callFrames), passKey{}, pass), nil
 }
 
 // admit returns the context of a call, with the client that makes it, or the status of one that is not let in. An

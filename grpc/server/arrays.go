@@ -36,14 +36,15 @@ type arrays struct {
 }
 
 func newArrays(s *shared, o *Options) *arrays {
-	b := o.Loader.Budget
-	// Arrays may take half of the memory for leases; the rest is for batches. One array takes at most half of that
-	// (lend).
-	a := &arrays{shared: s, budget: b, after: o.TrimAfter, leased: entry{memory: cmp.Or(b.Limit()/4, 1<<62)}}
-	a.trim = time.AfterFunc(time.Hour, a.drop)
-	a.trim.Stop()
-	a.leave = b.Join(a)
-	return a
+	budget := o.Loader.Budget
+	// Arrays may take half of the memory for leases, since the rest is for batches. One array takes at most half of
+	// that (lend).
+	leased := entry{memory: cmp.Or(budget.Limit()/4, 1<<62)}
+	made := &arrays{shared: s, budget: budget, after: o.TrimAfter, leased: leased}
+	made.trim = time.AfterFunc(time.Hour, made.drop)
+	made.trim.Stop()
+	made.leave = budget.Join(made)
+	return made
 }
 
 // Freed implements budget.Holder.
@@ -65,14 +66,14 @@ func (a *arrays) alloc(c *leaseConn) func(n int) resources.Buffer {
 		}
 		n = (n + pageOf - 1) / pageOf * pageOf
 		a.mu.Lock()
-		b := a.idle.Take(n, c)
+		memory := a.idle.Take(n, c)
 		a.mu.Unlock()
-		if b != nil {
+		if memory != nil {
 			a.budget.Release(int64(n)) // the read has charged it
 		} else {
-			b = a.shared.alloc(n)
+			memory = a.shared.alloc(n)
 		}
-		if g, ok := b.(*segment); ok {
+		if g, ok := memory.(*segment); ok {
 			return &array{segment: g, arrays: a}
 		}
 		return nil
@@ -95,13 +96,14 @@ func (b *array) Free() {
 
 // keep takes a segment for the next read of its client, if there is memory for it.
 func (a *arrays) keep(g *segment) bool {
-	n := int64(len(g.Bytes()))
-	if !a.budget.TryAcquire(n) {
+	size := int64(len(g.Bytes()))
+	if !a.budget.TryAcquire(size) {
 		return false
 	}
-	freed := n
+	freed := size
 	a.mu.Lock()
-	kept := g.Owner() != nil && resources.Reusable(g) // under the lock: forget comes after it
+	// This is found under the lock, because forget comes after it.
+	kept := g.Owner() != nil && resources.Reusable(g)
 	if kept {
 		freed = 0
 		if a.idle.Len() >= maxIdleArrays {

@@ -189,12 +189,12 @@ func (in *inbound) LocalAddr() net.Addr { return inboundAddr{in.Conn.LocalAddr()
 
 // Read implements net.Conn.
 func (in *inbound) Read(b []byte) (int, error) {
-	n, err := in.Conn.Read(b)
+	count, err := in.Conn.Read(b)
 	in.mu.Lock()
 	now := time.Now()
 	in.budget = min(in.budget+freeFrames*now.Sub(in.counted).Seconds(), burstFrames)
 	in.counted = now
-	in.scan(b[:n])
+	in.scan(b[:count])
 	// A connection without a budget is read as fast as its budget grows. One that is closed would be opened again, with
 	// a new budget; and a client whose calls are many and small, such as epochs of one small chip, is no attacker.
 	pause := time.Duration(-in.budget / freeFrames * float64(time.Second))
@@ -215,7 +215,7 @@ func (in *inbound) Read(b []byte) (int, error) {
 		in.evict()
 		return 0, errArriving
 	}
-	return n, err
+	return count, err
 }
 
 // enter remembers a connection that keeps bytes.
@@ -224,7 +224,8 @@ func (in *inbound) enter() {
 	defer in.arriving.mu.Unlock()
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if !in.closed { // otherwise nobody would forget it
+	// A closed connection stays out, since nobody would forget it.
+	if !in.closed {
 		in.arriving.conns[in] = struct{}{}
 	}
 }
@@ -441,28 +442,28 @@ func (c *inCall) sent(n int) {
 
 // end needs in.mu.
 func (c *inCall) end() {
-	in := c.in
-	in.hold(-c.size)
-	if !c.ended && in.resets > 0 { // a client that gives up gets no status
-		in.resets--
+	conn := c.in
+	conn.hold(-c.size)
+	if !c.ended && conn.resets > 0 { // a client that gives up gets no status
+		conn.resets--
 		if !c.answered { // clients end each stream so, with all of its batches
-			in.budget -= resetFrames
+			conn.budget -= resetFrames
 		}
 	}
 	// gRPC drops what the call leaves unread, but the count is of the connection and does not know which bytes these
 	// are. So it is lowered to what the calls that go on can have; otherwise what ended calls leave would add up.
-	if in.calls--; in.calls == 0 {
-		in.forget()
-	} else if most := int64(in.calls) * maxUnread; in.unread > most {
-		in.read(in.unread - most)
+	if conn.calls--; conn.calls == 0 {
+		conn.forget()
+	} else if most := int64(conn.calls) * maxUnread; conn.unread > most {
+		conn.read(conn.unread - most)
 	}
 }
 
 // answered says that a call was answered with n bytes in shared memory or by a pipe.
 func answered(ctx context.Context, n int) {
-	if c, ok := ctx.Value(inCallKey{}).(*inCall); ok {
-		c.in.mu.Lock()
-		defer c.in.mu.Unlock()
-		c.sent(n)
+	if call, ok := ctx.Value(inCallKey{}).(*inCall); ok {
+		call.in.mu.Lock()
+		defer call.in.mu.Unlock()
+		call.sent(n)
 	}
 }

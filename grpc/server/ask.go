@@ -61,11 +61,13 @@ func (s *Server) Ask(g askStream) error {
 	})
 	watch.sent = s.sentTo(g.Context())
 	view := s.viewOf(g.Context())
-	leaveView := view.hold() // the call may end before its answer does
+	// The view is held here, since the call may end before its answer does.
+	leaveView := view.hold()
 	return watch.run(&s.answering, func() error {
 		defer leaveView()
-		// A question that waits for memory has no place: the memory bounds how many go on.
-		ctx, cancel := s.whileServing(budget.OnWait(g.Context(), leave)) // stopping does not wait for long answers
+		// A question that waits for memory has no place, since the memory bounds how many go on. Stopping ends it,
+		// since it must not wait for long answers.
+		ctx, cancel := s.whileServing(budget.OnWait(g.Context(), leave))
 		defer cancel()
 		account, err := s.options.Loader.Budget.OpenQuestion(ctx, int64(s.options.PartBytes)+maxRequest)
 		if err != nil {
@@ -77,14 +79,14 @@ func (s *Server) Ask(g askStream) error {
 		charged := turns.With(budget.With(ctx, account), slot)
 		out := bufio.NewWriterSize(askWriter{watch, slot}, s.options.PartBytes)
 		g := &patient{askStream: g, ctx: charged, timeout: s.options.SendTimeout}
-		q := &asking{server: s, view: view, ctx: charged, in: &askReader{from: g}, out: out, to: watch}
-		err = crash.Call(func() error { return q.answer(g) })
+		question := &asking{server: s, view: view, ctx: charged, in: &askReader{from: g}, out: out, to: watch}
+		err = crash.Call(func() error { return question.answer(g) })
 		crash.Report(s.options.Logger, err)
 		if err == nil {
 			err = out.Flush()
 		}
-		if err == nil && len(q.warnings) > 0 {
-			err = watch.SendMsg(&chaskiv1.AskReply{Warnings: q.warnings})
+		if err == nil && len(question.warnings) > 0 {
+			err = watch.SendMsg(&chaskiv1.AskReply{Warnings: question.warnings})
 		}
 		if err == nil {
 			return nil
@@ -203,11 +205,11 @@ type askWriter struct {
 func (w askWriter) Write(b []byte) (int, error) {
 	w.slot.Rest()
 	for rest := b; len(rest) > 0; {
-		n := min(len(rest), MaxPartBytes)
-		if err := w.to.SendMsg(&chaskiv1.AskReply{Data: rest[:n]}); err != nil {
+		count := min(len(rest), MaxPartBytes)
+		if err := w.to.SendMsg(&chaskiv1.AskReply{Data: rest[:count]}); err != nil {
 			return 0, err
 		}
-		rest = rest[n:]
+		rest = rest[count:]
 	}
 	return len(b), nil
 }
@@ -220,11 +222,11 @@ type chargedReader struct {
 }
 
 func (r chargedReader) Read(b []byte) (int, error) {
-	n, err := r.from.Read(b)
-	if full := budget.Grow(r.ctx, 2*int64(n)); full != nil {
-		return n, full
+	count, err := r.from.Read(b)
+	if full := budget.Grow(r.ctx, 2*int64(count)); full != nil {
+		return count, full
 	}
-	return n, err
+	return count, err
 }
 
 // questionText is the JSON of a question about containers.
@@ -243,16 +245,20 @@ func (q *asking) whole(begin []byte) ([]byte, error) {
 	return body, err
 }
 
-// text parses the JSON of a question about containers.
-func (q *asking) text(begin []byte) (t questionText, err error) {
+// read parses the JSON of a question about containers, opens them and calls answer.
+func (q *asking) read(begin []byte, c *chaskiv1.Containers,
+	answer func(d *taco.Dataset, text *questionText) error) error {
 	body, err := q.whole(begin)
 	if err != nil {
-		return t, err
+		return err
 	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	err = d.Decode(&t)
-	return t, err
+	var text questionText
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&text); err != nil {
+		return err
+	}
+	return q.use(c, text.Where, func(d *taco.Dataset) error { return answer(d, &text) })
 }
 
 // use opens containers and calls answer with their dataset. Errors without a file get the first container's.
@@ -281,33 +287,25 @@ func (q *asking) about(m *chaskiv1.AboutQuestion) error {
 }
 
 func (q *asking) table(m *chaskiv1.TableQuestion) error {
-	text, err := q.text(m.GetText())
-	if err != nil {
-		return err
-	}
 	options := q.view.asked
-	return q.use(m.GetContainers(), text.Where, func(d *taco.Dataset) (err error) {
+	return q.read(m.GetText(), m.GetContainers(), func(d *taco.Dataset, text *questionText) (err error) {
 		tableOf := d.StoredTable
 		if !m.GetStored() {
 			if tableOf, err = containers.Tables(q.ctx, d, text.Where, options); err != nil {
 				return err
 			}
 		}
-		t, err := query.RunOr(q.ctx, text.SQL, d.SQLTables(), tableOf, charged(options.SQL, options.Budget),
+		table, err := query.RunOr(q.ctx, text.SQL, d.SQLTables(), tableOf, charged(options.SQL, options.Budget),
 			options.SQLLimits)
 		if err == nil {
-			err = arrow.Write(q.ctx, q.out, t)
+			err = arrow.Write(q.ctx, q.out, table)
 		}
 		return fault.WithFile(err, m.GetContainers().GetPaths()[0])
 	})
 }
 
 func (q *asking) entries(m *chaskiv1.EntriesQuestion) error {
-	text, err := q.text(m.GetText())
-	if err != nil {
-		return err
-	}
-	return q.use(m.GetContainers(), text.Where, func(d *taco.Dataset) error {
+	return q.read(m.GetText(), m.GetContainers(), func(d *taco.Dataset, text *questionText) error {
 		list, err := containers.Rows(q.ctx, d, int(m.GetLevel()), text.Where, q.view.asked)
 		if err != nil {
 			return err
@@ -322,11 +320,7 @@ func (q *asking) entries(m *chaskiv1.EntriesQuestion) error {
 
 // pool answers with a number of geotiff:stats.
 func (q *asking) pool(m *chaskiv1.PoolQuestion) error {
-	text, err := q.text(m.GetText())
-	if err != nil {
-		return err
-	}
-	return q.use(m.GetContainers(), text.Where, func(d *taco.Dataset) error {
+	return q.read(m.GetText(), m.GetContainers(), func(d *taco.Dataset, text *questionText) error {
 		bands, err := containers.Statistics(q.ctx, d, int(m.GetLevel()), m.Id, m.GetNumber(), text.Where, q.view.asked)
 		if err != nil {
 			return err
@@ -437,17 +431,17 @@ func entriesOf(ctx context.Context, d *taco.Dataset, level int, list []int) (*ch
 }
 
 func (q *asking) bytes(m *chaskiv1.BytesQuestion) error {
-	o := q.view.asked
+	options := q.view.asked
 	if m.GetName() != "" {
 		entry, ok := rows.Subfile(m.GetName())
 		if !ok {
 			entry = taco.Entry{URI: m.GetName(), Path: m.GetName(), Offset: taco.Whole, Size: taco.Whole}
 		}
 		// A root may hold files that are not data, such as a key: no other call shows them, so this one must not.
-		if _, err := survey.Describe(q.ctx, entry.URI, nil, o); err != nil {
+		if _, err := survey.Describe(q.ctx, entry.URI, nil, options); err != nil {
 			return err
 		}
-		return containers.Copy(q.ctx, q.out, o.Opener, entry)
+		return containers.Copy(q.ctx, q.out, options.Opener, entry)
 	}
 	return q.use(m.GetContainers(), nil, func(d *taco.Dataset) error {
 		if m.GetRow() != int64(int32(m.GetRow())) {
@@ -461,6 +455,6 @@ func (q *asking) bytes(m *chaskiv1.BytesQuestion) error {
 			return fault.WithFile(fault.New(fault.Unsupported, "sample "+entry.ID, fault.NoOffset,
 				"is a folder: only files have bytes"), entry.URI)
 		}
-		return containers.Copy(q.ctx, q.out, o.Opener, entry)
+		return containers.Copy(q.ctx, q.out, options.Opener, entry)
 	})
 }

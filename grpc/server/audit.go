@@ -62,8 +62,8 @@ func cutAttr(a slog.Attr) slog.Attr {
 	case value.Kind() == slog.KindString:
 		a.Value = slog.StringValue(cut(value.String()))
 	case value.Kind() == slog.KindAny:
-		s := fmt.Sprint(value.Any())
-		if short := cut(s); short != s {
+		text := fmt.Sprint(value.Any())
+		if short := cut(text); short != text {
 			a.Value = slog.StringValue(short)
 		}
 	}
@@ -96,10 +96,10 @@ type lines struct {
 }
 
 func newAudit(log *slog.Logger) *audit {
-	a := &audit{log: log}
-	a.admitted.kind, a.admitted.limit = "admitted", rate.NewLimiter(auditRate, auditBurst)
-	a.refused.kind, a.refused.limit = "refused", rate.NewLimiter(auditRate, auditBurst)
-	return a
+	made := &audit{log: log}
+	made.admitted.kind, made.admitted.limit = "admitted", rate.NewLimiter(auditRate, auditBurst)
+	made.refused.kind, made.refused.limit = "refused", rate.NewLimiter(auditRate, auditBurst)
+	return made
 }
 
 // call logs one call that has ended. about is called only if there is a line for it.
@@ -152,11 +152,11 @@ func aboutOf(m any) string {
 // first returns the first paths and how many there are.
 func first(paths []string) string {
 	const shown = 4
-	s := strings.Join(paths[:min(len(paths), shown)], " ")
+	text := strings.Join(paths[:min(len(paths), shown)], " ")
 	if len(paths) > shown {
-		s = fmt.Sprintf("%d paths: %s", len(paths), s)
+		text = fmt.Sprintf("%d paths: %s", len(paths), text)
 	}
-	return s
+	return text
 }
 
 // maxAbout bounds the specs whose source is looked for. Larger ones are no worse, but parsing 1 MB for a line of the
@@ -180,6 +180,6 @@ func sourceOf(spec []byte) string {
 
 // beginning returns the beginning of a spec. Secrets go first: one that is cut in two does not look like one.
 func beginning(spec []byte) string {
-	s := fault.WithoutSecrets(string(spec))
-	return s[:min(len(s), maxLogged/2)]
+	text := fault.WithoutSecrets(string(spec))
+	return text[:min(len(text), maxLogged/2)]
 }

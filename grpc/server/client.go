@@ -34,11 +34,11 @@ func clientOf(ctx context.Context) clientID {
 	if c, ok := ctx.Value(clientKey{}).(clientID); ok {
 		return c
 	}
-	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
-		if addr, err := netip.ParseAddrPort(p.Addr.String()); err == nil {
+	if caller, ok := peer.FromContext(ctx); ok && caller.Addr != nil {
+		if addr, err := netip.ParseAddrPort(caller.Addr.String()); err == nil {
 			return clientID("host " + addr.Addr().Unmap().WithZone("").String())
 		}
-		if addr, ok := p.Addr.(processAddr); ok {
+		if addr, ok := caller.Addr.(processAddr); ok {
 			return clientID(addr.String())
 		}
 	}
@@ -57,10 +57,11 @@ func (l namedListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if u, ok := conn.(*net.UnixConn); ok {
-		user, process, err := shm.Peer(u)
-		if err == nil && process != 0 { // 0: processes of other containers, which must not count as one
-			return namedConn{u, processAddr{user, process}}, nil
+	if socket, ok := conn.(*net.UnixConn); ok {
+		user, process, err := shm.Peer(socket)
+		// Process 0 stands for all processes of other containers, which must not count as one.
+		if err == nil && process != 0 {
+			return namedConn{socket, processAddr{user, process}}, nil
 		}
 	}
 	return conn, nil

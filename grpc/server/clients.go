@@ -46,19 +46,19 @@ func (h *holdings) empty() bool {
 }
 
 // change calls f, with the lock, with what a client has. A client that has nothing then is forgotten.
-func (c *clients) change(id clientID, f func(h *holdings)) {
+func (c *clients) change(id clientID, f func(held *holdings)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	h := c.byID[id]
-	if h == nil {
+	held := c.byID[id]
+	if held == nil {
 		if len(c.byID) >= manyClients {
 			maps.DeleteFunc(c.byID, func(_ clientID, other *holdings) bool { return other.empty() })
 		}
-		h = &holdings{datasets: map[*entry]int{}}
-		c.byID[id] = h
+		held = &holdings{datasets: map[*entry]int{}}
+		c.byID[id] = held
 	}
-	f(h)
-	if h.empty() {
+	f(held)
+	if held.empty() {
 		delete(c.byID, id)
 	}
 }
@@ -106,10 +106,10 @@ func (c *clients) others(id clientID) (others bool) {
 // ticket counts a ticket of a client for a dataset, or returns an error if it is for one dataset too many.
 func (c *clients) ticket(id clientID, most auth.Limits, e *entry) (err error) {
 	c.change(id, func(h *holdings) {
-		n := len(h.datasets)
-		if n >= cmp.Or(most.Datasets, c.options.MaxClientEngines) && h.datasets[e] == 0 {
+		datasets := len(h.datasets)
+		if datasets >= cmp.Or(most.Datasets, c.options.MaxClientEngines) && h.datasets[e] == 0 {
 			err = fault.New(fault.Limit, "server", fault.NoOffset, "%s has unanswered tickets for %d datasets, "+
-				"the most for one client (--max-client-datasets)", id, n)
+				"the most for one client (--max-client-datasets)", id, datasets)
 			return
 		}
 		h.datasets[e]++

@@ -66,14 +66,14 @@ type entry struct {
 }
 
 func newEngines(o Options) *engines {
-	s := &engines{options: o, stages: &resources.Stages{}, live: map[*entry]struct{}{}, byHandle: map[string]*entry{},
-		bySpec: map[string]*entry{}, awaited: map[clientID]awaited{}}
+	made := &engines{options: o, stages: &resources.Stages{}, live: map[*entry]struct{}{},
+		byHandle: map[string]*entry{}, bySpec: map[string]*entry{}, awaited: map[clientID]awaited{}}
 	var ctx context.Context
-	ctx, s.cancel = context.WithCancel(context.Background())
-	s.clients = newClients(o)
-	s.openings = newOpenings(ctx, o, s.clients)
-	s.leave = o.Loader.Budget.Join(s)
-	return s
+	ctx, made.cancel = context.WithCancel(context.Background())
+	made.clients = newClients(o)
+	made.openings = newOpenings(ctx, o, made.clients)
+	made.leave = o.Loader.Budget.Join(made)
+	return made
 }
 
 // Freed implements budget.Holder.
@@ -90,11 +90,11 @@ func handleOf(e Engine, upstream string) string {
 func (s *engines) get(v *view, handle string) (*entry, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e, ok := s.byHandle[handle]
-	if ok = ok && e.view == v; ok {
-		s.use(e)
+	found, ok := s.byHandle[handle]
+	if ok = ok && found.view == v; ok {
+		s.use(found)
 	}
-	return e, ok
+	return found, ok
 }
 
 // use needs the lock.
@@ -103,7 +103,8 @@ func (s *engines) use(e *entry) {
 	e.users++
 	e.used = s.clock
 	if e.trim != nil {
-		e.trim.Stop() // otherwise memory would be freed just before it is needed
+		// Otherwise memory would be freed just before it is needed.
+		e.trim.Stop()
 	}
 }
 
@@ -122,14 +123,15 @@ func (s *engines) put(e *entry) {
 	if last {
 		s.close(e)
 	} else if idle {
-		s.options.Loader.Budget.Offer() // requests that wait may have this one closed
+		// Requests that wait need to know, since they may have this one closed.
+		s.options.Loader.Budget.Offer()
 	}
 }
 
 // trimLater frees the batch memory of a dataset that nobody uses for a while: not between two epochs,
 // when all of it would have to be made again. It needs the lock.
 func (s *engines) trimLater(e *entry) {
-	t, ok := e.engine.(interface{ Trim() })
+	trimmer, ok := e.engine.(interface{ Trim() })
 	switch {
 	case !ok:
 	case e.trim != nil:
@@ -140,7 +142,7 @@ func (s *engines) trimLater(e *entry) {
 			idle := e.users == 0 && !e.gone
 			s.mu.Unlock()
 			if idle {
-				crash.Report(s.options.Logger, crash.Call(func() error { t.Trim(); return nil }))
+				crash.Report(s.options.Logger, crash.Call(func() error { trimmer.Trim(); return nil }))
 			}
 		})
 	}
@@ -152,9 +154,9 @@ func (s *engines) forget(c *leaseConn) {
 	live := slices.Collect(maps.Keys(s.live))
 	s.mu.Unlock()
 	// Without the lock: the budget gets the memory, and its holders, such as this one, would need the lock.
-	for _, e := range live {
-		if f, ok := e.engine.(interface{ Forget(resources.Owner) }); ok {
-			f.Forget(c)
+	for _, dataset := range live {
+		if keeper, ok := dataset.engine.(interface{ Forget(resources.Owner) }); ok {
+			keeper.Forget(c)
 		}
 	}
 }
@@ -193,11 +195,7 @@ func (s *engines) open(ctx context.Context, v *view, spec loader.Spec, u *chaski
 			return e, nil
 		}
 		open := func(ctx context.Context) (any, error) { return nil, s.openNow(ctx, request) }
-		do := s.openings.do
-		if u == nil && isLocal(&spec) {
-			do = s.openings.local
-		}
-		if _, err := do(ctx, v, "dataset "+key, open); err != nil {
+		if _, err := s.openings.do(ctx, v, "dataset "+key, u == nil && isLocal(&spec), open); err != nil {
 			return nil, err
 		}
 	}
@@ -218,14 +216,14 @@ func isLocal(s *loader.Spec) bool {
 func (s *engines) recent(key string, begin time.Time) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.bySpec[key]
+	known := s.bySpec[key]
 	// Other servers come and go, so their state must be current.
-	if e == nil || e.opened.Before(begin) && (e.remote || time.Since(e.opened) > s.options.Reuse) {
+	if known == nil || known.opened.Before(begin) && (known.remote || time.Since(known.opened) > s.options.Reuse) {
 		return nil
 	}
-	e.fresh = false
-	s.use(e)
-	return e
+	known.fresh = false
+	s.use(known)
+	return known
 }
 
 // asked is a request to open a dataset.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -27,10 +28,10 @@ func (q *asking) index(m *chaskiv1.IndexQuestion) error {
 	if m.GetFile() != "" {
 		return q.rumiFile(m.GetFile())
 	}
-	o := q.view.asked
+	options := q.view.asked
 	out := &chaskiv1.Blobs{}
-	for _, p := range m.GetPaths() {
-		_, meta, err := catalog.OpenAsset(q.ctx, o.Opener, p, o.MaxChunkBytes)
+	for _, path := range m.GetPaths() {
+		_, meta, err := catalog.OpenAsset(q.ctx, options.Opener, path, options.MaxChunkBytes)
 		if err != nil {
 			return err
 		}
@@ -48,15 +49,15 @@ func (q *asking) stats(m *chaskiv1.StatsQuestion) error {
 	if err != nil {
 		return err
 	}
-	s, err := loader.ParseSpec(text)
+	spec, err := loader.ParseSpec(text)
 	if err != nil {
 		return invalid{err}
 	}
-	o := q.view.asked
+	options := q.view.asked
 	if n := m.GetWorkers(); n > 0 {
-		o.Workers = min(o.Workers, int(min(n, math.MaxInt32)))
+		options.Workers = min(options.Workers, int(min(n, math.MaxInt32)))
 	}
-	report, err := survey.Stats(q.ctx, s, o, q.progress)
+	report, err := survey.Stats(q.ctx, spec, options, q.progress)
 	if err != nil {
 		return err
 	}
@@ -79,18 +80,18 @@ func (q *asking) plan(m *chaskiv1.PlanQuestion) error {
 	defer engines.put(entry)
 	engine, ok := entry.engine.(interface {
 		Steps() int64
-		Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Forecast, error)
+		Forecast(ctx context.Context, options dryrun.Options) (*dryrun.Forecast, error)
 	})
 	if !ok {
 		return fault.New(fault.Unsupported, "plan", fault.NoOffset, "the data are at other servers, which plan")
 	}
-	o := dryrun.Options{Epoch: m.GetFirstEpoch(), Rank: int(m.GetRank()), World: int(m.GetWorldSize()),
+	options := dryrun.Options{Epoch: m.GetFirstEpoch(), Rank: int(m.GetRank()), World: int(m.GetWorldSize()),
 		Cache: diskcache.NewSimulation(m.GetCacheBytes())}
 	steps := engine.Steps() * int64(m.GetEpochs())
 	epochs := []dryrun.CachedEpoch{}
 	for k := range int64(m.GetEpochs()) {
-		o.Progress = func(done, _ int64) { q.progress(k*engine.Steps()+done, steps) }
-		forecast, err := engine.Forecast(q.ctx, o)
+		options.Progress = func(done, _ int64) { q.progress(k*engine.Steps()+done, steps) }
+		forecast, err := engine.Forecast(q.ctx, options)
 		if err != nil {
 			return err
 		}
@@ -98,7 +99,7 @@ func (q *asking) plan(m *chaskiv1.PlanQuestion) error {
 			break
 		}
 		epochs = append(epochs, forecast.Cached)
-		o.Epoch++
+		options.Epoch++
 	}
 	return json.NewEncoder(q.out).Encode(epochs)
 }
@@ -113,19 +114,17 @@ func (q *asking) paste(m *chaskiv1.PasteQuestion) error {
 			AlignY: 1, AlignX: 1, Pad: m.GetPad(),
 		},
 	}
-	if groundGrid := m.GetGround(); groundGrid != nil {
-		options.Bands, options.Height, options.Width = int(m.GetBands()), int(groundGrid.GetHeight()),
-			int(groundGrid.GetWidth())
-		on := paste.GroundGrid{EPSG: int(groundGrid.GetEpsg()), West: groundGrid.GetWest(),
-			North:      groundGrid.GetNorth(),
-			Resolution: groundGrid.GetResolution()}
-		write, err := paste.Ground(q.ctx, q.in, "predictions", on, options, o.Workers)
-		if err != nil {
-			return err
-		}
-		return write(q.out)
+	var write func(io.Writer) error
+	var err error
+	if ground := m.GetGround(); ground != nil {
+		options.Bands = int(m.GetBands())
+		options.Height, options.Width = int(ground.GetHeight()), int(ground.GetWidth())
+		grid := paste.GroundGrid{EPSG: int(ground.GetEpsg()), West: ground.GetWest(), North: ground.GetNorth(),
+			Resolution: ground.GetResolution()}
+		write, err = paste.Ground(q.ctx, q.in, "predictions", grid, options, o.Workers)
+	} else {
+		write, err = paste.Scene(q.ctx, o.Opener, m.GetScene(), q.in, "predictions", options, o.Workers)
 	}
-	write, err := paste.Scene(q.ctx, o.Opener, m.GetScene(), q.in, "predictions", options, o.Workers)
 	if err != nil {
 		return err
 	}

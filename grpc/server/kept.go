@@ -24,11 +24,11 @@ func (s *engines) Reclaim(l budget.Level) (more bool) {
 	s.mu.Lock()
 	now := time.Now()
 	var next time.Time // when a dataset is held no more
-	idle := s.longestIdle(func(e *entry) bool {
-		if l < budget.Kept && e.kept > 0 {
+	idle := s.longestIdle(func(unused *entry) bool {
+		if l < budget.Kept && unused.kept > 0 {
 			return false
 		}
-		until := s.heldUntil(e)
+		until := s.heldUntil(unused)
 		held := until.After(now)
 		if held && (next.IsZero() || until.Before(next)) {
 			next = until
@@ -40,8 +40,8 @@ func (s *engines) Reclaim(l budget.Level) (more bool) {
 	}
 	close := s.remove(idle, nil)
 	s.mu.Unlock()
-	for _, e := range close {
-		crash.Report(s.options.Logger, crash.Call(func() error { s.close(e); return nil }))
+	for _, unused := range close {
+		crash.Report(s.options.Logger, crash.Call(func() error { s.close(unused); return nil }))
 	}
 	return idle != nil
 }
@@ -106,6 +106,7 @@ func (s *engines) keep(id clientID, e, old *entry) {
 	}
 	s.mu.Unlock()
 	if idle {
-		s.options.Loader.Budget.Offer() // requests that wait may have this one closed
+		// Requests that wait need to know, since they may have this one closed.
+		s.options.Loader.Budget.Offer()
 	}
 }

@@ -155,26 +155,26 @@ func (m *metrics) told(r *report.Rank, waited, stepped float64) {
 }
 
 func newMetrics(s *Server) (*metrics, error) {
-	m := &metrics{counters: map[string]*prometheus.CounterVec{}, histograms: map[string]prometheus.Histogram{}}
+	made := &metrics{counters: map[string]*prometheus.CounterVec{}, histograms: map[string]prometheus.Histogram{}}
 	for _, metric := range Metrics {
 		if s.options.Cache == nil && strings.HasPrefix(metric.Name, "chaski_cache_") {
 			continue
 		}
-		for _, c := range m.collectors(s, metric) {
+		for _, collector := range made.collectors(s, metric) {
 			if s.options.Metrics == nil {
 				continue
 			}
-			if err := s.options.Metrics.Register(c); err != nil {
+			if err := s.options.Metrics.Register(collector); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return m, nil
+	return made, nil
 }
 
 // collectors returns what Prometheus asks for the values of a metric.
 func (m *metrics) collectors(s *Server, metric Metric) (out []prometheus.Collector) {
-	o := prometheus.Opts{Name: metric.Name, Help: metric.Help}
+	options := prometheus.Opts{Name: metric.Name, Help: metric.Help}
 	value := func() float64 { return metric.value(s) }
 	switch {
 	case metric.Name == workerSeconds:
@@ -182,25 +182,26 @@ func (m *metrics) collectors(s *Server, metric Metric) (out []prometheus.Collect
 			if stage == resources.StagePredictor || stage == resources.StageScatter { // they are in decode
 				continue
 			}
-			o.ConstLabels = prometheus.Labels{metric.Label: stage.String()}
-			out = append(out, prometheus.NewCounterFunc(prometheus.CounterOpts(o),
+			options.ConstLabels = prometheus.Labels{metric.Label: stage.String()}
+			out = append(out, prometheus.NewCounterFunc(prometheus.CounterOpts(options),
 				func() float64 { return s.engines.stages.Spent()[stage].Seconds() }))
 		}
 		return out
 	case metric.Type == "histogram":
-		h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: o.Name, Help: o.Help,
+		histogram := prometheus.NewHistogram(prometheus.HistogramOpts{Name: options.Name, Help: options.Help,
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 9)}) // 1 ms to 65 s
-		m.histograms[o.Name] = h
-		return append(out, h)
+		m.histograms[options.Name] = histogram
+		return append(out, histogram)
 	case metric.Type == "gauge":
-		return append(out, prometheus.NewGaugeFunc(prometheus.GaugeOpts(o), value))
+		return append(out, prometheus.NewGaugeFunc(prometheus.GaugeOpts(options), value))
 	case metric.value != nil:
-		return append(out, prometheus.NewCounterFunc(prometheus.CounterOpts(o), value))
+		return append(out, prometheus.NewCounterFunc(prometheus.CounterOpts(options), value))
 	case metric.Label != "":
-		m.counters[o.Name] = prometheus.NewCounterVec(prometheus.CounterOpts(o), []string{metric.Label})
+		m.counters[options.Name] = prometheus.NewCounterVec(prometheus.CounterOpts(options), []string{metric.Label})
 	default:
-		m.counters[o.Name] = prometheus.NewCounterVec(prometheus.CounterOpts(o), nil)
-		m.add(o.Name, 0) // so that it is there before the first event
+		m.counters[options.Name] = prometheus.NewCounterVec(prometheus.CounterOpts(options), nil)
+		// A counter without a label is given a value, so that it is there before the first event.
+		m.add(options.Name, 0)
 	}
-	return append(out, m.counters[o.Name])
+	return append(out, m.counters[options.Name])
 }

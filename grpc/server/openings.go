@@ -56,14 +56,13 @@ func (o *openings) inTurn(id clientID, f func(context.Context) (any, error)) fun
 // slot returns a slot without a place for a client, of the processors that openings may have.
 func (o *openings) slot(id clientID) *turns.Slot { return o.options.Loader.Turns.Slot(id).Halved() }
 
-// local calls do with an opening of local files.
-func (o *openings) local(ctx context.Context, v *view, key string, f func(context.Context) (any, error)) (any, error) {
-	return o.do(ctx, v, key, o.inTurn(clientOf(ctx), f))
-}
-
-// do calls f, or waits for a call with the same key that has begun already, and returns its result. The context of f
-// ends when no caller waits for it any more. f may use v until it returns.
-func (o *openings) do(ctx context.Context, v *view, key string, f func(context.Context) (any, error)) (any, error) {
+// do calls f, or waits for a call with the same key that has begun already, and returns its result. local says that f
+// opens local files alone. The context of f ends when no caller waits for it any more. f may use v until it returns.
+func (o *openings) do(ctx context.Context, v *view, key string, local bool, f func(context.Context) (any, error)) (
+	any, error) {
+	if local {
+		f = o.inTurn(clientOf(ctx), f)
+	}
 	opening, err := o.join(clientOf(ctx), v, key, f)
 	if err != nil {
 		return nil, err
@@ -94,13 +93,13 @@ func (o *openings) join(id clientID, v *view, key string, f func(context.Context
 		}
 		o.all++
 		joined = &opening{done: make(chan struct{})}
-		var c context.Context
-		c, joined.cancel = context.WithCancel(resources.WithTurn(o.ctx, resources.Turn{Client: id}))
+		var lasting context.Context
+		lasting, joined.cancel = context.WithCancel(resources.WithTurn(o.ctx, resources.Turn{Client: id}))
 		o.byKey[key] = joined
 		leave := v.hold()
 		go func() {
 			defer leave()
-			o.run(c, id, key, joined, f)
+			o.run(lasting, id, key, joined, f)
 		}()
 	}
 	joined.users++
@@ -113,7 +112,8 @@ func (o *openings) leave(key string, w *opening) {
 	defer o.mu.Unlock()
 	if w.users--; w.users == 0 {
 		w.cancel()
-		o.forget(key, w) // the next caller must not get this error
+		// The next caller must not get the error of this opening.
+		o.forget(key, w)
 	}
 }
 
@@ -129,10 +129,10 @@ func (o *openings) run(
 ) {
 	place := o.places.Slot(id)
 	if w.err = place.Tick(ctx); w.err == nil {
-		c, cancel := context.WithTimeout(ctx, o.options.OpenTimeout)
+		limited, cancel := context.WithTimeout(ctx, o.options.OpenTimeout)
 		// An opening that has waited for memory goes on without a place: the memory bounds how many do.
-		c = budget.OnWait(c, place.Rest)
-		w.err = crash.Call(func() (err error) { w.value, err = f(c); return err })
+		limited = budget.OnWait(limited, place.Rest)
+		w.err = crash.Call(func() (err error) { w.value, err = f(limited); return err })
 		crash.Report(o.options.Logger, w.err)
 		cancel()
 		place.Rest()

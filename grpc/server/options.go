@@ -165,25 +165,25 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	def(&o.PartBytes, DefaultPartBytes)
-	def(&o.MaxEngines, DefaultMaxEngines)
-	def(&o.MaxStreams, DefaultMaxStreams)
-	def(&o.MaxTickets, DefaultMaxTickets)
-	def(&o.MaxReadBytes, DefaultMaxReadBytes)
-	def(&o.MaxPasteBytes, DefaultMaxReadBytes)
-	def(&o.MaxReads, DefaultMaxReads)
-	def(&o.MaxOpenings, DefaultMaxOpenings)
-	def(&o.MaxQueuedOpenings, DefaultMaxQueuedOpenings)
-	def(&o.OpenTimeout, DefaultOpenTimeout)
-	def(&o.SendTimeout, DefaultSendTimeout)
-	def(&o.StallTimeout, DefaultStallTimeout)
-	def(&o.IdleTimeout, DefaultIdleTimeout)
-	def(&o.MaxClientStreams, half(o.MaxStreams, 64))
-	def(&o.MaxClientEngines, half(o.MaxEngines, 16))
-	def(&o.MaxClientOpenings, half(o.MaxOpenings+o.MaxQueuedOpenings, 64))
-	def(&o.Reuse, DefaultReuse)
-	def(&o.TrimAfter, DefaultTrimAfter)
-	def(&o.DrainTimeout, DefaultDrainTimeout)
+	o.PartBytes = cmp.Or(o.PartBytes, DefaultPartBytes)
+	o.MaxEngines = cmp.Or(o.MaxEngines, DefaultMaxEngines)
+	o.MaxStreams = cmp.Or(o.MaxStreams, DefaultMaxStreams)
+	o.MaxTickets = cmp.Or(o.MaxTickets, DefaultMaxTickets)
+	o.MaxReadBytes = cmp.Or(o.MaxReadBytes, DefaultMaxReadBytes)
+	o.MaxPasteBytes = cmp.Or(o.MaxPasteBytes, DefaultMaxReadBytes)
+	o.MaxReads = cmp.Or(o.MaxReads, DefaultMaxReads)
+	o.MaxOpenings = cmp.Or(o.MaxOpenings, DefaultMaxOpenings)
+	o.MaxQueuedOpenings = cmp.Or(o.MaxQueuedOpenings, DefaultMaxQueuedOpenings)
+	o.OpenTimeout = cmp.Or(o.OpenTimeout, DefaultOpenTimeout)
+	o.SendTimeout = cmp.Or(o.SendTimeout, DefaultSendTimeout)
+	o.StallTimeout = cmp.Or(o.StallTimeout, DefaultStallTimeout)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, DefaultIdleTimeout)
+	o.MaxClientStreams = cmp.Or(o.MaxClientStreams, half(o.MaxStreams, 64))
+	o.MaxClientEngines = cmp.Or(o.MaxClientEngines, half(o.MaxEngines, 16))
+	o.MaxClientOpenings = cmp.Or(o.MaxClientOpenings, half(o.MaxOpenings+o.MaxQueuedOpenings, 64))
+	o.Reuse = cmp.Or(o.Reuse, DefaultReuse)
+	o.TrimAfter = cmp.Or(o.TrimAfter, DefaultTrimAfter)
+	o.DrainTimeout = cmp.Or(o.DrainTimeout, DefaultDrainTimeout)
 	o.Credentials = cmp.Or(o.Credentials, insecure.NewCredentials())
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	o.Logger = slog.New(bounded{o.Logger.Handler()})
@@ -201,12 +201,6 @@ func (o Options) withDefaults() Options {
 
 // half returns half of the places that there are for all, but at least as many as least, if there are.
 func half(all, least int) int { return max(all/2, min(all, least)) }
-
-func def[T int | int64 | time.Duration](v *T, d T) {
-	if *v == 0 {
-		*v = d
-	}
-}
 
 func (o Options) validate() error {
 	switch {

@@ -38,9 +38,9 @@ type pipes struct {
 }
 
 func newPipes() *pipes {
-	p := &pipes{waiting: map[wire.PipeToken]*pipe{}}
-	_, _ = rand.Read(p.token[:]) // it does not fail: crypto/rand
-	return p
+	made := &pipes{waiting: map[wire.PipeToken]*pipe{}}
+	_, _ = rand.Read(made.token[:]) // it does not fail: crypto/rand
+	return made
 }
 
 // pipe takes the replies of one stream. It is the stream's sender: a message is with the system when SendMsg returns.
@@ -62,13 +62,13 @@ const pipeRequests = 10_000
 // split returns the connection if gRPC is to serve it. A pipe is kept, and answered, and the error says so.
 func (p *pipes) split(conn net.Conn, place *accept.Conn) (net.Conn, error) {
 	head := make([]byte, len(wire.PipeMagic))
-	n, err := io.ReadFull(conn, head)
+	count, err := io.ReadFull(conn, head)
 	switch {
-	case n == 0:
+	case count == 0:
 		return nil, err
 	case string(head) != wire.PipeMagic:
 		// gRPC finds out what is wrong with a short one.
-		return begun{conn, io.MultiReader(bytes.NewReader(head[:n]), conn)}, nil
+		return begun{conn, io.MultiReader(bytes.NewReader(head[:count]), conn)}, nil
 	}
 	var token, secret wire.PipeToken
 	for _, part := range [][]byte{token[:], secret[:]} {
@@ -136,7 +136,8 @@ func (p *pipes) attach(ctx context.Context, secret []byte) (*pipe, error) {
 		pipe.place.Prove()
 	}
 	pipe.ctx, pipe.in, pipe.pace = ctx, bufio.NewReader(pipe.conn), rate.NewLimiter(pipeRequests, pipeRequests)
-	context.AfterFunc(ctx, pipe.close) // also ends a SendMsg that waits for the client
+	// It is also closed because a SendMsg may wait for the client.
+	context.AfterFunc(ctx, pipe.close)
 	return pipe, nil
 }
 
@@ -151,12 +152,13 @@ func (p *pipe) receive() (*chaskiv1.StreamRequest, error) {
 	} else if err != nil {
 		return nil, broken(err)
 	}
-	n := int64(binary.LittleEndian.Uint32(head[:]))
-	if n > maxRequest {
-		return nil, status.Errorf(codes.ResourceExhausted, "a request of %d bytes on a pipe, at most %d", n, maxRequest)
+	size := int64(binary.LittleEndian.Uint32(head[:]))
+	if size > maxRequest {
+		return nil, status.Errorf(codes.ResourceExhausted,
+			"a request of %d bytes on a pipe, at most %d", size, maxRequest)
 	}
 	var message bytes.Buffer // grows with what arrives
-	if _, err := io.CopyN(&message, p.in, n); err != nil {
+	if _, err := io.CopyN(&message, p.in, size); err != nil {
 		return nil, broken(err)
 	}
 	var request chaskiv1.StreamRequest

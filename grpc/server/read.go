@@ -38,7 +38,7 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 		// The client may have missed the reply. It must not keep a lease that it does not know of.
 		defer leases.recall(r.GetAttach().GetStream())
 	}
-	// A read that waits for memory has no place: the memory bounds how many go on.
+	// A read that waits for memory has no place, since the memory bounds how many go on.
 	array, err := s.read(budget.OnWait(g.Context(), leave), r, leases)
 	if err != nil {
 		return failed(err)
@@ -53,18 +53,18 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 // batchOf returns an array as the batch that Read answers with.
 func batchOf(a *raster.Array) *loader.Batch {
 	shape := make([]int64, len(a.Shape))
-	for i, n := range a.Shape {
-		shape[i] = int64(n)
+	for i, length := range a.Shape {
+		shape[i] = int64(length)
 	}
 	batch := &loader.Batch{Tensors: []loader.Tensor{{Name: ReadTensor, DType: a.DType, Axes: a.Axes,
 		Shape: shape, Data: a.Data}}}
-	m, ok := a.Memory().(*array)
+	memory, ok := a.Memory().(*array)
 	if !ok {
 		batch.OnRelease(a.Release)
 		return batch
 	}
-	batch.SetMemory(m.segment, func(keep bool) {
-		m.discard = !keep
+	batch.SetMemory(memory.segment, func(keep bool) {
+		memory.discard = !keep
 		a.Release()
 	})
 	return batch
@@ -76,8 +76,8 @@ func (s *Server) answer(w *watch, c *leaseConn, attach *chaskiv1.Attach, b *load
 		if n, err := c.offer(w, b, &s.arrays.leased, 0, attach.GetStream()); n > 0 || err != nil {
 			return err
 		}
-	} else if d := s.shared.describe(); attach != nil && d != nil && len(b.Tensors[0].Data) >= minArray {
-		if err := w.SendMsg(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Shared{Shared: d}}); err != nil {
+	} else if address := s.shared.describe(); attach != nil && address != nil && len(b.Tensors[0].Data) >= minArray {
+		if err := w.SendMsg(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Shared{Shared: address}}); err != nil {
 			b.Release()
 			return err
 		}
@@ -91,18 +91,18 @@ func (s *Server) answer(w *watch, c *leaseConn, attach *chaskiv1.Attach, b *load
 func (s *Server) place(ctx context.Context, p *turns.Turns) (leave func(), err error) {
 	ctx, cancel := s.whileServing(ctx)
 	defer cancel()
-	id := clientOf(ctx)
-	if err := s.clients.wait(ctx, id); err != nil {
+	client := clientOf(ctx)
+	if err := s.clients.wait(ctx, client); err != nil {
 		return nil, err
 	}
-	place := p.Slot(id)
+	place := p.Slot(client)
 	return place.Rest, place.Tick(ctx)
 }
 
 // sentTo returns what counts the bytes that the client of a call is sent.
 func (s *Server) sentTo(ctx context.Context) func(n int) {
-	id, limit := clientOf(ctx), limitsOf(ctx).Rate
-	return func(n int) { s.clients.spent(id, limit, n) }
+	client, limit := clientOf(ctx), limitsOf(ctx).Rate
+	return func(n int) { s.clients.spent(client, limit, n) }
 }
 
 // read reads the array of a request, for a client on this host into memory that it may be lent.
@@ -162,22 +162,19 @@ func (s *Server) Info(ctx context.Context, r *chaskiv1.InfoRequest) (*chaskiv1.I
 	if len(view.loader.Roots) == 0 {
 		return nil, failed(errNoRoot)
 	}
-	do := s.engines.openings.local
-	if source.IsRemote(r.GetPath()) {
-		do = s.engines.openings.do
-	}
-	b, err := do(ctx, view, "file "+r.GetPath()+view.key, func(ctx context.Context) (any, error) {
+	key, local := "file "+r.GetPath()+view.key, !source.IsRemote(r.GetPath())
+	described, err := s.engines.openings.do(ctx, view, key, local, func(ctx context.Context) (any, error) {
 		info, err := survey.Describe(ctx, r.GetPath(), nil, view.loader)
 		if err != nil {
 			return nil, err
 		}
-		b, err := json.Marshal(info)
-		return []byte(fault.WithoutSecrets(string(b))), err
+		described, err := json.Marshal(info)
+		return []byte(fault.WithoutSecrets(string(described))), err
 	})
 	if err != nil {
 		return nil, failed(err)
 	}
-	return &chaskiv1.InfoReply{Json: b.([]byte)}, nil
+	return &chaskiv1.InfoReply{Json: described.([]byte)}, nil
 }
 
 // errNoRoot is the answer of a server without roots to all questions about files.

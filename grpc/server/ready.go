@@ -70,11 +70,11 @@ func (s *Server) Ready(ctx context.Context) error {
 // reachable returns an error about the first local root that cannot be listed. Remote roots are not checked: each
 // check would cost a request, and one failing file server must not take all servers of a dataset out of use.
 func reachable(roots []string) error {
-	for i, r := range roots {
-		if source.IsRemote(r) {
+	for i, root := range roots {
+		if source.IsRemote(root) {
 			continue
 		}
-		file, err := os.Open(source.LocalPath(r))
+		file, err := os.Open(source.LocalPath(root))
 		if err != nil {
 			return fmt.Errorf("root %d of %d cannot be opened", i+1, len(roots))
 		}

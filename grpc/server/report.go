@@ -26,9 +26,9 @@ func (s *Server) Report(ctx context.Context, r *chaskiv1.ReportRequest) (*chaski
 	s.engines.mu.Lock()
 	open := slices.Collect(maps.Keys(s.engines.live))
 	s.engines.mu.Unlock()
-	for _, e := range open {
-		if e.view == view {
-			now.Join(figuresOf(ctx, e, client))
+	for _, dataset := range open {
+		if dataset.view == view {
+			now.Join(figuresOf(ctx, dataset, client))
 		}
 	}
 	if cache := s.options.Cache; cache != nil && len(now.Ranks) > 0 {

@@ -53,7 +53,8 @@ func (q *asking) rumiFrames(m *chaskiv1.RumiFramesQuestion) error {
 	if err != nil {
 		return err
 	}
-	if _, err := layout.Tail(); err != nil { // before minutes of compression
+	// It is checked first, since otherwise minutes of compression would come before the error.
+	if _, err := layout.Tail(); err != nil {
 		return err
 	}
 	options := convert.Options{
@@ -162,16 +163,16 @@ func (q *asking) rumiBlob(b []byte) error {
 
 // rumiFile answers with the content of a rumi file without its pixels.
 func (q *asking) rumiFile(path string) error {
-	o := q.view.asked
-	_, meta, err := catalog.OpenAsset(q.ctx, o.Opener, path, o.MaxChunkBytes)
+	options := q.view.asked
+	_, meta, err := catalog.OpenAsset(q.ctx, options.Opener, path, options.MaxChunkBytes)
 	if err != nil {
 		return err
 	}
-	i, err := survey.Describe(q.ctx, path, nil, o)
+	described, err := survey.Describe(q.ctx, path, nil, options)
 	if err != nil {
 		return err
 	}
-	fileInfo, ok := i.(*survey.FileInfo)
+	fileInfo, ok := described.(*survey.FileInfo)
 	if !ok || fileInfo.Rumi == nil {
 		return fault.WithFile(fault.New(fault.Unsupported, "header", fault.NoOffset,
 			"not a rumi file, but another TIFF"), path)
@@ -225,9 +226,9 @@ func (q *asking) rumiSaid(b []byte, said rumiHeader) error {
 		return err
 	}
 	var offsets, counts []byte
-	for _, r := range header.Frames() {
-		offsets = binary.LittleEndian.AppendUint64(offsets, uint64(r.Off))
-		counts = binary.LittleEndian.AppendUint64(counts, uint64(r.Len))
+	for _, frame := range header.Frames() {
+		offsets = binary.LittleEndian.AppendUint64(offsets, uint64(frame.Off))
+		counts = binary.LittleEndian.AppendUint64(counts, uint64(frame.Len))
 	}
 	return q.message(&chaskiv1.Blobs{Blobs: [][]byte{text, offsets, counts, b}})
 }

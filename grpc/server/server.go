@@ -99,13 +99,13 @@ func openShared(o *Options) *shared {
 	if !o.SharedMemory {
 		return nil
 	}
-	s, err := newShared(o.Logger, o.Loader.Budget)
+	memory, err := newShared(o.Logger, o.Loader.Budget)
 	if err != nil {
 		o.Logger.Info("batches do not go in shared memory", "error", err)
 		return nil
 	}
-	o.Loader.Alloc = s.alloc
-	return s
+	o.Loader.Alloc = memory.alloc
+	return memory
 }
 
 // Register adds the service, health and, if Options.Reflection says so, reflection to g, which must have been made with
@@ -236,8 +236,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 func (s *Server) Stop(g *grpc.Server) {
 	s.Drain()
 	s.stop()
-	t := time.AfterFunc(s.options.DrainTimeout, g.Stop)
-	defer t.Stop()
+	cut := time.AfterFunc(s.options.DrainTimeout, g.Stop)
+	defer cut.Stop()
 	g.GracefulStop()
 }
 
@@ -354,28 +354,28 @@ func (s *Server) mayOpen(v *view, spec loader.Spec, u *chaskiv1.Upstream) error 
 // groups describes which tickets are best served by one server. It returns nil if that is not known or makes no
 // difference.
 func groups(e Engine) *chaskiv1.Groups {
-	p, ok := e.(interface{ Plan() *shuffle.Plan }) // *loader.Engine has one
+	planned, ok := e.(interface{ Plan() *shuffle.Plan }) // *loader.Engine has one
 	if !ok {
 		return nil
 	}
-	g, ok := p.Plan().Groups()
+	known, ok := planned.Plan().Groups()
 	if !ok {
 		return nil
 	}
-	m := &chaskiv1.Groups{Dataset: uint32(g.Dataset), Pool: g.Pool}
-	for _, l := range g.Levels {
-		m.Levels = append(m.Levels, &chaskiv1.Groups_Level{Drawn: l.Drawn, Samples: l.Samples})
+	out := &chaskiv1.Groups{Dataset: uint32(known.Dataset), Pool: known.Pool}
+	for _, level := range known.Levels {
+		out.Levels = append(out.Levels, &chaskiv1.Groups_Level{Drawn: level.Drawn, Samples: level.Samples})
 	}
-	return m
+	return out
 }
 
 func fieldInfos(fields []loader.FieldInfo) []*chaskiv1.FieldInfo {
 	out := make([]*chaskiv1.FieldInfo, len(fields))
-	for i, f := range fields {
-		out[i] = &chaskiv1.FieldInfo{Name: f.Name, Kind: f.Kind, Shape: f.Shape, Axes: f.Axes, Bands: f.Bands,
-			Wavelengths: f.Wavelengths, Gsd: f.GSD}
-		if f.DType.Valid() {
-			out[i].Dtype = f.DType.String()
+	for i, field := range fields {
+		out[i] = &chaskiv1.FieldInfo{Name: field.Name, Kind: field.Kind, Shape: field.Shape, Axes: field.Axes,
+			Bands: field.Bands, Wavelengths: field.Wavelengths, Gsd: field.GSD}
+		if field.DType.Valid() {
+			out[i].Dtype = field.DType.String()
 		}
 	}
 	return out
@@ -388,5 +388,6 @@ func (s *Server) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chask
 		return err
 	}
 	defer closed()
-	return newStream(s, g).serve()
+	served := &stream{server: s, grpc: g, wake: make(chan struct{}, 1)}
+	return served.serve()
 }

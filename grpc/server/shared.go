@@ -206,7 +206,7 @@ func (s *shared) alloc(n int) loader.Buffer {
 	if full {
 		return resources.NewHeap(n)
 	}
-	m, err := shm.New(n)
+	memory, err := shm.New(n)
 	if err != nil {
 		s.failed.Do(func() { s.log.Warn("no shared memory for a batch", "bytes", n, "error", err) })
 		s.mu.Lock()
@@ -214,7 +214,7 @@ func (s *shared) alloc(n int) loader.Buffer {
 		s.mu.Unlock()
 		return resources.NewHeap(n)
 	}
-	return &segment{shared: s, id: id, memory: m}
+	return &segment{shared: s, id: id, memory: memory}
 }
 
 // Bytes implements loader.Buffer.
@@ -249,15 +249,15 @@ func (s *shared) accept() {
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
-		c := &leaseConn{
+		client := &leaseConn{
 			shared: s, conn: conn, secret: newToken(), out: make(chan packet, maxPackets), gone: make(chan struct{}),
 			leases: map[uint64]*hold{},
 		}
 		s.mu.Lock()
 		full := s.closed || len(s.conns) >= maxLeaseConns
 		if !full {
-			s.conns[c] = struct{}{}
-			s.done.Go(s.guarded(c.serve))
+			s.conns[client] = struct{}{}
+			s.done.Go(s.guarded(client.serve))
 		}
 		s.mu.Unlock()
 		if full {
@@ -296,16 +296,15 @@ func (c *leaseConn) greet() error {
 	if err != nil {
 		return err
 	}
-	if file >= 0 {
-		shm.CloseFile(file)
-	}
+	shm.CloseFile(file)
 	token := message.Token()
 	if message.Kind != shm.Hello || message.C != shm.Version || subtle.ConstantTimeCompare(token[:],
 		c.shared.token[:]) != 1 {
 		return errors.New("wrong token or version")
 	}
 	c.shared.mu.Lock()
-	c.open = true // before the client knows the secret
+	// It is open before the client knows the secret, since its streams may come at once.
+	c.open = true
 	c.shared.mu.Unlock()
 	if err := c.conn.Send(shm.Greeting(shm.Welcome, c.secret), -1); err != nil {
 		return err
@@ -387,9 +386,7 @@ func (c *leaseConn) post(p packet) {
 			c.conn.Close()
 		}
 	}
-	if p.file >= 0 {
-		shm.CloseFile(p.file)
-	}
+	shm.CloseFile(p.file)
 }
 
 // write sends posted packets until the client is gone.
@@ -401,16 +398,14 @@ func (c *leaseConn) write() {
 			continue
 		case <-c.gone:
 		}
-		for { // nothing is posted any more
+		// Nothing is posted any more, and so nobody else would close the files of what still waits.
+		for {
 			select {
 			case posted := <-c.out:
-				if posted.file >= 0 {
-					shm.CloseFile(posted.file)
-				}
-				continue
+				shm.CloseFile(posted.file)
 			default:
+				return
 			}
-			return
 		}
 	}
 }
@@ -419,9 +414,7 @@ func (c *leaseConn) send(p packet) {
 	if c.conn.Send(p.Message, p.file) != nil {
 		c.conn.Close() // serve ends
 	}
-	if p.file >= 0 {
-		shm.CloseFile(p.file)
-	}
+	shm.CloseFile(p.file)
 }
 
 // leaseConnOf returns the client with the secret of an Attach, or nil.
@@ -436,9 +429,9 @@ func (s *shared) leaseConnOf(a *chaskiv1.Attach) (*leaseConn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var found *leaseConn
-	for c := range s.conns {
-		if c.open && subtle.ConstantTimeCompare(c.secret[:], secret) == 1 {
-			found = c
+	for client := range s.conns {
+		if client.open && subtle.ConstantTimeCompare(client.secret[:], secret) == 1 {
+			found = client
 		}
 	}
 	return found, nil
@@ -455,23 +448,23 @@ func (e *entry) maxLeases() int {
 // lend gives a batch that lies in g to a client. It is not lent, and stays the caller's, if the
 // client is gone, or if too much is lent.
 func (c *leaseConn) lend(b *loader.Batch, g *segment, e *entry, stream uint64) (id uint64, ok bool) {
-	shared, n := c.shared, int64(len(g.Bytes()))
-	// Before the lock, which the engine takes when it frees segments.
-	l, _ := e.engine.(lender)
-	if l != nil {
-		if !l.Lend(n) {
+	shared, size := c.shared, int64(len(g.Bytes()))
+	// It is found before the lock, because the engine takes that when it frees segments.
+	engine, _ := e.engine.(lender)
+	if engine != nil {
+		if !engine.Lend(size) {
 			return 0, false
 		}
 		defer func() {
 			if !ok {
-				l.Returned(n)
+				engine.Returned(size)
 			}
 		}()
 	}
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
-	if c.over || len(c.leases) >= e.maxLeases() || e.leased+n+max(n, e.whole) > e.memory ||
-		shared.mostLent > 0 && shared.bytes+n > shared.mostLent {
+	if c.over || len(c.leases) >= e.maxLeases() || e.leased+size+max(size, e.whole) > e.memory ||
+		shared.mostLent > 0 && shared.bytes+size > shared.mostLent {
 		return 0, false
 	}
 	owner := g.owner.Load()
@@ -487,31 +480,31 @@ func (c *leaseConn) lend(b *loader.Batch, g *segment, e *entry, stream uint64) (
 		}
 		g.owner.Store(c)
 		shared.owned++
-		c.post(packet{shm.Message{Kind: shm.Give, A: g.id, B: uint64(n)}, file})
+		c.post(packet{shm.Message{Kind: shm.Give, A: g.id, B: uint64(size)}, file})
 	}
 	c.last++
-	c.leases[c.last] = &hold{b, n, e, stream}
-	e.leased += n
-	shared.bytes += n
+	c.leases[c.last] = &hold{b, size, e, stream}
+	e.leased += size
+	shared.bytes += size
 	shared.leases++
 	return c.last, true
 }
 
 // sharedMemory returns the segment that a batch lies in, or nil.
 func sharedMemory(b *loader.Batch) *segment {
-	g, ok := b.Memory().(*segment)
-	if !ok || !payload.InMemory(b, g.Bytes()) {
+	memory, ok := b.Memory().(*segment)
+	if !ok || !payload.InMemory(b, memory.Bytes()) {
 		return nil
 	}
-	return g
+	return memory
 }
 
 // recall asks the client which leases of an ended stream it still holds.
 func (c *leaseConn) recall(stream uint64) {
 	c.shared.mu.Lock()
 	defer c.shared.mu.Unlock()
-	for id, h := range c.leases {
-		if h.stream == stream {
+	for id, held := range c.leases {
+		if held.stream == stream {
 			c.post(packet{shm.Message{Kind: shm.Recall, A: id, B: stream}, -1})
 		}
 	}

@@ -72,18 +72,18 @@ func failed(err error) error {
 		return err
 	}
 	details := wire.NewFault(0, err)
-	for n := fault.MaxText; ; n /= 2 {
-		details.Message, details.File = fault.FitIn(details.GetMessage(), n), fault.FitIn(details.GetFile(), n)
-		details.Part = fault.FitIn(details.GetPart(), n)
+	for most := fault.MaxText; ; most /= 2 {
+		details.Message, details.File = fault.FitIn(details.GetMessage(), most), fault.FitIn(details.GetFile(), most)
+		details.Part = fault.FitIn(details.GetPart(), most)
 		if member := details.GetMember(); member != nil {
-			member.Where, member.Name = fault.FitIn(member.GetWhere(), n), fault.FitIn(member.GetName(), n)
-			member.Value, member.Rule = fault.FitIn(member.GetValue(), n), fault.FitIn(member.GetRule(), n)
+			member.Where, member.Name = fault.FitIn(member.GetWhere(), most), fault.FitIn(member.GetName(), most)
+			member.Value, member.Rule = fault.FitIn(member.GetValue(), most), fault.FitIn(member.GetRule(), most)
 		}
 		answer := status.New(code(err), details.GetMessage())
 		if d, err := answer.WithDetails(details); err == nil {
 			answer = d
 		}
-		if n <= leastText || headerBytes(answer) <= maxStatus {
+		if most <= leastText || headerBytes(answer) <= maxStatus {
 			return answer.Err()
 		}
 	}
@@ -102,11 +102,11 @@ const (
 // headerBytes returns how many bytes a status takes in the headers of a call.
 func headerBytes(s *status.Status) int {
 	const name = 32 + len("grpc-status-details-bin") // 32: what HTTP/2 counts for each header
-	n := 2*name + base64.StdEncoding.EncodedLen(proto.Size(s.Proto()))
-	for _, c := range []byte(s.Message()) {
-		if n++; c < ' ' || c > '~' || c == '%' {
-			n += 2
+	size := 2*name + base64.StdEncoding.EncodedLen(proto.Size(s.Proto()))
+	for _, char := range []byte(s.Message()) {
+		if size++; char < ' ' || char > '~' || char == '%' {
+			size += 2
 		}
 	}
-	return n
+	return size
 }

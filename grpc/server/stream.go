@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -63,10 +64,6 @@ type order struct {
 	span    *trace.Span
 }
 
-func newStream(s *Server, g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply]) *stream {
-	return &stream{server: s, grpc: g, wake: make(chan struct{}, 1)}
-}
-
 // serve returns when the client has closed its side and received everything, when the call or the server ends, or
 // with a status about an error of the client.
 func (s *stream) serve() error {
@@ -89,19 +86,19 @@ func (s *stream) turn() resources.Turn { return resources.Turn{Client: s.client,
 // wanted reports whether others wait for what this stream holds while it sends: memory, or its place.
 func (s *stream) wanted() bool {
 	s.mu.Lock()
-	var e *entry
+	var first *entry
 	if len(s.queue) > 0 {
-		e = s.queue[0].entry
+		first = s.queue[0].entry
 	}
 	s.mu.Unlock()
 	if s.server.clients.full() || s.server.options.Loader.Budget.Waiting() > 0 {
 		return true
 	}
-	if e == nil {
+	if first == nil {
 		return false
 	}
-	w, ok := e.engine.(interface{ Wanted(resources.Turn) bool })
-	return ok && w.Wanted(s.turn())
+	engine, ok := first.engine.(interface{ Wanted(resources.Turn) bool })
+	return ok && engine.Wanted(s.turn())
 }
 
 func (s *stream) answerAll() error {
@@ -121,13 +118,13 @@ func (s *stream) answerAll() error {
 func (s *stream) receive() {
 	next := s.grpc.Recv
 	for {
-		r, err := next()
+		request, err := next()
 		if s.piped && errors.Is(err, io.EOF) {
 			s.piped, next = false, s.pipe.receive
 			continue
 		}
 		if err == nil {
-			err = crash.Call(func() error { return s.request(r) })
+			err = crash.Call(func() error { return s.request(request) })
 			crash.Report(s.server.options.Logger, err)
 		}
 		if err != nil {
@@ -148,7 +145,8 @@ func (s *stream) receive() {
 // request takes one request, and starts the batches that it allows.
 func (s *stream) request(r *chaskiv1.StreamRequest) (err error) {
 	s.mu.Lock()
-	defer s.mu.Unlock() // also after a panic: the other goroutine waits for the lock
+	// Deferred, so that a panic releases the lock, too: the other goroutine waits for it.
+	defer s.mu.Unlock()
 	switch {
 	case r.GetTicket() != nil:
 		err = s.take(r.GetTicket())
@@ -281,7 +279,8 @@ func ticketOf(t *chaskiv1.Ticket) shuffle.Ticket {
 // owner returns who can write to the memory of the batches of this stream, or nil. It needs the lock.
 func (s *stream) owner() resources.Owner {
 	if s.leases == nil {
-		return nil // not a nil *leaseConn in an interface
+		// The result is nil itself, since a nil *leaseConn would make an interface that is not nil.
+		return nil
 	}
 	return s.leases
 }
@@ -328,9 +327,9 @@ func (s *stream) head() (*order, error) {
 	defer look.Stop()
 	for {
 		s.mu.Lock()
-		var o *order
+		var first *order
 		if s.started > 0 {
-			o = s.queue[0]
+			first = s.queue[0]
 		}
 		ended, left := s.ended, len(s.queue)
 		s.mu.Unlock()
@@ -340,13 +339,13 @@ func (s *stream) head() (*order, error) {
 			return nil, failed(errStopping)
 		case ended != nil && !errors.Is(ended, io.EOF):
 			return nil, failed(ended)
-		case o != nil:
+		case first != nil:
 			idle := time.Since(start).Seconds()
 			s.server.metrics.observe("chaski_server_ticket_wait_seconds", idle)
-			if o.entry != nil {
-				o.entry.counts.idled(o.rank, idle)
+			if first.entry != nil {
+				first.entry.counts.idled(first.rank, idle)
 			}
-			return o, nil
+			return first, nil
 		case ended != nil && left > 0:
 			return nil, status.Errorf(codes.FailedPrecondition,
 				"the client has closed its side with %d tickets and no credit", left)
@@ -381,10 +380,10 @@ func (s *stream) idle(d time.Duration) bool {
 
 // answer sends the batch of a started ticket, or its fault. An error ends the stream.
 func (s *stream) answer(o *order) error {
-	var b *loader.Batch
+	var batch *loader.Batch
 	defer func() {
-		if b != nil { // a panic came before it was sent
-			b.Discard()
+		if batch != nil { // a panic came before it was sent
+			batch.Discard()
 		}
 	}()
 	ctx, cancel := s.server.whileServing(s.ctx)
@@ -396,32 +395,31 @@ func (s *stream) answer(o *order) error {
 		wait := o.entry.counts.await()
 		o.err = crash.Call(func() (err error) {
 			pending := o.pending
-			o.pending = nil // Wait was called: Cancel must not be
-			b, err = pending.Wait(ctx)
+			// Cancel must not be called after Wait.
+			o.pending = nil
+			batch, err = pending.Wait(ctx)
 			return err
 		})
 		s.server.metrics.waited(time.Since(wait.begun).Seconds(), o.entry.counts.waited(o.rank, wait))
-		s.tellBad(o, b)
+		s.tellBad(o, batch)
 	}
 	switch {
 	case s.ctx.Err() != nil:
-		if b != nil {
-			b.Release()
-			b = nil
+		if batch != nil {
+			batch.Release()
+			batch = nil
 		}
 		return failed(s.ctx.Err())
 	case o.err == nil:
-		ready := b
-		b = nil // send gives it back
+		ready := batch
+		batch = nil // send gives it back
 		return s.send(o, ready)
 	case s.stopping():
 		return failed(errStopping)
 	}
 	crash.Report(s.server.options.Logger, o.err)
 	details := wire.NewFault(o.ticket.GetId(), o.err)
-	if sample := faultSample(o.err); sample != nil {
-		details.Sample = sample
-	}
+	details.Sample = cmp.Or(faultSample(o.err), details.Sample)
 	s.server.metrics.add("chaski_server_faults_total", 1, details.GetKind())
 	if details.GetKind() != wire.UnknownSpec {
 		s.server.options.Logger.Info("ticket", "epoch", o.ticket.GetEpoch(), "first", o.ticket.GetFirst(),
@@ -465,24 +463,23 @@ func (s *stream) send(o *order, b *loader.Batch) error {
 	s.mu.Lock()
 	leases, stream := s.leases, s.id
 	s.mu.Unlock()
-	n := 0
+	size, err := 0, error(nil)
 	if leases != nil {
-		var err error
-		if n, err = leases.offer(s.watch, b, o.entry, o.ticket.GetId(), stream); err != nil {
-			return err
-		}
+		size, err = leases.offer(s.watch, b, o.entry, o.ticket.GetId(), stream)
 	}
-	if n > 0 {
+	switch {
+	case err != nil:
+	case size > 0:
 		s.server.metrics.add("chaski_server_leases_total", 1)
-	} else {
-		var err error
-		if n, err = sendParts(s.watch, o.ticket.GetId(), b, s.server.options.PartBytes); err != nil {
-			return err
-		}
+	default:
+		size, err = sendParts(s.watch, o.ticket.GetId(), b, s.server.options.PartBytes)
+	}
+	if err != nil {
+		return err
 	}
 	took := time.Since(start).Seconds()
-	s.server.metrics.sent(o.rank, n, took)
-	o.entry.counts.sent(o.rank, valid, n, took)
+	s.server.metrics.sent(o.rank, size, took)
+	o.entry.counts.sent(o.rank, valid, size, took)
 	return nil
 }
 
@@ -494,7 +491,7 @@ func (c *leaseConn) offer(w *watch, b *loader.Batch, e *entry, ticket, stream ui
 		return 0, nil
 	}
 	memory := segment.Bytes()
-	// Before the lease: once it is lent, the client may write to the memory.
+	// The header is made before the lease, since the client may write to the memory once it is lent.
 	var head []byte
 	if err := crash.Call(func() error { head = payload.EncodeShared(b, memory); return nil }); err != nil {
 		b.Discard()
@@ -505,11 +502,11 @@ func (c *leaseConn) offer(w *watch, b *loader.Batch, e *entry, ticket, stream ui
 		return 0, nil
 	}
 	b.Keep() // clients keep leases for as long as they like, within bounds of their own
-	m := &chaskiv1.Lease{Ticket: ticket, Id: lease, Segment: segment.id, Head: head}
+	message := &chaskiv1.Lease{Ticket: ticket, Id: lease, Segment: segment.id, Head: head}
 	n = len(head) + len(memory)
 	answered(w.ctx, n)
 	// After an error the lease ends with the recall of the stream.
-	return n, w.send(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Lease{Lease: m}}, n)
+	return n, w.send(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Lease{Lease: message}}, n)
 }
 
 // sender writes messages to one stream: gRPC's or a pipe.
@@ -534,10 +531,10 @@ func sendParts(to *watch, ticket uint64, b *loader.Batch, size int) (total int, 
 		part := &wire.Part{Ticket: ticket, Offset: uint64(offset), Total: uint64(total)}
 		offset += length
 		for length > 0 {
-			n := min(len(segments[0]), length)
-			part.Data = append(part.Data, segments[0][:n])
-			length -= n
-			if segments[0] = segments[0][n:]; len(segments[0]) == 0 {
+			count := min(len(segments[0]), length)
+			part.Data = append(part.Data, segments[0][:count])
+			length -= count
+			if segments[0] = segments[0][count:]; len(segments[0]) == 0 {
 				segments = segments[1:]
 			}
 		}
@@ -560,7 +557,8 @@ func (s *stream) pop(o *order) {
 	}
 	s.put(o)
 	if o.err == nil {
-		s.credits-- // a fault takes no memory of the client, so it must not take a credit
+		// A fault takes no memory of the client, so it must not take a credit.
+		s.credits--
 	}
 	s.start()
 }
@@ -575,8 +573,9 @@ func (s *stream) tearDown() {
 	s.passed, s.kept = nil, nil
 	s.mu.Unlock()
 	defer s.server.engines.keep(s.client, nil, kept)
-	for _, q := range passed {
-		q.Close() // before its dataset is put back, and with that perhaps closed
+	for _, sequence := range passed {
+		// It is closed before its dataset is put back, since that may close the dataset.
+		sequence.Close()
 	}
 	if leases != nil {
 		// The client may have missed the last replies. It must not keep leases that it does not know of.

@@ -73,7 +73,7 @@ type views struct {
 
 func newViews(o loader.Options) *views {
 	base := o.Opener
-	// One for all requests, which keeps files open between them.
+	// One serves all requests, so that files stay open between them.
 	o.Opener = source.Below(base, o.Roots)
 	return &views{whole: newView("", o, 1), base: base, cache: refcache.New[string](refcache.Options[*view]{
 		MaxEntries: keptViews, Close: func(v *view) error { v.close(); return nil }})}
@@ -82,7 +82,8 @@ func newViews(o loader.Options) *views {
 // viewKey names roots.
 func viewKey(roots ...string) string {
 	var key strings.Builder
-	key.WriteByte(0) // keys come behind paths, which have no such byte
+	// Keys come behind paths, which have no such byte, so that the two stay apart.
+	key.WriteByte(0)
 	for _, r := range roots {
 		key.WriteString(strconv.Quote(r))
 	}
@@ -99,11 +100,12 @@ func (v *views) of(log *slog.Logger, roots []string) (one *view, leave func()) {
 	// To make a view does not wait, nor fail.
 	lease, _ := v.cache.Acquire(context.Background(), key, func(context.Context) (*view, error) {
 		options := v.whole.loader
-		options.Roots = []string{} // nil would allow everything
-		for _, r := range roots {
-			root, err := source.RootsOf(v.whole.loader.Opener).Allow(r)
+		// The list is empty and not nil, since nil would allow everything.
+		options.Roots = []string{}
+		for _, given := range roots {
+			root, err := source.RootsOf(v.whole.loader.Opener).Allow(given)
 			if err != nil {
-				log.Warn("the root of a client is not below a root of this server", "root", r)
+				log.Warn("the root of a client is not below a root of this server", "root", given)
 				continue
 			}
 			options.Roots = append(options.Roots, root)

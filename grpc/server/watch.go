@@ -37,10 +37,10 @@ type watch struct {
 const looks = 4
 
 func newWatch(ctx context.Context, to sender, o *Options, wanted func() bool) *watch {
-	w := &watch{ctx: ctx, to: to, options: o, wanted: wanted, stalled: make(chan struct{})}
-	w.timer = time.AfterFunc(time.Hour, w.look)
-	w.timer.Stop()
-	return w
+	made := &watch{ctx: ctx, to: to, options: o, wanted: wanted, stalled: make(chan struct{})}
+	made.timer = time.AfterFunc(time.Hour, made.look)
+	made.timer.Stop()
+	return made
 }
 
 // SendMsg sends a message, watched.
@@ -61,8 +61,8 @@ func (w *watch) send(m any, n int) error {
 func dataOf(m any) (n int) {
 	switch m := m.(type) {
 	case *wire.Part:
-		for _, d := range m.Data {
-			n += len(d)
+		for _, piece := range m.Data {
+			n += len(piece)
 		}
 	case *chaskiv1.AskReply:
 		n = len(m.GetData())
@@ -115,10 +115,10 @@ func (w *watch) run(group *sync.WaitGroup, f func() error) error {
 // with its call, and leaves nothing on the connection.
 func (w *watch) cut() error {
 	_, piped := w.to.(*pipe)
-	if in := connectionOf(w.ctx); in != nil && !piped {
+	if conn := connectionOf(w.ctx); conn != nil && !piped {
 		time.AfterFunc(w.options.StallTimeout/looks, func() {
 			w.options.Logger.Warn("closing the connection of a client that does not read", "client", clientOf(w.ctx))
-			_ = in.raw.Close() // it is given up, so its error does not matter
+			_ = conn.raw.Close() // it is given up, so its error does not matter
 		})
 	}
 	w.mu.Lock()

@@ -77,7 +77,7 @@ func clientOptions(u *chaskiv1.Upstream, o loader.Options) (client.Options, erro
 		MaxBatchBytes: u.GetMaxBatchBytes(),
 		Timeout:       time.Duration(u.GetTimeoutSeconds() * float64(time.Second)),
 		Attempts:      int(u.GetRetries()) + 1,
-		// The user who starts a run wants to know at once that no server answers.
+		// One attempt, since the user who starts a run wants to know at once that no server answers.
 		OpenAttempts: 1,
 		Hedge:        u.GetHedge(),
 		Logger:       o.Logger,
@@ -124,8 +124,8 @@ func (e *Engine) MemoryBytes() int64 { return e.memory.Bound }
 // Report returns what the servers have counted about the ranks that they work for.
 func (e *Engine) Report(ctx context.Context) (all report.Figures, err error) {
 	figures, err := e.client.Report(ctx)
-	for _, f := range figures {
-		all.Join(f)
+	for _, part := range figures {
+		all.Join(part)
 	}
 	return all, err
 }
@@ -144,9 +144,9 @@ func (e *Engine) Close() error {
 
 // Sequence implements server.Sequencer.
 func (e *Engine) Sequence(owner resources.Owner) (server.Sequence, error) {
-	o := e.options
-	o.Memory = resources.OwnedPool{Pool: e.memory, Owner: owner}
-	tickets, err := e.Tickets(o)
+	options := e.options
+	options.Memory = resources.OwnedPool{Pool: e.memory, Owner: owner}
+	tickets, err := e.Tickets(options)
 	if err != nil {
 		return nil, wire.Remote(wire.Spec, err)
 	}
@@ -184,7 +184,7 @@ func classify(err error) error {
 	case code == codes.Unauthenticated:
 		kind = wire.Access
 	case code == codes.InvalidArgument:
-		// The user wrote the spec, not the address: the server's own words are enough.
+		// The server's own words are enough, since the user wrote the spec and not the address.
 		return wire.Remote(wire.Spec, wire.Cause(err))
 	case wire.IsRemote(err) && code != codes.Unavailable: // a server that stops says so as a fault, too
 		return err

@@ -55,7 +55,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 		}
 		conn, older := l.enter(raw)
 		if older != nil {
-			_ = older.Conn.Close() // it is given up, so its error does not matter
+			// Its error does not matter, since it is given up.
+			_ = older.Conn.Close()
 		}
 		if conn != nil {
 			return conn, nil

@@ -91,13 +91,15 @@ func WriteFile(name string, write func(*os.File) error) error {
 	if err == nil {
 		err = fsync(file)
 	}
-	if !locked { // such a system may not rename an open file
+	// Unlocked it is closed first, since such a system may not rename an open file.
+	if !locked {
 		err = errors.Join(err, file.Close())
 	}
 	if err == nil {
 		err = place(file.Name(), name)
 	}
-	if locked { // until the file has its name, the lock keeps others from removing it
+	// The lock ends once the file has its name, since until then it keeps others from removing it.
+	if locked {
 		err = errors.Join(err, file.Close())
 	}
 	if err != nil {
@@ -113,7 +115,8 @@ func Writable(name string) error {
 	if err != nil {
 		return err
 	}
-	if locked { // without the lock, another run takes it for a leftover and removes it
+	// It is removed under the lock, since without it another run takes the file for a leftover and removes it.
+	if locked {
 		err = errors.Join(os.Remove(file.Name()), file.Close())
 	} else {
 		err = errors.Join(file.Close(), os.Remove(file.Name()))
@@ -274,7 +277,8 @@ func SyncNames(folder string) error {
 	}
 	err = fsync(file)
 	if unsupported(err) {
-		err = nil // some systems and network file systems have no sync of folders
+		// It is no failure, since some systems and network file systems have no sync of folders.
+		err = nil
 	}
 	return errors.Join(err, file.Close())
 }
@@ -458,7 +462,8 @@ func removeStale(path string, local bool) {
 	}
 	lock, err := Lock(path)
 	if err != nil {
-		return // somebody writes it, or this file system cannot tell
+		// It stays, since somebody writes it, or this file system cannot tell.
+		return
 	}
 	_ = os.RemoveAll(path)
 	_ = lock.Close()

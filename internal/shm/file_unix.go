@@ -20,15 +20,15 @@ var umask sync.Mutex
 func listenFile(path string) (*net.UnixListener, error) {
 	umask.Lock()
 	before := syscall.Umask(0o077)
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	syscall.Umask(before)
 	umask.Unlock()
 	if err != nil {
 		return nil, err
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
-		l.Close()
+		listener.Close()
 		return nil, err
 	}
-	return l, nil
+	return listener, nil
 }

@@ -40,7 +40,7 @@ func New(n int) (*Segment, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("memfd_create", err)
 	}
-	// Before the pages are used, so that the heap makes room for them.
+	// The heap is told before the pages are used, so that it makes room for them.
 	procs.Outside(int64(n))
 	segment, err := build(file, n)
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *Segment) Close() error {
 	return err
 }
 
-// CloseFile closes a received file that is not needed.
+// CloseFile closes a received file that is not needed. Without a file (-1) it does nothing.
 func CloseFile(file int) { _ = unix.Close(file) }
 
 // Listener is the server's end of a control socket. It accepts processes of this user only. Close ends Accept.
@@ -153,11 +153,11 @@ type Listener struct{ *net.UnixListener }
 
 // Listen opens a control socket with a name in the abstract namespace.
 func Listen(name string) (*Listener, error) {
-	l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: "@" + name, Net: "unixpacket"})
+	listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: "@" + name, Net: "unixpacket"})
 	if err != nil {
 		return nil, err
 	}
-	return &Listener{l}, nil
+	return &Listener{listener}, nil
 }
 
 // Accept waits for the next process of this user. It closes connections of other users.
@@ -188,20 +188,20 @@ func Dial(name string) (*Conn, error) {
 
 // ListenUser listens on a stream socket in the abstract namespace, for processes of this user only.
 func ListenUser(name string) (net.Listener, error) {
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: "@" + name, Net: "unix"})
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: "@" + name, Net: "unix"})
 	if err != nil {
 		return nil, err
 	}
-	return userListener{l}, nil
+	return userListener{listener}, nil
 }
 
 // ListenFile listens on a stream socket that is a file, for processes of this user only.
 func ListenFile(path string) (net.Listener, error) {
-	l, err := listenFile(path)
+	listener, err := listenFile(path)
 	if err != nil {
 		return nil, err
 	}
-	return userListener{l}, nil
+	return userListener{listener}, nil
 }
 
 type userListener struct{ *net.UnixListener }
@@ -270,15 +270,15 @@ func (c *Conn) Receive() (Message, int, error) {
 	var b [Size + 1]byte
 	// Room for four files, since a hostile peer may send more than one; all must be closed.
 	oob := make([]byte, unix.CmsgSpace(4*4))
-	n, oobn, flags, _, err := c.ReadMsgUnix(b[:], oob)
+	count, oobn, flags, _, err := c.ReadMsgUnix(b[:], oob)
 	if err != nil {
 		return Message{}, -1, err
 	}
 	files := rights(oob[:oobn])
-	if n == 0 && len(files) == 0 {
+	if count == 0 && len(files) == 0 {
 		return Message{}, -1, io.EOF
 	}
-	message, err := parse(b[:n])
+	message, err := parse(b[:count])
 	if err == nil && (len(files) > 1 || flags&unix.MSG_CTRUNC != 0) {
 		err = fmt.Errorf("shm: %d files in a message: at most one is allowed", len(files))
 	}

@@ -70,7 +70,8 @@ func NewCache(o resources.Options, several int64) *Cache {
 
 // Close closes the datasets. No question may be under way.
 func (c *Cache) Close() {
-	_ = c.sets.Close() // the files were only read, so that closing loses nothing
+	// The files were only read, so that closing loses nothing.
+	_ = c.sets.Close()
 }
 
 // Use calls use with the dataset of a set. A dataset whose files have changed is opened again. It returns the
@@ -78,12 +79,12 @@ func (c *Cache) Close() {
 func (c *Cache) Use(ctx context.Context, set Set, use func(d *taco.Dataset) error) (warnings []string, err error) {
 	key := fmt.Sprintf("%q %d %t %q", set.BasePath, set.Mode, set.Chosen, set.Paths)
 	lease, err := c.sets.Acquire(ctx, key, func(ctx context.Context) (*openSet, error) {
-		s := &openSet{}
+		opened := &openSet{}
 		var err error
-		s.Dataset, err = taco.Open(ctx, c.options.Opener, set.Paths, taco.Options{
-			BasePath: set.BasePath, Mode: set.Mode, Chosen: set.Chosen, Warn: s.warn,
+		opened.Dataset, err = taco.Open(ctx, c.options.Opener, set.Paths, taco.Options{
+			BasePath: set.BasePath, Mode: set.Mode, Chosen: set.Chosen, Warn: opened.warn,
 		})
-		return s, err
+		return opened, err
 	})
 	if err != nil {
 		return nil, err

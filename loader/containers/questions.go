@@ -113,18 +113,19 @@ func places(d *taco.Dataset, level int, at []int) *tables.Table {
 		{Name: VSIColumn, Type: tables.Type{Kind: tables.String}}}
 	return tables.New(len(at), columns, func(ctx context.Context, i int) (*tables.Vector, error) {
 		folders, paths := make([]int64, len(at)), make([]string, len(at))
-		for k, row := range at {
-			e, err := d.EntryAt(ctx, level, row)
+		for place, row := range at {
+			entry, err := d.EntryAt(ctx, level, row)
 			if err != nil {
 				return nil, err
 			}
-			if e.Kind == taco.Folder {
-				folders[k] = 1
+			if entry.Kind == taco.Folder {
+				folders[place] = 1
 			}
-			paths[k] = taco.VSI(e)
-			if columns[i].Name == VSIColumn && source.IsRemote(e.URI) && strings.HasSuffix(paths[k], e.URI) {
-				return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.ID, fault.NoOffset,
-					"GDAL has no name for it"), e.URI)
+			paths[place] = taco.VSI(entry)
+			if columns[i].Name == VSIColumn && source.IsRemote(entry.URI) &&
+				strings.HasSuffix(paths[place], entry.URI) {
+				return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+entry.ID, fault.NoOffset,
+					"GDAL has no name for it"), entry.URI)
 			}
 		}
 		if columns[i].Name == FolderColumn {

@@ -117,34 +117,34 @@ func Check(folders []string, epochs uint64) (*Report, error) {
 			}
 			found = true
 			path := filepath.Join(folder, entry.Name())
-			f, err := read(path)
+			file, err := read(path)
 			if err != nil {
 				return nil, err
 			}
-			if f.cut {
+			if file.cut {
 				report.Cut = append(report.Cut, path)
 			}
-			if f.err != nil {
-				report.Damaged = append(report.Damaged, fault.Line(f.err))
+			if file.err != nil {
+				report.Damaged = append(report.Damaged, fault.Line(file.err))
 			}
-			for _, l := range f.lives {
-				lives[l.Run] = append(lives[l.Run], l)
+			for _, later := range file.lives {
+				lives[later.Run] = append(lives[later.Run], later)
 			}
 		}
 		if !found {
 			return nil, fault.WithFile(fault.New(fault.NotFound, "ledger", fault.NoOffset, "no *"+suffix), folder)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(lives)) {
-		for _, l := range lives[id][1:] {
-			first := lives[id][0]
-			if l.Samples != first.Samples || l.BatchSize != first.BatchSize || l.Steps != first.Steps {
+	for _, run := range slices.Sorted(maps.Keys(lives)) {
+		for _, later := range lives[run][1:] {
+			first := lives[run][0]
+			if later.Samples != first.Samples || later.BatchSize != first.BatchSize || later.Steps != first.Steps {
 				return nil, fault.WithFile(fault.New(fault.Corrupt, "head", 0,
-					"%d samples in batches of %d, and in %s %d in batches of %d", l.Samples, l.BatchSize, first.file,
-					first.Samples, first.BatchSize), l.file)
+					"%d samples in batches of %d, and in %s %d in batches of %d",
+					later.Samples, later.BatchSize, first.file, first.Samples, first.BatchSize), later.file)
 			}
 		}
-		report.Runs = append(report.Runs, checkRun(lives[id], epochs))
+		report.Runs = append(report.Runs, checkRun(lives[run], epochs))
 	}
 	return report, nil
 }
@@ -221,23 +221,23 @@ func checkRun(lives []*life, epochs uint64) Run {
 	first := lives[0]
 	run := Run{Run: first.Run, Data: first.Data, Samples: first.Samples, BatchSize: first.BatchSize}
 	starts, byEpoch := together(lives), map[uint64]*epoch{}
-	for number, s := range starts {
-		oldest := s.lives[0]
-		told := Start{place: s.begin, Time: timeOf(oldest.opened), World: oldest.World, Launch: oldest.Launch}
+	for number, begun := range starts {
+		oldest := begun.lives[0]
+		told := Start{place: begun.begin, Time: timeOf(oldest.opened), World: oldest.World, Launch: oldest.Launch}
 		ranks := map[int64]bool{}
-		for _, l := range s.lives {
-			ranks[l.Rank] = true
-			for _, part := range l.given {
-				counted := s.counts(part)
-				told.Samples += l.rows(part.from, part.to)
-				told.Again += l.rows(counted.to, part.to)
+		for _, lived := range begun.lives {
+			ranks[lived.Rank] = true
+			for _, part := range lived.given {
+				counted := begun.counts(part)
+				told.Samples += lived.rows(part.from, part.to)
+				told.Again += lived.rows(counted.to, part.to)
 				if counted.from < counted.to {
 					if byEpoch[part.epoch] == nil {
 						byEpoch[part.epoch] = &epoch{head: first.head, number: part.epoch, starts: starts}
 					}
 					e := byEpoch[part.epoch]
-					e.edges = append(e.edges, edge{counted.from, number, l.Rank, 1},
-						edge{counted.to, number, l.Rank, -1})
+					e.edges = append(e.edges, edge{counted.from, number, lived.Rank, 1},
+						edge{counted.to, number, lived.Rank, -1})
 				}
 			}
 		}
@@ -264,9 +264,9 @@ func checkRun(lives []*life, epochs uint64) Run {
 		}
 		run.Epochs = append(run.Epochs, e.sweep(&run))
 	}
-	for _, s := range starts {
-		for _, l := range s.lives {
-			run.marks(l, s)
+	for _, begun := range starts {
+		for _, lived := range begun.lives {
+			run.marks(lived, begun)
 		}
 	}
 	slices.SortStableFunc(run.Exceptions, func(a, b Exception) int {
@@ -277,17 +277,17 @@ func checkRun(lives []*life, epochs uint64) Run {
 
 // marks adds what records say of bad samples, and records that contradict the order, where they count.
 func (r *Run) marks(l *life, s *start) {
-	for _, m := range slices.Concat(l.wrong, l.bad) {
-		if m.compare(s.end) >= 0 {
+	for _, mark := range slices.Concat(l.wrong, l.bad) {
+		if mark.compare(s.end) >= 0 {
 			continue
 		}
-		if m.what == wrong {
+		if mark.what == wrong {
 			r.Wrong++
 		} else {
 			r.Bad++
 		}
-		r.add(Exception{What: m.what, Epoch: m.Epoch, First: m.Step, Last: m.Step, Ranks: fmt.Sprint(l.Rank),
-			World: l.World, Position: &m.position, Samples: m.samples})
+		r.add(Exception{What: mark.what, Epoch: mark.Epoch, First: mark.Step, Last: mark.Step,
+			Ranks: fmt.Sprint(l.Rank), World: l.World, Position: &mark.position, Samples: mark.samples})
 	}
 }
 

@@ -169,12 +169,12 @@ type file struct {
 
 // read reads a file of a ledger.
 func read(path string) (file, error) {
-	f, err := os.Open(path)
+	opened, err := os.Open(path)
 	if err != nil {
 		return file{}, err
 	}
-	defer f.Close()
-	return parse(f, path)
+	defer opened.Close()
+	return parse(opened, path)
 }
 
 // parse reads a file of a ledger. Each line has the checksum of all lines up to it, so that one that is gone is missed.
@@ -229,14 +229,14 @@ func checksum(line []byte, sum uint32) (uint32, error) {
 // add takes a line of a file, without its checksum.
 func (f *file) add(text []byte, path string) error {
 	if len(f.lives) == 0 {
-		h := new(head)
-		if err := json.Unmarshal(text, h); err != nil {
+		parsed := new(head)
+		if err := json.Unmarshal(text, parsed); err != nil {
 			return fault.Wrap(fault.Corrupt, "head", fault.NoOffset, err)
 		}
-		if err := h.check(); err != nil {
+		if err := parsed.check(); err != nil {
 			return err
 		}
-		f.lives = []*life{{head: h, file: path, begin: h.place, opened: h.Time, last: h.Time}}
+		f.lives = []*life{{head: parsed, file: path, begin: parsed.place, opened: parsed.Time, last: parsed.Time}}
 		return nil
 	}
 	var r record

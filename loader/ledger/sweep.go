@@ -52,15 +52,15 @@ func (e *epoch) pieces(yield func(piece) bool) {
 		if step == from {
 			return true
 		}
-		p := piece{from: from, to: step}
+		made := piece{from: from, to: step}
 		for w, times := range active {
-			p.given = append(p.given, delivery{w.start, w.rank, times})
+			made.given = append(made.given, delivery{w.start, w.rank, times})
 		}
-		slices.SortFunc(p.given, func(a, b delivery) int {
+		slices.SortFunc(made.given, func(a, b delivery) int {
 			return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.rank, b.rank))
 		})
 		from = step
-		return yield(p)
+		return yield(made)
 	}
 	for _, change := range e.edges {
 		if !upTo(change.step) {
@@ -146,20 +146,20 @@ func (e *epoch) piece(p *piece, run *Run, outside bool) (samples int64) {
 	}
 	for i := 0; i < len(p.given); {
 		number, ranks, again := p.given[i].start, ranges(nil), int64(0)
-		h := e.starts[number].lives[0].head
+		known := e.starts[number].lives[0].head
 		counts := len(given) == len(p.given)-i // the deliveries of the last start, whose first ones count
 		for ; i < len(p.given) && p.given[i].start == number; i++ {
 			times := p.given[i].times
 			if counts {
 				times--
 			}
-			if rows := times * rowsOf(h, p.given[i].rank, p.from, p.to); rows > 0 {
+			if rows := times * rowsOf(known, p.given[i].rank, p.from, p.to); rows > 0 {
 				again += rows
 				ranks.add(p.given[i].rank, p.given[i].rank+1)
 			}
 		}
 		run.Twice += again
-		add("twice", h, again, ranks)
+		add("twice", known, again, ranks)
 	}
 	return samples
 }

@@ -32,21 +32,21 @@ func (t *tents) set(m, n int) {
 		// In units of 1/(2mn) of the side, sample i of n has its centre at (2i+1)m, and sample j of m
 		// at (2j+1)n. The weight falls from top, at the centre, to 0, at a distance of top.
 		centre := (2*i + 1) * m
-		s := tent{weights: [2]int{len(t.weights)}}
+		span := tent{weights: [2]int{len(t.weights)}}
 		if below := centre - top - n; below >= 0 { // else sample 0 already has a weight
-			s.from = below/(2*n) + 1
+			span.from = below/(2*n) + 1
 		}
-		for j := s.from; j < m; j++ {
+		for j := span.from; j < m; j++ {
 			off := (2*j+1)*n - centre
-			w := float64(top - max(off, -off))
-			if w <= 0 { // past the triangle: samples from s.from on have weights without a gap
+			weight := float64(top - max(off, -off))
+			if weight <= 0 { // past the triangle: samples from s.from on have weights without a gap
 				break
 			}
-			t.weights = append(t.weights, w)
-			s.sum += w
+			t.weights = append(t.weights, weight)
+			span.sum += weight
 		}
-		s.weights[1] = len(t.weights)
-		t.spans = append(t.spans, s)
+		span.weights[1] = len(t.weights)
+		t.spans = append(t.spans, span)
 	}
 }
 
@@ -100,7 +100,7 @@ func (s *Smoother) Prepare(m, w, h, n int, limit int64) error {
 // of the result is missing, and 0, if missing samples have more than half of its weight. If one valid
 // sample sufficed, the valid area would grow at every edge.
 func (s *Smoother) plane(in []float32, valid []byte, w int, out []float32, outValid []byte) {
-	n, next := len(s.x.spans), 0
+	width, next := len(s.x.spans), 0
 	for i := range s.y.spans {
 		tent := &s.y.spans[i]
 		weights := s.y.of(tent)
@@ -109,9 +109,9 @@ func (s *Smoother) plane(in []float32, valid []byte, w int, out []float32, outVa
 			s.whole[next%s.kept] = s.row(s.sumsOf(next), in[next*w:][:w], valid[next*w:][:w])
 		}
 		s.column(tent)
-		for j := range n {
-			sum, weight, total := s.sums[j], s.sums[n+j], float64(tent.sum*s.x.spans[j].sum)
-			pos := i*n + j
+		for j := range width {
+			sum, weight, total := s.sums[j], s.sums[width+j], float64(tent.sum*s.x.spans[j].sum)
+			pos := i*width + j
 			if out[pos], outValid[pos] = 0, 0; float64(2*weight) >= total {
 				out[pos], outValid[pos] = float32(float64(sum/weight)), 1
 			}
@@ -121,7 +121,7 @@ func (s *Smoother) plane(in []float32, valid []byte, w int, out []float32, outVa
 
 // column sums the rows of span t into s.sums.
 func (s *Smoother) column(t *tent) {
-	n, weights, whole := len(s.x.spans), s.y.of(t), true
+	width, weights, whole := len(s.x.spans), s.y.of(t), true
 	for k := range weights {
 		whole = whole && s.whole[(t.from+k)%s.kept]
 	}
@@ -130,10 +130,10 @@ func (s *Smoother) column(t *tent) {
 	// that is only the same in every bit up to 2^53, past which float64 rounds each sum on the way, so
 	// larger sums are added up as if samples were missing.
 	if whole {
-		sums = s.sums[:n]
+		sums = s.sums[:width]
 		for j := range s.x.spans {
 			total := float64(t.sum * s.x.spans[j].sum)
-			if s.sums[n+j] = total; total > 1<<53 {
+			if s.sums[width+j] = total; total > 1<<53 {
 				sums = s.sums
 			}
 		}
@@ -155,15 +155,15 @@ func (s *Smoother) sumsOf(y int) []float64 {
 
 // row fills to with the sums of one row of the window, and reports whether no sample of it is missing.
 func (s *Smoother) row(to []float64, in []float32, valid []byte) (whole bool) {
-	n := len(s.x.spans)
+	width := len(s.x.spans)
 	whole = bytes.IndexByte(valid, 0) < 0
 	for j := range s.x.spans {
 		tent := &s.x.spans[j]
 		weights := s.x.of(tent)
 		if whole {
-			to[j], to[n+j] = weighted(weights, in[tent.from:]), tent.sum
+			to[j], to[width+j] = weighted(weights, in[tent.from:]), tent.sum
 		} else {
-			to[j], to[n+j] = weightedValid(weights, in[tent.from:], valid[tent.from:])
+			to[j], to[width+j] = weightedValid(weights, in[tent.from:], valid[tent.from:])
 		}
 	}
 	return whole
@@ -184,7 +184,8 @@ func weighted(weights []float64, in []float32) (sum float64) {
 func weightedValid(weights []float64, in []float32, valid []byte) (sum, weight float64) {
 	in, valid = in[:len(weights)], valid[:len(weights)]
 	for j, w := range weights {
-		if valid[j] != 0 { // not a weight of 0: 0 times a NaN or an infinite nodata value would be NaN
+		// Not a weight of 0, since 0 times a NaN or an infinite nodata value would be NaN.
+		if valid[j] != 0 {
 			sum += float64(w * float64(in[j]))
 			weight += w
 		}

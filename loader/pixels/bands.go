@@ -58,16 +58,16 @@ func PickPlanes(bands, times []int, stepBands int) PickedBands {
 // for every chunk. The caller calls it again whenever Picked changes.
 func (r *PickedBands) PlaceBands() {
 	r.at, r.spans = make(map[int][]int, len(r.Picked)), nil
-	for i, p := range r.Picked {
+	for i, plane := range r.Picked {
 		j := r.plane(i)
-		r.at[p] = append(r.at[p], j)
-		t, b := j/r.bands(), j%r.bands()
+		r.at[plane] = append(r.at[plane], j)
+		step, band := j/r.bands(), j%r.bands()
 		// One span is one call of Scatter, so joining contiguous bands avoids a call for each.
-		if k := len(r.spans) - 1; k >= 0 && b > 0 && p == r.spans[k].from+r.spans[k].n &&
-			b == r.spans[k].to+r.spans[k].n && (r.StepBands == 0 || p%r.StepBands > 0) {
+		if k := len(r.spans) - 1; k >= 0 && band > 0 && plane == r.spans[k].from+r.spans[k].n &&
+			band == r.spans[k].to+r.spans[k].n && (r.StepBands == 0 || plane%r.StepBands > 0) {
 			r.spans[k].n++
 			continue
 		}
-		r.spans = append(r.spans, bandSpan{p, t, b, 1})
+		r.spans = append(r.spans, bandSpan{plane, step, band, 1})
 	}
 }

@@ -51,15 +51,15 @@ func (b *blend) add(first int, data, valid []byte) {
 		if ok == 0 {
 			continue
 		}
-		v := math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
-		if v != v {
+		sample := math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+		if sample != sample {
 			continue
 		}
 		if b.median {
-			b.values[(b.scenes-1)*b.size+first+i] = v
+			b.values[(b.scenes-1)*b.size+first+i] = sample
 			continue
 		}
-		b.sums[first+i] += float64(v)
+		b.sums[first+i] += float64(sample)
 		b.counts[first+i]++
 	}
 }
@@ -67,12 +67,12 @@ func (b *blend) add(first int, data, valid []byte) {
 // end writes the samples and their validity. A sample that no scene has is 0.
 func (b *blend) end(out, valid []byte) {
 	for i := range b.size {
-		v, ok := b.of(i)
+		sample, ok := b.of(i)
 		valid[i] = 0
 		if ok {
 			valid[i] = 1
 		}
-		binary.LittleEndian.PutUint32(out[4*i:], math.Float32bits(v))
+		binary.LittleEndian.PutUint32(out[4*i:], math.Float32bits(sample))
 	}
 }
 
@@ -90,10 +90,10 @@ func (b *blend) of(i int) (float32, bool) {
 			b.sorted = append(b.sorted, v)
 		}
 	}
-	n := len(b.sorted)
-	if n == 0 {
+	count := len(b.sorted)
+	if count == 0 {
 		return 0, false
 	}
 	slices.Sort(b.sorted)
-	return float32((float64(b.sorted[(n-1)/2]) + float64(b.sorted[n/2])) / 2), true
+	return float32((float64(b.sorted[(count-1)/2]) + float64(b.sorted[count/2])) / 2), true
 }

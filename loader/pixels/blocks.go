@@ -22,14 +22,14 @@ type arrayReader struct {
 
 // reader returns this worker's reader of an array. A fifth array evicts the one that was used longest ago.
 func (r *Reader) reader(a chunk.BlockArray) chunk.BlockReader {
-	k := slices.IndexFunc(r.arrays, func(v arrayReader) bool { return v.array == a })
-	if k < 0 {
+	place := slices.IndexFunc(r.arrays, func(v arrayReader) bool { return v.array == a })
+	if place < 0 {
 		opened := arrayReader{a, r.openArray(a)}
 		r.arrays = slices.Insert(r.arrays[:min(len(r.arrays), maxArrays-1)], 0, opened)
 		return opened.reader
 	}
-	found := r.arrays[k]
-	copy(r.arrays[1:], r.arrays[:k])
+	found := r.arrays[place]
+	copy(r.arrays[1:], r.arrays[:place])
 	r.arrays[0] = found
 	return found.reader
 }
@@ -118,7 +118,8 @@ func (r *Reader) block(
 // rowsIn returns the box that is read for the chunk at part if a window needs box: only the rows of
 // part inside box, all columns. A chunk of several bands is read as a whole.
 func rowsIn(part, box chunk.Box) chunk.Box {
-	if part.B1-part.B0 == 1 { // with more bands, such rows would not be contiguous in memory
+	// With more bands, such rows would not be contiguous in memory.
+	if part.B1-part.B0 == 1 {
 		part.Y0, part.Y1 = max(part.Y0, box.Y0), min(part.Y1, box.Y1)
 	}
 	return part

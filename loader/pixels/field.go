@@ -95,10 +95,10 @@ func (c *Converters) Key(x *chunk.Index) nodataKey {
 func (c *Converters) Get(x *chunk.Index) (*einops.Converter, error) {
 	key := c.Key(x)
 	c.mu.RLock()
-	cv := c.made[key]
+	made := c.made[key]
 	c.mu.RUnlock()
-	if cv != nil {
-		return cv, nil
+	if made != nil {
+		return made, nil
 	}
 	conv := c.Base
 	if c.Nodata {
@@ -106,7 +106,7 @@ func (c *Converters) Get(x *chunk.Index) (*einops.Converter, error) {
 	}
 	// The lock is not held here. Two workers may make the same converter, and either will do, because
 	// converters do not change.
-	cv, err := einops.NewConverter(conv)
+	made, err := einops.NewConverter(conv)
 	if err != nil {
 		return nil, err
 	}
@@ -116,9 +116,9 @@ func (c *Converters) Get(x *chunk.Index) (*einops.Converter, error) {
 		c.made = map[nodataKey]*einops.Converter{}
 	}
 	if len(c.made) < maxConverters {
-		c.made[key] = cv
+		c.made[key] = made
 	}
-	return cv, nil
+	return made, nil
 }
 
 // NewRaster compiles field f, whose assets are in the given column of the table, from the index x of its
@@ -422,14 +422,14 @@ func (r *Row) step(t int) int { return r.T*max(r.Field.TimeSteps, 1) + t }
 // Put implements Sink: it writes the part of chunk i that lies in the window.
 func (r *Row) Put(x *chunk.Index, i int, samples []byte) {
 	box := x.Box(i)
-	y0, y1 := max(box.Y0, r.Win.Y), min(box.Y1, r.Win.Y+r.Win.H)
-	x0, x1 := max(box.X0, r.Win.X), min(box.X1, r.Win.X+r.Win.W)
+	top, bottom := max(box.Y0, r.Win.Y), min(box.Y1, r.Win.Y+r.Win.H)
+	left, right := max(box.X0, r.Win.X), min(box.X1, r.Win.X+r.Win.W)
 	str := x.Strides(i)
 	blk := einops.Block{DType: x.DType, StrideB: str.B, StrideY: str.Y, StrideX: str.X}
 	size, picked := x.DType.Size(), r.picked()
-	blk.First = (y0-box.Y0)*blk.StrideY + (x0-box.X0)*blk.StrideX
+	blk.First = (top-box.Y0)*blk.StrideY + (left-box.X0)*blk.StrideX
 	target := r.turned(&blk, einops.Box{
-		N: r.N, T: r.T, Y0: y0 - r.Win.Y, Y1: y1 - r.Win.Y, X0: x0 - r.Win.X, X1: x1 - r.Win.X,
+		N: r.N, T: r.T, Y0: top - r.Win.Y, Y1: bottom - r.Win.Y, X0: left - r.Win.X, X1: right - r.Win.X,
 	})
 	if box.B1-box.B0 == 1 { // the map finds a single band without a search through all spans
 		blk.Data = samples
@@ -539,22 +539,22 @@ func (m *maskOf) Put(x *chunk.Index, i int, samples []byte) {
 // with the first sample of that band, and blk has its strides. The mask has one byte for each pixel.
 func (m *maskOf) clear(box chunk.Box, blk einops.Block, samples []byte, b0, b1 int) {
 	row := m.row
-	y0, y1 := max(box.Y0, m.box.Y0), min(box.Y1, m.box.Y1)
-	x0, x1 := max(box.X0, m.box.X0), min(box.X1, m.box.X1)
+	top, bottom := max(box.Y0, m.box.Y0), min(box.Y1, m.box.Y1)
+	left, right := max(box.X0, m.box.X0), min(box.X1, m.box.X1)
 	// line returns row y of the mask between x0 and x1. It may reuse the memory of the last line.
 	line := func(y int) []byte {
-		src := samples[(y-box.Y0)*blk.StrideY+(x0-box.X0)*blk.StrideX:]
+		src := samples[(y-box.Y0)*blk.StrideY+(left-box.X0)*blk.StrideX:]
 		if blk.StrideX == 1 {
-			return src[:x1-x0]
+			return src[:right-left]
 		}
 		m.line = m.line[:0]
-		for x := range x1 - x0 {
+		for x := range right - left {
 			m.line = append(m.line, src[x*blk.StrideX])
 		}
 		return m.line
 	}
 	target := einops.Box{N: row.N, T: row.T, B0: b0, B1: b1}
-	for y := y0; y < y1; {
+	for y := top; y < bottom; {
 		dst := line(y)
 		target.Y0, target.Y1 = y-row.Win.Y, y-row.Win.Y+1
 		for pos := 0; ; {
@@ -564,14 +564,14 @@ func (m *maskOf) clear(box chunk.Box, blk einops.Block, samples []byte, b0, b1 i
 			}
 			// Rows that are masked as a whole are joined into one box, which avoids a call of MaskBox for
 			// each of them. line may overwrite here, because only its length is still used.
-			for start == 0 && end == len(dst) && y+1 < y1 {
+			for start == 0 && end == len(dst) && y+1 < bottom {
 				if f, e := zeros(line(y+1), 0); f != 0 || e != len(dst) {
 					break
 				}
 				y++
 				target.Y1++
 			}
-			target.X0, target.X1 = x0+start-row.Win.X, x0+end-row.Win.X
+			target.X0, target.X1 = left+start-row.Win.X, left+end-row.Win.X
 			row.Plan.MaskBox(row.Dst, row.Cv, row.turned(nil, target))
 			pos = end
 		}
@@ -601,15 +601,15 @@ func (r *Row) Pad(height, width int) { r.padAround(Inside(r.Win, height, width))
 
 // padAround fills the part of the window that lies outside a box, which has no bands.
 func (r *Row) padAround(in chunk.Box) {
-	y0, y1, x0, x1 := in.Y0-r.Win.Y, in.Y1-r.Win.Y, in.X0-r.Win.X, in.X1-r.Win.X
-	if y0 >= y1 || x0 >= x1 {
+	top, bottom, left, right := in.Y0-r.Win.Y, in.Y1-r.Win.Y, in.X0-r.Win.X, in.X1-r.Win.X
+	if top >= bottom || left >= right {
 		r.Clear()
 		return
 	}
 	// Above, below, left and right of the image. The four boxes do not overlap, so that no pixel is
 	// written twice.
 	for _, b := range [...][4]int{
-		{0, y0, 0, r.Win.W}, {y1, r.Win.H, 0, r.Win.W}, {y0, y1, 0, x0}, {y0, y1, x1, r.Win.W},
+		{0, top, 0, r.Win.W}, {bottom, r.Win.H, 0, r.Win.W}, {top, bottom, 0, left}, {top, bottom, right, r.Win.W},
 	} {
 		if b[0] < b[1] && b[2] < b[3] {
 			r.fill(r.turned(nil, einops.Box{Y0: b[0], Y1: b[1], X0: b[2], X1: b[3]}))

@@ -83,21 +83,21 @@ func (m *Mosaic) Full() bool { return m.left == 0 && m.all == nil }
 // time as fit into limit bytes, and fails with kind limit if one does not.
 func (m *Mosaic) Add(ctx context.Context, a catalog.Asset, bands []int, at *warp.Mapping, last bool, limit int) error {
 	field := m.to.Field
-	in, copied := field.Taken(at)
-	if in.Y0 >= in.Y1 || in.X0 >= in.X1 {
+	taken, copied := field.Taken(at)
+	if taken.Y0 >= taken.Y1 || taken.X0 >= taken.X1 {
 		return nil
 	}
 	if m.all != nil && !m.all.grow(limit) {
 		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset,
 			"the samples of %d scenes to take the median of are over %d bytes", m.all.scenes, limit))
 	}
-	if copied && !m.any && m.all == nil && field.copies(a.Index, in, last) {
-		return m.copy(ctx, a, bands, in)
+	if copied && !m.any && m.all == nil && field.copies(a.Index, taken, last) {
+		return m.copy(ctx, a, bands, taken)
 	}
-	err := m.r.inGroups(ctx, a, bands, windowOf(in), field, limit, func(first, n, size int) error {
+	err := m.r.inGroups(ctx, a, bands, windowOf(taken), field, limit, func(first, n, size int) error {
 		resampler, plane := &m.r.Resample, field.H*field.W
 		if first == 0 && !field.Blends && !copied {
-			if err := resampler.pickAll(at, in, plane); err != nil {
+			if err := resampler.pickAll(at, taken, plane); err != nil {
 				return err
 			}
 		}
@@ -105,7 +105,7 @@ func (m *Mosaic) Add(ctx context.Context, a catalog.Asset, bands []int, at *warp
 			samples := len(field.Picked) * plane
 			resampler.Out, resampler.OutValid = Grown(resampler.Out, samples*size), Grown(resampler.OutValid, samples)
 		}
-		return m.bands(first, n, in, at)
+		return m.bands(first, n, taken, at)
 	})
 	m.any = m.any || err == nil
 	return err
@@ -114,12 +114,12 @@ func (m *Mosaic) Add(ctx context.Context, a catalog.Asset, bands []int, at *warp
 // Taken returns the pixels of a scene that the field takes for a mapping, without bands, and whether they are the
 // pixels of the window, which need not be resampled.
 func (r *Raster) Taken(m *warp.Mapping) (in chunk.Box, copied bool) {
-	y, x, ok := m.Shift()
+	down, right, ok := m.Shift()
 	if !ok {
 		return r.Source(m), false
 	}
 	h, w := m.Raster()
-	return Inside(shuffle.Box{Y: y, X: x, H: r.H, W: r.W}, h, w), true
+	return Inside(shuffle.Box{Y: down, X: right, H: r.H, W: r.W}, h, w), true
 }
 
 // copies reports whether box in of a scene, which lies on the window's grid, may go straight into the batch: all pixels
@@ -144,7 +144,7 @@ func (r *Raster) copies(x *chunk.Index, in chunk.Box, last bool) bool {
 // copy reads box in of a scene, which has all pixels of the window, straight into the row.
 func (m *Mosaic) copy(ctx context.Context, a catalog.Asset, bands []int, in chunk.Box) error {
 	field, target := m.to.Field, *m.to
-	cv, err := field.Final.Get(a.Index)
+	convert, err := field.Final.Get(a.Index)
 	if err != nil {
 		return a.Fault(err)
 	}
@@ -152,7 +152,7 @@ func (m *Mosaic) copy(ctx context.Context, a catalog.Asset, bands []int, in chun
 		target.Bands = &PickedBands{Picked: bands}
 		target.Bands.PlaceBands()
 	}
-	target.Cv, target.Win = cv, shuffle.Box{Y: in.Y0, X: in.X0, H: field.H, W: field.W}
+	target.Cv, target.Win = convert, shuffle.Box{Y: in.Y0, X: in.X0, H: field.H, W: field.W}
 	m.left, m.done = 0, true // full: no other scene is read
 	return m.r.Read(ctx, a, in, bands, &target, target.Masked(field.Final, in))
 }
@@ -164,28 +164,26 @@ var valid1 = []byte{1}
 // scene.
 func (m *Mosaic) bands(first, bands int, in chunk.Box, at *warp.Mapping) error {
 	field := m.to.Field
-	resampler, n, size := &m.r.Resample, field.H*field.W, m.size
-	for p := range bands {
-		out, valid := resampler.Out[(first+p)*n*size:][:n*size], resampler.OutValid[(first+p)*n:][:n]
-		if m.all != nil {
-			if err := resampler.take(field, at, in, p, size, out, valid); err != nil {
-				return err
-			}
-			m.all.add((first+p)*n, out, valid)
-			continue
+	resampler, plane, size := &m.r.Resample, field.H*field.W, m.size
+	for band := range bands {
+		begin := (first + band) * plane
+		out, valid := resampler.Out[begin*size:][:plane*size], resampler.OutValid[begin:][:plane]
+		taken, takenValid := out, valid
+		if m.all == nil && m.any {
+			resampler.next, resampler.nextValid = Grown(resampler.next, plane*size), Grown(resampler.nextValid, plane)
+			taken, takenValid = resampler.next, resampler.nextValid
 		}
-		if !m.any {
-			if err := resampler.take(field, at, in, p, size, out, valid); err != nil {
-				return err
-			}
-			m.left -= bytes.Count(valid, valid1)
-			continue
-		}
-		resampler.next, resampler.nextValid = Grown(resampler.next, n*size), Grown(resampler.nextValid, n)
-		if err := resampler.take(field, at, in, p, size, resampler.next, resampler.nextValid); err != nil {
+		if err := resampler.take(field, at, in, band, size, taken, takenValid); err != nil {
 			return err
 		}
-		m.left -= merge(out, valid, resampler.next, resampler.nextValid, size)
+		switch {
+		case m.all != nil:
+			m.all.add(begin, out, valid)
+		case m.any:
+			m.left -= merge(out, valid, taken, takenValid, size)
+		default:
+			m.left -= bytes.Count(valid, valid1)
+		}
 	}
 	return nil
 }
@@ -193,7 +191,7 @@ func (m *Mosaic) bands(first, bands int, in chunk.Box, at *warp.Mapping) error {
 // take fills a plane of samples and their validity from plane p of In and InValid, which holds box in of a scene. It
 // copies where the scene lies on the window's grid.
 func (s *Resampler) take(f *Raster, at *warp.Mapping, in chunk.Box, p, size int, out, outValid []byte) error {
-	y, x, copied := at.Shift()
+	down, right, copied := at.Shift()
 	if !copied {
 		return s.warp(f, at, in, p, size, out, outValid)
 	}
@@ -204,7 +202,7 @@ func (s *Resampler) take(f *Raster, at *warp.Mapping, in chunk.Box, p, size int,
 		clear(outValid)
 	}
 	for i := range height {
-		end := (in.Y0-y+i)*f.W + in.X0 - x
+		end := (in.Y0-down+i)*f.W + in.X0 - right
 		copy(out[end*size:(end+width)*size], data[i*width*size:])
 		copy(outValid[end:end+width], valid[i*width:])
 	}
@@ -265,14 +263,14 @@ func (m *Mosaic) End() {
 // holds at most limit bytes of its samples at a time.
 func (r *Raster) MosaicBytes(in chunk.Box, limit int, rule string, scenes int) int64 {
 	size := int64(max(r.Native.Size(), 4))
-	n := int64(r.H) * int64(r.W)
-	out := r.WarpedBytes(in, limit) + n*(size+1)*int64(len(r.Picked)+1)
+	total := int64(r.H) * int64(r.W)
+	out := r.WarpedBytes(in, limit) + total*(size+1)*int64(len(r.Picked)+1)
 	if r.BlendsScenes(rule) {
 		each := int64(12) // a sum of float64 and a count
 		if rule == spec.MosaicMedian {
 			each = 4 * int64(scenes)
 		}
-		out += n * each * int64(len(r.Picked))
+		out += total * each * int64(len(r.Picked))
 	}
 	return out
 }

@@ -29,13 +29,13 @@ func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []strin
 		return nil, a.Fault(fault.New(fault.Unsupported, "bands", fault.NoOffset,
 			"the bands of an array have no names"))
 	}
-	e := taco.Entry{URI: a.URI, Path: a.Member, Offset: taco.Whole, Object: a.Known()}
+	entry := taco.Entry{URI: a.URI, Path: a.Member, Offset: taco.Whole, Object: a.Known()}
 	if a.Member != "" {
-		e.Offset, e.Size = a.Offset, a.Length
+		entry.Offset, entry.Size = a.Offset, a.Length
 	}
 	var file source.Reader = source.Memory(a.Bytes)
 	if a.Bytes == nil {
-		if file, err = taco.Section(ctx, o, e); err != nil {
+		if file, err = taco.Section(ctx, o, entry); err != nil {
 			return nil, a.Fault(rows.Bare(err))
 		}
 	}
@@ -43,15 +43,15 @@ func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []strin
 	if catalog.FormatOf(ctx, file).Class == magic.Picture { // whose bands have no names
 		return nil, nil
 	}
-	f, err := rumi.Open(ctx, file, tiff.Limits{}.IFD())
+	parsed, err := rumi.Open(ctx, file, tiff.Limits{}.IFD())
 	if err != nil {
 		return nil, a.Fault(err)
 	}
 	read := tiff.ReadMeta
-	if rumi.Is(ctx, f) {
+	if rumi.Is(ctx, parsed) {
 		read = rumi.Meta
 	}
-	m, err := read(ctx, f)
+	m, err := read(ctx, parsed)
 	return m.BandNames, a.Fault(err)
 }
 

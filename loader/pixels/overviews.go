@@ -56,7 +56,11 @@ func ownOverviews(ctx context.Context, o resources.Options, a catalog.Asset) (le
 		}
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if err := isFresh(ctx, &a, file, o.MaxChunkBytes); err != nil {
+	now, err := otherTime(&a, file)
+	if err == nil && !now.IsZero() {
+		err = hasIndex(ctx, &a, file, o.MaxChunkBytes)
+	}
+	if err != nil {
 		return nil, err
 	}
 	index, reader := a.Index, file

@@ -47,6 +47,9 @@ func (r *Reader) inPieces(
 	}
 	r.room(pieces)
 	r.plan.Reset(x, box, bands, 0, 0) // every chunk is a run of its own
+	for _, i := range r.plan.Sparse {
+		r.plan.Runs = append(r.plan.Runs, chunk.Run{Chunks: []int{i}})
+	}
 	for _, run := range r.plan.Runs {
 		if r.dry != nil {
 			r.dry.inPieces(x, pieces, run.Chunks[0], chunk.Range{Off: run.Off, Len: run.Len}, box)
@@ -59,15 +62,6 @@ func (r *Reader) inPieces(
 			return err
 		}
 	}
-	for _, i := range r.plan.Sparse {
-		if r.dry != nil {
-			r.dry.inPieces(x, pieces, i, chunk.Range{}, box)
-			continue
-		}
-		if err := r.rows(ctx, f, x, pieces, i, box, to); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
@@ -75,34 +69,34 @@ func (r *Reader) inPieces(
 func (r *Reader) rows(
 	ctx context.Context, f source.Reader, x, pieces *chunk.Index, i int, box chunk.Box, to Sink,
 ) error {
-	in, rows, err := r.openRows(ctx, f, x, i)
+	read, rows, err := r.openRows(ctx, f, x, i)
 	if err != nil {
 		return err
 	}
-	defer in.close(rows)
-	part, h := x.Box(i), pieces.ChunkH
-	y0, y1 := max(box.Y0, part.Y0)-part.Y0, min(box.Y1, part.Y1)-part.Y0
-	for y := 0; y < y1; y += h {
+	defer read.close(rows)
+	part, height := x.Box(i), pieces.ChunkH
+	top, bottom := max(box.Y0, part.Y0)-part.Y0, min(box.Y1, part.Y1)-part.Y0
+	for line := 0; line < bottom; line += height {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n := min(h, y1-y)
-		if y+n <= y0 {
-			if err := rows.Skip(n); err != nil {
-				return in.fault(err)
+		count := min(height, bottom-line)
+		if line+count <= top {
+			if err := rows.Skip(count); err != nil {
+				return read.fault(err)
 			}
 			continue
 		}
-		k := x.Piece(pieces, i, y)
-		samples := r.Samples[:pieces.StoredBytes(k)]
-		if err := rows.Next(samples[:n*rows.Bytes()]); err != nil {
-			return in.fault(err)
+		piece := x.Piece(pieces, i, line)
+		samples := r.Samples[:pieces.StoredBytes(piece)]
+		if err := rows.Next(samples[:count*rows.Bytes()]); err != nil {
+			return read.fault(err)
 		}
 		r.Clock.Lap(resources.StagePredictor)
-		to.Put(pieces, k, samples)
+		to.Put(pieces, piece, samples)
 		r.Clock.Lap(resources.StageScatter)
 	}
-	r.Clock.Decoded(y1 * rows.Bytes())
+	r.Clock.Decoded(bottom * rows.Bytes())
 	return nil
 }
 
@@ -113,17 +107,17 @@ func (r *Reader) Check(ctx context.Context, f source.Reader, x *chunk.Index, i i
 	if err := present(f, chunk.Run{Off: place.Off, Len: place.Len, Chunks: []int{i}}); err != nil {
 		return err
 	}
-	in, rows, err := r.openRows(ctx, f, x, i)
+	read, rows, err := r.openRows(ctx, f, x, i)
 	if err != nil {
 		return err
 	}
-	defer in.close(rows)
+	defer read.close(rows)
 	for step := max(1, pieceOfCheck/rows.Bytes()); rows.Left() > 0; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if err := rows.Skip(min(step, rows.Left())); err != nil {
-			return in.fault(err)
+			return read.fault(err)
 		}
 	}
 	return nil
@@ -146,18 +140,18 @@ type parts struct {
 
 // openRows begins to decode the rows of chunk i of x in file f.
 func (r *Reader) openRows(ctx context.Context, f source.Reader, x *chunk.Index, i int) (*parts, *chunk.Rows, error) {
-	p := &parts{ctx: ctx, r: r, f: f, left: x.Ranges[i], off: x.Ranges[i].Off, turn: func() {}}
+	opened := &parts{ctx: ctx, r: r, f: f, left: x.Ranges[i], off: x.Ranges[i].Off, turn: func() {}}
 	if r.parts == nil {
 		r.parts = bufio.NewReaderSize(nil, MaxRun)
 	}
-	r.parts.Reset(p)
+	r.parts.Reset(opened)
 	r.Clock.Lap(resources.StageOther)
 	rows, err := r.Decoder.Rows(r.parts, x, i, min(r.maxChunk, maxWindow))
 	if err != nil {
-		p.close(nil)
-		return nil, nil, p.fault(err)
+		opened.close(nil)
+		return nil, nil, opened.fault(err)
 	}
-	return p, rows, nil
+	return opened, rows, nil
 }
 
 // close ends the decoding that openRows began.

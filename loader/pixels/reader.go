@@ -60,10 +60,15 @@ type Reader struct {
 
 // NewReader returns a reader for one worker of an engine with these options.
 func NewReader(o resources.Options) *Reader {
-	return &Reader{
-		opener: o.Opener, maxChunk: o.MaxChunkBytes, large: o.Large(), Slot: o.Turns.Slot(nil), waits: o.Waits(),
-		disk: o.Disk, Decoder: chunk.NewDecoder(Codecs()),
-	}
+	reader := &Reader{Decoder: chunk.NewDecoder(Codecs())}
+	reader.set(o)
+	return reader
+}
+
+// set sets the reader to some options.
+func (r *Reader) set(o resources.Options) {
+	r.opener, r.maxChunk, r.large = o.Opener, o.MaxChunkBytes, o.Large()
+	r.Slot, r.waits, r.disk = o.Turns.Slot(nil), o.Waits(), o.Disk
 }
 
 // SetClock sets the clock that measures the stages of the reader. nil stops measuring.
@@ -81,8 +86,7 @@ var idleReaders = sync.Pool{New: func() any { return &Reader{Decoder: chunk.NewD
 // with GiveBack.
 func BorrowReader(o resources.Options) *Reader {
 	reader := idleReaders.Get().(*Reader)
-	reader.opener, reader.maxChunk, reader.large = o.Opener, o.MaxChunkBytes, o.Large()
-	reader.Slot, reader.waits, reader.disk = o.Turns.Slot(nil), o.Waits(), o.Disk
+	reader.set(o)
 	return reader
 }
 
@@ -325,7 +329,8 @@ func keepTurn() {}
 // isNear reports whether the cache on disk has a run of a file.
 func (r *Reader) isNear(f source.Reader, run chunk.Run) bool {
 	disk, err := r.disk.Get()
-	if disk == nil || err != nil || r.allowed(f, run) != nil { // the cache would look for a range of any length
+	// A run that is not allowed is not asked for, since the cache would look for a range of any length.
+	if disk == nil || err != nil || r.allowed(f, run) != nil {
 		return false
 	}
 	object, start := source.Place(f)

@@ -49,7 +49,8 @@ func taps(t []tap, m, n int) []tap {
 	for i := range n {
 		num, den := (2*i+1)*m-n, 2*n
 		pos := num / den
-		if num < 0 { // Go rounds towards 0, and this needs the floor; num > -den, since m is at least 1
+		// Go rounds towards 0, and this needs the floor; num > -den, since m is at least 1.
+		if num < 0 {
 			pos = -1
 		}
 		rest := num - pos*den
@@ -142,7 +143,7 @@ func (r *Reader) inGroups(ctx context.Context, a catalog.Asset, bands []int, win
 // after the other, as samples of size bytes that c casts.
 func (r *Reader) Planes(ctx context.Context, a catalog.Asset, bands []int, win shuffle.Box, c *Converters,
 	size int) error {
-	cv, err := c.Get(a.Index)
+	convert, err := c.Get(a.Index)
 	if err != nil {
 		return a.Fault(err)
 	}
@@ -155,7 +156,7 @@ func (r *Reader) Planes(ctx context.Context, a catalog.Asset, bands []int, win s
 	}
 	s := &r.Resample
 	s.In, s.InValid = Grown(s.In, plan.Len()*size), Grown(s.InValid, plan.Len())
-	row := &Row{Field: field, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: cv, Win: win}
+	row := &Row{Field: field, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: convert, Win: win}
 	// Padding comes before the samples: s.In still holds an earlier window, and the chunks write only pixels in the
 	// image.
 	row.Pad(a.Index.Height, a.Index.Width)
@@ -182,20 +183,21 @@ func (r *Raster) resampledAtOnce(win shuffle.Box, limit int) (size, bands int) {
 // most limit bytes of its samples at a time.
 func (r *Raster) ResampledBytes(win shuffle.Box, limit int) int64 {
 	size, bands := r.resampledAtOnce(win, limit)
-	n := int64(bands) * int64(size+1) * (int64(win.H)*int64(win.W) + int64(r.H)*int64(r.W))
+	total := int64(bands) * int64(size+1) * (int64(win.H)*int64(win.W) + int64(r.H)*int64(r.W))
 	if r.smooths {
-		n += smootherBytes(win.H, win.W, r.H, r.W)
+		total += smootherBytes(win.H, win.W, r.H, r.W)
 	}
 	if !r.Blends {
-		n += 4 * int64(r.H) * int64(r.W) // of picks
+		total += 4 * int64(r.H) * int64(r.W) // of picks
 	}
-	return n
+	return total
 }
 
 // Grown returns n bytes, in the memory of b if that has room. Their content is arbitrary.
 func Grown(b []byte, n int) []byte {
 	if cap(b) < n {
-		return cast.Aligned(n) // so that cast.Of can view the bytes as float32
+		// The memory is aligned, so that cast.Of can view the bytes as float32.
+		return cast.Aligned(n)
 	}
 	return b[:n]
 }
@@ -299,18 +301,19 @@ func floats(b []byte) (samples []float32, done func()) {
 // neighbour is missing. samples has the samples of s.In, plane is where the band begins in them, and w is the
 // width of the window.
 func (s *Resampler) blendRow(out []float32, valid []byte, samples []float32, plane, w int, y *tap) {
-	a, b := samples[plane+y.a*w:][:w], samples[plane+y.b*w:][:w]
-	va, vb := s.InValid[plane+y.a*w:][:w], s.InValid[plane+y.b*w:][:w]
+	above, below := samples[plane+y.a*w:][:w], samples[plane+y.b*w:][:w]
+	validAbove, validBelow := s.InValid[plane+y.a*w:][:w], s.InValid[plane+y.b*w:][:w]
 	near := plane + y.near*w
 	for i := range s.x {
 		tap := &s.x[i]
 		valid[i] = s.InValid[near+tap.near]
-		if va[tap.a]&va[tap.b]&vb[tap.a]&vb[tap.b] == 0 { // each is 0 or 1, so this is 0 if one is missing
+		// Each is 0 or 1, so that this is 0 if one is missing.
+		if validAbove[tap.a]&validAbove[tap.b]&validBelow[tap.a]&validBelow[tap.b] == 0 {
 			out[i] = s.blend(plane, w, near+tap.near, y, tap)
 			continue
 		}
-		top := between(a[tap.a], a[tap.b], tap.weight)
-		bottom := between(b[tap.a], b[tap.b], tap.weight)
+		top := between(above[tap.a], above[tap.b], tap.weight)
+		bottom := between(below[tap.a], below[tap.b], tap.weight)
 		out[i] = between(top, bottom, y.weight)
 	}
 }
@@ -342,7 +345,8 @@ func (s *Resampler) Float(i int) float32 {
 
 // between returns a + w(b-a), with each operation rounded to float32, or a if w is 0 or both are equal.
 func between(a, b, w float32) float32 {
-	if w == 0 || a == b { // otherwise 0 times an infinite difference, or inf - inf, would give NaN
+	// Otherwise 0 times an infinite difference, or inf - inf, would give NaN.
+	if w == 0 || a == b {
 		return a
 	}
 	// The conversions prevent a fused multiply-add, which rounds once and not on every machine.
@@ -354,20 +358,20 @@ func between(a, b, w float32) float32 {
 func (r *Row) whole(first, planes int, s *Resampler, size int) {
 	field := r.Field
 	blk := einops.Block{DType: field.Native, StrideB: field.H * field.W, StrideY: field.W, StrideX: 1}
-	cv := r.Cv
+	convert := r.Cv
 	if field.Blends {
-		blk.DType, cv = chunk.Float32, field.blended
+		blk.DType, convert = chunk.Float32, field.blended
 	}
 	target := r.turned(&blk, einops.Box{N: r.N, Y1: field.H, X1: field.W})
-	for p := 0; p < planes; p += target.B1 - target.B0 { // the planes of one step at a time
-		j := field.plane(first + p)
+	for plane := 0; plane < planes; plane += target.B1 - target.B0 { // the planes of one step at a time
+		j := field.plane(first + plane)
 		target.T, target.B0 = r.step(j/field.bands()), j%field.bands()
-		target.B1 = min(target.B0+planes-p, field.bands())
+		target.B1 = min(target.B0+planes-plane, field.bands())
 		if field.into != nil { // the bands of a part of a stack need not follow each other
 			target.B1 = target.B0 + 1
 		}
-		blk.Data = s.Out[p*field.H*field.W*size:]
-		r.Plan.Scatter(r.Dst, cv, target, blk)
+		blk.Data = s.Out[plane*field.H*field.W*size:]
+		r.Plan.Scatter(r.Dst, convert, target, blk)
 	}
 	if !field.Final.Nodata {
 		return
@@ -375,7 +379,7 @@ func (r *Row) whole(first, planes int, s *Resampler, size int) {
 	// Missing samples are masked after the cast, because a resampled value need not equal the nodata
 	// value that the cast looks for.
 	for p := range planes {
-		j := field.plane(first + p)
+		band := field.plane(first + p)
 		for y := range field.H {
 			line := s.OutValid[(p*field.H+y)*field.W:][:field.W]
 			for pos := 0; ; {
@@ -384,9 +388,9 @@ func (r *Row) whole(first, planes int, s *Resampler, size int) {
 					break
 				}
 				gone := r.turned(nil, einops.Box{N: r.N, Y0: y, Y1: y + 1, X0: start, X1: end})
-				gone.T, gone.B0 = r.step(j/field.bands()), j%field.bands()
+				gone.T, gone.B0 = r.step(band/field.bands()), band%field.bands()
 				gone.B1 = gone.B0 + 1
-				r.Plan.MaskBox(r.Dst, cv, gone)
+				r.Plan.MaskBox(r.Dst, convert, gone)
 				pos = end
 			}
 		}

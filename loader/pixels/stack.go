@@ -19,10 +19,10 @@ import (
 // with kind unsupported if the dtypes of the parts do not suit the field.
 func (r *Raster) CompileParts(a *catalog.Asset) error {
 	first := 0
-	for k := range a.Parts {
-		index := a.Parts[k].Index
+	for part := range a.Parts {
+		index := a.Parts[part].Index
 		if r.DType == "native" && index.DType != r.Native {
-			return a.Parts[k].Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
+			return a.Parts[part].Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
 				"dtype %s; the first raster of field %q has %s: give the field a dtype", index.DType, r.Name, r.Native))
 		}
 		field := &Raster{Field: r.Field, TableColumn: r.TableColumn, Native: index.DType, To: r.To,
@@ -46,15 +46,15 @@ func (r *Raster) CompileParts(a *catalog.Asset) error {
 			_, err = field.Final.Get(index)
 		}
 		if err != nil {
-			return a.Parts[k].Fault(err)
+			return a.Parts[part].Fault(err)
 		}
-		field.Expect(&a.Parts[k])
+		field.Expect(&a.Parts[part])
 		r.Parts = append(r.Parts, field)
 	}
 	return nil
 }
 
-// SetSize sets the size of the tensor, and the steps of a sequence.
+// SetSize sets the size of the tensor.
 func (r *Raster) SetSize(height, width int) {
 	r.H, r.W = height, width
 	for _, p := range r.Parts {
@@ -161,26 +161,28 @@ func (l *Lay) place(a, p *catalog.Asset) error {
 	transform.Points(corners, corners)
 	s := &l.stack.Transform
 	det := float64(s[1]*s[5]) - float64(s[2]*s[4])
-	lo, hi := crs.Point{math.Inf(1), math.Inf(1)}, crs.Point{math.Inf(-1), math.Inf(-1)}
+	least, most := crs.Point{math.Inf(1), math.Inf(1)}, crs.Point{math.Inf(-1), math.Inf(-1)}
 	for i, c := range corners { // now in pixels of the stack
 		x, y := c[0]-s[0], c[1]-s[3]
 		corners[i] = crs.Point{(float64(x*s[5]) - float64(y*s[2])) / det, (float64(y*s[1]) - float64(x*s[4])) / det}
-		for axis := range lo {
-			lo[axis], hi[axis] = min(lo[axis], corners[i][axis]), max(hi[axis], corners[i][axis])
+		for axis := range least {
+			least[axis], most[axis] = min(least[axis], corners[i][axis]), max(most[axis], corners[i][axis])
 		}
 	}
 	// The negation also refuses NaN, for which every comparison is false.
-	if !(hi[0] > 0 && hi[1] > 0 && lo[0] < float64(l.stack.Width) && lo[1] < float64(l.stack.Height)) {
+	if !(most[0] > 0 && most[1] > 0 && least[0] < float64(l.stack.Width) && least[1] < float64(l.stack.Height)) {
 		return p.Fault(fault.New(fault.Misplaced, "place", fault.NoOffset,
 			"it lies at %v and the stack, whose first raster is %s, at %v: they have no pixel in common",
 			p.Place, a.URI, a.Place))
 	}
-	x, y := math.Round(corners[0][0]), math.Round(corners[0][1])
+	left, top := math.Round(corners[0][0]), math.Round(corners[0][1])
 	l.Same = transform.Same()
-	for i, c := range [...]crs.Point{{x, y}, {x + width, y}, {x, y + height}, {x + width, y + height}} {
+	for i, c := range [...]crs.Point{
+		{left, top}, {left + width, top}, {left, top + height}, {left + width, top + height},
+	} {
 		l.Same = l.Same && math.Abs(corners[i][0]-c[0]) < snap && math.Abs(corners[i][1]-c[1]) < snap
 	}
-	l.Y, l.X = -int(y), -int(x)
+	l.Y, l.X = -int(top), -int(left)
 	return nil
 }
 
@@ -221,14 +223,14 @@ func (r *Raster) kernel() warp.Kernel {
 func (r *Reader) Aligned(ctx context.Context, part catalog.Asset, l *Lay, win shuffle.Box, to *Row,
 	masked Sink) error {
 	to.Win.Y, to.Win.X = win.Y+l.Y, win.X+l.X
-	in := l.Inside(win)
-	if in.Y0 < in.Y1 && in.X0 < in.X1 {
-		if err := r.Read(ctx, part, in, to.Field.Picked, to, masked); err != nil {
+	inside := l.Inside(win)
+	if inside.Y0 < inside.Y1 && inside.X0 < inside.X1 {
+		if err := r.Read(ctx, part, inside, to.Field.Picked, to, masked); err != nil {
 			return err
 		}
 	}
 	// After the pixels, because a chunk also has pixels of the part that lie past the edge of the stack.
-	to.padAround(in)
+	to.padAround(inside)
 	return nil
 }
 
@@ -237,25 +239,25 @@ func (r *Reader) Aligned(ctx context.Context, part catalog.Asset, l *Lay, win sh
 func (r *Reader) Warped(ctx context.Context, part catalog.Asset, l *Lay, m *warp.Mapping, win shuffle.Box, to *Row,
 	limit int) error {
 	field := to.Field
-	in := field.Source(m)
-	if in.Y0 >= in.Y1 || in.X0 >= in.X1 {
+	taken := field.Source(m)
+	if taken.Y0 >= taken.Y1 || taken.X0 >= taken.X1 {
 		to.Clear()
 		return nil
 	}
 	resampler, plane := &r.Resample, field.H*field.W
-	return r.inGroups(ctx, part, field.Picked, windowOf(in), field, limit, func(first, n, size int) error {
+	return r.inGroups(ctx, part, field.Picked, windowOf(taken), field, limit, func(first, n, size int) error {
 		if first == 0 && !field.Blends {
-			if err := resampler.pickAll(m, in, plane); err != nil {
+			if err := resampler.pickAll(m, taken, plane); err != nil {
 				return err
 			}
 		}
 		resampler.Out, resampler.OutValid = Grown(resampler.Out, n*plane*size), Grown(resampler.OutValid, n*plane)
-		for p := range n {
-			if err := resampler.warp(field, m, in, p, size, resampler.Out[p*plane*size:][:plane*size],
-				resampler.OutValid[p*plane:][:plane]); err != nil {
+		for band := range n {
+			if err := resampler.warp(field, m, taken, band, size, resampler.Out[band*plane*size:][:plane*size],
+				resampler.OutValid[band*plane:][:plane]); err != nil {
 				return err
 			}
-			resampler.crop(field, p, size, win, l.stack.Height, l.stack.Width)
+			resampler.crop(field, band, size, win, l.stack.Height, l.stack.Width)
 		}
 		to.whole(first, n, resampler, size)
 		return nil

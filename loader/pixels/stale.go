@@ -47,14 +47,6 @@ func (s *freshness) check(ctx context.Context, a *catalog.Asset, f source.Reader
 	return nil
 }
 
-// isFresh is check for a file that is opened once, which nothing remembers.
-func isFresh(ctx context.Context, a *catalog.Asset, f source.Reader, maxChunk int) error {
-	if now, err := otherTime(a, f); err != nil || now.IsZero() {
-		return err
-	}
-	return hasIndex(ctx, a, f, maxChunk)
-}
-
 // otherTime returns the modification time of a file if it is not the recorded one, else zero. It fails if the file has
 // another size.
 func otherTime(a *catalog.Asset, f source.Reader) (now time.Time, _ error) {
@@ -69,26 +61,21 @@ func otherTime(a *catalog.Asset, f source.Reader) (now time.Time, _ error) {
 	return timed.ModTime(), nil
 }
 
-// hasIndex refuses a file that has another index than the asset.
+// hasIndex reads the directory of an asset again, and refuses a file that has another index.
 func hasIndex(ctx context.Context, a *catalog.Asset, f source.Reader, maxChunk int) error {
-	same, err := sameIndex(ctx, a, f, maxChunk)
+	index, part := cmp.Or(a.Raster, a.Index), f
+	// The offsets of a's index count from the start of the container, offsets of the directory from the
+	// start of the asset, so the index must be shifted before the two are compared.
+	if a.Member != "" {
+		section, err := source.SectionOf(f, a.Offset, a.Length)
+		if err != nil {
+			return err
+		}
+		index, part = index.Shift(-a.Offset), section
+	}
+	same, err := catalog.SameIndex(ctx, part, index, maxChunk)
 	if err == nil && !same {
 		return fault.New(fault.Corrupt, "file", fault.NoOffset, "rewritten since its index was made")
 	}
 	return err
-}
-
-// sameIndex reads the directory of asset a again and reports whether it still gives the index of its raster.
-func sameIndex(ctx context.Context, a *catalog.Asset, f source.Reader, maxChunk int) (bool, error) {
-	index := cmp.Or(a.Raster, a.Index)
-	if a.Member == "" {
-		return catalog.SameIndex(ctx, f, index, maxChunk)
-	}
-	// The offsets of a's index count from the start of the container, offsets of the directory from the
-	// start of the asset, so the index must be shifted before the two are compared.
-	part, err := source.SectionOf(f, a.Offset, a.Length)
-	if err != nil {
-		return false, err
-	}
-	return catalog.SameIndex(ctx, part, index.Shift(-a.Offset), maxChunk)
 }

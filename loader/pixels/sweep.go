@@ -23,7 +23,8 @@ func Sweep(
 	done := int64(0)
 	count := func() {
 		mu.Lock()
-		defer mu.Unlock() // also if progress panics, since the other workers wait for the lock
+		// Deferred for a progress that panics, since the other workers wait for the lock.
+		defer mu.Unlock()
 		if done++; progress != nil {
 			progress(done, n)
 		}

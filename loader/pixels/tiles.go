@@ -119,13 +119,13 @@ func (c *TileCache) Forget(order int64, needs []Need) {
 // forget needs the lock.
 func (c *TileCache) forget(order int64, key TileKey) {
 	uses := c.Planned[key]
-	k := slices.IndexFunc(uses, func(u use) bool { return u.order == order })
+	place := slices.IndexFunc(uses, func(u use) bool { return u.order == order })
 	switch {
-	case k < 0:
+	case place < 0:
 	case len(uses) == 1:
 		delete(c.Planned, key)
 	default:
-		c.Planned[key] = slices.Delete(uses, k, k+1)
+		c.Planned[key] = slices.Delete(uses, place, place+1)
 	}
 }
 
@@ -181,7 +181,8 @@ func (c *TileCache) Get(key TileKey, n int, order int64, rows int) (t *tile, min
 			return nil, false
 		}
 		c.drop(old)
-		if len(old.Samples) == n { // a larger buffer would hold bytes that Held does not count
+		// A larger buffer would hold bytes that Held does not count.
+		if len(old.Samples) == n {
 			memory = old.Samples
 		}
 	}
@@ -250,7 +251,8 @@ func (c *TileCache) Finish(t *tile, failed bool) {
 		// reader alone, such as a cancelled context.
 		delete(c.By, t.key)
 	}
-	close(t.Ready) // after Failed is set, so that readers that wake see it
+	// It is closed after Failed is set, so that readers that wake see it.
+	close(t.Ready)
 }
 
 // Put ends a Get: the caller uses the tile no more, and the cache may evict it.
@@ -260,7 +262,8 @@ func (c *TileCache) Put(t *tile) {
 	if t.holders--; t.holders > 0 {
 		return
 	}
-	if t.Failed { // By lost it in Finish, so that only its memory is left to give back
+	// By lost it in Finish, so that only its memory is left to give back.
+	if t.Failed {
 		c.Held -= t.bytes
 		return
 	}
@@ -366,7 +369,8 @@ func (r *Reader) want(x *chunk.Index, chunks []int, y1 int) (wants []want, done 
 				tileCache.Put(want.t)
 			}
 		}
-		clear(wants) // the reader keeps the slice, which would otherwise keep evicted tiles alive
+		// The reader keeps the slice, which would otherwise keep evicted tiles alive.
+		clear(wants)
 	}
 }
 

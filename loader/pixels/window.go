@@ -28,13 +28,13 @@ const maxRatio = 64
 // do not reduce to fractions of at most maxRatio: then they do not share a grid of pixels.
 func NewRatio(first, other *chunk.Index) (ratio, error) {
 	gy, gx := gcd(first.Height, other.Height), gcd(first.Width, other.Width)
-	r := ratio{other.Height / gy, first.Height / gy, other.Width / gx, first.Width / gx}
-	if max(r.numY, r.DenY, r.numX, r.DenX) > maxRatio {
-		return r, fault.New(fault.Unsupported, "asset", fault.NoOffset,
+	made := ratio{other.Height / gy, first.Height / gy, other.Width / gx, first.Width / gx}
+	if max(made.numY, made.DenY, made.numX, made.DenX) > maxRatio {
+		return made, fault.New(fault.Unsupported, "asset", fault.NoOffset,
 			"assets of %d by %d pixels do not share a grid with those of the first raster field, %d by %d",
 			other.Height, other.Width, first.Height, first.Width)
 	}
-	return r, nil
+	return made, nil
 }
 
 // Holds reports whether two assets of a sample have the ratio, compared exactly.
@@ -66,14 +66,15 @@ func Lcm(a, b int) int { return a / gcd(a, b) * b }
 
 // BoundedBytes returns the product of factors, or -1 if it is over bound. Factors below 1 count as 1.
 func BoundedBytes(bound int64, factors ...int) int64 {
-	n := int64(1)
+	total := int64(1)
 	for _, f := range factors {
-		if int64(f) > bound/n { // a division, because n*f could overflow with the sizes of a hostile file
+		// A division, because the product would overflow with the sizes of a hostile file.
+		if int64(f) > bound/total {
 			return -1
 		}
-		n *= max(int64(f), 1)
+		total *= max(int64(f), 1)
 	}
-	return n
+	return total
 }
 
 // Align64 rounds n up to a multiple of 64, the alignment of tensors in a batch.

@@ -194,12 +194,17 @@ func (q *readPlan) bytes() int64 {
 	for _, a := range q.assets {
 		largest = max(largest, min(a.Index.MaxStoredBytes(), q.options.MaxChunkBytes))
 	}
-	remote := slices.ContainsFunc(q.assets, func(a catalog.Asset) bool { return source.IsRemote(a.URI) })
 	// A thread holds the stored bytes of a run, or of a chunk if it is larger, and one decoded chunk.
 	thread := int64(largest) + max(int64(largest), pixels.MaxRun)
-	o := q.options // a copy, because Readers changes it
-	q.working = q.indexes + int64(o.Readers(q.threads, remote))*thread
+	// A copy, because Readers changes it.
+	o := q.options
+	q.working = q.indexes + int64(o.Readers(q.threads, q.remote()))*thread
 	return array + q.working
+}
+
+// remote reports whether an asset is of a store.
+func (q *readPlan) remote() bool {
+	return slices.ContainsFunc(q.assets, func(a catalog.Asset) bool { return source.IsRemote(a.URI) })
 }
 
 // readPlan is a Read, resolved for the shape of the files.
@@ -229,7 +234,7 @@ const rangeBytes = 16
 
 // newReadPlan opens the files and resolves the selections. o.Options must have its defaults.
 func newReadPlan(ctx context.Context, paths []string, o ReadOptions) (*readPlan, error) {
-	q := &readPlan{options: o.Options, threads: max(o.Threads, 1), alloc: o.Alloc}
+	made := &readPlan{options: o.Options, threads: max(o.Threads, 1), alloc: o.Alloc}
 	if o.Y.List != nil || o.X.List != nil {
 		return nil, fmt.Errorf("axes y and x take a slice start:stop, not a list")
 	}
@@ -251,16 +256,16 @@ func newReadPlan(ctx context.Context, paths []string, o ReadOptions) (*readPlan,
 	}
 	for _, i := range picks {
 		if o.Corners != nil {
-			q.corners = append(q.corners, o.Corners[i])
+			made.corners = append(made.corners, o.Corners[i])
 		}
 	}
-	if err := q.open(ctx, paths, picks, &o); err != nil {
+	if err := made.open(ctx, paths, picks, &o); err != nil {
 		return nil, err
 	}
-	if err := q.resolve(o, len(paths)); err != nil {
-		return nil, fault.WithFile(err, q.assets[0].URI)
+	if err := made.resolve(o, len(paths)); err != nil {
+		return nil, fault.WithFile(err, made.assets[0].URI)
 	}
-	return q, nil
+	return made, nil
 }
 
 // open opens the picked paths, each once, and checks that they stack.
@@ -270,23 +275,23 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, o *Rea
 	opened := map[name]catalog.Asset{}
 	held := 0
 	for _, i := range picks {
-		n := name{path: paths[i]}
+		given := name{path: paths[i]}
 		if headers != nil {
-			n.header = string(headers[i])
+			given.header = string(headers[i])
 		}
-		asset, ok := opened[n]
+		asset, ok := opened[given]
 		if !ok {
 			var err error
 			if headers != nil {
-				asset, err = withHeader(ctx, q.options, n.path, n.header)
+				asset, err = withHeader(ctx, q.options, given.path, given.header)
 			} else {
-				asset, err = rows.One(ctx, q.options, n.path)
+				asset, err = rows.One(ctx, q.options, given.path)
 			}
 			if err == nil && o.Overview != nil {
 				asset, err = atOverview(ctx, q.options, asset, *o.Overview)
 			}
 			if err != nil {
-				return fault.WithFile(err, n.path)
+				return fault.WithFile(err, given.path)
 			}
 			held += len(asset.Index.Ranges) * rangeBytes
 			if asset.Index.Mask != nil {
@@ -294,9 +299,9 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, o *Rea
 			}
 			if held > maxReadIndexes {
 				return fault.WithFile(fault.New(fault.Limit, "chunk index", fault.NoOffset,
-					"the indexes of %d files are over %d bytes", len(opened), maxReadIndexes), n.path)
+					"the indexes of %d files are over %d bytes", len(opened), maxReadIndexes), given.path)
 			}
-			opened[n] = asset
+			opened[given] = asset
 		}
 		first := asset
 		if len(q.assets) > 0 {
@@ -391,25 +396,25 @@ func (q *readPlan) windows(o ReadOptions) error {
 		assets = assets[:1]
 	}
 	for i, asset := range assets {
-		ys, xs := o.Y, o.X
+		rows, columns := o.Y, o.X
 		if q.corners != nil {
 			// No overflow, because a corner is a uint32 on the wire, and in Go a caller's own number.
-			ys.Start, ys.Stop = ys.Start+q.corners[i][0], ys.Stop+q.corners[i][0]
-			xs.Start, xs.Stop = xs.Start+q.corners[i][1], xs.Stop+q.corners[i][1]
-			if !ys.Slice || !xs.Slice {
+			rows.Start, rows.Stop = rows.Start+q.corners[i][0], rows.Stop+q.corners[i][0]
+			columns.Start, columns.Stop = columns.Start+q.corners[i][1], columns.Stop+q.corners[i][1]
+			if !rows.Slice || !columns.Slice {
 				return fmt.Errorf("windows need y and x, which are their size")
 			}
 		}
-		y0, y1, err := ys.bounds("y", asset.Index.Height)
+		top, bottom, err := rows.bounds("y", asset.Index.Height)
 		if err != nil {
 			return fault.WithFile(err, asset.URI)
 		}
-		x0, x1, err := xs.bounds("x", asset.Index.Width)
+		left, right, err := columns.bounds("x", asset.Index.Width)
 		if err != nil {
 			return fault.WithFile(err, asset.URI)
 		}
 		if i == 0 {
-			q.win = shuffle.Box{Y: y0, X: x0, H: y1 - y0, W: x1 - x0}
+			q.win = shuffle.Box{Y: top, X: left, H: bottom - top, W: right - left}
 		}
 	}
 	return nil
@@ -444,42 +449,29 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 	if err := q.allocate(); err != nil {
 		return nil, q.assets[0].Fault(err)
 	}
-	remote := slices.ContainsFunc(q.assets, func(a catalog.Asset) bool { return source.IsRemote(a.URI) })
-	if readers := q.options.Readers(q.threads, remote); readers > 1 {
-		return q.out, q.parallel(ctx, readers)
+	if readers := q.options.Readers(q.threads, q.remote()); readers > 1 {
+		return q.out, each.Share(ctx, q.pieces(), readers, q.decode)
 	}
 	// A chip is decoded in less time than it takes to hand it to another goroutine and to wait for that.
-	return q.out, q.decode(ctx, q.pieces())
+	return q.out, q.decode(ctx, 0, q.pieces())
 }
 
-// parallel decodes the pieces with several readers.
-func (q *readPlan) parallel(ctx context.Context, readers int) error {
-	return each.Share(ctx, q.pieces(), readers, func(ctx context.Context, _ int, pieces iter.Seq[piece]) error {
-		return q.decode(ctx, pieces)
-	})
-}
-
-// decode decodes pieces with one reader.
-func (q *readPlan) decode(ctx context.Context, pieces iter.Seq[piece]) error {
-	return q.withReader(ctx, func(r *pixels.Reader) error {
+// decode decodes pieces with one reader, as each.Share calls it.
+func (q *readPlan) decode(ctx context.Context, _ int, pieces iter.Seq[piece]) error {
+	reader := pixels.BorrowReader(q.options)
+	reader.Slot.For(resources.TurnOf(ctx).Client)
+	defer reader.Slot.Rest()
+	err := crash.Call(func() error {
 		for p := range pieces {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if err := q.read(ctx, r, p); err != nil {
+			if err := q.read(ctx, reader, p); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-}
-
-// withReader lends do a reader.
-func (q *readPlan) withReader(ctx context.Context, do func(r *pixels.Reader) error) error {
-	reader := pixels.BorrowReader(q.options)
-	reader.Slot.For(resources.TurnOf(ctx).Client)
-	defer reader.Slot.Rest()
-	err := crash.Call(func() error { return do(reader) })
 	if !crash.Is(err) { // a panic may have left the reader half changed
 		reader.GiveBack()
 	}
@@ -489,31 +481,31 @@ func (q *readPlan) withReader(ctx context.Context, do func(r *pixels.Reader) err
 // allocate makes the memory of the result. With a budget, large memory is outside of the heap, so that Release frees it
 // at once, not the next garbage collection. Without a budget, Release need not be called.
 func (q *readPlan) allocate() error {
-	n, valid := q.plan.Len()*q.out.DType.Size(), 0
+	size, valid := q.plan.Len()*q.out.DType.Size(), 0
 	if q.field.Validity != "" {
 		valid = q.plan.Len()
 	}
-	if q.alloc != nil && q.field.Validity == "" {
-		if m := q.alloc(n); m != nil {
-			q.out.memory, q.out.Data = m, m.Bytes()[:n:n]
+	if q.alloc != nil && valid == 0 {
+		if m := q.alloc(size); m != nil {
+			q.out.memory, q.out.Data = m, m.Bytes()[:size:size]
 			return nil
 		}
 	}
-	if q.options.Budget == nil || n+valid < pages.Worth {
-		q.out.Data = cast.Aligned(n)
-		if q.field.Validity != "" {
+	if q.options.Budget == nil || size+valid < pages.Worth {
+		q.out.Data = cast.Aligned(size)
+		if valid > 0 {
 			q.out.Valid = make([]byte, valid)
 		}
 		return nil
 	}
-	memory, err := pages.New(n + valid)
+	memory, err := pages.New(size + valid)
 	if err != nil {
-		return fault.New(fault.Limit, "memory", fault.NoOffset, "no %d bytes for the array: %v", n+valid, err)
+		return fault.New(fault.Limit, "memory", fault.NoOffset, "no %d bytes for the array: %v", size+valid, err)
 	}
 	data := memory.Bytes()
-	q.out.pages, q.out.Data = memory, data[:n:n]
-	if q.field.Validity != "" {
-		q.out.Valid = data[n:]
+	q.out.pages, q.out.Data = memory, data[:size:size]
+	if valid > 0 {
+		q.out.Valid = data[size:]
 	}
 	return nil
 }
@@ -537,19 +529,19 @@ func (q *readPlan) present(ctx context.Context, a catalog.Asset) error {
 // pieces returns the pieces of all assets, in their order.
 func (q *readPlan) pieces() iter.Seq[piece] {
 	return func(yield func(piece) bool) {
-		for n, asset := range q.assets {
-			box := pixels.Inside(q.window(n), asset.Index.Height, asset.Index.Width)
-			for y := box.Y0; y < box.Y1; {
-				b := box
-				b.Y0 = y
+		for place, asset := range q.assets {
+			box := pixels.Inside(q.window(place), asset.Index.Height, asset.Index.Width)
+			for line := box.Y0; line < box.Y1; {
+				part := box
+				part.Y0 = line
 				// A piece ends with a row of chunks, so that no two threads decode the same chunk.
 				if q.threads > 1 {
-					b.Y1 = min((y/asset.Index.ChunkH+1)*asset.Index.ChunkH, box.Y1)
+					part.Y1 = min((line/asset.Index.ChunkH+1)*asset.Index.ChunkH, box.Y1)
 				}
-				if !yield(piece{n, b}) {
+				if !yield(piece{place, part}) {
 					return
 				}
-				y = b.Y1
+				line = part.Y1
 			}
 		}
 	}

@@ -29,14 +29,14 @@ func (i *Idle) Len() (n int) {
 // The buffer has this owner or none: another owner could write into the batch.
 func (i *Idle) Take(n int, owner Owner) Buffer {
 	list, best := i.buffers[n], -1
-	for k := len(list) - 1; k >= 0; k-- { // the one used last first, which caches are most likely to hold
-		o := ownerOf(list[k])
-		if o == owner {
-			best = k
+	for last := len(list) - 1; last >= 0; last-- { // the one used last first, which caches are most likely to hold
+		holder := ownerOf(list[last])
+		if holder == owner {
+			best = last
 			break
 		}
-		if o == nil && best < 0 {
-			best = k
+		if holder == nil && best < 0 {
+			best = last
 		}
 	}
 	if best < 0 {
@@ -62,12 +62,12 @@ func (i *Idle) Forget(o Owner) (freed int64) {
 func (i *Idle) Keep(b Buffer) {
 	i.CheckOut(b)
 	invariants.Overwrite(b.Bytes())
-	n := len(b.Bytes())
+	size := len(b.Bytes())
 	if i.buffers == nil {
 		i.buffers = map[int][]Buffer{}
 	}
-	i.buffers[n] = append(i.buffers[n], b)
-	i.bytes += int64(n)
+	i.buffers[size] = append(i.buffers[size], b)
+	i.bytes += int64(size)
 }
 
 // CheckOut panics, in builds with the tag invariants, if b is kept already: it was given back twice.

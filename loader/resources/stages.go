@@ -5,23 +5,20 @@ import (
 	"time"
 )
 
-// decodedChunks counts the chunks and bytes that workers decode.
-type decodedChunks struct{ chunks, bytes atomic.Int64 }
-
 // Decoded counts one decoded chunk of n bytes.
 func (c *Clock) Decoded(n int) {
 	if c == nil {
 		return
 	}
 	for s := c.stages; s != nil; s = s.Of {
-		s.decodes.chunks.Add(1)
-		s.decodes.bytes.Add(int64(n))
+		s.chunks.Add(1)
+		s.bytes.Add(int64(n))
 	}
 }
 
 // Decoded returns how many chunks were decoded, and how many bytes they decoded to.
 func (s *Stages) Decoded() (chunks, bytes int64) {
-	return s.decodes.chunks.Load(), s.decodes.bytes.Load()
+	return s.chunks.Load(), s.bytes.Load()
 }
 
 // Stage is a part of what workers do.
@@ -85,7 +82,7 @@ type Stages struct {
 	spent [numStages]atomic.Int64 // ns
 	full  atomic.Int64            // ns in which a ticket had no memory
 
-	decodes decodedChunks
+	chunks, bytes atomic.Int64 // that were decoded
 }
 
 // Spent returns the time that all workers spent in each stage, without the pieces of work that are not done. It is 0 if

@@ -106,17 +106,17 @@ func noneOf(ctx context.Context, o source.Opener, src *spec.Source) error {
 	if len(src.Parts) == 0 {
 		return nil
 	}
-	for _, p := range append([]string{src.Source}, src.Parts...) {
-		r, err := o.Open(ctx, p)
+	for _, path := range append([]string{src.Source}, src.Parts...) {
+		r, err := o.Open(ctx, path)
 		if err == nil {
 			_ = r.Close()
 		} else if fault.KindOf(err) != fault.Unsupported { // which directories are
 			continue
 		}
-		if !store.Is(ctx, o, p, store.Container) {
+		if !store.Is(ctx, o, path, store.Container) {
 			return fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 				"is not a container: a list of paths names containers; several directories or tables are a mixture "+
-					"of sources, and files are named by a directory, a glob or a table"), p)
+					"of sources, and files are named by a directory, a glob or a table"), path)
 		}
 	}
 	return nil
@@ -153,7 +153,8 @@ func inPart(err error, part string) error {
 	if !errors.As(err, &cause) {
 		return fmt.Errorf("%s: %w", part, err)
 	}
-	return fault.WithPart(err, part, min(cause.Off, 0)) // NoOffset is -1, which must not become an offset
+	// NoOffset is -1, which must not become an offset.
+	return fault.WithPart(err, part, min(cause.Off, 0))
 }
 
 // addSteps adds a field for each step of the fields that are sequences, behind all others.
@@ -392,31 +393,31 @@ func (c *Container) asset(ctx context.Context, m *member, row int64) (catalog.As
 	}
 	entry := c.row(m, row)
 	if entry < 0 {
-		id, err := c.ID(ctx, row)
+		sample, err := c.ID(ctx, row)
 		if err == nil && m.files != nil {
-			err = fault.New(fault.NotFound, "sample "+id, fault.NoOffset,
+			err = fault.New(fault.NotFound, "sample "+sample, fault.NoOffset,
 				"has no files for the field %q that are numbered from 0 on, and no more than the container declares",
 				m.name)
 		} else if err == nil {
-			err = fault.New(fault.NotFound, "sample "+id, fault.NoOffset, "has nothing for the field %q", m.name)
+			err = fault.New(fault.NotFound, "sample "+sample, fault.NoOffset, "has nothing for the field %q", m.name)
 		}
 		return catalog.Asset{}, err
 	}
-	e, err := c.set.Entry(ctx, m.level, int(entry))
+	found, err := c.set.Entry(ctx, m.level, int(entry))
 	if err != nil {
 		return catalog.Asset{}, err
 	}
-	x, names, err := m.header.Of(int(entry), c.options.MaxChunkBytes)
+	index, names, err := m.header.Of(int(entry), c.options.MaxChunkBytes)
 	if err != nil {
-		return catalog.Asset{}, inPart(err, "sample "+e.Path)
+		return catalog.Asset{}, inPart(err, "sample "+found.Path)
 	}
-	asset, err := c.place(ctx, e, x)
-	if err == nil && x != nil { // the header, which has both too, is not read
+	asset, err := c.place(ctx, found, index)
+	if err == nil && index != nil { // the header, which has both too, is not read
 		placed := int(entry)
 		if m.ground != nil && m.ground.samples {
 			placed = int(c.rows[row])
 		}
-		asset.Place, asset.Names = m.ground.of(placed, x), names
+		asset.Place, asset.Names = m.ground.of(placed, index), names
 	}
 	return asset, err
 }
@@ -608,14 +609,14 @@ func (c *Container) hash(ctx context.Context) error {
 			case member.value != nil:
 				addValue(hasher, member.kind, valueOf(member.value, place))
 			default:
-				e, err := c.set.EntryAt(ctx, member.level, place)
+				entry, err := c.set.EntryAt(ctx, member.level, place)
 				if err != nil {
 					return err
 				}
 				if member.kind == catalog.Raster {
-					hasher.Number(uint64(e.Size)) // taco.Whole, -1, becomes 2^64-1
+					hasher.Number(uint64(entry.Size)) // taco.Whole, -1, becomes 2^64-1
 				} else { // paths as strings
-					hasher.Record([]byte(e.Path))
+					hasher.Record([]byte(entry.Path))
 				}
 			}
 			if row%4096 == 0 && ctx.Err() != nil {
@@ -671,17 +672,17 @@ func (c *Container) selector(ctx context.Context) (*selector, error) {
 	}
 	// Rows are int32, because a run keeps one per sample and field; int would take twice the
 	// memory.
-	n := c.level0.Len()
-	if n > math.MaxInt32 {
-		return nil, fault.New(fault.Limit, "level0", fault.NoOffset, "%d rows", n)
+	count := c.level0.Len()
+	if count > math.MaxInt32 {
+		return nil, fault.New(fault.Limit, "level0", fault.NoOffset, "%d rows", count)
 	}
 	// While conditions are applied, the samples are all rows of level 0, padding too.
-	c.rows = make([]int32, n)
+	c.rows = make([]int32, count)
 	for row := range c.rows {
 		c.rows[row] = int32(row)
 	}
 	sel := &selector{table: c, options: c.options, levels: c}
-	if len(visible) < n {
+	if len(visible) < count {
 		sel.meet(int32s(visible))
 	}
 	if err := sel.apply(ctx, &c.src.Subset); err != nil {

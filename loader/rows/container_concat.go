@@ -75,18 +75,18 @@ func leftOf(ctx context.Context, groups []*Container) (taco.Selection, error) {
 		deepest = max(deepest, len(g.left))
 	}
 	var left taco.Selection
-	for k := range deepest {
+	for part := range deepest {
 		rows, first := []int{}, 0
 		for _, container := range groups {
-			table, err := container.set.Level(ctx, k)
+			table, err := container.set.Level(ctx, part)
 			if fault.KindOf(err) == fault.NotFound { // a Tortilla may have fewer levels than another
 				continue
 			}
 			if err != nil {
 				return nil, err
 			}
-			if k < len(container.left) {
-				for _, row := range container.left[k] {
+			if part < len(container.left) {
+				for _, row := range container.left[part] {
 					rows = append(rows, first+row)
 				}
 			} else { // this group has no selection on level k, so all its rows count

@@ -56,14 +56,14 @@ func groundOf(ctx context.Context, t *tables.Table) (*ground, error) {
 
 // groundOf returns the columns of places of a level or, in TACO 3, of the samples above it.
 func (c *Container) groundOf(ctx context.Context, level int, t *tables.Table) (*ground, error) {
-	g, err := groundOf(ctx, t)
+	found, err := groundOf(ctx, t)
 	above := level > 0 && c.level0 != nil && c.set.LevelNames() != nil
-	if g != nil || err != nil || !above {
-		return g, err
+	if found != nil || err != nil || !above {
+		return found, err
 	}
-	if g, err = groundOf(ctx, c.level0); g != nil && g.shape != nil {
-		g.samples = true
-		return g, nil
+	if found, err = groundOf(ctx, c.level0); found != nil && found.shape != nil {
+		found.samples = true
+		return found, nil
 	}
 	return nil, err
 }

@@ -184,16 +184,16 @@ func (c *Container) ownMember(ctx context.Context, f spec.Field) (member, error)
 
 // raster makes the member of the rasters in some rows of a level, with the columns of their headers.
 func (c *Container) raster(ctx context.Context, f spec.Field, level int, rows []int32) (member, error) {
-	m := member{name: f.Name, kind: catalog.Raster, level: level, rows: rows}
+	made := member{name: f.Name, kind: catalog.Raster, level: level, rows: rows}
 	table, err := c.set.Level(ctx, level)
 	if err != nil {
-		return m, err
+		return made, err
 	}
-	if m.header, err = taco.HeadersOf(ctx, table, f.Blob); err != nil || m.header == nil {
-		return m, err
+	if made.header, err = taco.HeadersOf(ctx, table, f.Blob); err != nil || made.header == nil {
+		return made, err
 	}
-	m.ground, err = c.groundOf(ctx, level, table)
-	return m, err
+	made.ground, err = c.groundOf(ctx, level, table)
+	return made, err
 }
 
 // valueMember finds a metadata column: one of level 0, or "PATH@COLUMN".
@@ -221,16 +221,16 @@ func (c *Container) valueMember(ctx context.Context, name string) (member, error
 
 // column makes the member of a column of a level.
 func (c *Container) column(ctx context.Context, level int, rows []int32, name string) (member, error) {
-	m := member{level: level, rows: rows}
+	made := member{level: level, rows: rows}
 	table, err := c.set.Level(ctx, level)
 	if err != nil {
-		return m, err
+		return made, err
 	}
-	if m.value, err = table.Column(ctx, name); err != nil {
-		return m, err
+	if made.value, err = table.Column(ctx, name); err != nil {
+		return made, err
 	}
-	m.kind, err = kindOf(name, m.value.Type())
-	return m, err
+	made.kind, err = kindOf(name, made.value.Type())
+	return made, err
 }
 
 // below follows a path of ids from each sample. It returns the level that the path leads to, and
@@ -249,8 +249,8 @@ func (c *Container) below(ctx context.Context, path string) (int, []int32, error
 	for i, row := range c.rows {
 		walk.sample[row] = int32(i)
 	}
-	for k := 1; ; k++ {
-		table, err := c.set.Level(ctx, k)
+	for depth := 1; ; depth++ {
+		table, err := c.set.Level(ctx, depth)
 		if fault.KindOf(err) == fault.NotFound {
 			break
 		}
@@ -262,14 +262,14 @@ func (c *Container) below(ctx context.Context, path string) (int, []int32, error
 			return 0, nil, err
 		}
 		if ids.Kind() != tables.String {
-			return 0, nil, fault.New(fault.Corrupt, fmt.Sprintf("level%d column %s", k, c.set.IDColumn()),
+			return 0, nil, fault.New(fault.Corrupt, fmt.Sprintf("level%d column %s", depth, c.set.IDColumn()),
 				fault.NoOffset, "has type %v, want text", ids.Type())
 		}
-		parents, err := c.set.Parents(ctx, k)
+		parents, err := c.set.Parents(ctx, depth)
 		if err != nil {
 			return 0, nil, err
 		}
-		if !walk.down(k, ids, parents) {
+		if !walk.down(depth, ids, parents) {
 			break
 		}
 	}
@@ -305,31 +305,31 @@ type descent struct {
 // down goes to level k and reports whether the path goes on below it for some sample.
 func (d *descent) down(k int, ids *tables.Vector, parents []int32) bool {
 	sample, rest := make([]int32, ids.Len()), make([]int32, ids.Len())
-	on := false
+	further := false
 	for i := range sample {
 		sample[i] = -1
-		p := parents[i]
-		s := d.sample[p]
-		if s < 0 {
+		parent := parents[i]
+		row := d.sample[parent]
+		if row < 0 {
 			continue
 		}
 		// Ids of old formats may contain "/", so the path is compared with whole ids instead of
 		// being split. For that reason samples may also reach their rows on different levels: the
 		// first level counts.
-		want, id := d.path[d.rest[p]:], ids.Bytes(i)
-		if len(id) == 0 || len(id) > len(want) || want[:len(id)] != string(id) {
+		want, name := d.path[d.rest[parent]:], ids.Bytes(i)
+		if len(name) == 0 || len(name) > len(want) || want[:len(name)] != string(name) {
 			continue
 		}
 		switch {
-		case len(id) == len(want):
+		case len(name) == len(want):
 			d.level = cmp.Or(d.level, k)
-			if d.level == k && d.found[s] < 0 {
-				d.found[s] = int32(i)
+			if d.level == k && d.found[row] < 0 {
+				d.found[row] = int32(i)
 			}
-		case want[len(id)] == '/':
-			sample[i], rest[i], on = s, d.rest[p]+int32(len(id))+1, true
+		case want[len(name)] == '/':
+			sample[i], rest[i], further = row, d.rest[parent]+int32(len(name))+1, true
 		}
 	}
 	d.sample, d.rest = sample, rest
-	return on
+	return further
 }

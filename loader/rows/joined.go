@@ -21,14 +21,14 @@ type Joined struct {
 
 // Dataset returns the number of the dataset that a row is of, and the row in it.
 func (j *Joined) Dataset(row int64) (int, int64) {
-	k, found := slices.BinarySearch(j.begins, row)
+	place, found := slices.BinarySearch(j.begins, row)
 	if !found {
-		k--
+		place--
 	}
-	for k+1 < len(j.tables) && j.begins[k+1] == row { // datasets without rows
-		k++
+	for place+1 < len(j.tables) && j.begins[place+1] == row { // datasets without rows
+		place++
 	}
-	return k, row - j.begins[k]
+	return place, row - j.begins[place]
 }
 
 // Count returns how many datasets there are.
@@ -48,12 +48,12 @@ func (j *Joined) lead(field int) int {
 // first returns the first rows, among some (nil: all), of the first dataset that has a field: as many as FirstAssets
 // tries.
 func (j *Joined) first(field int, rows []uint32) (mine []uint32) {
-	k := j.lead(field)
-	for row := j.begins[k]; row < j.begins[k+1] && len(mine) < firstTries && rows == nil; row++ {
+	lead := j.lead(field)
+	for row := j.begins[lead]; row < j.begins[lead+1] && len(mine) < firstTries && rows == nil; row++ {
 		mine = append(mine, uint32(row))
 	}
 	for _, row := range rows {
-		if int64(row) >= j.begins[k] && int64(row) < j.begins[k+1] && len(mine) < firstTries {
+		if int64(row) >= j.begins[lead] && int64(row) < j.begins[lead+1] && len(mine) < firstTries {
 			mine = append(mine, row)
 		}
 	}
@@ -113,7 +113,7 @@ func (j *Joined) Column(ctx context.Context, name string) (column Column, err er
 	parts := make([]Column, len(j.tables))
 	known := false
 	var missing error
-	for k, table := range j.tables {
+	for place, table := range j.tables {
 		part, err := table.Column(ctx, name)
 		switch {
 		case fault.KindOf(err) == fault.NotFound:
@@ -125,14 +125,14 @@ func (j *Joined) Column(ctx context.Context, name string) (column Column, err er
 			return part, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
 				"it has another type in another dataset of scenes")
 		}
-		parts[k], column, known = part, part, true
+		parts[place], column, known = part, part, true
 	}
 	if !known {
 		return column, missing
 	}
 	column.Scan = func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
-		for k, part := range parts {
-			begin := j.begins[k]
+		for place, part := range parts {
+			begin := j.begins[place]
 			if part.Scan != nil {
 				err := part.Scan(ctx, func(row int64, v catalog.Value) error { return visit(begin+row, v) })
 				if err != nil {
@@ -140,7 +140,7 @@ func (j *Joined) Column(ctx context.Context, name string) (column Column, err er
 				}
 				continue
 			}
-			for row := begin; row < j.begins[k+1]; row++ {
+			for row := begin; row < j.begins[place+1]; row++ {
 				if err := visit(row, catalog.Value{Null: true}); err != nil {
 					return err
 				}

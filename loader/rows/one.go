@@ -62,15 +62,15 @@ func oneMember(ctx context.Context, o resources.Options, name string) (a catalog
 		return catalog.OpenCell(ctx, o.Opener, uri, path, o.MaxChunkBytes)
 	}
 	err = inContainerOf(ctx, &o, uri, func(c *Container) error {
-		e, err := c.set.Resolve(ctx, path)
+		entry, err := c.set.Resolve(ctx, path)
 		if err != nil {
 			return err
 		}
-		if e.Of != nil {
-			a, err = c.chunk(ctx, e)
+		if entry.Of != nil {
+			a, err = c.chunk(ctx, entry)
 			return err
 		}
-		a, err = c.place(ctx, e, nil)
+		a, err = c.place(ctx, entry, nil)
 		return err
 	})
 	return a, err

@@ -140,7 +140,7 @@ func openJoined(ctx context.Context, src spec.Source, from []spec.Field, o resou
 		}
 	}
 	leading := spec.Leading(from)
-	for k, path := range paths {
+	for place, path := range paths {
 		joined.leads = append(joined.leads, slices.Contains(leading, path))
 		var mine []spec.Field
 		for i, field := range from {
@@ -156,7 +156,7 @@ func openJoined(ctx context.Context, src spec.Source, from []spec.Field, o resou
 			return nil, errors.New("spec: scenes: no field has rasters of the source itself")
 		}
 		source := src
-		if k > 0 {
+		if place > 0 {
 			source = spec.Source{Source: path, Sampler: src.Sampler, More: src.More}
 		}
 		table, err := Open(ctx, source, mine, o)
@@ -164,7 +164,7 @@ func openJoined(ctx context.Context, src spec.Source, from []spec.Field, o resou
 			return nil, err
 		}
 		joined.tables = append(joined.tables, table)
-		joined.begins = append(joined.begins, joined.begins[k]+table.Len())
+		joined.begins = append(joined.begins, joined.begins[place]+table.Len())
 	}
 	return joined, nil
 }

@@ -21,15 +21,19 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// count converts a string that is compared with a column of dates or timestamps to a number in the unit of that column.
-func (c *Column) count(name string, o *spec.Operand) error {
-	if !o.IsText || c.Unit == 0 {
+// suit makes an operand one that a column of a table can be compared with. A string that is compared with dates or
+// timestamps becomes a number in the unit of the column.
+func (c *Column) suit(t Table, name string, o *spec.Operand) error {
+	if o.IsText && c.Unit != 0 {
+		if err := o.Count(c.Unit); err != nil {
+			return fmt.Errorf("column %q: %w", name, err)
+		}
+	}
+	// Without rows nothing is compared, so that nothing can be wrong with the operand.
+	if t.Len() == 0 {
 		return nil
 	}
-	if err := o.Count(c.Unit); err != nil {
-		return fmt.Errorf("column %q: %w", name, err)
-	}
-	return nil
+	return o.Suits(c.Kind, name)
 }
 
 // selector narrows down the samples of a dataset, one condition after the other.
@@ -105,10 +109,7 @@ func (s *selector) compare(ctx context.Context, w *spec.Condition) error {
 	column, err := s.table.Column(ctx, w.Column)
 	for i := range operands {
 		if err == nil {
-			err = column.count(w.Column, &operands[i])
-		}
-		if err == nil && s.table.Len() > 0 {
-			err = operands[i].Suits(column.Kind, w.Column)
+			err = column.suit(s.table, w.Column, &operands[i])
 		}
 	}
 	if err != nil {
@@ -291,35 +292,32 @@ func (s *selector) byDate(ctx context.Context, p *spec.Split, use string) error 
 	}
 	parts := make([][2]*spec.Operand, len(p.Ranges)) // from, to
 	for i, r := range p.Ranges {
-		for k, raw := range []json.RawMessage{r.From, r.To} {
+		for bound, raw := range []json.RawMessage{r.From, r.To} {
 			if len(raw) == 0 {
 				continue
 			}
 			operand, err := spec.OperandOf(raw)
 			if err == nil {
-				err = column.count(p.Column, &operand)
-			}
-			if err == nil && s.table.Len() > 0 {
-				err = operand.Suits(column.Kind, p.Column)
+				err = column.suit(s.table, p.Column, &operand)
 			}
 			if err != nil {
 				return err
 			}
-			parts[i][k] = &operand
+			parts[i][bound] = &operand
 		}
 	}
 	return column.Scan(ctx, func(row int64, v catalog.Value) error {
 		part := ""
 		for i, bounds := range parts {
-			in := !v.Null
-			for k, operand := range bounds {
+			inside := !v.Null
+			for bound, operand := range bounds {
 				if operand == nil {
 					continue
 				}
 				c, ordered := operand.Compare(column.Kind, v)
-				in = in && ordered && (c >= 0) == (k == 0)
+				inside = inside && ordered && (c >= 0) == (bound == 0)
 			}
-			if in {
+			if inside {
 				part = p.Ranges[i].Name
 				break
 			}
@@ -385,7 +383,8 @@ func (s *selector) rows() ([]uint32, error) {
 		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset,
 			"%d rows: conditions and splits take at most 2^32-1", len(s.keep))
 	}
-	rows := []uint32{} // not nil, which would mean all
+	// An empty list is not nil, since nil would mean all.
+	rows := []uint32{}
 	for i, k := range s.keep {
 		if k {
 			rows = append(rows, uint32(i))
@@ -458,16 +457,16 @@ func GroupsOf(ctx context.Context, t Table, column string, days bool) ([]int64, 
 		return nil, err
 	}
 	groups, seen := make([]int64, len(keys)), map[string]int64{}
-	for i, k := range keys {
+	for i, key := range keys {
 		if groups[i] = -1; !present[i] {
 			continue
 		}
-		n, ok := seen[k]
+		number, ok := seen[key]
 		if !ok {
-			n = int64(len(seen))
-			seen[k] = n
+			number = int64(len(seen))
+			seen[key] = number
 		}
-		groups[i] = n
+		groups[i] = number
 	}
 	return groups, nil
 }
@@ -502,7 +501,7 @@ func SeriesOf(ctx context.Context, t Table, w *spec.Time, rows []uint32) (*shuff
 	if err != nil {
 		return nil, err
 	}
-	times, timed, err := timesOf(ctx, t, w.Order)
+	times, timed, err := ranksOf(ctx, t, w.Order, func(strs []string, _ []bool) []int64 { return byBytes(strs) })
 	if err != nil {
 		return nil, err
 	}
@@ -510,12 +509,6 @@ func SeriesOf(ctx context.Context, t Table, w *spec.Time, rows []uint32) (*shuff
 		present[i] = present[i] && timed[i]
 	}
 	return shuffle.NewSeries(keys, times, pick(rows, present), w.Length, w.Stride, w.Cut)
-}
-
-// timesOf returns for each row a number that orders it as the value of a column does, and which
-// rows have a value.
-func timesOf(ctx context.Context, t Table, column string) (times []int64, present []bool, err error) {
-	return ranksOf(ctx, t, column, func(strs []string, _ []bool) []int64 { return byBytes(strs) })
 }
 
 // Ranks returns for each row a number that orders it as the value of a column does, and which rows have a value. NaN is
@@ -581,11 +574,12 @@ func byBytes(strs []string) []int64 {
 
 // ordered returns an integer that compares like the float does.
 func ordered(f float64) int64 {
-	b := int64(math.Float64bits(f + 0)) // -0 + 0 is 0, so that both zeros are equal
+	// -0 + 0 is 0, so that both zeros are equal.
+	bits := int64(math.Float64bits(f + 0))
 	// The bits of positive floats ascend with them. The bits of negative floats descend, so all bits
 	// but the sign are inverted.
-	if b < 0 {
-		b ^= math.MaxInt64
+	if bits < 0 {
+		bits ^= math.MaxInt64
 	}
-	return b
+	return bits
 }

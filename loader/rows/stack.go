@@ -51,12 +51,12 @@ func flatten(fields []spec.Field) ([]spec.Field, []stack) {
 func newStacked(t Table, flat []spec.Field, stacks []stack) (Table, error) {
 	out := &stacked{t, slices.Clone(stacks), map[int]*Steps{}}
 	for i, part := range stacks {
-		for k := part.first; k < part.first+part.n; k++ {
-			if err := flat[k].CheckKind(t.Kind(k)); err != nil {
-				return nil, InField(flat[k].Name, err)
+		for place := part.first; place < part.first+part.n; place++ {
+			if err := flat[place].CheckKind(t.Kind(place)); err != nil {
+				return nil, InField(flat[place].Name, err)
 			}
-			if StepsOf(t, k) != nil {
-				return nil, InField(flat[k].Name, fault.New(fault.Unsupported, "asset", fault.NoOffset,
+			if StepsOf(t, place) != nil {
+				return nil, InField(flat[place].Name, fault.New(fault.Unsupported, "asset", fault.NoOffset,
 					"it has steps of time, and the rasters of a stack have none"))
 			}
 		}

@@ -99,12 +99,12 @@ const firstTries = 1000
 // rows (nil for all). Unless policy is spec.BadError, bad samples are passed over, up to
 // firstTries. If no sample can be read, it returns the error of the first.
 func FirstAssets(ctx context.Context, t Table, columns []int, policy string, rows []uint32) ([]catalog.Asset, error) {
-	tries, n := int64(1), t.Len()
+	tries, count := int64(1), t.Len()
 	if rows != nil {
-		n = int64(len(rows))
+		count = int64(len(rows))
 	}
 	if policy != spec.BadError {
-		tries = min(n, firstTries)
+		tries = min(count, firstTries)
 	}
 	var failed error
 	for row := range tries {

@@ -41,15 +41,15 @@ func timesIn(ctx context.Context, t Table, name string) ([]int64, error) {
 			unit = time.Second
 		}
 		out[row] = NoTime
-		switch k := c.Kind; {
+		switch kind := c.Kind; {
 		case v.Null:
-		case k == catalog.Text:
+		case kind == catalog.Text:
 			if parsed, err := taco.ParseTimes(v.Text); err == nil {
 				out[row] = parsed.First
 			}
-		case k == catalog.Int:
+		case kind == catalog.Int:
 			out[row] = micros(v.Int, unit)
-		case k == catalog.Float:
+		case kind == catalog.Float:
 			if us := math.Round(v.Float * float64(unit/time.Microsecond)); unit > 0 && math.Abs(us) < 1<<62 {
 				out[row] = int64(us)
 			}

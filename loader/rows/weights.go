@@ -138,12 +138,12 @@ func SamplesOf(ctx context.Context, t Table) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	h := digest.New()
+	hash := digest.New()
 	err = t.ScanIDs(ctx, func(_ int64, id string) error {
-		h.Record([]byte(strings.TrimPrefix(id, dir)))
+		hash.Record([]byte(strings.TrimPrefix(id, dir)))
 		return nil
 	})
-	return h.Hex(), err
+	return hash.Hex(), err
 }
 
 // readWeights reads and checks the file at path, which must lie below the roots.

@@ -58,21 +58,21 @@ func openZarr(ctx context.Context, src *spec.Source, fields []spec.Field, o reso
 		return nil, err
 	}
 	sum := hasher.Sum128().Bytes()
-	t := &images{
+	made := &images{
 		uri: node.URI, kind: "Zarr", fingerprint: hex.EncodeToString(sum[:]),
 		isN:        func(column string) bool { return column == "n" },
 		coordinate: func(row int64) int64 { return row },
 		id:         func(row int64) string { return strconv.FormatInt(row, 10) },
 	}
-	t.size = func(field int) catalog.Size { return sizeOf(rasters[field].Grid()) }
-	t.asset = func(field int, row int64) catalog.Asset {
+	made.size = func(field int) catalog.Size { return sizeOf(rasters[field].Grid()) }
+	made.asset = func(field int, row int64) catalog.Asset {
 		r := rasters[field]
 		return catalog.Asset{URI: r.Arrays()[0].URI, Index: r.Index(row), Names: r.BandNames(), Place: places[field]}
 	}
 	if len(rasters) > 0 {
-		t.n = rasters[0].Len()
+		made.n = rasters[0].Len()
 	}
-	return t.table(src)
+	return made.table(src)
 }
 
 // rasterOf returns the array, or the group of arrays as bands, of a field.

@@ -41,17 +41,17 @@ func (c cells) has(y, x int32) bool {
 
 // both returns the cells that lie in c and in o.
 func (c cells) both(o cells) (out cells) {
-	for i, j := 0, 0; i < len(c) && j < len(o); {
-		a, b := c[i], o[j]
-		if a.y == b.y {
-			if x0, x1 := max(a.x0, b.x0), min(a.x1, b.x1); x0 < x1 {
-				out = append(out, span{a.y, x0, x1})
+	for i, other := 0, 0; i < len(c) && other < len(o); {
+		ours, theirs := c[i], o[other]
+		if ours.y == theirs.y {
+			if x0, x1 := max(ours.x0, theirs.x0), min(ours.x1, theirs.x1); x0 < x1 {
+				out = append(out, span{ours.y, x0, x1})
 			}
 		}
-		if a.y < b.y || a.y == b.y && a.x1 < b.x1 {
+		if ours.y < theirs.y || ours.y == theirs.y && ours.x1 < theirs.x1 {
 			i++
 		} else {
-			j++
+			other++
 		}
 	}
 	return out
@@ -107,31 +107,31 @@ type box struct{ y0, x0, y1, x1 int }
 
 // bound returns the box around cells.
 func (c cells) bound() *box {
-	b := &box{math.MaxInt, math.MaxInt, math.MinInt, math.MinInt}
+	bound := &box{math.MaxInt, math.MaxInt, math.MinInt, math.MinInt}
 	for _, s := range c {
-		b.y0, b.y1 = min(b.y0, int(s.y)), max(b.y1, int(s.y)+1)
-		b.x0, b.x1 = min(b.x0, int(s.x0)), max(b.x1, int(s.x1))
+		bound.y0, bound.y1 = min(bound.y0, int(s.y)), max(bound.y1, int(s.y)+1)
+		bound.x0, bound.x1 = min(bound.x0, int(s.x0)), max(bound.x1, int(s.x1))
 	}
-	return b
+	return bound
 }
 
 // draw appends the spans of a polygon.
 func (l *lattice) draw(list []span, p orb.Polygon) []span {
 	bound := p.Bound()
-	x0, y0 := floor(bound.Min[0]/l.size)-1, floor(-bound.Max[1]/l.size)-1
-	x1, y1 := floor(bound.Max[0]/l.size)+2, floor(-bound.Min[1]/l.size)+2
+	left, top := floor(bound.Min[0]/l.size)-1, floor(-bound.Max[1]/l.size)-1
+	right, bottom := floor(bound.Max[0]/l.size)+2, floor(-bound.Min[1]/l.size)+2
 	if only := l.only; only != nil {
-		x0, y0, x1, y1 = max(x0, only.x0), max(y0, only.y0), min(x1, only.x1), min(y1, only.y1)
+		left, top, right, bottom = max(left, only.x0), max(top, only.y0), min(right, only.x1), min(bottom, only.y1)
 	}
-	if x0 >= x1 || y0 >= y1 {
+	if left >= right || top >= bottom {
 		return list
 	}
 	grid := rasterize.Grid{
-		Transform: [6]float64{float64(x0) * l.size, l.size, 0, -float64(y0) * l.size, 0, -l.size},
-		Height:    y1 - y0, Width: x1 - x0, AllTouched: l.touched,
+		Transform: [6]float64{float64(left) * l.size, l.size, 0, -float64(top) * l.size, 0, -l.size},
+		Height:    bottom - top, Width: right - left, AllTouched: l.touched,
 	}
 	grid.Spans(p, func(y, start, end int) {
-		list = append(list, span{int32(y0 + y), int32(x0 + start), int32(x0 + end)})
+		list = append(list, span{int32(top + y), int32(left + start), int32(left + end)})
 	})
 	return list
 }

@@ -83,22 +83,24 @@ func (m *Map) squares(l *lattice, pad float64, o *Options) (list []span, _ error
 				"of %v m and its margin", part.Size, wide, lat*180/math.Pi, float64(o.Side)*o.Resolution)
 	}
 	world := orb.Bound{Min: orb.Point{-180, -90}, Max: orb.Point{180, 90}}
-	n := 0
+	count := 0
 	for _, turn := range turns {
 		w, e := max(around.Min[0]-turn, -180), min(around.Max[0]-turn, 180)
 		if w >= e {
 			continue
 		}
-		x0, x1 := floor(w/part.Size), floor(e/part.Size)
-		y0, y1 := floor(around.Min[1]/part.Size), floor(around.Max[1]/part.Size)
-		if n += (x1 - x0 + 1) * (y1 - y0 + 1); n > maxSquares {
+		left, right := floor(w/part.Size), floor(e/part.Size)
+		top, bottom := floor(around.Min[1]/part.Size), floor(around.Max[1]/part.Size)
+		if count += (right - left + 1) * (bottom - top + 1); count > maxSquares {
 			return nil, fault.New(fault.Limit, "split", fault.NoOffset,
 				"over %d squares of %v degrees lie around the scenes: take larger ones, or scenes of one area",
 				maxSquares, part.Size)
 		}
-		for y := y0; y <= y1; y++ {
-			for x := x0; x <= x1; x++ {
-				bound := square(x, y, part.Size, world)
+		for y := top; y <= bottom; y++ {
+			for x := left; x <= right; x++ {
+				corner := orb.Point{float64(x) * part.Size, float64(y) * part.Size}
+				far := orb.Point{float64(x+1) * part.Size, float64(y+1) * part.Size}
+				bound := overlap(orb.Bound{Min: corner, Max: far}, world)
 				if c := bound.Center(); bound.IsEmpty() || !part.Has(c[0], c[1]) {
 					continue
 				}
@@ -115,11 +117,11 @@ func (m *Map) squares(l *lattice, pad float64, o *Options) (list []span, _ error
 	return list, nil
 }
 
-// square returns a square of the split, cut to the world.
-func square(x, y int, size float64, world orb.Bound) orb.Bound {
+// overlap returns the box that lies in a and in b.
+func overlap(a, b orb.Bound) orb.Bound {
 	return orb.Bound{
-		Min: orb.Point{max(float64(x)*size, world.Min[0]), max(float64(y)*size, world.Min[1])},
-		Max: orb.Point{min(float64(x+1)*size, world.Max[0]), min(float64(y+1)*size, world.Max[1])},
+		Min: orb.Point{max(a.Min[0], b.Min[0]), max(a.Min[1], b.Min[1])},
+		Max: orb.Point{min(a.Max[0], b.Max[0]), min(a.Max[1], b.Max[1])},
 	}
 }
 
@@ -127,13 +129,10 @@ func square(x, y int, size float64, world orb.Bound) orb.Bound {
 func (m *Map) around(pad float64) orb.Bound {
 	// A degree of longitude has 11 km at 84 degrees.
 	deg := 0.1 + 1.5*pad/11_000
-	bound, may := m.seen.Pad(deg), m.shown
+	may := m.shown
 	if may.Max[0]-may.Min[0] < 180 { // a zone of UTM
 		may = may.Pad(min(deg, farthest))
 		may.Min[1], may.Max[1] = max(may.Min[1], -89), min(may.Max[1], 89)
 	}
-	return orb.Bound{
-		Min: orb.Point{max(bound.Min[0], may.Min[0]), max(bound.Min[1], may.Min[1])},
-		Max: orb.Point{min(bound.Max[0], may.Max[0]), min(bound.Max[1], may.Max[1])},
-	}
+	return overlap(m.seen.Pad(deg), may)
 }

@@ -27,15 +27,10 @@ func trace(ring orb.Ring, t *crs.Transform, off float64) (out orb.Ring, cut bool
 	if t.Same() {
 		return ring, false
 	}
-	convert := func(p orb.Point) orb.Point {
-		points := []crs.Point{crs.Point(p)}
-		t.Points(points, points)
-		return orb.Point(points[0])
-	}
 	var halve func(a, b, ta, tb orb.Point, n int)
 	halve = func(a, b, ta, tb orb.Point, n int) {
-		m := orb.Point{(a[0] + b[0]) / 2, (a[1] + b[1]) / 2}
-		middle := convert(m)
+		half := orb.Point{(a[0] + b[0]) / 2, (a[1] + b[1]) / 2}
+		middle := point(t, half)
 		bend := math.Hypot(middle[0]-(ta[0]+tb[0])/2, middle[1]-(ta[1]+tb[1])/2)
 		flat := bend <= off
 		// A side may bend both ways, and its middle then lies on the chord: each is halved twice at least.
@@ -45,19 +40,19 @@ func trace(ring orb.Ring, t *crs.Transform, off float64) (out orb.Ring, cut bool
 			cut = cut || !flat && bend > math.Hypot(tb[0]-ta[0], tb[1]-ta[1])/4
 			return
 		}
-		halve(a, m, ta, middle, n-1)
-		halve(m, b, middle, tb, n-1)
+		halve(a, half, ta, middle, n-1)
+		halve(half, b, middle, tb, n-1)
 	}
 	for i := range ring {
-		point := convert(ring[i])
+		traced := point(t, ring[i])
 		if i == 0 {
-			out = append(out, point)
+			out = append(out, traced)
 			continue
 		}
-		halve(ring[i-1], ring[i], out[len(out)-1], point, depth)
+		halve(ring[i-1], ring[i], out[len(out)-1], traced, depth)
 	}
-	for _, point := range out {
-		if point[0] != point[0] || point[1] != point[1] {
+	for _, p := range out {
+		if p[0] != p[0] || p[1] != p[1] {
 			return nil, cut
 		}
 	}

@@ -203,13 +203,13 @@ func footprints(scenes []Scene, o *Options) (list []footprint, _ error) {
 	var prints []footprint
 	for i, scene := range scenes {
 		place := key{scene.Place, scene.Dataset}
-		k, ok := known[place]
+		number, ok := known[place]
 		if !ok {
-			k = len(prints)
-			known[place] = k
+			number = len(prints)
+			known[place] = number
 			prints = append(prints, footprint{place: scene.Place, dataset: scene.Dataset, beside: scene.Beside})
 		}
-		prints[k].scenes = append(prints[k].scenes, int32(i))
+		prints[number].scenes = append(prints[number].scenes, int32(i))
 	}
 	for i := range prints {
 		footprint := &prints[i]
@@ -327,12 +327,12 @@ func (m *Map) add(f *footprint, pieces []orb.Polygon) {
 // see enlarges the bounds of the map's footprints by a box of longitudes and latitudes.
 func (m *Map) see(b orb.Bound) {
 	for _, turn := range turns {
-		w, e := max(b.Min[0]+turn, m.shown.Min[0]), min(b.Max[0]+turn, m.shown.Max[0])
-		if w > e {
+		west, east := max(b.Min[0]+turn, m.shown.Min[0]), min(b.Max[0]+turn, m.shown.Max[0])
+		if west > east {
 			continue
 		}
-		m.seen.Min = orb.Point{min(m.seen.Min[0], w), min(m.seen.Min[1], b.Min[1])}
-		m.seen.Max = orb.Point{max(m.seen.Max[0], e), max(m.seen.Max[1], b.Max[1])}
+		m.seen.Min = orb.Point{min(m.seen.Min[0], west), min(m.seen.Min[1], b.Min[1])}
+		m.seen.Max = orb.Point{max(m.seen.Max[0], east), max(m.seen.Max[1], b.Max[1])}
 	}
 }
 
@@ -419,24 +419,24 @@ func (m *Map) place(f *footprint, off float64) ([]orb.Polygon, error) {
 
 // spans returns about how many spans of cells the footprints are drawn as.
 func (s *Set) spans(cell float64) float64 {
-	n := 0.
+	count := 0.
 	for _, m := range s.Maps {
 		for _, f := range m.feet {
 			b := orb.MultiPolygon(f.pieces).Bound()
-			n += (b.Max[1]-b.Min[1])/cell + 1
+			count += (b.Max[1]-b.Min[1])/cell + 1
 		}
 	}
-	return n
+	return count
 }
 
 // cells returns the cells of the map, of pixels a side.
 func (m *Map) cells(pixels int, o *Options) (cells, error) {
 	grid := lattice{size: float64(pixels) * o.Resolution, touched: o.Stride > 0}
 	var found, before cells
-	for k := range max(o.All, 1) {
+	for dataset := range max(o.All, 1) {
 		var list []span
 		for _, foot := range m.feet {
-			if o.All > 0 && foot.dataset != k {
+			if o.All > 0 && foot.dataset != dataset {
 				continue
 			}
 			for _, polygon := range foot.pieces {
@@ -453,7 +453,7 @@ func (m *Map) cells(pixels int, o *Options) (cells, error) {
 			// One cell more than the window reaches: a cell counts by its centre, so that half of it may lie outside.
 			joint = joint.shrunk(int32((o.Side/2+pixels-1)/pixels) + 1)
 		}
-		if found = joint; k > 0 {
+		if found = joint; dataset > 0 {
 			found = before.both(joint)
 		}
 		before = found
@@ -507,11 +507,7 @@ func (m *Map) near(o *Options) orb.Bound {
 	// A cell of a grid is touched by a footprint at one end and by a polygon at the other, at most its diagonal away:
 	// a degree of longitude has 11 km at 84 degrees.
 	deg := 0.1 + 1.5*float64(o.Stride)*o.Resolution/11_000
-	bound := m.seen.Pad(deg)
-	return orb.Bound{
-		Min: orb.Point{max(bound.Min[0], m.shown.Min[0]), max(bound.Min[1], m.shown.Min[1])},
-		Max: orb.Point{min(bound.Max[0], m.shown.Max[0]), min(bound.Max[1], m.shown.Max[1])},
-	}
+	return overlap(m.seen.Pad(deg), m.shown)
 }
 
 // floor returns the greatest int that is not above v.

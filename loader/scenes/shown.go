@@ -29,11 +29,11 @@ func shows(at orb.Polygon, ring orb.Ring, t *crs.Transform, off float64) bool {
 		return len(at) == len(ring)
 	}
 	bound := at.Bound()
-	n := int(max(bound.Max[0]-bound.Min[0], bound.Max[1]-bound.Min[1]) / pointEvery)
-	n = min(max(n, 1), mostPoints)
+	count := int(max(bound.Max[0]-bound.Min[0], bound.Max[1]-bound.Min[1]) / pointEvery)
+	count = min(max(count, 1), mostPoints)
 	// Called last, because it costs most.
 	near := func(p orb.Point) bool { return planar.DistanceFrom(orb.LineString(ring), p) <= off }
-	same := lattices(bound, n, func(p orb.Point) bool {
+	same := lattices(bound, count, func(p orb.Point) bool {
 		if !planar.PolygonContains(at, p) {
 			return true
 		}
@@ -44,7 +44,7 @@ func shows(at orb.Polygon, ring orb.Ring, t *crs.Transform, off float64) bool {
 	for _, p := range at[0] {
 		same = same && returns(t, back, p)
 	}
-	return same && lattices(ring.Bound(), n, func(p orb.Point) bool {
+	return same && lattices(ring.Bound(), count, func(p orb.Point) bool {
 		if !planar.RingContains(ring, p) {
 			return true
 		}

@@ -27,16 +27,16 @@ func (s *Set) Steps(p shuffle.Place) []Step {
 	}
 	for _, i := range seen {
 		scene := &s.scenes[i]
-		k, ok := places[scene.Step]
+		step, ok := places[scene.Step]
 		if scene.Step < 0 || !ok {
 			if len(list) == s.length {
 				continue // a scene of a step of the list may follow
 			}
-			k = len(list)
+			step = len(list)
 			list = append(list, Step{first: i})
-			places[scene.Step] = k
+			places[scene.Step] = step
 		}
-		list[k].Rows = append(list[k].Rows, scene.Row)
+		list[step].Rows = append(list[step].Rows, scene.Row)
 	}
 	slices.SortStableFunc(list, func(a, b Step) int {
 		return cmp.Compare(s.scenes[a.first].Rank, s.scenes[b.first].Rank)

@@ -4,6 +4,7 @@
 package shapes
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -81,16 +82,16 @@ func (v *Field) compile() error {
 	}
 	switch {
 	case v.Vector.Kind == spec.InstanceVector:
-		dtype = orElse(dtype, "int32")
+		dtype = cmp.Or(dtype, "int32")
 	case values == nil:
-		dtype = orElse(dtype, v.small())
+		dtype = cmp.Or(dtype, v.small())
 	case values.Codes != nil && v.Classes == nil:
 		return column("it has strings: give classes, in the order of their values from 1; there are %s",
 			some(values.Names))
 	case values.Codes == nil && v.Classes != nil:
 		return column("it has numbers, and classes are for strings")
 	case values.Codes != nil:
-		dtype = orElse(dtype, v.small())
+		dtype = cmp.Or(dtype, v.small())
 		v.class = make([]int64, len(values.Names))
 		for i, name := range v.Classes {
 			if k, ok := slices.BinarySearch(values.Names, name); ok { // the column may lack a class
@@ -98,9 +99,9 @@ func (v *Field) compile() error {
 			}
 		}
 	case values.Ints != nil:
-		dtype = orElse(dtype, "int64")
+		dtype = cmp.Or(dtype, "int64")
 	default:
-		dtype = orElse(dtype, "float32")
+		dtype = cmp.Or(dtype, "float32")
 	}
 	var err error
 	if v.To, err = chunk.ParseDType(dtype); err != nil {
@@ -128,13 +129,6 @@ func (v *Field) small() string {
 	return "uint8"
 }
 
-func orElse(given, other string) string {
-	if given != "" {
-		return given
-	}
-	return other
-}
-
 // some lists the first of many names.
 func some(names []string) string {
 	if len(names) > 20 {
@@ -145,39 +139,39 @@ func some(names []string) string {
 
 // element returns the element of the tensor that a shape is drawn with, and false if it is not drawn.
 func (v *Field) element(row uint32) (b [8]byte, ok bool, err error) {
-	values, n := v.layer.Values, int64(1)
+	values, number := v.layer.Values, int64(1)
 	switch {
 	case v.Vector.Kind == spec.InstanceVector:
-		n = int64(row) + 1
+		number = int64(row) + 1
 	case values == nil:
 	case values.Null(int(row)):
 		return b, false, nil
 	case v.class != nil:
-		if n = v.class[values.Codes[row]]; n == 0 {
+		if number = v.class[values.Codes[row]]; number == 0 {
 			return b, false, nil
 		}
 	case values.Floats != nil:
-		x := values.Floats[row]
+		value := values.Floats[row]
 		if v.To == chunk.Float32 {
-			if f := float32(x); math.IsInf(float64(f), 0) && !math.IsInf(x, 0) {
-				return b, false, v.tooLarge(row, x)
+			if f := float32(value); math.IsInf(float64(f), 0) && !math.IsInf(value, 0) {
+				return b, false, v.tooLarge(row, value)
 			}
-			binary.LittleEndian.PutUint32(b[:], math.Float32bits(float32(x)))
+			binary.LittleEndian.PutUint32(b[:], math.Float32bits(float32(value)))
 			return b, true, nil
 		}
 		// Outside of int64 the result of the conversion depends on the kind of processor.
-		if n = int64(x); !(x >= math.MinInt64 && x < math.MaxInt64) || float64(n) != x {
-			return b, false, v.tooLarge(row, x)
+		if number = int64(value); !(value >= math.MinInt64 && value < math.MaxInt64) || float64(number) != value {
+			return b, false, v.tooLarge(row, value)
 		}
 	default:
-		n = values.Ints[row]
+		number = values.Ints[row]
 	}
 	if v.To == chunk.Float32 {
 		// A number that is rounded up to 2^63 is no int64.
-		if f := float64(float32(n)); f == math.MaxInt64 || int64(f) != n {
-			return b, false, v.tooLarge(row, n)
+		if f := float64(float32(number)); f == math.MaxInt64 || int64(f) != number {
+			return b, false, v.tooLarge(row, number)
 		}
-		binary.LittleEndian.PutUint32(b[:], math.Float32bits(float32(n)))
+		binary.LittleEndian.PutUint32(b[:], math.Float32bits(float32(number)))
 		return b, true, nil
 	}
 	bits := 8 * v.To.Size()
@@ -185,10 +179,10 @@ func (v *Field) element(row uint32) (b [8]byte, ok bool, err error) {
 	if v.To == chunk.Uint8 {
 		lo, hi = 0, math.MaxUint8
 	}
-	if n < lo || n > hi {
-		return b, false, v.tooLarge(row, n)
+	if number < lo || number > hi {
+		return b, false, v.tooLarge(row, number)
 	}
-	binary.LittleEndian.PutUint64(b[:], uint64(n))
+	binary.LittleEndian.PutUint64(b[:], uint64(number))
 	return b, true, nil
 }
 

@@ -30,13 +30,13 @@ func (v *Field) target(epsg int) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &target{wide: system.Width(), from: v.from.Width()}
-	if t.forth, err = crs.NewTransform(v.from, system); err != nil {
+	made := &target{wide: system.Width(), from: v.from.Width()}
+	if made.forth, err = crs.NewTransform(v.from, system); err != nil {
 		return nil, err
 	}
-	t.back = t.forth.Reverse()
-	v.targets.Store(epsg, t) // there are at most as many as package crs knows, some thousands
-	return t, nil
+	made.back = made.forth.Reverse()
+	v.targets.Store(epsg, made) // there are at most as many as package crs knows, some thousands
+	return made, nil
 }
 
 // Picture is the grid that shapes are drawn into: a window of an image, in the size of the tensor.
@@ -88,12 +88,14 @@ func (v *Field) inPixels(a *catalog.Asset, win shuffle.Box, h, w int, turn shuff
 func gridOf(p *catalog.Place, height, width int, win shuffle.Box, h, w int) [6]float64 {
 	// From the corners, which catalogs keep, too: a transform that came from elsewhere could differ in the last bit,
 	// and with it a pixel.
-	t := p.Transform(height, width)
-	point := crs.At(&t, float64(win.X), float64(win.Y))
+	transform := p.Transform(height, width)
+	point := crs.At(&transform, float64(win.X), float64(win.Y))
 	// In this order, as the scale alone would be rounded.
 	right := func(x float64) float64 { return x * float64(win.W) / float64(w) }
 	down := func(y float64) float64 { return y * float64(win.H) / float64(h) }
-	return [6]float64{point[0], right(t[1]), down(t[2]), point[1], right(t[4]), down(t[5])}
+	return [6]float64{
+		point[0], right(transform[1]), down(transform[2]), point[1], right(transform[4]), down(transform[5]),
+	}
 }
 
 // cuts is how many pieces each side of a window is cut into to find the box around it in another CRS. Between two of
@@ -133,20 +135,20 @@ func (p *Picture) bounds() (lo, hi crs.Point) {
 
 // fill writes an element to columns x0 to x1-1 of row y, turned as pixels.Row turns pixels.
 func (p *Picture) fill(dst, element []byte, y, x0, x1 int) {
-	w, size := p.Width, len(element)
+	width, size := p.Width, len(element)
 	if p.turn&shuffle.FlipX != 0 {
-		x0, x1 = w-x1, w-x0
+		x0, x1 = width-x1, width-x0
 	}
 	if p.turn&shuffle.FlipY != 0 {
 		y = p.Height - 1 - y
 	}
 	if p.turn&shuffle.Transpose != 0 { // windows are square then
 		for x := x0; x < x1; x++ {
-			copy(dst[(x*w+y)*size:], element)
+			copy(dst[(x*width+y)*size:], element)
 		}
 		return
 	}
-	row := dst[(y*w+x0)*size : (y*w+x1)*size]
+	row := dst[(y*width+x0)*size : (y*width+x1)*size]
 	for n := copy(row, element); n < len(row); n *= 2 {
 		copy(row[n:], row[:n])
 	}
@@ -182,15 +184,15 @@ func (p *Picture) convert(list []orb.Point) {
 	// A few at a time, so that they need no memory of their own.
 	var some [64]crs.Point
 	for len(list) > 0 {
-		n := min(len(list), len(some))
-		for i := range n {
+		count := min(len(list), len(some))
+		for i := range count {
 			some[i] = crs.Point(list[i])
 		}
-		p.to.forth.Points(some[:n], some[:n])
-		for i := range n {
+		p.to.forth.Points(some[:count], some[:count])
+		for i := range count {
 			list[i] = orb.Point(some[i])
 		}
-		list = list[n:]
+		list = list[count:]
 	}
 }
 

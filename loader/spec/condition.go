@@ -93,7 +93,8 @@ func OperandOf(m json.RawMessage) (o Operand, err error) {
 	case m[0] != '-' && (m[0] < '0' || m[0] > '9'):
 		return o, fmt.Errorf("value %s is neither a number nor a text", brief(string(m)))
 	}
-	if i, err := strconv.ParseInt(string(m), 10, 64); err == nil { // float64 would round integers beyond 2^53
+	// Whole numbers stay whole, since float64 would round those beyond 2^53.
+	if i, err := strconv.ParseInt(string(m), 10, 64); err == nil {
 		return Operand{int: i, float: float64(i)}, nil
 	}
 	f, err := strconv.ParseFloat(string(m), 64)
@@ -288,11 +289,11 @@ func (g *Group) Mode() (tables.Mode, error) {
 
 // conditions counts conditions, groups and the conditions in groups.
 func conditions(where []Condition) int {
-	n := len(where)
+	count := len(where)
 	for i := range where {
 		for k := range where[i].Concat {
-			n += 1 + conditions(where[i].Concat[k].Where)
+			count += 1 + conditions(where[i].Concat[k].Where)
 		}
 	}
-	return n
+	return count
 }

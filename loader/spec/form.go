@@ -64,7 +64,8 @@ func (p place) long(t reflect.Type, b json.RawMessage) (json.RawMessage, error) 
 			return nil, p.wrong(b, "the side of a square, [height, width] in pixels, or a sampler")
 		}
 		if slices.Min(sides) < 1 {
-			return nil, p.wrong(b, "at least 1 pixel") // as a size, it would get the name of a member that is not there
+			// As a size, it would get the name of a member that is not there.
+			return nil, p.wrong(b, "at least 1 pixel")
 		}
 		return object{"kind": json.RawMessage(`"` + RandomWindow + `"`), "size": b}.text(), nil
 	case t == reflect.TypeFor[[]Condition]() && b[0] != '[':

@@ -21,12 +21,12 @@ func ParseSpec(b []byte) (Spec, error) {
 	if len(b) > maxSpecBytes {
 		return Spec{}, fmt.Errorf("spec: %d bytes, at most %d", len(b), maxSpecBytes)
 	}
-	sp, err := parse(b)
+	parsed, err := parse(b)
 	if err != nil {
 		return Spec{}, within("spec", err)
 	}
-	sp = sp.WithDefaults()
-	return sp, sp.Validate()
+	parsed = parsed.WithDefaults()
+	return parsed, parsed.Validate()
 }
 
 // parse reads the JSON form of a spec, without defaults.
@@ -221,19 +221,19 @@ func (p place) check(t reflect.Type, text json.RawMessage) (json.RawMessage, err
 
 // numberRule returns the rule that a value breaks as a number of a type, or "".
 func numberRule(t reflect.Type, b json.RawMessage) string {
-	n := string(b) // no JSON value but a number parses as a number
+	number := string(b) // no JSON value but a number parses as a number
 	var err error
 	switch t.Kind() {
 	case reflect.Float64:
-		if _, err = strconv.ParseFloat(n, 64); err != nil {
+		if _, err = strconv.ParseFloat(number, 64); err != nil {
 			return "a finite number"
 		}
 	case reflect.Uint64:
-		if _, err = strconv.ParseUint(n, 10, 64); err != nil {
+		if _, err = strconv.ParseUint(number, 10, 64); err != nil {
 			return "a whole number from 0 to 2^64-1"
 		}
 	default:
-		if _, err = strconv.ParseInt(n, 10, t.Bits()); err != nil {
+		if _, err = strconv.ParseInt(number, 10, t.Bits()); err != nil {
 			if errors.Is(err, strconv.ErrRange) {
 				return fmt.Sprintf("a whole number of %d bits", t.Bits())
 			}
@@ -380,14 +380,14 @@ func (p place) object(t reflect.Type, b json.RawMessage) (json.RawMessage, error
 			}
 		}
 	}
-	for _, k := range slices.Sorted(maps.Keys(values)) {
-		if !slices.ContainsFunc(known, func(m member) bool { return m.name == k }) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !slices.ContainsFunc(known, func(m member) bool { return m.name == name }) {
 			names := make([]string, len(known))
 			for i, m := range known {
 				names[i] = m.name
 			}
 			slices.Sort(names)
-			return nil, fmt.Errorf("%sno member %q; there are %s", p.of, p.member(k).name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("%sno member %q; there are %s", p.of, p.member(name).name, strings.Join(names, ", "))
 		}
 	}
 	return values.text(), nil

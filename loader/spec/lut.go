@@ -37,12 +37,12 @@ func (l *LUT) Numbers(dtype chunk.DType) []int {
 	if l.From != nil {
 		return l.From
 	}
-	n := 1 << (8 * min(dtype.Size(), 2)) // other dtypes have no table
-	signed := len(l.To) == n && (dtype == chunk.Int8 || dtype == chunk.Int16)
+	count := 1 << (8 * min(dtype.Size(), 2)) // other dtypes have no table
+	signed := len(l.To) == count && (dtype == chunk.Int8 || dtype == chunk.Int16)
 	out := make([]int, len(l.To))
 	for i := range out {
-		if out[i] = i; signed && i >= n/2 {
-			out[i] = i - n
+		if out[i] = i; signed && i >= count/2 {
+			out[i] = i - count
 		}
 	}
 	return out

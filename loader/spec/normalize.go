@@ -78,7 +78,8 @@ func NormalizeByStats(r *stats.FieldReport, method string, bands []int, names []
 	if len(r.Bands) == 0 {
 		return nil, errors.New("it has no bands")
 	}
-	named := map[string][]stats.Band{} // one map, because names and bands may both be many
+	// One map serves all bands, because names and bands may both be many.
+	named := map[string][]stats.Band{}
 	for _, band := range r.Bands {
 		if known := named[band.Name]; len(known) == 0 || !r.Picked || known[0].Number() != band.Number() {
 			named[band.Name] = append(known, band) // a band that is picked twice has the same number

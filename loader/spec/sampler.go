@@ -174,7 +174,7 @@ func (s *Sampler) validate() error {
 
 // checkSizes refuses a size that the defaults have not moved, and sizes that batches cannot have.
 func (s *Sampler) checkSizes(kind *samplerKind) error {
-	switch n := len(s.Sizes); {
+	switch count := len(s.Sizes); {
 	case s.Size != nil && slices.Min(s.Size) < 1:
 		return wrong("size", s.Size, "it must be at least 1 pixel")
 	case s.Size != nil:
@@ -184,7 +184,7 @@ func (s *Sampler) checkSizes(kind *samplerKind) error {
 	case !kind.sizes:
 		return wrong("sizes", s.Sizes, "the kind of sampler is %q: only random, resized and weighted windows have "+
 			"several", s.Kind)
-	case n == 0 || n > maxSizes || slices.Min(s.Sizes) < 1:
+	case count == 0 || count > maxSizes || slices.Min(s.Sizes) < 1:
 		return wrong("sizes", s.Sizes, "it must have 1 to %d sides of at least 1 pixel", maxSizes)
 	case s.Height != slices.Max(s.Sizes) || s.Width != s.Height:
 		return fmt.Errorf("sizes is %v, and another height or width is given beside it", s.Sizes)

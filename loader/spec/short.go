@@ -179,12 +179,12 @@ type Float float64
 
 // MarshalJSON writes a number, or one of the strings "nan", "inf" and "-inf".
 func (f Float) MarshalJSON() ([]byte, error) {
-	switch v := float64(f); {
-	case math.IsNaN(v):
+	switch value := float64(f); {
+	case math.IsNaN(value):
 		return []byte(`"nan"`), nil
-	case math.IsInf(v, 1):
+	case math.IsInf(value, 1):
 		return []byte(`"inf"`), nil
-	case math.IsInf(v, -1):
+	case math.IsInf(value, -1):
 		return []byte(`"-inf"`), nil
 	}
 	return json.Marshal(float64(f))

@@ -430,7 +430,8 @@ func (s Split) withDefaults() Split {
 	}
 	parts, err := shuffle.Apportion(shuffle.SplitTotal, weights)
 	if err != nil || s.checkFractions() != nil {
-		return s // validate reports the error, because defaults have no way to
+		// Validate reports the error, because defaults have no way to.
+		return s
 	}
 	s.Shares = slices.Clone(s.Shares)
 	for i := range s.Shares {
@@ -866,7 +867,8 @@ func (s *Split) validate(use string) error {
 		if parts || s.Columns != nil || s.LonLat || s.CRS != "" {
 			return errors.New("by \"given\" takes a column, and nothing else")
 		}
-		return nil // use cannot be checked, because only the column has the names of the parts
+		// The value of use cannot be checked, because only the column has the names of the parts.
+		return nil
 	case "hash", "column", "cell", ByPlace:
 		names, err = s.shareNames()
 	case "date":
@@ -944,7 +946,8 @@ func (s *Split) shareNames() (names []string, err error) {
 	for _, share := range s.Shares {
 		names = append(names, share.Name)
 	}
-	if name, twice := repeated(names); twice { // a row of the second share would be in no part
+	// Otherwise a row of the second share would be in no part.
+	if name, twice := repeated(names); twice {
 		return nil, fmt.Errorf("two shares are called %q", name)
 	}
 	return names, nil
@@ -986,7 +989,8 @@ func (r *Range) empty() bool {
 	if low.IsText {
 		return low.text >= high.text
 	}
-	if !low.isFloat && !high.isFloat { // float64 would round integers beyond 2^53
+	// Whole numbers are compared as such, since float64 would round those beyond 2^53.
+	if !low.isFloat && !high.isFloat {
 		return low.int >= high.int
 	}
 	return low.float >= high.float
@@ -1006,14 +1010,14 @@ func (s *Split) Hash() shuffle.Split {
 func (s *Spec) normalizeSources(sources []Source) error {
 	for i := range sources {
 		src := &sources[i]
-		for k, field := range s.FieldsOf(src) {
+		for place, field := range s.FieldsOf(src) {
 			index := slices.IndexFunc(src.Fields, func(f Field) bool { return f.Name == field.Name })
 			if index < 0 {
 				continue
 			}
 			change := &src.Fields[index]
 			picks := change.Bands != nil || change.BandNames != nil || change.ByPosition
-			if change.Normalize == nil && !(picks && s.Fields[k].Normalize.byStats()) {
+			if change.Normalize == nil && !(picks && s.Fields[place].Normalize.byStats()) {
 				continue
 			}
 			if err := field.normalize(); err != nil {

@@ -348,20 +348,20 @@ func (s *Spec) validate() error {
 		if err := field.Validate(); err != nil {
 			return within(fmt.Sprintf("field %q", field.Name), err)
 		}
-		for _, n := range field.members() {
+		for _, member := range field.members() {
 			// `geo` and `windows` add them: a field of this name would be taken for one.
-			if n == "geo" || n == "window" {
+			if member == "geo" || member == "window" {
 				return fmt.Errorf("field %q: %q is the name of the place of a window: name it differently",
-					field.Name, n)
+					field.Name, member)
 			}
-			if n != "" && names[n] && n == field.Validity {
+			if member != "" && names[member] && member == field.Validity {
 				return fmt.Errorf("field %q: validity is %q: another member of the batch has this name, "+
-					"so give the mask its own, such as %q", field.Name, n, field.Name+"_valid")
+					"so give the mask its own, such as %q", field.Name, member, field.Name+"_valid")
 			}
-			if n != "" && names[n] {
-				return fmt.Errorf("two members of a batch are called %q", n)
+			if member != "" && names[member] {
+				return fmt.Errorf("two members of a batch are called %q", member)
 			}
-			names[n] = true
+			names[member] = true
 		}
 	}
 	return nil

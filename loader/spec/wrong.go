@@ -24,13 +24,13 @@ func (e *MemberError) Named(name string) string { return name + " is " + e.Given
 
 // Given returns the value as JSON may write it.
 func (e *MemberError) Given() string {
-	switch v := reflect.ValueOf(e.Value); {
-	case v.Type() == reflect.TypeFor[json.RawMessage]():
-		return string(v.Bytes())
-	case v.Kind() == reflect.String, v.Type() == reflect.TypeFor[[]string]():
+	switch value := reflect.ValueOf(e.Value); {
+	case value.Type() == reflect.TypeFor[json.RawMessage]():
+		return string(value.Bytes())
+	case value.Kind() == reflect.String, value.Type() == reflect.TypeFor[[]string]():
 		return fmt.Sprintf("%q", e.Value)
-	case v.Type() == reflect.TypeFor[[2]float64]():
-		return fmt.Sprintf("[%v,%v]", v.Index(0), v.Index(1))
+	case value.Type() == reflect.TypeFor[[2]float64]():
+		return fmt.Sprintf("[%v,%v]", value.Index(0), value.Index(1))
 	}
 	return fmt.Sprint(e.Value)
 }

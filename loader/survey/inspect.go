@@ -372,42 +372,42 @@ func (i *FileInfo) picture(ctx context.Context, r source.Reader, o resources.Opt
 
 // rasterInfo describes the image of a chunk index.
 func rasterInfo(x *chunk.Index) *RasterInfo {
-	r := &RasterInfo{
+	info := &RasterInfo{
 		Shape: [3]int{x.StepBands(), x.Height, x.Width}, Times: x.Times, DType: x.DType,
 		Chunk:  [3]int{x.ChunkB, x.ChunkH, x.ChunkW},
 		Chunks: len(x.Ranges), Sparse: sparse(x), Codec: x.Codec.String(), Predictor: int(x.Predictor), Order: "b y x",
 	}
 	if x.ChunkB > 1 && x.Inner != chunk.BYX {
-		r.Order = x.Inner.String()
+		info.Order = x.Inner.String()
 	}
 	for _, place := range x.Ranges {
-		r.StoredBytes += place.Len
+		info.StoredBytes += place.Len
 	}
 	// A forged size may overflow int64; then DecodedBytes stays 0.
 	hi, decoded := bits.Mul64(uint64(x.Height)*uint64(x.Width), uint64(x.Bands)*uint64(x.DType.Size()))
 	if hi == 0 && decoded <= 1<<63-1 {
-		r.DecodedBytes = int64(decoded)
+		info.DecodedBytes = int64(decoded)
 	}
 	if x.NoData != nil {
 		v := spec.Float(*x.NoData)
-		r.NoData = &v
+		info.NoData = &v
 	}
 	if index := x.Mask; index != nil {
-		r.Mask = &MaskInfo{
+		info.Mask = &MaskInfo{
 			Kind: "internal", Bits: 8, Chunk: [2]int{index.ChunkH, index.ChunkW},
 			Chunks: len(index.Ranges), Sparse: sparse(index), Codec: index.Codec.String(),
 		}
 		if index.Bits {
-			r.Mask.Bits = 1
+			info.Mask.Bits = 1
 		}
 		if index.Bands > 1 {
-			r.Mask.Bands = index.Bands
+			info.Mask.Bands = index.Bands
 		}
 		for _, place := range index.Ranges {
-			r.Mask.StoredBytes += place.Len
+			info.Mask.StoredBytes += place.Len
 		}
 	}
-	return r
+	return info
 }
 
 // maxFrames bounds the frames that firstFrames reads, because each may take a request. A cell has one
@@ -417,13 +417,13 @@ const maxFrames = 16
 // firstFrames describes the frames of the first cell, those at its position in all bands.
 func (r *RasterInfo) firstFrames(ctx context.Context, f source.Reader, x *chunk.Index, limit int) error {
 	r.OpenZL = &FrameInfo{}
-	for k := range min(x.Groups(), maxFrames, len(x.Ranges)) {
-		data, err := readSome(ctx, f, x.Ranges[k], limit)
+	for group := range min(x.Groups(), maxFrames, len(x.Ranges)) {
+		data, err := readSome(ctx, f, x.Ranges[group], limit)
 		if err != nil {
 			return err
 		}
 		if err := r.OpenZL.add(data, false); err != nil {
-			return fault.WithPart(err, "tile "+strconv.Itoa(k), x.Ranges[k].Off)
+			return fault.WithPart(err, "tile "+strconv.Itoa(group), x.Ranges[group].Off)
 		}
 	}
 	return nil
@@ -453,36 +453,36 @@ func (i *FileInfo) overviewsBeside(ctx context.Context, o resources.Options) err
 
 // tiffInfo describes the tags of a TIFF. x is nil if its pixels cannot be read.
 func tiffInfo(m *tiff.Meta, x *chunk.Index) *TIFFInfo {
-	t := &TIFFInfo{
+	info := &TIFFInfo{
 		BigTIFF: m.BigTIFF, BigEndian: m.BigEndian, Tiled: m.Tiled, Compression: tiff.CompressionName(m.Compression),
 		Interleave: m.Interleave, Directories: m.IFDs, Overviews: m.Overviews, OverviewSizes: m.OverviewSizes,
 		Mask:   m.HasMask,
 		NoData: m.NoData, EPSG: m.EPSG, BandNames: m.BandNames, Bands: m.Bands, Ghost: m.Ghost, Citation: m.Citation(),
 	}
 	if m.ChainErr != nil {
-		t.Chain = fault.Line(m.ChainErr)
+		info.Chain = fault.Line(m.ChainErr)
 	}
 	if len(m.GeoKeys) > 0 {
-		t.PixelAt = "area"
+		info.PixelAt = "area"
 		if m.IsPoint() {
-			t.PixelAt = "point"
+			info.PixelAt = "point"
 		}
 	}
 	if m.HasTransform {
 		c := m.Transform
-		t.Transform = &c
+		info.Transform = &c
 		if x != nil {
 			meta := catalog.Meta{Transform: &c}
 			if b, ok := meta.Bounds(x.Height, x.Width); ok {
-				t.Bounds = &b
+				info.Bounds = &b
 			}
 		}
 	}
 	if m.Compression != rumi.Compression {
-		t.NotTOG = notTOG(m, x)
-		t.TOG = len(t.NotTOG) == 0
+		info.NotTOG = notTOG(m, x)
+		info.TOG = len(info.NotTOG) == 0
 	}
-	return t
+	return info
 }
 
 // sparse counts the chunks without bytes.

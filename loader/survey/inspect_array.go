@@ -74,31 +74,31 @@ type ArrayInterval [2]ArrayNumber
 
 // arrayInfo describes an open array from its schema and the footers of its fragments, without reading tiles.
 func arrayInfo(path string, a *tiledb.Array) *ArrayInfo {
-	sc := a.Schema
+	schema := a.Schema
 	i := &ArrayInfo{
-		Path: path, Kind: "tiledb", FormatVersion: a.Format(), Dense: sc.Dense, Encrypted: sc.Encrypted,
-		DimType: sc.DimType, TileOrder: sc.TileOrder, CellOrder: sc.CellOrder, Capacity: sc.Capacity,
-		Coords: filterNames(sc.Coords), Offsets: filterNames(sc.Offsets),
-		Fragments: len(a.Fragments), Hidden: len(a.Hidden), Dups: sc.AllowsDups, Labels: sc.Labels,
+		Path: path, Kind: "tiledb", FormatVersion: a.Format(), Dense: schema.Dense, Encrypted: schema.Encrypted,
+		DimType: schema.DimType, TileOrder: schema.TileOrder, CellOrder: schema.CellOrder, Capacity: schema.Capacity,
+		Coords: filterNames(schema.Coords), Offsets: filterNames(schema.Offsets),
+		Fragments: len(a.Fragments), Hidden: len(a.Hidden), Dups: schema.AllowsDups, Labels: schema.Labels,
 	}
 	interval := func(k int, v tiledb.Interval) ArrayInterval {
-		t := sc.Type(k)
+		t := schema.Type(k)
 		return ArrayInterval{ArrayNumber(t.FormatCoord(v.Lo)), ArrayNumber(t.FormatCoord(v.Hi))}
 	}
-	for k, d := range sc.Dims {
-		typ, extent := sc.Type(k), strconv.FormatUint(d.Extent, 10)
+	for place, axis := range schema.Dims {
+		typ, extent := schema.Type(place), strconv.FormatUint(axis.Extent, 10)
 		if typ.Real() { // the extent then holds the bits of a float64
-			extent = typ.FormatCoord(typ.CoordOfFloat(math.Float64frombits(d.Extent)))
+			extent = typ.FormatCoord(typ.CoordOfFloat(math.Float64frombits(axis.Extent)))
 		}
-		dim := ArrayDim{Name: d.Name, Type: typ, Domain: interval(k, d.Domain), Extent: ArrayNumber(extent)}
-		if sc.Current != nil {
-			current := interval(k, sc.Current[k])
+		dim := ArrayDim{Name: axis.Name, Type: typ, Domain: interval(place, axis.Domain), Extent: ArrayNumber(extent)}
+		if schema.Current != nil {
+			current := interval(place, schema.Current[place])
 			dim.Current = &current
 		}
 		i.Dims = append(i.Dims, dim)
 	}
-	for k := range sc.Attrs {
-		attr := &sc.Attrs[k]
+	for k := range schema.Attrs {
+		attr := &schema.Attrs[k]
 		n := int64(attr.Values)
 		if attr.Var() {
 			n = -1
@@ -108,7 +108,7 @@ func arrayInfo(path string, a *tiledb.Array) *ArrayInfo {
 	}
 	for _, f := range a.Fragments {
 		i.Tiles += f.Tiles
-		if sc.Dense && !f.Dense {
+		if schema.Dense && !f.Dense {
 			i.Sparse++
 		}
 	}

@@ -89,12 +89,12 @@ func comparePairs(ctx context.Context, sp spec.Spec, o resources.Options, t rows
 	if err != nil {
 		return nil, err
 	}
-	p := &pairing{options: o, pairs: po, table: t, fields: sp.Fields}
-	p.pairs.MaxFaults = cmp.Or(po.MaxFaults, 1000)
-	if p.columns, err = pairColumns(t, sp); err != nil {
+	made := &pairing{options: o, pairs: po, table: t, fields: sp.Fields}
+	made.pairs.MaxFaults = cmp.Or(po.MaxFaults, 1000)
+	if made.columns, err = pairColumns(t, sp); err != nil {
 		return nil, err
 	}
-	first, err := rows.FirstOf(ctx, t, p.fields, p.columns, spec.BadSkip, selected)
+	first, err := rows.FirstOf(ctx, t, made.fields, made.columns, spec.BadSkip, selected)
 	if err != nil {
 		return nil, err
 	}
@@ -104,15 +104,15 @@ func comparePairs(ctx context.Context, sp spec.Spec, o resources.Options, t rows
 			if selected != nil {
 				i = int64(selected[i])
 			}
-			return p.sample(ctx, i)
+			return made.sample(ctx, i)
 		}
 	}
-	p.report.Samples, p.report.Faults = chosen(t, selected), []PairFault{}
-	if err := pixels.Sweep(ctx, o, remote, p.report.Samples, po.Progress, visits); err != nil {
+	made.report.Samples, made.report.Faults = chosen(t, selected), []PairFault{}
+	if err := pixels.Sweep(ctx, o, remote, made.report.Samples, po.Progress, visits); err != nil {
 		return nil, err
 	}
-	p.report.cut(p.pairs.MaxFaults)
-	return &p.report, nil
+	made.report.cut(made.pairs.MaxFaults)
+	return &made.report, nil
 }
 
 // pairColumns returns the columns of the fields to compare, the first raster field first.
@@ -191,7 +191,7 @@ func (p *pairing) pair(ctx context.Context, row int64, column int) error {
 	case fault.KindOf(err) == 0:
 		return err
 	}
-	id, _ := p.table.ID(ctx, row) // without an id, the row names it
+	sample, _ := p.table.ID(ctx, row) // without an id, the row names it
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	report.Pairs++
@@ -202,8 +202,9 @@ func (p *pairing) pair(ctx context.Context, row int64, column int) error {
 		return nil
 	}
 	*faulty++
-	report.Faults = append(report.Faults, PairFault{row, id, p.fields[column].Name, fault.Line(err), err})
-	if len(report.Faults) >= 2*p.pairs.MaxFaults { // so that sorting costs little per pair
+	report.Faults = append(report.Faults, PairFault{row, sample, p.fields[column].Name, fault.Line(err), err})
+	// They are sorted when twice as many have come, so that sorting costs little per pair.
+	if len(report.Faults) >= 2*p.pairs.MaxFaults {
 		report.cut(p.pairs.MaxFaults)
 	}
 	return nil

@@ -114,15 +114,16 @@ func ReadPart(r io.Reader) (*Part, error) {
 	if len(data) > maxPart {
 		return nil, fault.New(fault.Limit, "part", fault.NoOffset, "over %d bytes", int64(maxPart))
 	}
-	p := &Part{}
-	if err := json.Unmarshal(data, p); err != nil {
+	part := &Part{}
+	if err := json.Unmarshal(data, part); err != nil {
 		return nil, fault.Wrap(fault.Corrupt, "part", fault.NoOffset, err)
 	}
-	err = p.parse()
-	for i := range p.Fields {
-		p.Fields[i].State = nil // so that it takes no memory
+	err = part.parse()
+	for i := range part.Fields {
+		// The text is dropped once it is parsed, so that it takes no memory.
+		part.Fields[i].State = nil
 	}
-	return p, err
+	return part, err
 }
 
 // parse sets Stats from State in all fields.
@@ -147,13 +148,13 @@ func (p *Part) Merge(q *Part) error {
 		return fault.New(fault.Corrupt, "part", fault.NoOffset, "it has %d fields, and others %d", len(q.Fields),
 			len(p.Fields))
 	}
-	for i, f := range q.Fields {
+	for i, added := range q.Fields {
 		field := p.Fields[i]
-		if f.Name != field.Name || !slices.Equal(f.Bands, field.Bands) {
+		if added.Name != field.Name || !slices.Equal(added.Bands, field.Bands) {
 			return fault.New(fault.Corrupt, "part", fault.NoOffset,
-				"it has the field %q, and others %q, or other bands", f.Name, field.Name)
+				"it has the field %q, and others %q, or other bands", added.Name, field.Name)
 		}
-		if err := field.Stats.Merge(f.Stats); err != nil {
+		if err := field.Stats.Merge(added.Stats); err != nil {
 			return err
 		}
 	}
@@ -164,7 +165,7 @@ func (p *Part) Merge(q *Part) error {
 
 // Report returns the statistics of the bands that the fields of the spec pick, in their order, or of all bands.
 func (p *Part) Report(fields []spec.Field) *stats.Report {
-	r := &stats.Report{
+	made := &stats.Report{
 		Version: stats.ReportVersion, Samples: p.Samples, Skipped: p.Skipped, Fields: map[string]stats.FieldReport{},
 	}
 	for _, field := range p.Fields {
@@ -174,19 +175,19 @@ func (p *Part) Report(fields []spec.Field) *stats.Report {
 				report.Bands[b].Name = field.Bands[b]
 			}
 		}
-		whole := r.Fields[field.Name]
+		whole := made.Fields[field.Name]
 		if whole.Bands == nil {
 			whole.DType = report.DType // of a stack, the dtype of its first raster
 		}
 		whole.Bands = append(whole.Bands, report.Bands...)
-		r.Fields[field.Name] = whole
+		made.Fields[field.Name] = whole
 	}
 	for _, field := range fields {
-		if whole, ok := r.Fields[field.Name]; ok {
-			r.Fields[field.Name] = picked(whole, &field)
+		if whole, ok := made.Fields[field.Name]; ok {
+			made.Fields[field.Name] = picked(whole, &field)
 		}
 	}
-	return r
+	return made
 }
 
 // picked returns the report of the bands that a field picks.

@@ -103,12 +103,12 @@ func measure(
 	ctx context.Context, sp spec.Spec, o resources.Options, t rows.Table, rows []uint32, first, count int64,
 	progress func(done, total int64),
 ) (*Part, error) {
-	p := &pass{spec: sp, options: o, table: t, bad: map[int64]error{}}
+	made := &pass{spec: sp, options: o, table: t, bad: map[int64]error{}}
 	var err error
-	if p.columns, err = rasterColumns(t, sp); err != nil {
+	if made.columns, err = rasterColumns(t, sp); err != nil {
 		return nil, err
 	}
-	total, err := p.fields(ctx, rows)
+	total, err := made.fields(ctx, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -125,10 +125,10 @@ func measure(
 			if rows != nil {
 				i = int64(rows[i])
 			}
-			return p.visit(ctx, r, mine, i)
+			return made.visit(ctx, r, mine, i)
 		}
 	}
-	if err := pixels.Sweep(ctx, o, p.remote, count, progress, visits); err != nil {
+	if err := pixels.Sweep(ctx, o, made.remote, count, progress, visits); err != nil {
 		return nil, err
 	}
 	for k, f := range total {
@@ -138,8 +138,8 @@ func measure(
 			}
 		}
 	}
-	out := &Part{Samples: count - p.skipped, Skipped: p.skipped, Bad: p.bad}
-	for k, raster := range p.rasters {
+	out := &Part{Samples: count - made.skipped, Skipped: made.skipped, Bad: made.bad}
+	for k, raster := range made.rasters {
 		out.Fields = append(out.Fields, PartField{Name: sp.Fields[raster.field].Name, Bands: raster.names,
 			Stats: total[k]})
 	}
@@ -155,34 +155,34 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, e
 		return nil, err
 	}
 	for k, i := range p.columns {
-		f := &p.spec.Fields[i]
+		given := &p.spec.Fields[i]
 		for part, asset := range rastersOf(first[k]) {
 			p.remote = p.remote || source.IsRemote(asset.URI)
 			field, err := stats.NewField(asset.Index.DType, asset.Index.StepBands())
 			if err != nil {
-				return nil, asset.Fault(rows.InField(f.Name, err))
+				return nil, asset.Fault(rows.InField(given.Name, err))
 			}
 			out = append(out, field)
 			names, err := p.namesOf(ctx, asset)
-			if f.BandNames != nil && err == nil {
-				_, err = pixels.PickBands(names, f.BandNames)
+			if given.BandNames != nil && err == nil {
+				_, err = pixels.PickBands(names, given.BandNames)
 			}
 			switch {
 			case err == nil:
-			case f.BandNames != nil:
-				return nil, asset.Fault(rows.InField(f.Name, err))
+			case given.BandNames != nil:
+				return nil, asset.Fault(rows.InField(given.Name, err))
 			default:
 				names = nil // they are optional, and a fault of the file must show when its pixels are read
 			}
-			for _, b := range f.Bands {
-				if f.Columns == nil && f.Patterns == nil && b >= field.Bands() {
-					return nil, asset.Fault(rows.InField(f.Name, fault.New(fault.Unsupported, "asset", fault.NoOffset,
-						"it has %d bands, and the field picks band %d", field.Bands(), b)))
+			for _, b := range given.Bands {
+				if given.Columns == nil && given.Patterns == nil && b >= field.Bands() {
+					return nil, asset.Fault(rows.InField(given.Name, fault.New(fault.Unsupported, "asset",
+						fault.NoOffset, "it has %d bands, and the field picks band %d", field.Bands(), b)))
 				}
 			}
-			match := described{field: f, names: names, first: asset.Name()}
-			if names == nil && part < len(f.Columns) && field.Bands() == 1 {
-				names = []string{f.Columns[part]}
+			match := described{field: given, names: names, first: asset.Name()}
+			if names == nil && part < len(given.Columns) && field.Bands() == 1 {
+				names = []string{given.Columns[part]}
 			}
 			p.rasters = append(p.rasters, rasterOf{i, part, names, match})
 		}
@@ -226,7 +226,7 @@ func (p *pass) sample(ctx context.Context, r *pixels.Reader, fields []*stats.Fie
 // read reads the rasters of a sample, and adds them to fields if adds is true.
 func (p *pass) read(ctx context.Context, r *pixels.Reader, row int64, fields []*stats.Field, adds bool) error {
 	var steps []catalog.Asset // of the field; one, but for steps of time that are files
-	for k, raster := range p.rasters {
+	for place, raster := range p.rasters {
 		if rows.Lacks(p.table, raster.field, row) {
 			continue
 		}
@@ -237,7 +237,7 @@ func (p *pass) read(ctx context.Context, r *pixels.Reader, row int64, fields []*
 			}
 		}
 		for _, a := range steps {
-			if err := p.raster(ctx, r, &p.rasters[k], rastersOf(a)[raster.part], fields[k], adds); err != nil {
+			if err := p.raster(ctx, r, &p.rasters[place], rastersOf(a)[raster.part], fields[place], adds); err != nil {
 				return err
 			}
 		}
@@ -260,14 +260,14 @@ func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a c
 	}
 	f.NoData(index.NoData, index.NoDataBits)
 	whole := chunk.Box{B1: index.Bands, Y1: index.Height, X1: index.Width}
-	to := &tally{field: f, places: places}
+	tallied := &tally{field: f, places: places}
 	switch {
 	case !adds:
 		return r.Read(ctx, a, whole, nil, pixels.Nowhere{}, pixels.Nowhere{})
 	case index.Mask == nil:
-		return r.Read(ctx, a, whole, nil, to, nil)
+		return r.Read(ctx, a, whole, nil, tallied, nil)
 	}
-	return p.masked(ctx, r, a, to)
+	return p.masked(ctx, r, a, tallied)
 }
 
 // masked adds an asset with a mask: some bands at a time, in strips that are as tall as the chunks of both if they fit
@@ -321,24 +321,24 @@ func (t *tally) place(band int) int {
 // Put implements sink. The steps of time of a band count together.
 func (t *tally) Put(x *chunk.Index, i int, samples []byte) {
 	box, str, size := x.Box(i), x.Strides(i), x.DType.Size()
-	n := box.X1 - box.X0
+	width := box.X1 - box.X0
 	for p := range box.B1 - box.B0 {
 		place, start := t.place((box.B0+p)%x.StepBands()), str.Plane(p)
 		if place == unmeasured {
 			continue
 		}
-		if str.X == 1 && str.Y == n { // no column of padding: all rows at once
-			t.field.AddRows(place, samples[start*size:][:(box.Y1-box.Y0)*n*size])
+		if str.X == 1 && str.Y == width { // no column of padding: all rows at once
+			t.field.AddRows(place, samples[start*size:][:(box.Y1-box.Y0)*width*size])
 			continue
 		}
 		for y := range box.Y1 - box.Y0 {
 			row := samples[(start+y*str.Y)*size:]
 			if str.X == 1 {
-				t.field.AddRows(place, row[:n*size])
+				t.field.AddRows(place, row[:width*size])
 				continue
 			}
 			t.line = t.line[:0]
-			for c := range n {
+			for c := range width {
 				pos := c * str.X * size
 				t.line = append(t.line, row[pos:pos+size]...)
 			}

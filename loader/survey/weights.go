@@ -76,14 +76,14 @@ func CountWeights(
 	if err != nil {
 		return rows.WeightsHeader{}, nil, err
 	}
-	p := &weighing{options: o, table: t}
-	remote, err := p.compile(ctx, sp, c)
+	made := &weighing{options: o, table: t}
+	remote, err := made.compile(ctx, sp, c)
 	if err != nil {
-		return p.head, nil, err
+		return made.head, nil, err
 	}
-	out, err := p.count(ctx, sp, remote, first, count, progress)
-	p.head.Rows = count
-	return p.head, out, err
+	out, err := made.count(ctx, sp, remote, first, count, progress)
+	made.head.Rows = count
+	return made.head, out, err
 }
 
 // count counts the cells of n rows from first on.
@@ -126,12 +126,12 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 		return false, err
 	}
 	alignY, alignX := 1, 1
-	for k, i := range columns {
-		if a := assets[k]; a.Parts != nil && (c.Field == "" && k == len(columns)-1 || sp.Fields[i].Name == c.Field) {
-			return false, a.Fault(rows.InField(sp.Fields[i].Name, fault.New(fault.Unsupported, "asset", fault.NoOffset,
+	for place, i := range columns {
+		asset, name := assets[place], sp.Fields[i].Name
+		if asset.Parts != nil && (c.Field == "" && place == len(columns)-1 || name == c.Field) {
+			return false, asset.Fault(rows.InField(name, fault.New(fault.Unsupported, "asset", fault.NoOffset,
 				"the pixels of a stack are not counted: count those of a field with one raster")))
 		}
-		asset, name := assets[k], sp.Fields[i].Name
 		remote = remote || source.IsRemote(asset.URI)
 		// The casts and the bands of the fields do not matter here.
 		f := spec.Field{Name: name, DType: "native", Layout: "n b y x", Ground: sp.Fields[i].Ground}
@@ -198,14 +198,14 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w row
 	strip := max(1, min(index.Height, index.ChunkH, p.options.MaxChunkBytes/(5*index.Width)))
 	convs := &pixels.Converters{Base: einops.Convert{From: field.Native, To: chunk.Float32}, Nodata: true}
 	resampler := &r.Resample
-	for y := 0; y < index.Height; y += strip {
-		win := shuffle.Box{Y: y, H: min(strip, index.Height-y), W: index.Width}
+	for line := 0; line < index.Height; line += strip {
+		win := shuffle.Box{Y: line, H: min(strip, index.Height-line), W: index.Width}
 		if err := r.Planes(ctx, asset, []int{0}, win, convs, 4); err != nil {
 			return w, err
 		}
 		for i := range win.H * win.W {
 			if resampler.InValid[i] != 0 && p.counts(resampler.Float(i)) {
-				w.Cells[(y+i/index.Width)/cell.H*across+i%index.Width/cell.W]++
+				w.Cells[(line+i/index.Width)/cell.H*across+i%index.Width/cell.W]++
 			}
 		}
 	}

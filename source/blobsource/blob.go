@@ -106,7 +106,7 @@ func (b *backend) Get(ctx context.Context, uri string, r remote.Range, tag remot
 	if key == "" {
 		return nil, remote.Fail(remote.Refused, errors.New("the URI has no object"))
 	}
-	bk, err := b.bucket(ctx, name)
+	bucket, err := b.bucket(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (b *backend) Get(ctx context.Context, uri string, r remote.Range, tag remot
 			a, err = nil, remote.Fail(remote.Transient, fmt.Errorf("the driver failed: %v", p))
 		}
 	}()
-	body, err := bk.NewRangeReader(ctx, key, r.Off, r.Len,
+	body, err := bucket.NewRangeReader(ctx, key, r.Off, r.Len,
 		&blob.ReaderOptions{BeforeRead: func(as func(any) bool) error {
 			return b.driver.Condition(as, tag)
 		}})
@@ -183,7 +183,7 @@ const pageSize = 1000
 func (b *backend) ListPage(ctx context.Context, folder string, token []byte) (page []source.Entry,
 	next []byte, err error) {
 	name, prefix := split(folder)
-	bk, err := b.bucket(ctx, name)
+	bucket, err := b.bucket(ctx, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -193,7 +193,7 @@ func (b *backend) ListPage(ctx context.Context, folder string, token []byte) (pa
 	if token == nil {
 		token = blob.FirstPageToken
 	}
-	objects, next, err := bk.ListPage(ctx, token, pageSize, &blob.ListOptions{Prefix: prefix})
+	objects, next, err := bucket.ListPage(ctx, token, pageSize, &blob.ListOptions{Prefix: prefix})
 	if err != nil {
 		return nil, nil, b.failure(err)
 	}

@@ -170,8 +170,8 @@ func (d disk) readRange(name string, s Span, p []byte, off int64, touch bool) er
 	}
 	// Pages at the edges, if p has only a part of them, are read aside, the others in one go.
 	var edge []byte
-	for k := first; k <= last; {
-		begin := k * pageBytes
+	for count := first; count <= last; {
+		begin := count * pageBytes
 		if begin >= from && (begin+pageBytes <= end || end == s.len()) {
 			stop := end
 			if end < s.len() {
@@ -181,10 +181,10 @@ func (d disk) readRange(name string, s Span, p []byte, off int64, touch bool) er
 				return err
 			}
 			for page := range slices.Chunk(p[begin-from:stop-from], pageBytes) {
-				if err := check(k, page); err != nil {
+				if err := check(count, page); err != nil {
 					return err
 				}
-				k++
+				count++
 			}
 			continue
 		}
@@ -195,12 +195,12 @@ func (d disk) readRange(name string, s Span, p []byte, off int64, touch bool) er
 		if err := d.readAt(file, page, begin); err != nil {
 			return err
 		}
-		if err := check(k, page); err != nil {
+		if err := check(count, page); err != nil {
 			return err
 		}
 		low := max(begin, from)
 		copy(p[low-from:], page[low-begin:])
-		k++
+		count++
 	}
 	return nil
 }

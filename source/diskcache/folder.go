@@ -132,20 +132,20 @@ func Open(path string, quota int64) (*Folder, error) {
 	if err := create(path); err != nil {
 		return nil, err
 	}
-	f := &Folder{path: path, quota: quota, disk: disk{}, policy: newPolicy(), reading: map[Object][]*request{}}
-	if err := f.join(); err != nil {
-		return nil, errors.Join(err, f.Close())
+	folder := &Folder{path: path, quota: quota, disk: disk{}, policy: newPolicy(), reading: map[Object][]*request{}}
+	if err := folder.join(); err != nil {
+		return nil, errors.Join(err, folder.Close())
 	}
-	if used, err := f.used.add(0); err == nil && used > quota {
-		err = trim(path, &f.used, quota, 0)
+	if used, err := folder.used.add(0); err == nil && used > quota {
+		err = trim(path, &folder.used, quota, 0)
 		if err == nil {
-			f.policy.spans, _, err = scan(path, false)
+			folder.policy.spans, _, err = scan(path, false)
 		}
 		if err != nil {
-			return nil, errors.Join(err, f.Close())
+			return nil, errors.Join(err, folder.Close())
 		}
 	}
-	return f, nil
+	return folder, nil
 }
 
 // create makes the folder with its marker, or checks the marker of one that is there.
@@ -240,11 +240,13 @@ func (f *Folder) Close() error {
 
 // Stats returns the counts so far.
 func (f *Folder) Stats() Stats {
-	c := &f.stats
-	return Stats{HitBytes: c.hitBytes.Load(), StoreBytes: c.storeBytes.Load(), StoredBytes: c.storedBytes.Load(),
-		Hits: c.hits.Load(), Misses: c.misses.Load(), Refused: c.refused.Load(), Evicted: c.evicted.Load(),
-		Damaged: c.damaged.Load(), Failed: c.failed.Load(), Shared: c.shared.Load(),
-		Time: time.Duration(c.time.Load())}
+	counts := &f.stats
+	return Stats{
+		HitBytes: counts.hitBytes.Load(), StoreBytes: counts.storeBytes.Load(), StoredBytes: counts.storedBytes.Load(),
+		Hits: counts.hits.Load(), Misses: counts.misses.Load(), Refused: counts.refused.Load(),
+		Evicted: counts.evicted.Load(), Damaged: counts.damaged.Load(), Failed: counts.failed.Load(),
+		Shared: counts.shared.Load(), Time: time.Duration(counts.time.Load()),
+	}
 }
 
 // Used returns the bytes that the ranges of all engines take on disk.

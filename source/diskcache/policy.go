@@ -74,15 +74,15 @@ func (p *policy) hold(s stored) {
 
 // note lets a range that is held be one of known, and finds out when it is read next.
 func (p *policy) note(s stored) {
-	k := p.known[s]
-	if k == nil {
+	seen := p.known[s]
+	if seen == nil {
 		p.numbers++
-		k = &known{stored: s, number: p.numbers}
-		p.known[s] = k
-		heap.Push(&p.last, k)
+		seen = &known{stored: s, number: p.numbers}
+		p.known[s] = seen
+		heap.Push(&p.last, seen)
 	}
-	k.next = p.next(s)
-	heap.Fix(&p.last, k.place)
+	seen.next = p.next(s)
+	heap.Fix(&p.last, seen.place)
 }
 
 // drop removes a range.
@@ -133,13 +133,13 @@ func (p *policy) expect(r *reading) {
 
 // forget removes an announced read: it has come, or will not.
 func (p *policy) forget(r *reading) {
-	for b := range bucketsOf(r.Object, r.Span) {
-		k := slices.Index(p.coming[b], r)
-		if k < 0 {
+	for bucket := range bucketsOf(r.Object, r.Span) {
+		place := slices.Index(p.coming[bucket], r)
+		if place < 0 {
 			return // it was removed before, or is one of a crowd
 		}
-		if p.coming[b] = slices.Delete(p.coming[b], k, k+1); len(p.coming[b]) == 0 {
-			delete(p.coming, b)
+		if p.coming[bucket] = slices.Delete(p.coming[bucket], place, place+1); len(p.coming[bucket]) == 0 {
+			delete(p.coming, bucket)
 		}
 	}
 	p.count--

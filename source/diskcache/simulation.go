@@ -60,11 +60,11 @@ func (s *Simulation) Next(end int64) bool {
 	if len(s.queue) == 0 || s.queue[0].at >= end {
 		return false
 	}
-	r := s.queue[0]
+	reading := s.queue[0]
 	s.queue[0] = nil
 	s.queue = s.queue[1:]
-	s.policy.begin(r.at)
-	s.Read(r.Object, r.Span)
+	s.policy.begin(reading.at)
+	s.Read(reading.Object, reading.Span)
 	return true
 }
 

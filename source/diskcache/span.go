@@ -88,11 +88,11 @@ func (x index) remove(o Object, s Span) {
 // touching returns the ranges that have bytes of a span, by their begin.
 func (x index) touching(o Object, s Span) []Span {
 	var out []Span
-	for b := range bucketsOf(o, s) {
-		for _, other := range x[b] {
+	for bucket := range bucketsOf(o, s) {
+		for _, other := range x[bucket] {
 			overlaps := other.version == o.version && other.From < s.End && other.End > s.From
 			// Of the buckets that it stands in, the first one that the span touches counts.
-			if overlaps && max(other.From, s.From)/bucketBytes == b.number {
+			if overlaps && max(other.From, s.From)/bucketBytes == bucket.number {
 				out = append(out, other.Span)
 			}
 		}
@@ -129,11 +129,11 @@ func cover(ranges []Span, s Span) []Span {
 func gapsOf(ranges []Span, s Span) []Span {
 	var out []Span
 	end := s.From
-	for _, r := range ranges {
-		if r.From > end {
-			out = append(out, Span{end, r.From})
+	for _, held := range ranges {
+		if held.From > end {
+			out = append(out, Span{end, held.From})
 		}
-		end = max(end, r.End)
+		end = max(end, held.End)
 	}
 	if end < s.End {
 		out = append(out, Span{end, s.End})

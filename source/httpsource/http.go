@@ -57,14 +57,14 @@ func New(o Options) (*remote.Opener, error) {
 	if err != nil || hub.Scheme != "https" && hub.Scheme != "http" || hub.Host == "" {
 		return nil, fmt.Errorf("httpsource: hub URL %q is not an http or https URL with a host", o.HubURL)
 	}
-	b := &backend{o: o, hub: hub, places: places{lru.New[string, hubPlace](placesBytes)}}
+	made := &backend{o: o, hub: hub, places: places{lru.New[string, hubPlace](placesBytes)}}
 	if o.Transport == nil {
 		conns := cmp.Or(o.Concurrency, remote.DefaultConcurrency)
-		b.own = newTransport(conns)
-		b.o.Transport = b.own
+		made.own = newTransport(conns)
+		made.o.Transport = made.own
 	}
-	b.client = &http.Client{Transport: b.o.Transport, CheckRedirect: b.redirect}
-	return remote.New(b, o.Options)
+	made.client = &http.Client{Transport: made.o.Transport, CheckRedirect: made.redirect}
+	return remote.New(made, o.Options)
 }
 
 // newTransport returns a transport for a number of simultaneous requests to one host.
@@ -186,11 +186,11 @@ func denied(err error) bool { return class(err) == remote.Denied }
 func (b *backend) follow(ctx context.Context, uri string, u *url.URL, r remote.Range, match string,
 	s *sign.Signature) (*remote.Answer, error) {
 	signed := s.URL(u)
-	a, address, err := b.get(ctx, signed, r, match, s)
+	answer, address, err := b.get(ctx, signed, r, match, s)
 	if err == nil && address.Host != signed.Host && (s != nil || ctx.Value(onHub{}) != nil) {
 		b.places.put(uri, address)
 	}
-	return a, err
+	return answer, err
 }
 
 // get makes a request. If it is not empty, match goes into If-Match; the headers of s are added. It
@@ -209,12 +209,12 @@ func (b *backend) get(ctx context.Context, u *url.URL, r remote.Range, match str
 	if err != nil {
 		return nil, nil, err
 	}
-	a, err := answer(r, resp)
+	made, err := answer(r, resp)
 	if err != nil {
 		_ = resp.Body.Close()
 		return nil, nil, err
 	}
-	return a, resp.Request.URL, nil
+	return made, resp.Request.URL, nil
 }
 
 // request returns a request with the headers of a signature.
@@ -254,16 +254,16 @@ func answer(r remote.Range, resp *http.Response) (*remote.Answer, error) {
 	if t := resp.Header.Get("Content-Type"); strings.HasPrefix(t, "multipart/byteranges") {
 		return nil, remote.Fail(remote.Refused, errors.New("the response has several ranges, but one was requested"))
 	}
-	a, err := remote.Check(r, resp.StatusCode, resp.Header.Get("Content-Range"), resp.ContentLength)
+	made, err := remote.Check(r, resp.StatusCode, resp.Header.Get("Content-Range"), resp.ContentLength)
 	if err != nil {
 		return nil, err
 	}
-	a.Body = resp.Body
-	a.Tag.ETag = resp.Header.Get("ETag")
+	made.Body = resp.Body
+	made.Tag.ETag = resp.Header.Get("ETag")
 	if t, err := http.ParseTime(resp.Header.Get("Last-Modified")); err == nil {
-		a.Tag.Modified = t
+		made.Tag.Modified = t
 	}
-	return a, nil
+	return made, nil
 }
 
 // redirect is called before a redirect is followed.

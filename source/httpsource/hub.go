@@ -86,7 +86,7 @@ func parseHub(uri string) (hubParts, error) {
 	if name == "" || revision == "" || deeper != (path != "") {
 		return bad()
 	}
-	p := hubParts{dataset: "/datasets/" + url.PathEscape(owner) + "/" + url.PathEscape(name),
+	parts := hubParts{dataset: "/datasets/" + url.PathEscape(owner) + "/" + url.PathEscape(name),
 		revision: url.PathEscape(revision)}
 	list := []string{owner, name, revision}
 	if deeper {
@@ -98,10 +98,10 @@ func parseHub(uri string) (hubParts, error) {
 			return bad()
 		}
 		if i >= 3 {
-			p.path += "/" + url.PathEscape(part)
+			parts.path += "/" + url.PathEscape(part)
 		}
 	}
-	return p, nil
+	return parts, nil
 }
 
 // storesHub reports whether a URL belongs to the hub or to the storage in which it keeps files.

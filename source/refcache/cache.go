@@ -115,7 +115,8 @@ func (c *Cache[K, V]) Acquire(ctx context.Context, k K, open func(context.Contex
 		select {
 		case <-entry.opened:
 		default:
-			turns.Rest(ctx) // the goroutine that opens it may need the turn
+			// The turn is given back, since the goroutine that opens it may need it.
+			turns.Rest(ctx)
 			select {
 			case <-entry.opened:
 			case <-ctx.Done():
@@ -225,11 +226,12 @@ func (c *Cache[K, V]) evict(e *entry[K, V]) {
 // held.
 func (c *Cache[K, V]) trim() (unused []*entry[K, V]) {
 	for elem := c.lru.Back(); elem != nil && c.full(); {
-		e := elem.Value.(*entry[K, V])
-		elem = elem.Prev() // before evict, which takes the element out of the list
-		if e.refs == 0 {
-			c.evict(e)
-			unused = append(unused, e)
+		held := elem.Value.(*entry[K, V])
+		// The next one is found before evict, since that takes the element out of the list.
+		elem = elem.Prev()
+		if held.refs == 0 {
+			c.evict(held)
+			unused = append(unused, held)
 		}
 	}
 	return unused
@@ -251,11 +253,11 @@ func (c *Cache[K, V]) close(unused []*entry[K, V]) error {
 // Evict removes the value of a key from the cache. It is closed now, or by its last user.
 func (c *Cache[K, V]) Evict(k K) error {
 	c.mu.Lock()
-	e := c.entries[k]
+	held := c.entries[k]
 	var unused []*entry[K, V]
-	if e != nil {
-		if c.evict(e); e.refs == 0 {
-			unused = append(unused, e)
+	if held != nil {
+		if c.evict(held); held.refs == 0 {
+			unused = append(unused, held)
 		}
 	}
 	c.mu.Unlock()

@@ -110,7 +110,8 @@ func (w *Watch) record(uri string, state recorded) (before recorded, ok bool) {
 	w.recorded[uri] = state
 	if source.IsRemote(uri) {
 		if w.remote++; w.remote == 1 {
-			w.checked = w.now() // opening it was a check
+			// Opening it was a check, so that the next one is not due at once.
+			w.checked = w.now()
 		}
 	}
 	return before, false

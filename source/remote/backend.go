@@ -95,18 +95,18 @@ func ContentRange(s string) (r Range, size int64, err error) {
 	if !ok || !ok2 || !ok3 {
 		return bad()
 	}
-	a, err1 := parseSize(first)
-	b, err2 := parseSize(last)
-	if err1 != nil || err2 != nil || b < a {
+	begin, err1 := parseSize(first)
+	end, err2 := parseSize(last)
+	if err1 != nil || err2 != nil || end < begin {
 		return bad()
 	}
 	size = -1
 	if total != "*" {
-		if size, err = parseSize(total); err != nil || b >= size {
+		if size, err = parseSize(total); err != nil || end >= size {
 			return bad()
 		}
 	}
-	return Range{a, b - a + 1}, size, nil
+	return Range{begin, end - begin + 1}, size, nil
 }
 
 // parseSize parses a number that has only digits.

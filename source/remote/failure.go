@@ -69,11 +69,11 @@ func Status(code int, h http.Header) *Failure {
 // retryAfter parses a Retry-After header (RFC 9110, 10.2.3) in seconds. The form with a date is
 // ignored.
 func retryAfter(h http.Header) time.Duration {
-	s, err := strconv.ParseUint(h.Get("Retry-After"), 10, 16)
+	seconds, err := strconv.ParseUint(h.Get("Retry-After"), 10, 16)
 	if err != nil {
 		return 0
 	}
-	return time.Duration(s) * time.Second
+	return time.Duration(seconds) * time.Second
 }
 
 // Classify returns the failure in the chain of an error, or makes one: an invalid certificate or
@@ -89,7 +89,8 @@ func Classify(err error) *Failure {
 		return Fail(Denied, err)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return Fail(Transient, errTimeout) // the caller must not take it for its own deadline
+		// The caller must not take it for its own deadline.
+		return Fail(Transient, errTimeout)
 	}
 	return Fail(Transient, err)
 }

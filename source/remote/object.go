@@ -70,11 +70,11 @@ func (x *object) add(s span) {
 func (x *object) bytes() int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	n := objectBytes + int64(len(x.uri))
+	total := objectBytes + int64(len(x.uri))
 	for _, s := range x.spans {
-		n += int64(len(s.b))
+		total += int64(len(s.b))
 	}
-	return n
+	return total
 }
 
 func (x *object) currentTag() Tag {
@@ -139,13 +139,13 @@ func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	}
 	// Near the end of the object the whole tail is read, since footers are read backwards from the
 	// end.
-	s := span{off: min(off, max(size-block, 0))}
-	s.b = make([]byte, min(block, size-s.off))
-	if err := r.fill(ctx, s.b, s.off); err != nil {
+	wanted := span{off: min(off, max(size-block, 0))}
+	wanted.b = make([]byte, min(block, size-wanted.off))
+	if err := r.fill(ctx, wanted.b, wanted.off); err != nil {
 		return err
 	}
-	copy(p, s.b[off-s.off:])
-	r.x.add(s)
+	copy(p, wanted.b[off-wanted.off:])
+	r.x.add(wanted)
 	r.o.cache.grown(r.x)
 	return nil
 }
@@ -240,12 +240,12 @@ const objectBytes = 512 - lru.Overhead
 
 // get returns an object that was opened within a time, or nil.
 func (c cache) get(n name, fresh time.Duration) *object {
-	x, ok := c.Get(n)
-	if ok && time.Since(x.opened) >= fresh {
+	found, ok := c.Get(n)
+	if ok && time.Since(found.opened) >= fresh {
 		c.Remove(n)
 		return nil
 	}
-	return x
+	return found
 }
 
 // add keeps an object.

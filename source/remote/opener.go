@@ -101,9 +101,9 @@ func (p *opening) wait(ctx context.Context, uri string) (done func(), err error)
 
 // head makes the request that opens an object.
 func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
-	x := &object{name: name{uri, source.RootsIn(ctx)}, opened: time.Now()}
+	made := &object{name: name{uri, source.RootsIn(ctx)}, opened: time.Now()}
 	ask := Range{0, int64(o.options.Block)}
-	err := o.get(ctx, x.name, ask, Tag{}, func(a *Answer) error {
+	err := o.get(ctx, made.name, ask, Tag{}, func(a *Answer) error {
 		if a.Size < 0 {
 			return Fail(Refused, errors.New("the server does not state the size of the object"))
 		}
@@ -115,20 +115,20 @@ func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
 		if err := o.readBody(a, data); err != nil {
 			return err
 		}
-		x.size, x.tag, x.spans = a.Size, a.Tag, []span{{0, data}}
+		made.size, made.tag, made.spans = a.Size, a.Tag, []span{{0, data}}
 		return nil
 	})
 	var f *Failure
 	if errors.As(err, &f) && f.Class == PastEnd { // an empty object has no first byte
-		return x, nil
+		return made, nil
 	}
 	size, ok, err := o.readsWhole(err)
 	if ok {
-		x.size = size
-		x.whole.Store(true)
-		_, err = o.wholeObject(ctx, x)
+		made.size = size
+		made.whole.Store(true)
+		_, err = o.wholeObject(ctx, made)
 	}
-	return x, err
+	return made, err
 }
 
 // OpenKnown implements source.KnownOpener.

@@ -35,7 +35,8 @@ func (o *Opener) get(ctx context.Context, n name, r Range, tag Tag, use func(*An
 	host := o.hosts.get(o.backend.Host(n.uri), &o.options)
 	ctx = source.WithRoots(ctx, n.roots)
 	place := place{n.uri, "byte range", r.Off}
-	turns.Rest(ctx) // the server takes longer than a turn
+	// The turn is given back, since the server takes longer than one.
+	turns.Rest(ctx)
 	return o.try(ctx, host, place, r.Len, func(ctx context.Context) error {
 		o.counters.requests.Add(1)
 		answer, err := o.backend.Get(ctx, n.uri, r, tag)
@@ -137,13 +138,14 @@ func (o *Opener) readBody(a *Answer, p []byte) error {
 	if a.Len != int64(len(p)) {
 		return Fail(Transient, fmt.Errorf("requested %d bytes at %d, but got %d", len(p), a.Off, a.Len))
 	}
-	if n, err := io.ReadFull(a.Body, p); err != nil {
+	if count, err := io.ReadFull(a.Body, p); err != nil {
 		if f := Classify(err); f.Err == errTimeout {
-			return Fail(Transient, fmt.Errorf("only %d of %d bytes arrived in time", n, len(p)))
+			return Fail(Transient, fmt.Errorf("only %d of %d bytes arrived in time", count, len(p)))
 		}
-		return Fail(Transient, fmt.Errorf("the response ends after %d of %d bytes: %w", n, len(p), err))
+		return Fail(Transient, fmt.Errorf("the response ends after %d of %d bytes: %w", count, len(p), err))
 	}
-	var rest [1]byte // reading to the end also lets the connection be reused
+	// It reads to the end, so that the connection can be used again.
+	var rest [1]byte
 	if n, _ := a.Body.Read(rest[:]); n > 0 {
 		return Fail(Transient, fmt.Errorf("the response has more than the %d requested bytes", len(p)))
 	}

@@ -54,15 +54,16 @@ type whole struct {
 
 // get returns all bytes of an object, or nil if they are not cached.
 func (w *wholes) get(x *object, fresh time.Duration) []byte {
-	h, ok := w.Get(x.name)
+	whole, ok := w.Get(x.name)
 	if !ok {
 		return nil
 	}
-	if h.x != x && (time.Since(h.at) >= fresh || x.check(&Answer{Size: int64(len(h.b)), Tag: h.tag}) != nil) {
+	held := Answer{Size: int64(len(whole.b)), Tag: whole.tag}
+	if whole.x != x && (time.Since(whole.at) >= fresh || x.check(&held) != nil) {
 		w.Remove(x.name)
 		return nil
 	}
-	return h.b
+	return whole.b
 }
 
 // wholeObject returns all bytes of an object of a server without ranges. If they were evicted, it
@@ -80,16 +81,16 @@ func (o *Opener) wholeObject(ctx context.Context, x *object) ([]byte, error) {
 	if b := o.wholes.get(x, o.options.Fresh); b != nil { // another caller has read it meanwhile
 		return b, nil
 	}
-	h := &whole{x: x, at: time.Now()}
+	held := &whole{x: x, at: time.Now()}
 	err := o.get(ctx, x.name, Range{0, x.size}, x.currentTag(), func(a *Answer) error {
 		if err := x.check(a); err != nil {
 			return err
 		}
-		if h.b == nil {
-			h.b = make([]byte, x.size) // MaxWhole limits it
+		if held.b == nil {
+			held.b = make([]byte, x.size) // MaxWhole limits it
 		}
-		h.tag = a.Tag
-		return o.readBody(a, h.b)
+		held.tag = a.Tag
+		return o.readBody(a, held.b)
 	})
 	if e, ok := errors.AsType[*errNoRanges](err); ok { // it is longer than expected
 		err = place{x.uri, "byte range",
@@ -98,6 +99,6 @@ func (o *Opener) wholeObject(ctx context.Context, x *object) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.wholes.Add(x.name, h, x.size)
-	return h.b, nil
+	o.wholes.Add(x.name, held, x.size)
+	return held.b, nil
 }

@@ -144,8 +144,8 @@ func (s *Signature) take(a *answer) error {
 		s.url = address
 	}
 	s.header = http.Header{}
-	for name, v := range a.Headers {
-		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(v) {
+	for name, value := range a.Headers {
+		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
 			return errors.New("a header of the answer is not valid")
 		}
 		name = http.CanonicalHeaderKey(name)
@@ -153,7 +153,7 @@ func (s *Signature) take(a *answer) error {
 		case "Range", "If-Match", "Accept-Encoding", "Host", "Connection", "Content-Length", "Transfer-Encoding":
 			return errors.New("the answer has a header that belongs to the request: " + name)
 		}
-		s.header[name] = []string{v}
+		s.header[name] = []string{value}
 	}
 	return nil
 }
@@ -192,11 +192,11 @@ func queryEnd(q url.Values) time.Time {
 		return t
 	}
 	when, err := time.Parse("20060102T150405Z", q.Get("X-Amz-Date"))
-	n, err2 := strconv.ParseUint(q.Get("X-Amz-Expires"), 10, 24)
+	seconds, err2 := strconv.ParseUint(q.Get("X-Amz-Expires"), 10, 24)
 	if err != nil || err2 != nil {
 		return time.Time{}
 	}
-	return when.Add(time.Duration(n) * time.Second)
+	return when.Add(time.Duration(seconds) * time.Second)
 }
 
 // last sets how long a signature is used that ends then.

@@ -93,13 +93,13 @@ type question struct {
 // input, and prints the answer. Its standard error is not shown, because it may hold secrets.
 func Command(command []string) func(context.Context, string) ([]byte, error) {
 	return func(ctx context.Context, uri string) ([]byte, error) {
-		in, err := json.Marshal(question{URI: uri})
+		input, err := json.Marshal(question{URI: uri})
 		if err != nil {
 			return nil, err
 		}
 		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 		var out limited
-		cmd.Stdin, cmd.Stdout = bytes.NewReader(append(in, '\n')), &out
+		cmd.Stdin, cmd.Stdout = bytes.NewReader(append(input, '\n')), &out
 		cmd.WaitDelay = time.Second // children of a command that was killed may hold its output
 		err = cmd.Run()
 		var exit *exec.ExitError
@@ -136,24 +136,25 @@ type peer struct {
 // parent returns the signer of the process that started this one. Its first line has the prefixes
 // of its rules.
 func parent(number string) (*Signer, error) {
-	fd, err := strconv.ParseUint(number, 10, 16)
-	if err != nil || fd < 3 {
+	descriptor, err := strconv.ParseUint(number, 10, 16)
+	if err != nil || descriptor < 3 {
 		return nil, fmt.Errorf("fd:%.20s is not a socket", number)
 	}
-	closeOnExec(uintptr(fd))
-	file := os.NewFile(uintptr(fd), "signatures")
+	closeOnExec(uintptr(descriptor))
+	file := os.NewFile(uintptr(descriptor), "signatures")
 	conn, err := net.FileConn(file)
 	if err != nil {
-		return nil, fmt.Errorf("fd:%d is not a socket", fd)
+		return nil, fmt.Errorf("fd:%d is not a socket", descriptor)
 	}
-	_ = file.Close() // conn has a copy
+	// It is closed, since conn has a copy.
+	_ = file.Close()
 	return newPeer(conn)
 }
 
 func newPeer(conn net.Conn) (*Signer, error) {
-	p := &peer{conn: conn, in: bufio.NewReaderSize(conn, 2*maxAnswer)}
+	made := &peer{conn: conn, in: bufio.NewReaderSize(conn, 2*maxAnswer)}
 	_ = conn.SetDeadline(time.Now().Add(askLimit))
-	line, err := p.in.ReadSlice('\n')
+	line, err := made.in.ReadSlice('\n')
 	if err != nil {
 		return nil, errors.New("the process that signs does not say which prefixes it has")
 	}
@@ -164,7 +165,7 @@ func newPeer(conn net.Conn) (*Signer, error) {
 	var rules []Rule
 	for i, prefix := range prefixes {
 		rules = append(rules, Rule{prefix, func(ctx context.Context, uri string) ([]byte, error) {
-			return p.ask(ctx, i, uri)
+			return made.ask(ctx, i, uri)
 		}})
 	}
 	return New(rules...)

@@ -71,18 +71,18 @@ type entry struct {
 // New returns a signer. It fails on a rule whose prefix is not a URL.
 func New(rules ...Rule) (*Signer, error) {
 	signer := &Signer{kept: map[string]*entry{}}
-	for _, r := range rules {
-		prefix, err := plainPrefix(r.Prefix)
+	for _, given := range rules {
+		prefix, err := plainPrefix(given.Prefix)
 		if err != nil {
 			return nil, err
 		}
-		r.Prefix = prefix
-		signer.rules = append(signer.rules, &rule{Rule: r, single: hostless(prefix)})
+		given.Prefix = prefix
+		signer.rules = append(signer.rules, &rule{Rule: given, single: hostless(prefix)})
 	}
 	slices.SortFunc(signer.rules, func(a, b *rule) int { return len(b.Prefix) - len(a.Prefix) })
-	for i, r := range signer.rules {
-		if i > 0 && signer.rules[i-1].Prefix == r.Prefix {
-			return nil, fmt.Errorf("the prefix %q is there twice", r.Prefix)
+	for i, given := range signer.rules {
+		if i > 0 && signer.rules[i-1].Prefix == given.Prefix {
+			return nil, fmt.Errorf("the prefix %q is there twice", given.Prefix)
 		}
 	}
 	return signer, nil
@@ -190,7 +190,8 @@ func (s *Signer) look(r *rule, at, uri string) (got *Signature, busy <-chan stru
 		entry.busy = make(chan struct{})
 		go s.refresh(r, entry, at, uri)
 	}
-	if valid { // others go on with the old one while a new one is requested
+	// Others go on with the old one while a new one is requested, so that they need not wait.
+	if valid {
 		return entry.signature, nil, nil
 	}
 	return nil, entry.busy, nil
@@ -200,17 +201,18 @@ func (s *Signer) look(r *rule, at, uri string) (got *Signature, busy <-chan stru
 func (s *Signer) entry(r *rule, at string) *entry {
 	key := r.Prefix
 	if r.single {
-		key = " " + at // a prefix has no space, so that no object has the key of a rule
+		// A prefix has no space, so that no object has the key of a rule.
+		key = " " + at
 	}
-	e := s.kept[key]
-	if e == nil {
+	found := s.kept[key]
+	if found == nil {
 		if len(s.kept) >= maxKept { // they are soon there again
 			s.kept = map[string]*entry{}
 		}
-		e = &entry{}
-		s.kept[key] = e
+		found = &entry{}
+		s.kept[key] = found
 	}
-	return e
+	return found
 }
 
 // refresh asks for a signature.

@@ -77,16 +77,16 @@ func Read(ctx context.Context, r Reader, after int64, want func(name []byte) boo
 // looks for the directory at after, the end of COLLECTION.json.
 func Each(ctx context.Context, r Reader, after int64,
 	each func(name []byte, parse func() (Entry, error)) error) error {
-	where, n, err := Find(ctx, r, after)
+	where, left, err := Find(ctx, r, after)
 	if err != nil && after > r.Size()-MaxTail { // the directory may be in front of COLLECTION.json
-		where, n, err = Find(ctx, r, 0)
+		where, left, err = Find(ctx, r, 0)
 	}
 	if err != nil {
 		sig := make([]byte, 4)
 		if fault.KindOf(err) != fault.Corrupt || r.ReadAt(ctx, sig, after) != nil || string(sig) != Signature {
 			return err
 		}
-		where, n = Span{after, r.Size() - after}, UntilEnd
+		where, left = Span{after, r.Size() - after}, UntilEnd
 	}
 	if where.Size > MaxBytes {
 		return fault.New(fault.Limit, "central directory", where.Off, "%d bytes, at most %d",
@@ -96,7 +96,7 @@ func Each(ctx context.Context, r Reader, after int64,
 	if err := r.ReadAt(ctx, data, where.Off); err != nil {
 		return fault.WithPart(err, "central directory", 0)
 	}
-	return walk(data, where.Off, n, each)
+	return walk(data, where.Off, left, each)
 }
 
 // UntilEnd as the number of entries means that the directory ends where no entry follows.
@@ -162,23 +162,23 @@ func (e *Entry) extend(extra []byte) bool {
 		return true
 	}
 	for len(extra) >= 4 {
-		id, n := le16(extra, 0), int(le16(extra, 2))
-		if len(extra)-4 < n {
+		kind, size := le16(extra, 0), int(le16(extra, 2))
+		if len(extra)-4 < size {
 			return false
 		}
-		field := extra[4 : 4+n]
-		extra = extra[4+n:]
-		if id != 1 {
+		field := extra[4 : 4+size]
+		extra = extra[4+size:]
+		if kind != 1 {
 			continue
 		}
-		for _, v := range []*int64{&e.Bytes, &e.Size, &e.Local} {
-			if *v != none {
+		for _, member := range []*int64{&e.Bytes, &e.Size, &e.Local} {
+			if *member != none {
 				continue
 			}
 			if len(field) < 8 {
 				return false
 			}
-			*v = int64(le64(field, 0))
+			*member = int64(le64(field, 0))
 			field = field[8:]
 		}
 		return true
@@ -213,8 +213,8 @@ func Find(ctx context.Context, r Reader, from int64) (Span, uint64, error) {
 func parseEnd(ctx context.Context, r Reader, b []byte, at int, base int64) (s Span, entries uint64,
 	ok bool, err error) {
 	start := base + int64(at)
-	n, size, off := uint64(le16(b, at+10)), uint64(le32(b, at+12)), uint64(le32(b, at+16))
-	if n == 1<<16-1 || size == 1<<32-1 || off == 1<<32-1 {
+	count, size, off := uint64(le16(b, at+10)), uint64(le32(b, at+12)), uint64(le32(b, at+16))
+	if count == 1<<16-1 || size == 1<<32-1 || off == 1<<32-1 {
 		if at < 20 || string(b[at-20:at-16]) != Locator64Signature {
 			return Span{}, 0, false, nil
 		}
@@ -229,12 +229,12 @@ func parseEnd(ctx context.Context, r Reader, b []byte, at int, base int64) (s Sp
 		if string(rec[:4]) != End64Signature {
 			return Span{}, 0, false, nil
 		}
-		n, size, off, start = le64(rec, 32), le64(rec, 40), le64(rec, 48), int64(at64)
+		count, size, off, start = le64(rec, 32), le64(rec, 40), le64(rec, 48), int64(at64)
 	}
-	if off > uint64(start) || size != uint64(start)-off || n > size/46 {
+	if off > uint64(start) || size != uint64(start)-off || count > size/46 {
 		return Span{}, 0, false, nil
 	}
-	return Span{int64(off), int64(size)}, n, true, nil
+	return Span{int64(off), int64(size)}, count, true, nil
 }
 
 // maxExtra limits the extra field of a local header that is skipped.
@@ -243,16 +243,16 @@ const maxExtra = 1 << 10
 // LocalHeader checks that the data at an offset of a ZIP follow the local file header of an entry
 // with a name. It returns the CRC-32 in that header, or 0 if it has none.
 func LocalHeader(ctx context.Context, r Reader, name string, data Span) (crc uint32, err error) {
-	n := int64(30 + len(name))
+	size := int64(30 + len(name))
 	for _, extra := range [...]int64{0, maxExtra} {
-		b := make([]byte, min(n+extra, data.Off))
-		if err := r.ReadAt(ctx, b, data.Off-int64(len(b))); err != nil {
+		head := make([]byte, min(size+extra, data.Off))
+		if err := r.ReadAt(ctx, head, data.Off-int64(len(head))); err != nil {
 			return 0, err
 		}
-		for pos := len(b) - int(n); pos >= 0; pos-- {
-			h := b[pos:]
-			if string(h[:4]) == localSignature && int(le16(h, 26)) == len(name) && string(h[30:n]) == name &&
-				int64(len(h)) == n+int64(le16(h, 28)) {
+		for pos := len(head) - int(size); pos >= 0; pos-- {
+			h := head[pos:]
+			if string(h[:4]) == localSignature && int(le16(h, 26)) == len(name) && string(h[30:size]) == name &&
+				int64(len(h)) == size+int64(le16(h, 28)) {
 				return le32(h, 14), nil
 			}
 		}
@@ -268,17 +268,17 @@ func CheckSum(ctx context.Context, r Reader, name string, data Span, sums ...uin
 	if len(sums) == 0 {
 		return nil
 	}
-	b := make([]byte, min(data.Size, 1<<20))
+	buffer := make([]byte, min(data.Size, 1<<20))
 	crc := uint32(0)
-	for pos := int64(0); pos < data.Size; pos += int64(len(b)) {
+	for pos := int64(0); pos < data.Size; pos += int64(len(buffer)) {
 		if err := ctx.Err(); err != nil { // reading local files ignores the context
 			return err
 		}
-		b = b[:min(int64(len(b)), data.Size-pos)]
-		if err := r.ReadAt(ctx, b, data.Off+pos); err != nil {
+		buffer = buffer[:min(int64(len(buffer)), data.Size-pos)]
+		if err := r.ReadAt(ctx, buffer, data.Off+pos); err != nil {
 			return err
 		}
-		crc = crc32.Update(crc, crc32.IEEETable, b)
+		crc = crc32.Update(crc, crc32.IEEETable, buffer)
 	}
 	if slices.Contains(sums, crc) {
 		return nil

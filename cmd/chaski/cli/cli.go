@@ -99,7 +99,8 @@ func newRoot(env console.Env) *cobra.Command {
 			return cmd.Help()
 		},
 	}
-	// cobra's own flag of this name prints through a template: linking one costs 12 MB (docs/decisions/build.md).
+	// The flag is made here, because cobra's own prints through a template, and linking one costs 12 MB
+	// (docs/decisions/build.md).
 	root.Flags().BoolP("version", "v", false, "")
 	var disk flags.DiskCache
 	disk.Add(root.PersistentFlags())

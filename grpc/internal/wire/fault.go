@@ -35,33 +35,36 @@ var ErrUnknownSpec = errors.New("the server does not know the spec")
 func NewFault(ticket uint64, err error) *chaskiv1.Fault {
 	var other *remote
 	if errors.As(err, &other) && other.fault.GetKind() != UnknownSpec {
-		// What another server said is passed on as it is: its fields are not in the text.
-		f := proto.CloneOf(other.fault)
-		f.Ticket = ticket
-		return f
+		// What another server said is passed on as it is, since its fields are not in the text.
+		message := proto.CloneOf(other.fault)
+		message.Ticket = ticket
+		return message
 	}
-	f := &chaskiv1.Fault{Ticket: ticket, Kind: Internal, Offset: fault.NoOffset, Message: fault.Fit(fault.Line(err))}
+	message := &chaskiv1.Fault{
+		Ticket: ticket, Kind: Internal, Offset: fault.NoOffset, Message: fault.Fit(fault.Line(err)),
+	}
 	var e *fault.Error
 	var r *source.RequestError
 	var m *spec.MemberError
 	switch {
 	case errors.As(err, &m):
-		f.Member = &chaskiv1.FaultMember{
+		message.Member = &chaskiv1.FaultMember{
 			Where: fit(strings.TrimPrefix(m.Where, "spec: ")), Name: fit(m.Member), Value: fit(m.Given()),
 			Rule: fit(m.Rule),
 		}
 	case errors.Is(err, ErrUnknownSpec):
-		f.Kind = UnknownSpec
+		message.Kind = UnknownSpec
 	case errors.As(err, &e):
-		f.Kind, f.Part, f.Offset = e.Kind.Error(), fit(e.Part), e.Off
-		f.File = fit(e.File)
+		message.Kind, message.Part, message.Offset = e.Kind.Error(), fit(e.Part), e.Off
+		message.File = fit(e.File)
 	case source.OutOfDescriptors(err):
-		f.Kind = fault.Limit.Error() // it has no kind on this side, so that no policy for bad samples applies to it
+		// It has no kind on this side, so that no policy for bad samples applies to it.
+		message.Kind = fault.Limit.Error()
 	case errors.As(err, &r):
-		f.Kind, f.Part, f.Offset = Unavailable, fit(r.Part), r.Off
-		f.File = fit(r.URI)
+		message.Kind, message.Part, message.Offset = Unavailable, fit(r.Part), r.Off
+		message.File = fit(r.URI)
 	}
-	return f
+	return message
 }
 
 // fit makes a text fit into a message, without secrets.
@@ -120,17 +123,17 @@ func IsRemote(err error) bool { return errors.As(err, new(*remote)) }
 
 // StatusError converts the status of a call to an error: made of the Fault in its details, if there is one.
 func StatusError(err error) error {
-	s, ok := status.FromError(err)
-	if !ok || s.Code() == codes.OK {
+	answer, ok := status.FromError(err)
+	if !ok || answer.Code() == codes.OK {
 		return err
 	}
-	for _, d := range s.Details() {
+	for _, d := range answer.Details() {
 		if f, ok := d.(*chaskiv1.Fault); ok {
 			return &remote{fault.Line(errors.New(f.GetMessage())), errors.Join(FaultError(f), err), f}
 		}
 	}
 	if _, direct := err.(interface{ GRPCStatus() *status.Status }); direct { //nolint:errorlint // its text is replaced
-		return &said{s.Message(), err}
+		return &said{answer.Message(), err}
 	}
 	return err
 }

@@ -144,13 +144,13 @@ func (p *PipeReader) Next() (*chaskiv1.StreamReply, error) {
 		}
 		p.left = p.current.length
 	}
-	n, err := p.in.Read(p.buffer[:min(p.left, uint64(len(p.buffer)))])
-	if n == 0 && err != nil {
+	count, err := p.in.Read(p.buffer[:min(p.left, uint64(len(p.buffer)))])
+	if count == 0 && err != nil {
 		return nil, err
 	}
 	offset := p.current.length - p.left
-	p.left -= uint64(n)
-	part := &chaskiv1.Part{Ticket: p.current.ticket, Offset: offset, Total: p.current.length, Data: p.buffer[:n]}
+	p.left -= uint64(count)
+	part := &chaskiv1.Part{Ticket: p.current.ticket, Offset: offset, Total: p.current.length, Data: p.buffer[:count]}
 	return &chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Part{Part: part}}, nil
 }
 

@@ -46,62 +46,62 @@ func (d *driver) Bucket(ctx context.Context, name string) (*blob.Bucket, error) 
 
 // client returns a client of a container. name is CONTAINER, of the account of the environment, or CONTAINER@HOST.
 func (d *driver) client(name string) (*container.Client, error) {
-	o := &container.ClientOptions{ClientOptions: azcore.ClientOptions{
+	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{
 		Transport: &http.Client{Transport: d.transport, CheckRedirect: blobsource.NoRedirect},
 		Retry:     policy.RetryOptions{MaxRetries: -1}, // package remote retries, and counts the attempts
 	}}
 	anonymous := blobsource.Unsigned("AZURE_NO_SIGN_REQUEST")
 	name, host, other := strings.Cut(name, "@")
-	su := azureblob.NewDefaultServiceURLOptions()
-	c := os.Getenv("AZURE_STORAGE_CONNECTION_STRING")
+	parts := azureblob.NewDefaultServiceURLOptions()
+	found := os.Getenv("AZURE_STORAGE_CONNECTION_STRING")
 	key := os.Getenv("AZURE_STORAGE_KEY")
 	if other {
 		account, domain, err := accountOf(host)
 		if err != nil {
 			return nil, err
 		}
-		if account != su.AccountName { // the key and the signature are for another account
-			su.SASToken, key = "", ""
+		if account != parts.AccountName { // the key and the signature are for another account
+			parts.SASToken, key = "", ""
 		}
-		if !strings.Contains(";"+c+";", ";AccountName="+account+";") {
-			c = ""
+		if !strings.Contains(";"+found+";", ";AccountName="+account+";") {
+			found = ""
 		}
-		su.AccountName = account
+		parts.AccountName = account
 		if os.Getenv("AZURE_STORAGE_DOMAIN") == "" {
-			su.StorageDomain = domain
+			parts.StorageDomain = domain
 		}
 	}
-	if c != "" && !anonymous {
-		return container.NewClientFromConnectionString(c, name, o)
+	if found != "" && !anonymous {
+		return container.NewClientFromConnectionString(found, name, options)
 	}
-	if su.AccountName == "" {
+	if parts.AccountName == "" {
 		return nil, fault.New(fault.Unsupported, "account", fault.NoOffset, "it names no account, and "+
 			"AZURE_STORAGE_ACCOUNT is not set")
 	}
-	service, err := azureblob.NewServiceURL(su)
+	service, err := azureblob.NewServiceURL(parts)
 	if err != nil {
 		return nil, err
 	}
 	base, query, _ := strings.Cut(string(service), "?")
-	u := strings.TrimSuffix(base, "/") + "/" + name
+	address := strings.TrimSuffix(base, "/") + "/" + name
 	if query != "" {
-		u += "?" + query
+		address += "?" + query
 	}
 	switch {
 	case anonymous || query != "": // the SAS token is part of the URL
-		return container.NewClientWithNoCredential(u, o)
+		return container.NewClientWithNoCredential(address, options)
 	case key != "":
-		cred, err := container.NewSharedKeyCredential(su.AccountName, key)
+		cred, err := container.NewSharedKeyCredential(parts.AccountName, key)
 		if err != nil {
 			return nil, err
 		}
-		return container.NewClientWithSharedKeyCredential(u, cred, o)
+		return container.NewClientWithSharedKeyCredential(address, cred, options)
 	}
 	cred, err := azidentity.NewDefaultAzureCredential(nil)
 	if err != nil {
 		return nil, err
 	}
-	return container.NewClient(u, cred, o)
+	return container.NewClient(address, cred, options)
 }
 
 // clouds are the domains of Azure's clouds. Requests have credentials, so that they must not go to other hosts.

@@ -43,12 +43,12 @@ func (d *driver) Bucket(ctx context.Context, name string) (*blob.Bucket, error) 
 		}
 		client.Transport = &oauth2.Transport{Base: d.transport, Source: found.TokenSource}
 	}
-	c, err := storage.NewClient(ctx, options...)
+	made, err := storage.NewClient(ctx, options...)
 	if err != nil {
 		return nil, remote.Fail(remote.Denied, err)
 	}
-	c.SetRetry(storage.WithPolicy(storage.RetryNever)) // package remote retries, and counts the attempts
-	return gcsblob.OpenBucket(ctx, nil, name, &gcsblob.Options{Client: c})
+	made.SetRetry(storage.WithPolicy(storage.RetryNever)) // package remote retries, and counts the attempts
+	return gcsblob.OpenBucket(ctx, nil, name, &gcsblob.Options{Client: made})
 }
 
 // Condition implements blobsource.Driver.
@@ -71,11 +71,11 @@ func (d *driver) Answer(r *blob.Reader, asked remote.Range) (*remote.Answer, err
 		return nil, remote.Fail(remote.Refused,
 			errors.New("the object is stored with gzip encoding: byte ranges of it cannot be read"))
 	}
-	n := out.Remain()
-	if attrs.StartOffset != asked.Off || n > asked.Len {
+	size := out.Remain()
+	if attrs.StartOffset != asked.Off || size > asked.Len {
 		return nil, remote.Fail(remote.Transient, errors.New("the response has another range than the requested one"))
 	}
-	return &remote.Answer{Range: remote.Range{Off: attrs.StartOffset, Len: n}, Size: attrs.Size,
+	return &remote.Answer{Range: remote.Range{Off: attrs.StartOffset, Len: size}, Size: attrs.Size,
 		Tag: remote.Tag{ETag: generation(attrs.Generation), Modified: attrs.LastModified}}, nil
 }
 

@@ -84,17 +84,17 @@ func (d *driver) connect(ctx context.Context) (*s3.Client, error) {
 	if blobsource.Unsigned("AWS_NO_SIGN_REQUEST") {
 		load = append(load, config.WithCredentialsProvider(aws.AnonymousCredentials{}))
 	}
-	c, err := config.LoadDefaultConfig(ctx, load...)
+	loaded, err := config.LoadDefaultConfig(ctx, load...)
 	if err != nil {
 		return nil, err
 	}
-	c.Region = cmp.Or(c.Region, defaultRegion)
+	loaded.Region = cmp.Or(loaded.Region, defaultRegion)
 	// the SDK's own client, perhaps with certificates of the environment
-	if b, ok := c.HTTPClient.(*awshttp.BuildableClient); ok {
+	if b, ok := loaded.HTTPClient.(*awshttp.BuildableClient); ok {
 		build = b
 	}
 	d.http = &http.Client{Transport: build.GetTransport(), CheckRedirect: blobsource.NoRedirect}
-	d.client = s3.NewFromConfig(c, func(so *s3.Options) {
+	d.client = s3.NewFromConfig(loaded, func(so *s3.Options) {
 		so.HTTPClient = d.http
 		so.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired // ranges have no checksums
 		so.DisableLogOutputChecksumValidationSkipped = true
@@ -154,7 +154,8 @@ func (d *driver) Status(err error) (int, http.Header) {
 			h = resp.Header
 		}
 		return re.HTTPStatusCode(), h
-	case strings.Contains(err.Error(), "get credentials"): // nobody has any: another attempt would not help
+	// Nobody has any credentials, so that another attempt would not help.
+	case strings.Contains(err.Error(), "get credentials"):
 		return http.StatusUnauthorized, nil
 	}
 	return 0, nil

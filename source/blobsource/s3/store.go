@@ -165,11 +165,11 @@ func (s *Store) fail(uri string, err error) error {
 	case "NoSuchUpload":
 		err = errors.New("another run has begun to write it, and has ended this upload")
 	}
-	n := 1
+	count := 1
 	if attempts, ok := errors.AsType[*retry.MaxAttemptsError](err); ok {
-		n = attempts.Attempt
+		count = attempts.Attempt
 	}
 	status, _ := (&driver{}).Status(err)
-	return &source.RequestError{URI: uri, Part: "object", Off: fault.NoOffset, Attempts: n,
+	return &source.RequestError{URI: uri, Part: "object", Off: fault.NoOffset, Attempts: count,
 		Denied: status != 0 && remote.Status(status, nil).Class == remote.Denied, Err: blobsource.Brief(err)}
 }

@@ -186,19 +186,19 @@ func (u *Upload) filling() (*part, error) {
 	if u.number == maxParts {
 		return nil, fmt.Errorf("an object has at most %d parts: the size of this one was not known", maxParts)
 	}
-	b := &part{off: u.at}
+	filled := &part{off: u.at}
 	size := u.partSize()
 	select {
-	case b.data = <-u.free:
+	case filled.data = <-u.free:
 	default:
 	}
-	if int64(cap(b.data)) != size {
-		b.data = make([]byte, 0, size)
+	if int64(cap(filled.data)) != size {
+		filled.data = make([]byte, 0, size)
 	}
 	u.number++
-	b.number = u.number
-	u.kept = append(u.kept, b)
-	return b, nil
+	filled.number = u.number
+	u.kept = append(u.kept, filled)
+	return filled, nil
 }
 
 // send sends full parts without held bytes or, with all, every part.

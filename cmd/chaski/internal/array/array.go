@@ -25,13 +25,13 @@ func NewArray(env console.Env) *cobra.Command {
 	var f arrayFlags
 	cmd := console.Command("array --sub LO..HI,... [flags] ARRAY", console.ExactlyOne("ARRAY"),
 		func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) })
-	fl := cmd.Flags()
-	console.Var(fl, &f.sub, "sub", "")
-	console.ChoiceVar(fl, &f.format, "format", "sha256", "sha256")
-	f.at.Add(fl)
-	console.ListVar(fl, &f.attrs, "attr")
-	console.CountVar(fl, &f.options.MaxTile, "max-tile", tiledb.DefaultMaxTile, 1)
-	console.CountVar(fl, &f.options.MaxResult, "max-result", tiledb.DefaultMaxResult, 1)
+	defined := cmd.Flags()
+	console.Var(defined, &f.sub, "sub", "")
+	console.ChoiceVar(defined, &f.format, "format", "sha256", "sha256")
+	f.at.Add(defined)
+	console.ListVar(defined, &f.attrs, "attr")
+	console.CountVar(defined, &f.options.MaxTile, "max-tile", tiledb.DefaultMaxTile, 1)
+	console.CountVar(defined, &f.options.MaxResult, "max-result", tiledb.DefaultMaxResult, 1)
 	return cmd
 }
 

@@ -77,7 +77,8 @@ func newWarm(env console.Env) *cobra.Command {
 				return err
 			}
 			err = warm(cmd.Context(), env, engine, folder)
-			if err := errors.Join(err, engine.Close()); err != nil { // what it was storing is on disk now
+			// The engine is closed first, so that what it was storing is on disk.
+			if err := errors.Join(err, engine.Close()); err != nil {
 				return err
 			}
 			content, err := diskcache.List(folder.Path())

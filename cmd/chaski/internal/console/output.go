@@ -64,6 +64,11 @@ func WriteFile(name string, out io.Writer, write func(io.Writer) error) error {
 	return FileError(name, durable.WriteFile(name, func(f *os.File) error { return write(f) }))
 }
 
+// WriteJSON writes v as one line of JSON, as PrintJSON does, into a file as WriteFile does.
+func WriteJSON(name string, out io.Writer, v any) error {
+	return WriteFile(name, out, func(w io.Writer) error { return PrintJSON(w, v) })
+}
+
 // Writable returns the error of WriteFile about a file that cannot be created.
 func Writable(name string) error {
 	if name == "-" || name == "" {
@@ -89,7 +94,8 @@ func FileError(name string, err error) error {
 	if kind := SystemKind(err); err != nil && kind != 0 && fault.KindOf(err) == 0 {
 		var system *fs.PathError
 		if errors.As(err, &system) && system.Path == name {
-			err = system.Err // its text would have the name twice
+			// The text of the whole error would have the name twice.
+			err = system.Err
 		}
 		return fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, err), name)
 	}

@@ -56,7 +56,8 @@ func (p *Bar) Set(done, total int64) {
 	if p.bar.GetMax64() != total {
 		p.bar.ChangeMax64(total)
 	}
-	if done == 0 { // a rate of 0 an hour, and no time that is left
+	// Otherwise it would show a rate of 0 an hour, and no time that is left.
+	if done == 0 {
 		return
 	}
 	p.bar.Set64(done) //nolint:errcheck // a bar that cannot be drawn is no reason to stop

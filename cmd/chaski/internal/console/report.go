@@ -21,7 +21,7 @@ func Print(w io.Writer, found any, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	// JSON is YAML, but for some characters that do not print, which terminals may obey.
+	// JSON is YAML, but some characters that do not print are replaced, since terminals may obey them.
 	printed := strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r

@@ -277,16 +277,16 @@ func (n *number[T]) String() string { return strconv.FormatInt(int64(*n.value), 
 func (n *number[T]) Type() string   { return reflect.TypeFor[T]().Name() }
 
 func (n *number[T]) Set(text string) error {
-	v, err := strconv.ParseInt(text, 0, 64)
+	parsed, err := strconv.ParseInt(text, 0, 64)
 	switch {
 	case err != nil:
 		return err
-	case T(v) < n.least && n.most == T(math.MaxInt):
+	case T(parsed) < n.least && n.most == T(math.MaxInt):
 		return outsideError(fmt.Sprintf("at least %d", n.least))
-	case T(v) < n.least || T(v) > n.most:
+	case T(parsed) < n.least || T(parsed) > n.most:
 		return outsideError(fmt.Sprintf("from %d to %d", n.least, n.most))
 	}
-	*n.value = T(v)
+	*n.value = T(parsed)
 	return nil
 }
 

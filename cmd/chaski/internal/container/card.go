@@ -38,7 +38,8 @@ func (f *cardFlags) run(ctx context.Context, env console.Env, name string) error
 		return err
 	}
 	defer dataset.Close()
-	address := fault.WithoutSecrets(cmp.Or(f.url, name)) // a card is published
+	// A card is published, so that it must not have secrets.
+	address := fault.WithoutSecrets(cmp.Or(f.url, name))
 	text, err := card.Make(ctx, dataset, f.to, address)
 	if err != nil {
 		return fault.WithFile(err, name)

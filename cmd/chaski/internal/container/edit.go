@@ -27,14 +27,14 @@ func NewEdit(env console.Env) *cobra.Command {
 	var f editFlags
 	cmd := console.Command("edit [flags] CONTAINER", console.ExactlyOne("CONTAINER"),
 		func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) })
-	fl := cmd.Flags()
-	console.NonEmptyVar(fl, &f.collection, "collection")
-	console.Var(fl, &f.set, "set", nil)
-	console.Var(fl, &f.unset, "unset", nil)
-	console.Var(fl, &f.dropped, "drop", nil)
-	console.Var(fl, &f.renaming, "rename", nil)
-	f.columns.add(fl)
-	console.CountVar(fl, &f.workers, "workers", 0, 0)
+	defined := cmd.Flags()
+	console.NonEmptyVar(defined, &f.collection, "collection")
+	console.Var(defined, &f.set, "set", nil)
+	console.Var(defined, &f.unset, "unset", nil)
+	console.Var(defined, &f.dropped, "drop", nil)
+	console.Var(defined, &f.renaming, "rename", nil)
+	f.columns.add(defined)
+	console.CountVar(defined, &f.workers, "workers", 0, 0)
 	return cmd
 }
 

@@ -39,8 +39,8 @@ func (f *extractFlags) run(ctx context.Context, env console.Env, name string) er
 	if err != nil {
 		return err
 	}
-	if e, ok := rows.Subfile(name); ok {
-		return f.file(ctx, env, env.Files, e)
+	if entry, ok := rows.Subfile(name); ok {
+		return f.file(ctx, env, entry)
 	}
 	container, path, ok := source.Split(name)
 	if ok && !source.IsRemote(name) {
@@ -50,31 +50,31 @@ func (f *extractFlags) run(ctx context.Context, env console.Env, name string) er
 		}
 	}
 	if !ok {
-		return f.file(ctx, env, env.Files, taco.Entry{URI: name, Path: name, Offset: taco.Whole, Size: taco.Whole})
+		return f.file(ctx, env, taco.Entry{URI: name, Path: name, Offset: taco.Whole, Size: taco.Whole})
 	}
 	dataset, err := taco.Open(ctx, env.Files, []string{container}, taco.Options{BasePath: f.base})
 	if err != nil {
 		return err
 	}
 	defer dataset.Close()
-	e, err := dataset.Resolve(ctx, path)
+	entry, err := dataset.Resolve(ctx, path)
 	if err != nil {
 		return err
 	}
-	if e.Kind == taco.Folder {
-		return f.folder(ctx, env.Files, dataset, e)
+	if entry.Kind == taco.Folder {
+		return f.folder(ctx, env.Files, dataset, entry)
 	}
-	return f.file(ctx, env, env.Files, e)
+	return f.file(ctx, env, entry)
 }
 
 // file copies the bytes of a sample.
-func (f *extractFlags) file(ctx context.Context, env console.Env, files source.Opener, e taco.Entry) error {
+func (f *extractFlags) file(ctx context.Context, env console.Env, e taco.Entry) error {
 	if f.out == "" || f.out == "-" {
 		if err := console.NotToTerminal(env.Out, "a sample"); err != nil {
 			return err
 		}
 	}
-	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return containers.Copy(ctx, w, files, e) })
+	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return containers.Copy(ctx, w, env.Files, e) })
 }
 
 // folder copies the files below a folder of the container into a new directory. It writes into a

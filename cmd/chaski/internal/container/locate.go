@@ -37,14 +37,14 @@ func (f *containerFlags) locate(ctx context.Context, env console.Env, path strin
 		return err
 	}
 	defer dataset.Close()
-	e, err := dataset.Locate(ctx, keys)
+	entry, err := dataset.Locate(ctx, keys)
 	if err != nil {
 		return err
 	}
 	var out located
-	if e.Kind == taco.File {
-		out.VSI = taco.VSI(e)
-	} else if out, err = folderOf(ctx, dataset, e); err != nil {
+	if entry.Kind == taco.File {
+		out.VSI = taco.VSI(entry)
+	} else if out, err = folderOf(ctx, dataset, entry); err != nil {
 		return err
 	}
 	if format == "json" {

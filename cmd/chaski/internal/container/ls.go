@@ -16,7 +16,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
@@ -40,14 +39,14 @@ func NewLs(env console.Env) *cobra.Command {
 	var f lsFlags
 	cmd := console.Command("ls [flags] CONTAINER...", console.AtLeastOne("CONTAINER"),
 		func(cmd *cobra.Command, paths []string) error { return f.warn(env, f.run(cmd.Context(), env, paths)) })
-	fl := cmd.Flags()
-	f.containerFlags.add(fl)
-	f.Filter.Add(fl)
-	console.Var(fl, &f.leaves, "leaves", false)
-	console.Var(fl, &f.sha256, "sha256", false)
-	console.Var(fl, &f.padding, "padding", false)
-	console.Var(fl, &f.levelName, "level", "0")
-	console.ChoiceVar(fl, &f.format, "format", "text", "text", "json")
+	defined := cmd.Flags()
+	f.containerFlags.add(defined)
+	f.Filter.Add(defined)
+	console.Var(defined, &f.leaves, "leaves", false)
+	console.Var(defined, &f.sha256, "sha256", false)
+	console.Var(defined, &f.padding, "padding", false)
+	console.Var(defined, &f.levelName, "level", "0")
+	console.ChoiceVar(defined, &f.format, "format", "text", "text", "json")
 	return cmd
 }
 
@@ -122,8 +121,8 @@ func (f *lsFlags) listRows(ctx context.Context, w io.Writer, d *taco.Dataset, le
 	if err != nil {
 		return err
 	}
-	if rows, err = flags.ChooseRows(ctx, table, rows, f.Where, f.OrderBy); err != nil {
-		return fault.WithFile(err, d.Parts()[0])
+	if rows, err = f.Choose(ctx, d, f.level, rows); err != nil {
+		return err
 	}
 	rows = f.Cut(rows)
 	if f.format == "text" {
@@ -142,13 +141,13 @@ func (f *lsFlags) rows(ctx context.Context, d *taco.Dataset, left taco.Selection
 		return nil, err
 	}
 	if f.named != nil {
-		rows = slices.DeleteFunc(rows, func(row int) bool { return !hasRow(f.named, row) })
+		rows = flags.Among(rows, f.named)
 	}
 	if left == nil {
 		return rows, nil
 	}
 	below, err := d.RowsBelow(ctx, left, f.level)
-	return slices.DeleteFunc(rows, func(row int) bool { return !hasRow(below, row) }), err
+	return flags.Among(rows, below), err
 }
 
 // numbers returns the numbers of n rows.
@@ -162,18 +161,17 @@ func numbers(n int) []int {
 
 // writeRows writes rows as JSON with all columns.
 func writeRows(ctx context.Context, w io.Writer, t *tables.Table, rows []int) error {
-	cols := make([]*tables.Vector, len(t.Columns()))
-	names := make([][]byte, len(cols))
 	// For few rows only the pages that hold them are read. From a quarter of the rows on most pages hold one,
 	// so that whole columns cost about the same.
 	if len(rows) < t.Len()/4 && slices.IsSorted(rows) {
 		t, rows = t.Take(rows), numbers(len(rows))
 	}
+	cols, err := vectors(ctx, t)
+	if err != nil {
+		return err
+	}
+	names := make([][]byte, len(cols))
 	for i, column := range t.Columns() {
-		var err error
-		if cols[i], err = t.At(ctx, i); err != nil {
-			return err
-		}
 		if names[i], err = json.Marshal(column.Name); err != nil {
 			return err
 		}
@@ -239,21 +237,13 @@ func (f *lsFlags) leafRoots(ctx context.Context, d *taco.Dataset, roots []int) (
 	if f.Where == "" && f.OrderBy == "" || d.Levels() == 0 {
 		return roots, nil
 	}
-	table, err := d.Level(ctx, 0)
-	if err == nil && roots == nil {
-		roots, err = d.Visible(ctx, 0)
+	if roots == nil {
+		var err error
+		if roots, err = d.Visible(ctx, 0); err != nil {
+			return nil, err
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	roots, err = flags.ChooseRows(ctx, table, roots, f.Where, f.OrderBy)
-	return roots, fault.WithFile(err, d.Parts()[0])
-}
-
-// hasRow reports whether row is among rows, which need to ascend.
-func hasRow(rows []int, row int) bool {
-	_, ok := slices.BinarySearch(rows, row)
-	return ok
+	return f.Choose(ctx, d, 0, roots)
 }
 
 // hashBytes is how much of a sample is read at once for its hash: 256 KiB stay in a processor's cache
@@ -331,7 +321,8 @@ func isLeft(ctx context.Context, d *taco.Dataset, left taco.Selection, known map
 		}
 		known[e.Level] = rows
 	}
-	return hasRow(rows, e.Row), nil
+	_, in := slices.BinarySearch(rows, e.Row)
+	return in, nil
 }
 
 // listLeaf prints one sample. It opens the sample only for its hash or size.

@@ -45,24 +45,24 @@ func NewMake(env console.Env) *cobra.Command {
 			}
 			return f.run(cmd.Context(), env, args[0])
 		})
-	fl := cmd.Flags()
-	console.Var(fl, &f.out, "output,o", "")
+	defined := cmd.Flags()
+	console.Var(defined, &f.out, "output,o", "")
 	// 'chaski convert' says --to for the same.
-	fl.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	defined.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "to" {
 			name = "form"
 		}
 		return pflag.NormalizedName(name)
 	})
-	f.form.add(fl, madeForms...)
-	console.NonEmptyVar(fl, &f.stats, "stats")
-	console.NonEmptyVar(fl, &f.page, "report")
-	console.NumberVar(fl, &f.workers, "workers", 0, 0, flags.MaxWorkers)
-	console.CountVar(fl, &f.memory, "memory", 0, 0)
-	flags.AddMaxChunk(fl, &f.maxChunk)
-	console.Var(fl, &f.resume, "resume", false)
-	f.shards.Add(fl)
-	console.Var(fl, &f.quiet, "quiet", false)
+	f.form.add(defined, madeForms...)
+	console.NonEmptyVar(defined, &f.stats, "stats")
+	console.NonEmptyVar(defined, &f.page, "report")
+	console.NumberVar(defined, &f.workers, "workers", 0, 0, flags.MaxWorkers)
+	console.CountVar(defined, &f.memory, "memory", 0, 0)
+	flags.AddMaxChunk(defined, &f.maxChunk)
+	console.Var(defined, &f.resume, "resume", false)
+	f.shards.Add(defined)
+	console.Var(defined, &f.quiet, "quiet", false)
 	return cmd
 }
 
@@ -83,13 +83,14 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	if f.resume && (source.IsRemote(f.out) || source.LocalPath(f.out) != f.out) {
 		return console.Usagef("--resume needs a local OUT, beside which a run leaves what is done")
 	}
-	r, text, err := f.recipe(ctx, env, path)
+	made, text, err := f.recipe(ctx, env, path)
 	if err != nil {
 		return err
 	}
 	for _, name := range []string{f.stats, f.page} {
 		if err := console.Writable(name); err != nil {
-			return err // before the chips are made
+			// The files are tried here, so that an error comes before the chips are made.
+			return err
 		}
 	}
 	bar := console.NewBar(env.Err, "chips", -1)
@@ -102,16 +103,16 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	}
 	if f.shards.Given() && !f.shards.Merging() {
 		defer bar.Done()
-		_, err := f.divided(ctx, r, text, options)
+		_, err := f.divided(ctx, made, text, options)
 		return err
 	}
 	var res *recipe.Result
 	err = stored(ctx, f.out, output, func(path string, store build.Store) (err error) {
 		options.Output.Store = store
 		if f.shards.Merging() || f.resume {
-			res, err = f.divided(ctx, r, text, options)
+			res, err = f.divided(ctx, made, text, options)
 		} else {
-			res, err = recipe.Make(ctx, r, path, options)
+			res, err = recipe.Make(ctx, made, path, options)
 		}
 		return err
 	})
@@ -119,7 +120,7 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	if err != nil {
 		return console.FileError(f.out, err)
 	}
-	if err := f.measure(ctx, env, r, options.Loader); err != nil {
+	if err := f.measure(ctx, env, made, options.Loader); err != nil {
 		return err
 	}
 	for _, line := range res.Remarks() {
@@ -130,7 +131,7 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	if err != nil {
 		return err
 	}
-	return f.draw(ctx, env, r, res, options.Loader)
+	return f.draw(ctx, env, made, res, options.Loader)
 }
 
 // fieldsOf returns the rasters of a container's samples, as a run reads them.
@@ -157,7 +158,7 @@ func (f *makeFlags) measure(ctx context.Context, env console.Env, r *recipe.Reci
 	if err != nil {
 		return err
 	}
-	return console.WriteFile(f.stats, env.Out, func(w io.Writer) error { return console.PrintJSON(w, report) })
+	return console.WriteJSON(f.stats, env.Out, report)
 }
 
 // divided makes a share of the chips, a container of all parts, or with --resume both.
@@ -202,15 +203,15 @@ func (f *makeFlags) draw(ctx context.Context, env console.Env, r *recipe.Recipe,
 	if f.page == "" {
 		return nil
 	}
-	ro := report.Options{Source: f.out, Title: r.Title(), Generator: "chaski " + env.Version,
+	options := report.Options{Source: f.out, Title: r.Title(), Generator: "chaski " + env.Version,
 		Fields: fieldsOf(r), Loader: o}
 	if r.Split != nil {
-		ro.Fields = append(ro.Fields, loader.Field{Name: "split", Kind: "text"})
+		options.Fields = append(options.Fields, loader.Field{Name: "split", Kind: "text"})
 	}
 	for _, line := range res.Remarks() {
-		ro.Remarks = append(ro.Remarks, report.Warning{Text: line})
+		options.Remarks = append(options.Remarks, report.Warning{Text: line})
 	}
-	page, err := report.Make(ctx, ro)
+	page, err := report.Make(ctx, options)
 	if err != nil {
 		return console.FileError(f.page, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pathname"
@@ -121,7 +122,8 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 		return f.table(ctx, paths, o)
 	}
 	if _, err := f.TacoFilter(); err != nil {
-		return nil, err // before the containers are checked
+		// The filter is parsed here, so that an error comes before the containers are checked.
+		return nil, err
 	}
 	dataset, err := f.open(ctx, o.Opener, paths)
 	if err != nil {
@@ -287,7 +289,7 @@ func (f *packFlags) index(ctx context.Context, paths []string, o build.Options) 
 	if o.Store != nil {
 		return build.Consolidate(ctx, zips, f.out, o)
 	}
-	// The paths, not the ZIPs: an append may have added one meanwhile, which it has checked.
+	// It takes the paths and not the ZIPs, since an append may have added one meanwhile, which it has checked.
 	return build.Consolidate(ctx, paths, f.out, o)
 }
 
@@ -306,11 +308,8 @@ func (f *packFlags) verify(ctx context.Context, files source.Opener, path string
 
 // unused refuses flags that select samples of containers, for the reason why.
 func (f *packFlags) unused(why string) error {
-	var ignored error
-	f.ofContainers.VisitAll(func(fl *pflag.Flag) {
-		if fl.Changed && ignored == nil {
-			ignored = console.Usagef("--%s is for containers: %s", fl.Name, why)
-		}
-	})
-	return ignored
+	if name := flags.Changed(f.ofContainers); name != "" {
+		return console.Usagef("--%s is for containers: %s", name, why)
+	}
+	return nil
 }

@@ -102,16 +102,16 @@ func (f *columnFlags) into(o *build.Options) {
 		return
 	}
 	o.Inspect = func(levels []build.Level) build.Inspection {
-		in := f.compute.Inspect(levels)
-		compute := in.Columns
-		in.Columns = func(ctx context.Context) ([]*tables.Table, error) {
+		inspection := f.compute.Inspect(levels)
+		compute := inspection.Columns
+		inspection.Columns = func(ctx context.Context) ([]*tables.Table, error) {
 			made, err := compute(ctx)
 			if err == nil {
 				err = f.clash(table, made[0])
 			}
 			return made, err
 		}
-		return in
+		return inspection
 	}
 }
 

@@ -59,17 +59,17 @@ func (f *explainFlags) do(cmd *cobra.Command, env console.Env, path string) erro
 		return err
 	}
 	defer engine.Close()
-	r := ExplainReport{Spec: engine.Hash(), Dataset: engine.Fingerprint(), Fields: fieldsOf(engine)}
-	if r.stepAt, err = f.step.at(cmd.Flags(), engine); err != nil {
+	report := ExplainReport{Spec: engine.Hash(), Dataset: engine.Fingerprint(), Fields: fieldsOf(engine)}
+	if report.stepAt, err = f.step.at(cmd.Flags(), engine); err != nil {
 		return err
 	}
 	if f.out != "" {
-		return f.replay(ctx, env, engine, r.stepAt)
+		return f.replay(ctx, env, engine, report.stepAt)
 	}
-	if r.Rows, err = explainRows(ctx, engine, r.Ticket); err != nil {
+	if report.Rows, err = explainRows(ctx, engine, report.Ticket); err != nil {
 		return err
 	}
-	return console.Print(env.Out, r, f.run.JSON)
+	return console.Print(env.Out, report, f.run.JSON)
 }
 
 // replay writes the batch of a step.

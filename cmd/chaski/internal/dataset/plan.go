@@ -21,14 +21,14 @@ func NewPlan(env console.Env) *cobra.Command {
 	cmd := console.Command("plan [flags] SPEC.json|DATASET", console.ExactlyOne("SPEC.json or DATASET"),
 		func(cmd *cobra.Command, args []string) error { return f.do(cmd, env, args[0]) })
 	f.run.Add(cmd)
-	fl := cmd.Flags()
-	f.run.AddJSON(fl)
-	console.Var(fl, &f.options.Epoch, "epoch", 0)
-	console.Var(fl, &f.options.Rank, "rank", 0)
-	console.CountVar(fl, &f.options.World, "world", 1, 1)
-	console.CountVar(fl, &f.options.Prefetch, "prefetch", loader.DefaultPrefetch, 1)
-	console.CountVar(fl, &f.options.Samples, "sample", dryrun.DefaultSamples, 1)
-	console.Var(fl, &f.all, "all", false)
+	defined := cmd.Flags()
+	f.run.AddJSON(defined)
+	console.Var(defined, &f.options.Epoch, "epoch", 0)
+	console.Var(defined, &f.options.Rank, "rank", 0)
+	console.CountVar(defined, &f.options.World, "world", 1, 1)
+	console.CountVar(defined, &f.options.Prefetch, "prefetch", loader.DefaultPrefetch, 1)
+	console.CountVar(defined, &f.options.Samples, "sample", dryrun.DefaultSamples, 1)
+	console.Var(defined, &f.all, "all", false)
 	return cmd
 }
 

@@ -95,7 +95,8 @@ func readList(l *quarantine.List, name string) error {
 func (f *quarantineFlags) check(ctx context.Context, env console.Env, path string, list *quarantine.List,
 	r *quarantineReport) error {
 	engine, err := f.run.Open(ctx, env, path, func(sp *loader.Spec, _ *loader.Options) {
-		sp.BadSamples = spec.BadSkip // with the policy error, the first bad sample would end the check
+		// With the policy error, the first bad sample would end the check.
+		sp.BadSamples = spec.BadSkip
 	})
 	if err != nil {
 		return err
@@ -111,7 +112,6 @@ func (f *quarantineFlags) check(ctx context.Context, env console.Env, path strin
 	for _, b := range found.List {
 		rec := quarantine.New(r.Dataset, b.Err)
 		rec.Source, rec.ID, rec.Row = b.Source, b.ID, &b.Row
-		rec.Count = 1
 		if err := list.Add(rec); err != nil {
 			return err
 		}

@@ -73,21 +73,23 @@ func NewStats(env console.Env) *cobra.Command {
 
 // add declares the flags of cmd.
 func (f *statsFlags) add(cmd *cobra.Command) {
-	fl := cmd.Flags()
-	console.Var(fl, &f.out, "output,o", "-")
-	console.CountVar(fl, &f.workers, "workers", 0, 0)
-	flags.AddMaxChunk(fl, &f.maxChunk)
-	console.Var(fl, &f.metadata, "from-metadata", false)
-	console.Var(fl, &f.component, "component", "*")
-	fl.Lookup("component").DefValue = "" // pflag would print (default "*")
-	console.ChoiceVar(fl, &f.format, "format", "json", "json")
-	console.Var(fl, &f.sampling, "sampling", false)
-	console.Var(fl, &f.weights.Field, "count", "")
-	console.Var(fl, &f.weights.Classes, "classes", nil)
-	fl.Lookup("classes").DefValue = "" // pflag would print (default []), which contradicts the text
-	console.Var(fl, &f.weights.Cell, "cell", 64)
-	f.shards.Add(fl)
-	f.Measured.Add(fl)
+	defined := cmd.Flags()
+	console.Var(defined, &f.out, "output,o", "-")
+	console.CountVar(defined, &f.workers, "workers", 0, 0)
+	flags.AddMaxChunk(defined, &f.maxChunk)
+	console.Var(defined, &f.metadata, "from-metadata", false)
+	console.Var(defined, &f.component, "component", "*")
+	// Without it pflag would print (default "*").
+	defined.Lookup("component").DefValue = ""
+	console.ChoiceVar(defined, &f.format, "format", "json", "json")
+	console.Var(defined, &f.sampling, "sampling", false)
+	console.Var(defined, &f.weights.Field, "count", "")
+	console.Var(defined, &f.weights.Classes, "classes", nil)
+	// Without it pflag would print (default []), which contradicts the text.
+	defined.Lookup("classes").DefValue = ""
+	console.Var(defined, &f.weights.Cell, "cell", 64)
+	f.shards.Add(defined)
+	f.Measured.Add(defined)
 }
 
 // pooled prints the statistics of --from-metadata.
@@ -121,7 +123,7 @@ func (f *statsFlags) pooled(ctx context.Context, env console.Env, name string) e
 	if out.Pooled, err = dataset.Pool(ctx, key, keep); err != nil && fault.KindOf(err) != fault.Unsupported {
 		return err
 	}
-	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return console.PrintJSON(w, out) })
+	return console.WriteJSON(f.out, env.Out, out)
 }
 
 // report returns the statistics of all components under their ids or, with --field, of some under the
@@ -132,18 +134,18 @@ func (f *statsFlags) report(ctx context.Context, d *taco.Dataset, fields []loade
 		return d.Report(ctx, f.component, keep)
 	}
 	out := &stats.Report{Version: stats.ReportVersion, Fields: map[string]stats.FieldReport{}}
-	for _, x := range fields {
-		id := componentOf(x)
-		r, err := d.Report(ctx, id, keep)
+	for _, field := range fields {
+		sample := componentOf(field)
+		written, err := d.Report(ctx, sample, keep)
 		if err != nil {
-			return nil, fmt.Errorf("field %q: %w", x.Name, err)
+			return nil, fmt.Errorf("field %q: %w", field.Name, err)
 		}
-		report, ok := r.Fields[id]
+		report, ok := written.Fields[sample]
 		if !ok { // "*"
-			return nil, console.Usagef("--field is \"%s=%s\": the container has no such component", x.Name, id)
+			return nil, console.Usagef("--field is \"%s=%s\": the container has no such component", field.Name, sample)
 		}
-		out.Samples += r.Samples
-		out.Fields[x.Name] = report
+		out.Samples += written.Samples
+		out.Fields[field.Name] = report
 	}
 	return out, nil
 }
@@ -184,15 +186,15 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 	}
 	bar := console.NewBar(env.Err, "reading", -1)
 	defer bar.Done()
-	o := loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, Opener: env.Files, SQL: env.SQL}
+	options := loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, Opener: env.Files, SQL: env.SQL}
 	switch {
 	case f.shards.Given() && f.sampling:
-		err = f.weightsOfShards(ctx, spec.WithDefaults(), o, bar.Set)
+		err = f.weightsOfShards(ctx, spec.WithDefaults(), options, bar.Set)
 	case f.shards.Given():
-		err = f.statsOfShards(ctx, spec.WithDefaults(), o, bar.Set)
+		err = f.statsOfShards(ctx, spec.WithDefaults(), options, bar.Set)
 	case f.sampling:
 		var b bytes.Buffer
-		if err = survey.Weights(ctx, &b, spec, o, f.weights, nil, bar.Set); err == nil {
+		if err = survey.Weights(ctx, &b, spec, options, f.weights, nil, bar.Set); err == nil {
 			bar.Done()
 			err = console.WriteFile(f.out, env.Out, func(w io.Writer) error {
 				_, err := b.WriteTo(w)
@@ -201,16 +203,12 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 		}
 	default:
 		var report *stats.Report
-		if report, err = survey.Stats(ctx, spec, o, bar.Set); err == nil {
+		if report, err = survey.Stats(ctx, spec, options, bar.Set); err == nil {
 			bar.Done()
-			err = f.write(env.Out, report)
+			err = console.WriteJSON(f.out, env.Out, report)
 		}
 	}
 	return console.UsageUnlessFault(err)
-}
-
-func (f *statsFlags) write(out io.Writer, report *stats.Report) error {
-	return console.WriteFile(f.out, out, func(w io.Writer) error { return console.PrintJSON(w, report) })
 }
 
 // work returns the work of shards over the samples of a dataset.
@@ -255,7 +253,7 @@ func (f *statsFlags) statsOfShards(ctx context.Context, spec loader.Spec, o load
 				return err
 			}
 		}
-		return f.write(nil, total.Report(spec.Fields))
+		return console.WriteJSON(f.out, nil, total.Report(spec.Fields))
 	})
 }
 
@@ -307,17 +305,17 @@ func (m *Measured) spec(dataset string) (loader.Spec, error) {
 			return loader.Spec{}, err
 		}
 	}
-	s, err := m.source.Spec(dataset)
+	measured, err := m.source.Spec(dataset)
 	if err != nil {
-		return s, err
+		return measured, err
 	}
-	if s.Fields, err = m.bands.First(s.Fields); err != nil {
-		return s, err
+	if measured.Fields, err = m.bands.First(measured.Fields); err != nil {
+		return measured, err
 	}
-	s.BatchSize, s.BadSamples, s.BasePath = 1, m.bad, m.base
-	s = s.WithDefaults()
-	if err := s.Validate(); err != nil {
-		return s, console.WrongUsage(err)
+	measured.BatchSize, measured.BadSamples, measured.BasePath = 1, m.bad, m.base
+	measured = measured.WithDefaults()
+	if err := measured.Validate(); err != nil {
+		return measured, console.WrongUsage(err)
 	}
-	return s, nil
+	return measured, nil
 }

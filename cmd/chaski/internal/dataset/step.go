@@ -44,47 +44,47 @@ type stepAt struct {
 // at returns the step that the flags name.
 func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
 	spec, steps := e.Spec(), e.Steps()
-	s := stepAt{Epoch: f.epoch, Step: f.step, Rank: f.rank, World: f.world}
+	step := stepAt{Epoch: f.epoch, Step: f.step, Rank: f.rank, World: f.world}
 	named := fl.Changed("epoch") || fl.Changed("step")
 	if err := checkRank(f.rank, f.world); err != nil {
-		return s, err
+		return step, err
 	}
 	switch {
 	case steps == 0:
-		return s, console.Usagef("an epoch of %d samples has no whole batch of %d samples", e.Len(), spec.BatchSize)
+		return step, console.Usagef("an epoch of %d samples has no whole batch of %d samples", e.Len(), spec.BatchSize)
 	case f.state != "" && named:
-		return s, console.Usagef("--state and --epoch or --step exclude each other: a state has its own step")
+		return step, console.Usagef("--state and --epoch or --step exclude each other: a state has its own step")
 	case f.state != "":
 		data, err := os.ReadFile(f.state)
 		if err != nil {
-			return s, console.FileError(f.state, err)
+			return step, console.FileError(f.state, err)
 		}
 		state, err := shuffle.ParseState(data)
 		if err == nil {
-			s.Epoch = state.Epoch
+			step.Epoch = state.Epoch
 			if state, _, err = state.Resume(e.State(), e.Len(), spec.BatchSize, spec.DropLast, true); err == nil {
-				s.Step, err = state.Step(e.Len(), spec.BatchSize)
+				step.Step, err = state.Step(e.Len(), spec.BatchSize)
 			}
 		}
 		if err != nil {
-			return s, fault.WithFile(fault.Wrap(fault.Corrupt, "state", fault.NoOffset, err), f.state)
+			return step, fault.WithFile(fault.Wrap(fault.Corrupt, "state", fault.NoOffset, err), f.state)
 		}
-		if s.Step >= steps && f.back == 0 { // a state at the end of an epoch goes on with the next
-			s.Epoch, s.Step = s.Epoch+1, 0
+		if step.Step >= steps && f.back == 0 { // a state at the end of an epoch goes on with the next
+			step.Epoch, step.Step = step.Epoch+1, 0
 		}
 	}
-	for ; f.back > s.Step && s.Epoch > 0; s.Epoch-- {
+	for ; f.back > step.Step && step.Epoch > 0; step.Epoch-- {
 		// A mistyped --back would otherwise keep this loop busy for as many epochs. No run has 2^40 steps.
-		if f.back-s.Step > 1<<40 {
+		if f.back-step.Step > 1<<40 {
 			break
 		}
-		s.Step += steps
+		step.Step += steps
 	}
-	if s.Step -= f.back; s.Step < 0 || s.Step >= steps {
-		return s, console.Usagef("there is no step %d: an epoch has the steps 0 to %d", s.Step, steps-1)
+	if step.Step -= f.back; step.Step < 0 || step.Step >= steps {
+		return step, console.Usagef("there is no step %d: an epoch has the steps 0 to %d", step.Step, steps-1)
 	}
-	s.Ticket = shuffle.StepTicket(s.Epoch, s.Step, spec.BatchSize, f.rank, f.world)
-	return s, nil
+	step.Ticket = shuffle.StepTicket(step.Epoch, step.Step, spec.BatchSize, f.rank, f.world)
+	return step, nil
 }
 
 // checkRank checks --rank and --world.

@@ -36,60 +36,60 @@ type Dataset struct {
 
 // Add adds the flags to a command. batch and shuffle are the defaults.
 func (f *Dataset) Add(to *pflag.FlagSet, batch int, shuffle bool) {
-	fl := &f.Own
-	f.Source.Add(fl)
-	f.bands.Add(fl)
-	console.CountVar(fl, &f.Batch, "batch", batch, 1)
-	f.sampler.add(fl)
-	console.Var(fl, &f.augment, "augment", "")
-	console.Var(fl, &f.shuffle, "shuffle", shuffle)
-	console.Var(fl, &f.Seed, "seed", 0)
-	console.Var(fl, &f.Bad, "bad-samples", spec.BadError)
-	to.AddFlagSet(fl)
+	defined := &f.Own
+	f.Source.Add(defined)
+	f.bands.Add(defined)
+	console.CountVar(defined, &f.Batch, "batch", batch, 1)
+	f.sampler.add(defined)
+	console.Var(defined, &f.augment, "augment", "")
+	console.Var(defined, &f.shuffle, "shuffle", shuffle)
+	console.Var(defined, &f.Seed, "seed", 0)
+	console.Var(defined, &f.Bad, "bad-samples", spec.BadError)
+	to.AddFlagSet(defined)
 }
 
 // AddArithmetic adds the flags for the layout, dtype and normalisation of the first field.
 func (f *Dataset) AddArithmetic(to *pflag.FlagSet) {
-	fl := &f.Own
-	console.Var(fl, &f.Layout, "layout", "")
-	console.Var(fl, &f.DType, "dtype", "float32")
-	console.Var(fl, &f.clip, "clip", false)
-	console.Var(fl, &f.normalize, "normalize", "")
-	console.Var(fl, &f.stats, "stats", "")
-	to.AddFlagSet(fl)
+	defined := &f.Own
+	console.Var(defined, &f.Layout, "layout", "")
+	console.Var(defined, &f.DType, "dtype", "float32")
+	console.Var(defined, &f.clip, "clip", false)
+	console.Var(defined, &f.normalize, "normalize", "")
+	console.Var(defined, &f.stats, "stats", "")
+	to.AddFlagSet(defined)
 }
 
 // Spec makes a spec of a dataset and the flags. Its errors are about the flags, or about the file of
 // statistics.
 func (f *Dataset) Spec(dataset string) (loader.Spec, error) {
-	s, err := f.Source.Spec(dataset)
+	made, err := f.Source.Spec(dataset)
 	if err != nil {
-		return s, err
+		return made, err
 	}
 	if f.clip && f.DType != "uint8" {
-		return s, console.Usagef("--clip needs --dtype uint8")
+		return made, console.Usagef("--clip needs --dtype uint8")
 	}
-	s.BatchSize, s.Shuffle, s.Seed, s.BadSamples = f.Batch, f.shuffle, f.Seed, f.Bad
-	if s.Sampler, err = f.sampler.sampler(); err != nil {
-		return s, err
+	made.BatchSize, made.Shuffle, made.Seed, made.BadSamples = f.Batch, f.shuffle, f.Seed, f.Bad
+	if made.Sampler, err = f.sampler.sampler(); err != nil {
+		return made, err
 	}
-	s.Augment = f.augment
-	if len(s.Fields) == 0 {
-		s.Fields = []loader.Field{{Name: "image"}}
+	made.Augment = f.augment
+	if len(made.Fields) == 0 {
+		made.Fields = []loader.Field{{Name: "image"}}
 	}
-	if s.Fields, err = f.bands.First(s.Fields); err != nil {
-		return s, err
+	if made.Fields, err = f.bands.First(made.Fields); err != nil {
+		return made, err
 	}
-	first := &s.Fields[0]
+	first := &made.Fields[0]
 	first.DType, first.Layout, first.Clip = f.DType, f.Layout, f.clip
 	if err := f.normalization(first); err != nil {
-		return s, err
+		return made, err
 	}
-	s = s.WithDefaults()
-	if err := s.Validate(); err != nil {
-		return s, wrongSpec(err, &f.Own)
+	made = made.WithDefaults()
+	if err := made.Validate(); err != nil {
+		return made, wrongSpec(err, &f.Own)
 	}
-	return s, nil
+	return made, nil
 }
 
 // normalization sets how a field is normalised.

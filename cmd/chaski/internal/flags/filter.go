@@ -34,7 +34,8 @@ func (f *Filter) Add(fl *pflag.FlagSet) {
 	f.addFilters(fl)
 	console.Var(fl, &f.OrderBy, "order-by", "")
 	console.CountVar(fl, &f.Limit, "limit", noLimit, 0)
-	fl.Lookup("limit").DefValue = "0" // pflag would print (default -1), which contradicts the text
+	// Without it pflag would print (default -1), which contradicts the text.
+	fl.Lookup("limit").DefValue = "0"
 	console.CountVar(fl, &f.Offset, "offset", 0, 0)
 }
 
@@ -78,7 +79,7 @@ func (f *Filter) places() (list []loader.Condition, err error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, loader.Condition{BBox: &sides, BBoxCRS: spec.EPSG(epsg), Within: f.rule == "within",
+		list = append(list, loader.Condition{BBox: &sides, BBoxCRS: epsg, Within: f.rule == "within",
 			Column: f.geometry, Level: f.atLevel})
 	}
 	if f.datetime != "" {
@@ -119,16 +120,15 @@ func (f *Filter) sides() (v [4]float64, err error) {
 }
 
 // epsg returns the code of --bbox-crs, or 0 if the flag is not set.
-func (f *Filter) epsg() (int, error) {
-	digits := f.bboxCRS
-	if p, rest, ok := strings.Cut(digits, ":"); ok && (strings.EqualFold(p, "EPSG") || strings.EqualFold(p, "ESRI")) {
-		digits = rest
+func (f *Filter) epsg() (code spec.EPSG, err error) {
+	if f.bboxCRS != "" {
+		err = code.UnmarshalJSON([]byte(f.bboxCRS))
 	}
-	n, err := strconv.Atoi(digits)
-	if f.bboxCRS != "" && (err != nil || n <= 0) {
+	// A spec may say null, and has no code then.
+	if err != nil || f.bboxCRS != "" && code == 0 {
 		return 0, console.Usagef("--bbox-crs is %q: it must be an EPSG code, such as EPSG:32633 or 32633", f.bboxCRS)
 	}
-	return n, nil
+	return code, nil
 }
 
 // conditions returns the flags as conditions of a spec.
@@ -158,11 +158,16 @@ func (f *Filter) Samples(ctx context.Context, d *taco.Dataset) (rows []int, err 
 	if err != nil {
 		return nil, err
 	}
-	table, err := d.Level(ctx, 0)
+	return f.Choose(ctx, d, 0, rows)
+}
+
+// Choose returns the rows of a level of a container, among some, that --where chooses, in the order of --order-by.
+func (f *Filter) Choose(ctx context.Context, d *taco.Dataset, level int, rows []int) ([]int, error) {
+	table, err := d.Level(ctx, level)
 	if err != nil {
 		return nil, err
 	}
-	rows, err = ChooseRows(ctx, table, rows, f.Where, f.OrderBy)
+	rows, err = chooseRows(ctx, table, rows, f.Where, f.OrderBy)
 	return rows, fault.WithFile(err, d.Parts()[0])
 }
 
@@ -175,18 +180,15 @@ func (f *Filter) Cut(rows []int) []int {
 	return rows
 }
 
-// ChooseRows returns the rows for which the SQL condition where holds, sorted by orderBy,
+// chooseRows returns the rows for which the SQL condition where holds, sorted by orderBy,
 // "COLUMN [asc | desc]". Both may be empty. rows are row numbers of t.
-func ChooseRows(ctx context.Context, t *tables.Table, rows []int, where, orderBy string) ([]int, error) {
+func chooseRows(ctx context.Context, t *tables.Table, rows []int, where, orderBy string) ([]int, error) {
 	if where != "" {
 		found, err := query.Where(ctx, t, where)
 		if err != nil {
 			return nil, console.UsageUnlessFault(err)
 		}
-		rows = slices.DeleteFunc(slices.Clone(rows), func(r int) bool {
-			_, ok := slices.BinarySearch(found, r)
-			return !ok
-		})
+		rows = Among(slices.Clone(rows), found)
 	}
 	if orderBy == "" {
 		return rows, nil
@@ -211,6 +213,14 @@ func ChooseRows(ctx context.Context, t *tables.Table, rows []int, where, orderBy
 		out[i] = rows[k]
 	}
 	return out, nil
+}
+
+// Among keeps the rows that are among others, which need to ascend. It changes rows.
+func Among(rows, others []int) []int {
+	return slices.DeleteFunc(rows, func(row int) bool {
+		_, ok := slices.BinarySearch(others, row)
+		return !ok
+	})
 }
 
 // orderColumn splits "COLUMN [asc | desc]". The column may be in double quotes, as in SQL.

@@ -73,13 +73,13 @@ func (f *Run) Prepare(ctx context.Context, env console.Env, path string) (
 // the options before.
 func (f *Run) Open(ctx context.Context, env console.Env, path string,
 	change func(*loader.Spec, *loader.Options)) (*loader.Engine, error) {
-	spec, o, err := f.Prepare(ctx, env, path)
+	spec, options, err := f.Prepare(ctx, env, path)
 	if err != nil {
 		return nil, err
 	}
 	if change != nil {
-		change(&spec, &o)
+		change(&spec, &options)
 	}
-	engine, err := loader.Open(ctx, spec, o)
+	engine, err := loader.Open(ctx, spec, options)
 	return engine, console.UsageUnlessFault(err)
 }

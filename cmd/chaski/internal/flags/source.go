@@ -58,16 +58,16 @@ func ParseFields(list []string) ([]loader.Field, error) {
 	var fields []loader.Field
 	for _, text := range list {
 		name, where, named := strings.Cut(text, "=")
-		f := loader.Field{Name: name}
+		field := loader.Field{Name: name}
 		switch {
 		case name == "" || named && where == "":
 			return nil, console.Usagef("--field is %q: it must be NAME, NAME=COLUMN or NAME=PATTERN", text)
 		case strings.Contains(where, "{id}"):
-			f.Pattern = where
+			field.Pattern = where
 		default:
-			f.Column = where
+			field.Column = where
 		}
-		fields = append(fields, f)
+		fields = append(fields, field)
 	}
 	return fields, nil
 }
@@ -75,26 +75,26 @@ func ParseFields(list []string) ([]loader.Field, error) {
 // stackFields joins the fields that have one name into a stack of their columns or patterns.
 func stackFields(fields []loader.Field) []loader.Field {
 	var out []loader.Field
-	for _, f := range fields {
-		k := slices.IndexFunc(out, func(o loader.Field) bool { return o.Name == f.Name })
-		if k < 0 {
-			out = append(out, f)
+	for _, field := range fields {
+		place := slices.IndexFunc(out, func(stacked loader.Field) bool { return stacked.Name == field.Name })
+		if place < 0 {
+			out = append(out, field)
 			continue
 		}
 		// A member that both lack, or that has two kinds, stays as it is: the spec makes the error.
-		switch o := &out[k]; {
-		case f.Column != "" && (o.Column != "" || o.Columns != nil):
-			if o.Columns == nil {
-				o.Columns, o.Column = []string{o.Column}, ""
+		switch stacked := &out[place]; {
+		case field.Column != "" && (stacked.Column != "" || stacked.Columns != nil):
+			if stacked.Columns == nil {
+				stacked.Columns, stacked.Column = []string{stacked.Column}, ""
 			}
-			o.Columns = append(o.Columns, f.Column)
-		case f.Pattern != "" && (o.Pattern != "" || o.Patterns != nil):
-			if o.Patterns == nil {
-				o.Patterns, o.Pattern = []string{o.Pattern}, ""
+			stacked.Columns = append(stacked.Columns, field.Column)
+		case field.Pattern != "" && (stacked.Pattern != "" || stacked.Patterns != nil):
+			if stacked.Patterns == nil {
+				stacked.Patterns, stacked.Pattern = []string{stacked.Pattern}, ""
 			}
-			o.Patterns = append(o.Patterns, f.Pattern)
+			stacked.Patterns = append(stacked.Patterns, field.Pattern)
 		default:
-			out = append(out, f)
+			out = append(out, field)
 		}
 	}
 	return out

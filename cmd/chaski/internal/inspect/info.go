@@ -13,7 +13,6 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/survey"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -34,27 +33,21 @@ func info(ctx context.Context, env console.Env, paths []string, at *flags.Timest
 		if err != nil {
 			return err
 		}
-		for _, p := range matches {
+		for _, uri := range matches {
 			if shown++; shown > 1 && !asJSON {
 				fmt.Fprintln(env.Out, "---")
 			}
-			if err := infoOf(ctx, env, env.Files, p, at, asJSON); err != nil {
+			found, err := survey.Describe(ctx, uri, at.Value, loader.Options{Opener: env.Files})
+			switch {
+			case errors.Is(err, survey.ErrNotArray):
+				return console.Usagef("--timestamp opens arrays: %s is not an array", uri)
+			case err != nil:
+				return err
+			}
+			if err := console.Print(env.Out, found, asJSON); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// infoOf describes one path.
-func infoOf(ctx context.Context, env console.Env, files source.Opener, path string, at *flags.Timestamp,
-	asJSON bool) error {
-	info, err := survey.Describe(ctx, path, at.Value, loader.Options{Opener: files})
-	switch {
-	case errors.Is(err, survey.ErrNotArray):
-		return console.Usagef("--timestamp opens arrays: %s is not an array", path)
-	case err != nil:
-		return err
-	}
-	return console.Print(env.Out, info, asJSON)
 }

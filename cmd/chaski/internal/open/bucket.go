@@ -22,13 +22,14 @@ func Bucket(ctx context.Context, uri string) (b *blob.Bucket, name, key string, 
 		err := fault.New(fault.Unsupported, "URI", fault.NoOffset, "it has no bucket")
 		return nil, "", "", nil, fault.WithFile(err, uri)
 	}
-	d := s3.New(s3.Options{})
-	if b, err = d.Bucket(ctx, name); err != nil {
-		_ = d.Close()
+	driver := s3.New(s3.Options{})
+	if b, err = driver.Bucket(ctx, name); err != nil {
+		_ = driver.Close()
 		return nil, "", "", nil, err
 	}
 	return b, name, key, func() {
-		_ = b.Close() // all writes have been answered
-		_ = d.Close()
+		// Its error does not matter, since all writes have been answered.
+		_ = b.Close()
+		_ = driver.Close()
 	}, nil
 }

@@ -103,8 +103,8 @@ func Open(path string) (*Writer, error) {
 func (w *Writer) Add(r Record) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	k := r.key()
-	known := w.known[k]
+	key := r.key()
+	known := w.known[key]
 	if known == nil {
 		if len(w.known) >= MaxKnown {
 			w.lost++
@@ -112,7 +112,7 @@ func (w *Writer) Add(r Record) error {
 		}
 		known = &r
 		known.Count = 0
-		w.known[k] = known
+		w.known[key] = known
 	}
 	// Only powers of two are written, so that a sample met n times takes log2(n) lines.
 	if known.Count++; known.Count&(known.Count-1) != 0 {
@@ -157,7 +157,8 @@ func (w *Writer) Close() error {
 			errs = append(errs, w.write(*r, r.Count-written))
 		}
 	}
-	// A list is read after a run has failed, maybe with its machine. A pipe or device has nothing to sync.
+	// It is synced because a list is read after a run has failed, maybe with its machine. A pipe or device has nothing
+	// to sync.
 	if st, err := w.file.Stat(); err == nil && st.Mode().IsRegular() {
 		errs = append(errs, w.file.Sync(), durable.SyncNames(w.folder))
 	}
@@ -209,8 +210,8 @@ func readLine(b *bufio.Reader) (line []byte, err error) {
 
 // Add adds a record.
 func (l *List) Add(r Record) error {
-	k := r.key()
-	old := l.by[k]
+	key := r.key()
+	old := l.by[key]
 	switch {
 	case old != nil:
 		old.merge(&r)
@@ -220,7 +221,7 @@ func (l *List) Add(r Record) error {
 	case l.by == nil:
 		l.by = map[string]*Record{}
 	}
-	l.by[k] = &r
+	l.by[key] = &r
 	return nil
 }
 
@@ -245,7 +246,7 @@ func (l *List) Records() []Record {
 	for _, r := range l.by {
 		out = append(out, *r)
 	}
-	n := func(p *int64) int64 {
+	count := func(p *int64) int64 {
 		if p == nil {
 			return -1
 		}
@@ -253,7 +254,7 @@ func (l *List) Records() []Record {
 	}
 	slices.SortFunc(out, func(a, b Record) int {
 		return cmp.Or(cmp.Compare(a.Dataset, b.Dataset), cmp.Compare(a.Source, b.Source),
-			cmp.Compare(n(a.Row), n(b.Row)),
+			cmp.Compare(count(a.Row), count(b.Row)),
 			cmp.Compare(a.ID, b.ID), cmp.Compare(a.Message, b.Message))
 	})
 	return out

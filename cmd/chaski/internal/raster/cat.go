@@ -38,20 +38,20 @@ func NewCat(env console.Env) *cobra.Command {
 	var f catFlags
 	cmd := console.Command("cat [flags] PATH...", console.AtLeastOne("PATH"),
 		func(cmd *cobra.Command, paths []string) error { return f.run(cmd.Context(), env, paths) })
-	fl := cmd.Flags()
-	console.Var(fl, &f.layout, "layout", "")
-	console.Var(fl, &f.sizes, "size", nil)
-	console.Var(fl, &f.n, "n", "")
-	console.Var(fl, &f.t, "t", "")
-	console.Var(fl, &f.b, "b", "")
-	console.Var(fl, &f.y, "y", "")
-	console.Var(fl, &f.x, "x", "")
-	console.Var(fl, &f.header, "header", "")
-	console.CountVar(fl, &f.overview, "overview", -1, -1)
-	console.ChoiceVar(fl, &f.format, "format", "sha256", "sha256", "npy", "raw")
-	console.CountVar(fl, &f.threads, "threads", procs.Workers(), 1)
-	console.CountVar(fl, &f.maxBytes, "max-bytes", 8<<30, 1)
-	flags.AddMaxChunk(fl, &f.maxChunk)
+	defined := cmd.Flags()
+	console.Var(defined, &f.layout, "layout", "")
+	console.Var(defined, &f.sizes, "size", nil)
+	console.Var(defined, &f.n, "n", "")
+	console.Var(defined, &f.t, "t", "")
+	console.Var(defined, &f.b, "b", "")
+	console.Var(defined, &f.y, "y", "")
+	console.Var(defined, &f.x, "x", "")
+	console.Var(defined, &f.header, "header", "")
+	console.CountVar(defined, &f.overview, "overview", -1, -1)
+	console.ChoiceVar(defined, &f.format, "format", "sha256", "sha256", "npy", "raw")
+	console.CountVar(defined, &f.threads, "threads", procs.Workers(), 1)
+	console.CountVar(defined, &f.maxBytes, "max-bytes", 8<<30, 1)
+	flags.AddMaxChunk(defined, &f.maxChunk)
 	return cmd
 }
 
@@ -92,18 +92,18 @@ func (f *catFlags) options(paths []string) (o raster.ReadOptions, err error) {
 	if o.Sizes, err = parseSizes(f.sizes); err != nil {
 		return o, err
 	}
-	for _, a := range []struct {
+	for _, axis := range []struct {
 		axis, text string
 		to         *raster.Selection
 	}{{"n", f.n, &o.N}, {"t", f.t, &o.T}, {"b", f.b, &o.B}, {"y", f.y, &o.Y}, {"x", f.x, &o.X}} {
-		*a.to, err = raster.ParseSelection(a.text)
-		switch window := a.axis == "y" || a.axis == "x"; {
-		case window && (err != nil || a.to.List != nil):
+		*axis.to, err = raster.ParseSelection(axis.text)
+		switch window := axis.axis == "y" || axis.axis == "x"; {
+		case window && (err != nil || axis.to.List != nil):
 			// A list of rows or columns would not be a window, and could touch every chunk of a file.
-			return o, console.Usagef("--%s is %q: it must be start:stop", a.axis, a.text)
+			return o, console.Usagef("--%s is %q: it must be start:stop", axis.axis, axis.text)
 		case err != nil:
-			return o, console.Usagef("--%s is %q: it must be start:stop, or a list of indices such as 0,2", a.axis,
-				a.text)
+			return o, console.Usagef("--%s is %q: it must be start:stop, or a list of indices such as 0,2", axis.axis,
+				axis.text)
 		}
 	}
 	if f.overview >= 0 {

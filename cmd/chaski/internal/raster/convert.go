@@ -59,20 +59,20 @@ func NewConvert(env console.Env) *cobra.Command {
 
 // add declares the flags of cmd.
 func (f *convertFlags) add(cmd *cobra.Command) {
-	fl := cmd.Flags()
-	console.Var(fl, &f.out, "output,o", "")
-	f.encoding.add(fl)
-	f.at.Add(fl)
-	console.Var(fl, &f.dims, "dims", "")
-	console.Var(fl, &f.extents, "extent", "")
-	console.Var(fl, &f.attr, "attr", "")
-	console.Var(fl, &f.steps, "t", "")
-	console.Var(fl, &f.stack, "stack", false)
-	console.CountVar(fl, &f.workers, "workers", 0, 0)
-	console.Var(fl, &f.overwrite, "overwrite", false)
-	console.Var(fl, &f.skipBad, "skip-bad", false)
-	f.shards.Add(fl)
-	flags.AddMaxChunk(fl, &f.o.MaxChunk)
+	defined := cmd.Flags()
+	console.Var(defined, &f.out, "output,o", "")
+	f.encoding.add(defined)
+	f.at.Add(defined)
+	console.Var(defined, &f.dims, "dims", "")
+	console.Var(defined, &f.extents, "extent", "")
+	console.Var(defined, &f.attr, "attr", "")
+	console.Var(defined, &f.steps, "t", "")
+	console.Var(defined, &f.stack, "stack", false)
+	console.CountVar(defined, &f.workers, "workers", 0, 0)
+	console.Var(defined, &f.overwrite, "overwrite", false)
+	console.Var(defined, &f.skipBad, "skip-bad", false)
+	f.shards.Add(defined)
+	flags.AddMaxChunk(defined, &f.o.MaxChunk)
 }
 
 func (f *convertFlags) run(ctx context.Context, env console.Env, paths []string) error {
@@ -181,7 +181,8 @@ func stillThere(ctx context.Context, p *shards.Part, jobs []conversion) error {
 	if err != nil {
 		return err
 	}
-	const atOnce = 16 // a network file system answers several at the same time
+	// Several go on at a time, since a network file system answers them together.
+	const atOnce = 16
 	return each.Of(ctx, p.Count, atOnce, func(_ context.Context, i int64) error {
 		dst := jobs[p.First+i].dst
 		if results[i].Error != "" {
@@ -202,13 +203,13 @@ func report(w io.Writer, jobs []conversion, results []converted) {
 	skipped := 0
 	var kinds []string // of losses, in the order of the first raster that has each
 	rasters := map[string][]string{}
-	for i, r := range results {
-		if r.Error != "" {
+	for i, result := range results {
+		if result.Error != "" {
 			skipped++
-			fmt.Fprintf(w, "chaski: skipped: %s\n", r.Error)
+			fmt.Fprintf(w, "chaski: skipped: %s\n", result.Error)
 		}
-		if len(r.Left) > 0 {
-			kind := strings.Join(r.Left, ", ")
+		if len(result.Left) > 0 {
+			kind := strings.Join(result.Left, ", ")
 			if rasters[kind] == nil {
 				kinds = append(kinds, kind)
 			}
@@ -301,16 +302,16 @@ func (f *convertFlags) encode(ctx context.Context, w io.Writer, j conversion) ([
 // array writes one array of all rasters.
 func (f *convertFlags) array(ctx context.Context, env console.Env, jobs []conversion) ([]converted, error) {
 	dims := cmp.Or(f.dims, "n b y x")
-	a := convert.ArrayOptions{Attr: f.attr}
+	options := convert.ArrayOptions{Attr: f.attr}
 	var err error
-	if a.Dims, err = convert.ParseDims(dims); err != nil {
+	if options.Dims, err = convert.ParseDims(dims); err != nil {
 		return nil, console.WrongUsage(err)
 	}
-	if a.Extents, err = convert.ParseExtents(f.extents, a.Dims, f.o.Tile); err != nil {
+	if options.Extents, err = convert.ParseExtents(f.extents, options.Dims, f.o.Tile); err != nil {
 		return nil, console.WrongUsage(err)
 	}
-	a.Attr = cmp.Or(a.Attr, "image")
-	if a.Key, err = tiledb.KeyFromEnv(); err != nil {
+	options.Attr = cmp.Or(options.Attr, "image")
+	if options.Key, err = tiledb.KeyFromEnv(); err != nil {
 		return nil, err
 	}
 	if f.out == "-" {
@@ -324,11 +325,11 @@ func (f *convertFlags) array(ctx context.Context, env console.Env, jobs []conver
 		paths[i] = j.src
 	}
 	out := pathname.Join(f.out)
-	a.Overwrite = f.overwrite
+	options.Overwrite = f.overwrite
 	results := make([]converted, len(jobs))
-	a.Left = func(i int, names []string) { results[i].Left = names }
+	options.Left = func(i int, names []string) { results[i].Left = names }
 	if err := durable.MkdirAll(pathname.Dir(out)); err != nil {
 		return nil, console.FileError(pathname.Dir(out), err)
 	}
-	return results, console.FileError(f.out, convert.Array(ctx, out, paths, f.o, a))
+	return results, console.FileError(f.out, convert.Array(ctx, out, paths, f.o, options))
 }

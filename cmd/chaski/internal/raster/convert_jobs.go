@@ -36,38 +36,38 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 	folder := err == nil && st.IsDir() || strings.HasSuffix(f.out, "/") ||
 		strings.HasSuffix(f.out, string(filepath.Separator)) || len(paths) > 1
 	var jobs []conversion
-	for _, p := range paths {
-		p = source.LocalPath(p)
-		kind, err := store.Of(ctx, files, p)
+	for _, pattern := range paths {
+		pattern = source.LocalPath(pattern)
+		kind, err := store.Of(ctx, files, pattern)
 		if err != nil {
 			return nil, err
 		}
 		if kind == store.TileDB {
-			if jobs, err = f.images(ctx, files, jobs, p); err != nil {
+			if jobs, err = f.images(ctx, files, jobs, pattern); err != nil {
 				return nil, err
 			}
 			continue
 		}
 		if f.at.Value != nil {
-			return nil, console.Usagef("--timestamp opens arrays: %s is not an array", p)
+			return nil, console.Usagef("--timestamp opens arrays: %s is not an array", pattern)
 		}
-		dir := strings.HasSuffix(p, "/") // of a remote one, which cannot be asked
-		if !source.IsRemote(p) {
-			st, err := os.Stat(p)
+		dir := strings.HasSuffix(pattern, "/") // of a remote one, which cannot be asked
+		if !source.IsRemote(pattern) {
+			st, err := os.Stat(pattern)
 			if err != nil {
-				return nil, console.FileError(p, err)
+				return nil, console.FileError(pattern, err)
 			}
 			dir = st.IsDir()
 		}
 		switch {
 		case f.to == convert.TileDB && !dir:
-			jobs = append(jobs, conversion{src: p})
+			jobs = append(jobs, conversion{src: pattern})
 		case !dir && !folder:
-			jobs = append(jobs, conversion{src: p, dst: f.out})
+			jobs = append(jobs, conversion{src: pattern, dst: f.out})
 		case !dir:
-			jobs = append(jobs, conversion{src: p, dst: f.inFolder(baseName(p))})
+			jobs = append(jobs, conversion{src: pattern, dst: f.inFolder(baseName(pattern))})
 		default:
-			if jobs, err = f.below(ctx, files, jobs, p); err != nil {
+			if jobs, err = f.below(ctx, files, jobs, pattern); err != nil {
 				return nil, err
 			}
 		}
@@ -205,16 +205,16 @@ func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []c
 		if err != nil {
 			return nil, err
 		}
-		lo, hi := images.Written()
-		if hi-lo > maxImages-int64(len(jobs)) {
+		first, limit := images.Written()
+		if limit-first > maxImages-int64(len(jobs)) {
 			return nil, fault.WithFile(fault.New(fault.Limit, "array", fault.NoOffset,
-				"it holds %d images: at most %d can be converted", hi-lo, maxImages), path)
+				"it holds %d images: at most %d can be converted", limit-first, maxImages), path)
 		}
 		folder := ""
 		if len(attrs) > 1 {
 			folder = folderName(array.Schema.Attrs[pos].Name)
 		}
-		for i := lo; i < hi; i++ {
+		for i := first; i < limit; i++ {
 			jobs = append(jobs, conversion{src: path, dst: f.inFolder(filepath.Join(folder, images.ID(i)+".tif")),
 				images: images, image: i})
 		}

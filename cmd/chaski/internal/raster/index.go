@@ -50,20 +50,20 @@ func NewIndex(env console.Env) *cobra.Command {
 			}
 			return f.run(cmd.Context(), env, paths)
 		})
-	fl := cmd.Flags()
-	console.ChoiceVar(fl, &f.format, "format", "hex", "hex", "parquet")
-	console.Var(fl, &f.out, "output,o", "-")
-	console.CountVar(fl, &f.options.Workers, "workers", 0, 0)
-	console.Var(fl, &f.options.Absolute, "absolute", false)
-	flags.AddMaxChunk(fl, &f.options.MaxChunk)
-	console.Var(fl, &f.resume, "resume", false)
-	console.Var(fl, &f.skipBad, "skip-bad", false)
-	console.Var(fl, &f.fields, "field", nil)
-	console.Var(fl, &f.options.DropIncomplete, "drop-missing", false)
-	console.Var(fl, &f.join.Table, "join", "")
-	console.Var(fl, &f.join.On, "on", "")
-	console.Var(fl, &f.join.Left, "join-left", false)
-	f.shards.Add(fl)
+	defined := cmd.Flags()
+	console.ChoiceVar(defined, &f.format, "format", "hex", "hex", "parquet")
+	console.Var(defined, &f.out, "output,o", "-")
+	console.CountVar(defined, &f.options.Workers, "workers", 0, 0)
+	console.Var(defined, &f.options.Absolute, "absolute", false)
+	flags.AddMaxChunk(defined, &f.options.MaxChunk)
+	console.Var(defined, &f.resume, "resume", false)
+	console.Var(defined, &f.skipBad, "skip-bad", false)
+	console.Var(defined, &f.fields, "field", nil)
+	console.Var(defined, &f.options.DropIncomplete, "drop-missing", false)
+	console.Var(defined, &f.join.Table, "join", "")
+	console.Var(defined, &f.join.On, "on", "")
+	console.Var(defined, &f.join.Left, "join-left", false)
+	f.shards.Add(defined)
 	return cmd
 }
 
@@ -111,20 +111,20 @@ func (f *indexFlags) run(ctx context.Context, env console.Env, paths []string) e
 			return err
 		}
 	}
-	return f.parquet(ctx, env, env.Files, paths)
+	return f.parquet(ctx, env, paths)
 }
 
 // parquet writes a catalog, and prints the numbers of files it left out on standard error.
-func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.Opener, paths []string) error {
+func (f *indexFlags) parquet(ctx context.Context, env console.Env, paths []string) error {
 	bar := console.NewBar(env.Err, "indexing", -1)
 	var counts build.Counts
 	var skipped, leftOut []string
 	options := f.options
-	options.Base, options.Opener, options.Counts = pathname.Dir(f.out), files, &counts
+	options.Base, options.Opener, options.Counts = pathname.Dir(f.out), env.Files, &counts
 	options.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
 	options.LeftOut = func(column string) { leftOut = append(leftOut, column) }
 	options.Members = func(ctx context.Context, path string) ([]build.Member, error) {
-		return members.Of(ctx, files, path)
+		return members.Of(ctx, env.Files, path)
 	}
 	if f.skipBad {
 		options.Skipped = func(_ string, err error) { skipped = append(skipped, fault.Line(err)) }
@@ -152,7 +152,8 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 		return err
 	}
 	if f.shards.Given() && !f.shards.Merging() {
-		return nil // the merge says what the shards have left out
+		// Nothing is printed here, since the merge says what the shards have left out.
+		return nil
 	}
 	// After the catalog is written, so that a command that fails prints only its error.
 	for _, line := range skipped {
@@ -161,7 +162,7 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 	if len(leftOut) > 0 {
 		fmt.Fprintf(env.Err, "chaski: columns left out: %q\n", leftOut)
 	}
-	for _, n := range []struct {
+	for _, missing := range []struct {
 		n    int
 		what string
 	}{
@@ -169,8 +170,8 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 		{counts.Unmatched, "files without a row in " + f.join.Table},
 		{counts.Unused, "rows of " + f.join.Table + " without a file"},
 	} {
-		if n.n > 0 {
-			fmt.Fprintf(env.Err, "chaski: %s: %d\n", n.what, n.n)
+		if missing.n > 0 {
+			fmt.Fprintf(env.Err, "chaski: %s: %d\n", missing.what, missing.n)
 		}
 	}
 	return nil
@@ -231,7 +232,8 @@ func (f *indexFlags) resumed(ctx context.Context, paths []string, o build.Option
 	err := console.WriteFile(mine, nil, func(w io.Writer) error {
 		var rows int
 		if rows, done = build.Write(ctx, w, paths, o); done != nil && int64(rows) <= rowsIn(ctx, o.Opener, partial) {
-			return done // the earlier run got further, so that its file stays
+			// The earlier run got further, so that its file stays.
+			return done
 		}
 		return nil
 	})

@@ -25,16 +25,16 @@ func NewPaste(env console.Env) *cobra.Command {
 	cmd := console.Command("paste [flags] --like SCENE --window HxW -o OUT.tif PREDICTIONS.npy",
 		console.ExactlyOne("PREDICTIONS.npy"),
 		func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) })
-	fl := cmd.Flags()
-	console.Var(fl, &f.like, "like", "")
-	console.Var(fl, &f.window, "window", "")
-	console.Var(fl, &f.stride, "stride", "")
-	console.Var(fl, &f.pad, "pad", false)
-	console.ChoiceVar(fl, &f.blend, "blend", string(paste.Linear), string(paste.Linear), string(paste.Mean))
-	console.Var(fl, &f.argmax, "argmax", false)
-	console.Var(fl, &f.out, "output,o", "-")
-	console.Var(fl, &f.workers, "workers", 0)
-	console.Var(fl, &f.maxBytes, "max-bytes", 8<<30)
+	defined := cmd.Flags()
+	console.Var(defined, &f.like, "like", "")
+	console.Var(defined, &f.window, "window", "")
+	console.Var(defined, &f.stride, "stride", "")
+	console.Var(defined, &f.pad, "pad", false)
+	console.ChoiceVar(defined, &f.blend, "blend", string(paste.Linear), string(paste.Linear), string(paste.Mean))
+	console.Var(defined, &f.argmax, "argmax", false)
+	console.Var(defined, &f.out, "output,o", "-")
+	console.Var(defined, &f.workers, "workers", 0)
+	console.Var(defined, &f.maxBytes, "max-bytes", 8<<30)
 	return cmd
 }
 
@@ -48,16 +48,16 @@ func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) erro
 			return err
 		}
 	}
-	in := env.In
+	input := env.In
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
 			return console.FileError(name, err)
 		}
 		defer file.Close()
-		in = file
+		input = file
 	}
-	write, err := paste.Scene(ctx, env.Files, f.like, in, name, options, f.workers)
+	write, err := paste.Scene(ctx, env.Files, f.like, input, name, options, f.workers)
 	if err != nil {
 		return console.UsageUnlessFault(err)
 	}
@@ -73,17 +73,17 @@ func (f *pasteFlags) options() (paste.Options, error) {
 	case f.window == "":
 		return options, console.Usagef("--window HxW is missing")
 	}
-	h, w, err := flags.ParsePair(f.window)
+	height, width, err := flags.ParsePair(f.window)
 	if err != nil {
 		return options, console.Usagef("--window is %w", err)
 	}
-	options.Grid = shuffle.Grid{H: h, W: w, StrideY: h, StrideX: w, AlignY: 1, AlignX: 1, Pad: f.pad}
+	options.Grid = shuffle.Grid{H: height, W: width, StrideY: height, StrideX: width, AlignY: 1, AlignX: 1, Pad: f.pad}
 	if f.stride != "" {
 		if options.Grid.StrideY, options.Grid.StrideX, err = flags.ParsePair(f.stride); err != nil {
 			return options, console.Usagef("--stride is %w", err)
 		}
 	}
-	if options.Grid.StrideY > h || options.Grid.StrideX > w {
+	if options.Grid.StrideY > height || options.Grid.StrideX > width {
 		return options, console.Usagef("--stride is %s: it must not be larger than --window %s, or pixels would "+
 			"be left out", f.stride, f.window)
 	}

@@ -40,14 +40,14 @@ func NewVerify(env console.Env) *cobra.Command {
 			}
 			return f.run(cmd.Context(), env, paths, o)
 		})
-	fl := cmd.Flags()
-	console.CountVar(fl, &o.Workers, "workers", 0, 0)
-	flags.AddMaxChunk(fl, &o.MaxChunk)
-	console.Var(fl, &o.Pixels, "pixels", false)
-	console.CountVar(fl, &o.MaxFaults, "max-faults", 1000, 1)
-	console.Var(fl, &f.out, "output,o", "-")
-	f.shards.Add(fl)
-	p.add(fl)
+	defined := cmd.Flags()
+	console.CountVar(defined, &o.Workers, "workers", 0, 0)
+	flags.AddMaxChunk(defined, &o.MaxChunk)
+	console.Var(defined, &o.Pixels, "pixels", false)
+	console.CountVar(defined, &o.MaxFaults, "max-faults", 1000, 1)
+	console.Var(defined, &f.out, "output,o", "-")
+	f.shards.Add(defined)
+	p.add(defined)
 	return cmd
 }
 
@@ -73,11 +73,7 @@ func (f *verifyFlags) run(ctx context.Context, env console.Env, paths []string, 
 	if err != nil {
 		return err
 	}
-	return cmp.Or(f.write(env.Out, report), report.Err())
-}
-
-func (f *verifyFlags) write(out io.Writer, report *verify.Report) error {
-	return console.WriteFile(f.out, out, func(w io.Writer) error { return console.PrintJSON(w, report) })
+	return cmp.Or(console.WriteJSON(f.out, env.Out, report), report.Err())
 }
 
 // verified is what a shard has found.
@@ -116,7 +112,7 @@ func (f *verifyFlags) divided(ctx context.Context, paths []string, o verify.Opti
 			total.Add(&part.Part, o.MaxFaults)
 			first = cmp.Or(first, part.First)
 		}
-		return f.write(nil, total.Whole())
+		return console.WriteJSON(f.out, nil, total.Whole())
 	})
 	if err == nil && first != "" {
 		err = console.Said(first)

@@ -106,21 +106,21 @@ func (a *access) open(addresses []net.Addr, log *slog.Logger) (*doors, error) {
 	if makes {
 		gateOptions.Made = auth.NewToken()
 	}
-	d := &doors{token: gateOptions.Made}
-	if d.gate, err = auth.NewGate(gateOptions); err != nil {
+	opened := &doors{token: gateOptions.Made}
+	if opened.gate, err = auth.NewGate(gateOptions); err != nil {
 		return nil, accessError(err)
 	}
 	if a.tls.Certificate != "" {
 		tlsOptions.Protocols = []string{"h2"}
-		if d.tls, err = auth.ServerTLS(tlsOptions); err != nil {
+		if opened.tls, err = auth.ServerTLS(tlsOptions); err != nil {
 			return nil, accessError(err)
 		}
 		tlsOptions.Protocols = []string{"http/1.1"}
-		if d.metrics, err = auth.ServerTLS(tlsOptions); err != nil {
+		if opened.metrics, err = auth.ServerTLS(tlsOptions); err != nil {
 			return nil, accessError(err)
 		}
 	}
-	return d, nil
+	return opened, nil
 }
 
 // accessError makes a fault of an error about the files of access.

@@ -110,7 +110,8 @@ func (h *holders) endUnheld() {
 		return
 	}
 	h.closed = true
-	h.listener.Close() // now, so that who comes starts a server of its own
+	// It is closed now, so that who comes starts a server of its own.
+	h.listener.Close()
 	h.stop()
 }
 
@@ -129,15 +130,16 @@ func (h *holders) close() {
 func (h *holders) Write(line []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, c := range h.held {
-		if c.deaf {
+	for _, holder := range h.held {
+		if holder.deaf {
 			continue
 		}
-		_ = c.SetWriteDeadline(time.Now().Add(logFor))
-		if _, err := c.Conn.Write(line); err == nil {
+		_ = holder.SetWriteDeadline(time.Now().Add(logFor))
+		if _, err := holder.Conn.Write(line); err == nil {
 			return len(line), nil
 		}
-		c.deaf = true // it may have taken a part of the line
+		// A holder that may have taken a part of the line must not get another one.
+		holder.deaf = true
 	}
 	return h.unheld.Write(line)
 }

@@ -55,7 +55,8 @@ func NewServe(env console.Env) *cobra.Command {
 		}
 		return nil
 	}, func(cmd *cobra.Command, _ []string) error {
-		procs.Spare() // for the goroutines that send, while others compute
+		// Goroutines that send need places of their own while others compute.
+		procs.Spare()
 		return trace.During(cmd.Context(), func(ctx context.Context) error { return f.run(ctx, env) })
 	})
 	f.add(cmd.Flags())
@@ -106,7 +107,7 @@ func (f *serveFlags) check() (slog.Level, error) {
 	case f.heldAt != "" && !onlyUser(f.heldAt):
 		return level, console.Usagef("--held-at is %q: it must be unix:PATH or unix-abstract:NAME", f.heldAt)
 	case f.upstream && !onlyUser(f.listen) && !oneUser:
-		// Other clients could make this process connect to any address in its own network.
+		// It is refused, since other clients could make this process connect to any address in its own network.
 		return level, console.Usagef("--allow-upstream needs --listen unix:PATH or unix-abstract:NAME, not %q, or "+
 			"--stop-on-eof or --held-at, and the token that is made", f.listen)
 	}
@@ -141,7 +142,11 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 		env.Err = holders
 	}
 	if f.stopOnEOF {
-		go cancelAtEOF(env.In, cancel)
+		// The end of the input is the end of the parent process.
+		go func() {
+			defer cancel()
+			_, _ = io.Copy(io.Discard, env.In) // an error is an end, too
+		}()
 	}
 	return f.runHeld(ctx, holders, level, env)
 }
@@ -159,7 +164,7 @@ func (f *serveFlags) runHeld(ctx context.Context, h *holders, level slog.Level, 
 	}
 	// Deferred first, since it must run last: streams that end add bad samples.
 	defer bad.close()
-	// A wrong folder fails now and not at the first read.
+	// The folder is opened here, so that a wrong one fails now and not at the first read.
 	folder, err := env.Cache.Get()
 	if err != nil {
 		return err
@@ -177,12 +182,12 @@ func (f *serveFlags) runHeld(ctx context.Context, h *holders, level slog.Level, 
 		return err
 	}
 	defer listener.Close()
-	m, err := listenHTTP(ctx, "metrics", f.metrics)
+	metrics, err := listenHTTP(ctx, "metrics", f.metrics)
 	if err != nil {
 		return err
 	}
-	if m != nil {
-		defer m.Close()
+	if metrics != nil {
+		defer metrics.Close()
 	}
 	probes, err := listenHTTP(ctx, "health", f.health)
 	if err != nil {
@@ -191,13 +196,13 @@ func (f *serveFlags) runHeld(ctx context.Context, h *holders, level slog.Level, 
 	if probes != nil {
 		defer probes.Close()
 	}
-	srv, doors, err := f.server(options, listener, m)
+	srv, doors, err := f.server(options, listener, metrics)
 	if err != nil {
 		return err
 	}
 	defer srv.Close()
-	if m != nil {
-		defer serveMetrics(m, doors, registry, srv.Ready, log)()
+	if metrics != nil {
+		defer serveMetrics(metrics, doors, registry, srv.Ready, log)()
 	}
 	if probes != nil {
 		defer serveHealth(probes, srv.Ready, log)()
@@ -240,12 +245,6 @@ func (f *serveFlags) announce(address, token string, h *holders, env console.Env
 	return err
 }
 
-// cancelAtEOF calls cancel at the end of in, when the parent process ends.
-func cancelAtEOF(in io.Reader, cancel context.CancelFunc) {
-	_, _ = io.Copy(io.Discard, in) // an error is an end, too
-	cancel()
-}
-
 // serve serves until ctx ends, and for --drain-delay after it.
 func (f *serveFlags) serve(ctx context.Context, srv *server.Server, l net.Listener) error {
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -268,7 +267,7 @@ func (f *serveFlags) server(o server.Options, l, m net.Listener) (*server.Server
 		return nil, nil, err
 	}
 	o.Credentials = doors.grpc()
-	// A token that was made is for TCP: to a Unix socket only this user can connect.
+	// A token that was made is for TCP, since only this user can connect to a Unix socket.
 	if o.Gate = doors.gate; onlyUser(f.listen) && !f.access.asks() {
 		o.Gate = nil
 	}

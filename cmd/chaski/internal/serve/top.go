@@ -40,16 +40,16 @@ func NewTop(env console.Env) *cobra.Command {
 }
 
 func (f *topFlags) run(ctx context.Context, env console.Env, targets []string) error {
-	c, err := f.dial(targets)
+	client, err := f.dial(targets)
 	if err != nil {
 		return err
 	}
-	defer c.Close()
+	defer client.Close()
 	out, ok := env.Out.(*os.File)
 	screen := !f.once && ok && term.IsTerminal(int(out.Fd()))
 	var old []report.Figures
 	for {
-		now, err := c.Report(ctx)
+		now, err := client.Report(ctx)
 		if code := status.Code(err); code == codes.Unavailable || code == codes.DeadlineExceeded {
 			return &source.RequestError{URI: strings.Join(targets, ","), Part: "report", Off: fault.NoOffset,
 				Attempts: 1, Err: err}
@@ -90,7 +90,7 @@ func (f *topFlags) dial(targets []string) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := client.Options{Token: token, Timeout: 10 * time.Second}
+	options := client.Options{Token: token, Timeout: 10 * time.Second}
 	if f.ca != "" {
 		pem, err := os.ReadFile(f.ca)
 		if err != nil {
@@ -100,7 +100,7 @@ func (f *topFlags) dial(targets []string) (*client.Client, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--ca: %w", err)
 		}
-		o.Credentials = credentials.NewTLS(config)
+		options.Credentials = credentials.NewTLS(config)
 	}
-	return client.Dial(strings.Join(targets, ","), o)
+	return client.Dial(strings.Join(targets, ","), options)
 }

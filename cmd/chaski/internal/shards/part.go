@@ -94,7 +94,7 @@ func (d *divided) check(ctx context.Context, s Share) error {
 		return err
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	// Bodies may have gigabytes: an interruption ends reading.
+	// An interruption ends reading, since bodies may have gigabytes.
 	defer context.AfterFunc(ctx, func() { file.Close() })()
 	body, err := part.member.Open()
 	if err == nil {
@@ -133,11 +133,11 @@ func damaged(format string, args ...any) error {
 
 // parse parses a part but for its body.
 func parse(file *os.File) (*label, *Part, error) {
-	st, err := file.Stat()
+	info, err := file.Stat()
 	if err != nil {
 		return nil, nil, err
 	}
-	archive, err := zip.NewReader(file, st.Size())
+	archive, err := zip.NewReader(file, info.Size())
 	if err != nil {
 		return nil, nil, damaged("it is cut short, or no part: %v", err)
 	}
@@ -147,7 +147,7 @@ func parse(file *os.File) (*label, *Part, error) {
 		return nil, nil, damaged("it is no part")
 	}
 	off, err := members[0].DataOffset()
-	if err != nil || members[0].UncompressedSize64 > uint64(st.Size()-off) {
+	if err != nil || members[0].UncompressedSize64 > uint64(info.Size()-off) {
 		return nil, nil, damaged("its body does not lie in it")
 	}
 	l, err := readLabel(members[1])

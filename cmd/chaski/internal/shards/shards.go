@@ -108,7 +108,8 @@ type Share struct {
 
 // share returns share k of n of the inputs.
 func (w *Work) share(k, n int) Share {
-	begin := func(k int) int64 { // k * w.Items / n, which could be too large on the way
+	// Not k * w.Items / n, which would overflow on the way for many items.
+	begin := func(k int) int64 {
 		whole, rest := w.Items/int64(n), w.Items%int64(n)
 		return int64(k)*whole + int64(k)*rest/int64(n)
 	}
@@ -129,28 +130,28 @@ type Part struct {
 // the parts are removed.
 func (f *Flags) Do(ctx context.Context, w Work, write func(s Share, body io.Writer) (tally any, err error),
 	join func(parts iter.Seq2[*Part, error]) error) error {
-	d, err := w.divided(f.count)
+	divided, err := w.divided(f.count)
 	if err != nil {
 		return err
 	}
 	if f.Merging() {
-		return d.merge(ctx, join)
+		return divided.merge(ctx, join)
 	}
-	return d.do(ctx, w.share(f.number, f.count), write)
+	return divided.do(ctx, w.share(f.number, f.count), write)
 }
 
 // Resume does all of count shares that have no part yet, one after the other, and joins them: a run that is interrupted
 // leaves its parts to the next one. See Flags.Do.
 func (w *Work) Resume(ctx context.Context, count int, write func(s Share, body io.Writer) (tally any, err error),
 	join func(parts iter.Seq2[*Part, error]) error) error {
-	d, err := w.divided(count)
+	divided, err := w.divided(count)
 	for k := 0; err == nil && k < count; k++ {
-		err = d.do(ctx, w.share(k, count), write)
+		err = divided.do(ctx, w.share(k, count), write)
 	}
 	if err != nil {
 		return err
 	}
-	return d.merge(ctx, join)
+	return divided.merge(ctx, join)
 }
 
 // divided divides the work.

@@ -50,14 +50,14 @@ func NewView(env console.Env) *cobra.Command {
 			f.resized, f.several = cmd.Flags().Changed("size"), cmd.Flags().Changed("batch")
 			return f.run(cmd.Context(), env, paths)
 		})
-	fl := cmd.Flags()
-	console.Var(fl, &f.out, "output,o", "")
-	console.Var(fl, &f.report, "report", false)
-	console.Var(fl, &f.b, "b", "")
-	console.NumberVar(fl, &f.size, "size", 512, 1, maxSize)
-	console.CountVar(fl, &f.maxBytes, "max-bytes", 1<<30, 1)
-	flags.AddMaxChunk(fl, &f.maxChunk)
-	f.data.Add(fl, 16, true)
+	defined := cmd.Flags()
+	console.Var(defined, &f.out, "output,o", "")
+	console.Var(defined, &f.report, "report", false)
+	console.Var(defined, &f.b, "b", "")
+	console.NumberVar(defined, &f.size, "size", 512, 1, maxSize)
+	console.CountVar(defined, &f.maxBytes, "max-bytes", 1<<30, 1)
+	flags.AddMaxChunk(defined, &f.maxChunk)
+	f.data.Add(defined, 16, true)
 	return cmd
 }
 
@@ -143,7 +143,8 @@ func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, 
 	}
 	index := asset.Index
 	if len(o.Bands) == 0 {
-		names, _ := pixels.BandNames(ctx, files, asset) // names are optional
+		// Names are optional, so that an error does not end the page.
+		names, _ := pixels.BandNames(ctx, files, asset)
 		o.Bands = draw.Visible(names, index.Bands)
 	}
 	read, err := raster.Read(ctx, []string{path}, raster.ReadOptions{
@@ -263,35 +264,35 @@ func (f *viewFlags) page(ctx context.Context, env console.Env, paths []string, o
 	if err != nil {
 		return err
 	}
-	ro := viewreport.Options{
+	options := viewreport.Options{
 		Source: paths[0], Fields: fields, Seed: f.data.Seed, Title: title(paths[0]), Generator: "chaski " + env.Version,
 		Bands: o.Bands, MaxBytes: min(f.maxBytes, 64<<20),
 		Loader: loader.Options{MaxChunkBytes: f.maxChunk},
 	}
 	if f.several {
-		ro.Samples = f.data.Batch
+		options.Samples = f.data.Batch
 	}
 	if f.resized {
-		ro.Side = f.size
+		options.Side = f.size
 	}
 	bar := &console.Bar{}
 	step := ""
-	ro.Progress = func(name string, done, total int64) {
+	options.Progress = func(name string, done, total int64) {
 		if name != step {
 			bar.Done()
 			step, bar = name, console.NewBar(env.Err, name, total)
 		}
 		bar.Set(done, total)
 	}
-	r, err := viewreport.Make(ctx, ro)
+	report, err := viewreport.Make(ctx, options)
 	bar.Done()
-	if err == nil && r.Samples == 0 {
+	if err == nil && report.Samples == 0 {
 		err = fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "it has no samples"), paths[0])
 	}
 	if err != nil {
 		return console.UsageUnlessFault(err)
 	}
-	return console.WriteFile(f.out, env.Out, r.WriteHTML)
+	return console.WriteFile(f.out, env.Out, report.WriteHTML)
 }
 
 // title returns the last part of a dataset's path, as its name.
