@@ -135,6 +135,7 @@ func newRoot(env console.Env) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return printVersion() },
 	})
 	describe(root, sharedFlags())
+	wrapFlags(root)
 	console.CompleteChoices(root)
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 )
 
 // help has a text for each command, called by its path, such as bench-load.txt: the short description, the long one,
@@ -57,4 +59,22 @@ func sharedFlags() map[string]string {
 		panic("chaski: " + err.Error()) // it is embedded
 	}
 	return flagTexts(string(text))
+}
+
+// flagColumns is the width of the text of a flag in a help: behind the longest name, of 35 columns, it ends at column
+// 110, as the lines above the flags do.
+const flagColumns = 75
+
+// wrapFlags makes the helps of a command, and of those below it, show the texts of flags in several lines. cobra shows
+// each in one.
+func wrapFlags(root *cobra.Command) {
+	plain := root.UsageFunc()
+	root.SetUsageFunc(func(cmd *cobra.Command) error {
+		for _, flags := range []*pflag.FlagSet{cmd.LocalFlags(), cmd.InheritedFlags()} {
+			flags.VisitAll(func(flag *pflag.Flag) {
+				flag.Usage = strings.Join(console.Wrap(flag.Usage, flagColumns), "\n")
+			})
+		}
+		return plain(cmd)
+	})
 }

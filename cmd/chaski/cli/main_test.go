@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -586,9 +587,18 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 				t.Errorf("%s: a long line: %q", c.CommandPath(), line)
 			}
 		}
+		usage := c.UsageString()
+		for line := range strings.Lines(usage) {
+			// The default of a flag follows its text.
+			if !strings.HasPrefix(line, "  chaski ") && utf8.RuneCountInString(line) > 140 {
+				t.Errorf("%s: a long line: %q", c.CommandPath(), line)
+			}
+		}
+		said := strings.Join(strings.Fields(usage), " ")
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if f.Usage == "" {
-				t.Errorf("%s: --%s is not described", c.CommandPath(), f.Name)
+			text := strings.Join(strings.Fields(strings.ReplaceAll(f.Usage, "`", "")), " ")
+			if text == "" || !strings.Contains(said, text) {
+				t.Errorf("%s: --%s is not described: %q", c.CommandPath(), f.Name, text)
 			}
 			delete(unused, f.Name)
 		})

@@ -10,7 +10,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -184,7 +183,7 @@ var functionHelp = sync.OnceValue(func() string {
 			group = f.Group
 			fmt.Fprintf(&b, "%s:\n", group)
 		}
-		for i, line := range wrap(strings.ReplaceAll(f.Doc, "`", ""), helpWidth-helpIndent) {
+		for i, line := range console.Wrap(strings.ReplaceAll(f.Doc, "`", ""), helpWidth-helpIndent) {
 			if i == 0 && len(f.Signature) <= helpIndent-3 {
 				fmt.Fprintf(&b, "  %-*s%s\n", helpIndent-2, f.Signature, line)
 				continue
@@ -202,19 +201,3 @@ const (
 	helpWidth  = 100 // columns: as wide as the help of the other commands
 	helpIndent = 36  // columns before a description: most signatures are shorter than 34
 )
-
-// wrap breaks text between words into lines of at most width runes. A longer word has a line of its own.
-func wrap(text string, width int) []string {
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-			lines, line = append(lines, line), ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
-}
