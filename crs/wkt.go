@@ -139,7 +139,7 @@ func (n *node) code() int {
 	if authority == nil || len(authority.args) < 2 {
 		return 0
 	}
-	if by := authority.args[0]; !strings.EqualFold(by, "EPSG") && !strings.EqualFold(by, "ESRI") {
+	if registry := authority.args[0]; !strings.EqualFold(registry, "EPSG") && !strings.EqualFold(registry, "ESRI") {
 		return 0
 	}
 	code, err := strconv.Atoi(authority.args[1])

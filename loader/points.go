@@ -413,12 +413,12 @@ func (e *Engine) pointsColumn(p *Pending) column {
 		members: func() (out []member) {
 			count := int64(p.batch.Rows)
 			for i, field := range fields {
-				most, table := int64(field.maxPoints), tables[i]
+				slots, table := int64(field.maxPoints), tables[i]
 				out = append(out,
 					member{Tensor{Name: field.name, DType: chunk.Float32, Axes: []string{"n", "k", "yx"},
-						Shape: []int64{count, most, 2}, Data: table.coords}, "points"},
+						Shape: []int64{count, slots, 2}, Data: table.coords}, "points"},
 					member{Tensor{Name: field.name + spec.PointValues, DType: field.dtype, Axes: []string{"n", "k"},
-						Shape: []int64{count, most}, Data: table.values}, "points"},
+						Shape: []int64{count, slots}, Data: table.values}, "points"},
 					member{Tensor{Name: field.name + spec.PointCount, DType: chunk.Int64, Axes: []string{"n"},
 						Shape: []int64{count}, Data: table.counts}, catalog.Int.String()})
 			}

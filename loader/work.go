@@ -1088,29 +1088,29 @@ func (e *Engine) explainStack(ctx context.Context, d *dataset, field int, a *cat
 	p dryrun.Asset) (out []dryrun.Asset, _ error) {
 	f, names := d.rasters[field], d.rasters[field].Field.Parts()
 	err := eachPart(f, a, func(k int, part *pixels.Raster, l *pixels.Lay) error {
-		asked, asset := p, a.Parts[k]
-		asked.Part, asked.Stack = names[k].Column+names[k].Pattern, k
+		planned, asset := p, a.Parts[k]
+		planned.Part, planned.Stack = names[k].Column+names[k].Pattern, k
 		inside := l.Inside(p.Window)
-		if asked.Resampled = !l.Same || d.kind().resamples; asked.Resampled && !l.Whole() {
+		if planned.Resampled = !l.Same || d.kind().resamples; planned.Resampled && !l.Whole() {
 			overview, _, mapping, err := e.coarserPart(ctx, d, part, a, k, l, p.Window)
 			if err != nil {
 				return err
 			}
 			if asset = overview; asset.Raster != nil {
-				asked.Overview = &asset.Overview
+				planned.Overview = &asset.Overview
 			}
 			inside = part.Source(mapping)
 		}
-		asked.URI, asked.Size = asset.URI, shuffle.Box{H: asset.Index.Height, W: asset.Index.Width}
-		asked.Window = shuffle.Box{
+		planned.URI, planned.Size = asset.URI, shuffle.Box{H: asset.Index.Height, W: asset.Index.Width}
+		planned.Window = shuffle.Box{
 			Y: inside.Y0, X: inside.X0, H: max(inside.Y1-inside.Y0, 0), W: max(inside.X1-inside.X0, 0),
 		}
-		if asked.Window.H > 0 && asked.Window.W > 0 {
-			if err := e.explainReads(ctx, d, asset, part.Picked, part.Final.Nodata, inside, &asked); err != nil {
+		if planned.Window.H > 0 && planned.Window.W > 0 {
+			if err := e.explainReads(ctx, d, asset, part.Picked, part.Final.Nodata, inside, &planned); err != nil {
 				return err
 			}
 		}
-		out = append(out, asked)
+		out = append(out, planned)
 		return nil
 	})
 	return out, err

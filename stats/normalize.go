@@ -120,12 +120,12 @@ func (b *Band) anchor(kind string) (zero, unit float64, err error) {
 		if b.Min == nil || b.Max == nil {
 			return 0, 0, bad
 		}
-		least, err := b.Min.Float64()
+		lowest, err := b.Min.Float64()
 		if err != nil {
 			return 0, 0, err
 		}
-		most, err := b.Max.Float64()
-		return least, most - least, err
+		highest, err := b.Max.Float64()
+		return lowest, highest - lowest, err
 	}
 	low, ok1 := b.Percentiles["2.5"]
 	high, ok2 := b.Percentiles["98.5"]

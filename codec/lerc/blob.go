@@ -87,7 +87,7 @@ func (d *Decoder) Decode(dst, src []byte, s Shape) (mask []byte, err error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	// Samples that no block writes must be 0: those of invalid pixels, and of blocks of zeros.
+	// No block writes invalid pixels and blocks of zeros, whose samples must be 0.
 	clear(dst)
 	d.readMask()
 	if d.err == nil && d.h.valid > 0 {

@@ -148,17 +148,17 @@ func Copy(dst []byte, dstStride int, src []byte, srcStride, n, size int) {
 		copyNumbers[uint64](dst, dstStride, src, srcStride, n, size)
 	case 16:
 		for i := range n {
-			to, from := dst[i*dstStride*16:], src[i*srcStride*16:]
-			le.PutUint64(to, le.Uint64(from))
-			le.PutUint64(to[8:], le.Uint64(from[8:]))
+			target, number := dst[i*dstStride*16:], src[i*srcStride*16:]
+			le.PutUint64(target, le.Uint64(number))
+			le.PutUint64(target[8:], le.Uint64(number[8:]))
 		}
 	}
 }
 
 func copyNumbers[T unsigned](dst []byte, dstStride int, src []byte, srcStride, n, size int) {
-	to, aligned := cast.Of[T](dst)
-	if from, ok := cast.Of[T](src); ok && aligned {
-		move(to, dstStride, from, srcStride, n)
+	target, aligned := cast.Of[T](dst)
+	if numbers, ok := cast.Of[T](src); ok && aligned {
+		move(target, dstStride, numbers, srcStride, n)
 		return
 	}
 	for i := range n {

@@ -61,12 +61,12 @@ func BenchmarkJoin2(b *testing.B) {
 // TestNothingOutsideIsTouched: no loop reads or writes outside of its arguments.
 func TestNothingOutsideIsTouched(t *testing.T) {
 	guard.Faults(t)
-	from, to := guard.New(t, 301*40), guard.New(t, 301*40)
+	src, dst := guard.New(t, 301*40), guard.New(t, 301*40)
 	for _, back := range []bool{false, true} {
 		for n := range 301 {
 			for _, size := range []int{1, 2, 3, 4, 5, 8, 9, 40} {
-				Join(to.At(back, n*size), from.At(back, n*size), size)
-				Split(to.At(back, n*size), from.At(back, n*size), size)
+				Join(dst.At(back, n*size), src.At(back, n*size), size)
+				Split(dst.At(back, n*size), src.At(back, n*size), size)
 			}
 		}
 	}

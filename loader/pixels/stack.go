@@ -161,16 +161,16 @@ func (l *Lay) place(a, p *catalog.Asset) error {
 	transform.Points(corners, corners)
 	s := &l.stack.Transform
 	det := float64(s[1]*s[5]) - float64(s[2]*s[4])
-	least, most := crs.Point{math.Inf(1), math.Inf(1)}, crs.Point{math.Inf(-1), math.Inf(-1)}
+	low, high := crs.Point{math.Inf(1), math.Inf(1)}, crs.Point{math.Inf(-1), math.Inf(-1)}
 	for i, c := range corners { // now in pixels of the stack
 		x, y := c[0]-s[0], c[1]-s[3]
 		corners[i] = crs.Point{(float64(x*s[5]) - float64(y*s[2])) / det, (float64(y*s[1]) - float64(x*s[4])) / det}
-		for axis := range least {
-			least[axis], most[axis] = min(least[axis], corners[i][axis]), max(most[axis], corners[i][axis])
+		for axis := range low {
+			low[axis], high[axis] = min(low[axis], corners[i][axis]), max(high[axis], corners[i][axis])
 		}
 	}
 	// The negation also refuses NaN, for which every comparison is false.
-	if !(most[0] > 0 && most[1] > 0 && least[0] < float64(l.stack.Width) && least[1] < float64(l.stack.Height)) {
+	if !(high[0] > 0 && high[1] > 0 && low[0] < float64(l.stack.Width) && low[1] < float64(l.stack.Height)) {
 		return p.Fault(fault.New(fault.Misplaced, "place", fault.NoOffset,
 			"it lies at %v and the stack, whose first raster is %s, at %v: they have no pixel in common",
 			p.Place, a.URI, a.Place))

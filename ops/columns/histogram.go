@@ -46,23 +46,23 @@ func (c *Compute) Histograms(ctx context.Context, o source.Opener, levels []buil
 	if err != nil || lows == nil {
 		return nil, err
 	}
-	least, greatest := math.Inf(1), math.Inf(-1)
+	lowest, highest := math.Inf(1), math.Inf(-1)
 	for i := range deepest.Rows {
 		for b := range lows[i] {
 			// Compared without min, so that NaN of a band without valid pixels does not count.
-			if lows[i][b] < least {
-				least = lows[i][b]
+			if lows[i][b] < lowest {
+				lowest = lows[i][b]
 			}
-			if highs[i][b] > greatest {
-				greatest = highs[i][b]
+			if highs[i][b] > highest {
+				highest = highs[i][b]
 			}
 		}
 	}
-	if !(least <= greatest) || math.IsInf(greatest-least, 0) {
+	if !(lowest <= highest) || math.IsInf(highest-lowest, 0) {
 		return nil, nil
 	}
 	for _, part := range components(levels, lows) {
-		data, err := c.count(ctx, o, part, least, greatest)
+		data, err := c.count(ctx, o, part, lowest, highest)
 		if err != nil {
 			return nil, err
 		}

@@ -226,7 +226,7 @@ func (w *worker) guarded(name string, f func() error) error {
 	err := crash.Call(f)
 	if crash.Is(err) {
 		sum := w.sum
-		// New decoders, because those of a panic may have stopped half way.
+		// The worker gets new decoders, because a decoder that panicked may have stopped half way.
 		*w = *newWorker(w.v)
 		w.sum = sum
 		err = fmt.Errorf("%s: %w", name, err)

@@ -129,7 +129,7 @@ const indexCost = 48
 func (d *Dataset) sameHierarchy(ctx context.Context) error {
 	for i, container := range d.parts {
 		first := d.parts[0]
-		// The trees of Tortillas may differ even within one file, so that those of several may differ, too.
+		// Samples of one Tortilla may have different trees, so that samples of several may have them, too.
 		if first.Depth != nil && container.Depth != nil {
 			continue
 		}

@@ -245,7 +245,7 @@ func (d *Dataset) indexOf(s *siblings, ids *tables.Vector) map[string]int32 {
 	}
 	if d.lookups[s.of]++; d.index[s.of] == nil && d.lookups[s.of] > fewLookups {
 		places := make(map[string]int32, s.n)
-		// Backwards, so that of equal ids the first stays.
+		// From last to first, so that an id leads to the first sample that has it.
 		for i := s.n - 1; i >= 0; i-- {
 			places[ids.Str(s.node(i).row)] = int32(i)
 		}

@@ -306,7 +306,7 @@ func (r *run) count(e *ast.Expr, none int) int {
 // columns are the keys and then the aggregates.
 func (r *run) rewriteOverGroups() {
 	columns := map[*eval.Node]int{}
-	// From last to first, so that of equal keys the first one stays.
+	// From last to first, so that a key that stands twice leads to its first column.
 	for i, key := range slices.Backward(r.keys) {
 		columns[key] = i
 	}

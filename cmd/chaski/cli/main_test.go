@@ -594,10 +594,10 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 				t.Errorf("%s: a long line: %q", c.CommandPath(), line)
 			}
 		}
-		said := strings.Join(strings.Fields(usage), " ")
+		flat := strings.Join(strings.Fields(usage), " ")
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			text := strings.Join(strings.Fields(strings.ReplaceAll(f.Usage, "`", "")), " ")
-			if text == "" || !strings.Contains(said, text) {
+			if text == "" || !strings.Contains(flat, text) {
 				t.Errorf("%s: --%s is not described: %q", c.CommandPath(), f.Name, text)
 			}
 			delete(unused, f.Name)
