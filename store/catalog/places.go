@@ -148,20 +148,20 @@ func (t *Table) turned(ctx context.Context, first, other *field, suspects []bool
 				return err
 			}
 		}
-		here, err := first.transform.Transform(ctx, first.tableRow(row))
+		firstPlace, err := first.transform.Transform(ctx, first.tableRow(row))
 		if err != nil {
 			return err
 		}
-		there, err := other.transform.Transform(ctx, other.tableRow(row))
+		otherPlace, err := other.transform.Transform(ctx, other.tableRow(row))
 		if err != nil {
 			return err
 		}
-		if here == nil || there == nil || suspects[row] {
+		if firstPlace == nil || otherPlace == nil || suspects[row] {
 			continue
 		}
-		upright := here[2] == 0 && here[4] == 0 && there[2] == 0 && there[4] == 0
-		suspects[row] = !upright || math.Signbit(here[1]) != math.Signbit(there[1]) ||
-			math.Signbit(here[5]) != math.Signbit(there[5])
+		upright := firstPlace[2] == 0 && firstPlace[4] == 0 && otherPlace[2] == 0 && otherPlace[4] == 0
+		suspects[row] = !upright || math.Signbit(firstPlace[1]) != math.Signbit(otherPlace[1]) ||
+			math.Signbit(firstPlace[5]) != math.Signbit(otherPlace[5])
 	}
 	return nil
 }

@@ -452,7 +452,7 @@ func deltas(b []byte, n int) ([]uint64, []byte, error) {
 	value := unzigzag(head[3])
 	out := append(make([]uint64, 0, n), value)
 	for len(out) < n {
-		least, size := binary.Uvarint(b)
+		minDelta, size := binary.Uvarint(b)
 		if size <= 0 || len(b)-size < int(minis) {
 			return bad()
 		}
@@ -465,7 +465,7 @@ func deltas(b []byte, n int) ([]uint64, []byte, error) {
 			if width > 64 || len(b) < per*int(width)/8 {
 				return bad()
 			}
-			out = unpackDeltas(out, b, int(width), min(per, n-len(out)), unzigzag(least))
+			out = unpackDeltas(out, b, int(width), min(per, n-len(out)), unzigzag(minDelta))
 			b = b[per*int(width)/8:]
 		}
 	}
@@ -474,11 +474,11 @@ func deltas(b []byte, n int) ([]uint64, []byte, error) {
 
 func unzigzag(u uint64) uint64 { return u>>1 ^ -(u & 1) }
 
-// unpackDeltas appends count numbers, each its predecessor plus least plus a number of w bits.
-func unpackDeltas(out []uint64, b []byte, w, count int, least uint64) []uint64 {
+// unpackDeltas appends count numbers, each its predecessor plus minDelta plus a number of w bits.
+func unpackDeltas(out []uint64, b []byte, w, count int, minDelta uint64) []uint64 {
 	last := out[len(out)-1]
 	for i := range count {
-		last += least + cursor.BitsAt(b, i*w, w)
+		last += minDelta + cursor.BitsAt(b, i*w, w)
 		out = append(out, last)
 	}
 	return out

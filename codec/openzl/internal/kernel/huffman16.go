@@ -76,7 +76,7 @@ func DecodeHuffman16x4(dst, src *[4][]byte, table []uint32, log int) bool {
 // be read and written. It returns the bytes done of each. b is as in four5Go.
 func three16(dst *[4][]byte, readers *[4]backBits, table []uint32, shift uint) int {
 	src0, src1, src2, src3 := readers[0].src, readers[1].src, readers[2].src, readers[3].src
-	least := min(len(dst[0]), len(dst[1]), len(dst[2]), len(dst[3]))
+	shortest := min(len(dst[0]), len(dst[1]), len(dst[2]), len(dst[3]))
 	if len(src0) < 8 || len(src1) < 8 || len(src2) < 8 || len(src3) < 8 {
 		return 0
 	}
@@ -85,10 +85,10 @@ func three16(dst *[4][]byte, readers *[4]backBits, table []uint32, shift uint) i
 	b1 := uint64(1) << (8*len(src1) - readers[1].left)
 	b2 := uint64(1) << (8*len(src2) - readers[2].left)
 	b3 := uint64(1) << (8*len(src3) - readers[3].left)
-	out0, out1, out2, out3 := dst[0][:least], dst[1][:least], dst[2][:least], dst[3][:least]
+	out0, out1, out2, out3 := dst[0][:shortest], dst[1][:shortest], dst[2][:shortest], dst[3][:shortest]
 	shift &= 63
 	i := 0
-	for ; i+8 <= least && (pos0-8)|(pos1-8)|(pos2-8)|(pos3-8) >= 0; i += 6 {
+	for ; i+8 <= shortest && (pos0-8)|(pos1-8)|(pos2-8)|(pos3-8) >= 0; i += 6 {
 		used := bits.TrailingZeros64(b0)
 		pos0 -= used >> 3
 		b0 = (binary.LittleEndian.Uint64(src0[pos0:]) | 1) << (used & 7)
