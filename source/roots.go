@@ -71,9 +71,12 @@ func (r *Roots) Bounded() bool { return r != nil && !r.all }
 // errOutside is the cause of the error about a path outside of the roots.
 var errOutside = errors.New("outside of the served directories")
 
-func outside(p string) error {
-	return &fault.Error{Kind: fault.NotFound, File: p, Part: "file", Off: fault.NoOffset,
-		Msg: errOutside.Error(), Err: errOutside}
+func outside(path string) error { return notFound(path, errOutside) }
+
+// notFound returns the error about a path that leads to no file that may be opened.
+func notFound(path string, cause error) error {
+	return &fault.Error{Kind: fault.NotFound, File: path, Part: "file", Off: fault.NoOffset, Msg: cause.Error(),
+		Err: cause}
 }
 
 // Outside reports whether an error says that a path leads out of the roots.
@@ -96,8 +99,7 @@ func (r *Roots) Allow(name string) (string, error) {
 func (r *Roots) allow(path Path) (string, error) {
 	real, err := r.real(path)
 	if err == errOutside || err == fs.ErrNotExist { // real does not wrap them
-		err = &fault.Error{Kind: fault.NotFound, File: path.Name, Part: "file", Off: fault.NoOffset,
-			Msg: err.Error(), Err: err}
+		err = notFound(path.Name, err)
 	}
 	return real, err
 }
