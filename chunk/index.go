@@ -31,20 +31,18 @@ const (
 	LZW
 	PackBits
 	OpenZL
-	JPEG    // TIFF's, with JPEGTables in Params
-	LERC    // TIFF's, with what surrounds the blobs in Params
-	WebP    // TIFF's
-	PNG     // a whole file
-	CCITT   // TIFF's bilevel codes, with the scheme in Params
-	LZMA    // TIFF's: the xz format
-	YCbCr   // TIFF's samples of YCbCr without JPEG, which become RGB, with what they are stored as in Params
-	OldJPEG // TIFF's of 1992 (Compression 6), with the headers of the streams in Params
+	JPEG  // TIFF's, with JPEGTables in Params
+	LERC  // TIFF's, with what surrounds the blobs in Params
+	WebP  // TIFF's
+	PNG   // a whole file
+	LZMA  // TIFF's: the xz format
+	YCbCr // TIFF's samples of YCbCr without JPEG, which become RGB, with what they are stored as in Params
 	numCodecs
 )
 
 var codecNames = [numCodecs]string{
-	"none", "zstd", "deflate", "lzw", "packbits", "openzl", "jpeg", "lerc", "webp", "png", "ccitt",
-	"lzma", "ycbcr", "old jpeg",
+	"none", "zstd", "deflate", "lzw", "packbits", "openzl", "jpeg", "lerc", "webp", "png", "lzma",
+	"ycbcr",
 }
 
 // String returns the codec's name in lower case.

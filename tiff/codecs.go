@@ -17,8 +17,6 @@ func Codecs() chunk.Codecs {
 		chunk.LERC:     func() chunk.Decompressor { return new(lercDecoder) },
 		chunk.WebP:     func() chunk.Decompressor { return webpDecoder{} },
 		chunk.LZMA:     func() chunk.Decompressor { return new(lzmaDecoder) },
-		chunk.OldJPEG:  func() chunk.Decompressor { return new(oldJPEGDecoder) },
-		chunk.CCITT:    func() chunk.Decompressor { return new(ccittDecoder) },
 	}
 	codecs[chunk.YCbCr] = func() chunk.Decompressor { return &yCbCrDecoder{codecs: codecs} }
 	return codecs

@@ -13,7 +13,7 @@ func (p *parser) coding(x *chunk.Index) {
 	switch v := p.Between(ifd.TagFillOrder, 1, 0, 1<<16); {
 	case v == 2:
 		// Streams of JPEG have one order only, as in libtiff.
-		x.Reversed = x.Codec != chunk.JPEG && x.Codec != chunk.OldJPEG
+		x.Reversed = x.Codec != chunk.JPEG
 	case v != 1:
 		p.Fail(fault.Unsupported, ifd.TagFillOrder, "FillOrder %d", v)
 	}
@@ -24,16 +24,12 @@ func (p *parser) coding(x *chunk.Index) {
 	switch {
 	case x.Codec == chunk.JPEG:
 		p.jpeg(x, yCbCr)
-	case x.Codec == chunk.OldJPEG:
-		p.oldJPEG(x, yCbCr)
 	case yCbCr:
 		p.ycbcr(x)
 	case x.Codec == chunk.LERC:
 		p.lerc(x)
 	case x.Codec == chunk.WebP:
 		p.webp(x)
-	case x.Codec == chunk.CCITT:
-		p.ccitt(x)
 	}
 }
 

@@ -186,9 +186,6 @@ func fuzzTiles(f *testing.F, codec chunk.Codec) {
 		tile.Rows, tile.Least, tile.MaxHeight = tile.Height, tile.Height, tile.Height
 		const guard = 0x5a
 		size := tile.Bands * tile.Height * tile.Width * tile.DType.Size()
-		if codec == chunk.CCITT {
-			size = tile.Height * ((tile.Width + 7) / 8)
-		}
 		a, b := bytes.Repeat([]byte{guard}, size+1), make([]byte, size+1)
 		var err error
 		fresh := Codecs()[codec]()
@@ -233,10 +230,6 @@ func fuzzTiles(f *testing.F, codec chunk.Codec) {
 func FuzzJPEG(f *testing.F) { fuzzTiles(f, chunk.JPEG) }
 
 func FuzzLERC(f *testing.F) { fuzzTiles(f, chunk.LERC) }
-
-func FuzzCCITT(f *testing.F) { fuzzTiles(f, chunk.CCITT) }
-
-func FuzzOldJPEG(f *testing.F) { fuzzTiles(f, chunk.OldJPEG) }
 
 func FuzzYCbCr(f *testing.F) { fuzzTiles(f, chunk.YCbCr) }
 

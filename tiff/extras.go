@@ -53,9 +53,6 @@ var storageTags = append([]uint16{
 	255, ifd.TagFillOrder, ifd.TagStripOffsets, ifd.TagRowsPerStrip, ifd.TagStripByteCounts, 288, 289,
 	// SubfileType, FreeOffsets, FreeByteCounts
 	ifd.TagYCbCrCoefficients, ifd.TagYCbCrSubSampling, 531, ifd.TagReferenceBlackWhite, // 531 is YCbCrPositioning
-	ifd.TagJPEGProc, ifd.TagJPEGInterchange, ifd.TagJPEGInterchangeLength, ifd.TagJPEGRestart, 517, 518,
-	ifd.TagJPEGQTables, ifd.TagJPEGDCTables, ifd.TagJPEGACTables, // 517 and 518 are of lossless processes
-	ifd.TagT4Options, 293, // 293 is T6Options
 	ifd.TagJPEGTables, ifd.TagLercParameters,
 }, written...)
 
@@ -125,7 +122,7 @@ func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
 
 // colours reads the meaning of the bands. It adds meanings that a TOG cannot express to Unknown.
 func (e *Extras) colours(tags *parser) {
-	bands := tags.Uint(ifd.TagSamplesPerPixel, tags.samplesPerPixel())
+	bands := tags.Uint(ifd.TagSamplesPerPixel, 1)
 	p := tags.Uint(ifd.TagPhotometric, photometricBlackIsZero)
 	bits := tags.Uint(ifd.TagBitsPerSample, 1)
 	if tags.Err != nil {

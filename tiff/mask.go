@@ -91,7 +91,7 @@ func (p *parser) mask(image *chunk.Index) *chunk.Index {
 	index.Predictor = p.predictor(index)
 	index.Bits = bits == 1 && index.Bands == 1
 	switch index.Codec {
-	case chunk.JPEG, chunk.OldJPEG, chunk.LERC, chunk.WebP:
+	case chunk.JPEG, chunk.LERC, chunk.WebP:
 		p.Fail(fault.Unsupported, ifd.TagCompression, "a mask with compression %s", index.Codec)
 	}
 	p.coding(index)

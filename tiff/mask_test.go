@@ -178,23 +178,6 @@ func TestMaskOfEveryWidth(t *testing.T) {
 	}
 }
 
-// TestMaskOfFaxCodes: a mask of bilevel codes has the pixels that GDAL reads in an image of the same codes.
-func TestMaskOfFaxCodes(t *testing.T) {
-	const name = "fax-group4-fill-order.tif"
-	src, x := firstChunk(t, name)
-	fields := append(maskFields(x.Width, x.Height, 1), ifd.Shorts(ifd.TagFillOrder, 2))
-	fields[4] = ifd.Shorts(ifd.TagCompression, compFax4)
-	_, got, err := readMask(maskFile(x.Width, x.Height, src, fields...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range corpus.Rows[coded](t, filepath.Join(corpus.Testdata(t), "codecs")) {
-		if row.Path == name && corpus.SHA256(got) != row.SHA256 {
-			t.Error("other pixels")
-		}
-	}
-}
-
 func TestMaskRefuses(t *testing.T) {
 	with := func(bits int, edit func(f []ifd.Field) []ifd.Field) []byte {
 		return maskFile(9, 2, make([]byte, 32), edit(maskFields(9, 2, bits))...)

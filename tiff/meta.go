@@ -67,7 +67,7 @@ func ReadMeta(ctx context.Context, f *ifd.File) (Meta, error) {
 	short := func(tag uint16, absent uint64) uint16 { return uint16(min(tags.Uint(tag, absent), math.MaxUint16)) }
 	meta.Compression, meta.Predictor = short(ifd.TagCompression, compNone), short(ifd.TagPredictor, 1)
 	meta.Planar, meta.Photometric = short(ifd.TagPlanarConfig, 1), short(ifd.TagPhotometric, 0)
-	bands := int(short(ifd.TagSamplesPerPixel, tags.samplesPerPixel()))
+	bands := int(short(ifd.TagSamplesPerPixel, 1))
 	if extra := tags.Value(ifd.TagExtraSamples); extra.IsInt() && extra.Len() < bands {
 		meta.ExtraSamples = extra.Shorts()
 	}

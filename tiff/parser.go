@@ -37,16 +37,6 @@ func (p *parser) same(tag uint16, bands int, absent uint64) uint64 {
 	return v.Uint(0)
 }
 
-// samplesPerPixel returns the samples of a pixel of a file that does not say. Old JPEG of YCbCr has three, as in
-// libtiff.
-func (p *parser) samplesPerPixel() uint64 {
-	if p.Dir.Find(ifd.TagSamplesPerPixel) == nil && p.Uint(ifd.TagCompression, compNone) == compOldJPEG &&
-		p.Uint(ifd.TagPhotometric, photometricBlackIsZero) == photometricYCbCr {
-		return 3
-	}
-	return 1
-}
-
 // agree reports whether PhotometricInterpretation and ExtraSamples need exactly that many bands.
 func (p *parser) agree(bands int) bool {
 	colours := coloursOf(uint16(min(p.Uint(ifd.TagPhotometric, photometricBlackIsZero), math.MaxUint16)))

@@ -20,11 +20,7 @@ const (
 // Compressions that are read.
 const (
 	compNone       = 1
-	compHuffman    = 2
-	compFax3       = 3
-	compFax4       = 4
 	compLZW        = 5
-	compOldJPEG    = 6
 	compJPEG       = 7
 	compDeflate    = 8
 	compPackBits   = 32773
@@ -38,19 +34,21 @@ const (
 // codecs are the codecs of the compressions that are read.
 var codecs = map[uint16]chunk.Codec{
 	compNone: chunk.Raw, compZstd: chunk.Zstd, compDeflate: chunk.Deflate, compOldDeflate: chunk.Deflate,
-	compLZW: chunk.LZW, compPackBits: chunk.PackBits, compJPEG: chunk.JPEG, compOldJPEG: chunk.OldJPEG,
+	compLZW: chunk.LZW, compPackBits: chunk.PackBits, compJPEG: chunk.JPEG,
 	compLERC: chunk.LERC, compWebP: chunk.WebP, compLZMA: chunk.LZMA,
-	compHuffman: chunk.CCITT, compFax3: chunk.CCITT, compFax4: chunk.CCITT,
 }
 
 // compressionNames are for messages and Meta.
 var compressionNames = map[uint16]string{
-	compNone: "none", compHuffman: "CCITT RLE", compFax3: "CCITT fax 3", compFax4: "CCITT fax 4", compLZW: "LZW",
-	compOldJPEG: "old JPEG", compJPEG: "JPEG",
+	compNone: "none", 2: "CCITT RLE", 3: "CCITT fax 3", 4: "CCITT fax 4", compLZW: "LZW",
+	6: "old JPEG", compJPEG: "JPEG",
 	compDeflate: "deflate", compPackBits: "PackBits", compOldDeflate: "old deflate", 34661: "JBIG", 34712: "JPEG 2000",
 	compLERC: "LERC", compLZMA: "LZMA", compZstd: "zstd", compWebP: "WebP",
 	50002: "JPEG XL", 52546: "JPEG XL", 60000: "OpenZL",
 }
+
+// gdalReads are compressions that GDAL reads and this package does not.
+var gdalReads = []uint16{2, 3, 4, 6, 34661, 50002, 52546}
 
 // CompressionName returns the name of a Compression value, or its number.
 func CompressionName(c uint16) string {

@@ -3,13 +3,13 @@
 //
 // Open reads the first image of a file (TIFF 6.0, TIFF Technical Note 3): tiles or strips, PlanarConfiguration 1
 // and 2, either byte order, predictors 1, 2 and 3, sparse chunks; compressions none, zstd, deflate, LZW,
-// PackBits, LZMA, JPEG (of 1992, too), LERC, WebP and CCITT; integers of 1 to 64 bits, floats of 16 to
+// PackBits, LZMA, JPEG, LERC and WebP; integers of 1 to 64 bits, floats of 16 to
 // 64 bits, complex numbers. A TOG (TACO 0.2 specification, "TACO Optimized GeoTIFF") is
 // the output of GDAL's COG driver with INTERLEAVE=TILE. The
 // reader does not depend on the bytes of that driver around a tile (leader, trailer, ghost area).
 //
-// Not supported, and refused with an error that names it: other compressions (JPEG XL, JPEG 2000, …), samples of
-// mixed types, YCbCr in planes or with a predictor, signed integers and predictors of odd widths, predictors on complex
+// Not supported, and refused with an error that names it: other compressions (fax codes, JPEG XL, …), samples of mixed
+// types, YCbCr in planes or with a predictor, signed integers and predictors of odd widths, predictors on complex
 // numbers. OpenMask reads the mask of the first image, OpenOverviews its overviews, and ReadExtras
 // everything else about it. Further images are counted but not read. Files beside this one (.msk, .ovr,
 // .aux.xml) are ignored.
@@ -32,6 +32,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
@@ -116,7 +117,7 @@ func (p *parser) index() *chunk.Index {
 	index := &chunk.Index{
 		Width:     int(p.Between(ifd.TagImageWidth, 0, 1, chunk.MaxSide)),
 		Height:    int(p.Between(ifd.TagImageLength, 0, 1, chunk.MaxSide)),
-		Bands:     int(p.Between(ifd.TagSamplesPerPixel, p.samplesPerPixel(), 1, math.MaxUint16)),
+		Bands:     int(p.Between(ifd.TagSamplesPerPixel, 1, 1, math.MaxUint16)),
 		Codec:     p.codec(),
 		BigEndian: p.File.BigEndian,
 	}
@@ -131,9 +132,6 @@ func (p *parser) index() *chunk.Index {
 		return nil
 	}
 	p.ranges(index)
-	if p.Err == nil && index.Codec == chunk.OldJPEG {
-		p.oldRange(index)
-	}
 	return index
 }
 
@@ -150,7 +148,11 @@ func (p *parser) codec() chunk.Codec {
 	compression := uint16(p.Between(ifd.TagCompression, compNone, 0, math.MaxUint16))
 	codec, ok := codecs[compression]
 	if !ok {
-		p.Fail(fault.Unsupported, ifd.TagCompression, "compression %s", CompressionName(compression))
+		advice := ""
+		if slices.Contains(gdalReads, compression) {
+			advice = "; this converts the file: gdal_translate -co COMPRESS=DEFLATE in.tif out.tif"
+		}
+		p.Fail(fault.Unsupported, ifd.TagCompression, "compression %s%s", CompressionName(compression), advice)
 	}
 	return codec
 }
@@ -223,7 +225,7 @@ func (p *parser) predictor(x *chunk.Index) chunk.Predictor {
 		return chunk.NoPredictor
 	}
 	switch x.Codec {
-	case chunk.Raw, chunk.PackBits, chunk.JPEG, chunk.LERC, chunk.WebP, chunk.CCITT, chunk.OldJPEG:
+	case chunk.Raw, chunk.PackBits, chunk.JPEG, chunk.LERC, chunk.WebP:
 		return chunk.NoPredictor
 	}
 	if v != 1 && x.Packed != 0 {

@@ -42,7 +42,6 @@ FILES: dict[str, tuple[str, dict[str, Any]]] = {
     "lerc float32": ("float32", {"compress": "lerc", "max_z_error": 0.01}),
     "webp uint8": ("uint8", {"compress": "webp", "interleave": "pixel"}),
     "lzma uint16": ("uint16", {"compress": "lzma"}),
-    "ccitt 1 bit": ("uint8", {"compress": "ccittfax4", "nbits": 1}),
 }
 
 
@@ -55,8 +54,6 @@ def make(path: Path, bands: Any, dtype: str, options: dict[str, Any]) -> None:
     if dtype == "uint8":
         low, high = np.percentile(bands[:3], (1, 99))
         data = ((bands[:3] - low) / (high - low) * 255).clip(0, 255).astype("uint8")
-    if options.get("nbits") == 1:
-        data = (data[:1] > 127).astype("uint8")
     shape = {"count": len(data), "height": data.shape[1], "width": data.shape[2], "dtype": dtype}
     tiles = {"tiled": True, "blockxsize": TILE, "blockysize": TILE, "interleave": "band"}
     with rasterio.open(path, "w", driver="GTiff", **shape, **(tiles | options)) as dst:
@@ -111,14 +108,12 @@ def tiles_of(path: Path) -> Callable[[], int] | None:
             for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
                 f.seek(offset)
                 tiles.append(f.read(size))
-    name = {"adobe_deflate": "zlib", "lzma": "lzma", "ccittfax4": "ccittfax4"}.get(name, name)
+    name = {"adobe_deflate": "zlib"}.get(name, name)
     decode = getattr(imagecodecs, f"{name}_decode", None)
     if name == "none" or decode is None:
         return None
     if name == "jpeg":
         return lambda: sum(decode(t, tables=tables).nbytes for t in tiles)
-    if name == "ccittfax4":
-        return lambda: sum(decode(t, height=TILE, width=TILE).nbytes for t in tiles)
 
     def bytes_of(out: Any) -> int:
         return int(getattr(out, "nbytes", 0) or len(out))

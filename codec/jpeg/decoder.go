@@ -13,7 +13,6 @@ type Shape struct {
 	Least                int  // rows that a stream must have at least
 	MaxHeight            int  // rows that a stream may have at most
 	YCbCr                bool // samples are YCbCr and become RGB
-	Repeat               bool // samples stay as stored, and the ones of smaller components are repeated
 }
 
 // Limits of a stream.

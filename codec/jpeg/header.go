@@ -156,7 +156,7 @@ func (d *Decoder) allocate() error {
 		if frame.hMax%comp.h != 0 || frame.vMax%comp.v != 0 {
 			return unsupported("sampling factors %d and %d beside %d and %d", comp.h, comp.v, frame.hMax, frame.vMax)
 		}
-		if !d.shape.YCbCr && !d.shape.Repeat && (comp.h != frame.hMax || comp.v != frame.vMax) {
+		if !d.shape.YCbCr && (comp.h != frame.hMax || comp.v != frame.vMax) {
 			return corrupt("a subsampled component of an image that is not YCbCr")
 		}
 		comp.width, comp.height = ceil(frame.width*comp.h, frame.hMax), ceil(frame.height*comp.v, frame.vMax)

@@ -32,8 +32,6 @@ func (d *Decoder) row(c *component, y int, scratch []byte) []byte {
 	switch {
 	case across == 1 && down == 1:
 		return near
-	case d.shape.Repeat:
-		repeat(scratch[:d.shape.Width], near, across)
 	case across == 1 && down == 2:
 		blendRows(scratch[:c.width], near, d.far(c, y), int32(1+y&1))
 	case across == 2 && down == 1 && c.width > 2:

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"hash/crc64"
-	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -28,9 +27,6 @@ const (
 // checkSizes are the sizes of checks in bytes by their number.
 var checkSizes = [16]int{0, 4, 4, 4, 8, 8, 8, 16, 16, 16, 32, 32, 32, 64, 64, 64}
 
-// decoders have models of 28 KiB, which are kept.
-var decoders = sync.Pool{New: func() any { return new(decoder) }}
-
 var crc64Table = crc64.MakeTable(crc64.ECMA)
 
 func corrupt(format string, args ...any) error {
@@ -50,11 +46,6 @@ func Decode(dst, src []byte) error {
 		crc32.ChecksumIEEE(src[6:8]) != binary.LittleEndian.Uint32(src[8:]) {
 		return corrupt("not the header of an xz stream")
 	}
-	dec := decoders.Get().(*decoder)
-	defer func() {
-		dec.src = nil
-		decoders.Put(dec)
-	}()
 	check, pos := int(src[7]), header
 	for out := 0; out < len(dst); {
 		size, distance, err := blockHeader(src[pos:])
@@ -62,7 +53,7 @@ func Decode(dst, src []byte) error {
 			return err
 		}
 		pos += size
-		count, used, ended, err := dec.fill(dst[out:], src[pos:])
+		count, used, ended, err := fill(dst[out:], src[pos:])
 		if err != nil {
 			return corrupt("after %d of %d bytes: %v", out+count, len(dst), err)
 		}

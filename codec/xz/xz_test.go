@@ -1,12 +1,17 @@
 package xz
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"hash/crc32"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // streams are of liblzma 5.4, by Python's lzma: the same text with each check, some behind the filter delta.
@@ -59,4 +64,62 @@ func TestStreams(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestLimits: what a stream states sizes no memory: neither its dictionary, nor properties that LZMA2 does not allow,
+// nor the size of a chunk.
+func TestLimits(t *testing.T) {
+	head := []byte("\xfd7zXZ\x00\x00\x00\xff\x12\xd9\x41")
+	block := []byte{2, 0, filterLZMA2, 1, 40, 0, 0, 0} // a dictionary of 4 GiB
+	block = binary.LittleEndian.AppendUint32(block, crc32.ChecksumIEEE(block))
+	for name, chunk := range map[string][]byte{
+		"properties": {0xe0, 0, 9, 0, 9, 8 + 9*4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+		"size":       {0xff, 0xff, 0xff, 0, 9, 0x5d, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+	} {
+		var err error
+		n := corpus.Allocated(func() { err = Decode(make([]byte, 100), slices.Concat(head, block, chunk)) })
+		if n > 200<<10 || name == "properties" && !errors.Is(err, fault.Corrupt) {
+			t.Errorf("%s: %d bytes allocated, %v", name, n, err)
+		}
+	}
+	plain := slices.Concat(head, block, []byte{1, 0, 2, 'a', 'b', 'c', 0, 0, 0, 0})
+	dst := make([]byte, 3)
+	if err := Decode(dst, plain); err != nil || string(dst) != "abc" {
+		t.Errorf("%q, %v", dst, err)
+	}
+}
+
+// FuzzDecode: any bytes are refused with a kind, or fill dst, and the begin of dst is the same when it is asked for
+// alone. Nothing behind dst is written, and memory is bounded by dst and the bytes.
+func FuzzDecode(f *testing.F) {
+	for _, text := range streams {
+		src, err := hex.DecodeString(text)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(src, uint16(240))
+	}
+	f.Fuzz(func(t *testing.T, src []byte, size uint16) {
+		dst := make([]byte, int(size)+1)
+		dst[size] = 0x5a
+		var err error
+		n := corpus.Allocated(func() { err = Decode(dst[:size:size], src) })
+		// A chunk of LZMA2 has 12 bytes at least, and a model of 32 KiB.
+		if bound := uint64(1<<20 + 16*int(size) + 4<<10*len(src)); n > bound {
+			t.Fatalf("%d bytes allocated for %d of %d", n, size, len(src))
+		}
+		if dst[size] != 0x5a {
+			t.Fatal("a write past dst")
+		}
+		if err != nil {
+			if fault.KindOf(err) == 0 {
+				t.Fatalf("error without a kind: %v", err)
+			}
+			return
+		}
+		begin := make([]byte, size/2)
+		if err := Decode(begin, src); err != nil || !bytes.Equal(begin, dst[:size/2]) {
+			t.Fatalf("other bytes in the first %d, %v", size/2, err)
+		}
+	})
 }

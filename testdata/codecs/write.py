@@ -53,17 +53,12 @@ def image(h, w, b):
     return np.clip(a + 128, 0, 255).astype(np.uint8)
 
 
-def tiff(name, tags, chunks, offsets_tag, counts_tag, laid=None, offsets=(), counts=()):
-    """Writes a classic little-endian TIFF of one image by its tags and the bytes of its chunks.
-
-    laid is all that stands before the directory, in place of chunks, with the chunks at these offsets.
-    """
-    body = laid[8:] if laid else b""
-    if not laid:
-        offsets, counts = [], [len(c) for c in chunks]
-        for c in chunks:
-            offsets.append(8 + len(body))
-            body += c + b"\0" * (len(c) % 2)
+def tiff(name, tags, chunks, offsets_tag, counts_tag):
+    """Writes a classic little-endian TIFF of one image by its tags and the bytes of its chunks."""
+    body, offsets, counts = b"", [], [len(c) for c in chunks]
+    for c in chunks:
+        offsets.append(8 + len(body))
+        body += c + b"\0" * (len(c) % 2)
     tags = dict(tags) | {offsets_tag: (4, offsets), counts_tag: (4, counts)}
     at = 8 + len(body)
     extra, entries = b"", b""
@@ -352,53 +347,6 @@ def random_webp():
     webp(f"{next(names)}.tif", h, w, b, lossless, int(rng.integers(1, 100)), bool(b == 4 and rng.random() < 0.3), **chunks)
 
 
-def bilevel(h, w):
-    """Returns noise beside runs of all lengths, shapes that hold over rows, and rows of one colour."""
-    a = rng.random((h, w)) < rng.choice([0.02, 0.2, 0.5])
-    run = np.cumsum(rng.integers(0, rng.choice([4, 70, 3000]), w + 1))
-    a[h // 4 : h // 2] = np.searchsorted(run, np.arange(w), "right") % 2 == 1
-    y, x = np.mgrid[:h, :w]
-    a[h // 2 :] = ((x - w / 2) ** 2 + (2 * y - h) ** 2 < rng.uniform(1, w * w / 4))[h // 2 :]
-    a[-max(1, h // 9) :] = rng.random() < 0.5
-    return a
-
-
-def fax(name, a, compression, rows, fill_order=1, options=0, white_is_zero=False):
-    """Writes an image of bits by libtiff, through Pillow. options is T4Options: 1 for two dimensions, 4 for fill bits."""
-    tags = {278: rows, 266: fill_order} | ({262: 0} if white_is_zero else {}) | ({292: options} if compression == "group3" else {})
-    Image.fromarray(a).save(path(name), "TIFF", compression=compression, tiffinfo=tags)
-    add(name, read(name), "GDAL")
-    assert read(name).sum() == (a != white_is_zero).sum()
-
-
-FAXES = [("tiff_ccitt", 0), ("group3", 0), ("group3", 1), ("group3", 4), ("group3", 5), ("group4", 0)]
-
-
-def few_faxes():
-    for compression, options in FAXES:
-        name = compression.removeprefix("tiff_") + (f"-{options}" if options else "")
-        fax(f"fax-{name}.tif", bilevel(40, 301), compression, 13, options=options)
-    runs = np.zeros((2 * 2700, 2700), bool)  # every run of both colours, at the beginning of a row and at its end
-    for k in range(2700):
-        runs[2 * k, k:] = runs[2 * k + 1, :k] = True
-    fax("fax-runs.tif", np.concatenate([runs[: 2 * 130], runs[2 * 130 :: 128], runs[2 * 130 + 1 :: 128]]), "group3", 90)
-    fax("fax-wide.tif", bilevel(9, 9001), "group4", 4)
-    for compression, options in [("group3", 5), ("group4", 0), ("tiff_ccitt", 0)]:
-        name = compression.removeprefix("tiff_")
-        fax(f"fax-{name}-fill-order.tif", bilevel(30, 77), compression, 30, fill_order=2, options=options)
-    fax("fax-white.tif", bilevel(30, 77), "group4", 7, white_is_zero=True)
-    for compress in "CCITTRLE", "CCITTFAX3", "CCITTFAX4":
-        a = bilevel(50, 45)[None].astype(np.uint8)
-        gdal(f"fax-tiles-{compress.lower()}.tif", a, compress=compress, nbits=1, tiled=True, blockxsize=32, blockysize=16)
-        add(f"fax-tiles-{compress.lower()}.tif", read(f"fax-tiles-{compress.lower()}.tif"), "GDAL")
-
-
-def random_fax():
-    compression, options = FAXES[rng.integers(len(FAXES))]
-    h, w = int(rng.integers(1, 120)), int(rng.choice([rng.integers(1, 200), rng.integers(1, 6000)]))
-    fax(f"{next(names)}.tif", bilevel(h, w), compression, int(rng.integers(1, 50)), int(rng.integers(1, 3)), options, bool(rng.random() < 0.5))
-
-
 def lzma_gdal(name, h, w, b, dtype, **options):
     gdal(name, numbers(b, h, w, dtype), compress="LZMA", **options)
     add(name, read(name), "GDAL")
@@ -485,89 +433,8 @@ def random_ycbcr():
     ycbcr(f"{next(names)}.tif", h, w, share, compression, share[1] * int(rng.integers(1, 20)), tile, more)
 
 
-def segments(stream):
-    """Returns the segments of a stream up to its scan, as (marker, body), and the bits of the scan."""
-    out, at = [], 2
-    while True:
-        mark, n = stream[at + 1], int.from_bytes(stream[at + 2 : at + 4], "big")
-        out.append((mark, stream[at + 4 : at + 2 + n]))
-        at += 2 + n
-        if mark == 0xDA:
-            return out, stream[at : stream.rindex(b"\xff\xd9")]
-
-
-SAMPLINGS = {"444": [1, 1], "422": [2, 1], "420": [2, 2]}
-
-
-def old_jpeg(name, h, w, b, level, sampling, how, rows=0, tile=(), restart=0, more=None):
-    """Writes JPEG as in TIFF 6.0: "tables" has them in tags, "header" in a stream apart, "stream" in the strip itself."""
-    size, body, offsets, counts, grey = tile or (rows, w), b"\0" * 8, [], [], []
-    for y in range(0, h, size[0]):
-        for _ in range(0, w, size[1]):
-            a = image(size[0] if tile else min(rows, h - y), size[1], b)
-            stream = jpeg_stream(a, level, sampling, False, restart)
-            heads, bits = segments(stream)
-            grey += [imagecodecs.jpeg8_decode(stream)] if b == 1 else []
-            chunk = stream if how == "stream" else bits
-            offsets.append(len(body))
-            counts.append(len(chunk))
-            body += chunk + b"\0" * (len(chunk) % 2)
-    tags = {256: (4, [w]), 257: (4, [h]), 258: (3, [8] * b), 259: (3, [6]), 262: (3, [6 if b == 3 else 1]), 277: (3, [b])} | (more or {})
-    tags |= {530: (3, SAMPLINGS[sampling])} if b == 3 else {}
-    if how == "stream":
-        tags |= {513: (4, [offsets[0]]), 514: (4, [counts[0]])}
-    elif how == "header":
-        head = stream[: stream.index(heads[-1][1]) + len(heads[-1][1])]
-        tags |= {513: (4, [len(body)]), 514: (4, [len(head)])}
-        body += head + b"\0" * (len(head) % 2)
-    else:
-        tables = {519: [], 520: [], 521: []}
-        where = {}
-        for mark, data in heads:
-            step = {0xDB: lambda d: 64, 0xC4: lambda d: 16 + sum(d[1:17])}.get(mark)
-            while step and data:
-                n = step(data)
-                where[mark, data[0]] = len(body)
-                body += data[1 : 1 + n] + b"\0" * (n % 2)
-                data = data[1 + n :]
-        for k in range(b):
-            number = int(k > 0)
-            tables[519].append(where[0xDB, number])
-            tables[520].append(where[0xC4, number])
-            tables[521].append(where[0xC4, 0x10 + number])
-        tags |= {512: (3, [1])} | {t: (4, v) for t, v in tables.items()} | ({515: (3, [restart])} if restart else {})
-    tags |= {322: (4, [size[1]]), 323: (4, [size[0]])} if tile else {278: (4, [rows])}
-    tiff(name, tags, None, 324 if tile else 273, 325 if tile else 279, body, offsets, counts)
-    if b == 1:  # which GDAL does not read
-        add(name, np.concatenate(grey)[None, :h, :w], "libjpeg-turbo")
-    else:
-        add(name, read(name), "GDAL")
-
-
-def few_old_jpegs():
-    for sampling in SAMPLINGS:
-        old_jpeg(f"oldjpeg-{sampling}.tif", 50, 45, 3, 80, sampling, "tables", 16)
-    old_jpeg("oldjpeg-tiles.tif", 50, 45, 3, 70, "420", "tables", tile=(32, 48), more=NARROW)
-    old_jpeg("oldjpeg-header.tif", 37, 45, 3, 90, "420", "header", 37)
-    old_jpeg("oldjpeg-stream.tif", 37, 45, 3, 90, "422", "stream", 37)
-    old_jpeg("oldjpeg-gray.tif", 37, 45, 1, 60, "444", "tables", 16)
-    old_jpeg("oldjpeg-restart.tif", 40, 45, 3, 85, "420", "tables", 40, restart=2)
-
-
-def random_old_jpeg():
-    h, w, b = int(rng.integers(1, 90)), int(rng.integers(1, 90)), int(rng.choice([1, 3, 3]))
-    how, level = str(rng.choice(["tables", "header", "stream"])), int(rng.integers(1, 101))
-    sampling = str(rng.choice(list(SAMPLINGS))) if b == 3 else "444"
-    rows, tile = h, ()
-    if how == "tables":
-        rows = 16 * int(rng.integers(1, 5))
-        # libtiff decodes the tiles of the first column only.
-        tile = (16 * int(rng.integers(1, 5)), -(-w // 16) * 16) if rng.random() < 0.3 else ()
-    old_jpeg(f"{next(names)}.tif", h, w, b, level, sampling, how, rows, tile, more=NARROW if b == 3 and rng.random() < 0.5 else None)
-
-
-few = [few_jpegs, few_bits, few_lercs, few_webps, few_faxes, few_lzmas, few_ycbcrs, few_old_jpegs]
-random = [random_jpeg, random_bits, random_lerc, random_webp, random_fax, random_lzma, random_ycbcr, random_old_jpeg]
+few = [few_jpegs, few_bits, few_lercs, few_webps, few_lzmas, few_ycbcrs]
+random = [random_jpeg, random_bits, random_lerc, random_webp, random_lzma, random_ycbcr]
 if count:
     for make in random:
         for _ in range(count):

@@ -77,20 +77,6 @@ func (t *Tags) Uint(tag uint16, absent uint64) uint64 {
 	return value.Uint(0)
 }
 
-// Bytes returns n bytes of the file that a tag points to.
-func (t *Tags) Bytes(tag uint16, off, n int64) []byte {
-	if t.Err != nil {
-		return nil
-	}
-	if off < 0 || n > t.File.Size()-off {
-		t.Fail(fault.Corrupt, tag, "%d bytes at %d reach past the end of the file", n, off)
-		return nil
-	}
-	b, err := t.File.Bytes(t.ctx, t.Dir.Part(tag), off, n)
-	t.Err = err
-	return b
-}
-
 // Between is Uint for a value, or absent, that must lie in lo to hi. Otherwise the file is Corrupt.
 func (t *Tags) Between(tag uint16, absent, lo, hi uint64) uint64 {
 	v := t.Uint(tag, absent)
