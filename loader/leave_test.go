@@ -1,7 +1,6 @@
 package loader_test
 
 import (
-	"archive/tar"
 	"bufio"
 	"bytes"
 	"context"
@@ -92,16 +91,7 @@ func largeOpenings(t *testing.T, n int) map[string]loader.Spec {
 	if _, err := build.Write(t.Context(), &catalog, []string{file("chips")}, build.Options{Base: dir}); err != nil {
 		t.Fatal(err)
 	}
-	var shard bytes.Buffer
-	w := tar.NewWriter(&shard)
-	for i := range n / 2 {
-		h := &tar.Header{Name: fmt.Sprintf("%06d.txt", i), Size: 4, Mode: 0o600}
-		if err := errors.Join(w.WriteHeader(h), second(w.Write([]byte("abcd")))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(w.Close(), os.WriteFile(file("shard.tar"), shard.Bytes(), 0o600),
-		os.WriteFile(file("chips.parquet"), catalog.Bytes(), 0o600)); err != nil {
+	if err := os.WriteFile(file("chips.parquet"), catalog.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	chips := func(f ...loader.Field) loader.Spec {
@@ -117,9 +107,8 @@ func largeOpenings(t *testing.T, n int) map[string]loader.Spec {
 		"references of Zarr": {Source: file("refs.json"), BatchSize: 1},
 		"a Zarr group": {Source: file("many.zarr"), BatchSize: 1,
 			Fields: []loader.Field{{Name: "image", Column: "g"}}},
-		"a catalog":          {Source: file("chips.parquet"), BatchSize: 1},
-		"GeoJSON":            chips(loader.Field{Name: "s", Vector: &spec.Vector{Path: file("shapes.geojson")}}),
-		"a shard of WebData": {Source: file("shard.tar"), BatchSize: 1, Fields: []loader.Field{{Name: "txt"}}},
+		"a catalog": {Source: file("chips.parquet"), BatchSize: 1},
+		"GeoJSON":   chips(loader.Field{Name: "s", Vector: &spec.Vector{Path: file("shapes.geojson")}}),
 	}
 	for name, path := range map[string]string{"CSV": "t.csv", "items of STAC": "items.ndjson"} {
 		s := chips()

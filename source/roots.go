@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -421,19 +420,6 @@ func (r *Roots) names(p Path) ([]string, error) {
 		}
 	}
 	return names, nil
-}
-
-// Some returns the names of up to n entries of a directory, in no order. It does not read the others.
-func (r *Roots) Some(path string, n int) ([]string, error) {
-	file, err := r.openFile(path)
-	if err != nil {
-		return nil, err
-	}
-	names, err := file.Readdirnames(n)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return names, cmp.Or(err, file.Close())
 }
 
 // entries lists a directory with what its entries are now: fs.DirEntry.Info would look by name later.

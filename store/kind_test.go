@@ -28,8 +28,6 @@ var paths = map[string]*store.Kind{
 	"taco3/scenes":                    store.Container,
 	"taco3/scenes.zip":                store.Container,
 	"taco3/flat.zip":                  store.Container,
-	"shards/mds":                      store.Container,
-	"shards/mds/index.json":           store.Container,
 	"raster/tog":                      store.Other,
 	"lonlat.json":                     store.Other,
 	"is/no/path":                      store.Other,
@@ -56,7 +54,7 @@ func write(t *testing.T, name, text string) {
 func makePaths(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	for _, name := range []string{"tiledb", "taco3", "shards", "raster", "lonlat.json"} {
+	for _, name := range []string{"tiledb", "taco3", "raster", "lonlat.json"} {
 		whole, err := filepath.Abs(filepath.Join("..", "testdata", name))
 		if err == nil {
 			err = os.Symlink(whole, filepath.Join(root, name))

@@ -451,9 +451,6 @@ func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index) (ca
 			return asset, asset.Fault(err)
 		}
 		x, asset.Bytes, asset.Place, asset.Names = read.Index, read.Bytes, read.Place, read.Names
-		if n := len(e.Head); n > 0 { // which is not in the file
-			x, asset.Bytes = x.Shift(-int64(n)), nil
-		}
 	}
 	// The index must stay within the raster's own bytes. Otherwise a forged raster would show its
 	// neighbours in the container.
@@ -478,10 +475,6 @@ func (c *Container) file(ctx context.Context, e taco.Entry, x *chunk.Index) (cat
 
 // index reads the header of an entry. The asset has the entry's bytes if they were read with the header.
 func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry) (catalog.Asset, error) {
-	if len(e.Head) > 0 { // the header is in memory
-		asset, _, err := catalog.OpenAsset(ctx, taco.Alone(c.options.Opener, e), f.path, c.options.MaxChunkBytes)
-		return asset, Bare(err)
-	}
 	// An object of known size is read by exact ranges, which suits an entry that is read whole in
 	// one request. For larger entries the size is left out, so that headers near each other in the
 	// file are fetched in one request.

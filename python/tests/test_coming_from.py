@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
 import re
 import subprocess
+import tarfile
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 from forked import Forks
+
+import chaski
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "coming-from.md").read_text()
@@ -47,11 +51,12 @@ def pairs() -> dict[str, list[tuple[list[str], str]]]:
 
 
 PAIRS = pairs()
+CONVERSIONS = dict(re.findall(r"<!-- convert: (\w+) -->\n```python\n(.*?)```\n", PAGE, re.DOTALL))
 
 
 def test_every_block_is_run():
     assert len(PAIRS) == 8 and all(len(p) == 2 for p in PAIRS.values())
-    assert PAGE.count("```python") == sum(map(len, PAIRS.values()))
+    assert PAGE.count("```python") == sum(map(len, PAIRS.values())) + len(CONVERSIONS)
 
 
 @pytest.fixture(scope="module")
@@ -162,3 +167,50 @@ def test_block(data, forks, tmp_path, section, side):
     pairs = [np.abs(np.subtract(want, one)).max(axis=1) for one in seen["samples"]]
     assert sorted(int(off.argmin()) for off in pairs) == list(range(len(want)))  # each once
     assert max(off.min() for off in pairs) < 1e-5
+
+
+def write_mds(folder: Path, samples: dict[str, dict[str, np.ndarray[Any, Any]]]) -> None:
+    columns = {"image": "ndarray", "mask": "ndarray"}
+    with importlib.import_module("streaming").MDSWriter(out=str(folder), columns=columns) as out:
+        for sample in samples.values():
+            out.write(sample)
+
+
+def write_tar(path: Path, samples: dict[str, dict[str, np.ndarray[Any, Any]]]) -> None:
+    with tarfile.open(path, "w") as tar:
+        for key, sample in samples.items():
+            for name, array in sample.items():
+                np.save(buffer := io.BytesIO(), array)
+                member = tarfile.TarInfo(f"{key}.{name}.npy")
+                member.size = buffer.tell()
+                buffer.seek(0)
+                tar.addfile(member, buffer)
+
+
+@pytest.mark.parametrize("package", ["streaming", "tarfile"])
+def test_shards_are_converted(package, tmp_path, monkeypatch, binary):
+    pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)
+    samples = {
+        f"{k:06d}": {
+            "image": np.full((3, 8, 9), k, np.uint16),
+            "mask": np.full((1, 8, 9), 2 * k, np.uint8),
+        }
+        for k in range(7)
+    }
+    if package == "streaming":
+        write_mds(tmp_path / "mds", samples)
+    else:
+        write_tar(tmp_path / "chips.tar", samples)
+    exec(CONVERSIONS[package], {})
+    source = {"streaming": "from-mds", "tarfile": "from-tar"}[package]
+    fields = {"image": "image/{id}.npy", "mask": "mask/{id}.npy"}
+    assert f'chaski.load("{source}", fields={json.dumps(fields)}, …)' in PAGE
+    seen = []
+    with chaski.load(source, fields=fields, batch_size=3, seed=1) as loader:
+        for batch in loader:
+            for i in np.flatnonzero(batch["valid"]):
+                k = int(batch["image"][i].flat[0])
+                assert (batch["image"][i] == k).all() and (batch["mask"][i] == 2 * k).all()
+                seen.append(k)
+    assert sorted(seen) == list(range(7))

@@ -4,7 +4,7 @@
 //
 // Supported are TACO 2 (the TACO specification 2.0.0, and the files of the writers of both its
 // generations): ZIP, FOLDER, __TACOCAT__ and .tacocat, TACOLLECTION.json; TACO 3 and cozip: ZIP, folder and .tacocat;
-// Tortilla 0.5.0 and TACO 0.2.0, streaming ones too, whole or in parts; shards of MDS and of WebDataset; and lists of
+// Tortilla 0.5.0 and TACO 0.2.0, streaming ones too, whole or in parts; and lists of
 // these. Remote containers are read through the source.Opener that is passed.
 //
 //	ds, err := taco.Open(ctx, &source.Files{}, []string{"data.tacozip"}, taco.Options{})

@@ -16,7 +16,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
-	"github.com/chaski-eo/chaski/store/taco/internal/shards"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 	"github.com/chaski-eo/chaski/store/taco/internal/tortilla"
@@ -71,7 +70,7 @@ const (
 type format struct {
 	form Form
 	// is reports whether an open file is one, by its first bytes, or nil for directories.
-	is func(ctx context.Context, from model.Source) bool
+	is func(head []byte) bool
 	// inside is a file that tells a directory, or "".
 	inside string
 	open   func(ctx context.Context, from model.Source) (*model.Container, error)
@@ -79,7 +78,7 @@ type format struct {
 
 // formats are the formats of containers. The first that recognises a file or a directory counts.
 var formats = []format{
-	{model.Cozip, isCozip, "", taco3.OpenZIP},
+	{model.Cozip, taco3.IsCozip, "", taco3.OpenZIP},
 	{model.ZIP, begins("PK\x03\x04"), "", taco2.OpenZIP},
 	{model.TacocatFile, begins("TACOCAT\x00"), "", taco2.OpenTacocat},
 	{model.TortillaFile, begins(tortilla.MagicTortilla), "", tortilla.Open}, // or a TACO 0.2: the file says which
@@ -89,39 +88,18 @@ var formats = []format{
 	{model.CozipFolder, nil, "METADATA/sample.parquet", taco3.OpenDirectory(model.CozipFolder)},
 	{model.CozipCatalog, nil, "sample.parquet", taco3.OpenDirectory(model.CozipCatalog)},
 	{model.TacoFolder, nil, "COLLECTION.json", taco2.OpenFolder},
-	{model.MDS, isMDS, shards.IndexName, shards.OpenMDS},
 	{model.Tacollection, isJSON, "", nil}, // its files are opened, one by one
-	webDataset,
 }
-
-// webDataset is told by its first bytes or, where it is a pattern or a directory, by names.
-var webDataset = format{model.WebDataset, isTar, "", shards.OpenTars}
 
 // headBytes is the number of bytes that are read to identify a format. The headers of all formats
-// fit into it, except a tar file's.
+// fit into it.
 const headBytes = 256
 
-func begins(magic string) func(context.Context, model.Source) bool {
-	return func(_ context.Context, from model.Source) bool { return bytes.HasPrefix(from.Head, []byte(magic)) }
+func begins(magic string) func(head []byte) bool {
+	return func(head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) }
 }
 
-func isCozip(_ context.Context, from model.Source) bool { return taco3.IsCozip(from.Head) }
-
-func isJSON(_ context.Context, from model.Source) bool {
-	return bytes.HasPrefix(bytes.TrimLeft(from.Head, " \t\r\n"), []byte("{"))
-}
-
-// isMDS reports whether a file is an index of MDS shards. Others have files of this name, too.
-func isMDS(ctx context.Context, from model.Source) bool {
-	return path.Base(from.URI) == shards.IndexName && isJSON(ctx, from) && shards.IsMDS(ctx, from.File)
-}
-
-// isTar reports whether an open file is a tar file. Only one with that extension is looked at, because its header is
-// longer than headBytes, and a request more.
-func isTar(ctx context.Context, from model.Source) bool {
-	head := make([]byte, min(shards.TarBlock, from.File.Size()))
-	return path.Ext(from.URI) == ".tar" && from.File.ReadAt(ctx, head, 0) == nil && shards.IsTar(head)
-}
+func isJSON(head []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) }
 
 // identify returns the format of a path, according to its first bytes or to the entries of its directory, or nil. If it
 // is a file, it is open in from.
@@ -135,7 +113,7 @@ func identify(ctx context.Context, o source.Opener, uri string) (f *format, from
 		}
 		if !isHTMLPage(uri, from.Head) {
 			for i := range formats {
-				if is := formats[i].is; is != nil && is(ctx, from) {
+				if is := formats[i].is; is != nil && is(from.Head) {
 					return &formats[i], from, nil
 				}
 			}
@@ -148,9 +126,6 @@ func identify(ctx context.Context, o source.Opener, uri string) (f *format, from
 	// A server that does not answer would let every further name wait as long.
 	if source.Unreachable(err) {
 		return nil, from, err
-	}
-	if shards.AreTars(o, uri) {
-		return &webDataset, from, nil
 	}
 	f, ferr := identifyDirectory(ctx, o, uri)
 	if f == nil {
@@ -181,8 +156,8 @@ func identifyDirectory(ctx context.Context, o source.Opener, uri string) (*forma
 		}
 		file, err := o.Open(ctx, source.Join(uri, f.inside))
 		if err == nil {
-			is := !readsHTMLPage(ctx, uri, file) && (f.form != model.MDS || shards.IsMDS(ctx, file))
-			if err = file.Close(); is {
+			page := readsHTMLPage(ctx, uri, file)
+			if err = file.Close(); !page {
 				return f, err
 			}
 		}
@@ -199,8 +174,7 @@ func identifyDirectory(ctx context.Context, o source.Opener, uri string) (*forma
 // Named reports whether a path is a container by its name alone.
 func Named(p source.Path) bool {
 	name := path.Base(strings.TrimRight(p.Name, "/"))
-	return magic.Named(name).Class == magic.Container || name == "__TACOCAT__" || name == "TACOLLECTION.json" ||
-		shards.IsTarPattern(p.Name)
+	return magic.Named(name).Class == magic.Container || name == "__TACOCAT__" || name == "TACOLLECTION.json"
 }
 
 // Is reports whether a path is a container, or is Named like one.

@@ -78,9 +78,6 @@ func Section(ctx context.Context, o source.Opener, e Entry) (source.Reader, erro
 		err = fault.WithFile(fault.WithPart(err, "sample "+e.Path, 0), e.URI)
 		return nil, errors.Join(err, file.Close())
 	}
-	if len(e.Head) > 0 {
-		return &prefixed{reader, e.Head, int64(len(e.Head))}, nil
-	}
 	return reader, nil
 }
 

@@ -64,9 +64,6 @@ func (p *pooledOpener) OpenKnown(ctx context.Context, uri string, k source.Known
 	return source.OpenKnown(ctx, p.opener, uri, k)
 }
 
-// Unwrap returns the opener that has the roots and the listings.
-func (p *pooledOpener) Unwrap() source.Opener { return p.opener }
-
 // Close closes the open files. Readers must not be used afterwards.
 func (p *pooledOpener) Close() error { return p.open.Close() }
 

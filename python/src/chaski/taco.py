@@ -322,17 +322,7 @@ class Asset:
 
     @property
     def name(self) -> str:
-        """What `chaski.read` opens it by: the file, or /vsisubfile/OFFSET_SIZE,FILE, as for GDAL.
-
-        In MDS shards it is FOLDER::PATH, because the bytes of an array do not say its dtype and
-        shape.
-        """
-        if self._at is not None and self.uri.endswith(".mds"):
-            paths = self._at[0].containers.paths
-            folders = [path.removesuffix("/index.json").rstrip("/") for path in paths]
-            above = [folder for folder in folders if self.uri.startswith(folder + "/")]
-            if above:
-                return f"{max(above, key=len)}::{self.path}"
+        """What `chaski.read` opens it by: the file, or /vsisubfile/OFFSET_SIZE,FILE as for GDAL."""
         return _range(self.uri, self.offset, self.size)
 
     @property

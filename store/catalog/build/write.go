@@ -82,8 +82,6 @@ type Member struct {
 	File, Path string
 	// Offset and Length are its byte range in the file; both are -1 if it is a file of its own.
 	Offset, Length int64
-	// Head is how many bytes of what Open opens stand before the byte range, and are not in the file.
-	Head int64
 	// Known has the size and tag of the file, if known.
 	Known source.Known
 	// Open opens its byte range.
@@ -344,16 +342,11 @@ func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 		return rowio.Row{}, err
 	}
 	index := asset.Index
-	stored := index // as it lies in the file
 	if f.member != nil {
 		if err := index.Validate(meta.Size, cmp.Or(o.MaxChunk, tiff.DefaultMaxChunk)); err != nil {
 			return rowio.Row{}, fault.WithFile(err, name)
 		}
 		meta.Size, asset.ETag = f.member.Known.Size, f.member.Known.ETag
-		if f.member.Head > 0 {
-			stored = index.Shift(-f.member.Head)
-			meta.Blob = stored.AppendBlob(nil)
-		}
 	}
 	row := rowio.Row{
 		URI: f.uri, Bands: int32(index.StepBands()), Height: int32(index.Height), Width: int32(index.Width),
@@ -365,7 +358,7 @@ func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 	if meta.Format == magic.Rumi {
 		row.Header = meta.Blob
 	}
-	if kept := meta.Kept(stored); row.Header == nil || !bytes.Equal(kept, row.Header) {
+	if kept := meta.Kept(index); row.Header == nil || !bytes.Equal(kept, row.Header) {
 		row.Index = kept
 	}
 	if index.NoDataBits != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
-	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/taco"
 )
@@ -38,42 +37,27 @@ func Of(ctx context.Context, files source.Opener, path string) ([]build.Member, 
 		if err != nil {
 			return nil, err
 		}
-		is, err := isRaster(ctx, files, dataset, sample)
-		if err != nil {
-			return nil, err
-		}
-		if !is {
+		if !isRaster(sample.ID) {
 			continue
 		}
 		// The catalog has the size and the ETag of the file around the sample, so that it can tell that the file
 		// changed.
-		if sample.Object.Size == 0 && sample.Offset != taco.Whole {
-			if sample.Object, err = knownOf(ctx, files, sample.URI, known); err != nil {
+		object := source.Known{}
+		if sample.Offset != taco.Whole {
+			if object, err = knownOf(ctx, files, sample.URI, known); err != nil {
 				return nil, err
 			}
 		}
 		members = append(members, build.Member{
-			File: sample.URI, Path: sample.Path, Offset: sample.Offset, Length: sample.Size, Known: sample.Object,
-			Head: int64(len(sample.Head)),
+			File: sample.URI, Path: sample.Path, Offset: sample.Offset, Length: sample.Size, Known: object,
 			Open: func(ctx context.Context) (source.Reader, error) { return taco.Section(ctx, files, sample) },
 		})
 	}
 	return members, nil
 }
 
-// isRaster reports whether a sample is a raster: by its id, or in shards, whose ids are names of columns or extensions,
-// by its first bytes.
-func isRaster(ctx context.Context, files source.Opener, d *taco.Dataset, e taco.Entry) (bool, error) {
-	if !d.Form().InShards() {
-		return filepath.Ext(e.ID) == "" || magic.Named(e.ID).Class == magic.Raster, nil
-	}
-	file, err := taco.Section(ctx, files, e)
-	if err != nil {
-		return false, err
-	}
-	is := catalog.IsRaster(ctx, file)
-	return is, file.Close()
-}
+// isRaster reports whether a sample is a raster by its id.
+func isRaster(id string) bool { return filepath.Ext(id) == "" || magic.Named(id).Class == magic.Raster }
 
 // knownOf opens a file, once, to learn its size and tag.
 func knownOf(ctx context.Context, files source.Opener, uri string,

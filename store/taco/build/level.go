@@ -89,7 +89,7 @@ func (r *Row) size() (n int64, known bool) {
 	case r.bytes != nil:
 		return int64(len(r.bytes)), true
 	case r.entry != nil && r.entry.Size != taco.Whole:
-		return int64(len(r.entry.Head)) + r.entry.Size, true
+		return r.entry.Size, true
 	}
 	return 0, false
 }

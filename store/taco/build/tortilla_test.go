@@ -212,34 +212,3 @@ func TestColumnsThatATortillaHas(t *testing.T) {
 		}
 	}
 }
-
-// TestArraysOfShardsKeepTheirHeaders: arrays of MDS, of which shards lack the NumPy header, are whole .npy files in a
-// container.
-func TestArraysOfShardsKeepTheirHeaders(t *testing.T) {
-	d, err := taco.Open(t.Context(), &source.Files{}, []string{"../../../testdata/shards/mds"}, taco.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	want, arrays := map[string]string{}, 0
-	for e, err := range d.Leaves(t.Context(), true) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		shard, err := os.ReadFile(e.URI)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want[e.Path] = e.Head + string(shard[e.Offset:e.Offset+e.Size])
-		if strings.HasPrefix(e.Head, "\x93NUMPY") {
-			arrays++
-		}
-	}
-	path := filepath.Join(t.TempDir(), "a.tortilla")
-	if _, err := build.Export(t.Context(), d, nil, build.Collection{}, path, build.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if got := withoutZIP(filesOf(t, path)); arrays == 0 || !reflect.DeepEqual(got, want) {
-		t.Errorf("%d arrays, files %q, want %q", arrays, got, want)
-	}
-}

@@ -402,11 +402,11 @@ func (c *Container) verifyRows(ctx context.Context, k int, above []Kind, r *Repo
 		if c.Form.Indexes() {
 			here.object = entry.URI
 		}
-		if seen[here] && !c.Form.InShards() { // of shards, only the first is found by its id
+		if seen[here] {
 			return nil, c.InRow(k, row, "a sibling has the same %s %q", c.IDColumn, entry.ID)
 		}
 		seen[here] = true
-		if entry.Kind == File && (c.Form.Older() || c.Form.InShards()) { // the others count the bytes that they read
+		if entry.Kind == File && c.Form.Older() { // the others count the bytes that they read
 			r.Files++
 			r.Bytes += entry.Size
 		}

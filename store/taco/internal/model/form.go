@@ -27,18 +27,14 @@ const (
 	Cozip
 	CozipFolder
 	CozipCatalog
-	// Flat is a cozip of files with one table. It is read, and not written, as are shards of other loaders: MDS of
-	// MosaicML Streaming, and WebDataset.
+	// Flat is a cozip of files with one table. It is read, and not written.
 	Flat
-	MDS
-	WebDataset
 )
 
 var formNames = [...]string{Auto: "unknown", ZIP: "TACO 2 (ZIP)", TacoFolder: "TACO 2 (FOLDER)",
 	TortillaFile: "Tortilla 0.5", StreamingTaco: "TACO 0.2 (streaming)", PlainTaco: "TACO 0.2",
 	Tacocat: "TACO 2 (TACOCAT folder)", TacocatFile: "TACO 2 (TACOCAT)", Tacollection: "TACO 2 (TACOLLECTION)",
-	Cozip: "TACO 3 (ZIP)", CozipFolder: "TACO 3 (FOLDER)", CozipCatalog: "TACO 3 (TACOCAT)", Flat: "cozip (Flat)",
-	MDS: "MDS", WebDataset: "WebDataset"}
+	Cozip: "TACO 3 (ZIP)", CozipFolder: "TACO 3 (FOLDER)", CozipCatalog: "TACO 3 (TACOCAT)", Flat: "cozip (Flat)"}
 
 // String returns a short name of the format and its kind, such as "TACO 2 (ZIP)".
 func (f Form) String() string { return formNames[f] }
@@ -68,6 +64,3 @@ func (f Form) OneFile() bool { return f == ZIP || f == Cozip || f.Older() }
 
 // Unchecked reports whether a form has no checksums of samples, so that no verify finds a changed bit in them.
 func (f Form) Unchecked() bool { return f == TacoFolder || f == CozipFolder || f.Older() }
-
-// InShards reports whether a form is one of shards, whose ids below the samples are names of columns or extensions.
-func (f Form) InShards() bool { return f == MDS || f == WebDataset }

@@ -44,9 +44,6 @@ type Entry struct {
 	// Whole. For a folder it may be its own table of children, or empty.
 	URI          string
 	Offset, Size int64
-	// Head is the header of the file whose other bytes these are, if the container does not store it: of a .npy
-	// file, for an array of an MDS shard.
-	Head string
 	// Object has the size and tag of the object if the container's tables were read from it, so that opening it
 	// needs no request. It is zero for other files.
 	Object source.Known
