@@ -44,9 +44,8 @@ TOOLS := GOGC=off GOMEMLIMIT=1GiB
 COMPILE := -dwarf=false
 export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath -tags=$(TAGS) -gcflags=all=$(COMPILE) '-toolexec=env $(TOOLS)')
 export CGO_ENABLED := 0
-# The race detector and the decoder in C need a C compiler; chaski-full also needs a C++ compiler, for DuckDB.
+# The race detector and the decoder in C need a C compiler.
 CC_FOUND := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
-CXX_FOUND := $(and $(CC_FOUND),$(shell command -v "$$($(GO) env CXX)" 2>/dev/null))
 # The race detector makes code ten to forty times slower. It looks for races between chaski's goroutines, so it leaves
 # out the compression library, which shares no memory while it works. Of generic code, such as that of sync.Map, the
 # linker keeps the copy of any one package: were it that of a package without the detector, there would be races where
@@ -60,7 +59,7 @@ RACE_GOGC := 400
 # and loader, whose goroutines share them, do.
 CONCURRENT := ^[[:space:]]*go [a-zA-Z]|"sync"|"sync/atomic"|errgroup|[.]Parallel[(]|RunParallel|internal/invariants
 SHARED := ./(crs|internal/zstd|store/taco/internal/taco2|tables/parquet)
-RACE_PACKAGES = $$(grep -rlE --include=*.go --exclude-dir=duckdb --exclude-dir='.[a-z]*' '$(CONCURRENT)' . | xargs -n1 dirname | sort -u | grep -vxE '$(SHARED)')
+RACE_PACKAGES = $$(grep -rlE --include=*.go --exclude-dir='.[a-z]*' '$(CONCURRENT)' . | xargs -n1 dirname | sort -u | grep -vxE '$(SHARED)')
 # Of these, the packages whose tests try the same cases with the detector, 46 of them: `make test` tries them once.
 RACED = $$(for dir in $(RACE_PACKAGES); do grep -qsE 'testing[.]Short|race[.]Enabled|AllocsPerRun' $$dir/*_test.go || echo $$dir; done)
 UNRACED = $$($(GO) list ./... | grep -vxF "$$(echo "$(RACED)" | sed "s,^[.],$$($(GO) list -m),")")
@@ -68,9 +67,6 @@ UNRACED = $$($(GO) list ./... | grep -vxF "$$(echo "$(RACED)" | sed "s,^[.],$$($
 STATICCHECK := env GOGC=off GOMEMLIMIT=2GiB $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 ACTIONLINT := $(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
-
-# The tags of chaski-full.
-FULL := $(TAGS),datadog,duckdb
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -83,20 +79,14 @@ export PYTHONDONTWRITEBYTECODE :=
 
 export CHASKI_BIN := $(CURDIR)/bin/chaski
 export CHASKI_FUZZ_ONLY = $(FUZZONLY)
-export FUZZTIME GO CC_FOUND CXX_FOUND PYTHON
+export FUZZTIME GO CC_FOUND PYTHON
 
 .PHONY: help
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
 
-.PHONY: build build-default
-build: build-default ## bin/chaski, and bin/chaski-full where compilers of C and C++ are present
-ifneq ($(CXX_FOUND),)
-	CGO_ENABLED=1 $(GO) build -C duckdb -tags 'datadog duckdb disable_grpc_modules grpcnotrace' -ldflags '$(LDFLAGS)' -o ../bin/chaski-full ./chaski-full
-else
-	@echo "no C and C++ compilers: bin/chaski-full is not built"
-endif
-build-default:
+.PHONY: build
+build: ## bin/chaski
 	@mkdir -p bin
 	$(GO) build -ldflags '$(LDFLAGS)' -o bin/chaski ./cmd/chaski
 
@@ -106,11 +96,11 @@ env: ## .venv: the Python environment of demo, tests and checks, with the packag
 install-dev: env
 
 .PHONY: wheel
-wheel: build-default ## dist/*.whl: the Python package with bin/chaski in it; needs neither .venv nor PyTorch
+wheel: build ## dist/*.whl: the Python package with bin/chaski in it; needs neither .venv nor PyTorch
 	@tools/wheel.sh $(PYTHON)
 
 .PHONY: demo
-demo: build-default env ## a labelled dataset, its statistics, two epochs of training from the stream
+demo: build env ## a labelled dataset, its statistics, two epochs of training from the stream
 	@tools/demo.sh
 
 .PHONY: test
@@ -122,9 +112,6 @@ test: ## checks and all tests: Go, its race detector and build tags, Python with
 # Without symbol tables, which stack traces do not need, linkers take a quarter less: of cli, 1.6 s instead of 2.2.
 # Tests wait for links, clocks and servers, so that three packages at a time keep two cores busy.
 GO_TEST := -timeout 1h -vet=off '-ldflags=-s -w' -p 3
-# Checks and tests of chaski-full see both modules as one workspace. From outside its own module, chaski has a version in
-# the names of its files, and would be compiled again: 25 s for vet alone.
-WORKSPACE := GOWORK=$(CURDIR)/duckdb/tests.work
 
 # Packages with twins, and those that read or write pixels by them. What else imports them runs the same code under any tag.
 PIXELS := ./chunk ./einops ./stats ./rumi ./tiff ./codec/geozl/... ./codec/openzl ./codec/openzl/internal/kernel ./store/tiledb/... \
@@ -139,16 +126,12 @@ TEST_GOGC := 200
 # between collections, those of test_real and test_sources take 6.8 s of processor time instead of 8.8.
 ENGINE_GOGC := 800
 
-# The decoder in C compiles in 14 s of processor time, instead of 31 with Go's -O2 -g. `make build` has those.
-check-go test-go test-race test-variants: export CGO_CFLAGS := $(or $(CGO_CFLAGS),-O1)
+# The decoder in C compiles in 14 s of processor time, instead of 31 with Go's -O2 -g.
+test-race test-variants: export CGO_CFLAGS := $(or $(CGO_CFLAGS),-O1)
 
 .PHONY: test-go test-race test-variants test-python
-test-go: build-default ## Go tests, all cases; with RACED_TOO=1 without those that test-race tries in full
+test-go: build ## Go tests, all cases; with RACED_TOO=1 without those that test-race tries in full
 	GOGC=$(TEST_GOGC) $(GO) test $(GO_TEST) $(if $(RACED_TOO),$(UNRACED),./...)
-ifneq ($(CXX_FOUND),)
-	$(WORKSPACE) GOGC=$(TEST_GOGC) CGO_ENABLED=1 $(GO) test -C duckdb $(GO_TEST) .
-	$(WORKSPACE) GOGC=$(TEST_GOGC) CGO_ENABLED=1 $(GO) test -C duckdb $(GO_TEST) -tags $(FULL) ./chaski-full github.com/chaski-eo/chaski/vector
-endif
 test-race: ## Go tests under the race detector, with checks that users do not have (build tag invariants)
 	GOGC=$(RACE_GOGC) CGO_ENABLED=1 $(GO) test $(RACE) $(GO_TEST) $(RACE_PACKAGES)
 test-variants: ## Go tests of the code that build tags choose: no assembly and unsafe, zstd in C
@@ -156,7 +139,7 @@ test-variants: ## Go tests of the code that build tags choose: no assembly and u
 ifneq ($(CC_FOUND),)
 	GOGC=$(TEST_GOGC) CGO_ENABLED=1 $(GO) test -short $(GO_TEST) -tags $(TAGS),datadog ./chunk ./codec/geozl ./tables/parquet ./internal/zstd ./codec/openzl ./rumi ./tiff ./store/tiledb/...
 endif
-test-python: build-default env ## Python tests
+test-python: build env ## Python tests
 	GOGC=$(ENGINE_GOGC) $(PY) -m pytest -q python/tests
 
 .PHONY: fuzz
@@ -175,27 +158,15 @@ check: check-go check-python check-generated check-house ## formatting, static a
 # Packages with files that the tags choose. `purego` has to choose the same files as `twins`, which the tests use: it is
 # for users, and takes the assembly of the standard library's cryptography away too, below nearly everything.
 TAGGED := ./codec/geozl/... ./codec/openzl/... ./internal/...
-MODULE := github.com/chaski-eo/chaski
-USED := {{with .Module}}{{if ne .Path "$(MODULE)"}}{{.Path}} {{.Version}}{{end}}{{end}}
 CHOSEN := {{.ImportPath}} {{.GoFiles}} {{.SFiles}} {{.TestGoFiles}} {{.XTestGoFiles}}
-# Both modules at a time: a run of its own for duckdb learns the facts of the same dependencies again, as some of the
-# standard library are others with cgo. That took 28 s of processor time more: 36 instead of 29 for vet, 70 instead of 49
-# for staticcheck.
-MODULES := ./... $(if $(CXX_FOUND),./duckdb/...)
-BOTH := $(if $(CXX_FOUND),$(WORKSPACE) CGO_ENABLED=1)
 check-go:
 	@bad=$$(gofmt -l .); \
 	  [ -z "$$bad" ] || { echo "not formatted (gofmt -w):"; echo "$$bad"; exit 1; }
-	$(BOTH) $(GO) vet $(MODULES)
+	$(GO) vet ./...
 	$(GO) vet -tags $(TAGS),twins,invariants $(TAGGED)
 	@cmp <($(GO) list -tags purego -f '$(CHOSEN)' ./...) <($(GO) list -tags twins -f '$(CHOSEN)' ./...)
-	$(BOTH) $(STATICCHECK) -tags $(TAGS) $(MODULES)
-ifneq ($(CXX_FOUND),)
-	@diff <($(GO) list -deps -f '$(USED)' ./cmd/chaski | sort -u) <($(GO) -C duckdb list -deps -f '$(USED)' $(MODULE)/cmd/chaski | sort -u) || \
-	  { echo "go.mod and duckdb/go.mod choose other versions: each package above them is compiled twice"; exit 1; }
-endif
+	$(STATICCHECK) -tags $(TAGS) ./...
 	$(GO) mod tidy -diff
-	$(GO) -C duckdb mod tidy -diff
 check-python: env
 	cd python && ../$(PY) -m ruff format --check . && ../$(PY) -m ruff check . && ../$(PY) -m mypy
 	$(PY) -m ruff format --check $(SCRIPTS)
@@ -237,55 +208,54 @@ pip-audit: env ## known vulnerabilities in the pinned Python packages (installs 
 soak: soak-frames soak-training soak-trainers ## these three
 soak-frames: ## SOAKCOUNT damaged OpenZL frames, against the original library
 	$(or $(PYTHON),python3) tools/interop.py --soak $(SOAKCOUNT)
-soak-training: build-default env ## training while trainers and servers are killed, then 100,000 steps that must leak nothing
+soak-training: build env ## training while trainers and servers are killed, then 100,000 steps that must leak nothing
 	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
 	$(PY) tools/soak.py --time $(SOAKTIME) $(SOAKFLAGS)
 
-soak-trainers: build-default trainers-env ## Lightning, Trainer, Accelerate, Ray and others, each killed SOAKKILLS times and resumed; a line for each
+soak-trainers: build trainers-env ## Lightning, Trainer, Accelerate, Ray and others, each killed SOAKKILLS times and resumed; a line for each
 	CHASKI_SOAK_KILLS=$(or $(SOAKKILLS),30) $(WITH_TRAINERS) python/tests/test_exact_resume.py
-soak-disk: build-default ## power cuts while the command writes, to a small disk in a file; needs root on Linux
+soak-disk: build ## power cuts while the command writes, to a small disk in a file; needs root on Linux
 	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
 	$(or $(PYTHON),python3) tools/soak_disk.py $(SOAKFLAGS)
-soak-jobs: build-default env ## shards on Dask and Ray over FILES, and templates against schemas; installs all into .soak-jobs
+soak-jobs: build env ## shards on Dask and Ray over FILES, and templates against schemas; installs all into .soak-jobs
 	[ -d .soak-jobs ] || $(PY) -m pip install --target .soak-jobs distributed ray kubernetes-validate hera botocore
 	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
 	CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=$(CURDIR)/python/src:$(CURDIR)/.soak-jobs \
 		$(PY) -m pytest python/tests/test_jobs.py python/tests/test_job_templates.py
 	CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=$(CURDIR)/python/src:$(CURDIR)/.soak-jobs \
 		$(PY) tools/soak_jobs.py --files $(or $(FILES),20000)
-soak-catalogs: build-default env ## the Python tests, with a catalog in place of each directory
+soak-catalogs: build env ## the Python tests, with a catalog in place of each directory
 	CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=$(CURDIR)/python/src:$(CURDIR)/python/tests \
 		$(PY) -m pytest -q -p through_catalogs python/tests
 soak-make: ## chaski make, killed at SOAKKILLS random points, and made again
 	CHASKI_SOAK_MAKE=$(or $(SOAKKILLS),200) $(GO) test ./ops/recipe -run TestKilledRuns$$ -v -timeout 2h
 soak-cache: ## engines that share a cache on disk, of which SOAKKILLS are killed
 	CHASKI_SOAK_CACHE=$(or $(SOAKKILLS),300) $(GO) test ./source/diskcache -run TestKilledEngines -v -timeout 2h
-soak-ledger: build-default env ## 10,000 simulated and 100 real histories of a run with faults, which `chaski ledger check` has to find
+soak-ledger: build env ## 10,000 simulated and 100 real histories of a run with faults, which `chaski ledger check` has to find
 	CHASKI_SOAK_LEDGER=10000 $(GO) test ./loader/ledger -run TestSimulatedHistories -timeout 2h
 	CHASKI_SOAK_LEDGER=100 CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=$(CURDIR)/python/src \
 		$(PY) -m pytest -q python/tests/test_ledger.py
-soak-steps: build-default env ## SOAKSTEPS steps of a trainer and its engine, whose memory must stay within 5 %
+soak-steps: build env ## SOAKSTEPS steps of a trainer and its engine, whose memory must stay within 5 %
 	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
 	$(PY) tools/soak.py --only steady --steps $(or $(SOAKSTEPS),1000000)
 soak-edit: ## chaski edit, killed SOAKKILLS times for each form of a container
 	CHASKI_SOAK_EDIT=$(or $(SOAKKILLS),200) $(GO) test ./store/taco/build -run TestKillsOfEdits -v -timeout 2h
-soak-hostile: build-default env ## INTRUDERS tries to get in, then attacks on a server in a memory cgroup of 1 GiB, beside a modest client
+soak-hostile: build env ## INTRUDERS tries to get in, then attacks on a server in a memory cgroup of 1 GiB, beside a modest client
 	CHASKI_SOAK_INTRUDERS=$(or $(INTRUDERS),100000) $(GO) test ./grpc/server ./source -v -timeout 2h \
 		-run 'TestStrangers|TestOtherTenants|TestLinksToAnotherTenant|TestHostileStreams|TestExchangedLinks|TestBelowExchanged'
 	[ -d .demo/train ] || CGO_ENABLED=0 $(GO) run -trimpath ./examples/demo-dataset
 	$(PY) tools/soak_hostile.py $(SOAKFLAGS)
-	[ ! -x bin/chaski-full ] || CHASKI_BIN=bin/chaski-full $(PY) tools/soak_hostile.py $(SOAKFLAGS) --only sql
 
 .PHONY: conformance
-conformance: build-default ## bin/chaski against the conformance corpus, if it is beside the checkout
+conformance: build ## bin/chaski against the conformance corpus, if it is beside the checkout
 	../shared/conformance/run --chaski bin/chaski
 
 .PHONY: interop
-interop: build-default ## compatibility with the original Python packages in both directions; installs them into .interop
+interop: build ## compatibility with the original Python packages in both directions; installs them into .interop
 	GOGC=$(TEST_GOGC) $(or $(PYTHON),python3) tools/interop.py $(INTEROPFLAGS)
 
 .PHONY: interop-newest
-interop-newest: build-default ## which files of the newest packages of the index, not pinned, chaski does not read
+interop-newest: build ## which files of the newest packages of the index, not pinned, chaski does not read
 	$(or $(PYTHON),python3) tools/interop_newest.py
 
 # What other trainers are tested in. The tests that need them are skipped by name elsewhere.
@@ -293,7 +263,7 @@ TRAINERS := .frameworks-env/trainers
 WITH_TRAINERS = CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=python/src $(TRAINERS)/bin/python -m pytest -q
 
 .PHONY: frameworks trainers-env
-frameworks: build-default trainers-env ## adapters for TorchGeo and TerraTorch, then trainers, each killed SOAKKILLS (1) times, of Python 3.12
+frameworks: build trainers-env ## adapters for TorchGeo and TerraTorch, then trainers, each killed SOAKKILLS (1) times, of Python 3.12
 	for name in torchgeo terratorch; do \
 	  tools/pinned.sh .frameworks-env/$$name $$name $(or $(PYTHON),python3.12) && \
 	  CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=python/src .frameworks-env/$$name/bin/python -m pytest -q \
@@ -324,7 +294,7 @@ bench-arrays: ## TileDB arrays side by side with TileDB's own library: a table, 
 	@$(or $(PYTHON),python3) tools/bench_arrays.py $(if $(ROUNDS),--rounds $(ROUNDS))
 
 .PHONY: notebooks
-notebooks: build-default env ## executes the tutorials of docs/tutorials as notebooks; NOTEBOOKFLAGS=--write stores their outputs
+notebooks: build env ## executes the tutorials of docs/tutorials as notebooks; NOTEBOOKFLAGS=--write stores their outputs
 	tools/pinned.sh .notebooks-env notebooks $(PY)
 	PYTHONPATH=$$(echo .notebooks-env/lib/python*/site-packages) $(PY) tools/notebooks.py $(NOTEBOOKFLAGS)
 

@@ -121,8 +121,6 @@ func largeOpenings(t *testing.T, n int) map[string]loader.Spec {
 	return out
 }
 
-func second[T any](_ T, err error) error { return err }
-
 // TestOpeningsEndWithTheirCaller promises that an opening stops soon after its caller left, at whatever moment.
 func TestOpeningsEndWithTheirCaller(t *testing.T) {
 	n, most := 20_000, 100*time.Millisecond

@@ -36,7 +36,7 @@ func TestConditionsPruneFiles(t *testing.T) {
 		{"no condition", nil, []string{"a0", "a1", "b0", "b1"}, true},
 		{"time", []loader.Condition{in2021}, []string{"b0", "b1"}, false},
 		{"place", []loader.Condition{{BBox: &box}}, []string{"b0", "b1"}, false},
-		{"time and a row-wise condition", []loader.Condition{in2021, {SQL: "id <> 'b0'"}}, []string{"b1"}, false},
+		{"time and a condition on a column", []loader.Condition{in2021, {SQL: "id <> 'b0'"}}, []string{"b1"}, false},
 		{"time and a comparison", []loader.Condition{condition("id", "==", `"b0"`), in2021}, []string{"b0"}, false},
 		{
 			"the second of two conditions on time",

@@ -1,7 +1,6 @@
 package loader_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,8 +14,6 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
-	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
@@ -310,55 +307,5 @@ func TestBoxOfCatalog(t *testing.T) {
 	})
 	if err != nil || !slices.Equal(got, []int{12}) {
 		t.Error(got, err)
-	}
-}
-
-// TestQueriesOfAnotherEngine: a condition that this engine cannot parse goes to Options.SQL with
-// the tables of a container or of a table. The result must be rows of theirs.
-func TestQueriesOfAnotherEngine(t *testing.T) {
-	csv, _ := tablesOfChips(t)
-	// The engine records the question, and answers with rows 2 and 5 or with the given rows.
-	var asked []string
-	answer := []int64{5, 2, 5}
-	other := func(
-		ctx context.Context, sql string, names []string, from query.Tables, _ int64,
-	) (*tables.Table, error) {
-		data, err := from(ctx, "data")
-		if err != nil || !slices.Contains(names, "data") || data.Index("rank") < 0 || data.Index("chaski:row") < 0 {
-			t.Errorf("%v of %v: %v", data, names, err)
-		}
-		asked = append(asked, sql)
-		v := tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, answer, nil)
-		return tables.FromVectors([]string{"chaski:row"}, []*tables.Vector{v}), nil
-	}
-	const sel = "SELECT * FROM data QUALIFY row_number() OVER () > 0"
-	const cond = "hash(region) > 0"
-	for _, src := range []string{coast(t, "coast.tacozip"), csv} {
-		for _, where := range []loader.Condition{{Select: sel}, {SQL: cond}} {
-			spec := loader.Spec{
-				Source: src, BatchSize: 12, Fields: []loader.Field{{Name: "rank", Column: "rank"}},
-				Subset: loader.Subset{Where: []loader.Condition{where}},
-			}
-			if src == csv {
-				spec.Fields = append(spec.Fields, loader.Field{Name: "image", Column: "image"})
-			} else {
-				spec.Fields = append(spec.Fields, loader.Field{Name: "image", Column: "s2/img.tif"})
-			}
-			if _, err := open(t, spec, loader.Options{}); fault.KindOf(err) != fault.Unsupported {
-				t.Errorf("%+v of %s without another engine: %v", where, src, err)
-			}
-			asked, answer = nil, []int64{5, 2, 5}
-			e := mustOpen(t, spec, loader.Options{SQL: other})
-			got := ranks(first(t, e), "rank")
-			if !slices.Equal(got, []int{2, 5}) || len(asked) != 1 ||
-				!strings.Contains(asked[0], where.Select+where.SQL) {
-				t.Errorf("%+v of %s: %v, asked %q", where, src, got, asked)
-			}
-			for _, answer = range [][]int64{{12}, {-1}, {1 << 40}} {
-				if _, err := open(t, spec, loader.Options{SQL: other}); fault.KindOf(err) != fault.Unsupported {
-					t.Errorf("row %d of %s: %v", answer, src, err)
-				}
-			}
-		}
 	}
 }

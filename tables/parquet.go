@@ -60,11 +60,6 @@ func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Ta
 	return table, nil
 }
 
-// Parse opens a Parquet object that is in memory, as Read does.
-func Parse(ctx context.Context, data []byte, o Options) (*Table, error) {
-	return Read(ctx, source.Memory(data), 0, int64(len(data)), o)
-}
-
 // parquetTable loads the columns of a Parquet object.
 type parquetTable struct {
 	f     *parquet.File

@@ -89,7 +89,7 @@ done
 # The second one computes less and waits more: with an equal share of two cores it ends minutes after this one, which
 # computes while it waits instead.
 first() (
-  step build make build-default
+  step build make build
   step check-go nice make check-go
   step go nice make test-go ${CC_FOUND:+RACED_TOO=1}
   [ -z "${CC_FOUND-}" ] || step race nice make test-race
@@ -120,7 +120,6 @@ for name in "${steps[@]}"; do
   [ ! -e "$logs/$name.result" ] || sed 's/^/test: /' "$logs/$name.result"
 done
 [ ! -e "$logs/without" ] || echo "test: without the comparison with the original packages (make interop), $(cat "$logs/without")"
-[ -n "${CXX_FOUND-}" ] || echo "test: without chaski-full and DuckDB, which need compilers of C and C++"
 [ -n "${CC_FOUND-}" ] || echo "test: without the race detector, which needs a C compiler"
 python=$(.venv/bin/python -c 'import platform, torch
 print("Python", platform.python_version() + ", PyTorch", torch.__version__)' 2>/dev/null) || python="no Python environment"

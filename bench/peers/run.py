@@ -131,7 +131,7 @@ class Workload:
 
     def engine(self, peer: Peer) -> str:
         """Returns the engine of a peer."""
-        return str(self.options.full if peer.full else self.options.engine)
+        return str(self.options.engine)
 
     def imagery(self) -> list[Path]:
         """Returns files of the shape's kind of imagery, or the file that replaces them."""
@@ -194,8 +194,6 @@ class Workload:
         """Lets a peer yield an epoch and compares it with the samples that were written."""
         if not reads(peer, self.shape):
             raise Absent("missing", "reads no windows")
-        if peer.full and not self.options.full:
-            raise Absent("missing", "chaski-full is not built")
         if peer.format in self.absent:
             raise self.absent[peer.format]
         missing = self.interpreter(peer.format, peer.loader).missing
@@ -375,7 +373,6 @@ def parse(args: list[str] | None) -> argparse.Namespace:
         "requirements-rumi1.txt pins; repeatable (default: an environment is made once)",
     )
     add("--engine", metavar="COMMAND", help="the command chaski (default: bin/chaski)")
-    add("--full", metavar="COMMAND", help="with libzstd (default: chaski-full beside the engine)")
     add(
         "--imagery",
         metavar="DIR",
@@ -416,12 +413,9 @@ def complete(options: argparse.Namespace) -> None:
     default = CACHE / ("work-quick" if options.quick else "work")
     options.work = (options.work or default).resolve()
     options.engine = os.path.abspath(options.engine or ROOT / "bin" / "chaski")
-    full = options.full or Path(options.engine).with_name("chaski-full")
-    options.full = os.path.abspath(full) if options.full or full.is_file() else ""
     options.python_path = ROOT / "python" / "src"
-    for path in filter(None, [options.engine, options.full]):
-        if not os.access(path, os.X_OK):
-            raise WrongUsage(f"{path}: no such command; `make build` makes it")
+    if not os.access(options.engine, os.X_OK):
+        raise WrongUsage(f"{options.engine}: no such command; `make build` makes it")
     for python in options.python:
         if shutil.which(python.removeprefix("rumi1=")) is None:
             raise WrongUsage(f"--python is {python}: no such program")

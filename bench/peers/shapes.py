@@ -105,7 +105,6 @@ class Peer:
     format: str  # of its files
     loader: str = ""  # a key of LOADERS in peers.py; "" for the engine alone
     transport: str = "auto"  # of chaski's batches
-    full: bool = False  # the engine is the one with libzstd
     chips: bool = False  # reads whole files only
     decodes: bool = False  # its decoding is also measured alone
 
@@ -122,11 +121,9 @@ PEERS = [
         "chaski",
         "connect",
     ),
-    Peer("chaski-full", "chaski with the engine that has libzstd", "tog", "chaski", full=True),
     Peer("chaski-rumi", "chaski on rumi files of the current generation", "rumi", "chaski"),
     Peer("chaski-rumi1", "chaski on rumi files of generation 1", "rumi1", "chaski"),
     Peer("chaski-load", "the engine by itself in a Go process, no Python", "tog", decodes=True),
-    Peer("chaski-load-full", "the same with libzstd", "tog", full=True, decodes=True),
     Peer(
         "chaski-load-rumi1",
         "the engine by itself on rumi files of generation 1",

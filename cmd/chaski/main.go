@@ -3,4 +3,4 @@ package main
 
 import "github.com/chaski-eo/chaski/cmd/chaski/cli"
 
-func main() { cli.Main(cli.Parts{}) }
+func main() { cli.Main() }

@@ -19,7 +19,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
-	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/containers"
@@ -295,8 +294,7 @@ func (q *asking) table(m *chaskiv1.TableQuestion) error {
 				return err
 			}
 		}
-		table, err := query.RunOr(q.ctx, text.SQL, d.SQLTables(), tableOf, charged(options.SQL, options.Budget),
-			options.SQLLimits)
+		table, err := query.RunWithin(q.ctx, text.SQL, tableOf, options.SQLLimits)
 		if err == nil {
 			err = arrow.Write(q.ctx, q.out, table)
 		}
@@ -335,41 +333,6 @@ func (q *asking) pool(m *chaskiv1.PoolQuestion) error {
 		}
 		return q.message(out)
 	})
-}
-
-const (
-	// processShare bounds the process of a query: by default it may take 1/processShare of the budget. chaski-full
-	// runs two at a time, which together take the half that questions may take.
-	processShare = 4
-	// leastProcess is the memory in which DuckDB starts on a machine of 64 processors: 64 stacks of 2 MiB, 100 MiB for
-	// the rest, and some for a query.
-	leastProcess = 256 << 20
-)
-
-// charged returns the full SQL, which runs in a separate process. The caller waits for it without a turn. The memory
-// limit of the process is charged to the question, because the process is on the same machine.
-func charged(full query.Full, b *budget.Budget) query.Full {
-	if full == nil {
-		return nil
-	}
-	return func(ctx context.Context, sql string, names []string, from query.Tables, memory int64) (
-		*tables.Table, error) {
-		if memory <= 0 {
-			memory = query.DefaultMemory()
-			if total := b.Limit(); total > 0 {
-				memory = min(memory, max(total/processShare, leastProcess))
-			}
-		}
-		turns.Rest(ctx)
-		account := budget.Of(ctx)
-		if err := account.Grow(ctx, memory); err != nil {
-			return nil, err
-		}
-		defer account.Shrink(memory)
-		procs.Outside(memory)
-		defer procs.Outside(-memory)
-		return full(ctx, sql, names, from, memory)
-	}
 }
 
 // message answers with a message.

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"os"
@@ -14,14 +13,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/pages"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
-	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -211,32 +206,4 @@ func TestQuestionsThatWaitHaveNoPlace(t *testing.T) {
 		total.Release(taken)
 		all.Wait()
 	})
-}
-
-// TestProcessOfAQueryIsCharged: what the process of a query may take is charged to its question while it runs, by
-// default a quarter of the budget; what questions may not have together is refused before a process starts.
-func TestProcessOfAQueryIsCharged(t *testing.T) {
-	b := resources.NewBudget(2 << 30)
-	account, err := b.OpenQuestion(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer account.Close()
-	ctx := budget.With(t.Context(), account)
-	for _, c := range []struct{ given, want int64 }{{0, 512 << 20}, {100 << 20, 100 << 20}, {2 << 30, 0}} {
-		may, held := int64(0), int64(0)
-		full := charged(func(_ context.Context, _ string, _ []string, _ query.Tables, memory int64) (
-			*tables.Table, error) {
-			may, held = memory, account.Held()-1
-			return nil, nil
-		}, b)
-		_, err := full(ctx, "", nil, nil, c.given)
-		if may != c.want || held != c.want || account.Held() != 1 {
-			t.Errorf("given %d bytes: the process may take %d, of which %d are charged, and %d afterwards; want %d",
-				c.given, may, held, account.Held()-1, c.want)
-		}
-		if refused := fault.KindOf(err) == fault.Limit; refused != (c.want == 0) {
-			t.Errorf("given %d bytes: %v", c.given, err)
-		}
-	}
 }

@@ -75,9 +75,6 @@ type Options struct {
 	// Members, if it is not nil, keeps containers open from one raster.Read to the next. It needs an
 	// Opener, because the default one is closed after each Read.
 	Members *Members
-	// SQL runs the queries in conditions of a subset that package query refuses. It sees the tables
-	// with the given names and nothing else. Default: such a query is an error of kind unsupported.
-	SQL query.Full
 	// SQLLimits bound each query of conditions. Default: see query.Limits.
 	SQLLimits query.Limits
 	// Logger logs warnings, such as samples that are left out. Default: slog.Default.

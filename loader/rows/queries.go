@@ -11,7 +11,6 @@ import (
 
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -55,13 +54,13 @@ func (s *selector) sql(ctx context.Context, condition string) error {
 	}
 	// Without a SELECT before it, the condition runs over all samples. That needs no copy of those that are left.
 	if s.data == nil {
-		rows, err := rowsWhere(ctx, &s.options, s.all, condition)
+		rows, err := s.rowsWhere(ctx, s.all, condition)
 		if err == nil {
 			s.meet(int32s(rows))
 		}
 		return err
 	}
-	rows, err := rowsWhere(ctx, &s.options, s.data, condition)
+	rows, err := s.rowsWhere(ctx, s.data, condition)
 	if err == nil {
 		s.take(rows)
 		s.meet(slices.Values(s.samples))
@@ -116,7 +115,7 @@ func (s *selector) selects(ctx context.Context, sql string) error {
 	if s.levels != nil {
 		names = s.levels.set.SQLTables()
 	}
-	table, err := query.RunOr(ctx, sql, names, func(ctx context.Context, name string) (*tables.Table, error) {
+	table, err := query.RunWithin(ctx, sql, func(ctx context.Context, name string) (*tables.Table, error) {
 		switch {
 		case isData(name):
 			return data, nil
@@ -124,7 +123,7 @@ func (s *selector) selects(ctx context.Context, sql string) error {
 			return s.levels.sqlTable(ctx, name)
 		}
 		return nil, query.NoTable(name, names)
-	}, s.options.SQL, s.options.SQLLimits)
+	}, s.options.SQLLimits)
 	if err != nil {
 		return err
 	}
@@ -314,33 +313,13 @@ func (s *selector) has(names []string) bool {
 // result is traced back to samples.
 const rowColumn = "chaski:row"
 
-// rowsWhere returns the rows of a table that meet a condition, ascending. Conditions that package
-// query refuses go to Options.SQL, if it is set.
-func rowsWhere(
-	ctx context.Context, o *resources.Options, t *tables.Table, condition string,
-) (rows []int, err error) {
-	err = o.SQLLimits.Within(ctx, func(ctx context.Context) (err error) {
+// rowsWhere returns the rows of a table that meet a condition, ascending.
+func (s *selector) rowsWhere(ctx context.Context, t *tables.Table, condition string) (rows []int, err error) {
+	err = s.options.SQLLimits.Within(ctx, func(ctx context.Context) (err error) {
 		rows, err = query.Where(ctx, t, condition)
 		return err
 	})
-	if o.SQL == nil || !query.Refused(err) {
-		return rows, err
-	}
-	numbers := make([]int64, t.Len())
-	for i := range numbers {
-		numbers[i] = int64(i)
-	}
-	data := withRows(t, numbers)
-	// The line ends after the condition, because the condition may end with a comment.
-	sql := fmt.Sprintf("SELECT %q FROM data WHERE (%s\n)", rowColumn, condition)
-	found, fullErr := query.RunOr(ctx, sql, []string{"data"}, query.Map(map[string]*tables.Table{"data": data}), o.SQL,
-		o.SQLLimits)
-	if fullErr != nil {
-		return nil, query.Better(err, fullErr)
-	}
-	kept, err := rowNumbers(ctx, found, func(row int64) bool { return row >= 0 && row < int64(t.Len()) })
-	slices.Sort(kept)
-	return slices.Compact(kept), err
+	return rows, err
 }
 
 // withRows returns a table with the column chaski:row added.

@@ -15,7 +15,6 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query"
 )
 
 // Filter returns the bounding box or the range of time of the condition, for package taco. Errors
@@ -52,7 +51,7 @@ func (s *Source) Only() ([]taco.Filter, error) {
 	for i := range s.Where {
 		condition := &s.Where[i]
 		// The answer of such a condition would change if it did not see the samples of every file.
-		if condition.Select != "" || condition.Concat != nil || !query.RowWise(condition.SQL) {
+		if condition.Select != "" || condition.Concat != nil {
 			return nil, nil
 		}
 		if condition.BBox == nil && condition.Datetime == "" {

@@ -248,7 +248,7 @@ def test_a_refused_query_has_a_way_out(query, monkeypatch):
     ds = taco.load(COAST / "coast.tacozip")
     with monkeypatch.context() as without:
         without.setitem(sys.modules, "duckdb", None)
-        with pytest.raises(chaski.UnsupportedError, match="chaski-full has.*pip install duckdb"):
+        with pytest.raises(chaski.UnsupportedError, match="needs DuckDB.*pip install duckdb"):
             ds.sql(query).data  # noqa: B018
     duckdb = pytest.importorskip("duckdb")
     with duckdb.connect() as connection:
@@ -293,7 +293,7 @@ def test_duckdb_runs_what_the_engine_refuses():
 def test_what_needs_duckdb_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
     ds = taco.load(COAST / "coast.tacozip")
-    with pytest.raises(chaski.UnsupportedError, match="chaski-full has.*pip install duckdb"):
+    with pytest.raises(chaski.UnsupportedError, match="needs DuckDB.*pip install duckdb"):
         ds.sql("SELECT row_number() OVER () AS n FROM data").data  # noqa: B018
     with pytest.raises(chaski.SpecError, match="syntax error"):
         ds.sql("SELEC 1").data  # noqa: B018

@@ -32,7 +32,7 @@ func TestMemoryOfResult(t *testing.T) {
 		"SELECT repeat('x', 1000) AS s FROM data":                       false,
 		"SELECT repeat('x', 400) AS a, repeat('y', 400) AS b FROM data": false,
 	} {
-		out, err := query.RunOr(t.Context(), sql, []string{"data"}, many(rows), nil, query.Limits{Memory: limit})
+		out, err := query.RunWithin(t.Context(), sql, many(rows), query.Limits{Memory: limit})
 		for i := 0; err == nil && i < len(out.Columns()); i++ {
 			_, err = out.At(t.Context(), i)
 		}
@@ -45,27 +45,21 @@ func TestMemoryOfResult(t *testing.T) {
 	}
 }
 
-// TestTimeOfQuery promises that a query whose time is over ends as one of kind limit, here and in Full, and that one
-// whose caller goes does not.
+// TestTimeOfQuery promises that a query whose time is over ends as one of kind limit, and that one whose caller goes
+// does not.
 func TestTimeOfQuery(t *testing.T) {
-	wait := func(ctx context.Context, _ string, _ []string, _ query.Tables, _ int64) (*tables.Table, error) {
+	slow := func(ctx context.Context, _ string) (*tables.Table, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	for _, sql := range []string{"SELECT i FROM data", "WITH RECURSIVE a AS (SELECT 1) SELECT * FROM a"} {
-		slow := func(ctx context.Context, _ string) (*tables.Table, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
-		_, err := query.RunOr(t.Context(), sql, []string{"data"}, slow, wait, query.Limits{Time: time.Millisecond})
-		if fault.KindOf(err) != fault.Limit || !strings.Contains(err.Error(), "--sql-time") {
-			t.Errorf("%s: %v", sql, err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		_, err = query.RunOr(ctx, sql, []string{"data"}, slow, wait, query.Limits{})
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", sql, err)
-		}
+	const sql = "SELECT i FROM data"
+	_, err := query.RunWithin(t.Context(), sql, slow, query.Limits{Time: time.Millisecond})
+	if fault.KindOf(err) != fault.Limit || !strings.Contains(err.Error(), "--sql-time") {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err = query.RunWithin(ctx, sql, slow, query.Limits{}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }

@@ -46,7 +46,7 @@ var unlimitedTime = Limits{Time: math.MaxInt64}
 // as the result. Without ORDER BY, rows keep the order of the tables: joins keep the order of the left table, GROUP BY
 // and DISTINCT the order of the first row of each group.
 func Run(ctx context.Context, text string, tables Tables) (*tables.Table, error) {
-	return runWithin(ctx, text, tables, unlimitedTime)
+	return start(ctx, text, tables, unlimitedTime)
 }
 
 // Where returns the numbers of the rows of a table for which a condition holds, in order. The condition is the text

@@ -25,7 +25,7 @@ var floors = [][]string{
 	{"loader"},
 	{"proto"},
 	{"bench", "draw", "ops", "grpc"},
-	{"cmd", "duckdb", "examples"},
+	{"cmd", "examples"},
 	{"tools"},
 }
 

@@ -1,5 +1,4 @@
 // Package cli assembles the command chaski from the packages below cmd/chaski/internal.
-// cmd/chaski and duckdb/chaski-full run it.
 package cli
 
 import (
@@ -27,24 +26,17 @@ import (
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/internal/zstd"
 	"github.com/chaski-eo/chaski/source/diskcache"
-	"github.com/chaski-eo/chaski/tables/query"
 )
 
 // version is set with -ldflags "-X github.com/chaski-eo/chaski/cmd/chaski/cli.version=v1.2.3". Without
 // that, buildVersion takes the version of the build information.
 var version string
 
-// Parts has the parts that a binary adds to the default command.
-type Parts struct {
-	// SQL runs a query that package query does not support, over the tables with the given names.
-	SQL query.Full
-}
-
 // Main runs the process's command line and ends the process.
 //
 // Exit codes: 0 on success; 1 if an input is wrong, with one line on stderr (see console.Report); 2 if the
 // command line is wrong; 130 or 143 if the command was interrupted.
-func Main(p Parts) {
+func Main() {
 	// A thread in C holds its processor while it decodes, so that one more keeps the rest of Go running.
 	if zstd.InC {
 		procs.Spare()
@@ -59,7 +51,7 @@ func Main(p Parts) {
 		signal.Stop(signals)
 		cancel(console.Interrupt{Signal: s})
 	}()
-	os.Exit(run(ctx, os.Args[1:], console.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, SQL: p.SQL,
+	os.Exit(run(ctx, os.Args[1:], console.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		Version: buildVersion()}))
 }
 

@@ -54,7 +54,7 @@ func TestSQLCommand(t *testing.T) {
 			`no table "level7"; there are data, level1, l0, l1: not found`,
 		},
 		{[]string{"sql", "SELECT nosuch FROM data", two}, 1, "", `no column "nosuch"; there are id, type`},
-		{[]string{"sql", "SELECT hash(id) FROM data", two}, 1, "", "chaski-full has: unsupported"},
+		{[]string{"sql", "SELECT hash(id) FROM data", two}, 1, "", "this needs DuckDB"},
 		{[]string{"sql", "SELEC id FROM data", two}, 2, "", `syntax error at or near "SELEC"`},
 		{[]string{"sql", "SELECT id FROM data WHERE id > 1", two}, 2, "", "cannot compare"},
 		{[]string{"sql", "SELECT 1; SELECT 2", two}, 2, "", "single SELECT"},

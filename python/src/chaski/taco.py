@@ -223,7 +223,7 @@ def _by_duckdb(sql: str, table: Callable[[str], pyarrow.Table], error: Error) ->
     except ImportError:
         if isinstance(error, UnsupportedError):
             raise UnsupportedError(
-                f"{error}; `pip install duckdb`, and chaski.taco runs it by that",
+                f"{error}; `pip install duckdb`",
                 kind=error.kind,
                 file=error.file,
                 part=error.part,

@@ -9,18 +9,13 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/diskcache"
-	"github.com/chaski-eo/chaski/tables/query"
 )
 
-// Env has the standard streams of a command, and the parts that differ between binaries.
+// Env has the standard streams of a command, and what a run makes once.
 type Env struct {
 	In       io.Reader
 	Out, Err io.Writer
 
-	// SQL runs the queries that package query does not read. It is nil in the default command, which
-	// has no DuckDB. Commands get it as a value because a package variable would tie all of them to
-	// one package.
-	SQL query.Full
 	// Files opens local files and remote objects. It is closed when the command has ended. It is nil where no command
 	// runs, such as for the pages of the site.
 	Files source.Opener

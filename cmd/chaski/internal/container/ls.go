@@ -22,7 +22,6 @@ import (
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query"
 )
 
 type lsFlags struct {
@@ -74,9 +73,7 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 		return f.listZarr(ctx, env.Out, env.Files, paths)
 	}
 	var prune []taco.Filter
-	// Files without matching rows are not opened, unless --where compares several rows, such as with a mean:
-	// then it needs the rows of all files.
-	if filter != nil && query.RowWise(f.Where) {
+	if filter != nil { // files without matching rows are not opened
 		prune = append(prune, *filter)
 	}
 	dataset, err := f.open(ctx, env.Files, paths, prune...)

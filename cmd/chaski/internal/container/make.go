@@ -96,8 +96,7 @@ func (f *makeFlags) run(ctx context.Context, env console.Env, path string) error
 	bar := console.NewBar(env.Err, "chips", -1)
 	options := recipe.Options{Base: pathname.Dir(path),
 		Output: recipe.Output{Form: output.Form, PartBytes: output.PartBytes},
-		Loader: loader.Options{Workers: f.workers, MemoryBytes: f.memory, MaxChunkBytes: f.maxChunk, Opener: env.Files,
-			SQL: env.SQL}}
+		Loader: loader.Options{Workers: f.workers, MemoryBytes: f.memory, MaxChunkBytes: f.maxChunk, Opener: env.Files}}
 	if !f.quiet {
 		options.Progress = bar.Set
 	}

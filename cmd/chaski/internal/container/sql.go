@@ -80,7 +80,7 @@ func runSQL(ctx context.Context, env console.Env, f *containerFlags, options sql
 	if options.stored {
 		source = dataset.StoredTable
 	}
-	table, err := query.RunOr(ctx, sql, dataset.SQLTables(), source, env.SQL, options.limits)
+	table, err := query.RunWithin(ctx, sql, source, options.limits)
 	if err == nil {
 		writer := bufio.NewWriterSize(env.Out, 1<<16)
 		write := writeSQLText

@@ -186,7 +186,7 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 	}
 	bar := console.NewBar(env.Err, "reading", -1)
 	defer bar.Done()
-	options := loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, Opener: env.Files, SQL: env.SQL}
+	options := loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, Opener: env.Files}
 	switch {
 	case f.shards.Given() && f.sampling:
 		err = f.weightsOfShards(ctx, spec.WithDefaults(), options, bar.Set)

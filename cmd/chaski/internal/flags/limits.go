@@ -31,8 +31,8 @@ const MemoryVariable = "CHASKI_MEMORY_TOTAL"
 
 // The default budget is 5/8 of the memory that the process may use, and GOMEMLIMIT 5/4 of the budget, which is 25/32 of
 // the memory: of 8 GiB, 5 GiB and 6.25 GiB. The quarter beyond the budget is for memory that is not charged: chunks of
-// workers, caches of remote files, connections, and garbage that waits for its collection. Shared memory, large arrays
-// and processes of queries lie outside of the heap, whose limit sinks by their size. The rest, 7/32, is for the page
+// workers, caches of remote files, connections, and garbage that waits for its collection. Shared memory and
+// large arrays lie outside of the heap, whose limit sinks by their size. The rest, 7/32, is for the page
 // cache, and for the time until a collection ends, in which the heap may pass its limit.
 const (
 	budgetNumerator, budgetDenominator = 5, 8

@@ -9,7 +9,6 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/tables/query"
 )
 
 // MaxWorkers is the largest --workers. A worker holds scratch memory for one chunk, and more workers than
@@ -35,10 +34,10 @@ func (f *Engine) Add(fl *pflag.FlagSet) {
 }
 
 // Options returns the settings of the engine, and limits the heap of this process to its budget.
-func (f *Engine) Options(sql query.Full) (loader.Options, error) {
+func (f *Engine) Options() (loader.Options, error) {
 	budget, err := f.total.Budget(f.memory)
 	return loader.Options{Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache,
-		MaxChunkBytes: f.maxChunk, SQL: sql, Budget: budget}, err
+		MaxChunkBytes: f.maxChunk, Budget: budget}, err
 }
 
 // Run has the flags of commands that look at a run: its spec and the settings of its engine.
@@ -62,7 +61,7 @@ func (f *Run) AddJSON(fl *pflag.FlagSet) { console.Var(fl, &f.JSON, "json", fals
 // Prepare returns the spec of a run, and the settings of its engine. path is a spec or a dataset.
 func (f *Run) Prepare(ctx context.Context, env console.Env, path string) (
 	spec loader.Spec, o loader.Options, err error) {
-	if o, err = f.engine.Options(env.SQL); err == nil {
+	if o, err = f.engine.Options(); err == nil {
 		o.Opener, o.Disk = env.Files, env.Cache
 		spec, err = SpecOr(ctx, env.Files, path, &f.data.Own, f.data.Spec)
 	}

@@ -150,7 +150,7 @@ func (f *pairsFlags) run(cmd *cobra.Command, env console.Env, paths []string, ou
 	if err != nil {
 		return err
 	}
-	lo := loader.Options{Workers: o.Workers, MaxChunkBytes: o.MaxChunk, Opener: env.Files, SQL: env.SQL}
+	lo := loader.Options{Workers: o.Workers, MaxChunkBytes: o.MaxChunk, Opener: env.Files}
 	bar := console.NewBar(env.Err, "comparing", -1)
 	report, err := survey.Pairs(cmd.Context(), spec, lo, survey.PairOptions{MaxFaults: o.MaxFaults, Progress: bar.Set})
 	bar.Done()

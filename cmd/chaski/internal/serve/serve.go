@@ -153,7 +153,7 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 
 // runHeld serves until ctx ends. h is nil without --held-at.
 func (f *serveFlags) runHeld(ctx context.Context, h *holders, level slog.Level, env console.Env) error {
-	engine, err := f.engine.Options(env.SQL)
+	engine, err := f.engine.Options()
 	if err != nil {
 		return err
 	}

@@ -175,7 +175,7 @@ func (f *viewFlags) batch(ctx context.Context, env console.Env, dataset string, 
 		spec.Fields[i].Validity = "valid:" + spec.Fields[i].Name
 	}
 	engine, err := loader.Open(ctx, spec, loader.Options{MemoryBytes: f.maxBytes, MaxChunkBytes: f.maxChunk,
-		Opener: env.Files, SQL: env.SQL})
+		Opener: env.Files})
 	if err != nil {
 		return nil, 0, console.UsageUnlessFault(err)
 	}

@@ -30,5 +30,5 @@ func (e *SyntaxError) Error() string {
 // Unsupported is the error for SQL that DuckDB may run and this package does not.
 func Unsupported(format string, args ...any) error {
 	return fault.New(fault.Unsupported, "query", fault.NoOffset,
-		format+": this needs DuckDB, which the command chaski-full has", args...)
+		format+": this needs DuckDB, by which chaski.taco in Python runs it", args...)
 }

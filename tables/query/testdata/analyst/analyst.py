@@ -2,7 +2,7 @@
 
     python analyst.py        writes data.parquet, level1.parquet and answers.jsonl beside itself
 
-It needs duckdb 1.5.3 (the version that chaski-full links) and pyarrow. The tables are random but fixed: the same
+It needs duckdb 1.5.3 and pyarrow. The tables are random but fixed: the same
 files come out again. TestAnalystQueries reads them.
 """
 

@@ -21,24 +21,21 @@ type SyntaxError = sql.SyntaxError
 // fault.
 type BindError = sql.BindError
 
-// Full runs a query with DuckDB over the tables with the given names, in at most memory bytes beside the tables (0: a
-// default).
-type Full func(ctx context.Context, text string, names []string, tables Tables, memory int64) (*tables.Table, error)
-
-// Limits of one query, of this package or of Full.
+// Limits of one query.
 type Limits struct {
 	// Time is how long it may run, with the loading of the columns that it uses, and then how long it may take to
 	// compute a column of its result. Default DefaultTime.
 	Time time.Duration
-	// Memory is how many bytes the columns may take that it computes, or the process of Full. Default DefaultMemory.
+	// Memory is how many bytes the columns may take that it computes. Default: a quarter of the memory of the machine
+	// or control group, from 512 MiB to 4 GiB.
 	Memory int64
 }
 
 // DefaultTime lets a join of two tables of some million rows with remote columns end: it takes about a minute.
 const DefaultTime = 5 * time.Minute
 
-// DefaultMemory returns a quarter of the memory of the machine or control group, from 512 MiB to 4 GiB.
-func DefaultMemory() int64 { return min(max(procs.Memory()/4, 512<<20), 4<<30) }
+// defaultMemory returns the default of Limits.Memory.
+func defaultMemory() int64 { return min(max(procs.Memory()/4, 512<<20), 4<<30) }
 
 // Within calls f with a context that ends after the time of a query. If f failed because of that, the error says so.
 func (l Limits) Within(ctx context.Context, f func(ctx context.Context) error) error {
@@ -56,30 +53,24 @@ func (l Limits) Within(ctx context.Context, f func(ctx context.Context) error) e
 	return err
 }
 
-// RunOr runs a query as Run does, within limits. If this package refuses it, it runs the query by full, which may be
-// nil.
-func RunOr(
-	ctx context.Context, text string, names []string, from Tables, full Full, l Limits,
-) (out *tables.Table, err error) {
+// RunWithin runs a query as Run does, within limits.
+func RunWithin(ctx context.Context, text string, from Tables, l Limits) (out *tables.Table, err error) {
 	err = l.Within(ctx, func(ctx context.Context) error {
-		var refused error
-		if out, refused = runWithin(ctx, text, from, l); full == nil || !Refused(refused) {
-			return refused
-		}
-		out, err = full(ctx, text, names, from, l.Memory)
-		return Better(refused, err)
+		out, err = start(ctx, text, from, l)
+		return err
 	})
 	return out, err
 }
 
-func runWithin(ctx context.Context, text string, from Tables, l Limits) (*tables.Table, error) {
+// start runs a query as far as its result says what its columns are.
+func start(ctx context.Context, text string, from Tables, l Limits) (*tables.Table, error) {
 	sel, err := ast.Parse(text)
 	if err != nil {
 		return nil, err
 	}
 	used := &held{limit: l.Memory, limits: l}
 	if used.limit <= 0 {
-		used.limit = DefaultMemory()
+		used.limit = defaultMemory()
 	}
 	query := &run{s: sel, b: bind.New(ctx, functionLibrary), held: used}
 	if err := query.from(ctx, from); err != nil {
@@ -104,20 +95,4 @@ func (h *held) hold(n int64) error {
 			"the columns that it computes take more than %d bytes of memory (--sql-memory)", h.limit)
 	}
 	return nil
-}
-
-// Refused reports whether an error is about the query and not about the tables: DuckDB, whose SQL is larger, may run
-// the query all the same.
-func Refused(err error) bool {
-	return fault.KindOf(err) == fault.Unsupported || errors.As(err, new(*SyntaxError)) ||
-		errors.As(err, new(*BindError))
-}
-
-// Better chooses between the errors of this package and of full, for a query that this package refused: its own, which
-// is in the user's terms, unless it only says that the query needs DuckDB.
-func Better(err, full error) error {
-	if full == nil || fault.KindOf(err) == fault.Unsupported {
-		return full
-	}
-	return err
 }
