@@ -72,12 +72,6 @@ func largeOpenings(t *testing.T, n int) map[string]loader.Spec {
 		return fmt.Sprintf(`{"type":"Feature","properties":{"v":%d},"geometry":{"type":"Polygon","coordinates":`+
 			`[[[%g,1],[%g,1],[%g,2],[%g,1]]]}}%s`, i%9, x, x+1, x, x, comma)
 	}, "]}")
-	lines(t, file("refs.json"), fmt.Sprintf(`{"version":1,"refs":{".zgroup":"{\"zarr_format\":2}","a/.zattrs":`+
-		`"{\"_ARRAY_DIMENSIONS\":[\"time\",\"y\",\"x\"]}","a/.zarray":"{\"zarr_format\":2,\"shape\":[%d,16,16],`+
-		`\"chunks\":[1,16,16],\"dtype\":\"|u1\",\"order\":\"C\",\"compressor\":null,\"filters\":null,`+
-		`\"fill_value\":0}"`, 10*n), 10*n, func(i int) string {
-		return fmt.Sprintf(`,"a/%d.0.0":["chips/00000.tif",%d,256]`, i, i%256)
-	}, "}}")
 	if err := os.Mkdir(file("many.zarr"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +98,6 @@ func largeOpenings(t *testing.T, n int) map[string]loader.Spec {
 	grid.Sampler = loader.Sampler{Kind: spec.GridWindow, Height: 8, Width: 8}
 	out := map[string]loader.Spec{
 		"a directory": chips(), "windows on the ground": ground, "windows of a grid": grid,
-		"references of Zarr": {Source: file("refs.json"), BatchSize: 1},
 		"a Zarr group": {Source: file("many.zarr"), BatchSize: 1,
 			Fields: []loader.Field{{Name: "image", Column: "g"}}},
 		"a catalog": {Source: file("chips.parquet"), BatchSize: 1},

@@ -54,7 +54,7 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 	}
 	name := p.Base()
 	class := magic.Named(name).Class
-	// Containers and references of Zarr have the extension of a table in JSON, too.
+	// Containers have the extension of a table in JSON, too.
 	file := class.Pixels() || class.Table() && !strings.EqualFold(path.Ext(name), ".json")
 	_, _, inside := source.Split(p.Name)
 	switch {

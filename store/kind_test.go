@@ -34,7 +34,6 @@ var paths = map[string]*store.Kind{
 	"made/group.zarr":                 store.Zarr,
 	"made/plain":                      store.Zarr,
 	"made/old.zarr":                   store.Zarr,
-	"made/refs.json":                  store.Zarr,
 	"made/chips.tif":                  store.TileDB, // a directory may be called like a file
 	"made/table.parquet":              store.Other,
 	"made/empty":                      store.Other,
@@ -68,7 +67,6 @@ func makePaths(t *testing.T) string {
 	write(t, filepath.Join(made, "group.zarr", "zarr.json"), group)
 	write(t, filepath.Join(made, "plain", "zarr.json"), "\n "+group)
 	write(t, filepath.Join(made, "old.zarr", ".zgroup"), `{"zarr_format": 2}`)
-	write(t, filepath.Join(made, "refs.json"), `{"version": 1, "refs": {}}`)
 	write(t, filepath.Join(made, "chips.tif", "__schema", "__1_1_00000000000000000000000000000000"), "x")
 	write(t, filepath.Join(made, "table.parquet"), "PAR1")
 	if err := os.Mkdir(filepath.Join(made, "empty"), 0o755); err != nil {

@@ -22,8 +22,7 @@ const (
 	Parquet
 	// CSV is a table as lines of values, with commas or tabs between them.
 	CSV
-	// Items is JSON, which may hold STAC items. The name does not tell: containers, references of Zarr and specs are
-	// JSON, too.
+	// Items is JSON, which may hold STAC items. The name does not tell: containers and specs are JSON, too.
 	Items
 	Frame // of OpenZL
 	Container

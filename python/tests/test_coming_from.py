@@ -46,7 +46,7 @@ with open(sys.argv[1], "w") as f:
 
 def pairs() -> dict[str, list[tuple[list[str], str]]]:
     """Returns the two blocks of every section, with their requirements and their code."""
-    sections = [s for s in PAGE.split("\n## ")[1:] if "```python" in s]
+    sections = [s for s in PAGE.split("\n## ")[1:] if "<!-- needs: " in s]
     return {s.splitlines()[0]: [(m[1].split(), m[2]) for m in BLOCK.finditer(s)] for s in sections}
 
 
@@ -214,3 +214,37 @@ def test_shards_are_converted(package, tmp_path, monkeypatch, binary):
                 assert (batch["image"][i] == k).all() and (batch["mask"][i] == 2 * k).all()
                 seen.append(k)
     assert sorted(seen) == list(range(7))
+
+
+def write_references(folder: Path) -> np.ndarray[Any, Any]:
+    """Writes references to the two chunks of an image in a file, and returns the image."""
+    image = np.random.default_rng(4).integers(0, 1 << 16, (64, 96)).astype("<u2")
+    (folder / "x.nc").write_bytes(b"CDF\x01" + image.tobytes())
+    array = {"zarr_format": 2, "shape": image.shape, "chunks": [32, 96], "dtype": "<u2"}
+    array |= {"order": "C", "fill_value": None, "filters": None, "compressor": None}
+    size = image.nbytes // 2
+    refs: dict[str, Any] = {
+        f"image/{k}.0": [str(folder / "x.nc"), 4 + k * size, size] for k in (0, 1)
+    }
+    refs |= {".zgroup": '{"zarr_format": 2}', "image/.zarray": json.dumps(array)}
+    refs["image/.zattrs"] = '{"_ARRAY_DIMENSIONS": ["y", "x"]}'
+    (folder / "references.json").write_text(json.dumps({"version": 1, "refs": refs}))
+    return image
+
+
+def test_references_are_converted(tmp_path, monkeypatch, binary):
+    for package in ("kerchunk", "xarray", "zarr", "dask"):
+        pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)
+    image = write_references(tmp_path)
+    exec(CONVERSIONS["kerchunk"], {})
+    with chaski.load(
+        "from-references.zarr",
+        batch_size=6,
+        window=chaski.Grid((32, 32)),
+        fields={"image": chaski.Field(column="image", dtype="native")},
+        shuffle=False,
+    ) as loader:
+        seen = np.array(next(iter(loader))["image"])
+    want = image.reshape(2, 32, 3, 32).swapaxes(1, 2).reshape(6, 1, 32, 32)
+    assert np.array_equal(seen, want)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 import chaski
 
@@ -56,49 +55,13 @@ def write_scene(path: Path) -> dict[str, np.ndarray[Any, np.dtype[np.uint16]]]:
     return bands
 
 
-def write_references(path: Path) -> np.ndarray[Any, Any]:
-    """Writes references to an array of a file beside them, and returns it."""
-    a = np.random.default_rng(4).integers(0, 1 << 16, (600, 700)).astype("<u2")
-    path.with_suffix(".nc").write_bytes(b"CDF\x01" + a.tobytes())
-    array = {"zarr_format": 2, "shape": a.shape, "chunks": [300, 700], "dtype": "<u2", "order": "C"}
-    array |= {"fill_value": None, "filters": None, "compressor": None}
-    refs: dict[str, Any] = {f"reflectance/{k}.0": ["x.nc", 4 + k * 420000, 420000] for k in (0, 1)}
-    refs |= {".zgroup": '{"zarr_format": 2}', "reflectance/.zarray": json.dumps(array)}
-    refs |= {"reflectance/.zattrs": {"_ARRAY_DIMENSIONS": ["y", "x"]}}
-    path.write_text(json.dumps({"version": 1, "refs": refs}))
-    return a
-
-
-def test_references(tmp_path: Path) -> None:
-    """Windows by references to a file, and a chunk whose file is gone."""
-    a = write_references(tmp_path / "x.json")
-
-    def windows() -> np.ndarray[Any, Any]:
-        with chaski.load(
-            str(tmp_path / "x.json"),
-            batch_size=6,
-            window=chaski.Grid((200, 350)),
-            fields={"image": chaski.Field(column="reflectance")},
-            pixels=chaski.Pixels(dtype="native"),
-            shuffle=False,
-        ) as loader:
-            return np.array(next(iter(loader))["image"])
-
-    want = a.reshape(3, 200, 2, 350).swapaxes(1, 2).reshape(6, 1, 200, 350)
-    assert np.array_equal(windows(), want)
-    (tmp_path / "x.nc").unlink()
-    with pytest.raises(chaski.Error, match="references lead to does not exist"):
-        windows()
-
-
 def test_the_page_runs(binary: str, tmp_path: Path, monkeypatch: Any) -> None:
     write_scene(tmp_path / "s2.zarr")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "chaski").symlink_to(Path(binary).resolve())
     path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
     monkeypatch.chdir(tmp_path)
-    write_references(tmp_path / "x.json")
-    assert [language for language, _ in BLOCKS] == ["python", "bash", "bash", "bash"]
+    assert [language for language, _ in BLOCKS] == ["python", "bash"]
     shapes = set()
 
     def step(image: np.ndarray[Any, Any], swir: np.ndarray[Any, Any]) -> None:
@@ -106,9 +69,7 @@ def test_the_page_runs(binary: str, tmp_path: Path, monkeypatch: Any) -> None:
 
     exec(BLOCKS[0][1], {"step": step})
     assert shapes == {((2, 256, 256), (1, 128, 128))}
-    make, _, *use = BLOCKS[2][1].splitlines()  # the first is of two lines
-    assert "kerchunk" in make and "kerchunk" in BLOCKS[3][1]  # which `make interop` installs
-    for line in BLOCKS[1][1].splitlines() + use:
+    for line in BLOCKS[1][1].splitlines():
         env = os.environ | {"PATH": path}
         done = subprocess.run(["bash", "-e", "-c", line], env=env, capture_output=True)
         assert done.returncode == 0, line + done.stderr.decode()

@@ -149,25 +149,14 @@ func (n *Node) coordinates(ctx context.Context, a *Array, dir string) *[6]float6
 	return valid([6]float64{first[1] - step[1]/2, step[1], 0, first[0] - step[0]/2, 0, step[0]})
 }
 
-// coordinateArray returns the coordinates of a dimension of an array in dir, or nil. In references to HDF5, a dimension
-// is called by the path of its scale from the root of the file, which may lie above n.
+// coordinateArray returns the coordinates of a dimension of an array in dir, or nil.
 func (n *Node) coordinateArray(ctx context.Context, dir, name string) *Array {
-	paths := []string{path.Join(dir, name)}
-	if above := path.Dir(name); above != "." {
-		paths = append(paths, strings.TrimPrefix(path.Clean(name), "/"))
-		if strings.HasSuffix("/"+path.Join(n.URI, dir), "/"+strings.Trim(above, "/")) {
-			paths = append(paths, path.Join(dir, path.Base(name)))
-		}
+	node, err := n.At(ctx, path.Join(dir, name))
+	if err != nil {
+		return nil
 	}
-	for _, p := range paths {
-		if node, err := n.At(ctx, p); err == nil {
-			node.drop()
-			if node.Array != nil {
-				return node.Array
-			}
-		}
-	}
-	return nil
+	node.drop()
+	return node.Array
 }
 
 const (

@@ -2,7 +2,6 @@ package zarr
 
 import (
 	"math"
-	"path"
 	"slices"
 	"strings"
 
@@ -34,14 +33,14 @@ var meanings = map[string]string{
 
 const imagesPart = "dimensions"
 
-// Axes returns the axis of images that each dimension of an array stands for: as dims names them in
-// order, else by the names of the dimensions. References to HDF5 have paths of groups before these names. Two
-// dimensions without names are y and x. It returns nil if the array cannot be images.
+// Axes returns the axis of images that each dimension of an array stands for: as dims names them in order,
+// else by the names of the dimensions. Two dimensions without names are y and x. It returns nil if the array cannot be
+// images.
 func (m *Meta) Axes(dims string) []string {
 	names := strings.Fields(dims)
 	if len(names) == 0 {
 		for _, n := range m.Names {
-			names = append(names, meanings[strings.ToLower(path.Base(n))])
+			names = append(names, meanings[strings.ToLower(n)])
 		}
 		if len(m.Names) == 0 && len(m.Shape) == 2 {
 			names = []string{"y", "x"}

@@ -29,7 +29,7 @@ const metaPart = "metadata"
 
 // decodeObject parses a JSON object that is bounded, and returns the number of values in it.
 func decodeObject(b []byte) (v object, values int, err error) {
-	if b, values, err = plainText(b, maxValues); err != nil {
+	if b, values, err = plainText(b); err != nil {
 		return nil, 0, err
 	}
 	if err = decode(b, &v); err == nil && v == nil {
@@ -56,7 +56,7 @@ func decode(b []byte, to any) error {
 
 // plainText bounds depth and number of values of a JSON text, and returns both the number and the text, with the bare
 // words NaN, Infinity and -Infinity in quotes: Python writes them, though JSON has none.
-func plainText(b []byte, most int) (text []byte, values int, err error) {
+func plainText(b []byte) (text []byte, values int, err error) {
 	done, depth, quoted := 0, 0, false
 	for i := 0; i < len(b); i++ {
 		switch char := b[i]; {
@@ -82,8 +82,8 @@ func plainText(b []byte, most int) (text []byte, values int, err error) {
 		if depth > maxDepth {
 			return nil, 0, fault.New(fault.Limit, metaPart, int64(i), "more than %d levels of nesting", maxDepth)
 		}
-		if values > most {
-			return nil, 0, fault.New(fault.Limit, metaPart, int64(i), "more than %d values", most)
+		if values > maxValues {
+			return nil, 0, fault.New(fault.Limit, metaPart, int64(i), "more than %d values", maxValues)
 		}
 	}
 	if done == 0 {

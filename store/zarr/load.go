@@ -13,41 +13,29 @@ import (
 // readObject reads a metadata file, and charges it to the memory of the node. A file that does not exist is
 // fault.NotFound.
 func (n *Node) readObject(ctx context.Context, uri string) (v object, err error) {
-	err = n.readText(ctx, uri, maxMeta, 1, func(b []byte) error {
-		if err := n.charge(ctx, (metaCopies-1)*int64(len(b))); err != nil {
-			return err
-		}
-		var values int
-		if v, values, err = decodeObject(b); err != nil {
-			return err
-		}
-		return n.charge(ctx, int64(values)*valueBytes)
-	})
-	return v, err
-}
-
-// readText calls parse with the content of a file of at most limit bytes. The node is charged for some copies of it as
-// long as parse runs.
-func (n *Node) readText(ctx context.Context, uri string, limit, copies int64, parse func(b []byte) error) error {
 	file, err := n.open.Open(ctx, uri)
 	if err != nil {
-		return fault.WithFile(err, uri)
+		return nil, fault.WithFile(err, uri)
 	}
 	defer file.Close()
+	defer func() { err = fault.WithFile(err, uri) }()
 	size := file.Size()
-	if size > limit {
-		err := fault.New(fault.Limit, metaPart, fault.NoOffset, "%d bytes, at most %d", size, limit)
-		return fault.WithFile(err, uri)
+	if size > maxMeta {
+		return nil, fault.New(fault.Limit, metaPart, fault.NoOffset, "%d bytes, at most %d", size, maxMeta)
 	}
-	if err := n.charge(ctx, copies*size); err != nil {
-		return fault.WithFile(err, uri)
+	if err := n.charge(ctx, metaCopies*size); err != nil {
+		return nil, err
 	}
-	defer n.refund(copies * size)
+	defer n.refund(size) // the text
 	data := make([]byte, size)
-	if err = file.ReadAt(ctx, data, 0); err == nil {
-		err = parse(data)
+	if err := file.ReadAt(ctx, data, 0); err != nil {
+		return nil, err
 	}
-	return fault.WithFile(err, uri)
+	v, values, err := decodeObject(data)
+	if err != nil {
+		return nil, err
+	}
+	return v, n.charge(ctx, int64(values)*valueBytes)
 }
 
 // load reads the metadata of the node.
@@ -81,8 +69,7 @@ func (n *Node) load(ctx context.Context) error {
 		return err
 	}
 	if joined != nil {
-		return fault.WithFile(cmp.Or(n.consolidated2(ctx, joined), n.referRecords(ctx, uri, joined)),
-			source.Join(uri, consolidated))
+		return fault.WithFile(n.consolidated2(ctx, joined), source.Join(uri, consolidated))
 	}
 	if _, err = n.readObject(ctx, source.Join(uri, group2)); err != nil {
 		if missing(err) {

@@ -58,31 +58,6 @@ func (k keys) name(at []int64) string {
 	return name.String()
 }
 
-// parse returns the coordinates that the name of an object has in a grid of objects. It reports false if no chunk has
-// this name.
-func (k keys) parse(name string, grid []int64) ([]int64, bool) {
-	rest := name
-	if k.prefix != "" {
-		var ok bool
-		if rest, ok = strings.CutPrefix(rest, k.prefix); !ok {
-			return nil, false
-		}
-		rest = strings.TrimPrefix(rest, k.sep)
-	}
-	var coordinates []int64
-	if len(grid) > 0 {
-		for part := range strings.SplitSeq(rest, k.sep) {
-			number, err := strconv.ParseInt(part, 10, 64)
-			if err != nil || len(coordinates) == len(grid) || number < 0 || number >= grid[len(coordinates)] {
-				return nil, false
-			}
-			coordinates = append(coordinates, number)
-		}
-	}
-	// Names with other spellings of the numbers, such as 00 or +1, are not chunks.
-	return coordinates, len(coordinates) == len(grid) && k.name(coordinates) == name
-}
-
 // checkShape checks sizes: as many for chunks as for the array, all positive, and products that fit.
 func checkShape(shape, chunks []int64) error {
 	if len(shape) > maxRank {

@@ -3,7 +3,6 @@ package zarr
 import (
 	"bytes"
 	"context"
-	"path"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -12,13 +11,9 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Is reports whether there is an array or a group at a path, or a file of references to one. A remote one costs up to
-// three requests.
+// Is reports whether there is an array or a group at a path. A remote one costs up to three requests.
 func Is(ctx context.Context, o source.Opener, p source.Path) bool {
 	uri := p.Name
-	if file, ok := referenceFile(o, uri); ok {
-		return isReferences(ctx, o, file)
-	}
 	if !p.Remote() {
 		roots, dir := source.RootsOf(o), p.Local()
 		for _, name := range [...]string{meta3, array2, group2, consolidated} {
@@ -26,21 +21,13 @@ func Is(ctx context.Context, o source.Opener, p source.Path) bool {
 				return true
 			}
 		}
-		folder, ok := recordsFolder(uri)
-		return ok && Is(ctx, o, source.Path{Name: folder, Scheme: p.Scheme})
+		return false
 	}
 	// The name of a metadata file would become part of the query.
 	if strings.ContainsAny(uri, "?#") {
 		return false
 	}
-	names := []string{meta3, array2, group2}
-	if folder, ok := recordsFolder(uri); ok || namedRecords(path.Base(uri)) {
-		if ok {
-			uri = folder
-		}
-		names = []string{consolidated}
-	}
-	for _, name := range names {
+	for _, name := range [...]string{meta3, array2, group2} {
 		reader, err := o.Open(ctx, source.Join(uri, name))
 		if err == nil {
 			is := beginsLikeJSON(ctx, reader)
@@ -88,11 +75,7 @@ type entry struct {
 // metadata is charged to the account of ctx, which must stay open for as long as the node is used.
 func Open(ctx context.Context, o source.Opener, uri string, opt Options) (*Node, error) {
 	node := &Node{URI: strings.TrimSuffix(uri, "/"), open: o, options: opt.withDefaults(budget.Of(ctx))}
-	err := node.refer(ctx)
-	if err == nil {
-		err = node.load(ctx)
-	}
-	if err != nil {
+	if err := node.load(ctx); err != nil {
 		node.drop()
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package zarr
 import (
 	"errors"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -32,9 +31,6 @@ const (
 	maxParts = maxLevels + 1
 )
 
-// isMeta reports whether the metadata of an array has this name.
-func isMeta(name string) bool { return slices.Contains([]string{meta3, array2, attrs2}, name) }
-
 // checkPath returns an error if the path of a node could lead out of its group, or has names that some stores cannot
 // hold.
 func checkPath(path string) error {
@@ -53,21 +49,13 @@ func checkPath(path string) error {
 // missing reports whether an error means that an object does not exist.
 func missing(err error) bool { return errors.Is(err, fault.NotFound) && !source.Outside(err) }
 
-// Named reports whether a part of a path ends in .zarr or has the name of a file of references. Only such paths are
-// probed for metadata, because probing costs requests.
+// Named reports whether a part of a path ends in .zarr. Only such paths are probed for metadata, because probing costs
+// requests.
 func Named(p source.Path) bool {
 	for part := range strings.SplitSeq(p.Name, "/") {
-		if strings.EqualFold(path.Ext(part), ".zarr") || namedReferences(part) || namedRecords(part) {
+		if strings.EqualFold(path.Ext(part), ".zarr") {
 			return true
 		}
 	}
 	return false
-}
-
-// namedRecords reports whether a part of a path has the name of a directory of references in Parquet.
-func namedRecords(part string) bool { return strings.EqualFold(path.Ext(part), ".parq") }
-
-// namedReferences reports whether a part of a path has the name of a file of references.
-func namedReferences(part string) bool {
-	return strings.EqualFold(path.Ext(part), ".json") && part != meta3
 }
