@@ -42,7 +42,7 @@ type CheckReport struct {
 }
 
 // Check reads every row that the spec selects, once and completely, not only the windows of a run: the
-// picked bands with their masks, the metadata columns, and the points and shapes on it. It ignores other
+// picked bands with their masks, the metadata columns, and the shapes on it. It ignores other
 // rows. It returns an error only if a sample is not to blame, such as an error of the network.
 func (e *Engine) Check(ctx context.Context, o CheckOptions) (*CheckReport, error) {
 	o.MaxBad = cmp.Or(o.MaxBad, DefaultMaxBad)
@@ -135,9 +135,6 @@ func (c *check) row(ctx context.Context, r *pixels.Reader, d *dataset, row int64
 			return worst
 		}
 	}
-	if len(d.points) > 0 && !note(c.points(ctx, r, d, row)) {
-		return worst
-	}
 	if len(d.vectors) > 0 {
 		_, lead := d.leads(row)
 		asset, err := d.table.Asset(ctx, lead, row)
@@ -147,26 +144,6 @@ func (c *check) row(ctx context.Context, r *pixels.Reader, d *dataset, row int64
 		note(err)
 	}
 	return worst
-}
-
-// points reads all points on the first raster of a row.
-func (c *check) points(ctx context.Context, r *pixels.Reader, d *dataset, row int64) error {
-	asset, err := d.table.Asset(ctx, d.rasters[0].TableColumn, row)
-	if err != nil {
-		return err
-	}
-	return d.eachPoints(asset, row, shuffle.Box{H: asset.Index.Height, W: asset.Index.Width},
-		func(_ int, f *pointsField, at pointWindow) error {
-			box, ok := f.box(at.win, at.t, at.n)
-			if !ok {
-				return nil
-			}
-			_, err := r.PointReader(f.array).Sparse(ctx, []int{f.attr}, box)
-			if err != nil {
-				return fault.WithFile(rows.InField(f.name, err), f.array.URI())
-			}
-			return nil
-		})
 }
 
 // asset reads a step of a raster field of a row completely.

@@ -13,7 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// column is a part of one batch that is not a raster field: a metadata column, points, shapes, or what Spec adds to
+// column is a part of one batch that is not a raster field: a metadata column, shapes, or what Spec adds to
 // batches. Functions that a column does not need are nil. A new kind of column is a function that returns one, and an
 // entry in Engine.columns. If a row has to be read for it alone, hasMetadataUnit says so; if a member of the spec adds
 // it to batches, the name is reserved in Spec.extras.
@@ -44,9 +44,6 @@ func (e *Engine) columns(p *Pending) (list []column) {
 	for i := range lead.values {
 		list = append(list, e.valueColumn(p, i))
 	}
-	if len(lead.points) > 0 {
-		list = append(list, e.pointsColumn(p))
-	}
 	if len(lead.vectors) > 0 {
 		list = append(list, e.vectorsColumn(p))
 	}
@@ -69,7 +66,7 @@ func (e *Engine) columns(p *Pending) (list []column) {
 // made of other ones.
 func (e *Engine) hasMetadataUnit(g *group) bool {
 	lead := g.lead()
-	return len(lead.values)+len(lead.points)+len(lead.vectors) > 0 || e.spec.Windows || e.spec.Geo
+	return len(lead.values)+len(lead.vectors) > 0 || e.spec.Windows || e.spec.Geo
 }
 
 // valueColumn returns metadata column i.

@@ -803,38 +803,28 @@ func TestDamagedArray(t *testing.T) {
 }
 
 // TestArraysAtATime: an array at a timestamp yields the samples and the fingerprint of an array
-// with only the fragments written by then, and so do points. The timestamp is also part of the spec
-// hash.
+// with only the fragments written by then. The timestamp is also part of the spec hash.
 func TestArraysAtATime(t *testing.T) {
 	dir := t.TempDir()
 	k := writeCube(t, filepath.Join(dir, "now"), "n b y x", 3, 1, 9, 9, [4]int{1, 1, 4, 4})
-	points := filepath.Join(dir, "points")
-	writePoints(t, points, "y x", tiledb.Int32, -100, 400, labelsOf(1, 9, 9))
-	early := func(path string) (string, *spec.Timestamp) {
-		a, then := openWritten(t, path), path+"-then"
-		if err := os.Mkdir(then, 0o777); err != nil {
+	a, then := openWritten(t, k.path), k.path+"-then"
+	if err := os.Mkdir(then, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"__array_schema.tdb", a.Fragments[0].Name} {
+		if err := os.Symlink(filepath.Join(k.path, name), filepath.Join(then, name)); err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{"__array_schema.tdb", a.Fragments[0].Name} {
-			if err := os.Symlink(filepath.Join(path, name), filepath.Join(then, name)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return then, &spec.Timestamp{0, a.Fragments[0].To}
 	}
-	cubeThen, at := early(k.path)
-	pointsThen, pointsAt := early(points)
+	at := &spec.Timestamp{0, a.Fragments[0].To}
 	var batches [3][]byte
 	var hashes, prints [3]string
 	for i, c := range []struct {
-		cube, points string
-		at, pointsAt *spec.Timestamp
-	}{{k.path, points, nil, nil}, {k.path, points, at, pointsAt}, {cubeThen, pointsThen, nil, nil}} {
+		cube string
+		at   *spec.Timestamp
+	}{{k.path, nil}, {k.path, at}, {then, nil}} {
 		sp := k.spec(Sampler{}, "")
 		sp.Source, sp.Timestamp, sp.BatchSize = c.cube, c.at, 3
-		sp.Fields = append(sp.Fields, Field{
-			Name: "p", Points: &spec.Points{Array: c.points, Most: 90, Timestamp: c.pointsAt},
-		})
 		b, err := json.Marshal(sp)
 		if err != nil {
 			t.Fatal(err)

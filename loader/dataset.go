@@ -42,7 +42,6 @@ type dataset struct {
 	placeless []string // raster fields that the first sample cannot place beside the first one
 	boxed     []string // raster fields for which the catalog has bounds without transforms
 	values    []valueField
-	points    []*pointsField
 	vectors   []*shapes.Field
 	alignY    int
 	alignX    int
@@ -179,28 +178,19 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	return out, set.agrees(set.group.lead())
 }
 
-// openBeside opens the arrays of the fields of points, and the files of the fields of shapes.
+// openBeside opens the files of the fields of shapes.
 func (d *dataset) openBeside(ctx context.Context, fields []Field, o Options) error {
 	for _, field := range fields {
-		if field.Vector != nil {
-			drawn, err := shapes.Open(ctx, field, d.table, o)
-			if err != nil {
-				return rows.InField(field.Name, err)
-			}
-			d.vectors = append(d.vectors, drawn)
-			if drawn.Image != "" && d.onGround() {
-				return fmt.Errorf("field %q: image is %q: windows on the ground are in no image's pixels",
-					field.Name, drawn.Image)
-			}
-			d.digestRows(drawn.Fingerprint(), nil)
-			continue
-		}
-		points, err := openPoints(ctx, field, d.table, o)
+		drawn, err := shapes.Open(ctx, field, d.table, o)
 		if err != nil {
 			return rows.InField(field.Name, err)
 		}
-		d.points = append(d.points, points)
-		d.digestRows(points.array.Fingerprint(), nil)
+		d.vectors = append(d.vectors, drawn)
+		if drawn.Image != "" && d.onGround() {
+			return fmt.Errorf("field %q: image is %q: windows on the ground are in no image's pixels", field.Name,
+				drawn.Image)
+		}
+		d.digestRows(drawn.Fingerprint(), nil)
 	}
 	return nil
 }
@@ -524,8 +514,8 @@ func (d *dataset) column(field, step int) int { return d.files.column(field, ste
 func (d *dataset) compileSize(first *chunk.Index) error {
 	d.alignY, d.alignX = 1, 1
 	if first == nil {
-		if len(d.points)+len(d.vectors) > 0 {
-			return errors.New("spec: points and shapes lie in the windows of a raster, and there is none")
+		if len(d.vectors) > 0 {
+			return errors.New("spec: shapes lie in the windows of a raster, and there is none")
 		}
 		if !d.kind().noRaster {
 			return fmt.Errorf("spec: sampler: kind %q needs a raster", d.sampler.Kind)
@@ -806,12 +796,6 @@ func (d *dataset) agrees(first *dataset) error {
 		if d.table.Kind(i) != first.table.Kind(i) {
 			return fmt.Errorf("field %q is of kind %s, and in the first source %s", f.Name, d.table.Kind(i),
 				first.table.Kind(i))
-		}
-	}
-	for i, field := range d.points {
-		if other := first.points[i]; field.maxPoints != other.maxPoints || field.dtype != other.dtype {
-			return fmt.Errorf("field %q has up to %d points of %s, and in the first source %d of %s", field.name,
-				field.maxPoints, field.dtype, other.maxPoints, other.dtype)
 		}
 	}
 	for i, field := range d.vectors {

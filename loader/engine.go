@@ -147,7 +147,7 @@ func (g *group) open(e *Engine) error {
 // FieldInfo describes one tensor of a batch, for a batch of one row.
 type FieldInfo struct {
 	Name string `json:"name"`
-	// Kind is "raster", "int", "float", "text", "mask", "points", "boxes", "polygons" or "vector".
+	// Kind is "raster", "int", "float", "text", "mask", "boxes", "polygons" or "vector".
 	Kind  string      `json:"kind"`
 	DType chunk.DType `json:"dtype"` // of the final elements; Invalid for text
 	Shape []int64     `json:"shape"` // lengths of Axes
@@ -565,7 +565,7 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 	// bound. The layout leaves that much room in front of the tensors to account for it.
 	lead := key.group.lead()
 	_, steps := e.validity(key.group) // with a byte for each
-	rowSize := rowBytes + steps + valueBytes*len(lead.values)*max(lead.steps, 1) + lead.pointBytes()
+	rowSize := rowBytes + steps + valueBytes*len(lead.values)*max(lead.steps, 1)
 	if e.spec.Windows {
 		rowSize += windowBytes
 	}

@@ -50,22 +50,17 @@ func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (dryrun.Row
 	if stop, err := e.explainRasters(ctx, set, &draw, &row); stop {
 		return row, err
 	}
-	if err = e.explainColumns(ctx, set, &draw, &row); err != nil {
+	if err = e.explainColumns(ctx, set, &draw); err != nil {
 		_, err = row.Note(err)
 	}
 	return row, err
 }
 
-// explainColumns checks the columns of a draw, in the order of a run, and adds the reads of its points.
-func (e *Engine) explainColumns(ctx context.Context, d *dataset, draw *shuffle.Draw, r *dryrun.Row) (err error) {
+// explainColumns checks the columns of a draw, in the order of a run.
+func (e *Engine) explainColumns(ctx context.Context, d *dataset, draw *shuffle.Draw) error {
 	pending := &Pending{engine: e, group: d.group, ctx: ctx, batch: &Batch{Rows: 1}}
 	for i := range d.values {
 		if err := e.valueColumn(pending, i).fill(nil, d, draw, 0); err != nil {
-			return err
-		}
-	}
-	if len(d.points) > 0 {
-		if r.Points, err = e.explainPoints(ctx, d, draw); err != nil {
 			return err
 		}
 	}
@@ -113,27 +108,6 @@ func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.D
 		r.Assets = append(r.Assets, read...)
 	}
 	return false, nil
-}
-
-// explainPoints returns the reads of the points of a draw.
-func (e *Engine) explainPoints(ctx context.Context, d *dataset, draw *shuffle.Draw) ([]dryrun.Points, error) {
-	var out []dryrun.Points
-	err := e.eachPoints(ctx, d, draw, func(_ int, f *pointsField, at pointWindow) error {
-		points := dryrun.Points{Field: f.name, Array: f.array.URI(), Exact: true}
-		if box, ok := f.box(at.win, at.t, at.n); ok {
-			points.Again = func(ctx context.Context, r *pixels.DryReader) error {
-				return fault.WithFile(r.Points(ctx, f.array, f.attr, box), f.array.URI())
-			}
-			reader := pixels.NewDryReader(e.options)
-			if err := points.Again(ctx, reader); err != nil {
-				return err
-			}
-			points.Runs, points.Exact = reader.Runs, !reader.Loose
-		}
-		out = append(out, points)
-		return nil
-	})
-	return out, err
 }
 
 // SourceInfo is a source of a spec that is not a mixture.

@@ -15,7 +15,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/diskcache"
 )
 
@@ -401,16 +400,6 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		}
 		if asset.Remote && p.reads != nil {
 			p.reads(r.Position, asset, p.reader.Runs)
-		}
-	}
-	for i := range r.Points {
-		if again := r.Points[i].Again; again != nil {
-			if err := p.count(ctx, again, &w); err != nil {
-				return w, err
-			}
-			if array := r.Points[i].Array; source.IsRemote(array) && p.reads != nil {
-				p.reads(r.Position, &dryrun.Asset{URI: array, Remote: true, Kept: true}, p.reader.Runs)
-			}
 		}
 	}
 	return w, nil

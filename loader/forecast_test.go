@@ -23,7 +23,6 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/build"
-	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
@@ -480,9 +479,8 @@ func TestForecastRefuses(t *testing.T) {
 	}
 }
 
-// TestForecastOfArrays: requests, bytes and chunks of an epoch of arrays, and of points in their
-// windows, are those that an opener and a worker count. Where they depend on coordinates, the
-// forecast has at least as many bytes.
+// TestForecastOfArrays: requests, bytes and chunks of an epoch of arrays are those that an opener and a worker count.
+// Where they depend on coordinates, the forecast has at least as many bytes.
 func TestForecastOfArrays(t *testing.T) {
 	race.SkipCovered(t)
 	const n, h, w = 3, 40, 44
@@ -494,8 +492,6 @@ func TestForecastOfArrays(t *testing.T) {
 	}
 	all = append(all, writeCube(t, filepath.Join(dir, "wide"), "n b y x", 4, 3, wide, wide-20,
 		[4]int{2, 1, wide * 3 / 7, wide * 3 / 7}))
-	points := filepath.Join(dir, "points")
-	writePoints(t, points, "y x", tiledb.Int32, -100, 400, labelsOf(1, h, w))
 	loose := 0
 	for i, k := range all {
 		if testing.Short() && i%96 != 0 && i != len(all)-1 {
@@ -509,13 +505,8 @@ func TestForecastOfArrays(t *testing.T) {
 			{Kind: spec.TileWindow, Height: 4, Width: 4, TileWindows: TileWindows{TileHeight: 6, TileWidth: 6,
 				PerVisit: 4, Pool: 3}, PerAsset: 5},
 		} {
-			for _, with := range []string{"", points} {
-				if k.size[2] < 8 || k.size[3] < 8 {
-					continue
-				}
-				if forecastOfArray(t, k, s, with) {
-					loose++
-				}
+			if k.size[2] >= 8 && k.size[3] >= 8 && forecastOfArray(t, k, s) {
+				loose++
 			}
 		}
 	}
@@ -524,13 +515,9 @@ func TestForecastOfArrays(t *testing.T) {
 	}
 }
 
-// forecastOfArray compares the forecast of an array, with points if their array is not "", to a run. It reports whether
-// the forecast is loose.
-func forecastOfArray(t *testing.T, k *known, s Sampler, points string) bool {
+// forecastOfArray compares the forecast of an array to a run. It reports whether the forecast is loose.
+func forecastOfArray(t *testing.T, k *known, s Sampler) bool {
 	sp := k.spec(s, "")
-	if points != "" {
-		sp.Fields = append(sp.Fields, Field{Name: "p", Points: &spec.Points{Array: points, Most: 5}})
-	}
 	files := &source.Files{}
 	defer files.Close()
 	c := &meter{Opener: files}
@@ -551,92 +538,7 @@ func forecastOfArray(t *testing.T, k *known, s Sampler, points string) bool {
 		same = got.bytes <= want.bytes && got.bytes > 0
 	}
 	if !same {
-		t.Errorf("%q of %s %q: the run did %+v, the forecast was %+v", s.Kind, k.path, points, got, want)
+		t.Errorf("%q of %s: the run did %+v, the forecast was %+v", s.Kind, k.path, got, want)
 	}
 	return fc.Loose
-}
-
-// TestExplainedPoints: explain lists the points that every row reads, and none for a window without
-// points.
-func TestExplainedPoints(t *testing.T) {
-	const h, w = 40, 44
-	dir := t.TempDir()
-	k := writeCube(t, filepath.Join(dir, "cube"), "y x", 1, 1, h, w, [4]int{1, 1, 8, 8})
-	path := filepath.Join(dir, "points")
-	writePoints(t, path, "y x", tiledb.Int32, -100, 400, []label{{y: 3, x: 4, v: 1}, {y: 5, x: 5, v: 2}})
-	sp := k.spec(Sampler{Kind: spec.GridWindow, Height: 10, Width: 11}, "")
-	sp.Fields = append(sp.Fields, Field{Name: "p", Points: &spec.Points{Array: path, Most: 5}})
-	e, err := Open(t.Context(), sp, Options{Workers: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	seen := 0
-	for step := range e.Steps() {
-		tk := shuffle.StepTicket(0, step, sp.BatchSize, 0, 1)
-		rows, err := e.Explain(t.Context(), tk)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range rows {
-			if r.Position < 0 {
-				continue
-			}
-			if len(r.Points) != 1 || r.Points[0].Field != "p" || r.Points[0].Array != path {
-				t.Fatalf("%+v", r.Points)
-			}
-			for _, run := range r.Assets[0].Runs {
-				if filepath.Dir(filepath.Dir(run.File)) != k.path || run.Len <= 0 {
-					t.Errorf("%+v", run)
-				}
-			}
-			if win := r.Assets[0].Window; win.Y == 0 && win.X == 0 {
-				seen++
-				if len(r.Points[0].Runs) == 0 {
-					t.Error("nothing is read for the window with the points")
-				}
-			} else if len(r.Points[0].Runs) > 0 {
-				t.Errorf("%+v for a window without points", r.Points[0])
-			}
-		}
-	}
-	if seen != 1 {
-		t.Errorf("%d first windows", seen)
-	}
-}
-
-// TestCheckFindsBrokenPoints: points that cannot be decoded make their samples bad.
-func TestCheckFindsBrokenPoints(t *testing.T) {
-	const h, w = 20, 20
-	dir := t.TempDir()
-	k := writeCube(t, filepath.Join(dir, "cube"), "n y x", 4, 1, h, w, [4]int{1, 1, 8, 8})
-	path := filepath.Join(dir, "points")
-	writePoints(t, path, "n y x", tiledb.Int32, -100, 400, []label{{n: -2, y: 3, x: 4, v: 1}})
-	sp := k.spec(Sampler{}, "")
-	sp.Fields = append(sp.Fields, Field{Name: "p", Points: &spec.Points{Array: path, Most: 5}})
-	e, err := Open(t.Context(), sp, Options{Workers: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	if r, err := e.Check(t.Context(), CheckOptions{}); err != nil || r.Bad != 0 || r.Samples != 4 {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	files, _ := filepath.Glob(filepath.Join(path, "__*", "class.tdb"))
-	for _, f := range files {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range b {
-			b[i] = 0xFF
-		}
-		if err := os.WriteFile(f, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r, err := e.Check(t.Context(), CheckOptions{})
-	if err != nil || r.Bad != 1 || r.List[0].ID != "-2" || !strings.Contains(r.List[0].Err.Error(), "class.tdb") {
-		t.Errorf("%+v, %v", r, err)
-	}
 }

@@ -35,10 +35,7 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 	switch {
 	case len(d.rasters) == 0:
 		return fmt.Errorf("spec: sampler: kind %q needs a raster", sampler.Kind)
-	case len(d.points) > 0:
-		return fmt.Errorf("spec: sampler: kind %q has no fields of points: they count in pixels of an array",
-			sampler.Kind)
-	case d.extras.Coordinate != nil:
+	case d.extras.Array:
 		return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"images of arrays do not say where they lie: windows on the ground are for rasters that do")
 	}

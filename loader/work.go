@@ -70,8 +70,8 @@ const (
 )
 
 // unit is the smallest piece of work: one raster field of one row, or of one step of it in a
-// sequence. Field -1 stands for the metadata columns of the row (of all steps), its window, its
-// points and its shapes.
+// sequence. Field -1 stands for the metadata columns of the row (of all steps), its window
+// and its shapes.
 type unit struct {
 	p                *Pending
 	row, field, step int

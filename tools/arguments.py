@@ -86,7 +86,7 @@ from chaski._sources import Scenes, Split  # noqa: E402 (it needs a class from a
 
 Method: TypeAlias = Literal["mean_std", "min_max", "percentile"]
 NormalizeLike: TypeAlias = Normalize | Method | Mapping[str, Any] | Literal[False] | None
-FieldLike: TypeAlias = Field | Points | Vector | str | Mapping[str, Any]
+FieldLike: TypeAlias = Field | Vector | str | Mapping[str, Any]
 Sampler: TypeAlias = (
     WholeChip | RandomWindow | Grid | ResizedWindow | WeightedWindow | TileWindow | GeoWindow
 )
@@ -107,17 +107,6 @@ class Normalize
     mean: float | Sequence[float] | None = None
     std: float | Sequence[float] | None = None
         See `mean`.
-
-class Points
-    array: str | os.PathLike[str]
-    most
-    dims
-    timestamp: Timestamp | None = None
-        {timestamp} As of `Rows`.
-    values
-    space: Literal["pixel", "world"] = "pixel"
-        {in}
-    transform: Sequence[float] | None = None
 
 class Vector
     path: Path | Columns
@@ -160,7 +149,6 @@ class Field
     clip: bool | None = None
     validity
     resample
-    points
     times
     ground: Literal["match", "ignore"] | None = None
     vector: Vector | Mapping[str, Any] | None = None
@@ -378,7 +366,7 @@ class Source
     weight: float = 1.0
     fields: Mapping[str, FieldLike] | None = None
         How its fields differ from those of `load` with the same name: where they are found,
-        `bands`, `normalize`, `fill`, `pad`, `wavelengths`, `gsd`, `points`, `vector`.
+        `bands`, `normalize`, `fill`, `pad`, `wavelengths`, `gsd`, `vector`.
     window: Size | Sampler | None = None
         In place of that of `load`; windows must come out at the same size.
     rows: Rows = field(default_factory=Rows)

@@ -409,7 +409,7 @@ func (r *Run) RowBytes() int64 {
 func rowBytes(fields []loader.FieldInfo) int64 {
 	total := int64(besideBytes)
 	for _, fieldInfo := range fields {
-		if fieldInfo.Kind == "points" || fieldInfo.DType == chunk.Invalid {
+		if fieldInfo.DType == chunk.Invalid {
 			continue
 		}
 		row := int64(fieldInfo.DType.Size())

@@ -123,7 +123,7 @@ type Forecast struct {
 	Most    Work         `json:"most"`
 	Sources []SourceWork `json:"sources"`
 	Memory  Memory       `json:"memory"`
-	// Loose is true if reads depend on coordinates that no header has: of points, and of the sparse
+	// Loose is true if reads depend on coordinates that no header has: of the sparse
 	// fragments of dense arrays. Requests is an estimate then, and Bytes counts all tiles that may
 	// be read. It is also true if chunks are decoded in pieces, whose reads stop after the last row of
 	// a window: Requests and Bytes then count whole chunks. And it is true if windows in work at the same time share

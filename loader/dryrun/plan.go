@@ -21,8 +21,6 @@ type Row struct {
 	// ID names the sample: see catalog.Table.ID.
 	ID     string  `json:"id"`
 	Assets []Asset `json:"assets"`
-	// Points has one plan for each field of points.
-	Points []Points `json:"points,omitempty"`
 	// Err is why the sample is bad, if headers and tables show it; otherwise nil.
 	Err error `json:"-"`
 	// Error is Err on one line.
@@ -67,20 +65,6 @@ type Asset struct {
 	Start  int64 `json:"-"`
 
 	// Again reads the asset once more, by a reader that may share tiles and know the array already.
-	Again func(ctx context.Context, r *pixels.DryReader) error `json:"-"`
-}
-
-// Points describes the reads of a field of points.
-type Points struct {
-	Field string `json:"field"`
-	Array string `json:"array"`
-	// Runs are the stretches of the array's files that are read, by a worker that has not read of it before. Which
-	// values are read depends on the coordinates where Exact is false: then they are those that may be.
-	Runs  []Range `json:"runs"`
-	Exact bool    `json:"exact"`
-
-	// Again reads the points once more, by a reader that may know the array already; nil if no point can lie in the
-	// window.
 	Again func(ctx context.Context, r *pixels.DryReader) error `json:"-"`
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
 // maxArrays is how many arrays a worker keeps open readers of. A reader holds the last tile that it
@@ -175,39 +174,4 @@ func (r *Reader) sharedBlocks(ctx context.Context, from chunk.BlockReader, x *ch
 		}
 	}
 	return r.others(ctx, wants, x, to, func(i int) error { return r.block(ctx, from, x, i, x.Box(i), to) })
-}
-
-// pointArray is an array of points as a chunk.BlockArray, so that a Reader keeps the readers of points
-// and of images in one list, with one bound.
-type pointArray struct{ array *tiledb.Array }
-
-// Open implements chunk.BlockArray.
-func (p pointArray) Open() chunk.BlockReader { return pointReader{p.array.NewReader()} }
-
-// Plan implements chunk.BlockPlanner.
-func (p pointArray) Plan() chunk.BlockPlan { return pointPlan{p.array.NewDryRun()} }
-
-// pointPlan is the dry run of a reader of points.
-type pointPlan struct{ *tiledb.DryRun }
-
-// PlanBox implements chunk.BlockPlan. It always fails, because points have no image to take a box of.
-func (pointPlan) PlanBox(context.Context, int64, chunk.Box, func(string, int64, int64)) (bool, error) {
-	return false, errNoImage
-}
-
-// pointReader is a reader of points as a chunk.BlockReader.
-type pointReader struct{ *tiledb.Reader }
-
-// SetTurn implements chunk.TurnTaker.
-func (r pointReader) SetTurn(turn func() (done func())) { r.Turn = turn }
-
-// ReadBox implements chunk.BlockReader. It always fails, because points have no image to read a box of.
-func (pointReader) ReadBox(context.Context, []byte, int64, chunk.Box) error { return errNoImage }
-
-var errNoImage = fault.New(fault.Unsupported, "array", fault.NoOffset, "points are not an image")
-
-// PointReader returns this worker's reader of an array of points. It shares the maxArrays readers of
-// the worker with arrays of images.
-func (r *Reader) PointReader(a *tiledb.Array) *tiledb.Reader {
-	return r.reader(pointArray{a}).(pointReader).Reader
 }

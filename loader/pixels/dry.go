@@ -5,7 +5,6 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
 // Reads are what a dry reader would have read and decoded.
@@ -56,14 +55,6 @@ func NewDryReader(o resources.Options) *DryReader {
 	d := &DryReader{Reader: Reader{maxChunk: o.MaxChunkBytes}}
 	d.dry = d
 	return d
-}
-
-// Points notes the reads of the points of an array in a box. attr is the attribute with their values.
-func (d *DryReader) Points(ctx context.Context, a *tiledb.Array, attr int, box tiledb.Box) error {
-	array := d.reader(pointArray{a}).(dryArray)
-	exact, err := array.plan.(pointPlan).Sparse(ctx, attr, box, d.read)
-	array.note(exact)
-	return err
 }
 
 // read notes a read of an array's file.

@@ -91,7 +91,7 @@ func (t *images) each(ctx context.Context, visit func(row int64) error) error {
 }
 
 // Extras implements Table.
-func (t *images) Extras() Extras { return Extras{Coordinate: t.coordinate, Size: t.size} }
+func (t *images) Extras() Extras { return Extras{Array: true, Size: t.size} }
 
 // sizeOf returns the size of the images of a field.
 func sizeOf(grid chunk.Index) catalog.Size {

@@ -68,9 +68,8 @@ type Extras struct {
 	Misplaced func(ctx context.Context, first, other int, rows []uint32, visit func(row int64, err error)) error
 	// BandNames returns the names of the bands of all rasters, nil if they have none.
 	BandNames func() []string
-	// Coordinate returns the coordinate of a row along the axis n of an array, 0 for an array without
-	// n.
-	Coordinate func(row int64) int64
+	// Array is true if the rasters are images of an array.
+	Array bool
 	// Steps returns the steps of time of a field whose rasters are several files in each sample, or nil.
 	Steps func(field int) *Steps
 	// Selected is true if the rows are those that the conditions and the split of the source leave.

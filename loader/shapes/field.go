@@ -40,7 +40,7 @@ func Open(ctx context.Context, f spec.Field, t rows.Table, o resources.Options) 
 	if err != nil {
 		return nil, err
 	}
-	if t.Extras().Coordinate != nil {
+	if t.Extras().Array {
 		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"images of arrays do not say where they lie: shapes are for rasters that do")
 	}

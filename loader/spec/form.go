@@ -18,7 +18,7 @@ import (
 // printed spec have long forms only.
 type form struct {
 	Spec
-	// Defaults are settings for raster fields that do not set them; metadata columns, points and shapes take none. With
+	// Defaults are settings for raster fields that do not set them; metadata columns and shapes take none. With
 	// defaults, a field that sets a layout, sizes, fill, pad, clip or normalize is a raster, and one with a dtype is a
 	// raster or numbers. Bands and validity are for "image", the field of a spec without `fields`. Of several fields,
 	// labels do not take the fill, which would be a class there: fields of dtype native and int64, and of uint8 if they
@@ -292,8 +292,8 @@ var (
 	floatDTypes  = []string{"float32", "float16", "bfloat16"}
 )
 
-// beside reports whether a field is one of points or shapes.
-func (o object) beside() bool { return o["points"] != nil || o["vector"] != nil }
+// beside reports whether a field is one of shapes.
+func (o object) beside() bool { return o["vector"] != nil }
 
 // give adds the defaults that a field does not set.
 func (d *inherited) give(f object) error {

@@ -53,10 +53,10 @@ func TestShortForms(t *testing.T) {
 			"normalize": {"scale": [1], "offset": [-6]}}, {"name": "mask", "column": "m", "dtype": "float32"},
 			{"name": "off", "dtype": "float32"}]`},
 		{`"defaults": {"dtype": "float32", "normalize": {"scale": 2}}, "fields": {
-			"a": {}, "b": {"dtype": "int64"}, "c": {"kind": "class"}, "p": {"points": {"array": "a", "most": 3}}}`,
+			"a": {}, "b": {"dtype": "int64"}, "c": {"kind": "class"}, "v": {"vector": {"path": "a"}}}`,
 			`"fields": [{"name": "a", "dtype": "float32", "normalize": {"scale": [2], "offset": [0]}},
 			{"name": "b", "kind": "array", "dtype": "int64"}, {"name": "c", "kind": "class"},
-			{"name": "p", "points": {"array": "a", "most": 3}}]`},
+			{"name": "v", "vector": {"path": "a"}}]`},
 		{formStats + `, "fields": {"image": {"dtype": "float32", "normalize": "percentile", "bands": [1]}}`,
 			`"fields": [{"name": "image", "dtype": "float32", "bands": [1],
 			"normalize": {"scale": [0.5], "offset": [-1], "clip": [0, 1]}}]`},

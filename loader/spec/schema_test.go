@@ -35,7 +35,6 @@ var enums = map[string][]string{
 	"Subset.missing":       {MissingError, MissingDrop},
 	"Split.by":             {"hash", "column", "date", "cell", "given", ByPlace},
 	"Normalize.method":     {stats.MeanStd, stats.MinMax, stats.Percentile},
-	"Points.in":            {PixelPoints, WorldPoints},
 	"Vector.kind":          vectorKinds,
 	"Vector.dtype":         vectorDTypes,
 	"Condition.op":         {"==", "!=", "<", "<=", ">", ">=", "in"},

@@ -122,7 +122,7 @@ type Source struct {
 	// Timestamp opens an array as it was in a range of time, as in Spec.
 	Timestamp *Timestamp `json:"timestamp,omitempty"`
 	// Fields overrides settings of the fields of the spec, by their names: column, pattern, blob,
-	// bands, normalisation, fill, padding, resampling, wavelengths, ground sampling distance and points.
+	// bands, normalisation, fill, padding, resampling, wavelengths and ground sampling distance.
 	Fields []Field `json:"fields,omitempty"`
 	// Sampler replaces the sampler of the spec. Its windows must have the same size in the batch.
 	Sampler *Sampler `json:"sampler,omitempty"`
@@ -614,9 +614,6 @@ func (s *Spec) validateSources() error {
 		}
 		for _, field := range src.Fields {
 			for _, f := range s.Fields {
-				if field.Name == f.Name && (field.Points != nil) != (f.Points != nil) {
-					return fmt.Errorf("field %q is one of points in the spec or in the source, not in both", field.Name)
-				}
 				if field.Name == f.Name && (field.Vector != nil) != (f.Vector != nil) {
 					return fmt.Errorf("field %q is one of shapes in the spec or in the source, not in both", field.Name)
 				}

@@ -93,7 +93,7 @@ type BadLimit struct {
 	Rate *float64 `json:"rate,omitempty"`
 }
 
-// Field is one named part of a sample: a raster, a column of numbers or strings, points, or shapes.
+// Field is one named part of a sample: a raster, a column of numbers or strings, or shapes.
 type Field struct {
 	// Name is the name of the field and of its tensor in a batch.
 	Name string `json:"name"`
@@ -204,9 +204,6 @@ type Field struct {
 	Wavelengths []float64 `json:"wavelengths,omitempty" hash:"note"`
 	// GSD is the ground sampling distance of the field in metres, which chaski passes on like Wavelengths.
 	GSD float64 `json:"gsd,omitempty" hash:"note"`
-	// Points makes this a field of points. Such a field has no other members but Name, and comes
-	// last in a batch.
-	Points *Points `json:"points,omitempty"`
 	// Vector makes this a field of shapes, drawn into the window. Such a field has no other members but Name, and
 	// comes last in a batch.
 	Vector *Vector `json:"vector,omitempty"`
@@ -341,8 +338,7 @@ func (s *Spec) validate() error {
 		names[n] = true
 	}
 	if n := len(RowFields(s.Fields)); n < len(s.Fields) && (n == 0 || s.inTime() && s.Sequence().Key != "") {
-		return errors.New("points and shapes lie in the windows of a raster field, and sequences of rows have " +
-			"none")
+		return errors.New("shapes lie in the windows of a raster field, and sequences of rows have none")
 	}
 	for _, field := range s.Fields {
 		if err := field.Validate(); err != nil {
@@ -407,9 +403,6 @@ func (b *BadLimit) validate(policy string) error {
 // members returns the names of the tensors of a field. A name is empty if the field lacks the
 // tensor.
 func (f *Field) members() []string {
-	if f.Points != nil {
-		return []string{f.Name, f.Name + PointValues, f.Name + PointCount}
-	}
 	if f.Vector != nil {
 		return f.Vector.members(f.Name)
 	}
@@ -424,8 +417,6 @@ func (f Field) Validate() error {
 		return errors.New("has no name")
 	case f.Vector != nil:
 		return f.Vector.validate(&f)
-	case f.Points != nil:
-		return f.Points.validate(&f)
 	case f.Column != "" && f.Pattern != "":
 		return errors.New("both column and pattern are given")
 	case f.Scenes != nil && len(f.Scenes) == 0:

@@ -76,8 +76,6 @@ var vectorDTypes = []string{"uint8", "int16", "int32", "int64", "float32"}
 
 func (v *Vector) validate(f *Field) error {
 	switch {
-	case f.Points != nil:
-		return errors.New("both points and vector are given")
 	case f.onlyNamed():
 		return errors.New("a field of shapes (vector) has no members of rasters")
 	case v.Path == "":
@@ -107,16 +105,15 @@ func (v *Vector) validate(f *Field) error {
 
 // onlyNamed reports whether a field has members beside its name that only fields of the dataset have.
 func (f *Field) onlyNamed() bool {
-	others := []string{"name", "points", "vector", "scenes", "match", "match_days", "classes"}
+	others := []string{"name", "vector", "scenes", "match", "match_days", "classes"}
 	return given(f, func(name string) bool { return !slices.Contains(others, name) }) != ""
 }
 
-// Beside reports whether the field does not come from the dataset but lies in the windows of its rasters: points and
-// shapes.
-func (f *Field) Beside() bool { return f.Points != nil || f.Vector != nil }
+// Beside reports whether the field does not come from the dataset but lies in the windows of its rasters: shapes.
+func (f *Field) Beside() bool { return f.Vector != nil }
 
-// RowFields returns the fields that the rows of a table have: all but points and shapes. The fields must be in the
-// order of WithDefaults, with these last.
+// RowFields returns the fields that the rows of a table have: all but shapes. The fields must be in the order of
+// WithDefaults, with these last.
 func RowFields(fields []Field) []Field {
 	if i := slices.IndexFunc(fields, func(f Field) bool { return f.Beside() }); i >= 0 {
 		return fields[:i]
@@ -124,16 +121,15 @@ func RowFields(fields []Field) []Field {
 	return fields
 }
 
-// besideLast moves points, and then shapes, behind all other fields, because RowFields cuts them off there.
+// besideLast moves shapes behind all other fields, because RowFields cuts them off there.
 func besideLast(fields []Field) {
-	rank := func(f Field) int {
+	slices.SortStableFunc(fields, func(a, b Field) int {
 		switch {
-		case f.Vector != nil:
-			return 2
-		case f.Points != nil:
+		case a.Beside() == b.Beside():
+			return 0
+		case a.Beside():
 			return 1
 		}
-		return 0
-	}
-	slices.SortStableFunc(fields, func(a, b Field) int { return rank(a) - rank(b) })
+		return -1
+	})
 }

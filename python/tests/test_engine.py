@@ -169,7 +169,7 @@ def test_wrong_arguments_start_no_engine(fake_binary, wrong):
         {"rows": chaski.Rows(base_path=3)},
         {"rows": chaski.Rows(base_path=b"d")},
         {"window": chaski.WeightedWindow(8, weights=3)},
-        {"fields": {"p": {"points": {"array": 3, "most": 1}}}},
+        {"fields": {"v": {"vector": {"path": 3}}}},
     ],
     ids=str,
 )

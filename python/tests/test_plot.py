@@ -194,17 +194,6 @@ def test_steps_and_plain_arrays(data):
     matplotlib.pyplot.close("all")
 
 
-def test_points(data):
-    points = np.array([[[3, 4], [-1, -1]], [[5, 6], [7, 8]]], "f4")
-    batch = {"image": data.images[:2], "p": points, "p_values": np.array([[1, 0], [2, 3]])}
-    batch["p_count"] = np.array([1, 9])  # more than there was room for
-    chaski.show(batch)
-    lines = grid(matplotlib.pyplot.gcf(), 1)
-    centres = [[tuple(c.center) for c in line[0].patches] for line in lines]
-    assert centres == [[(4, 3)], [(6, 5), (8, 7)]]
-    matplotlib.pyplot.close("all")
-
-
 def test_without_matplotlib(data):
     code = (
         "import sys; sys.modules['matplotlib.pyplot'] = None\n"

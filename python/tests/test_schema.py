@@ -40,7 +40,6 @@ FULL = dict(
         "bands": chaski.Field(columns=["B02", "B03"], grid=20.0, bands=[1, 0]),
         "files": chaski.Field(patterns=["{id}_a.tif", "{id}_b.tif"], grid="first"),
         "mask": chaski.Field(column="m", blob="b", kind="raster", bands=[0], dtype="native"),
-        "p": chaski.Points("a", 3, dims="y x", values="v", space="world", transform=[0, 1, 0] * 2),
         "v": chaski.Vector("s.parquet", "c", classes=["a"], all_touched=True, dtype="i8"),
     },
     augment="d4",
@@ -155,7 +154,6 @@ def test_names_and_defaults(schema: Any) -> None:
     defs = schema["$defs"]
     same = {
         chaski.Field: (defs["Field"], {"bands"}),
-        chaski.Points: (defs["Points"], {"space"}),
         chaski.Vector: (defs["Vector"], set()),
         chaski.Normalize: (defs["Normalize"], {"scale", "offset"}),
         chaski.Strata: (defs["Strata"], {"until"}),

@@ -20,7 +20,7 @@ from conftest import nonempty
 from helpers import refuse, spec_options
 
 import chaski
-from chaski import Field, Mixture, Normalize, Points, SpecError, Time
+from chaski import Field, Mixture, Normalize, SpecError, Time
 from chaski._plain import dtype_name, plain
 from chaski._read import selection
 from chaski._spec import build_spec
@@ -182,7 +182,6 @@ def test_spec(args, want):
         ({"normalize": {"offset": [0, "a"]}}, r'offset\[1\] is "a"'),
         ({"normalize": Normalize(clip=3)}, "clip is 3"),
         ({"normalize": Normalize(clip=(0, None))}, r"clip\[1\] is None"),
-        ({"fields": {"p": Points("a", 1.5)}}, "most is 1.5"),
         ({"time": "date"}, 'time is "date": it must be a chaski.Time'),
         ({"strata": 3}, "strata is 3"),
         ({"split": ("a", "b")}, "split is .*: it must be the name of a part, or a split"),
@@ -298,11 +297,10 @@ def test_conditions_are_for_the_sources_of_a_mixture(args):
         build_spec(Mixture({"a": "d", "b": "e"}), spec_options(batch_size=4, **args))
 
 
-def test_numbers_of_numpy_and_points_alone():
-    points = Points("a", 3)
-    o = spec_options(batch_size=np.int64(4), seed=np.uint8(7), fields={"p": points})
+def test_numbers_of_numpy():
+    o = spec_options(batch_size=np.int64(4), seed=np.uint8(7))
     a = build_spec("d", o)
-    b = build_spec("d", replace(o, batch_size=4, seed=7, fields={"p": Field(points=points)}))
+    b = build_spec("d", replace(o, batch_size=4, seed=7))
     assert json.dumps(a) == json.dumps(b)
 
 

@@ -107,60 +107,6 @@ def test_torch(cube):
     assert got.dtype == torch.float32 and torch.equal(got, torch.from_numpy(pixels).float())
 
 
-def test_points_stand_on_their_pixels(tmp_path: Path):
-    """The points of an array of the original library, on a raster of numbered pixels."""
-    side = 500
-    numbers = np.arange(side * side, dtype=np.int32).reshape(1, side, side)
-    with rasterio.open(tmp_path / "numbers.tif", "w", "GTiff", side, side, 1, dtype="int32") as f:
-        f.write(numbers)
-    points = {"array": ARRAYS / "sparse_2d", "values": "a", "most": 300}
-    every = chaski.load(
-        tmp_path, batch_size=1, fields={"p": {"points": points | {"most": 5000}}, "image": {}}
-    )
-    with every as loader:
-        batch = next(iter(loader))
-        count = int(batch["p_count"][0])
-        assert [f.kind for f in loader.fields][1:] == ["points", "points", "int"]
-        assert 100 < count <= 5000 and (batch["p"][0, count:] == -1).all()
-        y, x = np.floor(batch["p"][0, :count]).astype(int).T
-        labels = dict(zip(y * side + x, batch["p_values"][0, :count], strict=True))
-    seen = 0
-    with chaski.load(
-        str(tmp_path),
-        batch_size=5,
-        window=chaski.RandomWindow((64, 80), per_asset=40),
-        pixels=chaski.Pixels(dtype="native"),
-        fields={"image": {}, "p": chaski.Field(points=chaski.Points(**points))},
-    ) as loader:
-        for batch in loader:
-            for row in range(5):
-                count = int(batch["p_count"][row])
-                y, x = np.floor(batch["p"][row, :count]).astype(int).T
-                at = batch["image"][row, 0, y, x]
-                assert [labels[int(i)] for i in at] == list(batch["p_values"][row, :count])
-                inside = np.isin(list(labels), batch["image"][row])
-                assert inside.sum() == count
-                seen += count
-    assert seen > 100
-
-
-@pytest.mark.parametrize(
-    "points, says",
-    [
-        ({"array": "a"}, "most"),
-        ({"array": "a", "most": 1, "other": 2}, "other"),
-        ("a", "must be Points"),
-        (
-            {"array": "a", "most": 1, "space": "world", "transform": [1, 2]},
-            "transform is .*: it must be a list of 6",
-        ),
-    ],
-)
-def test_points_that_are_wrong(points, says):
-    with pytest.raises(chaski.Error, match=says):
-        chaski.load("x", batch_size=1, fields={"image": {}, "p": {"points": points}})
-
-
 def test_what_is_no_cube(cube):
     with pytest.raises(chaski.UnsupportedError, match="dimensions"):
         chaski.load(cube[0], batch_size=1, rows=chaski.Rows(dims="y x"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,14 +20,13 @@ BLOCKS = re.findall(r"```(bash|python)\n(.*?)```\n", PAGE, re.DOTALL)
 
 
 def test_the_page_runs(binary: str, tmp_path: Path) -> None:
-    assert len(BLOCKS) == 4
+    assert len(BLOCKS) == 3
     (tmp_path / "chips").mkdir()
     rng = np.random.default_rng(3)
     for i in range(8):
         path = tmp_path / "chips" / f"{i}.tif"
         with rasterio.open(path, "w", "GTiff", 96, 80, 3, dtype="uint16") as f:
             f.write(rng.integers(0, 4000, (3, 80, 96), dtype=np.uint16))
-    shutil.copytree(ROOT / "testdata" / "tiledb" / "arrays" / "sparse_2d", tmp_path / "labels")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "chaski").symlink_to(Path(binary).resolve())
     env = os.environ | {

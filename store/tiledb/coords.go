@@ -117,7 +117,7 @@ func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Bo
 		}
 		cells.tile, cells.box = tile, boxes[tile]
 		if r.dry != nil {
-			r.dry.exact = r.dry.exact && b.covers(cells.box) && !schema.hasText()
+			r.dry.exact = r.dry.exact && b.covers(cells.box)
 			if err := f(cells); err != nil {
 				return err
 			}

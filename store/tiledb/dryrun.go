@@ -1,10 +1,6 @@
 package tiledb
 
-import (
-	"context"
-
-	"github.com/chaski-eo/chaski/fault"
-)
+import "github.com/chaski-eo/chaski/fault"
 
 // DryRun counts the reads of tiles that a Reader would make. It is a Reader that reads footers, R-trees and lists of
 // offsets, but no tiles. Like a Reader it keeps state from box to box, and is not safe for concurrent use.
@@ -44,15 +40,4 @@ func (p *DryRun) run(read func(file string, off, n int64), do func() error) (exa
 	p.note, p.exact = read, true
 	err = do()
 	return p.exact && err == nil, fault.WithFile(err, p.r.a.uri)
-}
-
-// Sparse calls read for every range of a file that Reader.Sparse would read for a box and an
-// attribute. If each tile of coordinates lies wholly in the box, the tiles of the
-// attribute are certain. Otherwise exact is false and they are those that may have a cell.
-func (p *DryRun) Sparse(ctx context.Context, attr int, b Box,
-	read func(file string, off, n int64)) (exact bool, err error) {
-	return p.run(read, func() error {
-		_, err := p.r.Sparse(ctx, []int{attr}, b)
-		return err
-	})
 }

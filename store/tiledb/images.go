@@ -38,7 +38,7 @@ func (a *Array) Images(attr int, dims string) (*Images, error) {
 	attribute := &schema.Attrs[attr]
 	switch {
 	case !schema.Dense:
-		return bad("the array is sparse: it has points, not images")
+		return bad("the array is sparse: it has single cells, not images")
 	case attribute.Values != 1 || attribute.Type.Sample() == chunk.Invalid:
 		return bad("attribute %s has cells of %s of type %v, not one number", attribute.Name, attribute.Cells(),
 			attribute.Type)

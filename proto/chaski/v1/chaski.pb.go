@@ -671,7 +671,7 @@ type FieldInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its key in the batch.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// "raster", "int", "float", "text", "mask" (the validity of another field), "points", "boxes", "polygons" or "vector".
+	// "raster", "int", "float", "text", "mask" (the validity of another field), "boxes", "polygons" or "vector".
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	// dtype as chaski calls it; "" for text.
 	Dtype string `protobuf:"bytes,3,opt,name=dtype,proto3" json:"dtype,omitempty"`

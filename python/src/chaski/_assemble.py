@@ -134,8 +134,8 @@ class Members(dict[str, Any]):
         Images are drawn in true colours if the names of their bands say which these are (B04 or
         "red", ...), else in their first three bands or in grey. Each row is stretched from the 2nd
         to the 98th percentile of these bands, over all of its steps. Integers of one band with few
-        values are classes, each with a colour. Fill, NaN and infinities are grey. Boxes, polygons
-        and points are drawn over the first picture of a line. Members that were added, such as
+        values are classes, each with a colour. Fill, NaN and infinities are grey. Boxes and
+        polygons are drawn over the first picture of a line. Members that were added, such as
         predictions, are drawn too, if their axes are (n y x), (n b y x) or (n t b y x).
 
         Args:

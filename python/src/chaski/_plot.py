@@ -206,8 +206,8 @@ def _colour(value: Any) -> Any:
 
 
 def _shapes(arrays: Mapping[str, Any], members: Sequence[str], row: int) -> Iterator[Any]:
-    """Yields the boxes, polygons and points of a row as patches."""
-    from matplotlib.patches import Circle, PathPatch, Rectangle
+    """Yields the boxes and polygons of a row as patches."""
+    from matplotlib.patches import PathPatch, Rectangle
     from matplotlib.path import Path
 
     # Those of a single sample are arrays of its elements.
@@ -218,13 +218,6 @@ def _shapes(arrays: Mapping[str, Any], members: Sequence[str], row: int) -> Iter
     }
     for name in members:
         if f"{name}_values" not in arrays:
-            continue
-        if f"{name}_count" in arrays:  # points: y and x, with padding at the end
-            many = np.atleast_1d(arrays[f"{name}_count"])[row]
-            points = arrays[name].reshape(-1, *arrays[name].shape[-2:])[row][:many]
-            values = np.atleast_2d(arrays[f"{name}_values"])[row]
-            for (y, x), value in zip(points, values, strict=False):
-                yield Circle((x, y), 1, color=_colour(value))
             continue
         values = ragged[f"{name}_values"].rows()[row]
         if f"{name}_rings" in arrays:

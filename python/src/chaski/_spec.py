@@ -36,7 +36,6 @@ from chaski._proto.arguments import (
     NormalizeLike,
     OnBad,
     Pixels,
-    Points,
     Rows,
     Sampler,
     Source,
@@ -267,13 +266,7 @@ def _fields(named: Any, files: Files) -> dict[str, Any]:
 def _field(name: str, given: FieldLike, files: Files) -> dict[str, Any]:
     """Returns the JSON of a field."""
     f, where = build_field(name, given), f"field {name!r}: "
-    out = members(f, "points", "vector", where=where)
-    if f.points is not None:
-        p = _of_dict(Points, where + "points", f.points)
-        p = replace(p, array=files.path(p.array))
-        out["points"] = members(p, "space", where=where + "points: ")
-        if p.space != "pixel":
-            out["points"]["in"] = p.space
+    out = members(f, "vector", where=where)
     if f.vector is not None:
         v = _of_dict(Vector, where + "vector", f.vector)
         v = replace(v, path=files.path(files.shapes(where + "vector: path", v.path)))
@@ -288,8 +281,8 @@ def _of_dict(kind: type[T], where: str, v: Any) -> T:
     if isinstance(v, kind):
         return v
     if not isinstance(v, Mapping):
-        one = {Points: "Points", Field: "a Field, Points, Vector, str"}
-        raise SpecError(f"{where} is {v!r}: it must be {one.get(kind, 'a Vector')} or a dict")
+        one = "a Field, Vector, str" if kind is Field else "a Vector"
+        raise SpecError(f"{where} is {v!r}: it must be {one} or a dict")
     try:
         return kind(**v)
     except TypeError as e:
@@ -301,8 +294,6 @@ def build_field(name: str, given: FieldLike) -> Field:
     """Returns a field, however it was given."""
     if isinstance(given, str):
         return Field(pattern=given) if "{id}" in given else Field(column=given)
-    if isinstance(given, Points):
-        return Field(points=given)
     if isinstance(given, Vector):
         return Field(vector=given)
     return _of_dict(Field, f"field {name!r}", given)

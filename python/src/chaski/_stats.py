@@ -116,7 +116,7 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
             spec["fields"] = {
                 name: {k: f[k] for k in _PLACES if k in f}
                 for name, f in spec["fields"].items()
-                if "points" not in f and "vector" not in f
+                if "vector" not in f
             }
         text = json.dumps(spec).encode()
         question = pb.StatsQuestion(

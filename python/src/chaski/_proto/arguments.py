@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Normalize",
-    "Points",
     "Vector",
     "Field",
     "Pixels",
@@ -91,46 +90,6 @@ class Normalize(Argument):
 
 
 @dataclass(frozen=True, repr=False)
-class Points(Argument):
-    """Describes a field of labelled points.
-
-    They are the points of a sparse TileDB array that lie in the window of the sample. A batch
-    has three tensors for it, where NAME is the name of the field and k is `most`: NAME (n k 2)
-    has y and x as float32 in pixels from the window's upper left corner, and -1 as padding;
-    NAME_values (n k) has the attribute `values` in its own dtype, and 0 as padding; NAME_count
-    (n) has as int64 how many points the window has, which may be more than `most`. Coordinates
-    go from 0 to the sides of the window: the integer part is the number of the pixel, and the
-    centre of a pixel lies at .5. They are flipped, turned and resampled with the pixels of the
-    window; a flip moves a point on the first edge to the last edge. If a window has more than
-    `most` points, the batch has the first of them in the order of the array, by its first
-    dimension and then its second.
-
-    Attributes:
-        array: the directory of the array. The spec hash covers the fingerprint of the array, not
-            its path.
-        most: k, the number of points that a row has room for, from 1 to 1,048,576.
-        dims: names the dimensions of the array in their order: y, x and, if every sample has its
-            own points, n. n is the row, or for samples of an array the coordinate along n. Default:
-            the names that the array has for them.
-        timestamp: opens the array as it was in a range of time: only fragments that were written in
-            this range are read. Default: all fragments. As of `Rows`.
-        values: the attribute that labels the points. Default: the only attribute.
-        space: the kind of the coordinates: "pixel" (default) for rows and columns of the image, or
-            "world" for places on the ground in the CRS of the assets.
-        transform: converts pixel corners to coordinates in "world", as the geotransform of GDAL,
-            for all samples. Default: the transform of each file.
-    """
-
-    array: str | os.PathLike[str]
-    most: int
-    dims: str | None = None
-    timestamp: Timestamp | None = None
-    values: str | None = None
-    space: Literal["pixel", "world"] = "pixel"
-    transform: Sequence[float] | None = None
-
-
-@dataclass(frozen=True, repr=False)
 class Vector(Argument):
     """Describes a field of shapes.
 
@@ -179,7 +138,7 @@ class Vector(Argument):
 
 @dataclass(frozen=True, repr=False)
 class Field(Argument):
-    """One named part of a sample: a raster, a column of numbers or strings, points, or shapes.
+    """One named part of a sample: a raster, a column of numbers or strings, or shapes.
 
     What is None comes from the arguments of `load`.
 
@@ -235,8 +194,6 @@ class Field(Argument):
             one grid: "nearest", "bilinear" or "antialias", which is for floats: bilinear with a
             filter that widens as windows shrink. Default: "bilinear" for tensors of floats, else
             "nearest". See docs/order.md.
-        points: makes this a field of points. Such a field has no other members but `name`, and
-            comes last in a batch.
         times: picks steps of time by their index from 0, in this order, of files that have them
             (rumi files of generation 3), or the files of a sequence of TACO 3 by their numbers. A
             step may be repeated. Default: all.
@@ -297,7 +254,6 @@ class Field(Argument):
     clip: bool | None = None
     validity: str | None = None
     resample: Literal["nearest", "bilinear", "antialias"] | None = None
-    points: Points | Mapping[str, Any] | None = None
     times: Sequence[int] | None = None
     ground: Literal["match", "ignore"] | None = None
     vector: Vector | Mapping[str, Any] | None = None
@@ -725,7 +681,7 @@ class Source(Argument):
         source: as `load` takes it.
         weight: the share of the source, relative to the other sources. Default 1.
         fields: how its fields differ from those of `load` with the same name: where they are found,
-            `bands`, `normalize`, `fill`, `pad`, `wavelengths`, `gsd`, `points`, `vector`.
+            `bands`, `normalize`, `fill`, `pad`, `wavelengths`, `gsd`, `vector`.
         window: in place of that of `load`; windows must come out at the same size.
         rows: which rows of it are samples.
     """
@@ -856,8 +812,8 @@ class FieldInfo(Argument):
 
     Attributes:
         name: its key in the batch.
-        kind: "raster", "int", "float", "text", "mask" (the validity of another field), "points",
-            "boxes", "polygons" or "vector".
+        kind: "raster", "int", "float", "text", "mask" (the validity of another field), "boxes",
+            "polygons" or "vector".
         dtype: dtype as chaski calls it; "" for text.
         shape: shape for a batch of one row.
         axes: names of the axes: "n", "b", "(h w)", ...
@@ -1158,7 +1114,7 @@ from chaski._sources import Scenes, Split  # noqa: E402 (it needs a class from a
 
 Method: TypeAlias = Literal["mean_std", "min_max", "percentile"]
 NormalizeLike: TypeAlias = Normalize | Method | Mapping[str, Any] | Literal[False] | None
-FieldLike: TypeAlias = Field | Points | Vector | str | Mapping[str, Any]
+FieldLike: TypeAlias = Field | Vector | str | Mapping[str, Any]
 Sampler: TypeAlias = (
     WholeChip | RandomWindow | Grid | ResizedWindow | WeightedWindow | TileWindow | GeoWindow
 )
