@@ -204,7 +204,7 @@ pip-audit: env ## known vulnerabilities in the pinned Python packages (installs 
 	$(VENV)/audit/bin/pip-audit --strict --disable-pip --require-hashes -r python/requirements.txt -r python/requirements-dev.txt \
 	  -r python/requirements-torch.txt
 
-.PHONY: soak soak-catalogs soak-frames soak-training soak-trainers soak-disk soak-hostile soak-jobs soak-make soak-edit soak-cache soak-ledger soak-steps
+.PHONY: soak soak-catalogs soak-frames soak-training soak-trainers soak-disk soak-hostile soak-jobs soak-cache soak-ledger soak-steps
 soak: soak-frames soak-training soak-trainers ## these three
 soak-frames: ## SOAKCOUNT damaged OpenZL frames, against the original library
 	$(or $(PYTHON),python3) tools/interop.py --soak $(SOAKCOUNT)
@@ -227,8 +227,6 @@ soak-jobs: build env ## shards on Dask and Ray over FILES, and templates against
 soak-catalogs: build env ## the Python tests, with a catalog in place of each directory
 	CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=$(CURDIR)/python/src:$(CURDIR)/python/tests \
 		$(PY) -m pytest -q -p through_catalogs python/tests
-soak-make: ## chaski make, killed at SOAKKILLS random points, and made again
-	CHASKI_SOAK_MAKE=$(or $(SOAKKILLS),200) $(GO) test ./ops/recipe -run TestKilledRuns$$ -v -timeout 2h
 soak-cache: ## engines that share a cache on disk, of which SOAKKILLS are killed
 	CHASKI_SOAK_CACHE=$(or $(SOAKKILLS),300) $(GO) test ./source/diskcache -run TestKilledEngines -v -timeout 2h
 soak-ledger: build env ## 10,000 simulated and 100 real histories of a run with faults, which `chaski ledger check` has to find
@@ -238,8 +236,6 @@ soak-ledger: build env ## 10,000 simulated and 100 real histories of a run with 
 soak-steps: build env ## SOAKSTEPS steps of a trainer and its engine, whose memory must stay within 5 %
 	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
 	$(PY) tools/soak.py --only steady --steps $(or $(SOAKSTEPS),1000000)
-soak-edit: ## chaski edit, killed SOAKKILLS times for each form of a container
-	CHASKI_SOAK_EDIT=$(or $(SOAKKILLS),200) $(GO) test ./store/taco/build -run TestKillsOfEdits -v -timeout 2h
 soak-hostile: build env ## INTRUDERS tries to get in, then attacks on a server in a memory cgroup of 1 GiB, beside a modest client
 	CHASKI_SOAK_INTRUDERS=$(or $(INTRUDERS),100000) $(GO) test ./grpc/server ./source -v -timeout 2h \
 		-run 'TestStrangers|TestOtherTenants|TestLinksToAnotherTenant|TestHostileStreams|TestExchangedLinks|TestBelowExchanged'

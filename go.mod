@@ -49,7 +49,6 @@ require (
 	google.golang.org/api v0.297.0
 	google.golang.org/grpc v1.85.0
 	google.golang.org/protobuf v1.36.12
-	maragu.dev/gomponents v1.2.0
 	pgregory.net/rapid v1.3.0
 )
 

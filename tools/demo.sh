@@ -23,6 +23,6 @@ heading "Two epochs of training on the batches that the engine streams"
 # Waiting threads of PyTorch must not spin, because the engine needs the cores as well.
 OMP_WAIT_POLICY=passive .venv/bin/python examples/train.py "$data" --stats "$data/stats.json" --sheet "$data/batch.png"
 
-heading "A TACO container of chips, made by a recipe; a batch from it, without unpacking it"
-"$CHASKI_BIN" make -o "$data/coast.tacozip" examples/coast.yaml
-OMP_WAIT_POLICY=passive .venv/bin/python examples/container.py "$data/coast.tacozip" --image image --mask mask
+heading "Chips in a TACO container; training on it, without unpacking it"
+.venv/bin/python examples/cut_chips.py testdata/coast/coast.tacozip "$data/coast.tacozip"
+OMP_WAIT_POLICY=passive .venv/bin/python examples/container.py "$data/coast.tacozip" --image image.npy --mask mask.npy

@@ -49,26 +49,6 @@ def files(path: Path) -> bytes:
     return path.read_bytes() if path.exists() else b""
 
 
-def cells(path: Path) -> bytes:
-    """The hashes of an array's cells; empty if there is no array."""
-    return chaski("array", path) if path.exists() else b""
-
-
-def samples(path: Path) -> bytes:
-    """The rows of a container, and that each of its bytes is right; empty if there is none."""
-    if not path.exists():
-        return b""
-    chaski("verify", path)
-    return chaski("ls", path).replace(os.fsencode(path), b"")
-
-
-def described(path: Path) -> bytes:
-    """What a container says of itself, and its rows; empty if there is none."""
-    if not path.exists():
-        return b""
-    return chaski("card", path).replace(os.fsencode(path), b"") + samples(path)
-
-
 def listed(path: Path) -> bytes:
     """The files that a list of bad samples names, one on a line; empty if there is none."""
     if not path.exists():
@@ -258,7 +238,6 @@ def of_files(d: Data) -> list[Writer]:
         replaces("convert to rumi", convert("rumi"), d.chips, each=True),
         replaces("convert one file", out("convert", "--overwrite", last="0.tif"), d.chips),
         replaces("convert a stack to rumi3", cube, d.chips),
-        replaces("convert to an array", convert("tiledb"), d.chips, cells),
         replaces("index", out("index", "--format", "parquet"), d.chips),
         replaces("index --resume", out(*RESUME), d.chips),
         replaces("index of pairs", out("index", *pair), d.pairs),
@@ -266,7 +245,6 @@ def of_files(d: Data) -> list[Writer]:
         replaces("stats", out("stats"), d.chips),
         replaces("stats --sampling", out("stats", "--sampling"), d.chips),
         replaces("view", out("view", last="0.tif"), d.chips),
-        replaces("view --report", out("view", "--report"), d.chips),
         replaces("replay", out("replay", "--batch", "2", "--step", "1"), d.chips),
         replaces("paste", paste, d.windows),
         replaces("quarantine", out("quarantine"), d.bad, listed),
@@ -283,7 +261,7 @@ def of_containers(d: Data) -> list[Writer]:
     about, more = d.tmp / "about.json", d.tmp / "more"
     about.write_text(json.dumps(COLLECTION))
     more.mkdir()
-    for chip in d.chips[1].iterdir():  # other ids, to append
+    for chip in d.chips[1].iterdir():  # other ids
         shutil.copy(chip, more / f"more-{chip.name}")
 
     def pack(*form: str) -> Callable[[Path], Callable[[Path], Arguments]]:
@@ -297,25 +275,6 @@ def of_containers(d: Data) -> list[Writer]:
             return lambda to: [*pack(*columns, "--metadata", str(rows))(source)(to)]
 
         return made
-
-    def make(*more: str | Path) -> Callable[[Path], Callable[[Path], Arguments]]:
-        def made(source: Path) -> Callable[[Path], Arguments]:
-            windows = {"kind": "grid", "size": 64, "stride": 64}
-            recipe = d.tmp / f"{source.name}.json"
-            whole = {"collection": COLLECTION, "source": str(source), "windows": windows}
-            recipe.write_text(json.dumps(whole | {"fields": [{"name": "image"}]}))
-            return lambda to: ["make", "--quiet", *more, "-o", to, recipe]
-
-        return made
-
-    def resumed(path: Path) -> bytes:
-        """The container, once the run that was cut has gone on."""
-        chaski(*make("--form", "zip", "--resume")(d.chips[1])(path))
-        return files(path)
-
-    def statistics(source: Path) -> Callable[[Path], Arguments]:
-        made: Path = d.tmp / "made.tacozip"
-        return lambda to: make("--form", "zip", "--stats", to)(source)(made)
 
     def indexed(name: str, kind: str) -> Writer:
         """An index of two ZIPs that replaces that of one."""
@@ -338,58 +297,13 @@ def of_containers(d: Data) -> list[Writer]:
         inside = sorted(path.iterdir()) if path.exists() else []
         return b"".join(p.name.encode() + files(p) for p in inside)
 
-    def edited(name: str, *form: str) -> Writer:
-        """An edit of COLLECTION.json and of a column."""
-        return Writer(
-            name,
-            lambda to: void(chaski(*table(*form)(d.chips[0])(to))),
-            lambda to: ["edit", "--set", "title=changed", "--rename", "name=label", to],
-            described,
-        )
-
-    def tiled(source: Path) -> Path:
-        """The chips as TOGs, which is all that a streaming TACO holds."""
-        into = d.tmp / f"{source.name}-tog"
-        if not into.exists():
-            chaski("convert", "--to", "tog", "-o", into, source)
-        return into
-
-    def upgraded(source: Path) -> Callable[[Path], Arguments]:
-        older = d.tmp / f"{source.name}.taco"
-        if not older.exists():
-            chaski(*pack("--form", "taco-plain")(source)(older))
-        return lambda to: ["pack", "--quiet", "-o", to, older]
-
-    parts = pack("--part-size", "400kB")
     return [
         replaces("pack a ZIP", pack("--form", "zip"), d.chips),
         replaces("pack with columns", table("--form", "zip"), d.chips),
-        replaces("pack a Tortilla", pack("--form", "tortilla"), d.chips),
-        replaces(
-            "pack a streaming TACO", pack("--form", "taco"), (tiled(d.chips[0]), tiled(d.chips[1]))
-        ),
-        replaces("pack a plain TACO", pack("--form", "taco-plain"), d.chips),
-        Writer("pack a TACO 0.2 anew", nothing, upgraded(d.chips[1])),
-        edited("edit a ZIP", "--form", "zip"),
-        edited("edit a folder", "--form", "folder"),
         Writer("pack a folder", nothing, pack("--form", "folder")(d.chips[1])),
-        Writer("pack parts", nothing, parts(d.chips[0]), samples),
         indexed("pack .tacocat", ".tacocat"),
         indexed("pack __TACOCAT__", "__TACOCAT__"),
         indexed("pack TACOLLECTION.json", "TACOLLECTION.json"),
-        Writer(
-            "append",
-            lambda to: void(chaski(*parts(d.chips[0])(to))),
-            lambda to: ["append", "--quiet", to, more],
-            samples,
-        ),
-        replaces("make", make("--form", "zip"), d.chips),
-        Writer("make a folder", nothing, make("--form", "folder")(d.chips[1])),
-        Writer("make in parts", nothing, make("--part-size", "1")(d.chips[1])),
-        replaces("make --stats", statistics, d.chips),
-        Writer(
-            "make, gone on with", nothing, make("--form", "zip", "--resume")(d.chips[1]), resumed
-        ),
     ]
 
 
@@ -453,10 +367,6 @@ def of_python(d: Data) -> list[Writer]:
             program=program,
         ),
     ]
-
-
-def void(_: object) -> None:
-    """Drops what a command printed."""
 
 
 def every(d: Data) -> list[Writer]:

@@ -468,6 +468,3 @@ func removeStale(path string, local bool) {
 	_ = os.RemoveAll(path)
 	_ = lock.Close()
 }
-
-// SyncFile waits until the content of an open file is on the disk.
-func SyncFile(f *os.File) error { return fsync(f) }

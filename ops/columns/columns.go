@@ -25,73 +25,53 @@ const (
 	Shape      = "stac:tensor_shape"
 	Transform  = "stac:geotransform"
 	Centroid   = "stac:centroid"
-	Stats      = "geotiff:stats"
 	ChunkIndex = "chaski:index" // the loader takes it in place of the file's header
 	RumiHeader = "rumi:header"
 )
 
-// momentNames are the columns of STATS in TACO 0.2: the mean, the least, the greatest and the standard deviation.
-var momentNames = [...]string{"stats:mean", "stats:min", "stats:max", "stats:std"}
-
 // column is a column of rasters.
 type column struct {
-	name string
-	// extensions are the ones that define it. TACO 0.2 has oldStats in place of stats.
-	extensions []string
+	name      string
+	extension string // that defines it
 	// place says that it is about place, so that folders have it too, of their first raster.
 	place bool
 	of    func(rasters []*Raster) *tables.Vector
 }
 
-// oldStats stands for the extension stats where the columns are for TACO 0.2.
-const oldStats = "stats of TACO 0.2"
-
 // columns are all columns of rasters, in their order.
 var columns = []column{
-	{CRS, []string{"stac"}, true, each(build.Texts, (*Raster).epsg)},
-	{Shape, []string{"stac"}, true, each(build.Integers, func(r *Raster) []int64 {
+	{CRS, "stac", true, each(build.Texts, (*Raster).epsg)},
+	{Shape, "stac", true, each(build.Integers, func(r *Raster) []int64 {
 		return []int64{int64(r.Shape[0]), int64(r.Shape[1]), int64(r.Shape[2])}
 	})},
-	{Transform, []string{"stac"}, true, each(floats, func(r *Raster) []float64 {
+	{Transform, "stac", true, each(floats, func(r *Raster) []float64 {
 		if !r.Placed {
 			return nil
 		}
 		return r.Transform[:]
 	})},
-	{Centroid, []string{"stac"}, true, each(build.Bytes, (*Raster).point)},
-	{"istac:crs", []string{"istac"}, true, each(build.Texts, func(r *Raster) string {
+	{Centroid, "stac", true, each(build.Bytes, (*Raster).point)},
+	{"istac:crs", "istac", true, each(build.Texts, func(r *Raster) string {
 		if !r.Placed {
 			return ""
 		}
 		return r.epsg()
 	})},
-	{"istac:geometry", []string{"istac"}, true, each(build.Bytes, (*Raster).footprint)},
-	{"istac:centroid", []string{"istac"}, true, each(build.Bytes, (*Raster).point)},
-	// Where Summarizer.Of has the moments.
-	{momentNames[0], []string{oldStats}, false, each(floats, func(r *Raster) []float64 { return r.moment(2) })},
-	{momentNames[1], []string{oldStats}, false, each(floats, func(r *Raster) []float64 { return r.moment(0) })},
-	{momentNames[2], []string{oldStats}, false, each(floats, func(r *Raster) []float64 { return r.moment(1) })},
-	{momentNames[3], []string{oldStats}, false, each(floats, func(r *Raster) []float64 { return r.moment(3) })},
-	{Stats, []string{"stats"}, false, each(bands, func(r *Raster) [][]float64 { return r.Stats })},
-	{"scaling:scale_factor", []string{"scaling"}, false,
+	{"istac:geometry", "istac", true, each(build.Bytes, (*Raster).footprint)},
+	{"istac:centroid", "istac", true, each(build.Bytes, (*Raster).point)},
+	{"scaling:scale_factor", "scaling", false,
 		scaling(func(factors, _ []float64) []float64 { return factors })},
-	{"scaling:scale_offset", []string{"scaling"}, false,
+	{"scaling:scale_offset", "scaling", false,
 		scaling(func(_, offsets []float64) []float64 { return offsets })},
 	// No raster says that it has any padding.
-	{"scaling:padding", []string{"scaling"}, false, func(rasters []*Raster) *tables.Vector {
+	{"scaling:padding", "scaling", false, func(rasters []*Raster) *tables.Vector {
 		number := tables.Type{Kind: tables.Int64, Bits: 32}
 		return tables.NewNulls(tables.Type{Kind: tables.List, Elem: &number}, len(rasters))
 	}},
-	{"taco:header", []string{"header"}, false, each(build.Bytes, func(r *Raster) []byte { return r.header })},
-	{ChunkIndex, []string{"index"}, false, each(build.Bytes, func(r *Raster) []byte { return r.blob(false) })},
-	{RumiHeader, []string{"index", "rumi"}, false, each(build.Bytes, func(r *Raster) []byte { return r.blob(true) })},
-	{"rumi:minimum", []string{"rumi"}, false, pooled(0)},
-	{"rumi:maximum", []string{"rumi"}, false, pooled(1)},
-	{"rumi:mean", []string{"rumi"}, false, pooled(2)},
-	{"rumi:stddev", []string{"rumi"}, false, pooled(3)},
-	{"rumi:p2", []string{"rumi"}, false, pooled(4)},
-	{"rumi:p98", []string{"rumi"}, false, pooled(5)},
-	{catalog.NamesColumn, []string{"index"}, false, each(build.Texts, func(r *Raster) string { return r.Names })},
+	{"taco:header", "header", false, each(build.Bytes, func(r *Raster) []byte { return r.header })},
+	{ChunkIndex, "index", false, each(build.Bytes, func(r *Raster) []byte { return r.blob(false) })},
+	{RumiHeader, "index", false, each(build.Bytes, func(r *Raster) []byte { return r.blob(true) })},
+	{catalog.NamesColumn, "index", false, each(build.Texts, func(r *Raster) string { return r.Names })},
 }
 
 // each returns what makes a column of a value of each raster. The zero value, which nil rasters have, is null.
@@ -107,32 +87,18 @@ func each[T any](column func(n int, value func(i int) T) *tables.Vector,
 	}
 }
 
-// pooled returns what makes the column of a statistic of Raster.pooled.
-func pooled(k int) func(rasters []*Raster) *tables.Vector {
-	return each(func(n int, values func(i int) []float64) *tables.Vector {
-		return single(float64s, n, values)
-	}, func(r *Raster) []float64 {
-		if r.pooled == nil {
-			return nil
-		}
-		return r.pooled[k:]
-	})
-}
-
 // Raster is what columns say of a raster.
 type Raster struct {
 	Shape     [3]int
 	EPSG      int  // 0 if it is not known
 	Placed    bool // Transform is known
 	Transform [6]float64
-	LonLat    [2]float64  // of the centre; NaN if it is not known
-	Stats     [][]float64 // of each band, see Summary; nil without a valid pixel
-	Index     []byte      // as catalog.Meta.Kept has it: a chunk index, or the header of a rumi
-	Names     string      // beside Index: of the bands, as the file has them and catalog.NamesText writes them
+	LonLat    [2]float64 // of the centre; NaN if it is not known
+	Index     []byte     // as catalog.Meta.Kept has it: a chunk index, or the header of a rumi
+	Names     string     // beside Index: of the bands, as the file has them and catalog.NamesText writes them
 
 	header           []byte    // taco:header, nil if the file is not a TACOTIFF
 	factors, offsets []float64 // of each band; nil if no band has one
-	pooled           []float64 // the statistics of all valid pixels of a rumi file, see space.pooled; nil without one
 }
 
 // epsg returns the name of the CRS, "" if it is not known.
@@ -163,14 +129,6 @@ func (r *Raster) footprint() []byte {
 		ring = append(ring, orb.Point(crs.At(&r.Transform, corner[0], corner[1])))
 	}
 	return orbwkb.MustMarshal(orb.Polygon{ring}, binary.LittleEndian)
-}
-
-// moment returns a statistic of each band, by its place in Stats; nil without statistics.
-func (r *Raster) moment(at int) (out []float64) {
-	for _, band := range r.Stats {
-		out = append(out, band[at])
-	}
-	return out
 }
 
 // blob returns the index, if it is the header of a rumi or if it is not.
@@ -215,15 +173,6 @@ func (c *Set) Rasters(rasters []*Raster, names []string) {
 	}
 }
 
-// DropNulls leaves out columns without a value.
-func (c *Set) DropNulls(names ...string) {
-	for i := len(c.names) - 1; i >= 0; i-- {
-		if v := c.vectors[i]; slices.Contains(names, c.names[i]) && !slices.Contains(v.Nulls(), false) {
-			c.names, c.vectors = slices.Delete(c.names, i, i+1), slices.Delete(c.vectors, i, i+1)
-		}
-	}
-}
-
 var (
 	float64s    = tables.Type{Kind: tables.Float64, Bits: 64}
 	float32Type = tables.Type{Kind: tables.Float64, Bits: 32}
@@ -236,13 +185,6 @@ func floats(n int, values func(i int) []float64) *tables.Vector {
 
 func float32s(n int, values func(i int) []float64) *tables.Vector {
 	return build.Floats(float32Type, n, values)
-}
-
-// bands returns a column of n lists with a list of numbers for each band; a nil one is null.
-func bands(n int, values func(i int) [][]float64) *tables.Vector {
-	return build.Lists(func(all [][]float64) *tables.Vector {
-		return float32s(len(all), func(i int) []float64 { return all[i] })
-	}, n, values)
 }
 
 // single returns a column of n numbers, each the first of a list; a nil list is null.

@@ -12,26 +12,23 @@ import (
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
-	loaded "github.com/chaski-eo/chaski/loader/raster"
-	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/ops/convert"
-	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tables"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// raster reads a file, and returns nil if it is not a raster. below and path are its ids.
-func (c *Compute) raster(ctx context.Context, s *space, file source.Reader, below, path string) (*Raster, error) {
-	r, err := c.read(ctx, s, file, below)
+// raster reads a file, and returns nil if it is not a raster. path returns its ids.
+func (c *Compute) raster(ctx context.Context, file source.Reader, path func() string) (*Raster, error) {
+	r, err := c.read(ctx, file)
 	if err != nil {
-		return nil, fault.WithPart(err, fmt.Sprintf("sample %q", path), fault.NoOffset)
+		return nil, fault.WithPart(err, fmt.Sprintf("sample %q", path()), fault.NoOffset)
 	}
 	return r, nil
 }
 
-func (c *Compute) read(ctx context.Context, s *space, file source.Reader, below string) (*Raster, error) {
+func (c *Compute) read(ctx context.Context, file source.Reader) (*Raster, error) {
 	if !catalog.IsRaster(ctx, file) {
 		return nil, nil
 	}
@@ -43,15 +40,9 @@ func (c *Compute) read(ctx context.Context, s *space, file source.Reader, below 
 	index := asset.Index
 	raster := &Raster{Shape: [3]int{index.Bands, index.Height, index.Width}, EPSG: meta.EPSG,
 		LonLat: [2]float64{math.NaN(), math.NaN()}}
-	header := meta.Kept(index)
 	// Headers are kept only for the columns that have them, because a container may have a million.
-	if c.names["index"] || c.names["rumi"] {
-		raster.Index, raster.Names = header, catalog.NamesText(asset.Names)
-	}
-	if c.names["rumi"] && rumi.IsBlob(header) {
-		if raster.pooled, err = s.pooled(ctx, o, index, header); err != nil {
-			return nil, bare(err)
-		}
+	if c.names["index"] {
+		raster.Index, raster.Names = meta.Kept(index), catalog.NamesText(asset.Names)
 	}
 	if meta.Transform != nil {
 		raster.Placed, raster.Transform = true, *meta.Transform
@@ -67,19 +58,6 @@ func (c *Compute) read(ctx context.Context, s *space, file source.Reader, below 
 		}
 		raster.factors, raster.offsets = scales(m.Bands, index.Bands)
 	}
-	if !c.names["stats"] {
-		return raster, nil
-	}
-	array, err := s.read(ctx, o, index, header)
-	if err != nil {
-		return nil, bare(err)
-	}
-	defer array.Release()
-	classes := c.Classes[below]
-	if raster.Stats, err = s.bands.Image(array.Data, array.Valid, array.DType, array.Shape[0], classes); err != nil {
-		return nil, bare(err)
-	}
-	raster.scale(classes != nil)
 	return raster, nil
 }
 
@@ -160,29 +138,6 @@ func scales(bands []tiff.Band, n int) (factors, offsets []float64) {
 	return factors, offsets
 }
 
-// scale brings the moments and percentiles to the scale of the values, as the text of the extension wants where there
-// are columns of scaling: the standard deviation has no offset, the share of valid pixels stays, and so do classes.
-func (r *Raster) scale(classes bool) {
-	if r.factors == nil || classes {
-		return
-	}
-	for b, band := range r.Stats {
-		factor := r.factors[b]
-		for i := range band {
-			switch i {
-			case 3: // standard deviation
-				band[i] *= max(factor, -factor)
-			case 4: // percentage of valid pixels
-			default:
-				band[i] = float64(band[i]*factor) + r.offsets[b]
-			}
-		}
-		if factor < 0 {
-			band[0], band[1] = band[1], band[0]
-		}
-	}
-}
-
 // scaling returns what makes the column of factors or offsets: one number for each row if all bands of each raster have
 // the same of both, else lists.
 func scaling(of func(factors, offsets []float64) []float64) func(rasters []*Raster) *tables.Vector {
@@ -228,90 +183,3 @@ func bare(err error) error {
 	f.File = ""
 	return &f
 }
-
-// maxRasterBytes bounds the pixels of a raster whose statistics are computed. Percentiles are exact, so all of them are
-// in memory: 256 MiB hold 8 bands of 4,096 by 4,096 pixels of uint16. A worker holds at most as much, and 8 bytes for
-// each pixel of one band beside.
-const maxRasterBytes = 256 << 20
-
-// readBands reads a raster of bands, y and x.
-func readBands(ctx context.Context, o source.Opener, how loaded.ReadOptions) (*loaded.Array, error) {
-	array, err := readAll(ctx, o, how)
-	if err == nil && len(array.Shape) != 3 {
-		array.Release()
-		err = fault.New(fault.Unsupported, "image", fault.NoOffset,
-			"has axes %v: statistics are of bands, y and x", array.Axes)
-	}
-	return array, err
-}
-
-// readAll reads a raster of any axes.
-func readAll(ctx context.Context, o source.Opener, how loaded.ReadOptions) (*loaded.Array, error) {
-	how.MaxBytes, how.Options.Opener = maxRasterBytes, o
-	return loaded.Read(ctx, []string{name}, how)
-}
-
-// keptBytes is the largest raster whose memory a space keeps. Larger ones are rare in a container, and left to the
-// garbage collector. 16 MiB hold 8 bands of 1,024 by 1,024 pixels of uint16.
-const keptBytes = 16 << 20
-
-// space is the memory in which one raster at a time is measured.
-type space struct {
-	pixels resources.Buffer // kept for the next raster; nil before the first
-	bands  Summarizer
-}
-
-// read reads a raster of bands, y and x, whose index is x and header blob header. All of its pixels are valid if the
-// array has no Valid: integers without nodata and mask, since they have no NaN. It is used before the next read.
-func (s *space) read(ctx context.Context, o source.Opener, x *chunk.Index, header []byte) (*loaded.Array, error) {
-	if x.NoData != nil || x.NoDataBits != nil || x.Mask != nil || !x.DType.Integer() {
-		return readBands(ctx, o, loaded.ReadOptions{Headers: [][]byte{header}, Validity: true})
-	}
-	return readBands(ctx, o, loaded.ReadOptions{Headers: [][]byte{header}, Alloc: s.alloc})
-}
-
-// pooled returns the statistics of the valid pixels of all bands and steps of time of a raster, whose index is x and
-// header blob header: minimum, maximum, mean, standard deviation, and the percentiles 2 and 98. It returns nil if no
-// pixel is valid.
-func (s *space) pooled(ctx context.Context, o source.Opener, x *chunk.Index, header []byte) ([]float64, error) {
-	array, err := readAll(ctx, o, loaded.ReadOptions{Headers: [][]byte{header}, Validity: true})
-	if err != nil {
-		return nil, err
-	}
-	defer array.Release()
-	data := array.Data
-	if array.Valid != nil {
-		data = s.bands.Valid(data, array.Valid, array.DType.Size())
-	}
-	out := s.bands.summary(data, x.DType, len(array.Data)/array.DType.Size(), []float64{2, 98})
-	switch {
-	case out == nil:
-		return nil, fault.New(fault.Unsupported, "image", fault.NoOffset, "%s has no statistics", array.DType)
-	case math.IsNaN(out[0]):
-		return nil, nil
-	}
-	out = slices.Delete(out, 4, 5) // the share of valid pixels
-	if x.DType == chunk.Float32 {
-		for i, v := range out[4:] {
-			out[4+i] = float64(float32(v))
-		}
-	}
-	return out, nil
-}
-
-// alloc implements loaded.ReadOptions.Alloc.
-func (s *space) alloc(n int) resources.Buffer {
-	if n > keptBytes {
-		return nil
-	}
-	if s.pixels == nil || len(s.pixels.Bytes()) < n {
-		s.pixels = resources.NewHeap(n)
-	}
-	return lent{s.pixels}
-}
-
-// lent is a Buffer that its space keeps.
-type lent struct{ resources.Buffer }
-
-// Free implements resources.Buffer.
-func (lent) Free() {}

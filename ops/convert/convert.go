@@ -386,9 +386,6 @@ func (c *Chip) Write(ctx context.Context, w io.Writer, o Options) error {
 		mask: c.Mask})
 }
 
-// HoldsNoData reports whether files of a format say which value is nodata.
-func HoldsNoData(format string) bool { return format != Rumi2 && format != Rumi3 }
-
 // check3 checks what only files of generation 3 have. Whether a unit fits depends on the raster, so that any shape
 // may have it here.
 func (o *Options) check3() error {

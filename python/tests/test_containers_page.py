@@ -81,7 +81,7 @@ def test_example(data, binary, forks, tmp_path):
 
 
 def test_commands(data, binary):
-    assert len(COMMANDS) == 36
+    assert len(COMMANDS) == 23
     for text, name in re.findall(r"^echo '([^']*)' > (\S+)$", PAGE, re.MULTILINE):
         (data / name).write_text(text + "\n")
     (data / "tiles").mkdir()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import chaski
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.timeout(900)
@@ -64,3 +68,19 @@ def test_terratorch(binary, tmp_path):
     with open(table) as f:
         accuracies = [float(v) for r in csv.DictReader(f) if (v := r["val/Pixel_Accuracy"])]
     assert accuracies[-1] > 0.8
+
+
+def test_cut_chips(binary, tmp_path):
+    """Every window of the grid is a chip, with the pixels and the split of its sample."""
+    source, made = ROOT / "testdata/coast/coast.tacozip", tmp_path / "chips.tacozip"
+    subprocess.run([sys.executable, ROOT / "examples/cut_chips.py", source, made], check=True)
+    samples, chips = chaski.taco.load(source), chaski.taco.load(made)
+    assert len(chips) == 12 * 4  # rasters of 24 by 24 have four windows of 16, every 8 pixels
+    splits = dict(zip(samples.ids, samples.data["split"].to_pylist(), strict=True))
+    for name, split in zip(chips.ids, chips.data["split"].to_pylist(), strict=True):
+        sample, y, x = re.fullmatch(r"(.*)_y(\d+)_x(\d+)", name).groups()
+        window = {axis: (int(at), int(at) + 16) for axis, at in (("y", y), ("x", x))}
+        for file, chip in (("s2/img.tif", "image.npy"), ("ref/label.tif", "mask.npy")):
+            want = chaski.read(f"{source}::{sample}/{file}", **window)
+            assert (np.load(io.BytesIO(chips.read(name).read(chip).bytes())) == want).all()
+        assert split == splits[sample]

@@ -295,14 +295,3 @@ def test_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CHASKI_BIN", str(script))
     with pytest.raises(EngineError, match="lat\ufffdin.tif: bad"):
         jobs.run(["stats", "-o", "out", "chips"], 1, retries=0)
-
-
-def test_make(binary: str, tmp_path: Path) -> None:
-    """A recipe on a pool, a worker of which dies, has the bytes of chaski make."""
-    recipe = CHIPS.parents[3] / "examples" / "coast.yaml"
-    one, out = tmp_path / "one.tacozip", tmp_path / "out.tacozip"
-    chaski(binary, "make", "-o", one, recipe)
-    Killed.submitted = 0
-    jobs.run(["make", "-o", out, recipe], 5, Killed)
-    assert Killed.submitted > 5
-    assert out.read_bytes() == one.read_bytes()

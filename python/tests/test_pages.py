@@ -87,7 +87,7 @@ def test_commands_of_training(data, binary):
         run(binary, line)
     want = chaski.read("chip.tif", b=[3, 2, 1], y=(0, 512), layout="y x b")
     assert (np.load("rgb.npy") == want).all()
-    for made in ("train.parquet", "stats.json", "report.html", "rumi"):
+    for made in ("train.parquet", "stats.json", "batch.png", "rumi"):
         assert (data / made).exists(), made
 
 
@@ -246,38 +246,6 @@ def test_blocks_of_the_package(data, binary):
     shown = containers.replace('"label.tif"', '"ref/label.tif"')
     shown = shown.replace("-80, -20, -60, 0", "-80, 20, -60, 60")
     exec(shown, names)
-
-
-def test_recipe(data, binary):
-    recipe, *pieces = fenced("docs/make.md", "yaml")
-    (data / "chips.yaml").write_text(recipe)
-    lines = commands("docs/make.md")
-    assert len(lines) == 4
-    for line in lines:
-        run(binary, line)
-    with chaski.load("made.tacozip", fields={"image": "image"}, batch_size=36) as loader:
-        b = next(iter(loader))
-    assert b["image"].shape == (36, 3, 128, 128) and b["valid"].all()  # 3 by 3 of four images
-    want = chaski.read("pairs/images/0.tif", b=[2, 1, 0], y=(0, 128), x=(64, 192))
-    assert (chaski.read("made.tacozip::images_0_y0_x64/image") == want).all()
-    (block,) = blocks("docs/make.md")
-    names: dict[str, object] = {}
-    exec(block, names)
-    assert names["first"].shape == (8, 4, 128, 128)  # type: ignore[attr-defined]
-    top = recipe[: recipe.index("source:")]
-    weighted = pieces.pop()
-    (data / "piece.yaml").write_text(top + "source: pairs/\n" + weighted)
-    run(binary, "chaski make -o around.tacozip piece.yaml")
-    assert len(chaski.taco.load("around.tacozip")) == 4 * 8
-    # Other pieces of recipes are right up to the files and classes, which are not there.
-    absent = ("buildings.parquet", "scenes.parquet", "36 have too few pixels of the classes")
-    for piece, missing in zip(pieces, absent, strict=True):
-        source = "" if "source:" in piece else "source: pairs/\n"
-        (data / "piece.yaml").write_text(top + source + piece)
-        line = [binary, "make", "-o", "piece.tacozip", "piece.yaml"]
-        done = subprocess.run(line, capture_output=True, text=True)
-        assert done.returncode == 1 and missing in done.stderr, done.stderr
-        assert done.stderr.endswith("not found\n")
 
 
 def anchors(path: Path) -> set[str]:

@@ -57,16 +57,6 @@ func chunkIndex(x *chunk.Index, k int) int {
 	return k%positions*x.Groups() + k/positions
 }
 
-// FileOrder returns the ranges of the chunks of an index in the order in which TIFF lists them, band after
-// band. The names of chunks in a streaming TACO end in their numbers in this order.
-func FileOrder(x *chunk.Index) []chunk.Range {
-	out := make([]chunk.Range, len(x.Ranges))
-	for k := range out {
-		out[k] = x.Ranges[chunkIndex(x, k)]
-	}
-	return out
-}
-
 // ownChunk returns the number of a chunk in the index of its sample, which must have it at the same place.
 func ownChunk(x *chunk.Index, e Entry) (int, error) {
 	bad := func(format string, args ...any) (int, error) {

@@ -3,8 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -38,20 +36,6 @@ func TestEmptyConditionsAreRefused(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestReportOfNothing: a directory without samples gets no report.
-func TestReportOfNothing(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "readme.txt"), []byte("no samples"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out := filepath.Join(t.TempDir(), "report.html")
-	r := chaski(t.Context(), "view", "--report", "-o", out, dir)
-	_, err := os.Stat(out)
-	if err == nil || r.code != 1 || !strings.Contains(r.err, dir+": dataset: it has no samples: not found") {
-		t.Errorf("%+v, %v", r, err)
 	}
 }
 

@@ -65,7 +65,6 @@ func TestMalformedFlagValues(t *testing.T) {
 			[]string{"index", "-o", "x.csv", "."}},
 		{". is a directory: a catalog of it needs -o NAME.parquet or --format parquet",
 			[]string{"index", "."}},
-		{"FOLDER and at least one DIR, TABLE or CONTAINER are needed", []string{"append", "x"}},
 		{`serve takes no argument "chips": --root DIR names what to serve`, []string{"serve", "chips"}},
 	} {
 		if r := chaski(t.Context(), c.args...); r.code != 2 || !strings.HasPrefix(r.err, "chaski: "+c.want+"\n") {

@@ -530,14 +530,6 @@ func workplace(t *testing.T) string {
 	if r := chaski(t.Context(), "index", "--format", "parquet", "-o", "train.parquet", "chips"); r.code != 0 {
 		t.Fatal(r.err)
 	}
-	for _, args := range [][]string{ // three containers without a common sample
-		{"-o", "months", "--part-size", "1GB", "--where", "score > 0.53"},
-		{"-o", "june.tacozip", "--where", "score > 0.5 AND score < 0.53"},
-	} {
-		if r := chaski(t.Context(), slices.Concat([]string{"pack"}, args, []string{"data.tacozip"})...); r.code != 0 {
-			t.Fatal(r.err)
-		}
-	}
 	writeState(t, "spec.json", "state.json", 2)
 	return dir
 }

@@ -80,10 +80,10 @@ func TestWrongContainers(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"one.tacozip: container: is a file: samples are appended to a folder", []string{"append", one, one}},
-		{"id is missing: if the source has no description", []string{"pack", "-o",
+		{"is a Tortilla 0.5: only one of TACO 2 is copied as TACO 2", []string{"pack", "-o",
 			filepath.Join(dir, "new.tacozip"), testdata(t, "containers", "tortilla", "mixed.tortilla")}},
-		{"licenses is not there, or required", []string{"edit", "--unset", "licenses", one}},
+		{"is a TACO 2 (ZIP): only one of TACO 3 is copied as TACO 3", []string{"pack", "-o",
+			filepath.Join(dir, "new.taco3.zip"), one}},
 	} {
 		if r := chaski(t.Context(), c.args...); r.code != 1 || !strings.Contains(r.err, c.want) {
 			t.Errorf("%q: exit %d: %s", c.args[:2], r.code, r.err)

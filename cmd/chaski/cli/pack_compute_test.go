@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestPackComputesColumns: the values are those of numpy (linear percentiles, shares of classes), of PROJ (the centre)
-// and of tifffile packed as tacotiff 0.0.6 packs them (taco:header), for the first chip of testdata/coast.
+// TestPackComputesColumns: the values are those of PROJ (the centre) and of tifffile packed as tacotiff 0.0.6
+// packs them (taco:header), for the first chip of testdata/coast.
 func TestPackComputesColumns(t *testing.T) {
 	at := folderOf(t, map[string]string{"in/tile_00/note.json": "{}"})
 	run := func(want int, args ...string) result {
@@ -26,19 +26,18 @@ func TestPackComputesColumns(t *testing.T) {
 		run(0, "extract", "-o", at("in/tile_00/"+name), coast+"::tile_00/"+name)
 	}
 	pack := []string{"pack", "-o", at("a.tacozip"), "--collection", at("about.json"), "--columns",
-		"stac,istac,stats,header,index,majortom,split=train:1", "--classes",
-		"ref/label.tif=0-1"}
+		"stac,istac,header,index"}
 	run(0, append(pack, at("in"))...)
 	run(0, "verify", at("a.tacozip"))
-	const query = `SELECT "stac:crs", "stac:tensor_shape", "stac:geotransform", "stac:centroid", "istac:geometry",
-		"majortom:code", split FROM data`
+	const query = `SELECT "stac:crs", "stac:tensor_shape", "stac:geotransform", "stac:centroid",
+		"istac:geometry" FROM data`
 	var rows [][]any
 	if err := json.Unmarshal([]byte(rowsOf(t, query, at("a.tacozip"))), &rows); err != nil {
 		t.Fatal(err)
 	}
 	// A folder has the place of its first raster: that of ref/label.tif.
-	got, _ := json.Marshal([]any{rows[0][0], rows[0][1], rows[0][2], rows[0][5], rows[0][6]})
-	want := `["EPSG:32620",[1,24,24],[500000,20,0,4400000,0,-20],"0100km_0044U_0055L","train"]`
+	got, _ := json.Marshal([]any{rows[0][0], rows[0][1], rows[0][2]})
+	want := `["EPSG:32620",[1,24,24],[500000,20,0,4400000,0,-20]]`
 	if string(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -56,14 +55,10 @@ func TestPackComputesColumns(t *testing.T) {
 		}
 	}
 	rows = nil
-	const files = `SELECT id, "geotiff:stats", "taco:header", "chaski:index" IS NULL FROM level2`
+	const files = `SELECT id, "taco:header", "chaski:index" IS NULL FROM level2`
 	if err := json.Unmarshal([]byte(rowsOf(t, files, at("a.tacozip"))), &rows); err != nil {
 		t.Fatal(err)
 	}
-	stats := map[string][][]float64{"label.tif": {{2.0 / 576, 574.0 / 576}}, "img.tif": {
-		{858, 2541, 1485.9618055555557, 295.3308266204115, 100, 1303, 1447, 1582, 2145.5},
-		{1120, 3264, 1961.2777777777778, 360.1417534273531, 100, 1761.75, 1910, 2074.25, 2756.5},
-		{295, 1966, 656.2447916666666, 413.81076359025633, 100, 370, 481, 777.5, 1654.25}}}
 	headers := map[string]string{
 		"label.tif": "4c4f5645010018000000180000001000100001000801026a03000000000000" +
 			"040000001c00000017000000160000001a000000",
@@ -71,39 +66,18 @@ func TestPackComputesColumns(t *testing.T) {
 			"00002a0100002b01000019010000f5000000f7000000ec000000ac000000ae000000a6000000"}
 	for _, row := range rows {
 		id := row[0].(string)
-		if row[2].(map[string]any)["hex"] != headers[id] || row[3].(bool) {
-			t.Errorf("%s: header %v, index is null: %v", id, row[2], row[3])
-		}
-		for b, want := range stats[id] {
-			for i, v := range row[1].([]any)[b].([]any) {
-				if v.(float64) != float64(float32(want[i])) {
-					t.Errorf("%s band %d: value %d is %v, want %v", id, b, i, v, want[i])
-				}
-			}
+		if row[1].(map[string]any)["hex"] != headers[id] || row[2].(bool) {
+			t.Errorf("%s: header %v, index is null: %v", id, row[1], row[2])
 		}
 	}
 	for part, args := range map[string][]string{
-		"needs --columns":        {"--classes", "0-1"},
 		"must be one of":         {"--columns", "what"},
-		"classes are for":        {"--columns", "stac", "--classes", "0"},
 		"samples: an index has ": {"--columns", "stac", "--form", "tacocat"},
 	} {
 		r := run(2, append(append([]string{"pack", "-o", at("b.tacozip"), "--collection", at("about.json")}, args...),
 			at("in"))...)
 		if !strings.Contains(r.err, part) {
 			t.Errorf("%v: %s", args, r.err)
-		}
-	}
-	// No pixel of a raster has a class: a mistake of the list, which would be shares of nothing.
-	r := run(1, append(pack[:len(pack)-1], "s2/img.tif=0-9", at("in"))...)
-	if !strings.Contains(r.err, `sample "tile_00/s2/img.tif"`) || !strings.Contains(r.err, "classes") {
-		t.Error(r.err)
-	}
-	// Nor does a raster have a path with a mistake, and folders have no pixels.
-	for classes, part := range map[string]string{"s2/lable.tif=0-1": `no sample has a raster "s2/lable.tif"`,
-		"0-1": "no sample is a raster itself"} {
-		if r := run(1, append(pack[:len(pack)-1], classes, at("in"))...); !strings.Contains(r.err, part) {
-			t.Errorf("%s: %s", classes, r.err)
 		}
 	}
 }
@@ -117,12 +91,12 @@ func TestPackComputesForContainers(t *testing.T) {
 		t.Errorf("%d %s", r.code, r.err)
 	}
 	coast := filepath.Join("..", "..", "..", "testdata", "coast")
-	r = chaski(t.Context(), "pack", "-o", at("y"), "--columns", "stac,stats", filepath.Join(coast, "flat.tacozip"))
+	r = chaski(t.Context(), "pack", "-o", at("y"), "--columns", "stac", filepath.Join(coast, "flat.tacozip"))
 	if r.code != 0 {
 		t.Fatal(r.err)
 	}
-	got := rowsOf(t, `SELECT id, "stac:tensor_shape", "geotiff:stats" FROM data LIMIT 1`, at("y"))
-	if !strings.HasPrefix(got, `[["chip_00.tif",[3,24,24],[[858,2541,`) {
+	got := rowsOf(t, `SELECT id, "stac:tensor_shape" FROM data LIMIT 1`, at("y"))
+	if !strings.HasPrefix(got, `[["chip_00.tif",[3,24,24]`) {
 		t.Error(got)
 	}
 }

@@ -87,18 +87,6 @@ func TestVerifyPairs(t *testing.T) {
 	}
 }
 
-// TestReportOfPairs: a report names the samples whose rasters lie at different places.
-func TestReportOfPairs(t *testing.T) {
-	r := chaski(t.Context(), "view", "--report", "--batch", "1", "--field", "image=images/{id}.tif", "--field",
-		"mask=masks/{id}.tif", "-o", "-", coastPairs(t))
-	for _, text := range []string{"2 rasters lie at another place", "640 m (64 pixels) east", "the CRSs differ",
-		"paired by their sizes"} {
-		if r.code != 0 || strings.Count(r.out, text) != 1 {
-			t.Errorf("exit %d: %q is there %d times: %s", r.code, text, strings.Count(r.out, text), r.err)
-		}
-	}
-}
-
 // TestVerifyPairsUsage: flags of pairs need --pairs, which takes one dataset of several rasters a sample.
 func TestVerifyPairsUsage(t *testing.T) {
 	workplace(t)

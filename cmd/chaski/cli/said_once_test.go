@@ -61,7 +61,7 @@ func TestErrorsSayTheirKindOnce(t *testing.T) {
 		"x.tif?sig=A", "ftp://host/a.tif",
 		web.URL + "/a.tif", web.URL + "/a.tacozip", web.URL + "/a.zarr",
 		dir, good, good + "/x", good + "::x", testdata(t, "README.md")} {
-		for _, command := range []string{"info", "verify", "ls", "hash", "stats", "card", "plan", "index", "query",
+		for _, command := range []string{"info", "verify", "ls", "hash", "stats", "plan", "index", "query",
 			"bands", "histogram", "cat", "extract", "pack", "convert"} {
 			args := []string{command, name}
 			switch command {

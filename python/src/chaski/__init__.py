@@ -20,7 +20,7 @@ from chaski import errors, jobs, order, taco
 from chaski._access import Token, tls
 from chaski._assemble import Batch, Ragged, polygons
 from chaski._loader import BadRows, Loader, connect, load
-from chaski._pack import make, pack, stac
+from chaski._pack import pack, stac
 from chaski._paste import GroundGrid, paste
 from chaski._plot import show
 from chaski._proto import arguments as _arguments
@@ -49,7 +49,6 @@ __all__ = [
     "info",
     "load",
     "jobs",
-    "make",
     "order",
     "pack",
     "paste",

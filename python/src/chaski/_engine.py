@@ -116,7 +116,7 @@ def _follow(words: str, lines: Iterable[str], said: list[str]) -> None:
 
 
 def _written(flags: Mapping[str, Any]) -> Iterator[str]:
-    """Yields flags of a command: part_size="4GB" is --part-size=4GB, and a list repeats its flag.
+    """Yields flags of a command: max_bytes=4 is --max-bytes=4, and a list repeats its flag.
 
     None leaves a flag out.
     """
@@ -144,7 +144,7 @@ def check(out: subprocess.CompletedProcess[str], named: Mapping[str, str]) -> No
     said = message(out)
     for word, file in named.items():
         said = said.replace(file, word)
-    if out.returncode == _USAGE:  # --part-size is part_size here
+    if out.returncode == _USAGE:  # --max-bytes is max_bytes here
         said = said.partition("\nTry 'chaski")[0]
         raise SpecError(
             re.sub(r"(?<![^\s(])--([a-z][a-z-]*)", lambda m: m[1].replace("-", "_"), said)

@@ -1,4 +1,4 @@
-"""What commands write: containers of rows in memory and of a recipe, catalogs of STAC items."""
+"""What commands write: containers of rows in memory, catalogs of STAC items."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from chaski import taco
 from chaski._engine import command
 from chaski._plain import Path as _Path
-from chaski._plain import absolute, count, json_text, plain
+from chaski._plain import absolute, json_text
 from chaski.errors import SpecError
 
 if TYPE_CHECKING:
@@ -26,10 +26,8 @@ def pack(
     *,
     form: str = "auto",
     columns: Sequence[str] = (),
-    classes: Mapping[str, str] | None = None,
-    part_size: str | None = None,
 ) -> taco.Dataset:
-    """Writes a container: TACO 2, a TACO 0.2 or a Tortilla, and returns its dataset.
+    """Writes a container of TACO 2 or 3, and returns its dataset.
 
         chaski.pack(
             [{"id": "a", "path": "a.tif", "cloud": 3},
@@ -37,7 +35,7 @@ def pack(
             "chips.tacozip",
             {"id": "chips", "dataset_version": "1.0", "description": "Chips",
              "licenses": ["MIT"], "providers": [{"name": "Ana"}], "tasks": ["other"]},
-            columns=["stac", "stats"],
+            columns=["stac", "index"],
         )
 
     Args:
@@ -45,20 +43,15 @@ def pack(
             and metadata columns; a table of pyarrow, pandas or polars, where "id" has the ids
             from level 0 down ("tile_0/img.tif") and "path" a file, or null for a folder; or the
             path of such a table, of a directory of files, or of containers to copy.
-        output: the container to write: its name says the form, such as "chips.tacozip",
-            "old.taco", "old.tortilla"; any other is a folder.
+        output: the container to write: its name says the form, such as "chips.tacozip" or
+            "chips.taco3.zip"; any other is a folder.
         collection: members of COLLECTION.json, or a file with them (YAML or JSON). "columns",
             "labels", "optical" and "split" are as for `chaski pack --collection`.
-        form: as `chaski pack --form`: "zip", "folder", "taco3", "tortilla", "taco", ...
-        columns: extensions to compute, as `chaski pack --columns`: "stac", "stats", ...
-        classes: values of the classes by the path of a raster below the samples, such as
-            {"mask.tif": "0-9"}: its statistics are their shares. "" is samples that are files.
-        part_size: write a folder of ZIPs with files of this size each, such as "4GB".
+        form: as `chaski pack --form`: "zip", "folder", "taco3", ...
+        columns: extensions to compute, as `chaski pack --columns`: "stac", "index", ...
     """
     listed = columns if isinstance(columns, str) else ",".join(columns)
-    shares = [f"{path}={values}" if path else values for path, values in (classes or {}).items()]
-    flags: dict[str, Any] = {"columns": listed or None, "classes": shares}
-    flags["part_size"] = part_size
+    flags: dict[str, Any] = {"columns": listed or None}
     with tempfile.TemporaryDirectory() as folder:
         table, about = f"{folder}/samples.parquet", f"{folder}/collection.json"
         if isinstance(collection, Mapping):
@@ -67,55 +60,6 @@ def pack(
         flags |= {"output": output, "form": form, "collection": collection}
         named = {"samples": table, "collection": about}
         command("pack", *_sources(samples, folder, table), named=named, **flags)
-    return taco.load(output)
-
-
-def make(
-    recipe: _Path | Mapping[str, Any],
-    output: _Path,
-    *,
-    form: str = "auto",
-    part_size: str | None = None,
-    stats: _Path | None = None,
-    report: _Path | None = None,
-    workers: int | None = None,
-    resume: bool = False,
-) -> taco.Dataset:
-    """Cuts chips by a recipe into a container, as `chaski make` does, and returns its dataset.
-
-        chaski.make(
-            {
-                "collection": {"id": "chips", "dataset_version": "1.0", "description": "Chips",
-                               "licenses": ["MIT"], "providers": [{"name": "Ana"}],
-                               "tasks": ["other"]},
-                "source": "scenes/",
-                "windows": {"kind": "grid", "size": 256},
-            },
-            "chips.tacozip",
-        )
-
-    Args:
-        recipe: a file of YAML or JSON, or its content: docs/make.md has the keys. Relative paths
-            are relative to the file, and those of a dict to the working directory.
-        output: the container to write, as for `pack`.
-        form: likewise.
-        part_size: likewise.
-        stats: also write the statistics of all chips to this file, for `stats` of `load`.
-        report: also write a page of HTML about the chips to this file.
-        workers: chips that are made at a time; None is one a core. The bytes do not depend on it.
-        resume: keep what is done beside the container, and go on with what an interrupted run with
-            `resume` has done.
-    """
-    file, given = recipe, ""
-    if isinstance(recipe, Mapping):
-        file, given = "-", json_text("recipe", plain("recipe", recipe))
-    if not isinstance(file, str | os.PathLike):
-        raise SpecError(f"recipe is {recipe!r:.100}: it must be a file or a dict")
-    if workers is not None:
-        count("workers", workers)
-    flags: dict[str, Any] = {"output": output, "form": form, "resume": resume}
-    flags |= {"part_size": part_size, "stats": stats, "report": report, "workers": workers}
-    command("make", file, given=given, named={"recipe": "standard input: recipe"}, **flags)
     return taco.load(output)
 
 

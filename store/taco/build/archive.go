@@ -137,8 +137,6 @@ func (a *archive) put(ctx context.Context, name string, l *loaded) (span, error)
 // copy writes an entry of size bytes, which it reads once: the CRC-32 is set afterwards.
 func (a *archive) copy(name string, size int64, from io.Reader) (span, error) {
 	head := a.at()
-	// The CRC-32 is known only behind the bytes, so that its place is announced before them.
-	a.hold(head+crcAt, crcBytes)
 	header, writer, err := a.begin(name, size, 0, nil)
 	if err != nil {
 		return span{}, err
@@ -156,13 +154,12 @@ func (a *archive) copy(name string, size int64, from io.Reader) (span, error) {
 		return span{}, err
 	}
 	header.CRC32 = sum.Sum32()
-	return place, a.patch(head+crcAt, binary.LittleEndian.AppendUint32(nil, header.CRC32))
+	a.patch(head+crcAt, binary.LittleEndian.AppendUint32(nil, header.CRC32))
+	return place, nil
 }
 
 // reserve writes the entry TACO_HEADER, which is first, without its content.
 func (a *archive) reserve() (*zip.FileHeader, error) {
-	a.hold(crcAt, crcBytes)
-	a.hold(int64(taco2.HeaderAt), taco2.HeaderBytes)
 	header, writer, err := a.begin(taco2.HeaderName, taco2.HeaderBytes, 0, nil)
 	if err != nil {
 		return nil, err
@@ -177,12 +174,8 @@ func (a *archive) close(h *zip.FileHeader, places []span) error {
 	buf := make([]byte, taco2.HeaderBytes)
 	taco2.PutPlaces(buf, places)
 	h.CRC32 = crc32.ChecksumIEEE(buf)
-	if err := a.patch(crcAt, binary.LittleEndian.AppendUint32(nil, h.CRC32)); err != nil {
-		return err
-	}
-	if err := a.patch(int64(taco2.HeaderAt), buf); err != nil {
-		return err
-	}
+	a.patch(crcAt, binary.LittleEndian.AppendUint32(nil, h.CRC32))
+	a.patch(int64(taco2.HeaderAt), buf)
 	if err := a.zip.Close(); err != nil {
 		return err
 	}
@@ -224,7 +217,6 @@ var disk = func(f *os.File) archiveFile { return f }
 type patched struct {
 	file    *counted
 	out     *bufio.Writer
-	held    holder // nil for a file that can be written at any place until it is closed
 	patches []patch
 }
 
@@ -234,42 +226,17 @@ type patch struct {
 	bytes []byte
 }
 
-// holder is an archiveFile that must know before some bytes are written that they will be written again, as soon as
-// possible: it keeps them in memory until then.
-type holder interface {
-	Hold(at, n int64)
-}
-
 func newPatched(f archiveFile) patched {
 	p := patched{file: &counted{archiveFile: f}}
 	p.out = bufio.NewWriterSize(p.file, bufferBytes)
-	p.held, _ = f.(holder)
 	return p
 }
 
 // at returns where the next byte will be in the file.
 func (p *patched) at() int64 { return p.file.n + int64(p.out.Buffered()) }
 
-// hold announces a patch of n bytes, before the bytes that it replaces are written.
-func (p *patched) hold(at, n int64) {
-	if p.held != nil {
-		p.held.Hold(at, n)
-	}
-}
-
-// patch replaces bytes that hold has announced: at once if the file holds them, else in finish, as a file on a disk is
-// best written without a seek between.
-func (p *patched) patch(at int64, b []byte) error {
-	if p.held == nil {
-		p.patches = append(p.patches, patch{at, b})
-		return nil
-	}
-	if err := p.out.Flush(); err != nil {
-		return err
-	}
-	_, err := p.file.WriteAt(b, at)
-	return err
-}
+// patch replaces bytes in finish, as a file on a disk is best written without a seek between.
+func (p *patched) patch(at int64, b []byte) { p.patches = append(p.patches, patch{at, b}) }
 
 // finish writes the buffer and the patches.
 func (p *patched) finish() error {
@@ -295,8 +262,6 @@ type loaded struct {
 	r     source.Reader
 	size  int64
 	lent  *[]byte // what bytes are of, for the next file; nil if they are the caller's
-	// made, if it is not nil, writes the bytes of an archive, which are about size.
-	made func(f archiveFile) error
 }
 
 // held returns a file in memory.
@@ -320,20 +285,12 @@ func (l *loaded) close() error {
 func (l *loaded) writeTo(ctx context.Context, f archiveFile) error {
 	var err error
 	switch {
-	case l.made != nil:
-		return l.made(f)
 	case l.r != nil:
 		_, err = io.Copy(f, source.Sequential(ctx, l.r, 0))
 	default:
 		_, err = f.Write(l.bytes)
 	}
 	return err
-}
-
-// keep returns the bytes for use after close.
-func (l *loaded) keep() []byte {
-	l.lent = nil
-	return l.bytes
 }
 
 // load opens a file, and reads it if it is small.

@@ -84,8 +84,8 @@ const (
 // computed are members that Create or an index computes.
 var computed = []string{pitMember, fieldsMember, sourcesMember, tacocatMember}
 
-// IsComputed reports whether a member of COLLECTION.json follows from the samples, so that Set leaves it out.
-func IsComputed(name string) bool { return slices.Contains(computed, name) }
+// isComputed reports whether a member of COLLECTION.json follows from the samples, so that Set leaves it out.
+func isComputed(name string) bool { return slices.Contains(computed, name) }
 
 // Set replaces members by the members of a JSON object. It ignores members that are computed.
 func (c *Collection) Set(b []byte) error {
@@ -106,7 +106,7 @@ func (c *Collection) Set(b []byte) error {
 			if err := decodeInto(field, name, members[name]); err != nil {
 				return err
 			}
-		case !IsComputed(name):
+		case !isComputed(name):
 			if rest == nil {
 				rest = map[string]json.RawMessage{}
 			}
@@ -180,7 +180,7 @@ func (c *Collection) SetYAML(b []byte) error {
 	}
 	c.Columns = columns
 	for _, namespace := range replaced {
-		c.Unset(namespace)
+		c.unset(namespace)
 	}
 	if b, err = json.Marshal(members); err != nil {
 		return fault.Wrap(fault.Corrupt, collName, fault.NoOffset, err)
@@ -188,9 +188,9 @@ func (c *Collection) SetYAML(b []byte) error {
 	return c.Set(b)
 }
 
-// Unset removes an optional member, or all members of an extension such as "optical", and reports whether there was
+// unset removes an optional member, or all members of an extension such as "optical", and reports whether there was
 // one.
-func (c *Collection) Unset(name string) bool {
+func (c *Collection) unset(name string) bool {
 	was := false
 	for _, name := range append(taco2.ExtensionMembers(name), name) {
 		was = was || c.More[name] != nil
@@ -229,7 +229,7 @@ func (c *Collection) descriptionOf(k int, name string) string {
 // Check returns an error that names the first member which violates the specification.
 func (c *Collection) Check() error {
 	if c.ID == "" {
-		return badMember("id is missing: if the source has no description, such as a Tortilla, give one")
+		return badMember("id is missing")
 	}
 	data, err := c.document()
 	if err != nil {
@@ -272,8 +272,7 @@ func (c Collection) document(more ...member) ([]byte, error) {
 }
 
 // CollectionOf returns the COLLECTION.json of a dataset, for Export. One without the members that TACO 2 requires is
-// returned all the same: the caller may add them. Members of generation 1 get their form of generation 2 (see upgrade);
-// those that have none are left out.
+// returned all the same: the caller may add them.
 func CollectionOf(d *taco.Dataset) (*Collection, error) {
 	collection := &Collection{}
 	doc := d.Collection()
@@ -289,20 +288,12 @@ func CollectionOf(d *taco.Dataset) (*Collection, error) {
 	} else {
 		collection.said = saidOf(members[fieldsMember])
 	}
-	old := !strings.HasPrefix(string(members["taco_version"]), `"2.`)
-	if old {
-		upgrade(members)
-		members["taco_version"] = json.RawMessage(strconv.Quote(Version))
-	}
 	for name, value := range members {
 		text, err := object{{name, value}}.MarshalJSON()
 		if err != nil {
 			return nil, err
 		}
-		next := *collection
-		if err := next.Set(text); err == nil {
-			*collection = next
-		} else if !old {
+		if err := collection.Set(text); err != nil {
 			return nil, err
 		}
 	}

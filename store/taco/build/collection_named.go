@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
-	"github.com/chaski-eo/chaski/tables"
 )
 
 // named returns COLLECTION.json of TACO 3 with more members. Members that TACO 3 does not have go to the namespace
@@ -109,14 +108,4 @@ func (c *Collection) modern(members map[string]json.RawMessage) {
 		}
 	}
 	members["taco_version"] = quoted(Version)
-}
-
-// stored returns the type of a column of a depth with what taco:metadata says is never null.
-func (c *Collection) stored(depth int, column tables.Column) tables.Type {
-	for _, level := range slices.Sorted(maps.Keys(c.declared)) {
-		if d, ok := c.declared[level][column.Name]; ok && taco3.Depth(level) == depth {
-			return d.Form(column.Type).With(func(f *tables.Form) { f.Note = "" })
-		}
-	}
-	return column.Type
 }

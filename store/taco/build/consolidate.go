@@ -27,28 +27,21 @@ import (
 // the first ZIP, rows in the order of the ZIPs. Places come from the tables of folders, because METADATA of some
 // writers has wrong ones. The options' opener must open local files.
 //
-// A folder among zips stands for the ZIPs in it: see ZIPsIn. Consolidate and Append exclude each other, and so such an
-// index has every ZIP that an Append has added. In a store, the ZIPs are named one by one, and the index is one object.
+// A folder among zips stands for the ZIPs in it: see ZIPsIn. Two runs that write indexes of a folder exclude
+// each other.
 func Consolidate(ctx context.Context, zips []string, path string, o Options) (_ *Result, err error) {
-	names := zips
-	if o.Store == nil {
-		// Before the folders are listed, so that no Append adds a ZIP that the index would lack.
-		unlock, err := lockRuns(pathname.Dir(path), indexBusy)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, unlock()) }()
-		if names, err = ZIPs(ctx, zips, nil); err != nil {
-			return nil, err
-		}
+	unlock, err := lockIndexes(pathname.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	names, err := ZIPs(zips)
+	if err != nil {
+		return nil, err
 	}
 	form, err := indexForm(path, o.Form)
 	if err != nil {
 		return nil, err
-	}
-	if o.Store != nil && form != TacocatFile && form != Tacollection {
-		return nil, fault.WithFile(unsupported("index",
-			"is several objects, which a store does not replace together: write %s", tacocatFileName), path)
 	}
 	defer o.open()()
 	if form, err = newest(ctx, o.Opener, names, form); err != nil {
@@ -58,26 +51,15 @@ func Consolidate(ctx context.Context, zips []string, path string, o Options) (_ 
 	if err := gather(ctx, names, path, x, o); err != nil {
 		return nil, err
 	}
-	return x.counts(), writeIndex(ctx, x, path, form, o.Store)
+	return x.counts(), writeIndex(ctx, x, path, form)
 }
 
-// ZIPs returns the paths among which folders stand for the ZIPs in them: see ZIPsIn. A folder of a store ends in "/".
-func ZIPs(ctx context.Context, paths []string, store Store) (zips []string, err error) {
+// ZIPs returns the paths among which folders stand for the ZIPs in them: see ZIPsIn.
+func ZIPs(paths []string) (zips []string, err error) {
 	for _, path := range paths {
 		found := []string{path}
-		st, serr := os.Stat(path)
-		switch isFolder := serr == nil && st.IsDir(); {
-		case isFolder:
+		if st, serr := os.Stat(path); serr == nil && st.IsDir() {
 			found, err = ZIPsIn(path)
-		case store != nil && strings.HasSuffix(path, "/"):
-			found = nil
-			err = store.List(ctx, path, func(uri string) error {
-				name := strings.TrimPrefix(uri, path)
-				if !strings.Contains(name, "/") && strings.HasSuffix(name, ".tacozip") {
-					found = append(found, uri)
-				}
-				return nil
-			})
 		}
 		if err != nil {
 			return nil, fault.WithFile(err, path)
@@ -143,7 +125,7 @@ func gather(ctx context.Context, zips []string, path string, x contents, o Optio
 	}
 	var taken []string
 	for i, zip := range zips {
-		name, err := zipName(folderOf(path), zip, taken)
+		name, err := zipName(pathname.Dir(path), zip, taken)
 		if err == nil {
 			err = addZIP(ctx, x, o.Opener, zip, name)
 		}
@@ -340,15 +322,13 @@ func (x *index) document(form Form) ([]byte, error) {
 // counts implements contents.
 func (x *index) counts() *Result { return &x.result }
 
-// writeIndex writes an index of a form, to a store if that is not nil.
-func writeIndex(ctx context.Context, x contents, path string, form Form, s Store) (err error) {
+// writeIndex writes an index of a form.
+func writeIndex(ctx context.Context, x contents, path string, form Form) (err error) {
 	defer func() { err = fault.WithFile(err, path) }()
 	files, err := x.encoded(ctx, form)
 	switch {
 	case err != nil:
 		return err
-	case s != nil:
-		return s.Put(ctx, path, oneFile(form, files))
 	case form == Tacocat || form == CozipCatalog:
 		return writeTacocat(ctx, path, files)
 	}
@@ -418,9 +398,8 @@ func ZIPsIn(folder string) (zips []string, err error) {
 	return zips, err
 }
 
-// lockRuns keeps other runs from a container, or from the indexes of a folder, until unlock is called. The path may be
-// a link. busy is the error about another run.
-func lockRuns(path, busy string) (unlock func() error, err error) {
+// lockIndexes keeps other runs from the indexes of a folder until unlock is called. The path may be a link.
+func lockIndexes(path string) (unlock func() error, err error) {
 	target, err := realPath(path)
 	if err != nil {
 		return nil, err
@@ -428,7 +407,7 @@ func lockRuns(path, busy string) (unlock func() error, err error) {
 	lock, err := durable.Lock(target)
 	switch {
 	case errors.Is(err, durable.ErrLocked):
-		return nil, fault.WithFile(unsupported("container", "%s", busy), path)
+		return nil, fault.WithFile(unsupported("container", "another run writes an index"), path)
 	case errors.Is(err, errors.ErrUnsupported):
 		return func() error { return nil }, nil
 	case err != nil:
@@ -437,27 +416,21 @@ func lockRuns(path, busy string) (unlock func() error, err error) {
 	return lock.Close, nil
 }
 
-// indexBusy is the error about another run that locks the folder of an index.
-const indexBusy = "another run appends to it, or writes an index"
-
 // zipName returns the name of a ZIP in an index that is in a folder, which must not be one of taken.
 func zipName(folder, zip string, taken []string) (string, error) {
-	name, below := strings.CutPrefix(zip, prefixOf(folder))
-	if !source.IsRemote(folder) && !source.IsRemote(zip) {
-		base, err := realPath(folder)
-		if err != nil {
-			return "", err
-		}
-		file, err := realPath(zip)
-		if err != nil {
-			return "", err
-		}
-		name, err = filepath.Rel(base, file)
-		name, below = filepath.ToSlash(name), err == nil && filepath.IsLocal(name)
+	base, err := realPath(folder)
+	if err != nil {
+		return "", err
 	}
+	file, err := realPath(zip)
+	if err != nil {
+		return "", err
+	}
+	name, err := filepath.Rel(base, file)
+	name = filepath.ToSlash(name)
 	what := ""
 	switch {
-	case !below:
+	case err != nil || !filepath.IsLocal(name):
 		what = "does not lie in the folder of the index, " + strconv.Quote(folder) + ", or below it"
 	case slices.Contains(taken, name):
 		what = "is named twice"
@@ -474,14 +447,6 @@ func realPath(path string) (string, error) {
 		return "", err
 	}
 	return pathname.Abs(path)
-}
-
-// folderOf returns the folder of a local path or a URI.
-func folderOf(path string) string {
-	if source.IsRemote(path) {
-		return path[:strings.LastIndexByte(path, '/')]
-	}
-	return pathname.Dir(path)
 }
 
 // oneFile returns an index that is one file, of its tables and its description.

@@ -30,8 +30,6 @@ func (w *writer) cozip(ctx context.Context, f archiveFile) error {
 	}
 	// Without places so far, because only the length of the index is known: it depends on the names alone.
 	index := taco3.AppendIndex(nil, names, make([]span, len(names)))
-	archive.hold(crcAt, crcBytes)
-	archive.hold(taco3.ChecksumAt, 8+int64(len(index)))
 	head, body, err := archive.begin(taco3.IndexName, int64(len(index)), 0, taco3.IndexExtra(0))
 	if err == nil {
 		_, err = body.Write(index)
@@ -56,13 +54,8 @@ func (w *writer) cozip(ctx context.Context, f archiveFile) error {
 		return err
 	}
 	sum := taco3.Checksum(index, archive.file.last(), archive.at())
-	if err := archive.patch(crcAt, binary.LittleEndian.AppendUint32(nil, head.CRC32)); err != nil {
-		return err
-	}
-	if err := archive.patch(taco3.ChecksumAt, append(binary.LittleEndian.AppendUint64(nil, sum),
-		index...)); err != nil {
-		return err
-	}
+	archive.patch(crcAt, binary.LittleEndian.AppendUint32(nil, head.CRC32))
+	archive.patch(taco3.ChecksumAt, append(binary.LittleEndian.AppendUint64(nil, sum), index...))
 	return archive.finish()
 }
 
@@ -112,9 +105,6 @@ func (w *writer) block(ctx context.Context) ([]entry, error) {
 
 // columnsOf returns the columns of a level that are not about its place in the container.
 func (w *writer) columnsOf(ctx context.Context, l *namedLevel) (*tables.Table, error) {
-	if c, ok := w.columns[l.Name]; ok {
-		return c, nil
-	}
 	depth, table := l.depth, w.levels[l.depth].Table
 	// A sample and its file have one row of level 0, so that the columns are divided between them.
 	if w.named.file != "" {

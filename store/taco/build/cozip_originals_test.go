@@ -95,7 +95,8 @@ func tellTACO3(t *testing.T, python string, args ...string) (all []told) {
 	return all
 }
 
-// copyTACO3 copies a container to a path whose name says its form; "parts" are two ZIPs.
+// copyTACO3 copies a container to a path whose name says its form; "parts" are
+// ZIPs of one sample each, with an index.
 func copyTACO3(t *testing.T, from, to string) {
 	t.Helper()
 	d := openWith(t, t.Context(), from)
@@ -104,11 +105,26 @@ func copyTACO3(t *testing.T, from, to string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := build.Options{}
-	if filepath.Base(to) == "parts" {
-		o.Form, o.PartBytes = build.Cozip, 1
+	if filepath.Base(to) != "parts" {
+		if _, err := build.Export(t.Context(), d, nil, *c, to, build.Options{}); err != nil {
+			t.Fatalf("%s: %v", from, err)
+		}
+		return
 	}
-	if _, err := build.Export(t.Context(), d, nil, *c, to, o); err != nil {
+	visible, err := d.Visible(t.Context(), 0)
+	if err == nil {
+		err = os.Mkdir(to, 0o777)
+	}
+	for i, row := range visible {
+		if err == nil {
+			part := filepath.Join(to, fmt.Sprintf("part%04d.zip", i))
+			_, err = build.Export(t.Context(), d, []int{row}, *c, part, build.Options{Form: build.Cozip})
+		}
+	}
+	if err == nil {
+		_, err = build.Consolidate(t.Context(), []string{to}, filepath.Join(to, ".tacocat"), build.Options{})
+	}
+	if err != nil {
 		t.Fatalf("%s: %v", from, err)
 	}
 }

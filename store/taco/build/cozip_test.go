@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -167,15 +166,6 @@ func TestIDsOfTACO3(t *testing.T) {
 		}
 		from = to
 	}
-	d := openWith(t, t.Context(), from)
-	defer d.Close()
-	for _, row := range []int{1, 2, 3} {
-		_, err := build.Export(t.Context(), d, []int{0, row}, collection(), filepath.Join(dir, "b.tacozip"),
-			build.Options{})
-		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(fmt.Sprint(err), ids[row]) {
-			t.Errorf("%q to TACO 2: %v", ids[row], err)
-		}
-	}
 }
 
 // TestTheIndexOfACozip promises what readers check of an archive, by a reading of the specification that shares no code
@@ -266,12 +256,10 @@ func checkCozip(t *testing.T, b []byte) (padded bool) {
 	return padded
 }
 
-// TestTwoAndThree promises that a container of TACO 2 that goes to TACO 3 and back has the same samples, columns and
-// files, and that places and times are in the columns that TACO 3 has for them.
-func TestTwoAndThree(t *testing.T) {
-	dir := t.TempDir()
-	two, three := filepath.Join(dir, "a.tacozip"), filepath.Join(dir, "b.taco3.zip")
-	back := filepath.Join(dir, "c.tacozip")
+// TestColumnsOfTACO2InTACO3 promises that places and times in columns of TACO 2 are in the columns that TACO 3 has for
+// them.
+func TestColumnsOfTACO2InTACO3(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "b.taco3.zip")
 	floats := tables.Type{Kind: tables.Float64, Bits: 64}
 	top, table := &build.Tortilla{}, tables.FromVectors(
 		[]string{"split", "cloud", "stac:crs", "stac:tensor_shape", "stac:geotransform", "stac:time_start"},
@@ -286,34 +274,11 @@ func TestTwoAndThree(t *testing.T) {
 	for _, id := range []string{"a.tif", "b.tif"} {
 		top.Samples = append(top.Samples, build.Sample{ID: id, Bytes: []byte("II*\x00" + id)})
 	}
-	c := collection()
-	set := &build.Taco{Samples: top, Columns: columns(table), Collection: c}
-	if _, err := build.Create(t.Context(), set, two, build.Options{}); err != nil {
+	set := &build.Taco{Samples: top, Columns: columns(table), Collection: collection()}
+	if _, err := build.Create(t.Context(), set, path, build.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	exported(t, two, three)
-	exported(t, three, back)
-	checkModern(t, three)
-	d := openWith(t, t.Context(), back)
-	defer d.Close()
-	rows, err := d.SQL(t.Context(), `SELECT id, split, cloud FROM level0 ORDER BY id`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := rowText(t, rows, 0)+rowText(t, rows, 1), `"a.tif" "train" 1.5 "b.tif" "test" null `; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	for _, id := range []string{"a.tif", "b.tif"} {
-		if got, want := contentOf(t, t.Context(), d, id+"/image.tif"), "II*\x00"+id; got != want {
-			t.Errorf("%s: got %q, want %q", id, got, want)
-		}
-	}
-	var doc struct {
-		Version string `json:"dataset_version"`
-	}
-	if err := json.Unmarshal(d.Collection(), &doc); err != nil || doc.Version != c.DatasetVersion {
-		t.Errorf("dataset_version: got %q, want %q", doc.Version, c.DatasetVersion)
-	}
+	checkModern(t, path)
 }
 
 // exported copies samples of a container, or all, to another, whose form its name says.
@@ -324,9 +289,6 @@ func exported(t *testing.T, from, to string, rows ...int) {
 	c, err := build.CollectionOf(d)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if c.DatasetVersion == "" { // of TACO 3: version 2 has more members
-		c.DatasetVersion, c.Tasks = "1.0", []string{"other"}
 	}
 	if _, err := build.Export(t.Context(), d, rows, *c, to, build.Options{}); err != nil {
 		t.Fatal(err)
@@ -394,8 +356,7 @@ func exchange(t *testing.T, dir string) {
 }
 
 // TestCopiesKeepTheContract promises that copies and subsets of a TACO 3 declare their columns as the source does, in
-// its order: those of taco-eo, and an optional group that all samples of a subset have. By way of TACO 2 they keep
-// their order, types and nulls. Subsets are one collection.
+// its order: those of taco-eo, and an optional group that all samples of a subset have. Subsets are one collection.
 func TestCopiesKeepTheContract(t *testing.T) {
 	dir := t.TempDir()
 	optional := filepath.Join(dir, "optional.taco3")
@@ -441,61 +402,38 @@ func TestCopiesKeepTheContract(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if from == exchanged { // TACO 2 has one table
-			continue
-		}
-		for k, name := range []string{"b.tacozip", "b"} {
-			two, back := filepath.Join(dir, fmt.Sprint(i, name)), filepath.Join(dir, fmt.Sprint(i, k, "c.taco3.zip"))
-			exported(t, from, two)
-			exported(t, two, back)
-			notes := regexp.MustCompile(`"(description|files)": ("[^"]*"|\[[^]]*\])`)
-			got, want := notes.ReplaceAllString(contract(t, back), ""), notes.ReplaceAllString(want, "")
-			if got != want {
-				t.Errorf("%s and back: got %s\nwant %s", two, got, want)
-			}
-		}
 	}
 }
 
-// TestUnevenSequencesInTACO2 promises that sequences of any lengths have their files in TACO 2, and that the tree of
-// all samples is the same.
-func TestUnevenSequencesInTACO2(t *testing.T) {
-	for _, counts := range [][]int{{1, 3, 2}, {4, 1}, {1, 1, 12, 2}} {
-		dir := t.TempDir()
-		from := filepath.Join(dir, "a.taco3.zip")
-		if _, err := build.Create(t.Context(), &build.Taco{Samples: uneven(counts), Collection: newest()}, from,
-			build.Options{}); err != nil {
+// TestOtherVersionsAreRefused promises that a container is copied in its own version of TACO only.
+func TestOtherVersionsAreRefused(t *testing.T) {
+	const testdata = "../../../testdata/"
+	for from, to := range map[string]string{
+		"taco3/scenes.zip":                 "a.tacozip",
+		"coast/coast.tacozip":              "a.taco3.zip",
+		"containers/tortilla/one.tortilla": "a.tacozip",
+	} {
+		d := openWith(t, t.Context(), testdata+from)
+		c, err := build.CollectionOf(d)
+		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{"b.tacozip", "b"} {
-			path := filepath.Join(dir, name)
-			exported(t, from, path)
-			compareUneven(t, t.Context(), path, counts)
-			d := openWith(t, t.Context(), path)
-			var names []string
-			for i := range slices.Max(counts) {
-				names = append(names, fmt.Sprintf("t%d.tif", i))
-			}
-			var doc struct {
-				PIT struct {
-					Hierarchy map[string][]struct{ ID []string }
-				} `json:"taco:pit_schema"`
-			}
-			err := json.Unmarshal(d.Collection(), &doc)
-			if err != nil || !slices.Equal(doc.PIT.Hierarchy["2"][1].ID, names) {
-				t.Errorf("%s: COLLECTION.json is %s, %v: want %q", path, d.Collection(), err, names)
-			}
-			if r, err := d.Verify(t.Context()); err != nil || len(r.Notes) > 0 {
-				t.Errorf("%s: %v %v", path, r.Notes, err)
-			}
-			if err := d.Close(); err != nil {
-				t.Fatal(err)
-			}
+		out := filepath.Join(t.TempDir(), to)
+		c.Tasks, c.DatasetVersion = []string{"other"}, "1"
+		_, err = build.Export(t.Context(), d, nil, *c, out, build.Options{})
+		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "only one of TACO") {
+			t.Errorf("%s: %v", from, err)
+		}
+		if _, err := os.Lstat(out); err == nil {
+			t.Errorf("%s is written as %s", from, to)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
 
-// checkModern checks the columns that TestTwoAndThree gives.
+// checkModern checks the columns that TestColumnsOfTACO2InTACO3 gives.
 func checkModern(t *testing.T, path string) {
 	t.Helper()
 	d := openWith(t, t.Context(), path)

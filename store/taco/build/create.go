@@ -24,7 +24,7 @@ import (
 func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, error) {
 	w := &writer{o: o, collection: t.Collection}
 	w.files = w.copyFiles
-	if err := w.check(ctx, path); err != nil {
+	if err := w.check(path); err != nil {
 		return nil, err
 	}
 	defer w.defaults(path)()
@@ -43,29 +43,20 @@ func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, erro
 
 // check returns an error, before files are read, if the dataset cannot be written to path or its description is
 // incomplete.
-func (w *writer) check(ctx context.Context, path string) error {
+func (w *writer) check(path string) error {
 	if w.o.Form == Auto {
 		w.o.Form = FormOf(path)
-	}
-	if w.o.Form.Old() && w.o.split() {
-		return unsupported("dataset", "a TACO 0.2 is written as one file, not in parts")
 	}
 	if err := w.collection.CheckFor(w.o.Form); err != nil {
 		return err
 	}
-	return Writable(ctx, path, w.o)
+	return writable(path, w.o.Form)
 }
 
-// CheckFor is Check for a container of a form: a Tortilla and shards have no description, and a TACO 0.2 needs
-// curators.
+// CheckFor is Check for a container of a form.
 func (c *Collection) CheckFor(form Form) error {
-	switch {
-	case !form.Described():
-		return nil
-	case form.Named():
+	if form.Named() {
 		return c.checkNamed()
-	case form.Old() && len(c.Curators) == 0:
-		return unsupported(collName, "curators is missing: a TACO 0.2 must have at least one")
 	}
 	return c.Check()
 }
@@ -79,54 +70,20 @@ func (w *writer) create(ctx context.Context, path string) (*Result, error) {
 			return nil, err
 		}
 	}
-	if w.o.Form.Old() {
-		if err := w.age(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if !w.o.split() {
-		return w.write(ctx, path)
-	}
-	return w.parts(ctx, path)
-}
-
-// write writes the container to path.
-func (w *writer) write(ctx context.Context, path string) (*Result, error) {
-	defer w.defaults(path)()
-	if w.o.Store == nil {
-		// Again, because another program may have made something there since Create has looked.
-		if err := Writable(ctx, path, w.o); err != nil {
-			return nil, err
-		}
+	// Again, because another program may have made something there since Create has looked.
+	if err := writable(path, w.o.Form); err != nil {
+		return nil, err
 	}
 	if !w.o.Form.OneFile() {
-		return &w.result, w.onto(ctx, path, w.into)
+		return &w.result, durable.WriteFolder(path, func(folder string) error {
+			return w.into(ctx, localFolder(folder))
+		})
 	}
-	archive, err := w.archived(ctx)
-	switch {
-	case err != nil:
-	case w.o.Store != nil:
-		err = fault.WithFile(w.object(ctx, path, archive), path)
-	default:
-		err = durable.WriteFile(path, func(f *os.File) error { return archive.writeTo(ctx, disk(f)) })
+	archive := w.zip
+	if w.o.Form == Cozip {
+		archive = w.cozip
 	}
-	return &w.result, err
-}
-
-// archived returns the archive of a form that is one file, or of a part: a ZIP unless the form says otherwise.
-func (w *writer) archived(ctx context.Context) (l *loaded, err error) {
-	write := w.zip
-	switch {
-	case w.o.Form == Cozip:
-		write = w.cozip
-	case w.o.Form.Older():
-		write = w.tortilla
-	}
-	l = &loaded{made: func(f archiveFile) error { return write(ctx, f) }}
-	if w.o.Store != nil {
-		l.size, err = w.planned(ctx)
-	}
-	return l, err
+	return &w.result, durable.WriteFile(path, func(f *os.File) error { return archive(ctx, disk(f)) })
 }
 
 // defaults fills in the options, and returns what ends the use of them.
@@ -140,38 +97,12 @@ func (w *writer) defaults(path string) func() {
 	return w.o.open()
 }
 
-// planned returns about how many bytes the files have.
-func (w *writer) planned(ctx context.Context) (size int64, err error) {
-	if len(w.levels) == 0 {
-		return w.o.Bytes, nil
-	}
-	sizes, err := w.sizes(ctx)
-	for _, n := range sizes {
-		size += n
-	}
-	return size, err
-}
-
-// Writable returns an error if an existing file or folder at path prevents writing a container of these options there.
-// A program can call it before a long run. In a store, a container that is one object is replaced, and objects below
-// path prevent a folder, unless an interrupted run left them.
-func Writable(ctx context.Context, path string, o Options) error {
-	form := o.Form
-	if form == Auto {
-		form = FormOf(path)
-	}
-	if o.split() {
-		form = Folder
-	}
+// writable returns an error if an existing file or folder at path prevents writing a container of a form there.
+func writable(path string, form Form) error {
 	bad := func(part, what string) error { return fault.WithFile(unsupported(part, "%s", what), path) }
 	switch {
 	case form.Indexes():
 		return bad("file", "is an index of ZIPs, which holds no samples")
-	case o.Store != nil && form.OneFile():
-		return nil
-	case o.Store != nil:
-		_, err := interrupted(ctx, o.Store, prefixOf(path))
-		return err
 	case source.IsRemote(path):
 		return bad("file", "containers are written to local files only")
 	case form.OneFile():
@@ -244,17 +175,8 @@ func (w *writer) emptyFile(p place) error {
 	return unsupported("sample "+strconv.Quote(id), "%s has no bytes: files of TACO 3 have some", file)
 }
 
-// onto calls fill with what takes the files of a container that is a folder. The container appears at path when it is
-// complete.
-func (w *writer) onto(ctx context.Context, path string, fill func(ctx context.Context, t folderSink) error) error {
-	if w.o.Store != nil {
-		return fault.WithFile(w.inStore(ctx, path, fill), path)
-	}
-	return durable.WriteFolder(path, func(folder string) error { return fill(ctx, localFolder(folder)) })
-}
-
 // into writes a container that is a folder.
-func (w *writer) into(ctx context.Context, t folderSink) error {
+func (w *writer) into(ctx context.Context, t localFolder) error {
 	if w.o.Form != CozipFolder {
 		_, err := w.taco2(ctx, t)
 		return err

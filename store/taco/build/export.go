@@ -3,40 +3,37 @@ package build
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
-	"github.com/chaski-eo/chaski/store/taco/internal/tortilla"
 	"github.com/chaski-eo/chaski/tables"
 )
 
 // Export writes samples of containers to path, as Create does: rows of level 0 in the order given, with all that lies
-// below them and all columns; nil are all samples. So it copies a dataset in another form, joins several, brings a
-// Tortilla or a TACO 0.2 to version 2, and cuts a subset. The options' opener must open the dataset's files.
+// below them and all columns; nil are all samples. So it copies a ZIP as a folder and a folder as a ZIP, joins several,
+// and cuts a subset. The options' opener must open the dataset's files. A container of one version of TACO is not
+// written in another, which is fault.Unsupported.
 //
-// c is COLLECTION.json; see CollectionOf. Its extent is computed again if the samples have points of STAC or ISTAC. If
-// all samples of a container of generation 1 are exported, its extent is only enlarged to hold their points: its
-// authors may have written the extent of the images, whose centres the points are.
+// c is COLLECTION.json; see CollectionOf. Its extent is computed again if the samples have points of STAC or ISTAC.
 func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path string, o Options) (*Result, error) {
 	w := &writer{o: o, collection: c}
 	w.files = w.copyFiles
-	if err := w.check(ctx, path); err != nil {
+	if w.o.Form == Auto {
+		w.o.Form = FormOf(path)
+	}
+	if err := sameVersion(d, w.o.Form); err != nil {
+		return nil, err
+	}
+	if err := w.check(path); err != nil {
 		return nil, err
 	}
 	defer w.defaults(path)()
 	var err error
-	order := rows
-	upgraded := d.IDColumn() == tortilla.ColID && !w.o.Form.Older()
-	if rows == nil || upgraded {
-		if order, err = d.Visible(ctx, 0); err != nil {
+	if rows == nil {
+		if rows, err = d.Visible(ctx, 0); err != nil {
 			return nil, err
 		}
-	}
-	if rows == nil {
-		rows = order
 	}
 	if w.levels, err = copied(ctx, d, rows, w.o.Form); err != nil {
 		return nil, err
@@ -51,36 +48,27 @@ func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path
 			w.collection.order[name] = append(w.collection.order[name], column.Name)
 		}
 	}
-	if d.LevelNames() != nil && !w.o.Form.Named() {
-		for k, l := range w.levels {
-			l.Table = l.Table.Retype(func(_ int, column tables.Column) tables.Type {
-				return c.stored(k, column)
-			}).Rename(oldName)
-		}
-	}
-	if upgraded {
-		for k, l := range w.levels {
-			if l.Table, err = newer(ctx, l.Table); err != nil {
-				return nil, fault.WithPart(err, levelName(k), fault.NoOffset)
-			}
-		}
-	}
 	if err := w.more(ctx); err != nil {
 		return nil, err
 	}
-	given := w.collection.Extent
-	w.extent = func(ctx context.Context) error {
-		err := w.measure(ctx)
-		if err == nil && upgraded && len(rows) == len(order) && given != nil &&
-			!slices.Equal(given.Spatial, world().Spatial) {
-			e := *given
-			e.cover(w.collection.Extent)
-			w.collection.Extent = &e
-		}
-		return err
-	}
+	w.extent = w.measure
 	return w.create(ctx, path)
 }
+
+// sameVersion returns an error if a dataset is of another version of TACO than a form.
+func sameVersion(d *taco.Dataset, to Form) error {
+	from := d.Form()
+	switch isThird := d.LevelNames() != nil; {
+	case to.Named() && !isThird:
+		return unsupported("dataset", "is a %s: only one of TACO 3 is copied as TACO 3", from)
+	case !to.Named() && (isThird || !slices.Contains(second, from)):
+		return unsupported("dataset", "is a %s: only one of TACO 2 is copied as TACO 2", from)
+	}
+	return nil
+}
+
+// second are the forms of TACO 2.
+var second = []Form{ZIP, Folder, Tacocat, TacocatFile, Tacollection}
 
 // wholeLevels returns all levels of a dataset as a ZIP may have them.
 func wholeLevels(ctx context.Context, d *taco.Dataset) ([]*Level, error) {
@@ -114,11 +102,6 @@ func copied(ctx context.Context, d *taco.Dataset, rows []int, form Form) ([]*Lev
 		if rows, parents, err = below(ctx, d, table, level, depth, rows); err != nil {
 			return nil, err
 		}
-		if d.LevelNames() != nil && (form == ZIP || form == Folder) {
-			if rows, parents, err = even(ctx, d, levels, rows); err != nil {
-				return nil, err
-			}
-		}
 		if len(rows) == 0 {
 			break
 		}
@@ -133,23 +116,13 @@ func copied(ctx context.Context, d *taco.Dataset, rows []int, form Form) ([]*Lev
 	return levels, nil
 }
 
-// copiedLevel returns rows of level k, whose table is t. A row of -1 is a placeholder.
+// copiedLevel returns rows of level k, whose table is t.
 func copiedLevel(ctx context.Context, d *taco.Dataset, t *tables.Table, k int, rows []int,
 	parents []int32) (*Level, error) {
 	level := &Level{}
-	pads := 0 // of the parent
 	for i, row := range rows {
 		if err := ctx.Err(); err != nil {
 			return nil, err
-		}
-		if i == 0 || parents[i] != parents[i-1] {
-			pads = 0
-		}
-		if row < 0 {
-			level.add(k, Row{ID: model.PadPrefix + strconv.Itoa(pads), Parent: parents[i], Padding: true,
-				bytes: []byte{}})
-			pads++
-			continue
 		}
 		e, err := d.EntryAt(ctx, k, row)
 		if err != nil {
@@ -187,63 +160,10 @@ func below(ctx context.Context, d *taco.Dataset, t *tables.Table, l *Level, k in
 	first, list := model.Group(up, t.Len())
 	for i, row := range rows {
 		l.first = append(l.first, int32(len(next)))
-		if row < 0 {
-			continue
-		}
 		for _, c := range list[first[row]:first[row+1]] {
 			next, parents = append(next, int(c)), append(parents, int32(i))
 		}
 	}
 	l.first = append(l.first, int32(len(next)))
 	return next, parents, nil
-}
-
-// even adds a row of -1 to folders of the last level for each file of a sequence that others at their place of the tree
-// have more: the samples of TACO 2 have the same tree, with placeholders for what they lack.
-func even(ctx context.Context, d *taco.Dataset, levels []*Level, next []int) (rows []int, parents []int32, err error) {
-	depth := len(levels) - 1
-	above, names := levels[depth], map[string][]string{}
-	ids, err := d.IDs(ctx, depth+1)
-	if err != nil {
-		return nil, nil, err
-	}
-	for i := range above.Rows {
-		place, last := placeOf(levels, depth, i), -1
-		all := names[place]
-		for _, row := range next[above.first[i]:above.first[i+1]] {
-			id := ids.Str(row)
-			if last++; last == len(all) || all[last] != id {
-				if at := slices.Index(all, id); at >= 0 {
-					last = at
-				} else {
-					all = slices.Insert(all, last, id)
-				}
-			}
-		}
-		names[place] = all
-	}
-	first := make([]int32, 0, len(above.first))
-	for i := range above.Rows {
-		first = append(first, int32(len(rows)))
-		left := next[above.first[i]:above.first[i+1]]
-		for _, name := range names[placeOf(levels, depth, i)] {
-			row := -1
-			if len(left) > 0 && ids.Str(left[0]) == name {
-				row, left = left[0], left[1:]
-			}
-			rows, parents = append(rows, row), append(parents, int32(i))
-		}
-	}
-	above.first = append(first, int32(len(rows)))
-	return rows, parents, nil
-}
-
-// placeOf returns the path of a row below its sample.
-func placeOf(levels []*Level, k, row int) string {
-	place := ""
-	for ; k > 0; k-- {
-		place = levels[k].Rows[row].ID + "/" + place
-		row = int(levels[k].Rows[row].Parent)
-	}
-	return place
 }

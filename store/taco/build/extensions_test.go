@@ -114,50 +114,7 @@ func TestSensorFillsBands(t *testing.T) {
 	if m = membersOf(t, doc, err); m["optical:num_bands"] != 1.0 || m["labels:num_classes"] != 0.0 {
 		t.Errorf("%v", m)
 	}
-	if !c.Unset("optical") || c.Unset("optical") || c.More["optical:bands"] != nil {
+	if !c.unset("optical") || c.unset("optical") || c.More["optical:bands"] != nil {
 		t.Errorf("%s", c.More)
-	}
-}
-
-// TestExtensionsOfBothGenerations: members of tacotoolbox 0.5 become those of 0.26, and go back.
-func TestExtensionsOfBothGenerations(t *testing.T) {
-	const old = `{"labels":{"label_classes":[{"name":"a","category":1}]},` +
-		`"optical_data":{"sensor":"x","bands":[{"name":"r"}]},` +
-		`"scientific":{"doi":"10.1/y","publications":[{"doi":"10.1/x","citation":"c"}]},"split_strategy":"random"}`
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(old), &members); err != nil {
-		t.Fatal(err)
-	}
-	upgrade(members)
-	for name, want := range map[string]string{
-		"labels:classes": `[{"category":1,"name":"a"}]`, "labels": "", "optical_data": "", "split_strategy": "",
-		"optical:sensor": `"x"`, "scientific": `{"doi":"10.1/y"}`, "split:strategy": `"random"`,
-		"publications": `[{"citation":"c","doi":"10.1/x"}]`,
-	} {
-		if got := string(members[name]); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
-	}
-	members["split:strategy"] = json.RawMessage(`"manual"`)
-	delete(members, "scientific")
-	c, err := described(t, "{}")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.More = members
-	doc, err := c.oldDocument()
-	back := membersOf(t, doc, err)
-	if b, _ := json.Marshal(back["labels"]); string(b) != `{"label_classes":[{"category":1,"name":"a"}]}` {
-		t.Errorf("labels: %s", b)
-	}
-	if b, _ := json.Marshal(back["scientific"]); string(b) != `{"publications":[{"citation":"c","doi":"10.1/x"}]}` {
-		t.Errorf("scientific: %s", b)
-	}
-	if back["split_strategy"] != "other" || back["optical:sensor"] != nil || back["optical_data"] == nil {
-		t.Errorf("%v", back)
-	}
-	bad := map[string]json.RawMessage{"labels": json.RawMessage(`{"label_classes":[{"name":1}],"x":2}`)}
-	if upgrade(bad); string(bad["labels"]) != `{"label_classes":[{"name":1}],"x":2}` || bad["labels:classes"] != nil {
-		t.Errorf("%s", bad)
 	}
 }

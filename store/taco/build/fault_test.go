@@ -2,7 +2,6 @@ package build
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,10 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/internal/durable"
-	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tiff"
 )
 
 // numbered is a dataset whose files and columns tell its number.
@@ -36,82 +32,7 @@ func numbered(n int) *Taco {
 	}
 }
 
-// numberedFor is numbered, of rasters if path is that of a streaming TACO, which has no other files.
-func numberedFor(t *testing.T, path string, n int) *Taco {
-	t.Helper()
-	d := numbered(n)
-	if FormOf(path) != StreamingTaco {
-		return d
-	}
-	var b bytes.Buffer
-	err := tiff.WriteTOG(&b, bytes.Repeat([]byte{byte(n)}, 2*20*20), tiff.TOGOptions{Shape: [3]int{2, 20, 20},
-		DType: chunk.Uint8, Tile: 16, Level: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range d.Samples.Samples {
-		for i := range s.Children.Samples {
-			s.Children.Samples[i].Bytes = b.Bytes()
-		}
-	}
-	return d
-}
-
-// TestEveryFaultOfAnAppend: whichever write, sync, rename or exchange fails, Append says so, the index is the old one
-// or the new one, and the next run works.
-func TestEveryFaultOfAnAppend(t *testing.T) {
-	set := func(id string) *Taco {
-		d := numbered(len(id))
-		d.Samples.Samples = d.Samples.Samples[:1]
-		d.Samples.Samples[0].ID = id
-		return d
-	}
-	f := &faults{}
-	f.inject(t)
-	operations := 1 << 20
-	for at := -1; at <= operations; at++ {
-		if at == 0 {
-			at++
-		}
-		dir := filepath.Join(t.TempDir(), "parts")
-		f.at = -1
-		if _, err := Create(t.Context(), set("a"), dir, Options{PartBytes: 1 << 40}); err != nil {
-			t.Fatal(err)
-		}
-		add := func(id string, at int) error {
-			f.at, f.n = at, 0
-			_, err := Append(t.Context(), dir, Options{}, func(path string, c Collection) (*Result, error) {
-				d := set(id)
-				d.Collection = c
-				return Create(t.Context(), d, path, Options{})
-			})
-			return err
-		}
-		old := contentAt(t, filepath.Join(dir, tacocatName))
-		err := add("b", at)
-		if at < 0 {
-			if operations = f.n; err != nil || operations < 10 {
-				t.Fatal(operations, err)
-			}
-			continue
-		}
-		if !errors.Is(err, errInjected) {
-			t.Fatalf("operation %d of %d fails: %v", at, operations, err)
-		}
-		isOld := contentAt(t, filepath.Join(dir, tacocatName)) == old
-		if !isOld && at < operations {
-			t.Errorf("operation %d of %d fails, and the index is new", at, operations)
-		}
-		if left, err := os.ReadDir(dir); err != nil || isOld && len(left) != 2 || len(left) > 3 {
-			t.Errorf("operation %d of %d fails, and leaves %v %v", at, operations, left, err)
-		}
-		if err := add("c", -1); err != nil {
-			t.Fatalf("after operation %d of %d: %v", at, operations, err)
-		}
-	}
-}
-
-// content returns what is at path: the bytes of a file, or the names and bytes of all files below a folder.
+// contentAt returns what is at path: the bytes of a file, or the names and bytes of all files below a folder.
 func contentAt(t *testing.T, path string) string {
 	t.Helper()
 	var b strings.Builder
@@ -242,41 +163,22 @@ func TestEveryFaultOfAnIndex(t *testing.T) {
 // TestEveryFaultLeavesTheOldOrTheNew: whichever write, sync or rename fails, Create says so, the container is the old
 // one or the new one, and nothing is left beside it.
 func TestEveryFaultLeavesTheOldOrTheNew(t *testing.T) {
-	streamed := func(ctx context.Context, d *Taco, path string, o Options) (*Result, error) {
-		return Stream(ctx, path, o, func(sink *Sink) (Collection, []*tables.Table, error) {
-			rows := 0
-			for i := range d.Samples.Samples {
-				s := &d.Samples.Samples[i]
-				rows += len(s.Children.Samples)
-				if err := sink.Put(s); err != nil {
-					return Collection{}, nil, err
-				}
-			}
-			return d.Collection, []*tables.Table{tables.New(len(d.Samples.Samples), nil, nil),
-				tables.New(rows, nil, nil)}, nil
-		})
-	}
-	for _, name := range []string{"a.tacozip", "a", "a.tortilla", "a.taco", "stream/a.tacozip", "stream/a"} {
+	for _, name := range []string{"a.tacozip", "a", "a.taco3.zip", "a.taco3"} {
 		t.Run(name, func(t *testing.T) {
-			write := Create
-			if strings.HasPrefix(name, "stream") {
-				write = streamed
-			}
-			name := filepath.Base(name)
 			f := &faults{}
 			f.inject(t)
 			create := func(dir string, at int) (string, error) {
 				path := filepath.Join(dir, name)
 				old := ""
-				if FormOf(name) != Folder {
+				if FormOf(name).OneFile() {
 					f.at = -1
-					if _, err := Create(t.Context(), numberedFor(t, name, 1), path, Options{}); err != nil {
+					if _, err := Create(t.Context(), numbered(1), path, Options{}); err != nil {
 						t.Fatal(err)
 					}
 					old = contentAt(t, path)
 				}
 				f.at, f.n = at, 0
-				_, err := write(t.Context(), numberedFor(t, name, 2), path, Options{})
+				_, err := Create(t.Context(), numbered(2), path, Options{})
 				return old, err
 			}
 			dir := t.TempDir()
@@ -315,7 +217,7 @@ const killed = "CHASKI_TEST_KILLED"
 func TestKills(t *testing.T) {
 	if path := os.Getenv(killed); path != "" {
 		for i := range 1 << 20 { // ends even if nobody kills it
-			if _, err := Create(t.Context(), numberedFor(t, path, i%2), path, Options{}); err != nil {
+			if _, err := Create(t.Context(), numbered(i%2), path, Options{}); err != nil {
 				t.Fatal(err)
 			}
 			fmt.Println("written")
@@ -323,11 +225,11 @@ func TestKills(t *testing.T) {
 		return
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, name := range []string{"a.tacozip", "a.taco"} {
+	for _, name := range []string{"a.tacozip", "a.taco3.zip"} {
 		path := filepath.Join(t.TempDir(), name)
 		var whole []string
 		for n := range 2 {
-			if _, err := Create(t.Context(), numberedFor(t, path, n), path, Options{}); err != nil {
+			if _, err := Create(t.Context(), numbered(n), path, Options{}); err != nil {
 				t.Fatal(err)
 			}
 			whole = append(whole, contentAt(t, path))
@@ -441,76 +343,6 @@ func TestSizesBeyond32Bits(t *testing.T) {
 		"record of the end": "PK\x06\x06", "place of the record": "PK\x06\x07"} {
 		if !bytes.Contains(all, []byte(field)) {
 			t.Errorf("there is no %s of 64 bits", what)
-		}
-	}
-}
-
-// columnsOf returns the columns of each level.
-func columnsOf(of ...*tables.Table) More {
-	return func(context.Context, []Level) ([]*tables.Table, error) { return of, nil }
-}
-
-// TestStreamIsCreate: a stream of samples gives the bytes that Create gives for all of them, in both forms.
-func TestStreamIsCreate(t *testing.T) {
-	d := numbered(3)
-	top := tables.FromVectors([]string{"a"}, []*tables.Vector{tables.NewStrings([]string{"x", "y"}, nil)})
-	below := tables.FromVectors([]string{"b"}, []*tables.Vector{tables.NewStrings([]string{"1", "2", "3", "4"}, nil)})
-	d.Columns = columnsOf(top, below)
-	for _, name := range []string{"a.tacozip", "a"} {
-		one, other := filepath.Join(t.TempDir(), name), filepath.Join(t.TempDir(), name)
-		want, err := Create(t.Context(), d, one, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := Stream(t.Context(), other, Options{},
-			func(sink *Sink) (Collection, []*tables.Table, error) {
-				for i := range d.Samples.Samples {
-					if err := sink.Put(&d.Samples.Samples[i]); err != nil {
-						return Collection{}, nil, err
-					}
-				}
-				return d.Collection, []*tables.Table{top, below}, nil
-			})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if *got != *want || contentAt(t, one) != contentAt(t, other) {
-			t.Errorf("%s: %+v, want %+v; or other bytes", name, got, want)
-		}
-	}
-}
-
-// TestStreamRefuses: what cannot be in a container ends the stream, and nothing is written.
-func TestStreamRefuses(t *testing.T) {
-	file := func(id string) *Sample { return &Sample{ID: id, Bytes: []byte("x")} }
-	folder := func(id, child string) *Sample {
-		return &Sample{ID: id, Children: &Tortilla{Samples: []Sample{*file(child)}}}
-	}
-	for what, samples := range map[string][]*Sample{
-		"a sibling has the same id": {file("a"), file("a")},
-		"(PIT-1)":                   {folder("a", "x"), folder("b", "y")},
-		"FOLDER in place of a FILE": {file("a"), folder("b", "y")},
-		"its id":                    {file("../a")},
-		"has 0 of a file":           {{ID: "a"}},
-		"has no samples":            nil,
-		"columns of 1 levels":       {folder("a", "x")},
-		"rows of columns":           {file("a"), file("b")},
-	} {
-		dir := t.TempDir()
-		_, err := Stream(t.Context(), filepath.Join(dir, "a.tacozip"), Options{},
-			func(sink *Sink) (Collection, []*tables.Table, error) {
-				for _, s := range samples {
-					if err := sink.Put(s); err != nil {
-						return Collection{}, nil, err
-					}
-				}
-				return numbered(1).Collection, []*tables.Table{tables.New(1, nil, nil)}, nil
-			})
-		if err == nil || !strings.Contains(err.Error(), what) {
-			t.Errorf("%v, want %q", err, what)
-		}
-		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-			t.Errorf("%s: left behind: %v %v", what, left, err)
 		}
 	}
 }

@@ -87,12 +87,12 @@ func inspectable(t *testing.T) (*build.Taco, map[string]int64) {
 }
 
 // TestFilesAreReadOnce: a ZIP and a folder with columns of the bytes of files have the sums of these bytes, open each
-// file once, and do not depend on the number of workers. Parts have the same columns.
+// file once, and do not depend on the number of workers.
 func TestFilesAreReadOnce(t *testing.T) {
 	made, want := inspectable(t)
 	var first []byte
 	for i, form := range []build.Options{{Form: build.ZIP}, {Form: build.ZIP, Workers: 1},
-		{Form: build.ZIP, Workers: 9}, {Form: build.Folder}, {Form: build.ZIP, PartBytes: 1 << 20}} {
+		{Form: build.ZIP, Workers: 9}, {Form: build.Folder}} {
 		opener := &counter{opened: map[string]int{}}
 		form.Opener, form.Inspect = opener, sums
 		path := filepath.Join(t.TempDir(), "out")
@@ -100,11 +100,11 @@ func TestFilesAreReadOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, n := range opener.opened {
-			if n != 1 && form.PartBytes == 0 {
+			if n != 1 {
 				t.Errorf("%d: %s was opened %d times", i, name, n)
 			}
 		}
-		if form.Form == build.ZIP && form.PartBytes == 0 {
+		if form.Form == build.ZIP {
 			b, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -180,23 +180,18 @@ func TestNothingIsInspectedInVain(t *testing.T) {
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	m := &memory{objects: map[string]string{"s3://bucket/there/note": "n"}}
 	samples := []build.Sample{{ID: "a", Bytes: []byte("a")}, {ID: "b", Bytes: []byte("b")}}
 	for name, o := range map[string]build.Options{
-		"parts":          {Form: build.Folder, PartBytes: 1},
-		"a Tortilla":     {Form: build.TortillaFile},
-		"parts in store": {Form: build.Folder, PartBytes: 1, Store: m},
+		"a folder": {Form: build.Folder},
+		"TACO 3":   {Form: build.CozipFolder},
+		"a ZIP":    {Form: build.ZIP},
 	} {
-		path := dir
-		if o.Store != nil {
-			path = "s3://bucket/there"
-		}
 		o.Inspect = func(levels []build.Level) build.Inspection {
 			t.Errorf("%s: files are inspected", name)
 			return sums(levels)
 		}
 		made := &build.Taco{Samples: &build.Tortilla{Samples: samples}, Collection: collection()}
-		if _, err := build.Create(t.Context(), made, path, o); !errors.Is(err, fault.Unsupported) {
+		if _, err := build.Create(t.Context(), made, dir, o); !errors.Is(err, fault.Unsupported) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

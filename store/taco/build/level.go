@@ -83,17 +83,6 @@ func (r *Row) uri() string {
 	return r.file
 }
 
-// size returns the number of bytes of a file, if that is known without opening it.
-func (r *Row) size() (n int64, known bool) {
-	switch {
-	case r.bytes != nil:
-		return int64(len(r.bytes)), true
-	case r.entry != nil && r.entry.Size != taco.Whole:
-		return r.entry.Size, true
-	}
-	return 0, false
-}
-
 // kindName returns the type of a sample in the tables.
 func kindName(folder bool) string {
 	if folder {

@@ -112,7 +112,7 @@ var (
 
 // newName returns the name of a column in TACO 3.
 func newName(name string) string {
-	if name == newSplit {
+	if name == "split" {
 		return "split:split"
 	}
 	space, field, ok := strings.Cut(name, ":")
@@ -129,21 +129,6 @@ func newName(name string) string {
 		return oldSpace + fieldName(field)
 	}
 	return space + ":" + fieldName(field)
-}
-
-// oldName is newName the other way round, for a container of an older form.
-func oldName(name string) string {
-	switch space, field, _ := strings.Cut(name, ":"); {
-	case name == "split:split":
-		return newSplit
-	case name == "tog:header":
-		return "taco:header"
-	case space+":" == plainSpace:
-		return field
-	case space+":" == oldSpace:
-		return "stac:" + field
-	}
-	return name
 }
 
 // fieldName returns the part of a column's name behind its namespace, with letters that TACO 3 allows.
@@ -226,7 +211,16 @@ type places struct {
 }
 
 // names of the columns of TACO 2.
-const oldCRS, oldTransform, oldMiddle = "stac:crs", "stac:geotransform", "stac:time_middle"
+const (
+	oldCRS       = "stac:crs"
+	shapeColumn  = "stac:tensor_shape"
+	oldTransform = "stac:geotransform"
+	centroid     = "stac:centroid"
+	oldMiddle    = "stac:time_middle"
+)
+
+// timeColumns are the columns of TACO 2 with times.
+var timeColumns = []string{"stac:time_start", "stac:time_end"}
 
 // oldColumns are the columns of TACO 2 that a group is made of, and which of their values a group may have.
 var oldColumns = []struct {
@@ -235,7 +229,7 @@ var oldColumns = []struct {
 	may  func(v *tables.Vector, row int) bool
 }{
 	{oldCRS, tables.String, func(v *tables.Vector, row int) bool { return codePattern.MatchString(v.Str(row)) }},
-	{newShape, tables.List, func(v *tables.Vector, row int) bool { return slices.Min(shapeOf(v, row)) > 0 }},
+	{shapeColumn, tables.List, func(v *tables.Vector, row int) bool { return slices.Min(shapeOf(v, row)) > 0 }},
 	{oldTransform, tables.List, func(v *tables.Vector, row int) bool {
 		t := transformOf(v, row)
 		infinite := func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }
@@ -309,7 +303,7 @@ func (o *places) choose() {
 	made := map[string]bool{}
 	for row := range o.points {
 		parts := 0
-		for _, name := range []string{oldCRS, newShape, oldTransform} {
+		for _, name := range []string{oldCRS, shapeColumn, oldTransform} {
 			if o.has(name, row) {
 				parts++
 			}
@@ -341,7 +335,7 @@ func (o *places) point(row int, grid bool) [2]float64 {
 	}
 	if grid {
 		if system, ok := crs.ByName(o.values[oldCRS].Str(row)); ok {
-			shape, t := shapeOf(o.values[newShape], row), transformOf(o.values[oldTransform], row)
+			shape, t := shapeOf(o.values[shapeColumn], row), transformOf(o.values[oldTransform], row)
 			y, x := float64(shape[0])/2, float64(shape[1])/2
 			points := []crs.Point{{t[0]*x + t[1]*y + t[2], t[3]*x + t[4]*y + t[5]}}
 			system.Inverse(points, points)
@@ -364,7 +358,7 @@ func (o *places) columns(n int) map[string]*tables.Vector {
 		}
 		lon[row], lat[row] = o.points[row][0], o.points[row][1]
 		codes[row] = o.values[oldCRS].Str(row)
-		shapes[row], transforms[row] = shapeOf(o.values[newShape], row), transformOf(o.values[oldTransform], row)
+		shapes[row], transforms[row] = shapeOf(o.values[shapeColumn], row), transformOf(o.values[oldTransform], row)
 	}
 	ranged := func(row int) bool { return o.has(timeColumns[1], row) }
 	times := func(name string, may func(row int) bool) *tables.Vector {

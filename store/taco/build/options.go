@@ -20,29 +20,15 @@ type Options struct {
 	Form Form
 	// Opener opens the files of samples. The default opens local files.
 	Opener source.Opener
-	// Store is where the container is written, whose path is then a URI. The default is the local disk.
-	Store Store
-	// stored opens what is in Store. The default is Opener.
-	stored source.Opener
-	// Bytes is about how many bytes the files of a Stream have, 0 if that is not known: a Store asks for it.
-	Bytes int64
 	// Workers is how many files are read at a time, and how many tables are written. The default is the number
 	// of processors, at least 4. The container does not depend on it.
 	Workers int
-	// PartBytes, if it is not 0, divides the container into several ZIPs in a new folder, with an index of them
-	// (Tacocat), or into several Tortillas, which have the name of the folder and a number: of at most PartBytes
-	// of files each, or with one sample of level 0 if that has more. Stream ignores it.
-	PartBytes int64
 	// More returns further columns. Create and Export call it once, after the samples are checked and before anything
 	// is written.
 	More More
 	// Inspect returns what makes further columns of the bytes of files, after More, whose columns levels have. They
-	// replace columns of the same name. Create and Export of a ZIP or a folder that is not in parts read each file
-	// once, for this and for the copy. Otherwise all files are read for it before anything is written.
+	// replace columns of the same name. Each file is read once, for this and for the copy.
 	Inspect func(levels []Level) Inspection
-	// Histograms returns the files of the folder "histogram" of a streaming TACO, which has the folders of the samples.
-	// Its levels have the columns of More and Inspect. Other forms do not call it.
-	Histograms func(ctx context.Context, levels []Level) ([]Histogram, error)
 	// Progress is called after every file, from one goroutine at a time.
 	Progress func(done, total int)
 }
@@ -57,24 +43,11 @@ func (o *Options) open() (done func()) {
 	return func() { _ = files.Close() } // they were only read
 }
 
-// split reports whether the container is to be written in parts.
-func (o *Options) split() bool { return o.PartBytes > 0 }
-
-// Histogram is a raster with the histograms of the rasters at one path below the samples.
-type Histogram struct {
-	Path  string
-	Bytes []byte
-}
-
 // Result has the counts of a written container.
 type Result struct {
 	Samples int   // of level 0, without padding
 	Files   int   // with bytes, padding included
 	Bytes   int64 // of the files
-}
-
-func (r *Result) add(o *Result) {
-	r.Samples, r.Files, r.Bytes = r.Samples+o.Samples, r.Files+o.Files, r.Bytes+o.Bytes
 }
 
 // More returns further columns of samples: for each level a table with a row for each of its samples, or nil. They
@@ -92,26 +65,20 @@ type Inspection struct {
 	Columns func(ctx context.Context) ([]*tables.Table, error)
 }
 
-// adds reports whether the options add columns.
-func (o *Options) adds() bool { return o.More != nil || o.Inspect != nil }
-
 // Form is the form of a container.
 type Form = model.Form
 
 // Forms that are written.
 const (
-	Auto          = model.Auto
-	ZIP           = model.ZIP
-	Folder        = model.TacoFolder
-	TortillaFile  = model.TortillaFile
-	StreamingTaco = model.StreamingTaco
-	PlainTaco     = model.PlainTaco
-	Tacocat       = model.Tacocat
-	TacocatFile   = model.TacocatFile
-	Tacollection  = model.Tacollection
-	Cozip         = model.Cozip
-	CozipFolder   = model.CozipFolder
-	CozipCatalog  = model.CozipCatalog
+	Auto         = model.Auto
+	ZIP          = model.ZIP
+	Folder       = model.TacoFolder
+	Tacocat      = model.Tacocat
+	TacocatFile  = model.TacocatFile
+	Tacollection = model.Tacollection
+	Cozip        = model.Cozip
+	CozipFolder  = model.CozipFolder
+	CozipCatalog = model.CozipCatalog
 )
 
 // Names of indexes. Readers look for them in a folder.
@@ -122,8 +89,7 @@ const (
 )
 
 // FormOf returns the form that a name says: an index for .tacocat, __TACOCAT__ and TACOLLECTION.json, ZIP for names
-// that end in .tacozip or .zip, TortillaFile for those that end in .tortilla, StreamingTaco for those that end in
-// .taco, Cozip and CozipFolder for those that end in .taco3.zip and .taco3, otherwise Folder.
+// that end in .tacozip or .zip, Cozip and CozipFolder for those that end in .taco3.zip and .taco3, otherwise Folder.
 func FormOf(path string) Form {
 	switch filepath.Base(path) {
 	case tacocatName:
@@ -142,10 +108,6 @@ func FormOf(path string) Form {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".tacozip", ".zip":
 		return ZIP
-	case ".tortilla":
-		return TortillaFile
-	case ".taco":
-		return StreamingTaco
 	}
 	return Folder
 }
@@ -168,6 +130,3 @@ func replaceable(path string) error {
 	}
 	return nil
 }
-
-// prefixOf returns the prefix of the URIs of all objects in a folder.
-func prefixOf(path string) string { return strings.TrimRight(path, "/") + "/" }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
@@ -18,8 +17,6 @@ type writer struct {
 	collection Collection
 	levels     []*Level
 	result     Result
-	partitions int  // files that a Tortilla is divided into; 0 is 1
-	histograms bool // the last sample of level 0 has histograms
 	// inspection gets each file while it is copied, or is nil.
 	inspection *Inspection
 	// extent, if it is not nil, sets the extent of the description once all columns are complete.
@@ -28,10 +25,6 @@ type writer struct {
 	// collection are complete.
 	files func(ctx context.Context, put putter) error
 	named *named // of a form of TACO 3, once its structure is known
-	// columns has the columns of a part of a TACO 3, by level. They are made of all parts together, because what
-	// columns there are, and of what types, depends on the values.
-	columns   map[string]*tables.Table
-	described Form // the form that the description is for, if a ZIP is written first
 }
 
 // putter writes the bytes of a file.
@@ -56,9 +49,6 @@ func (w *writer) order() []place {
 		if !w.levels[0].Rows[i].Padding {
 			w.result.Samples++
 		}
-	}
-	if w.histograms {
-		w.result.Samples--
 	}
 	return places
 }
@@ -227,45 +217,15 @@ func (w *writer) located(ctx context.Context, otherwise *Extent) error {
 	return err
 }
 
-// more adds the columns of the options to the levels. The columns of Options.Inspect are left to complete if files are
-// inspected while they are copied.
+// more adds the columns of the options to the levels. The columns of Options.Inspect are left to complete, because
+// files are inspected while they are copied.
 func (w *writer) more(ctx context.Context) error {
 	if err := w.addFrom(ctx, w.o.More); err != nil || w.o.Inspect == nil {
 		return err
 	}
 	in := w.o.Inspect(shown(w.levels))
-	if w.inspection = &in; w.readsOnce() {
-		return nil
-	}
-	if err := w.inspectAll(ctx); err != nil {
-		return err
-	}
-	return w.inspected(ctx)
-}
-
-// readsOnce reports whether files are inspected while they are copied. That needs a form whose tables are written after
-// the files, and in which the columns say nothing about their order.
-func (w *writer) readsOnce() bool {
-	whole := w.o.Form == ZIP || w.o.Form == Folder || w.o.Form.Named()
-	return w.files != nil && whole && !w.o.split()
-}
-
-// inspectAll hands all files to the inspection.
-func (w *writer) inspectAll(ctx context.Context) error {
-	if w.inspection.File == nil {
-		return nil
-	}
-	var files []place
-	for row := range w.levels[0].Rows {
-		files = w.leaves(files, place{0, row, ""})
-	}
-	return each.Of(ctx, int64(len(files)), w.o.Workers, func(ctx context.Context, i int64) error {
-		file, err := w.row(files[i]).Open(ctx, w.o.Opener)
-		if err != nil {
-			return err
-		}
-		return errors.Join(w.inspect(ctx, files[i], file), file.Close())
-	})
+	w.inspection = &in
+	return nil
 }
 
 // shown returns levels for Options.More and Options.Inspect, which may change the tables.

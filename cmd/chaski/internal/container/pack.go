@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,9 +27,8 @@ type packFlags struct {
 	out, collection string
 	workers         int
 	quiet           bool
-	form            formFlags
-	given           *build.Collection // the description of append, instead of the source's
-	notes           []string          // violations in the sources that can be read anyway
+	form            string
+	notes           []string // violations in the sources that can be read anyway
 	columns         columnFlags
 	ofContainers    *pflag.FlagSet // flags that mean nothing for a directory of files
 }
@@ -44,13 +42,7 @@ func NewPack(env console.Env) *cobra.Command {
 	fl := cmd.Flags()
 	console.Var(fl, &f.out, "output,o", "")
 	console.NonEmptyVar(fl, &f.collection, "collection")
-	f.form.add(fl, slices.Concat(madeForms, indexForms)...)
-	f.addShared(fl)
-	return cmd
-}
-
-// addShared adds the flags that pack and append have.
-func (f *packFlags) addShared(fl *pflag.FlagSet) {
+	console.ChoiceVar(fl, &f.form, "form", "auto", formNames...)
 	console.CountVar(fl, &f.workers, "workers", 0, 0)
 	f.columns.add(fl)
 	console.Var(fl, &f.quiet, "quiet", false)
@@ -58,53 +50,39 @@ func (f *packFlags) addShared(fl *pflag.FlagSet) {
 	f.containerFlags.add(f.ofContainers)
 	f.Filter.Add(f.ofContainers)
 	fl.AddFlagSet(f.ofContainers)
+	return cmd
 }
 
 func (f *packFlags) run(ctx context.Context, env console.Env, paths []string) error {
 	if f.out == "" {
 		return console.Usagef("-o OUT is missing")
 	}
-	return f.show(env, "pack", f.out, paths, "", func(o build.Options) (r *build.Result, err error) {
-		if err := f.form.into(&o, f.out); err != nil {
-			return nil, err
-		}
-		err = stored(ctx, f.out, o, func(path string, store build.Store) (err error) {
-			f.out, o.Store = path, store
-			r, err = f.write(ctx, paths, o)
-			return err
-		})
-		return r, err
-	})
-}
-
-// show shows the progress of write, then the notes about its sources and the counts of out.
-func (f *packFlags) show(env console.Env, command, out string, paths []string, added string,
-	write func(o build.Options) (*build.Result, error)) error {
-	bar := console.NewBar(env.Err, command, 0)
 	options := build.Options{Opener: env.Files, Workers: f.workers}
+	var err error
+	if options.Form, err = formAt(f.form, f.out); err != nil {
+		return err
+	}
+	bar := console.NewBar(env.Err, "pack", 0)
 	if !f.quiet {
 		options.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
 	}
-	result, err := write(options)
+	result, err := f.write(ctx, paths, options)
 	bar.Done()
 	if err != nil {
-		return console.FileError(out, err)
+		return console.FileError(f.out, err)
 	}
 	for _, note := range f.notes {
 		fmt.Fprintf(env.Err, "chaski: %s: %s\n", console.Printable(paths[0]), console.Printable(note))
 	}
 	f.columns.report(env)
-	_, err = fmt.Fprintf(env.Out, "%s: %d samples, %d files, %s%s\n", console.Printable(out), result.Samples,
-		result.Files, console.DecimalSize(result.Bytes), added)
+	_, err = fmt.Fprintf(env.Out, "%s: %d samples, %d files, %s\n", console.Printable(f.out), result.Samples,
+		result.Files, console.DecimalSize(result.Bytes))
 	return err
 }
 
 // write writes the container.
 func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) (_ *build.Result, err error) {
 	if err := f.columns.check(&o); err != nil {
-		return nil, err
-	}
-	if err := f.columns.old(&o); err != nil {
 		return nil, err
 	}
 	f.columns.into(&o)
@@ -156,13 +134,10 @@ func (f *packFlags) export(
 	if err != nil {
 		return nil, err
 	}
-	if f.collection != "" && !o.Form.Described() {
-		return nil, console.Usagef("--collection is for containers with a description: a Tortilla has none")
-	}
 	if len(rows) < len(visible) {
 		collection.SubsetOf(time.Now())
 	}
-	if err := f.describe(collection); err != nil {
+	if err := setMembers(collection, f.collection); err != nil {
 		return nil, err
 	}
 	f.columns.attach.Text = collection.TextColumns()
@@ -211,26 +186,18 @@ func (f *packFlags) fresh(paths []string, o build.Options, what string) (*build.
 	if len(paths) > 1 {
 		return nil, console.Usagef("%s is %s: it is packed alone", paths[0], what)
 	}
-	if f.collection == "" && f.given == nil && o.Form.Described() {
+	if f.collection == "" {
 		return nil, console.Usagef("--collection is missing: %s does not describe itself", what)
 	}
 	if err := f.unused(paths[0] + " is " + what + ", which is packed whole"); err != nil {
 		return nil, err
 	}
 	collection := &build.Collection{}
-	if err := f.describe(collection); err != nil {
+	if err := setMembers(collection, f.collection); err != nil {
 		return nil, err
 	}
 	f.columns.attach.Text = collection.TextColumns()
 	return collection, nil
-}
-
-// describe sets the members of --collection.
-func (f *packFlags) describe(c *build.Collection) error {
-	if f.given != nil {
-		*c = *f.given
-	}
-	return setMembers(c, f.collection)
 }
 
 // setMembers sets the members of a description that the file of --collection has, if there is one.
@@ -245,29 +212,6 @@ func setMembers(c *build.Collection, path string) error {
 	return fault.WithFile(c.SetYAML(data), path)
 }
 
-// NewAppend returns the command append.
-func NewAppend(env console.Env) *cobra.Command {
-	var f packFlags
-	cmd := console.Command("append [flags] FOLDER DIR | TABLE | CONTAINER...",
-		atLeastTwo("FOLDER and at least one DIR, TABLE or CONTAINER"),
-		func(cmd *cobra.Command, args []string) error {
-			return f.warn(env, f.append(cmd.Context(), env, args[0], args[1:]))
-		})
-	f.addShared(cmd.Flags())
-	return cmd
-}
-
-// append adds samples to a folder.
-func (f *packFlags) append(ctx context.Context, env console.Env, folder string, paths []string) error {
-	return f.show(env, "append", folder, paths, " added", func(o build.Options) (*build.Result, error) {
-		o.Form = build.ZIP
-		return build.Append(ctx, folder, o, func(path string, c build.Collection) (*build.Result, error) {
-			f.out, f.given = path, &c
-			return f.write(ctx, paths, o)
-		})
-	})
-}
-
 // index writes an index of ZIPs. A folder among the paths stands for the ZIPs in it.
 func (f *packFlags) index(ctx context.Context, paths []string, o build.Options) (*build.Result, error) {
 	if err := f.unused("an index has the samples of its ZIPs"); err != nil {
@@ -276,7 +220,7 @@ func (f *packFlags) index(ctx context.Context, paths []string, o build.Options) 
 	if f.collection != "" {
 		return nil, console.Usagef("--collection is for containers: an index has the description of its ZIPs")
 	}
-	zips, err := build.ZIPs(ctx, paths, o.Store)
+	zips, err := build.ZIPs(paths)
 	if err != nil {
 		return nil, err
 	}
@@ -286,11 +230,7 @@ func (f *packFlags) index(ctx context.Context, paths []string, o build.Options) 
 			return nil, fault.WithFile(err, zip)
 		}
 	}
-	if o.Store != nil {
-		return build.Consolidate(ctx, zips, f.out, o)
-	}
-	// It takes the paths and not the ZIPs, since an append may have added one meanwhile, which it has checked.
-	return build.Consolidate(ctx, paths, f.out, o)
+	return build.Consolidate(ctx, zips, f.out, o)
 }
 
 // verify checks a container, and keeps its notes.

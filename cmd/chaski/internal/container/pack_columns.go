@@ -17,7 +17,6 @@ import (
 type columnFlags struct {
 	attach  columns.Attach
 	list    string
-	classes []string
 	compute *columns.Compute // of list, nil without it
 }
 
@@ -26,7 +25,6 @@ func (f *columnFlags) add(fl *pflag.FlagSet) {
 	console.NonEmptyVar(fl, &f.attach.On, "on")
 	console.Var(fl, &f.attach.Left, "metadata-left", false)
 	console.NonEmptyVar(fl, &f.list, "columns")
-	console.Var(fl, &f.classes, "classes", nil)
 }
 
 // check refuses flags that lack another.
@@ -38,8 +36,6 @@ func (f *columnFlags) check(o *build.Options) error {
 		return console.Usagef("--columns is for samples: an index has the columns of its ZIPs")
 	case f.attach.Table != "" && o.Form.Indexes():
 		return console.Usagef("--metadata is for samples: an index has the columns of its ZIPs")
-	case f.list == "" && f.classes != nil:
-		return console.Usagef("--classes needs --columns stats")
 	case f.list == "":
 		return nil
 	}
@@ -47,43 +43,7 @@ func (f *columnFlags) check(o *build.Options) error {
 	if err != nil {
 		return console.Usagef("--columns: %w", err)
 	}
-	compute.Classes = map[string][]int64{}
-	for _, text := range f.classes {
-		path, classes, err := columns.ParseClasses(text)
-		if err == nil && compute.Classes[path] != nil {
-			err = fmt.Errorf("%q is the second for its path", text)
-		}
-		if err != nil {
-			return console.Usagef("--classes: %w", err)
-		}
-		compute.Classes[path] = classes
-	}
-	if err := compute.Check(); err != nil {
-		return console.Usagef("--classes: %w", err)
-	}
-	compute.Workers = o.Workers
 	f.compute = compute
-	return nil
-}
-
-// old lets a streaming TACO have the columns that its text wants of rasters, and histograms. A plain one has columns of
-// the same form.
-func (f *columnFlags) old(o *build.Options) (err error) {
-	switch {
-	case o.Form == build.PlainTaco && f.compute != nil:
-		f.compute.Old = true
-	case o.Form != build.StreamingTaco:
-	case f.classes != nil:
-		return console.Usagef("--classes is not for a TACO 0.2: its statistics are those of measurements")
-	default:
-		if f.compute == nil {
-			if f.compute, err = columns.Parse("stac"); err != nil {
-				return err
-			}
-			f.compute.Workers = o.Workers
-		}
-		f.compute.Stream(o, o.Opener)
-	}
 	return nil
 }
 

@@ -140,20 +140,6 @@ func (f *Flags) Do(ctx context.Context, w Work, write func(s Share, body io.Writ
 	return divided.do(ctx, w.share(f.number, f.count), write)
 }
 
-// Resume does all of count shares that have no part yet, one after the other, and joins them: a run that is interrupted
-// leaves its parts to the next one. See Flags.Do.
-func (w *Work) Resume(ctx context.Context, count int, write func(s Share, body io.Writer) (tally any, err error),
-	join func(parts iter.Seq2[*Part, error]) error) error {
-	divided, err := w.divided(count)
-	for k := 0; err == nil && k < count; k++ {
-		err = divided.do(ctx, w.share(k, count), write)
-	}
-	if err != nil {
-		return err
-	}
-	return divided.merge(ctx, join)
-}
-
 // divided divides the work.
 func (w *Work) divided(count int) (*divided, error) {
 	settings, err := json.Marshal(w.Settings)

@@ -107,46 +107,6 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestResume: a run that ends within a share leaves the parts before it, and the next one does the others and joins
-// all.
-func TestResume(t *testing.T) {
-	dir := t.TempDir()
-	w := Work{Output: filepath.Join(dir, "out"), Settings: "a", Inputs: "b", Items: 10}
-	var done []int
-	resume := func(until int) (all string, err error) {
-		done = nil
-		err = w.Resume(t.Context(), 4, func(s Share, body io.Writer) (any, error) {
-			if s.Number == until {
-				return nil, errors.New("interrupted")
-			}
-			done = append(done, s.Number)
-			fmt.Fprint(body, s.Number)
-			return s.Count, nil
-		}, func(parts iter.Seq2[*Part, error]) error {
-			for p, err := range parts {
-				if err != nil {
-					return err
-				}
-				b, err := io.ReadAll(p.Body)
-				if all += string(b); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		return all, err
-	}
-	if _, err := resume(2); err == nil || !slices.Equal(done, []int{0, 1}) {
-		t.Errorf("%v, %v are done", err, done)
-	}
-	if all, err := resume(4); err != nil || all != "0123" || !slices.Equal(done, []int{2, 3}) {
-		t.Errorf("%q, %v, %v are done", all, err, done)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("%v are left, %v", left, err)
-	}
-}
-
 // TestOtherWork: a merge names the shards without a part, and refuses one that was made with other settings or of other
 // inputs, which its shard makes anew.
 func TestOtherWork(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package view has the command view: pictures and reports.
+// Package view has the command view, which draws pictures.
 package view
 
 import (
@@ -15,7 +15,6 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/draw"
-	viewreport "github.com/chaski-eo/chaski/draw/report"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
@@ -34,9 +33,6 @@ type viewFlags struct {
 	maxBytes int64
 	maxChunk int
 	data     flags.Dataset
-
-	report           bool
-	resized, several bool // --size, --batch are set: a report has defaults of its own
 }
 
 // maxSize is the largest --size: such a picture takes 1 GiB in memory, and a larger one would end the command for lack
@@ -45,14 +41,12 @@ const maxSize = 1 << 14
 
 func NewView(env console.Env) *cobra.Command {
 	var f viewFlags
-	cmd := console.Command("view [--report] [flags] -o OUT PATH...", console.AtLeastOne("PATH"),
+	cmd := console.Command("view [flags] -o OUT PATH...", console.AtLeastOne("PATH"),
 		func(cmd *cobra.Command, paths []string) error {
-			f.resized, f.several = cmd.Flags().Changed("size"), cmd.Flags().Changed("batch")
 			return f.run(cmd.Context(), env, paths)
 		})
 	defined := cmd.Flags()
 	console.Var(defined, &f.out, "output,o", "")
-	console.Var(defined, &f.report, "report", false)
 	console.Var(defined, &f.b, "b", "")
 	console.NumberVar(defined, &f.size, "size", 512, 1, maxSize)
 	console.CountVar(defined, &f.maxBytes, "max-bytes", 1<<30, 1)
@@ -67,7 +61,7 @@ func (f *viewFlags) options() (draw.Options, error) {
 	if f.out == "" {
 		return options, console.Usagef("-o OUT is missing")
 	}
-	if ext := strings.ToLower(filepath.Ext(f.out)); !f.report && ext != "" && ext != ".png" {
+	if ext := strings.ToLower(filepath.Ext(f.out)); ext != "" && ext != ".png" {
 		return options, console.Usagef("-o is %q: its extension must be .png, because pictures are written as PNG",
 			f.out)
 	}
@@ -83,9 +77,6 @@ func (f *viewFlags) run(ctx context.Context, env console.Env, paths []string) er
 	options, err := f.options()
 	if err != nil {
 		return err
-	}
-	if f.report {
-		return f.page(ctx, env, paths, options)
 	}
 	var pictures []*image.NRGBA
 	columns, dataset := 0, false // about as many columns as rows
@@ -250,55 +241,4 @@ func drawRows(b *loader.Batch, t, valid *loader.Tensor, o draw.Options) (picture
 		pictures = append(pictures, img)
 	}
 	return pictures, nil
-}
-
-// page writes the page of --report.
-func (f *viewFlags) page(ctx context.Context, env console.Env, paths []string, o draw.Options) error {
-	if len(paths) != 1 {
-		return console.Usagef("there are %d paths: --report takes one dataset; put a glob in quotes", len(paths))
-	}
-	if err := console.Between("batch", f.data.Batch, 1, viewreport.MaxSamples); err != nil {
-		return err
-	}
-	fields, err := flags.ParseFields(f.data.Source.Fields)
-	if err != nil {
-		return err
-	}
-	options := viewreport.Options{
-		Source: paths[0], Fields: fields, Seed: f.data.Seed, Title: title(paths[0]), Generator: "chaski " + env.Version,
-		Bands: o.Bands, MaxBytes: min(f.maxBytes, 64<<20),
-		Loader: loader.Options{MaxChunkBytes: f.maxChunk},
-	}
-	if f.several {
-		options.Samples = f.data.Batch
-	}
-	if f.resized {
-		options.Side = f.size
-	}
-	bar := &console.Bar{}
-	step := ""
-	options.Progress = func(name string, done, total int64) {
-		if name != step {
-			bar.Done()
-			step, bar = name, console.NewBar(env.Err, name, total)
-		}
-		bar.Set(done, total)
-	}
-	report, err := viewreport.Make(ctx, options)
-	bar.Done()
-	if err == nil && report.Samples == 0 {
-		err = fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "it has no samples"), paths[0])
-	}
-	if err != nil {
-		return console.UsageUnlessFault(err)
-	}
-	return console.WriteFile(f.out, env.Out, report.WriteHTML)
-}
-
-// title returns the last part of a dataset's path, as its name.
-func title(path string) string {
-	if t := filepath.Base(strings.TrimRight(path, "/")); t != "." && t != ".." && t != "/" {
-		return t
-	}
-	return path
 }

@@ -55,14 +55,3 @@ func TestPictures(t *testing.T) {
 		}
 	}
 }
-
-// TestTitle: the title of a report is the last name of a path, or the path without one.
-func TestTitle(t *testing.T) {
-	for path, want := range map[string]string{
-		"a/chips": "chips", "chips/": "chips", ".": ".", "../..": "../..", "/": "/", "s3://b/c.parquet": "c.parquet",
-	} {
-		if got := title(path); got != want {
-			t.Errorf("%q: %q, want %q", path, got, want)
-		}
-	}
-}
