@@ -483,7 +483,6 @@ func TestForecastRefuses(t *testing.T) {
 // Where they depend on coordinates, the forecast has at least as many bytes.
 func TestForecastOfArrays(t *testing.T) {
 	race.SkipCovered(t)
-	const n, h, w = 3, 40, 44
 	dir := t.TempDir()
 	all := allCubes(t)
 	wide := 300
