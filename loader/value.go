@@ -194,7 +194,8 @@ func findClasses(ctx context.Context, i int, dtype string, sources []classSource
 	limit := spec.ClassLimit(dtype)
 	for _, dataset := range sources {
 		// Rows that the table lacks would give other numbers to the same strings.
-		if dataset.selected && (len(dataset.source.Where) > 0 || dataset.source.Split.OfRows()) {
+		conditions := len(dataset.source.Where) + len(dataset.source.Bad)
+		if dataset.selected && (conditions > 0 || dataset.source.Split.OfRows()) {
 			return nil, fault.WithFile(fault.New(fault.Unsupported, "classes", fault.NoOffset,
 				"only the selected rows of a container are known: give the classes"), dataset.source.Source)
 		}

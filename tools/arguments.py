@@ -205,7 +205,7 @@ class OnBad of BadLimit
     max_rate: float | None = None
         {rate}
     quarantine: str | os.PathLike[str] | None = None
-        File that bad samples are appended to, as lines of JSON that `chaski quarantine --met`
+        File that bad samples are appended to, as lines of JSON that `Rows(bad=FILE)`
         reads; several processes may share one.
 
 class WholeChip of Sampler, chip
@@ -343,6 +343,9 @@ class Rows(RowsJson) of Spec
         {Condition.bbox_crs} Also as "EPSG:32633", or an object with `to_epsg()`.
     datetime: str | None = None
         {Condition.datetime}
+    bad: Path | Sequence[str] | None = None
+        The samples that are left out: their ids, or the file that `chaski verify --samples` or
+        `OnBad(quarantine=FILE)` wrote.
     split: Split | str | None = None
     use
     strata: Strata | str | None = None

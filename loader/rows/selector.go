@@ -67,12 +67,17 @@ func (s *selector) meet(samples iter.Seq[int32]) {
 	}
 }
 
-// apply keeps the samples that meet the conditions and the split of a subset. Each condition sees what those before it
-// left, and the split comes last.
+// apply keeps the samples that meet the conditions and the split of a subset, but for its bad ones. Each condition sees
+// what those before it left, and the split comes last.
 func (s *selector) apply(ctx context.Context, subset *spec.Subset) error {
 	for i := range subset.Where {
 		if err := s.where(ctx, &subset.Where[i]); err != nil {
 			return inPart(err, subset.Where[i].Called())
+		}
+	}
+	if len(subset.Bad) > 0 {
+		if err := s.without(ctx, subset.Bad); err != nil {
+			return inPart(err, "bad")
 		}
 	}
 	if subset.Split.OfRows() {
@@ -81,6 +86,19 @@ func (s *selector) apply(ctx context.Context, subset *spec.Subset) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// without leaves out the samples with some ids.
+func (s *selector) without(ctx context.Context, ids []string) error {
+	s.init()
+	bad := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		bad[id] = true
+	}
+	return s.table.ScanIDs(ctx, func(row int64, id string) error {
+		s.keep[row] = s.keep[row] && !bad[id]
+		return nil
+	})
 }
 
 // where keeps the samples that meet a condition.

@@ -146,6 +146,9 @@ type Subset struct {
 	BBox     *[4]float64 `json:"bbox,omitempty"`
 	BBoxCRS  EPSG        `json:"bbox_crs,omitempty"`
 	Datetime *string     `json:"datetime,omitempty"`
+	// Bad lists the ids of samples that are left out, such as those that 'chaski verify --samples' finds. It applies
+	// after Where.
+	Bad []string `json:"bad,omitempty"`
 	// Split divides the rows into named parts. It needs Use. A string is the part that counts, where a column has the
 	// part of each row.
 	Split *Split `json:"split,omitempty"`

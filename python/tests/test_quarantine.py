@@ -31,11 +31,23 @@ def broken(folder: Path) -> Path:
     return chips
 
 
-def report(binary: str, *args: object) -> dict[str, Any]:
-    out = subprocess.run(
-        [binary, "quarantine", "--json", *map(str, args)], check=True, capture_output=True
-    ).stdout
-    return dict(json.loads(out))
+def met_in(*lists: Path) -> list[dict[str, Any]]:
+    """The records of lists, those of one thing as one."""
+    out: dict[tuple[str, str], dict[str, Any]] = {}
+    for line in (line for path in lists for line in path.read_text().splitlines()):
+        r = json.loads(line)
+        old = out.setdefault((r["dataset"], r["message"]), r)
+        if old is not r:
+            old["count"] += r["count"]
+    return sorted(out.values(), key=lambda r: r["message"])
+
+
+def checked(binary: str, source: Path, code: int, *options: object) -> list[dict[str, Any]]:
+    """The list of `chaski verify --samples`, which ends with an exit code."""
+    command = [binary, "verify", "--samples", *map(str, options), str(source)]
+    found = subprocess.run(command, capture_output=True, check=False)
+    assert found.returncode == code, found.stderr
+    return [json.loads(line) for line in found.stdout.splitlines()]
 
 
 def files(bad: list[dict[str, Any]]) -> list[tuple[str, int]]:
@@ -54,26 +66,71 @@ def test_what_a_run_met_is_what_a_check_finds(binary, tmp_path, policy):
                     pass
             spec = tmp_path / "spec.json"
             spec.write_text(json.dumps(loader.spec))
-    run = report(binary, "--met", met)
-    assert files(run["bad"]) == [("3.tif", 3), ("5.tif", 3)]
-    for b in run["bad"]:
+    run = met_in(met)
+    assert files(run) == [("3.tif", 3), ("5.tif", 3)]
+    for b in run:
         assert (b["id"], b["row"], b["sample"]) == (Path(b["uri"]).name, int(b["id"][0]), b["row"])
         assert ("instead" in b) == (policy == "replace")
         if policy == "replace":
             other = b["instead"]
             assert other["id"] == f"{other['row']}.tif" and other["row"] not in (3, 5)
-    found = report(binary, spec)
-    assert (found["checked"], found["found"]) == (8, 2)
-    assert [b["message"] for b in found["bad"]] == sorted(b["message"] for b in run["bad"])
-    assert [b["id"] for b in found["bad"]] == ["3.tif", "5.tif"]
-    both = report(binary, "--met", met, "-o", tmp_path / "all.jsonl", spec)
-    assert files(both["bad"]) == [("3.tif", 4), ("5.tif", 4)], "of one thing there is one record"
-    again = report(binary, "--met", tmp_path / "all.jsonl")
-    assert again["bad"] == both["bad"]
-    for b in nonempty(found["bad"]):
-        same = next(r for r in run["bad"] if r["message"] == b["message"])
+    found = checked(binary, spec, 1)
+    assert sorted(b["message"] for b in found) == [b["message"] for b in run]
+    assert [b["id"] for b in found] == ["3.tif", "5.tif"]
+    for b in nonempty(found):
+        same = next(r for r in run if r["message"] == b["message"])
         for key in ("dataset", "uri", "part", "offset", "kind"):
             assert same.get(key) == b.get(key), key
+
+
+@pytest.mark.parametrize("form", ["folder", "catalog", "table", "mixture"])
+def test_a_run_without_what_a_check_finds(binary, tmp_path, form):
+    """`Rows(bad=FILE)` leaves out the samples that `chaski verify` lists, and no other."""
+    chips, bad = broken(tmp_path), tmp_path / "bad.jsonl"
+    source: Any = chips
+    if form == "catalog":
+        whole = {i: (chips / f"{i}.tif").read_bytes() for i in (3, 5)}
+        for i in whole:
+            shutil.copy(CHIP, chips / f"{i}.tif")
+        source = tmp_path / "train.parquet"
+        command = [binary, "index", "--format", "parquet", "-o", str(source), str(chips)]
+        subprocess.run(command, check=True)
+        for i, data in whole.items():
+            (chips / f"{i}.tif").write_bytes(data)
+    if form == "table":
+        source = tmp_path / "chips.csv"
+        source.write_text("image\n" + "".join(f"chips/{i}.tif\n" for i in range(8)))
+    spec = tmp_path / "spec.json"
+    if form == "mixture":
+        source = chaski.Mixture({"a": chips / "[0-5].tif", "b": chips / "[4-7].tif"})
+    with chaski.load(source, batch_size=2) as loader:
+        spec.write_text(json.dumps(loader.spec))
+    found = checked(binary, spec, 1, "-o", bad) or [
+        json.loads(line) for line in bad.read_text().splitlines()
+    ]
+    assert [Path(b["uri"]).name for b in found] == (
+        ["3.tif", "5.tif", "5.tif"] if form == "mixture" else ["3.tif", "5.tif"]
+    )
+    rows = chaski.Rows(bad=bad)
+    if form == "mixture":
+        source = chaski.Mixture(
+            {
+                "a": chaski.Source(chips / "[0-5].tif", rows=rows),
+                "b": chaski.Source(chips / "[4-7].tif", rows=rows),
+            }
+        )
+    options = {} if form == "mixture" else {"rows": rows}
+    with chaski.load(source, batch_size=2, on_bad="error", **options) as loader:
+        assert form == "mixture" or loader.samples == 6
+        assert sum(batch["valid"].sum() for batch in loader) == loader.samples
+        spec.write_text(json.dumps(loader.spec))
+    assert checked(binary, spec, 0) == []
+    if form == "folder":
+        with chaski.load(chips, batch_size=2, rows=chaski.Rows(bad=["3.tif", "5.tif"])) as loader:
+            assert loader.samples == 6
+        bad.write_text("3.tif\n")
+        with pytest.raises(chaski.SpecError, match="no list of bad samples"):
+            chaski.load(chips, batch_size=2, rows=rows)
 
 
 @pytest.mark.parametrize("transport", ["auto", "grpc"])
@@ -87,7 +144,7 @@ def test_the_error_names_the_sample(binary, tmp_path, transport):
         with pytest.raises(chaski.CorruptError) as e:
             loader.sample(5)
         assert e.value.sample == SampleRef(5, 5, "5.tif")
-    (bad,) = report(binary, "--met", met)["bad"]
+    (bad,) = met_in(met)
     assert (bad["sample"], bad["row"], bad["id"]) == (3, 3, "3.tif")
     mixed = chaski.Mixture({"a": chips / "[0-2].tif", "b": chips / "[4-5].tif"})
     with chaski.load(mixed, **options) as loader, pytest.raises(chaski.CorruptError) as e:
@@ -157,7 +214,7 @@ def test_what_a_server_met(binary, tmp_path, policy):
     finally:
         server.terminate()
         assert server.wait(300) == 0
-    bad, own = report(binary, "--met", of_server)["bad"], report(binary, "--met", of_loader)["bad"]
+    bad, own = met_in(of_server), met_in(of_loader)
     names = files(bad)
     if policy == "error":  # the batches in the making behind the one that failed count, too
         assert files(own)[0] in [(n, 1) for n, _ in names]
@@ -166,8 +223,7 @@ def test_what_a_server_met(binary, tmp_path, policy):
     for b in nonempty(bad):
         assert b["id"] == Path(b["uri"]).name and b["row"] == int(b["id"][0])
         assert ("instead" in b) == (policy == "replace")
-    both = report(binary, "--met", of_server, "--met", of_loader)["bad"]
-    assert len(both) == len(bad), "both tell the same of the same"
+    assert len(met_in(of_server, of_loader)) == len(bad), "both tell the same of the same"
 
 
 @pytest.mark.timeout(600)
@@ -177,7 +233,7 @@ def test_what_ends_a_run_is_in_the_list(binary, tmp_path):
     with chaski.load(chips, batch_size=8, on_bad=on_bad) as loader:
         with pytest.raises(chaski.LimitError, match="2 bad samples"):
             list(loader)
-    assert files(report(binary, "--met", met)["bad"]) == [("3.tif", 1), ("5.tif", 1)]
+    assert files(met_in(met)) == [("3.tif", 1), ("5.tif", 1)]
 
 
 def test_a_step_that_is_replayed_tells_it_too(binary, tmp_path):

@@ -165,7 +165,7 @@ def test_resume_and_plan(folders: dict[str, Path], binary: str, tmp_path: Path) 
         assert {a["field"] for a in row["assets"]} == {"image", "label"}
 
 
-def test_statistics_and_quarantine(folders: dict[str, Path], binary: str, tmp_path: Path) -> None:
+def test_statistics_and_bad_samples(folders: dict[str, Path], binary: str, tmp_path: Path) -> None:
     """Each field is measured and checked in the scenes of its own dataset."""
     labels = tmp_path / "labels"
     labels.mkdir()
@@ -175,12 +175,11 @@ def test_statistics_and_quarantine(folders: dict[str, Path], binary: str, tmp_pa
     with chaski.load(joined(folders | {"label": labels}, "any"), **arguments) as loader:
         (tmp_path / "spec.json").write_text(json.dumps(loader.spec))
 
-    def run(command: str) -> Any:
-        arguments = [binary, command, str(tmp_path / "spec.json")]
-        arguments += ["--json"] if command == "quarantine" else []
-        return json.loads(subprocess.check_output(arguments))
+    def run(*command: str) -> subprocess.CompletedProcess[bytes]:
+        arguments = [binary, *command, str(tmp_path / "spec.json")]
+        return subprocess.run(arguments, capture_output=True, check=False)
 
-    measured = run("stats")["fields"]
+    measured = json.loads(run("stats").stdout)["fields"]
     for kind, folder in (("image", folders["image"]), ("label", labels)):
         pixels = []
         for path in folder.glob("*.tif"):
@@ -189,12 +188,12 @@ def test_statistics_and_quarantine(folders: dict[str, Path], binary: str, tmp_pa
         band, all_ = measured[kind]["bands"][0], np.concatenate(pixels).astype(float)
         assert (band["count"], band["min"], band["max"]) == (all_.size, all_.min(), all_.max())
         assert band["mean"] == pytest.approx(all_.mean())
-    found = run("quarantine")
-    assert (found["checked"], found["found"]) == (4, 0)
+    found = run("verify", "--samples")
+    assert (found.returncode, found.stdout) == (0, b"")
     data = (labels / "q.tif").read_bytes()
     (labels / "q.tif").write_bytes(data[:-100])
-    found = run("quarantine")
-    assert (found["checked"], found["found"]) == (4, 1) and "q.tif" in json.dumps(found["bad"])
+    found = run("verify", "--samples")
+    assert found.returncode == 1 and "q.tif" in json.loads(found.stdout)["uri"]
 
 
 def test_pairs(folders: dict[str, Path], binary: str, tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ func newRoot(env console.Env) *cobra.Command {
 		container.NewSQL(env), container.NewPack(env),
 		array.NewArray(env),
 		dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewSpec(env),
-		dataset.NewQuarantine(env), dataset.NewStats(env), cache.NewCache(env), ledger.NewLedger(env),
+		dataset.NewStats(env), cache.NewCache(env), ledger.NewLedger(env),
 		serve.NewServe(env), serve.NewToken(env), serve.NewTop(env), view.NewView(env), measure.NewBench(env),
 	)
 	root.AddCommand(&cobra.Command{

@@ -1,4 +1,4 @@
-"""The list of bad samples that a loader appends to: lines of JSON, read by `chaski quarantine`.
+"""The list of bad samples that a loader appends to: lines of JSON, which `Rows(bad=FILE)` reads.
 
 A line is about one thing that is wrong, and says how often it was met since the line before: the
 first time and then every doubling is written, so the list grows with what is wrong, and not with
@@ -11,17 +11,43 @@ import contextlib
 import json
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from chaski._files import absolute_path, sync, sync_names
 from chaski._proto.arguments import BadRow, SampleRef
-from chaski.errors import OF_FILES, Error
+from chaski.errors import OF_FILES, Error, SpecError
 
 MAX_KNOWN = 10_000
 """Things that one loader tells apart."""
 MAX_BYTES = 64 << 20
 """Size of a list that is appended to."""
+
+
+def bad_ids(bad: str | os.PathLike[str] | Sequence[str], source: str) -> list[str]:
+    """Returns the ids of bad samples, of a list in a file those of a source of a mixture.
+
+    A line that is not whole, as a writer that was killed leaves one, is passed over.
+    """
+    if not isinstance(bad, (str, os.PathLike)):
+        return list(bad)
+    ids: dict[str, None] = {}
+    lines = records = 0
+    with open(bad, "rb") as file:
+        for line in file:
+            lines += 1
+            try:
+                record = json.loads(line)
+                message, of = record["message"], record.get("source", "")
+            except (ValueError, TypeError, KeyError, AttributeError):
+                continue
+            records += bool(message)
+            if "id" in record and (not of or of == source):
+                ids[record["id"]] = None
+    if lines and not records:
+        raise SpecError(f"bad is {os.fspath(bad)!r}, which is no list of bad samples")
+    return list(ids)
 
 
 def _members(s: SampleRef) -> dict[str, Any]:

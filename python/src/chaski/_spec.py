@@ -43,6 +43,7 @@ from chaski._proto.arguments import (
     Vector,
     WholeChip,
 )
+from chaski._quarantine import bad_ids
 from chaski._sources import Scenes
 from chaski._tables import Files
 from chaski.errors import SpecError
@@ -218,7 +219,7 @@ def build_spec(source: SourceLike, o: SpecOptions, files: Files | None = None) -
         "drop_last": stated("drop_last", o.drop_last),
         "sampler": _sampler(WholeChip() if o.window is None else o.window, files),
         "bad_samples": plain("on_bad", bad.action),
-        **o.rows.to_json(),
+        **_rows(o.rows, ""),
         **members(pixels, *names),
     }
     if o.normalize is not None:
@@ -243,6 +244,12 @@ def build_spec(source: SourceLike, o: SpecOptions, files: Files | None = None) -
     if o.rows.steps_per_epoch is not None:
         spec["take"] = count("steps_per_epoch", o.rows.steps_per_epoch) * size
     return spec
+
+
+def _rows(rows: Rows, source: str) -> dict[str, Any]:
+    """Returns the members that say which rows are samples, of a source of a mixture or without."""
+    bad = [] if rows.bad is None else bad_ids(rows.bad, source)
+    return rows.to_json() | ({"bad": bad} if bad else {})
 
 
 def _sampler(window: Any, files: Files) -> Any:
@@ -320,7 +327,7 @@ def _source(name: str, s: Source | SourceLike, files: Files) -> dict[str, Any]:
         return out | _mixture(s, files)
     if s.rows.take is not None or s.rows.steps_per_epoch is not None:
         raise SpecError(f"source {name!r}: take and steps_per_epoch are for the whole Mixture")
-    out |= _place(s.source, s.rows, files) | s.rows.to_json()
+    out |= _place(s.source, s.rows, files) | _rows(s.rows, name)
     if s.window is not None:
         out["sampler"] = _sampler(s.window, files)
     if s.fields:

@@ -1,5 +1,4 @@
-// Package dataset has the commands about the runs of a dataset: plan, explain, quarantine and
-// stats.
+// Package dataset has the commands about the runs of a dataset: plan, explain and stats.
 package dataset
 
 import (

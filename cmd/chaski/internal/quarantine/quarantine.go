@@ -8,16 +8,12 @@
 package quarantine
 
 import (
-	"bufio"
-	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/bits"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -75,10 +71,8 @@ func (r *Record) key() string {
 // Limits of a list. A dataset in which every sample is bad must not fill the memory of a server, or its
 // disk.
 const (
-	MaxKnown = 10_000    // records that a writer counts; some 10 MB at 1 kB each
-	MaxBytes = 64 << 20  // size from which on a writer appends no more
-	maxLine  = 1 << 20   // a longer line is not a record
-	maxRead  = 1_000_000 // records in all lists that are read together
+	MaxKnown = 10_000   // records that a writer counts; some 10 MB at 1 kB each
+	MaxBytes = 64 << 20 // size from which on a writer appends no more
 )
 
 // Writer appends to a list. It is safe for concurrent use.
@@ -163,101 +157,6 @@ func (w *Writer) Close() error {
 		errs = append(errs, w.file.Sync(), durable.SyncNames(w.folder))
 	}
 	return errors.Join(append(errs, w.file.Close())...)
-}
-
-// List has the records of one or several lists, each once. The zero value is empty.
-type List struct {
-	by map[string]*Record
-	// Skipped counts lines that are not records, because a writer was killed or the file is not a list.
-	Skipped int64
-}
-
-// Read adds the records of a list. Its errors come from r, or have the kind fault.Limit.
-func (l *List) Read(r io.Reader) error {
-	b := bufio.NewReaderSize(r, 64<<10)
-	for {
-		line, err := readLine(b)
-		if len(bytes.TrimSpace(line)) > 0 {
-			var rec Record
-			if json.Unmarshal(line, &rec) != nil || rec.Message == "" || rec.Count < 1 {
-				l.Skipped++
-			} else if err := l.Add(rec); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// readLine returns a line, cut after about maxLine bytes. A cut line is not a record, and is skipped: the file
-// is not trusted, so that a line without end must not fill the memory.
-func readLine(b *bufio.Reader) (line []byte, err error) {
-	for {
-		part, err := b.ReadSlice('\n')
-		if len(line) <= maxLine {
-			line = append(line, part...)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
-		}
-	}
-}
-
-// Add adds a record.
-func (l *List) Add(r Record) error {
-	key := r.key()
-	old := l.by[key]
-	switch {
-	case old != nil:
-		old.merge(&r)
-		return nil
-	case len(l.by) >= maxRead:
-		return fault.New(fault.Limit, "list", fault.NoOffset, "more than %d bad samples", maxRead)
-	case l.by == nil:
-		l.by = map[string]*Record{}
-	}
-	l.by[key] = &r
-	return nil
-}
-
-// merge adds a record with the same key. The count stops at the largest int64, since counts of a file may
-// be anything.
-func (r *Record) merge(o *Record) {
-	if r.Count += o.Count; r.Count < o.Count {
-		r.Count = 1<<63 - 1
-	}
-	if o.FirstSeen.Before(r.FirstSeen) {
-		r.FirstSeen = o.FirstSeen
-	}
-	r.Source, r.ID = cmp.Or(r.Source, o.Source), cmp.Or(r.ID, o.ID)
-	r.Part = cmp.Or(r.Part, o.Part)
-	r.Instead = cmp.Or(r.Instead, o.Instead)
-	r.Row, r.Sample, r.Offset = cmp.Or(r.Row, o.Row), cmp.Or(r.Sample, o.Sample), cmp.Or(r.Offset, o.Offset)
-}
-
-// Records returns all records, sorted by dataset, source, row, id and message.
-func (l *List) Records() []Record {
-	out := make([]Record, 0, len(l.by))
-	for _, r := range l.by {
-		out = append(out, *r)
-	}
-	count := func(p *int64) int64 {
-		if p == nil {
-			return -1
-		}
-		return *p
-	}
-	slices.SortFunc(out, func(a, b Record) int {
-		return cmp.Or(cmp.Compare(a.Dataset, b.Dataset), cmp.Compare(a.Source, b.Source),
-			cmp.Compare(count(a.Row), count(b.Row)),
-			cmp.Compare(a.ID, b.ID), cmp.Compare(a.Message, b.Message))
-	})
-	return out
 }
 
 // Write writes records as a list.

@@ -8,35 +8,32 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/shards"
-	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/ops/verify"
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
 func NewVerify(env console.Env) *cobra.Command {
 	var o verify.Options
-	var p pairsFlags
+	var p datasetFlags
 	var f verifyFlags
-	cmd := console.Command("verify [flags] PATH...\n  chaski verify --pairs [flags] SPEC.json|DATASET",
+	cmd := console.Command("verify [flags] PATH...\n  chaski verify --pairs|--samples [flags] SPEC.json|DATASET",
 		console.AtLeastOne("PATH"),
 		func(cmd *cobra.Command, paths []string) error {
 			if err := f.shards.Check(cmd.Flags(), f.out); err != nil {
 				return err
 			}
-			if p.pairs {
+			if p.pairs || p.samples {
 				if f.shards.Given() {
-					return console.Usagef("--shard and --merge are not for --pairs")
+					return console.Usagef("--shard and --merge are not for --pairs and --samples")
 				}
 				return p.run(cmd, env, paths, f.out, o)
 			}
 			if name := flags.Changed(&p.own); name != "" {
-				return console.Usagef("--%s needs --pairs", name)
+				return console.Usagef("--%s needs --pairs or --samples", name)
 			}
 			return f.run(cmd.Context(), env, paths, o)
 		})
@@ -118,47 +115,4 @@ func (f *verifyFlags) divided(ctx context.Context, paths []string, o verify.Opti
 		err = console.Said(first)
 	}
 	return err
-}
-
-// pairsFlags are the flags of verify --pairs.
-type pairsFlags struct {
-	pairs  bool
-	source flags.Source
-	json   bool
-
-	own  pflag.FlagSet // flags that need --pairs
-	data pflag.FlagSet // of these, those that a spec excludes
-}
-
-func (f *pairsFlags) add(fl *pflag.FlagSet) {
-	console.Var(fl, &f.pairs, "pairs", false)
-	f.source.Add(&f.data)
-	console.Var(fl, &f.json, "json", false)
-	f.own.AddFlagSet(&f.data)
-	fl.AddFlagSet(&f.own)
-}
-
-func (f *pairsFlags) run(cmd *cobra.Command, env console.Env, paths []string, out string,
-	o verify.Options) error {
-	if len(paths) != 1 {
-		return console.Usagef("there are %d paths: --pairs takes one dataset; put a glob in quotes", len(paths))
-	}
-	if err := console.Between("workers", o.Workers, 0, flags.MaxWorkers); err != nil {
-		return err
-	}
-	spec, err := flags.SpecOr(cmd.Context(), env.Files, paths[0], &f.data, f.source.Spec)
-	if err != nil {
-		return err
-	}
-	lo := loader.Options{Workers: o.Workers, MaxChunkBytes: o.MaxChunk, Opener: env.Files}
-	bar := console.NewBar(env.Err, "comparing", -1)
-	report, err := survey.Pairs(cmd.Context(), spec, lo, survey.PairOptions{MaxFaults: o.MaxFaults, Progress: bar.Set})
-	bar.Done()
-	if err != nil {
-		return console.UsageUnlessFault(err)
-	}
-	err = console.WriteFile(out, env.Out, func(w io.Writer) error {
-		return console.Print(w, report, f.json)
-	})
-	return cmp.Or(err, report.Err())
 }

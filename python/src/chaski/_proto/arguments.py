@@ -344,8 +344,8 @@ class OnBad(Argument):
             has no count.
         max_rate: the share of the rank's rows of a whole epoch that may be bad, from 0 to 1.
             Default: any share.
-        quarantine: file that bad samples are appended to, as lines of JSON that `chaski quarantine
-            --met` reads; several processes may share one.
+        quarantine: file that bad samples are appended to, as lines of JSON that `Rows(bad=FILE)`
+            reads; several processes may share one.
     """
 
     action: BadSamples = "error"
@@ -637,6 +637,8 @@ class Rows(RowsJson):
             degrees. Also as "EPSG:32633", or an object with `to_epsg()`.
         datetime: a range "A/B" of dates, which are whole days in UTC, or timestamps. It selects
             samples that begin in the range.
+        bad: the samples that are left out: their ids, or the file that `chaski verify --samples` or
+            `OnBad(quarantine=FILE)` wrote.
         split: divides the rows into named parts. It needs `use`. A string is the part that counts,
             where a column has the part of each row.
         use: the name of the part of `split` whose rows the run reads.
@@ -661,6 +663,7 @@ class Rows(RowsJson):
     bbox: BBox | None = None
     bbox_crs: Crs | None = None
     datetime: str | None = None
+    bad: Path | Sequence[str] | None = None
     split: Split | str | None = None
     use: str | None = None
     strata: Strata | str | None = None
