@@ -5,15 +5,19 @@
 #
 # PYTHON     interpreter (3.10 or newer) from which the Python environment .venv is made; one that
 #            has PyTorch saves a large download. Default: the existing .venv, else python3.
-#            `make interop` and `make soak-frames` make their environments from it and need
-#            3.12 or newer.
+#            `make interop` and `make soak-hostile` make their environments from it and need
+#            3.12 or newer; `make soak-training` and `make frameworks` need 3.12.
 # FUZZTIME   time of each fuzz target, e.g. 1m; default: an hour for all of them
 # FUZZONLY   regular expression of the "PACKAGE TARGET" to fuzz, e.g. 'zarr |FuzzTIFF$$'; default: all
 # FUZZNEW    1: `make fuzz-long` runs the targets that have no row in docs/fuzzing.md yet
-# SOAKTIME   time of the first part of the training soak
-# SOAKFLAGS  further flags of the training soak, such as --only histories (see tools/soak.py --help)
+# SOAKTIME   time of the first part of `make soak-training`
+# SOAKSTEPS  steps of its last part
+# SOAKFLAGS  further flags of tools/soak.py, tools/soak_hostile.py or tools/soak_disk.py (see their --help), for a soak
+#            that is called by its name, such as --only histories
+# SOAKKILLS  kills of each trainer of `make soak-training`, default 30, and of engines of `make soak-cache`, default 300
+# INTRUDERS  tries of each kind of `make soak-hostile` to get in; default: 100000
 # INTEROPFLAGS  flags of `make interop`: --short, with which `make test` calls it, leaves a third of random cases
-# SOAKCOUNT  damaged frames of `make soak`
+# SOAKCOUNT  damaged frames of `make soak-hostile`
 
 PYTHON ?=
 GO ?= go
@@ -21,6 +25,7 @@ FUZZTIME ?=
 FUZZONLY ?=
 FUZZNEW ?=
 SOAKTIME ?= 10m
+SOAKSTEPS ?= 1000000
 SOAKCOUNT ?= 5000000
 SOAKFLAGS ?=
 INTEROPFLAGS ?=
@@ -204,43 +209,25 @@ pip-audit: env ## known vulnerabilities in the pinned Python packages (installs 
 	$(VENV)/audit/bin/pip-audit --strict --disable-pip --require-hashes -r python/requirements.txt -r python/requirements-dev.txt \
 	  -r python/requirements-torch.txt
 
-.PHONY: soak soak-catalogs soak-frames soak-training soak-trainers soak-disk soak-hostile soak-jobs soak-cache soak-ledger soak-steps
-soak: soak-frames soak-training soak-trainers ## these three
-soak-frames: ## SOAKCOUNT damaged OpenZL frames, against the original library
-	$(or $(PYTHON),python3) tools/interop.py --soak $(SOAKCOUNT)
-soak-training: build env ## training while trainers and servers are killed, then 100,000 steps that must leak nothing
+.PHONY: soak soak-training soak-hostile soak-cache soak-disk
+soak: soak-training soak-hostile soak-cache soak-disk ## these four, for many hours; soak-disk needs root on Linux
+soak-training: build env trainers-env ## training with kills, SOAKSTEPS steps that must leak nothing, histories with a ledger, trainers of others killed
 	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
-	$(PY) tools/soak.py --time $(SOAKTIME) $(SOAKFLAGS)
-
-soak-trainers: build trainers-env ## Lightning, Trainer, Accelerate, Ray and others, each killed SOAKKILLS times and resumed; a line for each
+	$(PY) tools/soak.py --time $(SOAKTIME) --steps $(SOAKSTEPS) $(SOAKFLAGS)
+	CHASKI_SOAK_LEDGER=10000 $(GO) test ./loader/ledger -run TestSimulatedHistories -timeout 2h
+	CHASKI_SOAK_LEDGER=100 PYTHONPATH=$(CURDIR)/python/src $(PY) -m pytest -q python/tests/test_ledger.py
 	CHASKI_SOAK_KILLS=$(or $(SOAKKILLS),30) $(WITH_TRAINERS) python/tests/test_exact_resume.py
+soak-hostile: build env ## SOAKCOUNT damaged OpenZL frames, INTRUDERS tries to get in, then attacks on a server in a memory cgroup of 1 GiB
+	$(or $(PYTHON),python3) tools/interop.py --soak $(SOAKCOUNT)
+	CHASKI_SOAK_INTRUDERS=$(or $(INTRUDERS),100000) $(GO) test ./grpc/server ./source -v -timeout 2h \
+		-run 'TestStrangers|TestOtherTenants|TestLinksToAnotherTenant|TestHostileStreams|TestExchangedLinks|TestBelowExchanged'
+	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
+	$(PY) tools/soak_hostile.py $(SOAKFLAGS)
+soak-cache: ## engines that share a cache on disk, of which SOAKKILLS are killed
+	CHASKI_SOAK_CACHE=$(or $(SOAKKILLS),300) $(GO) test ./source/diskcache -run TestKilledEngines -v -timeout 2h
 soak-disk: build ## power cuts while the command writes, to a small disk in a file; needs root on Linux
 	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
 	$(or $(PYTHON),python3) tools/soak_disk.py $(SOAKFLAGS)
-soak-jobs: build env ## shards on Dask and Ray over FILES, and templates against schemas; installs all into .soak-jobs
-	[ -d .soak-jobs ] || $(PY) -m pip install --target .soak-jobs distributed ray kubernetes-validate hera botocore
-	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
-	CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=$(CURDIR)/python/src:$(CURDIR)/.soak-jobs \
-		$(PY) -m pytest python/tests/test_jobs.py python/tests/test_job_templates.py
-	CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=$(CURDIR)/python/src:$(CURDIR)/.soak-jobs \
-		$(PY) tools/soak_jobs.py --files $(or $(FILES),20000)
-soak-catalogs: build env ## the Python tests, with a catalog in place of each directory
-	CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=$(CURDIR)/python/src:$(CURDIR)/python/tests \
-		$(PY) -m pytest -q -p through_catalogs python/tests
-soak-cache: ## engines that share a cache on disk, of which SOAKKILLS are killed
-	CHASKI_SOAK_CACHE=$(or $(SOAKKILLS),300) $(GO) test ./source/diskcache -run TestKilledEngines -v -timeout 2h
-soak-ledger: build env ## 10,000 simulated and 100 real histories of a run with faults, which `chaski ledger check` has to find
-	CHASKI_SOAK_LEDGER=10000 $(GO) test ./loader/ledger -run TestSimulatedHistories -timeout 2h
-	CHASKI_SOAK_LEDGER=100 CHASKI_BIN=$(CURDIR)/bin/chaski PYTHONPATH=$(CURDIR)/python/src \
-		$(PY) -m pytest -q python/tests/test_ledger.py
-soak-steps: build env ## SOAKSTEPS steps of a trainer and its engine, whose memory must stay within 5 %
-	[ -d .demo/train ] || $(GO) run ./examples/demo-dataset
-	$(PY) tools/soak.py --only steady --steps $(or $(SOAKSTEPS),1000000)
-soak-hostile: build env ## INTRUDERS tries to get in, then attacks on a server in a memory cgroup of 1 GiB, beside a modest client
-	CHASKI_SOAK_INTRUDERS=$(or $(INTRUDERS),100000) $(GO) test ./grpc/server ./source -v -timeout 2h \
-		-run 'TestStrangers|TestOtherTenants|TestLinksToAnotherTenant|TestHostileStreams|TestExchangedLinks|TestBelowExchanged'
-	[ -d .demo/train ] || CGO_ENABLED=0 $(GO) run -trimpath ./examples/demo-dataset
-	$(PY) tools/soak_hostile.py $(SOAKFLAGS)
 
 .PHONY: conformance
 conformance: build ## bin/chaski against the conformance corpus, if it is beside the checkout

@@ -1,7 +1,7 @@
 """`make interop`: both directions of compatibility with the original Python packages.
 
     interop.py [--short] [--only VARIABLE ...]
-    interop.py --soak COUNT     `make soak-frames`: COUNT damaged OpenZL frames, see docs/fuzzing.md
+    interop.py --soak COUNT   `make soak-hostile`: COUNT damaged OpenZL frames, see docs/fuzzing.md
 
 Makes a virtual environment below .interop/ for each file of tools/interop/*.txt, and a directory
 with a library for libtiledb16.txt, again whenever the file or the interpreter changes. Then runs
@@ -65,7 +65,7 @@ PYTHON_TESTS = ["python/tests/test_rumi.py", "python/tests/test_rumi3.py"]
 TAGS = "netgo,osusergo,disable_grpc_modules,grpcnotrace,soak"
 # Environments that are made at a time: while one unpacks, others download.
 INSTALLS = 3
-# How many damaged frames are compared; `make soak-frames` has 5 million.
+# How many damaged frames are compared; `make soak-hostile` has 5 million.
 SETTINGS = {"CHASKI_SOAK_COUNT": os.environ.get("CHASKI_SOAK_COUNT", "20000")}
 
 

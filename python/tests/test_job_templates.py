@@ -1,8 +1,8 @@
 """The templates of deploy/jobs: what each runs, for each index, does a shard.
 
-The schemas of Kubernetes, Argo and AWS are in packages of 160 MB, which `make soak-jobs` installs.
-What passed there is noted in CHECKED by its hash, so that a template that was changed since fails
-here without them.
+The schemas of Kubernetes, Argo and AWS are in packages of 160 MB: kubernetes-validate, hera and
+botocore. Without one, its test is skipped. What passed there is noted in CHECKED by its hash, so
+that a template that was changed since fails here without them.
 """
 
 from __future__ import annotations
@@ -186,5 +186,5 @@ def test_schemas_were_checked() -> None:
     assert sorted([*all, "slurm.sh"]) == sorted(p.name for p in JOBS.iterdir())
     for name, noted in nonempty(all.items()):
         now = hashlib.sha256((JOBS / name).read_bytes()).hexdigest()
-        how = "CHASKI_CHECKED=write make soak-jobs"
+        how = "install its package, set CHASKI_CHECKED=write, run this file"
         assert now == noted["sha256"], f"{name} changed since {noted['schema']} checked it: {how}"

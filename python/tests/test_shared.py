@@ -35,9 +35,7 @@ pytestmark = pytest.mark.skipif(not _shared.SUPPORTED, reason="shared memory is 
 
 SCENE = Path(__file__).resolve().parents[2] / "testdata" / "demo" / "coast.tif"
 SRC = Path(__file__).resolve().parents[1] / "src"
-KILLS = int(
-    os.environ.get("CHASKI_KILLS", "8")
-)  # 0.5 s of a processor each; tools/soak-shm.sh has 100
+KILLS = 8  # 0.5 s of a processor each
 OPTIONS = {
     "batch_size": 8,
     "window": chaski.RandomWindow((64, 48), 60),
