@@ -14,7 +14,10 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/stats"
 )
 
 // Rounds are the rounds of a measurement.
@@ -54,12 +57,9 @@ func newFigure(name, unit string, rounds []float64) Figure {
 	for i, v := range rounds {
 		rounds[i] = rounded(v)
 	}
-	s := slices.Sorted(slices.Values(rounds))
-	m := s[len(s)/2]
-	if len(s)%2 == 0 {
-		m = (s[len(s)/2-1] + m) / 2
-	}
-	return Figure{Name: name, Unit: unit, Min: s[0], Median: rounded(m), Max: s[len(s)-1], Rounds: rounds}
+	sorted := slices.Sorted(slices.Values(rounds))
+	return Figure{Name: name, Unit: unit, Min: sorted[0], Median: rounded(stats.Quantile(0.5, sorted)),
+		Max: sorted[len(sorted)-1], Rounds: rounds}
 }
 
 // rounded returns a number with six digits: no clock measures more of them.
@@ -125,13 +125,18 @@ func stageTimes(from, to resources.Spent, samples int64) []StageTime {
 // waits has how long a consumer waited for each batch of a round.
 type waits []time.Duration
 
-// waitRounds has the median, the 99th percentile and the maximum of the waits of every round, in ms.
+// waitRounds has the median, the 99th percentile and the maximum of the waits of every round, in ms: waits that
+// were measured, none between two.
 type waitRounds struct{ p50, p99, max []float64 }
 
 func (w *waitRounds) add(all waits) {
-	slices.Sort(all)
-	quantile := func(q int) float64 { return float64(all[(len(all)-1)*q/100]) / 1e6 }
-	w.p50, w.p99, w.max = append(w.p50, quantile(50)), append(w.p99, quantile(99)), append(w.max, quantile(100))
+	ms := make([]float64, len(all))
+	for i, d := range all {
+		ms[i] = float64(d) / 1e6
+	}
+	slices.Sort(ms)
+	quantile := func(fraction float64) float64 { return stat.Quantile(fraction, stat.Empirical, ms, nil) }
+	w.p50, w.p99, w.max = append(w.p50, quantile(0.5)), append(w.p99, quantile(0.99)), append(w.max, ms[len(ms)-1])
 }
 
 func (w *waitRounds) figures() []Figure {

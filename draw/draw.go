@@ -11,7 +11,10 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/stats"
 )
 
 // Raster is an image of (bands, height, width) samples, little-endian in C order. Data and Valid have all of them.
@@ -135,19 +138,8 @@ func (r *Raster) sample(band, step int, reduce func([]float64) float64) plane {
 
 func nearest(block []float64) float64 { return block[0] }
 
-func mean(block []float64) float64 {
-	sum, n := 0.0, 0
-	for _, v := range block {
-		if !math.IsNaN(v) {
-			sum += v
-			n++
-		}
-	}
-	if n == 0 {
-		return math.NaN()
-	}
-	return sum / float64(n)
-}
+// mean returns the mean of the values that are there, NaN without any.
+func mean(block []float64) float64 { return stat.Mean(slices.DeleteFunc(block, math.IsNaN), nil) }
 
 // value returns value i, or NaN if there is no data.
 func (r *Raster) value(i int) float64 {
@@ -196,27 +188,17 @@ func (p *plane) stretch(low, high float64) {
 			sorted = append(sorted, v)
 		}
 	}
+	if len(sorted) == 0 {
+		return
+	}
 	slices.Sort(sorted)
-	lo, hi := percentile(sorted, low), percentile(sorted, high)
+	lo, hi := stats.Quantile(low/100, sorted), stats.Quantile(high/100, sorted)
 	if hi <= lo { // a band of one value is drawn mid grey, and avoids a division by 0
 		lo, hi = lo-1, hi+1
 	}
 	for i, v := range p.v {
 		p.v[i] = min(max((v-lo)/(hi-lo), 0), 1)
 	}
-}
-
-// percentile interpolates linearly between neighbours, like NumPy's default.
-func percentile(sorted []float64, q float64) float64 {
-	if len(sorted) == 0 {
-		return 0
-	}
-	rank := q / 100 * float64(len(sorted)-1)
-	i := int(rank)
-	if i+1 >= len(sorted) {
-		return sorted[len(sorted)-1]
-	}
-	return sorted[i] + (rank-float64(i))*(sorted[i+1]-sorted[i])
 }
 
 func (p *plane) colour() *image.NRGBA {

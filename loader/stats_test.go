@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -55,15 +58,8 @@ func slowStats(tab *fakeTable, field int64, band int, leaveOut int64) []float64 
 			}
 		}
 	}
-	sum, lo, hi := 0.0, math.Inf(1), math.Inf(-1)
-	for _, x := range v {
-		sum, lo, hi = sum+x, min(lo, x), max(hi, x)
-	}
-	mean, square := sum/float64(len(v)), 0.0
-	for _, x := range v {
-		square += (x - mean) * (x - mean)
-	}
-	return []float64{float64(len(v)), mean, math.Sqrt(square / float64(len(v))), lo, hi}
+	mean, std := stat.PopMeanStdDev(v, nil)
+	return []float64{float64(len(v)), mean, std, slices.Min(v), slices.Max(v)}
 }
 
 func checkStats(t *testing.T, tab *fakeTable, got map[string][]float64, leaveOut int64) {

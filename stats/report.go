@@ -108,7 +108,8 @@ func split(v float64) (mantissa int64, exponent int) {
 	return mantissa, exponent
 }
 
-// meanStd returns Σx/n and sqrt((nΣx²-(Σx)²)/n²), rounded once. n must not be 0.
+// meanStd returns Σx/n and sqrt((nΣx²-(Σx)²)/n²), rounded once. n must not be 0. Not with
+// gonum, whose sums are rounded on the way: they would not merge to the same bits in any order.
 func (m *moments) meanStd() (mean, std float64) {
 	n := new(big.Int).SetUint64(m.n)
 	mean, _ = scaled(new(big.Rat).SetFrac(&m.sum, n), m.unit).Float64()
@@ -180,7 +181,8 @@ func (d *distribution) at(rank uint64) float64 {
 	return min(max(value, d.min), d.max)
 }
 
-// percentile interpolates between the two nearest ranks.
+// percentile interpolates between the two nearest ranks of grouped values, with the same bits on every processor.
+// Quantile would need all values, and may fuse steps.
 func (d *distribution) percentile(percent float64) float64 {
 	place := float64(float64(d.n-1) * (percent / 100))
 	rank := uint64(math.Floor(place))

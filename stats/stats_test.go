@@ -132,16 +132,6 @@ func slowStats(d chunk.DType, samples []uint64, nodata *float64) (s slow) {
 	return s
 }
 
-func (s *slow) percentile(p float64) float64 {
-	h := float64(len(s.values)-1) * p / 100
-	i := int(h)
-	if i+1 == len(s.values) {
-		return s.values[i]
-	}
-	a, b, t := s.values[i], s.values[i+1], h-float64(i)
-	return a*(1-t) + b*t
-}
-
 // samplesOf draws bit patterns like those of one of several kinds of image.
 func samplesOf(d chunk.DType, rng *rand.Rand, n, kind int) []uint64 {
 	s := make([]uint64, n)
@@ -240,7 +230,7 @@ func check(t testing.TB, what string, d chunk.DType, got Band, want slow) {
 		t.Errorf("%s: resolution %g of a range of %g", what, got.Resolution, 4095*span)
 	}
 	for name, p := range map[string]float64{"2.5": 2.5, "50": 50, "98.5": 98.5} {
-		w := want.percentile(p)
+		w := Quantile(p/100, want.values)
 		if g, ok := got.Percentiles[name]; !ok || !near(g, w, got.Resolution+math.Abs(w)*1e-11) {
 			t.Errorf("%s: percentile %s %v, want %v within %g", what, name, g, w, got.Resolution)
 		}

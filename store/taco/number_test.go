@@ -3,7 +3,11 @@ package taco
 import (
 	"context"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
@@ -67,14 +71,33 @@ func TestNumbersOfPixelsArePooled(t *testing.T) {
 // numbersOf returns the numbers that geotiff:stats has for a band. Of the percentiles only their difference matters.
 func numbersOf(p []float64) []float64 {
 	n := float64(len(p))
-	least, most, sum, squares := p[0], p[0], 0.0, 0.0
-	for _, v := range p {
-		least, most, sum = min(least, v), max(most, v), sum+v
+	mean, std := stat.MeanStdDev(p, nil)
+	return []float64{slices.Min(p), slices.Max(p), mean, std, 100, n, 2 * n, 3 * n, 4 * n}
+}
+
+// TestMomentsArePooled: means and deviations of weighted rows are gonum's, which has all of them at once, but for
+// roundings.
+func TestMomentsArePooled(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 2))
+	for range 500 {
+		n := 1 + rng.IntN(60)
+		w, x, within := make([]float64, n), make([]float64, n), make([]float64, n)
+		var m moments
+		for i := range n {
+			w[i], x[i] = float64(1+rng.IntN(1<<16)), 300+math.Ldexp(rng.NormFloat64(), rng.IntN(8))
+			s := rng.Float64() * 50
+			within[i] = s * s
+			m.add(w[i], x[i], s)
+		}
+		mean, variance := stat.PopMeanVariance(x, w)
+		std := math.Sqrt(variance + stat.Mean(within, w))
+		if got := m.average(); math.Abs(got-mean) > 1e-13*math.Abs(mean) {
+			t.Fatalf("the mean of %d rows is %v, want %v", n, got, mean)
+		}
+		if got := m.deviation(0); math.Abs(got-std) > 1e-12*std {
+			t.Fatalf("the deviation of %d rows is %v, want %v", n, got, std)
+		}
 	}
-	for _, v := range p {
-		squares += (v - sum/n) * (v - sum/n)
-	}
-	return []float64{least, most, sum / n, math.Sqrt(squares / (n - 1)), 100, n, 2 * n, 3 * n, 4 * n}
 }
 
 // TestSharesOfClassesArePooled: they are means over pixels.

@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -111,38 +114,25 @@ func isCalled(e Entry, component string) bool {
 func number(v float64) json.Number { return json.Number(strconv.FormatFloat(v, 'g', -1, 64)) }
 
 // fillHistogram sets the percentiles and the histogram of a band from a histogram over [lo, hi],
-// given that the values lie in [least, most].
+// given that the values lie in [least, most]: those of each bin are taken to be spread evenly over its part inside.
 func fillHistogram(b *stats.Band, counts []uint64, lo, hi, least, most float64) {
 	histogram := &stats.Histogram{Counts: counts}
-	total := uint64(0)
-	for i := range len(counts) + 1 {
-		histogram.Edges = append(histogram.Edges, lo+(hi-lo)*float64(i)/float64(len(counts)))
+	edges, weights := make([]float64, len(counts)+1), make([]float64, len(counts)+1) // a bin's weight is at its end
+	for i := range edges {
+		edge := lo + (hi-lo)*float64(i)/float64(len(counts))
+		histogram.Edges = append(histogram.Edges, edge)
+		edges[i] = min(max(edge, least), most)
+		if i > 0 {
+			weights[i] = float64(counts[i-1])
+		}
 	}
-	for _, c := range counts {
-		total += c
-	}
-	if total == 0 {
+	if floats.Sum(weights) == 0 {
 		return
 	}
 	b.Histogram, b.Resolution, b.Percentiles = histogram, (hi-lo)/float64(len(counts)), map[string]float64{}
 	for name, p := range map[string]float64{"2.5": 2.5, "50": 50, "98.5": 98.5} {
-		b.Percentiles[name] = percentile(histogram, total, p, least, most)
+		b.Percentiles[name] = stat.Quantile(p/100, stat.LinInterp, edges, weights)
 	}
-}
-
-// percentile returns the value below which p percent of the n counted values lie, if the values of
-// each bin are spread evenly over its part inside [least, most].
-func percentile(h *stats.Histogram, n uint64, p, least, most float64) float64 {
-	want, before := p/100*float64(n), 0.0
-	for i, c := range h.Counts {
-		if c > 0 && before+float64(c) >= want {
-			lo := min(max(h.Edges[i], least), most)
-			hi := max(min(h.Edges[i+1], most), least)
-			return lo + (hi-lo)*(want-before)/float64(c)
-		}
-		before += float64(c)
-	}
-	return most
 }
 
 // Histogram returns the counts of all pixels of some samples by band and bin, and the range that

@@ -164,7 +164,8 @@ func lists(ctx context.Context, t *tables.Table, name string) (*tables.Vector, e
 	return values, nil
 }
 
-// moments pool a value over rows.
+// moments pool a value over rows. Not with gonum, which needs all values at once: a file of some KiB may state tens of
+// millions of them.
 type moments struct {
 	weight, mean float64 // Σw, Σwx/Σw
 	// squares is Σws² + Σw(x − mean)², and alone is Σs².
