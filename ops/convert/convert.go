@@ -1,4 +1,4 @@
-// Package convert writes rasters as TOG or rumi files, rasters as one TileDB array, and images of an array
+// Package convert writes rasters as TOG or rumi files, and images of a TileDB array
 // as raster files.
 //
 //   - File converts one raster, or several to one file with steps of time.
@@ -34,7 +34,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Formats for Options.Format. One more is TileDB.
+// Formats for Options.Format.
 const (
 	TOG   = "tog"   // a TACO optimized GeoTIFF
 	Rumi  = "rumi"  // rumi of generation 1, a BigTIFF of OpenZL frames
@@ -43,7 +43,7 @@ const (
 )
 
 // Formats are the values of Options.Format.
-var Formats = []string{TOG, Rumi, Rumi2, Rumi3, TileDB}
+var Formats = []string{TOG, Rumi, Rumi2, Rumi3}
 
 // Options say what to write. Format, Tile, Level, Workers, MaxBytes and Opener must be set, and Graph for
 // the generations of rumi. Check checks them. JSON has what the new file depends on, but for Steps.
@@ -148,7 +148,7 @@ func (o *Options) Check() error {
 		return fmt.Errorf("workers is %d: it must be at least 1", o.Workers)
 	case o.MaxBytes < 1:
 		return fmt.Errorf("max-bytes is %d: it must be at least 1", o.MaxBytes)
-	case o.Format != TOG && o.Format != TileDB:
+	case o.Format != TOG:
 		if _, err := o.encoder(); err != nil {
 			return err
 		}
@@ -359,15 +359,12 @@ type Chip struct {
 	Mask []byte
 }
 
-// Write writes the chip to w in the format o.Format, which is not TileDB. Of o, what is about reading and what is kept
+// Write writes the chip to w in the format o.Format. Of o, what is about reading and what is kept
 // has no effect. The bytes do not depend on o.Workers. With o.Strict, what the format cannot hold is fault.Unsupported;
 // otherwise it is left out.
 func (c *Chip) Write(ctx context.Context, w io.Writer, o Options) error {
 	if err := o.Check(); err != nil {
 		return err
-	}
-	if o.Format == TileDB {
-		return fmt.Errorf("format is %q: a chip is a file", o.Format)
 	}
 	held := &holding{meta: tiff.Meta{NoData: c.NoData, BandNames: c.Bands, Geo: c.Geo}, image: &chunk.Index{}}
 	for _, name := range c.Bands {

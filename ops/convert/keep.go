@@ -199,7 +199,6 @@ func (o *Options) left(h *holding) []string {
 		add(h.trailer != nil && h.trailer.Times != nil, "times")
 		add(o.Format != TOG && len(meta.Bands) == 0 && meta.BandNames != nil, "band names")
 	}
-	add(o.Format == TileDB && meta.HasTransform, "georeferencing")
 	return append(names, extras.Unknown...)
 }
 
@@ -234,8 +233,8 @@ func (o *Options) leftTags(h *holding, add func(bool, string)) {
 			add(!meta.HasTransform, "ground control points")
 		case ifd.TagPixelScale, ifd.TagTransformation, ifd.TagGeoDoubles, ifd.TagGeoASCII:
 		case ifd.TagGeoKeys:
-			add(!placed || o.Format == TileDB, "georeferencing")
-			add(o.Format != TileDB && h.meta.Geo.IsVertical(), "vertical CRS")
+			add(!placed, "georeferencing")
+			add(h.meta.Geo.IsVertical(), "vertical CRS")
 		default:
 			add(true, "TIFF tags")
 		}

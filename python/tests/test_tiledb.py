@@ -28,22 +28,10 @@ def run(*args: object) -> str:
 
 
 @pytest.fixture(scope="module")
-def cube(tmp_path_factory: pytest.TempPathFactory, binary: str) -> tuple[Path, np.ndarray]:
-    """An array (b, n, y, x) that the command makes from files of rasterio."""
-    folder = tmp_path_factory.mktemp("cube")
+def cube() -> tuple[Path, np.ndarray]:
+    """An array (b, n, y, x) in tiles of 1, 2, 16 and 16, and its pixels."""
     pixels = np.random.default_rng(1).integers(0, 4000, (N, BANDS, H, W), dtype=np.uint16)
-    (folder / "chips").mkdir()
-    for i, chip in enumerate(pixels):
-        with rasterio.open(
-            folder / "chips" / f"{i}.tif", "w", "GTiff", W, H, BANDS, dtype="uint16"
-        ) as f:
-            f.write(chip)
-    made = folder / "array"
-    run(
-        *("convert", "--to", "tiledb", "--dims", "b n y x", "--extent", "n=2 y=16 x=16"),
-        *("--attr", "dn", folder / "chips", "-o", made),
-    )
-    return made, pixels
+    return ARRAYS.parent / "cube", pixels
 
 
 def test_chips(cube):

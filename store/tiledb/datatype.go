@@ -123,16 +123,6 @@ var samples = [numDatatypes]chunk.DType{Int8: chunk.Int8, Uint8: chunk.Uint8, In
 // Sample returns the dtype of numbers of a type, or chunk.Invalid.
 func (t Datatype) Sample() chunk.DType { return samples[t] }
 
-// TypeOf returns the type of numbers with a dtype, if there is one.
-func TypeOf(d chunk.DType) (Datatype, bool) {
-	for t := range numDatatypes {
-		if d != chunk.Invalid && t.Sample() == d {
-			return t, true
-		}
-	}
-	return 0, false
-}
-
 // MarshalText writes the name (JSON).
 func (t Datatype) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 

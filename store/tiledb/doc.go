@@ -1,4 +1,4 @@
-// Package tiledb reads TileDB arrays of format versions 3 to 23, and writes version 3, as TileDB 1.6 did: dense and
+// Package tiledb reads TileDB arrays of format versions 3 to 23: dense and
 // sparse, with attributes of fixed and variable length, several fragments, encrypted or not.
 //
 // An array is a directory. It holds a schema, and one directory for each write, called a fragment. A fragment has one

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"iter"
 	"os"
 	"slices"
 
@@ -15,53 +14,13 @@ import (
 
 // WriteDense writes a box of cells of a dense array as a new fragment. values has the cells of
 // every attribute, in row-major order; attributes have cells of one size. The array must be in a
-// local directory. The open array does not see the new fragment: open it again.
+// local directory. The open array does not see the new fragment: open it again. Tests of what reads
+// arrays make them so.
 func (a *Array) WriteDense(ctx context.Context, b Box, values []Values) error {
-	if _, _, err := a.Shape(b); err != nil {
+	shape, cells, err := a.Shape(b)
+	if err != nil {
 		return err
 	}
-	return a.writeFragment(ctx, b, slices.Values([]Box{b}), func(Box) ([]Values, error) { return values, nil })
-}
-
-// WriteDenseSlabs is WriteDense for a box that need not fit into memory. It cuts the box along the first dimension into
-// slabs of one tile's extent, and calls next for each of them, which returns the cells of every attribute in row-major
-// order. The tiles of the array must be in row-major order. An error of next ends the writing and is returned.
-func (a *Array) WriteDenseSlabs(ctx context.Context, b Box, next func(slab Box) ([]Values, error)) error {
-	schema := a.Schema
-	if err := schema.check(b); err != nil {
-		return err
-	}
-	// In another order the tiles of a slab would not be contiguous in the files.
-	if !schema.Dense || schema.TileOrder != RowMajor {
-		return fault.New(fault.Unsupported, "sub-array", fault.NoOffset,
-			"writing in slabs needs a dense array with tiles in row-major order")
-	}
-	return a.writeFragment(ctx, b, schema.slabs(b), next)
-}
-
-// slabs returns the slabs of a box.
-func (s *Schema) slabs(b Box) iter.Seq[Box] {
-	first := &s.Dims[0]
-	return func(yield func(Box) bool) {
-		for lo := b[0].Lo; ; {
-			slab := slices.Clone(b)
-			in := uint64(lo-first.Domain.Lo) % first.Extent // coordinates of the tile in front of lo
-			slab[0].Lo = lo
-			if left := Coord(first.Extent - in - 1); left < b[0].Hi-lo {
-				slab[0].Hi = lo + left
-			}
-			if !yield(slab) || slab[0].Hi == b[0].Hi {
-				return
-			}
-			lo = slab[0].Hi + 1
-		}
-	}
-}
-
-// writeFragment writes a fragment of a dense array for a box, from one part of it after the other, in the order of the
-// tiles. next returns the cells of a part.
-func (a *Array) writeFragment(ctx context.Context, b Box, parts iter.Seq[Box],
-	next func(part Box) ([]Values, error)) error {
 	fragment, err := a.Schema.newDense(b)
 	if err == nil {
 		err = a.writable(fragment)
@@ -69,12 +28,15 @@ func (a *Array) writeFragment(ctx context.Context, b Box, parts iter.Seq[Box],
 	if err != nil {
 		return err
 	}
+	if err := a.Schema.checkValues(cells, values); err != nil {
+		return err
+	}
 	writer := &writer{a: a, x: &sealer{key: a.key, enc: filter.NewEncoder(a.key)}, f: fragment}
 	if writer.folder, err = a.newFragmentFolder(); err != nil {
 		return err
 	}
 	defer writer.folder.Remove() // after finish there is nothing to remove
-	if err := errors.Join(writer.tiles(ctx, parts, next), writer.close()); err != nil {
+	if err := errors.Join(writer.tiles(ctx, b, shape, values), writer.close()); err != nil {
 		return err
 	}
 	return writer.finish()
@@ -101,29 +63,16 @@ func (a *Array) writable(f *Fragment) error {
 // listBytes is the memory that a tile of an attribute takes in the lists of a fragment's metadata: three numbers.
 const listBytes = 24
 
-// tiles writes the tiles of all attributes: see writeFragment.
-func (w *writer) tiles(ctx context.Context, parts iter.Seq[Box], next func(part Box) ([]Values, error)) error {
+// tiles writes the tiles of all attributes, of a box of a shape.
+func (w *writer) tiles(ctx context.Context, b Box, shape []int, values []Values) error {
 	if err := w.create(); err != nil {
 		return err
 	}
 	alone := &Array{Schema: w.a.Schema, Fragments: []*Fragment{w.f}}
-	for part := range parts {
-		values, err := next(part)
-		if err != nil {
+	place := layout{axes: w.a.axes, stride: strides(shape, w.a.axes)}
+	for i, f := range w.files {
+		if err := f.write(ctx, newDenseWalk(alone, 0, b, place), values[i].Data); err != nil {
 			return err
-		}
-		shape, cells, err := w.a.Shape(part)
-		if err != nil {
-			return err
-		}
-		if err := w.a.Schema.checkValues(cells, values); err != nil {
-			return err
-		}
-		place := layout{axes: w.a.axes, stride: strides(shape, w.a.axes)}
-		for i, f := range w.files {
-			if err := f.write(ctx, newDenseWalk(alone, 0, part, place), values[i].Data); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

@@ -14,53 +14,6 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// TestMergeDoesNotHideWrites: what is being written while others write and merge is there when it
-// is complete, and is what was written last.
-func TestMergeDoesNotHideWrites(t *testing.T) {
-	ctx := context.Background()
-	at := Int32.CoordOf
-	path := filepath.Join(t.TempDir(), "a")
-	s := &Schema{Dense: true, Capacity: 4, DimType: Int32,
-		Dims:  []Dim{{Name: "x", Domain: Interval{at(0), at(9)}, Extent: 5}},
-		Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1}}}
-	if err := Create(path, s, nil); err != nil {
-		t.Fatal(err)
-	}
-	open := func() *Array {
-		a, err := Open(ctx, localFiles(t), path, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a
-	}
-	write := func(value byte) {
-		if err := open().WriteDense(ctx, s.Domain(), []Values{{Data: slices.Repeat([]byte{value}, 10)}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(1)
-	merged := false
-	err := open().WriteDenseSlabs(ctx, s.Domain(), func(slab Box) ([]Values, error) {
-		if !merged { // in the midst of it
-			merged = true
-			write(2)
-			write(3)
-			a := open()
-			if err := joinDense(ctx, a, a.Fragments[0].From, a.Fragments[1].To); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return []Values{{Data: slices.Repeat([]byte{4}, 5)}}, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := open().NewReader().Dense(ctx, 0, s.Domain())
-	if want := slices.Repeat([]byte{4}, 10); err != nil || !slices.Equal(v.Data, want) {
-		t.Errorf("%v, want %v: %v", v.Data, want, err)
-	}
-}
-
 // merging is a Store in whose midst others merge an array: when the first fragment's metadata is opened.
 type merging struct {
 	Store

@@ -196,7 +196,7 @@ func TestInfoAndVerifyOfArrays(t *testing.T) {
 		}
 	}
 	var report struct{ Arrays, Files, Chunks, Faulty int64 }
-	r := chaski(t.Context(), "verify", testdata(t, "tiledb"))
+	r := chaski(t.Context(), "verify", testdata(t, "tiledb", "arrays"))
 	err := json.Unmarshal([]byte(r.out), &report)
 	if err != nil || r.code != 0 || report.Arrays != int64(len(lines)) || report.Files != report.Arrays ||
 		report.Chunks < 100 {

@@ -147,8 +147,6 @@ func TestConvertNamesWhatIsLeftOut(t *testing.T) {
 		{[]string{"--to", "rumi"}, points, ""},
 		{[]string{"--to", "rumi2"}, scaled, "mask, overviews, " + tags},
 		{[]string{"--to", "rumi2"}, palette, "meaning of the bands (colours, alpha), colour table"},
-		{[]string{"--to", "tiledb"}, scaled, "mask, overviews, " + tags + ", georeferencing"},
-		{[]string{"--to", "tiledb"}, points, "ground control points, georeferencing, RPCs"},
 	} {
 		dir := t.TempDir()
 		args := slices.Concat([]string{"convert", "--level", "1", "--tile", "32"}, c.to,

@@ -180,7 +180,7 @@ func TestShardMistakes(t *testing.T) {
 		{2, `-o is "-"`, []string{"stats", "--shard", "0/2", dir}},
 		{2, `-o is "s3://bucket/x.json"`, []string{"stats", "-o", "s3://bucket/x.json", "--shard", "0/2", dir}},
 		{2, "need --overwrite", []string{"convert", "-o", "x/", "--shard", "0/2", dir}},
-		{2, "write one thing", []string{"convert", "-o", "x", "--to", "tiledb", "--merge", "2", dir}},
+		{2, "writes one", []string{"convert", "-o", "x", "--to", "rumi3", "--stack", "--merge", "2", dir}},
 		{2, "not for --pairs", []string{"verify", "-o", "x", "--pairs", "--merge", "2", dir}},
 		{2, "--shard is about pixels", []string{"stats", "--from-metadata", "-o", "x", "--shard", "0/2", dir}},
 		{1, "a.tif: header", []string{"index", "-o", filepath.Join(dir, "x.parquet"), "--shard", "0/1", dir}},

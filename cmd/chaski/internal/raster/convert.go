@@ -26,7 +26,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/ops/convert"
-	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
 type convertFlags struct {
@@ -37,8 +36,8 @@ type convertFlags struct {
 	workers   int
 	shards    shards.Flags
 
-	dims, extents, attr string // of arrays
-	at                  flags.Timestamp
+	dims, attr string // of arrays
+	at         flags.Timestamp
 
 	steps string // of rumi3
 	stack bool
@@ -64,7 +63,6 @@ func (f *convertFlags) add(cmd *cobra.Command) {
 	f.encoding.add(defined)
 	f.at.Add(defined)
 	console.Var(defined, &f.dims, "dims", "")
-	console.Var(defined, &f.extents, "extent", "")
 	console.Var(defined, &f.attr, "attr", "")
 	console.Var(defined, &f.steps, "t", "")
 	console.Var(defined, &f.stack, "stack", false)
@@ -87,11 +85,7 @@ func (f *convertFlags) run(ctx context.Context, env console.Env, paths []string)
 	if f.shards.Given() {
 		return f.divided(ctx, env, jobs)
 	}
-	do := f.convertAll
-	if f.to == convert.TileDB {
-		do = f.array
-	}
-	results, err := do(ctx, env, jobs)
+	results, err := f.convertAll(ctx, env, jobs)
 	if err != nil {
 		return err
 	}
@@ -242,9 +236,8 @@ func (f *convertFlags) resolve() error {
 	if f.stack && f.to != convert.Rumi3 {
 		return console.Usagef("--stack needs --to %s", convert.Rumi3)
 	}
-	if single := f.stack || f.to == convert.TileDB; single && (f.shards.Given() || f.skipBad) {
-		return console.Usagef("--shard, --merge and --skip-bad are for several files: --stack and --to %s write one "+
-			"thing", convert.TileDB)
+	if f.stack && (f.shards.Given() || f.skipBad) {
+		return console.Usagef("--shard, --merge and --skip-bad are for several files: --stack writes one")
 	}
 	if f.shards.Given() && !f.overwrite {
 		return console.Usagef("--shard and --merge need --overwrite: a shard that is done again replaces its files")
@@ -297,39 +290,4 @@ func (f *convertFlags) encode(ctx context.Context, w io.Writer, j conversion) ([
 		return convert.File(ctx, w, j.stack, f.o)
 	}
 	return convert.File(ctx, w, []string{j.src}, f.o)
-}
-
-// array writes one array of all rasters.
-func (f *convertFlags) array(ctx context.Context, env console.Env, jobs []conversion) ([]converted, error) {
-	dims := cmp.Or(f.dims, "n b y x")
-	options := convert.ArrayOptions{Attr: f.attr}
-	var err error
-	if options.Dims, err = convert.ParseDims(dims); err != nil {
-		return nil, console.WrongUsage(err)
-	}
-	if options.Extents, err = convert.ParseExtents(f.extents, options.Dims, f.o.Tile); err != nil {
-		return nil, console.WrongUsage(err)
-	}
-	options.Attr = cmp.Or(options.Attr, "image")
-	if options.Key, err = tiledb.KeyFromEnv(); err != nil {
-		return nil, err
-	}
-	if f.out == "-" {
-		return nil, console.Usagef("-o is \"-\": an array is a directory and cannot go to standard output")
-	}
-	bar := console.NewBar(env.Err, "converting", int64(len(jobs)))
-	defer bar.Done()
-	f.o.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
-	paths := make([]string, len(jobs))
-	for i, j := range jobs {
-		paths[i] = j.src
-	}
-	out := pathname.Join(f.out)
-	options.Overwrite = f.overwrite
-	results := make([]converted, len(jobs))
-	options.Left = func(i int, names []string) { results[i].Left = names }
-	if err := durable.MkdirAll(pathname.Dir(out)); err != nil {
-		return nil, console.FileError(pathname.Dir(out), err)
-	}
-	return results, console.FileError(f.out, convert.Array(ctx, out, paths, f.o, options))
 }

@@ -60,8 +60,6 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 			dir = st.IsDir()
 		}
 		switch {
-		case f.to == convert.TileDB && !dir:
-			jobs = append(jobs, conversion{src: pattern})
 		case !dir && !folder:
 			jobs = append(jobs, conversion{src: pattern, dst: f.out})
 		case !dir:
@@ -76,10 +74,7 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 		return nil, fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset, "there is no raster in it"),
 			paths[0])
 	}
-	switch {
-	case f.to == convert.TileDB:
-		return jobs, nil
-	case f.stack:
+	if f.stack {
 		if jobs, err = f.stacked(jobs); err != nil {
 			return nil, err
 		}
@@ -181,10 +176,6 @@ const maxImages = 10_000_000
 // images appends the images of the array at path.
 func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []conversion,
 	path string) ([]conversion, error) {
-	if f.to == convert.TileDB {
-		return nil, console.Usagef("--to is \"tiledb\", but %s is an array already: it can become tog, "+
-			"rumi, rumi2 or rumi3", path)
-	}
 	array, err := open.Array(ctx, files, path,
 		f.at.Options(tiledb.Options{MaxResult: f.o.MaxBytes}))
 	if err != nil {
