@@ -44,29 +44,6 @@ func (s *Schema) checkNames() error {
 	return nil
 }
 
-// writable returns an error if fragments of the array cannot be written.
-func (s *Schema) writable() error {
-	if version := s.version(); version != Version {
-		return fault.New(fault.Unsupported, schemaPart, fault.NoOffset,
-			"the array has format version %d: only arrays of version %d are written", version, Version)
-	}
-	for i := range s.Attrs {
-		attr := &s.Attrs[i]
-		what := ""
-		switch id := attr.Pipeline.Unwritten(); {
-		case attr.Var():
-			what = "has values of variable length"
-		case id != filter.None:
-			what = "has the filter " + id.String()
-		default:
-			continue
-		}
-		return fault.New(fault.Unsupported, "attribute "+attr.Name, fault.NoOffset,
-			"it %s, which can be read but not written", what)
-	}
-	return s.checkNames()
-}
-
 // append appends the content of a schema file. The encryption filters that an open encrypted array
 // has in its pipelines are left out.
 func (s *Schema) append(b []byte) []byte {

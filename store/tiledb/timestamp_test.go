@@ -9,7 +9,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
@@ -138,13 +137,6 @@ func TestOpeningAtATime(t *testing.T) {
 			prints[got.Fingerprint()] = append(prints[got.Fingerprint()], fmt.Sprint(i))
 			if a, b := everything(t, got), everything(t, want); !reflect.DeepEqual(a, b) {
 				t.Errorf("dense %t, %d to %d: other cells than of the fragments alone", dense, c.since, c.until)
-			}
-			if c.since == 0 && c.until == 0 {
-				continue
-			}
-			if err := got.WriteDense(ctx, got.Schema.Domain(), interopValues(got.Schema, 120, 0)); dense &&
-				fault.KindOf(err) != fault.Unsupported {
-				t.Errorf("writing to the past: %v", err)
 			}
 		}
 		// Nothing there, and 15 to 30 hides what lies in it: those are the same.

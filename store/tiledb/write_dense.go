@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
@@ -22,9 +21,6 @@ func (a *Array) WriteDense(ctx context.Context, b Box, values []Values) error {
 		return err
 	}
 	fragment, err := a.Schema.newDense(b)
-	if err == nil {
-		err = a.writable(fragment)
-	}
 	if err != nil {
 		return err
 	}
@@ -41,27 +37,6 @@ func (a *Array) WriteDense(ctx context.Context, b Box, values []Values) error {
 	}
 	return writer.finish()
 }
-
-// writable returns an error if a fragment cannot be written.
-func (a *Array) writable(f *Fragment) error {
-	if a.o.Since != 0 || a.o.Until != 0 {
-		return fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset,
-			"an array that was opened at a time cannot be written to"), a.uri)
-	}
-	for _, there := range slices.Concat(a.Fragments, a.Hidden) {
-		if there.x.dimTypes {
-			return fault.WithFile(fault.New(fault.Unsupported, "fragment "+there.Name, fault.NoOffset,
-				"it has format version %d: only arrays of version %d are written", there.Version, Version), a.uri)
-		}
-	}
-	if limit := a.o.MaxResult / int64(listBytes*(len(a.Schema.Attrs)+1)+16*len(a.Schema.Dims)); f.Tiles > limit {
-		return fault.New(fault.Limit, "fragment", fault.NoOffset, "%d tiles, at most %d", f.Tiles, limit)
-	}
-	return fault.WithFile(a.Schema.writable(), a.uri)
-}
-
-// listBytes is the memory that a tile of an attribute takes in the lists of a fragment's metadata: three numbers.
-const listBytes = 24
 
 // tiles writes the tiles of all attributes, of a box of a shape.
 func (w *writer) tiles(ctx context.Context, b Box, shape []int, values []Values) error {

@@ -263,33 +263,6 @@ func TestWrittenIsRead(t *testing.T) {
 	})
 }
 
-// TestWriteLeavesNothing: a write that fails leaves the array as it was.
-func TestWriteLeavesNothing(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a")
-	s := &Schema{Dense: true, Capacity: 10, DimType: Int32,
-		Dims:  []Dim{{Name: "x", Domain: Interval{Int32.CoordOf(1), Int32.CoordOf(4)}, Extent: 2}},
-		Attrs: []Attr{{Name: "v", Type: Int32, Values: 1, Pipeline: DefaultFilters()}}}
-	if err := Create(path, s, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := Create(path, s, nil); fault.KindOf(err) != fault.Unsupported {
-		t.Errorf("a second array in the same folder: %v", err)
-	}
-	var files Files
-	defer files.Close()
-	a, err := Open(context.Background(), &files, path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := a.WriteDense(context.Background(), s.Domain(), []Values{{Data: []byte{1}}}); err == nil {
-		t.Error("a byte for four cells is accepted")
-	}
-	list, err := os.ReadDir(path)
-	if err != nil || len(list) != 2 {
-		t.Errorf("%v, %v in the folder, want the schema and the lock file", list, err)
-	}
-}
-
 // TestCreateRefuses: schemas that no reader would take are not written.
 func TestCreateRefuses(t *testing.T) {
 	good := func() *Schema {
@@ -606,50 +579,6 @@ func TestNamesOfOtherFiles(t *testing.T) {
 		}
 		if fault.KindOf(err) != fault.Unsupported || !strings.HasPrefix(err.Error(), path+": attribute ") {
 			t.Errorf("%v: %v", c.attrs, err)
-		}
-		// One that another library made is read, not written to.
-		a := &Array{Schema: s, uri: t.TempDir(), axes: []int{0}, o: Options{}.withDefaults(), store: localFiles(t)}
-		s.tileCells = 2
-		if err := a.WriteDense(t.Context(), s.Domain(), values); fault.KindOf(err) != fault.Unsupported ||
-			len(names(t, a.uri)) != 1 {
-			t.Errorf("%v: written, %v", c.attrs, err)
-		}
-	}
-}
-
-// TestWhatIsOnlyReadIsNotWritten: an array says what is not written, before anything is.
-func TestWhatIsOnlyReadIsNotWritten(t *testing.T) {
-	of := func(ids ...filter.ID) func(*Attr) {
-		return func(a *Attr) {
-			for _, id := range ids {
-				a.Pipeline.Filters = append(a.Pipeline.Filters, filter.Filter{ID: id, Level: 1})
-			}
-		}
-	}
-	for what, spoil := range map[string]func(*Attr){
-		"bzip2": of(filter.Zstd, filter.Bzip2), "bitshuffle": of(filter.BitShuffle),
-		"variable length": func(a *Attr) { a.Values = VarLen },
-	} {
-		s := &Schema{Dense: true, Capacity: 10, DimType: Int32,
-			Dims:  []Dim{{Name: "x", Domain: Interval{Int32.CoordOf(1), Int32.CoordOf(4)}, Extent: 2}},
-			Attrs: []Attr{{Name: "v", Type: Uint8, Values: 1}}}
-		spoil(&s.Attrs[0])
-		path := filepath.Join(t.TempDir(), "a")
-		if err := Create(path, s, nil); err != nil {
-			t.Fatal(err)
-		}
-		a, err := Open(context.Background(), localFiles(t), path, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		before := names(t, path)
-		err = a.WriteDense(context.Background(), s.Domain(), []Values{{Data: []byte{1, 2, 3, 4}}})
-		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), path+": attribute v") ||
-			!strings.Contains(err.Error(), what) {
-			t.Errorf("%s: %v", what, err)
-		}
-		if !slices.Equal(names(t, path), before) {
-			t.Errorf("%s: something was written", what)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -82,10 +81,6 @@ func (a *Array) nextName() (string, error) {
 		stamp, err := parseName(other)
 		if err != nil {
 			continue
-		}
-		if stamp.to == math.MaxUint64 {
-			return "", fault.New(fault.Limit, "fragment", fault.NoOffset,
-				"%s has the largest possible time: nothing can be written after it", other)
 		}
 		// The name is later than all others, because a fragment that was consolidated since the array was opened would
 		// otherwise hide this one.

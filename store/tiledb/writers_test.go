@@ -2,7 +2,6 @@ package tiledb
 
 import (
 	"context"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -127,35 +126,5 @@ func TestOpeningWhileMergedOnesGo(t *testing.T) {
 	now := open(st)
 	if got := everything(t, now); !st.went || !slices.EqualFunc(got, want, sameValues) {
 		t.Errorf("%d fragments, %v, want %v", len(now.Fragments), got, want)
-	}
-}
-
-// TestNoWriteAfterTheLastTime: what would be hidden by what is there already is not written.
-func TestNoWriteAfterTheLastTime(t *testing.T) {
-	ctx := context.Background()
-	path, at := filepath.Join(t.TempDir(), "a"), Int32.CoordOf
-	s := &Schema{Dense: true, Capacity: 4, DimType: Int32,
-		Dims:  []Dim{{Name: "x", Domain: Interval{at(0), at(3)}, Extent: 2}},
-		Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1}}}
-	if err := Create(path, s, nil); err != nil {
-		t.Fatal(err)
-	}
-	for _, time := range []uint64{10, math.MaxUint64} {
-		a, err := Open(ctx, localFiles(t), path, Options{})
-		if err == nil {
-			err = a.writeDense(ctx, s.Domain(), []Values{{Data: make([]byte, 4)}}, time, time)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	a, err := Open(ctx, localFiles(t), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := names(t, path)
-	err = a.WriteDense(ctx, s.Domain(), []Values{{Data: make([]byte, 4)}})
-	if fault.KindOf(err) != fault.Limit || !slices.Equal(names(t, path), before) {
-		t.Errorf("%v: %q, before %q", err, names(t, path), before)
 	}
 }

@@ -29,16 +29,6 @@ var encoders = map[ID]encode{
 	},
 }
 
-// Unwritten returns the first filter of the pipeline that is read but not written, or None.
-func (p Pipeline) Unwritten() ID {
-	for _, filter := range p.Filters {
-		if encoders[filter.ID] == nil && filter.ID != None {
-			return filter.ID
-		}
-	}
-	return None
-}
-
 // Encoder applies filter pipelines. It is not safe for concurrent use.
 type Encoder struct {
 	key cipher.AEAD
