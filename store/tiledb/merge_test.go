@@ -3,8 +3,6 @@ package tiledb
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -44,19 +42,6 @@ func several(t *testing.T, path string, times [3]uint64) *Array {
 		t.Fatal(err)
 	}
 	return a
-}
-
-// names returns the names of all files and folders in an array.
-func names(t *testing.T, path string) (list []string) {
-	t.Helper()
-	err := filepath.WalkDir(path, func(name string, _ fs.DirEntry, err error) error {
-		list = append(list, name)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
 }
 
 func sameValues(a, b Values) bool {

@@ -246,8 +246,6 @@ var descriptions = map[string]string{
 const (
 	sensorMember = "optical:sensor"
 	bandsMember  = "optical:bands"
-	// strategyMember is the member of SplitStrategy.
-	strategyMember = "split:strategy"
 )
 
 // spread turns the objects of extensions, such as optical: {sensor: sentinel2msi}, into the members that containers

@@ -3,7 +3,6 @@ package fakes3
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"log"
 	"net/http"
@@ -68,9 +67,6 @@ func Start(t testing.TB, bucket string) *Store {
 	return store
 }
 
-// Serve answers a request as the store does: a handler can change or drop the answer.
-func (s *Store) Serve(w http.ResponseWriter, r *http.Request) { s.fake.ServeHTTP(w, r) }
-
 // Close stops the server.
 func (s *Store) Close() { s.http.Close() }
 
@@ -78,37 +74,6 @@ func (s *Store) Close() { s.http.Close() }
 func (s *Store) Put(key string, b []byte) error {
 	_, err := s.backend.PutObject(s.Bucket, key, map[string]string{}, bytes.NewReader(b), int64(len(b)), nil)
 	return err
-}
-
-// Get returns the bytes of an object.
-func (s *Store) Get(key string) ([]byte, error) {
-	object, err := s.backend.GetObject(s.Bucket, key, nil)
-	if err != nil {
-		return nil, err
-	}
-	b, err := io.ReadAll(object.Contents)
-	return b, errors.Join(err, object.Contents.Close())
-}
-
-// Delete removes an object.
-func (s *Store) Delete(t testing.TB, key string) {
-	t.Helper()
-	if _, err := s.backend.DeleteObject(s.Bucket, key); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// Keys returns the keys of the objects that begin with a prefix.
-func (s *Store) Keys(prefix string) (keys []string, err error) {
-	list, err := s.backend.ListBucket(s.Bucket, &gofakes3.Prefix{HasPrefix: true, Prefix: prefix},
-		gofakes3.ListBucketPage{})
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range list.Contents {
-		keys = append(keys, o.Key)
-	}
-	return keys, nil
 }
 
 // Requests returns the number of requests so far.
