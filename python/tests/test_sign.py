@@ -110,7 +110,7 @@ def test_pack(store, tmp_path: Path) -> None:
         chaski.pack(rows, tmp_path / "a.tacozip", about)
     assert not (tmp_path / "a.tacozip").exists()
     chaski.sign(f"{url}/", lambda uri: {"query": SECRET})
-    chaski.pack(rows, tmp_path / "a.tacozip", about, columns=["stats"])
+    chaski.pack(rows, tmp_path / "a.tacozip", about, columns=["stac"])
     want = chaski.read(CHIPS / chips(url)[0].removeprefix(f"{url}/"))
     assert np.array_equal(chaski.read(f"{tmp_path}/a.tacozip::0"), want)
     without_secret(tmp_path)
