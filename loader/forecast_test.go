@@ -509,7 +509,7 @@ func TestForecastOfArrays(t *testing.T) {
 			}
 		}
 	}
-	if loose == 0 {
+	if loose == 0 && !testing.Short() { // few arrays may have none with coordinates
 		t.Error("nothing depended on coordinates")
 	}
 }
