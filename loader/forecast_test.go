@@ -493,7 +493,8 @@ func TestForecastOfArrays(t *testing.T) {
 		[4]int{2, 1, wide * 3 / 7, wide * 3 / 7}))
 	loose := 0
 	for i, k := range all {
-		if testing.Short() && i%96 != 0 && i != len(all)-1 {
+		coordinates := filepath.Base(k.path) == "dense_with_sparse_fragment"
+		if testing.Short() && i%96 != 0 && i != len(all)-1 && !coordinates {
 			continue // the race detector sees the same worker for every array, and takes twenty times as long
 		}
 		for _, s := range []Sampler{
@@ -509,7 +510,7 @@ func TestForecastOfArrays(t *testing.T) {
 			}
 		}
 	}
-	if loose == 0 && !testing.Short() { // few arrays may have none with coordinates
+	if loose == 0 {
 		t.Error("nothing depended on coordinates")
 	}
 }
