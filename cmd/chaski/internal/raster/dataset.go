@@ -55,11 +55,11 @@ func (f *datasetFlags) run(cmd *cobra.Command, env console.Env, paths []string, 
 	}
 	lo := loader.Options{Workers: o.Workers, MaxChunkBytes: o.MaxChunk, Opener: env.Files}
 	if f.samples {
-		most := loader.DefaultMaxBad
+		limit := loader.DefaultMaxBad
 		if cmd.Flags().Changed("max-faults") {
-			most = o.MaxFaults
+			limit = o.MaxFaults
 		}
-		return badSamples(cmd.Context(), env, of, lo, out, most)
+		return badSamples(cmd.Context(), env, of, lo, out, limit)
 	}
 	bar := console.NewBar(env.Err, "comparing", -1)
 	report, err := survey.Pairs(cmd.Context(), of, lo, survey.PairOptions{MaxFaults: o.MaxFaults, Progress: bar.Set})
@@ -73,8 +73,8 @@ func (f *datasetFlags) run(cmd *cobra.Command, env console.Env, paths []string, 
 	return cmp.Or(err, report.Err())
 }
 
-// badSamples reads all samples of a run and writes a list of at most so many bad ones. The first is the error.
-func badSamples(ctx context.Context, env console.Env, of loader.Spec, o loader.Options, out string, most int) error {
+// badSamples reads all samples of a run and writes a list of up to limit bad ones. The first of them is the error.
+func badSamples(ctx context.Context, env console.Env, of loader.Spec, o loader.Options, out string, limit int) error {
 	of.BatchSize = max(of.BatchSize, 1)
 	of.BadSamples = spec.BadSkip // with the policy error, the first bad sample would end the check
 	engine, err := loader.Open(ctx, of, o)
@@ -83,7 +83,7 @@ func badSamples(ctx context.Context, env console.Env, of loader.Spec, o loader.O
 	}
 	defer engine.Close()
 	bar := console.NewBar(env.Err, "reading", -1)
-	found, err := engine.Check(ctx, loader.CheckOptions{MaxBad: most, Progress: bar.Set})
+	found, err := engine.Check(ctx, loader.CheckOptions{MaxBad: limit, Progress: bar.Set})
 	bar.Done()
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func badSamples(ctx context.Context, env console.Env, of loader.Spec, o loader.O
 		return err
 	case found.Bad > int64(len(records)):
 		return fault.New(fault.Limit, "list", fault.NoOffset,
-			"%d samples cannot be read, of which it has %d (--max-faults)", found.Bad, len(records))
+			"it ends after %d of the %d samples that cannot be read: --max-faults is its limit", len(records), found.Bad)
 	case len(records) > 0:
 		return found.List[0].Err
 	}
