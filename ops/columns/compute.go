@@ -32,7 +32,7 @@ func (c *Compute) Inspect(levels []build.Level) build.Inspection {
 		return inspection
 	}
 	inspection.File = func(ctx context.Context, k, row int, r source.Reader) (err error) {
-		rasters[k][row], err = c.raster(ctx, r, func() string { return pathOf(levels, k, row) })
+		rasters[k][row], err = c.read(ctx, r)
 		return err
 	}
 	return inspection
@@ -57,16 +57,6 @@ func (c *Compute) columns(ctx context.Context, levels []build.Level, rasters [][
 // reads reports whether a column needs the rasters.
 func (c *Compute) reads() bool {
 	return len(c.wanted(true)) > 0 || len(c.wanted(false)) > 0
-}
-
-// pathOf returns the ids of a row from level 0 on.
-func pathOf(levels []build.Level, k, row int) string {
-	path := levels[k].Rows[row].ID
-	for ; k > 0; k-- {
-		row = int(levels[k].Rows[row].Parent)
-		path = levels[k-1].Rows[row].ID + "/" + path
-	}
-	return path
 }
 
 // inherit gives each folder the raster of its first row that has one.

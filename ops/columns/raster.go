@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -19,15 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// raster reads a file, and returns nil if it is not a raster. path returns its ids.
-func (c *Compute) raster(ctx context.Context, file source.Reader, path func() string) (*Raster, error) {
-	r, err := c.read(ctx, file)
-	if err != nil {
-		return nil, fault.WithPart(err, fmt.Sprintf("sample %q", path()), fault.NoOffset)
-	}
-	return r, nil
-}
-
+// read reads a file, and returns nil if it is not a raster.
 func (c *Compute) read(ctx context.Context, file source.Reader) (*Raster, error) {
 	if !catalog.IsRaster(ctx, file) {
 		return nil, nil

@@ -22,12 +22,11 @@ import (
 // trees differ, columns that differ at a level, or a description that lacks a member, are fault.Unsupported. The first
 // file that cannot be read ends Create with an error that names it.
 func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, error) {
-	w := &writer{o: o, collection: t.Collection}
-	w.files = w.copyFiles
+	w := newWriter(path, t.Collection, o)
 	if err := w.check(path); err != nil {
 		return nil, err
 	}
-	defer w.defaults(path)()
+	defer w.defaults()()
 	var err error
 	if w.levels, err = levelsOf(ctx, t.Samples, w.o.Form); err != nil {
 		return nil, err
@@ -44,9 +43,6 @@ func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, erro
 // check returns an error, before files are read, if the dataset cannot be written to path or its description is
 // incomplete.
 func (w *writer) check(path string) error {
-	if w.o.Form == Auto {
-		w.o.Form = FormOf(path)
-	}
 	if err := w.collection.CheckFor(w.o.Form); err != nil {
 		return err
 	}
@@ -87,12 +83,9 @@ func (w *writer) create(ctx context.Context, path string) (*Result, error) {
 }
 
 // defaults fills in the options, and returns what ends the use of them.
-func (w *writer) defaults(path string) func() {
+func (w *writer) defaults() func() {
 	if w.o.Workers <= 0 {
 		w.o.Workers = max(4, runtime.GOMAXPROCS(0))
-	}
-	if w.o.Form == Auto {
-		w.o.Form = FormOf(path)
 	}
 	return w.o.open()
 }
@@ -148,7 +141,7 @@ func (w *writer) taco2(ctx context.Context, t sink) ([]span, error) {
 // data writes the files, and notes their places in a container that is one file.
 func (w *writer) data(ctx context.Context, t sink) error {
 	_, oneFile := t.(*archive)
-	err := w.files(ctx, func(p place, l *loaded) error {
+	err := w.copyFiles(ctx, func(p place, l *loaded) error {
 		if w.o.Form.Named() && l.size == 0 {
 			return w.emptyFile(p)
 		}

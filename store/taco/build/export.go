@@ -17,18 +17,14 @@ import (
 //
 // c is COLLECTION.json; see CollectionOf. Its extent is computed again if the samples have points of STAC or ISTAC.
 func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path string, o Options) (*Result, error) {
-	w := &writer{o: o, collection: c}
-	w.files = w.copyFiles
-	if w.o.Form == Auto {
-		w.o.Form = FormOf(path)
-	}
+	w := newWriter(path, c, o)
 	if err := sameVersion(d, w.o.Form); err != nil {
 		return nil, err
 	}
 	if err := w.check(path); err != nil {
 		return nil, err
 	}
-	defer w.defaults(path)()
+	defer w.defaults()()
 	var err error
 	if rows == nil {
 		if rows, err = d.Visible(ctx, 0); err != nil {

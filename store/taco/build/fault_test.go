@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -234,12 +233,12 @@ func TestKills(t *testing.T) {
 			}
 			whole = append(whole, contentAt(t, path))
 		}
-		kills := killsOf("CHASKI_SOAK_PACK", 10)
+		kills := 10
 		if testing.Short() {
 			kills = 4
 		}
 		for i := range kills {
-			killWriter(t, rng, "TestKills", killed+"="+path)
+			killWriter(t, rng, path)
 			if got := contentAt(t, path); got != whole[0] && got != whole[1] {
 				t.Fatalf("kill %d leaves %.200s", i, got)
 			}
@@ -247,20 +246,12 @@ func TestKills(t *testing.T) {
 	}
 }
 
-// killsOf returns the number in a variable, which a soak sets, or a default.
-func killsOf(variable string, kills int) int {
-	if n, err := strconv.Atoi(os.Getenv(variable)); err == nil {
-		return n
-	}
-	return kills
-}
-
-// killWriter runs a test of this file again, with a variable that makes it write until it is killed, and kills it at a
+// killWriter runs TestKills again, with the variable that makes it write to a path until it is killed, and kills it at a
 // random moment after its first write.
-func killWriter(t *testing.T, rng *rand.Rand, test, variable string) {
+func killWriter(t *testing.T, rng *rand.Rand, path string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+test+"$")
-	cmd.Env = append(os.Environ(), variable)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestKills$")
+	cmd.Env = append(os.Environ(), killed+"="+path)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()

@@ -11,45 +11,33 @@ import (
 )
 
 // grower makes levels of samples, one after the other.
-type grower struct {
-	form   Form
-	levels []*Level
-	seen   map[string]bool // the ids of level 0
-}
+type grower struct{ levels []*Level }
 
 // levelsOf turns the samples of a dataset into levels, and checks them.
 func levelsOf(ctx context.Context, t *Tortilla, form Form) ([]*Level, error) {
-	g := &grower{form: form}
+	g, ids := &grower{}, map[string]bool{}
 	if t != nil {
 		for i := range t.Samples {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			if _, err := g.sample(&t.Samples[i]); err != nil {
+			row, err := g.grow(0, 0, &t.Samples[i])
+			if err == nil {
+				err = checkSample(g.levels, form, int(row), ids)
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
 	}
-	if err := g.end(); err != nil {
-		return nil, err
+	if len(g.levels) == 0 {
+		return nil, unsupported("dataset", "has no samples")
 	}
+	g.levels[len(g.levels)-1].first = nil
 	for _, l := range g.levels {
 		l.Table = tables.New(len(l.Rows), nil, nil)
 	}
 	return g.levels, nil
-}
-
-// sample adds the rows of a sample of level 0, and checks them. It returns its own.
-func (g *grower) sample(s *Sample) (row int, err error) {
-	if g.seen == nil {
-		g.seen = map[string]bool{}
-	}
-	number, err := g.grow(0, 0, s)
-	if err != nil {
-		return 0, err
-	}
-	// Checked here, so that a stream refuses a sample before its bytes are written.
-	return int(number), checkSample(g.levels, g.form, int(number), g.seen)
 }
 
 // grow adds the rows of a sample, and returns its own. Each level has, in first, the end of the children of its rows.
@@ -123,15 +111,6 @@ func checkIDs(levels []*Level, form Form, k, row int, siblings map[string]bool) 
 			return err
 		}
 	}
-	return nil
-}
-
-// end completes the levels.
-func (g *grower) end() error {
-	if len(g.levels) == 0 {
-		return unsupported("dataset", "has no samples")
-	}
-	g.levels[len(g.levels)-1].first = nil
 	return nil
 }
 

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strconv"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/inorder"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
@@ -21,10 +23,15 @@ type writer struct {
 	inspection *Inspection
 	// extent, if it is not nil, sets the extent of the description once all columns are complete.
 	extent func(ctx context.Context) error
-	// files calls put with the bytes of each file, in the order in which they are written. Afterwards levels and
-	// collection are complete.
-	files func(ctx context.Context, put putter) error
-	named *named // of a form of TACO 3, once its structure is known
+	named  *named // of a form of TACO 3, once its structure is known
+}
+
+// newWriter returns what writes a container to path, in the form of the options or, for Auto, of the path's name.
+func newWriter(path string, c Collection, o Options) *writer {
+	if o.Form == Auto {
+		o.Form = FormOf(path)
+	}
+	return &writer{o: o, collection: c}
 }
 
 // putter writes the bytes of a file.
@@ -65,7 +72,8 @@ func (w *writer) leaves(all []place, p place) []place {
 	return all
 }
 
-// copyFiles loads the files in order and hands each to the inspection, and to put.
+// copyFiles loads the files in order and hands each to the inspection, and to put. Afterwards levels and collection are
+// complete.
 func (w *writer) copyFiles(ctx context.Context, put putter) error {
 	files := w.order()
 	err := inorder.Do(ctx, len(files), w.o.Workers,
@@ -158,12 +166,13 @@ func (w *writer) measure(ctx context.Context) error {
 	return nil
 }
 
-// inspect hands a file to the inspection, if there is one.
+// inspect hands a file to the inspection, if there is one. An error names the sample by the ids of its path.
 func (w *writer) inspect(ctx context.Context, p place, r source.Reader) error {
 	if w.inspection == nil || w.inspection.File == nil || w.row(p).Padding {
 		return nil
 	}
-	return w.inspection.File(ctx, p.level, p.row, r)
+	err := w.inspection.File(ctx, p.level, p.row, r)
+	return fault.WithPart(err, "sample "+strconv.Quote(path(w.levels, p.level, p.row)), fault.NoOffset)
 }
 
 // inspected adds the columns of the inspection, which has seen all files.

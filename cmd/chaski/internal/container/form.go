@@ -10,10 +10,11 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/build"
 )
 
-// forms are the values of --form, in the order of the help.
+// forms are the forms by the values of --form.
 var forms = map[string]build.Form{"auto": build.Auto, "zip": build.ZIP, "folder": build.Folder, "taco3": build.Cozip,
 	"tacocat": build.Tacocat, "tacocat-file": build.TacocatFile, "tacollection": build.Tacollection}
 
+// formNames are the values of --form, in the order of the help.
 var formNames = []string{"auto", "zip", "folder", "taco3", "tacocat", "tacocat-file", "tacollection"}
 
 // formAt returns the form of a container at out. Of TACO 3, the name of OUT says whether it is a ZIP, a folder or an

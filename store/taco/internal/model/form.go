@@ -50,14 +50,8 @@ func (f Form) Pads() bool { return f == ZIP || f == TacoFolder || f == Tacocat |
 // Named reports whether a form is a TACO 3, whose tables have names.
 func (f Form) Named() bool { return f == Cozip || f == CozipFolder }
 
-// Described reports whether a form has a description, COLLECTION.json.
-func (f Form) Described() bool { return f != TortillaFile }
-
-// Old reports whether a form is a TACO 0.2.
-func (f Form) Old() bool { return f == StreamingTaco || f == PlainTaco }
-
 // Older reports whether a form is of generation 1: a Tortilla or a TACO 0.2, whose columns have other names and types.
-func (f Form) Older() bool { return f == TortillaFile || f.Old() }
+func (f Form) Older() bool { return f == TortillaFile || f == StreamingTaco || f == PlainTaco }
 
 // OneFile reports whether a container of a form is one file.
 func (f Form) OneFile() bool { return f == ZIP || f == Cozip || f.Older() }
