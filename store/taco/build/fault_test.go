@@ -246,8 +246,8 @@ func TestKills(t *testing.T) {
 	}
 }
 
-// killWriter runs TestKills again, with the variable that makes it write to a path until it is killed, and kills it at a
-// random moment after its first write.
+// killWriter runs TestKills again, with the variable that makes it write to a path until it is killed, and kills it at
+// a random moment after its first write.
 func killWriter(t *testing.T, rng *rand.Rand, path string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestKills$")

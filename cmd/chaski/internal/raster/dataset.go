@@ -100,7 +100,8 @@ func badSamples(ctx context.Context, env console.Env, of loader.Spec, o loader.O
 		return err
 	case found.Bad > int64(len(records)):
 		return fault.New(fault.Limit, "list", fault.NoOffset,
-			"it ends after %d of the %d samples that cannot be read: --max-faults is its limit", len(records), found.Bad)
+			"it ends after %d of the %d samples that cannot be read: --max-faults is its limit", len(records),
+			found.Bad)
 	case len(records) > 0:
 		return found.List[0].Err
 	}
