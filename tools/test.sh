@@ -9,7 +9,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 start=$SECONDS
-steps=(build check-go go race variants env check python interop) # in the order of the summary
+steps=(build check-go go race variants env check site python interop) # in the order of the summary
 logs=$(mktemp -d)                                                # NAME.log and, when it has ended, NAME.result
 lane=
 trap '[ -z "$lane" ] || kill "$lane" 2>/dev/null; rm -rf "$logs"' EXIT
@@ -56,13 +56,23 @@ make_room() {
 # Each lane calls it last, and the first call does it. The packages take 2.5 GB in .interop, pip unpacks them below
 # /tmp first, and the other lane needs 1 GB. A full disk is not a fault of the code, so the step is skipped then.
 interop() {
+  local original="the comparison with the original packages (make interop)"
   mkdir "$logs/interop.taken" 2>/dev/null || return 0
   if [ -z "$newer" ]; then
-    echo "which needs Python 3.12" > "$logs/without"
+    echo "$original, which needs Python 3.12" >> "$logs/without"
   elif [ ! -d .interop ] && [ "$(free)" -lt 4500 ]; then
-    echo "which needs 4.5 GB of disk; $(free) MB are free" > "$logs/without"
+    echo "$original, which needs 4.5 GB of disk; $(free) MB are free" >> "$logs/without"
   else
     CHASKI_ORACLE_SEED=${CHASKI_ORACLE_SEED-1} whole interop make interop PYTHON="$newer" INTEROPFLAGS=--short
+  fi
+}
+
+site() {
+  local python=${newer:-.venv/bin/python}
+  if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+    whole site make site PYTHON="$python"
+  else
+    echo "the site of the documentation (make site), which needs Python 3.11" >> "$logs/without"
   fi
 }
 
@@ -71,6 +81,7 @@ second() {
   # The command is built by the first lane: the tests of Python use it.
   while [ ! -e "$logs/build.result" ]; do sleep 1; done
   whole check make check-python check-generated check-house
+  site
   whole python make test-python
   interop
 }
@@ -119,7 +130,7 @@ printf '\n'
 for name in "${steps[@]}"; do
   [ ! -e "$logs/$name.result" ] || sed 's/^/test: /' "$logs/$name.result"
 done
-[ ! -e "$logs/without" ] || echo "test: without the comparison with the original packages (make interop), $(cat "$logs/without")"
+[ ! -e "$logs/without" ] || sed 's/^/test: without /' "$logs/without"
 [ -n "${CC_FOUND-}" ] || echo "test: without the race detector, which needs a C compiler"
 python=$(.venv/bin/python -c 'import platform, torch
 print("Python", platform.python_version() + ", PyTorch", torch.__version__)' 2>/dev/null) || python="no Python environment"

@@ -122,6 +122,31 @@ def test_quickstart_of_the_readme(binary, tmp_path, monkeypatch, capsys):
     assert len(losses) == 5 and losses == sorted(losses, reverse=True)
 
 
+def test_workflows_run_what_the_test_command_runs():
+    """But what needs the newest packages of an index, and a release, which takes half an hour."""
+    asked = set[str]()
+    for workflow in (ROOT / ".github/workflows").glob("*.yml"):
+        text = workflow.read_text()
+        asked.update(re.findall(r"- run: make ([a-z-]+)", text))
+    here = re.findall(r"make ([a-z-]+)", page("tools/test.sh"))
+    assert asked - set(here) == {"release-snapshot"} and "site" in asked
+
+
+def test_quickstart_of_a_release(binary, tmp_path):
+    """As CI runs it on other systems, and the check of a release."""
+    (tmp_path / "chips").mkdir()
+    shutil.copy(ROOT / "testdata/demo/coast.tif", tmp_path / "chips")
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools/release/quickstart.py", "chips"],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python/src")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "first batch: (8, 6, 64, 64)" in done.stdout
+
+
 def test_training_of_the_readme(data, binary):
     """It survives nodata of masks, pixels without a label, and padding rows."""
     torch = pytest.importorskip("torch")

@@ -1,6 +1,6 @@
 """chaski below TorchGeo: its raster datasets, with an engine that reads the pixels.
 
-    class Scenes(chaski.torchgeo.ChaskiDataset):  # in place of torchgeo.datasets.RasterDataset
+    class Scenes(chaski.torchgeo.ChaskiDataset):  # in place of TorchGeo's RasterDataset
         filename_glob = "*.tif"
 
     class FastNAIP(chaski.torchgeo.ChaskiDataset, torchgeo.datasets.NAIP): ...
