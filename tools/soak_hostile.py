@@ -454,6 +454,44 @@ class Attack:
         for c in calls:
             self.call(lambda c=c: [c.cancel(), c.code() and list(c)])
 
+    def flooded_pipes(self, count: int, sent: bytes, again: bool) -> None:
+        """Sends requests by the pipes of streams, which are opened again when they end."""
+        described = stub(self.target).Describe(
+            pb.DescribeRequest(spec=spec(str(self.data / "train")))
+        )
+
+        def run(_: int) -> None:
+            while time.monotonic() < self.end:
+                secret = random.randbytes(16)
+                pipe = self.pipe(described.pipe + secret)
+                if pipe is None:
+                    continue
+                attach = pb.StreamRequest(attach=pb.Attach(pipe=secret, requests=True))
+                call = stub(self.target).Stream(iter([attach]), timeout=self.left())
+                with pipe:
+                    pipe.settimeout(self.left())
+                    try:
+                        pipe.sendall(sent)
+                        while again and time.monotonic() < self.end:
+                            pipe.sendall(sent)
+                        self.call(lambda call=call: list(call))
+                    except OSError:
+                        self.told["closed"] += 1
+                        time.sleep(0.01)
+
+        with ThreadPoolExecutor(count) as pool:
+            list(pool.map(run, range(count)))
+
+    def unfinished_pipes(self) -> None:
+        """245 pipes with a request of 2 MiB that lacks a byte."""
+        size = 2 << 20
+        self.flooded_pipes(245, struct.pack("<I", size) + bytes(size - 1), again=False)
+
+    def pipe_credits(self) -> None:
+        """64 pipes with credits, as many as they take."""
+        credit = pb.StreamRequest(credit=pb.Credit(batches=1)).SerializeToString()
+        self.flooded_pipes(64, (struct.pack("<I", len(credit)) + credit) * 7000, again=True)
+
     def asks(self) -> None:
         """Statistics of 20,000 files, and tables of a container, asked for by 64 threads."""
         container = str(self.data / "coast.tacozip")
@@ -724,7 +762,7 @@ def unfinished_calls(s: socket.socket, calls: int) -> None:
 ATTACKS = [
     *("reads", "weights", "csv", "describes", "mixture", "page", "glob", "greedy", "silent"),
     *("seeds", "handles", "deaf", "unread", "asks", "refused", "streams", "idle", "audit", "sql"),
-    *("unfinished", "half", "pipes", "deaf_pipes"),
+    *("unfinished", "half", "pipes", "deaf_pipes", "unfinished_pipes", "pipe_credits"),
 ]
 # These can attack a sink as well, which is what --control compares with.
 FLOODS = ["empty_data", "empty_settings", "unread_refusals", "pages", "resets", "crumbs"]

@@ -63,7 +63,7 @@ type passKey struct{}
 func (s *Server) tap(ctx context.Context, i *tap.Info) (context.Context, error) {
 	conn := connectionOf(ctx)
 	if isHealth(i.FullMethodName) {
-		return conn.call(ctx, sizeOf(i.Header), false, guestFrames), nil
+		return conn.call(ctx, sizeOf(i.Header), nil, guestFrames), nil
 	}
 	begun := time.Now()
 	pass, err := s.options.Gate.Check(ctx)
@@ -73,7 +73,7 @@ func (s *Server) tap(ctx context.Context, i *tap.Info) (context.Context, error) 
 		s.audit.call(ctx, i.FullMethodName, func() string { return "" }, begun, err)
 		return ctx, err
 	}
-	return context.WithValue(conn.call(ctx, sizeOf(i.Header), true, callFrames), passKey{}, pass), nil
+	return context.WithValue(conn.call(ctx, sizeOf(i.Header), pass, callFrames), passKey{}, pass), nil
 }
 
 // admit returns the context of a call, with the client that makes it, or the status of one that is not let in. An

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/stats"
 
+	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/internal/accept"
 	"github.com/chaski-eo/chaski/loader/resources"
 )
@@ -64,6 +66,8 @@ const (
 	bytesOfCost = 64   // bytes of data that pay for a frame
 	// What a call costs beside its frames, until data answers it: 10 µs. Reads of single pixels have no bound.
 	callFrames = 8
+	// messageFrames is the cost of each message behind the first one of a call: a frame may hold 2,000 of them.
+	messageFrames = 1
 	// guestFrames is the cost of a call that a token would not pay for: one that is refused, or for health. Probes make
 	// one a second.
 	guestFrames = 20
@@ -91,6 +95,25 @@ type arriving struct {
 
 	mu    sync.Mutex
 	conns map[*inbound]struct{} // that keep bytes
+
+	debts debts
+}
+
+// debts counts the connections of each client whose budget of frames is spent.
+type debts struct {
+	mu sync.Mutex
+	by map[clientID]int
+}
+
+// add changes the count of a client by n, and returns it.
+func (d *debts) add(client clientID, n int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.by[client] += n; d.by[client] == 0 {
+		delete(d.by, client)
+		return 0
+	}
+	return d.by[client]
 }
 
 func newArriving(b *resources.Budget, log *slog.Logger) *arriving {
@@ -99,7 +122,7 @@ func newArriving(b *resources.Budget, log *slog.Logger) *arriving {
 		limit = min(limit, max(b.Limit()/arrivingOfBudget, 4*maxRequest))
 	}
 	return &arriving{most: limit, log: log, conns: map[*inbound]struct{}{},
-		lines: rate.Sometimes{First: 200, Interval: time.Second}}
+		debts: debts{by: map[clientID]int{}}, lines: rate.Sometimes{First: 200, Interval: time.Second}}
 }
 
 // largest returns the connection that keeps the most of the host whose connections keep the most.
@@ -140,6 +163,9 @@ func (c counted) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	}
 	in := newInbound(c.arriving)
 	in.Conn, in.raw, in.place = conn, raw, place
+	if place != nil {
+		in.client = clientID("host " + place.Host())
+	}
 	return in, info, nil
 }
 
@@ -162,6 +188,8 @@ type inbound struct {
 
 	gone    chan struct{} // closed by Close
 	mu      sync.Mutex    // of what follows
+	client  clientID      // whose connections share a rate
+	debtor  clientID      // the client when the budget was spent; empty: it is not
 	budget  float64       // of frames
 	counted time.Time     // when budget last grew by time
 	skip    int           // bytes before the head of the next frame
@@ -180,8 +208,9 @@ type inbound struct {
 var lastConnection atomic.Uint64
 
 func newInbound(a *arriving) *inbound {
-	return &inbound{number: lastConnection.Add(1), arriving: a, gone: make(chan struct{}), budget: burstFrames,
-		counted: time.Now(), skip: prefaceBytes}
+	number := lastConnection.Add(1)
+	return &inbound{number: number, arriving: a, gone: make(chan struct{}), budget: burstFrames,
+		client: clientID(fmt.Sprintf("connection %d", number)), counted: time.Now(), skip: prefaceBytes}
 }
 
 // LocalAddr implements net.Conn.
@@ -190,14 +219,17 @@ func (in *inbound) LocalAddr() net.Addr { return inboundAddr{in.Conn.LocalAddr()
 // Read implements net.Conn.
 func (in *inbound) Read(b []byte) (int, error) {
 	count, err := in.Conn.Read(b)
+	if full := in.count(in.gone, func() { in.scan(b[:count]) }); full != nil {
+		return 0, full
+	}
+	return count, err
+}
+
+// count calls f with in.mu, which counts what has arrived. It waits until the budget pays for that, or done is closed,
+// and closes a connection that keeps too much, with an error.
+func (in *inbound) count(done <-chan struct{}, f func()) error {
 	in.mu.Lock()
-	now := time.Now()
-	in.budget = min(in.budget+freeFrames*now.Sub(in.counted).Seconds(), burstFrames)
-	in.counted = now
-	in.scan(b[:count])
-	// A connection without a budget is read as fast as its budget grows. One that is closed would be opened again, with
-	// a new budget; and a client whose calls are many and small, such as epochs of one small chip, is no attacker.
-	pause := time.Duration(-in.budget / freeFrames * float64(time.Second))
+	f()
 	// gRPC closes a connection that fails before its first call by raw alone, so it is entered here.
 	enter := !in.entered && in.held.Load() > 0 && !in.closed
 	in.entered = in.entered || enter
@@ -205,17 +237,60 @@ func (in *inbound) Read(b []byte) (int, error) {
 	if enter {
 		in.enter()
 	}
-	if pause > 0 {
-		select {
-		case <-in.gone:
-		case <-time.After(pause):
-		}
-	}
+	in.pause(done)
 	if !in.fits() {
 		in.evict()
-		return 0, errArriving
+		return errArriving
 	}
-	return count, err
+	return nil
+}
+
+// pause waits while the connection has no budget, so that it is read as fast as its budget grows. One that is closed
+// would be opened again, with a new budget; and a client whose calls are many and small, such as epochs of one small
+// chip, is no attacker.
+func (in *inbound) pause(done <-chan struct{}) {
+	for {
+		wait := in.debt()
+		if wait <= 0 || in.evicted.Load() {
+			return
+		}
+		select {
+		case <-done:
+			return
+		case <-time.After(min(wait, time.Second)): // other connections may have paid meanwhile
+		}
+	}
+}
+
+// debt lets the budget grow, and returns how long it will be spent. The connections of one client whose budgets are
+// spent share one rate: more of them get no more.
+func (in *inbound) debt() time.Duration {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	speed := float64(freeFrames)
+	if in.debtor != "" {
+		speed /= float64(in.arriving.debts.add(in.debtor, 0))
+	}
+	now := time.Now()
+	in.budget = min(in.budget+speed*now.Sub(in.counted).Seconds(), burstFrames)
+	in.counted = now
+	switch spent := in.budget < 0 && !in.closed; {
+	case spent && in.debtor == "":
+		in.debtor = in.client
+		in.arriving.debts.add(in.debtor, 1)
+	case !spent:
+		in.pay()
+		return 0
+	}
+	return time.Duration(-in.budget / speed * float64(time.Second))
+}
+
+// pay ends a debt. It needs in.mu.
+func (in *inbound) pay() {
+	if in.debtor != "" {
+		in.arriving.debts.add(in.debtor, -1)
+		in.debtor = ""
+	}
 }
 
 // enter remembers a connection that keeps bytes.
@@ -237,6 +312,7 @@ func (in *inbound) Close() error {
 		in.closed = true
 		close(in.gone)
 		in.hold(-in.held.Load())
+		in.pay()
 	}
 	in.mu.Unlock()
 	in.arriving.mu.Lock()
@@ -335,10 +411,18 @@ func (in *inbound) hold(n int64) {
 	in.arriving.held.Add(n)
 }
 
+// kept is hold for who has no in.mu.
+func (in *inbound) kept(n int64) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.hold(n)
+}
+
 // inCall is a call of a connection.
 type inCall struct {
 	in       *inbound
 	size     int64 // what it takes until it ends, beside its messages
+	asked    bool  // its first message was read
 	answered bool  // with data
 	ended    bool  // by the server, with a status
 }
@@ -355,17 +439,20 @@ func (in *inbound) charge(frames float64) {
 	in.budget -= frames
 }
 
-// call returns the context of a call with n bytes of metadata, which costs frames. let says that it was let in. in may
-// be nil.
-func (in *inbound) call(ctx context.Context, n int, let bool, frames float64) context.Context {
+// call returns the context of a call with n bytes of metadata, which costs frames. pass says that it was let in, and by
+// which token; it may be nil, as in may.
+func (in *inbound) call(ctx context.Context, n int, pass *auth.Pass, frames float64) context.Context {
 	if in == nil {
 		return ctx
 	}
-	if let && !in.known.Swap(true) && in.place != nil {
+	if pass != nil && !in.known.Swap(true) && in.place != nil {
 		in.place.Prove()
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	if pass != nil && pass.Name != "" {
+		in.client = clientID(tokenPrefix + pass.Name)
+	}
 	in.budget -= frames
 	in.opening = true
 	return context.WithValue(ctx, inCallKey{}, &inCall{in: in, size: callCost + int64(n)})
@@ -411,6 +498,10 @@ func (connections) HandleRPC(ctx context.Context, s stats.RPCStats) {
 		call.in.hold(call.size)
 	case *stats.InPayload:
 		call.in.read(int64(s.WireLength))
+		if call.asked {
+			call.in.budget -= messageFrames
+		}
+		call.asked = true
 	case *stats.OutPayload:
 		call.sent(s.WireLength)
 	case *stats.OutTrailer:

@@ -1,10 +1,12 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -12,7 +14,9 @@ import (
 	runtimemetrics "runtime/metrics"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -21,6 +25,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/grpc/auth"
+	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/internal/accept"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
@@ -156,6 +161,7 @@ func TestUnfinishedMessages(t *testing.T) {
 		"no token": {chaskiv1.Chaski_Describe_FullMethodName, false, 2*conns*maxUnknown + 32<<20},
 		"health":   {"/grpc.health.v1.Health/Check", false, 2*conns*maxUnknown + 32<<20},
 		"token":    {chaskiv1.Chaski_Describe_FullMethodName, true, 2*conns*maxConnArriving + 32<<20},
+		"pipes":    {"", true, 2*conns*maxConnArriving + 32<<20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			target, token, path := besetServer(t)
@@ -177,6 +183,10 @@ func TestUnfinishedMessages(t *testing.T) {
 			left := make(chan struct{})
 			var attackers sync.WaitGroup
 			for range conns {
+				if c.method == "" {
+					attackers.Go(func() { attackByPipes(t, target, shown, path, calls) })
+					continue
+				}
 				a := attack(t, target, c.method, shown, calls)
 				attackers.Go(func() { <-a.done })
 			}
@@ -197,6 +207,140 @@ func TestUnfinishedMessages(t *testing.T) {
 			t.Logf("the heap grew by %d MiB", most>>20)
 		})
 	}
+}
+
+// besetSpec is a spec of one file.
+const besetSpec = `{"version": 1, "source": %q, "batch_size": 1,
+	"fields": [{"name": "image", "dtype": "float32", "layout": "n b y x"}]}`
+
+// attackByPipes opens streams with pipes on one connection, and sends a request of maxRequest by each pipe, but for its
+// last byte. It returns when the server has ended a stream.
+func attackByPipes(t *testing.T, target, token, path string, pipes int) {
+	conn := dialed(t, target, nil)
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(as(t.Context(), token), 20*time.Second)
+	defer cancel()
+	client := chaskiv1.NewChaskiClient(conn)
+	described, err := client.Describe(ctx, &chaskiv1.DescribeRequest{Spec: fmt.Appendf(nil, besetSpec, path)})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	ended := make(chan struct{}, pipes)
+	for range pipes {
+		var secret wire.PipeToken
+		binary.LittleEndian.PutUint64(secret[:], rand.Uint64())
+		pipe, err := net.Dial("tcp", target)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer pipe.Close()
+		_ = pipe.SetDeadline(time.Now().Add(20 * time.Second))
+		if _, err = pipe.Write(wire.PipeHello(described.GetPipe(), secret)); err == nil {
+			_, err = io.ReadFull(pipe, make([]byte, len(wire.PipeMagic)))
+		}
+		stream, failed := client.Stream(ctx)
+		if err = errors.Join(err, failed); err != nil {
+			return // the server has closed the connection
+		}
+		attach := &chaskiv1.Attach{Pipe: secret[:], Requests: true}
+		_ = stream.Send(&chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Attach{Attach: attach}})
+		_ = stream.CloseSend()
+		go func() {
+			_, _ = pipe.Write(append(binary.LittleEndian.AppendUint32(nil, maxRequest), make([]byte, maxRequest-1)...))
+		}()
+		go func() {
+			_, _ = stream.Recv()
+			ended <- struct{}{}
+		}()
+	}
+	<-ended
+}
+
+// TestOneRate promises that small requests come at one rate from all pipes and calls of a client, and that a client
+// that was quiet does not wait for them.
+func TestOneRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pipes, seconds = 64, 60
+		all := newArriving(nil, quiet)
+		connect := func(name string) (*inbound, context.Context) {
+			in := newInbound(all)
+			ctx := in.call(t.Context(), 0, &auth.Pass{Client: auth.Client{Name: name}}, callFrames)
+			connections{}.HandleRPC(ctx, &stats.Begin{})
+			return in, ctx
+		}
+		request, err := proto.Marshal(&chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Credit{
+			Credit: &chaskiv1.Credit{Batches: 1}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := append(binary.LittleEndian.AppendUint32(nil, uint32(len(request))), request...)
+		ctx, cancel := context.WithTimeout(t.Context(), seconds*time.Second)
+		defer cancel()
+		var taken atomic.Int64
+		var attackers sync.WaitGroup
+		for range pipes {
+			in, _ := connect("greedy")
+			p := &pipe{ctx: ctx, in: bufio.NewReader(&endless{piece: one}), call: in}
+			attackers.Go(func() {
+				for ctx.Err() == nil {
+					if _, err := p.receive(); err != nil {
+						t.Error(err)
+						return
+					}
+					taken.Add(1)
+				}
+			})
+			attackers.Go(func() { // a frame of gRPC with 1,000 messages
+				in, call := connect("greedy")
+				for ctx.Err() == nil {
+					if err := in.count(ctx.Done(), func() { in.frame(frameData, 9000) }); err != nil {
+						t.Error(err)
+						return
+					}
+					for range 1000 {
+						connections{}.HandleRPC(call, &stats.InPayload{WireLength: 9})
+						taken.Add(1)
+					}
+				}
+			})
+		}
+		time.Sleep(seconds / 2 * time.Second)
+		begun := time.Now()
+		modest, _ := connect("modest")
+		other := &pipe{ctx: ctx, in: bufio.NewReader(&endless{piece: one}), call: modest}
+		for range burstFrames / 2 {
+			if _, err := other.receive(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if waited := time.Since(begun); waited > time.Second {
+			t.Errorf("another client waits for %v", waited)
+		}
+		attackers.Wait()
+		// Of a frame of gRPC all messages are read before the connection waits for them.
+		most := int64(pipes*2*(burstFrames+1000) + seconds*freeFrames)
+		if taken.Load() > most || taken.Load() < most/4 {
+			t.Errorf("%d requests are read in %d s, at most %d may be", taken.Load(), seconds, most)
+		}
+		if len(all.debts.by) != 1 {
+			t.Errorf("clients in debt: %v", all.debts.by)
+		}
+	})
+}
+
+// endless repeats what it reads.
+type endless struct {
+	piece []byte
+	next  int
+}
+
+// Read implements io.Reader.
+func (e *endless) Read(b []byte) (int, error) {
+	count := copy(b, e.piece[e.next:])
+	e.next = (e.next + count) % len(e.piece)
+	return count, nil
 }
 
 // TestHandshakesAreBounded promises that connections that say nothing do not keep a client out, and that newer ones
@@ -236,7 +380,7 @@ func TestFrames(t *testing.T) {
 		b.WriteString(http2.ClientPreface)
 		f := http2.NewFramer(&b, nil)
 		in := newInbound(newArriving(nil, quiet))
-		ctx := in.call(t.Context(), 100, true, callFrames)
+		ctx := in.call(t.Context(), 100, &auth.Pass{}, callFrames)
 		connections{}.HandleRPC(ctx, &stats.Begin{})
 		var unread, cost int64
 		count := 1 + rnd.IntN(20)
@@ -286,7 +430,7 @@ func TestLeftoversDoNotAddUp(t *testing.T) {
 	in := newInbound(newArriving(nil, quiet))
 	in.skip = 0
 	begin := func() context.Context {
-		ctx := in.call(t.Context(), 0, true, callFrames)
+		ctx := in.call(t.Context(), 0, &auth.Pass{}, callFrames)
 		connections{}.HandleRPC(ctx, &stats.Begin{})
 		return ctx
 	}
@@ -405,7 +549,7 @@ func TestFloods(t *testing.T) {
 func TestFramesPayForThemselves(t *testing.T) {
 	in := newInbound(newArriving(nil, quiet))
 	in.skip = 0
-	stream := in.call(t.Context(), 0, true, callFrames)
+	stream := in.call(t.Context(), 0, &auth.Pass{}, callFrames)
 	connections{}.HandleRPC(stream, &stats.Begin{})
 	var tickets bytes.Buffer
 	to := http2.NewFramer(&tickets, nil)
@@ -426,7 +570,7 @@ func TestFramesPayForThemselves(t *testing.T) {
 		}
 		in.scan(tickets.Next(tickets.Len()))
 		ctx, cancel := context.WithCancel(t.Context())
-		epoch := in.call(ctx, 0, true, callFrames)
+		epoch := in.call(ctx, 0, &auth.Pass{}, callFrames)
 		connections{}.HandleRPC(epoch, &stats.Begin{})
 		connections{}.HandleRPC(epoch, &stats.OutPayload{WireLength: 200})
 		if err := to.WriteRSTStream(2*i+3, http2.ErrCodeCancel); err != nil {
@@ -440,7 +584,7 @@ func TestFramesPayForThemselves(t *testing.T) {
 		t.Errorf("the budget is %v frames after epochs of one batch", in.budget)
 	}
 	before := in.budget // a read that fails, such as one of a file that is not there, costs what any call does
-	failing := in.call(t.Context(), 0, true, callFrames)
+	failing := in.call(t.Context(), 0, &auth.Pass{}, callFrames)
 	connections{}.HandleRPC(failing, &stats.Begin{})
 	connections{}.HandleRPC(failing, &stats.OutTrailer{})
 	connections{}.HandleRPC(failing, &stats.End{Error: errArriving})

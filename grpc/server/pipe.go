@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
@@ -52,12 +51,11 @@ type pipe struct {
 	out   *bufio.Writer
 	ctx   context.Context // of the call
 	in    *bufio.Reader
-	pace  *rate.Limiter // of requests
+	call  *inbound // the connection of the call, which what arrives is counted for
 }
 
-// pipeRequests is how many requests of a pipe are read a second, and at once. The client sends two for each batch; one
-// costs 2 µs.
-const pipeRequests = 10_000
+// pipePiece is how many bytes of a request count as one frame.
+const pipePiece = 16 << 10
 
 // split returns the connection if gRPC is to serve it. A pipe is kept, and answered, and the error says so.
 func (p *pipes) split(conn net.Conn, place *accept.Conn) (net.Conn, error) {
@@ -135,7 +133,7 @@ func (p *pipes) attach(ctx context.Context, secret []byte) (*pipe, error) {
 	if pipe.place != nil {
 		pipe.place.Prove()
 	}
-	pipe.ctx, pipe.in, pipe.pace = ctx, bufio.NewReader(pipe.conn), rate.NewLimiter(pipeRequests, pipeRequests)
+	pipe.ctx, pipe.in, pipe.call = ctx, bufio.NewReader(pipe.conn), connectionOf(ctx)
 	// It is also closed because a SendMsg may wait for the client.
 	context.AfterFunc(ctx, pipe.close)
 	return pipe, nil
@@ -143,9 +141,6 @@ func (p *pipes) attach(ctx context.Context, secret []byte) (*pipe, error) {
 
 // receive returns the next request, or io.EOF when the client has closed its side.
 func (p *pipe) receive() (*chaskiv1.StreamRequest, error) {
-	if err := p.pace.Wait(p.ctx); err != nil {
-		return nil, err
-	}
 	var head [4]byte
 	if _, err := io.ReadFull(p.in, head[:]); errors.Is(err, io.EOF) {
 		return nil, err
@@ -157,15 +152,38 @@ func (p *pipe) receive() (*chaskiv1.StreamRequest, error) {
 		return nil, status.Errorf(codes.ResourceExhausted,
 			"a request of %d bytes on a pipe, at most %d", size, maxRequest)
 	}
-	var message bytes.Buffer // grows with what arrives
-	if _, err := io.CopyN(&message, p.in, size); err != nil {
-		return nil, broken(err)
+	message, err := p.message(size)
+	if err != nil {
+		return nil, err
 	}
 	var request chaskiv1.StreamRequest
-	if err := proto.Unmarshal(message.Bytes(), &request); err != nil {
+	if err := proto.Unmarshal(message, &request); err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "a request on a pipe: %v", err)
 	}
 	return &request, nil
+}
+
+// message reads size bytes. What has arrived of them counts as if it came by the connection of the call.
+func (p *pipe) message(size int64) ([]byte, error) {
+	var message bytes.Buffer // grows with what arrives
+	var held int64
+	defer func() { p.call.kept(-held) }()
+	for done := false; !done; done = int64(message.Len()) == size {
+		piece, err := io.CopyN(&message, p.in, min(size-int64(message.Len()), pipePiece))
+		if err != nil {
+			return nil, broken(err)
+		}
+		held += 2 * piece // a buffer that grows is copied
+		if err := p.call.count(p.ctx.Done(), func() {
+			p.call.budget--
+			p.call.earn(int(piece))
+			p.call.hold(2 * piece)
+		}); err != nil {
+			return nil, status.Error(codes.ResourceExhausted, err.Error())
+		}
+	}
+	p.call.charge(messageFrames)
+	return message.Bytes(), nil
 }
 
 // SendMsg implements sender.

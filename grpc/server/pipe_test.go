@@ -15,7 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -392,7 +391,8 @@ func FuzzRequestsByPipe(f *testing.F) {
 	f.Add(one[:len(one)-1])
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		p := &pipe{ctx: t.Context(), in: bufio.NewReader(bytes.NewReader(sent)), pace: rate.NewLimiter(rate.Inf, 1)}
+		p := &pipe{ctx: t.Context(), in: bufio.NewReader(bytes.NewReader(sent)),
+			call: newInbound(newArriving(nil, quiet))}
 		for n := 0; ; n++ {
 			request, err := p.receive()
 			if err != nil {
