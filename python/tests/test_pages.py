@@ -144,7 +144,7 @@ def test_quickstart_of_a_release(binary, tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert "first batch: (8, 6, 64, 64)" in done.stdout
+    assert "(8, 6, 64, 64)" in done.stdout
 
 
 def test_training_of_the_readme(data, binary):
