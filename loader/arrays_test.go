@@ -2,42 +2,20 @@ package loader
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/tiledb"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
-
-// numbered is an array (n y x) in which every pixel has a number of its own.
-func numbered(t testing.TB, n, h, w int) string {
-	path := filepath.Join(t.TempDir(), "cube")
-	s := cubeSchema("n y x", map[string]int{"n": n, "y": h, "x": w},
-		map[string]int{"n": 1, "y": 7, "x": 9}, 10, tiledb.Int32)
-	if err := tiledb.Create(path, s, nil); err != nil {
-		t.Fatal(err)
-	}
-	var data []byte
-	for i := range n * h * w {
-		data = binary.LittleEndian.AppendUint32(data, uint32(i))
-	}
-	if err := openWritten(t, path).WriteDense(context.Background(), s.Domain(),
-		[]tiledb.Values{{Data: data}}); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // TestArraysMix: the sources of a mixture may be arrays, each with its own dimensions.
 func TestArraysMix(t *testing.T) {
-	const h, w = 20, 31
-	a, b := numbered(t, 3, h, w), numbered(t, 5, h, w)
+	a, b := corpus.Known(t, "numbered-3"), corpus.Known(t, "numbered-5")
 	sp := Spec{BatchSize: 2, Shuffle: true, Mixture: spec.Mixture{Until: spec.UntilLongest, Sources: []Source{
 		{Name: "a", Source: a}, {Name: "b", Source: b, Dims: "n y x"}}}}
 	e, err := Open(t.Context(), sp, Options{Workers: 2})
@@ -63,22 +41,8 @@ func TestArraysMix(t *testing.T) {
 
 // TestEncryptedArray: an encrypted array needs its key, from the options or the environment.
 func TestEncryptedArray(t *testing.T) {
-	path, key := filepath.Join(t.TempDir(), "a"), []byte("0123456789abcdef0123456789abcdef")
-	s := cubeSchema("n y x", map[string]int{"n": 2, "y": 4, "x": 4},
-		map[string]int{"n": 1, "y": 4, "x": 4}, 0, tiledb.Uint8)
-	if err := tiledb.Create(path, s, key); err != nil {
-		t.Fatal(err)
-	}
-	var files source.Files
-	defer files.Close()
-	a, err := tiledb.Open(t.Context(), &files, path, tiledb.Options{Key: key})
-	if err != nil {
-		t.Fatal(err)
-	}
+	path, key := corpus.Known(t, "encrypted"), []byte("0123456789abcdef0123456789abcdef")
 	data := []byte("the cells of two images of 4 x 4")
-	if err := a.WriteDense(t.Context(), s.Domain(), []tiledb.Values{{Data: data}}); err != nil {
-		t.Fatal(err)
-	}
 	sp := Spec{Source: path, BatchSize: 2}
 	t.Setenv(tiledb.KeyVar, "")
 	if _, err := Open(t.Context(), sp, Options{}); fault.KindOf(err) != fault.Unsupported ||

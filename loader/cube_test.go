@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path"
 	"path/filepath"
@@ -25,7 +24,6 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/tiledb"
-	"github.com/chaski-eo/chaski/store/tiledb/filter"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
@@ -52,31 +50,6 @@ func (k *known) at(attr, n, b, y, x int) []byte {
 	return a.data[i*a.size:][:a.size]
 }
 
-// cubeSchema returns a dense schema with dimensions in a given order, lower bounds and tile
-// extents.
-func cubeSchema(dims string, size, extent map[string]int, lo int64, types ...tiledb.Datatype) *tiledb.Schema {
-	t := tiledb.Int32
-	s := &tiledb.Schema{
-		Dense: true, Capacity: 100, DimType: t,
-		Coords: tiledb.DefaultFilters(), Offsets: tiledb.DefaultFilters(),
-	}
-	for name := range strings.FieldsSeq(dims) {
-		s.Dims = append(s.Dims, tiledb.Dim{
-			Name:   name,
-			Domain: tiledb.Interval{Lo: t.CoordOf(lo), Hi: t.CoordOf(lo + int64(size[name]) - 1)},
-			Extent: uint64(extent[name]),
-		})
-	}
-	for i, typ := range types {
-		s.Attrs = append(s.Attrs, tiledb.Attr{Name: string(rune('a' + i)), Type: typ, Values: 1,
-			Pipeline: filter.Pipeline{
-				MaxChunk: 300,
-				Filters:  []filter.Filter{{ID: filter.ByteShuffle}, {ID: filter.Zstd, Level: 1}},
-			}})
-	}
-	return s
-}
-
 func openWritten(t testing.TB, path string) *tiledb.Array {
 	t.Helper()
 	files := &source.Files{}
@@ -88,72 +61,32 @@ func openWritten(t testing.TB, path string) *tiledb.Array {
 	return a
 }
 
-// writeCube makes an array of random samples in two fragments, the second over a part of the first.
-// Some rows of pixels at the end are never written.
-func writeCube(t testing.TB, path, dims string, n, b, h, w int, extents [4]int) *known {
+// knownCube copies a cube of known.zip, whose script says which cells it has. sizes are of n, b, y and x.
+func knownCube(t testing.TB, name string, sizes ...int) *known {
 	t.Helper()
-	rnd := rand.New(rand.NewPCG(uint64(n*b), uint64(h*w)))
-	const lo = -3
-	axes := []string{"n", "b", "y", "x"}
-	size, extent := map[string]int{}, map[string]int{}
-	for i, v := range [4]int{n, b, h, w} {
-		size[axes[i]], extent[axes[i]] = v, extents[i]
-	}
-	s := cubeSchema(dims, size, extent, lo, tiledb.Uint16, tiledb.Float32)
-	if err := tiledb.Create(path, s, nil); err != nil {
-		t.Fatal(err)
-	}
-	k := &known{path: path, size: [4]int{n, b, h, w}, attrs: []knownAttr{{name: "a", size: 2}, {name: "b", size: 4}}}
-	for i := range k.attrs {
-		a := &k.attrs[i]
-		a.data = make([]byte, n*b*h*w*a.size)
-		for at := 0; at < len(a.data); at += a.size {
-			if a.size == 2 {
-				binary.LittleEndian.PutUint16(a.data[at:], math.MaxUint16)
-			} else {
-				binary.LittleEndian.PutUint32(a.data[at:], 0x7fc00000)
-			}
+	k := &known{path: corpus.Known(t, name), size: [4]int(sizes), attrs: []knownAttr{{name: "a", size: 2},
+		{name: "f", size: 4}}}
+	h, w := sizes[2], sizes[3]
+	a, f := &k.attrs[0].data, &k.attrs[1].data
+	for i := range sizes[0] * sizes[1] * h * w {
+		y, x := i/w%h, i%w
+		second := 0
+		if y >= h/3 && y < h-3 && x >= w/4 && x < w-1 {
+			second = 1
 		}
+		if y >= h-2 { // never written
+			*a = binary.LittleEndian.AppendUint16(*a, math.MaxUint16)
+			*f = binary.LittleEndian.AppendUint32(*f, 0x7fc00000)
+			continue
+		}
+		*a = binary.LittleEndian.AppendUint16(*a, uint16((i+125*second)%251*4))
+		*f = binary.LittleEndian.AppendUint32(*f, math.Float32bits(float32((i+15*second)%31)/2))
 	}
-	write := func(y0, y1, x0, x1 int) {
-		from := map[string][2]int{"n": {0, n}, "b": {0, b}, "y": {y0, y1}, "x": {x0, x1}}
-		names := strings.Fields(dims)
-		box := make(tiledb.Box, len(names))
-		cells := 1
-		for d, name := range names {
-			r := from[name]
-			box[d] = tiledb.Interval{
-				Lo: s.DimType.CoordOf(lo + int64(r[0])), Hi: s.DimType.CoordOf(lo + int64(r[1]) - 1),
-			}
-			cells *= r[1] - r[0]
-		}
-		values := []tiledb.Values{{Data: make([]byte, 2*cells)}, {Data: make([]byte, 4*cells)}}
-		for c := range cells {
-			at, left := map[string]int{}, c
-			for d := len(names) - 1; d >= 0; d-- {
-				r := from[names[d]]
-				at[names[d]] = r[0] + left%(r[1]-r[0])
-				left /= r[1] - r[0]
-			}
-			binary.LittleEndian.PutUint16(values[0].Data[2*c:], uint16(rnd.UintN(5000)))
-			binary.LittleEndian.PutUint32(values[1].Data[4*c:], math.Float32bits(float32(rnd.NormFloat64())))
-			for i := range k.attrs {
-				z := k.attrs[i].size
-				copy(k.at(i, at["n"], at["b"], at["y"], at["x"]), values[i].Data[c*z:(c+1)*z])
-			}
-		}
-		if err := openWritten(t, path).WriteDense(context.Background(), box, values); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(0, h-2, 0, w)
-	write(h/3, h-3, w/4, w-1)
 	return k
 }
 
-// cubes are arrays that we write, with their dimensions in many orders.
+// cubes are known arrays with their dimensions in many orders.
 func cubes(t testing.TB) (list []*known) {
-	dir := t.TempDir()
 	for i, dims := range []string{"n b y x", "x y b n", "b n x y", "n y x", "y x b", "y x"} {
 		n, b := 5, 3
 		if !strings.Contains(dims, "n") {
@@ -162,9 +95,8 @@ func cubes(t testing.TB) (list []*known) {
 		if !strings.Contains(dims, "b") {
 			b = 1
 		}
-		for j, extents := range [][4]int{{1, 1, 8, 8}, {2, 3, 16, 5}} {
-			k := writeCube(t, filepath.Join(dir, fmt.Sprint(i, j)), dims, n, b, 20, 30, extents)
-			list = append(list, k)
+		for j := range 2 {
+			list = append(list, knownCube(t, fmt.Sprintf("cube-%d-%d", i, j), n, b, 20, 30))
 		}
 	}
 	return list
@@ -363,7 +295,7 @@ func TestArraysIndexByIndex(t *testing.T) {
 
 // TestStatsOfAnArray: the statistics agree with a count by hand.
 func TestStatsOfAnArray(t *testing.T) {
-	k := writeCube(t, filepath.Join(t.TempDir(), "a"), "y b n x", 4, 2, 11, 13, [4]int{3, 1, 4, 5})
+	k := knownCube(t, "stats", 4, 2, 11, 13)
 	r, err := survey.Stats(t.Context(), Spec{
 		Source: k.path, Fields: []Field{{Name: "image", Column: "a"}},
 	}, Options{Workers: 3}, nil)
@@ -397,31 +329,8 @@ func TestStatsOfAnArray(t *testing.T) {
 // TestFillValuesThatWereWritten: in an image that was written completely, in one piece or several,
 // the fill value is a number like any other. In other images it means a missing sample.
 func TestFillValuesThatWereWritten(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a")
-	s := cubeSchema("n y x", map[string]int{"n": 4, "y": 8, "x": 8}, map[string]int{"n": 2, "y": 4, "x": 4}, 0,
-		tiledb.Uint8)
-	if err := tiledb.Create(path, s, nil); err != nil {
-		t.Fatal(err)
-	}
-	write := func(n0, n1, y0, y1, x0, x1 int64) {
-		box := tiledb.Box{}
-		for _, r := range [][2]int64{{n0, n1}, {y0, y1}, {x0, x1}} {
-			box = append(box, tiledb.Interval{Lo: s.DimType.CoordOf(r[0]), Hi: s.DimType.CoordOf(r[1] - 1)})
-		}
-		data := bytes.Repeat([]byte{255}, int((n1-n0)*(y1-y0)*(x1-x0)))
-		if err := openWritten(t, path).WriteDense(t.Context(), box, []tiledb.Values{{Data: data}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(0, 1, 0, 8, 0, 8) // 0 as a whole
-	write(1, 2, 0, 5, 0, 8) // 1 in three pieces
-	write(1, 2, 4, 8, 2, 8)
-	write(1, 3, 5, 8, 0, 3) // and a part of 2
-	write(2, 3, 0, 5, 0, 8)
-	write(3, 4, 0, 8, 0, 3) // 3 but for a column
-	write(3, 4, 0, 8, 4, 8)
 	e, err := Open(t.Context(), Spec{
-		Source: path, BatchSize: 4, Fields: []Field{{Name: "image", Validity: "valid_image"}},
+		Source: corpus.Known(t, "fills"), BatchSize: 4, Fields: []Field{{Name: "image", Validity: "valid_image"}},
 	}, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -440,8 +349,14 @@ func TestFillValuesThatWereWritten(t *testing.T) {
 // TestFingerprintOfAnArray: the fingerprint stays when the array moves and changes with a write,
 // and so does the spec hash.
 func TestFingerprintOfAnArray(t *testing.T) {
-	dir := t.TempDir()
-	k := writeCube(t, filepath.Join(dir, "a"), "n b y x", 2, 1, 9, 9, [4]int{1, 1, 4, 4})
+	path := corpus.Known(t, "small")
+	dir := filepath.Dir(path)
+	// The last write comes later.
+	a := openWritten(t, path)
+	last := a.Fragments[len(a.Fragments)-1].Name
+	if err := os.Rename(filepath.Join(path, last), filepath.Join(dir, last)); err != nil {
+		t.Fatal(err)
+	}
 	hash := func(path, dims string) string {
 		e, err := Open(t.Context(), Spec{
 			Source: path, Dims: dims, BatchSize: 1, Fields: []Field{{Name: "a"}},
@@ -452,9 +367,9 @@ func TestFingerprintOfAnArray(t *testing.T) {
 		defer e.Close()
 		return e.Hash()
 	}
-	was := hash(k.path, "")
+	was := hash(path, "")
 	moved := filepath.Join(dir, "elsewhere")
-	if err := os.Rename(k.path, moved); err != nil {
+	if err := os.Rename(path, moved); err != nil {
 		t.Fatal(err)
 	}
 	if is := hash(moved, ""); is != was {
@@ -463,13 +378,7 @@ func TestFingerprintOfAnArray(t *testing.T) {
 	if is := hash(moved, "b n y x"); is == was {
 		t.Error("the same hash with other dimensions")
 	}
-	a := openWritten(t, moved)
-	one := make(tiledb.Box, 4)
-	for d := range one {
-		one[d] = tiledb.Interval{Lo: a.Schema.Dims[d].Domain.Lo, Hi: a.Schema.Dims[d].Domain.Lo}
-	}
-	err := a.WriteDense(t.Context(), one, []tiledb.Values{{Data: make([]byte, 2)}, {Data: make([]byte, 4)}})
-	if err != nil {
+	if err := os.Rename(filepath.Join(dir, last), filepath.Join(moved, last)); err != nil {
 		t.Fatal(err)
 	}
 	if is := hash(moved, ""); is == was {
@@ -480,26 +389,12 @@ func TestFingerprintOfAnArray(t *testing.T) {
 // TestRowsOfAnArray: images along n that were never written are not rows, and the coordinate along
 // n is a column and the id.
 func TestRowsOfAnArray(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a")
-	s := cubeSchema("n y x", map[string]int{
-		"n": 1000,
-		"y": 4,
-		"x": 4,
-	}, map[string]int{"n": 7, "y": 4, "x": 4}, 100, tiledb.Uint8)
-	if err := tiledb.Create(path, s, nil); err != nil {
+	path, empty := corpus.Known(t, "rows"), corpus.Known(t, "rows")
+	if err := os.RemoveAll(filepath.Join(empty, openWritten(t, empty).Fragments[0].Name)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), Spec{Source: path, BatchSize: 1}, Options{}); fault.KindOf(err) != fault.NotFound {
+	if _, err := Open(t.Context(), Spec{Source: empty, BatchSize: 1}, Options{}); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("an empty array: %v", err)
-	}
-	box := s.Domain()
-	box[0] = tiledb.Interval{Lo: s.DimType.CoordOf(340), Hi: s.DimType.CoordOf(349)}
-	data := make([]byte, 160)
-	for i := range data {
-		data[i] = byte(i / 16)
-	}
-	if err := openWritten(t, path).WriteDense(t.Context(), box, []tiledb.Values{{Data: data}}); err != nil {
-		t.Fatal(err)
 	}
 	e, err := Open(t.Context(), Spec{
 		Source: path, BatchSize: 5,
@@ -529,28 +424,7 @@ func TestRowsOfAnArray(t *testing.T) {
 // sizes for a sampler take memory for these two only.
 func TestFewImagesFarApart(t *testing.T) {
 	const n = 1 << 24
-	at := tiledb.Int32.CoordOf
-	dir := filepath.Join(t.TempDir(), "a")
-	s := &tiledb.Schema{
-		Dense: true, DimType: tiledb.Int32, Capacity: 10,
-		Attrs: []tiledb.Attr{{Name: "a", Type: tiledb.Uint8, Values: 1}},
-		Dims: []tiledb.Dim{
-			{Name: "n", Domain: tiledb.Interval{Lo: at(0), Hi: at(n - 1)}, Extent: 1},
-			{Name: "y", Domain: tiledb.Interval{Lo: at(0), Hi: at(3)}, Extent: 4},
-			{Name: "x", Domain: tiledb.Interval{Lo: at(0), Hi: at(7)}, Extent: 8},
-		},
-	}
-	if err := tiledb.Create(dir, s, nil); err != nil {
-		t.Fatal(err)
-	}
-	for _, k := range []int64{0, n - 1} {
-		box := s.Domain()
-		box[0] = tiledb.Interval{Lo: at(k), Hi: at(k)}
-		err := openWritten(t, dir).WriteDense(t.Context(), box, []tiledb.Values{{Data: bytes.Repeat([]byte{7}, 32)}})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := corpus.Known(t, "far-apart")
 	for _, sampler := range []Sampler{
 		{Kind: spec.GridWindow, Height: 4, Width: 4},
 		{Kind: spec.TileWindow, Height: 4, Width: 4, TileWindows: TileWindows{TileHeight: 4, TileWidth: 4,
@@ -588,7 +462,7 @@ func TestFewImagesFarApart(t *testing.T) {
 // TestArraysThatAreNotImages: arrays that cannot be read as images are refused with the reason.
 func TestArraysThatAreNotImages(t *testing.T) {
 	dir := arrayCorpus(t)
-	cube := writeCube(t, filepath.Join(t.TempDir(), "a"), "n y x", 2, 1, 8, 8, [4]int{1, 1, 4, 4}).path
+	cube := corpus.Known(t, "cube-3-0")
 	field := func(name, column string) []Field { return []Field{{Name: name, Column: column}} }
 	for _, c := range []struct {
 		path, dims string
@@ -599,7 +473,7 @@ func TestArraysThatAreNotImages(t *testing.T) {
 		{filepath.Join(dir, "sparse_2d"), "y x", field("i", "a"), fault.Unsupported, "sparse"},
 		{filepath.Join(dir, "dense_2d_order_rc"), "", field("i", "v"), fault.Unsupported, "n, b, y and x"},
 		{cube, "y x", field("i", "a"), fault.Unsupported, "3"},
-		{cube, "", field("i", "z"), fault.NotFound, `no attribute "z"; there are ["a" "b"]`},
+		{cube, "", field("i", "z"), fault.NotFound, `no attribute "z"; there are ["a" "f"]`},
 		{cube, "", field("i", ""), fault.NotFound, "name the attribute"},
 		{cube, "", []Field{{Name: "i", Pattern: "{id}.tif"}}, fault.NotFound, "attributes"},
 		{t.TempDir(), "y x", nil, fault.NotFound, "__array_schema.tdb"},
@@ -617,9 +491,7 @@ func TestArraysThatAreNotImages(t *testing.T) {
 
 // TestArraysBelowRoots: a link in an array does not lead outside of the roots.
 func TestArraysBelowRoots(t *testing.T) {
-	dir := t.TempDir()
-	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
-	k := writeCube(t, out, "n y x", 2, 1, 8, 8, [4]int{1, 1, 4, 4})
+	in, out := filepath.Join(t.TempDir(), "in"), corpus.Known(t, "cube-3-0")
 	spec := Spec{Source: in, Fields: []Field{{Name: "a"}}, BatchSize: 1}
 	if err := os.CopyFS(in, os.DirFS(out)); err != nil {
 		t.Fatal(err)
@@ -630,7 +502,7 @@ func TestArraysBelowRoots(t *testing.T) {
 	}
 	wait(t, e.Start(t.Context(), shuffle.Ticket{Count: 1, RowStride: 1}, false)).Release()
 	e.Close()
-	spec.Source = k.path
+	spec.Source = out
 	if _, err := Open(t.Context(), spec, Options{Roots: []string{in}}); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("outside of the roots: %v", err)
 	}
@@ -677,11 +549,11 @@ func (b *bucket) List(_ context.Context, folder string, each func(source.Entry) 
 // TestArrayInAStore: an array in an object store, which has names and no directories, yields the
 // samples of the same array on disk.
 func TestArrayInAStore(t *testing.T) {
+	k := knownCube(t, "small", 3, 2, 9, 9)
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "data"), 0o777); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, "data", "a"), os.DirFS(k.path)); err != nil {
 		t.Fatal(err)
 	}
-	k := writeCube(t, filepath.Join(dir, "data", "a"), "n b y x", 3, 2, 9, 9, [4]int{1, 1, 4, 4})
 	store := &bucket{dir: dir}
 	defer store.Close()
 	var hash string
@@ -732,12 +604,11 @@ func (r toldReader) ReadAt(ctx context.Context, p []byte, off int64) error {
 // TestTilesAreReadAhead: more tiles of a remote array are read than there are workers to decode
 // them, and none is decoded while others hold all workers.
 func TestTilesAreReadAhead(t *testing.T) {
-	dir := t.TempDir()
-	k := writeCube(t, filepath.Join(dir, "a"), "n b y x", 6, 1, 8, 8, [4]int{1, 1, 8, 8})
-	store := &tileReads{&bucket{dir: dir}, make(chan string, 1000)}
+	k := knownCube(t, "six", 6, 1, 8, 8)
+	store := &tileReads{&bucket{dir: filepath.Dir(k.path)}, make(chan string, 1000)}
 	defer store.Close()
 	spec := k.spec(Sampler{}, "")
-	spec.Source, spec.Dims, spec.BatchSize = "s3://bucket/a", "n b y x", 6
+	spec.Source, spec.Dims, spec.BatchSize = "s3://bucket/six", "n b y x", 6
 	all := turns.New(1, 1)
 	e, err := Open(t.Context(), spec, Options{Workers: 1, Fetchers: 4, Opener: store, Stages: &resources.Stages{},
 		Turns: all})
@@ -773,8 +644,7 @@ func TestTilesAreReadAhead(t *testing.T) {
 
 // TestDamagedArray: a tile that cannot be decoded is a bad sample like any other.
 func TestDamagedArray(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a")
-	k := writeCube(t, path, "n b y x", 4, 1, 8, 8, [4]int{1, 1, 8, 8})
+	path := corpus.Known(t, "six")
 	files, _ := filepath.Glob(filepath.Join(path, "__*", "a.tdb"))
 	for _, f := range files {
 		b, err := os.ReadFile(f)
@@ -788,7 +658,7 @@ func TestDamagedArray(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	spec := Spec{Source: k.path, Fields: []Field{{Name: "a"}}, BatchSize: 4, BadSamples: spec.BadSkip}
+	spec := Spec{Source: path, Fields: []Field{{Name: "a"}}, BatchSize: 4, BadSamples: spec.BadSkip}
 	e, err := Open(t.Context(), spec, Options{Workers: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -805,8 +675,7 @@ func TestDamagedArray(t *testing.T) {
 // TestArraysAtATime: an array at a timestamp yields the samples and the fingerprint of an array
 // with only the fragments written by then. The timestamp is also part of the spec hash.
 func TestArraysAtATime(t *testing.T) {
-	dir := t.TempDir()
-	k := writeCube(t, filepath.Join(dir, "now"), "n b y x", 3, 1, 9, 9, [4]int{1, 1, 4, 4})
+	k := knownCube(t, "small", 3, 2, 9, 9)
 	a, then := openWritten(t, k.path), k.path+"-then"
 	if err := os.Mkdir(then, 0o777); err != nil {
 		t.Fatal(err)

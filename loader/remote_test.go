@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -28,7 +27,7 @@ import (
 	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/store/catalog/build"
-	"github.com/chaski-eo/chaski/store/tiledb"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim/fakes3"
 )
@@ -327,34 +326,7 @@ func writeFile(name, text string) error { return os.WriteFile(name, []byte(text)
 // TestForecastOverAServer: an epoch of an array on a web server costs the requests and the bytes of
 // its forecast, as the server counts them. No request opens a tile file.
 func TestForecastOverAServer(t *testing.T) {
-	dir, ctx := t.TempDir(), t.Context()
-	at := tiledb.Int32.CoordOf
-	dim := func(name string, n, extent int64) tiledb.Dim {
-		return tiledb.Dim{Name: name, Domain: tiledb.Interval{Lo: at(0), Hi: at(n - 1)}, Extent: uint64(extent)}
-	}
-	s := &tiledb.Schema{
-		Dense: true, Capacity: 1, DimType: tiledb.Int32,
-		Coords: tiledb.DefaultFilters(), Offsets: tiledb.DefaultFilters(),
-		Dims:  []tiledb.Dim{dim("n", 4, 1), dim("b", 2, 1), dim("y", 200, 64), dim("x", 180, 64)},
-		Attrs: []tiledb.Attr{{Name: "dn", Type: tiledb.Uint16, Values: 1, Pipeline: tiledb.DefaultFilters()}},
-	}
-	if err := tiledb.Create(filepath.Join(dir, "cube"), s, nil); err != nil {
-		t.Fatal(err)
-	}
-	files := &source.Files{}
-	defer files.Close()
-	a, err := tiledb.Open(ctx, files, filepath.Join(dir, "cube"), tiledb.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	noise := make([]byte, 2*4*2*200*180)
-	rnd := rand.New(rand.NewPCG(8, 9))
-	for i := range noise {
-		noise[i] = byte(rnd.Uint32())
-	}
-	if err := a.WriteDense(ctx, s.Domain(), []tiledb.Values{{Data: noise}}); err != nil {
-		t.Fatal(err)
-	}
+	dir, ctx := filepath.Dir(corpus.Known(t, "server")), t.Context()
 	var requests, bytes atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/dn.tdb") {
@@ -380,7 +352,7 @@ func TestForecastOverAServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		e, err := loader.Open(ctx, loader.Spec{
-			Source: server.URL + "/cube", Dims: "n b y x", BatchSize: 3, Shuffle: true, Sampler: sampler,
+			Source: server.URL + "/server", Dims: "n b y x", BatchSize: 3, Shuffle: true, Sampler: sampler,
 		},
 			loader.Options{
 				Workers: 1, Fetchers: 1,

@@ -141,7 +141,7 @@ func plane(t *testing.T, path string, side int64) {
 	s := &Schema{Dense: true, Capacity: 100, DimType: Int32, Coords: DefaultFilters(), Offsets: DefaultFilters(),
 		Dims:  []Dim{dim("y"), dim("x")},
 		Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1, Pipeline: DefaultFilters()}}}
-	if err := Create(path, s, nil); err != nil {
+	if err := Create(path, s); err != nil {
 		t.Fatal(err)
 	}
 	writePlane(t, path, s.Domain())

@@ -64,9 +64,9 @@ func makeChips(b *testing.B, path string) {
 		Dims: []tiledb.Dim{dim("n", benchChips, 1), dim("b", int64(img.Index.Bands), 1),
 			dim("y", int64(img.Index.Height), 256), dim("x", int64(img.Index.Width), 256)},
 		Attrs: []tiledb.Attr{{Name: "dn", Type: tiledb.Uint16, Values: 1,
-			Pipeline: filter.Pipeline{MaxChunk: filter.DefaultMaxChunk,
+			Pipeline: filter.Pipeline{MaxChunk: 1 << 16,
 				Filters: []filter.Filter{{ID: filter.ByteShuffle}, {ID: filter.Zstd, Level: 3}}}}}}
-	if err := tiledb.Create(path, s, nil); err != nil {
+	if err := tiledb.Create(path, s); err != nil {
 		b.Fatal(err)
 	}
 	var files tiledb.Files

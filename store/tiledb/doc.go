@@ -14,7 +14,5 @@
 // A dense array may have sparse fragments. Cells of a sparse fragment may show through a later
 // dense fragment, as they do in TileDB's own library (1.6 and 2.30); shadow.go has the rule.
 //
-// Arrays are written to local directories. A fragment appears when it is complete. TileDB 2 reads the arrays.
-//
-// Not supported: writing of later versions and of bzip2; WebP; deletes and updates.
+// Not supported: writing; WebP; deletes and updates.
 package tiledb

@@ -304,14 +304,6 @@ func (f *Fragment) hiddenBy(g *Fragment) bool {
 	return f.From != g.From || f.To != g.To || f.Name > g.Name
 }
 
-// newDense returns a dense fragment of a box, with its grid of tiles.
-func (s *Schema) newDense(b Box) (*Fragment, error) {
-	x, _ := formatOf(Version)
-	fragment := &Fragment{Dense: true, NonEmpty: b, Version: Version, x: x, schema: s, attrs: sequence(len(s.Attrs))}
-	err := fragment.denseGrid(&cursor{part: "sub-array", base: fault.NoOffset}, s, 0, 0, uint64(s.tileCells))
-	return fragment, err
-}
-
 // sequence returns 0, 1, …, n-1.
 func sequence(n int) []int {
 	list := make([]int, n)

@@ -3,7 +3,6 @@ package tiledb
 import (
 	"context"
 	"crypto/cipher"
-	"encoding/binary"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -116,52 +115,4 @@ func openGeneric(ctx context.Context, r source.Reader, key cipher.AEAD, part str
 		return nil, errNoKey(part)
 	}
 	return tile.decode(filter.NewDecoder(key), part)
-}
-
-// genericPipeline is the filter pipeline of schemas and fragment metadata, the same as TileDB's.
-var genericPipeline = filter.Pipeline{MaxChunk: filter.DefaultMaxChunk,
-	Filters: []filter.Filter{{ID: filter.Gzip, Level: 1}}}
-
-// sealer filters tiles and encrypts them if it has a key.
-type sealer struct {
-	key cipher.AEAD
-	enc *filter.Encoder
-}
-
-func newSealer(key []byte) (*sealer, error) {
-	if key == nil {
-		return &sealer{enc: filter.NewEncoder(nil)}, nil
-	}
-	k, err := filter.NewKey(key)
-	return &sealer{key: k, enc: filter.NewEncoder(k)}, err
-}
-
-// generic appends a generic tile with the content b.
-func (x *sealer) generic(out, b []byte) ([]byte, error) {
-	pipeline, enc := genericPipeline, byte(plain)
-	if x.key != nil {
-		pipeline, enc = pipeline.With(filter.Filter{ID: filter.AES256GCM}), aes256gcm
-	}
-	tile, err := x.enc.Tile(nil, b, pipeline, Char.elem(1))
-	if err != nil {
-		return nil, err
-	}
-	pipe := pipeline.Append(nil)
-	out = binary.LittleEndian.AppendUint32(out, Version)
-	out = binary.LittleEndian.AppendUint64(out, uint64(len(tile)))
-	out = binary.LittleEndian.AppendUint64(out, uint64(len(b)))
-	out = append(out, byte(Char))
-	out = binary.LittleEndian.AppendUint64(out, 1)
-	out = append(out, enc)
-	out = binary.LittleEndian.AppendUint32(out, uint32(len(pipe)))
-	return append(append(out, pipe...), tile...), nil
-}
-
-// numbers appends a list of the fragment metadata.
-func (x *sealer) numbers(out []byte, l []uint64) ([]byte, error) {
-	buf := binary.LittleEndian.AppendUint64(nil, uint64(len(l)))
-	for _, v := range l {
-		buf = binary.LittleEndian.AppendUint64(buf, v)
-	}
-	return x.generic(out, buf)
 }

@@ -169,7 +169,7 @@ func TestImagesEndWithTheDomain(t *testing.T) {
 		Dims: []Dim{{Name: "n", Domain: Interval{at(0), at(4)}, Extent: 3},
 			{Name: "y", Domain: Interval{at(0), at(0)}, Extent: 1},
 			{Name: "x", Domain: Interval{at(0), at(1)}, Extent: 2}}}
-	if err := Create(path, s, nil); err != nil {
+	if err := Create(path, s); err != nil {
 		t.Fatal(err)
 	}
 	for k, i := range []Interval{{at(0), at(2)}, {at(3), at(4)}} {
@@ -235,7 +235,7 @@ func TestImagesOfAnEndlessDomain(t *testing.T) {
 		s := &Schema{Dense: true, Capacity: 4, DimType: Uint64, Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1}},
 			Dims: []Dim{{Name: "n", Domain: c.n, Extent: 1}, {Name: "y", Domain: Interval{0, 1}, Extent: 2},
 				{Name: "x", Domain: Interval{0, 1}, Extent: 2}}}
-		if err := Create(path, s, nil); err != nil {
+		if err := Create(path, s); err != nil {
 			t.Fatal(err)
 		}
 		a, err := Open(context.Background(), localFiles(t), path, Options{})

@@ -17,7 +17,7 @@ func several(t *testing.T, path string, times [3]uint64) *Array {
 			{Name: "x", Domain: Interval{at(0), at(9)}, Extent: 5}},
 		Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1, Pipeline: DefaultFilters()},
 			{Name: "v", Type: Char, Values: VarLen, Pipeline: DefaultFilters()}}}
-	if err := Create(path, s, nil); err != nil {
+	if err := Create(path, s); err != nil {
 		t.Fatal(err)
 	}
 	files := localFiles(t)

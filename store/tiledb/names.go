@@ -1,8 +1,6 @@
 package tiledb
 
 import (
-	"crypto/rand"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -15,9 +13,6 @@ const (
 	metadataName = "__fragment_metadata.tdb"
 	coordsName   = "__coords"
 )
-
-// lockName is the empty file that TileDB locks while it consolidates.
-const lockName = "__lock.tdb"
 
 // Directories and suffixes of files that later format versions have.
 const (
@@ -68,11 +63,4 @@ func parseName(name string) (s stamp, err error) {
 		return bad("its first time is after its second")
 	}
 	return s, nil
-}
-
-// newName returns a new name for a fragment of a range of time, in milliseconds since 1970.
-func newName(from, to uint64) string {
-	var id [16]byte
-	_, _ = rand.Read(id[:]) // it never returns an error
-	return fmt.Sprintf("__%d_%d_%x", from, to, id)
 }

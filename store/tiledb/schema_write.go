@@ -3,46 +3,9 @@ package tiledb
 import (
 	"encoding/binary"
 	"math"
-	"strings"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
-
-// DefaultFilters returns TileDB's default pipeline for coordinates and offsets.
-func DefaultFilters() filter.Pipeline {
-	return filter.Pipeline{MaxChunk: filter.DefaultMaxChunk, Filters: []filter.Filter{{ID: filter.Zstd, Level: -1}}}
-}
-
-// Validate returns an error if no array can be created with the schema. An inconsistent schema has the kind of error
-// that reading it would have; attributes that would share a file are fault.Unsupported.
-func (s *Schema) Validate() error {
-	if _, err := parseSchema(s.append(nil), DefaultMaxTile); err != nil {
-		return err
-	}
-	return s.checkNames()
-}
-
-// anonymousAttr is TileDB's name for the attribute of an array that has one attribute without a name.
-const anonymousAttr = "__attr"
-
-// checkNames refuses attributes whose files would overwrite other files of a fragment: names that
-// begin with "__", which TileDB's library refuses too, and an attribute named like the file of
-// another one's variable-length data, which that library accepts.
-func (s *Schema) checkNames() error {
-	for i := range s.Attrs {
-		name := s.Attrs[i].Name
-		if strings.HasPrefix(name, "__") && name != anonymousAttr {
-			return fault.New(fault.Unsupported, "attribute "+name, fault.NoOffset,
-				"its name must not begin with __, like those of TileDB's own files")
-		}
-		if other := s.Attr(name + "_var"); s.Attrs[i].Var() && other >= 0 {
-			return fault.New(fault.Unsupported, "attribute "+name, fault.NoOffset,
-				"its variable-length data and attribute %s would share a file", s.Attrs[other].Name)
-		}
-	}
-	return nil
-}
 
 // append appends the content of a schema file. The encryption filters that an open encrypted array
 // has in its pipelines are left out.

@@ -28,7 +28,7 @@ func writeRow(t *testing.T, capacity uint64, writes []rowWrite) *Array {
 			{Name: "x", Domain: Interval{at(0), at(9)}, Extent: 5}},
 		Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1, Pipeline: DefaultFilters()},
 			{Name: "v", Type: Uint8, Values: VarLen, Pipeline: DefaultFilters()}}}
-	if err := Create(path, s, nil); err != nil {
+	if err := Create(path, s); err != nil {
 		t.Fatal(err)
 	}
 	open := func() *Array {

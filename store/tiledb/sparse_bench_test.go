@@ -25,10 +25,10 @@ func BenchmarkPoints(b *testing.B) {
 		s := &tiledb.Schema{Capacity: 10000, DimType: t, Coords: tiledb.DefaultFilters(),
 			Offsets: tiledb.DefaultFilters(), Dims: []tiledb.Dim{dim, dim},
 			Attrs: []tiledb.Attr{{Name: "label", Type: tiledb.Uint16, Values: 1,
-				Pipeline: filter.Pipeline{MaxChunk: filter.DefaultMaxChunk,
+				Pipeline: filter.Pipeline{MaxChunk: 1 << 16,
 					Filters: []filter.Filter{{ID: filter.Zstd, Level: 3}}}}}}
 		s.Dims[0].Name, s.Dims[1].Name = "y", "x"
-		if err := tiledb.Create(path, s, nil); err != nil {
+		if err := tiledb.Create(path, s); err != nil {
 			b.Fatal(err)
 		}
 		var files tiledb.Files

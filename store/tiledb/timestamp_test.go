@@ -19,7 +19,7 @@ func timed(t *testing.T, path string, dense bool) {
 	ctx := context.Background()
 	s := interopSchema(dense, 0, []filter.ID{filter.Zstd})
 	s.Attrs = s.Attrs[:8]
-	if err := Create(path, s, nil); err != nil {
+	if err := Create(path, s); err != nil {
 		t.Fatal(err)
 	}
 	files := &Files{}

@@ -1,7 +1,6 @@
 package tiledb
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -12,7 +11,6 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
@@ -31,7 +29,7 @@ func nameAt(from, to uint64) string {
 	return newName(from, to)
 }
 
-// writeDense is WriteDense for a fragment of a given time, also of attributes of variable length.
+// writeDense is WriteDense for a fragment of a given time.
 func (a *Array) writeDense(ctx context.Context, b Box, values []Values, from, to uint64) error {
 	shape, _, err := a.Shape(b)
 	if err != nil {
@@ -46,11 +44,10 @@ func (a *Array) writeDense(ctx context.Context, b Box, values []Values, from, to
 	if err != nil {
 		return err
 	}
-	defer w.folder.Remove() // after finish there is nothing to remove
 	alone := &Array{Schema: w.s, Fragments: []*Fragment{fragment}}
 	for i := range a.Schema.Attrs {
 		walk := newDenseWalk(alone, 0, b, layout{axes: a.axes, stride: strides(shape, a.axes)})
-		if err := w.attribute(i, func(f *anyFile) error { return f.denseTiles(ctx, walk, values[i]) }); err != nil {
+		if err := w.attribute(i, func(f *anyFile) error { return f.denseTiles(walk, values[i]) }); err != nil {
 			return err
 		}
 	}
@@ -61,8 +58,7 @@ func (a *Array) writeDense(ctx context.Context, b Box, values []Values, from, to
 type anyWriter struct {
 	a      *Array
 	s      *Schema
-	x      *sealer
-	folder *durable.Folder
+	folder string // hidden: readers pass over it
 	f      *Fragment
 	tree   []byte
 	lists  [3][][]uint64 // by list and attribute, the coordinates last
@@ -70,10 +66,10 @@ type anyWriter struct {
 	end    []uint64
 }
 
-// startFragment creates the hidden directory of a fragment. The caller defers its removal; finish gives it its name.
+// startFragment creates the hidden directory of a fragment; finish gives it its name.
 func (a *Array) startFragment(f *Fragment) (*anyWriter, error) {
-	folder, err := a.newFragmentFolder()
-	w := &anyWriter{a: a, s: a.Schema, x: &sealer{key: a.key, enc: filter.NewEncoder(a.key)}, folder: folder, f: f}
+	folder, err := os.MkdirTemp(source.LocalPath(a.uri), ".fragment")
+	w := &anyWriter{a: a, s: a.Schema, folder: folder, f: f}
 	n := len(a.Schema.Attrs)
 	for k := range w.lists {
 		w.lists[k] = make([][]uint64, n+1)
@@ -96,7 +92,7 @@ type tiles struct {
 
 // create creates a file of an attribute.
 func (w *anyWriter) create(attr int, kind list) (*tiles, error) {
-	file, err := os.Create(filepath.Join(w.folder.Path, w.f.stored(w.s, attr).stem+lists[kind].suffix))
+	file, err := os.Create(filepath.Join(w.folder, w.f.stored(w.s, attr).stem+lists[kind].suffix))
 	return &tiles{w: w, f: file}, err
 }
 
@@ -106,10 +102,7 @@ func (t *tiles) add(b []byte, p filter.Pipeline, e filter.Elem, stride int) (at 
 	t.buf = make([]byte, 8)
 	for {
 		part := b[:min(stride, len(b))]
-		stored, err := t.w.x.enc.Tile(nil, part, p, e)
-		if err != nil {
-			return 0, err
-		}
+		stored := appendTile(nil, part, p, e)
 		chunks += u64(stored, 0)
 		t.buf = append(t.buf, stored[8:]...)
 		if b = b[len(part):]; len(b) == 0 {
@@ -125,26 +118,19 @@ func (t *tiles) add(b []byte, p filter.Pipeline, e filter.Elem, stride int) (at 
 
 // finish writes the metadata and gives the directory its name.
 func (w *anyWriter) finish() error {
-	data, err := w.metadata()
+	err := os.WriteFile(filepath.Join(w.folder, metadataName), w.metadata(), 0o666)
+	if err == nil && w.f.Name == "" {
+		w.f.Name, err = w.a.nextName()
+	}
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(w.folder.Path, metadataName), data, 0o666); err != nil {
-		return err
-	}
-	if w.f.Name == "" {
-		if w.f.Name, err = w.a.nextName(); err != nil {
-			return err
-		}
-	}
-	return w.folder.Place(filepath.Join(source.LocalPath(w.a.uri), w.f.Name))
+	return os.Rename(w.folder, filepath.Join(source.LocalPath(w.a.uri), w.f.Name))
 }
 
 // metadata returns the content of the metadata file.
-func (w *anyWriter) metadata() (b []byte, err error) {
-	if b, err = w.x.generic(nil, w.tree); err != nil {
-		return nil, err
-	}
+func (w *anyWriter) metadata() []byte {
+	b := appendGeneric(nil, w.tree)
 	var starts []uint64
 	for k, lists := range w.lists {
 		n := len(w.s.Attrs)
@@ -153,9 +139,7 @@ func (w *anyWriter) metadata() (b []byte, err error) {
 		}
 		for _, l := range lists[:n] {
 			starts = append(starts, uint64(len(b)))
-			if b, err = w.x.numbers(b, l); err != nil {
-				return nil, err
-			}
+			b = appendNumbers(b, l)
 		}
 	}
 	dense, tiles := byte(0), uint64(w.f.Tiles)
@@ -168,7 +152,7 @@ func (w *anyWriter) metadata() (b []byte, err error) {
 	for _, v := range slices.Concat([]uint64{tiles, uint64(w.f.LastCells)}, w.end, w.varEnd, []uint64{0}, starts) {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
-	return b, nil
+	return b
 }
 
 // anyFile is the files of an attribute of fixed or variable length.
@@ -203,15 +187,14 @@ func (f *anyFile) append(n int64, tile []byte) (err error) {
 }
 
 // denseTiles appends the tiles of a walk with the cells in v.
-func (f *anyFile) denseTiles(ctx context.Context, walk *denseWalk, v Values) error {
-	if f.data == nil {
-		attr := &f.w.s.Attrs[f.attr]
-		one := &attrFile{x: f.w.x, attr: attr, file: f.f, out: bufio.NewWriter(f.f)}
-		err := one.write(ctx, walk, v.Data)
-		f.w.lists[tileOffsets][f.attr], f.w.end[f.attr] = one.offsets, one.end
-		return errors.Join(err, one.out.Flush())
-	}
+func (f *anyFile) denseTiles(walk *denseWalk, v Values) error {
 	for goesOn := true; goesOn; goesOn = walk.next() {
+		if f.data == nil {
+			if err := f.append(walk.place(), f.w.s.fixedTile(f.attr, walk, v.Data)); err != nil {
+				return err
+			}
+			continue
+		}
 		n, cells := walk.place(), slices.Repeat([]int{-1}, int(f.w.s.tileCells))
 		_ = walk.plan.each(func(from, to, n, stride int) error {
 			for k := range n {
@@ -295,7 +278,6 @@ func (a *Array) writeSparse(ctx context.Context, raw []byte, values []Values, fr
 	if err != nil {
 		return err
 	}
-	defer writer.folder.Remove() // after finish there is nothing to remove
 	writer.tree = appendTree(nil, schema, boxes)
 	if err := writer.coords(ctx, raw, order, capacity); err != nil {
 		return err

@@ -97,7 +97,7 @@ func TestOpeningWhileMergedOnesGo(t *testing.T) {
 	s := &Schema{Capacity: 4, DimType: DatetimeDay, Coords: DefaultFilters(), Offsets: DefaultFilters(),
 		Dims:  []Dim{{Name: "day", Domain: Interval{at(-50), at(49)}, Extent: 10}},
 		Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1}}}
-	if err := Create(path, s, nil); err != nil {
+	if err := Create(path, s); err != nil {
 		t.Fatal(err)
 	}
 	open := func(st Store) *Array {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/loader/survey"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
@@ -150,18 +148,7 @@ func TestArrayFaults(t *testing.T) {
 // TestInfoOfExtentsOfFloat32: extents have as many digits as tell them apart in their own type, as
 // bounds do.
 func TestInfoOfExtentsOfFloat32(t *testing.T) {
-	typ := tiledb.Float32
-	path := filepath.Join(t.TempDir(), "a")
-	s := &tiledb.Schema{Capacity: 10, DimType: typ, Attrs: []tiledb.Attr{{Name: "a", Type: tiledb.Uint8, Values: 1}},
-		Dims: []tiledb.Dim{
-			{
-				Name: "x", Domain: tiledb.Interval{Lo: typ.CoordOfFloat(0.1), Hi: typ.CoordOfFloat(7)},
-				Extent: math.Float64bits(float64(float32(0.1))),
-			},
-		}}
-	if err := tiledb.Create(path, s, nil); err != nil {
-		t.Fatal(err)
-	}
+	path := corpus.Known(t, "float32")
 	r := chaski(t.Context(), "info", path)
 	if r.code != 0 || !strings.Contains(r.out, "{name: x, type: float32, domain: [0.1, 7], extent: 0.1}\n") {
 		t.Errorf("%+v", r)
@@ -358,39 +345,7 @@ func TestArrayOfNoAttribute(t *testing.T) {
 // TestArraysOfOddNames: attributes whose names have characters that URLs escape are read from every
 // source.
 func TestArraysOfOddNames(t *testing.T) {
-	root, at := t.TempDir(), tiledb.Int32.CoordOf
-	s := &tiledb.Schema{
-		Dense: true, Capacity: 1, DimType: tiledb.Int32,
-		Coords: tiledb.DefaultFilters(), Offsets: tiledb.DefaultFilters(),
-		Dims: []tiledb.Dim{
-			{Name: "y", Domain: tiledb.Interval{Lo: at(0), Hi: at(199)}, Extent: 100},
-			{Name: "x", Domain: tiledb.Interval{Lo: at(0), Hi: at(199)}, Extent: 100},
-		},
-	}
-	cells := make([]byte, 200*200*4) // more than is read when a file is opened
-	for i := range cells {
-		cells[i] = byte(i * i >> 7)
-	}
-	var values []tiledb.Values
-	for _, name := range []string{"a b", "100%", "%2F", "x#y", "q?z", "ü", "..z", "a+b", "a&b;c", "a\"b<c>", "日本"} {
-		s.Attrs = append(s.Attrs, tiledb.Attr{
-			Name: name, Type: tiledb.Uint32, Values: 1, Pipeline: tiledb.DefaultFilters(),
-		})
-		values = append(values, tiledb.Values{Data: cells})
-	}
-	path := filepath.Join(root, "odd")
-	if err := tiledb.Create(path, s, nil); err != nil {
-		t.Fatal(err)
-	}
-	var local source.Files
-	defer local.Close()
-	a, err := tiledb.Open(t.Context(), &local, path, tiledb.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := a.WriteDense(t.Context(), s.Domain(), values); err != nil {
-		t.Fatal(err)
-	}
+	root := filepath.Dir(corpus.Known(t, "odd"))
 	hubOf(t, root)
 	_, _, bases := remotes(t, contents(t, root))
 	server := httptest.NewServer(http.FileServer(http.Dir(root)))

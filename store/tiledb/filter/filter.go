@@ -119,9 +119,6 @@ type Pipeline struct {
 	Filters  []Filter
 }
 
-// DefaultMaxChunk is the chunk size that TileDB chooses, in bytes.
-const DefaultMaxChunk = 64 << 10
-
 // Kind is the kind of a datatype, as filters distinguish them.
 type Kind uint8
 

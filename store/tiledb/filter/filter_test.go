@@ -64,7 +64,7 @@ func drawData(t *rapid.T, e Elem, n int) []byte {
 }
 
 func drawPipeline(t *rapid.T) Pipeline {
-	p := Pipeline{MaxChunk: rapid.SampledFrom([]uint32{0, 1, 7, 64, 100, 1000, DefaultMaxChunk}).Draw(t, "chunk")}
+	p := Pipeline{MaxChunk: rapid.SampledFrom([]uint32{0, 1, 7, 64, 100, 1000, 1 << 16}).Draw(t, "chunk")}
 	for range rapid.IntRange(0, 4).Draw(t, "filters") {
 		p.Filters = append(p.Filters, Filter{ID: rapid.SampledFrom(written).Draw(t, "filter"),
 			Level:  rapid.Int32Range(-1, 9).Draw(t, "level"),
@@ -356,7 +356,7 @@ func TestDecodeTileNoAlloc(t *testing.T) {
 	}
 	e := Elem{Kind: Unsigned, Size: 2, Cell: 2}
 	src := bytes.Repeat([]byte{1, 2, 3, 4, 5, 6}, 40000)
-	p := Pipeline{MaxChunk: DefaultMaxChunk, Filters: []Filter{{ID: BitWidth, Window: 256}, {ID: ByteShuffle},
+	p := Pipeline{MaxChunk: 1 << 16, Filters: []Filter{{ID: BitWidth, Window: 256}, {ID: ByteShuffle},
 		{ID: Zstd, Level: 3}}}
 	stored, err := NewEncoder(nil).Tile(nil, src, p, e)
 	if err != nil {
