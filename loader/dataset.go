@@ -48,6 +48,7 @@ type dataset struct {
 	opener    source.Opener
 	names     *names
 	steps     int        // of a sequence; 0 without time
+	timeless  bool       // its batches are its own, and its rows are not sequences, as those of other sources may be
 	leaves    int        // how many datasets of the plan it has: one, or one for each stratum
 	remote    bool       // some of its files are not local
 	sizes     assetSizes // known only if the sampler needs them
@@ -123,7 +124,8 @@ func (e *Engine) addSource(ctx context.Context, src *Source, name string, open r
 func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open rows.Opener,
 	batch int64) (shuffle.Source, error) {
 	set := &dataset{name: name, number: len(e.sets), source: *src, sampler: e.spec.Sampler,
-		fields: e.spec.FieldsOf(src), overviews: lru.New[overviewKey, pixels.Levels](overviewBytes),
+		timeless: e.spec.Batches == spec.OneSource && e.spec.SequenceOf(src) == nil,
+		fields:   e.spec.FieldsOf(src), overviews: lru.New[overviewKey, pixels.Levels](overviewBytes),
 		opener: e.options.Opener, digest: digest.New()}
 	set.names = &names{opener: set.opener, cache: lru.New[string, []string](nameBytes)}
 	list := set.fields
@@ -420,6 +422,9 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		steps := rows.StepsOf(d.table, i)
 		if err := d.filesAsSteps(&compiled, steps); err != nil {
 			return fault.WithFile(err, d.source.Source)
+		}
+		if d.timeless && steps == nil && asset.Index.Times == 0 && compiled.Layout == spec.TimeLayout {
+			compiled.Layout = spec.DefaultLayout
 		}
 		field, err := pixels.NewRaster(compiled, i, asset.Index)
 		if err != nil {

@@ -374,7 +374,8 @@ func (e *Engine) groupOf(t shuffle.Ticket) (*group, error) {
 		drawn := e.set(&draw).group
 		if k > 0 && drawn != first {
 			return nil, fault.New(fault.Unsupported, "ticket", fault.NoOffset,
-				"positions %d and %d are of sources that have no batch in common", t.Positions[0], position)
+				"positions %d and %d are of sources that have no batch in common: ask for those of one source at a "+
+					"time", t.Positions[0], position)
 		}
 		first = drawn
 	}

@@ -68,7 +68,7 @@ func (s *Source) SetCounts(sources []shuffle.Source, total int64) error {
 func Lengths(sources []shuffle.Source) ([]int64, error) {
 	out := make([]int64, len(sources))
 	for i, s := range sources {
-		plan, err := shuffle.NewPlan(shuffle.Spec{Source: s})
+		plan, err := shuffle.NewPlan(shuffle.Spec{Source: s, Batch: 1}) // a size for Sampler.Sides; no length depends on it
 		if err != nil {
 			return nil, within(fmt.Sprintf("source %d", i), err)
 		}
@@ -498,18 +498,17 @@ func (s *Spec) Root() Source {
 // inTime reports whether samples are sequences.
 func (s *Spec) inTime() bool { return s.Sequence() != nil }
 
-// Sequence returns how rows form sequences, or nil if samples are single rows. Of windows on the ground it has the
-// length and the name of the validity.
+// Sequence returns how rows of the first source with sequences form them, or nil if samples are single rows. Of windows
+// on the ground it has the length and the name of the validity.
 func (s *Spec) Sequence() *Time {
-	src := s.Root()
-	// The first source stands for all, because validateSources ensures that all agree.
-	for len(src.Sources) > 0 {
-		if src.Time != nil {
-			return src.Time
+	var first *Time
+	_ = s.walk(func(src Source, _ int) error {
+		if len(src.Sources) == 0 {
+			first = cmp.Or(first, s.SequenceOf(&src))
 		}
-		src = src.Sources[0]
-	}
-	return s.SequenceOf(&src)
+		return nil
+	})
+	return first
 }
 
 // SequenceOf returns Sequence of one source that is not a mixture.
@@ -565,9 +564,13 @@ func (s *Spec) extras() (names []string) {
 	if s.Geo {
 		names = append(append(append(names, "geo"), GeoMembers[:]...), GeoTime)
 	}
-	if t := s.Sequence(); t != nil {
-		names = append(names, t.Validity)
-	}
+	fixed := len(names)
+	_ = s.walk(func(src Source, _ int) error {
+		if t := s.SequenceOf(&src); t != nil && !slices.Contains(names[fixed:], t.Validity) {
+			names = append(names, t.Validity)
+		}
+		return nil
+	})
 	return names
 }
 

@@ -122,6 +122,91 @@ def test_samples_by_number(chips, transport):
         assert loader.sample(first)["source"] == of[first]
 
 
+def test_samples_of_a_map_dataset(chips, transport):
+    """A sampler of one's own may ask for samples of several sources at once."""
+    torch = pytest.importorskip("torch")
+    from chaski.torch import MapDataset
+
+    engine = chaski.Engine(transport=transport)
+    with MapDataset(mixture(chips, until="longest"), engine=engine) as dataset:
+        order = torch.randperm(len(dataset)).split(7)
+        batches = torch.utils.data.DataLoader(
+            dataset, batch_sampler=[list(map(int, b)) for b in order], collate_fn=list
+        )
+        seen = set()
+        for sample in (s for batch in batches for s in batch):
+            name = list(SOURCES)[sample["source"]]
+            pixels = chips[name][1][int(sample["sample"])]
+            want = pixels[[4, 0, 2, 1]] if name == "optical" else pixels
+            np.testing.assert_array_equal(sample["image"].numpy(), want)
+            seen.add((name, int(sample["sample"])))
+        assert len(seen) == sum(n for _, _, n in SOURCES.values())
+
+
+@pytest.mark.parametrize("names", [("still", "series"), ("series", "still")])
+@pytest.mark.parametrize("layout", [None, "n t b y x"])
+def test_steps_of_time_in_one_of_the_sources(chips, tmp_path, transport, names, layout):
+    """Images of the other source have no axis t."""
+    folder, pixels = chips["radar"]
+    rows = [f"{folder / f'{i:02}.tif'},{'ab'[i % 2]},{i}" for i in range(8)]
+    (tmp_path / "chips.csv").write_text("\n".join(["image,site,day", *rows]) + "\n")
+    series = chaski.Source(
+        tmp_path / "chips.csv", rows=chaski.Rows(time=chaski.Time("site", "day", length=2))
+    )
+    sources = {"series": series, "still": chips["high"][0]}
+    mixed = chaski.Mixture({n: sources[n] for n in names}, batches="one source")
+    fields = {"image": chaski.Field(layout=layout)}
+    engine = chaski.Engine(transport=transport)
+    seen = set()
+    with chaski.load(mixed, fields=fields, batch_size=3, engine=engine) as loader:
+        for batch in loader:
+            samples = batch["sample"][batch["valid"]]
+            want = chips["high"][1][samples]
+            if batch.source == "series":
+                want = pixels[[[(0, 2), (4, 6), (1, 3), (5, 7)][s] for s in samples]]
+                assert batch["steps"][batch["valid"]].all()
+            np.testing.assert_array_equal(batch["image"][batch["valid"]], want)
+            seen.add(batch.source)
+    assert seen == set(names)
+
+
+@pytest.mark.parametrize("how", ["temperature", "strata"])
+def test_sizes_of_batches_where_sources_have_weights_by_size(chips, tmp_path, transport, how):
+    """Batches of several sizes are cut from their chips, and an epoch is as long as with one."""
+    rows = chaski.Rows()
+    if how == "temperature":
+        names = {k: chips[k][0] for k in ("optical", "high")}
+        fields = {"image": chaski.Field(bands=[0, 1, 2])}
+        source = chaski.Mixture(names, temperature=2.0)
+    else:
+        lines = [f"{chips['high'][0] / f'{i:02}.tif'},{i % 3},{i}" for i in range(30)]
+        (tmp_path / "chips.csv").write_text("\n".join(["image,kind,chip", *lines]) + "\n")
+        source, rows = tmp_path / "chips.csv", chaski.Rows(strata="kind")
+        fields = {"image": chaski.Field(), "chip": "chip"}
+    more = {
+        "fields": fields,
+        "rows": rows,
+        "batch_size": 4,
+        "engine": chaski.Engine(transport=transport),
+        "pixels": chaski.Pixels(windows=True),
+    }
+    with chaski.load(source, window=(16, 16), **more) as one:
+        positions = one.samples
+    sides = set()
+    with chaski.load(source, window=[8, 16, 24], **more) as loader:
+        assert loader.samples == positions
+        for batch in loader:
+            sides.add(batch["image"].shape[-1])
+            for k in nonempty(np.flatnonzero(batch["valid"])):
+                name, chip = "high", batch["chip" if how == "strata" else "sample"][k]
+                if how == "temperature":
+                    name = list(names)[batch["source"][k]]
+                y, x, h, w = batch["window"][k]
+                want = chips[name][1][int(chip), :3, y : y + h, x : x + w]
+                np.testing.assert_array_equal(batch["image"][k], want)
+    assert sides == {8, 16, 24}
+
+
 def test_wavelengths_change_no_state(chips, transport):
     """States of before go on where only wavelengths differ; their number has to fit."""
     how = {"batch_size": 4, "engine": chaski.Engine(transport=transport)}

@@ -23,6 +23,7 @@ from chaski._device import mover
 from chaski._loader import BadRows, Loader, connect, load, refuse_worker
 from chaski._proto.arguments import Engine, SourceLike
 from chaski._spec import BatchOptions, SampleOptions, init_takes
+from chaski.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -401,7 +402,12 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
         )
         if merged and len(indices) > 1:  # rows of a batch cannot be told apart
             return [self[i] for i in indices]
-        batch = self.loader.fetch(indices)
+        try:
+            batch = self.loader.fetch(indices)
+        except UnsupportedError:
+            if self.loader._asked.get("batches") is None or len(indices) < 2:
+                raise
+            return [self[i] for i in indices]  # of several sources, which have no batch in common
         values = to_tensors(batch)
         return [row_of(batch, values, k) for k in range(len(indices))]
 
