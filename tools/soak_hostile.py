@@ -511,6 +511,21 @@ class Attack:
 
         self.at_once(64, ask)
 
+    def long_questions(self) -> None:
+        """48 questions with 62 MiB of SQL, and as many with 1 MiB of empty conditions."""
+        container = pb.Containers(paths=[str(self.data / "coast.tacozip")])
+        question = pb.AskRequest(table=pb.TableQuestion(containers=container))
+        piece = pb.AskRequest(data=b"1, " * ((1 << 20) // 3))
+        begin = pb.AskRequest(data=b'{"sql": "SELECT id FROM data WHERE 1 IN (')
+        empty = pb.AskRequest(data=b'{"where": [' + b"{}," * 340_000 + b"{}]}")
+
+        def ask(s: Stub, i: int) -> None:
+            asked = [question, empty] if i % 2 else [question, begin] + [piece] * 62
+            for _ in s.Ask(iter(asked), timeout=self.left()):
+                pass
+
+        self.at_once(96, ask)
+
     def refused(self) -> None:
         """Names of 900 kB that are outside of the roots."""
         name = spec("/" + "x" * 900_000)
@@ -763,6 +778,7 @@ ATTACKS = [
     *("reads", "weights", "csv", "describes", "mixture", "page", "glob", "greedy", "silent"),
     *("seeds", "handles", "deaf", "unread", "asks", "refused", "streams", "idle", "audit", "sql"),
     *("unfinished", "half", "pipes", "deaf_pipes", "unfinished_pipes", "pipe_credits"),
+    "long_questions",
 ]
 # These can attack a sink as well, which is what --control compares with.
 FLOODS = ["empty_data", "empty_settings", "unread_refusals", "pages", "resets", "crumbs"]

@@ -31,8 +31,17 @@ import (
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
-// maxText is the longest text of a question, in bytes. A condition may list millions of ids.
-const maxText = 64 << 20
+// The parts of a question that may be long, in bytes, and the memory that a byte of each may take: what is read is
+// copied as it grows, items of a list in SQL become parts of an expression, and a size of 8 bytes becomes a range, a
+// tag and a part of the answer.
+const (
+	maxText   = 2 << 20 // its JSON; a query has as much
+	textCost  = 64
+	maxSizes  = 64 << 20 // the sizes of the frames of a rumi file
+	sizesCost = 12
+	// maxObjects bounds the objects in the JSON, because a condition of 2 bytes takes 160.
+	maxObjects = 10_000
+)
 
 // asking is one call of Ask.
 type asking struct {
@@ -213,16 +222,16 @@ func (w askWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// chargedReader charges the bytes read through it to the account of ctx, twice, because io.ReadAll copies its result
-// when it grows.
+// chargedReader charges each byte read through it to the account of ctx, cost times.
 type chargedReader struct {
 	ctx  context.Context
 	from io.Reader
+	cost int64
 }
 
 func (r chargedReader) Read(b []byte) (int, error) {
 	count, err := r.from.Read(b)
-	if full := budget.Grow(r.ctx, 2*int64(count)); full != nil {
+	if full := budget.Grow(r.ctx, r.cost*int64(count)); full != nil {
 		return count, full
 	}
 	return count, err
@@ -234,12 +243,14 @@ type questionText struct {
 	Where []loader.Condition `json:"where"`
 }
 
-// whole returns a text that goes on in the data of further requests.
-func (q *asking) whole(begin []byte) ([]byte, error) {
-	reader := chargedReader{q.ctx, io.LimitReader(io.MultiReader(bytes.NewReader(begin), q.in), maxText+1)}
+// whole returns a part of a question that goes on in the data of further requests. It has at most most bytes, of which
+// each is charged cost times.
+func (q *asking) whole(begin []byte, most, cost int64) ([]byte, error) {
+	reader := chargedReader{q.ctx, io.LimitReader(io.MultiReader(bytes.NewReader(begin), q.in), most+1), cost}
 	body, err := io.ReadAll(reader)
-	if err == nil && len(body) > maxText {
-		err = fault.New(fault.Limit, "question", fault.NoOffset, "its text has more than %d bytes", maxText)
+	if err == nil && int64(len(body)) > most {
+		err = fault.New(fault.Limit, "question", fault.NoOffset,
+			"it has more than %d bytes; ask with shorter conditions, and filter the answer", most)
 	}
 	return body, err
 }
@@ -247,8 +258,14 @@ func (q *asking) whole(begin []byte) ([]byte, error) {
 // read parses the JSON of a question about containers, opens them and calls answer.
 func (q *asking) read(begin []byte, c *chaskiv1.Containers,
 	answer func(d *taco.Dataset, text *questionText) error) error {
-	body, err := q.whole(begin)
+	body, err := q.whole(begin, maxText, textCost)
 	if err != nil {
+		return err
+	}
+	if objects := bytes.Count(body, []byte("{")); objects > maxObjects {
+		return fault.New(fault.Limit, "question", fault.NoOffset, "it has %d objects, at most %d", objects, maxObjects)
+	}
+	if err := turns.Tick(q.ctx); err != nil {
 		return err
 	}
 	var text questionText

@@ -6,9 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -179,6 +181,66 @@ func TestQuestionsAreCharged(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		eventually(t, "all memory back", func() bool { return total.Used() == 0 })
+	})
+}
+
+// TestLongQuestions: questions with long texts, and texts that are short for what they stand for, take no more memory
+// than the budget has, and the longest one with a list of ids is answered.
+func TestLongQuestions(t *testing.T) {
+	const questions = 8
+	container := filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip")
+	total := resources.NewBudget(256 << 20)
+	o := Options{Roots: []string{"/"}, MaxReads: questions, Loader: loader.Options{Budget: total}}
+	table := func(text string) (requests []*chaskiv1.AskRequest) {
+		question := &chaskiv1.TableQuestion{Containers: &chaskiv1.Containers{Paths: []string{container}}}
+		requests = append(requests, &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Table{Table: question}})
+		for piece := range slices.Chunk([]byte(text), 1<<20) {
+			requests = append(requests, &chaskiv1.AskRequest{Kind: &chaskiv1.AskRequest_Data{Data: piece}})
+		}
+		return requests
+	}
+	ids := func(bytes int) string { return strings.Repeat("12345678, ", bytes/10) }
+	connected(t, o, func(c chaskiv1.ChaskiClient) {
+		for name, test := range map[string]struct {
+			text  string
+			count int
+			most  int64 // of memory, with garbage that the collector finds late
+			code  codes.Code
+		}{
+			"sql": {`{"sql": "SELECT id FROM data WHERE 1 IN (` + ids(40<<20) + `1)"}`, questions,
+				100 << 20, codes.ResourceExhausted},
+			"conditions": {`{"sql": "SELECT", "where": [` + strings.Repeat("{},", 300_000) + `{}]}`, questions,
+				100 << 20, codes.ResourceExhausted},
+			"parts": {`{"sql": "SELECT id FROM data WHERE 1 IN (` + strings.Repeat("1,", 1<<20-60) + `1)"}`, questions,
+				total.Limit(), codes.ResourceExhausted},
+			"ids": {`{"sql": "SELECT id FROM data WHERE 1 IN (` + ids(3<<19) + `1)"}`, 1, 100 << 20,
+				codes.OK},
+		} {
+			requests := table(test.text)
+			before, over := heapLive(), make(chan struct{})
+			var asked sync.WaitGroup
+			for range test.count {
+				asked.Go(func() {
+					if _, err := ask(t, c, requests...); status.Code(err) != test.code {
+						t.Errorf("%s: %v", name, err)
+					}
+				})
+			}
+			go func() { asked.Wait(); close(over) }()
+			var most int64
+			for ended := false; !ended; {
+				select {
+				case <-over:
+					ended = true
+				case <-time.After(10 * time.Millisecond):
+				}
+				most = max(most, heapLive()-before)
+			}
+			if most > test.most {
+				t.Errorf("%s: the heap grew by %d MiB", name, most>>20)
+			}
+			t.Logf("%s: the heap grew by %d MiB", name, most>>20)
+		}
 	})
 }
 

@@ -45,7 +45,7 @@ func (q *asking) index(m *chaskiv1.IndexQuestion) error {
 
 // stats answers with the statistics of a dataset.
 func (q *asking) stats(m *chaskiv1.StatsQuestion) error {
-	text, err := q.whole(m.GetSpec())
+	text, err := q.whole(m.GetSpec(), maxText, textCost)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func (q *asking) rumiHead(m *chaskiv1.RumiHeadQuestion) error {
 	if err != nil {
 		return err
 	}
-	data, err := q.whole(m.GetCounts())
+	data, err := q.whole(m.GetCounts(), maxSizes, sizesCost)
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ type rumiHeader struct {
 
 // rumiBlob answers with the content of a header blob.
 func (q *asking) rumiBlob(b []byte) error {
-	b, err := q.whole(b)
+	b, err := q.whole(b, maxSizes, sizesCost)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,9 @@ import (
 const (
 	maxQuery = 1 << 21 // bytes: a split may be written as the list of its ids, some 100,000 of 20 bytes
 	maxName  = 1 << 9  // bytes
-	maxDepth = 400     // of an expression: the parser, binder and evaluator recurse
+	// maxTokens bounds what a query of 2 MiB makes of its commas: the longest list, of 262,144 items, and the rest.
+	maxTokens = 600_000
+	maxDepth  = 400 // of an expression: the parser, binder and evaluator recurse
 )
 
 // kind is the kind of a token.
@@ -87,6 +89,9 @@ func tokens(q string) ([]token, error) {
 		if (tok.kind == tName || tok.kind == tQuoted) && len(tok.text) > maxName {
 			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "a name of %d bytes, at most %d",
 				len(tok.text), maxName)
+		}
+		if len(out) == maxTokens {
+			return nil, fault.New(fault.Limit, "query", int64(pos), "more than %d words and signs", maxTokens)
 		}
 		out = append(out, tok)
 		pos += length
