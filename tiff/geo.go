@@ -65,14 +65,30 @@ func (g *Geo) read(t *ifd.Tags) {
 	g.setTransform(floats(ifd.TagPixelScale), floats(ifd.TagTiepoint), floats(ifd.TagTransformation))
 }
 
-// key returns the value of a GeoKey that is stored in the directory itself.
-func (g *Geo) key(id uint16) (uint16, bool) {
-	for keys := g.GeoKeys; len(keys) >= 8; keys = keys[4:] {
-		if keys[4] == id && keys[5] == 0 {
-			return keys[7], true
+// entries returns the entries of the directory, of four numbers each. As in GDAL, there are as many as the header says,
+// and none if the header has a later version or more of them than the directory.
+func (g *Geo) entries() []uint16 {
+	if len(g.GeoKeys) < 4 || g.GeoKeys[0] > 1 || int(g.GeoKeys[3]) > len(g.GeoKeys)/4-1 {
+		return nil
+	}
+	return g.GeoKeys[4 : 4+4*int(g.GeoKeys[3])]
+}
+
+// entry returns the count and the position of a GeoKey that is stored in a tag, or the value of one in the
+// directory itself, tag 0.
+func (g *Geo) entry(id, tag uint16) (count, value uint16, ok bool) {
+	for keys := g.entries(); len(keys) > 0; keys = keys[4:] {
+		if keys[0] == id && keys[1] == tag {
+			return keys[2], keys[3], true
 		}
 	}
-	return 0, false
+	return 0, 0, false
+}
+
+// key returns the value of a GeoKey that is stored in the directory itself.
+func (g *Geo) key(id uint16) (uint16, bool) {
+	_, value, ok := g.entry(id, 0)
+	return value, ok
 }
 
 // IsPoint reports whether the file's tie points or matrix refer to the centres of pixels
@@ -88,7 +104,7 @@ func (g *Geo) IsGeographic() bool {
 	if system, ok := crs.ByCode(g.EPSG); ok {
 		return system.Geographic()
 	}
-	if len(g.GeoKeys) == 0 {
+	if len(g.entries()) == 0 {
 		return g.EPSG >= 4000 && g.EPSG < 5000
 	}
 	projected, _ := g.key(keyProjectedCRS)
@@ -114,15 +130,9 @@ func (g *Geo) Citation() string {
 
 // citation returns the string of a GeoKey, or "".
 func (g *Geo) citation(id uint16) string {
-	for keys := g.GeoKeys; len(keys) >= 8; keys = keys[4:] {
-		if keys[4] != id || keys[5] != ifd.TagGeoASCII {
-			continue
-		}
-		if pos, size := int(keys[7]), int(keys[6]); pos <= len(g.GeoASCII) && size <= len(g.GeoASCII)-pos {
-			if text := strings.TrimSpace(strings.TrimRight(g.GeoASCII[pos:pos+size], "|\x00")); text != "" {
-				return text
-			}
-		}
+	count, first, ok := g.entry(id, ifd.TagGeoASCII)
+	if end := int(first) + int(count); ok && end <= len(g.GeoASCII) {
+		return strings.TrimSpace(strings.TrimRight(g.GeoASCII[first:end], "|\x00"))
 	}
 	return ""
 }

@@ -54,6 +54,9 @@ func TestGeoreferencing(t *testing.T) {
 	keys := func(k ...uint16) ifd.Field {
 		return ifd.Shorts(ifd.TagGeoKeys, append([]uint16{1, 1, 0, uint16(len(k) / 4)}, k...)...)
 	}
+	header := func(version, count uint16) ifd.Field {
+		return ifd.Shorts(ifd.TagGeoKeys, version, 1, 0, count, 1025, 0, 1, 2, 3072, 0, 1, 32633)
+	}
 	matrix := ifd.Doubles(ifd.TagTransformation, 1, 2, 0, 30, 4, 5, 0, 60, 0, 0, 0, 0, 0, 0, 0, 1)
 	for name, c := range map[string]struct {
 		fields    []ifd.Field
@@ -68,10 +71,16 @@ func TestGeoreferencing(t *testing.T) {
 			[]ifd.Field{scale, tie, keys(1025, 0, 1, 2, 3072, 0, 1, 32633)},
 			32633, [6]float64{975, 10, 0, 5070, 0, -20}, true,
 		},
-		"matrix":       {[]ifd.Field{matrix}, 0, [6]float64{30, 1, 2, 60, 4, 5}, true},
-		"geographic":   {[]ifd.Field{keys(1024, 0, 1, 2, 2048, 0, 1, 4326)}, 4326, [6]float64{}, false},
-		"both":         {[]ifd.Field{keys(2048, 0, 1, 4326, 3072, 0, 1, 3857)}, 3857, [6]float64{}, false},
-		"user-defined": {[]ifd.Field{keys(2048, 0, 1, 4326, 3072, 0, 1, 32767)}, 0, [6]float64{}, false},
+		// As GDAL 3.10 reads numbers of keys that the directory does not have.
+		"no keys":       {[]ifd.Field{scale, tie, header(1, 0)}, 0, [6]float64{980, 10, 0, 5060, 0, -20}, true},
+		"one key":       {[]ifd.Field{scale, tie, header(1, 1)}, 0, [6]float64{975, 10, 0, 5070, 0, -20}, true},
+		"all keys":      {[]ifd.Field{scale, tie, header(1, 2)}, 32633, [6]float64{975, 10, 0, 5070, 0, -20}, true},
+		"too many keys": {[]ifd.Field{scale, tie, header(1, 3)}, 0, [6]float64{980, 10, 0, 5060, 0, -20}, true},
+		"another form":  {[]ifd.Field{scale, tie, header(2, 2)}, 0, [6]float64{980, 10, 0, 5060, 0, -20}, true},
+		"matrix":        {[]ifd.Field{matrix}, 0, [6]float64{30, 1, 2, 60, 4, 5}, true},
+		"geographic":    {[]ifd.Field{keys(1024, 0, 1, 2, 2048, 0, 1, 4326)}, 4326, [6]float64{}, false},
+		"both":          {[]ifd.Field{keys(2048, 0, 1, 4326, 3072, 0, 1, 3857)}, 3857, [6]float64{}, false},
+		"user-defined":  {[]ifd.Field{keys(2048, 0, 1, 4326, 3072, 0, 1, 32767)}, 0, [6]float64{}, false},
 		// As in GDAL, the base of a projection is not the CRS of the raster.
 		"projected, base alone": {[]ifd.Field{keys(1024, 0, 1, 1, 2048, 0, 1, 4326)}, 0, [6]float64{}, false},
 		"no model, base alone":  {[]ifd.Field{keys(1025, 0, 1, 1, 2048, 0, 1, 4326)}, 0, [6]float64{}, false},

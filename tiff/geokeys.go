@@ -153,13 +153,12 @@ func (g *Geo) unit() (metres float64, known bool) {
 
 // double returns the value of a GeoKey that is a float64.
 func (g *Geo) double(id uint16) (float64, bool) {
-	for keys := g.GeoKeys; len(keys) >= 8; keys = keys[4:] {
-		if keys[4] == id && keys[5] == ifd.TagGeoDoubles && keys[6] == 1 && int(keys[7]) < len(g.GeoDoubles) {
-			number := g.GeoDoubles[keys[7]]
-			return number, !math.IsNaN(number) && !math.IsInf(number, 0)
-		}
+	count, pos, _ := g.entry(id, ifd.TagGeoDoubles)
+	if count != 1 || int(pos) >= len(g.GeoDoubles) {
+		return 0, false
 	}
-	return 0, false
+	number := g.GeoDoubles[pos]
+	return number, !math.IsNaN(number) && !math.IsInf(number, 0)
 }
 
 // methods maps the values of ProjMethodGeoKey that package crs knows.
