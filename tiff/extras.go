@@ -57,7 +57,7 @@ var storageTags = append([]uint16{
 }, written...)
 
 // tagNames names tags that are not kept, for messages.
-var tagNames = map[uint16]string{330: "SubIFDs", 34665: "EXIF", 34853: "GPS", 40965: "Interoperability",
+var tagNames = map[uint16]string{ifd.TagSubIFDs: "SubIFDs", 34665: "EXIF", 34853: "GPS", 40965: "Interoperability",
 	50838: "ImageJ", 50839: "ImageJ"}
 
 // maxUnknown bounds the tags that are named, because a directory can have 65,535 of them, and a message
@@ -78,6 +78,7 @@ func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
 		tag := dir.Entries[i].Tag
 		switch {
 		case seen[tag]:
+		case tag == ifd.TagSubIFDs && dir.Entries[i].Count == uint64(f.Children):
 		case slices.Contains(keptTags, tag):
 			if v := t.Value(tag); v.Len() > 0 {
 				extras.Tags = append(extras.Tags, v.Field(tag))
@@ -113,11 +114,16 @@ func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
 	if f.ChainErr != nil {
 		extras.Unknown = append(extras.Unknown, "images after a broken chain of directories")
 	}
-	further, err := furtherImages(ctx, f)
+	further := 0 // images that are neither overviews nor masks
+	for _, directory := range f.Dirs[1:] {
+		if directory.Kind&(subfileReduced|subfileMask) == 0 {
+			further++
+		}
+	}
 	if further > 0 {
 		extras.Unknown = append(extras.Unknown, fmt.Sprintf("%d further images", further))
 	}
-	return extras, err
+	return extras, nil
 }
 
 // colours reads the meaning of the bands. It adds meanings that a TOG cannot express to Unknown.
@@ -172,20 +178,6 @@ func widenPalette(tags []ifd.Field) {
 			tags[i].Data = data
 		}
 	}
-}
-
-// furtherImages counts the directories after the first that are neither overviews nor masks.
-func furtherImages(ctx context.Context, f *ifd.File) (n int, err error) {
-	for i := range f.Dirs[1:] {
-		v, err := subfileType(ctx, f, &f.Dirs[1+i])
-		if err != nil {
-			return n, err
-		}
-		if v&(subfileReduced|subfileMask) == 0 {
-			n++
-		}
-	}
-	return n, nil
 }
 
 // metadataItems returns the Item elements of GDAL_METADATA as they are written, without elements of domain
@@ -279,11 +271,7 @@ func openReduced(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits, fir
 	var overviews []*chunk.Index
 	for i := first; i < len(f.Dirs); i++ {
 		directory := &f.Dirs[i]
-		v, err := subfileType(ctx, f, directory)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 && v&(subfileReduced|subfileMask) != subfileReduced {
+		if i > 0 && directory.Kind&(subfileReduced|subfileMask) != subfileReduced {
 			continue
 		}
 		index, err := openOverview(ctx, f, directory, x, l)

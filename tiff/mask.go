@@ -30,11 +30,7 @@ func OpenMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) (*chun
 func openMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits, bits uint64) (*chunk.Index, error) {
 	for i := range f.Dirs[1:] {
 		directory := &f.Dirs[1+i]
-		v, err := subfileType(ctx, f, directory)
-		if err != nil {
-			return nil, err
-		}
-		if v&(subfileMask|subfileReduced) != bits {
+		if directory.Kind&(subfileMask|subfileReduced) != bits {
 			continue
 		}
 		if bits&subfileReduced != 0 {
@@ -54,17 +50,6 @@ func openMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits, bits u
 		return index, nil
 	}
 	return nil, nil
-}
-
-// subfileType returns the NewSubfileType of a directory after the first. It returns 0, an image of its own,
-// if the value is broken, so that such a directory does not prevent reading the first image.
-func subfileType(ctx context.Context, f *ifd.File, d *ifd.Directory) (uint64, error) {
-	t := f.Tags(ctx, d)
-	v := t.Uint(ifd.TagNewSubfileType, 0)
-	if fault.KindOf(t.Err) != 0 {
-		return 0, nil
-	}
-	return v, t.Err
 }
 
 // mask builds the index of a mask, not yet validated as a whole.

@@ -105,11 +105,7 @@ func (m *Meta) readText(t *ifd.Tags, bands int) {
 // countIFDs counts the other directories by their NewSubfileType.
 func (m *Meta) countIFDs(ctx context.Context, f *ifd.File) error {
 	for i := range f.Dirs[1:] {
-		kind, err := subfileType(ctx, f, &f.Dirs[1+i])
-		if err != nil {
-			return err
-		}
-		switch kind & (subfileReduced | subfileMask) {
+		switch f.Dirs[1+i].Kind & (subfileReduced | subfileMask) {
 		case subfileReduced:
 			m.Overviews++
 			var size [2]int

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import rasterio
+import tifffile
 from rasterio.enums import Resampling
 
 warnings.filterwarnings("ignore")
@@ -84,6 +85,16 @@ with rasterio.open(f"{folder}/plain.tif.ovr") as f:
     meta, data = f.profile, f.read()
 with rasterio.open(f"{folder}/both.tif.ovr", "w", **meta) as f:
     f.write(data + 1)
+
+# OME-TIFF has its pyramids in SubIFDs, behind an image of another size here, which is none.
+with tifffile.TiffWriter(f"{folder}/pyramid.tif") as f:
+    side = dict(tile=(32, 32), planarconfig="separate", photometric="minisblack", metadata=None)
+    image = np.stack([1000 + 40 * y + 7 * x, 9000 - 31 * y + (13 * x) % 97]).astype("uint16")
+    f.write(image, subifds=3, compression="zlib", **side)
+    f.write(image[:, ::5, ::5] + 1, compression="zlib", **side)
+    f.write(image[:, ::2, ::2] + 2, compression="zlib", subfiletype=1, **side)
+    f.write(image[:, ::4, ::4] + 3, compression="zlib", subfiletype=1, **side)
+paths.append(f"{folder}/pyramid.tif")
 
 writer = f"rasterio {rasterio.__version__}, GDAL {rasterio.__gdal_version__}"
 with open(f"{folder}/manifest.jsonl", "w") as out:

@@ -86,6 +86,7 @@ type Directory struct {
 	Off     int64
 	Entries []Entry
 	Next    uint64 // offset of the next directory, 0 for none
+	Kind    uint64 // NewSubfileType: 0, an image of its own, also if it is broken
 }
 
 // Find returns the entry of a tag, or nil.
@@ -102,7 +103,8 @@ func (d *Directory) Find(tag uint16) *Entry {
 type File struct {
 	Big       bool // BigTIFF
 	BigEndian bool
-	Dirs      []Directory // in the order of the chain; Dirs[0] is the full image in every file read here
+	Dirs      []Directory // the chain, then Children; Dirs[0] is the full image in every file read here
+	Children  int         // reduced images among the SubIFDs of Dirs[0], which OME-TIFF has its overviews in
 	Head      []byte      // the first bytes of the file
 
 	// ChainErr says why the chain of directories breaks: the next directory lies outside the file, is
@@ -158,11 +160,36 @@ func OpenAs(ctx context.Context, r source.Reader, l Limits, header func(head []b
 	for err == nil && next != 0 {
 		next, err = file.directory(ctx, next)
 	}
+	if err == nil {
+		err = file.children(ctx)
+	}
 	if err != nil && (len(file.Dirs) == 0 || fault.KindOf(err) == 0) {
 		return nil, err
 	}
 	file.ChainErr = err
 	return file, nil
+}
+
+// children reads the reduced images among the SubIFDs of the first directory, and their masks. The SubIFDs of a
+// thumbnail, as raw files of cameras have them, are larger images.
+func (f *File) children(ctx context.Context) error {
+	const reduced = 1 // a bit of NewSubfileType
+	tags := f.Tags(ctx, &f.Dirs[0])
+	offsets := tags.Value(TagSubIFDs)
+	if f.Dirs[0].Kind&reduced != 0 || !offsets.IsInt() {
+		return tags.Err
+	}
+	for i := range min(offsets.Len(), f.limits.MaxIFDs) {
+		if _, err := f.directory(ctx, offsets.Uint(i)); err != nil {
+			return err
+		}
+		if last := len(f.Dirs) - 1; f.Dirs[last].Kind&reduced == 0 {
+			f.Dirs = f.Dirs[:last]
+		} else {
+			f.Children++
+		}
+	}
+	return nil
 }
 
 // header reads the file header and returns the offset of the first directory.
@@ -273,6 +300,11 @@ func (f *File) directory(ctx context.Context, off uint64) (uint64, error) {
 	}
 	if nextSize > 0 {
 		directory.Next = f.uint(data[len(data)-nextSize:])
+	}
+	tags := f.Tags(ctx, &directory)
+	directory.Kind = tags.Uint(TagNewSubfileType, 0)
+	if tags.Err != nil && fault.KindOf(tags.Err) == 0 {
+		return 0, tags.Err
 	}
 	f.Dirs = append(f.Dirs, directory)
 	return directory.Next, nil

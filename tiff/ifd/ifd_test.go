@@ -141,6 +141,44 @@ func chain(n int, cyclic bool) []byte {
 	return b
 }
 
+// TestChildren: reduced images among the SubIFDs of a full image follow the chain. Faults in them break it.
+func TestChildren(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind   uint32
+		subs   []uint64
+		dirs   []int64
+		faulty fault.Kind
+	}{
+		"none":              {subs: nil, dirs: []int64{16}},
+		"an overview":       {subs: []uint64{500}, dirs: []int64{16, 500}},
+		"another image":     {subs: []uint64{600, 500}, dirs: []int64{16, 500}},
+		"twice":             {subs: []uint64{500, 500}, dirs: []int64{16, 500}, faulty: fault.Corrupt},
+		"itself":            {subs: []uint64{16}, dirs: []int64{16}, faulty: fault.Corrupt},
+		"past the end":      {subs: []uint64{500, 1 << 63}, dirs: []int64{16, 500}, faulty: fault.Corrupt},
+		"of a thumbnail":    {kind: 1, subs: []uint64{500}, dirs: []int64{16}},
+		"more than allowed": {subs: []uint64{500, 700, 800}, dirs: []int64{16, 500, 700}, faulty: fault.Limit},
+		"others, too many":  {subs: slices.Repeat([]uint64{600}, 9), dirs: []int64{16}},
+	} {
+		b := AppendDirectory(AppendHeader(nil, 16), 16, []Field{Longs(TagNewSubfileType, c.kind),
+			Long8s(TagSubIFDs, c.subs...)})
+		for _, off := range []int64{500, 600, 700, 800} {
+			b = AppendDirectory(append(b, make([]byte, off-int64(len(b)))...), off,
+				[]Field{Longs(TagNewSubfileType, uint32(off%200/100)), Longs(TagImageWidth, 9)})
+		}
+		f, err := Open(ctx, &corpus.Mem{B: b}, Limits{MaxIFDs: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var dirs []int64
+		for _, d := range f.Dirs {
+			dirs = append(dirs, d.Off)
+		}
+		if !slices.Equal(dirs, c.dirs) || fault.KindOf(f.ChainErr) != c.faulty || f.Children != len(dirs)-1 {
+			t.Errorf("%s: directories at %v, %d children, %v", name, dirs, f.Children, f.ChainErr)
+		}
+	}
+}
+
 func TestClassicBigEndian(t *testing.T) {
 	f, err := Open(ctx, &corpus.Mem{B: chain(3, false)}, Limits{})
 	if err != nil {

@@ -189,7 +189,7 @@ def read(
         x: columns of pixels: (start, stop).
         windows: (row, column, height, width) in each file, in place of y and x. All are of one
             size; the files need not be.
-        overview: read this overview in place of the raster: 0 is the largest, as in GDAL and
+        overview: read this overview in place of the raster: 0 is the largest, as in
             `info`. y, x and windows count its pixels. A raster without overviews has those of the
             file PATH.ovr.
         sizes: lengths of the layout's names that are no axes.
