@@ -34,8 +34,43 @@ const (
 	touchAfter = 24 * time.Hour
 )
 
-// errDamaged is the error of a range that is not what was written.
-var errDamaged = errors.New("the checksum is wrong")
+// errDamaged is the error of a file that is not what was written.
+var errDamaged = errors.New("it is not what was written")
+
+// openOwn opens a file of the cache. It follows no link, waits for no pipe, and refuses with errDamaged all but a
+// regular file of this user, who may have other names for none but ranges.
+func openOwn(name string, flags int) (*os.File, error) {
+	file, err := os.OpenFile(name, flags|noFollow, 0o600)
+	if isLink(err) {
+		return nil, errDamaged
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil {
+		user, names := ownerOf(info)
+		if !info.Mode().IsRegular() || user != os.Geteuid() || names > 1 && flags != os.O_RDONLY {
+			err = errDamaged
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// own returns an error unless a folder is this user's. It takes the right to write to it from others.
+func own(path string, info fs.FileInfo) error {
+	if user, _ := ownerOf(info); user != os.Geteuid() {
+		return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
+			"it belongs to user %d, and this is user %d: name a folder of your own", user, os.Geteuid()), path)
+	}
+	if mode := info.Mode().Perm(); mode&0o022 != 0 {
+		return os.Chmod(path, mode&^0o022)
+	}
+	return nil
+}
 
 func pagesOf(n int64) int64 { return (n + pageBytes - 1) / pageBytes }
 
@@ -139,7 +174,7 @@ func (d disk) writeRange(folder string, o Object, p []byte, s Span) (made bool, 
 // readRange fills p with bytes of a range, from off of the object on. Its errors are errDamaged, and what the disk
 // says. touch says that a run reads it, which gives the file a new time.
 func (d disk) readRange(name string, s Span, p []byte, off int64, touch bool) error {
-	file, err := os.Open(name)
+	file, err := openOwn(name, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
@@ -227,6 +262,9 @@ func each(folder string, remove bool, f func(name string, s stored) error) error
 			return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
 				"it is no folder, so remove it"), dir)
 		}
+		if err := own(dir, info); err != nil {
+			return err
+		}
 		file, err := os.Open(dir)
 		if err != nil {
 			return err
@@ -275,7 +313,7 @@ func trim(folder string, used *counter, target int64, unread time.Duration) erro
 	var found []aged
 	now := time.Now()
 	err := each(folder, false, func(name string, s stored) error {
-		info, err := os.Stat(name)
+		info, err := os.Lstat(name)
 		if err == nil && (unread == 0 || now.Sub(info.ModTime()) >= unread) {
 			found = append(found, aged{name, costOf(s.len()), info.ModTime()})
 		}

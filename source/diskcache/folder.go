@@ -12,15 +12,21 @@
 package diskcache
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -38,6 +44,8 @@ const (
 	readsName = "reads"
 	// version is the version of the folder's format.
 	version = 1
+	// maxMarker is how many bytes of a marker are read: one has 15.
+	maxMarker = 4 << 10
 )
 
 // idle is how long nobody has read a range when it may make room for others. A run that reads the data once a week is
@@ -111,20 +119,41 @@ func (r *Ref) Set(path string, quota int64) { r.path, r.quota = path, quota }
 // Quota returns the most bytes that the folder may take, also where Set named none.
 func (r *Ref) Quota() int64 { return r.quota }
 
-// Get returns the folder, or nil, and the error of its opening.
+// Get returns the folder, or nil, and the error of its opening. A folder that the disk does not let be used, as it is
+// full or read-only, has nothing and keeps nothing.
 func (r *Ref) Get() (*Folder, error) {
 	if r == nil || r.path == "" {
 		return nil, nil
 	}
-	r.once.Do(func() { r.open, r.err = Open(r.path, r.quota) })
+	r.once.Do(func() {
+		r.open, r.err = Open(r.path, r.quota)
+		if r.err != nil && fault.KindOf(r.err) == 0 {
+			slog.Warn("going on without the cache on disk", "folder", r.path, "error", r.err)
+			r.open, r.err = unusable(r.path, r.quota), nil
+		}
+	})
 	return r.open, r.err
 }
 
 // Close closes the folder, if it was opened.
 func (r *Ref) Close() error { return r.open.Close() }
 
+func newFolder(path string, quota int64) *Folder {
+	return &Folder{path: path, quota: quota, policy: newPolicy(), reading: map[Object][]*request{}}
+}
+
+// unusable returns a folder that is neither read nor written.
+func unusable(path string, quota int64) *Folder {
+	folder := newFolder(path, quota)
+	folder.unread = time.Now().Add(math.MaxInt64)
+	folder.paused = folder.unread
+	folder.stats.failed.Add(1)
+	return folder
+}
+
 // Open opens a folder, which is made if it is missing. It holds at most quota bytes, as the disk counts them; what is
-// beyond goes, the longest unread first. A folder that has other files and no marker of a cache is refused.
+// beyond goes, the longest unread first. A folder of another user, and one that has other files and no marker of a
+// cache, are refused; an error of the disk has no kind.
 func Open(path string, quota int64) (*Folder, error) {
 	if quota < 0 {
 		return nil, fmt.Errorf("diskcache: a quota of %d bytes", quota)
@@ -132,7 +161,7 @@ func Open(path string, quota int64) (*Folder, error) {
 	if err := create(path); err != nil {
 		return nil, err
 	}
-	folder := &Folder{path: path, quota: quota, disk: disk{}, policy: newPolicy(), reading: map[Object][]*request{}}
+	folder := newFolder(path, quota)
 	if err := folder.join(); err != nil {
 		return nil, errors.Join(err, folder.Close())
 	}
@@ -150,18 +179,24 @@ func Open(path string, quota int64) (*Folder, error) {
 
 // create makes the folder with its marker, or checks the marker of one that is there.
 func create(path string) error {
-	if err := os.MkdirAll(path, 0o700); err != nil { // others may not read what a token was needed for
-		return err
+	err := os.MkdirAll(path, 0o700) // others may not read what a token was needed for
+	if errors.Is(err, syscall.ENOTDIR) {
+		err = fault.WithFile(fault.Wrap(fault.Unsupported, "folder", fault.NoOffset, err), path)
 	}
-	if err := checkMarker(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	entries, err := os.ReadDir(path)
 	if err != nil {
 		return err
 	}
+	err = checkMarker(path)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDamaged) {
+		return err
+	}
+	entries, failed := os.ReadDir(path)
+	if failed != nil {
+		return failed
+	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), "."+marker) { // which another engine is making
+		making := strings.HasPrefix(e.Name(), "."+marker) // which another engine does
+		if !making && (errors.Is(err, fs.ErrNotExist) || !isCacheName(e.Name())) {
 			return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
 				"it has files, such as %q, and is no cache: name an empty or a new folder", e.Name()), path)
 		}
@@ -172,15 +207,36 @@ func create(path string) error {
 	})
 }
 
-// checkMarker returns an error unless the folder has the marker of a cache of this version. It is fs.ErrNotExist if the
-// folder has none.
+// isCacheName reports whether a cache has a file or folder of this name.
+func isCacheName(name string) bool {
+	_, err := hex.DecodeString(name)
+	return slices.Contains([]string{marker, usedName, liveName, readsName}, name) || len(name) == 2 && err == nil
+}
+
+// checkMarker returns an error unless the folder is this user's and has the marker of a cache of this version. It is
+// fs.ErrNotExist if the folder has none, and errDamaged if it is not what was written.
 func checkMarker(path string) error {
-	text, err := os.ReadFile(filepath.Join(path, marker))
+	info, err := os.Stat(path)
+	if err == nil {
+		err = own(path, info)
+	}
+	if err != nil {
+		return err
+	}
+	file, err := openOwn(filepath.Join(path, marker), os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxMarker))
 	if err != nil {
 		return err
 	}
 	var m struct{ Version int }
-	if err := json.Unmarshal(text, &m); err != nil || m.Version != version {
+	switch err := json.Unmarshal(text, &m); {
+	case err != nil || m.Version == 0:
+		return errDamaged
+	case m.Version != version:
 		return fault.WithFile(fault.New(fault.Unsupported, marker, fault.NoOffset,
 			"%.40q is not of version %d", text, version), path)
 	}
@@ -191,7 +247,14 @@ func checkMarker(path string) error {
 // their bytes anew and removes what a killed one left half written.
 func (f *Folder) join() (err error) {
 	open := func(name string) (*os.File, error) {
-		return os.OpenFile(filepath.Join(f.path, name), os.O_CREATE|os.O_RDWR, 0o600)
+		path := filepath.Join(f.path, name)
+		file, err := openOwn(path, os.O_CREATE|os.O_RDWR)
+		if errors.Is(err, errDamaged) {
+			if err = os.Remove(path); err == nil {
+				file, err = openOwn(path, os.O_CREATE|os.O_RDWR)
+			}
+		}
+		return file, err
 	}
 	if f.live, err = open(liveName); err != nil {
 		return err
@@ -413,7 +476,7 @@ func (f *Folder) isThere() error {
 	if err != nil {
 		return err
 	}
-	now, err := os.Stat(filepath.Join(f.path, usedName))
+	now, err := os.Lstat(filepath.Join(f.path, usedName))
 	if err == nil && !os.SameFile(mine, now) {
 		err = fs.ErrNotExist
 	}

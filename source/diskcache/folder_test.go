@@ -6,15 +6,18 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -262,6 +265,181 @@ func TestLinks(t *testing.T) {
 	}
 	if _, err := os.Stat(file); err != nil {
 		t.Error(err)
+	}
+}
+
+// plants put something into the place of a file of the cache, and return a check that nobody else's file has changed.
+var plants = map[string]func(t *testing.T, name string) (check func() error){
+	"link": func(t *testing.T, name string) func() error {
+		victim := filepath.Join(t.TempDir(), "thesis.tex")
+		const text = "the only copy"
+		if err := errors.Join(os.WriteFile(victim, []byte(text), 0o600), os.Symlink(victim, name)); err != nil {
+			t.Fatal(err)
+		}
+		return func() error {
+			if b, err := os.ReadFile(victim); string(b) != text {
+				return fmt.Errorf("the victim's file has %q, %w", b, err)
+			}
+			return nil
+		}
+	},
+	"second name": func(t *testing.T, name string) func() error {
+		victim := filepath.Join(filepath.Dir(filepath.Dir(name)), "thesis.tex")
+		const text = "the only copy"
+		if err := errors.Join(os.WriteFile(victim, []byte(text), 0o600), os.Link(victim, name)); err != nil {
+			t.Fatal(err)
+		}
+		return func() error {
+			if b, err := os.ReadFile(victim); string(b) != text {
+				return fmt.Errorf("the victim's file has %q, %w", b, err)
+			}
+			return nil
+		}
+	},
+	"dangling link": func(t *testing.T, name string) func() error {
+		victim := filepath.Join(t.TempDir(), "autostart")
+		if err := os.Symlink(victim, name); err != nil {
+			t.Fatal(err)
+		}
+		return func() error {
+			if _, err := os.Lstat(victim); !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("the victim has a new file, %w", err)
+			}
+			return nil
+		}
+	},
+	"pipe": func(t *testing.T, name string) func() error {
+		if err := unix.Mkfifo(name, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return func() error { return nil }
+	},
+	"3 GiB": func(t *testing.T, name string) func() error {
+		if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Truncate(name, 3<<30)); err != nil {
+			t.Skip(err)
+		}
+		return func() error { return nil }
+	},
+	"cut": func(t *testing.T, name string) func() error {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return func() error { return nil }
+	},
+}
+
+// TestPlanted: whatever stands in the place of a file of the cache, no file of others is read or written, nothing
+// waits, and the cache is used, listed and cleared without a hand.
+func TestPlanted(t *testing.T) {
+	object := NameObject("a", "", "tag", 5)
+	for _, name := range []string{marker, usedName, liveName, readsName, nameOf(object, Span{0, 5})} {
+		for what, plant := range plants {
+			t.Run(name+" "+what, func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "cache")
+				f := openFolder(t, path, 1<<20)
+				f.Keep(object, []byte("bytes"), 0)
+				if err := errors.Join(f.Close(), os.Remove(filepath.Join(path, name))); err != nil {
+					t.Fatal(err)
+				}
+				check := plant(t, filepath.Join(path, name))
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				if _, err := List(path); err != nil {
+					t.Errorf("List: %v", err)
+				}
+				f, err := Open(path, 1<<20)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := make([]byte, 5)
+				for range 2 {
+					if err := f.Fill(t.Context(), object, got, 0, func(p []byte, _ int64) error {
+						copy(p, "bytes")
+						return nil
+					}); err != nil || string(got) != "bytes" {
+						t.Errorf("%q, %v", got, err)
+					}
+				}
+				if s := f.Stats(); s.Hits == 0 {
+					t.Errorf("the cache is not used: %+v", s)
+				}
+				_, _, verify := Verify(path, func(int64) {})
+				if err := errors.Join(verify, f.Close(), Trim(path, 0), check()); err != nil {
+					t.Error(err)
+				}
+				runtime.ReadMemStats(&after)
+				if n := after.TotalAlloc - before.TotalAlloc; n > 16<<20 {
+					t.Errorf("%d bytes were allocated", n)
+				}
+				if n := onDisk(t, path); n != 0 {
+					t.Errorf("%d bytes are left", n)
+				}
+			})
+		}
+	}
+}
+
+// TestOthersFolder: a folder of another user is refused, and others lose the right to write to one's own.
+func TestOthersFolder(t *testing.T) {
+	path := t.TempDir()
+	if err := os.Chmod(path, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := openFolder(t, path, 1<<20).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("the rest needs root")
+	}
+	if err := os.Chown(path, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	_, opened := Open(path, 1<<20)
+	_, listed := List(path)
+	for _, err := range []error{opened, listed, Trim(path, 0)} {
+		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "belongs to user 65534") {
+			t.Error(err)
+		}
+	}
+}
+
+// TestUnusable: a folder that the disk does not let be made or written does not end a run at its start.
+func TestUnusable(t *testing.T) {
+	gone := filepath.Join(t.TempDir(), "gone")
+	if err := os.Mkdir(gone, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(gone)
+	if err := os.Remove(gone); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"below a folder that is gone", "/proc/chaski"} {
+		var ref Ref
+		ref.Set(path, 1<<20)
+		f, err := ref.Get()
+		if err != nil {
+			t.Fatal(err)
+		}
+		object, got, asked := NameObject("a", "", "tag", 5), make([]byte, 5), 0
+		for range 2 {
+			err := f.Fill(t.Context(), object, got, 0, func(p []byte, _ int64) error {
+				asked++
+				copy(p, "bytes")
+				return nil
+			})
+			if err != nil || string(got) != "bytes" {
+				t.Errorf("%q, %v", got, err)
+			}
+		}
+		if s := f.Stats(); asked != 2 || s.Failed != 1 || s.Misses == 0 || f.Used() != 0 || f.Has(object, Span{0, 5}) {
+			t.Errorf("%d requests, %+v", asked, s)
+		}
+		if err := ref.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -4,7 +4,9 @@ package diskcache
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -34,4 +36,18 @@ func lockAlone(f *os.File) (alone bool, err error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// noFollow lets the opening of a file follow no link and wait for no pipe.
+const noFollow = unix.O_NOFOLLOW | unix.O_NONBLOCK
+
+// isLink reports whether an opening failed at a link or at a pipe.
+func isLink(err error) bool {
+	return errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EMLINK) || errors.Is(err, unix.ENXIO)
+}
+
+// ownerOf returns the user that a file belongs to, and how many names it has.
+func ownerOf(info fs.FileInfo) (user, names int) {
+	st := info.Sys().(*syscall.Stat_t)
+	return int(st.Uid), int(st.Nlink)
 }

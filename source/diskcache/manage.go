@@ -27,7 +27,7 @@ func List(path string) (c Content, err error) {
 	}
 	objects := map[Object]bool{}
 	err = each(path, false, func(name string, s stored) error {
-		info, err := os.Stat(name)
+		info, err := os.Lstat(name)
 		if err != nil {
 			return nil // another engine removed it
 		}
@@ -86,9 +86,12 @@ func Trim(path string, bytes int64) error {
 	return errors.Join(err, cache.Close())
 }
 
-// isCache returns an error for a folder without the marker of a cache.
+// isCache returns an error for a folder without the marker of a cache. One with a damaged marker gets a new one.
 func isCache(path string) error {
 	err := checkMarker(path)
+	if errors.Is(err, errDamaged) {
+		err = create(path)
+	}
 	if errors.Is(err, os.ErrNotExist) {
 		err = fault.WithFile(fault.New(fault.NotFound, marker, fault.NoOffset, "the folder is no cache"), path)
 	}
