@@ -160,7 +160,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.device == "cpu":
         torch.set_num_threads(1)  # more would spin while they wait, on the cores of the engine
-    options = {"batch_size": args.batch, "normalize": SCALED, "drop_last": True}
+    options = {"batch_size": args.batch, "normalize": SCALED, "last": "drop"}
     if args.net:
         print(json.dumps(train(args, options)))
         return

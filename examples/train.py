@@ -38,7 +38,7 @@ def dataset(folder: Path, stats: Path, batch_size: int, shuffle: bool) -> Any:
         stats=stats,
         batch_size=batch_size,
         shuffle=shuffle,
-        drop_last=shuffle,
+        last="drop" if shuffle else "short",
         seed=7,
     )
 

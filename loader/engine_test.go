@@ -678,7 +678,7 @@ func TestDecodeAllocatesNothingPerChunk(t *testing.T) {
 }
 
 func TestLoaderEndsWithEOF(t *testing.T) {
-	e := openFake(t, Spec{Fields: chipFields[:1], BatchSize: 4, DropLast: true}, chips(11, 6), 1)
+	e := openFake(t, Spec{Fields: chipFields[:1], BatchSize: 4, Last: "drop"}, chips(11, 6), 1)
 	l, err := NewLoader(e, LoaderOptions{Epochs: 2})
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 func FuzzSpec(f *testing.F) {
 	for _, s := range []string{
 		`{"source":"s","batch_size":4}`,
-		`{"source":"s","batch_size":3,"shuffle":true,"seed":7,"bad_samples":"replace","drop_last":true,` +
+		`{"source":"s","batch_size":3,"shuffle":true,"seed":7,"bad_samples":"replace","last":"drop",` +
 			`"sampler":{"kind":"random_window","height":8,"width":6,"per_asset":2}}`,
 		`{"source":"s","batch_size":2,"sampler":{"kind":"grid","height":8,"width":8}}`,
 		`{"source":"s","batch_size":2,"shuffle":true,"sampler":{"kind":"tile_window","height":8,"width":8,` +

@@ -77,7 +77,7 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 	loader.state = e.State()
 	if o.State != nil {
 		var note string
-		if loader.state, note, err = o.State.Resume(loader.state, e.Len(), e.spec.BatchSize, e.spec.DropLast,
+		if loader.state, note, err = o.State.Resume(loader.state, e.Len(), e.spec.BatchSize, e.spec.DropsLast(),
 			!o.AnyState); err != nil {
 			return nil, err
 		}
@@ -100,7 +100,7 @@ func (e *Engine) checkRun(rank, world, prefetch int) error {
 		return fmt.Errorf("loader: Prefetch is %d: it must be at least 1", prefetch)
 	}
 	if e.Steps() == 0 {
-		return fmt.Errorf("loader: an epoch of %d samples has no whole batch: batch_size is %d and drop_last is true",
+		return fmt.Errorf("loader: an epoch of %d samples has no whole batch: batch_size is %d and last is \"drop\"",
 			e.Len(), e.spec.BatchSize)
 	}
 	return nil
@@ -160,7 +160,7 @@ func (l *Loader) fill() {
 		if !ok {
 			return
 		}
-		t := shuffle.StepTicket(found.epoch, found.step, l.engine.spec.BatchSize, l.options.Rank, l.options.World)
+		t := l.engine.spec.Ticket(found.epoch, found.step, l.engine.samples, l.options.Rank, l.options.World)
 		l.ahead = append(l.ahead, l.engine.Start(l.ctx, t, false))
 		l.next = cursor{found.epoch, found.step + 1}
 	}
@@ -210,7 +210,7 @@ func NewBadCounter(s Spec, n int64, rank, world int) BadCounter {
 		counter.limit = *s.BadLimit.Count
 	}
 	if s.BadLimit.Rate != nil {
-		rows := float64(shuffle.RankRows(n, s.BatchSize, rank, world, s.DropLast))
+		rows := float64(shuffle.RankRows(n, s.BatchSize, rank, world, s.DropsLast()))
 		bound := int64(*s.BadLimit.Rate * rows)
 		if float64(bound+1) <= rows && float64(bound+1)/rows <= *s.BadLimit.Rate {
 			bound++ // the product was rounded down: 0.29 of 100 is 29

@@ -352,8 +352,8 @@ func TestStateNamesWhatDiffers(t *testing.T) {
 	for want, change := range map[string]func(*Spec) *fakeTable{
 		"batch_size is 3, in the state 4":     func(s *Spec) *fakeTable { s.BatchSize = 3; return nil },
 		"shuffle is false, in the state true": func(s *Spec) *fakeTable { s.Shuffle = false; return nil },
-		"drop_last is true, in the state it is not given": func(s *Spec) *fakeTable {
-			s.DropLast = true
+		"last is drop, in the state it is not given": func(s *Spec) *fakeTable {
+			s.Last = "drop"
 			return nil
 		},
 		"seed is 6, in the state 5": func(s *Spec) *fakeTable { s.Seed = 6; return nil },
@@ -531,9 +531,9 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		`{"split":{"by":"hash","shares":[{"name":"a","weight":"x"}]}}`: `share "a": weight is "x": ` +
 			`it must be a finite number`,
 		`{"Shuffle":true,"colour":1}`: `no member "Shuffle"; there are all_fields, augment, bad, bad_limit, ` +
-			`bad_samples, base_path, batch_size, batches, bbox, bbox_crs, datetime, defaults, dims, drop_last, ` +
-			`fields, geo, length, missing, parts, per_batch, sampler, seed, shuffle, source, sources, split, stats, ` +
-			`strata, take, temperature, time, timestamp, until, use, version, where, windows`,
+			`bad_samples, base_path, batch_size, batches, bbox, bbox_crs, datetime, defaults, ` +
+			`dims, fields, geo, last, length, missing, parts, per_batch, sampler, seed, shuffle, source, ` +
+			`sources, split, stats, strata, take, temperature, time, timestamp, until, use, version, where, windows`,
 		`{"fields":[{"name":"a","bands":true}]}`:      `field "a": bands is true: it must be a list`,
 		`{"fields":[{"name":"a","bands":[0,"B"]}]}`:   `field "a": bands[1] is "B": it must be a whole number`,
 		`{"fields":[{"name":"a","sizes":{"p":1.5}}]}`: `field "a": sizes.p is 1.5: it must be a whole number`,

@@ -94,7 +94,7 @@ func (b *bucket) stream(tb testing.TB, o loader.Options, batch int, atLeast int6
 	ctx := context.Background()
 	o.Opener = &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}}
 	e, err := loader.Open(ctx, loader.Spec{
-		Source: b.catalog, BatchSize: batch, Shuffle: true, DropLast: true,
+		Source: b.catalog, BatchSize: batch, Shuffle: true, Last: spec.LastDrop,
 		Fields: []loader.Field{{Name: "image", DType: "native"}},
 	}, o)
 	if err != nil {

@@ -642,7 +642,7 @@ func TestBadLimit(t *testing.T) {
 		{Spec{BatchSize: 5}, 100, 0, 4, 20}, // rows 0 and 4 of every five
 		{Spec{BatchSize: 5}, 100, 1, 4, 10}, // row 1
 		{Spec{BatchSize: 5}, 102, 1, 4, 10}, // of 21 rows, half a row is none
-		{Spec{BatchSize: 5, DropLast: true}, 104, 0, 4, 20},
+		{Spec{BatchSize: 5, Last: "drop"}, 104, 0, 4, 20},
 		{Spec{BatchSize: 5}, 100, 6, 8, 0},
 	} {
 		c.spec.BadLimit = rate(0.5)

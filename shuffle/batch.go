@@ -11,7 +11,7 @@ func Steps(n int64, g int, dropLast bool) int64 {
 	return (n + int64(g) - 1) / int64(g)
 }
 
-// LocalRows returns the rows that every one of world ranks gets of a global batch of g:
+// LocalRows returns the rows that every one of world ranks gets of a global batch of g, padding included:
 // ceil(g/world), the same for all, so that ranks agree on shapes.
 func LocalRows(g, world int) int {
 	if g <= 0 {
@@ -55,6 +55,8 @@ type Ticket struct {
 	// Positions, if there are any, name the position of each row, in place of a run: First, Count, RowStart and
 	// RowStride are then 0.
 	Positions []int64 `json:"positions,omitempty"`
+	// Unpadded asks for the rows alone that lie within Count, and for one row of padding where there is none.
+	Unpadded bool `json:"unpadded,omitempty"`
 	// Corners, if there are any, are y and x of the random window at each of Positions, in place of a drawn one.
 	Corners []uint32 `json:"corners,omitempty"`
 }
@@ -64,10 +66,20 @@ func StepTicket(epoch uint64, s int64, g, rank, world int) Ticket {
 	return Ticket{Epoch: epoch, First: s * int64(g), Count: g, RowStart: rank, RowStride: world}
 }
 
+// WithoutPadding returns the ticket with the rows alone that exist in an epoch of n positions. A rank without any has
+// one row of padding, so that it takes part in the step.
+func (t Ticket) WithoutPadding(n int64) Ticket {
+	t.Count, t.Unpadded = int(min(int64(t.Count), n-t.First)), true
+	return t
+}
+
 // Rows returns the number of rows of the ticket's batch, padding included.
 func (t Ticket) Rows() int {
-	if len(t.Positions) > 0 {
+	switch {
+	case len(t.Positions) > 0:
 		return len(t.Positions)
+	case t.Unpadded:
+		return max(LocalRows(t.Count-t.RowStart, t.RowStride), 1)
 	}
 	return LocalRows(t.Count, t.RowStride)
 }

@@ -102,12 +102,12 @@ func (s State) Step(n int64, g int) (int64, error) {
 const (
 	PartSamples   = "samples"    // of an epoch
 	PartBatchSize = "batch_size" // of the global batch
-	PartDropLast  = "drop_last"
+	PartLast      = "last"
 )
 
 // sameSamples are prefixes of the names of those parts that do not change which sample stands at a
 // position.
-var sameSamples = []string{"fields", PartBatchSize, PartDropLast, "bad_samples", "augment", "windows"}
+var sameSamples = []string{"fields", PartBatchSize, PartLast, "bad_samples", "augment", "windows"}
 
 // maxDifferences bounds the parts that a message names, so that it stays readable in a log.
 const maxDifferences = 8
@@ -125,7 +125,7 @@ func (s State) Differences(now State) (out []string, otherOrder bool) {
 		if s.Spec != now.Spec && len(out) == 0 { // another seed alone changes the hash too
 			out = append(out,
 				fmt.Sprintf("spec hash is %s, in the state %s: the dataset, the fields, the sampler, "+
-					"batch_size, shuffle, drop_last or bad_samples", now.Spec, s.Spec))
+					"batch_size, shuffle, last or bad_samples", now.Spec, s.Spec))
 		}
 		return out, true
 	}
@@ -224,9 +224,8 @@ func (s State) ended() bool {
 	if !ok || !known || batch < 1 || samples < 0 || batch > 1<<31-1 {
 		return false
 	}
-	var drop bool
-	_ = json.Unmarshal(s.Run.values()[PartDropLast], &drop) // false where it is not given
-	return Steps(s.Samples, int(batch), false) >= Steps(samples, int(batch), drop)
+	drops := string(s.Run.values()[PartLast]) == `"drop"`
+	return Steps(s.Samples, int(batch), false) >= Steps(samples, int(batch), drops)
 }
 
 // ParseState reads the JSON of a state. Unknown members are an error, because a newer version may have

@@ -10,7 +10,7 @@ import (
 func FuzzState(f *testing.F) {
 	f.Add([]byte(`{"version":1,"spec":"a","seed":0,"epoch":3,"samples":4096}`), int64(9000), 32, false)
 	f.Add([]byte(`{"version":1,"spec":"a","seed":0,"epoch":3,"samples":96,`+
-		`"run":{"samples":100,"batch_size":8,"drop_last":true,"data":"#ab"}}`), int64(50), 16, true)
+		`"run":{"samples":100,"batch_size":8,"last":"drop","data":"#ab"}}`), int64(50), 16, true)
 	f.Add([]byte(`{"version":1,"samples":9223372036854775807,"run":{"samples":9223372036854775807,"batch_size":1}}`),
 		int64(1), 1, false)
 	now := State{Version: Version, Spec: "b", Seed: 1, Run: `{"batch_size":16,"samples":50}`}

@@ -69,7 +69,7 @@ func TestStateVectors(t *testing.T) {
 		State, Now  State
 		N           int64
 		G           int
-		DropLast    bool `json:"drop_last"`
+		DropsLast   bool `json:"drops_last"`
 		Strict, Any outcome
 	}
 	if err := json.Unmarshal(b, &cases); err != nil || len(cases) < 50 {
@@ -77,7 +77,7 @@ func TestStateVectors(t *testing.T) {
 	}
 	for i, c := range cases {
 		for strict, want := range map[bool]outcome{true: c.Strict, false: c.Any} {
-			next, note, err := c.State.Resume(c.Now, c.N, c.G, c.DropLast, strict)
+			next, note, err := c.State.Resume(c.Now, c.N, c.G, c.DropsLast, strict)
 			if (err != nil) != (want.Error != "") ||
 				err != nil && strings.Contains(want.Error, "another run") && err.Error() != want.Error {
 				t.Errorf("case %d, strict %t: error %v, not %q", i, strict, err, want.Error)

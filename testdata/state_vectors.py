@@ -30,7 +30,7 @@ CHANGES = [
     {"samples": 240, "rows": 120, "data": "#" + "cd" * 16},
     {"samples": 30},
     {"batch_size": 12},
-    {"batch_size": 12, "drop_last": True, "samples": 100},
+    {"batch_size": 12, "last": "drop", "samples": 100},
     {"fields.image.dtype": "uint8", "fields.image.bands": "#fedcba9876543210"},
     {"fields.image.bands": None, "augment": "d4"},
     {"shuffle": False, "sources.a.count": 2500},
@@ -49,12 +49,12 @@ for old, new in itertools.product(range(len(CHANGES)), repeat=2):
         if rng.random() < 0.9 and old and new:
             continue
         n, g = now["samples"], now["batch_size"]
-        drop = now.get("drop_last", False)
+        drop = now.get("last") == "drop"
         # Somewhere, the begin, the end of the state's own epoch, and past that of the run.
         samples = rng.choice([rng.randrange(0, 12) * was["batch_size"], 0, was["samples"], 96, 96 + 8 * 12])
         begin = State(f"spec {new}", 7, 0, 0, run=now)
         state = State(f"spec {old}", seed, 3, samples, run={} if bare else was)
-        case = {"state": state.to_dict(), "now": begin.to_dict(), "n": n, "g": g, "drop_last": drop}
+        case = {"state": state.to_dict(), "now": begin.to_dict(), "n": n, "g": g, "drops_last": drop}
         for key, strict in (("strict", True), ("any", False)):
             try:
                 after, note = state.resume(begin, n, g, drop, strict)

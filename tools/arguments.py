@@ -76,6 +76,7 @@ Bands: TypeAlias = int | Sequence[int]
 Float32Array: TypeAlias = npt.NDArray[np.float32]
 BadSamples: TypeAlias = {bad_samples}
 Kind: TypeAlias = {kind}
+Last: TypeAlias = {last}
 Missing: TypeAlias = {missing}
 Transport: TypeAlias = Literal["auto", "shm", "grpc"]
 Wire: TypeAlias = Literal["auto", "native", "final"]
@@ -761,6 +762,7 @@ def main() -> int:
             dtypes=dtype_names(),
             augment=schema.literal("Spec", "augment"),
             bad_samples=schema.literal("Spec", "bad_samples"),
+            last=schema.literal("Spec", "last"),
             kind=schema.literal("Field", "kind", without="array"),
             missing=schema.literal("Spec", "missing"),
         ).rstrip()

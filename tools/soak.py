@@ -439,7 +439,7 @@ def history(number: int, context: Any, data: Path, folder: Path) -> dict[str, in
         "seed": r.randrange(1 << 32),
         "shuffle": r.random() < 0.9,
         "on_bad": r.choice(["skip", "replace", "fill"]),
-        "drop_last": r.random() < 0.3,
+        "last": r.choice(("short", "drop", "pad")),
         "engine": chaski.Engine(
             prefetch=r.choice([1, 3, 6]),
             transport=r.choice(["auto", "grpc"]),

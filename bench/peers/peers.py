@@ -608,7 +608,7 @@ def chaski_dataset(job: Job) -> Any:
         f"{job.folder}/{job.format}/*{job.files()[0].suffix}",
         batch_size=job.batch,
         shuffle=True,
-        drop_last=True,
+        last="drop",
         pixels=chaski.Pixels(dtype="float32"),
         normalize=chaski.Normalize(1 / std, -mean / std),
         engine=engine,

@@ -63,7 +63,7 @@ def one(way: str, chips: str, seconds: float, tcp: bool) -> tuple[float, ...]:
     options: dict[str, Any] = {
         "batch_size": BATCH,
         "shuffle": True,
-        "drop_last": True,
+        "last": "drop",
         "engine": engine,
     }
     options["pixels"] = chaski.Pixels(dtype="float32")

@@ -389,7 +389,7 @@ func (r *Run) State() shuffle.State {
 func (r *Run) Len() int64 { return r.samples }
 
 // Steps returns the steps of an epoch.
-func (r *Run) Steps() int64 { return shuffle.Steps(r.samples, r.spec.BatchSize, r.spec.DropLast) }
+func (r *Run) Steps() int64 { return shuffle.Steps(r.samples, r.spec.BatchSize, r.spec.DropsLast()) }
 
 // Fields describes the tensors of a batch, in their order.
 func (r *Run) Fields() []loader.FieldInfo { return r.fields }

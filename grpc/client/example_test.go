@@ -75,6 +75,6 @@ func Example() {
 	// Output:
 	// float32 [n b y x] [4 3 128 128] [true true true true]
 	// float32 [n b y x] [4 3 128 128] [true true true true]
-	// float32 [n b y x] [4 3 128 128] [true true false false]
+	// float32 [n b y x] [2 3 128 128] [true true]
 	// samples: 10
 }

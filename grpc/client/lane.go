@@ -240,7 +240,7 @@ func (l *lane) message(r *request) *chaskiv1.StreamRequest {
 	return &chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Ticket{Ticket: &chaskiv1.Ticket{
 		Id: r.id, Handle: l.place.handle, Epoch: r.ticket.Epoch, First: r.ticket.First,
 		Count: uint32(r.ticket.Count), RowStart: uint32(r.ticket.RowStart), RowStride: uint32(r.ticket.RowStride),
-		Native: r.native, Positions: r.ticket.Positions, Corners: r.ticket.Corners,
+		Native: r.native, Positions: r.ticket.Positions, Corners: r.ticket.Corners, Unpadded: r.ticket.Unpadded,
 	}}}
 }
 

@@ -64,14 +64,14 @@ func (r *Run) Loader(o LoaderOptions) (*Loader, error) {
 	}
 	if r.Steps() == 0 {
 		return nil, fmt.Errorf("client: an epoch of %d samples has no whole batch: batch_size is %d and "+
-			"drop_last is true", r.samples, r.spec.BatchSize)
+			"last is \"drop\"", r.samples, r.spec.BatchSize)
 	}
 	made := &Loader{run: r, options: o, ahead: ahead, state: r.State(),
 		bad: loader.NewBadCounter(r.spec, r.samples, o.Rank, o.World)}
 	if o.State != nil {
 		var note string
 		var err error
-		if made.state, note, err = o.State.Resume(made.state, r.samples, r.spec.BatchSize, r.spec.DropLast,
+		if made.state, note, err = o.State.Resume(made.state, r.samples, r.spec.BatchSize, r.spec.DropsLast(),
 			!o.AnyState); err != nil {
 			return nil, err
 		}
@@ -125,7 +125,7 @@ func (l *Loader) add() {
 			return
 		}
 		l.next = cursor{next.epoch, next.step + 1}
-		l.tickets.Add(shuffle.StepTicket(next.epoch, next.step, l.run.spec.BatchSize, l.options.Rank,
+		l.tickets.Add(l.run.spec.Ticket(next.epoch, next.step, l.run.samples, l.options.Rank,
 			l.options.World), l.options.Native)
 		l.added++
 	}

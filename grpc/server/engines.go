@@ -57,6 +57,7 @@ type entry struct {
 	opened time.Time
 	fresh  bool    // nobody of those who wait for its opening has it yet
 	remote bool    // it is at other servers
+	local  bool    // all of its files are here
 	counts *counts // for reports; not guarded
 	gone   bool    // not in the maps any more; the last user closes it
 	leased int64   // bytes of its batches that clients have; guarded by shared.mu
@@ -212,13 +213,15 @@ func isLocal(s *loader.Spec) bool {
 	return !remote
 }
 
-// recent returns the dataset of a spec that was opened since begin, or less than Reuse ago.
+// recent returns the dataset of a spec that was opened since begin or, if files of it are in stores, less than Reuse
+// ago. Local files may be other ones at once: a table that is written anew for each epoch is read anew.
 func (s *engines) recent(key string, begin time.Time) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.bySpec[key]
 	// Other servers come and go, so their state must be current.
-	if known == nil || known.opened.Before(begin) && (known.remote || time.Since(known.opened) > s.options.Reuse) {
+	reuse := known != nil && !known.remote && !known.local && time.Since(known.opened) <= s.options.Reuse
+	if known == nil || known.opened.Before(begin) && !reuse {
 		return nil
 	}
 	known.fresh = false
@@ -251,7 +254,8 @@ func (s *engines) openNow(ctx context.Context, a asked) error {
 	}
 	opened := &entry{engine: engine, view: a.view, leave: a.view.hold(), spec: a.key,
 		handle: handleOf(engine, a.at+a.view.key),
-		remote: a.upstream != nil, counts: &counts{stages: options.Stages, cache: s.options.Cache,
+		remote: a.upstream != nil, local: a.upstream == nil && isLocal(&a.spec),
+		counts: &counts{stages: options.Stages, cache: s.options.Cache,
 			remote: a.upstream != nil, ranks: map[rankID]*report.Rank{}},
 		memory: cmp.Or(s.options.Loader.MemoryBytes, resources.DefaultMemoryBytes)}
 	if m, ok := engine.(interface{ MemoryBytes() int64 }); ok {

@@ -145,8 +145,8 @@ type Options struct {
 	// and for how long a connection may have no call. Clients that want to go on connect anew. Default
 	// DefaultIdleTimeout.
 	IdleTimeout time.Duration
-	// Reuse is for how long after a Describe another one of the same spec is answered without
-	// looking at the dataset again. Default DefaultReuse.
+	// Reuse is for how long after a Describe of a spec with files in stores another one is answered
+	// without looking at the dataset again. Default DefaultReuse.
 	Reuse time.Duration
 	// TrimAfter is how long a dataset without readers keeps the memory of its batches. Default DefaultTrimAfter.
 	TrimAfter time.Duration

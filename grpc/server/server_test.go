@@ -818,8 +818,10 @@ func TestEnginesAreBounded(t *testing.T) {
 	s := start(t, l, Options{Open: h.Open, MaxEngines: 3})
 	c := dialTo(t, target, dial...)
 	for g := 1; g <= 10; g++ {
+		remote := spec(g)
+		remote.Source = "s3://x/y"
 		for range 2 { // the second is answered from the first
-			if _, err := c.Open(t.Context(), spec(g)); err != nil {
+			if _, err := c.Open(t.Context(), remote); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -272,7 +272,7 @@ func ticketOf(t *chaskiv1.Ticket) shuffle.Ticket {
 	return shuffle.Ticket{
 		Epoch: t.GetEpoch(), First: t.GetFirst(), Count: int(t.GetCount()),
 		RowStart: int(t.GetRowStart()), RowStride: int(t.GetRowStride()), Positions: t.GetPositions(),
-		Corners: t.GetCorners(),
+		Corners: t.GetCorners(), Unpadded: t.GetUnpadded(),
 	}
 }
 

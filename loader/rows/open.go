@@ -209,6 +209,26 @@ func storeOf(ctx context.Context, src *spec.Source, o resources.Options) (*store
 	return kind, nil
 }
 
+// checkImages refuses fields of rows that are images which say neither a column nor a pattern, and would be the image
+// of another field again, such as a label that is meant to be a number of a table.
+func checkImages(fields []spec.Field) error {
+	image := ""
+	for _, f := range fields {
+		switch {
+		case f.Column+f.Pattern+f.Blob != "" || f.Kind == spec.TextField:
+		case f.Kind == spec.ClassField || f.Kind == spec.NumberField:
+			return fault.New(fault.NotFound, fmt.Sprintf("field %q", f.Name), fault.NoOffset,
+				"kind is %q: name its column, such as %q", f.Kind, catalog.FolderColumn)
+		case image == "":
+			image = f.Name
+		case len(f.Bands)+len(f.BandNames) == 0 && !f.ByPosition:
+			return fault.New(fault.NotFound, fmt.Sprintf("field %q", f.Name), fault.NoOffset,
+				"it would be the image of the field %q again: name its column, its pattern, or its bands", image)
+		}
+	}
+	return nil
+}
+
 // openCatalog opens a catalog, a table, a directory, a pattern or a file.
 func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o resources.Options) (Table, error) {
 	fields := make([]catalog.Source, len(from))
@@ -225,6 +245,11 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 	})
 	if err != nil {
 		return nil, err
+	}
+	if table.OfImages() {
+		if err := checkImages(from); err != nil {
+			return nil, fault.WithFile(errors.Join(err, table.Close()), src.Source)
+		}
 	}
 	if n, example := table.Dropped(); n > 0 {
 		o.Logger.Warn("incomplete samples are left out: some field has no file for them",

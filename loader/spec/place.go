@@ -20,6 +20,9 @@ func (s Spec) Placeless() Spec {
 			member.SetZero()
 		}
 	})
+	if s.Last == LastShort { // the default, which older specs do not have
+		s.Last = ""
+	}
 	return s
 }
 

@@ -23,6 +23,7 @@ var updateSchema = flag.Bool("update-schema", false, "write spec.schema.json")
 // enums lists the allowed words of members, by type and member.
 var enums = map[string][]string{
 	"Spec.bad_samples":     BadPolicies,
+	"Spec.last":            Lasts,
 	"Spec.augment":         Augments,
 	"Field.kind":           {RasterField, NumberField, TextField, ClassField, ArrayField},
 	"Field.resample":       {"nearest", "bilinear", "antialias"},

@@ -49,8 +49,11 @@ type Spec struct {
 	Shuffle bool `json:"shuffle"`
 	// Seed decides the order of the samples, their windows, flips and rotations.
 	Seed uint64 `json:"seed"`
-	// DropLast leaves out the last global batch of an epoch if it is short.
-	DropLast bool `json:"drop_last,omitempty"`
+	// Last says what becomes of the last global batch of an epoch if it is short: "short" (default)
+	// gives it with the rows that there are, "drop" leaves it out, "pad" adds rows that are not valid,
+	// so that all batches have one shape. A rank has a row that is not valid where it would have none,
+	// and with "pad" where other ranks have one more.
+	Last string `json:"last,omitempty"`
 	// Take is the number of samples of an epoch. The next epoch continues where this one ends, so
 	// every sample comes once before any comes again. Default: as many samples as the dataset has.
 	Take int64 `json:"take,omitempty"`
@@ -240,6 +243,28 @@ const (
 	BadFill = "fill"
 )
 
+// Values of Spec.Last.
+const (
+	LastShort = "short"
+	LastDrop  = "drop"
+	LastPad   = "pad"
+)
+
+// Lasts are the values of Spec.Last.
+var Lasts = []string{LastShort, LastDrop, LastPad}
+
+// DropsLast reports whether an epoch ends with its last whole batch.
+func (s Spec) DropsLast() bool { return s.Last == LastDrop }
+
+// Ticket returns the ticket of rank of world for a step of an epoch of so many samples.
+func (s Spec) Ticket(epoch uint64, step, samples int64, rank, world int) shuffle.Ticket {
+	t := shuffle.StepTicket(epoch, step, s.BatchSize, rank, world)
+	if s.Last == LastPad {
+		return t
+	}
+	return t.WithoutPadding(samples)
+}
+
 // BadPolicies are the values of Spec.BadSamples.
 var BadPolicies = []string{BadError, BadSkip, BadReplace, BadFill}
 
@@ -249,7 +274,7 @@ func (s Spec) WithDefaults() Spec {
 	s.Sampler = s.Sampler.withDefaults()
 	s.Subset = s.Subset.WithDefaults()
 	s.Mixture = s.Mixture.withDefaults()
-	s.BadSamples = cmp.Or(s.BadSamples, BadError)
+	s.BadSamples, s.Last = cmp.Or(s.BadSamples, BadError), cmp.Or(s.Last, LastShort)
 	if len(s.Fields) == 0 {
 		s.Fields = []Field{{Name: "image"}}
 	}
@@ -313,6 +338,8 @@ func (s *Spec) validate() error {
 		return wrong("batch_size", s.BatchSize, "it must be from 1 to %d", maxBatch)
 	case !slices.Contains(BadPolicies, s.BadSamples):
 		return wrong("bad_samples", s.BadSamples, "it must be one of %s", strings.Join(BadPolicies, ", "))
+	case !slices.Contains(Lasts, s.Last):
+		return wrong("last", s.Last, "it must be one of %s", strings.Join(Lasts, ", "))
 	case s.Take < 0 || s.Take > maxSamples:
 		return wrong("take", s.Take, "it must be from 1 to %d samples, or 0 for all", int64(maxSamples))
 	case s.AllFields && len(s.Fields) != 1:

@@ -239,7 +239,7 @@ def parts(data: bytes, size: int, ticket: int = 1) -> Iterator[pb.StreamReply]:
 def image_batch(t: pb.Ticket, n: int) -> bytes:
     """Returns the batch of a dataset of n samples, where sample i is one pixel of value i."""
     run = t.epoch, t.first, t.count, t.row_start, t.row_stride
-    ticket = Ticket(*run, named=tuple(t.positions))
+    ticket = Ticket(*run, named=tuple(t.positions), unpadded=t.unpadded)
     p = ticket.positions(n)
     image = np.where(p >= 0, p, 0).astype(np.float32).reshape(-1, 1, 1, 1)
     tensors = [T("image", image, axes=("n", "b", "y", "x"))]

@@ -189,7 +189,7 @@ def some_value(rng: random.Random, depth: int = 0) -> Any:
     if depth < 2 and rng.randrange(6) == 0:
         return [some_value(rng, depth + 1) for _ in range(rng.randrange(3))]
     if depth < 2 and rng.randrange(6) == 0:
-        keys = ("samples", "batch_size", "drop_last", "data", "x" * 999, 1, None, ("a",))
+        keys = ("samples", "batch_size", "last", "data", "x" * 999, 1, None, ("a",))
         return {rng.choice(keys): some_value(rng, depth + 1) for _ in range(rng.randrange(4))}
     return rng.choice(numbers + others + (rng.randrange(1 << 12),))
 
@@ -202,7 +202,7 @@ def try_state(rng: random.Random) -> bool:
     n, g, drop = rng.randrange(1, 99), rng.randrange(1, 20), bool(rng.randrange(2))
     if drop and n < g:
         drop = False
-    run = {"samples": n, "batch_size": g, "drop_last": drop, "data": "#abc"}
+    run = {"samples": n, "batch_size": g, "last": "drop" if drop else "short", "data": "#abc"}
     now = State("a", 7, 0, 0, run=run)
     there = rng.randrange(steps(n, g) + 1) * g
     d: Any = {"version": 1, "spec": "a", "seed": 7, "epoch": 3, "samples": min(n, there)}

@@ -23,7 +23,7 @@ def test_few_arguments():
     for name in nonempty(set(load) - {"source", "batch_size", "rank", "world_size"}):
         assert iterable[name].annotation == load[name].annotation
     mapped = inspect.signature(chaski.torch.MapDataset).parameters
-    gone = {"batch_size", "shuffle", "drop_last", "rank", "world_size"}
+    gone = {"batch_size", "shuffle", "last", "rank", "world_size"}
     assert set(mapped) == set(connect) - gone
 
 
@@ -46,7 +46,7 @@ def test_few_arguments():
         ({"fields": 3}, chaski.SpecError, "fields is 3: it must be a dict of fields by name"),
         ({"seed": None}, chaski.SpecError, "seed is None"),
         ({"shuffle": None}, chaski.SpecError, "shuffle is None"),
-        ({"drop_last": None}, chaski.SpecError, "drop_last is None"),
+        ({"last": None}, chaski.SpecError, "last is None"),
         ({"rows": chaski.Rows(missing=None)}, chaski.SpecError, "missing is None"),
         ({"engine": chaski.Engine(retries=3)}, chaski.SpecError, "retries is 3: load has no use"),
     ],

@@ -139,7 +139,11 @@ def test_any_way_through_epochs(fake):
                 n = int(g.integers(1, 3 - place[1] + 1))
                 some = places(itertools.islice(loader, n))
                 assert some == [(place[0], s) for s in range(place[1], place[1] + n)]
-                place = place[0], place[1] + n
+                state, place = loader.state_dict(), (place[0] + 1, 0)
+                assert (state["epoch"], state["samples"]) == (
+                    place[0] - 1,
+                    min(4 * (some[-1][1] + 1), 10),
+                )
             elif action == "set_epoch":
                 place = int(g.integers(5)), 0
                 loader.set_epoch(place[0])
@@ -148,8 +152,11 @@ def test_any_way_through_epochs(fake):
                 loader.set_epoch(9)
                 next(iter(loader))
                 loader.load_state_dict(state)
+                place = state["epoch"], -(-state["samples"] // 4)
             if place[1] == 3:  # a loop that took the last batch goes on with the next epoch
                 place = place[0] + 1, 0
+            batch = loader.peek()
+            assert (batch.epoch, batch.step) == place
 
 
 def test_epochs(fake):
@@ -161,27 +168,38 @@ def test_epochs(fake):
             assert [b.step for b in batches] == [0, 1, 2]
             assert {b.epoch for b in batches} == {epoch}
             assert positions(batches) == list(range(10))
-            assert batches[2]["valid"].tolist() == [True, True, False, False]
+            assert [len(b["valid"]) for b in batches] == [4, 4, 2]
             image = np.concatenate([b["image"].reshape(-1)[b["valid"]] for b in batches])
             assert image.tolist() == list(range(10))
 
 
-def test_drop_last(fake):
-    with connect(fake(FakeEngine(samples=10)), drop_last=True) as loader:
+def test_last(fake):
+    with connect(fake(FakeEngine(samples=10)), last="drop") as loader:
         assert len(loader) == 2
         assert positions(loader) == list(range(8))
+    with connect(fake(FakeEngine(samples=10, hash="padded")), last="pad") as loader:
+        assert len(loader) == 3
+        assert positions(loader) == list(range(10))
+        assert loader.peek()["valid"].all()
+        *_, last = loader
+        assert last["valid"].tolist() == [True, True, False, False]
 
 
 @pytest.mark.parametrize("world", [1, 2, 3, 5])
 def test_ranks(fake, world):
-    target = fake(FakeEngine(samples=10))
+    target, padded = fake(FakeEngine(samples=10)), fake(FakeEngine(samples=10, hash="padded"))
     seen = []
     for rank in range(world):
         with connect(target, rank=rank, world_size=world) as loader:
             batches = list(loader)
             assert len(batches) == 3
-            assert {len(b["valid"]) for b in batches} == {loader.local_batch_size}
+            for b in batches:  # its own rows of the step, or one that is not valid
+                own = [p for p in range(4 * b.step, min(4 * b.step + 4, 10))][rank::world]
+                assert positions([b]) == own
+                assert b["valid"].tolist() == [True] * len(own) or [False]
             seen += positions(batches)
+        with connect(padded, rank=rank, world_size=world, last="pad") as loader:
+            assert {len(b["valid"]) for b in loader} == {loader.local_batch_size}
     assert sorted(seen) == list(range(10))
 
 
@@ -247,8 +265,8 @@ def places(batches) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("stop", [1, 2, 3])
-def test_after_break_live_and_resumed_are_the_same(fake, caplog, stop):
-    """Both continue with the rest of the epoch in which the loop ended."""
+def test_a_loop_that_was_left_and_its_state(fake, caplog, stop):
+    """The next loop begins the next epoch, and a loaded state goes on with the rest of its own."""
     target = fake(FakeEngine(samples=10))
     every = [(epoch, step) for epoch in range(4) for step in range(3)]
     with connect(target) as live, connect(target) as resumed:
@@ -256,12 +274,20 @@ def test_after_break_live_and_resumed_are_the_same(fake, caplog, stop):
             if batch.step + 1 == stop:
                 break
         resumed.load_state_dict(live.state_dict())
-        for loader in (live, resumed):
+        assert places([live.peek()]) == [(1, 0)]
+        for loader, begin in ((live, 3), (resumed, stop)):
             got = [place for _ in range(3) for place in places(loader)]
-            assert got == every[stop : stop + len(got)] and len(got) >= 6
-    # A user who expects to begin anew gets one warning.
-    assert [r.levelname for r in caplog.records] == ["WARNING"] * (stop < 3)
-    assert all("goes on at step" in r.message for r in caplog.records)
+            assert got == every[begin : begin + len(got)] and len(got) >= 6
+    assert not caplog.records
+
+
+def test_frameworks_that_look_at_batches_first(fake):
+    """Three validations of some batches see the same ones, and training begins at its first."""
+    with connect(fake(FakeEngine(samples=40)), shuffle=False) as loader:
+        seen = [positions(itertools.islice(loader, 3)) for _ in range(3)]
+        assert seen == [list(range(12))] * 3
+        assert places([loader.peek(), loader.peek()]) == [(3, 0)] * 2
+        assert len(places(loader)) == len(loader) == 10
 
 
 def test_set_epoch_begins_an_epoch_again(fake, caplog):
@@ -316,7 +342,7 @@ def test_two_loops_at_a_time_are_an_error(fake):
             for batch in loader:
                 seen += positions([batch])
                 seen += positions(loader)
-        assert seen == list(range(10)), "the second one goes on at the loader's place"
+        assert seen == [0, 1, 2, 3, *range(10)], "the second one is an epoch of its own"
     with connect(target) as loader:
         first = iter(loader)
         list(loader)
@@ -405,7 +431,7 @@ def test_a_loop_that_failed_does_not_end_quietly(fake):
         next(loop)
         with pytest.raises(chaski.CorruptError):
             next(loop)
-        with pytest.raises(RuntimeError, match=r"it failed \(a.tif: cut short\); a new one"):
+        with pytest.raises(RuntimeError, match=r"ended: it failed: a.tif: cut short"):
             next(loop)
         broken[0] = False
         assert places(loader) == [(0, 1), (0, 2)]
@@ -745,7 +771,7 @@ def test_wrong_arguments(fake):
         {"prefetch": 0},
         {"timeout": 0},
         {"wire": "fast"},
-        {"batch_size": 11, "drop_last": True},
+        {"batch_size": 11, "last": "drop"},
     ):
         with pytest.raises(chaski.SpecError):
             connect(target, **options)
@@ -765,7 +791,7 @@ def test_torch(fake):
         assert state["samples"] == 4
         d.load_state_dict(state)
         rest = [b["position"].tolist() for b in d]
-        assert rest == [[4, 5, 6, 7], [8, 9, -1, -1]]
+        assert rest == [[4, 5, 6, 7], [8, 9]]
         batches = list(data(d, batch_size=None, num_workers=0))
         assert [b["position"].tolist() for b in batches] == [[0, 1, 2, 3], *rest]
         with pytest.raises(RuntimeError, match="num_workers=0"):

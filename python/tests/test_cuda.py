@@ -227,6 +227,7 @@ def test_one_ahead(binary):
             assert d.state_dict()["samples"] == 2 * k  # and not what is ahead
             if k == 6:
                 break
+        d.load_state_dict(d.state_dict())
         rest = list(d)
         assert len(rest) == len(d) - 6 and d.epoch == 1
 

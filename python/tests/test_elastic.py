@@ -46,7 +46,7 @@ with chaski.load(scene, rank=rank, world_size=world, engine=one, **options) as l
             if not steps:
                 break
     after = loader.state_dict()
-json.dump({"seen": seen, "state": after, "shape": list(batch["image"].shape)}, open(out, "w"))
+json.dump({"seen": seen, "state": after}, open(out, "w"))
 """
 
 
@@ -93,7 +93,6 @@ def test_world_size_changes(
         answers = generation(forks(*IMPORTED), script, state, world, steps, given)
         states = [a["state"] for a in answers]
         assert states == states[:1] * world, "the state is that of every rank"
-        assert {tuple(a["shape"]) for a in answers} == {(-(-BATCH // world), 6, 48, 32)}
         for r, a in nonempty(enumerate(answers)):
             assert all(row[2] % BATCH % world == r for row in a["seen"])
         got += sorted(row for a in answers for row in a["seen"])

@@ -215,8 +215,9 @@ def test_loaders_of_an_engine_that_ends_share_the_next_one(fake_binary):
         for loader in (a, b):
             next(iter(loader))
         os.kill(fake_binary()[0][0], signal.SIGKILL)
+        a.load_state_dict(a.state_dict())
         assert [x.step for x in a] == list(range(1, 10))
-        assert [x.step for x in b] == list(range(1, 5))
+        assert [x.step for x in b] == list(range(5))
         assert a.sample(3)["image"] == 3
         assert len(fake_binary()) == 2
     assert not _engine._running and gone(fake_binary()[1][0])
@@ -306,6 +307,7 @@ def test_ctrl_c_is_prompt_and_leaves_the_engine(fake_binary):
         "    while True: next(it)\n"
         "except KeyboardInterrupt:\n"
         "    assert time.monotonic() - start < 600\n"
+        "loader.load_state_dict(loader.state_dict())\n"
         "assert [b.step for b in loader] == list(range(2, 10))\n"
         "print('fine')\n"
     )

@@ -86,8 +86,8 @@ def check(folder: Path, b: Any, row: int, chip: int, tolerance: float) -> None:
 )
 def test_pixels_lie_where_the_transform_says(folder: Path, window: Any, tolerance: float) -> None:
     pixels = chaski.Pixels(dtype="native", geo=True, augment="d4" if window else "flips")
-    seen = set()
-    with chaski.load(folder, batch_size=3, window=window, pixels=pixels, seed=3) as loader:
+    seen, how = set(), {"batch_size": 3, "last": "pad", "window": window, "seed": 3}
+    with chaski.load(folder, pixels=pixels, **how) as loader:
         assert loader.fields[-1].name == "geo.time"
         for b in loader:
             for row in range(3):
@@ -179,6 +179,7 @@ def test_times(folder: Path, tmp_path: Path, form: str) -> None:
     with chaski.load(
         table,
         batch_size=3,
+        last="pad",
         fields=fields,
         window=window,
         pixels=chaski.Pixels(geo=True),

@@ -121,3 +121,59 @@ def test_commands(tmp_path, binary):
     describe(tmp_path, "csv", [{"file_name": name(i), "label": i} for i in range(N)])
     done = subprocess.run([binary, "stats", tmp_path], capture_output=True, text=True, check=False)
     assert f'"samples":{N}' in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_metadata_of_splits(tmp_path, kind):
+    """Hugging Face's usual layout: a folder with metadata for each split."""
+    for split, k in (("test", 10), ("train", 20)):
+        (tmp_path / split).mkdir()
+        images(tmp_path / split)
+        describe(tmp_path / split, kind, [{"file_name": name(i), "label": k + i} for i in range(N)])
+    for split, k in (("test", 10), ("train", 20)):
+        got = read(tmp_path, rows=chaski.Rows(split=split))
+        want = read(tmp_path / split)
+        assert (
+            [label for _, label in got] == [k + i for i in range(N)] == [label for _, label in want]
+        )
+        assert all(np.array_equal(a, b) for (a, _), (b, _) in zip(got, want, strict=True))
+    with pytest.raises(chaski.UnsupportedError, match=r'of several splits.*split="test"'):
+        read(tmp_path)
+    with pytest.raises(chaski.NotFoundError, match='no row is of the part "val"'):
+        read(tmp_path, rows=chaski.Rows(split="val"))
+    both = read(tmp_path, label=chaski.Field(column="split", kind="text"))
+    assert [split for _, split in both] == ["test"] * N + ["train"] * N
+
+
+def test_two_tables_of_metadata_are_refused(tmp_path):
+    images(tmp_path)
+    for kind in ("csv", "jsonl"):
+        describe(tmp_path, kind, [{"file_name": name(0), "label": 1}])
+    with pytest.raises(chaski.UnsupportedError, match="both metadata.csv and metadata.jsonl"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("way", ["pictures", "folders", "rasters", "catalog"])
+def test_a_label_is_not_the_image_again(binary, tmp_path, way):
+    """A field without column and pattern is the image of the row, once."""
+    folder = tmp_path / "chips"
+    for place in [folder / "a", folder / "b"] if way == "folders" else [folder]:
+        place.mkdir(parents=True)
+        for i in range(2):
+            kind = "tif" if way in ("rasters", "catalog") else "png"
+            Image.fromarray(np.full((8, 8, 3), i, "uint8")).save(place / f"{i}.{kind}")
+    source = folder
+    if way == "catalog":
+        source = tmp_path / "chips.parquet"
+        subprocess.run([binary, "index", folder, "-o", source], check=True, capture_output=True)
+    for label, match in [
+        (
+            chaski.Field(dtype="int64"),
+            'field "label": it would be the image of the field "image" again',
+        ),
+        (chaski.Field(kind="class"), 'field "label": kind is "class": name its column'),
+    ]:
+        with pytest.raises(chaski.NotFoundError, match=match):
+            read(source, label=label)
+    got = read(source, label=chaski.Field(bands=[1], dtype="native", layout="n y x b"))
+    assert all(np.array_equal(image[..., 1:2], label) for image, label in got)

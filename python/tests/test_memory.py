@@ -20,6 +20,7 @@ def rows(n: int, world_size: int = 1, **engine: Any) -> chaski.Loader:
     return chaski.load(
         CHIPS,
         batch_size=n,
+        last="pad",
         window=(1024, 1024),
         pixels=chaski.Pixels(pad=True, bands=[0], dtype="uint8", clip=True),
         world_size=world_size,

@@ -148,7 +148,7 @@ def test_quickstart_of_a_release(binary, tmp_path):
 
 
 def test_training_of_the_readme(data, binary):
-    """It survives nodata of masks, pixels without a label, and padding rows."""
+    """It survives nodata of masks, and pixels without a label."""
     torch = pytest.importorskip("torch")
     rasterio = pytest.importorskip("rasterio")
     for i, nodata in enumerate([255, 7, None, None]):
@@ -159,7 +159,6 @@ def test_training_of_the_readme(data, binary):
         with rasterio.open(path, "w", **{**profile, "nodata": nodata}) as f:
             f.write(mask)
     seen = []
-    # Inputs have gradients; those of padding are 0.
     handle = torch.nn.modules.module.register_module_forward_pre_hook(
         lambda _, given: seen.append(given[0].requires_grad_())
     )
@@ -167,37 +166,9 @@ def test_training_of_the_readme(data, binary):
         exec(blocks("README.md")[1].replace(".npy", ".tif"), {})
     finally:
         handle.remove()
-    assert {(tuple(x.shape), x.dtype) for x in seen} == {((16, 4, 96, 96), torch.float32)}
+    assert {(tuple(x.shape), x.dtype) for x in seen} == {((4, 4, 96, 96), torch.float32)}
     counts = [x.grad.abs().amax((1, 2, 3)) > 0 for x in seen]
-    assert [c.tolist() for c in counts] == [[True] * 4 + [False] * 12] * 5
-
-
-LOOP = re.compile(r"^( *)for (?:batch|b) in .*:(?: +#.*)?\n((?:\1 +.*\n|\n)+)", re.MULTILINE)
-
-
-def test_no_loop_trains_on_padding():
-    """The loops on the pages and in the examples leave out padding rows."""
-    shown = {}
-    for path in [
-        ROOT / "README.md",
-        ROOT / "python/README.md",
-        *sorted((ROOT / "docs").glob("*.md")),
-    ]:
-        for i, text in enumerate(fenced(str(path.relative_to(ROOT)), "python")):
-            shown[f"{path.name}:{i}"] = text
-    for path in [*sorted((ROOT / "examples").glob("*.py")), ROOT / "python/src/chaski/__init__.py"]:
-        shown[path.name] = path.read_text()
-    shown["torch.py"] = (ROOT / "python/src/chaski/torch.py").read_text()
-    loops = 0
-    for name, text in shown.items():
-        if "chaski" not in text and "loader" not in text:
-            continue
-        if re.search(r"Data(Loader|Module)\(", text) and "chaski" not in text:  # another library
-            continue
-        for m in LOOP.finditer(text):
-            loops += 1
-            assert "valid" in m[2] or "masked_mean" in m[2] or "labels(batch)" in m[2], (name, m[0])
-    assert loops >= 15
+    assert [c.tolist() for c in counts] == [[True] * 4] * 5
 
 
 def test_commands_of_resuming_and_operating(data, binary):
@@ -243,13 +214,13 @@ def test_blocks_of_training(data, binary):
     chaski.stats("chips/").save("stats.json")
     names: dict[str, object] = {"torch": sys.modules["torch"]}
     exec(first.replace("range(10)", "range(1)"), names)
-    assert names["batch"]["image"].shape == (64, 4, SIDE, SIDE)  # type: ignore[index]
+    assert names["batch"]["image"].shape == (4, 4, SIDE, SIDE)  # type: ignore[index]
     lines = [f"pairs/images/{i}.tif,pairs/masks/{i}.tif,{i}" for i in range(4)]
     Path("chips.csv").write_text("\n".join(["path,mask,class", *lines]) + "\n")
     exec(mask, names)
     b = names["batch"]
-    assert b["mask"].dtype == b["label"].dtype == np.int64 and b["mask"].shape == (64, SIDE, SIDE)  # type: ignore[index]
-    assert sorted(b["label"][b["valid"]]) == [0, 1, 2, 3]  # type: ignore[index]
+    assert b["mask"].dtype == b["label"].dtype == np.int64 and b["mask"].shape == (4, SIDE, SIDE)  # type: ignore[index]
+    assert sorted(b["label"]) == [0, 1, 2, 3]  # type: ignore[index]
     exec(tables, names)
     pq = pytest.importorskip("pyarrow.parquet")
     cells = [Path(f"chips/{i}.tif").read_bytes() for i in range(4)]
@@ -257,9 +228,13 @@ def test_blocks_of_training(data, binary):
         pytest.importorskip("pyarrow").table({"chip": cells, "label": range(4)}), "t.parquet"
     )
     exec(images.replace("data/train-*.parquet", "t.parquet"), names)
-    assert names["batch"]["image"].shape == (64, 4, SIDE, SIDE)  # type: ignore[index]
+    assert names["batch"]["image"].shape == (4, 4, SIDE, SIDE)  # type: ignore[index]
+    functional = names["torch"].nn.functional  # type: ignore[attr-defined]
     net, losses = names["torch"].nn.Conv2d(4, 4, 1), []  # type: ignore[attr-defined]
-    exec(torch_block.replace("10)", "1)"), {**names, "net": net, "step": losses.append})
+    exec(
+        torch_block.replace("10)", "1)"),
+        {**names, "net": net, "step": losses.append, "F": functional},
+    )
     assert len(losses) == 1
 
 
@@ -268,7 +243,7 @@ def test_blocks_of_the_package(data, binary):
     chaski.stats("chips/").save("stats.json")
     names: dict[str, object] = {}
     exec(first.replace("range(10)", "range(1)"), names)
-    assert names["batch"]["image"].shape == (64, 4, SIDE, SIDE)  # type: ignore[index]
+    assert names["batch"]["image"].shape == (4, 4, SIDE, SIDE)  # type: ignore[index]
     pytest.importorskip("pyarrow")
     # The page's data.tacozip stands for any container; this one has other labels and locations.
     shown = containers.replace('"label.tif"', '"ref/label.tif"')

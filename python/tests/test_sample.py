@@ -26,7 +26,7 @@ def test_against_numpy(chips, how):  # noqa: F811
         "batch_size": 6,
         "normalize": NORM,
         "pixels": chaski.Pixels(fill=-9.0),
-        "drop_last": True,
+        "last": "drop",
         **how,
     }
     with chaski.load(folder, **options, rank=1, world_size=2) as loader:
@@ -152,7 +152,7 @@ def test_map_dataset(chips):  # noqa: F811
             for wrong in ({"pixels": chaski.Pixels(dtype="native")}, {"target": "x"}):
                 with pytest.raises(TypeError, match="already has"):
                     chaski.torch.MapDataset(d.loader, **wrong)
-    for name in ("batch_size", "shuffle", "drop_last", "rank", "world_size"):
+    for name in ("batch_size", "shuffle", "last", "rank", "world_size"):
         with pytest.raises(TypeError, match=name):
             chaski.torch.MapDataset(folder, **{name: 1})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 from pathlib import Path
@@ -216,8 +217,8 @@ def test_resume_and_explain(folder: Path, binary: str, tmp_path: Path) -> None:
         whole = [(b["radar"].copy(), b["crops"].copy()) for b in loader]
         spec = loader.spec
     with chaski.load(scenes, **arguments) as loader:
-        for _ in range(2):
-            next(iter(loader))
+        for _ in itertools.islice(loader, 2):
+            pass
         state = loader.state_dict()
     with chaski.load(scenes, **arguments) as loader:
         loader.load_state_dict(state)

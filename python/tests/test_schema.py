@@ -44,7 +44,7 @@ FULL = dict(
     },
     augment="d4",
     windows=True,
-    drop_last=True,
+    last="drop",
     take=100,
     action="skip",
     max_count=3,

@@ -33,7 +33,7 @@ BASE = {
     "batch_size": 4,
     "shuffle": True,
     "seed": 0,
-    "drop_last": False,
+    "last": "short",
     "sampler": {"kind": "chip"},
     "bad_samples": "error",
 }
@@ -81,7 +81,7 @@ def defaults(**members):
             {**defaults(normalize="mean_std"), "stats": STATS["fields"]},
         ),
         ({"seed": 2**64 - 1, "shuffle": False}, {"seed": 2**64 - 1, "shuffle": False}),
-        ({"drop_last": True, "action": "skip"}, {"drop_last": True, "bad_samples": "skip"}),
+        ({"last": "drop", "action": "skip"}, {"last": "drop", "bad_samples": "skip"}),
         (
             {"window": chaski.RandomWindow((64, 32), 4)},
             {"sampler": {"kind": "random_window", "size": [64, 32], "per_asset": 4}},
@@ -188,7 +188,7 @@ def test_spec(args, want):
         ({"window": "grid"}, 'window is "grid"'),
         ({"shuffle": "no"}, 'shuffle is "no": it must be True or False'),
         ({"shuffle": 0}, "shuffle is 0"),
-        ({"drop_last": "yes"}, 'drop_last is "yes"'),
+        ({"last": True}, "last is True"),
         ({"pad": "True"}, 'pad is "True"'),
         ({"windows": "window"}, 'windows is "window"'),
         ({"fields": {"a": Field(pad=1)}}, 'field "a": pad is 1'),

@@ -218,3 +218,18 @@ def test_an_engine_on_this_host_does(paths, folder, binary, tmp_path):
                 assert np.array_equal(images(loader), pixels(paths))
         finally:
             server.terminate()
+
+
+def test_what_is_written_anew_is_read_anew(tmp_path):
+    """A table of each epoch, in one file, and files that are added to a folder."""
+    seen, sizes = [], []
+    fields = {"image": chaski.Field(column="image", kind="raster")}
+    for k in range(3):
+        (tmp_path / "chips").mkdir(exist_ok=True)
+        np.save(tmp_path / "chips" / f"{k}.npy", np.full((1, 8, 8), k, "uint16"))
+        (tmp_path / "table.csv").write_text(f"image\nchips/{k}.npy\n")
+        with chaski.load(tmp_path / "table.csv", batch_size=1, fields=fields) as loader:
+            seen.append(int(loader.peek()["image"].max()))
+        with chaski.load(tmp_path / "chips", batch_size=1) as loader:
+            sizes.append(loader.samples)
+    assert (seen, sizes) == ([0, 1, 2], [1, 2, 3])

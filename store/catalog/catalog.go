@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -138,12 +139,9 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	t.base, t.n = files.Base, int64(len(files.Paths))
 	fields = t.orOwn(fields)
 	switch {
-	case files.Metadata != "" && (len(files.Paths) == 0 || files.OnlyPictures || ofTable(fields, o)):
-		t.src = listing.Resolve(files.Base, files.Metadata)
-		if !IsParquet(t.src) {
-			return t.openHeld(ctx, fields, o)
-		}
-		return t.openParquet(ctx, fields, o)
+	case len(files.Metadata) > 0 && (len(files.Paths) == 0 || ofTable(fields, o) ||
+		files.OnlyPictures && (len(fields) > 1 || files.HasOwnMetadata())):
+		return t.openMetadata(ctx, files, fields, o)
 	case len(files.Paths) == 0 && len(files.Shards) > 0:
 		return t.openShards(ctx, files.Shards, fields, o)
 	}
@@ -160,9 +158,48 @@ func ofTable(fields []Source, o Options) bool {
 // fileName returns the column in which a directory of images, as Hugging Face has it, names the files of a field.
 func fileName(field string) string {
 	if field == defaultField {
-		return "file_name"
+		return columns.FileName
 	}
-	return field + "_file_name"
+	return field + "_" + columns.FileName
+}
+
+// openMetadata opens the metadata of a directory of images or, if there are none in itself, those of its folders.
+func (t *Table) openMetadata(ctx context.Context, l *listing.Listing, fields []Source, o Options) error {
+	of := map[string]string{} // by folder
+	for _, name := range l.Metadata {
+		folder := path.Dir(name)
+		if other := of[folder]; other != "" {
+			return fault.New(fault.Unsupported, "metadata", fault.NoOffset, "both %s and %s are there: leave one",
+				other, name)
+		}
+		of[folder] = name
+	}
+	if own := of["."]; own != "" || len(of) == 1 {
+		t.src = listing.Resolve(l.Base, cmp.Or(own, l.Metadata[0]))
+		if !IsParquet(t.src) {
+			return t.openHeld(ctx, fields, o)
+		}
+		return t.openParquet(ctx, fields, o)
+	}
+	wanted := func(s Source) bool { return s.Column == columns.SplitColumn }
+	if !slices.Contains(o.Columns, columns.SplitColumn) && !slices.ContainsFunc(fields, wanted) && !o.AllColumns {
+		first := path.Dir(l.Metadata[0])
+		return fault.New(fault.Unsupported, "metadata", fault.NoOffset, "%s and %s are of several splits: pick one by "+
+			"split (Rows(split=%q)), or name its folder", l.Metadata[0], l.Metadata[1], first)
+	}
+	names, folders := make([]string, len(l.Metadata)), make([]string, len(l.Metadata))
+	for i, name := range l.Metadata {
+		var err error
+		if names[i], err = t.roots.Allow(listing.Resolve(l.Base, name)); err != nil {
+			return err
+		}
+		folders[i] = path.Dir(name)
+	}
+	tab, err := columns.OpenSplits(ctx, t.opener, names, folders)
+	if err != nil {
+		return err
+	}
+	return t.openTable(ctx, tab, fields, "", o)
 }
 
 // unknown returns the error for a source with the extension of another format, nil for others. Directories may
@@ -334,6 +371,12 @@ func (t *Table) openTable(ctx context.Context, tab *columns.Table, fields []Sour
 		return err
 	}
 	return t.pair(ctx, fields, uris, o.DropIncomplete)
+}
+
+// OfImages reports whether its rows are images, so that a field without a column and a pattern is the image of the
+// row: in a listing, and in a catalog of single rasters.
+func (t *Table) OfImages() bool {
+	return t.table == nil || t.table.IsCatalog() && len(t.paired) == 0
 }
 
 // Len returns N, the number of samples.

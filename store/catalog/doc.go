@@ -17,7 +17,8 @@
 //   - a directory, walked for .tif, .tiff and .rumi files; a glob; or one file. PNG and JPEG files (.png, .jpg,
 //     .jpeg) count only where the glob or the pattern of a field ends like one, because directories of scenes have
 //     previews in them, and in a directory that has nothing else. A table metadata.csv, .jsonl or .parquet in
-//     such a directory has its samples, with their files in the column file_name.
+//     such a directory has its samples, with their files in the column file_name; tables in folders of it are
+//     splits, whose names are in the column split.
 //
 // The samples of a table keep the order of its rows. The samples of a directory or glob are ordered by the bytes of
 // their paths below it, written with "/". Hidden files and directories (".name") are skipped. Symbolic links are

@@ -986,7 +986,10 @@ type Ticket struct {
 	// the first raster field.
 	Corners []uint32 `protobuf:"varint,10,rep,packed,name=corners,proto3" json:"corners,omitempty"`
 	// The span of the client that waits for the batch, as W3C's header traceparent has it; empty: none.
-	Trace         string `protobuf:"bytes,11,opt,name=trace,proto3" json:"trace,omitempty"`
+	Trace string `protobuf:"bytes,11,opt,name=trace,proto3" json:"trace,omitempty"`
+	// The batch has the rows alone that lie within count, and one row of padding where there is none; else
+	// ceil(count / row_stride) rows, padding included.
+	Unpadded      bool `protobuf:"varint,12,opt,name=unpadded,proto3" json:"unpadded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1096,6 +1099,13 @@ func (x *Ticket) GetTrace() string {
 		return x.Trace
 	}
 	return ""
+}
+
+func (x *Ticket) GetUnpadded() bool {
+	if x != nil {
+		return x.Unpadded
+	}
+	return false
 }
 
 type Credit struct {
@@ -3737,7 +3747,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x06stream\x18\x02 \x01(\x04R\x06stream\x12\x12\n" +
 	"\x04pipe\x18\x03 \x01(\fR\x04pipe\x12\x1a\n" +
 	"\brequests\x18\x04 \x01(\bR\brequests\x12\x16\n" +
-	"\x06native\x18\x05 \x01(\bR\x06native\"\x94\x02\n" +
+	"\x06native\x18\x05 \x01(\bR\x06native\"\xb0\x02\n" +
 	"\x06Ticket\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x16\n" +
 	"\x06handle\x18\x02 \x01(\tR\x06handle\x12\x14\n" +
@@ -3751,7 +3761,8 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\tpositions\x18\t \x03(\x03R\tpositions\x12\x18\n" +
 	"\acorners\x18\n" +
 	" \x03(\rR\acorners\x12\x14\n" +
-	"\x05trace\x18\v \x01(\tR\x05trace\"T\n" +
+	"\x05trace\x18\v \x01(\tR\x05trace\x12\x1a\n" +
+	"\bunpadded\x18\f \x01(\bR\bunpadded\"T\n" +
 	"\x06Credit\x12\x18\n" +
 	"\abatches\x18\x01 \x01(\rR\abatches\x12\x16\n" +
 	"\x06waited\x18\x02 \x01(\x04R\x06waited\x12\x18\n" +

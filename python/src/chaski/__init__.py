@@ -7,7 +7,6 @@
     ) as loader:
         for batch in loader:          # one epoch
             batch["image"]            # float32, (64, bands, height, width)
-            batch["valid"]            # bool, (64,): False for rows that only pad the last batch
 
 `load` starts an engine, `connect` uses a running one, `read` reads one window, `stats` counts what
 normalisation needs; `chaski.torch` has datasets for PyTorch, `chaski.order` tells which sample

@@ -110,10 +110,11 @@ def _refuse_fork() -> None:
 class Loader:
     """Batches of a dataset, epoch by epoch; `load` and `connect` make it.
 
-    A loader has one place in its epochs, which `state_dict` returns. A `for batch in loader` goes
-    on from there to the end of the epoch: after `break`, and after a loaded state, with the rest of
-    that epoch; after an error, with the step that failed. `set_epoch(loader.epoch)` begins the
-    epoch again. Two loops at a time need two loaders: when a second one begins, or the place
+    A loader has one place in its epochs, which `state_dict` returns. As with a DataLoader, a
+    `for batch in loader` is one epoch, also where the loop before was left by `break`. After a
+    loaded state it is the rest of that epoch, and after an error of the loop the rest from the step
+    that failed. `set_epoch(loader.epoch)` begins the epoch again, and `peek` looks at its first
+    batch. Two loops at a time need two loaders: when a second one begins, or the place
     changes, the first one raises RuntimeError; if it gave no batch yet, it goes along.
 
     From its second epoch on, the first batches of the next epoch are asked for with the last ones
@@ -153,7 +154,7 @@ class Loader:
         self._asked = spec
         self._given = connection
         self._options = options
-        self._tickets = tickets
+        self._known = tickets  # that an engine knows of
         self._upstream = upstream  # the servers, if the engine is their client
         self._held = held  # the engine, if it is this process's own
         self._ends = 0, 0  # epoch, and the engines that ended in it
@@ -179,7 +180,7 @@ class Loader:
             self.sources: tuple[SourceInfo, ...] = d.sources
             self.spec: dict[str, Any] = d.spec
             self.spec_hash = d.reply.spec_hash
-            self._steps = steps(d.reply.samples, self.batch_size, bool(spec.get("drop_last")))
+            self._steps = steps(d.reply.samples, self.batch_size, self._asked["last"] == "drop")
             if self._steps == 0:
                 raise SpecError(
                     f"an epoch of {d.reply.samples} samples has no whole batch of {self.batch_size}"
@@ -217,8 +218,7 @@ class Loader:
         self._epoch = 0
         self._walked = range(0)  # epochs that gave batches, each after the one before
         self._step = 0
-        self._begun = False  # a loop gave a batch of this epoch, and did not end in an error
-        self._told = False  # that a loop went on in the middle of an epoch
+        self._begun = False  # a loop gave a batch of this epoch, and did not fail
 
     def __len__(self) -> int:
         """Returns the steps of an epoch, the same on every rank."""
@@ -247,12 +247,15 @@ class Loader:
 
     @property
     def epoch(self) -> int:
-        """The epoch being iterated, or the next one if none is."""
+        """The epoch being iterated, or left before its end; else the next one."""
         return self._epoch
 
     @property
     def local_batch_size(self) -> int:
-        """Rows of every batch on this rank, padding included: ceil(batch_size / world_size)."""
+        """Rows of a batch on this rank, at most; with last="pad" of each.
+
+        It is batch_size / world_size, rounded up.
+        """
         return local_rows(self.batch_size, self.world_size)
 
     @property
@@ -261,28 +264,58 @@ class Loader:
         return {f["name"]: f["classes"] for f in self.spec["fields"] if f.get("kind") == "class"}
 
     def __iter__(self) -> Iterator[Batch]:
-        """Iterates over the rest of the epoch. A loop that is going on raises RuntimeError."""
+        """Iterates over an epoch, or over the rest of one after a loaded state or an error.
+
+        A loop that is going on raises RuntimeError at its next batch.
+        """
         return self._iterate()
 
     def _iterate(self, mover: Moves | None = None) -> Iterator[Batch]:
-        """Iterates over the rest of the epoch; a mover has the batches of this loop on a device."""
+        """Iterates over an epoch; a mover has the batches of this loop on a device."""
         self._check_usable()
         self._end_loop("another one began; a loop inside a loop needs a loader of its own")
-        if self._step >= self._steps:
-            self._finished()
-        elif self._begun and not self._told:
-            # Frameworks that look at some batches first would silently leave them out.
-            self._told = True
-            _log.warning(
-                "a loop over a chaski loader goes on at step %d of epoch %d, where the one before "
-                "was left; set_epoch(%d) begins the epoch again",
-                *(self._step, self._epoch, self._epoch),
-            )
-        if self._epoch >= _EPOCHS:
-            raise ValueError("the last epoch has ended: their numbers are in [0, 2**64)")
+        self._epoch, self._step = self._place()
+        self._begun = False
         loop = _Loop(self, mover)
         self._loop = weakref.ref(loop)
         return loop
+
+    def _place(self) -> tuple[int, int]:
+        """Returns the epoch and the step where the next loop begins."""
+        over = self._begun or self._step >= self._steps
+        epoch, step = (self._epoch + 1, 0) if over else (self._epoch, self._step)
+        if epoch >= _EPOCHS:
+            raise ValueError("the last epoch has ended: their numbers are in [0, 2**64)")
+        return epoch, step
+
+    def peek(self) -> Batch:
+        """Returns the batch with which the next loop begins. It begins no loop, and disturbs none.
+
+        Every call is a request of its own to the engine.
+        """
+        self._check_usable()
+        epoch, step = self._place()
+        job = Job(1, step, self._tickets()(epoch, step))
+
+        def ask() -> Batch:
+            run = Run(self._connection, self._described, iter(()), self._options, self._pool)
+            with contextlib.closing(run):
+                return run.one(job)
+
+        batch = self._outlive(ask)
+        self._tell(batch)
+        return batch
+
+    def _tickets(self) -> Callable[[int, int], Ticket]:
+        """Returns what gives this rank's ticket of a step of an epoch, without the loader."""
+        shares = self.batch_size, self.rank, self.world_size
+        samples = None if self._asked["last"] == "pad" else self.samples
+
+        def ticket(epoch: int, step: int) -> Ticket:
+            t = Ticket.of_step(epoch, step, *shares)
+            return t if samples is None else t.without_padding(samples)
+
+        return ticket
 
     def _check_process(self) -> None:
         if os.getpid() != self._pid:
@@ -429,7 +462,7 @@ class Loader:
         if (d := self._singles.get((field, size))) is None:
             # The batch size stays: with per_batch, it says what the shares are of. take goes: it
             # leaves samples out of an epoch, not of the dataset.
-            spec, gone = {**self._asked, "shuffle": False, "drop_last": False}, {"take"}
+            spec, gone = {**self._asked, "shuffle": False, "last": "short"}, {"take"}
             if field:
                 spec["fields"] = self._id_fields(field)
                 gone |= {"defaults", "stats", "windows", "geo"}
@@ -479,9 +512,9 @@ class Loader:
         epochs = range(epoch, _EPOCHS if goes_on else epoch + 1)
         steps = range(step, self._steps)
         places = ((e, s) for e in epochs for s in steps)
-        shares = self.batch_size, self.rank, self.world_size
-        jobs = (Job(i, s, Ticket.of_step(e, s, *shares)) for i, (e, s) in enumerate(places, 1))
-        tickets = self._tickets
+        ticket = self._tickets()
+        jobs = (Job(i, s, ticket(e, s)) for i, (e, s) in enumerate(places, 1))
+        tickets = self._known
         self._run = run = Run(
             self._connection, described, jobs, self._options, self._pool, tickets, mover=mover
         )
@@ -615,7 +648,8 @@ class Loader:
         self._epoch, self._step, self._begun = self._epoch + 1, 0, False
 
     def _failed(self, e: BaseException) -> None:
-        self._begun = False
+        if isinstance(e, Exception):
+            self._begun = False
         if self._list is not None and isinstance(e, Error):
             self._list.error(e)
 
@@ -661,9 +695,9 @@ class Loader:
         Raises:
             StateError: the state is of another run; the message says what differs.
         """
-        drop = bool(self.spec.get("drop_last"))
+        drops = self._asked["last"] == "drop"
         s, note = State.from_dict(state).resume(
-            self._start_state, self.samples, self.batch_size, drop, strict
+            self._start_state, self.samples, self.batch_size, drops, strict
         )
         if note:
             _log.warning("%s", note)
@@ -812,7 +846,7 @@ class _Loop(Iterator[Batch]):
                 loader._check_bad(batch)
         except BaseException as e:
             loader._failed(e)
-            self.end(f"it failed ({e or type(e).__name__}); a new one goes on at the same step")
+            self.end(f"it failed: {e or type(e).__name__}")
             raise
         if batch is None:
             loader._finished()
@@ -887,7 +921,10 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
             Default: the whole chip.
         shuffle: every epoch has an order of its own; else samples come in dataset order.
         seed: of the order and the windows, in [0, 2**64).
-        drop_last: leave out the last, short global batch of an epoch.
+        last: what becomes of the last global batch of an epoch if it is short: "short" gives it
+            with the rows that there are, as a DataLoader does, "drop" leaves it out, "pad" adds
+            rows that are not "valid", so that all batches have one shape (for compiled models). A
+            rank without a row has one that is not valid.
         rows: which rows of the source are samples, by value, place, time or split: a `Rows`.
         on_bad: "error" raises for a sample that cannot be read, "skip", "replace" and "fill" go on;
             an `OnBad` also limits how many, and lists them in a file.

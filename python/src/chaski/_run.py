@@ -294,6 +294,7 @@ class Run:
             row_stride=t.row_stride,
             positions=t.named,
             corners=t.corners,
+            unpadded=t.unpadded,
             native=self._native or self._options.wire == "native",
             trace=trace,
         )

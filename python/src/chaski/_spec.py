@@ -32,6 +32,7 @@ from chaski._proto.arguments import (
     Engine,
     Field,
     FieldLike,
+    Last,
     Mixture,
     NormalizeLike,
     OnBad,
@@ -75,7 +76,7 @@ class BatchOptions(SampleOptions):
     """The arguments of `load` that make batches of samples."""
 
     shuffle: bool = True
-    drop_last: bool = False
+    last: Last = "short"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,7 +217,7 @@ def build_spec(source: SourceLike, o: SpecOptions, files: Files | None = None) -
         "batch_size": size,
         "shuffle": stated("shuffle", o.shuffle),
         "seed": stated("seed", o.seed),
-        "drop_last": stated("drop_last", o.drop_last),
+        "last": stated("last", o.last),
         "sampler": _sampler(WholeChip() if o.window is None else o.window, files),
         "bad_samples": plain("on_bad", bad.action),
         **_rows(o.rows, ""),

@@ -46,7 +46,7 @@ _ROUNDS = 12
 _MIN_BITS = 6
 
 # Beginnings of the parts of a run that do not change which sample stands at a position.
-_SAME_SAMPLES = ("fields", "batch_size", "drop_last", "bad_samples", "augment", "windows")
+_SAME_SAMPLES = ("fields", "batch_size", "last", "bad_samples", "augment", "windows")
 _MEMBERS = {"version": int, "spec": str, "seed": int, "epoch": int, "samples": int}
 """What the JSON of a state has, beside "run"."""
 _MAX_DIFFERENCES = 8
@@ -190,13 +190,13 @@ def window(
     return y * align_y, x * align_x
 
 
-def steps(n: int, g: int, drop_last: bool = False) -> int:
+def steps(n: int, g: int, drops_last: bool = False) -> int:
     """Returns the steps of an epoch of n positions in global batches of g."""
-    return n // g if drop_last else -(-n // g)
+    return n // g if drops_last else -(-n // g)
 
 
 def local_rows(g: int, world_size: int) -> int:
-    """Returns the rows that each of world_size ranks gets of a global batch of g."""
+    """Returns the rows of a global batch of g on each of world_size ranks, padding included."""
     return -(-g // world_size)
 
 
@@ -205,7 +205,8 @@ class Ticket:
     """Asks for rows row_start, row_start + row_stride, ... of the count positions from first.
 
     One that names positions asks for these, in their order, and may have y and x of the random
-    window at each; its other members but the epoch are 0.
+    window at each; its other members but the epoch are 0. An unpadded one asks for the rows alone
+    that exist, and for one of padding where there is none.
     """
 
     epoch: int
@@ -215,14 +216,21 @@ class Ticket:
     row_stride: int = 0
     named: tuple[int, ...] = ()
     corners: tuple[int, ...] = ()
+    unpadded: bool = False
 
     @classmethod
     def of_step(cls, epoch: int, step: int, g: int, rank: int = 0, world_size: int = 1) -> Ticket:
         """Returns the ticket of a rank for a step in global batches of g."""
         return cls(epoch, step * g, g, rank, world_size)
 
+    def without_padding(self, n: int) -> Ticket:
+        """Returns the ticket with the rows alone that exist in an epoch of n positions."""
+        return replace(self, count=min(self.count, n - self.first), unpadded=True)
+
     def rows(self) -> int:
         """Returns the rows of the ticket's batch, existing or not."""
+        if self.unpadded:
+            return max(local_rows(self.count - self.row_start, self.row_stride), 1)
         return len(self.named) or local_rows(self.count, self.row_stride)
 
     def positions(self, n: int) -> npt.NDArray[np.int64]:
@@ -291,7 +299,7 @@ class State:
             if self.spec != now.spec and not out:  # which a seed changes, too
                 out.append(
                     f"spec hash is {now.spec}, in the state {self.spec}: the dataset, the fields, "
-                    "the sampler, batch_size, shuffle, drop_last or bad_samples"
+                    "the sampler, batch_size, shuffle, last or bad_samples"
                 )
             return out, True
         for name in sorted((self.run.keys() | now.run.keys()) - {"seed"}):
@@ -311,7 +319,7 @@ class State:
         return out, other_order
 
     def resume(
-        self, now: State, n: int, g: int, drop_last: bool = False, strict: bool = True
+        self, now: State, n: int, g: int, drops_last: bool = False, strict: bool = True
     ) -> tuple[State, str]:
         """Returns the state from which a run goes on that was handed this one.
 
@@ -319,7 +327,7 @@ class State:
             now: the state at the begin of the run.
             n: positions of its epochs.
             g: samples of its global batches.
-            drop_last: its epochs end with the last whole batch.
+            drops_last: its epochs end with the last whole batch.
             strict: a state of another run is an error. Without, see docs/order.md, State.
 
         Returns:
@@ -343,7 +351,7 @@ class State:
         if self.samples < 0:
             raise StateError(f"the state stands after {self.samples} samples")
         epoch, samples = self.epoch, self.samples // g * g
-        if self._ended() or samples // g >= steps(n, g, drop_last):
+        if self._ended() or samples // g >= steps(n, g, drops_last):
             epoch, samples = self.epoch + 1 & _MASK, 0
         note = (
             f"the state is of another run: {what}; this run goes on in epoch {epoch} after "
@@ -363,7 +371,7 @@ class State:
         n, g = self.run.get("samples"), self.run.get("batch_size")
         if type(n) is not int or type(g) is not int or n < 0 or not 1 <= g < 1 << 31:
             return False
-        return steps(self.samples, g) >= steps(n, g, self.run.get("drop_last") is True)
+        return steps(self.samples, g) >= steps(n, g, self.run.get("last") == "drop")
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the state as what its JSON holds."""

@@ -1,7 +1,6 @@
 """chaski for PyTorch: datasets whose items are whole batches of tensors, or single samples.
 
-The last batch of an epoch is padded to its full size, unless `drop_last`; `masked_mean` leaves out
-the rows that only pad.
+`masked_mean` leaves out rows that are not "valid": skipped samples, and what `last="pad"` adds.
 """
 
 from __future__ import annotations
@@ -205,13 +204,12 @@ class _Dataset:
 
 
 class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]):
-    """Batches as dicts of tensors; a loop ends with the epoch, see `chaski.Loader`.
+    """Batches as dicts of tensors; a loop is an epoch, see `chaski.Loader`.
 
         dataset = chaski.torch.IterableDataset("chips/", batch_size=64)
         for epoch in range(dataset.epoch, 10):
             for batch in dataset:  # or DataLoader(dataset, batch_size=None, num_workers=0)
-                loss = F.cross_entropy(net(batch["image"]), batch["label"], reduction="none")
-                loss = chaski.torch.masked_mean(loss, batch)  # rows that only pad do not count
+                loss = F.cross_entropy(net(batch["image"]), batch["label"])
 
     Rank and world size are those of torch.distributed if it is initialised, else 0 of 1; arguments
     go first. Environment variables (RANK, WORLD_SIZE) are not looked at: a process that forgets to
@@ -265,7 +263,7 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
 
     @property
     def epoch(self) -> int:
-        """The epoch being iterated, or the next one if none is."""
+        """See `chaski.Loader.epoch`."""
         return self.loader.epoch
 
     @property
@@ -274,7 +272,7 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
         return self.loader.bad
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Iterates over the rest of the epoch, as `chaski.Loader` does."""
+        """Iterates over an epoch, as `chaski.Loader` does."""
         refuse_worker()
         _refuse_stacking(sys._getframe(1).f_locals.get("self"))
         self._refuse_other_ranks()

@@ -414,8 +414,8 @@ class ChaskiDataModule(BaseDataModule):  # type: ignore[misc]
         Args:
             source: as of `chaski.load`.
             batch_size: samples of a global batch, over all ranks.
-            train: arguments that differ in training. `shuffle` and `drop_last` are on there, and
-                off elsewhere.
+            train: arguments that differ in training. There `shuffle` is on and `last` is "drop";
+                elsewhere it is off and "short".
             val: arguments that differ in validation. None: there is no validation.
             test: arguments that differ in tests. None: there are no tests.
             predict: arguments that differ in predictions. None: there are no predictions.
@@ -449,7 +449,8 @@ class ChaskiDataModule(BaseDataModule):  # type: ignore[misc]
         if own is None:
             return []
         training = split == "train"
-        options = {"shuffle": training, "drop_last": training, **self._options, **own}
+        last = "drop" if training else "short"
+        options = {"shuffle": training, "last": last, **self._options, **own}
         return _Batches(self._source, batch_size=self.batch_size, **options)
 
     def plot(self, sample: Mapping[str, Any], **options: Any) -> Figure:

@@ -61,7 +61,7 @@ func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
 		state, err := shuffle.ParseState(data)
 		if err == nil {
 			step.Epoch = state.Epoch
-			if state, _, err = state.Resume(e.State(), e.Len(), spec.BatchSize, spec.DropLast, true); err == nil {
+			if state, _, err = state.Resume(e.State(), e.Len(), spec.BatchSize, spec.DropsLast(), true); err == nil {
 				step.Step, err = state.Step(e.Len(), spec.BatchSize)
 			}
 		}
@@ -82,7 +82,7 @@ func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
 	if step.Step -= f.back; step.Step < 0 || step.Step >= steps {
 		return step, console.Usagef("there is no step %d: an epoch has the steps 0 to %d", step.Step, steps-1)
 	}
-	step.Ticket = shuffle.StepTicket(step.Epoch, step.Step, spec.BatchSize, f.rank, f.world)
+	step.Ticket = spec.Ticket(step.Epoch, step.Step, e.Len(), f.rank, f.world)
 	return step, nil
 }
 

@@ -167,7 +167,7 @@ class Attach(_message.Message):
     def __init__(self, secret: _Optional[bytes] = ..., stream: _Optional[int] = ..., pipe: _Optional[bytes] = ..., requests: bool = ..., native: bool = ...) -> None: ...
 
 class Ticket(_message.Message):
-    __slots__ = ("id", "handle", "epoch", "first", "count", "row_start", "row_stride", "native", "positions", "corners", "trace")
+    __slots__ = ("id", "handle", "epoch", "first", "count", "row_start", "row_stride", "native", "positions", "corners", "trace", "unpadded")
     ID_FIELD_NUMBER: _ClassVar[int]
     HANDLE_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
@@ -179,6 +179,7 @@ class Ticket(_message.Message):
     POSITIONS_FIELD_NUMBER: _ClassVar[int]
     CORNERS_FIELD_NUMBER: _ClassVar[int]
     TRACE_FIELD_NUMBER: _ClassVar[int]
+    UNPADDED_FIELD_NUMBER: _ClassVar[int]
     id: int
     handle: str
     epoch: int
@@ -190,7 +191,8 @@ class Ticket(_message.Message):
     positions: _containers.RepeatedScalarFieldContainer[int]
     corners: _containers.RepeatedScalarFieldContainer[int]
     trace: str
-    def __init__(self, id: _Optional[int] = ..., handle: _Optional[str] = ..., epoch: _Optional[int] = ..., first: _Optional[int] = ..., count: _Optional[int] = ..., row_start: _Optional[int] = ..., row_stride: _Optional[int] = ..., native: bool = ..., positions: _Optional[_Iterable[int]] = ..., corners: _Optional[_Iterable[int]] = ..., trace: _Optional[str] = ...) -> None: ...
+    unpadded: bool
+    def __init__(self, id: _Optional[int] = ..., handle: _Optional[str] = ..., epoch: _Optional[int] = ..., first: _Optional[int] = ..., count: _Optional[int] = ..., row_start: _Optional[int] = ..., row_stride: _Optional[int] = ..., native: bool = ..., positions: _Optional[_Iterable[int]] = ..., corners: _Optional[_Iterable[int]] = ..., trace: _Optional[str] = ..., unpadded: bool = ...) -> None: ...
 
 class Credit(_message.Message):
     __slots__ = ("batches", "waited", "stepped")

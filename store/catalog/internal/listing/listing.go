@@ -29,9 +29,9 @@ type Listing struct {
 	File  bool     // the source is one local file
 	// Shards are the Parquet files, which count where there are no rasters: then they are one table.
 	Shards []string
-	// Metadata is the table of a directory of images, as Hugging Face has it, or "". OnlyPictures says that there are
-	// no rasters but pictures, which then count.
-	Metadata     string
+	// Metadata are the tables of a directory of images, as Hugging Face has it, or of folders in it. OnlyPictures says
+	// that there are no rasters but pictures, which then count.
+	Metadata     []string
 	OnlyPictures bool
 
 	pictures bool // PNG and JPEG files count, too
@@ -156,8 +156,8 @@ var metadataNames = []string{"metadata.csv", "metadata.jsonl", "metadata.parquet
 
 // isRaster reports whether a file of the listing is a raster by its name. It keeps the paths of tables.
 func (l *Listing) isRaster(path string) bool {
-	if slices.Contains(metadataNames, path) {
-		l.Metadata = path
+	if slices.Contains(metadataNames, path[strings.LastIndexByte(path, '/')+1:]) && len(l.Metadata) <= MaxShards {
+		l.Metadata = append(l.Metadata, path)
 		return false
 	}
 	class := magic.Named(path).Class
@@ -173,6 +173,11 @@ func (l *Listing) isRaster(path string) bool {
 
 // onlyPictures reports whether a directory holds pictures and neither rasters nor tables.
 func (l *Listing) onlyPictures() bool { return len(l.Paths) == 0 && l.passed > 0 && len(l.Shards) == 0 }
+
+// HasOwnMetadata reports whether a table of the images lies in the directory itself.
+func (l *Listing) HasOwnMetadata() bool {
+	return slices.ContainsFunc(l.Metadata, func(path string) bool { return !strings.Contains(path, "/") })
+}
 
 // asPictures marks the listing of the pictures of a directory that has nothing else.
 func asPictures(l *Listing, err error) (*Listing, error) {
@@ -280,6 +285,7 @@ func (l *Listing) Path(i int) string {
 
 func (l *Listing) sort() {
 	slices.Sort(l.Shards)
+	slices.Sort(l.Metadata)
 	if slices.IsSorted(l.Paths) {
 		return
 	}

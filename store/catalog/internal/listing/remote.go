@@ -55,7 +55,7 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 	if err == nil && pattern == nil && listing.onlyPictures() {
 		return asPictures(listRemote(ctx, src, r, o, true))
 	}
-	if err == nil && len(listing.Paths) == 0 && len(listing.Shards) == 0 && listing.Metadata == "" {
+	if err == nil && len(listing.Paths) == 0 && len(listing.Shards) == 0 && len(listing.Metadata) == 0 {
 		err = fault.New(fault.NotFound, "listing", fault.NoOffset, "no raster files")
 	}
 	if err != nil {
