@@ -391,7 +391,7 @@ def test_paste_on_the_ground(scenes: Path, tmp_path: Path, blend: Any, stride: A
     window = chaski.GeoWindow(10 * SIDE, 10, stride_m=stride, per_epoch=None if stride else 45)
     random, parts = np.random.default_rng(3), []
     with chaski.load(
-        scenes, fields=FIELDS, batch_size=16, window=window, pixels=PIXELS, seed=6
+        scenes, fields=FIELDS, batch_size=16, last="pad", window=window, pixels=PIXELS, seed=6
     ) as loader:
         for batch in loader:
             geo = {k: v.copy() for k, v in batch["geo"].items()}

@@ -53,18 +53,18 @@ def test_block(ground: Path) -> None:
     names: dict[str, Any] = {"chaski": chaski}
     exec(sequence, names)
     batch = names["batch"]
-    assert batch["image"].shape == (8, 6, 3, 64, 64) and batch["ok"].any()
+    assert batch["image"].shape[1:] == (6, 3, 64, 64) and batch["ok"].any()
     assert batch["steps"][batch["valid"]].sum(1).tolist() == [1] * batch["valid"].sum()  # one day
     exec(joined, names)
-    assert names["batch"]["image"].shape == (8, 3, 64, 64)
+    assert names["batch"]["image"].shape[1:] == (3, 64, 64)
     assert np.all(names["batch"]["crops"] == 7)
     parquet.write_table(table.set_column(2, "datetime", pa.array(times[::-1])), "radar.parquet")
     parquet.write_table(table, "optical.parquet")
     Path("crops.csv").write_text("image\nground/labels/a.tif\nground/labels/b.tif\n")
     exec(matched, names)
     batch = names["batch"]
-    assert batch["optical"].shape == batch["radar"].shape == (8, 4, 3, 64, 64)
-    assert batch["crops"].shape == (8, 64, 64) and batch["radar_ok"][:, 0].all()
+    assert batch["optical"].shape == batch["radar"].shape == (len(batch["valid"]), 4, 3, 64, 64)
+    assert batch["crops"].shape[1:] == (64, 64) and batch["radar_ok"][:, 0].all()
     exec(predictions, {"chaski": chaski, "model": lambda image: image + 1})
     rasterio = pytest.importorskip("rasterio")
     with rasterio.open("probability.tif") as f:

@@ -39,8 +39,8 @@ def test_loader_batch_and_stats(chips):
         assert "<td>(1, 4, 16, 20)</td>" in loader._repr_html_()
         _, last = loader
         text = repr(last)
-        assert text.startswith("<chaski.Batch: step 1 of epoch 0, 1 valid of 2 rows; ")
-        assert "image float32 (2, 4, 16, 20)" in text and "valid bool (2,)" in text
+        assert text.startswith("<chaski.Batch: step 1 of epoch 0, 1 valid of 1 rows; ")
+        assert "image float32 (1, 4, 16, 20)" in text and "valid bool (1,)" in text
         (png,) = re.findall(r"base64,([^\"]+)", last._repr_html_())
         with rasterio.open(io.BytesIO(base64.b64decode(png))) as f:
             assert (f.count, f.height, f.width) == (3, 16, 20)
