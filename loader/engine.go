@@ -84,14 +84,19 @@ func (g *group) compile(e *Engine) error {
 	}
 	g.native = make([]bool, len(lead.rasters))
 	for i, field := range lead.rasters {
-		if n := len(field.Wavelengths); n > 0 && n != len(field.Picked) {
-			return fmt.Errorf("spec: field %q: %d wavelengths for %d bands", field.Name, n, len(field.Picked))
-		}
 		g.perRow += max(field.Steps, 1)
 		// A native tensor carries one arithmetic for all its rows, so every source must share it. Resampled windows are
 		// never native, because their pixels are computed, not copied; nor are stacks whose parts may be resampled.
 		g.native[i] = true
 		for _, d := range g.sets {
+			if n := len(d.rasters[i].Wavelengths); n > 0 && n != len(d.rasters[i].Picked) {
+				err := fmt.Errorf("field %q: wavelengths has %d numbers for %d bands", field.Name, n,
+					len(d.rasters[i].Picked))
+				if d.name != "" {
+					err = spec.InSource(d.name, err)
+				}
+				return fmt.Errorf("spec: %w", err)
+			}
 			g.native[i] = g.native[i] && d.rasters[i].SameArithmetic(field) && !d.kind().resamples &&
 				d.rasters[i].CopiesParts()
 		}

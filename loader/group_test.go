@@ -233,7 +233,7 @@ func TestSizesOfBatches(t *testing.T) {
 	}
 	sp := Spec{Fields: []Field{{Name: "image", DType: "native"}, {Name: "coarse", DType: "float32"}}, BatchSize: 6,
 		Shuffle: true, Seed: 11, Augment: "d4", Windows: true,
-		Sampler: Sampler{Kind: spec.RandomWindow, Size: []int{16, 32, 24, 16}}}
+		Sampler: Sampler{Kind: spec.RandomWindow, Sizes: []int{16, 32, 24, 16}}}
 	sp.Sources = []Source{{Source: "a"}, {Source: "b"}}
 	e := openMixed(t, sp, tabs, 2)
 	if got := e.Fields()[0].Shape; !slices.Equal(got, []int64{1, 2, 32, 32}) {
@@ -290,8 +290,8 @@ func TestSizesOfBatches(t *testing.T) {
 		t.Errorf("batches of %d bytes", n)
 	}
 	for want, sampler := range map[string]Sampler{
-		"only random":                      {Kind: "grid", Size: []int{16, 24, 32}},
-		"must be at least 1 pixel":         {Kind: spec.RandomWindow, Size: []int{16, 0, 32}},
+		"only random":                      {Kind: "grid", Sizes: []int{16, 24, 32}},
+		"sides of at least 1 pixel":        {Kind: spec.RandomWindow, Sizes: []int{16, 0, 32}},
 		"given beside it":                  {Kind: spec.RandomWindow, Sizes: []int{16, 32}, Height: 16, Width: 16},
 		"no whole size in every field":     {Kind: spec.RandomWindow, Sizes: []int{16, 31, 40}},
 		"both sides must be from 1 to 655": {Kind: spec.RandomWindow, Sizes: []int{1 << 17}},

@@ -484,6 +484,7 @@ func TestSpecsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: accepted as %+v", name, s)
 		}
 	}
+	const pair = "the side of a square, or [height, width] in pixels; several sides are the `sizes` of a sampler"
 	for text, want := range map[string]string{
 		`{"augment":["flip_x"]}`:           `augment is ["flip_x"]: it must be a string`,
 		`{"batch_size":"4"}`:               `batch_size is "4": it must be a whole number`,
@@ -499,12 +500,12 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		`{"where":[{"bbox":[0,1,2,3,4]}]}`: `bbox is [0,1,2,3,4]: it must be a list of 4 numbers`,
 		`{"timestamp":[null,1]}`: `timestamp is [null,1]: it must be milliseconds since 1970, or a time with a time ` +
 			`zone such as 2026-11-20T12:00:00Z`,
-		`{"sampler":0}`:     `sampler is 0: it must be at least 1 pixel`,
-		`{"sampler":[8,0]}`: `sampler is [8,0]: it must be at least 1 pixel`,
-		`{"sampler":true}`: `sampler is true: it must be the side of a square, [height, width] in pixels, or ` +
-			`a sampler`,
-		`{"sampler":{"size":[8]}}`: `size is [8]: it must be the side of a square, ` +
-			`[height, width] or the sides of several squares in pixels`,
+		`{"sampler":0}`:                  `sampler is 0: it must be at least 1 pixel`,
+		`{"sampler":[8,0]}`:              `sampler is [8,0]: it must be at least 1 pixel`,
+		`{"sampler":true}`:               `sampler is true: it must be ` + pair,
+		`{"sampler":[8,16,24]}`:          `sampler is [8,16,24]: it must be ` + pair,
+		`{"sampler":{"size":[8]}}`:       `size is [8]: it must be ` + pair,
+		`{"sampler":{"size":[8,16,24]}}`: `size is [8,16,24]: it must be ` + pair,
 		`{"sources":[{"name":"s","where":["a","<",3]}]}`: `source "s": where[1] is "<": it must be SQL: a condition ` +
 			`with an operator goes into a list, [["cloud", "<", 10]]`,
 		`{"where":3}`:           `where is 3: it must be SQL or a list of conditions`,

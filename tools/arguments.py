@@ -217,11 +217,12 @@ class WholeChip of Sampler, chip
 
 class RandomWindow of Sampler, random_window
         Windows at corners that are all as likely.
-    size: Size | Sequence[int]
-        Height and width in pixels of the first raster field, or the side of a square; three numbers
-        or more are sides of squares, of which each batch has one, drawn by its number.
+    size: Size | None = None
+        Height and width in pixels of the first raster field, or the side of a square.
     per_asset: int = 1
         Samples that an epoch takes from each asset.
+    sizes: Sequence[int] | None = field(default=None, kw_only=True)
+        Sides of squares in place of `size`: each batch has one of them, drawn by its number.
 
 class Grid(GridJson) of Sampler, grid
         Windows side by side, or overlapping, which together cover every asset.
@@ -235,9 +236,8 @@ class Grid(GridJson) of Sampler, grid
 
 class ResizedWindow of Sampler, resized_window
         Windows of random area and aspect, resampled to one size, as the field's `resample` says.
-    size: Size | Sequence[int]
-        Height and width of the result, or the side of a square; three numbers
-        or more are sides of squares, of which each batch has one, drawn by its number.
+    size: Size | None = None
+        Height and width of the result, or the side of a square.
     scale: tuple[float, float] | None = None
         Least and greatest area, relative to `size` or, with `of_asset`, to the asset. Default:
         (0.5, 2), and (0.08, 1) of the asset.
@@ -246,16 +246,19 @@ class ResizedWindow of Sampler, resized_window
         Makes `scale` relative to the area of the asset.
     per_asset: int = 1
         Samples that an epoch takes from each asset.
+    sizes: Sequence[int] | None = field(default=None, kw_only=True)
+        Sides of squares in place of `size`: each batch has one of them, drawn by its number.
 
 class WeightedWindow of Sampler, weighted_window
         Windows about pixels that count: valid ones, or those of a class of a mask.
-    size: Size | Sequence[int]
-        Height and width in pixels of the first raster field, or the side of a square; three numbers
-        or more are sides of squares, of which each batch has one, drawn by its number.
-    weights: Path
+    size: Size | None = None
+        Height and width in pixels of the first raster field, or the side of a square.
+    weights: Path | None = None
         File that `chaski stats --sampling` wrote. The spec hash covers its content.
     per_asset: int = 1
         Samples that an epoch takes from each asset.
+    sizes: Sequence[int] | None = field(default=None, kw_only=True)
+        Sides of squares in place of `size`: each batch has one of them, drawn by its number.
 
 class TileWindow of Sampler, tile_window
         Random windows in an order in which a tile is decoded once for many of them.
@@ -412,8 +415,8 @@ class Engine(HasToken) of Upstream
         A folder on a local disk that keeps ranges of remote files, also for later runs and other
         engines; default: what the environment variable CHASKI_CACHE_DIR has. Only for `load`.
     cache_bytes: int | None = None
-        The most that `cache` may take on disk; default: what the environment variable
-        CHASKI_CACHE_BYTES has. Only for `load`.
+        The most that `cache` may take on disk, at least 64 KiB; default: what the
+        environment variable CHASKI_CACHE_BYTES has. Only for `load`.
     prefetch: int = 3
     transport: Transport = "auto"
     wire: Wire = "auto"

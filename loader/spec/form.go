@@ -59,11 +59,11 @@ func (p place) defaults(b json.RawMessage) (json.RawMessage, error) {
 func (p place) long(t reflect.Type, b json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case t == reflect.TypeFor[Sampler]() && b[0] != '{':
-		var sides Sides
+		var sides Pair
 		if sides.UnmarshalJSON(b) != nil {
-			return nil, p.wrong(b, "the side of a square, [height, width] in pixels, or a sampler")
+			return nil, p.wrong(b, pairRule)
 		}
-		if slices.Min(sides) < 1 {
+		if min(sides[0], sides[1]) < 1 {
 			// As a size, it would get the name of a member that is not there.
 			return nil, p.wrong(b, "at least 1 pixel")
 		}

@@ -21,8 +21,8 @@ type Normalize struct {
 	// Clip holds the least and the greatest value of the result. Default: none.
 	Clip *[2]Float `json:"clip,omitempty"`
 	// Mean and Std are given together, in place of Scale and Offset, as published models have them: the result is
-	// (x-mean)/std, with a std of 1 where it is 0. They have one value for each picked band, or one for all, in units
-	// of the stored pixels.
+	// (x-mean)/std. They have one value for each picked band, or one for all, in units of the stored pixels. A std is
+	// above 0.
 	Mean Values `json:"mean,omitempty"`
 	Std  Values `json:"std,omitempty"`
 	// Method computes Scale, Offset and Clip from Stats, in their place: "mean_std" gives mean 0 and standard
@@ -116,8 +116,8 @@ func (n *Normalize) ofMeanStd() (*Normalize, error) {
 	case len(n.Mean) == 0 || len(n.Std) == 0 || len(mean) != len(std):
 		return nil, fmt.Errorf("mean has %d values and std has %d: both need as many, one for each band", len(n.Mean),
 			len(n.Std))
-	case slices.Min(std) < 0:
-		return nil, fmt.Errorf("std has %g: it must not be negative", slices.Min(std))
+	case slices.Min(std) <= 0:
+		return nil, fmt.Errorf("std has %g: it must be above 0", slices.Min(std))
 	}
 	out, err := NormalizeByStats(&stats.FieldReport{Bands: stats.MeanStdBands(mean, std)}, stats.MeanStd, nil, nil)
 	if err == nil {

@@ -17,9 +17,8 @@ type Sampler struct {
 	// Kind is "chip" (default, the whole chip), "random_window", "grid", "resized_window",
 	// "weighted_window", "tile_window" or "geo_window" (places on the ground).
 	Kind string `json:"kind"`
-	// Size is Height and Width in pixels, or the side of a square, in place of these. Three numbers or more stand for
-	// Sizes.
-	Size Sides `json:"size,omitempty"`
+	// Size is Height and Width in pixels, or the side of a square, in place of these.
+	Size *Pair `json:"size,omitempty"`
 	// Sizes are the sides of square windows. Each global batch has one of them, the same on all ranks: each as often
 	// as it is listed. They are for "random_window", "resized_window" and "weighted_window". Samples that are asked for
 	// one by one have the largest.
@@ -105,12 +104,8 @@ func (s *Sampler) Plan(alignY, alignX int) shuffle.Sampler {
 
 func (s Sampler) withDefaults() Sampler {
 	s.Kind = cmp.Or(s.Kind, WholeChip)
-	switch n := len(s.Size); {
-	case n == 0 || s.Height != 0 || s.Width != 0 || s.Sizes != nil || slices.Min(s.Size) < 1:
-	case n <= 2:
-		s.Height, s.Width, s.Size = s.Size[0], s.Size[n-1], nil
-	default:
-		s.Sizes, s.Size = s.Size, nil
+	if s.Sizes == nil {
+		sides(&s.Size, &s.Height, &s.Width)
 	}
 	if len(s.Sizes) > 0 && s.Height == 0 && s.Width == 0 {
 		s.Height, s.Width = slices.Max(s.Sizes), slices.Max(s.Sizes)
@@ -175,10 +170,8 @@ func (s *Sampler) validate() error {
 // checkSizes refuses a size that the defaults have not moved, and sizes that batches cannot have.
 func (s *Sampler) checkSizes(kind *samplerKind) error {
 	switch count := len(s.Sizes); {
-	case s.Size != nil && slices.Min(s.Size) < 1:
-		return wrong("size", s.Size, "it must be at least 1 pixel")
 	case s.Size != nil:
-		return fmt.Errorf("size is %v, and its sides are given beside it", s.Size)
+		return checkPair("size", s.Size)
 	case s.Sizes == nil:
 		return nil
 	case !kind.sizes:

@@ -79,9 +79,7 @@ func (g generator) short(t reflect.Type) []any {
 	}
 	switch t {
 	case reflect.TypeFor[Sampler]():
-		return []any{integer, map[string]any{"type": "array", "items": integer, "minItems": 2}}
-	case reflect.TypeFor[Sides]():
-		return []any{integer}
+		return []any{integer, map[string]any{"type": "array", "items": integer, "minItems": 2, "maxItems": 2}}
 	case reflect.TypeFor[Pair]():
 		return []any{integer}
 	case reflect.TypeFor[GeoJSON]():

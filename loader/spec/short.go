@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,6 +29,8 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+const pairRule = "the side of a square, or [height, width] in pixels; several sides are the `sizes` of a sampler"
+
 // Pair is a height and a width in pixels, which JSON may write as one number for both.
 type Pair [2]int
 
@@ -41,40 +42,10 @@ func (p *Pair) UnmarshalJSON(b []byte) error {
 	}
 	var list []*int // null is no 0
 	if json.Unmarshal(b, &list) != nil || len(list) != 2 || list[0] == nil || list[1] == nil {
-		return errors.New("the side of a square, or [height, width] in pixels")
+		return errors.New(pairRule)
 	}
 	*p = Pair{*list[0], *list[1]}
 	return nil
-}
-
-// Sides are a height and a width in pixels, or the sides of several squares, which JSON may write as one number for one
-// square.
-type Sides []int
-
-// UnmarshalJSON reads one number, or a list of two or more.
-func (s *Sides) UnmarshalJSON(b []byte) error {
-	var pair Pair
-	if pair.UnmarshalJSON(b) == nil {
-		*s = pair[:]
-		return nil
-	}
-	var list []*int // null is no 0
-	if json.Unmarshal(b, &list) != nil || len(list) < 2 || slices.Contains(list, nil) {
-		return errors.New("the side of a square, [height, width] or the sides of several squares in pixels")
-	}
-	*s = nil
-	for _, n := range list {
-		*s = append(*s, *n)
-	}
-	return nil
-}
-
-// String returns the form in JSON.
-func (s Sides) String() string {
-	if len(s) == 2 {
-		return Pair{s[0], s[1]}.String()
-	}
-	return strings.ReplaceAll(fmt.Sprint([]int(s)), " ", ",")
 }
 
 // String returns the form in JSON: one number for equal sides.

@@ -68,7 +68,7 @@ func (s *Source) SetCounts(sources []shuffle.Source, total int64) error {
 func Lengths(sources []shuffle.Source) ([]int64, error) {
 	out := make([]int64, len(sources))
 	for i, s := range sources {
-		plan, err := shuffle.NewPlan(shuffle.Spec{Source: s, Batch: 1}) // a size for Sampler.Sides; no length depends on it
+		plan, err := shuffle.NewPlan(shuffle.Spec{Source: s, Batch: 1}) // Sampler.Sides changes no length
 		if err != nil {
 			return nil, within(fmt.Sprintf("source %d", i), err)
 		}

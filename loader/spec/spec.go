@@ -477,11 +477,11 @@ func (f Field) Validate() error {
 	if f.GSD < 0 || math.IsInf(f.GSD, 1) {
 		return wrong("gsd", f.GSD, "it must be a number of metres above 0")
 	}
-	if len(f.Wavelengths) > chunk.MaxBands || slices.ContainsFunc(f.Wavelengths, func(w float64) bool {
-		return !(w > 0) || math.IsInf(w, 1)
-	}) {
-		return fmt.Errorf("wavelengths has %d numbers: they must be above 0, in micrometres, at most %d",
-			len(f.Wavelengths), chunk.MaxBands)
+	wrongLength := func(w float64) bool { return !(w > 0) || math.IsInf(w, 1) }
+	if n := len(f.Wavelengths); n == 0 && f.Wavelengths != nil || n > chunk.MaxBands ||
+		slices.ContainsFunc(f.Wavelengths, wrongLength) {
+		return fmt.Errorf("wavelengths has %d numbers: they must be above 0, in micrometres, 1 to %d of them", n,
+			chunk.MaxBands)
 	}
 	if err := cmp.Or(f.validateKind(), f.validateStack()); err != nil {
 		return err

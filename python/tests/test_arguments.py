@@ -49,9 +49,31 @@ def test_few_arguments():
         ({"last": None}, chaski.SpecError, "last is None"),
         ({"rows": chaski.Rows(missing=None)}, chaski.SpecError, "missing is None"),
         ({"engine": chaski.Engine(retries=3)}, chaski.SpecError, "retries is 3: load has no use"),
+        (
+            {"engine": chaski.Engine(share="no")},
+            chaski.SpecError,
+            "share is 'no': .* True or False",
+        ),
+        ({"engine": chaski.Engine(reuse=2)}, chaski.SpecError, "reuse is 2: it must be True or"),
+        ({"engine": chaski.Engine(timeout=True)}, chaski.SpecError, "timeout is True: it must be"),
+        ({"engine": chaski.Engine(cache_bytes=10**9)}, chaski.SpecError, "no cache is given"),
+        (
+            {"engine": chaski.Engine(cache="c", cache_bytes=10)},
+            chaski.SpecError,
+            "cache_bytes is 10: it must be an int of at least 65536",
+        ),
+        (
+            {"engine": chaski.Engine(cache=True, cache_bytes=10**9)},
+            chaski.SpecError,
+            "cache is True: it must be the path of a folder",
+        ),
+        ({"engine": chaski.Engine(ledger=True)}, chaski.SpecError, "ledger is True: it must be"),
+        ({"engine": chaski.Engine(ledger=__file__)}, chaski.SpecError, "ledger is .*py': it must"),
+        ({"rows": chaski.Rows(bad=5)}, chaski.SpecError, "bad is 5: it must be a list of ids"),
     ],
 )
-def test_wrong_arguments(args, error, match):
+def test_wrong_arguments(args, error, match, monkeypatch):
+    monkeypatch.delenv("CHASKI_CACHE_DIR", raising=False)
     with pytest.raises(error, match=match) as e:
         chaski.load("d", batch_size=1, **args)
     assert error is TypeError or e.value.kind == "spec"  # as the kind of one that a server refuses

@@ -193,7 +193,7 @@ def test_sizes_of_batches_where_sources_have_weights_by_size(chips, tmp_path, tr
     with chaski.load(source, window=(16, 16), **more) as one:
         positions = one.samples
     sides = set()
-    with chaski.load(source, window=[8, 16, 24], **more) as loader:
+    with chaski.load(source, window=chaski.RandomWindow(sizes=[8, 16, 24]), **more) as loader:
         assert loader.samples == positions
         for batch in loader:
             sides.add(batch["image"].shape[-1])
@@ -220,10 +220,14 @@ def test_wavelengths_change_no_state(chips, transport):
         assert next(iter(a)).fields["image"].wavelengths == ()
         batch = next(iter(b))
         assert (batch.source, batch.fields["image"].wavelengths) == ("", (3.1, 5.6))
-    with pytest.raises(chaski.SpecError, match="3 wavelengths for 2 bands"):
+    with pytest.raises(chaski.SpecError, match="wavelengths has 3 numbers for 2 bands"):
         load(1, 2, 3)
     with pytest.raises(chaski.SpecError, match="must be above 0, in micrometres"):
         load(0, 2)
+    three = chaski.Source(chips["radar"][0], fields={"image": chaski.Field(wavelengths=[1, 2, 3])})
+    mixed = chaski.Mixture({"two": chips["radar"][0], "three": three})
+    with pytest.raises(chaski.SpecError, match='source "three": .*has 3 numbers for 2 bands'):
+        chaski.load(mixed, batch_size=4)
 
 
 def test_of_servers(chips, transport, binary, tmp_path):
@@ -257,7 +261,7 @@ def test_sizes_of_batches(chips, transport):
     """The side of a batch is drawn by its number, on any number of ranks and after a resume."""
     how = {"batch_size": 4, "seed": 1, "engine": chaski.Engine(transport=transport)}
     folder, pixels = chips["high"]
-    asked = chaski.RandomWindow([16, 32, 24], per_asset=6)
+    asked = chaski.RandomWindow(sizes=[16, 32, 24], per_asset=6)
     with chaski.load(folder, window=asked, pixels=chaski.Pixels(windows=True), **how) as loader:
         assert loader.fields[0].shape == (1, 3, 32, 32)
         sides, states = [], []
@@ -274,7 +278,9 @@ def test_sizes_of_batches(chips, transport):
     with chaski.load(folder, window=asked, rank=1, world_size=3, **how) as other:
         other.load_state_dict({**states[4], **{"spec": other.spec_hash}}, strict=False)
         assert [b["image"].shape[2] for b in other] == sides[5:]
-    with chaski.load(mixture(chips), window=[8, 16, 24], **how) as loader:
+    with chaski.load(
+        mixture(chips), window=chaski.RandomWindow(sizes=[8, 16, 24]), **how
+    ) as loader:
         seen = {(b.source, b["image"].shape[1:]) for b in loader}
     assert len(seen) > 6 and {s for s, _ in seen} == set(SOURCES)
 

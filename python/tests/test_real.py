@@ -621,6 +621,14 @@ def test_wrong_specs(chips):
         ({"normalize": chaski.Normalize([1, 2])}, "2 values for 3 bands"),
         ({"pixels": chaski.Pixels(dtype="int7")}, "int7"),
         ({"window": (64, 64)}, "the field does not pad"),
+        ({"window": [8, 16, 24]}, "window is .*; several sides are the `sizes` of a sampler"),
+        ({"window": chaski.RandomWindow((8, 16, 24))}, "size is .*; several sides are the `sizes`"),
+        ({"window": chaski.RandomWindow()}, "size is 0: both sides must be from 1"),
+        ({"window": chaski.RandomWindow(8, sizes=[8, 16])}, "size is 8, and its sides are given"),
+        ({"window": chaski.RandomWindow(sizes=[])}, r"sizes is \[\]: it must have 1 to 64 sides"),
+        ({"window": chaski.WeightedWindow(8)}, "weighted_window needs weights"),
+        ({"normalize": chaski.Normalize(mean=[0] * 3, std=[1, 0, 1])}, "std has 0: it must be abo"),
+        ({"fields": {"image": chaski.Field(wavelengths=[])}}, "wavelengths has 0 numbers"),
     ]:
         with pytest.raises(chaski.Error, match=match):
             with chaski.load(folder, batch_size=2, **options) as loader:

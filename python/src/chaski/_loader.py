@@ -51,7 +51,7 @@ as another program that took the memory; of the third one the user has to know."
 _LONGEST_PAUSE = 2.0
 """Seconds between two attempts to open a connection again, at most."""
 _MAX_WORKERS = 4096  # of an engine
-_MAY_BE_0 = ("retries", "prefetch_bytes")
+_LEAST = {"retries": 0, "prefetch_bytes": 0, "cache_bytes": 64 << 10}
 _EPOCHS = 1 << 64  # numbers of epochs have 64 bits
 _MAX_RANKS = 0xFFFFFFFF  # the stride of rows in a ticket has 32 bits
 _MAX_FETCHED = 1 << 16  # as many positions may a ticket name
@@ -1105,16 +1105,26 @@ def _checked_engine(o: SpecOptions, call: str, *not_here: str) -> Engine:
         if v != getattr(Engine(), name):
             other = "connect" if call == "load" else "load"
             raise SpecError(f"{name} is {v!r}: {call} has no use for it, {other} has")
-    counts = "prefetch", "memory", "max_chunk", "cache_bytes", "max_batch_bytes", "workers"
-    for name in (*counts, *_MAY_BE_0):
+    counts = "prefetch", "memory", "max_chunk", "max_batch_bytes", "workers"
+    for name in (*counts, *_LEAST):
         if (v := getattr(e, name)) is not None:
-            count(name, v, 0 if name in _MAY_BE_0 else 1)
+            count(name, v, _LEAST.get(name, 1))
     positive("timeout", e.timeout)
+    for name in ("share", "reuse", "plain_token"):
+        if not isinstance(v := getattr(e, name), bool):
+            raise SpecError(f"{name} is {v!r}: it must be True or False")
+    for name in ("cache", "ledger"):
+        v = getattr(e, name)
+        path = isinstance(v, (str, os.PathLike)) and v != "" and not os.path.isfile(v)
+        if v is not None and not path:
+            raise SpecError(f"{name} is {v!r}: it must be the path of a folder")
     for name, words in (("transport", get_args(Transport)), ("wire", get_args(Wire))):
         if (v := getattr(e, name)) not in words:
             raise SpecError(f"{name} is {v!r}: it must be one of {', '.join(words)}")
     if e.cache and not e.cache_bytes and not os.environ.get("CHASKI_CACHE_BYTES"):
         raise SpecError("cache needs cache_bytes: the most that it may take on disk")
+    if e.cache_bytes and not e.cache and not os.environ.get("CHASKI_CACHE_DIR"):
+        raise SpecError(f"cache_bytes is {e.cache_bytes}, and no cache is given: it needs a folder")
     if (e.workers or 0) > _MAX_WORKERS:
         raise SpecError(f"workers is {e.workers}: it must be at most {_MAX_WORKERS}")
     if e.hedge is not None and not positive("hedge", e.hedge) < 1:

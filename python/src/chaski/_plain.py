@@ -221,7 +221,7 @@ def indices(name: str, v: object) -> list[int]:
 def positive(name: str, v: Any) -> float:
     """Returns a finite number above 0."""
     try:
-        f = math.nan if isinstance(v, (str, bytes)) else float(v)
+        f = math.nan if isinstance(v, (str, bytes, bool)) else float(v)
     except (TypeError, ValueError, OverflowError):
         f = math.nan
     if not 0 < f < math.inf:

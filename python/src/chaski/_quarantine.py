@@ -11,7 +11,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,8 @@ def bad_ids(bad: str | os.PathLike[str] | Sequence[str], source: str) -> list[st
     A line that is not whole, as a writer that was killed leaves one, is passed over.
     """
     if not isinstance(bad, (str, os.PathLike)):
+        if not isinstance(bad, Iterable):
+            raise SpecError(f"bad is {bad!r}: it must be a list of ids, or the path of a file")
         return list(bad)
     ids: dict[str, None] = {}
     lines = records = 0

@@ -65,7 +65,7 @@ class SampleOptions:
     pixels: Pixels = field(default_factory=Pixels)
     normalize: NormalizeLike = None
     stats: StatsLike | None = None
-    window: Size | Sequence[int] | Sampler | None = None
+    window: Size | Sampler | None = None
     seed: int = 0
     rows: Rows = field(default_factory=Rows)
     on_bad: BadSamples | OnBad = "error"

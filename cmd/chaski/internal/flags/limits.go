@@ -91,6 +91,9 @@ const (
 	CacheBytesVariable = "CHASKI_CACHE_BYTES"
 )
 
+// leastCache has room for one block of a remote file: a smaller cache keeps none. Python has the same.
+const leastCache = 64 << 10
+
 // DiskCache has the flags of the folder that keeps ranges of remote objects.
 type DiskCache struct {
 	Dir   string
@@ -118,6 +121,9 @@ func (f *DiskCache) Set(ref *diskcache.Ref) error {
 	}
 	if f.Dir != "" && f.Bytes == 0 {
 		return console.Usagef("--cache-dir %s needs --cache-bytes: the most that it may take on disk", f.Dir)
+	}
+	if f.Dir != "" && f.Bytes < leastCache {
+		return console.Usagef("--cache-bytes is %d: it must be at least %d", f.Bytes, leastCache)
 	}
 	ref.Set(f.Dir, f.Bytes)
 	return nil

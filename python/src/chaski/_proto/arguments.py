@@ -78,8 +78,8 @@ class Normalize(Argument):
         offset: likewise, in units of the result. Default: 0.
         clip: holds the least and the greatest value of the result. Default: none.
         mean: `mean` and `std` are given together, in place of `scale` and `offset`, as published
-            models have them: the result is (x-mean)/std, with a std of 1 where it is 0. They have
-            one value for each picked band, or one for all, in units of the stored pixels.
+            models have them: the result is (x-mean)/std. They have one value for each picked band,
+            or one for all, in units of the stored pixels. A std is above 0.
         std: see `mean`.
     """
 
@@ -373,14 +373,15 @@ class RandomWindow(Argument):
     """Windows at corners that are all as likely.
 
     Attributes:
-        size: height and width in pixels of the first raster field, or the side of a square; three
-            numbers or more are sides of squares, of which each batch has one, drawn by its number.
+        size: height and width in pixels of the first raster field, or the side of a square.
         per_asset: samples that an epoch takes from each asset.
+        sizes: sides of squares in place of `size`: each batch has one of them, drawn by its number.
     """
 
     _kind = "random_window"
-    size: Size | Sequence[int]
+    size: Size | None = None
     per_asset: int = 1
+    sizes: Sequence[int] | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -407,22 +408,23 @@ class ResizedWindow(Argument):
     """Windows of random area and aspect, resampled to one size, as the field's `resample` says.
 
     Attributes:
-        size: height and width of the result, or the side of a square; three numbers or more are
-            sides of squares, of which each batch has one, drawn by its number.
+        size: height and width of the result, or the side of a square.
         scale: least and greatest area, relative to `size` or, with `of_asset`, to the asset.
             Default: (0.5, 2), and (0.08, 1) of the asset.
         ratio: bounds the aspect of the window of "resized_window", relative to the aspect of the
             result: from 1/`ratio` to `ratio`. Default 4/3.
         of_asset: makes `scale` relative to the area of the asset.
         per_asset: samples that an epoch takes from each asset.
+        sizes: sides of squares in place of `size`: each batch has one of them, drawn by its number.
     """
 
     _kind = "resized_window"
-    size: Size | Sequence[int]
+    size: Size | None = None
     scale: tuple[float, float] | None = None
     ratio: float = 4 / 3
     of_asset: bool = False
     per_asset: int = 1
+    sizes: Sequence[int] | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -430,16 +432,17 @@ class WeightedWindow(Argument):
     """Windows about pixels that count: valid ones, or those of a class of a mask.
 
     Attributes:
-        size: height and width in pixels of the first raster field, or the side of a square; three
-            numbers or more are sides of squares, of which each batch has one, drawn by its number.
+        size: height and width in pixels of the first raster field, or the side of a square.
         weights: file that `chaski stats --sampling` wrote. The spec hash covers its content.
         per_asset: samples that an epoch takes from each asset.
+        sizes: sides of squares in place of `size`: each batch has one of them, drawn by its number.
     """
 
     _kind = "weighted_window"
-    size: Size | Sequence[int]
-    weights: Path
+    size: Size | None = None
+    weights: Path | None = None
     per_asset: int = 1
+    sizes: Sequence[int] | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -751,8 +754,8 @@ class Engine(HasToken):
         cache: a folder on a local disk that keeps ranges of remote files, also for later runs and
             other engines; default: what the environment variable CHASKI_CACHE_DIR has. Only for
             `load`.
-        cache_bytes: the most that `cache` may take on disk; default: what the environment variable
-            CHASKI_CACHE_BYTES has. Only for `load`.
+        cache_bytes: the most that `cache` may take on disk, at least 64 KiB; default: what the
+            environment variable CHASKI_CACHE_BYTES has. Only for `load`.
         prefetch: batches requested ahead.
         transport: "shm" takes batches from memory shared with an engine on this host, without a
             copy, and fails where that is not possible; "grpc" has the engine that is asked send
