@@ -37,12 +37,14 @@ const (
 	PNG   // a whole file
 	LZMA  // TIFF's: the xz format
 	YCbCr // TIFF's samples of YCbCr without JPEG, which become RGB, with what they are stored as in Params
+	// Turned is a whole PNG or JPEG file whose pixels are stored turned, with how, the codec and its Params in Params.
+	Turned
 	numCodecs
 )
 
 var codecNames = [numCodecs]string{
 	"none", "zstd", "deflate", "lzw", "packbits", "openzl", "jpeg", "lerc", "webp", "png", "lzma",
-	"ycbcr",
+	"ycbcr", "turned",
 }
 
 // String returns the codec's name in lower case.

@@ -3,10 +3,12 @@
 //
 // A PNG (PNG Specification, third edition) has the bands of its colour type, as uint8 or uint16. Samples of fewer than
 // 8 bits become bytes without scaling, palettes stay indices, and its nodata is the transparent value of a grey image,
-// as in GDAL. A JPEG has one band, or three as RGB; samples equal what libjpeg-turbo gives.
+// as in GDAL. A JPEG has one band, or three as RGB; samples equal what libjpeg-turbo gives. Pictures stand as the
+// orientation in their Exif metadata says, as Hugging Face's datasets show them; GDAL leaves them as stored.
 package picture
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -21,8 +23,9 @@ import (
 // Codecs returns the decompressors for such files.
 func Codecs() chunk.Codecs {
 	return chunk.Codecs{
-		chunk.PNG:  func() chunk.Decompressor { return new(pngDecoder) },
-		chunk.JPEG: tiff.Codecs()[chunk.JPEG],
+		chunk.PNG:    func() chunk.Decompressor { return new(pngDecoder) },
+		chunk.JPEG:   tiff.Codecs()[chunk.JPEG],
+		chunk.Turned: func() chunk.Decompressor { return new(turnedDecoder) },
 	}
 }
 
@@ -31,6 +34,7 @@ func Codecs() chunk.Codecs {
 func Open(ctx context.Context, r source.Reader, maxChunk int) (*chunk.Index, error) {
 	maxChunk = cmp.Or(maxChunk, tiff.DefaultMaxChunk)
 	h := header{ctx: ctx, r: r}
+	h.orientation = upright
 	first, err := h.at(0, 4)
 	if err != nil {
 		return nil, err
@@ -50,6 +54,7 @@ func Open(ctx context.Context, r source.Reader, maxChunk int) (*chunk.Index, err
 	if err != nil {
 		return nil, err
 	}
+	turn(x, h.orientation)
 	x.ChunkB, x.ChunkH, x.ChunkW = x.Bands, x.Height, x.Width
 	x.Predictor, x.Inner = chunk.NoPredictor, chunk.YXB
 	x.Ranges = []chunk.Range{{Len: r.Size()}}
@@ -61,6 +66,7 @@ func Open(ctx context.Context, r source.Reader, maxChunk int) (*chunk.Index, err
 const (
 	maxParts = 1024
 	headSize = 16 << 10 // bytes that are read at a time, so that a header takes few requests
+	exifSize = 64 << 10 // bytes of Exif metadata that are looked at: a segment of JPEG has no more
 )
 
 // header reads parts of a file's header.
@@ -69,6 +75,8 @@ type header struct {
 	r    source.Reader
 	off  int64 // of held in the file
 	held []byte
+
+	orientation byte // as Exif metadata say
 }
 
 // at returns n bytes at an offset.
@@ -77,7 +85,7 @@ func (h *header) at(off int64, n int) ([]byte, error) {
 		if off > h.r.Size()-int64(n) {
 			return nil, fault.New(fault.Corrupt, "header", off, "the file ends there, after %d bytes", h.r.Size())
 		}
-		h.off, h.held = off, make([]byte, min(headSize, h.r.Size()-off))
+		h.off, h.held = off, make([]byte, min(max(headSize, int64(n)), h.r.Size()-off))
 		if err := h.r.ReadAt(h.ctx, h.held, off); err != nil {
 			return nil, err
 		}
@@ -108,6 +116,11 @@ func (h *header) png() (*chunk.Index, error) {
 		switch {
 		case kind == "IDAT" || kind == "IEND":
 			return index, nil
+		case kind == "eXIf":
+			if b, err = h.at(off+8, int(min(n, exifSize))); err != nil {
+				return nil, err
+			}
+			h.orientation = exifOrientation(b)
 		case kind == "tRNS" && grey && n == 2:
 			if b, err = h.at(off+8, 2); err != nil {
 				return nil, err
@@ -182,6 +195,13 @@ func (h *header) jpeg() (*chunk.Index, error) {
 				return nil, err
 			}
 			jfif = jfif || string(data) == "JFIF\x00"
+		case m == markAPP0+1 && n >= 8:
+			if data, err = h.at(off+4, int(n-2)); err != nil {
+				return nil, err
+			}
+			if exif, found := bytes.CutPrefix(data, []byte("Exif\x00\x00")); found {
+				h.orientation = exifOrientation(exif)
+			}
 		case m == markAPP14 && n >= 14:
 			if data, err = h.at(off+4, 12); err != nil {
 				return nil, err

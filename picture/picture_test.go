@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/jpeg"
@@ -221,6 +222,7 @@ func FuzzPicture(f *testing.F) {
 		f.Add(b)
 		if name == "gray.png" {
 			f.Add(withPalettes(b, "abc", ""))
+			f.Add(turnedPNG(b))
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -228,4 +230,39 @@ func FuzzPicture(f *testing.F) {
 			t.Fatalf("%v has no kind", err)
 		}
 	})
+}
+
+// turnedPNG returns a PNG file with Exif metadata that say that its pixels are stored on their side.
+func turnedPNG(b []byte) []byte {
+	exif := "MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00"
+	out := binary.BigEndian.AppendUint32(bytes.Clone(b[:33]), uint32(len(exif)))
+	out = binary.BigEndian.AppendUint32(append(out, "eXIf"+exif...), crc32.ChecksumIEEE([]byte("eXIf"+exif)))
+	return append(out, b[33:]...)
+}
+
+// TestTurned: a picture that is stored on its side stands up, row by row.
+func TestTurned(t *testing.T) {
+	plain, stored, err := decode(t, encoded(t)["gray.png"], 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, got, err := decode(t, turnedPNG(encoded(t)["gray.png"]), 0)
+	if err != nil || x.Height != plain.Width || x.Width != plain.Height {
+		t.Fatalf("%d rows of %d: %v", x.Height, x.Width, err)
+	}
+	for y := range x.Height {
+		for c := range x.Width { // the first stored row is the last column
+			if got[y*x.Width+c] != stored[(plain.Height-1-c)*plain.Width+y] {
+				t.Fatalf("row %d, column %d", y, c)
+			}
+		}
+	}
+	if _, err := picture.Open(t.Context(), memory(longSegment()), 0); fault.KindOf(err) != fault.Corrupt {
+		t.Errorf("a frame header of 60,000 bytes: %v", err)
+	}
+}
+
+// longSegment returns a JPEG file whose frame header has more bytes than are read at a time.
+func longSegment() []byte {
+	return append([]byte{0xff, 0xd8, 0xff, 0xc0, 0xea, 0x60}, make([]byte, 70_000)...)
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import subprocess
 import zlib
 
@@ -256,3 +257,26 @@ def test_damaged(tmp_path, at):
     (tmp_path / "x.png").write_bytes(b)
     with pytest.raises((chaski.CorruptError, chaski.UnsupportedError, chaski.LimitError)):
         chaski.read(tmp_path / "x.png")
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("form", ["png", "jpg", "rgb.jpg"])
+@pytest.mark.parametrize("orientation", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+def test_exif_orientation(binary, tmp_path, form, orientation, order):
+    """Pictures stand as Pillow, and so Hugging Face's datasets, turns them."""
+    image = pytest.importorskip("PIL.Image")
+    turned = pytest.importorskip("PIL.ImageOps").exif_transpose
+    bands = 1 if form == "jpg" else 3
+    pixels = smooth(np.random.default_rng(4), bands, 24, 40)
+    entry = struct.pack(f"{order}HHIHH", 274, 3, 1, orientation, 0)
+    head = (b"II" if order == "<" else b"MM") + struct.pack(f"{order}HIH", 42, 8, 1)
+    path = tmp_path / f"a.{form}"
+    squeezed = pixels[0] if bands == 1 else np.moveaxis(pixels, 0, -1)
+    image.fromarray(squeezed).save(path, exif=b"Exif\0\0" + head + entry + bytes(4))
+    want = np.asarray(turned(image.open(path)))
+    assert want.shape[:2] == ((40, 24) if orientation in (5, 6, 7, 8) else (24, 40))
+    want = want[None] if bands == 1 else np.moveaxis(want, -1, 0)
+    assert np.array_equal(chaski.read(path), want)
+    assert np.array_equal(chaski.read(path, y=(3, 17), x=(2, 9)), want[:, 3:17, 2:9])
+    with chaski.load(path, batch_size=1, pixels=chaski.Pixels(dtype="native")) as loader:
+        assert np.array_equal(loader.peek()["image"][0], want)
