@@ -16,12 +16,13 @@ import tempfile
 import time
 from collections import deque
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from patience import patiently
 
 import chaski
-from chaski import _engine, _read
+from chaski import _engine, _loader, _read
 
 TESTS = Path(__file__).parent
 SRC = TESTS.parent / "src"
@@ -189,7 +190,7 @@ def test_wrong_ranks_leave_no_engine(fake_binary, wrong):
 
 
 def test_an_engine_that_ends_is_replaced_twice(fake_binary, caplog):
-    """The loop resumes at its step; a third exit in an epoch is an error with the output."""
+    """The loop resumes at its step; a third exit in an hour is an error with the output."""
     with chaski.load("d", batch_size=1) as loader:
         it = iter(loader)
         steps = [next(it).step]
@@ -199,7 +200,7 @@ def test_an_engine_that_ends_is_replaced_twice(fake_binary, caplog):
                 steps.append(next(it).step)
         assert steps == list(range(len(steps)))
         os.kill(fake_binary()[-1][0], signal.SIGKILL)
-        match = r"(?s)exit status -9.*some log line.*3 engines have ended in epoch 0.*`memory`"
+        match = r"(?s)exit status -9.*some log line.*3 engines have ended within an hour.*`memory`"
         with pytest.raises(chaski.UnavailableError, match=match):
             steps += [b.step for b in it]
         assert len(fake_binary()) == 3
@@ -208,6 +209,22 @@ def test_an_engine_that_ends_is_replaced_twice(fake_binary, caplog):
         loader.set_epoch(1)
         assert [b.step for b in loader] == list(range(40))
     assert not _engine._running
+
+
+@pytest.mark.parametrize("ask", ["sample", "loop"])
+def test_engines_that_end_hours_apart_are_all_replaced(fake_binary, monkeypatch, ask):
+    """Samplers of one's own stay in epoch 0 for a whole training."""
+    hours = 0
+    clock = SimpleNamespace(monotonic=lambda: hours * 3600.0, sleep=time.sleep)
+    monkeypatch.setattr(_loader, "time", clock)
+    with chaski.load("d", batch_size=1) as loader:
+        it = iter(loader)
+        for ends in range(1, 6):
+            os.kill(fake_binary()[-1][0], signal.SIGKILL)
+            hours += 1
+            while len(fake_binary()) == ends:
+                assert loader.sample(7)["image"] == 7 if ask == "sample" else next(it).epoch == 0
+        assert len(fake_binary()) == 6
 
 
 def test_loaders_of_an_engine_that_ends_share_the_next_one(fake_binary):

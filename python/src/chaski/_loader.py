@@ -46,8 +46,9 @@ T = TypeVar("T")
 
 _KEPT_BAD_ROWS = 1000
 _NEW_ENGINES = 2
-"""Times an epoch that a new engine takes the place of one that ended. An end may be bad luck, such
+"""Times an hour that a new engine takes the place of one that ended. An end may be bad luck, such
 as another program that took the memory; of the third one the user has to know."""
+_HOUR = 3600.0
 _LONGEST_PAUSE = 2.0
 """Seconds between two attempts to open a connection again, at most."""
 _MAX_WORKERS = 4096  # of an engine
@@ -157,7 +158,7 @@ class Loader:
         self._known = tickets  # that an engine knows of
         self._upstream = upstream  # the servers, if the engine is their client
         self._held = held  # the engine, if it is this process's own
-        self._ends = 0, 0  # epoch, and the engines that ended in it
+        self._ends: list[float] = []  # times at which engines ended
         self._pid = os.getpid()
         self._loop: Callable[[], _Loop | None] = lambda: None
         self._close = weakref.finalize(self, release)
@@ -561,11 +562,12 @@ class Loader:
     def _replace_engine(self, held: _engine.Held) -> None:
         """Starts a new engine in place of one that ended."""
         said = held.engine.last_words()
-        ends = self._ends[1] + 1 if self._ends[0] == self._epoch else 1
-        self._ends = self._epoch, ends
-        if ends > _NEW_ENGINES:
+        now = time.monotonic()
+        self._ends = [t for t in self._ends if now - t < _HOUR] + [now]
+        if (ends := len(self._ends)) > _NEW_ENGINES:
+            self._ends.clear()  # a caller that goes on knows of them
             raise UnavailableError(
-                f"{said}\n{ends} engines have ended in epoch {self._epoch}. "
+                f"{said}\n{ends} engines have ended within an hour. "
                 "If the system killed them for want of memory (exit status -9), give less to "
                 "`memory`, `prefetch` or `workers`"
             )
