@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hmac
 import json
 import os
 import select
@@ -89,7 +90,11 @@ def be_held(door: socket.socket, line: str) -> None:
         if come:
             conn, _ = door.accept()
             with contextlib.suppress(OSError):  # it may have heard enough
-                conn.sendall(line.encode() + b"\n")
+                conn.sendall(b"00" * 16 + b"\n")
+                digest = os.environ["CHASKI_HELD_FOR"].encode()
+                shown = hmac.digest(digest, bytes(16), "sha256").hex().encode()
+                same = conn.recv(64, socket.MSG_WAITALL) == shown
+                conn.sendall(line.encode() + b"\n" if same else b"other\n")
             held.add(conn)
     if os.path.exists(path := door.getsockname()):
         os.unlink(path)

@@ -198,8 +198,6 @@ def test_launchers_name_the_job(monkeypatch, binary):
         {"TORCHELASTIC_RUN_ID": "none", "MASTER_ADDR": "a", "MASTER_PORT": "2"},
         {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"},
         {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "1"},
-        {"AWS_PROFILE": "b"},
-        {"https_proxy": "b"},
     ]
     doors = [door(**env) for env in jobs]
     assert None not in doors and len(set(doors)) == len(jobs)
@@ -209,6 +207,42 @@ def test_launchers_name_the_job(monkeypatch, binary):
         assert door() != doors[0]
     monkeypatch.setattr(os, "getpgrp", lambda: -1)
     assert doors[1:5] == [door(**env) for env in jobs[1:5]] and door() != doors[0]
+
+
+SECRETS = {
+    "AWS_SECRET_ACCESS_KEY": "hunter2",
+    "AZURE_STORAGE_CONNECTION_STRING": "AccountKey=hunter2",
+    "HF_TOKEN": "hunter2",
+    "https_proxy": "http://user:hunter2@proxy",
+    "SOME_PASSWORD": "hunter2",
+}
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_names_of_sockets_tell_no_password(monkeypatch, binary, name):
+    """All users see them. What engines compare, with a number of their own, tells it apart."""
+    monkeypatch.delenv(name, raising=False)
+    without = _host.settings(binary, {})
+    monkeypatch.setenv(name, SECRETS[name])
+    given = _host.settings(binary, {})
+    doors = [[_host.door(of, k) for k in range(_host.DOORS)] for of in (without, given)]
+    assert doors[0] == doors[1] and len(set(doors[0])) == _host.DOORS
+    assert _host.digest(without) != _host.digest(given)
+    assert _host.digest(given) == _host.digest(_host.settings(binary, {}))
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_ranks_with_other_passwords_share_no_engine(job, name):
+    """Ranks with the same ones share theirs, and no command line or name of a socket has any."""
+    first, second = ({name: SECRETS[name] + end} for end in ("", "-of-another"))
+    ranks = [job(k, 2, **which) for which in (first, second) for k in range(2)]
+    engines = [r.engine() for r in ranks]
+    assert engines[0] == engines[1] != engines[2] == engines[3]
+    for engine, which in ((engines[0], first), (engines[2], second)):
+        environ = Path(f"/proc/{engine}/environ").read_bytes().split(b"\0")
+        assert f"{name}={which[name]}".encode() in environ
+        line = Path(f"/proc/{engine}/cmdline").read_bytes()
+        assert b"hunter2" not in line and b"CHASKI_HELD_FOR" not in line
 
 
 def test_a_private_folder_where_sockets_need_one(monkeypatch, binary):

@@ -24,7 +24,7 @@ from typing import IO, Any, cast
 
 from chaski import _host, _progress, _sign
 from chaski._grpc import at_fork
-from chaski._host import abstract_name, abstract_works, enter
+from chaski._host import HELD_FOR, OtherSettingsError, abstract_name, abstract_works, enter
 from chaski._rpc import Connection
 from chaski.errors import EngineError, SpecError
 
@@ -170,11 +170,13 @@ class LocalEngine:
     the last of their connections to its door does, whoever started it.
     """
 
-    def __init__(self, binary: str, door: str | None = None, **limits: int | str | None) -> None:
+    def __init__(
+        self, binary: str, shared: _host.Settings | None = None, **limits: int | str | None
+    ) -> None:
         """Starts the engine, with limits as of `Engine`, and waits until it listens.
 
-        With a door, where processes that share the engine find it, it is started only if none is
-        there. None is an engine of this process.
+        With settings by which processes share an engine, it is started only if none is there.
+        None is an engine of this process.
         """
         self.binary = binary
         self.users = 0
@@ -196,7 +198,7 @@ class LocalEngine:
             **limits,
         }
         try:
-            line = self._enter(door) if door is not None else self._start(stop_on_eof=True)
+            line = self._enter(shared) if shared else self._start(stop_on_eof=True)
             listen, token = self._listens(line)
             if self._hold is not None:
                 self._readers.append(_listener(self._stream, self._tail))
@@ -205,27 +207,39 @@ class LocalEngine:
             self.close()
             raise
 
-    def _enter(self, door: str) -> bytes:
-        """Holds the engine at a door, started if need be; returns what it says first."""
-        for _ in range(_TRIES):
+    def _enter(self, shared: _host.Settings) -> bytes:
+        """Holds the engine with settings, started if need be; returns what it says first."""
+        digest = _host.digest(shared)
+        for number in range(_host.DOORS):
+            if (door := _host.door(shared, number)) is None:
+                return self._start(stop_on_eof=True)
             try:
-                entered = enter(door, _START_SECONDS)
+                return self._hold_at(door, digest)
+            except OtherSettingsError:
+                continue
             except OSError as e:
                 _log.warning("this process has an engine of its own: that of its job: %s", e)
-                return self._start(stop_on_eof=True)
+                break
+        return self._start(stop_on_eof=True)
+
+    def _hold_at(self, door: str, digest: str) -> bytes:
+        for _ in range(_TRIES):
+            entered = enter(door, digest, _START_SECONDS)
             if entered is not None:
                 self._hold, self._stream, line = entered
                 return line
             # A rank that may stay away for an hour must find its stream as it was.
-            self._start(held_at=door, idle_timeout=_HELD)
+            self._start(digest, held_at=door, idle_timeout=_HELD)
         raise EngineError(f"the engine {self.binary} ends as soon as it is ready{self._said()}")
 
-    def _start(self, **flags: Any) -> bytes:
+    def _start(self, held_for: str = "", **flags: Any) -> bytes:
         """Starts the engine; returns its first line, "" if another one was faster at its door."""
-        own = "stop_on_eof" in flags
+        own = not held_for
         try:
             # A session of its own: Ctrl-C in a terminal is for this process to handle.
             with _sign.given() as signers:
+                if held_for:
+                    signers["env"] = {**signers.get("env", os.environ), HELD_FOR: held_for}
                 self._process = subprocess.Popen(
                     [self.binary, "serve", *_written({**flags, **self._flags})],
                     stdin=subprocess.PIPE if own else subprocess.DEVNULL,
@@ -420,8 +434,7 @@ def acquire(share: bool = True, **limits: int | str | None) -> LocalEngine:
         if engine is None or not engine.alive:
             if engine is not None:
                 engine.close()
-            door = _host.door(settings) if share else None
-            engine = _running[key] = LocalEngine(binary, door, **given)
+            engine = _running[key] = LocalEngine(binary, settings if share else None, **given)
         engine.users += 1
         return engine
 

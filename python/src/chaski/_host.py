@@ -1,13 +1,16 @@
 """The door of an engine that processes of one job on this host share: where it is, and who may in.
 
 The processes agree on its name without a word to each other: it is a hash of the user, the job and
-all that makes one engine unlike another. Whoever finds nobody behind it starts the engine.
+the limits of the engine. Whoever finds nobody behind it starts the engine. The environment is not
+in the name, which all users see, because it has passwords: who comes shows the engine a digest of
+it under a number that the engine chose, and goes to the next door if the engine has another one.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import hmac
 import json
 import os
 import re
@@ -38,19 +41,35 @@ between processes that share an engine."""
 _PATH_BYTES = 103
 """The longest path of a socket on macOS; Linux has 107."""
 
+DOORS = 8
+"""How many engines of a job, with environments of their own, are looked for."""
+
+HELD_FOR = "CHASKI_HELD_FOR"
+"""The variable by which an engine learns the digest of its settings; /proc hides it from others."""
+
 Settings = tuple[str, tuple[tuple[str, int | str], ...], tuple[tuple[str, str], ...]]
 
 
 def settings(binary: str, limits: Mapping[str, int | str]) -> Settings:
     """Returns all that makes one engine of this process unlike another."""
-    environment = ((k, v) for k, v in os.environ.items() if _READ.match(k))
+    environment = ((k, v) for k, v in os.environ.items() if _READ.match(k) and k != HELD_FOR)
     return binary, tuple(sorted(limits.items())), tuple(sorted(environment))
 
 
-def door(of: Settings) -> str | None:
-    """Returns where the processes of this job find the engine with such settings.
+def digest(of: Settings) -> str:
+    """Returns a digest of the settings. Who knows it can try passwords, so it is a secret."""
+    return hashlib.sha256(json.dumps(of).encode()).hexdigest()
 
-    None where sockets have no place that only this user reaches.
+
+class OtherSettingsError(Exception):
+    """An engine has other settings."""
+
+
+def door(of: Settings, number: int = 0) -> str | None:
+    """Returns where the processes of this job find an engine with such limits.
+
+    Of engines whose environments differ each has a number. None where sockets have no place that
+    only this user reaches.
     """
     if not hasattr(socket, "AF_UNIX"):
         return None
@@ -61,7 +80,7 @@ def door(of: Settings) -> str | None:
         place.append(os.readlink("/proc/self/ns/mnt"))
     if hasattr(os, "sched_getaffinity"):  # an engine has the cores of who starts it, and no others
         place.append(sorted(os.sched_getaffinity(0)))
-    text = json.dumps([os.geteuid(), job, place, of])
+    text = json.dumps([os.geteuid(), job, place, of[:2], number])
     name = "chaski-" + hashlib.sha256(text.encode()).hexdigest()[:32]
     if abstract_works():
         return f"unix-abstract:{name}"
@@ -100,14 +119,19 @@ def check_user(s: socket.socket) -> None:
         raise UnavailableError(f"a socket of another user ({uid})")
 
 
-def enter(address: str, seconds: float) -> tuple[socket.socket, BufferedReader, bytes] | None:
+def enter(
+    address: str, settings: str, seconds: float
+) -> tuple[socket.socket, BufferedReader, bytes] | None:
     """Connects to the engine behind a door, which lives on for as long as this connection.
 
+    settings is the digest of what the engine must have.
+
     Returns:
-        The connection, what the engine says by it, and the first line of that, which is where it
-        listens. None if there is no engine.
+        The connection, what the engine says by it, and the line that tells where it listens. None
+        if there is no engine.
 
     Raises:
+        OtherSettingsError: the engine has others.
         OSError: it does not answer, or is another user's.
     """
     try:
@@ -117,11 +141,20 @@ def enter(address: str, seconds: float) -> tuple[socket.socket, BufferedReader, 
     try:
         check_user(s)
         stream = s.makefile("rb")
-        if line := stream.readline(1 << 16):
-            s.settimeout(None)
-            return s, stream, line
+        if number := stream.readline(64).strip():
+            shown = hmac.digest(settings.encode(), bytes.fromhex(number.decode()), "sha256")
+            s.sendall(shown.hex().encode())
+            line = stream.readline(1 << 16)
+            if line == b"other\n":
+                raise OtherSettingsError
+            if line:
+                s.settimeout(None)
+                return s, stream, line
     except (ConnectionResetError, BrokenPipeError):
         pass
+    except ValueError:
+        s.close()
+        raise OSError("it is no engine") from None
     except BaseException:
         s.close()
         raise

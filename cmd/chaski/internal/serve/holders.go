@@ -2,9 +2,14 @@ package serve
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"net"
+	"os"
 	"os/signal"
 	"slices"
 	"sync"
@@ -19,6 +24,8 @@ const (
 	lastHolder = 2 * time.Second
 	// logFor bounds the wait for a holder to take a line of the log. One that is stopped takes none.
 	logFor = 100 * time.Millisecond
+	// heldFor is the variable with a secret digest of the settings that holders must have, too; unset: any may come.
+	heldFor = "CHASKI_HELD_FOR"
 )
 
 // holders are the processes that hold a server, each by an open connection to --held-at. Each is told where the server
@@ -28,6 +35,7 @@ type holders struct {
 	listener net.Listener // only this user can connect
 	unheld   io.Writer    // of the log while there is no holder
 	stop     context.CancelFunc
+	settings string // as of heldFor
 
 	mu     sync.Mutex
 	held   []*holder // the oldest first
@@ -47,8 +55,10 @@ func (f *serveFlags) openHolders(ctx context.Context, unheld io.Writer, stop con
 	}
 	// Otherwise the next line of the log would end the server after the program that started it.
 	signal.Ignore(syscall.SIGPIPE)
+	settings := os.Getenv(heldFor)
+	_ = os.Unsetenv(heldFor) // commands that sign need not know
 	listener, _, err := listen(ctx, f.heldAt)
-	return &holders{listener: listener, unheld: unheld, stop: stop}, err
+	return &holders{listener: listener, unheld: unheld, stop: stop, settings: settings}, err
 }
 
 // serve lets holders in until close; ready is the line that tells them where the server listens.
@@ -72,10 +82,35 @@ func (h *holders) serve(ready []byte) {
 // hold returns when a holder has gone.
 func (h *holders) hold(c *holder, ready []byte) {
 	defer c.Close()
-	if h.enter(c, ready) {
+	if h.fits(c) && h.enter(c, ready) {
 		_, _ = io.Copy(io.Discard, c) // whatever ends the connection, the holder has gone
 		h.leave(c)
 	}
+}
+
+// fits reports whether a process has the settings of this server, such as its passwords: it shows a digest of them and
+// of a number that it is sent, from which nobody learns them. One with others is told "other".
+func (h *holders) fits(c net.Conn) bool {
+	if h.settings == "" {
+		return true
+	}
+	var nonce [16]byte
+	_, _ = rand.Read(nonce[:]) // it does not fail: crypto/rand
+	mac := hmac.New(sha256.New, []byte(h.settings))
+	mac.Write(nonce[:])
+	want, answer := hex.AppendEncode(nil, mac.Sum(nil)), make([]byte, hex.EncodedLen(sha256.Size))
+	_ = c.SetDeadline(time.Now().Add(firstHolder)) // the read fails, too
+	if _, err := c.Write(append(hex.AppendEncode(nil, nonce[:]), '\n')); err != nil {
+		return false
+	}
+	if _, err := io.ReadFull(c, answer); err != nil {
+		return false
+	}
+	if !hmac.Equal(answer, want) {
+		_, _ = c.Write([]byte("other\n")) // without it the process takes the server for one that ends
+		return false
+	}
+	return c.SetDeadline(time.Time{}) == nil
 }
 
 // enter reports whether the server goes on. Under the lock, so that no line of the log comes before ready.

@@ -4,7 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -106,6 +112,42 @@ func TestHoldersHearOfTheEnd(t *testing.T) {
 	holders.close()
 	if b, err := heard.ReadByte(); err == nil {
 		t.Errorf("a holder hears %q from a server that stops", b)
+	}
+}
+
+// TestHoldersHaveItsSettings: only processes with the settings of a server hold it, each of which answers a question of
+// its own.
+func TestHoldersHaveItsSettings(t *testing.T) {
+	t.Setenv(heldFor, "a digest")
+	_, path, _ := openTestHolders(t, new(bytes.Buffer))
+	if os.Getenv(heldFor) != "" {
+		t.Error("the digest is left for the commands of the server")
+	}
+	asked := map[string]bool{}
+	for _, test := range []struct{ settings, want string }{
+		{"a digest", "ready\n"}, {"another digest", "other\n"}, {"", "other\n"}, {"a digest", "ready\n"},
+	} {
+		conn, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_ = conn.SetReadDeadline(time.Now().Add(within))
+		said := bufio.NewReader(conn)
+		number, err := said.ReadString('\n')
+		nonce, bad := hex.DecodeString(strings.TrimSpace(number))
+		if err := errors.Join(err, bad); err != nil || asked[number] || len(nonce) != 16 {
+			t.Fatalf("a holder is asked %q, %v", number, err)
+		}
+		asked[number] = true
+		mac := hmac.New(sha256.New, []byte(test.settings))
+		mac.Write(nonce)
+		if _, err := io.WriteString(conn, hex.EncodeToString(mac.Sum(nil))); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := said.ReadString('\n'); line != test.want {
+			t.Errorf("with settings %q a holder is told %q, %v", test.settings, line, err)
+		}
 	}
 }
 
