@@ -272,6 +272,43 @@ def test_copies(folder):
     same(want, ours[window])
 
 
+@pytest.mark.parametrize("how", ["fewer rows", "another file", "another outline", "other times"])
+def test_an_index_that_is_changed_in_place(folder, how):
+    theirs, ours = both(Dated, folder / "images")
+    windows = boxes(20)
+    before = images(ours, windows)
+    for dataset in (theirs, ours):
+        index = dataset.index
+        if how == "fewer rows":
+            index.drop(index.index[1:], inplace=True)
+        elif how == "another file":
+            paths = index.filepath.tolist()
+            index["filepath"] = [paths[-1], *paths[1:]]
+        elif how == "another outline":
+            index["geometry"] = [index.geometry.iloc[-1]] * len(index)
+        else:
+            index.index = index.index[::-1]
+    assert compare(theirs, ours, windows) > 0
+    after = images(ours, windows)
+    unlike = [
+        a is None or b is None or not torch.equal(a, b)
+        for a, b in zip(before, after, strict=True)
+        if a is not b
+    ]
+    assert any(unlike) or how == "other times"
+
+
+def images(dataset, windows):
+    """Returns the pixels of windows, None where no file lies."""
+    out = []
+    for window in windows:
+        try:
+            out.append(dataset[window]["image"])
+        except IndexError:
+            out.append(None)
+    return out
+
+
 def test_pickled(folder):
     ours = chaski.torchgeo.ChaskiDataset(folder / "masks")
     window = boxes(1, seed=1)[0]

@@ -133,16 +133,18 @@ class ChaskiDataset(RasterDataset):  # type: ignore[misc]
 
     def _opened(self) -> _Files | None:
         """Returns the files opened by an engine, None if TorchGeo has to read them."""
-        of = id(self.index), self.crs, self.res
-        kept: tuple[Any, _Files | None] = self.__dict__.get("_kept", (None, None))
-        before, files = kept
-        if before != of:
+        # An index may be changed in place. Equal lists of the same objects are found equal quickly.
+        index, outlines = self.index, self.index.geometry.to_numpy().tolist()
+        of = list(index.filepath), outlines, self.crs, self.res, self.band_indexes
+        kept: tuple[Any, Any, _Files | None] = self.__dict__.get("_kept", (None, None, None))
+        before, times, files = kept
+        if before != of or not index.index.equals(times):
             try:
                 files = _Files(self)
             except UnsupportedError as e:
                 _warn(type(self).__name__, e)
                 files = None
-            self._kept = of, files
+            self._kept = of, index.index, files
         return files
 
     def _sample(self, slices: Sequence[slice], raster: Raster) -> Sample:
