@@ -161,6 +161,39 @@ func TestTicketsOfOneSource(t *testing.T) {
 	}
 }
 
+// TestLastEpochs: until the last epoch that an engine takes, batches are of one source, also where an epoch is not that
+// of the mixture; later ones, in which draws would wrap at 2^64, are refused, and so are their dry runs.
+func TestLastEpochs(t *testing.T) {
+	for take := range int64(3) {
+		sp := unlikeSpec(6, "longest")
+		sp.Take = take * 66
+		tabs := unlike()
+		e := openMixed(t, sp, tabs, 2)
+		last := ^uint64(0)/uint64(e.Len()) - 1
+		for _, epoch := range []uint64{last - 1, last, last + 1, ^uint64(0)} {
+			for step := range e.Steps() {
+				ticket := shuffle.StepTicket(epoch, step, 6, 0, 1)
+				b, err := e.Start(t.Context(), ticket, false).Wait(t.Context())
+				_, planned := e.Explain(t.Context(), ticket)
+				if epoch > last {
+					want := fmt.Sprintf("epoch %d: the last one is %d", epoch, last)
+					for _, err := range []error{err, planned} {
+						if err == nil || !strings.Contains(err.Error(), want) || fault.KindOf(err) != fault.Limit {
+							t.Fatalf("epoch %d: %v, want %q", epoch, err, want)
+						}
+					}
+					continue
+				}
+				if err != nil || planned != nil {
+					t.Fatal(err, planned)
+				}
+				checkUnlike(t, e, tabs, b, step*6)
+				b.Release()
+			}
+		}
+	}
+}
+
 // TestNestedBatchesOfOneSource: sources of a mixture within share batches, and so need one shape, and the mixture
 // around batches of one source needs the same.
 func TestNestedBatchesOfOneSource(t *testing.T) {

@@ -105,7 +105,9 @@ func (e *Engine) Start(ctx context.Context, t shuffle.Ticket, native bool) *Pend
 // check returns the group of a ticket, or an error if it asks for positions or rows that do not exist, or that cannot
 // stand in one batch.
 func (e *Engine) check(t shuffle.Ticket) (*group, error) {
-	switch {
+	switch last := e.plan.LastEpoch(); {
+	case t.Epoch > last:
+		return nil, fault.New(fault.Limit, "ticket", fault.NoOffset, "epoch %d: the last one is %d", t.Epoch, last)
 	case len(t.Positions)+len(t.Corners) > 0:
 		if err := e.checkNamed(t); err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 )
 
 // Spec is the input of Compile: a source, a seed, and whether samples are shuffled.
@@ -331,6 +332,15 @@ func (lf *leaf) checkItems() error {
 // Len returns N, the positions of an epoch: the same for all.
 func (pl *Plan) Len() int64 { return cmp.Or(pl.take, pl.nodes[0].n) }
 
+// LastEpoch returns the last epoch that may be drawn. Numbers of draws have 64 bits. Where they wrap, batches with exact
+// shares, and those of one source, would hold samples of two.
+func (pl *Plan) LastEpoch() uint64 {
+	if top := &pl.nodes[0]; top.word == nil || top.word.unit() == 0 {
+		return math.MaxUint64
+	}
+	return math.MaxUint64/uint64(max(pl.Len(), 1)) - 1
+}
+
 // Datasets returns the number of datasets.
 func (pl *Plan) Datasets() int { return len(pl.leaves) }
 
@@ -375,8 +385,7 @@ func (pl *Plan) locate(epoch uint64, p int64) Draw {
 	}
 	nd := &pl.nodes[0]
 	if pl.take > 0 {
-		// The product may wrap at 2^64, which docs/order.md allows: it would take more epochs than
-		// anybody trains.
+		// The product may wrap at 2^64, which docs/order.md allows, but for those whom LastEpoch stops.
 		draw := epoch*uint64(pl.take) + uint64(p)
 		epoch, p = draw/uint64(nd.n), int64(draw%uint64(nd.n))
 	}
