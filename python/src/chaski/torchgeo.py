@@ -135,7 +135,7 @@ class ChaskiDataset(RasterDataset):  # type: ignore[misc]
         """Returns the files opened by an engine, None if TorchGeo has to read them."""
         # An index may be changed in place. Equal lists of the same objects are found equal quickly.
         index, outlines = self.index, self.index.geometry.to_numpy().tolist()
-        of = list(index.filepath), outlines, self.crs, self.res, self.band_indexes
+        of = list(index.filepath), outlines, self.crs, self.res
         kept: tuple[Any, Any, _Files | None] = self.__dict__.get("_kept", (None, None, None))
         before, times, files = kept
         if before != of or not index.index.equals(times):
