@@ -20,36 +20,56 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// MaxExceptions is how many exceptions of a run a report lists.
+// MaxExceptions is how many exceptions of a run a report lists, and how many of its starts and epochs.
 const MaxExceptions = 1000
 
-// maxEpochs bounds the epochs without records that a report has, because in a file the number of an epoch may be any. A
-// report of so many takes a second.
-const maxEpochs = 1 << 16
+// maxRuns and maxFiles are how many runs a report lists, and cut and damaged files.
+const (
+	maxRuns  = 100
+	maxFiles = 1000
+	// maxLaunch is how many bytes of a launch are told.
+	maxLaunch = 256
+)
+
+// room bounds what a check takes that no byte of the files pays for.
+type room struct {
+	epochs int   // without records, because in a file the number of an epoch may be any
+	looks  int64 // at deliveries that go on beside others, because all may in every step
+}
+
+func newRoom() *room { return &room{epochs: 1 << 16, looks: 1 << 28} } // some seconds
 
 // Report is what Check found.
 type Report struct {
-	Runs []Run `json:"runs"`
+	Runs        []Run `json:"runs"`
+	RunsLeftOut int64 `json:"runs_left_out,omitempty"`
 	// Cut are files whose last record is not whole, as a machine that crashes leaves it. The record is not counted.
 	Cut []string `json:"cut"`
 	// Damaged says which files are wrong before their last record. What follows is not counted.
 	Damaged []string `json:"damaged"`
+	// FilesLeftOut are further cut and damaged files.
+	FilesLeftOut int64 `json:"files_left_out,omitempty"`
+
+	samples, records int64 // of Faults
 }
 
 // Run is what ledgers say of one spec on one dataset.
 type Run struct {
-	Run        string      `json:"run"`
-	Data       string      `json:"data"`
-	Samples    int64       `json:"samples"`
-	BatchSize  int64       `json:"batch_size"`
-	Starts     []Start     `json:"starts"`
-	Epochs     []Epoch     `json:"epochs"`
-	Missing    int64       `json:"missing"` // samples that no rank was given
-	Twice      int64       `json:"twice"`   // deliveries of a sample after its first one
-	Bad        int64       `json:"bad"`     // samples that could not be read
-	Wrong      int64       `json:"wrong"`   // records that contradict the order
-	Exceptions []Exception `json:"exceptions"`
-	LeftOut    int64       `json:"exceptions_left_out,omitempty"`
+	Run       string  `json:"run"`
+	Data      string  `json:"data"`
+	Samples   int64   `json:"samples"`
+	BatchSize int64   `json:"batch_size"`
+	Starts    []Start `json:"starts"`
+	Epochs    []Epoch `json:"epochs"`
+	// StartsLeftOut and EpochsLeftOut are further ones.
+	StartsLeftOut int64       `json:"starts_left_out,omitempty"`
+	EpochsLeftOut int64       `json:"epochs_left_out,omitempty"`
+	Missing       int64       `json:"missing"` // samples that no rank was given
+	Twice         int64       `json:"twice"`   // deliveries of a sample after its first one
+	Bad           int64       `json:"bad"`     // samples that could not be read
+	Wrong         int64       `json:"wrong"`   // records that contradict the order
+	Exceptions    []Exception `json:"exceptions"`
+	LeftOut       int64       `json:"exceptions_left_out,omitempty"`
 }
 
 // Start is what all ranks together did from a start, or from a state that they loaded, to the next one.
@@ -93,18 +113,31 @@ type Exception struct {
 
 // Faults returns how many samples were not delivered exactly once, without the bad ones that the run let pass, and
 // how many records and files are wrong.
-func (r *Report) Faults() (samples, records int64) {
-	records = int64(len(r.Damaged))
-	for i := range r.Runs {
-		samples += r.Runs[i].Missing + r.Runs[i].Twice
-		records += r.Runs[i].Wrong
+func (r *Report) Faults() (samples, records int64) { return r.samples, r.records }
+
+// list adds a file to a list of a report.
+func (r *Report) list(files *[]string, text string) {
+	if len(*files) >= maxFiles {
+		r.FilesLeftOut++
+		return
 	}
-	return samples, records
+	*files = append(*files, text)
+}
+
+// add adds a run.
+func (r *Report) add(run *Run) {
+	r.samples += run.Missing + run.Twice
+	r.records += run.Wrong
+	if len(r.Runs) >= maxRuns {
+		r.RunsLeftOut++
+		return
+	}
+	r.Runs = append(r.Runs, *run)
 }
 
 // Check reads the ledgers in folders. Of each run, so many epochs have to be complete; later ones may be unfinished.
 func Check(folders []string, epochs uint64) (*Report, error) {
-	report, lives := &Report{}, map[string][]*life{}
+	report, lives, all := &Report{}, map[string][]*life{}, &tally{}
 	for _, folder := range folders {
 		entries, err := os.ReadDir(folder)
 		if err != nil {
@@ -117,15 +150,16 @@ func Check(folders []string, epochs uint64) (*Report, error) {
 			}
 			found = true
 			path := filepath.Join(folder, entry.Name())
-			file, err := read(path)
+			file, err := read(path, all)
 			if err != nil {
 				return nil, err
 			}
 			if file.cut {
-				report.Cut = append(report.Cut, path)
+				report.list(&report.Cut, path)
 			}
 			if file.err != nil {
-				report.Damaged = append(report.Damaged, fault.Line(file.err))
+				report.records++
+				report.list(&report.Damaged, fault.Fit(fault.Line(file.err)))
 			}
 			for _, later := range file.lives {
 				lives[later.Run] = append(lives[later.Run], later)
@@ -135,6 +169,7 @@ func Check(folders []string, epochs uint64) (*Report, error) {
 			return nil, fault.WithFile(fault.New(fault.NotFound, "ledger", fault.NoOffset, "no *"+suffix), folder)
 		}
 	}
+	left := newRoom()
 	for _, run := range slices.Sorted(maps.Keys(lives)) {
 		for _, later := range lives[run][1:] {
 			first := lives[run][0]
@@ -144,7 +179,11 @@ func Check(folders []string, epochs uint64) (*Report, error) {
 					later.Samples, later.BatchSize, first.file, first.Samples, first.BatchSize), later.file)
 			}
 		}
-		report.Runs = append(report.Runs, checkRun(lives[run], epochs))
+		checked, err := checkRun(lives[run], epochs, left)
+		if err != nil {
+			return nil, fault.WithFile(err, lives[run][0].file)
+		}
+		report.add(&checked)
 	}
 	return report, nil
 }
@@ -165,8 +204,8 @@ func together(lives []*life) (starts []*start) {
 	var now []*life
 	cut := func(n int) {
 		if n > 0 {
-			starts = append(starts, &start{lives: slices.Clone(now[:n])})
-			now = slices.Clone(now[n:])
+			starts = append(starts, &start{lives: now[:n:n]})
+			now = now[n:]
 		}
 	}
 	for _, l := range lives {
@@ -217,13 +256,14 @@ func (s *start) counts(part stretch) stretch {
 }
 
 // checkRun finds what a run's lives say.
-func checkRun(lives []*life, epochs uint64) Run {
+func checkRun(lives []*life, epochs uint64, left *room) (Run, error) {
 	first := lives[0]
 	run := Run{Run: first.Run, Data: first.Data, Samples: first.Samples, BatchSize: first.BatchSize}
 	starts, byEpoch := together(lives), map[uint64]*epoch{}
 	for number, begun := range starts {
 		oldest := begun.lives[0]
-		told := Start{place: begun.begin, Time: timeOf(oldest.opened), World: oldest.World, Launch: oldest.Launch}
+		told := Start{place: begun.begin, Time: timeOf(oldest.opened), World: oldest.World,
+			Launch: fault.FitIn(oldest.Launch, maxLaunch)}
 		ranks := map[int64]bool{}
 		for _, lived := range begun.lives {
 			ranks[lived.Rank] = true
@@ -233,7 +273,7 @@ func checkRun(lives []*life, epochs uint64) Run {
 				told.Again += lived.rows(counted.to, part.to)
 				if counted.from < counted.to {
 					if byEpoch[part.epoch] == nil {
-						byEpoch[part.epoch] = &epoch{head: first.head, number: part.epoch, starts: starts}
+						byEpoch[part.epoch] = &epoch{head: first.head, number: part.epoch, starts: starts, left: left}
 					}
 					e := byEpoch[part.epoch]
 					e.edges = append(e.edges, edge{counted.from, number, lived.Rank, 1},
@@ -242,7 +282,11 @@ func checkRun(lives []*life, epochs uint64) Run {
 			}
 		}
 		told.Ranks = len(ranks)
-		run.Starts = append(run.Starts, told)
+		if len(run.Starts) < MaxExceptions {
+			run.Starts = append(run.Starts, told)
+		} else {
+			run.StartsLeftOut++
+		}
 	}
 	earliest, last := place{}, uint64(0)
 	if epochs == 0 { // before it there may have been no ledger
@@ -251,10 +295,10 @@ func checkRun(lives []*life, epochs uint64) Run {
 	for number := range byEpoch {
 		last = max(last, number)
 	}
-	for n, absent := earliest.Epoch, 0; absent < maxEpochs && (n < last || n < epochs); n++ {
+	for n := earliest.Epoch; left.epochs > 0 && (n < last || n < epochs); n++ {
 		if byEpoch[n] == nil {
-			byEpoch[n] = &epoch{head: first.head, number: n} // without any record
-			absent++
+			byEpoch[n] = &epoch{head: first.head, number: n, left: left} // without any record
+			left.epochs--
 		}
 	}
 	for _, number := range slices.Sorted(maps.Keys(byEpoch)) {
@@ -262,7 +306,16 @@ func checkRun(lives []*life, epochs uint64) Run {
 		if e.mayEnd = number == last && number >= epochs; number == earliest.Epoch {
 			e.begins = earliest.Step
 		}
-		run.Epochs = append(run.Epochs, e.sweep(&run))
+		if told := e.sweep(&run); len(run.Epochs) < MaxExceptions {
+			run.Epochs = append(run.Epochs, told)
+		} else {
+			run.EpochsLeftOut++
+		}
+		delete(byEpoch, number)
+	}
+	if left.looks < 0 {
+		return run, fault.New(fault.Limit, "ledger", fault.NoOffset,
+			"too many ranks were given steps beside each other")
 	}
 	for _, begun := range starts {
 		for _, lived := range begun.lives {
@@ -272,7 +325,7 @@ func checkRun(lives []*life, epochs uint64) Run {
 	slices.SortStableFunc(run.Exceptions, func(a, b Exception) int {
 		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.First, b.First))
 	})
-	return run
+	return run, nil
 }
 
 // marks adds what records say of bad samples, and records that contradict the order, where they count.
@@ -281,13 +334,25 @@ func (r *Run) marks(l *life, s *start) {
 		if mark.compare(s.end) >= 0 {
 			continue
 		}
-		if mark.what == wrong {
+		found := Exception{What: mark.what, Epoch: mark.Epoch, First: mark.Step, Last: mark.Step, World: l.World,
+			Position: &mark.position, Samples: mark.samples}
+		switch {
+		case mark.what == wrong:
 			r.Wrong++
-		} else {
+		case mark.several:
+			r.Bad += mark.samples
+			found.Position = nil
+		default:
 			r.Bad++
 		}
-		r.add(Exception{What: mark.what, Epoch: mark.Epoch, First: mark.Step, Last: mark.Step,
-			Ranks: fmt.Sprint(l.Rank), World: l.World, Position: &mark.position, Samples: mark.samples})
+		if len(r.Exceptions) >= MaxExceptions {
+			if r.LeftOut++; mark.several {
+				r.LeftOut += mark.samples - 1
+			}
+			continue
+		}
+		found.Ranks = fmt.Sprint(l.Rank)
+		r.add(found)
 	}
 }
 

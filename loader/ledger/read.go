@@ -10,6 +10,8 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"slices"
+	"syscall"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -27,7 +29,39 @@ const (
 	// maxSamples bounds the samples of an epoch, so that positions can be computed with: Python and JSON keep whole
 	// numbers up to here exactly.
 	maxSamples = 1 << 53
+	// maxText bounds a string of a head, in bytes.
+	maxText = 4 << 10
+	// maxRows bounds the bad rows of a record: those of a batch.
+	maxRows = 1 << 16
+	// freeParts and partsOfRecords bound what is kept of the records of all files, so that a check takes less memory
+	// than the files do on disk: a ledger whose epochs have 8 steps or more keeps less than the second, and one of a
+	// few steps an epoch less than the first, 100 MB.
+	freeParts      = 1 << 19
+	partsOfRecords = 8
+	// lifeParts is the memory of a life, in stretches.
+	lifeParts = 8
+	// maxWrong bounds the records of all files that contradict the order, and maxListed the bad rows that are kept one
+	// by one: others are counted by step.
+	maxWrong  = 1 << 16
+	maxListed = 16 * MaxExceptions
 )
+
+// tally counts what is kept of all files of a check.
+type tally struct{ records, parts, wrong, listed int64 }
+
+// add counts what a record added.
+func (c *tally) add(parts int64) error {
+	c.records++
+	c.parts += parts
+	if c.parts > freeParts+c.records/partsOfRecords {
+		return fault.New(fault.Limit, "record", fault.NoOffset,
+			"the records of all files begin anew or jump too often: %d times in %d", c.parts, c.records)
+	}
+	if c.wrong > maxWrong {
+		return fault.New(fault.Limit, "record", fault.NoOffset, "more than %d contradict the order", maxWrong)
+	}
+	return nil
+}
 
 // head is the first line of a file: which run, and which rank of it.
 type head struct {
@@ -92,6 +126,8 @@ func (h *head) check() error {
 		return fault.New(fault.Corrupt, "head", fault.NoOffset, "rank %d of %d", h.Rank, h.World)
 	case h.Step < 0 || h.Step >= h.Steps:
 		return fault.New(fault.Corrupt, "head", fault.NoOffset, "step %d of %d", h.Step, h.Steps)
+	case max(len(h.Run), len(h.Data), len(h.Launch)) > maxText:
+		return fault.New(fault.Limit, "head", fault.NoOffset, "a string of more than %d bytes", maxText)
 	}
 	return nil
 }
@@ -127,38 +163,59 @@ type stretch struct {
 	from, to int64
 }
 
-// mark is something that a record says of a step: what became of a bad sample, or that the record is wrong.
+// mark is something that a record says of a step: what became of a bad sample, or of several, or that the record is
+// wrong.
 type mark struct {
 	place
 	position, samples int64
 	what              string
+	several           bool // without their positions
 }
 
 // wrong marks a record that contradicts the order.
 const wrong = "wrong"
 
 // add adds a batch to a life.
-func (l *life) add(r *record) {
+func (l *life) add(r *record, all *tally) error {
 	l.last = max(l.last, r.Time)
+	parts := int64(0)
 	if n := len(l.given); n > 0 && l.given[n-1].epoch == r.Epoch && l.given[n-1].to == r.Step {
 		l.given[n-1].to++
 	} else {
 		l.given = append(l.given, stretch{r.Epoch, r.Step, r.Step + 1})
+		parts++
 	}
 	expected, first := l.rows(r.Step, r.Step+1), r.Step*l.BatchSize+l.Rank
 	if expected == 0 {
 		first = -1
 	}
+	begin := len(l.bad)
 	for _, bad := range r.Bad {
+		i := slices.Index(fates, bad.Became)
+		if i < 0 {
+			return fault.New(fault.Corrupt, "record", fault.NoOffset, "a bad row became %.20q", bad.Became)
+		}
 		if bad.Became == "skipped" {
 			expected--
 		}
-		l.bad = append(l.bad, mark{r.place, bad.Position, 1, bad.Became})
+		made := mark{r.place, bad.Position, 1, fates[i], all.listed >= maxListed}
+		same := func(m mark) bool { return m.several && m.what == made.what }
+		if at := slices.IndexFunc(l.bad[begin:], same); made.several && at >= 0 {
+			l.bad[begin+at].samples++
+			continue
+		}
+		all.listed++
+		l.bad = append(l.bad, made)
 	}
 	if r.First != first || r.Samples != expected {
-		l.wrong = append(l.wrong, mark{r.place, r.First, r.Samples, wrong})
+		all.wrong++
+		l.wrong = append(l.wrong, mark{r.place, r.First, r.Samples, wrong, false})
 	}
+	return all.add(parts)
 }
+
+// fates are what becomes of bad rows.
+var fates = []string{"skipped", "replaced", "filled"}
 
 // file is what a file of a ledger holds.
 type file struct {
@@ -167,18 +224,24 @@ type file struct {
 	err   error // damage before the last record, behind which nothing is read
 }
 
-// read reads a file of a ledger.
-func read(path string) (file, error) {
-	opened, err := os.Open(path)
+// read reads a file of a ledger. What is no regular file, such as a pipe, is damaged.
+func read(path string, all *tally) (file, error) {
+	opened, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // does not wait for who writes to a pipe
 	if err != nil {
 		return file{}, err
 	}
 	defer opened.Close()
-	return parse(opened, path)
+	if info, err := opened.Stat(); err != nil {
+		return file{}, err
+	} else if !info.Mode().IsRegular() {
+		err := fault.New(fault.Unsupported, "file", fault.NoOffset, "it is no regular file")
+		return file{err: fault.WithFile(err, path)}, nil
+	}
+	return parse(opened, path, all)
 }
 
 // parse reads a file of a ledger. Each line has the checksum of all lines up to it, so that one that is gone is missed.
-func parse(r io.Reader, path string) (file, error) {
+func parse(r io.Reader, path string, all *tally) (file, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
 	lines.Split(withEnds)
@@ -189,7 +252,7 @@ func parse(r io.Reader, path string) (file, error) {
 		offset += int64(len(line))
 		var damage error
 		if sum, damage = checksum(line, sum); damage == nil {
-			damage = out.add(line[checksumBytes:], path)
+			damage = out.add(line[checksumBytes:], path, all)
 		} else if !lines.Scan() { // it is the last line
 			out.cut = true
 			break
@@ -227,7 +290,7 @@ func checksum(line []byte, sum uint32) (uint32, error) {
 }
 
 // add takes a line of a file, without its checksum.
-func (f *file) add(text []byte, path string) error {
+func (f *file) add(text []byte, path string, all *tally) error {
 	if len(f.lives) == 0 {
 		parsed := new(head)
 		if err := json.Unmarshal(text, parsed); err != nil {
@@ -237,7 +300,10 @@ func (f *file) add(text []byte, path string) error {
 			return err
 		}
 		f.lives = []*life{{head: parsed, file: path, begin: parsed.place, opened: parsed.Time, last: parsed.Time}}
-		return nil
+		return all.add(lifeParts)
+	}
+	if bytes.Count(text, []byte("{")) > maxRows+1 {
+		return fault.New(fault.Limit, "record", fault.NoOffset, "more than %d bad rows", maxRows)
 	}
 	var r record
 	now := f.lives[len(f.lives)-1]
@@ -250,9 +316,9 @@ func (f *file) add(text []byte, path string) error {
 	if r.Restored {
 		now = &life{head: now.head, file: path, begin: r.place, opened: r.Time, last: r.Time}
 		f.lives = append(f.lives, now)
+		all.parts += lifeParts
 	}
-	now.add(&r)
-	return nil
+	return now.add(&r, all)
 }
 
 // timeOf returns Unix seconds as a time.

@@ -2,12 +2,19 @@ package ledger
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -24,7 +31,7 @@ var lines = []string{
 // report parses a file and returns what Check would say of it.
 func report(t *testing.T, content []byte, epochs uint64) *Report {
 	t.Helper()
-	f, err := parse(bytes.NewReader(content), "a.ledger")
+	f, err := parse(bytes.NewReader(content), "a.ledger", &tally{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,10 +40,14 @@ func report(t *testing.T, content []byte, epochs uint64) *Report {
 		r.Cut = []string{"a.ledger"}
 	}
 	if f.err != nil {
-		r.Damaged = []string{f.err.Error()}
+		r.Damaged, r.records = []string{f.err.Error()}, 1
 	}
 	if len(f.lives) > 0 {
-		r.Runs = []Run{checkRun(f.lives, epochs)}
+		run, err := checkRun(f.lives, epochs, newRoom())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.add(&run)
 	}
 	return r
 }
@@ -88,7 +99,7 @@ func TestWhatALedgerMustNotSay(t *testing.T) {
 		{`"step":2`, `"step":{}`, fault.Corrupt},
 	} {
 		changed := strings.Split(strings.ReplaceAll(strings.Join(lines, "\n"), c.old, c.new), "\n")
-		f, err := parse(bytes.NewReader(text(changed)), "a.ledger")
+		f, err := parse(bytes.NewReader(text(changed)), "a.ledger", &tally{})
 		if err != nil || !errors.Is(f.err, c.kind) || !strings.Contains(f.err.Error(), "a.ledger") {
 			t.Errorf("%s: %v, %v", c.new, f.err, err)
 		}
@@ -141,6 +152,141 @@ func TestTwoRuns(t *testing.T) {
 	r, err := Check([]string{folder}, 0)
 	if err != nil || len(r.Runs) != 2 || !r.Runs[0].Epochs[0].Complete || !r.Runs[1].Epochs[0].Unfinished {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// forged returns a folder with a file of these lines.
+func forged(t *testing.T, lines []string) string {
+	t.Helper()
+	folder := t.TempDir()
+	(&written{path: filepath.Join(folder, "a.ledger"), lines: lines}).save(t, 0)
+	return folder
+}
+
+// peak returns what f returns, and how much the heap grew meanwhile, at least.
+func peak(f func() (*Report, error)) (r *Report, bytes uint64, err error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
+	runtime.GC()
+	heap := func() uint64 {
+		used := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+		metrics.Read(used)
+		return used[0].Value.Uint64()
+	}
+	before, over := heap(), make(chan struct{})
+	go func() {
+		defer close(over)
+		r, err = f()
+	}()
+	for {
+		select {
+		case <-over:
+			return r, bytes, err
+		case <-time.After(time.Millisecond):
+			bytes = max(bytes, heap()-min(before, heap()))
+		}
+	}
+}
+
+// TestForged promises that files that say more than a run could are checked in little memory, with a short report that
+// counts what it leaves out.
+func TestForged(t *testing.T) {
+	record := func(epoch, step int, more string) string {
+		first := 4 * step
+		return fmt.Sprintf(`{"epoch":%d,"step":%d,"first":%d,"samples":%d%s}`, epoch, step, first, min(4, 10-first),
+			more)
+	}
+	repeated := func(n int, line func(i int) string) []string {
+		all := []string{lines[0]}
+		for i := range n {
+			all = append(all, line(i))
+		}
+		return all
+	}
+	const rows = 60_000
+	bad := strings.TrimSuffix(strings.Repeat(`{"became":"filled"},`, rows), ",")
+	long := `"run":"` + strings.Repeat("r", 3<<20) + `"`
+	for name, test := range map[string]struct {
+		lines []string
+		most  uint64 // MiB
+		want  func(r *Report) bool
+	}{
+		"an epoch far away": {[]string{lines[0], record(1<<40, 0, "")}, 64, func(r *Report) bool {
+			run := r.Runs[0]
+			return len(run.Epochs) == MaxExceptions && run.EpochsLeftOut == 1<<16+1-MaxExceptions &&
+				run.Missing == 10*(1<<16)
+		}},
+		"many lives": {repeated(300_000, func(i int) string { return record(i, 0, `,"restored":true`) }), 160,
+			func(r *Report) bool {
+				run := r.Runs[0]
+				return len(run.Starts) == MaxExceptions && run.StartsLeftOut > 0 && len(r.Damaged) == 1 &&
+					strings.Contains(r.Damaged[0], "too often")
+			}},
+		"jumps": {repeated(300_000, func(i int) string { return record(0, i%2, "") }), 160,
+			func(r *Report) bool { return len(r.Damaged) == 0 && r.Runs[0].Twice > 0 }},
+		"more jumps": {repeated(700_000, func(i int) string { return record(0, 2*(i%2), "") }), 160,
+			func(r *Report) bool { return len(r.Damaged) == 1 && strings.Contains(r.Damaged[0], "too often") }},
+		"wrong records": {repeated(100_000, func(i int) string {
+			return fmt.Sprintf(`{"epoch":%d,"step":%d,"first":7,"samples":9}`, i/3, i%3)
+		}), 64, func(r *Report) bool {
+			return r.Runs[0].Wrong == maxWrong+1 && strings.Contains(r.Damaged[0], "contradict the order")
+		}},
+		"many bad rows": {repeated(6, func(i int) string { return record(i/3, i%3, `,"bad":[`+bad+"]") }), 64,
+			func(r *Report) bool {
+				run := r.Runs[0]
+				return run.Bad == 6*rows && run.LeftOut > 0 && len(run.Exceptions) == MaxExceptions
+			}},
+		"too many bad rows": {[]string{lines[0], record(0, 0, `,"bad":[`+strings.Repeat("{},", 1_000_000)+"{}]")}, 32,
+			func(r *Report) bool { return strings.Contains(r.Damaged[0], "bad rows") }},
+		"a long name": {[]string{strings.Replace(lines[0], `"run":"r"`, long, 1), record(0, 0, "")}, 48,
+			func(r *Report) bool { return strings.Contains(r.Damaged[0], "more than 4096 bytes") }},
+	} {
+		folder := forged(t, test.lines)
+		r, used, err := peak(func() (*Report, error) { return Check([]string{folder}, 0) })
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		said, err := json.Marshal(r)
+		if !test.want(r) || len(said) > 1<<20 || err != nil {
+			t.Errorf("%s: %.2000s (%d bytes), %v", name, said, len(said), err)
+		}
+		if used>>20 > test.most {
+			t.Errorf("%s: %d MiB", name, used>>20)
+		}
+		t.Logf("%s: %d MiB, %d bytes are said", name, used>>20, len(said))
+	}
+}
+
+// TestForgedFolders promises that pipes and links to them are damaged files, that a report lists some of many runs and
+// counts the faults of all, and that the work on ranks beside each other is bounded.
+func TestForgedFolders(t *testing.T) {
+	folder := t.TempDir()
+	const runs = 500
+	for i := range runs {
+		head := strings.Replace(lines[0], `"run":"r"`, fmt.Sprintf(`"run":"r%d"`, i), 1)
+		(&written{path: filepath.Join(folder, fmt.Sprintf("%d.ledger", i)), lines: []string{head, lines[1]}}).save(t, 0)
+	}
+	pipe := filepath.Join(folder, "p.ledger")
+	link := filepath.Join(folder, "q.ledger")
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Symlink(pipe, link)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Check([]string{folder}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Runs) != maxRuns || r.RunsLeftOut != runs-maxRuns || len(r.Damaged) != 2 ||
+		!strings.Contains(r.Damaged[0], "no regular file") {
+		t.Errorf("%d runs, %d left out, damaged %q", len(r.Runs), r.RunsLeftOut, r.Damaged)
+	}
+	if samples, records := r.Faults(); samples != 6*runs || records != 2 {
+		t.Errorf("%d samples, %d records", samples, records)
+	}
+	f, err := parse(bytes.NewReader(text(lines)), "a.ledger", &tally{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := checkRun(f.lives, 0, &room{looks: 1}); !errors.Is(err, fault.Limit) {
+		t.Errorf("more work than there is room for: %v", err)
 	}
 }
 

@@ -15,6 +15,7 @@ type epoch struct {
 	edges  []edge
 	begins int64 // the first step that the ledger is about
 	mayEnd bool  // in the middle, as the run does
+	left   *room
 }
 
 // edge is where a rank of a start begins or ends to be given steps.
@@ -28,7 +29,7 @@ type edge struct {
 // piece is a run of steps in which the same ranks of the same starts were given batches.
 type piece struct {
 	from, to int64
-	given    []delivery // by start and rank
+	given    []delivery // by start and rank, until the next piece
 }
 
 // delivery is how often a rank of a start was given each step of a piece.
@@ -38,40 +39,41 @@ type delivery struct {
 	times int64
 }
 
-// pieces cuts the steps of the epoch where deliveries begin or end.
+// pieces cuts the steps of the epoch where deliveries begin or end. The edges are sorted.
 func (e *epoch) pieces(yield func(piece) bool) {
-	type who struct {
-		start int
-		rank  int64
-	}
-	// In the last step, which may be short, not all ranks have rows.
-	e.edges = append(e.edges, edge{step: e.begins}, edge{step: e.Steps - 1})
-	slices.SortFunc(e.edges, func(a, b edge) int { return cmp.Compare(a.step, b.step) })
-	active, from := map[who]int64{}, int64(0)
+	var given []delivery
+	from := int64(0)
 	upTo := func(step int64) bool {
 		if step == from {
 			return true
 		}
-		made := piece{from: from, to: step}
-		for w, times := range active {
-			made.given = append(made.given, delivery{w.start, w.rank, times})
-		}
-		slices.SortFunc(made.given, func(a, b delivery) int {
-			return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.rank, b.rank))
-		})
+		made := piece{from, step, given}
 		from = step
-		return yield(made)
+		e.left.looks -= int64(len(given))
+		return e.left.looks >= 0 && yield(made)
 	}
 	for _, change := range e.edges {
 		if !upTo(change.step) {
 			return
 		}
-		w := who{change.start, change.rank}
-		if active[w] += int64(change.more); active[w] == 0 {
-			delete(active, w)
+		if change.more == 0 {
+			continue
+		}
+		e.left.looks -= int64(len(given)) / 64 // an entry in the middle moves the others
+		at, found := slices.BinarySearchFunc(given, delivery{change.start, change.rank, 0}, delivery.compare)
+		if !found {
+			given = slices.Insert(given, at, delivery{change.start, change.rank, 0})
+		}
+		if given[at].times += int64(change.more); given[at].times == 0 {
+			given = slices.Delete(given, at, at+1)
 		}
 	}
 	upTo(e.Steps)
+}
+
+// compare orders deliveries by start and rank.
+func (d delivery) compare(o delivery) int {
+	return cmp.Or(cmp.Compare(d.start, o.start), cmp.Compare(d.rank, o.rank))
 }
 
 // last returns the deliveries of the last start of a piece, which is the one that counts, and its world.
@@ -102,18 +104,27 @@ func (e *epoch) positions(from, to int64) int64 {
 // sweep finds what was delivered of the epoch, and adds the exceptions to a run.
 func (e *epoch) sweep(run *Run) Epoch {
 	told := Epoch{Epoch: e.number, Begins: e.begins}
-	pieces := slices.Collect(e.pieces)
+	// In the last step, which may be short, not all ranks have rows.
+	e.edges = append(e.edges, edge{step: e.begins}, edge{step: e.Steps - 1})
+	slices.SortFunc(e.edges, func(a, b edge) int {
+		return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.start, b.start), cmp.Compare(a.rank, b.rank))
+	})
 	missing, twice := run.Missing, run.Twice
-	ends := len(pieces)
-	for e.mayEnd && ends > 0 && !pieces[ends-1].whole(e) {
-		ends--
+	ends := e.Steps
+	if e.mayEnd {
+		ends = 0
+		for p := range e.pieces {
+			if p.whole(e) {
+				ends = p.to
+			}
+		}
 	}
-	told.Unfinished = ends < len(pieces)
-	for i, p := range pieces {
-		if whole := p.whole(e); whole {
+	told.Unfinished = ends < e.Steps
+	for p := range e.pieces {
+		if p.whole(e) {
 			told.Steps += p.to - p.from
 		}
-		told.Samples += e.piece(&p, run, i >= ends || p.to <= e.begins)
+		told.Samples += e.piece(&p, run, p.from >= ends || p.to <= e.begins)
 	}
 	told.Complete = !told.Unfinished && told.Begins == 0 && run.Missing == missing && run.Twice == twice
 	return told
@@ -176,10 +187,17 @@ func (r *ranges) add(from, to int64) {
 	}
 }
 
+// maxRanges is how many ranges are written out.
+const maxRanges = 64
+
 // String returns "0, 3-5".
 func (r ranges) String() string {
 	var parts []string
-	for _, pair := range r {
+	for i, pair := range r {
+		if i == maxRanges {
+			parts = append(parts, fmt.Sprintf("and %d more", len(r)-i))
+			break
+		}
 		part := fmt.Sprint(pair[0])
 		if pair[1]-pair[0] > 1 {
 			part += fmt.Sprintf("-%d", pair[1]-1)
