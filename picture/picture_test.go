@@ -9,6 +9,8 @@ import (
 	"image/color"
 	"image/jpeg"
 	"image/png"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,6 +119,31 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+// TestTablesOfAnnexK: a JPEG without Huffman tables has those of T.81, annex K, which image/jpeg writes.
+func TestTablesOfAnnexK(t *testing.T) {
+	noise := image.NewRGBA(image.Rect(0, 0, 333, 201))
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for i := range noise.Pix {
+		noise.Pix[i] = byte(rnd.Uint32() >> (i % 32))
+	}
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, noise, &jpeg.Options{Quality: 95}); err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range map[string][]byte{"gray": encoded(t)["gray.jpg"], "noise": b.Bytes()} {
+		_, want, err := decode(t, file, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := bytes.Index(file, []byte{0xff, 0xc4})
+		tables := file[start:][:2+int(binary.BigEndian.Uint16(file[start+2:]))]
+		_, got, err := decode(t, slices.Concat(file[:start], file[start+len(tables):]), 0)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s without %d bytes of tables: %v", name, len(tables), err)
+		}
+	}
+}
+
 // samplesOf returns the samples of a pixel, as the file has them.
 func samplesOf(c color.Color, m image.Image, x *chunk.Index, col, row int) []int {
 	if p, ok := m.(*image.Paletted); ok {
@@ -180,24 +207,29 @@ func TestRefused(t *testing.T) {
 		copy(b[frame+at:], v)
 		return b
 	}
+	rgb := photoWith(10, 'R')
+	rgb[frame+13], rgb[frame+16] = 'G', 'B'
+	scan := rgb[bytes.Index(rgb, []byte{0xff, 0xda}):]
+	scan[5], scan[7], scan[9] = 'R', 'G', 'B'
 	for name, c := range map[string]struct {
 		b    []byte
 		kind fault.Kind
 	}{
-		"cut":             {gray[:30], fault.Corrupt},
-		"no pixels":       {gray[:33], fault.Corrupt},
-		"no width":        {change(16, 0, 0, 0, 0), fault.Corrupt},
-		"huge":            {change(16, 0x7f, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff), fault.Limit},
-		"larger":          {change(16, 0, 0, 0x20, 0, 0, 0, 0x20, 0), fault.Corrupt}, // 64 MiB, by its header
-		"5 bits":          {change(24, 5), fault.Corrupt},
-		"colour type 1":   {change(25, 1), fault.Corrupt},
-		"no checksum":     {change(29, 1), fault.Corrupt},
-		"jpeg cut":        {photo[:frame+4], fault.Corrupt},
-		"jpeg of 12 bits": {photoWith(4, 12), fault.Unsupported},
-		"jpeg lossless":   {photoWith(1, 0xc3), fault.Unsupported},
-		"jpeg no height":  {photoWith(5, 0, 0), fault.Unsupported},
-		"jpeg of 4 bands": {photoWith(9, 4), fault.Corrupt}, // its frame is too short for them
-		"jpeg no frame":   {append(bytes.Clone(photo[:2]), 0xff, 0xd9, 0, 0), fault.Corrupt},
+		"cut":                     {gray[:30], fault.Corrupt},
+		"no pixels":               {gray[:33], fault.Corrupt},
+		"no width":                {change(16, 0, 0, 0, 0), fault.Corrupt},
+		"huge":                    {change(16, 0x7f, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff), fault.Limit},
+		"larger":                  {change(16, 0, 0, 0x20, 0, 0, 0, 0x20, 0), fault.Corrupt}, // 64 MiB, by its header
+		"5 bits":                  {change(24, 5), fault.Corrupt},
+		"colour type 1":           {change(25, 1), fault.Corrupt},
+		"no checksum":             {change(29, 1), fault.Corrupt},
+		"jpeg cut":                {photo[:frame+4], fault.Corrupt},
+		"jpeg of 12 bits":         {photoWith(4, 12), fault.Unsupported},
+		"jpeg lossless":           {photoWith(1, 0xc3), fault.Unsupported},
+		"jpeg no height":          {photoWith(5, 0, 0), fault.Unsupported},
+		"jpeg of 4 bands":         {photoWith(9, 4), fault.Corrupt}, // its frame is too short for them
+		"jpeg of RGB, subsampled": {rgb, fault.Unsupported},
+		"jpeg no frame":           {append(bytes.Clone(photo[:2]), 0xff, 0xd9, 0, 0), fault.Corrupt},
 	} {
 		if _, _, err := decode(t, c.b, 0); fault.KindOf(err) != c.kind {
 			t.Errorf("%s: %v", name, err)

@@ -157,7 +157,7 @@ func (d *Decoder) allocate() error {
 			return unsupported("sampling factors %d and %d beside %d and %d", comp.h, comp.v, frame.hMax, frame.vMax)
 		}
 		if !d.shape.YCbCr && (comp.h != frame.hMax || comp.v != frame.vMax) {
-			return corrupt("a subsampled component of an image that is not YCbCr")
+			return unsupported("a subsampled component of an image that is not YCbCr")
 		}
 		comp.width, comp.height = ceil(frame.width*comp.h, frame.hMax), ceil(frame.height*comp.v, frame.vMax)
 		comp.bw, comp.bh = ceil(comp.width, 8), ceil(comp.height, 8)

@@ -1,5 +1,7 @@
 package jpeg
 
+import "cmp"
+
 // scanHeader is the content of an SOS segment.
 type scanHeader struct {
 	n      int
@@ -58,6 +60,10 @@ func (d *Decoder) scanHeader(s *scanHeader, body []byte) error {
 			return corrupt("Huffman tables %d and %d", tables>>4, tables&15)
 		}
 		s.comp[i], s.dc[i], s.ac[i] = index, d.dc[tables>>4], d.ac[tables&15]
+		if !d.progressive && (s.dc[i] == nil || s.ac[i] == nil) {
+			dc, ac := standard()
+			s.dc[i], s.ac[i] = cmp.Or(s.dc[i], dc[tables>>4]), cmp.Or(s.ac[i], ac[tables&15])
+		}
 		firstDC, anyAC := s.ss == 0 && s.ah == 0, s.se > 0
 		if firstDC && s.dc[i] == nil || anyAC && s.ac[i] == nil {
 			return corrupt("a Huffman table is missing")

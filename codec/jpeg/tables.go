@@ -1,5 +1,10 @@
 package jpeg
 
+import (
+	"encoding/hex"
+	"sync"
+)
+
 // zigzag maps the order of coefficients in a stream to rows of 8 (ITU-T T.81, figure A.6).
 var zigzag = makeZigzag()
 
@@ -104,6 +109,31 @@ func (d *Decoder) huffmanTables(own *tableSet, segment []byte) error {
 	}
 	return nil
 }
+
+// annexK has Huffman tables 0 and 1 of T.81, annex K.3, as a DHT segment.
+const annexK = "0000010501010101010100000000000000000102030405060708090a0b100002010303020403050504040000017d010203" +
+	"00041105122131410613516107227114328191a1082342b1c11552d1f02433627282090a161718191a25262728292a3435363738393a4344" +
+	"45464748494a535455565758595a636465666768696a737475767778797a838485868788898a92939495969798999aa2a3a4a5a6a7a8a9aa" +
+	"b2b3b4b5b6b7b8b9bac2c3c4c5c6c7c8c9cad2d3d4d5d6d7d8d9dae1e2e3e4e5e6e7e8e9eaf1f2f3f4f5f6f7f8f9fa010003010101010101" +
+	"0101010000000000000102030405060708090a0b110002010204040304070504040001027700010203110405213106124151076171132232" +
+	"8108144291a1b1c109233352f0156272d10a162434e125f11718191a262728292a35363738393a434445464748494a535455565758595a63" +
+	"6465666768696a737475767778797a82838485868788898a92939495969798999aa2a3a4a5a6a7a8a9aab2b3b4b5b6b7b8b9bac2c3c4c5c6" +
+	"c7c8c9cad2d3d4d5d6d7d8d9dae2e3e4e5e6e7e8e9eaf2f3f4f5f6f7f8f9fa"
+
+// standard returns the tables of annexK. As in libjpeg, they stand for tables that a sequential stream lacks, as frames
+// of Motion JPEG do.
+var standard = sync.OnceValues(func() (dc, ac [4]*huffman) {
+	var set tableSet
+	segment, err := hex.DecodeString(annexK)
+	if err == nil {
+		err = new(Decoder).huffmanTables(&set, segment)
+	}
+	if err != nil {
+		panic(err)
+	}
+	_, dc, ac = set.quants()
+	return dc, ac
+})
 
 // lutBits is the length of the codes that one look-up decodes: nearly all codes of photographs.
 const lutBits = 10
