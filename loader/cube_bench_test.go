@@ -11,7 +11,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
-	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
 // peer reads the same with the tiledb package on one core, and prints megabytes per second of
@@ -44,7 +43,7 @@ with tiledb.open(sys.argv[1], ctx=one) as a:
 // with the tiledb package, that reads the same in between.
 func BenchmarkArray(b *testing.B) {
 	path := os.Getenv("CHASKI_TILEDB_BENCH")
-	if !tiledb.IsArray(path) {
+	if path == "" {
 		b.Skip("no array in CHASKI_TILEDB_BENCH")
 	}
 	for name, s := range map[string]Sampler{

@@ -162,7 +162,7 @@ func allCubes(t testing.TB) []*known {
 		{"pipelines", "y x", "p0_uint16"},
 	} {
 		path := filepath.Join(dir, c.name)
-		if !tiledb.IsArray(path) { // the small corpus has some
+		if _, err := os.Stat(path); err != nil { // the small corpus has some
 			continue
 		}
 		list = append(list, original(t, path, c.dims, strings.Fields(c.attrs)...))

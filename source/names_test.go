@@ -203,10 +203,6 @@ func TestNamesInNames(t *testing.T) {
 			t.Errorf("%s: file %s, want %s", name, got, want[1])
 		}
 	}
-	abs, err := source.Abs("/vsizip/a.zip/b.tif")
-	if want, _ := filepath.Abs("a.zip"); err != nil || abs != "/vsizip/{"+want+"}/b.tif" {
-		t.Errorf("%s: %v", abs, err)
-	}
 }
 
 // FuzzResolve: what Resolve returns has one form, which it returns again.

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"net/url"
 	"strings"
-
-	"github.com/chaski-eo/chaski/internal/pathname"
 )
 
 // Path is a name that was parsed, of a local file, an object of a store, or a part of another file. Openers of this
@@ -214,21 +212,4 @@ func ResolveFrom(name string, join func(name string) string) string {
 		return parsed.part.name(ResolveFrom(parsed.part.file.Name, join))
 	}
 	return join(parsed.Name)
-}
-
-// Abs returns a local path as an absolute one, also the path of a file whose part a name stands for. The names of
-// remote objects stay as they are.
-func Abs(name string) (string, error) {
-	var err error
-	abs := ResolveFrom(name, func(path string) string {
-		if IsRemote(path) {
-			return path
-		}
-		full, aerr := pathname.Abs(LocalPath(path))
-		if aerr != nil {
-			err = aerr
-		}
-		return full
-	})
-	return abs, err
 }

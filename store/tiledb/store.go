@@ -88,12 +88,7 @@ func hasVersion(ctx context.Context, r source.Reader) error {
 	return nil
 }
 
-// IsArray reports whether a local directory holds an array.
-func IsArray(path string) bool {
-	p, err := source.Parse(path)
-	return err == nil && isArray(p, nil)
-}
-
+// isArray reports whether a local directory holds an array.
 func isArray(p source.Path, roots *source.Roots) bool {
 	path := p.Local()
 	if st, err := roots.Stat(pathname.Join(path, schemaName)); err == nil && st.Mode().IsRegular() {

@@ -151,3 +151,9 @@ func appendNumbers(out []byte, l []uint64) []byte {
 	}
 	return appendGeneric(out, buf)
 }
+
+// IsArray reports whether a local directory holds an array.
+func IsArray(path string) bool {
+	p, err := source.Parse(path)
+	return err == nil && isArray(p, nil)
+}

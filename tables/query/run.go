@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -22,16 +21,6 @@ import (
 // Tables finds a table of a FROM clause by name, without regard to case. If it does not exist the error is
 // fault.NotFound, and lists the tables.
 type Tables func(ctx context.Context, name string) (*tables.Table, error)
-
-// Map finds tables in a map whose keys are in lower case.
-func Map(m map[string]*tables.Table) Tables {
-	return func(_ context.Context, name string) (*tables.Table, error) {
-		if t := m[strings.ToLower(name)]; t != nil {
-			return t, nil
-		}
-		return nil, NoTable(name, slices.Sorted(maps.Keys(m)))
-	}
-}
 
 // NoTable returns the error for a table that does not exist.
 func NoTable(name string, names []string) error {

@@ -97,9 +97,6 @@ func (x *Encoder) chunk(out, src []byte, p Pipeline, e Elem) ([]byte, error) {
 		metas, data = append([][]byte{meta}, metas...), encoded
 	}
 	meta := bytes.Join(metas, nil)
-	if !fits32(len(src)) || !fits32(len(data)) || !fits32(len(meta)) {
-		return nil, fault.New(fault.Limit, "chunk", fault.NoOffset, "more than 4 GiB")
-	}
 	out = binary.LittleEndian.AppendUint32(out, uint32(len(src)))
 	out = binary.LittleEndian.AppendUint32(out, uint32(len(data)))
 	out = binary.LittleEndian.AppendUint32(out, uint32(len(meta)))

@@ -321,6 +321,3 @@ func take(b *[]byte, n uint32) ([]byte, bool) {
 	*b = (*b)[n:]
 	return head, true
 }
-
-// fits32 reports whether a length can be written as uint32.
-func fits32(n int) bool { return n >= 0 && int64(n) <= math.MaxUint32 }
