@@ -376,10 +376,8 @@ func TestSplitByCentroids(t *testing.T) {
 		By: "cell", Size: 1.5, LonLat: true, Seed: 3,
 		Shares: []specpkg.Share{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}},
 	}
-	cells, err := shuffle.NewSplit(3, []string{"a", "b"}, []float64{1, 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	const half = shuffle.SplitTotal / 2
+	cells := shuffle.Split{Seed: 3, Shares: []shuffle.Share{{Name: "a", Parts: half}, {Name: "b", Parts: half}}}
 	want := map[string][]int{}
 	for k := range 12 { // the middles of squares of half a degree, four a row
 		lon, lat := -62.75+float64(k%4), 39.25-float64(k/4)
@@ -401,7 +399,7 @@ func TestSplitByCentroids(t *testing.T) {
 		Source: coast(t, "flat.tacozip"), BatchSize: 1,
 		Subset: loader.Subset{Split: &split, Use: "a"}, Fields: []loader.Field{{Name: "rank"}},
 	}
-	_, err = open(t, spec, loader.Options{})
+	_, err := open(t, spec, loader.Options{})
 	if fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "centroid") {
 		t.Errorf("without centroids: %v", err)
 	}

@@ -250,10 +250,8 @@ func TestSplitByLonLat(t *testing.T) {
 	known := Condition{Column: "epsg", Op: "!=", Value: json.RawMessage("2154")}
 	split := &spec.Split{By: "cell", Size: 2.5, LonLat: true, Shares: []spec.Share{{Name: "a", Weight: 1},
 		{Name: "b", Weight: 1}}}
-	cells, err := shuffle.NewSplit(0, []string{"a", "b"}, []float64{1, 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	const half = shuffle.SplitTotal / 2
+	cells := shuffle.Split{Seed: 0, Shares: []shuffle.Share{{Name: "a", Parts: half}, {Name: "b", Parts: half}}}
 	want := map[string][]int64{}
 	for r := range int64(8) {
 		lon, lat := 6.0, 50.9
@@ -270,7 +268,7 @@ func TestSplitByLonLat(t *testing.T) {
 			t.Errorf("part %s: %v, want %v", part, got, want[part])
 		}
 	}
-	_, err = tryMixed(Spec{Source: "a", Fields: sampledFields, BatchSize: 1,
+	_, err := tryMixed(Spec{Source: "a", Fields: sampledFields, BatchSize: 1,
 		Subset: Subset{Split: split, Use: "a"}}, map[string]*fakeTable{"a": tab}, 1)
 	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "EPSG:2154") ||
 		!strings.Contains(err.Error(), "row 7") {

@@ -61,12 +61,7 @@ func IndexFile(ctx context.Context, r source.Reader) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Index(ctx, file)
-}
-
-// Index is IndexFile for a file whose directories are read already, by Open.
-func Index(ctx context.Context, f *ifd.File) ([]byte, error) {
-	index, generation, unit, err := indexOf(ctx, f)
+	index, generation, unit, err := indexOf(ctx, file)
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func TestWriteGivesTheFileAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		blob, err := Index(context.Background(), d)
+		blob, err := IndexFile(context.Background(), &corpus.Mem{B: file})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,22 +22,6 @@ type Split struct {
 	Shares []Share `json:"shares"`
 }
 
-// NewSplit returns the split with shares in proportion to weights (see Apportion).
-func NewSplit(seed uint64, names []string, weights []float64) (Split, error) {
-	parts, err := Apportion(SplitTotal, weights)
-	if err != nil {
-		return Split{}, fmt.Errorf("split: %w", err)
-	}
-	if len(names) != len(weights) {
-		return Split{}, fmt.Errorf("split: %d names for %d weights", len(names), len(weights))
-	}
-	split := Split{Seed: seed, Shares: make([]Share, len(names))}
-	for i := range names {
-		split.Shares[i] = Share{names[i], parts[i]}
-	}
-	return split, nil
-}
-
 // Check returns an error unless all shares are positive and sum to SplitTotal.
 func (s *Split) Check() error {
 	sum := int64(0)
