@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/tiledb"
@@ -97,6 +98,11 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 			return Other, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 				"is %v and %v at once: move one of them to a directory of its own", result, kind), uri)
 		}
+	}
+	icechunk := pathname.Join(p.Local(), "snapshots/1CECHNKREP0F1RSTCMT0") // the first snapshot of each of its stores
+	if _, err := source.RootsOf(o).Stat(icechunk); err == nil && result == Other && !p.Remote() {
+		return Other, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+			"is an Icechunk store, which is not read: copy it to Zarr"), uri)
 	}
 	return result, nil
 }

@@ -62,7 +62,7 @@ var (
 var formats = [...]*Format{TIFF, Rumi, PNG, JPEG, NPY,
 	{Name: "parquet", Class: Parquet, Noun: "a Parquet file", starts: []string{"PAR1"},
 		ends: []string{".parquet", ".pq", ".geoparquet"}},
-	{Name: "csv", Class: CSV, ends: []string{".csv", ".tsv"}},
+	{Name: "csv", Class: CSV, Noun: "a CSV file", ends: []string{".csv", ".tsv"}},
 	{Name: "items", Class: Items, Noun: "JSON", ends: []string{".json", ".jsonl", ".ndjson"}},
 	{Name: "items", Class: Items, Noun: "GeoJSON", ends: []string{".geojson"}},
 	{Name: "openzl frame", Class: Frame, ends: []string{".zl"}},
@@ -186,7 +186,7 @@ var ends = map[string]string{
 	".xz": "an xz file", ".7z": "a 7-Zip archive", ".pdf": "a PDF file",
 }
 
-// OfName names the kind of a file by its extension. It returns "" for unknown ones, and for rasters, Parquet, CSV and
+// OfName names the kind of a file by its extension. It returns "" for unknown ones, and for rasters, Parquet and
 // containers, whose extensions say no more than that chaski reads the file.
 func OfName(name string) string {
 	if format := Named(name); format.Class != Parquet && format.Class != Container && format.Noun != "" {

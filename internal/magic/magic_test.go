@@ -43,7 +43,7 @@ func TestOfName(t *testing.T) {
 		"chip.tiff":          "",
 		"x.rumi":             "",
 		"t.parquet":          "",
-		"t.csv":              "",
+		"t.csv":              "a CSV file",
 		"noend":              "",
 	} {
 		if got := OfName(name); got != want {

@@ -47,7 +47,7 @@ func (o *Options) inspect(ctx context.Context, path string) (*holding, error) {
 	}
 	directory, err := rumi.Open(ctx, file, tiff.Limits{}.IFD())
 	if err != nil {
-		return nil, err
+		return nil, catalog.NotRaster(ctx, o.Opener, path, file, err)
 	}
 	if rumi.Is(ctx, directory) {
 		return held, held.rumi(ctx, directory, o)

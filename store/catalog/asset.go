@@ -208,15 +208,7 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string
 	if err == nil {
 		a, m, err = readAsset(ctx, reader, maxChunk)
 	}
-	switch {
-	case fault.KindOf(err) != fault.Corrupt:
-	case magic.Named(uri).Class == magic.Picture && !IsRaster(ctx, reader):
-		err = fault.New(fault.Corrupt, "header", 0, "it begins like no PNG, JPEG, NumPy, TIFF or rumi file")
-	default:
-		if name := foreign(ctx, o, uri, reader); name != "" {
-			err = ifd.NotRead(name)
-		}
-	}
+	err = NotRaster(ctx, o, uri, reader, err)
 	a.URI, a.ETag, a.Bytes = uri, source.ETag(r), whole
 	if t, ok := r.(source.Timed); ok {
 		a.MTime = t.ModTime()
@@ -342,6 +334,20 @@ func FormatOf(ctx context.Context, r source.Reader) *magic.Format {
 
 // IsRaster reports whether a file begins like one that OpenAsset reads.
 func IsRaster(ctx context.Context, r source.Reader) bool { return FormatOf(ctx, r).Class.Pixels() }
+
+// NotRaster returns the error of a file whose header could not be read, as err says. It names another format.
+func NotRaster(ctx context.Context, o source.Opener, uri string, r source.Reader, err error) error {
+	switch {
+	case fault.KindOf(err) != fault.Corrupt:
+	case magic.Named(uri).Class == magic.Picture && !IsRaster(ctx, r):
+		return fault.New(fault.Corrupt, "header", 0, "it begins like no PNG, JPEG, NumPy, TIFF or rumi file")
+	default:
+		if name := foreign(ctx, o, uri, r); name != "" {
+			return ifd.NotRead(name)
+		}
+	}
+	return err
+}
 
 // foreign returns the name of the format of a file that could not be read, or "". It knows formats without a magic
 // number by the file's name, and an ENVI raster by the header beside it, NAME.hdr or NAME.dat.hdr. A file that starts

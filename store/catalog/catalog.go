@@ -205,8 +205,8 @@ func (t *Table) openMetadata(ctx context.Context, l *listing.Listing, fields []S
 // unknown returns the error for a source with the extension of another format, nil for others. Directories may
 // have any name.
 func (t *Table) unknown() error {
-	name := magic.OfName(t.src)
-	if name == "" || listing.IsGlob(t.src) || magic.Named(t.src).Class == magic.Picture {
+	name, class := magic.OfName(t.src), magic.Named(t.src).Class
+	if name == "" || listing.IsGlob(t.src) || class == magic.Picture || class == magic.CSV {
 		return nil
 	}
 	return fault.New(fault.Unsupported, "dataset", fault.NoOffset,

@@ -193,6 +193,32 @@ func TestIndexUsage(t *testing.T) {
 	}
 }
 
+// TestIndexOfTables: a table without --field is told to need it, and is no damaged TIFF elsewhere.
+func TestIndexOfTables(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"t.csv": "path,label\na.tif,1\n", "t.json": `{"type": "FeatureCollection", "features": []}`,
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"index", path}, {"index", path, "-o", filepath.Join(dir, "out.parquet")}} {
+			r := chaski(t.Context(), args...)
+			if r.code != console.ExitUsage || !strings.Contains(r.err, "is a table: --field NAME=COLUMN") {
+				t.Errorf("%q: %+v", args, r)
+			}
+		}
+		for _, args := range [][]string{{"cat", path}, {"convert", path, "-o", filepath.Join(dir, "out.tif")}} {
+			r := chaski(t.Context(), args...)
+			if r.code != 1 || !strings.Contains(r.err, " is not read as a raster: ") ||
+				!strings.HasSuffix(r.err, ": unsupported\n") {
+				t.Errorf("%q: %+v", args, r)
+			}
+		}
+	}
+}
+
 // catalogRows returns the number of rows of a catalog, or 0 if there is none.
 func catalogRows(t *testing.T, name string) int64 {
 	t.Helper()

@@ -18,6 +18,29 @@ func TestTwoKindsAtOnce(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "zarr.json"), group, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	refusedByAll(t, dir, "is a TileDB array and a Zarr array or group at once")
+}
+
+// TestIcechunk: every command that opens a path says that it is an Icechunk store. Its files are those that the package
+// icechunk 2.3.0 makes.
+func TestIcechunk(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	for _, name := range []string{"repo", "snapshots/1CECHNKREP0F1RSTCMT0", "transactions/1CECHNKREP0F1RSTCMT0",
+		"overwritten/repo.30707905980644.7WG9P0QWAGW2DEKGPXA0", "manifests/9FRXWV7GKZRZCKPCDN8G"} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("ICE🧊CHUNK"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refusedByAll(t, dir, "is an Icechunk store, which is not read: copy it to Zarr")
+}
+
+// refusedByAll holds the commands that open a directory to one error.
+func refusedByAll(t *testing.T, dir, want string) {
+	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
 	for _, args := range [][]string{
 		{"info", dir}, {"verify", dir}, {"verify", filepath.Dir(dir)}, {"cat", dir}, {"ls", dir}, {"view", dir, "-o",
@@ -26,7 +49,6 @@ func TestTwoKindsAtOnce(t *testing.T) {
 		{"convert", dir, "-o", out}, {"pack", dir, "-o", out + ".tacozip"}, {"index", dir, "-o", out + ".parquet"},
 	} {
 		r := chaski(t.Context(), args...)
-		const want = "is a TileDB array and a Zarr array or group at once"
 		if r.code != 1 || !strings.Contains(r.err+r.out, want) {
 			t.Errorf("%s: got exit %d and %q; want exit 1 and %q", strings.Join(args, " "), r.code, r.err, want)
 		}

@@ -18,8 +18,10 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/shards"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/catalog/members"
@@ -96,6 +98,11 @@ func (f *indexFlags) check() error {
 func (f *indexFlags) run(ctx context.Context, env console.Env, paths []string) error {
 	if err := f.check(); err != nil {
 		return err
+	}
+	for _, path := range paths {
+		if len(f.fields) == 0 && magic.Named(path).Class.Table() && !store.Is(ctx, env.Files, path, store.Container) {
+			return console.Usagef("%s is a table: --field NAME=COLUMN names its column of rasters", path)
+		}
 	}
 	if f.format == "hex" {
 		for _, path := range paths {
