@@ -332,8 +332,8 @@ func (lf *leaf) checkItems() error {
 // Len returns N, the positions of an epoch: the same for all.
 func (pl *Plan) Len() int64 { return cmp.Or(pl.take, pl.nodes[0].n) }
 
-// LastEpoch returns the last epoch that may be drawn. Numbers of draws have 64 bits: where they wrap, batches with exact
-// shares, and batches of one source, would be cut elsewhere.
+// LastEpoch returns the last epoch that may be drawn. Numbers of draws have 64 bits: where they wrap, batches with
+// exact shares, and batches of one source, would be cut elsewhere.
 func (pl *Plan) LastEpoch() uint64 {
 	if top := &pl.nodes[0]; top.word == nil || top.word.unit() == 0 {
 		return math.MaxUint64
