@@ -109,6 +109,7 @@ func (e *Engine) addSource(ctx context.Context, src *Source, name string, open r
 		if err != nil {
 			return shuffle.Source{}, spec.InSource(added.Named(i), err)
 		}
+		c.Name = added.Named(i)
 		mixture.Sources = append(mixture.Sources, c)
 	}
 	if err := src.SetCounts(mixture.Sources, total); err != nil {

@@ -277,7 +277,7 @@ func TestBlockRefused(t *testing.T) {
 		take    int64
 		want    string
 	}{
-		{Mixture{Sources: []Source{one(3), one(9)}, Counts: half, Block: 4}, 0, "source 0 has 3 samples"},
+		{Mixture{Sources: []Source{one(3), one(9)}, Counts: half, Block: 4}, 0, "source \"0\" has 3 samples"},
 		{Mixture{Sources: []Source{one(9), one(9)}, Counts: half, Block: 4}, 6, "batches of 4"},
 		{Mixture{Sources: []Source{one(9), one(9)}, Counts: half, Block: 4, Until: Given, Length: 6}, 0,
 			"batches of 4"},

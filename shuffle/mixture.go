@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strconv"
 )
 
 // WordLen is the length of a mixture's word. Proportions are rounded to whole parts of it: with 10,000
@@ -162,18 +163,28 @@ func (w *word) position(i int, q int64) int64 {
 	return q/w.counts[i]*WordLen + int64(w.indices[i][q%w.counts[i]])
 }
 
+// notWhole is the error about a mixture that ends after n samples.
+func notWhole(n, batch int64) error {
+	return fmt.Errorf("mixture: until is %d samples: it must be a whole number of batches of %d", n, batch)
+}
+
+// tooFew is the error about a source that has no batch.
+func (m *Mixture) tooFew(i int, size, share int64) error {
+	return fmt.Errorf("mixture: source %q has %d samples, and a batch takes %d of them", cmp.Or(m.Sources[i].Name,
+		strconv.Itoa(i)), size, share)
+}
+
 // batches returns the positions of an epoch of whole batches, given the samples of the sources.
 func (w *word) batches(m *Mixture, sizes []int64) (int64, error) {
 	if m.Until == Given && m.Length%w.batch != 0 {
-		return 0, fmt.Errorf("mixture: an epoch of %d positions is not a whole number of batches of %d",
-			m.Length, w.batch)
+		return 0, notWhole(m.Length, w.batch)
 	}
 	steps := m.Length / w.batch
 	for i, size := range sizes {
 		share := w.counts[i]
 		switch {
 		case m.Until == Shortest && size < share:
-			return 0, fmt.Errorf("mixture: source %d has %d samples, and a batch takes %d of them", i, size, share)
+			return 0, m.tooFew(i, size, share)
 		case m.Until == Shortest && (i == 0 || size/share < steps):
 			steps = size / share
 		case m.Until == Longest:
@@ -199,8 +210,7 @@ func (w *word) epoch(m *Mixture, sizes []int64) (n int64, err error) {
 		switch m.Until {
 		case Shortest:
 			if size < w.block {
-				return 0, fmt.Errorf("mixture: source %d has %d samples, and a batch takes %d of them", i, size,
-					w.block)
+				return 0, m.tooFew(i, size, w.block)
 			}
 			if end := w.position(i, size/w.block) * w.block; i == 0 || end < n {
 				n = end
@@ -222,7 +232,7 @@ func (w *word) epoch(m *Mixture, sizes []int64) (n int64, err error) {
 	case n < 1 || n > MaxSamples:
 		return 0, fmt.Errorf("mixture: an epoch of %d positions", n)
 	case w.batch == 0 && n%w.block != 0:
-		return 0, fmt.Errorf("mixture: an epoch of %d positions is not a whole number of batches of %d", n, w.block)
+		return 0, notWhole(n, w.block)
 	}
 	// Draws go on from one epoch to the next, so that at needs to know how many an epoch takes.
 	w.drawn = make([]int64, len(sizes))

@@ -24,6 +24,7 @@ type Spec struct {
 
 // Source is a dataset or a mixture of sources: one of the two.
 type Source struct {
+	Name    string // in errors; default: its number
 	Dataset *Dataset
 	Mixture *Mixture
 }
@@ -177,8 +178,7 @@ func NewPlan(s Spec) (*Plan, error) {
 	case s.Take > 0 && top.n == 0:
 		return nil, errors.New("positions of a source without samples")
 	case s.Take > 0 && top.word != nil && s.Take%top.word.unit() != 0:
-		return nil, fmt.Errorf("an epoch of %d positions is not a whole number of batches of %d", s.Take,
-			top.word.unit())
+		return nil, fmt.Errorf("take is %d: it must be a whole number of batches of %d", s.Take, top.word.unit())
 	}
 	pl.take = s.Take
 	for i := range pl.leaves {

@@ -34,8 +34,14 @@ def test_against_numpy(chips, how):  # noqa: F811
         for wrong in ([], [0] * 65537):
             with pytest.raises(chaski.SpecError, match="1 to 65536"):
                 loader.fetch(wrong)
-        with pytest.raises(TypeError):
-            loader.fetch([1.5])  # type: ignore[list-item]
+        wrongs: list = [[1.5], ["1"], 5, None, [None], [True], [[1]], np.array([1.5]), np.array(2)]
+        for wrong in wrongs:
+            with pytest.raises(chaski.SpecError, match="samples is .*: it must be a list of ints"):
+                loader.fetch(wrong)
+        with pytest.raises(chaski.SpecError, match=r"samples is \[1.5\]: it must"):
+            loader.sample(1.5)  # type: ignore[arg-type]
+        with pytest.raises(chaski.SpecError, match="windows is 5: it must be a list of windows"):
+            loader.fetch([0], windows=5)  # type: ignore[arg-type]
         kept = loader.fetch([2, 0])["image"]
     assert np.array_equal(kept, x[[2, 0]])  # also after the end of the loader
     with pytest.raises(RuntimeError, match="closed"):

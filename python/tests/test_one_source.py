@@ -297,5 +297,7 @@ def test_refused(chips, transport):
     inner = chaski.Mixture({"a": mixture(chips)})
     with pytest.raises(chaski.SpecError, match="needs the same of the mixture around it"):
         chaski.load(inner, **how)
-    with pytest.raises(chaski.SpecError, match="has 11 samples, and a batch takes 12"):
+    with pytest.raises(
+        chaski.SpecError, match='source "radar" has 11 samples, and a batch takes 12'
+    ):
         chaski.load(mixture(chips), **how | {"batch_size": 12})

@@ -152,6 +152,9 @@ def test_choices(data):
         with pytest.raises(chaski.NotFoundError, match=message):
             batch.plot(*wrong.pop("names", ()), **wrong)
     for bands in nonempty([[0, 1], [], 0, "B04"]):
+        for wrong in (np.zeros((2, 3, 8, 8)), 5, None, [np.zeros((3, 8, 8))]):
+            with pytest.raises(chaski.SpecError, match="batch is of .*: it must be a batch, a sam"):
+                chaski.show(wrong)  # type: ignore[arg-type]
         with pytest.raises(chaski.SpecError, match="bands is .* three bands, or one"):
             batch.plot(bands=bands)
 

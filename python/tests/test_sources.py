@@ -453,10 +453,18 @@ def test_exact_shares_of_a_mixture(data):
     for wrong, match in (
         (chaski.Mixture(sources), "strata: per_batch needs per_batch.*of the mixture around it"),
         (chaski.Mixture(sources, per_batch="no"), r'per_batch is "no": it must be True or False'),
-        (chaski.Mixture(sources, per_batch=True, until=30), "not a whole number of batches of 12"),
+        (
+            chaski.Mixture(sources, per_batch=True, until=30),
+            "until is 30 samples: .* batches of 12",
+        ),
     ):
         with pytest.raises(chaski.SpecError, match=match):
             chaski.load(wrong, batch_size=12, fields=FIELDS | {"site": "site"})
+    exact = chaski.Mixture({"a": table, "b": table}, per_batch=True)
+    with pytest.raises(
+        chaski.SpecError, match="take is 10: it must be a whole number of batches of 4"
+    ):
+        chaski.load(exact, rows=chaski.Rows(take=10), batch_size=4, fields=FIELDS)
     with pytest.raises(chaski.SpecError, match="3 values of column .site. do not fit into the 2"):
         few = chaski.Strata("site", per_batch=True)
         chaski.load(table, rows=chaski.Rows(strata=few), batch_size=2, fields=FIELDS)

@@ -383,7 +383,7 @@ class Loader:
             if "sources" in self._asked:
                 raise SpecError("windows are for one dataset: of a Mixture, name samples alone")
         n = self._outlive(lambda: self._all_samples(size))
-        picked = [operator.index(i) for i in samples]
+        picked = _indices(samples)
         if not 0 < len(picked) <= _MAX_FETCHED:
             raise SpecError(f"{len(picked)} samples: it must be 1 to {_MAX_FETCHED} at a time")
         for i in picked:
@@ -1036,6 +1036,15 @@ one of them, and the engine has to see as many groups ahead as there are servers
 _CONNECT_SECONDS = 20.0
 """What an attempt to connect may take beside `timeout`. An engine that is the client gives up by
 itself, later than this only if it hangs."""
+
+
+def _indices(samples: Sequence[int]) -> list[int]:
+    """Returns the indices that `fetch` is given."""
+    with contextlib.suppress(TypeError):
+        picked = list(samples)
+        if not any(isinstance(i, bool) for i in picked):
+            return [operator.index(i) for i in picked]
+    raise SpecError(f"samples is {samples!r:.100}: it must be a list of ints")
 
 
 def _several(targets: Sequence[str]) -> bool:

@@ -137,6 +137,10 @@ def draw(
     plt = pyplot()
     if bands is not None and (isinstance(bands, str) or np.shape(bands) not in ((1,), (3,))):
         raise SpecError(f"bands is {bands!r}: it must be three bands, or one, in a list")
+    if not isinstance(given, Mapping):
+        raise SpecError(
+            f"batch is of {type(given).__name__}: it must be a batch, a sample, or a dict of arrays"
+        )
     batch = given if isinstance(given, Members) else Members(given)
     if missing := [name for name in names if name not in batch]:
         raise NotFoundError(f"the batch has {sorted(batch)}, no {missing[0]!r}")

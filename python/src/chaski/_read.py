@@ -146,7 +146,10 @@ _MAX_CORNER = 0xFFFFFFFF  # a corner in a request has 32 bits
 
 def sizes_and_corners(windows: Sequence[Sequence[int]], n: int) -> tuple[int, int, list[int]]:
     """Returns height and width of n windows of one size, and row and column of each."""
-    all_ = [[count("windows", v, 0) for v in w] for w in windows]
+    try:
+        all_ = [[count("windows", v, 0) for v in w] for w in windows]
+    except TypeError:  # they cannot be iterated over
+        raise SpecError(f"windows is {windows!r:.100}: it must be a list of windows") from None
     if not n or len(all_) != n or any(len(w) != 4 or w[2:] != all_[0][2:] for w in all_):
         raise SpecError(
             f"windows are {len(all_)}: they must be {n} of one size, each (row, column, height, "
