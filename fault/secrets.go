@@ -12,8 +12,9 @@ const hidden = "…"
 // more is hidden rather than less. python/src/chaski/_secrets.py hides all that these rules hide, and more; testdata/
 // secrets.json tests both.
 var (
-	// Two letters or digits: one would be a drive of Windows. GDAL's names begin with /vsiNAME/ in place of a scheme.
-	anyScheme  = regexp.MustCompile(`[a-zA-Z0-9+.-][a-zA-Z0-9]:/|/vsi[a-z0-9_]+/`)
+	// Two letters or digits: one would be a drive of Windows. GDAL's names begin with /vsiNAME/ in place of a scheme,
+	// and a URI whose scheme is forgotten with two slashes, which no part of a path is before.
+	anyScheme  = regexp.MustCompile(`[a-zA-Z0-9+.-][a-zA-Z0-9]:/|/vsi[a-z0-9_]+/|(?:^|` + noPath + `)//`)
 	httpScheme = regexp.MustCompile(`(?i)https?:/`)
 	// Before the "@" of these schemes is the name of a container.
 	azureScheme    = regexp.MustCompile(`(?i)(?:^|[^a-z0-9+.-])(?:abfs|wasb)s?$`)
@@ -22,7 +23,7 @@ var (
 	ipv6Host = regexp.MustCompile(`^\[[0-9a-fA-F:.]*(?:%[^\]]*)?\](?::[0-9]*)?$`)
 	// URIs in queries are percent-encoded, again in queries of queries, and JSON may have \/ or \u002f for "/".
 	encodedScheme = regexp.MustCompile(`[a-zA-Z0-9+.-][a-zA-Z0-9](?:%(?:25)*3[aA](?:%(?:25)*2[fF]){1,2}|` +
-		`:(?:\\+(?:/|u002[fF])){1,2})`)
+		`:(?:\\+(?:/|u002[fF])){1,2})|(?:^|` + noPath + `)(?:(?:%(?:25)*2[fF]){2}|(?:\\+(?:/|u002[fF])){2})`)
 	encodedSlash = regexp.MustCompile(`/|%(?:25)*2[fF]|\\u002[fF]`)
 	encodedAt    = regexp.MustCompile(`@|%(?:25)*40`)
 	encodedQuery = regexp.MustCompile(`\?|%(?:25)*3[fF]`)
@@ -41,6 +42,9 @@ var (
 	// Azure's connection strings have these names.
 	connectionValue = regexp.MustCompile(`(?i)\b(AccountKey|SharedAccessKey|SharedAccessSignature)=[^;\t\n\f\r "\\]+`)
 )
+
+// noPath matches a byte that is no part of a path or of a scheme.
+const noPath = `[^a-zA-Z0-9_.~/:\\%+@-]`
 
 // wordEnds are the bytes that end a URI in a text.
 const wordEnds = "\t\n\f\r \""
@@ -64,10 +68,10 @@ func WithoutSecrets(text string) string {
 		})
 	}
 	if strings.ContainsAny(text, "@?") || strings.Contains(text, "3F") || strings.Contains(text, "3f") {
-		text = eachURI(eachURI(text, ":/"), "/vsi")
+		text = eachURI(eachURI(eachURI(text, ":/"), "/vsi"), "//")
 	}
 	if strings.Contains(text, "%") && (strings.Contains(text, "2F") || strings.Contains(text, "2f")) ||
-		strings.Contains(text, `:\`) {
+		strings.Contains(text, `:\`) || strings.Contains(text, "@") && strings.Contains(text, `\`) {
 		text = encodedWord.ReplaceAllStringFunc(text, withoutEncoded)
 	}
 	if strings.Contains(text, "=") {

@@ -88,10 +88,11 @@ var errArriving = errors.New("the client has sent more than this server keeps of
 
 // arriving counts what gRPC keeps of messages that no handler has read, of all connections.
 type arriving struct {
-	most  int64
-	log   *slog.Logger
-	held  atomic.Int64
-	lines rate.Sometimes // of the log
+	most     int64
+	log      *slog.Logger
+	held     atomic.Int64
+	lines    rate.Sometimes  // of the log
+	stopping <-chan struct{} // closed when the server is to end; nil: it never is
 
 	mu    sync.Mutex
 	conns map[*inbound]struct{} // that keep bytes
@@ -247,7 +248,8 @@ func (in *inbound) count(done <-chan struct{}, f func()) error {
 
 // pause waits while the connection has no budget, so that it is read as fast as its budget grows. One that is closed
 // would be opened again, with a new budget; and a client whose calls are many and small, such as epochs of one small
-// chip, is no attacker.
+// chip, is no attacker. A server that ends does not wait: it reads on, to hear which calls are given up, and closes a
+// connection whose budget would take long.
 func (in *inbound) pause(done <-chan struct{}) {
 	for {
 		wait := in.debt()
@@ -255,6 +257,11 @@ func (in *inbound) pause(done <-chan struct{}) {
 			return
 		}
 		select {
+		case <-in.arriving.stopping:
+			if wait > burstFrames/freeFrames*time.Second {
+				in.evict()
+			}
+			return
 		case <-done:
 			return
 		case <-time.After(min(wait, time.Second)): // other connections may have paid meanwhile

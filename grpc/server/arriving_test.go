@@ -343,6 +343,52 @@ func (e *endless) Read(b []byte) (int, error) {
 	return count, nil
 }
 
+// TestStopAfterResets promises that connections that are read slowly do not hold up a server that stops, whatever their
+// calls wait for.
+func TestStopAfterResets(t *testing.T) {
+	root := t.TempDir()
+	path := root + "/a.tif"
+	copyFile(t, path, "raster", "tog", "tog-odd-16.tif")
+	l, target, _ := listenTCP(t)
+	r := start(t, l, Options{Roots: []string{root}, DrainTimeout: time.Minute})
+	message, err := proto.Marshal(&chaskiv1.ReadRequest{Paths: []string{path}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	message = append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...)
+	for range 4 {
+		conn, err := net.Dial("tcp", target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(2 * time.Minute)) // so that the test ends
+		var sent bytes.Buffer
+		sent.WriteString(http2.ClientPreface)
+		f := http2.NewFramer(&sent, nil)
+		_ = f.WriteSettings()
+		for i := range uint32(2000) { // each second one is given up, the others are not read
+			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*i + 1, EndHeaders: true,
+				BlockFragment: headersOf(chaskiv1.Chaski_Read_FullMethodName, "")})
+			_ = f.WriteData(2*i+1, true, message)
+			if i%2 == 0 {
+				_ = f.WriteRSTStream(2*i+1, http2.ErrCodeCancel)
+			}
+		}
+		go func() { _, _ = conn.Write(sent.Bytes()) }() // it ends with the connection
+	}
+	eventually(t, "no connection is read slowly", func() bool {
+		r.server.arriving.debts.mu.Lock()
+		defer r.server.arriving.debts.mu.Unlock()
+		return len(r.server.arriving.debts.by) > 0
+	})
+	begun := time.Now()
+	r.stop(t)
+	if took := time.Since(begun); took > 20*time.Second {
+		t.Errorf("stopping took %v", took)
+	}
+}
+
 // TestHandshakesAreBounded promises that connections that say nothing do not keep a client out, and that newer ones
 // take their places.
 func TestHandshakesAreBounded(t *testing.T) {

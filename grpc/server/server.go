@@ -81,6 +81,7 @@ func New(o Options) (*Server, error) {
 	}
 	server.clients = server.engines.clients
 	server.serving, server.stop = context.WithCancel(context.Background())
+	server.arriving.stopping = server.serving.Done()
 	server.shared.onEnd(func(c *leaseConn) {
 		server.engines.forget(c)
 		server.arrays.forget(c)

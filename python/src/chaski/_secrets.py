@@ -11,9 +11,11 @@ import re
 _HIDDEN = "…"
 # Two letters or digits before the colon: one would be a drive of Windows. URIs in queries are
 # percent-encoded, again in queries of queries, and JSON may have \/ or \u002f for "/". GDAL's names
-# begin with /vsiNAME/, or with /vsiNAME? and options.
+# begin with /vsiNAME/, or with /vsiNAME? and options, and a URI whose scheme is forgotten with two
+# slashes, which no part of a path is before.
 _URI = re.compile(
     r"([a-zA-Z0-9+.-][a-zA-Z0-9](?::|%(?:25)*3[aA])(?:\\*/|\\+u002[fF]|%(?:25)*2[fF])+"
+    r"|(?<![a-zA-Z0-9_.~/:\\%+@-])(?:\\*/|\\+u002[fF]|%(?:25)*2[fF]){2}"
     r'|/vsi[a-z0-9_]+[/?])([^\t\n\f\r "]*)'
 )
 _AT = re.compile(r"@|%(?:25)*40")
