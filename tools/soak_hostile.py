@@ -14,6 +14,9 @@ then beside each attack for --time seconds, then beside all of them for --togeth
 clock, and a machine has other work that comes and goes. With n clients it is entitled to 1/n of
 what it gets alone.
 
+The attacks of files, planted_cache and forged_ledger, need no server: each is commands that must
+end in time, with little memory and short output.
+
 With --files the server has that many file descriptors, as by `ulimit -n`: 96 are few.
 
 With --control the modest client is compared with itself beside the same attack on a process that
@@ -53,6 +56,7 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -786,6 +790,81 @@ ATTACKS += FLOODS
 PAGES = int(os.environ.get("SOAK_PAGES", "0"))  # port of --metrics
 
 
+# ------------------------------------------------------------------------------------------
+# Files that a command of the user meets
+
+SECONDS = 60  # for a command that takes a second or two
+MEMORY = 512  # MiB, of which the command itself takes 100
+
+
+def meets(what: str, *command: str | Path) -> list[str]:
+    """Runs a command, prints what it took, and returns what is wrong."""
+    with tempfile.TemporaryFile() as said:
+        begun = time.monotonic()
+        process = subprocess.Popen([CHASKI, *command], stdout=said, stderr=said)
+        timer = threading.Timer(SECONDS, process.kill)
+        timer.start()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        timer.cancel()
+        took, memory, size = time.monotonic() - begun, used.ru_maxrss >> 10, said.tell()
+    print(f"soak_hostile: {what}: {took:.1f} s, {memory} MiB, {size} bytes are said", flush=True)
+    wrong = [f"{what}: killed after {took:.0f} s"] if process.returncode < 0 else []
+    wrong += [f"{what}: {memory} MiB of memory"] if memory > MEMORY else []
+    return wrong + ([f"{what}: {size} bytes are said"] if size > 1 << 20 else [])
+
+
+def planted_cache(folder: Path) -> list[str]:
+    """A folder for a cache with links, pipes and 3 GiB in the places of its files."""
+    wrong = []
+    victim, dangling = folder / "thesis.tex", folder / "autostart"
+    victim.write_text("the only copy")
+    plants: dict[str, Callable[[Path], Any]] = {
+        "link": lambda p: p.symlink_to(victim),
+        "dangling link": lambda p: p.symlink_to(dangling),
+        "pipe": os.mkfifo,
+        "3 GiB": lambda p: [p.touch(), os.truncate(p, 3 << 30)],
+        "nothing": Path.touch,
+    }
+    for name, what in itertools.product(["chaski-cache.json", "used", "engines", "reads"], plants):
+        cache = folder / f"{name} {what}"
+        cache.mkdir(mode=0o777)
+        if name != "chaski-cache.json":
+            (cache / "chaski-cache.json").write_text('{"version": 1}')
+        plants[what](cache / name)
+        for verb in ("ls", "verify", "clear"):
+            wrong += meets(f"{verb} of {cache.name}", "cache", verb, cache)
+        if victim.read_text() != "the only copy" or dangling.exists():
+            wrong.append(f"{cache.name}: a file of the victim has changed")
+    return wrong
+
+
+def forged_ledger(folder: Path) -> list[str]:
+    """Ledgers that begin anew with each record, whose epochs are far away, and that are pipes."""
+    head = {"ledger": 1, "run": "r", "data": "d", "samples": 10, "batch_size": 4, "steps": 3}
+    head |= {"rank": 0, "world_size": 1, "epoch": 0, "step": 0}
+    far: Iterator[dict[str, Any]] = iter([{"epoch": 2**40, "step": 0, "samples": 4}])
+    anew = ({"epoch": e, "step": 0, "samples": 4, "restored": True} for e in range(1_000_000))
+    rows = [{"became": "filled"}] * 60_000
+    bad = ({"epoch": k // 3, "step": k % 3, "bad": rows} for k in range(30))
+    wrong = []
+    for what, records in {"far": far, "anew": anew, "bad": bad}.items():
+        (folder / what).mkdir()
+        checksum = 0
+        with open(folder / what / "a.ledger", "wb") as f:
+            for record in itertools.chain([head], records):
+                line = json.dumps(record).encode()
+                checksum = zlib.crc32(line, checksum)
+                f.write(b"%08x %s\n" % (checksum, line))
+        wrong += meets(f"a ledger: {what}", "ledger", "check", folder / what)
+    (folder / "pipe").mkdir()
+    os.mkfifo(folder / "pipe" / "a.ledger")
+    return wrong + meets("a ledger: pipe", "ledger", "check", folder / "pipe")
+
+
+FILES = {"planted_cache": planted_cache, "forged_ledger": forged_ledger}
+
+
 class Sink:
     """A process of low priority that reads what attackers send, and does nothing else."""
 
@@ -1197,7 +1276,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", nargs="*", choices=["quiet", *ATTACKS], default=ATTACKS)
+    names = ["quiet", *ATTACKS, *FILES]
+    parser.add_argument("--only", nargs="*", choices=names, default=[*ATTACKS, *FILES])
     parser.add_argument("--time", type=float, default=20.0)
     parser.add_argument("--together", type=float, default=600.0)
     parser.add_argument("--turns", type=int, default=10)
@@ -1228,6 +1308,23 @@ def main() -> int:
         getattr(attack, o.attack)()
         attack.leave()
     wrong: list[str] = []
+    for name, met in FILES.items():
+        if name in o.only:
+            with tempfile.TemporaryDirectory(prefix="chaski-soak-hostile-") as folder:
+                wrong += met(Path(folder))
+    o.only = [n for n in o.only if n not in FILES]
+    if o.only:
+        wrong += attack_a_server(o)
+    for w in wrong:
+        print(f"soak_hostile: FAILED: {w}")
+    if not wrong:
+        print("soak_hostile: PASSED")
+    return 1 if wrong else 0
+
+
+def attack_a_server(o: Any) -> list[str]:
+    """Runs the attacks on a server, and returns what is wrong."""
+    wrong: list[str] = []
     with tempfile.TemporaryDirectory(prefix="chaski-soak-hostile-") as name:
         data = Path(name) / "data"
         data.mkdir()
@@ -1251,13 +1348,7 @@ def main() -> int:
             if control:
                 stop([control.process])
             group.close()
-    if o.apart:
-        return 0
-    for w in wrong:
-        print(f"soak_hostile: FAILED: {w}")
-    if not wrong:
-        print("soak_hostile: PASSED")
-    return 1 if wrong else 0
+    return [] if o.apart else wrong
 
 
 if __name__ == "__main__":
