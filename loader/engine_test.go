@@ -104,7 +104,7 @@ func checkBatch(t testing.TB, e *Engine, tab *fakeTable, tk shuffle.Ticket, b *B
 						v := a.at(c, y0+y, x0+x)
 						if a.valid(c, y0+y, x0+x) {
 							n := e.spec.Fields[0].Normalize
-							p := float32(v) * float32(n.Scale[c])
+							p := float32(float32(v) * float32(n.Scale[c])) // rounded: no processor may fuse it
 							want, valid = p+float32(n.Offset[c]), 1
 						}
 					}
@@ -642,7 +642,7 @@ func slowConvert(t Tensor) []byte {
 		}
 		v := float32(uint16At(t.Data, i))
 		if len(c.Scale) > 0 {
-			p := v * c.Scale[band]
+			p := float32(v * c.Scale[band])
 			v = p + c.Offset[band]
 		}
 		if c.Clip {

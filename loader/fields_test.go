@@ -135,7 +135,7 @@ func elementOf(t *Tensor, i int) float64 {
 	case c.Mask != nil && c.Mask[i] == 0:
 		v = c.Fill
 	case len(c.Scale) > 0:
-		v = v*float64(c.Scale[0]) + float64(c.Offset[0])
+		v = float64(v*float64(c.Scale[0])) + float64(c.Offset[0])
 	}
 	return v
 }

@@ -169,7 +169,7 @@ func places(i, m, n int) (a, b, near int, w float32) {
 
 func lerp(a, b, w float32) float32 {
 	d := b - a
-	p := w * d
+	p := float32(w * d) // rounded: no processor may fuse it
 	return a + p
 }
 
@@ -201,13 +201,13 @@ func antialiased(a *fakeAsset, b shuffle.Box, c, y, x, h, w int) (v float32, the
 			k := tentOf(x, q, b.W, w)
 			wa += k
 			if u, ok := pixel(a, c, b.Y+r, b.X+q); ok && k > 0 {
-				p := k * float64(u)
+				p := float64(k * float64(u))
 				s += p
 				ws += k
 			}
 		}
 		k := tentOf(y, r, b.H, h)
-		ps, pw, pa := k*s, k*ws, k*wa
+		ps, pw, pa := float64(k*s), float64(k*ws), float64(k*wa)
 		sum, weight, all = sum+ps, weight+pw, all+pa
 	}
 	if 2*weight < all {
@@ -421,7 +421,7 @@ func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows
 						v, ok = antialiased(a, box, c, y, x, h, w)
 					}
 					if ok {
-						p := v * float32(n.Scale[c])
+						p := float32(v * float32(n.Scale[c]))
 						want[(c*h+ty)*w+tx], valid[(c*h+ty)*w+tx] = p+float32(n.Offset[c]), 1
 					}
 				}

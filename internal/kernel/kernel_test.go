@@ -343,7 +343,7 @@ func TestLoadAgainstExactValues(t *testing.T) {
 							binary.LittleEndian.PutUint64(src[i:], math.Float64bits((float64(v)+float64(next))/2))
 						}
 					}
-					a, c := r.Float32()*2-1, r.Float32()*100
+					a, c := r.Float32()*2-1, float32(r.Float32()*100)
 					plain, affine := make([]float32, n), make([]float32, n)
 					Load(plain, src, num, stride)
 					LoadAffine(affine, src, num, stride, a, c)
@@ -352,7 +352,7 @@ func TestLoadAgainstExactValues(t *testing.T) {
 						if !same(plain[i], x) {
 							t.Fatalf("num %d stride %d n %d: number %d is %v, want %v", num, stride, n, i, plain[i], x)
 						}
-						product := x * a
+						product := float32(x * a) // rounded, as c is: no processor may fuse it
 						if y := product + c; !same(affine[i], y) {
 							t.Fatalf("num %d stride %d n %d: affine %d is %v, want %v", num, stride, n, i, affine[i], y)
 						}
