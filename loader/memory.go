@@ -65,7 +65,7 @@ func (m *memory) take(n int, owner resources.Owner, filled int64) (b Buffer, ok 
 			m.filled = filled
 			return buffer, true
 		}
-		m.idle.Keep(buffer)
+		m.taken -= m.idle.Keep(buffer)
 	}
 	// Idle buffers of other sizes and owners would keep the bound full, since they are never returned again.
 	if excess := m.taken + int64(n) - m.bound; excess > 0 {
@@ -191,8 +191,7 @@ func (m *memory) give(b Buffer, keep bool) {
 	m.taken -= int64(size)
 	others := m.granted > m.own() && m.budget.Waiting() > 0 // they wait for what this engine has beyond
 	if keep && !m.closed && !others && resources.Reusable(b) {
-		m.taken += int64(size)
-		m.idle.Keep(b)
+		m.taken += int64(size) - m.idle.Keep(b)
 	} else {
 		b.Free()
 	}

@@ -10,9 +10,20 @@ import (
 // memory costs a page fault every 4 KiB, and every client has to map it. The zero value is empty. It has no lock of
 // its own, because its users count its bytes together with others under theirs.
 type Idle struct {
-	buffers map[int][]Buffer // by size
-	bytes   int64            // of all of them
+	buffers map[int][]kept // by size, the one used last at the end
+	bytes   int64          // of all of them
+	count   int            // of calls of Keep
 }
+
+// kept is a buffer, and how many calls of Keep there were when it came.
+type kept struct {
+	Buffer
+	count int
+}
+
+// idleBatches is after how many batches that come back a buffer goes that none of them took: a stall of a client or of
+// a store leaves more buffers than batches need.
+const idleBatches = 256
 
 // Bytes returns the bytes of the buffers that are kept.
 func (i *Idle) Bytes() int64 { return i.bytes }
@@ -30,7 +41,7 @@ func (i *Idle) Len() (n int) {
 func (i *Idle) Take(n int, owner Owner) Buffer {
 	list, best := i.buffers[n], -1
 	for last := len(list) - 1; last >= 0; last-- { // the one used last first, which caches are most likely to hold
-		holder := ownerOf(list[last])
+		holder := ownerOf(list[last].Buffer)
 		if holder == owner {
 			best = last
 			break
@@ -42,7 +53,7 @@ func (i *Idle) Take(n int, owner Owner) Buffer {
 	if best < 0 {
 		return nil
 	}
-	buffer := list[best]
+	buffer := list[best].Buffer
 	i.buffers[n] = slices.Delete(list, best, best+1)
 	i.bytes -= int64(n)
 	return buffer
@@ -50,24 +61,26 @@ func (i *Idle) Take(n int, owner Owner) Buffer {
 
 // FreeSome frees buffers until they had n bytes or none is left. It returns their bytes.
 func (i *Idle) FreeSome(n int64) (freed int64) {
-	return i.free(func(Buffer) bool { return true }, n)
+	return i.free(func(kept) bool { return true }, n)
 }
 
 // Forget frees the buffers of an owner. It returns their bytes.
 func (i *Idle) Forget(o Owner) (freed int64) {
-	return i.free(func(b Buffer) bool { return ownerOf(b) == o }, i.bytes)
+	return i.free(func(k kept) bool { return ownerOf(k.Buffer) == o }, i.bytes)
 }
 
-// Keep keeps b. Its content is lost.
-func (i *Idle) Keep(b Buffer) {
+// Keep keeps b. Its content is lost. It frees buffers that no batch took for long, and returns their bytes.
+func (i *Idle) Keep(b Buffer) (freed int64) {
 	i.CheckOut(b)
 	invariants.Overwrite(b.Bytes())
 	size := len(b.Bytes())
 	if i.buffers == nil {
-		i.buffers = map[int][]Buffer{}
+		i.buffers = map[int][]kept{}
 	}
-	i.buffers[size] = append(i.buffers[size], b)
+	i.count++
+	i.buffers[size] = append(i.buffers[size], kept{b, i.count})
 	i.bytes += int64(size)
+	return i.free(func(k kept) bool { return i.count-k.count > idleBatches }, i.bytes)
 }
 
 // CheckOut panics, in builds with the tag invariants, if b is kept already: it was given back twice.
@@ -76,7 +89,7 @@ func (i *Idle) CheckOut(b Buffer) {
 		return
 	}
 	n := len(b.Bytes())
-	again := slices.ContainsFunc(i.buffers[n], func(idle Buffer) bool { return &idle.Bytes()[0] == &b.Bytes()[0] })
+	again := slices.ContainsFunc(i.buffers[n], func(idle kept) bool { return &idle.Bytes()[0] == &b.Bytes()[0] })
 	invariants.Check(!again, "a buffer of %d bytes is given back twice", n)
 }
 
@@ -87,9 +100,9 @@ func (i *Idle) Free() {
 }
 
 // free frees buffers for which which holds, until they had n bytes. It returns their bytes.
-func (i *Idle) free(which func(Buffer) bool, n int64) (freed int64) {
+func (i *Idle) free(which func(kept) bool, n int64) (freed int64) {
 	for size, l := range i.buffers {
-		i.buffers[size] = slices.DeleteFunc(l, func(b Buffer) bool {
+		i.buffers[size] = slices.DeleteFunc(l, func(b kept) bool {
 			if freed >= n || !which(b) {
 				return false
 			}

@@ -44,6 +44,29 @@ func TestIdle(t *testing.T) {
 	}
 }
 
+// TestIdleForLong: buffers that a stall left are freed once batches have done without them for long, also those of
+// sizes that nothing asks for any more; those in use stay.
+func TestIdleForLong(t *testing.T) {
+	var freed int
+	var idle Idle
+	for range 9 {
+		idle.Keep(counted{heap(make([]byte, 10)), &freed})
+	}
+	idle.Keep(counted{heap(make([]byte, 7)), &freed})
+	kept := int64(97)
+	for range 2 * idleBatches {
+		a, b := idle.Take(10, nil), idle.Take(10, nil)
+		if a == nil || b == nil {
+			t.Fatal("a buffer that batches use is gone")
+		}
+		kept -= idle.Keep(a) + idle.Keep(b)
+	}
+	if kept != 20 || idle.Bytes() != kept || idle.Len() != 2 || freed != 8 {
+		t.Errorf("%d bytes of %d buffers are kept, %d by count, and %d were freed; want 20 of 2, and 8", idle.Bytes(),
+			idle.Len(), kept, freed)
+	}
+}
+
 type owner struct{ over bool }
 
 func (o *owner) Over() bool { return o.over }

@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 import urllib.request
+from collections import deque
 from pathlib import Path
 
 import numpy as np
@@ -378,6 +379,35 @@ def test_a_lost_lease_socket_leaves_its_arrays(server):
         assert np.array_equal(b["image"], want)
         del other
     assert server.nothing_leased()
+
+
+def test_what_stalls_leave_goes(binary):
+    """A loop that stalls needs more segments for once, and each has a descriptor here and there."""
+    server = Server(binary, "--memory", str(OWN))
+    with server.load(seed=2) as loader:
+
+        def go(steps: int, held: int) -> None:
+            """Takes steps, with the last ones in hands."""
+            kept = deque[chaski.Batch](maxlen=max(held, 1))
+            done = 0
+            while done < steps:
+                for batch in loader:
+                    kept.append(batch)
+                    done += 1
+                    if done == steps:
+                        break
+
+        go(600, 1)
+        before = server.figure("segments")
+        most = 0
+        for stall in range(8):
+            go(20, 4 + 2 * stall)
+            most = max(most, server.figure("segments"))
+            go(600, 1)
+            assert server.figure("segments") <= before + 2, stall
+        assert most > before + 8  # or there was no stall
+        assert eventually(lambda: mapped() <= before + 2)
+    server.close()
 
 
 def test_nothing_is_left_open(binary):
