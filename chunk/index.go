@@ -126,8 +126,10 @@ type Index struct {
 	Reversed               bool     // stored bytes have their bits reversed (FillOrder 2 of TIFF)
 	Params                 []byte   // parameters of the codec; see Codec
 	NoData                 *float64 // need not be a value of DType; sparse chunks hold the nearest value
-	NoDataBits             *uint64  // nodata as the bits of a 64-bit integer, which a float64 would round
-	Ranges                 []Range
+	// NoDataBits is nodata as the bits of an integer: of 64 bits, which a float64 would round, or of fewer where NoData
+	// has a fraction, which samples do not.
+	NoDataBits *uint64
+	Ranges     []Range
 
 	// Mask marks the pixels that hold data: it is not 0 there. It is an image of one uint8 band, of the
 	// same size and in the same file, with a grid of its own and without nodata or mask. If it is nil,
@@ -140,6 +142,15 @@ type Index struct {
 	// Blocks reads the chunks of an array, whose chunks are not byte ranges of one file. Such an index
 	// has no Ranges, no mask and no blob.
 	Blocks *Blocks
+}
+
+// Missing returns the nodata value of the pixels that hold no data, as NoData and NoDataBits are. It is nil where a mask
+// says which they are, which counts alone, as in GDAL.
+func (x *Index) Missing() (value *float64, bits *uint64) {
+	if x.Mask != nil {
+		return nil, nil
+	}
+	return x.NoData, x.NoDataBits
 }
 
 // Blocks is one image of an array that holds many, and that reads its samples itself.

@@ -50,7 +50,10 @@ func (a *fakeAsset) at(b, y, x int) uint16 { return a.pix[(b*a.h+y)*a.w+x] }
 
 // valid reports whether a sample is neither nodata nor masked.
 func (a *fakeAsset) valid(b, y, x int) bool {
-	return (a.index.NoData == nil || a.at(b, y, x) != fakeNoData) && (a.mask == nil || a.mask[y*a.w+x] == 1)
+	if a.mask != nil { // which counts alone
+		return a.mask[y*a.w+x] == 1
+	}
+	return a.index.NoData == nil || a.at(b, y, x) != fakeNoData
 }
 
 // addMask gives the asset a random mask with whole rows, a block and a chunk that are masked. Its

@@ -46,7 +46,7 @@ func TestGeoWindowBlends(t *testing.T) {
 	for _, rule := range []string{spec.MosaicMean, spec.MosaicMedian} {
 		s := loader.Spec{Source: dir, BatchSize: 8, Seed: 1, Geo: true, Fields: []loader.Field{
 			{Name: "image", DType: "float32", Resample: spec.Bilinear, Validity: "ok"},
-			{Name: "label", DType: "native"}},
+			{Name: "label", DType: "native", ByPosition: true}},
 			Sampler: loader.Sampler{Kind: spec.GeoWindow,
 				GeoWindows: spec.GeoWindows{SizeM: 320, Resolution: 20, PerEpoch: 8, Mosaic: rule}}}
 		e, err := loader.Open(t.Context(), s, loader.Options{})

@@ -109,7 +109,7 @@ func testGeoWindowOverviews(t *testing.T, c groundLevels, beside bool) {
 		}
 		e := mustOpen(t, loader.Spec{Source: filepath.Dir(path), BatchSize: 4, Seed: 3, Geo: true,
 			Fields: []loader.Field{{Name: "soft", DType: "float32", Validity: "soft_ok"},
-				{Name: "sharp", DType: "native", Validity: "sharp_ok"}},
+				{Name: "sharp", DType: "native", ByPosition: true, Validity: "sharp_ok"}},
 			Sampler: loader.Sampler{Kind: spec.GeoWindow, GeoWindows: spec.GeoWindows{SizeM: 8 * c.resolution,
 				Resolution: c.resolution, PerEpoch: 4, Overviews: spec.Text(c.rule)}}}, loader.Options{})
 		later := time.Now().Add(time.Hour) // as of a copy: the index is compared again

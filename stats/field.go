@@ -73,7 +73,7 @@ func (f *Field) DType() chunk.DType { return f.dtype }
 func (f *Field) Bands() int { return len(f.bands) }
 
 // NoData sets the value that is left out of the samples added from now on, as in chunk.Index: bits
-// has the bits of a 64-bit integer and takes precedence over value; both nil means none. A value
+// has the bits of an integer and takes precedence over value; both nil means none. A value
 // that no sample can have leaves nothing out. For floats it is rounded to the type of the samples,
 // and NaN means every NaN.
 func (f *Field) NoData(value *float64, bits *uint64) { f.nd = makeNoData(f.dtype, value, bits) }
@@ -127,13 +127,19 @@ type noData struct {
 	on    bool
 	nan   bool    // floats: every NaN
 	float float64 // floats
+	other float64 // floats: also nodata
 	key   int64   // integers of 32 and 64 bits, see integers
 	bits  uint16  // types of 8 and 16 bits
 }
 
 func makeNoData(d chunk.DType, value *float64, bits *uint64) noData {
-	if bits != nil && d.Size() == 8 && (d == chunk.Int64 || d == chunk.Uint64) {
-		return noData{on: true, key: keyOf(d, *bits)}
+	switch d {
+	case chunk.Float16, chunk.BFloat16, chunk.Float32, chunk.Float64:
+	default:
+		if bits != nil {
+			size := uint64(1)<<(8*min(d.Size(), 2)) - 1
+			return noData{on: true, key: keyOf(d, *bits), bits: uint16(*bits & size)}
+		}
 	}
 	if value == nil {
 		return noData{}
@@ -142,9 +148,12 @@ func makeNoData(d chunk.DType, value *float64, bits *uint64) noData {
 	made := noData{on: true, nan: math.IsNaN(number)}
 	switch d {
 	case chunk.Float64:
-		made.float = number
+		match, _ := kernel.MatchValue(kernel.F64, number)
+		made.float, made.other = math.Float64frombits(match.A), math.Float64frombits(match.B)
 	case chunk.Float32:
-		made.float = float64(float32(number))
+		match, _ := kernel.MatchValue(kernel.F32, number)
+		made.float = float64(math.Float32frombits(uint32(match.A)))
+		made.other = float64(math.Float32frombits(uint32(match.B)))
 	case chunk.Float16:
 		made.bits = kernel.Float16FromFloat32(float32(number))
 	case chunk.BFloat16:

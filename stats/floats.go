@@ -79,7 +79,7 @@ func (a *floats) keep(values []float64, nd *noData) []float64 {
 			} else {
 				a.nan++
 			}
-		case nd.on && v == nd.float && !nd.nan:
+		case nd.on && (v == nd.float || v == nd.other) && !nd.nan:
 			a.nodata++
 		case v-v != 0:
 			a.inf++

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -252,43 +252,67 @@ func (m *Meta) WithNoData(x *chunk.Index) *chunk.Index {
 	return &out
 }
 
-// parseNoData parses GDAL_NODATA. It returns nil if s is not a number. It keeps a number that the sample
-// type lacks (-9999 in uint8): no sample equals it, but it determines the content of sparse chunks
-// (chunk.Index.NoData). For 64-bit integers it also returns the bits, since a float64 is not exact. The
-// bits of a number out of range are the bits of the nearest integer, as in GDAL, but negative numbers wrap
-// around in uint64.
+// parseNoData parses GDAL_NODATA, as GDAL does: what follows the number is left out, and a text without one is 0. It
+// keeps a number that the sample type lacks (-9999 in uint8): no sample equals it, but it determines the content of
+// sparse chunks (chunk.Index.NoData). For 64-bit integers it also returns the bits, since a float64 is not exact; and
+// of a fraction for other integers, which the samples are compared with without what follows the point. The bits of a
+// number out of range are the bits of the nearest integer, as in GDAL, but negative numbers wrap around in uint64.
 func parseNoData(s string, d chunk.DType) (*float64, *uint64) {
 	if s == "" {
 		return nil, nil
 	}
-	value, err := strconv.ParseFloat(s, 64)
-	switch {
-	case strings.HasPrefix(s, "-nan"):
-		value = math.NaN()
-	case err != nil && !math.IsInf(value, 0):
-		return nil, nil
+	value, ok := noNumbers[s]
+	for prefix, v := range noNumberPrefixes {
+		if strings.HasPrefix(s, prefix) {
+			value, ok = v, true
+		}
 	}
-	return &value, noDataBits(s, d)
+	if !ok {
+		value, _ = strconv.ParseFloat(decimal.FindString(strings.Replace(s, ",", ".", 1)), 64)
+	}
+	return &value, noDataBits(s, value, d)
 }
 
-// noDataBits returns the bits of a 64-bit integer, or nil if d is another type or s is not an integer.
-func noDataBits(s string, d chunk.DType) *uint64 {
+// decimal matches the number that a text begins with.
+var decimal = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?`)
+
+// noNumbers are the texts of floats that are no numbers, and noNumberPrefixes how texts of them begin that runtimes of
+// C write.
+var (
+	noNumbers = map[string]float64{"nan": math.NaN(), "NaN": math.NaN(), "inf": math.Inf(1), "Inf": math.Inf(1),
+		"INF": math.Inf(1), "-inf": math.Inf(-1), "-Inf": math.Inf(-1), "-INF": math.Inf(-1), "-Infinity": math.Inf(-1)}
+	noNumberPrefixes = map[string]float64{"1.#QNAN": math.NaN(), "-1.#QNAN": math.NaN(), "1.#SNAN": math.NaN(),
+		"-1.#IND": math.NaN(), "1.#INF": math.Inf(1), "-1.#INF": math.Inf(-1)}
+)
+
+// integer matches the integer that a text begins with.
+var integer = regexp.MustCompile(`^[+-]?[0-9]+`)
+
+// noDataBits returns the bits of a 64-bit integer, or those of the integer that a fraction stands for in another type; nil else.
+func noDataBits(s string, value float64, d chunk.DType) *uint64 {
+	s = integer.FindString(s) // "" is 0
 	var bits uint64
-	var err error
 	switch d {
 	case chunk.Int64:
-		var number int64
-		number, err = strconv.ParseInt(s, 10, 64)
+		number, _ := strconv.ParseInt(s, 10, 64) // the nearest one, where it is out of range
 		bits = uint64(number)
 	case chunk.Uint64:
-		digits, negative := strings.CutPrefix(s, "-")
+		digits, negative := strings.CutPrefix(strings.TrimPrefix(s, "+"), "-")
+		var err error
 		if bits, err = strconv.ParseUint(digits, 10, 64); negative && err == nil {
 			bits = -bits
 		}
+	case chunk.Uint8, chunk.Uint16, chunk.Uint32:
+		if value == math.Trunc(value) || !(value >= 0 && value <= math.Ldexp(1, 8*d.Size())-1) {
+			return nil
+		}
+		bits = uint64(value)
+	case chunk.Int8, chunk.Int16, chunk.Int32:
+		if half := math.Ldexp(1, 8*d.Size()-1); value == math.Trunc(value) || !(value >= -half && value <= half-1) {
+			return nil
+		}
+		bits = uint64(int64(value))
 	default:
-		return nil
-	}
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return nil
 	}
 	return &bits

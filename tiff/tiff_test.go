@@ -115,6 +115,7 @@ func TestOneRead(t *testing.T) {
 	}
 }
 
+// TestParseNoData: texts mean what rasterio says that GDAL 3.10 reads.
 func TestParseNoData(t *testing.T) {
 	nan, none := math.NaN(), 1e-300
 	for _, c := range []struct {
@@ -128,15 +129,27 @@ func TestParseNoData(t *testing.T) {
 		{"255", chunk.Uint8, 255, 0},
 		{"256", chunk.Uint8, 256, 0},
 		{"-1", chunk.Uint8, -1, 0},
-		{"0.5", chunk.Int16, 0.5, 0},
+		{"5.5", chunk.Int16, 5.5, 5},
+		{"-5.5", chunk.Int16, -5.5, 1<<64 - 5},
+		{"-5.5", chunk.Uint16, -5.5, 0},
+		{"255.5", chunk.Uint8, 255.5, 0},
 		{"nan", chunk.Uint16, nan, 0},
 		{"nan", chunk.Float32, nan, 0},
-		{"-nan", chunk.Float64, nan, 0},
+		{"-nan", chunk.Float64, 0, 0},
+		{"1.#QNAN", chunk.Float32, nan, 0},
+		{"-1.#IND000", chunk.Float32, nan, 0},
+		{"-1.#INF", chunk.Float64, math.Inf(-1), 0},
+		{"1.#IND", chunk.Float64, 1, 0},
 		{"-9999", chunk.Int16, -9999, 0},
 		{"-3.4028234663852886e+38", chunk.Float32, -math.MaxFloat32, 0},
 		{"-inf", chunk.Float32, math.Inf(-1), 0},
-		{"none", chunk.Uint8, none, 0},
-		{"12abc", chunk.Uint8, none, 0},
+		{"none", chunk.Uint8, 0, 0},
+		{"0x10", chunk.Float32, 0, 0},
+		{"0,1", chunk.Float32, 0.1, 0},
+		{"1,000", chunk.Float64, 1, 0},
+		{".5e1x", chunk.Float64, 5, 0},
+		{"12abc", chunk.Uint8, 12, 0},
+		{"12abc", chunk.Int64, 12, 12},
 		{"9223372036854775807", chunk.Int64, 1 << 63, math.MaxInt64},
 		{"-9223372036854775808", chunk.Int64, -1 << 63, 1 << 63},
 		{"18446744073709551615", chunk.Uint64, 1 << 64, math.MaxUint64},

@@ -272,14 +272,18 @@ func (s *engines) openNow(ctx context.Context, a asked) error {
 }
 
 // add adds an open dataset and returns the entries that must be closed for it. If the same data are open already, the
-// open one stays, because its caches are filled.
+// open one stays, because its caches are filled; but not if it is idle and local, whose files may be other ones.
 func (s *engines) add(e *entry) (close []*entry, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return []*entry{e}, errStopping
 	}
-	if old := s.byHandle[e.handle]; old != nil {
+	old := s.byHandle[e.handle]
+	if old != nil && e.local && old.users == 0 {
+		old, close = nil, s.remove(old, close)
+	}
+	if old != nil {
 		old.opened = time.Now()
 		old.fresh = true
 		s.bySpec[e.spec] = old

@@ -6,8 +6,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
-// Match says which bit patterns of a number are nodata: A, B (the other zero of a float, else A) or,
-// with NaN, everything whose bits under Abs are more than Inf.
+// Match says which bit patterns of a number are nodata: A, B (of a float the other zero, or the largest number that A is
+// a rounded text of; else A) or, with NaN, everything whose bits under Abs are more than Inf.
 type Match struct {
 	A, B     uint64
 	NaN      bool
@@ -48,6 +48,13 @@ func MatchBits(t Num, bits uint64) Match {
 	return Match{A: bits, B: bits}
 }
 
+// largestFloats are the largest finite numbers of float64 and float32, which files often have as nodata, and how much a
+// text for them may differ, relative to them: -3.4e+38 differs by 1e-3. A float64 has the one of float32 from a file of
+// float32; GDAL takes -3.4028235e+38 for it, and not -3.40282e+38.
+var largestFloats = map[Num][]struct{ value, tolerance float64 }{
+	F64: {{math.MaxFloat64, 2e-3}, {math.MaxFloat32, 1e-7}}, F32: {{math.MaxFloat32, 2e-3}},
+}
+
 func matchFloat(t Num, v float64) Match {
 	sign := uint64(1) << (8*t.Size() - 1)
 	if v != v {
@@ -58,6 +65,11 @@ func matchFloat(t Num, v float64) Match {
 	// Both zeros match, since they are equal as numbers.
 	if match.A&^sign == 0 {
 		match.A, match.B = 0, sign
+	}
+	for _, largest := range largestFloats[t] {
+		if math.Abs(math.Abs(v)-largest.value) <= largest.tolerance*largest.value {
+			match.B = FloatBits(t, math.Copysign(largest.value, v))
+		}
 	}
 	return match
 }

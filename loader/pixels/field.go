@@ -80,13 +80,14 @@ const maxConverters = 64
 
 // Key returns the map key of the nodata value of index x: the zero key if the field ignores nodata.
 func (c *Converters) Key(x *chunk.Index) nodataKey {
+	value, bits := x.Missing()
 	switch {
 	case !c.Nodata:
 		return nodataKey{}
-	case x.NoDataBits != nil:
-		return nodataKey{true, true, *x.NoDataBits}
-	case x.NoData != nil:
-		return nodataKey{true, false, math.Float64bits(*x.NoData)}
+	case bits != nil:
+		return nodataKey{true, true, *bits}
+	case value != nil:
+		return nodataKey{true, false, math.Float64bits(*value)}
 	}
 	return nodataKey{}
 }
@@ -102,7 +103,7 @@ func (c *Converters) Get(x *chunk.Index) (*einops.Converter, error) {
 	}
 	conv := c.Base
 	if c.Nodata {
-		conv.NoData, conv.NoDataBits = x.NoData, x.NoDataBits
+		conv.NoData, conv.NoDataBits = x.Missing()
 	}
 	// The lock is not held here. Two workers may make the same converter, and either will do, because
 	// converters do not change.

@@ -210,7 +210,8 @@ func storeOf(ctx context.Context, src *spec.Source, o resources.Options) (*store
 }
 
 // checkImages refuses fields of rows that are images which say neither a column nor a pattern, and would be the image
-// of another field again, such as a label that is meant to be a number of a table.
+// of another field again, such as a label that is meant to be a number of a table. A view of the image has bands,
+// resampling or normalisation of its own.
 func checkImages(fields []spec.Field) error {
 	image := ""
 	for _, f := range fields {
@@ -221,7 +222,7 @@ func checkImages(fields []spec.Field) error {
 				"kind is %q: name its column, such as %q", f.Kind, catalog.FolderColumn)
 		case image == "":
 			image = f.Name
-		case len(f.Bands)+len(f.BandNames) == 0 && !f.ByPosition:
+		case len(f.Bands)+len(f.BandNames) == 0 && !f.ByPosition && f.Resample == "" && f.Normalize == nil:
 			return fault.New(fault.NotFound, fmt.Sprintf("field %q", f.Name), fault.NoOffset,
 				"it would be the image of the field %q again: name its column, its pattern, or its bands", image)
 		}

@@ -258,7 +258,7 @@ func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a c
 	if err != nil {
 		return err
 	}
-	f.NoData(index.NoData, index.NoDataBits)
+	f.NoData(index.Missing())
 	whole := chunk.Box{B1: index.Bands, Y1: index.Height, X1: index.Width}
 	tallied := &tally{field: f, places: places}
 	switch {

@@ -233,3 +233,17 @@ def test_what_is_written_anew_is_read_anew(tmp_path):
         with chaski.load(tmp_path / "chips", batch_size=1) as loader:
             sizes.append(loader.samples)
     assert (seen, sizes) == ([0, 1, 2], [1, 2, 3])
+
+
+def test_a_file_that_is_written_anew(tmp_path):
+    """Its header is read anew, too, also where it has the old size."""
+    rasterio = pytest.importorskip("rasterio")
+    path, seen = tmp_path / "a.tif", []
+    for nodata in (0, 1):
+        how = {"driver": "GTiff", "count": 1, "height": 8, "width": 8, "dtype": "uint8"}
+        with rasterio.open(path, "w", nodata=nodata, **how) as f:
+            f.write(np.arange(64, dtype="uint8").reshape(1, 8, 8) % 2)
+        seen.append(path.stat().st_size)
+        with chaski.load(path, batch_size=1, pixels=chaski.Pixels(validity="ok")) as loader:
+            assert loader.peek()["ok"].ravel().tolist() == [nodata ^ (i % 2) for i in range(64)]
+    assert seen[0] == seen[1]

@@ -103,9 +103,7 @@ with open(f"{folder}/manifest.jsonl", "w") as out:
                 name
             )
             nodata = d.nodata
-        valid = np.broadcast_to(m, x.shape).copy()
-        if nodata is not None:
-            valid &= ~np.isnan(x) if np.isnan(nodata) else x != nodata
+        valid = np.broadcast_to(m, x.shape)  # GDAL takes the mask alone, also where there is a nodata value
         filled = np.where(valid, x.astype("f4"), np.float32(-7))
         row = {
             "path": name,
