@@ -144,8 +144,8 @@ type Index struct {
 	Blocks *Blocks
 }
 
-// Missing returns the nodata value of the pixels that hold no data, as NoData and NoDataBits are. It is nil where a mask
-// says which they are, which counts alone, as in GDAL.
+// Missing returns the nodata value of the pixels that hold no data, as NoData and NoDataBits are. It is nil where a
+// mask says which they are, which counts alone, as in GDAL.
 func (x *Index) Missing() (value *float64, bits *uint64) {
 	if x.Mask != nil {
 		return nil, nil

@@ -280,7 +280,8 @@ var decimal = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9
 // C write.
 var (
 	noNumbers = map[string]float64{"nan": math.NaN(), "NaN": math.NaN(), "inf": math.Inf(1), "Inf": math.Inf(1),
-		"INF": math.Inf(1), "-inf": math.Inf(-1), "-Inf": math.Inf(-1), "-INF": math.Inf(-1), "-Infinity": math.Inf(-1)}
+		"INF": math.Inf(1), "-inf": math.Inf(-1), "-Inf": math.Inf(-1), "-INF": math.Inf(-1),
+		"-Infinity": math.Inf(-1)}
 	noNumberPrefixes = map[string]float64{"1.#QNAN": math.NaN(), "-1.#QNAN": math.NaN(), "1.#SNAN": math.NaN(),
 		"-1.#IND": math.NaN(), "1.#INF": math.Inf(1), "-1.#INF": math.Inf(-1)}
 )
@@ -288,7 +289,8 @@ var (
 // integer matches the integer that a text begins with.
 var integer = regexp.MustCompile(`^[+-]?[0-9]+`)
 
-// noDataBits returns the bits of a 64-bit integer, or those of the integer that a fraction stands for in another type; nil else.
+// noDataBits returns the bits of a 64-bit integer, or those of the integer that a fraction stands for in another type;
+// nil else.
 func noDataBits(s string, value float64, d chunk.DType) *uint64 {
 	s = integer.FindString(s) // "" is 0
 	var bits uint64

@@ -6,8 +6,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
-// Match says which bit patterns of a number are nodata: A, B (of a float the other zero, or the largest number that A is
-// a rounded text of; else A) or, with NaN, everything whose bits under Abs are more than Inf.
+// Match says which bit patterns of a number are nodata: A, B (of a float the other zero, or the largest number that A
+// is a rounded text of; else A) or, with NaN, everything whose bits under Abs are more than Inf.
 type Match struct {
 	A, B     uint64
 	NaN      bool

@@ -241,5 +241,5 @@ def test_a_wrong_folder_is_an_error_before_training(
 ) -> None:
     target, folder = server
     (tmp_path / "file").touch()
-    with pytest.raises(OSError, match="file"):
+    with pytest.raises(chaski.SpecError, match="it must be the path of a folder"):
         chaski.connect(target, folder, **options(tmp_path / "file"))
