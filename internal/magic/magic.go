@@ -178,6 +178,9 @@ var ends = map[string]string{
 	".txt": "a text file", ".xml": "XML", ".yaml": "YAML", ".yml": "YAML", ".pkl": "a pickle",
 	".pt": "a PyTorch file", ".npz": "NumPy arrays",
 	".jp2": "a JPEG 2000 image", ".j2k": "a JPEG 2000 image",
+	".img": "an Erdas Imagine (HFA) raster", ".ntf": "a NITF file", ".nitf": "a NITF file", ".ecw": "an ECW image",
+	".hgt": "an SRTM raster", ".asc": "an ASCII grid", ".dem": "a DEM raster", ".bil": "a raw raster",
+	".fits": "a FITS file", ".mat": "a MATLAB file",
 	".webp": "a WebP image", ".gif": "a GIF image", ".bmp": "a BMP image",
 	".vrt": "a GDAL virtual raster (VRT)", ".nc": "a NetCDF file", ".h5": "an HDF5 file",
 	".hdf5": "an HDF5 file", ".hdf": "an HDF file", ".grib": "a GRIB file",
@@ -194,3 +197,24 @@ func OfName(name string) string {
 	}
 	return ends[strings.ToLower(path.Ext(name))]
 }
+
+// Way says how rasters in files of a format that is not read, by the extension of their name, become readable: a clause
+// such as "unpack it", or "" for what holds no rasters.
+func Way(name string) string {
+	base := path.Base(name)
+	switch noun := OfName(name); {
+	case Named(name).Class != 0:
+		return ""
+	case strings.HasSuffix(base, ".npz"):
+		return "save each array by itself, with numpy.save"
+	case noun == ZIP || strings.Contains(noun, "archive"):
+		return "unpack it"
+	case slices.ContainsFunc(gdalNouns, func(part string) bool { return strings.Contains(noun, part) }):
+		tif := strings.TrimSuffix(base, path.Ext(base)) + ".tif"
+		return "convert it, as by 'gdal_translate -of COG " + base + " " + tif + "'"
+	}
+	return ""
+}
+
+// gdalNouns are parts of the names of formats of rasters, which GDAL reads.
+var gdalNouns = []string{"image", "raster", "grid", "NetCDF", "HDF", "GRIB", "FITS", "NITF"}

@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -94,4 +95,44 @@ func cell(t *testing.T, c *columns.Column, row int64) string {
 		t.Fatal(err)
 	}
 	return string(v.Text)
+}
+
+// TestNotRead promises that rasters of a format that is not read are named, with the way, in a folder, a glob and a
+// pattern, also beside what is read.
+func TestNotRead(t *testing.T) {
+	for ext, want := range map[string]string{
+		".jp2": "a JPEG 2000 image, such as \"NAME.jp2\", is not read: convert it, as by 'gdal_translate -of COG",
+		".nc":  "a NetCDF file", ".h5": "an HDF5 file", ".img": "HFA", ".webp": "a WebP image",
+		".vrt": "virtual raster",
+		".npz": "numpy.save", ".zip": "unpack it",
+	} {
+		dir := t.TempDir()
+		write := func(name string) {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write("a" + ext)
+		write("notes.txt")
+		check := func(name, src string, fields ...catalog.Source) {
+			_, err := catalog.Open(t.Context(), src, fields, catalog.Options{})
+			if fault.KindOf(err) != fault.Unsupported ||
+				!strings.Contains(err.Error(), strings.ReplaceAll(want, "NAME", name)) {
+				t.Errorf("%s: %v", src, err)
+			}
+		}
+		pattern := catalog.Source{Field: "image", Pattern: "{id}" + ext}
+		check("a", dir, catalog.Source{Field: "image"})
+		check("a", filepath.Join(dir, "*"+ext), catalog.Source{Field: "image"})
+		check("a", dir, pattern)
+		write("b.tif")
+		check("{id}", dir, pattern)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if tab, err := catalog.Open(t.Context(), dir, nil, catalog.Options{}); err != nil || tab.Len() != 0 {
+		t.Errorf("a folder of notes: %v", err)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
@@ -104,6 +105,9 @@ func matches(ctx context.Context, s Source, uris *columns.Column, shared int) (m
 		return nil, err
 	}
 	if len(rows) == 0 {
+		if magic.Way(s.Pattern) != "" {
+			return nil, listing.NotRead(s.Pattern)
+		}
 		return nil, noField(s, fault.NotFound, "no file matches the pattern %q", s.Pattern)
 	}
 	return rows, nil

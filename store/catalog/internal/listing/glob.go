@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"path/filepath"
@@ -39,7 +40,7 @@ func glob(ctx context.Context, pattern string, r *source.Roots, pictures bool) (
 			"no TIFF and no rumi file matches, but %d PNG, JPEG or NumPy files: a glob that ends like one reads them",
 			listing.passed)
 	default:
-		err = fault.New(fault.NotFound, "glob", fault.NoOffset, "no raster file matches")
+		err = cmp.Or[error](listing.notRead(), fault.New(fault.NotFound, "glob", fault.NoOffset, "no raster file matches"))
 	}
 	return listing, err
 }

@@ -34,9 +34,10 @@ type Listing struct {
 	Metadata     []string
 	OnlyPictures bool
 
-	pictures bool // PNG and JPEG files count, too
-	passed   int  // such files that were left out
-	charged  int  // paths that are charged to the budget
+	unread   string // a file of rasters that are not read, or ""
+	pictures bool   // PNG and JPEG files count, too
+	passed   int    // such files that were left out
+	charged  int    // paths that are charged to the budget
 }
 
 // MaxShards bounds the Parquet files of one table, each of whose footers stays in memory.
@@ -141,7 +142,7 @@ func list(ctx context.Context, src string, r *source.Roots, o source.Opener, pic
 	if err != nil {
 		return nil, fault.WithFile(notFound(err), src)
 	}
-	if err := l.charge(ctx, true); err != nil {
+	if err := cmp.Or(l.charge(ctx, true), l.notRead()); err != nil {
 		return nil, fault.WithFile(err, src)
 	}
 	l.sort()
@@ -168,11 +169,28 @@ func (l *Listing) isRaster(path string) bool {
 		l.passed++
 		return false
 	}
+	if l.unread == "" && magic.Way(path) != "" {
+		l.unread = path
+	}
 	return class.Pixels()
 }
 
 // onlyPictures reports whether a directory holds pictures and neither rasters nor tables.
 func (l *Listing) onlyPictures() bool { return len(l.Paths) == 0 && l.passed > 0 && len(l.Shards) == 0 }
+
+// notRead returns an error if there is nothing to read, and there are rasters of a format that is not read.
+func (l *Listing) notRead() error {
+	if len(l.Paths)+len(l.Shards)+len(l.Metadata) > 0 || l.unread == "" {
+		return nil
+	}
+	return NotRead(l.unread)
+}
+
+// NotRead returns the error for rasters of a format that is not read, by the name of one.
+func NotRead(name string) error {
+	return fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%s, such as %q, is not read: %s",
+		magic.OfName(name), name, magic.Way(name))
+}
 
 // HasOwnMetadata reports whether a table of the images lies in the directory itself.
 func (l *Listing) HasOwnMetadata() bool {

@@ -55,6 +55,9 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 	if err == nil && pattern == nil && listing.onlyPictures() {
 		return asPictures(listRemote(ctx, src, r, o, true))
 	}
+	if err == nil {
+		err = listing.notRead()
+	}
 	if err == nil && len(listing.Paths) == 0 && len(listing.Shards) == 0 && len(listing.Metadata) == 0 {
 		err = fault.New(fault.NotFound, "listing", fault.NoOffset, "no raster files")
 	}
