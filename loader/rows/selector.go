@@ -17,7 +17,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -509,8 +508,8 @@ func pick(rows []uint32, present []bool) []uint32 {
 }
 
 // SeriesOf returns the sequences of a dataset: rows (nil for all) with the same key, in order of
-// time. Rows without a key or a time are left out. More rows than uint32 can number are
-// fault.Limit.
+// time. Rows without a key or a time are left out. Text that is no time is fault.Unsupported, and more
+// rows than uint32 can number are fault.Limit.
 func SeriesOf(ctx context.Context, t Table, w *spec.Time, rows []uint32) (*shuffle.Series, error) {
 	if t.Len() > math.MaxUint32 {
 		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows, too many for sequences", t.Len())
@@ -519,7 +518,7 @@ func SeriesOf(ctx context.Context, t Table, w *spec.Time, rows []uint32) (*shuff
 	if err != nil {
 		return nil, err
 	}
-	times, timed, err := ranksOf(ctx, t, w.Order, func(strs []string, _ []bool) []int64 { return byBytes(strs) })
+	times, timed, err := Ranks(ctx, t, w.Order)
 	if err != nil {
 		return nil, err
 	}
@@ -530,64 +529,26 @@ func SeriesOf(ctx context.Context, t Table, w *spec.Time, rows []uint32) (*shuff
 }
 
 // Ranks returns for each row a number that orders it as the value of a column does, and which rows have a value. NaN is
-// none. Strings that are all dates and timestamps are ordered by their time: two of them may be in other zones, or one
-// of them without the fraction of a second.
+// none. Strings are ordered by their time: two of them may be in other zones, or one of them without the fraction of a
+// second. One that is no time is fault.Unsupported.
 func Ranks(ctx context.Context, t Table, column string) (ranks []int64, present []bool, err error) {
-	return ranksOf(ctx, t, column, func(strs []string, present []bool) []int64 {
-		times := make([]int64, len(strs))
-		for i, s := range strs {
-			if !present[i] {
-				continue
-			}
-			parsed, err := taco.ParseTimes(s)
-			if err != nil {
-				return byBytes(strs)
-			}
-			times[i] = parsed.First
-		}
-		return times
-	})
-}
-
-// ranksOf returns for each row a number that orders it as the value of a column does, of strings as ofStrings says, and
-// which rows have a value.
-func ranksOf(ctx context.Context, t Table, column string, ofStrings func([]string, []bool) []int64) (
-	ranks []int64, present []bool, err error) {
 	ranks, present = make([]int64, t.Len()), make([]bool, t.Len())
-	var strs []string
-	err = scan(ctx, t, column, func(row int64, c *Column, v catalog.Value) error {
+	err = scan(ctx, t, column, func(row int64, c *Column, v catalog.Value) (err error) {
 		present[row] = !v.Null
-		switch c.Kind {
-		case catalog.Int:
+		switch {
+		case c.Kind == catalog.Int:
 			ranks[row] = v.Int
-		case catalog.Float:
+		case c.Kind == catalog.Float:
 			present[row] = present[row] && !math.IsNaN(v.Float)
 			ranks[row] = ordered(v.Float)
-		default:
-			if strs == nil {
-				strs = make([]string, t.Len())
+		case !v.Null:
+			if ranks[row], err = timeOf(v.Text); err != nil {
+				return fault.Wrap(fault.Unsupported, fmt.Sprintf("column %s, row %d", column, row), fault.NoOffset, err)
 			}
-			strs[row] = v.Text
 		}
 		return nil
 	})
-	if err != nil || strs == nil {
-		return ranks, present, err
-	}
-	return ofStrings(strs, present), present, nil
-}
-
-// byBytes returns the rank of each string among the distinct strings, so that equal ones stay equal.
-func byBytes(strs []string) []int64 {
-	sorted := slices.Clone(strs)
-	slices.Sort(sorted)
-	sorted = slices.Compact(sorted)
-	ranks := make([]int64, len(strs))
-	for i, s := range strs {
-		rank, _ := slices.BinarySearch(sorted, s)
-		ranks[i] = int64(rank)
-	}
-	return ranks
+	return ranks, present, err
 }
 
 // ordered returns an integer that compares like the float does.

@@ -2,7 +2,9 @@ package rows
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"time"
 
@@ -44,8 +46,8 @@ func timesIn(ctx context.Context, t Table, name string) ([]int64, error) {
 		switch kind := c.Kind; {
 		case v.Null:
 		case kind == catalog.Text:
-			if parsed, err := taco.ParseTimes(v.Text); err == nil {
-				out[row] = parsed.First
+			if at, err := timeOf(v.Text); err == nil {
+				out[row] = at
 			}
 		case kind == catalog.Int:
 			out[row] = micros(v.Int, unit)
@@ -61,6 +63,27 @@ func timesIn(ctx context.Context, t Table, name string) ([]int64, error) {
 		return nil, err
 	}
 	return out, nil
+}
+
+// inName matches the time of acquisition in the name of a product, such as
+// S2A_MSIL2A_20240105T103421_N0510_R008_T32TQM_20240105T141530 or LC08_L2SP_193028_20240105_20240113_02_T1.
+var inName = regexp.MustCompile(`(?:^|[_.-])((?:19|20)[0-9]{6}(?:T[0-9]{6})?)(?:[_.-]|$)`)
+
+// timeOf returns the time that text is, in microseconds since 1970 UTC: a date or a timestamp, the start of a range of
+// them, or the name of a product with the time of acquisition.
+func timeOf(text string) (int64, error) {
+	parsed, err := taco.ParseTimes(text)
+	if err == nil {
+		return parsed.First, nil
+	}
+	if found := inName.FindStringSubmatch(text); found != nil {
+		for _, form := range []string{"20060102T150405", "20060102"} {
+			if at, err := time.Parse(form, found[1]); err == nil {
+				return at.UnixMicro(), nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("%q is no time, such as 2006-01-02 or 2006-01-02T15:04:05Z", text)
 }
 
 // micros returns a number of units in microseconds, rounded down, or NoTime if there is no unit or it is beyond int64.

@@ -337,8 +337,8 @@ func (t *Text) countIn(length *int64) {
 type Time struct {
 	// Key is the column whose value is the same for all rows of a series.
 	Key string `json:"key"`
-	// Order is the column that orders the rows of a series: numbers, or strings such as ISO 8601
-	// dates.
+	// Order is the column that orders the rows of a series: numbers, times, or strings that say a
+	// time, such as ISO 8601 dates. Other strings are refused.
 	Order string `json:"order"`
 	// Length is the number of steps of a sample, from 1 to 65,536.
 	Length int `json:"length"`

@@ -1027,3 +1027,34 @@ def test_a_damaged_image_inside_a_table_is_named(tmp_path):
     pq.write_table(pa.table({"image": image}), tmp_path / "t.parquet")  # as `datasets` writes them
     with pytest.raises(chaski.CorruptError, match="t.parquet: sample 0/image png"):
         chaski.load(tmp_path / "t.parquet", fields={"x": "image.bytes"}, batch_size=1)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["2024-01-05T23:00:00-10:00", "2024-01-06T10:00:00Z", "2024-01-06T23:30:00+09:00", None],
+        ["2024-1-5", "2024-1-20", "2024-2-1", "2024-10-1"],
+        ["05.01.2024", "20.01.2024", "01.02.2024", "01.10.2024"],
+        [f"S2A_MSIL2A_2024{d}T103421_N0510_R008_T32TQM" for d in ("0105", "0120", "0201", "1001")],
+    ],
+    ids=["zones", "short", "days first", "products"],
+)
+def test_steps_stand_in_the_order_of_time(tmp_path, texts):
+    texts = [t for t in texts if t]
+    for i in range(len(texts)):
+        np.save(tmp_path / f"{i}.npy", np.full((1, 8, 8), i, "uint8"))
+    lines = [f"{i}.npy,a,{t}" for i, t in reversed(list(enumerate(texts)))]
+    (tmp_path / "t.csv").write_text("\n".join(["image,site,date", *lines]) + "\n")
+    how = {
+        "fields": {"image": chaski.Field(column="image", kind="raster")},
+        "rows": chaski.Rows(time=chaski.Time(key="site", order="date", length=len(texts))),
+    }
+    with chaski.load(tmp_path / "t.csv", batch_size=1, **how) as loader:
+        steps = loader.peek()["image"].reshape(len(texts), -1)[:, 0].tolist()
+    assert steps == list(range(len(texts)))
+    with open(tmp_path / "t.csv", "a") as f:
+        f.write("0.npy,a,1/5/2024\n")  # of two dates
+    with pytest.raises(
+        chaski.UnsupportedError, match=rf'column date, row {len(texts)}: "1/5/2024"'
+    ):
+        chaski.load(tmp_path / "t.csv", batch_size=1, **how)

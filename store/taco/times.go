@@ -14,6 +14,7 @@ type Times struct{ First, Last int64 }
 var layouts = [...]string{
 	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", "2006-01-02T15:04Z07:00",
 	"2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04",
+	"20060102T150405Z07:00", "20060102T150405",
 }
 
 // ParseTimes parses "A/B", or "A" alone. A and B are dates, which stand for the whole day in UTC, or timestamps; ".."
@@ -51,8 +52,10 @@ func parseTime(text string, unbounded int64) (first, last int64, err error) {
 		return unbounded, unbounded, nil
 	}
 	text = strings.TrimSpace(text)
-	if t, err := time.Parse(time.DateOnly, text); err == nil {
-		return t.UnixMicro(), t.AddDate(0, 0, 1).UnixMicro() - 1, nil
+	for _, l := range [...]string{time.DateOnly, "2006-1-2", "20060102", "2.1.2006"} {
+		if t, err := time.Parse(l, text); err == nil {
+			return t.UnixMicro(), t.AddDate(0, 0, 1).UnixMicro() - 1, nil
+		}
 	}
 	for _, l := range layouts {
 		if t, err := time.Parse(l, text); err == nil {

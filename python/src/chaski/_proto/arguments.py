@@ -570,8 +570,8 @@ class Time(Argument):
 
     Attributes:
         key: the column whose value is the same for all rows of a series.
-        order: the column that orders the rows of a series: numbers, or strings such as ISO 8601
-            dates.
+        order: the column that orders the rows of a series: numbers, times, or strings that say a
+            time, such as ISO 8601 dates. Other strings are refused.
         length: the number of steps of a sample, from 1 to 65,536.
         stride: the number of steps from the start of one sample of a series to the start of the
             next. Default: `length`, so that samples do not overlap.
