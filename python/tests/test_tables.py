@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import warnings
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from test_real import N, chips  # noqa: F401
 
 import chaski
+from chaski._tables import Files
 
 pytestmark = pytest.mark.usefixtures("binary")
 SRC = Path(__file__).parents[1] / "src"
@@ -247,3 +249,39 @@ def test_a_file_that_is_written_anew(tmp_path):
         with chaski.load(path, batch_size=1, pixels=chaski.Pixels(validity="ok")) as loader:
             assert loader.peek()["ok"].ravel().tolist() == [nodata ^ (i % 2) for i in range(64)]
     assert seen[0] == seen[1]
+
+
+def test_what_a_killed_program_leaves_is_swept(tmp_path, monkeypatch):
+    """The next one removes it, and nothing of programs that live."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = (
+        "import os, signal, sys\n"
+        "from chaski._tables import Files\n"
+        "Files(None).source(['a.tif', 'b.tif'])\n"
+        "print(flush=True)\n"
+        "if sys.argv[1] == 'kill': os.kill(os.getpid(), signal.SIGKILL)\n"
+        "sys.stdin.read()\n"
+    )
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": env}
+    start = [
+        subprocess.Popen([sys.executable, "-c", code, end], **pipes) for end in ("live", "kill")
+    ]
+    live, killed = start
+    for p in start:
+        assert p.stdout.readline() == b"\n"
+    killed.wait()
+    (tmp_path / "chaski-tables-link").symlink_to(tmp_path / "elsewhere")
+    assert len(list(tmp_path.glob("chaski-tables-*/*.csv"))) == 2
+    files = Files(None)
+    files.source(["c.tif", "d.tif"])
+    assert len(list(tmp_path.glob("chaski-tables-*/*.csv"))) == 2, (
+        "of the one that lives, and its own"
+    )
+    live.stdin.close()
+    live.wait()
+    files.close()
+    assert len(list(tmp_path.glob("chaski-tables-*/*.csv"))) == 1
+    for p in start:
+        p.stdout.close()
+    killed.stdin.close()

@@ -14,11 +14,17 @@ from chaski._plain import absolute, optional
 from chaski._proto.arguments import Mixture, Source
 from chaski.errors import SpecError
 
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
+
 _TEXTS = ("string", "large_string", "string_view")  # of Arrow; polars gives the last
 _PYARROW = (
     "a table in memory needs pyarrow (pip install pyarrow); a list of files, and tables in .csv "
     "and .parquet files do without"
 )
+_PREFIX, _LOCK = "chaski-tables-", "lock"
 _WKB = ("binary", "large_binary", "binary_view")
 _RASTERS = (".tif", ".tiff", ".rumi")  # as package catalog tells a column of rasters
 
@@ -60,6 +66,7 @@ class Files:
         self._local = local
         self._names = list(fields) if fields and isinstance(fields, Mapping) else ["image"]
         self._folder = ""
+        self._lock = -1  # a file that is open and locked as long as this process lives
         self.made = 0  # files
         self._pid = os.getpid()
 
@@ -82,7 +89,10 @@ class Files:
         return source
 
     def _path(self, ending: str) -> str:
-        self._folder = self._folder or tempfile.mkdtemp(prefix="chaski-")
+        if not self._folder:
+            _sweep()
+            self._folder = tempfile.mkdtemp(prefix=_PREFIX)
+            self._lock = _locked(self._folder)
         self.made += 1
         return os.path.join(self._folder, f"source-{self.made}{ending}")
 
@@ -142,6 +152,43 @@ class Files:
         """Removes the files."""
         if self._folder and os.getpid() == self._pid:
             shutil.rmtree(self._folder, ignore_errors=True)
+            if self._lock >= 0:
+                os.close(self._lock)
+            self._folder, self._lock = "", -1
+
+
+def _locked(folder: str) -> int:
+    """Locks a folder until this process ends, and returns the open file, -1 where none locks."""
+    if fcntl is None:
+        return -1
+    path = os.path.join(folder, "making")
+    fd = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    os.rename(path, os.path.join(folder, _LOCK))  # which is there only once it is locked
+    return fd
+
+
+def _sweep() -> None:
+    """Removes what processes left behind that were killed."""
+    if fcntl is None:
+        return
+    place = tempfile.gettempdir()
+    for name in os.listdir(place):
+        folder = os.path.join(place, name)
+        if not name.startswith(_PREFIX):
+            continue
+        try:  # of other users, and those that are being made or removed, cannot be opened
+            fd = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.lstat(folder).st_uid == os.getuid():
+                shutil.rmtree(folder, ignore_errors=True)
+        except OSError:  # its process lives
+            pass
+        finally:
+            os.close(fd)
 
 
 def _texts(source: Any) -> Any:
