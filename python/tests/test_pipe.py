@@ -91,7 +91,7 @@ def test_requests_go_by_the_pipe(binary, how, made, wanted, monkeypatch):
 
 def test_memory_is_used_again(binary, made):
     engine = chaski.Engine(transport="grpc")
-    with chaski.load(SCENE, **OPTIONS, engine=engine) as loader:
+    with chaski.load(SCENE, **OPTIONS, last="pad", engine=engine) as loader:
         places = set()
         for _ in range(5):
             loader.set_epoch(0)  # a stream of its own

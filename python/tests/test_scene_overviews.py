@@ -18,7 +18,7 @@ warp = pytest.importorskip("rasterio.warp")
 SIDE = 24  # pixels of a window
 FIELDS = {
     "soft": chaski.Field(dtype="float32", fill=np.nan),
-    "sharp": chaski.Field(dtype="native", fill=0),
+    "sharp": chaski.Field(bands="position", dtype="native", fill=0),
 }
 
 
