@@ -925,7 +925,8 @@ func TestStopEndsIdleStreams(t *testing.T) {
 	idle, waiting := newRaw(t, 4, target, dial...), newRaw(t, 4, target, dial...)
 	waiting.ticket(&chaskiv1.Ticket{Handle: waiting.hash, Count: 4, RowStride: 1})
 	waiting.credit(1)
-	for h.open[0].Started.Load() == 0 {
+	last := h.open[len(h.open)-1] // the second client's, whose local data were looked at anew
+	for last.Started.Load() == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	s.stop(t)
