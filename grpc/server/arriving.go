@@ -248,8 +248,8 @@ func (in *inbound) count(done <-chan struct{}, f func()) error {
 
 // pause waits while the connection has no budget, so that it is read as fast as its budget grows. One that is closed
 // would be opened again, with a new budget; and a client whose calls are many and small, such as epochs of one small
-// chip, is no attacker. A server that ends does not wait: it reads on, to hear which calls are given up, and closes a
-// connection whose budget would take long.
+// chip, is no attacker. A server that ends does not wait, and closes the connection: calls whose replies it does not
+// read would hold the end up.
 func (in *inbound) pause(done <-chan struct{}) {
 	for {
 		wait := in.debt()
@@ -258,9 +258,7 @@ func (in *inbound) pause(done <-chan struct{}) {
 		}
 		select {
 		case <-in.arriving.stopping:
-			if wait > burstFrames/freeFrames*time.Second {
-				in.evict()
-			}
+			in.evict()
 			return
 		case <-done:
 			return
