@@ -47,3 +47,12 @@ func (d DType) NoData(sample []byte) (*float64, *uint64) {
 	bits := binary.LittleEndian.Uint64(sample)
 	return &number, &bits
 }
+
+var nums = map[DType]kernel.Num{
+	Uint8: kernel.U8, Uint16: kernel.U16, Uint32: kernel.U32, Uint64: kernel.U64,
+	Int8: kernel.I8, Int16: kernel.I16, Int32: kernel.I32, Int64: kernel.I64,
+	Float16: kernel.F16, BFloat16: kernel.BF16, Float32: kernel.F32, Float64: kernel.F64,
+}
+
+// Num returns the type of the numbers that samples are, or kernel.None where they are complex.
+func (d DType) Num() kernel.Num { return nums[d] }

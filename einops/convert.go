@@ -80,12 +80,6 @@ type Converter struct {
 	complexParts kernel.Num
 }
 
-var nums = map[chunk.DType]kernel.Num{
-	chunk.Uint8: kernel.U8, chunk.Uint16: kernel.U16, chunk.Uint32: kernel.U32, chunk.Uint64: kernel.U64,
-	chunk.Int8: kernel.I8, chunk.Int16: kernel.I16, chunk.Int32: kernel.I32, chunk.Int64: kernel.I64,
-	chunk.Float16: kernel.F16, chunk.Float32: kernel.F32, chunk.Float64: kernel.F64, chunk.BFloat16: kernel.BF16,
-}
-
 var complexParts = map[chunk.DType]kernel.Num{
 	chunk.Complex64: kernel.F32, chunk.Complex128: kernel.F64, chunk.ComplexInt16: kernel.I16,
 	chunk.ComplexInt32: kernel.I32, chunk.ComplexFloat16: kernel.F16,
@@ -95,7 +89,7 @@ var complexParts = map[chunk.DType]kernel.Num{
 // types is not supported.
 func NewConverter(c Convert) (*Converter, error) {
 	converter := &Converter{
-		from: c.From, to: c.To, fromNum: nums[c.From], toNum: nums[c.To],
+		from: c.From, to: c.To, fromNum: c.From.Num(), toNum: c.To.Num(),
 		fromSize: c.From.Size(), toSize: c.To.Size(), complexParts: complexParts[c.From],
 		fillNoData: c.FillNoData,
 	}

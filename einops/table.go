@@ -74,7 +74,7 @@ func (t *Table) Whole() bool { return t.whole }
 
 // element returns the bits of the element that a value becomes in a band.
 func (c *Convert) element(value float64, band int) (uint64, error) {
-	num := nums[c.To]
+	num := c.To.Num()
 	if c.Scale == nil && c.Offset == nil && !c.Clip && (c.To != chunk.Uint8 || c.Checked) {
 		if num.IsFloat() {
 			return kernel.FloatBits(num, value), nil

@@ -59,13 +59,6 @@ func (v valueField) class(val catalog.Value) (catalog.Value, error) {
 	return catalog.Value{Int: number}, nil
 }
 
-// nums are the number types of metadata columns.
-var nums = map[chunk.DType]kernel.Num{
-	chunk.Uint8: kernel.U8, chunk.Uint16: kernel.U16, chunk.Uint32: kernel.U32, chunk.Uint64: kernel.U64,
-	chunk.Int8: kernel.I8, chunk.Int16: kernel.I16, chunk.Int32: kernel.I32, chunk.Int64: kernel.I64,
-	chunk.Float16: kernel.F16, chunk.BFloat16: kernel.BF16, chunk.Float32: kernel.F32, chunk.Float64: kernel.F64,
-}
-
 // read returns the value of the field in a row. A number that the tensor cannot hold is an error, and so is a string
 // that is not a class.
 func (v valueField) read(ctx context.Context, t rows.Table, row int64) (catalog.Value, error) {
@@ -83,7 +76,7 @@ func (v valueField) read(ctx context.Context, t rows.Table, row int64) (catalog.
 // even, and null is NaN; an integer must be exact. A number that would wrap, be cut or become
 // infinite is corrupt, and so is a null in an integer tensor.
 func (v valueField) bits(val catalog.Value) (uint64, error) {
-	num := nums[v.to]
+	num := v.to.Num()
 	bad := func(format string, args ...any) (uint64, error) {
 		return 0, fault.New(fault.Corrupt, "column of field "+v.name, fault.NoOffset, format, args...)
 	}

@@ -25,7 +25,7 @@ func Codecs() chunk.Codecs {
 	return chunk.Codecs{
 		chunk.PNG:    func() chunk.Decompressor { return new(pngDecoder) },
 		chunk.JPEG:   tiff.Codecs()[chunk.JPEG],
-		chunk.Turned: func() chunk.Decompressor { return new(turnedDecoder) },
+		chunk.Turned: func() chunk.Decompressor { return &turnedDecoder{inner: map[chunk.Codec]chunk.Decompressor{}} },
 	}
 }
 

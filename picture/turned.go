@@ -6,7 +6,6 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/tiff"
 )
 
 // upright is the orientation of pixels that are stored as they are to be seen. From sideways on, rows are stored as
@@ -17,8 +16,9 @@ const (
 	maxTurn  = 8
 )
 
-// exifOrientation returns the orientation that Exif metadata says, upright if they say none. They are a TIFF header
-// and a directory (Exif 2.32, section 4.5).
+// exifOrientation returns the orientation that Exif metadata say, upright if they say none. They are a TIFF header
+// and a directory (Exif 2.32, section 4.5). Package ifd is too strict here: it refuses a file for what follows the
+// orientation, such as the directory of a preview that an editor has cut out.
 func exifOrientation(b []byte) byte {
 	const (
 		tagOrientation = 274
@@ -66,16 +66,17 @@ func turn(x *chunk.Index, orientation byte) {
 // turnedDecoder decodes pictures that are stored turned: the parameters are the orientation, the codec and its
 // parameters.
 type turnedDecoder struct {
-	png, jpeg chunk.Decompressor
-	stored    []byte
+	inner  map[chunk.Codec]chunk.Decompressor // those that were needed
+	stored []byte
 }
 
 // Decompress implements chunk.Decompressor.
 func (d *turnedDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
-	if len(t.Params) < 2 || t.Params[0] < upright || t.Params[0] > maxTurn {
-		return fault.New(fault.Corrupt, "orientation", fault.NoOffset, "its parameters are %d bytes", len(t.Params))
+	if len(t.Params) < 2 || t.Params[0] < upright || t.Params[0] > maxTurn ||
+		t.Params[1] != byte(chunk.PNG) && t.Params[1] != byte(chunk.JPEG) {
+		return fault.New(fault.Corrupt, "orientation", fault.NoOffset, "not the parameters of this codec")
 	}
-	orientation, stored := t.Params[0], *t
+	orientation, codec, stored := t.Params[0], chunk.Codec(t.Params[1]), *t
 	stored.Params = t.Params[2:]
 	if orientation >= sideways {
 		stored.Height, stored.Width = t.Width, t.Height
@@ -84,17 +85,12 @@ func (d *turnedDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	stored.Rows, stored.Least, stored.MaxHeight = stored.Height, stored.Height, stored.Height
 	stored.Need = stored.Height * stored.Width * pixel
 	d.stored = slices.Grow(d.stored[:0], stored.Need)[:stored.Need]
-	inner := &d.png
-	if chunk.Codec(t.Params[1]) == chunk.JPEG {
-		inner = &d.jpeg
+	inner := d.inner[codec]
+	if inner == nil {
+		inner = Codecs()[codec]()
+		d.inner[codec] = inner
 	}
-	if *inner == nil {
-		*inner = new(pngDecoder)
-		if inner == &d.jpeg {
-			*inner = tiff.Codecs()[chunk.JPEG]()
-		}
-	}
-	if err := (*inner).Decompress(d.stored, src, &stored); err != nil {
+	if err := inner.Decompress(d.stored, src, &stored); err != nil {
 		return err
 	}
 	first, down, across := steps(orientation, stored.Height, stored.Width)

@@ -133,54 +133,25 @@ type noData struct {
 }
 
 func makeNoData(d chunk.DType, value *float64, bits *uint64) noData {
-	switch d {
-	case chunk.Float16, chunk.BFloat16, chunk.Float32, chunk.Float64:
-	default:
-		if bits != nil {
-			size := uint64(1)<<(8*min(d.Size(), 2)) - 1
-			return noData{on: true, key: keyOf(d, *bits), bits: uint16(*bits & size)}
-		}
-	}
-	if value == nil {
+	var match kernel.Match
+	num, ok := d.Num(), true
+	switch {
+	case num == kernel.None:
 		return noData{}
+	case bits != nil && !num.IsFloat():
+		match = kernel.MatchBits(num, *bits)
+	case value == nil:
+		return noData{}
+	default:
+		match, ok = kernel.MatchValue(num, *value)
 	}
-	number := *value
-	made := noData{on: true, nan: math.IsNaN(number)}
+	made := noData{on: ok, nan: match.NaN, bits: uint16(match.A), key: keyOf(d, match.A)}
 	switch d {
 	case chunk.Float64:
-		match, _ := kernel.MatchValue(kernel.F64, number)
 		made.float, made.other = math.Float64frombits(match.A), math.Float64frombits(match.B)
 	case chunk.Float32:
-		match, _ := kernel.MatchValue(kernel.F32, number)
 		made.float = float64(math.Float32frombits(uint32(match.A)))
 		made.other = float64(math.Float32frombits(uint32(match.B)))
-	case chunk.Float16:
-		made.bits = kernel.Float16FromFloat32(float32(number))
-	case chunk.BFloat16:
-		made.bits = kernel.BFloat16FromFloat32(float32(number))
-	default:
-		lo, hi := integerRange(d)
-		if made.nan || number != math.Trunc(number) || number < lo || number >= hi {
-			return noData{}
-		}
-		pattern := uint64(int64(number))
-		if number >= 1<<63 {
-			pattern = uint64(number)
-		}
-		made.bits, made.key = uint16(pattern), keyOf(d, pattern)
-		if d.Size() == 1 {
-			made.bits &= 0xff
-		}
 	}
 	return made
-}
-
-// integerRange returns the smallest value of an integer type and the one after its largest.
-func integerRange(d chunk.DType) (lo, hi float64) {
-	bits := 8 * d.Size()
-	switch d {
-	case chunk.Int8, chunk.Int16, chunk.Int32, chunk.Int64:
-		return -math.Ldexp(1, bits-1), math.Ldexp(1, bits-1)
-	}
-	return 0, math.Ldexp(1, bits)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
@@ -304,18 +305,13 @@ func noDataBits(s string, value float64, d chunk.DType) *uint64 {
 		if bits, err = strconv.ParseUint(digits, 10, 64); negative && err == nil {
 			bits = -bits
 		}
-	case chunk.Uint8, chunk.Uint16, chunk.Uint32:
-		if value == math.Trunc(value) || !(value >= 0 && value <= math.Ldexp(1, 8*d.Size())-1) {
-			return nil
-		}
-		bits = uint64(value)
-	case chunk.Int8, chunk.Int16, chunk.Int32:
-		if half := math.Ldexp(1, 8*d.Size()-1); value == math.Trunc(value) || !(value >= -half && value <= half-1) {
+	default:
+		_, below := kernel.IntBits(d.Num(), math.Floor(value))
+		_, above := kernel.IntBits(d.Num(), math.Ceil(value))
+		if d.Num() == kernel.None || d.Num().IsFloat() || value == math.Trunc(value) || !below || !above {
 			return nil
 		}
 		bits = uint64(int64(value))
-	default:
-		return nil
 	}
 	return &bits
 }

@@ -180,7 +180,8 @@ func (s *engines) open(ctx context.Context, v *view, spec loader.Spec, u *chaski
 	if err != nil {
 		return nil, err
 	}
-	request := asked{view: v, spec: spec, key: string(data) + v.key, upstream: u, rows: rows}
+	local := u == nil && isLocal(&spec)
+	request := asked{view: v, spec: spec, key: string(data) + v.key, upstream: u, rows: rows, local: local}
 	if u != nil {
 		place, err := proto.MarshalOptions{Deterministic: true}.Marshal(u)
 		if err != nil {
@@ -196,7 +197,7 @@ func (s *engines) open(ctx context.Context, v *view, spec loader.Spec, u *chaski
 			return e, nil
 		}
 		open := func(ctx context.Context) (any, error) { return nil, s.openNow(ctx, request) }
-		if _, err := s.openings.do(ctx, v, "dataset "+key, u == nil && isLocal(&spec), open); err != nil {
+		if _, err := s.openings.do(ctx, v, "dataset "+key, local, open); err != nil {
 			return nil, err
 		}
 	}
@@ -237,6 +238,7 @@ type asked struct {
 	upstream *chaskiv1.Upstream // nil: it is here
 	at       string             // names upstream and rows; empty without upstream
 	rows     int
+	local    bool // all of its files are here
 }
 
 func (s *engines) openNow(ctx context.Context, a asked) error {
@@ -254,7 +256,7 @@ func (s *engines) openNow(ctx context.Context, a asked) error {
 	}
 	opened := &entry{engine: engine, view: a.view, leave: a.view.hold(), spec: a.key,
 		handle: handleOf(engine, a.at+a.view.key),
-		remote: a.upstream != nil, local: a.upstream == nil && isLocal(&a.spec),
+		remote: a.upstream != nil, local: a.local,
 		counts: &counts{stages: options.Stages, cache: s.options.Cache,
 			remote: a.upstream != nil, ranks: map[rankID]*report.Rank{}},
 		memory: cmp.Or(s.options.Loader.MemoryBytes, resources.DefaultMemoryBytes)}

@@ -34,7 +34,7 @@ const (
 // room bounds what a check takes that no byte of the files pays for.
 type room struct {
 	epochs int   // without records, because in a file the number of an epoch may be any
-	looks  int64 // at deliveries that go on beside others, because all may in every step
+	looks  int64 // at deliveries of a step: in a file, any number of them may last over any number of steps
 }
 
 func newRoom() *room { return &room{epochs: 1 << 16, looks: 1 << 28} } // some seconds

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestTimeOf: dates, timestamps with and without a zone, and names of products are times; text of two dates is none.
+// TestTimeOf: dates, timestamps with and without a zone, and names of products are times. 1/5/2024 is none: it may be
+// the first of May or the fifth of January.
 func TestTimeOf(t *testing.T) {
 	for text, want := range map[string]string{
 		"2024-01-05": "2024-01-05T00:00:00Z", "2024-1-5": "2024-01-05T00:00:00Z", "20240105": "2024-01-05T00:00:00Z",

@@ -165,16 +165,16 @@ func fileName(field string) string {
 
 // openMetadata opens the metadata of a directory of images or, if there are none in itself, those of its folders.
 func (t *Table) openMetadata(ctx context.Context, l *listing.Listing, fields []Source, o Options) error {
-	of := map[string]string{} // by folder
+	tableOf := map[string]string{} // by folder
 	for _, name := range l.Metadata {
 		folder := path.Dir(name)
-		if other := of[folder]; other != "" {
+		if other := tableOf[folder]; other != "" {
 			return fault.New(fault.Unsupported, "metadata", fault.NoOffset, "both %s and %s are there: leave one",
 				other, name)
 		}
-		of[folder] = name
+		tableOf[folder] = name
 	}
-	if own := of["."]; own != "" || len(of) == 1 {
+	if own := tableOf["."]; own != "" || len(tableOf) == 1 {
 		t.src = listing.Resolve(l.Base, cmp.Or(own, l.Metadata[0]))
 		if !IsParquet(t.src) {
 			return t.openHeld(ctx, fields, o)

@@ -3,6 +3,7 @@ package columns
 import (
 	"context"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/internal/magic"
@@ -58,7 +59,7 @@ func inFolder(t *tables.Table, folder string) *tables.Table {
 	}
 	return tables.New(t.Len(), cols, func(ctx context.Context, i int) (*tables.Vector, error) {
 		if i == len(t.Columns()) {
-			return tables.NewStrings(strings.Split(strings.Repeat(folder+"\n", t.Len()), "\n")[:t.Len()], nil), nil
+			return tables.NewStrings(slices.Repeat([]string{folder}, t.Len()), nil), nil
 		}
 		values, err := t.Column(ctx, cols[i].Name)
 		if err != nil || values.Type().Kind != tables.String || !strings.HasSuffix(cols[i].Name, FileName) {
