@@ -235,7 +235,7 @@ def test_any_ranks_resume_and_kill(scenes: Path, tmp_path: Path, rule: str) -> N
         rest = rows(resumed)
     assert rest and set(rest) < set(range(24, 50))
     same(all_rows, rest)
-    with loader() as killed:
+    with loader(engine=chaski.Engine(share=False)) as killed:  # no other process's
         batches = iter(killed)
         begin = rows([next(batches) for _ in range(2)])
         killed._held.engine._process.kill()
