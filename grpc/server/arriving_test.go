@@ -356,7 +356,8 @@ func TestStopAfterResets(t *testing.T) {
 		t.Fatal(err)
 	}
 	message = append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...)
-	for range 4 {
+	const connections = 4
+	for range connections {
 		conn, err := net.Dial("tcp", target)
 		if err != nil {
 			t.Fatal(err)
@@ -375,12 +376,26 @@ func TestStopAfterResets(t *testing.T) {
 				_ = f.WriteRSTStream(2*i+1, http2.ErrCodeCancel)
 			}
 		}
-		go func() { _, _ = conn.Write(sent.Bytes()) }() // it ends with the connection
+		var more bytes.Buffer // so that the connection is in debt whenever the stop comes
+		f = http2.NewFramer(&more, nil)
+		for range 1000 {
+			_ = f.WriteWindowUpdate(0, 1)
+		}
+		go func() { // it ends with the connection
+			_, err := conn.Write(sent.Bytes())
+			for i := 0; err == nil && i < 10_000; i++ {
+				_, err = conn.Write(more.Bytes())
+			}
+		}()
 	}
-	eventually(t, "no connection is read slowly", func() bool {
+	eventually(t, "not all connections are read slowly", func() bool {
 		r.server.arriving.debts.mu.Lock()
 		defer r.server.arriving.debts.mu.Unlock()
-		return len(r.server.arriving.debts.by) > 0
+		slow := 0
+		for _, n := range r.server.arriving.debts.by {
+			slow += n
+		}
+		return slow == connections
 	})
 	begun := time.Now()
 	r.stop(t)
