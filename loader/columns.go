@@ -96,7 +96,7 @@ func (e *Engine) valueColumn(p *Pending, i int) column {
 		clearStep: clearStep,
 		size: func() int64 {
 			if field.kind != catalog.Text {
-				return int64(len(values) * field.to.Size())
+				return int64(len(values) * field.to.Size() * field.width())
 			}
 			n := int64(0)
 			for _, v := range values {
@@ -107,6 +107,9 @@ func (e *Engine) valueColumn(p *Pending, i int) column {
 		members: func() []member {
 			tensor := field.tensor(values, p.batch.Valid)
 			tensor.Shape, tensor.Axes = p.valueShape()
+			if field.holds.IsList() {
+				tensor.Shape, tensor.Axes = append(tensor.Shape, int64(field.width())), append(tensor.Axes, "k")
+			}
 			return []member{{tensor, field.kind.String()}}
 		},
 	}

@@ -401,7 +401,9 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 			return fault.WithFile(rows.InField(field.Name, err), d.source.Source)
 		}
 		if kind != catalog.Raster {
-			d.values = append(d.values, newValueField(field, i, kind))
+			if err := d.addValue(ctx, field, i, kind); err != nil {
+				return rows.InField(field.Name, err)
+			}
 			continue
 		}
 		columns = append(columns, i)
@@ -788,6 +790,28 @@ func (d *dataset) digestSizes(ctx context.Context) error {
 	return nil
 }
 
+// addValue compiles field number i, whose column holds values of a kind. All lists of numbers must be as long as the
+// first one that has any.
+func (d *dataset) addValue(ctx context.Context, f Field, i int, kind catalog.Kind) error {
+	field := newValueField(f, i, kind)
+	if kind.IsList() && field.classes == nil {
+		count, row := d.selected()
+		for k := int64(0); k < count && field.length == 0; k++ {
+			value, err := d.table.Value(ctx, i, row(k))
+			if err != nil {
+				return err
+			}
+			field.length = len(value.List)
+		}
+		if field.length == 0 {
+			return fault.WithFile(fault.New(fault.NotFound, "column", fault.NoOffset, "no list has a number"),
+				d.source.Source)
+		}
+	}
+	d.values = append(d.values, field)
+	return nil
+}
+
 // agrees returns an error if the batches of a source differ from the batches of the first one in shape,
 // dtype or kind.
 func (d *dataset) agrees(first *dataset) error {
@@ -802,6 +826,12 @@ func (d *dataset) agrees(first *dataset) error {
 		if d.table.Kind(i) != first.table.Kind(i) {
 			return fmt.Errorf("field %q is of kind %s, and in the first source %s", f.Name, d.table.Kind(i),
 				first.table.Kind(i))
+		}
+	}
+	for i, field := range d.values {
+		if other := first.values[i]; field.width() != other.width() {
+			return fmt.Errorf("field %q has lists of %d numbers, and in the first source of %d", field.name,
+				field.width(), other.width())
 		}
 	}
 	for i, field := range d.vectors {

@@ -571,7 +571,10 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 	// bound. The layout leaves that much room in front of the tensors to account for it.
 	lead := key.group.lead()
 	_, steps := e.validity(key.group) // with a byte for each
-	rowSize := rowBytes + steps + valueBytes*len(lead.values)*max(lead.steps, 1)
+	rowSize := rowBytes + steps
+	for _, v := range lead.values {
+		rowSize += (valueBytes + v.listBytes()) * max(lead.steps, 1)
+	}
 	if e.spec.Windows {
 		rowSize += windowBytes
 	}

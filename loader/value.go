@@ -1,12 +1,15 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
@@ -20,16 +23,18 @@ import (
 type valueField struct {
 	name     string
 	column   int
+	holds    catalog.Kind     // of the column
 	kind     catalog.Kind     // Int, Float or Text
 	to       chunk.DType      // of the tensor; Invalid for strings
 	fromSpec bool             // the spec sets the dtype
 	classes  map[string]int64 // the values of strings; nil if the column is not one of classes
+	length   int              // of lists of numbers
 }
 
-// newValueField compiles a field whose column holds numbers or strings.
+// newValueField compiles a field whose column holds numbers or strings, or lists of these.
 func newValueField(f Field, column int, kind catalog.Kind) valueField {
-	field := valueField{name: f.Name, column: column, kind: kind}
-	numbers := kind != catalog.Text && (f.Kind == spec.NumberField || f.Kind == spec.ArrayField)
+	field := valueField{name: f.Name, column: column, holds: kind, kind: kind.Elem()}
+	numbers := field.kind != catalog.Text && (f.Kind == spec.NumberField || f.Kind == spec.ArrayField)
 	if f.Kind == spec.ClassField { // the numbers of strings
 		field.kind, field.classes = catalog.Int, map[string]int64{} // setClasses fills it
 	}
@@ -46,23 +51,93 @@ func newValueField(f Field, column int, kind catalog.Kind) valueField {
 	return field
 }
 
-// class returns the number of a string.
+// className returns the string that stands for a value among classes, "" of none.
+func className(val catalog.Value, holds catalog.Kind) string {
+	if holds.Elem() == catalog.Int && !val.Null {
+		return strconv.FormatInt(val.Int, 10)
+	}
+	return val.Text
+}
+
+// class returns the number of a string, or of an integer as a string.
 func (v valueField) class(val catalog.Value) (catalog.Value, error) {
-	number, ok := v.classes[val.Text]
+	name := className(val, v.holds)
+	number, ok := v.classes[name]
 	switch {
-	case val.Null || val.Text == "":
+	case name == "":
 		return catalog.Value{}, fault.New(fault.Corrupt, "column of field "+v.name, fault.NoOffset, "no class")
 	case !ok:
 		return catalog.Value{}, fault.New(fault.Corrupt, "column of field "+v.name, fault.NoOffset,
-			"%.64q is not one of the %d classes", val.Text, len(v.classes))
+			"%.64q is not one of the %d classes", name, len(v.classes))
 	}
 	return catalog.Value{Int: number}, nil
+}
+
+// width returns how many elements a row has: more than one of lists alone.
+func (v valueField) width() int {
+	switch {
+	case !v.holds.IsList():
+		return 1
+	case v.classes != nil:
+		return len(v.classes)
+	}
+	return v.length
+}
+
+// listBytes returns how many bytes a list takes, as it is read and in the tensor; 0 of other values.
+func (v valueField) listBytes() int {
+	if !v.holds.IsList() {
+		return 0
+	}
+	return 2 * v.width() * v.to.Size()
+}
+
+// list returns a list as Text has it in the rows of tensor: its elements, or 1 for each class that it names and 0 for
+// the others.
+func (v valueField) list(val catalog.Value) (packed catalog.Value, err error) {
+	elements := val.List
+	switch {
+	case v.classes != nil && val.Null:
+		return v.class(catalog.Value{Null: true})
+	case v.classes != nil:
+		elements = make([]catalog.Value, v.width())
+		for _, label := range val.List {
+			class, err := v.class(label)
+			if err != nil {
+				return packed, err
+			}
+			elements[class.Int].Int = 1
+		}
+	case val.Null:
+		elements = slices.Repeat([]catalog.Value{{Null: true}}, v.width())
+	case len(elements) != v.width():
+		return packed, fault.New(fault.Corrupt, "column of field "+v.name, fault.NoOffset,
+			"a list of %d numbers, and others have %d", len(elements), v.width())
+	}
+	data := make([]byte, 0, v.width()*v.to.Size())
+	for _, element := range elements {
+		if data, err = v.append(data, element); err != nil {
+			return packed, err
+		}
+	}
+	return catalog.Value{Text: string(data)}, nil
+}
+
+// append appends a number as an element of the tensor.
+func (v valueField) append(data []byte, val catalog.Value) ([]byte, error) {
+	var element [8]byte
+	bits, err := v.bits(val)
+	binary.LittleEndian.PutUint64(element[:], bits)
+	return append(data, element[:v.to.Size()]...), err
 }
 
 // read returns the value of the field in a row. A number that the tensor cannot hold is an error, and so is a string
 // that is not a class.
 func (v valueField) read(ctx context.Context, t rows.Table, row int64) (catalog.Value, error) {
 	val, err := t.Value(ctx, v.column, row)
+	if err == nil && v.holds.IsList() {
+		return v.list(val)
+	}
 	if err == nil && v.classes != nil {
 		val, err = v.class(val)
 	}
@@ -160,16 +235,18 @@ func (v valueField) tensor(rows []catalog.Value, rowValid []bool) Tensor {
 		}
 		return tensor
 	}
-	size := v.to.Size()
-	tensor.Data = make([]byte, 0, size*len(rows))
-	var e [8]byte
+	tensor.Data = make([]byte, 0, v.to.Size()*len(rows)*v.width())
 	for i, val := range rows {
+		if valid[i] && !val.Null && v.holds.IsList() {
+			tensor.Data = append(tensor.Data, val.Text...)
+			continue
+		}
 		if !valid[i] {
 			val = catalog.Value{Null: true}
 		}
-		bits, _ := v.bits(val) // 0 for the null of an integer; the others were checked
-		binary.LittleEndian.PutUint64(e[:], bits)
-		tensor.Data = append(tensor.Data, e[:size]...)
+		for range v.width() {
+			tensor.Data, _ = v.append(tensor.Data, val) // 0 for the null of an integer; the others were checked
+		}
 	}
 	return tensor
 }
@@ -181,10 +258,11 @@ type classSource struct {
 	selected bool // the table has only the rows that the source selects
 }
 
-// findClasses returns the strings of the column of field number i in all sources, in the order of their bytes.
+// findClasses returns the strings of the column of field number i in all sources, in the order of their bytes, or its
+// integers in their order.
 func findClasses(ctx context.Context, i int, dtype string, sources []classSource) ([]string, error) {
 	seen := map[string]bool{}
-	limit := spec.ClassLimit(dtype)
+	limit, holds := spec.ClassLimit(dtype), sources[0].table.Kind(i)
 	for _, dataset := range sources {
 		// Rows that the table lacks would give other numbers to the same strings.
 		conditions := len(dataset.source.Where) + len(dataset.source.Bad)
@@ -194,13 +272,15 @@ func findClasses(ctx context.Context, i int, dtype string, sources []classSource
 		}
 		for row := range dataset.table.Len() {
 			value, err := dataset.table.Value(ctx, i, row)
-			switch {
-			case err != nil:
+			if err != nil {
 				return nil, err
-			case value.Null || value.Text == "" || seen[value.Text]:
-				continue
 			}
-			if seen[value.Text] = true; len(seen) > limit {
+			for _, label := range append(value.List, value) {
+				if name := className(label, holds); name != "" && label.List == nil {
+					seen[name] = true
+				}
+			}
+			if len(seen) > limit {
 				return nil, fault.WithFile(fault.New(fault.Limit, "classes", fault.NoOffset,
 					"over %d strings, the most for dtype %q", limit, dtype), dataset.source.Source)
 			}
@@ -209,5 +289,12 @@ func findClasses(ctx context.Context, i int, dtype string, sources []classSource
 	if len(seen) == 0 {
 		return nil, fault.New(fault.NotFound, "classes", fault.NoOffset, "no sample has one")
 	}
-	return slices.Sorted(maps.Keys(seen)), nil
+	return slices.SortedFunc(maps.Keys(seen), func(a, b string) int {
+		if holds.Elem() != catalog.Int {
+			return strings.Compare(a, b)
+		}
+		x, _ := strconv.ParseInt(a, 10, 64) // which className wrote
+		y, _ := strconv.ParseInt(b, 10, 64)
+		return cmp.Compare(x, y)
+	}), nil
 }

@@ -147,17 +147,16 @@ func (p *parquetTable) bare(f *parquet.Field) Type {
 }
 
 // listOf returns the repeated node in a group annotated LIST or MAP, and the node of its elements: the repeated node
-// itself or its only child. The exceptions are the backward-compatibility rules of LogicalTypes.md, "Nested Types".
+// itself or its only child.
 func listOf(f *parquet.Field) (list, elem *parquet.Field) {
 	if f.Note.Kind != parquet.List && f.Note.Kind != parquet.Map || len(f.Children) != 1 || !f.Children[0].Repeated {
 		return nil, nil
 	}
 	list = &f.Children[0]
-	if f.Note.Kind == parquet.Map || list.Leaf >= 0 || len(list.Children) != 1 || list.Name == "array" ||
-		list.Name == f.Name+"_tuple" {
-		return list, list
+	if list.Wraps {
+		return list, &list.Children[0]
 	}
-	return list, &list.Children[0]
+	return list, list
 }
 
 // Required returns the type of column i with what the Parquet object that the table was read from says is never null.

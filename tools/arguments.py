@@ -156,7 +156,7 @@ class Field
     columns
     patterns
     grid: Literal["first"] | float | None = None
-    classes
+    classes: Sequence[str] | Sequence[int] | None = None
     scenes
     match: Literal["step", "nearest"] | None = None
     match_days

@@ -256,9 +256,13 @@ func (c *Container) Value(ctx context.Context, field int, row int64) (catalog.Va
 }
 
 // kindOf returns the kind in which a loader hands out the values of a column. Types without one,
-// such as lists, are fault.Unsupported.
+// such as structs and lists of lists, are fault.Unsupported.
 func kindOf(name string, t tables.Type) (catalog.Kind, error) {
 	switch t.Kind {
+	case tables.List:
+		if kind, err := kindOf(name, *t.Elem); err == nil && !kind.IsList() {
+			return kind | catalog.List, nil
+		}
 	case tables.Bool, tables.Int64, tables.Uint64, tables.Timestamp, tables.Date, tables.Time:
 		return catalog.Int, nil
 	case tables.Float64:
@@ -281,6 +285,13 @@ func valueOf(v *tables.Vector, i int) catalog.Value {
 		return catalog.Value{Float: v.Float(i)}
 	case tables.String:
 		return catalog.Value{Text: v.Str(i)}
+	case tables.List:
+		child, lo, hi := v.List(i)
+		list := make([]catalog.Value, 0, hi-lo)
+		for k := lo; k < hi; k++ {
+			list = append(list, valueOf(child, k))
+		}
+		return catalog.Value{List: list}
 	}
 	return catalog.Value{Int: v.Int(i)}
 }
@@ -289,6 +300,9 @@ func valueOf(v *tables.Vector, i int) catalog.Value {
 // rows that a path leads to. Samples without such a row have null.
 func (c *Container) Column(ctx context.Context, name string) (Column, error) {
 	member, err := c.valueMember(ctx, name)
+	if err == nil && member.kind.IsList() {
+		err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds lists")
+	}
 	if err != nil {
 		return Column{}, fault.WithFile(err, c.src.Source)
 	}
@@ -626,6 +640,11 @@ func addValue(h digest.Digest, k catalog.Kind, v catalog.Value) {
 	switch {
 	case v.Null:
 		h.Number(math.MaxUint64)
+	case k.IsList():
+		h.Number(uint64(len(v.List)))
+		for _, element := range v.List {
+			addValue(h, k.Elem(), element)
+		}
 	case k == catalog.Int:
 		h.Number(8)
 		h.Number(uint64(v.Int))

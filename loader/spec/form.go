@@ -204,9 +204,22 @@ func (p place) fieldList(b json.RawMessage) (json.RawMessage, error) {
 	return listText(list), nil
 }
 
-// picked returns a field with band_names in place of bands if these are strings, and by_position for "position".
+// picked returns a field with band_names in place of bands if these are strings, by_position for "position", and
+// strings in place of integers in classes.
 func (p place) picked(b json.RawMessage) (json.RawMessage, error) {
 	_, object, err := p.members(b)
+	if object["classes"] != nil {
+		classes, _ := elements(object["classes"])
+		for i, class := range classes {
+			if numberRule(reflect.TypeFor[int64](), class) == "" {
+				classes[i] = textOf(string(class))
+			}
+		}
+		if classes != nil {
+			object["classes"] = listText(classes)
+			b = object.text()
+		}
+	}
 	var names []string
 	if err == nil && string(object["bands"]) == `"position"` {
 		object["by_position"] = json.RawMessage("true")
@@ -299,7 +312,7 @@ func (o object) beside() bool { return o["vector"] != nil }
 func (d *inherited) give(f object) error {
 	kind := Field{Kind: unquoted(f["kind"])}
 	switch {
-	case f.beside() || kind.metadata():
+	case f.beside() || kind.metadata() || f["classes"] != nil:
 		return nil
 	case f["kind"] != nil:
 	case slices.ContainsFunc([]string{"layout", "sizes", "normalize", "fill", "pad", "clip"}, f.on):

@@ -146,10 +146,11 @@ type Field struct {
 	// "ignore", by their sizes. Pixels that a raster does not cover are nodata.
 	Grid Grid `json:"grid,omitempty"`
 
-	// Classes are the strings of Column in the order of their values, with kind "class": the first one is 0. A sample
-	// with another string is bad. Default: all strings of the column in the order of their bytes, of all sources
-	// together and also of rows that are not selected, so that parts of a split have the same values. The engine fills
-	// them in.
+	// Classes are the strings of Column in the order of their values, with kind "class", its default: the first one is
+	// 0. JSON may have integers here, for a column of integers. A sample with another string is bad. Of a column of
+	// lists the tensor is (n, k): for each class 1 if the list has it, else 0. Default: all strings of the column in
+	// the order of their bytes, or its integers in theirs, of all sources together and also of rows that are not
+	// selected, so that parts of a split have the same values. The engine fills them in.
 	Classes []string `json:"classes,omitempty"`
 
 	// Bands picks bands by their index from 0, in this order. A band may be repeated. Default: all, which must have the
@@ -222,7 +223,7 @@ const (
 const (
 	RasterField = "raster"
 	NumberField = "number"
-	ClassField  = "class" // the numbers of strings
+	ClassField  = "class" // the numbers of strings or integers; of lists of them which classes are there
 	TextField   = "text"  // strings; of a column or directory of rasters, the paths as the dataset has them
 	ArrayField  = "array"
 )
@@ -285,6 +286,9 @@ func (s Spec) WithDefaults() Spec {
 	for i := range RowFields(s.Fields) {
 		field := &s.Fields[i]
 		field.DType = cmp.Or(field.DType, "native")
+		if field.Classes != nil {
+			field.Kind = cmp.Or(field.Kind, ClassField)
+		}
 		// Numbers and strings keep an empty layout, since validateKind refuses one for them.
 		if field.Layout == "" && !field.metadata() {
 			field.Layout = DefaultLayout
@@ -594,7 +598,7 @@ const sayRaster = `kind "raster" says that texts are paths, whatever they end in
 // CheckKind checks that a column with values of kind holds suits the kind, the dtype and the other
 // members of the field. The error is a fault of kind unsupported and names the column.
 func (f *Field) CheckKind(holds catalog.Kind) error {
-	raster, text := holds == catalog.Raster, holds == catalog.Text
+	raster, text, list := holds == catalog.Raster, holds.Elem() == catalog.Text, holds.IsList()
 	column := fmt.Sprintf("column %q holds %ss", cmp.Or(f.Column, f.Name), holds)
 	bad := func(format string, args ...any) error {
 		return fault.New(fault.Unsupported, "kind", fault.NoOffset, "%s, and %s", fmt.Sprintf(format, args...), column)
@@ -603,8 +607,11 @@ func (f *Field) CheckKind(holds catalog.Kind) error {
 	case f.Kind == RasterField && !raster:
 		return bad("the field is a raster " +
 			"(by its kind, or as it has bands, layout, sizes, normalize, clip, fill, pad, validity or resample)")
-	case (f.Kind == TextField || f.Kind == ClassField) && !text || f.Kind == NumberField && (raster || text):
+	case f.Kind == TextField && (!text || list) || f.Kind == ClassField && (raster || holds.Elem() == catalog.Float) ||
+		f.Kind == NumberField && (raster || text):
 		return bad("kind is %q", f.Kind)
+	case list && text && f.Kind == "":
+		return bad("the field has neither classes nor kind %q, which make labels numbers", ClassField)
 	case f.Kind == ArrayField && text:
 		return bad("dtype is %q, which is for rasters and numbers (%s)", f.DType, sayRaster)
 	case raster && !slices.Contains(RasterDTypes, f.DType):

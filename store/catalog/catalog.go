@@ -426,7 +426,12 @@ func (t *Table) Value(ctx context.Context, field int, row int64) (Value, error) 
 	if err != nil {
 		return Value{}, fault.WithFile(err, t.src)
 	}
-	if t.fields[field].kind == Text && !utf8.Valid(cell.Text) {
+	texts, kind := []columns.Cell{cell}, t.fields[field].kind
+	if kind.IsList() {
+		texts = cell.List
+	}
+	invalid := func(c columns.Cell) bool { return !utf8.Valid(c.Text) }
+	if kind.Elem() == Text && slices.ContainsFunc(texts, invalid) {
 		part := fmt.Sprintf("field %q row %d", t.fields[field].name, row)
 		if format := magic.Of(cell.Text); format.Class.Pixels() {
 			return Value{}, fault.WithFile(fault.New(fault.Unsupported, part, fault.NoOffset,

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -331,8 +332,11 @@ func TestUserParquet(t *testing.T) {
 		if err := errors.Join(err1, err2, err3); err != nil {
 			t.Fatal(err)
 		}
-		if label != (catalog.Value{Int: 7 - i}) || score != (catalog.Value{Float: float64(i) / 2, Null: false}) &&
-			i < 3 || score != (catalog.Value{Null: true}) && i == 3 ||
+		want := catalog.Value{Float: float64(i) / 2}
+		if i == 3 {
+			want = catalog.Value{Null: true}
+		}
+		if !reflect.DeepEqual(label, catalog.Value{Int: 7 - i}) || !reflect.DeepEqual(score, want) ||
 			place.Text != rows[i].Place {
 			t.Errorf("row %d: %+v %+v %+v", i, label, score, place)
 		}
@@ -386,7 +390,7 @@ func TestCSV(t *testing.T) {
 			if f == 2 && r == 2 && got.Float != got.Float {
 				got.Float = 0
 			}
-			if err != nil || got != w {
+			if err != nil || !reflect.DeepEqual(got, w) {
 				t.Errorf("row %d field %d: %+v %v, want %+v", r, f, got, err, w)
 			}
 		}

@@ -81,6 +81,7 @@ const (
 	Int    = columns.Int
 	Float  = columns.Float
 	Text   = columns.Text // UTF-8
+	List   = columns.List // of another: Int | List
 )
 
 // Value is the value of a metadata column, in the member that its field's Kind names. Of a null all of them are zero.

@@ -35,8 +35,17 @@ func (t *Table) Scan(ctx context.Context, name string, visit func(row int64, v V
 // column of this name that a catalog stores goes before it.
 const FolderColumn = "folder"
 
-// column returns a column by its name, with the rows of the table.
+// column returns a column by its name, with the rows of the table. Its values are no lists.
 func (t *Table) column(name string) (*columns.Column, error) {
+	column, err := t.anyColumn(name)
+	if err == nil && column.Kind.IsList() {
+		return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds lists")
+	}
+	return column, err
+}
+
+// anyColumn is column with columns of lists.
+func (t *Table) anyColumn(name string) (*columns.Column, error) {
 	if name == FolderColumn && t.folders != nil {
 		return t.folders, nil
 	}
@@ -44,7 +53,7 @@ func (t *Table) column(name string) (*columns.Column, error) {
 		return nil, fault.New(fault.NotFound, "column "+name, fault.NoOffset,
 			"it needs a table (.parquet, .csv or .tsv): listed rasters have no columns but %q", FolderColumn)
 	}
-	column, err := t.table.Column(name)
+	column, err := t.table.AnyColumn(name)
 	if err != nil {
 		// The asset of a STAC item, by its name.
 		if asset, aerr := t.table.Column(columns.AssetColumn(name)); aerr == nil {

@@ -34,8 +34,8 @@ type field struct {
 	// columns are those that a catalog has of a raster, by their names in package layout: the ones that are there. Of a
 	// listing there is layout.Size.
 	columns   map[string]*columns.Column
-	transform *columns.Numbers // nil in catalogs of other programs that have bounds alone
-	names     *NamesParser     // of layout.Names
+	transform *columns.Column // nil in catalogs of other programs that have bounds alone
+	names     *NamesParser    // of layout.Names
 }
 
 // catalogKinds are the kinds of the columns of a catalog that older ones, and those of other programs, may lack.
@@ -83,7 +83,7 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, as
 			return result, nil
 		}
 	}
-	column, err := t.column(name)
+	column, err := t.anyColumn(name)
 	if err != nil {
 		return result, err
 	}
@@ -160,7 +160,10 @@ func (f *field) catalogColumns(tab *columns.Table, prefix string) {
 	if f.columns[layout.Length] == nil {
 		delete(f.columns, layout.Offset)
 	}
-	f.transform, f.names = columns.NumbersOf(tab, prefix+layout.Transform), &NamesParser{}
+	f.names = &NamesParser{}
+	if column, err := tab.AnyColumn(prefix + layout.Transform); err == nil && column.Kind == Float|List {
+		f.transform = column
+	}
 }
 
 // namesRasters reports whether the strings of a column name raster files, or byte ranges. If only some name rasters it

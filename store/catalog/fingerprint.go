@@ -20,7 +20,8 @@ import (
 // writes them. The values' digest is over one record a row: its length as a number and its bytes.
 // The bytes are the URI of a raster (if sizes are known, without the directory that all of the field's
 // URIs share, up to and including the last "/"), the string, or 8 bytes of the integer or of the float64;
-// a null has length 2^64-1 and no bytes. The sizes' digest is over one number a row: the file's
+// a null has length 2^64-1 and no bytes, and a list the number of its elements and their records.
+// The sizes' digest is over one number a row: the file's
 // size, or if that is unknown the length of the blob in each of the field's blob columns in turn,
 // 2^64-1 for a null. For rasters in cells it is over the bytes that each row group stores of the column, so that they
 // need not be read.
@@ -77,23 +78,34 @@ var errOutside = errors.New("a URI outside of the folder")
 func hashBelow(ctx context.Context, f *field, folder []byte) ([16]byte, error) {
 	sum := digest.New()
 	err := f.ofSamples(f.main).Scan(ctx, func(_ int64, c columns.Cell) error {
-		switch {
-		case c.Null:
-			sum.Number(math.MaxUint64)
-		case f.kind == Int:
-			sum.Number(8)
-			sum.Number(uint64(c.Int))
-		case f.kind == Float:
-			sum.Number(8)
-			sum.Number(math.Float64bits(c.Float))
-		case !bytes.HasPrefix(c.Text, folder):
+		if !bytes.HasPrefix(c.Text, folder) && !c.Null {
 			return errOutside
-		default:
-			sum.Record(c.Text[len(folder):])
 		}
+		addCell(sum, f.kind, c, len(folder))
 		return nil
 	})
 	return sum.Sum(), err
+}
+
+// addCell adds the record of a cell, of a string without its first bytes.
+func addCell(sum digest.Digest, kind Kind, c columns.Cell, without int) {
+	switch {
+	case c.Null:
+		sum.Number(math.MaxUint64)
+	case kind.IsList():
+		sum.Number(uint64(len(c.List)))
+		for _, element := range c.List {
+			addCell(sum, kind.Elem(), element, 0)
+		}
+	case kind == Int:
+		sum.Number(8)
+		sum.Number(uint64(c.Int))
+	case kind == Float:
+		sum.Number(8)
+		sum.Number(math.Float64bits(c.Float))
+	default:
+		sum.Record(c.Text[without:])
+	}
 }
 
 // outerFolder returns the folder that the first and the last of n strings share. In a sorted column all have it, which

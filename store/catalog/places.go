@@ -35,7 +35,7 @@ func (r *rowReader) place(f *field, height, width int) *Place {
 	}
 	box := r.boxed(f, meta.EPSG)
 	if r.err == nil {
-		meta.Transform, r.err = f.transform.Transform(r.ctx, r.at)
+		meta.Transform, r.err = columns.Transform(r.ctx, f.transform, r.at)
 	}
 	if r.err != nil || meta.Transform == nil {
 		return box
@@ -148,11 +148,11 @@ func (t *Table) turned(ctx context.Context, first, other *field, suspects []bool
 				return err
 			}
 		}
-		firstPlace, err := first.transform.Transform(ctx, first.tableRow(row))
+		firstPlace, err := columns.Transform(ctx, first.transform, first.tableRow(row))
 		if err != nil {
 			return err
 		}
-		otherPlace, err := other.transform.Transform(ctx, other.tableRow(row))
+		otherPlace, err := columns.Transform(ctx, other.transform, other.tableRow(row))
 		if err != nil {
 			return err
 		}

@@ -59,15 +59,16 @@ const (
 
 // Column is one leaf of the schema.
 type Column struct {
-	Name string // path in the schema, joined by dots
+	Name string // path in the schema, joined by dots, without the inner groups of lists and maps
 	Type Physical
 	Note Note
-	// Repeated columns (lists, maps) are read by Nested alone.
+	// Repeated columns (lists, maps) are read by Nested, and those of lists in no other lists by ReadFew.
 	Repeated bool
 
 	width    int // of FixedLenByteArray
 	defLevel int // definition level of a value that is not null
 	repLevel int // repetition level of its innermost list
+	elemDef  int // definition level of an element of that list, null or not
 }
 
 // NoteKind is what a column or group is annotated as.
@@ -117,6 +118,12 @@ type Field struct {
 	// Optional and Repeated are the node's own repetition; Def and Rep are the levels of it being there.
 	Optional, Repeated bool
 	Def, Rep           int
+
+	// Wraps is true of the repeated node of a list whose only child is the element. The exceptions are the
+	// backward-compatibility rules of LogicalTypes.md, "Nested Types".
+	Wraps bool
+
+	elemDef int // Def of the innermost node that is repeated
 }
 
 // File is an open Parquet file. It is safe for concurrent use.
@@ -451,15 +458,22 @@ func (p *footerParser) tree(rest *[]schemaElem, n int32, up Field, path string, 
 		schemaElem := (*rest)[0]
 		*rest = (*rest)[1:]
 		field := Field{Name: schemaElem.name, Leaf: -1, Note: schemaElem.note, Optional: schemaElem.repetition == 1,
-			Repeated: schemaElem.repetition == 2, Def: up.Def, Rep: up.Rep}
+			Repeated: schemaElem.repetition == 2, Def: up.Def, Rep: up.Rep, elemDef: up.elemDef}
 		if schemaElem.repetition != 0 {
 			field.Def++
 		}
 		if field.Repeated {
 			field.Rep++
+			field.elemDef = field.Def
 		}
+		inner := field.Repeated && n == 1 && (up.Note.Kind == List || up.Note.Kind == Map)
+		field.Wraps = inner && up.Note.Kind == List && schemaElem.typ < 0 && schemaElem.children == 1 &&
+			field.Name != "array" && field.Name != up.Name+"_tuple"
 		name := schemaElem.name
-		if path != "" {
+		switch {
+		case inner, up.Wraps:
+			name = path
+		case path != "":
 			if name = path + "." + schemaElem.name; !p.spend(1, len(name)) {
 				return nil
 			}
@@ -483,7 +497,7 @@ func (p *footerParser) tree(rest *[]schemaElem, n int32, up Field, path string, 
 
 func (p *footerParser) leaf(e *schemaElem, f *Field, name string) int {
 	column := Column{Name: name, Type: Physical(e.typ), Note: e.note, Repeated: f.Rep > 0,
-		width: int(e.width), defLevel: f.Def, repLevel: f.Rep}
+		width: int(e.width), defLevel: f.Def, repLevel: f.Rep, elemDef: f.elemDef}
 	if column.Type == FixedLenByteArray && (column.width < 1 || column.width > maxPage) {
 		p.fail(fault.Corrupt, "column %q of %d bytes", column.Name, column.width)
 	}

@@ -9,39 +9,23 @@ import (
 // Lists returns how many rows of a column of lists begin in the page.
 func (f *Few) Lists() int { return len(f.starts) }
 
-// AppendHead appends the first limit of the values before the first row, as numbers. They belong to the last row that
-// begins in an earlier page.
-func (f *Few) AppendHead(dst []float64, limit int) ([]float64, error) {
-	end := f.values.n
-	if len(f.starts) > 0 {
-		end = int(f.starts[0])
-	}
-	return f.append(dst, 0, end, limit)
-}
-
-// AppendRow appends the first limit values of row i, counted from the first that begins in the page, as numbers. Null
-// elements are left out.
-func (f *Few) AppendRow(dst []float64, i, limit int) ([]float64, error) {
-	end := f.values.n
+// List returns the elements of row i, counted from the first that begins in the page: those from lo to hi, hi not
+// included, which Find finds. Of row -1 they stand before the first row, and belong to the last one that begins in an
+// earlier page. null reports whether the list is null.
+func (f *Few) List(i int) (lo, hi int, null bool) {
+	hi = f.values.n
 	if i+1 < len(f.starts) {
-		end = int(f.starts[i+1])
+		hi = int(f.starts[i+1])
 	}
-	return f.append(dst, int(f.starts[i]), end, limit)
+	if i < 0 {
+		return 0, hi, false
+	}
+	return int(f.starts[i]), hi, f.nulls != nil && f.nulls[i]
 }
 
-func (f *Few) append(dst []float64, lo, hi, limit int) ([]float64, error) {
-	for i := lo; i < min(hi, lo+limit); i++ {
-		values, k, err := f.Find(i)
-		if err != nil {
-			return dst, err
-		}
-		dst = append(dst, values.Float(k))
-	}
-	return dst, nil
-}
-
-// begin sets where the rows of a page of lists begin, values.n of them, and then values.n to the number of
-// values, which it returns. Most pages have no nulls and no empty lists, so that every level stands for a value.
+// begin sets where the rows of a page of lists begin, values.n of them, and then values.n to the number of elements. It
+// returns how many of these are not null. Most pages have no nulls and no empty lists, so that every level stands for a
+// value.
 func (f *Few) begin(h *pageHeader, rep, def []byte, col *Column) (there int, err error) {
 	count, rows := int(h.values), f.values.n
 	if f.starts, err = zeros(rep, count, h.repEncoding, make([]int32, 0, min(rows, count))); err != nil {
@@ -58,17 +42,29 @@ func (f *Few) begin(h *pageHeader, rep, def []byte, col *Column) (there int, err
 	if defs == nil || err != nil {
 		return count, err
 	}
-	next := 0
+	elems, row := make([]int32, 0, count), -1
 	for k, level := range defs {
-		if next < len(f.starts) && int(f.starts[next]) == k {
-			f.starts[next] = int32(there)
-			next++
+		if row+1 < rows && int(f.starts[row+1]) == k {
+			row++
+			f.starts[row] = int32(len(elems))
+			if int(level) < col.elemDef-1 { // the level above an empty list
+				if f.nulls == nil {
+					f.nulls = make([]bool, rows)
+				}
+				f.nulls[row] = true
+			}
 		}
-		if int(level) == col.defLevel {
+		switch {
+		case int(level) == col.defLevel:
+			elems = append(elems, int32(there))
 			there++
+		case int(level) >= col.elemDef:
+			elems = append(elems, -1)
 		}
 	}
-	f.values.n = there
+	if f.values.n = len(elems); there < len(elems) {
+		f.values.at = elems
+	}
 	return there, nil
 }
 

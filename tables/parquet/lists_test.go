@@ -55,20 +55,26 @@ func TestLists(t *testing.T) {
 				if pages.Pages[i].First != int64(len(rows))-f.Groups[group].First {
 					t.Fatalf("%s: page %d begins at row %d, want %d", path, i, pages.Pages[i].First, len(rows))
 				}
-				head, err := lists.AppendHead(nil, 100)
-				if err != nil {
-					t.Fatal(path, err)
+				numbers := func(row int) (out []float64) {
+					lo, hi, null := lists.List(row)
+					if number := len(rows); null != (row >= 0 && number%11 == 3) {
+						t.Fatalf("%s: row %d: null is %t", path, number, null)
+					}
+					for i := lo; i < hi; i++ {
+						values, k, err := lists.Find(i)
+						if err != nil {
+							t.Fatal(path, err)
+						}
+						out = append(out, values.Float(k))
+					}
+					return out
 				}
-				if len(head) > 0 {
+				if head := numbers(-1); len(head) > 0 {
 					within++
 					rows[len(rows)-1] = append(rows[len(rows)-1], head...)
 				}
 				for k := range lists.Lists() {
-					row, err := lists.AppendRow(nil, k, 100)
-					if err != nil {
-						t.Fatal(path, err)
-					}
-					rows = append(rows, row)
+					rows = append(rows, numbers(k))
 				}
 			}
 		}

@@ -10,9 +10,10 @@ import (
 // Few has the values of one page when only few of them are asked for. Indexes of the dictionary stay as the page has
 // them where that takes less memory than decoded ones. They are immutable.
 type Few struct {
-	values *Values // of a column of lists those that exist, of all rows
+	values *Values // of a column of lists the elements of all rows
 	packed *packed // in place of values.ix, or nil
-	starts []int32 // of a column of lists: the number of the first value of each row that begins in the page
+	starts []int32 // of a column of lists: the number of the first element of each row that begins in the page
+	nulls  []bool  // of a column of lists: which of these rows are null; nil: none
 	column string  // for errors
 	off    int64
 }
@@ -61,7 +62,9 @@ func (f *Few) Find(i int) (v *Values, k int, err error) {
 }
 
 // Cost returns about how many bytes of memory the values take, without their dictionary.
-func (f *Few) Cost() int { return 96 + f.values.Cost() + f.packed.cost() + 4*cap(f.starts) }
+func (f *Few) Cost() int {
+	return 96 + f.values.Cost() + f.packed.cost() + 4*cap(f.starts) + cap(f.nulls)
+}
 
 // packed are numbers in the run-length / bit-packed hybrid. Any of them can be read without decoding the others.
 type packed struct {

@@ -239,24 +239,39 @@ func TestListsBegin(t *testing.T) {
 		if round%3 == 0 {
 			def = append(binary.AppendUvarint(nil, uint64(n)<<1), 3)
 		}
-		var starts []int32
+		var starts, places []int32
+		var nulls []bool
 		there := 0
 		for k := range n {
 			if reps[k] == 0 {
-				starts = append(starts, int32(there))
+				starts, nulls = append(starts, int32(len(places))), append(nulls, defs[k] == 0)
 			}
-			if defs[k] == 3 {
+			switch defs[k] {
+			case 3:
+				places = append(places, int32(there))
 				there++
+			case 2:
+				places = append(places, -1)
 			}
 		}
-		few := &Few{values: &Values{n: len(starts)}}
+		few, col := &Few{values: &Values{n: len(starts)}}, &Column{defLevel: 3, repLevel: 1, elemDef: 2}
 		h := pageHeader{values: int32(n), repEncoding: encRLE, defEncoding: encRLE}
-		got, err := few.begin(&h, rep, def, &Column{defLevel: 3, repLevel: 1})
-		if err != nil || got != there || !slices.Equal(few.starts, starts) {
+		got, err := few.begin(&h, rep, def, col)
+		if err != nil || got != there || !slices.Equal(few.starts, starts) || few.values.n != len(places) {
 			t.Fatalf("%d values and %d rows, want %d and %d: %v", got, few.Lists(), there, len(starts), err)
 		}
+		for i, place := range places {
+			if few.values.Null(i) != (place < 0) || few.values.at != nil && few.values.at[i] != place {
+				t.Fatalf("element %d of %d: want value %d", i, len(places), place)
+			}
+		}
+		for row, want := range nulls {
+			if _, _, null := few.List(row); null != want {
+				t.Fatalf("row %d: null is %t", row, null)
+			}
+		}
 		few.values.n = len(starts) + 1
-		if _, err := few.begin(&h, rep, def, &Column{defLevel: 3, repLevel: 1}); fault.KindOf(err) != fault.Corrupt {
+		if _, err := few.begin(&h, rep, def, col); fault.KindOf(err) != fault.Corrupt {
 			t.Fatalf("a row too few: %v", err)
 		}
 	}

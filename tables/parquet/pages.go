@@ -47,7 +47,7 @@ func (f *File) Pages(ctx context.Context, group, column int) (*Pages, error) {
 	if err := f.readable(part, col); err != nil {
 		return nil, err
 	}
-	if col.repLevel > 1 {
+	if col.Nested() {
 		return nil, fault.New(fault.Unsupported, "column "+col.Name, fault.NoOffset, "holds lists in lists")
 	}
 	pages := &Pages{rows: rowGroup.Rows}

@@ -52,6 +52,9 @@ func corrupt(format string, args ...any) error {
 
 func le32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
 
+// Nested reports whether values are lists in lists.
+func (c *Column) Nested() bool { return c.repLevel > 1 }
+
 // Size returns the bytes of a PLAIN value, 0 of byte arrays. Booleans are kept as bytes.
 func (c *Column) Size() int {
 	switch c.Type {

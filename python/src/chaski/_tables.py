@@ -192,12 +192,14 @@ def _sweep() -> None:
 
 
 def _texts(source: Any) -> Any:
-    """Returns a table with strings in place of `pathlib` paths, which Arrow does not know."""
+    """Returns a table with what Arrow knows: strings of paths, and lists of arrays of two axes."""
 
     def text(v: Any) -> Any:
         return os.fspath(v) if isinstance(v, os.PathLike) else v
 
     def objects(c: Any) -> bool:
+        if len(getattr(c, "shape", ())) == 2:
+            return True
         return isinstance(c, (list, tuple)) or str(getattr(c, "dtype", "")).lower() == "object"
 
     if isinstance(source, Mapping):

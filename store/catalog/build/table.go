@@ -179,13 +179,13 @@ func (l *Listing) namedIn(ctx context.Context, column *columns.Column, field, ta
 const maxAdded = 1000
 
 // addColumns adds the columns of the table that leave does not name. It leaves out those that cannot be added, such as
-// lists.
+// lists of lists.
 func (l *Listing) addColumns(leave func(name string) bool) error {
 	for _, name := range l.table.Names() {
 		if leave(name) {
 			continue
 		}
-		column, err := l.table.Column(name)
+		column, err := l.table.AnyColumn(name)
 		switch {
 		case fault.KindOf(err) == fault.Unsupported:
 			if l.o.LeftOut != nil {
@@ -205,6 +205,9 @@ func (l *Listing) addColumns(leave func(name string) bool) error {
 		}
 		l.own[name] = true
 		node := parquet.Optional(parquet.Compressed(parquet.Encoded(nodeOf(column), &parquet.Plain), &parquet.Zstd))
+		if column.Kind.IsList() {
+			node = parquet.Optional(parquet.List(node))
+		}
 		l.added, l.columns.Fields = append(l.added, column), append(l.columns.Fields, encode.Field(name, node))
 	}
 	return nil
@@ -220,15 +223,33 @@ func (l *Listing) appendAdded(out parquet.Row, first int, row int64) (_ parquet.
 			if cell, err = c.Cell(context.Background(), row); err != nil {
 				return nil, 0, fault.WithFile(err, l.tableName)
 			}
-			size += 8 + len(cell.Text)
 		}
-		value, level := parquet.NullValue(), 0
-		if !cell.Null {
-			value, level = valueOf(cell, c), 1
+		out = appendCell(out, c, cell, first+k)
+		for _, value := range append(cell.List, cell) {
+			size += 8 + len(value.Text)
 		}
-		out = append(out, value.Level(0, level, first+k))
 	}
 	return out, size, nil
+}
+
+// appendCell appends the values of a cell of column number k. Their levels are those of the nodes of addColumns.
+func appendCell(out parquet.Row, c *columns.Column, cell columns.Cell, k int) parquet.Row {
+	cells, above := []columns.Cell{cell}, 0 // levels above the value
+	switch {
+	case !c.Kind.IsList() || cell.Null:
+	case len(cell.List) == 0:
+		return append(out, parquet.NullValue().Level(0, 1, k))
+	default:
+		cells, above = cell.List, 2 // of the list and its repeated group
+	}
+	for i, cell := range cells {
+		value, level := parquet.NullValue(), above
+		if !cell.Null {
+			value, level = valueOf(cell, c), above+1
+		}
+		out = append(out, value.Level(min(i, 1), level, k))
+	}
+	return out
 }
 
 // columnName checks that a column has a name.
@@ -251,7 +272,7 @@ func nodeOf(c *columns.Column) parquet.Node {
 	case time.Nanosecond:
 		return parquet.Timestamp(parquet.Nanosecond)
 	}
-	switch c.Kind {
+	switch c.Kind.Elem() {
 	case catalog.Int:
 		return parquet.Int(64)
 	case catalog.Float:
@@ -268,9 +289,9 @@ func valueOf(cell columns.Cell, c *columns.Column) parquet.Value {
 	switch {
 	case c.Unit == columns.Day:
 		return parquet.Int32Value(int32(cell.Int))
-	case c.Kind == catalog.Int:
+	case c.Kind.Elem() == catalog.Int:
 		return parquet.Int64Value(cell.Int)
-	case c.Kind == catalog.Float:
+	case c.Kind.Elem() == catalog.Float:
 		return parquet.DoubleValue(cell.Float)
 	}
 	return parquet.ByteArrayValue(cell.Text)

@@ -215,10 +215,13 @@ class Field(Argument):
             Rasters on this grid, or moved by whole pixels, are copied. Others are resampled as
             `resample` says, on the ground or, without a place or with `ground` "ignore", by their
             sizes. Pixels that a raster does not cover are nodata.
-        classes: the strings of `column` in the order of their values, with kind "class": the first
-            one is 0. A sample with another string is bad. Default: all strings of the column in the
-            order of their bytes, of all sources together and also of rows that are not selected, so
-            that parts of a split have the same values. The engine fills them in.
+        classes: the strings of `column` in the order of their values, with kind "class", its
+            default: the first one is 0. JSON may have integers here, for a column of integers. A
+            sample with another string is bad. Of a column of lists the tensor is (n, k): for each
+            class 1 if the list has it, else 0. Default: all strings of the column in the order of
+            their bytes, or its integers in theirs, of all sources together and also of rows that
+            are not selected, so that parts of a split have the same values. The engine fills them
+            in.
         scenes: the paths of the datasets of scenes that the field has rasters in, for windows on
             the ground: labels that lie elsewhere than images, for example. "" is the source of the
             spec. `column`, `pattern` and the like are those of each of them. `ground`.Cover says
@@ -261,7 +264,7 @@ class Field(Argument):
     columns: Sequence[str] | None = None
     patterns: Sequence[str] | None = None
     grid: Literal["first"] | float | None = None
-    classes: Sequence[str] | None = None
+    classes: Sequence[str] | Sequence[int] | None = None
     scenes: Sequence[str] | None = None
     match: Literal["step", "nearest"] | None = None
     match_days: float | None = None

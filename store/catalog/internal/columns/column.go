@@ -20,12 +20,23 @@ const (
 	Int
 	Float
 	Text // UTF-8
+
+	List Kind = 1 << 7 // of a kind: Int | List
 )
+
+// Elem returns the kind of the elements of lists, or the kind itself.
+func (k Kind) Elem() Kind { return k &^ List }
+
+// IsList reports whether the values are lists.
+func (k Kind) IsList() bool { return k&List != 0 }
 
 var kindNames = [...]string{"invalid", "raster", "int", "float", "text"}
 
-// String returns "raster", "int", "float" or "text".
+// String returns "raster", "int", "float" or "text", and "lists of" before the kind of elements.
 func (k Kind) String() string {
+	if k.IsList() {
+		return "lists of " + k.Elem().String()
+	}
 	if int(k) >= len(kindNames) {
 		k = 0
 	}
@@ -37,6 +48,7 @@ type Value struct {
 	Int   int64
 	Float float64
 	Text  string
+	List  []Value // not nil of a list, unless it is null
 	Null  bool
 }
 
@@ -45,12 +57,20 @@ type Cell struct {
 	Int   int64
 	Float float64
 	Text  []byte
+	List  []Cell // not nil of a list, unless it is null
 	Null  bool
 }
 
 // Value copies the cell.
 func (c Cell) Value() Value {
-	return Value{Int: c.Int, Float: c.Float, Text: string(c.Text), Null: c.Null}
+	v := Value{Int: c.Int, Float: c.Float, Text: string(c.Text), Null: c.Null}
+	if c.List != nil {
+		v.List = make([]Value, len(c.List))
+	}
+	for i, element := range c.List {
+		v.List[i] = element.Value()
+	}
+	return v
 }
 
 // Column is one column of a table. It is safe for concurrent use.
@@ -101,7 +121,7 @@ func (c *Column) Stored() []int64 {
 	return c.stored()
 }
 
-// InMemory returns the column of integers, timestamps, floats or strings that are in memory.
+// InMemory returns the column of integers, timestamps, floats or strings, or of lists of these, that are in memory.
 func InMemory(values *tables.Vector) *Column {
 	c := &Column{Kind: Int, rows: int64(values.Len())}
 	set := func(cell *Cell, i int) { cell.Int = values.Int(i) }
@@ -112,6 +132,9 @@ func InMemory(values *tables.Vector) *Column {
 		c.Kind, set = Float, func(cell *Cell, i int) { cell.Float = values.Float(i) }
 	case tables.Timestamp:
 		c.Unit = time.Microsecond
+	case tables.List:
+		heldLists(c, values)
+		return c
 	}
 	c.cell = func(_ context.Context, row int64) (Cell, error) {
 		cell := Cell{Null: values.Null(int(row))}

@@ -32,9 +32,9 @@ const cellBytes = 2 * 9
 
 // openItems reads STAC items: an ItemCollection or FeatureCollection, one item, or several of them one after the other
 // (JSON lines), or the metadata of a directory of images, whose members are columns. It keeps the columns that want
-// accepts. Items have the columns of STAC-GeoParquet, as far as they are numbers, strings and booleans: id, collection,
-// bbox.xmin, bbox.ymin, bbox.xmax and bbox.ymax, the properties by their names, and assets.NAME.href. Columns in which
-// all strings are timestamps (RFC 3339) are timestamps. A property that an item lacks is null.
+// accepts. Items have the columns of STAC-GeoParquet, as far as they are numbers, strings, booleans or lists of these:
+// id, collection, bbox.xmin, bbox.ymin, bbox.xmax and bbox.ymax, the properties by their names, and assets.NAME.href.
+// Columns in which all strings are timestamps (RFC 3339) are timestamps. A property that an item lacks is null.
 func openItems(ctx context.Context, r source.Reader, want func(name string) bool) (*Table, error) {
 	if r.Size() > maxItems {
 		return nil, fault.New(fault.Limit, "items", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxItems))
@@ -80,6 +80,16 @@ type items struct {
 type itemColumn struct {
 	texts
 	strings, numbers bool // it has some
+
+	list   *itemColumn // the elements of its lists; nil: it has none
+	ends   []listEnd
+	nested bool // it has objects, or lists of lists or objects
+}
+
+// listEnd is a row that has a list, and how many elements there are up to its end.
+type listEnd struct {
+	row  int64
+	elem uint32
 }
 
 // object reads an item, or a collection of items. It returns io.EOF at the end.
@@ -231,10 +241,10 @@ func (in *items) row(box []float64, values map[string]json.RawMessage, part stri
 	return budget.Grow(in.ctx, cellBytes*int64(len(in.columns)))
 }
 
-// cell adds a value to the last row, if it is a number, a string or a boolean.
+// cell adds a value to the last row.
 func (in *items) cell(name string, raw json.RawMessage, part string, at int64) error {
 	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || raw[0] == '{' || raw[0] == '[' || raw[0] == 'n' {
+	if len(raw) == 0 || raw[0] == 'n' {
 		return nil
 	}
 	c := in.columns[name]
@@ -252,12 +262,50 @@ func (in *items) cell(name string, raw json.RawMessage, part string, at int64) e
 		in.columns[name] = c
 	}
 	c.fill(in.n - 1)
+	if raw[0] == '[' {
+		return fault.WithPart(c.addList(in.ctx, in.n-1, raw), part, at)
+	}
+	return fault.WithPart(c.add(in.ctx, raw), part, at)
+}
+
+// addList adds the list of a row, which is null beside values that are no lists.
+func (c *itemColumn) addList(ctx context.Context, row int64, raw json.RawMessage) error {
+	if c.list == nil {
+		c.list = &itemColumn{texts: newTexts()}
+	}
+	before, decoder := c.list.len(), json.NewDecoder(bytes.NewReader(raw))
+	_, err := decoder.Token()
+	for n := 0; err == nil && decoder.More(); n++ {
+		var element json.RawMessage
+		if err = decoder.Decode(&element); err != nil || element[0] == '[' || n == MaxList {
+			c.nested = true
+			break
+		}
+		if element[0] == 'n' {
+			c.list.fill(int64(c.list.len() + 1))
+			continue
+		}
+		err = c.list.add(ctx, element)
+	}
+	if err != nil {
+		return err
+	}
+	c.nested = c.nested || c.list.nested
+	c.ends = append(c.ends, listEnd{row, uint32(c.list.len())})
+	return budget.Grow(ctx, cellBytes*int64(c.list.len()-before))
+}
+
+// add adds a value that is no list as the next row.
+func (c *itemColumn) add(ctx context.Context, raw json.RawMessage) error {
 	text := raw
 	switch raw[0] {
+	case '{':
+		c.nested = true
+		return nil
 	case '"':
 		var s string
 		if err := json.Unmarshal(raw, &s); err != nil {
-			return fault.Wrap(fault.Corrupt, part, at, err)
+			return fault.Wrap(fault.Corrupt, "", 0, err)
 		}
 		text, c.strings = []byte(s), true
 	case 't', 'f':
@@ -270,7 +318,7 @@ func (in *items) cell(name string, raw json.RawMessage, part string, at int64) e
 	}
 	add(&c.texts, text)
 	c.null = append(c.null, false)
-	return budget.Grow(in.ctx, 2*int64(len(text)))
+	return budget.Grow(ctx, 2*int64(len(text)))
 }
 
 // fill adds nulls up to row n.
@@ -285,18 +333,25 @@ func (c *itemColumn) fill(n int64) {
 func (in *items) table() (*Table, error) {
 	columns := map[string]*tables.Vector{}
 	for name, c := range in.columns {
+		if c.nested && !c.strings && !c.numbers {
+			continue
+		}
 		var err error
 		if columns[name], err = c.column(in.ctx); err != nil {
 			return nil, err
 		}
 	}
-	return heldTable(in.n, slices.Sorted(maps.Keys(columns)), columns, "items"), nil
+	return heldTable(in.n, slices.Sorted(maps.Keys(in.columns)), columns, "items"), nil
 }
 
-// column returns the values as numbers, timestamps or strings.
+// column returns the values as numbers, timestamps or strings, or lists of these.
 func (c *itemColumn) column(ctx context.Context) (*tables.Vector, error) {
-	if !c.strings {
+	switch {
+	case c.strings:
+	case c.numbers || c.list == nil:
 		return infer(ctx, &c.texts)
+	default:
+		return c.lists(ctx)
 	}
 	if !c.numbers {
 		times, err := timesOf(ctx, &c.texts)
@@ -305,6 +360,20 @@ func (c *itemColumn) column(ctx context.Context) (*tables.Vector, error) {
 		}
 	}
 	return c.texts.strings(), nil
+}
+
+// lists returns the column of the lists.
+func (c *itemColumn) lists(ctx context.Context) (*tables.Vector, error) {
+	elements, err := c.list.column(ctx)
+	offs, next := make([]uint32, c.len()+1), 0
+	for row := range c.len() {
+		offs[row+1] = offs[row]
+		if next < len(c.ends) && c.ends[next].row == int64(row) {
+			c.null[row], offs[row+1] = false, c.ends[next].elem
+			next++
+		}
+	}
+	return tables.NewList(elements, offs, c.null), err
 }
 
 // timesOf makes a column of timestamps of their strings, nil if a string is not a timestamp.

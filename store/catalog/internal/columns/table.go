@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"path"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -162,9 +163,18 @@ func (t *Table) find(row int64) (file *File, in int64) {
 	return t.Files[i], row - t.begins[i]
 }
 
-// Column returns the column with a name. It has the same kind in all files. The error for a missing one lists the
-// columns.
+// Column returns the column with a name, whose values are no lists. It has the same kind in all files. The error for a
+// missing one lists the columns.
 func (t *Table) Column(name string) (*Column, error) {
+	column, err := t.AnyColumn(name)
+	if err == nil && column.Kind.IsList() {
+		return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds lists")
+	}
+	return column, err
+}
+
+// AnyColumn is Column with columns of lists.
+func (t *Table) AnyColumn(name string) (*Column, error) {
 	if t.held != nil {
 		return t.heldColumn(name)
 	}
@@ -185,10 +195,17 @@ func (t *Table) Column(name string) (*Column, error) {
 		}
 	}
 	out.rows = t.Rows()
+	cellAt := (*File).cellAt
+	if out.Kind.IsList() {
+		cellAt = (*File).listAt
+	}
 	out.cell = func(ctx context.Context, row int64) (Cell, error) {
 		file, in := t.find(row)
-		cell, err := file.cellAt(ctx, leaves[file.number], out.Kind, in)
+		cell, err := cellAt(file, ctx, leaves[file.number], out.Kind, in)
 		return cell, fault.WithFile(err, file.Name)
+	}
+	if out.Kind.IsList() {
+		return out, nil // scanned cell by cell, as a list may go on in the next page
 	}
 	out.scan = func(ctx context.Context, visit func(int64, Cell) error) error {
 		for i, file := range t.Files {
@@ -219,7 +236,20 @@ func (t *Table) heldColumn(name string) (*Column, error) {
 		if err != nil {
 			return nil, err
 		}
+		typ := values.Type()
+		if typ.Kind == tables.List {
+			typ = *typ.Elem
+		}
+		switch typ.Kind {
+		case tables.Null, tables.Decimal, tables.Binary, tables.List, tables.Struct:
+			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds values of type %v",
+				values.Type())
+		}
 		return InMemory(values), nil
+	}
+	if slices.Contains(t.names, name) {
+		return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+			"holds objects, or lists of lists or objects")
 	}
 	hint := ""
 	if len(t.names) == 1 && strings.ContainsAny(t.names[0], ";\t") {
@@ -270,13 +300,22 @@ func (f *File) describe(name string, leaf int) (*Column, error) {
 	if leaf < 0 {
 		return nil, f.NoColumn(name)
 	}
+	column, err := f.elements(name, leaf)
+	if err == nil && f.Columns[leaf].Repeated {
+		column.Kind |= List
+	}
+	return column, err
+}
+
+// elements is describe of the elements of lists.
+func (f *File) elements(name string, leaf int) (*Column, error) {
 	column := &f.Columns[leaf]
 	unsupported := func(what string) (*Column, error) {
 		return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %s", what)
 	}
 	switch {
-	case column.Repeated:
-		return unsupported("lists")
+	case column.Nested():
+		return unsupported("lists in lists")
 	case column.Type == parquet.Int96:
 		return unsupported("INT96")
 	case column.Note.Kind == parquet.Half && column.Type == parquet.FixedLenByteArray:
@@ -338,10 +377,15 @@ func (f *File) cellOf(v *parquet.Values, i, leaf int, kind Kind, row int64) (Cel
 	}
 	n, ok := v.Int(i)
 	if !ok {
-		return Cell{}, fault.New(fault.Unsupported, "column "+f.Columns[leaf].Name+" row "+strconv.FormatInt(row, 10),
-			fault.NoOffset, "a number above the largest signed one")
+		return Cell{}, fault.New(fault.Unsupported, f.part(leaf, row), fault.NoOffset,
+			"a number above the largest signed one")
 	}
 	return Cell{Int: n}, nil
+}
+
+// part names a row of a column for errors.
+func (f *File) part(leaf int, row int64) string {
+	return "column " + f.Columns[leaf].Name + " row " + strconv.FormatInt(row, 10)
 }
 
 // scan visits the cells of a column, page by page.

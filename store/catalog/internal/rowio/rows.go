@@ -72,7 +72,7 @@ type RowOptions struct {
 	Skipped func(i int, err error)
 }
 
-// Columns are columns behind the columns of Row, without lists in them.
+// Columns are columns behind the columns of Row. Each has one leaf.
 type Columns struct {
 	Fields []parquet.Field
 	// Append appends the values of row number i, and returns how many bytes they take.

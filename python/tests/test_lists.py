@@ -1,0 +1,256 @@
+"""Columns of lists become multi-hot classes and vectors, as pyarrow and numpy read them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_access import serving
+from test_pack import ABOUT
+
+import chaski
+from chaski import Field
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+pytestmark = pytest.mark.usefixtures("binary")
+N = 500
+CLASSES = ["Forest", "Crops", "Water", "Urban"]
+CODES = [30, 10, -20]
+FORMS = ["plain", "dictionary", "v2", "shards", "fixed", "large", "items", "arrow", "dict"]
+
+
+def samples() -> dict[str, list[Any]]:
+    rng = np.random.default_rng(5)
+    few = lambda of: [of[k] for k in rng.permutation(len(of))[: rng.integers(0, len(of) + 1)]]  # noqa: E731
+    return {
+        "file_name": [f"{i}.npy" for i in range(N)],
+        "labels": [few(CLASSES) for _ in range(N)],
+        "codes": [few(CODES) for _ in range(N)],
+        "vec": [[float(x) if x < 0.8 else None for x in rng.random(5)] for _ in range(N)],
+        "box": [[int(x) for x in rng.integers(0, 9, 4)] for _ in range(N)],
+        "code": [CODES[i % 3] for i in range(N)],
+    }
+
+
+FIELDS = {
+    "image": Field(column="file_name", kind="raster", dtype="native"),
+    "y": Field(column="labels", classes=CLASSES, dtype="uint8"),
+    "codes": Field(column="codes", classes=CODES),
+    "vec": Field(column="vec"),
+    "half": Field(column="vec", kind="number", dtype="float16"),
+    "box": Field(column="box"),
+    "code": Field(column="code", classes=CODES),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("lists")
+    for i in range(N):
+        np.save(folder / f"{i}.npy", np.full((1, 2, 2), i, "uint16"))
+    return folder
+
+
+def write(folder: Path, form: str, rows: dict[str, list[Any]]) -> Any:
+    """Writes a table in one form, and returns what is loaded."""
+    if form == "items":
+        (folder / "t.jsonl").write_text(
+            "".join(json.dumps({k: rows[k][i] for k in rows}) + "\n" for i in range(N))
+        )
+        return folder / "t.jsonl"
+    rows = {**rows, "file_name": [str(folder / p) for p in rows["file_name"]]}
+    if form == "dict":
+        return {**rows, "box": np.array(rows["box"])}
+    table = pa.table(rows)
+    if form in ("fixed", "large"):
+        for name in ("vec", "box") if form == "fixed" else ("labels", "vec"):
+            at, elem = table.schema.get_field_index(name), table[name].type.value_type
+            to = (
+                pa.list_(elem, 5 if name == "vec" else 4)
+                if form == "fixed"
+                else pa.large_list(elem)
+            )
+            column = pa.array(table[name].to_pylist(), to)
+            table = table.set_column(at, name, column)
+    if form == "arrow":
+        return table
+    options = {
+        "plain": {"use_dictionary": False, "compression": "none", "data_page_size": 400},
+        "dictionary": {"compression": "zstd", "row_group_size": 90},
+        "v2": {"data_page_version": "2.0", "write_page_index": True, "data_page_size": 400},
+    }
+    if form == "shards":
+        (folder / "shards").mkdir(exist_ok=True)
+        for k in range(3):
+            pq.write_table(table[k * 200 : (k + 1) * 200], folder / "shards" / f"{k}.parquet")
+        return folder / "shards"
+    pq.write_table(table, folder / f"{form}.parquet", **options.get(form, {}))
+    return folder / f"{form}.parquet"
+
+
+def check(loader: chaski.Loader, rows: dict[str, list[Any]]) -> int:
+    """Compares batches with the lists, and returns how many samples there were."""
+    seen = 0
+    for batch in loader:
+        at = batch["image"][:, 0, 0, 0]
+        seen += len(at)
+        for name, column, classes in (("y", "labels", CLASSES), ("codes", "codes", CODES)):
+            want = [[c in rows[column][i] for c in classes] for i in at]
+            assert np.array_equal(batch[name], np.array(want, batch[name].dtype)), name
+        vec = np.array([rows["vec"][i] for i in at], float)
+        assert np.array_equal(batch["vec"], vec, equal_nan=True)
+        assert np.array_equal(batch["half"], vec.astype("f2"), equal_nan=True)
+        assert np.array_equal(batch["box"], np.array([rows["box"][i] for i in at]))
+        assert np.array_equal(batch["code"], [CODES.index(rows["code"][i]) for i in at])
+        assert [batch[n].dtype.name for n in ("y", "codes", "vec", "box")] == [
+            "uint8",
+            "int64",
+            "float64",
+            "int64",
+        ]
+    return seen
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_lists(folder, form):
+    rows = samples()
+    source = write(folder, form, rows)
+    options = {"fields": FIELDS, "batch_size": 64, "seed": 3}
+    with chaski.load(source, **options) as loader:
+        assert loader.spec["fields"][2]["classes"] == [str(c) for c in CODES]
+        assert check(loader, rows) == N
+    with chaski.load(source, **options) as loader:
+        first = next(iter(loader))
+        state = loader.state_dict()
+    with chaski.load(source, **options) as loader:
+        loader.load_state_dict(state)
+        assert check(loader, rows) == N - len(first["y"])
+
+
+def test_lists_of_a_server(folder, binary):
+    rows = samples()
+    source = write(folder, "dictionary", rows)
+    with serving(binary, "--root", str(folder)) as (target, token):
+        engine = chaski.Engine(token=token)
+        with chaski.connect(target, source, fields=FIELDS, batch_size=64, engine=engine) as loader:
+            assert check(loader, rows) == N
+
+
+def test_lists_of_a_container(tmp_path):
+    rows = samples()
+    image = pytest.importorskip("tifffile")
+    image.imwrite(tmp_path / "a.tif", np.zeros((4, 4), "uint8"))
+    table = pa.table(
+        {**rows, "id": [str(i) for i in range(N)], "path": [str(tmp_path / "a.tif")] * N}
+    )
+    chaski.pack(table.drop_columns(["file_name"]), tmp_path / "c.tacozip", ABOUT)
+    fields = {
+        "image": Field(),
+        "y": Field(column="labels", classes=CLASSES),
+        "box": Field(column="box"),
+        "found": Field(column="codes", kind="class"),
+    }
+    with chaski.load(tmp_path / "c.tacozip", fields=fields, batch_size=N, shuffle=False) as loader:
+        batch = next(iter(loader))
+        assert loader.classes["found"] == sorted(map(str, CODES), key=int)
+    want = [[c in labels for c in CLASSES] for labels in rows["labels"]]
+    assert np.array_equal(batch["y"], want)
+    assert np.array_equal(batch["box"], rows["box"])
+    assert np.array_equal(batch["found"], [[c in r for c in sorted(CODES)] for r in rows["codes"]])
+
+
+def test_found_classes(folder):
+    source = write(folder, "plain", samples())
+    fields = {"y": Field(column="labels", kind="class"), "image": FIELDS["image"]}
+    with chaski.load(source, fields=fields, batch_size=N, shuffle=False) as loader:
+        assert loader.classes == {"y": sorted(CLASSES)}
+        y = next(iter(loader))["y"]
+    assert np.array_equal(y, [[c in r for c in sorted(CLASSES)] for r in samples()["labels"]])
+
+
+@pytest.mark.parametrize("form", ["plain", "items"])
+@pytest.mark.parametrize(
+    "column, values, field, message",
+    [
+        ("labels", ["Lava"], Field(column="labels", classes=CLASSES), '"Lava" is not one of'),
+        ("labels", None, Field(column="labels", classes=CLASSES), "no class"),
+        ("labels", [None], Field(column="labels", classes=CLASSES), "no class"),
+        ("vec", [1.0, 2.0], Field(column="vec"), "a list of 2 numbers, and others have 5"),
+        ("box", None, Field(column="box"), "null where an integer is needed"),
+        ("vec", None, Field(column="vec"), None),
+    ],
+)
+def test_rows_that_differ(folder, form, column, values, field, message):
+    """A list that does not suit is an error of its row, as a value is; a null of floats is NaN."""
+    rows = samples()
+    rows[column][7] = values
+    source = write(folder, form, rows)
+    fields = {"image": FIELDS["image"], "x": field}
+    options = {"fields": fields, "batch_size": 10, "shuffle": False}
+    if message is None:
+        with chaski.load(source, **options) as loader:
+            assert np.isnan(next(iter(loader))["x"][7]).all()
+        return
+    with chaski.load(source, **options) as loader, pytest.raises(chaski.Error) as e:
+        next(iter(loader))
+    assert message in str(e.value) and "sample 7" in str(e.value)
+    assert "list.element" not in str(e.value)
+    with chaski.load(source, **options, on_bad="skip") as loader:
+        assert np.flatnonzero(~next(iter(loader))["valid"]).tolist() == [7]
+
+
+@pytest.mark.parametrize("form", ["plain", "items"])
+@pytest.mark.parametrize(
+    "more, message",
+    [
+        ({"x": Field(column="labels")}, "neither classes nor kind"),
+        ({"x": Field(column="labels", kind="text")}, "lists of text"),
+        ({"x": Field(column="vec", kind="class")}, "lists of float"),
+        ({"x": Field(column="deep")}, "deep: holds"),
+        ({"rows": chaski.Rows(strata=chaski.Strata("labels"))}, "labels: holds lists"),
+        ({"rows": chaski.Rows(where=[("labels", "==", "Water")])}, "labels"),
+    ],
+)
+def test_what_lists_do_not_do(folder, form, more, message):
+    rows, more = {**samples(), "deep": [[[1]]] * N}, dict(more)
+    source = write(folder, form, rows)
+    fields = {"image": FIELDS["image"]}
+    if "x" in more:
+        fields["x"] = more.pop("x")
+    with pytest.raises(chaski.Error, match=message) as e:
+        chaski.load(source, fields=fields, batch_size=4, **more)
+    assert "list.element" not in str(e.value)
+
+
+def test_names_of_lists(folder, binary):
+    """Columns go by their own names, not by those of the groups inside of them."""
+    source = write(folder, "plain", samples())
+    info = json.loads(
+        subprocess.run([binary, "info", "--json", source], check=True, capture_output=True).stdout
+    )
+    names = {c["name"]: c["type"] for c in info["table"]["columns"]}
+    assert names["labels"] == "list of text" and names["vec"] == "list of float64", names
+
+
+@pytest.mark.parametrize("form", ["plain", "items"])
+def test_catalogs_keep_lists(folder, binary, form):
+    rows = {**samples(), "deep": [[[1]]] * N}
+    rows["vec"][3] = None
+    source, out = write(folder, form, rows), folder / f"catalog-{form}.parquet"
+    command = [binary, "index", "-o", out, "--field", "image=file_name", source]
+    run = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert "deep" in run.stderr and "vec" not in run.stderr
+    table = pq.read_table(out)
+    for name in ("labels", "codes", "vec", "box", "code"):
+        assert table[name].to_pylist() == rows[name]
+    rows["vec"][3] = [None] * 5
+    fields = {k: v for k, v in FIELDS.items() if k != "image"}
+    fields["image"] = Field(dtype="native")
+    with chaski.load(out, fields=fields, batch_size=64) as loader:
+        assert check(loader, rows) == N
