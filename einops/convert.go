@@ -35,6 +35,10 @@ type Convert struct {
 	// NoDataBits is nodata as the bits of a sample, for integers that a float64 cannot hold. It takes
 	// precedence over NoData. Complex types do not have it.
 	NoDataBits *uint64
+	// Missing lists nodata values in their place, for each index of input axis b or, as one list, for all.
+	Missing [][]float64
+	// MissNaN makes nodata of NaN beside these.
+	MissNaN bool
 	// Fill is the element for padding and, with FillNoData, for nodata, in output units. If To is an
 	// integer, Fill must be a value of To; floats are rounded.
 	Fill float64
@@ -44,8 +48,6 @@ type Convert struct {
 	// Checked writes OutOfRange in place of 1 to the mask of a sample that saturates, or is NaN. To is
 	// uint8, and targets without a mask are not checked.
 	Checked bool
-	// MissNaN makes nodata of NaN, which uint8 cannot hold. It does nothing for other types To.
-	MissNaN bool
 	// Table looks elements up in place of all arithmetic, which NewTable has done. Samples without a value are nodata.
 	Table *Table
 }
@@ -68,15 +70,15 @@ type Converter struct {
 	lo, hi        float32
 
 	noData       bool
-	match, imag  kernel.Match // imag of the imaginary part
+	missing      [][]kernel.Match // of each band, or of all
+	imag         kernel.Match     // of the imaginary part
 	fillNoData   bool
 	checked      bool
-	missNaN      bool
 	table        *Table // or nil
 	fill         [16]byte
 	fillFloat    float32 // fill, rounded to the type of the tensor
 	samePerBand  bool
-	maxBand      int // bands that scale and offset are given for
+	maxBand      int // bands that scale, offset and missing are given for
 	complexParts kernel.Num
 }
 
@@ -110,7 +112,6 @@ func NewConverter(c Convert) (*Converter, error) {
 		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%s to %s", c.From, c.To)
 	}
 	converter.copies = c.From == c.To && !arithmetic
-	converter.missNaN = c.MissNaN && c.To == chunk.Uint8 && converter.fromNum.IsFloat()
 	if converter.checked = c.Checked && !converter.copies; converter.checked && c.To != chunk.Uint8 {
 		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, "checked, to %s", c.To)
 	}
@@ -148,7 +149,7 @@ func (cv *Converter) setArithmetic(c Convert) error {
 		cv.affine = true
 	}
 	cv.maxBand = math.MaxInt
-	for _, n := range []int{len(c.Scale), len(c.Offset)} {
+	for _, n := range []int{len(c.Scale), len(c.Offset), len(c.Missing)} {
 		if n > 1 {
 			cv.maxBand = min(cv.maxBand, n)
 		}
@@ -174,16 +175,35 @@ func pick(s []float32, b int, fallback float32) float32 {
 
 func (cv *Converter) setNoData(c Convert) error {
 	num := cv.fromNum
+	if num == kernel.None {
+		num = cv.complexParts
+		cv.imag, _ = kernel.MatchValue(num, 0)
+		if c.NoDataBits != nil {
+			return fault.New(fault.Unsupported, "conversion", fault.NoOffset, "nodata bits of %s", c.From)
+		}
+	}
+	lists := c.Missing
 	switch {
-	case c.NoDataBits != nil && num == kernel.None:
-		return fault.New(fault.Unsupported, "conversion", fault.NoOffset, "nodata bits of %s", c.From)
-	case c.NoDataBits != nil:
-		cv.match, cv.noData = kernel.MatchBits(num, *c.NoDataBits), true
-	case c.NoData != nil && num == kernel.None:
-		cv.match, cv.noData = kernel.MatchValue(cv.complexParts, *c.NoData)
-		cv.imag, _ = kernel.MatchValue(cv.complexParts, 0)
-	case c.NoData != nil:
-		cv.match, cv.noData = kernel.MatchValue(num, *c.NoData)
+	case lists != nil:
+	case c.NoData != nil && c.NoDataBits == nil:
+		lists = [][]float64{{*c.NoData}}
+	default:
+		lists = [][]float64{nil}
+	}
+	cv.missing = make([][]kernel.Match, len(lists))
+	for band, values := range lists {
+		if c.MissNaN && num.IsFloat() {
+			values = append(values[:len(values):len(values)], math.NaN())
+		}
+		for _, value := range values {
+			if match, ok := kernel.MatchValue(num, value); ok {
+				cv.missing[band] = append(cv.missing[band], match)
+			}
+		}
+		if c.NoDataBits != nil && c.Missing == nil {
+			cv.missing[band] = append(cv.missing[band], kernel.MatchBits(num, *c.NoDataBits))
+		}
+		cv.noData = cv.noData || len(cv.missing[band]) > 0
 	}
 	return nil
 }
@@ -212,24 +232,47 @@ func (cv *Converter) setFill(v float64) error {
 	return nil
 }
 
-// valid sets valid[i] to 0 where sample i*stride of src is nodata, else to 1, and returns how many
-// are nodata.
-func (cv *Converter) valid(valid, src []byte, stride int) int {
-	if cv.fromNum == kernel.None {
-		return cv.validComplex(valid, src, stride)
+// markMissing sets j.valid[i] to 0 where sample i of src is nodata of the band, else to 1, for n samples. It returns
+// how many are nodata.
+func (j *job) markMissing(src []byte, n int) (bad int) {
+	valid := j.valid[:n]
+	for k := range j.missing {
+		if k == 0 {
+			bad = j.cv.valid(valid, src, j.strideX, &j.missing[0])
+			continue
+		}
+		var more [piece]byte
+		if j.cv.valid(more[:n], src, j.strideX, &j.missing[k]) == 0 {
+			continue
+		}
+		for i, ok := range more[:n] {
+			bad += int(valid[i] &^ ok)
+			valid[i] &= ok
+		}
 	}
-	return kernel.Valid(valid, src, cv.fromSize, stride, &cv.match)
+	if len(j.missing) == 0 {
+		kernel.Repeat(valid, 1, ones, n)
+	}
+	return bad
 }
 
-func (cv *Converter) validComplex(valid, src []byte, stride int) (bad int) {
+// valid sets valid[i] to 0 where sample i*stride of src matches, else to 1, and returns how many match.
+func (cv *Converter) valid(valid, src []byte, stride int, match *kernel.Match) int {
+	if cv.fromNum == kernel.None {
+		return cv.validComplex(valid, src, stride, match)
+	}
+	return kernel.Valid(valid, src, cv.fromSize, stride, match)
+}
+
+func (cv *Converter) validComplex(valid, src []byte, stride int, match *kernel.Match) (bad int) {
 	part := cv.fromSize / 2
 	for i := range valid {
 		start := i * stride * cv.fromSize
 		realPart, imagPart := littleEndian(src[start:start+part]), littleEndian(src[start+part:start+2*part])
-		hit := cv.match.Hit(realPart) && cv.imag.Hit(imagPart)
-		if cv.match.NaN {
+		hit := match.Hit(realPart) && cv.imag.Hit(imagPart)
+		if match.NaN {
 			// A complex number is NaN if either part is, as in numpy.
-			hit = cv.match.Hit(realPart) || cv.match.Hit(imagPart)
+			hit = match.Hit(realPart) || match.Hit(imagPart)
 		}
 		valid[i] = 1
 		if hit {

@@ -617,7 +617,8 @@ func drawConvert(t *rapid.T, bands int) Convert {
 		c.From, c.To = rapid.SampledFrom(widened).Draw(t, "label from"), chunk.Int64
 	}
 	if rapid.IntRange(0, 3).Draw(t, "missing NaN") == 0 {
-		c.From, c.To, c.MissNaN = chunk.Float32, chunk.Uint8, true
+		c.From, c.MissNaN = chunk.Float32, true
+		c.To = rapid.SampledFrom([]chunk.DType{chunk.Uint8, chunk.Float32, chunk.BFloat16}).Draw(t, "to of NaN")
 	}
 	native := c.To == chunk.Int64 || c.From == c.To && c.To != chunk.Float32 && c.To != chunk.Uint8
 	values := func(label string) []float32 {
@@ -634,8 +635,12 @@ func drawConvert(t *rapid.T, bands int) Convert {
 		}
 	}
 	if rapid.Bool().Draw(t, "nodata") {
-		v := rapid.SampledFrom([]float64{0, 1, 2, 300, -1, 1.5, math.NaN()}).Draw(t, "nodata value")
+		value := rapid.SampledFrom([]float64{0, 1, 2, 300, -1, 1.5, math.NaN()})
+		v := value.Draw(t, "nodata value")
 		c.NoData = &v
+		if n := rapid.SampledFrom([]int{0, 1, bands}).Draw(t, "lists of nodata"); n > 0 {
+			c.Missing = rapid.SliceOfN(rapid.SliceOfN(value, 0, 3), n, n).Draw(t, "missing")
+		}
 		if c.From != c.To || c.To != chunk.Int64 && c.To != chunk.Int16 && c.To != chunk.Uint16 {
 			c.FillNoData = rapid.Bool().Draw(t, "fill")
 			c.Fill = 9

@@ -56,7 +56,8 @@ type job struct {
 	valid   [piece]byte
 	near    [4 * piece]byte // samples side by side
 
-	elements []uint64 // of the band, with a table
+	elements []uint64       // of the band, with a table
+	missing  []kernel.Match // of the band
 }
 
 // loop is one axis of a box.
@@ -265,7 +266,6 @@ func (j *job) row(off, src int, a, c float32) (nodata int) {
 		default:
 			count = min(piece, j.w-done)
 			bad := j.convert(j.f[:count], stored, a, c, false)
-			bad += j.missNaN(count, bad)
 			j.store(off, j.x0+done, count, j.check(count, bad))
 			nodata += bad
 		}
@@ -305,7 +305,7 @@ func (j *job) limit(n int) int {
 func (j *job) convert(f []float32, s []byte, a, c float32, stream bool) (bad int) {
 	cv := j.cv
 	if cv.noData {
-		bad = cv.valid(j.valid[:len(f)], s, j.strideX)
+		bad = j.markMissing(s, len(f))
 	}
 	if !j.gathers {
 		cv.load(f, s, j.strideX, a, c, stream)
@@ -319,28 +319,6 @@ func (j *job) convert(f []float32, s []byte, a, c float32, stream bool) (bad int
 		kernel.Patch(f, j.valid[:len(f)], cv.fillFloat)
 	}
 	return bad
-}
-
-// missNaN makes nodata of NaN in j.f[:n] with MissNaN. bad samples are nodata already. It returns how many more are.
-func (j *job) missNaN(n, bad int) (more int) {
-	cv := j.cv
-	if !cv.missNaN {
-		return 0
-	}
-	for i, value := range j.f[:n] {
-		if value == value {
-			continue
-		}
-		if bad+more == 0 {
-			kernel.Repeat(j.valid[:n], 1, ones, n)
-		}
-		if cv.fillNoData {
-			j.f[i] = cv.fillFloat
-		}
-		more += int(j.valid[i])
-		j.valid[i] = 0
-	}
-	return more
 }
 
 // check reports whether j.valid says anything of j.f[:n], where bad samples are nodata. With Checked it marks samples
@@ -392,7 +370,7 @@ func (j *job) mask(at, i, n int, marked bool) {
 func (j *job) copyRun(at int, s []byte, n int) (bad int) {
 	cv := j.cv
 	if cv.noData {
-		bad = cv.valid(j.valid[:n], s, j.strideX)
+		bad = j.markMissing(s, n)
 	}
 	if target := j.dst.Data[at*cv.toSize:]; cv.widens {
 		kernel.Widen(target, j.runs.stride, s, cv.fromNum, j.strideX, n)

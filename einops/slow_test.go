@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/x448/float16"
@@ -215,11 +216,22 @@ func (s slowSample) float32() float32 {
 	return float32(s.f)
 }
 
-func (s slowSample) isNoData(c Convert) bool {
-	if c.NoData == nil {
+func (s slowSample) isNoData(c Convert, band int) bool {
+	if c.MissNaN && s.way == 'f' && s.f != s.f {
+		return true
+	}
+	switch {
+	case c.Missing != nil:
+		values := c.Missing[min(band, len(c.Missing)-1)]
+		return slices.ContainsFunc(values, func(v float64) bool { return s.is(v, c.From) })
+	case c.NoData == nil:
 		return false
 	}
-	v := *c.NoData
+	return s.is(*c.NoData, c.From)
+}
+
+// is reports whether the sample is the value v.
+func (s slowSample) is(v float64, from chunk.DType) bool {
 	switch s.way {
 	case 'u':
 		return v == math.Trunc(v) && v >= 0 && v < 0x1p64 && s.u == uint64(v)
@@ -230,8 +242,8 @@ func (s slowSample) isNoData(c Convert) bool {
 		return s.f != s.f
 	}
 	var one [8]byte
-	writeFloat(one[:], c.From, v)
-	return s.f == readSample(one[:], c.From).f
+	writeFloat(one[:], from, v)
+	return s.f == readSample(one[:], from).f
 }
 
 // writeFloat writes v as one element. Unless d is float64, v has at most the precision of float32.
@@ -271,7 +283,7 @@ func writeFloat(b []byte, d chunk.DType, v float64) {
 func slowElement(dst, src []byte, c Convert, band int) (mask byte) {
 	s := readSample(src, c.From)
 	mask = 1
-	if s.isNoData(c) {
+	if s.isNoData(c, band) {
 		mask = 0
 	}
 	if mask == 0 && c.FillNoData {
@@ -305,11 +317,6 @@ func slowElement(dst, src []byte, c Convert, band int) (mask byte) {
 	}
 	if c.Clip && y == y {
 		y = min(max(y, c.Lo), c.Hi)
-	}
-	if c.MissNaN && c.To == chunk.Uint8 && y != y {
-		if mask = 0; c.FillNoData {
-			y = float32(c.Fill)
-		}
 	}
 	writeFloat(dst, c.To, float64(y))
 	if rounded := math.RoundToEven(float64(y)); c.Checked && mask == 1 && !(rounded >= 0 && rounded <= 255) {

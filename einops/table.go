@@ -100,11 +100,14 @@ func (c *Convert) element(value float64, band int) (uint64, error) {
 // setTable makes the converter look its elements up.
 func (cv *Converter) setTable(table *Table) {
 	cv.table = table
-	cv.copies, cv.widens, cv.affine, cv.checked, cv.missNaN = false, false, false, false, false
-	cv.samePerBand, cv.maxBand = len(table.elements) == 1, math.MaxInt
-	if !cv.samePerBand {
-		cv.maxBand = len(table.elements)
+	cv.copies, cv.widens, cv.affine, cv.checked = false, false, false, false
+	cv.maxBand = math.MaxInt
+	for _, n := range []int{len(table.elements), len(cv.missing)} {
+		if n > 1 {
+			cv.maxBand = min(cv.maxBand, n)
+		}
 	}
+	cv.samePerBand = cv.maxBand == math.MaxInt
 }
 
 // setBand makes band b the one that rows are converted for, and returns its scale and offset.
@@ -112,6 +115,7 @@ func (j *job) setBand(b int) (a, c float32) {
 	if t := j.cv.table; t != nil {
 		j.elements = t.elements[min(b, len(t.elements)-1)]
 	}
+	j.missing = j.cv.missing[min(b, len(j.cv.missing)-1)]
 	return j.cv.band(b)
 }
 
@@ -119,7 +123,7 @@ func (j *job) setBand(b int) (a, c float32) {
 func (j *job) look(at int, s []byte, n int) (bad int) {
 	cv, size := j.cv, j.cv.toSize
 	if cv.noData {
-		bad = cv.valid(j.valid[:n], s, j.strideX)
+		bad = j.markMissing(s, n)
 	} else {
 		kernel.Repeat(j.valid[:n], 1, ones, n)
 	}

@@ -906,8 +906,7 @@ func (p *Pending) row(u unit, x *chunk.Index, win shuffle.Box) (*pixels.Row, err
 	}
 	in := pixels.Inside(win, x.Height, x.Width)
 	whole := in.Y1-in.Y0 == win.H && in.X1-in.X0 == win.W
-	missing := convs.Key(x).Has || convs.Nodata && x.Mask != nil
-	mask := !layout.native || !whole || missing || p.draws[u.row].Attempt > 0
+	mask := !layout.native || !whole || convs.Miss(x) || p.draws[u.row].Attempt > 0
 	return p.sink(u.field, u.row, u.step, convert, win, mask), nil
 }
 

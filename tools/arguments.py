@@ -86,6 +86,7 @@ TAIL = """
 from chaski._sources import Scenes, Split  # noqa: E402 (it needs a class from above)
 
 Method: TypeAlias = Literal["mean_std", "min_max", "percentile"]
+NoData: TypeAlias = float | Literal["nan"] | Sequence[float] | Sequence[Sequence[float]]
 NormalizeLike: TypeAlias = Normalize | Method | Mapping[str, Any] | Literal[False] | None
 FieldLike: TypeAlias = Field | Vector | str | Mapping[str, Any]
 Sampler: TypeAlias = (
@@ -146,6 +147,12 @@ class Field
         or "percentile" (with `stats` of `load`), or False for none whatever `load` says.
     fill
         {fill} NaN is fine for floats.
+    nodata: NoData | None = None
+        The stored value of pixels that are missing, or a list of several, in place of the value
+        that files declare: 0, [0, 255], "nan". Lists in a list are for each band of the tensor,
+        [[0], [255]]; an empty list says that no pixel is missing. What a mask leaves out stays
+        missing. Without it NaN, which files of floats need not declare, is missing, too, where the
+        field has a `fill` or `validity` and the file no mask.
     pad: bool | None = None
     clip: bool | None = None
     validity
@@ -175,7 +182,7 @@ class Pixels of Field
 
         A `Field` overrides them. They do not apply to metadata columns.
     bands: Sequence[int] | Sequence[str] | Literal["position"] | None = None
-        Bands of "image", as of a `Field`; only without `fields`.
+        Bands of "image", as of a `Field`, or of the only one in `fields`.
     dtype: DTypeLike = "float32"
         {dtype} Also as np.float32 or torch.float32.
     layout
@@ -186,7 +193,7 @@ class Pixels of Field
     pad
     clip
     validity
-        {validity} It is that of "image"; only without `fields`.
+        {validity} It is that of "image", or of the only field in `fields`.
     augment: Augment | None = None
         {Spec.augment}
     windows

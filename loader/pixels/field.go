@@ -59,7 +59,9 @@ type Raster struct {
 // them, so that not every sample makes its own. Get and Key are safe for concurrent use.
 type Converters struct {
 	Base   einops.Convert
-	Nodata bool // the asset's nodata value matters
+	Nodata bool        // the asset's nodata value matters
+	Said   [][]float64 // nodata values in place of it, as in einops.Convert; nil: none are said
+	NaN    bool        // NaN is nodata of assets without a mask
 	// mu guards made. Workers read it for every sample and write it for a new nodata value only, so
 	// that a plain mutex would let them wait for each other.
 	mu   sync.RWMutex
@@ -69,32 +71,54 @@ type Converters struct {
 // nodataKey is a nodata value as a map key. Values are compared by their bits, since a NaN does not
 // equal itself and would never be found.
 type nodataKey struct {
-	Has   bool
+	has   bool
 	exact bool   // bits are a sample's (NoDataBits), otherwise a float64's (NoData)
-	bits  uint64 // 0 if Has is false
+	nan   bool   // NaN is nodata, too
+	bits  uint64 // 0 if has is false
 }
 
 // maxConverters bounds the converters kept. A dataset has one nodata value, or a few. If the files of
 // one declare more, further converters are made anew for each sample, and memory does not grow.
 const maxConverters = 64
 
-// Key returns the map key of the nodata value of index x: the zero key if the field ignores nodata.
-func (c *Converters) Key(x *chunk.Index) nodataKey {
+// Miss reports whether pixels of index x may be missing.
+func (c *Converters) Miss(x *chunk.Index) bool {
+	some := slices.ContainsFunc(c.Said, func(values []float64) bool { return len(values) > 0 })
+	key := c.key(x)
+	return c.Nodata && (key.has || key.nan || some || x.Mask != nil)
+}
+
+// Of returns the converters for a tensor that has n bands from band first on, of which there may be several steps.
+func (c *Converters) Of(first, n int) *Converters {
+	if len(c.Said) < 2 {
+		return c
+	}
+	out := &Converters{Base: c.Base, Nodata: c.Nodata, NaN: c.NaN}
+	for i := range n {
+		out.Said = append(out.Said, c.Said[(first+i)%len(c.Said)])
+	}
+	return out
+}
+
+// key returns the map key of what is nodata in index x: the zero key if nothing is, but for what is said.
+func (c *Converters) key(x *chunk.Index) nodataKey {
 	value, bits := x.Missing()
+	nan := c.NaN && x.Mask == nil && x.DType.Num().IsFloat()
 	switch {
 	case !c.Nodata:
 		return nodataKey{}
+	case c.Said != nil:
 	case bits != nil:
-		return nodataKey{true, true, *bits}
+		return nodataKey{true, true, nan, *bits}
 	case value != nil:
-		return nodataKey{true, false, math.Float64bits(*value)}
+		return nodataKey{true, false, nan, math.Float64bits(*value)}
 	}
-	return nodataKey{}
+	return nodataKey{nan: nan}
 }
 
 // Get returns the converter for the nodata value of index x. It fails if the cast does not exist.
 func (c *Converters) Get(x *chunk.Index) (*einops.Converter, error) {
-	key := c.Key(x)
+	key := c.key(x)
 	c.mu.RLock()
 	made := c.made[key]
 	c.mu.RUnlock()
@@ -104,6 +128,7 @@ func (c *Converters) Get(x *chunk.Index) (*einops.Converter, error) {
 	conv := c.Base
 	if c.Nodata {
 		conv.NoData, conv.NoDataBits = x.Missing()
+		conv.Missing, conv.MissNaN = c.Said, conv.MissNaN || key.nan
 	}
 	// The lock is not held here. Two workers may make the same converter, and either will do, because
 	// converters do not change.
@@ -248,7 +273,7 @@ func (r *Raster) setArithmetic() error {
 	conv.FillNoData = r.Fill != nil || r.Normalize != nil || r.FillsFloats()
 	conv.Fill = r.FillValue
 	conv.Checked = r.To == chunk.Uint8 && r.Native != r.To && r.Normalize == nil && !r.Clip
-	conv.MissNaN = !conv.Checked
+	conv.MissNaN = r.To == chunk.Uint8 && !conv.Checked // which cannot hold it
 	if r.LUT != nil {
 		numbers, values := r.LUT.Numbers(r.Native), make([][]float64, len(r.LUT.To))
 		for i, value := range r.LUT.To {
@@ -264,13 +289,62 @@ func (r *Raster) setArithmetic() error {
 		}
 		conv.Checked = false // the table has only values that the tensor can hold
 	}
-	r.Final.Base = conv
+	said, err := r.said()
+	if err != nil {
+		return err
+	}
+	r.Final.Base, r.Final.Said, r.Final.NaN = conv, said, r.MissNaN()
 	r.Final.Nodata = conv.FillNoData || r.Validity != ""
 	// A native payload keeps its samples as stored: the mask sent with it says where the receiver must
 	// fill. So nodata is looked for here, but not filled.
 	r.Wire.Base = einops.Convert{From: r.Native, To: r.Native}
-	r.Wire.Nodata = conv.FillNoData
+	r.Wire.Nodata, r.Wire.Said, r.Wire.NaN = conv.FillNoData, said, r.Final.NaN
 	return r.setResample()
+}
+
+// said returns the nodata values that the field gives, for the bands of the tensor; nil: it gives none.
+func (r *Raster) said() (out [][]float64, err error) {
+	if n := len(r.NoData); n > 1 && n != r.bands() {
+		return nil, fmt.Errorf("nodata has %d lists for %d bands", n, r.bands())
+	}
+	for _, values := range r.NoData {
+		out = append(out, float64s(values))
+	}
+	return out, nil
+}
+
+func float64s(s []spec.Float) []float64 {
+	out := make([]float64, len(s))
+	for i, v := range s {
+		out[i] = float64(v)
+	}
+	return out
+}
+
+// SaidOf returns the nodata values that a field gives for each of n bands of a file with names; nil: it gives none. In
+// a stack these come behind others. Bands that the field does not pick have none.
+func SaidOf(f *spec.Field, behind, n int, names []string) (out [][]float64, err error) {
+	if f.NoData == nil {
+		return nil, nil
+	}
+	for b := range n {
+		at := behind + b
+		switch {
+		case len(f.NoData) == 1:
+			at = 0
+		case f.Bands != nil:
+			at = slices.Index(f.Bands, at)
+		case f.BandNames != nil:
+			at = slices.Index(f.BandNames, names[b])
+		case at >= len(f.NoData):
+			return nil, fmt.Errorf("nodata has %d lists for more bands", len(f.NoData))
+		}
+		out = append(out, nil)
+		if at >= 0 && at < len(f.NoData) {
+			out[b] = float64s(f.NoData[at])
+		}
+	}
+	return out, nil
 }
 
 // FillsFloats reports whether nodata becomes 0 only because the tensor is of floats: the spec asks for a

@@ -129,7 +129,7 @@ func (r *Raster) copies(x *chunk.Index, in chunk.Box, last bool) bool {
 	if in.Y1-in.Y0 < r.H || in.X1-in.X0 < r.W {
 		return false
 	}
-	whole := x.NoData == nil && x.NoDataBits == nil && x.Mask == nil
+	whole := !r.raw.Miss(x)
 	switch {
 	case !whole && !last, x.Mask != nil && !r.Final.Nodata:
 		return false

@@ -80,7 +80,13 @@ func (r *Raster) setResample() error {
 	// The nearest sample is copied as stored, because a label's bits must not change. Values in between
 	// need floats; scale, offset and clip come after them.
 	r.raw.Base = einops.Convert{From: r.Native, To: r.Native}
-	r.raw.Nodata = r.Final.Nodata
+	r.raw.Nodata, r.raw.Said, r.raw.NaN = r.Final.Nodata, r.Final.Said, r.Final.NaN
+	if r.into != nil && len(r.raw.Said) > 1 { // the bands of the part
+		r.raw.Said = nil
+		for _, j := range r.into {
+			r.raw.Said = append(r.raw.Said, r.Final.Said[j])
+		}
+	}
 	if !r.Blends {
 		return nil
 	}
@@ -129,7 +135,7 @@ func (r *Reader) inGroups(ctx context.Context, a catalog.Asset, bands []int, win
 	}
 	for first := 0; first < len(bands); first += most {
 		group := bands[first:min(first+most, len(bands))]
-		if err := r.Planes(ctx, a, group, win, f.raw, size); err != nil {
+		if err := r.Planes(ctx, a, group, win, f.raw.Of(first, len(group)), size); err != nil {
 			return err
 		}
 		if err := do(first, len(group), size); err != nil {

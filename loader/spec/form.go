@@ -19,11 +19,12 @@ import (
 type form struct {
 	Spec
 	// Defaults are settings for raster fields that do not set them; metadata columns and shapes take none. With
-	// defaults, a field that sets a layout, sizes, fill, pad, clip or normalize is a raster, and one with a dtype is a
-	// raster or numbers. Bands and validity are for "image", the field of a spec without `fields`. Of several fields,
-	// labels do not take the fill, which would be a class there: fields of dtype native and int64, and of uint8 if they
-	// are not normalised. Clip is for dtype uint8. Normalize is not for dtypes native and int64 and, if it is the name
-	// of a method, not for fields that `stats` lacks. A fill or method that no field takes is an error.
+	// defaults, a field that sets a layout, sizes, fill, nodata, pad, clip or normalize is a raster, and one with a
+	// dtype is a raster or numbers. Bands and validity are for the only field, "image" of a spec without `fields`. Of
+	// several fields, labels do not take the fill, which would be a class there: fields of dtype native and int64, and
+	// of uint8 if they are not normalised. Clip is for dtype uint8. Normalize is not for dtypes native and int64
+	// and, if it is the name of a method, not for fields that `stats` lacks. A fill or method that no field takes is an
+	// error.
 	Defaults fieldDefaults `json:"defaults,omitempty"`
 	// Stats are the statistics of fields by their names, for fields whose `normalize` is the name of a method: the
 	// member `fields` of the JSON of chaski stats. Histograms may be left out.
@@ -88,6 +89,14 @@ func (p place) long(t reflect.Type, b json.RawMessage) (json.RawMessage, error) 
 			return nil, p.wrong(b, "a number, or a list with one for each band")
 		}
 		return slices.Concat(json.RawMessage("["), b, json.RawMessage("]")), nil
+	case t == reflect.TypeFor[[][]Float]():
+		if b[0] != '[' {
+			b = listText([]json.RawMessage{b})
+		}
+		if of, _ := elements(b); len(of) == 0 || of[0][0] != '[' {
+			b = listText([]json.RawMessage{b})
+		}
+		return b, nil
 	case t == reflect.TypeFor[LUT]():
 		return p.table(b)
 	case t == reflect.TypeFor[Normalize]() && b[0] != '{':
@@ -275,8 +284,8 @@ func inherit(b json.RawMessage) (json.RawMessage, error) {
 	case size*len(d.Fields) > maxSpecBytes: // each may take all of the text
 		return nil, fmt.Errorf("defaults of %d bytes, for %d fields: together at most %d are allowed", size,
 			len(d.Fields), maxSpecBytes)
-	case !d.alone && (d.Defaults["bands"] != nil || d.Defaults["band_names"] != nil || d.Defaults["validity"] != nil):
-		return nil, errors.New("with fields, bands and validity must be in the field they belong to")
+	case len(d.Fields) > 1 && slices.ContainsFunc([]string{"bands", "band_names", "validity"}, d.Defaults.on):
+		return nil, errors.New("with several fields, bands and validity must be in the field they belong to")
 	case n.Method != "" && n.Stats == nil && d.Stats == nil:
 		return nil, wrong("normalize", n.Method, "it needs stats")
 	case n.Stats == nil:
@@ -315,7 +324,7 @@ func (d *inherited) give(f object) error {
 	case f.beside() || kind.metadata() || f["classes"] != nil:
 		return nil
 	case f["kind"] != nil:
-	case slices.ContainsFunc([]string{"layout", "sizes", "normalize", "fill", "pad", "clip"}, f.on):
+	case slices.ContainsFunc([]string{"layout", "sizes", "normalize", "fill", "nodata", "pad", "clip"}, f.on):
 		f["kind"] = json.RawMessage(`"` + RasterField + `"`)
 	case f["dtype"] != nil:
 		f["kind"] = json.RawMessage(`"` + ArrayField + `"`)

@@ -63,6 +63,9 @@ func (g generator) short(t reflect.Type) []any {
 	case reflect.TypeFor[[]Field]():
 		field := map[string]any{"anyOf": []any{g.of(t.Elem()), map[string]any{"type": "string"}}}
 		return []any{map[string]any{"type": "object", "additionalProperties": field, "minProperties": 1}}
+	case reflect.TypeFor[[][]Float]():
+		value := g.of(t.Elem().Elem())
+		return []any{map[string]any{"type": "array", "items": value}, value}
 	case reflect.TypeFor[Values]():
 		return []any{map[string]any{"type": "number"}}
 	case reflect.TypeFor[*Normalize]():

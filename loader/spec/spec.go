@@ -189,6 +189,11 @@ type Field struct {
 	// DType is a float or the field is normalised; native and integer tensors keep it as stored,
 	// because 0 may be a class there.
 	Fill *Float `json:"fill,omitempty"`
+	// NoData lists the stored values of missing pixels, in place of the value that a file declares: one list for all
+	// bands of the tensor, or a list for each. JSON may have a value or one list. An empty one says that no pixel is
+	// missing. Without NoData NaN, which files of floats need not declare, is missing, too, where the field has Fill or
+	// Validity and the file no mask.
+	NoData [][]Float `json:"nodata,omitempty"`
 	// Pad lets a window reach past the edge of the asset, with padding there. Without it windows
 	// are moved inside, and assets smaller than the window are an error.
 	Pad bool `json:"pad,omitempty"`
@@ -211,6 +216,14 @@ type Field struct {
 	// Vector makes this a field of shapes, drawn into the window. Such a field has no other members but Name, and
 	// comes last in a batch.
 	Vector *Vector `json:"vector,omitempty"`
+}
+
+// maxNoData bounds the values of NoData, since each sample is compared with all of them.
+const maxNoData = 16
+
+// MissNaN reports whether NaN is missing where no file says so.
+func (f *Field) MissNaN() bool {
+	return (f.Fill != nil || f.Validity != "") && f.NoData == nil
 }
 
 // Default layouts: without an axis of time, and with one.
@@ -492,6 +505,10 @@ func (f Field) Validate() error {
 	}
 	if f.Fill != nil && math.IsNaN(float64(*f.Fill)) && (f.DType == "uint8" || f.DType == "int64") {
 		return fmt.Errorf("fill is NaN, which %s does not have", f.DType)
+	}
+	most := func(values []Float) bool { return len(values) > maxNoData }
+	if len(f.NoData) > chunk.MaxBands || slices.ContainsFunc(f.NoData, most) {
+		return fmt.Errorf("nodata has too many values: at most %d for each of %d bands", maxNoData, chunk.MaxBands)
 	}
 	if f.Clip && f.DType != "uint8" {
 		return fmt.Errorf("clip is true, and dtype is %q: it is for dtype \"uint8\"", f.DType)

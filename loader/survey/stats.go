@@ -66,6 +66,7 @@ type rasterOf struct {
 	names []string // of the bands, by the first file or the columns of a stack; nil if they have none
 	// described matches the bands of other files by their descriptions.
 	described described
+	missing   [][]float64 // nodata values of each band that the field says; nil: it says none
 }
 
 // rastersOf returns the rasters that an asset consists of.
@@ -155,7 +156,7 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, e
 		return nil, err
 	}
 	for k, i := range p.columns {
-		given := &p.spec.Fields[i]
+		given, before := &p.spec.Fields[i], 0
 		for part, asset := range rastersOf(first[k]) {
 			p.remote = p.remote || source.IsRemote(asset.URI)
 			field, err := stats.NewField(asset.Index.DType, asset.Index.StepBands())
@@ -184,7 +185,12 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, e
 			if names == nil && part < len(given.Columns) && field.Bands() == 1 {
 				names = []string{given.Columns[part]}
 			}
-			p.rasters = append(p.rasters, rasterOf{i, part, names, match})
+			missing, err := pixels.SaidOf(given, before, field.Bands(), match.names)
+			if err != nil {
+				return nil, asset.Fault(rows.InField(given.Name, err))
+			}
+			before += field.Bands()
+			p.rasters = append(p.rasters, rasterOf{i, part, names, match, missing})
 		}
 	}
 	return out, nil
@@ -258,30 +264,44 @@ func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a c
 	if err != nil {
 		return err
 	}
-	f.NoData(index.Missing())
+	if from.missing == nil {
+		f.NoData(index.Missing())
+	}
 	whole := chunk.Box{B1: index.Bands, Y1: index.Height, X1: index.Width}
 	tallied := &tally{field: f, places: places}
 	switch {
 	case !adds:
 		return r.Read(ctx, a, whole, nil, pixels.Nowhere{}, pixels.Nowhere{})
-	case index.Mask == nil:
+	case index.Mask == nil && from.missing == nil:
 		return r.Read(ctx, a, whole, nil, tallied, nil)
 	}
-	return p.masked(ctx, r, a, tallied)
+	return p.masked(ctx, r, a, from.missing, tallied)
 }
 
-// masked adds an asset with a mask: some bands at a time, in strips that are as tall as the chunks of both if they fit
-// into the memory, so that each chunk is decoded once.
-func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, to *tally) error {
+// masked adds an asset with a mask, or whose nodata values the field says, which are in missing: some bands at a time,
+// in strips that are as tall as the chunks of both if they fit into the memory, so that each chunk is decoded once.
+func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, missing [][]float64,
+	to *tally) error {
 	index, limit := a.Index, p.options.MaxChunkBytes
 	size := index.DType.Size()
 	convs := &pixels.Converters{Base: einops.Convert{From: index.DType, To: index.DType}, Nodata: true}
+	for b := range index.Bands * min(1, len(missing)) {
+		var values []float64
+		if place := to.place(b % index.StepBands()); place != unmeasured {
+			values = missing[place]
+		}
+		convs.Said = append(convs.Said, values)
+	}
 	row := int(pixels.BoundedBytes(int64(limit), 1, index.Width, size))
 	if row < 0 {
 		return a.Fault(fault.New(fault.Limit, "mask", fault.NoOffset,
 			"a row of %d pixels with their mask at once, at most %d bytes", index.Width, limit))
 	}
-	tall := min(rows.RoundUp(max(index.ChunkH, index.Mask.ChunkH), index.ChunkH), index.Height)
+	tall := index.ChunkH
+	if index.Mask != nil {
+		tall = rows.RoundUp(max(index.ChunkH, index.Mask.ChunkH), index.ChunkH)
+	}
+	tall = min(tall, index.Height)
 	for first := 0; first < index.Bands; {
 		var bands []int
 		for b := first; b < min(first+min(index.ChunkB, limit/row), index.Bands); b++ {
@@ -290,12 +310,12 @@ func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, to
 		strip := min(tall, limit/(row*len(bands)))
 		for y := 0; y < index.Height; y += strip {
 			win := shuffle.Box{Y: y, H: min(strip, index.Height-y), W: index.Width}
-			if err := r.Planes(ctx, a, bands, win, convs, size); err != nil {
+			if err := r.Planes(ctx, a, bands, win, convs.Of(first, len(bands)), size); err != nil {
 				return err
 			}
 			for k, b := range bands {
 				plane := k * win.H * win.W
-				to.valid(b, r.Resample.In[plane*size:], r.Resample.InValid[plane:][:win.H*win.W])
+				to.valid(b%index.StepBands(), r.Resample.In[plane*size:], r.Resample.InValid[plane:][:win.H*win.W])
 			}
 		}
 		first += len(bands)

@@ -135,6 +135,9 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 		remote = remote || source.IsRemote(asset.URI)
 		// The casts and the bands of the fields do not matter here.
 		f := spec.Field{Name: name, DType: "native", Layout: "n b y x", Ground: sp.Fields[i].Ground}
+		if f.NoData = sp.Fields[i].NoData; len(f.NoData) > 1 {
+			f.NoData = f.NoData[:1] // pixels are counted in one band
+		}
 		field, err := pixels.NewRaster(f, i, asset.Index)
 		if err == nil {
 			field.Ratio, err = pixels.NewRatio(assets[0].Index, asset.Index)
@@ -196,7 +199,8 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w row
 	// A strip is as high as a row of chunks, so that each chunk is decoded once. A pixel of it
 	// takes 5 bytes (float32 and validity), and MaxChunkBytes bounds the strip.
 	strip := max(1, min(index.Height, index.ChunkH, p.options.MaxChunkBytes/(5*index.Width)))
-	convs := &pixels.Converters{Base: einops.Convert{From: field.Native, To: chunk.Float32}, Nodata: true}
+	convs := &pixels.Converters{Base: einops.Convert{From: field.Native, To: chunk.Float32}, Nodata: true,
+		Said: field.Final.Of(0, 1).Said}
 	resampler := &r.Resample
 	for line := 0; line < index.Height; line += strip {
 		win := shuffle.Box{Y: line, H: min(strip, index.Height-line), W: index.Width}

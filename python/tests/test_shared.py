@@ -398,7 +398,7 @@ def test_what_stalls_leave_goes(binary):
                         break
 
         def full() -> float:
-            """Returns how many segments a client has that holds one batch while its engine works ahead."""
+            """Returns how many segments there are while a client holds one batch."""
             batches = iter(loader)
             kept = next(batches)
             most, since = 0.0, time.monotonic()

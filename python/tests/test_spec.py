@@ -127,7 +127,7 @@ def test_spec(args, want):
         ({"fields": {"geo": "c"}}, '"geo" is the name of the place of a window'),
         ({"fields": {"image": {"colunm": "c"}}}, "'colunm'"),
         ({"fields": {"image": 3}}, "image"),
-        ({"fields": {"image": "c"}, "bands": [1]}, "bands"),
+        ({"fields": {"image": "c", "mask": "m"}, "bands": [1]}, "bands"),
         ({"bands": []}, "bands is empty"),
         ({"normalize": "mean_std"}, "needs stats"),
         ({"normalize": "mean"}, '^normalize is "mean": it must be .*mean_std.*percentile'),

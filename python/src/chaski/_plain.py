@@ -147,7 +147,9 @@ def members(o: Any, *others: str, where: str = "") -> dict[str, Any]:
         v = getattr(o, f.name)
         if v is None or v is False is f.default or f.name in others:
             continue
-        may_be_0 = f.name in ("fill", "pad", "scale", "offset", "mean", "std") or f.default == 0
+        may_be_0 = (
+            f.name in ("fill", "nodata", "pad", "scale", "offset", "mean", "std") or f.default == 0
+        )
         read = dtype_name if f.name == "dtype" else plain if may_be_0 else above_zero
         out[f.name] = read(where + f.name, v)
     return out

@@ -87,10 +87,10 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
 
     Args:
         source: as for `load`, but no mixture: its sources have statistics one by one.
-        fields: as for `load`, of which only column, pattern and bands matter. Files may name
-            their bands in different orders only if `bands` says which count: names are looked up
-            in each file; numbers, and "position" for all, are positions. Metadata columns are left
-            out.
+        fields: as for `load`, of which only column, pattern, bands and nodata matter. Files may
+            name their bands in different orders only if `bands` says which count: names are looked
+            up in each file; numbers, and "position" for all, are positions. Metadata columns are
+            left out.
         rows: which rows are counted: a `Rows`, as for `load`.
         on_bad: "error" raises for a sample that cannot be read; "skip" leaves it out, and counts it
             in "skipped".
@@ -112,7 +112,7 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
     with contextlib.closing(Files(o.fields, local=o.server is None)) as files:
         options = SpecOptions(batch_size=1, fields=o.fields, rows=o.rows, on_bad=o.on_bad)
         spec = build_spec(o.source, options, files)
-        if o.fields is not None:  # where pixels are found, without what becomes of them
+        if o.fields is not None:  # which pixels there are, without what becomes of them
             spec["fields"] = {
                 name: {k: f[k] for k in _PLACES if k in f}
                 for name, f in spec["fields"].items()
@@ -129,4 +129,4 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
         return Stats(json.loads(ask(o.server, request, o.timeout, [text[PIECE:]], o.max_chunk)[0]))
 
 
-_PLACES = ("column", "pattern", "columns", "patterns", "bands", "band_names")
+_PLACES = ("column", "pattern", "columns", "patterns", "bands", "band_names", "nodata")

@@ -184,6 +184,11 @@ class Field(Argument):
             file marks as not valid are nodata, too. By default padding is 0. By default nodata is 0
             if `dtype` is a float or the field is normalised; native and integer tensors keep it as
             stored, because 0 may be a class there. NaN is fine for floats.
+        nodata: the stored value of pixels that are missing, or a list of several, in place of the
+            value that files declare: 0, [0, 255], "nan". Lists in a list are for each band of the
+            tensor, [[0], [255]]; an empty list says that no pixel is missing. What a mask leaves
+            out stays missing. Without it NaN, which files of floats need not declare, is missing,
+            too, where the field has a `fill` or `validity` and the file no mask.
         pad: lets a window reach past the edge of the asset, with padding there. Without it windows
             are moved inside, and assets smaller than the window are an error.
         clip: lets dtype "uint8" make 0 of stored numbers below 0 and of NaN, and 255 of those above
@@ -254,6 +259,7 @@ class Field(Argument):
     sizes: Mapping[str, int] | None = None
     normalize: NormalizeLike = None
     fill: float | None = None
+    nodata: NoData | None = None
     pad: bool | None = None
     clip: bool | None = None
     validity: str | None = None
@@ -280,7 +286,7 @@ class Pixels(Argument):
     A `Field` overrides them. They do not apply to metadata columns.
 
     Attributes:
-        bands: bands of "image", as of a `Field`; only without `fields`.
+        bands: bands of "image", as of a `Field`, or of the only one in `fields`.
         dtype: the dtype of the tensor: "native" (as stored), "float32", "float16", "bfloat16",
             "uint8" or "int64". "int64" is for integer rasters other than uint64. With kind "number"
             or "array" numbers may have any real dtype; a row whose number the dtype cannot hold is
@@ -301,8 +307,8 @@ class Pixels(Argument):
             255. Without it and `normalize` a sample with such a pixel is bad, unless the pixel is
             nodata and `fill` is given.
         validity: names a second tensor, uint8 and of the same layout: 1 where a pixel is valid, 0
-            where it is nodata, masked or padding. Default: no such tensor. It is that of "image";
-            only without `fields`.
+            where it is nodata, masked or padding. Default: no such tensor. It is that of "image",
+            or of the only field in `fields`.
         augment: a set of flips and rotations: "flip_x", "flip_y", "flips", "rotations" or "d4".
             Every sample gets one of the set. Default: none.
         windows: adds the int64 tensor "window" (n, 4) to batches: y, x, height and width of the
@@ -1123,6 +1129,7 @@ class Pooled:
 from chaski._sources import Scenes, Split  # noqa: E402 (it needs a class from above)
 
 Method: TypeAlias = Literal["mean_std", "min_max", "percentile"]
+NoData: TypeAlias = float | Literal["nan"] | Sequence[float] | Sequence[Sequence[float]]
 NormalizeLike: TypeAlias = Normalize | Method | Mapping[str, Any] | Literal[False] | None
 FieldLike: TypeAlias = Field | Vector | str | Mapping[str, Any]
 Sampler: TypeAlias = (
