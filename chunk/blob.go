@@ -32,7 +32,8 @@ import (
 //
 // Version 2, of an image with a mask, says 2 where version 1 says 1, and behind the image has the
 // mask's index in the same form, from the flags on. There flag 128 says that its samples are bits
-// (Index.Bits). It must have the shape of the image, with one band, and no nodata.
+// (Index.Bits). It must have the shape of the image, with one band, and no nodata. In the flags of an image
+// flag 128 says that its last band is alpha (Index.Alpha).
 //
 // Version 3, of an image with steps of time or with Index.LowBits, which has no mask: between version and
 // flags stand a varint, Index.Times, and two u8, Index.Inner and 1 for LowBits, else 0. Flag 1 is not set.
@@ -70,7 +71,8 @@ const (
 	flagNoData     = 16
 	flagNoDataBits = 32
 	flagAllBands   = 64
-	flagBits       = 128
+	flagBits       = 128 // of masks
+	flagAlpha      = 128 // of images
 
 	walkGroups = 1
 	walkSteps  = 2
@@ -179,6 +181,7 @@ func (x *Index) blobFlags() byte {
 	set(x.NoDataBits != nil, flagNoDataBits)
 	set(x.Bands > 1 && x.ChunkB == x.Bands, flagAllBands)
 	set(x.Bits, flagBits)
+	set(x.Alpha, flagAlpha)
 	return flags
 }
 
@@ -369,14 +372,14 @@ func (p *blobParser) version() byte {
 // head reads what precedes the lengths and offsets of the chunks, from the flags on.
 func (p *blobParser) head(x *Index, mask bool) {
 	flags := p.U8()
-	if flags&flagBits != 0 && !mask || flags&flagYXB != 0 && x.isTimed() {
+	if flags&flagYXB != 0 && x.isTimed() {
 		p.Fail(fault.Corrupt, "flags %#x", flags)
 	}
 	x.DType, x.Codec, x.Predictor = DType(p.U8()), Codec(p.U8()), Predictor(p.U8())
 	x.Bands, x.Height, x.Width = p.side("bands"), p.side("height"), p.side("width")
 	x.ChunkB, x.ChunkH, x.ChunkW = 1, p.side("chunk height"), p.side("chunk width")
 	x.BigEndian, x.CutEdge, x.CutRight = flags&flagBigEndian != 0, flags&flagCutEdge != 0, flags&flagCutRight != 0
-	x.Bits = flags&flagBits != 0
+	x.Bits, x.Alpha = mask && flags&flagBits != 0, !mask && flags&flagAlpha != 0
 	if x.Bands > MaxPlanes {
 		p.Fail(fault.Corrupt, "%d bands", x.Bands)
 	}

@@ -135,6 +135,10 @@ type Index struct {
 	// same size and in the same file, with a grid of its own and without nodata or mask. If it is nil,
 	// all pixels hold data.
 	Mask *Index
+	// Alpha says that the last band is opacity. By default it is no band of the image (DataBands), and it marks the
+	// pixels that hold data where neither Mask nor nodata does (Masking). Samples are Uint8 or Uint16 then, the only
+	// ones whose alpha is a mask for GDAL.
+	Alpha bool
 	// Bits is for masks: a chunk stores one bit per pixel, most significant bit first, and pads its
 	// rows to whole bytes. It decodes to one byte per pixel, 0 or 1.
 	Bits bool
@@ -142,6 +146,23 @@ type Index struct {
 	// Blocks reads the chunks of an array, whose chunks are not byte ranges of one file. Such an index
 	// has no Ranges, no mask and no blob.
 	Blocks *Blocks
+}
+
+// Masking returns the image whose samples are 0 in pixels without data: the mask or, behind a nodata value as in GDAL,
+// x itself, whose last band is alpha. It is nil if there is neither.
+func (x *Index) Masking() *Index {
+	if x.Mask == nil && x.Alpha && x.NoData == nil && x.NoDataBits == nil {
+		return x
+	}
+	return x.Mask
+}
+
+// DataBands returns the number of bands of a step of time without alpha, which is the last.
+func (x *Index) DataBands() int {
+	if x.Alpha {
+		return x.StepBands() - 1
+	}
+	return x.StepBands()
 }
 
 // Missing returns the nodata value of the pixels that hold no data, as NoData and NoDataBits are. It is nil where a
@@ -337,7 +358,7 @@ func (x *Index) Validate(fileSize int64, maxChunk int) error {
 			"an image with steps of time, or of samples of fewer than 8 bits, has a mask")
 	}
 	bands := mask.Bands == 1 || mask.Bands == x.Bands
-	plain := mask.DType == Uint8 && mask.Mask == nil && mask.NoData == nil && mask.NoDataBits == nil
+	plain := mask.DType == Uint8 && mask.Mask == nil && !mask.Alpha && mask.NoData == nil && mask.NoDataBits == nil
 	if !plain || !bands || mask.Height != x.Height || mask.Width != x.Width {
 		return fault.New(fault.Corrupt, "chunk index", fault.NoOffset,
 			"a mask of %d bands of %d by %d pixels of %s for an image of %d bands of %d by %d",
@@ -384,6 +405,8 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 	case x.Packed != 0 && !x.packedFits():
 		return bad(fault.Corrupt, "samples of %d bits as %s, with axis order %s and predictor %d", x.Packed, x.DType,
 			x.Inner, x.Predictor)
+	case x.Alpha && (x.isTimed() || x.Bands < 2 || x.DType != Uint8 && x.DType != Uint16):
+		return bad(fault.Corrupt, "alpha with %d bands of %s in %d steps of time", x.Bands, x.DType, x.Steps())
 	case x.Bits && (x.DType != Uint8 || x.Bands != 1 || x.Predictor != NoPredictor):
 		return bad(fault.Corrupt, "bits with %d bands of %s and predictor %d", x.Bands, x.DType, x.Predictor)
 	}

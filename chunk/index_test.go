@@ -31,6 +31,7 @@ func TestValidate(t *testing.T) {
 		"tall chunk":   {fault.Corrupt, func(x *Index) { x.ChunkH = MaxSide + 1 }},
 		"wide chunk":   {fault.Corrupt, func(x *Index) { x.ChunkW = MaxSide + 1 }},
 		"chunk width":  {fault.Corrupt, func(x *Index) { x.ChunkW = 0 }},
+		"alpha":        {fault.Corrupt, func(x *Index) { x.DType, x.Alpha = Float32, true }},
 		"low bits":     {fault.Corrupt, func(x *Index) { x.DType, x.LowBits = Uint8, true }},
 		"width":        {fault.Corrupt, func(x *Index) { x.Width = -1 }},
 		"chunk height": {fault.Corrupt, func(x *Index) { x.ChunkH = 0 }},

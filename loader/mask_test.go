@@ -25,7 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// maskedFile is a row of testdata/masks/manifest.jsonl, which describes what its hashes cover.
+// maskedFile is a row of a manifest in testdata/masks or testdata/alpha, which describe what its hashes cover.
 type maskedFile struct {
 	corpus.File
 	ValidSHA256  string `json:"valid_sha256"`
@@ -37,10 +37,12 @@ type maskedFile struct {
 
 func maskedFiles(t *testing.T) (files []maskedFile) {
 	t.Helper()
-	dir := filepath.Join(corpus.Testdata(t), "masks")
-	files = corpus.Rows[maskedFile](t, dir)
-	for i := range files {
-		files[i].Dir = dir
+	for _, folder := range []string{"masks", "alpha"} {
+		dir := filepath.Join(corpus.Testdata(t), folder)
+		for _, f := range corpus.Rows[maskedFile](t, dir) {
+			f.Dir = dir
+			files = append(files, f)
+		}
 	}
 	return files
 }
@@ -108,7 +110,7 @@ func TestMasksOfFiles(t *testing.T) {
 			}
 			// The sampler draws another window, so the manifest's is set here.
 			a, err := raster.Read(context.Background(), []string{filepath.Join(f.Dir, f.Path)}, raster.ReadOptions{
-				Validity: true, Threads: 2,
+				Validity: true, Threads: 2, B: raster.Selection{Slice: true, Stop: f.Shape[0]},
 				Y: raster.Selection{Slice: true, Start: f.Window[0], Stop: f.Window[0] + f.Window[2]},
 				X: raster.Selection{Slice: true, Start: f.Window[1], Stop: f.Window[1] + f.Window[3]},
 			})

@@ -104,7 +104,7 @@ func (h *header) png() (*chunk.Index, error) {
 		return nil, err
 	}
 	index := &chunk.Index{Bands: pngHeader.bands, Height: pngHeader.height, Width: pngHeader.width,
-		DType: pngHeader.dtype, Codec: chunk.PNG}
+		DType: pngHeader.dtype, Codec: chunk.PNG, Alpha: pngHeader.bands%2 == 0}
 	grey := pngHeader.bands == 1 && data[25] == 0
 	off := int64(pngHeaderSize)
 	for range maxParts {

@@ -301,7 +301,7 @@ func openOverview(ctx context.Context, f *ifd.File, d *ifd.Directory, x *chunk.I
 			"an overview of (%d, %d, %d) %s of an image of (%d, %d, %d) %s",
 			index.Bands, index.Height, index.Width, index.DType, x.Bands, x.Height, x.Width, x.DType)
 	}
-	index.NoData, index.NoDataBits = x.NoData, x.NoDataBits
+	index.NoData, index.NoDataBits, index.Alpha = x.NoData, x.NoDataBits, x.Alpha
 	if index.Mask, err = openMask(ctx, f, index, l, subfileMask|subfileReduced); err != nil {
 		return nil, err
 	}

@@ -83,11 +83,26 @@ func FromFile(ctx context.Context, f *ifd.File, l Limits) (*Image, error) {
 		return nil, err
 	}
 	index.NoData, index.NoDataBits = parseNoData(meta.NoData, index.DType)
+	index.Alpha = isAlpha(meta.ExtraSamples, index)
 	if err := index.Validate(f.Size(), l.MaxChunk); err != nil {
 		return nil, err
 	}
 	return &Image{Index: index, Meta: meta}, nil
 }
+
+// isAlpha reports whether the last band of an image is alpha that GDAL takes for a mask: of one or three other bands,
+// and of uint8 or uint16. extra are its ExtraSamples.
+func isAlpha(extra []uint16, x *chunk.Index) bool {
+	last := len(extra) - 1
+	return last >= 0 && (extra[last] == alphaAssociated || extra[last] == alphaPlain) &&
+		(x.Bands == 2 || x.Bands == 4) && (x.DType == chunk.Uint8 || x.DType == chunk.Uint16)
+}
+
+// Values of ExtraSamples that mean alpha.
+const (
+	alphaAssociated = 1 // colours are multiplied by it
+	alphaPlain      = 2
+)
 
 // read builds the index of the image of a directory, not yet validated as a whole.
 func read(ctx context.Context, f *ifd.File, d *ifd.Directory, build func(*parser) *chunk.Index) (*chunk.Index, error) {

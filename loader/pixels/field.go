@@ -85,7 +85,7 @@ const maxConverters = 64
 func (c *Converters) Miss(x *chunk.Index) bool {
 	some := slices.ContainsFunc(c.Said, func(values []float64) bool { return len(values) > 0 })
 	key := c.key(x)
-	return c.Nodata && (key.has || key.nan || some || x.Mask != nil)
+	return c.Nodata && (key.has || key.nan || some || x.Masking() != nil)
 }
 
 // Of returns the converters for a tensor that has n bands from band first on, of which there may be several steps.
@@ -188,7 +188,7 @@ func NewRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 // pick resolves the bands and the steps of time that the field has.
 func (r *Raster) pick(x *chunk.Index) error {
 	if r.bandList = r.Field.Bands; len(r.bandList) == 0 {
-		r.bandList, r.allBands = first(x.StepBands()), x.StepBands()
+		r.bandList, r.allBands = first(x.DataBands()), x.DataBands()
 	}
 	for _, b := range r.bandList {
 		if b >= x.StepBands() {
@@ -410,7 +410,7 @@ func (r *Raster) SameArithmetic(o *Raster) bool {
 // says which bands it means.
 func (r *Raster) Expect(a *catalog.Asset) {
 	if r.Shown = r.BandNames; r.Shown == nil && r.allBands > 0 {
-		r.Shown = a.Names
+		r.Shown = a.DataNames()
 	}
 	if n := len(a.Names); r.Shown == nil && n > 0 && len(r.Bands) > 0 && slices.Max(r.Bands) < n {
 		for _, b := range r.Bands {
@@ -421,7 +421,7 @@ func (r *Raster) Expect(a *catalog.Asset) {
 		r.Shown = nil // the bands of the tensor are not the bands of a file
 	}
 	if r.Field.Bands == nil && r.BandNames == nil && !r.ByPosition {
-		r.names, r.namesOf = a.Names, a.Name()
+		r.names, r.namesOf = a.DataNames(), a.Name()
 	}
 }
 
@@ -445,9 +445,9 @@ func (r *Raster) Fits(a *catalog.Asset) error {
 	case index.DType != r.Native:
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
 			"its dtype is %s: other rasters of the field %q have %s", index.DType, r.Name, r.Native)
-	case r.allBands > 0 && index.StepBands() != r.allBands:
+	case r.allBands > 0 && index.DataBands() != r.allBands:
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"it has %d bands: other rasters of the field %q have %d", index.StepBands(), r.Name, r.allBands)
+			"it has %d bands: other rasters of the field %q have %d", index.DataBands(), r.Name, r.allBands)
 	case r.allBands == 0 && r.BandNames == nil && slices.Max(r.bandList) >= index.StepBands():
 		// Bands picked by name are not checked, because they are looked up in each asset.
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
@@ -459,7 +459,7 @@ func (r *Raster) Fits(a *catalog.Asset) error {
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
 			"it has %d steps of time, and the field %q picks step %d", index.Steps(), r.Name, slices.Max(r.timeList))
 	}
-	return SameNames(a.Names, r.namesOf, r.names)
+	return SameNames(a.DataNames(), r.namesOf, r.names)
 }
 
 // SameGround checks that an asset of the field lies where the asset of the first raster field lies, unless the field
@@ -585,14 +585,15 @@ func (r *Row) Masked(c *Converters, box chunk.Box) Sink {
 type maskOf struct {
 	row  *Row
 	box  chunk.Box
-	line []byte // one row of a mask whose bands are interleaved, gathered
+	line []byte // one row of a mask whose bands are interleaved, or of alpha, gathered: 0 where it masks
 }
 
 // Put implements Sink: pixels where the mask is 0 become nodata. The image's samples must have been
 // written before, because they would overwrite the fill value.
 func (m *maskOf) Put(x *chunk.Index, i int, samples []byte) {
 	row, box, blk := m.row, x.Box(i), BlockOf(x, i)
-	if x.Bands == 1 { // one mask for all bands
+	if x.Bands == 1 || x.Alpha { // one mask for all bands
+		samples = samples[(x.Bands-1-box.B0)*blk.StrideB*x.DType.Size():]
 		if row.Field.into != nil { // the bands of a part of a stack
 			for _, j := range row.Field.into {
 				m.clear(box, blk, samples, j, j+1)
@@ -611,20 +612,21 @@ func (m *maskOf) Put(x *chunk.Index, i int, samples []byte) {
 }
 
 // clear masks bands b0 to b1-1 of the row's tensor by one band of a chunk of the mask. samples begins
-// with the first sample of that band, and blk has its strides. The mask has one byte for each pixel.
+// with the first sample of that band, and blk has its strides. A sample has one byte, or two if it is alpha.
 func (m *maskOf) clear(box chunk.Box, blk einops.Block, samples []byte, b0, b1 int) {
-	row := m.row
+	row, size := m.row, blk.DType.Size()
 	top, bottom := max(box.Y0, m.box.Y0), min(box.Y1, m.box.Y1)
 	left, right := max(box.X0, m.box.X0), min(box.X1, m.box.X1)
 	// line returns row y of the mask between x0 and x1. It may reuse the memory of the last line.
 	line := func(y int) []byte {
-		src := samples[(y-box.Y0)*blk.StrideY+(left-box.X0)*blk.StrideX:]
-		if blk.StrideX == 1 {
+		src := samples[((y-box.Y0)*blk.StrideY+(left-box.X0)*blk.StrideX)*size:]
+		if blk.StrideX*size == 1 {
 			return src[:right-left]
 		}
 		m.line = m.line[:0]
 		for x := range right - left {
-			m.line = append(m.line, src[x*blk.StrideX])
+			pos := x * blk.StrideX * size
+			m.line = append(m.line, src[pos]|src[pos+size-1])
 		}
 		return m.line
 	}

@@ -129,9 +129,9 @@ func (r *Raster) copies(x *chunk.Index, in chunk.Box, last bool) bool {
 	if in.Y1-in.Y0 < r.H || in.X1-in.X0 < r.W {
 		return false
 	}
-	whole := !r.raw.Miss(x)
+	whole, mask := !r.raw.Miss(x), x.Masking()
 	switch {
-	case !whole && !last, x.Mask != nil && !r.Final.Nodata:
+	case !whole && !last, mask != nil && !r.Final.Nodata:
 		return false
 	case !r.Blends:
 		return true

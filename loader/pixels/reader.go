@@ -110,8 +110,8 @@ type Sink interface {
 }
 
 // Read decodes the chunks of asset a that meet box and hold one of bands, and puts each into sink to.
-// If bands is nil, the box says which bands. If a has a mask and masked is not nil, Read then puts the
-// mask's chunks that meet box into masked. Errors name the asset's file.
+// If bands is nil, the box says which bands. If a has a mask and masked is not nil, Read also puts the
+// mask's chunks that meet box into masked, after the chunks of the image there. Errors name the asset's file.
 func (r *Reader) Read(ctx context.Context, a catalog.Asset, box chunk.Box, bands []int, to, masked Sink) error {
 	err := r.readAsset(ctx, a, box, bands, to, masked)
 	if err != nil {
@@ -136,21 +136,37 @@ func (r *Reader) readAsset(ctx context.Context, a catalog.Asset, box chunk.Box, 
 	}
 	defer file.Close()
 	r.Share.Key.Mask = false
-	if err := r.chunks(ctx, file, a.Index, box, bands, to); err != nil || masked == nil || a.Index.Mask == nil {
+	mask := a.Index.Masking()
+	if mask == a.Index && masked != nil && mask.ChunkB > 1 { // the image's chunks have alpha in them
+		to, masked = both{to, masked}, nil
+	}
+	if err := r.chunks(ctx, file, a.Index, box, bands, to); err != nil || masked == nil || mask == nil {
 		return err
 	}
 	// The mask comes last, because its sink fills masked pixels of the tensor, which the image's chunks
 	// would otherwise overwrite.
-	box, bands = maskBands(a.Index.Mask, box, bands)
+	box, bands = maskBands(mask, box, bands)
+	if mask == a.Index {
+		return r.chunks(ctx, file, mask, box, bands, masked)
+	}
 	r.Share.Key.Mask = true
-	return InMask(r.chunks(ctx, file, a.Index.Mask, box, bands, masked))
+	return InMask(r.chunks(ctx, file, mask, box, bands, masked))
+}
+
+// both is a Sink that puts chunks into two.
+type both struct{ image, mask Sink }
+
+// Put implements Sink.
+func (b both) Put(x *chunk.Index, i int, samples []byte) {
+	b.image.Put(x, i, samples)
+	b.mask.Put(x, i, samples)
 }
 
 // maskBands returns which box and bands of a mask belong to a box and bands of its image. A mask of
-// one band holds for all bands of the image; any other mask has the bands of the image.
+// one band, and alpha, holds for all bands of the image; any other mask has the bands of the image.
 func maskBands(mask *chunk.Index, box chunk.Box, bands []int) (chunk.Box, []int) {
-	if mask.Bands == 1 {
-		box.B0, box.B1 = 0, 1
+	if mask.Bands == 1 || mask.Alpha {
+		box.B0, box.B1 = mask.Bands-1, mask.Bands
 		return box, nil
 	}
 	return box, bands

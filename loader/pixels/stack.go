@@ -27,15 +27,16 @@ func (r *Raster) CompileParts(a *catalog.Asset) error {
 		}
 		field := &Raster{Field: r.Field, TableColumn: r.TableColumn, Native: index.DType, To: r.To,
 			Final: &Converters{}, Wire: &Converters{}, raw: &Converters{}}
-		field.allBands, field.allTimes = index.Bands, 1
+		n := index.DataBands()
+		field.allBands, field.allTimes = n, 1
 		field.all, field.into = len(r.bandList), []int{}
 		for j, b := range r.bandList {
-			if b >= first && b < first+index.Bands {
+			if b >= first && b < first+n {
 				field.Picked, field.into = append(field.Picked, b-first), append(field.into, j)
 			}
 		}
 		field.bandList = field.Picked
-		first += index.Bands
+		first += n
 		if len(field.Picked) == 0 {
 			r.Parts = append(r.Parts, nil)
 			continue

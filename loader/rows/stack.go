@@ -132,7 +132,7 @@ func newStack(parts []catalog.Asset, grid spec.Grid) (catalog.Asset, error) {
 	asset := catalog.Asset{URI: lead.URI, Member: lead.Member, Index: index, Place: lead.Place, Parts: parts}
 	for k := range parts {
 		part := &parts[k]
-		if index.Bands += part.Index.Bands; part.Index.Times > 0 {
+		if index.Bands += part.Index.DataBands(); part.Index.Times > 0 {
 			return asset, part.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
 				"it has %d steps of time, and the rasters of a stack have none", part.Index.Times))
 		}

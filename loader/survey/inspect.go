@@ -76,14 +76,16 @@ type RasterInfo struct {
 	DecodedBytes int64       `json:"decoded_bytes"` // of the image
 	NoData       *spec.Float `json:"nodata,omitempty"`
 	Mask         *MaskInfo   `json:"mask,omitempty"` // the mask of valid pixels
+	// Alpha is the number of the band that is alpha, which is a band of batches only if they pick it; 0 for none.
+	Alpha int `json:"alpha,omitempty"`
 	// OpenZL is the sum over the frames of the first cell (rumi only).
 	OpenZL *FrameInfo `json:"openzl,omitempty"`
 }
 
 // MaskInfo describes the mask of an image as the loader reads it.
 type MaskInfo struct {
-	Kind        string `json:"kind"`            // "internal": an image of its own in the file
-	Bits        int    `json:"bits"`            // of a sample in the file, 1 or 8
+	Kind        string `json:"kind"`            // "internal": an image of its own in the file; "alpha": a band
+	Bits        int    `json:"bits"`            // of a sample in the file: 1, 8 or, of alpha, 16
 	Bands       int    `json:"bands,omitempty"` // if the mask has one for each band of the image
 	Chunk       [2]int `json:"chunk"`           // height, width of a full chunk
 	Chunks      int    `json:"chunks"`
@@ -392,15 +394,20 @@ func rasterInfo(x *chunk.Index) *RasterInfo {
 		v := spec.Float(*x.NoData)
 		info.NoData = &v
 	}
-	if index := x.Mask; index != nil {
+	if x.Alpha {
+		info.Alpha = x.DataBands()
+	}
+	if index := x.Masking(); index != nil {
 		info.Mask = &MaskInfo{
-			Kind: "internal", Bits: 8, Chunk: [2]int{index.ChunkH, index.ChunkW},
+			Kind: "internal", Bits: index.DType.Bits(), Chunk: [2]int{index.ChunkH, index.ChunkW},
 			Chunks: len(index.Ranges), Sparse: sparse(index), Codec: index.Codec.String(),
 		}
 		if index.Bits {
 			info.Mask.Bits = 1
 		}
-		if index.Bands > 1 {
+		if index == x {
+			info.Mask.Kind = "alpha"
+		} else if index.Bands > 1 {
 			info.Mask.Bands = index.Bands
 		}
 		for _, place := range index.Ranges {

@@ -159,12 +159,12 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, e
 		given, before := &p.spec.Fields[i], 0
 		for part, asset := range rastersOf(first[k]) {
 			p.remote = p.remote || source.IsRemote(asset.URI)
-			field, err := stats.NewField(asset.Index.DType, asset.Index.StepBands())
+			field, err := stats.NewField(asset.Index.DType, measuredBands(given, asset.Index))
 			if err != nil {
 				return nil, asset.Fault(rows.InField(given.Name, err))
 			}
 			out = append(out, field)
-			names, err := p.namesOf(ctx, asset)
+			names, err := p.namesOf(ctx, asset, field.Bands())
 			if given.BandNames != nil && err == nil {
 				_, err = pixels.PickBands(names, given.BandNames)
 			}
@@ -255,9 +255,10 @@ func (p *pass) read(ctx context.Context, r *pixels.Reader, row int64, fields []*
 func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a catalog.Asset, f *stats.Field,
 	adds bool) error {
 	index := a.Index
-	if index.DType != f.DType() || index.StepBands() != f.Bands() && from.described.field.BandNames == nil {
+	bands := measuredBands(from.described.field, index)
+	if index.DType != f.DType() || bands != f.Bands() && from.described.field.BandNames == nil {
 		return a.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"it has %d bands of %s: other rasters of the field %q have %d of %s", index.StepBands(), index.DType,
+			"it has %d bands of %s: other rasters of the field %q have %d of %s", bands, index.DType,
 			p.spec.Fields[from.field].Name, f.Bands(), f.DType()))
 	}
 	places, err := p.places(ctx, &from.described, a)
@@ -268,19 +269,32 @@ func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a c
 		f.NoData(index.Missing())
 	}
 	whole := chunk.Box{B1: index.Bands, Y1: index.Height, X1: index.Width}
+	if index.Alpha {
+		whole.B1 = bands
+	}
 	tallied := &tally{field: f, places: places}
 	switch {
 	case !adds:
 		return r.Read(ctx, a, whole, nil, pixels.Nowhere{}, pixels.Nowhere{})
-	case index.Mask == nil && from.missing == nil:
+	case index.Masking() == nil && from.missing == nil:
 		return r.Read(ctx, a, whole, nil, tallied, nil)
 	}
-	return p.masked(ctx, r, a, from.missing, tallied)
+	return p.masked(ctx, r, a, whole, from.missing, tallied)
 }
 
-// masked adds an asset with a mask, or whose nodata values the field says, which are in missing: some bands at a time,
-// in strips that are as tall as the chunks of both if they fit into the memory, so that each chunk is decoded once.
-func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, missing [][]float64,
+// measuredBands returns how many bands of a raster are measured: all but alpha, which only counts if the field picks it
+// or picks by names.
+func measuredBands(f *spec.Field, x *chunk.Index) int {
+	if slices.Contains(f.Bands, x.DataBands()) || f.BandNames != nil {
+		return x.StepBands()
+	}
+	return x.DataBands()
+}
+
+// masked adds box whole of an asset with a mask, or whose nodata values the field says, which are in missing: some
+// bands at a time, in strips that are as tall as the chunks of both if they fit into the memory, so that each chunk is
+// decoded once.
+func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, whole chunk.Box, missing [][]float64,
 	to *tally) error {
 	index, limit := a.Index, p.options.MaxChunkBytes
 	size := index.DType.Size()
@@ -298,13 +312,13 @@ func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, mi
 			"a row of %d pixels with their mask at once, at most %d bytes", index.Width, limit))
 	}
 	tall := index.ChunkH
-	if index.Mask != nil {
-		tall = rows.RoundUp(max(index.ChunkH, index.Mask.ChunkH), index.ChunkH)
+	if mask := index.Masking(); mask != nil {
+		tall = rows.RoundUp(max(index.ChunkH, mask.ChunkH), index.ChunkH)
 	}
 	tall = min(tall, index.Height)
-	for first := 0; first < index.Bands; {
+	for first := 0; first < whole.B1; {
 		var bands []int
-		for b := first; b < min(first+min(index.ChunkB, limit/row), index.Bands); b++ {
+		for b := first; b < min(first+min(index.ChunkB, limit/row), whole.B1); b++ {
 			bands = append(bands, b)
 		}
 		strip := min(tall, limit/(row*len(bands)))
@@ -330,9 +344,12 @@ type tally struct {
 	line   []byte // scratch: pixels of one band, gathered
 }
 
-// place returns the band of the field that a band of the file is, or unmeasured.
+// place returns the band of the field that a band of the file is, or unmeasured, such as alpha.
 func (t *tally) place(band int) int {
 	if t.places == nil {
+		if band >= t.field.Bands() {
+			return unmeasured
+		}
 		return band
 	}
 	return t.places[band]
@@ -393,13 +410,13 @@ type described struct {
 	first string   // the name of the first file
 }
 
-// namesOf returns the names of the bands of an asset, or those that its container has for all assets.
-func (p *pass) namesOf(ctx context.Context, a catalog.Asset) ([]string, error) {
+// namesOf returns the names of the first bands of an asset, or those that its container has for all assets.
+func (p *pass) namesOf(ctx context.Context, a catalog.Asset, bands int) ([]string, error) {
 	names, err := pixels.BandNames(ctx, p.options.Opener, a)
 	if shared := p.table.Extras().BandNames; shared != nil && names == nil && err == nil {
 		names = shared()
 	}
-	return names, err
+	return names[:min(len(names), bands)], err
 }
 
 // places returns the band of the first file that each band of an asset is measured as, or nil if that is the same
@@ -410,7 +427,7 @@ func (p *pass) places(ctx context.Context, d *described, a catalog.Asset) ([]int
 	if d.names == nil || d.field.Bands != nil || d.field.ByPosition || a.Name() == d.first {
 		return nil, nil
 	}
-	names, err := p.namesOf(ctx, a)
+	names, err := p.namesOf(ctx, a, measuredBands(d.field, a.Index))
 	switch {
 	case slices.Equal(names, d.names):
 		return nil, nil

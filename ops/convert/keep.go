@@ -79,7 +79,7 @@ func (o *Options) inspect(ctx context.Context, path string) (*holding, error) {
 // pictureMeta returns what the header of a PNG or JPEG file says besides the shape.
 func pictureMeta(x *chunk.Index) (m tiff.Meta) {
 	m.NoData = NoDataText(x)
-	if x.Codec == chunk.PNG && x.Bands%2 == 0 {
+	if x.Alpha {
 		m.ExtraSamples = []uint16{2} // alpha
 	}
 	return m

@@ -122,6 +122,9 @@ func inPart(err error, part string) error {
 	return fault.WithPart(err, part, base)
 }
 
+// DataNames returns the names of the bands without alpha, which is the last.
+func (a *Asset) DataNames() []string { return a.Names[:min(len(a.Names), a.Index.DataBands())] }
+
 // Name returns the name of the asset for errors and reports, as commands take it.
 func (a *Asset) Name() string {
 	if a.Member != "" {
@@ -279,8 +282,8 @@ func (m *Meta) Kept(x *chunk.Index) []byte {
 	return m.Blob
 }
 
-// SameIndex reads the header of an open file and reports whether x is its index. An x without a mask also matches a
-// file with one, because older catalogs have no masks; so does one without the nodata value of a rumi file.
+// SameIndex reads the header of an open file and reports whether x is its index. An x without a mask, or alpha, also
+// matches a file with one, because older catalogs have none; so does one without the nodata value of a rumi file.
 func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk int) (bool, error) {
 	asset, meta, err := readAsset(ctx, r, maxChunk)
 	if err != nil {
@@ -290,6 +293,7 @@ func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk in
 	if x.Mask == nil {
 		stored.Mask = nil
 	}
+	stored.Alpha = stored.Alpha && x.Alpha
 	if meta.Format == magic.Rumi && x.NoData == nil && x.NoDataBits == nil {
 		stored.NoData, stored.NoDataBits = nil, nil
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 // TestCatalogsOfOldVersions promises that a catalog written by an earlier version holds the same rasters, with the
-// same chunk indexes, as one written today of the same files. Today's may hold files that were refused before.
+// same chunk indexes, as one written today of the same files. Today's may hold files that were refused before, and it
+// knows which bands are alpha.
 func TestCatalogsOfOldVersions(t *testing.T) {
 	const old = "testdata/v1/catalog.parquet"
 	skip := func(string, error) {}
@@ -37,8 +38,10 @@ func TestCatalogsOfOldVersions(t *testing.T) {
 			t.Fatal(err)
 		}
 		at++
+		now := *b.Index
+		now.Alpha = false
 		if filepath.Base(a.URI) != filepath.Base(b.URI) || a.Size != b.Size ||
-			!bytes.Equal(a.Index.AppendBlob(nil), b.Index.AppendBlob(nil)) {
+			!bytes.Equal(a.Index.AppendBlob(nil), now.AppendBlob(nil)) {
 			t.Errorf("row %d: %s and %s differ", row, a.URI, b.URI)
 		}
 	}

@@ -472,7 +472,7 @@ func workplace(t *testing.T) string {
 		t.Fatal(err)
 	}
 	windows := append(head, make([]byte, 9*2*256*256*4)...)
-	stats := `{"mean":[100,100,100,100],"std":[10,10,10,10]}`
+	stats := `{"mean":[100,100,100],"std":[10,10,10]}`
 	about := `{"id": "chips", "dataset_version": "1.0.0", "description": "Chips.", "licenses": ["CC-BY-4.0"],
 		"providers": [{"name": "The authors", "roles": ["producer"]}], "tasks": ["classification"]}`
 	for name, b := range map[string][]byte{

@@ -136,11 +136,11 @@ func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, 
 	if len(o.Bands) == 0 {
 		// Names are optional, so that an error does not end the page.
 		names, _ := pixels.BandNames(ctx, files, asset)
-		o.Bands = draw.Visible(names, index.Bands)
+		o.Bands = draw.Visible(names, index.DataBands())
 	}
 	read, err := raster.Read(ctx, []string{path}, raster.ReadOptions{
-		B: raster.Selection{List: o.Bands}, Threads: procs.Workers(), MaxBytes: f.maxBytes, Validity: index.Mask != nil,
-		Options: options,
+		B: raster.Selection{List: o.Bands}, Threads: procs.Workers(), MaxBytes: f.maxBytes,
+		Validity: index.Masking() != nil, Options: options,
 	})
 	if err != nil {
 		return nil, err
