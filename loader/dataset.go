@@ -844,15 +844,15 @@ func (d *dataset) agrees(first *dataset) error {
 				field.Vector.Kind, other.Vector.Kind)
 		}
 	}
-	for i, field := range d.rasters {
-		raster := first.rasters[i]
+	for i, r := range d.rasters {
+		field, raster := r.Tensor(), first.rasters[i].Tensor()
 		if field.To != raster.To || len(field.Picked) != len(raster.Picked) || field.TimeSteps != raster.TimeSteps ||
 			field.Steps != raster.Steps ||
 			field.H != raster.H || field.W != raster.W {
 			return fmt.Errorf("field %q is %s, and in the first source %s: a mixture's batches need one shape, "+
 				"unless its batches are of one source", field.Name, shapeText(field), shapeText(raster))
 		}
-		if err := field.SameOrder(raster); err != nil {
+		if err := r.SameOrder(first.rasters[i]); err != nil {
 			return rows.InField(field.Name, err)
 		}
 	}

@@ -89,9 +89,9 @@ func (g *group) compile(e *Engine) error {
 		// never native, because their pixels are computed, not copied; nor are stacks whose parts may be resampled.
 		g.native[i] = true
 		for _, d := range g.sets {
-			if n := len(d.rasters[i].Wavelengths); n > 0 && n != len(d.rasters[i].Picked) {
-				err := fmt.Errorf("field %q: wavelengths has %d numbers for %d bands", field.Name, n,
-					len(d.rasters[i].Picked))
+			bands := len(d.rasters[i].Tensor().Picked)
+			if n := len(d.rasters[i].Wavelengths); n > 0 && n != bands {
+				err := fmt.Errorf("field %q: wavelengths has %d numbers for %d bands", field.Name, n, bands)
 				if d.name != "" {
 					err = spec.InSource(d.name, err)
 				}
@@ -141,7 +141,8 @@ func (g *group) open(e *Engine) error {
 	if e.spec.BatchSize == 1 {
 		return nil
 	}
-	for _, raster := range g.lead().rasters { // a layout without n holds one sample only
+	for _, r := range g.lead().rasters { // a layout without n holds one sample only
+		raster := r.Tensor()
 		if _, err := raster.LayoutPattern.Plan(raster.Axes(2), raster.Sizes); err != nil {
 			return rows.InField(raster.Name, err)
 		}
@@ -587,7 +588,7 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 	made.bytes = pixels.Align64(made.bytes)
 	for i, r := range lead.rasters {
 		checked := slices.ContainsFunc(key.group.sets, func(d *dataset) bool { return d.rasters[i].Checked() })
-		if err := made.add(r, key, key.group.native[i], checked, e.options.MemoryBytes); err != nil {
+		if err := made.add(r.Tensor(), key, key.group.native[i], checked, e.options.MemoryBytes); err != nil {
 			return nil, err
 		}
 	}
@@ -685,7 +686,7 @@ func (e *Engine) describe(g *group, one *layout) {
 		}
 	}
 	g.inOrder(e, func(i int) {
-		field, plan := g.lead().rasters[i], one.rasters[i].plan
+		field, plan := g.lead().rasters[i].Tensor(), one.rasters[i].plan
 		info := FieldInfo{Name: field.Name, Kind: catalog.Raster.String(), DType: field.To,
 			Shape: pixels.Int64s(plan.Shape), Axes: plan.Axes, Bands: field.Shown, Wavelengths: field.Wavelengths,
 			GSD: field.GSD}

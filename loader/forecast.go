@@ -163,7 +163,7 @@ type dryRun struct {
 	reads func(position int64, a *dryrun.Asset, runs []dryrun.Range)
 	// The most bytes that a worker holds of a run of chunks, of a decoded chunk, and of a window to
 	// resample.
-	maxRun, maxChunk, maxResampled int64
+	maxRun, maxChunk, maxResampled, maxColours int64
 
 	// The work of the first three quarters of the examined steps. The last quarter adds the work of a run whose
 	// tiles are already in memory.
@@ -437,6 +437,7 @@ func (p *dryRun) noteWorkerMemory(a *dryrun.Asset, d *dataset, f *pixels.Raster,
 	for _, c := range a.Chunks {
 		p.maxChunk = max(p.maxChunk, c.Held)
 	}
+	p.maxColours = max(p.maxColours, f.ColourBytes())
 	if d.ground != nil {
 		if a.Part != "" {
 			f = f.Parts[a.Stack]
@@ -465,7 +466,7 @@ func (p *dryRun) finish() {
 	if p.cache != nil {
 		forecast.Evicted = p.cache.Evicted
 	}
-	forecast.Memory.Worker = p.maxRun + p.maxChunk + p.maxResampled + p.reader.Held
+	forecast.Memory.Worker = p.maxRun + p.maxChunk + p.maxResampled + p.maxColours + p.reader.Held
 	if forecast.Examined < forecast.Steps {
 		spec := &p.engine.spec
 		rows := shuffle.RankRows(forecast.Samples, spec.BatchSize, forecast.Rank, forecast.World, spec.DropsLast())

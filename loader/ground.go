@@ -525,23 +525,25 @@ func eachPiece(f *pixels.Raster, do func(part int, of *pixels.Raster) error) err
 func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	engine, pending := u.p.engine, u.p
 	return eachPiece(d.rasters[u.field], func(part int, of *pixels.Raster) error {
-		cv, err := of.Final.Get(&chunk.Index{})
+		made := of.Tensor()
+		cv, err := made.Final.Get(&chunk.Index{})
 		if err != nil {
 			return err
 		}
 		target := pending.sink(u.field, u.row, u.step, cv, shuffle.Box{H: of.H, W: of.W}, true)
-		target.Field = of
-		mosaic := r.Mosaic(target, d.sampler.Mosaic)
-		err = engine.eachScene(pending.ctx, d, draw, u.field, part, u.step, func(_ int64, a *catalog.Asset, bands []int,
-			at *warp.Mapping, last bool) (bool, error) {
-			err := mosaic.Add(pending.ctx, *a, bands, at, last, engine.options.MaxChunkBytes)
-			return !mosaic.Full(), err
-		})
-		if err != nil {
+		target.Field = made
+		return r.Coloured(of, &chunk.Index{}, target, nil, func(to *pixels.Row, _ *pixels.Converters) error {
+			mosaic := r.Mosaic(to, d.sampler.Mosaic)
+			err := engine.eachScene(pending.ctx, d, draw, u.field, part, u.step, func(_ int64, a *catalog.Asset,
+				bands []int, at *warp.Mapping, last bool) (bool, error) {
+				err := mosaic.Add(pending.ctx, *a, bands, at, last, engine.options.MaxChunkBytes)
+				return !mosaic.Full(), err
+			})
+			if err == nil {
+				mosaic.End()
+			}
 			return err
-		}
-		mosaic.End()
-		return nil
+		})
 	})
 }
 

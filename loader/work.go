@@ -696,18 +696,29 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	if err != nil {
 		return asset.Fault(err)
 	}
-	if target.Bands, err = d.names.bandsOf(pending.ctx, field, asset); err != nil {
+	bands, err := d.names.bandsOf(pending.ctx, field, asset)
+	if err != nil {
 		return err
 	}
-	if d.kind().resamples {
-		// The sink is the resampled window, which has the field's size and begins at 0, 0.
-		target.Win = shuffle.Box{H: field.H, W: field.W}
-		return r.Resampled(pending.ctx, asset, win, target, engine.options.MaxChunkBytes)
+	convs, height, width := pending.converters(u.row, u.field), asset.Index.Height, asset.Index.Width
+	err = r.Coloured(field, asset.Index, target, convs, func(to *pixels.Row, convs *pixels.Converters) error {
+		to.Bands = bands
+		if d.kind().resamples {
+			// The sink is the resampled window, which has the field's size and begins at 0, 0.
+			to.Win = shuffle.Box{H: field.H, W: field.W}
+			return r.Resampled(pending.ctx, asset, win, to, engine.options.MaxChunkBytes)
+		}
+		to.Pad(height, width)
+		in := pixels.Inside(win, height, width)
+		return r.Read(pending.ctx, asset, in, bands.Picked, to, to.Masked(convs, in))
+	})
+	if field.Coloured() {
+		if err == nil && !d.kind().resamples {
+			target.Pad(height, width) // past the edge there is no colour
+		}
+		return asset.Fault(err)
 	}
-	target.Pad(asset.Index.Height, asset.Index.Width)
-	in := pixels.Inside(win, asset.Index.Height, asset.Index.Width)
-	return r.Read(pending.ctx, asset, in, target.Bands.Picked, target, target.Masked(pending.converters(u.row, u.field),
-		in))
+	return err
 }
 
 // eachPart calls do for every part of a stack that a field takes bands of, with how it lies in the stack.
@@ -900,6 +911,9 @@ func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (cat
 // it, if pixels may be missing, or if the bad sample before this substitute may have written it.
 func (p *Pending) row(u unit, x *chunk.Index, win shuffle.Box) (*pixels.Row, error) {
 	layout, convs := p.layout.rasters[u.field], p.converters(u.row, u.field)
+	if p.set(u.row).rasters[u.field].Coloured() {
+		x = &chunk.Index{Height: x.Height, Width: x.Width} // nodata is looked for in the colours
+	}
 	convert, err := convs.Get(x)
 	if err != nil {
 		return nil, err
@@ -921,7 +935,7 @@ func (p *Pending) set(k int) *dataset {
 // converters returns the casts from a field's stored pixels to the dtype of its tensor in this
 // batch.
 func (p *Pending) converters(k, field int) *pixels.Converters {
-	raster := p.set(k).rasters[field]
+	raster := p.set(k).rasters[field].Tensor()
 	if p.layout.rasters[field].native {
 		return raster.Wire
 	}
@@ -936,8 +950,8 @@ func (p *Pending) sink(field, k, step int, cv *einops.Converter, win shuffle.Box
 	if layout.mask >= 0 && masked {
 		dst.Mask = p.mask(field)
 	}
-	return &pixels.Row{Field: p.set(k).rasters[field], Plan: layout.plan, Dst: dst, Cv: cv, N: k, T: step, Win: win,
-		Turn: p.draws[k].Transform}
+	return &pixels.Row{Field: p.set(k).rasters[field].Tensor(), Plan: layout.plan, Dst: dst, Cv: cv, N: k, T: step,
+		Win: win, Turn: p.draws[k].Transform}
 }
 
 // mask returns the mask of a field. The mask of a native tensor is set to ones before its first
@@ -1008,7 +1022,7 @@ func (p *Pending) tensors() error {
 
 // raster returns the tensor of a raster field, and its validity if it has one.
 func (p *Pending) raster(i int) []Tensor {
-	field, layout := p.group.lead().rasters[i], p.layout.rasters[i]
+	field, layout := p.group.lead().rasters[i].Tensor(), p.layout.rasters[i]
 	tensor := Tensor{Name: field.Name, DType: layout.dtype, Axes: layout.plan.Axes,
 		Shape: pixels.Int64s(layout.plan.Shape), Data: p.buf[layout.data:layout.end:layout.end]}
 	if layout.native {

@@ -167,13 +167,15 @@ class Field
     scenes
     match: Literal["step", "nearest"] | None = None
     match_days
-    lut: Mapping[int, Any] | Sequence[Any] | npt.NDArray[Any] | None = None
+    lut: Mapping[int | tuple[int, ...], Any] | Sequence[Any] | npt.NDArray[Any] | None = None
         A look-up table for rasters of uint8, int8, uint16 or int16, {10: 0, 20: 1}, or a list or
         array that has the value of each number as `np.take` finds it: of int8 it has 256 values,
         those of the negative numbers at the end. It applies to stored pixels before `normalize`;
         nodata and masks are those of the file, and windows are resampled before it, with the
         nearest pixels. Numbers without a value are nodata and need a `fill`. A value may be a list
-        with one for each band of the tensor, if the raster has one band.
+        with one for each band of the tensor, if the raster has one band. Colours of three or four
+        bands, {(255, 0, 0): 1}, make one band of uint8 or uint16; a sample with another colour is
+        bad, unless there is a `fill`.
     wavelengths: Sequence[float] | None = None
     gsd
 

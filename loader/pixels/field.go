@@ -38,6 +38,9 @@ type Raster struct {
 	// is empty.
 	Parts []*Raster
 
+	coded *Raster           // of colours: the raster that the tensor has; nil for other fields
+	codes map[uint64]uint16 // the numbers of its samples by colour, 16 bits a band
+
 	Shown   []string // the names of the tensor's bands: those that the spec picks, or of the first asset
 	names   []string // of the bands of the asset namesOf, which other assets must have; nil: they may have any
 	namesOf string
@@ -147,10 +150,8 @@ func (c *Converters) Get(x *chunk.Index) (*einops.Converter, error) {
 	return made, nil
 }
 
-// NewRaster compiles field f, whose assets are in the given column of the table, from the index x of its
-// first asset. It fails with kind not found if the asset lacks a band, and with kind unsupported if the
-// field cannot be resampled as asked. Ratio, H, W and Steps are left to the caller.
-func NewRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
+// newRaster is NewRaster of a field without colours.
+func newRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 	field := &Raster{Field: f, TableColumn: column, Native: x.DType, To: x.DType, TimeAxis: x.Times > 0,
 		Final: &Converters{}, Wire: &Converters{}, raw: &Converters{}}
 	if f.DType != "native" {
@@ -284,7 +285,7 @@ func (r *Raster) setArithmetic() error {
 		if conv.Table, err = einops.NewTable(conv, numbers, values); err != nil {
 			return err
 		}
-		if !conv.Table.Whole() && r.Fill == nil {
+		if !conv.Table.Whole() && r.Fill == nil && r.LUT.Colours == nil {
 			return fmt.Errorf("lut has values for %d numbers of %s: others need a fill", len(numbers), r.Native)
 		}
 		conv.Checked = false // the table has only values that the tensor can hold

@@ -50,6 +50,7 @@ type Reader struct {
 	Samples  []byte        // one decoded chunk, or a piece of one
 	parts    *bufio.Reader // of the stored bytes of a chunk that is decoded in pieces
 	Resample Resampler
+	colours  []byte // the bands of a window of colours, and their validity
 	Share    Shared // where decoded chunks of the current asset are shared
 	wants    []want
 	boxes    []chunk.Box   // the boxes of an array that are read next

@@ -109,26 +109,38 @@ func (p place) long(t reflect.Type, b json.RawMessage) (json.RawMessage, error) 
 	return b, nil
 }
 
-// table returns the long form of a list of values, or of an object of values by number.
+// table returns the long form of a list of values, or of an object of values by number or colour, "255,0,0".
 func (p place) table(b json.RawMessage) (json.RawMessage, error) {
 	if b[0] == '[' {
 		return object{"to": b}.text(), nil
 	}
 	if b[0] != '{' {
-		return nil, p.wrong(b, "a list of values, or an object of values by number")
+		return nil, p.wrong(b, "a list of values, or an object of values by number or colour")
 	}
 	names, values, err := p.members(b)
 	if err != nil || values["to"] != nil {
 		return b, err
 	}
-	numbers, listed := make([]json.RawMessage, len(names)), make([]json.RawMessage, len(names))
+	numbers, listed, member := make([]json.RawMessage, len(names)), make([]json.RawMessage, len(names)), "from"
 	for i, name := range names {
-		if _, err := strconv.Atoi(name); err != nil {
-			return nil, p.wrong(textOf(name), "a whole number, because it is a key of a look-up table")
+		var bands []json.RawMessage
+		for number := range strings.SplitSeq(name, ",") {
+			if _, err := strconv.Atoi(number); err != nil {
+				return nil, p.wrong(textOf(name), "a whole number, or a colour such as 255,0,0, because it is a key "+
+					"of a look-up table")
+			}
+			bands = append(bands, json.RawMessage(number))
 		}
-		numbers[i], listed[i] = json.RawMessage(name), values[name]
+		if numbers[i], listed[i] = listText(bands), values[name]; len(bands) > 1 {
+			member = "colours"
+		}
 	}
-	return object{"from": listText(numbers), "to": listText(listed)}.text(), nil
+	if member == "from" {
+		for i, name := range names {
+			numbers[i] = json.RawMessage(name)
+		}
+	}
+	return object{member: listText(numbers), "to": listText(listed)}.text(), nil
 }
 
 // condition returns the condition that SQL, or a list of column, operator and value, stands for.

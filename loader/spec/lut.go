@@ -3,6 +3,7 @@ package spec
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
 )
@@ -10,13 +11,18 @@ import (
 // Values are one for each band, or one for all.
 type Values []float64
 
-// LUT is a look-up table for rasters of uint8, int8, uint16 or int16. It applies to stored pixels: nodata and masks are
-// the file's, and windows are resampled before it, with the nearest pixels.
+// LUT is a look-up table for rasters of uint8, int8, uint16 or int16, or for the colours of rasters of uint8 or uint16.
+// It applies to stored pixels: nodata and masks are the file's, and windows are resampled before it, with the nearest
+// pixels.
 type LUT struct {
 	// From are the stored numbers that have values. Pixels with other numbers are nodata, and the field needs a fill.
 	// Default: 0, 1 and so on; a list with a value for each number of an int8 or int16 has its negative numbers at
 	// the end, as numpy's take.
 	From []int `json:"from,omitempty"`
+	// Colours have values in place of From: each is a list with the numbers of the bands that the field picks, three or
+	// four of them. The raster becomes one of one band. A pixel that is nodata in all bands is nodata. A sample with a
+	// pixel of another colour is bad, unless the field has a fill: then the pixel is nodata. Default: none.
+	Colours [][]int `json:"colours,omitempty"`
 	// To are their values: each a number or, for a raster of one band, a list with one for each band of the tensor.
 	To []Values `json:"to"`
 }
@@ -57,6 +63,10 @@ func (l *LUT) validate(stacked bool) error {
 		return fmt.Errorf("it has %d values: it must have 1 to %d", len(l.To), maxLUT)
 	case l.From != nil && len(l.From) != len(l.To):
 		return fmt.Errorf("from has %d numbers and to has %d values: both need as many", len(l.From), len(l.To))
+	case l.Colours != nil:
+		if err := l.validateColours(stacked); err != nil {
+			return err
+		}
 	case len(l.To[0]) > 1 && stacked:
 		return errors.New("columns and patterns have several rasters: lists of values are for a raster of one band")
 	}
@@ -68,6 +78,32 @@ func (l *LUT) validate(stacked bool) error {
 	}
 	if number, twice := repeated(l.From); twice {
 		return fmt.Errorf("%d has two values", number)
+	}
+	return nil
+}
+
+// validateColours checks the colours of a table.
+func (l *LUT) validateColours(stacked bool) error {
+	switch {
+	case l.From != nil:
+		return errors.New("both from and colours are given")
+	case len(l.Colours) != len(l.To) || len(l.To) == maxLUT:
+		return fmt.Errorf("colours has %d and to has %d values: both need as many, at most %d", len(l.Colours),
+			len(l.To), maxLUT-1)
+	case stacked:
+		return errors.New("columns and patterns have several rasters: colours are the bands of one")
+	}
+	seen := map[[4]int]bool{}
+	for i, colour := range l.Colours {
+		outside := func(number int) bool { return number < 0 || number >= 1<<16 }
+		if n := len(colour); n != len(l.Colours[0]) || n < 3 || n > 4 || slices.ContainsFunc(colour, outside) {
+			return fmt.Errorf("colour %d is %d: all have 3 or all 4 numbers, from 0 to 65535", i, colour)
+		}
+		key := [4]int{3: -1}
+		if copy(key[:], colour); seen[key] {
+			return fmt.Errorf("the colour %d has two values", colour)
+		}
+		seen[key] = true
 	}
 	return nil
 }

@@ -176,7 +176,7 @@ type Field struct {
 	// Sizes gives the lengths of names in the layout that are not axes.
 	Sizes map[string]int `json:"sizes,omitempty"`
 	// LUT is a look-up table: it replaces stored integers by values, before Normalize. JSON may have a list of values,
-	// for 0, 1 and so on, or an object of values by number.
+	// for 0, 1 and so on, or an object of values by number, or by colour as in "255,0,0".
 	LUT *LUT `json:"lut,omitempty"`
 	// Normalize scales and shifts pixels to float values. In JSON the name of a method stands for its numbers, of the
 	// statistics that the spec has of the field. Default: none.

@@ -107,7 +107,7 @@ def plain(name: str, v: Any) -> Any:
     if v is None or isinstance(v, (bool, int, float, str)):
         return v
     if isinstance(v, Mapping):
-        return {str(k): plain(name, x) for k, x in v.items()}
+        return {_key(name, k): plain(name, x) for k, x in v.items()}
     if isinstance(v, Iterable):
         return [plain(name, x) for x in v]
     if hasattr(v, "__index__"):
@@ -115,6 +115,11 @@ def plain(name: str, v: Any) -> Any:
     if hasattr(v, "__float__"):  # of fractions and decimal
         return plain(name, float(v))
     raise SpecError(f"{name} is {v!r}: a spec cannot hold {type(v).__name__}")
+
+
+def _key(name: str, k: Any) -> str:
+    """Returns a key as JSON has it: of a colour its numbers with commas."""
+    return ",".join(str(plain(name, x)) for x in k) if isinstance(k, tuple) else str(k)
 
 
 def json_text(name: str, v: Any) -> str:

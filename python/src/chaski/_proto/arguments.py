@@ -243,6 +243,8 @@ class Field(Argument):
             `normalize`; nodata and masks are those of the file, and windows are resampled before
             it, with the nearest pixels. Numbers without a value are nodata and need a `fill`. A
             value may be a list with one for each band of the tensor, if the raster has one band.
+            Colours of three or four bands, {(255, 0, 0): 1}, make one band of uint8 or uint16; a
+            sample with another colour is bad, unless there is a `fill`.
         wavelengths: the centre wavelengths of the bands of the tensor in micrometres, which chaski
             passes on: models that take any sensor are given them beside each batch.
         gsd: the ground sampling distance of the field in metres, which chaski passes on like
@@ -274,7 +276,7 @@ class Field(Argument):
     scenes: Sequence[str] | None = None
     match: Literal["step", "nearest"] | None = None
     match_days: float | None = None
-    lut: Mapping[int, Any] | Sequence[Any] | npt.NDArray[Any] | None = None
+    lut: Mapping[int | tuple[int, ...], Any] | Sequence[Any] | npt.NDArray[Any] | None = None
     wavelengths: Sequence[float] | None = None
     gsd: float | None = None
 

@@ -1,0 +1,165 @@
+package pixels
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
+)
+
+// NewRaster compiles field f, whose assets are in the given column of the table, from the index x of its
+// first asset. It fails with kind not found if the asset lacks a band, and with kind unsupported if the
+// field cannot be resampled as asked. Ratio, H, W and Steps are left to the caller.
+func NewRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
+	if f.LUT != nil && f.LUT.Colours != nil {
+		return newColoured(f, column, x)
+	}
+	return newRaster(f, column, x)
+}
+
+// newColoured is NewRaster of a field whose look-up table has colours: the raster has the bands as they are stored, and
+// the tensor, a raster of one band, the numbers of the colours in the table.
+func newColoured(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
+	stored, table := f, f
+	stored.LUT, stored.Normalize, stored.Fill, stored.Clip, stored.DType = nil, nil, nil, false, "native"
+	r, err := newRaster(stored, column, x)
+	if err != nil {
+		return nil, err
+	}
+	colours, wrong := f.LUT.Colours, ""
+	switch {
+	case x.DType != chunk.Uint8 && x.DType != chunk.Uint16:
+		wrong = fmt.Sprintf("the raster is %s: colours are of uint8 and uint16", x.DType)
+	case len(r.bandList) != len(colours[0]):
+		wrong = fmt.Sprintf("its colours have %d numbers, and the field has %d bands: pick as many", len(colours[0]),
+			len(r.bandList))
+	case r.TimeSteps > 1:
+		wrong = "the raster has several steps of time: pick one"
+	}
+	if wrong != "" {
+		return nil, fault.New(fault.Unsupported, "look-up table", fault.NoOffset, "%s", wrong)
+	}
+	r.Final.Nodata, r.raw.Nodata = true, true // a missing pixel has no colour
+	r.codes = make(map[uint64]uint16, len(colours))
+	for code, colour := range colours {
+		key := uint64(0)
+		for _, number := range colour {
+			key = key<<16 | uint64(number)
+		}
+		r.codes[key] = uint16(code)
+	}
+	table.Bands, table.BandNames, table.Times, table.NoData = nil, nil, nil, nil
+	if table.DType == "native" {
+		table.DType = x.DType.String()
+	}
+	r.coded, err = newRaster(table, column, &chunk.Index{DType: chunk.Uint16, Bands: 1, Times: x.Times})
+	return r, err
+}
+
+// Coloured reports whether the raster's bands are colours, which become the numbers of a look-up table.
+func (r *Raster) Coloured() bool { return r.coded != nil }
+
+// Tensor returns the raster as the tensor has it: the numbers of its colours, or the raster itself.
+func (r *Raster) Tensor() *Raster {
+	if r.coded == nil {
+		return r
+	}
+	out := *r.coded
+	out.H, out.W, out.Steps, out.TimeAxis = r.H, r.W, r.Steps, r.TimeAxis
+	return &out
+}
+
+// ColourBytes returns how many bytes of memory a worker needs to make numbers of the raster's colours.
+func (r *Raster) ColourBytes() int64 {
+	if r.coded == nil {
+		return 0
+	}
+	each := len(r.Picked)*(r.Native.Size()+1) + len(r.coded.Picked)*3 // 3: a uint16 and its validity
+	return int64(each) * int64(r.H) * int64(r.W)
+}
+
+// Coloured calls read with a row of the bands of field f as they are stored, and writes what their colours stand for
+// to row to. x is the index of the asset. For other fields it calls read with to and c, the casts of the field.
+func (r *Reader) Coloured(f *Raster, x *chunk.Index, to *Row, c *Converters,
+	read func(to *Row, c *Converters) error) error {
+	if f.coded == nil {
+		return read(to, c)
+	}
+	convert, err := f.Final.Get(x)
+	if err != nil {
+		return err
+	}
+	whole := &Raster{H: f.H, W: f.W}
+	whole.Picked = f.Picked
+	plan, err := planes.Plan(whole.Axes(1), nil)
+	if err != nil {
+		return err
+	}
+	r.colours = Grown(r.colours, plan.Len()*(f.Native.Size()+1))
+	split := plan.Len() * f.Native.Size()
+	dst := einops.Target{Data: r.colours[:split], Mask: r.colours[split:]}
+	if err := read(&Row{Field: f, Plan: plan, Dst: dst, Cv: convert, Win: to.Win}, f.Final); err != nil {
+		return err
+	}
+	if err := r.Resample.code(f, dst); err != nil {
+		return err
+	}
+	to.whole(0, len(to.Field.Picked), &r.Resample, 2)
+	return nil
+}
+
+// code fills Out with the numbers of the colours of a window of field f, and OutValid with which pixels have one. A
+// colour without a number is unsupported, unless the field has a fill.
+func (s *Resampler) code(f *Raster, from einops.Target) error {
+	plane, bands, size := f.H*f.W, len(f.coded.Picked), f.Native.Size()
+	s.Out, s.OutValid = Grown(s.Out, 2*plane*bands), Grown(s.OutValid, plane*bands)
+	unknown, first := 0, 0
+	last, code := uint64(math.MaxUint64), uint16(0) // pixels beside each other mostly have one colour
+	for i := range plane {
+		key, valid := uint64(0), byte(0)
+		for pos := i; pos < len(from.Mask); pos += plane {
+			number := uint64(from.Data[pos*size])
+			if size == 2 {
+				number = uint64(binary.LittleEndian.Uint16(from.Data[2*pos:]))
+			}
+			key, valid = key<<16|number, valid|from.Mask[pos]
+		}
+		if key != last || i == 0 {
+			var known bool
+			if code, known = f.codes[key]; !known {
+				code = uint16(len(f.codes)) // which has no value
+			}
+			last = key
+		}
+		if int(code) == len(f.codes) && valid != 0 {
+			if unknown++; unknown == 1 {
+				first = i
+			}
+		}
+		binary.LittleEndian.PutUint16(s.Out[2*i:], code)
+		s.OutValid[i] = valid
+	}
+	for band := 1; band < bands; band++ {
+		copy(s.Out[2*plane*band:], s.Out[:2*plane])
+		copy(s.OutValid[plane*band:], s.OutValid[:plane])
+	}
+	if unknown == 0 || f.coded.Fill != nil {
+		return nil
+	}
+	var colour []string
+	for pos := first; pos < len(from.Mask); pos += plane {
+		number := int(from.Data[pos*size])
+		if size == 2 {
+			number = int(binary.LittleEndian.Uint16(from.Data[2*pos:]))
+		}
+		colour = append(colour, fmt.Sprint(number))
+	}
+	return fault.New(fault.Unsupported, "pixels", fault.NoOffset,
+		"%d pixels of the window have colours without a value in lut, the first (%s) at row %d, column %d: give them "+
+			"values, or the field a fill", unknown, strings.Join(colour, ", "), first/f.W, first%f.W)
+}

@@ -1,0 +1,228 @@
+"""Masks in colours become the classes that numpy finds for each pixel."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_access import serving
+
+import chaski
+
+pytestmark = [
+    pytest.mark.usefixtures("binary"),
+    pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
+]
+rasterio = pytest.importorskip("rasterio")
+N, SIDE = 6, 48
+PALETTE = np.array([[0, 0, 0], [255, 0, 0], [0, 128, 0], [0, 128, 7], [200, 200, 200]])
+FORMS = ["npy", "png", "planar", "pixel", "tiled"]
+
+
+def write(folder: Path, form: str, dtype: str = "uint8", bands: int = 3, **more: Any) -> np.ndarray:
+    """Writes N masks, and returns the number of each pixel's colour in PALETTE."""
+    rng = np.random.default_rng(7)
+    codes = rng.integers(0, len(PALETTE), (N, SIDE, SIDE))
+    codes[:, : SIDE // 2] = codes[:, :1, :1]  # areas of one colour
+    for i, image in enumerate(palette(dtype, bands)[codes].transpose(0, 3, 1, 2)):
+        if form == "npy":
+            np.save(folder / f"{i}.npy", image)
+            continue
+        profile = {"dtype": dtype, "count": bands, "height": SIDE, "width": SIDE, **more}
+        if form == "png":
+            profile["driver"] = "PNG"
+        else:
+            profile |= {"interleave": "band" if form == "planar" else "pixel", "photometric": "RGB"}
+            if form == "tiled":
+                profile |= {"tiled": True, "blockxsize": 16, "blockysize": 16}
+        name = f"{i}.png" if form == "png" else f"{i}.tif"
+        with rasterio.open(folder / name, "w", **profile) as f:
+            f.write(image)
+    return codes
+
+
+def palette(dtype: str, bands: int) -> np.ndarray:
+    colours = PALETTE * (257 if dtype == "uint16" else 1)
+    more = np.arange(len(colours))[:, None] % 2 + 3
+    return np.concatenate([colours, more], axis=1)[:, :bands].astype(dtype)
+
+
+def lut(values: Any, dtype: str = "uint8", bands: int = 3) -> dict[tuple[int, ...], Any]:
+    return {tuple(c): v for c, v in zip(palette(dtype, bands).tolist(), values, strict=False)}
+
+
+def read(folder: Path, field: dict[str, Any], **more: Any) -> dict[str, np.ndarray]:
+    ending = sorted(folder.iterdir())[0].suffix
+    fields = {"mask": chaski.Field(pattern="{id}" + ending, **field)}
+    with chaski.load(folder, fields=fields, batch_size=N, shuffle=False, **more) as loader:
+        return {name: np.array(v) for name, v in next(iter(loader)).items()}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+@pytest.mark.parametrize("to", ["native", "int64", "float32"])
+def test_colours(tmp_path, form, dtype, to):
+    codes = write(tmp_path, form, dtype)
+    values = np.array([3, 0, 17, 200, 1])
+    got = read(tmp_path, {"lut": lut(values, dtype), "dtype": to})["mask"]
+    assert got.dtype == (dtype if to == "native" else to)
+    np.testing.assert_array_equal(got, values[codes][:, None])
+    got = read(tmp_path, {"lut": lut(values, dtype), "dtype": to, "layout": "n y x"})["mask"]
+    np.testing.assert_array_equal(got, values[codes])
+
+
+def test_four_bands_and_picked_ones(tmp_path):
+    codes = write(tmp_path, "npy", bands=4)
+    got = read(tmp_path, {"lut": lut(range(5), bands=4)})["mask"]
+    np.testing.assert_array_equal(got[:, 0], codes)
+    turned = {colour[::-1]: v for colour, v in lut(range(5)).items()}
+    got = read(tmp_path, {"lut": turned, "bands": [2, 1, 0]})["mask"]
+    np.testing.assert_array_equal(got[:, 0], codes)
+    with pytest.raises(chaski.Error, match="3 numbers, and the field has 4 bands"):
+        read(tmp_path, {"lut": lut(range(5)), "bands": [0, 1, 2, 3]})
+
+
+def test_vectors_of_classes(tmp_path):
+    codes = write(tmp_path, "tiled")
+    values = np.random.default_rng(1).normal(size=(5, 4)).astype("f4")
+    got = read(tmp_path, {"lut": lut(values.tolist()), "dtype": "float32"})["mask"]
+    np.testing.assert_array_equal(got, values[codes].transpose(0, 3, 1, 2))
+
+
+@pytest.mark.parametrize("form", ["npy", "planar", "tiled"])
+def test_windows(tmp_path, form):
+    """Windows have the classes of the nearest pixels: none in between."""
+    codes = write(tmp_path, form)
+    pixels = chaski.Pixels(windows=True)
+    for window, each in (
+        (chaski.RandomWindow(20, per_asset=3), 3),
+        (chaski.ResizedWindow(20, scale=(0.1, 0.9), per_asset=3), 3),
+        (chaski.Grid(20, stride=16), 9),
+    ):
+        field = {"lut": lut(range(5)), "dtype": "int64", "layout": "n y x"}
+        batch = read(tmp_path, field, window=window, pixels=pixels)
+        for k, (y, x, h, w) in enumerate(batch["window"]):
+            rows = y + (2 * np.arange(20) + 1) * h // 40
+            columns = x + (2 * np.arange(20) + 1) * w // 40
+            want = codes[batch["sample"][k] // each][np.ix_(rows, columns)]
+            np.testing.assert_array_equal(batch["mask"][k], want)
+
+
+def test_flips_padding_and_validity(tmp_path):
+    codes = write(tmp_path, "planar")
+    field = {"lut": lut([1, 2, 3, 4, 5]), "dtype": "int64", "pad": True, "validity": "ok"}
+    batch = read(tmp_path, field, window=chaski.Grid(64, stride=64, pad=True))
+    want = np.zeros((N, 64, 64), int)
+    want[:, :SIDE, :SIDE] = codes + 1
+    np.testing.assert_array_equal(batch["mask"][:, 0], want)
+    np.testing.assert_array_equal(batch["ok"][:, 0], want > 0)
+    turned = read(tmp_path, {"lut": lut(range(5))}, pixels=chaski.Pixels(augment="d4"))["mask"]
+    for k, got in enumerate(turned[:, 0]):
+        ways = [np.rot90(a, r) for a in (codes[k], codes[k].T) for r in range(4)]
+        assert any(np.array_equal(got, way) for way in ways)
+
+
+def test_nodata(tmp_path):
+    """A pixel whose bands are all nodata is nodata; one that has a 0 in a band is not."""
+    codes = write(tmp_path, "tiled", nodata=0)
+    field = {"lut": lut(range(5)), "dtype": "int64", "validity": "ok"}
+    batch = read(tmp_path, {**field, "fill": 9})
+    np.testing.assert_array_equal(batch["mask"][:, 0], np.where(codes == 0, 9, codes))
+    np.testing.assert_array_equal(batch["ok"][:, 0], codes != 0)
+    np.testing.assert_array_equal(read(tmp_path, field)["mask"][:, 0], codes)
+
+
+def test_alpha_and_nodata_of_the_field(tmp_path):
+    """Where a file or the field says that pixels are missing, their colours count for nothing."""
+    codes = write(tmp_path, "pixel")
+    shown = np.random.default_rng(2).integers(0, 2, (N, SIDE, SIDE))
+    for i in range(N):
+        image = np.where(shown[i], palette("uint8", 3)[codes[i]].transpose(2, 0, 1), 77)
+        profile = {"dtype": "uint8", "count": 4, "height": SIDE, "width": SIDE}
+        with rasterio.open(
+            tmp_path / f"{i}.tif", "w", **profile, photometric="RGB", alpha="yes"
+        ) as f:
+            f.write(np.concatenate([image, 255 * shown[i : i + 1]]).astype("uint8"))
+    got = read(tmp_path, {"lut": lut(range(5)), "fill": 9, "validity": "ok"})
+    np.testing.assert_array_equal(got["mask"][:, 0], np.where(shown, codes, 9))
+    np.testing.assert_array_equal(got["ok"][:, 0], shown)
+    codes = write(tmp_path, "tiled")
+    field = {"lut": lut(range(4)), "dtype": "int64", "nodata": 200, "validity": "ok"}
+    np.testing.assert_array_equal(read(tmp_path, field)["ok"][:, 0], codes != 4)
+    got = read(tmp_path, {**field, "fill": 8})["mask"][:, 0]
+    np.testing.assert_array_equal(got, np.where(codes == 4, 8, codes))
+
+
+def test_unknown_colours(tmp_path):
+    """They are an error of their file, or nodata where the field has a fill."""
+    codes = write(tmp_path, "pixel")
+    count, (y, x) = (codes[0] == 4).sum(), np.argwhere(codes[0] == 4)[0]
+    message = rf"0\.tif.*{count} pixels.*\(200, 200, 200\) at row {y}, column {x}"
+    with pytest.raises(chaski.Error, match=message):
+        read(tmp_path, {"lut": lut(range(4))})
+    batch = read(tmp_path, {"lut": lut(range(4)), "fill": 99, "validity": "ok"})
+    np.testing.assert_array_equal(batch["mask"][:, 0], np.where(codes == 4, 99, codes))
+    np.testing.assert_array_equal(batch["ok"][:, 0], codes != 4)
+    assert not read(tmp_path, {"lut": lut(range(4))}, on_bad="skip")["valid"].any()
+
+
+def test_windows_on_the_ground(tmp_path):
+    place = {"crs": "EPSG:32630", "transform": rasterio.Affine(10, 0, 500000, 0, -10, 4600000)}
+    codes = write(tmp_path, "tiled", **place)[-1:]
+    for path in sorted(tmp_path.iterdir())[:-1]:
+        path.unlink()
+    window = chaski.GeoWindow(160, 10, per_epoch=8)
+    pixels = chaski.Pixels(geo=True)
+    field = {"lut": lut(range(5)), "fill": 77}
+    batch = read(tmp_path, field, window=window, pixels=pixels)
+    for got, t in zip(batch["mask"][:, 0], batch["geo.transform"], strict=True):
+        y, x = round((4600000 - t[3]) / 10), round((t[0] - 500000) / 10)
+        np.testing.assert_array_equal(got, codes[0, y : y + 16, x : x + 16])
+
+
+def test_a_server_and_the_command(tmp_path, binary):
+    codes = write(tmp_path, "npy")
+    fields = {"mask": chaski.Field(pattern="{id}.npy", lut=lut(range(5)), dtype="int64")}
+    with serving(binary, "--root", str(tmp_path)) as (target, token):
+        engine = chaski.Engine(token=token)
+        with chaski.connect(
+            target, tmp_path, fields=fields, batch_size=N, shuffle=False, engine=engine
+        ) as loader:
+            np.testing.assert_array_equal(next(iter(loader))["mask"][:, 0], codes)
+    table = {",".join(map(str, c)): v for c, v in lut(range(5)).items()}
+    spec = {
+        "source": str(tmp_path),
+        "batch_size": 2,
+        "fields": {"mask": {"pattern": "{id}.npy", "lut": table, "dtype": "int64"}},
+    }
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    run = [binary, "spec", tmp_path / "spec.json"]
+    printed = json.loads(subprocess.run(run, check=True, capture_output=True).stdout)
+    assert printed["fields"][0]["lut"]["colours"] == [list(c) for c in lut(range(5))]
+    run = [binary, "plan", "--json", tmp_path / "spec.json"]
+    subprocess.run(run, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    "table, message",
+    [
+        ({(1, 2): 0}, "3 or all 4 numbers"),
+        ({(1, 2, 3): 0, 4: 1}, "3 or all 4 numbers"),
+        ({(1, 2, 3): 0, (1, 2, 3, 4): 1}, "3 or all 4 numbers"),
+        ({(1, 2, 70000): 0}, "from 0 to 65535"),
+        ({(1, 2, 0.5): 0}, "whole number"),
+        ({(1, 2, 3): 300}, "300 is not a number of uint8"),
+    ],
+)
+def test_wrong_tables(tmp_path, table, message):
+    write(tmp_path, "npy")
+    with pytest.raises(chaski.Error, match=message):
+        read(tmp_path, {"lut": table, "dtype": "uint8"})
+    (tmp_path / "0.npy").unlink()
+    np.save(tmp_path / "0.npy", np.zeros((3, 4, 4), "f4"))
+    with pytest.raises(chaski.Error, match="uint8 and uint16"):
+        read(tmp_path, {"lut": {(1, 2, 3): 0}})
