@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -126,11 +128,35 @@ def test_a_list_and_fields(paths):
     assert np.array_equal(red, pixels(paths)[:, :1])
 
 
+class Geo:
+    """What chaski takes of a GeoDataFrame."""
+
+    def __init__(self, table: Any) -> None:
+        shapes = [struct.pack("<BIdd", 1, 1, i, 50) for i in range(len(table))]
+        self._table = table.append_column("where", [shapes])
+        self.active_geometry_name = "where"
+        self.crs = None
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        raise TypeError("shapes are no type of Arrow")
+
+    def to_wkb(self) -> Any:
+        return self._table
+
+
 def table(kind: str, paths: list[str]) -> object:
     numbers = list(range(len(paths)))
     columns = {"image": paths, "number": numbers, "code": [f"0{n}" for n in numbers]}
     if kind == "dict":
         return {**columns, "image": [Path(p) for p in paths], "number": np.array(numbers)}
+    if kind == "rows":
+        rows = [
+            dict(zip(columns, values, strict=True))
+            for values in zip(*columns.values(), strict=True)
+        ]
+        return [{**row, "image": Path(row["image"])} for row in rows]
+    if kind == "geopandas":
+        return Geo(pytest.importorskip("pyarrow").table(columns))
     if kind == "pyarrow":
         return pytest.importorskip("pyarrow").table(columns)
     if kind == "pandas":
@@ -139,7 +165,7 @@ def table(kind: str, paths: list[str]) -> object:
     return pytest.importorskip("polars").DataFrame(columns)
 
 
-@pytest.mark.parametrize("kind", ["dict", "pyarrow", "pandas", "polars"])
+@pytest.mark.parametrize("kind", ["dict", "rows", "pyarrow", "pandas", "polars", "geopandas"])
 def test_tables_in_memory(paths, kind):
     pytest.importorskip("pyarrow")
     want = pixels(paths)
@@ -161,6 +187,33 @@ def test_tables_in_memory(paths, kind):
         chaski.stats(source, fields=fields, rows=chaski.Rows(where=where))["samples"]
         == len(paths) - 2
     )
+
+
+def test_rows_without_some_columns(paths):
+    """What a row lacks is null, and the columns are those of all rows."""
+    pytest.importorskip("pyarrow")
+    rows = [{"image": p, **({"x": i / 2} if i % 2 else {"y": i})} for i, p in enumerate(paths)]
+    fields = {
+        "x": "x",
+        "image": {"dtype": "native"},
+        "y": chaski.Field(column="y", dtype="float32"),
+    }
+    with chaski.load(rows, fields=fields, **options(batch_size=len(paths))) as loader:
+        batch = next(iter(loader))
+    want = np.arange(len(paths))
+    assert np.array_equal(batch["x"], np.where(want % 2, want / 2, np.nan), equal_nan=True)
+    assert np.array_equal(batch["y"], np.where(want % 2, np.nan, want), equal_nan=True)
+
+
+def test_a_geodataframe(paths):
+    """Its rows are chosen by their shapes, whatever its CRS is."""
+    geopandas, shapely = pytest.importorskip("geopandas"), pytest.importorskip("shapely")
+    points = [shapely.Point(i, 50) for i in range(len(paths))]
+    frame = geopandas.GeoDataFrame({"image": list(map(Path, paths))}, geometry=points, crs=4326)
+    rows = chaski.Rows(bbox=(0.5, 49, 2.5, 51))
+    for source in (frame, frame.to_crs(3857)):
+        with chaski.load(source, fields={"image": "image"}, rows=rows, **options()) as loader:
+            assert np.array_equal(images(loader), pixels(paths)[1:3])
 
 
 def test_a_dataframe_without_warnings(paths):

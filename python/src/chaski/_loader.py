@@ -903,9 +903,9 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         source: a catalog (.parquet), a table of samples (.csv, .parquet), a container (TACO,
             Tortilla) or a list of them, a directory, a glob, a file or a list (also a Series or an
             array) of files, or the folder of a dense TileDB array, whose attributes are the fields'
-            columns; a table in memory: a DataFrame of pandas or polars, a `pyarrow.Table`, or a
-            dict of columns, which become a file that lives as long as the loader, with absolute
-            paths; or a `Mixture` of several.
+            columns; a table in memory: a DataFrame of pandas, geopandas or polars, a
+            `pyarrow.Table`, a list of dicts, or a dict of columns, which become a file that lives
+            as long as the loader, with absolute paths; or a `Mixture` of several.
         batch_size: samples of a global batch, over all ranks.
         fields: members of a sample by name: a `Field` or `Vector`, a dict of a field's
             members, or a str: a pattern if it contains "{id}", else a column. Default:

@@ -31,7 +31,7 @@ class HasEpsg(Protocol):
 
 
 class ArrowStream(Protocol):
-    """A table in memory: of pyarrow, pandas, polars, ..."""
+    """A table in memory: of pyarrow, pandas, geopandas, polars, ..."""
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
 
@@ -39,7 +39,8 @@ class ArrowStream(Protocol):
 Size: TypeAlias = int | tuple[int, int]
 Until: TypeAlias = Literal["shortest", "longest"] | int
 Path: TypeAlias = str | os.PathLike[str]
-Columns: TypeAlias = Mapping[str, Sequence[Any]] | ArrowStream  # a table in memory
+Columns: TypeAlias = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]] | ArrowStream
+"""A table in memory: columns, rows, or a table of another library."""
 Condition: TypeAlias = str | tuple[str, str, Any] | Mapping[str, Any]
 Where: TypeAlias = str | Sequence[Condition]
 BBox: TypeAlias = tuple[float, float, float, float]

@@ -30,11 +30,20 @@ _RASTERS = (".tif", ".tiff", ".rumi")  # as package catalog tells a column of ra
 
 
 def _is_table(source: object) -> bool:
-    """Reports whether a source is columns in memory: a DataFrame, an Arrow table, a dict."""
+    """Reports whether a source is a table in memory: a DataFrame, an Arrow table, dicts."""
+    if _is_rows(source):
+        return True
     if isinstance(source, Mapping):
         one = (str, bytes, os.PathLike, Mapping, Source, Mixture)
         return bool(source) and not any(isinstance(v, one) for v in source.values())
     return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__")
+
+
+def _is_rows(source: object) -> bool:
+    """Reports whether a source is a list of rows, each a dict."""
+    texts = isinstance(source, (str, bytes))
+    rows = isinstance(source, Sequence) and not texts and len(source) > 0
+    return rows and all(isinstance(row, Mapping) for row in source)  # type: ignore[attr-defined]
 
 
 def _is_list(source: object) -> bool:
@@ -84,8 +93,10 @@ class Files:
             source = tolist()
         if _is_list(source):
             return self._list([absolute(p) for p in source])
+        if hasattr(source, "to_wkb") and getattr(source, "crs", None):
+            source = source.to_crs(4326)  # as GeoParquet: boxes that choose rows are in degrees
         if _is_table(source):
-            return self._write("source", source, absolute, None)
+            return self._write("source", source, absolute)
         return source
 
     def _path(self, ending: str) -> str:
@@ -108,21 +119,22 @@ class Files:
 
     def shapes(self, where: str, frame: Any) -> Any:
         """Returns a path of shapes; of a table in memory, that of the GeoParquet it becomes."""
-        if not _is_table(frame):
-            return frame
-        name, crs = "geometry", None
-        if hasattr(frame, "to_wkb"):  # of geopandas
-            name = frame.geometry.name
-            crs = None if frame.crs is None else frame.crs.to_json_dict()
-            frame = frame.to_wkb()
-        column: dict[str, Any] = {"encoding": "WKB", "geometry_types": [], "crs": crs}
-        geo = {"version": "1.0.0", "primary_column": name, "columns": {name: column}}
-        return self._write(where, frame, str, geo)
+        return self._write(where, frame, str, "geometry") if _is_table(frame) else frame
 
     def _write(
-        self, where: str, source: Any, raster: Callable[[str], str], geo: dict[str, Any] | None
+        self, where: str, source: Any, raster: Callable[[str], str], geometry: str | None = None
     ) -> str:
-        """Writes a table, of GeoParquet with metadata; raster says what becomes of their paths."""
+        """Writes a table; raster says what becomes of the paths of rasters.
+
+        It is GeoParquet if it has geometries: of geopandas, or in the column geometry as WKB.
+        """
+        crs = None
+        if hasattr(source, "to_wkb"):  # of geopandas
+            geometry = getattr(source, "active_geometry_name", "geometry")
+            crs = getattr(source, "crs", None) if geometry else None
+            source, crs = source.to_wkb(), crs and crs.to_json_dict()
+        about: dict[str, Any] = {"encoding": "WKB", "geometry_types": [], "crs": crs}
+        geo = {"version": "1.0.0", "primary_column": geometry, "columns": {geometry: about}}
         pa, pq = (optional(module, _PYARROW) for module in ("pyarrow", "pyarrow.parquet"))
         try:
             table = pa.table(_texts(source))
@@ -137,10 +149,10 @@ class Files:
                     if _is_raster(next(filter(None, values), None)):
                         column = pa.array([v and raster(v) for v in values], pa.large_string())
                 table = table.set_column(i, str(name), column)
-            if geo is not None:
-                name = geo["primary_column"]
-                if name not in table.column_names or str(table.column(name).type) not in _WKB:
-                    raise ValueError(f"it has no column {name!r} of bytes, which are WKB")
+            if geometry is not None:
+                names = table.column_names
+                if geometry not in names or str(table.column(geometry).type) not in _WKB:
+                    raise ValueError(f"it has no column {geometry!r} of bytes, which are WKB")
                 table = table.replace_schema_metadata({"geo": json.dumps(geo)})
             path = self._path(".parquet")
             pq.write_table(table, path)
@@ -202,6 +214,9 @@ def _texts(source: Any) -> Any:
             return True
         return isinstance(c, (list, tuple)) or str(getattr(c, "dtype", "")).lower() == "object"
 
+    if _is_rows(source):
+        names = dict.fromkeys(k for row in source for k in row)
+        source = {k: [row.get(k) for row in source] for k in names}
     if isinstance(source, Mapping):
         return {str(k): [text(v) for v in c] if objects(c) else c for k, c in source.items()}
     if type(source).__module__.split(".")[0] == "pandas":
