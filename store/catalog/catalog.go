@@ -278,13 +278,23 @@ func (t *Table) openHeld(ctx context.Context, fields []Source, o Options) error 
 	for _, s := range fields {
 		names = append(names, cmp.Or(s.Column, s.Field), s.Blob, fileName(s.Field))
 	}
-	want := map[string]bool{}
+	want := map[string]columns.Want{}
 	for _, name := range names {
-		if want[name] = true; magic.Named(source.Name(t.src)).Class == magic.Items {
-			want[columns.AssetColumn(name)] = true
+		if want[name] = columns.Values; magic.Named(source.Name(t.src)).Class == magic.Items {
+			want[columns.AssetColumn(name)] = columns.Values
 		}
 	}
-	tab, err := columns.OpenText(ctx, file, t.src, func(name string) bool { return o.AllColumns || want[name] })
+	for _, s := range fields {
+		if s.Kind == Text {
+			want[cmp.Or(s.Column, s.Field)] = columns.Words
+		}
+	}
+	tab, err := columns.OpenText(ctx, file, t.src, func(name string) columns.Want {
+		if o.AllColumns {
+			return max(want[name], columns.Values)
+		}
+		return want[name]
+	})
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func IsTable(uri string) bool { return magic.Named(source.Name(uri)).Class.Table
 
 // DescribeCSV reads a CSV file, whose name says what separates its values. It does not close r.
 func DescribeCSV(ctx context.Context, r source.Reader, name string) (*Summary, error) {
-	held, err := columns.OpenText(ctx, r, name, nil)
+	held, err := columns.OpenText(ctx, r, name, func(string) columns.Want { return columns.Values })
 	if err != nil {
 		return nil, err
 	}

@@ -36,8 +36,10 @@
 // and empty ones are ignored) or are byte ranges (/vsisubfile/); otherwise it is a metadata column. A field
 // without a column is the catalog's assets or, in a table that is not a catalog, the column with the field's
 // name. Integers and booleans are Int, floats Float, strings Text. A CSV column is Int if every value is an
-// integer of 64 bits, else Float if every value is a number,
-// else Text; empty cells are null. Lists of these, of Parquet files and JSON, are List with the kind of their elements.
+// integer, or every value is "True" or "False" (also in upper or lower case), else Float if every value is a number,
+// else Text; empty cells are null. A column of integers of which one has over 64 bits is an error where it is used.
+// Comments, lines of "#" or "# " and text, may stand before the header. Lists of these, of Parquet files and JSON, are
+// List with the kind of their elements.
 //
 // A directory, glob or catalog also has the column "folder", the name of the folder that each file lies in.
 //

@@ -3,6 +3,7 @@ package columns
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -52,16 +53,66 @@ func (t *texts) strings() *tables.Vector {
 	return tables.NewBytes(tables.Type{Kind: tables.String}, t.data, t.offs, t.null)
 }
 
+// Want says how values that a text file has as strings are read.
+type Want uint8
+
+// Ways to read a column.
+const (
+	Skipped Want = iota // not at all
+	Values              // as numbers or booleans, if all of them are
+	Words               // as numbers, if all of them are of 64 bits
+	Written             // as strings
+)
+
+// utf8Start skips a byte order mark, and refuses other encodings than UTF-8.
+func utf8Start(in *bufio.Reader) error {
+	start, _ := in.Peek(4)
+	if bytes.HasPrefix(start, []byte("\xef\xbb\xbf")) {
+		_, err := in.Discard(3)
+		return err
+	}
+	marked := bytes.HasPrefix(start, []byte("\xff\xfe")) || bytes.HasPrefix(start, []byte("\xfe\xff"))
+	// Without a mark every second byte of ASCII is 0.
+	if marked || len(start) == 4 && (start[0] == 0) != (start[1] == 0) && (start[2] == 0) != (start[3] == 0) {
+		return fault.New(fault.Unsupported, "text", 0, "it is UTF-16: save it as UTF-8")
+	}
+	return nil
+}
+
+// skipComments skips the lines before the header that are comments: "#" alone, or "# " and text.
+func skipComments(file *records, in *bufio.Reader) error {
+	for {
+		start, _ := in.Peek(2)
+		if len(start) == 0 || start[0] != '#' || len(start) == 2 && !bytes.Contains([]byte(" \t\r\n#!"), start[1:]) {
+			return nil
+		}
+		for more := true; more; {
+			_, err := in.ReadSlice('\n')
+			if more = errors.Is(err, bufio.ErrBufferFull); err != nil && !more {
+				return noEOF(err)
+			}
+		}
+		file.record = 0
+	}
+}
+
+// noEOF makes the end of a file no error.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
 // openCSV reads a CSV file, whose values comma separates: see OpenText.
-func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name string) bool,
-	raw []string) (*Table, error) {
+func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name string) Want) (*Table, error) {
 	if r.Size() > maxCSV {
 		return nil, fault.New(fault.Limit, "table", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxCSV))
 	}
 	file := &records{ctx: ctx, file: source.Sequential(ctx, r, 0), what: "a line, or a value in quotes,"}
 	in := bufio.NewReaderSize(file, 1<<16)
-	if b, _ := in.Peek(3); bytes.Equal(b, []byte("\xef\xbb\xbf")) {
-		_, _ = in.Discard(3) // UTF-8 byte order mark
+	if err := cmp.Or(utf8Start(in), skipComments(file, in)); err != nil {
+		return nil, err
 	}
 	reader := csv.NewReader(in)
 	reader.Comma, reader.ReuseRecord = comma, true
@@ -78,12 +129,12 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 	}
 	into := make([]*texts, len(head)) // nil: not wanted
 	for i, name := range names {
-		if want(name) {
+		if want(name) != Skipped {
 			column := newTexts()
 			into[i] = &column
 		}
 	}
-	rows, held, charged := int64(0), int64(0), int64(0)
+	rows, kept, charged := int64(0), int64(0), int64(0)
 	for {
 		file.record = 0
 		rec, err := reader.Read()
@@ -93,7 +144,7 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 		if errors.Is(err, csv.ErrFieldCount) {
 			line, _ := reader.FieldPos(0)
 			return nil, fault.New(fault.Corrupt, "line "+strconv.Itoa(line), fault.NoOffset,
-				"it has %d values for %d columns", len(rec), len(head))
+				"it has %d values for %d columns%s", len(rec), len(head), commentHint(names[0], rec[0]))
 		}
 		if err != nil {
 			return nil, csvError(reader, err)
@@ -101,11 +152,11 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 		for i, column := range into {
 			if column != nil {
 				add(column, rec[i])
-				held += int64(len(rec[i])) + 8
+				kept += int64(len(rec[i])) + 8
 			}
 		}
 		// Twice, because a slice that grows is copied into one that is up to twice as long.
-		if growth := 2*held - charged; growth > 0 {
+		if growth := 2*kept - charged; growth > 0 {
 			growth = max(growth, csvStep)
 			if err := budget.Grow(ctx, growth); err != nil {
 				return nil, err
@@ -114,19 +165,30 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want func(name st
 		}
 		rows++
 	}
-	columns := map[string]*tables.Vector{}
+	columns := map[string]held{}
 	for i, column := range into {
 		switch name := names[i]; {
 		case column == nil:
-		case slices.Contains(raw, name):
-			columns[name] = column.strings()
+		case want(name) == Written:
+			columns[name] = held{values: column.strings()}
 		default:
-			if columns[name], err = infer(ctx, column); err != nil {
+			if columns[name], err = infer(ctx, column, want(name)); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return heldTable(rows, names, columns, "line 1"), nil
+}
+
+// commentHint ends the error for a line with another number of values than the header, which begins with head.
+func commentHint(head, line string) string {
+	switch {
+	case strings.HasPrefix(line, "#"):
+		return `: it begins with "#", and comments are read before the header alone`
+	case strings.HasPrefix(head, "#"):
+		return `: the header begins with "#"; a comment before it begins with "# "`
+	}
+	return ""
 }
 
 // headerNames returns the names of the columns, which must differ.
@@ -165,13 +227,14 @@ func ended(ctx context.Context, row int) error {
 	return nil
 }
 
-// infer makes a column of the narrowest kind that holds all values.
-func infer(ctx context.Context, t *texts) (*tables.Vector, error) {
+// infer makes a column of the narrowest kind that holds all values. Whole numbers of which one has over 64 bits are an
+// error about the column: as floats they would be other ones.
+func infer(ctx context.Context, t *texts, want Want) (out held, err error) {
 	rows := t.len()
-	isInt, isFloat, found := true, true, false
+	isInt, isFloat, isBool, found, large := true, true, want == Values, false, -1
 	for row := range rows {
 		if err := ended(ctx, row); err != nil {
-			return nil, err
+			return out, err
 		}
 		text := t.at(row)
 		if text == "" {
@@ -184,33 +247,47 @@ func infer(ctx context.Context, t *texts) (*tables.Vector, error) {
 		found = true
 		if isInt {
 			_, err := strconv.ParseInt(text, 10, 64)
-			isInt = err == nil
-		}
-		if !isInt {
-			if _, ok := parseNumber(text); !ok {
-				isFloat = false
-				if t.null != nil || row+1 == rows {
-					continue // later rows may be null
-				}
+			over := errors.Is(err, strconv.ErrRange) && strings.Trim(text[1:], "0123456789") == ""
+			if isInt = err == nil || over; over && large < 0 {
+				large = row
 			}
 		}
+		if !isInt && isFloat {
+			_, isFloat = parseNumber(text)
+		}
+		isBool = isBool && slices.Contains(booleans, text)
 	}
 	switch {
-	case found && isInt:
+	case !found || large >= 0 && isInt && want == Words:
+	case large >= 0 && isInt:
+		return held{wrong: fault.New(fault.Unsupported, "row "+strconv.Itoa(large), fault.NoOffset,
+			"%s is no integer of 64 bits, as others in the column are", fault.Short(t.at(large)))}, nil
+	case isInt:
 		ints, err := parsed(ctx, t, func(text string) int64 {
 			x, _ := strconv.ParseInt(text, 10, 64)
 			return x
 		})
-		return tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, ints, t.null), err
-	case found && isFloat:
+		return held{values: tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, ints, t.null)}, err
+	case isFloat:
 		floats, err := parsed(ctx, t, func(text string) float64 {
 			x, _ := parseNumber(text)
 			return x
 		})
-		return tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64}, floats, t.null), err
+		return held{values: tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64}, floats, t.null)}, err
+	case isBool:
+		truths, err := parsed(ctx, t, func(text string) int64 {
+			if strings.EqualFold(text, "true") {
+				return 1
+			}
+			return 0
+		})
+		return held{values: tables.NewInts(tables.Type{Kind: tables.Bool}, truths, t.null)}, err
 	}
-	return t.strings(), nil
+	return held{values: t.strings()}, nil
 }
+
+// booleans are the words that pandas takes for booleans.
+var booleans = []string{"True", "False", "true", "false", "TRUE", "FALSE"}
 
 // parsed returns the number in each text.
 func parsed[T int64 | float64](ctx context.Context, t *texts, parse func(text string) T) ([]T, error) {

@@ -1,6 +1,7 @@
 package columns
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -35,13 +36,17 @@ const cellBytes = 2 * 9
 // accepts. Items have the columns of STAC-GeoParquet, as far as they are numbers, strings, booleans or lists of these:
 // id, collection, bbox.xmin, bbox.ymin, bbox.xmax and bbox.ymax, the properties by their names, and assets.NAME.href.
 // Columns in which all strings are timestamps (RFC 3339) are timestamps. A property that an item lacks is null.
-func openItems(ctx context.Context, r source.Reader, want func(name string) bool) (*Table, error) {
+func openItems(ctx context.Context, r source.Reader, want func(name string) Want) (*Table, error) {
 	if r.Size() > maxItems {
 		return nil, fault.New(fault.Limit, "items", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxItems))
 	}
 	read := &items{ctx: ctx, want: want, columns: map[string]*itemColumn{}}
 	read.file = &records{ctx: ctx, file: source.Sequential(ctx, r, 0), what: "an item"}
-	decoder := json.NewDecoder(read.file)
+	text := bufio.NewReaderSize(read.file, 1<<16)
+	if err := utf8Start(text); err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(text)
 	for {
 		err := read.object(decoder)
 		if errors.Is(err, io.EOF) && read.n > 0 {
@@ -71,7 +76,7 @@ func itemsError(d *json.Decoder, err error) error {
 type items struct {
 	ctx     context.Context
 	file    *records
-	want    func(name string) bool
+	want    func(name string) Want
 	n       int64
 	columns map[string]*itemColumn
 }
@@ -250,7 +255,7 @@ func (in *items) cell(name string, raw json.RawMessage, part string, at int64) e
 	c := in.columns[name]
 	if c == nil {
 		switch {
-		case !in.want(name):
+		case in.want(name) == Skipped:
 			return nil
 		case len(in.columns) == maxItemColumns:
 			return fault.New(fault.Limit, part, at, "over %d properties and assets", maxItemColumns)
@@ -331,7 +336,7 @@ func (c *itemColumn) fill(n int64) {
 
 // table makes the columns.
 func (in *items) table() (*Table, error) {
-	columns := map[string]*tables.Vector{}
+	columns := map[string]held{}
 	for name, c := range in.columns {
 		if c.nested && !c.strings && !c.numbers {
 			continue
@@ -345,26 +350,29 @@ func (in *items) table() (*Table, error) {
 }
 
 // column returns the values as numbers, timestamps or strings, or lists of these.
-func (c *itemColumn) column(ctx context.Context) (*tables.Vector, error) {
+func (c *itemColumn) column(ctx context.Context) (held, error) {
 	switch {
 	case c.strings:
 	case c.numbers || c.list == nil:
-		return infer(ctx, &c.texts)
+		return infer(ctx, &c.texts, Values)
 	default:
 		return c.lists(ctx)
 	}
 	if !c.numbers {
 		times, err := timesOf(ctx, &c.texts)
 		if times != nil || err != nil {
-			return times, err
+			return held{values: times}, err
 		}
 	}
-	return c.texts.strings(), nil
+	return held{values: c.texts.strings()}, nil
 }
 
 // lists returns the column of the lists.
-func (c *itemColumn) lists(ctx context.Context) (*tables.Vector, error) {
+func (c *itemColumn) lists(ctx context.Context) (held, error) {
 	elements, err := c.list.column(ctx)
+	if elements.wrong != nil || err != nil {
+		return elements, err
+	}
 	offs, next := make([]uint32, c.len()+1), 0
 	for row := range c.len() {
 		offs[row+1] = offs[row]
@@ -373,7 +381,7 @@ func (c *itemColumn) lists(ctx context.Context) (*tables.Vector, error) {
 			next++
 		}
 	}
-	return tables.NewList(elements, offs, c.null), err
+	return held{values: tables.NewList(elements.values, offs, c.null)}, nil
 }
 
 // timesOf makes a column of timestamps of their strings, nil if a string is not a timestamp.

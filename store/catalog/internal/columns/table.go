@@ -259,18 +259,30 @@ func (t *Table) heldColumn(name string) (*Column, error) {
 		strings.Join(t.names, ", "), hint)
 }
 
+// held is a column in memory, or what is wrong with one of integers, which whoever uses it is told.
+type held struct {
+	values *tables.Vector
+	wrong  error
+}
+
 // heldTable returns the table of n rows of the columns by their names. A wanted one has values.
-func heldTable(n int64, names []string, columns map[string]*tables.Vector, part string) *Table {
+func heldTable(n int64, names []string, columns map[string]held, part string) *Table {
 	var cols []tables.Column
 	for _, name := range names {
-		if values := columns[name]; values != nil {
-			cols = append(cols, tables.Column{Name: name, Type: values.Type()})
+		column, wanted := columns[name]
+		typ := tables.Type{Kind: tables.Int64, Bits: 64}
+		if column.values != nil {
+			typ = column.values.Type()
+		}
+		if wanted {
+			cols = append(cols, tables.Column{Name: name, Type: typ})
 		}
 	}
-	held := tables.New(int(n), cols, func(_ context.Context, i int) (*tables.Vector, error) {
-		return columns[cols[i].Name], nil
+	table := tables.New(int(n), cols, func(_ context.Context, i int) (*tables.Vector, error) {
+		column := columns[cols[i].Name]
+		return column.values, fault.WithPart(column.wrong, "column "+cols[i].Name, fault.NoOffset)
 	})
-	return &Table{held: held, begins: []int64{n}, names: names, part: part}
+	return &Table{held: table, begins: []int64{n}, names: names, part: part}
 }
 
 // Data returns the table for queries, whose columns are read when they are first used: of Parquet files all of them
@@ -438,7 +450,12 @@ func Open(ctx context.Context, o source.Opener, name string, cacheBytes int64, r
 	if class == magic.Parquet {
 		t, err = OpenParquet(ctx, file, cacheBytes)
 	} else {
-		t, err = OpenText(ctx, file, name, nil, raw...)
+		t, err = OpenText(ctx, file, name, func(name string) Want {
+			if slices.Contains(raw, name) {
+				return Written
+			}
+			return Values
+		})
 	}
 	if err == nil {
 		err = CheckRows(t.Rows())
@@ -452,19 +469,14 @@ func Open(ctx context.Context, o source.Opener, name string, cacheBytes int64, r
 	return t, nil
 }
 
-// OpenText reads a CSV file or STAC items, as the extension of name says. It keeps the columns that want accepts (nil:
-// all).
-// The columns of a CSV file that raw names stay strings, even if all of their values are numbers.
-func OpenText(ctx context.Context, r source.Reader, name string, want func(name string) bool,
-	raw ...string) (*Table, error) {
-	if want == nil {
-		want = func(string) bool { return true }
-	}
+// OpenText reads a CSV file or STAC items, as the extension of name says, and its columns as want says, which items
+// heed for Skipped alone.
+func OpenText(ctx context.Context, r source.Reader, name string, want func(name string) Want) (*Table, error) {
 	switch name = source.Name(name); {
 	case magic.Named(name).Class != magic.CSV:
 		return openItems(ctx, r, want)
 	case strings.EqualFold(path.Ext(name), ".tsv"):
-		return openCSV(ctx, r, '\t', want, raw)
+		return openCSV(ctx, r, '\t', want)
 	}
-	return openCSV(ctx, r, ',', want, raw)
+	return openCSV(ctx, r, ',', want)
 }

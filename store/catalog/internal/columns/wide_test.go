@@ -31,7 +31,7 @@ func held(ctx context.Context, t *testing.T, ext string, b []byte) (*columns.Tab
 		t.Fatal(err)
 	}
 	defer r.Close()
-	return columns.OpenText(ctx, r, ext, nil)
+	return columns.OpenText(ctx, r, ext, func(string) columns.Want { return columns.Values })
 }
 
 // wide returns a CSV file of n columns and one row.
