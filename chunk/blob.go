@@ -38,9 +38,9 @@ import (
 // Version 3, of an image with steps of time or with Index.LowBits, which has no mask: between version and
 // flags stand a varint, Index.Times, and two u8, Index.Inner and 1 for LowBits, else 0. Flag 1 is not set.
 //
-// Version 4, of an image or mask with Packed, Reversed or Params, and without steps of time and LowBits: it
+// Version 4, of an image or mask with Packed, Reversed, Classes or Params, and without steps of time and LowBits: it
 // has u8 after the version, 1 if there is a mask, else 0. Between that and the flags of the image stand varint
-// Packed, u8 1 for Reversed, else 0, varint length of Params, and Params; the same stands before the
+// Packed, u8 1 for Reversed plus 2 for Classes, varint length of Params, and Params; the same stands before the
 // flags of the mask.
 //
 // varint is a base-128 number, least significant group first (as in protobuf), in as few bytes as
@@ -110,7 +110,7 @@ func (x *Index) isTimed() bool { return x.Times != 0 || x.LowBits }
 
 // hasMore reports whether the index, or its mask, needs version 4.
 func (x *Index) hasMore() bool {
-	return x.Packed != 0 || x.Reversed || len(x.Params) > 0 || x.Mask != nil && x.Mask.hasMore()
+	return x.Packed != 0 || x.Reversed || x.Classes || len(x.Params) > 0 || x.Mask != nil && x.Mask.hasMore()
 }
 
 // oneIf returns the byte of a boolean: 1 for true.
@@ -123,7 +123,7 @@ func oneIf(on bool) byte {
 
 // appendMore appends what version 4 has before the flags.
 func (x *Index) appendMore(dst []byte) []byte {
-	dst = append(binary.AppendUvarint(dst, uint64(x.Packed)), oneIf(x.Reversed))
+	dst = append(binary.AppendUvarint(dst, uint64(x.Packed)), oneIf(x.Reversed)|oneIf(x.Classes)<<1)
 	return append(binary.AppendUvarint(dst, uint64(len(x.Params))), x.Params...)
 }
 
@@ -318,12 +318,11 @@ func (p *blobParser) index(maxChunk int, version byte) *Index {
 
 // more reads what version 4 has before the flags.
 func (p *blobParser) more(x *Index) {
-	packed, reversed := p.Uvarint(), p.bool()
-	n := p.Uvarint()
-	if p.Err == nil && (packed > 64 || n > MaxParams) {
-		p.Fail(fault.Corrupt, "samples of %d bits, %d bytes of parameters", packed, n)
+	packed, kinds, n := p.Uvarint(), p.U8(), p.Uvarint()
+	if p.Err == nil && (packed > 64 || kinds > 3 || n > MaxParams) {
+		p.Fail(fault.Corrupt, "samples of %d bits and kind %d, %d bytes of parameters", packed, kinds, n)
 	}
-	x.Packed, x.Reversed = int(packed&127), reversed
+	x.Packed, x.Reversed, x.Classes = int(packed&127), kinds&1 != 0, kinds&2 != 0
 	if p.Err == nil && n > 0 {
 		// Cloned, because b is not kept.
 		x.Params = slices.Clone(p.Bytes(int(n)))

@@ -63,6 +63,7 @@ func relatives() map[string]*Index {
 	edit("packed", func(x *Index) { x.DType, x.Packed, x.Predictor = Uint16, 12, NoPredictor })
 	edit("alpha", func(x *Index) { x.DType, x.Alpha = Uint16, true })
 	edit("alpha behind a mask", func(x *Index) { x.DType, x.Alpha, x.Mask = Uint8, true, maskOf(x, 100, true) })
+	edit("classes", func(x *Index) { x.Bands, x.DType, x.Classes, x.Ranges = 1, Uint8, true, x.Ranges[:20] })
 	edit("parameters", func(x *Index) { x.Codec, x.Params, x.Reversed = JPEG, []byte{1, 0xff, 0xd8}, true })
 	edit("parameters and a mask", func(x *Index) {
 		x.Params = []byte{7}

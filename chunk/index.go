@@ -139,6 +139,9 @@ type Index struct {
 	// pixels that hold data where neither Mask nor nodata does (Masking). Samples are Uint8 or Uint16 then, the only
 	// ones whose alpha is a mask for GDAL.
 	Alpha bool
+	// Classes says that pixels are the numbers of classes, since the file has a palette: numbers between them mean
+	// nothing.
+	Classes bool
 	// Bits is for masks: a chunk stores one bit per pixel, most significant bit first, and pads its
 	// rows to whole bytes. It decodes to one byte per pixel, 0 or 1.
 	Bits bool
@@ -407,6 +410,8 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 			x.Inner, x.Predictor)
 	case x.Alpha && (x.isTimed() || x.Bands < 2 || x.DType != Uint8 && x.DType != Uint16):
 		return bad(fault.Corrupt, "alpha with %d bands of %s in %d steps of time", x.Bands, x.DType, x.Steps())
+	case x.Classes && (x.isTimed() || x.Bands != 1 || !x.DType.Integer()):
+		return bad(fault.Corrupt, "a palette for %d bands of %s in %d steps of time", x.Bands, x.DType, x.Steps())
 	case x.Bits && (x.DType != Uint8 || x.Bands != 1 || x.Predictor != NoPredictor):
 		return bad(fault.Corrupt, "bits with %d bands of %s and predictor %d", x.Bands, x.DType, x.Predictor)
 	}

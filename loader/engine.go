@@ -410,6 +410,11 @@ func (e *Engine) setHash() error {
 			placeless.Fields[v.column].Kind = spec.NumberField
 		}
 	}
+	for i := range placeless.Fields {
+		if field := &placeless.Fields[i]; field.DType == spec.Auto {
+			field.DType = "float32" // without palettes, whose files are in the fingerprint
+		}
+	}
 	text, err := json.Marshal(struct {
 		Order       int    `json:"order"`
 		Fingerprint string `json:"fingerprint"`

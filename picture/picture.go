@@ -104,7 +104,8 @@ func (h *header) png() (*chunk.Index, error) {
 		return nil, err
 	}
 	index := &chunk.Index{Bands: pngHeader.bands, Height: pngHeader.height, Width: pngHeader.width,
-		DType: pngHeader.dtype, Codec: chunk.PNG, Alpha: pngHeader.bands%2 == 0}
+		DType: pngHeader.dtype, Codec: chunk.PNG, Alpha: pngHeader.bands%2 == 0,
+		Classes: pngHeader.color == palette}
 	grey := pngHeader.bands == 1 && data[25] == 0
 	off := int64(pngHeaderSize)
 	for range maxParts {

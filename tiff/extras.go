@@ -301,7 +301,7 @@ func openOverview(ctx context.Context, f *ifd.File, d *ifd.Directory, x *chunk.I
 			"an overview of (%d, %d, %d) %s of an image of (%d, %d, %d) %s",
 			index.Bands, index.Height, index.Width, index.DType, x.Bands, x.Height, x.Width, x.DType)
 	}
-	index.NoData, index.NoDataBits, index.Alpha = x.NoData, x.NoDataBits, x.Alpha
+	index.NoData, index.NoDataBits, index.Alpha, index.Classes = x.NoData, x.NoDataBits, x.Alpha, x.Classes
 	if index.Mask, err = openMask(ctx, f, index, l, subfileMask|subfileReduced); err != nil {
 		return nil, err
 	}
@@ -309,4 +309,22 @@ func openOverview(ctx context.Context, f *ifd.File, d *ifd.Directory, x *chunk.I
 		return nil, fault.WithPart(err, part, d.Off)
 	}
 	return index, nil
+}
+
+// Palette returns the colours of a colour table, as #rrggbb, up to the last one that is not black; nil: there is none.
+// Colours have 16 bits in files (TIFF 6.0, section 5), of which the upper eight matter.
+func Palette(ctx context.Context, f *ifd.File) (colours []string) {
+	tags := f.Tags(ctx, &f.Dirs[0])
+	table := tags.Value(ifd.TagColorMap)
+	if !table.IsInt() {
+		return nil
+	}
+	n, last := table.Len()/3, 0
+	for i := range min(n, 1<<16) {
+		red, green, blue := table.Uint(i)>>8&0xff, table.Uint(n+i)>>8&0xff, table.Uint(2*n+i)>>8&0xff
+		if colours = append(colours, fmt.Sprintf("#%02x%02x%02x", red, green, blue)); red|green|blue != 0 {
+			last = i + 1
+		}
+	}
+	return colours[:last]
 }

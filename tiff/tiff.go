@@ -84,6 +84,7 @@ func FromFile(ctx context.Context, f *ifd.File, l Limits) (*Image, error) {
 	}
 	index.NoData, index.NoDataBits = parseNoData(meta.NoData, index.DType)
 	index.Alpha = isAlpha(meta.ExtraSamples, index)
+	index.Classes = meta.Photometric == photometricPalette && index.Bands == 1 && index.DType.Integer()
 	if err := index.Validate(f.Size(), l.MaxChunk); err != nil {
 		return nil, err
 	}

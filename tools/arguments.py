@@ -185,7 +185,7 @@ class Pixels of Field
         A `Field` overrides them. They do not apply to metadata columns.
     bands: Sequence[int] | Sequence[str] | Literal["position"] | None = None
         Bands of "image", as of a `Field`, or of the only one in `fields`.
-    dtype: DTypeLike = "float32"
+    dtype: DTypeLike = "auto"
         {dtype} Also as np.float32 or torch.float32.
     layout
     sizes

@@ -52,6 +52,7 @@ type Raster struct {
 	Final *Converters // from Native to the tensor's dtype
 	Wire  *Converters // from Native to Native, for native payloads
 
+	palette bool              // pixels are classes, and numbers between theirs mean nothing
 	Blends  bool              // resampling computes values in between; otherwise it takes the nearest
 	smooths bool              // Blends, with antialiasing
 	raw     *Converters       // from Native to the samples that are resampled: Native, or float32 if Blends
@@ -154,6 +155,12 @@ func (c *Converters) Get(x *chunk.Index) (*einops.Converter, error) {
 func newRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 	field := &Raster{Field: f, TableColumn: column, Native: x.DType, To: x.DType, TimeAxis: x.Times > 0,
 		Final: &Converters{}, Wire: &Converters{}, raw: &Converters{}}
+	if field.palette = x.Classes; f.DType == spec.Auto {
+		if f.DType = "float32"; x.Classes && f.Normalize == nil {
+			f.DType = "native"
+		}
+		field.Field.DType = f.DType
+	}
 	if f.DType != "native" {
 		dtype, err := chunk.ParseDType(f.DType)
 		if err != nil {

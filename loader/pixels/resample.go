@@ -68,7 +68,7 @@ func (r *Raster) setResample() error {
 	real := r.Native.Components() == 1
 	blends := isFloat(r.To) && r.LUT == nil // numbers in between mean nothing to a table
 	r.smooths = real && blends && r.Resample == spec.Antialias
-	bilinear := r.Resample == spec.Bilinear || r.Resample == "" && blends
+	bilinear := r.Resample == spec.Bilinear || r.Resample == "" && blends && !r.palette
 	r.Blends = r.smooths || real && bilinear
 	switch {
 	case r.Resample == spec.Bilinear && !r.Blends:

@@ -26,7 +26,8 @@ func (r *Raster) CompileParts(a *catalog.Asset) error {
 				"dtype %s; the first raster of field %q has %s: give the field a dtype", index.DType, r.Name, r.Native))
 		}
 		field := &Raster{Field: r.Field, TableColumn: r.TableColumn, Native: index.DType, To: r.To,
-			Final: &Converters{}, Wire: &Converters{}, raw: &Converters{}}
+			palette: index.Classes,
+			Final:   &Converters{}, Wire: &Converters{}, raw: &Converters{}}
 		n := index.DataBands()
 		field.allBands, field.allTimes = n, 1
 		field.all, field.into = len(r.bandList), []int{}

@@ -323,7 +323,7 @@ func inherit(b json.RawMessage) (json.RawMessage, error) {
 // storedDTypes are the dtypes without arithmetic, floatDTypes the dtypes of floats.
 var (
 	storedDTypes = []string{"native", "int64"}
-	floatDTypes  = []string{"float32", "float16", "bfloat16"}
+	floatDTypes  = []string{Auto, "float32", "float16", "bfloat16"}
 )
 
 // beside reports whether a field is one of shapes.

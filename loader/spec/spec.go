@@ -163,9 +163,10 @@ type Field struct {
 	// ByPosition takes all bands by their order alone, whatever names files give them.
 	ByPosition bool `json:"by_position,omitempty"`
 	// DType is the dtype of the tensor: "native" (as stored), "float32", "float16", "bfloat16",
-	// "uint8" or "int64". "int64" is for integer rasters other than uint64. With kind "number" or
-	// "array" numbers may have any real dtype; a row whose number the dtype cannot hold is a bad
-	// sample. By default numbers are int64 or float64, and rasters native.
+	// "uint8" or "int64". "int64" is for integer rasters other than uint64. "auto" is float32, but as
+	// stored for classes, which have a palette in their file, unless they are normalised. With kind
+	// "number" or "array" numbers may have any real dtype; a row whose number the dtype cannot hold is a
+	// bad sample. By default numbers are int64 or float64, and rasters native.
 	DType string `json:"dtype,omitempty"`
 	// Times picks steps of time by their index from 0, in this order, of files that have them (rumi files of
 	// generation 3), or the files of a sequence of TACO 3 by their numbers. A step may be repeated. Default: all.
@@ -531,13 +532,17 @@ func (f Field) Validate() error {
 	return f.Normalize.Validate(f.DType)
 }
 
+// Auto is the dtype float32, but native for classes with a palette that are not normalised.
+const Auto = "auto"
+
 // RasterDTypes are the dtypes that tensors of rasters can have.
-var RasterDTypes = []string{"native", "float32", "float16", "bfloat16", "uint8", "int64"}
+var RasterDTypes = []string{"native", "float32", "float16", "bfloat16", "uint8", "int64", Auto}
 
 // Dtypes that tensors of numbers and of classes can have.
 var (
-	numberDTypes = append([]string{"float64", "uint16", "uint32", "uint64", "int8", "int16", "int32"}, RasterDTypes...)
-	classDTypes  = []string{"native", "uint8", "int16", "int32", "int64"}
+	numberDTypes = append([]string{"float64", "uint16", "uint32", "uint64", "int8", "int16", "int32"},
+		RasterDTypes[:len(RasterDTypes)-1]...)
+	classDTypes = []string{"native", "uint8", "int16", "int32", "int64"}
 )
 
 // metadata reports whether the kind says that the field is a metadata column.

@@ -24,7 +24,7 @@ func TestMemberErrors(t *testing.T) {
 			"both sides must be from 1 to 65536 pixels"},
 		{head + `"fields": [{"name": "a"}, {"name": "b", "dtype": "float65"}]}`, `spec: field "b": `, "dtype",
 			`"float65"`,
-			"it must be one of native, float32, float16, bfloat16, uint8, int64"},
+			"it must be one of native, float32, float16, bfloat16, uint8, int64, auto"},
 		{head + `"fields": [{"name": "b", "pad": 3}]}`, `spec: field "b": `, "pad", "3", "it must be true or false"},
 		{`{"batch_size": 4, "sources": [{"name": "x", "source": "d", "weight": -1}, {"source": "e"}]}`,
 			`spec: source "x": `, "weight", "-1", "it must be above 0"},

@@ -76,6 +76,9 @@ type RasterInfo struct {
 	DecodedBytes int64       `json:"decoded_bytes"` // of the image
 	NoData       *spec.Float `json:"nodata,omitempty"`
 	Mask         *MaskInfo   `json:"mask,omitempty"` // the mask of valid pixels
+	// Palette are the colours of the numbers from 0 on, as #rrggbb, up to the last one that is not black. A raster with
+	// them has classes, which windows do not blend.
+	Palette []string `json:"palette,omitempty"`
 	// Alpha is the number of the band that is alpha, which is a band of batches only if they pick it; 0 for none.
 	Alpha int `json:"alpha,omitempty"`
 	// OpenZL is the sum over the frames of the first cell (rumi only).
@@ -345,6 +348,9 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, o resources.Option
 		return nil
 	}
 	i.Raster, i.index = rasterInfo(x), x
+	if x.Classes {
+		i.Raster.Palette = tiff.Palette(ctx, file)
+	}
 	if i.Kind != KindRumi {
 		return nil
 	}

@@ -29,7 +29,7 @@ from chaski._tables import Files
 BASE = {
     "version": 1,
     "source": "d",
-    "defaults": {"dtype": "float32"},
+    "defaults": {"dtype": "auto"},
     "batch_size": 4,
     "shuffle": True,
     "seed": 0,

@@ -282,8 +282,8 @@ func (m *Meta) Kept(x *chunk.Index) []byte {
 	return m.Blob
 }
 
-// SameIndex reads the header of an open file and reports whether x is its index. An x without a mask, or alpha, also
-// matches a file with one, because older catalogs have none; so does one without the nodata value of a rumi file.
+// SameIndex reads the header of an open file and reports whether x is its index. An x without a mask, alpha or palette
+// also matches a file with one, because older catalogs have none; so does one without the nodata value of a rumi file.
 func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk int) (bool, error) {
 	asset, meta, err := readAsset(ctx, r, maxChunk)
 	if err != nil {
@@ -293,7 +293,7 @@ func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk in
 	if x.Mask == nil {
 		stored.Mask = nil
 	}
-	stored.Alpha = stored.Alpha && x.Alpha
+	stored.Alpha, stored.Classes = stored.Alpha && x.Alpha, stored.Classes && x.Classes
 	if meta.Format == magic.Rumi && x.NoData == nil && x.NoDataBits == nil {
 		stored.NoData, stored.NoDataBits = nil, nil
 	}

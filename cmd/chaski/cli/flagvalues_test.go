@@ -45,7 +45,7 @@ func TestMalformedFlagValues(t *testing.T) {
 		{`--bad-samples is "x": it must be one of error, skip, replace, fill`,
 			[]string{"plan", "--bad-samples", "x", "x"}},
 		{`--bad-samples is "fill": it must be error or skip`, []string{"stats", "--bad-samples", "fill", "x"}},
-		{`--dtype is "x": it must be one of native, float32, float16, bfloat16, uint8, int64`,
+		{`--dtype is "x": it must be one of native, float32, float16, bfloat16, uint8, int64, auto`,
 			[]string{"bench", "load", "--dtype", "x", "x"}},
 		{"--seconds is 0: it must be above 0 and at most 3600", []string{"bench", "load", "--seconds", "0", "x"}},
 		{"--limit is -2: it must be at least 0", []string{"ls", "--limit", "-2", "x.tacozip"}},

@@ -169,10 +169,11 @@ class Field(Argument):
             names in all files that name them; "position" takes all by their order, whatever they
             are called.
         dtype: the dtype of the tensor: "native" (as stored), "float32", "float16", "bfloat16",
-            "uint8" or "int64". "int64" is for integer rasters other than uint64. With kind "number"
-            or "array" numbers may have any real dtype; a row whose number the dtype cannot hold is
-            a bad sample. By default numbers are int64 or float64, and rasters native. Also as
-            np.float32 or torch.float32.
+            "uint8" or "int64". "int64" is for integer rasters other than uint64. "auto" is float32,
+            but as stored for classes, which have a palette in their file, unless they are
+            normalised. With kind "number" or "array" numbers may have any real dtype; a row whose
+            number the dtype cannot hold is a bad sample. By default numbers are int64 or float64,
+            and rasters native. Also as np.float32 or torch.float32.
         layout: an einops pattern over the axes n b y x, and t for sequences and for files with
             steps of time. Default "n b y x", or "n t b y x" for sequences, also of files, and for
             several steps.
@@ -290,10 +291,11 @@ class Pixels(Argument):
     Attributes:
         bands: bands of "image", as of a `Field`, or of the only one in `fields`.
         dtype: the dtype of the tensor: "native" (as stored), "float32", "float16", "bfloat16",
-            "uint8" or "int64". "int64" is for integer rasters other than uint64. With kind "number"
-            or "array" numbers may have any real dtype; a row whose number the dtype cannot hold is
-            a bad sample. By default numbers are int64 or float64, and rasters native. Also as
-            np.float32 or torch.float32.
+            "uint8" or "int64". "int64" is for integer rasters other than uint64. "auto" is float32,
+            but as stored for classes, which have a palette in their file, unless they are
+            normalised. With kind "number" or "array" numbers may have any real dtype; a row whose
+            number the dtype cannot hold is a bad sample. By default numbers are int64 or float64,
+            and rasters native. Also as np.float32 or torch.float32.
         layout: an einops pattern over the axes n b y x, and t for sequences and for files with
             steps of time. Default "n b y x", or "n t b y x" for sequences, also of files, and for
             several steps.
@@ -327,7 +329,7 @@ class Pixels(Argument):
     """
 
     bands: Sequence[int] | Sequence[str] | Literal["position"] | None = None
-    dtype: DTypeLike = "float32"
+    dtype: DTypeLike = "auto"
     layout: str | None = None
     sizes: Mapping[str, int] | None = None
     fill: float | None = None
