@@ -202,7 +202,8 @@ func chips(t *testing.T) (dir string, f corpus.File) {
 func TestLoadReports(t *testing.T) {
 	dir, _ := chips(t)
 	spec := loader.Spec{
-		Source: dir, BatchSize: 2, Shuffle: true, Fields: []loader.Field{{Name: "image", DType: "float32"}},
+		Source: dir, BatchSize: 2, Shuffle: true,
+		Fields:  []loader.Field{{Name: "image", DType: "float32", Bands: []int{0, 1, 2, 3}}}, // one is alpha
 		Sampler: loader.Sampler{Kind: spec.RandomWindow, Height: 30, Width: 40},
 	}
 	r, err := Load(t.Context(), LoadOptions{Spec: spec, Rounds: Rounds{Count: 3, Time: 20 * time.Millisecond}})

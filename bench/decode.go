@@ -268,7 +268,11 @@ func (w *decodeWorker) prepare(x *chunk.Index) error {
 	if int64(x.Height)*int64(x.Width) > maxArray/int64(x.Bands)/int64(x.DType.Size()) {
 		return fault.New(fault.Limit, "array", fault.NoOffset, "over %d bytes", int64(maxArray))
 	}
-	field, err := pixels.NewRaster(spec.Field{Name: "file", DType: "native", Layout: spec.DefaultLayout}, 0, x)
+	whole := spec.Field{Name: "file", DType: "native", Layout: spec.DefaultLayout}
+	for b := range x.StepBands() { // alpha, too
+		whole.Bands = append(whole.Bands, b)
+	}
+	field, err := pixels.NewRaster(whole, 0, x)
 	if err != nil {
 		return err
 	}
