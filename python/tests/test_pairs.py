@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import nonempty
+from test_real import serve
 
 import chaski
 
@@ -156,3 +157,50 @@ def test_misplaced_pairs_are_refused_at_opening(binary, folder):
             chaski.load(source, fields=fields, batch_size=3)
         assert e.value.kind == "misplaced"
         assert Path(e.value.file).name == "c0_m.tif"
+
+
+@pytest.mark.parametrize("form", ["relative", "absolute"])
+def test_masks_in_another_folder(binary, folder, form):
+    """A pattern may lead out of the folder; a server serves what lies below its roots."""
+    up = "../" if form == "relative" else f"{folder}/"
+    images, masks = folder / "images", f"{up}masks/{{id}}_m.tif"
+    fields = {"image": "{id}.tif", "mask": chaski.Field(pattern=masks, dtype="native")}
+    ids = [f"c{i}" for i in range(N)]
+    with chaski.load(images, batch_size=3, fields=fields, seed=1) as loader:
+        check(loader, folder, ids)
+        first = next(iter(loader))["sample"].tolist()
+        state = loader.state_dict()
+    with chaski.load(images, batch_size=3, fields=fields, seed=1) as loader:
+        loader.load_state_dict(state)
+        assert sorted(first + [k for b in loader for k in b["sample"].tolist()]) == list(range(N))
+    out = folder.parent / "two.parquet"
+    command = [binary, "index", "--field", "image={id}.tif", "--field", f"mask={masks}", "-o", out]
+    subprocess.run([*command, images], check=True)
+    with chaski.load(
+        out, batch_size=3, fields={"image": chaski.Field(), "mask": chaski.Field(dtype="native")}
+    ) as loader:
+        check(loader, folder, ids)
+    for root, served in ((folder, True), (images, False)):
+        server, target = serve(binary, root, "127.0.0.1:0")
+        try:
+            if served:
+                with chaski.connect(target, images, batch_size=3, fields=fields) as loader:
+                    check(loader, folder, ids)
+                continue
+            with pytest.raises(chaski.NotFoundError, match="not found"):
+                chaski.connect(target, images, batch_size=3, fields=fields)
+        finally:
+            server.terminate()
+            server.wait(60)
+
+
+def test_wrong_ways_out(folder):
+    for pattern, says in (
+        ("../nowhere/{id}.tif", 'field "mask"'),
+        ("../masks/{id}.tif", "3 files are missing|is missing|no file"),
+        ("../../../../../../../../etc/{id}.tif", 'field "mask"'),
+    ):
+        with pytest.raises(chaski.errors.Error, match=says):
+            chaski.load(
+                folder / "images", batch_size=1, fields={"image": "{id}.tif", "mask": pattern}
+            )

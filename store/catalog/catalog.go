@@ -243,6 +243,10 @@ func (t *Table) reader(ctx context.Context) (source.Reader, error) {
 }
 
 func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []Source, o Options) error {
+	l, fields, err := t.withOutside(ctx, l, fields)
+	if err != nil {
+		return err
+	}
 	uris := columns.Paths(l.Paths)
 	sizes := columns.InMemory(tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, l.Sizes, nil))
 	t.folders = columns.Folders(uris)

@@ -255,6 +255,24 @@ func TestRemoteShards(t *testing.T) {
 	}
 }
 
+// TestPatternsOutOfARemoteFolder: masks beside the folder of a store, by a relative pattern and by a URI.
+func TestPatternsOutOfARemoteFolder(t *testing.T) {
+	png := string(pictures(t, 4)[1])
+	store := bucket{tree(t, "d/images/1.png="+png, "d/images/2.png="+png, "d/masks/1_m.png="+png,
+		"d/masks/2_m.png="+png)}
+	for _, pattern := range []string{"../masks/{id}_m.png", "s3://bucket/d/masks/{id}_m.png"} {
+		tab := open(t, "s3://bucket/d/images", catalog.Options{Opener: store},
+			catalog.Source{Field: "image", Pattern: "{id}.png"}, catalog.Source{Field: "mask", Pattern: pattern})
+		if tab.Len() != 2 {
+			t.Fatalf("%s: %d samples", pattern, tab.Len())
+		}
+		a, err := tab.Asset(t.Context(), 1, 1)
+		if err != nil || a.URI != "s3://bucket/d/masks/2_m.png" {
+			t.Errorf("%s: %q, %v", pattern, a.URI, err)
+		}
+	}
+}
+
 // TestRemoteImageFolder: a store's folder of pictures has the samples of its metadata or, without it, of its files.
 func TestRemoteImageFolder(t *testing.T) {
 	png := string(pictures(t, 4)[1])

@@ -33,7 +33,7 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 		if source.Pattern == "" {
 			continue
 		}
-		if rows[i], err = matches(ctx, source, uris, len(shared)); err != nil {
+		if rows[i], err = t.matches(ctx, source, uris, len(shared)); err != nil {
 			return err
 		}
 	}
@@ -69,6 +69,35 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 	return nil
 }
 
+// withOutside returns a listing that has the files of other folders, too, to which patterns lead, by the names that
+// these give them, and the fields.
+func (t *Table) withOutside(ctx context.Context, l *listing.Listing, fields []Source) (*listing.Listing, []Source,
+	error) {
+	fields, added := slices.Clone(fields), map[string]bool{}
+	for i := range fields {
+		pattern := &fields[i].Pattern
+		if !listing.Outside(*pattern) {
+			continue
+		}
+		if source.IsRemote(l.Base) {
+			*pattern = listing.Absolute(l.Base, *pattern)
+		}
+		before, _, _ := strings.Cut(*pattern, "{id}")
+		folder := before[:strings.LastIndexByte(before, '/')+1]
+		if added[folder] {
+			continue
+		}
+		added[folder] = true
+		pictures := magic.Named(*pattern).Class == magic.Picture
+		other, err := listing.List(ctx, listing.Resolve(l.Base, folder), t.roots, t.opener, pictures)
+		if err != nil {
+			return nil, nil, inPart(err, fmt.Sprintf("field %q", fields[i].Field))
+		}
+		l = l.With(folder, other)
+	}
+	return l, fields, nil
+}
+
 // pickRows returns the rows of ids.
 func pickRows(ids []string, rows map[string]int64) []int64 {
 	out := make([]int64, len(ids))
@@ -80,7 +109,7 @@ func pickRows(ids []string, rows map[string]int64) []int64 {
 
 // matches returns the row of each id that a field's pattern matches. shared is the length of the directory that all
 // absolute paths share.
-func matches(ctx context.Context, s Source, uris *columns.Column, shared int) (map[string]int64, error) {
+func (t *Table) matches(ctx context.Context, s Source, uris *columns.Column, shared int) (map[string]int64, error) {
 	pattern, err := listing.ParsePattern(s.Pattern)
 	if err != nil {
 		return nil, inPart(err, fmt.Sprintf("field %q", s.Field))
@@ -88,7 +117,11 @@ func matches(ctx context.Context, s Source, uris *columns.Column, shared int) (m
 	rows := map[string]int64{}
 	err = uris.Scan(ctx, func(row int64, v columns.Cell) error {
 		path := string(v.Text)
-		if source.Scheme(path) != "" || filepath.IsAbs(path) {
+		if t.table == nil {
+			if listing.Outside(path) != listing.Outside(s.Pattern) {
+				return nil
+			}
+		} else if source.Scheme(path) != "" || filepath.IsAbs(path) {
 			path = path[min(shared, len(path)):]
 		}
 		id, ok := pattern.Match(path)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -375,6 +376,31 @@ func (p *Pattern) Match(s string) (string, bool) {
 
 // Path replaces {id} by an id.
 func (p *Pattern) Path(id string) string { return strings.Join(p.lits, id) }
+
+// Outside reports whether a path or pattern of files leads out of the folder that is listed.
+func Outside(name string) bool {
+	return strings.HasPrefix(name, "../") || source.Scheme(name) != "" || filepath.IsAbs(name)
+}
+
+// Absolute returns the URI of a path or pattern that is relative to a remote folder.
+func Absolute(base, name string) string {
+	if !strings.HasPrefix(name, "../") {
+		return name
+	}
+	scheme, below, _ := strings.Cut(base, "://")
+	host, folder, _ := strings.Cut(below, "/")
+	return scheme + "://" + host + path.Join("/", folder, name)
+}
+
+// With returns the listing with the files of another folder at the end, whose paths begin with prefix.
+func (l *Listing) With(prefix string, other *Listing) *Listing {
+	out := *l
+	out.Paths, out.Sizes, out.Etags = slices.Clone(l.Paths), append(slices.Clone(l.Sizes), other.Sizes...), nil
+	for _, name := range other.Paths {
+		out.Paths = append(out.Paths, prefix+name)
+	}
+	return &out
+}
 
 // Folder returns the directory of a URI or path.
 func Folder(uri string) string {
