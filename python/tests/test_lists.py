@@ -41,7 +41,7 @@ def samples() -> dict[str, list[Any]]:
 FIELDS = {
     "image": Field(column="file_name", kind="raster", dtype="native"),
     "y": Field(column="labels", classes=CLASSES, dtype="uint8"),
-    "codes": Field(column="codes", classes=CODES),
+    "codes": Field(column="codes", classes=CODES, dtype="float32"),
     "vec": Field(column="vec"),
     "half": Field(column="vec", kind="number", dtype="float16"),
     "box": Field(column="box"),
@@ -110,7 +110,7 @@ def check(loader: chaski.Loader, rows: dict[str, list[Any]]) -> int:
         assert np.array_equal(batch["code"], [CODES.index(rows["code"][i]) for i in at])
         assert [batch[n].dtype.name for n in ("y", "codes", "vec", "box")] == [
             "uint8",
-            "int64",
+            "float32",
             "float64",
             "int64",
         ]
