@@ -542,7 +542,7 @@ var RasterDTypes = []string{"native", "float32", "float16", "bfloat16", "uint8",
 var (
 	numberDTypes = append([]string{"float64", "uint16", "uint32", "uint64", "int8", "int16", "int32"},
 		RasterDTypes[:len(RasterDTypes)-1]...)
-	classDTypes = append([]string{"native", "uint8", "int16", "int32", "int64"}, floatDTypes...)
+	classDTypes = []string{"native", "uint8", "int16", "int32", "int64", "float32", "float16", "bfloat16"}
 )
 
 // metadata reports whether the kind says that the field is a metadata column.
@@ -632,7 +632,7 @@ func (f *Field) CheckKind(holds catalog.Kind) error {
 	case f.Kind == TextField && (!text || list) || f.Kind == ClassField && (raster || holds.Elem() == catalog.Float) ||
 		f.Kind == NumberField && (raster || text):
 		return bad("kind is %q", f.Kind)
-	case f.Kind == ClassField && !list && slices.Contains(floatDTypes, f.DType):
+	case f.Kind == ClassField && !list && strings.Contains(f.DType, "float"):
 		return bad("dtype is %q, which is for the classes of lists", f.DType)
 	case list && text && f.Kind == "":
 		return bad("the field has neither classes nor kind %q, which make labels numbers", ClassField)
