@@ -1,0 +1,217 @@
+"""Each row of docs/your-data.md, on data made for it, against GDAL and numpy."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chaski
+
+rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write rasters")
+pa = pytest.importorskip("pyarrow", reason="needs pyarrow to write tables")
+
+PAGE = Path(__file__).resolve().parents[2] / "docs/your-data.md"
+ROWS = dict(re.findall(r"^\| ([^|]+) \| `([^|]+)` \| [^|]+ \|$", PAGE.read_text(), re.MULTILINE))
+N, SIDE = 4, 32
+COLOURS = {11: (0, 0, 255), 41: (0, 128, 0), 82: (255, 255, 0)}
+Check = Callable[[dict[str, Any], Path], None]
+
+
+def write(path: Path, x: np.ndarray, mask: np.ndarray | None = None, **profile: Any) -> None:
+    path.parent.mkdir(exist_ok=True, parents=True)
+    profile = {"driver": "PNG" if path.suffix == ".png" else "GTiff", "dtype": x.dtype, **profile}
+    size = {"count": len(x), "height": x.shape[1], "width": x.shape[2]}
+    with (
+        rasterio.Env(GDAL_TIFF_INTERNAL_MASK=True),
+        rasterio.open(path, "w", **profile, **size) as f,
+    ):
+        f.write(x)
+        if mask is not None:
+            f.write_mask(mask)
+        if profile.get("photometric") == "PALETTE":
+            f.write_colormap(1, COLOURS)
+
+
+def placed(left: float = 500000) -> dict[str, Any]:
+    return {"crs": "EPSG:32630", "transform": rasterio.transform.from_origin(left, 4600000, 10, 10)}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    """The files of all rows."""
+    root = tmp_path_factory.mktemp("your")
+    rng = np.random.default_rng(1)
+    for i in range(N):
+        x = rng.integers(1, 255, (3, SIDE, SIDE), np.uint8)
+        holes = (rng.random((SIDE, SIDE)) < 0.3).astype(np.uint8)
+        rgba = {"photometric": "RGB", "alpha": "yes"}
+        write(root / f"rgba/{i}.tif", np.vstack([x, 255 * (1 - holes[None])]), **rgba)
+        write(root / f"masked/{i}.tif", x, mask=holes == 0)
+        bordered = x.copy()
+        bordered[:, :5] = 0
+        bordered[:, 5:8] = 255
+        write(root / f"borders/{i}.tif", bordered)
+        write(root / f"declared/{i}.tif", x, nodata=int(x[0, 0, 0]))
+        radar = rng.random((2, SIDE, SIDE), np.float32)
+        radar[rng.random(radar.shape) < 0.1] = np.nan
+        write(root / f"radar/{i}.tif", radar)
+        write(root / f"pairs/images/{i}.tif", x)
+        write(root / f"pairs/masks/{i}.tif", x[:1] // 64)
+        classes = rng.choice(list(COLOURS), (1, SIDE, SIDE)).astype(np.uint8)
+        write(root / f"palette/{i}.tif", classes, photometric="PALETTE")
+        red = np.zeros((3, SIDE, SIDE), np.uint8)
+        red[0, : 8 * i] = 255
+        write(root / f"colours/{i}.png", red)
+        write(root / f"classes/{'water' if i % 2 else 'wood'}/{i}.png", x)
+        (root / "arrays").mkdir(exist_ok=True)
+        np.save(root / f"arrays/{i}.npy", x)
+    write(root / "placed/a.tif", rng.integers(1, 9, (1, 64, 64), np.uint8), **placed())
+    corners = [[500100, 4599900], [500200, 4599900], [500200, 4599800], [500100, 4599800]]
+    roof = {"type": "Polygon", "coordinates": [[*corners, corners[0]]]}
+    feature = {"type": "Feature", "geometry": roof, "properties": {}}
+    crs = {"type": "name", "properties": {"name": "EPSG:32630"}}
+    collection = {"type": "FeatureCollection", "crs": crs, "features": [feature]}
+    (root / "roofs.geojson").write_text(json.dumps(collection))
+    tables(root)
+    return root
+
+
+def tables(root: Path) -> None:
+    import pyarrow.parquet as pq
+
+    (root / "tables").mkdir()
+    paths = [f"../pairs/images/{i}.tif" for i in range(N)]
+    rows = [f"{p},{'water' if i % 2 else 'wood'}" for i, p in enumerate(paths)]
+    (root / "tables/class.csv").write_text("\n".join(["path,label", *rows]))
+    dates = [f"{p},p{i // 2},2024-0{2 - i % 2}-10" for i, p in enumerate(paths)]
+    (root / "tables/dates.csv").write_text("\n".join(["path,place,date", *dates]))
+    lists = {
+        "path": paths,
+        "labels": [["water"], ["wood", "crop"], [], ["wood"]],
+        "vector": [[i, 0.5, -i] for i in range(N)],
+    }
+    pq.write_table(pa.table(lists), root / "tables/lists.parquet")
+    cells = [
+        {"bytes": (root / f"classes/{c}/{i}.png").read_bytes(), "path": None}
+        for i, c in enumerate(["wood", "water"] * 2)
+    ]
+    pq.write_table(pa.table({"image": cells}), root / "tables/cells.parquet")
+
+
+def pixels(folder: str) -> Callable[[Path, int], np.ndarray]:
+    def read(root: Path, k: int) -> np.ndarray:
+        with rasterio.open(sorted((root / folder).rglob("*.*"), key=lambda p: p.stem)[k]) as f:
+            return f.read()
+
+    return read
+
+
+def valid(folder: str, said: Callable[[np.ndarray], np.ndarray] | None = None) -> Check:
+    """The validity is GDAL's, or what numpy says of the pixels."""
+
+    def check(b: dict[str, Any], root: Path) -> None:
+        for row, k in enumerate(b["sample"]):
+            with rasterio.open(root / folder / f"{k}.tif") as f:
+                want = f.dataset_mask() > 0 if said is None else said(f.read())
+            assert np.array_equal(b["ok"][row] > 0, np.broadcast_to(want, b["ok"][row].shape))
+            assert 0 < want.mean()
+        assert b["image"].shape[1] < 4
+
+    return check
+
+
+def has(
+    folder: str, name: str = "image", change: Callable[[np.ndarray], Any] = lambda x: x
+) -> Check:
+    def check(b: dict[str, Any], root: Path) -> None:
+        for row, k in enumerate(b["sample"]):
+            assert np.array_equal(b[name][row], change(pixels(folder)(root, k)))
+
+    return check
+
+
+def values(name: str, want: list[Any]) -> Check:
+    def check(b: dict[str, Any], root: Path) -> None:
+        assert np.array_equal(b[name], np.array(want)[b["sample"]])
+
+    return check
+
+
+def images_and_masks(b: dict[str, Any], root: Path) -> None:
+    has("pairs/images")(b, root)
+    has("pairs/masks", "mask")(b, root)
+    assert b["mask"].dtype == np.int64
+
+
+def palette(b: dict[str, Any], root: Path) -> None:
+    assert b["image"].dtype == np.uint8 and set(np.unique(b["image"]).tolist()) == set(COLOURS)
+
+
+def roofs(b: dict[str, Any], root: Path) -> None:
+    want = np.zeros((64, 64))
+    want[10:20, 10:20] = 1
+    assert np.array_equal(b["roof"][0] > 0, want > 0)
+
+
+def series(b: dict[str, Any], root: Path) -> None:
+    for place, x in zip(b["sample"], b["image"], strict=True):
+        steps = [pixels("pairs/images")(root, 2 * int(place) + k) for k in (1, 0)]
+        assert np.array_equal(x, steps)  # the second file of a place is the earlier one
+
+
+def on_the_ground(b: dict[str, Any], root: Path) -> None:
+    whole = pixels("placed")(root, 0)[0]
+    windows = np.lib.stride_tricks.sliding_window_view(whole, (16, 16)).reshape(-1, 16, 16)
+    for x in b["image"]:
+        assert (windows == x[0]).all((1, 2)).any()
+
+
+WOOD_OR_WATER = [1, 0, 1, 0]  # in alphabetical order water is 0
+CHECKS: dict[str, Check] = {
+    "a drone mosaic whose mask is alpha (TIFF, COG, PNG)": valid("rgba"),
+    "a mask in the file": valid("masked"),
+    "black borders that no file declares": valid("borders", lambda x: x != 0),
+    "two values that mean nothing": valid("borders", lambda x: (x != 0) & (x != 255)),
+    "a wrong nodata value in the files": valid("declared", lambda x: x == x),
+    "radar with NaN": valid("radar", lambda x: ~np.isnan(x)),
+    "a folder of images and one of masks": images_and_masks,
+    "masks in another place": images_and_masks,
+    "classes with a palette": palette,
+    "masks in colours": has("colours", "mask", lambda x: x[:1] // 255),
+    "a folder for each class": values("y", [0, 0, 1, 1]),
+    "a class in a column": values("y", WOOD_OR_WATER),
+    "several classes in a column of lists": values(
+        "y", [[0, 1, 0], [1, 0, 1], [0, 0, 0], [0, 0, 1]]
+    ),
+    "a vector or an embedding for each row": values("v", [[i, 0.5, -i] for i in range(N)]),
+    "polygons in one file": roofs,
+    "a DataFrame, GeoDataFrame or Arrow table": values("y", [0.0, 0.5, 1.0, 1.5]),
+    "a list of dicts": values("y", [0.0, 0.5, 1.0, 1.5]),
+    "arrays in `.npy` files": has("classes"),
+    "images in the cells of Parquet": has("classes"),
+    "dates in a column": series,
+    "large scenes": on_the_ground,
+}
+
+
+def test_every_row_is_checked():
+    assert list(ROWS) == list(CHECKS)
+    assert len(PAGE.read_text().split()) <= 1500
+
+
+@pytest.mark.parametrize("row", CHECKS)
+def test_row(data, monkeypatch, row):
+    monkeypatch.chdir(data)
+    dicts = [{"path": f"pairs/images/{i}.tif", "score": i / 2} for i in range(N)]
+    names = {**vars(chaski), "frame": pa.Table.from_pylist(dicts), "dicts": dicts}
+    arguments = ROWS[row]
+    with eval(f"load({arguments}, batch_size={N}, shuffle=False)", names) as loader:
+        b = next(iter(loader))
+    assert len(b["sample"])
+    CHECKS[row](b, data)
