@@ -25,7 +25,8 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// maskedFile is a row of a manifest in testdata/masks or testdata/alpha, which describe what its hashes cover.
+// maskedFile is a row of a manifest in testdata/masks, testdata/alpha or testdata/beside, which describe what its
+// hashes cover.
 type maskedFile struct {
 	corpus.File
 	ValidSHA256  string `json:"valid_sha256"`
@@ -37,7 +38,7 @@ type maskedFile struct {
 
 func maskedFiles(t *testing.T) (files []maskedFile) {
 	t.Helper()
-	for _, folder := range []string{"masks", "alpha"} {
+	for _, folder := range []string{"masks", "alpha", "beside"} {
 		dir := filepath.Join(corpus.Testdata(t), folder)
 		for _, f := range corpus.Rows[maskedFile](t, dir) {
 			f.Dir = dir

@@ -249,16 +249,16 @@ func (m *Meta) WithNoData(x *chunk.Index) *chunk.Index {
 		return x
 	}
 	out := *x
-	out.NoData, out.NoDataBits = parseNoData(m.NoData, x.DType)
+	out.NoData, out.NoDataBits = NoData(m.NoData, x.DType)
 	return &out
 }
 
-// parseNoData parses GDAL_NODATA, as GDAL does: what follows the number is left out, and a text without one is 0. It
+// NoData parses GDAL_NODATA, as GDAL does: what follows the number is left out, and a text without one is 0. It
 // keeps a number that the sample type lacks (-9999 in uint8): no sample equals it, but it determines the content of
 // sparse chunks (chunk.Index.NoData). For 64-bit integers it also returns the bits, since a float64 is not exact; and
 // of a fraction for other integers, which the samples are compared with without what follows the point. The bits of a
 // number out of range are the bits of the nearest integer, as in GDAL, but negative numbers wrap around in uint64.
-func parseNoData(s string, d chunk.DType) (*float64, *uint64) {
+func NoData(s string, d chunk.DType) (*float64, *uint64) {
 	if s == "" {
 		return nil, nil
 	}

@@ -11,8 +11,8 @@
 // Not supported, and refused with an error that names it: other compressions (fax codes, JPEG XL, …), samples of mixed
 // types, YCbCr in planes or with a predictor, signed integers and predictors of odd widths, predictors on complex
 // numbers. OpenMask reads the mask of the first image, OpenOverviews its overviews, and ReadExtras
-// everything else about it. Further images are counted but not read. Files beside this one (.msk, .ovr,
-// .aux.xml) are ignored.
+// everything else about it. Further images are counted but not read. Package store/catalog reads files beside this one
+// (.msk, .aux.xml); only OpenOverviewFile is for one (.ovr).
 //
 // The reader accepts these files that violate TIFF, as GDAL does: one BitsPerSample or SampleFormat for all
 // samples; more BitsPerSample than samples; no Compression (meaning none); no RowsPerStrip, or one that is not
@@ -82,7 +82,7 @@ func FromFile(ctx context.Context, f *ifd.File, l Limits) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	index.NoData, index.NoDataBits = parseNoData(meta.NoData, index.DType)
+	index.NoData, index.NoDataBits = NoData(meta.NoData, index.DType)
 	index.Alpha = isAlpha(meta.ExtraSamples, index)
 	index.Classes = meta.Photometric == photometricPalette && index.Bands == 1 && index.DType.Integer()
 	if err := index.Validate(f.Size(), l.MaxChunk); err != nil {

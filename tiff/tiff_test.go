@@ -159,7 +159,7 @@ func TestParseNoData(t *testing.T) {
 		{"-9999", chunk.Uint64, -9999, math.MaxUint64 - 9998},
 		{"1e400", chunk.Float64, math.Inf(1), 0},
 	} {
-		v, bits := parseNoData(c.s, c.d)
+		v, bits := NoData(c.s, c.d)
 		if (v == nil) != (c.want == none) {
 			t.Errorf("%q as %v: %v", c.s, c.d, v)
 			continue

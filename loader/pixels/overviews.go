@@ -88,7 +88,7 @@ func AtOverview(a catalog.Asset, levels Levels, level int) catalog.Asset {
 		a = *levels.File
 		a.Place = place
 	}
-	a.Raster, a.Overview, a.Index = a.Index, level, levels.Indexes[level]
+	a.Raster, a.Overview, a.Index, a.MaskFile = a.Index, level, levels.Indexes[level], nil
 	return a
 }
 

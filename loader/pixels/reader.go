@@ -151,7 +151,20 @@ func (r *Reader) readAsset(ctx context.Context, a catalog.Asset, box chunk.Box, 
 		return r.chunks(ctx, file, mask, box, bands, masked)
 	}
 	r.Share.Key.Mask = true
+	if a.MaskFile != nil {
+		return a.MaskFile.Fault(r.maskFile(ctx, a.MaskFile, box, bands, masked))
+	}
 	return InMask(r.chunks(ctx, file, mask, box, bands, masked))
+}
+
+// maskFile reads the chunks of a mask that lies beside the image.
+func (r *Reader) maskFile(ctx context.Context, a *catalog.Asset, box chunk.Box, bands []int, masked Sink) error {
+	file, err := r.open(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return r.chunks(ctx, file, a.Index, box, bands, masked)
 }
 
 // both is a Sink that puts chunks into two.

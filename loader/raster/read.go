@@ -523,7 +523,11 @@ func (q *readPlan) present(ctx context.Context, a catalog.Asset) error {
 		return err
 	}
 	defer file.Close()
-	return a.Index.Validate(file.Size(), q.options.MaxChunkBytes)
+	index := *a.Index
+	if a.MaskFile != nil {
+		index.Mask = nil // its ranges are checked when they are read
+	}
+	return index.Validate(file.Size(), q.options.MaxChunkBytes)
 }
 
 // pieces returns the pieces of all assets, in their order.

@@ -50,13 +50,15 @@ type FileInfo struct {
 	Frame  *FrameInfo       `json:"frame,omitempty"`
 	Table  *catalog.Summary `json:"table,omitempty"`
 	Folder *FolderInfo      `json:"folder,omitempty"`
+	// Beside are the files beside a raster that count for it, by their extensions, such as ".msk".
+	Beside []string `json:"beside,omitempty"`
 	// Unreadable is why chaski cannot read the pixels of a raster file; empty if it can.
 	Unreadable string `json:"unreadable,omitempty"`
 
 	// Format is the format of a file. A directory has one without a class.
 	Format *magic.Format `json:"-"`
 
-	index *chunk.Index // of Raster in a TIFF
+	index *chunk.Index // of Raster
 	uri   string       // by which the file was opened; "" if it may lie in a container
 }
 
@@ -87,7 +89,7 @@ type RasterInfo struct {
 
 // MaskInfo describes the mask of an image as the loader reads it.
 type MaskInfo struct {
-	Kind        string `json:"kind"`            // "internal": an image of its own in the file; "alpha": a band
+	Kind        string `json:"kind"`            // "internal": an image in the file; "beside": NAME.msk; "alpha": a band
 	Bits        int    `json:"bits"`            // of a sample in the file: 1, 8 or, of alpha, 16
 	Bands       int    `json:"bands,omitempty"` // if the mask has one for each band of the image
 	Chunk       [2]int `json:"chunk"`           // height, width of a full chunk
@@ -178,6 +180,9 @@ func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.
 	}
 	info, err := Inspect(ctx, path, o)
 	if err != nil {
+		return nil, err
+	}
+	if err := info.beside(ctx, o); err != nil {
 		return nil, err
 	}
 	return info, info.overviewsBeside(ctx, o)
@@ -373,7 +378,7 @@ func (i *FileInfo) picture(ctx context.Context, r source.Reader, o resources.Opt
 		return nil
 	}
 	if err == nil {
-		i.Raster = rasterInfo(index)
+		i.Raster, i.index = rasterInfo(index), index
 	}
 	return err
 }
@@ -442,6 +447,44 @@ func (r *RasterInfo) firstFrames(ctx context.Context, f source.Reader, x *chunk.
 	return nil
 }
 
+// beside adds what the files beside a raster say, as a run reads them.
+func (i *FileInfo) beside(ctx context.Context, o resources.Options) error {
+	if i.index == nil || i.uri == "" || i.Kind == KindRumi {
+		return nil
+	}
+	asset, meta := catalog.Asset{URI: i.uri, Index: i.index}, catalog.Meta{Format: i.Format}
+	if i.TIFF != nil {
+		meta.EPSG, meta.Transform, asset.Names = i.TIFF.EPSG, i.TIFF.Transform, i.TIFF.BandNames
+	}
+	err := catalog.AddBeside(ctx, o.Opener, &asset, &meta, o.MaxChunkBytes)
+	switch {
+	case err != nil && fault.KindOf(err) == 0:
+		return err
+	case err != nil:
+		i.Unreadable = fault.Line(err)
+		return nil
+	case asset.Beside == "":
+		return nil
+	}
+	i.Beside, i.Raster, i.index = strings.Fields(asset.Beside), rasterInfo(asset.Index), asset.Index
+	if asset.MaskFile != nil {
+		i.Raster.Mask.Kind = "beside"
+	}
+	if i.TIFF == nil {
+		return nil
+	}
+	i.TIFF.EPSG, i.TIFF.BandNames = meta.EPSG, asset.Names
+	i.TIFF.place(meta.Transform, i.index)
+	for b, band := range meta.Bands {
+		if i.TIFF.Bands == nil {
+			i.TIFF.Bands = make([]tiff.Band, len(meta.Bands))
+		}
+		known := &i.TIFF.Bands[b]
+		known.Scale, known.Offset = cmp.Or(band.Scale, known.Scale), cmp.Or(band.Offset, known.Offset)
+	}
+	return nil
+}
+
 // overviewsBeside describes the overviews in the file beside a TIFF that has none of its own. It looks for that file,
 // which takes a request of a remote one, and is not part of Inspect, which callers use on many files.
 func (i *FileInfo) overviewsBeside(ctx context.Context, o resources.Options) error {
@@ -464,6 +507,17 @@ func (i *FileInfo) overviewsBeside(ctx context.Context, o resources.Options) err
 	return nil
 }
 
+// place sets the transform of an image and its bounds. x is nil if its pixels cannot be read.
+func (i *TIFFInfo) place(transform *[6]float64, x *chunk.Index) {
+	meta := catalog.Meta{Transform: transform}
+	if i.Transform = transform; x == nil {
+		return
+	}
+	if b, ok := meta.Bounds(x.Height, x.Width); ok {
+		i.Bounds = &b
+	}
+}
+
 // tiffInfo describes the tags of a TIFF. x is nil if its pixels cannot be read.
 func tiffInfo(m *tiff.Meta, x *chunk.Index) *TIFFInfo {
 	info := &TIFFInfo{
@@ -483,13 +537,7 @@ func tiffInfo(m *tiff.Meta, x *chunk.Index) *TIFFInfo {
 	}
 	if m.HasTransform {
 		c := m.Transform
-		info.Transform = &c
-		if x != nil {
-			meta := catalog.Meta{Transform: &c}
-			if b, ok := meta.Bounds(x.Height, x.Width); ok {
-				info.Bounds = &b
-			}
-		}
+		info.place(&c, x)
 	}
 	if m.Compression != rumi.Compression {
 		info.NotTOG = notTOG(m, x)

@@ -290,6 +290,13 @@ func (w *worker) raster(ctx context.Context, o source.Opener, path string) (*cat
 	}
 	defer file.Close()
 	index := asset.Index
+	if asset.MaskFile != nil {
+		if err := w.maskFile(ctx, o, &asset); err != nil {
+			return nil, fault.WithFile(err, asset.MaskFile.URI)
+		}
+		alone := *index
+		alone.Mask, index = nil, &alone
+	}
 	if err := index.Validate(file.Size(), w.v.o.MaxChunk); err != nil {
 		return nil, err
 	}
@@ -302,6 +309,19 @@ func (w *worker) raster(ctx context.Context, o source.Opener, path string) (*cat
 		return nil, err
 	}
 	return &asset, nil
+}
+
+// maskFile decodes the mask of a raster that lies beside it.
+func (w *worker) maskFile(ctx context.Context, o source.Opener, a *catalog.Asset) error {
+	file, err := o.Open(ctx, a.MaskFile.URI)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := a.MaskFile.Index.Validate(file.Size(), w.v.o.MaxChunk); err != nil {
+		return err
+	}
+	return w.chunks(ctx, file, a.MaskFile.Index)
 }
 
 // named remembers the names of the bands of a raster in row of file i, or -1.
@@ -444,7 +464,11 @@ func (w *worker) row(ctx context.Context, i int, t *catalog.Table, field int, ro
 	if err != nil {
 		return err
 	}
-	header, err := w.raster(ctx, rows.Alone(w.v.files, asset), asset.URI)
+	opener := w.v.files
+	if asset.Member != "" || asset.Bytes != nil {
+		opener = rows.Alone(opener, asset)
+	}
+	header, err := w.raster(ctx, opener, asset.URI)
 	if err != nil {
 		return asset.Fault(err)
 	}

@@ -25,8 +25,13 @@ type Asset struct {
 	URI string
 	// Index is the chunk index. It is shared and must not be changed. An index from a blob was not
 	// compared with the file's size, which would cost a request: reads past the end fail instead. A
-	// TIFF with an internal mask has Index.Mask; masks in files of their own (.msk) are ignored.
+	// TIFF with an internal mask has Index.Mask, and so has a raster with one in the file MaskFile.
 	Index *chunk.Index
+	// MaskFile is the file of Index.Mask if that lies beside the raster (NAME.msk), else nil.
+	MaskFile *Asset
+	// Beside are the extensions of the files beside the raster that Index, Place and Names are made of, such as
+	// ".msk .aux.xml .tfw": "" for none.
+	Beside string
 	// Size is the size of the file in bytes when it was listed or indexed, 0 if unknown. The index does
 	// not fit a file of another size.
 	Size int64
@@ -149,6 +154,10 @@ type Meta struct {
 	// Transform converts pixel corners to coordinates as GDAL's geotransform does:
 	// X = t[0] + col·t[1] + row·t[2], Y = t[3] + col·t[4] + row·t[5]. nil without a place.
 	Transform *[6]float64
+	// Bands has the scales and offsets of all bands that NAME.aux.xml says, nil if it says none.
+	Bands []tiff.Band
+	// apart says that the mask of the index is in a file of its own: Blob leaves it out.
+	apart bool
 }
 
 // Bounds returns the smallest box (minx, miny, maxx, maxy) in units of the CRS that holds an image of height by width
@@ -219,6 +228,9 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string
 	if cerr := r.Close(); err == nil {
 		err = cerr
 	}
+	if err == nil {
+		err = AddBeside(ctx, o, &a, &m, maxChunk)
+	}
 	if err != nil {
 		return Asset{}, Meta{}, fault.WithFile(err, uri)
 	}
@@ -273,10 +285,10 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 	return a, m, nil
 }
 
-// Kept returns the bytes by which catalogs and caches keep the index: Blob, or a chunk index blob for a rumi file with
-// a nodata value, which its header blob has no room for.
+// Kept returns the bytes by which catalogs and caches keep the index: Blob, or a chunk index blob with the mask of a
+// file of its own, and for a rumi file with a nodata value, which its header blob has no room for.
 func (m *Meta) Kept(x *chunk.Index) []byte {
-	if m.Format == magic.Rumi && (x.NoData != nil || x.NoDataBits != nil) {
+	if m.apart || m.Format == magic.Rumi && (x.NoData != nil || x.NoDataBits != nil) {
 		return x.AppendBlob(nil)
 	}
 	return m.Blob
@@ -284,12 +296,20 @@ func (m *Meta) Kept(x *chunk.Index) []byte {
 
 // SameIndex reads the header of an open file and reports whether x is its index. An x without a mask, alpha or palette
 // also matches a file with one, because older catalogs have none; so does one without the nodata value of a rumi file.
-func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk int) (bool, error) {
+// What the files with the extensions beside say is not compared.
+func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, beside string, maxChunk int) (bool, error) {
 	asset, meta, err := readAsset(ctx, r, maxChunk)
 	if err != nil {
 		return false, err
 	}
-	stored := *asset.Index
+	stored, image := *asset.Index, *x
+	known := Asset{Beside: beside}
+	if known.hasBeside(maskExt) {
+		image.Mask = nil
+	}
+	if x = &image; known.hasBeside(pamExt) {
+		stored.NoData, stored.NoDataBits = x.NoData, x.NoDataBits
+	}
 	if x.Mask == nil {
 		stored.Mask = nil
 	}

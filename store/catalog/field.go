@@ -42,7 +42,7 @@ type field struct {
 var catalogKinds = map[string]Kind{
 	layout.Size: Int, layout.MTime: Text, layout.ETag: Text, layout.Height: Int, layout.Width: Int,
 	layout.Offset: Int, layout.Length: Int, // of a raster in a container
-	layout.EPSG: Int, layout.CRS: Text, layout.Names: Text,
+	layout.EPSG: Int, layout.CRS: Text, layout.Names: Text, layout.Beside: Text,
 	layout.MinX: Float, layout.MinY: Float, layout.MaxX: Float, layout.MaxY: Float,
 }
 
@@ -243,6 +243,9 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 	asset.Place, asset.Names = reader.place(f, index.Height, index.Width), reader.names(f, index.StepBands())
 	if reader.err != nil {
 		return Asset{}, fault.WithFile(reader.err, t.src)
+	}
+	if beside := reader.cell(f.columns[layout.Beside]); len(beside.Text) > 0 {
+		asset.fromCatalog(string(beside.Text))
 	}
 	if member != nil {
 		if asset, err = member.asset(asset, t.maxChunk); err != nil {

@@ -296,7 +296,8 @@ func (l *Listing) begin(_ context.Context, first, n int) error {
 // row makes the row of a file of sample i, unless an earlier catalog has it.
 func (l *Listing) row(ctx context.Context, i, field int) (rowio.Row, error) {
 	file := &l.files[field][i]
-	if r, ok := l.known[file.uri]; ok && file.unchanged(&r, mtimeOf(file.path)) && l.sound(&r) {
+	if r, ok := l.known[file.uri]; ok && file.unchanged(&r, mtimeOf(file.path)) && l.sound(&r) &&
+		(file.member != nil || file.beside(&r, l.o.Opener)) {
 		l.reused.Add(1)
 		return r, nil
 	}

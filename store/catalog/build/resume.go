@@ -86,7 +86,7 @@ func checkCatalog(ctx context.Context, r *io.SectionReader) (masks bool, err err
 		return false, fault.New(fault.Unsupported, "footer", fault.NoOffset,
 			"catalog version %q; this is version %s", v, layout.Version)
 	}
-	return file.Meta[layout.MasksKey] != "", nil
+	return file.Meta[layout.MasksKey] == layout.MasksVersion, nil
 }
 
 func previousFailed(cause any) error {

@@ -105,12 +105,13 @@ type Counts struct {
 //
 // Columns: uri; chaski:index (chunk index blob) of TIFFs, rumi:header of rumi files; bands, height, width; dtype
 // (numpy's name); nodata, and nodata_exact (decimal) of 64-bit integers; epsg; chaski:crs, the parameters of a CRS
-// without a code; chaski:bands, the names of the bands as a JSON array; transform (6 numbers in GDAL's order); minx,
-// miny, maxx, maxy in the CRS; size in bytes; mtime (RFC 3339, UTC) of local files; etag of objects in stores that have
-// one; chaski:offset and chaski:length of a member of a container, whose uri is CONTAINER::PATH, and whose size, mtime
-// and etag are the container's; and the columns of a joined table. Values that a file does not have are null, or an
-// empty transform. It takes the memory of the list of paths and one row group, and with Join of the table's keys (of a
-// CSV file, all of it).
+// without a code; chaski:bands, the names of the bands as a JSON array; chaski:beside, the extensions of the files
+// beside a raster that its row is made of; transform (6 numbers in GDAL's order); minx, miny, maxx, maxy in the CRS;
+// size in bytes; mtime (RFC 3339, UTC) of local files; etag of objects in stores that have one; chaski:offset and
+// chaski:length of a member of a container, whose uri is CONTAINER::PATH, and whose size, mtime and etag are the
+// container's; and the columns of a joined table. Values that a file does not have are null, or an empty transform.
+// It takes the memory of the list of paths and one row group, and with Join of the table's keys (of a CSV file, all of
+// it).
 func Write(ctx context.Context, w io.Writer, paths []string, o Options) (n int, err error) {
 	l, err := List(ctx, paths, o)
 	if err != nil {
@@ -161,6 +162,15 @@ func (f *namedFile) unchanged(r *rowio.Row, mtime *string) bool {
 	}
 	st, err := os.Stat(source.LocalPath(f.path))
 	return err == nil && st.Size() == r.Size
+}
+
+// beside reports whether a previous row knows the files that lie beside the file now. Their content is not compared.
+func (f *namedFile) beside(r *rowio.Row, o source.Opener) bool {
+	known := ""
+	if r.Beside != nil {
+		known = *r.Beside
+	}
+	return known == catalog.BesideOf(o, f.path)
 }
 
 // sound reports whether a previous row has a usable index.
@@ -374,6 +384,7 @@ func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 		e := int32(meta.EPSG)
 		row.EPSG = &e
 	}
+	row.Beside = optional(asset.Beside)
 	row.ETag, row.CRS, row.Names = optional(asset.ETag), optional(meta.CRS), optional(catalog.NamesText(asset.Names))
 	if b, ok := meta.Bounds(index.Height, index.Width); ok {
 		row.Transform = meta.Transform[:]

@@ -16,9 +16,10 @@ const (
 	Length = "chaski:length"
 
 	EPSG      = "epsg"
-	CRS       = "chaski:crs"   // parameters of a CRS without a code, as crs.Definition.String writes them
-	Names     = "chaski:bands" // names that the file gives its bands, a JSON array
-	Transform = "transform"    // six numbers, in the order of catalog.Meta.Transform
+	CRS       = "chaski:crs"    // parameters of a CRS without a code, as crs.Definition.String writes them
+	Names     = "chaski:bands"  // names that the file gives its bands, a JSON array
+	Beside    = "chaski:beside" // extensions of the files beside a raster, as catalog.Asset.Beside
+	Transform = "transform"     // six numbers, in the order of catalog.Meta.Transform
 	MinX      = "minx"
 	MinY      = "miny"
 	MaxX      = "maxx"
@@ -28,11 +29,14 @@ const (
 // Keys of a catalog's metadata in the Parquet footer.
 const (
 	VersionKey = "chaski:catalog"
-	MasksKey   = "chaski:masks" // says that chunk indexes include TIFF masks; older catalogs lack it
+	MasksKey   = "chaski:masks" // MasksVersion: chunk indexes include masks and alpha; older catalogs have less
 	// the names of the fields of a catalog of pairs, a JSON array; plain columns are the first
 	// field's
 	FieldsKey = "chaski:fields"
 )
+
+// MasksVersion is the value of MasksKey. 1 was without alpha and without files beside rasters.
+const MasksVersion = "2"
 
 // Version is the version of the catalogs that are written, and the only one that is read.
 const Version = "1"
@@ -43,5 +47,5 @@ const MemberSeparator = "::"
 // FieldSeparator separates the name of a field from the name of a column in a catalog of pairs.
 const FieldSeparator = ":"
 
-// MaxFields bounds the fields of a catalog of pairs: each has 22 columns, so that 64 have 1,408.
+// MaxFields bounds the fields of a catalog of pairs: each has 23 columns, so that 64 have 1,472.
 const MaxFields = 64

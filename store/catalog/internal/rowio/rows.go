@@ -32,6 +32,7 @@ type Row struct {
 	EPSG        *int32    `parquet:"epsg,optional,plain,zstd"`
 	CRS         *string   `parquet:"chaski:crs,optional,plain,zstd"`
 	Names       *string   `parquet:"chaski:bands,optional,dict,zstd"`
+	Beside      *string   `parquet:"chaski:beside,optional,dict,zstd"`
 	Transform   []float64 `parquet:"transform,list,zstd"`
 	MinX        *float64  `parquet:"minx,optional,plain,zstd"`
 	MinY        *float64  `parquet:"miny,optional,plain,zstd"`
@@ -130,7 +131,7 @@ func newCatalogWriter(w io.Writer, more *Columns) *catalogWriter {
 		parquet.PageBufferSize(pageBytes), parquet.DataPageStatistics(false),
 		parquet.SkipPageBounds(layout.Index), parquet.SkipPageBounds(layout.Header),
 		parquet.CreatedBy("chaski", layout.Version, ""), parquet.KeyValueMetadata(layout.VersionKey, layout.Version),
-		parquet.KeyValueMetadata(layout.MasksKey, "1"),
+		parquet.KeyValueMetadata(layout.MasksKey, layout.MasksVersion),
 	}
 	whole := schema
 	if more != nil {

@@ -1,0 +1,209 @@
+"""Files beside a raster count as for GDAL: masks, PAM and world files. The judge is rasterio."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chaski
+
+rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write and to judge")
+pytestmark = [
+    pytest.mark.usefixtures("binary"),
+    pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning"),
+    pytest.mark.filterwarnings("ignore::rasterio.errors.NodataShadowWarning"),
+]
+SIDE = 48
+WORLD = "10\n0\n0\n-10\n500005\n4599995\n"
+OTHER_WORLD = "5\n1\n-2\n-5\n7000\n8000\n"
+BAND = '<PAMRasterBand band="1"><NoDataValue>0</NoDataValue></PAMRasterBand>'
+PAM = (
+    "<PAMDataset><SRS>EPSG:32630</SRS>"
+    "<GeoTransform> 6.0e+05, 1.0e+01, 0, 4600000, 0, -1.0e+01</GeoTransform>"
+    f'<Metadata><MDI key="x">1</MDI></Metadata>{BAND}</PAMDataset>'
+)
+WKT = (
+    'PROJCS["WGS 84 / UTM zone 31N",GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,'
+    '298.257223563]],PRIMEM["Greenwich",0],UNIT["degree",0.0174532925199433]],'
+    'PROJECTION["Transverse_Mercator"],PARAMETER["latitude_of_origin",0],'
+    'PARAMETER["central_meridian",3],PARAMETER["scale_factor",0.9996],'
+    'PARAMETER["false_easting",500000],PARAMETER["false_northing",0],UNIT["metre",1],'
+    'AUTHORITY["EPSG","32631"]]'
+)
+
+
+def write(path: Path, **options: Any) -> Path:
+    """Writes a raster of zeros, fives and nines."""
+    driver = {".png": "PNG", ".jpg": "JPEG"}.get(path.suffix, "GTiff")
+    count = options.pop("count", 1)
+    data = np.full((count, SIDE, SIDE), 5, "uint8")
+    data[:, :, :20], data[:, :16] = 0, 9
+    profile = dict(driver=driver, count=count, height=SIDE, width=SIDE, dtype="uint8")
+    with rasterio.open(path, "w", **profile, **options) as f:
+        f.write(data)
+    return path
+
+
+def mask(path: Path, inside: bool = False, rows: int = 24) -> None:
+    """Adds a mask by GDAL that takes out the first rows."""
+    with rasterio.Env(GDAL_TIFF_INTERNAL_MASK=inside), rasterio.open(path, "r+") as f:
+        f.write_mask(np.arange(SIDE)[:, None] >= np.full((1, SIDE), rows))
+    assert inside or Path(f"{path}.msk").exists()
+
+
+PLACE = dict(crs="EPSG:32632", transform=rasterio.Affine(20, 0, 300000, 0, -20, 5000000))
+# The raster's name, how it is written, and the files beside it; "mask" is a function.
+CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "mask": ("x.tif", {}, {"mask": True}),
+    "mask of three bands": ("x.tif", {"count": 3}, {"mask": True}),
+    "mask before nodata": ("x.tif", {"nodata": 9}, {"mask": True}),
+    "mask before alpha": (
+        "x.tif",
+        {"count": 4, "photometric": "RGB", "alpha": "yes"},
+        {"mask": True},
+    ),
+    "a mask that is none": ("x.tif", {}, {"x.tif.msk": "not a TIFF"}),
+    "pam": ("x.tif", {}, {"x.tif.aux.xml": PAM}),
+    "pam of png": ("x.png", {}, {"x.png.aux.xml": PAM}),
+    "pam before the file": ("x.tif", {"nodata": 9, **PLACE}, {"x.tif.aux.xml": PAM}),
+    "pam without a place": (
+        "x.tif",
+        {"nodata": 9, **PLACE},
+        {"x.tif.aux.xml": f"<PAMDataset>{BAND}</PAMDataset>"},
+    ),
+    "pam with another CRS": (
+        "x.tif",
+        PLACE,
+        {"x.tif.aux.xml": f"<PAMDataset><SRS>{WKT}</SRS></PAMDataset>"},
+    ),
+    "pam before a world file": ("x.tif", {}, {"x.tif.aux.xml": PAM, "x.tfw": WORLD}),
+    "other xml": ("x.tif", {}, {"x.tif.aux.xml": "<metadata><a/></metadata>"}),
+    "world": ("x.tif", {}, {"x.tfw": WORLD}),
+    "rotated world": ("x.tif", {}, {"x.tfw": OTHER_WORLD}),
+    "upper case": ("x.tif", {}, {"x.TFW": WORLD}),
+    "long world": ("x.tif", {}, {"x.tifw": WORLD, "x.wld": OTHER_WORLD}),
+    "short world": ("x.tif", {}, {"x.tifw": OTHER_WORLD, "x.tfw": WORLD}),
+    "wld": ("x.tif", {}, {"x.wld": WORLD}),
+    "the file before a world file": ("x.tif", PLACE, {"x.tfw": WORLD}),
+    "no world": ("x.tif", {}, {"x.tfw": "none"}),
+    "world of tiff": ("x.tiff", {}, {"x.tfw": WORLD}),
+    "world of png": ("x.png", {}, {"x.pgw": WORLD}),
+    "world of jpeg": ("x.jpg", {}, {"x.jgw": WORLD}),
+}
+
+
+def made(folder: Path, case: str) -> Path:
+    name, options, files = CASES[case]
+    path = write(folder / name, **options)
+    if path.suffix != ".tif":
+        Path(f"{path}.aux.xml").unlink(missing_ok=True)  # of GDAL, about statistics
+    for file, text in files.items():
+        if file == "mask":
+            mask(path)
+        else:
+            (folder / file).write_text(text)
+    return path
+
+
+def first(source: Any, **options: Any) -> Any:
+    pixels = chaski.Pixels(dtype="native", validity="ok", geo=True)
+    with chaski.load(source, batch_size=1, pixels=pixels, **options) as loader:
+        return next(iter(loader))
+
+
+def judge(path: Path, batch: Any) -> None:
+    """Compares a batch with GDAL."""
+    with rasterio.open(path) as f:
+        bands = [i for i, c in enumerate(f.colorinterp, 1) if c.name != "alpha"]
+        np.testing.assert_array_equal(batch["image"][0], f.read(bands))
+        np.testing.assert_array_equal(batch["ok"][0] > 0, f.read_masks(bands) > 0)
+        geo, place = batch["geo"], f.transform
+        if place.is_identity:
+            assert not np.isfinite(geo["transform"][0]).all()
+        else:
+            np.testing.assert_array_equal(geo["transform"][0], place.to_gdal())
+        assert int(geo["epsg"][0]) == (f.crs.to_epsg() if f.crs and not place.is_identity else 0)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_as_gdal(tmp_path: Path, binary: Path, case: str) -> None:
+    """A file, its directory, a table and a catalog yield what GDAL reads."""
+    path = made(tmp_path, case)
+    judge(path, first(path))
+    (tmp_path / "t.csv").write_text(f"image\n{path.name}\n")
+    judge(
+        path,
+        first(
+            tmp_path / "t.csv",
+            fields={
+                "image": chaski.Field(column="image", kind="raster", validity="ok", dtype="native")
+            },
+        ),
+    )
+    catalog = tmp_path / "catalog.parquet"
+    subprocess.run([binary, "index", "-o", catalog, path], check=True, capture_output=True)
+    judge(path, first(catalog))
+    subprocess.run([binary, "verify", path, catalog], check=True, capture_output=True)
+
+
+def test_an_own_mask_counts(tmp_path: Path) -> None:
+    mask(write(tmp_path / "other.tif"), rows=10)
+    path = write(tmp_path / "x.tif")
+    mask(path, inside=True)
+    (tmp_path / "other.tif.msk").rename(tmp_path / "x.tif.msk")
+    batch = first(path)
+    judge(path, batch)
+    assert batch["ok"].sum() == (SIDE - 24) * SIDE
+
+
+def test_info_and_the_switch(tmp_path: Path, binary: Path, monkeypatch: Any) -> None:
+    scaled = PAM.replace("</NoDataValue>", "</NoDataValue><Scale>0.1</Scale><Offset>-3</Offset>")
+    path = write(tmp_path / "x.tif")
+    mask(path)
+    Path(f"{path}.aux.xml").write_text(scaled)
+    with rasterio.open(path) as f:
+        scale, offset = f.scales[0], f.offsets[0]
+    info = chaski.info(path)
+    assert info["beside"] == [".msk", ".aux.xml"]
+    assert info["raster"]["mask"]["kind"] == "beside"
+    assert info["tiff"]["epsg"] == 32630
+    assert info["tiff"]["bands"][0] == {"scale": scale, "offset": offset}
+    monkeypatch.setenv("CHASKI_BESIDE", "no")
+    out = subprocess.run([binary, "info", "--json", path], check=True, capture_output=True)
+    assert "beside" not in json.loads(out.stdout)
+    with chaski.load(path, batch_size=1) as loader:
+        assert next(iter(loader))["image"].shape == (1, 1, SIDE, SIDE)
+
+
+def test_catalogs_know_what_lies_beside(tmp_path: Path, binary: Path) -> None:
+    """A file that comes, and one that goes, changes the row of an unchanged raster."""
+    path, catalog = write(tmp_path / "x.tif"), tmp_path / "catalog.parquet"
+    index = [binary, "index", "--resume", "-o", catalog, path]
+    for step in ("nothing", "mask", "nothing"):
+        if step == "mask":
+            mask(path)
+        else:
+            Path(f"{path}.msk").unlink(missing_ok=True)
+        subprocess.run(index, check=True, capture_output=True)
+        judge(path, first(catalog))
+
+
+def test_hostile(tmp_path: Path) -> None:
+    """A broken file beside a raster is an error that names it."""
+    path = write(tmp_path / "x.tif")
+    cases = {"x.tif.aux.xml": ["<PAMDataset><", PAM.replace("6.0e+05", "far"), " " * (5 << 20)]}
+    mask(path)
+    cases["x.tif.msk"] = [(tmp_path / "x.tif.msk").read_bytes()[:40]]
+    (tmp_path / "x.tif.msk").unlink()
+    for name, contents in cases.items():
+        for content in contents:
+            data = content.encode() if isinstance(content, str) else content
+            (tmp_path / name).write_bytes(data)
+            with pytest.raises(chaski.Error, match=name):
+                first(path)
+        (tmp_path / name).unlink()

@@ -1,0 +1,293 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// Extensions of files beside a raster, behind its whole name. Asset.Beside has them, and those of world files.
+const (
+	maskExt = ".msk"
+	pamExt  = ".aux.xml"
+)
+
+// BesideVariable is an environment variable: with the value "no" nothing is looked for beside a raster.
+const BesideVariable = "CHASKI_BESIDE"
+
+// beside are the names of the files beside a raster, "" for those that are not there.
+type beside struct {
+	folder, mask, pam, world string
+}
+
+// uri returns the path of a file beside the raster.
+func (b *beside) uri(name string) string { return pathname.Join(b.folder, name) }
+
+// listed are the names of files in a directory that may belong to a raster.
+type listed struct {
+	mtime time.Time
+	names map[string]bool
+}
+
+// listings keeps the names of directories, so that each is listed once for all its files and again after a change.
+// 64 MiB are about 500,000 names.
+var listings = struct {
+	sync.Mutex // held while a directory is listed: others most likely ask for the same
+	of         *lru.Cache[string, listed]
+}{of: lru.New[string, listed](64 << 20)}
+
+const listedBytes = 128 // of a name
+
+// settled is the age of a directory from which its names are kept: a change within the resolution of a file system's
+// clock leaves no trace.
+const settled = 2 * time.Second
+
+// BesideOf finds the files beside a local raster that is opened by o. It returns the extensions of Asset.Beside, "" for
+// none. Openers of single objects have none, as for rasters in containers, and remote files are not looked for.
+func BesideOf(o source.Opener, uri string) string {
+	b := besideOf(o, uri)
+	return b.extensions()
+}
+
+func (b *beside) extensions() string {
+	var out []string
+	if b.mask != "" {
+		out = append(out, maskExt)
+	}
+	if b.pam != "" {
+		out = append(out, pamExt)
+	}
+	if b.world != "" {
+		out = append(out, strings.ToLower(path.Ext(b.world)))
+	}
+	return strings.Join(out, " ")
+}
+
+func besideOf(o source.Opener, uri string) (b beside) {
+	_, lists := o.(source.Lister)
+	_, files := o.(*source.Files)
+	if !lists && !files || source.IsRemote(uri) || source.IsPart(uri) || os.Getenv(BesideVariable) == "no" {
+		return b
+	}
+	local := source.LocalPath(uri)
+	names := namesIn(source.RootsOf(o), pathname.Dir(local))
+	if len(names) == 0 {
+		return b
+	}
+	name := filepath.Base(local)
+	first := func(candidates ...string) string {
+		for _, name := range candidates {
+			if names[name] {
+				return name
+			}
+		}
+		return ""
+	}
+	b = beside{folder: pathname.Dir(local), mask: first(name + maskExt), pam: first(name + pamExt)}
+	stem := strings.TrimSuffix(name, path.Ext(name))
+	for _, ext := range sidecar.World(name) {
+		b.world = cmp.Or(b.world, first(stem+ext, stem+strings.ToUpper(ext)))
+	}
+	return b
+}
+
+// namesIn returns the names of files in a directory that may belong to rasters. A directory that cannot be listed has
+// none.
+func namesIn(r *source.Roots, dir string) map[string]bool {
+	st, err := r.Stat(dir)
+	if err != nil {
+		return nil
+	}
+	listings.Lock()
+	defer listings.Unlock()
+	if known, ok := listings.of.Get(dir); ok && known.mtime.Equal(st.ModTime()) {
+		return known.names
+	}
+	entries, err := r.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	found := listed{st.ModTime(), map[string]bool{}}
+	for _, e := range entries {
+		if name := e.Name(); sidecar.Is(strings.ToLower(name)) && !e.IsDir() {
+			found.names[name] = true
+		}
+	}
+	if time.Since(found.mtime) > settled {
+		listings.of.Add(dir, found, int64(len(dir)+(1+len(found.names))*listedBytes))
+	}
+	return found.names
+}
+
+// AddBeside adds what the files beside a raster say to its asset, as GDAL ranks them: PAM before the raster's own
+// metadata, and that before a world file; the raster's own mask before the one beside it.
+func AddBeside(ctx context.Context, o source.Opener, a *Asset, m *Meta, maxChunk int) error {
+	if m.Format == magic.Rumi || a.Index.Codec == chunk.Turned { // GDAL places the pixels that are stored
+		return nil
+	}
+	files := besideOf(o, a.URI)
+	if files == (beside{}) {
+		return nil
+	}
+	x := *a.Index
+	a.Index = &x
+	if files.pam != "" {
+		if err := files.addPAM(ctx, o, a, m); err != nil {
+			return fault.WithFile(err, files.uri(files.pam))
+		}
+	}
+	if files.world != "" && m.Transform == nil {
+		data, err := readBeside(ctx, o, files.uri(files.world), sidecar.MaxWorld)
+		if fault.KindOf(err) == fault.Limit { // something else with that name
+			data, err = nil, nil
+		}
+		if err != nil {
+			return fault.WithFile(err, files.uri(files.world))
+		}
+		m.Transform = sidecar.ParseWorld(data)
+	}
+	m.Blob = x.AppendBlob(nil)
+	if files.mask != "" {
+		if err := files.addMask(ctx, o, a, maxChunk); err != nil {
+			return fault.WithFile(err, files.uri(files.mask))
+		}
+	}
+	m.apart, a.Beside = a.MaskFile != nil, files.extensions()
+	a.Place = m.place(x.Height, x.Width)
+	return nil
+}
+
+// readBeside reads a small file.
+func readBeside(ctx context.Context, o source.Opener, uri string, limit int64) (data []byte, err error) {
+	file, err := o.Open(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if file.Size() > limit {
+		return nil, fault.New(fault.Limit, "file", fault.NoOffset, "%d bytes, at most %d", file.Size(), limit)
+	}
+	data = make([]byte, file.Size())
+	return data, file.ReadAt(ctx, data, 0)
+}
+
+// addPAM adds what NAME.aux.xml says.
+func (b *beside) addPAM(ctx context.Context, o source.Opener, a *Asset, m *Meta) error {
+	data, err := readBeside(ctx, o, b.uri(b.pam), sidecar.MaxPAM)
+	if err != nil {
+		return err
+	}
+	pam, err := sidecar.ParsePAM(data)
+	if err != nil {
+		return err
+	}
+	if pam.SRS != "" {
+		m.EPSG, m.CRS = crs.Described(pam.SRS)
+	}
+	m.Transform = cmp.Or(pam.Transform, m.Transform)
+	bands := a.Index.StepBands()
+	var nodata []string
+	for i := range pam.Bands {
+		band := &pam.Bands[i]
+		if band.Number < 1 || band.Number > bands {
+			continue
+		}
+		if text := strings.TrimSpace(band.NoData); text != "" {
+			nodata = append(nodata, text)
+		}
+		if scale, offset := band.Numbers(); scale != nil || offset != nil {
+			if m.Bands == nil {
+				m.Bands = make([]tiff.Band, bands)
+			}
+			m.Bands[band.Number-1] = tiff.Band{Scale: scale, Offset: offset}
+		}
+		if band.Description != "" {
+			names := make([]string, bands)
+			copy(names, a.Names)
+			names[band.Number-1] = band.Description
+			a.Names = names
+		}
+	}
+	return addNoData(a.Index, nodata)
+}
+
+// addNoData sets the nodata value that PAM gives for bands. Bands without one keep the value of the raster.
+func addNoData(x *chunk.Index, texts []string) error {
+	if len(texts) == 0 {
+		return nil
+	}
+	value, bits := tiff.NoData(texts[0], x.DType)
+	other := slices.ContainsFunc(texts, func(text string) bool { return text != texts[0] })
+	if other || len(texts) < x.DataBands() && (x.NoData == nil || *x.NoData != *value) {
+		return fault.New(fault.Unsupported, "PAM", fault.NoOffset,
+			"bands have different nodata values: %s=no ignores files beside rasters, and Field(nodata=...) gives each "+
+				"band its own", BesideVariable)
+	}
+	x.NoData, x.NoDataBits = value, bits
+	return nil
+}
+
+// addMask adds the mask of NAME.msk, unless the raster has one of its own. A file that is no TIFF, or does not say that
+// it is a mask, is none.
+func (b *beside) addMask(ctx context.Context, o source.Opener, a *Asset, maxChunk int) (err error) {
+	uri, x := b.uri(b.mask), a.Index
+	if x.Mask != nil {
+		b.mask = ""
+		return nil
+	}
+	file, err := o.Open(ctx, uri)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if FormatOf(ctx, file).Class != magic.Raster {
+		b.mask = ""
+		return nil
+	}
+	image, err := tiff.Open(ctx, file, tiff.Limits{MaxChunk: maxChunk})
+	if err != nil {
+		return err
+	}
+	if !sidecar.IsMask(image.Meta.GDALMetadata) {
+		b.mask = ""
+		return nil
+	}
+	mask := image.Index
+	mask.NoData, mask.NoDataBits, mask.Alpha = nil, nil, false
+	x.Mask = mask
+	if err := x.Validate(-1, cmp.Or(maxChunk, tiff.DefaultMaxChunk)); err != nil {
+		return err
+	}
+	a.MaskFile = &Asset{URI: uri, Index: mask, Size: file.Size(), ETag: source.ETag(file)}
+	if t, ok := file.(source.Timed); ok {
+		a.MaskFile.MTime = t.ModTime()
+	}
+	return nil
+}
+
+// fromCatalog sets what a catalog says about the files beside a raster: its index has the mask.
+func (a *Asset) fromCatalog(extensions string) {
+	if a.Beside = extensions; a.Index.Mask != nil && a.hasBeside(maskExt) {
+		a.MaskFile = &Asset{URI: a.URI + maskExt, Index: a.Index.Mask}
+	}
+}
+
+// hasBeside reports whether a file with an extension lies beside the raster.
+func (a *Asset) hasBeside(ext string) bool { return slices.Contains(strings.Fields(a.Beside), ext) }

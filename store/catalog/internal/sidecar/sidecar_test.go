@@ -1,0 +1,92 @@
+package sidecar_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
+)
+
+// beside is the folder of files that GDAL reads beside rasters.
+const beside = "../../../../testdata/beside"
+
+func read(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(beside, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestBrokenPAM(t *testing.T) {
+	for _, text := range []string{"", "<", "<PAMDataset>",
+		"<PAMDataset><GeoTransform>1,2,3,4,5</GeoTransform></PAMDataset>",
+		"<PAMDataset><GeoTransform>1,2,3,4,5,NaN</GeoTransform></PAMDataset>",
+		strings.Repeat("<PAMDataset>", 20000)} {
+		if p, err := sidecar.ParsePAM([]byte(text)); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("%.60q: %+v, %v", text, p, err)
+		}
+	}
+}
+
+func TestNamesOfWorldFiles(t *testing.T) {
+	for name, want := range map[string]string{"a.tif": ".tfw .tifw .wld", "b.TIFF": ".tfw .tiffw .wld",
+		"c.jpg": ".jgw .jpgw .wld", "d.png": ".pgw .pngw .wld", "e": ".wld"} {
+		exts := sidecar.World(name)
+		if got := strings.Join(exts, " "); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+		for _, ext := range exts {
+			if !sidecar.Is("x" + ext) {
+				t.Errorf("%s is no file beside %s", ext, name)
+			}
+		}
+	}
+	for _, name := range []string{"x.tif", "x.tif.ovr", "x.xml", "x.nw", "xtfw"} {
+		if sidecar.Is(name) {
+			t.Errorf("%s is a file beside another", name)
+		}
+	}
+}
+
+// FuzzPAM: no input makes the parser panic, and what it returns is finite.
+func FuzzPAM(f *testing.F) {
+	f.Add(read(f, "pam.tif.aux.xml"))
+	f.Add(read(f, "world.png.aux.xml"))
+	f.Add([]byte("<?xml version='1.0' encoding='ISO-8859-1'?><PAMDataset><SRS>\xe9</SRS></PAMDataset>"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, err := sidecar.ParsePAM(b)
+		if (p == nil) != (err != nil) || err != nil && fault.KindOf(err) != fault.Corrupt {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		if p != nil && p.Transform != nil {
+			finite(t, p.Transform)
+		}
+	})
+}
+
+// FuzzWorld: no input makes the parser panic, and a world file has pixels with an area or is none.
+func FuzzWorld(f *testing.F) {
+	f.Add(read(f, "world.tfw"))
+	f.Add(read(f, "world.pgw"))
+	f.Add([]byte("1e308\n1e308\n1e308\n1e308\n-1e308\n1e308"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if v := sidecar.ParseWorld(b); v != nil {
+			finite(t, v)
+		}
+	})
+}
+
+func finite(t *testing.T, v *[6]float64) {
+	t.Helper()
+	for _, x := range v {
+		if x-x != 0 { // of NaN and infinities it is NaN
+			t.Fatal(v)
+		}
+	}
+}
