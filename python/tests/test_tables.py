@@ -317,12 +317,11 @@ def test_what_a_killed_program_leaves_is_swept(tmp_path, monkeypatch):
     )
     env = {**os.environ, "TMPDIR": str(tmp_path)}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": env}
-    start = [
-        subprocess.Popen([sys.executable, "-c", code, end], **pipes) for end in ("live", "kill")
-    ]
+    start = []
+    for end in ("live", "kill"):  # one after the other: the second would be swept by the first
+        start.append(subprocess.Popen([sys.executable, "-c", code, end], **pipes))
+        assert start[-1].stdout.readline() == b"\n"
     live, killed = start
-    for p in start:
-        assert p.stdout.readline() == b"\n"
     killed.wait()
     (tmp_path / "chaski-tables-link").symlink_to(tmp_path / "elsewhere")
     assert len(list(tmp_path.glob("chaski-tables-*/*.csv"))) == 2
