@@ -42,7 +42,8 @@ func (b *beside) uri(name string) string { return pathname.Join(b.folder, name) 
 
 // listed are the names of files in a directory that may belong to a raster.
 type listed struct {
-	mtime time.Time
+	mtime time.Time // zero if the directory had changed just before
+	until time.Time // the names count till then, even if it changes
 	names map[string]bool
 }
 
@@ -58,6 +59,10 @@ const listedBytes = 128 // of a name
 // settled is the age of a directory from which its names are kept: a change within the resolution of a file system's
 // clock leaves no trace.
 const settled = 2 * time.Second
+
+// listingShare bounds the share of time that listing takes of a large directory that others write to meanwhile: it is
+// listed again after 20 times as long as that took, so for at most 5 % of the time.
+const listingShare = 20
 
 // BesideOf finds the files beside a local raster that is opened by o. It returns the extensions of Asset.Beside, "" for
 // none. Openers of single objects have none, as for rasters in containers, and remote files are not looked for.
@@ -117,22 +122,24 @@ func namesIn(r *source.Roots, dir string) map[string]bool {
 	}
 	listings.Lock()
 	defer listings.Unlock()
-	if known, ok := listings.of.Get(dir); ok && known.mtime.Equal(st.ModTime()) {
+	began := time.Now()
+	if known, ok := listings.of.Get(dir); ok && (known.mtime.Equal(st.ModTime()) || began.Before(known.until)) {
 		return known.names
 	}
 	entries, err := r.ReadDir(dir)
 	if err != nil {
 		return nil
 	}
-	found := listed{st.ModTime(), map[string]bool{}}
+	found := listed{names: map[string]bool{}, until: began.Add(listingShare * time.Since(began))}
 	for _, e := range entries {
 		if name := e.Name(); sidecar.Is(strings.ToLower(name)) && !e.IsDir() {
 			found.names[name] = true
 		}
 	}
-	if time.Since(found.mtime) > settled {
-		listings.of.Add(dir, found, int64(len(dir)+(1+len(found.names))*listedBytes))
+	if began.Sub(st.ModTime()) > settled {
+		found.mtime = st.ModTime()
 	}
+	listings.of.Add(dir, found, int64(len(dir)+(1+len(found.names))*listedBytes))
 	return found.names
 }
 
