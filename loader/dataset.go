@@ -39,6 +39,7 @@ type dataset struct {
 	extras    rows.Extras // of the table
 	rasters   []*pixels.Raster
 	files     fileSteps
+	opaque    []string // raster fields whose files have an alpha band that they do not pick
 	placeless []string // raster fields that the first sample cannot place beside the first one
 	boxed     []string // raster fields for which the catalog has bounds without transforms
 	values    []valueField
@@ -437,6 +438,9 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		field.Expect(&asset)
 		if err := field.CompileParts(&asset); err != nil {
 			return rows.InField(compiled.Name, err)
+		}
+		if asset.Index.Alpha && compiled.Bands == nil && compiled.BandNames == nil {
+			d.opaque = append(d.opaque, field.Name)
 		}
 		lead = cmp.Or(lead, &assets[place])
 		if asset.Place != nil && asset.Place.Boxed {
@@ -932,6 +936,10 @@ func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
 	if len(d.placeless) > 0 {
 		e.options.Logger.Warn("rasters without a place on the ground are paired by their sizes alone", "source",
 			d.source.Source, "fields", d.placeless)
+	}
+	if len(d.opaque) > 0 {
+		e.options.Logger.Warn("the last band of the files is alpha: it is their mask, and no band of the tensor unless "+
+			"bands picks it by its number", "source", d.source.Source, "fields", d.opaque)
 	}
 	if len(d.boxed) > 0 && (e.spec.Geo || len(d.rasters) > 1 || d.onGround()) {
 		e.options.Logger.Warn("the catalog has bounds without transforms: rasters are taken to have north up; "+

@@ -158,3 +158,16 @@ def test_mosaics(tmp_path: Path) -> None:
                     )
                     seen += int(ok.sum())
     assert seen > 1000
+
+
+def test_the_log_says_that_a_band_is_alpha(tmp_path, caplog):
+    """GDAL calls the last of four plain bytes alpha, also where it is near infrared."""
+    path = tmp_path / "a.tif"
+    x = np.ones((4, 8, 8), np.uint8)
+    with rasterio.open(path, "w", driver="GTiff", count=4, height=8, width=8, dtype="uint8") as f:
+        f.write(x)
+    for bands, said, count in ((None, True, 3), ([0, 1, 2, 3], False, 4)):
+        caplog.clear()
+        with chaski.load(path, batch_size=1, pixels=chaski.Pixels(bands=bands)) as loader:
+            assert next(iter(loader))["image"].shape[1] == count
+        assert ("the last band of the files is alpha" in caplog.text) == said
