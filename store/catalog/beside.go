@@ -67,7 +67,7 @@ const listingShare = 20
 // BesideOf finds the files beside a local raster that is opened by o. It returns the extensions of Asset.Beside, "" for
 // none. Openers of single objects have none, as for rasters in containers, and remote files are not looked for.
 func BesideOf(o source.Opener, uri string) string {
-	b := besideOf(o, uri)
+	b := besideOf(context.Background(), o, uri)
 	return b.extensions()
 }
 
@@ -85,14 +85,14 @@ func (b *beside) extensions() string {
 	return strings.Join(out, " ")
 }
 
-func besideOf(o source.Opener, uri string) (b beside) {
+func besideOf(ctx context.Context, o source.Opener, uri string) (b beside) {
 	_, lists := o.(source.Lister)
 	_, files := o.(*source.Files)
 	if !lists && !files || source.IsRemote(uri) || source.IsPart(uri) || os.Getenv(BesideVariable) == "no" {
 		return b
 	}
 	local := source.LocalPath(uri)
-	names := namesIn(source.RootsOf(o), pathname.Dir(local))
+	names := namesFor(ctx, source.RootsOf(o), pathname.Dir(local))
 	if len(names) == 0 {
 		return b
 	}
@@ -111,6 +111,26 @@ func besideOf(o source.Opener, uri string) (b beside) {
 		b.world = cmp.Or(b.world, first(stem+ext, stem+strings.ToUpper(ext)))
 	}
 	return b
+}
+
+// namesKey is the key of the names, by directory, that a table has seen: within a table a directory is not looked at
+// again.
+type namesKey struct{}
+
+type tableNames = lru.Cache[string, map[string]bool]
+
+// namesFor is namesIn, but keeps the names for the table of a context.
+func namesFor(ctx context.Context, r *source.Roots, dir string) map[string]bool {
+	table, _ := ctx.Value(namesKey{}).(*tableNames)
+	if table == nil {
+		return namesIn(r, dir)
+	}
+	names, ok := table.Get(dir)
+	if !ok {
+		names = namesIn(r, dir)
+		table.Add(dir, names, int64(len(dir)+(1+len(names))*listedBytes))
+	}
+	return names
 }
 
 // namesIn returns the names of files in a directory that may belong to rasters. A directory that cannot be listed has
@@ -149,7 +169,7 @@ func AddBeside(ctx context.Context, o source.Opener, a *Asset, m *Meta, maxChunk
 	if m.Format == magic.Rumi || a.Index.Codec == chunk.Turned { // GDAL places the pixels that are stored
 		return nil
 	}
-	files := besideOf(o, a.URI)
+	files := besideOf(ctx, o, a.URI)
 	if files == (beside{}) {
 		return nil
 	}

@@ -78,6 +78,7 @@ type Table struct {
 	opener      source.Opener
 	maxChunk    int
 	assets      *lru.Cache[assetKey, Asset]
+	beside      *tableNames     // of files beside rasters
 	table       *columns.Table  // nil: a listing
 	folders     *columns.Column // the column FolderColumn of a listing or catalog, or nil
 	own         io.Closer       // the opener, if it is not the one that the caller gave
@@ -107,6 +108,7 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 	table := &Table{
 		src: src, roots: source.RootsOf(o.Opener), opener: o.Opener, maxChunk: o.MaxChunk,
 		assets: lru.New[assetKey, Asset](o.CacheBytes / 2), own: closer,
+		beside: lru.New[string, map[string]bool](listings.of.Bound()),
 	}
 	err := table.open(ctx, fields, o)
 	if err == nil {

@@ -237,6 +237,7 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 		return Asset{}, err
 	}
 	if asset.URI = uri; index == nil {
+		ctx := context.WithValue(ctx, namesKey{}, t.beside)
 		opened, err := OpenSmall(ctx, t.opener, uri, asset.Known(), t.maxChunk)
 		return opened, err
 	}
