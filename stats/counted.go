@@ -147,6 +147,12 @@ func (c *counted) report() Band {
 		}
 		values.groups = append(values.groups, weighted{v, v, n})
 	}
+	if n := len(values.groups); !c.isFloat() && n > 0 && n <= maxClasses {
+		band.Classes = make(map[int64]uint64, n)
+		for _, g := range values.groups {
+			band.Classes[int64(g.lo)] = g.n
+		}
+	}
 	slices.SortFunc(values.groups, func(a, b weighted) int { return cmp.Compare(a.lo, b.lo) })
 	band.fill(&sums, &values)
 	return band

@@ -117,7 +117,9 @@ func (f *Field) Merge(g *Field) error {
 func (f *Field) Report() FieldReport {
 	report := FieldReport{DType: f.dtype, Bands: make([]Band, len(f.bands))}
 	for i, a := range f.bands {
-		report.Bands[i] = a.report()
+		if report.Bands[i] = a.report(); len(f.bands) > 1 {
+			report.Bands[i].Classes = nil
+		}
 	}
 	return report
 }

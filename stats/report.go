@@ -46,6 +46,9 @@ type Band struct {
 	Max  *json.Number `json:"max"`
 
 	Histogram *Histogram `json:"histogram"`
+	// Classes counts each number of a raster of one band of 8 or 16 bits with at most maxClasses different ones: of
+	// others nil, which are measurements.
+	Classes map[int64]uint64 `json:"classes,omitempty"`
 	// Percentiles by name: "2.5", "50", "98.5".
 	Percentiles map[string]float64 `json:"percentiles"`
 	// Resolution is the largest error of a percentile; 0 means exact.
@@ -66,6 +69,9 @@ type Histogram struct {
 	Edges  []float64 `json:"edges"`  // 101
 	Counts []uint64  `json:"counts"` // 100
 }
+
+// maxClasses is how many classes labels of 8 bits can have.
+const maxClasses = 256
 
 // histogramBins is the number of bins of a Histogram.
 const histogramBins = 100

@@ -206,3 +206,39 @@ def test_max_chunk_lifts_the_limit(tmp_path, binary):
     with pytest.raises(chaski.LimitError, match="max_chunk"):
         chaski.stats(large)
     assert chaski.stats(large, max_chunk=100 << 20).mean() == [1]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16"])
+def test_weights_of_classes(tmp_path, dtype):
+    """They are scikit-learn's "balanced": n / (k * count), over the classes that have pixels."""
+    rng = np.random.default_rng(2)
+    x = rng.choice(
+        [0, 1, 3, -1 if dtype == "int16" else 255], (3, 1, 16, 16), p=[0.7, 0.2, 0.05, 0.05]
+    )
+    for i in range(3):
+        np.save(tmp_path / f"{i}.npy", x[i].astype(dtype))
+    field = {"mask": chaski.Field(nodata=[-1, 255])}
+    stats = chaski.stats(tmp_path, fields=field)
+    counts = stats["fields"]["mask"]["bands"][0]["classes"]
+    assert counts == {str(k): (x == k).sum() for k in (0, 1, 3)}
+    y = x[(x >= 0) & (x < 255)]
+    n = np.bincount(y, minlength=4)
+    want = np.divide(y.size, 3 * n, where=n > 0, out=np.zeros(4))
+    got = chaski.weights(stats)
+    assert got.dtype == np.float32 and np.allclose(got, want)
+    assert np.allclose(chaski.weights(stats, classes=6), [*want, 0, 0])
+    two = y[y != 0]  # as a lut orders them
+    by_lut = chaski.weights(json.loads(json.dumps(stats)), classes=[3, 1])
+    assert np.allclose(by_lut, [two.size / (2 * n[3]), two.size / (2 * n[1])])
+    assert np.isclose(sum(by_lut * [n[3], n[1]]), two.size)
+    for wrong, says in ({"field": "image"}, "no 'image'"), ({"classes": [7]}, "none of those"):
+        with pytest.raises(chaski.errors.Error, match=says):
+            chaski.weights(stats, **wrong)
+
+
+def test_images_have_no_classes(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros((3, 4, 4), "uint8"))
+    stats = chaski.stats(tmp_path)
+    assert "classes" not in stats["fields"]["image"]["bands"][0]
+    with pytest.raises(chaski.SpecError, match="has no classes"):
+        chaski.weights(stats, field="image")

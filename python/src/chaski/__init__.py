@@ -28,7 +28,7 @@ from chaski._read import info, read
 from chaski._rpc import Connection
 from chaski._sign import sign
 from chaski._sources import Scenes, Split
-from chaski._stats import Stats, stats
+from chaski._stats import Stats, stats, weights
 from chaski.errors import *  # noqa: F403
 
 __version__ = "0.1.0"
@@ -59,6 +59,7 @@ __all__ = [
     "stats",
     "taco",
     "tls",
+    "weights",
 ]
 __all__ += _arguments.__all__
 __all__ += errors.__all__

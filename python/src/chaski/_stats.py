@@ -30,7 +30,8 @@ class Stats(dict[str, Any]):
     Its members: "version"; "samples", those that were read; "skipped", those that could not be, if
     any; "fields", for every raster field its "dtype" and its "bands", each with "count", "mean",
     "std" (of the population), "min", "max", "percentiles" and "histogram" of the pixels that are
-    neither nodata, NaN nor infinite.
+    neither nodata, NaN nor infinite. "classes" counts the pixels of each number, by its text, in
+    rasters of one band of 8 or 16 bits with at most 256 different numbers.
     """
 
     def mean(self, field: str = "image") -> npt.NDArray[np.float64]:
@@ -57,6 +58,47 @@ class Stats(dict[str, Any]):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the JSON that `load` takes by its path. A file that is there is replaced whole."""
         replace_file(path, [json.dumps(self).encode(), b"\n"])
+
+
+def weights(
+    stats: Mapping[str, Any], field: str = "mask", classes: int | Sequence[int] | None = None
+) -> npt.NDArray[np.float32]:
+    """Returns a weight for each class of a field, with which all classes count alike in a loss.
+
+        stats = chaski.stats("pairs/", fields={"mask": chaski.Field(pattern="masks/{id}.tif")})
+        loss = torch.nn.CrossEntropyLoss(weight=torch.from_numpy(chaski.weights(stats)))
+
+    The weight is pixels / (classes · pixels of the class), as scikit-learn's "balanced", over the
+    classes that have pixels; a class without pixels has weight 0.
+
+    Args:
+        stats: what `stats` returned, or its JSON.
+        field: the name of the field of labels, a raster of one band of 8 or 16 bits.
+        classes: how many classes there are, 0 to `classes` - 1; or the stored number of each class
+            in the order of the loss, where a `lut` changes them. Numbers that are not listed count
+            for nothing. Default: 0 to the largest number.
+
+    Returns:
+        float32, (classes,).
+    """
+    fields = stats.get("fields", {})
+    if field not in fields:
+        raise NotFoundError(f"stats has {sorted(fields)}, no {field!r}")
+    found = {int(k): n for k, n in fields[field]["bands"][0].get("classes", {}).items()}
+    if not found:
+        raise SpecError(
+            f"field {field!r} has no classes: it is no raster of one band of 8 or 16 bits"
+        )
+    if classes is None:
+        classes = max(found) + 1
+    numbers = range(count("classes", classes, 1)) if isinstance(classes, int) else list(classes)
+    pixels = np.array([found.get(int(k), 0) for k in numbers], np.float64)
+    there = pixels > 0
+    if not there.any():
+        raise SpecError(f"field {field!r} has the classes {sorted(found)}, none of those asked for")
+    out = np.zeros(len(pixels), np.float32)
+    out[there] = pixels.sum() / (there.sum() * pixels[there])
+    return out
 
 
 @dataclass(frozen=True, kw_only=True)
