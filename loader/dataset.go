@@ -439,13 +439,8 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		if err := field.CompileParts(&asset); err != nil {
 			return rows.InField(compiled.Name, err)
 		}
-		if asset.Index.Alpha && compiled.Bands == nil && compiled.BandNames == nil {
-			d.opaque = append(d.opaque, field.Name)
-		}
 		lead = cmp.Or(lead, &assets[place])
-		if asset.Place != nil && asset.Place.Boxed {
-			d.boxed = append(d.boxed, field.Name)
-		}
+		d.remarks(&compiled, &asset)
 		if d.onGround() { // each field finds its pixels by its own place
 			if field.Steps = d.sampler.Length; compiled.Still(d.fields) {
 				field.Steps = 0
@@ -929,6 +924,16 @@ func (d *dataset) asked(corner *[2]int, window shuffle.Box, height, width int, p
 	return window, nil
 }
 
+// remarks notes what the log says of a field and its first asset.
+func (d *dataset) remarks(field *Field, first *catalog.Asset) {
+	if first.Index.Alpha && field.Bands == nil && field.BandNames == nil {
+		d.opaque = append(d.opaque, field.Name)
+	}
+	if first.Place != nil && first.Place.Boxed {
+		d.boxed = append(d.boxed, field.Name)
+	}
+}
+
 // checkGround compares the places of the rasters of all selected rows, where a catalog knows them. It logs how many
 // rows are misplaced. With the policy "error" the first of them is its error, because the run would meet it anyway, but
 // hours later. It also logs that the first sample has rasters without a place, with which nothing can be compared.
@@ -938,8 +943,8 @@ func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
 			d.source.Source, "fields", d.placeless)
 	}
 	if len(d.opaque) > 0 {
-		e.options.Logger.Warn("the last band of the files is alpha: it is their mask, and no band of the tensor unless "+
-			"bands picks it by its number", "source", d.source.Source, "fields", d.opaque)
+		e.options.Logger.Warn("the last band of the files is alpha: it is their mask, and no band of the tensor "+
+			"unless bands picks it by its number", "source", d.source.Source, "fields", d.opaque)
 	}
 	if len(d.boxed) > 0 && (e.spec.Geo || len(d.rasters) > 1 || d.onGround()) {
 		e.options.Logger.Warn("the catalog has bounds without transforms: rasters are taken to have north up; "+
