@@ -54,8 +54,9 @@ type dataset struct {
 	remote    bool       // some of its files are not local
 	sizes     assetSizes // known only if the sampler needs them
 	weights   *rows.Weights
-	clock     clock       // for Spec.Geo
-	ground    *scenes.Set // nil unless windows lie on the ground
+	boxes     [][4]float64 // left, top, width and height for each row; nil unless windows are boxes of rows
+	clock     clock        // for Spec.Geo
+	ground    *scenes.Set  // nil unless windows lie on the ground
 	overviews *lru.Cache[overviewKey, pixels.Levels]
 	left      leftOut       // with ground
 	rows      []uint32      // rows that the subset selects; nil for all
@@ -137,9 +138,7 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	}
 	var err error
 	template := *src
-	if set.onGround() {
-		template.Sampler = &set.sampler // the table has the column that it orders scenes by
-	}
+	template.Sampler = &set.sampler // the table has the columns that it needs
 	timed := e.spec.Geo || set.nearest()
 	if timed {
 		template.More = src.ClockColumns(&set.sampler)
@@ -610,11 +609,17 @@ var samplings = map[string]*sampling{
 		windows: func(s *shuffle.Sampler, height, width int) int64 { return s.Grid.Count(height, width) }},
 	spec.TileWindow: {compile: (*dataset).compileTiles, corners: true,
 		windows: func(s *shuffle.Sampler, height, width int) int64 { return s.Visits.Tiles(height, width) }},
+	spec.RowWindow: {compile: (*dataset).compileBoxes, resamples: true},
 	spec.GeoWindow: {compile: (*dataset).compileGround, resamples: true},
 }
 
 // kind returns what is known of the kind of the dataset's sampler.
 func (d *dataset) kind() *sampling { return samplings[d.sampler.Kind] }
+
+// resamples reports whether windows have another size in the tensor.
+func (d *dataset) resamples() bool {
+	return d.kind().resamples && (d.boxes == nil || d.sampler.Fit == spec.FitResize)
+}
 
 // byTile reports whether windows are drawn tile by tile, out of tiles that workers share.
 func (d *dataset) byTile() bool { return d.sampler.Kind == spec.TileWindow }
@@ -640,7 +645,7 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, to *shuffle.Sam
 // compileGrid checks the steps of a grid, and measures the assets.
 func (d *dataset) compileGrid(ctx context.Context, e *Engine, _ *shuffle.Sampler) error {
 	sampler := &d.sampler
-	if sampler.Pad && slices.ContainsFunc(d.rasters, func(r *pixels.Raster) bool { return !r.Pad }) {
+	if sampler.Pad && !d.pads() {
 		return errors.New("spec: sampler: a grid that pads needs fields that do")
 	}
 	if sampler.StrideY%d.alignY != 0 || sampler.StrideX%d.alignX != 0 {
@@ -872,7 +877,7 @@ func (d *dataset) selected() (n int64, row func(i int64) int64) {
 func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int, pad bool) (shuffle.Box, error) {
 	sampler := &d.sampler
 	window := shuffle.Box{H: sampler.Height, W: sampler.Width}
-	if !d.kind().resamples && (height < window.H || width < window.W) && !pad {
+	if !d.resamples() && (height < window.H || width < window.W) && !pad {
 		return window, fault.New(fault.Unsupported, "window", fault.NoOffset,
 			"the asset has %d by %d pixels, the window %d by %d, and the field does not pad", height, width, window.H,
 			window.W)
@@ -887,6 +892,8 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 				"the asset has %d by %d pixels, whole chips of this run %d by %d", height, width, window.H, window.W)
 		}
 		return window, nil
+	case d.boxes != nil:
+		return d.boxWindow(draw.Row, height, width)
 	case d.sizes.known():
 		// The plan has counted the windows of the measured size, so another size would put windows
 		// where no pixels are.

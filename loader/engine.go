@@ -97,7 +97,7 @@ func (g *group) compile(e *Engine) error {
 				}
 				return fmt.Errorf("spec: %w", err)
 			}
-			g.native[i] = g.native[i] && d.rasters[i].SameArithmetic(field) && !d.kind().resamples &&
+			g.native[i] = g.native[i] && d.rasters[i].SameArithmetic(field) && !d.resamples() &&
 				d.rasters[i].CopiesParts()
 		}
 	}

@@ -454,7 +454,7 @@ func (p *dryRun) noteWorkerMemory(a *dryrun.Asset, d *dataset, f *pixels.Raster,
 		}
 		return
 	}
-	if d.kind().resamples {
+	if d.resamples() {
 		p.maxResampled = max(p.maxResampled, f.ResampledBytes(shuffle.Box{H: a.Window.H, W: a.Window.W},
 			p.engine.options.MaxChunkBytes))
 	}

@@ -463,8 +463,8 @@ func TestForecastRefuses(t *testing.T) {
 				switch {
 				case kind == spec.WholeChip:
 					sp.Sampler = Sampler{}
-				case kind == spec.GeoWindow || kind == spec.WeightedWindow:
-					continue // one has metres, the other needs a file of weights
+				case kind == spec.GeoWindow || kind == spec.WeightedWindow || kind == spec.RowWindow:
+					continue // they have metres, or need a file of weights or columns of boxes
 				}
 				switch source {
 				case "":

@@ -21,6 +21,8 @@ type (
 	WeightedWindows = spec.WeightedWindows
 	// TileWindows are the members of a Sampler tile by tile: see spec.TileWindows.
 	TileWindows = spec.TileWindows
+	// RowWindows are the members of a Sampler by boxes of rows: see spec.RowWindows.
+	RowWindows = spec.RowWindows
 	// GeoWindows are the members of a Sampler of windows on the ground: see spec.GeoWindows.
 	GeoWindows = spec.GeoWindows
 	// Source is a dataset of a spec: see spec.Source.

@@ -692,7 +692,8 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	if asset.Parts != nil {
 		return u.stack(r, d, field, &asset, win)
 	}
-	target, err := pending.row(u, asset.Index, win)
+	in := d.inside(draw, field, win, asset.Index.Height, asset.Index.Width)
+	target, err := pending.row(u, asset.Index, win, in)
 	if err != nil {
 		return asset.Fault(err)
 	}
@@ -700,21 +701,23 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	if err != nil {
 		return err
 	}
-	convs, height, width := pending.converters(u.row, u.field), asset.Index.Height, asset.Index.Width
+	convs := pending.converters(u.row, u.field)
 	err = r.Coloured(field, asset.Index, target, convs, func(to *pixels.Row, convs *pixels.Converters) error {
 		to.Bands = bands
-		if d.kind().resamples {
+		if d.resamples() {
 			// The sink is the resampled window, which has the field's size and begins at 0, 0.
 			to.Win = shuffle.Box{H: field.H, W: field.W}
 			return r.Resampled(pending.ctx, asset, win, to, engine.options.MaxChunkBytes)
 		}
-		to.Pad(height, width)
-		in := pixels.Inside(win, height, width)
-		return r.Read(pending.ctx, asset, in, bands.Picked, to, to.Masked(convs, in))
+		if err := r.Read(pending.ctx, asset, in, bands.Picked, to, to.Masked(convs, in)); err != nil {
+			return err
+		}
+		to.Pad(in) // last, because a chunk also has pixels of the window that are not inside
+		return nil
 	})
 	if field.Coloured() {
-		if err == nil && !d.kind().resamples {
-			target.Pad(height, width) // past the edge there is no colour
+		if err == nil && !d.resamples() {
+			target.Pad(in) // past the edge there is no colour
 		}
 		return asset.Fault(err)
 	}
@@ -761,7 +764,7 @@ func (u unit) stack(r *pixels.Reader, d *dataset, f *pixels.Raster, a *catalog.A
 		r.Share = share
 		r.Share.Key.Part = k
 		switch {
-		case !d.kind().resamples && l.Same:
+		case !d.resamples() && l.Same:
 			return r.Aligned(pending.ctx, asset, l, win, target, target.Masked(convs, l.Inside(win)))
 		case l.Whole():
 			target.Win = shuffle.Box{H: part.H, W: part.W}
@@ -907,9 +910,10 @@ func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (cat
 	return asset, err
 }
 
-// row returns the sink for a unit of a raster field. It writes the mask only if the spec asks for
-// it, if pixels may be missing, or if the bad sample before this substitute may have written it.
-func (p *Pending) row(u unit, x *chunk.Index, win shuffle.Box) (*pixels.Row, error) {
+// row returns the sink for a unit of a raster field, which shows the pixels of box in of its window. It writes the mask
+// only if the spec asks for it, if pixels may be missing, or if the bad sample before this substitute may have written
+// it.
+func (p *Pending) row(u unit, x *chunk.Index, win shuffle.Box, in chunk.Box) (*pixels.Row, error) {
 	layout, convs := p.layout.rasters[u.field], p.converters(u.row, u.field)
 	if p.set(u.row).rasters[u.field].Coloured() {
 		x = &chunk.Index{Height: x.Height, Width: x.Width} // nodata is looked for in the colours
@@ -918,7 +922,6 @@ func (p *Pending) row(u unit, x *chunk.Index, win shuffle.Box) (*pixels.Row, err
 	if err != nil {
 		return nil, err
 	}
-	in := pixels.Inside(win, x.Height, x.Width)
 	whole := in.Y1-in.Y0 == win.H && in.X1-in.X0 == win.W
 	mask := !layout.native || !whole || convs.Miss(x) || p.draws[u.row].Attempt > 0
 	return p.sink(u.field, u.row, u.step, convert, win, mask), nil
@@ -1089,7 +1092,7 @@ func (e *Engine) explainWindow(ctx context.Context, d *dataset, draw *shuffle.Dr
 	if asset.Parts != nil {
 		return e.explainStack(ctx, d, field, &asset, p)
 	}
-	inside := pixels.Inside(win, asset.Index.Height, asset.Index.Width)
+	inside := d.inside(draw, raster, win, asset.Index.Height, asset.Index.Width)
 	picked, err := d.names.bandsOf(ctx, raster, asset)
 	if err != nil {
 		return nil, err
@@ -1106,7 +1109,7 @@ func (e *Engine) explainStack(ctx context.Context, d *dataset, field int, a *cat
 		planned, asset := p, a.Parts[k]
 		planned.Part, planned.Stack = names[k].Column+names[k].Pattern, k
 		inside := l.Inside(p.Window)
-		if planned.Resampled = !l.Same || d.kind().resamples; planned.Resampled && !l.Whole() {
+		if planned.Resampled = !l.Same || d.resamples(); planned.Resampled && !l.Whole() {
 			overview, _, mapping, err := e.coarserPart(ctx, d, part, a, k, l, p.Window)
 			if err != nil {
 				return err

@@ -58,6 +58,7 @@ from chaski._plain import (
     DTypeLike,
     GridJson,
     Path,
+    RowJson,
     RowsJson,
     Size,
     Timestamp,
@@ -90,7 +91,14 @@ NoData: TypeAlias = float | Literal["nan"] | Sequence[float] | Sequence[Sequence
 NormalizeLike: TypeAlias = Normalize | Method | Mapping[str, Any] | Literal[False] | None
 FieldLike: TypeAlias = Field | Vector | str | Mapping[str, Any]
 Sampler: TypeAlias = (
-    WholeChip | RandomWindow | Grid | ResizedWindow | WeightedWindow | TileWindow | GeoWindow
+    WholeChip
+    | RandomWindow
+    | Grid
+    | ResizedWindow
+    | WeightedWindow
+    | TileWindow
+    | RowWindow
+    | GeoWindow
 )
 SourceLike: TypeAlias = Path | Sequence[Path] | Columns | Mixture | Scenes
 """
@@ -283,6 +291,24 @@ class TileWindow of Sampler, tile_window
         Height and width of a tile. Default: the chunks of the first asset.
     pool
     pool_bytes: int | None = None
+
+class RowWindow(RowJson) of Sampler, row_window
+        One window for each row, at the box that columns of the row hold.
+
+        A box that is null or not finite, narrower than a pixel, or outside of the image is a bad
+        sample.
+    size: Size
+        Height and width of the window, or the side of a square.
+    x: str = "x"
+        {box_x}
+    y: str = "y"
+        {box_y}
+    width: str = "w"
+        {box_width}
+    height: str = "h"
+        {box_height}
+    fit: Literal["resize", "crop", "pad"] = "resize"
+        {fit}
 
 class GeoWindow of Sampler, geo_window
         Square windows at places on the ground, over scenes in any CRS and resolution.
@@ -603,10 +629,11 @@ class Schema:
     def unlisted(self, sampler: str, listed: Iterable[str]) -> list[tuple[str, str]]:
         """Returns the members that only a kind of sampler has, and that a list lacks.
 
-        A pair in the list stands for its sides.
+        A pair in the list stands for its sides, and the side of a box for that of a `RowWindow`.
         """
         known = {name.partition(":")[0] for name in listed}
         known |= {name + side for name in known for side in SIDES}
+        known |= {"box_" + name for name in known}
         members = self.type("Sampler")["properties"].items()
         return [(n, "") for n, m in members if m.get("x-kind") == sampler and n not in known]
 

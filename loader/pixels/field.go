@@ -681,11 +681,8 @@ func BlockOf(x *chunk.Index, i int) einops.Block {
 	return einops.Block{DType: x.DType, StrideB: s.B, StrideY: s.Y, StrideX: s.X}
 }
 
-// Pad fills the part of the window that lies outside an image of height by width pixels.
-func (r *Row) Pad(height, width int) { r.padAround(Inside(r.Win, height, width)) }
-
-// padAround fills the part of the window that lies outside a box, which has no bands.
-func (r *Row) padAround(in chunk.Box) {
+// Pad fills the part of the window that lies outside a box, which has no bands.
+func (r *Row) Pad(in chunk.Box) {
 	top, bottom, left, right := in.Y0-r.Win.Y, in.Y1-r.Win.Y, in.X0-r.Win.X, in.X1-r.Win.X
 	if top >= bottom || left >= right {
 		r.Clear()

@@ -163,10 +163,8 @@ func (r *Reader) Planes(ctx context.Context, a catalog.Asset, bands []int, win s
 	s := &r.Resample
 	s.In, s.InValid = Grown(s.In, plan.Len()*size), Grown(s.InValid, plan.Len())
 	row := &Row{Field: field, Plan: plan, Dst: einops.Target{Data: s.In, Mask: s.InValid}, Cv: convert, Win: win}
-	// Padding comes before the samples: s.In still holds an earlier window, and the chunks write only pixels in the
-	// image.
-	row.Pad(a.Index.Height, a.Index.Width)
 	in := Inside(win, a.Index.Height, a.Index.Width)
+	row.Pad(in) // s.In still holds an earlier window
 	return r.Read(ctx, a, in, bands, row, row.Masked(c, in))
 }
 

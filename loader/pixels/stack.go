@@ -232,7 +232,7 @@ func (r *Reader) Aligned(ctx context.Context, part catalog.Asset, l *Lay, win sh
 		}
 	}
 	// After the pixels, because a chunk also has pixels of the part that lie past the edge of the stack.
-	to.padAround(inside)
+	to.Pad(inside)
 	return nil
 }
 

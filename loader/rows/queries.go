@@ -239,7 +239,7 @@ const crsColumn = "epsg"
 // them. Rows that were dropped before are skipped, so that a condition before the box can leave
 // them out.
 func (s *selector) inBounds(ctx context.Context, f taco.Filter) ([]int, error) {
-	bounds, err := s.bounds(ctx, spec.BoundsColumns)
+	bounds, err := Bounds(ctx, s.table, spec.BoundsColumns)
 	if err != nil {
 		return nil, err
 	}

@@ -160,7 +160,7 @@ func (s *selector) split(ctx context.Context, p *spec.Split, use string) error {
 	case "date":
 		return s.byDate(ctx, p, use)
 	}
-	bounds, err := s.bounds(ctx, p.Columns)
+	bounds, err := Bounds(ctx, s.table, p.Columns)
 	if p.LonLat {
 		bounds, err = s.lonLat(ctx, p, bounds, err)
 	}
@@ -173,11 +173,11 @@ func (s *selector) split(ctx context.Context, p *spec.Split, use string) error {
 	return nil
 }
 
-// bounds returns the four named columns for all rows, with NaN for null.
-func (s *selector) bounds(ctx context.Context, names []string) ([][4]float64, error) {
-	bounds := make([][4]float64, s.table.Len())
+// Bounds returns the four named columns of a table for all rows, with NaN for null.
+func Bounds(ctx context.Context, t Table, names []string) ([][4]float64, error) {
+	bounds := make([][4]float64, t.Len())
 	for i, name := range names {
-		err := scan(ctx, s.table, name, func(row int64, c *Column, v catalog.Value) (err error) {
+		err := scan(ctx, t, name, func(row int64, c *Column, v catalog.Value) (err error) {
 			bounds[row][i], err = number(c.Kind, v, name)
 			return err
 		})

@@ -15,7 +15,7 @@ import (
 // random windows alone.
 type Sampler struct {
 	// Kind is "chip" (default, the whole chip), "random_window", "grid", "resized_window",
-	// "weighted_window", "tile_window" or "geo_window" (places on the ground).
+	// "weighted_window", "tile_window", "row_window" (boxes that rows hold) or "geo_window" (places on the ground).
 	Kind string `json:"kind"`
 	// Size is Height and Width in pixels, or the side of a square, in place of these.
 	Size *Pair `json:"size,omitempty"`
@@ -24,7 +24,7 @@ type Sampler struct {
 	// one by one have the largest.
 	Sizes []int `json:"sizes,omitempty"`
 	// Height and Width are the sides of the window in pixels of the first raster field, from 1 to
-	// 65,536. With "resized_window" they are the sides of the result.
+	// 65,536. With "resized_window" and "row_window" they are the sides of the result.
 	Height int `json:"height,omitempty"`
 	Width  int `json:"width,omitempty"`
 	// PerAsset is the number of samples that an epoch takes from each asset. Default 1. It must be
@@ -36,6 +36,7 @@ type Sampler struct {
 	ResizedWindows
 	WeightedWindows
 	TileWindows
+	RowWindows
 	GeoWindows
 }
 
@@ -74,6 +75,7 @@ var samplers = []samplerKind{
 	resized,
 	weighted,
 	tiles,
+	byRow,
 	ground,
 }
 

@@ -12,10 +12,13 @@ const (
 	MatchNearest = "nearest"
 )
 
-// PickColumns returns the columns that Pick, Order and Step of the source's own sampler need.
+// PickColumns returns the columns that the source's own sampler needs: of boxes, or for Pick, Order and Step.
 func (s *Source) PickColumns() (names []string) {
-	if s.Sampler == nil || s.Sampler.Kind != GeoWindow {
+	switch {
+	case s.Sampler == nil:
 		return nil
+	case s.Sampler.Kind != GeoWindow:
+		return s.Sampler.BoxColumns()
 	}
 	g := &s.Sampler.GeoWindows
 	names = append(names, g.rules()...)

@@ -70,6 +70,7 @@ WINDOWS = [
     chaski.ResizedWindow(8, scale=(0.5, 2), of_asset=True),
     chaski.WeightedWindow(8, "w"),
     chaski.TileWindow(8, visits=2, tile=16, pool=3, pool_bytes=1 << 20),
+    chaski.RowWindow(8, x="left", width="wide", fit="crop"),
     chaski.GeoWindow(80, 10, bounds=(0, 1, 2, 3), per_epoch=7, edge=True, pick="newest"),
     chaski.GeoWindow(80, 10, "EPSG:3035", roi={"type": "Polygon", "coordinates": []}, stride_m=40),
 ]

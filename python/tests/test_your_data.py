@@ -91,6 +91,8 @@ def tables(root: Path) -> None:
     (root / "tables/class.csv").write_text("\n".join(["path,label", *rows]))
     dates = [f"{p},p{i // 2},2024-0{2 - i % 2}-10" for i, p in enumerate(paths)]
     (root / "tables/dates.csv").write_text("\n".join(["path,place,date", *dates]))
+    boxes = [f"{p},{4 * i},3,{9 + 4 * i},20,{i}" for i, p in enumerate(paths)]
+    (root / "tables/boxes.csv").write_text("\n".join(["path,x,y,w,h,label", *boxes]))
     lists = {
         "path": paths,
         "labels": [["water"], ["wood", "crop"], [], ["wood"]],
@@ -172,6 +174,14 @@ def on_the_ground(b: dict[str, Any], root: Path) -> None:
         assert (windows == x[0]).all((1, 2)).any()
 
 
+def boxes(b: dict[str, Any], root: Path) -> None:
+    torch = pytest.importorskip("torch")
+    for k, x in zip(b["y"].astype(int), b["image"], strict=True):
+        box = pixels("pairs/images")(root, k)[:, 3:23, 4 * k : 9 + 8 * k].astype(np.float32)
+        want = torch.nn.functional.interpolate(torch.from_numpy(box)[None], 16, mode="bilinear")
+        assert np.allclose(x, want[0].numpy(), rtol=1e-4, atol=1e-3)
+
+
 WOOD_OR_WATER = [1, 0, 1, 0]  # in alphabetical order water is 0
 CHECKS: dict[str, Check] = {
     "a drone mosaic whose mask is alpha (TIFF, COG, PNG)": valid("rgba"),
@@ -190,6 +200,7 @@ CHECKS: dict[str, Check] = {
         "y", [[0, 1, 0], [1, 0, 1], [0, 0, 0], [0, 0, 1]]
     ),
     "a vector or an embedding for each row": values("v", [[i, 0.5, -i] for i in range(N)]),
+    "a box for each row": boxes,
     "polygons in one file": roofs,
     "a DataFrame, GeoDataFrame or Arrow table": values("y", [0.0, 0.5, 1.0, 1.5]),
     "a list of dicts": values("y", [0.0, 0.5, 1.0, 1.5]),

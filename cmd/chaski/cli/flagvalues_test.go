@@ -35,8 +35,8 @@ func TestMalformedFlagValues(t *testing.T) {
 		{`unknown command "xyz" for "chaski"`, []string{"xyz"}},
 		{"unknown flag: --jsn: did you mean --json?", []string{"info", "--jsn", "x.tif"}},
 		{"--batch is 0: it must be at least 1", []string{"plan", "--batch", "0", "x"}},
-		{`--sampler is "x": it must be chip, random_window, grid, resized_window, weighted_window, tile_window or ` +
-			`geo_window`, []string{"plan", "--sampler", "x", "x"}},
+		{`--sampler is "x": it must be chip, random_window, grid, resized_window, weighted_window, tile_window, ` +
+			`row_window or geo_window`, []string{"plan", "--sampler", "x", "x"}},
 		{"--sampler grid needs --window", []string{"plan", "--sampler", "grid", "x"}},
 		{"--sampler geo_window needs --geo-window", []string{"plan", "--sampler", "geo_window", "x"}},
 		{"--per-asset is 0: it must be at least 1", []string{"plan", "--window", "8", "--per-asset", "0", "x"}},

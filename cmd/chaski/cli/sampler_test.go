@@ -32,6 +32,8 @@ func TestSamplerFlags(t *testing.T) {
 		{"--window 70000x64", "--window is [70000,64]: both sides must be from 1 to 65536 pixels"},
 		{"--window 32,48,64", ""},
 		{"--sampler resized_window --window 32,64", ""},
+		{`--window 32x32 --sampler {"kind":"row_window","fit":"fill"}`, `spec: fit is "fill": it must be one of`},
+		{"--sampler row_window --window 32x32 --per-asset 2", "--per-asset is 2: the kind is \"row_window\""},
 		{"--window 32,4x", `--window is "32,4x": it must be HxW in pixels`},
 		{"--window 32,0", "--window is [32 0]: it must have 1 to 64 sides of at least 1 pixel"},
 		{"--sampler grid --window 32,48", "--window is [32 48]: the kind of sampler is"},

@@ -272,6 +272,15 @@ class Argument:
         return without_secrets(f"{type(self).__name__}({', '.join(members)})")
 
 
+class RowJson(Argument):
+    """What a `RowWindow` does."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the sampler of a spec, where `width` and `height` are the size of windows."""
+        box = ("x", "y", "width", "height")
+        return members(self, *box) | {f"box_{side}": getattr(self, side) for side in box}
+
+
 class GridJson(Argument):
     """What a `Grid` does."""
 

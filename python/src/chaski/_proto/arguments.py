@@ -19,6 +19,7 @@ from chaski._plain import (
     DTypeLike,
     GridJson,
     Path,
+    RowJson,
     RowsJson,
     Size,
     Timestamp,
@@ -41,6 +42,7 @@ __all__ = [
     "ResizedWindow",
     "WeightedWindow",
     "TileWindow",
+    "RowWindow",
     "GeoWindow",
     "Strata",
     "Time",
@@ -483,6 +485,36 @@ class TileWindow(Argument):
     tile: Size | None = None
     pool: int | None = None
     pool_bytes: int | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class RowWindow(RowJson):
+    """One window for each row, at the box that columns of the row hold.
+
+    A box that is null or not finite, narrower than a pixel, or outside of the image is a bad
+    sample.
+
+    Attributes:
+        size: height and width of the window, or the side of a square.
+        x: the column with the left edge of the box of "row_window", in pixels of the first raster
+            field. Edges between pixels move out to whole ones. Default "x".
+        y: the column with the top edge of the box. Default "y".
+        width: the column with the width of the box. Default "w".
+        height: the column with the height of the box. Default "h".
+        fit: says how a box of "row_window" becomes a window of one size. "resize" (default)
+            resamples the box by the method of each field. "crop" takes the window about the middle
+            of the box; it is moved inside the image unless all raster fields pad. "pad" takes the
+            same window, with padding in place of the pixels around the box; every raster field must
+            pad.
+    """
+
+    _kind = "row_window"
+    size: Size
+    x: str = "x"
+    y: str = "y"
+    width: str = "w"
+    height: str = "h"
+    fit: Literal["resize", "crop", "pad"] = "resize"
 
 
 @dataclass(frozen=True, repr=False)
@@ -1137,6 +1169,13 @@ NoData: TypeAlias = float | Literal["nan"] | Sequence[float] | Sequence[Sequence
 NormalizeLike: TypeAlias = Normalize | Method | Mapping[str, Any] | Literal[False] | None
 FieldLike: TypeAlias = Field | Vector | str | Mapping[str, Any]
 Sampler: TypeAlias = (
-    WholeChip | RandomWindow | Grid | ResizedWindow | WeightedWindow | TileWindow | GeoWindow
+    WholeChip
+    | RandomWindow
+    | Grid
+    | ResizedWindow
+    | WeightedWindow
+    | TileWindow
+    | RowWindow
+    | GeoWindow
 )
 SourceLike: TypeAlias = Path | Sequence[Path] | Columns | Mixture | Scenes
