@@ -259,6 +259,99 @@ def test_augmentations_turn_the_box(data):
     assert others
 
 
+def test_bands_of_two_files_have_the_same_window(data, tmp_path):
+    """A stack of bands of 1 and 2 pixels, past the edges."""
+    rng = np.random.default_rng(8)
+    fine = rng.integers(1, 250, (1, H, W), np.uint8)
+    coarse = rng.integers(1, 250, (1, H // 2, W // 2), np.uint8)
+    for name, x, side in (("fine", fine, 10), ("coarse", coarse, 20)):
+        place = {"crs": "EPSG:32630", "transform": rasterio.Affine(side, 0, 5e5, 0, -side, 4e6)}
+        size = {"count": 1, "height": x.shape[1], "width": x.shape[2], "dtype": x.dtype}
+        with rasterio.open(tmp_path / f"{name}.tif", "w", driver="GTiff", **size, **place) as f:
+            f.write(x)
+    paths = {n: [str(tmp_path / f"{n}.tif")] * ROWS for n in ("fine", "coarse")}
+    image = replace(IMAGE, column=None, columns=["fine", "coarse"], pad=True)
+    options = {"fields": {"image": image}, "batch_size": ROWS, "shuffle": False}
+    around = np.full((2, 3 * H, 3 * W), FILL, np.uint8)
+    around[:, H : 2 * H, W : 2 * W] = np.vstack([fine, coarse.repeat(2, 1).repeat(2, 2)])
+    table = pa.table(columns() | paths)
+    with chaski.load(table, window=chaski.RowWindow(SIZE, fit="crop"), **options) as loader:
+        (b,) = loader
+        for k in range(ROWS):
+            y, x, h, w = window(BOXES[k], "crop", True)
+            want = around[:, y + H : y + H + h, x + W : x + W + w]
+            assert np.array_equal(b["image"][k], want), k
+    with pytest.raises(
+        chaski.Error, match='fit is "pad", which is not for fields of several files'
+    ):
+        chaski.load(table, window=chaski.RowWindow(SIZE, fit="pad"), **options).close()
+
+
+def test_masks_and_colours_of_a_padded_box(data, tmp_path):
+    """What the file masks is missing in the box, and all that is around the box."""
+    rng = np.random.default_rng(9)
+    mask = rng.integers(0, 2, (H, W), np.uint8)
+    red = np.zeros((3, H, W), np.uint8)
+    red[0, :30] = 255
+    size = {"count": 3, "height": H, "width": W, "dtype": "uint8"}
+    with (
+        rasterio.Env(GDAL_TIFF_INTERNAL_MASK=True),
+        rasterio.open(tmp_path / "red.tif", "w", driver="GTiff", **size) as f,
+    ):
+        f.write(red)
+        f.write_mask(mask * 255)
+    table = pa.table(columns() | {"image": [str(tmp_path / "red.tif")] * ROWS})
+    classes = {(255, 0, 0): 1, (0, 0, 0): 0}
+    label = chaski.Field(column="image", dtype="int64", layout="n y x", fill=9, lut=classes)
+    fields = {"image": replace(IMAGE, pad=True), "label": replace(label, pad=True)}
+    options = {"fields": fields, "batch_size": ROWS, "shuffle": False}
+    with chaski.load(table, window=chaski.RowWindow(SIZE, fit="pad"), **options) as loader:
+        (b,) = loader
+    for k, box in enumerate(BOXES):
+        y0, y1, x0, x1 = whole(box)
+        y, x, h, w = window(box, "pad", True)
+        there = np.zeros((3 * H, 3 * W), np.uint8)
+        there[H : 2 * H, W : 2 * W] = mask
+        inside = np.zeros_like(there)
+        inside[y0 + H : y1 + H, x0 + W : x1 + W] = 1
+        there = (there & inside)[y + H : y + H + h, x + W : x + W + w]
+        assert np.array_equal(b["there"][k], np.broadcast_to(there, (3, *SIZE))), k
+        classes = np.arange(y, y + h)[:, None] < 30
+        assert np.array_equal(b["label"][k], np.where(there, classes, 9)), k
+
+
+def test_a_sequence_has_the_box_of_its_first_step(data):
+    times = [f"2024-01-{k // 2 + 1:02}" for k in range(4)]
+    table = columns(BOXES[:4]) | {"place": [0, 1, 0, 1], "time": times}
+    paths = [str(data / f"{k % 2}.tif") for k in range(4)]
+    rows = chaski.Rows(time=chaski.Time(key="place", order="time", length=2))
+    options = {"fields": {"image": IMAGE}, "batch_size": 2, "shuffle": False, "rows": rows}
+    options["window"] = chaski.RowWindow(SIZE, fit="crop")
+    with chaski.load(pa.table(table | {"image": paths}), **options) as loader:
+        (b,) = loader
+        for k in range(2):
+            for step in range(2):
+                assert np.array_equal(b["image"][k, step], expected(data, k, "crop", False)[:2])
+
+
+def test_sources_of_a_mixture_have_boxes_in_columns_of_their_own(data):
+    left = {f"left_{n}" if n == "x" else n: v for n, v in columns().items()}
+    paths = {"image": [str(data / n) for n in columns()["image"]]}
+    tables = {"a": pa.table(columns() | paths), "b": pa.table(left | paths)}
+    sources = {
+        name: chaski.Source(table, window=chaski.RowWindow(SIZE, x=x))
+        for (name, table), x in zip(tables.items(), ("x", "left_x"), strict=True)
+    }
+    with chaski.load(chaski.Mixture(sources), fields=FIELDS, batch_size=4) as loader:
+        seen = 0
+        for b in loader:
+            for row in np.flatnonzero(b["valid"]):
+                want = expected(data, int(b["y"][row]), "resize", False)
+                assert np.array_equal(b["image"][row], want[:2])
+                seen += 1
+        assert seen == loader.samples
+
+
 BAD = [
     (None, 5, 5, 5),
     (NAN, 5, 5, 5),
