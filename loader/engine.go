@@ -446,7 +446,7 @@ func (e *Engine) fillsFloats() bool {
 }
 
 // digest returns a hash of the data, beyond the fingerprints, that the order depends on: selected
-// rows, weights, sizes. It is empty if the order depends on nothing else.
+// rows, weights, sizes, boxes. It is empty if the order depends on nothing else.
 func (e *Engine) digest() string {
 	hasher, chosen := digest.New(), false
 	for _, dataset := range e.sets {

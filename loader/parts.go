@@ -64,7 +64,7 @@ func partsOf(s *Spec, data hashed) (shuffle.Parts, error) {
 		out["rows"+whose] = source.rows
 	}
 	if data.digest != "" {
-		out["selected rows, weights or sizes"] = "#" + data.digest
+		out["selected rows, weights, sizes or boxes"] = "#" + data.digest
 	}
 	return shuffle.NewParts(out)
 }

@@ -237,7 +237,7 @@ def test_other_boxes_are_another_run(data, tmp_path):
         options = {"fields": FIELDS, "batch_size": 4, "window": chaski.RowWindow(SIZE)}
         with chaski.load(table, **options) as loader:
             if states:
-                with pytest.raises(chaski.Error, match="selected rows, weights or sizes"):
+                with pytest.raises(chaski.Error, match="selected rows, weights, sizes or boxes"):
                     loader.load_state_dict(states[0])
             states.append(loader.state_dict())
     assert states[0] != states[1]
