@@ -128,9 +128,14 @@ func namesFor(ctx context.Context, r *source.Roots, dir string) map[string]bool 
 	names, ok := table.Get(dir)
 	if !ok {
 		names = namesIn(r, dir)
-		table.Add(dir, names, int64(len(dir)+(1+len(names))*listedBytes))
+		table.Add(dir, names, namesBytes(dir, names))
 	}
 	return names
+}
+
+// namesBytes is the memory of the names of a directory.
+func namesBytes(dir string, names map[string]bool) int64 {
+	return int64(len(dir) + (1+len(names))*listedBytes)
 }
 
 // namesIn returns the names of files in a directory that may belong to rasters. A directory that cannot be listed has
@@ -159,7 +164,7 @@ func namesIn(r *source.Roots, dir string) map[string]bool {
 	if began.Sub(st.ModTime()) > settled {
 		found.mtime = st.ModTime()
 	}
-	listings.of.Add(dir, found, int64(len(dir)+(1+len(found.names))*listedBytes))
+	listings.of.Add(dir, found, namesBytes(dir, found.names))
 	return found.names
 }
 

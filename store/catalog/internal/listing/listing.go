@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
 )
 
 // Listing holds files below a directory, in the order of the bytes of their paths.
@@ -28,6 +29,9 @@ type Listing struct {
 	Sizes []int64
 	Etags []string // nil for local files
 	File  bool     // the source is one local file
+	// Beside are the names of local files that may say more of rasters (sidecar.Is), by the directory of the rasters,
+	// which may have none.
+	Beside map[string]map[string]bool
 	// Shards are the Parquet files, which count where there are no rasters: then they are one table.
 	Shards []string
 	// Metadata are the tables of a directory of images, as Hugging Face has it, or of folders in it. OnlyPictures says
@@ -39,6 +43,7 @@ type Listing struct {
 	pictures bool   // PNG and JPEG files count, too
 	passed   int    // such files that were left out
 	charged  int    // paths that are charged to the budget
+	folder   string // in which the last file was seen
 }
 
 // MaxShards bounds the Parquet files of one table, each of whose footers stays in memory.
@@ -260,12 +265,29 @@ func (l *Listing) walk(ctx context.Context, dir string, r *source.Roots, pattern
 			}
 			return nil
 		}
+		l.seeBeside(p, d.Name())
 		keep := whole && l.isRaster(rel)
 		if !keep && !below { // a link to a directory does not matter either
 			return nil
 		}
 		return l.add(p, rel, d, keep, r)
 	})
+}
+
+// seeBeside notes a file that may say more of rasters.
+func (l *Listing) seeBeside(p, name string) {
+	folder := p[:len(p)-len(name)-1]
+	if l.Beside == nil {
+		l.Beside = map[string]map[string]bool{}
+	}
+	if folder != l.folder {
+		if l.folder = folder; l.Beside[folder] == nil {
+			l.Beside[folder] = map[string]bool{}
+		}
+	}
+	if sidecar.Is(strings.ToLower(name)) {
+		l.Beside[folder][name] = true
+	}
 }
 
 // add adds a file or a link, if keep is set and it is a file.
