@@ -281,7 +281,7 @@ func (w *decodeWorker) prepare(x *chunk.Index) error {
 	if row.Plan, err = field.LayoutPattern.Plan(field.Axes(1), nil); err != nil {
 		return err
 	}
-	if row.Cv, err = field.Final.Get(x); err != nil {
+	if row.Cv, err = field.Final.Get(x, &field.PickedBands); err != nil {
 		return err
 	}
 	row.Dst.Data = cast.Aligned(row.Plan.Len() * x.DType.Size())

@@ -36,11 +36,13 @@ import (
 // flag 128 says that its last band is alpha (Index.Alpha).
 //
 // Version 3, of an image with steps of time or with Index.LowBits, which has no mask: between version and
-// flags stand a varint, Index.Times, and two u8, Index.Inner and 1 for LowBits, else 0. Flag 1 is not set.
+// flags stand a varint, Index.Times, and two u8, Index.Inner and bits: 1 for LowBits, 2 if Physical follows as in
+// version 4. Flag 1 is not set.
 //
-// Version 4, of an image or mask with Packed, Reversed, Classes or Params, and without steps of time and LowBits: it
-// has u8 after the version, 1 if there is a mask, else 0. Between that and the flags of the image stand varint
-// Packed, u8 1 for Reversed plus 2 for Classes, varint length of Params, and Params; the same stands before the
+// Version 4, of an image or mask with Packed, Reversed, Classes, Physical or Params, and without steps of time and
+// LowBits: it has u8 after the version, 1 if there is a mask, else 0. Between that and the flags of the image stand
+// varint Packed, u8 1 for Reversed plus 2 for Classes plus 4 if Physical follows, varint length of Params, Params and,
+// if it follows, varint number of entries of Physical, and float64 Scale and Offset of each; the same stands before the
 // flags of the mask.
 //
 // varint is a base-128 number, least significant group first (as in protobuf), in as few bytes as
@@ -92,7 +94,8 @@ func (x *Index) AppendBlob(dst []byte) []byte {
 	switch {
 	case x.isTimed():
 		dst = binary.AppendUvarint(append(dst, blobVersionTime), uint64(x.Times))
-		return x.appendBody(append(dst, byte(x.Inner), oneIf(x.LowBits)))
+		dst = append(dst, byte(x.Inner), oneIf(x.LowBits)|oneIf(x.Physical != nil)<<1)
+		return x.appendBody(x.appendPhysical(dst))
 	case x.hasMore():
 		dst = x.appendBody(x.appendMore(append(dst, blobVersionMore, oneIf(x.Mask != nil))))
 		if x.Mask == nil {
@@ -110,7 +113,8 @@ func (x *Index) isTimed() bool { return x.Times != 0 || x.LowBits }
 
 // hasMore reports whether the index, or its mask, needs version 4.
 func (x *Index) hasMore() bool {
-	return x.Packed != 0 || x.Reversed || x.Classes || len(x.Params) > 0 || x.Mask != nil && x.Mask.hasMore()
+	return x.Packed != 0 || x.Reversed || x.Classes || x.Physical != nil || len(x.Params) > 0 ||
+		x.Mask != nil && x.Mask.hasMore()
 }
 
 // oneIf returns the byte of a boolean: 1 for true.
@@ -123,8 +127,21 @@ func oneIf(on bool) byte {
 
 // appendMore appends what version 4 has before the flags.
 func (x *Index) appendMore(dst []byte) []byte {
-	dst = append(binary.AppendUvarint(dst, uint64(x.Packed)), oneIf(x.Reversed)|oneIf(x.Classes)<<1)
-	return append(binary.AppendUvarint(dst, uint64(len(x.Params))), x.Params...)
+	kinds := oneIf(x.Reversed) | oneIf(x.Classes)<<1 | oneIf(x.Physical != nil)<<2
+	dst = append(binary.AppendUvarint(dst, uint64(x.Packed)), kinds)
+	return x.appendPhysical(append(binary.AppendUvarint(dst, uint64(len(x.Params))), x.Params...))
+}
+
+// appendPhysical appends Physical, and nothing for nil.
+func (x *Index) appendPhysical(dst []byte) []byte {
+	if x.Physical != nil {
+		dst = binary.AppendUvarint(dst, uint64(len(x.Physical)))
+	}
+	for _, l := range x.Physical {
+		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(l.Scale))
+		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(l.Offset))
+	}
+	return dst
 }
 
 // appendBody appends the part of a blob that describes one index, from its flags on.
@@ -319,13 +336,32 @@ func (p *blobParser) index(maxChunk int, version byte) *Index {
 // more reads what version 4 has before the flags.
 func (p *blobParser) more(x *Index) {
 	packed, kinds, n := p.Uvarint(), p.U8(), p.Uvarint()
-	if p.Err == nil && (packed > 64 || kinds > 3 || n > MaxParams) {
+	if p.Err == nil && (packed > 64 || kinds > 7 || n > MaxParams) {
 		p.Fail(fault.Corrupt, "samples of %d bits and kind %d, %d bytes of parameters", packed, kinds, n)
 	}
 	x.Packed, x.Reversed, x.Classes = int(packed&127), kinds&1 != 0, kinds&2 != 0
 	if p.Err == nil && n > 0 {
 		// Cloned, because b is not kept.
 		x.Params = slices.Clone(p.Bytes(int(n)))
+	}
+	if kinds&4 != 0 {
+		p.physical(x)
+	}
+}
+
+// physical reads Physical.
+func (p *blobParser) physical(x *Index) {
+	n := p.Uvarint()
+	if p.Err == nil && (n == 0 || n > MaxBands || n > uint64(len(p.B)/16)) {
+		p.Fail(fault.Corrupt, "%d scales and offsets", n)
+	}
+	if p.Err != nil {
+		return
+	}
+	x.Physical = make([]Linear, n)
+	for i := range x.Physical {
+		x.Physical[i].Scale = math.Float64frombits(p.U64())
+		x.Physical[i].Offset = math.Float64frombits(p.U64())
 	}
 }
 
@@ -353,10 +389,13 @@ func (p *blobParser) side(what string) int {
 // time reads what version 3 has before the flags.
 func (p *blobParser) time(x *Index) {
 	times, inner, low := p.Uvarint(), p.U8(), p.U8()
-	if p.Err == nil && (times > MaxPlanes || low > 1 || times == 0 && low == 0) {
+	if p.Err == nil && (times > MaxPlanes || low > 3 || times == 0 && low&1 == 0) {
 		p.Fail(fault.Corrupt, "%d steps of time, then %d", times, low)
 	}
-	x.Times, x.Inner, x.LowBits = int(min(times, MaxPlanes)), Inner(inner), low == 1
+	x.Times, x.Inner, x.LowBits = int(min(times, MaxPlanes)), Inner(inner), low&1 != 0
+	if low&2 != 0 {
+		p.physical(x)
+	}
 }
 
 // version reads the magic and the version.

@@ -64,6 +64,14 @@ func relatives() map[string]*Index {
 	edit("alpha", func(x *Index) { x.DType, x.Alpha = Uint16, true })
 	edit("alpha behind a mask", func(x *Index) { x.DType, x.Alpha, x.Mask = Uint8, true, maskOf(x, 100, true) })
 	edit("classes", func(x *Index) { x.Bands, x.DType, x.Classes, x.Ranges = 1, Uint8, true, x.Ranges[:20] })
+	edit("scales", func(x *Index) { x.Physical = []Linear{{0.5, 0}, {1, -273.15}, {1, 0}} })
+	edit("one scale and a mask", func(x *Index) {
+		x.Physical, x.Mask = []Linear{{1e-4, 0}}, maskOf(x, 100, true)
+	})
+	edit("scales of steps", func(x *Index) {
+		x.Bands, x.Times, x.Ranges = 6, 3, tog(6, 4, 5, 64).Ranges
+		x.Physical = []Linear{{2, 0}, {1, 3}}
+	})
 	edit("parameters", func(x *Index) { x.Codec, x.Params, x.Reversed = JPEG, []byte{1, 0xff, 0xd8}, true })
 	edit("parameters and a mask", func(x *Index) {
 		x.Params = []byte{7}
@@ -189,6 +197,7 @@ func TestBlobRefusesOtherForms(t *testing.T) {
 		"of two bands":      func(m *Index) { m.Bands, m.Ranges = 2, append(m.Ranges, m.Ranges...) },
 		"of uint16":         func(m *Index) { m.DType = Uint16 },
 		"with nodata":       func(m *Index) { m.NoData = new(float64) },
+		"with a scale":      func(m *Index) { m.Physical = []Linear{{2, 0}} },
 		"of predicted bits": func(m *Index) { m.Bits, m.Predictor = true, Horizontal },
 		"with a chunk that is big": func(m *Index) {
 			m.Codec = OpenZL // which is decoded whole
@@ -213,6 +222,16 @@ func TestBlobRefusesOtherForms(t *testing.T) {
 	short.Mask.Ranges = short.Mask.Ranges[:1]
 	if err := short.Validate(-1, 1<<30); !errors.Is(err, fault.Corrupt) {
 		t.Errorf("a mask with fewer byte ranges: %v", err)
+	}
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, physical := range [][]Linear{
+		{}, {{1, 0}}, {{2, 0}, {2, 0}, {2, 0}}, {{2, 0}, {3, 0}}, {{nan, 0}}, {{1, inf}, {1, 0}, {1, 0}},
+	} {
+		x := tog(3, 4, 5, 64)
+		x.Physical = physical
+		if _, err := ParseBlob(x.AppendBlob(nil), 1<<30); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("scales %v: %v", physical, err)
+		}
 	}
 	x := tog(1, 1, 1, 512)
 	if _, err := ParseBlob(x.AppendBlob(nil), 1000); !errors.Is(err, fault.Limit) {

@@ -142,6 +142,9 @@ type Index struct {
 	// Classes says that pixels are the numbers of classes, since the file has a palette: numbers between them mean
 	// nothing.
 	Classes bool
+	// Physical makes physical values of the samples of each band, or of all if it has one entry; nil: they are such
+	// values, or their unit is not known. It is in the shortest form: see Linears.
+	Physical []Linear
 	// Bits is for masks: a chunk stores one bit per pixel, most significant bit first, and pads its
 	// rows to whole bytes. It decodes to one byte per pixel, 0 or 1.
 	Bits bool
@@ -361,7 +364,8 @@ func (x *Index) Validate(fileSize int64, maxChunk int) error {
 			"an image with steps of time, or of samples of fewer than 8 bits, has a mask")
 	}
 	bands := mask.Bands == 1 || mask.Bands == x.Bands
-	plain := mask.DType == Uint8 && mask.Mask == nil && !mask.Alpha && mask.NoData == nil && mask.NoDataBits == nil
+	plain := mask.DType == Uint8 && mask.Mask == nil && !mask.Alpha && mask.NoData == nil && mask.NoDataBits == nil &&
+		mask.Physical == nil
 	if !plain || !bands || mask.Height != x.Height || mask.Width != x.Width {
 		return fault.New(fault.Corrupt, "chunk index", fault.NoOffset,
 			"a mask of %d bands of %d by %d pixels of %s for an image of %d bands of %d by %d",
@@ -412,6 +416,9 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 		return bad(fault.Corrupt, "alpha with %d bands of %s in %d steps of time", x.Bands, x.DType, x.Steps())
 	case x.Classes && (x.isTimed() || x.Bands != 1 || !x.DType.Integer()):
 		return bad(fault.Corrupt, "a palette for %d bands of %s in %d steps of time", x.Bands, x.DType, x.Steps())
+	case x.Physical != nil && !x.linear():
+		return bad(fault.Corrupt, "%d scales and offsets for %d bands, or not their shortest form", len(x.Physical),
+			x.StepBands())
 	case x.Bits && (x.DType != Uint8 || x.Bands != 1 || x.Predictor != NoPredictor):
 		return bad(fault.Corrupt, "bits with %d bands of %s and predictor %d", x.Bands, x.DType, x.Predictor)
 	}

@@ -363,7 +363,7 @@ func TestContradictingFieldMembers(t *testing.T) {
 		{
 			Field{Kind: spec.RasterField}, catalog.Int,
 			`the field is a raster (by its kind, or as it has bands, layout, sizes, normalize, clip, fill, pad, ` +
-				`validity or resample), and column "a" holds ints`,
+				`validity, resample or physical), and column "a" holds ints`,
 		},
 		{Field{Kind: spec.TextField}, catalog.Raster, `kind is "text", and column "a" holds rasters`},
 		{Field{Kind: spec.NumberField}, catalog.Text, `kind is "number", and column "a" holds texts`},

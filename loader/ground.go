@@ -526,7 +526,7 @@ func (u unit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	engine, pending := u.p.engine, u.p
 	return eachPiece(d.rasters[u.field], func(part int, of *pixels.Raster) error {
 		made := of.Tensor()
-		cv, err := made.Final.Get(&chunk.Index{})
+		cv, err := made.Final.Get(&chunk.Index{}, nil)
 		if err != nil {
 			return err
 		}

@@ -640,7 +640,7 @@ func (u unit) do(r *pixels.Reader) error {
 // fits checks that the pixels of a raster field have no value that its tensor cannot hold.
 func (u unit) fits(d *dataset, draw *shuffle.Draw) error {
 	pending := u.p
-	cv, err := pending.converters(u.row, u.field).Get(&chunk.Index{})
+	cv, err := pending.converters(u.row, u.field).Get(&chunk.Index{}, nil)
 	if err != nil {
 		return err
 	}
@@ -692,14 +692,14 @@ func (u unit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
 	if asset.Parts != nil {
 		return u.stack(r, d, field, &asset, win)
 	}
-	in := d.inside(draw, field, win, asset.Index.Height, asset.Index.Width)
-	target, err := pending.row(u, asset.Index, win, in)
-	if err != nil {
-		return asset.Fault(err)
-	}
 	bands, err := d.names.bandsOf(pending.ctx, field, asset)
 	if err != nil {
 		return err
+	}
+	in := d.inside(draw, field, win, asset.Index.Height, asset.Index.Width)
+	target, err := pending.row(u, asset.Index, bands, win, in)
+	if err != nil {
+		return asset.Fault(err)
 	}
 	convs := pending.converters(u.row, u.field)
 	err = r.Coloured(field, asset.Index, target, convs, func(to *pixels.Row, convs *pixels.Converters) error {
@@ -755,7 +755,7 @@ func (u unit) stack(r *pixels.Reader, d *dataset, f *pixels.Raster, a *catalog.A
 		if pending.layout.rasters[u.field].native {
 			convs = part.Wire
 		}
-		cv, err := convs.Get(asset.Index)
+		cv, err := convs.Get(asset.Index, &part.PickedBands)
 		if err != nil {
 			return asset.Fault(err)
 		}
@@ -910,15 +910,16 @@ func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (cat
 	return asset, err
 }
 
-// row returns the sink for a unit of a raster field, which shows the pixels of box in of its window. It writes the mask
-// only if the spec asks for it, if pixels may be missing, or if the bad sample before this substitute may have written
-// it.
-func (p *Pending) row(u unit, x *chunk.Index, win shuffle.Box, in chunk.Box) (*pixels.Row, error) {
+// row returns the sink for a unit of a raster field, which has some bands of the asset and shows the pixels of box in
+// of its window. It writes the mask only if the spec asks for it, if pixels may be missing, or if the bad sample before
+// this substitute may have written it.
+func (p *Pending) row(u unit, x *chunk.Index, bands *pixels.PickedBands, win shuffle.Box,
+	in chunk.Box) (*pixels.Row, error) {
 	layout, convs := p.layout.rasters[u.field], p.converters(u.row, u.field)
 	if p.set(u.row).rasters[u.field].Coloured() {
 		x = &chunk.Index{Height: x.Height, Width: x.Width} // nodata is looked for in the colours
 	}
-	convert, err := convs.Get(x)
+	convert, err := convs.Get(x, bands)
 	if err != nil {
 		return nil, err
 	}
@@ -989,7 +990,7 @@ func (p *Pending) clearRow(k int) {
 
 // clearStep fills one step of a raster field of a row.
 func (p *Pending) clearStep(field, k, step int) {
-	cv, err := p.converters(k, field).Get(&chunk.Index{})
+	cv, err := p.converters(k, field).Get(&chunk.Index{}, nil)
 	if err != nil {
 		panic("loader: a cast without nodata does not exist: " + err.Error()) // it was made when the field was compiled
 	}

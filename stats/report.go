@@ -27,6 +27,8 @@ type FieldReport struct {
 	Bands []Band      `json:"bands"`
 	// Picked says that Bands are those that the field asked for, in its order, and not all.
 	Picked bool `json:"picked,omitempty"`
+	// Physical says that the values are physical ones, and not as stored.
+	Physical bool `json:"physical,omitempty"`
 }
 
 // Band has the statistics of one band. Without a valid sample Mean, Std, Min, Max, Histogram and

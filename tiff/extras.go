@@ -302,6 +302,7 @@ func openOverview(ctx context.Context, f *ifd.File, d *ifd.Directory, x *chunk.I
 			index.Bands, index.Height, index.Width, index.DType, x.Bands, x.Height, x.Width, x.DType)
 	}
 	index.NoData, index.NoDataBits, index.Alpha, index.Classes = x.NoData, x.NoDataBits, x.Alpha, x.Classes
+	index.Physical = x.Physical
 	if index.Mask, err = openMask(ctx, f, index, l, subfileMask|subfileReduced); err != nil {
 		return nil, err
 	}

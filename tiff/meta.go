@@ -243,14 +243,34 @@ func ghost(f *ifd.File) map[string]string {
 	return items
 }
 
-// WithNoData returns x with the nodata value of the file, or x itself if the file has none.
-func (m *Meta) WithNoData(x *chunk.Index) *chunk.Index {
-	if m.NoData == "" {
+// Complete returns x with the nodata value, scales and offsets of the file, or x itself if the file has none.
+func (m *Meta) Complete(x *chunk.Index) *chunk.Index {
+	physical := Physical(x, m.Bands)
+	if m.NoData == "" && physical == nil {
 		return x
 	}
 	out := *x
 	out.NoData, out.NoDataBits = NoData(m.NoData, x.DType)
+	out.Physical = physical
 	return &out
+}
+
+// Physical returns Index.Physical of image x with the scales and offsets of bands in place of its own.
+func Physical(x *chunk.Index, bands []Band) []chunk.Linear {
+	if len(bands) != x.StepBands() {
+		return x.Physical
+	}
+	out := make([]chunk.Linear, len(bands))
+	for i, b := range bands {
+		out[i] = x.Linear(i)
+		if b.Scale != nil {
+			out[i].Scale = *b.Scale
+		}
+		if b.Offset != nil {
+			out[i].Offset = *b.Offset
+		}
+	}
+	return chunk.Linears(out)
 }
 
 // NoData parses GDAL_NODATA, as GDAL does: what follows the number is left out, and a text without one is 0. It

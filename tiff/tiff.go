@@ -85,6 +85,7 @@ func FromFile(ctx context.Context, f *ifd.File, l Limits) (*Image, error) {
 	index.NoData, index.NoDataBits = NoData(meta.NoData, index.DType)
 	index.Alpha = isAlpha(meta.ExtraSamples, index)
 	index.Classes = meta.Photometric == photometricPalette && index.Bands == 1 && index.DType.Integer()
+	index.Physical = Physical(index, meta.Bands)
 	if err := index.Validate(f.Size(), l.MaxChunk); err != nil {
 		return nil, err
 	}

@@ -175,6 +175,7 @@ class Field
     scenes
     match: Literal["step", "nearest"] | None = None
     match_days
+    physical
     lut: Mapping[int | tuple[int, ...], Any] | Sequence[Any] | npt.NDArray[Any] | None = None
         A look-up table for rasters of uint8, int8, uint16 or int16, {10: 0, 20: 1}, or a list or
         array that has the value of each number as `np.take` finds it: of int8 it has 256 values,

@@ -90,7 +90,7 @@ func (r *Reader) Coloured(f *Raster, x *chunk.Index, to *Row, c *Converters,
 	if f.coded == nil {
 		return read(to, c)
 	}
-	convert, err := f.Final.Get(x)
+	convert, err := f.Final.Get(x, &f.PickedBands)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package pixels
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -55,21 +56,29 @@ type Raster struct {
 	palette bool              // pixels are classes, and numbers between theirs mean nothing
 	Blends  bool              // resampling computes values in between; otherwise it takes the nearest
 	smooths bool              // Blends, with antialiasing
-	raw     *Converters       // from Native to the samples that are resampled: Native, or float32 if Blends
-	blended *einops.Converter // from resampled float32 to the tensor's dtype; nil unless Blends
+	raw     *Converters       // from Native to the samples that are resampled: Native or, with blended, float32
+	blended *einops.Converter // from float32 to the tensor's dtype; nil unless the field Blends or is Physical
 }
 
-// Converters makes the casts of a field, one for each nodata value that its assets declare, and keeps
+// Converters makes the casts of a field, one for each nodata value, scale and offset that its assets declare, and keeps
 // them, so that not every sample makes its own. Get and Key are safe for concurrent use.
 type Converters struct {
 	Base   einops.Convert
 	Nodata bool        // the asset's nodata value matters
 	Said   [][]float64 // nodata values in place of it, as in einops.Convert; nil: none are said
 	NaN    bool        // NaN is nodata of assets without a mask
+	// Physical makes physical values of samples, before the arithmetic of Base.
+	Physical bool
 	// mu guards made. Workers read it for every sample and write it for a new nodata value only, so
 	// that a plain mutex would let them wait for each other.
 	mu   sync.RWMutex
-	made map[nodataKey]*einops.Converter
+	made map[castKey]*einops.Converter
+}
+
+// castKey is what the casts of a field differ in, from asset to asset, as a map key.
+type castKey struct {
+	nodataKey
+	linear string // bytes of the scales and offsets of an asset
 }
 
 // nodataKey is a nodata value as a map key. Values are compared by their bits, since a NaN does not
@@ -81,7 +90,7 @@ type nodataKey struct {
 	bits  uint64 // 0 if has is false
 }
 
-// maxConverters bounds the converters kept. A dataset has one nodata value, or a few. If the files of
+// maxConverters bounds the converters kept. A dataset has one nodata value and one scale, or a few. If the files of
 // one declare more, further converters are made anew for each sample, and memory does not grow.
 const maxConverters = 64
 
@@ -97,7 +106,7 @@ func (c *Converters) Of(first, n int) *Converters {
 	if len(c.Said) < 2 {
 		return c
 	}
-	out := &Converters{Base: c.Base, Nodata: c.Nodata, NaN: c.NaN}
+	out := &Converters{Base: c.Base, Nodata: c.Nodata, NaN: c.NaN, Physical: c.Physical}
 	for i := range n {
 		out.Said = append(out.Said, c.Said[(first+i)%len(c.Said)])
 	}
@@ -120,9 +129,42 @@ func (c *Converters) key(x *chunk.Index) nodataKey {
 	return nodataKey{nan: nan}
 }
 
-// Get returns the converter for the nodata value of index x. It fails if the cast does not exist.
-func (c *Converters) Get(x *chunk.Index) (*einops.Converter, error) {
-	key := c.key(x)
+// linear returns the arithmetic of Base after physical values of index x, of which the tensor has bands p. It is nil
+// where stored samples are such values.
+func (c *Converters) linear(x *chunk.Index, p *PickedBands) (scale, offset []float32) {
+	if !c.Physical || x.Physical == nil {
+		return nil, nil
+	}
+	bands := p.bands()
+	scale, offset = make([]float32, bands), make([]float32, bands)
+	pick := func(values []float32, band int, missing float64) float64 {
+		if len(values) == 0 {
+			return missing
+		}
+		return float64(values[min(band, len(values)-1)])
+	}
+	for i, plane := range p.Picked[:min(bands, len(p.Picked))] { // all steps of time have the same bands
+		band, linear := p.plane(i), x.Linear(plane)
+		factor := pick(c.Base.Scale, band, 1)
+		scale[band] = float32(factor * linear.Scale)
+		offset[band] = float32(float64(factor*linear.Offset) + pick(c.Base.Offset, band, 0))
+	}
+	return scale, offset
+}
+
+// bytesOf returns the bits of some lists of numbers.
+func bytesOf(lists ...[]float32) string {
+	var out []byte
+	for _, v := range slices.Concat(lists...) {
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(v))
+	}
+	return string(out)
+}
+
+// Get returns the converter for index x, of which the tensor has bands p. It fails if the cast does not exist.
+func (c *Converters) Get(x *chunk.Index, p *PickedBands) (*einops.Converter, error) {
+	scale, offset := c.linear(x, p)
+	key := castKey{c.key(x), bytesOf(scale, offset)}
 	c.mu.RLock()
 	made := c.made[key]
 	c.mu.RUnlock()
@@ -130,6 +172,9 @@ func (c *Converters) Get(x *chunk.Index) (*einops.Converter, error) {
 		return made, nil
 	}
 	conv := c.Base
+	if scale != nil {
+		conv.Scale, conv.Offset = scale, offset
+	}
 	if c.Nodata {
 		conv.NoData, conv.NoDataBits = x.Missing()
 		conv.Missing, conv.MissNaN = c.Said, conv.MissNaN || key.nan
@@ -143,7 +188,7 @@ func (c *Converters) Get(x *chunk.Index) (*einops.Converter, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.made == nil {
-		c.made = map[nodataKey]*einops.Converter{}
+		c.made = map[castKey]*einops.Converter{}
 	}
 	if len(c.made) < maxConverters {
 		c.made[key] = made
@@ -156,7 +201,7 @@ func newRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 	field := &Raster{Field: f, TableColumn: column, Native: x.DType, To: x.DType, TimeAxis: x.Times > 0,
 		Final: &Converters{}, Wire: &Converters{}, raw: &Converters{}}
 	if field.palette = x.Classes; f.DType == spec.Auto {
-		if f.DType = "float32"; x.Classes && f.Normalize == nil {
+		if f.DType = "float32"; x.Classes && f.Normalize == nil && !f.Physical {
 			f.DType = "native"
 		}
 		field.Field.DType = f.DType
@@ -187,7 +232,7 @@ func newRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 		return nil, err
 	}
 	// A cast that does not exist must fail when the run is opened, not at the first batch.
-	if _, err := field.Final.Get(x); err != nil {
+	if _, err := field.Final.Get(x, &field.PickedBands); err != nil {
 		return nil, err
 	}
 	return field, nil
@@ -302,7 +347,7 @@ func (r *Raster) setArithmetic() error {
 		return err
 	}
 	r.Final.Base, r.Final.Said, r.Final.NaN = conv, said, r.MissNaN()
-	r.Final.Nodata = conv.FillNoData || r.Validity != ""
+	r.Final.Nodata, r.Final.Physical = conv.FillNoData || r.Validity != "", r.Physical
 	// A native payload keeps its samples as stored: the mask sent with it says where the receiver must
 	// fill. So nodata is looked for here, but not filled.
 	r.Wire.Base = einops.Convert{From: r.Native, To: r.Native}
@@ -399,11 +444,11 @@ func (r *Raster) Axes(rows int) []einops.Axis {
 }
 
 // WireNative reports whether the tensor may be sent as a native payload, in the layout of plan p: the
-// native dtype has fewer bytes, and the receiver can convert it. For scales of several bands that needs
-// a band axis in the layout, because the receiver must know the band of each value.
+// native dtype has fewer bytes, and the receiver can convert it, which does not know the scales of files. For scales
+// of several bands that needs a band axis in the layout, because the receiver must know the band of each value.
 func (r *Raster) WireNative(p *einops.Plan) bool {
 	return r.Native.Components() == 1 && r.Native.Size() < r.To.Size() && r.Validity == "" && r.LUT == nil &&
-		(p.BandAxis() >= 0 || len(r.Scale) <= 1)
+		!r.Physical && (p.BandAxis() >= 0 || len(r.Scale) <= 1)
 }
 
 // SameArithmetic reports whether r and o convert native payloads alike, so that one Convert serves both.

@@ -60,13 +60,10 @@ type Mosaic struct {
 // labels, has the first ones by every rule.
 func (r *Reader) Mosaic(to *Row, rule string) *Mosaic {
 	field := to.Field
-	mosaic := &Mosaic{r: r, to: to, size: field.Native.Size(), left: len(field.Picked) * field.H * field.W}
-	if field.Blends {
-		mosaic.size = 4 // float32
-		if field.BlendsScenes(rule) {
-			mosaic.all = &r.Resample.scenes
-			mosaic.all.begin(mosaic.left, rule == spec.MosaicMedian)
-		}
+	mosaic := &Mosaic{r: r, to: to, size: field.rawSize(), left: len(field.Picked) * field.H * field.W}
+	if field.BlendsScenes(rule) {
+		mosaic.all = &r.Resample.scenes
+		mosaic.all.begin(mosaic.left, rule == spec.MosaicMedian)
 	}
 	return mosaic
 }
@@ -131,6 +128,8 @@ func (r *Raster) copies(x *chunk.Index, in chunk.Box, last bool) bool {
 	}
 	whole, mask := !r.raw.Miss(x), x.Masking()
 	switch {
+	case r.Physical: // Normalize rounds otherwise in one step than after physical values
+		return false
 	case !whole && !last, mask != nil && !r.Final.Nodata:
 		return false
 	case !r.Blends:
@@ -144,13 +143,13 @@ func (r *Raster) copies(x *chunk.Index, in chunk.Box, last bool) bool {
 // copy reads box in of a scene, which has all pixels of the window, straight into the row.
 func (m *Mosaic) copy(ctx context.Context, a catalog.Asset, bands []int, in chunk.Box) error {
 	field, target := m.to.Field, *m.to
-	convert, err := field.Final.Get(a.Index)
-	if err != nil {
-		return a.Fault(err)
-	}
 	if !slices.Equal(bands, field.Picked) {
 		target.Bands = &PickedBands{Picked: bands}
 		target.Bands.PlaceBands()
+	}
+	convert, err := field.Final.Get(a.Index, target.picked())
+	if err != nil {
+		return a.Fault(err)
 	}
 	target.Cv, target.Win = convert, shuffle.Box{Y: in.Y0, X: in.X0, H: field.H, W: field.W}
 	m.left, m.done = 0, true // full: no other scene is read

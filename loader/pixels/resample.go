@@ -87,10 +87,11 @@ func (r *Raster) setResample() error {
 			r.raw.Said = append(r.raw.Said, r.Final.Said[j])
 		}
 	}
-	if !r.Blends {
+	if !r.Blends && !r.Physical {
 		return nil
 	}
-	r.raw.Base.To = chunk.Float32
+	// Files may have other scales, so physical values are what samples of several have in common.
+	r.raw.Base.To, r.raw.Physical = chunk.Float32, r.Physical
 	convert := r.Final.Base
 	convert.From = chunk.Float32
 	var err error
@@ -149,13 +150,13 @@ func (r *Reader) inGroups(ctx context.Context, a catalog.Asset, bands []int, win
 // after the other, as samples of size bytes that c casts.
 func (r *Reader) Planes(ctx context.Context, a catalog.Asset, bands []int, win shuffle.Box, c *Converters,
 	size int) error {
-	convert, err := c.Get(a.Index)
-	if err != nil {
-		return a.Fault(err)
-	}
 	field := &Raster{H: win.H, W: win.W}
 	field.Picked = bands
 	field.PlaceBands()
+	convert, err := c.Get(a.Index, &field.PickedBands)
+	if err != nil {
+		return a.Fault(err)
+	}
 	plan, err := planes.Plan(field.Axes(1), nil)
 	if err != nil {
 		return err
@@ -168,13 +169,13 @@ func (r *Reader) Planes(ctx context.Context, a catalog.Asset, bands []int, win s
 	return r.Read(ctx, a, in, bands, row, row.Masked(c, in))
 }
 
+// rawSize returns the size in bytes of a sample that is resampled.
+func (r *Raster) rawSize() int { return r.raw.Base.To.Size() }
+
 // resampledAtOnce returns the size in bytes of a sample that is resampled, and how many bands of window
 // win fit into limit bytes at a time: 0 if not even one fits.
 func (r *Raster) resampledAtOnce(win shuffle.Box, limit int) (size, bands int) {
-	size = r.Native.Size()
-	if r.Blends {
-		size = 4 // float32
-	}
+	size = r.rawSize()
 	// One byte more for each sample, for InValid.
 	single := BoundedBytes(int64(limit), win.H, win.W, size+1)
 	if single < 0 {
@@ -363,7 +364,7 @@ func (r *Row) whole(first, planes int, s *Resampler, size int) {
 	field := r.Field
 	blk := einops.Block{DType: field.Native, StrideB: field.H * field.W, StrideY: field.W, StrideX: 1}
 	convert := r.Cv
-	if field.Blends {
+	if field.blended != nil {
 		blk.DType, convert = chunk.Float32, field.blended
 	}
 	target := r.turned(&blk, einops.Box{N: r.N, Y1: field.H, X1: field.W})

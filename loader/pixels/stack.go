@@ -45,7 +45,7 @@ func (r *Raster) CompileParts(a *catalog.Asset) error {
 		field.PlaceBands()
 		err := field.setArithmetic()
 		if err == nil {
-			_, err = field.Final.Get(index)
+			_, err = field.Final.Get(index, &field.PickedBands)
 		}
 		if err != nil {
 			return a.Parts[part].Fault(err)
@@ -84,7 +84,7 @@ func (r *Raster) Sized(height, width int) *Raster {
 // other fields.
 func (r *Raster) CopiesParts() bool {
 	for _, p := range r.Parts {
-		if p != nil && (p.Blends || p.Native != r.Native) {
+		if p != nil && (p.blended != nil || p.Native != r.Native) {
 			return false
 		}
 	}

@@ -554,7 +554,7 @@ func (q *readPlan) pieces() iter.Seq[piece] {
 // read decodes a piece into the result.
 func (q *readPlan) read(ctx context.Context, r *pixels.Reader, p piece) error {
 	asset := q.assets[p.n]
-	cv, err := q.field.Final.Get(asset.Index)
+	cv, err := q.field.Final.Get(asset.Index, &q.field.PickedBands)
 	if err != nil {
 		return err
 	}

@@ -19,12 +19,12 @@ import (
 type form struct {
 	Spec
 	// Defaults are settings for raster fields that do not set them; metadata columns and shapes take none. With
-	// defaults, a field that sets a layout, sizes, fill, nodata, pad, clip or normalize is a raster, and one with a
-	// dtype is a raster or numbers. Bands and validity are for the only field, "image" of a spec without `fields`. Of
-	// several fields, labels do not take the fill, which would be a class there: fields of dtype native and int64, and
-	// of uint8 if they are not normalised. Clip is for dtype uint8. Normalize is not for dtypes native and int64
-	// and, if it is the name of a method, not for fields that `stats` lacks. A fill or method that no field takes is an
-	// error.
+	// defaults, a field that sets a layout, sizes, fill, nodata, pad, clip, physical or normalize is a raster, and one
+	// with a dtype is a raster or numbers. Bands and validity are for the only field, "image" of a spec without
+	// `fields`. Of several fields, labels do not take the fill, which would be a class there: fields of dtype native
+	// and int64, and of uint8 if they are not normalised. Clip is for dtype uint8. Normalize is not for dtypes native
+	// and int64 and, if it is the name of a method, not for fields that `stats` lacks. A fill or method that no field
+	// takes is an error.
 	Defaults fieldDefaults `json:"defaults,omitempty"`
 	// Stats are the statistics of fields by their names, for fields whose `normalize` is the name of a method: the
 	// member `fields` of the JSON of chaski stats. Histograms may be left out.
@@ -320,11 +320,11 @@ func inherit(b json.RawMessage) (json.RawMessage, error) {
 	return spec.text(), nil
 }
 
-// storedDTypes are the dtypes without arithmetic, floatDTypes the dtypes of floats.
-var (
-	storedDTypes = []string{"native", "int64"}
-	floatDTypes  = []string{Auto, "float32", "float16", "bfloat16"}
-)
+// rasterMembers make a raster of a field that sets one of them, where there are defaults.
+var rasterMembers = []string{"layout", "sizes", "normalize", "fill", "nodata", "pad", "clip", "physical"}
+
+// storedDTypes are the dtypes without arithmetic.
+var storedDTypes = []string{"native", "int64"}
 
 // beside reports whether a field is one of shapes.
 func (o object) beside() bool { return o["vector"] != nil }
@@ -336,7 +336,7 @@ func (d *inherited) give(f object) error {
 	case f.beside() || kind.metadata() || f["classes"] != nil:
 		return nil
 	case f["kind"] != nil:
-	case slices.ContainsFunc([]string{"layout", "sizes", "normalize", "fill", "nodata", "pad", "clip"}, f.on):
+	case slices.ContainsFunc(rasterMembers, f.on):
 		f["kind"] = json.RawMessage(`"` + RasterField + `"`)
 	case f["dtype"] != nil:
 		f["kind"] = json.RawMessage(`"` + ArrayField + `"`)

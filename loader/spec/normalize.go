@@ -21,8 +21,8 @@ type Normalize struct {
 	// Clip holds the least and the greatest value of the result. Default: none.
 	Clip *[2]Float `json:"clip,omitempty"`
 	// Mean and Std are given together, in place of Scale and Offset, as published models have them: the result is
-	// (x-mean)/std. They have one value for each picked band, or one for all, in units of the stored pixels. A std is
-	// above 0.
+	// (x-mean)/std. They have one value for each picked band, or one for all, in units of the pixels before it. A
+	// std is above 0.
 	Mean Values `json:"mean,omitempty"`
 	Std  Values `json:"std,omitempty"`
 	// Method computes Scale, Offset and Clip from Stats, in their place: "mean_std" gives mean 0 and standard
@@ -37,8 +37,8 @@ type Normalize struct {
 // byStats reports whether the numbers come of statistics, and so depend on the bands that are picked.
 func (n *Normalize) byStats() bool { return n != nil && (n.Method != "" || n.Stats != nil) }
 
-// numbers returns n with a scale and an offset in place of every other form, for the picked bands.
-func (n *Normalize) numbers(bands []int, names []string) (*Normalize, error) {
+// numbers returns n with a scale and an offset in place of every other form, for the bands of field f.
+func (n *Normalize) numbers(f *Field) (*Normalize, error) {
 	switch {
 	case n == nil:
 		return nil, nil
@@ -46,7 +46,7 @@ func (n *Normalize) numbers(bands []int, names []string) (*Normalize, error) {
 		if n.Scale != nil || n.Offset != nil || n.Clip != nil || n.Mean != nil || n.Std != nil {
 			return nil, errors.New("method computes scale, offset and clip: give either method and stats, or these")
 		}
-		return n.ofStats(bands, names)
+		return n.ofStats(f)
 	case n.Mean != nil || n.Std != nil:
 		return n.ofMeanStd()
 	}
@@ -55,8 +55,8 @@ func (n *Normalize) numbers(bands []int, names []string) (*Normalize, error) {
 	return &Normalize{Scale: scale, Offset: offset, Clip: n.Clip}, nil
 }
 
-// ofStats returns the numbers that the method of n makes of its statistics.
-func (n *Normalize) ofStats(bands []int, names []string) (*Normalize, error) {
+// ofStats returns the numbers that the method of n makes of its statistics for field f.
+func (n *Normalize) ofStats(f *Field) (*Normalize, error) {
 	if n.Stats == nil {
 		return nil, fmt.Errorf("%q needs stats", n.Method)
 	}
@@ -68,7 +68,10 @@ func (n *Normalize) ofStats(bands []int, names []string) (*Normalize, error) {
 		}
 		return nil, within("stats", err)
 	}
-	out, err := NormalizeByStats(&s, n.Method, bands, names)
+	if s.Physical != f.Physical {
+		return nil, fmt.Errorf("physical is %t, and of the field that stats measured it is %t", f.Physical, s.Physical)
+	}
+	out, err := NormalizeByStats(&s, n.Method, f.Bands, f.BandNames)
 	return out, within("stats", err)
 }
 

@@ -179,6 +179,11 @@ type Field struct {
 	// LUT is a look-up table: it replaces stored integers by values, before Normalize. JSON may have a list of values,
 	// for 0, 1 and so on, or an object of values by number, or by colour as in "255,0,0".
 	LUT *LUT `json:"lut,omitempty"`
+	// Physical makes physical values of stored pixels, before Normalize: sample*scale + offset, by the scales and
+	// offsets that each file has of its bands (SCALE and OFFSET of GDAL in TIFF and rumi files, scale_factor and
+	// add_offset in Zarr); bands without them keep their samples. DType must be a float, or "auto". NoData and masks
+	// are of stored pixels.
+	Physical bool `json:"physical,omitempty"`
 	// Normalize scales and shifts pixels to float values. In JSON the name of a method stands for its numbers, of the
 	// statistics that the spec has of the field. Default: none.
 	Normalize *Normalize `json:"normalize,omitempty"`
@@ -333,7 +338,7 @@ func (f *Field) normalize() error {
 	if f.LUT != nil && f.Normalize.byStats() {
 		return errors.New("normalize: statistics are of the stored pixels, and lut gives others: give mean and std")
 	}
-	n, err := f.Normalize.numbers(f.Bands, f.BandNames)
+	n, err := f.Normalize.numbers(f)
 	if err == nil {
 		f.Normalize = n
 	}
@@ -526,11 +531,29 @@ func (f Field) Validate() error {
 	if err := f.LUT.validate(f.Stacked()); err != nil {
 		return within("lut", err)
 	}
+	if err := f.validatePhysical(); err != nil {
+		return err
+	}
 	if f.LUT != nil && f.Resample != "" && f.Resample != Nearest {
 		return fmt.Errorf("resample is %q: lut is given, which takes the nearest pixels", f.Resample)
 	}
 	return f.Normalize.Validate(f.DType)
 }
+
+// validatePhysical checks that the field can have physical values, if it does.
+func (f *Field) validatePhysical() error {
+	switch {
+	case f.Physical && !slices.Contains(floatDTypes, f.DType):
+		return fmt.Errorf("physical is true, and dtype is %q: it must be one of %s", f.DType,
+			strings.Join(floatDTypes, ", "))
+	case f.Physical && f.LUT != nil:
+		return errors.New("physical is true, and lut is given: lut replaces stored pixels")
+	}
+	return nil
+}
+
+// floatDTypes are the dtypes of floats.
+var floatDTypes = []string{Auto, "float32", "float16", "bfloat16"}
 
 // Auto is the dtype float32, but native for classes with a palette that are not normalised.
 const Auto = "auto"
@@ -628,7 +651,8 @@ func (f *Field) CheckKind(holds catalog.Kind) error {
 	switch {
 	case f.Kind == RasterField && !raster:
 		return bad("the field is a raster " +
-			"(by its kind, or as it has bands, layout, sizes, normalize, clip, fill, pad, validity or resample)")
+			"(by its kind, or as it has bands, layout, sizes, normalize, clip, fill, pad, validity, resample or " +
+			"physical)")
 	case f.Kind == TextField && (!text || list) || f.Kind == ClassField && (raster || holds.Elem() == catalog.Float) ||
 		f.Kind == NumberField && (raster || text):
 		return bad("kind is %q", f.Kind)
@@ -642,7 +666,8 @@ func (f *Field) CheckKind(holds catalog.Kind) error {
 		return bad("dtype is %q, and rasters have %s", f.DType, strings.Join(RasterDTypes, ", "))
 	case !raster && f.Kind == "":
 		// Layout, normalize, fill and pad pass here, because they may come from settings for all fields.
-		rasterOnly := []string{"bands", "band_names", "by_position", "times", "validity", "resample", "ground"}
+		rasterOnly := []string{"bands", "band_names", "by_position", "times", "validity", "resample", "ground",
+			"physical"}
 		if m := bandsOr(given(f, func(name string) bool { return slices.Contains(rasterOnly, name) })); m != "" {
 			return bad("%s is given, which is for rasters (%s)", m, sayRaster)
 		}

@@ -328,7 +328,7 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, o resources.Option
 		i.Kind = KindRumi
 		var h *rumi.Header
 		if h, err = rumi.HeaderOf(ctx, file, o.MaxChunkBytes); err == nil {
-			x = meta.WithNoData(h.Index())
+			x = meta.Complete(h.Index())
 			if i.Rumi, err = rumiInfo(ctx, file, h); err == nil {
 				i.Rumi.PixelIsPoint = meta.IsPoint()
 			}

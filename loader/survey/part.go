@@ -193,6 +193,7 @@ func (p *Part) Report(fields []spec.Field) *stats.Report {
 // picked returns the report of the bands that a field picks.
 func picked(whole stats.FieldReport, field *spec.Field) stats.FieldReport {
 	bands := whole.Bands
+	whole.Physical = field.Physical
 	if field.Bands != nil || field.BandNames != nil {
 		whole.Picked, whole.Bands = true, nil
 	}

@@ -66,6 +66,7 @@ type rasterOf struct {
 	names []string // of the bands, by the first file or the columns of a stack; nil if they have none
 	// described matches the bands of other files by their descriptions.
 	described described
+	dtype     chunk.DType // of the file
 	missing   [][]float64 // nodata values of each band that the field says; nil: it says none
 }
 
@@ -159,7 +160,11 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, e
 		given, before := &p.spec.Fields[i], 0
 		for part, asset := range rastersOf(first[k]) {
 			p.remote = p.remote || source.IsRemote(asset.URI)
-			field, err := stats.NewField(asset.Index.DType, measuredBands(given, asset.Index))
+			dtype := asset.Index.DType
+			if given.Physical {
+				dtype = chunk.Float32
+			}
+			field, err := stats.NewField(dtype, measuredBands(given, asset.Index))
 			if err != nil {
 				return nil, asset.Fault(rows.InField(given.Name, err))
 			}
@@ -190,7 +195,7 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, e
 				return nil, asset.Fault(rows.InField(given.Name, err))
 			}
 			before += field.Bands()
-			p.rasters = append(p.rasters, rasterOf{i, part, names, match, missing})
+			p.rasters = append(p.rasters, rasterOf{i, part, names, match, asset.Index.DType, missing})
 		}
 	}
 	return out, nil
@@ -256,16 +261,17 @@ func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a c
 	adds bool) error {
 	index := a.Index
 	bands := measuredBands(from.described.field, index)
-	if index.DType != f.DType() || bands != f.Bands() && from.described.field.BandNames == nil {
+	if index.DType != from.dtype || bands != f.Bands() && from.described.field.BandNames == nil {
 		return a.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
 			"it has %d bands of %s: other rasters of the field %q have %d of %s", bands, index.DType,
-			p.spec.Fields[from.field].Name, f.Bands(), f.DType()))
+			p.spec.Fields[from.field].Name, f.Bands(), from.dtype))
 	}
 	places, err := p.places(ctx, &from.described, a)
 	if err != nil {
 		return err
 	}
-	if from.missing == nil {
+	physical := from.described.field.Physical
+	if from.missing == nil && !physical { // of physical values nodata is not found again
 		f.NoData(index.Missing())
 	}
 	whole := chunk.Box{B1: index.Bands, Y1: index.Height, X1: index.Width}
@@ -276,10 +282,10 @@ func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a c
 	switch {
 	case !adds:
 		return r.Read(ctx, a, whole, nil, pixels.Nowhere{}, pixels.Nowhere{})
-	case index.Masking() == nil && from.missing == nil:
+	case index.Masking() == nil && from.missing == nil && !physical:
 		return r.Read(ctx, a, whole, nil, tallied, nil)
 	}
-	return p.masked(ctx, r, a, whole, from.missing, tallied)
+	return p.masked(ctx, r, a, whole, from, tallied)
 }
 
 // measuredBands returns how many bands of a raster are measured: all but alpha, which only counts if the field picks it
@@ -291,18 +297,20 @@ func measuredBands(f *spec.Field, x *chunk.Index) int {
 	return x.DataBands()
 }
 
-// masked adds box whole of an asset with a mask, or whose nodata values the field says, which are in missing: some
-// bands at a time, in strips that are as tall as the chunks of both if they fit into the memory, so that each chunk is
-// decoded once.
-func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, whole chunk.Box, missing [][]float64,
+// masked adds box whole of an asset with a mask, whose nodata values the field says, or whose physical values count:
+// some bands at a time, in strips that are as tall as the chunks of both if they fit into the memory, so that each
+// chunk is decoded once.
+func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, whole chunk.Box, from *rasterOf,
 	to *tally) error {
 	index, limit := a.Index, p.options.MaxChunkBytes
-	size := index.DType.Size()
-	convs := &pixels.Converters{Base: einops.Convert{From: index.DType, To: index.DType}, Nodata: true}
-	for b := range index.Bands * min(1, len(missing)) {
+	dtype := to.field.DType()
+	size := dtype.Size()
+	convs := &pixels.Converters{Base: einops.Convert{From: index.DType, To: dtype}, Nodata: true,
+		Physical: from.described.field.Physical}
+	for b := range index.Bands * min(1, len(from.missing)) {
 		var values []float64
 		if place := to.place(b % index.StepBands()); place != unmeasured {
-			values = missing[place]
+			values = from.missing[place]
 		}
 		convs.Said = append(convs.Said, values)
 	}

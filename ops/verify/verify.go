@@ -478,7 +478,7 @@ func (w *worker) row(ctx context.Context, i int, t *catalog.Table, field int, ro
 	if asset.Member != "" {
 		index = index.Shift(-asset.Offset)
 	}
-	if string(header.Index.AppendBlob(nil)) != string(index.AppendBlob(nil)) {
+	if !catalog.Matches(header.Index, index) {
 		return fault.New(fault.Corrupt, part, fault.NoOffset, "the index is not the one of %s", asset.URI)
 	}
 	if asset.Names != nil && !slices.Equal(asset.Names, header.Names) {

@@ -263,7 +263,7 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 			return a, m, err
 		}
 		geo, a.Names = tm.Geo, tm.BandNames
-		a.Index = tm.WithNoData(a.Index) // of GDAL's tag, which 'chaski convert' writes
+		a.Index = tm.Complete(a.Index) // of GDAL's tags, which 'chaski convert' writes
 	} else {
 		m.Format = magic.TIFF
 		img, err := tiff.FromFile(ctx, file, tiff.Limits{MaxChunk: maxChunk})
@@ -286,17 +286,17 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 }
 
 // Kept returns the bytes by which catalogs and caches keep the index: Blob, or a chunk index blob with the mask of a
-// file of its own, and for a rumi file with a nodata value, which its header blob has no room for.
+// file of its own, and for a rumi file with a nodata value, scales or offsets, which its header blob has no room for.
 func (m *Meta) Kept(x *chunk.Index) []byte {
-	if m.apart || m.Format == magic.Rumi && (x.NoData != nil || x.NoDataBits != nil) {
+	if m.apart || m.Format == magic.Rumi && (x.NoData != nil || x.NoDataBits != nil || x.Physical != nil) {
 		return x.AppendBlob(nil)
 	}
 	return m.Blob
 }
 
-// SameIndex reads the header of an open file and reports whether x is its index. An x without a mask, alpha or palette
-// also matches a file with one, because older catalogs have none; so does one without the nodata value of a rumi file.
-// What the files with the extensions beside say is not compared.
+// SameIndex reads the header of an open file and reports whether x is its index. An x without a mask, alpha, palette,
+// scales or offsets also matches a file with them, because older catalogs have none; so does one without the nodata
+// value of a rumi file. What the files with the extensions beside say is not compared.
 func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, beside string, maxChunk int) (bool, error) {
 	asset, meta, err := readAsset(ctx, r, maxChunk)
 	if err != nil {
@@ -308,16 +308,26 @@ func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, beside stri
 		image.Mask = nil
 	}
 	if x = &image; known.hasBeside(pamExt) {
-		stored.NoData, stored.NoDataBits = x.NoData, x.NoDataBits
+		stored.NoData, stored.NoDataBits, stored.Physical = x.NoData, x.NoDataBits, x.Physical
 	}
 	if x.Mask == nil {
 		stored.Mask = nil
 	}
-	stored.Alpha, stored.Classes = stored.Alpha && x.Alpha, stored.Classes && x.Classes
 	if meta.Format == magic.Rumi && x.NoData == nil && x.NoDataBits == nil {
 		stored.NoData, stored.NoDataBits = nil, nil
 	}
-	return bytes.Equal(stored.AppendBlob(nil), x.AppendBlob(nil)), nil
+	return Matches(&stored, x), nil
+}
+
+// Matches reports whether x, of a catalog, is the index of a file, which catalogs of earlier versions have without its
+// alpha, palette, scales and offsets.
+func Matches(file, x *chunk.Index) bool {
+	stored := *file
+	stored.Alpha, stored.Classes = stored.Alpha && x.Alpha, stored.Classes && x.Classes
+	if x.Physical == nil {
+		stored.Physical = nil
+	}
+	return bytes.Equal(stored.AppendBlob(nil), x.AppendBlob(nil))
 }
 
 // CheckRaster returns an error if there is no TIFF or rumi file at off in a local file below roots. It protects

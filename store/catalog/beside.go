@@ -257,6 +257,7 @@ func (b *beside) addPAM(ctx context.Context, o source.Opener, a *Asset, m *Meta)
 			a.Names = names
 		}
 	}
+	a.Index.Physical = tiff.Physical(a.Index, m.Bands)
 	return addNoData(a.Index, nodata)
 }
 

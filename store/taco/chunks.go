@@ -155,7 +155,7 @@ func (d *Dataset) verifyHeader(ctx context.Context, e Entry, h *Headers) error {
 	}
 	switch {
 	case err != nil:
-	case string(file.Index.AppendBlob(nil)) != string(stored.AppendBlob(nil)):
+	case !catalog.Matches(file.Index, stored):
 		err = bad("the header")
 	case names != nil && file.Names != nil && !slices.Equal(names, file.Names):
 		err = bad("names of the bands")

@@ -24,19 +24,23 @@ func (a *Array) noData() (*float64, *uint64) {
 	return nil, nil
 }
 
+// physical returns what makes physical values of the cells, as a chunk index has it: scale_factor and add_offset of CF.
+func (m *Meta) physical() []chunk.Linear {
+	scale, ok := m.Number("scale_factor")
+	if !ok {
+		scale = 1
+	}
+	offset, _ := m.Number("add_offset")
+	return chunk.Linears([]chunk.Linear{{Scale: scale, Offset: offset}})
+}
+
 // attrSample returns an attribute that has a value of the array, or nil.
 func (m *Meta) attrSample(key string) []byte {
 	raw := m.Attrs[key]
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
-	if raw[0] == '[' { // some writers have lists of one
-		var list []json.RawMessage
-		if decode(raw, &list) != nil || len(list) != 1 {
-			return nil
-		}
-		raw = list[0]
-	}
+	raw = alone(raw)
 	if b, err := parseFill(raw, m.DType); err == nil {
 		return b
 	}
@@ -59,10 +63,19 @@ func (m *Meta) attrSample(key string) []byte {
 	return nil
 }
 
+// alone returns the value in a list of one, as some writers have it, or raw itself.
+func alone(raw json.RawMessage) json.RawMessage {
+	var list []json.RawMessage
+	if raw[0] == '[' && decode(raw, &list) == nil && len(list) == 1 {
+		return list[0]
+	}
+	return raw
+}
+
 // Number returns a number among the attributes, such as scale_factor.
 func (m *Meta) Number(key string) (v float64, ok bool) {
-	ok, err := m.Attrs.get(key, &v)
-	return v, ok && err == nil
+	raw := m.Attrs[key]
+	return v, len(raw) > 0 && string(raw) != "null" && decode(alone(raw), &v) == nil
 }
 
 // FillValue returns the value of cells that were not written, rounded to float64.

@@ -113,6 +113,7 @@ func (m *Images) measure() error {
 		m.grid.Times = int(size[1])
 	}
 	m.grid.NoData, m.grid.NoDataBits = m.a.noData()
+	m.grid.Physical = m.a.physical()
 	return nil
 }
 

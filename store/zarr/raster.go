@@ -32,8 +32,10 @@ func newStack(list []*Images) (*Raster, bool) {
 	if len(list) > chunk.MaxBands {
 		return nil, false
 	}
+	physical := make([]chunk.Linear, 0, len(list))
 	for _, images := range list {
 		grid := &images.grid
+		physical = append(physical, grid.Linear(0))
 		alike := grid.Height == index.Height && grid.Width == index.Width && grid.DType == index.DType
 		if grid.Bands != 1 || grid.Times != 0 || !alike || images.n != list[0].n {
 			return nil, false
@@ -44,7 +46,7 @@ func newStack(list []*Images) (*Raster, bool) {
 			stack.grid.NoData, stack.grid.NoDataBits = nil, nil
 		}
 	}
-	stack.grid.Bands, stack.grid.ChunkB = len(list), 1
+	stack.grid.Bands, stack.grid.ChunkB, stack.grid.Physical = len(list), 1, chunk.Linears(physical)
 	return stack, true
 }
 

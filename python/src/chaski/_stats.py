@@ -129,10 +129,10 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
 
     Args:
         source: as for `load`, but no mixture: its sources have statistics one by one.
-        fields: as for `load`, of which only column, pattern, bands and nodata matter. Files may
-            name their bands in different orders only if `bands` says which count: names are looked
-            up in each file; numbers, and "position" for all, are positions. Metadata columns are
-            left out.
+        fields: as for `load`, of which only column, pattern, bands, nodata and physical matter.
+            Files may name their bands in different orders only if `bands` says which count: names
+            are looked up in each file; numbers, and "position" for all, are positions. Metadata
+            columns are left out.
         rows: which rows are counted: a `Rows`, as for `load`.
         on_bad: "error" raises for a sample that cannot be read; "skip" leaves it out, and counts it
             in "skipped".
@@ -171,4 +171,13 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
         return Stats(json.loads(ask(o.server, request, o.timeout, [text[PIECE:]], o.max_chunk)[0]))
 
 
-_PLACES = ("column", "pattern", "columns", "patterns", "bands", "band_names", "nodata")
+_PLACES = (
+    "column",
+    "pattern",
+    "columns",
+    "patterns",
+    "bands",
+    "band_names",
+    "nodata",
+    "physical",
+)

@@ -81,7 +81,7 @@ class Normalize(Argument):
         clip: holds the least and the greatest value of the result. Default: none.
         mean: `mean` and `std` are given together, in place of `scale` and `offset`, as published
             models have them: the result is (x-mean)/std. They have one value for each picked band,
-            or one for all, in units of the stored pixels. A std is above 0.
+            or one for all, in units of the pixels before it. A std is above 0.
         std: see `mean`.
     """
 
@@ -240,6 +240,10 @@ class Field(Argument):
             in a step without such a scene. Default: one image without an axis t, as labels are.
         match_days: how many days a scene may be from its step with `match` "nearest". Default: any
             number.
+        physical: makes physical values of stored pixels, before `normalize`: sample*scale + offset,
+            by the scales and offsets that each file has of its bands (SCALE and OFFSET of GDAL in
+            TIFF and rumi files, scale_factor and add_offset in Zarr); bands without them keep their
+            samples. `dtype` must be a float, or "auto". `nodata` and masks are of stored pixels.
         lut: a look-up table for rasters of uint8, int8, uint16 or int16, {10: 0, 20: 1}, or a list
             or array that has the value of each number as `np.take` finds it: of int8 it has 256
             values, those of the negative numbers at the end. It applies to stored pixels before
@@ -279,6 +283,7 @@ class Field(Argument):
     scenes: Sequence[str] | None = None
     match: Literal["step", "nearest"] | None = None
     match_days: float | None = None
+    physical: bool = False
     lut: Mapping[int | tuple[int, ...], Any] | Sequence[Any] | npt.NDArray[Any] | None = None
     wavelengths: Sequence[float] | None = None
     gsd: float | None = None
