@@ -563,7 +563,8 @@ func (d *dataset) coarser(ctx context.Context, e *Engine, f *pixels.Raster, wind
 // mapping to the asset, or nil if it reads the asset itself.
 func (d *dataset) overviewFor(ctx context.Context, e *Engine, f *pixels.Raster, rule string, a catalog.Asset,
 	m *warp.Mapping) (*catalog.Asset, error) {
-	if !f.WantsOverview(rule, m) {
+	// Overviews were made with what the file declares.
+	if !f.WantsOverview(rule, m) || f.NoData != nil {
 		return nil, nil
 	}
 	levels, err := d.overviewsOf(ctx, e.options, a)

@@ -51,6 +51,7 @@ type Band struct {
 	Scale       *float64          `json:"scale,omitempty"`  // value = sample*Scale + Offset
 	Offset      *float64          `json:"offset,omitempty"` // in Unit; nil for none
 	Unit        string            `json:"unit,omitempty"`
+	Colour      string            `json:"-"`              // what GDAL calls the colour interpretation; "" for none
 	Tags        map[string]string `json:"tags,omitempty"` // further items without a domain
 }
 
@@ -185,6 +186,8 @@ func (b *Band) set(name, role, value string) {
 		b.Offset = number()
 	case "unittype":
 		b.Unit = value
+	case "colorinterp":
+		b.Colour = strings.TrimSpace(value)
 	case "":
 		if b.Tags == nil {
 			b.Tags = map[string]string{}

@@ -83,7 +83,7 @@ func FromFile(ctx context.Context, f *ifd.File, l Limits) (*Image, error) {
 		return nil, err
 	}
 	index.NoData, index.NoDataBits = NoData(meta.NoData, index.DType)
-	index.Alpha = isAlpha(meta.ExtraSamples, index)
+	index.Alpha = meta.isAlpha(index)
 	index.Classes = meta.Photometric == photometricPalette && index.Bands == 1 && index.DType.Integer()
 	index.Physical = Physical(index, meta.Bands)
 	if err := index.Validate(f.Size(), l.MaxChunk); err != nil {
@@ -92,12 +92,25 @@ func FromFile(ctx context.Context, f *ifd.File, l Limits) (*Image, error) {
 	return &Image{Index: index, Meta: meta}, nil
 }
 
-// isAlpha reports whether the last band of an image is alpha that GDAL takes for a mask: of one or three other bands,
-// and of uint8 or uint16. extra are its ExtraSamples.
-func isAlpha(extra []uint16, x *chunk.Index) bool {
-	last := len(extra) - 1
-	return last >= 0 && (extra[last] == alphaAssociated || extra[last] == alphaPlain) &&
-		(x.Bands == 2 || x.Bands == 4) && (x.DType == chunk.Uint8 || x.DType == chunk.Uint16)
+// isAlpha reports whether the last band of an image is alpha that GDAL takes for a mask. Drivers of GDAL call the last
+// of four plain bytes alpha in ExtraSamples, and say what it is in GDAL_METADATA.
+func (m *Meta) isAlpha(x *chunk.Index) bool {
+	if last := x.Bands - 1; last < len(m.Bands) && m.Bands[last].Colour != "" {
+		return IsAlpha(m.Bands[last].Colour, x)
+	}
+	last := len(m.ExtraSamples) - 1
+	return last >= 0 && (m.ExtraSamples[last] == alphaAssociated || m.ExtraSamples[last] == alphaPlain) &&
+		IsAlpha(alphaColour, x)
+}
+
+// alphaColour is what GDAL calls the colour interpretation of alpha.
+const alphaColour = "Alpha"
+
+// IsAlpha reports whether the last band of an image, of a colour interpretation of GDAL, masks the others: of one or
+// three of them, and of uint8 or uint16.
+func IsAlpha(colour string, x *chunk.Index) bool {
+	return colour == alphaColour && (x.Bands == 2 || x.Bands == 4) &&
+		(x.DType == chunk.Uint8 || x.DType == chunk.Uint16)
 }
 
 // Values of ExtraSamples that mean alpha.

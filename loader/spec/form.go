@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/big"
 	"reflect"
 	"slices"
 	"strconv"
@@ -93,10 +94,11 @@ func (p place) long(t reflect.Type, b json.RawMessage) (json.RawMessage, error) 
 		if b[0] != '[' {
 			b = listText([]json.RawMessage{b})
 		}
-		if of, _ := elements(b); len(of) == 0 || of[0][0] != '[' {
-			b = listText([]json.RawMessage{b})
+		lists, _ := elements(b)
+		if len(lists) == 0 || lists[0][0] != '[' {
+			lists = []json.RawMessage{b}
 		}
-		return b, nil
+		return listText(lists), p.exact(lists)
 	case t == reflect.TypeFor[LUT]():
 		return p.table(b)
 	case t == reflect.TypeFor[Normalize]() && b[0] != '{':
@@ -107,6 +109,20 @@ func (p place) long(t reflect.Type, b json.RawMessage) (json.RawMessage, error) 
 		return object{"method": b}.text(), nil
 	}
 	return b, nil
+}
+
+// exact checks that the integers of lists are numbers of float64, as which nodata is compared.
+func (p place) exact(lists []json.RawMessage) error {
+	for _, list := range lists {
+		values, _ := elements(list)
+		for _, value := range values {
+			n, whole := new(big.Int).SetString(string(value), 10)
+			if whole && new(big.Float).SetInt(n).MinPrec() > 53 {
+				return p.wrong(value, "a number that float64 has exactly")
+			}
+		}
+	}
+	return nil
 }
 
 // table returns the long form of a list of values, or of an object of values by number or colour, "255,0,0".

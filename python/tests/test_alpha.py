@@ -14,6 +14,7 @@ import chaski
 
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write and to judge")
 merge = pytest.importorskip("rasterio.merge")
+shutil = pytest.importorskip("rasterio.shutil")
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 pytestmark = [
@@ -171,3 +172,48 @@ def test_the_log_says_that_a_band_is_alpha(tmp_path, caplog):
         with chaski.load(path, batch_size=1, pixels=chaski.Pixels(bands=bands)) as loader:
             assert next(iter(loader))["image"].shape[1] == count
         assert ("the last band of the files is alpha" in caplog.text) == said
+
+
+@pytest.mark.parametrize("driver", ["COG", "GTiff"])
+def test_gdal_metadata_says_that_a_band_is_not_alpha(tmp_path, driver):
+    """Drivers call the last of four bytes alpha in ExtraSamples; what GDAL_METADATA says counts."""
+    x = np.ones((4, 32, 32), np.uint8)
+    x[3, :16] = 0
+    colours = [rasterio.enums.ColorInterp[k] for k in ("blue", "green", "red", "undefined")]
+    size = {"driver": "GTiff", "count": 4, "height": 32, "width": 32, "dtype": "uint8"}
+    path = tmp_path / "a.tif"
+    with rasterio.open(path, "w", **size, photometric="MINISBLACK") as f:
+        f.colorinterp = colours
+        f.write(x)
+    if driver == "COG":
+        path, plain = tmp_path / "cog.tif", path
+        shutil.copy(plain, path, driver="COG")
+    with rasterio.open(path) as f:
+        want = f.dataset_mask() > 0
+    assert want.all()
+    with chaski.load(
+        path, batch_size=1, pixels=chaski.Pixels(validity="ok", dtype="native")
+    ) as loader:
+        b = next(iter(loader))
+    assert np.array_equal(b["image"][0], x) and b["ok"].all()
+
+
+@pytest.mark.parametrize(("colour", "bands"), [("Alpha", 3), ("NIR", 4)])
+def test_pam_says_what_a_band_is(tmp_path, colour, bands):
+    x = np.ones((4, 8, 8), np.uint8)
+    x[3, :4] = 0
+    alpha = {} if colour == "NIR" else {"photometric": "MINISBLACK"}
+    path = tmp_path / "a.tif"
+    size = {"driver": "GTiff", "count": 4, "height": 8, "width": 8, "dtype": "uint8"}
+    with rasterio.open(path, "w", **size, **alpha) as f:
+        f.write(x)
+    (tmp_path / "a.tif.aux.xml").write_text(
+        f'<PAMDataset><PAMRasterBand band="4"><ColorInterp>{colour}</ColorInterp>'
+        "</PAMRasterBand></PAMDataset>"
+    )
+    with rasterio.open(path) as f:
+        want = f.dataset_mask() > 0
+    with chaski.load(path, batch_size=1, pixels=chaski.Pixels(validity="ok")) as loader:
+        b = next(iter(loader))
+    assert b["image"].shape[1] == bands
+    assert np.array_equal(b["ok"][0] > 0, np.broadcast_to(want, (bands, 8, 8)))

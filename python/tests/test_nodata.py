@@ -214,9 +214,25 @@ def test_a_mask_counts_too(tmp_path):
         ({"a": 0}, "nodata"),
         ([None], "nodata"),
         (True, "nodata"),
+        (2**53 + 1, "float64 has exactly"),
     ],
     ids=str,
 )
 def test_refused(data, nodata, says):
     with pytest.raises(chaski.errors.Error, match=says):
         next(iter(chaski.load(data[0], batch_size=1, fields={"image": Field(nodata=nodata)})))
+
+
+def test_overviews_have_other_nodata(tmp_path):
+    """An overview blends what only the field calls missing, so the raster itself is read."""
+    x = np.full((1, 512, 512), 200, "uint8")
+    x[0, :, ::7] = 5
+    where = {"crs": "EPSG:32630", "transform": rasterio.transform.from_origin(5e5, 4.6e6, 10, 10)}
+    write(tmp_path / "a.tif", x, tiled=True, blockxsize=128, blockysize=128, **where)
+    with rasterio.open(tmp_path / "a.tif", "r+") as f:
+        f.build_overviews([2, 4], rasterio.enums.Resampling.average)
+    window = chaski.GeoWindow(size_m=4000, resolution=40, per_epoch=1)
+    field = Field(dtype="float32", nodata=5, validity="ok", fill=-1, resample="antialias")
+    with chaski.load(tmp_path, batch_size=1, fields={"image": field}, window=window) as loader:
+        b = next(iter(loader))
+    assert np.allclose(b["image"][b["ok"] > 0], 200)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -208,6 +209,14 @@ def test_max_chunk_lifts_the_limit(tmp_path, binary):
     assert chaski.stats(large, max_chunk=100 << 20).mean() == [1]
 
 
+WRONG: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"classes": [1.5]}, "list of ints"),
+    ({"classes": [1, 1]}, "once"),
+    ({"classes": "ab"}, "list of ints"),
+    ({"classes": 2.0}, "list of ints"),
+)
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "int16"])
 def test_weights_of_classes(tmp_path, dtype):
     """They are scikit-learn's "balanced": n / (k * count), over the classes that have pixels."""
@@ -226,12 +235,16 @@ def test_weights_of_classes(tmp_path, dtype):
     want = np.divide(y.size, 3 * n, where=n > 0, out=np.zeros(4))
     got = chaski.weights(stats)
     assert got.dtype == np.float32 and np.allclose(got, want)
-    assert np.allclose(chaski.weights(stats, classes=6), [*want, 0, 0])
+    assert np.allclose(chaski.weights(stats, classes=np.int64(6)), [*want, 0, 0])
     two = y[y != 0]  # as a lut orders them
     by_lut = chaski.weights(json.loads(json.dumps(stats)), classes=[3, 1])
     assert np.allclose(by_lut, [two.size / (2 * n[3]), two.size / (2 * n[1])])
     assert np.isclose(sum(by_lut * [n[3], n[1]]), two.size)
-    for wrong, says in ({"field": "image"}, "no 'image'"), ({"classes": [7]}, "none of those"):
+    for wrong, says in (
+        ({"field": "image"}, "no 'image'"),
+        ({"classes": [7]}, "none of those"),
+        *WRONG,
+    ):
         with pytest.raises(chaski.errors.Error, match=says):
             chaski.weights(stats, **wrong)
 

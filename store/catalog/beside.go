@@ -88,7 +88,7 @@ func (b *beside) extensions() string {
 func besideOf(ctx context.Context, o source.Opener, uri string) (b beside) {
 	_, lists := o.(source.Lister)
 	_, files := o.(*source.Files)
-	if !lists && !files || source.IsRemote(uri) || source.IsPart(uri) || os.Getenv(BesideVariable) == "no" {
+	if !lists && !files || source.IsRemote(uri) || source.IsPart(uri) || ignored() {
 		return b
 	}
 	local := source.LocalPath(uri)
@@ -111,6 +111,15 @@ func besideOf(ctx context.Context, o source.Opener, uri string) (b beside) {
 		b.world = cmp.Or(b.world, first(stem+ext, stem+strings.ToUpper(ext)))
 	}
 	return b
+}
+
+// ignored reports whether the environment says that files beside rasters do not count.
+func ignored() bool {
+	switch strings.ToLower(os.Getenv(BesideVariable)) {
+	case "no", "false", "off", "0":
+		return true
+	}
+	return false
 }
 
 // namesKey is the key of the names, by directory, that a table has seen: within a table a directory is not looked at
@@ -250,6 +259,9 @@ func (b *beside) addPAM(ctx context.Context, o source.Opener, a *Asset, m *Meta)
 			}
 			m.Bands[band.Number-1] = tiff.Band{Scale: scale, Offset: offset}
 		}
+		if colour := strings.TrimSpace(band.Colour); colour != "" && band.Number == a.Index.Bands {
+			a.Index.Alpha = tiff.IsAlpha(colour, a.Index)
+		}
 		if band.Description != "" {
 			names := make([]string, bands)
 			copy(names, a.Names)
@@ -268,7 +280,8 @@ func addNoData(x *chunk.Index, texts []string) error {
 	}
 	value, bits := tiff.NoData(texts[0], x.DType)
 	other := slices.ContainsFunc(texts, func(text string) bool { return text != texts[0] })
-	if other || len(texts) < x.DataBands() && (x.NoData == nil || *x.NoData != *value) {
+	same := x.NoData != nil && value != nil && *x.NoData == *value
+	if other || len(texts) < x.DataBands() && !same {
 		return fault.New(fault.Unsupported, "PAM", fault.NoOffset,
 			"bands have different nodata values: %s=no ignores files beside rasters, and Field(nodata=...) gives each "+
 				"band its own", BesideVariable)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import operator
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -84,15 +85,25 @@ def weights(
     fields = stats.get("fields", {})
     if field not in fields:
         raise NotFoundError(f"stats has {sorted(fields)}, no {field!r}")
-    found = {int(k): n for k, n in fields[field]["bands"][0].get("classes", {}).items()}
+    bands = fields[field]["bands"]
+    found = {int(k): n for k, n in bands[0].get("classes", {}).items()}
+    if not found and not any(b["count"] for b in bands):
+        raise SpecError(f"field {field!r} has no pixel that counts")
     if not found:
-        raise SpecError(
-            f"field {field!r} has no classes: it is no raster of one band of 8 or 16 bits"
-        )
+        what = "it is no raster of one band of 8 or 16 bits"
+        raise SpecError(f"field {field!r} has no classes: {what}")
     if classes is None:
         classes = max(found) + 1
-    numbers = range(count("classes", classes, 1)) if isinstance(classes, int) else list(classes)
-    pixels = np.array([found.get(int(k), 0) for k in numbers], np.float64)
+    try:
+        numbers = list(range(operator.index(classes)))  # type: ignore[arg-type]
+    except TypeError:
+        try:
+            numbers = [operator.index(k) for k in classes]  # type: ignore[union-attr]
+        except TypeError:
+            raise SpecError(f"classes is {classes!r}: an int or a list of ints") from None
+    if len(set(numbers)) < len(numbers):
+        raise SpecError(f"classes is {classes!r}: a class may be there once")
+    pixels = np.array([found.get(k, 0) for k in numbers], np.float64)
     there = pixels > 0
     if not there.any():
         raise SpecError(f"field {field!r} has the classes {sorted(found)}, none of those asked for")

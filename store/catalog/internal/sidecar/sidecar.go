@@ -35,6 +35,7 @@ type Band struct {
 	NoData      string `xml:"NoDataValue"`
 	Scale       string `xml:"Scale"`
 	Offset      string `xml:"Offset"`
+	Colour      string `xml:"ColorInterp"`
 }
 
 // Numbers returns the scale and the offset, nil for none.
