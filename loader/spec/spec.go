@@ -224,12 +224,34 @@ type Field struct {
 	Vector *Vector `json:"vector,omitempty"`
 }
 
+// largest are the largest finite numbers of the dtypes of floats. bfloat16 has 8 bits of precision.
+var largest = map[string]float64{"float32": math.MaxFloat32, Auto: math.MaxFloat32, "float16": 65504,
+	"bfloat16": 0x1.fep127}
+
 // maxNoData bounds the values of NoData, since each sample is compared with all of them.
 const maxNoData = 16
 
 // MissNaN reports whether NaN is missing where no file says so.
 func (f *Field) MissNaN() bool {
 	return (f.Fill != nil || f.Validity != "") && f.NoData == nil
+}
+
+// validateMissing checks what pixels that are missing are and become.
+func (f *Field) validateMissing() error {
+	if f.Fill != nil {
+		fill := float64(*f.Fill)
+		switch limit, limited := largest[f.DType]; {
+		case math.IsNaN(fill) && (f.DType == "uint8" || f.DType == "int64"):
+			return fmt.Errorf("fill is NaN, which %s does not have", f.DType)
+		case limited && math.Abs(fill) > limit && !math.IsInf(fill, 0):
+			return fmt.Errorf("fill is %v, over what %s has", fill, f.DType)
+		}
+	}
+	most := func(values []Float) bool { return len(values) > maxNoData }
+	if len(f.NoData) > chunk.MaxBands || slices.ContainsFunc(f.NoData, most) {
+		return fmt.Errorf("nodata has too many values: at most %d for each of %d bands", maxNoData, chunk.MaxBands)
+	}
+	return nil
 }
 
 // Default layouts: without an axis of time, and with one.
@@ -509,12 +531,8 @@ func (f Field) Validate() error {
 	if err := cmp.Or(f.validateKind(), f.validateStack()); err != nil {
 		return err
 	}
-	if f.Fill != nil && math.IsNaN(float64(*f.Fill)) && (f.DType == "uint8" || f.DType == "int64") {
-		return fmt.Errorf("fill is NaN, which %s does not have", f.DType)
-	}
-	most := func(values []Float) bool { return len(values) > maxNoData }
-	if len(f.NoData) > chunk.MaxBands || slices.ContainsFunc(f.NoData, most) {
-		return fmt.Errorf("nodata has too many values: at most %d for each of %d bands", maxNoData, chunk.MaxBands)
+	if err := f.validateMissing(); err != nil {
+		return err
 	}
 	if f.Clip && f.DType != "uint8" {
 		return fmt.Errorf("clip is true, and dtype is %q: it is for dtype \"uint8\"", f.DType)

@@ -86,6 +86,8 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "world": ("x.tif", {}, {"x.tfw": WORLD}),
     "rotated world": ("x.tif", {}, {"x.tfw": OTHER_WORLD}),
     "upper case": ("x.tif", {}, {"x.TFW": WORLD}),
+    "mask in upper case": ("x.tif", {}, {"MASK": True}),
+    "pam in upper case counts for nothing": ("x.tif", {}, {"x.tif.AUX.XML": PAM}),
     "long world": ("x.tif", {}, {"x.tifw": WORLD, "x.wld": OTHER_WORLD}),
     "short world": ("x.tif", {}, {"x.tifw": OTHER_WORLD, "x.tfw": WORLD}),
     "wld": ("x.tif", {}, {"x.wld": WORLD}),
@@ -103,8 +105,10 @@ def made(folder: Path, case: str) -> Path:
     if path.suffix != ".tif":
         Path(f"{path}.aux.xml").unlink(missing_ok=True)  # of GDAL, about statistics
     for file, text in files.items():
-        if file == "mask":
+        if file.lower() == "mask":
             mask(path)
+            if file == "MASK":
+                Path(f"{path}.msk").rename(f"{path}.MSK")
         else:
             (folder / file).write_text(text)
     return path

@@ -205,6 +205,12 @@ def test_a_mask_counts_too(tmp_path):
         assert next(iter(loader))["ok"][0, 0, :, 0].tolist() == [0, 1, 1, 1, 1, 1, 1, 0]
 
 
+@pytest.mark.parametrize(("dtype", "fill"), [("float16", 70000), ("float32", 1e39)])
+def test_a_fill_that_the_dtype_does_not_have(data, dtype, fill):
+    with pytest.raises(chaski.SpecError, match=f"fill is .*, over what {dtype} has"):
+        chaski.load(data[0], batch_size=1, pixels=Pixels(dtype=dtype, fill=fill))
+
+
 @pytest.mark.parametrize(
     ("nodata", "says"),
     [

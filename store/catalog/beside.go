@@ -74,7 +74,7 @@ func BesideOf(o source.Opener, uri string) string {
 func (b *beside) extensions() string {
 	var out []string
 	if b.mask != "" {
-		out = append(out, maskExt)
+		out = append(out, b.mask[len(b.mask)-len(maskExt):])
 	}
 	if b.pam != "" {
 		out = append(out, pamExt)
@@ -105,7 +105,9 @@ func besideOf(ctx context.Context, o source.Opener, uri string) (b beside) {
 		}
 		return ""
 	}
-	b = beside{folder: pathname.Dir(local), mask: first(name + maskExt), pam: first(name + pamExt)}
+	b = beside{folder: pathname.Dir(local),
+		mask: first(name+maskExt, name+strings.ToUpper(maskExt)),
+		pam:  first(name + pamExt)}
 	stem := strings.TrimSuffix(name, path.Ext(name))
 	for _, ext := range sidecar.World(name) {
 		b.world = cmp.Or(b.world, first(stem+ext, stem+strings.ToUpper(ext)))
@@ -331,9 +333,11 @@ func (b *beside) addMask(ctx context.Context, o source.Opener, a *Asset, maxChun
 // fromCatalog sets what a catalog says about the files beside a raster: its index has the mask.
 func (a *Asset) fromCatalog(extensions string) {
 	if a.Beside = extensions; a.Index.Mask != nil && a.hasBeside(maskExt) {
-		a.MaskFile = &Asset{URI: a.URI + maskExt, Index: a.Index.Mask}
+		a.MaskFile = &Asset{URI: a.URI + strings.Fields(extensions)[0], Index: a.Index.Mask} // masks come first
 	}
 }
 
-// hasBeside reports whether a file with an extension lies beside the raster.
-func (a *Asset) hasBeside(ext string) bool { return slices.Contains(strings.Fields(a.Beside), ext) }
+// hasBeside reports whether a file with an extension, in any case, lies beside the raster.
+func (a *Asset) hasBeside(ext string) bool {
+	return slices.Contains(strings.Fields(strings.ToLower(a.Beside)), ext)
+}
