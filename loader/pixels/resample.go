@@ -129,6 +129,11 @@ func (r *Reader) Resampled(ctx context.Context, a catalog.Asset, win shuffle.Box
 // sample in bytes. It fails with kind limit if not even one band fits.
 func (r *Reader) inGroups(ctx context.Context, a catalog.Asset, bands []int, win shuffle.Box, f *Raster, limit int,
 	do func(first, n, size int) error) error {
+	if a.Index.Classes && f.Blends && f.Resample == "" {
+		return a.Fault(fault.New(fault.Unsupported, "palette", fault.NoOffset,
+			"its pixels are classes, and other rasters of field %q have none: give the field a resample, or a dtype "+
+				"of integers", f.Name))
+	}
 	size, most := f.resampledAtOnce(win, limit)
 	if most == 0 {
 		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset,

@@ -108,3 +108,21 @@ def test_rasters_without_a_palette_are_float32(tmp_path):
     with chaski.load(tmp_path, batch_size=4, window=WINDOW) as loader:
         dtype, got = values(loader)
         assert dtype == np.float32 and len(got) > 2
+
+
+def test_a_palette_among_others_is_not_blended(tmp_path):
+    """The first raster says what a field is: one with a palette behind it is refused, by name."""
+    with rasterio.open(
+        tmp_path / "a.tif", "w", driver="GTiff", count=1, height=64, width=64, dtype="uint8"
+    ) as f:
+        f.write(np.ones((1, 64, 64), "uint8"))
+    write(tmp_path / "b.tif")
+    with chaski.load(tmp_path, batch_size=8, window=WINDOW) as loader:
+        with pytest.raises(chaski.UnsupportedError, match=r"b\.tif: palette.*are classes"):
+            next(iter(loader))
+    for resample in ("nearest", "bilinear"):
+        fields = {"image": chaski.Field(dtype="float32", resample=resample)}
+        with chaski.load(tmp_path, batch_size=8, window=WINDOW, fields=fields) as loader:
+            assert (len(values(loader)[1]) == 4) == (resample == "nearest")
+    with chaski.load(tmp_path, batch_size=2) as loader:  # whole chips are not blended
+        assert values(loader)[1] == {1, *COLOURS}

@@ -167,8 +167,9 @@ def test_blended(data):
     for resample in ("bilinear", "antialias"):
         field = chaski.Field(column="image", dtype="float32", resample=resample)
         fields = {"image": field, "y": "y_label"}
-        for b in read(data, chaski.RowWindow(SIZE), fields=fields):
-            for k, image in zip(b["y"][b["valid"]], b["image"], strict=False):
+        for b in nonempty(read(data, chaski.RowWindow(SIZE), fields=fields)):
+            there = b["valid"]
+            for k, image in nonempty(zip(b["y"][there], b["image"][there], strict=True)):
                 y, x, h, w = window(BOXES[int(k)], "resize", False)
                 with rasterio.open(data / f"{int(k) % IMAGES}.tif") as f:
                     box = f.read(window=rasterio.windows.Window(x, y, w, h)).astype(np.float32)
@@ -250,7 +251,8 @@ def test_augmentations_turn_the_box(data):
     images = {int(k): x for b in plain for k, x in zip(b["sample"], b["image"], strict=True)}
     others = 0
     for b in turned:
-        for k, x in zip(b["sample"][b["valid"]], b["image"], strict=False):
+        there = b["valid"]
+        for k, x in zip(b["sample"][there], b["image"][there], strict=True):
             turns = [
                 np.rot90(t, n, (1, 2)) for t in (images[k], images[k][:, ::-1]) for n in range(4)
             ]
