@@ -276,7 +276,12 @@ func (l *Listing) walk(ctx context.Context, dir string, r *source.Roots, pattern
 
 // seeBeside notes a file that may say more of rasters.
 func (l *Listing) seeBeside(p, name string) {
-	folder := p[:len(p)-len(name)-1]
+	folder := "."
+	if n := len(p) - len(name) - 1; n > 0 {
+		folder = p[:n]
+	} else if n == 0 {
+		folder = "/"
+	}
 	if l.Beside == nil {
 		l.Beside = map[string]map[string]bool{}
 	}
