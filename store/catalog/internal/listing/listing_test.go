@@ -1,12 +1,45 @@
 package listing
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 )
+
+// TestFilesBeside: a listing has the files beside rasters by the directory as the paths of the rasters begin, whatever
+// the way in.
+func TestFilesBeside(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.tif", "a.tfw", "sub/b.tif", "sub/b.tif.msk", "sub/c.txt"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	for _, src := range []string{dir, ".", "**/*.tif", dir + "/**/*.tif", "./**"} {
+		l, err := List(t.Context(), src, nil, nil, false)
+		if err != nil {
+			t.Fatal(src, err)
+		}
+		found := map[string]bool{}
+		for i := range l.Paths {
+			for name := range l.Beside[filepath.Dir(l.Path(i))] {
+				found[name] = true
+			}
+		}
+		if len(l.Paths) != 2 || len(found) != 2 || !found["a.tfw"] || !found["b.tif.msk"] {
+			t.Errorf("%s: rasters %q, and beside them %v", src, l.Paths, l.Beside)
+		}
+	}
+}
 
 // TestGlobAgainstRegexp compares a matcher with the same pattern as a regular expression.
 func TestGlobAgainstRegexp(t *testing.T) {
