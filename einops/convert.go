@@ -148,14 +148,20 @@ func (cv *Converter) setArithmetic(c Convert) error {
 		// x*1 + 0 is exactly x, so that this loop, which is faster, gives the same.
 		cv.affine = true
 	}
+	cv.setBands(len(c.Scale), len(c.Offset), len(c.Missing))
+	return nil
+}
+
+// setBands sets for how many bands the converter is made, by the lengths of lists that have a value for each band or
+// one for all.
+func (cv *Converter) setBands(lengths ...int) {
 	cv.maxBand = math.MaxInt
-	for _, n := range []int{len(c.Scale), len(c.Offset), len(c.Missing)} {
+	for _, n := range lengths {
 		if n > 1 {
 			cv.maxBand = min(cv.maxBand, n)
 		}
 	}
 	cv.samePerBand = cv.maxBand == math.MaxInt
-	return nil
 }
 
 // band returns a and c of a band.
@@ -230,30 +236,6 @@ func (cv *Converter) setFill(v float64) error {
 		cv.fillFloat = rounded[0]
 	}
 	return nil
-}
-
-// markMissing sets j.valid[i] to 0 where sample i of src is nodata of the band, else to 1, for n samples. It returns
-// how many are nodata.
-func (j *job) markMissing(src []byte, n int) (bad int) {
-	valid := j.valid[:n]
-	for k := range j.missing {
-		if k == 0 {
-			bad = j.cv.valid(valid, src, j.strideX, &j.missing[0])
-			continue
-		}
-		var more [piece]byte
-		if j.cv.valid(more[:n], src, j.strideX, &j.missing[k]) == 0 {
-			continue
-		}
-		for i, ok := range more[:n] {
-			bad += int(valid[i] &^ ok)
-			valid[i] &= ok
-		}
-	}
-	if len(j.missing) == 0 {
-		kernel.Repeat(valid, 1, ones, n)
-	}
-	return bad
 }
 
 // valid sets valid[i] to 0 where sample i*stride of src matches, else to 1, and returns how many match.

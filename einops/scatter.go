@@ -321,6 +321,30 @@ func (j *job) convert(f []float32, s []byte, a, c float32, stream bool) (bad int
 	return bad
 }
 
+// markMissing sets j.valid[i] to 0 where sample i of src is nodata of the band, else to 1, for n samples. It returns
+// how many are nodata.
+func (j *job) markMissing(src []byte, n int) (bad int) {
+	valid := j.valid[:n]
+	for k := range j.missing {
+		if k == 0 {
+			bad = j.cv.valid(valid, src, j.strideX, &j.missing[0])
+			continue
+		}
+		var more [piece]byte
+		if j.cv.valid(more[:n], src, j.strideX, &j.missing[k]) == 0 {
+			continue
+		}
+		for i, ok := range more[:n] {
+			bad += int(valid[i] &^ ok)
+			valid[i] &= ok
+		}
+	}
+	if len(j.missing) == 0 {
+		kernel.Repeat(valid, 1, ones, n)
+	}
+	return bad
+}
+
 // check reports whether j.valid says anything of j.f[:n], where bad samples are nodata. With Checked it marks samples
 // that the element type cannot hold.
 func (j *job) check(n, bad int) (marked bool) {

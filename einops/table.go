@@ -101,13 +101,7 @@ func (c *Convert) element(value float64, band int) (uint64, error) {
 func (cv *Converter) setTable(table *Table) {
 	cv.table = table
 	cv.copies, cv.widens, cv.affine, cv.checked = false, false, false, false
-	cv.maxBand = math.MaxInt
-	for _, n := range []int{len(table.elements), len(cv.missing)} {
-		if n > 1 {
-			cv.maxBand = min(cv.maxBand, n)
-		}
-	}
-	cv.samePerBand = cv.maxBand == math.MaxInt
+	cv.setBands(len(table.elements), len(cv.missing))
 }
 
 // setBand makes band b the one that rows are converted for, and returns its scale and offset.

@@ -101,7 +101,8 @@ func (c *Converters) Miss(x *chunk.Index) bool {
 	return c.Nodata && (key.has || key.nan || some || x.Masking() != nil)
 }
 
-// Of returns the converters for a tensor that has n bands from band first on, of which there may be several steps.
+// Of returns the converters for n bands of the tensor, from band number first on. Numbers go on through all steps of
+// time.
 func (c *Converters) Of(first, n int) *Converters {
 	if len(c.Said) < 2 {
 		return c
@@ -161,7 +162,8 @@ func bytesOf(lists ...[]float32) string {
 	return string(out)
 }
 
-// Get returns the converter for index x, of which the tensor has bands p. It fails if the cast does not exist.
+// Get returns the converter from the samples of index x to a tensor of its bands p. It fails if the cast does not
+// exist.
 func (c *Converters) Get(x *chunk.Index, p *PickedBands) (*einops.Converter, error) {
 	scale, offset := c.linear(x, p)
 	key := castKey{c.key(x), bytesOf(scale, offset)}

@@ -247,8 +247,8 @@ func (f *Field) validateMissing() error {
 			return fmt.Errorf("fill is %v, over what %s has", fill, f.DType)
 		}
 	}
-	most := func(values []Float) bool { return len(values) > maxNoData }
-	if len(f.NoData) > chunk.MaxBands || slices.ContainsFunc(f.NoData, most) {
+	tooMany := func(values []Float) bool { return len(values) > maxNoData }
+	if len(f.NoData) > chunk.MaxBands || slices.ContainsFunc(f.NoData, tooMany) {
 		return fmt.Errorf("nodata has too many values: at most %d for each of %d bands", maxNoData, chunk.MaxBands)
 	}
 	return nil

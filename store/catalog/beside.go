@@ -23,13 +23,14 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Extensions of files beside a raster, behind its whole name. Asset.Beside has them, and those of world files.
+// NAME.tif.msk is a mask, NAME.tif.aux.xml the persistent auxiliary metadata (PAM) of GDAL. Asset.Beside has these
+// extensions, and the extension of a world file.
 const (
 	maskExt = ".msk"
 	pamExt  = ".aux.xml"
 )
 
-// BesideVariable is an environment variable: with the value "no" nothing is looked for beside a raster.
+// BesideVariable is an environment variable: with "no", "false", "off" or "0" nothing is looked for beside a raster.
 const BesideVariable = "CHASKI_BESIDE"
 
 // beside are the names of the files beside a raster, "" for those that are not there.
@@ -168,7 +169,7 @@ func namesIn(r *source.Roots, dir string) map[string]bool {
 	}
 	found := listed{names: map[string]bool{}, until: began.Add(listingShare * time.Since(began))}
 	for _, e := range entries {
-		if name := e.Name(); sidecar.Is(strings.ToLower(name)) && !e.IsDir() {
+		if name := e.Name(); sidecar.Is(name) && !e.IsDir() {
 			found.names[name] = true
 		}
 	}

@@ -38,10 +38,10 @@ const FolderColumn = "folder"
 // column returns a column by its name, with the rows of the table. Its values are no lists.
 func (t *Table) column(name string) (*columns.Column, error) {
 	column, err := t.anyColumn(name)
-	if err == nil && column.Kind.IsList() {
-		return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds lists")
+	if err != nil {
+		return nil, err
 	}
-	return column, err
+	return column.NoLists(name)
 }
 
 // anyColumn is column with columns of lists.

@@ -167,10 +167,18 @@ func (t *Table) find(row int64) (file *File, in int64) {
 // missing one lists the columns.
 func (t *Table) Column(name string) (*Column, error) {
 	column, err := t.AnyColumn(name)
-	if err == nil && column.Kind.IsList() {
+	if err != nil {
+		return nil, err
+	}
+	return column.NoLists(name)
+}
+
+// NoLists returns the column, or an error with its name if its values are lists.
+func (c *Column) NoLists(name string) (*Column, error) {
+	if c.Kind.IsList() {
 		return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds lists")
 	}
-	return column, err
+	return c, nil
 }
 
 // AnyColumn is Column with columns of lists.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -39,11 +40,12 @@ type Listing struct {
 	Metadata     []string
 	OnlyPictures bool
 
-	unread   string // a file of rasters that are not read, or ""
-	pictures bool   // PNG and JPEG files count, too
-	passed   int    // such files that were left out
-	charged  int    // paths that are charged to the budget
-	folder   string // in which the last file was seen
+	unread   string          // a file of rasters that are not read, or ""
+	pictures bool            // PNG and JPEG files count, too
+	passed   int             // such files that were left out
+	charged  int             // paths that are charged to the budget
+	prefix   string          // of the path of the file that was seen last
+	names    map[string]bool // of Beside, for the folder of that file
 }
 
 // MaxShards bounds the Parquet files of one table, each of whose footers stays in memory.
@@ -276,22 +278,18 @@ func (l *Listing) walk(ctx context.Context, dir string, r *source.Roots, pattern
 
 // seeBeside notes a file that may say more of rasters.
 func (l *Listing) seeBeside(p, name string) {
-	folder := "."
-	if n := len(p) - len(name) - 1; n > 0 {
-		folder = p[:n]
-	} else if n == 0 {
-		folder = "/"
-	}
-	if l.Beside == nil {
-		l.Beside = map[string]map[string]bool{}
-	}
-	if folder != l.folder {
-		if l.folder = folder; l.Beside[folder] == nil {
+	if prefix := p[:len(p)-len(name)]; l.names == nil || prefix != l.prefix {
+		folder := pathname.Dir(p)
+		if l.Beside == nil {
+			l.Beside = map[string]map[string]bool{}
+		}
+		if l.Beside[folder] == nil {
 			l.Beside[folder] = map[string]bool{}
 		}
+		l.prefix, l.names = prefix, l.Beside[folder]
 	}
-	if sidecar.Is(strings.ToLower(name)) {
-		l.Beside[folder][name] = true
+	if sidecar.Is(name) {
+		l.names[name] = true
 	}
 }
 
@@ -419,12 +417,16 @@ func Absolute(base, name string) string {
 	return scheme + "://" + host + path.Join("/", folder, name)
 }
 
-// With returns the listing with the files of another folder at the end, whose paths begin with prefix.
+// With returns the listing with the files of another folder at the end, whose paths begin with prefix. It has no Etags.
 func (l *Listing) With(prefix string, other *Listing) *Listing {
 	out := *l
 	out.Paths, out.Sizes, out.Etags = slices.Clone(l.Paths), append(slices.Clone(l.Sizes), other.Sizes...), nil
 	for _, name := range other.Paths {
 		out.Paths = append(out.Paths, prefix+name)
+	}
+	if other.Beside != nil {
+		out.Beside = maps.Clone(other.Beside)
+		maps.Copy(out.Beside, l.Beside)
 	}
 	return &out
 }

@@ -118,8 +118,9 @@ func World(name string) []string {
 	return []string{ext[:2] + ext[len(ext)-1:] + "w", ext + "w", ".wld"}
 }
 
-// Is reports whether a file may lie beside a raster, by its name in lower case.
+// Is reports whether a file may lie beside a raster, by its name in any case.
 func Is(name string) bool {
+	name = strings.ToLower(name)
 	ext := path.Ext(name)
 	world := len(ext) >= 4 && len(ext) <= 6 && ext[len(ext)-1] == 'w'
 	return ext == ".msk" || ext == ".wld" || world || strings.HasSuffix(name, ".aux.xml")
