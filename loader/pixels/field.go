@@ -376,8 +376,8 @@ func float64s(s []spec.Float) []float64 {
 	return out
 }
 
-// SaidOf returns the nodata values that a field gives for each of n bands of a file with names; nil: it gives none. In
-// a stack these come behind others. Bands that the field does not pick have none.
+// SaidOf returns the nodata values that a field gives for each of n bands of a file, of which the first have names. It
+// is nil if it gives none. In a stack the bands come behind others. Bands that the field does not pick have no value.
 func SaidOf(f *spec.Field, behind, n int, names []string) (out [][]float64, err error) {
 	if f.NoData == nil {
 		return nil, nil
@@ -389,8 +389,10 @@ func SaidOf(f *spec.Field, behind, n int, names []string) (out [][]float64, err 
 			at = 0
 		case f.Bands != nil:
 			at = slices.Index(f.Bands, at)
-		case f.BandNames != nil:
+		case f.BandNames != nil && b < len(names):
 			at = slices.Index(f.BandNames, names[b])
+		case f.BandNames != nil:
+			at = -1
 		case at >= len(f.NoData):
 			return nil, fmt.Errorf("nodata has %d lists for more bands", len(f.NoData))
 		}
