@@ -23,7 +23,8 @@ func TestSaidOf(t *testing.T) {
 		"behind others": {spec.Field{NoData: lists, Bands: []int{2, 0}}, 2, nil, [][]float64{{1}, nil, nil}},
 		"by name": {spec.Field{NoData: lists, BandNames: []string{"c", "a"}}, 0,
 			[]string{"a", "b", "c"}, [][]float64{{2, 3}, nil, {1}}},
-		"too few names": {spec.Field{NoData: lists, BandNames: []string{"b", "a"}}, 0, []string{"a", "b"}, [][]float64{{2, 3}, {1}, nil}},
+		"too few names": {spec.Field{NoData: lists, BandNames: []string{"b", "a"}}, 0,
+			[]string{"a", "b"}, [][]float64{{2, 3}, {1}, nil}},
 	} {
 		got, err := SaidOf(&c.field, c.behind, 3, c.names)
 		if err != nil || !reflect.DeepEqual(got, c.want) {
