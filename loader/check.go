@@ -139,7 +139,7 @@ func (c *check) row(ctx context.Context, r *pixels.Reader, d *dataset, row int64
 		_, lead := d.leads(row)
 		asset, err := d.table.Asset(ctx, lead, row)
 		for i := 0; i < len(d.vectors) && err == nil; i++ {
-			err = d.vectors[i].Check(ctx, &asset)
+			err = d.vectors[i].Check(ctx, row, &asset)
 		}
 		note(err)
 	}

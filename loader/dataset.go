@@ -143,7 +143,7 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	if timed {
 		template.More = src.ClockColumns(&set.sampler)
 	}
-	if set.table, err = open(ctx, template, set.fields); err != nil {
+	if set.table, err = open(ctx, template, list); err != nil {
 		return shuffle.Source{}, err
 	}
 	// From here on closeTables closes the table, also after an error below.
@@ -183,17 +183,25 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 
 // openBeside opens the files of the fields of shapes.
 func (d *dataset) openBeside(ctx context.Context, fields []Field, o Options) error {
+	column := len(d.fields) // of the table, behind the fields of rows
 	for _, field := range fields {
-		drawn, err := shapes.Open(ctx, field, d.table, o)
+		drawn, err := shapes.Open(ctx, field, d.table, column, o)
 		if err != nil {
 			return rows.InField(field.Name, err)
 		}
 		d.vectors = append(d.vectors, drawn)
-		if drawn.Image != "" && d.onGround() {
+		switch {
+		case drawn.Image != "" && d.onGround():
 			return fmt.Errorf("field %q: image is %q: windows on the ground are in no image's pixels", field.Name,
 				drawn.Image)
+		case drawn.Pattern != "" && d.onGround():
+			return fmt.Errorf("field %q: pattern is %q: windows on the ground lie on many images, so that they need "+
+				"shapes in one file", field.Name, drawn.Pattern)
+		case drawn.Pattern != "":
+			column++
+		default:
+			d.digestRows(drawn.Fingerprint(), nil)
 		}
-		d.digestRows(drawn.Fingerprint(), nil)
 	}
 	return nil
 }

@@ -70,15 +70,20 @@ func (e *Engine) explainColumns(ctx context.Context, d *dataset, draw *shuffle.D
 	return nil
 }
 
-// explainVectors finds out whether shapes can be drawn into the window of a draw. Their reads are not counted: the
-// files are open, and most of the shapes that a run reads are soon in memory.
+// explainVectors finds out whether shapes can be drawn into the window of a draw. Their reads are not counted: one file
+// is open, and most of the shapes that a run reads are soon in memory. A file for each image is not opened.
 func (e *Engine) explainVectors(ctx context.Context, d *dataset, draw *shuffle.Draw) error {
 	asset, _, err := e.shown(ctx, d, draw)
 	if err != nil {
 		return err
 	}
 	for _, v := range d.vectors {
-		if _, err := v.Picture(&asset, shuffle.Box{H: 1, W: 1}, 1, 1, shuffle.Identity); err != nil {
+		if v.Pattern != "" {
+			err = v.Placed(&asset)
+		} else {
+			_, err = v.Picture(ctx, draw.Row, &asset, shuffle.Box{H: 1, W: 1}, 1, 1, shuffle.Identity)
+		}
+		if err != nil {
 			return asset.Fault(err)
 		}
 	}

@@ -62,7 +62,7 @@ func (e *Engine) vectorsColumn(p *Pending) column {
 				return err
 			}
 			for i, field := range d.vectors {
-				pic, err := field.Picture(&asset, win, d.rasters[0].H, d.rasters[0].W, draw.Transform)
+				pic, err := field.Picture(p.ctx, draw.Row, &asset, win, d.rasters[0].H, d.rasters[0].W, draw.Transform)
 				if err != nil {
 					return asset.Fault(err)
 				}

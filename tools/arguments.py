@@ -119,7 +119,7 @@ class Normalize
         See `mean`.
 
 class Vector
-    path: Path | Columns
+    path: Path | Columns | None = None
         {path} In place of a file, a table in memory: a GeoDataFrame, or one whose column "geometry"
         has WKB.
     column
@@ -129,6 +129,8 @@ class Vector
     dtype: DTypeLike | None = None
     crs
     image
+    pattern
+    missing
 
 class Field
         {Field} What is None comes from the arguments of `load`.

@@ -432,7 +432,7 @@ func (c *cells) values() (*Values, error) {
 	switch {
 	case c.column == "":
 		return nil, nil
-	case !c.found:
+	case !c.found && c.n > 0:
 		return nil, fault.New(fault.NotFound, "property "+c.column, fault.NoOffset, "no feature has it; there are %q",
 			slices.Sorted(maps.Keys(c.names)))
 	case c.kind == "string":

@@ -78,6 +78,12 @@ type Values struct {
 // Null reports whether a shape has no value.
 func (v *Values) Null(row int) bool { return v.null != nil && v.null[row] }
 
+// AllNull reports whether no shape has a value.
+func (v *Values) AllNull() bool {
+	n := len(v.Ints) + len(v.Floats) + len(v.Codes) // two are nil
+	return n == 0 || v.null != nil && !slices.Contains(v.null, false)
+}
+
 // Open opens a file of shapes by its URI. It reads all boxes and the values of the column. Errors have the file's name;
 // a file of another format is fault.Unsupported.
 func Open(ctx context.Context, opener source.Opener, uri string, o Options) (*Layer, error) {

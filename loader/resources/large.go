@@ -2,6 +2,7 @@ package resources
 
 import (
 	"context"
+	"math"
 
 	"golang.org/x/sync/semaphore"
 
@@ -41,13 +42,26 @@ func IsLarge(x *chunk.Index) bool { return x.MaxStoredBytes() > DefaultMaxChunkB
 // room back. A caller that has room must not wait for chunks that others decode, because they may wait
 // for room. It fails if ctx ends.
 func (l *LargeChunks) Take(ctx context.Context, x *chunk.Index) (done func(), err error) {
+	// Twice, because the stored bytes of a chunk may be as many as the decoded ones, if compression
+	// gains nothing.
+	return l.TakeBytes(ctx, 2*int64(x.MaxStoredBytes()))
+}
+
+// Size returns the bytes for all large chunks together.
+func (l *LargeChunks) Size() int64 {
+	if l == nil {
+		return math.MaxInt64
+	}
+	return l.size
+}
+
+// TakeBytes is Take for n bytes of something else.
+func (l *LargeChunks) TakeBytes(ctx context.Context, n int64) (done func(), err error) {
 	if l == nil {
 		return func() {}, nil
 	}
-	// Twice, because the stored bytes of a chunk may be as many as the decoded ones, if compression
-	// gains nothing. At most size, since a chunk larger than that would otherwise wait forever: it
-	// gets all the room, alone.
-	n := min(2*int64(x.MaxStoredBytes()), l.size)
+	// At most size, since more than that would otherwise wait forever: it gets all the room, alone.
+	n = min(n, l.size)
 	if err := l.room.Acquire(ctx, n); err != nil {
 		return nil, err
 	}

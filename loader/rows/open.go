@@ -105,7 +105,7 @@ func WithOwnFields(ctx context.Context, s spec.Spec, o resources.Options) (spec.
 // Open opens the dataset of a source with the fields from. Options that do not suit the kind of
 // dataset are errors.
 func Open(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (Table, error) {
-	from = spec.RowFields(from)
+	from = spec.TableFields(from)
 	if slices.ContainsFunc(from, func(f spec.Field) bool { return f.Scenes != nil }) {
 		return openJoined(ctx, src, from, o)
 	}
@@ -236,7 +236,8 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 	for i, field := range from {
 		fields[i] = catalog.Source{
 			Field: field.Name, Column: field.Column, Blob: field.Blob, Pattern: field.Pattern,
-			Kind: spec.WantedKinds[field.Kind],
+			Kind: spec.WantedKinds[field.Kind], Beside: field.Vector != nil,
+			Optional: field.Vector != nil && field.Vector.Missing == spec.MissingEmpty,
 		}
 	}
 	table, err := catalog.Open(ctx, src.Source, fields, catalog.Options{
@@ -255,6 +256,10 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 	if n, example := table.Dropped(); n > 0 {
 		o.Logger.Warn("incomplete samples are left out: some field has no file for them",
 			"samples", n, "left", table.Len(), "such as", example, "dataset", src.Source)
+	}
+	if n := table.Without(); n > 0 {
+		o.Logger.Info("samples without a file of shapes have none", "samples", n, "of", table.Len(),
+			"dataset", src.Source)
 	}
 	return catalogTable{table}, nil
 }

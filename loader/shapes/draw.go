@@ -29,44 +29,44 @@ func (p *Picture) noInverse() error {
 }
 
 // near returns the numbers of the shapes that may lie in a window, in the order of the file.
-func (v *Field) near(p *Picture) []uint32 {
+func (p *Picture) near() []uint32 {
 	if p.to == nil {
 		return p.rows
 	}
 	lo, hi := p.bounds()
-	return v.layer.Search(lo[0], lo[1], hi[0], hi[1], p.to.from)
+	return p.file.layer.Search(lo[0], lo[1], hi[0], hi[1], p.to.from)
 }
 
 // visit calls do with the shapes that may lie in a window, in the order of the file and in the CRS of the image. do may
 // change them.
 func (v *Field) visit(ctx context.Context, p *Picture,
 	do func(row uint32, element [8]byte, shape orb.Geometry) error) error {
-	for _, row := range v.near(p) {
-		element, ok, err := v.element(row)
+	for _, row := range p.near() {
+		element, ok, err := v.element(p.file, row)
 		if err != nil {
 			return err
 		}
 		if !ok {
 			continue
 		}
-		shape, err := v.layer.Shape(ctx, row)
+		shape, err := p.file.layer.Shape(ctx, row)
 		if err != nil {
-			return fault.WithFile(err, v.Path)
+			return fault.WithFile(err, p.file.path)
 		}
 		if shape == nil {
 			continue
 		}
 		if err := do(row, element, p.place(shape)); err != nil {
-			return fault.WithFile(err, v.Path)
+			return fault.WithFile(err, p.file.path)
 		}
 	}
 	return nil
 }
 
-// Check reads all shapes that lie on an asset.
-func (v *Field) Check(ctx context.Context, a *catalog.Asset) error {
+// Check reads all shapes that lie on an asset in a row.
+func (v *Field) Check(ctx context.Context, row int64, a *catalog.Asset) error {
 	h, w := a.Index.Height, a.Index.Width
-	pic, err := v.Picture(a, shuffle.Box{H: h, W: w}, h, w, shuffle.Identity)
+	pic, err := v.Picture(ctx, row, a, shuffle.Box{H: h, W: w}, h, w, shuffle.Identity)
 	if err != nil {
 		return a.Fault(err)
 	}
@@ -76,9 +76,9 @@ func (v *Field) Check(ctx context.Context, a *catalog.Asset) error {
 		}
 		return nil
 	}
-	for _, row := range v.near(pic) {
-		if _, err := v.layer.Shape(ctx, row); err != nil {
-			return a.Fault(rows.InField(v.Name, fault.WithFile(err, v.Path)))
+	for _, number := range pic.near() {
+		if _, err := pic.file.layer.Shape(ctx, number); err != nil {
+			return a.Fault(rows.InField(v.Name, fault.WithFile(err, pic.file.path)))
 		}
 	}
 	return nil

@@ -1,6 +1,6 @@
-// Package shapes draws the shapes of a file into windows of rasters, or cuts them to the windows. A Field is compiled
-// once for all samples: it finds the shapes that lie in a window, converts them to the CRS of the raster, and knows the
-// value that each of them is drawn with. It knows neither datasets nor batches, only the asset and the window.
+// Package shapes draws the shapes of a file into windows of rasters, or cuts them to the windows. A Field has the
+// shapes of one file, or of a file for each row. It finds those that lie in a window, converts them to the CRS of the
+// raster, and knows the value that each of them is drawn with. It does not know batches.
 package shapes
 
 import (
@@ -25,94 +25,117 @@ import (
 // Field is a compiled field of shapes.
 type Field struct {
 	spec.Vector
-	Name    string
-	To      chunk.DType // of the elements
+	Name string
+	To   chunk.DType // of the elements
+	crs  *crs.CRS    // of Vector.CRS, or nil
+	one  *file       // nil with Pattern
+	each *files      // nil without Pattern
+}
+
+// file is an open file of shapes.
+type file struct {
+	path    string
 	layer   *vector.Layer
 	from    *crs.CRS // of the shapes
 	class   []int64  // for each of the layer's names its value, 0 if it has none; nil without classes
 	targets sync.Map // from EPSG code to *target
 }
 
-// Open opens the file of a field. Its shapes are drawn on rasters of t.
-func Open(ctx context.Context, f spec.Field, t rows.Table, o resources.Options) (*Field, error) {
+// Open opens a field, whose shapes are drawn on rasters of t, and its file unless there is one for each row. The paths
+// of these are the values of a column of t.
+func Open(ctx context.Context, f spec.Field, t rows.Table, column int, o resources.Options) (*Field, error) {
 	field := &Field{Vector: *f.Vector, Name: f.Name}
-	path, err := o.Resolve(field.Path)
-	if err != nil {
-		return nil, err
-	}
 	if t.Extras().Array {
 		return nil, fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"images of arrays do not say where they lie: shapes are for rasters that do")
 	}
-	read := vector.Options{Column: field.Column, Image: field.Image, Grow: budget.Grow}
-	field.layer, err = vector.Open(ctx, o.Opener, path, read)
+	if field.CRS != "" {
+		var ok bool
+		if field.crs, ok = crs.ByName(field.CRS); !ok {
+			return nil, fmt.Errorf("vector: crs is %q: it is not known", field.CRS)
+		}
+	}
+	if field.Pattern != "" {
+		return field, field.openFiles(ctx, t, column, o)
+	}
+	path, err := o.Resolve(field.Path)
 	if err != nil {
 		return nil, err
 	}
-	if err := field.compile(); err != nil {
-		_ = field.layer.Close() // it was only read
+	read := vector.Options{Column: field.Column, Image: field.Image, Grow: budget.Grow}
+	layer, err := vector.Open(ctx, o.Opener, path, read)
+	if err != nil {
+		return nil, err
+	}
+	if field.To, err = field.dtype(layer.Values); err == nil {
+		field.one, err = field.compile(layer, field.Path)
+	}
+	if err != nil {
+		_ = layer.Close() // it was only read
 		return nil, fault.WithFile(err, field.Path)
 	}
 	return field, nil
 }
 
 // Close closes the file.
-func (v *Field) Close() error { return v.layer.Close() }
-
-// Fingerprint names the content of the file.
-func (v *Field) Fingerprint() string { return v.layer.Fingerprint() }
-
-// compile resolves the CRS and the values of the shapes.
-func (v *Field) compile() error {
-	v.from = v.layer.CRS
-	if v.CRS != "" {
-		system, ok := crs.ByName(v.CRS)
-		if !ok {
-			return fmt.Errorf("vector: crs is %q: it is not known", v.CRS)
-		}
-		v.from = system
+func (v *Field) Close() error {
+	if v.one == nil {
+		return nil
 	}
-	if v.from == nil && v.Image == "" {
-		return fault.New(fault.Unsupported, "CRS", fault.NoOffset, `the file has none: give it as "crs"`)
-	}
+	return v.one.layer.Close()
+}
+
+// Fingerprint names the content of the one file.
+func (v *Field) Fingerprint() string { return v.one.layer.Fingerprint() }
+
+// dtype returns the dtype of the elements of shapes with the values of a file.
+func (v *Field) dtype(values *vector.Values) (chunk.DType, error) {
 	dtype := v.DType
-	values := v.layer.Values
-	column := func(format string, args ...any) error {
-		return fault.New(fault.Unsupported, "column "+v.Column, fault.NoOffset, format, args...)
+	switch {
+	case dtype != "":
+	case v.Vector.Kind == spec.InstanceVector:
+		dtype = "int32"
+	case v.Column == "" || v.Classes != nil:
+		dtype = v.small()
+	case values != nil && values.Floats != nil:
+		dtype = "float32"
+	default:
+		dtype = "int64"
+	}
+	return chunk.ParseDType(dtype)
+}
+
+// compile resolves the CRS and the values of the shapes of a file.
+func (v *Field) compile(layer *vector.Layer, path string) (*file, error) {
+	made := &file{path: path, layer: layer, from: cmp.Or(v.crs, layer.CRS)}
+	if made.from == nil && v.Image == "" {
+		return nil, fault.New(fault.Unsupported, "CRS", fault.NoOffset, `the file has none: give it as "crs"`)
+	}
+	values := layer.Values
+	column := func(format string, args ...any) (*file, error) {
+		return nil, fault.New(fault.Unsupported, "column "+v.Column, fault.NoOffset, format, args...)
 	}
 	switch {
-	case v.Vector.Kind == spec.InstanceVector:
-		dtype = cmp.Or(dtype, "int32")
 	case values == nil:
-		dtype = cmp.Or(dtype, v.small())
 	case values.Codes != nil && v.Classes == nil:
 		return column("it has strings: give classes, in the order of their values from 1; there are %s",
 			some(values.Names))
-	case values.Codes == nil && v.Classes != nil:
+	case values.Codes == nil && v.Classes != nil && !values.AllNull():
 		return column("it has numbers, and classes are for strings")
 	case values.Codes != nil:
-		dtype = cmp.Or(dtype, v.small())
-		v.class = make([]int64, len(values.Names))
+		made.class = make([]int64, len(values.Names))
 		for i, name := range v.Classes {
 			if k, ok := slices.BinarySearch(values.Names, name); ok { // the column may lack a class
-				v.class[k] = int64(i + 1)
+				made.class[k] = int64(i + 1)
 			}
 		}
-	case values.Ints != nil:
-		dtype = cmp.Or(dtype, "int64")
-	default:
-		dtype = cmp.Or(dtype, "float32")
 	}
-	var err error
-	if v.To, err = chunk.ParseDType(dtype); err != nil {
-		return err
-	}
-	for row := range v.layer.Len() {
-		if _, _, err := v.element(uint32(row)); err != nil {
-			return fault.WithPart(err, "column "+v.Column, fault.NoOffset)
+	for row := range layer.Len() {
+		if _, _, err := v.element(made, uint32(row)); err != nil {
+			return nil, fault.WithPart(err, "column "+v.Column, fault.NoOffset)
 		}
 	}
-	return nil
+	return made, nil
 }
 
 // Ragged reports whether the field has boxes or polygons, not pixels.
@@ -138,16 +161,16 @@ func some(names []string) string {
 }
 
 // element returns the element of the tensor that a shape is drawn with, and false if it is not drawn.
-func (v *Field) element(row uint32) (b [8]byte, ok bool, err error) {
-	values, number := v.layer.Values, int64(1)
+func (v *Field) element(f *file, row uint32) (b [8]byte, ok bool, err error) {
+	values, number := f.layer.Values, int64(1)
 	switch {
 	case v.Vector.Kind == spec.InstanceVector:
 		number = int64(row) + 1
 	case values == nil:
 	case values.Null(int(row)):
 		return b, false, nil
-	case v.class != nil:
-		if number = v.class[values.Codes[row]]; number == 0 {
+	case f.class != nil:
+		if number = f.class[values.Codes[row]]; number == 0 {
 			return b, false, nil
 		}
 	case values.Floats != nil:

@@ -2,6 +2,7 @@ package shapes
 
 import (
 	"cmp"
+	"context"
 	"math"
 
 	"github.com/paulmach/orb"
@@ -22,41 +23,62 @@ type target struct {
 }
 
 // target returns the CRS of an image.
-func (v *Field) target(epsg int) (*target, error) {
-	if t, ok := v.targets.Load(epsg); ok {
+func (f *file) target(epsg int) (*target, error) {
+	if t, ok := f.targets.Load(epsg); ok {
 		return t.(*target), nil
 	}
 	system, err := crs.Lookup(epsg)
 	if err != nil {
 		return nil, err
 	}
-	made := &target{wide: system.Width(), from: v.from.Width()}
-	if made.forth, err = crs.NewTransform(v.from, system); err != nil {
+	made := &target{wide: system.Width(), from: f.from.Width()}
+	if made.forth, err = crs.NewTransform(f.from, system); err != nil {
 		return nil, err
 	}
 	made.back = made.forth.Reverse()
-	v.targets.Store(epsg, made) // there are at most as many as package crs knows, some thousands
+	f.targets.Store(epsg, made) // there are at most as many as package crs knows, some thousands
 	return made, nil
 }
 
 // Picture is the grid that shapes are drawn into: a window of an image, in the size of the tensor.
 type Picture struct {
 	rasterize.Grid
+	file *file   // nil without shapes
 	to   *target // nil for shapes in pixels
 	turn shuffle.Element
 	rows []uint32 // rows of the shapes of one image, for shapes in pixels
 }
 
-// Picture returns the grid of a window of an asset. An asset whose place is not known is unsupported.
-func (v *Field) Picture(a *catalog.Asset, win shuffle.Box, h, w int, turn shuffle.Element) (*Picture, error) {
-	refuse := func(what string) (*Picture, error) {
-		return nil, fault.New(fault.Unsupported, "place", fault.NoOffset, "%s, which the field %q needs", what, v.Name)
-	}
+// Picture returns the grid of a window of an asset in a row. An asset whose place is not known is unsupported.
+func (v *Field) Picture(ctx context.Context, row int64, a *catalog.Asset, win shuffle.Box, h, w int,
+	turn shuffle.Element) (*Picture, error) {
 	if v.Image != "" {
 		return v.inPixels(a, win, h, w, turn)
 	}
-	place := a.Place
-	switch {
+	if err := v.Placed(a); err != nil {
+		return nil, err
+	}
+	grid := rasterize.Grid{Transform: gridOf(a.Place, a.Index.Height, a.Index.Width, win, h, w), Height: h, Width: w,
+		AllTouched: v.AllTouched}
+	out := &Picture{Grid: grid, file: v.one, turn: turn}
+	var err error
+	if v.each != nil {
+		if out.file, err = v.fileOf(ctx, row); err != nil {
+			return nil, err
+		}
+	}
+	if out.file != nil {
+		out.to, err = out.file.target(a.Place.EPSG)
+	}
+	return out, err
+}
+
+// Placed returns an error if an asset does not say where on the ground its pixels lie.
+func (v *Field) Placed(a *catalog.Asset) error {
+	refuse := func(what string) error {
+		return fault.New(fault.Unsupported, "place", fault.NoOffset, "%s, which the field %q needs", what, v.Name)
+	}
+	switch place := a.Place; {
 	case place == nil:
 		return refuse("the file does not say where it lies")
 	case place.EPSG == 0:
@@ -64,24 +86,18 @@ func (v *Field) Picture(a *catalog.Asset, win shuffle.Box, h, w int, turn shuffl
 	case place.Boxed:
 		return refuse("the catalog does not say how the image lies: make it again with 'chaski index'")
 	}
-	target, err := v.target(place.EPSG)
-	if err != nil {
-		return nil, err
-	}
-	grid := rasterize.Grid{Transform: gridOf(place, a.Index.Height, a.Index.Width, win, h, w), Height: h, Width: w,
-		AllTouched: v.AllTouched}
-	return &Picture{Grid: grid, to: target, turn: turn}, nil
+	return nil
 }
 
 // inPixels returns the grid of a window of an image, in its pixels, with the shapes of the image.
 func (v *Field) inPixels(a *catalog.Asset, win shuffle.Box, h, w int, turn shuffle.Element) (*Picture, error) {
-	rows, err := v.layer.OfImage(cmp.Or(a.Member, a.URI))
+	rows, err := v.one.layer.OfImage(cmp.Or(a.Member, a.URI))
 	if err != nil {
 		return nil, fault.WithFile(err, v.Path)
 	}
 	t := [6]float64{float64(win.X), float64(win.W) / float64(w), 0, float64(win.Y), 0, float64(win.H) / float64(h)}
-	return &Picture{Grid: rasterize.Grid{Transform: t, Height: h, Width: w, AllTouched: v.AllTouched}, turn: turn,
-		rows: rows}, nil
+	return &Picture{Grid: rasterize.Grid{Transform: t, Height: h, Width: w, AllTouched: v.AllTouched}, file: v.one,
+		turn: turn, rows: rows}, nil
 }
 
 // gridOf returns the transform of a window that becomes h by w pixels, of an image of height by width.

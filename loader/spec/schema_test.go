@@ -38,6 +38,7 @@ var enums = map[string][]string{
 	"Split.by":             {"hash", "column", "date", "cell", "given", ByPlace},
 	"Normalize.method":     {stats.MeanStd, stats.MinMax, stats.Percentile},
 	"Vector.kind":          vectorKinds,
+	"Vector.missing":       {MissingError, MissingEmpty},
 	"Vector.dtype":         vectorDTypes,
 	"Condition.op":         {"==", "!=", "<", "<=", ">", ">=", "in"},
 }

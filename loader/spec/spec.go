@@ -326,6 +326,9 @@ func (s Spec) WithDefaults() Spec {
 	_ = s.normalize()    // Validate returns the error, because defaults have no way to
 	for i := range RowFields(s.Fields) {
 		field := &s.Fields[i]
+		if field.Vector != nil {
+			continue
+		}
 		field.DType = cmp.Or(field.DType, "native")
 		if field.Classes != nil {
 			field.Kind = cmp.Or(field.Kind, ClassField)

@@ -15,7 +15,13 @@ import (
 type Vector struct {
 	// Path is the path or URI of the file: GeoParquet or GeoJSON. The spec hash covers the shapes and their values, not
 	// the path.
-	Path string `json:"path" hash:"place"`
+	Path string `json:"path,omitempty" hash:"place"`
+	// Pattern finds a file for each image, in place of Path: "labels/{id}.geojson". {id} is that of the pattern of a
+	// raster field, and the folder is one below the source, or another with "../". Files are read with their samples.
+	Pattern string `json:"pattern,omitempty"`
+	// Missing says what an image without a file of Pattern is: "error" (default) refuses the dataset, "empty" takes it
+	// as an image without shapes.
+	Missing string `json:"missing,omitempty" hash:"rule"`
 	// Kind is the content of the tensor: "mask" (default) for the value of the shape at each pixel, "instances" for its
 	// number in the file, from 1. "boxes" and "polygons" give ragged tensors of the shapes that lie in the window, cut
 	// to it, in pixels of the window from its upper left corner: boxes as x0 y0 x1 y1, or the vertices of polygons.
@@ -31,7 +37,7 @@ type Vector struct {
 	AllTouched bool `json:"all_touched,omitempty"`
 	// DType is the dtype of the values: "uint8", "int16", "int32", "int64" or "float32". A value that it cannot hold
 	// is an error. Default: "int32" for "instances", "float32" for numbers that are not whole, "uint8" for masks
-	// without values or of classes, "int64" for all others.
+	// without values or of classes, "int64" for all others, and for all numbers with Pattern.
 	DType string `json:"dtype,omitempty"`
 	// CRS is the CRS of the coordinates: "EPSG:32630", or WKT. Default: the one that the file names.
 	CRS string `json:"crs,omitempty"`
@@ -49,6 +55,9 @@ const (
 	BoxVector      = "boxes"
 	PolygonVector  = "polygons"
 )
+
+// MissingEmpty is the value of Vector.Missing beside MissingError.
+const MissingEmpty = "empty"
 
 // Suffixes of the tensors beside boxes and polygons: the value of each shape; and of polygons for each ring
 // the number of its shape in the row, of its polygon in the shape, of its vertices, and 1 for a hole.
@@ -78,8 +87,19 @@ func (v *Vector) validate(f *Field) error {
 	switch {
 	case f.onlyNamed():
 		return errors.New("a field of shapes (vector) has no members of rasters")
-	case v.Path == "":
+	case v.Path == "" && v.Pattern == "":
 		return errors.New("vector: path is empty")
+	case v.Path != "" && v.Pattern != "":
+		return errors.New("vector: both path and pattern are given")
+	case v.Pattern != "" && !strings.Contains(v.Pattern, "{id}"):
+		return fmt.Errorf("vector: pattern is %q: it must have {id}, or be the path of one file", v.Pattern)
+	case v.Pattern != "" && v.Image != "":
+		return fmt.Errorf("vector: image is %q and pattern is %q: a file of a pattern is of one image", v.Image,
+			v.Pattern)
+	case v.Missing != "" && v.Pattern == "":
+		return fmt.Errorf("vector: missing is %q: it is for a pattern", v.Missing)
+	case v.Missing != "" && v.Missing != MissingError && v.Missing != MissingEmpty:
+		return fmt.Errorf("vector: missing is %q: it must be %q or %q", v.Missing, MissingError, MissingEmpty)
 	case len(v.Path) > maxPath:
 		return fmt.Errorf("vector: path has %d bytes: at most %d are allowed", len(v.Path), maxPath)
 	case v.Kind != "" && !slices.Contains(vectorKinds, v.Kind):
@@ -106,11 +126,32 @@ func (v *Vector) validate(f *Field) error {
 // onlyNamed reports whether a field has members beside its name that only fields of the dataset have.
 func (f *Field) onlyNamed() bool {
 	others := []string{"name", "vector", "scenes", "match", "match_days", "classes"}
+	if f.Kind == TextField && f.Vector.Pattern != "" {
+		others = append(others, "kind")
+	}
 	return given(f, func(name string) bool { return !slices.Contains(others, name) }) != ""
 }
 
-// Beside reports whether the field does not come from the dataset but lies in the windows of its rasters: shapes.
-func (f *Field) Beside() bool { return f.Vector != nil }
+// Beside reports whether the field does not come from the dataset but lies in the windows of its rasters: shapes. The
+// paths of their files, of kind "text", come from the dataset.
+func (f *Field) Beside() bool { return f.Vector != nil && f.Kind != TextField }
+
+// TableFields returns the fields that a table needs for fields in the order of WithDefaults: those of rows, and for
+// each field of shapes that has a file for each image one with the paths of the files.
+func TableFields(fields []Field) []Field {
+	out := slices.Clone(RowFields(fields))
+	for _, f := range fields[len(out):] {
+		if f.Vector.Pattern != "" {
+			out = append(out, Field{Name: f.Name, Kind: TextField, Vector: f.Vector})
+		}
+	}
+	for i := range out {
+		if out[i].Vector != nil {
+			out[i].Pattern = out[i].Vector.Pattern
+		}
+	}
+	return out
+}
 
 // RowFields returns the fields that the rows of a table have: all but shapes. The fields must be in the order of
 // WithDefaults, with these last.

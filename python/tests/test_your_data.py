@@ -78,6 +78,11 @@ def data(tmp_path_factory) -> Path:
     crs = {"type": "name", "properties": {"name": "EPSG:32630"}}
     collection = {"type": "FeatureCollection", "crs": crs, "features": [feature]}
     (root / "roofs.geojson").write_text(json.dumps(collection))
+    for i in range(N):
+        write(root / f"spacenet/images/{i}.tif", x[:1], **placed(500000 + 20 * i))
+        (root / "spacenet/labels").mkdir(exist_ok=True)
+        if i != 2:
+            (root / f"spacenet/labels/{i}.geojson").write_text(json.dumps(collection))
     tables(root)
     return root
 
@@ -161,6 +166,13 @@ def roofs(b: dict[str, Any], root: Path) -> None:
     assert np.array_equal(b["roof"][0] > 0, want > 0)
 
 
+def roofs_of_each(b: dict[str, Any], root: Path) -> None:
+    for k, roof in zip(b["sample"], b["roof"], strict=True):
+        want = np.zeros((SIDE, SIDE))
+        want[10:20, 10 - 2 * k : 20 - 2 * k] = k != 2
+        assert np.array_equal(roof, want)
+
+
 def series(b: dict[str, Any], root: Path) -> None:
     for place, x in zip(b["sample"], b["image"], strict=True):
         steps = [pixels("pairs/images")(root, 2 * int(place) + k) for k in (1, 0)]
@@ -201,6 +213,7 @@ CHECKS: dict[str, Check] = {
     ),
     "a vector or an embedding for each row": values("v", [[i, 0.5, -i] for i in range(N)]),
     "a box for each row": boxes,
+    "polygons in a file for each image": roofs_of_each,
     "polygons in one file": roofs,
     "a DataFrame, GeoDataFrame or Arrow table": values("y", [0.0, 0.5, 1.0, 1.5]),
     "a list of dicts": values("y", [0.0, 0.5, 1.0, 1.5]),

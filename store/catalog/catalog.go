@@ -37,6 +37,10 @@ type Source struct {
 	Blob string
 	// Pattern pairs files by the part of their paths below the dataset that {id} matches.
 	Pattern string
+	// Beside says that the files of Pattern are no rasters, and lie beside them. They are listed, also for a catalog,
+	// which does not have them, and the value of the field is their path. Optional says that the value may be null: no
+	// file is missing then.
+	Beside, Optional bool
 }
 
 // Options configure Open. The zero value selects the defaults.
@@ -87,6 +91,7 @@ type Table struct {
 	paired      []string // names of the fields of a catalog of pairs
 	dropped     int      // how many ids were left out
 	example     string   // a file that is missing for one of them
+	without     int      // how many samples lack a file beside their raster, of the field that most lack
 }
 
 type assetKey struct {
@@ -129,9 +134,11 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	case class.Table() && (source.IsWeb(t.src) || !listing.IsGlob(t.src)):
 		return t.openHeld(ctx, fields, o)
 	}
-	isPicture := func(s Source) bool { return magic.Named(s.Pattern).Class == magic.Picture }
-	pictures := slices.ContainsFunc(fields, isPicture)
-	files, err := listing.List(ctx, t.src, t.roots, t.opener, pictures)
+	wanted := listing.Rasters
+	for _, s := range fields {
+		wanted = max(wanted, filesOf(s.Pattern))
+	}
+	files, err := listing.List(ctx, t.src, t.roots, t.opener, wanted)
 	if err == nil && files.File || err != nil && source.IsRemote(t.src) {
 		err = cmp.Or(t.unknown(), err)
 	}
@@ -256,6 +263,10 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 	sizes := columns.InMemory(tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, l.Sizes, nil))
 	t.folders = columns.Folders(uris)
 	for _, source := range fields {
+		if source.Beside {
+			t.fields = append(t.fields, field{name: source.Field, kind: Text})
+			continue
+		}
 		if source.Column == FolderColumn && source.Kind == Text {
 			t.fields = append(t.fields, field{name: source.Field, kind: Text, main: t.folders})
 			continue
@@ -404,6 +415,9 @@ func (t *Table) Len() int64 { return t.n }
 // Dropped returns how many ids were left out because a field has no file for them, and the path of one such file.
 func (t *Table) Dropped() (n int, example string) { return t.dropped, t.example }
 
+// Without returns how many samples lack an optional file beside their raster, of the field that most lack.
+func (t *Table) Without() int { return t.without }
+
 // Fields returns how many fields a sample has.
 func (t *Table) Fields() int { return len(t.fields) }
 
@@ -531,7 +545,7 @@ func Glob(ctx context.Context, o source.Opener, pattern string) (paths []string,
 	if !globs(pattern) {
 		return []string{pattern}, nil
 	}
-	files, err := listing.List(ctx, pattern, nil, o, false)
+	files, err := listing.List(ctx, pattern, nil, o, listing.Rasters)
 	if fault.KindOf(err) == fault.NotFound || err == nil && len(files.Paths) == 0 {
 		return []string{pattern}, nil
 	}

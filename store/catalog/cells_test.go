@@ -232,7 +232,11 @@ func (l bucket) List(_ context.Context, folder string, each func(source.Entry) e
 	more, _ := filepath.Glob(filepath.Join(base, "*.*"))
 	for _, name := range append(names, more...) {
 		rel, _ := filepath.Rel(base, name)
-		if err := each(source.Entry{Path: filepath.ToSlash(rel)}); err != nil {
+		st, err := os.Stat(name)
+		if err != nil {
+			return err
+		}
+		if err := each(source.Entry{Path: filepath.ToSlash(rel), Size: st.Size()}); err != nil {
 			return err
 		}
 	}

@@ -67,6 +67,10 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, as
 		return result, fault.New(fault.Unsupported, "", fault.NoOffset,
 			"patterns pair the files of directories and catalogs; for a table name a column")
 	}
+	if s.Beside {
+		result.kind = Text
+		return result, nil
+	}
 	var err error
 	if !indexed && s.Column == "" && !tab.Has(name) && tab.Has(fileName(s.Field)) {
 		name, s.Kind = fileName(s.Field), cmp.Or(s.Kind, Raster)

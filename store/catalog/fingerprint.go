@@ -14,7 +14,7 @@ import (
 // hash sets the fingerprint: the XXH3-128 of
 //
 //	"chaski dataset 1\n", N, the number of fields,
-//	and for each field its kind as one byte, the digest of its values and, of a raster, of its sizes
+//	and for each field its kind as one byte, the digest of its values and, of a file, of its sizes
 //
 // where numbers are 8 bytes, little-endian, and digests are XXH3-128, big-endian as its author
 // writes them. The values' digest is over one record a row: its length as a number and its bytes.
@@ -38,7 +38,7 @@ func (t *Table) hash(ctx context.Context) error {
 			return err
 		}
 		_, _ = top.Write(values[:])
-		if field.kind == Raster {
+		if field.files() {
 			sizes, err := hashSizes(ctx, field)
 			if err != nil {
 				return err
@@ -54,7 +54,7 @@ const noSize = math.MaxUint64
 
 func hashValues(ctx context.Context, f *field, n int64) ([16]byte, error) {
 	// The whole path, because without sizes nothing else distinguishes two datasets.
-	if f.kind != Raster || !f.hasSizes() {
+	if !f.files() || !f.hasSizes() {
 		return hashBelow(ctx, f, nil)
 	}
 	folder, err := outerFolder(ctx, f.ofSamples(f.main), n)
@@ -171,6 +171,9 @@ func sharedFolder(ctx context.Context, c *columns.Column) ([]byte, error) {
 
 // hasSizes reports whether the table has the sizes of a field's assets, or of their blobs.
 func (f *field) hasSizes() bool { return f.columns[layout.Size] != nil || len(f.blobs) > 0 }
+
+// files reports whether the values are paths of files whose sizes count: rasters, and files beside them.
+func (f *field) files() bool { return f.kind == Raster || f.columns[layout.Size] != nil }
 
 func hashSizes(ctx context.Context, f *field) ([16]byte, error) {
 	sum := digest.New()

@@ -13,14 +13,20 @@ import (
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // pair makes samples of the files whose paths match the fields' patterns. Without patterns it does nothing. uris are
-// the paths of all files.
+// the paths of all rasters.
 func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column, drop bool) error {
-	first := slices.IndexFunc(fields, func(s Source) bool { return s.Pattern != "" })
+	first := slices.IndexFunc(fields, func(s Source) bool { return s.Pattern != "" && !s.Beside })
 	if first < 0 {
+		if i := slices.IndexFunc(fields, func(s Source) bool { return s.Beside }); i >= 0 {
+			return noField(fields[i], fault.NotFound, "{id} of its pattern %q is from a raster field's pattern, "+
+				"and there is none: give the image one, such as \"{id}.tif\"", fields[i].Pattern)
+		}
 		return nil
 	}
 	// The path of an absolute URI below the dataset is the part after the directory that all share.
@@ -33,7 +39,12 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 		if source.Pattern == "" {
 			continue
 		}
-		if rows[i], err = t.matches(ctx, source, uris, len(shared)); err != nil {
+		if source.Beside {
+			rows[i], err = t.listBeside(ctx, i, source, string(shared))
+		} else {
+			rows[i], err = t.matches(ctx, source, uris, len(shared))
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -58,6 +69,10 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 	t.n, t.order = int64(len(ids)), pickRows(ids, rows[first])
 	for i, source := range fields {
 		switch {
+		case source.Beside:
+			if err := t.pickBeside(i, source, ids, rows[i]); err != nil {
+				return err
+			}
 		case rows[i] != nil:
 			t.fields[i].rows = pickRows(ids, rows[i])
 		case t.table != nil || source.Column == FolderColumn: // a column has the value of the first field's row
@@ -76,26 +91,98 @@ func (t *Table) withOutside(ctx context.Context, l *listing.Listing, fields []So
 	fields, added := slices.Clone(fields), map[string]bool{}
 	for i := range fields {
 		pattern := &fields[i].Pattern
-		if !listing.Outside(*pattern) {
+		if fields[i].Beside || !listing.Outside(*pattern) {
 			continue
 		}
-		if source.IsRemote(l.Base) {
-			*pattern = listing.Absolute(l.Base, *pattern)
-		}
-		before, _, _ := strings.Cut(*pattern, "{id}")
-		folder := before[:strings.LastIndexByte(before, '/')+1]
+		var folder string
+		*pattern, folder = folderOfPattern(l.Base, *pattern)
 		if added[folder] {
 			continue
 		}
 		added[folder] = true
-		pictures := magic.Named(*pattern).Class == magic.Picture
-		other, err := listing.List(ctx, listing.Resolve(l.Base, folder), t.roots, t.opener, pictures)
+		other, err := listing.List(ctx, listing.Resolve(l.Base, folder), t.roots, t.opener, filesOf(*pattern))
 		if err != nil {
 			return nil, nil, inPart(err, fmt.Sprintf("field %q", fields[i].Field))
 		}
 		l = l.With(folder, other)
 	}
 	return l, fields, nil
+}
+
+// filesOf returns the files that a pattern may match.
+func filesOf(pattern string) listing.Files {
+	if magic.Named(pattern).Class == magic.Picture {
+		return listing.Pictures
+	}
+	return listing.Rasters
+}
+
+// folderOfPattern returns the folder of the files of a pattern, "" for base, and the pattern: relative to a remote base
+// with "../", it becomes a URI.
+func folderOfPattern(base, pattern string) (_, folder string) {
+	if source.IsRemote(base) {
+		pattern = listing.Absolute(base, pattern)
+	}
+	before, _, _ := strings.Cut(pattern, "{id}")
+	return pattern, before[:strings.LastIndexByte(before, '/')+1]
+}
+
+// listBeside makes field i of the files beside rasters that its pattern matches, and returns their rows by id. The last
+// row, with which samples without a file end, is null. shared is the directory that all absolute paths of rasters
+// share.
+func (t *Table) listBeside(ctx context.Context, i int, s Source, shared string) (map[string]int64, error) {
+	base := t.base
+	if t.table != nil && (source.Scheme(shared) != "" || filepath.IsAbs(shared)) {
+		base = strings.TrimSuffix(shared, "/")
+	}
+	text, folder := folderOfPattern(base, s.Pattern)
+	pattern, err := listing.ParsePattern(text)
+	if err != nil {
+		return nil, inPart(err, fmt.Sprintf("field %q", s.Field))
+	}
+	found, err := listing.List(ctx, listing.Resolve(base, folder), t.roots, t.opener, listing.AllFiles)
+	if err != nil {
+		return nil, inPart(err, fmt.Sprintf("field %q", s.Field))
+	}
+	rows := map[string]int64{}
+	var paths []string
+	var sizes []int64
+	for k, name := range found.Paths {
+		if id, ok := pattern.Match(folder + name); ok {
+			rows[id] = int64(len(paths))
+			paths, sizes = append(paths, found.Path(k)), append(sizes, found.Sizes[k])
+		}
+	}
+	if len(paths) == 0 {
+		return nil, noField(s, fault.NotFound, "no file matches the pattern %q", s.Pattern)
+	}
+	t.fields[i].main = columns.Map(columns.Paths(append(paths, "")), func(_ int64, c columns.Cell) columns.Cell {
+		c.Null = len(c.Text) == 0
+		return c
+	})
+	t.fields[i].columns = map[string]*columns.Column{layout.Size: columns.InMemory(
+		tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, append(sizes, 0), nil))}
+	return rows, nil
+}
+
+// pickBeside gives each sample its file beside the raster, if it has one.
+func (t *Table) pickBeside(i int, s Source, ids []string, rows map[string]int64) error {
+	field, without := &t.fields[i], 0
+	null := int64(len(rows))
+	field.rows = make([]int64, len(ids))
+	for k, id := range ids {
+		row, ok := rows[id]
+		if !ok {
+			row = null
+			without++
+		}
+		field.rows[k] = row
+	}
+	if without > 0 && without == len(ids) {
+		return noField(s, fault.NotFound, "none of %d samples has a file %q", without, s.Pattern)
+	}
+	t.without = max(t.without, without)
+	return nil
 }
 
 // pickRows returns the rows of ids.
@@ -147,13 +234,14 @@ func (t *Table) matches(ctx context.Context, s Source, uris *columns.Column, sha
 }
 
 // missingPartners returns the ids that have no file in some field with a pattern, and the path of the first missing
-// file, with the error for it: of the first field that lacks one, and there the first id.
+// file, with the error for it: of the first field that lacks one, and there the first id. Files beside rasters have no
+// ids of their own.
 func missingPartners(fields []Source, rows []map[string]int64) (incomplete map[string]bool, first string, _ error) {
 	incomplete = map[string]bool{}
 	missing, where, which := 0, -1, ""
 	for i := range rows {
 		for j := range rows {
-			if i == j || rows[i] == nil || rows[j] == nil {
+			if i == j || rows[i] == nil || rows[j] == nil || fields[i].Beside || fields[j].Optional {
 				continue
 			}
 			for id := range rows[i] {
@@ -173,8 +261,12 @@ func missingPartners(fields []Source, rows []map[string]int64) (incomplete map[s
 	}
 	p, _ := listing.ParsePattern(fields[where].Pattern)
 	first = p.Path(which)
+	way := ""
+	if fields[where].Beside {
+		way = `: missing "empty" takes samples without a file as samples without shapes`
+	}
 	return incomplete, first, noField(fields[where], fault.NotFound,
-		"no file %s for the id %q; %d files are missing in all", first, which, missing)
+		"no file %s for the id %q; %d files are missing in all%s", first, which, missing, way)
 }
 
 // Fields returns the names of the fields of a catalog of pairs, nil for any other dataset.

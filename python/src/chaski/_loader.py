@@ -483,6 +483,9 @@ class Loader:
         # use has, and the one that was asked for has not.
         out = []
         for f in self.spec["fields"]:
+            if "pattern" in f.get("vector", ()):
+                out.append({"name": f["name"], "vector": f["vector"], "kind": "text"})
+                continue
             one = {m: f[m] for m in ("column", "pattern", "blob") if m in f}
             several = [{m: v} for m in ("column", "pattern") for v in f.get(m + "s", ())]
             for i, place in enumerate(several or [one]):

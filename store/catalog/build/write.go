@@ -259,7 +259,7 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 
 // eachListed calls add for the files of a directory or glob, or for a file.
 func eachListed(ctx context.Context, path string, o Options, add func(namedFile) error) error {
-	files, err := listing.List(ctx, path, nil, o.Opener, false)
+	files, err := listing.List(ctx, path, nil, o.Opener, listing.Rasters)
 	if err != nil {
 		return err
 	}

@@ -120,16 +120,21 @@ class Vector(Argument):
         dtype: the dtype of the values: "uint8", "int16", "int32", "int64" or "float32". A value
             that it cannot hold is an error. Default: "int32" for "instances", "float32" for numbers
             that are not whole, "uint8" for masks without values or of classes, "int64" for all
-            others.
+            others, and for all numbers with `pattern`.
         crs: the CRS of the coordinates: "EPSG:32630", or WKT. Default: the one that the file names.
         image: the column with the path of the image that each shape lies on. Shapes then are in
             pixels of it, from its upper left corner, and images need no place on the ground. They
             are found by the last parts of their paths; one that no row names is a bad sample. A row
             without a geometry names an image without shapes. Default: none, shapes lie on the
             ground.
+        pattern: finds a file for each image, in place of `path`: "labels/{id}.geojson". {id} is
+            that of the pattern of a raster field, and the folder is one below the source, or
+            another with "../". Files are read with their samples.
+        missing: says what an image without a file of `pattern` is: "error" (default) refuses the
+            dataset, "empty" takes it as an image without shapes.
     """
 
-    path: Path | Columns
+    path: Path | Columns | None = None
     column: str | None = None
     kind: Literal["mask", "instances", "boxes", "polygons"] | None = None
     all_touched: bool = False
@@ -137,6 +142,8 @@ class Vector(Argument):
     dtype: DTypeLike | None = None
     crs: str | None = None
     image: str | None = None
+    pattern: str | None = None
+    missing: Literal["error", "empty"] | None = None
 
 
 @dataclass(frozen=True, repr=False)

@@ -25,13 +25,13 @@ func IsGlob(s string) bool { return strings.ContainsAny(s, "*?[") }
 
 // glob lists the files that a pattern matches. "*" and "?" do not match "/", "**" as a whole part of the path matches
 // any number of directories, "[a-z]" one character (path.Match).
-func glob(ctx context.Context, pattern string, r *source.Roots, pictures bool) (*Listing, error) {
+func glob(ctx context.Context, pattern string, r *source.Roots, wanted Files) (*Listing, error) {
 	base, parts := splitLocal(pattern)
 	matcher, err := newMatcher(parts)
 	if err != nil {
 		return nil, err
 	}
-	listing := &Listing{Base: base, pictures: pictures}
+	listing := &Listing{Base: base, wanted: wanted}
 	err = listing.walk(ctx, listing.Base, r, matcher)
 	switch {
 	case err != nil || len(listing.Shards) > 0 || len(listing.Paths) > 0:

@@ -58,7 +58,7 @@ func TestGlobCollapses(t *testing.T) {
 func TestGlobLength(t *testing.T) {
 	long := strings.Repeat("**/", 200_000) + "*.tif"
 	for _, src := range []string{long, "s3://bucket/" + long} {
-		_, err := List(t.Context(), src, nil, nil, false)
+		_, err := List(t.Context(), src, nil, nil, Rasters)
 		if fault.KindOf(err) != fault.Limit {
 			t.Errorf("%.20s…: %v", src, err)
 		}

@@ -40,33 +40,45 @@ type Listing struct {
 	Metadata     []string
 	OnlyPictures bool
 
-	unread   string          // a file of rasters that are not read, or ""
-	pictures bool            // PNG and JPEG files count, too
-	passed   int             // such files that were left out
-	charged  int             // paths that are charged to the budget
-	prefix   string          // of the path of the file that was seen last
-	names    map[string]bool // of Beside, for the folder of that file
+	unread  string // a file of rasters that are not read, or ""
+	wanted  Files
+	passed  int             // pictures that were left out
+	charged int             // paths that are charged to the budget
+	prefix  string          // of the path of the file that was seen last
+	names   map[string]bool // of Beside, for the folder of that file
 }
 
 // MaxShards bounds the Parquet files of one table, each of whose footers stays in memory.
 const MaxShards = 1 << 14
 
-// List lists a directory, a glob or one file. It leaves out pictures unless the glob or the file is one by its name, or
-// pictures is set.
-func List(ctx context.Context, src string, r *source.Roots, o source.Opener, pictures bool) (*Listing, error) {
-	pictures = pictures || isPicture(src)
+// Files are the files that count.
+type Files uint8
+
+// The zero Files are rasters that are no pictures.
+const (
+	Rasters Files = iota
+	Pictures
+	AllFiles
+)
+
+// List lists the files that count of a directory, a glob or one file. Pictures count, too, where the glob or the file
+// is one by its name.
+func List(ctx context.Context, src string, r *source.Roots, o source.Opener, wanted Files) (*Listing, error) {
+	if isPicture(src) {
+		wanted = max(wanted, Pictures)
+	}
 	listings, _ := ctx.Value(sharedKey{}).(*shared)
 	if listings == nil {
-		return list(ctx, src, r, o, pictures)
+		return list(ctx, src, r, o, wanted)
 	}
 	listings.mu.Lock()
 	// Held while it lists, because the next one most likely asks for the same.
 	defer listings.mu.Unlock()
-	key := sharedListing{src, pictures}
+	key := sharedListing{src, wanted}
 	if l := listings.of[key]; l != nil {
 		return l, nil
 	}
-	listing, err := list(ctx, src, r, o, pictures)
+	listing, err := list(ctx, src, r, o, wanted)
 	if err == nil {
 		listings.of[key] = listing
 	}
@@ -75,8 +87,8 @@ func List(ctx context.Context, src string, r *source.Roots, o source.Opener, pic
 
 // sharedListing names a listing of an opening.
 type sharedListing struct {
-	src      string
-	pictures bool
+	src    string
+	wanted Files
 }
 
 type sharedKey struct{}
@@ -113,9 +125,9 @@ func (l *Listing) charge(ctx context.Context, all bool) error {
 	return budget.Grow(ctx, n)
 }
 
-func list(ctx context.Context, src string, r *source.Roots, o source.Opener, pictures bool) (*Listing, error) {
+func list(ctx context.Context, src string, r *source.Roots, o source.Opener, wanted Files) (*Listing, error) {
 	if source.IsRemote(src) {
-		return listRemote(ctx, src, r, o, pictures)
+		return listRemote(ctx, src, r, o, wanted)
 	}
 	src = source.LocalPath(src)
 	dir := src
@@ -136,16 +148,16 @@ func list(ctx context.Context, src string, r *source.Roots, o source.Opener, pic
 		// Links are resolved, so that the path of a sample does not depend on the link by which the user names the
 		// directory.
 		if src, err = evalSymlinks(src, r); err == nil {
-			l = &Listing{Base: src, pictures: pictures}
+			l = &Listing{Base: src, wanted: wanted}
 			if err = l.walk(ctx, src, r, nil); err == nil && l.onlyPictures() {
-				return asPictures(list(ctx, src, r, o, true))
+				return asPictures(list(ctx, src, r, o, Pictures))
 			}
 		}
 	case err == nil:
 		l = &Listing{Base: pathname.Dir(src), Paths: []string{filepath.Base(src)},
 			Sizes: []int64{st.Size()}, File: true}
 	case source.Missing(err) && IsGlob(src): // Missing includes names that are too long: a long pattern is not a name
-		l, err = glob(ctx, src, r, pictures)
+		l, err = glob(ctx, src, r, wanted)
 	}
 	if err != nil {
 		return nil, fault.WithFile(notFound(err), src)
@@ -163,8 +175,11 @@ func isPicture(path string) bool { return magic.Named(path).Class == magic.Pictu
 // metadataNames are the names of the table of a directory of images.
 var metadataNames = []string{"metadata.csv", "metadata.jsonl", "metadata.parquet"}
 
-// isRaster reports whether a file of the listing is a raster by its name. It keeps the paths of tables.
-func (l *Listing) isRaster(path string) bool {
+// counts reports whether a file counts by its name. Of rasters it keeps the paths of tables among them.
+func (l *Listing) counts(path string) bool {
+	if l.wanted == AllFiles {
+		return true
+	}
 	if slices.Contains(metadataNames, path[strings.LastIndexByte(path, '/')+1:]) && len(l.Metadata) <= MaxShards {
 		l.Metadata = append(l.Metadata, path)
 		return false
@@ -173,7 +188,7 @@ func (l *Listing) isRaster(path string) bool {
 	if len(l.Shards) <= MaxShards && class == magic.Parquet {
 		l.Shards = append(l.Shards, path)
 	}
-	if class == magic.Picture && !l.pictures {
+	if class == magic.Picture && l.wanted == Rasters {
 		l.passed++
 		return false
 	}
@@ -232,7 +247,7 @@ func notFound(err error) error {
 	return fault.Wrap(fault.Unsupported, "dataset", fault.NoOffset, err)
 }
 
-// walk adds the rasters below dir that match a glob (nil: all), by their paths relative to dir. It follows
+// walk adds the files below dir that count and match a glob (nil: all), by their paths relative to dir. It follows
 // links; every path is a sample, even if several lead to one file. A link out of the roots is an error: leaving it out
 // would change the dataset silently.
 func (l *Listing) walk(ctx context.Context, dir string, r *source.Roots, pattern *matcher) error {
@@ -268,7 +283,7 @@ func (l *Listing) walk(ctx context.Context, dir string, r *source.Roots, pattern
 			return nil
 		}
 		l.seeBeside(p, d.Name())
-		keep := whole && l.isRaster(rel)
+		keep := whole && l.counts(rel)
 		if !keep && !below { // a link to a directory does not matter either
 			return nil
 		}

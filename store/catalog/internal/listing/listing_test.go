@@ -25,7 +25,7 @@ func TestFilesBeside(t *testing.T) {
 	}
 	t.Chdir(dir)
 	for _, src := range []string{dir, ".", "**/*.tif", dir + "/**/*.tif", "./**"} {
-		l, err := List(t.Context(), src, nil, nil, false)
+		l, err := List(t.Context(), src, nil, nil, Rasters)
 		if err != nil {
 			t.Fatal(src, err)
 		}

@@ -14,7 +14,7 @@ import (
 func RemoteGlob(uri string) bool { return !source.IsWeb(uri) && !source.IsPart(uri) && IsGlob(uri) }
 
 // listRemote lists a remote URI: a raster file, a glob, or a directory of a store that can list.
-func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opener, pictures bool) (*Listing, error) {
+func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opener, wanted Files) (*Listing, error) {
 	base, pattern := splitGlob(src)
 	if _, err := r.Allow(base); err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 			return nil, err
 		}
 	}
-	listing := &Listing{Base: base, pictures: pictures}
+	listing := &Listing{Base: base, wanted: wanted}
 	err := source.List(ctx, o, base, func(e source.Entry) error {
 		if hidden(e.Path) {
 			return nil
@@ -42,7 +42,7 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 				return nil
 			}
 		}
-		if !listing.isRaster(e.Path) {
+		if !listing.counts(e.Path) {
 			return nil
 		}
 		listing.Paths, listing.Sizes = append(listing.Paths, e.Path), append(listing.Sizes, e.Size)
@@ -53,7 +53,7 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 		err = listing.charge(ctx, true)
 	}
 	if err == nil && pattern == nil && listing.onlyPictures() {
-		return asPictures(listRemote(ctx, src, r, o, true))
+		return asPictures(listRemote(ctx, src, r, o, Pictures))
 	}
 	if err == nil {
 		err = listing.notRead()

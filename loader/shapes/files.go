@@ -1,0 +1,105 @@
+package shapes
+
+import (
+	"context"
+	"math"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/vector"
+)
+
+// files opens the file of shapes of each row.
+type files struct {
+	table  rows.Table
+	column int // of the table, with the paths
+	opener source.Opener
+	large  *resources.LargeChunks
+	kept   *lru.Cache[version, *file]
+}
+
+// version is a file as it was when it was read.
+type version struct {
+	path, etag  string
+	size, mtime int64
+}
+
+const (
+	// keptBytes bounds the memory of the files that a field keeps: those of 100 images with 1,000 buildings each.
+	keptBytes = 64 << 20
+	// grown is the memory that a file may take while it is read, by its bytes: of GeoJSON 1 of text, 5 of
+	// shapes, up to 19 of the feature that is parsed; of Parquet 16 of pages. A file gets smallFile beside it.
+	grown     = 32
+	smallFile = 1 << 20
+)
+
+// openFiles prepares the reading of a file for each row.
+func (v *Field) openFiles(ctx context.Context, t rows.Table, column int, o resources.Options) (err error) {
+	v.each = &files{table: t, column: column, opener: o.Opener, large: o.Large(),
+		kept: lru.New[version, *file](keptBytes)}
+	if v.To, err = v.dtype(nil); err != nil {
+		return err
+	}
+	return budget.Grow(ctx, keptBytes)
+}
+
+// fileOf returns the file of a row, or nil if it has none. A file that has changed is read again.
+func (v *Field) fileOf(ctx context.Context, row int64) (*file, error) {
+	path, err := v.each.table.Value(ctx, v.each.column, row)
+	if err != nil || path.Null {
+		return nil, err
+	}
+	reader, err := v.each.opener.Open(ctx, path.Text)
+	if err != nil {
+		return nil, fault.WithFile(err, path.Text)
+	}
+	defer func() { _ = reader.Close() }() // it is only read
+	key := version{path: path.Text, etag: source.ETag(reader), size: reader.Size()}
+	if timed, ok := reader.(source.Timed); ok {
+		key.mtime = timed.ModTime().UnixNano()
+	}
+	if known, ok := v.each.kept.Get(key); ok {
+		return known, nil
+	}
+	made, bytes, err := v.read(ctx, reader, path.Text)
+	if err != nil {
+		return nil, fault.WithFile(err, path.Text)
+	}
+	v.each.kept.Add(key, made, bytes)
+	return made, nil
+}
+
+// read reads a file to its end, so that it need not stay open, and returns the memory that it takes.
+func (v *Field) read(ctx context.Context, r source.Reader, path string) (_ *file, bytes int64, err error) {
+	room := min(grown*min(r.Size(), math.MaxInt64/(2*grown))+smallFile, v.each.large.Size())
+	grow := func(_ context.Context, n int64) error {
+		if bytes += n; bytes > room {
+			return fault.New(fault.Limit, "shapes", fault.NoOffset, "a file of %d bytes takes over %d of memory: "+
+				"write the shapes of all images to one GeoParquet file", r.Size(), room)
+		}
+		return nil
+	}
+	done, err := v.each.large.TakeBytes(ctx, room)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer done()
+	if err := grow(ctx, r.Size()); err != nil {
+		return nil, 0, err
+	}
+	data := make(source.Memory, r.Size())
+	if err := r.ReadAt(ctx, data, 0); err != nil {
+		return nil, 0, err
+	}
+	open := source.OpenOne(func(context.Context) (source.Reader, error) { return data, nil })
+	layer, err := vector.Open(ctx, open, path, vector.Options{Column: v.Column, Grow: grow})
+	if err != nil {
+		return nil, 0, err
+	}
+	made, err := v.compile(layer, path)
+	return made, bytes, err
+}
