@@ -266,7 +266,7 @@ func (e *Engine) makePlannedTiles() {
 		return
 	}
 	memory := e.options.MemoryBytes
-	batches := min(memory/autoBatches, e.BatchBytes()) * autoBatches
+	batches := min(memory/busyBatches, e.BatchBytes()) * busyBatches
 	if bound := min(memory/plannedShare, memory-batches); bound > 0 {
 		e.tiles = pixels.NewPlannedTiles(bound, e.options.Budget)
 		e.plans = make(chan planned, plansAhead)
@@ -276,7 +276,7 @@ func (e *Engine) makePlannedTiles() {
 
 const (
 	// plannedShare is the part of the memory that decoded chunks take at most. With 32 windows of 6 x 256 x 256
-	// as float32, four batches fill 3/4 of the memory, and this is the rest.
+	// as float32, eight batches fill 384 MiB, of which this is 96 MiB.
 	plannedShare = 4
 	// plansAhead is how many tickets wait until their chunks are known: more than a client prefetches.
 	plansAhead = 16

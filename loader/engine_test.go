@@ -415,7 +415,7 @@ func TestInvalidTickets(t *testing.T) {
 	}
 }
 
-// TestMemoryByTheBatch: by default there is room for four batches, within a quarter of the
+// TestMemoryByTheBatch: by default there is room for eight batches, within a quarter of the
 // machine's memory.
 func TestMemoryByTheBatch(t *testing.T) {
 	quarter := procs.Memory() / 4
@@ -428,7 +428,7 @@ func TestMemoryByTheBatch(t *testing.T) {
 		fits        bool
 	}{
 		{64, 4, func(int64) int64 { return resources.DefaultMemoryBytes }, true},
-		{4096, 6, func(one int64) int64 { return 4 * one }, true},                    // 192 MiB a batch
+		{4096, 6, func(one int64) int64 { return 8 * one }, true},                    // 192 MiB a batch
 		{1 << 15, int(quarter>>31) + 2, func(int64) int64 { return quarter }, false}, // 2 GiB a row
 	} {
 		tab := chips(7, 8)

@@ -9,9 +9,15 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
-// autoBatches is how many batches the default memory holds: two that workers fill, the one that the
-// caller holds, and one on its way to the caller. 2 + 1 + 1 = 4.
-const autoBatches = 4
+const (
+	// busyBatches is how many batches keep workers busy: two that they fill, the one that the caller holds, and one
+	// on its way to the caller. 2 + 1 + 1 = 4.
+	busyBatches = 4
+	// autoBatches is how many batches the default memory holds: also those that a client has asked for ahead, in
+	// shared memory, and the one before that its loop still names. 4 + DefaultPrefetch + 1 = 8. With fewer, large
+	// batches are copied to their client.
+	autoBatches = busyBatches + DefaultPrefetch + 1
+)
 
 // seatShare is the part of the budget that the seats of one client of an engine take at most, unless one batch takes
 // more: as much as the caches of an engine do (cachesShare).
@@ -127,7 +133,7 @@ func (m *memory) fill(n int64) {
 // seatable reports whether a client with seats of own bytes may wait for n more: for one batch, or for as many as
 // prefetching takes within seatShare. It does not help where the bound is in the way.
 func (m *memory) seatable(own, n int64) bool {
-	if own >= n && own+n > min(autoBatches*n, m.budget.Limit()/seatShare) {
+	if own >= n && own+n > min(busyBatches*n, m.budget.Limit()/seatShare) {
 		return false
 	}
 	m.mu.Lock()

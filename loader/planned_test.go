@@ -68,7 +68,7 @@ func TestSharedChunksChangeNothing(t *testing.T) {
 				continue
 			}
 			read++
-			want, chunks, _ := run(1, autoBatches*batch)
+			want, chunks, _ := run(1, busyBatches*batch)
 			alone += 2 * chunks
 			for _, workers := range []int{1, 3} {
 				got, chunks, _ := run(workers, 0)

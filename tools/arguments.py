@@ -441,7 +441,7 @@ class Engine(HasToken) of Upstream
     memory: int | None = None
         Bytes that the engine may hold in batches that are in the making. In shared memory batches
         that you keep count, too, until there is room for only one more. A batch that does not fit
-        is a LimitError; where fewer than `prefetch` + 1 fit, a warning is logged. Default: four
+        is a LimitError; where fewer than `prefetch` + 1 fit, a warning is logged. Default: eight
         batches of all ranks and the pools of a `TileWindow`, but at least 256 MiB and at most a
         quarter of the machine's memory. Only for `load`.
     max_chunk: int | None = None

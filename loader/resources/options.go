@@ -32,7 +32,7 @@ type Options struct {
 	Fetchers int
 	// MemoryBytes bounds the memory of all batches that are being filled or not yet released, in
 	// bytes, and of decoded chunks that windows share, which take what four batches leave, at most a
-	// quarter. Default: four batches of all rows of a step and the pools of tiles, but at least
+	// quarter. Default: eight batches of all rows of a step and the pools of tiles, but at least
 	// DefaultMemoryBytes and at most a quarter of the memory that the process may use. A batch
 	// larger than the memory is an error of kind limit. Batches that are kept hold back further
 	// ones: an engine needs room for one batch of every loader and stream that uses it, and for all

@@ -802,8 +802,8 @@ class Engine(HasToken):
         memory: bytes that the engine may hold in batches that are in the making. In shared memory
             batches that you keep count, too, until there is room for only one more. A batch that
             does not fit is a LimitError; where fewer than `prefetch` + 1 fit, a warning is logged.
-            Default: four batches of all ranks and the pools of a `TileWindow`, but at least 256 MiB
-            and at most a quarter of the machine's memory. Only for `load`.
+            Default: eight batches of all ranks and the pools of a `TileWindow`, but at least 256
+            MiB and at most a quarter of the machine's memory. Only for `load`.
         max_chunk: bytes of the largest chunk (a file's tile, strip or frame) that is decoded whole;
             default: 64 MiB. Larger tiles and strips of TIFFs are decoded in pieces of rows; larger
             chunks of other formats are a LimitError. Whole chunks over 64 MiB are decoded by as
