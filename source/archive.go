@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"maps"
 	"strings"
 	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/inflate"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source/zipdir"
 )
@@ -85,46 +88,131 @@ func (a *archive) cost() int64 {
 // readArchive reads the directory of a ZIP.
 func readArchive(ctx context.Context, r Reader) (*archive, error) {
 	read := &archive{size: r.Size(), members: map[string]*member{}}
-	return read, zipdir.Each(ctx, r, 0, func(id []byte, parse func() (zipdir.Entry, error)) error {
+	later := map[string]*member{} // the last ones of names that are there several times
+	err := zipdir.Each(ctx, r, 0, func(id []byte, parse func() (zipdir.Entry, error)) error {
 		name := strings.TrimPrefix(strings.ReplaceAll(string(id), `\`, "/"), "./")
-		if _, twice := read.members[name]; twice || name == "" || strings.HasSuffix(name, "/") {
-			return nil // GDAL opens the first of two members with one name
+		if name == "" || strings.HasSuffix(name, "/") {
+			return nil
 		}
 		entry, err := parse()
-		read.members[name] = &member{Entry: entry}
+		if entry.Plain {
+			entry.Bytes = entry.Size
+		}
+		if _, twice := read.members[name]; twice {
+			later[name] = &member{Entry: entry}
+		} else {
+			read.members[name] = &member{Entry: entry}
+		}
 		return err
 	})
+	// GDAL opens the first of two members with one name. Writers of Zarr append metadata that has changed, so that in
+	// its stores the last one counts.
+	for _, name := range [...]string{"zarr.json", ".zgroup", ".zarray"} {
+		if read.members[name] != nil {
+			maps.Copy(read.members, later)
+		}
+	}
+	return read, err
 }
 
-// find returns where the content of a member is. Without a name it is the only member.
-func (a *archive) find(ctx context.Context, r Reader, name string) (off, size int64, err error) {
-	member := a.members[name]
+// maxInflated limits the content of a member that is compressed by Deflate, in bytes, because every read inflates it
+// from its beginning.
+const maxInflated = 64 << 20
+
+// find returns a member and the offset of its bytes. Without a name it is the only member.
+func (a *archive) find(ctx context.Context, r Reader, name string) (found *member, off int64, err error) {
+	found = a.members[name]
 	if name == "" && len(a.members) == 1 {
 		for _, only := range a.members {
-			member = only
+			found = only
 		}
 	}
 	part := fmt.Sprintf("member %q", name)
-	cannot := func(why string, args ...any) (off, size int64, err error) {
-		return 0, 0, fault.New(fault.Unsupported, part, fault.NoOffset, why, args...)
+	if name == "" {
+		part = "ZIP"
+	}
+	cannot := func(kind fault.Kind, why string, args ...any) (*member, int64, error) {
+		return nil, 0, fault.New(kind, part, fault.NoOffset, why, args...)
 	}
 	switch {
-	case member == nil && name == "":
-		return 0, 0, fault.New(fault.Unsupported, "ZIP", fault.NoOffset, "it has %d members: name one", len(a.members))
-	case member == nil:
-		return 0, 0, fault.New(fault.NotFound, part, fault.NoOffset, "no such member in the ZIP")
-	case member.Encrypted:
-		return cannot("it is encrypted")
-	case member.Method == zip.Deflate:
-		return cannot("it is compressed by Deflate: only members that are stored (zip -0) can be read by range")
-	case !member.Plain:
-		return cannot("it is compressed by method %d: only members that are stored can be read by range", member.Method)
-	case member.data.Load() == 0:
-		data, err := zipdir.Data(ctx, r, name, member.Entry)
+	case found == nil && name == "":
+		return cannot(fault.Unsupported, "it has %d members: name one", len(a.members))
+	case found == nil:
+		return cannot(fault.NotFound, "no such member in the ZIP")
+	case found.Encrypted:
+		return cannot(fault.Unsupported, "it is encrypted")
+	case found.Method == zip.Deflate && max(found.Bytes, found.Size) > maxInflated:
+		return cannot(fault.Limit, "it has %d bytes that are compressed by Deflate, at most %d: store it (zip -0), so "+
+			"that it can be read by range", found.Bytes, maxInflated)
+	case found.Method == zip.Deflate && found.Bytes/maxRatio > found.Size:
+		return cannot(fault.Corrupt, "%d bytes cannot inflate to %d", found.Size, found.Bytes)
+	case !found.Plain && found.Method != zip.Deflate:
+		return cannot(fault.Unsupported, "it is compressed by method %d: Deflate and none are read", found.Method)
+	case found.data.Load() == 0:
+		data, err := zipdir.Data(ctx, r, name, found.Entry)
 		if err != nil {
-			return 0, 0, err
+			return nil, 0, err
 		}
-		member.data.Store(data.Off)
+		found.data.Store(data.Off)
 	}
-	return member.data.Load(), member.Size, nil
+	return found, found.data.Load(), nil
+}
+
+// maxRatio is more than Deflate compresses anything by.
+const maxRatio = 1033
+
+// memberReader reads a member of a ZIP. A read of the whole member checks its CRC-32.
+type memberReader struct {
+	Reader // of the stored bytes
+	member *member
+}
+
+// Size implements Reader, ETag Tagged, Gap Gapped.
+func (m *memberReader) Size() int64  { return m.member.Bytes }
+func (m *memberReader) ETag() string { return ETag(m.Reader) }
+func (m *memberReader) Gap() int64   { return Gap(m.Reader) }
+
+// Place implements Placed: compressed bytes have no places of their own.
+func (m *memberReader) Place() (object any, off int64) {
+	if !m.member.Plain {
+		return nil, 0
+	}
+	return Place(m.Reader)
+}
+
+// ReadAt implements Reader.
+func (m *memberReader) ReadAt(ctx context.Context, p []byte, off int64) error {
+	read := m.Reader.ReadAt
+	if !m.member.Plain {
+		read = m.inflate
+	}
+	if err := read(ctx, p, off); err != nil || int64(len(p)) != m.member.Bytes || m.member.CRC == 0 {
+		return err
+	}
+	if sum := crc32.ChecksumIEEE(p); sum != m.member.CRC {
+		return fault.New(fault.Corrupt, "member", 0, "the CRC-32 of its %d bytes is %08x, the ZIP says %08x", len(p),
+			sum, m.member.CRC)
+	}
+	return nil
+}
+
+// inflate fills p with the content from offset off on.
+func (m *memberReader) inflate(ctx context.Context, p []byte, off int64) error {
+	if size := m.member.Bytes; off < 0 || off > size || int64(len(p)) > size-off {
+		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the %d of a member", len(p), size)
+	}
+	stored := make([]byte, m.Reader.Size()) // which lie in the file
+	if err := m.Reader.ReadAt(ctx, stored, 0); err != nil {
+		return err
+	}
+	out := p
+	if off > 0 {
+		out = make([]byte, off+int64(len(p)))
+	}
+	var decoder inflate.Decoder
+	if _, err := decoder.Fill(out, stored); err != nil {
+		return fault.New(fault.Corrupt, "Deflate", fault.NoOffset, "%v", err)
+	}
+	copy(p, out[off:])
+	return nil
 }

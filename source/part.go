@@ -39,6 +39,12 @@ func (p *part) name(file string) string {
 	return name
 }
 
+// ArchiveName returns the name of the directory in a ZIP.
+func ArchiveName(file string) string {
+	p := part{zip: true}
+	return p.name(file)
+}
+
 // cutPart parses a name that stands for a part of a file, but not the name of that file.
 func cutPart(name string) (p part, file string, ok bool) {
 	if rest, found := strings.CutPrefix(name, subfilePrefix); found {

@@ -21,7 +21,7 @@ func openPart(ctx context.Context, o router, p *part, k Known) (r Reader, err er
 		if size == untilEnd {
 			size = r.Size() - p.off
 		}
-		r, err = partReader(r, p.off, size)
+		r, err = partReader(r, p.off, size, nil)
 	}
 	if err != nil {
 		return nil, fault.WithFile(err, p.given)
@@ -34,11 +34,15 @@ func openPart(ctx context.Context, o router, p *part, k Known) (r Reader, err er
 	return r, nil
 }
 
-// partReader returns a reader of size bytes of r from offset off on, which is Timed if r is. It closes r if it fails.
-func partReader(r Reader, off, size int64) (Reader, error) {
+// partReader returns a reader of size bytes of r from offset off on, of a member of a ZIP unless of is nil. It is Timed
+// if r is. It closes r if it fails.
+func partReader(r Reader, off, size int64, of *member) (Reader, error) {
 	reader, err := SectionOf(r, off, size)
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
+	}
+	if of != nil {
+		reader = &memberReader{reader, of}
 	}
 	if t, ok := r.(Timed); ok {
 		return &timedPart{reader, t}, nil
@@ -62,17 +66,17 @@ func (p *timedPart) ETag() string { return ETag(p.Reader) }
 // Place implements Placed.
 func (p *timedPart) Place() (object any, off int64) { return Place(p.Reader) }
 
-// openMember opens a member of a ZIP that is stored without compression.
+// openMember opens a member of a ZIP.
 func openMember(ctx context.Context, o router, p *part, k Known) (Reader, error) {
 	file, archive, err := openArchive(ctx, o, p.file, k.ETag)
 	if err != nil {
 		return nil, err
 	}
-	off, size, err := archive.find(ctx, file, p.member)
+	member, off, err := archive.find(ctx, file, p.member)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return partReader(file, off, size)
+	return partReader(file, off, member.Size, member)
 }
 
 // listPart calls each for the members of a ZIP below a directory.
@@ -93,7 +97,7 @@ func listPart(ctx context.Context, o router, p *part, each func(Entry) error) er
 		if !below || path == "" {
 			continue
 		}
-		if err = each(Entry{Path: path, Size: archive.members[name].Size, ETag: ETag(file)}); err != nil {
+		if err = each(Entry{Path: path, Size: archive.members[name].Bytes, ETag: ETag(file)}); err != nil {
 			break
 		}
 	}

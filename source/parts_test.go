@@ -3,7 +3,9 @@ package source_test
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -256,7 +258,9 @@ func inStore(b []byte) *source.Mux {
 func TestMembersThatAreNotStored(t *testing.T) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
-	for name, h := range map[string]zip.FileHeader{"deflated": {Method: zip.Deflate}, "other": {Method: 93},
+	huge := zip.FileHeader{Method: zip.Deflate, CompressedSize64: 2, UncompressedSize64: 1 << 30}
+	lying := zip.FileHeader{Method: zip.Deflate, CompressedSize64: 2, UncompressedSize64: 1 << 20}
+	for name, h := range map[string]zip.FileHeader{"huge": huge, "lying": lying, "other": {Method: 93},
 		"secret": {Flags: 1}} {
 		h.Name = name
 		if _, err := w.CreateRaw(&h); err != nil {
@@ -267,11 +271,82 @@ func TestMembersThatAreNotStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	mux := inStore(b.Bytes())
-	for name, want := range map[string]string{"deflated": "Deflate", "other": "method 93", "secret": "encrypted"} {
+	kinds := map[string]fault.Kind{"huge": fault.Limit, "lying": fault.Corrupt}
+	for name, want := range map[string]string{"huge": "Deflate", "lying": "2 bytes cannot inflate to 1048576",
+		"other": "method 93", "secret": "encrypted"} {
 		_, err := mux.Open(t.Context(), "/vsizip//vsis3/b/a.zip/"+name)
-		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), want) ||
+		if fault.KindOf(err) != cmp.Or(kinds[name], fault.Unsupported) || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "/vsizip//vsis3/b/a.zip/"+name) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// deflated returns a ZIP of one member that is compressed.
+func deflated(t testing.TB, name, content string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	f, err := w.Create(name)
+	if err == nil {
+		_, err = f.Write([]byte(content))
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestDeflatedMembers: any range of a compressed member has the bytes that were written, and damage is a fault.
+func TestDeflatedMembers(t *testing.T) {
+	text := []byte(strings.Repeat("the same words, ", 4000))
+	for i := range text {
+		text[i] += byte(i >> 9)
+	}
+	b := deflated(t, "a/b", string(text))
+	r, err := inStore(b).Open(t.Context(), "/vsizip//vsis3/b/a.zip/a/b")
+	if err != nil || r.Size() != int64(len(text)) || len(b) > len(text)/2 {
+		t.Fatalf("%d bytes in a ZIP of %d: %v", len(text), len(b), err)
+	}
+	for _, at := range [][2]int{{0, len(text)}, {0, 1}, {777, 7000}, {len(text) - 1, len(text)}, {5, 5}} {
+		got := make([]byte, at[1]-at[0])
+		if err := r.ReadAt(t.Context(), got, int64(at[0])); err != nil || !bytes.Equal(got, text[at[0]:at[1]]) {
+			t.Errorf("bytes %v differ: %v", at, err)
+		}
+	}
+	if err := r.ReadAt(t.Context(), make([]byte, 2), int64(len(text)-1)); fault.KindOf(err) != fault.Corrupt {
+		t.Errorf("past the end: %v", err)
+	}
+	bad := bytes.Clone(b)
+	bad[bytes.Index(bad, []byte("a/b"))+200] ^= 0x55
+	if _, err := contents(inStore(bad), "/vsizip//vsis3/b/a.zip/a/b"); fault.KindOf(err) != fault.Corrupt {
+		t.Errorf("damaged: %v", err)
+	}
+}
+
+// TestMembersOfOneName: the first one counts as in GDAL, but of Zarr stores the last one, as in zarr-python.
+func TestMembersOfOneName(t *testing.T) {
+	for _, zarr := range []bool{false, true} {
+		var b bytes.Buffer
+		w := zip.NewWriter(&b)
+		names, want := []string{"x/0", "x/0", "y"}, "0"
+		if zarr {
+			names, want = append(names, "x/0", ".zgroup"), "3"
+		}
+		for i, name := range names {
+			f, err := w.CreateHeader(&zip.FileHeader{Name: name})
+			if err == nil {
+				_, err = fmt.Fprint(f, i)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := contents(inStore(b.Bytes()), "/vsizip//vsis3/b/a.zip/x/0"); err != nil || got != want {
+			t.Errorf("zarr %v: %q, want %q: %v", zarr, got, want, err)
 		}
 	}
 }
@@ -282,6 +357,7 @@ func FuzzArchive(f *testing.F) {
 	f.Add(b)
 	f.Add(b[:len(b)-3])
 	f.Add(append([]byte("before"), b...))
+	f.Add(deflated(f, "a", "hello hello hello hello"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got, err := contents(inStore(b), "/vsizip//vsis3/b/a.zip/a")
 		if err != nil && fault.KindOf(err) == 0 {

@@ -152,7 +152,7 @@ func parse(record []byte, name int) (entry Entry, ok bool) {
 	entry = Entry{Local: int64(le32(record, 42)), Size: int64(le32(record, 20)), Bytes: int64(le32(record, 24)),
 		CRC: le32(record, 16), Method: le16(record, 10), Encrypted: le16(record, 8)&1 != 0}
 	entry.Plain = entry.Method == 0 && !entry.Encrypted
-	return entry, entry.extend(record[46+name:]) && entry.Local >= 0 && entry.Size >= 0
+	return entry, entry.extend(record[46+name:]) && entry.Local >= 0 && entry.Size >= 0 && entry.Bytes >= 0
 }
 
 // extend reads fields that do not fit into 32 bits from the ZIP64 extra field.
