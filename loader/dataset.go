@@ -423,8 +423,8 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 	var lead *catalog.Asset
 	for place, i := range columns {
 		compiled, asset := d.fields[i], assets[place]
-		d.remote = d.remote || source.IsRemote(asset.URI) ||
-			slices.ContainsFunc(asset.Parts, func(p catalog.Asset) bool { return source.IsRemote(p.URI) })
+		d.remote = d.remote || asset.Remote() ||
+			slices.ContainsFunc(asset.Parts, func(p catalog.Asset) bool { return p.Remote() })
 		if compiled.BandNames != nil {
 			if compiled.Bands, err = d.names.pick(ctx, &compiled, asset); err != nil {
 				return rows.InField(compiled.Name, err)

@@ -1147,7 +1147,7 @@ func (e *Engine) explainReads(ctx context.Context, d *dataset, a catalog.Asset, 
 	if masked {
 		mask = pixels.Nowhere{}
 	}
-	p.Remote = a.Bytes == nil && source.IsRemote(a.URI)
+	p.Remote = a.Bytes == nil && a.Remote()
 	p.Kept = p.Remote && (a.Size == 0 || a.ETag != "")
 	p.Known = p.Kept && a.Size > 0 && a.Index.Blocks == nil
 	p.Again = func(ctx context.Context, r *pixels.DryReader) error {
@@ -1170,7 +1170,7 @@ func (e *Engine) gap(ctx context.Context, a catalog.Asset, p *dryrun.Asset) (int
 	if a.Bytes != nil {
 		return source.Gap(a.Reader()), nil
 	}
-	if a.Index.Blocks != nil || !source.IsRemote(a.URI) {
+	if a.Index.Blocks != nil || !a.Remote() {
 		return source.DefaultGap, nil
 	}
 	file, err := source.OpenKnown(ctx, e.options.Opener, a.URI, a.Known())

@@ -94,6 +94,7 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 		case !found[i]:
 		case result == Other:
 			result = kind
+		case result == Zarr && strings.EqualFold(path.Ext(name), ".zip"): // all ZIPs begin like containers
 		default:
 			return Other, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 				"is %v and %v at once: move one of them to a directory of its own", result, kind), uri)

@@ -26,6 +26,8 @@ const (
 	Items
 	Frame // of OpenZL
 	Container
+	// Store is a Zarr array or group: a directory, or a ZIP of one.
+	Store
 )
 
 // Pixels reports whether files are rasters or pictures.
@@ -68,7 +70,11 @@ var formats = [...]*Format{TIFF, Rumi, PNG, JPEG, NPY,
 	{Name: "openzl frame", Class: Frame, ends: []string{".zl"}},
 	{Name: "container", Class: Container, Noun: "a Tortilla or TACO container", starts: []string{"#y", "WX"},
 		ends: []string{".tacozip", ".taco", ".tortilla", ".tacocat"}},
+	{Name: "zarr", Class: Store, Noun: "a Zarr store", ends: []string{".zarr", zarrZIP}},
 }
+
+// zarrZIP is the one extension of two parts.
+const zarrZIP = ".zarr.zip"
 
 // other is a format that is not read, or nothing that is known.
 var other = &Format{}
@@ -95,6 +101,9 @@ func Of(head []byte) *Format {
 // Named returns the format of a file by its extension. Formats that are not read have no class.
 func Named(name string) *Format {
 	ext := strings.ToLower(path.Ext(name))
+	if ext == ".zip" && strings.HasSuffix(strings.ToLower(name), zarrZIP) {
+		ext = zarrZIP
+	}
 	for _, format := range formats {
 		if slices.Contains(format.ends, ext) {
 			return format

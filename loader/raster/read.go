@@ -204,7 +204,7 @@ func (q *readPlan) bytes() int64 {
 
 // remote reports whether an asset is of a store.
 func (q *readPlan) remote() bool {
-	return slices.ContainsFunc(q.assets, func(a catalog.Asset) bool { return source.IsRemote(a.URI) })
+	return slices.ContainsFunc(q.assets, func(a catalog.Asset) bool { return a.Remote() })
 }
 
 // readPlan is a Read, resolved for the shape of the files.

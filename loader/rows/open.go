@@ -23,7 +23,7 @@ type catalogTable struct{ *catalog.Table }
 
 // Extras implements Table.
 func (t catalogTable) Extras() Extras {
-	return Extras{Data: t.Data, Sizes: t.Sizes, Misplaced: t.Misplaced}
+	return Extras{Data: t.Data, Sizes: t.Sizes, Misplaced: t.Misplaced, Array: t.HasStores()}
 }
 
 // errEnough stops a scan whose result is known.
@@ -203,7 +203,7 @@ func storeOf(ctx context.Context, src *spec.Source, o resources.Options) (*store
 	case kind == store.Container && src.Timestamp != nil:
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 			"a container has no times: timestamp is for arrays"), src.Source)
-	case kind == store.Other && (src.Dims != "" || src.Timestamp != nil):
+	case kind == store.Other && src.Timestamp != nil:
 		return store.TileDB, nil // opening it says what is missing
 	}
 	return kind, nil
@@ -243,12 +243,16 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 	table, err := catalog.Open(ctx, src.Source, fields, catalog.Options{
 		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots,
 		Columns: slices.Concat(src.Columns(), src.PickColumns(), src.More), AllColumns: o.AllColumns || src.Queries(),
-		DropIncomplete: src.Missing == spec.MissingDrop,
+		DropIncomplete: src.Missing == spec.MissingDrop, Dims: src.Dims,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if table.OfImages() {
+	if src.Dims != "" && !table.HasStores() {
+		_ = table.Close() // it was only read
+		return openCube(ctx, src, from, o)
+	}
+	if table.OfImages() && !table.HasStores() { // whose fields may be arrays of their names
 		if err := checkImages(from); err != nil {
 			return nil, fault.WithFile(errors.Join(err, table.Close()), src.Source)
 		}

@@ -110,7 +110,8 @@ type Field struct {
 	// metadata column. In a container it is a column of level 0 or, for rasters, the path of ids
 	// below the sample ("s2/image"), which may be a sequence of files ("s2/t*.tif"), the steps of an
 	// axis t; "PATH@COLUMN" is a column of the row at that path. In an array
-	// it is the attribute; in a Zarr group the path of an array, or of a group of arrays as bands.
+	// it is the attribute; in a Zarr group, or in each of a directory or glob of them, the path of an array, or of a
+	// group of arrays as bands.
 	// Directories, globs and catalogs have the column "folder", the name of the folder of a file.
 	// Default for a catalog, directory or glob: its assets. Default for a
 	// container: the column with the name of the field, or the sample itself, or the row of that
@@ -121,7 +122,7 @@ type Field struct {
 	// none.
 	Blob string `json:"blob,omitempty"`
 	// Pattern finds the files of the field by their paths below the source: "masks/{id}.tif". Files
-	// with the same {id} form a sample.
+	// with the same {id} form a sample. Zarr stores may be followed by an array: "s2/{id}.zarr.zip::bands".
 	Pattern string `json:"pattern,omitempty"`
 	// Scenes are the paths of the datasets of scenes that the field has rasters in, for windows on the ground: labels
 	// that lie elsewhere than images, for example. "" is the source of the spec. Column, Pattern and the like are those

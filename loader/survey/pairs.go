@@ -12,7 +12,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -98,7 +97,7 @@ func comparePairs(ctx context.Context, sp spec.Spec, o resources.Options, t rows
 	if err != nil {
 		return nil, err
 	}
-	remote := slices.ContainsFunc(first, func(a catalog.Asset) bool { return source.IsRemote(a.URI) })
+	remote := slices.ContainsFunc(first, func(a catalog.Asset) bool { return a.Remote() })
 	visits := func(*pixels.Reader) func(context.Context, int64) error {
 		return func(ctx context.Context, i int64) error {
 			if selected != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -159,7 +158,7 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*stats.Field, e
 	for k, i := range p.columns {
 		given, before := &p.spec.Fields[i], 0
 		for part, asset := range rastersOf(first[k]) {
-			p.remote = p.remote || source.IsRemote(asset.URI)
+			p.remote = p.remote || asset.Remote()
 			dtype := asset.Index.DType
 			if given.Physical {
 				dtype = chunk.Float32

@@ -16,7 +16,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
-	"github.com/chaski-eo/chaski/source"
 )
 
 // WeightOptions say what Weights counts.
@@ -132,7 +131,7 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 			return false, asset.Fault(rows.InField(name, fault.New(fault.Unsupported, "asset", fault.NoOffset,
 				"the pixels of a stack are not counted: count those of a field with one raster")))
 		}
-		remote = remote || source.IsRemote(asset.URI)
+		remote = remote || asset.Remote()
 		// The casts and the bands of the fields do not matter here.
 		f := spec.Field{Name: name, DType: "native", Layout: "n b y x", Ground: sp.Fields[i].Ground}
 		if f.NoData = sp.Fields[i].NoData; len(f.NoData) > 1 {

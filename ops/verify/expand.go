@@ -142,7 +142,7 @@ func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
 // known reports whether a name has the extension of a file that can be checked.
 func known(name string) bool {
 	switch magic.Named(name).Class {
-	case magic.Raster, magic.Frame, magic.Container:
+	case magic.Raster, magic.Frame, magic.Container, magic.Store:
 		return true
 	}
 	return strings.EqualFold(filepath.Ext(name), ".parquet") // others, such as .geoparquet, have shapes

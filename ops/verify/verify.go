@@ -464,6 +464,9 @@ func (w *worker) row(ctx context.Context, i int, t *catalog.Table, field int, ro
 	if err != nil {
 		return err
 	}
+	if images := asset.Images(); images != nil {
+		return w.storeImages(ctx, asset, images.Arrays())
+	}
 	opener := w.v.files
 	if asset.Member != "" || asset.Bytes != nil {
 		opener = rows.Alone(opener, asset)
@@ -530,6 +533,23 @@ func (w *worker) zarr(ctx context.Context, file int, path string) error {
 		return unread
 	case read == 0:
 		return fault.New(fault.NotFound, "group", fault.NoOffset, "it has no arrays")
+	}
+	return nil
+}
+
+// storeImages decodes every chunk of the arrays of a sample, with those of all images of its store, at the first one.
+func (w *worker) storeImages(ctx context.Context, asset catalog.Asset, arrays []*zarr.Array) error {
+	if asset.Index.Blocks.Image > 0 {
+		return nil
+	}
+	w.v.zarr.Lock()
+	defer w.v.zarr.Unlock()
+	w.sum.Files++
+	for _, a := range arrays {
+		w.sum.Arrays++
+		if err := w.zarrArray(ctx, a); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -84,6 +86,7 @@ def data(tmp_path_factory) -> Path:
         if i != 2:
             (root / f"spacenet/labels/{i}.geojson").write_text(json.dumps(collection))
     tables(root)
+    shutil.copytree(PAGE.parents[1] / "testdata/stores", root / "stores")
     return root
 
 
@@ -194,6 +197,21 @@ def boxes(b: dict[str, Any], root: Path) -> None:
         assert np.allclose(x, want[0].numpy(), rtol=1e-4, atol=1e-3)
 
 
+def stores(*fields: str) -> Check:
+    """The images are those that zarr-python reads, by their hashes."""
+
+    def check(b: dict[str, Any], root: Path) -> None:
+        want = json.loads((root / "stores/values.json").read_text())
+        folders = {"image": ("s2", "<i2"), "s1": ("s1", "<f4")}
+        for field in fields:
+            folder, dtype = folders[field]
+            hashes = [h for n in "abc" for h in want[f"{folder}/{n}.zarr.zip"]["bands"]]
+            got = [hashlib.sha256(x.astype(dtype).tobytes()).hexdigest() for x in b[field]]
+            assert got == hashes[:N]
+
+    return check
+
+
 WOOD_OR_WATER = [1, 0, 1, 0]  # in alphabetical order water is 0
 CHECKS: dict[str, Check] = {
     "a drone mosaic whose mask is alpha (TIFF, COG, PNG)": valid("rgba"),
@@ -218,6 +236,8 @@ CHECKS: dict[str, Check] = {
     "a DataFrame, GeoDataFrame or Arrow table": values("y", [0.0, 0.5, 1.0, 1.5]),
     "a list of dicts": values("y", [0.0, 0.5, 1.0, 1.5]),
     "arrays in `.npy` files": has("classes"),
+    "a folder of ZIPs of Zarr (SSL4EO-S12, TerraMesh)": stores("image"),
+    "ZIPs of Zarr of two sensors": stores("image", "s1"),
     "images in the cells of Parquet": has("classes"),
     "dates in a column": series,
     "large scenes": on_the_ground,

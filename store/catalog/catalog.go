@@ -35,12 +35,15 @@ type Source struct {
 	Kind Kind
 	// Blob is the table's column of index blobs (rumi or chunk) of the rasters.
 	Blob string
-	// Pattern pairs files by the part of their paths below the dataset that {id} matches.
+	// Pattern pairs files by the part of their paths below the dataset that {id} matches. Of Zarr stores it may name an
+	// array: PATTERN::ARRAY.
 	Pattern string
 	// Beside says that the files of Pattern are no rasters, and lie beside them. They are listed, also for a catalog,
 	// which does not have them, and the value of the field is their path. Optional says that the value may be null: no
 	// file is missing then.
 	Beside, Optional bool
+
+	array string // of Zarr stores
 }
 
 // Options configure Open. The zero value selects the defaults.
@@ -61,6 +64,8 @@ type Options struct {
 	AllColumns bool
 	// DropIncomplete leaves out ids for which a field with a pattern has no file. Otherwise they are NotFound.
 	DropIncomplete bool
+	// Dims names the dimensions of the arrays of Zarr stores.
+	Dims string
 }
 
 func (o Options) withDefaults() Options {
@@ -89,6 +94,9 @@ type Table struct {
 	fingerprint string
 	order       []int64  // the rows of the table that are samples; nil: all
 	paired      []string // names of the fields of a catalog of pairs
+	dims        string   // of Zarr stores
+	stores      []int    // the fields that have these
+	images      []int32  // of each sample the number of its image in its stores; nil: each store is one sample
 	dropped     int      // how many ids were left out
 	example     string   // a file that is missing for one of them
 	without     int      // how many samples lack a file beside their raster, of the field that most lack
@@ -113,9 +121,16 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 	table := &Table{
 		src: src, roots: source.RootsOf(o.Opener), opener: o.Opener, maxChunk: o.MaxChunk,
 		assets: lru.New[assetKey, Asset](o.CacheBytes / 2), own: closer,
-		beside: lru.New[string, map[string]bool](listings.of.Bound()),
+		beside: lru.New[string, map[string]bool](listings.of.Bound()), dims: o.Dims,
+	}
+	fields = slices.Clone(fields)
+	for i := range fields {
+		fields[i].Pattern, fields[i].array, _ = storeOf(fields[i].Pattern)
 	}
 	err := table.open(ctx, fields, o)
+	if err == nil {
+		err = table.expand(ctx)
+	}
 	if err == nil {
 		err = table.hash(ctx)
 	}
@@ -136,7 +151,7 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	}
 	wanted := listing.Rasters
 	for _, s := range fields {
-		wanted = max(wanted, filesOf(s.Pattern))
+		wanted |= listing.FilesOf(s.Pattern)
 	}
 	files, err := listing.List(ctx, t.src, t.roots, t.opener, wanted)
 	if err == nil && files.File || err != nil && source.IsRemote(t.src) {
@@ -271,12 +286,15 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 			t.fields = append(t.fields, field{name: source.Field, kind: Text, main: t.folders})
 			continue
 		}
+		if source.Column != "" && source.Column != FolderColumn && len(l.Paths) > 0 && IsStore(l.Paths[0]) {
+			source.Column, source.array = "", source.Column
+		}
 		if source.Column != "" || source.Blob != "" {
 			return noField(source, fault.NotFound,
 				"column %q needs a table (.parquet, .csv or .tsv): listed rasters have no columns but "+
 					"%q (kind \"text\" or \"class\")", cmp.Or(source.Column, source.Blob), FolderColumn)
 		}
-		f := field{name: source.Field, kind: Raster, main: uris,
+		f := field{name: source.Field, kind: Raster, main: uris, array: source.array,
 			columns: map[string]*columns.Column{layout.Size: sizes}}
 		if source.Kind == Text {
 			f.kind, f.columns = Text, nil
@@ -483,7 +501,7 @@ func (t *Table) ID(ctx context.Context, row int64) (string, error) {
 		if t.fields[i].kind == Raster {
 			v, err := t.Value(ctx, i, row)
 			if err == nil && !v.Null {
-				return v.Text, nil
+				return t.named(v.Text, row), nil
 			}
 			if err != nil {
 				return "", err
@@ -498,11 +516,20 @@ func (t *Table) ID(ctx context.Context, row int64) (string, error) {
 // file itself. row must be in 0 … Len()-1. A null path is NotFound.
 func (t *Table) Asset(ctx context.Context, field int, row int64) (Asset, error) {
 	t.checkRow(row)
+	asset, err := t.file(ctx, field, row)
+	if err != nil {
+		return Asset{}, err
+	}
+	return t.image(asset, row)
+}
+
+// file is Asset; of a Zarr store it is the first image.
+func (t *Table) file(ctx context.Context, field int, row int64) (Asset, error) {
 	f := &t.fields[field]
 	if f.kind != Raster {
 		return Asset{}, errNoRaster
 	}
-	key := assetKey{field, row}
+	key := assetKey{field, f.tableRow(row)}
 	if a, ok := t.assets.Get(key); ok {
 		return a, nil
 	}

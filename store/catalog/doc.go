@@ -18,7 +18,8 @@
 //     .jpeg) count only where the glob or the pattern of a field ends like one, because directories of scenes have
 //     previews in them, and in a directory that has nothing else. A table metadata.csv, .jsonl or .parquet in
 //     such a directory has its samples, with their files in the column file_name; tables in folders of it are
-//     splits, whose names are in the column split.
+//     splits, whose names are in the column split. Zarr stores (directories .zarr, ZIPs .zarr.zip) count in the same
+//     way; each image along their axis n is a sample.
 //
 // The samples of a table keep the order of its rows. The samples of a directory or glob are ordered by the bytes of
 // their paths below it, written with "/". Hidden files and directories (".name") are skipped. Symbolic links are
@@ -31,15 +32,15 @@
 //
 // # Fields
 //
-// A field is a raster or a metadata column. A field with a column is a raster if it also has a blob column, or
-// if the strings of the column end in .tif, .tiff or .rumi (in upper or lower case, a URL before its query; null
-// and empty ones are ignored) or are byte ranges (/vsisubfile/); otherwise it is a metadata column. A field
-// without a column is the catalog's assets or, in a table that is not a catalog, the column with the field's
-// name. Integers and booleans are Int, floats Float, strings Text. A CSV column is Int if every value is an
-// integer, or every value is "True" or "False" (also in upper or lower case), else Float if every value is a number,
-// else Text; empty cells are null. A column of integers of which one has over 64 bits is an error where it is used.
-// Comments, lines of "#" or "# " and text, may stand before the header. Lists of these, of Parquet files and JSON, are
-// List with the kind of their elements.
+// A field is a raster or a metadata column. A field with a column is a raster if it also has a blob column, or if
+// the strings of the column end in .tif, .tiff, .rumi, .zarr or .zarr.zip (in upper or lower case, a URL before its
+// query, a Zarr store before ::ARRAY; null and empty ones are ignored) or are byte ranges (/vsisubfile/); otherwise
+// it is a metadata column. A field without a column is the catalog's assets or, in a table that is not a catalog,
+// the column with the field's name. Integers and booleans are Int, floats Float, strings Text. A CSV column is Int
+// if every value is an integer, or every value is "True" or "False" (also in upper or lower case), else Float if
+// every value is a number, else Text; empty cells are null. A column of integers of which one has over 64 bits is an
+// error where it is used. Comments, lines of "#" or "# " and text, may stand before the header. Lists of these, of
+// Parquet files and JSON, are List with the kind of their elements.
 //
 // A directory, glob or catalog also has the column "folder", the name of the folder that each file lies in.
 //

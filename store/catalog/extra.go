@@ -79,9 +79,13 @@ func (t *Table) TimeUnit(_ context.Context, name string) time.Duration {
 // Listed reports whether the dataset is a listing of files, and not a table.
 func (t *Table) Listed() bool { return t.table == nil }
 
-// Paths returns the paths of a field's files, resolved against the dataset's directory, in the order of the samples.
+// Paths returns the paths of a field's files, resolved against the dataset's directory, in the order of the samples. A
+// file with several samples has one path.
 func (t *Table) Paths(ctx context.Context, field int) (paths []string, err error) {
-	err = t.values(field).Scan(ctx, func(_ int64, c columns.Cell) error {
+	err = t.values(field).Scan(ctx, func(row int64, c columns.Cell) error {
+		if t.images != nil && t.images[row] > 0 {
+			return nil
+		}
 		paths = append(paths, listing.Resolve(t.base, string(c.Text)))
 		return nil
 	})
@@ -99,7 +103,7 @@ func (t *Table) ScanIDs(ctx context.Context, visit func(row int64, id string) er
 			if c.Null {
 				return visit(row, name(row))
 			}
-			return visit(row, string(c.Text))
+			return visit(row, t.named(string(c.Text), row))
 		})
 		return fault.WithFile(err, t.src)
 	}

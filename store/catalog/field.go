@@ -25,6 +25,7 @@ import (
 // field holds the columns of the table that a field is made of.
 type field struct {
 	name  string
+	array string // of Zarr stores, "" for the one that zarr.Node.Raster picks
 	kind  Kind
 	rows  []int64           // the row of the table that each sample has; nil: all rows, in order
 	main  *columns.Column   // the values; of a raster its URIs
@@ -48,7 +49,7 @@ var catalogKinds = map[string]Kind{
 
 // tableField makes a field of a table. assets is the column of URIs if the table is a catalog, else "".
 func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source, assets string) (field, error) {
-	result := field{name: s.Field}
+	result := field{name: s.Field, array: s.array}
 	name, prefix := cmp.Or(s.Column, assets, s.Field), ""
 	if len(t.paired) > 0 && s.Pattern == "" {
 		switch i := slices.Index(t.paired, cmp.Or(s.Column, s.Field)); {
@@ -182,7 +183,10 @@ func namesRasters(ctx context.Context, c *columns.Column, name string) (bool, er
 			return nil
 		}
 		kind := 0
-		isRaster := func(path string) bool { return magic.Named(path).Class == magic.Raster }
+		isRaster := func(path string) bool {
+			_, _, store := storeOf(path)
+			return store || magic.Named(path).Class == magic.Raster
+		}
 		text := string(v.Text)
 		url, _, _ := strings.Cut(text, "?") // without the query of a signed one
 		if source.IsRange(text) || isRaster(text) || strings.Contains(url, "://") && isRaster(url) {
@@ -236,9 +240,13 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 	if reader.err != nil {
 		return Asset{}, fault.WithFile(reader.err, t.src)
 	}
+	text, array, store := storeOf(text)
 	uri, err := t.roots.Allow(listing.Resolve(t.base, text))
 	if err != nil {
 		return Asset{}, err
+	}
+	if index == nil && store {
+		return OpenStore(ctx, t.opener, uri, f.name, cmp.Or(array, f.array), t.dims, t.maxChunk)
 	}
 	if asset.URI = uri; index == nil {
 		ctx := context.WithValue(ctx, namesKey{}, t.beside)

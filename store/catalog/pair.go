@@ -100,21 +100,13 @@ func (t *Table) withOutside(ctx context.Context, l *listing.Listing, fields []So
 			continue
 		}
 		added[folder] = true
-		other, err := listing.List(ctx, listing.Resolve(l.Base, folder), t.roots, t.opener, filesOf(*pattern))
+		other, err := listing.List(ctx, listing.Resolve(l.Base, folder), t.roots, t.opener, listing.FilesOf(*pattern))
 		if err != nil {
 			return nil, nil, inPart(err, fmt.Sprintf("field %q", fields[i].Field))
 		}
 		l = l.With(folder, other)
 	}
 	return l, fields, nil
-}
-
-// filesOf returns the files that a pattern may match.
-func filesOf(pattern string) listing.Files {
-	if magic.Named(pattern).Class == magic.Picture {
-		return listing.Pictures
-	}
-	return listing.Rasters
 }
 
 // folderOfPattern returns the folder of the files of a pattern, "" for base, and the pattern: relative to a remote base

@@ -1,6 +1,7 @@
 package zarr
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -19,6 +20,9 @@ type Options struct {
 	// some million chunks. What Raster returns has room for one index of each level of each of its arrays even if
 	// that is more: else each chunk would read them again.
 	MaxIndexes int64
+	// MaxMeta bounds the bytes of metadata, which then are not charged to the account of the context: it is for those
+	// who keep some nodes within a bound of their own (Node.Held). Default 512 MiB.
+	MaxMeta int64
 
 	memory *memory // nil until Open
 }
@@ -30,8 +34,11 @@ func (o Options) withDefaults(account *budget.Account) Options {
 	if o.MaxIndexes <= 0 {
 		o.MaxIndexes = 16 << 20
 	}
+	if o.MaxMeta > 0 {
+		account = nil
+	}
 	if o.memory == nil {
-		o.memory = newMemory(account, o.MaxIndexes)
+		o.memory = newMemory(account, o.MaxIndexes, cmp.Or(o.MaxMeta, maxHeld))
 	}
 	return o
 }

@@ -6,7 +6,8 @@
 // window then reads the index, which is kept, and the byte ranges of its own chunks.
 //
 // A group is a directory of arrays and groups. Its metadata may hold the metadata of all nodes below it
-// (consolidated metadata). Names of nodes come from files: they are checked before they become part of a path.
+// (consolidated metadata). A ZIP of such a directory is read like it. Names of nodes come from files: they are
+// checked before they become part of a path.
 //
 // Specification: the Zarr core specifications of versions 3 and 2 (zarr-specs), with the codecs of zarr-python 3.
 // Beyond these, attributes of version 2 may have NaN and Infinity as bare words, which JSON does not have.

@@ -22,6 +22,7 @@ type memory struct {
 	indexes *lru.Cache[string, *shardIndex]
 
 	held atomic.Int64 // bytes of metadata
+	most int64        // of them
 
 	mu    sync.Mutex // of the fields below
 	paid  int64      // for indexes: Options.MaxIndexes, which the caller charges, and the bytes charged by reserve
@@ -29,15 +30,23 @@ type memory struct {
 	full  error      // the first that had no room
 }
 
-func newMemory(account *budget.Account, indexes int64) *memory {
-	return &memory{account: account, indexes: lru.New[string, *shardIndex](indexes), paid: indexes}
+func newMemory(account *budget.Account, indexes, most int64) *memory {
+	return &memory{account: account, indexes: lru.New[string, *shardIndex](indexes), paid: indexes, most: most}
+}
+
+// Held returns the bytes that the store takes in memory at most, once its rasters are open.
+func (n *Node) Held() int64 {
+	memory := n.options.memory
+	memory.mu.Lock()
+	defer memory.mu.Unlock()
+	return memory.held.Load() + memory.paid
 }
 
 // take charges n bytes of metadata.
 func (m *memory) take(ctx context.Context, n int64) (err error) {
-	if m.held.Add(n) > maxHeld {
+	if m.held.Add(n) > m.most {
 		err = fault.New(fault.Limit, metaPart, fault.NoOffset, "the metadata of the store takes more than %d bytes: "+
-			"open a group or an array below it", maxHeld)
+			"open a group or an array below it", m.most)
 	} else {
 		err = m.account.Grow(ctx, n)
 	}

@@ -129,7 +129,7 @@ func TestListedMetadataIsCharged(t *testing.T) {
 			t.Errorf("20 arrays in too little memory: %v", err)
 		}
 	})
-	m := newMemory(nil, 1)
+	m := newMemory(nil, 1, maxHeld)
 	if err := m.take(t.Context(), maxHeld); err != nil {
 		t.Error(err)
 	}

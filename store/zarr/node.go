@@ -3,6 +3,7 @@ package zarr
 import (
 	"bytes"
 	"context"
+	"path"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -11,10 +12,23 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
+// directory returns the directory of an array or group at a path: of a file that is a ZIP its archive.
+func directory(o source.Opener, p source.Path) (uri string, remote bool) {
+	if !strings.EqualFold(path.Ext(p.Base()), ".zip") {
+		return p.Name, p.Remote()
+	}
+	if !p.Remote() {
+		if st, err := source.RootsOf(o).Stat(p.Local()); err != nil || st.IsDir() {
+			return p.Name, false
+		}
+	}
+	return source.ArchiveName(p.Name), true
+}
+
 // Is reports whether there is an array or a group at a path. A remote one costs up to three requests.
 func Is(ctx context.Context, o source.Opener, p source.Path) bool {
-	uri := p.Name
-	if !p.Remote() {
+	uri, remote := directory(o, p)
+	if !remote {
 		roots, dir := source.RootsOf(o), p.Local()
 		for _, name := range [...]string{meta3, array2, group2, consolidated} {
 			if st, err := roots.Stat(pathname.Join(dir, name)); err == nil && st.Mode().IsRegular() {
@@ -24,7 +38,7 @@ func Is(ctx context.Context, o source.Opener, p source.Path) bool {
 		return false
 	}
 	// The name of a metadata file would become part of the query.
-	if strings.ContainsAny(uri, "?#") {
+	if uri == p.Name && strings.ContainsAny(uri, "?#") {
 		return false
 	}
 	for _, name := range [...]string{meta3, array2, group2} {
@@ -74,6 +88,9 @@ type entry struct {
 // Open opens the array or the group at a URI. If there is neither, it returns fault.NotFound. The memory of the
 // metadata is charged to the account of ctx, which must stay open for as long as the node is used.
 func Open(ctx context.Context, o source.Opener, uri string, opt Options) (*Node, error) {
+	if p, err := source.Parse(uri); err == nil {
+		uri, _ = directory(o, p)
+	}
 	node := &Node{URI: strings.TrimSuffix(uri, "/"), open: o, options: opt.withDefaults(budget.Of(ctx))}
 	if err := node.load(ctx); err != nil {
 		node.drop()

@@ -2,10 +2,10 @@ package zarr
 
 import (
 	"errors"
-	"path"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -49,11 +49,11 @@ func checkPath(path string) error {
 // missing reports whether an error means that an object does not exist.
 func missing(err error) bool { return errors.Is(err, fault.NotFound) && !source.Outside(err) }
 
-// Named reports whether a part of a path ends in .zarr. Only such paths are probed for metadata, because probing costs
-// requests.
+// Named reports whether a part of a path ends in .zarr or .zarr.zip. Only such paths are probed for metadata, because
+// probing costs requests.
 func Named(p source.Path) bool {
 	for part := range strings.SplitSeq(p.Name, "/") {
-		if strings.EqualFold(path.Ext(part), ".zarr") {
+		if magic.Named(part).Class == magic.Store {
 			return true
 		}
 	}

@@ -64,6 +64,9 @@ func sameNoData(a, b *chunk.Index) bool {
 // Len returns the number of images.
 func (s *Raster) Len() int64 { return s.bands[0].n }
 
+// HasN reports whether the images lie along an axis n.
+func (s *Raster) HasN() bool { return s.bands[0].dim[0] >= 0 }
+
 // Grid returns a chunk index that describes every image.
 func (s *Raster) Grid() chunk.Index { return s.grid }
 

@@ -124,10 +124,14 @@ func (l *Listing) listPairs(ctx context.Context, name, base string) error {
 		if err != nil {
 			return err
 		}
+		_, array, ok := source.Split(l.o.Fields[i].Pattern) // of Zarr stores
 		for _, path := range paths {
-			file := namedFile{path: path}
+			file := namedFile{path: path, field: l.o.Fields[i].Field}
 			if err := file.name(base, l.o.Absolute); err != nil {
 				return err
+			}
+			if ok {
+				file.uri += source.Separator + array
 			}
 			l.files[i] = append(l.files[i], file)
 		}

@@ -206,7 +206,8 @@ type namedFile struct {
 	size      int64  // of an object that was listed
 	etag      string // of an object that was listed
 	member    *Member
-	bytes     int64 // of a file that was listed
+	bytes     int64  // of a file that was listed
+	field     string // of a catalog of pairs
 }
 
 // expand lists the files, with their URIs in the catalog, in order.
@@ -344,6 +345,9 @@ func optional(text string) *string {
 // readRow makes the row of one file, without its time.
 func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 	open, name := o.Opener, f.path
+	if catalog.IsStore(name) {
+		return storeRow(ctx, f, o)
+	}
 	if f.member != nil {
 		open, name = source.OpenOne(f.member.Open), f.path+layout.MemberSeparator+f.member.Path
 	}
@@ -391,4 +395,20 @@ func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 		row.MinX, row.MinY, row.MaxX, row.MaxY = &b[0], &b[1], &b[2], &b[3]
 	}
 	return row, nil
+}
+
+// storeRow makes the row of a Zarr store, whose arrays have no index to keep.
+func storeRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
+	_, array, named := source.Split(f.uri)
+	asset, err := catalog.OpenStore(ctx, o.Opener, f.path, f.field, array, "", o.MaxChunk)
+	if fault.KindOf(err) == fault.Unsupported && !named { // the field of a dataset will choose among the arrays
+		return rowio.Row{URI: f.uri}, nil
+	}
+	if err != nil {
+		return rowio.Row{}, err
+	}
+	index := asset.Index
+	return rowio.Row{URI: f.uri, Bands: int32(index.StepBands()), Height: int32(index.Height),
+		Width: int32(index.Width), DType: index.DType.String(), NoData: index.NoData,
+		Names: optional(catalog.NamesText(asset.Names))}, nil
 }

@@ -157,14 +157,15 @@ class Field(Argument):
             metadata column. In a container it is a column of level 0 or, for rasters, the path of
             ids below the sample ("s2/image"), which may be a sequence of files ("s2/t*.tif"), the
             steps of an axis t; "PATH@COLUMN" is a column of the row at that path. In an array it is
-            the attribute; in a Zarr group the path of an array, or of a group of arrays as bands.
-            Directories, globs and catalogs have the column "folder", the name of the folder of a
-            file. Default for a catalog, directory or glob: its assets. Default for a container: the
-            column with the name of the field, or the sample itself, or the row of that name below
-            it. Default for an array: the attribute with the name of the field, or the only
-            attribute.
+            the attribute; in a Zarr group, or in each of a directory or glob of them, the path of
+            an array, or of a group of arrays as bands. Directories, globs and catalogs have the
+            column "folder", the name of the folder of a file. Default for a catalog, directory or
+            glob: its assets. Default for a container: the column with the name of the field, or the
+            sample itself, or the row of that name below it. Default for an array: the attribute
+            with the name of the field, or the only attribute.
         pattern: finds the files of the field by their paths below the source: "masks/{id}.tif".
-            Files with the same {id} form a sample.
+            Files with the same {id} form a sample. Zarr stores may be followed by an array:
+            "s2/{id}.zarr.zip::bands".
         blob: the column that holds the header blob of the raster (rumi or chunk index). Default:
             none.
         kind: "raster", "number", "text" (strings) or "class" (the numbers of strings: see

@@ -35,10 +35,9 @@ func glob(ctx context.Context, pattern string, r *source.Roots, wanted Files) (*
 	err = listing.walk(ctx, listing.Base, r, matcher)
 	switch {
 	case err != nil || len(listing.Shards) > 0 || len(listing.Paths) > 0:
-	case listing.passed > 0:
-		err = fault.New(fault.NotFound, "glob", fault.NoOffset,
-			"no TIFF and no rumi file matches, but %d PNG, JPEG or NumPy files: a glob that ends like one reads them",
-			listing.passed)
+	case listing.passed+listing.stores > 0:
+		err = fault.New(fault.NotFound, "glob", fault.NoOffset, "no TIFF and no rumi file matches, but %d PNG, JPEG "+
+			"or NumPy files and %d Zarr stores: a glob that ends like one reads them", listing.passed, listing.stores)
 	default:
 		err = cmp.Or[error](listing.notRead(), fault.New(fault.NotFound, "glob", fault.NoOffset, "no raster file matches"))
 	}

@@ -43,6 +43,7 @@ type Listing struct {
 	unread  string // a file of rasters that are not read, or ""
 	wanted  Files
 	passed  int             // pictures that were left out
+	stores  int             // stores that were left out
 	charged int             // paths that are charged to the budget
 	prefix  string          // of the path of the file that was seen last
 	names   map[string]bool // of Beside, for the folder of that file
@@ -54,19 +55,30 @@ const MaxShards = 1 << 14
 // Files are the files that count.
 type Files uint8
 
-// The zero Files are rasters that are no pictures.
+// The zero Files are rasters that are no pictures. Others are flags. A Zarr store is one path, also if it is a
+// directory.
 const (
-	Rasters Files = iota
-	Pictures
-	AllFiles
+	Rasters  Files = 0
+	Pictures Files = 1
+	Stores   Files = 2
+	AllFiles Files = 4
 )
 
-// List lists the files that count of a directory, a glob or one file. Pictures count, too, where the glob or the file
-// is one by its name.
-func List(ctx context.Context, src string, r *source.Roots, o source.Opener, wanted Files) (*Listing, error) {
-	if isPicture(src) {
-		wanted = max(wanted, Pictures)
+// FilesOf returns the files that a path, a glob or a pattern names.
+func FilesOf(path string) Files {
+	switch magic.Named(path).Class {
+	case magic.Picture:
+		return Pictures
+	case magic.Store:
+		return Stores
 	}
+	return Rasters
+}
+
+// List lists the files that count of a directory, a glob or one file. Pictures and stores count, too, where the glob or
+// the file is one by its name, or a directory has nothing else.
+func List(ctx context.Context, src string, r *source.Roots, o source.Opener, wanted Files) (*Listing, error) {
+	wanted |= FilesOf(src)
 	listings, _ := ctx.Value(sharedKey{}).(*shared)
 	if listings == nil {
 		return list(ctx, src, r, o, wanted)
@@ -149,8 +161,9 @@ func list(ctx context.Context, src string, r *source.Roots, o source.Opener, wan
 		// directory.
 		if src, err = evalSymlinks(src, r); err == nil {
 			l = &Listing{Base: src, wanted: wanted}
-			if err = l.walk(ctx, src, r, nil); err == nil && l.onlyPictures() {
-				return asPictures(list(ctx, src, r, o, Pictures))
+			err = l.walk(ctx, src, r, nil)
+			if again := l.instead(); again != Rasters && err == nil {
+				return again.only(list(ctx, src, r, o, again))
 			}
 		}
 	case err == nil:
@@ -169,15 +182,12 @@ func list(ctx context.Context, src string, r *source.Roots, o source.Opener, wan
 	return l, nil
 }
 
-// isPicture reports whether a path or a glob ends like a picture.
-func isPicture(path string) bool { return magic.Named(path).Class == magic.Picture }
-
 // metadataNames are the names of the table of a directory of images.
 var metadataNames = []string{"metadata.csv", "metadata.jsonl", "metadata.parquet"}
 
 // counts reports whether a file counts by its name. Of rasters it keeps the paths of tables among them.
 func (l *Listing) counts(path string) bool {
-	if l.wanted == AllFiles {
+	if l.wanted&AllFiles != 0 {
 		return true
 	}
 	if slices.Contains(metadataNames, path[strings.LastIndexByte(path, '/')+1:]) && len(l.Metadata) <= MaxShards {
@@ -188,18 +198,31 @@ func (l *Listing) counts(path string) bool {
 	if len(l.Shards) <= MaxShards && class == magic.Parquet {
 		l.Shards = append(l.Shards, path)
 	}
-	if class == magic.Picture && l.wanted == Rasters {
+	switch {
+	case class == magic.Picture && l.wanted&Pictures == 0:
 		l.passed++
+		return false
+	case class == magic.Store && l.wanted&Stores == 0:
+		l.stores++
 		return false
 	}
 	if l.unread == "" && magic.Way(path) != "" {
 		l.unread = path
 	}
-	return class.Pixels()
+	return class.Pixels() || class == magic.Store
 }
 
-// onlyPictures reports whether a directory holds pictures and neither rasters nor tables.
-func (l *Listing) onlyPictures() bool { return len(l.Paths) == 0 && l.passed > 0 && len(l.Shards) == 0 }
+// instead returns what to list of a directory that holds no rasters, but stores, or pictures and no tables.
+func (l *Listing) instead() Files {
+	switch {
+	case len(l.Paths) > 0:
+	case l.stores > 0:
+		return Stores
+	case l.passed > 0 && len(l.Shards) == 0:
+		return Pictures
+	}
+	return Rasters
+}
 
 // notRead returns an error if there is nothing to read, and there are rasters of a format that is not read.
 func (l *Listing) notRead() error {
@@ -220,10 +243,10 @@ func (l *Listing) HasOwnMetadata() bool {
 	return slices.ContainsFunc(l.Metadata, func(path string) bool { return !strings.Contains(path, "/") })
 }
 
-// asPictures marks the listing of the pictures of a directory that has nothing else.
-func asPictures(l *Listing, err error) (*Listing, error) {
+// only marks the listing of a directory that has nothing else.
+func (f Files) only(l *Listing, err error) (*Listing, error) {
 	if err == nil {
-		l.OnlyPictures = true
+		l.OnlyPictures = f == Pictures
 	}
 	return l, err
 }
@@ -277,6 +300,12 @@ func (l *Listing) walk(ctx context.Context, dir string, r *source.Roots, pattern
 			whole, below = pattern.match(rel)
 		}
 		if d.IsDir() {
+			if whole && l.wanted&AllFiles == 0 && magic.Named(rel).Class == magic.Store {
+				if l.counts(rel) {
+					l.Paths, l.Sizes = append(l.Paths, rel), append(l.Sizes, 0)
+				}
+				return fs.SkipDir
+			}
 			if !below {
 				return fs.SkipDir
 			}

@@ -33,16 +33,24 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 		}
 	}
 	listing := &Listing{Base: base, wanted: wanted}
-	err := source.List(ctx, o, base, func(e source.Entry) error {
-		if hidden(e.Path) {
-			return nil
+	matches := func(path string) bool {
+		if m == nil {
+			return true
 		}
-		if m != nil {
-			if whole, _ := m.match(e.Path); !whole {
+		whole, _ := m.match(path)
+		return whole
+	}
+	stores := map[string]bool{} // of which an object was seen
+	err := source.List(ctx, o, base, func(e source.Entry) error {
+		if store := storeOf(e.Path); store != "" && wanted&AllFiles == 0 && matches(store) {
+			if stores[store] {
 				return nil
 			}
+			if stores[store] = true; store != e.Path {
+				e = source.Entry{Path: store}
+			}
 		}
-		if !listing.counts(e.Path) {
+		if hidden(e.Path) || !matches(e.Path) || !listing.counts(e.Path) {
 			return nil
 		}
 		listing.Paths, listing.Sizes = append(listing.Paths, e.Path), append(listing.Sizes, e.Size)
@@ -52,8 +60,8 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 	if err == nil {
 		err = listing.charge(ctx, true)
 	}
-	if err == nil && pattern == nil && listing.onlyPictures() {
-		return asPictures(listRemote(ctx, src, r, o, Pictures))
+	if again := listing.instead(); again != Rasters && err == nil && pattern == nil {
+		return again.only(listRemote(ctx, src, r, o, again))
 	}
 	if err == nil {
 		err = listing.notRead()
@@ -66,6 +74,16 @@ func listRemote(ctx context.Context, src string, r *source.Roots, o source.Opene
 	}
 	listing.sort()
 	return listing, nil
+}
+
+// storeOf returns the path of the store that an object is or lies in, or "".
+func storeOf(object string) string {
+	for i := range len(object) + 1 {
+		if (i == len(object) || object[i] == '/') && magic.Named(object[:i]).Class == magic.Store {
+			return object[:i]
+		}
+	}
+	return ""
 }
 
 // remoteFile returns the listing of one file. It costs the request that opens it.

@@ -1,0 +1,214 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+	"github.com/chaski-eo/chaski/store/zarr"
+)
+
+// Limits of Zarr stores that are samples of a dataset, of which many are open at a time.
+const (
+	storeMeta    = 16 << 20 // bytes of metadata
+	storeIndexes = 64 << 10 // bytes of shard indexes
+	storeImages  = 64 << 10 // images along n, since metadata of some bytes may promise any number
+	storeOpens   = 16       // stores that are opened at a time
+	storeTries   = 16       // samples that are tried for one that can be read
+)
+
+// Remote reports whether reading the asset takes requests.
+func (a *Asset) Remote() bool { return source.IsRemote(source.FileOf(a.URI)) }
+
+// IsStore reports whether a path or URI has the extension of a Zarr store.
+func IsStore(uri string) bool { return magic.Named(source.Name(uri)).Class == magic.Store }
+
+// storeOf splits the name of a Zarr store, PATH or PATH::ARRAY. Other names stay whole.
+func storeOf(name string) (uri, array string, ok bool) {
+	if uri, array, _ = source.Split(name); IsStore(uri) {
+		return uri, array, true
+	}
+	return name, "", false
+}
+
+// OpenStore opens an array of a Zarr store, or a group of arrays as bands, as zarr.Node.Raster picks it for a field.
+// The asset is its first image.
+func OpenStore(ctx context.Context, o source.Opener, uri, field, array, dims string, maxChunk int) (Asset, error) {
+	node, err := zarr.Open(ctx, o, uri, zarr.Options{MaxChunk: int64(maxChunk), MaxIndexes: storeIndexes,
+		MaxMeta: storeMeta})
+	if err != nil {
+		return Asset{}, err
+	}
+	raster, err := node.Raster(ctx, field, array, dims)
+	if err != nil {
+		return Asset{}, err
+	}
+	first, grid := raster.Arrays()[0], raster.Grid()
+	place := node.Place(ctx, first)
+	return Asset{URI: first.URI, Index: raster.Index(0), Names: raster.BandNames(), held: node.Held(),
+		Place: NewPlace(place.EPSG, place.Transform, grid.Height, grid.Width)}, node.Full()
+}
+
+// Images returns the images of a Zarr store, nil for other assets.
+func (a *Asset) Images() *zarr.Raster {
+	if a.Index.Blocks == nil {
+		return nil
+	}
+	raster, _ := a.Index.Blocks.Array.(*zarr.Raster)
+	return raster
+}
+
+// image returns the asset of a sample of the asset of its file.
+func (t *Table) image(a Asset, row int64) (Asset, error) {
+	raster, image := a.Images(), int64(0)
+	if raster == nil {
+		return a, nil
+	}
+	switch n := raster.Len(); {
+	case t.images == nil && n != 1:
+		return a, fault.WithFile(fault.New(fault.Unsupported, "dimensions", fault.NoOffset,
+			"%d images along n: the first store has no such axis, so that each is one sample", n), a.URI)
+	case t.images != nil:
+		if image = int64(t.images[row]); image >= n {
+			return a, fault.WithFile(fault.New(fault.Corrupt, "dimensions", fault.NoOffset,
+				"%d images along n, more when the dataset was opened", n), a.URI)
+		}
+	}
+	a.Index = raster.Index(image)
+	return a, nil
+}
+
+// HasStores reports whether a field has Zarr stores.
+func (t *Table) HasStores() bool { return len(t.stores) > 0 }
+
+// expand makes a sample of each image along n of the files that are Zarr stores.
+func (t *Table) expand(ctx context.Context) error {
+	for i := range t.fields {
+		if t.fields[i].kind != Raster {
+			continue
+		}
+		err := t.values(i).Scan(ctx, func(_ int64, c columns.Cell) error {
+			if c.Null {
+				return nil
+			}
+			if _, _, ok := storeOf(string(c.Text)); ok {
+				t.stores = append(t.stores, i)
+			}
+			return errStop
+		})
+		if err != nil && !errors.Is(err, errStop) {
+			return err
+		}
+	}
+	if many, err := t.hasN(ctx); err != nil || !many {
+		return err
+	}
+	counts := make([]int64, t.n)
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(storeOpens)
+	for row := range t.n {
+		group.Go(func() (err error) {
+			counts[row], err = t.imagesOf(gctx, row)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return t.repeat(ctx, counts)
+}
+
+// hasN reports whether the stores of the first sample that can be read have an axis n.
+func (t *Table) hasN(ctx context.Context) (bool, error) {
+	for row := range min(t.n, storeTries) {
+		for _, i := range t.stores {
+			asset, err := t.file(ctx, i, row)
+			switch {
+			case ctx.Err() != nil:
+				return false, ctx.Err()
+			case err != nil: // reading the sample says so
+				continue
+			case asset.Images() != nil:
+				return asset.Images().HasN(), nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// imagesOf returns how many images the stores of a sample have.
+func (t *Table) imagesOf(ctx context.Context, row int64) (int64, error) {
+	count, first := int64(1), ""
+	for _, i := range t.stores {
+		asset, err := t.file(ctx, i, row)
+		if err != nil {
+			return 0, err
+		}
+		raster := asset.Images()
+		switch {
+		case raster == nil:
+		case raster.Len() > storeImages:
+			return 0, fault.WithFile(fault.New(fault.Limit, "dimensions", fault.NoOffset,
+				"%d images along n, at most %d of each of several stores", raster.Len(), storeImages), asset.URI)
+		case first != "" && raster.Len() != count:
+			return 0, fault.WithFile(fault.New(fault.Unsupported, "dimensions", fault.NoOffset,
+				"%d images along n, %d in %s", raster.Len(), count, first), asset.URI)
+		default:
+			count, first = raster.Len(), asset.URI
+		}
+	}
+	return count, nil
+}
+
+// repeat makes as many samples of each sample as counts says, of one image each.
+func (t *Table) repeat(ctx context.Context, counts []int64) error {
+	total := int64(0)
+	for _, n := range counts {
+		total += n // of at most storeImages
+	}
+	if err := columns.CheckRows(total); err != nil {
+		return err
+	}
+	const rowBytes = 8
+	if err := budget.Grow(ctx, rowBytes*total*int64(len(t.fields)+2)); err != nil {
+		return err
+	}
+	for _, n := range counts {
+		for image := range n {
+			t.images = append(t.images, int32(image))
+		}
+	}
+	repeated := func(rows []int64) []int64 {
+		out := make([]int64, 0, total)
+		for row, n := range counts {
+			from := int64(row)
+			if rows != nil {
+				from = rows[row]
+			}
+			for range n {
+				out = append(out, from)
+			}
+		}
+		return out
+	}
+	t.order, t.n = repeated(t.order), total
+	for i := range t.fields {
+		t.fields[i].rows = repeated(t.fields[i].rows)
+	}
+	return nil
+}
+
+// named returns the name of a sample of the name of its file: FILE::IMAGE of one among several images.
+func (t *Table) named(file string, row int64) string {
+	if t.images == nil {
+		return file
+	}
+	return file + source.Separator + strconv.Itoa(int(t.images[row]))
+}
