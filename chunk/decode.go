@@ -283,8 +283,16 @@ func (x *Index) nodataSample(s *[16]byte) int {
 	if x.NoData == nil {
 		return 0
 	}
-	value := *x.NoData
-	switch x.DType {
+	x.DType.PutNumber(s[:size], *x.NoData)
+	return size
+}
+
+// PutNumber sets a little-endian sample to a number: an integer to the nearest value of its type, with halves rounded
+// away from 0, and to 0 for NaN. The imaginary component of a complex sample is 0.
+func (d DType) PutNumber(sample []byte, value float64) {
+	clear(sample)
+	var s [8]byte
+	switch size := d.Size(); d {
 	case Float16, ComplexFloat16:
 		binary.LittleEndian.PutUint16(s[:], kernel.Float16FromFloat32(float32(value)))
 	case BFloat16:
@@ -299,7 +307,7 @@ func (x *Index) nodataSample(s *[16]byte) int {
 		binary.LittleEndian.PutUint64(s[:], math.Float64bits(value))
 	case Uint8, Uint16, Uint32, Uint64:
 		binary.LittleEndian.PutUint64(s[:], nearestUint(value, 8*size))
-	case ComplexInt16: // the imaginary component stays 0
+	case ComplexInt16:
 		binary.LittleEndian.PutUint16(s[:], uint16(nearestInt(value, 16)))
 	case ComplexInt32:
 		binary.LittleEndian.PutUint32(s[:], uint32(nearestInt(value, 32)))
@@ -308,7 +316,7 @@ func (x *Index) nodataSample(s *[16]byte) int {
 	default:
 		binary.LittleEndian.PutUint64(s[:], uint64(nearestInt(value, 64)))
 	}
-	return size
+	copy(sample, s[:])
 }
 
 // nearestUint returns the unsigned integer of that many bits that is nearest to v, with halves rounded

@@ -150,7 +150,7 @@ type Index struct {
 	Bits bool
 
 	// Blocks reads the chunks of an array, whose chunks are not byte ranges of one file. Such an index
-	// has no Ranges, no mask and no blob.
+	// has no Ranges and no blob, and its mask has Blocks, too.
 	Blocks *Blocks
 }
 
@@ -426,8 +426,9 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 		return x.OverLimit(maxChunk)
 	}
 	if x.Blocks != nil {
-		if len(x.Ranges) > 0 || x.Mask != nil {
-			return bad(fault.Corrupt, "%d byte ranges, or a mask, of an image that is read in blocks", len(x.Ranges))
+		if len(x.Ranges) > 0 || x.Mask != nil && x.Mask.Blocks == nil {
+			return bad(fault.Corrupt, "%d byte ranges, or a mask with some, of an image that is read in blocks",
+				len(x.Ranges))
 		}
 		return nil
 	}

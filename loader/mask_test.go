@@ -38,7 +38,7 @@ type maskedFile struct {
 
 func maskedFiles(t *testing.T) (files []maskedFile) {
 	t.Helper()
-	for _, folder := range []string{"masks", "alpha", "beside"} {
+	for _, folder := range []string{"masks", "alpha", "beside", "vrt"} {
 		dir := filepath.Join(corpus.Testdata(t), folder)
 		for _, f := range corpus.Rows[maskedFile](t, dir) {
 			f.Dir = dir
@@ -99,7 +99,9 @@ func TestMasksOfFiles(t *testing.T) {
 			b, _ = one(Field{Name: "image", DType: "float32", Fill: &fill}, true)
 			w := b.Tensors[0]
 			if w.Convert != nil {
-				if corpus.SHA256(w.Data) != f.SHA256 || corpus.SHA256(w.Convert.Mask) != f.ValidSHA256 {
+				// Receivers find nodata themselves, and some virtual rasters have no mask.
+				masked := f.Kind != "vrt" || len(w.Convert.Mask) > 0
+				if corpus.SHA256(w.Data) != f.SHA256 || masked && corpus.SHA256(w.Convert.Mask) != f.ValidSHA256 {
 					t.Errorf("%s: the native form has other samples, or another mask", name)
 				}
 			} else if w.DType != chunk.Float32 || f.DType != "float32" || corpus.SHA256(w.Data) != f.FilledSHA256 {

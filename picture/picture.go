@@ -48,6 +48,9 @@ func Open(ctx context.Context, r source.Reader, maxChunk int) (*chunk.Index, err
 			return nil, err
 		}
 		return x, x.Validate(r.Size(), maxChunk)
+	case magic.VRT:
+		err = fault.New(fault.Unsupported, "VRT", 0,
+			"a virtual raster is not read here: make a TIFF of it, as by 'gdal_translate x.vrt x.tif'")
 	default:
 		x, err = h.jpeg()
 	}

@@ -100,16 +100,16 @@ func (m *Meta) isAlpha(x *chunk.Index) bool {
 	}
 	last := len(m.ExtraSamples) - 1
 	return last >= 0 && (m.ExtraSamples[last] == alphaAssociated || m.ExtraSamples[last] == alphaPlain) &&
-		IsAlpha(alphaColour, x)
+		IsAlpha(AlphaColour, x)
 }
 
-// alphaColour is what GDAL calls the colour interpretation of alpha.
-const alphaColour = "Alpha"
+// AlphaColour is what GDAL calls the colour interpretation of alpha.
+const AlphaColour = "Alpha"
 
 // IsAlpha reports whether the last band of an image, of a colour interpretation of GDAL, masks the others: of one or
 // three of them, and of uint8 or uint16.
 func IsAlpha(colour string, x *chunk.Index) bool {
-	return colour == alphaColour && (x.Bands == 2 || x.Bands == 4) &&
+	return colour == AlphaColour && (x.Bands == 2 || x.Bands == 4) &&
 		(x.DType == chunk.Uint8 || x.DType == chunk.Uint16)
 }
 

@@ -35,10 +35,14 @@ func (q *asking) index(m *chaskiv1.IndexQuestion) error {
 		if err != nil {
 			return err
 		}
-		if err := budget.Grow(q.ctx, int64(len(meta.Blob))); err != nil {
+		blob, err := meta.Header()
+		if err != nil {
+			return fault.WithFile(err, path)
+		}
+		if err := budget.Grow(q.ctx, int64(len(blob))); err != nil {
 			return err
 		}
-		out.Blobs = append(out.Blobs, meta.Blob)
+		out.Blobs = append(out.Blobs, blob)
 	}
 	return q.message(out)
 }

@@ -16,8 +16,8 @@ type Class uint8
 const (
 	// Raster is a TIFF or a rumi file: a raster wherever it lies.
 	Raster Class = iota + 1
-	// Picture is a PNG, JPEG or NumPy file. It is a raster only where a glob or a pattern says so, because directories
-	// of scenes have previews in them.
+	// Picture is a PNG, JPEG or NumPy file, or a virtual raster. It is a raster only where a glob or a pattern says so,
+	// because directories of scenes have previews and mosaics of them.
 	Picture
 	Parquet
 	// CSV is a table as lines of values, with commas or tabs between them.
@@ -58,10 +58,12 @@ var (
 		ends: []string{".jpg", ".jpeg"}}
 	NPY = &Format{Name: "npy", Class: Picture, Noun: "a NumPy array", starts: []string{"\x93NUM"},
 		ends: []string{".npy"}}
+	VRT = &Format{Name: "vrt", Class: Picture, Noun: "a GDAL virtual raster (VRT)", starts: []string{"<VRT"},
+		ends: []string{".vrt"}}
 )
 
 // formats are those that chaski reads. A new one is one entry.
-var formats = [...]*Format{TIFF, Rumi, PNG, JPEG, NPY,
+var formats = [...]*Format{TIFF, Rumi, PNG, JPEG, NPY, VRT,
 	{Name: "parquet", Class: Parquet, Noun: "a Parquet file", starts: []string{"PAR1"},
 		ends: []string{".parquet", ".pq", ".geoparquet"}},
 	{Name: "csv", Class: CSV, Noun: "a CSV file", ends: []string{".csv", ".tsv"}},
@@ -130,7 +132,6 @@ var starts = []struct{ prefix, name string }{
 	{"NITF", "a NITF file"},
 	{"ENVI", "the header of an ENVI raster"},
 	{"Lerc2 ", "a LERC raster"},
-	{"<VRTDataset", "a GDAL virtual raster (VRT)"},
 	{"SIMPLE  =", "a FITS file"},
 	{"\x89HDF\r\n\x1a\n", "an HDF5 or NetCDF 4 file"},
 	{"\x0e\x03\x13\x01", "an HDF4 file"},
@@ -191,7 +192,7 @@ var ends = map[string]string{
 	".hgt": "an SRTM raster", ".asc": "an ASCII grid", ".dem": "a DEM raster", ".bil": "a raw raster",
 	".fits": "a FITS file", ".mat": "a MATLAB file",
 	".webp": "a WebP image", ".gif": "a GIF image", ".bmp": "a BMP image",
-	".vrt": "a GDAL virtual raster (VRT)", ".nc": "a NetCDF file", ".h5": "an HDF5 file",
+	".nc": "a NetCDF file", ".h5": "an HDF5 file",
 	".hdf5": "an HDF5 file", ".hdf": "an HDF file", ".grib": "a GRIB file",
 	".grib2": "a GRIB file", ".grb": "a GRIB file", ".zip": ZIP, ".tar": "a tar archive",
 	".gz": "a gzip file", ".tgz": "a tar archive", ".bz2": "a bzip2 file",

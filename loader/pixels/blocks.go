@@ -5,8 +5,11 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // maxArrays is how many arrays a worker keeps open readers of. A reader holds the last tile that it
@@ -41,7 +44,24 @@ func (r *Reader) openArray(a chunk.BlockArray) chunk.BlockReader {
 	if t, ok := reader.(chunk.TurnTaker); ok {
 		t.SetTurn(r.turn)
 	}
+	if c, ok := reader.(catalog.Composer); ok {
+		c.SetSources(r.source)
+	}
 	return reader
+}
+
+// source is the catalog.SourceReader of the reader's virtual rasters.
+func (r *Reader) source(ctx context.Context, a catalog.Asset, bands []int, box chunk.Box) ([]byte, []byte, error) {
+	if r.below == nil {
+		r.below = idleReaders.Get().(*Reader)
+		r.below.opener, r.below.maxChunk, r.below.large = r.opener, r.maxChunk, r.large
+		r.below.Slot, r.below.waits, r.below.disk = r.Slot, r.waits, r.disk
+		r.below.SetClock(r.Clock)
+	}
+	d, window := a.Index.DType, shuffle.Box{Y: box.Y0, X: box.X0, H: box.Y1 - box.Y0, W: box.X1 - box.X0}
+	stored := &Converters{Base: einops.Convert{From: d, To: d}, Nodata: true}
+	err := r.below.Planes(ctx, a, bands, window, stored, d.Size())
+	return r.below.Resample.In, r.below.Resample.InValid, err
 }
 
 // turn waits for a turn to decode, and measures the stages around it. Readers of arrays call it between

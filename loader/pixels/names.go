@@ -25,6 +25,9 @@ func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []strin
 	if a.Names != nil {
 		return a.Names, nil
 	}
+	if catalog.IsVirtual(a.Index) {
+		return nil, nil
+	}
 	if a.Index.Blocks != nil {
 		return nil, a.Fault(fault.New(fault.Unsupported, "bands", fault.NoOffset,
 			"the bands of an array have no names"))
@@ -39,8 +42,12 @@ func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []strin
 			return nil, a.Fault(rows.Bare(err))
 		}
 	}
-	defer func() { _ = file.Close() }()                     // nothing was written, so a failure to close loses nothing
-	if catalog.FormatOf(ctx, file).Class == magic.Picture { // whose bands have no names
+	defer func() { _ = file.Close() }() // nothing was written, so a failure to close loses nothing
+	switch format := catalog.FormatOf(ctx, file); {
+	case format == magic.VRT:
+		a, _, err = catalog.OpenAsset(ctx, o, a.URI, 0)
+		return a.Names, err
+	case format.Class == magic.Picture: // whose bands have no names
 		return nil, nil
 	}
 	parsed, err := rumi.Open(ctx, file, tiff.Limits{}.IFD())

@@ -56,6 +56,7 @@ type Reader struct {
 	boxes    []chunk.Box   // the boxes of an array that are read next
 	planned  []int         // the chunks of all runs of the plan
 	arrays   []arrayReader // of the arrays that were used last, the last used one first
+	below    *Reader       // of the sources of virtual rasters; nil before the first one
 	dry      *DryReader    // the reader itself, if it is dry; else nil
 }
 
@@ -96,6 +97,10 @@ func (r *Reader) GiveBack() {
 	// Only buffers and decoder tables stay. An opener, cache or array that an idle reader held would
 	// live on after its engine, and the next borrower would trust files that it never checked.
 	r.Slot.Rest()
+	if r.below != nil {
+		r.below.GiveBack()
+		r.below = nil
+	}
 	r.opener, r.large, r.Slot, r.disk, r.fresh, r.Share, r.arrays = nil, nil, nil, nil, freshness{}, Shared{}, nil
 	r.Clock, r.Decoder.Decompressed = nil, nil
 	idleReaders.Put(r)
@@ -125,17 +130,17 @@ func (r *Reader) readAsset(ctx context.Context, a catalog.Asset, box chunk.Box, 
 	if a.Parts != nil {
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset, "a stack of rasters is not read here")
 	}
-	if a.Index.Blocks != nil {
-		r.Share.Key.Mask = false // arrays have no mask
-		return r.chunks(ctx, nil, a.Index, box, bands, to)
+	var file source.Reader
+	if a.Index.Blocks == nil {
+		r.Clock.Lap(resources.StageOther)
+		opened, err := r.open(ctx, &a)
+		r.Clock.Lap(resources.StageRead)
+		if err != nil {
+			return err
+		}
+		defer opened.Close()
+		file = opened
 	}
-	r.Clock.Lap(resources.StageOther)
-	file, err := r.open(ctx, &a)
-	r.Clock.Lap(resources.StageRead)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
 	r.Share.Key.Mask = false
 	mask := a.Index.Masking()
 	if mask == a.Index && masked != nil && mask.ChunkB > 1 { // the image's chunks have alpha in them

@@ -46,6 +46,7 @@ type FileInfo struct {
 
 	Raster *RasterInfo      `json:"raster,omitempty"`
 	TIFF   *TIFFInfo        `json:"tiff,omitempty"`
+	VRT    *VRTInfo         `json:"vrt,omitempty"`
 	Rumi   *RumiInfo        `json:"rumi,omitempty"`
 	Frame  *FrameInfo       `json:"frame,omitempty"`
 	Table  *catalog.Summary `json:"table,omitempty"`
@@ -128,6 +129,15 @@ type TIFFInfo struct {
 	BandNames []string          `json:"band_names,omitempty"`
 	Bands     []tiff.Band       `json:"bands,omitempty"` // of each band; nil if the file describes none
 	Ghost     map[string]string `json:"ghost,omitempty"` // GDAL's structural metadata
+}
+
+// VRTInfo describes a virtual raster.
+type VRTInfo struct {
+	Sources   int         `json:"sources"` // files whose pixels it has
+	EPSG      int         `json:"epsg,omitempty"`
+	Transform *[6]float64 `json:"transform,omitempty"` // as GDAL's geotransform
+	Bounds    *[4]float64 `json:"bounds,omitempty"`    // minx, miny, maxx, maxy in the CRS
+	BandNames []string    `json:"band_names,omitempty"`
 }
 
 // FrameInfo describes OpenZL frames by their headers.
@@ -237,6 +247,9 @@ func (i *FileInfo) file(ctx context.Context, file source.Reader, path string, o 
 	case magic.Raster:
 		return i.tiff(ctx, file, o)
 	case magic.Picture:
+		if format == magic.VRT && i.uri != "" {
+			return i.virtual(ctx, o)
+		}
 		return i.picture(ctx, file, o)
 	case magic.Parquet:
 		return i.table(ctx, file)
@@ -381,6 +394,25 @@ func (i *FileInfo) picture(ctx context.Context, r source.Reader, o resources.Opt
 		i.Raster, i.index = rasterInfo(index), index
 	}
 	return err
+}
+
+// virtual describes a virtual raster.
+func (i *FileInfo) virtual(ctx context.Context, o resources.Options) error {
+	asset, meta, err := catalog.OpenAsset(ctx, o.Opener, i.uri, o.MaxChunkBytes)
+	if fault.KindOf(err) == fault.Unsupported || fault.KindOf(err) == fault.Limit {
+		i.Unreadable = fault.Line(err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	i.Raster, i.index = rasterInfo(asset.Index), asset.Index
+	i.VRT = &VRTInfo{EPSG: meta.EPSG, Transform: meta.Transform, BandNames: asset.Names,
+		Sources: catalog.SourcesOf(asset.Index)}
+	if b, ok := meta.Bounds(asset.Index.Height, asset.Index.Width); ok {
+		i.VRT.Bounds = &b
+	}
+	return nil
 }
 
 // rasterInfo describes the image of a chunk index.

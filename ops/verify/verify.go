@@ -284,12 +284,15 @@ func (w *worker) raster(ctx context.Context, o source.Opener, path string) (*cat
 	if err != nil {
 		return nil, err
 	}
+	index := asset.Index
+	if catalog.IsVirtual(index) {
+		return &asset, w.virtual(ctx, o, &asset)
+	}
 	file, err := o.Open(ctx, asset.URI)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	index := asset.Index
 	if asset.MaskFile != nil {
 		if err := w.maskFile(ctx, o, &asset); err != nil {
 			return nil, fault.WithFile(err, asset.MaskFile.URI)
@@ -309,6 +312,20 @@ func (w *worker) raster(ctx context.Context, o source.Opener, path string) (*cat
 		return nil, err
 	}
 	return &asset, nil
+}
+
+// virtual reads all pixels of a virtual raster, and so what it needs of its sources.
+func (w *worker) virtual(ctx context.Context, o source.Opener, a *catalog.Asset) error {
+	reader := pixels.BorrowReader(loader.Options{Opener: o, MaxChunkBytes: w.v.o.MaxChunk}.WithDefaults())
+	defer reader.GiveBack()
+	x := a.Index
+	box := chunk.Box{B1: x.Bands, Y1: x.Height, X1: x.Width}
+	if err := reader.Read(ctx, *a, box, nil, pixels.Nowhere{}, pixels.Nowhere{}); err != nil {
+		return err
+	}
+	w.sum.Chunks += int64(x.Down()) * int64(x.Across()) * int64(x.Groups())
+	w.sum.Bytes += int64(x.Bands) * int64(x.Height) * int64(x.Width) * int64(x.DType.Size())
+	return nil
 }
 
 // maskFile decodes the mask of a raster that lies beside it.

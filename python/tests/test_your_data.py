@@ -73,6 +73,7 @@ def data(tmp_path_factory) -> Path:
         write(root / f"classes/{'water' if i % 2 else 'wood'}/{i}.png", x)
         (root / "arrays").mkdir(exist_ok=True)
         np.save(root / f"arrays/{i}.npy", x)
+        stack(root, i, x)
     write(root / "placed/a.tif", rng.integers(1, 9, (1, 64, 64), np.uint8), **placed())
     corners = [[500100, 4599900], [500200, 4599900], [500200, 4599800], [500100, 4599800]]
     roof = {"type": "Polygon", "coordinates": [[*corners, corners[0]]]}
@@ -88,6 +89,19 @@ def data(tmp_path_factory) -> Path:
     tables(root)
     shutil.copytree(PAGE.parents[1] / "testdata/stores", root / "stores")
     return root
+
+
+def stack(root: Path, i: int, x: np.ndarray) -> None:
+    """Writes the bands into files of their own, and a VRT of them."""
+    bands = ""
+    for b in range(3):
+        write(root / f"single/{i}_{b}.tif", x[b : b + 1])
+        name = f'<SourceFilename relativeToVRT="1">../single/{i}_{b}.tif</SourceFilename>'
+        source = f"<SimpleSource>{name}<SourceBand>1</SourceBand></SimpleSource>"
+        bands += f'<VRTRasterBand dataType="Byte" band="{b + 1}">{source}</VRTRasterBand>'
+    (root / "stacks").mkdir(exist_ok=True)
+    size = f'rasterXSize="{SIDE}" rasterYSize="{SIDE}"'
+    (root / f"stacks/{i}.vrt").write_text(f"<VRTDataset {size}>{bands}</VRTDataset>")
 
 
 def tables(root: Path) -> None:
@@ -238,6 +252,7 @@ CHECKS: dict[str, Check] = {
     "arrays in `.npy` files": has("classes"),
     "a folder of ZIPs of Zarr (SSL4EO-S12, TerraMesh)": stores("image"),
     "ZIPs of Zarr of two sensors": stores("image", "s1"),
+    "mosaics or stacks of bands in a VRT (gdalbuildvrt)": has("stacks"),
     "images in the cells of Parquet": has("classes"),
     "dates in a column": series,
     "large scenes": on_the_ground,

@@ -147,7 +147,7 @@ func (a *Asset) Known() source.Known { return source.Known{Size: a.Size, ETag: a
 type Meta struct {
 	Format *magic.Format // magic.TIFF, …
 	Size   int64         // of the file, bytes
-	// Blob is the index as bytes: a rumi header blob, or a chunk index blob.
+	// Blob is the index as bytes: a rumi header blob, or a chunk index blob; nil of a virtual raster.
 	Blob []byte
 	// EPSG is the code of the CRS, or 0.
 	EPSG int
@@ -219,7 +219,12 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string
 			reader = &held{bytes: whole, size: n, etag: source.ETag(r)}
 		}
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case FormatOf(ctx, reader) == magic.VRT:
+		a, m, err = openVirtual(ctx, o, reader, uri, maxChunk)
+		whole = nil
+	default:
 		a, m, err = readAsset(ctx, reader, maxChunk)
 	}
 	err = NotRaster(ctx, o, uri, reader, err)
@@ -241,7 +246,10 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string
 
 func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m Meta, err error) {
 	m.Size, a.Size = r.Size(), r.Size()
-	if m.Format = FormatOf(ctx, r); m.Format.Class == magic.Picture {
+	if m.Format = FormatOf(ctx, r); m.Format == magic.VRT {
+		return a, m, errVirtualPart
+	}
+	if m.Format.Class == magic.Picture {
 		if a.Index, err = picture.Open(ctx, r, maxChunk); err == nil {
 			m.Blob = a.Index.AppendBlob(nil)
 		}
@@ -296,6 +304,15 @@ func (m *Meta) Kept(x *chunk.Index) []byte {
 	return m.Blob
 }
 
+// Header returns Blob, or an error of kind unsupported if there is none.
+func (m *Meta) Header() ([]byte, error) {
+	if m.Blob == nil {
+		return nil, fault.New(fault.Unsupported, "header", fault.NoOffset,
+			"a virtual raster has no header to keep: its pixels are in other files")
+	}
+	return m.Blob, nil
+}
+
 // SameIndex reads the header of an open file and reports whether x is its index. An x without a mask, alpha, palette,
 // scales or offsets also matches a file with them, because older catalogs have none; so does one without the nodata
 // value of a rumi file. What the files with the extensions beside say is not compared.
@@ -322,8 +339,11 @@ func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, beside stri
 }
 
 // Matches reports whether x, of a catalog, is the index of a file, which catalogs of earlier versions have without its
-// alpha, palette, scales and offsets.
+// alpha, palette, scales and offsets. Of virtual rasters it compares nothing: catalogs do not keep their indexes.
 func Matches(file, x *chunk.Index) bool {
+	if file.Blocks != nil || x.Blocks != nil {
+		return file.Blocks != nil && x.Blocks != nil
+	}
 	stored := *file
 	stored.Alpha, stored.Classes = stored.Alpha && x.Alpha, stored.Classes && x.Classes
 	if x.Physical == nil {
@@ -376,7 +396,7 @@ func NotRaster(ctx context.Context, o source.Opener, uri string, r source.Reader
 	switch {
 	case fault.KindOf(err) != fault.Corrupt:
 	case magic.Named(uri).Class == magic.Picture && !IsRaster(ctx, r):
-		return fault.New(fault.Corrupt, "header", 0, "it begins like no PNG, JPEG, NumPy, TIFF or rumi file")
+		return fault.New(fault.Corrupt, "header", 0, "it begins like no PNG, JPEG, NumPy, TIFF, rumi or VRT file")
 	default:
 		if name := foreign(ctx, o, uri, r); name != "" {
 			return ifd.NotRead(name)
@@ -428,6 +448,9 @@ func indexCost(a Asset) int64 {
 	n := 256 + int64(cap(a.Index.Ranges))*16 + int64(len(a.URI)) + 64 + int64(cap(a.Bytes)) + a.held
 	if m := a.Index.Mask; m != nil {
 		n += 256 + int64(cap(m.Ranges))*16
+	}
+	if v := virtualOf(a.Index); v != nil {
+		n += v.cost
 	}
 	return n
 }

@@ -87,9 +87,7 @@ func (b *beside) extensions() string {
 }
 
 func besideOf(ctx context.Context, o source.Opener, uri string) (b beside) {
-	_, lists := o.(source.Lister)
-	_, files := o.(*source.Files)
-	if !lists && !files || source.IsRemote(uri) || source.IsPart(uri) || ignored() {
+	if opensOne(o) || source.IsRemote(uri) || source.IsPart(uri) || ignored() {
 		return b
 	}
 	local := source.LocalPath(uri)
@@ -183,7 +181,8 @@ func namesIn(r *source.Roots, dir string) map[string]bool {
 // AddBeside adds what the files beside a raster say to its asset, as GDAL ranks them: PAM before the raster's own
 // metadata, and that before a world file; the raster's own mask before the one beside it.
 func AddBeside(ctx context.Context, o source.Opener, a *Asset, m *Meta, maxChunk int) error {
-	if m.Format == magic.Rumi || a.Index.Codec == chunk.Turned { // GDAL places the pixels that are stored
+	// GDAL places the pixels that are stored, and keeps what it knows of a VRT in it.
+	if m.Format == magic.Rumi || a.Index.Codec == chunk.Turned || a.Index.Blocks != nil {
 		return nil
 	}
 	files := besideOf(ctx, o, a.URI)

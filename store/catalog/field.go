@@ -185,7 +185,8 @@ func namesRasters(ctx context.Context, c *columns.Column, name string) (bool, er
 		kind := 0
 		isRaster := func(path string) bool {
 			_, _, store := storeOf(path)
-			return store || magic.Named(path).Class == magic.Raster
+			format := magic.Named(path)
+			return store || format.Class == magic.Raster || format == magic.VRT
 		}
 		text := string(v.Text)
 		url, _, _ := strings.Cut(text, "?") // without the query of a signed one
@@ -251,6 +252,10 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 	if asset.URI = uri; index == nil {
 		ctx := context.WithValue(ctx, namesKey{}, t.beside)
 		opened, err := OpenSmall(ctx, t.opener, uri, asset.Known(), t.maxChunk)
+		if err == nil && IsVirtual(opened.Index) && asset.Size > 0 && asset.Size != opened.Size {
+			err = opened.Fault(fault.New(fault.Corrupt, "file", fault.NoOffset,
+				"%d bytes; it had %d bytes when it was listed or indexed", opened.Size, asset.Size))
+		}
 		return opened, err
 	}
 	asset.Place, asset.Names = reader.place(f, index.Height, index.Width), reader.names(f, index.StepBands())

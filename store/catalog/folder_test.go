@@ -103,7 +103,6 @@ func TestNotRead(t *testing.T) {
 	for ext, want := range map[string]string{
 		".jp2": "a JPEG 2000 image, such as \"NAME.jp2\", is not read: convert it, as by 'gdal_translate -of COG",
 		".nc":  "a NetCDF file", ".h5": "an HDF5 file", ".img": "HFA", ".webp": "a WebP image",
-		".vrt": "virtual raster",
 		".npz": "numpy.save", ".zip": "unpack it",
 	} {
 		dir := t.TempDir()

@@ -57,7 +57,7 @@ func (m *Meta) attrSample(key string) []byte {
 		return data
 	case len(data) == 8 && isFloat(m.DType):
 		out := make([]byte, m.DType.Size())
-		putFloat(out, chunk.Float64.Number(data), m.DType)
+		m.DType.PutNumber(out, chunk.Float64.Number(data))
 		return out
 	}
 	return nil

@@ -100,7 +100,7 @@ func putNumber(to []byte, s string, t chunk.DType) error {
 		if err != nil && !math.IsInf(number, 0) {
 			return bad
 		}
-		putFloat(to, number, t)
+		t.PutNumber(to, number) // NaN as the specification of version 3 ("Fill value") has it
 		return nil
 	}
 	bits, signed := 8*t.Size(), t >= chunk.Int8 && t <= chunk.Int64
@@ -124,11 +124,4 @@ func putNumber(to []byte, s string, t chunk.DType) error {
 	}
 	cast.PutUint(to, len(to), number)
 	return nil
-}
-
-// putFloat puts a number into a sample of a floating-point type. NaN is the quiet one of the specification of version 3
-// ("Fill value"), which numpy writes, too.
-func putFloat(to []byte, f float64, t chunk.DType) {
-	clear(to)
-	copy(to, (&chunk.Index{DType: t, NoData: &f}).NoDataSample()) // which is nil if all its bytes are 0
 }

@@ -20,7 +20,7 @@ var floors = [][]string{
 	{"internal"},
 	{"source", "shuffle", "crs"},
 	{"chunk", "tables", "codec"},
-	{"tiff", "rumi", "picture", "stats", "einops", "vector"},
+	{"tiff", "rumi", "picture", "vrt", "stats", "einops", "vector"},
 	{"store"},
 	{"loader"},
 	{"proto"},

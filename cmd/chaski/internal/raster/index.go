@@ -280,7 +280,11 @@ func (f *indexFlags) hex(ctx context.Context, w io.Writer, files source.Opener, 
 		if err != nil {
 			return err
 		}
-		if _, err := io.WriteString(w, hex.EncodeToString(meta.Blob)+"\n"); err != nil {
+		blob, err := meta.Header()
+		if err != nil {
+			return fault.WithFile(err, p)
+		}
+		if _, err := io.WriteString(w, hex.EncodeToString(blob)+"\n"); err != nil {
 			return err
 		}
 	}
