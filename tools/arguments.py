@@ -178,6 +178,12 @@ class Field
     match: Literal["step", "nearest"] | None = None
     match_days
     physical
+    scale: str | Sequence[str] | None = None
+        Columns with scales of the row, as `offset` has offsets: `physical` values by these in place
+        of those of the file. One for all bands of a file, or one for each; with `columns` or
+        `patterns` it may be one for each raster. Without one, a file's own counts.
+    offset: str | Sequence[str] | None = None
+        Columns with offsets of the row: see `scale`.
     lut: Mapping[int | tuple[int, ...], Any] | Sequence[Any] | npt.NDArray[Any] | None = None
         A look-up table for rasters of uint8, int8, uint16 or int16, {10: 0, 20: 1}, or a list or
         array that has the value of each number as `np.take` finds it: of int8 it has 256 values,

@@ -180,7 +180,15 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 	if err != nil {
 		return nil, err
 	}
-	return openers[kind](ctx, &src, from, o)
+	table, err := openers[kind](ctx, &src, from, o)
+	if err != nil {
+		return nil, err
+	}
+	scaled, err := newScaled(ctx, table, from)
+	if err != nil {
+		return nil, fault.WithFile(errors.Join(err, table.Close()), src.Source)
+	}
+	return scaled, nil
 }
 
 // openers open the datasets of sources, by their kinds.
@@ -232,17 +240,19 @@ func checkImages(fields []spec.Field) error {
 
 // openCatalog opens a catalog, a table, a directory, a pattern or a file.
 func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o resources.Options) (Table, error) {
-	fields := make([]catalog.Source, len(from))
+	fields, scales := make([]catalog.Source, len(from)), []string(nil)
 	for i, field := range from {
 		fields[i] = catalog.Source{
 			Field: field.Name, Column: field.Column, Blob: field.Blob, Pattern: field.Pattern,
 			Kind: spec.WantedKinds[field.Kind], Beside: field.Vector != nil,
 			Optional: field.Vector != nil && field.Vector.Missing == spec.MissingEmpty,
 		}
+		scales = slices.Concat(scales, field.Scale, field.Offset)
 	}
 	table, err := catalog.Open(ctx, src.Source, fields, catalog.Options{
 		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots,
-		Columns: slices.Concat(src.Columns(), src.PickColumns(), src.More), AllColumns: o.AllColumns || src.Queries(),
+		Columns:        slices.Concat(src.Columns(), src.PickColumns(), src.More, scales),
+		AllColumns:     o.AllColumns || src.Queries(),
 		DropIncomplete: src.Missing == spec.MissingDrop, Dims: src.Dims,
 	})
 	if err != nil {

@@ -90,6 +90,11 @@ func (p place) long(t reflect.Type, b json.RawMessage) (json.RawMessage, error) 
 			return nil, p.wrong(b, "a number, or a list with one for each band")
 		}
 		return slices.Concat(json.RawMessage("["), b, json.RawMessage("]")), nil
+	case t == reflect.TypeFor[Names]() && b[0] != '[':
+		if b[0] != '"' {
+			return nil, p.wrong(b, "the name of a column, or a list with one for each band")
+		}
+		return listText([]json.RawMessage{b}), nil
 	case t == reflect.TypeFor[[][]Float]():
 		if b[0] != '[' {
 			b = listText([]json.RawMessage{b})
@@ -337,7 +342,8 @@ func inherit(b json.RawMessage) (json.RawMessage, error) {
 }
 
 // rasterMembers make a raster of a field that sets one of them, where there are defaults.
-var rasterMembers = []string{"layout", "sizes", "normalize", "fill", "nodata", "pad", "clip", "physical"}
+var rasterMembers = []string{"layout", "sizes", "normalize", "fill", "nodata", "pad", "clip", "physical", "scale",
+	"offset"}
 
 // storedDTypes are the dtypes without arithmetic.
 var storedDTypes = []string{"native", "int64"}

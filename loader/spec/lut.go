@@ -11,6 +11,17 @@ import (
 // Values are one for each band, or one for all.
 type Values []float64
 
+// Names are names of columns: one for each band, or one for all.
+type Names []string
+
+// of returns the names for one raster of n: each has the same, or one of its own.
+func (names Names) of(i, n int) Names {
+	if len(names) == n {
+		return names[i : i+1]
+	}
+	return names
+}
+
 // LUT is a look-up table for rasters of uint8, int8, uint16 or int16, or for the colours of rasters of uint8 or uint16.
 // It applies to stored pixels: nodata and masks are the file's, and windows are resampled before it, with the nearest
 // pixels.

@@ -68,8 +68,8 @@ func (n *Normalize) ofStats(f *Field) (*Normalize, error) {
 		}
 		return nil, within("stats", err)
 	}
-	if s.Physical != f.Physical {
-		return nil, fmt.Errorf("physical is %t, and of the field that stats measured it is %t", f.Physical, s.Physical)
+	if physical := f.isPhysical(); s.Physical != physical {
+		return nil, fmt.Errorf("physical is %t, and of the field that stats measured it is %t", physical, s.Physical)
 	}
 	out, err := NormalizeByStats(&s, n.Method, f.Bands, f.BandNames)
 	return out, within("stats", err)

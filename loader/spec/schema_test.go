@@ -70,6 +70,8 @@ func (g generator) short(t reflect.Type) []any {
 		return []any{map[string]any{"type": "array", "items": value}, value}
 	case reflect.TypeFor[Values]():
 		return []any{map[string]any{"type": "number"}}
+	case reflect.TypeFor[Names]():
+		return []any{map[string]any{"type": "string"}}
 	case reflect.TypeFor[*Normalize]():
 		return []any{map[string]any{"enum": []any{stats.MeanStd, stats.MinMax, stats.Percentile, false}}}
 	case reflect.TypeFor[[]int](): // of bands

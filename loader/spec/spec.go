@@ -185,6 +185,11 @@ type Field struct {
 	// add_offset in Zarr); bands without them keep their samples. DType must be a float, or "auto". NoData and masks
 	// are of stored pixels.
 	Physical bool `json:"physical,omitempty"`
+	// Scale and Offset are columns of numbers of the source, for Physical values by row in place of those of the
+	// files: one for all bands of a file, or one for each. Of Columns or Patterns it may be one for each raster. JSON
+	// may have one name. They make Physical true.
+	Scale  Names `json:"scale,omitempty"`
+	Offset Names `json:"offset,omitempty"`
 	// Normalize scales and shifts pixels to float values. In JSON the name of a method stands for its numbers, of the
 	// statistics that the spec has of the field. Default: none.
 	Normalize *Normalize `json:"normalize,omitempty"`
@@ -331,6 +336,7 @@ func (s Spec) WithDefaults() Spec {
 			continue
 		}
 		field.DType = cmp.Or(field.DType, "native")
+		field.Physical = field.isPhysical()
 		if field.Classes != nil {
 			field.Kind = cmp.Or(field.Kind, ClassField)
 		}
@@ -562,8 +568,16 @@ func (f Field) Validate() error {
 	return f.Normalize.Validate(f.DType)
 }
 
+// isPhysical reports whether the field has physical values: Physical is true, or columns have scales or offsets.
+func (f *Field) isPhysical() bool { return f.Physical || f.Scale != nil || f.Offset != nil }
+
 // validatePhysical checks that the field can have physical values, if it does.
 func (f *Field) validatePhysical() error {
+	for _, list := range []Names{f.Scale, f.Offset} {
+		if list != nil && len(list) == 0 || len(list) > chunk.MaxBands || slices.Contains(list, "") {
+			return fmt.Errorf("scale or offset is %q: it must be the name of a column, or one for each band", list)
+		}
+	}
 	switch {
 	case f.Physical && !slices.Contains(floatDTypes, f.DType):
 		return fmt.Errorf("physical is true, and dtype is %q: it must be one of %s", f.DType,
@@ -689,7 +703,7 @@ func (f *Field) CheckKind(holds catalog.Kind) error {
 	case !raster && f.Kind == "":
 		// Layout, normalize, fill and pad pass here, because they may come from settings for all fields.
 		rasterOnly := []string{"bands", "band_names", "by_position", "times", "validity", "resample", "ground",
-			"physical"}
+			"physical", "scale", "offset"}
 		if m := bandsOr(given(f, func(name string) bool { return slices.Contains(rasterOnly, name) })); m != "" {
 			return bad("%s is given, which is for rasters (%s)", m, sayRaster)
 		}

@@ -44,8 +44,12 @@ func (f *Field) Stacked() bool { return f.Columns != nil || f.Patterns != nil }
 
 // Parts returns a field for each raster of a stacked field, in their order.
 func (f *Field) Parts() []Field {
-	part := func(name string) Field { return Field{Name: f.Name + "." + name, Kind: RasterField, DType: f.DType} }
 	out := make([]Field, 0, len(f.Columns)+len(f.Patterns))
+	part := func(name string) Field {
+		at := len(out)
+		return Field{Name: f.Name + "." + name, Kind: RasterField, DType: f.DType,
+			Scale: f.Scale.of(at, cap(out)), Offset: f.Offset.of(at, cap(out))}
+	}
 	for _, c := range f.Columns {
 		made := part(c)
 		made.Column = c

@@ -115,6 +115,8 @@ def tables(root: Path) -> None:
     (root / "tables/dates.csv").write_text("\n".join(["path,place,date", *dates]))
     boxes = [f"{p},{4 * i},3,{9 + 4 * i},20,{i}" for i, p in enumerate(paths)]
     (root / "tables/boxes.csv").write_text("\n".join(["path,x,y,w,h,label", *boxes]))
+    scenes = [f"{p},{1 / 2**i},{-i}" for i, p in enumerate(paths)]
+    (root / "tables/scaled.csv").write_text("\n".join(["path,gain,add", *scenes]))
     lists = {
         "path": paths,
         "labels": [["water"], ["wood", "crop"], [], ["wood"]],
@@ -226,6 +228,12 @@ def stores(*fields: str) -> Check:
     return check
 
 
+def scaled(b: dict[str, Any], root: Path) -> None:
+    for row, k in enumerate(b["sample"]):
+        with rasterio.open(root / f"pairs/images/{k}.tif") as f:
+            assert np.array_equal(b["image"][row], f.read() / 2.0**k - k)
+
+
 WOOD_OR_WATER = [1, 0, 1, 0]  # in alphabetical order water is 0
 CHECKS: dict[str, Check] = {
     "a drone mosaic whose mask is alpha (TIFF, COG, PNG)": valid("rgba"),
@@ -254,6 +262,7 @@ CHECKS: dict[str, Check] = {
     "ZIPs of Zarr of two sensors": stores("image", "s1"),
     "mosaics or stacks of bands in a VRT (gdalbuildvrt)": has("stacks"),
     "images in the cells of Parquet": has("classes"),
+    "a scale and an offset for each scene": scaled,
     "dates in a column": series,
     "large scenes": on_the_ground,
 }

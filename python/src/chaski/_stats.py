@@ -140,7 +140,8 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
 
     Args:
         source: as for `load`, but no mixture: its sources have statistics one by one.
-        fields: as for `load`, of which only column, pattern, bands, nodata and physical matter.
+        fields: as for `load`, of which only column, pattern, bands, nodata,
+            physical, scale and offset matter.
             Files may name their bands in different orders only if `bands` says which count: names
             are looked up in each file; numbers, and "position" for all, are positions. Metadata
             columns are left out.
@@ -191,4 +192,6 @@ _PLACES = (
     "band_names",
     "nodata",
     "physical",
+    "scale",
+    "offset",
 )

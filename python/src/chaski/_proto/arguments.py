@@ -252,6 +252,10 @@ class Field(Argument):
             by the scales and offsets that each file has of its bands (SCALE and OFFSET of GDAL in
             TIFF and rumi files, scale_factor and add_offset in Zarr); bands without them keep their
             samples. `dtype` must be a float, or "auto". `nodata` and masks are of stored pixels.
+        scale: columns with scales of the row, as `offset` has offsets: `physical` values by these
+            in place of those of the file. One for all bands of a file, or one for each; with
+            `columns` or `patterns` it may be one for each raster. Without one, a file's own counts.
+        offset: columns with offsets of the row: see `scale`.
         lut: a look-up table for rasters of uint8, int8, uint16 or int16, {10: 0, 20: 1}, or a list
             or array that has the value of each number as `np.take` finds it: of int8 it has 256
             values, those of the negative numbers at the end. It applies to stored pixels before
@@ -292,6 +296,8 @@ class Field(Argument):
     match: Literal["step", "nearest"] | None = None
     match_days: float | None = None
     physical: bool = False
+    scale: str | Sequence[str] | None = None
+    offset: str | Sequence[str] | None = None
     lut: Mapping[int | tuple[int, ...], Any] | Sequence[Any] | npt.NDArray[Any] | None = None
     wavelengths: Sequence[float] | None = None
     gsd: float | None = None

@@ -1,0 +1,131 @@
+package rows
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// scaled is a table whose columns have the scales and offsets of rasters.
+type scaled struct {
+	Table
+	of map[int]*linears // by field
+}
+
+// linears are the scales and offsets of a field: a column for all bands, or one for each. Without columns a file's
+// count.
+type linears struct {
+	scales, offsets []numbers
+}
+
+// numbers are a column of numbers.
+type numbers struct {
+	name   string
+	values []float64 // by row, NaN for null
+}
+
+// newScaled returns the table with the scales and offsets that its fields have in columns, or the table itself if none
+// has.
+func newScaled(ctx context.Context, t Table, fields []spec.Field) (Table, error) {
+	known, of := map[string]numbers{}, map[int]*linears{}
+	read := func(names spec.Names) (out []numbers, err error) {
+		for _, name := range names {
+			column, ok := known[name]
+			if !ok {
+				if column, err = numbersOf(ctx, t, name); err != nil {
+					return nil, err
+				}
+				known[name] = column
+			}
+			out = append(out, column)
+		}
+		return out, nil
+	}
+	for i := range fields {
+		field := &fields[i]
+		if field.Scale == nil && field.Offset == nil || t.Kind(i) != catalog.Raster {
+			continue
+		}
+		var own linears
+		var err error
+		if own.scales, err = read(field.Scale); err == nil {
+			own.offsets, err = read(field.Offset)
+		}
+		if err != nil {
+			return nil, InField(field.Name, err)
+		}
+		of[i] = &own
+		if steps := StepsOf(t, i); steps != nil {
+			for _, column := range steps.Columns {
+				of[column] = &own
+			}
+		}
+	}
+	if len(of) == 0 {
+		return t, nil
+	}
+	return &scaled{t, of}, nil
+}
+
+// numbersOf reads a column of numbers.
+func numbersOf(ctx context.Context, t Table, name string) (numbers, error) {
+	out := numbers{name, make([]float64, t.Len())}
+	err := scan(ctx, t, name, func(row int64, c *Column, v catalog.Value) (err error) {
+		out.values[row], err = number(c.Kind, v, name)
+		return err
+	})
+	return out, err
+}
+
+// Asset implements Table.
+func (t *scaled) Asset(ctx context.Context, field int, row int64) (catalog.Asset, error) {
+	asset, err := t.Table.Asset(ctx, field, row)
+	own := t.of[field]
+	if err != nil || own == nil {
+		return asset, err
+	}
+	index := *asset.Index
+	if index.Physical, err = own.row(asset.Index, row); err != nil {
+		return asset, fault.WithFile(err, asset.URI)
+	}
+	asset.Index = &index
+	return asset, nil
+}
+
+// row returns Index.Physical of an image that is the raster of a row.
+func (l *linears) row(x *chunk.Index, row int64) ([]chunk.Linear, error) {
+	out := make([]chunk.Linear, x.StepBands())
+	for band := range out {
+		out[band] = x.Linear(band)
+	}
+	for _, c := range []struct {
+		columns []numbers
+		set     func(band int, value float64)
+	}{
+		{l.scales, func(band int, value float64) { out[band].Scale = value }},
+		{l.offsets, func(band int, value float64) { out[band].Offset = value }},
+	} {
+		if n := len(c.columns); n > 1 && n != len(out) {
+			return nil, fault.New(fault.Unsupported, "asset", fault.NoOffset, "it has %d bands, and %d columns have "+
+				"scales or offsets", len(out), n)
+		}
+		for band := range out {
+			if len(c.columns) == 0 {
+				break
+			}
+			column := &c.columns[min(band, len(c.columns)-1)]
+			value := column.values[row]
+			if math.IsNaN(value) || math.IsInf(value, 0) {
+				return nil, fault.New(fault.Corrupt, fmt.Sprintf("column %q", column.name), fault.NoOffset,
+					"%v is no scale or offset", value)
+			}
+			c.set(band, value)
+		}
+	}
+	return chunk.Linears(out), nil
+}
