@@ -76,6 +76,11 @@ def test_folders_and_globs(folder, unzipped):
     assert one == {"image": wanted(folder, names="b")}
 
 
+def test_globs_that_end_otherwise():
+    with pytest.raises(chaski.NotFoundError, match="but 3 Zarr stores: a glob"):
+        chaski.load(STORES / "s2/*", batch_size=2)
+
+
 def test_fields_by_the_names_of_arrays():
     fields = {"bands": Field(**NATIVE), "cloud_mask": Field(**NATIVE)}
     want = {"bands": wanted("s2"), "cloud_mask": wanted("s2", "cloud_mask")}

@@ -36,8 +36,12 @@ func glob(ctx context.Context, pattern string, r *source.Roots, wanted Files) (*
 	switch {
 	case err != nil || len(listing.Shards) > 0 || len(listing.Paths) > 0:
 	case listing.passed+listing.stores > 0:
-		err = fault.New(fault.NotFound, "glob", fault.NoOffset, "no TIFF and no rumi file matches, but %d PNG, JPEG "+
-			"or NumPy files and %d Zarr stores: a glob that ends like one reads them", listing.passed, listing.stores)
+		n, what := listing.passed, "PNG, JPEG or NumPy files"
+		if n == 0 {
+			n, what = listing.stores, "Zarr stores"
+		}
+		err = fault.New(fault.NotFound, "glob", fault.NoOffset,
+			"no TIFF and no rumi file matches, but %d %s: a glob that ends like one reads them", n, what)
 	default:
 		err = cmp.Or[error](listing.notRead(), fault.New(fault.NotFound, "glob", fault.NoOffset, "no raster file matches"))
 	}
