@@ -13,7 +13,8 @@ import (
 const stripBytes = 256 << 10
 
 // numpy reads the header of a .npy file: an array (rows, columns), or of three axes, whose bands are the last axis if
-// that is shorter than the first, and otherwise the first.
+// that is shorter than the first, and otherwise the first, or of four axes, which are (steps of time, bands, rows,
+// columns).
 func (h *header) numpy() (*chunk.Index, error) {
 	a, err := npy.Parse(h.at)
 	if err != nil {
@@ -42,12 +43,25 @@ func array(d chunk.DType, shape []int, off, size int64) (*chunk.Index, error) {
 		index.Height, index.Width, index.Bands, index.Inner = shape[0], shape[1], shape[2], chunk.YXB
 	case len(shape) == 3:
 		index.Bands, index.Height, index.Width, planes = shape[0], shape[1], shape[2], shape[0]
+	case len(shape) == 4 && shape[3] < shape[1]:
+		return nil, fault.New(fault.Unsupported, "array", fault.NoOffset, "its shape is %d: series are (t, b, y, x), "+
+			"and its bands seem to be the last axis: save numpy.moveaxis(a, -1, 1)", shape)
+	case len(shape) == 4:
+		// Of two numbers below 2^31.
+		index.Bands, index.Height, index.Width, planes = shape[0]*shape[1], shape[2], shape[3], shape[0]*shape[1]
+		if shape[0] > 1 { // an index with steps of time has two of them at least
+			index.Times = shape[0]
+		}
+		if planes > chunk.MaxPlanes {
+			return nil, fault.New(fault.Limit, "array", fault.NoOffset,
+				"its shape is %d: at most %d steps of time times bands", shape, chunk.MaxPlanes)
+		}
 	default:
-		return nil, fault.New(fault.Unsupported, "array", fault.NoOffset,
-			"its shape is %d: rasters have two axes, or three with bands", shape)
+		return nil, fault.New(fault.Unsupported, "array", fault.NoOffset, "its shape is %d: rasters have two axes, "+
+			"three with bands, or four with steps of time and bands", shape)
 	}
 	line := int64(d.Size())
-	for _, n := range []int{index.Bands / planes, index.Width} {
+	for _, n := range []int{index.Bands / max(planes, 1), index.Width} {
 		if n < 1 || int64(n) > math.MaxInt32 || line > math.MaxInt32 {
 			return nil, fault.New(fault.Unsupported, "array", fault.NoOffset, "its shape is %d", shape)
 		}

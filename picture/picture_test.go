@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/picture"
+	"github.com/chaski-eo/chaski/picture/npy"
 )
 
 // memory is a file in memory.
@@ -39,8 +40,8 @@ func decode(t testing.TB, b []byte, limit int) (*chunk.Index, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	out := make([]byte, x.StoredBytes(0))
-	return x, out, chunk.NewDecoder(picture.Codecs()).Decode(out, b, x, 0)
+	out, at := make([]byte, x.StoredBytes(0)), x.Ranges[0]
+	return x, out, chunk.NewDecoder(picture.Codecs()).Decode(out, b[at.Off:][:at.Len], x, 0)
 }
 
 // encoded returns an image of every type that the library writes, as a file.
@@ -256,6 +257,13 @@ func FuzzPicture(f *testing.F) {
 			f.Add(withPalettes(b, "abc", ""))
 			f.Add(turnedPNG(b))
 		}
+	}
+	for _, shape := range [][]int{{5, 7}, {2, 5, 7}, {5, 7, 2}, {3, 2, 5, 7}, {0, 5, 7}, {0, 2, 5, 7}} {
+		head, err := npy.Header(chunk.Uint8, shape)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(append(head, make([]byte, 3*2*5*7)...))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if _, _, err := decode(t, b, 1<<16); err != nil && fault.KindOf(err) == 0 {

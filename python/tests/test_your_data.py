@@ -74,6 +74,8 @@ def data(tmp_path_factory) -> Path:
         (root / "arrays").mkdir(exist_ok=True)
         np.save(root / f"arrays/{i}.npy", x)
         stack(root, i, x)
+        (root / "series").mkdir(exist_ok=True)
+        np.save(root / f"series/{i}.npy", rng.integers(0, 99, (3, 2, SIDE, SIDE), np.uint8))
     write(root / "placed/a.tif", rng.integers(1, 9, (1, 64, 64), np.uint8), **placed())
     corners = [[500100, 4599900], [500200, 4599900], [500200, 4599800], [500100, 4599800]]
     roof = {"type": "Polygon", "coordinates": [[*corners, corners[0]]]}
@@ -198,6 +200,11 @@ def series(b: dict[str, Any], root: Path) -> None:
         assert np.array_equal(x, steps)  # the second file of a place is the earlier one
 
 
+def steps(b: dict[str, Any], root: Path) -> None:
+    whole = np.stack([np.load(root / f"series/{k}.npy") for k in range(N)])
+    assert np.array_equal(b["image"], whole[:, [2, 0]])
+
+
 def on_the_ground(b: dict[str, Any], root: Path) -> None:
     whole = pixels("placed")(root, 0)[0]
     windows = np.lib.stride_tricks.sliding_window_view(whole, (16, 16)).reshape(-1, 16, 16)
@@ -258,6 +265,7 @@ CHECKS: dict[str, Check] = {
     "a DataFrame, GeoDataFrame or Arrow table": values("y", [0.0, 0.5, 1.0, 1.5]),
     "a list of dicts": values("y", [0.0, 0.5, 1.0, 1.5]),
     "arrays in `.npy` files": has("classes"),
+    "series (t, b, y, x) in `.npy` files": steps,
     "a folder of ZIPs of Zarr (SSL4EO-S12, TerraMesh)": stores("image"),
     "ZIPs of Zarr of two sensors": stores("image", "s1"),
     "mosaics or stacks of bands in a VRT (gdalbuildvrt)": has("stacks"),
