@@ -32,6 +32,7 @@ type Meta struct {
 	Overviews          int      // how many of the directories are reduced images
 	OverviewSizes      [][2]int // their heights and widths, from the largest to the smallest
 	HasMask            bool     // a directory is a mask of the full image
+	Pages              int      // how many of the directories are neither reduced images nor masks
 
 	// Interleave is TILE, BAND or PIXEL. GDAL's ghost area says BAND for TILE files; only the
 	// INTERLEAVE item of GDAL_METADATA tells them apart.
@@ -106,6 +107,7 @@ func (m *Meta) readText(t *ifd.Tags, bands int) {
 
 // countIFDs counts the other directories by their NewSubfileType.
 func (m *Meta) countIFDs(ctx context.Context, f *ifd.File) error {
+	m.Pages = 1
 	for i := range f.Dirs[1:] {
 		switch f.Dirs[1+i].Kind & (subfileReduced | subfileMask) {
 		case subfileReduced:
@@ -121,6 +123,8 @@ func (m *Meta) countIFDs(ctx context.Context, f *ifd.File) error {
 			m.OverviewSizes = append(m.OverviewSizes, size)
 		case subfileMask:
 			m.HasMask = true
+		case 0:
+			m.Pages++
 		}
 	}
 	// In the order of OpenOverviews.

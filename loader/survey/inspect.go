@@ -109,6 +109,7 @@ type TIFFInfo struct {
 	Interleave  string `json:"interleave"` // TILE, BAND or PIXEL
 	Directories int    `json:"directories"`
 	Chain       string `json:"chain,omitempty"` // why further directories cannot be read
+	Pages       int    `json:"pages,omitempty"` // images of several, of which the first one is read
 	Overviews   int    `json:"overviews,omitempty"`
 	// OverviewFile is the file of overviews beside the raster (.ovr), where its own file has none. OverviewFault says
 	// why that file is refused.
@@ -557,6 +558,9 @@ func tiffInfo(m *tiff.Meta, x *chunk.Index) *TIFFInfo {
 		Interleave: m.Interleave, Directories: m.IFDs, Overviews: m.Overviews, OverviewSizes: m.OverviewSizes,
 		Mask:   m.HasMask,
 		NoData: m.NoData, EPSG: m.EPSG, BandNames: m.BandNames, Bands: m.Bands, Ghost: m.Ghost, Citation: m.Citation(),
+	}
+	if m.Pages > 1 {
+		info.Pages = m.Pages
 	}
 	if m.ChainErr != nil {
 		info.Chain = fault.Line(m.ChainErr)

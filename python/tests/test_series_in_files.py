@@ -1,0 +1,103 @@
+"""Series in one file: .npy of four axes against numpy, pages of TIFFs against tifffile."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chaski
+from chaski import Field, RandomWindow
+
+pytestmark = pytest.mark.usefixtures("binary")
+
+
+def command(*args: Any) -> dict[str, Any]:
+    line = [os.environ["CHASKI_BIN"], *map(str, args)]
+    return json.loads(subprocess.run(line, check=True, capture_output=True, text=True).stdout)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", ">i2", "float32"])
+def test_npy_of_four_axes(tmp_path, dtype):
+    """Windows, steps and bands of arrays (t, b, y, x) are those of numpy."""
+    rng = np.random.default_rng(3)
+    arrays = [rng.integers(0, 99, (3, 4, 20, 31)).astype(dtype) for _ in range(4)]
+    for i, x in enumerate(arrays):
+        np.save(tmp_path / f"{i}.npy", x)
+    native: dict[str, Any] = {"dtype": "native"}
+    with chaski.load(tmp_path, batch_size=4, shuffle=False, fields={"x": Field(**native)}) as it:
+        assert np.array_equal(np.asarray(next(iter(it))["x"]), np.stack(arrays))
+    picked = {"x": Field(times=[2, 0], bands=[3, 1], **native), "i": Field(kind="text")}
+    window = RandomWindow((8, 9), per_asset=3)
+    found = 0
+    with chaski.load(tmp_path, batch_size=4, fields=picked, window=window) as it:
+        for b in it:
+            for x, name in zip(np.asarray(b["x"]), b["i"], strict=True):
+                part = arrays[int(Path(name).stem)][[2, 0]][:, [3, 1]]
+                views = np.lib.stride_tricks.sliding_window_view(part, (8, 9), (2, 3))
+                assert (views.transpose(2, 3, 0, 1, 4, 5) == x).all((2, 3, 4, 5)).any()
+                found += 1
+    assert found == 12
+    assert np.array_equal(chaski.read(tmp_path / "1.npy"), arrays[1])
+    info = command("info", "--json", tmp_path / "1.npy")["raster"]
+    assert (info["times"], info["shape"]) == (3, [4, 20, 31])
+    assert command("verify", tmp_path / "1.npy")["bytes"] == arrays[1].nbytes
+
+
+def test_npy_of_one_step(tmp_path):
+    x = np.arange(2 * 5 * 6, dtype="uint8").reshape(1, 2, 5, 6)
+    np.save(tmp_path / "x.npy", x)
+    assert np.array_equal(chaski.read(tmp_path / "x.npy"), x[0])
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((5, 20, 30, 3), "bands seem to be the last axis"),
+        ((2, 3, 0, 4), "do not fit"),
+        ((0, 3, 4, 4), r"its shape is \[0 3 4 4\]"),
+        ((0, 3, 4), r"its shape is \[0 3 4\]"),
+        ((2, 1, 2, 3, 4), "or four with steps of time"),
+        ((1 << 11, 1 << 10, 1, 1 << 10), "at most 1048576 steps"),
+    ],
+)
+def test_npy_that_is_no_series(tmp_path, shape, message):
+    path = tmp_path / "x.npy"
+    np.lib.format.open_memmap(path, "w+", dtype="uint8", shape=shape)
+    with pytest.raises(chaski.Error, match=message):
+        chaski.read(path)
+
+
+def test_pages_are_counted(tmp_path):
+    """They are those that tifffile takes for neither masks nor overviews."""
+    tifffile = pytest.importorskip("tifffile")
+    rasterio = pytest.importorskip("rasterio")
+    x = np.random.default_rng(4).integers(0, 99, (5, 64, 64)).astype("uint8")
+    tifffile.imwrite(tmp_path / "plain.tif", x, photometric="minisblack")
+    tifffile.imwrite(tmp_path / "imagej.tif", x, imagej=True)
+    tifffile.imwrite(tmp_path / "one.tif", x[0])
+    profile = {"driver": "GTiff", "width": 64, "height": 64, "count": 1, "dtype": "uint8"}
+    for k in range(3):
+        with (
+            rasterio.Env(GDAL_TIFF_INTERNAL_MASK=True),
+            rasterio.open(tmp_path / "appended.tif", "w", **profile, append_subdataset=k > 0) as f,
+        ):
+            f.write(x[k : k + 1])
+            if k == 0:
+                f.write_mask(x[0] > 9)
+    with rasterio.open(tmp_path / "appended.tif", "r+") as f:
+        f.build_overviews([2])
+    for name, want in (("plain", 5), ("imagej", 5), ("appended", 3)):
+        path = tmp_path / f"{name}.tif"
+        with tifffile.TiffFile(path) as t:
+            assert sum(not p.is_reduced and not p.is_mask for p in t.pages) == want
+        assert command("info", "--json", path)["tiff"]["pages"] == want
+        assert f"only the first of {want} pages is read" in command("verify", path)["notes"][0]
+        assert np.array_equal(chaski.read(path), x[:1])
+    assert "pages" not in command("info", "--json", tmp_path / "one.tif")["tiff"]
+    assert "notes" not in command("verify", tmp_path / "one.tif")
