@@ -20,9 +20,9 @@ const MaxBytes = 64 << 20
 // Dataset is a virtual raster.
 type Dataset struct {
 	Width, Height int
-	SRS           string      // a name or well-known text; "" for none
-	Transform     *[6]float64 // as GDAL's; nil for none
-	Files         []File      // that the sources name, each once
+	SRS           string // a name or well-known text; "" for none
+	Transform     string // six numbers; "" for none
+	Files         []File // that the sources name, each once
 	Bands         []Band
 	Mask          *Band // of all bands; nil for none
 }
@@ -158,12 +158,7 @@ func Parse(data []byte) (*Dataset, error) {
 	case len(doc.Bands) == 0:
 		return nil, corrupt("VRT", "it has no bands")
 	}
-	set := &Dataset{Width: doc.Width, Height: doc.Height, SRS: strings.TrimSpace(doc.SRS)}
-	if text := strings.TrimSpace(doc.Transform); text != "" {
-		if set.Transform = transform(text); set.Transform == nil {
-			return nil, corrupt("VRT", "GeoTransform is %q", fault.Short(text))
-		}
-	}
+	set := &Dataset{Width: doc.Width, Height: doc.Height, SRS: doc.SRS, Transform: doc.Transform}
 	files := map[File]int{}
 	for i := range doc.Bands {
 		parsed, err := set.band(&doc.Bands[i], files)
@@ -180,23 +175,6 @@ func Parse(data []byte) (*Dataset, error) {
 		set.Mask = &parsed
 	}
 	return set, nil
-}
-
-// transform parses six numbers. It returns nil for others.
-func transform(text string) *[6]float64 {
-	var out [6]float64
-	texts := strings.Split(text, ",")
-	if len(texts) != len(out) {
-		return nil
-	}
-	for i, t := range texts {
-		value, err := strconv.ParseFloat(strings.TrimSpace(t), 64)
-		if err != nil || math.IsNaN(value) || math.IsInf(value, 0) {
-			return nil
-		}
-		out[i] = value
-	}
-	return &out
 }
 
 // isSet reports whether a boolean of GDAL is true.

@@ -1,7 +1,9 @@
 package vrt
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
 )
@@ -199,18 +201,11 @@ func (s *Source) look(v float64) float64 {
 	if v != v || v <= lut[0].In {
 		return lut[0].Out
 	}
-	low, high := 0, len(lut)
-	for low < high {
-		if middle := (low + high) / 2; lut[middle].In < v {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
+	low, found := slices.BinarySearchFunc(lut, v, func(s Step, v float64) int { return cmp.Compare(s.In, v) })
 	switch {
 	case low == len(lut):
 		return lut[low-1].Out
-	case lut[low].In == v:
+	case found:
 		return lut[low].Out
 	}
 	a, b := lut[low-1], lut[low]

@@ -148,6 +148,7 @@ class Draw:
         nodata = f"<NoDataValue>{self.number(0, 99)}</NoDataValue>" if self.chance(0.5) else ""
         if nodata and self.chance(0.2):
             nodata += "<HideNoDataValue>1</HideNoDataValue>"
+        own = nodata and self.chance(0.3)  # a nodata value of its own for each band
         bands = []
         windows = [(self.window(f[2], w, plain), self.window(f[1], h, plain)) for f in files]
         for b in range(len(files) if separate else self.number(1, 5)):
@@ -164,6 +165,9 @@ class Draw:
                 if dtype == "uint8" and maskable and self.chance(0.2):
                     band = f"mask,{band}"
                 parts.append(source(name, band, *box, more))
+            if own:
+                value = self.number(0, 99)
+                nodata = f"<NoDataValue>{value}</NoDataValue>" if self.chance(0.7) else ""
             bands.append(nodata + "".join(parts))
         mask = ""
         if self.chance(0.3):
@@ -393,6 +397,29 @@ def test_every_way_in(mosaic: Path, binary: Path) -> None:
     assert first(alone)["image"].shape == (1, 1, 64, 104)
 
 
+def test_what_bands_say(tmp_path: Path) -> None:
+    """Names, scales and offsets of bands, and a palette."""
+    write(tmp_path / "a.tif", np.arange(128, dtype=np.uint8).reshape(2, 8, 8))
+    bands = [
+        f"<Description>b{i}</Description><Offset>3</Offset><Scale>{i}.5</Scale>"
+        + source("a.tif", i)
+        for i in (1, 2)
+    ]
+    path = vrt(tmp_path / "x.vrt", 8, 8, "uint8", bands)
+    with rasterio.open(path) as f:
+        names, scales, offsets = f.descriptions, f.scales, f.offsets
+        want = f.read(2) * np.float32(scales[1]) + np.float32(offsets[1])
+    assert chaski.info(path)["vrt"]["band_names"] == list(names)
+    batch = first(path, fields={"image": Field(bands=["b2"], physical=True)})
+    np.testing.assert_allclose(batch["image"][0, 0], want)
+    entry = '<Entry c1="0" c2="9" c3="0" c4="255"/>'
+    colours = f"<ColorTable>{entry}</ColorTable><ColorInterp>Palette</ColorInterp>"
+    path = vrt(tmp_path / "y.vrt", 8, 8, "uint8", [colours + source("a.tif")])
+    window = chaski.ResizedWindow(4, scale=(0.9, 1))  # classes are not blended
+    for batch in nonempty(chaski.load(path, batch_size=1, window=window)):
+        assert set(np.unique(batch["image"])) <= set(range(64))
+
+
 def test_changes_are_seen(mosaic: Path, binary: Path) -> None:
     """A catalog names a virtual raster, or a source, that is another one by now."""
     catalog = mosaic.parent.parent / "c.parquet"
@@ -436,6 +463,10 @@ def test_what_is_refused(tmp_path: Path, binary: Path, mosaic: Path) -> None:
                 chaski.read(path, server=server)
             if error is chaski.NotFoundError and name != "gone.tif":
                 assert chaski.read(path).shape == (1, 8, 8)  # without roots
+    about = {"id": "x", "dataset_version": "1", "description": "x", "licenses": ["MIT"]}
+    about |= {"providers": [{"name": "x"}], "tasks": ["other"]}
+    with pytest.raises(chaski.EngineError, match="of no use in a container"):
+        chaski.pack([{"id": "x", "path": mosaic}], tmp_path / "x.tacozip", about)
     with web(folder) as (url, _):
         vrt(path, 8, 8, "uint8", [source(str(secret))])
         with pytest.raises(chaski.UnsupportedError, match="on a server must not name"):

@@ -3,8 +3,6 @@ package catalog
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
-	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
+	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/vrt"
 )
@@ -29,6 +28,7 @@ type virtual struct {
 	bands    []vrt.Band // of set, or the mask
 	index    chunk.Index
 	fills    [][]byte // the sample of each band where no source has one; nil for 0
+	images   []Asset  // the sources in place of files: see byBand
 	opener   source.Opener
 	maxChunk int
 	id       uint64   // of no other one
@@ -90,7 +90,9 @@ func openVirtual(ctx context.Context, o source.Opener, r source.Reader, uri stri
 		a.Names = names
 	}
 	m.EPSG, m.CRS = crs.Described(set.SRS)
-	m.Transform = set.Transform
+	if m.Transform, err = sidecar.Transform(set.Transform); err != nil {
+		return a, m, err
+	}
 	a.Place = m.place(a.Index.Height, a.Index.Width)
 	return a, m, a.Index.Validate(-1, v.maxChunk)
 }
@@ -139,11 +141,11 @@ func (v virtual) of(bands []vrt.Band) (*chunk.Index, error) {
 		linear[i] = tiff.Band{Scale: band.Scale, Offset: band.Offset}
 	}
 	if differ {
-		x.NoData, x.NoDataBits = nil, nil
-		v.index = *x
-		mask := *x
-		mask.DType, mask.Alpha = chunk.Uint8, false
-		x.Mask = mask.WithBlocks(chunk.Blocks{Array: &ownNoData{&v}})
+		mask, err := v.byBand()
+		if err != nil {
+			return nil, err
+		}
+		x.NoData, x.NoDataBits, x.Mask = nil, nil, mask
 	}
 	x.Classes = len(bands) == 1 && first.Palette && x.DType.Integer()
 	x.Physical = tiff.Physical(x, linear)
@@ -165,6 +167,21 @@ func IsVirtual(x *chunk.Index) bool { return virtualOf(x) != nil }
 // SourcesOf returns how many files the pixels of a virtual raster are in.
 func SourcesOf(x *chunk.Index) int { return len(virtualOf(x).set.Files) }
 
+// byBand returns the mask of bands with nodata values of their own: the masks of images of one band.
+func (v virtual) byBand() (*chunk.Index, error) {
+	masks, images := make([]vrt.Band, len(v.bands)), make([]Asset, len(v.bands))
+	for i := range v.bands {
+		image, err := v.of(v.bands[i : i+1])
+		if err != nil {
+			return nil, err
+		}
+		images[i] = Asset{URI: v.chain[len(v.chain)-1], Index: image}
+		masks[i] = vrt.Band{DType: chunk.Uint8, Sources: []vrt.Source{{File: i, OfMask: true, Scale: 1}}}
+	}
+	v.images = images
+	return v.of(masks)
+}
+
 // opensOne reports whether an opener opens single objects, so that no file lies beside another.
 func opensOne(o source.Opener) bool {
 	_, lists := o.(source.Lister)
@@ -185,6 +202,9 @@ var virtuals atomic.Uint64 // how many were opened
 
 // source opens a source.
 func (v *virtual) source(ctx context.Context, file int) (Asset, error) {
+	if v.images != nil {
+		return v.images[file], nil
+	}
 	key := virtualSource{v.id, file}
 	if a, ok := sources.Get(key); ok {
 		return a, nil
@@ -228,57 +248,6 @@ type Composer interface {
 
 // Open implements chunk.BlockArray. The reader is a Composer.
 func (v *virtual) Open() chunk.BlockReader { return &virtualReader{v: v} }
-
-// ownNoData is the mask of a virtual raster whose bands have nodata values of their own.
-type ownNoData struct{ v *virtual }
-
-// Open implements chunk.BlockArray. The reader is a Composer.
-func (m *ownNoData) Open() chunk.BlockReader { return &ownReader{virtualReader: virtualReader{v: m.v}} }
-
-type ownReader struct {
-	virtualReader
-	stored []byte
-}
-
-// ReadBox implements chunk.BlockReader: 0 where a band has its nodata value, else 1.
-func (r *ownReader) ReadBox(ctx context.Context, dst []byte, image int64, b chunk.Box) error {
-	size, plane := r.v.index.DType.Size(), len(dst)/(b.B1-b.B0)
-	r.stored = slices.Grow(r.stored[:0], len(dst)*size)[:len(dst)*size]
-	if err := r.virtualReader.ReadBox(ctx, r.stored, image, b); err != nil {
-		return err
-	}
-	for band := range b.B1 - b.B0 {
-		missing := missingIn(&r.v.bands[b.B0+band])
-		for i := band * plane; i < (band+1)*plane; i++ {
-			dst[i] = 1
-			if missing(r.stored[i*size:][:size]) {
-				dst[i] = 0
-			}
-		}
-	}
-	return nil
-}
-
-// missingIn returns what tells whether a sample of a band is its nodata value.
-func missingIn(band *vrt.Band) func(sample []byte) bool {
-	value, bits := tiff.NoData(band.NoData, band.DType)
-	switch {
-	case value == nil || band.HideNoData:
-		return func([]byte) bool { return false }
-	case bits != nil && band.DType.Size() == 8:
-		return func(sample []byte) bool { return binary.LittleEndian.Uint64(sample) == *bits }
-	}
-	nodata := *value
-	if bits != nil {
-		nodata = math.Trunc(nodata)
-	} else if band.DType == chunk.Float32 {
-		nodata = float64(float32(nodata))
-	}
-	return func(sample []byte) bool {
-		number := band.DType.Number(sample)
-		return number == nodata || number != number && nodata != nodata
-	}
-}
 
 // virtualReader reads a virtual raster for one worker. It makes the pixels of many boxes at once, so that a chunk of a
 // source that several boxes need is decoded once.

@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
@@ -314,6 +315,10 @@ func load(ctx context.Context, o source.Opener, r *Row) (*loaded, error) {
 		err = cerr
 	}
 	content.r = nil
+	if err == nil && magic.Of(content.bytes) == magic.VRT {
+		err = fault.New(fault.Unsupported, "file", 0, "a virtual raster is of no use in a container, as it names other "+
+			"files: make a TIFF of it, as by 'gdal_translate x.vrt x.tif'")
+	}
 	if err != nil {
 		return nil, fault.WithFile(err, r.uri())
 	}

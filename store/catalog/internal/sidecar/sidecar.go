@@ -66,13 +66,22 @@ func ParsePAM(data []byte) (*PAM, error) {
 	if doc.XMLName.Local != "PAMDataset" {
 		return &PAM{}, nil
 	}
-	p := &PAM{SRS: strings.TrimSpace(doc.SRS), Bands: doc.Bands}
-	if text := strings.TrimSpace(doc.Transform); text != "" {
-		if p.Transform = numbers(strings.Split(text, ",")); p.Transform == nil {
-			return nil, fault.New(fault.Corrupt, "PAM", fault.NoOffset, "GeoTransform is %q", fault.Short(text))
-		}
+	transform, err := Transform(doc.Transform)
+	if err != nil {
+		return nil, err
 	}
-	return p, nil
+	return &PAM{SRS: strings.TrimSpace(doc.SRS), Transform: transform, Bands: doc.Bands}, nil
+}
+
+// Transform parses a GeoTransform of PAM and VRT: six numbers, or nothing.
+func Transform(text string) (*[6]float64, error) {
+	if text = strings.TrimSpace(text); text == "" {
+		return nil, nil
+	}
+	if out := numbers(strings.Split(text, ",")); out != nil {
+		return out, nil
+	}
+	return nil, fault.New(fault.Corrupt, "GeoTransform", fault.NoOffset, "it is %q", fault.Short(text))
 }
 
 // numbers parses six numbers. It returns nil for fewer, and for others.
