@@ -199,7 +199,7 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w row
 	// takes 5 bytes (float32 and validity), and MaxChunkBytes bounds the strip.
 	strip := max(1, min(index.Height, index.ChunkH, p.options.MaxChunkBytes/(5*index.Width)))
 	convs := &pixels.Converters{Base: einops.Convert{From: field.Native, To: chunk.Float32}, Nodata: true,
-		Said: field.Final.Said}
+		Said: field.Final.Said, NaN: field.NoData == nil} // as for a tensor of validity
 	resampler := &r.Resample
 	for line := 0; line < index.Height; line += strip {
 		win := shuffle.Box{Y: line, H: min(strip, index.Height-line), W: index.Width}
