@@ -271,9 +271,5 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 		o.Logger.Warn("incomplete samples are left out: some field has no file for them",
 			"samples", n, "left", table.Len(), "such as", example, "dataset", src.Source)
 	}
-	if n := table.Without(); n > 0 {
-		o.Logger.Info("samples without a file of shapes have none", "samples", n, "of", table.Len(),
-			"dataset", src.Source)
-	}
 	return catalogTable{table}, nil
 }

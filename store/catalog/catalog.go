@@ -99,7 +99,6 @@ type Table struct {
 	images      []int32  // of each sample the number of its image in its stores; nil: each store is one sample
 	dropped     int      // how many ids were left out
 	example     string   // a file that is missing for one of them
-	without     int      // how many samples lack a file beside their raster, of the field that most lack
 }
 
 type assetKey struct {
@@ -432,9 +431,6 @@ func (t *Table) Len() int64 { return t.n }
 
 // Dropped returns how many ids were left out because a field has no file for them, and the path of one such file.
 func (t *Table) Dropped() (n int, example string) { return t.dropped, t.example }
-
-// Without returns how many samples lack an optional file beside their raster, of the field that most lack.
-func (t *Table) Without() int { return t.without }
 
 // Fields returns how many fields a sample has.
 func (t *Table) Fields() int { return len(t.fields) }

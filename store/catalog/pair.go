@@ -66,15 +66,15 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 	ids := slices.SortedFunc(maps.Keys(rows[first]), func(a, b string) int {
 		return strings.Compare(pattern.Path(a), pattern.Path(b))
 	})
-	t.n, t.order = int64(len(ids)), pickRows(ids, rows[first])
+	t.n = int64(len(ids))
+	t.order, _ = pickRows(ids, rows[first])
 	for i, source := range fields {
 		switch {
-		case source.Beside:
-			if err := t.pickBeside(i, source, ids, rows[i]); err != nil {
-				return err
-			}
 		case rows[i] != nil:
-			t.fields[i].rows = pickRows(ids, rows[i])
+			found := 0
+			if t.fields[i].rows, found = pickRows(ids, rows[i]); found == 0 {
+				return noField(source, fault.NotFound, "none of %d samples has a file %q", len(ids), source.Pattern)
+			}
 		case t.table != nil || source.Column == FolderColumn: // a column has the value of the first field's row
 			t.fields[i].rows = t.order
 		default:
@@ -157,33 +157,18 @@ func (t *Table) listBeside(ctx context.Context, i int, s Source, shared string) 
 	return rows, nil
 }
 
-// pickBeside gives each sample its file beside the raster, if it has one.
-func (t *Table) pickBeside(i int, s Source, ids []string, rows map[string]int64) error {
-	field, without := &t.fields[i], 0
-	null := int64(len(rows))
-	field.rows = make([]int64, len(ids))
+// pickRows returns the rows of ids, which is the one behind all rows if an id has none, and how many ids have one.
+func pickRows(ids []string, rows map[string]int64) (out []int64, found int) {
+	out = make([]int64, len(ids))
 	for k, id := range ids {
 		row, ok := rows[id]
-		if !ok {
-			row = null
-			without++
+		if out[k] = row; ok {
+			found++
+		} else {
+			out[k] = int64(len(rows))
 		}
-		field.rows[k] = row
 	}
-	if without > 0 && without == len(ids) {
-		return noField(s, fault.NotFound, "none of %d samples has a file %q", without, s.Pattern)
-	}
-	t.without = max(t.without, without)
-	return nil
-}
-
-// pickRows returns the rows of ids.
-func pickRows(ids []string, rows map[string]int64) []int64 {
-	out := make([]int64, len(ids))
-	for k, id := range ids {
-		out[k] = rows[id]
-	}
-	return out
+	return out, found
 }
 
 // matches returns the row of each id that a field's pattern matches. shared is the length of the directory that all
