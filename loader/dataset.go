@@ -54,9 +54,11 @@ type dataset struct {
 	remote    bool       // some of its files are not local
 	sizes     assetSizes // known only if the sampler needs them
 	weights   *rows.Weights
-	boxes     [][4]float64 // left, top, width and height for each row; nil unless windows are boxes of rows
-	clock     clock        // for Spec.Geo
-	ground    *scenes.Set  // nil unless windows lie on the ground
+	coverage  *rows.Weights // of Sampler.MaxNoData, while the dataset is opened
+	limited   [2]int64      // how many windows, or rows, there are without MaxNoData and with it
+	boxes     [][4]float64  // left, top, width and height for each row; nil unless windows are boxes of rows
+	clock     clock         // for Spec.Geo
+	ground    *scenes.Set   // nil unless windows lie on the ground
 	overviews *lru.Cache[overviewKey, pixels.Levels]
 	left      leftOut       // with ground
 	rows      []uint32      // rows that the subset selects; nil for all
@@ -169,6 +171,9 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 		}
 	}
 	out, err := set.compile(ctx, e, batch)
+	if err == nil {
+		err = set.tellLimited(e)
+	}
 	if err != nil {
 		return out, err
 	}
@@ -229,6 +234,11 @@ func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.
 	if err := d.checkGround(ctx, e); err != nil {
 		return empty, err
 	}
+	if d.sampler.MaxNoData != nil {
+		if rows, err = d.openCoverage(ctx, e); err != nil {
+			return empty, err
+		}
+	}
 	groups := [][]uint32{rows}
 	items := shuffle.Dataset{Items: d.table.Len(), Rows: rows}
 	if items.Transforms, err = e.spec.Elements(); err != nil {
@@ -253,9 +263,9 @@ func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.
 	}
 	if d.source.Strata == nil {
 		e.leaves = append(e.leaves, d)
-		return d.leaf(items)
+		return d.leaf(ctx, items)
 	}
-	return d.mixture(e, items, groups, batch)
+	return d.mixture(ctx, e, items, groups, batch)
 }
 
 // compileSeries makes sequences of rows the items of the dataset. It returns a fault of kind not
@@ -297,7 +307,8 @@ func (d *dataset) compileStrata(ctx context.Context, rs []uint32) (groups [][]ui
 }
 
 // mixture makes a source for package shuffle that draws from the strata. batch is as for addSource.
-func (d *dataset) mixture(e *Engine, one shuffle.Dataset, groups [][]uint32, batch int64) (shuffle.Source, error) {
+func (d *dataset) mixture(ctx context.Context, e *Engine, one shuffle.Dataset, groups [][]uint32,
+	batch int64) (shuffle.Source, error) {
 	mixture := &shuffle.Mixture{Until: spec.Untils[d.source.Strata.Until], Length: d.source.Strata.Length}
 	parts := int64(shuffle.WordLen)
 	if d.source.Strata.PerBatch {
@@ -313,7 +324,7 @@ func (d *dataset) mixture(e *Engine, one shuffle.Dataset, groups [][]uint32, bat
 	for _, rows := range groups {
 		s := one
 		s.Rows = rows
-		leaf, err := d.leaf(s)
+		leaf, err := d.leaf(ctx, s)
 		if err != nil {
 			return shuffle.Source{}, err
 		}
@@ -346,7 +357,7 @@ func (d *dataset) mixture(e *Engine, one shuffle.Dataset, groups [][]uint32, bat
 }
 
 // leaf adds the number of windows of every item to a dataset of the plan.
-func (d *dataset) leaf(one shuffle.Dataset) (shuffle.Source, error) {
+func (d *dataset) leaf(ctx context.Context, one shuffle.Dataset) (shuffle.Source, error) {
 	items := one.Items
 	row := func(i int64) int64 { return i }
 	switch {
@@ -369,6 +380,8 @@ func (d *dataset) leaf(one shuffle.Dataset) (shuffle.Source, error) {
 	var err error
 	switch {
 	case windows == nil:
+	case d.coverage != nil:
+		err = d.limitGrid(ctx, sampler, items, row)
 	case d.sizes.one != nil && items > 0: // no loop over the items, which may be millions
 		sampler.Runs, err = shuffle.EqualRuns(items, count(0))
 	default:
@@ -678,6 +691,64 @@ func (d *dataset) compileTiles(ctx context.Context, e *Engine, to *shuffle.Sampl
 	if d.sampler.PerAsset == 0 {
 		return d.measure(ctx, e)
 	}
+	return nil
+}
+
+// openCoverage opens the counts of valid pixels for Sampler.MaxNoData, and returns the selected rows that have windows.
+// A grid keeps its rows: limitGrid leaves windows out.
+func (d *dataset) openCoverage(ctx context.Context, e *Engine) ([]uint32, error) {
+	if d.source.Time != nil {
+		return nil, errors.New("spec: sampler: max_nodata is given, and sequences of rows have several images")
+	}
+	counts, err := rows.OpenCoverage(ctx, d.sampler.Coverage, e.options, d.table)
+	if err != nil {
+		return nil, err
+	}
+	d.hasDigest = true
+	_, _ = d.digest.Write(counts.Hash[:])
+	if d.sampler.Kind == spec.GridWindow {
+		d.coverage = counts
+		return d.rows, nil
+	}
+	if d.sampler.Kind == spec.RandomWindow {
+		d.weights = counts // the windows are drawn by it
+	}
+	planned := d.sampler.Plan(d.alignY, d.alignX)
+	n, row := d.selected()
+	if d.rows, err = counts.Covered(ctx, &planned, n, row); err != nil {
+		return nil, fault.WithFile(err, d.sampler.Coverage)
+	}
+	d.limited = [2]int64{n, int64(len(d.rows))}
+	return d.rows, nil
+}
+
+// limitGrid sets the windows of a grid that Sampler.MaxNoData leaves.
+func (d *dataset) limitGrid(ctx context.Context, to *shuffle.Sampler, items int64, row func(i int64) int64) error {
+	all, err := d.coverage.LimitGrid(ctx, to, items, func(i int64) (int64, int, int) {
+		size := d.sizes.of(row(i))
+		return row(i), int(size.Height), int(size.Width)
+	})
+	d.limited[0] += all
+	d.limited[1] += int64(len(to.Windows))
+	return fault.WithFile(err, d.sampler.Coverage)
+}
+
+// tellLimited logs how many windows, or rows, Sampler.MaxNoData leaves out. It is an error if none is left.
+func (d *dataset) tellLimited(e *Engine) error {
+	d.coverage = nil // it is needed no more
+	what, all, left := "samples", d.limited[0], d.limited[1]
+	if d.sampler.Kind == spec.GridWindow {
+		what = "windows"
+	}
+	switch {
+	case all == left:
+		return nil
+	case left == 0:
+		return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset,
+			"all %d %s have more nodata than max_nodata, %v, allows", all, what, *d.sampler.MaxNoData), d.source.Source)
+	}
+	e.options.Logger.Warn(what+" with more nodata than max_nodata are left out", what, all-left, "left", left,
+		"max_nodata", *d.sampler.MaxNoData, "dataset", d.source.Source)
 	return nil
 }
 

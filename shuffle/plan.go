@@ -96,9 +96,14 @@ type Sampler struct {
 	Visits  Visits  // with TileWindow
 	Ground  *Ground // with GeoWindow; the plan fills in the fields that follow from its runs
 
-	// Runs holds, with GridWindow, the number of windows of every item (Grid.Count of its size), and
-	// with TileWindow the number of its visits (Visits.Tiles, or any other number above 0).
+	// Runs holds, with GridWindow, the number of windows of every item (Grid.Count of its size, or as many as Windows
+	// has of it), and with TileWindow the number of its visits (Visits.Tiles, or any other number above 0).
 	Runs Runs
+	// Windows, with GridWindow, are the numbers of the windows that count of all items, in their order; nil for all.
+	Windows []uint32
+	// MaxNoData is the largest share of a RandomWindow that may have no data, by its weights: see Weights.Covered. nil
+	// for any.
+	MaxNoData *float64
 }
 
 // Draw is the sample at a position, and its dataset.
@@ -269,7 +274,10 @@ func (lf *leaf) compile() error {
 		}
 	case GridWindow:
 		height, width, lf.runs = sampler.Grid.H, sampler.Grid.W, sampler.Runs
-		err = sampler.Grid.check()
+		if err = sampler.Grid.check(); err == nil && sampler.Windows != nil &&
+			int64(len(sampler.Windows)) != lf.runs.Len() {
+			err = fmt.Errorf("%d windows of a grid count, for %d samples", len(sampler.Windows), lf.runs.Len())
+		}
 	case TileWindow:
 		height, width, lf.runs = sampler.Visits.H, sampler.Visits.W, sampler.Runs
 		err = sampler.Visits.check()
@@ -410,6 +418,9 @@ func (lf *leaf) fill(d *Draw) {
 		unit /= int64(lf.Sampler.Visits.PerVisit)
 	}
 	d.Item, d.Sub = lf.runs.At(unit)
+	if windows := lf.Sampler.Windows; windows != nil {
+		d.Sub = int64(windows[unit])
+	}
 	switch {
 	case lf.Series != nil:
 		d.Row = lf.Series.First(d.Item)
@@ -499,13 +510,16 @@ func (s *Sampler) crop(d *Draw, height, width int) Crop {
 }
 
 // Window returns the window of a draw, before its transform, in an asset of height by width pixels. w
-// holds the asset's weights for WeightedWindow. flagged reports that they are nil or zero, so that the
-// window is a plain random one.
+// holds the asset's weights for WeightedWindow, and for RandomWindow its valid pixels if MaxNoData counts.
+// flagged reports that they are nil or zero, so that the window of WeightedWindow is a plain random one.
 func (pl *Plan) Window(d *Draw, height, width int, w *Weights) (b Box, flagged bool) {
 	lf := &pl.leaves[d.Dataset]
 	sampler := &lf.Sampler
 	switch sampler.Kind {
 	case RandomWindow:
+		if w != nil && sampler.MaxNoData != nil {
+			return w.Covered(sampler.crop(d, height, width), *sampler.MaxNoData), false
+		}
 		return Window(sampler.crop(d, height, width)), false
 	case WeightedWindow:
 		if w == nil {

@@ -143,6 +143,33 @@ func TestResizedVectors(t *testing.T) {
 	}
 }
 
+func TestCoveredVectors(t *testing.T) {
+	for _, v := range list[struct {
+		at
+		CellH   int      `json:"cell_h"`
+		CellW   int      `json:"cell_w"`
+		Weights []uint32 `json:"weights"`
+		Most    float64  `json:"most"`
+		Y       int      `json:"y"`
+		X       int      `json:"x"`
+		Listed  int      `json:"listed"`
+	}](t, "covered") {
+		w, err := NewWeights(v.Weights, v.CellH, v.CellW, v.Height, v.Width, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		crop := Crop{
+			Seed: v.Seed, Epoch: v.Epoch, Position: v.P,
+			Height: v.Height, Width: v.Width, H: v.H, W: v.W, AlignY: v.AlignY, AlignX: v.AlignX,
+		}
+		listed := 0
+		w.EachCovered(crop, v.Most, func(Box) bool { listed++; return true })
+		if b := w.Covered(crop, v.Most); b.Y != v.Y || b.X != v.X || listed != v.Listed {
+			t.Errorf("%+v: got %+v, of %d", v, b, listed)
+		}
+	}
+}
+
 func TestWeightedVectors(t *testing.T) {
 	for _, v := range list[struct {
 		at

@@ -21,9 +21,12 @@ type Crop struct {
 
 // Window returns a random window. Every corner where it fits in the asset is equally likely (to
 // within 2^-32). If the window does not fit along a side, its corner on that side is 0.
-func Window(c Crop) Box {
-	y := Below(Hash(c.Seed, domainWindow, c.Epoch, uint64(c.Position), 0), max(c.Height-c.H, 0)/c.AlignY+1)
-	x := Below(Hash(c.Seed, domainWindow, c.Epoch, uint64(c.Position), 1), max(c.Width-c.W, 0)/c.AlignX+1)
+func Window(c Crop) Box { return randomWindow(c, 0) }
+
+// randomWindow is Window for a try, of which each draws a window of its own.
+func randomWindow(c Crop, try uint64) Box {
+	y := Below(Hash(c.Seed, domainWindow, c.Epoch, uint64(c.Position), 2*try), corners(c.Height, c.H, c.AlignY))
+	x := Below(Hash(c.Seed, domainWindow, c.Epoch, uint64(c.Position), 2*try+1), corners(c.Width, c.W, c.AlignX))
 	return Box{Y: c.AlignY * y, X: c.AlignX * x, H: c.H, W: c.W}
 }
 

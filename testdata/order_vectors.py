@@ -9,6 +9,7 @@ instead of formulas, exact fractions instead of floats, streams counted draw by 
 import json
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import partial
 from math import ceil, floor
 
 M = 2**64
@@ -73,8 +74,13 @@ def corner_list(size, h, a):
 def window(seed, epoch, p, height, width, h, w, ay=1, ax=1):
     """The random window."""
     ys, xs = corner_list(height, h, ay), corner_list(width, w, ax)
-    y = ys[below(hashed(seed, 2, epoch, p, 0), len(ys))]
-    return y, xs[below(hashed(seed, 2, epoch, p, 1), len(xs))]
+    return drawn_corner(seed, epoch, p, ys, xs, 0)
+
+
+def drawn_corner(seed, epoch, p, ys, xs, t):
+    """The corner of a try."""
+    y = ys[below(hashed(seed, 2, epoch, p, 2 * t), len(ys))]
+    return y, xs[below(hashed(seed, 2, epoch, p, 2 * t + 1), len(xs))]
 
 
 # The first four lists of the file, before there were other samplers.
@@ -250,6 +256,47 @@ def weighted():
             px = cols[below(hashed(seed, 4, epoch, p, 2), len(cols))]
             y, x = clamp(py, height, h, ay), clamp(px, width, w, ax)
             yield v | {"y": y, "x": x, "weighted": True}
+
+
+def without_data(weights, ch, cw, height, width, h, w, y, x):
+    """The share of a window without data, pixel by pixel, if a cell's valid pixels lie evenly."""
+    across, valid = ceil(Fraction(width, cw)), Fraction(0)
+    for py in range(y, min(y + h, height)):
+        for px in range(x, min(x + w, width)):
+            rows, cols = range(height)[py // ch * ch :][:ch], range(width)[px // cw * cw :][:cw]
+            size = len(rows) * len(cols)
+            valid += Fraction(weights[py // ch * across + px // cw], size)
+    return (h * w - valid) / (h * w)
+
+
+def covered():
+    """Random windows with a limit of nodata."""
+    for height, width, ch, cw, h, w, ay, ax, most, weights in [
+        (40, 50, 8, 8, 16, 16, 1, 1, 0.5, [64 * (i % 3 > 0) for i in range(30)] + [16] * 5),
+        (37, 29, 8, 16, 10, 12, 2, 4, 0.25, [128, 0, 128, 60, 100, 104, 90, 11, 0, 65]),
+        (64, 64, 8, 8, 8, 8, 1, 1, 0.0, [64 * (i in (9, 30, 63)) for i in range(64)]),
+        (30, 30, 16, 16, 40, 20, 1, 1, 0.5, [256, 224, 224, 196]),
+        (32, 32, 16, 16, 8, 8, 1, 1, 0.9, [0, 0, 0, 0]),
+    ]:
+        share = partial(without_data, weights, ch, cw, height, width, h, w)
+        ys, xs = corner_list(height, h, ay), corner_list(width, w, ax)
+        listed = [
+            (y, x)
+            for y in sorted({*ys[:: ch // ay], ys[-1]})
+            for x in sorted({*xs[:: cw // ax], xs[-1]})
+            if share(y, x) <= most
+        ]
+        for seed, epoch, p in [(0, 0, 0), (3, 1, 17), (3, 1, 18), (9, 2**33, 2**40), (4, 4, 4)]:
+            tries = (drawn_corner(seed, epoch, p, ys, xs, t) for t in range(32))
+            found = next((c for c in tries if share(*c) <= most), None)
+            if found is None and listed:
+                found = listed[below(hashed(seed, 2, epoch, p, 64), len(listed))]
+            y, x = found or window(seed, epoch, p, height, width, h, w, ay, ax)
+            yield {
+                "seed": seed, "epoch": epoch, "p": p, "height": height, "width": width,
+                "cell_h": ch, "cell_w": cw, "h": h, "w": w, "align_y": ay, "align_x": ax,
+                "weights": weights, "most": most, "y": y, "x": x, "listed": len(listed),
+            }  # fmt: skip
 
 
 def ground():
@@ -858,7 +905,7 @@ def main():
     """Writes all lists."""
     lists = {
         "hash": hashes, "orders": orders, "windows": windows, "tickets": tickets, "grids": grids,
-        "resized": resized, "weighted": weighted, "ground": ground,
+        "resized": resized, "weighted": weighted, "covered": covered, "ground": ground,
         "ground_scenes": ground_scenes, "scene_sequences": scene_sequences,
         "visits": visits, "mixtures": mixtures,
         "texts": texts, "cells": cells, "transforms": transforms,

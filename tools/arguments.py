@@ -240,6 +240,8 @@ class WholeChip of Sampler, chip
     size: Size | None = None
         Height and width of the batch's tensors; assets that are smaller are padded, if the field
         pads. Default: the size of the first asset.
+    max_nodata: float | None = field(default=None, kw_only=True)
+    coverage: Path | None = field(default=None, kw_only=True)
 
 class RandomWindow of Sampler, random_window
         Windows at corners that are all as likely.
@@ -249,6 +251,8 @@ class RandomWindow of Sampler, random_window
         Samples that an epoch takes from each asset.
     sizes: Sequence[int] | None = field(default=None, kw_only=True)
         Sides of squares in place of `size`: each batch has one of them, drawn by its number.
+    max_nodata: float | None = field(default=None, kw_only=True)
+    coverage: Path | None = field(default=None, kw_only=True)
 
 class Grid(GridJson) of Sampler, grid
         Windows side by side, or overlapping, which together cover every asset.
@@ -259,6 +263,8 @@ class Grid(GridJson) of Sampler, grid
     overlap: Size = 0
         Pixels that neighbours share, in place of `stride`.
     pad
+    max_nodata: float | None = field(default=None, kw_only=True)
+    coverage: Path | None = field(default=None, kw_only=True)
 
 class ResizedWindow of Sampler, resized_window
         Windows of random area and aspect, resampled to one size, as the field's `resample` says.

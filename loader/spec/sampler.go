@@ -31,6 +31,13 @@ type Sampler struct {
 	// 0 with "grid", which takes every window of the grid. With "tile_window" it is the number of
 	// visits; default: one for each tile of the asset.
 	PerAsset int `json:"per_asset,omitempty"`
+	// MaxNoData is the largest share of a window, from 0 to 1, that may have no data, for "chip", "random_window" and
+	// "grid": other windows are not in the dataset. It needs Coverage, which says it by cells: exactly for windows of
+	// whole cells, and else as if the valid pixels of a cell were spread evenly. Default: 1.
+	MaxNoData *float64 `json:"max_nodata,omitempty"`
+	// Coverage is the path of the file for MaxNoData, with the valid pixels of each cell, as 'chaski stats --sampling'
+	// writes it without classes. The spec hash covers the content of the file, not its path.
+	Coverage string `json:"coverage,omitempty" hash:"place"`
 
 	GridWindows
 	ResizedWindows
@@ -99,7 +106,7 @@ func (s *Sampler) kind() *samplerKind {
 // Plan returns a valid sampler for package shuffle. Sides and corners of windows are multiples of alignY and alignX.
 func (s *Sampler) Plan(alignY, alignX int) shuffle.Sampler {
 	plan := shuffle.Sampler{PerItem: int64(s.PerAsset), H: s.Height, W: s.Width, Sides: s.Sizes, AlignY: alignY,
-		AlignX: alignX}
+		AlignX: alignX, MaxNoData: s.MaxNoData}
 	s.kind().plan(s, &plan)
 	return plan
 }
@@ -148,7 +155,7 @@ func (s *Sampler) validate() error {
 	if kind == nil {
 		return fmt.Errorf("the kind of sampler is %q: it must be one of %s", s.Kind, strings.Join(SamplerKinds, ", "))
 	}
-	if err := cmp.Or(s.checkSizes(kind), s.checkOthers(kind)); err != nil {
+	if err := cmp.Or(s.checkSizes(kind), s.checkOthers(kind), s.checkCoverage()); err != nil {
 		return err
 	}
 	if !kind.anySize && (min(s.Height, s.Width) < 1 || max(s.Height, s.Width) > MaxWindow) {
@@ -183,6 +190,24 @@ func (s *Sampler) checkSizes(kind *samplerKind) error {
 		return wrong("sizes", s.Sizes, "it must have 1 to %d sides of at least 1 pixel", maxSizes)
 	case s.Height != slices.Max(s.Sizes) || s.Width != s.Height:
 		return fmt.Errorf("sizes is %v, and another height or width is given beside it", s.Sizes)
+	}
+	return nil
+}
+
+// checkCoverage checks the limit of pixels without data.
+func (s *Sampler) checkCoverage() error {
+	switch most := s.MaxNoData; {
+	case most == nil && s.Coverage == "":
+		return nil
+	case most == nil:
+		return fmt.Errorf("coverage is %q: it is for max_nodata", s.Coverage)
+	case !(*most >= 0 && *most <= 1):
+		return wrong("max_nodata", *most, "it must be from 0 to 1")
+	case !slices.Contains([]string{WholeChip, RandomWindow, GridWindow}, s.Kind):
+		return wrong("max_nodata", *most, "the kind of sampler is %q: only whole chips, random windows and windows of "+
+			"a grid have it", s.Kind)
+	case s.Coverage == "":
+		return wrong("max_nodata", *most, "it needs coverage, a file of 'chaski stats --sampling'")
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ def placed(left: float = 500000) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory) -> Path:
+def data(tmp_path_factory, binary) -> Path:
     """The files of all rows."""
     root = tmp_path_factory.mktemp("your")
     rng = np.random.default_rng(1)
@@ -84,12 +85,15 @@ def data(tmp_path_factory) -> Path:
     collection = {"type": "FeatureCollection", "crs": crs, "features": [feature]}
     (root / "roofs.geojson").write_text(json.dumps(collection))
     for i in range(N):
+        write(root / f"bordered/{i}.tif", np.where(np.arange(SIDE) < 8 * i, 0, x), nodata=0)
         write(root / f"spacenet/images/{i}.tif", x[:1], **placed(500000 + 20 * i))
         (root / "spacenet/labels").mkdir(exist_ok=True)
         if i != 2:
             (root / f"spacenet/labels/{i}.geojson").write_text(json.dumps(collection))
     tables(root)
     shutil.copytree(PAGE.parents[1] / "testdata/stores", root / "stores")
+    command = [binary, "stats", "--sampling", "--cell", "8", "-o", str(root / "bordered.coverage")]
+    subprocess.run([*command, str(root / "bordered")], check=True, capture_output=True)
     return root
 
 
@@ -194,6 +198,17 @@ def roofs_of_each(b: dict[str, Any], root: Path) -> None:
         assert np.array_equal(roof, want)
 
 
+def enough(b: dict[str, Any], root: Path) -> None:
+    shares = [
+        (x[:, top : top + 16, left : left + 16] == 0).all(0).mean()
+        for x in (pixels("bordered")(root, i) for i in range(N))
+        for top in (0, 16)
+        for left in (0, 16)
+    ]
+    assert len(b["image"]) == min(N, sum(s <= 0.5 for s in shares)) < len(shares)
+    assert all((x == 0).all(0).mean() <= 0.5 for x in b["image"])
+
+
 def series(b: dict[str, Any], root: Path) -> None:
     for place, x in zip(b["sample"], b["image"], strict=True):
         steps = [pixels("pairs/images")(root, 2 * int(place) + k) for k in (1, 0)]
@@ -249,6 +264,7 @@ CHECKS: dict[str, Check] = {
     "two values that mean nothing": valid("borders", lambda x: (x != 0) & (x != 255)),
     "a wrong nodata value in the files": valid("declared", lambda x: x == x),
     "radar with NaN": valid("radar", lambda x: ~np.isnan(x)),
+    "scenes with wide borders of nodata": enough,
     "a folder of images and one of masks": images_and_masks,
     "masks in another place": images_and_masks,
     "classes with a palette": palette,

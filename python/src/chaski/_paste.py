@@ -123,6 +123,11 @@ def paste(
         ground.west, ground.north = grid.bounds[0], grid.bounds[3]
         ground.height, ground.width = grid.shape
         placed = _corners(predictions, grid)
+    elif isinstance(grid, Grid) and grid.max_nodata is not None:
+        raise SpecError(
+            f"grid has max_nodata={grid.max_nodata!r}: it leaves windows out, so that their "
+            "numbers are not those of the grid"
+        )
     elif isinstance(grid, Grid) and scene is not None:
         question.scene, question.pad = words(server, scene), bool(grid.pad)
         *sides, question.stride_y, question.stride_x = grid.sides()

@@ -146,6 +146,9 @@ def above_zero(name: str, v: Any) -> Any:
     return v
 
 
+_MAY_BE_0 = ("fill", "nodata", "max_nodata", "pad", "scale", "offset", "mean", "std")
+
+
 def members(o: Any, *others: str, where: str = "") -> dict[str, Any]:
     """Returns the members of a dataclass that are neither None nor off, but for `others`."""
     out = {"kind": o._kind} if hasattr(o, "_kind") else {}
@@ -153,9 +156,7 @@ def members(o: Any, *others: str, where: str = "") -> dict[str, Any]:
         v = getattr(o, f.name)
         if v is None or v is False is f.default or f.name in others:
             continue
-        may_be_0 = (
-            f.name in ("fill", "nodata", "pad", "scale", "offset", "mean", "std") or f.default == 0
-        )
+        may_be_0 = f.name in _MAY_BE_0 or f.default == 0
         read = dtype_name if f.name == "dtype" else plain if may_be_0 else above_zero
         out[f.name] = read(where + f.name, v)
     return out

@@ -396,10 +396,19 @@ class WholeChip(Argument):
     Attributes:
         size: height and width of the batch's tensors; assets that are smaller are padded, if the
             field pads. Default: the size of the first asset.
+        max_nodata: the largest share of a window, from 0 to 1, that may have no data, for "chip",
+            "random_window" and "grid": other windows are not in the dataset. It needs `coverage`,
+            which says it by cells: exactly for windows of whole cells, and else as if the valid
+            pixels of a cell were spread evenly. Default: 1.
+        coverage: the path of the file for `max_nodata`, with the valid pixels of each cell, as
+            'chaski stats --sampling' writes it without classes. The spec hash covers the content of
+            the file, not its path.
     """
 
     _kind = "chip"
     size: Size | None = None
+    max_nodata: float | None = field(default=None, kw_only=True)
+    coverage: Path | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -410,12 +419,21 @@ class RandomWindow(Argument):
         size: height and width in pixels of the first raster field, or the side of a square.
         per_asset: samples that an epoch takes from each asset.
         sizes: sides of squares in place of `size`: each batch has one of them, drawn by its number.
+        max_nodata: the largest share of a window, from 0 to 1, that may have no data, for "chip",
+            "random_window" and "grid": other windows are not in the dataset. It needs `coverage`,
+            which says it by cells: exactly for windows of whole cells, and else as if the valid
+            pixels of a cell were spread evenly. Default: 1.
+        coverage: the path of the file for `max_nodata`, with the valid pixels of each cell, as
+            'chaski stats --sampling' writes it without classes. The spec hash covers the content of
+            the file, not its path.
     """
 
     _kind = "random_window"
     size: Size | None = None
     per_asset: int = 1
     sizes: Sequence[int] | None = field(default=None, kw_only=True)
+    max_nodata: float | None = field(default=None, kw_only=True)
+    coverage: Path | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -428,6 +446,13 @@ class Grid(GridJson):
         overlap: pixels that neighbours share, in place of `stride`.
         pad: leaves the last windows of "grid" at their stride, so that they reach past the edge;
             every raster field must pad. Without it they are moved inside.
+        max_nodata: the largest share of a window, from 0 to 1, that may have no data, for "chip",
+            "random_window" and "grid": other windows are not in the dataset. It needs `coverage`,
+            which says it by cells: exactly for windows of whole cells, and else as if the valid
+            pixels of a cell were spread evenly. Default: 1.
+        coverage: the path of the file for `max_nodata`, with the valid pixels of each cell, as
+            'chaski stats --sampling' writes it without classes. The spec hash covers the content of
+            the file, not its path.
     """
 
     _kind = "grid"
@@ -435,6 +460,8 @@ class Grid(GridJson):
     stride: Size | None = None
     overlap: Size = 0
     pad: bool = False
+    max_nodata: float | None = field(default=None, kw_only=True)
+    coverage: Path | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, repr=False)
