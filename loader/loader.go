@@ -13,9 +13,6 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// DefaultPrefetch is how many batches a loader prepares ahead.
-const DefaultPrefetch = 3
-
 // LoaderOptions say which part of a run a loader iterates over.
 type LoaderOptions struct {
 	// Rank of World gets every World-th row of every global batch. Default: 0 of 1.

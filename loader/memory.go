@@ -10,6 +10,8 @@ import (
 )
 
 const (
+	// DefaultPrefetch is how many batches a loader prepares ahead.
+	DefaultPrefetch = 3
 	// busyBatches is how many batches keep workers busy: two that they fill, the one that the caller holds, and one
 	// on its way to the caller. 2 + 1 + 1 = 4.
 	busyBatches = 4
