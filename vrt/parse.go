@@ -35,14 +35,15 @@ type File struct {
 
 // Band is a band of a virtual raster. Later sources cover earlier ones.
 type Band struct {
-	DType         chunk.DType
-	Name          string
-	Colour        string // the colour interpretation of GDAL; "" for none
-	Palette       bool
-	NoData        string // what pixels without a source are; "" for 0
-	HideNoData    bool   // such pixels hold data
-	Scale, Offset *float64
-	Sources       []Source
+	DType      chunk.DType `xml:"-"`
+	Name       string      `xml:"Description"`
+	Colour     string      `xml:"ColorInterp"` // the colour interpretation of GDAL; "" for none
+	Palette    bool        `xml:"-"`
+	NoData     string      `xml:"NoDataValue"` // what pixels without a source are; "" for 0
+	HideNoData bool        `xml:"-"`           // such pixels hold data
+	Scale      *float64    `xml:"Scale"`
+	Offset     *float64    `xml:"Offset"`
+	Sources    []Source    `xml:"-"`
 }
 
 // Source is a window of a band of a file, and where its pixels go.
@@ -93,18 +94,14 @@ type document struct {
 }
 
 type band struct {
-	DType       string     `xml:"dataType,attr"`
-	SubClass    string     `xml:"subClass,attr"`
-	Description string     `xml:"Description"`
-	Colour      string     `xml:"ColorInterp"`
-	Palette     *struct{}  `xml:"ColorTable"`
-	NoData      string     `xml:"NoDataValue"`
-	Hide        string     `xml:"HideNoDataValue"`
-	Scale       *float64   `xml:"Scale"`
-	Offset      *float64   `xml:"Offset"`
-	Function    string     `xml:"PixelFunctionType"`
-	Mask        []struct{} `xml:"MaskBand"`
-	Other       []element  `xml:",any"` // sources, in their order, and what is not read
+	Band
+	Type     string     `xml:"dataType,attr"`
+	SubClass string     `xml:"subClass,attr"`
+	Colours  *struct{}  `xml:"ColorTable"`
+	Hide     string     `xml:"HideNoDataValue"`
+	Function string     `xml:"PixelFunctionType"`
+	Mask     []struct{} `xml:"MaskBand"`
+	Other    []element  `xml:",any"` // sources, in their order, and what is not read
 }
 
 // element is a source, or an element of a band that is not read.
@@ -188,7 +185,7 @@ func isSet(text string) bool {
 
 // band parses a band. files are the numbers of the files so far.
 func (d *Dataset) band(b *band, files map[File]int) (out Band, err error) {
-	dtype, known := dtypes[b.DType]
+	dtype, known := dtypes[b.Type]
 	switch {
 	case b.SubClass != "" && b.SubClass != "VRTSourcedRasterBand":
 		return out, unsupported("VRTRasterBand", "%s is not read", fault.Short(b.SubClass))
@@ -197,10 +194,11 @@ func (d *Dataset) band(b *band, files map[File]int) (out Band, err error) {
 	case len(b.Mask) > 0:
 		return out, unsupported("MaskBand", "a mask of one band is not read")
 	case !known:
-		return out, unsupported("VRTRasterBand", "dataType %q is not read", fault.Short(b.DType))
+		return out, unsupported("VRTRasterBand", "dataType %q is not read", fault.Short(b.Type))
 	}
-	out = Band{DType: dtype, Name: b.Description, Colour: strings.TrimSpace(b.Colour), Palette: b.Palette != nil,
-		NoData: strings.TrimSpace(b.NoData), HideNoData: isSet(b.Hide), Scale: b.Scale, Offset: b.Offset}
+	out = b.Band
+	out.DType, out.Palette, out.HideNoData = dtype, b.Colours != nil, isSet(b.Hide)
+	out.Colour, out.NoData = strings.TrimSpace(b.Colour), strings.TrimSpace(b.NoData)
 	for i := range b.Other {
 		e := &b.Other[i]
 		if !strings.HasSuffix(e.XMLName.Local, "Source") {

@@ -316,8 +316,8 @@ func load(ctx context.Context, o source.Opener, r *Row) (*loaded, error) {
 	}
 	content.r = nil
 	if err == nil && magic.Of(content.bytes) == magic.VRT {
-		err = fault.New(fault.Unsupported, "file", 0, "a virtual raster is of no use in a container, as it names other "+
-			"files: make a TIFF of it, as by 'gdal_translate x.vrt x.tif'")
+		err = fault.New(fault.Unsupported, "file", 0, "a virtual raster is of no use in a container, as it names "+
+			"other files: make a TIFF of it, as by 'gdal_translate x.vrt x.tif'")
 	}
 	if err != nil {
 		return nil, fault.WithFile(err, r.uri())
