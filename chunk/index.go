@@ -129,7 +129,10 @@ type Index struct {
 	// NoDataBits is nodata as the bits of an integer: of 64 bits, which a float64 would round, or of fewer where NoData
 	// has a fraction, which samples do not.
 	NoDataBits *uint64
-	Ranges     []Range
+	// Joint are the values that all bands of a missing pixel have, as GDAL's NODATA_VALUES writes them; "" for none.
+	// They are for reports: such pixels are read as valid ones, and blobs leave the values out.
+	Joint  string
+	Ranges []Range
 
 	// Mask marks the pixels that hold data: it is not 0 there. It is an image of one uint8 band, of the
 	// same size and in the same file, with a grid of its own and without nodata or mask. If it is nil,

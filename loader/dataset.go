@@ -40,6 +40,7 @@ type dataset struct {
 	rasters   []*pixels.Raster
 	files     fileSteps
 	opaque    []string // raster fields whose files have an alpha band that they do not pick
+	joint     []string // raster fields whose files have nodata values of all bands together (chunk.Index.Joint)
 	placeless []string // raster fields that the first sample cannot place beside the first one
 	boxed     []string // raster fields for which the catalog has bounds without transforms
 	values    []valueField
@@ -1015,6 +1016,9 @@ func (d *dataset) remarks(field *Field, first *catalog.Asset) {
 	if first.Index.Alpha && field.Bands == nil && field.BandNames == nil {
 		d.opaque = append(d.opaque, field.Name)
 	}
+	if x := first.Index; x.Joint != "" && x.Mask == nil && field.NoData == nil {
+		d.joint = append(d.joint, field.Name+" ("+x.Joint+")")
+	}
 	if first.Place != nil && first.Place.Boxed {
 		d.boxed = append(d.boxed, field.Name)
 	}
@@ -1031,6 +1035,11 @@ func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
 	if len(d.opaque) > 0 {
 		e.options.Logger.Warn("the last band of the files is alpha: it is their mask, and no band of the tensor "+
 			"unless bands picks it by its number", "source", d.source.Source, "fields", d.opaque)
+	}
+	if len(d.joint) > 0 {
+		e.options.Logger.Warn("the files have nodata values of all bands together (NODATA_VALUES, or a transparent "+
+			"colour): such pixels are read as valid ones; 'gdal_translate -mask mask IN OUT.tif' makes a mask of them",
+			"source", d.source.Source, "fields", d.joint)
 	}
 	if len(d.boxed) > 0 && (e.spec.Geo || len(d.rasters) > 1 || d.onGround()) {
 		e.options.Logger.Warn("the catalog has bounds without transforms: rasters are taken to have north up; "+

@@ -2,9 +2,10 @@
 // arrays in .npy files (package npy), as rasters of uncompressed strips. They have no place on the ground.
 //
 // A PNG (PNG Specification, third edition) has the bands of its colour type, as uint8 or uint16. Samples of fewer than
-// 8 bits become bytes without scaling, palettes stay indices, and its nodata is the transparent value of a grey image,
-// as in GDAL. A JPEG has one band, or three as RGB; samples equal what libjpeg-turbo gives. Pictures stand as the
-// orientation in their Exif metadata says, as Hugging Face's datasets show them; GDAL leaves them as stored.
+// 8 bits become bytes without scaling, and palettes stay indices. Its nodata, as in GDAL, is the transparent value of
+// a grey image, or the only transparent entry of a palette. A JPEG has one band, or three as RGB; samples equal what
+// libjpeg-turbo gives. Pictures stand as the orientation in their Exif metadata says, as Hugging Face's datasets show
+// them; GDAL leaves them as stored.
 package picture
 
 import (
@@ -109,7 +110,7 @@ func (h *header) png() (*chunk.Index, error) {
 	index := &chunk.Index{Bands: pngHeader.bands, Height: pngHeader.height, Width: pngHeader.width,
 		DType: pngHeader.dtype, Codec: chunk.PNG, Alpha: pngHeader.bands%2 == 0,
 		Classes: pngHeader.color == palette}
-	grey := pngHeader.bands == 1 && data[25] == 0
+	colours := int64(0)
 	off := int64(pngHeaderSize)
 	for range maxParts {
 		b, err := h.at(off, 8)
@@ -125,14 +126,13 @@ func (h *header) png() (*chunk.Index, error) {
 				return nil, err
 			}
 			h.orientation = exifOrientation(b)
-		case kind == "tRNS" && grey && n == 2:
-			if b, err = h.at(off+8, 2); err != nil {
+		case kind == "PLTE":
+			colours = n / 3
+		case kind == "tRNS":
+			if b, err = h.at(off+8, int(min(n, 257))); err != nil {
 				return nil, err
 			}
-			if v := binary.BigEndian.Uint16(b); int(v)>>pngHeader.depth == 0 { // no sample has a larger one
-				value := float64(v)
-				index.NoData = &value
-			}
+			pngHeader.transparent(index, b, min(colours, 1<<pngHeader.depth))
 		}
 		off += 8 + n + 4 // a checksum follows
 	}

@@ -186,7 +186,7 @@ func TestBandMetadata(t *testing.T) {
   <Item name="SCALE" sample="2" role="scale">7</Item>
   <Item name="domained" sample="1" domain="x">7</Item>
 </GDALMetadata>`
-	_, got := parseGDALMetadata(text, 2)
+	_, _, got := parseGDALMetadata(text, 2)
 	scale, offset := 0.1, 5.0
 	want := []Band{
 		{Description: "temp", Scale: &scale, Offset: &offset, Unit: "K", Tags: map[string]string{"wavelength": "0.6"}},
@@ -195,7 +195,7 @@ func TestBandMetadata(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if _, got := parseGDALMetadata(`<GDALMetadata><Item name="A">x</Item></GDALMetadata>`, 2); got != nil {
+	if _, _, got := parseGDALMetadata(`<GDALMetadata><Item name="A">x</Item></GDALMetadata>`, 2); got != nil {
 		t.Errorf("%+v where nothing is said", got)
 	}
 }

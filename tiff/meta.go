@@ -38,6 +38,7 @@ type Meta struct {
 	// INTERLEAVE item of GDAL_METADATA tells them apart.
 	Interleave   string
 	NoData       string   // GDAL_NODATA as written; empty for none
+	Joint        string   // the NODATA_VALUES item of GDAL_METADATA; empty for none
 	GDALMetadata string   // GDAL_METADATA (XML) as written
 	BandNames    []string // the DESCRIPTION items in it, one per band; nil for none
 	Bands        []Band   // the items about single bands, one entry per band; nil for none
@@ -94,7 +95,7 @@ func (m *Meta) readText(t *ifd.Tags, bands int) {
 	if len(m.GDALMetadata) > maxGDALMetadata {
 		return
 	}
-	m.Interleave, m.Bands = parseGDALMetadata(m.GDALMetadata, bands)
+	m.Interleave, m.Joint, m.Bands = parseGDALMetadata(m.GDALMetadata, bands)
 	for i, band := range m.Bands {
 		if band.Description != "" && m.BandNames == nil {
 			m.BandNames = make([]string, bands)
@@ -132,9 +133,9 @@ func (m *Meta) countIFDs(ctx context.Context, f *ifd.File) error {
 	return nil
 }
 
-// parseGDALMetadata finds the INTERLEAVE item and the items about bands. At an error in the XML it returns
-// what came before. It leaves out numbers that do not parse.
-func parseGDALMetadata(text string, bands int) (interleave string, about []Band) {
+// parseGDALMetadata finds the INTERLEAVE item, the nodata values of all bands together (NODATA_VALUES) and the items
+// about bands. At an error in the XML it returns what came before. It leaves out numbers that do not parse.
+func parseGDALMetadata(text string, bands int) (interleave, joint string, about []Band) {
 	decoder := xml.NewDecoder(strings.NewReader(text))
 	decoder.Strict = false
 	decoder.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
@@ -143,7 +144,7 @@ func parseGDALMetadata(text string, bands int) (interleave string, about []Band)
 	for {
 		token, err := decoder.RawToken()
 		if err != nil {
-			return interleave, about
+			return interleave, joint, about
 		}
 		switch part := token.(type) {
 		case xml.StartElement:
@@ -156,8 +157,11 @@ func parseGDALMetadata(text string, bands int) (interleave string, about []Band)
 				continue
 			}
 			name, sample := attr(item, "name"), attr(item, "sample")
-			if sample == "" && name == "INTERLEAVE" && attr(item, "domain") == "IMAGE_STRUCTURE" {
+			switch domain := attr(item, "domain"); {
+			case sample == "" && name == "INTERLEAVE" && domain == "IMAGE_STRUCTURE":
 				interleave = strings.TrimSpace(value.String())
+			case sample == "" && name == "NODATA_VALUES" && domain == "":
+				joint = strings.TrimSpace(value.String())
 			}
 			band, err := strconv.Atoi(sample)
 			if known := err == nil && band >= 0 && band < bands; known && attr(item, "domain") == "" {

@@ -33,6 +33,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
@@ -86,6 +87,9 @@ func FromFile(ctx context.Context, f *ifd.File, l Limits) (*Image, error) {
 	index.Alpha = meta.isAlpha(index)
 	index.Classes = meta.Photometric == photometricPalette && index.Bands == 1 && index.DType.Integer()
 	index.Physical = Physical(index, meta.Bands)
+	if len(strings.Fields(meta.Joint)) == index.Bands {
+		index.Joint = meta.Joint
+	}
 	if err := index.Validate(f.Size(), l.MaxChunk); err != nil {
 		return nil, err
 	}

@@ -78,7 +78,10 @@ type RasterInfo struct {
 	StoredBytes  int64       `json:"stored_bytes"`  // of all chunks in the file
 	DecodedBytes int64       `json:"decoded_bytes"` // of the image
 	NoData       *spec.Float `json:"nodata,omitempty"`
-	Mask         *MaskInfo   `json:"mask,omitempty"` // the mask of valid pixels
+	// Joint are the values that all bands of a missing pixel have (NODATA_VALUES of GDAL, or the transparent colour of
+	// a PNG). Runs read such pixels as valid ones.
+	Joint string    `json:"nodata_values,omitempty"`
+	Mask  *MaskInfo `json:"mask,omitempty"` // the mask of valid pixels
 	// Palette are the colours of the numbers from 0 on, as #rrggbb, up to the last one that is not black. A raster with
 	// them has classes, which windows do not blend.
 	Palette []string `json:"palette,omitempty"`
@@ -438,6 +441,7 @@ func rasterInfo(x *chunk.Index) *RasterInfo {
 		v := spec.Float(*x.NoData)
 		info.NoData = &v
 	}
+	info.Joint = x.Joint
 	if x.Alpha {
 		info.Alpha = x.DataBands()
 	}

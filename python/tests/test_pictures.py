@@ -16,6 +16,7 @@ from chaski import Field
 
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write pictures")
 shutil = pytest.importorskip("rasterio.shutil")
+Image = pytest.importorskip("PIL.Image", reason="needs Pillow to write transparent colours")
 pytestmark = pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
 
 PNGS = [
@@ -83,9 +84,61 @@ def test_png(tmp_path, dtype, bands, options):
             assert got.dtype == want.dtype
             assert (got == want).all()
             info = chaski.info(path)
-            nodata = d.nodata if bands == 1 and "palette" not in options else None
+            nodata = d.nodata if bands == 1 else None
+            joint = d.tags().get("NODATA_VALUES")
         assert info["kind"] == "png"
         assert info["raster"].get("nodata") == nodata
+        assert info["raster"].get("nodata_values") == joint
+        assert (joint is not None) == (bands == 3 and "nodata" in options)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "nodata"),
+    [
+        ([255, 0], 1),
+        ([0, 0, 255, 255], None),
+        ([128, 255, 7], None),
+        ([255, 0, 90], 1),
+    ],
+)
+def test_an_entry_of_a_palette_that_is_transparent_is_nodata(tmp_path, alpha, nodata):
+    """GDAL takes it for nodata where it is the only one."""
+    index = np.random.default_rng(3).integers(0, 4, (8, 9)).astype(np.uint8)
+    image = Image.fromarray(index, mode="P")
+    image.putpalette([10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120])
+    image.save(tmp_path / "a.png", transparency=bytes(alpha))
+    with rasterio.open(tmp_path / "a.png") as d:
+        assert (d.nodata, (d.read(1) == index).all()) == (nodata, True)
+    assert chaski.info(tmp_path / "a.png")["raster"].get("nodata") == nodata
+    field = chaski.Field(validity="ok", fill=9)
+    with chaski.load(tmp_path, batch_size=1, fields={"image": field}) as loader:
+        batch = next(iter(loader))
+    valid = np.ones_like(index, bool) if nodata is None else index != nodata
+    assert (batch["ok"][0, 0].astype(bool) == valid).all()
+    assert (batch["image"][0, 0] == np.where(valid, index, 9)).all()
+
+
+@pytest.mark.parametrize("ext", ["png", "tif"])
+def test_nodata_of_all_bands_together_is_told(tmp_path, caplog, ext):
+    x = np.random.default_rng(4).integers(0, 256, (3, 16, 16)).astype(np.uint8)
+    x[:, :3] = np.uint8([5, 6, 7])[:, None, None]
+    path = tmp_path / f"a.{ext}"
+    if ext == "png":
+        Image.fromarray(x.transpose(1, 2, 0)).save(path, transparency=(5, 6, 7))
+    else:
+        with rasterio.open(
+            path, "w", driver="GTiff", count=3, height=16, width=16, dtype="uint8"
+        ) as d:
+            d.update_tags(NODATA_VALUES="5 6 7")
+            d.write(x)
+    with rasterio.open(path) as d:
+        assert (d.dataset_mask()[:3] == 0).all()
+    assert chaski.info(path)["raster"]["nodata_values"] == "5 6 7"
+    for field, told in [(chaski.Field(), True), (chaski.Field(nodata=[[5], [6], [7]]), False)]:
+        caplog.clear()
+        with chaski.load(tmp_path, batch_size=1, fields={"image": field}) as loader:
+            next(iter(loader))
+        assert ("image (5 6 7)" in caplog.text and "gdal_translate -mask" in caplog.text) == told
 
 
 @pytest.mark.parametrize("progressive", ["NO", "YES"])

@@ -315,7 +315,7 @@ func (m *Meta) Header() ([]byte, error) {
 
 // SameIndex reads the header of an open file and reports whether x is its index. An x without a mask, alpha, palette,
 // scales or offsets also matches a file with them, because older catalogs have none; so does one without the nodata
-// value of a rumi file. What the files with the extensions beside say is not compared.
+// value of a rumi or PNG file. What the files with the extensions beside say is not compared.
 func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, beside string, maxChunk int) (bool, error) {
 	asset, meta, err := readAsset(ctx, r, maxChunk)
 	if err != nil {
@@ -332,7 +332,7 @@ func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, beside stri
 	if x.Mask == nil {
 		stored.Mask = nil
 	}
-	if meta.Format == magic.Rumi && x.NoData == nil && x.NoDataBits == nil {
+	if (meta.Format == magic.Rumi || meta.Format == magic.PNG) && x.NoData == nil && x.NoDataBits == nil {
 		stored.NoData, stored.NoDataBits = nil, nil
 	}
 	return Matches(&stored, x), nil
