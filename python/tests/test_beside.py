@@ -100,6 +100,48 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 }
 
 
+def pam(inside: str = "", band: str = "1") -> str:
+    return f"<PAMDataset>{inside}{BAND.replace('1', band, 1)}</PAMDataset>"
+
+
+CASES |= {
+    f"pam {what}": ("x.tif", {}, {"x.tif.aux.xml": text})
+    for what, text in {
+        "that is empty": "",
+        "without its end": pam()[:-20],
+        "and more": pam() + "more<",
+        "in Latin-1": pam("<Metadata><MDI key='x'>caf\xe9</MDI></Metadata>").encode("latin-1"),
+        "with a mark": b"\xef\xbb\xbf" + pam().encode(),
+        "of HTML": pam("<Metadata><MDI key='x'>a&nbsp;b & c</MDI></Metadata>"),
+        "that is long": pam(f"<Metadata><MDI key='x'>{'x' * (5 << 20)}</MDI></Metadata>"),
+        "with five numbers": pam("<GeoTransform>1,2,3,4,5</GeoTransform>"),
+        "with seven numbers": pam("<GeoTransform>1,2,3,4,5,6,7</GeoTransform>"),
+        "with a word": pam("<GeoTransform>1.5x,2,3,4,,far</GeoTransform>"),
+        "of a band without a number": pam(band="first"),
+        "of a band with a fraction": pam(band=" 1.9"),
+        "of band 01": pam(band="+01"),
+        "of band 0": pam(band="0"),
+    }.items()
+}
+CASES |= {
+    f"world file {what}": (raster, {}, {name: text})
+    for what, raster, name, text in [
+        ("in another case", "X.TIF", "x.tfw", WORLD),
+        ("in capitals", "x.tif", "X.TFW", WORLD),
+        ("wld in another case", "X.TIF", "x.wld", WORLD),
+        ("with commas", "x.tif", "x.tfw", WORLD.replace("10", "2,5").replace("500005", "5005,25")),
+        ("with units", "x.tif", "x.tfw", WORLD.replace("10", "2.5 m")),
+        ("with empty lines", "x.tif", "x.tfw", "\n" + WORLD.replace("0\n", "0\r\n\n", 1)),
+        ("of one line", "x.tif", "x.tfw", WORLD.replace("\n", " ")),
+        ("of words", "x.tif", "x.tfw", "one\ntwo\nthree\nfour\nfive\nsix\n"),
+    ]
+}
+CASES |= {
+    "mask in another case": ("X.TIF", {}, {"Mask": True}),
+    "pam in another case": ("X.TIF", {}, {"x.tif.aux.xml": pam()}),
+}
+
+
 def made(folder: Path, case: str) -> Path:
     name, options, files = CASES[case]
     path = write(folder / name, **options)
@@ -110,8 +152,10 @@ def made(folder: Path, case: str) -> Path:
             mask(path)
             if file == "MASK":
                 Path(f"{path}.msk").rename(f"{path}.MSK")
+            elif file == "Mask":
+                Path(f"{path}.msk").rename(folder / f"{path.name.lower()}.msk")
         else:
-            (folder / file).write_text(text)
+            (folder / file).write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
 
 
@@ -199,9 +243,9 @@ def test_catalogs_know_what_lies_beside(tmp_path: Path, binary: Path) -> None:
 
 
 def test_hostile(tmp_path: Path) -> None:
-    """A broken file beside a raster is an error that names it."""
+    """A broken mask beside a raster is an error that names it, and so is what is too long."""
     path = write(tmp_path / "x.tif")
-    cases = {"x.tif.aux.xml": ["<PAMDataset><", PAM.replace("6.0e+05", "far"), " " * (5 << 20)]}
+    cases = {"x.tif.aux.xml": [" " * (17 << 20)]}
     mask(path)
     cases["x.tif.msk"] = [(tmp_path / "x.tif.msk").read_bytes()[:40]]
     (tmp_path / "x.tif.msk").unlink()

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -35,7 +37,7 @@ const BesideVariable = "CHASKI_BESIDE"
 
 // beside are the names of the files beside a raster, "" for those that are not there.
 type beside struct {
-	folder, mask, pam, world string
+	folder, raster, mask, pam, world string
 }
 
 // uri returns the path of a file beside the raster.
@@ -45,7 +47,7 @@ func (b *beside) uri(name string) string { return pathname.Join(b.folder, name) 
 type listed struct {
 	mtime time.Time // zero if the directory had changed just before
 	until time.Time // the names count till then, even if it changes
-	names map[string]bool
+	names sidecar.Names
 }
 
 // listings keeps the names of directories, so that each is listed once for all its files and again after a change.
@@ -55,7 +57,7 @@ var listings = struct {
 	of         *lru.Cache[string, listed]
 }{of: lru.New[string, listed](64 << 20)}
 
-const listedBytes = 128 // of a name
+const listedBytes = 160 // of a name
 
 // settled is the age of a directory from which its names are kept: a change within the resolution of a file system's
 // clock leaves no trace.
@@ -75,7 +77,11 @@ func BesideOf(o source.Opener, uri string) string {
 func (b *beside) extensions() string {
 	var out []string
 	if b.mask != "" {
-		out = append(out, b.mask[len(b.mask)-len(maskExt):])
+		mask, ok := strings.CutPrefix(b.mask, b.raster)
+		if !ok {
+			mask = url.PathEscape(mask)
+		}
+		out = append(out, mask)
 	}
 	if b.pam != "" {
 		out = append(out, pamExt)
@@ -96,22 +102,28 @@ func besideOf(ctx context.Context, o source.Opener, uri string) (b beside) {
 		return b
 	}
 	name := filepath.Base(local)
-	first := func(candidates ...string) string {
-		for _, name := range candidates {
-			if names[name] {
-				return name
-			}
-		}
-		return ""
+	b = beside{folder: pathname.Dir(local), raster: name, mask: names.Find(name + maskExt)}
+	if pam := name + pamExt; names[pam] == pam { // as GDAL, not in another case
+		b.pam = pam
 	}
-	b = beside{folder: pathname.Dir(local),
-		mask: first(name+maskExt, name+strings.ToUpper(maskExt)),
-		pam:  first(name + pamExt)}
 	stem := strings.TrimSuffix(name, path.Ext(name))
 	for _, ext := range sidecar.World(name) {
-		b.world = cmp.Or(b.world, first(stem+ext, stem+strings.ToUpper(ext)))
+		b.world = cmp.Or(b.world, names.Find(stem+ext))
 	}
 	return b
+}
+
+// broken are the directories in which a file beside a raster was broken, the last few.
+var broken = told{lru.New[string, bool](1 << 20)}
+
+// told says what the log has mentioned.
+type told struct{ of *lru.Cache[string, bool] }
+
+// first reports whether it is asked for the first time about something.
+func (t told) first(name string) bool {
+	_, before := t.of.Get(name)
+	t.of.Add(name, true, int64(len(name)+listedBytes))
+	return !before
 }
 
 // ignored reports whether the environment says that files beside rasters do not count.
@@ -127,10 +139,10 @@ func ignored() bool {
 // again.
 type namesKey struct{}
 
-type tableNames = lru.Cache[string, map[string]bool]
+type tableNames = lru.Cache[string, sidecar.Names]
 
 // namesFor is namesIn, but keeps the names for the table of a context.
-func namesFor(ctx context.Context, r *source.Roots, dir string) map[string]bool {
+func namesFor(ctx context.Context, r *source.Roots, dir string) sidecar.Names {
 	table, _ := ctx.Value(namesKey{}).(*tableNames)
 	if table == nil {
 		return namesIn(r, dir)
@@ -144,13 +156,13 @@ func namesFor(ctx context.Context, r *source.Roots, dir string) map[string]bool 
 }
 
 // namesBytes is the memory of the names of a directory.
-func namesBytes(dir string, names map[string]bool) int64 {
+func namesBytes(dir string, names sidecar.Names) int64 {
 	return int64(len(dir) + (1+len(names))*listedBytes)
 }
 
 // namesIn returns the names of files in a directory that may belong to rasters. A directory that cannot be listed has
 // none.
-func namesIn(r *source.Roots, dir string) map[string]bool {
+func namesIn(r *source.Roots, dir string) sidecar.Names {
 	st, err := r.Stat(dir)
 	if err != nil {
 		return nil
@@ -165,10 +177,10 @@ func namesIn(r *source.Roots, dir string) map[string]bool {
 	if err != nil {
 		return nil
 	}
-	found := listed{names: map[string]bool{}, until: began.Add(listingShare * time.Since(began))}
+	found := listed{names: sidecar.Names{}, until: began.Add(listingShare * time.Since(began))}
 	for _, e := range entries {
-		if name := e.Name(); sidecar.Is(name) && !e.IsDir() {
-			found.names[name] = true
+		if !e.IsDir() {
+			found.names.Add(e.Name())
 		}
 	}
 	if began.Sub(st.ModTime()) > settled {
@@ -186,7 +198,7 @@ func AddBeside(ctx context.Context, o source.Opener, a *Asset, m *Meta, maxChunk
 		return nil
 	}
 	files := besideOf(ctx, o, a.URI)
-	if files == (beside{}) {
+	if files.mask+files.pam+files.world == "" {
 		return nil
 	}
 	x := *a.Index
@@ -238,8 +250,13 @@ func (b *beside) addPAM(ctx context.Context, o source.Opener, a *Asset, m *Meta)
 		return err
 	}
 	pam, err := sidecar.ParsePAM(data)
-	if err != nil {
-		return err
+	if err != nil { // GDAL, too, reads on without it
+		if broken.first(b.folder) {
+			slog.Warn("a file beside a raster is broken, and is ignored; others of the directory are not mentioned",
+				"file", b.uri(b.pam), "error", err)
+		}
+		b.pam = ""
+		return nil
 	}
 	if pam.SRS != "" {
 		m.EPSG, m.CRS = crs.Described(pam.SRS)
@@ -249,7 +266,8 @@ func (b *beside) addPAM(ctx context.Context, o source.Opener, a *Asset, m *Meta)
 	var nodata []string
 	for i := range pam.Bands {
 		band := &pam.Bands[i]
-		if band.Number < 1 || band.Number > bands {
+		number := band.Number()
+		if number < 1 || number > bands {
 			continue
 		}
 		if text := strings.TrimSpace(band.NoData); text != "" {
@@ -259,15 +277,15 @@ func (b *beside) addPAM(ctx context.Context, o source.Opener, a *Asset, m *Meta)
 			if m.Bands == nil {
 				m.Bands = make([]tiff.Band, bands)
 			}
-			m.Bands[band.Number-1] = tiff.Band{Scale: scale, Offset: offset}
+			m.Bands[number-1] = tiff.Band{Scale: scale, Offset: offset}
 		}
-		if colour := strings.TrimSpace(band.Colour); colour != "" && band.Number == a.Index.Bands {
+		if colour := strings.TrimSpace(band.Colour); colour != "" && number == a.Index.Bands {
 			a.Index.Alpha = tiff.IsAlpha(colour, a.Index)
 		}
 		if band.Description != "" {
 			names := make([]string, bands)
 			copy(names, a.Names)
-			names[band.Number-1] = band.Description
+			names[number-1] = band.Description
 			a.Names = names
 		}
 	}
@@ -333,11 +351,22 @@ func (b *beside) addMask(ctx context.Context, o source.Opener, a *Asset, maxChun
 // fromCatalog sets what a catalog says about the files beside a raster: its index has the mask.
 func (a *Asset) fromCatalog(extensions string) {
 	if a.Beside = extensions; a.Index.Mask != nil && a.hasBeside(maskExt) {
-		a.MaskFile = &Asset{URI: a.URI + strings.Fields(extensions)[0], Index: a.Index.Mask} // masks come first
+		a.MaskFile = &Asset{URI: a.maskURI(strings.Fields(extensions)[0]), Index: a.Index.Mask} // masks come first
 	}
+}
+
+// maskURI returns the path of the mask that Beside has as an extension or, of another case, as a name.
+func (a *Asset) maskURI(mask string) string {
+	name, err := url.PathUnescape(mask)
+	if strings.HasPrefix(mask, ".") || err != nil {
+		return a.URI + mask
+	}
+	return a.URI[:len(a.URI)-len(filepath.Base(a.URI))] + name
 }
 
 // hasBeside reports whether a file with an extension, in any case, lies beside the raster.
 func (a *Asset) hasBeside(ext string) bool {
-	return slices.Contains(strings.Fields(strings.ToLower(a.Beside)), ext)
+	return slices.ContainsFunc(strings.Fields(strings.ToLower(a.Beside)), func(name string) bool {
+		return strings.HasSuffix(name, ext)
+	})
 }

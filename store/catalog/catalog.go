@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
+	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -120,7 +121,7 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 	table := &Table{
 		src: src, roots: source.RootsOf(o.Opener), opener: o.Opener, maxChunk: o.MaxChunk,
 		assets: lru.New[assetKey, Asset](o.CacheBytes / 2), own: closer,
-		beside: lru.New[string, map[string]bool](listings.of.Bound()), dims: o.Dims,
+		beside: lru.New[string, sidecar.Names](listings.of.Bound()), dims: o.Dims,
 	}
 	fields = slices.Clone(fields)
 	for i := range fields {

@@ -90,9 +90,7 @@ func openVirtual(ctx context.Context, o source.Opener, r source.Reader, uri stri
 		a.Names = names
 	}
 	m.EPSG, m.CRS = crs.Described(set.SRS)
-	if m.Transform, err = sidecar.Transform(set.Transform); err != nil {
-		return a, m, err
-	}
+	m.Transform = sidecar.Transform(set.Transform)
 	a.Place = m.place(a.Index.Height, a.Index.Width)
 	return a, m, a.Index.Validate(-1, v.maxChunk)
 }

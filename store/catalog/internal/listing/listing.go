@@ -32,7 +32,7 @@ type Listing struct {
 	File  bool     // the source is one local file
 	// Beside are the names of local files that may say more of rasters (sidecar.Is), by the directory of the rasters,
 	// which may have none.
-	Beside map[string]map[string]bool
+	Beside map[string]sidecar.Names
 	// Shards are the Parquet files, which count where there are no rasters: then they are one table.
 	Shards []string
 	// Metadata are the tables of a directory of images, as Hugging Face has it, or of folders in it. OnlyPictures says
@@ -42,11 +42,11 @@ type Listing struct {
 
 	unread  string // a file of rasters that are not read, or ""
 	wanted  Files
-	passed  int             // pictures that were left out
-	stores  int             // stores that were left out
-	charged int             // paths that are charged to the budget
-	prefix  string          // of the path of the file that was seen last
-	names   map[string]bool // of Beside, for the folder of that file
+	passed  int           // pictures that were left out
+	stores  int           // stores that were left out
+	charged int           // paths that are charged to the budget
+	prefix  string        // of the path of the file that was seen last
+	names   sidecar.Names // of Beside, for the folder of that file
 }
 
 // MaxShards bounds the Parquet files of one table, each of whose footers stays in memory.
@@ -325,16 +325,14 @@ func (l *Listing) seeBeside(p, name string) {
 	if prefix := p[:len(p)-len(name)]; l.names == nil || prefix != l.prefix {
 		folder := pathname.Dir(p)
 		if l.Beside == nil {
-			l.Beside = map[string]map[string]bool{}
+			l.Beside = map[string]sidecar.Names{}
 		}
 		if l.Beside[folder] == nil {
-			l.Beside[folder] = map[string]bool{}
+			l.Beside[folder] = sidecar.Names{}
 		}
 		l.prefix, l.names = prefix, l.Beside[folder]
 	}
-	if sidecar.Is(name) {
-		l.names[name] = true
-	}
+	l.names.Add(name)
 }
 
 // add adds a file or a link, if keep is set and it is a file.

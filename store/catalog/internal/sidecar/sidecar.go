@@ -4,20 +4,24 @@ package sidecar
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
+	"errors"
 	"io"
 	"math"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
 )
 
 // Limits of files beside a raster, in bytes. PAM may have long parts that are not read, such as attribute tables.
 const (
-	MaxPAM   = 4 << 20
+	MaxPAM   = 16 << 20
 	MaxWorld = 4 << 10
 )
 
@@ -30,13 +34,22 @@ type PAM struct {
 
 // Band is what it says of a band.
 type Band struct {
-	Number      int    `xml:"band,attr"` // from 1
+	Place       string `xml:"band,attr"` // its number, from 1
 	Description string `xml:"Description"`
 	NoData      string `xml:"NoDataValue"`
 	Scale       string `xml:"Scale"`
 	Offset      string `xml:"Offset"`
 	Colour      string `xml:"ColorInterp"`
 }
+
+// Number returns the number of the band, from 1, or 0 for none.
+func (b *Band) Number() int {
+	n, _ := strconv.Atoi(strings.TrimPrefix(digits.FindString(strings.TrimSpace(b.Place)), "+"))
+	return n
+}
+
+// digits find the whole number that a text begins with.
+var digits = regexp.MustCompile(`^\+?[0-9]+`)
 
 // Numbers returns the scale and the offset, nil for none.
 func (b *Band) Numbers() (scale, offset *float64) {
@@ -50,52 +63,67 @@ func (b *Band) Numbers() (scale, offset *float64) {
 	return number(b.Scale), number(b.Offset)
 }
 
-// ParsePAM parses NAME.aux.xml. XML of another kind says nothing.
+// ParsePAM parses NAME.aux.xml as leniently as GDAL does. XML of another kind says nothing.
 func ParsePAM(data []byte) (*PAM, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if !utf8.Valid(data) { // Latin-1, whatever the file says
+		text := make([]rune, len(data))
+		for i, b := range data {
+			text[i] = rune(b)
+		}
+		data = []byte(string(text))
+	}
 	decoder := xml.NewDecoder(bytes.NewReader(data))
 	decoder.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
+	decoder.Strict = false // "&" and "&nbsp;" stand for themselves
 	var doc struct {
 		XMLName   xml.Name
 		SRS       string
 		Transform string `xml:"GeoTransform"`
 		Bands     []Band `xml:"PAMRasterBand"`
 	}
-	if err := decoder.Decode(&doc); err != nil {
+	err := decoder.Decode(&doc)
+	if err == nil {
+		for err == nil { // what follows must be XML, too
+			_, err = decoder.Token()
+		}
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+	}
+	if err != nil {
 		return nil, fault.New(fault.Corrupt, "PAM", decoder.InputOffset(), "%v", err)
 	}
-	if doc.XMLName.Local != "PAMDataset" {
+	if !strings.EqualFold(doc.XMLName.Local, "PAMDataset") {
 		return &PAM{}, nil
 	}
-	transform, err := Transform(doc.Transform)
-	if err != nil {
-		return nil, err
-	}
-	return &PAM{SRS: strings.TrimSpace(doc.SRS), Transform: transform, Bands: doc.Bands}, nil
+	return &PAM{SRS: strings.TrimSpace(doc.SRS), Transform: Transform(doc.Transform), Bands: doc.Bands}, nil
 }
 
-// Transform parses a GeoTransform of PAM and VRT: six numbers, or nothing.
-func Transform(text string) (*[6]float64, error) {
-	if text = strings.TrimSpace(text); text == "" {
-		return nil, nil
+// Transform parses a GeoTransform of PAM and VRT. It is nil unless there are six numbers.
+func Transform(text string) *[6]float64 {
+	comma := func(r rune) bool { return r == ',' }
+	if texts := strings.FieldsFunc(text, comma); len(texts) == 6 {
+		return numbers(texts)
 	}
-	if out := numbers(strings.Split(text, ",")); out != nil {
-		return out, nil
-	}
-	return nil, fault.New(fault.Corrupt, "GeoTransform", fault.NoOffset, "it is %q", fault.Short(text))
+	return nil
 }
 
-// numbers parses six numbers. It returns nil for fewer, and for others.
+// number finds the number that a text begins with.
+var number = regexp.MustCompile(`^\s*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:nan|inf))`)
+
+// numbers parses six numbers, each as far as its text is one, as C's atof does: 0 if it is none. It returns nil for
+// numbers that float64 does not have.
 func numbers(texts []string) *[6]float64 {
 	var out [6]float64
-	if len(texts) < len(out) {
-		return nil
-	}
 	for i := range out {
-		value, err := strconv.ParseFloat(strings.TrimSpace(texts[i]), 64)
-		if err != nil || math.IsNaN(value) || math.IsInf(value, 0) {
-			return nil
+		if text := strings.TrimSpace(number.FindString(texts[i])); text != "" {
+			value, err := strconv.ParseFloat(text, 64)
+			if err != nil || value-value != 0 { // of NaN and infinities it is NaN
+				return nil
+			}
+			out[i] = value
 		}
-		out[i] = value
 	}
 	return &out
 }
@@ -103,7 +131,15 @@ func numbers(texts []string) *[6]float64 {
 // ParseWorld parses a world file: six lines, the last two for the middle of the first pixel. It returns the transform
 // from pixel corners, or nil if the file is something else, which its name does not rule out.
 func ParseWorld(data []byte) *[6]float64 {
-	v := numbers(strings.Fields(string(data)))
+	lines := strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' || r == '\r' })
+	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "" })
+	if len(lines) < 6 {
+		return nil
+	}
+	for i := range lines {
+		lines[i] = strings.Replace(lines[i], ",", ".", 1) // of decimals
+	}
+	v := numbers(lines)
 	if v == nil || v[0] == 0 && v[2] == 0 || v[1] == 0 && v[3] == 0 {
 		return nil
 	}
@@ -134,6 +170,23 @@ func Is(name string) bool {
 	world := len(ext) >= 4 && len(ext) <= 6 && ext[len(ext)-1] == 'w'
 	return ext == ".msk" || ext == ".wld" || world || strings.HasSuffix(name, ".aux.xml")
 }
+
+// Names are the names of files in a directory that may belong to rasters.
+type Names map[string]string
+
+// Add adds a name, if a file of that name may belong to a raster.
+func (n Names) Add(name string) {
+	if !Is(name) {
+		return
+	}
+	n[name] = name
+	if lower := strings.ToLower(name); n[lower] == "" {
+		n[lower] = name
+	}
+}
+
+// Find returns the name of a file, which may have its letters in another case, or "" for none.
+func (n Names) Find(name string) string { return cmp.Or(n[name], n[strings.ToLower(name)]) }
 
 // maskFlags finds the flags of the first band of a mask in GDAL_METADATA.
 var maskFlags = regexp.MustCompile(`<Item name="INTERNAL_MASK_FLAGS_1"[^>]*>\s*([0-9]+)`)

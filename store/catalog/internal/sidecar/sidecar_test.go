@@ -25,8 +25,6 @@ func read(t testing.TB, name string) []byte {
 
 func TestBrokenPAM(t *testing.T) {
 	for _, text := range []string{"", "<", "<PAMDataset>",
-		"<PAMDataset><GeoTransform>1,2,3,4,5</GeoTransform></PAMDataset>",
-		"<PAMDataset><GeoTransform>1,2,3,4,5,NaN</GeoTransform></PAMDataset>",
 		strings.Repeat("<PAMDataset>", 20000)} {
 		if p, err := sidecar.ParsePAM([]byte(text)); !errors.Is(err, fault.Corrupt) {
 			t.Errorf("%.60q: %+v, %v", text, p, err)
@@ -50,6 +48,17 @@ func TestNamesOfWorldFiles(t *testing.T) {
 	for _, name := range []string{"x.tif", "x.tif.ovr", "x.xml", "x.nw", "xtfw"} {
 		if sidecar.Is(name) {
 			t.Errorf("%s is a file beside another", name)
+		}
+	}
+}
+
+// TestTransforms: what has no six numbers is no transform.
+func TestTransforms(t *testing.T) {
+	for text, is := range map[string]bool{"1,2,3,4,5,6": true, "1.5e1x, 2,3,4,,5,word": true, "": false,
+		"1,2,3,4,5": false, "1,2,3,4,5,6,7": false, "1,2,3,4,5,NaN": false, "1,2,3,4,5,-inf": false,
+		"1,2,3,4,5,1e999": false} {
+		if got := sidecar.Transform(text); (got != nil) != is {
+			t.Errorf("%q: %v", text, got)
 		}
 	}
 }
