@@ -101,10 +101,55 @@ type band struct {
 	Hide     string     `xml:"HideNoDataValue"`
 	Function string     `xml:"PixelFunctionType"`
 	Mask     []struct{} `xml:"MaskBand"`
-	Other    []element  `xml:",any"` // sources, in their order, and what is not read
+	Other    elements   `xml:",any"` // sources, in their order
 }
 
-// element is a source, or an element of a band that is not read.
+// elements are the sources of a band.
+type elements []element
+
+// UnmarshalXML adds a source. Other elements of the band take no memory.
+func (l *elements) UnmarshalXML(d *xml.Decoder, start xml.StartElement) error {
+	if !strings.HasSuffix(start.Name.Local, "Source") {
+		return d.Skip()
+	}
+	var e element
+	if err := d.DecodeElement(&e, &start); err != nil {
+		return err
+	}
+	if strings.TrimSpace(e.File.Name) == "" { // millions of them would fit in a file
+		return corrupt(start.Name.Local, "a source names no file")
+	}
+	*l = append(*l, e)
+	return nil
+}
+
+// tokens are the parts of a file. Elements that lie too deep in each other, or too many bands, are an error before
+// they take memory.
+type tokens struct {
+	*xml.Decoder
+	depth, bands int
+}
+
+const maxDepth = 100 // elements in each other: GDAL writes ten at most
+
+// Token implements xml.TokenReader.
+func (t *tokens) Token() (xml.Token, error) {
+	token, err := t.Decoder.Token()
+	switch element := token.(type) {
+	case xml.StartElement:
+		if t.depth++; element.Name.Local == "VRTRasterBand" {
+			t.bands++
+		}
+		if t.depth > maxDepth || t.bands > chunk.MaxBands+1 { // and a mask
+			return nil, fault.New(fault.Limit, "VRT", t.InputOffset(),
+				"more than %d elements lie in each other, or more than %d are bands", maxDepth, chunk.MaxBands)
+		}
+	case xml.EndElement:
+		t.depth--
+	}
+	return token, err
+}
+
 type element struct {
 	XMLName    xml.Name
 	Resampling string `xml:"resampling,attr"`
@@ -139,11 +184,13 @@ func corrupt(part, format string, args ...any) error {
 
 // Parse parses the bytes of a file. Errors are Corrupt, Unsupported or Limit.
 func Parse(data []byte) (*Dataset, error) {
-	decoder := xml.NewDecoder(bytes.NewReader(data))
-	decoder.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
+	reader := tokens{Decoder: xml.NewDecoder(bytes.NewReader(data))}
+	reader.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
 	var doc document
-	if err := decoder.Decode(&doc); err != nil {
-		return nil, fault.New(fault.Corrupt, "VRT", decoder.InputOffset(), "%v", err)
+	if err := xml.NewTokenDecoder(&reader).Decode(&doc); fault.KindOf(err) != 0 {
+		return nil, err
+	} else if err != nil {
+		return nil, fault.New(fault.Corrupt, "VRT", reader.InputOffset(), "%v", err)
 	}
 	switch {
 	case doc.XMLName.Local != "VRTDataset":
@@ -200,11 +247,7 @@ func (d *Dataset) band(b *band, files map[File]int) (out Band, err error) {
 	out.DType, out.Palette, out.HideNoData = dtype, b.Colours != nil, isSet(b.Hide)
 	out.Colour, out.NoData = strings.TrimSpace(b.Colour), strings.TrimSpace(b.NoData)
 	for i := range b.Other {
-		e := &b.Other[i]
-		if !strings.HasSuffix(e.XMLName.Local, "Source") {
-			continue
-		}
-		source, err := d.source(e, files, dtype)
+		source, err := d.source(&b.Other[i], files, dtype)
 		if err != nil {
 			return out, fault.WithPart(err, "source "+strconv.Itoa(len(out.Sources)+1), fault.NoOffset)
 		}
@@ -224,8 +267,6 @@ func (d *Dataset) source(e *element, files map[File]int, dtype chunk.DType) (s S
 		return s, unsupported("OpenOptions", "options of sources are not read")
 	case e.Component != "" && e.Component != "0" || e.Exponent != nil || e.SrcMin != nil:
 		return s, unsupported(kind, "colours of a palette, exponents and clipped scales are not read")
-	case name == "":
-		return s, corrupt("SourceFilename", "it names no file")
 	case strings.ContainsAny(name[:1], "<") || strings.HasPrefix(name, "vrt://"):
 		return s, unsupported("SourceFilename", "it is no file but a raster of its own, %q", fault.Short(name))
 	}
@@ -306,8 +347,14 @@ func (s *Source) process(e *element, dtype chunk.DType) (err error) {
 // computes reports whether values change.
 func (s *Source) computes() bool { return s.Scale != 1 || s.Offset != 0 || s.LUT != nil }
 
+// maxTable bounds the entries of a lookup table, which has one for each value of 16 bits at most.
+const maxTable = 1 << 16
+
 // table parses a lookup table: IN:OUT,IN:OUT, with values of IN that grow.
 func table(text string) (out []Step, err error) {
+	if n := strings.Count(text, ","); n >= maxTable {
+		return nil, fault.New(fault.Limit, "LUT", fault.NoOffset, "%d entries, at most %d", n+1, maxTable)
+	}
 	for i, entry := range strings.Split(text, ",") {
 		in, value, ok := strings.Cut(entry, ":")
 		var step Step

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -141,4 +142,31 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestHostile: the memory of a parse, with what it frees, is a small multiple of the file, whatever the file has.
+func TestHostile(t *testing.T) {
+	const n = 1 << 17
+	for _, c := range []struct {
+		name, text string
+		kind       fault.Kind
+	}{
+		{"elements", one(strings.Repeat("<a/>", n)), 0},
+		{"depth", `<VRTDataset>` + strings.Repeat("<a>", n), fault.Limit},
+		{"bands", `<VRTDataset>` + strings.Repeat("<VRTRasterBand/>", n+1) + `</VRTDataset>`, fault.Limit},
+		{"masks", `<VRTDataset><MaskBand>` + strings.Repeat("<VRTRasterBand/>", n), fault.Limit},
+		{"sources", one(strings.Repeat("<SimpleSource/>", n)), fault.Corrupt},
+		{"steps", source("ComplexSource", "<LUT>"+strings.Repeat("1:1,", n)+"1:1</LUT>"), fault.Limit},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := vrt.Parse([]byte(c.text))
+		runtime.ReadMemStats(&after)
+		if fault.KindOf(err) != c.kind {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if taken := after.TotalAlloc - before.TotalAlloc; taken > 120*uint64(len(c.text)) {
+			t.Errorf("%s: %d bytes take %d", c.name, len(c.text), taken)
+		}
+	}
 }

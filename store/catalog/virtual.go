@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -40,6 +41,9 @@ type virtual struct {
 // its own; of their rows, readers ask for those that they need.
 const virtualHeight, virtualWidth = 512, 64
 
+// tagBytes is about the memory of a tag of a virtual raster: of files by gdalbuildvrt, and of those with little text.
+const tagBytes = 200
+
 // maxChain is how deep virtual rasters may be sources of each other.
 const maxChain = 8
 
@@ -56,12 +60,15 @@ func openVirtual(ctx context.Context, o source.Opener, r source.Reader, uri stri
 	if opensOne(o) || source.IsPart(uri) {
 		return a, m, errVirtualPart
 	}
-	cost := 5 * m.Size // measured, with the text
-	if err = budget.Grow(ctx, cost); err != nil {
+	if err = budget.Grow(ctx, m.Size); err != nil {
 		return a, m, err
 	}
 	data := make([]byte, m.Size)
 	if err = r.ReadAt(ctx, data, 0); err != nil {
+		return a, m, err
+	}
+	tags := tagBytes * int64(bytes.Count(data, []byte("<")))
+	if err = budget.Grow(ctx, tags); err != nil {
 		return a, m, err
 	}
 	set, err := vrt.Parse(data)
@@ -69,7 +76,7 @@ func openVirtual(ctx context.Context, o source.Opener, r source.Reader, uri stri
 		return a, m, err
 	}
 	chain, _ := ctx.Value(chainKey{}).([]string)
-	v := virtual{set: set, opener: o, maxChunk: cmp.Or(maxChunk, tiff.DefaultMaxChunk), cost: cost,
+	v := virtual{set: set, opener: o, maxChunk: cmp.Or(maxChunk, tiff.DefaultMaxChunk), cost: m.Size + tags,
 		chain: append(slices.Clip(chain), uri)}
 	if chain == nil { // sources have bands as they stand in the file
 		splitAlpha(set)
