@@ -266,7 +266,7 @@ func eachListed(ctx context.Context, path string, o Options, add func(namedFile)
 	}
 	if files.OnlyPictures { // who makes a catalog says by a glob which files it is of
 		return fault.WithFile(fault.New(fault.NotFound, "directory", fault.NoOffset,
-			"no TIFF and no rumi file, but %d PNG, JPEG or NumPy files: a glob such as **/*.png reads them",
+			"no TIFF and no rumi file, but %d PNG, JPEG, NumPy or VRT files: a glob such as **/*.png reads them",
 			len(files.Paths)), path)
 	}
 	for i, size := range files.Sizes {

@@ -36,7 +36,7 @@ func glob(ctx context.Context, pattern string, r *source.Roots, wanted Files) (*
 	switch {
 	case err != nil || len(listing.Shards) > 0 || len(listing.Paths) > 0:
 	case listing.passed+listing.stores > 0:
-		n, what := listing.passed, "PNG, JPEG or NumPy files"
+		n, what := listing.passed, "PNG, JPEG, NumPy or VRT files"
 		if n == 0 {
 			n, what = listing.stores, "Zarr stores"
 		}
