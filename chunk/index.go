@@ -429,9 +429,8 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 		return x.OverLimit(maxChunk)
 	}
 	if x.Blocks != nil {
-		if len(x.Ranges) > 0 || x.Mask != nil && x.Mask.Blocks == nil {
-			return bad(fault.Corrupt, "%d byte ranges, or a mask with some, of an image that is read in blocks",
-				len(x.Ranges))
+		if len(x.Ranges) > 0 {
+			return bad(fault.Corrupt, "%d byte ranges of an image that is read in blocks", len(x.Ranges))
 		}
 		return nil
 	}

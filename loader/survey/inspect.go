@@ -413,6 +413,9 @@ func (i *FileInfo) virtual(ctx context.Context, o resources.Options) error {
 	i.Raster, i.index = rasterInfo(asset.Index), asset.Index
 	i.VRT = &VRTInfo{EPSG: meta.EPSG, Transform: meta.Transform, BandNames: asset.Names,
 		Sources: catalog.SourcesOf(asset.Index)}
+	if i.Beside = strings.Fields(asset.Beside); asset.MaskFile != nil {
+		i.Raster.Mask.Kind = "beside"
+	}
 	if b, ok := meta.Bounds(asset.Index.Height, asset.Index.Width); ok {
 		i.VRT.Bounds = &b
 	}

@@ -471,3 +471,40 @@ def test_what_is_refused(tmp_path: Path, binary: Path, mosaic: Path) -> None:
         vrt(path, 8, 8, "uint8", [source(str(secret))])
         with pytest.raises(chaski.UnsupportedError, match="on a server must not name"):
             chaski.read(f"{url}/loop.vrt")
+
+
+@pytest.mark.parametrize("more", ["", "<NoDataValue>7</NoDataValue>"])
+def test_mask_beside(tmp_path: Path, binary: Path, more: str) -> None:
+    """A mask beside a virtual raster counts, before nodata; one inside of it counts before that."""
+    rng = np.random.default_rng(8)
+    x = rng.integers(6, 9, (2, 40, 40), np.uint8)
+    file = write(tmp_path / "a.tif", x)
+    path = vrt(tmp_path / "x.vrt", 40, 40, "uint8", [more + source("a.tif", b) for b in (1, 2)])
+    with rasterio.Env(GDAL_TIFF_INTERNAL_MASK=False), rasterio.open(file, "r+") as f:
+        f.write_mask(rng.random((40, 40)) < 0.7)
+    (tmp_path / "a.tif.msk").rename(tmp_path / "x.vrt.msk")
+    boxes = [source("x.vrt", 1, (0, 0, 40, 40), (3, 3, 40, 40), "<UseMaskBand>1</UseMaskBand>")]
+    inner = f'<VRTRasterBand dataType="Byte">{source("x.vrt", "mask,1")}</VRTRasterBand>'
+    shown = vrt(tmp_path / "shown.vrt", 40, 40, "uint8", boxes)
+    own = vrt(tmp_path / "own.vrt", 40, 40, "uint8", boxes, f"<MaskBand>{inner}</MaskBand>")
+    (tmp_path / "own.vrt.msk").write_bytes((tmp_path / "x.vrt.msk").read_bytes())
+    catalog, table = tmp_path / "c.parquet", tmp_path / "t.csv"
+    subprocess.run([binary, "index", "-o", catalog, path], check=True, capture_output=True)
+    table.write_text("image\nx.vrt\n")
+    native = Field(dtype="native", validity="ok")
+    fields = {"image": Field(pattern="ow{id}.vrt", dtype="native", validity="ok")}
+    ways: list[tuple[Any, Path, dict[str, Any]]] = [
+        (path, path, {}),
+        (f"{tmp_path}/x*.vrt", path, {}),
+        (catalog, path, {"fields": {"image": native}}),
+        (table, path, {"fields": {"image": native}}),
+        (shown, shown, {}),
+        (own, own, {}),
+    ]
+    for src, file, how in [*ways, (tmp_path, own, {"fields": fields})]:
+        want, valid = judged(file)
+        assert 0 < valid.mean() < 1 or file == shown
+        batch = first(src, **how or {"pixels": Pixels(dtype="native", validity="ok")})
+        np.testing.assert_array_equal(batch["image"][0], want, err_msg=str(src))
+        np.testing.assert_array_equal(batch["ok"][0] > 0, valid, err_msg=str(src))
+    assert chaski.info(path)["beside"]

@@ -193,11 +193,13 @@ func namesIn(r *source.Roots, dir string) sidecar.Names {
 // AddBeside adds what the files beside a raster say to its asset, as GDAL ranks them: PAM before the raster's own
 // metadata, and that before a world file; the raster's own mask before the one beside it.
 func AddBeside(ctx context.Context, o source.Opener, a *Asset, m *Meta, maxChunk int) error {
-	// GDAL places the pixels that are stored, and keeps what it knows of a VRT in it.
-	if m.Format == magic.Rumi || a.Index.Codec == chunk.Turned || a.Index.Blocks != nil {
+	files := besideOf(ctx, o, a.URI)
+	switch {
+	case m.Format == magic.VRT: // GDAL keeps all but masks in it
+		files.pam, files.world = "", ""
+	case m.Format == magic.Rumi || a.Index.Codec == chunk.Turned || a.Index.Blocks != nil: // it places stored pixels
 		return nil
 	}
-	files := besideOf(ctx, o, a.URI)
 	if files.mask+files.pam+files.world == "" {
 		return nil
 	}
@@ -218,13 +220,15 @@ func AddBeside(ctx context.Context, o source.Opener, a *Asset, m *Meta, maxChunk
 		}
 		m.Transform = sidecar.ParseWorld(data)
 	}
-	m.Blob = x.AppendBlob(nil)
+	if m.Format != magic.VRT {
+		m.Blob = x.AppendBlob(nil)
+	}
 	if files.mask != "" {
 		if err := files.addMask(ctx, o, a, maxChunk); err != nil {
 			return fault.WithFile(err, files.uri(files.mask))
 		}
 	}
-	m.apart, a.Beside = a.MaskFile != nil, files.extensions()
+	m.apart, a.Beside = a.MaskFile != nil && m.Blob != nil, files.extensions()
 	a.Place = m.place(x.Height, x.Width)
 	return nil
 }
