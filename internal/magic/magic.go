@@ -186,7 +186,7 @@ var ends = map[string]string{
 	".feather": "a Feather file", ".arrow": "an Arrow file", ".orc": "an ORC file", ".avro": "an Avro file",
 	".db": "a database", ".sqlite": "a database", ".duckdb": "a database",
 	".txt": "a text file", ".xml": "XML", ".yaml": "YAML", ".yml": "YAML", ".pkl": "a pickle",
-	".pt": "a PyTorch file", ".npz": "NumPy arrays",
+	".pt": "a PyTorch file", ".npz": "an archive of NumPy arrays",
 	".jp2": "a JPEG 2000 image", ".j2k": "a JPEG 2000 image",
 	".img": "an Erdas Imagine (HFA) raster", ".ntf": "a NITF file", ".nitf": "a NITF file", ".ecw": "an ECW image",
 	".hgt": "an SRTM raster", ".asc": "an ASCII grid", ".dem": "a DEM raster", ".bil": "a raw raster",
@@ -208,8 +208,17 @@ func OfName(name string) string {
 	return ends[strings.ToLower(path.Ext(name))]
 }
 
-// Way says how rasters in files of a format that is not read, by the extension of their name, become readable: a clause
-// such as "unpack it", or "" for what holds no rasters.
+// Refusal says that the format of a file, by the extension of its name, is not read, and what makes it readable. It
+// returns "" for formats that are read, and for files that hold neither rasters nor a table.
+func Refusal(name string) string {
+	if way := Way(name); way != "" {
+		return OfName(name) + " is not read: " + way
+	}
+	return ""
+}
+
+// Way says how files of a format that is not read, by the extension of their name, become readable: a clause such as
+// "unpack it", or "" for files that hold neither rasters nor a table.
 func Way(name string) string {
 	base := path.Base(name)
 	switch noun := OfName(name); {
@@ -217,11 +226,17 @@ func Way(name string) string {
 		return ""
 	case strings.HasSuffix(base, ".npz"):
 		return "save each array by itself, with numpy.save"
+	case noun == "an Excel file" || noun == "a spreadsheet":
+		return "in Python, open it with pandas.read_excel and give the DataFrame"
 	case noun == ZIP || strings.Contains(noun, "archive"):
 		return "unpack it"
 	case slices.ContainsFunc(gdalNouns, func(part string) bool { return strings.Contains(noun, part) }):
-		tif := strings.TrimSuffix(base, path.Ext(base)) + ".tif"
-		return "convert it, as by 'gdal_translate -of COG " + base + " " + tif + "'"
+		tif := strings.TrimSuffix(base, path.Ext(base)) + ".tif'"
+		if strings.Contains(noun, "HDF") || strings.Contains(noun, "NetCDF") {
+			return "convert its variables by the names that 'gdalinfo " + base + "' lists, as by 'gdal_translate " +
+				"-of COG NAME " + tif
+		}
+		return "convert it, as by 'gdal_translate -of COG " + base + " " + tif
 	}
 	return ""
 }

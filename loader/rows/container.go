@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
@@ -114,9 +115,9 @@ func noneOf(ctx context.Context, o source.Opener, src *spec.Source) error {
 			continue
 		}
 		if !store.Is(ctx, o, path, store.Container) {
-			return fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-				"is not a container: a list of paths names containers; several directories or tables are a mixture "+
-					"of sources, and files are named by a directory, a glob or a table"), path)
+			return fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%s", cmp.Or(
+				magic.Refusal(path), "is not a container: a list of paths names containers; several directories or tables "+
+					"are a mixture of sources, and files are named by a directory, a glob or a table")), path)
 		}
 	}
 	return nil

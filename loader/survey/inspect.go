@@ -263,6 +263,9 @@ func (i *FileInfo) file(ctx context.Context, file source.Reader, path string, o 
 		i.Table, err = catalog.DescribeCSV(ctx, file, path)
 		return err
 	}
+	if refusal := magic.Refusal(path); refusal != "" {
+		return fault.New(fault.Unsupported, "file", 0, "%s", refusal)
+	}
 	if noun := cmp.Or(format.Noun, magic.OfBytes(head), magic.OfName(path)); noun != "" {
 		return fault.New(fault.Unsupported, "file", 0, "%s is not read", noun)
 	}

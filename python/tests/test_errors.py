@@ -6,8 +6,10 @@ import pickle
 import re
 import sys
 import traceback
+import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import chaski
@@ -45,3 +47,40 @@ def test_errors_of_files_have_a_page(binary, tmp_path):
     with pytest.raises(chaski.CorruptError) as e:
         chaski.read(tmp_path / "a.tif")
     assert e.value.page.endswith("sampling.md#bad-samples")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("a.npz", "an archive of NumPy arrays .*is not read: .*numpy.save"),
+        ("a.xlsx", "an Excel file .*is not read: .*pandas.read_excel"),
+        ("a.jp2", "a JPEG 2000 image .*is not read: .*gdal_translate -of COG a.jp2 a.tif"),
+        ("a.h5", "an HDF5 file .*is not read: .*gdalinfo a.h5"),
+        ("a.nc", "a NetCDF file .*is not read: .*gdal_translate -of COG NAME a.tif"),
+    ],
+)
+def test_formats_that_are_not_read_are_named_with_the_way(tmp_path, name, told):
+    """By a file, a list, a directory, a glob and a pattern: no one is told of containers."""
+    path = tmp_path / name
+    if name == "a.npz":
+        np.savez(path, x=np.zeros((2, 9, 9)))
+    elif name == "a.xlsx":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("[Content_Types].xml", "<Types/>" * 99)
+    else:
+        starts = {".jp2": b"\0\0\0\x0cjP  \r\n\x87\n", ".h5": b"\x89HDF\r\n\x1a\n", ".nc": b"CDF\1"}
+        path.write_bytes(starts[path.suffix] + bytes(300))
+    told = told.replace(" .*is", "(, such as .*,)? is")
+    for open_ in (chaski.read, chaski.info):
+        with pytest.raises(chaski.UnsupportedError, match=told):
+            open_(path)
+    fields = {"image": "{id}" + path.suffix}
+    for source, more in [
+        (path, {}),
+        ([path], {}),
+        (tmp_path, {}),
+        (tmp_path / f"*{path.suffix}", {}),
+        (tmp_path, {"fields": fields}),
+    ]:
+        with pytest.raises(chaski.UnsupportedError, match=told):
+            chaski.load(source, batch_size=1, **more)

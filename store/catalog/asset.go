@@ -393,8 +393,11 @@ func IsRaster(ctx context.Context, r source.Reader) bool { return FormatOf(ctx, 
 
 // NotRaster returns the error of a file whose header could not be read, as err says. It names another format.
 func NotRaster(ctx context.Context, o source.Opener, uri string, r source.Reader, err error) error {
-	switch {
-	case fault.KindOf(err) != fault.Corrupt:
+	refusal := magic.Refusal(source.Name(uri))
+	switch kind := fault.KindOf(err); {
+	case kind == fault.Unsupported && refusal != "" && magic.OfName(uri) != magic.ZIP && !IsRaster(ctx, r):
+		return fault.New(kind, "header", 0, "%s", refusal)
+	case kind != fault.Corrupt:
 	case magic.Named(uri).Class == magic.Picture && !IsRaster(ctx, r):
 		return fault.New(fault.Corrupt, "header", 0, "it begins like no PNG, JPEG, NumPy, TIFF, rumi or VRT file")
 	default:

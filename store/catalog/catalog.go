@@ -233,10 +233,9 @@ func (t *Table) unknown() error {
 	if name == "" || listing.IsGlob(t.src) || class == magic.Picture || class == magic.CSV {
 		return nil
 	}
-	return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-		"%s is not read as a dataset: tables (.parquet, .csv, .tsv), rasters (.tif, .tiff, .rumi), "+
-			"directories and globs "+
-			"of them, TACO containers and TileDB arrays are", name)
+	return fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%s", cmp.Or(magic.Refusal(t.src),
+		name+" is not read as a dataset: tables (.parquet, .csv, .tsv), rasters (.tif, .tiff, .rumi), directories and "+
+			"globs of them, TACO containers and TileDB arrays are"))
 }
 
 // defaultField is the field of a dataset without fields of its own.

@@ -112,6 +112,11 @@ func identify(ctx context.Context, o source.Opener, uri string) (f *format, from
 			return nil, from, errors.Join(fault.WithFile(err, uri), from.File.Close())
 		}
 		if !isHTMLPage(uri, from.Head) {
+			noun := magic.OfName(uri)
+			if noun != "" && noun != magic.ZIP && begins("PK\x03\x04")(from.Head) {
+				return nil, from, errors.Join(fault.WithFile(fault.New(fault.Unsupported, "file", 0, "%s",
+					cmp.Or(magic.Refusal(uri), "is not a container: it is "+noun)), uri), from.File.Close())
+			}
 			for i := range formats {
 				if is := formats[i].is; is != nil && is(from.Head) {
 					return &formats[i], from, nil
