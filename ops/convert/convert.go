@@ -6,8 +6,8 @@
 //   - Image converts one image of an array.
 //
 // Pixels are kept bit for bit. The formats differ in what else they can hold; File returns the names of what
-// a format lacks, and Options.Strict refuses such rasters. Files beside a raster (.msk, .ovr, .aux.xml) are
-// not read.
+// a format lacks, and Options.Strict refuses such rasters. Files beside a raster (.msk, .aux.xml) are
+// not read, and named so.
 package convert
 
 import (

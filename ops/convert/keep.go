@@ -28,6 +28,7 @@ type holding struct {
 	overviews []*chunk.Index // with their masks; only where the options ask for them
 	steps     []int          // the picked steps of time
 	trailer   *rumi.Trailer  // names of bands and times of the picked steps; nil without
+	beside    []string       // paths of files beside the raster
 }
 
 // inspect reads what the raster at path holds, without its pixels.
@@ -37,7 +38,7 @@ func (o *Options) inspect(ctx context.Context, path string) (*holding, error) {
 		return nil, err
 	}
 	defer file.Close()
-	held := &holding{}
+	held := &holding{beside: catalog.FilesBeside(ctx, o.Opener, path)}
 	if catalog.FormatOf(ctx, file).Class == magic.Picture {
 		if held.image, err = picture.Open(ctx, file, o.limits().MaxChunk); err == nil {
 			held.meta = pictureMeta(held.image)
@@ -199,6 +200,7 @@ func (o *Options) left(h *holding) []string {
 		add(h.trailer != nil && h.trailer.Times != nil, "times")
 		add(o.Format != TOG && len(meta.Bands) == 0 && meta.BandNames != nil, "band names")
 	}
+	add(len(h.beside) > 0, "what files beside it say (gdal_translate writes that into a raster)")
 	return append(names, extras.Unknown...)
 }
 

@@ -256,3 +256,43 @@ def test_hostile(tmp_path: Path) -> None:
             with pytest.raises(chaski.Error, match=name):
                 first(path)
         (tmp_path / name).unlink()
+
+
+def test_what_is_lost_is_said(tmp_path: Path, binary: Path) -> None:
+    """Containers and converted files have nothing beside them."""
+    folder = tmp_path / "d"
+    folder.mkdir()
+    for name, extra in {"a": WORLD, "b": None, "notes": None}.items():
+        path = folder / f"{name}.tif"
+        if name == "notes":
+            path.with_suffix(".aux.xml").write_text("no raster has this name")
+            continue
+        write(path)
+        if extra is not None:
+            mask(path)
+            path.with_suffix(".tfw").write_text(extra)
+            Path(f"{path}.aux.xml").write_text(PAM)
+    about = {
+        "id": "x",
+        "dataset_version": "1.0.0",
+        "description": "x",
+        "licenses": ["CC-BY-4.0"],
+        "providers": [{"name": "us", "roles": ["producer"]}],
+        "tasks": ["regression"],
+    }
+    (tmp_path / "about.json").write_text(json.dumps(about))
+    out = tmp_path / "c.tacozip"
+    pack = [binary, "pack", "--collection", tmp_path / "about.json", folder, "-o", out]
+    said = subprocess.run(pack, check=True, capture_output=True, text=True).stderr
+    assert "3 files beside rasters" in said and "a.tif.msk" in said
+    listed = subprocess.run([binary, "ls", out], check=True, capture_output=True, text=True).stdout
+    assert [line.split("\t")[0] for line in listed.splitlines()] == [
+        "a.tif",
+        "b.tif",
+        "notes.aux.xml",
+    ]
+    convert = [binary, "convert", folder, "-o", tmp_path / "out"]
+    said = subprocess.run(convert, check=True, capture_output=True, text=True).stderr
+    assert said.count("beside") == 1 and "a.tif: left out: what files beside it say" in said
+    strict = subprocess.run([*convert, "--strict", "--overwrite"], capture_output=True, text=True)
+    assert strict.returncode == 1 and "beside" in strict.stderr

@@ -74,6 +74,17 @@ func BesideOf(o source.Opener, uri string) string {
 	return b.extensions()
 }
 
+// FilesBeside returns the paths of the files that count beside a raster, as for BesideOf.
+func FilesBeside(ctx context.Context, o source.Opener, uri string) (paths []string) {
+	b := besideOf(ctx, o, uri)
+	for _, name := range []string{b.mask, b.pam, b.world} {
+		if name != "" {
+			paths = append(paths, b.uri(name))
+		}
+	}
+	return paths
+}
+
 func (b *beside) extensions() string {
 	var out []string
 	if b.mask != "" {

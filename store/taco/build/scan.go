@@ -10,8 +10,10 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tables"
 )
@@ -55,22 +57,34 @@ func (t *folderTree) folder(path string) *Tortilla {
 // Links are followed.
 //
 // The files in skip are left out. Callers that write a container into dir name it there, so that a second run does not
-// pack the container of the first.
-func Scan(ctx context.Context, dir string, skip ...string) (*Tortilla, error) {
-	tree := newTree()
-	err := source.Visible(ctx, &source.Files{}, dir, func(found source.Found) error {
-		switch left := slices.ContainsFunc(skip, func(name string) bool { return sameFile(name, found.Path) }); {
-		case left && found.Dir:
+// pack the container of the first. So are masks, metadata and world files beside rasters (catalog.FilesBeside), since
+// none count in a container: Scan returns their paths.
+func Scan(ctx context.Context, dir string, skip ...string) (samples *Tortilla, beside []string, err error) {
+	opener, files, left := &source.Files{}, []source.Found(nil), map[string]bool{}
+	err = source.Visible(ctx, opener, dir, func(found source.Found) error {
+		switch own := slices.ContainsFunc(skip, func(name string) bool { return sameFile(name, found.Path) }); {
+		case own && found.Dir:
 			return fs.SkipDir
-		case !left && !found.Dir:
-			tree.file(found.Name, found.Path)
+		case own || found.Dir:
+			return nil
+		case magic.Named(found.Name).Class.Pixels():
+			for _, path := range catalog.FilesBeside(ctx, opener, found.Path) {
+				beside, left[filepath.Clean(path)] = append(beside, path), true
+			}
 		}
+		files = append(files, found)
 		return nil
 	})
+	tree := newTree()
+	for _, file := range files {
+		if !left[filepath.Clean(file.Path)] {
+			tree.file(file.Name, file.Path)
+		}
+	}
 	if err == nil && len(tree.top.Samples) == 0 {
 		err = fault.New(fault.NotFound, "folder", fault.NoOffset, "has no files")
 	}
-	return tree.top, fault.WithFile(err, dir)
+	return tree.top, beside, fault.WithFile(err, dir)
 }
 
 // sameFile reports whether two names are of one file or directory. They need not exist.
