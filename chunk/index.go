@@ -4,11 +4,12 @@
 //
 // An image is (bands, height, width). A regular grid cuts it into chunks of (ChunkB, ChunkH, ChunkW).
 // ChunkB is 1 if every band has chunks of its own (PlanarConfiguration 2 in TIFF; rumi), and Bands if
-// a chunk holds all bands (pixel-interleaved TIFF, rumi cells). An image with steps of time has the
-// bands of each step one after the other; its planes are bands in all that follows from the grid.
+// a chunk holds all bands (pixel-interleaved TIFF, rumi cells). It lies between if a chunk holds the
+// bands of one of several pages of a TIFF; ParseBlob does not read the blob of such an index. An image
+// with steps of time has the bands of each step one after the other; its planes are bands in all that
+// follows from the grid.
 //
-// Not supported: chunks of some but not all bands, and chunks of different sizes, other than those
-// that the edge of the image cuts.
+// Not supported: chunks of different sizes, other than those that the edge of the image cuts.
 package chunk
 
 import (
@@ -399,14 +400,14 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 		return bad(fault.Corrupt, "%d planes in %d steps of time", x.Bands, x.Times)
 	case x.Bands > MaxPlanes:
 		return bad(fault.Limit, "%d steps of time of %d bands, at most %d in all", x.Times, x.StepBands(), MaxPlanes)
-	case x.Inner > YXB && (x.Times == 0 || x.ChunkB == 1 || x.Times == x.Bands):
+	case x.Inner > YXB && (x.Times == 0 || x.ChunkB != x.Bands || x.Times == x.Bands):
 		return bad(fault.Corrupt, "axis order %s in chunks of %d planes, of %d steps of time of %d bands", x.Inner,
 			x.ChunkB, x.Steps(), x.StepBands())
 	case x.Height < 1 || x.Height > MaxSide || x.Width < 1 || x.Width > MaxSide:
 		return bad(fault.Corrupt, "image of %d by %d pixels", x.Height, x.Width)
 	case x.ChunkH < 1 || x.ChunkH > MaxSide || x.ChunkW < 1 || x.ChunkW > MaxSide:
 		return bad(fault.Corrupt, "chunks of %d by %d pixels", x.ChunkH, x.ChunkW)
-	case x.ChunkB != 1 && x.ChunkB != x.Bands:
+	case x.ChunkB < 1 || x.Bands%x.ChunkB != 0:
 		return bad(fault.Corrupt, "chunks of %d bands in an image of %d", x.ChunkB, x.Bands)
 	case x.LowBits && x.DType.Bits() >= 8:
 		return bad(fault.Corrupt, "samples of %s use all bits of their bytes", x.DType)

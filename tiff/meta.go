@@ -64,7 +64,15 @@ const maxGDALMetadata = 4 << 20
 // ReadMeta reads the metadata of the first image of a file of any compression. It leaves broken fields
 // empty, but a value outside the file is an error.
 func ReadMeta(ctx context.Context, f *ifd.File) (Meta, error) {
-	directory := &f.Dirs[0]
+	meta, err := metaOf(ctx, f, &f.Dirs[0])
+	if err != nil {
+		return meta, err
+	}
+	return meta, meta.countIFDs(ctx, f)
+}
+
+// metaOf is ReadMeta for the image of a directory, and counts no others.
+func metaOf(ctx context.Context, f *ifd.File, directory *ifd.Directory) (Meta, error) {
 	meta := Meta{BigTIFF: f.Big, BigEndian: f.BigEndian, IFDs: len(f.Dirs), ChainErr: f.ChainErr, Ghost: ghost(f)}
 	meta.Tiled = directory.Find(ifd.TagTileWidth) != nil
 	tags := parser{f.Tags(ctx, directory)}
@@ -83,10 +91,7 @@ func ReadMeta(ctx context.Context, f *ifd.File) (Meta, error) {
 		}
 	}
 	meta.Geo.read(&tags.Tags)
-	if tags.Err != nil {
-		return meta, tags.Err
-	}
-	return meta, meta.countIFDs(ctx, f)
+	return meta, tags.Err
 }
 
 func (m *Meta) readText(t *ifd.Tags, bands int) {

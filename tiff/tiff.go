@@ -11,8 +11,8 @@
 // Not supported, and refused with an error that names it: other compressions (fax codes, JPEG XL, …), samples of mixed
 // types, YCbCr in planes or with a predictor, signed integers and predictors of odd widths, predictors on complex
 // numbers. OpenMask reads the mask of the first image, OpenOverviews its overviews, and ReadExtras
-// everything else about it. Further images are counted but not read. Package store/catalog reads files beside this one
-// (.msk, .aux.xml); only OpenOverviewFile is for one (.ovr).
+// everything else about it. OpenPages reads further images as bands or steps of time of one. Package
+// store/catalog reads files beside this one (.msk, .aux.xml); only OpenOverviewFile is for one (.ovr).
 //
 // The reader accepts these files that violate TIFF, as GDAL does: one BitsPerSample or SampleFormat for all
 // samples; more BitsPerSample than samples; no Compression (meaning none); no RowsPerStrip, or one that is not
@@ -74,12 +74,23 @@ func Open(ctx context.Context, r source.Reader, l Limits) (*Image, error) {
 
 // FromFile is Open for a file whose directories are read already.
 func FromFile(ctx context.Context, f *ifd.File, l Limits) (*Image, error) {
-	l.MaxChunk = cmp.Or(l.MaxChunk, DefaultMaxChunk)
-	index, err := read(ctx, f, &f.Dirs[0], (*parser).index)
+	image, err := fromDirectory(ctx, f, &f.Dirs[0], l)
+	if err == nil {
+		err = image.Meta.countIFDs(ctx, f)
+	}
 	if err != nil {
 		return nil, err
 	}
-	meta, err := ReadMeta(ctx, f)
+	return image, nil
+}
+
+// fromDirectory reads the image of a directory.
+func fromDirectory(ctx context.Context, f *ifd.File, d *ifd.Directory, l Limits) (*Image, error) {
+	index, err := read(ctx, f, d, (*parser).index)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := metaOf(ctx, f, d)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +101,7 @@ func FromFile(ctx context.Context, f *ifd.File, l Limits) (*Image, error) {
 	if len(strings.Fields(meta.Joint)) == index.Bands {
 		index.Joint = meta.Joint
 	}
-	if err := index.Validate(f.Size(), l.MaxChunk); err != nil {
+	if err := index.Validate(f.Size(), cmp.Or(l.MaxChunk, DefaultMaxChunk)); err != nil {
 		return nil, err
 	}
 	return &Image{Index: index, Meta: meta}, nil

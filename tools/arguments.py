@@ -168,6 +168,7 @@ class Field
     validity
     resample
     times
+    pages: Literal["bands", "steps"] | None = None
     ground: Literal["match", "ignore"] | None = None
     vector: Vector | Mapping[str, Any] | None = None
     columns

@@ -184,9 +184,9 @@ func (c *Container) ownMember(ctx context.Context, f spec.Field) (member, error)
 
 // raster makes the member of the rasters in some rows of a level, with the columns of their headers.
 func (c *Container) raster(ctx context.Context, f spec.Field, level int, rows []int32) (member, error) {
-	made := member{name: f.Name, kind: catalog.Raster, level: level, rows: rows}
+	made := member{name: f.Name, kind: catalog.Raster, level: level, rows: rows, pages: f.Pages}
 	table, err := c.set.Level(ctx, level)
-	if err != nil {
+	if err != nil || f.Pages != "" { // headers there are of the first page
 		return made, err
 	}
 	if made.header, err = taco.HeadersOf(ctx, table, f.Blob); err != nil || made.header == nil {

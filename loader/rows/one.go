@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tiff"
 )
 
 // One opens the one raster that a name leads to: a file, the image of a Zarr store, a path in a container or the cell
@@ -55,7 +56,7 @@ func Subfile(name string) (e taco.Entry, ok bool) {
 // have is fault.NotFound.
 func oneMember(ctx context.Context, o resources.Options, name string) (a catalog.Asset, err error) {
 	if e, ok := Subfile(name); ok {
-		return NewMemberContainer(o).place(ctx, e, nil)
+		return NewMemberContainer(o).place(ctx, e, nil, tiff.FirstPage)
 	}
 	uri, path, _ := source.Split(name)
 	if catalog.IsParquet(uri) {
@@ -70,7 +71,7 @@ func oneMember(ctx context.Context, o resources.Options, name string) (a catalog
 			a, err = c.chunk(ctx, entry)
 			return err
 		}
-		a, err = c.place(ctx, entry, nil)
+		a, err = c.place(ctx, entry, nil, tiff.FirstPage)
 		return err
 	})
 	return a, err
@@ -88,7 +89,7 @@ func oneFile(ctx context.Context, o resources.Options, path string) (a catalog.A
 	if kind == store.Zarr {
 		return oneImage(ctx, path, o)
 	}
-	a, err = catalog.OpenSmall(ctx, o.Opener, path, source.Known{}, o.MaxChunkBytes)
+	a, err = catalog.OpenSmall(ctx, o.Opener, path, source.Known{}, tiff.FirstPage, o.MaxChunkBytes)
 	if k := fault.KindOf(err); k == fault.Corrupt || k == fault.Unsupported {
 		err = cmp.Or(errNotOneRaster(kind, path), err)
 	}

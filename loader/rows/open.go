@@ -244,7 +244,7 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 	for i, field := range from {
 		fields[i] = catalog.Source{
 			Field: field.Name, Column: field.Column, Blob: field.Blob, Pattern: field.Pattern,
-			Kind: spec.WantedKinds[field.Kind], Beside: field.Vector != nil,
+			Kind: spec.WantedKinds[field.Kind], Beside: field.Vector != nil, Pages: field.Pages,
 			Optional: field.Vector != nil && field.Vector.Missing == spec.MissingEmpty,
 		}
 		scales = slices.Concat(scales, field.Scale, field.Offset)

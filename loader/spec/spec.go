@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tiff"
 )
 
 // SpecVersion is the version of the JSON form of Spec.
@@ -172,6 +173,10 @@ type Field struct {
 	// Times picks steps of time by their index from 0, in this order, of files that have them (rumi files of
 	// generation 3), or the files of a sequence of TACO 3 by their numbers. A step may be repeated. Default: all.
 	Times []int `json:"times,omitempty"`
+	// Pages says what the pages of TIFFs of several are: "bands", all bands of the first, then all of the second, and
+	// so on, or "steps" of time. They must be alike: in size, bands, dtype, compression and nodata. Other formats have
+	// no pages. Default: the first page is read, and no other.
+	Pages string `json:"pages,omitempty"`
 	// Layout is an einops pattern over the axes n b y x, and t for sequences and for files with steps of
 	// time. Default "n b y x", or "n t b y x" for sequences, also of files, and for several steps.
 	Layout string `json:"layout,omitempty"`
@@ -553,6 +558,9 @@ func (f Field) Validate() error {
 	if !slices.Contains([]string{"", MatchGround, IgnoreGround}, f.Ground) {
 		return wrong("ground", f.Ground, "it must be %q or %q", MatchGround, IgnoreGround)
 	}
+	if !slices.Contains([]string{tiff.FirstPage, tiff.BandsPages, tiff.StepsPages}, f.Pages) {
+		return wrong("pages", f.Pages, "it must be %q or %q", tiff.BandsPages, tiff.StepsPages)
+	}
 	if err := f.normalize(); err != nil {
 		return err
 	}
@@ -702,7 +710,7 @@ func (f *Field) CheckKind(holds catalog.Kind) error {
 		return bad("dtype is %q, and rasters have %s", f.DType, strings.Join(RasterDTypes, ", "))
 	case !raster && f.Kind == "":
 		// Layout, normalize, fill and pad pass here, because they may come from settings for all fields.
-		rasterOnly := []string{"bands", "band_names", "by_position", "times", "validity", "resample", "ground",
+		rasterOnly := []string{"bands", "band_names", "by_position", "times", "pages", "validity", "resample", "ground",
 			"physical", "scale", "offset"}
 		if m := bandsOr(given(f, func(name string) bool { return slices.Contains(rasterOnly, name) })); m != "" {
 			return bad("%s is given, which is for rasters (%s)", m, sayRaster)

@@ -262,7 +262,7 @@ func (w *worker) one(ctx context.Context, i int, path string) error {
 			w.sum.Notes = append(w.sum.Notes, path+": more TIFF directories are not read: "+info.TIFF.Chain)
 		}
 		if info.TIFF != nil && info.TIFF.Pages > 1 {
-			w.note("%s: only the first of %d pages is read", path, info.TIFF.Pages)
+			w.note("%s: only the first of %d pages is read: pages of a field reads all", path, info.TIFF.Pages)
 		}
 		a, err := w.raster(ctx, w.v.files, path)
 		if err == nil {

@@ -17,6 +17,7 @@ import pytest
 import chaski
 
 rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write rasters")
+tifffile = pytest.importorskip("tifffile", reason="needs tifffile to write pages")
 pa = pytest.importorskip("pyarrow", reason="needs pyarrow to write tables")
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/your-data.md"
@@ -77,6 +78,9 @@ def data(tmp_path_factory, binary) -> Path:
         stack(root, i, x)
         (root / "series").mkdir(exist_ok=True)
         np.save(root / f"series/{i}.npy", rng.integers(0, 99, (3, 2, SIDE, SIDE), np.uint8))
+        (root / "pages").mkdir(exist_ok=True)
+        dates = rng.integers(0, 99, (3, SIDE, SIDE), np.uint8)
+        tifffile.imwrite(root / f"pages/{i}.tif", dates, photometric="minisblack")
     write(root / "placed/a.tif", rng.integers(1, 9, (1, 64, 64), np.uint8), **placed())
     corners = [[500100, 4599900], [500200, 4599900], [500200, 4599800], [500100, 4599800]]
     roof = {"type": "Polygon", "coordinates": [[*corners, corners[0]]]}
@@ -227,6 +231,11 @@ def on_the_ground(b: dict[str, Any], root: Path) -> None:
         assert (windows == x[0]).all((1, 2)).any()
 
 
+def dates(b: dict[str, Any], root: Path) -> None:
+    want = [tifffile.imread(root / f"pages/{k}.tif") for k in range(N)]
+    assert np.array_equal(b["image"][:, :, 0], want)
+
+
 def boxes(b: dict[str, Any], root: Path) -> None:
     torch = pytest.importorskip("torch")
     for k, x in zip(b["y"].astype(int), b["image"], strict=True):
@@ -282,6 +291,7 @@ CHECKS: dict[str, Check] = {
     "a list of dicts": values("y", [0.0, 0.5, 1.0, 1.5]),
     "arrays in `.npy` files": has("classes"),
     "series (t, b, y, x) in `.npy` files": steps,
+    "TIFFs whose pages are dates, or bands": dates,
     "a folder of ZIPs of Zarr (SSL4EO-S12, TerraMesh)": stores("image"),
     "ZIPs of Zarr of two sensors": stores("image", "s1"),
     "mosaics or stacks of bands in a VRT (gdalbuildvrt)": has("stacks"),

@@ -65,6 +65,9 @@ type Asset struct {
 	Raster   *chunk.Index
 	Overview int
 
+	// Pages says what the pages of a TIFF of several are in Index, as tiff.OpenPages takes it.
+	Pages string
+
 	// Bytes are all bytes of the raster, from Offset on, if OpenSmall read them with its header,
 	// else nil. They are shared and must not be changed.
 	Bytes []byte
@@ -182,19 +185,19 @@ func OpenAsset(ctx context.Context, o source.Opener, uri string, maxChunk int) (
 	if err != nil {
 		return Asset{}, Meta{}, fault.WithFile(err, uri)
 	}
-	return openAsset(ctx, o, file, uri, maxChunk, 0)
+	return openAsset(ctx, o, file, uri, tiff.FirstPage, maxChunk, 0)
 }
 
-// OpenSmall is OpenAsset for a raster whose pixels are read next. k has the size and tag of the file, if known. A
+// OpenSmall is OpenAsset for a raster whose pixels are read next. k has the size and tag of the file, if known. pages
+// says what the pages of a TIFF are, as for tiff.OpenPages; files of other formats are one page. A
 // remote raster is read whole, in one request, if its size is known and at most SmallBytes, or if reading its header
 // brings all of it.
-func OpenSmall(ctx context.Context, o source.Opener, uri string, k source.Known, maxChunk int) (a Asset, err error) {
-	if !source.IsRemote(uri) {
-		a, _, err = OpenAsset(ctx, o, uri, maxChunk)
-		return a, err
-	}
+func OpenSmall(ctx context.Context, o source.Opener, uri string, k source.Known, pages string, maxChunk int) (a Asset,
+	err error) {
 	small := int64(headBytes)
-	if k.Size > 0 && k.Size <= SmallBytes {
+	if !source.IsRemote(uri) {
+		small, k = 0, source.Known{}
+	} else if k.Size > 0 && k.Size <= SmallBytes {
 		small = SmallBytes
 	} else {
 		// Without a size the reader keeps the bytes around the header, so that a small file comes whole with it.
@@ -204,12 +207,12 @@ func OpenSmall(ctx context.Context, o source.Opener, uri string, k source.Known,
 	if err != nil {
 		return Asset{}, fault.WithFile(err, uri)
 	}
-	a, _, err = openAsset(ctx, o, file, uri, maxChunk, small)
+	a, _, err = openAsset(ctx, o, file, uri, pages, maxChunk, small)
 	return a, err
 }
 
 // openAsset implements OpenAsset for an open reader, and closes it. It reads a raster of at most small bytes whole.
-func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string, maxChunk int,
+func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri, pages string, maxChunk int,
 	small int64) (a Asset, m Meta, err error) {
 	reader := r
 	var whole []byte
@@ -225,7 +228,7 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string
 		a, m, err = openVirtual(ctx, o, reader, uri, maxChunk)
 		whole = nil
 	default:
-		a, m, err = readAsset(ctx, reader, maxChunk)
+		a, m, err = readAsset(ctx, reader, pages, maxChunk)
 	}
 	err = NotRaster(ctx, o, uri, reader, err)
 	a.URI, a.ETag, a.Bytes = uri, source.ETag(r), whole
@@ -244,7 +247,7 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string
 	return a, m, nil
 }
 
-func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m Meta, err error) {
+func readAsset(ctx context.Context, r source.Reader, pages string, maxChunk int) (a Asset, m Meta, err error) {
 	m.Size, a.Size = r.Size(), r.Size()
 	if m.Format = FormatOf(ctx, r); m.Format == magic.VRT {
 		return a, m, errVirtualPart
@@ -255,7 +258,11 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 		}
 		return a, m, err
 	}
-	file, err := rumi.Open(ctx, r, tiff.Limits{}.IFD())
+	limits := tiff.Limits{MaxChunk: maxChunk}
+	if pages != "" {
+		limits.MaxIFDs = tiff.MaxPages
+	}
+	file, err := rumi.Open(ctx, r, limits.IFD())
 	if err != nil {
 		return a, m, err
 	}
@@ -276,15 +283,18 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 		a.Index = tm.Complete(a.Index) // of GDAL's tags, which 'chaski convert' writes
 	} else {
 		m.Format = magic.TIFF
-		img, err := tiff.FromFile(ctx, file, tiff.Limits{MaxChunk: maxChunk})
+		img, err := tiff.OpenPages(ctx, file, pages, limits)
 		if err != nil {
 			return a, m, err
 		}
 		a.Index, geo, a.Names = img.Index, img.Meta.Geo, img.Meta.BandNames
-		if a.Index.Mask, err = tiff.OpenMask(ctx, file, a.Index, tiff.Limits{MaxChunk: maxChunk}); err != nil {
+		if pages != "" && img.Meta.Pages > 1 {
+			a.Pages = pages
+		} else if a.Index.Mask, err = tiff.OpenMask(ctx, file, a.Index, limits); err != nil {
 			return a, m, err
+		} else {
+			m.Blob = a.Index.AppendBlob(nil)
 		}
-		m.Blob = a.Index.AppendBlob(nil)
 	}
 	m.EPSG, m.CRS = geo.EPSG, geo.Parameters
 	if geo.HasTransform {
@@ -313,11 +323,12 @@ func (m *Meta) Header() ([]byte, error) {
 	return m.Blob, nil
 }
 
-// SameIndex reads the header of an open file and reports whether x is its index. An x without a mask, alpha, palette,
-// scales or offsets also matches a file with them, because older catalogs have none; so does one without the nodata
-// value of a rumi or PNG file. What the files with the extensions beside say is not compared.
-func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, beside string, maxChunk int) (bool, error) {
-	asset, meta, err := readAsset(ctx, r, maxChunk)
+// SameIndex reads the header of an open file and reports whether x is its index, of these pages. An x without a mask,
+// alpha, palette, scales or offsets also matches a file with them, because older catalogs have none; so does one
+// without the nodata value of a rumi or PNG file. What the files with the extensions beside say is not compared.
+func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, beside, pages string, maxChunk int) (bool,
+	error) {
+	asset, meta, err := readAsset(ctx, r, pages, maxChunk)
 	if err != nil {
 		return false, err
 	}
@@ -500,7 +511,7 @@ func OverviewFile(ctx context.Context, o source.Opener, uri string, x *chunk.Ind
 	if levels, err = tiff.OpenOverviewFile(ctx, f, x, tiff.Limits{MaxChunk: maxChunk}); err != nil {
 		return a, nil, err
 	}
-	side, _, err := readAsset(ctx, file, maxChunk)
+	side, _, err := readAsset(ctx, file, tiff.FirstPage, maxChunk)
 	a.Index, a.Size, a.ETag = side.Index, side.Size, source.ETag(file)
 	if t, ok := file.(source.Timed); ok {
 		a.MTime = t.ModTime()

@@ -43,6 +43,9 @@ type Source struct {
 	// which does not have them, and the value of the field is their path. Optional says that the value may be null: no
 	// file is missing then.
 	Beside, Optional bool
+	// Pages says what the pages of TIFFs are, as tiff.OpenPages takes it. With it the header of each file is read, also
+	// for a catalog, whose indexes are of the first page.
+	Pages string
 
 	array string // of Zarr stores
 }
@@ -293,7 +296,7 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 				"column %q needs a table (.parquet, .csv or .tsv): listed rasters have no columns but "+
 					"%q (kind \"text\" or \"class\")", cmp.Or(source.Column, source.Blob), FolderColumn)
 		}
-		f := field{name: source.Field, kind: Raster, main: uris, array: source.array,
+		f := field{name: source.Field, kind: Raster, main: uris, array: source.array, pages: source.Pages,
 			columns: map[string]*columns.Column{layout.Size: sizes}}
 		if source.Kind == Text {
 			f.kind, f.columns = Text, nil

@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"math"
 	"slices"
 	"strconv"
 
@@ -61,15 +62,21 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	l.MaxBytes = cmp.Or(l.MaxBytes, 64<<20)
+	l.MaxBytes = cmp.Or(l.MaxBytes, DefaultMaxBytes)
 	l.MaxIFDs = cmp.Or(l.MaxIFDs, 256)
 	l.Head = cmp.Or(l.Head, 64<<10)
 	return l
 }
 
+// DefaultMaxBytes is the default of Limits.MaxBytes.
+const DefaultMaxBytes = 64 << 20
+
 // maxEntries bounds the tags of one directory. A classic directory, whose count has 16 bits, cannot have
 // more.
 const maxEntries = 1<<16 - 1
+
+// maxAllEntries bounds the tags of all directories, which may overlap in the file: 2^20 take 32 MiB.
+const maxAllEntries = 1 << 20
 
 // Entry is one tag of a directory.
 type Entry struct {
@@ -99,6 +106,15 @@ func (d *Directory) Find(tag uint16) *Entry {
 	return nil
 }
 
+// ValueBytes returns the size of the values of all tags, as the file says it.
+func (d *Directory) ValueBytes() uint64 {
+	size := uint64(0)
+	for i := range d.Entries {
+		size += min(d.Entries[i].Count, math.MaxUint32) * uint64(d.Entries[i].Type.Size()) // of at most 2^16 tags
+	}
+	return size
+}
+
 // File is an open TIFF with the directories read. It is safe for one goroutine.
 type File struct {
 	Big       bool // BigTIFF
@@ -116,6 +132,7 @@ type File struct {
 	order  binary.ByteOrder
 	limits Limits
 	left   int64  // bytes that may still be read
+	tags   uint64 // of all directories
 	spans  []span // read so far; the head is the first
 }
 
@@ -282,8 +299,8 @@ func (f *File) directory(ctx context.Context, off uint64) (uint64, error) {
 	if n == 0 || n > uint64(f.Size())/uint64(entrySize) {
 		return bad(fault.Corrupt, "%d entries", n)
 	}
-	if n > maxEntries {
-		return bad(fault.Limit, "%d entries", n)
+	if f.tags += n; n > maxEntries || f.tags > maxAllEntries {
+		return bad(fault.Limit, "%d entries, and %d with the directories before it", n, f.tags)
 	}
 	entries := int64(n) * int64(entrySize)
 	if end := pos + int64(countSize) + entries; end <= f.Size() && f.Size()-end < int64(nextSize) {

@@ -268,3 +268,18 @@ func number(f *File, d *Directory, tag uint16, absent uint64) (uint64, error) {
 	n := t.Uint(tag, absent)
 	return n, t.Err
 }
+
+// TestManyTags: directories may overlap in a file, so that the tags of all of them are bounded.
+func TestManyTags(t *testing.T) {
+	const entries = 1<<16 - 1 // of 12 bytes
+	file := []byte("II*\x00\x08\x00\x00\x00")
+	for range 20 {
+		file = append(file, 0xff, 0xff)
+		file = append(file, make([]byte, 12*entries)...)
+		file = binary.LittleEndian.AppendUint32(file, uint32(len(file)+4))
+	}
+	f, err := Open(context.Background(), &corpus.Mem{B: file}, Limits{})
+	if err != nil || fault.KindOf(f.ChainErr) != fault.Limit || len(f.Dirs) != 16 {
+		t.Fatalf("%v, %v, %d directories", err, f.ChainErr, len(f.Dirs))
+	}
+}

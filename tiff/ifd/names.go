@@ -9,6 +9,7 @@ const (
 	TagCompression         = 259
 	TagPhotometric         = 262
 	TagFillOrder           = 266
+	TagImageDescription    = 270
 	TagStripOffsets        = 273
 	TagSamplesPerPixel     = 277
 	TagRowsPerStrip        = 278

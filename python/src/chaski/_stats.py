@@ -140,7 +140,7 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
 
     Args:
         source: as for `load`, but no mixture: its sources have statistics one by one.
-        fields: as for `load`, of which only column, pattern, bands, nodata,
+        fields: as for `load`, of which only column, pattern, pages, bands, nodata,
             physical, scale and offset matter.
             Files may name their bands in different orders only if `bands` says which count: names
             are looked up in each file; numbers, and "position" for all, are positions. Metadata
@@ -188,6 +188,7 @@ _PLACES = (
     "pattern",
     "columns",
     "patterns",
+    "pages",
     "bands",
     "band_names",
     "nodata",

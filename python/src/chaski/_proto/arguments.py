@@ -214,6 +214,10 @@ class Field(Argument):
         times: picks steps of time by their index from 0, in this order, of files that have them
             (rumi files of generation 3), or the files of a sequence of TACO 3 by their numbers. A
             step may be repeated. Default: all.
+        pages: says what the pages of TIFFs of several are: "bands", all bands of the first, then
+            all of the second, and so on, or "steps" of time. They must be alike: in size, bands,
+            dtype, compression and nodata. Other formats have no pages. Default: the first page is
+            read, and no other.
         ground: says whether the rasters of this field must lie where the first raster field's lie:
             "match" (default) makes a sample bad whose rasters have different CRSs, or corners more
             than half a pixel of the coarser one apart; "ignore" goes by their sizes only. Rasters
@@ -286,6 +290,7 @@ class Field(Argument):
     validity: str | None = None
     resample: Literal["nearest", "bilinear", "antialias"] | None = None
     times: Sequence[int] | None = None
+    pages: Literal["bands", "steps"] | None = None
     ground: Literal["match", "ignore"] | None = None
     vector: Vector | Mapping[str, Any] | None = None
     columns: Sequence[str] | None = None
