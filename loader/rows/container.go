@@ -117,8 +117,8 @@ func noneOf(ctx context.Context, o source.Opener, src *spec.Source) error {
 		}
 		if !store.Is(ctx, o, path, store.Container) {
 			return fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%s", cmp.Or(
-				magic.Refusal(path), "is not a container: a list of paths names containers; several directories or tables "+
-					"are a mixture of sources, and files are named by a directory, a glob or a table")), path)
+				magic.Refusal(path), "is not a container: a list of paths names containers; several directories or "+
+					"tables are a mixture of sources, and files are named by a directory, a glob or a table")), path)
 		}
 	}
 	return nil

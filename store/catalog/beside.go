@@ -41,7 +41,12 @@ type beside struct {
 }
 
 // uri returns the path of a file beside the raster.
-func (b *beside) uri(name string) string { return pathname.Join(b.folder, name) }
+func (b *beside) uri(name string) string {
+	if source.IsRemote(b.folder) {
+		return b.folder + "/" + name
+	}
+	return pathname.Join(b.folder, name)
+}
 
 // listed are the names of files in a directory that may belong to a raster.
 type listed struct {
@@ -67,10 +72,10 @@ const settled = 2 * time.Second
 // listed again after 20 times as long as that took, so for at most 5 % of the time.
 const listingShare = 20
 
-// BesideOf finds the files beside a local raster that is opened by o. It returns the extensions of Asset.Beside, "" for
-// none. Openers of single objects have none, as for rasters in containers, and remote files are not looked for.
-func BesideOf(o source.Opener, uri string) string {
-	b := besideOf(context.Background(), o, uri)
+// BesideOf finds the files beside a raster that is opened by o, of a remote one those of WithBeside. It returns the
+// extensions of Asset.Beside, "" for none. Openers of single objects have none, as for rasters in containers.
+func BesideOf(ctx context.Context, o source.Opener, uri string) string {
+	b := besideOf(ctx, o, uri)
 	return b.extensions()
 }
 
@@ -104,16 +109,25 @@ func (b *beside) extensions() string {
 }
 
 func besideOf(ctx context.Context, o source.Opener, uri string) (b beside) {
-	if opensOne(o) || source.IsRemote(uri) || source.IsPart(uri) || ignored() {
+	if opensOne(o) || source.IsPart(uri) || ignored() {
 		return b
 	}
-	local := source.LocalPath(uri)
-	names := namesFor(ctx, source.RootsOf(o), pathname.Dir(local))
+	var names sidecar.Names
+	var folder, name string
+	if source.IsRemote(uri) {
+		listed, _ := ctx.Value(listedKey{}).(map[string]sidecar.Names)
+		cut := strings.LastIndexByte(uri, '/')
+		folder, name = uri[:cut], uri[cut+1:]
+		names = listed[folder]
+	} else {
+		local := source.LocalPath(uri)
+		folder, name = pathname.Dir(local), filepath.Base(local)
+		names = namesFor(ctx, source.RootsOf(o), folder)
+	}
 	if len(names) == 0 {
 		return b
 	}
-	name := filepath.Base(local)
-	b = beside{folder: pathname.Dir(local), raster: name, mask: names.Find(name + maskExt)}
+	b = beside{folder: folder, raster: name, mask: names.Find(name + maskExt)}
 	if pam := name + pamExt; names[pam] == pam { // as GDAL, not in another case
 		b.pam = pam
 	}
@@ -149,6 +163,15 @@ func ignored() bool {
 // namesKey is the key of the names, by directory, that a table has seen: within a table a directory is not looked at
 // again.
 type namesKey struct{}
+
+// listedKey is the key of the names that WithBeside has.
+type listedKey struct{}
+
+// WithBeside returns a context in which remote rasters have the files beside them that a listing found, by directory.
+// Without one, nothing is looked for beside remote rasters: each directory would cost a request or many.
+func WithBeside(ctx context.Context, listed map[string]sidecar.Names) context.Context {
+	return context.WithValue(ctx, listedKey{}, listed)
+}
 
 type tableNames = lru.Cache[string, sidecar.Names]
 

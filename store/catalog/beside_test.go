@@ -70,7 +70,7 @@ func TestADirectoryIsListedOnce(t *testing.T) {
 		t.Helper()
 		got := ""
 		for range 100_000 { // the names count for a short time even if the directory changes
-			if got = catalog.BesideOf(new(source.Files), filepath.Join(dir, name)); got == files {
+			if got = catalog.BesideOf(t.Context(), new(source.Files), filepath.Join(dir, name)); got == files {
 				return
 			}
 		}

@@ -91,10 +91,11 @@ type Table struct {
 	opener      source.Opener
 	maxChunk    int
 	assets      *lru.Cache[assetKey, Asset]
-	beside      *tableNames     // of files beside rasters
-	table       *columns.Table  // nil: a listing
-	folders     *columns.Column // the column FolderColumn of a listing or catalog, or nil
-	own         io.Closer       // the opener, if it is not the one that the caller gave
+	beside      *tableNames              // of files beside rasters
+	listed      map[string]sidecar.Names // of files beside rasters, by the listing of the table
+	table       *columns.Table           // nil: a listing
+	folders     *columns.Column          // the column FolderColumn of a listing or catalog, or nil
+	own         io.Closer                // the opener, if it is not the one that the caller gave
 	fingerprint string
 	order       []int64  // the rows of the table that are samples; nil: all
 	paired      []string // names of the fields of a catalog of pairs
@@ -273,6 +274,7 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 	if err != nil {
 		return err
 	}
+	t.listed = l.Beside
 	for folder, names := range l.Beside { // so that no directory is listed again
 		t.beside.Add(folder, names, namesBytes(folder, names))
 	}

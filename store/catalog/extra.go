@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
+	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
 	"github.com/chaski-eo/chaski/tables"
 )
 
@@ -78,6 +79,9 @@ func (t *Table) TimeUnit(_ context.Context, name string) time.Duration {
 
 // Listed reports whether the dataset is a listing of files, and not a table.
 func (t *Table) Listed() bool { return t.table == nil }
+
+// Beside returns the names of files beside rasters that the listing of the dataset has found, by directory.
+func (t *Table) Beside() map[string]sidecar.Names { return t.listed }
 
 // Paths returns the paths of a field's files, resolved against the dataset's directory, in the order of the samples. A
 // file with several samples has one path.

@@ -257,7 +257,7 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 		return OpenStore(ctx, t.opener, uri, f.name, cmp.Or(array, f.array), t.dims, t.maxChunk)
 	}
 	if asset.URI = uri; index == nil {
-		ctx := context.WithValue(ctx, namesKey{}, t.beside)
+		ctx := WithBeside(context.WithValue(ctx, namesKey{}, t.beside), t.listed)
 		opened, err := OpenSmall(ctx, t.opener, uri, asset.Known(), f.pages, t.maxChunk)
 		if err == nil && IsVirtual(opened.Index) && asset.Size > 0 && asset.Size != opened.Size {
 			err = opened.Fault(fault.New(fault.Corrupt, "file", fault.NoOffset,

@@ -9,9 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"sync/atomic"
-
-	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/pathname"
@@ -20,7 +19,9 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
+	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
 	"github.com/chaski-eo/chaski/tables/encode"
+	"github.com/parquet-go/parquet-go"
 )
 
 // Listing is the list of the rows of a catalog, before their files are read.
@@ -54,6 +55,7 @@ func List(ctx context.Context, paths []string, o Options) (_ *Listing, err error
 			err = errors.Join(err, listing.Close())
 		}
 	}()
+	listing.o.beside = map[string]sidecar.Names{}
 	if o.Opener == nil {
 		listing.opened = &source.Files{}
 		listing.o.Opener = listing.opened
@@ -119,6 +121,7 @@ func (l *Listing) listPairs(ctx context.Context, name, base string) error {
 			"is not a directory, glob or table"), name)
 	}
 	l.o.Counts.Incomplete, _ = table.Dropped()
+	maps.Copy(l.o.beside, table.Beside())
 	for i := range l.files {
 		paths, err := table.Paths(ctx, i)
 		if err != nil {
@@ -299,9 +302,10 @@ func (l *Listing) begin(_ context.Context, first, n int) error {
 
 // row makes the row of a file of sample i, unless an earlier catalog has it.
 func (l *Listing) row(ctx context.Context, i, field int) (rowio.Row, error) {
+	ctx = catalog.WithBeside(ctx, l.o.beside)
 	file := &l.files[field][i]
 	if r, ok := l.known[file.uri]; ok && file.unchanged(&r, mtimeOf(file.path)) && l.sound(&r) &&
-		(file.member != nil || file.beside(&r, l.o.Opener)) {
+		(file.member != nil || file.beside(ctx, &r, l.o.Opener)) {
 		l.reused.Add(1)
 		return r, nil
 	}

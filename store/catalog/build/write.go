@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -26,6 +27,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
+	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -74,6 +76,8 @@ type Options struct {
 	Partial bool
 	// Counts, if not nil, receives the counts of files and rows.
 	Counts *Counts
+
+	beside map[string]sidecar.Names // of files beside rasters, by directory
 }
 
 // Member is a raster inside a container.
@@ -165,12 +169,12 @@ func (f *namedFile) unchanged(r *rowio.Row, mtime *string) bool {
 }
 
 // beside reports whether a previous row knows the files that lie beside the file now. Their content is not compared.
-func (f *namedFile) beside(r *rowio.Row, o source.Opener) bool {
+func (f *namedFile) beside(ctx context.Context, r *rowio.Row, o source.Opener) bool {
 	known := ""
 	if r.Beside != nil {
 		known = *r.Beside
 	}
-	return known == catalog.BesideOf(o, f.path)
+	return known == catalog.BesideOf(ctx, o, f.path)
 }
 
 // sound reports whether a previous row has a usable index.
@@ -263,6 +267,9 @@ func eachListed(ctx context.Context, path string, o Options, add func(namedFile)
 	files, err := listing.List(ctx, path, nil, o.Opener, listing.Rasters)
 	if err != nil {
 		return err
+	}
+	if o.beside != nil {
+		maps.Copy(o.beside, files.Beside)
 	}
 	if files.OnlyPictures { // who makes a catalog says by a glob which files it is of
 		return fault.WithFile(fault.New(fault.NotFound, "directory", fault.NoOffset,

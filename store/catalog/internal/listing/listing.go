@@ -30,7 +30,7 @@ type Listing struct {
 	Sizes []int64
 	Etags []string // nil for local files
 	File  bool     // the source is one local file
-	// Beside are the names of local files that may say more of rasters (sidecar.Is), by the directory of the rasters,
+	// Beside are the names of files that may say more of rasters (sidecar.Is), by the directory of the rasters,
 	// which may have none.
 	Beside map[string]sidecar.Names
 	// Shards are the Parquet files, which count where there are no rasters: then they are one table.
@@ -324,6 +324,9 @@ func (l *Listing) walk(ctx context.Context, dir string, r *source.Roots, pattern
 func (l *Listing) seeBeside(p, name string) {
 	if prefix := p[:len(p)-len(name)]; l.names == nil || prefix != l.prefix {
 		folder := pathname.Dir(p)
+		if source.IsRemote(p) {
+			folder = strings.TrimSuffix(prefix, "/")
+		}
 		if l.Beside == nil {
 			l.Beside = map[string]sidecar.Names{}
 		}
