@@ -7,6 +7,8 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -14,8 +16,12 @@ import (
 // scaled is a table whose columns have the scales and offsets of rasters.
 type scaled struct {
 	Table
-	of map[int]*linears // by field
+	of          map[int]*linears // by field
+	fingerprint string           // of the table and these columns: a run with other ones is another run
 }
+
+// Fingerprint implements Table.
+func (t *scaled) Fingerprint() string { return t.fingerprint }
 
 // linears are the scales and offsets of a field: a column for all bands, or one for each. Without columns a file's
 // count.
@@ -32,7 +38,8 @@ type numbers struct {
 // newScaled returns the table with the scales and offsets that its fields have in columns, or the table itself if none
 // has.
 func newScaled(ctx context.Context, t Table, fields []spec.Field) (Table, error) {
-	known, of := map[string]numbers{}, map[int]*linears{}
+	known, of, hash := map[string]numbers{}, map[int]*linears{}, digest.New()
+	_, _ = hash.WriteString(t.Fingerprint())
 	read := func(names spec.Names) (out []numbers, err error) {
 		for _, name := range names {
 			column, ok := known[name]
@@ -41,6 +48,9 @@ func newScaled(ctx context.Context, t Table, fields []spec.Field) (Table, error)
 					return nil, err
 				}
 				known[name] = column
+				for _, value := range column.values {
+					hash.Number(math.Float64bits(value))
+				}
 			}
 			out = append(out, column)
 		}
@@ -69,11 +79,14 @@ func newScaled(ctx context.Context, t Table, fields []spec.Field) (Table, error)
 	if len(of) == 0 {
 		return t, nil
 	}
-	return &scaled{t, of}, nil
+	return &scaled{t, of, hash.Hex()}, nil
 }
 
 // numbersOf reads a column of numbers.
 func numbersOf(ctx context.Context, t Table, name string) (numbers, error) {
+	if err := budget.Grow(ctx, 8*t.Len()); err != nil {
+		return numbers{}, err
+	}
 	out := numbers{name, make([]float64, t.Len())}
 	err := scan(ctx, t, name, func(row int64, c *Column, v catalog.Value) (err error) {
 		out.values[row], err = number(c.Kind, v, name)

@@ -1071,6 +1071,7 @@ func (f *Field) override(o *Field) {
 			members[name].Set(value)
 		}
 	}
+	f.Physical = f.isPhysical()
 }
 
 // Queries reports whether a condition is more than a comparison. Columns does not list the columns

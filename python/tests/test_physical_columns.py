@@ -171,3 +171,44 @@ def test_a_row_without_a_scale_is_a_bad_sample(table):
         (batch,) = list(loader)
     valid = {int(k): bool(v) for k, v in zip(batch["sample"], batch["valid"], strict=True)}
     assert sum(valid.values()) == 3
+
+
+@pytest.mark.parametrize("top", [{}, {"scale": "m0"}])
+def test_sources_of_a_mixture(table, top):
+    """Each source has the scales of its own columns, also where other fields have none."""
+    sources = {
+        "a": chaski.Source(
+            table / "t.parquet", fields={"image": chaski.Field(scale="gain", offset="add")}
+        ),
+        "b": table / "t.parquet",
+    }
+    fields = {"image": chaski.Field(column="path", **top), "score": chaski.Field(column="score")}
+    with chaski.load(chaski.Mixture(sources), batch_size=2, fields=fields) as loader:
+        batches = [(b["source"], b["score"], b["image"]) for b in loader]
+    seen = set()
+    for source, score, images in nonempty(batches):
+        for k in np.flatnonzero(score >= 0):
+            row = int(score[k])
+            scale, offset = (GAIN[row], ADD[row]) if source[k] == 0 else (1, 0)
+            if source[k] == 1 and top:  # where the spec has no scale, pixels are as stored
+                scale, offset = BY_BAND["m0"][row], (5, 6, 7)
+            same(images[k], judge(row, scale, offset))
+            seen.add(int(source[k]))
+    assert seen == {0, 1}
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.csv"])
+def test_a_state_of_other_scales_is_refused(table, name):
+    options = {
+        "batch_size": 2,
+        "fields": {"image": chaski.Field(column="path", scale="gain", offset="add")},
+    }
+    with chaski.load(table / name, **options) as loader:
+        next(iter(loader))
+        state = loader.state_dict()
+    columns = pq.read_table(table / "t.parquet")
+    place = columns.schema.get_field_index("gain")
+    changed = columns.set_column(place, "gain", pa.array(GAIN[::-1]))
+    (pq.write_table if name == "t.parquet" else pa.csv.write_csv)(changed, table / name)
+    with chaski.load(table / name, **options) as loader, pytest.raises(chaski.Error, match="data"):
+        loader.load_state_dict(state)
