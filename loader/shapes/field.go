@@ -111,6 +111,10 @@ func (v *Field) compile(layer *vector.Layer, path string) (*file, error) {
 	if made.from == nil && v.Image == "" {
 		return nil, fault.New(fault.Unsupported, "CRS", fault.NoOffset, `the file has none: give it as "crs"`)
 	}
+	if row, far := beyond(layer); far && v.Image == "" && made.from.Geographic() {
+		return nil, fault.New(fault.Unsupported, "CRS", fault.NoOffset,
+			`it is %s, and the coordinates of shape %d are no degrees: give their CRS as "crs"`, made.from, row)
+	}
 	values := layer.Values
 	column := func(format string, args ...any) (*file, error) {
 		return nil, fault.New(fault.Unsupported, "column "+v.Column, fault.NoOffset, format, args...)
@@ -136,6 +140,18 @@ func (v *Field) compile(layer *vector.Layer, path string) (*file, error) {
 		}
 	}
 	return made, nil
+}
+
+// beyond returns the first shape with coordinates that are no degrees, nor grads.
+func beyond(layer *vector.Layer) (row uint32, found bool) {
+	const x, y = 800, 200
+	inf := math.Inf(1)
+	rows := slices.Concat(layer.Search(x, -inf, inf, inf, 0), layer.Search(-inf, -inf, -x, inf, 0),
+		layer.Search(-inf, y, inf, inf, 0), layer.Search(-inf, -inf, inf, -y, 0))
+	if len(rows) == 0 {
+		return 0, false
+	}
+	return slices.Min(rows), true
 }
 
 // Ragged reports whether the field has boxes or polygons, not pixels.

@@ -276,6 +276,11 @@ HOSTILE = {
         "property height",
     ),
     "empty": ("", "not GeoParquet or GeoJSON"),
+    "metres": (
+        '{"type": "FeatureCollection", "features": [{"type": "Feature", "geometry": {"type": '
+        '"Point", "coordinates": [500005, 4599995]}, "properties": {"height": 1}}]}',
+        "no degrees: give their CRS",
+    ),
 }
 
 
@@ -299,6 +304,13 @@ def test_a_bad_file_is_a_bad_sample(tmp_path: Path, folder: Path, name: str):
         k = int(np.flatnonzero(batch["valid"])[0])
         heights = [(s, v["height"]) for s, v in shapes_of(folder, 1)]
         assert np.array_equal(batch["height"][k], burn(heights, transform(1), SIZE))
+    if name == "metres":  # the same file for all images, and with its CRS
+        one = {"path": tmp_path / "0.geojson", "column": "height"}
+        with pytest.raises(chaski.UnsupportedError, match=says):
+            chaski.load(tmp_path, batch_size=1, fields={"a": {}, "b": chaski.Vector(**one)})
+        fields = {"a": {}, "b": chaski.Vector(**one, crs="EPSG:32630")}
+        with chaski.load(tmp_path, batch_size=2, fields=fields) as loader:
+            assert sum(int(batch["b"].sum()) for batch in loader) == 1
 
 
 def test_page(folder: Path, tmp_path: Path, monkeypatch):
