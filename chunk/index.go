@@ -418,7 +418,7 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 			x.Inner, x.Predictor)
 	case x.Alpha && (x.isTimed() || x.Bands < 2 || x.DType != Uint8 && x.DType != Uint16):
 		return bad(fault.Corrupt, "alpha with %d bands of %s in %d steps of time", x.Bands, x.DType, x.Steps())
-	case x.Classes && (x.isTimed() || x.Bands != 1 || !x.DType.Integer()):
+	case x.Classes && (x.LowBits || x.StepBands() != 1 || !x.DType.Integer()):
 		return bad(fault.Corrupt, "a palette for %d bands of %s in %d steps of time", x.Bands, x.DType, x.Steps())
 	case x.Physical != nil && !x.linear():
 		return bad(fault.Corrupt, "%d scales and offsets for %d bands, or not their shortest form", len(x.Physical),

@@ -44,9 +44,8 @@ func OpenPages(ctx context.Context, f *ifd.File, pages string, l Limits) (*Image
 	case image.Meta.HasMask:
 		unread = "pages with masks are not read as one image: write each page to a file of its own " +
 			"(gdal_translate GTIFF_DIR:1:in.tif)"
-	case image.Index.Classes:
-		unread = "pages with palettes are not read as one image: write them without (tifffile, or gdal_translate " +
-			"GTIFF_DIR:1:in.tif)"
+	case image.Index.Classes && pages == BandsPages:
+		unread = "pages with palettes are no bands of one image: take them as steps"
 	}
 	if unread != "" {
 		return nil, fault.New(fault.Unsupported, "pages", fault.NoOffset, "%s", unread)

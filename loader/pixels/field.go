@@ -219,10 +219,12 @@ func newRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 		return nil, err
 	}
 	field.PlaceBands()
-	field.Stored = len(field.at)
-	if x.ChunkB > 1 { // chunks of several bands are decoded whole, so picking some bands saves nothing
-		field.Stored = x.Bands
+	together := max(x.ChunkB, 1) // bands that are decoded whole, with each of them
+	groups := map[int]bool{}
+	for band := range field.at {
+		groups[band/together] = true
 	}
+	field.Stored = len(groups) * together
 	var err error
 	if field.TimeSteps > 1 && field.Layout == spec.DefaultLayout {
 		field.Layout = spec.TimeLayout

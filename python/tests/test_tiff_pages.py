@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -226,9 +227,6 @@ def test_nothing_is_left_out(tmp_path):
     hyper.write_bytes(hyper.read_bytes() + x[1:].tobytes())
     assert np.array_equal(tifffile.imread(hyper), x)
     tifffile.imwrite(truncated, x, photometric="minisblack", truncate=True)
-    palette = tmp_path / "palette.tif"
-    colours = np.zeros((3, 256), "uint16")
-    tifffile.imwrite(palette, x, photometric="palette", colormap=colours, metadata=None)
     beside = tmp_path / "beside.tif"
     tifffile.imwrite(beside, x, photometric="minisblack", metadata=None)
     with (
@@ -241,7 +239,6 @@ def test_nothing_is_left_out(tmp_path):
         (masked, "pages with masks are not read as one image"),
         (hyper, "more images follow"),
         (truncated, "more images follow"),
-        (palette, "pages with palettes are not read"),
         (beside, "which have no mask beside it"),
     ):
         for pages in ("bands", "steps"):
@@ -376,3 +373,91 @@ def test_stacks_and_overviews(tmp_path):
     got = rows(tmp_path / "0.tif", Field(pages="bands", dtype="float32"), window=window)
     apart = [rows(tmp_path / f"0-{k}.tif", Field(dtype="float32"), window=window) for k in range(3)]
     assert np.array_equal(got, np.concatenate(apart, axis=1))
+
+
+def test_palettes(tmp_path):
+    """Steps of classes are not blended, and have the dtype of the file; bands are refused."""
+    x = stack((3, 32, 32), "uint8")
+    colours = np.zeros((3, 256), "uint16")
+    path = tmp_path / "x.tif"
+    tifffile.imwrite(path, x, photometric="palette", colormap=colours, metadata=None)
+    got = rows(path, Field(pages="steps"))
+    assert got.dtype == np.uint8
+    assert np.array_equal(got[0, :, 0], x)
+    got = rows(
+        path,
+        Field(pages="steps", dtype="float32"),
+        window=chaski.ResizedWindow(64, scale=(1, 1), ratio=1, of_asset=True),
+    )
+    assert np.array_equal(got[0, :, 0], x.repeat(2, 1).repeat(2, 2))
+    with pytest.raises(chaski.UnsupportedError, match="take them as steps"):
+        rows(path, Field(pages="bands"))
+
+
+@pytest.mark.parametrize("transport", ["auto", "grpc"])
+def test_one_of_the_sources(tmp_path, transport):
+    """A source of a mixture has pages; the other has images with as many bands."""
+    x, y = stack((4, 3, 32, 32), seed=1), stack((4, 3, 32, 32), seed=2)
+    for name, images in (("pages", x), ("images", y)):
+        (tmp_path / name).mkdir()
+        for k, image in enumerate(images):
+            form = {"photometric": "minisblack"}
+            if name == "images":
+                form |= {"planarconfig": "separate"}
+            tifffile.imwrite(tmp_path / name / f"{k}.tif", image, metadata=None, **form)
+    paged = chaski.Source(tmp_path / "pages", fields={"image": Field(pages="bands")})
+    mixed = chaski.Mixture({"pages": paged, "images": chaski.Source(tmp_path / "images")})
+    engine = chaski.Engine(transport=transport)
+    seen = {"pages": 0, "images": 0}
+    with chaski.load(mixed, batch_size=8, fields={"image": Field(**NATIVE)}, engine=engine) as it:
+        for b in it:
+            for image in np.asarray(b["image"])[np.asarray(b["valid"])]:
+                seen["pages"] += any(np.array_equal(image, want) for want in x)
+                seen["images"] += any(np.array_equal(image, want) for want in y)
+    assert min(seen.values()) >= 2
+
+
+@pytest.mark.parametrize("form", ["band", "pixel"])
+def test_tiles_and_windows_with_little_nodata(tmp_path, binary, form):
+    """Windows of tiles, windows without nodata in the first page, and the plan of a run."""
+    x = stack((3, 2, 64, 64)) + 1
+    x[0, 0, :, 40:] = 0
+    profile = {"nodata": 0, "tiled": True, "blockxsize": 16, "blockysize": 16}
+    gdal_pages(tmp_path / "x.tif", x, interleave=form, **profile)
+    field = Field(pages="steps", times=[1], bands=[1], **NATIVE)
+    tiles = chaski.TileWindow(16, per_visit=1, tile=(16, 16), pool=4)
+    views = np.lib.stride_tricks.sliding_window_view(x[1, 1], (16, 16))
+    for window in nonempty(rows(tmp_path / "x.tif", field, 8, window=tiles)):
+        assert (views == window[0]).all((2, 3)).any()
+    run, coverage = tmp_path / "run.json", tmp_path / "x.coverage"
+    with chaski.load(tmp_path, batch_size=1, fields={"image": field}) as it:
+        run.write_text(json.dumps(it.spec))
+    line = [binary, "stats", "--sampling", "--cell", "16", "-o", coverage, run]
+    subprocess.run(line, check=True, capture_output=True)
+    grid = chaski.Grid(16, max_nodata=0, coverage=coverage)
+    with chaski.load(tmp_path, batch_size=16, fields={"image": field}, window=grid) as it:
+        found = sum(int(np.asarray(b["valid"]).sum()) for b in it)
+    assert found == 8  # of 16 windows those in the first 32 columns
+    done = subprocess.run(
+        [binary, "plan", "--json", run], capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout)["steps"] == 1
+    subprocess.run([binary, "verify", "--samples", run], check=True, capture_output=True)
+    out = subprocess.run([binary, "explain", run], check=True, capture_output=True, text=True)
+    assert "x.tif" in out.stdout
+
+
+@pytest.mark.parametrize("pages", ["bands", "steps"])
+@pytest.mark.parametrize("compression", ["zlib", None])
+def test_strips_in_pieces(tmp_path, pages, compression):
+    """Pages of one large strip of interleaved bands, which is decoded in pieces of rows."""
+    x = stack((3, 200, 300, 3))
+    path = tmp_path / "x.tif"
+    form = {"compression": compression, "photometric": "rgb", "rowsperstrip": 200}
+    tifffile.imwrite(path, x, metadata=None, **form)
+    want = x.transpose(0, 3, 1, 2)
+    if pages == "bands":
+        want = want.reshape(9, 200, 300)
+    engine = chaski.Engine(max_chunk=400_000 if compression is None else 20_000)
+    got = rows(path, Field(pages=pages, **NATIVE), engine=engine)
+    assert np.array_equal(got[0], want)
