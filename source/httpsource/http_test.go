@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // never answers is for the tests in a bubble of time.
 var quick = remote.Options{
 	Attempts: 3, Backoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond, Timeout: 5 * time.Minute,
-	MinRate: 1 << 30, RetryBurst: 1000, Block: 1024, Gap: 1 << 20,
+	MinRate: 1 << 30, Stall: 5 * time.Minute, RetryBurst: 1000, Block: 1024, Gap: 1 << 20,
 }
 
 func noise(n int) []byte {
@@ -58,10 +58,13 @@ func serve(t *testing.T, o remote.Options) (*netsim.Server, *remote.Opener) {
 	return s, h
 }
 
-// inBubble runs f in a bubble of time, with a server in memory and an opener whose answers have 150 ms.
+// inBubble runs f in a bubble of time, with a server in memory and an opener whose answers have 150 ms, or as long as o
+// says if that has a Stall of its own.
 func inBubble(t *testing.T, o remote.Options, f func(t *testing.T, s *netsim.Server, o *remote.Opener)) {
 	t.Helper()
-	o.Timeout = 150 * time.Millisecond
+	if o.Stall == quick.Stall {
+		o.Timeout = 150 * time.Millisecond
+	}
 	synctest.Test(t, func(t *testing.T) {
 		var net netsim.Network
 		s, transport := net.NewServer(), newTransport(8)
@@ -531,6 +534,35 @@ func TestRetryBudget(t *testing.T) {
 		!strings.Contains(last.Error(), "1 attempt") {
 		t.Errorf("%v", last)
 	}
+}
+
+// TestStalledBodies: a body that stops is asked for again after Stall, and one that goes on slowly is not, however long
+// an answer may take.
+func TestStalledBodies(t *testing.T) {
+	o := quick
+	o.Timeout, o.Stall = time.Hour, 3*time.Second
+	inBubble(t, o, func(t *testing.T, s *netsim.Server, o *remote.Opener) {
+		b := noise(500)
+		s.Put("/a", b)
+		for fault, requests := range map[netsim.Fault]int{netsim.StallBody: 2, netsim.Drip: 1} {
+			s.OnRequest(func(n int, _ *http.Request) netsim.Fault { // it counts anew
+				if n == 0 {
+					return fault
+				}
+				return netsim.None
+			})
+			begun := time.Now()
+			r, err := o.OpenKnown(t.Context(), s.URL+"/a", source.Known{Size: int64(len(b))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := readAt(r, 0, len(b))
+			if took := time.Since(begun); err != nil || !bytes.Equal(got, b) || took < 3*time.Second ||
+				took > 11*time.Second || len(s.Requests()) != requests {
+				t.Errorf("%s: %v after %v, by %d requests", fault, err, took, len(s.Requests()))
+			}
+		}
+	})
 }
 
 // TestConcurrencyIsLimited: requests in flight are limited, and cancelling ends the reads that

@@ -15,6 +15,7 @@ const (
 	DefaultMaxBackoff  = 5 * time.Second
 	DefaultTimeout     = 10 * time.Second
 	DefaultMinRate     = 256 << 10
+	DefaultStall       = 3 * time.Second
 	DefaultConcurrency = 64
 	DefaultRetryBurst  = 32
 	DefaultRetryShare  = 0.1
@@ -39,6 +40,9 @@ type Options struct {
 	// bytes a second. Defaults DefaultTimeout, DefaultMinRate.
 	Timeout time.Duration
 	MinRate int64
+	// Stall is how long a response that has begun may go without a byte, until it is asked for again. Default
+	// DefaultStall: TCP sends a lost packet again after 0.2 s, and twice as long each time.
+	Stall time.Duration
 	// Concurrency limits the simultaneous requests to one host. Default DefaultConcurrency.
 	Concurrency int
 	// RetryBurst and RetryShare limit the retries of a host, so that they do not make an outage
@@ -71,6 +75,7 @@ func (o Options) withDefaults() Options {
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, DefaultMaxBackoff)
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.MinRate = cmp.Or(o.MinRate, DefaultMinRate)
+	o.Stall = cmp.Or(o.Stall, DefaultStall)
 	o.Concurrency = cmp.Or(o.Concurrency, DefaultConcurrency)
 	o.RetryBurst = cmp.Or(o.RetryBurst, DefaultRetryBurst)
 	o.RetryShare = cmp.Or(o.RetryShare, DefaultRetryShare)

@@ -39,13 +39,33 @@ func (o *Opener) get(ctx context.Context, n name, r Range, tag Tag, use func(*An
 	turns.Rest(ctx)
 	return o.try(ctx, host, place, r.Len, func(ctx context.Context) error {
 		o.counters.requests.Add(1)
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
 		answer, err := o.backend.Get(ctx, n.uri, r, tag)
 		if err != nil {
 			return err
 		}
 		defer answer.Body.Close()
+		answer.Body = &flow{answer.Body, cancel, o.options.Stall}
 		return use(answer)
 	})
+}
+
+// flow is the body of a response. Its request is cancelled when a read gets no byte for a while.
+type flow struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+	limit  time.Duration
+}
+
+// Read implements io.Reader.
+func (f *flow) Read(p []byte) (int, error) {
+	timer := time.AfterFunc(f.limit, f.cancel)
+	n, err := f.ReadCloser.Read(p)
+	if !timer.Stop() && err != nil {
+		err = errTimeout
+	}
+	return n, err
 }
 
 // place says what a request was for, in errors.
